@@ -1,0 +1,128 @@
+/*
+ * Log lines to stderr. The only module of common/ that writes anything.
+ */
+#include "log.h"
+
+#include <errno.h>
+#include <stdarg.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#define LINE_MAX_BYTES 1024
+
+static const char *log_program = "execd";
+static char log_label[48];
+static enum log_level log_max = LOG_LEVEL_INFO;
+static bool log_prefix;
+
+void
+log_init(const char *program, enum log_level level)
+{
+	log_program = program;
+	log_max = level;
+	log_prefix = getenv("JOURNAL_STREAM") != NULL;
+	snprintf(log_label, sizeof(log_label), "%d", (int)getpid());
+}
+
+void
+log_set_label(const char *label)
+{
+	snprintf(log_label, sizeof(log_label), "%s", label);
+}
+
+enum log_level
+log_get_level(void)
+{
+	return log_max;
+}
+
+/* Appends text to line, escaping whatever is not printable ASCII. */
+static size_t
+append_escaped(char *line, size_t at, size_t cap, const char *text)
+{
+	for (; *text != '\0' && at + 5 < cap; text++) {
+		unsigned char c = (unsigned char)*text;
+
+		if (c >= 0x20 && c < 0x7f)
+			line[at++] = (char)c;
+		else
+			at +=
+			    (size_t)snprintf(line + at, cap - at, "\\x%02x", c);
+	}
+	return at;
+}
+
+static void
+log_line(enum log_level level, int err, const char *fmt, va_list ap)
+{
+	char text[LINE_MAX_BYTES], line[LINE_MAX_BYTES + 128];
+	size_t at = 0;
+	int saved = errno;
+
+	if (level > log_max)
+		return;
+	vsnprintf(text, sizeof(text), fmt, ap);
+	if (log_prefix)
+		at += (size_t)snprintf(line, sizeof(line), "<%d>", (int)level);
+	at += (size_t)snprintf(
+	    line + at, sizeof(line) - at, "%s[%s]: ", log_program, log_label);
+	at = append_escaped(line, at, sizeof(line) - 80, text);
+	if (err != 0) {
+		at = append_escaped(line, at, sizeof(line) - 2, ": ");
+		at = append_escaped(
+		    line, at, sizeof(line) - 2, strerror(err < 0 ? -err : err));
+	}
+	line[at++] = '\n';
+	if (write(STDERR_FILENO, line, at) < 0) {
+		/* Nobody is left to tell. */
+	}
+	errno = saved;
+}
+
+#define LOG_BODY(level, err)                                                   \
+	do {                                                                   \
+		va_list ap;                                                    \
+		va_start(ap, fmt);                                             \
+		log_line(level, err, fmt, ap);                                 \
+		va_end(ap);                                                    \
+	} while (0)
+
+void
+log_error(int err, const char *fmt, ...)
+{
+	LOG_BODY(LOG_LEVEL_ERROR, err);
+}
+
+void
+log_warn(int err, const char *fmt, ...)
+{
+	LOG_BODY(LOG_LEVEL_WARN, err);
+}
+
+void
+log_info(const char *fmt, ...)
+{
+	LOG_BODY(LOG_LEVEL_INFO, 0);
+}
+
+void
+log_debug(const char *fmt, ...)
+{
+	LOG_BODY(LOG_LEVEL_DEBUG, 0);
+}
+
+void
+log_fatal(const char *fmt, ...)
+{
+	LOG_BODY(LOG_LEVEL_ERROR, 0);
+	exit(1);
+}
+
+void
+log_fatal_errno(int err, const char *fmt, ...)
+{
+	LOG_BODY(LOG_LEVEL_ERROR, err);
+	exit(1);
+}

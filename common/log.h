@@ -1,0 +1,42 @@
+/*
+ * Log lines: one line per event on descriptor 2, never more than one write.
+ *
+ *	execd-frontend[123]: connection 7: accept: Too many open files
+ *
+ * Bytes that are not printable ASCII are escaped, so that no peer can forge a
+ * line. Under systemd (JOURNAL_STREAM set) each line begins with "<n>".
+ */
+#ifndef LOG_H
+#define LOG_H
+
+#include <stdbool.h>
+
+enum log_level {
+	LOG_LEVEL_ERROR = 3,
+	LOG_LEVEL_WARN = 4,
+	LOG_LEVEL_INFO = 6,
+	LOG_LEVEL_DEBUG = 7,
+};
+
+/* `program` must outlive the process. Messages above `level` are dropped. */
+void log_init(const char *program, enum log_level level);
+
+/* Replaces "[pid]" by "[label]": in a pid namespace every pid is 1. */
+void log_set_label(const char *label);
+
+enum log_level log_get_level(void);
+
+#define LOG_PRINTF(n) __attribute__((format(printf, n, n + 1)))
+
+/* The -errno form appends ": TEXT"; err may be 0 for none. */
+void log_error(int err, const char *fmt, ...) LOG_PRINTF(2);
+void log_warn(int err, const char *fmt, ...) LOG_PRINTF(2);
+void log_info(const char *fmt, ...) LOG_PRINTF(1);
+void log_debug(const char *fmt, ...) LOG_PRINTF(1);
+
+/* Logs and exits with status 1: going on would be unsafe. */
+void log_fatal(const char *fmt, ...) LOG_PRINTF(1) __attribute__((noreturn));
+void log_fatal_errno(int err, const char *fmt, ...) LOG_PRINTF(2)
+    __attribute__((noreturn));
+
+#endif

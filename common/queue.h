@@ -1,0 +1,16 @@
+/*
+ * <sys/queue.h> plus the one macro glibc leaves out.
+ */
+#ifndef QUEUE_H
+#define QUEUE_H
+
+#include <sys/queue.h>
+
+#ifndef TAILQ_FOREACH_SAFE
+#define TAILQ_FOREACH_SAFE(var, head, field, tvar)                             \
+	for ((var) = TAILQ_FIRST(head);                                        \
+	     (var) != NULL && ((tvar) = TAILQ_NEXT(var, field), 1);            \
+	     (var) = (tvar))
+#endif
+
+#endif

@@ -1,0 +1,70 @@
+/*
+ * Allocation that cannot fail, scope cleanup, and descriptor housekeeping.
+ * Used by every program; knows nothing of execd.
+ */
+#ifndef UTIL_H
+#define UTIL_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <stdlib.h>
+#include <sys/types.h>
+
+#define nitems(a) (sizeof(a) / sizeof((a)[0]))
+
+/* A run of bytes owned by somebody else; never NUL-terminated by promise. */
+struct slice {
+	const char *ptr;
+	size_t len;
+};
+
+#define SLICE(literal) ((struct slice){ (literal), sizeof(literal) - 1 })
+
+bool slice_equal(struct slice a, struct slice b);
+
+/* Running out of memory ends the program: callers never see NULL. */
+void *xmalloc(size_t size);
+void *xcalloc(size_t n, size_t size);
+void *xreallocarray(void *p, size_t n, size_t size);
+char *xstrdup(const char *s);
+char *xstrndup(const char *s, size_t n);
+char *xasprintf(const char *fmt, ...) __attribute__((format(printf, 1, 2)));
+
+/* Milliseconds of CLOCK_MONOTONIC. */
+int64_t now_ms(void);
+
+/* Closes every descriptor from lowest up (close_range(2), else /proc). */
+void close_from(int lowest);
+
+/* Sets O_NONBLOCK. Returns 0 or -errno. */
+int set_nonblock(int fd);
+
+/* Moves fd to exactly number `to`, CLOEXEC as told. Returns 0 or -errno. */
+int move_fd(int fd, int to, bool cloexec);
+
+static inline int
+steal_fd(int *fd)
+{
+	int taken = *fd;
+
+	*fd = -1;
+	return taken;
+}
+
+static inline void *
+steal_pointer_(void **p)
+{
+	void *taken = *p;
+
+	*p = NULL;
+	return taken;
+}
+#define steal_pointer(p) ((__typeof__(*(p)))steal_pointer_((void **)(p)))
+
+void cleanup_free_(void *p);
+void cleanup_close_(int *fd);
+#define _cleanup_free_	__attribute__((cleanup(cleanup_free_)))
+#define _cleanup_close_ __attribute__((cleanup(cleanup_close_)))
+
+#endif

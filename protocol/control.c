@@ -1,0 +1,277 @@
+/*
+ * Messages of the control channels: one table says how each is laid out, one
+ * loop writes them and one reads them. Both ends are execd's own programs of
+ * the same build; the reader still trusts nothing.
+ */
+#include "control.h"
+
+#include <errno.h>
+#include <string.h>
+
+enum field_kind {
+	FIELD_BOOL,
+	FIELD_U8,
+	FIELD_U32,
+	FIELD_U64,
+	FIELD_BYTES,
+	FIELD_STRING
+};
+
+struct field {
+	enum field_kind kind;
+	size_t offset;
+	size_t size;
+};
+
+#define FIELD(kind, type, member)                                              \
+	{                                                                      \
+		kind, offsetof(struct type, member),                           \
+		    sizeof(((struct type *)0)->member)                         \
+	}
+
+static const struct field configure_fields[] = {
+	FIELD(FIELD_U32, control_configure, uid),
+	FIELD(FIELD_U32, control_configure, gid),
+	FIELD(FIELD_BOOL, control_configure, drop),
+	FIELD(FIELD_BOOL, control_configure, authenticate),
+	FIELD(FIELD_U32, control_configure, ping_interval_ms),
+	FIELD(FIELD_U32, control_configure, pre_auth_deadline_ms),
+	FIELD(FIELD_U32, control_configure, max_connections),
+	FIELD(FIELD_U64, control_configure, max_frame_bytes),
+	FIELD(FIELD_U64, control_configure, max_message_bytes),
+	FIELD(FIELD_U32, control_configure, listeners),
+	FIELD(FIELD_BYTES, control_configure, kinds),
+};
+
+static const struct field ready_fields[] = {
+	FIELD(FIELD_BOOL, control_ready, root_empty),
+	FIELD(FIELD_BOOL, control_ready, landlock),
+	FIELD(FIELD_BOOL, control_ready, seccomp),
+	FIELD(FIELD_BOOL, control_ready, user_changed),
+};
+
+static const struct field authenticate_fields[] = {
+	FIELD(FIELD_U32, control_authenticate, conn),
+	FIELD(FIELD_U32, control_authenticate, listener),
+	FIELD(FIELD_U8, control_authenticate, kind),
+	FIELD(FIELD_STRING, control_authenticate, peer),
+	FIELD(FIELD_STRING, control_authenticate, credential),
+};
+
+static const struct field verdict_fields[] = {
+	FIELD(FIELD_U32, control_verdict, conn),
+	FIELD(FIELD_U8, control_verdict, verdict),
+	FIELD(FIELD_BYTES, control_verdict, grant),
+};
+
+static const struct field open_fields[] = {
+	FIELD(FIELD_U32, control_open, conn),
+	FIELD(FIELD_BYTES, control_open, grant),
+};
+
+static const struct field resume_fields[] = {
+	FIELD(FIELD_U32, control_resume, conn),
+	FIELD(FIELD_BYTES, control_resume, grant),
+	FIELD(FIELD_STRING, control_resume, session_id),
+};
+
+static const struct field session_fields[] = {
+	FIELD(FIELD_U32, control_session, conn),
+	FIELD(FIELD_U8, control_session, result),
+	FIELD(FIELD_STRING, control_session, session_id),
+	FIELD(FIELD_STRING, control_session, reason),
+};
+
+static const struct field close_fields[] = {
+	FIELD(FIELD_U32, control_close, conn),
+};
+
+static const struct field closed_fields[] = {
+	FIELD(FIELD_U32, control_closed, conn),
+	FIELD(FIELD_U8, control_closed, end),
+	FIELD(FIELD_STRING, control_closed, reason),
+};
+
+static const struct field runner_exited_fields[] = {
+	FIELD(FIELD_U32, control_runner_exited, conn),
+	FIELD(FIELD_STRING, control_runner_exited, reason),
+};
+
+static const struct field session_config_fields[] = {
+	FIELD(FIELD_STRING, control_session_config, session_id),
+	FIELD(FIELD_STRING, control_session_config, provider_id),
+	FIELD(FIELD_STRING, control_session_config, shell),
+	FIELD(FIELD_STRING, control_session_config, home),
+	FIELD(FIELD_BOOL, control_session_config, pid_namespace),
+	FIELD(FIELD_U32, control_session_config, closed_ttl_ms),
+	FIELD(FIELD_U32, control_session_config, kill_grace_ms),
+	FIELD(FIELD_U64, control_session_config, retention_bytes),
+	FIELD(FIELD_U64, control_session_config, max_message_bytes),
+};
+
+static const struct field attach_fields[] = {
+	FIELD(FIELD_U32, control_attach, generation),
+	FIELD(FIELD_STRING, control_attach, peer),
+};
+
+static const struct field detached_fields[] = {
+	FIELD(FIELD_U32, control_detached, generation),
+	FIELD(FIELD_U8, control_detached, end),
+};
+
+static const struct layout {
+	enum control_type type;
+	const char *name;
+	const struct field *fields;
+	size_t count;
+} layouts[] = {
+#define LAYOUT(type, fields)                                                   \
+	{                                                                      \
+		type, #type, fields, nitems(fields)                            \
+	}
+#define EMPTY(type)                                                            \
+	{                                                                      \
+		type, #type, NULL, 0                                           \
+	}
+	LAYOUT(MON_EV_CONFIGURE, configure_fields),
+	LAYOUT(MON_EV_RUNNER_EXITED, runner_exited_fields),
+	EMPTY(MON_EV_RELOAD),
+	EMPTY(MON_EV_DRAIN),
+	LAYOUT(MON_REQ_READY, ready_fields),
+	LAYOUT(MON_REQ_AUTHENTICATE, authenticate_fields),
+	LAYOUT(MON_ANS_AUTHENTICATE, verdict_fields),
+	LAYOUT(MON_REQ_OPEN, open_fields),
+	LAYOUT(MON_ANS_OPEN, session_fields),
+	LAYOUT(MON_REQ_RESUME, resume_fields),
+	LAYOUT(MON_ANS_RESUME, session_fields),
+	LAYOUT(MON_REQ_CLOSE, close_fields),
+	LAYOUT(MON_ANS_CLOSE, closed_fields),
+	EMPTY(MON_REQ_DONE),
+	LAYOUT(RUNNER_ORDER_CONFIGURE, session_config_fields),
+	LAYOUT(RUNNER_ORDER_ATTACH, attach_fields),
+	EMPTY(RUNNER_ORDER_DETACH),
+	EMPTY(RUNNER_ORDER_TERMINATE),
+	LAYOUT(RUNNER_REPORT_DETACHED, detached_fields),
+};
+
+static const struct layout *
+layout_find(enum control_type type)
+{
+	for (size_t i = 0; i < nitems(layouts); i++)
+		if (layouts[i].type == type)
+			return &layouts[i];
+	return NULL;
+}
+
+static void
+put_field(struct buf *b, const struct field *f, const uint8_t *at)
+{
+	uint32_t u32;
+	uint64_t u64;
+
+	switch (f->kind) {
+	case FIELD_BOOL:
+		buf_put_u8(b, *(const bool *)at);
+		break;
+	case FIELD_U8:
+		buf_put_u8(b, *at);
+		break;
+	case FIELD_U32:
+		memcpy(&u32, at, sizeof(u32));
+		buf_put_u32(b, u32);
+		break;
+	case FIELD_U64:
+		memcpy(&u64, at, sizeof(u64));
+		buf_put_u64(b, u64);
+		break;
+	case FIELD_BYTES:
+		buf_put(b, at, f->size);
+		break;
+	case FIELD_STRING:
+		buf_put_string(b, (const char *)at,
+		    strnlen((const char *)at, f->size - 1));
+		break;
+	}
+}
+
+void
+control_put(struct buf *b, enum control_type type, const void *payload)
+{
+	const struct layout *l = layout_find(type);
+
+	buf_put_u32(b, type);
+	for (size_t i = 0; i < l->count; i++)
+		put_field(b, &l->fields[i],
+		    (const uint8_t *)payload + l->fields[i].offset);
+}
+
+static void
+get_field(struct buf_reader *r, const struct field *f, uint8_t *at)
+{
+	uint32_t u32;
+	uint64_t u64;
+	uint8_t u8;
+
+	switch (f->kind) {
+	case FIELD_BOOL:
+		u8 = buf_get_u8(r);
+		if (u8 > 1)
+			r->failed = true;
+		*(bool *)at = u8 == 1;
+		break;
+	case FIELD_U8:
+		*at = buf_get_u8(r);
+		break;
+	case FIELD_U32:
+		u32 = buf_get_u32(r);
+		memcpy(at, &u32, sizeof(u32));
+		break;
+	case FIELD_U64:
+		u64 = buf_get_u64(r);
+		memcpy(at, &u64, sizeof(u64));
+		break;
+	case FIELD_BYTES:
+		buf_get(r, at, f->size);
+		break;
+	case FIELD_STRING:
+		buf_get_string(r, (char *)at, f->size);
+		break;
+	}
+}
+
+enum control_type
+control_peek(const void *message, size_t len)
+{
+	struct buf_reader r;
+	enum control_type type;
+
+	buf_reader_init(&r, message, len);
+	type = buf_get_u32(&r);
+	return r.failed || layout_find(type) == NULL ? 0 : type;
+}
+
+int
+control_get(
+    const void *message, size_t len, enum control_type type, void *payload)
+{
+	const struct layout *l = layout_find(type);
+	struct buf_reader r;
+
+	if (l == NULL)
+		return -EBADMSG;
+	buf_reader_init(&r, message, len);
+	if (buf_get_u32(&r) != type)
+		return -EBADMSG;
+	for (size_t i = 0; i < l->count; i++)
+		get_field(&r, &l->fields[i],
+		    (uint8_t *)payload + l->fields[i].offset);
+	return buf_end(&r);
+}
+
+const char *
+control_name(enum control_type type)
+{
+	const struct layout *l = layout_find(type);
+
+	return l ? l->name : "unknown message";
+}

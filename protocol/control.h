@@ -1,0 +1,204 @@
+/*
+ * Messages of the two control channels (DESIGN.md section 3): front-end <->
+ * monitor and monitor <-> runner. AF_UNIX SOCK_SEQPACKET: one message is one
+ * packet, descriptors travel with their message. Every message begins with
+ * its type; the rest is the struct beside the type, field by field. A
+ * message that does not decode exactly is a compromised peer.
+ *
+ * Requests are even, their answers odd.
+ */
+#ifndef CONTROL_H
+#define CONTROL_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include "buf.h"
+
+#define CONTROL_FD	       3 /* in every child of the monitor */
+#define CONTROL_MESSAGE_MAX    (16u << 10)
+#define CONTROL_FDS_MAX	       16
+#define CONTROL_CREDENTIAL_MAX (8u << 10)
+#define CONTROL_PEER_MAX       96 /* "websocket [::1]:65535", with NUL */
+#define CONTROL_SESSION_ID_MAX 40 /* a UUID, with NUL */
+#define CONTROL_STRING_MAX     1024
+#define CONTROL_GRANT_BYTES    16
+
+enum control_type {
+	/* monitor -> front-end, events */
+	MON_EV_CONFIGURE = 1,	  /* control_configure + listener fds */
+	MON_EV_RUNNER_EXITED = 3, /* control_runner_exited */
+	MON_EV_RELOAD = 5,	  /* nothing */
+	MON_EV_DRAIN = 7,	  /* nothing: no new sessions */
+
+	/* front-end -> monitor, requests and their answers */
+	MON_REQ_READY = 10,	   /* control_ready; once, before all others */
+	MON_REQ_AUTHENTICATE = 12, /* control_authenticate */
+	MON_ANS_AUTHENTICATE = 13, /* control_verdict */
+	MON_REQ_OPEN = 14,	   /* control_open */
+	MON_ANS_OPEN = 15,	   /* control_session (+ channel fd) */
+	MON_REQ_RESUME = 16,	   /* control_resume */
+	MON_ANS_RESUME = 17,	   /* control_session (+ channel fd) */
+	MON_REQ_CLOSE = 18,	   /* control_close: the connection is over */
+	MON_ANS_CLOSE = 19,	   /* control_closed */
+	MON_REQ_DONE = 20,	   /* nothing: stdio reached its end */
+
+	/* monitor -> runner, orders */
+	RUNNER_ORDER_CONFIGURE = 30, /* control_session_config */
+	RUNNER_ORDER_ATTACH = 32,    /* control_attach + channel fd */
+	RUNNER_ORDER_DETACH = 34,    /* nothing */
+	RUNNER_ORDER_TERMINATE = 36, /* nothing */
+
+	/* runner -> monitor, reports */
+	RUNNER_REPORT_DETACHED = 41, /* control_detached */
+};
+
+enum listener_kind {
+	LISTENER_WS,	/* a listening stream socket */
+	LISTENER_STDIO, /* two descriptors: input, output */
+};
+
+/* Everything the front-end needs; it opens nothing itself. */
+struct control_configure {
+	uint32_t uid, gid; /* become this; only if `drop` */
+	bool drop;	   /* root mode */
+	bool authenticate; /* upgrades need a credential */
+	uint32_t ping_interval_ms;
+	uint32_t pre_auth_deadline_ms;
+	uint32_t max_connections;
+	uint64_t max_frame_bytes;
+	uint64_t max_message_bytes;
+	uint32_t listeners; /* count; kinds[] and fds in this order,
+			     * LISTENER_STDIO takes two fds */
+	uint8_t kinds[CONTROL_FDS_MAX];
+};
+
+/* What the front-end could confine itself with; the monitor logs the rest. */
+struct control_ready {
+	bool root_empty; /* no file system */
+	bool landlock;
+	bool seccomp;
+	bool user_changed;
+};
+
+enum credential_kind {
+	CREDENTIAL_NONE,    /* no Authorization header */
+	CREDENTIAL_INVALID, /* a header, but no usable bearer token */
+	CREDENTIAL_BEARER,
+};
+
+struct control_authenticate {
+	uint32_t conn;		     /* the front-end's number, never reused */
+	uint32_t listener;	     /* index into CONFIGURE's listeners */
+	uint8_t kind;		     /* enum credential_kind */
+	char peer[CONTROL_PEER_MAX]; /* for messages: "websocket IP:PORT" */
+	char credential[CONTROL_CREDENTIAL_MAX];
+};
+
+/* Rows of PROTOCOL.md section 1.5. */
+enum verdict {
+	VERDICT_GRANTED,
+	VERDICT_MISSING_TOKEN,
+	VERDICT_INVALID_HEADER,
+	VERDICT_INVALID_TOKEN,
+	VERDICT_INVALID_JWT,
+	VERDICT_EXPIRED_JWT,
+	VERDICT_EARLY_JWT,
+	VERDICT_ISSUER,
+	VERDICT_AUDIENCE,
+	VERDICT_BUSY, /* a limit: 503 */
+};
+
+struct control_verdict {
+	uint32_t conn;
+	uint8_t verdict;
+	uint8_t grant[CONTROL_GRANT_BYTES]; /* zero unless GRANTED */
+};
+
+struct control_open {
+	uint32_t conn;
+	uint8_t grant[CONTROL_GRANT_BYTES];
+};
+
+struct control_resume {
+	uint32_t conn;
+	uint8_t grant[CONTROL_GRANT_BYTES];
+	char session_id[CONTROL_SESSION_ID_MAX];
+};
+
+enum session_result {
+	SESSION_OK,	  /* a channel fd travels along */
+	SESSION_UNKNOWN,  /* resume: no such session for this identity */
+	SESSION_ATTACHED, /* resume: another connection has it */
+	SESSION_LIMIT,	  /* open: a limit of the operator */
+	SESSION_FAILED,	  /* open: the runner could not be started */
+};
+
+struct control_session {
+	uint32_t conn;
+	uint8_t result; /* enum session_result */
+	char session_id[CONTROL_SESSION_ID_MAX];
+	char reason[256]; /* a sentence, unless SESSION_OK */
+};
+
+struct control_close {
+	uint32_t conn;
+};
+
+/* Why a session channel ended, as the runner or the kernel told it. */
+enum channel_end {
+	CHANNEL_END_DETACHED, /* the connection went away first */
+	CHANNEL_END_PROTOCOL, /* the client broke the envelope's rules */
+	CHANNEL_END_REPLACED, /* resumed elsewhere */
+	CHANNEL_END_RUNNER,   /* the runner is gone */
+};
+
+struct control_closed {
+	uint32_t conn;
+	uint8_t end;	  /* enum channel_end */
+	char reason[256]; /* for CHANNEL_END_RUNNER: "killed by signal 9" */
+};
+
+struct control_runner_exited {
+	uint32_t conn;
+	char reason[256];
+};
+
+struct control_session_config {
+	char session_id[CONTROL_SESSION_ID_MAX];
+	char provider_id[80];
+	char shell[CONTROL_STRING_MAX]; /* login shell, absolute */
+	char home[CONTROL_STRING_MAX];
+	bool pid_namespace;	  /* the runner is pid 1 of its own */
+	uint32_t closed_ttl_ms;	  /* a closed process is remembered */
+	uint32_t kill_grace_ms;	  /* TERM to KILL at the session's end */
+	uint64_t retention_bytes; /* of output, per process */
+	uint64_t max_message_bytes;
+};
+
+struct control_attach {
+	uint32_t generation;
+	char peer[CONTROL_PEER_MAX]; /* "websocket IP:PORT" or "stdio" */
+};
+
+struct control_detached {
+	uint32_t generation;
+	uint8_t end; /* enum channel_end */
+};
+
+/* Appends type and fields. */
+void control_put(struct buf *b, enum control_type type, const void *payload);
+
+/* The type of a message, or 0 when it is too short or not known. */
+enum control_type control_peek(const void *message, size_t len);
+
+/* Decodes the payload of a message of that type into its struct, which is
+ * *payload. 0, or -EBADMSG. A type without fields takes NULL. */
+int control_get(
+    const void *message, size_t len, enum control_type type, void *payload);
+
+/* "MON_REQ_OPEN", for logs. */
+const char *control_name(enum control_type type);
+
+#endif

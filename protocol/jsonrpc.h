@@ -1,0 +1,65 @@
+/*
+ * The envelope (PROTOCOL.md section 2): request, notification, response. No
+ * "jsonrpc" member is required or sent, there are no batches.
+ */
+#ifndef JSONRPC_H
+#define JSONRPC_H
+
+#include "json.h"
+
+enum rpc_code {
+	RPC_MALFORMED = -32600, /* also: wrong state, refused */
+	RPC_UNKNOWN_METHOD = -32601,
+	RPC_INVALID_PARAMS = -32602,
+	RPC_INTERNAL = -32603, /* also: operating-system errors */
+	RPC_NOT_FOUND = -32004,
+	RPC_ATTACHED = -32010, /* session attached elsewhere */
+};
+
+enum rpc_kind {
+	RPC_KIND_REQUEST,
+	RPC_KIND_NOTIFICATION,
+	RPC_KIND_RESPONSE, /* result or error: nobody asked */
+};
+
+/* A parsed message; slices point into the text or the tree. */
+struct rpc_message {
+	struct json_doc doc;
+	enum rpc_kind kind;
+	const struct json_value *id; /* RPC_KIND_REQUEST */
+	struct slice method;
+	const struct json_value *params; /* NULL: absent */
+};
+
+/* 0, or -EBADMSG with doc.error set to the DETAIL of PROTOCOL.md section 2.3.
+ * End with rpc_message_clear() in either case. */
+int rpc_parse(struct rpc_message *m, const char *text, size_t len);
+void rpc_message_clear(struct rpc_message *m);
+
+/*
+ * A request id kept beyond its message: the JSON text of it, as it is echoed.
+ * Owned; a malformed message has the id -1.
+ */
+struct rpc_id {
+	char *text; /* NULL: none */
+	size_t len;
+};
+void rpc_id_copy(struct rpc_id *id, const struct json_value *v);
+void rpc_id_clear(struct rpc_id *id);
+
+/*
+ * Writing. rpc_begin_result() leaves the writer where the result value is
+ * due, rpc_end_result() closes the message. The id is written as it came,
+ * `id` == NULL writes -1.
+ *	{"id":7,"result":VALUE}
+ *	{"error":{"code":-32600,"message":"..."},"id":7}
+ *	{"method":"process/exited","params":VALUE}
+ */
+void rpc_begin_result(struct json_writer *w, const struct rpc_id *id);
+void rpc_end_result(struct json_writer *w);
+void rpc_write_error(struct json_writer *w, const struct rpc_id *id, int code,
+    const char *message, size_t len);
+void rpc_begin_notification(struct json_writer *w, const char *method);
+void rpc_end_notification(struct json_writer *w);
+
+#endif

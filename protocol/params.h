@@ -1,0 +1,107 @@
+/*
+ * Params of every method, decoded: one struct and one params_NAME() each.
+ * Pure; used by the runner, and by the front-end before a session exists.
+ * Slices and pointers live as long as the message.
+ */
+#ifndef PARAMS_H
+#define PARAMS_H
+
+#include "args.h"
+#include "jsonrpc.h"
+#include "sandbox_context.h"
+
+/* Names in "client must call initialize before using FAMILY methods". */
+enum method_family {
+	FAMILY_INITIALIZE, /* allowed without a session */
+	FAMILY_EXEC,
+	FAMILY_FILESYSTEM,
+	FAMILY_HTTP,
+	FAMILY_ENVIRONMENT_INFO,
+	FAMILY_ENVIRONMENT_STATUS,
+	FAMILY_ENVIRONMENT_CONFIG,
+	FAMILY_CAPABILITY_DISCOVERY,
+};
+
+/* "exec", "filesystem", ... (PROTOCOL.md section 5.3) */
+const char *method_family_name(enum method_family family);
+
+struct initialize_params {
+	struct slice client_name;
+	bool resume;
+	struct slice resume_session_id;
+};
+
+struct env_policy {
+	enum env_inherit {
+		ENV_INHERIT_CORE,
+		ENV_INHERIT_ALL,
+		ENV_INHERIT_NONE
+	} inherit;
+	bool ignore_default_excludes;
+	const struct json_value *exclude;      /* strings */
+	const struct json_value *set;	       /* string map */
+	const struct json_value *include_only; /* strings */
+};
+
+struct process_start_params {
+	struct slice process_id;
+	const struct json_value *argv; /* strings, maybe empty */
+	struct path_uri cwd;
+	const struct json_value *env; /* string map */
+	bool tty;
+	bool pipe_stdin;
+	bool has_arg0;
+	struct slice arg0;
+	bool has_env_policy;
+	struct env_policy env_policy;
+	bool has_sandbox;
+	struct sandbox_context sandbox;
+	bool enforce_managed_network;
+	bool has_network_proxy;
+	bool has_managed_network;
+	bool has_shell_snapshot;
+};
+
+struct process_read_params {
+	struct slice process_id;
+	uint64_t after_seq;
+	uint64_t max_bytes; /* UINT64_MAX: no limit given */
+	uint64_t wait_ms;
+};
+
+struct process_write_params {
+	struct slice process_id;
+	struct slice chunk; /* decoded bytes */
+	struct slice write_id;
+};
+
+struct process_signal_params {
+	struct slice process_id; /* "interrupt" is the only signal */
+};
+
+struct process_id_params {
+	struct slice process_id;
+};
+
+/* Any of them, for callers that decode by table. */
+union method_params {
+	struct initialize_params initialize;
+	struct process_start_params process_start;
+	struct process_read_params process_read;
+	struct process_write_params process_write;
+	struct process_signal_params process_signal;
+	struct process_id_params process_terminate;
+};
+
+/*
+ * Each decodes m->params into its member of *p. 0, or -EBADMSG with the
+ * -32602 message in error[ARGS_ERROR_MAX].
+ */
+typedef int params_fn(
+    struct rpc_message *m, union method_params *p, char *error);
+
+#define METHOD(name, wire, family, when) params_fn params_##name;
+#include "methods.def"
+#undef METHOD
+
+#endif

@@ -1,0 +1,150 @@
+/*
+ * control: every message survives a round trip, and no cut, stretched or
+ * foreign message decodes.
+ */
+#include <errno.h>
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <string.h>
+
+#include <cmocka.h>
+
+#include "control.h"
+
+static const struct {
+	enum control_type type;
+	size_t size;
+} messages[] = {
+	{ MON_EV_CONFIGURE, sizeof(struct control_configure) },
+	{ MON_EV_RUNNER_EXITED, sizeof(struct control_runner_exited) },
+	{ MON_EV_RELOAD, 0 },
+	{ MON_EV_DRAIN, 0 },
+	{ MON_REQ_READY, sizeof(struct control_ready) },
+	{ MON_REQ_AUTHENTICATE, sizeof(struct control_authenticate) },
+	{ MON_ANS_AUTHENTICATE, sizeof(struct control_verdict) },
+	{ MON_REQ_OPEN, sizeof(struct control_open) },
+	{ MON_ANS_OPEN, sizeof(struct control_session) },
+	{ MON_REQ_RESUME, sizeof(struct control_resume) },
+	{ MON_ANS_RESUME, sizeof(struct control_session) },
+	{ MON_REQ_CLOSE, sizeof(struct control_close) },
+	{ MON_ANS_CLOSE, sizeof(struct control_closed) },
+	{ MON_REQ_DONE, 0 },
+	{ RUNNER_ORDER_CONFIGURE, sizeof(struct control_session_config) },
+	{ RUNNER_ORDER_ATTACH, sizeof(struct control_attach) },
+	{ RUNNER_ORDER_DETACH, 0 },
+	{ RUNNER_ORDER_TERMINATE, 0 },
+	{ RUNNER_REPORT_DETACHED, sizeof(struct control_detached) },
+};
+
+static void
+put_zero(struct buf *b, size_t i)
+{
+	static const uint8_t zeros[sizeof(struct control_authenticate)];
+
+	buf_init(b, CONTROL_MESSAGE_MAX);
+	control_put(b, messages[i].type, zeros);
+	assert_false(b->failed);
+}
+
+static void
+test_every_length_is_exact(void **state)
+{
+	static uint8_t payload[sizeof(struct control_authenticate)];
+
+	for (size_t i = 0; i < nitems(messages); i++) {
+		struct buf b;
+
+		put_zero(&b, i);
+		assert_int_equal(control_peek(b.data, b.len), messages[i].type);
+		assert_int_equal(
+		    control_get(b.data, b.len, messages[i].type, payload), 0);
+		for (size_t n = 0; n < b.len; n++)
+			assert_int_equal(
+			    control_get(b.data, n, messages[i].type, payload),
+			    -EBADMSG);
+		buf_put_u8(&b, 0);
+		assert_int_equal(
+		    control_get(b.data, b.len, messages[i].type, payload),
+		    -EBADMSG);
+		buf_clear(&b);
+	}
+}
+
+static void
+test_values_survive(void **state)
+{
+	struct control_configure in = { .uid = 7,
+		.gid = 8,
+		.drop = true,
+		.max_frame_bytes = 1ULL << 40,
+		.listeners = 2,
+		.kinds = { LISTENER_WS, LISTENER_STDIO } },
+				 out;
+	struct control_resume rin = { .conn = 3,
+		.grant = { 1, 2, 255 },
+		.session_id = "some-id" },
+			      rout;
+	struct buf b;
+
+	buf_init(&b, CONTROL_MESSAGE_MAX);
+	control_put(&b, MON_EV_CONFIGURE, &in);
+	memset(&out, 0, sizeof(out));
+	assert_int_equal(control_get(b.data, b.len, MON_EV_CONFIGURE, &out), 0);
+	assert_int_equal(out.uid, 7);
+	assert_true(out.drop);
+	assert_true(out.max_frame_bytes == 1ULL << 40);
+	assert_int_equal(out.kinds[1], LISTENER_STDIO);
+	buf_clear(&b);
+	control_put(&b, MON_REQ_RESUME, &rin);
+	assert_int_equal(control_get(b.data, b.len, MON_REQ_RESUME, &rout), 0);
+	assert_memory_equal(rout.grant, rin.grant, sizeof(rin.grant));
+	assert_string_equal(rout.session_id, "some-id");
+	assert_int_equal(
+	    control_get(b.data, b.len, MON_REQ_OPEN, &rout), -EBADMSG);
+	buf_clear(&b);
+}
+
+static void
+test_unknown_types(void **state)
+{
+	for (uint32_t type = 0; type < 300; type++) {
+		bool known = false;
+		struct buf b;
+
+		for (size_t i = 0; i < nitems(messages); i++)
+			known |= messages[i].type == type;
+		buf_init(&b, 16);
+		buf_put_u32(&b, type);
+		assert_int_equal(control_peek(b.data, b.len) != 0, known);
+		buf_clear(&b);
+	}
+}
+
+static void
+test_bool_is_0_or_1(void **state)
+{
+	struct control_ready ready = { 0 };
+	struct buf b;
+
+	buf_init(&b, 64);
+	control_put(&b, MON_REQ_READY, &ready);
+	b.data[4] = 2;
+	assert_int_equal(
+	    control_get(b.data, b.len, MON_REQ_READY, &ready), -EBADMSG);
+	buf_clear(&b);
+}
+
+int
+main(void)
+{
+	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(test_every_length_is_exact),
+		cmocka_unit_test(test_values_survive),
+		cmocka_unit_test(test_unknown_types),
+		cmocka_unit_test(test_bool_is_0_or_1),
+	};
+
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}
