@@ -1,0 +1,67 @@
+/*
+ * The calling process's own children.
+ */
+#include "children.h"
+
+#include <dirent.h>
+#include <errno.h>
+#include <fcntl.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "util.h"
+
+/* Field 4 of /proc/PID/stat, behind the name in parentheses. */
+static pid_t
+parent_of(const char *pid)
+{
+	char path[64], text[512];
+	_cleanup_close_ int fd = -1;
+	const char *end;
+	ssize_t n;
+	int ppid;
+
+	snprintf(path, sizeof(path), "/proc/%.20s/stat", pid);
+	fd = open(path, O_RDONLY | O_CLOEXEC);
+	if (fd < 0 || (n = read(fd, text, sizeof(text) - 1)) <= 0)
+		return -1;
+	text[n] = '\0';
+	end = strrchr(text, ')');
+	if (end == NULL || sscanf(end + 1, " %*c %d", &ppid) != 1)
+		return -1;
+	return ppid;
+}
+
+/* For kernels without CONFIG_PROC_CHILDREN: every process there is. */
+static int
+scan_proc(void (*visit)(pid_t pid, void *arg), void *arg)
+{
+	DIR *d = opendir("/proc");
+	struct dirent *e;
+	pid_t self = getpid();
+
+	if (d == NULL)
+		return -errno;
+	while ((e = readdir(d)) != NULL)
+		if (e->d_name[0] >= '1' && e->d_name[0] <= '9' &&
+		    parent_of(e->d_name) == self)
+			visit(atoi(e->d_name), arg);
+	closedir(d);
+	return 0;
+}
+
+int
+children_each(void (*visit)(pid_t pid, void *arg), void *arg)
+{
+	FILE *f = fopen("/proc/thread-self/children", "re");
+	int pid;
+
+	if (f == NULL)
+		return scan_proc(visit, arg);
+	while (fscanf(f, "%d", &pid) == 1)
+		visit(pid, arg);
+	fclose(f);
+	return 0;
+}

@@ -1,0 +1,83 @@
+/*
+ * Become a user for good, then prove it. Run by the monitor's children before
+ * they exec and by the front-end before it reads a byte of a stranger.
+ */
+#include "drop.h"
+
+#include <errno.h>
+#include <grp.h>
+#include <linux/capability.h>
+#include <sys/prctl.h>
+#include <sys/syscall.h>
+#include <unistd.h>
+
+#include "log.h"
+
+#define CAP_LAST 63
+
+static struct __user_cap_header_struct cap_header = {
+	.version = _LINUX_CAPABILITY_VERSION_3
+};
+
+static void
+clear_capabilities(void)
+{
+	struct __user_cap_data_struct none[2] = { 0 };
+
+	prctl(PR_CAP_AMBIENT, PR_CAP_AMBIENT_CLEAR_ALL, 0, 0, 0);
+	if (syscall(SYS_capset, &cap_header, none) < 0)
+		log_fatal_errno(-errno, "capset");
+}
+
+static void
+prove_no_capabilities(void)
+{
+	struct __user_cap_data_struct have[2];
+
+	if (syscall(SYS_capget, &cap_header, have) < 0)
+		log_fatal_errno(-errno, "capget");
+	for (int i = 0; i < 2; i++)
+		if (have[i].effective | have[i].permitted | have[i].inheritable)
+			log_fatal("capabilities are left after the drop");
+}
+
+static void
+prove_ids(uid_t uid, gid_t gid, size_t ngroups)
+{
+	uid_t r, e, s;
+	gid_t rg, eg, sg;
+
+	if (getresuid(&r, &e, &s) < 0 || r != uid || e != uid || s != uid)
+		log_fatal("the user id did not stick");
+	if (getresgid(&rg, &eg, &sg) < 0 || rg != gid || eg != gid || sg != gid)
+		log_fatal("the group id did not stick");
+	if (getgroups(0, NULL) != (int)ngroups)
+		log_fatal("supplementary groups did not stick");
+	if (setresuid(0, 0, 0) == 0 || setuid(0) == 0 || seteuid(0) == 0)
+		log_fatal("root could be regained after the drop");
+}
+
+void
+drop_to_user(uid_t uid, gid_t gid, const gid_t *groups, size_t ngroups)
+{
+	if (uid == 0)
+		log_fatal("dropping privileges to root is no drop");
+	if (setgroups(ngroups, groups) < 0)
+		log_fatal_errno(-errno, "setgroups");
+	if (setresgid(gid, gid, gid) < 0)
+		log_fatal_errno(-errno, "setresgid(%u)", gid);
+	if (setresuid(uid, uid, uid) < 0)
+		log_fatal_errno(-errno, "setresuid(%u)", uid);
+	clear_capabilities();
+	prove_ids(uid, gid, ngroups);
+	prove_no_capabilities();
+}
+
+void
+drop_bounding_set(void)
+{
+	for (int cap = 0; cap <= CAP_LAST; cap++)
+		if (prctl(PR_CAPBSET_READ, cap, 0, 0, 0) == 1 &&
+		    prctl(PR_CAPBSET_DROP, cap, 0, 0, 0) < 0)
+			log_fatal_errno(-errno, "dropping capability %d", cap);
+}

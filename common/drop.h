@@ -1,0 +1,22 @@
+/*
+ * Become a user for good, then prove it.
+ */
+#ifndef DROP_H
+#define DROP_H
+
+#include <stddef.h>
+#include <sys/types.h>
+
+/*
+ * From root: supplementary groups, gid, uid, and every capability set but the
+ * bounding one (set-id programs of the user keep working) are given up.
+ * Afterwards root must be out of reach and no capability left. Any failure
+ * is fatal: half a drop cannot be recovered from.
+ */
+void drop_to_user(uid_t uid, gid_t gid, const gid_t *groups, size_t ngroups);
+
+/* Also empties the bounding set; before drop_to_user(). For programs that
+ * never run anything. Fatal on failure. */
+void drop_bounding_set(void);
+
+#endif

@@ -1,0 +1,99 @@
+/*
+ * An intrusive hash table, grown by doubling, never shrunk.
+ */
+#include "table.h"
+
+#include "siphash.h"
+#include "util.h"
+
+#define TABLE_FIRST_BUCKETS 16
+
+void
+table_clear(struct table *t)
+{
+	free(t->buckets);
+	*t = (struct table){ 0 };
+}
+
+static void
+table_grow(struct table *t)
+{
+	size_t n = t->buckets ? (t->mask + 1) * 2 : TABLE_FIRST_BUCKETS;
+	struct table_node **buckets = xcalloc(n, sizeof(struct table_node *));
+
+	for (size_t i = 0; t->buckets && i <= t->mask; i++) {
+		struct table_node *node, *next;
+
+		for (node = t->buckets[i]; node != NULL; node = next) {
+			next = node->next;
+			node->next = buckets[node->hash & (n - 1)];
+			buckets[node->hash & (n - 1)] = node;
+		}
+	}
+	free(t->buckets);
+	t->buckets = buckets;
+	t->mask = n - 1;
+}
+
+void
+table_insert(struct table *t, struct table_node *node, uint64_t hash)
+{
+	if (t->buckets == NULL || t->count > t->mask)
+		table_grow(t);
+	node->hash = hash;
+	node->next = t->buckets[hash & t->mask];
+	t->buckets[hash & t->mask] = node;
+	t->count++;
+}
+
+void
+table_remove(struct table *t, struct table_node *node)
+{
+	struct table_node **at = &t->buckets[node->hash & t->mask];
+
+	while (*at != node)
+		at = &(*at)->next;
+	*at = node->next;
+	t->count--;
+}
+
+struct table_node *
+table_find(const struct table *t, uint64_t hash, table_match_fn *match,
+    const void *key)
+{
+	struct table_node *node;
+
+	if (t->buckets == NULL)
+		return NULL;
+	for (node = t->buckets[hash & t->mask]; node != NULL; node = node->next)
+		if (node->hash == hash && match(node, key))
+			return node;
+	return NULL;
+}
+
+struct table_node *
+table_any(const struct table *t)
+{
+	for (size_t i = 0; t->count > 0 && i <= t->mask; i++)
+		if (t->buckets[i] != NULL)
+			return t->buckets[i];
+	return NULL;
+}
+
+void
+table_each(const struct table *t,
+    void (*visit)(struct table_node *node, void *arg), void *arg)
+{
+	for (size_t i = 0; t->buckets && i <= t->mask; i++)
+		for (struct table_node *n = t->buckets[i]; n; n = n->next)
+			visit(n, arg);
+}
+
+uint64_t
+siphash_bytes(const void *p, size_t n)
+{
+	uint64_t out[2];
+
+	siphash128(siphash_process_key(), p, n, out);
+	return out[0];
+}

@@ -1,0 +1,46 @@
+/*
+ * An intrusive hash table: the node lives in the object, so nothing is
+ * allocated per entry. Keys may come from a hostile peer: hash them with
+ * siphash_bytes(), whose key nobody outside knows.
+ */
+#ifndef TABLE_H
+#define TABLE_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+struct table_node {
+	struct table_node *next;
+	uint64_t hash;
+};
+
+struct table {
+	struct table_node **buckets; /* owned */
+	size_t mask;
+	size_t count;
+};
+
+/* The object that holds `node` as `member`. */
+#define TABLE_OBJECT(node, type, member)                                       \
+	((type *)(void *)((char *)(node)-offsetof(type, member)))
+
+/* Is this node the one with that key? */
+typedef bool table_match_fn(const struct table_node *node, const void *key);
+
+void table_clear(struct table *t); /* frees the buckets, not the objects */
+void table_insert(struct table *t, struct table_node *node, uint64_t hash);
+void table_remove(struct table *t, struct table_node *node);
+struct table_node *table_find(const struct table *t, uint64_t hash,
+    table_match_fn *match, const void *key);
+
+/* Any node, or NULL: to empty a table. */
+struct table_node *table_any(const struct table *t);
+
+/* Calls visit for every node; visit must not change the table. */
+void table_each(const struct table *t,
+    void (*visit)(struct table_node *node, void *arg), void *arg);
+
+uint64_t siphash_bytes(const void *p, size_t n);
+
+#endif

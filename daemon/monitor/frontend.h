@@ -1,0 +1,63 @@
+/*
+ * The monitor's side of the front-end: its process, its control channel, the
+ * table of what it may ask, and the grants it was given.
+ */
+#ifndef FRONTEND_H
+#define FRONTEND_H
+
+#include <stdbool.h>
+#include <stdint.h>
+#include <sys/types.h>
+
+#include "control.h"
+#include "queue.h"
+#include "source.h"
+#include "table.h"
+
+struct monitor;
+struct session;
+
+enum frontend_state {
+	FRONTEND_DOWN = 1 << 0,	     /* none; may be started at restart_ms */
+	FRONTEND_CONFINING = 1 << 1, /* configured, not READY yet */
+	FRONTEND_SERVING = 1 << 2,
+};
+
+/* A message that did not fit into the socket. */
+struct outgoing {
+	TAILQ_ENTRY(outgoing) link; /* frontend.queue */
+	struct buf message;
+	int fd; /* owned, or -1 */
+};
+
+struct frontend {
+	enum frontend_state state;
+	pid_t pid;
+	struct source control;
+	struct table grants; /* by connection number */
+	TAILQ_HEAD(, outgoing) queue;
+	size_t queued;
+	int64_t started_ms;
+	int64_t restart_ms; /* DOWN: not before this */
+	unsigned failures;  /* ends before READY, in a row */
+	bool done;	    /* stdio is at its end */
+};
+
+void frontend_init(struct frontend *f);
+
+/* Starts it and sends CONFIGURE. 0 or -errno. */
+int frontend_start(struct monitor *m);
+
+/* A child of that pid ended. False: not the front-end. */
+bool frontend_reap(struct monitor *m, pid_t pid, int status);
+
+/* Tells it that no more work comes: clients are told, it exits at the end of
+ * its control channel. */
+void frontend_drain(struct monitor *m);
+void frontend_hang_up(struct monitor *m);
+
+/* The runner of a session is gone; its connection, if any, is told why. */
+void frontend_session_ended(
+    struct monitor *m, struct session *s, const char *reason);
+
+#endif

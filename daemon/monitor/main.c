@@ -1,0 +1,211 @@
+/*
+ * execd: the monitor. Root, or one ordinary user; see execd(8). Everything
+ * that can fail for a reason of the operator's fails here, before a client.
+ */
+#include <errno.h>
+#include <fcntl.h>
+#include <pwd.h>
+#include <signal.h>
+#include <stdio.h>
+#include <string.h>
+#include <sys/prctl.h>
+#include <unistd.h>
+
+#include <openssl/evp.h>
+
+#include "config.h"
+#include "log.h"
+#include "monitor.h"
+#include "runner_start.h"
+#include "source.h"
+#include "util.h"
+
+static int
+find_identity(struct monitor *m)
+{
+	const char *name = m->options->user;
+	int err;
+
+	if (!m->root && name != NULL) {
+		fputs("execd: --user needs root; without it every session "
+		      "runs as you\n",
+		    stderr);
+		return EXIT_PERMISSION;
+	}
+	if (m->root && name == NULL) {
+		fputs("execd: started by root, but no session may run as "
+		      "root: name an ordinary user with --user NAME\n",
+		    stderr);
+		return EXIT_USAGE;
+	}
+	if (!m->root)
+		return identity_self(&m->identity) < 0 ? EXIT_FAILED : 0;
+	err = identity_from_name(&m->identity, name);
+	if (err == 0)
+		return 0;
+	if (err == -EPERM)
+		fprintf(stderr,
+		    "execd: --user %s: this is root; name an "
+		    "ordinary user\n",
+		    name);
+	else
+		fprintf(stderr, "execd: --user %s: %s\n", name,
+		    err == -ENOENT ? "no such user" : strerror(-err));
+	return EXIT_CONFIG;
+}
+
+static int
+find_frontend_user(struct monitor *m)
+{
+	struct passwd *pw;
+
+	if (!m->root)
+		return 0;
+	pw = getpwnam(EXECD_USER);
+	if (pw == NULL || pw->pw_uid == 0) {
+		fputs("execd: the network front-end needs a user of its own, "
+		      "and there is no `" EXECD_USER "`; create it with\n"
+		      "  useradd --system --no-create-home --home-dir "
+		      "/nonexistent --shell /usr/sbin/nologin " EXECD_USER "\n",
+		    stderr);
+		return EXIT_CONFIG;
+	}
+	m->frontend_uid = pw->pw_uid;
+	m->frontend_gid = pw->pw_gid;
+	return 0;
+}
+
+/* Whoever can connect becomes the session's user: that is said in words,
+ * unless only this user's own machine can connect. */
+static int
+check_authentication(const struct monitor *m)
+{
+	for (size_t i = 0; i < m->nlisteners; i++) {
+		const struct listener *l = &m->listeners[i];
+
+		if (m->options->allow_unauthenticated ||
+		    l->kind == LISTENER_STDIO || (l->loopback && !m->root))
+			continue;
+		fprintf(stderr,
+		    "execd: %s: whoever connects there would run "
+		    "commands as %s; say --allow-unauthenticated if that is "
+		    "meant\n",
+		    l->url, m->identity.name);
+		return EXIT_USAGE;
+	}
+	return 0;
+}
+
+static int
+open_listeners(struct monitor *m)
+{
+	const struct options *o = m->options;
+	int code;
+
+	for (size_t i = 0; i < o->listeners; i++) {
+		code = listener_open(&m->listeners[i], o->listen[i]);
+		if (code != 0)
+			return code;
+		m->nlisteners++;
+		m->stdio |= m->listeners[i].kind == LISTENER_STDIO;
+	}
+	if (m->stdio && m->nlisteners > 1) {
+		fputs("execd: stdio is one connection and cannot be combined "
+		      "with other listeners\n",
+		    stderr);
+		return EXIT_USAGE;
+	}
+	return 0;
+}
+
+/* The client is on 0 and 1 with stdio; from here on only the front-end's
+ * copies lead there. */
+static int
+detach_stdio(const struct monitor *m)
+{
+	_cleanup_close_ int null = -1;
+
+	if (!m->stdio)
+		return 0;
+	null = open("/dev/null", O_RDWR | O_CLOEXEC);
+	if (null < 0 || dup2(null, STDIN_FILENO) < 0 ||
+	    dup2(null, STDOUT_FILENO) < 0) {
+		fprintf(stderr, "execd: /dev/null: %s\n", strerror(errno));
+		return EXIT_FAILED;
+	}
+	return 0;
+}
+
+/* The same for every run on this machine, and nothing more: a hash of the
+ * machine id (machine-id(5) asks not to show the id itself). */
+static void
+make_provider_id(struct monitor *m)
+{
+	char text[256] = "execd provider ";
+	size_t at = strlen(text);
+	unsigned char digest[32];
+	_cleanup_close_ int fd = open("/etc/machine-id", O_RDONLY | O_CLOEXEC);
+
+	if (fd < 0 || read(fd, text + at, 64) <= 0)
+		gethostname(text + at, 64);
+	EVP_Digest(text, strlen(text), digest, NULL, EVP_sha256(), NULL);
+	at =
+	    (size_t)snprintf(m->provider_id, sizeof(m->provider_id), "sha256:");
+	for (size_t i = 0; i < sizeof(digest); i++)
+		at += (size_t)snprintf(m->provider_id + at,
+		    sizeof(m->provider_id) - at, "%02x", digest[i]);
+}
+
+static int
+check_host(struct monitor *m)
+{
+	char missing[PATH_MAX];
+	const char *step;
+	int err = programs_find(&m->programs, missing);
+
+	if (err < 0) {
+		fprintf(stderr, "execd: %s: %s\n", missing, strerror(-err));
+		return EXIT_FAILED;
+	}
+	if (m->root && (err = runner_probe(&step)) < 0) {
+		fprintf(stderr,
+		    "execd: this host does not give a session "
+		    "%s: %s\n",
+		    step, strerror(-err));
+		return EXIT_UNENFORCEABLE;
+	}
+	if (!m->root && prctl(PR_SET_CHILD_SUBREAPER, 1) < 0) {
+		fprintf(stderr, "execd: subreaper: %s\n", strerror(errno));
+		return EXIT_UNENFORCEABLE;
+	}
+	return 0;
+}
+
+int
+main(int argc, char **argv)
+{
+	static struct options options;
+	struct monitor *m = &monitor;
+	int code = options_parse(&options, argc, argv);
+
+	if (code >= 0)
+		return code;
+	log_init("execd", options.debug ? LOG_LEVEL_DEBUG : LOG_LEVEL_INFO);
+	m->options = &options;
+	m->root = geteuid() == 0;
+	m->signals.fd = -1;
+	frontend_init(&m->frontend);
+	registry_init(&m->sessions);
+	if ((code = find_identity(m)) != 0 ||
+	    (code = find_frontend_user(m)) != 0 ||
+	    (code = check_host(m)) != 0 || (code = open_listeners(m)) != 0 ||
+	    (code = check_authentication(m)) != 0 ||
+	    (code = detach_stdio(m)) != 0)
+		return code;
+	make_provider_id(m);
+	if (source_init() < 0)
+		return EXIT_FAILED;
+	code = monitor_run(m);
+	log_info("stopped");
+	return code;
+}

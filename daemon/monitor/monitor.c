@@ -1,0 +1,222 @@
+/*
+ * The monitor's loop: signals, children, deadlines.
+ */
+#include "monitor.h"
+
+#include <errno.h>
+#include <signal.h>
+#include <stdio.h>
+#include <string.h>
+#include <sys/epoll.h>
+#include <sys/signalfd.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include "children.h"
+#include "log.h"
+#include "util.h"
+
+/* The front-end has this long to tell its clients when all else is over. */
+#define FRONTEND_EXIT_MS 1500
+
+struct monitor monitor;
+
+static pid_t older_children[16]; /* not ours: execd was exec'd over them */
+
+static void
+remember_older(pid_t pid, void *arg)
+{
+	size_t *n = arg;
+
+	if (*n < nitems(older_children))
+		older_children[(*n)++] = pid;
+}
+
+static bool
+is_older(pid_t pid)
+{
+	for (size_t i = 0; i < nitems(older_children); i++)
+		if (older_children[i] == pid)
+			return true;
+	return false;
+}
+
+struct orphan_hunt {
+	struct monitor *m;
+	unsigned found;
+};
+
+static bool
+match_any_pid(const struct table_node *node, const void *key)
+{
+	return TABLE_OBJECT(node, const struct session, by_pid)->pid ==
+	       *(const pid_t *)key;
+}
+
+static void
+kill_orphan(pid_t pid, void *arg)
+{
+	struct orphan_hunt *hunt = arg;
+
+	if (pid == hunt->m->frontend.pid || is_older(pid) ||
+	    table_find(&hunt->m->sessions.by_pid, (uint64_t)pid, match_any_pid,
+		&pid) != NULL)
+		return;
+	hunt->found++;
+	kill(pid, SIGKILL);
+}
+
+/*
+ * Single-user mode has no pid namespace: what a killed runner leaves behind
+ * was handed to the monitor (it is a subreaper) and ends here. Killing one
+ * orphan may hand over its children; each arrives with a SIGCHLD.
+ */
+static void
+kill_orphans(struct monitor *m)
+{
+	struct orphan_hunt hunt = { .m = m };
+
+	if (m->root)
+		return;
+	children_each(kill_orphan, &hunt);
+	if (hunt.found > 0)
+		log_info("%u orphaned processes of an ended session killed",
+		    hunt.found);
+}
+
+static void
+reap_children(struct monitor *m)
+{
+	bool orphans = false;
+	int status;
+	pid_t pid;
+
+	while ((pid = waitpid(-1, &status, WNOHANG)) > 0) {
+		if (frontend_reap(m, pid, status))
+			continue;
+		orphans = true;
+		session_reap(m, pid, status);
+	}
+	if (orphans)
+		kill_orphans(m);
+}
+
+static void
+signals_ready(struct source *source, uint32_t events)
+{
+	struct monitor *m = SOURCE_OWNER(source, struct monitor, signals);
+	struct signalfd_siginfo info;
+
+	while (read(source->fd, &info, sizeof(info)) == sizeof(info)) {
+		switch (info.ssi_signo) {
+		case SIGCHLD:
+			reap_children(m);
+			break;
+		case SIGHUP:
+			log_info("SIGHUP: there is no configuration to reload");
+			break;
+		default:
+			log_info("signal %u: stopping", info.ssi_signo);
+			monitor_stop(m, EXIT_STOPPED);
+		}
+	}
+}
+
+static int
+watch_signals(struct monitor *m)
+{
+	sigset_t set;
+	int fd;
+
+	signal(SIGPIPE, SIG_IGN);
+	sigemptyset(&set);
+	sigaddset(&set, SIGCHLD);
+	sigaddset(&set, SIGHUP);
+	sigaddset(&set, SIGINT);
+	sigaddset(&set, SIGTERM);
+	sigprocmask(SIG_BLOCK, &set, NULL);
+	fd = signalfd(-1, &set, SFD_CLOEXEC | SFD_NONBLOCK);
+	if (fd < 0)
+		return -errno;
+	return source_add(&m->signals, fd, EPOLLIN, signals_ready);
+}
+
+void
+monitor_stop(struct monitor *m, int exit_code)
+{
+	if (m->stopping)
+		return;
+	m->stopping = true;
+	m->exit_code = exit_code;
+	frontend_drain(m);
+	session_terminate_all(m);
+}
+
+static bool
+is_over(struct monitor *m)
+{
+	if (!m->stopping || m->sessions.by_id.count > 0)
+		return false;
+	if (m->frontend.pid == 0)
+		return true;
+	if (m->frontend.control.fd >= 0) {
+		frontend_hang_up(m);
+		m->frontend.restart_ms = now_ms() + FRONTEND_EXIT_MS;
+	} else if (now_ms() >= m->frontend.restart_ms) {
+		kill(m->frontend.pid, SIGKILL);
+		m->frontend.restart_ms = now_ms() + FRONTEND_EXIT_MS;
+	}
+	return false;
+}
+
+static void
+start_frontend_when_due(struct monitor *m, int64_t now)
+{
+	int err;
+
+	if (m->stopping || m->frontend.state != FRONTEND_DOWN ||
+	    m->frontend.pid != 0 || now < m->frontend.restart_ms)
+		return;
+	err = frontend_start(m);
+	if (err < 0) {
+		log_error(err, "starting the front-end");
+		m->frontend.restart_ms = now + 1000;
+	}
+}
+
+static int
+next_timeout(struct monitor *m, int64_t now, int64_t deadline)
+{
+	bool waiting = m->stopping ? m->frontend.control.fd < 0
+				   : m->frontend.state == FRONTEND_DOWN;
+
+	if (waiting && (deadline < 0 || m->frontend.restart_ms < deadline))
+		deadline = m->frontend.restart_ms;
+	if (deadline < 0)
+		return -1;
+	return deadline <= now ? 0 : (int)(deadline - now);
+}
+
+int
+monitor_run(struct monitor *m)
+{
+	size_t n = 0;
+	int err;
+
+	if (!m->root)
+		children_each(remember_older, &n);
+	if ((err = watch_signals(m)) < 0) {
+		log_error(err, "signals");
+		return EXIT_FAILED;
+	}
+	while (!is_over(m)) {
+		int64_t now = now_ms(), deadline;
+
+		start_frontend_when_due(m, now);
+		deadline = session_expire(m, now);
+		err = source_dispatch(next_timeout(m, now, deadline));
+		if (err < 0)
+			log_fatal_errno(err, "epoll");
+	}
+	return m->exit_code;
+}

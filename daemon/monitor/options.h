@@ -1,0 +1,49 @@
+/*
+ * What the operator said on the command line (execd(8)). Parsed once, by root,
+ * from root's own argv.
+ */
+#ifndef OPTIONS_H
+#define OPTIONS_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+/* Exit codes of the daemon (DESIGN.md section 8). */
+enum exit_code {
+	EXIT_STOPPED = 0,
+	EXIT_FAILED = 1,
+	EXIT_USAGE = 2,
+	EXIT_CONFIG = 3,
+	EXIT_PERMISSION = 4,
+	EXIT_UNENFORCEABLE = 5,
+};
+
+#define OPTIONS_LISTENERS_MAX 8
+
+struct options {
+	const char *listen[OPTIONS_LISTENERS_MAX];
+	size_t listeners;
+	const char *user; /* NULL: single-user mode */
+	bool allow_unauthenticated;
+	bool debug;
+	uint32_t detached_ttl_ms;
+	uint32_t closed_ttl_ms;
+	uint32_t kill_grace_ms;
+	uint32_t ping_interval_ms;
+	uint32_t pre_auth_deadline_ms;
+	uint32_t max_connections;
+	uint32_t max_sessions;
+	uint64_t max_frame_bytes;
+	uint64_t max_message_bytes;
+	uint64_t retention_bytes;
+};
+
+/* Fills *o. Returns -1 to go on, else an exit code: help and version were
+ * printed, or the error was. */
+int options_parse(struct options *o, int argc, char **argv);
+
+/* "500ms", "80s", "2m", "1h" -> milliseconds. 0 or -EINVAL / -ERANGE. */
+int options_duration(const char *text, uint32_t *ms);
+
+#endif

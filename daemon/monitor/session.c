@@ -1,0 +1,416 @@
+/*
+ * The session registry. What a runner says here is one message, DETACHED;
+ * anything else ends it and its session.
+ */
+#include "session.h"
+
+#include <errno.h>
+#include <signal.h>
+#include <stdio.h>
+#include <string.h>
+#include <sys/epoll.h>
+#include <sys/random.h>
+#include <sys/socket.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include "log.h"
+#include "monitor.h"
+#include "runner_start.h"
+#include "seqpacket.h"
+#include "util.h"
+
+/* A runner that was told to end gets its own grace plus this. */
+#define KILL_MARGIN_MS 2000
+
+/* Reports in one go; a runner has one for each attachment. */
+#define REPORTS_MAX 256
+
+void
+registry_init(struct registry *r)
+{
+	*r = (struct registry){ 0 };
+	TAILQ_INIT(&r->detached);
+	TAILQ_INIT(&r->terminating);
+}
+
+/* Enough of an id to follow it in a log, not enough to resume it. */
+#define ID_LOG_CHARS 8
+
+static bool
+match_id(const struct table_node *node, const void *key)
+{
+	return !strcmp(
+	    TABLE_OBJECT(node, const struct session, by_id)->id, key);
+}
+
+static bool
+match_pid(const struct table_node *node, const void *key)
+{
+	return TABLE_OBJECT(node, const struct session, by_pid)->pid ==
+	       *(const pid_t *)key;
+}
+
+static struct session *
+find_by_id(const struct registry *r, const char *id)
+{
+	struct table_node *node =
+	    table_find(&r->by_id, siphash_bytes(id, strlen(id)), match_id, id);
+
+	return node ? TABLE_OBJECT(node, struct session, by_id) : NULL;
+}
+
+static struct session *
+find_by_pid(const struct registry *r, pid_t pid)
+{
+	struct table_node *node =
+	    table_find(&r->by_pid, (uint64_t)pid, match_pid, &pid);
+
+	return node ? TABLE_OBJECT(node, struct session, by_pid) : NULL;
+}
+
+static void
+unlink_from_lists(struct registry *r, struct session *s)
+{
+	if (s->state == SESSION_STATE_DETACHED)
+		TAILQ_REMOVE(&r->detached, s, link);
+	else if (s->state == SESSION_STATE_TERMINATING)
+		TAILQ_REMOVE(&r->terminating, s, link);
+}
+
+/* RFC 9562 version 4, from the kernel's random bytes. */
+static void
+make_id(char id[CONTROL_SESSION_ID_MAX])
+{
+	uint8_t r[16];
+
+	if (getrandom(r, sizeof(r), 0) != (ssize_t)sizeof(r))
+		log_fatal("getrandom: no random bytes");
+	r[6] = (r[6] & 0x0f) | 0x40;
+	r[8] = (r[8] & 0x3f) | 0x80;
+	snprintf(id, CONTROL_SESSION_ID_MAX,
+	    "%02x%02x%02x%02x-%02x%02x-%02x%02x-%02x%02x-"
+	    "%02x%02x%02x%02x%02x%02x",
+	    r[0], r[1], r[2], r[3], r[4], r[5], r[6], r[7], r[8], r[9], r[10],
+	    r[11], r[12], r[13], r[14], r[15]);
+}
+
+/* An order that does not fit into the socket means a runner that has not
+ * read for hundreds of messages: it is stuck, and its session with it. */
+static int
+order(struct session *s, enum control_type type, const void *payload, int fd)
+{
+	struct buf b;
+	int err;
+
+	buf_init(&b, CONTROL_MESSAGE_MAX);
+	control_put(&b, type, payload);
+	err = seqpacket_send(s->control.fd, b.data, b.len, &fd, fd >= 0);
+	buf_clear(&b);
+	if (err < 0 && err != -EPIPE) {
+		log_error(err, "session %.*s: %s: killing the runner",
+		    ID_LOG_CHARS, s->id, control_name(type));
+		kill(s->pid, SIGKILL);
+	}
+	return err;
+}
+
+static int
+attach(struct session *s, uint32_t conn, const char *peer, int *channel_fd)
+{
+	struct control_attach attach = { .generation = ++s->generation };
+	int pair[2], err;
+
+	if (socketpair(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0,
+		pair) < 0)
+		return -errno;
+	snprintf(attach.peer, sizeof(attach.peer), "%s", peer);
+	err = order(s, RUNNER_ORDER_ATTACH, &attach, pair[0]);
+	close(pair[0]);
+	if (err < 0) {
+		close(pair[1]);
+		return err;
+	}
+	s->conn = conn;
+	s->end = CHANNEL_END_DETACHED;
+	s->state = SESSION_STATE_ATTACHED;
+	*channel_fd = pair[1];
+	return 0;
+}
+
+static void
+configure(const struct monitor *m, struct session *s)
+{
+	const struct options *o = m->options;
+	struct control_session_config c = {
+		.pid_namespace = m->root,
+		.closed_ttl_ms = o->closed_ttl_ms,
+		.kill_grace_ms = o->kill_grace_ms,
+		.retention_bytes = o->retention_bytes,
+		.max_message_bytes = o->max_message_bytes,
+	};
+
+	snprintf(c.session_id, sizeof(c.session_id), "%s", s->id);
+	snprintf(c.provider_id, sizeof(c.provider_id), "%s", m->provider_id);
+	snprintf(c.shell, sizeof(c.shell), "%s", s->identity->shell);
+	snprintf(c.home, sizeof(c.home), "%s", s->identity->home);
+	order(s, RUNNER_ORDER_CONFIGURE, &c, -1);
+}
+
+static void
+take_report(struct session *s, const uint8_t *packet, size_t len)
+{
+	struct control_detached d;
+
+	if (control_get(packet, len, RUNNER_REPORT_DETACHED, &d) < 0 ||
+	    d.end > CHANNEL_END_RUNNER || d.generation > s->generation) {
+		log_error(0,
+		    "session %.*s: impossible message from its "
+		    "runner: killing it",
+		    ID_LOG_CHARS, s->id);
+		kill(s->pid, SIGKILL);
+		return;
+	}
+	if (d.generation == s->generation)
+		s->end = d.end;
+}
+
+/* Reads what the runner said so far; notes the end of the channel. */
+static void
+drain_reports(struct session *s)
+{
+	uint8_t packet[CONTROL_MESSAGE_MAX];
+	int fds[SEQPACKET_FDS_MAX];
+	size_t nfds;
+	ssize_t n;
+	int count = 0;
+
+	if (s->hung_up)
+		return;
+	while ((n = seqpacket_recv(
+		    s->control.fd, packet, sizeof(packet), fds, &nfds)) > 0) {
+		while (nfds > 0)
+			close(fds[--nfds]);
+		take_report(s, packet, (size_t)n);
+		if (++count == REPORTS_MAX)
+			n = -EOVERFLOW;
+		if (n < 0)
+			break;
+	}
+	if (n == -EAGAIN)
+		return;
+	s->hung_up = true;
+	source_set_events(&s->control, 0);
+}
+
+/* The channel ended but the process may not have: nobody could reach it any
+ * more, so it ends now. */
+static void
+control_ready(struct source *source, uint32_t events)
+{
+	struct session *s = SOURCE_OWNER(source, struct session, control);
+
+	drain_reports(s);
+	if (s->hung_up || events & (EPOLLHUP | EPOLLERR)) {
+		kill(s->pid, SIGKILL);
+		source_remove(&s->control);
+		s->hung_up = true;
+	}
+}
+
+static int
+start_runner(struct monitor *m, struct session *s)
+{
+	int pair[2], err = seqpacket_pair(pair);
+
+	if (err < 0)
+		return err;
+	s->pid =
+	    runner_start(m->programs.runner, s->identity, m->root, pair[1]);
+	close(pair[1]);
+	if (s->pid < 0) {
+		close(pair[0]);
+		return s->pid;
+	}
+	err = source_add(&s->control, pair[0], EPOLLIN, control_ready);
+	if (err < 0) {
+		close(pair[0]);
+		kill(s->pid, SIGKILL);
+	}
+	return err;
+}
+
+static void
+destroy(struct registry *r, struct session *s)
+{
+	unlink_from_lists(r, s);
+	table_remove(&r->by_id, &s->by_id);
+	table_remove(&r->by_pid, &s->by_pid);
+	source_remove(&s->control);
+	free(s);
+}
+
+enum session_result
+session_open(struct monitor *m, const struct identity *identity, uint32_t conn,
+    const char *peer, struct session **session, int *channel_fd, char *reason)
+{
+	struct registry *r = &m->sessions;
+	struct session *s;
+	int err;
+
+	if (r->by_id.count >= m->options->max_sessions) {
+		snprintf(reason, 256, "limit of %u sessions reached",
+		    m->options->max_sessions);
+		return SESSION_LIMIT;
+	}
+	s = xcalloc(1, sizeof(*s));
+	s->identity = identity;
+	s->control.fd = -1;
+	make_id(s->id);
+	err = start_runner(m, s);
+	if (err < 0) {
+		snprintf(
+		    reason, 256, "starting the runner: %s", strerror(-err));
+		log_error(err, "starting a runner for %s", identity->name);
+		free(s);
+		return SESSION_FAILED;
+	}
+	table_insert(&r->by_id, &s->by_id, siphash_bytes(s->id, strlen(s->id)));
+	table_insert(&r->by_pid, &s->by_pid, (uint64_t)s->pid);
+	configure(m, s);
+	err = attach(s, conn, peer, channel_fd);
+	if (err < 0) {
+		snprintf(reason, 256, "session channel: %s", strerror(-err));
+		session_terminate(m, s);
+		return SESSION_FAILED;
+	}
+	log_info("session %.*s: opened for %s, %s, runner %d", ID_LOG_CHARS,
+	    s->id, identity->name, peer, (int)s->pid);
+	*session = s;
+	return SESSION_OK;
+}
+
+enum session_result
+session_resume(struct monitor *m, const struct identity *identity,
+    const char *id, uint32_t conn, const char *peer, struct session **session,
+    int *channel_fd)
+{
+	struct session *s = find_by_id(&m->sessions, id);
+
+	if (s == NULL || s->identity != identity || s->hung_up ||
+	    s->state == SESSION_STATE_TERMINATING)
+		return SESSION_UNKNOWN;
+	if (s->state == SESSION_STATE_ATTACHED)
+		return SESSION_ATTACHED;
+	unlink_from_lists(&m->sessions, s);
+	if (attach(s, conn, peer, channel_fd) < 0) {
+		s->state = SESSION_STATE_ATTACHED;
+		session_terminate(m, s);
+		return SESSION_UNKNOWN;
+	}
+	log_info("session %.*s: resumed, %s", ID_LOG_CHARS, s->id, peer);
+	*session = s;
+	return SESSION_OK;
+}
+
+bool
+session_detach(struct monitor *m, struct session *s, enum channel_end *end)
+{
+	drain_reports(s);
+	if (s->hung_up) {
+		s->close_asked = true;
+		return false;
+	}
+	*end = s->end;
+	if (s->state != SESSION_STATE_ATTACHED)
+		return true;
+	order(s, RUNNER_ORDER_DETACH, NULL, -1);
+	s->state = SESSION_STATE_DETACHED;
+	s->deadline_ms = now_ms() + m->options->detached_ttl_ms;
+	TAILQ_INSERT_TAIL(&m->sessions.detached, s, link);
+	log_info("session %.*s: detached", ID_LOG_CHARS, s->id);
+	return true;
+}
+
+void
+session_terminate(struct monitor *m, struct session *s)
+{
+	if (s->state == SESSION_STATE_TERMINATING)
+		return;
+	unlink_from_lists(&m->sessions, s);
+	s->state = SESSION_STATE_TERMINATING;
+	s->deadline_ms = now_ms() + m->options->kill_grace_ms + KILL_MARGIN_MS;
+	TAILQ_INSERT_TAIL(&m->sessions.terminating, s, link);
+	if (!s->hung_up)
+		order(s, RUNNER_ORDER_TERMINATE, NULL, -1);
+}
+
+static void
+terminate_visit(struct table_node *node, void *arg)
+{
+	session_terminate(arg, TABLE_OBJECT(node, struct session, by_id));
+}
+
+void
+session_terminate_all(struct monitor *m)
+{
+	table_each(&m->sessions.by_id, terminate_visit, m);
+}
+
+static void
+describe_status(int status, char reason[256])
+{
+	if (WIFSIGNALED(status))
+		snprintf(reason, 256, "runner killed by signal %d",
+		    WTERMSIG(status));
+	else
+		snprintf(reason, 256, "runner exited with status %d",
+		    WEXITSTATUS(status));
+}
+
+bool
+session_reap(struct monitor *m, pid_t pid, int status)
+{
+	struct session *s = find_by_pid(&m->sessions, pid);
+	char reason[256];
+
+	if (s == NULL)
+		return false;
+	describe_status(status, reason);
+	if (s->state == SESSION_STATE_TERMINATING)
+		log_info("session %.*s: ended", ID_LOG_CHARS, s->id);
+	else
+		log_error(0, "session %.*s: %s; its processes are killed",
+		    ID_LOG_CHARS, s->id, reason);
+	frontend_session_ended(m, s, reason);
+	destroy(&m->sessions, s);
+	return true;
+}
+
+int64_t
+session_expire(struct monitor *m, int64_t now)
+{
+	struct session *s;
+	int64_t next = -1;
+
+	while ((s = TAILQ_FIRST(&m->sessions.detached)) != NULL &&
+	       s->deadline_ms <= now) {
+		log_info("session %.*s: not resumed within %u ms, ending it",
+		    ID_LOG_CHARS, s->id, m->options->detached_ttl_ms);
+		session_terminate(m, s);
+	}
+	if (s != NULL)
+		next = s->deadline_ms;
+	while ((s = TAILQ_FIRST(&m->sessions.terminating)) != NULL &&
+	       s->deadline_ms <= now) {
+		log_warn(0, "session %.*s: runner did not end in time, killed",
+		    ID_LOG_CHARS, s->id);
+		kill(s->pid, SIGKILL);
+		s->deadline_ms = now + KILL_MARGIN_MS;
+		TAILQ_REMOVE(&m->sessions.terminating, s, link);
+		TAILQ_INSERT_TAIL(&m->sessions.terminating, s, link);
+	}
+	if (s != NULL && (next < 0 || s->deadline_ms < next))
+		next = s->deadline_ms;
+	return next;
+}

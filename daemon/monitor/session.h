@@ -1,0 +1,87 @@
+/*
+ * The session registry: which runner has which session id and owner. The
+ * runner is the session; this is only where to find it, and when it ends.
+ */
+#ifndef SESSION_H
+#define SESSION_H
+
+#include <stdbool.h>
+#include <stdint.h>
+#include <sys/types.h>
+
+#include "control.h"
+#include "queue.h"
+#include "source.h"
+#include "table.h"
+
+struct identity;
+struct monitor;
+
+enum session_state {
+	SESSION_STATE_ATTACHED,
+	SESSION_STATE_DETACHED,	   /* until its deadline */
+	SESSION_STATE_TERMINATING, /* told to end; killed at its deadline */
+};
+
+struct session {
+	struct table_node by_id;   /* registry.by_id */
+	struct table_node by_pid;  /* registry.by_pid */
+	TAILQ_ENTRY(session) link; /* registry.detached or .terminating */
+	struct source control;	   /* the runner's control channel */
+	char id[CONTROL_SESSION_ID_MAX];
+	const struct identity *identity;
+	pid_t pid;
+	enum session_state state;
+	int64_t deadline_ms;
+	uint32_t conn;	      /* ATTACHED: the front-end's number */
+	uint32_t generation;  /* of attachments, counts up */
+	bool close_asked;     /* answer CLOSE when the runner is reaped */
+	bool hung_up;	      /* the control channel is at its end */
+	enum channel_end end; /* reported for this generation */
+};
+
+TAILQ_HEAD(session_list, session);
+
+struct registry {
+	struct table by_id;
+	struct table by_pid;
+	struct session_list detached; /* in order of their deadlines */
+	struct session_list terminating;
+};
+
+void registry_init(struct registry *r);
+
+/*
+ * Starts a runner for the identity. On success *session and *channel_fd (the
+ * front-end's end, the caller's) are set. SESSION_OK, or SESSION_LIMIT /
+ * SESSION_FAILED with a sentence in reason[256].
+ */
+enum session_result session_open(struct monitor *m,
+    const struct identity *identity, uint32_t conn, const char *peer,
+    struct session **session, int *channel_fd, char *reason);
+
+/* Gives a detached session a new channel. SESSION_OK, SESSION_UNKNOWN (also
+ * for another identity's), or SESSION_ATTACHED. */
+enum session_result session_resume(struct monitor *m,
+    const struct identity *identity, const char *id, uint32_t conn,
+    const char *peer, struct session **session, int *channel_fd);
+
+/*
+ * The connection is over: the session is detached and its time runs. Returns
+ * true with *end set, or false when the runner is about to be reaped: then
+ * the answer follows from session_reap().
+ */
+bool session_detach(
+    struct monitor *m, struct session *s, enum channel_end *end);
+
+/* Tells the runner to end its processes and itself, and kills it later. */
+void session_terminate(struct monitor *m, struct session *s);
+void session_terminate_all(struct monitor *m);
+
+/* A child of that pid ended with that wait status. False: not a runner. */
+bool session_reap(struct monitor *m, pid_t pid, int status);
+
+/* Ends what is due. Returns the next deadline (CLOCK_MONOTONIC ms) or -1. */
+int64_t session_expire(struct monitor *m, int64_t now);
+
+#endif
