@@ -100,6 +100,9 @@ union method_params {
 typedef int params_fn(
     struct rpc_message *m, union method_params *p, char *error);
 
+/* Ends a params_NAME(): args_end() with the error copied out. */
+int params_end(const struct args *a, char *error);
+
 #define METHOD(name, wire, family, when) params_fn params_##name;
 #include "methods.def"
 #undef METHOD

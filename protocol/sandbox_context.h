@@ -7,9 +7,14 @@
 
 #include "args.h"
 
-/* Filled by the sandbox_context work; see SANDBOX.md A3 to A9. */
+/* Only whether anything is asked for is decoded so far; a context that asks
+ * for enforcement is refused by those who cannot enforce it. */
 struct sandbox_context {
-	bool unrestricted;	/* nothing at all is asked to be enforced */
+	bool unrestricted; /* nothing at all is asked to be enforced */
 };
+
+/* Decodes v into *out; errors are a's. */
+void sandbox_context_decode(
+    struct args *a, const struct json_value *v, struct sandbox_context *out);
 
 #endif

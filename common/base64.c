@@ -1,0 +1,98 @@
+/*
+ * Standard base64 with padding.
+ */
+#include "base64.h"
+
+#include <errno.h>
+#include <stdio.h>
+
+static const char alphabet[] =
+    "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789+/";
+
+size_t
+base64_encode(char *dst, const void *src, size_t n)
+{
+	const uint8_t *p = src;
+	char *at = dst;
+
+	for (; n >= 3; n -= 3, p += 3) {
+		uint32_t v = (uint32_t)p[0] << 16 | (uint32_t)p[1] << 8 | p[2];
+
+		*at++ = alphabet[v >> 18];
+		*at++ = alphabet[v >> 12 & 63];
+		*at++ = alphabet[v >> 6 & 63];
+		*at++ = alphabet[v & 63];
+	}
+	if (n > 0) {
+		uint32_t v =
+		    (uint32_t)p[0] << 16 | (n > 1 ? (uint32_t)p[1] << 8 : 0);
+
+		*at++ = alphabet[v >> 18];
+		*at++ = alphabet[v >> 12 & 63];
+		*at++ = n > 1 ? alphabet[v >> 6 & 63] : '=';
+		*at++ = '=';
+	}
+	return (size_t)(at - dst);
+}
+
+static int
+value(char c)
+{
+	if (c >= 'A' && c <= 'Z')
+		return c - 'A';
+	if (c >= 'a' && c <= 'z')
+		return c - 'a' + 26;
+	if (c >= '0' && c <= '9')
+		return c - '0' + 52;
+	return c == '+' ? 62 : c == '/' ? 63 : -1;
+}
+
+ssize_t
+base64_decode(
+    void *dst, const char *src, size_t n, char error[BASE64_ERROR_MAX])
+{
+	uint8_t *at = dst;
+	size_t data = n, i;
+	uint32_t v = 0;
+
+	while (data > 0 && n - data < 2 && src[data - 1] == '=')
+		data--;
+	for (i = 0; i < data; i++) {
+		int d = value(src[i]);
+
+		if (d < 0) {
+			snprintf(error, BASE64_ERROR_MAX,
+			    "Invalid symbol %u, "
+			    "offset %zu.",
+			    (unsigned char)src[i], i);
+			return -EBADMSG;
+		}
+		v = v << 6 | (uint32_t)d;
+		if (i % 4 == 3) {
+			*at++ = (uint8_t)(v >> 16);
+			*at++ = (uint8_t)(v >> 8);
+			*at++ = (uint8_t)v;
+			v = 0;
+		}
+	}
+	if (n % 4 != 0 || data % 4 == 1) {
+		snprintf(error, BASE64_ERROR_MAX, "Invalid padding");
+		return -EBADMSG;
+	}
+	if (data % 4 == 0)
+		return at - (uint8_t *)dst;
+	if (v & (data % 4 == 2 ? 0xf : 0x3)) {
+		snprintf(error, BASE64_ERROR_MAX,
+		    "Invalid last symbol %u, "
+		    "offset %zu.",
+		    (unsigned char)src[data - 1], data - 1);
+		return -EBADMSG;
+	}
+	if (data % 4 == 2) {
+		*at++ = (uint8_t)(v >> 4);
+	} else {
+		*at++ = (uint8_t)(v >> 10);
+		*at++ = (uint8_t)(v >> 2);
+	}
+	return at - (uint8_t *)dst;
+}

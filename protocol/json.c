@@ -1,0 +1,474 @@
+/*
+ * JSON text -> a small tree. The only file that knows yajl, and it uses the
+ * callback parser alone: yajl's own tree recurses, keeps duplicates and cuts
+ * strings at NUL. Everything it is too lenient about is checked here.
+ */
+#include "json.h"
+
+#include <errno.h>
+#include <stdio.h>
+#include <string.h>
+
+#include <yajl/yajl_parse.h>
+
+#include "table.h"
+
+#define BLOCK_FIRST_BYTES 1024
+#define BLOCK_MAX_BYTES	  (64u << 10)
+
+/* Objects with more members find duplicates by hash. */
+#define KEYS_BY_HASH 16
+
+struct json_block {
+	struct json_block *next;
+	size_t used, cap;
+	_Alignas(16) char bytes[];
+};
+
+/* A container that is still open. */
+struct level {
+	struct json_value *value;
+	struct json_value *last; /* its newest child */
+	struct slice key;	 /* of the member to come */
+	struct table keys;	 /* used beyond KEYS_BY_HASH members */
+};
+
+struct key_node {
+	struct table_node node;
+	struct slice key;
+};
+
+struct parser {
+	struct json_doc *doc;
+	const char *text;
+	size_t len;
+	yajl_handle handle;
+	struct level levels[JSON_MAX_DEPTH];
+	size_t depth;
+	size_t root_end; /* offset behind the root; 0: not complete */
+};
+
+void *
+json_alloc(struct json_doc *doc, size_t n)
+{
+	struct json_block *b = doc->arena;
+	void *p;
+
+	n = (n + 15) & ~(size_t)15;
+	if (b == NULL || b->cap - b->used < n) {
+		size_t cap = b ? b->cap * 2 : BLOCK_FIRST_BYTES;
+
+		if (cap > BLOCK_MAX_BYTES)
+			cap = BLOCK_MAX_BYTES;
+		if (cap < n)
+			cap = n;
+		b = xmalloc(sizeof(*b) + cap);
+		b->used = 0;
+		b->cap = cap;
+		b->next = doc->arena;
+		doc->arena = b;
+	}
+	p = b->bytes + b->used;
+	b->used += n;
+	return p;
+}
+
+void
+json_clear(struct json_doc *doc)
+{
+	struct json_block *next;
+
+	for (struct json_block *b = doc->arena; b != NULL; b = next) {
+		next = b->next;
+		free(b);
+	}
+	doc->arena = NULL;
+	doc->root = NULL;
+}
+
+/* serde counts lines from 1 and bytes within the line. */
+static void
+fail_at(struct parser *p, size_t offset, const char *what)
+{
+	size_t line = 1, column = 0;
+
+	if (offset > p->len)
+		offset = p->len;
+	for (size_t i = 0; i < offset; i++) {
+		column++;
+		if (p->text[i] == '\n') {
+			line++;
+			column = 0;
+		}
+	}
+	snprintf(p->doc->error, sizeof(p->doc->error),
+	    "%.90s at line %zu column %zu", what, line, column);
+}
+
+static size_t
+offset_now(const struct parser *p)
+{
+	return yajl_get_bytes_consumed(p->handle);
+}
+
+/* A piece of the text stays where it is; what yajl unescaped or put together
+ * elsewhere moves into the arena. */
+static struct slice
+keep(struct parser *p, const void *ptr, size_t len)
+{
+	uintptr_t at = (uintptr_t)ptr, begin = (uintptr_t)p->text;
+	char *copy;
+
+	if (at >= begin && at + len <= begin + p->len)
+		return (struct slice){ ptr, len };
+	copy = json_alloc(p->doc, len + 1);
+	memcpy(copy, ptr, len);
+	copy[len] = '\0';
+	return (struct slice){ copy, len };
+}
+
+static struct json_value *
+add_value(struct parser *p, enum json_type type)
+{
+	struct json_value *v = json_alloc(p->doc, sizeof(*v));
+	struct level *l = p->depth ? &p->levels[p->depth - 1] : NULL;
+
+	*v = (struct json_value){ .type = type };
+	if (l == NULL) {
+		p->doc->root = v;
+		if (type != JSON_ARRAY && type != JSON_OBJECT)
+			p->root_end = offset_now(p);
+		return v;
+	}
+	v->key = l->key;
+	if (l->last != NULL)
+		l->last->next = v;
+	else
+		l->value->first = v;
+	l->last = v;
+	l->value->count++;
+	return v;
+}
+
+static int
+on_null(void *ctx)
+{
+	add_value(ctx, JSON_NULL);
+	return 1;
+}
+
+static int
+on_boolean(void *ctx, int value)
+{
+	add_value(ctx, JSON_BOOL)->boolean = value != 0;
+	return 1;
+}
+
+static int
+on_number(void *ctx, const char *text, size_t len)
+{
+	struct json_value *v = add_value(ctx, JSON_NUMBER);
+
+	v->text = keep(ctx, text, len);
+	return 1;
+}
+
+static int
+on_string(void *ctx, const unsigned char *text, size_t len)
+{
+	struct json_value *v = add_value(ctx, JSON_STRING);
+
+	v->text = keep(ctx, text, len);
+	return 1;
+}
+
+static int
+open_container(struct parser *p, enum json_type type)
+{
+	struct json_value *v;
+
+	if (p->depth == JSON_MAX_DEPTH) {
+		fail_at(p, offset_now(p), "recursion limit exceeded");
+		return 0;
+	}
+	v = add_value(p, type);
+	p->levels[p->depth++] = (struct level){ .value = v };
+	return 1;
+}
+
+static int
+close_container(void *ctx)
+{
+	struct parser *p = ctx;
+
+	table_clear(&p->levels[--p->depth].keys);
+	if (p->depth == 0)
+		p->root_end = offset_now(p);
+	return 1;
+}
+
+static int
+on_start_map(void *ctx)
+{
+	return open_container(ctx, JSON_OBJECT);
+}
+
+static int
+on_start_array(void *ctx)
+{
+	return open_container(ctx, JSON_ARRAY);
+}
+
+static bool
+match_key(const struct table_node *node, const void *key)
+{
+	return slice_equal(TABLE_OBJECT(node, const struct key_node, node)->key,
+	    *(const struct slice *)key);
+}
+
+static void
+remember_key(struct parser *p, struct level *l, struct slice key)
+{
+	struct key_node *k = json_alloc(p->doc, sizeof(*k));
+
+	k->key = key;
+	table_insert(&l->keys, &k->node, siphash_bytes(key.ptr, key.len));
+}
+
+/* A hostile object may have millions of members: past a handful they are
+ * found by a hash whose key nobody knows. */
+static bool
+is_duplicate(struct parser *p, struct level *l, struct slice key)
+{
+	if (l->value->count < KEYS_BY_HASH) {
+		for (struct json_value *v = l->value->first; v; v = v->next)
+			if (slice_equal(v->key, key))
+				return true;
+		return false;
+	}
+	if (l->keys.count == 0)
+		for (struct json_value *v = l->value->first; v; v = v->next)
+			remember_key(p, l, v->key);
+	if (table_find(&l->keys, siphash_bytes(key.ptr, key.len), match_key,
+		&key) != NULL)
+		return true;
+	remember_key(p, l, key);
+	return false;
+}
+
+static int
+on_map_key(void *ctx, const unsigned char *text, size_t len)
+{
+	struct parser *p = ctx;
+	struct level *l = &p->levels[p->depth - 1];
+	char what[96];
+
+	l->key = keep(p, text, len);
+	if (!is_duplicate(p, l, l->key))
+		return 1;
+	snprintf(what, sizeof(what), "duplicate JSON object key `%.*s`",
+	    (int)(len < 48 ? len : 48), l->key.ptr);
+	fail_at(p, offset_now(p), what);
+	return 0;
+}
+
+static const yajl_callbacks callbacks = {
+	.yajl_null = on_null,
+	.yajl_boolean = on_boolean,
+	.yajl_number = on_number,
+	.yajl_string = on_string,
+	.yajl_start_map = on_start_map,
+	.yajl_map_key = on_map_key,
+	.yajl_end_map = close_container,
+	.yajl_start_array = on_start_array,
+	.yajl_end_array = close_container,
+};
+
+static int
+hex4(const char *s)
+{
+	int v = 0;
+
+	for (int i = 0; i < 4; i++) {
+		char c = s[i];
+
+		if (c >= '0' && c <= '9')
+			v = v * 16 + c - '0';
+		else if ((c | 0x20) >= 'a' && (c | 0x20) <= 'f')
+			v = v * 16 + (c | 0x20) - 'a' + 10;
+		else
+			return -1;
+	}
+	return v;
+}
+
+/* yajl turns half a surrogate pair into a question mark; here it is an
+ * error. Escapes stand in strings only, so no parser is needed to find them.
+ * Returns the offset of the bad escape, or the length. */
+static size_t
+find_lone_surrogate(const char *text, size_t len)
+{
+	const char *at = text, *end = text + len;
+
+	while ((at = memchr(at, '\\', (size_t)(end - at))) != NULL) {
+		int high = end - at >= 6 && at[1] == 'u' ? hex4(at + 2) : -1;
+
+		if (high >= 0xdc00 && high <= 0xdfff)
+			return (size_t)(at - text);
+		if (high >= 0xd800 && high <= 0xdbff) {
+			int low =
+			    end - at >= 12 && at[6] == '\\' && at[7] == 'u'
+				? hex4(at + 8)
+				: -1;
+
+			if (low < 0xdc00 || low > 0xdfff)
+				return (size_t)(at - text);
+			at += 12;
+		} else {
+			at += end - at >= 2 ? 2 : 1;
+		}
+	}
+	return len;
+}
+
+static bool
+is_blank(char c)
+{
+	return c == ' ' || c == '\t' || c == '\n' || c == '\r';
+}
+
+static bool
+is_at_end(const struct parser *p, size_t offset)
+{
+	while (offset < p->len && is_blank(p->text[offset]))
+		offset++;
+	return offset == p->len;
+}
+
+/* yajl names its errors otherwise; these are the peer's words for them. */
+static void
+explain(struct parser *p, size_t offset)
+{
+	const struct level *l = p->depth ? &p->levels[p->depth - 1] : NULL;
+
+	if (p->doc->error[0] != '\0')
+		return;
+	if (p->root_end > 0) {
+		offset = p->root_end;
+		while (offset < p->len && is_blank(p->text[offset]))
+			offset++;
+		fail_at(p, offset + 1, "trailing characters");
+	} else if (is_at_end(p, offset) && l == NULL) {
+		fail_at(p, p->len, "EOF while parsing a value");
+	} else if (is_at_end(p, offset)) {
+		fail_at(p, p->len,
+		    l->value->type == JSON_OBJECT
+			? "EOF while parsing an object"
+			: "EOF while parsing a list");
+	} else {
+		fail_at(p, offset == 0 ? 1 : offset, "expected value");
+	}
+}
+
+static int
+run(struct parser *p)
+{
+	size_t lone = find_lone_surrogate(p->text, p->len);
+	yajl_status status;
+
+	if (lone < p->len) {
+		fail_at(p, lone + 6, "unexpected end of hex escape");
+		return -EBADMSG;
+	}
+	status = yajl_parse(p->handle, (const unsigned char *)p->text, p->len);
+	if (status == yajl_status_ok && p->len > 0)
+		status = yajl_complete_parse(p->handle);
+	if (status == yajl_status_ok && p->doc->root != NULL && p->depth == 0)
+		return 0;
+	explain(p, status == yajl_status_ok ? p->len : offset_now(p));
+	return -EBADMSG;
+}
+
+int
+json_parse(struct json_doc *doc, const char *text, size_t len)
+{
+	struct parser p = { .doc = doc, .text = text, .len = len };
+	int err;
+
+	*doc = (struct json_doc){ 0 };
+	p.handle = yajl_alloc(&callbacks, NULL, &p);
+	if (p.handle == NULL)
+		return -ENOMEM;
+	err = run(&p);
+	yajl_free(p.handle);
+	while (p.depth > 0)
+		table_clear(&p.levels[--p.depth].keys);
+	if (err < 0)
+		json_clear(doc);
+	return err;
+}
+
+const struct json_value *
+json_get(const struct json_value *object, const char *key)
+{
+	size_t n = strlen(key);
+
+	if (object == NULL || object->type != JSON_OBJECT)
+		return NULL;
+	for (const struct json_value *v = object->first; v; v = v->next)
+		if (v->key.len == n && !memcmp(v->key.ptr, key, n))
+			return v;
+	return NULL;
+}
+
+bool
+json_is(const struct json_value *string, const char *text)
+{
+	size_t n = strlen(text);
+
+	return string != NULL && string->type == JSON_STRING &&
+	       string->text.len == n && !memcmp(string->text.ptr, text, n);
+}
+
+/* Digits only; 0 or -ERANGE. */
+static int
+parse_digits(const char *s, size_t n, uint64_t max, uint64_t *out)
+{
+	uint64_t v = 0;
+
+	if (n == 0)
+		return -ERANGE;
+	for (size_t i = 0; i < n; i++) {
+		unsigned digit = (unsigned char)s[i] - '0';
+
+		if (digit > 9 || v > (max - digit) / 10)
+			return -ERANGE;
+		v = v * 10 + digit;
+	}
+	*out = v;
+	return 0;
+}
+
+int
+json_to_u64(const struct json_value *v, uint64_t *out)
+{
+	if (v->type != JSON_NUMBER)
+		return -ERANGE;
+	return parse_digits(v->text.ptr, v->text.len, UINT64_MAX, out);
+}
+
+int
+json_to_i64(const struct json_value *v, int64_t *out)
+{
+	bool negative;
+	uint64_t u;
+
+	if (v->type != JSON_NUMBER)
+		return -ERANGE;
+	negative = v->text.len > 0 && v->text.ptr[0] == '-';
+	if (parse_digits(v->text.ptr + negative, v->text.len - negative,
+		(uint64_t)INT64_MAX + negative, &u) < 0)
+		return -ERANGE;
+	*out = negative ? (int64_t)(0 - u) : (int64_t)u;
+	return 0;
+}

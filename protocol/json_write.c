@@ -1,0 +1,204 @@
+/*
+ * JSON writing: values append to a buffer, commas come by themselves.
+ */
+#include <stdio.h>
+#include <string.h>
+
+#include "base64.h"
+#include "json.h"
+
+void
+json_writer_init(struct json_writer *w, struct buf *buf)
+{
+	*w = (struct json_writer){ .buf = buf };
+}
+
+static void
+separate(struct json_writer *w)
+{
+	if (w->comma)
+		buf_put_u8(w->buf, ',');
+	w->comma = true;
+}
+
+void
+json_begin(struct json_writer *w, char bracket)
+{
+	separate(w);
+	buf_put_u8(w->buf, (uint8_t)bracket);
+	w->comma = false;
+}
+
+void
+json_end(struct json_writer *w, char bracket)
+{
+	buf_put_u8(w->buf, (uint8_t)bracket);
+	w->comma = true;
+}
+
+void
+json_key(struct json_writer *w, const char *key)
+{
+	separate(w);
+	buf_put_u8(w->buf, '"');
+	buf_puts(w->buf, key);
+	buf_put(w->buf, "\":", 2);
+	w->comma = false;
+}
+
+/* Length of the UTF-8 character at p, 0 if there is none (RFC 3629). */
+static size_t
+utf8_char(const unsigned char *p, size_t left)
+{
+	size_t n = p[0] < 0xe0 ? 2 : p[0] < 0xf0 ? 3 : 4;
+
+	if (p[0] < 0xc2 || p[0] > 0xf4 || n > left)
+		return 0;
+	for (size_t i = 1; i < n; i++)
+		if ((p[i] & 0xc0) != 0x80)
+			return 0;
+	if ((p[0] == 0xe0 && p[1] < 0xa0) || (p[0] == 0xed && p[1] > 0x9f) ||
+	    (p[0] == 0xf0 && p[1] < 0x90) || (p[0] == 0xf4 && p[1] > 0x8f))
+		return 0;
+	return n;
+}
+
+static void
+put_escape(struct buf *b, unsigned char c)
+{
+	static const char *const names[] = { ['\b'] = "\\b",
+		['\t'] = "\\t",
+		['\n'] = "\\n",
+		['\f'] = "\\f",
+		['\r'] = "\\r" };
+
+	if (c == '"' || c == '\\') {
+		buf_put_u8(b, '\\');
+		buf_put_u8(b, c);
+	} else if (c < nitems(names) && names[c] != NULL) {
+		buf_puts(b, names[c]);
+	} else {
+		buf_printf(b, "\\u%04x", c);
+	}
+}
+
+static bool
+is_plain(unsigned char c)
+{
+	return c >= 0x20 && c < 0x80 && c != '"' && c != '\\';
+}
+
+static void
+put_text(struct buf *b, const char *s, size_t n)
+{
+	const unsigned char *p = (const unsigned char *)s;
+	size_t at = 0, plain;
+
+	while (at < n) {
+		for (plain = at; plain < n && is_plain(p[plain]); plain++)
+			continue;
+		buf_put(b, p + at, plain - at);
+		at = plain;
+		if (at == n)
+			break;
+		if (p[at] < 0x80) {
+			put_escape(b, p[at++]);
+		} else {
+			size_t len = utf8_char(p + at, n - at);
+
+			if (len > 0)
+				buf_put(b, p + at, len);
+			else
+				buf_puts(b, "\xef\xbf\xbd");
+			at += len ? len : 1;
+		}
+	}
+}
+
+void
+json_string(struct json_writer *w, const char *s, size_t n)
+{
+	separate(w);
+	buf_put_u8(w->buf, '"');
+	put_text(w->buf, s, n);
+	buf_put_u8(w->buf, '"');
+}
+
+void
+json_cstring(struct json_writer *w, const char *s)
+{
+	json_string(w, s, strlen(s));
+}
+
+void
+json_slice_key(struct json_writer *w, struct slice key)
+{
+	json_string(w, key.ptr, key.len);
+	buf_put_u8(w->buf, ':');
+	w->comma = false;
+}
+
+void
+json_u64(struct json_writer *w, uint64_t v)
+{
+	char digits[20];
+	size_t at = sizeof(digits);
+
+	separate(w);
+	do {
+		digits[--at] = (char)('0' + v % 10);
+		v /= 10;
+	} while (v > 0);
+	buf_put(w->buf, digits + at, sizeof(digits) - at);
+}
+
+void
+json_i64(struct json_writer *w, int64_t v)
+{
+	if (v >= 0) {
+		json_u64(w, (uint64_t)v);
+		return;
+	}
+	separate(w);
+	buf_put_u8(w->buf, '-');
+	w->comma = false;
+	json_u64(w, 0 - (uint64_t)v);
+}
+
+void
+json_bool(struct json_writer *w, bool v)
+{
+	separate(w);
+	buf_puts(w->buf, v ? "true" : "false");
+}
+
+void
+json_null(struct json_writer *w)
+{
+	separate(w);
+	buf_puts(w->buf, "null");
+}
+
+/* Nothing in base64 needs an escape: it goes straight into the buffer. */
+void
+json_base64(struct json_writer *w, const void *p, size_t n)
+{
+	size_t len = base64_encoded_len(n);
+	uint8_t *at;
+
+	separate(w);
+	at = buf_reserve(w->buf, len + 2);
+	if (at == NULL)
+		return;
+	at[0] = '"';
+	base64_encode((char *)at + 1, p, n);
+	at[len + 1] = '"';
+	buf_commit(w->buf, len + 2);
+}
+
+void
+json_raw(struct json_writer *w, const char *text, size_t n)
+{
+	separate(w);
+	buf_put(w->buf, text, n);
+}

@@ -1,0 +1,228 @@
+/*
+ * The envelope (PROTOCOL.md section 2).
+ */
+#include "jsonrpc.h"
+
+#include <errno.h>
+#include <stdio.h>
+#include <string.h>
+
+static int
+malformed(struct rpc_message *m, const char *detail)
+{
+	snprintf(m->doc.error, sizeof(m->doc.error), "%s", detail);
+	return -EBADMSG;
+}
+
+/* A string, or an integer of 64 bits without fraction or exponent. */
+static bool
+is_id(const struct json_value *v)
+{
+	int64_t ignored;
+
+	return v->type == JSON_STRING ||
+	       (v->type == JSON_NUMBER && json_to_i64(v, &ignored) == 0);
+}
+
+static const char *
+kind_name(const struct json_value *v)
+{
+	switch (v->type) {
+	case JSON_NULL:
+		return "null";
+	case JSON_BOOL:
+		return v->boolean ? "boolean `true`" : "boolean `false`";
+	case JSON_NUMBER:
+		return "number";
+	case JSON_ARRAY:
+		return "sequence";
+	case JSON_OBJECT:
+		return "map";
+	default:
+		return "string";
+	}
+}
+
+static int
+check_trace(struct rpc_message *m, const struct json_value *trace)
+{
+	static const char *const keys[] = { "traceparent", "tracestate" };
+	char text[96];
+
+	if (trace == NULL || trace->type == JSON_NULL)
+		return 0;
+	if (trace->type != JSON_OBJECT) {
+		snprintf(text, sizeof(text),
+		    "invalid type: %s, expected "
+		    "struct W3cTraceContext",
+		    kind_name(trace));
+		return malformed(m, text);
+	}
+	for (size_t i = 0; i < nitems(keys); i++) {
+		const struct json_value *v = json_get(trace, keys[i]);
+
+		if (v != NULL && v->type != JSON_NULL &&
+		    v->type != JSON_STRING) {
+			snprintf(text, sizeof(text),
+			    "invalid type: %s, "
+			    "expected a string",
+			    kind_name(v));
+			return malformed(m, text);
+		}
+	}
+	return 0;
+}
+
+static int
+classify_call(struct rpc_message *m, const struct json_value *method,
+    const struct json_value *id)
+{
+	char text[96];
+
+	if (id != NULL && !is_id(id))
+		return malformed(m, "data did not match any variant of "
+				    "untagged enum RequestId");
+	if (method->type != JSON_STRING) {
+		snprintf(text, sizeof(text),
+		    "invalid type: %s, expected a "
+		    "string",
+		    kind_name(method));
+		return malformed(m, text);
+	}
+	m->method = method->text;
+	m->id = id;
+	m->params = json_get(m->doc.root, "params");
+	m->kind = id ? RPC_KIND_REQUEST : RPC_KIND_NOTIFICATION;
+	return id ? check_trace(m, json_get(m->doc.root, "trace")) : 0;
+}
+
+/* An error needs {code, message}; both forms need an id. */
+static int
+classify_answer(struct rpc_message *m, const struct json_value *id)
+{
+	const struct json_value *error = json_get(m->doc.root, "error");
+	int64_t code;
+
+	m->kind = RPC_KIND_RESPONSE;
+	if (json_get(m->doc.root, "result") == NULL) {
+		if (error == NULL)
+			return malformed(m, "missing field `error`");
+		if (error->type != JSON_OBJECT ||
+		    json_get(error, "code") == NULL ||
+		    json_to_i64(json_get(error, "code"), &code) < 0)
+			return malformed(m, "missing field `code`");
+		if (json_get(error, "message") == NULL)
+			return malformed(m, "missing field `message`");
+	}
+	if (id == NULL)
+		return malformed(m, "missing field `id`");
+	if (!is_id(id))
+		return malformed(m, "data did not match any variant of "
+				    "untagged enum RequestId");
+	return 0;
+}
+
+int
+rpc_parse(struct rpc_message *m, const char *text, size_t len)
+{
+	const struct json_value *method, *id;
+	int err;
+
+	memset(m, 0, sizeof(*m));
+	err = json_parse(&m->doc, text, len);
+	if (err < 0)
+		return err;
+	if (m->doc.root->type != JSON_OBJECT)
+		return malformed(m, "expected a JSON-RPC object");
+	method = json_get(m->doc.root, "method");
+	id = json_get(m->doc.root, "id");
+	if (method != NULL)
+		return classify_call(m, method, id);
+	return classify_answer(m, id);
+}
+
+void
+rpc_message_clear(struct rpc_message *m)
+{
+	json_clear(&m->doc);
+}
+
+void
+rpc_id_copy(struct rpc_id *id, const struct json_value *v)
+{
+	struct json_writer w;
+	struct buf b;
+
+	if (v->type == JSON_NUMBER) {
+		id->text = xstrndup(v->text.ptr, v->text.len);
+		id->len = v->text.len;
+		return;
+	}
+	buf_init(&b, v->text.len * 6 + 2);
+	json_writer_init(&w, &b);
+	json_string(&w, v->text.ptr, v->text.len);
+	id->text = (char *)b.data;
+	id->len = b.len;
+}
+
+void
+rpc_id_clear(struct rpc_id *id)
+{
+	free(id->text);
+	*id = (struct rpc_id){ 0 };
+}
+
+static void
+write_id(struct json_writer *w, const struct rpc_id *id)
+{
+	json_key(w, "id");
+	if (id != NULL)
+		json_raw(w, id->text, id->len);
+	else
+		json_raw(w, "-1", 2);
+}
+
+void
+rpc_begin_result(struct json_writer *w, const struct rpc_id *id)
+{
+	json_begin(w, '{');
+	write_id(w, id);
+	json_key(w, "result");
+}
+
+void
+rpc_end_result(struct json_writer *w)
+{
+	json_end(w, '}');
+}
+
+void
+rpc_write_error(struct json_writer *w, const struct rpc_id *id, int code,
+    const char *message, size_t len)
+{
+	json_begin(w, '{');
+	json_key(w, "error");
+	json_begin(w, '{');
+	json_key(w, "code");
+	json_i64(w, code);
+	json_key(w, "message");
+	json_string(w, message, len);
+	json_end(w, '}');
+	write_id(w, id);
+	json_end(w, '}');
+}
+
+void
+rpc_begin_notification(struct json_writer *w, const char *method)
+{
+	json_begin(w, '{');
+	json_key(w, "method");
+	json_cstring(w, method);
+	json_key(w, "params");
+}
+
+void
+rpc_end_notification(struct json_writer *w)
+{
+	json_end(w, '}');
+}

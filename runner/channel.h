@@ -1,0 +1,75 @@
+/*
+ * The session channel: whole messages in both directions over a stream
+ * socket, with back-pressure (DESIGN.md section 3). The runner knows its
+ * client only through this.
+ *
+ * What is sent during one turn of the event loop leaves in one write.
+ */
+#ifndef CHANNEL_H
+#define CHANNEL_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include <event2/event_struct.h>
+
+#include "buf.h"
+#include "json.h"
+
+struct event_base;
+struct channel;
+
+/* Reactions of the owner; each may close the channel. */
+struct channel_events {
+	/* A whole message; the text is the channel's, valid for the call. */
+	void (*message)(struct channel *ch, char *text, size_t len);
+	/* Everything was written after it had been congested. */
+	void (*drained)(struct channel *ch);
+	/* The peer will send no more. Answers may still be sent. */
+	void (*ended)(struct channel *ch);
+	/* A frame that no peer may send, or an error: nothing goes any more. */
+	void (*broken)(struct channel *ch, int err);
+};
+
+struct channel {
+	const struct channel_events *on;
+	void *owner;
+	int in_fd, out_fd; /* the same for a socket; -1: closed */
+	struct event in_event, out_event;
+	uint32_t max_message; /* bytes of an incoming message */
+	struct buf in;	      /* an incoming frame that is not whole yet */
+	struct buf out;	      /* frames not written yet */
+	size_t out_at;	      /* bytes of `out` that are written */
+	size_t frame_at;      /* where the frame being composed begins */
+	bool want_write;      /* the peer does not take more now */
+	bool reading;
+	bool ended;
+};
+
+/* Takes the descriptors over (in and out may be one socket) and starts
+ * reading. */
+void channel_open(struct channel *ch, struct event_base *base, int in_fd,
+    int out_fd, uint32_t max_message, const struct channel_events *on,
+    void *owner);
+void channel_close(struct channel *ch);
+bool channel_is_open(const struct channel *ch);
+
+/* Composes one message: the writer's value is complete when channel_send()
+ * is called. */
+struct json_writer channel_begin(struct channel *ch);
+void channel_send(struct channel *ch);
+
+/* Writes what was composed; once per turn of the event loop. */
+void channel_flush(struct channel *ch);
+
+/* The peer reads slower than we write: pause whatever produces. */
+bool channel_congested(const struct channel *ch);
+
+/* Nothing is left to write. */
+bool channel_drained(const struct channel *ch);
+
+/* Stops taking messages; what was composed is still written. */
+void channel_stop_reading(struct channel *ch);
+
+#endif

@@ -1,0 +1,223 @@
+/*
+ * The environment of a command, by the client's policy.
+ */
+#include "environment.h"
+
+#include <ctype.h>
+#include <string.h>
+
+#include "table.h"
+
+struct variable {
+	struct table_node node; /* environment.names */
+	struct slice name, value;
+	bool dropped;
+};
+
+/* In the order of their first appearance; found by name. */
+struct variables {
+	struct variable *all; /* room for every candidate */
+	size_t count;
+	struct table names;
+};
+
+static const char *const core_names[] = { "HOME", "LANG", "LC_ALL", "LC_CTYPE",
+	"LOGNAME", "PATH", "SHELL", "TEMP", "TMP", "TMPDIR", "USER" };
+
+static const char *const default_excludes[] = { "*KEY*", "*SECRET*",
+	"*TOKEN*" };
+
+static struct slice
+slice_of(const char *s)
+{
+	return (struct slice){ s, strlen(s) };
+}
+
+/* The classic two-pointer glob: linear but for the last star. */
+bool
+environment_matches(struct slice pattern, struct slice name)
+{
+	size_t p = 0, n = 0, star = SIZE_MAX, mark = 0;
+
+	while (n < name.len) {
+		char c = p < pattern.len ? pattern.ptr[p] : '\0';
+
+		if (p < pattern.len && c == '*') {
+			star = p++;
+			mark = n;
+		} else if (p < pattern.len &&
+			   (c == '?' ||
+			       toupper((unsigned char)c) ==
+				   toupper((unsigned char)name.ptr[n]))) {
+			p++;
+			n++;
+		} else if (star != SIZE_MAX) {
+			p = star + 1;
+			n = ++mark;
+		} else {
+			return false;
+		}
+	}
+	while (p < pattern.len && pattern.ptr[p] == '*')
+		p++;
+	return p == pattern.len && pattern.len > 0;
+}
+
+static bool
+matches_any(const struct json_value *patterns, struct slice name)
+{
+	for (const struct json_value *v = patterns->first; v; v = v->next)
+		if (environment_matches(v->text, name))
+			return true;
+	return false;
+}
+
+static bool
+is_core(struct slice name)
+{
+	for (size_t i = 0; i < nitems(core_names); i++)
+		if (slice_equal(name, slice_of(core_names[i])))
+			return true;
+	return false;
+}
+
+static bool
+is_inherited(const struct env_policy *policy, struct slice name)
+{
+	if (policy->inherit == ENV_INHERIT_CORE && !is_core(name))
+		return false;
+	if (!policy->ignore_default_excludes)
+		for (size_t i = 0; i < nitems(default_excludes); i++)
+			if (environment_matches(
+				slice_of(default_excludes[i]), name))
+				return false;
+	return !matches_any(policy->exclude, name);
+}
+
+static bool
+match_name(const struct table_node *node, const void *key)
+{
+	return slice_equal(
+	    TABLE_OBJECT(node, const struct variable, node)->name,
+	    *(const struct slice *)key);
+}
+
+static void
+set(struct variables *v, struct slice name, struct slice value)
+{
+	uint64_t hash = siphash_bytes(name.ptr, name.len);
+	struct table_node *node =
+	    table_find(&v->names, hash, match_name, &name);
+	struct variable *var;
+
+	if (node != NULL) {
+		var = TABLE_OBJECT(node, struct variable, node);
+	} else {
+		var = &v->all[v->count++];
+		var->name = name;
+		table_insert(&v->names, &var->node, hash);
+	}
+	var->value = value;
+	var->dropped = false;
+}
+
+static void
+inherit(struct variables *v, char *const *base, const struct env_policy *policy)
+{
+	for (; *base != NULL; base++) {
+		const char *equals = strchr(*base, '=');
+		struct slice name;
+
+		if (equals == NULL)
+			continue;
+		name = (struct slice){ *base, (size_t)(equals - *base) };
+		if (is_inherited(policy, name))
+			set(v, name,
+			    (struct slice){ equals + 1, strlen(equals + 1) });
+	}
+}
+
+/* False: a NUL byte, which no environment can hold. */
+static bool
+set_all(struct variables *v, const struct json_value *map)
+{
+	for (const struct json_value *m = map->first; m != NULL; m = m->next) {
+		if (memchr(m->key.ptr, '\0', m->key.len) != NULL ||
+		    memchr(m->text.ptr, '\0', m->text.len) != NULL)
+			return false;
+		set(v, m->key, m->text);
+	}
+	return true;
+}
+
+static void
+apply_include_only(struct variables *v, const struct json_value *patterns)
+{
+	for (size_t i = 0; patterns->count > 0 && i < v->count; i++)
+		if (!matches_any(patterns, v->all[i].name))
+			v->all[i].dropped = true;
+}
+
+/* The vector and its strings in one piece. */
+static char **
+flatten(const struct variables *v)
+{
+	size_t n = 0, bytes = 0;
+	char **envp, *at;
+
+	for (size_t i = 0; i < v->count; i++)
+		bytes += v->all[i].name.len + v->all[i].value.len + 2;
+	envp = xmalloc((v->count + 1) * sizeof(char *) + bytes);
+	at = (char *)(envp + v->count + 1);
+	for (size_t i = 0; i < v->count; i++) {
+		const struct variable *var = &v->all[i];
+
+		if (var->dropped)
+			continue;
+		envp[n++] = at;
+		memcpy(at, var->name.ptr, var->name.len);
+		at += var->name.len;
+		*at++ = '=';
+		memcpy(at, var->value.ptr, var->value.len);
+		at += var->value.len;
+		*at++ = '\0';
+	}
+	envp[n] = NULL;
+	return envp;
+}
+
+char **
+environment_build(char *const *base, const struct env_policy *policy,
+    const struct json_value *env)
+{
+	struct variables v = { 0 };
+	size_t candidates = env->count + (policy ? policy->set->count : 0);
+	char **envp = NULL;
+	bool fine = true;
+
+	for (char *const *e = base; policy != NULL && *e != NULL; e++)
+		candidates++;
+	v.all = xcalloc(candidates, sizeof(*v.all));
+	if (policy != NULL) {
+		if (policy->inherit != ENV_INHERIT_NONE)
+			inherit(&v, base, policy);
+		fine = set_all(&v, policy->set);
+		apply_include_only(&v, policy->include_only);
+	}
+	if (fine && set_all(&v, env))
+		envp = flatten(&v);
+	table_clear(&v.names);
+	free(v.all);
+	return envp;
+}
+
+const char *
+environment_get(char *const *envp, const char *name)
+{
+	size_t n = strlen(name);
+
+	for (; *envp != NULL; envp++)
+		if (!strncmp(*envp, name, n) && (*envp)[n] == '=')
+			return *envp + n + 1;
+	return NULL;
+}

@@ -1,0 +1,128 @@
+/*
+ * execd-runner: one session of one user (execd-runner(8)). Started by the
+ * monitor with its control channel on descriptor 3; or, speaking the
+ * reference runner's dialect for one command, by anybody.
+ */
+#include <errno.h>
+#include <event2/event.h>
+#include <getopt.h>
+#include <signal.h>
+#include <stdio.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "config.h"
+#include "dialect_v1.h"
+#include "log.h"
+#include "orders.h"
+#include "util.h"
+
+static const char usage_text[] =
+    "usage: execd-runner                            (started by execd)\n"
+    "       execd-runner --stdio\n"
+    "       execd-runner --pipe-in PATH --pipe-out PATH\n";
+
+enum { OPT_STDIO = 256, OPT_PIPE_IN, OPT_PIPE_OUT, OPT_VERSION };
+
+static const struct option long_options[] = {
+	{ "stdio", no_argument, NULL, OPT_STDIO },
+	{ "pipe-in", required_argument, NULL, OPT_PIPE_IN },
+	{ "pipe-out", required_argument, NULL, OPT_PIPE_OUT },
+	{ "help", no_argument, NULL, 'h' },
+	{ "version", no_argument, NULL, OPT_VERSION },
+	{ NULL, 0, NULL, 0 },
+};
+
+struct runner_options {
+	bool stdio;
+	const char *pipe_in, *pipe_out;
+};
+
+/* -1 to go on, else an exit code. */
+static int
+parse_options(struct runner_options *o, int argc, char **argv)
+{
+	int opt;
+
+	while ((opt = getopt_long(argc, argv, "h", long_options, NULL)) != -1) {
+		switch (opt) {
+		case OPT_STDIO:
+			o->stdio = true;
+			break;
+		case OPT_PIPE_IN:
+			o->pipe_in = optarg;
+			break;
+		case OPT_PIPE_OUT:
+			o->pipe_out = optarg;
+			break;
+		case OPT_VERSION:
+			puts("execd-runner " EXECD_VERSION);
+			return 0;
+		case 'h':
+			fputs(usage_text, stdout);
+			return 0;
+		default:
+			fputs(usage_text, stderr);
+			return 2;
+		}
+	}
+	if (optind < argc || (o->pipe_in == NULL) != (o->pipe_out == NULL) ||
+	    (o->stdio && o->pipe_in != NULL)) {
+		fputs(usage_text, stderr);
+		return 2;
+	}
+	return -1;
+}
+
+/* What a parent ignored or blocked must not reach the commands. */
+static void
+reset_signals(void)
+{
+	sigset_t none;
+
+	for (int sig = 1; sig < NSIG; sig++)
+		signal(sig, SIG_DFL);
+	signal(SIGPIPE, SIG_IGN);
+	sigemptyset(&none);
+	sigprocmask(SIG_SETMASK, &none, NULL);
+}
+
+/* Few descriptors, many sessions: epoll's own, no locks, no environment. */
+static struct event_base *
+make_event_base(void)
+{
+	struct event_config *c = event_config_new();
+	struct event_base *base;
+
+	if (c == NULL)
+		log_fatal("event configuration: out of memory");
+	event_config_set_flag(c, EVENT_BASE_FLAG_NOLOCK |
+				     EVENT_BASE_FLAG_IGNORE_ENV |
+				     EVENT_BASE_FLAG_EPOLL_USE_CHANGELIST);
+	base = event_base_new_with_config(c);
+	event_config_free(c);
+	if (base == NULL)
+		log_fatal("event base: out of memory");
+	return base;
+}
+
+int
+main(int argc, char **argv)
+{
+	struct runner_options o = { 0 };
+	int code = parse_options(&o, argc, argv);
+	char **env = environ;
+
+	if (code >= 0)
+		return code;
+	log_init("execd-runner",
+	    getenv("EXECD_DEBUG") ? LOG_LEVEL_DEBUG : LOG_LEVEL_INFO);
+	reset_signals();
+	if (o.stdio)
+		return dialect_v1_run(
+		    make_event_base(), STDIN_FILENO, STDOUT_FILENO);
+	if (o.pipe_in != NULL)
+		return dialect_v1_run_paths(
+		    make_event_base(), o.pipe_in, o.pipe_out);
+	orders_run(make_event_base(), env);
+}

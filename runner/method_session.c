@@ -1,0 +1,114 @@
+/*
+ * initialize and environment/info, environment/status (PROTOCOL.md
+ * sections 5.1, 5.5, 13).
+ */
+#include <string.h>
+#include <unistd.h>
+
+#include "config.h"
+#include "environment.h"
+#include "methods.h"
+#include "path_uri.h"
+
+static const char *
+base_name(const char *path)
+{
+	const char *slash = strrchr(path, '/');
+
+	return slash ? slash + 1 : path;
+}
+
+static void
+write_shell(struct json_writer *w, const char *path)
+{
+	json_key(w, "shell");
+	json_begin(w, '{');
+	json_key(w, "name");
+	json_cstring(w, base_name(path));
+	json_key(w, "path");
+	json_cstring(w, path);
+	json_end(w, '}');
+}
+
+/* What is not there is false or left out. */
+static void
+write_capabilities(struct json_writer *w)
+{
+	json_key(w, "capabilities");
+	json_begin(w, '{');
+	json_end(w, '}');
+}
+
+static void
+write_paths(struct json_writer *w, struct session *s)
+{
+	const char *tmp = environment_get(s->env, "TMPDIR");
+	_cleanup_free_ char *cwd = getcwd(NULL, 0);
+
+	json_key(w, "cwd");
+	if (cwd != NULL && cwd[0] == '/')
+		json_path(w, cwd);
+	else
+		json_null(w);
+	json_key(w, "userHomeDir");
+	json_path(w, s->config.home);
+	json_key(w, "tempDir");
+	json_path(w, tmp && tmp[0] == '/' ? tmp : "/tmp");
+	json_key(w, "temporaryDirectories");
+	json_raw(w, "[]", 2);
+	json_key(w, "prependPathDirs");
+	json_raw(w, "[]", 2);
+}
+
+static void
+write_environment(struct json_writer *w, struct session *s)
+{
+	json_begin(w, '{');
+	write_shell(w, s->config.shell);
+	json_key(w, "executorVersion");
+	json_cstring(w, EXECD_VERSION);
+	json_key(w, "providerId");
+	json_cstring(w, s->config.provider_id);
+	write_paths(w, s);
+	json_key(w, "platformOs");
+	json_cstring(w, "linux");
+	write_capabilities(w);
+	json_end(w, '}');
+}
+
+int
+method_initialize(struct request *r, const union method_params *p)
+{
+	struct session *s = r->session;
+	struct json_writer w = reply_begin(r->channel, &r->id);
+
+	json_begin(&w, '{');
+	json_key(&w, "sessionId");
+	json_cstring(&w, s->config.session_id);
+	json_key(&w, "environmentInfo");
+	write_environment(&w, s);
+	json_end(&w, '}');
+	reply_end(r->channel, &w);
+	s->state = SESSION_INITIALIZED;
+	return 0;
+}
+
+int
+method_environment_info(struct request *r, const union method_params *p)
+{
+	struct json_writer w = reply_begin(r->channel, &r->id);
+
+	write_environment(&w, r->session);
+	reply_end(r->channel, &w);
+	return 0;
+}
+
+int
+method_environment_status(struct request *r, const union method_params *p)
+{
+	struct json_writer w = reply_begin(r->channel, &r->id);
+
+	json_raw(&w, "{\"status\":\"ready\"}", 18);
+	reply_end(r->channel, &w);
+	return 0;
+}

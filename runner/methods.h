@@ -1,0 +1,34 @@
+/*
+ * The one table of what a session answers, and the dispatcher.
+ */
+#ifndef METHODS_H
+#define METHODS_H
+
+#include "params.h"
+#include "request.h"
+
+/* Acts on decoded, permitted parameters and answers. 0, or RPC_PENDING when
+ * the answer comes later (the handler took the id). */
+typedef int method_fn(struct request *r, const union method_params *p);
+
+#define RPC_PENDING 1
+
+struct rpc_method {
+	const char *name;
+	enum method_family family;
+	unsigned when; /* session_state mask */
+	params_fn *params;
+	method_fn *method;
+};
+
+extern const struct rpc_method rpc_methods[];
+extern const size_t rpc_methods_count;
+
+#define METHOD(name, wire, family, when) method_fn method_##name;
+#include "methods.def"
+#undef METHOD
+
+/* One message of the client: answered, or the connection ends. */
+void methods_dispatch(struct session *s, char *text, size_t len);
+
+#endif

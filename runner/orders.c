@@ -1,0 +1,182 @@
+/*
+ * Session mode. The monitor is the only one who can say whose session this
+ * is: CONFIGURE comes first, on a channel no front-end ever held. An order
+ * that is not in the table, or not permitted now, ends the runner.
+ */
+#include "orders.h"
+
+#include <errno.h>
+#include <event2/event.h>
+#include <stdlib.h>
+#include <sys/prctl.h>
+#include <unistd.h>
+
+#include "control.h"
+#include "log.h"
+#include "methods.h"
+#include "reaper.h"
+#include "seqpacket.h"
+#include "session.h"
+
+/* The session's last processes get this long to die of SIGKILL. */
+#define LAST_KILL_MS 3000
+
+enum runner_state {
+	RUNNER_FRESH = 1 << 0,
+	RUNNER_CONFIGURED = 1 << 1,
+	RUNNER_TERMINATING = 1 << 2,
+};
+
+static struct session session;
+static enum runner_state state = RUNNER_FRESH;
+static struct event_base *event_base;
+static char **base_env;
+
+static void __attribute__((noreturn)) end(void)
+{
+	reaper_kill_all(LAST_KILL_MS);
+	exit(0);
+}
+
+/* The last child was reaped. */
+static void
+on_idle(void)
+{
+	if (state == RUNNER_TERMINATING)
+		end();
+}
+
+static void
+report_detached(struct session *s, enum channel_end why)
+{
+	struct control_detached d = { .generation = s->generation, .end = why };
+	struct buf b;
+
+	buf_init(&b, CONTROL_MESSAGE_MAX);
+	control_put(&b, RUNNER_REPORT_DETACHED, &d);
+	seqpacket_send(CONTROL_FD, b.data, b.len, NULL, 0);
+	buf_clear(&b);
+}
+
+static int
+take_configure(const uint8_t *packet, size_t len, int fd)
+{
+	struct control_session_config c;
+	char label[16];
+	int err;
+
+	if (fd >= 0 || control_get(packet, len, RUNNER_ORDER_CONFIGURE, &c) < 0)
+		return -EBADMSG;
+	snprintf(label, sizeof(label), "session %.7s", c.session_id);
+	log_set_label(label);
+	err = reaper_init(event_base, c.pid_namespace, on_idle);
+	if (err < 0)
+		log_fatal_errno(err, "taking over the session's children");
+	session_init(&session, event_base, &c, base_env);
+	session.report_detached = report_detached;
+	state = RUNNER_CONFIGURED;
+	return 0;
+}
+
+static int
+take_attach(const uint8_t *packet, size_t len, int fd)
+{
+	struct control_attach a;
+
+	if (fd < 0 || control_get(packet, len, RUNNER_ORDER_ATTACH, &a) < 0)
+		return -EBADMSG;
+	session_attach(&session, fd, &a);
+	return 0;
+}
+
+/* The connection is over for the monitor. Usually the channel said so
+ * before; then there is nothing left to do. */
+static int
+take_detach(const uint8_t *packet, size_t len, int fd)
+{
+	return fd >= 0 ||
+		       control_get(packet, len, RUNNER_ORDER_DETACH, NULL) < 0
+		   ? -EBADMSG
+		   : 0;
+}
+
+static int
+take_terminate(const uint8_t *packet, size_t len, int fd)
+{
+	if (fd >= 0 ||
+	    control_get(packet, len, RUNNER_ORDER_TERMINATE, NULL) < 0)
+		return -EBADMSG;
+	state = RUNNER_TERMINATING;
+	session_terminate(&session);
+	if (!reaper_has_children())
+		end();
+	return 0;
+}
+
+static const struct order {
+	enum control_type type;
+	unsigned when;
+	int (*take)(const uint8_t *packet, size_t len, int fd);
+} orders[] = {
+	{ RUNNER_ORDER_CONFIGURE, RUNNER_FRESH, take_configure },
+	{ RUNNER_ORDER_ATTACH, RUNNER_CONFIGURED, take_attach },
+	{ RUNNER_ORDER_DETACH, RUNNER_CONFIGURED | RUNNER_TERMINATING,
+	    take_detach },
+	{ RUNNER_ORDER_TERMINATE, RUNNER_CONFIGURED, take_terminate },
+};
+
+static void
+take_order(const uint8_t *packet, size_t len, const int *fds, size_t nfds)
+{
+	enum control_type type = control_peek(packet, len);
+
+	for (size_t i = 0; i < nitems(orders); i++) {
+		if (orders[i].type != type)
+			continue;
+		if (!(orders[i].when & state) || nfds > 1 ||
+		    orders[i].take(packet, len, nfds ? fds[0] : -1) < 0)
+			break;
+		return;
+	}
+	log_fatal("impossible order from the monitor: %s", control_name(type));
+}
+
+static void
+control_cb(evutil_socket_t fd, short what, void *arg)
+{
+	uint8_t packet[CONTROL_MESSAGE_MAX];
+	int fds[SEQPACKET_FDS_MAX];
+	size_t nfds;
+	ssize_t n = seqpacket_recv(fd, packet, sizeof(packet), fds, &nfds);
+
+	if (n == -EAGAIN)
+		return;
+	if (n > 0) {
+		take_order(packet, (size_t)n, fds, nfds);
+		return;
+	}
+	/* The monitor is gone: no command outlives its session. */
+	log_error(n < 0 ? (int)n : 0, "the monitor is gone");
+	end();
+}
+
+void
+orders_run(struct event_base *base, char **env)
+{
+	struct event *control =
+	    event_new(base, CONTROL_FD, EV_READ | EV_PERSIST, control_cb, NULL);
+
+	event_base = base;
+	base_env = env;
+	if (control == NULL || event_add(control, NULL) < 0)
+		log_fatal("control channel: no event");
+	/* Same-uid processes must not look into, or drive, this one. */
+	prctl(PR_SET_DUMPABLE, 0);
+	for (;;) {
+		if (event_base_loop(base, EVLOOP_ONCE) < 0)
+			log_fatal("event loop failed");
+		/* One write for all that this turn composed. */
+		channel_flush(&session.channel);
+		session_finish_if_answered(&session);
+	}
+}

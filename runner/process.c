@@ -1,0 +1,244 @@
+/*
+ * A running command: its descriptors and its end.
+ */
+#include "process.h"
+
+#include <errno.h>
+#include <event2/event.h>
+#include <signal.h>
+#include <sys/ioctl.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include "log.h"
+#include "util.h"
+
+/* One read; also the longest chunk. */
+#define READ_BYTES (64u << 10)
+static uint8_t scratch[READ_BYTES];
+
+/* A terminal says no more than "more": what a descendant in another session
+ * writes for ever must not keep exited waiting. */
+#define TTY_DRAIN_BYTES (1u << 20)
+
+static void settle(struct process *p);
+
+static void
+set_reading(struct process_stream *s, bool reading)
+{
+	if (s->fd < 0 || s->reading == reading)
+		return;
+	s->reading = reading;
+	if (reading)
+		event_add(&s->event, NULL);
+	else
+		event_del(&s->event);
+}
+
+static void
+stream_close(struct process_stream *s)
+{
+	if (s->fd < 0)
+		return;
+	set_reading(s, false);
+	close(s->fd);
+	s->fd = -1;
+	s->drain_bytes = 0;
+}
+
+static void
+pause_reading(struct process *p)
+{
+	p->paused = true;
+	for (size_t i = 0; i < nitems(p->streams); i++)
+		set_reading(&p->streams[i], false);
+}
+
+/* Reads once and tells. 1: there may be more, 0: nothing now, -1: the end.
+ * EIO on a terminal's master is its end of file. */
+static int
+stream_read(struct process_stream *s)
+{
+	struct process *p = s->process;
+	ssize_t n = read(s->fd, scratch, sizeof(scratch));
+
+	if (n < 0 && (errno == EAGAIN || errno == EINTR))
+		return 0;
+	if (n <= 0) {
+		stream_close(s);
+		return -1;
+	}
+	s->drain_bytes -=
+	    (size_t)n < s->drain_bytes ? (size_t)n : s->drain_bytes;
+	p->observer->output(p,
+	    process_state_output(&p->state, s->stream, scratch, (size_t)n),
+	    s->stream, scratch, (size_t)n);
+	return 1;
+}
+
+static void
+stream_cb(evutil_socket_t fd, short what, void *arg)
+{
+	struct process_stream *s = arg;
+	struct process *p = s->process;
+
+	if (p->observer->congested(p)) {
+		pause_reading(p);
+		return;
+	}
+	if (stream_read(s) < 0)
+		settle(p);
+}
+
+/* What the command had written when it ended is told before exited. False:
+ * the client does not keep up, later. */
+static bool
+drain(struct process *p)
+{
+	for (size_t i = 0; i < nitems(p->streams); i++) {
+		struct process_stream *s = &p->streams[i];
+
+		while (s->fd >= 0 && s->drain_bytes > 0) {
+			if (p->observer->congested(p))
+				return false;
+			if (stream_read(s) <= 0)
+				s->drain_bytes = 0;
+		}
+	}
+	return true;
+}
+
+static int
+exit_code(int wait_status)
+{
+	if (WIFSIGNALED(wait_status))
+		return 128 + WTERMSIG(wait_status);
+	return WEXITSTATUS(wait_status);
+}
+
+/* Tells exited and closed as soon as each is true, in that order. */
+static void
+settle(struct process *p)
+{
+	if (!p->reaped || p->state.closed)
+		return;
+	if (!p->state.exited) {
+		if (!drain(p)) {
+			pause_reading(p);
+			return;
+		}
+		input_close(
+		    &p->input, p->terminated ? INPUT_TERMINATED : INPUT_CLOSED);
+		p->observer->exited(p,
+		    process_state_exited(&p->state, exit_code(p->wait_status)));
+	}
+	if (p->terminated)
+		for (size_t i = 0; i < nitems(p->streams); i++)
+			stream_close(&p->streams[i]);
+	if (p->streams[0].fd < 0 && p->streams[1].fd < 0)
+		p->observer->closed(p, process_state_closed(&p->state));
+}
+
+static void
+plan_drain(struct process *p)
+{
+	for (size_t i = 0; i < nitems(p->streams); i++) {
+		struct process_stream *s = &p->streams[i];
+		int waiting = 0;
+
+		if (s->fd < 0)
+			continue;
+		if (p->tty)
+			s->drain_bytes = TTY_DRAIN_BYTES;
+		else if (ioctl(s->fd, FIONREAD, &waiting) == 0)
+			/* One more: behind it may be the end of file. */
+			s->drain_bytes = (size_t)waiting + 1;
+	}
+}
+
+static void
+ended(struct reaper_watch *w, int wait_status)
+{
+	struct process *p = TABLE_OBJECT(w, struct process, watch);
+
+	p->reaped = true;
+	p->pid = 0;
+	p->wait_status = wait_status;
+	plan_drain(p);
+	settle(p);
+}
+
+static void
+stream_open(struct process *p, struct event_base *base, int i, int fd,
+    enum stream stream)
+{
+	struct process_stream *s = &p->streams[i];
+
+	*s =
+	    (struct process_stream){ .process = p, .stream = stream, .fd = fd };
+	if (fd < 0)
+		return;
+	event_assign(&s->event, base, fd, EV_READ | EV_PERSIST, stream_cb, s);
+	set_reading(s, true);
+}
+
+int
+process_start(struct process *p, struct event_base *base,
+    const struct spawn_request *r, size_t retention_bytes,
+    const struct process_observer *observer, void *owner, const char **step)
+{
+	struct spawn_result res;
+	int err = spawn(r, &res, step);
+
+	if (err < 0)
+		return err;
+	p->observer = observer;
+	p->owner = owner;
+	p->tty = r->tty;
+	p->pid = res.pid;
+	process_state_init(&p->state, retention_bytes);
+	reaper_add(&p->watch, res.pid, ended);
+	input_open(&p->input, base, res.in);
+	stream_open(p, base, 0, res.out, r->tty ? STREAM_PTY : STREAM_STDOUT);
+	stream_open(p, base, 1, res.err, STREAM_STDERR);
+	return 0;
+}
+
+void
+process_resume(struct process *p)
+{
+	if (!p->paused)
+		return;
+	p->paused = false;
+	for (size_t i = 0; i < nitems(p->streams); i++)
+		set_reading(&p->streams[i], true);
+	settle(p);
+}
+
+bool
+process_terminate(struct process *p)
+{
+	if (p->reaped)
+		return false;
+	p->terminated = true;
+	/* A pid is ours until it is reaped, so this is the right group. */
+	kill(-p->pid, SIGKILL);
+	return true;
+}
+
+void
+process_signal(struct process *p, int sig)
+{
+	if (!p->reaped)
+		kill(-p->pid, sig);
+}
+
+void
+process_clear(struct process *p)
+{
+	for (size_t i = 0; i < nitems(p->streams); i++)
+		stream_close(&p->streams[i]);
+	reaper_remove(&p->watch);
+	input_clear(&p->input);
+	process_state_clear(&p->state);
+}

@@ -1,0 +1,147 @@
+/*
+ * Children: who ended, and that nobody is left at the end.
+ */
+#include "reaper.h"
+
+#include <errno.h>
+#include <event2/event.h>
+#include <poll.h>
+#include <signal.h>
+#include <sys/prctl.h>
+#include <sys/signalfd.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include "children.h"
+#include "util.h"
+
+static struct table watches;
+static bool owns_namespace;
+static void (*on_idle)(void);
+static int signal_fd = -1;
+
+static bool
+match_pid(const struct table_node *node, const void *key)
+{
+	return TABLE_OBJECT(node, const struct reaper_watch, node)->pid ==
+	       *(const pid_t *)key;
+}
+
+static void
+reap(void)
+{
+	int status;
+	pid_t pid;
+
+	while ((pid = waitpid(-1, &status, WNOHANG)) > 0) {
+		struct table_node *node =
+		    table_find(&watches, (uint64_t)pid, match_pid, &pid);
+		struct reaper_watch *w;
+
+		if (node == NULL)
+			continue; /* an orphan of the session */
+		w = TABLE_OBJECT(node, struct reaper_watch, node);
+		reaper_remove(w);
+		w->ended(w, status);
+	}
+	if (pid < 0 && errno == ECHILD)
+		on_idle();
+}
+
+static void
+signal_cb(evutil_socket_t fd, short what, void *arg)
+{
+	struct signalfd_siginfo info;
+
+	while (read(fd, &info, sizeof(info)) == (ssize_t)sizeof(info))
+		continue;
+	reap();
+}
+
+int
+reaper_init(struct event_base *base, bool pid_namespace, void (*idle)(void))
+{
+	struct event *ev;
+	sigset_t set;
+
+	owns_namespace = pid_namespace;
+	on_idle = idle;
+	if (!pid_namespace && prctl(PR_SET_CHILD_SUBREAPER, 1) < 0)
+		return -errno;
+	sigemptyset(&set);
+	sigaddset(&set, SIGCHLD);
+	if (sigprocmask(SIG_BLOCK, &set, NULL) < 0)
+		return -errno;
+	signal_fd = signalfd(-1, &set, SFD_CLOEXEC | SFD_NONBLOCK);
+	if (signal_fd < 0)
+		return -errno;
+	ev = event_new(base, signal_fd, EV_READ | EV_PERSIST, signal_cb, NULL);
+	return ev == NULL || event_add(ev, NULL) < 0 ? -ENOMEM : 0;
+}
+
+void
+reaper_add(struct reaper_watch *w, pid_t pid,
+    void (*ended)(struct reaper_watch *w, int wait_status))
+{
+	w->pid = pid;
+	w->ended = ended;
+	table_insert(&watches, &w->node, (uint64_t)pid);
+}
+
+void
+reaper_remove(struct reaper_watch *w)
+{
+	if (w->pid <= 0)
+		return;
+	table_remove(&watches, &w->node);
+	w->pid = 0;
+}
+
+bool
+reaper_has_children(void)
+{
+	siginfo_t info = { 0 };
+
+	return waitid(P_ALL, 0, &info, WEXITED | WNOHANG | WNOWAIT) == 0;
+}
+
+static void
+signal_one(pid_t pid, void *arg)
+{
+	const int *sig = arg;
+
+	/* Leaders take their group along; a child's pid is ours to use until
+	 * it is reaped. */
+	if (getpgid(pid) == pid)
+		kill(-pid, *sig);
+	else
+		kill(pid, *sig);
+}
+
+void
+reaper_signal_all(int sig)
+{
+	if (owns_namespace)
+		kill(-1, sig);
+	else
+		children_each(signal_one, &sig);
+}
+
+void
+reaper_kill_all(int timeout_ms)
+{
+	int64_t deadline = now_ms() + timeout_ms;
+	struct pollfd pfd = { .fd = signal_fd, .events = POLLIN };
+	struct signalfd_siginfo info;
+
+	while (reaper_has_children() && now_ms() < deadline) {
+		reaper_signal_all(SIGKILL);
+		/* Those who die hand their own children over: look again at
+		 * each death, and every 10 ms in case one came in between. */
+		poll(&pfd, 1, 10);
+		while (read(signal_fd, &info, sizeof(info)) > 0)
+			continue;
+		while (waitpid(-1, NULL, WNOHANG) > 0)
+			continue;
+	}
+}

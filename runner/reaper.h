@@ -1,0 +1,43 @@
+/*
+ * Children: who ended, and that nobody is left at the end. The runner is pid
+ * 1 of its namespace or a subreaper, so every orphan of the session ends up
+ * here too.
+ */
+#ifndef REAPER_H
+#define REAPER_H
+
+#include <stdbool.h>
+#include <sys/types.h>
+
+#include "table.h"
+
+struct event_base;
+
+/* Embedded in whoever wants to hear of the end of one child. */
+struct reaper_watch {
+	struct table_node node;
+	pid_t pid;
+	void (*ended)(struct reaper_watch *w, int wait_status);
+};
+
+/* SIGCHLD is taken over (signalfd). `pid_namespace`: the runner is pid 1;
+ * otherwise it becomes a subreaper. `idle` is called whenever the last child
+ * was reaped. 0 or -errno. */
+int reaper_init(
+    struct event_base *base, bool pid_namespace, void (*idle)(void));
+
+void reaper_add(struct reaper_watch *w, pid_t pid,
+    void (*ended)(struct reaper_watch *w, int wait_status));
+void reaper_remove(struct reaper_watch *w);
+
+/* Is there any child, watched or orphan? */
+bool reaper_has_children(void);
+
+/* Sends a signal to every process of the session that can be reached: the
+ * whole namespace, or every child and, as they die, what they leave. */
+void reaper_signal_all(int sig);
+
+/* SIGKILL until nobody is left; blocks, at most timeout_ms. */
+void reaper_kill_all(int timeout_ms);
+
+#endif

@@ -1,0 +1,124 @@
+/*
+ * Requests that wait for news of a process, and the answer to process/read.
+ */
+#include "waiter.h"
+
+#include <event2/event.h>
+
+#include "request.h"
+
+static void
+write_chunk(const struct retention_chunk *chunk, void *arg)
+{
+	struct json_writer *w = arg;
+
+	json_begin(w, '{');
+	json_key(w, "seq");
+	json_u64(w, chunk->seq);
+	json_key(w, "stream");
+	json_cstring(w, stream_name(chunk->stream));
+	json_key(w, "chunk");
+	json_base64(w, chunk->data, chunk->len);
+	json_end(w, '}');
+}
+
+void
+waiter_reply(struct session_process *p, const struct rpc_id *id,
+    const struct process_query *query)
+{
+	const struct process_state *state = &p->process.state;
+	struct json_writer w = reply_begin(&p->session->channel, id);
+	uint64_t next;
+
+	json_begin(&w, '{');
+	json_key(&w, "chunks");
+	json_begin(&w, '[');
+	next = process_state_read(state, query, write_chunk, &w);
+	json_end(&w, ']');
+	json_key(&w, "nextSeq");
+	json_u64(&w, next);
+	json_key(&w, "exited");
+	json_bool(&w, state->exited);
+	json_key(&w, "exitCode");
+	if (state->exited)
+		json_i64(&w, state->exit_code);
+	else
+		json_null(&w);
+	json_key(&w, "closed");
+	json_bool(&w, state->closed);
+	json_key(&w, "failure");
+	json_null(&w);
+	json_key(&w, "sandboxDenied");
+	json_bool(&w, state->sandbox_denied);
+	json_end(&w, '}');
+	reply_end(&p->session->channel, &w);
+}
+
+static void
+waiter_free(struct waiter *w)
+{
+	TAILQ_REMOVE(&w->process->waiters, w, link);
+	w->process->session->waiting--;
+	event_del(&w->timeout);
+	rpc_id_clear(&w->id);
+	free(w);
+}
+
+static void
+waiter_finish(struct waiter *w)
+{
+	waiter_reply(w->process, &w->id, &w->query);
+	waiter_free(w);
+}
+
+static void
+timeout_cb(evutil_socket_t fd, short what, void *arg)
+{
+	waiter_finish(arg);
+}
+
+void
+waiter_add(struct session_process *p, struct rpc_id *id,
+    const struct process_query *query, uint64_t wait_ms)
+{
+	struct waiter *w = xcalloc(1, sizeof(*w));
+	/* The full u64 range is accepted; nobody lives to see the rest. */
+	struct timeval tv = { .tv_sec = (time_t)(wait_ms / 1000 > INT32_MAX
+						     ? INT32_MAX
+						     : wait_ms / 1000),
+		.tv_usec = (suseconds_t)(wait_ms % 1000 * 1000) };
+
+	w->process = p;
+	w->query = *query;
+	w->id = *id;
+	*id = (struct rpc_id){ 0 };
+	TAILQ_INSERT_TAIL(&p->waiters, w, link);
+	p->session->waiting++;
+	event_assign(&w->timeout, p->session->base, -1, 0, timeout_cb, w);
+	event_add(&w->timeout, &tv);
+}
+
+void
+waiter_wake(struct session_process *p)
+{
+	struct waiter *w, *next;
+
+	TAILQ_FOREACH_SAFE (w, &p->waiters, link, next)
+		if (process_state_has_news(
+			&p->process.state, w->query.after_seq))
+			waiter_finish(w);
+}
+
+void
+waiter_answer_all(struct session_process *p)
+{
+	while (!TAILQ_EMPTY(&p->waiters))
+		waiter_finish(TAILQ_FIRST(&p->waiters));
+}
+
+void
+waiter_drop_all(struct session_process *p)
+{
+	while (!TAILQ_EMPTY(&p->waiters))
+		waiter_free(TAILQ_FIRST(&p->waiters));
+}
