@@ -117,7 +117,6 @@ message_add(struct websocket_parser *p)
 		p->message_len = 0;
 		p->fragmented = !p->fin;
 		p->started = false;
-		p->utf8_state = 0;
 	}
 	if (p->frame_len > p->frame_max ||
 	    p->frame_len > p->message_max - p->message_len)

@@ -78,7 +78,7 @@ struct websocket_parser {
 	uint64_t frame_len;
 	uint64_t frame_at;
 	uint64_t message_len;
-	uint32_t utf8_state;
+	uint32_t utf8_state; /* 0 between messages */
 	uint8_t control[WEBSOCKET_CONTROL_MAX];
 	uint16_t close_code; /* the first error, repeated ever after */
 	const char *error;

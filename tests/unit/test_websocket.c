@@ -181,6 +181,8 @@ static const struct test_case {
 	{ "7.1.4", { F(CLOSE, "\x03\xe8"), F(TEXT, "") }, "close:1000()" },
 	{ "7 garbage", { F(CLOSE, "\x03\xe8"), F(0x7f, "a") }, "close:1000()" },
 	{ "7.3.2", { F(CLOSE, "\x03") }, "error:1002" },
+	{ "7 stale byte", { F(PING, "\x03\xe8"), F(CLOSE, "\x03") },
+	    "ping(\\x03\\xe8) error:1002" },
 	{ "7.3.4", { F(CLOSE, "\x03\xe8Hello") }, "close:1000(Hello)" },
 	{ "7.3.5",
 	    { F(CLOSE, "\x03\xe8" TIMES_100("*") "***********************") },
