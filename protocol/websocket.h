@@ -54,6 +54,7 @@ struct websocket_item {
 	uint64_t message_len; /* DATA, first: total length if the message is one
 			       * frame, else 0 and `fragmented` */
 	bool fragmented;      /* DATA: more than one frame */
+	bool binary;	      /* DATA: not text; its UTF-8 is not checked */
 	uint16_t close_code; /* EV_ERROR: what to close with. EV_CLOSE: the code
 			      * to echo (1005 if the frame was empty) */
 	const char *error;   /* EV_ERROR: a sentence */
@@ -69,15 +70,18 @@ struct websocket_parser {
 	uint8_t message_opcode; /* 0: no message under way */
 	bool fin;
 	bool failed;
-	bool started; /* the frame's first piece was handed out */
+	bool in_payload; /* the header is complete */
+	bool started;	 /* the message's first piece was handed out */
 	bool fragmented;
+	bool closed; /* a close frame came; what follows is dropped */
 	uint8_t mask[4];
 	uint64_t frame_len;
 	uint64_t frame_at;
 	uint64_t message_len;
-	uint32_t utf8_state;
+	uint32_t utf8_state; /* 0 between messages */
 	uint8_t control[WEBSOCKET_CONTROL_MAX];
-	uint8_t control_len;
+	uint16_t close_code; /* the first error, repeated ever after */
+	const char *error;
 };
 
 void websocket_parser_init(

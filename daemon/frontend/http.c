@@ -1,0 +1,362 @@
+/*
+ * The HTTP/1.1 surface of the WebSocket listener. Runs in the front-end on
+ * bytes of strangers, maybe behind a proxy that reads HTTP otherwise than we
+ * do; so whatever two parsers could understand differently is refused: bare
+ * LF, folded lines, blanks around names, control characters, repeated
+ * headers of which one counts.
+ */
+#include "http.h"
+
+#include <errno.h>
+#include <string.h>
+#include <strings.h>
+
+#define METHOD_MAX 32 /* longer than any registered method */
+
+static bool
+is_token_char(char c)
+{
+	static const char others[] = "!#$%&'*+-.^_`|~";
+
+	if ((c >= '0' && c <= '9') || (c >= 'a' && c <= 'z') ||
+	    (c >= 'A' && c <= 'Z'))
+		return true;
+	return c != '\0' && strchr(others, c) != NULL;
+}
+
+static bool
+is_token(struct slice s)
+{
+	for (size_t i = 0; i < s.len; i++)
+		if (!is_token_char(s.ptr[i]))
+			return false;
+	return s.len > 0;
+}
+
+static bool
+is_blank(char c)
+{
+	return c == ' ' || c == '\t';
+}
+
+/* Bytes that a header value may hold; those beyond ASCII are opaque. */
+static bool
+is_value(struct slice s)
+{
+	for (size_t i = 0; i < s.len; i++) {
+		unsigned char c = (unsigned char)s.ptr[i];
+
+		if ((c < ' ' && c != '\t') || c == 0x7f)
+			return false;
+	}
+	return true;
+}
+
+static bool
+is_visible_ascii(struct slice s)
+{
+	for (size_t i = 0; i < s.len; i++)
+		if (s.ptr[i] < 0x21 || s.ptr[i] > 0x7e)
+			return false;
+	return s.len > 0;
+}
+
+static struct slice
+drop(struct slice s, size_t n)
+{
+	return (struct slice){ s.ptr + n, s.len - n };
+}
+
+static struct slice
+trim(struct slice s)
+{
+	while (s.len > 0 && is_blank(s.ptr[0]))
+		s = drop(s, 1);
+	while (s.len > 0 && is_blank(s.ptr[s.len - 1]))
+		s.len--;
+	return s;
+}
+
+/* Header names, schemes and tokens compare without case. */
+static bool
+same_word(struct slice s, struct slice word)
+{
+	return s.len == word.len && !strncasecmp(s.ptr, word.ptr, s.len);
+}
+
+/* Takes what stands before the first `end` off *rest, `end` as well. Without
+ * one takes everything and returns false. */
+static bool
+split(struct slice *rest, char end, struct slice *part)
+{
+	const char *at = rest->len ? memchr(rest->ptr, end, rest->len) : NULL;
+
+	*part = *rest;
+	if (at == NULL) {
+		rest->len = 0;
+		return false;
+	}
+	part->len = (size_t)(at - rest->ptr);
+	*rest = drop(*rest, part->len + 1);
+	return true;
+}
+
+/* One line without its CRLF: 1, 0 when it is not complete, -EBADMSG when it
+ * ends in a bare LF. */
+static int
+split_line(struct slice *rest, struct slice *line)
+{
+	if (!split(rest, '\n', line))
+		return 0;
+	if (line->len == 0 || line->ptr[line->len - 1] != '\r')
+		return -EBADMSG;
+	line->len--;
+	return 1;
+}
+
+static bool
+list_has(struct slice list, struct slice word)
+{
+	struct slice item;
+
+	while (list.len > 0) {
+		split(&list, ',', &item);
+		if (same_word(trim(item), word))
+			return true;
+	}
+	return false;
+}
+
+static int
+on_origin(struct http_request *r, struct slice value)
+{
+	r->origin = true;
+	return 0;
+}
+
+static int
+on_connection(struct http_request *r, struct slice value)
+{
+	r->connection_upgrade |= list_has(value, SLICE("upgrade"));
+	return 0;
+}
+
+static int
+on_upgrade(struct http_request *r, struct slice value)
+{
+	r->upgrade_websocket |= list_has(value, SLICE("websocket"));
+	return 0;
+}
+
+static int
+on_version(struct http_request *r, struct slice value)
+{
+	r->version_13 = slice_equal(value, SLICE("13"));
+	return 0;
+}
+
+static int
+on_key(struct http_request *r, struct slice value)
+{
+	r->has_key = true;
+	r->key = value;
+	return 0;
+}
+
+static int
+on_authorization(struct http_request *r, struct slice value)
+{
+	if (!r->has_authorization)
+		r->authorization = value;
+	r->has_authorization = true;
+	return 0;
+}
+
+static int
+on_content_length(struct http_request *r, struct slice value)
+{
+	for (size_t i = 0; i < value.len; i++) {
+		if (value.ptr[i] < '0' || value.ptr[i] > '9')
+			return -EBADMSG;
+		r->has_body |= value.ptr[i] != '0';
+	}
+	return value.len > 0 ? 0 : -EBADMSG;
+}
+
+static int
+on_transfer_encoding(struct http_request *r, struct slice value)
+{
+	r->has_body = true;
+	return 0;
+}
+
+/* Every header that means something here; the others only have to be well
+ * formed. */
+static const struct header {
+	struct slice name;
+	bool once;
+	int (*on)(struct http_request *r, struct slice value);
+} headers[] = {
+	{ { "origin", 6 }, false, on_origin },
+	{ { "connection", 10 }, false, on_connection },
+	{ { "upgrade", 7 }, false, on_upgrade },
+	{ { "sec-websocket-version", 21 }, true, on_version },
+	{ { "sec-websocket-key", 17 }, true, on_key },
+	{ { "authorization", 13 }, false, on_authorization },
+	{ { "content-length", 14 }, true, on_content_length },
+	{ { "transfer-encoding", 17 }, true, on_transfer_encoding },
+};
+
+/* *seen has a bit for each row of headers[] that came already. */
+static int
+parse_header(struct http_request *r, struct slice line, unsigned int *seen)
+{
+	struct slice name;
+
+	if (!split(&line, ':', &name) || !is_token(name) || !is_value(line))
+		return -EBADMSG;
+	for (size_t i = 0; i < nitems(headers); i++) {
+		if (!same_word(name, headers[i].name))
+			continue;
+		if (headers[i].once && (*seen & 1u << i))
+			return -EBADMSG;
+		*seen |= 1u << i;
+		return headers[i].on(r, trim(line));
+	}
+	return 0;
+}
+
+static enum http_method
+method_of(struct slice name)
+{
+	if (slice_equal(name, SLICE("GET")))
+		return HTTP_GET;
+	if (slice_equal(name, SLICE("HEAD")))
+		return HTTP_HEAD;
+	return HTTP_OTHER;
+}
+
+/* How far s goes without any of these characters. */
+static size_t
+length_before(struct slice s, const char *stop)
+{
+	size_t n = 0;
+
+	while (n < s.len && strchr(stop, s.ptr[n]) == NULL)
+		n++;
+	return n;
+}
+
+/* The path of a target. An absolute one (http://host/path) counts by its
+ * path, any other ("*", host:port) is no path that we serve. */
+static struct slice
+path_of(struct slice target)
+{
+	struct slice rest = target, scheme;
+
+	if (target.ptr[0] == '/') {
+		target.len = length_before(target, "?#");
+		return target;
+	}
+	if (!split(&rest, ':', &scheme) || !is_token(scheme) || rest.len < 2 ||
+	    memcmp(rest.ptr, "//", 2) != 0)
+		return target;
+	rest = drop(rest, 2);
+	rest = drop(rest, length_before(rest, "/?#"));
+	if (rest.len == 0 || rest.ptr[0] != '/')
+		return SLICE("/");
+	rest.len = length_before(rest, "?#");
+	return rest;
+}
+
+static int
+parse_request_line(struct http_request *r, struct slice line)
+{
+	struct slice method, target;
+
+	if (!split(&line, ' ', &method) || method.len > METHOD_MAX ||
+	    !is_token(method) || !split(&line, ' ', &target) ||
+	    !is_visible_ascii(target))
+		return -EBADMSG;
+	if (slice_equal(line, SLICE("HTTP/1.1")))
+		r->minor = 1;
+	else if (!slice_equal(line, SLICE("HTTP/1.0")))
+		return -EBADMSG;
+	r->method = method_of(method);
+	r->path = path_of(target);
+	return 0;
+}
+
+/* Of a line that is still growing: could it become a request line? Answers a
+ * TLS hello or another protocol at once instead of by timeout. */
+static int
+check_request_line_start(struct slice line)
+{
+	struct slice method;
+	bool complete = split(&line, ' ', &method);
+
+	if (method.len > METHOD_MAX || (complete && method.len == 0))
+		return -EBADMSG;
+	return method.len == 0 || is_token(method) ? 0 : -EBADMSG;
+}
+
+static int
+parse_headers(struct http_request *r, struct slice rest)
+{
+	struct slice line;
+	unsigned int seen = 0;
+	int n;
+
+	while ((n = split_line(&rest, &line)) > 0) {
+		if (parse_header(r, line, &seen) < 0)
+			return -EBADMSG;
+	}
+	return n;
+}
+
+/*
+ * The request line is looked at as soon as it is there, the headers when all
+ * are: called again for every byte that trickles in, the work stays small.
+ */
+ssize_t
+http_parse(struct http_request *r, const char *data, size_t len)
+{
+	struct slice rest = { data, len < HTTP_HEAD_MAX ? len : HTTP_HEAD_MAX };
+	struct slice line;
+	const char *end;
+	int n;
+
+	*r = (struct http_request){ 0 };
+	end = len ? memmem(data, rest.len, "\r\n\r\n", 4) : NULL;
+	n = split_line(&rest, &line);
+	if (n < 0)
+		return n;
+	n = n > 0 ? parse_request_line(r, line)
+		  : check_request_line_start(line);
+	if (n < 0)
+		return n;
+	if (end == NULL)
+		return len < HTTP_HEAD_MAX ? 0 : -E2BIG;
+	/* From behind the request line to the CRLF of the last header. */
+	rest.len = (size_t)(end + 2 - rest.ptr);
+	n = parse_headers(r, rest);
+	return n < 0 ? n : end + 4 - data;
+}
+
+/* Blanks inside the token are left to whoever compares it: it cannot match.
+ * The peer trims tabs as well, but they do not end the scheme. */
+int
+http_bearer(struct slice authorization, struct slice *token)
+{
+	struct slice rest = authorization, scheme;
+
+	if (!split(&rest, ' ', &scheme) || !same_word(scheme, SLICE("bearer")))
+		return -EBADMSG;
+	*token = trim(rest);
+	if (token->len == 0)
+		return -EBADMSG;
+	for (size_t i = 0; i < token->len; i++)
+		if (token->ptr[i] & 0x80)
+			return -EBADMSG;
+	return 0;
+}

@@ -1,0 +1,96 @@
+/*
+ * UTF-8 over pieces: text messages are checked as they come, so that bad
+ * text ends the connection at its first wrong byte. Runs in the front-end.
+ *
+ * A state says which byte must come next; every such byte leads on to one
+ * state. The odd ranges keep out overlong forms, surrogates and code points
+ * beyond U+10FFFF.
+ */
+#include "websocket.h"
+
+#include <string.h>
+
+enum utf8_state {
+	UTF8_COMPLETE = 0,
+	UTF8_REFUSED = 1,
+	UTF8_TAIL_1, /* one more of 80..BF */
+	UTF8_TAIL_2,
+	UTF8_TAIL_3,
+	UTF8_AFTER_E0,
+	UTF8_AFTER_ED,
+	UTF8_AFTER_F0,
+	UTF8_AFTER_F4,
+};
+
+static const struct {
+	uint8_t from;
+	uint8_t to;
+	uint8_t next;
+} utf8_expected[] = {
+	[UTF8_TAIL_1] = { 0x80, 0xbf, UTF8_COMPLETE },
+	[UTF8_TAIL_2] = { 0x80, 0xbf, UTF8_TAIL_1 },
+	[UTF8_TAIL_3] = { 0x80, 0xbf, UTF8_TAIL_2 },
+	[UTF8_AFTER_E0] = { 0xa0, 0xbf, UTF8_TAIL_1 },
+	[UTF8_AFTER_ED] = { 0x80, 0x9f, UTF8_TAIL_1 },
+	[UTF8_AFTER_F0] = { 0x90, 0xbf, UTF8_TAIL_2 },
+	[UTF8_AFTER_F4] = { 0x80, 0x8f, UTF8_TAIL_2 },
+};
+
+static uint32_t
+utf8_lead(uint8_t c)
+{
+	if (c < 0x80)
+		return UTF8_COMPLETE;
+	if (c < 0xc2 || c > 0xf4)
+		return UTF8_REFUSED;
+	if (c < 0xe0)
+		return UTF8_TAIL_1;
+	if (c < 0xf0)
+		return c == 0xe0   ? UTF8_AFTER_E0
+		       : c == 0xed ? UTF8_AFTER_ED
+				   : UTF8_TAIL_2;
+	return c == 0xf0   ? UTF8_AFTER_F0
+	       : c == 0xf4 ? UTF8_AFTER_F4
+			   : UTF8_TAIL_3;
+}
+
+/* Length of the ASCII run at p. */
+static size_t
+ascii_run(const uint8_t *p, size_t n)
+{
+	size_t i = 0;
+	uint64_t w[4];
+
+	for (; n - i >= sizeof(w); i += sizeof(w)) {
+		memcpy(w, p + i, sizeof(w));
+		if ((w[0] | w[1] | w[2] | w[3]) & 0x8080808080808080)
+			break;
+	}
+	while (i < n && p[i] < 0x80)
+		i++;
+	return i;
+}
+
+static uint32_t
+utf8_tail(uint32_t state, uint8_t c)
+{
+	if (c < utf8_expected[state].from || c > utf8_expected[state].to)
+		return UTF8_REFUSED;
+	return utf8_expected[state].next;
+}
+
+uint32_t
+utf8_check(uint32_t state, const uint8_t *p, size_t n)
+{
+	size_t i = 0;
+
+	while (i < n && state != UTF8_REFUSED) {
+		if (state != UTF8_COMPLETE)
+			state = utf8_tail(state, p[i++]);
+		else if (p[i] >= 0x80)
+			state = utf8_lead(p[i++]);
+		else
+			i += ascii_run(p + i, n - i);
+	}
+	return state;
+}
