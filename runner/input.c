@@ -54,6 +54,14 @@ has_room(const struct input *in, size_t len)
 		   in->queued_bytes + len <= INPUT_QUEUE_BYTES);
 }
 
+/* A write without an id is not remembered. */
+static void
+remember(struct input *in, struct slice id)
+{
+	if (id.len > 0)
+		write_ids_add(&in->ids, id);
+}
+
 /* Room appeared: the oldest writes that waited are accepted now. */
 static void
 accept_waiting(struct input *in)
@@ -170,7 +178,7 @@ is_waiting(const struct input *in, struct slice id)
 {
 	struct input_chunk *c;
 
-	if (in->waiting == 0)
+	if (in->waiting == 0 || id.len == 0)
 		return false;
 	TAILQ_FOREACH (c, &in->queue, link)
 		if (c->answer != NULL &&
@@ -201,7 +209,7 @@ input_write(struct input *in, struct slice write_id, struct slice data,
 		input_close(in, INPUT_CLOSED);
 		return in->closed_as;
 	}
-	write_ids_add(&in->ids, write_id);
+	remember(in, write_id);
 	if ((size_t)n < data.len) {
 		enqueue(in, data, (size_t)n);
 		in->queued++;

@@ -50,7 +50,7 @@ typedef void input_answer_fn(void *arg, enum input_status status);
 void input_open(struct input *in, struct event_base *base, int fd);
 
 /* Writes or queues a copy of data. An id accepted before is accepted again
- * and not written. INPUT_WAITING: answer(arg) follows. */
+ * and not written; an empty id is none. INPUT_WAITING: answer(arg) follows. */
 enum input_status input_write(struct input *in, struct slice write_id,
     struct slice data, input_answer_fn *answer, void *arg);
 

@@ -1,0 +1,52 @@
+/*
+ * The reference runner's dialect (PROTOCOL.md section 18): frames of
+ * {"version":1,"type":TYPE,"payload":{...}}. Encode and decode only.
+ */
+#ifndef RUNNER_V1_H
+#define RUNNER_V1_H
+
+#include "args.h"
+
+#define RUNNER_V1_FRAME_MAX    (8u << 20)
+#define RUNNER_V1_TIMEOUT_CODE 192 /* exit_code of a command that timed out */
+
+enum runner_v1_type {
+	RUNNER_V1_SPAWN_REQUEST,
+	RUNNER_V1_STDIN,
+	RUNNER_V1_TERMINATE,
+};
+
+struct runner_v1_spawn {
+	const struct json_value *command; /* strings */
+	struct slice cwd;		  /* plain absolute path */
+	const struct json_value *env;	  /* string map */
+	struct slice policy;		  /* policy_json_or_preset */
+	bool has_timeout;
+	uint64_t timeout_ms;
+	bool tty;
+	bool stdin_open;
+};
+
+/* A message of the parent. */
+struct runner_v1_message {
+	struct json_doc doc;
+	enum runner_v1_type type;
+	struct runner_v1_spawn spawn;
+	struct slice stdin_bytes; /* decoded */
+};
+
+/* 0, or -EBADMSG with the reason in error[ARGS_ERROR_MAX]. End with
+ * runner_v1_clear() in either case. */
+int runner_v1_parse(
+    struct runner_v1_message *m, const char *text, size_t len, char *error);
+void runner_v1_clear(struct runner_v1_message *m);
+
+/* Messages to the parent, each one complete value. */
+void runner_v1_write_ready(struct json_writer *w, int64_t process_id);
+void runner_v1_write_output(
+    struct json_writer *w, const char *stream, const void *data, size_t len);
+void runner_v1_write_exit(struct json_writer *w, int exit_code, bool timed_out);
+void runner_v1_write_error(
+    struct json_writer *w, const char *message, const char *code);
+
+#endif
