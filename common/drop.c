@@ -74,6 +74,13 @@ drop_to_user(uid_t uid, gid_t gid, const gid_t *groups, size_t ngroups)
 }
 
 void
+drop_capabilities(void)
+{
+	clear_capabilities();
+	prove_no_capabilities();
+}
+
+void
 drop_bounding_set(void)
 {
 	for (int cap = 0; cap <= CAP_LAST; cap++)

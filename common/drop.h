@@ -15,6 +15,9 @@
  */
 void drop_to_user(uid_t uid, gid_t gid, const gid_t *groups, size_t ngroups);
 
+/* Gives up every capability but keeps the user, and proves it. Fatal. */
+void drop_capabilities(void);
+
 /* Also empties the bounding set; before drop_to_user(). For programs that
  * never run anything. Fatal on failure. */
 void drop_bounding_set(void);

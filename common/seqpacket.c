@@ -74,7 +74,7 @@ seqpacket_recv(
 	ssize_t n;
 
 	*nfds = 0;
-	while ((n = recvmsg(fd, &msg, MSG_CMSG_CLOEXEC)) < 0)
+	while ((n = recvmsg(fd, &msg, MSG_CMSG_CLOEXEC | MSG_DONTWAIT)) < 0)
 		if (errno != EINTR)
 			return -errno;
 	take_fds(&msg, fds, nfds);

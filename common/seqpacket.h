@@ -19,9 +19,9 @@ int seqpacket_send(
     int fd, const void *p, size_t n, const int *fds, size_t nfds);
 
 /*
- * Receives one packet. Returns its length, 0 at end of file, or -errno:
- * -EAGAIN nothing there, -EMSGSIZE a packet or descriptor list was cut (its
- * descriptors are closed). Received descriptors are CLOEXEC and the
+ * Receives one packet, never waiting. Returns its length, 0 at end of file, or
+ * -errno: -EAGAIN nothing there, -EMSGSIZE a packet or descriptor list was cut
+ * (its descriptors are closed). Received descriptors are CLOEXEC and the
  * caller's; *nfds says how many of fds[SEQPACKET_FDS_MAX] there are.
  */
 ssize_t seqpacket_recv(

@@ -1,0 +1,162 @@
+/*
+ * What the front-end gives up, in the order it must be given up: the file
+ * system while mounting is allowed, the user while ids may change, the rest
+ * while prctl is allowed, system calls last.
+ */
+#include "confine.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <linux/prctl.h>
+#include <sched.h>
+#include <stdio.h>
+#include <string.h>
+#include <sys/mount.h>
+#include <sys/prctl.h>
+#include <sys/resource.h>
+#include <sys/syscall.h>
+#include <unistd.h>
+
+#include "config.h"
+#include "drop.h"
+#include "landlock.h"
+#include "log.h"
+#include "policy.h"
+#include "util.h"
+
+static int
+write_file(const char *path, const char *text)
+{
+	_cleanup_close_ int fd = open(path, O_WRONLY | O_CLOEXEC);
+
+	if (fd < 0 || write(fd, text, strlen(text)) < 0)
+		return -errno;
+	return 0;
+}
+
+/* A user namespace of our own, in which we are who we were: enough to mount
+ * for somebody who is not root, where the kernel allows it. */
+static int
+enter_user_namespace(void)
+{
+	char map[64];
+	uid_t uid = getuid();
+	gid_t gid = getgid();
+	int err;
+
+	if (unshare(CLONE_NEWUSER | CLONE_NEWNS) < 0)
+		return -errno;
+	err = write_file("/proc/self/setgroups", "deny");
+	if (err < 0)
+		return err;
+	snprintf(map, sizeof(map), "%u %u 1\n", uid, uid);
+	err = write_file("/proc/self/uid_map", map);
+	if (err < 0)
+		return err;
+	snprintf(map, sizeof(map), "%u %u 1\n", gid, gid);
+	return write_file("/proc/self/gid_map", map);
+}
+
+/* The root becomes an empty read-only tmpfs; the old one is detached, so that
+ * no path leads anywhere. */
+static int
+empty_root(void)
+{
+	if (mount(NULL, "/", NULL, MS_PRIVATE | MS_REC, NULL) < 0)
+		return -errno;
+	if (mount("none", "/tmp", "tmpfs", MS_NOSUID | MS_NODEV | MS_NOEXEC,
+		"size=0,nr_inodes=1,mode=555") < 0)
+		return -errno;
+	if (chdir("/tmp") < 0 || syscall(SYS_pivot_root, ".", ".") < 0 ||
+	    umount2(".", MNT_DETACH) < 0 || chdir("/") < 0)
+		return -errno;
+	if (mount(NULL, "/", NULL,
+		MS_REMOUNT | MS_BIND | MS_RDONLY | MS_NOSUID | MS_NODEV |
+		    MS_NOEXEC,
+		NULL) < 0)
+		return -errno;
+	return 0;
+}
+
+static void
+limit(int resource, const char *name, rlim_t value)
+{
+	const struct rlimit r = { value, value };
+
+	if (setrlimit(resource, &r) < 0)
+		log_fatal_errno(-errno, "limit %s", name);
+}
+
+/* Two descriptors a connection, and a few of our own; no process, no core. */
+static void
+limit_resources(const struct control_configure *c)
+{
+	struct rlimit files;
+	rlim_t wanted = (rlim_t)c->max_connections * 2 + 64;
+
+	if (getrlimit(RLIMIT_NOFILE, &files) < 0)
+		log_fatal_errno(-errno, "limit NOFILE");
+	if (!c->drop && wanted > files.rlim_max)
+		wanted = files.rlim_max;
+	limit(RLIMIT_NOFILE, "NOFILE", wanted);
+	limit(RLIMIT_NPROC, "NPROC", 0);
+	limit(RLIMIT_CORE, "CORE", 0);
+}
+
+static bool
+is_stdio(const struct control_configure *c)
+{
+	for (uint32_t i = 0; i < c->listeners; i++)
+		if (c->kinds[i] == LISTENER_STDIO)
+			return true;
+	return false;
+}
+
+static void
+leave_file_system(
+    const struct control_configure *c, struct control_ready *ready)
+{
+	int err = 0;
+
+	if (c->drop)
+		err = unshare(CLONE_NEWNS) < 0 ? -errno : 0;
+	else
+		err = enter_user_namespace();
+	if (err == 0)
+		err = empty_root();
+	if (err < 0 && c->drop)
+		log_fatal_errno(err, "an empty file system");
+	if (err < 0)
+		log_debug("no empty file system: %s", strerror(-err));
+	ready->root_empty = err == 0;
+}
+
+void
+confine(const struct control_configure *c, struct control_ready *ready)
+{
+	int err;
+
+	*ready = (struct control_ready){ 0 };
+	leave_file_system(c, ready);
+	limit_resources(c);
+	/* Output into a file (execd --listen stdio > file) must still grow. */
+	if (!is_stdio(c))
+		limit(RLIMIT_FSIZE, "FSIZE", 0);
+	if (c->drop || ready->root_empty)
+		drop_bounding_set();
+	if (c->drop)
+		drop_to_user(c->uid, c->gid, NULL, 0);
+	else
+		drop_capabilities();
+	ready->user_changed = c->drop;
+	/* Nobody of the same uid may look into this process or drive it. */
+	if (prctl(PR_SET_DUMPABLE, 0) < 0 ||
+	    prctl(PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0) < 0)
+		log_fatal_errno(-errno, "prctl");
+	ready->landlock = landlock_deny_all() == 0;
+	/* Last: it would forbid every step before it. */
+	err = policy_load();
+	if (err < 0)
+		log_fatal_errno(err, "system call filter");
+	ready->seccomp = true;
+}

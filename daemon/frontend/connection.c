@@ -1,0 +1,442 @@
+/*
+ * A client's connection: the object, its states and its end.
+ */
+#include "connection.h"
+
+#include <errno.h>
+#include <event2/event.h>
+#include <stdio.h>
+#include <string.h>
+#include <sys/socket.h>
+#include <unistd.h>
+
+#include "frontend.h"
+#include "http.h"
+#include "log.h"
+#include "monitor_client.h"
+#include "pump.h"
+#include "util.h"
+
+static struct table connections;
+static struct connection *dead;
+static uint32_t last_number;
+
+static void timer_cb(evutil_socket_t fd, short what, void *arg);
+
+static void
+in_cb(evutil_socket_t fd, short what, void *arg)
+{
+	struct connection *c = arg;
+
+	pump_read_client(c);
+	if (c->in_always && c->reading && c->in_fd >= 0)
+		event_active(&c->in_event, EV_READ, 0);
+}
+
+static void
+out_cb(evutil_socket_t fd, short what, void *arg)
+{
+	struct connection *c = arg;
+
+	pump_write_client(c);
+	if (c->state == CONN_CLOSING && pending_bytes(&c->downlink) == 0)
+		connection_finish(c);
+}
+
+static void
+channel_in_cb(evutil_socket_t fd, short what, void *arg)
+{
+	pump_read_runner(arg);
+}
+
+static void
+channel_out_cb(evutil_socket_t fd, short what, void *arg)
+{
+	pump_write_runner(arg);
+}
+
+struct connection *
+connection_new(uint32_t listener, int in_fd, int out_fd, const char *peer)
+{
+	struct connection *c = xcalloc(1, sizeof(*c));
+
+	c->number = ++last_number;
+	c->listener = listener;
+	c->in_fd = in_fd;
+	c->out_fd = out_fd;
+	c->channel_fd = -1;
+	snprintf(c->peer, sizeof(c->peer), "%s", peer);
+	buf_init(&c->head, HTTP_HEAD_MAX + SCRATCH_BYTES);
+	buf_init(&c->uplink.buf, config.max_message_bytes + SCRATCH_BYTES * 2);
+	buf_init(&c->downlink.buf, SIZE_MAX);
+	websocket_parser_init(
+	    &c->parser, config.max_frame_bytes, config.max_message_bytes);
+	event_assign(&c->in_event, base, in_fd, EV_READ | EV_PERSIST, in_cb, c);
+	event_assign(&c->out_event, base, out_fd, EV_WRITE, out_cb, c);
+	event_assign(&c->timer, base, -1, 0, timer_cb, c);
+	table_insert(&connections, &c->node, c->number);
+	return c;
+}
+
+static bool
+match_number(const struct table_node *node, const void *key)
+{
+	return TABLE_OBJECT(node, const struct connection, node)->number ==
+	       *(const uint32_t *)key;
+}
+
+struct connection *
+connection_find(uint32_t number)
+{
+	struct table_node *node =
+	    table_find(&connections, number, match_number, &number);
+
+	return node ? TABLE_OBJECT(node, struct connection, node) : NULL;
+}
+
+unsigned
+connection_count(void)
+{
+	return (unsigned)connections.count;
+}
+
+void
+connection_timer(struct connection *c, uint32_t ms)
+{
+	struct timeval tv = { ms / 1000, ms % 1000 * 1000 };
+
+	event_del(&c->timer);
+	if (ms > 0)
+		event_add(&c->timer, &tv);
+}
+
+void
+connection_read_client(struct connection *c, bool on)
+{
+	if (c->reading == on || c->in_fd < 0)
+		return;
+	c->reading = on;
+	if (!on)
+		event_del(&c->in_event);
+	else if (c->in_always || event_add(&c->in_event, NULL) < 0) {
+		/* A file is always ready, and epoll does not take it. */
+		c->in_always = true;
+		event_active(&c->in_event, EV_READ, 0);
+	}
+}
+
+void
+connection_read_runner(struct connection *c, bool on)
+{
+	if (c->channel_reading == on || c->channel_fd < 0)
+		return;
+	c->channel_reading = on;
+	if (on)
+		event_add(&c->channel_in, NULL);
+	else
+		event_del(&c->channel_in);
+}
+
+/* --- the end ------------------------------------------------------------ */
+
+/* The object goes when neither side nor the monitor needs it. */
+static void
+release(struct connection *c)
+{
+	if (c->dead || c->in_fd >= 0 || c->channel_fd >= 0 || c->awaiting)
+		return;
+	if (c->granted && !c->close_sent)
+		monitor_close(c);
+	if (c->stdio)
+		monitor_done();
+	event_del(&c->timer);
+	table_remove(&connections, &c->node);
+	c->dead = true;
+	c->next_dead = dead;
+	dead = c;
+}
+
+void
+connection_reap(void)
+{
+	struct connection *c;
+
+	while ((c = dead) != NULL) {
+		dead = c->next_dead;
+		rpc_id_clear(&c->initialize_id);
+		buf_clear(&c->initialize);
+		buf_clear(&c->head);
+		buf_clear(&c->message);
+		buf_clear(&c->uplink.buf);
+		buf_clear(&c->downlink.buf);
+		explicit_bzero(c, sizeof(*c));
+		free(c);
+	}
+}
+
+static void
+close_client(struct connection *c)
+{
+	if (c->in_fd < 0)
+		return;
+	event_del(&c->in_event);
+	event_del(&c->out_event);
+	if (c->out_fd != c->in_fd)
+		close(c->out_fd);
+	close(c->in_fd);
+	c->in_fd = c->out_fd = -1;
+	buf_clear(&c->downlink.buf);
+	c->downlink.at = 0;
+}
+
+static void
+close_channel(struct connection *c)
+{
+	if (c->channel_fd >= 0) {
+		event_del(&c->channel_in);
+		event_del(&c->channel_out);
+		close(c->channel_fd);
+		c->channel_fd = -1;
+	}
+	if (c->granted && !c->close_sent && !c->awaiting) {
+		c->close_sent = true;
+		monitor_close(c);
+	}
+}
+
+/* The session hears everything the client had said, then of its end. */
+static void
+leave_session(struct connection *c)
+{
+	if (c->channel_fd < 0 || pending_bytes(&c->uplink) == 0)
+		close_channel(c);
+	else
+		connection_read_runner(c, true); /* and drops it */
+}
+
+void
+connection_client_gone(struct connection *c)
+{
+	if (c->state < CONN_GONE) {
+		c->state = CONN_GONE;
+		connection_timer(c, LINGER_MS);
+	}
+	close_client(c);
+	leave_session(c);
+	release(c);
+}
+
+void
+connection_finish(struct connection *c)
+{
+	if (c->state < CONN_CLOSING) {
+		c->state = CONN_CLOSING;
+		connection_timer(c, GOODBYE_MS);
+		leave_session(c);
+	}
+	if (pending_bytes(&c->downlink) > 0 || c->shut || c->out_fd < 0)
+		return;
+	c->shut = true;
+	if (c->stdio || shutdown(c->out_fd, SHUT_WR) < 0)
+		connection_client_gone(c);
+	else
+		/* Its end of file comes when it has read our last word. */
+		connection_read_client(c, true);
+}
+
+static void
+write_close_frame(struct connection *c, uint16_t code, const char *reason)
+{
+	uint8_t header[WEBSOCKET_HEADER_MAX], payload[WEBSOCKET_CONTROL_MAX];
+	size_t len = 0, n = strlen(reason);
+	struct iovec iov[2];
+
+	/* 1005 stands for a close frame without a code: echoed as it came. */
+	if (code != 1005) {
+		payload[0] = (uint8_t)(code >> 8);
+		payload[1] = (uint8_t)code;
+		if (n > sizeof(payload) - 2)
+			n = sizeof(payload) - 2;
+		memcpy(payload + 2, reason, n);
+		len = n + 2;
+	}
+	iov[0] = (struct iovec){ header,
+		websocket_put_header(header, WEBSOCKET_CLOSE, len) };
+	iov[1] = (struct iovec){ payload, len };
+	connection_write(c, iov, 2);
+}
+
+void
+connection_close(struct connection *c, uint16_t code, const char *reason)
+{
+	bool inside = c->frame_left > 0 || c->frame_header_len > 0;
+
+	if (c->state >= CONN_CLOSING)
+		return;
+	/* Inside a frame there is no place for another one. */
+	if (inside) {
+		connection_client_gone(c);
+		return;
+	}
+	if (!c->stdio && c->state >= CONN_OPEN)
+		write_close_frame(c, code, reason);
+	if (c->state != CONN_GONE)
+		connection_finish(c);
+}
+
+void
+connection_channel_ended(struct connection *c)
+{
+	close_channel(c);
+	if (c->state == CONN_GONE || c->state == CONN_CLOSING) {
+		release(c);
+		return;
+	}
+	c->state = CONN_LEAVING;
+	connection_read_client(c, false);
+}
+
+static void
+fail_initialize(struct connection *c, const char *reason)
+{
+	_cleanup_free_ char *text = xasprintf("the session could not be "
+					      "started: %s",
+	    reason);
+	struct json_writer w;
+	struct buf b;
+
+	buf_init(&b, 4096 + c->initialize_id.len);
+	json_writer_init(&w, &b);
+	rpc_write_error(
+	    &w, &c->initialize_id, RPC_INTERNAL, text, strlen(text));
+	connection_send(c, b.data, b.len);
+	buf_clear(&b);
+}
+
+void
+connection_on_closed(
+    struct connection *c, enum channel_end end, const char *reason)
+{
+	_cleanup_free_ char *text = NULL;
+
+	if (c->state != CONN_LEAVING)
+		return;
+	if (c->initialize_id.text != NULL)
+		fail_initialize(c, reason[0] ? reason : "its channel closed");
+	switch (end) {
+	case CHANNEL_END_RUNNER:
+		text = xasprintf("session ended: %s", reason);
+		log_error(0, "connection %u: %s: %s", c->number, c->peer, text);
+		connection_close(c, WEBSOCKET_CLOSE_INTERNAL, text);
+		break;
+	case CHANNEL_END_PROTOCOL:
+		connection_close(c, WEBSOCKET_CLOSE_POLICY,
+		    "the message breaks the protocol");
+		break;
+	case CHANNEL_END_REPLACED:
+		connection_close(c, WEBSOCKET_CLOSE_GOING_AWAY,
+		    "the session was resumed elsewhere");
+		break;
+	case CHANNEL_END_DETACHED:
+		connection_close(
+		    c, WEBSOCKET_CLOSE_GOING_AWAY, "the session was detached");
+		break;
+	}
+}
+
+static void
+end_visit(struct table_node *node, void *arg)
+{
+	struct connection *c = TABLE_OBJECT(node, struct connection, node);
+	struct connection ***at = arg;
+
+	*(*at)++ = c;
+}
+
+void
+connection_end_all(void)
+{
+	size_t n = connections.count;
+	_cleanup_free_ struct connection **all = xcalloc(n, sizeof(*all));
+	struct connection **at = all;
+
+	table_each(&connections, end_visit, &at);
+	for (size_t i = 0; i < n; i++)
+		connection_close(all[i], WEBSOCKET_CLOSE_GOING_AWAY,
+		    "the server is stopping");
+}
+
+static void
+timer_cb(evutil_socket_t fd, short what, void *arg)
+{
+	struct connection *c = arg;
+
+	switch (c->state) {
+	case CONN_ATTACHED:
+		pump_ping(c);
+		connection_timer(c, config.ping_interval_ms);
+		break;
+	case CONN_CLOSING:
+		connection_client_gone(c);
+		break;
+	case CONN_LEAVING:
+		break;
+	case CONN_GONE:
+		buf_clear(&c->uplink.buf);
+		c->uplink.at = 0;
+		connection_client_gone(c);
+		break;
+	default:
+		log_info("connection %u: %s: not ready within %u ms", c->number,
+		    c->peer, config.pre_auth_deadline_ms);
+		connection_close(c, WEBSOCKET_CLOSE_POLICY,
+		    "no session was initialized in time");
+	}
+}
+
+/* --- the links ---------------------------------------------------------- */
+
+void
+connection_attach(struct connection *c, int channel_fd)
+{
+	c->channel_fd = channel_fd;
+	event_assign(&c->channel_in, base, channel_fd, EV_READ | EV_PERSIST,
+	    channel_in_cb, c);
+	event_assign(
+	    &c->channel_out, base, channel_fd, EV_WRITE, channel_out_cb, c);
+	set_nonblock(channel_fd);
+	c->state = CONN_STARTING;
+	connection_read_runner(c, true);
+}
+
+bool
+connection_write(struct connection *c, struct iovec *iov, int n)
+{
+	if (c->out_fd < 0)
+		return false;
+	if (pending_write(&c->downlink, c->out_fd, iov, n) < 0) {
+		connection_client_gone(c);
+		return false;
+	}
+	if (pending_bytes(&c->downlink) > 0) {
+		connection_read_runner(c, false);
+		if (event_add(&c->out_event, NULL) < 0)
+			event_active(&c->out_event, EV_WRITE, 0);
+	}
+	return true;
+}
+
+void
+connection_send(struct connection *c, const void *text, size_t len)
+{
+	uint8_t header[WEBSOCKET_HEADER_MAX];
+	struct iovec iov[2] = { { (void *)(uintptr_t)text, len },
+		{ (void *)(uintptr_t) "\n", 1 } };
+
+	if (!c->stdio) {
+		iov[1] = iov[0];
+		iov[0] = (struct iovec){ header,
+			websocket_put_header(header, WEBSOCKET_TEXT, len) };
+	}
+	connection_write(c, iov, 2);
+}

@@ -1,0 +1,130 @@
+/*
+ * A client's connection: from its first byte to the end of its session
+ * channel. It holds no session state: a resumed session finds everything in
+ * its runner.
+ *
+ *	client ==uplink==> runner		client <==downlink== runner
+ *
+ * Both links stream: what one side does not take is kept here (bounded), and
+ * then the other side is not read.
+ */
+#ifndef CONNECTION_H
+#define CONNECTION_H
+
+#include <stdbool.h>
+#include <stdint.h>
+
+#include <event2/event_struct.h>
+#include <sys/uio.h>
+
+#include "buf.h"
+#include "control.h"
+#include "frame.h"
+#include "jsonrpc.h"
+#include "table.h"
+#include "websocket.h"
+
+enum connection_state {
+	CONN_HTTP,	     /* collecting a request head */
+	CONN_AUTHENTICATING, /* the monitor is asked */
+	CONN_OPEN,	     /* messages, but no session */
+	CONN_ATTACHING,	     /* the monitor is asked for a session */
+	CONN_STARTING,	     /* attached; the runner has not answered yet */
+	CONN_ATTACHED,
+	CONN_LEAVING, /* the session is gone, the monitor says why */
+	CONN_CLOSING, /* last words to the client */
+	CONN_GONE,    /* no client; the session is still told */
+};
+
+/* Bytes that one side did not take yet. */
+struct pending {
+	struct buf buf;
+	size_t at;
+};
+
+struct connection {
+	struct table_node node; /* connections, by number */
+	uint32_t number;
+	uint32_t listener;
+	enum connection_state state;
+	bool stdio;		    /* lines instead of frames */
+	bool granted;		    /* the monitor holds something for us */
+	bool close_sent;	    /* MON_REQ_CLOSE, at most once */
+	bool in_always, out_always; /* files: epoll does not know them */
+	bool input_ended;	    /* stdio: end of input */
+	bool reading, channel_reading;
+	bool want_pong;	 /* between two outgoing frames */
+	bool shut;	 /* nothing more will be written */
+	bool awaiting;	 /* the monitor owes an answer */
+	bool dead;	 /* freed at the end of the turn */
+	bool collecting; /* a fragmented message is in `message` */
+	uint8_t pong_len;
+	int in_fd, out_fd; /* the same for a socket; -1: closed */
+	int channel_fd;	   /* -1: none */
+	struct event in_event, out_event, channel_in, channel_out;
+	struct event timer; /* deadline, ping, linger: by state */
+	uint8_t grant[CONTROL_GRANT_BYTES];
+	char peer[CONTROL_PEER_MAX];
+	struct websocket_parser parser;
+	struct rpc_id initialize_id; /* ATTACHING, STARTING */
+	struct buf initialize;	     /* ATTACHING: the message itself */
+	struct buf head;	     /* HTTP head, then bytes kept for later */
+	struct buf message;	     /* a message being put together */
+	struct pending uplink;	     /* to the runner */
+	struct pending downlink;     /* to the client */
+	uint8_t frame_header[FRAME_HEADER_BYTES];
+	uint8_t frame_header_len;
+	uint32_t frame_left; /* of the runner's frame under way */
+	uint8_t pong[WEBSOCKET_CONTROL_MAX];
+	struct connection *next_dead;
+};
+
+/* Takes the descriptors over. */
+struct connection *connection_new(
+    uint32_t listener, int in_fd, int out_fd, const char *peer);
+struct connection *connection_find(uint32_t number);
+unsigned connection_count(void);
+
+/* Every connection is told and ended. */
+void connection_end_all(void);
+
+/* Frees what died during this turn of the event loop. */
+void connection_reap(void);
+
+/* (Re)arms the connection's one timer; 0 disarms. */
+void connection_timer(struct connection *c, uint32_t ms);
+
+/* Reading from the client or from the runner, on or off. */
+void connection_read_client(struct connection *c, bool on);
+void connection_read_runner(struct connection *c, bool on);
+
+/*
+ * Writes to the client now or keeps the rest. iov is consumed. False: the
+ * client is gone (connection_client_gone() was called).
+ */
+bool connection_write(struct connection *c, struct iovec *iov, int n);
+
+/* A whole message for the client, framed. */
+void connection_send(struct connection *c, const void *text, size_t len);
+
+/* The client ended or broke its transport. */
+void connection_client_gone(struct connection *c);
+
+/* No more is written behind what is pending; then the connection ends. */
+void connection_finish(struct connection *c);
+
+/* Ends the connection with this close code and reason; the session, if any,
+ * is told at once. */
+void connection_close(struct connection *c, uint16_t code, const char *reason);
+
+/* The session channel is at its end: the monitor is asked why. */
+void connection_channel_ended(struct connection *c);
+
+/* The session channel is here; its descriptor is taken over. */
+void connection_attach(struct connection *c, int channel_fd);
+
+/* The monitor says why the session channel ended. */
+void connection_on_closed(
+    struct connection *c, enum channel_end end, const char *reason);
+
+#endif

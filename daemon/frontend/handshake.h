@@ -1,0 +1,26 @@
+/*
+ * Before a session: HTTP upgrade, authentication, initialize.
+ */
+#ifndef HANDSHAKE_H
+#define HANDSHAKE_H
+
+#include "connection.h"
+
+/* Bytes of a connection that is still HTTP. */
+void handshake_http(struct connection *c, const char *data, size_t len);
+
+/* stdio has no HTTP: it asks at once. */
+void handshake_stdio(struct connection *c);
+
+/* A whole JSON-RPC message while no session is attached. */
+void handshake_message(struct connection *c, char *text, size_t len);
+
+/* The runner's first bytes: the session stands. */
+void handshake_started(struct connection *c);
+
+/* The monitor's answers. channel_fd is taken over. */
+void handshake_verdict(struct connection *c, const struct control_verdict *v);
+void handshake_session(
+    struct connection *c, const struct control_session *s, int channel_fd);
+
+#endif

@@ -1,0 +1,103 @@
+/*
+ * execd-frontend: speaks with strangers. Started by the monitor with its
+ * control channel on descriptor 3; everything else it will ever have comes in
+ * the first message there.
+ */
+#include <event2/event.h>
+#include <openssl/evp.h>
+#include <signal.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "config.h"
+#include "confine.h"
+#include "connection.h"
+#include "frontend.h"
+#include "listener.h"
+#include "log.h"
+#include "monitor_client.h"
+#include "siphash.h"
+#include "util.h"
+
+struct event_base *base;
+struct control_configure config;
+uint8_t scratch[SCRATCH_BYTES];
+
+#if EXECD_SANITIZED
+/* The leak checker attaches to its own process; the filter forbids that. */
+const char *__asan_default_options(void);
+const char *
+__asan_default_options(void)
+{
+	return "detect_leaks=0";
+}
+#endif
+
+static void
+make_event_base(void)
+{
+	struct event_config *c = event_config_new();
+
+	if (c == NULL)
+		log_fatal("event configuration: out of memory");
+	event_config_set_flag(
+	    c, EVENT_BASE_FLAG_NOLOCK | EVENT_BASE_FLAG_IGNORE_ENV);
+	base = event_base_new_with_config(c);
+	event_config_free(c);
+	if (base == NULL)
+		log_fatal("event base: out of memory");
+}
+
+/* Whatever is opened or loaded at its first use is used once, now. */
+static void
+warm_up(void)
+{
+	char accept[WEBSOCKET_ACCEPT_LEN + 1];
+
+	websocket_accept("warm", 4, accept);
+	siphash_process_key();
+}
+
+static void
+take_listeners(const int *fds, size_t nfds)
+{
+	size_t at = 0;
+
+	for (uint32_t i = 0; i < config.listeners; i++) {
+		size_t need = config.kinds[i] == LISTENER_STDIO ? 2 : 1;
+
+		if (at + need > nfds)
+			log_fatal("a listener without its descriptor");
+		if (config.kinds[i] == LISTENER_STDIO)
+			listener_add_stdio(i, fds[at], fds[at + 1]);
+		else
+			listener_add(i, fds[at]);
+		at += need;
+	}
+}
+
+int
+main(void)
+{
+	struct control_ready ready;
+	int fds[CONTROL_FDS_MAX];
+	size_t nfds;
+
+	log_init("execd-frontend",
+	    getenv("EXECD_DEBUG") ? LOG_LEVEL_DEBUG : LOG_LEVEL_INFO);
+	signal(SIGPIPE, SIG_IGN);
+	make_event_base();
+	monitor_wait_configure(&config, fds, &nfds);
+	warm_up();
+	monitor_watch();
+	confine(&config, &ready);
+	monitor_ready(&ready);
+	take_listeners(fds, nfds);
+	while (!event_base_got_break(base)) {
+		if (event_base_loop(base, EVLOOP_ONCE) < 0)
+			log_fatal("event loop failed");
+		connection_reap();
+	}
+	return 0;
+}

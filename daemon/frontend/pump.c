@@ -1,0 +1,545 @@
+/*
+ * The pump: WebSocket frames or lines on one side, length-prefixed frames on
+ * the other. A payload is read once, unmasked in place and written once; it
+ * is copied only when its receiver does not take it.
+ */
+#include "pump.h"
+
+#include <errno.h>
+#include <event2/event.h>
+#include <string.h>
+#include <sys/socket.h>
+#include <unistd.h>
+
+#include "frontend.h"
+#include "handshake.h"
+#include "log.h"
+
+/* --- writing ------------------------------------------------------------ */
+
+static void
+pending_keep(struct pending *p, const struct iovec *iov, int n, size_t skip)
+{
+	for (int i = 0; i < n; i++) {
+		size_t cut = skip < iov[i].iov_len ? skip : iov[i].iov_len;
+
+		buf_put(&p->buf, (uint8_t *)iov[i].iov_base + cut,
+		    iov[i].iov_len - cut);
+		skip -= cut;
+	}
+}
+
+int
+pending_write(struct pending *p, int fd, struct iovec *iov, int n)
+{
+	ssize_t written = 0;
+
+	if (n == 0)
+		return 0;
+	if (pending_bytes(p) == 0) {
+		written = writev(fd, iov, n);
+		if (written < 0 && errno != EAGAIN && errno != EINTR)
+			return -errno;
+	}
+	pending_keep(p, iov, n, written > 0 ? (size_t)written : 0);
+	return 0;
+}
+
+/* 0, or -errno. */
+static int
+pending_flush(struct pending *p, int fd)
+{
+	ssize_t n = write(fd, p->buf.data + p->at, pending_bytes(p));
+
+	if (n < 0)
+		return errno == EAGAIN || errno == EINTR ? 0 : -errno;
+	p->at += (size_t)n;
+	if (pending_bytes(p) == 0) {
+		buf_clear(&p->buf);
+		p->at = 0;
+	} else if (p->at > p->buf.len / 2) {
+		buf_consume(&p->buf, p->at);
+		p->at = 0;
+	}
+	return 0;
+}
+
+/* --- to the runner ------------------------------------------------------ */
+
+/* What one read of the client becomes. */
+struct batch {
+	struct iovec iov[PUMP_IOV_MAX];
+	int n;
+	uint8_t headers[PUMP_IOV_MAX][FRAME_HEADER_BYTES];
+	int headers_used;
+};
+
+static void
+uplink_write(struct connection *c, struct batch *b)
+{
+	int err;
+
+	if (b->n == 0 || c->channel_fd < 0)
+		return;
+	err = pending_write(&c->uplink, c->channel_fd, b->iov, b->n);
+	b->n = b->headers_used = 0;
+	if (err < 0) {
+		/* Its end of file tells the rest. */
+		buf_clear(&c->uplink.buf);
+		c->uplink.at = 0;
+		return;
+	}
+	if (pending_bytes(&c->uplink) > 0) {
+		connection_read_client(c, false);
+		event_add(&c->channel_out, NULL);
+	}
+}
+
+static void
+batch_add(struct connection *c, struct batch *b, const void *p, size_t len)
+{
+	if (b->n == PUMP_IOV_MAX)
+		uplink_write(c, b);
+	b->iov[b->n++] = (struct iovec){ (void *)(uintptr_t)p, len };
+}
+
+static void
+batch_header(struct connection *c, struct batch *b, uint32_t len)
+{
+	uint8_t *header;
+
+	if (b->n >= PUMP_IOV_MAX - 2)
+		uplink_write(c, b);
+	header = b->headers[b->headers_used++];
+	frame_put_length(header, len);
+	batch_add(c, b, header, FRAME_HEADER_BYTES);
+}
+
+/* A frame is never empty: an empty message is as malformed as a blank one,
+ * and the runner answers it in its turn. */
+static void
+batch_message(struct connection *c, struct batch *b, const void *p, size_t len)
+{
+	batch_header(c, b, len ? (uint32_t)len : 1);
+	batch_add(c, b, len ? p : " ", len ? len : 1);
+}
+
+void
+pump_forward(struct connection *c, const void *text, size_t len)
+{
+	struct batch b;
+
+	b.n = b.headers_used = 0;
+	batch_message(c, &b, text, len);
+	uplink_write(c, &b);
+}
+
+void
+pump_write_runner(struct connection *c)
+{
+	if (pending_flush(&c->uplink, c->channel_fd) < 0) {
+		buf_clear(&c->uplink.buf);
+		c->uplink.at = 0;
+	}
+	if (pending_bytes(&c->uplink) > 0)
+		event_add(&c->channel_out, NULL);
+	else if (c->state == CONN_GONE || c->state == CONN_CLOSING)
+		connection_client_gone(c);
+	else
+		pump_take_kept(c);
+}
+
+/* --- from the client ---------------------------------------------------- */
+
+static bool
+is_relaying(const struct connection *c)
+{
+	return c->state == CONN_STARTING || c->state == CONN_ATTACHED;
+}
+
+/* May the next message be handled, or must it wait? What was read while the
+ * runner falls behind is passed on all the same: it is one read at most. */
+static bool
+is_taking(const struct connection *c)
+{
+	return is_relaying(c) ||
+	       (c->state == CONN_OPEN &&
+		   pending_bytes(&c->downlink) < UNREAD_MAX_BYTES);
+}
+
+/* A message that cannot go on as it comes is put together here first. */
+static void
+collect(struct connection *c, const void *p, size_t len)
+{
+	if (c->message.limit == 0)
+		buf_init(&c->message, config.max_message_bytes);
+	buf_put(&c->message, p, len);
+}
+
+static void
+collected(struct connection *c, struct batch *b)
+{
+	struct buf message = c->message;
+
+	buf_init(&c->message, message.limit);
+	if (is_relaying(c)) {
+		batch_message(c, b, message.data, message.len);
+		uplink_write(c, b);
+	} else {
+		handshake_message(c, (char *)message.data, message.len);
+	}
+	buf_clear(&message);
+}
+
+static void
+take_data(struct connection *c, struct batch *b, struct websocket_item *item)
+{
+	if (item->first)
+		c->collecting = item->fragmented || !is_relaying(c);
+	if (c->collecting) {
+		collect(c, item->payload, item->len);
+		if (item->last)
+			collected(c, b);
+	} else if (item->first && item->message_len == 0) {
+		batch_message(c, b, NULL, 0);
+	} else {
+		if (item->first)
+			batch_header(c, b, (uint32_t)item->message_len);
+		if (item->len > 0)
+			batch_add(c, b, item->payload, item->len);
+	}
+}
+
+static void
+take_item(struct connection *c, struct batch *b, struct websocket_item *item)
+{
+	switch (item->event) {
+	case WEBSOCKET_EV_DATA:
+		take_data(c, b, item);
+		break;
+	case WEBSOCKET_EV_PING:
+		/* The newest counts (RFC 6455 section 5.5.3). */
+		memcpy(c->pong, item->payload, item->len);
+		c->pong_len = (uint8_t)item->len;
+		c->want_pong = true;
+		break;
+	case WEBSOCKET_EV_CLOSE:
+		uplink_write(c, b);
+		connection_close(c, item->close_code, "");
+		break;
+	case WEBSOCKET_EV_ERROR:
+		uplink_write(c, b);
+		log_info(
+		    "connection %u: %s: %s", c->number, c->peer, item->error);
+		connection_close(c, item->close_code, item->error);
+		break;
+	default:
+		break;
+	}
+}
+
+static size_t
+take_frames(struct connection *c, uint8_t *data, size_t len)
+{
+	struct websocket_item item = { .event = WEBSOCKET_EV_DATA };
+	struct batch b;
+	size_t at = 0;
+
+	b.n = b.headers_used = 0;
+	while (at < len && is_taking(c)) {
+		at += websocket_parse(&c->parser, data + at, len - at, &item);
+		if (item.event == WEBSOCKET_EV_NEED_MORE)
+			break;
+		take_item(c, &b, &item);
+	}
+	uplink_write(c, &b);
+	return at;
+}
+
+static bool
+is_blank(const uint8_t *p, size_t n)
+{
+	for (size_t i = 0; i < n; i++)
+		if (p[i] != ' ' && p[i] != '\t' && p[i] != '\r' &&
+		    p[i] != '\v' && p[i] != '\f')
+			return false;
+	return true;
+}
+
+static void
+take_line(struct connection *c, struct batch *b, const uint8_t *p, size_t n)
+{
+	if (utf8_check(0, p, n) != 0) {
+		uplink_write(c, b);
+		log_error(0, "stdio: a line that is not UTF-8");
+		connection_close(c, WEBSOCKET_CLOSE_BAD_DATA, "");
+		return;
+	}
+	if (n > 0 && p[n - 1] == '\r')
+		n--;
+	if (is_blank(p, n))
+		return;
+	if (is_relaying(c))
+		batch_message(c, b, p, n);
+	else
+		handshake_message(c, (char *)(uintptr_t)p, n);
+}
+
+/* stdio: lines. One that is not whole yet is put together in c->message. */
+static size_t
+take_lines(struct connection *c, uint8_t *data, size_t len)
+{
+	struct batch b;
+	size_t at = 0;
+
+	b.n = b.headers_used = 0;
+	while (at < len && is_taking(c)) {
+		uint8_t *end = memchr(data + at, '\n', len - at);
+		size_t n = end ? (size_t)(end - data) - at : len - at;
+
+		if (end == NULL || c->message.len > 0)
+			collect(c, data + at, n);
+		if (c->message.failed) {
+			log_error(0, "stdio: a line of more than %llu bytes",
+			    (unsigned long long)config.max_message_bytes);
+			connection_close(c, WEBSOCKET_CLOSE_TOO_BIG, "");
+			break;
+		}
+		if (end != NULL && c->message.len > 0) {
+			struct buf line = c->message;
+
+			buf_init(&c->message, line.limit);
+			take_line(c, &b, line.data, line.len);
+			uplink_write(c, &b);
+			buf_clear(&line);
+		} else if (end != NULL) {
+			take_line(c, &b, data + at, n);
+		}
+		at += n + (end ? 1 : 0);
+	}
+	uplink_write(c, &b);
+	return at;
+}
+
+/* Bytes behind what could be handled wait in c->head. */
+void
+pump_take_client(struct connection *c, uint8_t *data, size_t len)
+{
+	size_t at =
+	    c->stdio ? take_lines(c, data, len) : take_frames(c, data, len);
+
+	if (at < len && c->state < CONN_LEAVING) {
+		buf_put(&c->head, data + at, len - at);
+		connection_read_client(c, false);
+	}
+	pump_own_frames(c);
+}
+
+/* stdio's end of input is passed on behind what was read, so that the runner
+ * answers all of it. */
+static void
+finish_input(struct connection *c)
+{
+	if (!c->input_ended || c->head.len > 0 || pending_bytes(&c->uplink) > 0)
+		return;
+	if (c->channel_fd >= 0)
+		shutdown(c->channel_fd, SHUT_WR);
+	else if (c->state == CONN_OPEN)
+		connection_close(c, WEBSOCKET_CLOSE_NORMAL, "");
+}
+
+void
+pump_take_kept(struct connection *c)
+{
+	struct buf kept = c->head;
+
+	if (!is_taking(c))
+		return;
+	connection_read_client(c, !c->input_ended);
+	if (kept.len > 0) {
+		buf_init(&c->head, kept.limit);
+		pump_take_client(c, kept.data, kept.len);
+		buf_clear(&kept);
+	}
+	finish_input(c);
+}
+
+static void
+input_ended(struct connection *c)
+{
+	if (!c->stdio || c->state >= CONN_LEAVING) {
+		connection_client_gone(c);
+		return;
+	}
+	c->input_ended = true;
+	connection_read_client(c, false);
+	finish_input(c);
+}
+
+void
+pump_read_client(struct connection *c)
+{
+	ssize_t n = read(c->in_fd, scratch, sizeof(scratch));
+
+	if (n < 0 && (errno == EAGAIN || errno == EINTR))
+		return;
+	if (n <= 0)
+		input_ended(c);
+	else if (c->state == CONN_HTTP)
+		handshake_http(c, (char *)scratch, (size_t)n);
+	else if (c->state < CONN_LEAVING)
+		pump_take_client(c, scratch, (size_t)n);
+}
+
+/* --- to the client ------------------------------------------------------ */
+
+/* Between two frames, and only when everything before is written: a client
+ * that does not read cannot pile up our own frames. */
+void
+pump_own_frames(struct connection *c)
+{
+	uint8_t header[WEBSOCKET_HEADER_MAX];
+	struct iovec iov[2];
+
+	if (c->out_fd < 0 || c->stdio || !c->want_pong || c->frame_left > 0 ||
+	    c->frame_header_len > 0 || pending_bytes(&c->downlink) > 0)
+		return;
+	c->want_pong = false;
+	iov[0] = (struct iovec){ header,
+		websocket_put_header(header, WEBSOCKET_PONG, c->pong_len) };
+	iov[1] = (struct iovec){ c->pong, c->pong_len };
+	connection_write(c, iov, 2);
+}
+
+void
+pump_ping(struct connection *c)
+{
+	uint8_t header[WEBSOCKET_HEADER_MAX];
+	struct iovec iov = { header,
+		websocket_put_header(header, WEBSOCKET_PING, 0) };
+
+	if (c->frame_left == 0 && pending_bytes(&c->downlink) == 0)
+		connection_write(c, &iov, 1);
+}
+
+/* What one read of the runner becomes. */
+struct out_batch {
+	struct iovec iov[PUMP_IOV_MAX];
+	int n;
+	uint8_t headers[PUMP_IOV_MAX][WEBSOCKET_HEADER_MAX];
+	int headers_used;
+};
+
+static bool
+out_add(struct connection *c, struct out_batch *b, void *p, size_t len)
+{
+	if (b->n == PUMP_IOV_MAX) {
+		if (!connection_write(c, b->iov, b->n))
+			return false;
+		b->n = b->headers_used = 0;
+	}
+	b->iov[b->n++] = (struct iovec){ p, len };
+	return true;
+}
+
+/* A frame begins: its header for the client, if it has any. */
+static bool
+out_begin(struct connection *c, struct out_batch *b)
+{
+	uint8_t *header;
+
+	c->frame_left = frame_get_length(c->frame_header);
+	c->frame_header_len = 0;
+	if (c->frame_left == 0 || c->frame_left > RUNNER_FRAME_MAX) {
+		log_error(0, "connection %u: impossible frame of the runner",
+		    c->number);
+		return false;
+	}
+	if (c->stdio)
+		return true;
+	/* Headers must not be overwritten before they are written. */
+	if (b->n >= PUMP_IOV_MAX - 1) {
+		if (!connection_write(c, b->iov, b->n))
+			return false;
+		b->n = b->headers_used = 0;
+	}
+	header = b->headers[b->headers_used++];
+	return out_add(c, b, header,
+	    websocket_put_header(header, WEBSOCKET_TEXT, c->frame_left));
+}
+
+static bool
+out_piece(struct connection *c, struct out_batch *b, uint8_t *p, size_t len)
+{
+	c->frame_left -= (uint32_t)len;
+	if (!out_add(c, b, p, len))
+		return false;
+	if (c->stdio && c->frame_left == 0)
+		return out_add(c, b, (void *)(uintptr_t) "\n", 1);
+	return true;
+}
+
+/* False: the channel or the client is gone. */
+static bool
+take_runner(struct connection *c, uint8_t *p, size_t n)
+{
+	struct out_batch b;
+	size_t at = 0;
+
+	b.n = b.headers_used = 0;
+	while (at < n) {
+		size_t piece = n - at;
+
+		if (c->frame_left > 0) {
+			if (piece > c->frame_left)
+				piece = c->frame_left;
+			if (!out_piece(c, &b, p + at, piece))
+				return false;
+			at += piece;
+			continue;
+		}
+		c->frame_header[c->frame_header_len++] = p[at++];
+		if (c->frame_header_len == FRAME_HEADER_BYTES &&
+		    !out_begin(c, &b))
+			return false;
+	}
+	return b.n == 0 || connection_write(c, b.iov, b.n);
+}
+
+void
+pump_read_runner(struct connection *c)
+{
+	ssize_t n = read(c->channel_fd, scratch, sizeof(scratch));
+
+	if (n < 0 && (errno == EAGAIN || errno == EINTR))
+		return;
+	if (n <= 0) {
+		connection_channel_ended(c);
+		return;
+	}
+	if (c->state == CONN_GONE || c->state == CONN_CLOSING)
+		return; /* nobody is left to read it */
+	if (c->state == CONN_STARTING)
+		handshake_started(c);
+	if (take_runner(c, scratch, (size_t)n))
+		pump_own_frames(c);
+	else if (c->channel_fd >= 0 && c->state < CONN_LEAVING)
+		connection_channel_ended(c);
+}
+
+void
+pump_write_client(struct connection *c)
+{
+	if (pending_flush(&c->downlink, c->out_fd) < 0) {
+		connection_client_gone(c);
+		return;
+	}
+	if (pending_bytes(&c->downlink) > 0) {
+		event_add(&c->out_event, NULL);
+		return;
+	}
+	pump_own_frames(c);
+	connection_read_runner(c, true);
+	if (c->state == CONN_OPEN)
+		pump_take_kept(c);
+}

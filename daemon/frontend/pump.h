@@ -1,0 +1,43 @@
+/*
+ * The two links of a connection (connection.h). Messages pass unread.
+ */
+#ifndef PUMP_H
+#define PUMP_H
+
+#include <sys/uio.h>
+
+#include "connection.h"
+
+/* Pieces of one writev: headers of our own and pieces of the scratch. */
+#define PUMP_IOV_MAX 128
+
+/* Client bytes: frames or lines are taken apart; what may not be handled yet
+ * is kept in c->head. */
+void pump_take_client(struct connection *c, uint8_t *data, size_t len);
+
+/* One turn of either direction. */
+void pump_read_client(struct connection *c);
+void pump_read_runner(struct connection *c);
+void pump_write_client(struct connection *c);
+void pump_write_runner(struct connection *c);
+
+/* A complete message to the runner. */
+void pump_forward(struct connection *c, const void *text, size_t len);
+
+/* Bytes kept earlier are handled now. */
+void pump_take_kept(struct connection *c);
+
+/* Our own frames (pong, ping, close), when they may be sent. */
+void pump_own_frames(struct connection *c);
+void pump_ping(struct connection *c);
+
+/* Writes iov to fd, unless something is pending already; the rest is kept.
+ * 0 or -errno. */
+int pending_write(struct pending *p, int fd, struct iovec *iov, int n);
+static inline size_t
+pending_bytes(const struct pending *p)
+{
+	return p->buf.len - p->at;
+}
+
+#endif
