@@ -87,18 +87,32 @@ limit(int resource, const char *name, rlim_t value)
 		log_fatal_errno(-errno, "limit %s", name);
 }
 
-/* Two descriptors a connection, and a few of our own; no process, no core. */
+/* Two descriptors a connection, and a few of our own. Fewer than that are
+ * served as far as they go; whoever comes then is refused in words. */
+static void
+limit_files(uint32_t connections)
+{
+	rlim_t wanted = (rlim_t)connections * 2 + 64;
+	struct rlimit r = { wanted, wanted };
+
+	if (setrlimit(RLIMIT_NOFILE, &r) == 0)
+		return;
+	if (getrlimit(RLIMIT_NOFILE, &r) < 0)
+		log_fatal_errno(-errno, "limit NOFILE");
+	if (r.rlim_max < wanted)
+		log_warn(0, "%llu descriptors are allowed, %llu would be "
+		    "needed for %u connections",
+		    (unsigned long long)r.rlim_max, (unsigned long long)wanted,
+		    connections);
+	limit(RLIMIT_NOFILE, "NOFILE",
+	    r.rlim_max < wanted ? r.rlim_max : wanted);
+}
+
+/* No process, no core. */
 static void
 limit_resources(const struct control_configure *c)
 {
-	struct rlimit files;
-	rlim_t wanted = (rlim_t)c->max_connections * 2 + 64;
-
-	if (getrlimit(RLIMIT_NOFILE, &files) < 0)
-		log_fatal_errno(-errno, "limit NOFILE");
-	if (!c->drop && wanted > files.rlim_max)
-		wanted = files.rlim_max;
-	limit(RLIMIT_NOFILE, "NOFILE", wanted);
+	limit_files(c->max_connections);
 	limit(RLIMIT_NPROC, "NPROC", 0);
 	limit(RLIMIT_CORE, "CORE", 0);
 }
