@@ -174,6 +174,16 @@ args_default_bool(struct args *a, const char *key, bool fallback)
 	return expect(a, v, JSON_BOOL, "a boolean") && v->boolean;
 }
 
+bool
+args_opt_bool(struct args *a, const char *key, bool fallback)
+{
+	const struct json_value *v = optional(a, key);
+
+	if (v == NULL)
+		return fallback;
+	return expect(a, v, JSON_BOOL, "a boolean") && v->boolean;
+}
+
 static uint64_t
 take_u64(struct args *a, const struct json_value *v)
 {
@@ -215,6 +225,14 @@ args_strings(struct args *a, const char *key)
 
 	return expect(a, v, JSON_ARRAY, "a sequence") ? take_all_strings(a, v)
 						      : &none;
+}
+
+const struct json_value *
+args_list(struct args *a, const char *key)
+{
+	const struct json_value *v = required(a, key);
+
+	return expect(a, v, JSON_ARRAY, "a sequence") ? v : NULL;
 }
 
 const struct json_value *
@@ -338,6 +356,12 @@ take_path(struct args *a, const struct json_value *v)
 	    path_uri_parse(&path, a->doc, v->text, error, sizeof(error)) < 0)
 		args_fail(a, "%s", error);
 	return path;
+}
+
+struct path_uri
+args_path_value(struct args *a, const struct json_value *v)
+{
+	return take_path(a, v);
 }
 
 struct path_uri

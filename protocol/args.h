@@ -52,9 +52,15 @@ struct slice args_base64(struct args *a, const char *key);
 /* A file URI; see path_uri.h. A foreign URI is not an error here. */
 struct path_uri args_path(struct args *a, const char *key);
 
+/* A list of anything; its members are the caller's to check. NULL on error. */
+const struct json_value *args_list(struct args *a, const char *key);
+/* The value itself as a file URI: for members of lists. */
+struct path_uri args_path_value(struct args *a, const struct json_value *v);
+
 /* Optional members: absent or null is `fallback` (or false / NULL / 0). */
 bool args_opt_string(struct args *a, const char *key, struct slice *out);
 uint64_t args_opt_u64(struct args *a, const char *key, uint64_t fallback);
+bool args_opt_bool(struct args *a, const char *key, bool fallback);
 bool args_opt_path(struct args *a, const char *key, struct path_uri *out);
 const struct json_value *args_opt_object(
     struct args *a, const char *key, const char *name);

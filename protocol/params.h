@@ -83,6 +83,24 @@ struct process_id_params {
 	struct slice process_id;
 };
 
+/* Params of every fs/ method; each fills what it has. */
+struct fs_params {
+	struct path_uri path;	     /* sourcePath of fs/copy */
+	struct path_uri destination; /* fs/copy */
+	bool recursive, force;
+	struct slice data; /* fs/writeFile: base64 text as it came.
+			    * fs/writeBlock: decoded bytes */
+	struct slice handle_id;
+	bool replace; /* fs/open: mode */
+	uint64_t offset, len;
+	struct fs_walk_options {
+		uint64_t max_depth, max_directories, max_entries;
+		bool follow_symlinks, prune_hidden;
+	} walk;
+	bool has_sandbox;
+	struct sandbox_context sandbox;
+};
+
 /* Any of them, for callers that decode by table. */
 union method_params {
 	struct initialize_params initialize;
@@ -91,6 +109,7 @@ union method_params {
 	struct process_write_params process_write;
 	struct process_signal_params process_signal;
 	struct process_id_params process_terminate;
+	struct fs_params fs;
 };
 
 /*
@@ -104,7 +123,9 @@ typedef int params_fn(
 int params_end(const struct args *a, char *error);
 
 #define METHOD(name, wire, family, when) params_fn params_##name;
+#define FILE_METHOD(name, wire)		 params_fn params_##name;
 #include "methods.def"
 #undef METHOD
+#undef FILE_METHOD
 
 #endif

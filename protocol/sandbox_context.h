@@ -1,19 +1,61 @@
 /*
  * The client's portable sandbox intent, decoded and validated (SANDBOX.md
- * part A). Pure: binds nothing, looks at no disk.
+ * sections A3 to A7). Pure: binds nothing, looks at no disk. Memory comes
+ * from the message.
  */
 #ifndef SANDBOX_CONTEXT_H
 #define SANDBOX_CONTEXT_H
 
 #include "args.h"
 
-/* Only whether anything is asked for is decoded so far; a context that asks
- * for enforcement is refused by those who cannot enforce it. */
-struct sandbox_context {
-	bool unrestricted; /* nothing at all is asked to be enforced */
+/* Entries, roots and directories a context may list. */
+#define SANDBOX_LIST_MAX 10000
+
+enum sandbox_type { SANDBOX_MANAGED, SANDBOX_DISABLED, SANDBOX_EXTERNAL };
+
+enum sandbox_access { SANDBOX_READ, SANDBOX_WRITE, SANDBOX_DENY };
+
+enum sandbox_path_kind {
+	SANDBOX_PATH,	 /* path */
+	SANDBOX_GLOB,	 /* text: the pattern */
+	SANDBOX_SPECIAL, /* special, text: the subpath */
 };
 
-/* Decodes v into *out; errors are a's. */
+enum sandbox_special {
+	SANDBOX_ROOT,
+	SANDBOX_MINIMAL,
+	SANDBOX_CURRENT_WORKING_DIRECTORY, /* the same as the next */
+	SANDBOX_PROJECT_ROOTS,
+	SANDBOX_TMPDIR,
+	SANDBOX_SLASH_TMP,
+	SANDBOX_UNKNOWN,
+};
+
+struct sandbox_entry {
+	enum sandbox_access access;
+	enum sandbox_path_kind kind;
+	enum sandbox_special special;
+	struct path_uri path;
+	struct slice text;
+};
+
+struct sandbox_context {
+	enum sandbox_type type;
+	bool network_enabled;	 /* DISABLED: always */
+	bool files_unrestricted; /* no entry restricts files */
+	bool unrestricted;	 /* nothing at all is asked to be enforced */
+	struct sandbox_entry *entries;
+	size_t nentries;
+	uint64_t glob_scan_max_depth; /* 0: not given */
+	bool has_cwd;
+	struct path_uri cwd;	/* of policyContext, else the outer one */
+	struct path_uri *roots; /* likewise */
+	size_t nroots;
+	bool has_home;
+	struct path_uri home;
+};
+
+/* Decodes v into *out; errors are a's, in the peer's words (section A9). */
 void sandbox_context_decode(
     struct args *a, const struct json_value *v, struct sandbox_context *out);
 

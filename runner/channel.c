@@ -5,6 +5,7 @@
 
 #include <errno.h>
 #include <event2/event.h>
+#include <poll.h>
 #include <string.h>
 #include <sys/socket.h>
 #include <unistd.h>
@@ -45,6 +46,7 @@ channel_open(struct channel *ch, struct event_base *base, int in_fd, int out_fd,
 		.reading = true };
 	buf_init(&ch->in, (size_t)max_message + FRAME_HEADER_BYTES);
 	buf_init(&ch->out, OUT_MAX_BYTES);
+	buf_init(&ch->held, OUT_MAX_BYTES);
 	set_nonblock(in_fd);
 	set_nonblock(out_fd);
 	event_assign(
@@ -72,13 +74,16 @@ channel_close(struct channel *ch)
 	ch->in_fd = ch->out_fd = -1;
 	buf_clear(&ch->in);
 	buf_clear(&ch->out);
+	buf_clear(&ch->held);
 	ch->out_at = 0;
+	ch->relay_left = 0;
 	ch->want_write = false;
 }
 
 static void
 set_reading(struct channel *ch, bool reading)
 {
+	reading = reading && !ch->paused;
 	if (ch->reading == reading || ch->ended)
 		return;
 	ch->reading = reading;
@@ -203,28 +208,79 @@ in_cb(evutil_socket_t fd, short what, void *arg)
 	}
 }
 
+/* Where the next message goes. */
+static struct buf *
+composing(struct channel *ch)
+{
+	return ch->relay_left > 0 ? &ch->held : &ch->out;
+}
+
 struct json_writer
 channel_begin(struct channel *ch)
 {
 	struct json_writer w;
 	static const uint8_t header[FRAME_HEADER_BYTES];
+	struct buf *out = composing(ch);
 
-	ch->frame_at = ch->out.len;
-	buf_put(&ch->out, header, sizeof(header));
-	json_writer_init(&w, &ch->out);
+	ch->frame_at = out->len;
+	buf_put(out, header, sizeof(header));
+	json_writer_init(&w, out);
 	return w;
 }
 
 void
 channel_send(struct channel *ch)
 {
-	size_t len = ch->out.len - ch->frame_at - FRAME_HEADER_BYTES;
+	struct buf *out = composing(ch);
+	size_t len = out->len - ch->frame_at - FRAME_HEADER_BYTES;
 
-	if (ch->out.failed)
+	if (out->failed)
 		log_fatal("an answer exceeds %u bytes", OUT_MAX_BYTES);
-	frame_put_length(ch->out.data + ch->frame_at, (uint32_t)len);
+	frame_put_length(out->data + ch->frame_at, (uint32_t)len);
 	if (ch->out.len - ch->out_at > FLUSH_BYTES)
 		channel_flush(ch);
+}
+
+void
+channel_relay_begin(struct channel *ch, uint32_t len)
+{
+	uint8_t header[FRAME_HEADER_BYTES];
+
+	frame_put_length(header, len);
+	buf_put(&ch->out, header, sizeof(header));
+	ch->relay_left = len;
+}
+
+void
+channel_relay(struct channel *ch, const void *p, size_t n)
+{
+	buf_put(&ch->out, p, n);
+	ch->relay_left -= (uint32_t)n;
+	if (ch->relay_left > 0 || ch->held.len == 0)
+		return;
+	buf_put(&ch->out, ch->held.data, ch->held.len);
+	buf_clear(&ch->held);
+}
+
+void
+channel_write_all(struct channel *ch)
+{
+	while (channel_is_open(ch) && !channel_drained(ch)) {
+		struct pollfd pfd = { .fd = ch->out_fd, .events = POLLOUT };
+
+		channel_flush(ch);
+		if (channel_is_open(ch) && !channel_drained(ch))
+			poll(&pfd, 1, -1);
+	}
+}
+
+void
+channel_pause(struct channel *ch, bool paused)
+{
+	ch->paused = paused;
+	if (channel_is_open(ch))
+		set_reading(
+		    ch, !paused && ch->out.len - ch->out_at < OUT_PAUSE_BYTES);
 }
 
 /* Nobody listens any more: what they do not read is not kept. */
@@ -232,7 +288,9 @@ static void
 discard_output(struct channel *ch)
 {
 	buf_clear(&ch->out);
+	buf_clear(&ch->held);
 	ch->out_at = 0;
+	ch->relay_left = 0;
 	ch->want_write = false;
 }
 
@@ -293,7 +351,7 @@ out_cb(evutil_socket_t fd, short what, void *arg)
 bool
 channel_congested(const struct channel *ch)
 {
-	return ch->want_write;
+	return ch->want_write || ch->relay_left > 0;
 }
 
 bool

@@ -42,8 +42,11 @@ struct channel {
 	struct buf out;	      /* frames not written yet */
 	size_t out_at;	      /* bytes of `out` that are written */
 	size_t frame_at;      /* where the frame being composed begins */
+	struct buf held;      /* composed while a relayed frame is under way */
+	uint32_t relay_left;  /* of that frame */
 	bool want_write;      /* the peer does not take more now */
 	bool reading;
+	bool paused; /* by the owner */
 	bool ended;
 };
 
@@ -59,6 +62,20 @@ bool channel_is_open(const struct channel *ch);
  * is called. */
 struct json_writer channel_begin(struct channel *ch);
 void channel_send(struct channel *ch);
+
+/*
+ * Passes a frame on that somebody else composed, piece by piece as it comes:
+ * `len` bytes follow in calls of channel_relay(). Messages composed meanwhile
+ * are held back until it is complete.
+ */
+void channel_relay_begin(struct channel *ch, uint32_t len);
+void channel_relay(struct channel *ch, const void *p, size_t n);
+
+/* Waits until everything is written: for a program that does nothing else. */
+void channel_write_all(struct channel *ch);
+
+/* Takes no message until it is switched off again. */
+void channel_pause(struct channel *ch, bool paused);
 
 /* Writes what was composed; once per turn of the event loop. */
 void channel_flush(struct channel *ch);

@@ -13,6 +13,7 @@
 
 #include "config.h"
 #include "dialect_v1.h"
+#include "files/files.h"
 #include "log.h"
 #include "orders.h"
 #include "util.h"
@@ -22,12 +23,13 @@ static const char usage_text[] =
     "       execd-runner --stdio\n"
     "       execd-runner --pipe-in PATH --pipe-out PATH\n";
 
-enum { OPT_STDIO = 256, OPT_PIPE_IN, OPT_PIPE_OUT, OPT_VERSION };
+enum { OPT_STDIO = 256, OPT_PIPE_IN, OPT_PIPE_OUT, OPT_FILES, OPT_VERSION };
 
 static const struct option long_options[] = {
 	{ "stdio", no_argument, NULL, OPT_STDIO },
 	{ "pipe-in", required_argument, NULL, OPT_PIPE_IN },
 	{ "pipe-out", required_argument, NULL, OPT_PIPE_OUT },
+	{ "files", no_argument, NULL, OPT_FILES },
 	{ "help", no_argument, NULL, 'h' },
 	{ "version", no_argument, NULL, OPT_VERSION },
 	{ NULL, 0, NULL, 0 },
@@ -35,6 +37,7 @@ static const struct option long_options[] = {
 
 struct runner_options {
 	bool stdio;
+	bool files; /* the runner's own: serves fs/ methods */
 	const char *pipe_in, *pipe_out;
 };
 
@@ -54,6 +57,9 @@ parse_options(struct runner_options *o, int argc, char **argv)
 			break;
 		case OPT_PIPE_OUT:
 			o->pipe_out = optarg;
+			break;
+		case OPT_FILES:
+			o->files = true;
 			break;
 		case OPT_VERSION:
 			puts("execd-runner " EXECD_VERSION);
@@ -118,6 +124,8 @@ main(int argc, char **argv)
 	log_init("execd-runner",
 	    getenv("EXECD_DEBUG") ? LOG_LEVEL_DEBUG : LOG_LEVEL_INFO);
 	reset_signals();
+	if (o.files)
+		return files_run(make_event_base());
 	if (o.stdio)
 		return dialect_v1_run(
 		    make_event_base(), STDIN_FILENO, STDOUT_FILENO);

@@ -6,11 +6,16 @@
 
 #include <string.h>
 
+#include "helper.h"
+
 const struct rpc_method rpc_methods[] = {
 #define METHOD(name, wire, family, when)                                       \
 	{ wire, FAMILY_##family, when, params_##name, method_##name },
+#define FILE_METHOD(name, wire)                                                \
+	{ wire, FAMILY_FILESYSTEM, SESSION_READY, params_##name, NULL },
 #include "methods.def"
 #undef METHOD
+#undef FILE_METHOD
 };
 const size_t rpc_methods_count = nitems(rpc_methods);
 
@@ -53,18 +58,22 @@ refuse_state(struct request *r, const struct rpc_method *m)
 }
 
 static int
-answer(struct request *r, struct rpc_message *msg)
+answer(struct request *r, struct rpc_message *msg, const char *text, size_t len)
 {
 	const struct rpc_method *m = find_method(msg->method);
+	bool permitted = m != NULL && (m->when & r->session->state);
 	char error[ARGS_ERROR_MAX];
 	union method_params params;
 
 	if (m == NULL)
 		return refuse_unknown(r, msg->method);
+	/* The helper decodes what is its own. */
+	if (m->method == NULL && permitted)
+		return helper_forward(r, text, len);
 	if (m->params(msg, &params, error) < 0)
 		return reply_error(
 		    r->channel, &r->id, RPC_INVALID_PARAMS, "%s", error);
-	if (!(m->when & r->session->state))
+	if (!permitted)
 		return refuse_state(r, m);
 	return m->method(r, &params);
 }
@@ -100,7 +109,7 @@ methods_dispatch(struct session *s, char *text, size_t len)
 		refuse_malformed(s, msg.doc.error);
 	} else if (msg.kind == RPC_KIND_REQUEST) {
 		rpc_id_copy(&r.id, msg.id);
-		answer(&r, &msg);
+		answer(&r, &msg, text, len);
 		rpc_id_clear(&r.id);
 	} else if (msg.kind == RPC_KIND_NOTIFICATION) {
 		take_notification(s, msg.method);

@@ -50,9 +50,10 @@ struct session {
 	enum session_state state; /* of the attached connection */
 	uint32_t generation;	  /* of the attachment */
 	char peer[CONTROL_PEER_MAX];
-	unsigned waiting; /* requests without answer */
-	bool input_ended; /* the client said all it will say */
-	bool violated;	  /* the client broke the envelope */
+	unsigned waiting;     /* requests without answer */
+	struct helper *files; /* serves fs/ methods; NULL: none yet */
+	bool input_ended;     /* the client said all it will say */
+	bool violated;	      /* the client broke the envelope */
 	bool terminating;
 	struct table processes;
 	TAILQ_HEAD(, session_process) closed; /* in the order of forgetting */

@@ -100,12 +100,13 @@ limit_files(uint32_t connections)
 	if (getrlimit(RLIMIT_NOFILE, &r) < 0)
 		log_fatal_errno(-errno, "limit NOFILE");
 	if (r.rlim_max < wanted)
-		log_warn(0, "%llu descriptors are allowed, %llu would be "
+		log_warn(0,
+		    "%llu descriptors are allowed, %llu would be "
 		    "needed for %u connections",
 		    (unsigned long long)r.rlim_max, (unsigned long long)wanted,
 		    connections);
-	limit(RLIMIT_NOFILE, "NOFILE",
-	    r.rlim_max < wanted ? r.rlim_max : wanted);
+	limit(
+	    RLIMIT_NOFILE, "NOFILE", r.rlim_max < wanted ? r.rlim_max : wanted);
 }
 
 /* No process, no core. */

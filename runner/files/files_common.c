@@ -1,0 +1,95 @@
+/*
+ * What the file methods share: errors in the protocol's words, and opening
+ * without surprises.
+ */
+#include <errno.h>
+#include <fcntl.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "files.h"
+
+int
+reply_file_error(struct request *r, int err)
+{
+	int code = RPC_INTERNAL;
+
+	if (err == -ENOENT)
+		code = RPC_NOT_FOUND;
+	else if (err == -EACCES || err == -EPERM || err == -EINVAL)
+		code = RPC_MALFORMED;
+	return reply_error(
+	    r->channel, &r->id, code, "%s (os error %d)", strerror(-err), -err);
+}
+
+int
+reply_not_a_file(struct request *r, const char *path)
+{
+	return reply_error(
+	    r->channel, &r->id, RPC_MALFORMED, "path `%s` is not a file", path);
+}
+
+int
+reply_done(struct request *r, int err)
+{
+	return err < 0 ? reply_file_error(r, err) : reply_empty(r);
+}
+
+static int
+check_regular(const struct stat *st, int flags)
+{
+	if (S_ISREG(st->st_mode) ||
+	    (S_ISCHR(st->st_mode) && flags & OPEN_DEVICE))
+		return 0;
+	return S_ISDIR(st->st_mode) && (flags & O_ACCMODE) != O_RDONLY
+		   ? -EISDIR
+		   : -ENOTSUP;
+}
+
+/* Looked at before it is opened, as opening a device may already do
+ * something; and after, as it may be another one by then. O_NONBLOCK keeps
+ * even that one from blocking. */
+int
+open_regular(const char *path, int flags, struct stat *st)
+{
+	int fd, err;
+
+	if (stat(path, st) == 0) {
+		err = check_regular(st, flags);
+		if (err < 0)
+			return err;
+	} else if (errno != ENOENT || !(flags & O_CREAT)) {
+		return -errno;
+	}
+	fd = open(
+	    path, (flags & ~O_TRUNC) | O_CLOEXEC | O_NONBLOCK | O_NOCTTY, 0666);
+	if (fd < 0)
+		return -errno;
+	err = fstat(fd, st) < 0 ? -errno : check_regular(st, flags);
+	if (err == 0 && flags & O_TRUNC && S_ISREG(st->st_mode) &&
+	    ftruncate(fd, 0) < 0)
+		err = -errno;
+	if (err < 0) {
+		close(fd);
+		return err;
+	}
+	return fd;
+}
+
+int
+write_all(int fd, const void *p, size_t n)
+{
+	const char *at = p;
+
+	while (n > 0) {
+		ssize_t written = write(fd, at, n);
+
+		if (written < 0 && errno != EINTR)
+			return -errno;
+		if (written > 0) {
+			at += written;
+			n -= (size_t)written;
+		}
+	}
+	return 0;
+}

@@ -1,0 +1,179 @@
+/*
+ * fs/readFile and fs/writeFile.
+ */
+#include <errno.h>
+#include <fcntl.h>
+#include <stdio.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "base64.h"
+#include "files.h"
+#include "frame.h"
+
+#define FILE_READ_MAX (512ull << 20) /* PROTOCOL.md section 14 */
+#define WHOLE_MAX     (1u << 20)     /* up to this a file is read at once */
+#define PIECE_BYTES   (96u << 10)    /* divisible by 3: no padding inside */
+
+static int
+refuse_size(struct request *r)
+{
+	return reply_error(r->channel, &r->id, RPC_MALFORMED,
+	    "file is too large to read: limit is %llu bytes", FILE_READ_MAX);
+}
+
+static ssize_t
+read_full(int fd, void *p, size_t n)
+{
+	size_t at = 0;
+
+	while (at < n) {
+		ssize_t got = read(fd, (char *)p + at, n - at);
+
+		if (got < 0 && errno == EINTR)
+			continue;
+		if (got < 0)
+			return -errno;
+		if (got == 0)
+			break;
+		at += (size_t)got;
+	}
+	return (ssize_t)at;
+}
+
+/* Up to its end, whatever size it claims: files in /proc claim none. */
+static int
+read_whole(struct request *r, int fd)
+{
+	struct json_writer w;
+	struct buf b;
+	ssize_t n = 1;
+
+	buf_init(&b, FILE_READ_MAX + PIECE_BYTES);
+	while (n > 0 && b.len <= FILE_READ_MAX) {
+		n = read_full(fd, buf_reserve(&b, PIECE_BYTES), PIECE_BYTES);
+		if (n > 0)
+			buf_commit(&b, (size_t)n);
+	}
+	if (n < 0) {
+		reply_file_error(r, (int)n);
+	} else if (b.len > FILE_READ_MAX) {
+		refuse_size(r);
+	} else {
+		w = reply_begin(r->channel, &r->id);
+		json_begin(&w, '{');
+		json_key(&w, "dataBase64");
+		json_base64(&w, b.data, b.len);
+		json_end(&w, '}');
+		reply_end(r->channel, &w);
+	}
+	buf_clear(&b);
+	return 0;
+}
+
+static void
+relay_text(struct channel *ch, const char *s)
+{
+	channel_relay(ch, s, strlen(s));
+}
+
+/* JSON does not mind blanks behind a value: a file that became shorter while
+ * it was read leaves the announced length to be filled. */
+static void
+relay_blanks(struct channel *ch)
+{
+	static const char blanks[] = "                                ";
+
+	while (ch->relay_left > 0) {
+		size_t n = ch->relay_left < sizeof(blanks) - 1
+			       ? ch->relay_left
+			       : sizeof(blanks) - 1;
+
+		channel_relay(ch, blanks, n);
+		channel_write_all(ch);
+	}
+}
+
+/*
+ * A large file goes out as it is read, in one frame whose length is known
+ * from its size, so that neither this process nor the next holds it.
+ */
+static int
+stream(struct request *r, int fd, uint64_t size)
+{
+	_cleanup_free_ char *raw = xmalloc(PIECE_BYTES);
+	_cleanup_free_ char *text = xmalloc(base64_encoded_len(PIECE_BYTES));
+	static const char before[] = ",\"result\":{\"dataBase64\":\"";
+	struct channel *ch = r->channel;
+	uint64_t left = size;
+	ssize_t n;
+
+	channel_relay_begin(
+	    ch, (uint32_t)(strlen("{\"id\":") + r->id.len + strlen(before) +
+			   base64_encoded_len(size) + strlen("\"}}")));
+	relay_text(ch, "{\"id\":");
+	channel_relay(ch, r->id.text, r->id.len);
+	relay_text(ch, before);
+	do {
+		size_t want = left < PIECE_BYTES ? left : PIECE_BYTES;
+
+		n = read_full(fd, raw, want);
+		if (n < 0)
+			return (int)n;
+		channel_relay(ch, text, base64_encode(text, raw, (size_t)n));
+		channel_write_all(ch);
+		left -= (uint64_t)n;
+	} while (n == (ssize_t)PIECE_BYTES && left > 0 && channel_is_open(ch));
+	if (!channel_is_open(ch))
+		return 0;
+	relay_text(ch, "\"}}");
+	relay_blanks(ch);
+	return 0;
+}
+
+int
+file_fs_read_file(struct request *r, const struct fs_params *p)
+{
+	_cleanup_close_ int fd = -1;
+	struct stat st;
+
+	fd = open_regular(p->path.path, O_RDONLY, &st);
+	if (fd == -ENOTSUP)
+		return reply_not_a_file(r, p->path.path);
+	if (fd < 0)
+		return reply_file_error(r, fd);
+	if ((uint64_t)st.st_size > FILE_READ_MAX)
+		return refuse_size(r);
+	if (st.st_size <= WHOLE_MAX)
+		return read_whole(r, fd);
+	/* Half an answer cannot be taken back: the connection ends. */
+	if (stream(r, fd, (uint64_t)st.st_size) < 0)
+		_exit(1);
+	return 0;
+}
+
+int
+file_fs_write_file(struct request *r, const struct fs_params *p)
+{
+	_cleanup_free_ char *bytes = xmalloc(base64_decoded_max(p->data.len));
+	_cleanup_close_ int fd = -1;
+	char error[BASE64_ERROR_MAX];
+	ssize_t n = base64_decode(bytes, p->data.ptr, p->data.len, error);
+	struct stat st;
+	int err;
+
+	if (n < 0)
+		return reply_error(r->channel, &r->id, RPC_MALFORMED,
+		    "fs/writeFile requires valid base64 dataBase64: %s", error);
+	fd = open_regular(
+	    p->path.path, O_WRONLY | O_CREAT | O_TRUNC | OPEN_DEVICE, &st);
+	if (fd == -ENOTSUP)
+		return reply_not_a_file(r, p->path.path);
+	if (fd < 0)
+		return reply_file_error(r, fd);
+	err = write_all(fd, bytes, (size_t)n);
+	/* Some file systems tell of a full disk only here. */
+	if (close(steal_fd(&fd)) < 0 && err == 0)
+		err = -errno;
+	return reply_done(r, err);
+}

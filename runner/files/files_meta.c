@@ -1,0 +1,205 @@
+/*
+ * fs/getMetadata, fs/canonicalize, fs/createDirectory, fs/remove,
+ * fs/readDirectory.
+ */
+#include <dirent.h>
+#include <errno.h>
+#include <fcntl.h>
+#include <fts.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "files.h"
+
+/* Rounded down, also before 1970. */
+static int64_t
+to_ms(int64_t seconds, uint32_t nanoseconds)
+{
+	return seconds * 1000 + nanoseconds / 1000000;
+}
+
+int
+file_fs_get_metadata(struct request *r, const struct fs_params *p)
+{
+	struct json_writer w;
+	struct statx st;
+	struct stat link;
+	int64_t born = 0;
+
+	if (lstat(p->path.path, &link) < 0 ||
+	    statx(AT_FDCWD, p->path.path, AT_STATX_SYNC_AS_STAT,
+		STATX_BASIC_STATS | STATX_BTIME, &st) < 0)
+		return reply_file_error(r, -errno);
+	/* 0 where the file system does not know (quirk Q15). */
+	if (st.stx_mask & STATX_BTIME)
+		born = to_ms(st.stx_btime.tv_sec, st.stx_btime.tv_nsec);
+	w = reply_begin(r->channel, &r->id);
+	json_begin(&w, '{');
+	json_key(&w, "isDirectory");
+	json_bool(&w, S_ISDIR(st.stx_mode));
+	json_key(&w, "isFile");
+	json_bool(&w, S_ISREG(st.stx_mode));
+	json_key(&w, "isSymlink");
+	json_bool(&w, S_ISLNK(link.st_mode));
+	json_key(&w, "size");
+	json_u64(&w, st.stx_size);
+	json_key(&w, "createdAtMs");
+	json_i64(&w, born);
+	json_key(&w, "modifiedAtMs");
+	json_i64(&w, to_ms(st.stx_mtime.tv_sec, st.stx_mtime.tv_nsec));
+	json_end(&w, '}');
+	reply_end(r->channel, &w);
+	return 0;
+}
+
+int
+file_fs_canonicalize(struct request *r, const struct fs_params *p)
+{
+	_cleanup_free_ char *real = realpath(p->path.path, NULL);
+	struct json_writer w;
+
+	if (real == NULL)
+		return reply_file_error(r, -errno);
+	w = reply_begin(r->channel, &r->id);
+	json_begin(&w, '{');
+	json_key(&w, "path");
+	json_path(&w, real);
+	json_end(&w, '}');
+	reply_end(r->channel, &w);
+	return 0;
+}
+
+static bool
+is_directory(const char *path)
+{
+	struct stat st;
+
+	return stat(path, &st) == 0 && S_ISDIR(st.st_mode);
+}
+
+int
+make_directories(const char *path)
+{
+	_cleanup_free_ char *copy = xstrdup(path);
+	char *slash = copy;
+
+	if (mkdir(path, 0777) == 0)
+		return 0;
+	if (errno != ENOENT)
+		return is_directory(path) ? 0 : -errno;
+	while ((slash = strchr(slash + 1, '/')) != NULL) {
+		int err;
+
+		*slash = '\0';
+		err = mkdir(copy, 0777) < 0 ? -errno : 0;
+		if (err < 0 && !is_directory(copy))
+			return err;
+		*slash = '/';
+	}
+	if (mkdir(path, 0777) == 0)
+		return 0;
+	return is_directory(path) ? 0 : -errno;
+}
+
+int
+file_fs_create_directory(struct request *r, const struct fs_params *p)
+{
+	if (p->recursive)
+		return reply_done(r, make_directories(p->path.path));
+	return reply_done(r, mkdir(p->path.path, 0777) < 0 ? -errno : 0);
+}
+
+/* Neither a link nor what it names is ever entered: fts(3) walks by changing
+ * directories and checks that it arrived where it looked. Stops at the first
+ * error, as the answer can tell of one only. */
+static int
+remove_tree(const char *path)
+{
+	char *paths[] = { (char *)(uintptr_t)path, NULL };
+	FTS *fts = fts_open(paths, FTS_PHYSICAL, NULL);
+	FTSENT *e;
+	int err = 0;
+
+	if (fts == NULL)
+		return -errno;
+	while (err == 0 && (errno = 0, e = fts_read(fts)) != NULL) {
+		switch (e->fts_info) {
+		case FTS_D:
+			break;
+		case FTS_DP:
+			err = rmdir(e->fts_accpath) < 0 ? -errno : 0;
+			break;
+		case FTS_DNR:
+		case FTS_ERR:
+		case FTS_NS:
+			err = -e->fts_errno;
+			break;
+		default:
+			err = unlink(e->fts_accpath) < 0 ? -errno : 0;
+		}
+	}
+	if (err == 0 && errno != 0)
+		err = -errno;
+	fts_close(fts);
+	return err;
+}
+
+static int
+remove_entry(const struct fs_params *p)
+{
+	const char *path = p->path.path;
+	struct stat st;
+
+	if (lstat(path, &st) < 0)
+		return errno == ENOENT && p->force ? 0 : -errno;
+	if (!S_ISDIR(st.st_mode))
+		return unlink(path) < 0 ? -errno : 0;
+	if (!p->recursive)
+		return rmdir(path) < 0 ? -errno : 0;
+	return remove_tree(path);
+}
+
+int
+file_fs_remove(struct request *r, const struct fs_params *p)
+{
+	if (strcmp(p->path.path, "/") == 0)
+		return reply_error(r->channel, &r->id, RPC_MALFORMED,
+		    "fs/remove does not remove the root directory");
+	return reply_done(r, remove_entry(p));
+}
+
+int
+file_fs_read_directory(struct request *r, const struct fs_params *p)
+{
+	DIR *d = opendir(p->path.path);
+	struct json_writer w;
+	struct dirent *e;
+	struct stat st;
+
+	if (d == NULL)
+		return reply_file_error(r, -errno);
+	w = reply_begin(r->channel, &r->id);
+	json_begin(&w, '{');
+	json_key(&w, "entries");
+	json_begin(&w, '[');
+	while ((e = readdir(d)) != NULL) {
+		if (!strcmp(e->d_name, ".") || !strcmp(e->d_name, "..") ||
+		    fstatat(dirfd(d), e->d_name, &st, 0) < 0)
+			continue;
+		json_begin(&w, '{');
+		json_key(&w, "fileName");
+		json_cstring(&w, e->d_name);
+		json_key(&w, "isDirectory");
+		json_bool(&w, S_ISDIR(st.st_mode));
+		json_key(&w, "isFile");
+		json_bool(&w, S_ISREG(st.st_mode));
+		json_end(&w, '}');
+	}
+	closedir(d);
+	json_end(&w, ']');
+	json_end(&w, '}');
+	reply_end(r->channel, &w);
+	return 0;
+}
