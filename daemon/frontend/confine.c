@@ -14,6 +14,7 @@
 #include <sys/mount.h>
 #include <sys/prctl.h>
 #include <sys/resource.h>
+#include <sys/stat.h>
 #include <sys/syscall.h>
 #include <unistd.h>
 
@@ -127,6 +128,14 @@ is_stdio(const struct control_configure *c)
 	return false;
 }
 
+static bool
+is_file(int fd)
+{
+	struct stat st;
+
+	return fstat(fd, &st) == 0 && S_ISREG(st.st_mode);
+}
+
 static void
 leave_file_system(
     const struct control_configure *c, struct control_ready *ready)
@@ -154,8 +163,8 @@ confine(const struct control_configure *c, struct control_ready *ready)
 	*ready = (struct control_ready){ 0 };
 	leave_file_system(c, ready);
 	limit_resources(c);
-	/* Output into a file (execd --listen stdio > file) must still grow. */
-	if (!is_stdio(c))
+	/* The log or stdio's output may be a file, and must still grow. */
+	if (!is_stdio(c) && !is_file(STDERR_FILENO))
 		limit(RLIMIT_FSIZE, "FSIZE", 0);
 	if (c->drop || ready->root_empty)
 		drop_bounding_set();

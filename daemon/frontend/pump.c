@@ -180,13 +180,15 @@ static void
 collected(struct connection *c, struct batch *b)
 {
 	struct buf message = c->message;
+	char empty[1] = "";
 
 	buf_init(&c->message, message.limit);
 	if (is_relaying(c)) {
 		batch_message(c, b, message.data, message.len);
 		uplink_write(c, b);
 	} else {
-		handshake_message(c, (char *)message.data, message.len);
+		handshake_message(
+		    c, message.len ? (char *)message.data : empty, message.len);
 	}
 	buf_clear(&message);
 }
