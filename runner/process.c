@@ -223,6 +223,7 @@ process_terminate(struct process *p)
 	p->terminated = true;
 	/* A pid is ours until it is reaped, so this is the right group. */
 	kill(-p->pid, SIGKILL);
+	input_close(&p->input, INPUT_TERMINATED);
 	return true;
 }
 

@@ -1,0 +1,221 @@
+"""Servers for the tests: the real programs out of the build tree, in the modes
+they have. Everything started here is stopped by its pid.
+"""
+import os
+import pathlib
+import pwd
+import re
+import signal
+import subprocess
+import sys
+import tempfile
+import threading
+import time
+
+import pytest
+
+sys.path.insert(0, os.path.dirname(__file__))
+from execd_client import Stdio, WebSocket  # noqa: E402
+
+BUILD = pathlib.Path(os.environ.get("EXECD_BUILD", "build")).resolve()
+EXECD = BUILD / "daemon/monitor/execd"
+RUNNER = BUILD / "runner/execd-runner"
+ROOT = os.geteuid() == 0
+USER = "execd-test-a"
+
+
+@pytest.fixture(scope="session")
+def user():
+    """The ordinary user that commands run as."""
+    if not ROOT:
+        yield pwd.getpwuid(os.getuid())
+        return
+    made = subprocess.run(["id", USER], capture_output=True).returncode != 0
+    if made:
+        subprocess.run(["useradd", "-m", "-s", "/bin/bash", USER], check=True)
+    yield pwd.getpwnam(USER)
+    if made:
+        subprocess.run(["userdel", "-r", USER], capture_output=True, check=True)
+
+
+class Server:
+    """A running execd and the clients of it."""
+
+    def __init__(self, mode, user, flags, listen, env):
+        self.mode = mode
+        self.clients = []
+        argv = command(mode, user, ["--listen", listen, *flags])
+        self.child = subprocess.Popen(argv, stdout=subprocess.PIPE, stderr=subprocess.PIPE, env=env)
+        self.log = ""
+        self.logged = threading.Condition()
+        threading.Thread(target=self._read_log, daemon=True).start()
+        line = self.child.stdout.readline().decode()
+        assert re.fullmatch(r"ws://\S+:\d+\n", line), f"{line!r}: {self.log}"
+        self.url = line.strip()
+        self.pid = self.child.pid
+
+    def _read_log(self):
+        for line in self.child.stderr:
+            with self.logged:
+                self.log += line.decode(errors="replace")
+                self.logged.notify_all()
+
+    def wait_log(self, text, timeout=10):
+        with self.logged:
+            assert self.logged.wait_for(lambda: text in self.log, timeout), f"{text!r} not in {self.log}"
+
+    def connect(self, **kwargs):
+        c = WebSocket(self.url, **kwargs)
+        self.clients.append(c)
+        return c
+
+    def ready(self, **params):
+        return self.connect().ready(**params)
+
+    def frontend(self):
+        """The front-end's pid, from the newest log line that names it."""
+        return int(re.findall(r"front-end (\d+): serving", self.log)[-1])
+
+    def runner(self, client):
+        return int(re.search(rf"session {client.session_id[:8]}: opened .* runner (\d+)", self.log)[1])
+
+    def stop(self):
+        for c in self.clients:
+            c.drop()
+        if self.child.poll() is None:
+            self.child.terminate()
+        code = self.child.wait(15)
+        assert code == 0, f"execd ended with {code}: {self.log[-2000:]}"
+
+
+def command(mode, user, args):
+    argv = [str(EXECD), *args]
+    if mode == "root":
+        return argv + ["--user", user.pw_name, "--allow-unauthenticated"]
+    return as_user(user, argv)
+
+
+def as_user(user, argv):
+    if not ROOT:
+        return argv
+    return ["setpriv", f"--reuid={user.pw_uid}", f"--regid={user.pw_gid}", "--init-groups",
+            "env", f"HOME={user.pw_dir}", *argv]
+
+
+def need_mode(mode):
+    if mode == "root" and not ROOT:
+        pytest.skip("ROOT MODE IS NOT TESTED: this needs root")
+
+
+@pytest.fixture(params=["user", "root"], scope="session")
+def mode(request):
+    need_mode(request.param)
+    return request.param
+
+
+@pytest.fixture(scope="session")
+def server(mode, user):
+    """One execd for all tests of a mode. No test may make its front-end die."""
+    s = Server(mode, user, [], "ws://127.0.0.1:0", None)
+    yield s
+    s.stop()
+    assert "killed by signal" not in s.log and "exited with status" not in s.log, s.log
+    assert_nothing_left(user)
+
+
+@pytest.fixture
+def spawn(mode, user):
+    """Starts an execd of the test's own: spawn(*flags)."""
+    started = []
+
+    def start(*flags, listen="ws://127.0.0.1:0", env=None):
+        s = Server(mode, user, list(flags), listen, env)
+        started.append(s)
+        return s
+
+    yield start
+    for s in started:
+        if s.child.poll() is None:
+            s.stop()
+
+
+@pytest.fixture
+def client(server):
+    c = server.ready()
+    yield c
+    c.drop()
+
+
+@pytest.fixture
+def stdio(mode, user):
+    started = []
+
+    def start(*flags):
+        argv = [str(EXECD), "--listen", "stdio", *flags]
+        if mode == "root":
+            argv += ["--user", user.pw_name]
+        else:
+            argv = as_user(user, argv)
+        c = Stdio(argv)
+        started.append(c)
+        return c
+
+    yield start
+    for c in started:
+        c.close()
+
+
+@pytest.fixture
+def directory():
+    """A directory that the test user may use."""
+    with tempfile.TemporaryDirectory(prefix="execd-test-", ignore_cleanup_errors=True) as d:
+        os.chmod(d, 0o777)
+        yield pathlib.Path(d)
+
+
+def poll(probe, timeout=10, what="a condition"):
+    """For what has no event: a pid that goes, a file that comes."""
+    end = time.monotonic() + timeout
+    while not (value := probe()):
+        assert time.monotonic() < end, f"no {what} within {timeout} s"
+        time.sleep(0.01)
+    return value
+
+
+def is_alive(pid):
+    try:
+        stat = pathlib.Path(f"/proc/{pid}/stat").read_text()
+    except OSError:
+        return False
+    return stat.rsplit(")", 1)[1].split()[0] != "Z"
+
+
+def pids_with(marker):
+    """Host pids of live processes whose command line holds the marker."""
+    found = []
+    for p in pathlib.Path("/proc").iterdir():
+        if not p.name.isdigit():
+            continue
+        try:
+            text = (p / "cmdline").read_bytes()
+        except OSError:
+            continue
+        if marker.encode() in text and is_alive(p.name):
+            found.append(int(p.name))
+    return found
+
+
+def assert_nothing_left(user):
+    if not ROOT or user.pw_uid == 0:
+        return
+
+    def left():
+        out = subprocess.run(["ps", "-u", str(user.pw_uid), "-o", "pid=,stat=,args="],
+                             capture_output=True, text=True).stdout
+        return [line for line in out.splitlines() if line.split()[1][0] != "Z"]
+
+    poll(lambda: not left(), what=f"end of {left()}")
+
+
+def kill(pid, sig=signal.SIGKILL):
+    os.kill(pid, sig)

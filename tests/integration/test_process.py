@@ -1,0 +1,287 @@
+"""process/start, read, write, signal, terminate (PROTOCOL.md sections 6 to 8)."""
+import base64
+import os
+import stat
+
+import pytest
+from conftest import poll
+from execd_client import b64, start_params
+
+
+def test_short_command(client):
+    r = client.run_sh("a", "echo hi; echo err >&2; exit 3")
+    assert (r.stdout, r.stderr, r.code) == ("hi\n", "err\n", 3)
+    assert r.seqs == list(range(1, len(r.seqs) + 1))
+    assert [m["method"] for m in r.events][-2:] == ["process/exited", "process/closed"]
+
+
+def test_the_answer_comes_before_any_notification(client):
+    """Q17: 300 commands, pipelined; no notification overtakes its answer, no
+    exited overtakes output."""
+    for i in range(300):
+        client.post("process/start", start_params(f"p{i}", ["/bin/echo", "x"]), id=f"s{i}")
+    for i in range(300):
+        r = client.finished(f"p{i}")
+        assert [m["method"] for m in r.events] == ["process/output", "process/exited", "process/closed"]
+    order = [m.get("id") or m["params"]["processId"] for m in client.messages[1:]]
+    for i in range(300):
+        assert order.index(f"s{i}") < order.index(f"p{i}")
+
+
+@pytest.mark.parametrize("n", [0, 1, 127, 128, 255])
+def test_exit_codes(client, n):
+    assert client.run_sh("a", f"exit {n}").code == n
+
+
+@pytest.mark.parametrize("tty", [False, True])
+@pytest.mark.parametrize("n", [1, 2, 6, 9, 11, 15])
+def test_death_by_signal(client, n, tty):
+    assert client.run_sh("a", f"kill -{n} $$", tty=tty).code == 128 + n
+
+
+@pytest.mark.parametrize("argv, extra, code, text", [
+    (["/nonexistent/program"], {}, -32603, "No such file or directory (os error 2)"),
+    (["no-such-program"], {}, -32603, "No such file or directory (os error 2)"),
+    (["true"], {"env": {"PATH": ""}}, -32603, "No such file or directory (os error 2)"),
+    (["/tmp"], {}, -32603, "Permission denied (os error 13)"),
+    (["/etc/passwd"], {}, -32603, "Permission denied (os error 13)"),
+    (["/etc/passwd/x"], {}, -32603, "Not a directory (os error 20)"),
+    (["/bin/true"], {"cwd": "file:///nonexistent"}, -32603, "No such file or directory (os error 2)"),
+    (["/bin/true"], {"cwd": "file:///etc/passwd"}, -32603, "Not a directory (os error 20)"),
+    (["/bin/true", "a" * 200000], {}, -32603, "Argument list too long (os error 7)"),
+    (["/bin/true", "a\0b"], {}, -32603, "nul byte found in provided data"),
+    (["/bin/true"], {"env": {"A": "\0"}}, -32603, "data provided contains a nul byte"),
+    (["/bin/true"], {"cwd": "file://host/x"}, -32602,
+     "cwd URI `file://host/x` is not valid on this exec-server host: 'file://host/x' is invalid on 'linux'"),
+    (["/bin/true"], {"cwd": "file:///C:/x"}, -32602,
+     "cwd URI `file:///C:/x` is not valid on this exec-server host: 'file:///C:/x' is invalid on 'linux'"),
+    ([], {}, -32602, "argv must not be empty"),
+])
+@pytest.mark.parametrize("tty", [False, True])
+def test_refused_starts_leave_nothing(client, argv, extra, code, text, tty):
+    m = client.start("a", argv, tty=tty, **extra)
+    assert m.get("error") == {"code": code, "message": text}
+    assert client.run("a", ["/bin/true"]).code == 0
+    assert len(client.events("a")) == 2
+
+
+@pytest.mark.parametrize("tty, word", [(False, "pipe"), (True, "PTY")])
+def test_an_empty_program_name(client, tty, word):
+    assert client.start("a", [""], tty=tty)["error"] == \
+        {"code": -32603, "message": f"missing program for {word} spawn"}
+
+
+def test_sandbox_intent_is_refused_not_ignored(client):
+    level = {"windowsSandboxLevel": "disabled"}
+    restricted = {"permissions": {"type": "managed", "network": "restricted",
+                                  "file_system": {"type": "restricted", "entries": []}}, **level}
+    for extra in ({"sandbox": restricted}, {"enforceManagedNetwork": True},
+                  {"networkProxy": {"proxy": {"enabled": True}}},
+                  {"sandbox": {"permissions": {"type": "external", "network": "restricted"}, **level}}):
+        assert client.start("a", ["true"], **extra)["error"] == \
+            {"code": -32602, "message": "sandbox intent cannot be enforced on this executor"}
+    m = client.start("a", ["true"], sandbox={"permissions": {"type": "disabled"}, **level})
+    assert m["result"] == {"processId": "a", "sandboxType": "none"}
+
+
+def test_an_id_is_taken_until_it_is_forgotten(spawn):
+    c = spawn("--closed-ttl", "300ms").ready()
+    c.sh("a", "sleep 100")
+    assert c.start("a", ["true"])["error"]["message"] == "process a already exists"
+    c.terminate("a")
+    c.finished("a")
+    assert c.start("a", ["true"])["error"]["message"] == "process a already exists"
+    poll(lambda: "error" in c.request("process/read", {"processId": "a"}), what="forgetting")
+    assert c.error("process/read", {"processId": "a"}) == (-32600, "unknown process id a")
+    assert "result" in c.start("a", ["true"])
+
+
+def test_environment_directory_and_arg0(client, directory):
+    (directory / "tool").write_text("#!/bin/sh\npwd; env | grep -v ^PWD=\n")
+    os.chmod(directory / "tool", 0o755)
+    r = client.run("a", ["./tool"], cwd=f"file://{directory}", env={"B": "x y=z", "PATH": "/usr/bin:/bin"})
+    assert sorted(r.stdout.splitlines()) == sorted([str(directory), "B=x y=z", "PATH=/usr/bin:/bin"])
+    for tty in (False, True):
+        r = client.run(f"b{tty}", ["/bin/sh", "-c", "echo $0"], arg0="custom", tty=tty)
+        assert (r.pty if tty else r.stdout).split() == ["custom"]
+    assert client.run("c", ["env"], env={}).stdout == ""
+
+
+def test_what_the_child_is_given(client):
+    r = client.run("fds", ["/bin/ls", "/proc/self/fd"])
+    assert r.stdout.split() == ["0", "1", "2", "3"]      # 3 is the listed directory
+    status = client.run("sig", ["/bin/grep", "-E", "^Sig(Blk|Ign):", "/proc/self/status"]).stdout
+    assert [int(line.split()[1], 16) for line in status.splitlines()] == [0, 0]     # Q26
+    r = client.run_sh("stat", "read pid comm state ppid pgrp sid tty rest < /proc/$$/stat; echo $((pid == pgrp)) $((pid == sid)) $tty; ulimit -Sc")
+    assert r.stdout.split() == ["1", "1", "0", "0"]
+    assert client.run("in", ["/bin/cat"]).code == 0
+
+
+def test_closed_waits_for_the_streams_exited_does_not(client, directory):
+    client.sh("a", f"(while [ ! -e {directory}/go ]; do sleep 0.01; done; echo late) & echo hi")
+    ex = client.exited("a")
+    assert not client.events("a", "process/closed")
+    (directory / "go").touch()
+    r = client.finished("a")
+    assert r.stdout == "hi\nlate\n"
+    assert r.events[-2]["params"]["seq"] > ex["seq"]
+
+
+def chunks(r):
+    return b"".join(base64.b64decode(c["chunk"]) for c in r["chunks"])
+
+
+def test_read_pages_through_everything(client):
+    r = client.run("a", ["seq", "1", "50000"])
+    after, got = 0, b""
+    while True:
+        page = client.call("process/read", {"processId": "a", "afterSeq": after, "maxBytes": 10000})
+        if not page["chunks"]:
+            break
+        got += chunks(page)
+        after = page["nextSeq"] - 1
+    assert got.decode() == r.stdout == "".join(f"{i}\n" for i in range(1, 50001))
+    assert (page["exited"], page["closed"], page["exitCode"], page["failure"]) == (True, True, 0, None)
+
+
+def test_retention_keeps_the_newest_mebibyte(client):
+    r = client.run_sh("a", "head -c 3000000 /dev/zero | tr '\\0' x; echo end")
+    kept = chunks(client.call("process/read", {"processId": "a"}))
+    assert (1 << 20) - 65536 <= len(kept) <= 1 << 20
+    assert len(r.stdout) == 3000004 and kept.endswith(b"end\n")
+
+
+def test_a_waiting_read_blocks_nothing_else(client):
+    client.sh("a", "read x; echo $x; read y; exit 6", pipeStdin=True)
+    waiting = client.post("process/read", {"processId": "a", "waitMs": 2**64 - 1})
+    assert client.call("environment/status") == {"status": "ready"}
+    assert client.run("b", ["echo", "x"]).stdout == "x\n"
+    assert not any(m.get("id") == waiting for m in client.messages)
+    client.write("a", "out\n")
+    r = client.answer(waiting)["result"]
+    assert (chunks(r), r["exited"]) == (b"out\n", False)
+    waiting = client.post("process/read", {"processId": "a", "afterSeq": r["nextSeq"] - 1, "waitMs": 60000})
+    client.write("a", "\n")
+    assert client.answer(waiting)["result"]["exitCode"] == 6
+    client.sh("c", "sleep 100")
+    assert client.call("process/read", {"processId": "c", "waitMs": 50})["chunks"] == []
+
+
+def test_write_ids(client):
+    client.start("a", ["/bin/cat"], pipeStdin=True)
+    for data in ("first\n", "first\n", "other\n"):
+        assert client.write("a", data, "same") == {"status": "accepted"}
+    assert client.error("process/write", {"processId": "a", "chunk": "!!!", "writeId": "q"}) == \
+        (-32602, "Invalid symbol 33, offset 0.")
+    assert client.error("process/write", {"processId": "zzz", "chunk": "", "writeId": ""}) == \
+        (-32602, "writeId must not be empty")
+    client.write("a", "end\n")
+    assert client.wait_output("a", "end\n") == b"first\nend\n"
+    assert client.write("nope", "x") == {"status": "unknownProcess"}
+    assert client.write("a", bytes(range(256)))["status"] == "accepted"
+    client.wait_output("a", bytes(range(256)))
+
+
+def test_stdin_closed_after_exit_and_failed_after_terminate(client):
+    for tty in (False, True):
+        id = f"a{tty}"
+        client.run(id, ["/bin/true"], pipeStdin=True, tty=tty)
+        assert client.write(id, "x") == {"status": "stdinClosed"}      # Q6
+    client.sh("b", "sleep 100", pipeStdin=True)
+    client.write("b", "x", "known")
+    client.terminate("b")
+    client.finished("b")
+    assert client.write("b", "x", "known") == {"status": "accepted"}
+    assert client.error("process/write", {"processId": "b", "chunk": "", "writeId": "new"}) == \
+        (-32603, "failed to write to process stdin")
+    client.sh("c", "sleep 100")
+    assert client.write("c", "x") == {"status": "stdinClosed"}
+
+
+def test_clogged_stdin_blocks_only_itself(client, directory):
+    """Q8: 300 writes of 64 KiB to a command that reads none of them yet."""
+    client.sh("a", f"while [ ! -e {directory}/go ]; do sleep 0.01; done; wc -c", pipeStdin=True)
+    chunk = b64(b"a" * 65536)
+    ids = [client.post("process/write", {"processId": "a", "chunk": chunk, "writeId": f"x{i}"})
+           for i in range(300)]
+    assert client.call("environment/status") == {"status": "ready"}
+    assert not any(m.get("id") == ids[-1] for m in client.messages)
+    (directory / "go").touch()
+    for i in ids:
+        assert client.answer(i)["result"] == {"status": "accepted"}
+    client.terminate("a")
+    client.finished("a")
+    client.sh("b", "sleep 100", pipeStdin=True)
+    ids = [client.post("process/write", {"processId": "b", "chunk": chunk, "writeId": f"y{i}"})
+           for i in range(300)]
+    assert client.terminate("b") is True
+    assert client.finished("b").code == 137
+    assert "error" in client.answer(ids[-1])
+
+
+def test_pipelined_writes_keep_their_order(client):
+    """Q9."""
+    client.start("a", ["/bin/cat"], pipeStdin=True)
+    for i in range(2000):
+        client.post("process/write", {"processId": "a", "chunk": b64(f"{i},"), "writeId": f"w{i}"})
+    assert client.wait_output("a", ",1999,").decode() == "".join(f"{i}," for i in range(2000))
+
+
+def test_interrupt(client):
+    client.sh("a", 'trap "echo got int; exit 9" INT; echo ready; while :; do sleep 0.05; done')
+    client.wait_output("a", "ready")
+    assert client.call("process/signal", {"processId": "a", "signal": "interrupt"}) == {}
+    assert client.finished("a").code == 9
+    assert client.call("process/signal", {"processId": "a", "signal": "interrupt"}) == {}
+    assert client.call("process/signal", {"processId": "nope", "signal": "interrupt"}) == {}
+    assert client.error("process/signal", {"processId": "a", "signal": "kill"}) == \
+        (-32602, "unknown variant `kill`, expected `interrupt`")
+
+
+def test_terminate_delivers_what_was_written(client, directory):
+    """Q7: output that stands in the pipe when the kill comes is not lost."""
+    for i in range(20):
+        id = f"t{i}"
+        client.sh(id, f"head -c 50000 /dev/zero; : > {directory}/{id}; sleep 100")
+        poll(lambda: (directory / id).exists(), what="the output to be written")
+        assert client.terminate(id) is True
+        r = client.finished(id)
+        assert (r.code, len(r.stdout)) == (137, 50000)
+        assert client.terminate(id) is False
+
+
+def test_terminate_waits_for_nobody(client):
+    client.sh("a", "setsid sleep 300 & echo $!; wait")
+    client.wait_output("a", "\n")
+    client.terminate("a")
+    assert client.finished("a").code == 137
+
+
+def test_base_environment_policy(spawn, mode):
+    env = {"PATH": "/usr/bin:/bin", "HOME": "/x", "FOO": "foo", "MY_KEY": "k", "LANG": "C"}
+    c = spawn(env=env).ready()
+    policy = {"inherit": "all", "ignoreDefaultExcludes": False, "exclude": [], "set": {}, "includeOnly": []}
+
+    def environment(id, **changes):
+        r = c.run(id, ["/usr/bin/env"], env={}, envPolicy={**policy, **changes})
+        return dict(line.split("=", 1) for line in r.stdout.splitlines())
+
+    everything = environment("a")
+    assert everything["FOO"] == "foo" and "MY_KEY" not in everything
+    assert environment("b", ignoreDefaultExcludes=True)["MY_KEY"] == "k"
+    assert "FOO" not in environment("c", inherit="core")
+    assert environment("d", inherit="none", set={"A": "1"}) == {"A": "1"}
+    if mode == "root":
+        assert everything["USER"] == everything["LOGNAME"] == "execd-test-a"
+
+
+def test_umask_and_files_are_the_users(client, directory, user):
+    client.run_sh("a", f"echo x > {directory}/f; mkdir {directory}/d")
+    assert (directory / "f").stat().st_uid == user.pw_uid
+    assert stat.S_IMODE((directory / "f").stat().st_mode) == 0o666 & ~current_umask()
+
+
+def current_umask():
+    mask = os.umask(0)
+    os.umask(mask)
+    return mask
