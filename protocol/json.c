@@ -381,12 +381,17 @@ run(struct parser *p)
 		return -EBADMSG;
 	}
 	status = yajl_parse(p->handle, (const unsigned char *)p->text, p->len);
-	if (status == yajl_status_ok && p->len > 0)
-		status = yajl_complete_parse(p->handle);
-	if (status == yajl_status_ok && p->doc->root != NULL && p->depth == 0)
-		return 0;
-	explain(p, status == yajl_status_ok ? p->len : offset_now(p));
-	return -EBADMSG;
+	if (status != yajl_status_ok) {
+		explain(p, offset_now(p));
+		return -EBADMSG;
+	}
+	/* What is wrong only now is wrong at the end of the text. */
+	if ((p->len > 0 && yajl_complete_parse(p->handle) != yajl_status_ok) ||
+	    p->doc->root == NULL || p->depth > 0) {
+		explain(p, p->len);
+		return -EBADMSG;
+	}
+	return 0;
 }
 
 int

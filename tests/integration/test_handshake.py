@@ -106,8 +106,8 @@ def test_malformed_messages(server, text, detail, before):
 
 def test_125_containers_in_params_are_fine(server):
     c = server.ready()
-    c.send_text(('{"id":1,"method":"nope","params":' + "[" * 126 + "]" * 126 + "}").encode())
-    assert c.answer(1)["error"]["code"] == -32601
+    c.send_text(('{"id":1000,"method":"nope","params":' + "[" * 126 + "]" * 126 + "}").encode())
+    assert c.answer(1000)["error"]["code"] == -32601
 
 
 @pytest.mark.parametrize("id", [0, -5, 2**63 - 1, -2**63, "", "x\n\u00e9\U0001f600", "7", "\u0000"])
