@@ -1,0 +1,101 @@
+#!/usr/bin/python3
+"""A compromised front-end for test_isolation.py: holds the real control
+channel and says what no front-end says, one case per life."""
+import array
+import os
+import pathlib
+import socket
+import struct
+import sys
+import time
+
+READY, AUTHENTICATE, OPEN, RESUME, CLOSE, DONE = 10, 12, 14, 16, 18, 20
+
+
+def u32(n):
+    return struct.pack("<I", n)
+
+
+def string(s):
+    return u32(len(s)) + s
+
+
+def ready():
+    return u32(READY) + bytes([1, 1, 1, 1])
+
+
+def authenticate(conn, listener=0, kind=0):
+    return u32(AUTHENTICATE) + u32(conn) + u32(listener) + bytes([kind]) + string(b"websocket 1.2.3.4:5") + string(b"")
+
+
+def granted(s, conn):
+    s.send(authenticate(conn))
+    answer = s.recv(16384)
+    return answer[9:25]
+
+
+def serving(s, *messages):
+    s.send(ready())
+    for m in messages:
+        s.send(m)
+
+
+def open_twice(s):
+    serving(s)
+    grant = granted(s, 1)
+    s.send(u32(OPEN) + u32(1) + grant)
+    s.recv(16384)
+    s.send(u32(OPEN) + u32(1) + grant)
+
+
+def with_descriptor(s):
+    s.sendmsg([ready()], [(socket.SOL_SOCKET, socket.SCM_RIGHTS, array.array("i", [2]))])
+
+
+# One that never became READY counts against the program; so each of them
+# stands between two that did.
+EARLY = [
+    lambda s: s.send(authenticate(1)),                       # before READY
+    lambda s: s.send(u32(999)),                              # unknown type
+    lambda s: s.send(u32(1)),                                # an event, not a request
+    lambda s: s.send(b"\x0a"),                               # too short
+    lambda s: s.send(ready() + b"x"),                        # leftover bytes
+    lambda s: s.send(u32(READY) + bytes([1, 1, 2, 1])),      # a bool that is none
+    lambda s: s.send(ready() + b"y" * 20000),                # oversize
+    with_descriptor,
+]
+SERVING = [
+    lambda s: serving(s, ready()),                           # READY twice
+    lambda s: serving(s, authenticate(1, listener=9)),
+    lambda s: serving(s, authenticate(1, kind=9)),
+    lambda s: serving(s, authenticate(1), authenticate(1)),  # a connection twice
+    lambda s: serving(s, u32(OPEN) + u32(1) + b"\0" * 16),   # no grant at all
+    lambda s: serving(s, authenticate(1), u32(OPEN) + u32(1) + b"\1" * 16),
+    lambda s: serving(s, u32(RESUME) + u32(7) + b"\0" * 16 + string(b"x")),
+    lambda s: serving(s, u32(CLOSE) + u32(1)),
+    lambda s: serving(s, u32(DONE)),                         # there is no stdio
+    open_twice,
+]
+CASES = [case for pair in zip(SERVING, EARLY) for case in pair] + SERVING[len(EARLY):]
+
+
+def main():
+    s = socket.socket(socket.AF_UNIX, socket.SOCK_SEQPACKET, fileno=3)
+    s.setblocking(True)
+    s.recv(16384)
+    counter = pathlib.Path(__file__).parents[2] / "case"
+    case = int(counter.read_text())
+    counter.write_text(str(case + 1))
+    if case >= len(CASES):
+        s.send(ready())
+        print(f"fake: done {len(CASES)}", file=sys.stderr, flush=True)
+    else:
+        CASES[case](s)
+    while s.recv(16384):    # until the monitor ends it
+        pass
+    while case < len(CASES):
+        time.sleep(1)
+    os._exit(0)
+
+
+main()

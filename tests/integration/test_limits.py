@@ -1,0 +1,186 @@
+"""Hostile or slow clients: bounded, and alone with their trouble (sections 6, 14)."""
+import socket
+import threading
+import time
+from urllib.parse import urlsplit
+
+import pytest
+from conftest import poll
+from execd_client import Closed, WebSocket, b64, frame, upgrade
+
+
+def rss_kib(pid):
+    for line in open(f"/proc/{pid}/status", encoding="utf-8"):
+        if line.startswith("VmRSS"):
+            return int(line.split()[1])
+
+
+def test_a_client_that_does_not_read_stops_its_command(spawn, directory):
+    s = spawn()
+    c = s.ready()
+    other = s.ready()
+    c.pause()
+    before = rss_kib(s.frontend()), rss_kib(s.runner(c))
+    c.sock.sendall(frame(1, ('{"id":500,"method":"process/start","params":{"processId":"a","argv":["/bin/sh","-c",'
+                             f'"head -c 60000000 /dev/zero; : > {directory}/done; exit 3"],'
+                             '"cwd":"file:///tmp","env":{"PATH":"/bin"},"tty":false}}').encode()))
+    # Other commands come and go meanwhile; this one cannot.
+    for i in range(20):
+        assert other.run(f"p{i}", ["/bin/echo", "fine"]).stdout == "fine\n"
+    assert not (directory / "done").exists()
+    after = rss_kib(s.frontend()), rss_kib(s.runner(c))
+    assert after[0] - before[0] < 8192 and after[1] - before[1] < 8192, (before, after)
+    c.resume()
+    r = c.finished("a", 60)
+    assert (len(r.stdout), r.code) == (60000000, 3)
+
+
+def test_twenty_thousand_pipelined_requests(server):
+    """Q13: never stop writing because of reading."""
+    c = server.ready()
+    n = 20000
+    data = b"".join(frame(1, b'{"id":%d,"method":"nope"}' % (100000 + i)) for i in range(n))
+    threading.Thread(target=c.sock.sendall, args=(data,), daemon=True).start()
+    c.wait(lambda: len(c.messages) >= n + 1, 60)
+    assert [m["id"] for m in c.messages[1:]] == list(range(100000, 100000 + n))
+
+
+def test_asking_without_listening_is_bounded(spawn):
+    s = spawn()
+    c = s.ready()
+    c.pause()
+    sent = 0
+    c.sock.settimeout(2)
+    piece = b"".join(frame(1, b'{"id":1,"method":"' + b"x" * 1000 + b'"}') for _ in range(100))
+    with pytest.raises(socket.timeout):
+        while sent < 400 << 20:
+            c.sock.sendall(piece)
+            sent += len(piece)
+    assert rss_kib(s.frontend()) < 64 << 10 and rss_kib(s.runner(c)) < 64 << 10
+
+
+def test_a_ping_flood_without_reading_is_bounded(spawn):
+    s = spawn()
+    c = s.connect()
+    c.pause()
+    piece = b"".join(frame(9, b"p" * 125) for _ in range(2000))
+    for _ in range(400):
+        c.sock.sendall(piece)
+    assert rss_kib(s.frontend()) < 32 << 10
+    c.resume()
+    c.ready()
+
+
+def body(n):
+    head, tail = b'{"id":1000,"method":"nope","params":"', b'"}'
+    return head + b"x" * (n - len(head) - len(tail)) + tail
+
+
+def test_frame_and_message_limits(server):
+    a = server.ready()
+    a.frame(1, body(16 << 20))
+    assert a.answer(1000)["error"]["code"] == -32601
+    b = server.ready()
+    try:
+        b.frame(1, body((16 << 20) + 1))
+    except OSError:
+        pass
+    assert b.wait_closed()["code"] in (1009, 1006)
+
+
+def test_fragmented_messages_have_a_limit_too(server):
+    piece = 8 << 20
+    for attached in (True, False):
+        a = server.ready() if attached else server.connect()
+        text = body(64 << 20)
+        for at in range(0, len(text), piece):
+            a.frame(1 if at == 0 else 0, text[at:at + piece], fin=at + piece == len(text))
+        assert a.answer(1000, 60)["error"]["code"] == -32601
+        try:
+            for at in range(0, len(text), piece):
+                a.frame(1 if at == 0 else 0, text[at:at + piece], fin=False)
+            a.frame(0, b"x")
+        except OSError:
+            pass
+        assert a.wait_closed(60)["code"] in (1009, 1006)
+
+
+def test_two_hundred_connections(server):
+    clients = [server.ready() for _ in range(200)]
+    for i, c in enumerate(clients):
+        c.start("same", ["/bin/echo", str(i)])
+    for i, c in enumerate(clients):
+        assert c.finished("same").stdout == f"{i}\n"
+        c.drop()
+
+
+def test_half_a_head_and_a_silent_client_end_at_the_deadline(spawn):
+    s = spawn("--pre-auth-deadline", "500ms")
+    at = urlsplit(s.url)
+    with socket.create_connection((at.hostname, at.port), timeout=10) as half:
+        half.sendall(upgrade()[:-10])
+        assert half.recv(100) == b""
+    c = s.connect()
+    assert c.wait_closed()["code"] == 1008
+    d = s.ready()
+    c2 = s.connect()
+    c2.wait_closed()            # its deadline passes, that of the ready one does not count
+    assert d.call("environment/status") == {"status": "ready"}
+
+
+def test_the_connection_limit_is_said(spawn):
+    s = spawn("--max-connections", "5")
+    clients = [s.ready() for _ in range(5)]
+    with pytest.raises(Closed, match="503"):
+        WebSocket(s.url)
+    clients[0].drop()
+    poll(lambda: try_connect(s), what="room")
+    assert clients[1].call("environment/status") == {"status": "ready"}
+
+
+def try_connect(s):
+    try:
+        WebSocket(s.url).drop()
+        return True
+    except Closed:
+        return False
+
+
+def test_small_messages_do_not_wait_for_acknowledgements(client):
+    """Q16: with Nagle's algorithm 40 round trips take 40 delayed acks, over a
+    second; a round trip through a pipe takes a fraction of that of a fork."""
+    client.start("a", ["/bin/cat"], pipeStdin=True)
+    client.write("a", "warm\n")
+    client.wait_output("a", "warm\n")
+    began = time.monotonic()
+    for i in range(40):
+        client.run(f"t{i}", ["/bin/true"])
+    forks = time.monotonic() - began
+    began = time.monotonic()
+    for i in range(40):
+        client.write("a", f"{i}\n")
+        client.wait_output("a", f"\n{i}\n")
+    assert time.monotonic() - began < forks * 2 + 0.5
+
+
+def test_a_process_that_reads_nothing_hurts_nobody(server):
+    c, other = server.ready(), server.ready()
+    c.sh("a", "sleep 100", pipeStdin=True)
+    chunk = b64(b"a" * 65536)
+    for i in range(1200):       # more than may wait: refused in words
+        c.post("process/write", {"processId": "a", "chunk": chunk, "writeId": f"w{i}"}, id=f"w{i}")
+    m = c.answer("w1199")
+    assert "too much unread standard input" in m["error"]["message"]
+    assert other.run("b", ["/bin/echo", "fine"]).stdout == "fine\n"
+    assert c.terminate("a") is True
+
+
+def test_many_processes_in_one_session(client):
+    for i in range(150):
+        client.post("process/start", {"processId": f"p{i}", "argv": ["/bin/cat"], "cwd": "file:///",
+                                      "env": {}, "tty": i % 10 == 0, "pipeStdin": True})
+    for i in range(150):
+        client.write(f"p{i}", f"{i}\n")
+    for i in range(150):
+        client.wait_output(f"p{i}", f"{i}")
+        assert client.terminate(f"p{i}") is True
