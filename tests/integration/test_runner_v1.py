@@ -1,0 +1,210 @@
+"""execd-runner's own dialect: frames v1 (PROTOCOL.md section 18)."""
+import base64
+import hashlib
+import json
+import os
+import struct
+import subprocess
+
+import pytest
+from conftest import RUNNER, as_user, pids_with, poll
+
+
+class Runner:
+    def __init__(self, user, read=None, write=None, args=("--stdio",)):
+        self.child = subprocess.Popen(as_user(user, [str(RUNNER), *args]), stdin=subprocess.PIPE,
+                                      stdout=subprocess.PIPE, stderr=subprocess.PIPE)
+        self.out = write or self.child.stdin
+        self.into = read or self.child.stdout
+
+    def raw(self, data):
+        self.out.write(data)
+        self.out.flush()
+
+    def send(self, type, payload=None, version=1):
+        body = json.dumps({"version": version, "type": type, "payload": payload or {}}).encode()
+        self.raw(struct.pack("<I", len(body)) + body)
+
+    def spawn(self, command, **extra):
+        self.send("spawn_request", {"command": command, "cwd": "/tmp", "env": {"PATH": "/usr/bin:/bin"},
+                                    "policy_json_or_preset": "danger-full-access", "sandbox_policy_cwd": "/tmp",
+                                    "codex_home": "/tmp", "real_codex_home": "/tmp", "cap_sids": [],
+                                    "timeout_ms": None, "tty": False, "stdin_open": False, **extra})
+
+    def receive(self):
+        head = self.into.read(4)
+        if len(head) < 4:
+            return None
+        m = json.loads(self.into.read(struct.unpack("<I", head)[0]))
+        assert m["version"] == 1
+        return m["type"], m["payload"]
+
+    def all(self):
+        messages = []
+        while m := self.receive():
+            messages.append(m)
+        return messages, self.child.wait(10)
+
+
+@pytest.fixture
+def runner(user):
+    made = []
+
+    def make(**kwargs):
+        made.append(Runner(user, **kwargs))
+        return made[-1]
+
+    yield make
+    for r in made:
+        r.child.kill()
+        r.child.wait()
+
+
+def text(messages, stream):
+    return b"".join(base64.b64decode(p["data_b64"]) for t, p in messages if t == "output" and p["stream"] == stream)
+
+
+def test_a_command(runner):
+    r = runner()
+    r.spawn(["sh", "-c", "echo hi; echo err >&2; exit 3"])
+    messages, code = r.all()
+    assert messages[0][0] == "spawn_ready" and messages[0][1]["process_id"] > 0
+    assert (text(messages, "stdout"), text(messages, "stderr")) == (b"hi\n", b"err\n")
+    assert messages[-1] == ("exit", {"exit_code": 3, "timed_out": False}) and code == 0
+
+
+def test_stdin(runner):
+    r = runner()
+    r.spawn(["sh", "-c", "read a; echo got $a; kill -9 $$"], stdin_open=True)
+    r.send("stdin", {"data_b64": base64.b64encode(b"line\n").decode()})
+    messages, code = r.all()
+    assert text(messages, "stdout") == b"got line\n" and messages[-1][1]["exit_code"] == 137
+    r = runner()
+    r.spawn(["cat"])
+    assert r.all()[0][-1][1]["exit_code"] == 0
+
+
+def test_a_terminal(runner):
+    r = runner()
+    r.spawn(["sh", "-c", "tty >/dev/null && echo yes; echo err >&2; read x; echo $x"], tty=True)
+    r.send("stdin", {"data_b64": base64.b64encode(b"abc\n").decode()})
+    messages, _ = r.all()
+    out = text(messages, "stdout").decode()
+    assert "yes\r\n" in out and "err\r\n" in out and out.endswith("abc\r\n")
+
+
+def test_timeout(runner):
+    r = runner()
+    r.spawn(["sh", "-c", "echo before; sleep 1000"], timeout_ms=300)
+    messages, code = r.all()
+    assert messages[-1] == ("exit", {"exit_code": 192, "timed_out": True}) and code == 0
+    assert text(messages, "stdout") == b"before\n"
+
+
+def test_terminate_is_not_stuck_behind_unread_stdin(runner):
+    r = runner()
+    r.spawn(["sleep", "1000"], stdin_open=True)
+    chunk = base64.b64encode(b"x" * 1000000).decode()
+    for _ in range(20):
+        r.send("stdin", {"data_b64": chunk})
+    r.send("terminate")
+    messages, code = r.all()
+    assert messages[-1] == ("exit", {"exit_code": 137, "timed_out": False})
+
+
+def test_background_children_end_with_the_command(runner):
+    marker = f"47{os.getpid()}.5"
+    r = runner()
+    r.spawn(["sh", "-c", f"sleep {marker} & (setsid sleep {marker} &); echo hi"])
+    messages, code = r.all()
+    assert text(messages, "stdout") == b"hi\n" and messages[-1][1]["exit_code"] == 0
+    assert not pids_with(marker)
+
+
+def test_a_parent_that_goes_takes_the_command_along(runner):
+    marker = f"48{os.getpid()}.5"
+    r = runner()
+    r.spawn(["sh", "-c", f"trap '' TERM HUP; setsid sleep {marker} & sleep {marker}; sleep {marker}"])
+    assert r.receive()[0] == "spawn_ready"
+    poll(lambda: len(pids_with(marker)) >= 2)
+    r.child.stdin.close()
+    assert r.child.wait(10) == 1
+    poll(lambda: not pids_with(marker))
+
+
+def test_ten_megabytes(runner):
+    r = runner()
+    r.spawn(["sh", "-c", "seq 1 1500000 | head -c 10000000"])
+    messages, _ = r.all()
+    want = "".join(f"{i}\n" for i in range(1, 1500001))[:10000000].encode()
+    assert hashlib.sha256(text(messages, "stdout")).digest() == hashlib.sha256(want).digest()
+
+
+def frame(data):
+    return struct.pack("<I", len(data)) + data
+
+
+SPAWN = {"command": ["true"], "cwd": "/tmp", "env": {}, "policy_json_or_preset": "danger-full-access"}
+
+
+@pytest.mark.parametrize("data, code, words", [
+    (frame(b"garbage"), "protocol", "expected value"),
+    (frame(b"{}"), "protocol", "missing field `version`"),
+    (frame(json.dumps({"version": 2, "type": "spawn_request", "payload": SPAWN}).encode()), "protocol",
+     "unsupported version 2"),
+    (frame(json.dumps({"version": 1, "type": "bogus", "payload": {}}).encode()), "protocol", "unknown variant"),
+    (frame(json.dumps({"version": 1, "type": "stdin", "payload": {"data_b64": ""}}).encode()), "protocol",
+     "stdin before spawn_request"),
+    (frame(json.dumps({"version": 1, "type": "terminate", "payload": {}}).encode()), "protocol",
+     "terminate before spawn_request"),
+    (frame(json.dumps({"version": 1, "type": "spawn_request", "payload": {**SPAWN, "command": []}}).encode()),
+     "protocol", "command must not be empty"),
+    (frame(json.dumps({"version": 1, "type": "spawn_request", "payload": {**SPAWN, "cwd": "tmp"}}).encode()),
+     "protocol", "expected an absolute path"),
+    (frame(json.dumps({"version": 1, "type": "spawn_request", "payload": {**SPAWN, "command": ["/no"]}}).encode()),
+     "spawn_failed", "exec: No such file or directory (os error 2)"),
+    (frame(json.dumps({"version": 1, "type": "spawn_request",
+                       "payload": {**SPAWN, "policy_json_or_preset": "read-only"}}).encode()),
+     "sandbox_unavailable", "cannot be enforced"),
+    (struct.pack("<I", 0), "protocol", "an empty frame"),
+    (struct.pack("<I", (8 << 20) + 1) + b"x" * 100, "protocol", "8388608"),
+    (struct.pack("<I", 0xffffffff), "protocol", "8388608"),
+])
+def test_bad_frames(runner, data, code, words):
+    r = runner()
+    r.raw(data)
+    messages, status = r.all()
+    assert len(messages) == 1 and messages[0][0] == "error"
+    assert messages[0][1]["code"] == code and words in messages[0][1]["message"]
+    assert status == 1
+
+
+def test_a_clean_end_and_a_cut_frame(runner):
+    r = runner()
+    r.child.stdin.close()
+    assert r.all() == ([], 0)
+    r = runner()
+    r.raw(b"\x05\x00\x00\x00abc")
+    r.child.stdin.close()
+    assert r.all() == ([], 0)
+
+
+def test_named_pipes(user, directory):
+    for name in ("in", "out"):
+        os.mkfifo(directory / name)
+        os.chmod(directory / name, 0o666)
+    child = subprocess.Popen(as_user(user, [str(RUNNER), "--pipe-in", str(directory / "in"),
+                                            "--pipe-out", str(directory / "out")]))
+    r = Runner.__new__(Runner)
+    r.out = open(directory / "in", "wb")
+    r.into = open(directory / "out", "rb")
+    r.child = child
+    r.spawn(["echo", "through pipes"])
+    messages, code = r.all()
+    assert text(messages, "stdout") == b"through pipes\n" and code == 0
+
+
+@pytest.mark.parametrize("args", [["--pipe-in", "/x"], ["--stdio", "--pipe-in", "a", "--pipe-out", "b"], ["x"]])
+def test_usage(user, args):
+    p = subprocess.run(as_user(user, [str(RUNNER), *args]), capture_output=True, text=True, timeout=10)
+    assert p.returncode == 2 and "usage:" in p.stderr
