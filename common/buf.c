@@ -52,9 +52,9 @@ buf_commit(struct buf *b, size_t n)
 void
 buf_put(struct buf *b, const void *p, size_t n)
 {
-	uint8_t *at = buf_reserve(b, n);
+	uint8_t *at = n > 0 ? buf_reserve(b, n) : NULL;
 
-	if (at == NULL || n == 0)
+	if (at == NULL)
 		return;
 	memcpy(at, p, n);
 	b->len += n;

@@ -54,7 +54,7 @@ append_escaped(char *line, size_t at, size_t cap, const char *text)
 	return at;
 }
 
-static void
+__attribute__((format(printf, 3, 0))) static void
 log_line(enum log_level level, int err, const char *fmt, va_list ap)
 {
 	char text[LINE_MAX_BYTES], line[LINE_MAX_BYTES + 128];

@@ -103,6 +103,7 @@ static const struct filter_rule rules[] = {
 	ALLOW(tgkill),
 	ALLOW(getuid),
 	ALLOW(uname),
+	ALLOW_IF(ioctl, 1, ALL_BITS, TCGETS),
 #endif
 };
 

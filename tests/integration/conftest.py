@@ -21,6 +21,9 @@ BUILD = pathlib.Path(os.environ.get("EXECD_BUILD", "build")).resolve()
 EXECD = BUILD / "daemon/monitor/execd"
 RUNNER = BUILD / "runner/execd-runner"
 ROOT = os.geteuid() == 0
+# A sanitizer keeps freed memory for a while: bounds on memory are wider then.
+SANITIZED = "EXECD_SANITIZED 1" in (BUILD / "config.h").read_text()
+MIB = (4 if SANITIZED else 1) << 10  # KiB, for comparison with rss_kib()
 USER = "execd-test-a"
 
 

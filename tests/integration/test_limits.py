@@ -5,7 +5,7 @@ import time
 from urllib.parse import urlsplit
 
 import pytest
-from conftest import poll
+from conftest import MIB, poll
 from execd_client import Closed, WebSocket, b64, frame, upgrade
 
 
@@ -29,7 +29,7 @@ def test_a_client_that_does_not_read_stops_its_command(spawn, directory):
         assert other.run(f"p{i}", ["/bin/echo", "fine"]).stdout == "fine\n"
     assert not (directory / "done").exists()
     after = rss_kib(s.frontend()), rss_kib(s.runner(c))
-    assert after[0] - before[0] < 8192 and after[1] - before[1] < 8192, (before, after)
+    assert after[0] - before[0] < 8 * MIB and after[1] - before[1] < 8 * MIB, (before, after)
     c.resume()
     r = c.finished("a", 60)
     assert (len(r.stdout), r.code) == (60000000, 3)
@@ -56,7 +56,7 @@ def test_asking_without_listening_is_bounded(spawn):
         while sent < 400 << 20:
             c.sock.sendall(piece)
             sent += len(piece)
-    assert rss_kib(s.frontend()) < 64 << 10 and rss_kib(s.runner(c)) < 64 << 10
+    assert rss_kib(s.frontend()) < 64 * MIB and rss_kib(s.runner(c)) < 64 * MIB
 
 
 def test_a_ping_flood_without_reading_is_bounded(spawn):
@@ -66,7 +66,7 @@ def test_a_ping_flood_without_reading_is_bounded(spawn):
     piece = b"".join(frame(9, b"p" * 125) for _ in range(2000))
     for _ in range(400):
         c.sock.sendall(piece)
-    assert rss_kib(s.frontend()) < 32 << 10
+    assert rss_kib(s.frontend()) < 32 * MIB
     c.resume()
     c.ready()
 
