@@ -6,6 +6,7 @@
 #ifndef FILES_H
 #define FILES_H
 
+#include <dirent.h>
 #include <sys/stat.h>
 
 #include "params.h"
@@ -46,6 +47,15 @@ int open_regular(const char *path, int flags, struct stat *st);
 
 /* As mkdir -p; a link to a directory is one. 0 or -errno. */
 int make_directories(const char *path);
+
+/* The names in a directory, without "." and "..", in order of their bytes.
+ * End with names_free() whatever names_read() returned: 0 or -errno. */
+struct names {
+	char **all; /* owned */
+	size_t count, cap;
+};
+int names_read(DIR *d, struct names *n);
+void names_free(struct names *n);
 
 /* All of it, or -errno. */
 int write_all(int fd, const void *p, size_t n);

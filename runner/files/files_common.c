@@ -4,6 +4,7 @@
  */
 #include <errno.h>
 #include <fcntl.h>
+#include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
 
@@ -92,4 +93,39 @@ write_all(int fd, const void *p, size_t n)
 		}
 	}
 	return 0;
+}
+
+static int
+compare_names(const void *a, const void *b)
+{
+	return strcmp(*(const char *const *)a, *(const char *const *)b);
+}
+
+void
+names_free(struct names *n)
+{
+	while (n->count > 0)
+		free(n->all[--n->count]);
+	free(n->all);
+}
+
+int
+names_read(DIR *d, struct names *n)
+{
+	struct dirent *e;
+	int err;
+
+	while ((errno = 0, e = readdir(d)) != NULL) {
+		if (!strcmp(e->d_name, ".") || !strcmp(e->d_name, ".."))
+			continue;
+		if (n->count == n->cap) {
+			n->cap = n->cap ? n->cap * 2 : 64;
+			n->all = xreallocarray(n->all, n->cap, sizeof(char *));
+		}
+		n->all[n->count++] = xstrdup(e->d_name);
+	}
+	err = -errno;
+	if (n->count > 1)
+		qsort(n->all, n->count, sizeof(char *), compare_names);
+	return err;
 }

@@ -120,6 +120,7 @@ files_run(struct event_base *base)
 {
 	log_init("execd-runner", LOG_LEVEL_INFO);
 	log_set_label("files");
+	prctl(PR_SET_NAME, "execd-files");
 	prctl(PR_SET_DUMPABLE, 0);
 	channel_open(&channel, base, CONTROL_FD, CONTROL_FD, REQUEST_MAX_BYTES,
 	    &channel_events, NULL);

@@ -79,28 +79,32 @@ is_directory(const char *path)
 	return stat(path, &st) == 0 && S_ISDIR(st.st_mode);
 }
 
+/* Something of that name that is a directory is as good as a new one. */
+static int
+make_directory(const char *path)
+{
+	int err = mkdir(path, 0777) < 0 ? -errno : 0;
+
+	return err < 0 && is_directory(path) ? 0 : err;
+}
+
 int
 make_directories(const char *path)
 {
 	_cleanup_free_ char *copy = xstrdup(path);
 	char *slash = copy;
+	int err = make_directory(path);
 
-	if (mkdir(path, 0777) == 0)
-		return 0;
-	if (errno != ENOENT)
-		return is_directory(path) ? 0 : -errno;
+	if (err != -ENOENT)
+		return err;
 	while ((slash = strchr(slash + 1, '/')) != NULL) {
-		int err;
-
 		*slash = '\0';
-		err = mkdir(copy, 0777) < 0 ? -errno : 0;
-		if (err < 0 && !is_directory(copy))
+		err = make_directory(copy);
+		if (err < 0)
 			return err;
 		*slash = '/';
 	}
-	if (mkdir(path, 0777) == 0)
-		return 0;
-	return is_directory(path) ? 0 : -errno;
+	return make_directory(path);
 }
 
 int
@@ -170,36 +174,52 @@ file_fs_remove(struct request *r, const struct fs_params *p)
 	return reply_done(r, remove_entry(p));
 }
 
+static void
+write_entry(struct json_writer *w, const char *name, const struct stat *st)
+{
+	json_begin(w, '{');
+	json_key(w, "fileName");
+	json_cstring(w, name);
+	json_key(w, "isDirectory");
+	json_bool(w, S_ISDIR(st->st_mode));
+	json_key(w, "isFile");
+	json_bool(w, S_ISREG(st->st_mode));
+	json_end(w, '}');
+}
+
+static void
+reply_entries(struct request *r, int dir_fd, const struct names *names)
+{
+	struct json_writer w = reply_begin(r->channel, &r->id);
+	struct stat st;
+
+	json_begin(&w, '{');
+	json_key(&w, "entries");
+	json_begin(&w, '[');
+	for (size_t i = 0; i < names->count; i++)
+		if (fstatat(dir_fd, names->all[i], &st, 0) == 0)
+			write_entry(&w, names->all[i], &st);
+	json_end(&w, ']');
+	json_end(&w, '}');
+	reply_end(r->channel, &w);
+}
+
+/* All names are read before the answer begins: it cannot be taken back. */
 int
 file_fs_read_directory(struct request *r, const struct fs_params *p)
 {
 	DIR *d = opendir(p->path.path);
-	struct json_writer w;
-	struct dirent *e;
-	struct stat st;
+	struct names names = { 0 };
+	int err;
 
 	if (d == NULL)
 		return reply_file_error(r, -errno);
-	w = reply_begin(r->channel, &r->id);
-	json_begin(&w, '{');
-	json_key(&w, "entries");
-	json_begin(&w, '[');
-	while ((e = readdir(d)) != NULL) {
-		if (!strcmp(e->d_name, ".") || !strcmp(e->d_name, "..") ||
-		    fstatat(dirfd(d), e->d_name, &st, 0) < 0)
-			continue;
-		json_begin(&w, '{');
-		json_key(&w, "fileName");
-		json_cstring(&w, e->d_name);
-		json_key(&w, "isDirectory");
-		json_bool(&w, S_ISDIR(st.st_mode));
-		json_key(&w, "isFile");
-		json_bool(&w, S_ISREG(st.st_mode));
-		json_end(&w, '}');
-	}
+	err = names_read(d, &names);
+	if (err < 0)
+		reply_file_error(r, err);
+	else
+		reply_entries(r, dirfd(d), &names);
+	names_free(&names);
 	closedir(d);
-	json_end(&w, ']');
-	json_end(&w, '}');
-	reply_end(r->channel, &w);
 	return 0;
 }

@@ -148,44 +148,6 @@ take_entry(struct walk *w, int dir_fd, const struct pending_directory *d,
 	return true;
 }
 
-static int
-compare_names(const void *a, const void *b)
-{
-	return strcmp(*(const char *const *)a, *(const char *const *)b);
-}
-
-struct names {
-	char **all;
-	size_t count, cap;
-};
-
-static void
-names_free(struct names *n)
-{
-	while (n->count > 0)
-		free(n->all[--n->count]);
-	free(n->all);
-}
-
-static int
-read_names(DIR *d, struct names *n)
-{
-	struct dirent *e;
-
-	while ((errno = 0, e = readdir(d)) != NULL) {
-		if (!strcmp(e->d_name, ".") || !strcmp(e->d_name, ".."))
-			continue;
-		if (n->count == n->cap) {
-			n->cap = n->cap ? n->cap * 2 : 64;
-			n->all = xreallocarray(n->all, n->cap, sizeof(char *));
-		}
-		n->all[n->count++] = xstrdup(e->d_name);
-	}
-	if (n->count > 1)
-		qsort(n->all, n->count, sizeof(char *), compare_names);
-	return -errno;
-}
-
 /* False: the walk is at its limit. */
 static bool
 read_directory(struct walk *w, const struct pending_directory *d)
@@ -199,7 +161,7 @@ read_directory(struct walk *w, const struct pending_directory *d)
 		note_error(w, d->path, -errno);
 		return true;
 	}
-	err = read_names(dir, &names);
+	err = names_read(dir, &names);
 	if (err < 0)
 		note_error(w, d->path, err);
 	for (size_t i = 0; i < names.count && go_on; i++)
