@@ -51,10 +51,14 @@ report_detached(struct session *s, enum channel_end why)
 {
 	struct control_detached d = { .generation = s->generation, .end = why };
 	struct buf b;
+	int err;
 
 	buf_init(&b, CONTROL_MESSAGE_MAX);
 	control_put(&b, RUNNER_REPORT_DETACHED, &d);
-	seqpacket_send(CONTROL_FD, b.data, b.len, NULL, 0);
+	err = seqpacket_send(CONTROL_FD, b.data, b.len, NULL, 0);
+	/* Of a monitor that is gone the channel itself tells. */
+	if (err < 0 && err != -EPIPE)
+		log_fatal_errno(err, "the monitor takes no report");
 	buf_clear(&b);
 }
 

@@ -287,6 +287,7 @@ connection_close(struct connection *c, uint16_t code, const char *reason)
 void
 connection_channel_ended(struct connection *c)
 {
+	c->channel_ended = true;
 	close_channel(c);
 	if (c->state == CONN_GONE || c->state == CONN_CLOSING) {
 		release(c);

@@ -78,7 +78,8 @@ monitor_resume(const struct connection *c, const char *session_id)
 void
 monitor_close(const struct connection *c)
 {
-	struct control_close close = { .conn = c->number };
+	struct control_close close = { .conn = c->number,
+		.channel_ended = c->channel_ended };
 
 	request(MON_REQ_CLOSE, &close);
 }

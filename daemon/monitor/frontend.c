@@ -307,7 +307,7 @@ answer_close(struct monitor *m, const uint8_t *packet, size_t len)
 		answer.end = CHANNEL_END_RUNNER;
 		memcpy(answer.reason, g->reason, sizeof(answer.reason));
 	} else if (g->session != NULL) {
-		if (!session_detach(m, g->session, &end))
+		if (!session_detach(m, g->session, c.channel_ended, &end))
 			return 0; /* answered when the runner is reaped */
 		answer.end = end;
 	}
@@ -492,7 +492,7 @@ forget_grants(struct monitor *m)
 		enum channel_end end;
 
 		if (g->session != NULL && !g->session->close_asked)
-			session_detach(m, g->session, &end);
+			session_detach(m, g->session, false, &end);
 		grant_free(f, g);
 	}
 	while (!TAILQ_EMPTY(&f->queue))

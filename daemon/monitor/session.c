@@ -171,6 +171,7 @@ take_report(struct session *s, const uint8_t *packet, size_t len)
 		kill(s->pid, SIGKILL);
 		return;
 	}
+	s->reported = d.generation;
 	if (d.generation == s->generation)
 		s->end = d.end;
 }
@@ -314,10 +315,13 @@ session_resume(struct monitor *m, const struct identity *identity,
 }
 
 bool
-session_detach(struct monitor *m, struct session *s, enum channel_end *end)
+session_detach(struct monitor *m, struct session *s, bool channel_ended,
+    enum channel_end *end)
 {
 	drain_reports(s);
-	if (s->hung_up) {
+	/* A runner gives its reason before it hangs up. One that gave none is
+	 * dying: the kernel closes its descriptors in no order that counts. */
+	if (s->hung_up || (channel_ended && s->reported != s->generation)) {
 		s->close_asked = true;
 		return false;
 	}

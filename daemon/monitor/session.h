@@ -38,6 +38,7 @@ struct session {
 	bool close_asked;     /* answer CLOSE when the runner is reaped */
 	bool hung_up;	      /* the control channel is at its end */
 	enum channel_end end; /* reported for this generation */
+	uint32_t reported;    /* the newest generation with a report */
 };
 
 TAILQ_HEAD(session_list, session);
@@ -67,12 +68,13 @@ enum session_result session_resume(struct monitor *m,
     const char *peer, struct session **session, int *channel_fd);
 
 /*
- * The connection is over: the session is detached and its time runs. Returns
+ * The connection is over: the session is detached and its time runs.
+ * channel_ended: the front-end says that the runner hung up. Returns
  * true with *end set, or false when the runner is about to be reaped: then
  * the answer follows from session_reap().
  */
-bool session_detach(
-    struct monitor *m, struct session *s, enum channel_end *end);
+bool session_detach(struct monitor *m, struct session *s, bool channel_ended,
+    enum channel_end *end);
 
 /* Tells the runner to end its processes and itself, and kills it later. */
 void session_terminate(struct monitor *m, struct session *s);
