@@ -12,6 +12,7 @@
 #include <yajl/yajl_parse.h>
 
 #include "table.h"
+#include "utf8.h"
 
 #define BLOCK_FIRST_BYTES 1024
 #define BLOCK_MAX_BYTES	  (64u << 10)
@@ -347,7 +348,7 @@ is_at_end(const struct parser *p, size_t offset)
 
 /* yajl names its errors otherwise; these are the peer's words for them. */
 static void
-explain(struct parser *p, size_t offset)
+explain(struct parser *p, size_t offset, bool at_end)
 {
 	const struct level *l = p->depth ? &p->levels[p->depth - 1] : NULL;
 
@@ -358,9 +359,9 @@ explain(struct parser *p, size_t offset)
 		while (offset < p->len && is_blank(p->text[offset]))
 			offset++;
 		fail_at(p, offset + 1, "trailing characters");
-	} else if (is_at_end(p, offset) && l == NULL) {
+	} else if (at_end && l == NULL) {
 		fail_at(p, p->len, "EOF while parsing a value");
-	} else if (is_at_end(p, offset)) {
+	} else if (at_end) {
 		fail_at(p, p->len,
 		    l->value->type == JSON_OBJECT
 			? "EOF while parsing an object"
@@ -370,28 +371,52 @@ explain(struct parser *p, size_t offset)
 	}
 }
 
+/* yajl takes a form feed and a vertical tab for blanks; in a string it
+ * refused them already. */
+static int
+check_blanks(struct parser *p)
+{
+	static const char extra[] = { '\f', '\v' };
+
+	for (size_t i = 0; i < sizeof(extra); i++) {
+		const char *at = memchr(p->text, extra[i], p->len);
+
+		if (at == NULL)
+			continue;
+		fail_at(p, (size_t)(at - p->text) + 1, "expected value");
+		return -EBADMSG;
+	}
+	return 0;
+}
+
 static int
 run(struct parser *p)
 {
 	size_t lone = find_lone_surrogate(p->text, p->len);
 	yajl_status status;
 
+	size_t bad = utf8_find_invalid(p->text, p->len);
+
+	if (bad < p->len) {
+		fail_at(p, bad + 1, "invalid unicode code point");
+		return -EBADMSG;
+	}
 	if (lone < p->len) {
 		fail_at(p, lone + 6, "unexpected end of hex escape");
 		return -EBADMSG;
 	}
 	status = yajl_parse(p->handle, (const unsigned char *)p->text, p->len);
 	if (status != yajl_status_ok) {
-		explain(p, offset_now(p));
+		explain(p, offset_now(p), is_at_end(p, 0));
 		return -EBADMSG;
 	}
 	/* What is wrong only now is wrong at the end of the text. */
 	if ((p->len > 0 && yajl_complete_parse(p->handle) != yajl_status_ok) ||
 	    p->doc->root == NULL || p->depth > 0) {
-		explain(p, p->len);
+		explain(p, p->len, true);
 		return -EBADMSG;
 	}
-	return 0;
+	return check_blanks(p);
 }
 
 int
@@ -473,6 +498,9 @@ json_to_i64(const struct json_value *v, int64_t *out)
 	negative = v->text.len > 0 && v->text.ptr[0] == '-';
 	if (parse_digits(v->text.ptr + negative, v->text.len - negative,
 		(uint64_t)INT64_MAX + negative, &u) < 0)
+		return -ERANGE;
+	/* Minus zero is a floating-point number to the peer. */
+	if (negative && u == 0)
 		return -ERANGE;
 	*out = negative ? (int64_t)(0 - u) : (int64_t)u;
 	return 0;

@@ -44,30 +44,37 @@ kind_name(const struct json_value *v)
 }
 
 static int
+malformed_type(
+    struct rpc_message *m, const struct json_value *v, const char *expected)
+{
+	char text[JSON_ERROR_MAX];
+
+	if (v->type == JSON_STRING)
+		snprintf(text, sizeof(text),
+		    "invalid type: string \"%.*s\", expected %s",
+		    (int)(v->text.len < 64 ? v->text.len : 64), v->text.ptr,
+		    expected);
+	else
+		snprintf(text, sizeof(text), "invalid type: %s, expected %s",
+		    kind_name(v), expected);
+	return malformed(m, text);
+}
+
+static int
 check_trace(struct rpc_message *m, const struct json_value *trace)
 {
 	static const char *const keys[] = { "traceparent", "tracestate" };
-	char text[96];
-
 	if (trace == NULL || trace->type == JSON_NULL)
 		return 0;
 	if (trace->type != JSON_OBJECT) {
-		snprintf(text, sizeof(text),
-		    "invalid type: %s, expected "
-		    "struct W3cTraceContext",
-		    kind_name(trace));
-		return malformed(m, text);
+		return malformed_type(m, trace, "struct W3cTraceContext");
 	}
 	for (size_t i = 0; i < nitems(keys); i++) {
 		const struct json_value *v = json_get(trace, keys[i]);
 
 		if (v != NULL && v->type != JSON_NULL &&
 		    v->type != JSON_STRING) {
-			snprintf(text, sizeof(text),
-			    "invalid type: %s, "
-			    "expected a string",
-			    kind_name(v));
-			return malformed(m, text);
+			return malformed_type(m, v, "a string");
 		}
 	}
 	return 0;
@@ -77,17 +84,11 @@ static int
 classify_call(struct rpc_message *m, const struct json_value *method,
     const struct json_value *id)
 {
-	char text[96];
-
 	if (id != NULL && !is_id(id))
 		return malformed(m, "data did not match any variant of "
 				    "untagged enum RequestId");
 	if (method->type != JSON_STRING) {
-		snprintf(text, sizeof(text),
-		    "invalid type: %s, expected a "
-		    "string",
-		    kind_name(method));
-		return malformed(m, text);
+		return malformed_type(m, method, "a string");
 	}
 	m->method = method->text;
 	m->id = id;
@@ -101,6 +102,7 @@ static int
 classify_answer(struct rpc_message *m, const struct json_value *id)
 {
 	const struct json_value *error = json_get(m->doc.root, "error");
+	const struct json_value *message;
 	int64_t code;
 
 	m->kind = RPC_KIND_RESPONSE;
@@ -111,8 +113,11 @@ classify_answer(struct rpc_message *m, const struct json_value *id)
 		    json_get(error, "code") == NULL ||
 		    json_to_i64(json_get(error, "code"), &code) < 0)
 			return malformed(m, "missing field `code`");
-		if (json_get(error, "message") == NULL)
+		message = json_get(error, "message");
+		if (message == NULL)
 			return malformed(m, "missing field `message`");
+		if (message->type != JSON_STRING)
+			return malformed_type(m, message, "a string");
 	}
 	if (id == NULL)
 		return malformed(m, "missing field `id`");

@@ -101,6 +101,17 @@ struct fs_params {
 	struct sandbox_context sandbox;
 };
 
+/* Paths that one fs/watchMissing may name. */
+#define WATCH_PATHS_MAX 1024
+
+struct watch_params {
+	uint64_t watch_id;
+	struct path_uri *missing; /* in the arena */
+	size_t missing_count;
+	bool has_present;
+	struct path_uri present;
+};
+
 /* Any of them, for callers that decode by table. */
 union method_params {
 	struct initialize_params initialize;
@@ -110,6 +121,7 @@ union method_params {
 	struct process_signal_params process_signal;
 	struct process_id_params process_terminate;
 	struct fs_params fs;
+	struct watch_params watch;
 };
 
 /*

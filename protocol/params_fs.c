@@ -190,3 +190,26 @@ params_fs_close(struct rpc_message *m, union method_params *p, char *error)
 	p->fs.handle_id = args_string(&a, "handleId");
 	return params_end(&a, error);
 }
+
+int
+params_fs_watch_missing(
+    struct rpc_message *m, union method_params *p, char *error)
+{
+	struct watch_params *w = &p->watch;
+	const struct json_value *missing;
+	struct args a;
+
+	memset(w, 0, sizeof(*w));
+	args_init(&a, &m->doc, m->params, "FsWatchMissingParams");
+	w->watch_id = args_u64(&a, "watchId");
+	missing = args_list(&a, "missing");
+	w->has_present = args_opt_path(&a, "present", &w->present);
+	if (missing != NULL && missing->count > 0)
+		w->missing =
+		    json_alloc(&m->doc, missing->count * sizeof(*w->missing));
+	if (missing != NULL)
+		for (const struct json_value *v = missing->first; v;
+		     v = v->next)
+			w->missing[w->missing_count++] = args_path_value(&a, v);
+	return params_end(&a, error);
+}

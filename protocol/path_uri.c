@@ -9,22 +9,24 @@
 #include <stdio.h>
 #include <string.h>
 
+#define RELATIVE_URI "invalid URI: relative URL without a base"
+#define BAD_HOST     "invalid URI: invalid international domain name"
+
 /* The URI while it is taken apart; everything lies in the arena. */
 struct parts {
 	char *text; /* cleaned: no blanks around, no tab, newline inside */
 	size_t len;
-	size_t scheme; /* length */
-	size_t at;     /* behind what was read */
-	struct slice host;
+	size_t at;   /* behind what was read */
+	char *uri;   /* as it is shown: "file://", host, normalised path */
+	size_t host; /* where its host begins */
+	size_t path; /* where its path begins */
+	size_t end;
 };
 
 static int
-fail(char *error, size_t cap, const char *fmt, struct slice s)
+fail(char *error, size_t cap, const char *text)
 {
-#pragma GCC diagnostic push
-#pragma GCC diagnostic ignored "-Wformat-nonliteral"
-	snprintf(error, cap, fmt, (int)(s.len < 300 ? s.len : 300), s.ptr);
-#pragma GCC diagnostic pop
+	snprintf(error, cap, "%s", text);
 	return -EBADMSG;
 }
 
@@ -40,10 +42,20 @@ clean(struct parts *p, struct json_doc *doc, struct slice uri)
 	while (end > s && (unsigned char)end[-1] <= ' ')
 		end--;
 	p->text = json_alloc(doc, (size_t)(end - s) + 1);
+	/* An escape is three characters for one. */
+	p->uri = json_alloc(doc, 16 + 3 * (size_t)(end - s));
 	for (; s < end; s++)
 		if (*s != '\t' && *s != '\n' && *s != '\r')
 			p->text[p->len++] = *s;
 	p->text[p->len] = '\0';
+}
+
+static bool
+is_scheme_char(char c, bool first)
+{
+	return isalpha((unsigned char)c) ||
+	       (!first && (isdigit((unsigned char)c) ||
+			      (c != '\0' && strchr("+-.", c) != NULL)));
 }
 
 static int
@@ -51,87 +63,38 @@ take_scheme(struct parts *p, char *error, size_t cap)
 {
 	size_t n = 0;
 
-	while (n < p->len && (isalnum((unsigned char)p->text[n]) ||
-				 (n > 0 && strchr("+-.", p->text[n]) != NULL)))
+	while (n < p->len && is_scheme_char(p->text[n], n == 0))
 		n++;
-	if (n == 0 || n == p->len || p->text[n] != ':' ||
-	    !isalpha((unsigned char)p->text[0]))
-		return fail(error, cap,
-		    "invalid URI: relative URL without a "
-		    "base%.*s",
-		    (struct slice){ "", 0 });
+	if (n == 0 || n == p->len || p->text[n] != ':')
+		return fail(error, cap, RELATIVE_URI);
 	for (size_t i = 0; i < n; i++)
 		p->text[i] = (char)tolower((unsigned char)p->text[i]);
-	p->scheme = n;
 	p->at = n + 1;
-	if (n != 4 || memcmp(p->text, "file", 4) != 0)
-		return fail(error, cap, "unsupported path URI scheme `%.*s`",
-		    (struct slice){ p->text, n });
-	return 0;
+	if (n == 4 && memcmp(p->text, "file", 4) == 0)
+		return 0;
+	snprintf(error, cap, "unsupported path URI scheme `%.*s`",
+	    (int)(n < 300 ? n : 300), p->text);
+	return -EBADMSG;
 }
 
 static int
 check_no_query(const struct parts *p, char *error, size_t cap)
 {
-	size_t n = strcspn(p->text, "?#");
-
-	/* A NUL ends the search early; it is no URI character anyway. */
-	if (n == p->len || p->text[n] == '\0')
-		return 0;
-	return fail(error, cap,
-	    p->text[n] == '?'
-		? "query parameters are not allowed in path URIs%.*s"
-		: "fragments are not allowed in path URIs%.*s",
-	    (struct slice){ "", 0 });
+	for (size_t i = p->at; i < p->len; i++) {
+		if (p->text[i] == '?')
+			return fail(error, cap,
+			    "query parameters are not allowed in path URIs");
+		if (p->text[i] == '#')
+			return fail(error, cap,
+			    "fragments are not allowed in path URIs");
+	}
+	return 0;
 }
 
 static bool
 is_slash(char c)
 {
 	return c == '/' || c == '\\';
-}
-
-/* "//HOST" in front of the path. */
-static int
-take_host(struct parts *p, char *error, size_t cap)
-{
-	size_t begin = p->at + 2, end = begin;
-
-	if (p->at + 1 >= p->len || !is_slash(p->text[p->at]) ||
-	    !is_slash(p->text[p->at + 1]))
-		return 0;
-	while (end < p->len && !is_slash(p->text[end]))
-		end++;
-	/* "file://C:/x": what looks like a drive is no host. */
-	if (end - begin == 2 && isalpha((unsigned char)p->text[begin]) &&
-	    (p->text[begin + 1] == ':' || p->text[begin + 1] == '|')) {
-		p->at = begin;
-		return 0;
-	}
-	for (size_t i = begin; i < end; i++)
-		if (memchr("@:<>^|%` ", p->text[i], 9) != NULL)
-			return fail(error, cap,
-			    "invalid URI: invalid "
-			    "international domain name%.*s",
-			    (struct slice){ "", 0 });
-	p->host = (struct slice){ p->text + begin, end - begin };
-	p->at = end;
-	return 0;
-}
-
-static bool
-is_localhost(struct slice host)
-{
-	static const char name[] = "localhost";
-
-	if (host.len == 0)
-		return true;
-	if (host.len != sizeof(name) - 1)
-		return false;
-	for (size_t i = 0; i < host.len; i++)
-		if (tolower((unsigned char)host.ptr[i]) != name[i])
-			return false;
-	return true;
 }
 
 static int
@@ -143,63 +106,146 @@ hex(char c)
 	return c >= 'a' && c <= 'f' ? c - 'a' + 10 : -1;
 }
 
-/* "." or "..", each dot perhaps as %2e: the number of dots, else 0. */
-static int
-dots(const char *s, size_t n)
+/* The byte at s, unescaped, and how many characters it took. A broken escape
+ * is text. */
+static unsigned char
+unescape(const char *s, size_t n, size_t *took)
 {
-	int count = 0;
+	int high = n >= 3 && s[0] == '%' ? hex(s[1]) : -1;
+	int low = high >= 0 ? hex(s[2]) : -1;
 
-	for (size_t i = 0; i < n; count++) {
-		if (s[i] == '.')
-			i++;
-		else if (n - i >= 3 && s[i] == '%' && s[i + 1] == '2' &&
-			 (s[i + 2] | 0x20) == 'e')
-			i += 3;
-		else
-			return 0;
-	}
-	return count <= 2 ? count : 0;
+	*took = low >= 0 ? 3 : 1;
+	return low >= 0 ? (unsigned char)(high << 4 | low)
+			: (unsigned char)s[0];
 }
 
-/* Appends a decoded segment behind a slash. False: it holds a NUL. */
+/* "X:" or "X|": no host and no path of this system. */
 static bool
-append_segment(char *path, size_t *at, const char *s, size_t n)
+is_drive(const char *s, size_t n)
 {
-	path[(*at)++] = '/';
-	for (size_t i = 0; i < n; i++) {
-		int high = -1, low = -1;
+	return n == 2 && isalpha((unsigned char)s[0]) &&
+	       (s[1] == ':' || s[1] == '|');
+}
 
-		if (s[i] == '%' && n - i >= 3) {
-			high = hex(s[i + 1]);
-			low = hex(s[i + 2]);
-		}
-		if (high >= 0 && low >= 0) {
-			path[*at] = (char)(high << 4 | low);
-			i += 2;
-		} else {
-			path[*at] = s[i];
-		}
-		if (path[(*at)++] == '\0')
+/* An address of version 6 in its brackets. */
+static bool
+is_address(const char *s, size_t n)
+{
+	if (n < 4 || s[0] != '[' || s[n - 1] != ']')
+		return false;
+	for (size_t i = 1; i + 1 < n; i++)
+		if (hex(s[i]) < 0 && s[i] != ':' && s[i] != '.')
 			return false;
+	return true;
+}
+
+/* Appends the host, unescaped and in lower case. False: it cannot be one. */
+static bool
+append_host(struct parts *p, const char *s, size_t n)
+{
+	bool address = is_address(s, n);
+	size_t took;
+
+	for (size_t i = 0; i < n; i += took) {
+		unsigned char c = unescape(s + i, n - i, &took);
+
+		if (!address && (c <= ' ' || c == 0x7f ||
+				    memchr("#%/:<>?@[\\]^|", c, 14) != NULL))
+			return false;
+		p->uri[p->end++] = (char)tolower(c);
 	}
 	return true;
 }
 
-static void
-remove_last(const char *path, size_t *at)
+/* "//HOST" in front of the path. */
+static int
+take_host(struct parts *p, char *error, size_t cap)
 {
-	while (*at > 0 && path[--*at] != '/')
+	size_t begin = p->at + 2, end = begin;
+
+	memcpy(p->uri, "file://", 7);
+	p->host = p->path = p->end = 7;
+	if (p->len - p->at < 2 || !is_slash(p->text[p->at]) ||
+	    !is_slash(p->text[p->at + 1]))
+		return 0;
+	while (end < p->len && !is_slash(p->text[end]))
+		end++;
+	if (is_drive(p->text + begin, end - begin)) {
+		p->at = begin;
+		return 0;
+	}
+	if (!append_host(p, p->text + begin, end - begin))
+		return fail(error, cap, BAD_HOST);
+	if (p->end - p->host == 9 &&
+	    memcmp(p->uri + p->host, "localhost", 9) == 0)
+		p->end = p->host;
+	p->path = p->end;
+	p->at = end;
+	return 0;
+}
+
+/* "." or "..", each dot perhaps as %2e: the number of dots, else 0. */
+static int
+dots(const char *s, size_t n)
+{
+	size_t took;
+	int count = 0;
+
+	for (size_t i = 0; i < n; i += took, count++)
+		if (unescape(s + i, n - i, &took) != '.')
+			return 0;
+	return count <= 2 ? count : 0;
+}
+
+/* Appends a segment behind a slash, with what a URI may not hold escaped. */
+static void
+append_segment(struct parts *p, const char *s, size_t n)
+{
+	static const char digits[] = "0123456789ABCDEF";
+	bool drive = p->end == p->path && is_drive(s, n);
+
+	p->uri[p->end++] = '/';
+	for (size_t i = 0; i < n; i++) {
+		unsigned char c = (unsigned char)s[i];
+
+		if (c > ' ' && c < 0x7f && strchr("\"<>`{}", c) == NULL) {
+			p->uri[p->end++] = (char)c;
+		} else {
+			p->uri[p->end++] = '%';
+			p->uri[p->end++] = digits[c >> 4];
+			p->uri[p->end++] = digits[c & 15];
+		}
+	}
+	if (drive)
+		p->uri[p->end - 1] = ':';
+}
+
+static bool
+has_drive(const struct parts *p)
+{
+	return p->end - p->path >= 3 && is_drive(p->uri + p->path + 1, 2) &&
+	       (p->end - p->path == 3 || p->uri[p->path + 3] == '/');
+}
+
+/* ".." takes a whole segment, also an empty one; an escaped slash is part of
+ * its segment. A drive stays. */
+static void
+remove_last(struct parts *p)
+{
+	if (has_drive(p) && p->end - p->path == 3)
+		return;
+	while (p->end > p->path && p->uri[--p->end] != '/')
 		continue;
 }
 
-/* Segments become the path. An escaped slash is part of its segment while
- * dots are resolved, and a slash afterwards (quirk Q14). */
-static bool
-decode_path(const struct parts *p, char *path)
+static void
+take_path(struct parts *p)
 {
-	size_t at = 0, i = p->at;
+	size_t i = p->at;
 
-	while (i <= p->len) {
+	if (i < p->len && is_slash(p->text[i]))
+		i++;
+	for (;;) {
 		size_t end = i;
 		int n;
 
@@ -207,41 +253,59 @@ decode_path(const struct parts *p, char *path)
 			end++;
 		n = dots(p->text + i, end - i);
 		if (n == 2)
-			remove_last(path, &at);
-		else if (n == 0 && end > i &&
-			 !append_segment(path, &at, p->text + i, end - i))
-			return false;
+			remove_last(p);
+		if (n == 0)
+			append_segment(p, p->text + i, end - i);
+		if (end >= p->len) {
+			if (n > 0)
+				append_segment(p, "", 0);
+			return;
+		}
 		i = end + 1;
 	}
-	if (at == 0)
-		path[at++] = '/';
-	path[at] = '\0';
-	return true;
 }
 
-/* Slashes that only appeared by decoding are collapsed too. */
+/* Resolves "." and ".." in the text and drops doubled and trailing slashes;
+ * only an unescaped slash brings them here (quirk Q14). */
 static void
-squeeze(char *path)
+resolve(char *path)
 {
 	char *to = path;
+	const char *from = path;
 
-	for (const char *from = path; *from != '\0'; from++)
-		if (*from != '/' || to == path || to[-1] != '/')
-			*to++ = *from;
-	if (to > path + 1 && to[-1] == '/')
-		to--;
+	while (*from != '\0') {
+		const char *name = from + strspn(from, "/");
+		size_t n = strcspn(name, "/");
+
+		from = name + n;
+		if (n == 2 && memcmp(name, "..", 2) == 0) {
+			while (to > path && *--to != '/')
+				continue;
+		} else if (n > 1 || (n == 1 && *name != '.')) {
+			*to++ = '/';
+			memmove(to, name, n);
+			to += n;
+		}
+	}
+	if (to == path)
+		*to++ = '/';
 	*to = '\0';
 }
 
+/* The path as bytes. False: it holds a NUL. */
 static bool
-is_drive(const struct parts *p)
+decode_path(const struct parts *p, char *path)
 {
-	const char *s = p->text + p->at, *end = p->text + p->len;
+	size_t at = 0, took;
 
-	while (s < end && is_slash(*s))
-		s++;
-	return end - s >= 2 && isalpha((unsigned char)s[0]) &&
-	       (s[1] == ':' || s[1] == '|') && (end - s == 2 || is_slash(s[2]));
+	for (size_t i = p->path; i < p->end; i += took) {
+		path[at] = (char)unescape(p->uri + i, p->end - i, &took);
+		if (path[at++] == '\0')
+			return false;
+	}
+	path[at] = '\0';
+	resolve(path);
+	return true;
 }
 
 int
@@ -257,16 +321,18 @@ path_uri_parse(struct path_uri *out, struct json_doc *doc, struct slice uri,
 	    check_no_query(&p, error, error_cap) < 0 ||
 	    take_host(&p, error, error_cap) < 0)
 		return -EBADMSG;
-	out->uri = (struct slice){ p.text, p.len };
-	if (!is_localhost(p.host) || is_drive(&p)) {
+	take_path(&p);
+	out->uri = (struct slice){ p.uri, p.end };
+	if (p.path > p.host || has_drive(&p)) {
 		out->foreign = true;
 		return 0;
 	}
-	path = json_alloc(doc, p.len + 2);
-	if (!decode_path(&p, path))
-		return fail(
-		    error, error_cap, "'%.*s' is invalid on 'linux'", out->uri);
-	squeeze(path);
+	path = json_alloc(doc, p.end - p.path + 2);
+	if (!decode_path(&p, path)) {
+		snprintf(error, error_cap, "'%.*s' is invalid on 'linux'",
+		    (int)(p.end < 300 ? p.end : 300), p.uri);
+		return -EBADMSG;
+	}
 	out->path = path;
 	return 0;
 }

@@ -7,6 +7,7 @@
  * changes neither the verdict nor its place.
  */
 #include "websocket.h"
+#include "utf8.h"
 
 #include <openssl/evp.h>
 #include <string.h>

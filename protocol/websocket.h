@@ -105,8 +105,4 @@ bool websocket_close_code_valid(uint16_t code);
 void websocket_accept(
     const char *key, size_t len, char accept[WEBSOCKET_ACCEPT_LEN + 1]);
 
-/* DFA step over n bytes; 0 is "complete", 1 is "refused", else inside a
- * character. Fast over ASCII. */
-uint32_t utf8_check(uint32_t state, const uint8_t *p, size_t n);
-
 #endif

@@ -36,6 +36,10 @@ write_capabilities(struct json_writer *w)
 {
 	json_key(w, "capabilities");
 	json_begin(w, '{');
+	json_key(w, "fsWatchMissing");
+	json_bool(w, true);
+	json_key(w, "fileWriteStreaming");
+	json_bool(w, true);
 	json_end(w, '}');
 }
 

@@ -15,6 +15,7 @@
 #include "log.h"
 #include "methods.h"
 #include "waiter.h"
+#include "watch.h"
 
 static void forget_cb(evutil_socket_t fd, short what, void *arg);
 static void kill_cb(evutil_socket_t fd, short what, void *arg);
@@ -250,6 +251,7 @@ session_detach(struct session *s, enum channel_end end)
 	channel_close(&s->channel);
 	/* File handles belong to the connection. */
 	helper_stop(s);
+	watch_stop(s);
 	table_each(&s->processes, drop_waiters_visit, NULL);
 	table_each(&s->processes, resume_visit, NULL);
 }

@@ -51,6 +51,7 @@ struct session {
 	uint32_t generation;	  /* of the attachment */
 	char peer[CONTROL_PEER_MAX];
 	unsigned waiting;     /* requests without answer */
+	struct watch *watch;  /* fs/watchMissing; NULL: none */
 	struct helper *files; /* serves fs/ methods; NULL: none yet */
 	bool input_ended;     /* the client said all it will say */
 	bool violated;	      /* the client broke the envelope */

@@ -13,6 +13,7 @@
 #include <string.h>
 
 #include "buf.h"
+#include "utf8.h"
 #include "websocket.h"
 
 #define TRACE_SHOW_MAX 40 /* longer payloads show as length and hash */

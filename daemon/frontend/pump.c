@@ -14,6 +14,7 @@
 #include "frontend.h"
 #include "handshake.h"
 #include "log.h"
+#include "utf8.h"
 
 /* --- writing ------------------------------------------------------------ */
 

@@ -58,8 +58,6 @@ check_again(const struct method *method, const struct rpc_message *m, int err,
 	union method_params p;
 	struct buf b;
 
-	if (!json_tree_is_utf8(m->doc.root))
-		return;
 	json_tree_text(&b, m->doc.root);
 	assert(rpc_parse(&again, (const char *)b.data, b.len) == 0);
 	assert(decode(method, &again, &p, &again_error) == err);

@@ -8,15 +8,12 @@
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t len);
 
-/* Two kinds of path have no spelling of their own: "/c:/x" is read as a
- * drive, dot segments that came out of %2F (quirk Q14) are resolved. */
+/* One kind of path has no spelling of its own: "/c:/x" is read as a drive. */
 static bool
 is_ambiguous(const char *path)
 {
-	return has_dot_segment(path) ||
-	       (isalpha((unsigned char)path[1]) &&
-		   (path[2] == ':' || path[2] == '|') &&
-		   (path[3] == '/' || path[3] == '\0'));
+	return isalpha((unsigned char)path[1]) && path[2] == ':' &&
+	       (path[3] == '/' || path[3] == '\0');
 }
 
 static void

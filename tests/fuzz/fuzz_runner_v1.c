@@ -75,8 +75,6 @@ check_again(const struct runner_v1_message *m)
 	char error[ARGS_ERROR_MAX];
 	struct buf b;
 
-	if (!json_tree_is_utf8(m->doc.root))
-		return;
 	json_tree_text(&b, m->doc.root);
 	assert(
 	    runner_v1_parse(&again, (const char *)b.data, b.len, error) == 0);

@@ -79,8 +79,6 @@ check_again(const struct json_value *root, const struct args *a,
 	struct json_doc doc;
 	struct buf b;
 
-	if (!json_tree_is_utf8(root))
-		return;
 	json_tree_text(&b, root);
 	assert(json_parse(&doc, (const char *)b.data, b.len) == 0);
 	assert(decode(&in, &doc, &again) == args_end(a));

@@ -16,7 +16,7 @@
 #include "params.h"
 #include "params_text.h"
 
-enum type { STRING, BOOL, U64, LIST, MAP, PATH, BASE64, ENUM, OBJECT };
+enum type { STRING, BOOL, U64, LIST, PATHS, MAP, PATH, BASE64, ENUM, OBJECT };
 
 enum need {
 	REQUIRED,
@@ -102,6 +102,9 @@ static const struct field {
 	{ "fs/writeBlock", "offset", "1", U64, REQUIRED },
 	{ "fs/writeBlock", "chunk", "\"AA==\"", BASE64, REQUIRED },
 	{ "fs/close", "handleId", "\"h\"", STRING, REQUIRED },
+	{ "fs/watchMissing", "watchId", "1", U64, REQUIRED },
+	{ "fs/watchMissing", "missing", "[" URI "]", PATHS, REQUIRED },
+	{ "fs/watchMissing", "present", URI, PATH, OPTIONAL },
 };
 
 /* The params of f's method with f's value replaced, NULL: left out; and with
@@ -171,7 +174,7 @@ static const struct kind {
 	{ "-1.5e99", "number", 1u << U64 },
 	{ "\"x\"", "string \"x\"",
 	    1u << STRING | 1u << PATH | 1u << BASE64 | 1u << ENUM },
-	{ "[]", "sequence", 1u << LIST },
+	{ "[]", "sequence", 1u << LIST | 1u << PATHS },
 	{ "{}", "map", 1u << MAP | 1u << OBJECT },
 };
 
@@ -181,6 +184,7 @@ static const char *const expected[] = {
 	[BOOL] = "a boolean",
 	[U64] = "u64",
 	[LIST] = "a sequence",
+	[PATHS] = "a sequence",
 	[MAP] = "a map",
 	[PATH] = "a string",
 	[BASE64] = "a string",
@@ -253,6 +257,9 @@ static const struct value_row {
 	{ LIST, "[\"a\",7]", "invalid type: number, expected a string" },
 	{ LIST, "[null,7]", "invalid type: null, expected a string" },
 	{ LIST, "[[\"a\"]]", "invalid type: sequence, expected a string" },
+	{ PATHS, "[]", NULL },
+	{ PATHS, "[" URI ",7]", "invalid type: number, expected a string" },
+	{ PATHS, "[\"/a\"]", "invalid URI: relative URL without a base" },
 	{ MAP, "{\"\":\"\",\"a=\":\"b\"}", NULL },
 	{ MAP, "{\"a\":null}", "invalid type: null, expected a string" },
 	{ MAP, "{\"a\":\"b\",\"c\":{}}",

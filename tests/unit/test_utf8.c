@@ -11,8 +11,8 @@
 
 #include <cmocka.h>
 
+#include "utf8.h"
 #include "util.h"
-#include "websocket.h"
 
 /* Length of the one character at s, 0 if there is none. */
 static size_t

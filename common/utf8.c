@@ -1,12 +1,12 @@
 /*
  * UTF-8 over pieces: text messages are checked as they come, so that bad
- * text ends the connection at its first wrong byte. Runs in the front-end.
+ * text ends the connection at its first wrong byte.
  *
  * A state says which byte must come next; every such byte leads on to one
  * state. The odd ranges keep out overlong forms, surrogates and code points
  * beyond U+10FFFF.
  */
-#include "websocket.h"
+#include "utf8.h"
 
 #include <string.h>
 
@@ -93,4 +93,21 @@ utf8_check(uint32_t state, const uint8_t *p, size_t n)
 			i += ascii_run(p + i, n - i);
 	}
 	return state;
+}
+
+size_t
+utf8_find_invalid(const void *p, size_t n)
+{
+	const uint8_t *s = p;
+	uint32_t state = utf8_check(0, s, n);
+	size_t i;
+
+	if (state == UTF8_COMPLETE)
+		return n;
+	if (state != UTF8_REFUSED)
+		return n - 1;
+	state = UTF8_COMPLETE;
+	for (i = 0; i < n && state != UTF8_REFUSED; i++)
+		state = utf8_check(state, s + i, 1);
+	return i - 1;
 }

@@ -1,0 +1,230 @@
+/*
+ * fs/watchMissing: one watch for each connection (PROTOCOL.md section 13.4).
+ */
+#include "watch.h"
+
+#include <errno.h>
+#include <event2/event.h>
+#include <string.h>
+#include <sys/inotify.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include "methods.h"
+
+/* What changes which names a directory has, or the directory's own. */
+#define DIRECTORY_EVENTS                                                       \
+	(IN_CREATE | IN_MOVED_TO | IN_DELETE | IN_MOVED_FROM |                 \
+	    IN_DELETE_SELF | IN_MOVE_SELF)
+#define FILE_EVENTS (IN_MODIFY | IN_DELETE_SELF | IN_MOVE_SELF)
+
+#define EVENTS_BYTES (16u << 10)
+
+/* A name whose coming or going in a directory is the news. */
+struct watch_name {
+	int wd;
+	char *name; /* owned; NULL: whatever happens to the object itself */
+};
+
+struct watch {
+	struct session *session;
+	struct event event;
+	int fd;
+	uint64_t id;
+	struct watch_name *names; /* owned */
+	size_t count, cap;
+};
+
+void
+watch_stop(struct session *s)
+{
+	struct watch *w = s->watch;
+
+	if (w == NULL)
+		return;
+	s->watch = NULL;
+	event_del(&w->event);
+	close(w->fd);
+	while (w->count > 0)
+		free(w->names[--w->count].name);
+	free(w->names);
+	free(w);
+}
+
+static void
+add_name(struct watch *w, int wd, const char *name, size_t len)
+{
+	if (w->count == w->cap) {
+		w->cap = w->cap ? w->cap * 2 : 16;
+		w->names = xreallocarray(w->names, w->cap, sizeof(*w->names));
+	}
+	w->names[w->count++] = (struct watch_name){ .wd = wd,
+		.name = name ? xstrndup(name, len) : NULL };
+}
+
+/* 0 or -errno. A link is never followed: it could change unseen. */
+static int
+watch_name(struct watch *w, const char *directory, const char *name, size_t len)
+{
+	int wd = inotify_add_watch(
+	    w->fd, directory, DIRECTORY_EVENTS | IN_ONLYDIR | IN_DONT_FOLLOW);
+
+	if (wd < 0)
+		return -errno;
+	add_name(w, wd, name, len);
+	return 0;
+}
+
+/*
+ * Watches each directory on the way for the next component of the path, as
+ * far as it exists. Returns 1 when all of it exists, 0 when the rest is
+ * missing, or -errno. A directory further up that may not be read is left
+ * out: what lies in it can still be seen.
+ */
+static int
+watch_path(struct watch *w, const char *path)
+{
+	_cleanup_free_ char *directory = xstrdup(path);
+	const char *name = path + 1;
+
+	for (;;) {
+		size_t len = strcspn(name, "/");
+		struct stat st;
+		int err;
+
+		directory[name > path + 1 ? name - path - 1 : 1] = '\0';
+		err = watch_name(w, directory, name, len);
+		if (err < 0 && err != -EACCES)
+			return err;
+		memcpy(directory, path, (size_t)(name - path) + len);
+		directory[(size_t)(name - path) + len] = '\0';
+		if (lstat(directory, &st) < 0)
+			return errno == ENOENT ? err : -errno;
+		if (name[len] == '\0')
+			return 1;
+		if (!S_ISDIR(st.st_mode))
+			return -ENOTDIR;
+		name += len + 1;
+	}
+}
+
+/* It may be rewritten in place, too. */
+static int
+watch_present(struct watch *w, const char *path)
+{
+	struct stat st;
+	int wd, err = watch_path(w, path);
+
+	if (err != 1)
+		return err < 0 ? err : -ENOENT;
+	if (lstat(path, &st) < 0)
+		return -errno;
+	if (S_ISDIR(st.st_mode))
+		return 0;
+	wd = inotify_add_watch(w->fd, path, FILE_EVENTS | IN_DONT_FOLLOW);
+	if (wd < 0)
+		return -errno;
+	add_name(w, wd, NULL, 0);
+	return 0;
+}
+
+static bool
+is_news(const struct watch *w, const struct inotify_event *e)
+{
+	if (e->mask & (IN_Q_OVERFLOW | IN_DELETE_SELF | IN_MOVE_SELF))
+		return true;
+	for (size_t i = 0; i < w->count; i++)
+		if (w->names[i].wd == e->wd &&
+		    (w->names[i].name == NULL ||
+			(e->len > 0 && !strcmp(w->names[i].name, e->name))))
+			return true;
+	return false;
+}
+
+static void
+tell(struct session *s, uint64_t id)
+{
+	struct json_writer w = channel_begin(&s->channel);
+
+	rpc_begin_notification(&w, "fs/missingChanged");
+	json_begin(&w, '{');
+	json_key(&w, "watchId");
+	json_u64(&w, id);
+	json_end(&w, '}');
+	rpc_end_notification(&w);
+	channel_send(&s->channel);
+}
+
+static void
+event_cb(evutil_socket_t fd, short what, void *arg)
+{
+	struct watch *w = arg;
+	struct session *s = w->session;
+	uint64_t id = w->id;
+	_Alignas(struct inotify_event) char events[EVENTS_BYTES];
+	ssize_t n = read(fd, events, sizeof(events));
+	bool news = false;
+
+	for (ssize_t at = 0; at < n && !news;) {
+		const struct inotify_event *e =
+		    (const void *)(events + (size_t)at);
+
+		news = is_news(w, e);
+		at += (ssize_t)(sizeof(*e) + e->len);
+	}
+	if (!news)
+		return;
+	watch_stop(s);
+	tell(s, id);
+}
+
+static struct watch *
+watch_new(struct session *s, uint64_t id)
+{
+	int fd = inotify_init1(IN_NONBLOCK | IN_CLOEXEC);
+	struct watch *w;
+
+	if (fd < 0)
+		return NULL;
+	w = xcalloc(1, sizeof(*w));
+	w->session = s;
+	w->id = id;
+	w->fd = fd;
+	event_assign(&w->event, s->base, fd, EV_READ | EV_PERSIST, event_cb, w);
+	event_add(&w->event, NULL);
+	return w;
+}
+
+/* All or nothing: a watch that misses one of the paths would promise what it
+ * does not keep. */
+static bool
+watch_all(struct watch *w, const struct watch_params *p)
+{
+	for (size_t i = 0; i < p->missing_count; i++)
+		if (p->missing[i].foreign ||
+		    watch_path(w, p->missing[i].path) != 0)
+			return false;
+	return !p->has_present ||
+	       (!p->present.foreign && watch_present(w, p->present.path) == 0);
+}
+
+int
+method_fs_watch_missing(struct request *r, const union method_params *params)
+{
+	const struct watch_params *p = &params->watch;
+	struct session *s = r->session;
+	struct json_writer w;
+
+	watch_stop(s);
+	if (p->missing_count > 0 && p->missing_count <= WATCH_PATHS_MAX)
+		s->watch = watch_new(s, p->watch_id);
+	if (s->watch != NULL && !watch_all(s->watch, p))
+		watch_stop(s);
+	w = reply_begin(r->channel, &r->id);
+	json_begin(&w, '{');
+	json_key(&w, "watching");
+	json_bool(&w, s->watch != NULL);
+	json_end(&w, '}');
+	reply_end(r->channel, &w);
+	return 0;
+}
