@@ -236,6 +236,14 @@ args_list(struct args *a, const char *key)
 }
 
 const struct json_value *
+args_default_list(struct args *a, const char *key)
+{
+	const struct json_value *v = json_get(a->object, key);
+
+	return v != NULL && expect(a, v, JSON_ARRAY, "a sequence") ? v : NULL;
+}
+
+const struct json_value *
 args_string_map(struct args *a, const char *key)
 {
 	static const struct json_value none = { .type = JSON_OBJECT };

@@ -68,6 +68,8 @@ bool args_opt_base64(struct args *a, const char *key, struct slice *out);
 
 /* Default when absent, but null is refused ("not null" in PROTOCOL.md). */
 bool args_default_bool(struct args *a, const char *key, bool fallback);
+/* NULL when absent. */
+const struct json_value *args_default_list(struct args *a, const char *key);
 int args_default_enum(struct args *a, const char *key,
     const char *const variants[], int fallback);
 

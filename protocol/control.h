@@ -45,7 +45,8 @@ enum control_type {
 	MON_REQ_DONE = 20,	   /* nothing: stdio reached its end */
 
 	/* monitor -> runner, orders */
-	RUNNER_ORDER_CONFIGURE = 30, /* control_session_config */
+	RUNNER_ORDER_CONFIGURE =
+	    30, /* control_session_config + fd of execd-http */
 	RUNNER_ORDER_ATTACH = 32,    /* control_attach + channel fd */
 	RUNNER_ORDER_DETACH = 34,    /* nothing */
 	RUNNER_ORDER_TERMINATE = 36, /* nothing */

@@ -10,6 +10,22 @@
 
 #define FRAME_HEADER_BYTES 4
 
+/*
+ * From a helper to its runner a second u32 follows the length, the tag: which
+ * request this frame answers, counted from 1 in the order they were handed
+ * on; 0 for a notification. FRAME_STREAM with a number says that notifications
+ * of a stream follow that answer, alone that one stream is at its end.
+ */
+#define FRAME_TAGGED_BYTES 8
+#define FRAME_STREAM	   0x80000000u
+
+/* Numbers go round below the flag, without 0. */
+static inline uint32_t
+frame_next_number(uint32_t number)
+{
+	return number % (FRAME_STREAM - 1) + 1;
+}
+
 static inline uint32_t
 frame_get_length(const uint8_t header[FRAME_HEADER_BYTES])
 {

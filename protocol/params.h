@@ -112,6 +112,23 @@ struct watch_params {
 	struct path_uri present;
 };
 
+struct http_header {
+	struct slice name, value;
+	struct slice env_var; /* .ptr NULL: none; else appended to value */
+};
+
+struct http_request_params {
+	struct slice method, url, request_id;
+	struct http_header *headers; /* in the arena */
+	size_t header_count;
+	bool has_body;
+	struct slice body;
+	bool has_timeout;
+	uint64_t timeout_ms;
+	bool follow_redirects;
+	bool stream;
+};
+
 /* Any of them, for callers that decode by table. */
 union method_params {
 	struct initialize_params initialize;
@@ -122,6 +139,7 @@ union method_params {
 	struct process_id_params process_terminate;
 	struct fs_params fs;
 	struct watch_params watch;
+	struct http_request_params http_request;
 };
 
 /*
@@ -136,8 +154,10 @@ int params_end(const struct args *a, char *error);
 
 #define METHOD(name, wire, family, when) params_fn params_##name;
 #define FILE_METHOD(name, wire)		 params_fn params_##name;
+#define HTTP_METHOD(name, wire)		 params_fn params_##name;
 #include "methods.def"
 #undef METHOD
 #undef FILE_METHOD
+#undef HTTP_METHOD
 
 #endif

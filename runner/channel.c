@@ -215,15 +215,30 @@ composing(struct channel *ch)
 	return ch->relay_left > 0 ? &ch->held : &ch->out;
 }
 
+static size_t
+header_bytes(const struct channel *ch)
+{
+	return ch->tagged ? FRAME_TAGGED_BYTES : FRAME_HEADER_BYTES;
+}
+
+static void
+put_header(struct channel *ch, struct buf *out, uint32_t len)
+{
+	uint8_t header[FRAME_TAGGED_BYTES];
+
+	frame_put_length(header, len);
+	frame_put_length(header + FRAME_HEADER_BYTES, ch->tag);
+	buf_put(out, header, header_bytes(ch));
+}
+
 struct json_writer
 channel_begin(struct channel *ch)
 {
 	struct json_writer w;
-	static const uint8_t header[FRAME_HEADER_BYTES];
 	struct buf *out = composing(ch);
 
 	ch->frame_at = out->len;
-	buf_put(out, header, sizeof(header));
+	put_header(ch, out, 0);
 	json_writer_init(&w, out);
 	return w;
 }
@@ -232,7 +247,7 @@ void
 channel_send(struct channel *ch)
 {
 	struct buf *out = composing(ch);
-	size_t len = out->len - ch->frame_at - FRAME_HEADER_BYTES;
+	size_t len = out->len - ch->frame_at - header_bytes(ch);
 
 	if (out->failed)
 		log_fatal("an answer exceeds %u bytes", OUT_MAX_BYTES);
@@ -244,10 +259,7 @@ channel_send(struct channel *ch)
 void
 channel_relay_begin(struct channel *ch, uint32_t len)
 {
-	uint8_t header[FRAME_HEADER_BYTES];
-
-	frame_put_length(header, len);
-	buf_put(&ch->out, header, sizeof(header));
+	put_header(ch, &ch->out, len);
 	ch->relay_left = len;
 }
 

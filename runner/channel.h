@@ -44,7 +44,9 @@ struct channel {
 	size_t frame_at;      /* where the frame being composed begins */
 	struct buf held;      /* composed while a relayed frame is under way */
 	uint32_t relay_left;  /* of that frame */
-	bool want_write;      /* the peer does not take more now */
+	bool tagged;	      /* each frame sent carries `tag`: a helper */
+	uint32_t tag;
+	bool want_write; /* the peer does not take more now */
 	bool reading;
 	bool paused; /* by the owner */
 	bool ended;

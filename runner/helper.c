@@ -1,5 +1,5 @@
 /*
- * The runner's side of its file helper.
+ * The runner's side of its helpers.
  */
 #include "helper.h"
 
@@ -24,13 +24,26 @@
 #define READ_BYTES (128u << 10)
 static uint8_t scratch[READ_BYTES];
 
+/* What they are. Without a program of its own a helper is this one again. */
+static const struct helper_program {
+	const char *name; /* in errors */
+	const char *argv[3];
+	bool environment; /* is given the session's */
+} programs[HELPER_KINDS] = {
+	[HELPER_FILES] = { "the file helper",
+	    { "execd-runner", "--files", NULL }, false },
+	[HELPER_HTTP] = { "execd-http", { "execd-http", NULL }, true },
+};
+
 /* A request whose answer is due. */
 struct forwarded {
 	STAILQ_ENTRY(forwarded) link; /* helper.waiting */
+	uint32_t number;
 	struct rpc_id id;
 };
 
 struct helper {
+	enum helper_kind kind;
 	struct session *session;
 	struct reaper_watch watch;
 	int fd;
@@ -38,17 +51,17 @@ struct helper {
 	bool reading;
 	struct buf queue; /* request frames not written yet */
 	size_t queue_at;
-	STAILQ_HEAD(, forwarded) waiting; /* in the order of answers */
-	uint8_t header[FRAME_HEADER_BYTES];
+	STAILQ_HEAD(, forwarded) waiting; /* in the order of requests */
+	uint32_t number;		  /* of the newest request */
+	unsigned streams;		  /* answered, but not at their end */
+	uint8_t header[FRAME_TAGGED_BYTES];
 	uint8_t header_len;
 };
 
 static void
-pop_waiting(struct helper *h)
+forwarded_free(struct helper *h, struct forwarded *f)
 {
-	struct forwarded *f = STAILQ_FIRST(&h->waiting);
-
-	STAILQ_REMOVE_HEAD(&h->waiting, link);
+	STAILQ_REMOVE(&h->waiting, f, forwarded, link);
 	h->session->waiting--;
 	rpc_id_clear(&f->id);
 	free(f);
@@ -63,41 +76,65 @@ helper_free(struct helper *h)
 	reaper_remove(&h->watch);
 	buf_clear(&h->queue);
 	while (!STAILQ_EMPTY(&h->waiting))
-		pop_waiting(h);
+		forwarded_free(h, STAILQ_FIRST(&h->waiting));
 	free(h);
 }
 
-void
-helper_stop(struct session *s)
+static void
+stop(struct helper *h)
 {
-	struct helper *h = s->files;
+	struct session *s = h->session;
 
-	if (h == NULL)
-		return;
-	s->files = NULL;
+	s->helpers[h->kind] = NULL;
+	if (s->relaying == h)
+		s->relaying = NULL;
 	if (h->watch.pid > 0)
 		kill(h->watch.pid, SIGKILL);
 	helper_free(h);
 }
 
-/* It died on its own: whoever waits is told, and the next request starts
- * another. Half an answer cannot be taken back; then the connection ends. */
+void
+helper_stop_all(struct session *s)
+{
+	for (int i = 0; i < HELPER_KINDS; i++)
+		if (s->helpers[i] != NULL)
+			stop(s->helpers[i]);
+}
+
+/* While a helper is far behind, its client waits. */
+static void
+pause_client(struct session *s)
+{
+	bool behind = false;
+
+	for (int i = 0; i < HELPER_KINDS; i++)
+		if (s->helpers[i] != NULL &&
+		    s->helpers[i]->queue.len - s->helpers[i]->queue_at >
+			QUEUE_PAUSE_BYTES)
+			behind = true;
+	channel_pause(&s->channel, behind);
+}
+
+/* It died on its own, or said what it must not: whoever waits is told, and
+ * the next request starts another. Half an answer cannot be taken back, and
+ * of a stream the client would wait for the rest; then the connection ends. */
 static void
 helper_failed(struct helper *h)
 {
 	struct session *s = h->session;
+	const char *name = programs[h->kind].name;
 	struct forwarded *f;
 
-	log_error(0, "the file helper ended unexpectedly");
-	if (s->channel.relay_left > 0) {
+	log_error(0, "%s ended unexpectedly", name);
+	if (s->relaying == h || h->streams > 0) {
 		session_detach(s, CHANNEL_END_RUNNER);
 		return;
 	}
 	STAILQ_FOREACH (f, &h->waiting, link)
 		reply_error(&s->channel, &f->id, RPC_INTERNAL,
-		    "the file helper of this session ended unexpectedly");
-	helper_stop(s);
-	channel_pause(&s->channel, false);
+		    "%s of this session ended unexpectedly", name);
+	stop(h);
+	pause_client(s);
 }
 
 static void
@@ -113,36 +150,78 @@ set_reading(struct helper *h, bool reading)
 }
 
 void
-helper_resume(struct session *s)
+helper_resume_all(struct session *s)
 {
-	if (s->files != NULL)
-		set_reading(s->files, true);
+	for (int i = 0; i < HELPER_KINDS; i++)
+		if (s->helpers[i] != NULL)
+			set_reading(s->helpers[i], true);
 }
 
-/* Pieces of answers go straight into the session's channel. */
-static void
+/* False: the tag answers nothing that was asked. */
+static bool
+take_tag(struct helper *h, uint32_t tag)
+{
+	uint32_t number = tag & ~FRAME_STREAM;
+	struct forwarded *f;
+
+	if (number == 0) {
+		if (tag & FRAME_STREAM && h->streams-- == 0)
+			return false;
+		return true;
+	}
+	STAILQ_FOREACH (f, &h->waiting, link)
+		if (f->number == number)
+			break;
+	if (f == NULL)
+		return false;
+	forwarded_free(h, f);
+	if (tag & FRAME_STREAM)
+		h->streams++;
+	return true;
+}
+
+/* The header of the next frame is complete. */
+static bool
+begin_relay(struct helper *h)
+{
+	struct session *s = h->session;
+
+	h->header_len = 0;
+	if (frame_get_length(h->header) == 0 ||
+	    !take_tag(h, frame_get_length(h->header + FRAME_HEADER_BYTES)))
+		return false;
+	channel_relay_begin(&s->channel, frame_get_length(h->header));
+	s->relaying = h;
+	return true;
+}
+
+/* Pieces of answers go straight into the session's channel. False: what came
+ * is no frame. */
+static bool
 relay(struct helper *h, const uint8_t *p, size_t n)
 {
-	struct channel *ch = &h->session->channel;
+	struct session *s = h->session;
 
 	while (n > 0) {
-		size_t piece = n < ch->relay_left ? n : ch->relay_left;
+		size_t piece = s->channel.relay_left;
 
-		if (ch->relay_left == 0) {
+		if (s->relaying != h) {
 			h->header[h->header_len++] = *p++;
 			n--;
-			if (h->header_len < FRAME_HEADER_BYTES)
-				continue;
-			h->header_len = 0;
-			channel_relay_begin(ch, frame_get_length(h->header));
+			if (h->header_len == FRAME_TAGGED_BYTES &&
+			    !begin_relay(h))
+				return false;
 			continue;
 		}
-		channel_relay(ch, p, piece);
+		if (piece > n)
+			piece = n;
+		channel_relay(&s->channel, p, piece);
 		p += piece;
 		n -= piece;
-		if (ch->relay_left == 0 && !STAILQ_EMPTY(&h->waiting))
-			pop_waiting(h);
+		if (s->channel.relay_left == 0)
+			s->relaying = NULL;
 	}
+	return true;
 }
 
 static void
@@ -150,23 +229,23 @@ in_cb(evutil_socket_t fd, short what, void *arg)
 {
 	struct helper *h = arg;
 	struct session *s = h->session;
-	bool was_relaying = s->channel.relay_left > 0;
+	bool was_relaying = s->relaying == h;
 	ssize_t n;
 
-	if (s->channel.want_write) {
+	/* The client does not read, or another helper's frame is under way. */
+	if (s->channel.want_write || (s->relaying != NULL && !was_relaying)) {
 		set_reading(h, false);
 		return;
 	}
 	n = read(fd, scratch, sizeof(scratch));
 	if (n < 0 && (errno == EAGAIN || errno == EINTR))
 		return;
-	if (n <= 0) {
+	if (n <= 0 || !relay(h, scratch, (size_t)n)) {
 		helper_failed(h);
 		return;
 	}
-	relay(h, scratch, (size_t)n);
 	/* Others were held back meanwhile. */
-	if (was_relaying && s->channel.relay_left == 0)
+	if (was_relaying && s->relaying == NULL)
 		s->channel.on->drained(&s->channel);
 }
 
@@ -187,7 +266,7 @@ flush(struct helper *h)
 	} else {
 		event_add(&h->out_event, NULL);
 	}
-	channel_pause(&h->session->channel, left > QUEUE_PAUSE_BYTES);
+	pause_client(h->session);
 }
 
 static void
@@ -202,25 +281,30 @@ ended(struct reaper_watch *w, int wait_status)
 {
 }
 
-static void __attribute__((noreturn)) child(int fd)
+/* Never returns; runs on the runner's memory until it executes. */
+static void __attribute__((noreturn))
+child(const struct session *s, enum helper_kind kind, int fd)
 {
-	char *argv[] = { (char *)(uintptr_t) "execd-runner",
-		(char *)(uintptr_t) "--files", NULL };
-	char *envp[] = { NULL };
-	sigset_t none;
+	const struct helper_program *program = &programs[kind];
+	char *none[] = { NULL };
+	char **env = program->environment ? s->env : none;
+	char **argv = (char **)(uintptr_t)program->argv;
+	sigset_t unblocked;
 
-	sigemptyset(&none);
-	sigprocmask(SIG_SETMASK, &none, NULL);
+	sigemptyset(&unblocked);
+	sigprocmask(SIG_SETMASK, &unblocked, NULL);
 	prctl(PR_SET_PDEATHSIG, SIGKILL);
 	if (dup2(fd, CONTROL_FD) < 0)
 		_exit(127);
-	close_from(CONTROL_FD + 1);
-	execve("/proc/self/exe", argv, envp);
+	if (kind == HELPER_HTTP)
+		execveat(s->http_program, "", argv, env, AT_EMPTY_PATH);
+	else
+		execve("/proc/self/exe", argv, env);
 	_exit(127);
 }
 
 static struct helper *
-start(struct session *s)
+start(struct session *s, enum helper_kind kind)
 {
 	struct helper *h;
 	int pair[2];
@@ -230,13 +314,14 @@ start(struct session *s)
 		return NULL;
 	pid = vfork();
 	if (pid == 0)
-		child(pair[1]);
+		child(s, kind, pair[1]);
 	close(pair[1]);
 	if (pid < 0) {
 		close(pair[0]);
 		return NULL;
 	}
 	h = xcalloc(1, sizeof(*h));
+	h->kind = kind;
 	h->session = s;
 	h->fd = pair[0];
 	set_nonblock(h->fd);
@@ -247,15 +332,16 @@ start(struct session *s)
 	    &h->in_event, s->base, h->fd, EV_READ | EV_PERSIST, in_cb, h);
 	event_assign(&h->out_event, s->base, h->fd, EV_WRITE, out_cb, h);
 	set_reading(h, true);
-	s->files = h;
+	s->helpers[kind] = h;
 	return h;
 }
 
 int
-helper_forward(struct request *r, const char *text, size_t len)
+helper_forward(
+    struct request *r, enum helper_kind kind, const char *text, size_t len)
 {
 	struct session *s = r->session;
-	struct helper *h = s->files ? s->files : start(s);
+	struct helper *h = s->helpers[kind] ? s->helpers[kind] : start(s, kind);
 	struct forwarded *f;
 	uint8_t header[FRAME_HEADER_BYTES];
 
@@ -265,9 +351,10 @@ helper_forward(struct request *r, const char *text, size_t len)
 	buf_put(&h->queue, header, sizeof(header));
 	buf_put(&h->queue, text, len);
 	if (h->queue.failed)
-		log_fatal("more than %u bytes wait for the file helper",
-		    QUEUE_MAX_BYTES);
+		log_fatal("more than %u bytes wait for %s", QUEUE_MAX_BYTES,
+		    programs[kind].name);
 	f = xcalloc(1, sizeof(*f));
+	f->number = h->number = frame_next_number(h->number);
 	f->id = r->id;
 	r->id = (struct rpc_id){ 0 };
 	STAILQ_INSERT_TAIL(&h->waiting, f, link);

@@ -9,6 +9,7 @@
 #include <signal.h>
 #include <stdio.h>
 #include <string.h>
+#include <sys/prctl.h>
 #include <unistd.h>
 
 #include "config.h"
@@ -121,6 +122,8 @@ main(int argc, char **argv)
 
 	if (code >= 0)
 		return code;
+	/* Executed by descriptor, it would be called after that. */
+	prctl(PR_SET_NAME, "execd-runner");
 	log_init("execd-runner",
 	    getenv("EXECD_DEBUG") ? LOG_LEVEL_DEBUG : LOG_LEVEL_INFO);
 	reset_signals();

@@ -38,6 +38,8 @@ write_capabilities(struct json_writer *w)
 	json_begin(w, '{');
 	json_key(w, "fsWatchMissing");
 	json_bool(w, true);
+	json_key(w, "httpHeaderEnvVars");
+	json_bool(w, true);
 	json_key(w, "fileWriteStreaming");
 	json_bool(w, true);
 	json_end(w, '}');

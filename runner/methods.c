@@ -10,12 +10,16 @@
 
 const struct rpc_method rpc_methods[] = {
 #define METHOD(name, wire, family, when)                                       \
-	{ wire, FAMILY_##family, when, params_##name, method_##name },
+	{ wire, FAMILY_##family, when, params_##name, method_##name, 0 },
 #define FILE_METHOD(name, wire)                                                \
-	{ wire, FAMILY_FILESYSTEM, SESSION_READY, params_##name, NULL },
+	{ wire, FAMILY_FILESYSTEM, SESSION_READY, params_##name, NULL,         \
+		HELPER_FILES },
+#define HTTP_METHOD(name, wire)                                                \
+	{ wire, FAMILY_HTTP, SESSION_READY, params_##name, NULL, HELPER_HTTP },
 #include "methods.def"
 #undef METHOD
 #undef FILE_METHOD
+#undef HTTP_METHOD
 };
 const size_t rpc_methods_count = nitems(rpc_methods);
 
@@ -69,7 +73,7 @@ answer(struct request *r, struct rpc_message *msg, const char *text, size_t len)
 		return refuse_unknown(r, msg->method);
 	/* The helper decodes what is its own. */
 	if (m->method == NULL && permitted)
-		return helper_forward(r, text, len);
+		return helper_forward(r, m->helper, text, len);
 	if (m->params(msg, &params, error) < 0)
 		return reply_error(
 		    r->channel, &r->id, RPC_INVALID_PARAMS, "%s", error);

@@ -18,7 +18,8 @@ struct rpc_method {
 	enum method_family family;
 	unsigned when; /* session_state mask */
 	params_fn *params;
-	method_fn *method; /* NULL: the file helper's */
+	method_fn *method; /* NULL: a helper's */
+	enum helper_kind helper;
 };
 
 extern const struct rpc_method rpc_methods[];
@@ -26,9 +27,11 @@ extern const size_t rpc_methods_count;
 
 #define METHOD(name, wire, family, when) method_fn method_##name;
 #define FILE_METHOD(name, wire)
+#define HTTP_METHOD(name, wire)
 #include "methods.def"
 #undef METHOD
 #undef FILE_METHOD
+#undef HTTP_METHOD
 
 /* One message of the client: answered, or the connection ends. */
 void methods_dispatch(struct session *s, char *text, size_t len);

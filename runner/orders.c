@@ -69,7 +69,7 @@ take_configure(const uint8_t *packet, size_t len, int fd)
 	char label[16];
 	int err;
 
-	if (fd >= 0 || control_get(packet, len, RUNNER_ORDER_CONFIGURE, &c) < 0)
+	if (fd < 0 || control_get(packet, len, RUNNER_ORDER_CONFIGURE, &c) < 0)
 		return -EBADMSG;
 	snprintf(label, sizeof(label), "session %.7s", c.session_id);
 	log_set_label(label);
@@ -78,6 +78,7 @@ take_configure(const uint8_t *packet, size_t len, int fd)
 		log_fatal_errno(err, "taking over the session's children");
 	session_init(&session, event_base, &c, base_env);
 	session.report_detached = report_detached;
+	session.http_program = fd;
 	state = RUNNER_CONFIGURED;
 	return 0;
 }

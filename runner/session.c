@@ -249,8 +249,8 @@ session_detach(struct session *s, enum channel_end end)
 	 * why, and the monitor must know by then. */
 	s->report_detached(s, end);
 	channel_close(&s->channel);
-	/* File handles belong to the connection. */
-	helper_stop(s);
+	/* File handles and HTTP exchanges belong to the connection. */
+	helper_stop_all(s);
 	watch_stop(s);
 	table_each(&s->processes, drop_waiters_visit, NULL);
 	table_each(&s->processes, resume_visit, NULL);
@@ -286,7 +286,7 @@ on_drained(struct channel *ch)
 	struct session *s = ch->owner;
 
 	table_each(&s->processes, resume_visit, NULL);
-	helper_resume(s);
+	helper_resume_all(s);
 }
 
 /* The client said its last word; what waits for time to pass is answered

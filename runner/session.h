@@ -26,6 +26,9 @@ enum session_state {
 	SESSION_READY = 1 << 2,
 };
 
+/* Processes beside the runner that serve some methods. */
+enum helper_kind { HELPER_FILES, HELPER_HTTP, HELPER_KINDS };
+
 /* A request that is answered later; dies with its connection. */
 struct waiter;
 
@@ -50,11 +53,13 @@ struct session {
 	enum session_state state; /* of the attached connection */
 	uint32_t generation;	  /* of the attachment */
 	char peer[CONTROL_PEER_MAX];
-	unsigned waiting;     /* requests without answer */
-	struct watch *watch;  /* fs/watchMissing; NULL: none */
-	struct helper *files; /* serves fs/ methods; NULL: none yet */
-	bool input_ended;     /* the client said all it will say */
-	bool violated;	      /* the client broke the envelope */
+	unsigned waiting;		      /* requests without answer */
+	struct watch *watch;		      /* fs/watchMissing; NULL: none */
+	struct helper *helpers[HELPER_KINDS]; /* NULL: none yet */
+	struct helper *relaying;	      /* whose frame is under way */
+	int http_program;		      /* execd-http */
+	bool input_ended; /* the client said all it will say */
+	bool violated;	  /* the client broke the envelope */
 	bool terminating;
 	struct table processes;
 	TAILQ_HEAD(, session_process) closed; /* in the order of forgetting */

@@ -8,6 +8,7 @@
 #include <signal.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/prctl.h>
 #include <unistd.h>
 
 #include "config.h"
@@ -84,6 +85,7 @@ main(void)
 	int fds[CONTROL_FDS_MAX];
 	size_t nfds;
 
+	prctl(PR_SET_NAME, "execd-frontend");
 	log_init("execd-frontend",
 	    getenv("EXECD_DEBUG") ? LOG_LEVEL_DEBUG : LOG_LEVEL_INFO);
 	signal(SIGPIPE, SIG_IGN);

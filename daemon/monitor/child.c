@@ -23,16 +23,33 @@ child_reset_signals(void)
 	sigprocmask(SIG_SETMASK, &none, NULL);
 }
 
+/* Above everything that is about to be replaced. */
+static int
+lift(int fd)
+{
+	int lifted = fcntl(fd, F_DUPFD_CLOEXEC, CONTROL_FD + 2);
+
+	if (lifted < 0)
+		log_fatal_errno(-errno, "descriptors");
+	return lifted;
+}
+
 void
-child_take_descriptors(int control_fd)
+child_exec(
+    int program_fd, int control_fd, char *const argv[], char *const env[])
 {
 	int null = open("/dev/null", O_RDWR | O_CLOEXEC);
 
 	if (null < 0)
 		log_fatal_errno(-errno, "/dev/null");
+	program_fd = lift(program_fd);
+	control_fd = lift(control_fd);
 	if (dup2(null, STDIN_FILENO) < 0 || dup2(null, STDOUT_FILENO) < 0)
 		log_fatal_errno(-errno, "standard descriptors");
-	if (move_fd(control_fd, CONTROL_FD, false) < 0)
+	if (move_fd(control_fd, CONTROL_FD, false) < 0 ||
+	    move_fd(program_fd, CONTROL_FD + 1, true) < 0)
 		log_fatal_errno(-errno, "the control descriptor");
-	close_from(CONTROL_FD + 1);
+	close_from(CONTROL_FD + 2);
+	execveat(CONTROL_FD + 1, "", argv, env, AT_EMPTY_PATH);
+	log_fatal_errno(-errno, "%s", argv[0]);
 }

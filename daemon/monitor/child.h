@@ -8,8 +8,9 @@
 /* Default dispositions, nothing blocked. */
 void child_reset_signals(void);
 
-/* Puts control_fd on CONTROL_FD and closes everything above. Fatal on
- * failure. */
-void child_take_descriptors(int control_fd);
+/* Executes the program behind program_fd with control_fd on CONTROL_FD and
+ * nothing above. Fatal on failure. */
+void child_exec(int program_fd, int control_fd, char *const argv[],
+    char *const env[]) __attribute__((noreturn));
 
 #endif

@@ -449,9 +449,7 @@ frontend_child(const struct monitor *m, int control_fd)
 		env[n++] = (char *)(uintptr_t) "JOURNAL_STREAM=inherited";
 	child_reset_signals();
 	setsid();
-	child_take_descriptors(control_fd);
-	execve(m->programs.frontend, argv, env);
-	log_fatal_errno(-errno, "%s", m->programs.frontend);
+	child_exec(m->programs.frontend, control_fd, argv, env);
 }
 
 int

@@ -161,7 +161,7 @@ check_host(struct monitor *m)
 {
 	char missing[PATH_MAX];
 	const char *step;
-	int err = programs_find(&m->programs, missing);
+	int err = programs_open(&m->programs, missing);
 
 	if (err < 0) {
 		fprintf(stderr, "execd: %s: %s\n", missing, strerror(-err));

@@ -4,68 +4,80 @@
 #include "programs.h"
 
 #include <errno.h>
+#include <fcntl.h>
 #include <stdio.h>
 #include <string.h>
 #include <unistd.h>
 
 #include "monitor_paths.h"
+#include "util.h"
 
 /* Both layouts are found from the directory that execd lies in:
  * $prefix/sbin/execd and BUILD/daemon/monitor/execd. */
 static const struct layout {
-	const char *execd;
-	const char *frontend;
-	const char *runner;
+	const char *execd, *frontend, *runner, *http;
 } layouts[] = {
 	{ "/daemon/monitor/execd", "/daemon/frontend/execd-frontend",
-	    "/runner/execd-runner" },
+	    "/runner/execd-runner", "/runner/http/execd-http" },
 	{ "/" EXECD_SBINDIR "/execd", "/" EXECD_LIBEXECDIR "/execd-frontend",
-	    "/" EXECD_LIBEXECDIR "/execd-runner" },
+	    "/" EXECD_LIBEXECDIR "/execd-runner",
+	    "/" EXECD_LIBEXECDIR "/execd-http" },
 };
 
-static int
-join(char out[PATH_MAX], const char *base, size_t base_len, const char *tail)
+static const struct layout *
+find_layout(const char *self)
 {
-	int n = snprintf(out, PATH_MAX, "%.*s%s", (int)base_len, base, tail);
+	size_t len = strlen(self);
 
-	return n >= PATH_MAX ? -ENAMETOOLONG : 0;
+	for (size_t i = 0; i < nitems(layouts); i++) {
+		size_t tail = strlen(layouts[i].execd);
+
+		if (len >= tail &&
+		    strcmp(self + len - tail, layouts[i].execd) == 0)
+			return &layouts[i];
+	}
+	return NULL;
 }
 
 static int
-try_layout(struct programs *p, const char *self, const struct layout *l)
+open_program(const char *base, size_t base_len, const char *tail, int *fd,
+    char missing[PATH_MAX])
 {
-	size_t len = strlen(self), tail = strlen(l->execd);
-	int err;
+	int n =
+	    snprintf(missing, PATH_MAX, "%.*s%s", (int)base_len, base, tail);
 
-	if (len < tail || strcmp(self + len - tail, l->execd) != 0)
-		return -ENOENT;
-	err = join(p->frontend, self, len - tail, l->frontend);
-	if (err < 0)
-		return err;
-	return join(p->runner, self, len - tail, l->runner);
+	if (n >= PATH_MAX)
+		return -ENAMETOOLONG;
+	if (access(missing, X_OK) < 0)
+		return -errno;
+	*fd = open(missing, O_PATH | O_CLOEXEC);
+	return *fd < 0 ? -errno : 0;
 }
 
 int
-programs_find(struct programs *p, char missing[PATH_MAX])
+programs_open(struct programs *p, char missing[PATH_MAX])
 {
 	char self[PATH_MAX];
 	ssize_t n = readlink("/proc/self/exe", self, sizeof(self) - 1);
-	const char *both[] = { p->frontend, p->runner };
+	const struct layout *l;
+	size_t base;
+	int err;
 
 	snprintf(missing, PATH_MAX, "/proc/self/exe");
 	if (n < 0)
 		return -errno;
 	self[n] = '\0';
-	if (try_layout(p, self, &layouts[0]) < 0 &&
-	    try_layout(p, self, &layouts[1]) < 0) {
+	l = find_layout(self);
+	if (l == NULL) {
 		snprintf(missing, PATH_MAX,
 		    "execd-frontend (seen from %.4000s)", self);
 		return -ENOENT;
 	}
-	for (int i = 0; i < 2; i++) {
-		snprintf(missing, PATH_MAX, "%s", both[i]);
-		if (access(both[i], X_OK) < 0)
-			return -errno;
-	}
-	return 0;
+	base = (size_t)n - strlen(l->execd);
+	err = open_program(self, base, l->frontend, &p->frontend, missing);
+	if (err == 0)
+		err = open_program(self, base, l->runner, &p->runner, missing);
+	if (err == 0)
+		err = open_program(self, base, l->http, &p->http, missing);
+	return err;
 }

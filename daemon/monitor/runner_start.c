@@ -101,7 +101,7 @@ enter_namespaces(const char **step)
 }
 
 static void __attribute__((noreturn)) runner_child(
-    const char *program, const struct identity *id, bool root, int control_fd)
+    int program_fd, const struct identity *id, bool root, int control_fd)
 {
 	char *argv[] = { (char *)(uintptr_t) "execd-runner", NULL };
 	const char *step = NULL;
@@ -121,19 +121,17 @@ static void __attribute__((noreturn)) runner_child(
 			log_warn(
 			    -errno, "runner for %s: %s", id->name, id->home);
 	}
-	child_take_descriptors(control_fd);
-	execve(program, argv, id->env);
-	log_fatal_errno(-errno, "%s", program);
+	child_exec(program_fd, control_fd, argv, id->env);
 }
 
 pid_t
 runner_start(
-    const char *program, const struct identity *id, bool root, int control_fd)
+    int program_fd, const struct identity *id, bool root, int control_fd)
 {
 	pid_t pid = fork_with(root ? RUNNER_NAMESPACES : 0);
 
 	if (pid == 0)
-		runner_child(program, id, root, control_fd);
+		runner_child(program_fd, id, root, control_fd);
 	return pid;
 }
 

@@ -154,7 +154,7 @@ configure(const struct monitor *m, struct session *s)
 	snprintf(c.provider_id, sizeof(c.provider_id), "%s", m->provider_id);
 	snprintf(c.shell, sizeof(c.shell), "%s", s->identity->shell);
 	snprintf(c.home, sizeof(c.home), "%s", s->identity->home);
-	order(s, RUNNER_ORDER_CONFIGURE, &c, -1);
+	order(s, RUNNER_ORDER_CONFIGURE, &c, m->programs.http);
 }
 
 static void

@@ -22,9 +22,11 @@ typedef int file_fn(struct request *r, const struct fs_params *p);
 
 #define METHOD(name, wire, family, when)
 #define FILE_METHOD(name, wire) file_fn file_##name;
+#define HTTP_METHOD(name, wire)
 #include "methods.def"
 #undef METHOD
 #undef FILE_METHOD
+#undef HTTP_METHOD
 
 /* "TEXT (os error N)": -32004 for ENOENT, -32600 for EACCES, EPERM and
  * EINVAL, else -32603 (section 3). err is -errno. Always 0. */

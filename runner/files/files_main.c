@@ -12,6 +12,7 @@
 
 #include "control.h"
 #include "files.h"
+#include "frame.h"
 #include "log.h"
 
 /* The runner let no larger message in (max-message-bytes). */
@@ -27,9 +28,11 @@ static const struct file_method {
 } file_methods[] = {
 #define METHOD(name, wire, family, when)
 #define FILE_METHOD(name, wire) { wire, params_##name, file_##name },
+#define HTTP_METHOD(name, wire)
 #include "methods.def"
 #undef METHOD
 #undef FILE_METHOD
+#undef HTTP_METHOD
 };
 
 static const struct file_method *
@@ -85,6 +88,7 @@ on_message(struct channel *ch, char *text, size_t len)
 	    find_method(m.method) == NULL)
 		log_fatal("impossible request from the runner");
 	rpc_id_copy(&r.id, m.id);
+	ch->tag = frame_next_number(ch->tag);
 	answer(&r, &m);
 	rpc_id_clear(&r.id);
 	rpc_message_clear(&m);
@@ -124,6 +128,7 @@ files_run(struct event_base *base)
 	prctl(PR_SET_DUMPABLE, 0);
 	channel_open(&channel, base, CONTROL_FD, CONTROL_FD, REQUEST_MAX_BYTES,
 	    &channel_events, NULL);
+	channel.tagged = true;
 	while (!over && event_base_loop(base, EVLOOP_ONCE) >= 0)
 		continue;
 	file_handles_clear();

@@ -14,9 +14,11 @@ static const struct method {
 } methods[] = {
 #define METHOD(name, wire, family, when) { wire, params_##name, false },
 #define FILE_METHOD(name, wire)		 { wire, params_##name, true },
+#define HTTP_METHOD(name, wire)		 { wire, params_##name, false },
 #include "methods.def"
 #undef METHOD
 #undef FILE_METHOD
+#undef HTTP_METHOD
 };
 
 /* The decoder's answer; its error text is checked and ended by the end of

@@ -24,7 +24,7 @@ ROOT = os.geteuid() == 0
 # A sanitizer keeps freed memory for a while: bounds on memory are wider then.
 SANITIZED = "EXECD_SANITIZED 1" in (BUILD / "config.h").read_text()
 MIB = (4 if SANITIZED else 1) << 10  # KiB, for comparison with rss_kib()
-USER = "execd-test-a"
+USER = f"execd-t{os.getpid()}"  # of this run: others may test here too
 
 
 @pytest.fixture(scope="session")

@@ -257,7 +257,7 @@ def test_terminate_waits_for_nobody(client):
     assert client.finished("a").code == 137
 
 
-def test_base_environment_policy(spawn, mode):
+def test_base_environment_policy(spawn, mode, user):
     env = {"PATH": "/usr/bin:/bin", "HOME": "/x", "FOO": "foo", "MY_KEY": "k", "LANG": "C"}
     c = spawn(env=env).ready()
     policy = {"inherit": "all", "ignoreDefaultExcludes": False, "exclude": [], "set": {}, "includeOnly": []}
@@ -272,7 +272,7 @@ def test_base_environment_policy(spawn, mode):
     assert "FOO" not in environment("c", inherit="core")
     assert environment("d", inherit="none", set={"A": "1"}) == {"A": "1"}
     if mode == "root":
-        assert everything["USER"] == everything["LOGNAME"] == "execd-test-a"
+        assert everything["USER"] == everything["LOGNAME"] == user.pw_name
 
 
 def test_umask_and_files_are_the_users(client, directory, user):

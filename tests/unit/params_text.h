@@ -18,9 +18,11 @@ static const struct method_row {
 #define METHOD(name, wire, family, when)                                       \
 	{ wire, params_##name, FAMILY_##family },
 #define FILE_METHOD(name, wire) { wire, params_##name, FAMILY_FILESYSTEM },
+#define HTTP_METHOD(name, wire) { wire, params_##name, FAMILY_HTTP },
 #include "methods.def"
 #undef METHOD
 #undef FILE_METHOD
+#undef HTTP_METHOD
 };
 
 static inline const struct method_row *

@@ -16,7 +16,19 @@
 #include "params.h"
 #include "params_text.h"
 
-enum type { STRING, BOOL, U64, LIST, PATHS, MAP, PATH, BASE64, ENUM, OBJECT };
+enum type {
+	STRING,
+	BOOL,
+	U64,
+	LIST,
+	PATHS,
+	HEADER_LIST,
+	MAP,
+	PATH,
+	BASE64,
+	ENUM,
+	OBJECT
+};
 
 enum need {
 	REQUIRED,
@@ -33,7 +45,8 @@ enum need {
 #define WALK                                                                   \
 	"{\"maxDepth\":1,\"maxDirectories\":1,\"maxEntries\":1,"               \
 	"\"followDirectorySymlinks\":false}"
-#define URI "\"file:///a\""
+#define HEADERS "[{\"name\":\"a\",\"value\":\"b\"}]"
+#define URI	"\"file:///a\""
 
 /* The members of a method, in the order of their declaration. */
 static const struct field {
@@ -105,6 +118,14 @@ static const struct field {
 	{ "fs/watchMissing", "watchId", "1", U64, REQUIRED },
 	{ "fs/watchMissing", "missing", "[" URI "]", PATHS, REQUIRED },
 	{ "fs/watchMissing", "present", URI, PATH, OPTIONAL },
+	{ "http/request", "method", "\"GET\"", STRING, REQUIRED },
+	{ "http/request", "url", "\"http://h/\"", STRING, REQUIRED },
+	{ "http/request", "headers", HEADERS, HEADER_LIST, DEFAULT },
+	{ "http/request", "bodyBase64", "\"AA==\"", BASE64, OPTIONAL },
+	{ "http/request", "timeoutMs", "1", U64, OPTIONAL },
+	{ "http/request", "redirectPolicy", "\"stop\"", ENUM, DEFAULT },
+	{ "http/request", "requestId", "\"r\"", STRING, REQUIRED },
+	{ "http/request", "streamResponse", "true", BOOL, DEFAULT },
 };
 
 /* The params of f's method with f's value replaced, NULL: left out; and with
@@ -174,7 +195,7 @@ static const struct kind {
 	{ "-1.5e99", "number", 1u << U64 },
 	{ "\"x\"", "string \"x\"",
 	    1u << STRING | 1u << PATH | 1u << BASE64 | 1u << ENUM },
-	{ "[]", "sequence", 1u << LIST | 1u << PATHS },
+	{ "[]", "sequence", 1u << LIST | 1u << PATHS | 1u << HEADER_LIST },
 	{ "{}", "map", 1u << MAP | 1u << OBJECT },
 };
 
@@ -185,6 +206,7 @@ static const char *const expected[] = {
 	[U64] = "u64",
 	[LIST] = "a sequence",
 	[PATHS] = "a sequence",
+	[HEADER_LIST] = "a sequence",
 	[MAP] = "a map",
 	[PATH] = "a string",
 	[BASE64] = "a string",
@@ -257,6 +279,14 @@ static const struct value_row {
 	{ LIST, "[\"a\",7]", "invalid type: number, expected a string" },
 	{ LIST, "[null,7]", "invalid type: null, expected a string" },
 	{ LIST, "[[\"a\"]]", "invalid type: sequence, expected a string" },
+	{ HEADER_LIST, "[]", NULL },
+	{ HEADER_LIST, "[{\"name\":\"a\",\"value\":\"\",\"valueEnvVar\":null}]",
+	    NULL },
+	{ HEADER_LIST, "[{\"name\":\"a\"}]", "missing field `value`" },
+	{ HEADER_LIST, "[{\"name\":1,\"value\":\"\"}]",
+	    "invalid type: number, expected a string" },
+	{ HEADER_LIST, "[7]",
+	    "invalid type: number, expected struct HttpHeader" },
 	{ PATHS, "[]", NULL },
 	{ PATHS, "[" URI ",7]", "invalid type: number, expected a string" },
 	{ PATHS, "[\"/a\"]", "invalid URI: relative URL without a base" },

@@ -1,0 +1,108 @@
+/*
+ * curl's multi interface on libevent: curl says which sockets and which
+ * deadline it waits for, the event loop says when they are ready
+ * (libcurl-multi(3), curl_multi_socket_action(3)).
+ */
+#include <errno.h>
+#include <event2/event.h>
+
+#include "http.h"
+#include "log.h"
+
+static struct event_base *base;
+static CURLM *multi;
+static struct event timer;
+
+/* Transfers that ended; told at most one at a time, as telling may remove. */
+static void
+take_done(void)
+{
+	CURLMsg *m;
+	int left;
+
+	while ((m = curl_multi_info_read(multi, &left)) != NULL) {
+		struct exchange *x = NULL;
+
+		if (m->msg != CURLMSG_DONE)
+			continue;
+		curl_easy_getinfo(m->easy_handle, CURLINFO_PRIVATE, &x);
+		exchange_done(x, m->data.result);
+	}
+}
+
+static void
+socket_cb(evutil_socket_t fd, short what, void *arg)
+{
+	int running, action = (what & EV_READ ? CURL_CSELECT_IN : 0) |
+			      (what & EV_WRITE ? CURL_CSELECT_OUT : 0);
+
+	curl_multi_socket_action(multi, fd, action, &running);
+	take_done();
+}
+
+static void
+timer_cb(evutil_socket_t fd, short what, void *arg)
+{
+	int running;
+
+	curl_multi_socket_action(multi, CURL_SOCKET_TIMEOUT, 0, &running);
+	take_done();
+}
+
+/* An event belongs to its socket: curl keeps the pointer beside it. */
+static int
+watch_socket(
+    CURL *easy, curl_socket_t fd, int what, void *arg, void *socket_arg)
+{
+	struct event *event = socket_arg;
+	short wanted = (short)((what & CURL_POLL_IN ? EV_READ : 0) |
+			       (what & CURL_POLL_OUT ? EV_WRITE : 0));
+
+	if (event != NULL)
+		event_free(event);
+	event = NULL;
+	if (what != CURL_POLL_REMOVE) {
+		event = event_new(
+		    base, fd, (short)(wanted | EV_PERSIST), socket_cb, NULL);
+		if (event == NULL || event_add(event, NULL) < 0)
+			log_fatal("no event for a socket");
+	}
+	curl_multi_assign(multi, fd, event);
+	return 0;
+}
+
+static int
+watch_timer(CURLM *m, long ms, void *arg)
+{
+	struct timeval tv = { ms / 1000, ms % 1000 * 1000 };
+
+	if (ms < 0)
+		event_del(&timer);
+	else
+		event_add(&timer, &tv);
+	return 0;
+}
+
+void
+multi_init(struct event_base *event_base)
+{
+	base = event_base;
+	multi = curl_multi_init();
+	if (multi == NULL)
+		log_fatal("curl: no multi handle");
+	event_assign(&timer, base, -1, 0, timer_cb, NULL);
+	curl_multi_setopt(multi, CURLMOPT_SOCKETFUNCTION, watch_socket);
+	curl_multi_setopt(multi, CURLMOPT_TIMERFUNCTION, watch_timer);
+}
+
+int
+multi_add(struct exchange *x)
+{
+	return curl_multi_add_handle(multi, x->easy) == CURLM_OK ? 0 : -EIO;
+}
+
+void
+multi_remove(struct exchange *x)
+{
+	curl_multi_remove_handle(multi, x->easy);
+}

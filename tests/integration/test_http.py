@@ -1,0 +1,344 @@
+"""http/request against a real origin, HTTP and HTTPS (PROTOCOL.md section 12)."""
+import base64
+import hashlib
+import http.server
+import json
+import os
+import ssl
+import subprocess
+import threading
+from urllib.parse import parse_qs, urlsplit
+
+import pytest
+from conftest import MIB, is_alive, kill, poll
+from execd_client import b64
+from test_limits import rss_kib
+
+
+class Origin(http.server.ThreadingHTTPServer):
+    daemon_threads = True
+
+    def __init__(self, context=None):
+        super().__init__(("127.0.0.1", 0), Handler)
+        self.seen = []               # every request: method, path, headers, body
+        self.hung_up = threading.Event()
+        self.go_on = threading.Event()
+        self.scheme = "https" if context else "http"
+        if context:
+            self.socket = context.wrap_socket(self.socket, server_side=True)
+        threading.Thread(target=self.serve_forever, args=(0.02,), daemon=True).start()
+
+    def url(self, path="/", host="127.0.0.1"):
+        return f"{self.scheme}://{host}:{self.server_port}{path}"
+
+
+class Handler(http.server.BaseHTTPRequestHandler):
+    protocol_version = "HTTP/1.1"
+
+    def log_message(self, *args):
+        pass
+
+    def handle_one_request(self):
+        try:
+            super().handle_one_request()
+        except OSError:
+            self.server.hung_up.set()
+
+    def answer(self, code, body=b"", *headers):
+        self.send_response(code)
+        for name, value in headers:
+            self.send_header(name, value)
+        self.send_header("Content-Length", str(len(body)))
+        self.end_headers()
+        if self.command != "HEAD":
+            self.wfile.write(body)
+
+    def do(self):
+        body = self.rfile.read(int(self.headers.get("Content-Length", 0)))
+        at = urlsplit(self.path)
+        query = {k: v[0] for k, v in parse_qs(at.query).items()}
+        headers = [(k.lower(), v) for k, v in self.headers.items()]
+        self.server.seen.append((self.command, self.path, headers, body))
+        getattr(self, "serve_" + at.path.strip("/").replace("/", "_"), self.serve_echo)(query)
+
+    do_GET = do_POST = do_PUT = do_HEAD = do_DELETE = do_BREW = do
+
+    def serve_echo(self, query):
+        command, path, headers, body = self.server.seen[-1]
+        self.answer(200, json.dumps({"method": command, "path": path, "headers": headers,
+                                     "body": b64(body)}).encode())
+
+    def serve_redirect(self, query):
+        code = int(query["code"])
+        self.answer(code, b"" if code == 304 else b"elsewhere", ("Location", query["to"]))
+
+    def serve_many_headers(self, query):
+        self.answer(200, b"", *((f"X-{i}", "v" * 1000) for i in range(int(query["n"]))))
+
+    def serve_endless(self, query):
+        self.send_response(200)
+        self.end_headers()
+        self.close_connection = True
+        while True:
+            self.wfile.write(b"x" * 65536)
+
+    def serve_large(self, query):
+        self.answer(200, bytes(range(256)) * (int(query["n"]) // 256))
+
+    def serve_wait(self, query):
+        self.send_response(200)
+        self.send_header("Content-Length", "5")
+        self.end_headers()
+        self.wfile.write(b"he")
+        self.server.go_on.wait(20)
+        self.wfile.write(b"llo")
+
+    def serve_silent(self, query):
+        self.server.go_on.wait(20)
+
+
+@pytest.fixture
+def origin():
+    o = Origin()
+    yield o
+    o.go_on.set()
+    o.shutdown()
+    o.server_close()
+
+
+def ask(client, url, method="GET", **params):
+    return client.post("http/request", {"method": method, "url": url, "requestId": "r", **params})
+
+
+def fetch(client, url, method="GET", **params):
+    answer = client.answer(ask(client, url, method, **params))
+    assert "result" in answer, answer
+    return answer["result"]
+
+
+def echoed(result):
+    assert result["status"] == 200, result
+    e = json.loads(base64.b64decode(result["bodyBase64"]))
+    e["names"] = [n for n, _ in e["headers"]]
+    e["header"] = dict(e["headers"])
+    return e
+
+
+def failure(client, url, method="GET", **params):
+    answer = client.answer(ask(client, url, method, **params))
+    assert "error" in answer, str(answer)[:300]
+    return answer["error"]["code"], answer["error"]["message"]
+
+
+def deltas(client, id="r"):
+    return [m["params"] for m in client.messages
+            if m.get("method") == "http/request/bodyDelta" and m["params"]["requestId"] == id]
+
+
+def streamed(client, id="r", timeout=30):
+    """The body of a stream at its end, and its error."""
+    client.wait(lambda: any(d["done"] for d in deltas(client, id)), timeout, "the end of the stream")
+    all = deltas(client, id)
+    assert [d["seq"] for d in all] == list(range(1, len(all) + 1))
+    assert [d["done"] for d in all] == [False] * (len(all) - 1) + [True]
+    return b"".join(base64.b64decode(d["deltaBase64"]) for d in all), all[-1]["error"]
+
+
+@pytest.mark.parametrize("method, body", [
+    ("GET", None), ("POST", b""), ("POST", os.urandom(100_000)), ("PUT", b"\0\xff"), ("DELETE", None), ("BREW", b"tea")])
+def test_what_is_sent(client, origin, method, body):
+    extra = {} if body is None else {"bodyBase64": b64(body)}
+    e = echoed(fetch(client, origin.url("/x?y=%20z#fragment"), method, **extra))
+    assert (e["method"], e["path"], base64.b64decode(e["body"])) == (method, "/x?y=%20z", body or b"")
+    assert sorted(e["names"]) == sorted(["host", "accept"] + ([] if body is None else ["content-length"]))
+    assert e["header"]["accept"] == "*/*"
+
+
+def test_credentials_in_the_url_are_a_header(client, origin):
+    url = origin.url("/x").replace("://", "://us%65r:p%40ss@")
+    e = echoed(fetch(client, url))
+    assert e["header"]["authorization"] == "Basic " + b64(b"user:p@ss")
+
+
+def test_a_header_from_the_environment(spawn, origin, mode):
+    env = {**os.environ, "API_TOKEN": "s3cret"}
+    c = spawn(env=env).ready()
+    headers = [{"name": "Authorization", "value": "Bearer ", "valueEnvVar": "API_TOKEN"}]
+    assert echoed(fetch(c, origin.url(), headers=headers))["header"]["authorization"] == "Bearer s3cret"
+    headers[0]["valueEnvVar"] = "NO_SUCH"
+    assert failure(c, origin.url(), headers=headers) == (
+        -32602, "http/request header Authorization requires executor environment variable NO_SUCH")
+    assert c.call("environment/info")["capabilities"]["httpHeaderEnvVars"] is True
+
+
+@pytest.mark.parametrize("code, method, kept", [
+    (301, "POST", False), (302, "POST", False), (303, "POST", False), (307, "POST", True), (308, "POST", True),
+    (302, "PUT", True), (303, "PUT", False), (302, "HEAD", True)])
+def test_redirects_and_methods(client, origin, code, method, kept):
+    body = {} if method == "HEAD" else {"bodyBase64": b64(b"body")}
+    fetch(client, origin.url(f"/redirect?code={code}&to=/end"), method, **body)
+    command, path, headers, sent = origin.seen[-1]
+    assert (command, path) == (method if kept else "GET", "/end")
+    assert sent == (b"body" if kept and body else b"")
+    assert ("referer", origin.url(f"/redirect?code={code}&to=/end")) in headers
+
+
+def test_secrets_do_not_follow_to_another_host(client, origin):
+    headers = [{"name": n, "value": "secret"} for n in ("Authorization", "Cookie", "X-Mine")]
+    there = origin.url("/end", host="localhost")
+    e = echoed(fetch(client, origin.url(f"/redirect?code=302&to={there}"), headers=headers))
+    assert "authorization" not in e["names"] and "cookie" not in e["names"] and e["header"]["x-mine"] == "secret"
+    e = echoed(fetch(client, origin.url("/redirect?code=302&to=/end"), headers=headers))
+    assert e["header"]["authorization"] == e["header"]["cookie"] == "secret"
+
+
+def test_redirects_that_lead_nowhere(client, origin):
+    assert failure(client, origin.url("/redirect?code=302&to=file:///etc/passwd"))[0] == -32603
+    loop = origin.url("/redirect?code=302&to=") + "/redirect%3Fcode%3D302%26to%3D/echo"
+    assert fetch(client, loop)["status"] == 200
+    assert fetch(client, origin.url("/redirect?code=302&to=http://[bad"))["status"] == 302
+    assert fetch(client, origin.url("/redirect?code=304&to=/x"))["status"] == 304
+    seen = len(origin.seen)
+    r = fetch(client, origin.url("/redirect?code=302&to=/x"), redirectPolicy="stop")
+    assert (r["status"], base64.b64decode(r["bodyBase64"])) == (302, b"elsewhere") and len(origin.seen) == seen + 1
+
+
+@pytest.mark.parametrize("url", [
+    "http://user:hunter2@127.0.0.1:1/secret?token=hunter2", "http://127.0.0.1:1/hunter2",
+    "http://no-such-host.invalid/?hunter2"])
+def test_errors_do_not_tell_the_url(client, url):
+    code, message = failure(client, url)
+    assert code == -32603 and message.startswith("http/request failed: ") and "hunter2" not in message, message
+
+
+def test_timeouts(client, origin):
+    assert failure(client, origin.url("/silent"), timeoutMs=0) == (-32603, "http/request failed: operation timed out")
+    assert failure(client, origin.url("/silent"), timeoutMs=100) == (-32603, "http/request failed: operation timed out")
+    assert failure(client, origin.url("/wait"), timeoutMs=200) == (
+        -32603, "failed to read http/request response body: operation timed out")
+    assert fetch(client, origin.url("/wait"), streamResponse=True, timeoutMs=200)["status"] == 200
+    assert streamed(client) == (b"he", "operation timed out")
+
+
+def test_requests_do_not_wait_for_each_other(client, origin):
+    slow = [ask(client, origin.url("/wait"), requestId=str(i)) for i in range(20)]
+    for _ in range(5):
+        assert fetch(client, origin.url("/quick"))["status"] == 200
+    assert client.call("environment/status") == {"status": "ready"}
+    assert not any(m.get("id") in slow for m in client.messages)
+    origin.go_on.set()
+    for id in slow:
+        assert base64.b64decode(client.answer(id)["result"]["bodyBase64"]) == b"hello"
+
+
+def test_there_is_a_limit(client, origin):
+    ids = [ask(client, origin.url("/silent"), requestId=str(i)) for i in range(257)]
+    assert client.answer(ids[-1])["error"] == {
+        "code": -32600, "message": "at most 256 http requests may be under way per connection"}
+
+
+@pytest.mark.parametrize("size", [0, 1 << 20, 30 << 20])
+@pytest.mark.parametrize("stream", [False, True])
+def test_bodies_come_whole(client, origin, size, stream):
+    r = fetch(client, origin.url(f"/large?n={size}"), streamResponse=stream)
+    body, error = streamed(client) if stream else (base64.b64decode(r["bodyBase64"]), None)
+    expected = hashlib.sha256(bytes(range(256)) * (size // 256)).digest()
+    assert (len(body), hashlib.sha256(body).digest(), error) == (size, expected, None)
+
+
+def test_a_client_that_does_not_read_stops_the_origin(spawn, origin):
+    s = spawn()
+    c = s.ready()
+    fetch(c, origin.url("/echo"))
+    helper = helper_of(s)
+    c.pause()
+    ask(c, origin.url(f"/large?n={200 << 20}"), streamResponse=True)
+    other = s.ready()
+    for i in range(20):
+        assert other.run(f"p{i}", ["/bin/echo", "fine"]).stdout == "fine\n"
+    for pid in (s.frontend(), s.runner(c), helper):
+        assert rss_kib(pid) < 48 * MIB
+    c.resume()
+    body, error = streamed(c, timeout=60)
+    assert (len(body), error) == (200 << 20, None)
+
+
+def test_files_and_bodies_at_the_same_time(client, origin, directory):
+    """Two helpers write into one channel; no frame lands inside another."""
+    big = directory / "big"
+    big.write_bytes(os.urandom(40 << 20))
+    os.chmod(big, 0o666)
+    ids = [ask(client, origin.url(f"/large?n={5 << 20}"), requestId=str(i), streamResponse=True) for i in range(4)]
+    reads = [client.post("fs/readFile", {"path": f"file://{big}"}) for _ in range(3)]
+    for id in reads:
+        assert base64.b64decode(client.answer(id, 60)["result"]["dataBase64"]) == big.read_bytes()
+    for id in ids:
+        assert client.answer(id)["result"]["status"] == 200
+    for i in range(4):
+        assert len(streamed(client, str(i))[0]) == 5 << 20
+
+
+def test_too_many_headers(client, origin):
+    assert len(fetch(client, origin.url("/many/headers?n=100"))["headers"]) >= 100
+    assert failure(client, origin.url("/many/headers?n=1000"))[0] == -32603
+    fetch(client, origin.url("/echo"))
+
+
+def helper_of(server):
+    """The pid of the newest execd-http below this server's runners."""
+    out = subprocess.run(["ps", "-eo", "pid,ppid,comm"], capture_output=True, text=True, check=True).stdout
+    rows = [line.split() for line in out.splitlines()[1:]]
+    runners = {pid for pid, parent, _ in rows if parent == str(server.pid)}
+    return int([pid for pid, parent, comm in rows if comm == "execd-http" and parent in runners][-1])
+
+
+def test_exchanges_end_with_their_connection(spawn, origin):
+    s = spawn()
+    c = s.ready()
+    fetch(c, origin.url("/endless"), streamResponse=True)
+    helper = helper_of(s)
+    c.drop()
+    poll(lambda: not is_alive(helper), what="end of execd-http")
+    assert origin.hung_up.wait(10)
+
+
+def test_a_killed_helper_is_an_error(spawn, origin):
+    s = spawn()
+    c = s.ready()
+    fetch(c, origin.url("/echo"))
+    id = ask(c, origin.url("/silent"))
+    c.call("environment/status")
+    kill(helper_of(s))
+    assert c.answer(id)["error"] == {"code": -32603, "message": "execd-http of this session ended unexpectedly"}
+    assert fetch(c, origin.url("/echo"))["status"] == 200
+    fetch(c, origin.url("/wait"), streamResponse=True)
+    kill(helper_of(s))
+    assert c.wait_closed()["code"] == 1011, "half a stream cannot be taken back"
+    again = s.ready(resumeSessionId=c.session_id)
+    assert fetch(again, origin.url("/echo"))["status"] == 200
+
+
+@pytest.fixture(scope="module")
+def certificate(tmp_path_factory):
+    d = tmp_path_factory.mktemp("tls")
+    os.chmod(d, 0o755)
+    subprocess.run(["openssl", "req", "-x509", "-newkey", "ec", "-pkeyopt", "ec_paramgen_curve:P-256", "-nodes",
+                    "-days", "2", "-subj", "/CN=localhost", "-addext", "subjectAltName=DNS:localhost",
+                    "-keyout", d / "key", "-out", d / "cert"], check=True, capture_output=True)
+    for path in (d, *d.parents):
+        if not os.stat(path).st_mode & 1:
+            os.chmod(path, os.stat(path).st_mode | 0o11)
+    return d
+
+
+def test_https(spawn, certificate):
+    context = ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER)
+    context.load_cert_chain(certificate / "cert", certificate / "key")
+    o = Origin(context)
+    trusting = spawn(env={**os.environ, "SSL_CERT_FILE": str(certificate / "cert")}).ready()
+    assert echoed(fetch(trusting, o.url("/x", host="localhost")))["path"] == "/x"
+    assert failure(trusting, o.url("/x"))[0] == -32603, "the name is not in the certificate"
+    code, message = failure(spawn().ready(), o.url("/x", host="localhost"))
+    assert code == -32603 and "certificate" in message, message
+    o.shutdown()
+    o.server_close()
