@@ -223,6 +223,7 @@ test_families(void **state)
 	} families[] = {
 		{ "process/", "exec" },
 		{ "fs/", "filesystem" },
+		{ "http/", "http" },
 		{ "environment/info", "environment info" },
 		{ "environment/status", "environment status" },
 	};
@@ -247,7 +248,6 @@ test_families(void **state)
 static void
 test_other_families(void **state)
 {
-	assert_string_equal(method_family_name(FAMILY_HTTP), "http");
 	assert_string_equal(method_family_name(FAMILY_ENVIRONMENT_CONFIG),
 	    "environment config");
 	assert_string_equal(method_family_name(FAMILY_CAPABILITY_DISCOVERY),
