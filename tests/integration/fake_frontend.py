@@ -72,7 +72,7 @@ SERVING = [
     lambda s: serving(s, u32(OPEN) + u32(1) + b"\0" * 16),   # no grant at all
     lambda s: serving(s, authenticate(1), u32(OPEN) + u32(1) + b"\1" * 16),
     lambda s: serving(s, u32(RESUME) + u32(7) + b"\0" * 16 + string(b"x")),
-    lambda s: serving(s, u32(CLOSE) + u32(1)),
+    lambda s: serving(s, u32(CLOSE) + u32(1) + b"\0"),
     lambda s: serving(s, u32(DONE)),                         # there is no stdio
     open_twice,
 ]

@@ -122,13 +122,13 @@ def test_an_impossible_message_of_the_front_end_kills_it(tmp_path_factory, user,
     need_mode("root")
     import shutil
     import subprocess
-    for name in ("daemon/monitor/execd", "runner/execd-runner"):
-        (directory / name).parent.mkdir(parents=True)
+    for name in ("daemon/monitor/execd", "runner/execd-runner", "runner/http/execd-http"):
+        (directory / name).parent.mkdir(parents=True, exist_ok=True)
         shutil.copy(BUILD / name, directory / name)
     fake = directory / "daemon/frontend/execd-frontend"
     fake.parent.mkdir()
-    shutil.copy(pathlib.Path(__file__).with_name("fake_frontend.py"), fake)
-    fake.chmod(0o755)
+    shutil.copy(BUILD / "tests/integration/fake_frontend", fake)
+    shutil.copy(pathlib.Path(__file__).with_name("fake_frontend.py"), fake.with_suffix(".py"))
     (directory / "case").write_text("0")
     for p in directory.rglob("*"):
         p.chmod(0o755 if p.is_dir() or p.parent.name != directory.name else 0o666)
