@@ -84,7 +84,7 @@ static const struct field session_fields[] = {
 
 static const struct field close_fields[] = {
 	FIELD(FIELD_U32, control_close, conn),
-	FIELD(FIELD_U8, control_close, channel_ended),
+	FIELD(FIELD_BOOL, control_close, channel_ended),
 };
 
 static const struct field closed_fields[] = {

@@ -145,7 +145,7 @@ struct control_session {
 
 struct control_close {
 	uint32_t conn;
-	uint8_t channel_ended; /* the runner hung up first */
+	bool channel_ended; /* the runner hung up first */
 };
 
 /* Why a session channel ended, as the runner or the kernel told it. */

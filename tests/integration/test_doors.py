@@ -1,0 +1,164 @@
+"""The runner's and the front-end's doors to the monitor, every message in
+every state: what is not in the table, or not permitted now, ends them with a
+log line. (The monitor's own door: test_isolation.py.)"""
+import array
+import os
+import socket
+import struct
+import subprocess
+
+import pytest
+from conftest import BUILD, RUNNER
+
+CONFIGURE, ATTACH, DETACH, TERMINATE = 30, 32, 34, 36
+FRONTEND = BUILD / "daemon/frontend/execd-frontend"
+
+
+def u32(n):
+    return struct.pack("<I", n)
+
+
+def u64(n):
+    return struct.pack("<Q", n)
+
+
+def string(s):
+    return u32(len(s)) + s
+
+
+def configure(namespace=0):
+    """The runner's configuration; it is no pid 1 here."""
+    return (u32(CONFIGURE) + string(b"0123") + string(b"sha256:0") + string(b"/bin/sh") + string(b"/") +
+            bytes([namespace]) + u32(80000) + u32(100) + u64(1 << 20) + u64(64 << 20))
+
+
+def attach(generation=1):
+    return u32(ATTACH) + u32(generation) + string(b"websocket 1.2.3.4:5")
+
+
+class Program:
+    """A program with our end of its control channel."""
+
+    def __init__(self, path):
+        self.control, theirs = socket.socketpair(socket.AF_UNIX, socket.SOCK_SEQPACKET)
+        keep = os.dup(theirs.fileno())
+        theirs.close()
+        self.child = subprocess.Popen(
+            [path], preexec_fn=lambda: os.dup2(keep, 3), pass_fds=[3], text=True,
+            stdin=subprocess.DEVNULL, stdout=subprocess.DEVNULL, stderr=subprocess.PIPE)
+        os.close(keep)
+
+    def send(self, message, fds=0):
+        null = os.open("/dev/null", os.O_RDWR)
+        ancillary = [(socket.SOL_SOCKET, socket.SCM_RIGHTS, array.array("i", [null] * fds))] if fds else []
+        try:
+            self.control.sendmsg([message], ancillary)
+        except BrokenPipeError:
+            pass
+        os.close(null)
+
+    def attach(self, generation=1):
+        """A session channel, as the front-end would hold it."""
+        ours, theirs = socket.socketpair()
+        self.control.sendmsg([attach(generation)],
+                             [(socket.SOL_SOCKET, socket.SCM_RIGHTS, array.array("i", [theirs.fileno()]))])
+        theirs.close()
+        return ours
+
+    def end(self):
+        """Its status and log; it ends by itself, or when we are gone."""
+        log = self.child.communicate(timeout=20)[1]
+        self.control.close()
+        return self.child.returncode, log
+
+
+ORDERS = {
+    "CONFIGURE": (configure(), 1), "ATTACH": (attach(), 1), "DETACH": (u32(DETACH), 0),
+    "TERMINATE": (u32(TERMINATE), 0),
+}
+STATES = {"FRESH": [], "CONFIGURED": ["CONFIGURE"]}
+PERMITTED = {("FRESH", "CONFIGURE"), ("CONFIGURED", "ATTACH"), ("CONFIGURED", "DETACH"), ("CONFIGURED", "TERMINATE")}
+
+
+@pytest.mark.parametrize("state", STATES)
+@pytest.mark.parametrize("order", ORDERS)
+def test_orders_in_every_state(state, order):
+    p = Program(RUNNER)
+    for before in STATES[state]:
+        p.send(*ORDERS[before])
+    p.send(*ORDERS[order])
+    if (state, order) in PERMITTED:
+        p.control.shutdown(socket.SHUT_WR)
+        status, log = p.end()
+        assert status == 0 and "impossible" not in log, log
+    else:
+        status, log = p.end()
+        assert status == 1 and f"impossible order from the monitor: RUNNER_ORDER_{order}" in log, log
+
+
+@pytest.mark.parametrize("message, fds", [
+    (b"", 0), (b"\x1e", 0), (u32(999), 0), (u32(14), 0), (u32(41), 0),
+    (configure() + b"x", 1), (configure()[:-1], 1), (configure(2), 1), (configure(), 0), (configure(), 2),
+    (u32(CONFIGURE) + string(b"0" * 5000), 1), (configure() + b"x" * 20000, 1)])
+def test_malformed_configurations(message, fds):
+    p = Program(RUNNER)
+    p.send(message, fds)
+    if not message:
+        p.control.close()
+    status, log = p.end()
+    assert (status == 1 and "impossible" in log) or "the monitor is gone" in log, (status, log)
+
+
+@pytest.mark.parametrize("message, fds", [
+    (attach(), 0), (attach(), 2), (attach() + b"x", 1), (u32(DETACH), 1), (u32(DETACH) + b"x", 0),
+    (u32(TERMINATE), 1), (u32(TERMINATE) + b"x", 0)])
+def test_malformed_orders(message, fds):
+    p = Program(RUNNER)
+    p.send(*ORDERS["CONFIGURE"])
+    p.send(message, fds)
+    status, log = p.end()
+    assert status == 1 and "impossible order from the monitor" in log, log
+
+
+@pytest.mark.parametrize("frame", [u32(0), u32((64 << 20) + 1) + b"x", u32(0xffffffff)])
+def test_an_impossible_frame_detaches(frame):
+    p = Program(RUNNER)
+    p.send(*ORDERS["CONFIGURE"])
+    channel = p.attach()
+    channel.sendall(frame)
+    assert p.control.recv(100) == u32(41) + u32(1) + b"\0", "DETACHED, and alive"
+    assert channel.recv(1) == b""
+    again = p.attach(2)
+    text = b'{"id":1,"method":"initialize","params":{"clientName":"x"}}'
+    again.sendall(u32(len(text)) + text)
+    assert b'"sessionId":"0123"' in again.recv(1000)
+    p.control.close()
+    assert "impossible frame" in p.end()[1]
+
+
+def frontend_configuration(listeners=0, kinds=b""):
+    return (u32(1) + u32(os.getuid()) + u32(os.getgid()) + b"\0\0" + u32(30000) + u32(10000) + u32(100) +
+            u64(16 << 20) + u64(64 << 20) + u32(listeners) + kinds.ljust(16, b"\0"))
+
+
+@pytest.mark.parametrize("message", [
+    b"\1", u32(2), u32(999), u32(11), frontend_configuration() + b"x", frontend_configuration()[:-1],
+    frontend_configuration(17), frontend_configuration(1, b"\0")])
+def test_the_front_end_refuses_a_configuration(message):
+    p = Program(FRONTEND)
+    p.send(message)
+    status, log = p.end()
+    assert status == 1 and ("impossible" in log or "without its descriptor" in log), (status, log)
+
+
+@pytest.mark.parametrize("message, fds", [
+    (u32(7) + b"x", 0), (u32(7), 1), (u32(999), 0), (u32(10), 0), (frontend_configuration(), 0),
+    (u32(13) + u32(77) + b"\0" + b"\0" * 16, 0), (u32(15) + u32(77) + b"\0" + string(b"x") + string(b""), 1),
+    (u32(3) + u32(1), 0)])
+def test_the_front_end_ends_at_an_impossible_message(message, fds):
+    p = Program(FRONTEND)
+    p.send(frontend_configuration())
+    assert p.control.recv(100)[:4] == u32(10), "READY"
+    p.send(message, fds)
+    status, log = p.end()
+    assert status == 1 and "impossible message from the monitor" in log, (status, log)
