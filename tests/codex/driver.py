@@ -4,6 +4,7 @@ import os
 import pathlib
 import re
 import subprocess
+import threading
 
 from model import Model, TIMEOUT
 
@@ -64,11 +65,18 @@ class Codex:
         with open(log / "codex.stdout", "wb") as out, open(log / "codex.stderr", "wb") as err:
             self.child = subprocess.Popen(argv, env=env, cwd=home, stdin=subprocess.DEVNULL, stdout=out, stderr=err)
         self.request = None
+        threading.Thread(target=self._wait, daemon=True).start()
 
-    def _gone(self):
-        if self.child.poll() is None:
-            return None
+    def _wait(self):
+        self.child.wait()
+        self.model.close()
+
+    def _printed(self):
         return f"status {self.child.returncode}: {self.stdout()[-3000:]} {(self.log / 'codex.stderr').read_text()}"
+
+    def _next(self, timeout):
+        self.request = self.model.request(timeout)
+        assert self.request is not None, f"codex ended instead of asking, {self._printed()}"
 
     def stdout(self):
         return (self.log / "codex.stdout").read_text()
@@ -76,41 +84,34 @@ class Codex:
     def first(self):
         """The first request, before anything was answered."""
         if self.request is None:
-            self.request = self.model.request(self._gone)
+            self._next(TIMEOUT)
         return self.request
 
-    def begin(self, name, **arguments):
-        """Calls a tool and does not wait for what comes of it."""
+    def call(self, name, **arguments):
+        """Calls a tool; returns its output as the model sees it, text or content items."""
         self.first()
-        return self.model.call(name, arguments)
+        return self._output(self.model.call(name, arguments))
 
-    def end(self, call_id, timeout=TIMEOUT):
-        """What came of a call: the output as the model sees it, text or content items."""
-        self.request = self.model.request(self._gone, timeout)
+    def patch(self, text):
+        self.first()
+        return self._output(self.model.custom("apply_patch", text))
+
+    def _output(self, call_id):
+        self._next(TIMEOUT)
         found = [i["output"] for i in self.request["input"]
                  if i["type"].endswith("_output") and i["call_id"] == call_id]
         assert len(found) == 1, f"{call_id} has {len(found)} outputs"
         return found[0]
 
-    def call(self, name, **arguments):
-        return self.end(self.begin(name, **arguments))
-
-    def run(self, **arguments):
-        return Ran(self.call("exec_command", **arguments))
-
-    def write(self, session, chars, **arguments):
-        return Ran(self.call("write_stdin", session_id=session, chars=chars, **arguments))
-
-    def patch(self, text):
-        self.first()
-        return self.end(self.model.custom("apply_patch", text))
+    def run(self, cmd, **arguments):
+        return Command(self, cmd, arguments)
 
     def finish(self):
         """The model's last word; codex must end well. Returns its events."""
         self.first()
         self.model.say("That is all.")
         status = self.child.wait(TIMEOUT)
-        assert status == 0, self._gone()
+        assert status == 0, self._printed()
         events = [json.loads(line) for line in self.stdout().splitlines() if line.startswith("{")]
         assert events[-1]["type"] == "turn.completed", events[-1]
         return events
@@ -122,15 +123,39 @@ class Codex:
         self.model.stop()
 
 
-class Ran:
-    """The text that exec_command and write_stdin answer, taken apart."""
+class Command:
+    """An exec_command and the write_stdin calls that follow while it runs."""
 
-    def __init__(self, text):
-        assert isinstance(text, str), text
-        self.text = text
-        self.code = find(r"^Process exited with code (-?\d+)$", text)
-        self.session = find(r"^Process running with session ID (\d+)$", text)
-        self.output = text.split("\nOutput:\n", 1)[1] if "\nOutput:\n" in text else None
+    def __init__(self, codex, cmd, arguments):
+        self.codex = codex
+        self.output = ""
+        self._take(codex.call("exec_command", cmd=cmd, **arguments))
+
+    def _take(self, text):
+        assert isinstance(text, str) and "\nOutput:\n" in text, text
+        head, output = text.split("\nOutput:\n", 1)
+        self.output += output
+        self.code = find(r"^Process exited with code (-?\d+)$", head)
+        self.session = find(r"^Process running with session ID (\d+)$", head)
+        assert (self.code is None) != (self.session is None), text
+
+    def write(self, chars):
+        assert self.session is not None, f"it has ended: {self.output}"
+        self._take(self.codex.call("write_stdin", session_id=self.session, chars=chars))
+
+    def poll(self):
+        """What a model does to wait: an empty write. Codex takes 5 s for it unless the command ends."""
+        self.write("")
+
+    def until(self, word):
+        while word not in self.output.split():
+            self.poll()
+
+    def end(self):
+        """Polls until it has ended; returns the words of the whole output."""
+        while self.code is None:
+            self.poll()
+        return self.output.split()
 
 
 def find(pattern, text):

@@ -8,7 +8,6 @@ import json
 import pathlib
 import queue
 import threading
-import time
 
 TIMEOUT = 60
 
@@ -42,15 +41,16 @@ class Model:
             self.write_log("response", items)
         return items
 
-    def request(self, gone, timeout=TIMEOUT):
-        """The next request; gone() says why there will be none, once that is so."""
-        end = time.monotonic() + timeout
-        while True:
-            try:
-                return self.requests.get(timeout=0.1)
-            except queue.Empty:
-                assert not gone(), f"codex ended instead of asking: {gone()}"
-                assert time.monotonic() < end, f"no request from codex within {timeout} s"
+    def request(self, timeout=TIMEOUT):
+        """The next request; None when there will be none because close() was called."""
+        try:
+            return self.requests.get(timeout=timeout)
+        except queue.Empty:
+            raise TimeoutError(f"no request from codex within {timeout} s") from None
+
+    def close(self):
+        """Whoever asks has ended."""
+        self.requests.put(None)
 
     def answer(self, *items):
         self.answers.put(list(items))

@@ -23,7 +23,8 @@ class Wire:
         self.connections = 0
         self.listener = socket.create_server(("127.0.0.1", 0))
         self.url = f"ws://127.0.0.1:{self.listener.getsockname()[1]}"
-        threading.Thread(target=self._accept, daemon=True).start()
+        self.threads = [threading.Thread(target=self._accept, daemon=True)]
+        self.threads[0].start()
 
     def _accept(self):
         while True:
@@ -41,7 +42,8 @@ class Wire:
             for source, sink, name in (client, server, "client"), (server, client, "server"):
                 client.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
                 decoder = Decoder(lambda m, n=self.connections, who=name: self._record(n, who, m))
-                threading.Thread(target=relay, args=(source, sink, decoder), daemon=True).start()
+                self.threads.append(threading.Thread(target=relay, args=(source, sink, decoder), daemon=True))
+                self.threads[-1].start()
 
     def _record(self, connection, who, text):
         message = json.loads(text)
@@ -72,10 +74,13 @@ class Wire:
                 for _, _, a in self.requests(method) if a and "error" in a]
 
     def stop(self):
-        self.listener.shutdown(socket.SHUT_RDWR)
-        self.listener.close()
+        hang_up(self.listener)
+        self.threads.pop(0).join()
         for s in self.sockets:
             hang_up(s)
+        for thread in self.threads:
+            thread.join()
+        for s in self.listener, *self.sockets:
             s.close()
         self.file.close()
 
