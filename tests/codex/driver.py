@@ -24,6 +24,11 @@ wire_api = "responses"
 request_max_retries = 0
 stream_max_retries = 0
 
+[features]  # what would ask hosts on the internet
+plugins = false
+remote_plugin = false
+apps = false
+
 [analytics]
 enabled = false
 

@@ -125,10 +125,13 @@ def test_much_output(codex, wire):
 
 
 def test_tty(codex, wire):
-    ran = codex.run("test -t 0 && test -t 1 && tty; read line; echo got:$line; cat; exit 5", tty=True,
+    ran = codex.run("test -t 0 && test -t 1 && tty; echo ready; read line; echo got:$line; cat; exit 5", tty=True,
                     yield_time_ms=250)
-    for typed in "first\n", "second\n", "\x04":
-        ran.write(typed)
+    ran.until("ready")
+    ran.write("first\n")
+    ran.until("got:first")
+    ran.write("second\n")
+    ran.write("\x04")
     ran.end()
     lines = ran.output.splitlines()
     assert ran.code == 5, lines
@@ -137,6 +140,7 @@ def test_tty(codex, wire):
     assert "got:first" in lines and lines.count("first") == 1 and lines.count("second") == 2, lines
     codex.finish()
     assert [a["result"] for _, _, a in wire.requests("process/write")] == [{"status": "accepted"}] * 3
+    assert [p["tty"] for _, p, _ in wire.requests("process/start")] == [True]
     assert_no_refusal(wire)
 
 
