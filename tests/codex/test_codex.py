@@ -1,0 +1,297 @@
+"""The real Codex CLI against execd, with a model that the test plays (scripts/test --with-codex).
+
+Every scenario is one `codex exec`; what the model was sent and said, what codex printed, what passed between codex
+and execd and what execd logged are in $EXECD_BUILD/codex-log/, a directory for each test.
+"""
+import base64
+import json
+import os
+import shutil
+import struct
+import sys
+import zlib
+
+import pytest
+
+sys.path[:0] = [os.path.dirname(__file__), os.path.join(os.path.dirname(__file__), "../integration")]
+import conftest  # noqa: E402
+from conftest import (BUILD, EXECD, as_user, assert_nothing_left, directory, kill, mode,  # noqa: E402,F401
+                      spawn, user)
+from driver import Codex, codex_program  # noqa: E402
+from wire import Wire  # noqa: E402
+
+# Not the other suites' user: one of their runs beside this one must not look like something left behind here.
+conftest.USER = "execd-test-codex"
+
+
+@pytest.fixture(scope="session")
+def program():
+    return codex_program()
+
+
+@pytest.fixture(autouse=True)
+def clean(user):
+    """Set up before everything that is started, so looked at after all of it was stopped."""
+    yield
+    assert_nothing_left(user)
+
+
+@pytest.fixture
+def log(request):
+    path = BUILD / "codex-log" / request.node.name.replace("[", "-").rstrip("]")
+    shutil.rmtree(path, ignore_errors=True)
+    path.mkdir(parents=True)
+    return path
+
+
+@pytest.fixture
+def server(spawn, log):
+    s = spawn()
+    yield s
+    (log / "execd.log").write_text(s.log)
+
+
+@pytest.fixture
+def wire(server, log):
+    w = Wire(server.url, log / "wire.jsonl")
+    yield w
+    w.stop()
+
+
+@pytest.fixture
+def start(program, tmp_path, log, directory):
+    """Starts codex in the workspace: start(url=..., flags=...)."""
+    started = []
+
+    def begin(**options):
+        c = Codex(program, tmp_path, log, directory, **options)
+        started.append(c)
+        return c
+
+    yield begin
+    for c in started:
+        c.stop()
+
+
+@pytest.fixture
+def codex(start, wire):
+    return start(url=wire.url)
+
+
+@pytest.fixture
+def gate(directory):
+    """Lets a command go on: it reads lines from the fifo `gate`, gate() writes one."""
+    path = directory / "gate"
+    os.mkfifo(path)
+    os.chmod(path, 0o666)
+    fd = os.open(path, os.O_RDWR)
+    yield lambda: os.write(fd, b"\n")
+    os.close(fd)
+
+
+def assert_no_refusal(wire):
+    """Codex looks for files that need not exist; nothing else may be an error."""
+    assert [e for e in wire.errors() if e[1] != -32004] == []
+
+
+def test_tools(codex):
+    """The tools that the scenarios use are offered, so a new Codex that renames one fails here."""
+    tools = {t.get("name"): t for t in codex.first()["tools"]}
+    assert {"exec_command", "write_stdin", "apply_patch", "view_image"} <= set(tools)
+    assert {"cmd", "tty", "yield_time_ms"} <= set(tools["exec_command"]["parameters"]["properties"])
+    assert {"session_id", "chars"} <= set(tools["write_stdin"]["parameters"]["properties"])
+    assert tools["apply_patch"]["type"] == "custom"
+    codex.finish()
+
+
+def test_command(codex, wire, user, directory):
+    ran = codex.run("echo to stdout; echo to stderr >&2; id -u; pwd; echo $HOME; echo x >made; exit 3")
+    assert ran.code == 3, ran.output
+    for line in "to stdout", "to stderr", str(user.pw_uid), str(directory), user.pw_dir:
+        assert line in ran.output.splitlines(), ran.output
+    assert (directory / "made").read_text() == "x\n"
+    assert (directory / "made").stat().st_uid == user.pw_uid
+    codex.finish()
+    assert_no_refusal(wire)
+
+
+def test_much_output(codex, wire):
+    """More than Codex shows a model: the front and the end are there, the middle is its to leave out."""
+    ran = codex.run("seq 1 200000; exit 2")
+    words = ran.end()
+    assert ran.code == 2 and words[-1] == "200000" and "1" in words[:20], (words[:20], words[-3:])
+    codex.finish()
+    assert_no_refusal(wire)
+
+
+def test_tty(codex, wire):
+    ran = codex.run("test -t 0 && test -t 1 && tty; echo ready; read line; echo got:$line; cat; exit 5", tty=True,
+                    yield_time_ms=250)
+    ran.until("ready")
+    ran.write("first\n")
+    ran.until("got:first")
+    ran.write("second\n")
+    ran.write("\x04")
+    ran.end()
+    lines = ran.output.splitlines()
+    assert ran.code == 5, lines
+    assert lines[0].startswith("/dev/pts/"), lines
+    # Typed and echoed by the terminal, then printed by the shell and by cat.
+    assert "got:first" in lines and lines.count("first") == 1 and lines.count("second") == 2, lines
+    codex.finish()
+    assert [a["result"] for _, _, a in wire.requests("process/write")] == [{"status": "accepted"}] * 3
+    assert [p["tty"] for _, p, _ in wire.requests("process/start")] == [True]
+    assert_no_refusal(wire)
+
+
+def test_interrupt(codex, wire):
+    """^C of a terminal session reaches what runs in it."""
+    ran = codex.run("trap 'echo interrupted; exit 7' INT; echo ready; while :; do read line; done", tty=True,
+                    yield_time_ms=250)
+    ran.until("ready")
+    ran.write("\x03")
+    assert ran.end() == ["ready", "^Cinterrupted"] and ran.code == 7
+    codex.finish()
+    assert_no_refusal(wire)
+
+
+def test_long_poll(codex, wire, gate):
+    """A session outlives the call that started it; every poll brings what came since the one before, once."""
+    ran = codex.run("exec 3<gate; for i in one two three; do echo $i; read x <&3; done; exit 4", yield_time_ms=250)
+    for said in "one", "two", "three":
+        ran.until(said)
+        gate()
+    assert ran.end() == ["one", "two", "three"] and ran.code == 4
+    codex.finish()
+    assert_no_refusal(wire)
+
+
+PATCH = """\
+*** Begin Patch
+*** Add File: new/deep/created.txt
++a line
++grüße
+*** Update File: edited.txt
+@@
+ keep
+-old
++new
+*** Update File: before.txt
+*** Move to: new/after.txt
+@@
+-x
++y
+*** Delete File: deleted.txt
+*** End Patch
+"""
+
+
+def test_patch(codex, wire, directory, user):
+    for name, text in {"edited.txt": "keep\nold\nkeep\n", "before.txt": "x\n", "deleted.txt": "gone\n"}.items():
+        (directory / name).write_text(text)
+        shutil.chown(directory / name, user.pw_uid, user.pw_gid)
+    output = codex.patch(PATCH)
+    assert "Success" in output, output
+    assert (directory / "new/deep/created.txt").read_text() == "a line\ngrüße\n"
+    assert (directory / "new/deep/created.txt").stat().st_uid == user.pw_uid
+    assert (directory / "edited.txt").read_text() == "keep\nnew\nkeep\n"
+    assert (directory / "new/after.txt").read_text() == "y\n"
+    assert not (directory / "before.txt").exists() and not (directory / "deleted.txt").exists()
+    codex.finish()
+    assert_no_refusal(wire)
+
+
+def test_patch_that_does_not_fit(codex, wire, directory):
+    """A patch that does not apply says so and changes nothing."""
+    (directory / "edited.txt").write_text("something else\n")
+    output = codex.patch("*** Begin Patch\n*** Update File: edited.txt\n@@\n-old\n+new\n*** End Patch\n")
+    assert "Failed to find expected lines" in output, output
+    assert (directory / "edited.txt").read_text() == "something else\n"
+    codex.finish()
+    assert_no_refusal(wire)
+
+
+def test_agents_md(start, wire, directory):
+    """Instructions come from the machine that commands run on: read through execd, shown to the model."""
+    (directory / ".git").mkdir()
+    (directory / "AGENTS.md").write_text("Always say heliotrope.\n")
+    codex = start(url=wire.url)
+    shown = json.dumps(codex.first()["input"])
+    assert "Always say heliotrope." in shown
+    codex.finish()
+    read = [a["result"]["dataBase64"] for _, p, a in wire.requests("fs/readFile") if p["path"].endswith("/AGENTS.md")]
+    assert read and base64.b64decode(read[0]) == b"Always say heliotrope.\n"
+    assert_no_refusal(wire)
+
+
+def test_view_image(codex, wire, directory):
+    (directory / "red.png").write_bytes(png(3, 2, b"\xff\x00\x00"))
+    output = codex.call("view_image", path=str(directory / "red.png"))
+    images = [i["image_url"] for i in output if i["type"] == "input_image"]
+    assert len(images) == 1 and images[0].startswith("data:image/png;base64,"), output
+    assert base64.b64decode(images[0].split(",", 1)[1]) == (directory / "red.png").read_bytes()
+    codex.finish()
+    assert_no_refusal(wire)
+
+
+def png(width, height, colour):
+    """A picture of one colour."""
+    rows = (b"\0" + colour * width) * height
+    head = struct.pack(">IIBBBBB", width, height, 8, 2, 0, 0, 0)
+    return b"\x89PNG\r\n\x1a\n" + chunk(b"IHDR", head) + chunk(b"IDAT", zlib.compress(rows)) + chunk(b"IEND", b"")
+
+
+def chunk(name, data):
+    return struct.pack(">I", len(data)) + name + data + struct.pack(">I", zlib.crc32(name + data))
+
+
+def test_frontend_killed(codex, wire, server, gate):
+    """The front-end dies under a running command: codex resumes and misses nothing, also not what came meanwhile."""
+    ran = codex.run("exec 3<gate; seq 1 200; read x <&3; seq 201 400; read x <&3; seq 401 600; exit 6",
+                    yield_time_ms=250)
+    ran.until("200")
+    kill(server.frontend())
+    gate()
+    wire.wait(lambda: [a for _, p, a in wire.requests("initialize") if p["resumeSessionId"] and a and "result" in a],
+              what="a resumed session")
+    gate()
+    assert ran.end() == [str(n) for n in range(1, 601)] and ran.code == 6
+    sessions = {a["result"]["sessionId"] for _, _, a in wire.requests("initialize") if a and "result" in a}
+    assert len(sessions) == 1, "opened anew, not resumed"
+    after = codex.run("echo still here")
+    assert after.end() == ["still", "here"] and after.code == 0
+    codex.finish()
+
+
+def test_stdio(start, mode, user, directory):
+    """One execd for this codex alone, by name from environments.toml."""
+    argv = [str(EXECD), "--listen", "stdio"]
+    argv = argv + ["--user", user.pw_name] if mode == "root" else as_user(user, argv)
+    (directory / "edited.txt").write_text("old\n")
+    (directory / "edited.txt").chmod(0o666)
+    codex = start(environments=f'default = "here"\n\n[[environments]]\nid = "here"\n'
+                               f'program = {json.dumps(argv[0])}\nargs = {json.dumps(argv[1:])}\n')
+    ran = codex.run("id -u; exit 3")
+    assert ran.end() == [str(user.pw_uid)] and ran.code == 3
+    output = codex.patch("*** Begin Patch\n*** Update File: edited.txt\n@@\n-old\n+new\n*** End Patch\n")
+    assert "Success" in output and (directory / "edited.txt").read_text() == "new\n", output
+    codex.finish()
+
+
+REFUSED = -32602, "sandbox intent cannot be enforced on this executor"
+
+
+@pytest.mark.parametrize("sandbox", ["read-only", "workspace-write"])
+def test_restricted(start, wire, directory, sandbox):
+    """Without the bypass codex asks for a sandbox. execd has none yet: a typed refusal, and nothing is done."""
+    codex = start(url=wire.url, flags=("--sandbox", sandbox))
+    output = codex.call("exec_command", cmd="echo ran >made")
+    assert REFUSED[1] in output, output
+    output = codex.patch("*** Begin Patch\n*** Add File: patched\n+x\n*** End Patch\n")
+    assert "Success" not in output, output
+    codex.finish()
+    refused = [e for e in wire.errors() if e[1] != -32004]
+    # A patch in a read-only workspace is refused by codex itself, nothing is asked of execd.
+    methods = ["process/start"] + ["fs/writeFile"] * (sandbox == "workspace-write")
+    assert refused == [(method, *REFUSED) for method in methods]
+    assert list(directory.iterdir()) == []
