@@ -225,6 +225,9 @@ take_item(struct connection *c, struct batch *b, struct websocket_item *item)
 		memcpy(c->pong, item->payload, item->len);
 		c->pong_len = (uint8_t)item->len;
 		c->want_pong = true;
+		/* Before what follows it is answered. */
+		uplink_write(c, b);
+		pump_own_frames(c);
 		break;
 	case WEBSOCKET_EV_CLOSE:
 		uplink_write(c, b);

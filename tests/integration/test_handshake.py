@@ -237,6 +237,21 @@ def test_fragments_with_a_ping_between(client):
     assert (10, b"ping") in client.frames
 
 
+def test_a_pong_comes_before_the_answer_to_what_followed(server):
+    """Also when all of it arrives at once, with the upgrade in front or not."""
+    for i in range(60):
+        c = WebSocket(server.url, handshake=False)
+        frames = frame(9, b"first") + frame(1, b'{"id":1,"method":"nope"}')
+        c.sock.sendall(upgrade() + (frames if i % 2 else b""))
+        if not i % 2:
+            c.sock.sendall(frames)
+        seen = b""
+        while b'"id":1' not in seen:
+            seen += c.sock.recv(4096)
+        assert 0 < seen.find(b"\x8a\x05first") < seen.find(b'"id":1'), seen
+        c.sock.close()
+
+
 def test_binary_messages_are_answered_in_text(client):
     client.frame(2, b'{"id":1000,"method":"nope"}')
     assert client.answer(1000)["error"]["code"] == -32601
