@@ -276,3 +276,23 @@ control_name(enum control_type type)
 
 	return l ? l->name : "unknown message";
 }
+
+const char *
+control_verdict_name(enum verdict verdict)
+{
+	static const char *const names[] = {
+		[VERDICT_GRANTED] = "granted",
+		[VERDICT_MISSING_TOKEN] = "missing websocket bearer token",
+		[VERDICT_INVALID_HEADER] = "invalid authorization header",
+		[VERDICT_INVALID_TOKEN] = "invalid websocket bearer token",
+		[VERDICT_INVALID_JWT] = "invalid websocket jwt",
+		[VERDICT_EXPIRED_JWT] = "expired websocket jwt",
+		[VERDICT_EARLY_JWT] = "websocket jwt is not valid yet",
+		[VERDICT_ISSUER] = "websocket jwt issuer mismatch",
+		[VERDICT_AUDIENCE] = "websocket jwt audience mismatch",
+		[VERDICT_BUSY] =
+		    "the server has no room for another connection",
+	};
+
+	return (size_t)verdict < nitems(names) ? names[verdict] : "";
+}

@@ -200,6 +200,10 @@ enum control_type control_peek(const void *message, size_t len);
 int control_get(
     const void *message, size_t len, enum control_type type, void *payload);
 
+/* "invalid websocket bearer token": what a refused client and the log are
+ * told (PROTOCOL.md section 1.5). */
+const char *control_verdict_name(enum verdict verdict);
+
 /* "MON_REQ_OPEN", for logs. */
 const char *control_name(enum control_type type);
 

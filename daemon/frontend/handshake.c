@@ -91,29 +91,14 @@ handshake_stdio(struct connection *c)
 	ask_for_grant(c, NULL);
 }
 
-/* PROTOCOL.md section 1.5. */
-static const char *const verdict_texts[] = {
-	[VERDICT_GRANTED] = "",
-	[VERDICT_MISSING_TOKEN] = "missing websocket bearer token",
-	[VERDICT_INVALID_HEADER] = "invalid authorization header",
-	[VERDICT_INVALID_TOKEN] = "invalid websocket bearer token",
-	[VERDICT_INVALID_JWT] = "invalid websocket jwt",
-	[VERDICT_EXPIRED_JWT] = "expired websocket jwt",
-	[VERDICT_EARLY_JWT] = "websocket jwt is not valid yet",
-	[VERDICT_ISSUER] = "websocket jwt issuer mismatch",
-	[VERDICT_AUDIENCE] = "websocket jwt audience mismatch",
-	[VERDICT_BUSY] = "the server has no room for another connection",
-};
-
 static void
 refuse(struct connection *c, uint8_t verdict)
 {
-	struct http_reply reply = { 401,
-		verdict < nitems(verdict_texts) ? verdict_texts[verdict] : "",
-		HTTP_TEXT_PLAIN };
+	const char *text = control_verdict_name((enum verdict)verdict);
+	struct http_reply reply = { 401, text, HTTP_TEXT_PLAIN };
 
 	if (verdict == VERDICT_BUSY)
-		reply = (struct http_reply){ 503, verdict_texts[verdict],
+		reply = (struct http_reply){ 503, text,
 			HTTP_TEXT_PLAIN "retry-after: 1\r\n" };
 	send_reply(c, &reply, false);
 }

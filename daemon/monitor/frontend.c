@@ -13,6 +13,7 @@
 #include <sys/epoll.h>
 #include <sys/random.h>
 #include <sys/wait.h>
+#include <time.h>
 #include <unistd.h>
 
 #include "child.h"
@@ -204,9 +205,14 @@ answer_authenticate(struct monitor *m, const uint8_t *packet, size_t len)
 	    grant_find(f, a.conn) != NULL)
 		return -EPERM;
 	v.conn = a.conn;
+	v.verdict = (uint8_t)credential_verify(
+	    &m->credentials, &a, (int64_t)time(NULL));
 	explicit_bzero(a.credential, sizeof(a.credential));
-	if (m->stopping || f->grants.count >= m->options->max_connections) {
+	if (m->stopping || f->grants.count >= m->options->max_connections)
 		v.verdict = VERDICT_BUSY;
+	if (v.verdict != VERDICT_GRANTED) {
+		log_info("%s: refused: %s", a.peer,
+		    control_verdict_name((enum verdict)v.verdict));
 		send_message(f, MON_ANS_AUTHENTICATE, &v, -1);
 		return 0;
 	}
@@ -413,6 +419,7 @@ send_configuration(struct monitor *m)
 		.uid = m->frontend_uid,
 		.gid = m->frontend_gid,
 		.drop = m->root,
+		.authenticate = m->credentials.mode != AUTH_NONE,
 		.ping_interval_ms = o->ping_interval_ms,
 		.pre_auth_deadline_ms = o->pre_auth_deadline_ms,
 		.max_connections = o->max_connections,

@@ -80,6 +80,14 @@ find_frontend_user(struct monitor *m)
 static int
 check_authentication(const struct monitor *m)
 {
+	if (m->stdio && m->credentials.mode != AUTH_NONE) {
+		fputs("execd: WebSocket auth requires a WebSocket listener, "
+		      "not stdio\n",
+		    stderr);
+		return EXIT_USAGE;
+	}
+	if (m->credentials.mode != AUTH_NONE)
+		return 0;
 	for (size_t i = 0; i < m->nlisteners; i++) {
 		const struct listener *l = &m->listeners[i];
 
@@ -198,6 +206,7 @@ main(int argc, char **argv)
 	registry_init(&m->sessions);
 	if ((code = find_identity(m)) != 0 ||
 	    (code = find_frontend_user(m)) != 0 ||
+	    (code = credential_init(&m->credentials, &options)) != 0 ||
 	    (code = check_host(m)) != 0 || (code = open_listeners(m)) != 0 ||
 	    (code = check_authentication(m)) != 0 ||
 	    (code = detach_stdio(m)) != 0)

@@ -8,6 +8,7 @@
 #include <stdbool.h>
 #include <stdint.h>
 
+#include "credential.h"
 #include "frontend.h"
 #include "identity.h"
 #include "listener.h"
@@ -19,6 +20,7 @@
 struct monitor {
 	const struct options *options;
 	struct identity identity; /* of every session */
+	struct credential_rules credentials;
 	struct programs programs;
 	struct listener listeners[OPTIONS_LISTENERS_MAX];
 	size_t nlisteners;

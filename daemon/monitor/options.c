@@ -17,6 +17,13 @@ enum {
 	OPT_USER,
 	OPT_ALLOW_UNAUTHENTICATED,
 	OPT_CONCURRENT_REQUESTS,
+	OPT_WS_AUTH,
+	OPT_WS_TOKEN_FILE,
+	OPT_WS_TOKEN_SHA256,
+	OPT_WS_SHARED_SECRET_FILE,
+	OPT_WS_ISSUER,
+	OPT_WS_AUDIENCE,
+	OPT_WS_MAX_CLOCK_SKEW,
 	OPT_DETACHED_TTL,
 	OPT_CLOSED_TTL,
 	OPT_PRE_AUTH_DEADLINE,
@@ -29,6 +36,15 @@ static const struct option long_options[] = {
 	{ "user", required_argument, NULL, OPT_USER },
 	{ "allow-unauthenticated", no_argument, NULL,
 	    OPT_ALLOW_UNAUTHENTICATED },
+	{ "ws-auth", required_argument, NULL, OPT_WS_AUTH },
+	{ "ws-token-file", required_argument, NULL, OPT_WS_TOKEN_FILE },
+	{ "ws-token-sha256", required_argument, NULL, OPT_WS_TOKEN_SHA256 },
+	{ "ws-shared-secret-file", required_argument, NULL,
+	    OPT_WS_SHARED_SECRET_FILE },
+	{ "ws-issuer", required_argument, NULL, OPT_WS_ISSUER },
+	{ "ws-audience", required_argument, NULL, OPT_WS_AUDIENCE },
+	{ "ws-max-clock-skew-seconds", required_argument, NULL,
+	    OPT_WS_MAX_CLOCK_SKEW },
 	{ "concurrent-requests", required_argument, NULL,
 	    OPT_CONCURRENT_REQUESTS },
 	{ "detached-ttl", required_argument, NULL, OPT_DETACHED_TTL },
@@ -47,6 +63,11 @@ static const char usage_text[] =
     "ws://127.0.0.1:0)\n"
     "  --user NAME               as root: run every session as this user\n"
     "  --allow-unauthenticated   let clients in that present no credential\n"
+    "  --ws-auth MODE            capability-token or signed-bearer-token, "
+    "with:\n"
+    "    --ws-token-file PATH | --ws-token-sha256 HEX\n"
+    "    --ws-shared-secret-file PATH [--ws-issuer S] [--ws-audience S]\n"
+    "      [--ws-max-clock-skew-seconds N (30)]\n"
     "  --concurrent-requests N   accepted for codex exec-server; requests "
     "never wait for each other\n"
     "  --detached-ttl DURATION   keep a session without connection (80s)\n"
@@ -59,6 +80,7 @@ static const char usage_text[] =
     "  --version                 the version\n";
 
 static const struct options defaults = {
+	.ws_skew_s = 30,
 	.detached_ttl_ms = 80000,
 	.closed_ttl_ms = 80000,
 	.kill_grace_ms = 1000,
@@ -154,6 +176,77 @@ take_count(const char *name, const char *text, uint32_t *out)
 }
 
 static int
+take_ws_auth(struct options *o, const char *mode)
+{
+	if (strcmp(mode, "capability-token") == 0)
+		o->ws_auth = AUTH_CAPABILITY_TOKEN;
+	else if (strcmp(mode, "signed-bearer-token") == 0)
+		o->ws_auth = AUTH_SIGNED_TOKEN;
+	else
+		return usage_error("--ws-auth: `%s` is neither "
+				   "capability-token nor signed-bearer-token",
+		    mode);
+	return -1;
+}
+
+static int
+take_skew(struct options *o, const char *text)
+{
+	char *end;
+	unsigned long n = strtoul(text, &end, 10);
+
+	if (text[0] < '0' || text[0] > '9' || *end != '\0' || n > UINT32_MAX)
+		return usage_error("--ws-max-clock-skew-seconds: `%s` is not "
+				   "a number of seconds",
+		    text);
+	o->ws_skew_s = (uint32_t)n;
+	return -1;
+}
+
+/* What belongs together, in the peer's words. */
+static int
+check_ws_auth(const struct options *o)
+{
+	bool token = o->ws_token_file || o->ws_token_sha256;
+	bool secret = o->ws_shared_secret_file || o->ws_issuer ||
+		      o->ws_audience || o->ws_skew_s != defaults.ws_skew_s;
+
+	if (o->ws_auth == AUTH_NONE && (token || secret))
+		return usage_error("websocket auth flags require `--ws-auth "
+				   "capability-token` or `--ws-auth "
+				   "signed-bearer-token`%s",
+		    "");
+	if (o->ws_auth == AUTH_CAPABILITY_TOKEN && !token)
+		return usage_error("`--ws-token-file` or `--ws-token-sha256` "
+				   "is required when `--ws-auth "
+				   "capability-token` is set%s",
+		    "");
+	if (o->ws_token_file && o->ws_token_sha256)
+		return usage_error("`--ws-token-file` and "
+				   "`--ws-token-sha256` are mutually "
+				   "exclusive%s",
+		    "");
+	if (o->ws_auth == AUTH_CAPABILITY_TOKEN && secret)
+		return usage_error("`--ws-shared-secret-file` and the flags "
+				   "of its claims require `--ws-auth "
+				   "signed-bearer-token`, not "
+				   "`capability-token`%s",
+		    "");
+	if (o->ws_auth == AUTH_SIGNED_TOKEN && token)
+		return usage_error("`--ws-token-file` and "
+				   "`--ws-token-sha256` require `--ws-auth "
+				   "capability-token`, not "
+				   "`signed-bearer-token`%s",
+		    "");
+	if (o->ws_auth == AUTH_SIGNED_TOKEN && !o->ws_shared_secret_file)
+		return usage_error("`--ws-shared-secret-file` is required "
+				   "when `--ws-auth signed-bearer-token` is "
+				   "set%s",
+		    "");
+	return -1;
+}
+
+static int
 take_listen(struct options *o, const char *url)
 {
 	if (o->listeners == OPTIONS_LISTENERS_MAX)
@@ -183,6 +276,25 @@ take_option(struct options *o, int opt, const char *arg)
 	case OPT_ALLOW_UNAUTHENTICATED:
 		o->allow_unauthenticated = true;
 		return -1;
+	case OPT_WS_AUTH:
+		return take_ws_auth(o, arg);
+	case OPT_WS_TOKEN_FILE:
+		o->ws_token_file = arg;
+		return -1;
+	case OPT_WS_TOKEN_SHA256:
+		o->ws_token_sha256 = arg;
+		return -1;
+	case OPT_WS_SHARED_SECRET_FILE:
+		o->ws_shared_secret_file = arg;
+		return -1;
+	case OPT_WS_ISSUER:
+		o->ws_issuer = arg;
+		return -1;
+	case OPT_WS_AUDIENCE:
+		o->ws_audience = arg;
+		return -1;
+	case OPT_WS_MAX_CLOCK_SKEW:
+		return take_skew(o, arg);
 	case OPT_CONCURRENT_REQUESTS:
 		return take_count("concurrent-requests", arg, &ignored);
 	case OPT_DETACHED_TTL:
@@ -222,5 +334,5 @@ options_parse(struct options *o, int argc, char **argv)
 		return usage_error("unexpected argument `%s`", argv[optind]);
 	if (o->listeners == 0)
 		o->listen[o->listeners++] = "ws://127.0.0.1:0";
-	return -1;
+	return check_ws_auth(o);
 }

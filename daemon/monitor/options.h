@@ -21,11 +21,18 @@ enum exit_code {
 
 #define OPTIONS_LISTENERS_MAX 8
 
+/* --ws-auth, with codex exec-server's words (PROTOCOL.md section 1.5). */
+enum auth_mode { AUTH_NONE, AUTH_CAPABILITY_TOKEN, AUTH_SIGNED_TOKEN };
+
 struct options {
 	const char *listen[OPTIONS_LISTENERS_MAX];
 	size_t listeners;
 	const char *user; /* NULL: single-user mode */
 	bool allow_unauthenticated;
+	enum auth_mode ws_auth;
+	const char *ws_token_file, *ws_token_sha256;
+	const char *ws_shared_secret_file, *ws_issuer, *ws_audience;
+	uint32_t ws_skew_s;
 	bool debug;
 	uint32_t detached_ttl_ms;
 	uint32_t closed_ttl_ms;

@@ -1,0 +1,22 @@
+/*
+ * Signed bearer tokens: JWT with HS256 (RFC 7519, RFC 7515; PROTOCOL.md
+ * section 1.5). The signature comes before any of the JSON is parsed. Pure.
+ */
+#ifndef JWT_H
+#define JWT_H
+
+#include "control.h"
+
+struct jwt_rules {
+	const uint8_t *secret;
+	size_t secret_len;
+	const char *issuer;   /* NULL: whatever */
+	const char *audience; /* NULL: whatever */
+	uint32_t skew_s;
+};
+
+/* now_s: seconds since 1970. */
+enum verdict jwt_verify(
+    const struct jwt_rules *r, const char *token, int64_t now_s);
+
+#endif
