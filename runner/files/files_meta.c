@@ -5,6 +5,7 @@
 #include <dirent.h>
 #include <errno.h>
 #include <fcntl.h>
+#include <limits.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -56,9 +57,13 @@ file_fs_get_metadata(struct request *r, const struct fs_params *p)
 int
 file_fs_canonicalize(struct request *r, const struct fs_params *p)
 {
-	_cleanup_free_ char *real = realpath(p->path.path, NULL);
+	_cleanup_free_ char *real = NULL;
 	struct json_writer w;
 
+	/* realpath(3) of glibc takes any length, at a cost. */
+	if (strlen(p->path.path) >= PATH_MAX)
+		return reply_file_error(r, -ENAMETOOLONG);
+	real = realpath(p->path.path, NULL);
 	if (real == NULL)
 		return reply_file_error(r, -errno);
 	w = reply_begin(r->channel, &r->id);
