@@ -4,15 +4,17 @@ and nothing happens to what lies outside of the tree that was named.
 """
 import base64
 import contextlib
+import itertools
 import os
 import pathlib
+import pwd
 import re
 import subprocess
 import sys
 import time
 
 import pytest
-from conftest import MIB, ROOT, Server, poll
+from conftest import MIB, ROOT, USER
 from execd_client import WebSocket, b64
 from test_files import NOT_FOUND, error, fs, result, uri  # noqa: F401
 from test_limits import rss_kib
@@ -46,11 +48,14 @@ def alive(c):
 
 
 def opened(path):
-    """chmod -R a+rwX, without following."""
+    """The user's own, to read and write; without following."""
+    owner = pwd.getpwnam(USER) if ROOT else pwd.getpwuid(os.getuid())
     for top, _, names in os.walk(path):
+        os.chown(top, owner.pw_uid, owner.pw_gid)
         os.chmod(top, 0o777)
         for name in names:
             if not os.path.islink(f"{top}/{name}"):
+                os.chown(f"{top}/{name}", owner.pw_uid, owner.pw_gid)
                 os.chmod(f"{top}/{name}", 0o666)
 
 
@@ -87,7 +92,7 @@ def busy(source, *argv):
 # 1. What is swapped meanwhile.
 
 # Every round has a tree of its own under r<N>; "now" names it.
-NAMES = [f"{i:02}" for i in range(16)]
+NAMES = [f"{i:02}" for i in range(8)]
 SWAP = """[swap(b"now/tree/" + n, b"now/other-" + n) for n in (b"inner", b"fifo", b"link", b"dir")]"""
 
 
@@ -143,7 +148,7 @@ def of_round(c, method, r, n):
         for name in each[1:]:
             between(r / name, r / "copied")
             answered(c.request("fs/remove", {"path": uri(r / "copied")}))
-            between(r.parent / "source/00", r / name)
+            between(r.parent / "file", r / name)
     elif method == "walk":
         for e in (call("walk", "tree", options=WALK) or {"entries": []})["entries"]:
             assert not e["path"].endswith("only-in-victim"), e
@@ -167,15 +172,16 @@ def of_round(c, method, r, n):
 
 
 @pytest.mark.parametrize("method, rounds", [
-    ("remove", 300), ("copy from", 200), ("copy to", 200), ("copy file", 60), ("walk", 200), ("createDirectory", 60),
-    ("writeFile", 60), ("open", 40), ("readFile", 60), ("getMetadata", 60), ("canonicalize", 60), ("readDirectory", 60),
+    ("remove", 120), ("copy from", 100), ("copy to", 100), ("copy file", 40), ("walk", 100), ("createDirectory", 30),
+    ("writeFile", 40), ("open", 20), ("readFile", 40), ("getMetadata", 40), ("canonicalize", 40), ("readDirectory", 40),
 ])
 def test_nobody_leads_a_method_out_of_its_tree(client, directory, method, rounds):
     make_victim(directory)
     (directory / "source/inner/sub").mkdir(parents=True)
-    for name in [*NAMES, "inner/sub/x", "fifo", "dir", *(f"inner/{n}" for n in NAMES)]:
-        (directory / "source" / name).write_text("ours")
-    opened(directory / "source")
+    (directory / "file").write_text("ours")
+    for name in ["sub/x", *NAMES]:
+        (directory / "source/inner" / name).write_text("ours")
+    opened(directory)
     before = snapshot(directory / "victim")
     make_round(directory, "first")
     with busy(f"os.chdir(sys.argv[1]); {SWAP}", directory) as swapper:
@@ -315,8 +321,8 @@ def denied_tree(fs, user, mode, count=1):
     for name in "amz":
         (top / name).mkdir(parents=True)
         for i in range(count if name == "m" else 1):
-            os.mknod(top / name / str(i), 0o666)
-    for p in (top, *top.rglob("*")):
+            os.mknod(f"{top}/{name}/{i}", 0o666)
+    for p in (top, *(top / name for name in "amz")):
         os.chown(p, user.pw_uid, user.pw_gid)
     os.chmod(top / "m", mode)
     return top
@@ -343,20 +349,15 @@ def test_a_directory_that_denies(fs, user, inner):
             os.chmod(top / "m", 0o755)
 
 
-def test_an_empty_directory_that_denies_is_removed_and_copied(fs, user):
-    top = denied_tree(fs, user, 0, 0)
-    os.chmod(top / "a", 0o444)
-    os.unlink(top / "a/0") if ROOT else None
-    if ROOT:
-        assert result(copy(fs, "tree/a", "a")) == {} and os.listdir(fs.directory / "a") == []
-        (top / "b").mkdir()
-        os.chmod(top / "b", 0o444)
-        os.chown(top / "b", user.pw_uid, user.pw_gid)
-        os.rmdir(top / "m")
-        assert result(copy(fs, "tree", "all")) == {}
-        assert sorted(os.listdir(fs.directory / "all")) == ["a", "b", "z"]
-    else:
-        os.chmod(top / "a", 0o755)
+def test_an_empty_directory_that_denies_is_no_obstacle(fs, user):
+    """Read it may be, and searched not; that there is nothing in it is enough."""
+    top = denied_tree(fs, user, 0o444, 0)
+    os.mkdir(top / "b", 0o755)
+    opened(top / "b")
+    os.chmod(top / "b", 0o444)
+    assert result(copy(fs, "tree", "copy")) == {}
+    assert sorted(os.listdir(fs.directory / "copy")) == ["a", "b", "m", "z"]
+    os.chmod(top / "m", 0)
     assert result(fs("remove", "tree")) == {} and not top.exists()
 
 
@@ -403,24 +404,26 @@ def test_a_huge_sparse_file_block_by_block(fs):
 
 
 @pytest.mark.parametrize("source", [
-    "os.truncate(sys.argv[1], 0); os.truncate(sys.argv[1], 6 << 20)",
+    "os.truncate(sys.argv[1], 0); os.truncate(sys.argv[1], 2 << 20)",
     "os.truncate(sys.argv[1], 3); os.truncate(sys.argv[1], 1 << 20); os.truncate(sys.argv[1], (1 << 20) + 70000)",
-    "f = os.open(sys.argv[1], os.O_WRONLY | (os.O_TRUNC if rounds % 256 == 0 else os.O_APPEND)); "
+    "f = os.open(sys.argv[1], os.O_WRONLY | (os.O_TRUNC if rounds % 64 == 0 else os.O_APPEND)); "
     "os.write(f, bytes(65536)); os.close(f)",
 ], ids=["shrinks", "around the limit", "grows"])
 def test_a_file_that_changes_while_it_is_read(fs, source):
     path = fs.directory / "f"
     path.touch()
     os.chmod(path, 0o666)
-    lengths = set()
+    lengths, turns = set(), itertools.count()
     with busy(source, path) as changer:
-        for i in range(25):
+        end = time.monotonic() + 20
+        while len(lengths) < 3 or next(turns) < 12:
+            assert time.monotonic() < end, lengths
             data = base64.b64decode(result(fs("readFile", "f"))["dataBase64"], validate=True)
-            assert data.count(0) == len(data) <= 16 << 20
+            assert data.count(0) == len(data) <= 4 << 20
             lengths.add(len(data))
             assert answered(copy(fs, "f", "copy")) == {}
-            assert (fs.directory / "copy").stat().st_size <= 16 << 20
-    assert changer.rounds > 10 and len(lengths) > 1, (changer.rounds, lengths)
+            assert (fs.directory / "copy").stat().st_size <= 4 << 20
+    assert changer.rounds > 10
     alive(fs.client)
 
 
