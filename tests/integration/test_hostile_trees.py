@@ -14,7 +14,7 @@ import sys
 import time
 
 import pytest
-from conftest import MIB, ROOT, USER
+from conftest import ROOT, SANITIZED, USER
 from execd_client import WebSocket, b64
 from test_files import NOT_FOUND, error, fs, result, uri  # noqa: F401
 from test_limits import rss_kib
@@ -203,7 +203,7 @@ def test_an_inner_link_of_the_destination_is_not_followed(fs):
         (d / name / "to").mkdir()
         os.symlink(target, d / name / "to/x")
         opened(d / name)
-        assert error(copy(fs, f"{name}/from", f"{name}/to")) in (EXISTS, (-32603, "Not a directory (os error 20)")), name
+        assert error(copy(fs, f"{name}/from", f"{name}/to")) == EXISTS, name
         # The path that was named is the kernel's to resolve.
         os.symlink("to", d / name / "link")
         assert error(copy(fs, f"{name}/from", f"{name}/link")) == EXISTS, name
@@ -498,7 +498,8 @@ def test_a_large_answer_costs_no_memory(spawn, directory, kind):
         assert c.large > size * 4 // 3 and c.zeros - (size + 2) // 3 * 4 in range(-2, 3)
     else:
         # The map of a process's pages goes on for 256 GiB and says 0.
-        c.sh("p", "echo $$; exec sleep 1000")
+        # (No exec: the map would end with what it shows.)
+        c.sh("p", "echo $$; sleep 1000; :")
         pid = int(c.wait_output("p", "\n"))
         c.post("fs/readFile", {"path": f"file:///proc/{pid}/pagemap"}, id="large")
         end = time.monotonic() + 60
@@ -508,9 +509,11 @@ def test_a_large_answer_costs_no_memory(spawn, directory, kind):
             with c.changed:
                 c.changed.wait(0.02)
         assert error(c.answer("large")) == TOO_LARGE
+    # A sanitizer keeps 256 MiB of what was freed.
+    bound = (64 + (256 if SANITIZED else 0)) << 10
     for k, p in pids.items():
         peak = int(re.search(r"VmHWM:\s+(\d+)", pathlib.Path(f"/proc/{p}/status").read_text())[1])
-        assert max(peak, most[k]) - before[k] < 64 * MIB, (k, before, most, peak)
+        assert max(peak, most[k]) - before[k] < bound, (k, before, most, peak)
 
 
 # 5. Depth and length.
