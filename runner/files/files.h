@@ -7,6 +7,7 @@
 #define FILES_H
 
 #include <dirent.h>
+#include <fcntl.h>
 #include <sys/stat.h>
 
 #include "params.h"
@@ -42,10 +43,11 @@ int reply_done(struct request *r, int err);
  * Opens a regular file and nothing else: a FIFO, device or socket is never
  * waited for or touched. flags as open(2), without O_CLOEXEC and O_NONBLOCK.
  * Returns a descriptor, -errno, or -ENOTSUP for what is no regular file
- * (a directory too, unless `flags` asks to write: then -EISDIR).
+ * (a directory too, unless `flags` asks to write: then -EISDIR). A relative
+ * path begins at `dir`; with O_NOFOLLOW a link is no regular file.
  */
 #define OPEN_DEVICE (1 << 30) /* a character device will do: /dev/null */
-int open_regular(const char *path, int flags, struct stat *st);
+int open_regular(int dir, const char *path, int flags, struct stat *st);
 
 /* As mkdir -p; a link to a directory is one. 0 or -errno. */
 int make_directories(const char *path);
@@ -57,10 +59,50 @@ struct names {
 	size_t count, cap;
 };
 int names_read(DIR *d, struct names *n);
+void names_add(struct names *n, const char *name);
 void names_free(struct names *n);
+
+/* For openat(): a directory and never a link to one; to read it, or only to
+ * go on from it. */
+#define OPEN_LISTED                                                            \
+	(O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_NONBLOCK | O_CLOEXEC)
+#define OPEN_PASSED (O_PATH | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC)
+
+/*
+ * The way from the top of a tree down to where a walk of it is. Every step
+ * starts at a directory that is open, and none follows a link, so that nobody
+ * who changes the tree meanwhile leads the walk out of it. Only the lowest
+ * directory is open: any depth will do. The way up is "..", which counts
+ * only if it is where the walk came from.
+ */
+struct descent_level {
+	dev_t device;
+	ino_t inode;
+	struct names names;
+	size_t next; /* of them */
+};
+struct descent {
+	struct descent_level *levels; /* owned */
+	size_t depth, cap;
+	int fd; /* owned; -1 at depth 0 */
+};
+
+/* Takes fd and the names. 0, or -errno with both closed. */
+int descent_enter(struct descent *d, int fd, struct names *names);
+/* 0 or -errno: -ESTALE when the directory was moved elsewhere. */
+int descent_leave(struct descent *d);
+/* The next name in the lowest directory, or NULL. */
+const char *descent_next(struct descent *d);
+/* The name that descent_next() gave last. */
+const char *descent_name(const struct descent *d);
+void descent_clear(struct descent *d);
+
+/* The names in the directory that fd is; fd stays open. */
+int names_read_fd(int fd, struct names *n);
 
 /* All of it, or -errno. */
 int write_all(int fd, const void *p, size_t n);
+int write_at(int fd, const void *p, size_t n, off_t offset);
 
 /* Handles that are still open; the helper ends with its connection. */
 void file_handles_clear(void);

@@ -51,19 +51,22 @@ check_regular(const struct stat *st, int flags)
  * something; and after, as it may be another one by then. O_NONBLOCK keeps
  * even that one from blocking. */
 int
-open_regular(const char *path, int flags, struct stat *st)
+open_regular(int dir, const char *path, int flags, struct stat *st)
 {
+	int at = flags & O_NOFOLLOW ? AT_SYMLINK_NOFOLLOW : 0;
 	int fd, err;
 
-	if (stat(path, st) == 0) {
+	if (fstatat(dir, path, st, at) == 0) {
 		err = check_regular(st, flags);
 		if (err < 0)
 			return err;
 	} else if (errno != ENOENT || !(flags & O_CREAT)) {
 		return -errno;
 	}
-	fd = open(
-	    path, (flags & ~O_TRUNC) | O_CLOEXEC | O_NONBLOCK | O_NOCTTY, 0666);
+	fd = openat(dir, path,
+	    (flags & ~(O_TRUNC | OPEN_DEVICE)) | O_CLOEXEC | O_NONBLOCK |
+		O_NOCTTY,
+	    0666);
 	if (fd < 0)
 		return -errno;
 	err = fstat(fd, st) < 0 ? -errno : check_regular(st, flags);
@@ -87,9 +90,32 @@ write_all(int fd, const void *p, size_t n)
 
 		if (written < 0 && errno != EINTR)
 			return -errno;
+		if (written == 0)
+			return -EIO;
 		if (written > 0) {
 			at += written;
 			n -= (size_t)written;
+		}
+	}
+	return 0;
+}
+
+int
+write_at(int fd, const void *p, size_t n, off_t offset)
+{
+	const char *at = p;
+
+	while (n > 0) {
+		ssize_t written = pwrite(fd, at, n, offset);
+
+		if (written < 0 && errno != EINTR)
+			return -errno;
+		if (written == 0)
+			return -EIO;
+		if (written > 0) {
+			at += written;
+			n -= (size_t)written;
+			offset += written;
 		}
 	}
 	return 0;
@@ -107,6 +133,17 @@ names_free(struct names *n)
 	while (n->count > 0)
 		free(n->all[--n->count]);
 	free(n->all);
+	*n = (struct names){ 0 };
+}
+
+void
+names_add(struct names *n, const char *name)
+{
+	if (n->count == n->cap) {
+		n->cap = n->cap ? n->cap * 2 : 16;
+		n->all = xreallocarray(n->all, n->cap, sizeof(char *));
+	}
+	n->all[n->count++] = xstrdup(name);
 }
 
 int
@@ -118,14 +155,103 @@ names_read(DIR *d, struct names *n)
 	while ((errno = 0, e = readdir(d)) != NULL) {
 		if (!strcmp(e->d_name, ".") || !strcmp(e->d_name, ".."))
 			continue;
-		if (n->count == n->cap) {
-			n->cap = n->cap ? n->cap * 2 : 64;
-			n->all = xreallocarray(n->all, n->cap, sizeof(char *));
-		}
-		n->all[n->count++] = xstrdup(e->d_name);
+		names_add(n, e->d_name);
 	}
 	err = -errno;
 	if (n->count > 1)
 		qsort(n->all, n->count, sizeof(char *), compare_names);
 	return err;
+}
+
+int
+names_read_fd(int fd, struct names *n)
+{
+	int err, copy = fcntl(fd, F_DUPFD_CLOEXEC, 0);
+	DIR *d = copy < 0 ? NULL : fdopendir(copy);
+
+	if (d == NULL) {
+		err = -errno;
+		if (copy >= 0)
+			close(copy);
+		return err;
+	}
+	err = names_read(d, n);
+	closedir(d);
+	return err;
+}
+
+int
+descent_enter(struct descent *d, int fd, struct names *names)
+{
+	struct descent_level *level;
+	struct stat st;
+	int err;
+
+	if (fstat(fd, &st) < 0) {
+		err = -errno;
+		close(fd);
+		names_free(names);
+		return err;
+	}
+	if (d->depth == d->cap) {
+		d->cap = d->cap ? d->cap * 2 : 16;
+		d->levels =
+		    xreallocarray(d->levels, d->cap, sizeof(d->levels[0]));
+	}
+	level = &d->levels[d->depth++];
+	*level = (struct descent_level){ st.st_dev, st.st_ino, *names, 0 };
+	*names = (struct names){ 0 };
+	if (d->depth > 1)
+		close(d->fd);
+	d->fd = fd;
+	return 0;
+}
+
+int
+descent_leave(struct descent *d)
+{
+	const struct descent_level *up;
+	struct stat st;
+	int fd = -1, err = 0;
+
+	names_free(&d->levels[--d->depth].names);
+	if (d->depth > 0) {
+		up = &d->levels[d->depth - 1];
+		fd = openat(d->fd, "..", OPEN_PASSED);
+		if (fd < 0 || fstat(fd, &st) < 0)
+			err = -errno;
+		else if (st.st_dev != up->device || st.st_ino != up->inode)
+			err = -ESTALE;
+	}
+	close(d->fd);
+	d->fd = fd;
+	return err;
+}
+
+const char *
+descent_next(struct descent *d)
+{
+	struct descent_level *level = &d->levels[d->depth - 1];
+
+	if (level->next == level->names.count)
+		return NULL;
+	return level->names.all[level->next++];
+}
+
+const char *
+descent_name(const struct descent *d)
+{
+	const struct descent_level *level = &d->levels[d->depth - 1];
+
+	return level->names.all[level->next - 1];
+}
+
+void
+descent_clear(struct descent *d)
+{
+	while (d->depth > 0)
+		names_free(&d->levels[--d->depth].names);
+	if (d->fd >= 0)
+		close(d->fd);
+	free(d->levels);
 }

@@ -41,36 +41,6 @@ read_full(int fd, void *p, size_t n)
 	return (ssize_t)at;
 }
 
-/* Up to its end, whatever size it claims: files in /proc claim none. */
-static int
-read_whole(struct request *r, int fd)
-{
-	struct json_writer w;
-	struct buf b;
-	ssize_t n = 1;
-
-	buf_init(&b, FILE_READ_MAX + PIECE_BYTES);
-	while (n > 0 && b.len <= FILE_READ_MAX) {
-		n = read_full(fd, buf_reserve(&b, PIECE_BYTES), PIECE_BYTES);
-		if (n > 0)
-			buf_commit(&b, (size_t)n);
-	}
-	if (n < 0) {
-		reply_file_error(r, (int)n);
-	} else if (b.len > FILE_READ_MAX) {
-		refuse_size(r);
-	} else {
-		w = reply_begin(r->channel, &r->id);
-		json_begin(&w, '{');
-		json_key(&w, "dataBase64");
-		json_base64(&w, b.data, b.len);
-		json_end(&w, '}');
-		reply_end(r->channel, &w);
-	}
-	buf_clear(&b);
-	return 0;
-}
-
 static void
 relay_text(struct channel *ch, const char *s)
 {
@@ -108,6 +78,9 @@ stream(struct request *r, int fd, uint64_t size)
 	uint64_t left = size;
 	ssize_t n;
 
+	/* An error that can be told still. */
+	if (pread(fd, raw, 1, 0) < 0)
+		return reply_file_error(r, -errno);
 	channel_relay_begin(
 	    ch, (uint32_t)(strlen("{\"id\":") + r->id.len + strlen(before) +
 			   base64_encoded_len(size) + strlen("\"}}")));
@@ -118,8 +91,9 @@ stream(struct request *r, int fd, uint64_t size)
 		size_t want = left < PIECE_BYTES ? left : PIECE_BYTES;
 
 		n = read_full(fd, raw, want);
+		/* Half an answer cannot be taken back: the connection ends. */
 		if (n < 0)
-			return (int)n;
+			_exit(1);
 		channel_relay(ch, text, base64_encode(text, raw, (size_t)n));
 		channel_write_all(ch);
 		left -= (uint64_t)n;
@@ -131,13 +105,86 @@ stream(struct request *r, int fd, uint64_t size)
 	return 0;
 }
 
+/* The size of a file that has more bytes than it claimed when it was opened:
+ * one that grows knows by now, one in /proc is read to its end. */
+static int64_t
+measure(int fd)
+{
+	_cleanup_free_ char *scratch = xmalloc(PIECE_BYTES);
+	uint64_t size = 0;
+	struct stat st;
+	ssize_t n = 1;
+
+	if (fstat(fd, &st) < 0)
+		return -errno;
+	if (st.st_size > 0)
+		return st.st_size;
+	if (lseek(fd, 0, SEEK_SET) < 0)
+		return -errno;
+	while (n > 0 && size <= FILE_READ_MAX) {
+		n = read_full(fd, scratch, PIECE_BYTES);
+		size += n > 0 ? (uint64_t)n : 0;
+	}
+	return n < 0 ? n : (int64_t)size;
+}
+
+static int
+read_long(struct request *r, int fd)
+{
+	int64_t size = measure(fd);
+
+	if (size >= 0 && lseek(fd, 0, SEEK_SET) < 0)
+		size = -errno;
+	if (size < 0)
+		return reply_file_error(r, (int)size);
+	if ((uint64_t)size > FILE_READ_MAX)
+		return refuse_size(r);
+	return stream(r, fd, (uint64_t)size);
+}
+
+static int
+reply_content(struct request *r, const struct buf *b)
+{
+	struct json_writer w = reply_begin(r->channel, &r->id);
+
+	json_begin(&w, '{');
+	json_key(&w, "dataBase64");
+	json_base64(&w, b->data, b->len);
+	json_end(&w, '}');
+	reply_end(r->channel, &w);
+	return 0;
+}
+
+/* Up to its end, whatever size it claims: files in /proc claim none. */
+static int
+read_whole(struct request *r, int fd)
+{
+	ssize_t n = PIECE_BYTES;
+	struct buf b;
+
+	buf_init(&b, WHOLE_MAX + PIECE_BYTES);
+	while (n == PIECE_BYTES && b.len <= WHOLE_MAX) {
+		n = read_full(fd, buf_reserve(&b, PIECE_BYTES), PIECE_BYTES);
+		if (n > 0)
+			buf_commit(&b, (size_t)n);
+	}
+	if (n < 0)
+		reply_file_error(r, (int)n);
+	else if (b.len > WHOLE_MAX)
+		read_long(r, fd);
+	else
+		reply_content(r, &b);
+	buf_clear(&b);
+	return 0;
+}
+
 int
 file_fs_read_file(struct request *r, const struct fs_params *p)
 {
 	_cleanup_close_ int fd = -1;
 	struct stat st;
 
-	fd = open_regular(p->path.path, O_RDONLY, &st);
+	fd = open_regular(AT_FDCWD, p->path.path, O_RDONLY, &st);
 	if (fd == -ENOTSUP)
 		return reply_not_a_file(r, p->path.path);
 	if (fd < 0)
@@ -146,10 +193,7 @@ file_fs_read_file(struct request *r, const struct fs_params *p)
 		return refuse_size(r);
 	if (st.st_size <= WHOLE_MAX)
 		return read_whole(r, fd);
-	/* Half an answer cannot be taken back: the connection ends. */
-	if (stream(r, fd, (uint64_t)st.st_size) < 0)
-		_exit(1);
-	return 0;
+	return stream(r, fd, (uint64_t)st.st_size);
 }
 
 int
@@ -165,8 +209,8 @@ file_fs_write_file(struct request *r, const struct fs_params *p)
 	if (n < 0)
 		return reply_error(r->channel, &r->id, RPC_MALFORMED,
 		    "fs/writeFile requires valid base64 dataBase64: %s", error);
-	fd = open_regular(
-	    p->path.path, O_WRONLY | O_CREAT | O_TRUNC | OPEN_DEVICE, &st);
+	fd = open_regular(AT_FDCWD, p->path.path,
+	    O_WRONLY | O_CREAT | O_TRUNC | OPEN_DEVICE, &st);
 	if (fd == -ENOTSUP)
 		return reply_not_a_file(r, p->path.path);
 	if (fd < 0)

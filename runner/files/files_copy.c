@@ -4,7 +4,6 @@
  */
 #include <errno.h>
 #include <fcntl.h>
-#include <fts.h>
 #include <limits.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -23,30 +22,32 @@ enum {
 	COPY_NOT_A_FILE
 };
 
-/* One piece of data; what lies between pieces are holes. */
+/* A file without a size that has more than this is none to be copied. */
+#define STREAM_MAX_BYTES (512u << 20)
+
+/* One piece of data; what lies between pieces are holes. *end: where the file
+ * turned out to end, if in here. */
 static int
-copy_piece(int in, int out, off_t from, off_t to, char *buffer)
+copy_piece(int in, int out, off_t from, off_t to, char *buffer, off_t *end)
 {
 	while (from < to) {
 		size_t want = to - from < (off_t)COPY_BYTES
 				  ? (size_t)(to - from)
 				  : COPY_BYTES;
 		ssize_t n = pread(in, buffer, want, from);
+		int err;
 
 		if (n < 0 && errno == EINTR)
 			continue;
 		if (n < 0)
 			return -errno;
-		if (n == 0)
+		if (n == 0) {
+			*end = from;
 			break;
-		for (ssize_t at = 0; at < n;) {
-			ssize_t w = pwrite(
-			    out, buffer + at, (size_t)(n - at), from + at);
-
-			if (w < 0 && errno != EINTR)
-				return -errno;
-			at += w > 0 ? w : 0;
 		}
+		err = write_at(out, buffer, (size_t)n, from);
+		if (err < 0)
+			return err;
 		from += n;
 	}
 	return 0;
@@ -56,6 +57,7 @@ copy_piece(int in, int out, off_t from, off_t to, char *buffer)
 static int
 copy_stream(int in, int out, char *buffer)
 {
+	size_t total = 0;
 	ssize_t n;
 
 	while ((n = read(in, buffer, COPY_BYTES)) != 0) {
@@ -65,92 +67,125 @@ copy_stream(int in, int out, char *buffer)
 			continue;
 		if (err < 0)
 			return err;
+		total += (size_t)n;
+		if (total > STREAM_MAX_BYTES)
+			return -EFBIG;
 	}
 	return 0;
 }
 
+/* The next data behind the last hole: 1, or 0 where there is none. */
+static int
+next_data(int in, off_t *data, off_t *hole)
+{
+	*data = lseek(in, *hole, SEEK_DATA);
+	if (*data >= 0) {
+		*hole = lseek(in, *data, SEEK_HOLE);
+		if (*hole >= 0)
+			return 1;
+	}
+	return errno == ENXIO ? 0 : -errno;
+}
+
+/* Up to the size it has now: it may grow as fast as it is copied. What was
+ * cut off meanwhile is not made up for. */
 static int
 copy_content(int in, int out, off_t size)
 {
 	_cleanup_free_ char *buffer = xmalloc(COPY_BYTES);
-	off_t data = 0, hole;
+	off_t data, hole = 0, end = size;
+	struct stat now;
 	int err = 0;
 
 	if (size == 0)
 		return copy_stream(in, out, buffer);
-	while (err == 0 && (data = lseek(in, data, SEEK_DATA)) >= 0) {
-		hole = lseek(in, data, SEEK_HOLE);
-		if (hole < 0)
-			return -errno;
-		err = copy_piece(in, out, data, hole, buffer);
-		data = hole;
-	}
-	if (err == 0 && errno != ENXIO)
-		err = -errno;
-	/* A hole at the end. */
-	if (err == 0 && ftruncate(out, size) < 0)
-		err = -errno;
-	return err;
+	while (
+	    err == 0 && hole < end && (err = next_data(in, &data, &hole)) > 0)
+		err = copy_piece(
+		    in, out, data, hole < end ? hole : end, buffer, &end);
+	if (err < 0)
+		return err;
+	/* There may be a hole at the end. */
+	if (fstat(in, &now) == 0 && now.st_size < end)
+		end = now.st_size;
+	return ftruncate(out, end) < 0 ? -errno : 0;
 }
 
 static int
-open_source(const char *path, struct stat *st)
+open_source(int dir, const char *name, struct stat *st)
 {
-	int fd = open(
-	    path, O_RDONLY | O_NOFOLLOW | O_NONBLOCK | O_NOCTTY | O_CLOEXEC);
+	int fd = openat(dir, name,
+	    O_RDONLY | O_NOFOLLOW | O_NONBLOCK | O_NOCTTY | O_CLOEXEC);
 
 	if (fd < 0)
 		return -errno;
 	if (fstat(fd, st) < 0 || !S_ISREG(st->st_mode)) {
 		close(fd);
-		return COPY_NOT_A_FILE;
+		return COPY_UNSUPPORTED;
 	}
 	return fd;
 }
 
-static bool
-is_same_file(const struct stat *a, const char *path)
+/* Its content, mode included, into a file that is open. */
+static int
+copy_into(int in, const struct stat *source, int out)
 {
-	struct stat b;
+	int err;
 
-	return stat(path, &b) == 0 && a->st_dev == b.st_dev &&
-	       a->st_ino == b.st_ino;
+	if (ftruncate(out, 0) < 0)
+		return -errno;
+	err = copy_content(in, out, source->st_size);
+	if (err == 0 && fchmod(out, source->st_mode & 07777) < 0)
+		err = -errno;
+	return err;
 }
 
+static bool
+is_same(const struct stat *a, const struct stat *b)
+{
+	return a->st_dev == b->st_dev && a->st_ino == b->st_ino;
+}
+
+/* follow: O_NOFOLLOW where a link in place of the target is not to be
+ * followed. */
 static int
-copy_file(const char *from, const char *to)
+copy_file(
+    int from_dir, const char *from, int to_dir, const char *to, int follow)
 {
 	_cleanup_close_ int in = -1, out = -1;
 	struct stat source, target;
 	int err;
 
-	in = open_source(from, &source);
+	in = open_source(from_dir, from, &source);
 	if (in < 0)
 		return in;
-	/* Also through links: it would be emptied first (quirk Q2). */
-	if (is_same_file(&source, to))
+	/* Onto itself, also through links, it would be emptied first (quirk
+	 * Q2). */
+	if (fstatat(to_dir, to, &target, follow ? AT_SYMLINK_NOFOLLOW : 0) ==
+		0 &&
+	    is_same(&source, &target))
 		return 0;
-	out = open_regular(to, O_WRONLY | O_CREAT | O_TRUNC, &target);
+	out = open_regular(to_dir, to, O_WRONLY | O_CREAT | follow, &target);
 	if (out < 0)
 		return out == -ENOTSUP ? COPY_NOT_A_FILE : out;
-	err = copy_content(in, out, source.st_size);
-	if (err == 0 && fchmod(out, source.st_mode & 07777) < 0)
-		err = -errno;
+	if (is_same(&source, &target))
+		return 0;
+	err = copy_into(in, &source, out);
 	if (close(steal_fd(&out)) < 0 && err == 0)
 		err = -errno;
 	return err;
 }
 
 static int
-copy_link(const char *from, const char *to)
+copy_link(int from_dir, const char *from, int to_dir, const char *to)
 {
 	char text[PATH_MAX];
-	ssize_t n = readlink(from, text, sizeof(text) - 1);
+	ssize_t n = readlinkat(from_dir, from, text, sizeof(text) - 1);
 
 	if (n < 0)
 		return -errno;
 	text[n] = '\0';
-	return symlink(text, to) < 0 ? -errno : 0;
+	return symlinkat(text, to_dir, to) < 0 ? -errno : 0;
 }
 
 /* The real path of what exists of it, with the rest behind. */
@@ -190,62 +225,137 @@ is_inside(const char *from, const char *to)
 	       (target[n] == '/' || target[n] == '\0');
 }
 
-static int
-merge_directory(const char *path)
-{
-	struct stat st;
+/* The tree that is copied and the one it becomes, down to the same place. */
+struct copy {
+	struct descent from, to;
+	struct stat top; /* of the new tree: copied itself it would not end */
+};
 
-	if (mkdir(path, 0777) == 0)
-		return 0;
-	if (errno == EEXIST && stat(path, &st) == 0 && S_ISDIR(st.st_mode))
-		return 0;
-	return -errno;
+/* Takes both directories. An empty one is done with that. */
+static int
+enter(struct copy *c, int from, int to)
+{
+	struct names names = { 0 }, none = { 0 };
+	int err = names_read_fd(from, &names);
+
+	if (err < 0 || names.count == 0) {
+		names_free(&names);
+		close(from);
+		close(to);
+		return err;
+	}
+	err = descent_enter(&c->from, from, &names);
+	if (err < 0)
+		close(to);
+	else
+		err = descent_enter(&c->to, to, &none);
+	return err;
+}
+
+/* What is in its place may be a directory, but no link to one. */
+static int
+merge_directory(int dir, const char *name)
+{
+	int fd;
+
+	if (mkdirat(dir, name, 0777) < 0 && errno != EEXIST)
+		return -errno;
+	fd = openat(dir, name, OPEN_PASSED);
+	if (fd < 0)
+		return errno == ENOTDIR || errno == ELOOP ? -EEXIST : -errno;
+	return fd;
 }
 
 static int
-copy_entry(const FTSENT *e, const char *to)
+copy_directory(struct copy *c, const char *name)
 {
-	switch (e->fts_info) {
-	case FTS_D:
-		return e->fts_level == 0 ? make_directories(to)
-					 : merge_directory(to);
-	case FTS_F:
-		return copy_file(e->fts_accpath, to);
-	case FTS_SL:
-	case FTS_SLNONE:
-		return copy_link(e->fts_accpath, to);
-	case FTS_DNR:
-	case FTS_ERR:
-	case FTS_NS:
-		return -e->fts_errno;
-	default:
-		return 0; /* leaving a directory; special files */
-	}
+	_cleanup_close_ int from = openat(c->from.fd, name, OPEN_LISTED);
+	struct stat st;
+	int to;
+
+	if (from < 0 || fstat(from, &st) < 0)
+		return -errno;
+	if (is_same(&st, &c->top))
+		return COPY_INTO_ITSELF;
+	to = merge_directory(c->to.fd, name);
+	return to < 0 ? to : enter(c, steal_fd(&from), to);
+}
+
+/* A link where a file goes is there already, as it is for links: followed it
+ * could lead anywhere. */
+static int
+copy_inner_file(struct copy *c, const char *name)
+{
+	int err = copy_file(c->from.fd, name, c->to.fd, name, O_NOFOLLOW);
+	struct stat st;
+
+	if (err != COPY_NOT_A_FILE && err != -ELOOP)
+		return err == COPY_UNSUPPORTED ? 0 : err;
+	if (fstatat(c->to.fd, name, &st, AT_SYMLINK_NOFOLLOW) == 0 &&
+	    S_ISLNK(st.st_mode))
+		return -EEXIST;
+	return err;
+}
+
+static int
+copy_entry(struct copy *c, const char *name)
+{
+	struct stat st;
+
+	if (fstatat(c->from.fd, name, &st, AT_SYMLINK_NOFOLLOW) < 0)
+		return -errno;
+	if (S_ISREG(st.st_mode))
+		return copy_inner_file(c, name);
+	if (S_ISLNK(st.st_mode))
+		return copy_link(c->from.fd, name, c->to.fd, name);
+	/* Special files are skipped. */
+	return S_ISDIR(st.st_mode) ? copy_directory(c, name) : 0;
+}
+
+static int
+leave(struct copy *c)
+{
+	int err = descent_leave(&c->from);
+
+	return err < 0 ? err : descent_leave(&c->to);
+}
+
+static int
+copy_top(struct copy *c, const char *from, const char *to)
+{
+	_cleanup_close_ int from_fd = open(from, OPEN_LISTED), to_fd = -1;
+	struct stat st;
+	int err;
+
+	if (from_fd < 0)
+		return -errno;
+	err = make_directories(to);
+	if (err < 0)
+		return err;
+	to_fd = open(to, OPEN_PASSED & ~O_NOFOLLOW);
+	if (to_fd < 0 || fstat(to_fd, &c->top) < 0 || fstat(from_fd, &st) < 0)
+		return -errno;
+	if (is_same(&st, &c->top))
+		return COPY_INTO_ITSELF;
+	return enter(c, steal_fd(&from_fd), steal_fd(&to_fd));
 }
 
 static int
 copy_tree(const char *from, const char *to)
 {
-	char *paths[] = { (char *)(uintptr_t)from, NULL };
-	FTS *fts;
-	FTSENT *e;
-	size_t skip = strlen(from);
-	int err = 0;
+	struct copy c = { .from = { .fd = -1 }, .to = { .fd = -1 } };
+	int err;
 
 	if (is_inside(from, to))
 		return COPY_INTO_ITSELF;
-	fts = fts_open(paths, FTS_PHYSICAL | FTS_NOCHDIR, NULL);
-	if (fts == NULL)
-		return -errno;
-	while (err == 0 && (errno = 0, e = fts_read(fts)) != NULL) {
-		_cleanup_free_ char *target =
-		    xasprintf("%s%s", to, e->fts_path + skip);
+	err = copy_top(&c, from, to);
+	while (err == 0 && c.from.depth > 0) {
+		const char *name = descent_next(&c.from);
 
-		err = copy_entry(e, target);
+		err = name != NULL ? copy_entry(&c, name) : leave(&c);
 	}
-	if (err == 0 && errno != 0)
-		err = -errno;
-	fts_close(fts);
+	descent_clear(&c.from);
+	descent_clear(&c.to);
 	return err;
 }
 
@@ -257,10 +367,13 @@ copy_any(const struct fs_params *p)
 
 	if (lstat(from, &st) < 0)
 		return -errno;
+	/* No call would take it, but some work here would come before. */
+	if (strlen(to) >= PATH_MAX)
+		return -ENAMETOOLONG;
 	if (S_ISREG(st.st_mode))
-		return copy_file(from, to);
+		return copy_file(AT_FDCWD, from, AT_FDCWD, to, 0);
 	if (S_ISLNK(st.st_mode))
-		return copy_link(from, to);
+		return copy_link(AT_FDCWD, from, AT_FDCWD, to);
 	if (!S_ISDIR(st.st_mode))
 		return COPY_UNSUPPORTED;
 	return p->recursive ? copy_tree(from, to) : COPY_NEEDS_RECURSIVE;

@@ -92,7 +92,7 @@ file_fs_open(struct request *r, const struct fs_params *p)
 
 	if (!check_open(r, p->handle_id))
 		return 0;
-	fd = open_regular(p->path.path,
+	fd = open_regular(AT_FDCWD, p->path.path,
 	    p->replace ? O_WRONLY | O_CREAT | O_TRUNC : O_RDONLY, &st);
 	if (fd == -ENOTSUP)
 		return reply_not_a_file(r, p->path.path);
@@ -163,23 +163,6 @@ file_fs_read_block(struct request *r, const struct fs_params *p)
 		return reply_file_error(r, (int)n);
 	}
 	return reply_block(r, block, (size_t)n, (size_t)n < p->len);
-}
-
-static int
-write_at(int fd, const char *p, size_t n, off_t offset)
-{
-	while (n > 0) {
-		ssize_t written = pwrite(fd, p, n, offset);
-
-		if (written < 0 && errno != EINTR)
-			return -errno;
-		if (written > 0) {
-			p += written;
-			n -= (size_t)written;
-			offset += written;
-		}
-	}
-	return 0;
 }
 
 int

@@ -5,7 +5,7 @@
 #include <dirent.h>
 #include <errno.h>
 #include <fcntl.h>
-#include <fts.h>
+#include <limits.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -57,9 +57,13 @@ file_fs_get_metadata(struct request *r, const struct fs_params *p)
 int
 file_fs_canonicalize(struct request *r, const struct fs_params *p)
 {
-	_cleanup_free_ char *real = realpath(p->path.path, NULL);
+	_cleanup_free_ char *real = NULL;
 	struct json_writer w;
 
+	/* realpath(3) of glibc takes any length, at a cost. */
+	if (strlen(p->path.path) >= PATH_MAX)
+		return reply_file_error(r, -ENAMETOOLONG);
+	real = realpath(p->path.path, NULL);
 	if (real == NULL)
 		return reply_file_error(r, -errno);
 	w = reply_begin(r->channel, &r->id);
@@ -115,38 +119,81 @@ file_fs_create_directory(struct request *r, const struct fs_params *p)
 	return reply_done(r, mkdir(p->path.path, 0777) < 0 ? -errno : 0);
 }
 
-/* Neither a link nor what it names is ever entered: fts(3) walks by changing
- * directories and checks that it arrived where it looked. Stops at the first
- * error, as the answer can tell of one only. */
+/* One name in the lowest directory: gone, or entered if it is a directory
+ * that is not empty. Whatever somebody else removes first is gone as well. */
+static int
+remove_name(struct descent *d, const char *name)
+{
+	struct names names = { 0 };
+	int fd, err;
+
+	if (unlinkat(d->fd, name, 0) == 0 || errno == ENOENT)
+		return 0;
+	if (errno != EISDIR)
+		return -errno;
+	if (unlinkat(d->fd, name, AT_REMOVEDIR) == 0 || errno == ENOENT)
+		return 0;
+	if (errno != ENOTEMPTY && errno != EEXIST)
+		return -errno;
+	fd = openat(d->fd, name, OPEN_LISTED);
+	if (fd < 0)
+		return -errno;
+	err = names_read_fd(fd, &names);
+	if (err == 0)
+		return descent_enter(d, fd, &names);
+	close(fd);
+	names_free(&names);
+	return err;
+}
+
+/* Up again, where the directory is removed that was emptied. */
+static int
+leave_removed(struct descent *d)
+{
+	int err = descent_leave(d);
+
+	if (err < 0 || d->depth == 0)
+		return err;
+	if (unlinkat(d->fd, descent_name(d), AT_REMOVEDIR) < 0 &&
+	    errno != ENOENT)
+		return -errno;
+	return 0;
+}
+
+/* Begins in the parent, whose only name of interest is the tree's. */
+static int
+enter_parent(struct descent *d, const char *path)
+{
+	const char *slash = strrchr(path, '/');
+	_cleanup_free_ char *parent =
+	    xstrndup(path, (size_t)(slash - path) + 1);
+	struct names names = { 0 };
+	int fd;
+
+	/* "..%2f.." as the last of a path is no name (quirk Q14). */
+	if (!strcmp(slash, "/.") || !strcmp(slash, "/.."))
+		return -EINVAL;
+	fd = open(parent, O_PATH | O_DIRECTORY | O_CLOEXEC);
+	if (fd < 0)
+		return -errno;
+	names_add(&names, slash + 1);
+	return descent_enter(d, fd, &names);
+}
+
+/* Neither a link nor what it names is ever entered. Stops at the first error,
+ * as the answer can tell of one only. */
 static int
 remove_tree(const char *path)
 {
-	char *paths[] = { (char *)(uintptr_t)path, NULL };
-	FTS *fts = fts_open(paths, FTS_PHYSICAL, NULL);
-	FTSENT *e;
-	int err = 0;
+	struct descent d = { .fd = -1 };
+	int err = enter_parent(&d, path);
 
-	if (fts == NULL)
-		return -errno;
-	while (err == 0 && (errno = 0, e = fts_read(fts)) != NULL) {
-		switch (e->fts_info) {
-		case FTS_D:
-			break;
-		case FTS_DP:
-			err = rmdir(e->fts_accpath) < 0 ? -errno : 0;
-			break;
-		case FTS_DNR:
-		case FTS_ERR:
-		case FTS_NS:
-			err = -e->fts_errno;
-			break;
-		default:
-			err = unlink(e->fts_accpath) < 0 ? -errno : 0;
-		}
+	while (err == 0 && d.depth > 0) {
+		const char *name = descent_next(&d);
+
+		err = name != NULL ? remove_name(&d, name) : leave_removed(&d);
 	}
-	if (err == 0 && errno != 0)
-		err = -errno;
-	fts_close(fts);
+	descent_clear(&d);
 	return err;
 }
 

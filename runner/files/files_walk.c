@@ -2,7 +2,6 @@
  * fs/walk: breadth first, each directory's entries by name, within the
  * client's limits (PROTOCOL.md section 10).
  */
-#include <dirent.h>
 #include <errno.h>
 #include <fcntl.h>
 #include <stdio.h>
@@ -17,6 +16,9 @@
 #define DEPTH_MAX	64 /* PROTOCOL.md section 14 */
 #define DIRECTORIES_MAX 10000
 #define ENTRIES_MAX	50000
+/* Of paths in one answer, as large as a message may be: only a tree that was
+ * built for it comes here. */
+#define TEXT_MAX_BYTES (64u << 20)
 
 /* A directory still to be read. */
 struct pending_directory {
@@ -34,12 +36,14 @@ struct visited {
 
 struct walk {
 	const struct fs_walk_options *options;
+	const char *top; /* its path */
+	int top_fd;
 	struct json_writer entries;
 	struct buf entries_text, errors_text;
 	struct json_writer errors;
 	STAILQ_HEAD(, pending_directory) queue;
 	struct table visited;
-	uint64_t entry_count, directory_count;
+	uint64_t entry_count, directory_count, error_count;
 	bool truncated;
 };
 
@@ -86,11 +90,21 @@ enqueue(struct walk *w, const char *path, uint64_t depth)
 	STAILQ_INSERT_TAIL(&w->queue, d, link);
 }
 
-static void
+/* False: the walk ends here. */
+static bool
+stop(struct walk *w)
+{
+	w->truncated = true;
+	return false;
+}
+
+static bool
 note_error(struct walk *w, const char *path, int err)
 {
 	char message[128];
 
+	if (w->error_count++ == ENTRIES_MAX)
+		return stop(w);
 	snprintf(
 	    message, sizeof(message), "%s (os error %d)", strerror(-err), -err);
 	json_begin(&w->errors, '{');
@@ -99,16 +113,21 @@ note_error(struct walk *w, const char *path, int err)
 	json_key(&w->errors, "message");
 	json_cstring(&w->errors, message);
 	json_end(&w->errors, '}');
+	return true;
+}
+
+static size_t
+text_bytes(const struct walk *w)
+{
+	return w->entries_text.len + w->errors_text.len;
 }
 
 /* False: no more entries may be listed. */
 static bool
 note_entry(struct walk *w, const char *path, bool directory)
 {
-	if (w->entry_count == w->options->max_entries) {
-		w->truncated = true;
-		return false;
-	}
+	if (w->entry_count == w->options->max_entries)
+		return stop(w);
 	w->entry_count++;
 	json_begin(&w->entries, '{');
 	json_key(&w->entries, "path");
@@ -130,10 +149,10 @@ take_entry(struct walk *w, int dir_fd, const struct pending_directory *d,
 	bool hidden = name[0] == '.' && w->options->prune_hidden;
 	struct stat st;
 
-	if (fstatat(dir_fd, name, &st, AT_SYMLINK_NOFOLLOW) < 0) {
-		note_error(w, path, -errno);
-		return true;
-	}
+	if (text_bytes(w) > TEXT_MAX_BYTES)
+		return stop(w);
+	if (fstatat(dir_fd, name, &st, AT_SYMLINK_NOFOLLOW) < 0)
+		return note_error(w, path, -errno);
 	if (S_ISLNK(st.st_mode) &&
 	    (!w->options->follow_symlinks ||
 		fstatat(dir_fd, name, &st, 0) < 0 || !S_ISDIR(st.st_mode)))
@@ -148,26 +167,58 @@ take_entry(struct walk *w, int dir_fd, const struct pending_directory *d,
 	return true;
 }
 
+/* Name by name from the top and through no link: whoever changes the tree
+ * meanwhile does not lead the walk out of it. */
+static int
+open_unfollowed(int top_fd, const char *below)
+{
+	_cleanup_free_ char *copy = xstrdup(below);
+	_cleanup_close_ int up = -1;
+	char *rest = copy;
+	int fd = fcntl(top_fd, F_DUPFD_CLOEXEC, 0);
+
+	while (fd >= 0 && rest != NULL && *rest != '\0') {
+		const char *name = strsep(&rest, "/");
+
+		if (up >= 0)
+			close(up);
+		up = fd;
+		fd = openat(up, name, rest != NULL ? OPEN_PASSED : OPEN_LISTED);
+	}
+	return fd < 0 ? -errno : fd;
+}
+
+static int
+open_directory(const struct walk *w, const struct pending_directory *d)
+{
+	const char *below = d->path + strlen(w->top);
+	int fd;
+
+	if (*below == '/')
+		below++;
+	if (*below == '\0' || !w->options->follow_symlinks)
+		return open_unfollowed(w->top_fd, below);
+	fd = open(d->path, OPEN_LISTED & ~O_NOFOLLOW);
+	return fd < 0 ? -errno : fd;
+}
+
 /* False: the walk is at its limit. */
 static bool
 read_directory(struct walk *w, const struct pending_directory *d)
 {
 	struct names names = { 0 };
-	DIR *dir = opendir(d->path);
+	_cleanup_close_ int fd = open_directory(w, d);
 	bool go_on = true;
 	int err;
 
-	if (dir == NULL) {
-		note_error(w, d->path, -errno);
-		return true;
-	}
-	err = names_read(dir, &names);
+	if (fd < 0)
+		return note_error(w, d->path, fd);
+	err = names_read_fd(fd, &names);
 	if (err < 0)
-		note_error(w, d->path, err);
+		go_on = note_error(w, d->path, err);
 	for (size_t i = 0; i < names.count && go_on; i++)
-		go_on = take_entry(w, dirfd(dir), d, names.all[i]);
+		go_on = take_entry(w, fd, d, names.all[i]);
 	names_free(&names);
-	closedir(dir);
 	return go_on;
 }
 
@@ -248,10 +299,24 @@ check_limits(struct request *r, const struct fs_walk_options *o)
 	return false;
 }
 
+static void
+walk_from(struct walk *w, const struct stat *st)
+{
+	w->top_fd = open(w->top, OPEN_LISTED);
+	if (w->top_fd < 0) {
+		note_error(w, w->top, -errno);
+		return;
+	}
+	visit(w, st);
+	enqueue(w, w->top, 0);
+	run(w);
+	close(w->top_fd);
+}
+
 int
 file_fs_walk(struct request *r, const struct fs_params *p)
 {
-	struct walk w = { .options = &p->walk };
+	struct walk w = { .options = &p->walk, .top = p->path.path };
 	struct stat st;
 
 	if (!check_limits(r, &p->walk))
@@ -263,11 +328,8 @@ file_fs_walk(struct request *r, const struct fs_params *p)
 	buf_init(&w.errors_text, 1u << 30);
 	json_writer_init(&w.entries, &w.entries_text);
 	json_writer_init(&w.errors, &w.errors_text);
-	if (S_ISDIR(st.st_mode)) {
-		visit(&w, &st);
-		enqueue(&w, p->path.path, 0);
-		run(&w);
-	}
+	if (S_ISDIR(st.st_mode))
+		walk_from(&w, &st);
 	reply_walk(r, &w);
 	walk_clear(&w);
 	return 0;

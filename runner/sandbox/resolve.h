@@ -60,8 +60,8 @@ enum plan_kind {
 
 struct plan_mount {
 	enum plan_kind kind;
-	bool reopened; /* PLAN_DENY_DIRECTORY: mounts follow below it */
-	char *path;    /* owned */
+	bool reopened;	     /* PLAN_DENY_DIRECTORY: mounts follow below it */
+	char *path;	     /* owned */
 	struct fs_node seen; /* FS_MISSING for masks */
 };
 
@@ -77,13 +77,13 @@ struct plan {
 
 struct resolve_request {
 	const struct sandbox_context *context;
-	const char *cwd;	/* of the command; NULL: an fs/ method */
-	const char *tmpdir;	/* what `tmpdir` binds to; NULL: nothing */
-	const char *home;	/* of the identity, when the context names none */
+	const char *cwd;    /* of the command; NULL: an fs/ method */
+	const char *tmpdir; /* what `tmpdir` binds to; NULL: nothing */
+	const char *home;   /* of the identity, when the context names none */
 	const char *const *protected_names; /* NULL-terminated */
-	const char *const *deny_read; /* the operator's, always added */
-	const char *const *hide;      /* likewise: PLAN_DENY_DIRECTORY */
-	unsigned nested_git_depth;    /* 0: off */
+	const char *const *deny_read;	    /* the operator's, always added */
+	const char *const *hide;	    /* likewise: PLAN_DENY_DIRECTORY */
+	unsigned nested_git_depth;	    /* 0: off */
 };
 
 /*
