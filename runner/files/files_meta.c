@@ -170,9 +170,6 @@ enter_parent(struct descent *d, const char *path)
 	struct names names = { 0 };
 	int fd;
 
-	/* "..%2f.." as the last of a path is no name (quirk Q14). */
-	if (!strcmp(slash, "/.") || !strcmp(slash, "/.."))
-		return -EINVAL;
 	fd = open(parent, O_PATH | O_DIRECTORY | O_CLOEXEC);
 	if (fd < 0)
 		return -errno;

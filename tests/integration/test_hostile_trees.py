@@ -592,14 +592,16 @@ def test_a_name_of_255_bytes_is_fine(fs):
     assert os.listdir(fs.directory / "copy") == [name]
 
 
-def test_dots_behind_an_escaped_slash_remove_nothing(fs):
+def test_dots_behind_an_escaped_slash_are_resolved_in_the_text(fs):
+    """Q14: such a URI names another place; which one nothing on the disk decides."""
     (fs.directory / "a/b").mkdir(parents=True)
     (fs.directory / "a/f").write_text("x")
+    os.symlink("/", fs.directory / "a/link")
     opened(fs.directory)
-    for end in ("%2F..", "%2F."):
-        m = fs.client.request("fs/remove", {"path": uri(fs.directory / "a/b") + end})
-        assert error(m) == (-32600, "Invalid argument (os error 22)")
-    assert sorted(os.listdir(fs.directory / "a")) == ["b", "f"]
+    m = fs.client.request("fs/getMetadata", {"path": uri(fs.directory / "a/link") + "%2F..%2Ff"})
+    assert m["result"]["isFile"], "beside the link, not beside its target"
+    for end in ("b%2F.", "none%2F..%2Fb"):
+        assert "result" in fs.client.request("fs/getMetadata", {"path": uri(fs.directory / "a") + "/" + end})
 
 
 # 6. /proc.
