@@ -1,8 +1,7 @@
 /*
- * The monitor's side of the front-end. It is trusted with nothing: whatever
- * it says must be in the table below, permitted now, decode exactly, carry no
- * descriptor, and name a grant that it was given. Anything else means that it
- * is compromised: it is killed and a fresh one takes over.
+ * The front-end's process: started, listened to, ended, and started again. It
+ * is trusted with nothing: what requests.c refuses means that it is
+ * compromised, and then it is killed and a fresh one takes over.
  */
 #include "frontend.h"
 
@@ -11,14 +10,13 @@
 #include <stdio.h>
 #include <string.h>
 #include <sys/epoll.h>
-#include <sys/random.h>
 #include <sys/wait.h>
-#include <time.h>
 #include <unistd.h>
 
 #include "child.h"
 #include "log.h"
 #include "monitor.h"
+#include "requests.h"
 #include "seqpacket.h"
 #include "util.h"
 
@@ -27,58 +25,11 @@
 #define RESTART_AFTER_MS  1000	/* if it lived shorter than this */
 #define REQUESTS_PER_WAKE 64	/* then the others have their turn */
 
-/* Who authenticated on a connection. Dies with the connection. */
-struct grant {
-	struct table_node node; /* frontend.grants */
-	uint32_t conn;
-	uint8_t token[CONTROL_GRANT_BYTES];
-	char peer[CONTROL_PEER_MAX];
-	const struct identity *identity;
-	struct session *session; /* NULL: none, or it ended */
-	bool ended;		 /* its session ended under it */
-	char reason[256];	 /* why */
-};
-
 void
 frontend_init(struct frontend *f)
 {
 	*f = (struct frontend){ .state = FRONTEND_DOWN, .control.fd = -1 };
 	TAILQ_INIT(&f->queue);
-}
-
-static bool
-match_conn(const struct table_node *node, const void *key)
-{
-	return TABLE_OBJECT(node, const struct grant, node)->conn ==
-	       *(const uint32_t *)key;
-}
-
-static struct grant *
-grant_find(struct frontend *f, uint32_t conn)
-{
-	struct table_node *node =
-	    table_find(&f->grants, conn, match_conn, &conn);
-
-	return node ? TABLE_OBJECT(node, struct grant, node) : NULL;
-}
-
-static void
-grant_free(struct frontend *f, struct grant *g)
-{
-	table_remove(&f->grants, &g->node);
-	explicit_bzero(g, sizeof(*g));
-	free(g);
-}
-
-/* All bytes are compared, whatever the first difference. */
-static bool
-token_equal(const uint8_t *a, const uint8_t *b)
-{
-	uint8_t difference = 0;
-
-	for (size_t i = 0; i < CONTROL_GRANT_BYTES; i++)
-		difference |= a[i] ^ b[i];
-	return difference == 0;
 }
 
 static void
@@ -134,8 +85,8 @@ flush_queue(struct frontend *f)
 }
 
 /* Takes fd (or -1) over. A front-end that is gone loses it. */
-static void
-send_message(
+void
+frontend_send(
     struct frontend *f, enum control_type type, const void *payload, int fd)
 {
 	struct buf b;
@@ -151,230 +102,6 @@ send_message(
 	buf_clear(&b);
 	if (fd >= 0)
 		close(fd);
-}
-
-/* Decodes a request; a failure is the caller's -EBADMSG. */
-#define REQUEST(type, payload, packet, len)                                    \
-	do {                                                                   \
-		if (control_get(packet, len, type, payload) < 0)               \
-			return -EBADMSG;                                       \
-	} while (0)
-
-static void
-announce(struct monitor *m)
-{
-	if (m->announced)
-		return;
-	m->announced = true;
-	for (size_t i = 0; i < m->nlisteners; i++)
-		if (m->listeners[i].kind == LISTENER_WS)
-			dprintf(STDOUT_FILENO, "%s\n", m->listeners[i].url);
-}
-
-static int
-answer_ready(struct monitor *m, const uint8_t *packet, size_t len)
-{
-	struct control_ready r;
-
-	REQUEST(MON_REQ_READY, &r, packet, len);
-	if (!r.seccomp || (m->root && (!r.root_empty || !r.user_changed))) {
-		log_error(0, "the front-end could not confine itself");
-		monitor_stop(m, EXIT_UNENFORCEABLE);
-		return 0;
-	}
-	log_info("front-end %d: serving; %s file system, %s user, seccomp%s",
-	    (int)m->frontend.pid, r.root_empty ? "no" : "the whole",
-	    r.user_changed ? "its own" : "the same",
-	    r.landlock ? ", Landlock" : "");
-	m->frontend.state = FRONTEND_SERVING;
-	m->frontend.failures = 0;
-	announce(m);
-	return 0;
-}
-
-static int
-answer_authenticate(struct monitor *m, const uint8_t *packet, size_t len)
-{
-	struct frontend *f = &m->frontend;
-	struct control_authenticate a;
-	struct control_verdict v = { .verdict = VERDICT_GRANTED };
-	struct grant *g;
-
-	REQUEST(MON_REQ_AUTHENTICATE, &a, packet, len);
-	if (a.listener >= m->nlisteners || a.kind > CREDENTIAL_BEARER ||
-	    grant_find(f, a.conn) != NULL)
-		return -EPERM;
-	v.conn = a.conn;
-	v.verdict = (uint8_t)credential_verify(
-	    &m->credentials, &a, (int64_t)time(NULL));
-	explicit_bzero(a.credential, sizeof(a.credential));
-	if (m->stopping || f->grants.count >= m->options->max_connections)
-		v.verdict = VERDICT_BUSY;
-	if (v.verdict != VERDICT_GRANTED) {
-		log_info("%s: refused: %s", a.peer,
-		    control_verdict_name((enum verdict)v.verdict));
-		send_message(f, MON_ANS_AUTHENTICATE, &v, -1);
-		return 0;
-	}
-	g = xcalloc(1, sizeof(*g));
-	g->conn = a.conn;
-	g->identity = &m->identity;
-	memcpy(g->peer, a.peer, sizeof(g->peer));
-	if (getrandom(g->token, sizeof(g->token), 0) !=
-	    (ssize_t)sizeof(g->token))
-		log_fatal("getrandom: no random bytes");
-	memcpy(v.grant, g->token, sizeof(v.grant));
-	table_insert(&f->grants, &g->node, g->conn);
-	send_message(f, MON_ANS_AUTHENTICATE, &v, -1);
-	return 0;
-}
-
-/* The grant behind a request that starts or resumes a session. */
-static struct grant *
-grant_for_session(struct frontend *f, uint32_t conn, const uint8_t *token)
-{
-	struct grant *g = grant_find(f, conn);
-
-	if (g == NULL || !token_equal(g->token, token) || g->session != NULL ||
-	    g->ended)
-		return NULL;
-	return g;
-}
-
-static void
-send_session(struct frontend *f, enum control_type type,
-    struct control_session *answer, const struct session *s, int channel_fd)
-{
-	if (answer->result == SESSION_OK)
-		memcpy(answer->session_id, s->id, sizeof(s->id));
-	send_message(f, type, answer, channel_fd);
-}
-
-static int
-answer_open(struct monitor *m, const uint8_t *packet, size_t len)
-{
-	struct control_open o;
-	struct control_session answer = { 0 };
-	struct grant *g;
-	int channel_fd = -1;
-
-	REQUEST(MON_REQ_OPEN, &o, packet, len);
-	g = grant_for_session(&m->frontend, o.conn, o.grant);
-	if (g == NULL)
-		return -EPERM;
-	answer.conn = o.conn;
-	if (m->stopping) {
-		answer.result = SESSION_LIMIT;
-		snprintf(answer.reason, sizeof(answer.reason),
-		    "the server is shutting down");
-	} else {
-		answer.result = session_open(m, g->identity, g->conn, g->peer,
-		    &g->session, &channel_fd, answer.reason);
-	}
-	send_session(
-	    &m->frontend, MON_ANS_OPEN, &answer, g->session, channel_fd);
-	return 0;
-}
-
-static int
-answer_resume(struct monitor *m, const uint8_t *packet, size_t len)
-{
-	struct control_resume r;
-	struct control_session answer = { 0 };
-	struct grant *g;
-	int channel_fd = -1;
-
-	REQUEST(MON_REQ_RESUME, &r, packet, len);
-	g = grant_for_session(&m->frontend, r.conn, r.grant);
-	if (g == NULL)
-		return -EPERM;
-	answer.conn = r.conn;
-	answer.result = session_resume(m, g->identity, r.session_id, g->conn,
-	    g->peer, &g->session, &channel_fd);
-	send_session(
-	    &m->frontend, MON_ANS_RESUME, &answer, g->session, channel_fd);
-	return 0;
-}
-
-static int
-answer_close(struct monitor *m, const uint8_t *packet, size_t len)
-{
-	struct control_close c;
-	struct control_closed answer = { .end = CHANNEL_END_DETACHED };
-	enum channel_end end;
-	struct grant *g;
-
-	REQUEST(MON_REQ_CLOSE, &c, packet, len);
-	g = grant_find(&m->frontend, c.conn);
-	if (g == NULL || (g->session != NULL && g->session->close_asked))
-		return -EPERM;
-	answer.conn = c.conn;
-	if (g->ended) {
-		answer.end = CHANNEL_END_RUNNER;
-		memcpy(answer.reason, g->reason, sizeof(answer.reason));
-	} else if (g->session != NULL) {
-		if (!session_detach(m, g->session, c.channel_ended, &end))
-			return 0; /* answered when the runner is reaped */
-		answer.end = end;
-	}
-	grant_free(&m->frontend, g);
-	send_message(&m->frontend, MON_ANS_CLOSE, &answer, -1);
-	return 0;
-}
-
-static int
-answer_done(struct monitor *m, const uint8_t *packet, size_t len)
-{
-	REQUEST(MON_REQ_DONE, NULL, packet, len);
-	if (!m->stdio)
-		return -EPERM;
-	m->frontend.done = true;
-	monitor_stop(m, EXIT_STOPPED);
-	return 0;
-}
-
-/* Everything the front-end may ask: what, when, and who answers. */
-static const struct request {
-	enum control_type type;
-	unsigned when;
-	int (*answer)(struct monitor *m, const uint8_t *packet, size_t len);
-} requests[] = {
-	{ MON_REQ_READY, FRONTEND_CONFINING, answer_ready },
-	{ MON_REQ_AUTHENTICATE, FRONTEND_SERVING, answer_authenticate },
-	{ MON_REQ_OPEN, FRONTEND_SERVING, answer_open },
-	{ MON_REQ_RESUME, FRONTEND_SERVING, answer_resume },
-	{ MON_REQ_CLOSE, FRONTEND_SERVING, answer_close },
-	{ MON_REQ_DONE, FRONTEND_SERVING, answer_done },
-};
-
-static int
-take_request(struct monitor *m, const uint8_t *packet, size_t len)
-{
-	enum control_type type = control_peek(packet, len);
-
-	for (size_t i = 0; i < nitems(requests); i++) {
-		if (requests[i].type != type)
-			continue;
-		if (!(requests[i].when & m->frontend.state))
-			return -EACCES;
-		return requests[i].answer(m, packet, len);
-	}
-	return -ENOSYS;
-}
-
-static const char *
-describe_violation(int err)
-{
-	switch (err) {
-	case -ENOSYS:
-		return "sent a message that is not in the table";
-	case -EACCES:
-		return "sent a request that is not permitted now";
-	case -EBADMSG:
-		return "sent a malformed message";
-	default:
-		return "asked for what it was not granted";
-	}
 }
 
 static void
@@ -397,7 +124,7 @@ control_ready(struct source *source, uint32_t events)
 		if (nfds > 0)
 			err = -EBADMSG;
 		else
-			err = take_request(&monitor, packet, (size_t)n);
+			err = request_take(&monitor, packet, (size_t)n);
 		while (nfds > 0)
 			close(fds[--nfds]);
 		if (f->control.fd < 0)
@@ -406,7 +133,7 @@ control_ready(struct source *source, uint32_t events)
 	if (n == -EMSGSIZE)
 		err = -EBADMSG;
 	if (err < 0)
-		condemn(f, describe_violation(err));
+		condemn(f, request_violation(err));
 	if (err < 0 || n == 0 || (n < 0 && n != -EAGAIN && n != -EMSGSIZE))
 		source_remove(&f->control);
 }
@@ -485,21 +212,13 @@ frontend_start(struct monitor *m)
 	return 0;
 }
 
-/* Its connections are gone; their sessions wait for them to come back. */
+/* What was not said to it is not said to the next one. */
 static void
-forget_grants(struct monitor *m)
+forget(struct monitor *m)
 {
 	struct frontend *f = &m->frontend;
-	struct table_node *node;
 
-	while ((node = table_any(&f->grants)) != NULL) {
-		struct grant *g = TABLE_OBJECT(node, struct grant, node);
-		enum channel_end end;
-
-		if (g->session != NULL && !g->session->close_asked)
-			session_detach(m, g->session, false, &end);
-		grant_free(f, g);
-	}
+	requests_forget(m);
 	while (!TAILQ_EMPTY(&f->queue))
 		outgoing_free(f, TAILQ_FIRST(&f->queue));
 }
@@ -534,7 +253,7 @@ frontend_reap(struct monitor *m, pid_t pid, int status)
 		return false;
 	f->pid = 0;
 	source_remove(&f->control);
-	forget_grants(m);
+	forget(m);
 	if (m->stopping) {
 		f->state = FRONTEND_DOWN;
 		return true;
@@ -552,35 +271,11 @@ frontend_reap(struct monitor *m, pid_t pid, int status)
 void
 frontend_drain(struct monitor *m)
 {
-	send_message(&m->frontend, MON_EV_DRAIN, NULL, -1);
+	frontend_send(&m->frontend, MON_EV_DRAIN, NULL, -1);
 }
 
 void
 frontend_hang_up(struct monitor *m)
 {
 	source_remove(&m->frontend.control);
-}
-
-void
-frontend_session_ended(struct monitor *m, struct session *s, const char *reason)
-{
-	struct frontend *f = &m->frontend;
-	struct grant *g = grant_find(f, s->conn);
-	struct control_closed closed = { .conn = s->conn,
-		.end = CHANNEL_END_RUNNER };
-	struct control_runner_exited exited = { .conn = s->conn };
-
-	if (g == NULL || g->session != s)
-		return;
-	snprintf(closed.reason, sizeof(closed.reason), "%s", reason);
-	snprintf(exited.reason, sizeof(exited.reason), "%s", reason);
-	if (s->close_asked) {
-		grant_free(f, g);
-		send_message(f, MON_ANS_CLOSE, &closed, -1);
-		return;
-	}
-	g->session = NULL;
-	g->ended = true;
-	snprintf(g->reason, sizeof(g->reason), "%s", reason);
-	send_message(f, MON_EV_RUNNER_EXITED, &exited, -1);
 }

@@ -1,6 +1,6 @@
 /*
- * The monitor's side of the front-end: its process, its control channel, the
- * table of what it may ask, and the grants it was given.
+ * The monitor's side of the front-end: its process and its control channel.
+ * What it may ask is in requests.h.
  */
 #ifndef FRONTEND_H
 #define FRONTEND_H
@@ -15,7 +15,6 @@
 #include "table.h"
 
 struct monitor;
-struct session;
 
 enum frontend_state {
 	FRONTEND_DOWN = 1 << 0,	     /* none; may be started at restart_ms */
@@ -56,8 +55,8 @@ bool frontend_reap(struct monitor *m, pid_t pid, int status);
 void frontend_drain(struct monitor *m);
 void frontend_hang_up(struct monitor *m);
 
-/* The runner of a session is gone; its connection, if any, is told why. */
-void frontend_session_ended(
-    struct monitor *m, struct session *s, const char *reason);
+/* Sends a message, later if its socket is full. fd (or -1) is taken over. */
+void frontend_send(
+    struct frontend *f, enum control_type type, const void *payload, int fd);
 
 #endif

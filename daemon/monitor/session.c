@@ -16,6 +16,7 @@
 
 #include "log.h"
 #include "monitor.h"
+#include "requests.h"
 #include "runner_start.h"
 #include "seqpacket.h"
 #include "util.h"
@@ -386,7 +387,7 @@ session_reap(struct monitor *m, pid_t pid, int status)
 	else
 		log_error(0, "session %.*s: %s; its processes are killed",
 		    ID_LOG_CHARS, s->id, reason);
-	frontend_session_ended(m, s, reason);
+	requests_session_ended(m, s, reason);
 	destroy(&m->sessions, s);
 	return true;
 }

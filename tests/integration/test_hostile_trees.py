@@ -339,7 +339,7 @@ def test_a_directory_that_denies(fs, user, inner):
         assert error(copy(fs, "tree", "new")) == DENIED
         assert error(fs("remove", "tree")) == DENIED
         assert error(fs("remove", "tree/m", force=True)) == DENIED
-        assert len(os.listdir(top / "m")) == 1 or not ROOT
+        assert not ROOT or len(os.listdir(top / "m")) == 1
         os.chmod(top / "m", 0o755)
         assert (top / "m/0").exists()
         assert result(copy(fs, "tree/m", "new/m")) == {} and result(fs("remove", "tree")) == {}

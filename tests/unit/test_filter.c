@@ -22,19 +22,17 @@
 #include "filter.h"
 #include "util.h"
 
-#define ROW(name, ...)                                                         \
-	{                                                                      \
-		.syscall = SCMP_SYS(name), ##__VA_ARGS__                       \
-	}
-
 static const struct filter_rule rules[] = {
-	ROW(write),
-	ROW(exit_group),
-	ROW(exit),
-	ROW(rt_sigreturn),
-	ROW(getpid, .error = EPERM),
-	ROW(fcntl, .compare = 1, .argument = 1, .mask = UINT64_MAX,
-	    .value = F_GETFD),
+	{ .syscall = SCMP_SYS(write) },
+	{ .syscall = SCMP_SYS(exit_group) },
+	{ .syscall = SCMP_SYS(exit) },
+	{ .syscall = SCMP_SYS(rt_sigreturn) },
+	{ .syscall = SCMP_SYS(getpid), .error = EPERM },
+	{ .syscall = SCMP_SYS(fcntl),
+	    .compare = true,
+	    .argument = 1,
+	    .mask = UINT64_MAX,
+	    .value = F_GETFD },
 };
 
 /* What a child without a sanitizer's help may do: only system calls. */

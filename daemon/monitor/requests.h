@@ -1,0 +1,30 @@
+/*
+ * The door between the front-end and the monitor: the table of what may be
+ * asked, and the grants that were given (DESIGN.md section 3).
+ */
+#ifndef REQUESTS_H
+#define REQUESTS_H
+
+#include <stddef.h>
+#include <stdint.h>
+
+struct monitor;
+struct session;
+
+/* Answers one request. 0, or the violation: -ENOSYS not in the table, -EACCES
+ * not permitted now, -EBADMSG does not decode, -EPERM asks for what it was not
+ * granted. */
+int request_take(struct monitor *m, const uint8_t *packet, size_t len);
+
+/* A violation in words, for the log. */
+const char *request_violation(int err);
+
+/* The front-end is gone, and its connections with it; their sessions wait for
+ * them to come back. */
+void requests_forget(struct monitor *m);
+
+/* The runner of a session is gone; its connection, if any, is told why. */
+void requests_session_ended(
+    struct monitor *m, struct session *s, const char *reason);
+
+#endif
