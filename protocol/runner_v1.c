@@ -17,6 +17,14 @@ opt_bool(struct args *a, const char *key)
 }
 
 static void
+check_absolute(struct args *a, const char *key, struct slice path)
+{
+	if (args_end(a) == 0 && (path.len == 0 || path.ptr[0] != '/' ||
+				    memchr(path.ptr, '\0', path.len) != NULL))
+		args_fail(a, "%s: expected an absolute path", key);
+}
+
+static void
 decode_spawn(struct args *a, struct runner_v1_spawn *s)
 {
 	const struct json_value *timeout;
@@ -25,15 +33,15 @@ decode_spawn(struct args *a, struct runner_v1_spawn *s)
 	s->cwd = args_string(a, "cwd");
 	s->env = args_string_map(a, "env");
 	args_opt_string(a, "policy_json_or_preset", &s->policy);
+	args_opt_string(a, "sandbox_policy_cwd", &s->policy_cwd);
 	timeout = json_get(a->object, "timeout_ms");
 	s->has_timeout = timeout != NULL && timeout->type != JSON_NULL;
 	s->timeout_ms = args_opt_u64(a, "timeout_ms", 0);
 	s->tty = opt_bool(a, "tty");
 	s->stdin_open = opt_bool(a, "stdin_open");
-	if (args_end(a) == 0 &&
-	    (s->cwd.len == 0 || s->cwd.ptr[0] != '/' ||
-		memchr(s->cwd.ptr, '\0', s->cwd.len) != NULL))
-		args_fail(a, "cwd: expected an absolute path");
+	check_absolute(a, "cwd", s->cwd);
+	if (s->policy_cwd.len > 0)
+		check_absolute(a, "sandbox_policy_cwd", s->policy_cwd);
 	if (args_end(a) == 0 && s->command->count == 0)
 		args_fail(a, "command must not be empty");
 }

@@ -20,7 +20,8 @@ struct runner_v1_spawn {
 	const struct json_value *command; /* strings */
 	struct slice cwd;		  /* plain absolute path */
 	const struct json_value *env;	  /* string map */
-	struct slice policy;		  /* policy_json_or_preset */
+	struct slice policy;	 /* for sandbox_preset_decode(); "": none */
+	struct slice policy_cwd; /* likewise; plain and absolute, "": cwd's */
 	bool has_timeout;
 	uint64_t timeout_ms;
 	bool tty;

@@ -1,11 +1,16 @@
 /*
- * The client's portable sandbox intent, decoded and validated. Members are
- * snake_case inside `permissions` and camelCase outside.
+ * The client's portable sandbox intent, decoded and validated (SANDBOX.md
+ * sections A3 to A7, errors A9). Members are snake_case inside `permissions`
+ * and camelCase outside.
  */
 #include "sandbox_context.h"
 
+#include <ctype.h>
+#include <errno.h>
 #include <stdio.h>
 #include <string.h>
+
+#define NUL_BYTE "nul byte found in provided data"
 
 /* Passes an inner object's error on. */
 static bool
@@ -14,6 +19,43 @@ finish(struct args *outer, const struct args *in)
 	if (args_end(in) < 0)
 		args_fail(outer, "%s", in->error);
 	return args_end(in) == 0;
+}
+
+/* What becomes part of a path here holds no NUL. */
+static void
+check_text(struct args *a, struct slice text)
+{
+	if (memchr(text.ptr, '\0', text.len) != NULL)
+		args_fail(a, NUL_BYTE);
+}
+
+/* As a URI in which nothing but slashes and dots has a meaning: the URI parser
+ * then does what is to be done to any path. */
+struct path_uri
+sandbox_plain_path(struct args *a, const char *what, struct slice text)
+{
+	struct path_uri path = { .path = "/" };
+	char *uri = json_alloc(a->doc, 8 + 3 * text.len), *to = uri;
+	char error[512];
+
+	if (text.len == 0 || text.ptr[0] != '/') {
+		args_fail(a, "%s: expected an absolute path", what);
+		return path;
+	}
+	to += sprintf(to, "file://");
+	for (size_t i = 0; i < text.len; i++) {
+		unsigned char c = (unsigned char)text.ptr[i];
+
+		if (isalnum(c) || (c != '\0' && strchr("/-_.", c) != NULL))
+			*to++ = (char)c;
+		else
+			to += sprintf(to, "%%%02X", c);
+	}
+	if (path_uri_parse(&path, a->doc,
+		(struct slice){ uri, (size_t)(to - uri) }, error,
+		sizeof(error)) < 0)
+		args_fail(a, "%s: %s", what, error);
+	return path;
 }
 
 static void
@@ -28,12 +70,26 @@ decode_special(
 	args_init(&in, a->doc, v, "FileSystemSpecialPath");
 	e->special = (enum sandbox_special)args_enum(&in, "kind", kinds);
 	args_opt_string(&in, "subpath", &e->text);
+	check_text(&in, e->text);
 	finish(a, &in);
 }
 
+/* A file URI; in the older shapes a plain path, too. */
 static void
-decode_entry_path(
-    struct args *a, const struct json_value *v, struct sandbox_entry *e)
+decode_path(struct args *a, struct sandbox_entry *e, bool older)
+{
+	const struct json_value *v = json_get(a->object, "path");
+
+	if (older && v != NULL && v->type == JSON_STRING && v->text.len > 0 &&
+	    v->text.ptr[0] == '/')
+		e->path = sandbox_plain_path(a, "path", v->text);
+	else
+		e->path = args_path(a, "path");
+}
+
+static void
+decode_entry_path(struct args *a, const struct json_value *v,
+    struct sandbox_entry *e, bool older)
 {
 	static const char *const types[] = { "path", "glob_pattern", "special",
 		NULL };
@@ -43,9 +99,10 @@ decode_entry_path(
 	args_init(&in, a->doc, v, "FileSystemPath");
 	e->kind = (enum sandbox_path_kind)args_enum(&in, "type", types);
 	if (args_end(&in) == 0 && e->kind == SANDBOX_PATH) {
-		e->path = args_path(&in, "path");
+		decode_path(&in, e, older);
 	} else if (args_end(&in) == 0 && e->kind == SANDBOX_GLOB) {
 		e->text = args_string(&in, "pattern");
+		check_text(&in, e->text);
 	} else if (args_end(&in) == 0) {
 		value = args_object(&in, "value", "FileSystemSpecialPath");
 		if (value != NULL)
@@ -54,9 +111,19 @@ decode_entry_path(
 	finish(a, &in);
 }
 
+/* An enum that may be absent or null and has no effect here. */
+static void
+check_enum(struct args *a, const char *key, const char *const variants[])
+{
+	const struct json_value *v = json_get(a->object, key);
+
+	if (v != NULL && v->type != JSON_NULL)
+		args_enum(a, key, variants);
+}
+
 static bool
-decode_entry(
-    struct args *a, const struct json_value *v, struct sandbox_entry *e)
+decode_entry(struct args *a, const struct json_value *v,
+    struct sandbox_entry *e, bool older)
 {
 	static const char *const accesses[] = { "read", "write", "deny", "none",
 		NULL };
@@ -68,53 +135,55 @@ decode_entry(
 	args_init(&in, a->doc, v, "FileSystemSandboxEntry");
 	path = args_object(&in, "path", "FileSystemPath");
 	if (path != NULL)
-		decode_entry_path(&in, path, e);
+		decode_entry_path(&in, path, e, older);
 	access = args_enum(&in, "access", accesses);
 	e->access =
 	    access > SANDBOX_DENY ? SANDBOX_DENY : (enum sandbox_access)access;
-	if (json_get(v, "missing_path_behavior") != NULL &&
-	    json_get(v, "missing_path_behavior")->type != JSON_NULL)
-		args_enum(&in, "missing_path_behavior", missing);
+	check_enum(&in, "missing_path_behavior", missing);
 	return finish(a, &in);
 }
 
-/* A list of the object, NULL when it is absent; too long is an error. */
-static const struct json_value *
-take_list(struct args *a, const char *key, bool required)
+const struct json_value *
+sandbox_list(struct args *a, const char *key, bool required, size_t max)
 {
 	const struct json_value *v = json_get(a->object, key);
 
 	if (v == NULL && !required)
 		return NULL;
 	v = args_list(a, key);
-	if (v != NULL && v->count > SANDBOX_LIST_MAX) {
-		args_fail(a, "%s: %zu items, limit is %d", key, v->count,
-		    SANDBOX_LIST_MAX);
+	if (v != NULL && v->count > max) {
+		args_fail(a, "%s: %zu items, limit is %zu", key, v->count, max);
 		return NULL;
 	}
 	return v;
 }
 
 static void
-decode_restricted(struct args *a, struct sandbox_context *c)
+decode_depth(struct args *a, struct sandbox_context *c)
 {
-	const struct json_value *list = take_list(a, "entries", true);
-	const struct json_value *depth =
-	    json_get(a->object, "glob_scan_max_depth");
+	const struct json_value *v = json_get(a->object, "glob_scan_max_depth");
 
+	c->glob_scan_max_depth = args_opt_u64(a, "glob_scan_max_depth", 0);
+	if (v != NULL && v->type == JSON_NUMBER && c->glob_scan_max_depth == 0)
+		args_fail(a, "invalid value: integer `0`, expected a nonzero "
+			     "usize");
+}
+
+void
+sandbox_entries_decode(struct args *a, struct sandbox_context *c, bool older)
+{
+	const struct json_value *list =
+	    sandbox_list(a, "entries", !older, SANDBOX_LIST_MAX);
+
+	decode_depth(a, c);
 	if (list == NULL)
 		return;
 	c->entries =
 	    json_alloc(a->doc, (list->count + 1) * sizeof(*c->entries));
 	memset(c->entries, 0, (list->count + 1) * sizeof(*c->entries));
 	for (const struct json_value *v = list->first; v; v = v->next)
-		if (!decode_entry(a, v, &c->entries[c->nentries++]))
+		if (!decode_entry(a, v, &c->entries[c->nentries++], older))
 			return;
-	c->glob_scan_max_depth = args_opt_u64(a, "glob_scan_max_depth", 0);
-	if (depth != NULL && depth->type == JSON_NUMBER &&
-	    c->glob_scan_max_depth == 0)
-		args_fail(a, "invalid value: integer `0`, expected a nonzero "
-			     "usize");
 }
 
 static void
@@ -128,7 +197,7 @@ decode_file_system(
 	args_init(&in, a->doc, v, "FileSystemPermissions");
 	c->files_unrestricted = args_enum(&in, "type", types) == 1;
 	if (args_end(&in) == 0 && !c->files_unrestricted)
-		decode_restricted(&in, c);
+		sandbox_entries_decode(&in, c, false);
 	finish(a, &in);
 }
 
@@ -144,23 +213,26 @@ decode_permissions(
 
 	args_init(&in, a->doc, v, "PermissionProfile");
 	c->type = (enum sandbox_type)args_enum(&in, "type", types);
+	if (!finish(a, &in))
+		return;
 	c->files_unrestricted = c->type != SANDBOX_MANAGED;
-	if (args_end(&in) == 0 && c->type == SANDBOX_MANAGED) {
+	if (c->type == SANDBOX_MANAGED) {
 		fs = args_object(&in, "file_system", "FileSystemPermissions");
 		if (fs != NULL)
 			decode_file_system(&in, fs, c);
 	}
-	if (args_end(&in) == 0 && c->type != SANDBOX_DISABLED)
-		c->network_enabled = args_enum(&in, "network", networks) == 1;
-	else
+	if (c->type == SANDBOX_DISABLED)
 		c->network_enabled = true;
+	else
+		c->network_enabled = args_enum(&in, "network", networks) == 1;
 	finish(a, &in);
 }
 
 static void
 decode_roots(struct args *a, struct sandbox_context *c)
 {
-	const struct json_value *list = take_list(a, "workspaceRoots", false);
+	const struct json_value *list =
+	    sandbox_list(a, "workspaceRoots", false, SANDBOX_LIST_MAX);
 
 	c->nroots = 0;
 	if (list == NULL)
@@ -191,33 +263,54 @@ decode_policy_context(struct args *a, struct sandbox_context *c)
 	finish(a, &in);
 }
 
+/* Meant for `tmpdir`, which the executor binds. */
+static void
+check_temporary(struct args *a)
+{
+	const struct json_value *list =
+	    json_get(a->object, "temporaryDirectories");
+
+	if (list == NULL || list->type == JSON_NULL)
+		return;
+	list = sandbox_list(a, "temporaryDirectories", true, SANDBOX_LIST_MAX);
+	if (list == NULL)
+		return;
+	for (const struct json_value *v = list->first; v; v = v->next)
+		args_path_value(a, v);
+}
+
+void
+sandbox_windows_check(struct args *a, bool required)
+{
+	static const char *const levels[] = { "disabled", "restricted-token",
+		"elevated", "mxc", NULL };
+
+	if (required)
+		args_enum(a, "windowsSandboxLevel", levels);
+	else
+		check_enum(a, "windowsSandboxLevel", levels);
+	args_default_bool(a, "useLegacyLandlock", false);
+}
+
 /* Known, checked, and without effect here. */
 static void
-decode_ignored(struct args *a)
+check_ignored(struct args *a)
 {
 	static const char *const overrides[] = { "noOverride",
 		"escalatedSandboxWithRestrictions", "bypassSandboxFirstAttempt",
 		NULL };
 	static const char *const proxies[] = { "reconcile", "preserve", NULL };
-	const struct json_value *v = json_get(a->object, "sandboxOverride");
 
-	if (v != NULL && v->type != JSON_NULL)
-		args_enum(a, "sandboxOverride", overrides);
-	v = json_get(a->object, "windowsSandboxProxySettingsMode");
-	if (v != NULL && v->type != JSON_NULL)
-		args_enum(a, "windowsSandboxProxySettingsMode", proxies);
-	args_default_bool(a, "useLegacyLandlock", false);
-	v = json_get(a->object, "temporaryDirectories");
-	if (v != NULL && v->type != JSON_NULL)
-		take_list(a, "temporaryDirectories", false);
+	sandbox_windows_check(a, true);
+	check_temporary(a);
+	check_enum(a, "sandboxOverride", overrides);
+	check_enum(a, "windowsSandboxProxySettingsMode", proxies);
 }
 
 void
 sandbox_context_decode(
     struct args *a, const struct json_value *v, struct sandbox_context *c)
 {
-	static const char *const levels[] = { "disabled", "restricted-token",
-		"elevated", "mxc", NULL };
 	const struct json_value *permissions;
 	struct args in;
 
@@ -228,10 +321,24 @@ sandbox_context_decode(
 		decode_permissions(&in, permissions, c);
 	c->has_cwd = args_opt_path(&in, "cwd", &c->cwd);
 	decode_roots(&in, c);
-	args_enum(&in, "windowsSandboxLevel", levels);
 	c->has_home = args_opt_path(&in, "userHomeDir", &c->home);
 	decode_policy_context(&in, c);
-	decode_ignored(&in);
+	check_ignored(&in);
 	c->unrestricted = c->files_unrestricted && c->network_enabled;
-	finish(a, &in);
+	if (!finish(a, &in))
+		memset(c, 0, sizeof(*c));
+}
+
+int
+sandbox_context_check_cwd(const struct sandbox_context *c, char *error)
+{
+	size_t n = c->cwd.uri.len < 300 ? c->cwd.uri.len : 300;
+
+	if (!c->has_cwd || !c->cwd.foreign)
+		return 0;
+	snprintf(error, ARGS_ERROR_MAX,
+	    "failed to prepare process sandbox: invalid sandbox policy cwd: "
+	    "'%.*s' is invalid on 'linux'",
+	    (int)n, c->cwd.uri.ptr);
+	return -EBADMSG;
 }

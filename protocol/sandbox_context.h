@@ -36,7 +36,7 @@ struct sandbox_entry {
 	enum sandbox_path_kind kind;
 	enum sandbox_special special;
 	struct path_uri path;
-	struct slice text;
+	struct slice text; /* holds no NUL */
 };
 
 struct sandbox_context {
@@ -55,8 +55,34 @@ struct sandbox_context {
 	struct path_uri home;
 };
 
-/* Decodes v into *out; errors are a's, in the peer's words (section A9). */
+/* Decodes v into *out; errors are a's, in the peer's words (section A9), and
+ * then *out is the strictest context there is. A path or root may be foreign:
+ * it names nothing here. */
 void sandbox_context_decode(
     struct args *a, const struct json_value *v, struct sandbox_context *out);
+
+/* What a command asks of its context beyond its shape: a policy cwd of this
+ * machine. 0, or -EBADMSG with the text of A9 in error[ARGS_ERROR_MAX]. */
+int sandbox_context_check_cwd(const struct sandbox_context *c, char *error);
+
+/*
+ * Pieces for the older shapes (sandbox_legacy.c); errors are a's.
+ */
+
+/* A member that is a list of at most max items. NULL: absent, or an error. */
+const struct json_value *sandbox_list(
+    struct args *a, const char *key, bool required, size_t max);
+
+/* The members `entries` and `glob_scan_max_depth` of a's object. older: the
+ * list may be absent, its paths plain. */
+void sandbox_entries_decode(
+    struct args *a, struct sandbox_context *c, bool older);
+
+/* A plain absolute path, dot segments removed. `what` it is, for the error. */
+struct path_uri sandbox_plain_path(
+    struct args *a, const char *what, struct slice text);
+
+/* Checks windowsSandboxLevel and useLegacyLandlock, which change nothing. */
+void sandbox_windows_check(struct args *a, bool required);
 
 #endif

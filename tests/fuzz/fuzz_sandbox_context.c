@@ -14,8 +14,11 @@ decode(struct args *a, struct json_doc *doc, struct sandbox_context *c)
 	*a = (struct args){ .doc = doc };
 	memset(c, 0xa5, sizeof(*c));
 	sandbox_context_decode(a, doc->root, c);
-	if (args_end(a) < 0)
+	if (args_end(a) < 0) {
 		check_error(a->error, sizeof(a->error));
+		assert(c->type == SANDBOX_MANAGED && c->nentries == 0);
+		assert(!c->files_unrestricted && !c->network_enabled);
+	}
 	return args_end(a);
 }
 
@@ -29,6 +32,8 @@ check_entry(const struct sandbox_entry *e)
 		check_path(&e->path);
 	if (e->kind == SANDBOX_GLOB)
 		assert(e->text.ptr != NULL);
+	assert(
+	    e->text.len == 0 || memchr(e->text.ptr, '\0', e->text.len) == NULL);
 }
 
 /* Only a profile that says so lifts a restriction. */
@@ -53,6 +58,19 @@ check_profile(const struct json_value *root, const struct sandbox_context *c)
 		   : c->nentries == json_get(fs, "entries")->count);
 }
 
+/* Which of them a command may not have is said in full. */
+static void
+check_cwd(const struct sandbox_context *c)
+{
+	char error[ARGS_ERROR_MAX];
+
+	memset(error, 'x', sizeof(error));
+	if (sandbox_context_check_cwd(c, error) < 0)
+		check_error(error, sizeof(error));
+	else
+		assert(!c->has_cwd || c->cwd.path != NULL);
+}
+
 static void
 check_context(const struct json_value *root, const struct sandbox_context *c)
 {
@@ -67,6 +85,7 @@ check_context(const struct json_value *root, const struct sandbox_context *c)
 		check_path(&c->cwd);
 	if (c->has_home)
 		check_path(&c->home);
+	check_cwd(c);
 }
 
 /* Written out, it decodes to the same answer. */

@@ -28,6 +28,7 @@ static const struct spawn_row {
 	const char *text, *command, *cwd, *env, *policy;
 	bool has_timeout, tty, stdin_open;
 	uint64_t timeout_ms;
+	const char *policy_cwd; /* NULL: "" */
 } spawn_rows[] = {
 	/* everything the parent writes */
 	{ SPAWN(REQUIRED ",\"policy_json_or_preset\":\"read-only\","
@@ -36,32 +37,40 @@ static const struct spawn_row {
 			 "\"cap_sids\":[\"S-1\"],\"timeout_ms\":5000,"
 			 "\"tty\":true,\"stdin_open\":true"),
 	    "[\"a\",\"b c\"]", "/tmp", "{\"A\":\"1\",\"B\":\"\"}", "read-only",
-	    true, true, true, 5000 },
+	    true, true, true, 5000, "/tmp" },
 	/* the least */
 	{ SPAWN(REQUIRED), "[\"a\",\"b c\"]", "/tmp",
-	    "{\"A\":\"1\",\"B\":\"\"}", "", false, false, false, 0 },
+	    "{\"A\":\"1\",\"B\":\"\"}", "", false, false, false, 0, NULL },
 	{ SPAWN("\"env\":{},\"command\":[\"\"],\"cwd\":\"/\""), "[\"\"]", "/",
-	    "{}", "", false, false, false, 0 },
+	    "{}", "", false, false, false, 0, NULL },
 	/* values at their limits */
 	{ SPAWN(REQUIRED ",\"timeout_ms\":null,\"policy_json_or_preset\":null"),
 	    "[\"a\",\"b c\"]", "/tmp", "{\"A\":\"1\",\"B\":\"\"}", "", false,
-	    false, false, 0 },
+	    false, false, 0, NULL },
 	{ SPAWN(REQUIRED ",\"timeout_ms\":0,\"tty\":true"), "[\"a\",\"b c\"]",
-	    "/tmp", "{\"A\":\"1\",\"B\":\"\"}", "", true, true, false, 0 },
+	    "/tmp", "{\"A\":\"1\",\"B\":\"\"}", "", true, true, false, 0,
+	    NULL },
 	{ SPAWN(REQUIRED ",\"timeout_ms\":18446744073709551615,"
 			 "\"stdin_open\":true,\"tty\":false"),
 	    "[\"a\",\"b c\"]", "/tmp", "{\"A\":\"1\",\"B\":\"\"}", "", true,
-	    false, true, UINT64_MAX },
+	    false, true, UINT64_MAX, NULL },
 	/* what is unknown is ignored, on every level */
 	{ "{\"x\":[],\"payload\":{\"y\":{}," REQUIRED
 	  "},\"type\":\"spawn_request\",\"z\":null,\"version\":1}",
 	    "[\"a\",\"b c\"]", "/tmp", "{\"A\":\"1\",\"B\":\"\"}", "", false,
-	    false, false, 0 },
+	    false, false, 0, NULL },
 	/* escapes; a plain path is taken as it is */
 	{ SPAWN("\"command\":[\"\\u0061\\n\"],\"cwd\":\"/a%20b/../c\","
 		"\"env\":{\"\\u00fc\":\"=\"}"),
 	    "[\"a\\n\"]", "/a%20b/../c", "{\"\xc3\xbc\":\"=\"}", "", false,
-	    false, false, 0 },
+	    false, false, 0, NULL },
+	/* where a policy has its roots: beside the command's cwd */
+	{ SPAWN(REQUIRED ",\"sandbox_policy_cwd\":null"), "[\"a\",\"b c\"]",
+	    "/tmp", "{\"A\":\"1\",\"B\":\"\"}", "", false, false, false, 0,
+	    NULL },
+	{ SPAWN(REQUIRED ",\"sandbox_policy_cwd\":\"/w/../p\""),
+	    "[\"a\",\"b c\"]", "/tmp", "{\"A\":\"1\",\"B\":\"\"}", "", false,
+	    false, false, 0, "/w/../p" },
 };
 
 static bool
@@ -90,6 +99,7 @@ spawn_is(const struct runner_v1_spawn *s, const struct spawn_row *row)
 	return shown_as(s->command, row->command) &&
 	       is_text(s->cwd, row->cwd) && shown_as(s->env, row->env) &&
 	       is_text(s->policy, row->policy) &&
+	       is_text(s->policy_cwd, row->policy_cwd ? row->policy_cwd : "") &&
 	       s->has_timeout == row->has_timeout &&
 	       s->timeout_ms == row->timeout_ms && s->tty == row->tty &&
 	       s->stdin_open == row->stdin_open;
@@ -248,6 +258,12 @@ static const struct bad_row {
 	    "cwd: expected an absolute path" },
 	{ SPAWN(COMMAND "\"cwd\":\"/a\\u0000b\"," ENV),
 	    "cwd: expected an absolute path" },
+	{ SPAWN(REQUIRED ",\"sandbox_policy_cwd\":7"),
+	    WRONG("number", "a string") },
+	{ SPAWN(REQUIRED ",\"sandbox_policy_cwd\":\"w\""),
+	    "sandbox_policy_cwd: expected an absolute path" },
+	{ SPAWN(REQUIRED ",\"sandbox_policy_cwd\":\"/w\\u0000\""),
+	    "sandbox_policy_cwd: expected an absolute path" },
 };
 
 static void
