@@ -50,6 +50,7 @@ check_start(struct request *r, const struct process_start_params *p)
 {
 	struct session *s = r->session;
 	const struct slice *uri = &p->cwd.uri;
+	char error[ARGS_ERROR_MAX];
 
 	if (p->cwd.foreign)
 		reply_error(r->channel, &r->id, RPC_INVALID_PARAMS,
@@ -60,6 +61,10 @@ check_start(struct request *r, const struct process_start_params *p)
 	else if (p->argv->count == 0)
 		reply_error(r->channel, &r->id, RPC_INVALID_PARAMS,
 		    "argv must not be empty");
+	else if (p->has_sandbox &&
+		 sandbox_context_check_cwd(&p->sandbox, error) < 0)
+		reply_error(
+		    r->channel, &r->id, RPC_INVALID_PARAMS, "%s", error);
 	else if (p->enforce_managed_network || p->has_network_proxy ||
 		 (p->has_sandbox && !p->sandbox.unrestricted))
 		reply_error(r->channel, &r->id, RPC_INVALID_PARAMS,
