@@ -90,7 +90,9 @@ enter_namespaces(const char **step)
 	long first = choose_first_pid();
 
 	*step = "making mounts one-way";
-	if (mount(NULL, "/", NULL, MS_SLAVE | MS_REC, NULL) < 0)
+	/* In a chroot "/" is no mount, but the one we mount over is. */
+	if (mount(NULL, "/", NULL, MS_SLAVE | MS_REC, NULL) < 0 &&
+	    (errno != EINVAL || mount(NULL, "/proc", NULL, MS_SLAVE, NULL) < 0))
 		return -errno;
 	*step = "mounting /proc";
 	if (mount("proc", "/proc", "proc", MS_NOSUID | MS_NODEV | MS_NOEXEC,
