@@ -79,6 +79,23 @@ empty_root(void)
 	return 0;
 }
 
+/* Where the root is no mount (a chroot) it cannot be pivoted: an empty tmpfs
+ * that is mounted nowhere becomes the root instead. */
+static int
+chroot_to_nothing(void)
+{
+	_cleanup_close_ int fs = fsopen("tmpfs", FSOPEN_CLOEXEC), fd = -1;
+
+	if (fs < 0 ||
+	    fsconfig(fs, FSCONFIG_SET_STRING, "nr_inodes", "1", 0) < 0 ||
+	    fsconfig(fs, FSCONFIG_CMD_CREATE, NULL, NULL, 0) < 0)
+		return -errno;
+	fd = fsmount(fs, FSMOUNT_CLOEXEC,
+	    MOUNT_ATTR_RDONLY | MOUNT_ATTR_NOSUID | MOUNT_ATTR_NODEV |
+		MOUNT_ATTR_NOEXEC);
+	return fd < 0 || fchdir(fd) < 0 || chroot(".") < 0 ? -errno : 0;
+}
+
 static void
 limit(int resource, const char *name, rlim_t value)
 {
@@ -148,6 +165,8 @@ leave_file_system(
 		err = enter_user_namespace();
 	if (err == 0)
 		err = empty_root();
+	if (err == -EINVAL)
+		err = chroot_to_nothing();
 	if (err < 0 && c->drop)
 		log_fatal_errno(err, "an empty file system");
 	if (err < 0)
