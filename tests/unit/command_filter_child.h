@@ -22,7 +22,7 @@
 #define NR_listmount	  458
 #define NR_open_tree_attr 467
 
-#define HIGH (1l << 32 | 1l << 63) /* bits the kernel does not look at */
+#define HIGH (1l << 32 | 1l << 62) /* bits the kernel does not look at */
 
 /* Errors of the filter get this on top, and are no longer to be mistaken for
  * the kernel's own. */
