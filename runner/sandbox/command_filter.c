@@ -309,7 +309,8 @@ add_policy(scmp_filter_ctx ctx, unsigned active)
 }
 
 /* What libseccomp made, behind `prefix` instructions of room. */
-static int export(scmp_filter_ctx ctx, struct command_filter *f, size_t prefix)
+static int
+read_code(scmp_filter_ctx ctx, struct command_filter *f, size_t prefix)
 {
 	_cleanup_close_ int fd = memfd_create("command-filter", MFD_CLOEXEC);
 	struct stat st;
@@ -400,7 +401,7 @@ command_filter_compile(
 		return -ENOMEM;
 	err = add_policy(ctx, active);
 	if (err == 0)
-		err = export(ctx, f, n);
+		err = read_code(ctx, f, n);
 	if (err == 0)
 		memcpy(f->code, prefix, n * sizeof(*prefix));
 	seccomp_release(ctx);
