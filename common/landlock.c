@@ -5,7 +5,7 @@
 #include "landlock.h"
 
 #include <errno.h>
-#include <stdint.h>
+#include <stddef.h>
 #include <sys/syscall.h>
 #include <unistd.h>
 
@@ -13,23 +13,23 @@
 
 #ifndef SYS_landlock_create_ruleset
 #define SYS_landlock_create_ruleset 444
+#define SYS_landlock_add_rule	    445
 #define SYS_landlock_restrict_self  446
 #endif
 
 #define CREATE_RULESET_VERSION (1u << 0)
+#define RULE_PATH_BENEATH      1
 
-/* struct landlock_ruleset_attr as of ABI 6; the size says how much of it. */
-struct ruleset_attr {
-	uint64_t handled_access_fs;
-	uint64_t handled_access_net;
-	uint64_t scoped;
-};
+struct path_beneath {
+	uint64_t rights;
+	int32_t fd;
+} __attribute__((packed));
 
 /* Number of file access rights each ABI knows: bits 0 to n-1. */
 static const uint8_t fs_rights[] = { 0, 13, 14, 15, 15, 16 };
 
-#define NET_RIGHTS 3 /* ABI 4: bind and connect TCP */
-#define SCOPES	   3 /* ABI 6: abstract sockets and signals */
+#define NET_RIGHTS (LANDLOCK_BIND_TCP | LANDLOCK_CONNECT_TCP)	     /* ABI 4 */
+#define SCOPES	   (LANDLOCK_SCOPE_ABSTRACT | LANDLOCK_SCOPE_SIGNAL) /* ABI 6 */
 
 int
 landlock_abi(void)
@@ -40,26 +40,57 @@ landlock_abi(void)
 	return abi < 0 ? 0 : (int)abi;
 }
 
-int
-landlock_deny_all(void)
+void
+landlock_mask(struct landlock_attr *attr, int abi)
 {
-	int abi = landlock_abi();
 	size_t known = (size_t)abi < nitems(fs_rights) ? (size_t)abi
 						       : nitems(fs_rights) - 1;
-	struct ruleset_attr attr = {
-		.handled_access_fs = (1ull << fs_rights[known]) - 1,
-		.handled_access_net = abi >= 4 ? NET_RIGHTS : 0,
-		.scoped = abi >= 6 ? SCOPES : 0,
-	};
-	size_t size = abi >= 6 ? sizeof(attr) : abi >= 4 ? 16 : 8;
-	_cleanup_close_ int fd = -1;
+
+	attr->fs &= (1ull << fs_rights[known]) - 1;
+	attr->net &= abi >= 4 ? NET_RIGHTS : 0;
+	attr->scopes &= abi >= 6 ? SCOPES : 0;
+}
+
+int
+landlock_create(const struct landlock_attr *attr, int abi)
+{
+	struct landlock_attr known = *attr;
+	size_t size = abi >= 6	 ? sizeof(known)
+		      : abi >= 4 ? offsetof(struct landlock_attr, scopes)
+				 : offsetof(struct landlock_attr, net);
+	int fd;
 
 	if (abi == 0)
 		return -ENOSYS;
-	fd = (int)syscall(SYS_landlock_create_ruleset, &attr, size, 0);
-	if (fd < 0)
-		return -errno;
-	if (syscall(SYS_landlock_restrict_self, fd, 0) < 0)
+	landlock_mask(&known, abi);
+	fd = (int)syscall(SYS_landlock_create_ruleset, &known, size, 0);
+	return fd < 0 ? -errno : fd;
+}
+
+int
+landlock_allow(int ruleset, int fd, uint64_t rights)
+{
+	const struct path_beneath rule = { rights, fd };
+
+	if (syscall(SYS_landlock_add_rule, ruleset, RULE_PATH_BENEATH, &rule,
+		0) < 0)
 		return -errno;
 	return 0;
+}
+
+int
+landlock_restrict(int ruleset, unsigned flags)
+{
+	if (syscall(SYS_landlock_restrict_self, ruleset, flags) < 0)
+		return -errno;
+	return 0;
+}
+
+int
+landlock_deny_all(void)
+{
+	const struct landlock_attr all = { ~0ull, ~0ull, ~0ull };
+	_cleanup_close_ int fd = landlock_create(&all, landlock_abi());
+
+	return fd < 0 ? fd : landlock_restrict(fd, 0);
 }

@@ -1,0 +1,59 @@
+/*
+ * The system-call filter of a sandboxed command (SANDBOX.md C4): a deny-list,
+ * because a command is any program. Compiled once per session and policy in
+ * the nest; each command only loads it. Errors answer, so that programs that
+ * probe go on; only a foreign calling convention (x32, and i386 unless it is
+ * permitted) kills the process.
+ *
+ * Sources: seccomp(2), seccomp_rule_add(3), seccomp_export_bpf(3).
+ */
+#ifndef COMMAND_FILTER_H
+#define COMMAND_FILTER_H
+
+#include <stdbool.h>
+
+struct sock_filter;
+
+struct command_filter {
+	struct sock_filter *code; /* owned */
+	unsigned short len;	  /* instructions */
+	unsigned int flags;	  /* of seccomp(2) */
+};
+
+struct command_filter_options {
+	bool network;	 /* IP and routing netlink; else no socket */
+	bool unix_local; /* UNIX stream sockets by name */
+	/* With network: every UNIX socket, datagrams too. Without: as
+	 * unix_local, no datagram ever leaves (O2). */
+	bool unix_allow;
+	/* i386 programs; their multiplexed calls (socketcall, ipc), whose
+	 * arguments are in memory, are refused whole. */
+	bool allow_32bit;
+	/* Set-id bits on files; openat2, whose mode is in memory. */
+	bool allow_setid;
+	/* Making and entering namespaces. Mounting stays refused. */
+	bool allow_nested_userns;
+	bool log; /* refused calls go to the audit log, if the kernel has one */
+};
+
+/*
+ * 0, or -errno and nothing to clear: -ENOMEM, -EMFILE, -ENFILE, -EIO;
+ * -EOPNOTSUPP or -EINVAL when libseccomp finds no SECCOMP_RET_KILL_PROCESS
+ * (Linux 4.14). Equal options give equal code.
+ */
+int command_filter_compile(
+    struct command_filter *f, const struct command_filter_options *o);
+
+/*
+ * Only seccomp(2): safe in a child of vfork(2). For this thread and its
+ * children, for ever, on top of what is loaded already; the caller has set
+ * no_new_privs and comes here last, as the filter refuses the steps before
+ * it. 0, or -errno: -EACCES without no_new_privs, -ENOSYS or -EINVAL when
+ * the kernel has no seccomp, -ENOMEM.
+ */
+int command_filter_load(const struct command_filter *f);
+
+/* Also for a filter that is all zero. */
+void command_filter_clear(struct command_filter *f);
+
+#endif
