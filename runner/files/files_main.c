@@ -1,25 +1,13 @@
 /*
- * The file helper's loop and its dispatcher. Blocking is its purpose: the
- * session goes on meanwhile.
+ * The file helper's dispatcher. Blocking is its purpose: the session goes on
+ * meanwhile.
  */
-#include <errno.h>
-#include <event2/event.h>
-#include <fcntl.h>
-#include <signal.h>
 #include <string.h>
 #include <sys/prctl.h>
-#include <unistd.h>
 
-#include "control.h"
 #include "files.h"
-#include "frame.h"
 #include "log.h"
-
-/* The runner let no larger message in (max-message-bytes). */
-#define REQUEST_MAX_BYTES (1u << 30)
-
-static struct channel channel;
-static bool over;
+#include "serve.h"
 
 static const struct file_method {
 	const char *name;
@@ -77,60 +65,23 @@ answer(struct request *r, struct rpc_message *m)
 	return method->act(r, &p.fs);
 }
 
-/* The runner passes on only what it found to be a file method. */
+/* The runner passes on only what it found to be a file method. Blocking until
+ * the answer is written keeps one answer in memory, not all of them. */
 static void
-on_message(struct channel *ch, char *text, size_t len)
+take(struct request *r, struct rpc_message *m)
 {
-	struct request r = { .channel = ch };
-	struct rpc_message m;
-
-	if (rpc_parse(&m, text, len) < 0 || m.kind != RPC_KIND_REQUEST ||
-	    find_method(m.method) == NULL)
+	if (find_method(m->method) == NULL)
 		log_fatal("impossible request from the runner");
-	rpc_id_copy(&r.id, m.id);
-	ch->tag = frame_next_number(ch->tag);
-	answer(&r, &m);
-	rpc_id_clear(&r.id);
-	rpc_message_clear(&m);
-	channel_write_all(ch);
+	answer(r, m);
+	channel_write_all(r->channel);
 }
-
-static void
-on_drained(struct channel *ch)
-{
-}
-
-static void
-on_ended(struct channel *ch)
-{
-	over = true;
-}
-
-static void
-on_broken(struct channel *ch, int err)
-{
-	over = true;
-}
-
-static const struct channel_events channel_events = {
-	.message = on_message,
-	.drained = on_drained,
-	.ended = on_ended,
-	.broken = on_broken,
-};
 
 int
 files_run(struct event_base *base)
 {
 	log_init("execd-runner", LOG_LEVEL_INFO);
-	log_set_label("files");
 	prctl(PR_SET_NAME, "execd-files");
-	prctl(PR_SET_DUMPABLE, 0);
-	channel_open(&channel, base, CONTROL_FD, CONTROL_FD, REQUEST_MAX_BYTES,
-	    &channel_events, NULL);
-	channel.tagged = true;
-	while (!over && event_base_loop(base, EVLOOP_ONCE) >= 0)
-		continue;
+	serve(base, "files", take, NULL);
 	file_handles_clear();
 	return 0;
 }
