@@ -29,7 +29,7 @@ give_up_helper(void *owner, const struct nest *n)
 
 void
 session_init(struct session *s, struct event_base *base,
-    const struct control_session_config *config, char **env)
+    const struct control_session_config *config, char **env, int door)
 {
 	*s = (struct session){ .base = base,
 		.config = *config,
@@ -41,7 +41,7 @@ session_init(struct session *s, struct event_base *base,
 	s->null_fd = open("/dev/null", O_RDWR | O_CLOEXEC);
 	if (s->null_fd < 0)
 		log_fatal("/dev/null cannot be opened");
-	sandbox_init(&s->sandbox, -1, !config->pid_namespace, s->config.home,
+	sandbox_init(&s->sandbox, door, !config->pid_namespace, s->config.home,
 	    environment_get(env, "TMPDIR"), give_up_helper, s);
 	event_assign(&s->forget_event, base, -1, 0, forget_cb, s);
 	event_assign(&s->kill_event, base, -1, 0, kill_cb, s);

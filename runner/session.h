@@ -75,7 +75,7 @@ struct session {
 };
 
 void session_init(struct session *s, struct event_base *base,
-    const struct control_session_config *config, char **env);
+    const struct control_session_config *config, char **env, int door);
 
 /* A new connection; an older one is dropped. fd is taken over. */
 void session_attach(
