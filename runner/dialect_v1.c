@@ -170,7 +170,7 @@ start(const struct runner_v1_spawn *s, char **argv, char **envp, int null_fd)
 	bool enforcing;
 	const char *step;
 	int err = process_start(
-	    &d.process, d.base, &r, 0, &observer, &d, &step, &enforcing);
+	    &d.process, d.base, NULL, &r, 0, &observer, &d, &step, &enforcing);
 
 	if (err < 0) {
 		_cleanup_free_ char *why = xasprintf(
