@@ -35,6 +35,9 @@ static char **base_env;
 static void __attribute__((noreturn)) end(void)
 {
 	reaper_kill_all(LAST_KILL_MS);
+	/* Masks on the disk go with the last who used them. */
+	if (state != RUNNER_FRESH)
+		nest_pool_clear(&session.sandbox.pool);
 	exit(0);
 }
 
