@@ -32,7 +32,7 @@ def test_in_a_chroot_nothing_is_promised(directory):
     enter = f'mount --rbind / {directory} && exec chroot {directory} "$@"'
     lines, code = doctor(None, "unshare", "-m", "--propagation", "private", "sh", "-c", enter, "sh")
     assert code == 5
-    assert [x for x in lines if x.startswith("MISSING user namespace: Operation not permitted; run execd as root")]
+    assert [x for x in lines if x.startswith("MISSING  user namespace: Operation not permitted; run execd as root")]
     assert [x for x in lines if x.startswith("MISSING  a command in a sandbox")]
 
 
