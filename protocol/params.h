@@ -43,12 +43,20 @@ struct env_policy {
 	const struct json_value *include_only; /* strings */
 };
 
+/* A terminal's size unless process/start says another. */
+#define TTY_ROWS     24
+#define TTY_COLS     80
+#define TTY_SIZE_MAX 65535
+
 struct process_start_params {
 	struct slice process_id;
 	const struct json_value *argv; /* strings, maybe empty */
 	struct path_uri cwd;
 	const struct json_value *env; /* string map */
 	bool tty;
+	uint16_t rows, cols; /* tty */
+	bool has_term;	     /* tty */
+	struct slice term;
 	bool pipe_stdin;
 	bool has_arg0;
 	struct slice arg0;
@@ -81,6 +89,16 @@ struct process_signal_params {
 
 struct process_id_params {
 	struct slice process_id;
+};
+
+struct process_resize_params {
+	struct slice process_id;
+	uint16_t rows, cols;
+};
+
+struct process_wait_params {
+	struct slice process_id;
+	uint64_t timeout_ms; /* UINT64_MAX: no limit given */
 };
 
 /* Params of every fs/ method; each fills what it has. */
@@ -137,6 +155,9 @@ union method_params {
 	struct process_write_params process_write;
 	struct process_signal_params process_signal;
 	struct process_id_params process_terminate;
+	struct process_id_params process_id; /* that takes no more */
+	struct process_resize_params process_resize;
+	struct process_wait_params process_wait;
 	struct fs_params fs;
 	struct watch_params watch;
 	struct http_request_params http_request;

@@ -23,6 +23,21 @@ decode_env_policy(
 		args_fail(a, "%s", in.error);
 }
 
+/* A terminal that is not there has no size and no name: what asks for one
+ * is a mistake that is told. */
+static void
+decode_terminal(struct args *a, struct process_start_params *s)
+{
+	uint64_t rows = args_opt_range(a, "rows", 1, TTY_SIZE_MAX, 0);
+	uint64_t cols = args_opt_range(a, "cols", 1, TTY_SIZE_MAX, 0);
+
+	s->has_term = args_opt_string(a, "term", &s->term);
+	if (!s->tty && args_end(a) == 0 && (rows || cols || s->has_term))
+		args_fail(a, "rows, cols and term need tty");
+	s->rows = (uint16_t)(rows ? rows : TTY_ROWS);
+	s->cols = (uint16_t)(cols ? cols : TTY_COLS);
+}
+
 static void
 decode_start_options(struct args *a, struct process_start_params *s)
 {
@@ -62,6 +77,7 @@ params_process_start(struct rpc_message *m, union method_params *p, char *error)
 	s->env = args_string_map(&a, "env");
 	s->tty = args_bool(&a, "tty");
 	decode_start_options(&a, s);
+	decode_terminal(&a, s);
 	return params_end(&a, error);
 }
 

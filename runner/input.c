@@ -75,8 +75,7 @@ accept_waiting(struct input *in)
 			continue;
 		if (!has_room(in, c->len))
 			return;
-		write_ids_add(
-		    &in->ids, (struct slice){ c->write_id, c->write_id_len });
+		remember(in, (struct slice){ c->write_id, c->write_id_len });
 		in->waiting--;
 		in->waiting_bytes -= c->len;
 		in->queued++;

@@ -10,9 +10,6 @@
 #include "methods.h"
 #include "waiter.h"
 
-#define TTY_ROWS 24
-#define TTY_COLS 80
-
 /* --- process/start ------------------------------------------------------ */
 
 /* A copy of the strings as argv[], argv[0] replaced by arg0 if there is one.
@@ -100,8 +97,8 @@ start(struct request *r, const struct process_start_params *p, char **argv,
 		.envp = envp,
 		.cwd = p->cwd.path,
 		.tty = p->tty,
-		.rows = TTY_ROWS,
-		.cols = TTY_COLS,
+		.rows = p->rows,
+		.cols = p->cols,
 		.pipe_stdin = p->pipe_stdin,
 		.parent_death_signal = !s->config.pid_namespace,
 		.null_fd = s->null_fd,
@@ -139,6 +136,8 @@ method_process_start(struct request *r, const union method_params *params)
 		    "nul byte found in provided data");
 	envp = environment_build(
 	    s->env, p->has_env_policy ? &p->env_policy : NULL, p->env);
+	if (envp != NULL && p->has_term)
+		envp = environment_with(envp, "TERM", p->term);
 	if (envp == NULL)
 		return reply_error(r->channel, &r->id, RPC_INTERNAL,
 		    "data provided contains a nul byte");
@@ -164,24 +163,16 @@ method_process_read(struct request *r, const union method_params *params)
 	const struct process_read_params *p = &params->process_read;
 	struct session *s = r->session;
 	struct process_query query = { p->after_seq, p->max_bytes };
-	struct session_process *sp = session_find(s, p->process_id);
+	struct session_process *sp = method_find_process(r, p->process_id);
 
 	if (sp == NULL)
-		return reply_error(r->channel, &r->id, RPC_MALFORMED,
-		    "unknown process id %.*s", (int)p->process_id.len,
-		    p->process_id.ptr);
+		return 0;
 	if (p->wait_ms == 0 || s->input_ended ||
 	    process_state_has_news(&sp->process.state, p->after_seq)) {
 		waiter_reply(sp, &r->id, &query);
 		return 0;
 	}
-	if (s->waiting >= REQUESTS_WAITING_MAX)
-		return reply_error(r->channel, &r->id, RPC_MALFORMED,
-		    "too many waiting "
-		    "requests: limit is %d",
-		    REQUESTS_WAITING_MAX);
-	waiter_add(sp, &r->id, &query, p->wait_ms);
-	return RPC_PENDING;
+	return waiter_add(r, sp, &query, p->wait_ms);
 }
 
 /* --- process/write ------------------------------------------------------ */

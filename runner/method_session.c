@@ -30,18 +30,27 @@ write_shell(struct json_writer *w, const char *path)
 	json_end(w, '}');
 }
 
-/* What is not there is false or left out. */
+/* What is not there is left out. */
 static void
 write_capabilities(struct json_writer *w)
 {
+	static const char *const names[] = {
+		/* the peer's */
+		"fsWatchMissing",
+		"httpHeaderEnvVars",
+		"fileWriteStreaming",
+		/* execd's own */
+		"processCloseStdin",
+		"processResize",
+		"processWait",
+	};
+
 	json_key(w, "capabilities");
 	json_begin(w, '{');
-	json_key(w, "fsWatchMissing");
-	json_bool(w, true);
-	json_key(w, "httpHeaderEnvVars");
-	json_bool(w, true);
-	json_key(w, "fileWriteStreaming");
-	json_bool(w, true);
+	for (size_t i = 0; i < nitems(names); i++) {
+		json_key(w, names[i]);
+		json_bool(w, true);
+	}
 	json_end(w, '}');
 }
 

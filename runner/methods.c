@@ -82,6 +82,17 @@ answer(struct request *r, struct rpc_message *msg, const char *text, size_t len)
 	return m->method(r, &params);
 }
 
+struct session_process *
+method_find_process(struct request *r, struct slice id)
+{
+	struct session_process *p = session_find(r->session, id);
+
+	if (p == NULL)
+		reply_error(r->channel, &r->id, RPC_MALFORMED,
+		    "unknown process id %.*s", (int)id.len, id.ptr);
+	return p;
+}
+
 static void
 take_notification(struct session *s, struct slice method)
 {

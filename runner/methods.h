@@ -33,6 +33,9 @@ extern const size_t rpc_methods_count;
 #undef FILE_METHOD
 #undef HTTP_METHOD
 
+/* The process of that id, or NULL after answering that there is none. */
+struct session_process *method_find_process(struct request *r, struct slice id);
+
 /* One message of the client: answered, or the connection ends. */
 void methods_dispatch(struct session *s, char *text, size_t len);
 

@@ -73,6 +73,14 @@ bool process_terminate(struct process *p);
 /* A signal to the whole process group; nothing when it has ended. */
 void process_signal(struct process *p, int sig);
 
+/* End of file behind everything written; on a terminal the character that
+ * says so. 0, also when it was closed before, or -ENOBUFS: too much waits. */
+int process_end_input(struct process *p);
+
+/* Of its terminal; nothing when it has ended. 0 or -errno: -ENOTTY without
+ * one. */
+int process_resize(struct process *p, uint16_t rows, uint16_t cols);
+
 /* Frees what p holds; it must have closed, or its session is ending. */
 void process_clear(struct process *p);
 

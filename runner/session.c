@@ -92,9 +92,7 @@ plan_forgetting(struct session *s)
 	if (first == NULL)
 		return;
 	ms = first->forget_ms - now_ms();
-	if (ms < 0)
-		ms = 0;
-	tv = (struct timeval){ ms / 1000, ms % 1000 * 1000 };
+	tv = timeval_of_ms(ms < 0 ? 0 : (uint64_t)ms);
 	event_add(&s->forget_event, &tv);
 }
 
@@ -358,8 +356,7 @@ kill_cb(evutil_socket_t fd, short what, void *arg)
 void
 session_terminate(struct session *s)
 {
-	struct timeval tv = { s->config.kill_grace_ms / 1000,
-		s->config.kill_grace_ms % 1000 * 1000 };
+	struct timeval tv = timeval_of_ms(s->config.kill_grace_ms);
 
 	if (s->terminating)
 		return;

@@ -5,7 +5,8 @@
 
 #include <event2/event.h>
 
-#include "request.h"
+#include "methods.h"
+#include "report.h"
 
 static void
 write_chunk(const struct retention_chunk *chunk, void *arg)
@@ -67,7 +68,10 @@ waiter_free(struct waiter *w)
 static void
 waiter_finish(struct waiter *w)
 {
-	waiter_reply(w->process, &w->id, &w->query);
+	if (w->for_end)
+		report_reply(w->process, &w->id);
+	else
+		waiter_reply(w->process, &w->id, &w->query);
 	waiter_free(w);
 }
 
@@ -77,35 +81,43 @@ timeout_cb(evutil_socket_t fd, short what, void *arg)
 	waiter_finish(arg);
 }
 
-void
-waiter_add(struct session_process *p, struct rpc_id *id,
+int
+waiter_add(struct request *r, struct session_process *p,
     const struct process_query *query, uint64_t wait_ms)
 {
-	struct waiter *w = xcalloc(1, sizeof(*w));
-	/* The full u64 range is accepted; nobody lives to see the rest. */
-	struct timeval tv = { .tv_sec = (time_t)(wait_ms / 1000 > INT32_MAX
-						     ? INT32_MAX
-						     : wait_ms / 1000),
-		.tv_usec = (suseconds_t)(wait_ms % 1000 * 1000) };
+	struct timeval tv = timeval_of_ms(wait_ms);
+	struct waiter *w;
 
+	if (r->session->waiting >= REQUESTS_WAITING_MAX)
+		return reply_error(r->channel, &r->id, RPC_MALFORMED,
+		    "too many waiting "
+		    "requests: limit is %d",
+		    REQUESTS_WAITING_MAX);
+	w = xcalloc(1, sizeof(*w));
 	w->process = p;
-	w->query = *query;
-	w->id = *id;
-	*id = (struct rpc_id){ 0 };
+	w->for_end = query == NULL;
+	if (query != NULL)
+		w->query = *query;
+	w->id = r->id;
+	r->id = (struct rpc_id){ 0 };
 	TAILQ_INSERT_TAIL(&p->waiters, w, link);
 	p->session->waiting++;
 	event_assign(&w->timeout, p->session->base, -1, 0, timeout_cb, w);
-	event_add(&w->timeout, &tv);
+	if (wait_ms < UINT64_MAX)
+		event_add(&w->timeout, &tv);
+	return RPC_PENDING;
 }
 
 void
 waiter_wake(struct session_process *p)
 {
+	const struct process_state *state = &p->process.state;
 	struct waiter *w, *next;
 
 	TAILQ_FOREACH_SAFE (w, &p->waiters, link, next)
-		if (process_state_has_news(
-			&p->process.state, w->query.after_seq))
+		if (w->for_end
+			? state->closed
+			: process_state_has_news(state, w->query.after_seq))
 			waiter_finish(w);
 }
 

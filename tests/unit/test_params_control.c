@@ -1,0 +1,156 @@
+/*
+ * params of execd's own methods and members: values, defaults, and the errors
+ * of values that are not allowed.
+ */
+#include <errno.h>
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <stdio.h>
+#include <string.h>
+
+#include <cmocka.h>
+
+#include "json_text.h"
+#include "params.h"
+#include "params_text.h"
+
+#define START(tty, more)                                                       \
+	"{\"processId\":\"p\",\"argv\":[\"a\"],\"cwd\":\"file:///\","          \
+	"\"env\":{},\"tty\":" tty more "}"
+#define ID "{\"processId\":\"p\""
+
+static void
+show_slice(struct json_writer *w, struct slice s)
+{
+	json_string(w, s.ptr, s.len);
+}
+
+static void
+show_start(struct json_writer *w, const union method_params *p)
+{
+	const struct process_start_params *s = &p->process_start;
+
+	json_u64(w, s->rows);
+	json_u64(w, s->cols);
+	if (s->has_term)
+		show_slice(w, s->term);
+}
+
+static void
+show_id(struct json_writer *w, const union method_params *p)
+{
+	show_slice(w, p->process_id.process_id);
+}
+
+static void
+show_resize(struct json_writer *w, const union method_params *p)
+{
+	show_slice(w, p->process_resize.process_id);
+	json_u64(w, p->process_resize.rows);
+	json_u64(w, p->process_resize.cols);
+}
+
+static void
+show_wait(struct json_writer *w, const union method_params *p)
+{
+	show_slice(w, p->process_wait.process_id);
+	json_u64(w, p->process_wait.timeout_ms);
+}
+
+/* Params and the values as an array. */
+static const struct value_row {
+	const char *method;
+	void (*show)(struct json_writer *w, const union method_params *p);
+	const char *params, *shown;
+} value_rows[] = {
+	{ "process/start", show_start, START("true", ""), "[24,80]" },
+	{ "process/start", show_start, START("false", ""), "[24,80]" },
+	{ "process/start", show_start,
+	    START("false", ",\"rows\":null,\"cols\":null,\"term\":null"),
+	    "[24,80]" },
+	{ "process/start", show_start,
+	    START("true", ",\"rows\":1,\"cols\":65535,\"term\":\"\""),
+	    "[1,65535,\"\"]" },
+	{ "process/closeStdin", show_id, ID "}", "[\"p\"]" },
+	{ "process/resize", show_resize, ID ",\"rows\":65535,\"cols\":1}",
+	    "[\"p\",65535,1]" },
+	{ "process/wait", show_wait, ID "}", "[\"p\",18446744073709551615]" },
+	{ "process/wait", show_wait, ID ",\"timeoutMs\":null}",
+	    "[\"p\",18446744073709551615]" },
+	{ "process/wait", show_wait, ID ",\"timeoutMs\":0}", "[\"p\",0]" },
+};
+
+static void
+test_values(void **state)
+{
+	for (size_t i = 0; i < nitems(value_rows); i++) {
+		const struct value_row *row = &value_rows[i];
+		struct json_writer w;
+		struct decoded d;
+		struct buf b;
+
+		if (decode_params(&d, row->method, row->params) != 0)
+			fail_msg(
+			    "%s %s: %s", row->method, row->params, d.error);
+		buf_init(&b, 4096);
+		json_writer_init(&w, &b);
+		json_begin(&w, '[');
+		row->show(&w, &d.params);
+		json_end(&w, ']');
+		buf_put_u8(&b, '\0');
+		if (strcmp((char *)b.data, row->shown) != 0)
+			fail_msg("%s %s: %s, not %s", row->method, row->params,
+			    (char *)b.data, row->shown);
+		buf_clear(&b);
+		decoded_clear(&d);
+	}
+}
+
+static const struct error_row {
+	const char *method, *params, *error;
+} error_rows[] = {
+	{ "process/start", START("true", ",\"rows\":0"),
+	    "rows must be between 1 and 65535" },
+	{ "process/start", START("true", ",\"cols\":65536"),
+	    "cols must be between 1 and 65535" },
+	{ "process/start", START("false", ",\"rows\":1"),
+	    "rows, cols and term need tty" },
+	{ "process/start", START("false", ",\"cols\":1"),
+	    "rows, cols and term need tty" },
+	{ "process/start", START("false", ",\"term\":\"xterm\""),
+	    "rows, cols and term need tty" },
+	{ "process/resize", ID ",\"rows\":0,\"cols\":1}",
+	    "rows must be between 1 and 65535" },
+	{ "process/resize", ID ",\"rows\":1,\"cols\":70000}",
+	    "cols must be between 1 and 65535" },
+	{ "process/resize", ID ",\"rows\":10}", "missing field `cols`" },
+};
+
+static void
+test_errors(void **state)
+{
+	for (size_t i = 0; i < nitems(error_rows); i++) {
+		const struct error_row *row = &error_rows[i];
+		struct decoded d;
+
+		assert_int_equal(
+		    decode_params(&d, row->method, row->params), -EBADMSG);
+		if (!error_matches(d.error, row->error))
+			fail_msg("%s %s: %s, not %s", row->method, row->params,
+			    d.error, row->error);
+		decoded_clear(&d);
+	}
+}
+
+int
+main(void)
+{
+	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(test_values),
+		cmocka_unit_test(test_errors),
+	};
+
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}
