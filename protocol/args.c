@@ -209,6 +209,15 @@ args_opt_u64(struct args *a, const char *key, uint64_t fallback)
 	return v == NULL ? fallback : take_u64(a, v);
 }
 
+bool
+args_opt_number(struct args *a, const char *key, uint64_t *out)
+{
+	const struct json_value *v = optional(a, key);
+
+	*out = v == NULL ? 0 : take_u64(a, v);
+	return v != NULL;
+}
+
 static uint64_t
 take_range(
     struct args *a, const struct json_value *v, uint64_t min, uint64_t max)
@@ -338,6 +347,15 @@ int
 args_enum(struct args *a, const char *key, const char *const variants[])
 {
 	return take_enum(a, required(a, key), variants);
+}
+
+int
+args_opt_enum(
+    struct args *a, const char *key, const char *const variants[], int fallback)
+{
+	const struct json_value *v = optional(a, key);
+
+	return v == NULL ? fallback : take_enum(a, v, variants);
 }
 
 int

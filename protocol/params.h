@@ -62,6 +62,8 @@ struct process_start_params {
 	struct slice arg0;
 	bool has_env_policy;
 	struct env_policy env_policy;
+	bool has_timeout;
+	uint64_t timeout_ms;
 	bool has_sandbox;
 	struct sandbox_context sandbox;
 	bool enforce_managed_network;
@@ -83,8 +85,30 @@ struct process_write_params {
 	struct slice write_id;
 };
 
+/* Positions in signals.def; numbers are the runner's to know. */
+enum client_signal {
+#define SIGNAL(name) CLIENT_SIGNAL_##name,
+#include "signals.def"
+#undef SIGNAL
+};
+
+/* Without a target it is the peer's: "interrupt", to the group. */
 struct process_signal_params {
-	struct slice process_id; /* "interrupt" is the only signal */
+	struct slice process_id;
+	bool has_target;
+	enum signal_target {
+		SIGNAL_TARGET_PROCESS,
+		SIGNAL_TARGET_GROUP,
+		SIGNAL_TARGET_TREE,
+	} target;
+	enum client_signal signal;
+};
+
+struct process_terminate_params {
+	struct slice process_id;
+	bool graceful;
+	bool has_timeout; /* graceful */
+	uint64_t timeout_ms;
 };
 
 struct process_id_params {
@@ -154,7 +178,7 @@ union method_params {
 	struct process_read_params process_read;
 	struct process_write_params process_write;
 	struct process_signal_params process_signal;
-	struct process_id_params process_terminate;
+	struct process_terminate_params process_terminate;
 	struct process_id_params process_id; /* that takes no more */
 	struct process_resize_params process_resize;
 	struct process_wait_params process_wait;

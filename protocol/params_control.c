@@ -1,8 +1,61 @@
 /*
- * Params of the process/ methods that are execd's own (PROTOCOL.md section
- * 17): what is done to a process that runs, and what is asked about it.
+ * Params of the process/ methods that act on a process that runs, or ask
+ * about it (PROTOCOL.md sections 7.6 and 17).
  */
 #include "params.h"
+
+/*
+ * The peer knows one signal, and its words for any other are the answer as
+ * long as no target is named; with one, every signal has its name.
+ */
+int
+params_process_signal(
+    struct rpc_message *m, union method_params *p, char *error)
+{
+	static const char *const peers[] = { "interrupt", NULL };
+	static const char *const names[] = {
+#define SIGNAL(name) #name,
+#include "signals.def"
+#undef SIGNAL
+		NULL
+	};
+	static const char *const targets[] = { "process", "group", "tree",
+		NULL };
+	struct process_signal_params *s = &p->process_signal;
+	struct slice ignored;
+	struct args a;
+
+	*s = (struct process_signal_params){ .signal = CLIENT_SIGNAL_INT,
+		.target = SIGNAL_TARGET_GROUP };
+	args_init(&a, &m->doc, m->params, "SignalParams");
+	s->process_id = args_string(&a, "processId");
+	s->has_target = args_opt_string(&a, "target", &ignored);
+	if (s->has_target)
+		s->signal = (enum client_signal)args_enum(&a, "signal", names);
+	else
+		args_enum(&a, "signal", peers);
+	if (s->has_target)
+		s->target =
+		    (enum signal_target)args_enum(&a, "target", targets);
+	return params_end(&a, error);
+}
+
+int
+params_process_terminate(
+    struct rpc_message *m, union method_params *p, char *error)
+{
+	static const char *const modes[] = { "force", "graceful", NULL };
+	struct process_terminate_params *t = &p->process_terminate;
+	struct args a;
+
+	args_init(&a, &m->doc, m->params, "TerminateParams");
+	t->process_id = args_string(&a, "processId");
+	t->graceful = args_opt_enum(&a, "mode", modes, 0) == 1;
+	t->has_timeout = args_opt_number(&a, "timeoutMs", &t->timeout_ms);
+	if (args_end(&a) == 0 && t->has_timeout && !t->graceful)
+		args_fail(&a, "timeoutMs needs mode `graceful`");
+	return params_end(&a, error);
+}
 
 int
 params_process_close_stdin(

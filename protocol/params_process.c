@@ -38,6 +38,14 @@ decode_terminal(struct args *a, struct process_start_params *s)
 	s->cols = (uint16_t)(cols ? cols : TTY_COLS);
 }
 
+/* Members that are execd's own. */
+static void
+decode_own_options(struct args *a, struct process_start_params *s)
+{
+	s->has_timeout = args_opt_number(a, "timeoutMs", &s->timeout_ms);
+	decode_terminal(a, s);
+}
+
 static void
 decode_start_options(struct args *a, struct process_start_params *s)
 {
@@ -77,7 +85,7 @@ params_process_start(struct rpc_message *m, union method_params *p, char *error)
 	s->env = args_string_map(&a, "env");
 	s->tty = args_bool(&a, "tty");
 	decode_start_options(&a, s);
-	decode_terminal(&a, s);
+	decode_own_options(&a, s);
 	return params_end(&a, error);
 }
 
@@ -107,29 +115,5 @@ params_process_write(struct rpc_message *m, union method_params *p, char *error)
 	w->write_id = args_string(&a, "writeId");
 	if (args_end(&a) == 0 && w->write_id.len == 0)
 		args_fail(&a, "writeId must not be empty");
-	return params_end(&a, error);
-}
-
-int
-params_process_signal(
-    struct rpc_message *m, union method_params *p, char *error)
-{
-	static const char *const signals[] = { "interrupt", NULL };
-	struct args a;
-
-	args_init(&a, &m->doc, m->params, "SignalParams");
-	p->process_signal.process_id = args_string(&a, "processId");
-	args_enum(&a, "signal", signals);
-	return params_end(&a, error);
-}
-
-int
-params_process_terminate(
-    struct rpc_message *m, union method_params *p, char *error)
-{
-	struct args a;
-
-	args_init(&a, &m->doc, m->params, "TerminateParams");
-	p->process_terminate.process_id = args_string(&a, "processId");
 	return params_end(&a, error);
 }

@@ -277,7 +277,7 @@ out_cb(evutil_socket_t fd, short what, void *arg)
 
 /* Nothing watches the helper's pid but its socket: this only reaps. */
 static void
-ended(struct reaper_watch *w, int wait_status)
+ended(struct reaper_watch *w, int wait_status, const struct rusage *usage)
 {
 }
 

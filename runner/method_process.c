@@ -2,7 +2,6 @@
  * The process/ methods (PROTOCOL.md section 7).
  */
 #include <errno.h>
-#include <signal.h>
 #include <string.h>
 
 #include "environment.h"
@@ -115,6 +114,8 @@ start(struct request *r, const struct process_start_params *p, char **argv,
 		return NULL;
 	}
 	session_add(s, sp);
+	if (p->has_timeout)
+		process_set_timeout(&sp->process, s->base, p->timeout_ms);
 	return sp;
 }
 
@@ -255,33 +256,4 @@ method_process_write(struct request *r, const union method_params *params)
 	}
 	free(w);
 	return reply_written(r->channel, &r->id, status);
-}
-
-/* --- process/signal, process/terminate ---------------------------------- */
-
-int
-method_process_signal(struct request *r, const union method_params *params)
-{
-	struct session_process *sp =
-	    session_find(r->session, params->process_signal.process_id);
-
-	if (sp != NULL)
-		process_signal(&sp->process, SIGINT);
-	return reply_empty(r);
-}
-
-int
-method_process_terminate(struct request *r, const union method_params *params)
-{
-	struct session_process *sp =
-	    session_find(r->session, params->process_terminate.process_id);
-	bool running = sp != NULL && process_terminate(&sp->process);
-	struct json_writer w = reply_begin(r->channel, &r->id);
-
-	json_begin(&w, '{');
-	json_key(&w, "running");
-	json_bool(&w, running);
-	json_end(&w, '}');
-	reply_end(r->channel, &w);
-	return 0;
 }

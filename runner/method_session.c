@@ -43,6 +43,10 @@ write_capabilities(struct json_writer *w)
 		"processCloseStdin",
 		"processResize",
 		"processWait",
+		"processSignalTarget",
+		"processTerminateGraceful",
+		"processTimeout",
+		"processExitDetails",
 	};
 
 	json_key(w, "capabilities");

@@ -11,6 +11,7 @@
 #include <unistd.h>
 
 #include "log.h"
+#include "oom.h"
 #include "util.h"
 
 /* One read; also the longest chunk. */
@@ -135,8 +136,10 @@ settle(struct process *p)
 	if (p->terminated)
 		for (size_t i = 0; i < nitems(p->streams); i++)
 			stream_close(&p->streams[i]);
-	if (p->streams[0].fd < 0 && p->streams[1].fd < 0)
+	if (p->streams[0].fd < 0 && p->streams[1].fd < 0) {
+		process_end_closed(p);
 		p->observer->closed(p, process_state_closed(&p->state));
+	}
 }
 
 static void
@@ -157,13 +160,17 @@ plan_drain(struct process *p)
 }
 
 static void
-ended(struct reaper_watch *w, int wait_status)
+ended(struct reaper_watch *w, int wait_status, const struct rusage *usage)
 {
 	struct process *p = TABLE_OBJECT(w, struct process, watch);
 
 	p->reaped = true;
 	p->pid = 0;
 	p->wait_status = wait_status;
+	p->usage = *usage;
+	p->oom_killed = WIFSIGNALED(wait_status) &&
+			WTERMSIG(wait_status) == SIGKILL && !p->killed &&
+			oom_kills() > p->oom_kills;
 	plan_drain(p);
 	settle(p);
 }
@@ -188,6 +195,7 @@ process_start(struct process *p, struct event_base *base,
     const struct process_observer *observer, void *owner, const char **step)
 {
 	struct spawn_result res;
+	uint64_t oom_before = oom_kills();
 	int err = spawn(r, &res, step);
 
 	if (err < 0)
@@ -195,7 +203,8 @@ process_start(struct process *p, struct event_base *base,
 	p->observer = observer;
 	p->owner = owner;
 	p->tty = r->tty;
-	p->pid = res.pid;
+	p->pid = p->leader = res.pid;
+	p->oom_kills = oom_before;
 	process_state_init(&p->state, retention_bytes);
 	reaper_add(&p->watch, res.pid, ended);
 	input_open(&p->input, base, res.in);
@@ -220,11 +229,18 @@ process_terminate(struct process *p)
 {
 	if (p->reaped)
 		return false;
-	p->terminated = true;
+	p->terminated = p->killed = true;
 	/* A pid is ours until it is reaped, so this is the right group. */
 	kill(-p->pid, SIGKILL);
 	input_close(&p->input, INPUT_TERMINATED);
 	return true;
+}
+
+void
+process_abandon(struct process *p)
+{
+	p->terminated = true;
+	settle(p);
 }
 
 void
@@ -240,6 +256,7 @@ process_clear(struct process *p)
 	for (size_t i = 0; i < nitems(p->streams); i++)
 		stream_close(&p->streams[i]);
 	reaper_remove(&p->watch);
+	process_end_clear(p);
 	input_clear(&p->input);
 	process_state_clear(&p->state);
 }

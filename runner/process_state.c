@@ -22,6 +22,7 @@ process_state_output(
 {
 	retention_append(&s->retention, s->next_seq, stream, data, len);
 	s->last_output_seq = s->next_seq;
+	s->output_bytes += len;
 	return s->next_seq++;
 }
 

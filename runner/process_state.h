@@ -13,6 +13,7 @@
 struct process_state {
 	uint64_t next_seq; /* the number the next event will have */
 	uint64_t last_output_seq;
+	uint64_t output_bytes; /* ever */
 	struct retention retention;
 	bool exited;
 	bool closed;

@@ -7,7 +7,8 @@
 
 #include "request.h"
 
-/* Members into an object that is open: running, exitCode, closed. */
+/* Members into an object that is open: running, exitCode, closed, and how it
+ * ended: signal, core, timedOut, oomKilled, rusage. */
 void report_write(struct json_writer *w, const struct session_process *p);
 
 /* The answer of process/wait. */

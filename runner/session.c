@@ -14,6 +14,7 @@
 #include "helper.h"
 #include "log.h"
 #include "methods.h"
+#include "oom.h"
 #include "waiter.h"
 #include "watch.h"
 
@@ -29,6 +30,7 @@ session_init(struct session *s, struct event_base *base,
 		.env = env,
 		.channel = { .in_fd = -1, .out_fd = -1 } };
 	TAILQ_INIT(&s->closed);
+	oom_init();
 	s->null_fd = open("/dev/null", O_RDWR | O_CLOEXEC);
 	if (s->null_fd < 0)
 		log_fatal("/dev/null cannot be opened");
@@ -175,6 +177,11 @@ on_exited(struct process *process, uint64_t seq)
 		json_i64(&w, process->state.exit_code);
 		json_key(&w, "sandboxDenied");
 		json_bool(&w, process->state.sandbox_denied);
+		/* What only execd can do is told where it was done. */
+		if (process->timed_out) {
+			json_key(&w, "timedOut");
+			json_bool(&w, true);
+		}
 		end_event(p, &w);
 	}
 	waiter_wake(p);
@@ -331,15 +338,8 @@ session_attach(struct session *s, int fd, const struct control_attach *attach)
 static void
 terminate_visit(struct table_node *node, void *arg)
 {
-	struct process *p =
-	    &TABLE_OBJECT(node, struct session_process, node)->process;
-
-	/* A stopped process hears TERM only when it goes on; a shell on a
-	 * terminal minds a hangup, not TERM. */
-	if (p->tty)
-		process_signal(p, SIGHUP);
-	process_signal(p, SIGTERM);
-	process_signal(p, SIGCONT);
+	process_ask_to_end(
+	    &TABLE_OBJECT(node, struct session_process, node)->process);
 }
 
 static void

@@ -45,6 +45,31 @@ show_id(struct json_writer *w, const union method_params *p)
 }
 
 static void
+show_timeout(struct json_writer *w, const union method_params *p)
+{
+	json_bool(w, p->process_start.has_timeout);
+	json_u64(w, p->process_start.timeout_ms);
+}
+
+static void
+show_signal(struct json_writer *w, const union method_params *p)
+{
+	show_slice(w, p->process_signal.process_id);
+	json_bool(w, p->process_signal.has_target);
+	json_u64(w, p->process_signal.target);
+	json_u64(w, p->process_signal.signal);
+}
+
+static void
+show_terminate(struct json_writer *w, const union method_params *p)
+{
+	show_slice(w, p->process_terminate.process_id);
+	json_bool(w, p->process_terminate.graceful);
+	json_bool(w, p->process_terminate.has_timeout);
+	json_u64(w, p->process_terminate.timeout_ms);
+}
+
+static void
 show_resize(struct json_writer *w, const union method_params *p)
 {
 	show_slice(w, p->process_resize.process_id);
@@ -73,6 +98,36 @@ static const struct value_row {
 	{ "process/start", show_start,
 	    START("true", ",\"rows\":1,\"cols\":65535,\"term\":\"\""),
 	    "[1,65535,\"\"]" },
+	{ "process/start", show_timeout, START("true", ""), "[false,0]" },
+	{ "process/start", show_timeout, START("true", ",\"timeoutMs\":0"),
+	    "[true,0]" },
+	{ "process/start", show_timeout,
+	    START("true", ",\"timeoutMs\":18446744073709551615"),
+	    "[true,18446744073709551615]" },
+	/* signal: target, then the position in signals.def */
+	{ "process/signal", show_signal, ID ",\"signal\":\"interrupt\"}",
+	    "[\"p\",false,1,1]" },
+	{ "process/signal", show_signal,
+	    ID ",\"signal\":\"interrupt\",\"target\":null}",
+	    "[\"p\",false,1,1]" },
+	{ "process/signal", show_signal,
+	    ID ",\"signal\":\"HUP\",\"target\":\"process\"}",
+	    "[\"p\",true,0,0]" },
+	{ "process/signal", show_signal,
+	    ID ",\"signal\":\"INT\",\"target\":\"group\"}",
+	    "[\"p\",true,1,1]" },
+	{ "process/signal", show_signal,
+	    ID ",\"signal\":\"KILL\",\"target\":\"tree\"}",
+	    "[\"p\",true,2,4]" },
+	{ "process/terminate", show_terminate, ID "}",
+	    "[\"p\",false,false,0]" },
+	{ "process/terminate", show_terminate, ID ",\"mode\":null}",
+	    "[\"p\",false,false,0]" },
+	{ "process/terminate", show_terminate, ID ",\"mode\":\"force\"}",
+	    "[\"p\",false,false,0]" },
+	{ "process/terminate", show_terminate,
+	    ID ",\"mode\":\"graceful\",\"timeoutMs\":5}",
+	    "[\"p\",true,true,5]" },
 	{ "process/closeStdin", show_id, ID "}", "[\"p\"]" },
 	{ "process/resize", show_resize, ID ",\"rows\":65535,\"cols\":1}",
 	    "[\"p\",65535,1]" },
@@ -121,6 +176,27 @@ static const struct error_row {
 	    "rows, cols and term need tty" },
 	{ "process/start", START("false", ",\"term\":\"xterm\""),
 	    "rows, cols and term need tty" },
+	{ "process/signal", ID ",\"signal\":\"TERM\"}",
+	    "unknown variant `TERM`, expected `interrupt`" },
+	{ "process/signal",
+	    ID ",\"signal\":\"interrupt\",\"target\":\"group\"}",
+	    "unknown variant `interrupt`, expected one of `HUP`, `INT`, "
+	    "`QUIT`, `ABRT`, `KILL`, `USR1`, `USR2`, `PIPE`, `ALRM`, `TERM`, "
+	    "`CHLD`, `CONT`, `STOP`, `TSTP`, `TTIN`, `TTOU`, `URG`, `XCPU`, "
+	    "`WINCH`, `IO`, `PWR`" },
+	{ "process/signal", ID ",\"signal\":\"SIGTERM\",\"target\":\"group\"}",
+	    "unknown variant `SIGTERM`, expected one of " },
+	{ "process/signal", ID ",\"signal\":\"TERM\",\"target\":\"all\"}",
+	    "unknown variant `all`, expected one of `process`, `group`, "
+	    "`tree`" },
+	{ "process/signal", ID ",\"signal\":\"TERM\",\"target\":7}",
+	    "invalid type: number, expected a string" },
+	{ "process/terminate", ID ",\"mode\":\"soft\"}",
+	    "unknown variant `soft`, expected `force` or `graceful`" },
+	{ "process/terminate", ID ",\"timeoutMs\":5}",
+	    "timeoutMs needs mode `graceful`" },
+	{ "process/terminate", ID ",\"mode\":\"force\",\"timeoutMs\":0}",
+	    "timeoutMs needs mode `graceful`" },
 	{ "process/resize", ID ",\"rows\":0,\"cols\":1}",
 	    "rows must be between 1 and 65535" },
 	{ "process/resize", ID ",\"rows\":1,\"cols\":70000}",
