@@ -64,6 +64,12 @@ struct process_start_params {
 	struct env_policy env_policy;
 	bool has_timeout;
 	uint64_t timeout_ms;
+	bool has_retention;
+	struct retention_params {
+		uint64_t head_bytes; /* the first output, for good */
+		bool has_tail;	     /* else: what the server's limit leaves */
+		uint64_t tail_bytes; /* the newest */
+	} retention;
 	bool has_sandbox;
 	struct sandbox_context sandbox;
 	bool enforce_managed_network;
@@ -118,6 +124,10 @@ struct process_id_params {
 struct process_resize_params {
 	struct slice process_id;
 	uint16_t rows, cols;
+};
+
+struct process_list_params {
+	uint64_t after; /* the `next` of an earlier answer */
 };
 
 struct process_wait_params {
@@ -182,6 +192,7 @@ union method_params {
 	struct process_id_params process_id; /* that takes no more */
 	struct process_resize_params process_resize;
 	struct process_wait_params process_wait;
+	struct process_list_params process_list;
 	struct fs_params fs;
 	struct watch_params watch;
 	struct http_request_params http_request;

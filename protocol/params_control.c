@@ -69,6 +69,30 @@ params_process_close_stdin(
 }
 
 int
+params_process_snapshot(
+    struct rpc_message *m, union method_params *p, char *error)
+{
+	struct args a;
+
+	args_init(&a, &m->doc, m->params, "SnapshotParams");
+	p->process_id.process_id = args_string(&a, "processId");
+	return params_end(&a, error);
+}
+
+/* All of them is what an absent `params` asks for. */
+int
+params_process_list(struct rpc_message *m, union method_params *p, char *error)
+{
+	static const struct json_value none = { .type = JSON_OBJECT };
+	bool absent = m->params == NULL || m->params->type == JSON_NULL;
+	struct args a;
+
+	args_init(&a, &m->doc, absent ? &none : m->params, "ListParams");
+	p->process_list.after = args_opt_u64(&a, "after", 0);
+	return params_end(&a, error);
+}
+
+int
 params_process_resize(
     struct rpc_message *m, union method_params *p, char *error)
 {

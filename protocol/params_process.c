@@ -38,10 +38,29 @@ decode_terminal(struct args *a, struct process_start_params *s)
 	s->cols = (uint16_t)(cols ? cols : TTY_COLS);
 }
 
+static void
+decode_retention(
+    struct args *a, const struct json_value *v, struct retention_params *r)
+{
+	struct args in;
+
+	args_init(&in, a->doc, v, "Retention");
+	r->head_bytes = args_opt_u64(&in, "headBytes", 0);
+	r->has_tail = args_opt_number(&in, "tailBytes", &r->tail_bytes);
+	if (args_end(&in) < 0)
+		args_fail(a, "%s", in.error);
+}
+
 /* Members that are execd's own. */
 static void
 decode_own_options(struct args *a, struct process_start_params *s)
 {
+	const struct json_value *v =
+	    args_opt_object(a, "retention", "Retention");
+
+	s->has_retention = v != NULL;
+	if (v != NULL)
+		decode_retention(a, v, &s->retention);
 	s->has_timeout = args_opt_number(a, "timeoutMs", &s->timeout_ms);
 	decode_terminal(a, s);
 }

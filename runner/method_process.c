@@ -2,6 +2,7 @@
  * The process/ methods (PROTOCOL.md section 7).
  */
 #include <errno.h>
+#include <inttypes.h>
 #include <string.h>
 
 #include "environment.h"
@@ -39,6 +40,31 @@ build_argv(const struct process_start_params *p)
 	return argv;
 }
 
+static bool
+check_retention(const struct retention_params *p, uint64_t limit_bytes)
+{
+	return p->head_bytes <= limit_bytes &&
+	       (!p->has_tail || p->tail_bytes <= limit_bytes - p->head_bytes);
+}
+
+/* What the answer does not wait for, before there is any output. */
+static void
+apply_options(struct session_process *sp, const struct process_start_params *p,
+    char *const *argv)
+{
+	struct session *s = sp->session;
+	const struct retention_params *keep = &p->retention;
+
+	session_note_command(sp, argv);
+	if (p->has_timeout)
+		process_set_timeout(&sp->process, s->base, p->timeout_ms);
+	if (p->has_retention)
+		process_state_keep(&sp->process.state, keep->head_bytes,
+		    keep->has_tail
+			? keep->tail_bytes
+			: s->config.retention_bytes - keep->head_bytes);
+}
+
 /* The checks behind decoding and state, in the order of section 7.1. Answers
  * and returns false when one fails. */
 static bool
@@ -70,6 +96,11 @@ check_start(struct request *r, const struct process_start_params *p)
 		reply_error(r->channel, &r->id, RPC_MALFORMED,
 		    "process %.*s already exists", (int)p->process_id.len,
 		    p->process_id.ptr);
+	else if (p->has_retention &&
+		 !check_retention(&p->retention, s->config.retention_bytes))
+		reply_error(r->channel, &r->id, RPC_INVALID_PARAMS,
+		    "retention must not exceed %" PRIu64 " bytes in all",
+		    s->config.retention_bytes);
 	else if (p->argv->first->text.len == 0)
 		reply_error(r->channel, &r->id, RPC_INTERNAL,
 		    "missing program for %s "
@@ -114,8 +145,7 @@ start(struct request *r, const struct process_start_params *p, char **argv,
 		return NULL;
 	}
 	session_add(s, sp);
-	if (p->has_timeout)
-		process_set_timeout(&sp->process, s->base, p->timeout_ms);
+	apply_options(sp, p, argv);
 	return sp;
 }
 

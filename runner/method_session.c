@@ -43,10 +43,14 @@ write_capabilities(struct json_writer *w)
 		"processCloseStdin",
 		"processResize",
 		"processWait",
+		"processSnapshot",
+		"processList",
 		"processSignalTarget",
 		"processTerminateGraceful",
 		"processTimeout",
 		"processExitDetails",
+		"processOutputGaps",
+		"processRetention",
 	};
 
 	json_key(w, "capabilities");

@@ -61,7 +61,9 @@ static int
 stream_read(struct process_stream *s)
 {
 	struct process *p = s->process;
-	ssize_t n = read(s->fd, scratch, sizeof(scratch));
+	size_t max = process_state_chunk_max(&p->state);
+	ssize_t n =
+	    read(s->fd, scratch, max < sizeof(scratch) ? max : sizeof(scratch));
 
 	if (n < 0 && (errno == EAGAIN || errno == EINTR))
 		return 0;

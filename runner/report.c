@@ -80,7 +80,7 @@ report_write(struct json_writer *w, const struct session_process *p)
 	json_key(w, "bytesWritten");
 	json_u64(w, state->output_bytes);
 	json_key(w, "bytesDropped");
-	json_u64(w, state->retention.dropped_bytes);
+	json_u64(w, retention_dropped(&state->tail));
 }
 
 void

@@ -9,6 +9,7 @@
 #include <signal.h>
 #include <stdio.h>
 #include <string.h>
+#include <time.h>
 #include <unistd.h>
 
 #include "helper.h"
@@ -17,6 +18,9 @@
 #include "oom.h"
 #include "waiter.h"
 #include "watch.h"
+
+/* Of a command line, for process/list. */
+#define COMMAND_KEPT_BYTES 4096
 
 static void forget_cb(evutil_socket_t fd, short what, void *arg);
 static void kill_cb(evutil_socket_t fd, short what, void *arg);
@@ -29,6 +33,7 @@ session_init(struct session *s, struct event_base *base,
 		.config = *config,
 		.env = env,
 		.channel = { .in_fd = -1, .out_fd = -1 } };
+	TAILQ_INIT(&s->started);
 	TAILQ_INIT(&s->closed);
 	oom_init();
 	s->null_fd = open("/dev/null", O_RDWR | O_CLOEXEC);
@@ -74,13 +79,37 @@ session_process_new(struct session *s, struct slice id)
 void
 session_add(struct session *s, struct session_process *p)
 {
+	struct timespec now;
+
+	clock_gettime(CLOCK_REALTIME, &now);
+	p->started_ms = (int64_t)now.tv_sec * 1000 + now.tv_nsec / 1000000;
+	p->number = ++s->starts;
 	table_insert(&s->processes, &p->node, siphash_bytes(p->id, p->id_len));
+	TAILQ_INSERT_TAIL(&s->started, p, link);
+}
+
+void
+session_note_command(struct session_process *p, char *const *argv)
+{
+	struct buf text;
+
+	buf_init(&text, COMMAND_KEPT_BYTES);
+	for (; *argv != NULL && !p->command_cut; argv++) {
+		size_t n = strlen(*argv) + 1;
+
+		p->command_cut = n > COMMAND_KEPT_BYTES - text.len;
+		if (!p->command_cut)
+			buf_put(&text, *argv, n);
+	}
+	p->command = (char *)text.data;
+	p->command_len = text.len;
 }
 
 void
 session_process_free(struct session_process *p)
 {
 	process_clear(&p->process);
+	free(p->command);
 	free(p);
 }
 
@@ -107,6 +136,7 @@ forget_cb(evutil_socket_t fd, short what, void *arg)
 	while (
 	    (p = TAILQ_FIRST(&s->closed)) != NULL && p->forget_ms <= now_ms()) {
 		TAILQ_REMOVE(&s->closed, p, closed_link);
+		TAILQ_REMOVE(&s->started, p, link);
 		table_remove(&s->processes, &p->node);
 		session_process_free(p);
 	}

@@ -35,11 +35,17 @@ struct waiter;
 /* A process and what the session keeps about it. */
 struct session_process {
 	struct table_node node;			  /* session.processes, by id */
+	TAILQ_ENTRY(session_process) link;	  /* session.started */
 	TAILQ_ENTRY(session_process) closed_link; /* session.closed */
 	TAILQ_HEAD(, waiter) waiters;		  /* process/read with waitMs */
 	struct process process;
 	struct session *session;
-	int64_t forget_ms; /* closed: when the id is free again */
+	int64_t forget_ms;  /* closed: when the id is free again */
+	uint64_t number;    /* counts the starts of the session */
+	int64_t started_ms; /* since 1970 */
+	char *command;	    /* owned: what is kept of argv, each with its NUL */
+	size_t command_len;
+	bool command_cut; /* there was more */
 	size_t id_len;
 	char id[];
 };
@@ -62,6 +68,8 @@ struct session {
 	bool violated;	  /* the client broke the envelope */
 	bool terminating;
 	struct table processes;
+	TAILQ_HEAD(, session_process) started; /* the same, in that order */
+	uint64_t starts;
 	TAILQ_HEAD(, session_process) closed; /* in the order of forgetting */
 	struct event forget_event;
 	struct event kill_event;
@@ -95,6 +103,8 @@ struct session_process *session_find(struct session *s, struct slice id);
 /* Room for a process of that id, not yet in the session. */
 struct session_process *session_process_new(struct session *s, struct slice id);
 void session_add(struct session *s, struct session_process *p);
+/* Keeps the beginning of argv for process/list. */
+void session_note_command(struct session_process *p, char *const *argv);
 void session_process_free(struct session_process *p);
 
 /* The observer that tells the attached client (PROTOCOL.md section 7.4). */

@@ -23,6 +23,24 @@ write_chunk(const struct retention_chunk *chunk, void *arg)
 	json_end(w, '}');
 }
 
+static void
+write_gap(struct json_writer *w, const struct process_state *state)
+{
+	struct process_gap gap = process_state_gap(state);
+
+	json_key(w, "gap");
+	json_begin(w, '{');
+	json_key(w, "afterSeq");
+	json_u64(w, gap.after_seq);
+	json_key(w, "lastSeq");
+	json_u64(w, gap.last_seq);
+	json_key(w, "bytes");
+	json_u64(w, gap.bytes);
+	json_key(w, "endBytes");
+	json_u64(w, gap.end_bytes);
+	json_end(w, '}');
+}
+
 void
 waiter_reply(struct session_process *p, const struct rpc_id *id,
     const struct process_query *query)
@@ -30,11 +48,12 @@ waiter_reply(struct session_process *p, const struct rpc_id *id,
 	const struct process_state *state = &p->process.state;
 	struct json_writer w = reply_begin(&p->session->channel, id);
 	uint64_t next;
+	bool crosses;
 
 	json_begin(&w, '{');
 	json_key(&w, "chunks");
 	json_begin(&w, '[');
-	next = process_state_read(state, query, write_chunk, &w);
+	next = process_state_read(state, query, write_chunk, &w, &crosses);
 	json_end(&w, ']');
 	json_key(&w, "nextSeq");
 	json_u64(&w, next);
@@ -51,6 +70,9 @@ waiter_reply(struct session_process *p, const struct rpc_id *id,
 	json_null(&w);
 	json_key(&w, "sandboxDenied");
 	json_bool(&w, state->sandbox_denied);
+	/* The peer's answer has no such member, and its gap is silent. */
+	if (crosses)
+		write_gap(&w, state);
 	json_end(&w, '}');
 	reply_end(&p->session->channel, &w);
 }

@@ -52,6 +52,25 @@ show_timeout(struct json_writer *w, const union method_params *p)
 }
 
 static void
+show_retention(struct json_writer *w, const union method_params *p)
+{
+	const struct process_start_params *s = &p->process_start;
+
+	json_bool(w, s->has_retention);
+	if (!s->has_retention)
+		return;
+	json_u64(w, s->retention.head_bytes);
+	if (s->retention.has_tail)
+		json_u64(w, s->retention.tail_bytes);
+}
+
+static void
+show_list(struct json_writer *w, const union method_params *p)
+{
+	json_u64(w, p->process_list.after);
+}
+
+static void
 show_signal(struct json_writer *w, const union method_params *p)
 {
 	show_slice(w, p->process_signal.process_id);
@@ -104,6 +123,21 @@ static const struct value_row {
 	{ "process/start", show_timeout,
 	    START("true", ",\"timeoutMs\":18446744073709551615"),
 	    "[true,18446744073709551615]" },
+	{ "process/start", show_retention, START("true", ""), "[false]" },
+	{ "process/start", show_retention, START("true", ",\"retention\":null"),
+	    "[false]" },
+	{ "process/start", show_retention, START("true", ",\"retention\":{}"),
+	    "[true,0]" },
+	{ "process/start", show_retention,
+	    START("true", ",\"retention\":{\"headBytes\":18446744073709551615,"
+			  "\"tailBytes\":0}"),
+	    "[true,18446744073709551615,0]" },
+	{ "process/list", show_list, NULL, "[0]" },
+	{ "process/list", show_list, "null", "[0]" },
+	{ "process/list", show_list, "{}", "[0]" },
+	{ "process/list", show_list, "{\"after\":null}", "[0]" },
+	{ "process/list", show_list, "{\"after\":7}", "[7]" },
+	{ "process/snapshot", show_id, ID "}", "[\"p\"]" },
 	/* signal: target, then the position in signals.def */
 	{ "process/signal", show_signal, ID ",\"signal\":\"interrupt\"}",
 	    "[\"p\",false,1,1]" },
@@ -147,8 +181,7 @@ test_values(void **state)
 		struct buf b;
 
 		if (decode_params(&d, row->method, row->params) != 0)
-			fail_msg(
-			    "%s %s: %s", row->method, row->params, d.error);
+			fail_msg("row %zu, %s: %s", i, row->method, d.error);
 		buf_init(&b, 4096);
 		json_writer_init(&w, &b);
 		json_begin(&w, '[');
@@ -156,7 +189,7 @@ test_values(void **state)
 		json_end(&w, ']');
 		buf_put_u8(&b, '\0');
 		if (strcmp((char *)b.data, row->shown) != 0)
-			fail_msg("%s %s: %s, not %s", row->method, row->params,
+			fail_msg("row %zu, %s: %s, not %s", i, row->method,
 			    (char *)b.data, row->shown);
 		buf_clear(&b);
 		decoded_clear(&d);
@@ -197,6 +230,14 @@ static const struct error_row {
 	    "timeoutMs needs mode `graceful`" },
 	{ "process/terminate", ID ",\"mode\":\"force\",\"timeoutMs\":0}",
 	    "timeoutMs needs mode `graceful`" },
+	{ "process/start", START("true", ",\"retention\":{\"headBytes\":-1}"),
+	    "invalid number" },
+	{ "process/start",
+	    START("true", ",\"retention\":{\"tailBytes\":\"1\"}"),
+	    "invalid type: string \"1\", expected u64" },
+	{ "process/list", "7", "invalid type: number, expected struct " },
+	{ "process/list", "[]", "invalid type: sequence, expected struct " },
+	{ "process/list", "{\"after\":-1}", "invalid number" },
 	{ "process/resize", ID ",\"rows\":0,\"cols\":1}",
 	    "rows must be between 1 and 65535" },
 	{ "process/resize", ID ",\"rows\":1,\"cols\":70000}",
