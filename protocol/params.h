@@ -43,6 +43,9 @@ struct env_policy {
 	const struct json_value *include_only; /* strings */
 };
 
+/* The longest startId. */
+#define START_ID_MAX_BYTES 256
+
 /* A terminal's size unless process/start says another. */
 #define TTY_ROWS     24
 #define TTY_COLS     80
@@ -64,6 +67,7 @@ struct process_start_params {
 	struct env_policy env_policy;
 	bool has_timeout;
 	uint64_t timeout_ms;
+	struct slice start_id; /* empty: none */
 	bool has_retention;
 	struct retention_params {
 		uint64_t head_bytes; /* the first output, for good */

@@ -58,6 +58,10 @@ decode_own_options(struct args *a, struct process_start_params *s)
 	const struct json_value *v =
 	    args_opt_object(a, "retention", "Retention");
 
+	if (args_opt_string(a, "startId", &s->start_id) &&
+	    (s->start_id.len == 0 || s->start_id.len > START_ID_MAX_BYTES))
+		args_fail(
+		    a, "startId must have 1 to %d bytes", START_ID_MAX_BYTES);
 	s->has_retention = v != NULL;
 	if (v != NULL)
 		decode_retention(a, v, &s->retention);

@@ -56,6 +56,11 @@ apply_options(struct session_process *sp, const struct process_start_params *p,
 	const struct retention_params *keep = &p->retention;
 
 	session_note_command(sp, argv);
+	if (p->start_id.len > 0) {
+		recent_ids_add(&s->start_ids, p->start_id);
+		sp->start_id = xstrndup(p->start_id.ptr, p->start_id.len);
+		sp->start_id_len = p->start_id.len;
+	}
 	if (p->has_timeout)
 		process_set_timeout(&sp->process, s->base, p->timeout_ms);
 	if (p->has_retention)
@@ -149,6 +154,45 @@ start(struct request *r, const struct process_start_params *p, char **argv,
 	return sp;
 }
 
+static int
+reply_started(struct request *r, const struct session_process *sp)
+{
+	struct json_writer w = reply_begin(r->channel, &r->id);
+
+	json_begin(&w, '{');
+	json_key(&w, "processId");
+	json_string(&w, sp->id, sp->id_len);
+	json_key(&w, "sandboxType");
+	json_cstring(&w, "none");
+	json_end(&w, '}');
+	reply_end(r->channel, &w);
+	return 0;
+}
+
+/* A start that was carried out before is answered as it was, and never
+ * carried out again. */
+static bool
+is_repeated(struct request *r, const struct process_start_params *p)
+{
+	struct session *s = r->session;
+	struct session_process *sp;
+
+	if (p->start_id.len == 0 || !recent_ids_has(&s->start_ids, p->start_id))
+		return false;
+	sp = session_find(s, p->process_id);
+	if (sp != NULL && sp->start_id != NULL &&
+	    slice_equal(
+		p->start_id, (struct slice){ sp->start_id, sp->start_id_len }))
+		reply_started(r, sp);
+	else
+		reply_error(r->channel, &r->id, RPC_MALFORMED,
+		    "start %.*s was carried out before; process %.*s is not "
+		    "known as its own",
+		    (int)p->start_id.len, p->start_id.ptr,
+		    (int)p->process_id.len, p->process_id.ptr);
+	return true;
+}
+
 int
 method_process_start(struct request *r, const union method_params *params)
 {
@@ -157,9 +201,8 @@ method_process_start(struct request *r, const union method_params *params)
 	_cleanup_free_ char **argv = NULL;
 	_cleanup_free_ char **envp = NULL;
 	struct session_process *sp;
-	struct json_writer w;
 
-	if (!check_start(r, p))
+	if (is_repeated(r, p) || !check_start(r, p))
 		return 0;
 	argv = build_argv(p);
 	if (argv == NULL)
@@ -175,15 +218,7 @@ method_process_start(struct request *r, const union method_params *params)
 	sp = start(r, p, argv, envp);
 	if (sp == NULL)
 		return 0;
-	w = reply_begin(r->channel, &r->id);
-	json_begin(&w, '{');
-	json_key(&w, "processId");
-	json_string(&w, sp->id, sp->id_len);
-	json_key(&w, "sandboxType");
-	json_cstring(&w, "none");
-	json_end(&w, '}');
-	reply_end(r->channel, &w);
-	return 0;
+	return reply_started(r, sp);
 }
 
 /* --- process/read ------------------------------------------------------- */

@@ -51,6 +51,7 @@ write_capabilities(struct json_writer *w)
 		"processExitDetails",
 		"processOutputGaps",
 		"processRetention",
+		"processStartId",
 	};
 
 	json_key(w, "capabilities");

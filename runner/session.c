@@ -109,6 +109,7 @@ void
 session_process_free(struct session_process *p)
 {
 	process_clear(&p->process);
+	free(p->start_id);
 	free(p->command);
 	free(p);
 }

@@ -43,7 +43,9 @@ struct session_process {
 	int64_t forget_ms;  /* closed: when the id is free again */
 	uint64_t number;    /* counts the starts of the session */
 	int64_t started_ms; /* since 1970 */
-	char *command;	    /* owned: what is kept of argv, each with its NUL */
+	char *start_id;	    /* owned; NULL: none */
+	size_t start_id_len;
+	char *command; /* owned: what is kept of argv, each with its NUL */
 	size_t command_len;
 	bool command_cut; /* there was more */
 	size_t id_len;
@@ -70,6 +72,7 @@ struct session {
 	struct table processes;
 	TAILQ_HEAD(, session_process) started; /* the same, in that order */
 	uint64_t starts;
+	struct recent_ids start_ids;	      /* carried out */
 	TAILQ_HEAD(, session_process) closed; /* in the order of forgetting */
 	struct event forget_event;
 	struct event kill_event;

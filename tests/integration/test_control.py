@@ -60,6 +60,34 @@ def test_a_terminal_begins_with_the_size_and_name_it_is_given(client):
     assert client.start("d", ["true"], tty=True, term="a\0b")["error"]["code"] == -32603
 
 
+def test_a_repeated_start_is_answered_and_not_repeated(spawn, directory):
+    s = spawn("--closed-ttl", "300ms")
+    c = s.ready()
+    script = f"echo x >> {directory}/starts; sleep 0.1"
+    first = c.sh("a", script, startId="s1")
+    assert c.sh("a", script, startId="s1") == first
+    c.drop()
+    s.wait_log("detached")
+    c = s.ready(resumeSessionId=c.session_id)
+    assert c.sh("a", script, startId="s1") == first
+    assert c.start("a", ["true"], startId="s2")["error"] == \
+        {"code": -32600, "message": "process a already exists"}
+    assert c.start("a", ["true"])["error"]["message"] == "process a already exists"
+    unknown = "start s1 was carried out before; process {} is not known as its own"
+    assert c.start("b", ["true"], startId="s1")["error"] == \
+        {"code": -32600, "message": unknown.format("b")}
+    poll(lambda: "error" in c.request("process/read", {"processId": "a"}), what="forgetting")
+    assert c.start("a", ["true"], startId="s1")["error"]["message"] == unknown.format("a")
+    assert (directory / "starts").read_text() == "x\n"
+
+
+def test_a_start_that_failed_may_be_repeated(client):
+    assert "error" in client.start("a", ["/nonexistent"], startId="s")
+    assert client.run("a", ["/bin/true"], startId="s").code == 0
+    r = client.start("a", ["/bin/true"], startId="s")["result"]
+    assert r == {"processId": "a", "sandboxType": "none"}
+
+
 def test_resize(client):
     client.sh("a", 'trap "stty size" WINCH; echo ready; while read x; do :; done; exit 3', tty=True)
     client.wait_output("a", "ready")

@@ -70,6 +70,7 @@ static const struct field {
 	{ "process/start", "managedNetwork", "{}", OBJECT, OPTIONAL },
 	{ "process/start", "networkProxy", "{}", OBJECT, OPTIONAL },
 	{ "process/start", "shellSnapshot", "{}", OBJECT, OPTIONAL },
+	{ "process/start", "startId", "\"s\"", STRING, OPTIONAL },
 	{ "process/start", "retention", "{\"headBytes\":1}", OBJECT, OPTIONAL },
 	{ "process/start", "timeoutMs", "1", U64, OPTIONAL },
 	{ "process/start", "rows", "1", SIZE, OPTIONAL },

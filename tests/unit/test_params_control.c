@@ -19,7 +19,10 @@
 #define START(tty, more)                                                       \
 	"{\"processId\":\"p\",\"argv\":[\"a\"],\"cwd\":\"file:///\","          \
 	"\"env\":{},\"tty\":" tty more "}"
-#define ID "{\"processId\":\"p\""
+#define X16	"xxxxxxxxxxxxxxxx"
+#define X64	X16 X16 X16 X16
+#define LONG_ID X64 X64 X64 X64 /* just not too long */
+#define ID	"{\"processId\":\"p\""
 
 static void
 show_slice(struct json_writer *w, struct slice s)
@@ -49,6 +52,12 @@ show_timeout(struct json_writer *w, const union method_params *p)
 {
 	json_bool(w, p->process_start.has_timeout);
 	json_u64(w, p->process_start.timeout_ms);
+}
+
+static void
+show_start_id(struct json_writer *w, const union method_params *p)
+{
+	show_slice(w, p->process_start.start_id);
 }
 
 static void
@@ -123,6 +132,12 @@ static const struct value_row {
 	{ "process/start", show_timeout,
 	    START("true", ",\"timeoutMs\":18446744073709551615"),
 	    "[true,18446744073709551615]" },
+	{ "process/start", show_start_id, START("true", ""), "[\"\"]" },
+	{ "process/start", show_start_id, START("true", ",\"startId\":null"),
+	    "[\"\"]" },
+	{ "process/start", show_start_id,
+	    START("true", ",\"startId\":\"" LONG_ID "\""),
+	    "[\"" LONG_ID "\"]" },
 	{ "process/start", show_retention, START("true", ""), "[false]" },
 	{ "process/start", show_retention, START("true", ",\"retention\":null"),
 	    "[false]" },
@@ -199,6 +214,10 @@ test_values(void **state)
 static const struct error_row {
 	const char *method, *params, *error;
 } error_rows[] = {
+	{ "process/start", START("true", ",\"startId\":\"\""),
+	    "startId must have 1 to 256 bytes" },
+	{ "process/start", START("true", ",\"startId\":\"" LONG_ID "x\""),
+	    "startId must have 1 to 256 bytes" },
 	{ "process/start", START("true", ",\"rows\":0"),
 	    "rows must be between 1 and 65535" },
 	{ "process/start", START("true", ",\"cols\":65536"),
