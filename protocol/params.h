@@ -139,16 +139,23 @@ struct process_wait_params {
 	uint64_t timeout_ms; /* UINT64_MAX: no limit given */
 };
 
+/* Permission bits, set-id bits and the sticky bit. */
+#define FILE_MODE_MAX 07777
+
 /* Params of every fs/ method; each fills what it has. */
 struct fs_params {
-	struct path_uri path;	     /* sourcePath of fs/copy */
-	struct path_uri destination; /* fs/copy */
+	struct path_uri path;	     /* sourcePath of fs/copy, fs/move */
+	struct path_uri destination; /* of them */
 	bool recursive, force;
-	struct slice data; /* fs/writeFile: base64 text as it came.
-			    * fs/writeBlock: decoded bytes */
+	bool overwrite;	     /* fs/move */
+	uint16_t mode;	     /* fs/chmod: permission bits */
+	struct slice target; /* fs/symlink: no NUL byte, not empty */
+	struct slice data;   /* fs/writeFile: base64 text as it came.
+			      * fs/writeBlock: decoded bytes */
 	struct slice handle_id;
 	bool replace; /* fs/open: mode */
 	uint64_t offset, len;
+	uint64_t watch_id; /* fs/watch, fs/unwatch */
 	struct fs_walk_options {
 		uint64_t max_depth, max_directories, max_entries;
 		bool follow_symlinks, prune_hidden;

@@ -52,6 +52,10 @@ write_capabilities(struct json_writer *w)
 		"processOutputGaps",
 		"processRetention",
 		"processStartId",
+		"fsMove",
+		"fsChmod",
+		"fsSymlink",
+		"fsWatch",
 	};
 
 	json_key(w, "capabilities");

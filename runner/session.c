@@ -18,6 +18,7 @@
 #include "oom.h"
 #include "waiter.h"
 #include "watch.h"
+#include "watches.h"
 
 /* Of a command line, for process/list. */
 #define COMMAND_KEPT_BYTES 4096
@@ -288,6 +289,7 @@ session_detach(struct session *s, enum channel_end end)
 	/* File handles and HTTP exchanges belong to the connection. */
 	helper_stop_all(s);
 	watch_stop(s);
+	watches_stop(s);
 	table_each(&s->processes, drop_waiters_visit, NULL);
 	table_each(&s->processes, resume_visit, NULL);
 }
@@ -323,6 +325,7 @@ on_drained(struct channel *ch)
 
 	table_each(&s->processes, resume_visit, NULL);
 	helper_resume_all(s);
+	watches_resume(s);
 }
 
 /* The client said its last word; what waits for time to pass is answered

@@ -63,6 +63,7 @@ struct session {
 	char peer[CONTROL_PEER_MAX];
 	unsigned waiting;		      /* requests without answer */
 	struct watch *watch;		      /* fs/watchMissing; NULL: none */
+	struct watches *watches;	      /* fs/watch; NULL: none */
 	struct helper *helpers[HELPER_KINDS]; /* NULL: none yet */
 	struct helper *relaying;	      /* whose frame is under way */
 	int http_program;		      /* execd-http */

@@ -80,6 +80,36 @@ show_list(struct json_writer *w, const union method_params *p)
 }
 
 static void
+show_move(struct json_writer *w, const union method_params *p)
+{
+	json_cstring(w, p->fs.path.path);
+	json_cstring(w, p->fs.destination.path);
+	json_bool(w, p->fs.overwrite);
+	json_bool(w, p->fs.has_sandbox);
+}
+
+static void
+show_chmod(struct json_writer *w, const union method_params *p)
+{
+	json_cstring(w, p->fs.path.path);
+	json_u64(w, p->fs.mode);
+}
+
+static void
+show_symlink(struct json_writer *w, const union method_params *p)
+{
+	json_cstring(w, p->fs.path.path);
+	show_slice(w, p->fs.target);
+}
+
+static void
+show_watch(struct json_writer *w, const union method_params *p)
+{
+	json_u64(w, p->fs.watch_id);
+	json_cstring(w, p->fs.path.path);
+}
+
+static void
 show_signal(struct json_writer *w, const union method_params *p)
 {
 	show_slice(w, p->process_signal.process_id);
@@ -177,6 +207,20 @@ static const struct value_row {
 	{ "process/terminate", show_terminate,
 	    ID ",\"mode\":\"graceful\",\"timeoutMs\":5}",
 	    "[\"p\",true,true,5]" },
+	{ "fs/move", show_move,
+	    "{\"sourcePath\":\"file:///s\",\"destinationPath\":\"file:///d\"}",
+	    "[\"/s\",\"/d\",false,false]" },
+	{ "fs/move", show_move,
+	    "{\"sourcePath\":\"file:///s\",\"destinationPath\":\"file:///d\","
+	    "\"overwrite\":true,\"sandbox\":null}",
+	    "[\"/s\",\"/d\",true,false]" },
+	{ "fs/chmod", show_chmod, "{\"path\":\"file:///a\",\"mode\":493}",
+	    "[\"/a\",493]" },
+	{ "fs/symlink", show_symlink,
+	    "{\"path\":\"file:///a\",\"target\":\"../%41 b\"}",
+	    "[\"/a\",\"../%41 b\"]" },
+	{ "fs/watch", show_watch, "{\"watchId\":7,\"path\":\"file:///a\"}",
+	    "[7,\"/a\"]" },
 	{ "process/closeStdin", show_id, ID "}", "[\"p\"]" },
 	{ "process/resize", show_resize, ID ",\"rows\":65535,\"cols\":1}",
 	    "[\"p\",65535,1]" },
