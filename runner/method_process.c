@@ -193,32 +193,43 @@ is_repeated(struct request *r, const struct process_start_params *p)
 	return true;
 }
 
-int
-method_process_start(struct request *r, const union method_params *params)
+struct session_process *
+method_process_begin(struct request *r, const struct process_start_params *p)
 {
-	const struct process_start_params *p = &params->process_start;
 	struct session *s = r->session;
 	_cleanup_free_ char **argv = NULL;
 	_cleanup_free_ char **envp = NULL;
-	struct session_process *sp;
 
-	if (is_repeated(r, p) || !check_start(r, p))
-		return 0;
+	if (!check_start(r, p))
+		return NULL;
 	argv = build_argv(p);
-	if (argv == NULL)
-		return reply_error(r->channel, &r->id, RPC_INTERNAL,
+	if (argv == NULL) {
+		reply_error(r->channel, &r->id, RPC_INTERNAL,
 		    "nul byte found in provided data");
+		return NULL;
+	}
 	envp = environment_build(
 	    s->env, p->has_env_policy ? &p->env_policy : NULL, p->env);
 	if (envp != NULL && p->has_term)
 		envp = environment_with(envp, "TERM", p->term);
-	if (envp == NULL)
-		return reply_error(r->channel, &r->id, RPC_INTERNAL,
+	if (envp == NULL) {
+		reply_error(r->channel, &r->id, RPC_INTERNAL,
 		    "data provided contains a nul byte");
-	sp = start(r, p, argv, envp);
-	if (sp == NULL)
+		return NULL;
+	}
+	return start(r, p, argv, envp);
+}
+
+int
+method_process_start(struct request *r, const union method_params *params)
+{
+	const struct process_start_params *p = &params->process_start;
+	struct session_process *sp;
+
+	if (is_repeated(r, p))
 		return 0;
-	return reply_started(r, sp);
+	sp = method_process_begin(r, p);
+	return sp ? reply_started(r, sp) : 0;
 }
 
 /* --- process/read ------------------------------------------------------- */

@@ -151,7 +151,7 @@ method_process_list(struct request *r, const union method_params *params)
 	json_key(&w, "processes");
 	json_begin(&w, '[');
 	TAILQ_FOREACH (sp, &r->session->started, link) {
-		if (sp->number <= after)
+		if (sp->number <= after || sp->v0)
 			continue;
 		if (w.buf->len - begin > LIST_BYTES)
 			break;

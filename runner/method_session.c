@@ -56,6 +56,7 @@ write_capabilities(struct json_writer *w)
 		"fsChmod",
 		"fsSymlink",
 		"fsWatch",
+		"commandExec",
 	};
 
 	json_key(w, "capabilities");
@@ -115,6 +116,8 @@ method_initialize(struct request *r, const union method_params *p)
 	json_cstring(&w, s->config.session_id);
 	json_key(&w, "environmentInfo");
 	write_environment(&w, s);
+	json_key(&w, "protocolVersion");
+	json_cstring(&w, "exec-server.v0");
 	json_end(&w, '}');
 	reply_end(r->channel, &w);
 	s->state = SESSION_INITIALIZED;

@@ -46,23 +46,41 @@ session_init(struct session *s, struct event_base *base,
 
 /* --- processes -------------------------------------------------------- */
 
+struct process_key {
+	struct slice id;
+	bool v0;
+};
+
 static bool
-match_process(const struct table_node *node, const void *key)
+match_process(const struct table_node *node, const void *arg)
 {
+	const struct process_key *key = arg;
 	const struct session_process *p =
 	    TABLE_OBJECT(node, const struct session_process, node);
 
-	return slice_equal(
-	    *(const struct slice *)key, (struct slice){ p->id, p->id_len });
+	return p->v0 == key->v0 && !p->orphaned &&
+	       slice_equal(key->id, (struct slice){ p->id, p->id_len });
+}
+
+static struct session_process *
+find(struct session *s, struct process_key key)
+{
+	struct table_node *node = table_find(&s->processes,
+	    siphash_bytes(key.id.ptr, key.id.len), match_process, &key);
+
+	return node ? TABLE_OBJECT(node, struct session_process, node) : NULL;
 }
 
 struct session_process *
 session_find(struct session *s, struct slice id)
 {
-	struct table_node *node = table_find(
-	    &s->processes, siphash_bytes(id.ptr, id.len), match_process, &id);
+	return find(s, (struct process_key){ id, false });
+}
 
-	return node ? TABLE_OBJECT(node, struct session_process, node) : NULL;
+struct session_process *
+session_find_v0(struct session *s, struct slice id)
+{
+	return find(s, (struct process_key){ id, true });
 }
 
 struct session_process *
@@ -145,6 +163,21 @@ forget_cb(evutil_socket_t fd, short what, void *arg)
 	plan_forgetting(s);
 }
 
+/* Whoever nobody can ask about is forgotten at once. */
+void
+session_note_closed(struct session_process *p)
+{
+	struct session *s = p->session;
+
+	p->forget_ms = p->orphaned ? 0 : now_ms() + s->config.closed_ttl_ms;
+	if (p->orphaned)
+		TAILQ_INSERT_HEAD(&s->closed, p, closed_link);
+	else
+		TAILQ_INSERT_TAIL(&s->closed, p, closed_link);
+	if (TAILQ_FIRST(&s->closed) == p)
+		plan_forgetting(s);
+}
+
 /* --- what the attached client is told of them --------------------------- */
 
 static struct json_writer
@@ -170,13 +203,13 @@ end_event(struct session_process *p, struct json_writer *w)
 }
 
 /* While nobody is attached nothing is told; it can be read later. */
-static bool
-is_told(const struct session_process *p)
+bool
+session_is_told(const struct session_process *p)
 {
 	const struct session *s = p->session;
 
 	return channel_is_open(&s->channel) && s->state != SESSION_NEW &&
-	       !s->violated;
+	       !s->violated && !p->orphaned;
 }
 
 static void
@@ -185,7 +218,7 @@ on_output(struct process *process, uint64_t seq, enum stream stream,
 {
 	struct session_process *p = process->owner;
 
-	if (is_told(p)) {
+	if (session_is_told(p)) {
 		struct json_writer w = begin_event(p, "process/output", seq);
 
 		json_key(&w, "stream");
@@ -202,7 +235,7 @@ on_exited(struct process *process, uint64_t seq)
 {
 	struct session_process *p = process->owner;
 
-	if (is_told(p)) {
+	if (session_is_told(p)) {
 		struct json_writer w = begin_event(p, "process/exited", seq);
 
 		json_key(&w, "exitCode");
@@ -223,33 +256,29 @@ static void
 on_closed(struct process *process, uint64_t seq)
 {
 	struct session_process *p = process->owner;
-	struct session *s = p->session;
 
-	if (is_told(p)) {
+	if (session_is_told(p)) {
 		struct json_writer w = begin_event(p, "process/closed", seq);
 
 		end_event(p, &w);
 	}
 	waiter_wake(p);
-	p->forget_ms = now_ms() + s->config.closed_ttl_ms;
-	TAILQ_INSERT_TAIL(&s->closed, p, closed_link);
-	if (TAILQ_FIRST(&s->closed) == p)
-		plan_forgetting(s);
+	session_note_closed(p);
 }
 
-static bool
-on_congested(struct process *process)
+bool
+session_congested(struct process *process)
 {
 	struct session_process *p = process->owner;
 
-	return is_told(p) && channel_congested(&p->session->channel);
+	return session_is_told(p) && channel_congested(&p->session->channel);
 }
 
 const struct process_observer session_observer = {
 	.output = on_output,
 	.exited = on_exited,
 	.closed = on_closed,
-	.congested = on_congested,
+	.congested = session_congested,
 };
 
 /* --- the connection ----------------------------------------------------- */
@@ -259,6 +288,18 @@ resume_visit(struct table_node *node, void *arg)
 {
 	process_resume(
 	    &TABLE_OBJECT(node, struct session_process, node)->process);
+}
+
+static void
+orphan_visit(struct table_node *node, void *arg)
+{
+	struct session_process *p =
+	    TABLE_OBJECT(node, struct session_process, node);
+
+	if (!p->v0 || p->orphaned)
+		return;
+	p->orphaned = true;
+	process_terminate(&p->process);
 }
 
 static void
@@ -290,6 +331,7 @@ session_detach(struct session *s, enum channel_end end)
 	helper_stop_all(s);
 	watch_stop(s);
 	watches_stop(s);
+	table_each(&s->processes, orphan_visit, NULL);
 	table_each(&s->processes, drop_waiters_visit, NULL);
 	table_each(&s->processes, resume_visit, NULL);
 }

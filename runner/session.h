@@ -40,6 +40,8 @@ struct session_process {
 	TAILQ_HEAD(, waiter) waiters;		  /* process/read with waitMs */
 	struct process process;
 	struct session *session;
+	bool v0;	    /* of dialect_v0.c, where ids are apart */
+	bool orphaned;	    /* v0: its connection is over */
 	int64_t forget_ms;  /* closed: when the id is free again */
 	uint64_t number;    /* counts the starts of the session */
 	int64_t started_ms; /* since 1970 */
@@ -73,7 +75,8 @@ struct session {
 	struct table processes;
 	TAILQ_HEAD(, session_process) started; /* the same, in that order */
 	uint64_t starts;
-	struct recent_ids start_ids;	      /* carried out */
+	struct recent_ids start_ids; /* carried out */
+	unsigned v0_starts;
 	TAILQ_HEAD(, session_process) closed; /* in the order of forgetting */
 	struct event forget_event;
 	struct event kill_event;
@@ -103,6 +106,7 @@ void session_finish_if_answered(struct session *s);
 void session_terminate(struct session *s);
 
 struct session_process *session_find(struct session *s, struct slice id);
+struct session_process *session_find_v0(struct session *s, struct slice id);
 
 /* Room for a process of that id, not yet in the session. */
 struct session_process *session_process_new(struct session *s, struct slice id);
@@ -110,6 +114,12 @@ void session_add(struct session *s, struct session_process *p);
 /* Keeps the beginning of argv for process/list. */
 void session_note_command(struct session_process *p, char *const *argv);
 void session_process_free(struct session_process *p);
+
+/* For observers: is anybody told of p; does the client keep up; p is closed
+ * and will be forgotten. */
+bool session_is_told(const struct session_process *p);
+bool session_congested(struct process *process);
+void session_note_closed(struct session_process *p);
 
 /* The observer that tells the attached client (PROTOCOL.md section 7.4). */
 extern const struct process_observer session_observer;

@@ -20,9 +20,10 @@ enum type {
 	STRING,
 	BOOL,
 	U64,
-	SIZE, /* of a terminal */
-	MODE, /* of a file */
-	TEXT, /* a string without NUL */
+	SIZE,	  /* of a terminal */
+	MODE,	  /* of a file */
+	TEXT,	  /* a string without NUL */
+	ABSOLUTE, /* a plain path */
 	LIST,
 	PATHS,
 	HEADER_LIST,
@@ -97,6 +98,14 @@ static const struct field {
 	{ "process/snapshot", "processId", "\"p\"", STRING, REQUIRED },
 	{ "process/wait", "processId", "\"p\"", STRING, REQUIRED },
 	{ "process/wait", "timeoutMs", "1", U64, OPTIONAL },
+	{ "command/exec", "argv", "[\"a\"]", LIST, REQUIRED },
+	{ "command/exec", "cwd", "\"/\"", ABSOLUTE, REQUIRED },
+	{ "command/exec", "env", "{}", MAP, REQUIRED },
+	{ "command/exec", "tty", "true", BOOL, REQUIRED },
+	{ "command/exec", "arg0", "\"a\"", STRING, OPTIONAL },
+	{ "command/exec/write", "sessionId", "\"s\"", STRING, REQUIRED },
+	{ "command/exec/write", "chunk", "\"AA==\"", BASE64, REQUIRED },
+	{ "command/exec/terminate", "sessionId", "\"s\"", STRING, REQUIRED },
 	{ "fs/readFile", "path", URI, PATH, REQUIRED },
 	{ "fs/readFile", "sandbox", SANDBOX, OBJECT, OPTIONAL },
 	{ "fs/writeFile", "path", URI, PATH, REQUIRED },
@@ -226,8 +235,8 @@ static const struct kind {
 	{ "7", "number", 1u << U64 | 1u << SIZE | 1u << MODE },
 	{ "-1.5e99", "number", 1u << U64 | 1u << SIZE | 1u << MODE },
 	{ "\"x\"", "string \"x\"",
-	    1u << STRING | 1u << TEXT | 1u << PATH | 1u << BASE64 |
-		1u << ENUM },
+	    1u << STRING | 1u << TEXT | 1u << ABSOLUTE | 1u << PATH |
+		1u << BASE64 | 1u << ENUM },
 	{ "[]", "sequence", 1u << LIST | 1u << PATHS | 1u << HEADER_LIST },
 	{ "{}", "map", 1u << MAP | 1u << OBJECT },
 };
@@ -240,6 +249,7 @@ static const char *const expected[] = {
 	[SIZE] = "u64",
 	[MODE] = "u64",
 	[TEXT] = "a string",
+	[ABSOLUTE] = "a string",
 	[LIST] = "a sequence",
 	[PATHS] = "a sequence",
 	[HEADER_LIST] = "a sequence",
@@ -306,6 +316,11 @@ static const struct value_row {
 	{ MODE, "4095", NULL },
 	{ MODE, "4096", "mode must be between 0 and 4095" },
 	{ MODE, "-1", "invalid number" },
+	{ ABSOLUTE, "\"/a b/..\"", NULL },
+	{ ABSOLUTE, "\"a\"", "cwd must be an absolute path" },
+	{ ABSOLUTE, "\"\"", "cwd must be an absolute path" },
+	{ ABSOLUTE, "\"file:///a\"", "cwd must be an absolute path" },
+	{ ABSOLUTE, "\"/a\\u0000\"", "cwd must be an absolute path" },
 	{ TEXT, "\"/a b\"", NULL },
 	{ TEXT, "\"\"", "target must be text without a NUL byte" },
 	{ TEXT, "\"a\\u0000b\"", "target must be text without a NUL byte" },
