@@ -16,7 +16,7 @@
 static struct json_writer
 begin_event(struct session_process *p, const char *method)
 {
-	struct json_writer w = channel_begin(&p->session->channel);
+	struct json_writer w = channel_begin(&p->session->client.channel);
 
 	rpc_begin_notification(&w, method);
 	json_begin(&w, '{');
@@ -30,7 +30,7 @@ end_event(struct session_process *p, struct json_writer *w)
 {
 	json_end(w, '}');
 	rpc_end_notification(w);
-	channel_send(&p->session->channel);
+	channel_send(&p->session->client.channel);
 }
 
 /* A terminal has one stream, and this dialect no word for it. */
@@ -165,8 +165,9 @@ pending_write_answer(void *arg, enum input_status status)
 	struct pending_write *w = arg;
 	struct session *s = w->request.session;
 
-	if (channel_is_open(&s->channel) && s->generation == w->generation) {
-		s->waiting--;
+	if (channel_is_open(&s->client.channel) &&
+	    s->generation == w->generation) {
+		s->client.waiting--;
 		reply_written(
 		    &w->request, (struct slice){ w->id, w->id_len }, status);
 	}
@@ -188,7 +189,7 @@ method_command_exec_write(struct request *r, const union method_params *params)
 		    "unknown session id %.*s", (int)p->process_id.len,
 		    p->process_id.ptr);
 	w = xcalloc(1, sizeof(*w));
-	*w = (struct pending_write){ .request = { r->channel, s, { 0 } },
+	*w = (struct pending_write){ .request = { r->channel, s, r->client, { 0 } },
 		.generation = s->generation,
 		.id_len = sp->id_len };
 	memcpy(w->id, sp->id, sp->id_len);
@@ -197,7 +198,7 @@ method_command_exec_write(struct request *r, const union method_params *params)
 	if (status == INPUT_WAITING) {
 		w->request.id = r->id;
 		r->id = (struct rpc_id){ 0 };
-		s->waiting++;
+		s->client.waiting++;
 		return RPC_PENDING;
 	}
 	free(w);

@@ -138,8 +138,8 @@ method_process_wait(struct request *r, const union method_params *params)
 	if (sp == NULL)
 		return 0;
 	if (!sp->process.state.closed && p->timeout_ms > 0 &&
-	    !r->session->input_ended)
+	    !r->client->input_ended)
 		return waiter_add(r, sp, NULL, p->timeout_ms);
-	report_reply(sp, &r->id);
+	report_reply(r->channel, sp, &r->id);
 	return 0;
 }

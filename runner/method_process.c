@@ -238,15 +238,14 @@ int
 method_process_read(struct request *r, const union method_params *params)
 {
 	const struct process_read_params *p = &params->process_read;
-	struct session *s = r->session;
 	struct process_query query = { p->after_seq, p->max_bytes };
 	struct session_process *sp = method_find_process(r, p->process_id);
 
 	if (sp == NULL)
 		return 0;
-	if (p->wait_ms == 0 || s->input_ended ||
+	if (p->wait_ms == 0 || r->client->input_ended ||
 	    process_state_has_news(&sp->process.state, p->after_seq)) {
-		waiter_reply(sp, &r->id, &query);
+		waiter_reply(r->channel, sp, &r->id, &query);
 		return 0;
 	}
 	return waiter_add(r, sp, &query, p->wait_ms);
@@ -301,9 +300,10 @@ pending_write_answer(void *arg, enum input_status status)
 	struct pending_write *w = arg;
 	struct session *s = w->session;
 
-	if (channel_is_open(&s->channel) && s->generation == w->generation) {
-		s->waiting--;
-		reply_written(&s->channel, &w->id, status);
+	if (channel_is_open(&s->client.channel) &&
+	    s->generation == w->generation) {
+		s->client.waiting--;
+		reply_written(&s->client.channel, &w->id, status);
 	}
 	rpc_id_clear(&w->id);
 	free(w);
@@ -327,7 +327,7 @@ method_process_write(struct request *r, const union method_params *params)
 	if (status == INPUT_WAITING) {
 		w->id = r->id;
 		r->id = (struct rpc_id){ 0 };
-		s->waiting++;
+		s->client.waiting++;
 		return RPC_PENDING;
 	}
 	free(w);

@@ -120,7 +120,7 @@ method_initialize(struct request *r, const union method_params *p)
 	json_cstring(&w, "exec-server.v0");
 	json_end(&w, '}');
 	reply_end(r->channel, &w);
-	s->state = SESSION_INITIALIZED;
+	r->client->state = SESSION_INITIALIZED;
 	return 0;
 }
 

@@ -41,6 +41,6 @@ struct session_process *method_process_begin(
     struct request *r, const struct process_start_params *p);
 
 /* One message of the client: answered, or the connection ends. */
-void methods_dispatch(struct session *s, char *text, size_t len);
+void methods_dispatch(struct client *c, char *text, size_t len);
 
 #endif

@@ -181,7 +181,7 @@ orders_run(struct event_base *base, char **env)
 		if (event_base_loop(base, EVLOOP_ONCE) < 0)
 			log_fatal("event loop failed");
 		/* One write for all that this turn composed. */
-		channel_flush(&session.channel);
+		channel_flush(&session.client.channel);
 		session_finish_if_answered(&session);
 	}
 }

@@ -84,12 +84,13 @@ report_write(struct json_writer *w, const struct session_process *p)
 }
 
 void
-report_reply(struct session_process *p, const struct rpc_id *id)
+report_reply(struct channel *ch, const struct session_process *p,
+    const struct rpc_id *id)
 {
-	struct json_writer w = reply_begin(&p->session->channel, id);
+	struct json_writer w = reply_begin(ch, id);
 
 	json_begin(&w, '{');
 	report_write(&w, p);
 	json_end(&w, '}');
-	reply_end(&p->session->channel, &w);
+	reply_end(ch, &w);
 }

@@ -12,6 +12,7 @@
 void report_write(struct json_writer *w, const struct session_process *p);
 
 /* The answer of process/wait. */
-void report_reply(struct session_process *p, const struct rpc_id *id);
+void report_reply(struct channel *ch, const struct session_process *p,
+    const struct rpc_id *id);
 
 #endif

@@ -33,7 +33,8 @@ session_init(struct session *s, struct event_base *base,
 	*s = (struct session){ .base = base,
 		.config = *config,
 		.env = env,
-		.channel = { .in_fd = -1, .out_fd = -1 } };
+		.client = { .channel = { .in_fd = -1, .out_fd = -1 } } };
+	s->client.session = s;
 	TAILQ_INIT(&s->started);
 	TAILQ_INIT(&s->closed);
 	oom_init();
@@ -183,7 +184,7 @@ session_note_closed(struct session_process *p)
 static struct json_writer
 begin_event(struct session_process *p, const char *method, uint64_t seq)
 {
-	struct json_writer w = channel_begin(&p->session->channel);
+	struct json_writer w = channel_begin(&p->session->client.channel);
 
 	rpc_begin_notification(&w, method);
 	json_begin(&w, '{');
@@ -199,7 +200,7 @@ end_event(struct session_process *p, struct json_writer *w)
 {
 	json_end(w, '}');
 	rpc_end_notification(w);
-	channel_send(&p->session->channel);
+	channel_send(&p->session->client.channel);
 }
 
 /* While nobody is attached nothing is told; it can be read later. */
@@ -208,8 +209,9 @@ session_is_told(const struct session_process *p)
 {
 	const struct session *s = p->session;
 
-	return channel_is_open(&s->channel) && s->state != SESSION_NEW &&
-	       !s->violated && !p->orphaned;
+	return channel_is_open(&s->client.channel) &&
+	       s->client.state != SESSION_NEW && !s->client.violated &&
+	       !p->orphaned;
 }
 
 static void
@@ -271,7 +273,8 @@ session_congested(struct process *process)
 {
 	struct session_process *p = process->owner;
 
-	return session_is_told(p) && channel_congested(&p->session->channel);
+	return session_is_told(p) &&
+	       channel_congested(&p->session->client.channel);
 }
 
 const struct process_observer session_observer = {
@@ -305,7 +308,7 @@ orphan_visit(struct table_node *node, void *arg)
 static void
 drop_waiters_visit(struct table_node *node, void *arg)
 {
-	waiter_drop_all(TABLE_OBJECT(node, struct session_process, node));
+	waiter_drop_all(TABLE_OBJECT(node, struct session_process, node), arg);
 }
 
 static void
@@ -314,50 +317,53 @@ answer_waiters_visit(struct table_node *node, void *arg)
 	struct session_process *p =
 	    TABLE_OBJECT(node, struct session_process, node);
 
-	waiter_answer_all(p);
+	waiter_answer_all(p, arg);
 	input_refuse_waiting(&p->process.input);
 }
 
 void
 session_detach(struct session *s, enum channel_end end)
 {
-	if (!channel_is_open(&s->channel))
+	if (!channel_is_open(&s->client.channel))
 		return;
 	/* First the word, then the end of file: the front-end asks the monitor
 	 * why, and the monitor must know by then. */
 	s->report_detached(s, end);
-	channel_close(&s->channel);
+	channel_close(&s->client.channel);
 	/* File handles and HTTP exchanges belong to the connection. */
 	helper_stop_all(s);
 	watch_stop(s);
 	watches_stop(s);
 	table_each(&s->processes, orphan_visit, NULL);
-	table_each(&s->processes, drop_waiters_visit, NULL);
+	table_each(&s->processes, drop_waiters_visit, &s->client);
 	table_each(&s->processes, resume_visit, NULL);
 }
 
 void
 session_finish_if_answered(struct session *s)
 {
-	if (!channel_is_open(&s->channel) || !channel_drained(&s->channel))
+	if (!channel_is_open(&s->client.channel) ||
+	    !channel_drained(&s->client.channel))
 		return;
-	if (s->violated)
+	if (s->client.violated)
 		session_detach(s, CHANNEL_END_PROTOCOL);
-	else if (s->input_ended && s->waiting == 0)
+	else if (s->client.input_ended && s->client.waiting == 0)
 		session_detach(s, CHANNEL_END_DETACHED);
 }
 
 void
-session_violation(struct session *s)
+client_violation(struct client *c)
 {
-	s->violated = true;
-	channel_stop_reading(&s->channel);
+	c->violated = true;
+	channel_stop_reading(&c->channel);
 }
 
 static void
 on_message(struct channel *ch, char *text, size_t len)
 {
-	methods_dispatch(ch->owner, text, len);
+	struct session *s = ch->owner;
+
+	methods_dispatch(&s->client, text, len);
 }
 
 static void
@@ -377,8 +383,8 @@ on_ended(struct channel *ch)
 {
 	struct session *s = ch->owner;
 
-	s->input_ended = true;
-	table_each(&s->processes, answer_waiters_visit, NULL);
+	s->client.input_ended = true;
+	table_each(&s->processes, answer_waiters_visit, &s->client);
 }
 
 static void
@@ -401,11 +407,11 @@ session_attach(struct session *s, int fd, const struct control_attach *attach)
 {
 	session_detach(s, CHANNEL_END_REPLACED);
 	s->generation = attach->generation;
-	snprintf(s->peer, sizeof(s->peer), "%s", attach->peer);
-	s->state = SESSION_NEW;
-	s->input_ended = s->violated = false;
-	s->waiting = 0;
-	channel_open(&s->channel, s->base, fd, fd,
+	snprintf(s->client.peer, sizeof(s->client.peer), "%s", attach->peer);
+	s->client.state = SESSION_NEW;
+	s->client.input_ended = s->client.violated = false;
+	s->client.waiting = 0;
+	channel_open(&s->client.channel, s->base, fd, fd,
 	    (uint32_t)s->config.max_message_bytes, &channel_events, s);
 }
 

@@ -18,12 +18,24 @@
 
 struct event_base;
 
-/* Where the handshake of the attached connection stands; a mask in
- * methods.def. */
+/* Where the handshake of a connection stands; a mask in methods.def. */
 enum session_state {
 	SESSION_NEW = 1 << 0,	      /* waiting for initialize */
 	SESSION_INITIALIZED = 1 << 1, /* waiting for initialized */
 	SESSION_READY = 1 << 2,
+	SESSION_WATCHING = 1 << 3, /* the same, of one that only watches */
+};
+
+/* A connection: where requests come from and answers go. */
+struct client {
+	struct session *session;
+	struct channel channel;
+	enum session_state state;
+	char peer[CONTROL_PEER_MAX];
+	unsigned waiting; /* requests without answer */
+	bool watching;
+	bool input_ended; /* it said all it will say */
+	bool violated;	  /* it broke the envelope */
 };
 
 /* Processes beside the runner that serve some methods. */
@@ -59,18 +71,13 @@ struct session {
 	struct control_session_config config;
 	char **env; /* what envPolicy inherits */
 	int null_fd;
-	struct channel channel;
-	enum session_state state; /* of the attached connection */
-	uint32_t generation;	  /* of the attachment */
-	char peer[CONTROL_PEER_MAX];
-	unsigned waiting;		      /* requests without answer */
+	struct client client;		      /* the attached connection */
+	uint32_t generation;		      /* of the attachment */
 	struct watch *watch;		      /* fs/watchMissing; NULL: none */
 	struct watches *watches;	      /* fs/watch; NULL: none */
 	struct helper *helpers[HELPER_KINDS]; /* NULL: none yet */
 	struct helper *relaying;	      /* whose frame is under way */
 	int http_program;		      /* execd-http */
-	bool input_ended; /* the client said all it will say */
-	bool violated;	  /* the client broke the envelope */
 	bool terminating;
 	struct table processes;
 	TAILQ_HEAD(, session_process) started; /* the same, in that order */
@@ -96,7 +103,7 @@ void session_detach(struct session *s, enum channel_end end);
 
 /* The client broke a rule that ends the connection: what was answered is
  * still sent, nothing more is read. */
-void session_violation(struct session *s);
+void client_violation(struct client *c);
 
 /* Ends the connection once the client's last words are answered. */
 void session_finish_if_answered(struct session *s);

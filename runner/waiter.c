@@ -42,11 +42,11 @@ write_gap(struct json_writer *w, const struct process_state *state)
 }
 
 void
-waiter_reply(struct session_process *p, const struct rpc_id *id,
-    const struct process_query *query)
+waiter_reply(struct channel *ch, const struct session_process *p,
+    const struct rpc_id *id, const struct process_query *query)
 {
 	const struct process_state *state = &p->process.state;
-	struct json_writer w = reply_begin(&p->session->channel, id);
+	struct json_writer w = reply_begin(ch, id);
 	uint64_t next;
 	bool crosses;
 
@@ -74,14 +74,14 @@ waiter_reply(struct session_process *p, const struct rpc_id *id,
 	if (crosses)
 		write_gap(&w, state);
 	json_end(&w, '}');
-	reply_end(&p->session->channel, &w);
+	reply_end(ch, &w);
 }
 
 static void
 waiter_free(struct waiter *w)
 {
 	TAILQ_REMOVE(&w->process->waiters, w, link);
-	w->process->session->waiting--;
+	w->client->waiting--;
 	event_del(&w->timeout);
 	rpc_id_clear(&w->id);
 	free(w);
@@ -91,9 +91,10 @@ static void
 waiter_finish(struct waiter *w)
 {
 	if (w->for_end)
-		report_reply(w->process, &w->id);
+		report_reply(&w->client->channel, w->process, &w->id);
 	else
-		waiter_reply(w->process, &w->id, &w->query);
+		waiter_reply(
+		    &w->client->channel, w->process, &w->id, &w->query);
 	waiter_free(w);
 }
 
@@ -110,20 +111,21 @@ waiter_add(struct request *r, struct session_process *p,
 	struct timeval tv = timeval_of_ms(wait_ms);
 	struct waiter *w;
 
-	if (r->session->waiting >= REQUESTS_WAITING_MAX)
+	if (r->client->waiting >= REQUESTS_WAITING_MAX)
 		return reply_error(r->channel, &r->id, RPC_MALFORMED,
 		    "too many waiting "
 		    "requests: limit is %d",
 		    REQUESTS_WAITING_MAX);
 	w = xcalloc(1, sizeof(*w));
 	w->process = p;
+	w->client = r->client;
 	w->for_end = query == NULL;
 	if (query != NULL)
 		w->query = *query;
 	w->id = r->id;
 	r->id = (struct rpc_id){ 0 };
 	TAILQ_INSERT_TAIL(&p->waiters, w, link);
-	p->session->waiting++;
+	w->client->waiting++;
 	event_assign(&w->timeout, p->session->base, -1, 0, timeout_cb, w);
 	if (wait_ms < UINT64_MAX)
 		event_add(&w->timeout, &tv);
@@ -144,15 +146,21 @@ waiter_wake(struct session_process *p)
 }
 
 void
-waiter_answer_all(struct session_process *p)
+waiter_answer_all(struct session_process *p, const struct client *c)
 {
-	while (!TAILQ_EMPTY(&p->waiters))
-		waiter_finish(TAILQ_FIRST(&p->waiters));
+	struct waiter *w, *next;
+
+	TAILQ_FOREACH_SAFE (w, &p->waiters, link, next)
+		if (w->client == c)
+			waiter_finish(w);
 }
 
 void
-waiter_drop_all(struct session_process *p)
+waiter_drop_all(struct session_process *p, const struct client *c)
 {
-	while (!TAILQ_EMPTY(&p->waiters))
-		waiter_free(TAILQ_FIRST(&p->waiters));
+	struct waiter *w, *next;
+
+	TAILQ_FOREACH_SAFE (w, &p->waiters, link, next)
+		if (w->client == c)
+			waiter_free(w);
 }

@@ -11,6 +11,7 @@
 struct waiter {
 	TAILQ_ENTRY(waiter) link; /* session_process.waiters */
 	struct session_process *process;
+	struct client *client;
 	struct rpc_id id; /* owned */
 	bool for_end;	  /* process/wait, which has no query */
 	struct process_query query;
@@ -26,12 +27,12 @@ int waiter_add(struct request *r, struct session_process *p,
 /* Something was told of p: whoever waited for it is answered. */
 void waiter_wake(struct session_process *p);
 
-/* All waiters of p: answered with what there is, or given up. */
-void waiter_answer_all(struct session_process *p);
-void waiter_drop_all(struct session_process *p);
+/* A client's waiters for p: answered with what there is, or given up. */
+void waiter_answer_all(struct session_process *p, const struct client *c);
+void waiter_drop_all(struct session_process *p, const struct client *c);
 
 /* The answer of process/read. */
-void waiter_reply(struct session_process *p, const struct rpc_id *id,
-    const struct process_query *query);
+void waiter_reply(struct channel *ch, const struct session_process *p,
+    const struct rpc_id *id, const struct process_query *query);
 
 #endif

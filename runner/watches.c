@@ -139,7 +139,7 @@ write_change(struct json_writer *w, const struct fs_watch *one,
 static struct json_writer
 begin_changes(struct session *s, uint64_t id)
 {
-	struct json_writer w = channel_begin(&s->channel);
+	struct json_writer w = channel_begin(&s->client.channel);
 
 	rpc_begin_notification(&w, "fs/changed");
 	json_begin(&w, '{');
@@ -160,7 +160,7 @@ end_changes(struct session *s, struct json_writer *w, bool overflow, bool ended)
 	json_bool(w, ended);
 	json_end(w, '}');
 	rpc_end_notification(w);
-	channel_send(&s->channel);
+	channel_send(&s->client.channel);
 }
 
 static const struct inotify_event *
@@ -226,7 +226,7 @@ event_cb(evutil_socket_t fd, short what, void *arg)
 	size_t at = 0, end;
 	ssize_t n;
 
-	if (channel_congested(&w->session->channel)) {
+	if (channel_congested(&w->session->client.channel)) {
 		set_reading(w, false);
 		return;
 	}
