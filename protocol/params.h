@@ -29,6 +29,8 @@ struct initialize_params {
 	struct slice client_name;
 	bool resume;
 	struct slice resume_session_id;
+	bool watch; /* not with resume */
+	struct slice watch_session_id;
 };
 
 struct env_policy {

@@ -189,7 +189,8 @@ method_command_exec_write(struct request *r, const union method_params *params)
 		    "unknown session id %.*s", (int)p->process_id.len,
 		    p->process_id.ptr);
 	w = xcalloc(1, sizeof(*w));
-	*w = (struct pending_write){ .request = { r->channel, s, r->client, { 0 } },
+	*w = (struct pending_write){ .request = { r->channel, s, r->client,
+					 { 0 } },
 		.generation = s->generation,
 		.id_len = sp->id_len };
 	memcpy(w->id, sp->id, sp->id_len);

@@ -57,6 +57,7 @@ write_capabilities(struct json_writer *w)
 		"fsSymlink",
 		"fsWatch",
 		"commandExec",
+		"sessionWatch",
 	};
 
 	json_key(w, "capabilities");
@@ -118,6 +119,10 @@ method_initialize(struct request *r, const union method_params *p)
 	write_environment(&w, s);
 	json_key(&w, "protocolVersion");
 	json_cstring(&w, "exec-server.v0");
+	if (r->client->watching) {
+		json_key(&w, "watching");
+		json_bool(&w, true);
+	}
 	json_end(&w, '}');
 	reply_end(r->channel, &w);
 	r->client->state = SESSION_INITIALIZED;

@@ -54,6 +54,10 @@ refuse_state(struct request *r, const struct rpc_method *m)
 	if (m->family == FAMILY_INITIALIZE)
 		return reply_error(r->channel, &r->id, RPC_MALFORMED,
 		    "initialize may only be sent once per connection");
+	if (r->client->state == SESSION_WATCHING)
+		return reply_error(r->channel, &r->id, RPC_MALFORMED,
+		    "a connection that watches a session may not use %s",
+		    m->name);
 	return reply_error(r->channel, &r->id, RPC_MALFORMED,
 	    "client must %s before using %s methods",
 	    r->client->state == SESSION_NEW ? "call initialize"
@@ -98,7 +102,7 @@ take_notification(struct client *c, struct slice method)
 {
 	if (slice_equal(method, SLICE("initialized")) &&
 	    c->state != SESSION_NEW)
-		c->state = SESSION_READY;
+		c->state = c->watching ? SESSION_WATCHING : SESSION_READY;
 	else
 		client_violation(c);
 }

@@ -18,6 +18,7 @@
 #include "oom.h"
 #include "waiter.h"
 #include "watch.h"
+#include "watcher.h"
 #include "watches.h"
 
 /* Of a command line, for process/list. */
@@ -35,6 +36,7 @@ session_init(struct session *s, struct event_base *base,
 		.env = env,
 		.client = { .channel = { .in_fd = -1, .out_fd = -1 } } };
 	s->client.session = s;
+	TAILQ_INIT(&s->watchers);
 	TAILQ_INIT(&s->started);
 	TAILQ_INIT(&s->closed);
 	oom_init();
@@ -181,26 +183,58 @@ session_note_closed(struct session_process *p)
 
 /* --- what the attached client is told of them --------------------------- */
 
-static struct json_writer
-begin_event(struct session_process *p, const char *method, uint64_t seq)
+static const char *
+event_method(const struct process_event *e)
 {
-	struct json_writer w = channel_begin(&p->session->client.channel);
+	static const char *const names[] = { [EVENT_OUTPUT] = "process/output",
+		[EVENT_EXITED] = "process/exited",
+		[EVENT_CLOSED] = "process/closed" };
 
-	rpc_begin_notification(&w, method);
+	return names[e->kind];
+}
+
+static void
+write_output(struct json_writer *w, const struct process_event *e)
+{
+	json_key(w, "stream");
+	json_cstring(w, stream_name(e->stream));
+	json_key(w, "chunk");
+	json_base64(w, e->data, e->len);
+}
+
+static void
+write_exited(struct json_writer *w, const struct process *process)
+{
+	json_key(w, "exitCode");
+	json_i64(w, process->state.exit_code);
+	json_key(w, "sandboxDenied");
+	json_bool(w, process->state.sandbox_denied);
+	/* What only execd can do is told where it was done. */
+	if (process->timed_out) {
+		json_key(w, "timedOut");
+		json_bool(w, true);
+	}
+}
+
+void
+session_tell(
+    struct client *c, struct session_process *p, const struct process_event *e)
+{
+	struct json_writer w = channel_begin(&c->channel);
+
+	rpc_begin_notification(&w, event_method(e));
 	json_begin(&w, '{');
 	json_key(&w, "processId");
 	json_string(&w, p->id, p->id_len);
 	json_key(&w, "seq");
-	json_u64(&w, seq);
-	return w;
-}
-
-static void
-end_event(struct session_process *p, struct json_writer *w)
-{
-	json_end(w, '}');
-	rpc_end_notification(w);
-	channel_send(&p->session->client.channel);
+	json_u64(&w, e->seq);
+	if (e->kind == EVENT_OUTPUT)
+		write_output(&w, e);
+	else if (e->kind == EVENT_EXITED)
+		write_exited(&w, &p->process);
+	json_end(&w, '}');
+	rpc_end_notification(&w);
+	channel_send(&c->channel);
 }
 
 /* While nobody is attached nothing is told; it can be read later. */
@@ -215,59 +249,41 @@ session_is_told(const struct session_process *p)
 }
 
 static void
+tell_all(struct session_process *p, const struct process_event *e)
+{
+	if (session_is_told(p))
+		session_tell(&p->session->client, p, e);
+	watchers_tell(p, e);
+	waiter_wake(p);
+}
+
+static void
 on_output(struct process *process, uint64_t seq, enum stream stream,
     const void *data, size_t len)
 {
-	struct session_process *p = process->owner;
+	struct process_event e = { EVENT_OUTPUT, seq, stream, data, len };
 
-	if (session_is_told(p)) {
-		struct json_writer w = begin_event(p, "process/output", seq);
-
-		json_key(&w, "stream");
-		json_cstring(&w, stream_name(stream));
-		json_key(&w, "chunk");
-		json_base64(&w, data, len);
-		end_event(p, &w);
-	}
-	waiter_wake(p);
+	tell_all(process->owner, &e);
 }
 
 static void
 on_exited(struct process *process, uint64_t seq)
 {
-	struct session_process *p = process->owner;
+	struct process_event e = { .kind = EVENT_EXITED, .seq = seq };
 
-	if (session_is_told(p)) {
-		struct json_writer w = begin_event(p, "process/exited", seq);
-
-		json_key(&w, "exitCode");
-		json_i64(&w, process->state.exit_code);
-		json_key(&w, "sandboxDenied");
-		json_bool(&w, process->state.sandbox_denied);
-		/* What only execd can do is told where it was done. */
-		if (process->timed_out) {
-			json_key(&w, "timedOut");
-			json_bool(&w, true);
-		}
-		end_event(p, &w);
-	}
-	waiter_wake(p);
+	tell_all(process->owner, &e);
 }
 
 static void
 on_closed(struct process *process, uint64_t seq)
 {
-	struct session_process *p = process->owner;
+	struct process_event e = { .kind = EVENT_CLOSED, .seq = seq };
 
-	if (session_is_told(p)) {
-		struct json_writer w = begin_event(p, "process/closed", seq);
-
-		end_event(p, &w);
-	}
-	waiter_wake(p);
-	session_note_closed(p);
+	tell_all(process->owner, &e);
+	session_note_closed(process->owner);
 }
 
+/* Those who only watch stop nobody. */
 bool
 session_congested(struct process *process)
 {
@@ -314,11 +330,27 @@ drop_waiters_visit(struct table_node *node, void *arg)
 static void
 answer_waiters_visit(struct table_node *node, void *arg)
 {
-	struct session_process *p =
-	    TABLE_OBJECT(node, struct session_process, node);
+	waiter_answer_all(
+	    TABLE_OBJECT(node, struct session_process, node), arg);
+}
 
-	waiter_answer_all(p, arg);
-	input_refuse_waiting(&p->process.input);
+static void
+refuse_writes_visit(struct table_node *node, void *arg)
+{
+	input_refuse_waiting(
+	    &TABLE_OBJECT(node, struct session_process, node)->process.input);
+}
+
+void
+session_answer_waiters(struct client *c)
+{
+	table_each(&c->session->processes, answer_waiters_visit, c);
+}
+
+void
+session_drop_waiters(struct client *c)
+{
+	table_each(&c->session->processes, drop_waiters_visit, c);
 }
 
 void
@@ -335,7 +367,7 @@ session_detach(struct session *s, enum channel_end end)
 	watch_stop(s);
 	watches_stop(s);
 	table_each(&s->processes, orphan_visit, NULL);
-	table_each(&s->processes, drop_waiters_visit, &s->client);
+	session_drop_waiters(&s->client);
 	table_each(&s->processes, resume_visit, NULL);
 }
 
@@ -384,7 +416,8 @@ on_ended(struct channel *ch)
 	struct session *s = ch->owner;
 
 	s->client.input_ended = true;
-	table_each(&s->processes, answer_waiters_visit, &s->client);
+	session_answer_waiters(&s->client);
+	table_each(&s->processes, refuse_writes_visit, NULL);
 }
 
 static void

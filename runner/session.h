@@ -41,6 +41,9 @@ struct client {
 /* Processes beside the runner that serve some methods. */
 enum helper_kind { HELPER_FILES, HELPER_HTTP, HELPER_KINDS };
 
+/* A connection that only watches. */
+struct watcher;
+
 /* A request that is answered later; dies with its connection. */
 struct waiter;
 
@@ -73,6 +76,7 @@ struct session {
 	int null_fd;
 	struct client client;		      /* the attached connection */
 	uint32_t generation;		      /* of the attachment */
+	TAILQ_HEAD(, watcher) watchers;	      /* watcher.h */
 	struct watch *watch;		      /* fs/watchMissing; NULL: none */
 	struct watches *watches;	      /* fs/watch; NULL: none */
 	struct helper *helpers[HELPER_KINDS]; /* NULL: none yet */
@@ -89,6 +93,7 @@ struct session {
 	struct event kill_event;
 	/* How the monitor hears that a connection is over. */
 	void (*report_detached)(struct session *s, enum channel_end end);
+	void (*report_unwatched)(uint32_t number, enum channel_end end);
 };
 
 void session_init(struct session *s, struct event_base *base,
@@ -121,6 +126,21 @@ void session_add(struct session *s, struct session_process *p);
 /* Keeps the beginning of argv for process/list. */
 void session_note_command(struct session_process *p, char *const *argv);
 void session_process_free(struct session_process *p);
+
+/* What a client is told of a process, in whichever way. */
+struct process_event {
+	enum { EVENT_OUTPUT, EVENT_EXITED, EVENT_CLOSED } kind;
+	uint64_t seq;
+	enum stream stream; /* EVENT_OUTPUT */
+	const void *data;
+	size_t len;
+};
+void session_tell(
+    struct client *c, struct session_process *p, const struct process_event *e);
+
+/* A client's waiting requests: answered with what there is, or given up. */
+void session_answer_waiters(struct client *c);
+void session_drop_waiters(struct client *c);
 
 /* For observers: is anybody told of p; does the client keep up; p is closed
  * and will be forgotten. */

@@ -59,7 +59,8 @@ static const struct field {
 	enum need need;
 } fields[] = {
 	{ "initialize", "clientName", "\"c\"", STRING, REQUIRED },
-	{ "initialize", "resumeSessionId", "\"s\"", STRING, OPTIONAL },
+	{ "initialize", "resumeSessionId", "null", STRING, OPTIONAL },
+	{ "initialize", "watchSessionId", "null", STRING, OPTIONAL },
 	{ "process/start", "processId", "\"p\"", STRING, REQUIRED },
 	{ "process/start", "argv", "[\"a\"]", LIST, REQUIRED },
 	{ "process/start", "cwd", URI, PATH, REQUIRED },

@@ -31,6 +31,13 @@ show_slice(struct json_writer *w, struct slice s)
 }
 
 static void
+show_watched(struct json_writer *w, const union method_params *p)
+{
+	json_bool(w, p->initialize.watch);
+	show_slice(w, p->initialize.watch_session_id);
+}
+
+static void
 show_start(struct json_writer *w, const union method_params *p)
 {
 	const struct process_start_params *s = &p->process_start;
@@ -148,6 +155,12 @@ static const struct value_row {
 	void (*show)(struct json_writer *w, const union method_params *p);
 	const char *params, *shown;
 } value_rows[] = {
+	{ "initialize", show_watched,
+	    "{\"clientName\":\"\",\"watchSessionId\":\"a\"}", "[true,\"a\"]" },
+	{ "initialize", show_watched,
+	    "{\"clientName\":\"\",\"watchSessionId\":null,"
+	    "\"resumeSessionId\":\"r\"}",
+	    "[false,\"\"]" },
 	{ "process/start", show_start, START("true", ""), "[24,80]" },
 	{ "process/start", show_start, START("false", ""), "[24,80]" },
 	{ "process/start", show_start,
@@ -258,6 +271,10 @@ test_values(void **state)
 static const struct error_row {
 	const char *method, *params, *error;
 } error_rows[] = {
+	{ "initialize",
+	    "{\"clientName\":\"\",\"watchSessionId\":\"a\","
+	    "\"resumeSessionId\":\"a\"}",
+	    "resumeSessionId and watchSessionId exclude each other" },
 	{ "process/start", START("true", ",\"startId\":\"\""),
 	    "startId must have 1 to 256 bytes" },
 	{ "process/start", START("true", ",\"startId\":\"" LONG_ID "x\""),
