@@ -92,11 +92,9 @@ check_start(struct request *r, const struct process_start_params *p)
 		 sandbox_context_check_cwd(&p->sandbox, error) < 0)
 		reply_error(
 		    r->channel, &r->id, RPC_INVALID_PARAMS, "%s", error);
-	else if (p->enforce_managed_network || p->has_network_proxy ||
-		 (p->has_sandbox && !p->sandbox.unrestricted))
-		reply_error(r->channel, &r->id, RPC_INVALID_PARAMS,
-		    "sandbox intent "
-		    "cannot be enforced on this executor");
+	else if (p->enforce_managed_network || p->has_network_proxy)
+		reply_error(r->channel, &r->id, RPC_INVALID_PARAMS, "%s",
+		    SANDBOX_UNENFORCEABLE);
 	else if (session_find(s, p->process_id) != NULL)
 		reply_error(r->channel, &r->id, RPC_MALFORMED,
 		    "process %.*s already exists", (int)p->process_id.len,
@@ -119,7 +117,7 @@ check_start(struct request *r, const struct process_start_params *p)
 /* Starts it into the session, or answers why not. */
 static struct session_process *
 start(struct request *r, const struct process_start_params *p, char **argv,
-    char **envp)
+    char **envp, struct nest *nest)
 {
 	struct session *s = r->session;
 	_cleanup_free_ char *program =
@@ -127,6 +125,7 @@ start(struct request *r, const struct process_start_params *p, char **argv,
 	_cleanup_free_ char **candidates =
 	    spawn_candidates(program, environment_get(envp, "PATH"));
 	struct spawn_request request = {
+		.nest = nest,
 		.candidates = (const char *const *)candidates,
 		.argv = argv,
 		.envp = envp,
@@ -139,10 +138,19 @@ start(struct request *r, const struct process_start_params *p, char **argv,
 		.null_fd = s->null_fd,
 	};
 	struct session_process *sp = session_process_new(s, p->process_id);
+	bool enforcing;
 	const char *step;
 	int err = process_start(&sp->process, s->base, &request,
-	    s->config.retention_bytes, &session_observer, sp, &step);
+	    s->config.retention_bytes, &session_observer, sp, &step,
+	    &enforcing);
 
+	if (err < 0 && enforcing) {
+		log_error(err, "sandbox: %s", step);
+		reply_error(r->channel, &r->id, RPC_INVALID_PARAMS, "%s",
+		    SANDBOX_UNENFORCEABLE);
+		free(sp);
+		return NULL;
+	}
 	if (err < 0) {
 		log_debug("process start: %s: %s", step, strerror(-err));
 		reply_os_error(r->channel, &r->id, err);
@@ -163,7 +171,7 @@ reply_started(struct request *r, const struct session_process *sp)
 	json_key(&w, "processId");
 	json_string(&w, sp->id, sp->id_len);
 	json_key(&w, "sandboxType");
-	json_cstring(&w, "none");
+	json_cstring(&w, sp->process.sandboxed ? "linuxSeccomp" : "none");
 	json_end(&w, '}');
 	reply_end(r->channel, &w);
 	return 0;
@@ -199,6 +207,8 @@ method_process_begin(struct request *r, const struct process_start_params *p)
 	struct session *s = r->session;
 	_cleanup_free_ char **argv = NULL;
 	_cleanup_free_ char **envp = NULL;
+	char error[ARGS_ERROR_MAX];
+	struct nest *nest = NULL;
 
 	if (!check_start(r, p))
 		return NULL;
@@ -217,7 +227,13 @@ method_process_begin(struct request *r, const struct process_start_params *p)
 		    "data provided contains a nul byte");
 		return NULL;
 	}
-	return start(r, p, argv, envp);
+	if (p->has_sandbox && sandbox_find(&s->sandbox, &p->sandbox,
+				  p->cwd.path, &nest, error) < 0) {
+		reply_error(
+		    r->channel, &r->id, RPC_INVALID_PARAMS, "%s", error);
+		return NULL;
+	}
+	return start(r, p, argv, envp, nest);
 }
 
 int

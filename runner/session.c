@@ -12,6 +12,7 @@
 #include <time.h>
 #include <unistd.h>
 
+#include "environment.h"
 #include "helper.h"
 #include "log.h"
 #include "methods.h"
@@ -27,6 +28,12 @@
 static void forget_cb(evutil_socket_t fd, short what, void *arg);
 static void kill_cb(evutil_socket_t fd, short what, void *arg);
 
+static bool
+give_up_helper(void *owner, const struct nest *n)
+{
+	return helper_give_up(owner, n);
+}
+
 void
 session_init(struct session *s, struct event_base *base,
     const struct control_session_config *config, char **env)
@@ -39,10 +46,14 @@ session_init(struct session *s, struct event_base *base,
 	TAILQ_INIT(&s->watchers);
 	TAILQ_INIT(&s->started);
 	TAILQ_INIT(&s->closed);
+	TAILQ_INIT(&s->helpers);
+	file_router_init(&s->files);
 	oom_init();
 	s->null_fd = open("/dev/null", O_RDWR | O_CLOEXEC);
 	if (s->null_fd < 0)
 		log_fatal("/dev/null cannot be opened");
+	sandbox_init(&s->sandbox, -1, !config->pid_namespace, s->config.home,
+	    environment_get(env, "TMPDIR"), give_up_helper, s);
 	event_assign(&s->forget_event, base, -1, 0, forget_cb, s);
 	event_assign(&s->kill_event, base, -1, 0, kill_cb, s);
 }

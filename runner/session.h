@@ -12,8 +12,10 @@
 
 #include "channel.h"
 #include "control.h"
+#include "file_router.h"
 #include "process.h"
 #include "queue.h"
+#include "sandbox/sandbox.h"
 #include "table.h"
 
 struct event_base;
@@ -40,6 +42,7 @@ struct client {
 
 /* Processes beside the runner that serve some methods. */
 enum helper_kind { HELPER_FILES, HELPER_HTTP, HELPER_KINDS };
+TAILQ_HEAD(helper_list, helper);
 
 /* A connection that only watches. */
 struct watcher;
@@ -74,14 +77,16 @@ struct session {
 	struct control_session_config config;
 	char **env; /* what envPolicy inherits */
 	int null_fd;
-	struct client client;		      /* the attached connection */
-	uint32_t generation;		      /* of the attachment */
-	TAILQ_HEAD(, watcher) watchers;	      /* watcher.h */
-	struct watch *watch;		      /* fs/watchMissing; NULL: none */
-	struct watches *watches;	      /* fs/watch; NULL: none */
-	struct helper *helpers[HELPER_KINDS]; /* NULL: none yet */
-	struct helper *relaying;	      /* whose frame is under way */
-	int http_program;		      /* execd-http */
+	struct client client;		/* the attached connection */
+	uint32_t generation;		/* of the attachment */
+	TAILQ_HEAD(, watcher) watchers; /* watcher.h */
+	struct watch *watch;		/* fs/watchMissing; NULL: none */
+	struct watches *watches;	/* fs/watch; NULL: none */
+	struct helper_list helpers;
+	struct helper *relaying; /* whose frame is under way */
+	struct file_router files;
+	int http_program; /* execd-http */
+	struct sandbox sandbox;
 	bool terminating;
 	struct table processes;
 	TAILQ_HEAD(, session_process) started; /* the same, in that order */

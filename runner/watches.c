@@ -272,8 +272,8 @@ static bool
 check_watch(struct request *r, struct watches *w, const struct fs_params *p)
 {
 	if (p->has_sandbox && !p->sandbox.files_unrestricted)
-		reply_error(r->channel, &r->id, RPC_INVALID_PARAMS,
-		    "sandbox intent cannot be enforced on this executor");
+		reply_error(r->channel, &r->id, RPC_INVALID_PARAMS, "%s",
+		    SANDBOX_UNENFORCEABLE);
 	else if (p->path.foreign)
 		reply_error(r->channel, &r->id, RPC_MALFORMED,
 		    "'%.*s' is invalid on 'linux'", (int)p->path.uri.len,
