@@ -113,15 +113,19 @@ def test_graceful_end_of_who_does_not_listen(client):
     assert (r["signal"], r["timedOut"]) == ("KILL", False)
 
 
-def test_graceful_end_of_the_stopped_and_of_a_shell_on_a_terminal(client):
+def test_graceful_end_of_the_stopped_and_of_who_has_a_terminal(client):
     client.sh("a", "echo ready; kill -STOP $$; echo went on")
     client.wait_output("a", "ready")
     assert terminate(client, "a", timeoutMs=60000)
     assert client.finished("a").code == 143
-    client.start("sh", ["/bin/bash", "--norc", "-i"], tty=True, env={"PATH": "/bin", "PS1": "ready> "})
-    client.wait_output("sh", "ready> ")
-    assert terminate(client, "sh", timeoutMs=60000)
-    client.finished("sh")
+    script = 'trap "" TERM; trap "echo hangup; exit 5" HUP; echo ready; while :; do sleep 0.02; done'
+    client.sh("tty", script, tty=True)
+    client.sh("pipe", script)
+    for id in ("tty", "pipe"):
+        client.wait_output(id, "ready")
+        assert terminate(client, id, timeoutMs=60000 if id == "tty" else 300)
+    assert client.finished("tty").code == 5 and client.finished("tty").pty.endswith("hangup\r\n")
+    assert client.finished("pipe").code == 137
 
 
 @pytest.mark.parametrize("redirect", ["", ">/dev/null 2>&1"])
@@ -178,6 +182,33 @@ def test_a_deadline_goes_on_while_nobody_is_attached(spawn):
     c = s.ready(resumeSessionId=c.session_id)
     r = wait(c, "a")
     assert (r["timedOut"], r["exitCode"]) == (True, 137)
+
+
+READ_ONLY = {"windowsSandboxLevel": "disabled", "permissions": {
+    "type": "managed", "network": "restricted", "file_system": {"type": "restricted", "entries": [
+        {"path": {"type": "special", "value": {"kind": "root"}}, "access": "read"}]}}}
+
+
+def test_ends_of_sandboxed_commands(client):
+    """The same from outside, where their pids are others."""
+    for i, end in enumerate((
+            lambda: send(client, "a0", "TERM", "tree"), lambda: send(client, "a1", "KILL", "tree"),
+            lambda: terminate(client, "a2", timeoutMs=60000), lambda: client.terminate("a3"), None)):
+        n = marker(10 + i)
+        client.sh(f"a{i}", f"setsid sleep {n} & sleep {n} & echo ready; wait", sandbox=READ_ONLY,
+                  **({} if end else {"timeoutMs": 500}))
+        client.wait_output(f"a{i}", "ready")
+        assert len(poll(lambda: len(pids_with(n)) > 2 and pids_with(n), what="all of them")) > 2
+        if end:
+            assert end()
+        client.finished(f"a{i}")
+        poll(lambda: not pids_with(n), what="nobody")
+    assert wait(client, "a4")["timedOut"] is True
+    client.sh("tty", "stty size; read x; stty size", sandbox=READ_ONLY, tty=True, rows=3, cols=7, term="dumb")
+    client.wait_output("tty", "3 7")
+    assert client.call("process/resize", {"processId": "tty", "rows": 9, "cols": 9}) == {}
+    client.write("tty", "\n")
+    assert client.finished("tty").pty.endswith("9 9\r\n")
 
 
 def test_exit_details(client):

@@ -5,8 +5,6 @@ import stat
 import pytest
 
 GONE = (-32004, "No such file or directory (os error 2)")
-RESTRICTED = {"windowsSandboxLevel": "disabled", "permissions": {
-    "type": "managed", "network": "restricted", "file_system": {"type": "restricted", "entries": []}}}
 
 
 def own(client, directory, script):
@@ -79,12 +77,35 @@ def test_symlink(client, directory):
     assert os.readlink(directory / "l0") == "nowhere"
 
 
-@pytest.mark.parametrize("method, params", [
-    ("fs/move", {"sourcePath": "f", "destinationPath": "g"}), ("fs/chmod", {"path": "f", "mode": 0}),
-    ("fs/symlink", {"path": "l", "target": "f"})])
-def test_a_restriction_is_refused_and_nothing_is_done(client, directory, method, params):
+METHODS = [
+    ("fs/move", {"sourcePath": "f", "destinationPath": "g"}), ("fs/chmod", {"path": "f", "mode": 0o600}),
+    ("fs/symlink", {"path": "l", "target": "f"})]
+
+
+def under(directory, params, access=None):
+    """Below the directory, under a policy that knows it with that access."""
+    entries = [{"path": {"type": "path", "path": f"file://{directory}"}, "access": access}] if access else []
+    return {**{k: f"file://{directory}/{v}" if k.lower().endswith("path") else v for k, v in params.items()},
+            "sandbox": {"windowsSandboxLevel": "disabled", "permissions": {
+                "type": "managed", "network": "restricted",
+                "file_system": {"type": "restricted", "entries": entries}}}}
+
+
+@pytest.mark.parametrize("method, params", METHODS)
+def test_a_policy_counts(client, directory, method, params):
     own(client, directory, "echo f > f")
-    params = {k: f"file://{directory}/{v}" if k.lower().endswith("path") else v for k, v in params.items()}
-    assert client.error(method, {**params, "sandbox": RESTRICTED}) == \
-        (-32602, "sandbox intent cannot be enforced on this executor")
-    assert sorted(os.listdir(directory)) == ["f"] and stat.S_IMODE((directory / "f").stat().st_mode) != 0
+    before = (directory / "f").stat()
+    assert client.error(method, under(directory, params)) == GONE
+    assert client.error(method, under(directory, params, "read"))[1].endswith("(os error 30)")
+    assert sorted(os.listdir(directory)) == ["f"] and (directory / "f").stat() == before
+    assert client.call(method, under(directory, params, "write")) == {}
+    assert sorted(os.listdir(directory)) != ["f"] or stat.S_IMODE((directory / "f").stat().st_mode) == 0o600
+
+
+def test_a_move_does_not_leave_its_policy(client, directory):
+    own(client, directory, "mkdir in out; echo f > in/f; echo o > out/o")
+    for source, destination in (("in/f", "out/f"), ("out/o", "in/o")):
+        params = {"sourcePath": f"file://{directory}/{source}", "destinationPath": f"file://{directory}/{destination}",
+                  "sandbox": under(directory / "in", {}, "write")["sandbox"]}
+        assert client.error("fs/move", params)[0] in (-32004, -32603)
+    assert (os.listdir(directory / "in"), os.listdir(directory / "out")) == (["f"], ["o"])
