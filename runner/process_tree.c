@@ -12,16 +12,20 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/syscall.h>
+#include <time.h>
 #include <unistd.h>
 
 #include "util.h"
 
-/* Looks for those who were forked while the others were stopped. */
-#define PASSES_MAX 32
+/* To stop them all; one that the kernel does not let stop is not waited for
+ * any longer. */
+#define STOP_MS	    100
+#define STOP_NAP_NS 200000
 
 struct entry {
 	pid_t pid, parent, group, session;
 	unsigned long long started; /* with the pid: which process it is */
+	char state;
 	enum { UNKNOWN, MEMBER, OTHER } kind;
 };
 
@@ -39,7 +43,6 @@ read_entry(const char *pid, struct entry *e)
 	_cleanup_close_ int fd = -1;
 	const char *end;
 	ssize_t n;
-	char state;
 
 	*e = (struct entry){ .pid = atoi(pid) };
 	snprintf(path, sizeof(path), "/proc/%.20s/stat", pid);
@@ -55,9 +58,10 @@ read_entry(const char *pid, struct entry *e)
 	    sscanf(end + 1,
 		" %c %d %d %d %*d %*d %*u %*u %*u %*u %*u %*u %*u %*d %*d "
 		"%*d %*d %*d %*d %llu",
-		&state, &e->parent, &e->group, &e->session, &e->started) != 5)
+		&e->state, &e->parent, &e->group, &e->session,
+		&e->started) != 5)
 		return -EPROTO;
-	return state == 'Z' || state == 'X' ? -ESRCH : 0;
+	return e->state == 'Z' || e->state == 'X' ? -ESRCH : 0;
 }
 
 static void
@@ -169,48 +173,41 @@ send_all(const struct entries *list, int sig)
 	return sent;
 }
 
-/* Stops those who were not members before. False: there were none. */
+/* False: every member was found stopped, so none of them forks. The signal
+ * alone does not say so: one may be half way through a fork. */
 static bool
-stop_new(const struct entries *list, const struct entries *before)
+stop_all(const struct entries *list)
 {
-	bool any = false;
+	bool running = false;
 
 	for (size_t i = 0; i < list->count; i++) {
 		const struct entry *e = &list->all[i];
-		const struct entry *old = find(before, e->pid);
 
-		if (e->kind != MEMBER ||
-		    (old != NULL && old->started == e->started &&
-			old->kind == MEMBER))
+		if (e->kind != MEMBER || e->state == 'T' || e->state == 't')
 			continue;
-		any |= send(e, SIGSTOP);
+		running |= send(e, SIGSTOP);
 	}
-	return any;
+	return running;
 }
 
 static int
 kill_all(pid_t leader, enum process_target target)
 {
-	struct entries list = { 0 }, before = { 0 };
-	int err = 0, sent = 0;
+	const struct timespec nap = { 0, STOP_NAP_NS };
+	int64_t deadline = now_ms() + STOP_MS;
+	struct entries list = { 0 };
+	int err;
 
-	for (int pass = 0; pass < PASSES_MAX; pass++) {
-		struct entries old = before;
-
-		before = list;
-		list = old;
-		err = read_all(&list);
-		if (err < 0)
-			break;
+	while ((err = read_all(&list)) == 0) {
 		mark(&list, leader, target);
-		if (!stop_new(&list, &before))
+		if (!stop_all(&list) || now_ms() >= deadline)
 			break;
+		nanosleep(&nap, NULL);
 	}
 	if (err == 0)
-		sent = send_all(&list, SIGKILL);
+		err = send_all(&list, SIGKILL);
 	free(list.all);
-	free(before.all);
-	return err < 0 ? err : sent;
+	return err;
 }
 
 int
