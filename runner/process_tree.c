@@ -27,6 +27,7 @@ struct entry {
 	unsigned long long started; /* with the pid: which process it is */
 	char state;
 	enum { UNKNOWN, MEMBER, OTHER } kind;
+	unsigned depth; /* of a member, below those that are none; 0: unknown */
 };
 
 struct entries {
@@ -107,7 +108,7 @@ read_all(struct entries *list)
 static struct entry *
 find(const struct entries *list, pid_t pid)
 {
-	struct entry key = { .pid = pid };
+	const struct entry key = { .pid = pid };
 
 	return list->count == 0 ? NULL
 				: bsearch(&key, list->all, list->count,
@@ -190,6 +191,48 @@ stop_all(const struct entries *list)
 	return running;
 }
 
+/* Up to an ancestor whose depth is known, then down again. No longer than
+ * there are processes: /proc was read while they changed. */
+static void
+measure_depth(const struct entries *list, struct entry *e)
+{
+	const struct entry *top = e;
+	unsigned steps = 0;
+
+	while (top != NULL && top->kind == MEMBER && top->depth == 0 &&
+	       steps < list->count) {
+		top = find(list, top->parent);
+		steps++;
+	}
+	if (top != NULL && top->kind == MEMBER)
+		steps += top->depth;
+	for (; steps > 0 && e->depth == 0; e = find(list, e->parent))
+		e->depth = steps--;
+}
+
+static int
+compare_depths(const void *a, const void *b)
+{
+	unsigned x = ((const struct entry *)a)->depth;
+	unsigned y = ((const struct entry *)b)->depth;
+
+	return x > y ? -1 : x < y;
+}
+
+/* Children first: when a parent is gone, the kernel lets a stopped process
+ * group go on that nobody in its session could continue any more. */
+static int
+kill_stopped(struct entries *list)
+{
+	for (size_t i = 0; i < list->count; i++)
+		if (list->all[i].kind == MEMBER)
+			measure_depth(list, &list->all[i]);
+	if (list->count > 1)
+		qsort(
+		    list->all, list->count, sizeof(*list->all), compare_depths);
+	return send_all(list, SIGKILL);
+}
+
 static int
 kill_all(pid_t leader, enum process_target target)
 {
@@ -205,7 +248,7 @@ kill_all(pid_t leader, enum process_target target)
 		nanosleep(&nap, NULL);
 	}
 	if (err == 0)
-		err = send_all(&list, SIGKILL);
+		err = kill_stopped(&list);
 	free(list.all);
 	return err;
 }
