@@ -38,6 +38,7 @@ static const struct {
 	{ RUNNER_ORDER_DETACH, 0 },
 	{ RUNNER_ORDER_TERMINATE, 0 },
 	{ RUNNER_ORDER_WATCH, sizeof(struct control_watch) },
+	{ RUNNER_ORDER_SANDBOX, sizeof(struct sandbox_limits) },
 	{ RUNNER_REPORT_DETACHED, sizeof(struct control_detached) },
 	{ RUNNER_REPORT_UNWATCHED, sizeof(struct control_unwatched) },
 };
