@@ -13,9 +13,8 @@
 #define CAN_TIMEOUT	       "processTimeout"
 #define CAN_LIST	       "processList"
 #define CAN_WATCH	       "sessionWatch"
-#define CAN_MOVE	       "fsMove"
+#define CAN_START_ID	       "processStartId"
 #define CAN_CHMOD	       "fsChmod"
 #define CAN_SYMLINK	       "fsSymlink"
-#define CAN_WRITE_STREAMING    "fileWriteStreaming"
 
 #endif

@@ -336,5 +336,6 @@ execd_client_can(const struct execd_client *c, const char *capability)
 int64_t
 execd_client_lost_ms(const struct execd_client *c)
 {
-	return c->lost_ms == 0 ? 0 : now_ms() - c->lost_ms;
+	/* Not 0 in the first millisecond either. */
+	return c->lost_ms == 0 ? 0 : now_ms() - c->lost_ms + 1;
 }

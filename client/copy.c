@@ -2,6 +2,8 @@
  * Files on their way, some at a time, and what the user sees of it.
  */
 #include "copy.h"
+#include "capabilities.h"
+#include "path_uri.h"
 
 #include <errno.h>
 #include <fcntl.h>
@@ -18,6 +20,7 @@ struct copy_item {
 	struct copy *copy;
 	char *from, *to;  /* owned */
 	int fd;		  /* the file of this machine */
+	mode_t mode;	  /* of it, for an upload */
 	char *temporary;  /* what is written, until it is complete */
 	uint64_t counted; /* bytes of it in copy.bytes */
 	struct upload upload;
@@ -176,17 +179,49 @@ uploaded_so_far(void *arg, uint64_t offset)
 }
 
 static void
+mode_set(void *arg, const struct execd_answer *a)
+{
+	struct copy_item *i = arg;
+
+	if (a->code != 0)
+		copy_failed(i->copy, i->to, a->message);
+	transfer_done(i, 0, "");
+}
+
+/* A program stays one, where the server can do that. */
+static void
+set_mode(struct copy_item *i)
+{
+	struct json_writer w;
+	struct buf b;
+
+	params_path(&b, &w, "path", i->to);
+	json_key(&w, "mode");
+	json_u64(&w, i->mode);
+	json_end(&w, '}');
+	execd_client_request(i->copy->ctl->client, "fs/chmod",
+	    (const char *)b.data, b.len, EXECD_REPEAT, mode_set, i);
+	buf_clear(&b);
+}
+
+static void
 upload_done(void *arg, int code, const char *message)
 {
 	struct copy_item *i = arg;
 	_cleanup_free_ char *why = NULL;
 
-	if (code == 0)
-		count(i, i->upload.size);
-	else
+	if (code != 0) {
 		why = xasprintf(
 		    "to :%s: %s; what is there is incomplete", i->to, message);
-	transfer_done(i, code, why);
+		transfer_done(i, code, why);
+		return;
+	}
+	count(i, i->upload.size);
+	if ((i->mode & 0111) != 0 &&
+	    execd_client_can(i->copy->ctl->client, CAN_CHMOD))
+		set_mode(i);
+	else
+		transfer_done(i, 0, "");
 }
 
 void
@@ -205,6 +240,7 @@ copy_upload(struct copy *c, const char *from, const char *to)
 		item_free(i);
 		return;
 	}
+	i->mode = st.st_mode & 0777;
 	i->upload = (struct upload){ .ctl = c->ctl,
 		.path = xstrdup(to),
 		.size = (uint64_t)st.st_size,

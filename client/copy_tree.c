@@ -3,12 +3,16 @@
  */
 #include <errno.h>
 #include <fts.h>
+#include <limits.h>
 #include <stdio.h>
 #include <string.h>
 #include <sys/stat.h>
 #include <unistd.h>
 
+#include "capabilities.h"
 #include "copy.h"
+#include "path_uri.h"
+#include "utf8.h"
 
 #define DEPTH_MAX 256 /* of the server's directories */
 
@@ -17,49 +21,94 @@
 struct made {
 	struct copy *copy;
 	char *path;
+	bool link;
 };
 
 static void
-made_directory(void *arg, const struct execd_answer *a)
+made_answered(void *arg, const struct execd_answer *a)
 {
 	struct made *m = arg;
 
 	m->copy->active--;
-	if (a->code != 0)
+	/* Repeated after a lost connection: the first one had worked. */
+	if (m->link && a->repeated && a->code != 0 &&
+	    strstr(a->message, "(os error 17)") != NULL)
+		m->copy->files++;
+	else if (a->code != 0)
 		copy_failed(m->copy, m->path, a->message);
+	else if (m->link)
+		m->copy->files++;
 	free(m->path);
 	free(m);
 }
 
-/* What is written below it is sent behind it, and served behind it. */
+/* Sends params that params_path() began. */
 static void
-make_remote(struct copy *c, const char *path)
+make_remote(struct copy *c, const char *method, const char *path, struct buf *b,
+    struct json_writer *w, bool link)
 {
 	struct made *m = xmalloc(sizeof(*m));
+
+	*m = (struct made){ c, xstrdup(path), link };
+	json_end(w, '}');
+	c->active++;
+	execd_client_request(c->ctl->client, method, (const char *)b->data,
+	    b->len, EXECD_REPEAT, made_answered, m);
+	buf_clear(b);
+}
+
+/* What is written below it is sent behind it, and served behind it. */
+static void
+make_directory(struct copy *c, const char *path)
+{
 	struct json_writer w;
 	struct buf b;
 
-	*m = (struct made){ c, xstrdup(path) };
 	params_path(&b, &w, "path", path);
-	json_end(&w, '}');
-	c->active++;
-	execd_client_request(c->ctl->client, "fs/createDirectory",
-	    (const char *)b.data, b.len, EXECD_REPEAT, made_directory, m);
-	buf_clear(&b);
+	make_remote(c, "fs/createDirectory", path, &b, &w, false);
 }
 
-/* A link to a file is copied as that file, as cp(1) without options would. */
+static void
+make_link(struct copy *c, const FTSENT *e, const char *path)
+{
+	char target[PATH_MAX];
+	ssize_t n = readlink(e->fts_accpath, target, sizeof(target));
+	struct json_writer w;
+	struct buf b;
+
+	if (n < 0) {
+		copy_failed(c, e->fts_path, strerror(errno));
+		return;
+	}
+	if (utf8_check(0, (const uint8_t *)target, (size_t)n) != 0) {
+		copy_skipped(c, e->fts_path, "a link whose text is not UTF-8");
+		return;
+	}
+	params_path(&b, &w, "path", path);
+	json_key(&w, "target");
+	json_string(&w, target, (size_t)n);
+	make_remote(c, "fs/symlink", path, &b, &w, true);
+}
+
+/* A link to a file is copied as that file, as cp(1) without options would;
+ * any other as a link, where the server can. */
 static void
 upload_link(struct copy *c, const FTSENT *e, const char *to)
 {
+	bool can = execd_client_can(c->ctl->client, CAN_SYMLINK);
 	struct stat st;
+	bool dangling = stat(e->fts_accpath, &st) < 0;
 
-	if (stat(e->fts_accpath, &st) < 0)
-		copy_skipped(c, e->fts_path, "a link to nothing");
-	else if (S_ISREG(st.st_mode))
+	if (!dangling && S_ISREG(st.st_mode))
 		copy_upload(c, e->fts_accpath, to);
+	else if (can)
+		make_link(c, e, to);
 	else
-		copy_skipped(c, e->fts_path, "a link to what is no file");
+		copy_skipped(c, e->fts_path,
+		    dangling ? "a link to nothing, and this server makes no "
+			       "links"
+			     : "a link to what is no file, and this server "
+			       "makes no links");
 }
 
 static void
@@ -67,7 +116,7 @@ upload_entry(struct copy *c, const FTSENT *e, const char *to)
 {
 	switch (e->fts_info) {
 	case FTS_D:
-		make_remote(c, to);
+		make_directory(c, to);
 		break;
 	case FTS_F:
 		copy_upload(c, e->fts_accpath, to);

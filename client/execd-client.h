@@ -221,6 +221,9 @@ struct execd_process_events {
 	/* So many events fell out of the server's retention while there was
 	 * no connection. bytes: 0 if the server does not say. */
 	void (*gap)(void *arg, uint64_t events, uint64_t bytes);
+	/* All that the server had retained when it was asked, after an attach
+	 * or a resume, has been handed out. */
+	void (*caught_up)(void *arg);
 	void (*exited)(void *arg, const struct execd_exit *how);
 	void (*closed)(void *arg); /* the last event of a started process */
 	/* It was not started, or what became of it is unknown

@@ -286,6 +286,8 @@ take_result(struct execd_process *p, const struct json_value *result)
 	hand_out_chunks(p, json_get(result, "chunks"), &gap);
 	if (!p->ended && next - 1 > p->last)
 		p->last = next - 1;
+	if (!p->ended && p->events.caught_up != NULL)
+		p->events.caught_up(p->arg);
 	if (!p->ended)
 		hand_out_end(p, result);
 	if (!p->ended)

@@ -218,6 +218,11 @@ send_start(struct execd_process *p, const struct execd_start *s)
 	write_terminal(&w, p->client, s);
 	json_key(&w, "pipeStdin");
 	json_bool(&w, s->pipe_stdin);
+	/* Answers a repeated start as the first time, however late. */
+	if (execd_client_can(p->client, CAN_START_ID)) {
+		json_key(&w, "startId");
+		json_cstring(&w, p->id);
+	}
 	if (s->timeout_ms != 0) {
 		json_key(&w, "timeoutMs");
 		json_u64(&w, s->timeout_ms);

@@ -98,6 +98,16 @@ on_gap(void *arg, uint64_t events, uint64_t bytes)
 		run_json_gap(r, events, bytes);
 }
 
+/* logs: what is there is all that was asked for. */
+static void
+on_caught_up(void *arg)
+{
+	struct run *r = arg;
+
+	if (!r->follow)
+		run_finish(r, 0);
+}
+
 /* --- The end ------------------------------------------------------------ */
 
 static void
@@ -197,6 +207,7 @@ on_failed(void *arg, int code, const char *message)
 static const struct execd_process_events events = { .started = on_started,
 	.output = on_output,
 	.gap = on_gap,
+	.caught_up = on_caught_up,
 	.exited = on_exited,
 	.closed = on_closed,
 	.failed = on_failed };
