@@ -60,6 +60,7 @@ struct execd_client {
 	struct json_doc info;
 	bool has_info;
 	bool paused;
+	bool watching; /* the server says so */
 
 	/* link.c */
 	enum link_state link;

@@ -105,7 +105,15 @@ take_over(struct ctl *ctl, struct record *r, bool attached)
 static int
 follow(struct ctl *ctl, struct record *record, struct run *r)
 {
-	int code = ctl_connect(ctl, record->session, r->read_only);
+	int code;
+
+	/* To look on is enough for those who only read; but it does not keep
+	 * a session that nobody else has. */
+	if (r->reads && record_attached(record))
+		r->read_only = true;
+	if (r->read_only)
+		r->forget = false;
+	code = ctl_connect(ctl, record->session, r->read_only);
 
 	/* A session that is gone will not come back. */
 	if (code != 0 && ctl->client != NULL &&
@@ -170,7 +178,6 @@ cmd_watch(struct ctl *ctl)
 
 	run_init(&r, ctl);
 	r.read_only = true;
-	r.forget = false;
 	code = with_session(ctl, &r);
 	run_clear(&r);
 	return code;
@@ -185,6 +192,7 @@ cmd_logs(struct ctl *ctl)
 	run_init(&r, ctl);
 	r.follow = option(ctl->parsed, "follow") != NULL;
 	r.forget = false;
+	r.reads = true;
 	code = with_session(ctl, &r);
 	run_clear(&r);
 	return code;
@@ -198,6 +206,7 @@ cmd_wait(struct ctl *ctl)
 
 	run_init(&r, ctl);
 	r.quiet_output = true;
+	r.reads = true;
 	code = with_session(ctl, &r);
 	run_clear(&r);
 	return code;

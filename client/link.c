@@ -195,12 +195,9 @@ send_initialize(struct execd_client *c)
 	json_key(&w, "clientName");
 	json_cstring(&w, c->options.client_name);
 	if (c->session_id != NULL) {
-		json_key(&w, "resumeSessionId");
+		json_key(&w,
+		    c->options.watch ? "watchSessionId" : "resumeSessionId");
 		json_cstring(&w, c->session_id);
-	}
-	if (c->options.watch) {
-		json_key(&w, "readOnly");
-		json_bool(&w, true);
 	}
 	json_end(&w, '}');
 	json_end(&w, '}');
@@ -353,6 +350,10 @@ keep_info(struct execd_client *c, const char *text, size_t len)
 static const char *
 check_session(const struct execd_client *c, const struct json_value *id)
 {
+	/* A server that does not know watchSessionId made a new session. */
+	if (c->options.watch && !c->watching)
+		return "this server lets nobody watch a session (it does not "
+		       "announce sessionWatch)";
 	if (id == NULL || id->type != JSON_STRING || id->text.len == 0 ||
 	    memchr(id->text.ptr, '\0', id->text.len) != NULL)
 		return "the answer to initialize names no session: this is no "
@@ -376,6 +377,7 @@ link_initialized(struct execd_client *c, const struct rpc_message *m,
 		initialize_refused(c, error);
 		return;
 	}
+	c->watching = execd_json_bool(json_get(result, "watching"), false);
 	why = check_session(c, id);
 	if (why != NULL) {
 		client_set_error(c, "%s: %s", c->options.url, why);

@@ -20,12 +20,13 @@ struct run {
 	struct ctl *ctl;
 	struct execd_process *process;
 	enum run_input input;
-	bool tty;	   /* the command has a terminal */
-	bool quiet_output; /* drop what it writes */
-	bool follow;	   /* until it is closed; else until all was read */
-	bool read_only;
-	const char *profile;	 /* --sandbox; NULL: none was asked for */
-	uint64_t timeout_ms;	 /* ours, not the server's; 0: none */
+	bool tty;	     /* the command has a terminal */
+	bool quiet_output;   /* drop what it writes */
+	bool follow;	     /* until it is closed; else until all was read */
+	bool read_only;	     /* we watch: another client has the session */
+	bool reads;	     /* so that watching would do */
+	const char *profile; /* --sandbox; NULL: none was asked for */
+	uint64_t timeout_ms; /* ours, not the server's; 0: none */
 	struct capture *capture; /* NULL: output goes out as it comes */
 	/* Called when it was started; may be NULL. */
 	void (*remember)(struct ctl *ctl, const struct run *r,
