@@ -12,7 +12,9 @@
 #include "cmd.h"
 #include "output.h"
 
-#define BODY_MAX (8u << 20) /* bytes; a request has 16 MiB in all */
+#define BODY_MAX   (8u << 20)  /* bytes; a request has 16 MiB in all */
+#define EARLY_MAX  (64u << 20) /* bytes before the answer */
+#define EARLY_TEXT "over 64 MiB came before the answer"
 
 const struct option_row http_options[] = {
 	{ "method", 'X', "METHOD", "GET, or POST with a body" },
@@ -29,6 +31,7 @@ const struct option_row http_options[] = {
 
 struct exchange {
 	struct output out;
+	struct buf early; /* of the body: it may come before the answer */
 	bool answered, done;
 	bool failed;
 	char *error;
@@ -173,8 +176,10 @@ on_delta(void *arg, const char *method, const struct json_value *params)
 		    xmalloc(base64_decoded_max(delta->text.len));
 
 		n = base64_decode(data, delta->text.ptr, delta->text.len, why);
-		if (n > 0)
+		if (n > 0 && x->answered)
 			output_put(&x->out, data, (size_t)n);
+		else if (n > 0)
+			buf_put(&x->early, data, (size_t)n);
 	}
 	if (n < 0)
 		fail(x, why, strlen(why));
@@ -190,7 +195,11 @@ take_answer(struct ctl *ctl, struct exchange *x, const struct reply *r)
 
 	if (r->code != 0)
 		return call_failed(ctl, r, "http");
+	x->answered = true;
 	print_head(ctl, x, r->result);
+	output_put(&x->out, x->early.data, x->early.len);
+	if (x->early.failed)
+		fail(x, EARLY_TEXT, sizeof(EARLY_TEXT) - 1);
 	while (!x->done && x->out.failed == 0 && loop_once(ctl) == 0)
 		continue;
 	output_drain(&x->out);
@@ -218,6 +227,7 @@ cmd_http(struct ctl *ctl)
 	int code = 0;
 
 	buf_init(&body, BODY_MAX);
+	buf_init(&x.early, EARLY_MAX);
 	buf_init(&params, 16u << 20);
 	json_writer_init(&w, &params);
 	output_init(&x.out, ctl, STDOUT_FILENO, NULL, NULL);
@@ -238,6 +248,7 @@ cmd_http(struct ctl *ctl)
 	ctl->on_notification = NULL;
 	output_clear(&x.out);
 	free(x.error);
+	buf_clear(&x.early);
 	buf_clear(&body);
 	buf_clear(&params);
 	return code;

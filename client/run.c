@@ -336,19 +336,22 @@ run_attach(struct run *r, const char *process_id)
 int
 run_detached(struct run *r, const struct execd_start *start)
 {
-	int err =
-	    execd_process_start(r->ctl->client, start, &events, r, &r->process);
+	int err;
 
-	/* The caller remembers it, with nobody attached. */
+	/* The caller remembers it, with nobody attached; what it writes is
+	 * for those who attach. */
 	r->remember = NULL;
 	r->forget = false;
+	r->quiet_output = true;
+	err =
+	    execd_process_start(r->ctl->client, start, &events, r, &r->process);
 	if (err == -ENOTSUP)
 		return ctl_fail(r->ctl, EXIT_CTL_REFUSED,
 		    "--timeout with --detach needs a server that announces "
 		    "processTimeout");
 	if (err < 0)
 		return start_refused(r, err);
-	while (!r->started && !r->done)
+	while (!r->done && (!r->started || r->giving_up.added))
 		loop_once(r->ctl);
 	return r->started && !r->giving_up.added ? 0 : r->code;
 }
