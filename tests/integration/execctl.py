@@ -2,8 +2,10 @@
 server: proxies that cut, swallow and encrypt. Nothing here sleeps to
 synchronise.
 """
+import hashlib
 import os
 import pathlib
+import random
 import select
 import socket
 import ssl
@@ -219,3 +221,16 @@ def server_context(d, want_client=False):
         tls.load_verify_locations(d / "ca.pem")
         tls.verify_mode = ssl.CERT_REQUIRED
     return tls
+
+
+def digest(path):
+    with open(path, "rb") as f:
+        return hashlib.file_digest(f, "sha256").hexdigest()
+
+
+def make_file(path, mib):
+    block = random.Random(mib).randbytes(1 << 20)
+    with open(path, "wb") as f:
+        for i in range(mib):
+            f.write(i.to_bytes(8, "big") + block[8:])
+        f.write(b"tail")

@@ -3,10 +3,11 @@ what cannot be known is not called a success."""
 import hashlib
 import os
 import random
+import signal
 
 import pytest
 from conftest import poll
-from execctl import Execctl, Proxy
+from execctl import Execctl, Proxy, digest, make_file
 
 
 @pytest.fixture
@@ -120,7 +121,6 @@ def test_a_session_that_is_gone_is_an_unknown_state(spawn, directory):
 
 
 def test_an_interrupt_while_the_connection_is_lost(ctl, proxy):
-    import signal
     p = ctl.popen("run", "sh", "-c", "echo ready; sleep 100")
     assert p.stdout.readline() == b"ready\n"
     proxy.refusing = True
@@ -130,20 +130,6 @@ def test_an_interrupt_while_the_connection_is_lost(ctl, proxy):
     p.send_signal(signal.SIGINT)
     assert p.wait(20) == 254
     assert "unknown" in p.stderr.read().decode()
-
-
-def digest(path):
-    with open(path, "rb") as f:
-        return hashlib.file_digest(f, "sha256").hexdigest() if hasattr(hashlib, "file_digest") \
-            else hashlib.sha256(f.read()).hexdigest()
-
-
-def make_file(path, mib):
-    block = random.Random(mib).randbytes(1 << 20)
-    with open(path, "wb") as f:
-        for i in range(mib):
-            f.write(i.to_bytes(8, "big") + block[8:])
-        f.write(b"tail")
 
 
 def test_a_big_file_survives_three_cuts_each_way(ctl, proxy, directory):
