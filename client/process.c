@@ -56,6 +56,7 @@ process_leave(struct execd_process *p)
 {
 	if (--p->busy > 0 || !p->freed)
 		return;
+	drop_held(p);
 	free(p->id);
 	free(p);
 }
@@ -96,12 +97,18 @@ hand_out(struct execd_process *p, const struct event *e)
 static void
 hold(struct execd_process *p, const struct event *e)
 {
-	struct event *kept = xmalloc(sizeof(*kept));
+	struct event *kept = xmalloc(sizeof(*kept)), *before;
 
 	*kept = *e;
 	/* It points into the message, which goes. */
 	kept->how.details = NULL;
-	TAILQ_INSERT_TAIL(&p->held, kept, link);
+	before = TAILQ_LAST(&p->held, event_list);
+	while (before != NULL && before->seq > kept->seq)
+		before = TAILQ_PREV(before, event_list, link);
+	if (before != NULL)
+		TAILQ_INSERT_AFTER(&p->held, before, kept, link);
+	else
+		TAILQ_INSERT_HEAD(&p->held, kept, link);
 	p->held_bytes += sizeof(*kept) + kept->len;
 	if (p->held_bytes > PROCESS_HELD_MAX)
 		process_fail(p, EXECD_CODE_LOST,

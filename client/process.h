@@ -13,7 +13,7 @@
 enum event_kind { EVENT_OUTPUT, EVENT_EXITED, EVENT_CLOSED };
 
 struct event {
-	TAILQ_ENTRY(event) link; /* execd_process.held, by arrival */
+	TAILQ_ENTRY(event) link; /* execd_process.held, by number */
 	uint64_t seq;
 	enum event_kind kind;
 	enum execd_stream stream;
