@@ -7,6 +7,7 @@
 #include <unistd.h>
 
 #include "cmd.h"
+#include "sandbox_profile.h"
 #include "url.h"
 
 const struct option_row environments_options[] = {
@@ -149,16 +150,26 @@ checked(const struct ctl *ctl, bool ok, const char *what, const char *detail)
 	buf_clear(&b);
 }
 
+struct trial {
+	int code; /* -1: not yet */
+	char *error;
+};
+
 static void
 finished(void *arg, const struct execd_exit *how)
 {
-	*(int *)arg = how->code;
+	struct trial *t = arg;
+
+	t->code = how->code;
 }
 
 static void
 not_started(void *arg, int code, const char *message)
 {
-	*(int *)arg = EXIT_CTL_REFUSED;
+	struct trial *t = arg;
+
+	t->code = EXIT_CTL_REFUSED;
+	t->error = xstrdup(message);
 }
 
 /* Does a command run, with this sandbox? */
@@ -171,19 +182,35 @@ try_command(struct ctl *ctl, const char *what, const char *sandbox)
 	struct execd_start start = {
 		.argv = argv, .cwd = "/", .sandbox = sandbox
 	};
+	struct trial t = { .code = -1 };
+	_cleanup_free_ char *detail = NULL;
 	struct execd_process *p;
-	char detail[64];
-	int code = -1;
 
-	if (execd_process_start(ctl->client, &start, &events, &code, &p) < 0)
+	if (execd_process_start(ctl->client, &start, &events, &t, &p) < 0)
 		return EXIT_CTL_REFUSED;
-	while (code < 0)
+	while (t.code < 0)
 		loop_once(ctl);
 	execd_process_free(p);
-	snprintf(
-	    detail, sizeof(detail), "exit status %d, 7 was expected", code);
-	checked(ctl, code == 7, what, code == 7 ? "exit status 7" : detail);
-	return code == 7 ? 0 : EXIT_CTL_REFUSED;
+	detail = t.error ? t.error
+			 : xasprintf("exit status %d%s", t.code,
+			       t.code == 7 ? "" : ", 7 was expected");
+	checked(ctl, t.code == 7, what, detail);
+	return t.code == 7 ? 0 : EXIT_CTL_REFUSED;
+}
+
+static int
+try_sandbox(struct ctl *ctl)
+{
+	struct buf sandbox;
+	int code;
+
+	buf_init(&sandbox, 65536);
+	sandbox_profile_write(&sandbox, "read-only", "/", false);
+	buf_put_u8(&sandbox, '\0');
+	code = try_command(
+	    ctl, "run in a read-only sandbox", (const char *)sandbox.data);
+	buf_clear(&sandbox);
+	return code;
 }
 
 static int
@@ -222,6 +249,8 @@ cmd_doctor(struct ctl *ctl)
 	if (code != 0)
 		return code;
 	worst = try_command(ctl, "run a command", NULL);
+	code = try_sandbox(ctl);
+	worst = worst ? worst : code;
 	code = try_file(ctl);
 	return worst ? worst : code;
 }

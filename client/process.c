@@ -7,6 +7,8 @@
 #include <errno.h>
 #include <string.h>
 
+#include "capabilities.h"
+
 struct execd_client *
 process_client(const struct execd_process *p)
 {
@@ -268,18 +270,59 @@ hand_out_chunks(
 		hand_out_gap(p, gap);
 }
 
+/* What process/read told, with the details if there are any. */
 static void
-hand_out_end(struct execd_process *p, const struct json_value *result)
+hand_out_end(struct execd_process *p, const struct json_value *details)
 {
 	struct event closed = { .kind = EVENT_CLOSED, .seq = p->last };
-	struct execd_exit how;
+	struct execd_exit how = p->read_exit;
 
-	if (execd_json_bool(json_get(result, "exited"), false)) {
-		event_decode_exit(&how, result);
-		hand_out_exit(p, &how);
-	}
-	if (!p->ended && execd_json_bool(json_get(result, "closed"), false))
+	if (details != NULL)
+		event_decode_exit(&how, details);
+	hand_out_exit(p, &how);
+	if (!p->ended && p->read_closed)
 		hand_out(p, &closed);
+	if (!p->ended)
+		release_held(p);
+}
+
+static void
+details_answered(void *arg, const struct execd_answer *a)
+{
+	struct execd_process *p = arg;
+
+	p->reading = false;
+	if (p->ended)
+		return;
+	process_enter(p);
+	hand_out_end(p, a->result);
+	process_leave(p);
+}
+
+/* process/read does not say whether a deadline or want of memory ended it. */
+static void
+ask_details(struct execd_process *p)
+{
+	struct json_writer w;
+	struct buf b;
+
+	p->reading = true; /* live events wait meanwhile */
+	process_begin(p, &b, &w);
+	json_key(&w, "timeoutMs");
+	json_u64(&w, 0);
+	calls_send(p, "process/wait", &b, &w, details_answered, p);
+}
+
+static void
+take_end(struct execd_process *p, const struct json_value *result)
+{
+	event_decode_exit(&p->read_exit, result);
+	p->read_exit.details = NULL;
+	p->read_closed = execd_json_bool(json_get(result, "closed"), false);
+	if (!p->exited && execd_client_can(p->client, CAN_EXIT_DETAILS))
+		ask_details(p);
+	else
+		hand_out_end(p, NULL);
 }
 
 static void
@@ -300,9 +343,11 @@ take_result(struct execd_process *p, const struct json_value *result)
 		p->last = next - 1;
 	if (!p->ended && p->events.caught_up != NULL)
 		p->events.caught_up(p->arg);
-	if (!p->ended)
-		hand_out_end(p, result);
-	if (!p->ended)
+	if (p->ended)
+		return;
+	if (execd_json_bool(json_get(result, "exited"), false))
+		take_end(p, result);
+	else
 		release_held(p);
 }
 

@@ -32,7 +32,9 @@ struct execd_process {
 	bool started; /* the server has it */
 	bool ended;   /* closed or failed: no event follows */
 	bool exited;
-	bool reading;	/* process/read is under way */
+	struct execd_exit read_exit; /* as process/read tells it, and whether */
+	bool read_closed;	     /* it is closed, while details are asked */
+	bool reading;		     /* process/read is under way */
 	uint64_t last;	/* number of the last event that was handed out */
 	uint64_t bytes; /* of output: handed out, and known to be lost */
 	struct event_list held;

@@ -31,7 +31,11 @@ give_up(void *arg)
 {
 	struct run *r = arg;
 
-	run_finish(r, r->code);
+	/* Until it can be told, or the client gives up, nobody knows. */
+	if (execd_client_lost_ms(r->ctl->client) > 0)
+		timer_set(r->ctl, &r->giving_up, ABANDON_MS);
+	else
+		run_finish(r, r->code);
 }
 
 void
@@ -193,9 +197,7 @@ on_failed(void *arg, int code, const char *message)
 
 	if (r->done)
 		return;
-	if (code == EXECD_CODE_LOST && r->giving_up.added)
-		run_finish(r, r->code);
-	else if (code == EXECD_CODE_LOST)
+	if (code == EXECD_CODE_LOST)
 		run_finish(r,
 		    ctl_fail(r->ctl, EXIT_CTL_UNKNOWN,
 			"%s; what became of the command is unknown", message));
