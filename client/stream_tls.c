@@ -206,7 +206,8 @@ stream_tls_write(struct stream *s, const void *p, size_t n)
 bool
 stream_tls_has_input(const struct stream *s)
 {
-	return SSL_has_pending(s->tls) == 1;
+	/* Not SSL_has_pending(): half a record cannot be read yet. */
+	return SSL_pending(s->tls) > 0;
 }
 
 void

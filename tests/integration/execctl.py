@@ -74,13 +74,16 @@ class Proxy:
     """Between a client and a server on loopback. The test cuts connections,
     refuses new ones, or swallows what the server says."""
 
-    def __init__(self, url, tls=None):
+    def __init__(self, url, tls=None, path=None):
         at = urlsplit(url)
         self.target = (at.hostname, at.port)
         self.tls = tls
-        self.listener = socket.create_server(("127.0.0.1", 0))
-        self.port = self.listener.getsockname()[1]
-        self.url = f"{'wss' if tls else 'ws'}://127.0.0.1:{self.port}"
+        if path is None:
+            self.listener = socket.create_server(("127.0.0.1", 0))
+            self.url = f"{'wss' if tls else 'ws'}://127.0.0.1:{self.listener.getsockname()[1]}"
+        else:
+            self.listener = socket.create_server(str(path), family=socket.AF_UNIX)
+            self.url = f"unix:{path}"
         self.changed = threading.Condition()
         self.accepted = 0          # connections so far
         self.up = self.down = 0    # bytes to the server and from it

@@ -6,7 +6,7 @@ import random
 import signal
 
 import pytest
-from conftest import poll
+from conftest import pids_with, poll
 from execctl import Execctl, Proxy, digest, make_file
 
 
@@ -57,6 +57,17 @@ def test_a_command_is_started_once(ctl, proxy, directory):
     assert (directory / "count").read_text() == "x\n"
 
 
+def test_a_unix_socket_is_resumed_too(server, directory):
+    proxy = Proxy(server.url, path=directory / "socket")
+    ctl = Execctl(directory, proxy.url)
+    p = ctl.popen("run", "sh", "-c", f"echo one; until [ -e {directory}/go ]; do sleep 0.01; done; echo two; exit 3")
+    assert p.stdout.readline() == b"one\n"
+    proxy.cut()
+    (directory / "go").touch()
+    assert (p.stdout.read(), p.wait(30)) == (b"two\n", 3)
+    proxy.close()
+
+
 def test_input_arrives_once(ctl, proxy):
     if not ctl.can("processCloseStdin"):
         pytest.skip("no processCloseStdin")
@@ -66,6 +77,19 @@ def test_input_arrives_once(ctl, proxy):
     out = ctl.ok("run", "sha256sum", input=data)
     assert out.split()[0].decode() == hashlib.sha256(data).hexdigest()
     assert proxy.cuts >= 3
+
+
+def test_a_deadline_that_was_missed_is_still_one(ctl, proxy):
+    if not ctl.can("processExitDetails"):
+        pytest.skip("no processExitDetails")
+    p = ctl.popen("run", "--timeout", "400ms", "sh", "-c", "echo ready; exec sleep 987654")
+    assert p.stdout.readline() == b"ready\n"
+    proxy.refusing = True
+    proxy.cut()
+    poll(lambda: not pids_with("987654"), what="the deadline")
+    proxy.refusing = False
+    assert p.wait(30) == 124
+    assert "time limit" in p.stderr.read().decode()
 
 
 def test_what_fell_out_of_retention_is_told(ctl, proxy, directory):
