@@ -16,6 +16,7 @@
 #include "config.h"
 #include "log.h"
 #include "monitor.h"
+#include "quota.h"
 #include "runner_start.h"
 #include "source.h"
 #include "util.h"
@@ -214,7 +215,10 @@ main(int argc, char **argv)
 	make_provider_id(m);
 	if (source_init() < 0)
 		return EXIT_FAILED;
+	if (m->root)
+		quota_init();
 	code = monitor_run(m);
+	quota_clear();
 	log_info("stopped");
 	return code;
 }

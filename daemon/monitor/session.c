@@ -17,6 +17,7 @@
 #include "door.h"
 #include "log.h"
 #include "monitor.h"
+#include "quota.h"
 #include "requests.h"
 #include "runner_start.h"
 #include "seqpacket.h"
@@ -24,6 +25,9 @@
 
 /* A runner that was told to end gets its own grace plus this. */
 #define KILL_MARGIN_MS 2000
+
+/* Processes of one session, its runner and helpers included. */
+#define SESSION_PIDS_MAX 4096
 
 /* Reports in one go; a runner has one for each attachment. */
 #define REPORTS_MAX 256
@@ -161,9 +165,12 @@ find_door(const struct monitor *m, struct identity *id)
 }
 
 static void
-configure(const struct monitor *m, struct session *s)
+configure(
+    const struct monitor *m, struct session *s, const struct cgroup *cgroup)
 {
-	int fds[2] = { m->programs.http, -1 };
+	int fds[2 + CGROUP_HIERARCHIES] = { m->programs.http };
+	size_t nfds = 1;
+	int door = find_door(m, s->identity);
 	const struct options *o = m->options;
 	struct control_session_config c = {
 		.pid_namespace = m->root,
@@ -177,9 +184,16 @@ configure(const struct monitor *m, struct session *s)
 	snprintf(c.provider_id, sizeof(c.provider_id), "%s", m->provider_id);
 	snprintf(c.shell, sizeof(c.shell), "%s", s->identity->shell);
 	snprintf(c.home, sizeof(c.home), "%s", s->identity->home);
-	fds[1] = find_door(m, s->identity);
-	c.door = fds[1] >= 0;
-	order(s, RUNNER_ORDER_CONFIGURE, &c, fds, c.door ? 2 : 1);
+	c.door = door >= 0;
+	if (c.door)
+		fds[nfds++] = door;
+	for (int i = 0; i < CGROUP_HIERARCHIES; i++) {
+		if (cgroup->dirs[i] < 0)
+			continue;
+		c.cgroups |= (uint8_t)(1u << i);
+		fds[nfds++] = cgroup->dirs[i];
+	}
+	order(s, RUNNER_ORDER_CONFIGURE, &c, fds, nfds);
 }
 
 static void
@@ -245,14 +259,18 @@ control_ready(struct source *source, uint32_t events)
 }
 
 static int
-start_runner(struct monitor *m, struct session *s)
+start_runner(struct monitor *m, struct session *s, const struct cgroup *cgroup)
 {
-	int pair[2], err = seqpacket_pair(pair);
+	int joins[CGROUP_HIERARCHIES], pair[2], err = seqpacket_pair(pair);
 
 	if (err < 0)
 		return err;
-	s->pid =
-	    runner_start(m->programs.runner, s->identity, m->root, pair[1]);
+	cgroup_open_joins(cgroup, joins);
+	s->pid = runner_start(
+	    m->programs.runner, s->identity, m->root, pair[1], joins);
+	for (int i = 0; i < CGROUP_HIERARCHIES; i++)
+		if (joins[i] >= 0)
+			close(joins[i]);
 	close(pair[1]);
 	if (s->pid < 0) {
 		close(pair[0]);
@@ -281,6 +299,7 @@ session_open(struct monitor *m, struct identity *identity, uint32_t conn,
     const char *peer, struct session **session, int *channel_fd, char *reason)
 {
 	struct registry *r = &m->sessions;
+	struct cgroup cgroup = CGROUP_NONE;
 	struct session *s;
 	int err;
 
@@ -293,8 +312,13 @@ session_open(struct monitor *m, struct identity *identity, uint32_t conn,
 	s->identity = identity;
 	s->control.fd = -1;
 	make_id(s->id);
-	err = start_runner(m, s);
+	if (m->root)
+		quota_open(s->id, identity->uid, identity->gid,
+		    SESSION_PIDS_MAX, 0, &cgroup);
+	err = start_runner(m, s, &cgroup);
 	if (err < 0) {
+		cgroup_close(&cgroup);
+		quota_close(s->id);
 		snprintf(
 		    reason, 256, "starting the runner: %s", strerror(-err));
 		log_error(err, "starting a runner for %s", identity->name);
@@ -303,7 +327,8 @@ session_open(struct monitor *m, struct identity *identity, uint32_t conn,
 	}
 	table_insert(&r->by_id, &s->by_id, siphash_bytes(s->id, strlen(s->id)));
 	table_insert(&r->by_pid, &s->by_pid, (uint64_t)s->pid);
-	configure(m, s);
+	configure(m, s, &cgroup);
+	cgroup_close(&cgroup);
 	err = attach(s, conn, peer, channel_fd);
 	if (err < 0) {
 		snprintf(reason, 256, "session channel: %s", strerror(-err));
@@ -412,6 +437,7 @@ session_reap(struct monitor *m, pid_t pid, int status)
 		log_error(0, "session %.*s: %s; its processes are killed",
 		    ID_LOG_CHARS, s->id, reason);
 	requests_session_ended(m, s, reason);
+	quota_close(s->id);
 	destroy(&m->sessions, s);
 	return true;
 }
