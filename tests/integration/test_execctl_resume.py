@@ -82,7 +82,7 @@ def test_input_arrives_once(ctl, proxy):
 def test_a_deadline_that_was_missed_is_still_one(ctl, proxy):
     if not ctl.can("processExitDetails"):
         pytest.skip("no processExitDetails")
-    p = ctl.popen("run", "--timeout", "400ms", "sh", "-c", "echo ready; exec sleep 987654")
+    p = ctl.popen("run", "--timeout", "400ms", "sh", "-c", "echo ready; exec sleep 987''654")
     assert p.stdout.readline() == b"ready\n"
     proxy.refusing = True
     proxy.cut()
