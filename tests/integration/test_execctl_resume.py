@@ -82,11 +82,12 @@ def test_input_arrives_once(ctl, proxy):
 def test_a_deadline_that_was_missed_is_still_one(ctl, proxy):
     if not ctl.can("processExitDetails"):
         pytest.skip("no processExitDetails")
-    p = ctl.popen("run", "--timeout", "400ms", "sh", "-c", "echo ready; exec sleep 987''654")
+    seconds = str(10_000_000 + os.getpid())  # to be found by, in no other command line
+    p = ctl.popen("run", "--timeout", "400ms", "sh", "-c", f"echo ready; exec sleep {seconds[:3]}''{seconds[3:]}")
     assert p.stdout.readline() == b"ready\n"
     proxy.refusing = True
     proxy.cut()
-    poll(lambda: not pids_with("987654"), what="the deadline")
+    poll(lambda: not pids_with(f"sleep\0{seconds}"), what="the deadline")
     proxy.refusing = False
     assert p.wait(30) == 124
     assert "time limit" in p.stderr.read().decode()
