@@ -9,6 +9,8 @@
 #include <string.h>
 #include <unistd.h>
 
+#include "url.h"
+
 #define LOST_TELL_MS 2000 /* a resume that is faster is not worth a line */
 
 /* --- Saying ------------------------------------------------------------- */
@@ -181,8 +183,24 @@ take_timeout(const struct ctl *ctl, const char *name, unsigned int *ms)
 	return 0;
 }
 
-int
-ctl_connect_again(struct ctl *ctl, const char *session, bool watch)
+/* Who listens on the way has the token. */
+static void
+warn_of_plain_token(const struct ctl *ctl)
+{
+	struct endpoint e;
+	const char *why;
+
+	if (ctl->environment.token == NULL || ctl->quiet)
+		return;
+	if (endpoint_parse(&e, ctl->environment.url, &why) == 0 &&
+	    e.kind == ENDPOINT_WS && !endpoint_is_local(&e))
+		ctl_say("the token goes to %s unencrypted; wss:// encrypts it",
+		    e.host);
+	endpoint_clear(&e);
+}
+
+static int
+connect_client(struct ctl *ctl, const char *session, bool watch)
 {
 	const struct parsed *p = ctl->parsed;
 	const struct execd_environment *e = &ctl->environment;
@@ -252,7 +270,8 @@ ctl_connect(struct ctl *ctl, const char *session, bool watch)
 		free(ctl->environment.token);
 		ctl->environment.token = token;
 	}
-	return ctl_connect_again(ctl, session, watch);
+	warn_of_plain_token(ctl);
+	return connect_client(ctl, session, watch);
 }
 
 void

@@ -70,8 +70,6 @@ int ctl_fail(const struct ctl *ctl, int code, const char *fmt, ...)
 /* Connects to the server that is meant; session may be NULL. 0, or the exit
  * status, and then it was said. */
 int ctl_connect(struct ctl *ctl, const char *session, bool watch);
-/* The same without the environment: it is there already. */
-int ctl_connect_again(struct ctl *ctl, const char *session, bool watch);
 /* Says why the client is over. Returns the exit status. */
 int ctl_over(struct ctl *ctl);
 

@@ -170,6 +170,14 @@ def test_tokens(spawn, directory):
     assert ctl("--token-file", "/nonexistent", "run", "true").code == 255
 
 
+def test_a_token_in_the_clear_is_told(directory):
+    # This machine, but not by an address that only this machine has.
+    r = Execctl(directory, "ws://0.0.0.0:1", EXECD_TOKEN="x")("info")
+    assert r.code == 125 and "goes to 0.0.0.0 unencrypted" in r.err
+    r = Execctl(directory, "ws://127.0.0.1:1", EXECD_TOKEN="x")("info")
+    assert r.code == 125 and "unencrypted" not in r.err
+
+
 def test_timeout(ctl):
     r = ctl("run", "--timeout", "300ms", "sh", "-c", "echo begun; sleep 100")
     assert (r.code, r.out) == (124, b"begun\n") and "time limit" in r.err
