@@ -122,6 +122,16 @@ static const struct field detached_fields[] = {
 	FIELD(FIELD_U8, control_detached, end),
 };
 
+static const struct field watch_fields[] = {
+	FIELD(FIELD_U32, control_watch, number),
+	FIELD(FIELD_STRING, control_watch, peer),
+};
+
+static const struct field unwatched_fields[] = {
+	FIELD(FIELD_U32, control_unwatched, number),
+	FIELD(FIELD_U8, control_unwatched, end),
+};
+
 static const struct layout {
 	enum control_type type;
 	const char *name;
@@ -150,11 +160,15 @@ static const struct layout {
 	LAYOUT(MON_REQ_CLOSE, close_fields),
 	LAYOUT(MON_ANS_CLOSE, closed_fields),
 	EMPTY(MON_REQ_DONE),
+	LAYOUT(MON_REQ_WATCH, resume_fields),
+	LAYOUT(MON_ANS_WATCH, session_fields),
 	LAYOUT(RUNNER_ORDER_CONFIGURE, session_config_fields),
 	LAYOUT(RUNNER_ORDER_ATTACH, attach_fields),
 	EMPTY(RUNNER_ORDER_DETACH),
 	EMPTY(RUNNER_ORDER_TERMINATE),
+	LAYOUT(RUNNER_ORDER_WATCH, watch_fields),
 	LAYOUT(RUNNER_REPORT_DETACHED, detached_fields),
+	LAYOUT(RUNNER_REPORT_UNWATCHED, unwatched_fields),
 };
 
 static const struct layout *

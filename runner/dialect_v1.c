@@ -21,8 +21,6 @@
 #include "sandbox_legacy.h"
 #include "util.h"
 
-#define TTY_ROWS     24
-#define TTY_COLS     80
 #define SWEEP_MS     20 /* between looks for what was left behind */
 #define LAST_KILL_MS 3000
 
@@ -125,9 +123,7 @@ timeout_cb(evutil_socket_t fd, short what, void *arg)
 static void
 arm_timeout(uint64_t ms)
 {
-	struct timeval tv = { (time_t)(ms / 1000 > INT32_MAX ? INT32_MAX
-							     : ms / 1000),
-		(suseconds_t)(ms % 1000 * 1000) };
+	struct timeval tv = timeval_of_ms(ms);
 
 	event_add(&d.timeout, &tv);
 }

@@ -255,7 +255,7 @@ hold(struct request *r, const char *text, size_t len)
 	memcpy(h->text, text, len);
 	STAILQ_INSERT_TAIL(&f->held, h, link);
 	f->held_bytes += len;
-	r->session->waiting++;
+	r->session->client.waiting++;
 	return RPC_PENDING;
 }
 
@@ -288,7 +288,9 @@ release_first(struct session *s)
 {
 	struct file_router *f = &s->files;
 	struct held_request *h = STAILQ_FIRST(&f->held);
-	struct request r = { .channel = &s->channel, .session = s };
+	struct request r = { .channel = &s->client.channel,
+		.session = s,
+		.client = &s->client };
 	const struct rpc_method *method;
 	struct rpc_message m;
 	bool turn;
@@ -301,7 +303,7 @@ release_first(struct session *s)
 	if (turn) {
 		STAILQ_REMOVE_HEAD(&f->held, link);
 		f->held_bytes -= h->len;
-		s->waiting--;
+		s->client.waiting--;
 		r.id = h->id;
 		forward(&r, method, &m, h->text, h->len);
 		rpc_id_clear(&r.id);

@@ -17,6 +17,7 @@
 #include "reaper.h"
 #include "seqpacket.h"
 #include "session.h"
+#include "watcher.h"
 
 /* The session's last processes get this long to die of SIGKILL. */
 #define LAST_KILL_MS 3000
@@ -50,19 +51,34 @@ on_idle(void)
 }
 
 static void
-report_detached(struct session *s, enum channel_end why)
+report(enum control_type type, const void *payload)
 {
-	struct control_detached d = { .generation = s->generation, .end = why };
 	struct buf b;
 	int err;
 
 	buf_init(&b, CONTROL_MESSAGE_MAX);
-	control_put(&b, RUNNER_REPORT_DETACHED, &d);
+	control_put(&b, type, payload);
 	err = seqpacket_send(CONTROL_FD, b.data, b.len, NULL, 0);
 	/* Of a monitor that is gone the channel itself tells. */
 	if (err < 0 && err != -EPIPE)
 		log_fatal_errno(err, "the monitor takes no report");
 	buf_clear(&b);
+}
+
+static void
+report_detached(struct session *s, enum channel_end why)
+{
+	struct control_detached d = { .generation = s->generation, .end = why };
+
+	report(RUNNER_REPORT_DETACHED, &d);
+}
+
+static void
+report_unwatched(uint32_t number, enum channel_end why)
+{
+	struct control_unwatched u = { .number = number, .end = why };
+
+	report(RUNNER_REPORT_UNWATCHED, &u);
 }
 
 static int
@@ -88,6 +104,7 @@ take_configure(const uint8_t *packet, size_t len, const int *fds, size_t nfds)
 	session_init(
 	    &session, event_base, &c, base_env, c.door ? fds[1] : -1, &cgroup);
 	session.report_detached = report_detached;
+	session.report_unwatched = report_unwatched;
 	session.http_program = fds[0];
 	state = RUNNER_CONFIGURED;
 	return 0;
@@ -101,6 +118,17 @@ take_attach(const uint8_t *packet, size_t len, const int *fds, size_t nfds)
 	if (nfds != 1 || control_get(packet, len, RUNNER_ORDER_ATTACH, &a) < 0)
 		return -EBADMSG;
 	session_attach(&session, fds[0], &a);
+	return 0;
+}
+
+static int
+take_watch(const uint8_t *packet, size_t len, const int *fds, size_t nfds)
+{
+	struct control_watch w;
+
+	if (nfds != 1 || control_get(packet, len, RUNNER_ORDER_WATCH, &w) < 0)
+		return -EBADMSG;
+	watcher_add(&session, fds[0], &w);
 	return 0;
 }
 
@@ -136,6 +164,7 @@ static const struct order {
 } orders[] = {
 	{ RUNNER_ORDER_CONFIGURE, RUNNER_FRESH, take_configure },
 	{ RUNNER_ORDER_ATTACH, RUNNER_CONFIGURED, take_attach },
+	{ RUNNER_ORDER_WATCH, RUNNER_CONFIGURED, take_watch },
 	{ RUNNER_ORDER_DETACH, RUNNER_CONFIGURED | RUNNER_TERMINATING,
 	    take_detach },
 	{ RUNNER_ORDER_TERMINATE, RUNNER_CONFIGURED, take_terminate },
@@ -192,7 +221,8 @@ orders_run(struct event_base *base, char **env)
 		if (event_base_loop(base, EVLOOP_ONCE) < 0)
 			log_fatal("event loop failed");
 		/* One write for all that this turn composed. */
-		channel_flush(&session.channel);
+		channel_flush(&session.client.channel);
 		session_finish_if_answered(&session);
+		watchers_flush(&session);
 	}
 }

@@ -76,6 +76,16 @@ monitor_resume(const struct connection *c, const char *session_id)
 }
 
 void
+monitor_watch_session(const struct connection *c, const char *session_id)
+{
+	struct control_resume r = { .conn = c->number };
+
+	memcpy(r.grant, c->grant, sizeof(r.grant));
+	strncpy(r.session_id, session_id, sizeof(r.session_id) - 1);
+	request(MON_REQ_WATCH, &r);
+}
+
+void
 monitor_close(const struct connection *c)
 {
 	struct control_close close = { .conn = c->number,
@@ -133,6 +143,12 @@ on_resume(const uint8_t *packet, size_t len, int fd)
 }
 
 static int
+on_watch(const uint8_t *packet, size_t len, int fd)
+{
+	return on_session(packet, len, fd, MON_ANS_WATCH);
+}
+
+static int
 on_closed(const uint8_t *packet, size_t len, int fd)
 {
 	struct control_closed closed;
@@ -180,6 +196,7 @@ static const struct event_row {
 	{ MON_ANS_AUTHENTICATE, false, on_verdict },
 	{ MON_ANS_OPEN, true, on_open },
 	{ MON_ANS_RESUME, true, on_resume },
+	{ MON_ANS_WATCH, true, on_watch },
 	{ MON_ANS_CLOSE, false, on_closed },
 	{ MON_EV_RUNNER_EXITED, false, on_runner_exited },
 	{ MON_EV_RELOAD, false, on_reload },

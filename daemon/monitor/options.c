@@ -26,6 +26,7 @@ enum {
 	OPT_WS_MAX_CLOCK_SKEW,
 	OPT_DETACHED_TTL,
 	OPT_CLOSED_TTL,
+	OPT_RETENTION,
 	OPT_PRE_AUTH_DEADLINE,
 	OPT_MAX_CONNECTIONS,
 	OPT_VERSION,
@@ -49,6 +50,7 @@ static const struct option long_options[] = {
 	    OPT_CONCURRENT_REQUESTS },
 	{ "detached-ttl", required_argument, NULL, OPT_DETACHED_TTL },
 	{ "closed-ttl", required_argument, NULL, OPT_CLOSED_TTL },
+	{ "retention", required_argument, NULL, OPT_RETENTION },
 	{ "pre-auth-deadline", required_argument, NULL, OPT_PRE_AUTH_DEADLINE },
 	{ "max-connections", required_argument, NULL, OPT_MAX_CONNECTIONS },
 	{ "help", no_argument, NULL, 'h' },
@@ -72,12 +74,16 @@ static const char usage_text[] =
     "never wait for each other\n"
     "  --detached-ttl DURATION   keep a session without connection (80s)\n"
     "  --closed-ttl DURATION     remember a closed process (80s)\n"
+    "  --retention SIZE          output kept of each process (1M)\n"
     "  --pre-auth-deadline DURATION  from accept to initialize (10s)\n"
     "  --max-connections N       at once (10000)\n"
     "  -d                        log debug messages\n"
     "  -f                        stay in the foreground (always so)\n"
     "  -h, --help                this text\n"
     "  --version                 the version\n";
+
+/* An answer holds all of it, in base64. */
+#define RETENTION_MAX_BYTES (256u << 20)
 
 static const struct options defaults = {
 	.ws_skew_s = 30,
@@ -162,6 +168,42 @@ take_duration(const char *name, const char *text, uint32_t *out)
 	    "execd: --%s: `%s` is not a duration like 500ms, 80s, "
 	    "2m or 1h\n",
 	    name, text);
+	return EXIT_USAGE;
+}
+
+/* "65536", "64K", "1M". 0 or -EINVAL. */
+static int
+parse_size(const char *text, uint64_t max, uint64_t *bytes)
+{
+	unsigned long long n;
+	unsigned shift = 0;
+	char *end;
+
+	errno = 0;
+	n = strtoull(text, &end, 10);
+	if (text[0] < '0' || text[0] > '9' || errno != 0)
+		return -EINVAL;
+	if (strcmp(end, "K") == 0)
+		shift = 10;
+	else if (strcmp(end, "M") == 0)
+		shift = 20;
+	else if (*end != '\0')
+		return -EINVAL;
+	if (n == 0 || n > max >> shift)
+		return -EINVAL;
+	*bytes = n << shift;
+	return 0;
+}
+
+static int
+take_retention(struct options *o, const char *text)
+{
+	if (parse_size(text, RETENTION_MAX_BYTES, &o->retention_bytes) == 0)
+		return -1;
+	fprintf(stderr,
+	    "execd: --retention: `%s` is not a size like 65536, 64K or 1M, "
+	    "at most %uM\n",
+	    text, RETENTION_MAX_BYTES >> 20);
 	return EXIT_USAGE;
 }
 
@@ -301,6 +343,8 @@ take_option(struct options *o, int opt, const char *arg)
 		return take_duration("detached-ttl", arg, &o->detached_ttl_ms);
 	case OPT_CLOSED_TTL:
 		return take_duration("closed-ttl", arg, &o->closed_ttl_ms);
+	case OPT_RETENTION:
+		return take_retention(o, arg);
 	case OPT_PRE_AUTH_DEADLINE:
 		return take_duration(
 		    "pre-auth-deadline", arg, &o->pre_auth_deadline_ms);

@@ -1,5 +1,5 @@
 /*
- * The session registry. What a runner says here is one message, DETACHED;
+ * The session registry. What a runner says here is DETACHED and UNWATCHED;
  * anything else ends it and its session.
  */
 #include "session.h"
@@ -39,9 +39,6 @@ registry_init(struct registry *r)
 	TAILQ_INIT(&r->detached);
 	TAILQ_INIT(&r->terminating);
 }
-
-/* Enough of an id to follow it in a log, not enough to resume it. */
-#define ID_LOG_CHARS 8
 
 static bool
 match_id(const struct table_node *node, const void *key)
@@ -103,8 +100,8 @@ make_id(char id[CONTROL_SESSION_ID_MAX])
 
 /* An order that does not fit into the socket means a runner that has not
  * read for hundreds of messages: it is stuck, and its session with it. */
-static int
-order(struct session *s, enum control_type type, const void *payload,
+int
+session_order(struct session *s, enum control_type type, const void *payload,
     const int *fds, size_t nfds)
 {
 	struct buf b;
@@ -132,7 +129,7 @@ attach(struct session *s, uint32_t conn, const char *peer, int *channel_fd)
 		pair) < 0)
 		return -errno;
 	snprintf(attach.peer, sizeof(attach.peer), "%s", peer);
-	err = order(s, RUNNER_ORDER_ATTACH, &attach, &pair[0], 1);
+	err = session_order(s, RUNNER_ORDER_ATTACH, &attach, &pair[0], 1);
 	close(pair[0]);
 	if (err < 0) {
 		close(pair[1]);
@@ -193,31 +190,51 @@ configure(
 		c.cgroups |= (uint8_t)(1u << i);
 		fds[nfds++] = cgroup->dirs[i];
 	}
-	order(s, RUNNER_ORDER_CONFIGURE, &c, fds, nfds);
+	session_order(s, RUNNER_ORDER_CONFIGURE, &c, fds, nfds);
+}
+
+static bool
+take_detached(struct session *s, const uint8_t *packet, size_t len)
+{
+	struct control_detached d;
+
+	if (control_get(packet, len, RUNNER_REPORT_DETACHED, &d) < 0 ||
+	    d.end > CHANNEL_END_RUNNER || d.generation > s->generation)
+		return false;
+	s->reported = d.generation;
+	if (d.generation == s->generation)
+		s->end = d.end;
+	return true;
+}
+
+static bool
+take_unwatched(struct session *s, const uint8_t *packet, size_t len)
+{
+	struct control_unwatched u;
+
+	return control_get(packet, len, RUNNER_REPORT_UNWATCHED, &u) == 0 &&
+	       u.end <= CHANNEL_END_RUNNER &&
+	       session_watch_ended(s, u.number, u.end);
 }
 
 static void
 take_report(struct session *s, const uint8_t *packet, size_t len)
 {
-	struct control_detached d;
+	bool watching = control_peek(packet, len) == RUNNER_REPORT_UNWATCHED;
 
-	if (control_get(packet, len, RUNNER_REPORT_DETACHED, &d) < 0 ||
-	    d.end > CHANNEL_END_RUNNER || d.generation > s->generation) {
-		log_error(0,
-		    "session %.*s: impossible message from its "
-		    "runner: killing it",
-		    ID_LOG_CHARS, s->id);
-		kill(s->pid, SIGKILL);
+	if (watching ? take_unwatched(s, packet, len)
+		     : take_detached(s, packet, len))
 		return;
-	}
-	s->reported = d.generation;
-	if (d.generation == s->generation)
-		s->end = d.end;
+	log_error(0,
+	    "session %.*s: impossible message from its "
+	    "runner: killing it",
+	    ID_LOG_CHARS, s->id);
+	kill(s->pid, SIGKILL);
 }
 
 /* Reads what the runner said so far; notes the end of the channel. */
-static void
-drain_reports(struct session *s)
+void
+session_take_reports(struct session *s)
 {
 	uint8_t packet[CONTROL_MESSAGE_MAX];
 	int fds[SEQPACKET_FDS_MAX];
@@ -250,7 +267,7 @@ control_ready(struct source *source, uint32_t events)
 {
 	struct session *s = SOURCE_OWNER(source, struct session, control);
 
-	drain_reports(s);
+	session_take_reports(s);
 	if (s->hung_up || events & (EPOLLHUP | EPOLLERR)) {
 		kill(s->pid, SIGKILL);
 		source_remove(&s->control);
@@ -291,6 +308,7 @@ destroy(struct registry *r, struct session *s)
 	table_remove(&r->by_id, &s->by_id);
 	table_remove(&r->by_pid, &s->by_pid);
 	source_remove(&s->control);
+	session_forget_watchers(s);
 	free(s);
 }
 
@@ -311,6 +329,7 @@ session_open(struct monitor *m, struct identity *identity, uint32_t conn,
 	s = xcalloc(1, sizeof(*s));
 	s->identity = identity;
 	s->control.fd = -1;
+	TAILQ_INIT(&s->watchers);
 	make_id(s->id);
 	if (m->root)
 		quota_open(s->id, identity->uid, identity->gid,
@@ -341,15 +360,25 @@ session_open(struct monitor *m, struct identity *identity, uint32_t conn,
 	return SESSION_OK;
 }
 
+struct session *
+session_find(struct monitor *m, const struct identity *identity, const char *id)
+{
+	struct session *s = find_by_id(&m->sessions, id);
+
+	return s == NULL || s->identity != identity || s->hung_up ||
+		       s->state == SESSION_STATE_TERMINATING
+		   ? NULL
+		   : s;
+}
+
 enum session_result
 session_resume(struct monitor *m, const struct identity *identity,
     const char *id, uint32_t conn, const char *peer, struct session **session,
     int *channel_fd)
 {
-	struct session *s = find_by_id(&m->sessions, id);
+	struct session *s = session_find(m, identity, id);
 
-	if (s == NULL || s->identity != identity || s->hung_up ||
-	    s->state == SESSION_STATE_TERMINATING)
+	if (s == NULL)
 		return SESSION_UNKNOWN;
 	if (s->state == SESSION_STATE_ATTACHED)
 		return SESSION_ATTACHED;
@@ -368,7 +397,7 @@ bool
 session_detach(struct monitor *m, struct session *s, bool channel_ended,
     enum channel_end *end)
 {
-	drain_reports(s);
+	session_take_reports(s);
 	/* A runner gives its reason before it hangs up. One that gave none is
 	 * dying: the kernel closes its descriptors in no order that counts. */
 	if (s->hung_up || (channel_ended && s->reported != s->generation)) {
@@ -378,7 +407,7 @@ session_detach(struct monitor *m, struct session *s, bool channel_ended,
 	*end = s->end;
 	if (s->state != SESSION_STATE_ATTACHED)
 		return true;
-	order(s, RUNNER_ORDER_DETACH, NULL, NULL, 0);
+	session_order(s, RUNNER_ORDER_DETACH, NULL, NULL, 0);
 	s->state = SESSION_STATE_DETACHED;
 	s->deadline_ms = now_ms() + m->options->detached_ttl_ms;
 	TAILQ_INSERT_TAIL(&m->sessions.detached, s, link);
@@ -396,7 +425,7 @@ session_terminate(struct monitor *m, struct session *s)
 	s->deadline_ms = now_ms() + m->options->kill_grace_ms + KILL_MARGIN_MS;
 	TAILQ_INSERT_TAIL(&m->sessions.terminating, s, link);
 	if (!s->hung_up)
-		order(s, RUNNER_ORDER_TERMINATE, NULL, NULL, 0);
+		session_order(s, RUNNER_ORDER_TERMINATE, NULL, NULL, 0);
 }
 
 static void

@@ -31,11 +31,15 @@ static const struct {
 	{ MON_REQ_CLOSE, sizeof(struct control_close) },
 	{ MON_ANS_CLOSE, sizeof(struct control_closed) },
 	{ MON_REQ_DONE, 0 },
+	{ MON_REQ_WATCH, sizeof(struct control_resume) },
+	{ MON_ANS_WATCH, sizeof(struct control_session) },
 	{ RUNNER_ORDER_CONFIGURE, sizeof(struct control_session_config) },
 	{ RUNNER_ORDER_ATTACH, sizeof(struct control_attach) },
 	{ RUNNER_ORDER_DETACH, 0 },
 	{ RUNNER_ORDER_TERMINATE, 0 },
+	{ RUNNER_ORDER_WATCH, sizeof(struct control_watch) },
 	{ RUNNER_REPORT_DETACHED, sizeof(struct control_detached) },
+	{ RUNNER_REPORT_UNWATCHED, sizeof(struct control_unwatched) },
 };
 
 static void
