@@ -46,7 +46,7 @@ static const struct {
 static void
 put_zero(struct buf *b, size_t i)
 {
-	static const uint8_t zeros[sizeof(struct control_authenticate)];
+	static const uint8_t zeros[sizeof(struct sandbox_limits)];
 
 	buf_init(b, CONTROL_MESSAGE_MAX);
 	control_put(b, messages[i].type, zeros);
@@ -56,7 +56,7 @@ put_zero(struct buf *b, size_t i)
 static void
 test_every_length_is_exact(void **state)
 {
-	static uint8_t payload[sizeof(struct control_authenticate)];
+	static uint8_t payload[sizeof(struct sandbox_limits)];
 
 	for (size_t i = 0; i < nitems(messages); i++) {
 		struct buf b;
