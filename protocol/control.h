@@ -48,7 +48,7 @@ enum control_type {
 
 	/* monitor -> runner, orders */
 	RUNNER_ORDER_CONFIGURE =
-	    30, /* control_session_config + fd of execd-http */
+	    30, /* control_session_config + fds: execd-http, door, cgroups */
 	RUNNER_ORDER_ATTACH = 32,    /* control_attach + channel fd */
 	RUNNER_ORDER_DETACH = 34,    /* nothing */
 	RUNNER_ORDER_TERMINATE = 36, /* nothing */
@@ -176,7 +176,9 @@ struct control_session_config {
 	char provider_id[80];
 	char shell[CONTROL_STRING_MAX]; /* login shell, absolute */
 	char home[CONTROL_STRING_MAX];
-	bool pid_namespace;	  /* the runner is pid 1 of its own */
+	bool pid_namespace; /* the runner is pid 1 of its own */
+	bool door;	    /* the sandbox door travels along */
+	uint8_t cgroups;    /* bits: which enum cgroup_hierarchy travel along */
 	uint32_t closed_ttl_ms;	  /* a closed process is remembered */
 	uint32_t kill_grace_ms;	  /* TERM to KILL at the session's end */
 	uint64_t retention_bytes; /* of output, per process */

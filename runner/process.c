@@ -95,6 +95,23 @@ stream_cb(evutil_socket_t fd, short what, void *arg)
 		settle(p);
 }
 
+static void
+give_group_back(struct process *p)
+{
+	if (p->group != NULL)
+		group_give_back(p->groups, p->group);
+	p->group = NULL;
+}
+
+/* What a command left running keeps its group, until it is terminated or
+ * forgotten. */
+static void
+settle_group(struct process *p)
+{
+	if (p->group != NULL && cgroup_is_empty(&p->group->cgroup))
+		give_group_back(p);
+}
+
 /* What the command had written when it ended is told before exited. False:
  * the client does not keep up, later. */
 static bool
@@ -152,6 +169,7 @@ settle(struct process *p)
 			stream_close(&p->streams[i]);
 	if (p->streams[0].fd < 0 && p->streams[1].fd < 0) {
 		process_end_closed(p);
+		settle_group(p);
 		p->observer->closed(p, process_state_closed(&p->state));
 	}
 }
@@ -191,6 +209,12 @@ kill_init(struct process *p)
 		kill(p->init.pid, SIGKILL);
 }
 
+static const struct cgroup *
+group_of(const struct process *p)
+{
+	return p->group != NULL ? &p->group->cgroup : NULL;
+}
+
 static void
 ended(struct reaper_watch *w, int wait_status, const struct rusage *usage)
 {
@@ -202,7 +226,7 @@ ended(struct reaper_watch *w, int wait_status, const struct rusage *usage)
 	p->usage = *usage;
 	p->oom_killed = WIFSIGNALED(wait_status) &&
 			WTERMSIG(wait_status) == SIGKILL && !p->killed &&
-			oom_kills() > p->oom_kills;
+			oom_kills(group_of(p)) > p->oom_kills;
 	kill_init(p);
 	plan_drain(p);
 	settle(p);
@@ -222,27 +246,46 @@ stream_open(struct process *p, struct event_base *base, int i, int fd,
 	set_reading(s, true);
 }
 
+/* What must be there before the command. */
+static int
+prepare(struct process *p, struct group_pool *groups, struct spawn_request *r,
+    const char **step)
+{
+	int err = 0;
+
+	*step = "a control group";
+	p->groups = groups;
+	p->group = groups != NULL ? group_take(groups) : NULL;
+	if (groups != NULL && p->group == NULL && errno != 0)
+		return -errno;
+	r->joins = p->group != NULL ? p->group->joins : NULL;
+	*step = "masks for missing names";
+	if (r->nest != NULL)
+		err = nest_use(r->nest);
+	if (err < 0)
+		give_group_back(p);
+	return err;
+}
+
 int
 process_start(struct process *p, struct event_base *base,
-    const struct spawn_request *r, size_t retention_bytes,
+    struct group_pool *groups, struct spawn_request *r, size_t retention_bytes,
     const struct process_observer *observer, void *owner, const char **step,
     bool *enforcing)
 {
 	struct spawn_result res;
-	uint64_t oom_before = oom_kills();
-	int err = 0;
+	int err = prepare(p, groups, r, step);
 
-	*step = "masks for missing names";
-	*enforcing = true;
-	if (r->nest != NULL)
-		err = nest_use(r->nest);
+	*enforcing = r->nest != NULL;
 	if (err < 0)
 		return err;
+	p->oom_kills = oom_kills(group_of(p));
 	err = spawn(r, &res, step);
 	*enforcing = res.enforcing;
 	if (err < 0) {
 		if (r->nest != NULL)
 			nest_release(r->nest);
+		give_group_back(p);
 		return err;
 	}
 	p->observer = observer;
@@ -250,7 +293,6 @@ process_start(struct process *p, struct event_base *base,
 	p->tty = r->tty;
 	p->sandboxed = r->nest != NULL;
 	p->pid = p->leader = res.pid;
-	p->oom_kills = oom_before;
 	process_state_init(&p->state, retention_bytes);
 	reaper_add(&p->watch, res.pid, ended);
 	if (res.init > 0) {
@@ -277,6 +319,9 @@ process_resume(struct process *p)
 bool
 process_terminate(struct process *p)
 {
+	/* Daemons, too, whether or not who started them is still there. */
+	if (p->group != NULL)
+		cgroup_kill(&p->group->cgroup);
 	if (p->reaped)
 		return false;
 	p->terminated = p->killed = true;
@@ -310,6 +355,7 @@ process_clear(struct process *p)
 	process_end_clear(p);
 	if (p->nest != NULL)
 		nest_release(p->nest);
+	give_group_back(p);
 	reaper_remove(&p->init);
 	input_clear(&p->input);
 	process_state_clear(&p->state);

@@ -13,6 +13,7 @@
 #include "channel.h"
 #include "control.h"
 #include "file_router.h"
+#include "groups.h"
 #include "process.h"
 #include "queue.h"
 #include "sandbox/sandbox.h"
@@ -87,6 +88,7 @@ struct session {
 	struct file_router files;
 	int http_program; /* execd-http */
 	struct sandbox sandbox;
+	struct group_pool groups;
 	bool terminating;
 	struct table processes;
 	TAILQ_HEAD(, session_process) started; /* the same, in that order */
@@ -102,7 +104,8 @@ struct session {
 };
 
 void session_init(struct session *s, struct event_base *base,
-    const struct control_session_config *config, char **env);
+    const struct control_session_config *config, char **env, int door,
+    const struct cgroup *cgroup);
 
 /* A new connection; an older one is dropped. fd is taken over. */
 void session_attach(

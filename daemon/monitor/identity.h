@@ -5,6 +5,7 @@
 #ifndef IDENTITY_H
 #define IDENTITY_H
 
+#include <stdbool.h>
 #include <stddef.h>
 #include <sys/types.h>
 
@@ -17,6 +18,8 @@ struct identity {
 	char *home;
 	char *shell; /* login shell, absolute */
 	char **env;  /* environment of the runner: what envPolicy inherits */
+	int door;    /* door.h; -1: none */
+	bool door_tried;
 };
 
 /* The user of that name, for a monitor that is root. 0, -ENOENT (no such

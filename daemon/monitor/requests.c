@@ -21,7 +21,7 @@ struct grant {
 	uint32_t conn;
 	uint8_t token[CONTROL_GRANT_BYTES];
 	char peer[CONTROL_PEER_MAX];
-	const struct identity *identity;
+	struct identity *identity;
 	struct session *session; /* NULL: none, or it ended */
 	bool watching;		 /* it only watches that session */
 	bool ended;		 /* its session ended under it */

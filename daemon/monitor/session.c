@@ -14,8 +14,10 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
+#include "door.h"
 #include "log.h"
 #include "monitor.h"
+#include "quota.h"
 #include "requests.h"
 #include "runner_start.h"
 #include "seqpacket.h"
@@ -23,6 +25,9 @@
 
 /* A runner that was told to end gets its own grace plus this. */
 #define KILL_MARGIN_MS 2000
+
+/* Processes of one session, its runner and helpers included. */
+#define SESSION_PIDS_MAX 4096
 
 /* Reports in one go; a runner has one for each attachment. */
 #define REPORTS_MAX 256
@@ -96,15 +101,15 @@ make_id(char id[CONTROL_SESSION_ID_MAX])
 /* An order that does not fit into the socket means a runner that has not
  * read for hundreds of messages: it is stuck, and its session with it. */
 int
-session_order(
-    struct session *s, enum control_type type, const void *payload, int fd)
+session_order(struct session *s, enum control_type type, const void *payload,
+    const int *fds, size_t nfds)
 {
 	struct buf b;
 	int err;
 
 	buf_init(&b, CONTROL_MESSAGE_MAX);
 	control_put(&b, type, payload);
-	err = seqpacket_send(s->control.fd, b.data, b.len, &fd, fd >= 0);
+	err = seqpacket_send(s->control.fd, b.data, b.len, fds, nfds);
 	buf_clear(&b);
 	if (err < 0 && err != -EPIPE) {
 		log_error(err, "session %.*s: %s: killing the runner",
@@ -124,7 +129,7 @@ attach(struct session *s, uint32_t conn, const char *peer, int *channel_fd)
 		pair) < 0)
 		return -errno;
 	snprintf(attach.peer, sizeof(attach.peer), "%s", peer);
-	err = session_order(s, RUNNER_ORDER_ATTACH, &attach, pair[0]);
+	err = session_order(s, RUNNER_ORDER_ATTACH, &attach, &pair[0], 1);
 	close(pair[0]);
 	if (err < 0) {
 		close(pair[1]);
@@ -137,9 +142,32 @@ attach(struct session *s, uint32_t conn, const char *peer, int *channel_fd)
 	return 0;
 }
 
-static void
-configure(const struct monitor *m, struct session *s)
+/* One for all sessions of an identity: they are one user's. Without it the
+ * runner tries to make one itself. */
+static int
+find_door(const struct monitor *m, struct identity *id)
 {
+	const char *step;
+
+	if (!m->root)
+		return -1;
+	if (id->door_tried)
+		return id->door;
+	id->door_tried = true;
+	id->door = door_open(id->uid, id->gid, &step);
+	if (id->door < 0)
+		log_warn(
+		    id->door, "no sandbox door for %s: %s", id->name, step);
+	return id->door;
+}
+
+static void
+configure(
+    const struct monitor *m, struct session *s, const struct cgroup *cgroup)
+{
+	int fds[2 + CGROUP_HIERARCHIES] = { m->programs.http };
+	size_t nfds = 1;
+	int door = find_door(m, s->identity);
 	const struct options *o = m->options;
 	struct control_session_config c = {
 		.pid_namespace = m->root,
@@ -153,7 +181,16 @@ configure(const struct monitor *m, struct session *s)
 	snprintf(c.provider_id, sizeof(c.provider_id), "%s", m->provider_id);
 	snprintf(c.shell, sizeof(c.shell), "%s", s->identity->shell);
 	snprintf(c.home, sizeof(c.home), "%s", s->identity->home);
-	session_order(s, RUNNER_ORDER_CONFIGURE, &c, m->programs.http);
+	c.door = door >= 0;
+	if (c.door)
+		fds[nfds++] = door;
+	for (int i = 0; i < CGROUP_HIERARCHIES; i++) {
+		if (cgroup->dirs[i] < 0)
+			continue;
+		c.cgroups |= (uint8_t)(1u << i);
+		fds[nfds++] = cgroup->dirs[i];
+	}
+	session_order(s, RUNNER_ORDER_CONFIGURE, &c, fds, nfds);
 }
 
 static bool
@@ -239,14 +276,18 @@ control_ready(struct source *source, uint32_t events)
 }
 
 static int
-start_runner(struct monitor *m, struct session *s)
+start_runner(struct monitor *m, struct session *s, const struct cgroup *cgroup)
 {
-	int pair[2], err = seqpacket_pair(pair);
+	int joins[CGROUP_HIERARCHIES], pair[2], err = seqpacket_pair(pair);
 
 	if (err < 0)
 		return err;
-	s->pid =
-	    runner_start(m->programs.runner, s->identity, m->root, pair[1]);
+	cgroup_open_joins(cgroup, joins);
+	s->pid = runner_start(
+	    m->programs.runner, s->identity, m->root, pair[1], joins);
+	for (int i = 0; i < CGROUP_HIERARCHIES; i++)
+		if (joins[i] >= 0)
+			close(joins[i]);
 	close(pair[1]);
 	if (s->pid < 0) {
 		close(pair[0]);
@@ -272,10 +313,11 @@ destroy(struct registry *r, struct session *s)
 }
 
 enum session_result
-session_open(struct monitor *m, const struct identity *identity, uint32_t conn,
+session_open(struct monitor *m, struct identity *identity, uint32_t conn,
     const char *peer, struct session **session, int *channel_fd, char *reason)
 {
 	struct registry *r = &m->sessions;
+	struct cgroup cgroup = CGROUP_NONE;
 	struct session *s;
 	int err;
 
@@ -289,8 +331,13 @@ session_open(struct monitor *m, const struct identity *identity, uint32_t conn,
 	s->control.fd = -1;
 	TAILQ_INIT(&s->watchers);
 	make_id(s->id);
-	err = start_runner(m, s);
+	if (m->root)
+		quota_open(s->id, identity->uid, identity->gid,
+		    SESSION_PIDS_MAX, 0, &cgroup);
+	err = start_runner(m, s, &cgroup);
 	if (err < 0) {
+		cgroup_close(&cgroup);
+		quota_close(s->id);
 		snprintf(
 		    reason, 256, "starting the runner: %s", strerror(-err));
 		log_error(err, "starting a runner for %s", identity->name);
@@ -299,7 +346,8 @@ session_open(struct monitor *m, const struct identity *identity, uint32_t conn,
 	}
 	table_insert(&r->by_id, &s->by_id, siphash_bytes(s->id, strlen(s->id)));
 	table_insert(&r->by_pid, &s->by_pid, (uint64_t)s->pid);
-	configure(m, s);
+	configure(m, s, &cgroup);
+	cgroup_close(&cgroup);
 	err = attach(s, conn, peer, channel_fd);
 	if (err < 0) {
 		snprintf(reason, 256, "session channel: %s", strerror(-err));
@@ -359,7 +407,7 @@ session_detach(struct monitor *m, struct session *s, bool channel_ended,
 	*end = s->end;
 	if (s->state != SESSION_STATE_ATTACHED)
 		return true;
-	session_order(s, RUNNER_ORDER_DETACH, NULL, -1);
+	session_order(s, RUNNER_ORDER_DETACH, NULL, NULL, 0);
 	s->state = SESSION_STATE_DETACHED;
 	s->deadline_ms = now_ms() + m->options->detached_ttl_ms;
 	TAILQ_INSERT_TAIL(&m->sessions.detached, s, link);
@@ -377,7 +425,7 @@ session_terminate(struct monitor *m, struct session *s)
 	s->deadline_ms = now_ms() + m->options->kill_grace_ms + KILL_MARGIN_MS;
 	TAILQ_INSERT_TAIL(&m->sessions.terminating, s, link);
 	if (!s->hung_up)
-		session_order(s, RUNNER_ORDER_TERMINATE, NULL, -1);
+		session_order(s, RUNNER_ORDER_TERMINATE, NULL, NULL, 0);
 }
 
 static void
@@ -418,6 +466,7 @@ session_reap(struct monitor *m, pid_t pid, int status)
 		log_error(0, "session %.*s: %s; its processes are killed",
 		    ID_LOG_CHARS, s->id, reason);
 	requests_session_ended(m, s, reason);
+	quota_close(s->id);
 	destroy(&m->sessions, s);
 	return true;
 }

@@ -45,7 +45,7 @@ struct session {
 	TAILQ_ENTRY(session) link; /* registry.detached or .terminating */
 	struct source control;	   /* the runner's control channel */
 	char id[CONTROL_SESSION_ID_MAX];
-	const struct identity *identity;
+	struct identity *identity;
 	pid_t pid;
 	enum session_state state;
 	int64_t deadline_ms;
@@ -76,9 +76,9 @@ void registry_init(struct registry *r);
  * front-end's end, the caller's) are set. SESSION_OK, or SESSION_LIMIT /
  * SESSION_FAILED with a sentence in reason[256].
  */
-enum session_result session_open(struct monitor *m,
-    const struct identity *identity, uint32_t conn, const char *peer,
-    struct session **session, int *channel_fd, char *reason);
+enum session_result session_open(struct monitor *m, struct identity *identity,
+    uint32_t conn, const char *peer, struct session **session, int *channel_fd,
+    char *reason);
 
 /* Gives a detached session a new channel. SESSION_OK, SESSION_UNKNOWN (also
  * for another identity's), or SESSION_ATTACHED. */
@@ -121,8 +121,8 @@ void session_forget_watchers(struct session *s);
  * identity's, or NULL; an order to its runner; what the runner said. */
 struct session *session_find(
     struct monitor *m, const struct identity *identity, const char *id);
-int session_order(
-    struct session *s, enum control_type type, const void *payload, int fd);
+int session_order(struct session *s, enum control_type type,
+    const void *payload, const int *fds, size_t nfds);
 void session_take_reports(struct session *s);
 
 /* Tells the runner to end its processes and itself, and kills it later. */

@@ -23,7 +23,7 @@ watch(struct session *s, const char *peer, int *channel_fd)
 		pair) < 0)
 		return -errno;
 	snprintf(order.peer, sizeof(order.peer), "%s", peer);
-	err = session_order(s, RUNNER_ORDER_WATCH, &order, pair[0]);
+	err = session_order(s, RUNNER_ORDER_WATCH, &order, &pair[0], 1);
 	close(pair[0]);
 	if (err < 0) {
 		close(pair[1]);

@@ -7,8 +7,6 @@
 
 #include <stdbool.h>
 
-#define DOOR_STEP_MAX 80
-
 /*
  * door: a user namespace that the caller's user owns, or -1 to make one here.
  * Then an own mount, ipc, uts and cgroup namespace, and without `network` one
@@ -16,10 +14,5 @@
  * in there, and nowhere else. 0, or -errno with *step.
  */
 int door_enter(int door, bool network, const char **step);
-
-/* A user namespace with the caller's user and group in it, and nobody else;
- * the caller goes in. Needs user namespaces for ordinary users, or
- * CAP_SYS_ADMIN. 0, or -errno with *step. */
-int door_make(const char **step);
 
 #endif
