@@ -33,14 +33,29 @@ static const struct field configure_fields[] = {
 	FIELD(FIELD_U32, control_configure, uid),
 	FIELD(FIELD_U32, control_configure, gid),
 	FIELD(FIELD_BOOL, control_configure, drop),
-	FIELD(FIELD_BOOL, control_configure, authenticate),
 	FIELD(FIELD_U32, control_configure, ping_interval_ms),
+	FIELD(FIELD_U32, control_configure, pong_deadline_ms),
 	FIELD(FIELD_U32, control_configure, pre_auth_deadline_ms),
 	FIELD(FIELD_U32, control_configure, max_connections),
+	FIELD(FIELD_U32, control_configure, max_per_source),
+	FIELD(FIELD_U32, control_configure, penalty_auth_ms),
+	FIELD(FIELD_U32, control_configure, penalty_deadline_ms),
+	FIELD(FIELD_U32, control_configure, penalty_protocol_ms),
+	FIELD(FIELD_U32, control_configure, penalty_threshold_ms),
+	FIELD(FIELD_U32, control_configure, penalty_max_ms),
+	FIELD(FIELD_U32, control_configure, exempt),
+	FIELD(FIELD_BYTES, control_configure, exempt_nets),
 	FIELD(FIELD_U64, control_configure, max_frame_bytes),
 	FIELD(FIELD_U64, control_configure, max_message_bytes),
 	FIELD(FIELD_U32, control_configure, listeners),
-	FIELD(FIELD_BYTES, control_configure, kinds),
+};
+
+static const struct field listener_fields[] = {
+	FIELD(FIELD_U32, control_listener, id),
+	FIELD(FIELD_U8, control_listener, kind),
+	FIELD(FIELD_BOOL, control_listener, tls),
+	FIELD(FIELD_U8, control_listener, client_certificate),
+	FIELD(FIELD_U32, control_listener, key),
 };
 
 static const struct field ready_fields[] = {
@@ -54,6 +69,8 @@ static const struct field authenticate_fields[] = {
 	FIELD(FIELD_U32, control_authenticate, conn),
 	FIELD(FIELD_U32, control_authenticate, listener),
 	FIELD(FIELD_U8, control_authenticate, kind),
+	FIELD(FIELD_BOOL, control_authenticate, has_certificate),
+	FIELD(FIELD_BYTES, control_authenticate, certificate),
 	FIELD(FIELD_STRING, control_authenticate, peer),
 	FIELD(FIELD_STRING, control_authenticate, credential),
 };
@@ -120,6 +137,24 @@ static const struct field detached_fields[] = {
 	FIELD(FIELD_U8, control_detached, end),
 };
 
+static const struct field key_fields[] = {
+	FIELD(FIELD_U32, control_key, key),
+};
+
+static const struct field sign_fields[] = {
+	FIELD(FIELD_U32, control_sign, serial),
+	FIELD(FIELD_U32, control_sign, key),
+	FIELD(FIELD_U32, control_sign, scheme),
+	FIELD(FIELD_U32, control_sign, len),
+	FIELD(FIELD_BYTES, control_sign, tbs),
+};
+
+static const struct field signed_fields[] = {
+	FIELD(FIELD_U32, control_signed, serial),
+	FIELD(FIELD_U32, control_signed, len),
+	FIELD(FIELD_BYTES, control_signed, signature),
+};
+
 static const struct layout {
 	enum control_type type;
 	const char *name;
@@ -136,8 +171,10 @@ static const struct layout {
 	}
 	LAYOUT(MON_EV_CONFIGURE, configure_fields),
 	LAYOUT(MON_EV_RUNNER_EXITED, runner_exited_fields),
-	EMPTY(MON_EV_RELOAD),
+	LAYOUT(MON_EV_RELOAD, configure_fields),
 	EMPTY(MON_EV_DRAIN),
+	EMPTY(MON_EV_STOP),
+	LAYOUT(MON_EV_LISTENER, listener_fields),
 	LAYOUT(MON_REQ_READY, ready_fields),
 	LAYOUT(MON_REQ_AUTHENTICATE, authenticate_fields),
 	LAYOUT(MON_ANS_AUTHENTICATE, verdict_fields),
@@ -153,6 +190,10 @@ static const struct layout {
 	EMPTY(RUNNER_ORDER_DETACH),
 	EMPTY(RUNNER_ORDER_TERMINATE),
 	LAYOUT(RUNNER_REPORT_DETACHED, detached_fields),
+	LAYOUT(KEYS_CONFIGURE, key_fields),
+	EMPTY(KEYS_SERVE),
+	LAYOUT(KEYS_SIGN, sign_fields),
+	LAYOUT(KEYS_SIGNED, signed_fields),
 };
 
 static const struct layout *
@@ -292,6 +333,8 @@ control_verdict_name(enum verdict verdict)
 		[VERDICT_AUDIENCE] = "websocket jwt audience mismatch",
 		[VERDICT_BUSY] =
 		    "the server has no room for another connection",
+		[VERDICT_STRANGER] = "nobody here goes by this certificate or "
+				     "user",
 	};
 
 	return (size_t)verdict < nitems(names) ? names[verdict] : "";

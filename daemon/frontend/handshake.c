@@ -18,6 +18,31 @@
 #include "pump.h"
 #include "util.h"
 
+/* --- TLS ---------------------------------------------------------------- */
+
+void
+handshake_tls(struct connection *c)
+{
+	bool wants_write = false;
+	const char *why;
+	int err = tls_handshake(c->tls, &wants_write, &why);
+
+	if (err == -EAGAIN) {
+		if (wants_write)
+			event_add(&c->out_event, NULL);
+		return;
+	}
+	if (err < 0) {
+		log_info("connection %u: %s: TLS: %s", c->number, c->peer, why);
+		connection_penalise(c, OFFENCE_PROTOCOL);
+		connection_client_gone(c);
+		return;
+	}
+	c->has_certificate = tls_peer_digest(c->tls, c->certificate);
+	c->state = CONN_HTTP;
+	pump_read_client(c);
+}
+
 /* --- HTTP --------------------------------------------------------------- */
 
 static void
@@ -54,8 +79,12 @@ ask_for_grant(struct connection *c, const struct http_request *r)
 static void
 take_request(struct connection *c, const struct http_request *r, size_t len)
 {
+	static const struct http_reply draining = { 503, "", "" };
 	struct http_reply reply = http_check(r);
 
+	/* /readyz of a server that takes no more work. */
+	if (reply.status == 200 && frontend_draining)
+		reply = draining;
 	if (reply.status != 101) {
 		send_reply(c, &reply, r->method == HTTP_HEAD);
 		return;
@@ -81,8 +110,10 @@ handshake_http(struct connection *c, const char *data, size_t len)
 			   : http_parse(&r, (char *)c->head.data, c->head.len);
 	if (n > 0)
 		take_request(c, &r, (size_t)n);
-	else if (n < 0)
-		send_reply(c, n == -E2BIG ? &large : &bad, false);
+	if (n >= 0)
+		return;
+	connection_penalise(c, OFFENCE_PROTOCOL);
+	send_reply(c, n == -E2BIG ? &large : &bad, false);
 }
 
 void
@@ -97,7 +128,9 @@ refuse(struct connection *c, uint8_t verdict)
 	const char *text = control_verdict_name((enum verdict)verdict);
 	struct http_reply reply = { 401, text, HTTP_TEXT_PLAIN };
 
-	if (verdict == VERDICT_BUSY)
+	if (verdict != VERDICT_BUSY)
+		connection_penalise(c, OFFENCE_AUTHENTICATION);
+	else
 		reply = (struct http_reply){ 503, text,
 			HTTP_TEXT_PLAIN "retry-after: 1\r\n" };
 	send_reply(c, &reply, false);

@@ -4,13 +4,13 @@
 #ifndef LISTENER_H
 #define LISTENER_H
 
-#include <stdint.h>
+#include <stdbool.h>
 
-/* Takes listening sockets over; index as in CONFIGURE. */
-void listener_add(uint32_t index, int fd);
+struct offer;
 
-/* The one stdio connection. */
-void listener_add_stdio(uint32_t index, int in_fd, int out_fd);
+/* Makes the listeners that the monitor offers; the descriptors are taken
+ * over. At the start one that cannot be is fatal, later it does not listen. */
+void listener_take(const struct offer *offer, bool start);
 
 /* No new connections. */
 void listener_close_all(void);

@@ -14,6 +14,7 @@
 
 #include "children.h"
 #include "log.h"
+#include "notify.h"
 #include "util.h"
 
 /* The front-end has this long to tell its clients when all else is over. */
@@ -59,6 +60,7 @@ kill_orphan(pid_t pid, void *arg)
 	struct orphan_hunt *hunt = arg;
 
 	if (pid == hunt->m->frontend.pid || is_older(pid) ||
+	    keys_has(&hunt->m->keys, pid) ||
 	    table_find(&hunt->m->sessions.by_pid, (uint64_t)pid, match_any_pid,
 		&pid) != NULL)
 		return;
@@ -92,13 +94,81 @@ reap_children(struct monitor *m)
 	pid_t pid;
 
 	while ((pid = waitpid(-1, &status, WNOHANG)) > 0) {
-		if (frontend_reap(m, pid, status))
+		if (frontend_reap(m, pid, status) || keys_reap(m, pid, status))
 			continue;
 		orphans = true;
 		session_reap(m, pid, status);
 	}
 	if (orphans)
 		kill_orphans(m);
+}
+
+/* Opens what is new, takes over what stays. On failure nothing was changed. */
+static int
+open_listeners(struct conf *new, const struct conf *old)
+{
+	int code = 0;
+
+	for (size_t i = 0; i < new->nlisteners &&code == 0; i++) {
+		struct listener *before = NULL;
+
+		for (size_t j = 0; j < old->nlisteners; j++)
+			if (strcmp(old->listeners[j]->address,
+				new->listeners[i]->address) == 0)
+				before = old->listeners[j];
+		code = listener_open(new->listeners[i], before);
+	}
+	return code;
+}
+
+/* Removes what listeners of `old` left in the file system, unless one of
+ * `new` has the same place. */
+static void
+unlink_listeners(const struct conf *old, const struct conf *new)
+{
+	for (size_t i = 0; i < old->nlisteners; i++) {
+		bool stays = false;
+
+		for (size_t j = 0; new != NULL &&j < new->nlisteners; j++)
+			stays |= strcmp(old->listeners[i]->address,
+				     new->listeners[j]->address) == 0;
+		if (!stays)
+			listener_unlink(old->listeners[i]);
+	}
+}
+
+/* All or nothing. Sessions go on as they are; what is new counts for new
+ * ones, and for the next message of every connection before its session. */
+static void
+reload(struct monitor *m)
+{
+	struct conf *new, *old = m->conf;
+	int code;
+
+	if (old->path == NULL) {
+		log_info("SIGHUP: there is no configuration to reload");
+		return;
+	}
+	notify("RELOADING=1\nMONOTONIC_USEC=%lld", (long long)now_ms() * 1000);
+	new = conf_load(m->options, &code);
+	if (new != NULL && open_listeners(new, old) != 0) {
+		unlink_listeners(new, old);
+		conf_free(new);
+		new = NULL;
+	}
+	if (new == NULL) {
+		log_error(0, "reload: refused, the configuration stays as it "
+			     "was");
+		notify("READY=1");
+		return;
+	}
+	if (conf_log_changes(old, new) == 0)
+		log_info("reload: nothing changed");
+	m->conf = new;
+	unlink_listeners(old, new);
+	frontend_reload(m);
+	conf_free(old);
+	notify("READY=1");
 }
 
 static void
@@ -113,8 +183,14 @@ signals_ready(struct source *source, uint32_t events)
 			reap_children(m);
 			break;
 		case SIGHUP:
-			log_info("SIGHUP: there is no configuration to reload");
+			reload(m);
 			break;
+		case SIGTERM:
+			if (!m->draining) {
+				monitor_drain(m);
+				break;
+			}
+			/* fall through */
 		default:
 			log_info("signal %u: stopping", info.ssi_signo);
 			monitor_stop(m, EXIT_STOPPED);
@@ -146,10 +222,62 @@ monitor_stop(struct monitor *m, int exit_code)
 {
 	if (m->stopping)
 		return;
+	notify("STOPPING=1");
 	m->stopping = true;
 	m->exit_code = exit_code;
-	frontend_drain(m);
+	unlink_listeners(m->conf, NULL);
+	frontend_stop(m);
 	session_terminate_all(m);
+}
+
+void
+monitor_drain(struct monitor *m)
+{
+	uint32_t ms = m->conf->limits.drain_timeout_ms;
+
+	if (ms == 0 || m->sessions.by_id.count == 0) {
+		log_info("signal %d: stopping", SIGTERM);
+		monitor_stop(m, EXIT_STOPPED);
+		return;
+	}
+	log_info("signal %d: no new sessions; %zu may go on for %u ms", SIGTERM,
+	    m->sessions.by_id.count, ms);
+	notify("STOPPING=1");
+	m->draining = true;
+	m->drain_until_ms = now_ms() + ms;
+	frontend_drain(m);
+}
+
+/* The last session is gone, or the time is. Returns the deadline or -1. */
+static int64_t
+finish_drain(struct monitor *m, int64_t now)
+{
+	if (!m->draining || m->stopping)
+		return -1;
+	if (m->sessions.by_id.count > 0 && now < m->drain_until_ms)
+		return m->drain_until_ms;
+	log_info("drained: %zu sessions are ended", m->sessions.by_id.count);
+	monitor_stop(m, EXIT_STOPPED);
+	return -1;
+}
+
+/* Another key process for the one that died. Returns when, or -1. */
+static int64_t
+restart_keys(struct monitor *m, int64_t now)
+{
+	if (m->keys.restart_ms == 0 || m->stopping)
+		return -1;
+	if (now < m->keys.restart_ms)
+		return m->keys.restart_ms;
+	m->keys.restart_ms = 0;
+	frontend_reload(m);
+	return -1;
+}
+
+static int64_t
+sooner(int64_t a, int64_t b)
+{
+	return a < 0 || (b >= 0 && b < a) ? b : a;
 }
 
 static bool
@@ -213,7 +341,8 @@ monitor_run(struct monitor *m)
 		int64_t now = now_ms(), deadline;
 
 		start_frontend_when_due(m, now);
-		deadline = session_expire(m, now);
+		deadline = sooner(session_expire(m, now),
+		    sooner(finish_drain(m, now), restart_keys(m, now)));
 		err = source_dispatch(next_timeout(m, now, deadline));
 		if (err < 0)
 			log_fatal_errno(err, "epoll");

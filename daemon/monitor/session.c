@@ -33,6 +33,7 @@ registry_init(struct registry *r)
 	*r = (struct registry){ 0 };
 	TAILQ_INIT(&r->detached);
 	TAILQ_INIT(&r->terminating);
+	TAILQ_INIT(&r->limited);
 }
 
 /* Enough of an id to follow it in a log, not enough to resume it. */
@@ -142,13 +143,13 @@ attach(struct session *s, uint32_t conn, const char *peer, int *channel_fd)
 static void
 configure(const struct monitor *m, struct session *s)
 {
-	const struct options *o = m->options;
+	const struct limits *l = &m->conf->limits;
 	struct control_session_config c = {
 		.pid_namespace = m->root,
-		.closed_ttl_ms = o->closed_ttl_ms,
-		.kill_grace_ms = o->kill_grace_ms,
-		.retention_bytes = o->retention_bytes,
-		.max_message_bytes = o->max_message_bytes,
+		.closed_ttl_ms = l->closed_ttl_ms,
+		.kill_grace_ms = l->kill_grace_ms,
+		.retention_bytes = l->retention_bytes,
+		.max_message_bytes = l->max_message_bytes,
 	};
 
 	snprintf(c.session_id, sizeof(c.session_id), "%s", s->id);
@@ -246,25 +247,78 @@ static void
 destroy(struct registry *r, struct session *s)
 {
 	unlink_from_lists(r, s);
+	if (s->ends_ms > 0)
+		TAILQ_REMOVE(&r->limited, s, end_link);
 	table_remove(&r->by_id, &s->by_id);
 	table_remove(&r->by_pid, &s->by_pid);
 	source_remove(&s->control);
+	identity_unref(s->identity);
 	free(s);
 }
 
+struct census {
+	const struct identity *identity;
+	uint32_t sessions;
+};
+
+static void
+census_visit(struct table_node *node, void *arg)
+{
+	struct census *census = arg;
+
+	census->sessions += identity_is(census->identity,
+	    TABLE_OBJECT(node, struct session, by_id)->identity);
+}
+
+/* Is there room for one more? False with the reason. */
+static bool
+has_room(const struct monitor *m, const struct identity *identity, char *reason)
+{
+	uint32_t all = m->conf->limits.max_sessions;
+	uint32_t own = identity->limits.max_sessions;
+	struct census census = { .identity = identity };
+
+	if (m->sessions.by_id.count >= all) {
+		snprintf(reason, 256, "limit of %u sessions reached", all);
+		return false;
+	}
+	if (own == 0)
+		return true;
+	table_each(&m->sessions.by_id, census_visit, &census);
+	if (census.sessions >= own)
+		snprintf(reason, 256, "limit of %u sessions of %.100s reached",
+		    own, identity->name);
+	return census.sessions < own;
+}
+
+/* Its identity's sessions have a deadline: most come with the latest one. */
+static void
+limit_time(struct registry *r, struct session *s)
+{
+	struct session *before;
+
+	if (s->identity->limits.session_deadline_ms == 0)
+		return;
+	s->ends_ms = now_ms() + s->identity->limits.session_deadline_ms;
+	TAILQ_FOREACH_REVERSE(before, &r->limited, session_list, end_link)
+	if (before->ends_ms <= s->ends_ms)
+		break;
+	if (before != NULL)
+		TAILQ_INSERT_AFTER(&r->limited, before, s, end_link);
+	else
+		TAILQ_INSERT_HEAD(&r->limited, s, end_link);
+}
+
 enum session_result
-session_open(struct monitor *m, const struct identity *identity, uint32_t conn,
+session_open(struct monitor *m, struct identity *identity, uint32_t conn,
     const char *peer, struct session **session, int *channel_fd, char *reason)
 {
 	struct registry *r = &m->sessions;
 	struct session *s;
 	int err;
 
-	if (r->by_id.count >= m->options->max_sessions) {
-		snprintf(reason, 256, "limit of %u sessions reached",
-		    m->options->max_sessions);
+	if (!has_room(m, identity, reason))
 		return SESSION_LIMIT;
-	}
 	s = xcalloc(1, sizeof(*s));
 	s->identity = identity;
 	s->control.fd = -1;
@@ -277,6 +331,8 @@ session_open(struct monitor *m, const struct identity *identity, uint32_t conn,
 		free(s);
 		return SESSION_FAILED;
 	}
+	identity_ref(identity);
+	limit_time(r, s);
 	table_insert(&r->by_id, &s->by_id, siphash_bytes(s->id, strlen(s->id)));
 	table_insert(&r->by_pid, &s->by_pid, (uint64_t)s->pid);
 	configure(m, s);
@@ -299,7 +355,7 @@ session_resume(struct monitor *m, const struct identity *identity,
 {
 	struct session *s = find_by_id(&m->sessions, id);
 
-	if (s == NULL || s->identity != identity || s->hung_up ||
+	if (s == NULL || !identity_is(s->identity, identity) || s->hung_up ||
 	    s->state == SESSION_STATE_TERMINATING)
 		return SESSION_UNKNOWN;
 	if (s->state == SESSION_STATE_ATTACHED)
@@ -331,7 +387,7 @@ session_detach(struct monitor *m, struct session *s, bool channel_ended,
 		return true;
 	order(s, RUNNER_ORDER_DETACH, NULL, -1);
 	s->state = SESSION_STATE_DETACHED;
-	s->deadline_ms = now_ms() + m->options->detached_ttl_ms;
+	s->deadline_ms = now_ms() + m->conf->limits.detached_ttl_ms;
 	TAILQ_INSERT_TAIL(&m->sessions.detached, s, link);
 	log_info("session %.*s: detached", ID_LOG_CHARS, s->id);
 	return true;
@@ -344,7 +400,8 @@ session_terminate(struct monitor *m, struct session *s)
 		return;
 	unlink_from_lists(&m->sessions, s);
 	s->state = SESSION_STATE_TERMINATING;
-	s->deadline_ms = now_ms() + m->options->kill_grace_ms + KILL_MARGIN_MS;
+	s->deadline_ms =
+	    now_ms() + m->conf->limits.kill_grace_ms + KILL_MARGIN_MS;
 	TAILQ_INSERT_TAIL(&m->sessions.terminating, s, link);
 	if (!s->hung_up)
 		order(s, RUNNER_ORDER_TERMINATE, NULL, -1);
@@ -381,7 +438,10 @@ session_reap(struct monitor *m, pid_t pid, int status)
 
 	if (s == NULL)
 		return false;
-	describe_status(status, reason);
+	if (s->end_reason != NULL)
+		snprintf(reason, sizeof(reason), "%s", s->end_reason);
+	else
+		describe_status(status, reason);
 	if (s->state == SESSION_STATE_TERMINATING)
 		log_info("session %.*s: ended", ID_LOG_CHARS, s->id);
 	else
@@ -392,19 +452,40 @@ session_reap(struct monitor *m, pid_t pid, int status)
 	return true;
 }
 
+/* Those of an identity whose sessions have a deadline. Returns the next. */
+static int64_t
+end_limited(struct monitor *m, int64_t now)
+{
+	struct session *s;
+
+	TAILQ_FOREACH (s, &m->sessions.limited, end_link) {
+		if (s->ends_ms > now)
+			return s->ends_ms;
+		if (s->state == SESSION_STATE_TERMINATING)
+			continue;
+		log_info("session %.*s: session-deadline of %u ms reached, "
+			 "ending it",
+		    ID_LOG_CHARS, s->id,
+		    s->identity->limits.session_deadline_ms);
+		s->end_reason = "its session-deadline was reached";
+		session_terminate(m, s);
+	}
+	return -1;
+}
+
 int64_t
 session_expire(struct monitor *m, int64_t now)
 {
 	struct session *s;
-	int64_t next = -1;
+	int64_t next = end_limited(m, now);
 
 	while ((s = TAILQ_FIRST(&m->sessions.detached)) != NULL &&
 	       s->deadline_ms <= now) {
 		log_info("session %.*s: not resumed within %u ms, ending it",
-		    ID_LOG_CHARS, s->id, m->options->detached_ttl_ms);
+		    ID_LOG_CHARS, s->id, m->conf->limits.detached_ttl_ms);
 		session_terminate(m, s);
 	}
-	if (s != NULL)
+	if (s != NULL && (next < 0 || s->deadline_ms < next))
 		next = s->deadline_ms;
 	while ((s = TAILQ_FIRST(&m->sessions.terminating)) != NULL &&
 	       s->deadline_ms <= now) {

@@ -24,21 +24,24 @@ enum session_state {
 };
 
 struct session {
-	struct table_node by_id;   /* registry.by_id */
-	struct table_node by_pid;  /* registry.by_pid */
-	TAILQ_ENTRY(session) link; /* registry.detached or .terminating */
-	struct source control;	   /* the runner's control channel */
+	struct table_node by_id;       /* registry.by_id */
+	struct table_node by_pid;      /* registry.by_pid */
+	TAILQ_ENTRY(session) link;     /* registry.detached or .terminating */
+	TAILQ_ENTRY(session) end_link; /* registry.limited, if ends_ms */
+	struct source control;	       /* the runner's control channel */
 	char id[CONTROL_SESSION_ID_MAX];
-	const struct identity *identity;
+	struct identity *identity; /* a reference */
+	int64_t ends_ms;	   /* CLOCK_MONOTONIC; 0: never */
 	pid_t pid;
 	enum session_state state;
 	int64_t deadline_ms;
-	uint32_t conn;	      /* ATTACHED: the front-end's number */
-	uint32_t generation;  /* of attachments, counts up */
-	bool close_asked;     /* answer CLOSE when the runner is reaped */
-	bool hung_up;	      /* the control channel is at its end */
-	enum channel_end end; /* reported for this generation */
-	uint32_t reported;    /* the newest generation with a report */
+	uint32_t conn;		/* ATTACHED: the front-end's number */
+	uint32_t generation;	/* of attachments, counts up */
+	const char *end_reason; /* static: why we end it, or NULL */
+	bool close_asked;	/* answer CLOSE when the runner is reaped */
+	bool hung_up;		/* the control channel is at its end */
+	enum channel_end end;	/* reported for this generation */
+	uint32_t reported;	/* the newest generation with a report */
 };
 
 TAILQ_HEAD(session_list, session);
@@ -48,6 +51,7 @@ struct registry {
 	struct table by_pid;
 	struct session_list detached; /* in order of their deadlines */
 	struct session_list terminating;
+	struct session_list limited; /* in order of ends_ms */
 };
 
 void registry_init(struct registry *r);
@@ -57,9 +61,9 @@ void registry_init(struct registry *r);
  * front-end's end, the caller's) are set. SESSION_OK, or SESSION_LIMIT /
  * SESSION_FAILED with a sentence in reason[256].
  */
-enum session_result session_open(struct monitor *m,
-    const struct identity *identity, uint32_t conn, const char *peer,
-    struct session **session, int *channel_fd, char *reason);
+enum session_result session_open(struct monitor *m, struct identity *identity,
+    uint32_t conn, const char *peer, struct session **session, int *channel_fd,
+    char *reason);
 
 /* Gives a detached session a new channel. SESSION_OK, SESSION_UNKNOWN (also
  * for another identity's), or SESSION_ATTACHED. */

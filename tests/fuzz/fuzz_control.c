@@ -28,6 +28,10 @@ union payload {
 	struct control_session_config session_config;
 	struct control_attach attach;
 	struct control_detached detached;
+	struct control_listener listener;
+	struct control_key key;
+	struct control_sign sign;
+	struct control_signed answer;
 };
 
 /* 0, or -EBADMSG. On the heap: a write beyond the struct is seen. */

@@ -136,23 +136,40 @@ def test_an_impossible_frame_detaches(frame):
     assert "impossible frame" in p.end()[1]
 
 
-def frontend_configuration(listeners=0, kinds=b""):
-    return (u32(1) + u32(os.getuid()) + u32(os.getgid()) + b"\0\0" + u32(30000) + u32(10000) + u32(100) +
-            u64(16 << 20) + u64(64 << 20) + u32(listeners) + kinds.ljust(16, b"\0"))
+def frontend_configuration(listeners=0, type=1, exempt=0):
+    return (u32(type) + u32(os.getuid()) + u32(os.getgid()) + b"\0" + u32(30000) + u32(120000) + u32(10000) +
+            u32(100) + u32(100) + u32(5000) * 5 + u32(exempt) + b"\0" * 17 * 16 +
+            u64(16 << 20) + u64(64 << 20) + u32(listeners))
+
+
+def listener(kind=0, tls=0, certificate=0):
+    return u32(11) + u32(0) + bytes([kind, tls, certificate]) + u32(0)
 
 
 @pytest.mark.parametrize("message", [
     b"\1", u32(2), u32(999), u32(11), frontend_configuration() + b"x", frontend_configuration()[:-1],
-    frontend_configuration(17), frontend_configuration(1, b"\0")])
+    frontend_configuration(17), frontend_configuration(exempt=17), frontend_configuration(type=5)])
 def test_the_front_end_refuses_a_configuration(message):
     p = Program(FRONTEND)
     p.send(message)
     status, log = p.end()
-    assert status == 1 and ("impossible" in log or "without its descriptor" in log), (status, log)
+    assert status == 1 and "impossible configuration" in log, (status, log)
+
+
+@pytest.mark.parametrize("message, fds", [
+    (listener(), 0), (listener(), 2), (listener(3), 1), (listener(0, 1), 1), (listener(0, 1, 1), 2),
+    (listener(0, 1, 3), 3), (listener(1), 1), (listener() + b"x", 1), (frontend_configuration(), 0), (u32(7), 0)])
+def test_the_front_end_refuses_a_listener(message, fds):
+    p = Program(FRONTEND)
+    p.send(frontend_configuration(1))
+    p.send(message, fds)
+    status, log = p.end()
+    assert status == 1 and "impossible configuration" in log, (status, log)
 
 
 @pytest.mark.parametrize("message, fds", [
     (u32(7) + b"x", 0), (u32(7), 1), (u32(999), 0), (u32(10), 0), (frontend_configuration(), 0),
+    (listener(), 1), (u32(9) + b"x", 0), (frontend_configuration(type=5), 2), (frontend_configuration(17, 5), 0),
     (u32(13) + u32(77) + b"\0" + b"\0" * 16, 0), (u32(15) + u32(77) + b"\0" + string(b"x") + string(b""), 1),
     (u32(3) + u32(1), 0)])
 def test_the_front_end_ends_at_an_impossible_message(message, fds):
