@@ -185,32 +185,13 @@ add(const struct control_listener *order, int fd, SSL_CTX *tls)
 		log_fatal("listener %u: no event", l->id);
 }
 
-/* The one stdio connection. */
-static void
-add_stdio(uint32_t id, int in_fd, int out_fd)
-{
-	struct connection *c;
-	struct stat st;
-
-	/* A pipe or socket is ours alone; a terminal or file may be shared
-	 * with others who do not expect it to change. */
-	if (fstat(out_fd, &st) == 0 &&
-	    (S_ISFIFO(st.st_mode) || S_ISSOCK(st.st_mode)))
-		set_nonblock(out_fd);
-	c = connection_new(id, in_fd, out_fd, "stdio");
-	c->stdio = true;
-	handshake_stdio(c);
-}
-
 static void
 take(const struct control_listener *l, const int *fds, size_t nfds, bool start)
 {
 	SSL_CTX *tls = NULL;
 
-	if (l->kind == LISTENER_STDIO) {
-		add_stdio(l->id, fds[0], fds[1]);
+	if (l->kind == LISTENER_STDIO)
 		return;
-	}
 	if (l->tls)
 		tls = tls_context(l, fds[1], nfds > 2 ? fds[2] : -1);
 	if (l->tls && tls == NULL && start)
@@ -229,6 +210,36 @@ listener_take(const struct offer *o, bool start)
 	for (uint32_t i = 0; i < o->have; i++)
 		take(&o->listeners[i].listener, o->listeners[i].fds,
 		    o->listeners[i].nfds, start);
+}
+
+void
+listener_prepare_stdio(const struct offer *o)
+{
+	struct stat st;
+
+	/* A pipe or socket is ours alone; a terminal or file may be shared
+	 * with others who do not expect it to change. */
+	for (uint32_t i = 0; i < o->have; i++)
+		if (o->listeners[i].listener.kind == LISTENER_STDIO &&
+		    fstat(o->listeners[i].fds[1], &st) == 0 &&
+		    (S_ISFIFO(st.st_mode) || S_ISSOCK(st.st_mode)))
+			set_nonblock(o->listeners[i].fds[1]);
+}
+
+void
+listener_take_stdio(const struct offer *o)
+{
+	for (uint32_t i = 0; i < o->have; i++) {
+		const int *fds = o->listeners[i].fds;
+		struct connection *c;
+
+		if (o->listeners[i].listener.kind != LISTENER_STDIO)
+			continue;
+		c = connection_new(
+		    o->listeners[i].listener.id, fds[0], fds[1], "stdio");
+		c->stdio = true;
+		handshake_stdio(c);
+	}
 }
 
 void

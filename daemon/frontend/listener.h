@@ -12,6 +12,12 @@ struct offer;
  * over. At the start one that cannot be is fatal, later it does not listen. */
 void listener_take(const struct offer *offer, bool start);
 
+/* Before this program is confined: what stdio's descriptors are. */
+void listener_prepare_stdio(const struct offer *offer);
+
+/* The one connection over stdio, if there is one; it asks the monitor. */
+void listener_take_stdio(const struct offer *offer);
+
 /* No new connections. */
 void listener_close_all(void);
 

@@ -78,10 +78,12 @@ main(void)
 	config = offer.configure;
 	warm_up();
 	monitor_watch();
+	listener_prepare_stdio(&offer);
 	confine(&offer, &ready);
 	tls_key_set_channel(offer.keys_fd);
-	monitor_ready(&ready);
 	listener_take(&offer, true);
+	monitor_ready(&ready);
+	listener_take_stdio(&offer);
 	while (!event_base_got_break(base)) {
 		if (event_base_loop(base, EVLOOP_ONCE) < 0)
 			log_fatal("event loop failed");

@@ -210,6 +210,25 @@ add_to_offer(struct offer *o, const uint8_t *packet, size_t len, const int *fds,
 static struct offer reload;
 static bool reloading;
 
+static void
+retire_cb(evutil_socket_t fd, short what, void *arg)
+{
+	tls_key_retire();
+}
+
+/* Handshakes that began under the old configuration end under it. */
+static void
+plan_retirement(void)
+{
+	static struct event timer;
+	const struct timeval tv = { config.pre_auth_deadline_ms / 1000,
+		config.pre_auth_deadline_ms % 1000 * 1000 };
+
+	if (!event_initialized(&timer))
+		event_assign(&timer, base, -1, 0, retire_cb, NULL);
+	event_add(&timer, &tv);
+}
+
 static int
 apply_when_complete(void)
 {
@@ -220,6 +239,7 @@ apply_when_complete(void)
 	tls_key_set_channel(reload.keys_fd);
 	listener_close_all();
 	listener_take(&reload, false);
+	plan_retirement();
 	return 0;
 }
 

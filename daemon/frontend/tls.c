@@ -10,7 +10,6 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/mman.h>
-#include <sys/stat.h>
 #include <unistd.h>
 
 #include "log.h"
@@ -85,11 +84,11 @@ set_rules(SSL_CTX *ctx)
 static BIO *
 map_file(int fd, void **text, size_t *len)
 {
-	struct stat st;
+	off_t size = lseek(fd, 0, SEEK_END);
 
-	if (fstat(fd, &st) < 0 || st.st_size <= 0)
+	if (size <= 0)
 		return NULL;
-	*len = (size_t)st.st_size;
+	*len = (size_t)size;
 	*text = mmap(NULL, *len, PROT_READ, MAP_PRIVATE, fd, 0);
 	return *text == MAP_FAILED ? NULL : BIO_new_mem_buf(*text, (int)*len);
 }

@@ -16,19 +16,42 @@
  * clients should not wait. */
 #define DEADLINE_MS 2000
 
-static int channel = -1;
-static uint32_t last_serial;
+static int newest = -1, previous = -1;
+static uint32_t epoch, last_serial;
+
+void
+tls_key_retire(void)
+{
+	if (previous >= 0)
+		close(previous);
+	previous = -1;
+}
 
 void
 tls_key_set_channel(int fd)
 {
-	if (channel >= 0)
-		close(channel);
-	channel = fd;
+	tls_key_retire();
+	previous = newest;
+	newest = fd;
+	epoch++;
+}
+
+uint32_t
+tls_key_epoch(void)
+{
+	return epoch;
 }
 
 static int
-wait_until(int64_t deadline, short events)
+channel_of(const struct tls_key *key)
+{
+	if (key->epoch == epoch)
+		return newest;
+	return key->epoch + 1 == epoch ? previous : -1;
+}
+
+static int
+wait_until(int channel, int64_t deadline, short events)
 {
 	struct pollfd p = { .fd = channel, .events = events };
 	int64_t left = deadline - now_ms();
@@ -43,7 +66,7 @@ wait_until(int64_t deadline, short events)
 }
 
 static int
-ask(const struct control_sign *request, int64_t deadline)
+ask(int channel, const struct control_sign *request, int64_t deadline)
 {
 	struct buf b;
 	int err;
@@ -52,7 +75,7 @@ ask(const struct control_sign *request, int64_t deadline)
 	control_put(&b, KEYS_SIGN, request);
 	while ((err = seqpacket_send(channel, b.data, b.len, NULL, 0)) ==
 		   -EAGAIN &&
-	       (err = wait_until(deadline, POLLOUT)) == 0)
+	       (err = wait_until(channel, deadline, POLLOUT)) == 0)
 		continue;
 	buf_clear(&b);
 	return err;
@@ -60,7 +83,8 @@ ask(const struct control_sign *request, int64_t deadline)
 
 /* An answer to an earlier question that was given up is skipped. */
 static int
-hear(struct control_signed *answer, uint32_t serial, int64_t deadline)
+hear(int channel, struct control_signed *answer, uint32_t serial,
+    int64_t deadline)
 {
 	uint8_t packet[CONTROL_MESSAGE_MAX];
 	int fds[SEQPACKET_FDS_MAX], err;
@@ -76,7 +100,7 @@ hear(struct control_signed *answer, uint32_t serial, int64_t deadline)
 		if (n < 0 && n != -EAGAIN)
 			return (int)n;
 		if (n == -EAGAIN) {
-			err = wait_until(deadline, POLLIN);
+			err = wait_until(channel, deadline, POLLIN);
 			if (err < 0)
 				return err;
 			continue;
@@ -90,23 +114,23 @@ hear(struct control_signed *answer, uint32_t serial, int64_t deadline)
 }
 
 int
-tls_key_sign(uint32_t key, uint32_t scheme, const void *tbs, size_t len,
-    uint8_t signature[CONTROL_SIGNATURE_MAX])
+tls_key_sign(const struct tls_key *key, uint32_t scheme, const void *tbs,
+    size_t len, uint8_t signature[CONTROL_SIGNATURE_MAX])
 {
 	struct control_sign request = {
-		.serial = ++last_serial, .key = key, .scheme = scheme
+		.serial = ++last_serial, .key = key->number, .scheme = scheme
 	};
 	struct control_signed answer;
 	int64_t deadline = now_ms() + DEADLINE_MS;
-	int err;
+	int err, channel = channel_of(key);
 
 	if (len > sizeof(request.tbs))
 		return -EMSGSIZE;
 	memcpy(request.tbs, tbs, len);
 	request.len = (uint32_t)len;
-	err = channel < 0 ? -EPIPE : ask(&request, deadline);
+	err = channel < 0 ? -EPIPE : ask(channel, &request, deadline);
 	if (err == 0)
-		err = hear(&answer, request.serial, deadline);
+		err = hear(channel, &answer, request.serial, deadline);
 	if (err == 0 && answer.len == 0)
 		err = -EPERM;
 	if (err < 0) {

@@ -26,7 +26,7 @@
 
 struct remote_key {
 	EVP_PKEY *public_key; /* a reference */
-	uint32_t number;
+	struct tls_key key;
 };
 
 struct signing {
@@ -83,8 +83,9 @@ key_import(void *data, int selection, const OSSL_PARAM params[])
 
 	if (p == NULL || n == NULL ||
 	    !OSSL_PARAM_get_octet_ptr(p, &pkey, &len) ||
-	    !OSSL_PARAM_get_uint32(n, &key->number))
+	    !OSSL_PARAM_get_uint32(n, &key->key.number))
 		return 0;
+	key->key.epoch = tls_key_epoch();
 	key->public_key = (EVP_PKEY *)(uintptr_t)pkey;
 	return EVP_PKEY_up_ref(key->public_key);
 }
@@ -333,7 +334,7 @@ signing_make(void *ctx, unsigned char *sig, size_t *siglen, size_t sigsize,
 	}
 	if (scheme == 0)
 		return 0;
-	n = tls_key_sign(s->key->number, scheme, tbs, tbslen, signature);
+	n = tls_key_sign(&s->key->key, scheme, tbs, tbslen, signature);
 	if (n < 0 || (size_t)n > sigsize)
 		return 0;
 	memcpy(sig, signature, (size_t)n);

@@ -126,7 +126,7 @@ take_title(struct reader *r, const char *line)
 	}
 	len = (size_t)(end - line) - 1;
 	end += 1 + strspn(end + 1, BLANKS "\r\n");
-	if (*end != '\0' && strchr(COMMENTS, *end) == NULL) {
+	if (*end != '\0') {
 		fail(r, r->line, "text behind `]`");
 	} else if (len > NAME_MAX_CHARS) {
 		fail(r, r->line, "a section's name of more than %d characters",
@@ -136,6 +136,13 @@ take_title(struct reader *r, const char *line)
 		title[len] = '\0';
 		begin_section(r, title);
 	}
+}
+
+/* libinih would cut some lines there, and others not. */
+static bool
+has_comment(const char *line)
+{
+	return strstr(line, " ;") != NULL || strstr(line, "\t;") != NULL;
 }
 
 /* For ini_parse_stream(): fgets() with eyes. */
@@ -156,6 +163,8 @@ read_line(char *str, int size, void *stream)
 		fail(r, r->line, "a NUL byte");
 	else if (n >= size)
 		fail(r, r->line, "a line of more than %d characters", size - 2);
+	else if (strchr(COMMENTS, line[at]) == NULL && has_comment(line))
+		fail(r, r->line, "a comment needs a line of its own");
 	else if (line[at] == '[' && at > 0)
 		fail(r, r->line, "a section begins at the start of its line");
 	else if (line[0] == '[')

@@ -258,7 +258,7 @@ finish_drain(struct monitor *m, int64_t now)
 		return m->drain_until_ms;
 	log_info("drained: %zu sessions are ended", m->sessions.by_id.count);
 	monitor_stop(m, EXIT_STOPPED);
-	return -1;
+	return now;
 }
 
 /* Another key process for the one that died. Returns when, or -1. */

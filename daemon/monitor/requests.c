@@ -15,6 +15,7 @@
 #include "credential.h"
 #include "log.h"
 #include "monitor.h"
+#include "notify.h"
 #include "util.h"
 
 /* Who authenticated on a connection. Dies with the connection. */
@@ -78,6 +79,7 @@ announce(struct monitor *m)
 	if (m->announced)
 		return;
 	m->announced = true;
+	notify("READY=1\nSTATUS=serving");
 	for (size_t i = 0; i < m->conf->nlisteners; i++)
 		if (m->conf->listeners[i]->kind != LISTENER_STDIO)
 			dprintf(

@@ -174,12 +174,28 @@ def start_params(id, argv, **extra):
             "tty": False, **extra}
 
 
-class WebSocket(Client):
-    def __init__(self, url, headers="", handshake=True):
-        super().__init__()
+def dial(url, tls=None, source=None):
+    """A socket to ws://, wss:// (tls: an ssl.SSLContext) or unix:/path."""
+    if url.startswith("unix:"):
+        s = socket.socket(socket.AF_UNIX)
+        s.settimeout(TIMEOUT)
+        s.connect(url[len("unix:"):])
+    else:
         at = urlsplit(url)
-        self.sock = socket.create_connection((at.hostname, at.port), timeout=TIMEOUT)
-        self.sock.settimeout(None)
+        s = socket.create_connection((at.hostname, at.port), timeout=TIMEOUT,
+                                     source_address=(source, 0) if source else None)
+        if tls:
+            s = tls.wrap_socket(s, server_hostname=at.hostname)
+    s.settimeout(None)
+    return s
+
+
+class WebSocket(Client):
+    def __init__(self, url, headers="", handshake=True, tls=None, token=None, source=None):
+        super().__init__()
+        self.sock = dial(url, tls, source)
+        if token:
+            headers += f"Authorization: Bearer {token}\r\n"
         self.frames = []          # every frame: (opcode, payload)
         self.reading = threading.Event()
         self.reading.set()
