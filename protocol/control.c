@@ -333,8 +333,7 @@ control_verdict_name(enum verdict verdict)
 		[VERDICT_AUDIENCE] = "websocket jwt audience mismatch",
 		[VERDICT_BUSY] =
 		    "the server has no room for another connection",
-		[VERDICT_STRANGER] = "nobody here goes by this certificate or "
-				     "user",
+		[VERDICT_STRANGER] = "the client is not known here",
 	};
 
 	return (size_t)verdict < nitems(names) ? names[verdict] : "";
