@@ -197,6 +197,7 @@ class WebSocket(Client):
         if token:
             headers += f"Authorization: Bearer {token}\r\n"
         self.frames = []          # every frame: (opcode, payload)
+        self.reader = None
         self.reading = threading.Event()
         self.reading.set()
         if handshake:
@@ -209,7 +210,8 @@ class WebSocket(Client):
                 head += piece
             if b" 101 " not in head.split(b"\r\n")[0]:
                 raise Closed(head.decode("latin1"))
-            threading.Thread(target=self._read, daemon=True).start()
+            self.reader = threading.Thread(target=self._read, daemon=True)
+            self.reader.start()
 
     def _exactly(self, n):
         data = bytearray()
@@ -272,6 +274,9 @@ class WebSocket(Client):
             self.sock.shutdown(socket.SHUT_RDWR)
         except OSError:
             pass
+        # TLS reads from the descriptor's number, which may soon be another's.
+        if self.reader:
+            self.reader.join(TIMEOUT)
         self.sock.close()
 
     def pause(self):
