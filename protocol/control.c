@@ -121,6 +121,7 @@ static const struct field session_config_fields[] = {
 	FIELD(FIELD_STRING, control_session_config, shell),
 	FIELD(FIELD_STRING, control_session_config, home),
 	FIELD(FIELD_BOOL, control_session_config, pid_namespace),
+	FIELD(FIELD_BOOL, control_session_config, door),
 	FIELD(FIELD_U32, control_session_config, closed_ttl_ms),
 	FIELD(FIELD_U32, control_session_config, kill_grace_ms),
 	FIELD(FIELD_U64, control_session_config, retention_bytes),

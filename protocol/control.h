@@ -49,7 +49,7 @@ enum control_type {
 
 	/* monitor -> runner, orders */
 	RUNNER_ORDER_CONFIGURE =
-	    30, /* control_session_config + fd of execd-http */
+	    30, /* control_session_config + fd of execd-http, of the door */
 	RUNNER_ORDER_ATTACH = 32,    /* control_attach + channel fd */
 	RUNNER_ORDER_DETACH = 34,    /* nothing */
 	RUNNER_ORDER_TERMINATE = 36, /* nothing */
@@ -215,6 +215,7 @@ struct control_session_config {
 	char shell[CONTROL_STRING_MAX]; /* login shell, absolute */
 	char home[CONTROL_STRING_MAX];
 	bool pid_namespace;	  /* the runner is pid 1 of its own */
+	bool door;		  /* the sandbox door travels along */
 	uint32_t closed_ttl_ms;	  /* a closed process is remembered */
 	uint32_t kill_grace_ms;	  /* TERM to KILL at the session's end */
 	uint64_t retention_bytes; /* of output, per process */

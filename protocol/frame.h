@@ -14,16 +14,19 @@
  * From a helper to its runner a second u32 follows the length, the tag: which
  * request this frame answers, counted from 1 in the order they were handed
  * on; 0 for a notification. FRAME_STREAM with a number says that notifications
- * of a stream follow that answer, alone that one stream is at its end.
+ * of a stream follow that answer, alone that one stream is at its end;
+ * FRAME_FAILED that the answer is an error.
  */
 #define FRAME_TAGGED_BYTES 8
 #define FRAME_STREAM	   0x80000000u
+#define FRAME_FAILED	   0x40000000u
+#define FRAME_NUMBER	   (FRAME_FAILED - 1)
 
-/* Numbers go round below the flag, without 0. */
+/* Numbers go round below the flags, without 0. */
 static inline uint32_t
 frame_next_number(uint32_t number)
 {
-	return number % (FRAME_STREAM - 1) + 1;
+	return number % FRAME_NUMBER + 1;
 }
 
 static inline uint32_t

@@ -167,9 +167,10 @@ start(const struct runner_v1_spawn *s, char **argv, char **envp, int null_fd)
 		.null_fd = null_fd,
 	};
 	struct json_writer w;
+	bool enforcing;
 	const char *step;
-	int err =
-	    process_start(&d.process, d.base, &r, 0, &observer, &d, &step);
+	int err = process_start(
+	    &d.process, d.base, &r, 0, &observer, &d, &step, &enforcing);
 
 	if (err < 0) {
 		_cleanup_free_ char *why = xasprintf(

@@ -16,6 +16,7 @@
 #include "frame.h"
 #include "log.h"
 #include "methods.h"
+#include "sandbox/nest.h"
 
 /* Requests kept for a helper that is busy; beyond it the client waits. */
 #define QUEUE_PAUSE_BYTES (1u << 20)
@@ -40,10 +41,13 @@ struct forwarded {
 	STAILQ_ENTRY(forwarded) link; /* helper.waiting */
 	uint32_t number;
 	struct rpc_id id;
+	struct file_note note; /* HELPER_FILES */
 };
 
 struct helper {
+	TAILQ_ENTRY(helper) link; /* session.helpers */
 	enum helper_kind kind;
+	struct nest *nest; /* it runs in; NULL: none */
 	struct session *session;
 	struct reaper_watch watch;
 	int fd;
@@ -56,6 +60,9 @@ struct helper {
 	unsigned streams;		  /* answered, but not at their end */
 	uint8_t header[FRAME_TAGGED_BYTES];
 	uint8_t header_len;
+	bool answering; /* a file request; what the answer says: */
+	bool failed;
+	struct file_note note;
 };
 
 static void
@@ -80,14 +87,35 @@ helper_free(struct helper *h)
 	free(h);
 }
 
+/* What it was asked will not be answered by it. */
+static void
+forget_files(struct helper *h)
+{
+	struct file_router *files = &h->session->files;
+	unsigned unanswered = h->answering;
+	struct forwarded *f;
+
+	STAILQ_FOREACH (f, &h->waiting, link)
+		unanswered++;
+	files->outstanding -= unanswered;
+	file_router_forget(h->session, h);
+	if (h->nest == NULL)
+		return;
+	if (unanswered > 0)
+		nest_release(h->nest);
+	h->nest->helpers--;
+}
+
 static void
 stop(struct helper *h)
 {
 	struct session *s = h->session;
 
-	s->helpers[h->kind] = NULL;
+	TAILQ_REMOVE(&s->helpers, h, link);
 	if (s->relaying == h)
 		s->relaying = NULL;
+	if (h->kind == HELPER_FILES)
+		forget_files(h);
 	if (h->watch.pid > 0)
 		kill(h->watch.pid, SIGKILL);
 	helper_free(h);
@@ -96,21 +124,19 @@ stop(struct helper *h)
 void
 helper_stop_all(struct session *s)
 {
-	for (int i = 0; i < HELPER_KINDS; i++)
-		if (s->helpers[i] != NULL)
-			stop(s->helpers[i]);
+	while (!TAILQ_EMPTY(&s->helpers))
+		stop(TAILQ_FIRST(&s->helpers));
+	file_router_clear(s);
 }
 
-/* While a helper is far behind, its client waits. */
-static void
-pause_client(struct session *s)
+void
+helper_pause_client(struct session *s)
 {
-	bool behind = false;
+	bool behind = s->files.held_bytes > QUEUE_PAUSE_BYTES;
+	struct helper *h;
 
-	for (int i = 0; i < HELPER_KINDS; i++)
-		if (s->helpers[i] != NULL &&
-		    s->helpers[i]->queue.len - s->helpers[i]->queue_at >
-			QUEUE_PAUSE_BYTES)
+	TAILQ_FOREACH (h, &s->helpers, link)
+		if (h->queue.len - h->queue_at > QUEUE_PAUSE_BYTES)
 			behind = true;
 	channel_pause(&s->channel, behind);
 }
@@ -134,7 +160,7 @@ helper_failed(struct helper *h)
 		reply_error(&s->channel, &f->id, RPC_INTERNAL,
 		    "%s of this session ended unexpectedly", name);
 	stop(h);
-	pause_client(s);
+	file_router_resume(s);
 }
 
 static void
@@ -152,16 +178,17 @@ set_reading(struct helper *h, bool reading)
 void
 helper_resume_all(struct session *s)
 {
-	for (int i = 0; i < HELPER_KINDS; i++)
-		if (s->helpers[i] != NULL)
-			set_reading(s->helpers[i], true);
+	struct helper *h;
+
+	TAILQ_FOREACH (h, &s->helpers, link)
+		set_reading(h, true);
 }
 
 /* False: the tag answers nothing that was asked. */
 static bool
 take_tag(struct helper *h, uint32_t tag)
 {
-	uint32_t number = tag & ~FRAME_STREAM;
+	uint32_t number = tag & FRAME_NUMBER;
 	struct forwarded *f;
 
 	if (number == 0) {
@@ -174,6 +201,9 @@ take_tag(struct helper *h, uint32_t tag)
 			break;
 	if (f == NULL)
 		return false;
+	h->note = f->note;
+	h->failed = tag & FRAME_FAILED;
+	h->answering = h->kind == HELPER_FILES;
 	forwarded_free(h, f);
 	if (tag & FRAME_STREAM)
 		h->streams++;
@@ -193,6 +223,17 @@ begin_relay(struct helper *h)
 	channel_relay_begin(&s->channel, frame_get_length(h->header));
 	s->relaying = h;
 	return true;
+}
+
+/* The frame is whole; now others may have their turn. */
+static void
+end_relay(struct helper *h)
+{
+	h->session->relaying = NULL;
+	if (!h->answering)
+		return;
+	file_router_answered(h->session, h, &h->note, h->failed);
+	h->answering = false;
 }
 
 /* Pieces of answers go straight into the session's channel. False: what came
@@ -219,7 +260,7 @@ relay(struct helper *h, const uint8_t *p, size_t n)
 		p += piece;
 		n -= piece;
 		if (s->channel.relay_left == 0)
-			s->relaying = NULL;
+			end_relay(h);
 	}
 	return true;
 }
@@ -266,7 +307,7 @@ flush(struct helper *h)
 	} else {
 		event_add(&h->out_event, NULL);
 	}
-	pause_client(h->session);
+	helper_pause_client(h->session);
 }
 
 static void
@@ -303,8 +344,32 @@ child(const struct session *s, enum helper_kind kind, int fd)
 	_exit(127);
 }
 
+/* In a nest: no program is executed, there may be none to see. */
+static pid_t
+start_in_nest(struct nest *nest, int fd)
+{
+	struct nest_answer a;
+	int err = nest_start_files(nest, fd, &a);
+
+	if (err == 0)
+		return a.command;
+	log_error(err, "sandbox: %s", a.step);
+	errno = -err;
+	return -1;
+}
+
+static pid_t
+start_plain(const struct session *s, enum helper_kind kind, int fd)
+{
+	pid_t pid = vfork();
+
+	if (pid == 0)
+		child(s, kind, fd);
+	return pid;
+}
+
 static struct helper *
-start(struct session *s, enum helper_kind kind)
+start(struct session *s, enum helper_kind kind, struct nest *nest)
 {
 	struct helper *h;
 	int pair[2];
@@ -312,9 +377,8 @@ start(struct session *s, enum helper_kind kind)
 
 	if (socketpair(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0, pair) < 0)
 		return NULL;
-	pid = vfork();
-	if (pid == 0)
-		child(s, kind, pair[1]);
+	pid = nest != NULL ? start_in_nest(nest, pair[1])
+			   : start_plain(s, kind, pair[1]);
 	close(pair[1]);
 	if (pid < 0) {
 		close(pair[0]);
@@ -323,6 +387,9 @@ start(struct session *s, enum helper_kind kind)
 	h = xcalloc(1, sizeof(*h));
 	h->kind = kind;
 	h->session = s;
+	h->nest = nest;
+	if (nest != NULL)
+		nest->helpers++;
 	h->fd = pair[0];
 	set_nonblock(h->fd);
 	buf_init(&h->queue, QUEUE_MAX_BYTES);
@@ -332,30 +399,63 @@ start(struct session *s, enum helper_kind kind)
 	    &h->in_event, s->base, h->fd, EV_READ | EV_PERSIST, in_cb, h);
 	event_assign(&h->out_event, s->base, h->fd, EV_WRITE, out_cb, h);
 	set_reading(h, true);
-	s->helpers[kind] = h;
+	TAILQ_INSERT_HEAD(&s->helpers, h, link);
 	return h;
 }
 
+struct helper *
+helper_get(struct session *s, enum helper_kind kind, struct nest *nest)
+{
+	struct helper *h;
+
+	TAILQ_FOREACH (h, &s->helpers, link)
+		if (h->kind == kind && h->nest == nest)
+			return h;
+	return start(s, kind, nest);
+}
+
+struct nest *
+helper_nest(const struct helper *h)
+{
+	return h->nest;
+}
+
+bool
+helper_give_up(struct session *s, const struct nest *nest)
+{
+	struct helper *h;
+
+	TAILQ_FOREACH (h, &s->helpers, link)
+		if (h->nest == nest)
+			break;
+	if (h == NULL)
+		return true;
+	if (h->answering || !STAILQ_EMPTY(&h->waiting) ||
+	    file_router_has_handles(s, h))
+		return false;
+	stop(h);
+	return true;
+}
+
 int
-helper_forward(
-    struct request *r, enum helper_kind kind, const char *text, size_t len)
+helper_forward(struct helper *h, struct request *r,
+    const struct file_note *note, const char *text, size_t len)
 {
 	struct session *s = r->session;
-	struct helper *h = s->helpers[kind] ? s->helpers[kind] : start(s, kind);
-	struct forwarded *f;
 	uint8_t header[FRAME_HEADER_BYTES];
+	struct forwarded *f;
 
-	if (h == NULL)
-		return reply_os_error(r->channel, &r->id, -errno);
 	frame_put_length(header, (uint32_t)len);
 	buf_put(&h->queue, header, sizeof(header));
 	buf_put(&h->queue, text, len);
 	if (h->queue.failed)
 		log_fatal("more than %u bytes wait for %s", QUEUE_MAX_BYTES,
-		    programs[kind].name);
+		    programs[h->kind].name);
 	f = xcalloc(1, sizeof(*f));
 	f->number = h->number = frame_next_number(h->number);
 	f->id = r->id;
+	if (note != NULL)
+		f->note = *note;
 	r->id = (struct rpc_id){ 0 };
 	STAILQ_INSERT_TAIL(&h->waiting, f, link);
 	s->waiting++;

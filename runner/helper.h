@@ -1,18 +1,33 @@
 /*
  * The runner's side of its helpers, processes that serve some methods of the
- * attached connection so that nothing slow stalls the rest: the file helper
- * (this same program; fs/ methods, one after the other) and execd-http. Their
- * answers are passed on as they come. They end with their connection.
+ * attached connection so that nothing slow stalls the rest: file helpers
+ * (this same program; fs/ methods, one after the other), one for the session
+ * and one in each nest that is asked for files, and execd-http. Their answers
+ * are passed on as they come. They end with their connection.
  */
 #ifndef HELPER_H
 #define HELPER_H
 
 #include "request.h"
 
-/* Hands a request on, starting the helper if there is none. Always 0 or
- * RPC_PENDING; an error is answered. */
-int helper_forward(
-    struct request *r, enum helper_kind kind, const char *text, size_t len);
+/* The one of that kind, in that nest (NULL: none), started if there is none.
+ * NULL with errno. */
+struct helper *helper_get(
+    struct session *s, enum helper_kind kind, struct nest *nest);
+
+struct nest *helper_nest(const struct helper *h);
+
+/* Hands a request on; `note` is for file_router_answered(), NULL for other
+ * kinds. Always RPC_PENDING. */
+int helper_forward(struct helper *h, struct request *r,
+    const struct file_note *note, const char *text, size_t len);
+
+/* While helpers are far behind, their client waits. */
+void helper_pause_client(struct session *s);
+
+/* A nest is to make room: its helper is stopped if nothing needs it. False:
+ * something does. */
+bool helper_give_up(struct session *s, const struct nest *nest);
 
 /* The client reads again. */
 void helper_resume_all(struct session *s);

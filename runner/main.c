@@ -17,6 +17,7 @@
 #include "files/files.h"
 #include "log.h"
 #include "orders.h"
+#include "sandbox/nest_main.h"
 #include "util.h"
 
 static const char usage_text[] =
@@ -24,13 +25,21 @@ static const char usage_text[] =
     "       execd-runner --stdio\n"
     "       execd-runner --pipe-in PATH --pipe-out PATH\n";
 
-enum { OPT_STDIO = 256, OPT_PIPE_IN, OPT_PIPE_OUT, OPT_FILES, OPT_VERSION };
+enum {
+	OPT_STDIO = 256,
+	OPT_PIPE_IN,
+	OPT_PIPE_OUT,
+	OPT_FILES,
+	OPT_NEST,
+	OPT_VERSION
+};
 
 static const struct option long_options[] = {
 	{ "stdio", no_argument, NULL, OPT_STDIO },
 	{ "pipe-in", required_argument, NULL, OPT_PIPE_IN },
 	{ "pipe-out", required_argument, NULL, OPT_PIPE_OUT },
 	{ "files", no_argument, NULL, OPT_FILES },
+	{ "nest", no_argument, NULL, OPT_NEST },
 	{ "help", no_argument, NULL, 'h' },
 	{ "version", no_argument, NULL, OPT_VERSION },
 	{ NULL, 0, NULL, 0 },
@@ -39,6 +48,7 @@ static const struct option long_options[] = {
 struct runner_options {
 	bool stdio;
 	bool files; /* the runner's own: serves fs/ methods */
+	bool nest;  /* likewise: starts what is sandboxed */
 	const char *pipe_in, *pipe_out;
 };
 
@@ -61,6 +71,9 @@ parse_options(struct runner_options *o, int argc, char **argv)
 			break;
 		case OPT_FILES:
 			o->files = true;
+			break;
+		case OPT_NEST:
+			o->nest = true;
 			break;
 		case OPT_VERSION:
 			puts("execd-runner " EXECD_VERSION);
@@ -113,6 +126,13 @@ make_event_base(void)
 	return base;
 }
 
+/* In a sandbox: the file helper, on a copy of the nest. */
+static void
+serve_files(void)
+{
+	files_run(make_event_base(), true);
+}
+
 int
 main(int argc, char **argv)
 {
@@ -127,8 +147,10 @@ main(int argc, char **argv)
 	log_init("execd-runner",
 	    getenv("EXECD_DEBUG") ? LOG_LEVEL_DEBUG : LOG_LEVEL_INFO);
 	reset_signals();
+	if (o.nest)
+		nest_run(serve_files);
 	if (o.files)
-		return files_run(make_event_base());
+		return files_run(make_event_base(), false);
 	if (o.stdio)
 		return dialect_v1_run(
 		    make_event_base(), STDIN_FILENO, STDOUT_FILENO);

@@ -65,11 +65,9 @@ check_start(struct request *r, const struct process_start_params *p)
 		 sandbox_context_check_cwd(&p->sandbox, error) < 0)
 		reply_error(
 		    r->channel, &r->id, RPC_INVALID_PARAMS, "%s", error);
-	else if (p->enforce_managed_network || p->has_network_proxy ||
-		 (p->has_sandbox && !p->sandbox.unrestricted))
-		reply_error(r->channel, &r->id, RPC_INVALID_PARAMS,
-		    "sandbox intent "
-		    "cannot be enforced on this executor");
+	else if (p->enforce_managed_network || p->has_network_proxy)
+		reply_error(r->channel, &r->id, RPC_INVALID_PARAMS, "%s",
+		    SANDBOX_UNENFORCEABLE);
 	else if (session_find(s, p->process_id) != NULL)
 		reply_error(r->channel, &r->id, RPC_MALFORMED,
 		    "process %.*s already exists", (int)p->process_id.len,
@@ -87,7 +85,7 @@ check_start(struct request *r, const struct process_start_params *p)
 /* Starts it into the session, or answers why not. */
 static struct session_process *
 start(struct request *r, const struct process_start_params *p, char **argv,
-    char **envp)
+    char **envp, struct nest *nest)
 {
 	struct session *s = r->session;
 	_cleanup_free_ char *program =
@@ -95,6 +93,7 @@ start(struct request *r, const struct process_start_params *p, char **argv,
 	_cleanup_free_ char **candidates =
 	    spawn_candidates(program, environment_get(envp, "PATH"));
 	struct spawn_request request = {
+		.nest = nest,
 		.candidates = (const char *const *)candidates,
 		.argv = argv,
 		.envp = envp,
@@ -107,10 +106,19 @@ start(struct request *r, const struct process_start_params *p, char **argv,
 		.null_fd = s->null_fd,
 	};
 	struct session_process *sp = session_process_new(s, p->process_id);
+	bool enforcing;
 	const char *step;
 	int err = process_start(&sp->process, s->base, &request,
-	    s->config.retention_bytes, &session_observer, sp, &step);
+	    s->config.retention_bytes, &session_observer, sp, &step,
+	    &enforcing);
 
+	if (err < 0 && enforcing) {
+		log_error(err, "sandbox: %s", step);
+		reply_error(r->channel, &r->id, RPC_INVALID_PARAMS, "%s",
+		    SANDBOX_UNENFORCEABLE);
+		free(sp);
+		return NULL;
+	}
 	if (err < 0) {
 		log_debug("process start: %s: %s", step, strerror(-err));
 		reply_os_error(r->channel, &r->id, err);
@@ -128,6 +136,8 @@ method_process_start(struct request *r, const union method_params *params)
 	struct session *s = r->session;
 	_cleanup_free_ char **argv = NULL;
 	_cleanup_free_ char **envp = NULL;
+	char error[ARGS_ERROR_MAX];
+	struct nest *nest = NULL;
 	struct session_process *sp;
 	struct json_writer w;
 
@@ -142,7 +152,11 @@ method_process_start(struct request *r, const union method_params *params)
 	if (envp == NULL)
 		return reply_error(r->channel, &r->id, RPC_INTERNAL,
 		    "data provided contains a nul byte");
-	sp = start(r, p, argv, envp);
+	if (p->has_sandbox && sandbox_find(&s->sandbox, &p->sandbox,
+				  p->cwd.path, &nest, error) < 0)
+		return reply_error(
+		    r->channel, &r->id, RPC_INVALID_PARAMS, "%s", error);
+	sp = start(r, p, argv, envp, nest);
 	if (sp == NULL)
 		return 0;
 	w = reply_begin(r->channel, &r->id);
@@ -150,7 +164,7 @@ method_process_start(struct request *r, const union method_params *params)
 	json_key(&w, "processId");
 	json_string(&w, sp->id, sp->id_len);
 	json_key(&w, "sandboxType");
-	json_cstring(&w, "none");
+	json_cstring(&w, nest != NULL ? "linuxSeccomp" : "none");
 	json_end(&w, '}');
 	reply_end(r->channel, &w);
 	return 0;

@@ -4,6 +4,7 @@
  */
 #include "methods.h"
 
+#include <errno.h>
 #include <string.h>
 
 #include "helper.h"
@@ -23,8 +24,8 @@ const struct rpc_method rpc_methods[] = {
 };
 const size_t rpc_methods_count = nitems(rpc_methods);
 
-static const struct rpc_method *
-find_method(struct slice name)
+const struct rpc_method *
+rpc_method_find(struct slice name)
 {
 	for (size_t i = 0; i < rpc_methods_count; i++)
 		if (strlen(rpc_methods[i].name) == name.len &&
@@ -62,9 +63,19 @@ refuse_state(struct request *r, const struct rpc_method *m)
 }
 
 static int
+forward_http(struct request *r, const char *text, size_t len)
+{
+	struct helper *h = helper_get(r->session, HELPER_HTTP, NULL);
+
+	if (h == NULL)
+		return reply_os_error(r->channel, &r->id, -errno);
+	return helper_forward(h, r, NULL, text, len);
+}
+
+static int
 answer(struct request *r, struct rpc_message *msg, const char *text, size_t len)
 {
-	const struct rpc_method *m = find_method(msg->method);
+	const struct rpc_method *m = rpc_method_find(msg->method);
 	bool permitted = m != NULL && (m->when & r->session->state);
 	char error[ARGS_ERROR_MAX];
 	union method_params params;
@@ -73,7 +84,9 @@ answer(struct request *r, struct rpc_message *msg, const char *text, size_t len)
 		return refuse_unknown(r, msg->method);
 	/* The helper decodes what is its own. */
 	if (m->method == NULL && permitted)
-		return helper_forward(r, m->helper, text, len);
+		return m->helper == HELPER_FILES
+			   ? file_router_take(r, m, msg, text, len)
+			   : forward_http(r, text, len);
 	if (m->params(msg, &params, error) < 0)
 		return reply_error(
 		    r->channel, &r->id, RPC_INVALID_PARAMS, "%s", error);

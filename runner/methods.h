@@ -25,6 +25,9 @@ struct rpc_method {
 extern const struct rpc_method rpc_methods[];
 extern const size_t rpc_methods_count;
 
+/* By its name on the wire; NULL: unknown. */
+const struct rpc_method *rpc_method_find(struct slice name);
+
 #define METHOD(name, wire, family, when) method_fn method_##name;
 #define FILE_METHOD(name, wire)
 #define HTTP_METHOD(name, wire)

@@ -63,52 +63,53 @@ report_detached(struct session *s, enum channel_end why)
 }
 
 static int
-take_configure(const uint8_t *packet, size_t len, int fd)
+take_configure(const uint8_t *packet, size_t len, const int *fds, size_t nfds)
 {
 	struct control_session_config c;
 	char label[16];
 	int err;
 
-	if (fd < 0 || control_get(packet, len, RUNNER_ORDER_CONFIGURE, &c) < 0)
+	if (control_get(packet, len, RUNNER_ORDER_CONFIGURE, &c) < 0 ||
+	    nfds != (c.door ? 2 : 1))
 		return -EBADMSG;
 	snprintf(label, sizeof(label), "session %.7s", c.session_id);
 	log_set_label(label);
 	err = reaper_init(event_base, c.pid_namespace, on_idle);
 	if (err < 0)
 		log_fatal_errno(err, "taking over the session's children");
-	session_init(&session, event_base, &c, base_env);
+	session_init(&session, event_base, &c, base_env, c.door ? fds[1] : -1);
 	session.report_detached = report_detached;
-	session.http_program = fd;
+	session.http_program = fds[0];
 	state = RUNNER_CONFIGURED;
 	return 0;
 }
 
 static int
-take_attach(const uint8_t *packet, size_t len, int fd)
+take_attach(const uint8_t *packet, size_t len, const int *fds, size_t nfds)
 {
 	struct control_attach a;
 
-	if (fd < 0 || control_get(packet, len, RUNNER_ORDER_ATTACH, &a) < 0)
+	if (nfds != 1 || control_get(packet, len, RUNNER_ORDER_ATTACH, &a) < 0)
 		return -EBADMSG;
-	session_attach(&session, fd, &a);
+	session_attach(&session, fds[0], &a);
 	return 0;
 }
 
 /* The connection is over for the monitor. Usually the channel said so
  * before; then there is nothing left to do. */
 static int
-take_detach(const uint8_t *packet, size_t len, int fd)
+take_detach(const uint8_t *packet, size_t len, const int *fds, size_t nfds)
 {
-	return fd >= 0 ||
+	return nfds > 0 ||
 		       control_get(packet, len, RUNNER_ORDER_DETACH, NULL) < 0
 		   ? -EBADMSG
 		   : 0;
 }
 
 static int
-take_terminate(const uint8_t *packet, size_t len, int fd)
+take_terminate(const uint8_t *packet, size_t len, const int *fds, size_t nfds)
 {
-	if (fd >= 0 ||
+	if (nfds > 0 ||
 	    control_get(packet, len, RUNNER_ORDER_TERMINATE, NULL) < 0)
 		return -EBADMSG;
 	state = RUNNER_TERMINATING;
@@ -121,7 +122,8 @@ take_terminate(const uint8_t *packet, size_t len, int fd)
 static const struct order {
 	enum control_type type;
 	unsigned when;
-	int (*take)(const uint8_t *packet, size_t len, int fd);
+	int (*take)(
+	    const uint8_t *packet, size_t len, const int *fds, size_t nfds);
 } orders[] = {
 	{ RUNNER_ORDER_CONFIGURE, RUNNER_FRESH, take_configure },
 	{ RUNNER_ORDER_ATTACH, RUNNER_CONFIGURED, take_attach },
@@ -138,8 +140,8 @@ take_order(const uint8_t *packet, size_t len, const int *fds, size_t nfds)
 	for (size_t i = 0; i < nitems(orders); i++) {
 		if (orders[i].type != type)
 			continue;
-		if (!(orders[i].when & state) || nfds > 1 ||
-		    orders[i].take(packet, len, nfds ? fds[0] : -1) < 0)
+		if (!(orders[i].when & state) ||
+		    orders[i].take(packet, len, fds, nfds) < 0)
 			break;
 		return;
 	}

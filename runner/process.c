@@ -10,7 +10,9 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
+#include "denial.h"
 #include "log.h"
+#include "sandbox/nest.h"
 #include "util.h"
 
 /* One read; also the longest chunk. */
@@ -116,6 +118,16 @@ exit_code(int wait_status)
 	return WEXITSTATUS(wait_status);
 }
 
+static void
+tell_exited(struct process *p)
+{
+	int code = exit_code(p->wait_status);
+
+	p->state.sandbox_denied =
+	    p->sandboxed && denial_is_likely(&p->state.retention, code);
+	p->observer->exited(p, process_state_exited(&p->state, code));
+}
+
 /* Tells exited and closed as soon as each is true, in that order. */
 static void
 settle(struct process *p)
@@ -129,8 +141,7 @@ settle(struct process *p)
 		}
 		input_close(
 		    &p->input, p->terminated ? INPUT_TERMINATED : INPUT_CLOSED);
-		p->observer->exited(p,
-		    process_state_exited(&p->state, exit_code(p->wait_status)));
+		tell_exited(p);
 	}
 	if (p->terminated)
 		for (size_t i = 0; i < nitems(p->streams); i++)
@@ -156,6 +167,24 @@ plan_drain(struct process *p)
 	}
 }
 
+/* All that was inside is gone now. */
+static void
+init_ended(struct reaper_watch *w, int wait_status)
+{
+	struct process *p = TABLE_OBJECT(w, struct process, init);
+
+	nest_release(p->nest);
+	p->nest = NULL;
+}
+
+/* Everything that a sandboxed command left ends with it. */
+static void
+kill_init(struct process *p)
+{
+	if (p->init.pid > 0)
+		kill(p->init.pid, SIGKILL);
+}
+
 static void
 ended(struct reaper_watch *w, int wait_status)
 {
@@ -164,6 +193,7 @@ ended(struct reaper_watch *w, int wait_status)
 	p->reaped = true;
 	p->pid = 0;
 	p->wait_status = wait_status;
+	kill_init(p);
 	plan_drain(p);
 	settle(p);
 }
@@ -185,19 +215,36 @@ stream_open(struct process *p, struct event_base *base, int i, int fd,
 int
 process_start(struct process *p, struct event_base *base,
     const struct spawn_request *r, size_t retention_bytes,
-    const struct process_observer *observer, void *owner, const char **step)
+    const struct process_observer *observer, void *owner, const char **step,
+    bool *enforcing)
 {
 	struct spawn_result res;
-	int err = spawn(r, &res, step);
+	int err = 0;
 
+	*step = "masks for missing names";
+	*enforcing = true;
+	if (r->nest != NULL)
+		err = nest_use(r->nest);
 	if (err < 0)
 		return err;
+	err = spawn(r, &res, step);
+	*enforcing = res.enforcing;
+	if (err < 0) {
+		if (r->nest != NULL)
+			nest_release(r->nest);
+		return err;
+	}
 	p->observer = observer;
 	p->owner = owner;
 	p->tty = r->tty;
+	p->sandboxed = r->nest != NULL;
 	p->pid = res.pid;
 	process_state_init(&p->state, retention_bytes);
 	reaper_add(&p->watch, res.pid, ended);
+	if (res.init > 0) {
+		p->nest = r->nest;
+		reaper_add(&p->init, res.init, init_ended);
+	}
 	input_open(&p->input, base, res.in);
 	stream_open(p, base, 0, res.out, r->tty ? STREAM_PTY : STREAM_STDOUT);
 	stream_open(p, base, 1, res.err, STREAM_STDERR);
@@ -223,6 +270,7 @@ process_terminate(struct process *p)
 	p->terminated = true;
 	/* A pid is ours until it is reaped, so this is the right group. */
 	kill(-p->pid, SIGKILL);
+	kill_init(p);
 	input_close(&p->input, INPUT_TERMINATED);
 	return true;
 }
@@ -240,6 +288,9 @@ process_clear(struct process *p)
 	for (size_t i = 0; i < nitems(p->streams); i++)
 		stream_close(&p->streams[i]);
 	reaper_remove(&p->watch);
+	if (p->nest != NULL)
+		nest_release(p->nest);
+	reaper_remove(&p->init);
 	input_clear(&p->input);
 	process_state_clear(&p->state);
 }

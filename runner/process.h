@@ -48,10 +48,13 @@ struct process {
 	void *owner;
 	struct process_state state;
 	struct reaper_watch watch;
+	struct reaper_watch init; /* sandboxed: pid 1 around it */
+	struct nest *nest;	  /* likewise, while that lives; NULL: none */
 	struct input input;
 	struct process_stream streams[2]; /* stdout or pty; stderr */
 	pid_t pid; /* also its process group; 0 once reaped */
 	bool tty;
+	bool sandboxed;
 	bool terminated; /* by us: nothing is waited for */
 	bool reaped;
 	bool paused;	 /* congested; process_resume() goes on */
@@ -59,10 +62,12 @@ struct process {
 };
 
 /* Starts r's command into *p, which is zeroed and stays in place. 0, or
- * -errno with the step that failed. */
+ * -errno with the step that failed; *enforcing: it is one that enforces the
+ * sandbox. */
 int process_start(struct process *p, struct event_base *base,
     const struct spawn_request *r, size_t retention_bytes,
-    const struct process_observer *observer, void *owner, const char **step);
+    const struct process_observer *observer, void *owner, const char **step,
+    bool *enforcing);
 
 /* The client keeps up again. */
 void process_resume(struct process *p);

@@ -7,6 +7,8 @@
 #include <stdio.h>
 #include <string.h>
 
+#include "frame.h"
+
 struct json_writer
 reply_begin(struct channel *ch, const struct rpc_id *id)
 {
@@ -37,8 +39,10 @@ int
 reply_error_text(struct channel *ch, const struct rpc_id *id, int code,
     const char *text, size_t len)
 {
-	struct json_writer w = channel_begin(ch);
+	struct json_writer w;
 
+	ch->tag |= FRAME_FAILED; /* of a helper: for its runner */
+	w = channel_begin(ch);
 	rpc_write_error(&w, id, code, text, len);
 	channel_send(ch);
 	return 0;

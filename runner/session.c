@@ -11,6 +11,7 @@
 #include <string.h>
 #include <unistd.h>
 
+#include "environment.h"
 #include "helper.h"
 #include "log.h"
 #include "methods.h"
@@ -20,18 +21,28 @@
 static void forget_cb(evutil_socket_t fd, short what, void *arg);
 static void kill_cb(evutil_socket_t fd, short what, void *arg);
 
+static bool
+give_up_helper(void *owner, const struct nest *n)
+{
+	return helper_give_up(owner, n);
+}
+
 void
 session_init(struct session *s, struct event_base *base,
-    const struct control_session_config *config, char **env)
+    const struct control_session_config *config, char **env, int door)
 {
 	*s = (struct session){ .base = base,
 		.config = *config,
 		.env = env,
 		.channel = { .in_fd = -1, .out_fd = -1 } };
 	TAILQ_INIT(&s->closed);
+	TAILQ_INIT(&s->helpers);
+	file_router_init(&s->files);
 	s->null_fd = open("/dev/null", O_RDWR | O_CLOEXEC);
 	if (s->null_fd < 0)
 		log_fatal("/dev/null cannot be opened");
+	sandbox_init(&s->sandbox, door, !config->pid_namespace, s->config.home,
+	    environment_get(env, "TMPDIR"), give_up_helper, s);
 	event_assign(&s->forget_event, base, -1, 0, forget_cb, s);
 	event_assign(&s->kill_event, base, -1, 0, kill_cb, s);
 }

@@ -12,8 +12,10 @@
 
 #include "channel.h"
 #include "control.h"
+#include "file_router.h"
 #include "process.h"
 #include "queue.h"
+#include "sandbox/sandbox.h"
 #include "table.h"
 
 struct event_base;
@@ -28,6 +30,7 @@ enum session_state {
 
 /* Processes beside the runner that serve some methods. */
 enum helper_kind { HELPER_FILES, HELPER_HTTP, HELPER_KINDS };
+TAILQ_HEAD(helper_list, helper);
 
 /* A request that is answered later; dies with its connection. */
 struct waiter;
@@ -53,11 +56,13 @@ struct session {
 	enum session_state state; /* of the attached connection */
 	uint32_t generation;	  /* of the attachment */
 	char peer[CONTROL_PEER_MAX];
-	unsigned waiting;		      /* requests without answer */
-	struct watch *watch;		      /* fs/watchMissing; NULL: none */
-	struct helper *helpers[HELPER_KINDS]; /* NULL: none yet */
-	struct helper *relaying;	      /* whose frame is under way */
-	int http_program;		      /* execd-http */
+	unsigned waiting;    /* requests without answer */
+	struct watch *watch; /* fs/watchMissing; NULL: none */
+	struct helper_list helpers;
+	struct helper *relaying; /* whose frame is under way */
+	struct file_router files;
+	int http_program; /* execd-http */
+	struct sandbox sandbox;
 	bool input_ended; /* the client said all it will say */
 	bool violated;	  /* the client broke the envelope */
 	bool terminating;
@@ -70,7 +75,7 @@ struct session {
 };
 
 void session_init(struct session *s, struct event_base *base,
-    const struct control_session_config *config, char **env);
+    const struct control_session_config *config, char **env, int door);
 
 /* A new connection; an older one is dropped. fd is taken over. */
 void session_attach(

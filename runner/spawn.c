@@ -16,6 +16,7 @@
 #include <sys/resource.h>
 #include <unistd.h>
 
+#include "sandbox/nest.h"
 #include "util.h"
 
 /* What the child fills in when it fails. */
@@ -190,12 +191,46 @@ close_all(const int *fds, size_t n)
 			close(fds[i]);
 }
 
+/* The same in a sandbox; its nest does the steps. */
+static int
+start_inside(const struct spawn_request *r, const struct child_ends *c,
+    struct spawn_result *res, const char **step)
+{
+	static struct nest_answer answer; /* *step points into it */
+	const struct nest_command command = { .candidates = r->candidates,
+		.argv = r->argv,
+		.envp = r->envp,
+		.cwd = r->cwd,
+		.tty = r->tty };
+	const int stdio[3] = { r->tty ? c->out : c->in, c->out,
+		r->tty ? c->out : c->err };
+	int err = nest_start(r->nest, &command, stdio, &answer);
+
+	res->pid = answer.command;
+	res->init = answer.init;
+	res->enforcing = answer.enforcing;
+	if (err < 0)
+		*step = answer.step;
+	return err;
+}
+
+static int
+start_plain(const struct spawn_request *r, const struct child_ends *c,
+    struct spawn_result *res, const char **step)
+{
+	volatile struct failure failure = { 0 };
+
+	res->pid = start_child(r, c, &failure);
+	if (failure.err < 0)
+		*step = failure.step;
+	return res->pid < 0 ? res->pid : failure.err;
+}
+
 int
 spawn(
     const struct spawn_request *r, struct spawn_result *res, const char **step)
 {
 	struct child_ends c = { -1, -1, -1 };
-	volatile struct failure failure = { 0 };
 	int err;
 
 	*res =
@@ -204,10 +239,8 @@ spawn(
 	err = r->tty ? open_tty(r, res, &c) : open_pipes(r, res, &c);
 	if (err == 0) {
 		*step = "fork";
-		res->pid = start_child(r, &c, &failure);
-		err = res->pid < 0 ? res->pid : failure.err;
-		if (failure.err < 0)
-			*step = failure.step;
+		err = r->nest != NULL ? start_inside(r, &c, res, step)
+				      : start_plain(r, &c, res, step);
 	}
 	close_all((int[]){ c.in, c.out, c.err }, 3);
 	if (err < 0)

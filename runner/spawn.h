@@ -9,7 +9,10 @@
 #include <stdbool.h>
 #include <sys/types.h>
 
+struct nest;
+
 struct spawn_request {
+	struct nest *nest;	       /* NULL: no sandbox */
 	const char *const *candidates; /* program paths to try, in order */
 	char *const *argv;	       /* as the program sees it */
 	char *const *envp;
@@ -22,9 +25,11 @@ struct spawn_request {
 };
 
 struct spawn_result {
-	pid_t pid; /* leads its own session and process group */
-	int in;	   /* our ends: CLOEXEC, non-blocking; -1: none */
-	int out;   /* tty: in is a duplicate of out, the master */
+	pid_t pid;	/* leads its own session and process group */
+	pid_t init;	/* sandboxed: pid 1 around it; else 0 */
+	bool enforcing; /* what failed enforces the sandbox */
+	int in;		/* our ends: CLOEXEC, non-blocking; -1: none */
+	int out;	/* tty: in is a duplicate of out, the master */
 	int err;
 };
 

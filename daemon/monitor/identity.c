@@ -81,6 +81,7 @@ identity_new(const char *name)
 	id->name = xstrdup(name);
 	id->refs = 1;
 	id->umask = CONF_MODE_UNSET;
+	id->door = -1;
 	return id;
 }
 
@@ -96,6 +97,8 @@ identity_unref(struct identity *id)
 {
 	if (id == NULL || --id->refs > 0)
 		return;
+	if (id->door >= 0)
+		close(id->door);
 	for (char **e = id->env; e && *e; e++)
 		free(*e);
 	free(id->env);

@@ -46,6 +46,8 @@ struct identity {
 	size_t ngids;
 	uid_t *peer_uids; /* of peer_users */
 	char **env; /* environment of the runner: what envPolicy inherits */
+	int door;   /* door.h; -1: none */
+	bool door_tried;
 };
 
 /* One reference, the caller's. */

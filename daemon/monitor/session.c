@@ -14,6 +14,7 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
+#include "door.h"
 #include "log.h"
 #include "monitor.h"
 #include "requests.h"
@@ -100,14 +101,15 @@ make_id(char id[CONTROL_SESSION_ID_MAX])
 /* An order that does not fit into the socket means a runner that has not
  * read for hundreds of messages: it is stuck, and its session with it. */
 static int
-order(struct session *s, enum control_type type, const void *payload, int fd)
+order(struct session *s, enum control_type type, const void *payload,
+    const int *fds, size_t nfds)
 {
 	struct buf b;
 	int err;
 
 	buf_init(&b, CONTROL_MESSAGE_MAX);
 	control_put(&b, type, payload);
-	err = seqpacket_send(s->control.fd, b.data, b.len, &fd, fd >= 0);
+	err = seqpacket_send(s->control.fd, b.data, b.len, fds, nfds);
 	buf_clear(&b);
 	if (err < 0 && err != -EPIPE) {
 		log_error(err, "session %.*s: %s: killing the runner",
@@ -127,7 +129,7 @@ attach(struct session *s, uint32_t conn, const char *peer, int *channel_fd)
 		pair) < 0)
 		return -errno;
 	snprintf(attach.peer, sizeof(attach.peer), "%s", peer);
-	err = order(s, RUNNER_ORDER_ATTACH, &attach, pair[0]);
+	err = order(s, RUNNER_ORDER_ATTACH, &attach, &pair[0], 1);
 	close(pair[0]);
 	if (err < 0) {
 		close(pair[1]);
@@ -140,10 +142,30 @@ attach(struct session *s, uint32_t conn, const char *peer, int *channel_fd)
 	return 0;
 }
 
+/* One for all sessions of an identity: they are one user's. Without it the
+ * runner tries to make one itself. */
+static int
+find_door(const struct monitor *m, struct identity *id)
+{
+	const char *step;
+
+	if (!m->root)
+		return -1;
+	if (id->door_tried)
+		return id->door;
+	id->door_tried = true;
+	id->door = door_open(id->uid, id->gid, &step);
+	if (id->door < 0)
+		log_warn(
+		    id->door, "no sandbox door for %s: %s", id->name, step);
+	return id->door;
+}
+
 static void
 configure(const struct monitor *m, struct session *s)
 {
 	const struct limits *l = &m->conf->limits;
+	int fds[2] = { m->programs.http, -1 };
 	struct control_session_config c = {
 		.pid_namespace = m->root,
 		.closed_ttl_ms = l->closed_ttl_ms,
@@ -156,7 +178,9 @@ configure(const struct monitor *m, struct session *s)
 	snprintf(c.provider_id, sizeof(c.provider_id), "%s", m->provider_id);
 	snprintf(c.shell, sizeof(c.shell), "%s", s->identity->shell);
 	snprintf(c.home, sizeof(c.home), "%s", s->identity->home);
-	order(s, RUNNER_ORDER_CONFIGURE, &c, m->programs.http);
+	fds[1] = find_door(m, s->identity);
+	c.door = fds[1] >= 0;
+	order(s, RUNNER_ORDER_CONFIGURE, &c, fds, c.door ? 2 : 1);
 }
 
 static void
@@ -385,7 +409,7 @@ session_detach(struct monitor *m, struct session *s, bool channel_ended,
 	*end = s->end;
 	if (s->state != SESSION_STATE_ATTACHED)
 		return true;
-	order(s, RUNNER_ORDER_DETACH, NULL, -1);
+	order(s, RUNNER_ORDER_DETACH, NULL, NULL, 0);
 	s->state = SESSION_STATE_DETACHED;
 	s->deadline_ms = now_ms() + m->conf->limits.detached_ttl_ms;
 	TAILQ_INSERT_TAIL(&m->sessions.detached, s, link);
@@ -404,7 +428,7 @@ session_terminate(struct monitor *m, struct session *s)
 	    now_ms() + m->conf->limits.kill_grace_ms + KILL_MARGIN_MS;
 	TAILQ_INSERT_TAIL(&m->sessions.terminating, s, link);
 	if (!s->hung_up)
-		order(s, RUNNER_ORDER_TERMINATE, NULL, -1);
+		order(s, RUNNER_ORDER_TERMINATE, NULL, NULL, 0);
 }
 
 static void

@@ -65,6 +65,12 @@ struct plan_mount {
 	struct fs_node seen; /* FS_MISSING for masks */
 };
 
+static inline bool
+plan_is_mask(const struct plan_mount *m)
+{
+	return m->kind == PLAN_MASK_FILE || m->kind == PLAN_MASK_DIRECTORY;
+}
+
 /* Mounts are ordered: a path comes before what lies below it. */
 struct plan {
 	enum plan_base base;

@@ -279,7 +279,7 @@ def test_a_killed_helper_is_an_error_and_the_next_request_has_another(spawn, dir
     ({"permissions": {"type": "disabled"}, "windowsSandboxLevel": "disabled"}, None),
     ({"permissions": {"type": "external", "network": "restricted"}, "windowsSandboxLevel": "disabled"}, None),
     ({"permissions": {"type": "managed", "file_system": {"type": "restricted", "entries": []},
-                      "network": "restricted"}, "windowsSandboxLevel": "disabled"}, -32602),
+                      "network": "restricted"}, "windowsSandboxLevel": "disabled"}, -32004),
     ({"permissions": {"type": "nonsense"}, "windowsSandboxLevel": "disabled"}, -32602),
     ({"permissions": {"type": "disabled"}}, -32602),
 ])

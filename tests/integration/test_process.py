@@ -71,13 +71,10 @@ def test_an_empty_program_name(client, tty, word):
         {"code": -32603, "message": f"missing program for {word} spawn"}
 
 
-def test_sandbox_intent_is_refused_not_ignored(client):
+def test_managed_networking_is_refused_not_ignored(client):
     level = {"windowsSandboxLevel": "disabled"}
-    restricted = {"permissions": {"type": "managed", "network": "restricted",
-                                  "file_system": {"type": "restricted", "entries": []}}, **level}
-    for extra in ({"sandbox": restricted}, {"enforceManagedNetwork": True},
-                  {"networkProxy": {"proxy": {"enabled": True}}},
-                  {"sandbox": {"permissions": {"type": "external", "network": "restricted"}, **level}}):
+    for extra in ({"enforceManagedNetwork": True}, {"networkProxy": {"proxy": {"enabled": True}}},
+                  {"enforceManagedNetwork": True, "sandbox": {"permissions": {"type": "disabled"}, **level}}):
         assert client.start("a", ["true"], **extra)["error"] == \
             {"code": -32602, "message": "sandbox intent cannot be enforced on this executor"}
     m = client.start("a", ["true"], sandbox={"permissions": {"type": "disabled"}, **level})

@@ -1,0 +1,16 @@
+/*
+ * The sandbox door (DESIGN.md section 2): a user namespace that belongs to the
+ * user of an identity. Whoever has the descriptor and is that user may enter
+ * it and has capabilities there, and nowhere else, on hosts too where ordinary
+ * users may not make such a thing.
+ */
+#ifndef DOOR_H
+#define DOOR_H
+
+#include <sys/types.h>
+
+/* A descriptor, close-on-exec, the caller's to close; or -errno with what
+ * failed in *step. Waits for a child of its own. Root only. */
+int door_open(uid_t uid, gid_t gid, const char **step);
+
+#endif

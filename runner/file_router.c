@@ -1,0 +1,351 @@
+/*
+ * Which helper serves which fs/ request, and when.
+ */
+#include "file_router.h"
+
+#include <errno.h>
+#include <string.h>
+
+#include "helper.h"
+#include "log.h"
+#include "methods.h"
+
+struct held_request {
+	STAILQ_ENTRY(held_request) link; /* file_router.held */
+	struct rpc_id id;
+	size_t len;
+	char text[];
+};
+
+void
+file_router_init(struct file_router *f)
+{
+	*f = (struct file_router){ 0 };
+	STAILQ_INIT(&f->held);
+}
+
+/* --- handles ------------------------------------------------------------ */
+
+static struct routed_handle *
+find_handle(const struct file_router *f, struct slice id)
+{
+	for (size_t i = 0; i < f->nhandles; i++)
+		if (slice_equal(id, (struct slice){ f->handles[i].id,
+					f->handles[i].id_len }))
+			return (struct routed_handle *)&f->handles[i];
+	return NULL;
+}
+
+static void
+add_handle(
+    struct file_router *f, const struct file_note *note, struct helper *by)
+{
+	struct routed_handle *h = &f->handles[f->nhandles];
+
+	if (f->nhandles == nitems(f->handles))
+		log_fatal("a helper has more handles than it may");
+	f->nhandles++;
+	h->helper = by;
+	h->id_len = note->id_len;
+	memcpy(h->id, note->id, note->id_len);
+}
+
+/* A helper knows its own handles; here it is about those of another. Answers
+ * and returns false when the handle cannot be. */
+static bool
+check_open(struct request *r, struct slice id, const struct helper *h)
+{
+	const struct file_router *f = &r->session->files;
+	const struct routed_handle *other = find_handle(f, id);
+
+	if (other != NULL && other->helper != h)
+		reply_error(r->channel, &r->id, RPC_MALFORMED,
+		    "file handle `%.*s` already exists", (int)id.len, id.ptr);
+	else if (helper_nest(h) != NULL && f->nhandles >= FILE_HANDLES_MAX)
+		reply_error(r->channel, &r->id, RPC_MALFORMED,
+		    "at most %d file handles may be open per connection",
+		    FILE_HANDLES_MAX);
+	else
+		return true;
+	return false;
+}
+
+static struct file_note
+make_note(enum file_note_kind kind, struct slice id)
+{
+	struct file_note note = { .kind = FILE_NOTE_NONE };
+
+	if (id.len > FILE_HANDLE_ID_MAX)
+		return note;
+	note.kind = kind;
+	note.id_len = (uint8_t)id.len;
+	memcpy(note.id, id.ptr, id.len);
+	return note;
+}
+
+/* An answer without an error: a handle more, or one less. */
+static void
+take_note(
+    struct file_router *f, const struct file_note *note, struct helper *by)
+{
+	struct routed_handle *h =
+	    find_handle(f, (struct slice){ note->id, note->id_len });
+
+	if (note->kind == FILE_NOTE_OPEN && h == NULL)
+		add_handle(f, note, by);
+	else if (note->kind == FILE_NOTE_CLOSE && h != NULL)
+		*h = f->handles[--f->nhandles];
+}
+
+void
+file_router_forget(struct session *s, const struct helper *h)
+{
+	struct file_router *f = &s->files;
+
+	for (size_t i = f->nhandles; i-- > 0;)
+		if (f->handles[i].helper == h)
+			f->handles[i] = f->handles[--f->nhandles];
+}
+
+bool
+file_router_has_handles(const struct session *s, const struct helper *h)
+{
+	const struct file_router *f = &s->files;
+
+	for (size_t i = 0; i < f->nhandles; i++)
+		if (f->handles[i].helper == h)
+			return true;
+	return false;
+}
+
+/* --- who serves it ------------------------------------------------------ */
+
+enum file_use { USE_PATH, USE_OPEN, USE_HANDLE, USE_CLOSE };
+
+/* By the name alone: the helper decodes the rest. */
+static enum file_use
+use_of(const struct rpc_method *m)
+{
+	if (strcmp(m->name, "fs/open") == 0)
+		return USE_OPEN;
+	if (strcmp(m->name, "fs/close") == 0)
+		return USE_CLOSE;
+	return strcmp(m->name, "fs/readBlock") == 0 ||
+		       strcmp(m->name, "fs/writeBlock") == 0
+		   ? USE_HANDLE
+		   : USE_PATH;
+}
+
+static struct slice
+handle_of(const struct rpc_message *m)
+{
+	const struct json_value *v = json_get(m->params, "handleId");
+
+	return v != NULL && v->type == JSON_STRING ? v->text
+						   : (struct slice){ "", 0 };
+}
+
+static bool
+names_policy(const struct rpc_message *m)
+{
+	const struct json_value *v = json_get(m->params, "sandbox");
+
+	return v != NULL && v->type != JSON_NULL;
+}
+
+/* Does it need a helper of its own, and all others to wait? A context that
+ * does not decode does: it is judged when its turn comes. */
+static bool
+is_exclusive(struct session *s, const struct rpc_method *method,
+    const struct rpc_message *m)
+{
+	enum file_use use = use_of(method);
+	const struct routed_handle *h;
+
+	if (use == USE_PATH || use == USE_OPEN)
+		return names_policy(m);
+	h = find_handle(&s->files, handle_of(m));
+	return h != NULL && helper_nest(h->helper) != NULL;
+}
+
+/* The nest of the request's policy; *nest is NULL when it has none that says
+ * anything of files. Answers and returns false when there can be none. */
+static bool
+find_nest(struct request *r, const struct rpc_method *method,
+    struct rpc_message *m, struct nest **nest)
+{
+	char error[ARGS_ERROR_MAX];
+	union method_params p;
+
+	*nest = NULL;
+	if (!names_policy(m))
+		return true;
+	if (method->params(m, &p, error) < 0 ||
+	    (!p.fs.sandbox.files_unrestricted &&
+		sandbox_find(&r->session->sandbox, &p.fs.sandbox, NULL, nest,
+		    error) < 0)) {
+		reply_error(
+		    r->channel, &r->id, RPC_INVALID_PARAMS, "%s", error);
+		return false;
+	}
+	return true;
+}
+
+static struct helper *
+find_helper(
+    struct request *r, const struct rpc_method *method, struct rpc_message *m)
+{
+	const struct routed_handle *known = NULL;
+	enum file_use use = use_of(method);
+	struct nest *nest = NULL;
+	struct helper *h;
+
+	if (use == USE_HANDLE || use == USE_CLOSE)
+		known = find_handle(&r->session->files, handle_of(m));
+	if (known != NULL)
+		return known->helper;
+	if (use != USE_HANDLE && use != USE_CLOSE &&
+	    !find_nest(r, method, m, &nest))
+		return NULL;
+	h = helper_get(r->session, HELPER_FILES, nest);
+	if (h == NULL && nest != NULL)
+		reply_error(r->channel, &r->id, RPC_INVALID_PARAMS, "%s",
+		    SANDBOX_UNENFORCEABLE);
+	else if (h == NULL)
+		reply_os_error(r->channel, &r->id, -errno);
+	return h;
+}
+
+/* Its turn has come. */
+static int
+forward(struct request *r, const struct rpc_method *method,
+    struct rpc_message *m, const char *text, size_t len)
+{
+	struct file_router *f = &r->session->files;
+	struct helper *h = find_helper(r, method, m);
+	enum file_use use = use_of(method);
+	struct slice id = handle_of(m);
+	struct file_note note = { .kind = FILE_NOTE_NONE };
+
+	if (h == NULL || (use == USE_OPEN && !check_open(r, id, h)))
+		return 0;
+	if (use == USE_OPEN)
+		note = make_note(FILE_NOTE_OPEN, id);
+	else if (use == USE_CLOSE)
+		note = make_note(FILE_NOTE_CLOSE, id);
+	if (helper_nest(h) != NULL && nest_use(helper_nest(h)) < 0)
+		return reply_error(r->channel, &r->id, RPC_INVALID_PARAMS, "%s",
+		    SANDBOX_UNENFORCEABLE);
+	f->outstanding++;
+	f->exclusive = helper_nest(h) != NULL;
+	return helper_forward(h, r, &note, text, len);
+}
+
+/* --- in which order ----------------------------------------------------- */
+
+static int
+hold(struct request *r, const char *text, size_t len)
+{
+	struct file_router *f = &r->session->files;
+	struct held_request *h = xmalloc(sizeof(*h) + len);
+
+	h->id = r->id;
+	r->id = (struct rpc_id){ 0 };
+	h->len = len;
+	memcpy(h->text, text, len);
+	STAILQ_INSERT_TAIL(&f->held, h, link);
+	f->held_bytes += len;
+	r->session->waiting++;
+	return RPC_PENDING;
+}
+
+static bool
+has_turn(struct session *s, bool exclusive)
+{
+	const struct file_router *f = &s->files;
+
+	return f->outstanding == 0 || (!exclusive && !f->exclusive);
+}
+
+int
+file_router_take(struct request *r, const struct rpc_method *method,
+    struct rpc_message *m, const char *text, size_t len)
+{
+	struct session *s = r->session;
+
+	if (!STAILQ_EMPTY(&s->files.held) ||
+	    !has_turn(s, is_exclusive(s, method, m))) {
+		hold(r, text, len);
+		helper_pause_client(s);
+		return RPC_PENDING;
+	}
+	return forward(r, method, m, text, len);
+}
+
+/* False: the first one has to wait still. */
+static bool
+release_first(struct session *s)
+{
+	struct file_router *f = &s->files;
+	struct held_request *h = STAILQ_FIRST(&f->held);
+	struct request r = { .channel = &s->channel, .session = s };
+	const struct rpc_method *method;
+	struct rpc_message m;
+	bool turn;
+
+	/* It was decoded once; the copy decodes again. */
+	if (rpc_parse(&m, h->text, h->len) < 0 ||
+	    (method = rpc_method_find(m.method)) == NULL)
+		log_fatal("a held request does not decode any more");
+	turn = has_turn(s, is_exclusive(s, method, &m));
+	if (turn) {
+		STAILQ_REMOVE_HEAD(&f->held, link);
+		f->held_bytes -= h->len;
+		s->waiting--;
+		r.id = h->id;
+		forward(&r, method, &m, h->text, h->len);
+		rpc_id_clear(&r.id);
+	}
+	rpc_message_clear(&m);
+	if (turn)
+		free(h);
+	return turn;
+}
+
+void
+file_router_answered(struct session *s, struct helper *by,
+    const struct file_note *note, bool failed)
+{
+	struct file_router *f = &s->files;
+
+	if (helper_nest(by) != NULL)
+		nest_release(helper_nest(by));
+	if (!failed && note->kind != FILE_NOTE_NONE)
+		take_note(f, note, by);
+	f->outstanding--;
+	file_router_resume(s);
+}
+
+void
+file_router_resume(struct session *s)
+{
+	struct file_router *f = &s->files;
+
+	while (!STAILQ_EMPTY(&f->held) && release_first(s))
+		continue;
+	helper_pause_client(s);
+}
+
+void
+file_router_clear(struct session *s)
+{
+	struct file_router *f = &s->files;
+	struct held_request *h;
+
+	while ((h = STAILQ_FIRST(&f->held)) != NULL) {
+		STAILQ_REMOVE_HEAD(&f->held, link);
+		rpc_id_clear(&h->id);
+		free(h);
+	}
+	file_router_init(f);
+}

@@ -1,0 +1,18 @@
+/*
+ * Through the door: into the user namespace of the session, and from there
+ * into namespaces of the nest's own (DESIGN.md section 2, "The sandbox door").
+ */
+#ifndef DOOR_H
+#define DOOR_H
+
+#include <stdbool.h>
+
+/*
+ * door: a user namespace that the caller's user owns, or -1 to make one here.
+ * Then an own mount, ipc, uts and cgroup namespace, and without `network` one
+ * of the network, where nothing is up. Afterwards the caller has capabilities
+ * in there, and nowhere else. 0, or -errno with *step.
+ */
+int door_enter(int door, bool network, const char **step);
+
+#endif

@@ -1,0 +1,320 @@
+/*
+ * Start of a process inside. Relay and command run on the nest's memory
+ * (CLONE_VM) while the nest waits, as after vfork(2): they make system calls
+ * and report where they failed.
+ */
+#include "inside.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <poll.h>
+#include <sched.h>
+#include <signal.h>
+#include <stdio.h>
+#include <string.h>
+#include <sys/ioctl.h>
+#include <sys/prctl.h>
+#include <unistd.h>
+
+#include "command_landlock.h"
+#include "control.h"
+#include "util.h"
+#include "view.h"
+
+#define STACK_BYTES (64u << 10)
+
+/* One start. Relay and command write into it. */
+struct start {
+	const struct inside *in;
+	const struct nest_command *command; /* NULL: run() */
+	const int *stdio;
+	int channel; /* run()'s */
+	void (*run)(void);
+	int err;
+	const char *step;
+	bool enforcing;
+	pid_t pid, init;
+};
+
+static _Alignas(16) char relay_stack[STACK_BYTES];
+static _Alignas(16) char process_stack[STACK_BYTES];
+
+/* --- steps that enforce ------------------------------------------------- */
+
+/* The runner may have died before the signal was armed: its end of the
+ * channel tells. */
+static int
+follow_runner(const struct inside *in)
+{
+	struct pollfd channel = { .fd = in->channel, .events = POLLIN };
+
+	if (!in->options.parent_death_signal)
+		return 0;
+	if (prctl(PR_SET_PDEATHSIG, SIGKILL) < 0 || poll(&channel, 1, 0) < 0)
+		return -errno;
+	return channel.revents & POLLHUP ? -ESRCH : 0;
+}
+
+/* Writes go below the writable roots, to the devices, to its own /proc, and
+ * to its own terminal, which lies on no mount of the view. */
+static int
+make_ruleset(const struct start *s)
+{
+	const struct inside *in = s->in;
+	struct command_landlock_options o = {
+		.network = in->network,
+		.restrict_files = in->restrict_files,
+		.writable = in->writable,
+		.writable_count = in->nwritable,
+	};
+	_cleanup_close_ int proc = -1;
+
+	if (in->proc) {
+		proc = open("/proc", O_PATH | O_DIRECTORY | O_CLOEXEC);
+		if (proc < 0)
+			return -errno;
+		in->writable[o.writable_count++] = proc;
+	}
+	if (s->command != NULL && s->command->tty)
+		in->writable[o.writable_count++] = s->stdio[0];
+	return command_landlock_make(&o);
+}
+
+/* Before anything of the request is touched: what the process sees, what it
+ * may, who it dies with. Landlock is made here, where /proc is its own. */
+static int
+enter(struct start *s, int *ruleset)
+{
+	const struct inside *in = s->in;
+	int err = 0;
+
+	s->enforcing = true;
+	s->step = "mounting its own /proc";
+	if (in->proc)
+		err = view_mount_proc();
+	if (err < 0)
+		return err;
+	s->step = "making the Landlock ruleset";
+	*ruleset = in->landlock_abi > 0 ? make_ruleset(s) : -1;
+	if (in->landlock_abi > 0 && *ruleset < 0)
+		return *ruleset;
+	s->step = "dropping capabilities";
+	err = inside_drop();
+	if (err < 0)
+		return err;
+	s->step = "following the runner";
+	return follow_runner(in);
+}
+
+/* Last: seccomp refuses the steps before it. */
+static int
+lock(struct start *s, int ruleset)
+{
+	int err = 0;
+
+	s->enforcing = true;
+	s->step = "Landlock";
+	if (ruleset >= 0)
+		err = command_landlock_load(ruleset);
+	if (ruleset >= 0)
+		close(ruleset);
+	if (err < 0)
+		return err;
+	s->step = "seccomp";
+	return command_filter_load(&s->in->filter);
+}
+
+/* --- a command ---------------------------------------------------------- */
+
+/* As execvp(3): a name that is not there leads to the next, one that may not
+ * be run is remembered. Looked for inside, after all steps. */
+static int
+execute(const struct nest_command *c)
+{
+	int err = ENOENT;
+
+	for (const char *const *p = c->candidates; *p != NULL; p++) {
+		execve(*p, c->argv, c->envp);
+		if (errno == EACCES)
+			err = EACCES;
+		else if (errno != ENOENT && errno != ENOTDIR)
+			return -errno;
+		else if (c->candidates[1] == NULL)
+			err = errno;
+	}
+	return -err;
+}
+
+static void
+reset_signals(void)
+{
+	sigset_t none;
+
+	signal(SIGPIPE, SIG_DFL);
+	sigemptyset(&none);
+	sigprocmask(SIG_SETMASK, &none, NULL);
+}
+
+static int
+place_descriptors(const int stdio[3], int *ruleset)
+{
+	for (int i = 0; i < 3; i++)
+		if (dup2(stdio[i], i) < 0)
+			return -errno;
+	if (*ruleset >= 0 && move_fd(*ruleset, 3, true) < 0)
+		return -errno;
+	if (*ruleset >= 0)
+		*ruleset = 3;
+	close_from(*ruleset >= 0 ? 4 : 3);
+	return 0;
+}
+
+static int
+command_steps(struct start *s)
+{
+	const struct nest_command *c = s->command;
+	int ruleset, err = enter(s, &ruleset);
+
+	if (err < 0)
+		return err;
+	s->enforcing = false;
+	s->step = "setsid";
+	if (setsid() < 0)
+		return -errno;
+	s->step = "controlling terminal";
+	if (c->tty && ioctl(s->stdio[0], TIOCSCTTY, 0) < 0)
+		return -errno;
+	/* What the policy hides or denies is no place to be (SANDBOX.md B4). */
+	s->step = "working directory";
+	if (chdir(c->cwd) < 0 && chdir("/") < 0)
+		return -errno;
+	s->step = "standard descriptors";
+	err = place_descriptors(s->stdio, &ruleset);
+	if (err < 0)
+		return err;
+	reset_signals();
+	err = lock(s, ruleset);
+	if (err < 0)
+		return err;
+	s->enforcing = false;
+	s->step = "exec";
+	return execute(c);
+}
+
+static int
+command(void *arg)
+{
+	struct start *s = arg;
+
+	s->err = command_steps(s);
+	_exit(127);
+}
+
+/* --- a helper ----------------------------------------------------------- */
+
+/* On a copy of the nest's memory: it reports through its exit status, and
+ * nobody waits for it. What fails ends it, which its channel tells. */
+static int
+helper(void *arg)
+{
+	struct start *s = arg;
+	int stdio[3] = { s->channel, s->channel, s->channel }, ruleset;
+
+	if (enter(s, &ruleset) < 0 || setsid() < 0 || chdir("/") < 0 ||
+	    move_fd(stdio[0], CONTROL_FD, true) < 0)
+		_exit(126);
+	if (ruleset >= 0 && (move_fd(ruleset, CONTROL_FD + 1, true) < 0))
+		_exit(126);
+	close_from(CONTROL_FD + (ruleset >= 0 ? 2 : 1));
+	if (lock(s, ruleset >= 0 ? CONTROL_FD + 1 : -1) < 0)
+		_exit(126);
+	s->run();
+	_exit(0);
+}
+
+/* --- the relay ---------------------------------------------------------- */
+
+static int
+init(void *arg)
+{
+	const struct start *s = arg;
+
+	inside_init(s->in->options.parent_death_signal);
+}
+
+static pid_t
+clone_on(char *stack, int (*run)(void *arg), int flags, struct start *s)
+{
+	pid_t pid =
+	    clone(run, stack + STACK_BYTES, CLONE_PARENT | SIGCHLD | flags, s);
+
+	return pid < 0 ? -errno : pid;
+}
+
+/* A helper is itself the init of its namespace: it starts nobody. */
+static int
+relay_steps(struct start *s)
+{
+	s->enforcing = true;
+	s->step = "new pid and mount namespaces";
+	if (unshare(CLONE_NEWPID | CLONE_NEWNS) < 0)
+		return -errno;
+	s->step = "clone";
+	s->enforcing = false;
+	if (s->command == NULL) {
+		s->pid = clone_on(process_stack, helper, 0, s);
+		return s->pid < 0 ? s->pid : 0;
+	}
+	s->init = clone_on(process_stack, init, 0, s);
+	if (s->init < 0)
+		return s->init;
+	s->pid = clone_on(process_stack, command, CLONE_VM | CLONE_VFORK, s);
+	return s->pid < 0 ? s->pid : s->err;
+}
+
+static int
+relay(void *arg)
+{
+	struct start *s = arg;
+
+	s->err = relay_steps(s);
+	if (s->err < 0 && s->init > 0)
+		kill(s->init, SIGKILL);
+	_exit(0);
+}
+
+static void
+start(struct start *s, struct nest_answer *a)
+{
+	volatile struct start *seen = s;
+	pid_t pid;
+
+	s->step = "clone";
+	pid = clone_on(relay_stack, relay, CLONE_VM | CLONE_VFORK, s);
+	*a = (struct nest_answer){ .err = pid < 0 ? pid : seen->err };
+	if (a->err < 0) {
+		a->enforcing = seen->enforcing;
+		snprintf(a->step, sizeof(a->step), "%s", seen->step);
+		return;
+	}
+	a->command = seen->pid;
+	a->init = seen->init;
+}
+
+void
+inside_start(const struct inside *in, const struct nest_command *c,
+    const int stdio[3], struct nest_answer *a)
+{
+	struct start s = { .in = in, .command = c, .stdio = stdio };
+
+	start(&s, a);
+}
+
+void
+inside_serve(const struct inside *in, int channel, void (*run)(void),
+    struct nest_answer *a)
+{
+	struct start s = { .in = in, .channel = channel, .run = run };
+
+	start(&s, a);
+}

@@ -1,0 +1,207 @@
+/*
+ * Giving up privileges inside: what the nest does once, what each process of
+ * it does, and the init that does next to nothing.
+ */
+#include <errno.h>
+#include <linux/audit.h>
+#include <linux/capability.h>
+#include <linux/filter.h>
+#include <linux/keyctl.h>
+#include <linux/seccomp.h>
+#include <linux/securebits.h>
+#include <signal.h>
+#include <stddef.h>
+#include <sys/prctl.h>
+#include <sys/resource.h>
+#include <sys/syscall.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include "inside.h"
+#include "util.h"
+
+/* --- once, in the nest -------------------------------------------------- */
+
+static int
+set_limit(__rlimit_resource_t what, uint64_t value)
+{
+	const struct rlimit limit = { value, value };
+
+	return setrlimit(what, &limit) < 0 ? -errno : 0;
+}
+
+/* Only ever down; 0: as it is. */
+static int
+lower_limit(__rlimit_resource_t what, uint64_t value)
+{
+	struct rlimit have;
+
+	if (getrlimit(what, &have) < 0)
+		return -errno;
+	if (value == 0 || value > have.rlim_max)
+		return 0;
+	have.rlim_max = value;
+	if (have.rlim_cur > value)
+		have.rlim_cur = value;
+	return setrlimit(what, &have) < 0 ? -errno : 0;
+}
+
+static int
+set_limits(const struct nest_options *o)
+{
+	int err = set_limit(RLIMIT_CORE, 0);
+
+	if (err == 0)
+		err = set_limit(RLIMIT_MSGQUEUE, 0);
+	if (err == 0)
+		err = set_limit(RLIMIT_NICE, 0);
+	if (err == 0)
+		err = set_limit(RLIMIT_RTPRIO, 0);
+	if (err == 0)
+		err = lower_limit(RLIMIT_NOFILE, o->open_files);
+	return err < 0 ? err : lower_limit(RLIMIT_FSIZE, o->file_bytes);
+}
+
+/* What is held stays usable; what exec could give back is gone. */
+static int
+bind_capabilities(void)
+{
+	const unsigned long bits =
+	    SECBIT_NOROOT | SECBIT_NOROOT_LOCKED | SECBIT_NO_SETUID_FIXUP |
+	    SECBIT_NO_SETUID_FIXUP_LOCKED | SECBIT_KEEP_CAPS_LOCKED |
+	    SECBIT_NO_CAP_AMBIENT_RAISE | SECBIT_NO_CAP_AMBIENT_RAISE_LOCKED;
+
+	for (int cap = 0; prctl(PR_CAPBSET_READ, cap, 0, 0, 0) >= 0; cap++)
+		if (prctl(PR_CAPBSET_DROP, cap, 0, 0, 0) < 0)
+			return -errno;
+	if (prctl(PR_CAP_AMBIENT, PR_CAP_AMBIENT_CLEAR_ALL, 0, 0, 0) < 0 ||
+	    prctl(PR_SET_SECUREBITS, bits, 0, 0, 0) < 0)
+		return -errno;
+	return 0;
+}
+
+int
+inside_prepare(const struct nest_options *o, const char **step)
+{
+	int err;
+
+	*step = "resource limits";
+	err = set_limits(o);
+	if (err < 0)
+		return err;
+	*step = "emptying the capability bounding set";
+	err = bind_capabilities();
+	if (err < 0)
+		return err;
+	*step = "no_new_privs";
+	if (prctl(PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0) < 0)
+		return -errno;
+	/* Commands may not use keys at all (command_filter.c); this is for
+	 * what the kernel itself looks up. A kernel without keys has none. */
+	*step = "a session keyring";
+	if (syscall(SYS_keyctl, KEYCTL_JOIN_SESSION_KEYRING, NULL) < 0 &&
+	    errno != ENOSYS)
+		return -errno;
+	return 0;
+}
+
+/* --- in each process ---------------------------------------------------- */
+
+static bool
+has_capabilities(void)
+{
+	struct __user_cap_header_struct header = {
+		.version = _LINUX_CAPABILITY_VERSION_3
+	};
+	struct __user_cap_data_struct have[2];
+
+	if (syscall(SYS_capget, &header, have) < 0)
+		return true;
+	for (int i = 0; i < 2; i++)
+		if (have[i].effective | have[i].permitted | have[i].inheritable)
+			return true;
+	return false;
+}
+
+int
+inside_drop(void)
+{
+	static const struct __user_cap_data_struct none[2];
+	struct __user_cap_header_struct header = {
+		.version = _LINUX_CAPABILITY_VERSION_3
+	};
+
+	if (syscall(SYS_capset, &header, none) < 0)
+		return -errno;
+	/* Proof, not hope. The raw call: this process only, no libc state. */
+	if (geteuid() != 0 && syscall(SYS_setresuid, 0, 0, 0) == 0)
+		return -EPERM;
+	if (has_capabilities() || prctl(PR_GET_NO_NEW_PRIVS, 0, 0, 0, 0) != 1)
+		return -EPERM;
+	return 0;
+}
+
+/* --- init --------------------------------------------------------------- */
+
+#define LOAD(field)                                                            \
+	BPF_STMT(BPF_LD | BPF_W | BPF_ABS, offsetof(struct seccomp_data, field))
+#define ALLOW(number)                                                          \
+	BPF_JUMP(BPF_JMP | BPF_JEQ | BPF_K, (number), 0, 1),                   \
+	    BPF_STMT(BPF_RET | BPF_K, SECCOMP_RET_ALLOW)
+#define KILL BPF_STMT(BPF_RET | BPF_K, SECCOMP_RET_KILL_PROCESS)
+
+#if defined(__x86_64__)
+#define NATIVE AUDIT_ARCH_X86_64
+#elif defined(__aarch64__)
+#define NATIVE AUDIT_ARCH_AARCH64
+#elif defined(__riscv)
+#define NATIVE AUDIT_ARCH_RISCV64
+#else
+#error "which audit architecture is this?"
+#endif
+
+/* Written out: libseccomp would allocate, and this runs on a copy. */
+static const struct sock_filter init_filter[] = {
+	LOAD(arch),
+	BPF_JUMP(BPF_JMP | BPF_JEQ | BPF_K, NATIVE, 1, 0),
+	KILL,
+	LOAD(nr),
+	ALLOW(SYS_wait4),
+	ALLOW(SYS_rt_sigtimedwait),
+	ALLOW(SYS_rt_sigreturn),
+	ALLOW(SYS_restart_syscall),
+	ALLOW(SYS_exit_group),
+	KILL,
+};
+
+static int
+load_init_filter(void)
+{
+	const struct sock_fprog program = { nitems(init_filter),
+		(struct sock_filter *)(uintptr_t)init_filter };
+
+	return (int)syscall(SYS_seccomp, SECCOMP_SET_MODE_FILTER, 0, &program);
+}
+
+void
+inside_init(bool parent_death_signal)
+{
+	sigset_t all;
+
+	sigfillset(&all);
+	sigprocmask(SIG_SETMASK, &all, NULL);
+	signal(SIGCHLD, SIG_DFL);
+	setsid();
+	prctl(PR_SET_NAME, "execd-init");
+	close_from(0);
+	if (inside_drop() < 0 || prctl(PR_SET_DUMPABLE, 0) < 0 ||
+	    (parent_death_signal && prctl(PR_SET_PDEATHSIG, SIGKILL) < 0) ||
+	    load_init_filter() < 0)
+		_exit(1);
+	for (;;) {
+		while (syscall(SYS_wait4, -1, NULL, WNOHANG, NULL) > 0)
+			continue;
+		syscall(
+		    SYS_rt_sigtimedwait, &all, NULL, NULL, (size_t)(_NSIG / 8));
+	}
+}

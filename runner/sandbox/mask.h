@@ -1,0 +1,40 @@
+/*
+ * Masks: what is made on the disk for a name that is missing and must stay
+ * so, because only what is there can be covered by a mount (SANDBOX.md A10,
+ * rule 6, and C3, step 4).
+ *
+ * A mask is an empty directory of mode 0555 or an empty file of mode 0600, and
+ * its time of modification is one second after the epoch: so everybody can
+ * tell it from what a user made, and whatever is put into it unmakes it.
+ * Whoever uses one holds a shared lock on it; the last one takes it away.
+ */
+#ifndef MASK_H
+#define MASK_H
+
+#include <stdbool.h>
+#include <sys/stat.h>
+
+#include "resolve.h"
+
+struct mask {
+	const char *path;
+	bool directory;
+	int fd;		     /* locked; -1: not taken, or nothing to mask */
+	struct fs_node seen; /* once taken */
+};
+
+/* Whether it is one of this user's masks. */
+bool mask_is(const struct stat *st);
+
+/* Makes it, or shares it with who made it. 0; m->fd stays -1 where this user
+ * can make nothing and never could. -errno: -EBUSY when somebody holds it for
+ * himself. */
+int mask_take(struct mask *m);
+
+/* Takes it away if nobody else uses it. */
+void mask_leave(struct mask *m);
+
+/* The same for one that its user left behind. */
+void mask_sweep(const char *path);
+
+#endif

@@ -1,0 +1,79 @@
+/*
+ * Mounts, by descriptor.
+ */
+#include "mounts.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <linux/openat2.h>
+#include <sys/mount.h>
+#include <sys/syscall.h>
+#include <unistd.h>
+
+#include "util.h"
+
+int
+mounts_open(int root, const char *path)
+{
+	const struct open_how how = {
+		.flags = O_PATH | O_NOFOLLOW | O_CLOEXEC,
+		.resolve = RESOLVE_IN_ROOT | RESOLVE_NO_SYMLINKS,
+	};
+	int fd = (int)syscall(SYS_openat2, root, path, &how, sizeof(how));
+
+	return fd < 0 ? -errno : fd;
+}
+
+static uint64_t
+attributes(unsigned flags)
+{
+	return (flags & MOUNTS_NO_SUID ? MOUNT_ATTR_NOSUID : 0) |
+	       (flags & MOUNTS_NO_DEV ? MOUNT_ATTR_NODEV : 0) |
+	       (flags & MOUNTS_READONLY ? MOUNT_ATTR_RDONLY : 0) |
+	       (flags & MOUNTS_NO_EXEC ? MOUNT_ATTR_NOEXEC : 0);
+}
+
+static int
+set_attributes(int fd, unsigned flags, unsigned recursive)
+{
+	struct mount_attr attr = {
+		.attr_set = attributes(flags),
+		.propagation = recursive ? MS_PRIVATE : 0,
+	};
+
+	if (mount_setattr(
+		fd, "", AT_EMPTY_PATH | recursive, &attr, sizeof(attr)) < 0)
+		return -errno;
+	return 0;
+}
+
+int
+mounts_bind(int source, int target, unsigned flags)
+{
+	_cleanup_close_ int tree = open_tree(source, "",
+	    AT_EMPTY_PATH | AT_RECURSIVE | OPEN_TREE_CLONE | OPEN_TREE_CLOEXEC);
+	int err;
+
+	if (tree < 0)
+		return -errno;
+	err = set_attributes(tree, flags, AT_RECURSIVE);
+	if (err < 0)
+		return err;
+	if (move_mount(tree, "", target, "",
+		MOVE_MOUNT_F_EMPTY_PATH | MOVE_MOUNT_T_EMPTY_PATH) < 0)
+		return -errno;
+	return 0;
+}
+
+int
+mounts_seal(int fd, unsigned flags)
+{
+	return set_attributes(fd, flags, 0);
+}
+
+int
+mounts_make_private(void)
+{
+	return mount(NULL, "/", NULL, MS_REC | MS_PRIVATE, NULL) < 0 ? -errno
+								     : 0;
+}

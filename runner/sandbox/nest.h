@@ -1,0 +1,69 @@
+/*
+ * The runner's side of its nests: one per policy in use, found again by its
+ * plan. A nest may end at any time; what runs in its namespaces goes on.
+ */
+#ifndef NEST_H
+#define NEST_H
+
+#include <sys/types.h>
+
+#include "nest_order.h"
+#include "queue.h"
+#include "reaper.h"
+
+struct session;
+
+/* Nests of one session at a time; the one that was not used for longest makes
+ * room. */
+#define NESTS_MAX 16
+
+struct nest {
+	TAILQ_ENTRY(nest) link; /* session.nests, last used first */
+	struct reaper_watch watch;
+	struct plan plan; /* owned */
+	struct mask
+	    *masks; /* owned; of the plan, taken while there are users */
+	size_t nmasks;
+	int fd;
+	unsigned users; /* processes, and helpers with a request */
+	unsigned helpers;
+	unsigned landlock_abi; /* in force; 0: none */
+};
+
+TAILQ_HEAD(nest_list, nest);
+
+struct nest_pool {
+	struct nest_list nests;
+	unsigned count;
+	/* The helper in a nest is not needed any more; false: it is. */
+	bool (*give_up)(void *owner, const struct nest *n);
+	void *owner;
+	int door; /* -1: each makes its own */
+	struct nest_options options;
+};
+
+void nest_pool_init(struct nest_pool *pool, int door,
+    const struct nest_options *options,
+    bool (*give_up)(void *owner, const struct nest *n), void *owner);
+void nest_pool_clear(struct nest_pool *pool);
+
+/*
+ * The nest of a plan, which is taken over: an old one, or one that is built
+ * now. 0; or -errno, with what failed in the log.
+ */
+int nest_get(struct nest_pool *pool, struct plan *plan, struct nest **nest);
+
+/* Starts a command in it; waits until exec has worked or failed. 0, or -errno
+ * with the answer's step. */
+int nest_start(struct nest *n, const struct nest_command *c, const int stdio[3],
+    struct nest_answer *a);
+
+/* Starts a file helper in it, on the other end of the channel `fd`. */
+int nest_start_files(struct nest *n, int fd, struct nest_answer *a);
+
+/* Before somebody runs in it: its masks are made and covered if nobody did
+ * so. 0 or -errno, then nobody may. And when everything of his is gone. */
+int nest_use(struct nest *n);
+void nest_release(struct nest *n);
+
+#endif

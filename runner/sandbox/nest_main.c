@@ -1,0 +1,250 @@
+/*
+ * The nest's loop. One order after the other; the first is BUILD, and a nest
+ * that could not be built answers why and ends.
+ */
+#include "nest_main.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <stdio.h>
+#include <string.h>
+#include <sys/prctl.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include "command_landlock.h"
+#include "control.h"
+#include "door.h"
+#include "inside.h"
+#include "log.h"
+#include "mounts.h"
+#include "view.h"
+
+static struct inside inside = { .channel = CONTROL_FD };
+static void (*run_files)(void);
+static struct plan plan;  /* as it was built */
+static struct plan cover; /* the masks, as they were covered last */
+
+static void
+reply(const struct nest_answer *a)
+{
+	struct buf b;
+
+	buf_init(&b, NEST_MESSAGE_MAX);
+	nest_answer_put(&b, a);
+	if (nest_send(CONTROL_FD, &b, NULL, 0) < 0)
+		exit(0); /* the runner is gone */
+	buf_clear(&b);
+}
+
+/* --- BUILD -------------------------------------------------------------- */
+
+/* What commands may write to: roots and devices, as they are in the view. */
+static int
+open_writable(void)
+{
+	static const char *const devices[] = { "/dev/null", "/dev/zero",
+		"/dev/full", "/dev/random", "/dev/urandom", "/dev/tty",
+		"/dev/pts", "/dev/shm" };
+	size_t n = nitems(devices) + plan.count;
+
+	inside.writable = xcalloc(n + 2, sizeof(*inside.writable));
+	for (size_t i = 0; i < n; i++) {
+		const char *path = i < nitems(devices)
+				       ? devices[i]
+				       : plan.mounts[i - nitems(devices)].path;
+		int fd;
+
+		if (i >= nitems(devices) &&
+		    plan.mounts[i - nitems(devices)].kind != PLAN_WRITE)
+			continue;
+		fd = mounts_open(AT_FDCWD, path);
+		if (fd == -ENOENT && i < nitems(devices))
+			continue;
+		if (fd < 0)
+			return fd;
+		inside.writable[inside.nwritable++] = fd;
+	}
+	return 0;
+}
+
+static int
+prepare_landlock(const char **step)
+{
+	int err;
+
+	*step = "Landlock";
+	inside.landlock_abi = (unsigned)command_landlock_abi();
+	if (inside.landlock_abi == 0)
+		return 0;
+	inside.restrict_files = plan.base != PLAN_BASE_WRITE;
+	if (inside.restrict_files) {
+		err = open_writable();
+		if (err < 0)
+			return err;
+	} else {
+		inside.writable = xcalloc(2, sizeof(*inside.writable));
+	}
+	return 0;
+}
+
+static int
+prepare_filter(const struct nest_options *o, const char **step)
+{
+	const struct command_filter_options f = {
+		.network = inside.network,
+		.unix_local = o->unix_local,
+		.unix_allow = o->unix_allow,
+		.allow_32bit = o->allow_32bit,
+		.allow_setid = o->allow_setid,
+		.allow_nested_userns = o->allow_nested_userns,
+		.log = o->log,
+	};
+
+	*step = "compiling the seccomp filter";
+	return command_filter_compile(&inside.filter, &f);
+}
+
+static int
+build(const struct nest_options *o, char *step)
+{
+	const char *what = "";
+	int err;
+
+	inside.options = *o;
+	inside.network = plan.network;
+	inside.proc = view_has_proc(&plan);
+	err = prepare_filter(o, &what);
+	if (err == 0)
+		err = door_enter(
+		    o->door ? NEST_DOOR_FD : -1, plan.network, &what);
+	if (err == 0) {
+		err = view_build(&plan, o->shm_bytes, step);
+		what = step;
+	}
+	if (err == 0)
+		err = prepare_landlock(&what);
+	if (err == 0)
+		err = inside_prepare(o, &what);
+	if (what != step)
+		snprintf(step, VIEW_STEP_MAX, "%s", what);
+	return err;
+}
+
+static bool
+take_build(struct buf_reader *r)
+{
+	struct nest_answer a = { .enforcing = true };
+	struct nest_options o;
+
+	if (nest_build_get(r, &o, &plan) < 0)
+		log_fatal("impossible order from the runner");
+	a.err = build(&o, a.step);
+	a.landlock_abi = inside.landlock_abi;
+	if (a.err == 0)
+		a.step[0] = '\0';
+	reply(&a);
+	return a.err == 0;
+}
+
+/* --- START, FILES ------------------------------------------------------- */
+
+static void
+take_start(struct buf_reader *r, const int *fds, size_t nfds)
+{
+	struct nest_command c;
+	struct nest_answer a;
+
+	if (nfds != 3 || nest_start_get(r, &c) < 0)
+		log_fatal("impossible order from the runner");
+	inside_start(&inside, &c, fds, &a);
+	nest_command_clear(&c);
+	reply(&a);
+}
+
+static void
+take_cover(struct buf_reader *r)
+{
+	struct nest_answer a = { .enforcing = true };
+
+	plan_clear(&cover);
+	if (nest_cover_get(r, &cover) < 0)
+		log_fatal("impossible order from the runner");
+	a.err = view_cover(&cover, a.step);
+	reply(&a);
+}
+
+static void
+take_check(struct buf_reader *r)
+{
+	struct nest_answer a = { .enforcing = true };
+	bool covered = buf_get_u8(r);
+
+	if (buf_end(r) < 0)
+		log_fatal("impossible order from the runner");
+	a.err = view_check(&plan, a.step);
+	if (a.err == 0 && covered)
+		a.err = view_check(&cover, a.step);
+	reply(&a);
+}
+
+static void
+take_files(struct buf_reader *r, const int *fds, size_t nfds)
+{
+	struct nest_answer a;
+
+	if (nfds != 1 || buf_end(r) < 0)
+		log_fatal("impossible order from the runner");
+	inside_serve(&inside, fds[0], run_files, &a);
+	reply(&a);
+}
+
+/* False: there is nothing more to serve. */
+static bool
+take_order(struct buf *b, const int *fds, size_t nfds)
+{
+	static bool built;
+	struct buf_reader r;
+	uint8_t type;
+
+	buf_reader_init(&r, b->data, b->len);
+	type = buf_get_u8(&r);
+	if (!built && type == NEST_BUILD && nfds == 0)
+		return built = take_build(&r);
+	if (built && type == NEST_START)
+		take_start(&r, fds, nfds);
+	else if (built && type == NEST_COVER && nfds == 0)
+		take_cover(&r);
+	else if (built && type == NEST_CHECK && nfds == 0)
+		take_check(&r);
+	else if (built && type == NEST_FILES)
+		take_files(&r, fds, nfds);
+	else
+		log_fatal("impossible order from the runner");
+	return true;
+}
+
+void
+nest_run(void (*files)(void))
+{
+	int fds[NEST_FDS_MAX];
+	struct buf b;
+	size_t nfds;
+	bool go_on = true;
+
+	log_set_label("nest");
+	prctl(PR_SET_NAME, "execd-nest");
+	prctl(PR_SET_DUMPABLE, 0);
+	umask(022);
+	run_files = files;
+	buf_init(&b, NEST_MESSAGE_MAX);
+	while (go_on && nest_recv(CONTROL_FD, &b, fds, &nfds) == 0) {
+		go_on = take_order(&b, fds, nfds);
+		while (nfds > 0)
+			close(fds[--nfds]);
+		/* Somebody else's environment is not for the next copy. */
+		explicit_bzero(b.data, b.len);
+		buf_clear(&b);
+	}
+	exit(0);
+}

@@ -1,0 +1,141 @@
+/*
+ * Repositories below a writable root: `hooks` and `config` of each stay
+ * read-only down to a configured depth (SANDBOX.md section B9, O6). This is
+ * hardening: what cannot be looked at is left alone, and the scan ends
+ * without complaint when it has seen enough.
+ */
+#include "resolve_parts.h"
+
+#include <errno.h>
+#include <string.h>
+
+#define NESTED_NAMES_MAX 20000
+
+struct level {
+	struct node *directory;
+	unsigned depth;
+};
+
+struct queue {
+	struct level *items; /* owned */
+	size_t count, cap, next;
+};
+
+/* Again when another root comes closer. */
+static void
+put(struct resolver *s, struct queue *q, struct node *directory, unsigned depth)
+{
+	unsigned levels = s->r->nested_git_depth - depth;
+
+	if (directory->scanned >= levels)
+		return;
+	directory->scanned = levels;
+	q->items = resolve_grow(q->items, q->count, &q->cap, sizeof(*q->items));
+	q->items[q->count++] = (struct level){ directory, depth };
+}
+
+/* A mask only where there is a repository: it would be one else. */
+static int
+protect_repository(struct resolver *s, struct node *git)
+{
+	struct node *hooks, *config;
+	int err = tree_child(&s->tree, git, SLICE("hooks"), &hooks);
+
+	if (err == 0)
+		err = tree_child(&s->tree, git, SLICE("config"), &config);
+	if (err < 0 || git->claim == CLAIM_WRITE ||
+	    node_access(git) != SANDBOX_WRITE)
+		return err;
+	if (hooks->claim == CLAIM_NONE && hooks->seen.type == FS_DIRECTORY)
+		hooks->claim = CLAIM_READ;
+	if (hooks->seen.type == FS_MISSING && !hooks->blocked &&
+	    config->seen.type == FS_FILE) {
+		hooks->masked = true;
+		hooks->mask = PLAN_MASK_DIRECTORY;
+	}
+	if (config->claim == CLAIM_NONE && config->seen.type == FS_FILE)
+		config->claim = CLAIM_READ;
+	return 0;
+}
+
+static int
+protect_pointed(struct resolver *s, struct node *file)
+{
+	struct walk w;
+	int found = resolve_git_pointer(s, file, file->parent, &w);
+	int err = found > 0 ? protect_repository(s, w.at) : found;
+
+	if (found <= 0 || err < 0)
+		return err;
+	found = resolve_common(s, w.at, &w);
+	return found > 0 ? protect_repository(s, w.at) : found;
+}
+
+/* Is the directory a repository? The root's own `.git` is protected whole. */
+static int
+look_for_git(struct resolver *s, struct node *directory)
+{
+	struct node *git;
+	int err = tree_child(&s->tree, directory, SLICE(".git"), &git);
+
+	if (err < 0)
+		return err;
+	if (git->seen.type == FS_DIRECTORY)
+		return protect_repository(s, git);
+	return git->seen.type == FS_FILE ? protect_pointed(s, git) : 0;
+}
+
+static int
+visit(struct resolver *s, struct queue *q, const struct level *l,
+    const char *name)
+{
+	struct slice text = { name, strlen(name) };
+	struct node *child;
+	int err;
+
+	if (strcmp(name, ".git") == 0)
+		return 0;
+	err = tree_child(&s->tree, l->directory, text, &child);
+	if (err < 0 || child->seen.type != FS_DIRECTORY ||
+	    node_access(child) == SANDBOX_DENY)
+		return err;
+	if (l->depth + 1 < s->r->nested_git_depth)
+		put(s, q, child, l->depth + 1);
+	return look_for_git(s, child);
+}
+
+static int
+visit_names(struct resolver *s, struct queue *q, const struct level *l)
+{
+	_cleanup_free_ char *path = node_path(l->directory);
+	struct names names = { .max = NESTED_NAMES_MAX - s->nested_names };
+	int err = tree_list(&s->tree, path, &names);
+
+	err = err == -E2BIG || err == -EACCES || err == -EPERM ||
+		      err == -ENOENT || err == -ENOTDIR
+		  ? 0
+		  : err;
+	for (size_t at = 0; at < names.len && err == 0;
+	     at += strlen(names.text + at) + 1)
+		err = visit(s, q, l, names.text + at);
+	s->nested_names += names.count < names.max ? names.count : names.max;
+	free(names.text);
+	return err;
+}
+
+int
+resolve_protect_nested(struct resolver *s, struct node *root)
+{
+	struct queue q = { 0 };
+	int err = 0;
+
+	put(s, &q, root, 0);
+	while (q.next < q.count && err == 0 &&
+	       s->nested_names < NESTED_NAMES_MAX) {
+		struct level l = q.items[q.next++];
+
+		err = visit_names(s, &q, &l);
+	}
+	free(q.items);
+	return err;
+}

@@ -1,0 +1,233 @@
+/*
+ * What a writable root keeps from its commands: the protected names, the git
+ * directory a `.git` file points to, and carve-outs that do not exist yet
+ * (SANDBOX.md section A10, rules 5 and 6; O5).
+ */
+#include "resolve_parts.h"
+
+#include <errno.h>
+#include <limits.h>
+#include <string.h>
+
+static bool
+is_name(const struct resolver *s, const char *name)
+{
+	const char *const *p = s->r->protected_names;
+
+	while (p != NULL && *p != NULL && strcmp(*p, name) != 0)
+		p++;
+	return p != NULL && *p != NULL;
+}
+
+/* A writable directory that an entry names, even one through a link that
+ * grants nothing; the whole tree is none. */
+static bool
+is_root(const struct node *n)
+{
+	return n->root && n->parent != NULL && n->seen.type == FS_DIRECTORY &&
+	       node_access(n) == SANDBOX_WRITE;
+}
+
+/* What an entry names itself stays as the entry says. */
+static void
+protect_node(struct node *n)
+{
+	if (n->claim == CLAIM_NONE && node_access(n) == SANDBOX_WRITE)
+		n->claim = CLAIM_READ;
+}
+
+static void
+mask_node(const struct resolver *s, struct node *n)
+{
+	if (n->masked || node_access(n) != SANDBOX_WRITE)
+		return;
+	n->masked = true;
+	n->mask = is_root(n->parent) && is_name(s, n->name)
+		      ? PLAN_MASK_DIRECTORY
+		      : PLAN_MASK_FILE;
+}
+
+/* The first line of a small file behind a prefix; NULL: it is none such. */
+static char *
+read_line(struct resolver *s, const struct node *file, const char *prefix)
+{
+	_cleanup_free_ char *path = node_path(file);
+	const struct fs_view *view = s->tree.view;
+	char text[PATH_MAX + 16], *p = text;
+
+	if (file->seen.type != FS_FILE ||
+	    view->read_file(view->owner, path, text, sizeof(text)) < 0 ||
+	    strncmp(text, prefix, strlen(prefix)) != 0)
+		return NULL;
+	p += strlen(prefix);
+	p += strspn(p, " \t");
+	p[strcspn(p, "\r\n")] = '\0';
+	return *p != '\0' ? xstrdup(p) : NULL;
+}
+
+/* Where a pointer leads, as seen from a directory. True: to a directory. */
+static int
+walk_pointer(struct resolver *s, const char *text, struct node *directory,
+    struct walk *w)
+{
+	int err;
+
+	*w = tree_start(&s->tree);
+	w->at = directory;
+	err = text != NULL ? tree_walk(&s->tree, w, text) : 0;
+	if (err == -ELOOP || err == -E2BIG)
+		w->state = WALK_NEVER;
+	else if (err < 0)
+		return err;
+	return text != NULL && w->state == WALK_FOUND &&
+	       w->at->seen.type == FS_DIRECTORY;
+}
+
+/* The directory a `.git` file points to. 1, 0 when to none, or -errno. */
+int
+resolve_git_pointer(struct resolver *s, struct node *file,
+    struct node *directory, struct walk *w)
+{
+	_cleanup_free_ char *text = read_line(s, file, "gitdir:");
+
+	return walk_pointer(s, text, directory, w);
+}
+
+/* The common directory of a worktree's gitdir, likewise. */
+int
+resolve_common(struct resolver *s, struct node *gitdir, struct walk *w)
+{
+	_cleanup_free_ char *text = NULL;
+	struct node *file;
+	int err = tree_child(&s->tree, gitdir, SLICE("commondir"), &file);
+
+	if (err < 0)
+		return err;
+	text = read_line(s, file, "");
+	return walk_pointer(s, text, gitdir, w);
+}
+
+static int
+protect_walked(struct resolver *s, const struct walk *w)
+{
+	_cleanup_free_ char *path = node_path(w->at);
+
+	protect_node(w->at);
+	return resolve_check_links(s, w->links, w->nlinks, path, "");
+}
+
+static int
+protect_worktree(struct resolver *s, struct node *file)
+{
+	struct walk w;
+	int found = resolve_git_pointer(s, file, file->parent, &w);
+	int err = found > 0 ? protect_walked(s, &w) : found;
+
+	if (found <= 0 || err < 0)
+		return err;
+	found = resolve_common(s, w.at, &w);
+	return found > 0 ? protect_walked(s, &w) : found;
+}
+
+static int
+protect_child(struct resolver *s, struct node *child)
+{
+	_cleanup_free_ char *path = node_path(child);
+
+	if (child->write_named)
+		return 0;
+	if (child->blocked) {
+		child->parent->claim = CLAIM_READ;
+		return 0;
+	}
+	switch (child->seen.type) {
+	case FS_LINK:
+		return resolve_check_links(s, &child, 1, path, "");
+	case FS_MISSING:
+		mask_node(s, child);
+		return 0;
+	default:
+		protect_node(child);
+	}
+	return child->seen.type == FS_FILE && strcmp(child->name, ".git") == 0
+		   ? protect_worktree(s, child)
+		   : 0;
+}
+
+static int
+protect_root(struct resolver *s, struct node *root)
+{
+	const char *const *name = s->r->protected_names;
+	struct node *child;
+	int err = 0;
+
+	for (; name != NULL && *name != NULL && err == 0; name++) {
+		struct slice text = { *name, strlen(*name) };
+
+		err = tree_child(&s->tree, root, text, &child);
+		if (err == 0)
+			err = protect_child(s, child);
+	}
+	return err;
+}
+
+static int
+protect_roots(
+    struct resolver *s, int (*protect)(struct resolver *, struct node *))
+{
+	int err = 0;
+
+	for (size_t i = 0; i < s->nrecords && err == 0; i++) {
+		const struct record *r = &s->records[i];
+
+		if (is_root(r->at))
+			err = protect(s, r->at);
+	}
+	return err;
+}
+
+static int
+protect_once(struct resolver *s, struct node *root)
+{
+	if (root->protects)
+		return 0;
+	root->protects = true;
+	return protect_root(s, root);
+}
+
+/* A carve-out the disk does not have: nobody may put something else there. */
+static void
+hold_missing(struct resolver *s, const struct record *r)
+{
+	switch (r->state) {
+	case WALK_MISSING:
+		mask_node(s, r->at);
+		break;
+	case WALK_FILE:
+		if (node_access(r->at) == SANDBOX_WRITE)
+			r->at->pinned = true;
+		break;
+	case WALK_BLOCKED:
+		protect_node(r->at);
+		break;
+	default:
+		break;
+	}
+}
+
+int
+resolve_protect(struct resolver *s)
+{
+	int err = protect_roots(s, protect_once);
+
+	if (err == 0 && s->r->nested_git_depth > 0)
+		err = protect_roots(s, resolve_protect_nested);
+	for (size_t i = 0; i < s->nrecords && err == 0; i++) {
+		const struct record *r = &s->records[i];
+
+		if (!r->dropped && r->access != SANDBOX_WRITE &&
+		    r->origin != ORIGIN_PATTERN && r->origin != ORIGIN_HIDE)
+			hold_missing(s, r);
+	}
+	return err;
+}

@@ -1,0 +1,369 @@
+/*
+ * The view, in order: the old root is kept at hand, the new one is put
+ * together beside it, and takes its place.
+ *
+ * The base lies on the old /proc until then, empty things on the old /dev:
+ * two directories that every system has, and that are replaced anyway.
+ */
+#include "view_parts.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <stdio.h>
+#include <string.h>
+#include <sys/mount.h>
+#include <sys/stat.h>
+#include <sys/statvfs.h>
+#include <sys/syscall.h>
+#include <sys/sysmacros.h>
+#include <unistd.h>
+
+#include "mounts.h"
+#include "util.h"
+
+#define HARDENED (MOUNTS_NO_SUID | MOUNTS_NO_DEV)
+
+/* --- what is needed of the old root ------------------------------------- */
+
+static int
+open_old(struct view *v)
+{
+	view_step(v, "opening the old root");
+	v->old = open("/", O_PATH | O_DIRECTORY | O_CLOEXEC);
+	if (v->old < 0)
+		return -errno;
+	view_step(v, "opening the old /proc");
+	v->proc = mounts_open(v->old, "/proc");
+	if (v->proc < 0)
+		return v->proc;
+	if (fchdir(v->proc) < 0 || access("self/fd", X_OK) < 0)
+		return -errno;
+	for (size_t i = 0; i < nitems(v->devices); i++) {
+		char name[32];
+
+		snprintf(name, sizeof(name), "/dev/%s", view_device_names[i]);
+		view_step(v, "opening %s", name);
+		v->devices[i] = mounts_open(v->old, name);
+		if (v->devices[i] < 0 && v->devices[i] != -ENOENT)
+			return v->devices[i];
+	}
+	return 0;
+}
+
+static int
+make_empty_file(int at, const char *name, mode_t mode)
+{
+	_cleanup_close_ int fd =
+	    openat(at, name, O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC, 0600);
+
+	return fd < 0 || fchmod(fd, mode) < 0 ? -errno : 0;
+}
+
+/* Things to cover names with. A directory nobody may enter, a file nobody may
+ * open; a directory to look into and find nothing. */
+static int
+make_empty(struct view *v)
+{
+	_cleanup_close_ int dev = mounts_open(v->old, "/dev");
+	int err;
+
+	view_step(v, "making empty things to cover names with");
+	if (dev < 0)
+		return dev;
+	err = view_tmpfs(v, dev, NULL, MS_NOSUID | MS_NODEV | MS_NOEXEC,
+	    "mode=0755,size=64k,nr_inodes=16");
+	if (err < 0)
+		return err;
+	v->empty = mounts_open(v->old, "/dev");
+	if (v->empty < 0 || mkdirat(v->empty, "closed", 0) < 0 ||
+	    mkdirat(v->empty, "directory", 0555) < 0)
+		return v->empty < 0 ? v->empty : -errno;
+	err = make_empty_file(v->empty, "file", 0);
+	if (err < 0)
+		return err;
+	v->closed_directory = mounts_open(v->empty, "/closed");
+	v->closed_file = mounts_open(v->empty, "/file");
+	v->empty_directory = mounts_open(v->empty, "/directory");
+	return mounts_seal(v->empty, MOUNTS_READONLY);
+}
+
+/* --- base --------------------------------------------------------------- */
+
+static int
+add_base(struct view *v)
+{
+	const struct plan *plan = v->plan;
+	int err;
+
+	view_step(v, "copying the tree of mounts");
+	if (plan->base == PLAN_BASE_EMPTY)
+		err = view_tmpfs(v, v->proc, NULL, MS_NOSUID | MS_NODEV,
+		    "mode=0755,size=4m,nr_inodes=400000");
+	else
+		err = mounts_bind(v->old, v->proc,
+		    HARDENED |
+			(plan->base == PLAN_BASE_READ ? MOUNTS_READONLY : 0));
+	if (err < 0)
+		return err;
+	v->root = open("/proc", O_PATH | O_DIRECTORY | O_CLOEXEC);
+	if (v->root < 0)
+		return -errno;
+	return plan->base == PLAN_BASE_EMPTY ? view_own(v, v->root) : 0;
+}
+
+/* --- the plan ----------------------------------------------------------- */
+
+static bool
+is_same(int fd, const struct fs_node *seen)
+{
+	struct stat st;
+
+	return fstat(fd, &st) == 0 && st.st_dev == seen->device &&
+	       st.st_ino == seen->inode;
+}
+
+/* A link of the old root, made again. */
+static int
+add_link(struct view *v, const struct plan_mount *m)
+{
+	_cleanup_close_ int parent = -1;
+	_cleanup_close_ int source = mounts_open(v->old, m->path);
+	char text[4096];
+	const char *name;
+	ssize_t n;
+
+	if (source < 0)
+		return source;
+	if (!is_same(source, &m->seen))
+		return -ESTALE;
+	n = readlinkat(source, "", text, sizeof(text) - 1);
+	if (n < 0)
+		return -errno;
+	text[n] = '\0';
+	parent = view_parent(v, m->path, &name);
+	if (parent < 0)
+		return parent;
+	return symlinkat(text, parent, name) < 0 ? -errno : 0;
+}
+
+/* A directory of which only what follows in the plan is seen. */
+static int
+add_reopened(struct view *v, const struct plan_mount *m, int target)
+{
+	return view_tmpfs(v, target, m->path, MS_NOSUID | MS_NODEV | MS_NOEXEC,
+	    "mode=0111,size=64k,nr_inodes=100000");
+}
+
+static int
+add_copy(struct view *v, const struct plan_mount *m, int target)
+{
+	_cleanup_close_ int source = mounts_open(v->old, m->path);
+	bool write = m->kind == PLAN_WRITE || m->kind == PLAN_PIN;
+
+	if (source < 0)
+		return source;
+	if (!is_same(source, &m->seen))
+		return -ESTALE;
+	return mounts_bind(
+	    source, target, HARDENED | (write ? 0 : MOUNTS_READONLY));
+}
+
+static int
+add_mount(struct view *v, const struct plan_mount *m)
+{
+	bool directory = m->seen.type == FS_DIRECTORY, own = false;
+	_cleanup_close_ int target = -1;
+
+	view_step(v, "mounting %.200s", m->path);
+	if (m->seen.type == FS_LINK)
+		return add_link(v, m);
+	target = view_point(v, m->path, directory, &own);
+	if (target < 0)
+		return target;
+	if (!own && !is_same(target, &m->seen))
+		return -ESTALE;
+	switch (m->kind) {
+	case PLAN_DENY_DIRECTORY:
+		if (m->reopened)
+			return add_reopened(v, m, target);
+		return mounts_bind(v->closed_directory, target, 0);
+	case PLAN_DENY_FILE:
+		return mounts_bind(v->closed_file, target, 0);
+	default:
+		return add_copy(v, m, target);
+	}
+}
+
+static int
+add_plan(struct view *v)
+{
+	int err = 0;
+
+	for (size_t i = 0; i < v->plan->count && err == 0; i++)
+		err = add_mount(v, &v->plan->mounts[i]);
+	return err;
+}
+
+bool
+view_has_proc(const struct plan *plan)
+{
+	return !plan->deny_proc &&
+	       (plan->base != PLAN_BASE_EMPTY || plan->minimal);
+}
+
+/* Each command mounts its own over it, which the kernel permits only where one
+ * is to be seen already. */
+static int
+add_proc(struct view *v)
+{
+	_cleanup_close_ int target = -1;
+	bool own;
+
+	view_step(v, "/proc");
+	if (!view_has_proc(v->plan) && !v->plan->deny_proc)
+		return 0;
+	target = view_point(v, "/proc", true, &own);
+	if (target < 0)
+		return target;
+	if (v->plan->deny_proc)
+		return mounts_bind(v->closed_directory, target, 0);
+	if (v->plan->base != PLAN_BASE_EMPTY)
+		return 0;
+	return mounts_bind(v->proc, target, HARDENED | MOUNTS_READONLY);
+}
+
+/* --- the end ------------------------------------------------------------ */
+
+/* Success is never reported for what lands in a throw-away place. */
+static int
+seal(struct view *v)
+{
+	int err = 0;
+
+	view_step(v, "sealing the view");
+	for (size_t i = 0; i < v->nown && err == 0; i++)
+		err = mounts_seal(v->own_roots[i], MOUNTS_READONLY);
+	return err;
+}
+
+static int
+replace_root(struct view *v)
+{
+	view_step(v, "replacing the root");
+	if (fchdir(v->root) < 0 || syscall(SYS_pivot_root, ".", ".") < 0 ||
+	    umount2(".", MNT_DETACH) < 0 || chdir("/") < 0)
+		return -errno;
+	return 0;
+}
+
+static void
+close_all(struct view *v)
+{
+	int fds[] = { v->old, v->proc, v->empty, v->closed_directory,
+		v->closed_file, v->empty_directory, v->root };
+
+	for (size_t i = 0; i < nitems(fds); i++)
+		if (fds[i] >= 0)
+			close(fds[i]);
+	for (size_t i = 0; i < nitems(v->devices); i++)
+		if (v->devices[i] >= 0)
+			close(v->devices[i]);
+	for (size_t i = 0; i < v->nown; i++)
+		close(v->own_roots[i]);
+	free(v->own);
+	free(v->own_roots);
+}
+
+int
+view_build(const struct plan *plan, uint64_t shm_bytes, char *step)
+{
+	static int (*const steps[])(struct view *) = { open_old, add_base,
+		make_empty, add_proc, view_add_system, add_plan, seal,
+		replace_root };
+	struct view v = { .plan = plan,
+		.shm_bytes = shm_bytes,
+		.step = step,
+		.old = -1,
+		.proc = -1,
+		.empty = -1,
+		.closed_directory = -1,
+		.closed_file = -1,
+		.empty_directory = -1,
+		.root = -1 };
+	int err;
+
+	memset(v.devices, -1, sizeof(v.devices));
+	view_step(&v, "making mounts private");
+	err = mounts_make_private();
+	for (size_t i = 0; i < nitems(steps) && err == 0; i++)
+		err = steps[i](&v);
+	close_all(&v);
+	return err;
+}
+
+/* --- later -------------------------------------------------------------- */
+
+static int
+cover(int root, const struct plan_mount *m)
+{
+	_cleanup_close_ int fd = mounts_open(root, m->path);
+	struct statvfs fs;
+
+	if (fd < 0)
+		return fd;
+	if (!is_same(fd, &m->seen))
+		return -ESTALE;
+	if (fstatvfs(fd, &fs) < 0)
+		return -errno;
+	/* It stayed since the last time: somebody else uses it, too. */
+	if (fs.f_flag & ST_RDONLY)
+		return 0;
+	return mounts_bind(fd, fd, HARDENED | MOUNTS_READONLY);
+}
+
+int
+view_cover(const struct plan *masks, char *step)
+{
+	_cleanup_close_ int root = open("/", O_PATH | O_CLOEXEC);
+	int err = root < 0 ? -errno : 0;
+
+	for (size_t i = 0; i < masks->count && err == 0; i++) {
+		snprintf(step, VIEW_STEP_MAX, "covering %.200s",
+		    masks->mounts[i].path);
+		err = cover(root, &masks->mounts[i]);
+	}
+	return err;
+}
+
+/* A mount, and of the very thing. */
+static bool
+is_mounted(const struct plan_mount *m)
+{
+	bool denied =
+	    m->kind == PLAN_DENY_DIRECTORY || m->kind == PLAN_DENY_FILE;
+	struct statx st;
+
+	if (statx(AT_FDCWD, m->path, AT_SYMLINK_NOFOLLOW | AT_NO_AUTOMOUNT,
+		STATX_INO, &st) < 0)
+		return false;
+	if (st.stx_attributes_mask & STATX_ATTR_MOUNT_ROOT &&
+	    !(st.stx_attributes & STATX_ATTR_MOUNT_ROOT))
+		return false;
+	return denied || (st.stx_ino == m->seen.inode &&
+			     makedev(st.stx_dev_major, st.stx_dev_minor) ==
+				 m->seen.device);
+}
+
+int
+view_check(const struct plan *plan, char *step)
+{
+	for (size_t i = 0; i < plan->count; i++) {
+		const struct plan_mount *m = &plan->mounts[i];
+
+		if (m->seen.type == FS_LINK || is_mounted(m))
+			continue;
+		snprintf(step, VIEW_STEP_MAX, "%.200s was replaced", m->path);
+		return -ESTALE;
+	}
+	return 0;
+}

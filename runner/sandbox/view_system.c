@@ -1,0 +1,226 @@
+/*
+ * /dev, /sys and /proc of the view (SANDBOX.md C3, steps 7 to 9).
+ */
+#include "view_parts.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <stdio.h>
+#include <sys/mount.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include "mounts.h"
+#include "util.h"
+
+const char *const view_device_names[VIEW_DEVICES] = { "null", "zero", "full",
+	"random", "urandom", "tty" };
+
+/* --- /dev --------------------------------------------------------------- */
+
+static int
+add_device(struct view *v, size_t i)
+{
+	_cleanup_close_ int target = -1;
+	char path[32];
+	bool own;
+
+	if (v->devices[i] < 0)
+		return 0;
+	snprintf(path, sizeof(path), "/dev/%s", view_device_names[i]);
+	view_step(v, "%s", path);
+	target = view_point(v, path, false, &own);
+	if (target < 0)
+		return target;
+	/* The one kind of mount where a device may be opened. */
+	return mounts_bind(
+	    v->devices[i], target, MOUNTS_NO_SUID | MOUNTS_NO_EXEC);
+}
+
+static int
+add_links(struct view *v, int dev)
+{
+	static const struct {
+		const char *name, *text;
+	} links[] = {
+		{ "fd", "/proc/self/fd" },
+		{ "stdin", "/proc/self/fd/0" },
+		{ "stdout", "/proc/self/fd/1" },
+		{ "stderr", "/proc/self/fd/2" },
+		{ "ptmx", "pts/ptmx" },
+	};
+
+	for (size_t i = 0; i < nitems(links); i++)
+		if (symlinkat(links[i].text, dev, links[i].name) < 0)
+			return -errno;
+	return 0;
+}
+
+/* Terminals of its own; those of the host cannot be named. */
+static int
+add_terminals(struct view *v)
+{
+	_cleanup_close_ int target = -1;
+	char name[32];
+	bool own;
+
+	view_step(v, "/dev/pts");
+	target = view_point(v, "/dev/pts", true, &own);
+	if (target < 0)
+		return target;
+	snprintf(name, sizeof(name), "self/fd/%d", target);
+	if (mount("devpts", name, "devpts", MS_NOSUID | MS_NOEXEC,
+		"newinstance,ptmxmode=0666,mode=0620") < 0)
+		return -errno;
+	return 0;
+}
+
+static int
+add_shm(struct view *v)
+{
+	_cleanup_close_ int target = -1;
+	char options[64];
+	bool own;
+
+	view_step(v, "/dev/shm");
+	target = view_point(v, "/dev/shm", true, &own);
+	if (target < 0)
+		return target;
+	snprintf(options, sizeof(options), "mode=1777,size=%llu",
+	    (unsigned long long)v->shm_bytes);
+	return view_tmpfs(
+	    v, target, NULL, MS_NOSUID | MS_NODEV | MS_NOEXEC, options);
+}
+
+/* Where commands find what they cover names with. */
+static int
+add_empty(struct view *v)
+{
+	_cleanup_close_ int target = -1;
+	bool own;
+
+	view_step(v, VIEW_EMPTY);
+	target = view_point(v, VIEW_EMPTY, true, &own);
+	return target < 0 ? target : mounts_bind(v->empty, target, 0);
+}
+
+static int
+add_dev(struct view *v)
+{
+	_cleanup_close_ int target = -1, dev = -1;
+	bool own;
+	int err;
+
+	view_step(v, "/dev");
+	target = view_point(v, "/dev", true, &own);
+	if (target < 0)
+		return target;
+	err = view_tmpfs(v, target, "/dev", MS_NOSUID | MS_NODEV | MS_NOEXEC,
+	    "mode=0755,size=64k,nr_inodes=1000");
+	dev = err < 0 ? err : mounts_open(v->root, "/dev");
+	if (dev < 0)
+		return dev;
+	for (size_t i = 0; i < nitems(v->devices) && err == 0; i++)
+		err = add_device(v, i);
+	if (err == 0)
+		err = add_links(v, dev);
+	if (err == 0)
+		err = add_terminals(v);
+	if (err == 0)
+		err = add_shm(v);
+	return err < 0 ? err : add_empty(v);
+}
+
+/* --- /sys --------------------------------------------------------------- */
+
+/* What is in /sys already; a name that is not there is no harm. */
+static int
+cover_sys(struct view *v)
+{
+	static const char *const names[] = { "/sys/kernel/tracing",
+		"/sys/kernel/debug", "/sys/firmware", "/sys/fs/cgroup",
+		"/sys/power" };
+
+	for (size_t i = 0; i < nitems(names); i++) {
+		_cleanup_close_ int target = mounts_open(v->root, names[i]);
+		int err;
+
+		view_step(v, "%s", names[i]);
+		if (target == -ENOENT)
+			continue;
+		err = target < 0 ? target
+				 : mounts_bind(v->empty_directory, target, 0);
+		if (err < 0)
+			return err;
+	}
+	return 0;
+}
+
+static int
+add_sys(struct view *v)
+{
+	_cleanup_close_ int source = -1, target = -1;
+	int err = 0;
+
+	view_step(v, "/sys");
+	if (v->plan->base == PLAN_BASE_EMPTY)
+		return 0;
+	target = mounts_open(v->root, "/sys");
+	if (target < 0)
+		return target == -ENOENT ? 0 : target;
+	source = mounts_open(v->old, "/sys");
+	if (source < 0)
+		return source;
+	if (v->plan->base == PLAN_BASE_WRITE)
+		err = mounts_bind(source, target,
+		    MOUNTS_READONLY | MOUNTS_NO_SUID | MOUNTS_NO_DEV |
+			MOUNTS_NO_EXEC);
+	return err < 0 ? err : cover_sys(v);
+}
+
+int
+view_add_system(struct view *v)
+{
+	int err = 0;
+
+	if (v->plan->base != PLAN_BASE_EMPTY || v->plan->minimal)
+		err = add_dev(v);
+	return err < 0 ? err : add_sys(v);
+}
+
+/* --- /proc -------------------------------------------------------------- */
+
+static int
+bind_path(const char *source, const char *target, unsigned flags)
+{
+	_cleanup_close_ int to = open(target, O_PATH | O_NOFOLLOW | O_CLOEXEC);
+	_cleanup_close_ int from = -1;
+
+	if (to < 0)
+		return errno == ENOENT ? 0 : -errno;
+	from = open(source, O_PATH | O_NOFOLLOW | O_CLOEXEC);
+	return from < 0 ? -errno : mounts_bind(from, to, flags);
+}
+
+int
+view_mount_proc(void)
+{
+	static const char *const readonly[] = { "/proc/sys", "/proc/irq",
+		"/proc/bus", "/proc/fs", "/proc/acpi" };
+	static const char *const files[] = { "/proc/sysrq-trigger",
+		"/proc/kcore", "/proc/kmsg", "/proc/keys", "/proc/key-users",
+		"/proc/timer_list", "/proc/sched_debug", "/proc/vmallocinfo",
+		"/proc/slabinfo", "/proc/kallsyms", "/proc/kpagecount",
+		"/proc/kpageflags", "/proc/kpagecgroup", "/proc/latency_stats",
+		"/proc/config.gz" };
+	int err = 0;
+
+	if (mount("proc", "/proc", "proc", MS_NOSUID | MS_NODEV | MS_NOEXEC,
+		"hidepid=2") < 0)
+		return -errno;
+	for (size_t i = 0; i < nitems(readonly) && err == 0; i++)
+		err = bind_path(readonly[i], readonly[i], MOUNTS_READONLY);
+	for (size_t i = 0; i < nitems(files) && err == 0; i++)
+		err = bind_path(VIEW_EMPTY_FILE, files[i], 0);
+	return err;
+}
