@@ -19,6 +19,7 @@ const struct conf_section *const conf_sections[] = {
 	&conf_listener,
 	&conf_identity,
 	&conf_tokens,
+	&conf_audit,
 	&conf_limits,
 	NULL,
 };
@@ -56,6 +57,7 @@ conf_new(void)
 	/* Loopback: behind a proxy everybody would come from there. */
 	conf_nets.parse(&c->limits.exempt, "127.0.0.0/8 ::1", why);
 	c->tokens.skew_s = 30;
+	c->audit = (struct audit_rules){ .required = true, .fd = -1 };
 	return c;
 }
 
@@ -78,6 +80,9 @@ conf_free(struct conf *c)
 	for (size_t i = 0; i < c->nidentities; i++)
 		identity_unref(c->identities[i]);
 	clear_keys(&conf_tokens, &c->tokens);
+	clear_keys(&conf_audit, &c->audit);
+	if (c->audit.fd >= 0)
+		close(c->audit.fd);
 	secret_free(c->tokens.secret, c->tokens.secret_len);
 	free(c->identities);
 	free(c->path);
@@ -283,13 +288,6 @@ print_title(struct buf *b, const struct conf_section *s, const void *object)
 		buf_printf(b, "[%s]\n", s->name);
 }
 
-/* A section that is not in use is not shown. */
-static bool
-is_unused(const struct conf_section *s, const struct conf *c)
-{
-	return s == &conf_tokens && c->tokens.secret_file == NULL;
-}
-
 void
 conf_print(const struct conf *c, struct buf *b)
 {
@@ -297,9 +295,7 @@ conf_print(const struct conf *c, struct buf *b)
 		const struct conf_section *s = conf_sections[i];
 		void *object;
 
-		for (size_t j = 0;
-		     !is_unused(s, c) && (object = s->object(c, j)) != NULL;
-		     j++) {
+		for (size_t j = 0; (object = s->object(c, j)) != NULL; j++) {
 			print_title(b, s, object);
 			for (size_t k = 0; k < s->nkeys; k++)
 				print_key(b, &s->keys[k], object);
@@ -359,6 +355,15 @@ log_key(const char *title, const struct conf_key *key, const void *from,
 	return differs;
 }
 
+/* "[identity ci]", for the log. */
+static void
+make_title(struct buf *title, const struct conf_section *s, const void *object)
+{
+	buf_init(title, SIZE_MAX);
+	print_title(title, s, object);
+	title->data[title->len - 1] = '\0';
+}
+
 static unsigned
 log_section(const struct conf_section *s, const struct conf *from,
     const struct conf *to)
@@ -368,9 +373,7 @@ log_section(const struct conf_section *s, const struct conf *from,
 	struct buf title;
 
 	for (size_t i = 0; (object = s->object(to, i)) != NULL; i++) {
-		buf_init(&title, SIZE_MAX);
-		print_title(&title, s, object);
-		title.data[title.len - 1] = '\0';
+		make_title(&title, s, object);
 		other = counterpart(s, from, object);
 		if (other == NULL)
 			log_info("reload: %s: new", title.data);
@@ -388,14 +391,17 @@ log_gone(const struct conf_section *s, const struct conf *from,
     const struct conf *to)
 {
 	unsigned n = 0;
+	struct buf title;
 	void *object;
 
-	for (size_t i = 0; (object = s->object(from, i)) != NULL; i++)
-		if (counterpart(s, to, object) == NULL) {
-			log_info("reload: [%s %s]: gone", s->name,
-			    *(char *const *)object);
-			n++;
-		}
+	for (size_t i = 0; (object = s->object(from, i)) != NULL; i++) {
+		if (counterpart(s, to, object) != NULL)
+			continue;
+		make_title(&title, s, object);
+		log_info("reload: %s: gone", title.data);
+		buf_clear(&title);
+		n++;
+	}
 	return n;
 }
 

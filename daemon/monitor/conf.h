@@ -6,6 +6,7 @@
 #ifndef CONF_H
 #define CONF_H
 
+#include "audit.h"
 #include "conf_value.h"
 #include "identity.h"
 #include "listener.h"
@@ -47,6 +48,7 @@ struct conf {
 	char *path; /* NULL: from the command line */
 	struct limits limits;
 	struct token_rules tokens;
+	struct audit_rules audit;
 	struct listener *listeners[CONTROL_LISTENERS_MAX];
 	size_t nlisteners;
 	struct identity **identities;
@@ -72,7 +74,7 @@ struct conf_section {
 	size_t nkeys;
 	/* A new object of that name (or the one there is); NULL with why. */
 	void *(*add)(struct conf *c, const char *name, char *why);
-	/* Its i-th object, or NULL. */
+	/* Its i-th object that is in use, or NULL. */
 	void *(*object)(const struct conf *c, size_t i);
 	/* All keys are there: do they fit? 0, or -errno with why. */
 	int (*check)(struct conf *c, void *object, char *why);
@@ -84,6 +86,7 @@ extern const struct conf_section conf_limits;
 extern const struct conf_section conf_listener;
 extern const struct conf_section conf_identity;
 extern const struct conf_section conf_tokens;
+extern const struct conf_section conf_audit;
 
 /* A configuration of defaults; every section's object that is there once. */
 struct conf *conf_new(void);

@@ -32,7 +32,8 @@ add(struct conf *c, const char *name, char *why)
 static void *
 object(const struct conf *c, size_t i)
 {
-	return i == 0 ? (void *)(uintptr_t)&c->tokens : NULL;
+	return i == 0 && c->tokens.secret_file ? (void *)(uintptr_t)&c->tokens
+					       : NULL;
 }
 
 static int

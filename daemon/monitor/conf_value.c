@@ -270,6 +270,26 @@ show_mode(struct buf *b, const void *at)
 const struct conf_type conf_mode = { parse_mode, show_mode, NULL, false,
 	false };
 
+static int
+parse_bool(void *at, const char *text, char *why)
+{
+	bool yes = strcmp(text, "yes") == 0;
+
+	if (!yes && strcmp(text, "no") != 0)
+		return refuse(why, "`%s` is neither yes nor no", text);
+	*(bool *)at = yes;
+	return 0;
+}
+
+static void
+show_bool(struct buf *b, const void *at)
+{
+	buf_puts(b, *(const bool *)at ? "yes\n" : "no\n");
+}
+
+const struct conf_type conf_bool = { parse_bool, show_bool, NULL, false,
+	false };
+
 /* --- strings ------------------------------------------------------------ */
 
 static int

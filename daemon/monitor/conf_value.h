@@ -55,6 +55,7 @@ extern const struct conf_type conf_seconds;	      /* uint32_t, 0 up */
 extern const struct conf_type conf_bytes;	      /* uint64_t, 1 up */
 extern const struct conf_type conf_optional_bytes;    /* 0: "none" */
 extern const struct conf_type conf_mode;	      /* uint32_t, octal */
+extern const struct conf_type conf_bool;	      /* bool: yes, no */
 extern const struct conf_type conf_string;	      /* char * */
 extern const struct conf_type conf_path;	      /* char *, absolute */
 extern const struct conf_type conf_words;   /* struct strings, by blanks */

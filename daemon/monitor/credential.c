@@ -56,7 +56,7 @@ find_uid(const struct conf *c, uid_t uid)
 
 static enum verdict
 verify_signed(const struct conf *c, const char *token, int64_t now_s,
-    struct identity **who)
+    struct identity **who, const char **how)
 {
 	const struct jwt_rules rules = { .secret = c->tokens.secret,
 		.secret_len = c->tokens.secret_len,
@@ -69,6 +69,7 @@ verify_signed(const struct conf *c, const char *token, int64_t now_s,
 	if (v != VERDICT_GRANTED)
 		return v;
 	*who = find_subject(c, subject);
+	*how = "signed token";
 	return *who ? VERDICT_GRANTED : VERDICT_INVALID_JWT;
 }
 
@@ -85,17 +86,18 @@ has_tokens(const struct conf *c)
  * are in use, so that its owner hears what is wrong with it. */
 static enum verdict
 verify_bearer(const struct conf *c, const char *token, int64_t now_s,
-    struct identity **who)
+    struct identity **who, const char **how)
 {
 	uint8_t digest[32];
 
 	EVP_Digest(token, strlen(token), digest, NULL, EVP_sha256(), NULL);
 	*who = find_digest(c, digest, false);
+	*how = "token";
 	if (*who != NULL)
 		return VERDICT_GRANTED;
 	if (c->tokens.secret != NULL &&
 	    (!has_tokens(c) || strchr(token, '.') != NULL))
-		return verify_signed(c, token, now_s, who);
+		return verify_signed(c, token, now_s, who, how);
 	return VERDICT_INVALID_TOKEN;
 }
 
@@ -103,17 +105,22 @@ verify_bearer(const struct conf *c, const char *token, int64_t now_s,
 static enum verdict
 verify_other(const struct conf *c, const struct listener *l,
     const struct control_authenticate *presented, const struct ucred *peer,
-    struct identity **who)
+    struct identity **who, const char **how)
 {
 	bool known = presented->has_certificate || peer != NULL;
 
 	*who = NULL;
+	*how = "certificate";
 	if (presented->has_certificate)
 		*who = find_digest(c, presented->certificate, true);
-	if (*who == NULL && peer != NULL)
+	if (*who == NULL && peer != NULL) {
 		*who = find_uid(c, peer->uid);
-	if (*who == NULL && l->allow_unauthenticated != NULL)
+		*how = "peer user";
+	}
+	if (*who == NULL && l->allow_unauthenticated != NULL) {
 		*who = conf_find_identity(c, l->allow_unauthenticated);
+		*how = "nothing";
+	}
 	if (*who != NULL)
 		return VERDICT_GRANTED;
 	if (presented->kind == CREDENTIAL_INVALID)
@@ -124,16 +131,16 @@ verify_other(const struct conf *c, const struct listener *l,
 enum verdict
 credential_verify(const struct conf *c, const struct listener *l,
     const struct control_authenticate *presented, const struct ucred *peer,
-    int64_t now_s, struct identity **who)
+    int64_t now_s, struct identity **who, const char **how)
 {
 	bool tokens = has_tokens(c) || c->tokens.secret != NULL;
 	enum verdict v;
 
 	/* Where nobody has a token the header means nothing, as to the peer. */
 	if (presented->kind == CREDENTIAL_BEARER && tokens)
-		v = verify_bearer(c, presented->credential, now_s, who);
+		v = verify_bearer(c, presented->credential, now_s, who, how);
 	else
-		v = verify_other(c, l, presented, peer, who);
+		v = verify_other(c, l, presented, peer, who, how);
 	if (v == VERDICT_GRANTED && l->identities.count > 0 &&
 	    !strings_has(&l->identities, (*who)->name))
 		return VERDICT_STRANGER;

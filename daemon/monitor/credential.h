@@ -15,10 +15,10 @@
  * peer: of LISTENER_UNIX, what the kernel says of it, else NULL. A bearer
  * token decides alone; without one the client's certificate, then its user,
  * then the listener's word about clients that present nothing. GRANTED sets
- * *who; the reference stays the configuration's.
+ * *who, the reference stays the configuration's, and *how, for the record.
  */
 enum verdict credential_verify(const struct conf *c, const struct listener *l,
     const struct control_authenticate *presented, const struct ucred *peer,
-    int64_t now_s, struct identity **who);
+    int64_t now_s, struct identity **who, const char **how);
 
 #endif

@@ -165,6 +165,26 @@ give_grant(struct frontend *f, const struct control_authenticate *a,
 	send_verdict(f, a, VERDICT_GRANTED, g);
 }
 
+static void
+record(struct monitor *m, const struct control_authenticate *a,
+    const struct listener *l, enum verdict v, const struct identity *who,
+    const char *how)
+{
+	struct audit_event e;
+
+	audit_begin(&e, who ? "granted" : "refused");
+	audit_string(&e, "peer", a->peer);
+	audit_string(&e, "listener", l ? l->name : "");
+	if (who != NULL) {
+		audit_string(&e, "identity", who->name);
+		audit_string(&e, "by", how);
+	} else {
+		audit_string(&e, "reason", control_verdict_name(v));
+	}
+	/* Of a session that cannot be recorded session_open() decides. */
+	audit_end(&e, &m->conf->audit);
+}
+
 static int
 answer_authenticate(
     struct monitor *m, const uint8_t *packet, size_t len, int fd)
@@ -172,6 +192,7 @@ answer_authenticate(
 	struct frontend *f = &m->frontend;
 	struct control_authenticate a;
 	struct identity *who = NULL;
+	const char *how = "";
 	const struct listener *l;
 	struct ucred peer;
 	enum verdict v;
@@ -188,8 +209,9 @@ answer_authenticate(
 		v = VERDICT_BUSY; /* l: closed by a reload meanwhile */
 	else
 		v = credential_verify(m->conf, l, &a, fd >= 0 ? &peer : NULL,
-		    (int64_t)time(NULL), &who);
+		    (int64_t)time(NULL), &who, &how);
 	explicit_bzero(a.credential, sizeof(a.credential));
+	record(m, &a, l, v, v == VERDICT_GRANTED ? who : NULL, how);
 	if (v == VERDICT_GRANTED) {
 		give_grant(f, &a, who);
 		return 0;

@@ -315,6 +315,29 @@ has_room(const struct monitor *m, const struct identity *identity, char *reason)
 	return census.sessions < own;
 }
 
+/* What became of a session. 0, or -errno if it must not go on. */
+static int
+record(struct monitor *m, const struct session *s, const char *event,
+    const char *peer, const char *reason)
+{
+	struct audit_rules *audit = &m->conf->audit;
+	char id[ID_LOG_CHARS + 1];
+	struct audit_event e;
+	int err;
+
+	snprintf(id, sizeof(id), "%.*s", ID_LOG_CHARS, s->id);
+	audit_begin(&e, event);
+	audit_string(&e, "session", id);
+	audit_string(&e, "identity", s->identity->name);
+	audit_string(&e, "user", s->identity->user_name);
+	if (peer != NULL)
+		audit_string(&e, "peer", peer);
+	if (reason != NULL)
+		audit_string(&e, "reason", reason);
+	err = audit_end(&e, audit);
+	return audit->required ? err : 0;
+}
+
 /* Its identity's sessions have a deadline: most come with the latest one. */
 static void
 limit_time(struct registry *r, struct session *s)
@@ -347,11 +370,17 @@ session_open(struct monitor *m, struct identity *identity, uint32_t conn,
 	s->identity = identity;
 	s->control.fd = -1;
 	make_id(s->id);
+	if (record(m, s, "session-opened", peer, NULL) < 0) {
+		snprintf(reason, 256, "the audit log cannot be written");
+		free(s);
+		return SESSION_FAILED;
+	}
 	err = start_runner(m, s);
 	if (err < 0) {
 		snprintf(
 		    reason, 256, "starting the runner: %s", strerror(-err));
 		log_error(err, "starting a runner for %s", identity->name);
+		record(m, s, "session-ended", NULL, reason);
 		free(s);
 		return SESSION_FAILED;
 	}
@@ -390,6 +419,7 @@ session_resume(struct monitor *m, const struct identity *identity,
 		session_terminate(m, s);
 		return SESSION_UNKNOWN;
 	}
+	record(m, s, "session-resumed", peer, NULL);
 	log_info("session %.*s: resumed, %s", ID_LOG_CHARS, s->id, peer);
 	*session = s;
 	return SESSION_OK;
@@ -413,6 +443,7 @@ session_detach(struct monitor *m, struct session *s, bool channel_ended,
 	s->state = SESSION_STATE_DETACHED;
 	s->deadline_ms = now_ms() + m->conf->limits.detached_ttl_ms;
 	TAILQ_INSERT_TAIL(&m->sessions.detached, s, link);
+	record(m, s, "session-detached", NULL, NULL);
 	log_info("session %.*s: detached", ID_LOG_CHARS, s->id);
 	return true;
 }
@@ -471,6 +502,7 @@ session_reap(struct monitor *m, pid_t pid, int status)
 	else
 		log_error(0, "session %.*s: %s; its processes are killed",
 		    ID_LOG_CHARS, s->id, reason);
+	record(m, s, "session-ended", NULL, reason);
 	requests_session_ended(m, s, reason);
 	destroy(&m->sessions, s);
 	return true;

@@ -2,11 +2,12 @@
 import os
 import pathlib
 import re
+import shutil
 import signal
 import subprocess
 
 import pytest
-from conftest import EXECD, ROOT, as_user, digest, poll
+from conftest import BUILD, EXECD, ROOT, as_user, digest, poll
 from execd_client import Closed
 
 EXAMPLE = pathlib.Path(__file__).parents[2] / "man/execd.conf.example"
@@ -199,13 +200,29 @@ def test_the_example_is_accepted(mode, user, directory):
     if ROOT:
         os.chown(directory / "key.pem", 0, user.pw_gid)
     (directory / "jwt-secret").write_text("s" * 40)
-    text = text.replace("/etc/execd/", f"{directory}/").replace("user = ci\n", f"user = {user.pw_name}\n")
+    text = text.replace("/var/log/execd/", f"{directory}/").replace("/etc/execd/", f"{directory}/").replace("user = ci\n", f"user = {user.pw_name}\n")
     text = text.replace("user = alice\n", f"user = {user.pw_name}\n").replace("peer-user = alice", f"peer-user = {user.pw_name}")
     if mode == "user":
         text = re.sub(r"(?m)^groups? = .*\n", "", text)
     path = directory / "execd.conf"
     path.write_text(text)
     assert check(mode, user, path, "-t") == (0, "", "")
+
+
+def test_the_units_are_sound(directory):
+    """systemd-analyze has no complaint, but that the manual is not installed."""
+    if not shutil.which("systemd-analyze"):
+        pytest.skip("THE UNITS ARE NOT CHECKED: there is no systemd-analyze")
+    unit = (BUILD / "systemd/execd.service").read_text()
+    assert "Type=notify" in unit and "@" not in unit
+    (directory / "execd.service").write_text(re.sub(r"(?m)^(ExecStart\w*=)\S+", rf"\1{EXECD}", unit))
+    socket = EXAMPLE.parents[1] / "systemd/execd.socket"
+    shutil.copy(socket, directory)
+    r = subprocess.run(["systemd-analyze", "verify", "--man=no", directory / "execd.service", directory / "execd.socket"],
+                       capture_output=True, text=True, timeout=60)
+    assert r.returncode == 0 and "execd" not in r.stderr, r.stderr
+    line = (BUILD / "systemd/execd-sysusers.conf").read_text().splitlines()[-1]
+    assert line.startswith("u _execd - ")
 
 
 # --- reload ---------------------------------------------------------------
