@@ -63,6 +63,13 @@ extern const struct conf_type conf_lines;   /* struct strings */
 extern const struct conf_type conf_digests; /* struct digests */
 extern const struct conf_type conf_nets;    /* struct nets */
 
+/* Writes why and returns -EINVAL. */
+int conf_refuse(char *why, const char *fmt, ...)
+    __attribute__((format(printf, 2, 3)));
+
+/* Decimal digits, and *end behind them. 0, -EINVAL or -ERANGE. */
+int conf_digits(const char *text, uint64_t *n, const char **end);
+
 /* Appends a copy. */
 void strings_add(struct strings *s, const char *item);
 bool strings_has(const struct strings *s, const char *item);

@@ -15,6 +15,7 @@
 #include "children.h"
 #include "log.h"
 #include "notify.h"
+#include "reload.h"
 #include "util.h"
 
 /* The front-end has this long to tell its clients when all else is over. */
@@ -103,74 +104,6 @@ reap_children(struct monitor *m)
 		kill_orphans(m);
 }
 
-/* Opens what is new, takes over what stays. On failure nothing was changed. */
-static int
-open_listeners(struct conf *new, const struct conf *old)
-{
-	int code = 0;
-
-	for (size_t i = 0; i < new->nlisteners &&code == 0; i++) {
-		struct listener *before = NULL;
-
-		for (size_t j = 0; j < old->nlisteners; j++)
-			if (strcmp(old->listeners[j]->address,
-				new->listeners[i]->address) == 0)
-				before = old->listeners[j];
-		code = listener_open(new->listeners[i], before);
-	}
-	return code;
-}
-
-/* Removes what listeners of `old` left in the file system, unless one of
- * `new` has the same place. */
-static void
-unlink_listeners(const struct conf *old, const struct conf *new)
-{
-	for (size_t i = 0; i < old->nlisteners; i++) {
-		bool stays = false;
-
-		for (size_t j = 0; new != NULL &&j < new->nlisteners; j++)
-			stays |= strcmp(old->listeners[i]->address,
-				     new->listeners[j]->address) == 0;
-		if (!stays)
-			listener_unlink(old->listeners[i]);
-	}
-}
-
-/* All or nothing. Sessions go on as they are; what is new counts for new
- * ones, and for the next message of every connection before its session. */
-static void
-reload(struct monitor *m)
-{
-	struct conf *new, *old = m->conf;
-	int code;
-
-	if (old->path == NULL) {
-		log_info("SIGHUP: there is no configuration to reload");
-		return;
-	}
-	notify("RELOADING=1\nMONOTONIC_USEC=%lld", (long long)now_ms() * 1000);
-	new = conf_load(m->options, &code);
-	if (new != NULL && open_listeners(new, old) != 0) {
-		unlink_listeners(new, old);
-		conf_free(new);
-		new = NULL;
-	}
-	if (new == NULL) {
-		log_error(0, "reload: refused, the configuration stays as it "
-			     "was");
-		notify("READY=1");
-		return;
-	}
-	if (conf_log_changes(old, new) == 0)
-		log_info("reload: nothing changed");
-	m->conf = new;
-	unlink_listeners(old, new);
-	frontend_reload(m);
-	conf_free(old);
-	notify("READY=1");
-}
-
 static void
 signals_ready(struct source *source, uint32_t events)
 {
@@ -183,7 +116,7 @@ signals_ready(struct source *source, uint32_t events)
 			reap_children(m);
 			break;
 		case SIGHUP:
-			reload(m);
+			reload_configuration(m);
 			break;
 		case SIGTERM:
 			if (!m->draining) {
@@ -225,7 +158,7 @@ monitor_stop(struct monitor *m, int exit_code)
 	notify("STOPPING=1");
 	m->stopping = true;
 	m->exit_code = exit_code;
-	unlink_listeners(m->conf, NULL);
+	reload_unlink_listeners(m->conf, NULL);
 	frontend_stop(m);
 	session_terminate_all(m);
 }

@@ -20,6 +20,7 @@
 #include "requests.h"
 #include "runner_start.h"
 #include "seqpacket.h"
+#include "session_limit.h"
 #include "util.h"
 
 /* A runner that was told to end gets its own grace plus this. */
@@ -36,9 +37,6 @@ registry_init(struct registry *r)
 	TAILQ_INIT(&r->terminating);
 	TAILQ_INIT(&r->limited);
 }
-
-/* Enough of an id to follow it in a log, not enough to resume it. */
-#define ID_LOG_CHARS 8
 
 static bool
 match_id(const struct table_node *node, const void *key)
@@ -280,41 +278,6 @@ destroy(struct registry *r, struct session *s)
 	free(s);
 }
 
-struct census {
-	const struct identity *identity;
-	uint32_t sessions;
-};
-
-static void
-census_visit(struct table_node *node, void *arg)
-{
-	struct census *census = arg;
-
-	census->sessions += identity_is(census->identity,
-	    TABLE_OBJECT(node, struct session, by_id)->identity);
-}
-
-/* Is there room for one more? False with the reason. */
-static bool
-has_room(const struct monitor *m, const struct identity *identity, char *reason)
-{
-	uint32_t all = m->conf->limits.max_sessions;
-	uint32_t own = identity->limits.max_sessions;
-	struct census census = { .identity = identity };
-
-	if (m->sessions.by_id.count >= all) {
-		snprintf(reason, 256, "limit of %u sessions reached", all);
-		return false;
-	}
-	if (own == 0)
-		return true;
-	table_each(&m->sessions.by_id, census_visit, &census);
-	if (census.sessions >= own)
-		snprintf(reason, 256, "limit of %u sessions of %.100s reached",
-		    own, identity->name);
-	return census.sessions < own;
-}
-
 /* What became of a session. 0, or -errno if it must not go on. */
 static int
 record(struct monitor *m, const struct session *s, const char *event,
@@ -338,24 +301,6 @@ record(struct monitor *m, const struct session *s, const char *event,
 	return audit->required ? err : 0;
 }
 
-/* Its identity's sessions have a deadline: most come with the latest one. */
-static void
-limit_time(struct registry *r, struct session *s)
-{
-	struct session *before;
-
-	if (s->identity->limits.session_deadline_ms == 0)
-		return;
-	s->ends_ms = now_ms() + s->identity->limits.session_deadline_ms;
-	TAILQ_FOREACH_REVERSE(before, &r->limited, session_list, end_link)
-	if (before->ends_ms <= s->ends_ms)
-		break;
-	if (before != NULL)
-		TAILQ_INSERT_AFTER(&r->limited, before, s, end_link);
-	else
-		TAILQ_INSERT_HEAD(&r->limited, s, end_link);
-}
-
 enum session_result
 session_open(struct monitor *m, struct identity *identity, uint32_t conn,
     const char *peer, struct session **session, int *channel_fd, char *reason)
@@ -364,7 +309,7 @@ session_open(struct monitor *m, struct identity *identity, uint32_t conn,
 	struct session *s;
 	int err;
 
-	if (!has_room(m, identity, reason))
+	if (!session_limit_room(m, identity, reason))
 		return SESSION_LIMIT;
 	s = xcalloc(1, sizeof(*s));
 	s->identity = identity;
@@ -385,7 +330,7 @@ session_open(struct monitor *m, struct identity *identity, uint32_t conn,
 		return SESSION_FAILED;
 	}
 	identity_ref(identity);
-	limit_time(r, s);
+	session_limit_time(r, s);
 	table_insert(&r->by_id, &s->by_id, siphash_bytes(s->id, strlen(s->id)));
 	table_insert(&r->by_pid, &s->by_pid, (uint64_t)s->pid);
 	configure(m, s);
@@ -508,32 +453,11 @@ session_reap(struct monitor *m, pid_t pid, int status)
 	return true;
 }
 
-/* Those of an identity whose sessions have a deadline. Returns the next. */
-static int64_t
-end_limited(struct monitor *m, int64_t now)
-{
-	struct session *s;
-
-	TAILQ_FOREACH (s, &m->sessions.limited, end_link) {
-		if (s->ends_ms > now)
-			return s->ends_ms;
-		if (s->state == SESSION_STATE_TERMINATING)
-			continue;
-		log_info("session %.*s: session-deadline of %u ms reached, "
-			 "ending it",
-		    ID_LOG_CHARS, s->id,
-		    s->identity->limits.session_deadline_ms);
-		s->end_reason = "its session-deadline was reached";
-		session_terminate(m, s);
-	}
-	return -1;
-}
-
 int64_t
 session_expire(struct monitor *m, int64_t now)
 {
 	struct session *s;
-	int64_t next = end_limited(m, now);
+	int64_t next = session_limit_expire(m, now);
 
 	while ((s = TAILQ_FIRST(&m->sessions.detached)) != NULL &&
 	       s->deadline_ms <= now) {

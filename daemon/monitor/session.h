@@ -17,6 +17,9 @@
 struct identity;
 struct monitor;
 
+/* Enough of an id to follow it in a log, not enough to resume it. */
+#define ID_LOG_CHARS 8
+
 enum session_state {
 	SESSION_STATE_ATTACHED,
 	SESSION_STATE_DETACHED,	   /* until its deadline */
