@@ -122,6 +122,7 @@ static const struct field session_config_fields[] = {
 	FIELD(FIELD_STRING, control_session_config, home),
 	FIELD(FIELD_BOOL, control_session_config, pid_namespace),
 	FIELD(FIELD_BOOL, control_session_config, door),
+	FIELD(FIELD_BOOL, control_session_config, audit),
 	FIELD(FIELD_U32, control_session_config, closed_ttl_ms),
 	FIELD(FIELD_U32, control_session_config, kill_grace_ms),
 	FIELD(FIELD_U64, control_session_config, retention_bytes),
@@ -136,6 +137,24 @@ static const struct field attach_fields[] = {
 static const struct field detached_fields[] = {
 	FIELD(FIELD_U32, control_detached, generation),
 	FIELD(FIELD_U8, control_detached, end),
+};
+
+static const struct field started_fields[] = {
+	FIELD(FIELD_STRING, control_started, process),
+	FIELD(FIELD_U32, control_started, pid),
+	FIELD(FIELD_BOOL, control_started, sandboxed),
+	FIELD(FIELD_BOOL, control_started, tty),
+	FIELD(FIELD_STRING, control_started, cwd),
+	FIELD(FIELD_STRING, control_started, command),
+	FIELD(FIELD_BOOL, control_started, command_cut),
+};
+
+static const struct field exited_fields[] = {
+	FIELD(FIELD_STRING, control_exited, process),
+	FIELD(FIELD_U32, control_exited, code),
+	FIELD(FIELD_U32, control_exited, signal),
+	FIELD(FIELD_BOOL, control_exited, terminated),
+	FIELD(FIELD_BOOL, control_exited, denied),
 };
 
 static const struct field key_fields[] = {
@@ -191,6 +210,8 @@ static const struct layout {
 	EMPTY(RUNNER_ORDER_DETACH),
 	EMPTY(RUNNER_ORDER_TERMINATE),
 	LAYOUT(RUNNER_REPORT_DETACHED, detached_fields),
+	LAYOUT(RUNNER_REPORT_STARTED, started_fields),
+	LAYOUT(RUNNER_REPORT_EXITED, exited_fields),
 	LAYOUT(KEYS_CONFIGURE, key_fields),
 	EMPTY(KEYS_SERVE),
 	LAYOUT(KEYS_SIGN, sign_fields),

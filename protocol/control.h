@@ -56,6 +56,8 @@ enum control_type {
 
 	/* runner -> monitor, reports */
 	RUNNER_REPORT_DETACHED = 41, /* control_detached */
+	RUNNER_REPORT_STARTED = 43,  /* control_started; with `audit` */
+	RUNNER_REPORT_EXITED = 45,   /* control_exited; with `audit` */
 
 	/* to the key process: the monitor's, then the front-end's */
 	KEYS_CONFIGURE = 50, /* control_key + fd of the key, each in turn */
@@ -216,10 +218,30 @@ struct control_session_config {
 	char home[CONTROL_STRING_MAX];
 	bool pid_namespace;	  /* the runner is pid 1 of its own */
 	bool door;		  /* the sandbox door travels along */
+	bool audit;		  /* report every process */
 	uint32_t closed_ttl_ms;	  /* a closed process is remembered */
 	uint32_t kill_grace_ms;	  /* TERM to KILL at the session's end */
 	uint64_t retention_bytes; /* of output, per process */
 	uint64_t max_message_bytes;
+};
+
+#define CONTROL_PROCESS_MAX 256 /* of an id the beginning */
+#define CONTROL_COMMAND_MAX 4096
+
+struct control_started {
+	char process[CONTROL_PROCESS_MAX]; /* the client's id */
+	uint32_t pid;			   /* as the session sees it */
+	bool sandboxed, tty;
+	char cwd[CONTROL_STRING_MAX];
+	char command[CONTROL_COMMAND_MAX]; /* argv, quoted for a shell */
+	bool command_cut;
+};
+
+struct control_exited {
+	char process[CONTROL_PROCESS_MAX];
+	uint32_t code, signal; /* signal: 0 for none */
+	bool terminated;       /* by the client or the session's end */
+	bool denied;	       /* the sandbox was in its way */
 };
 
 #define CONTROL_TBS_MAX	      1024 /* TLS's longest is 2 * 32 + 4 + 133 */

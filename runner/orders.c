@@ -7,6 +7,7 @@
 
 #include <errno.h>
 #include <event2/event.h>
+#include <poll.h>
 #include <stdlib.h>
 #include <sys/prctl.h>
 #include <unistd.h>
@@ -20,6 +21,9 @@
 
 /* The session's last processes get this long to die of SIGKILL. */
 #define LAST_KILL_MS 3000
+
+/* A monitor that does not read for so long is stuck. */
+#define REPORT_WAIT_MS 10000
 
 enum runner_state {
 	RUNNER_FRESH = 1 << 0,
@@ -46,20 +50,32 @@ on_idle(void)
 		end();
 }
 
+/* The monitor never waits for a runner, so waiting for it has an end. */
 static void
-report_detached(struct session *s, enum channel_end why)
+report(enum control_type type, const void *payload)
 {
-	struct control_detached d = { .generation = s->generation, .end = why };
+	struct pollfd room = { .fd = CONTROL_FD, .events = POLLOUT };
 	struct buf b;
 	int err;
 
 	buf_init(&b, CONTROL_MESSAGE_MAX);
-	control_put(&b, RUNNER_REPORT_DETACHED, &d);
-	err = seqpacket_send(CONTROL_FD, b.data, b.len, NULL, 0);
+	control_put(&b, type, payload);
+	while ((err = seqpacket_send(CONTROL_FD, b.data, b.len, NULL, 0)) ==
+		   -EAGAIN &&
+	       poll(&room, 1, REPORT_WAIT_MS) > 0)
+		continue;
 	/* Of a monitor that is gone the channel itself tells. */
 	if (err < 0 && err != -EPIPE)
 		log_fatal_errno(err, "the monitor takes no report");
 	buf_clear(&b);
+}
+
+static void
+report_detached(struct session *s, enum channel_end why)
+{
+	struct control_detached d = { .generation = s->generation, .end = why };
+
+	report(RUNNER_REPORT_DETACHED, &d);
 }
 
 static int
@@ -78,6 +94,7 @@ take_configure(const uint8_t *packet, size_t len, const int *fds, size_t nfds)
 	if (err < 0)
 		log_fatal_errno(err, "taking over the session's children");
 	session_init(&session, event_base, &c, base_env, c.door ? fds[1] : -1);
+	session.report = report;
 	session.report_detached = report_detached;
 	session.http_program = fds[0];
 	state = RUNNER_CONFIGURED;

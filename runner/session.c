@@ -11,6 +11,7 @@
 #include <string.h>
 #include <unistd.h>
 
+#include "audit.h"
 #include "environment.h"
 #include "helper.h"
 #include "log.h"
@@ -181,6 +182,7 @@ on_exited(struct process *process, uint64_t seq)
 {
 	struct session_process *p = process->owner;
 
+	audit_exited(p->session, p);
 	if (is_told(p)) {
 		struct json_writer w = begin_event(p, "process/exited", seq);
 

@@ -60,6 +60,13 @@ audit_string(struct audit_event *e, const char *key, const char *value)
 }
 
 void
+audit_flag(struct audit_event *e, const char *key, bool value)
+{
+	json_key(&e->json, key);
+	json_bool(&e->json, value);
+}
+
+void
 audit_number(struct audit_event *e, const char *key, uint64_t value)
 {
 	json_key(&e->json, key);

@@ -32,6 +32,7 @@ int audit_open(struct audit_rules *a);
 /* An event and its members, then audit_end(). */
 void audit_begin(struct audit_event *e, const char *event);
 void audit_string(struct audit_event *e, const char *key, const char *value);
+void audit_flag(struct audit_event *e, const char *key, bool value);
 void audit_number(struct audit_event *e, const char *key, uint64_t value);
 
 /* Writes it. 0, or -errno after logging; without a file 0. A failure that

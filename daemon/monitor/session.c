@@ -20,14 +20,15 @@
 #include "requests.h"
 #include "runner_start.h"
 #include "seqpacket.h"
+#include "session_audit.h"
 #include "session_limit.h"
 #include "util.h"
 
 /* A runner that was told to end gets its own grace plus this. */
 #define KILL_MARGIN_MS 2000
 
-/* Reports in one go; a runner has one for each attachment. */
-#define REPORTS_MAX 256
+/* Reports in one go: more than a socket holds. */
+#define REPORTS_MAX 1024
 
 void
 registry_init(struct registry *r)
@@ -166,6 +167,7 @@ configure(const struct monitor *m, struct session *s)
 	int fds[2] = { m->programs.http, -1 };
 	struct control_session_config c = {
 		.pid_namespace = m->root,
+		.audit = m->conf->audit.file != NULL,
 		.closed_ttl_ms = l->closed_ttl_ms,
 		.kill_grace_ms = l->kill_grace_ms,
 		.retention_bytes = l->retention_bytes,
@@ -176,28 +178,43 @@ configure(const struct monitor *m, struct session *s)
 	snprintf(c.provider_id, sizeof(c.provider_id), "%s", m->provider_id);
 	snprintf(c.shell, sizeof(c.shell), "%s", s->identity->shell);
 	snprintf(c.home, sizeof(c.home), "%s", s->identity->home);
+	s->audited = c.audit;
 	fds[1] = find_door(m, s->identity);
 	c.door = fds[1] >= 0;
 	order(s, RUNNER_ORDER_CONFIGURE, &c, fds, c.door ? 2 : 1);
 }
 
-static void
-take_report(struct session *s, const uint8_t *packet, size_t len)
+static int
+take_detached(struct session *s, const uint8_t *packet, size_t len)
 {
 	struct control_detached d;
 
 	if (control_get(packet, len, RUNNER_REPORT_DETACHED, &d) < 0 ||
-	    d.end > CHANNEL_END_RUNNER || d.generation > s->generation) {
-		log_error(0,
-		    "session %.*s: impossible message from its "
-		    "runner: killing it",
-		    ID_LOG_CHARS, s->id);
-		kill(s->pid, SIGKILL);
-		return;
-	}
+	    d.end > CHANNEL_END_RUNNER || d.generation > s->generation)
+		return -EBADMSG;
 	s->reported = d.generation;
 	if (d.generation == s->generation)
 		s->end = d.end;
+	return 0;
+}
+
+static void
+take_report(struct session *s, const uint8_t *packet, size_t len)
+{
+	int err = control_peek(packet, len) == RUNNER_REPORT_DETACHED
+		      ? take_detached(s, packet, len)
+		      : session_audit_report(&monitor, s, packet, len);
+
+	if (err == 0)
+		return;
+	if (err == -EBADMSG)
+		log_error(0,
+		    "session %.*s: impossible message from its runner: "
+		    "killing it",
+		    ID_LOG_CHARS, s->id);
+	else
+		s->end_reason = "the audit log cannot be written";
+	kill(s->pid, SIGKILL);
 }
 
 /* Reads what the runner said so far; notes the end of the channel. */
@@ -218,9 +235,7 @@ drain_reports(struct session *s)
 			close(fds[--nfds]);
 		take_report(s, packet, (size_t)n);
 		if (++count == REPORTS_MAX)
-			n = -EOVERFLOW;
-		if (n < 0)
-			break;
+			return; /* the others have their turn */
 	}
 	if (n == -EAGAIN)
 		return;
@@ -278,29 +293,6 @@ destroy(struct registry *r, struct session *s)
 	free(s);
 }
 
-/* What became of a session. 0, or -errno if it must not go on. */
-static int
-record(struct monitor *m, const struct session *s, const char *event,
-    const char *peer, const char *reason)
-{
-	struct audit_rules *audit = &m->conf->audit;
-	char id[ID_LOG_CHARS + 1];
-	struct audit_event e;
-	int err;
-
-	snprintf(id, sizeof(id), "%.*s", ID_LOG_CHARS, s->id);
-	audit_begin(&e, event);
-	audit_string(&e, "session", id);
-	audit_string(&e, "identity", s->identity->name);
-	audit_string(&e, "user", s->identity->user_name);
-	if (peer != NULL)
-		audit_string(&e, "peer", peer);
-	if (reason != NULL)
-		audit_string(&e, "reason", reason);
-	err = audit_end(&e, audit);
-	return audit->required ? err : 0;
-}
-
 enum session_result
 session_open(struct monitor *m, struct identity *identity, uint32_t conn,
     const char *peer, struct session **session, int *channel_fd, char *reason)
@@ -315,7 +307,7 @@ session_open(struct monitor *m, struct identity *identity, uint32_t conn,
 	s->identity = identity;
 	s->control.fd = -1;
 	make_id(s->id);
-	if (record(m, s, "session-opened", peer, NULL) < 0) {
+	if (session_audit(m, s, "session-opened", peer, NULL) < 0) {
 		snprintf(reason, 256, "the audit log cannot be written");
 		free(s);
 		return SESSION_FAILED;
@@ -325,7 +317,7 @@ session_open(struct monitor *m, struct identity *identity, uint32_t conn,
 		snprintf(
 		    reason, 256, "starting the runner: %s", strerror(-err));
 		log_error(err, "starting a runner for %s", identity->name);
-		record(m, s, "session-ended", NULL, reason);
+		session_audit(m, s, "session-ended", NULL, reason);
 		free(s);
 		return SESSION_FAILED;
 	}
@@ -364,7 +356,7 @@ session_resume(struct monitor *m, const struct identity *identity,
 		session_terminate(m, s);
 		return SESSION_UNKNOWN;
 	}
-	record(m, s, "session-resumed", peer, NULL);
+	session_audit(m, s, "session-resumed", peer, NULL);
 	log_info("session %.*s: resumed, %s", ID_LOG_CHARS, s->id, peer);
 	*session = s;
 	return SESSION_OK;
@@ -388,7 +380,7 @@ session_detach(struct monitor *m, struct session *s, bool channel_ended,
 	s->state = SESSION_STATE_DETACHED;
 	s->deadline_ms = now_ms() + m->conf->limits.detached_ttl_ms;
 	TAILQ_INSERT_TAIL(&m->sessions.detached, s, link);
-	record(m, s, "session-detached", NULL, NULL);
+	session_audit(m, s, "session-detached", NULL, NULL);
 	log_info("session %.*s: detached", ID_LOG_CHARS, s->id);
 	return true;
 }
@@ -447,7 +439,7 @@ session_reap(struct monitor *m, pid_t pid, int status)
 	else
 		log_error(0, "session %.*s: %s; its processes are killed",
 		    ID_LOG_CHARS, s->id, reason);
-	record(m, s, "session-ended", NULL, reason);
+	session_audit(m, s, "session-ended", NULL, reason);
 	requests_session_ended(m, s, reason);
 	destroy(&m->sessions, s);
 	return true;

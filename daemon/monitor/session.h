@@ -41,6 +41,7 @@ struct session {
 	uint32_t conn;		/* ATTACHED: the front-end's number */
 	uint32_t generation;	/* of attachments, counts up */
 	const char *end_reason; /* static: why we end it, or NULL */
+	bool audited;		/* its runner reports processes */
 	bool close_asked;	/* answer CLOSE when the runner is reaped */
 	bool hung_up;		/* the control channel is at its end */
 	enum channel_end end;	/* reported for this generation */

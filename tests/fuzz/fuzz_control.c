@@ -29,6 +29,8 @@ union payload {
 	struct control_attach attach;
 	struct control_detached detached;
 	struct control_listener listener;
+	struct control_started started;
+	struct control_exited exited;
 	struct control_key key;
 	struct control_sign sign;
 	struct control_signed answer;

@@ -3,11 +3,12 @@ where it is required (execd.conf(5), [audit])."""
 import json
 import os
 import re
+import shlex
 import signal
 import stat
 
 import pytest
-from conftest import ROOT, digest, poll
+from conftest import digest, poll
 from execd_client import Closed
 
 
@@ -40,6 +41,57 @@ def test_a_life_is_on_record(configured, user, directory):
     assert ended["reason"]
     text = log.read_text()
     assert "tok-a" not in text and "wrong-secret" not in text and c.session_id not in text
+
+
+def test_every_command_is_on_record(configured, user, directory):
+    log = directory / "audit.jsonl"
+    s = configured(configuration(user, log))
+    c = s.connect(token="tok-a").ready()
+    argv = ["/bin/sh", "-c", "echo 'it'\\''s' \"$HOME\"; exit 3", "a b", "", "\x1b[31m", "é\n"]
+    assert c.run("quoted", argv).code == 3
+    c.sh("killed", "kill -9 $$")
+    c.finished("killed")
+    c.run("long", ["/bin/true", "x" * 5000])
+    c.sh("stopped", "sleep 1000", tty=True)
+    c.terminate("stopped")
+    assert c.start("none", ["/no/such/program"])["error"]["code"] == -32603
+    poll(lambda: log.read_text().count('"process-') == 8, what="all events")
+    by = {(e["event"], e["process"]): e for e in events(log) if "process" in e}
+    started = by["process-started", "quoted"]
+    assert shlex.split(started["command"]) == argv
+    assert (started["cwd"], started["tty"], started["sandboxed"], started["commandCut"]) == ("/tmp", False, False, False)
+    assert started["identity"] == "a" and started["user"] == user.pw_name and started["session"] == c.session_id[:8]
+    assert by["process-exited", "quoted"]["code"] == 3 and "signal" not in by["process-exited", "quoted"]
+    assert by["process-exited", "killed"]["signal"] == 9 and not by["process-exited", "killed"]["terminated"]
+    assert by["process-started", "long"]["commandCut"] and by["process-started", "long"]["command"].startswith("/bin/true")
+    assert by["process-started", "stopped"]["tty"] and by["process-exited", "stopped"]["terminated"]
+    assert not [e for e in by if e[1] == "none"], "what was not started is not there"
+
+
+def test_many_at_once_are_all_on_record(configured, user, directory):
+    log = directory / "audit.jsonl"
+    s = configured(configuration(user, log))
+    c = s.connect(token="tok-a").ready()
+    for i in range(300):
+        c.post("process/start", {"processId": f"p{i}", "argv": ["/bin/true", "x" * 3000], "cwd": "file:///", "env": {},
+                                 "tty": False})
+    for i in range(300):
+        c.finished(f"p{i}", 60)
+    poll(lambda: log.read_text().count("process-exited") == 300, what="all events")
+    assert log.read_text().count("process-started") == 300
+
+
+def test_no_run_without_a_record(configured, user, directory):
+    """The log fails while a session runs: its next command ends it."""
+    log = directory / "audit.jsonl"
+    text = configuration(user, log)
+    s = configured(text)
+    c = s.connect(token="tok-a").ready()
+    assert c.run("a", ["/bin/echo", "in"]).stdout == "in\n"
+    s.reload(text.replace(str(log), "/dev/full"), "/dev/full, was")
+    c.post("process/start", {"processId": "b", "argv": ["/bin/sleep", "1000"], "cwd": "file:///", "env": {}, "tty": False})
+    closed = c.wait_closed()
+    assert closed["code"] == 1011 and "the audit log cannot be written" in closed["reason"]
 
 
 def test_a_killed_runner_and_a_resume(configured, user, directory):

@@ -38,6 +38,8 @@ static const struct {
 	{ RUNNER_ORDER_DETACH, 0 },
 	{ RUNNER_ORDER_TERMINATE, 0 },
 	{ RUNNER_REPORT_DETACHED, sizeof(struct control_detached) },
+	{ RUNNER_REPORT_STARTED, sizeof(struct control_started) },
+	{ RUNNER_REPORT_EXITED, sizeof(struct control_exited) },
 	{ KEYS_CONFIGURE, sizeof(struct control_key) },
 	{ KEYS_SERVE, 0 },
 	{ KEYS_SIGN, sizeof(struct control_sign) },
