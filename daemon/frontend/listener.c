@@ -58,6 +58,27 @@ format_peer(const struct sockaddr_storage *a, char peer[CONTROL_PEER_MAX])
 	}
 }
 
+/* What a flood could fill the log with: a line a second, and how many it
+ * stands for. */
+static void
+log_refusal(const char *peer, const char *why, uint32_t limit)
+{
+	static int64_t logged_ms;
+	static unsigned unlogged;
+	int64_t now = now_ms();
+
+	if (logged_ms != 0 && now - logged_ms < 1000) {
+		unlogged++;
+		return;
+	}
+	log_warn(0,
+	    "%s: refused, limit of %u connections %sreached; %u more "
+	    "refused since the last such line",
+	    peer, limit, why, unlogged);
+	logged_ms = now;
+	unlogged = 0;
+}
+
 /* With TLS there is no short way to say anything. */
 static void
 refuse(const struct listener *l, int fd, int64_t wait_ms)
@@ -98,8 +119,7 @@ admit(const struct listener *l, int fd, const struct sockaddr_storage *a,
 
 	*source = NULL;
 	if (connection_count() >= config.max_connections) {
-		log_warn(0, "%s: refused, limit of %u connections reached",
-		    peer, config.max_connections);
+		log_refusal(peer, "", config.max_connections);
 		refuse(l, fd, wait_ms);
 		return false;
 	}
@@ -108,10 +128,7 @@ admit(const struct listener *l, int fd, const struct sockaddr_storage *a,
 	case ADMITTED:
 		return true;
 	case REFUSED_CONNECTIONS:
-		log_warn(0,
-		    "%s: refused, limit of %u connections of one source "
-		    "reached",
-		    peer, config.max_per_source);
+		log_refusal(peer, "of one source ", config.max_per_source);
 		break;
 	case REFUSED_PENALTY:
 		log_debug("%s: refused for %lld ms", peer, (long long)wait_ms);
