@@ -110,6 +110,7 @@ struct control_listener {
 	uint32_t id; /* the monitor's number, never reused for another */
 	uint8_t kind;
 	bool tls;
+	bool operate; /* answers /healthz and /metrics */
 	uint8_t client_certificate; /* enum client_certificate */
 	uint32_t key;		    /* `tls`: number in the key process */
 };

@@ -14,6 +14,7 @@
 #include "handshake.h"
 #include "http.h"
 #include "log.h"
+#include "metrics.h"
 #include "monitor_client.h"
 #include "pump.h"
 #include "util.h"
@@ -453,6 +454,7 @@ timer_cb(evutil_socket_t fd, short what, void *arg)
 	default:
 		log_info("connection %u: %s: not ready within %u ms", c->number,
 		    c->peer, config.pre_auth_deadline_ms);
+		metrics.deadline_missed++;
 		connection_penalise(c, OFFENCE_DEADLINE);
 		connection_close(c, WEBSOCKET_CLOSE_POLICY,
 		    "no session was initialized in time");
@@ -479,6 +481,8 @@ connection_write(struct connection *c, struct iovec *iov, int n)
 {
 	if (c->out_fd < 0)
 		return false;
+	for (int i = 0; i < n; i++)
+		metrics.bytes_sent += iov[i].iov_len;
 	if (pending_write(&c->downlink, c->out_fd, c->tls, iov, n) < 0) {
 		connection_client_gone(c);
 		return false;

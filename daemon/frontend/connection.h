@@ -53,6 +53,8 @@ struct connection {
 	SSL *tls;		    /* NULL: none */
 	struct source *source;	    /* NULL: exempt, or no IP address */
 	bool stdio;		    /* lines instead of frames */
+	bool operate;		    /* came by the operator's listener */
+	bool resuming;		    /* ATTACHING: to a session there was */
 	bool unix_peer;		    /* the monitor asks the kernel who it is */
 	bool has_certificate;	    /* and certificate[] is its digest */
 	bool read_wants_write;	    /* TLS: before more can be read */

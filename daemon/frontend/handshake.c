@@ -13,10 +13,13 @@
 #include "frontend.h"
 #include "http.h"
 #include "log.h"
+#include "metrics.h"
 #include "monitor_client.h"
 #include "params.h"
 #include "pump.h"
 #include "util.h"
+
+#define REPLY_MAX (16u << 10)
 
 /* --- TLS ---------------------------------------------------------------- */
 
@@ -34,6 +37,7 @@ handshake_tls(struct connection *c)
 	}
 	if (err < 0) {
 		log_info("connection %u: %s: TLS: %s", c->number, c->peer, why);
+		metrics.tls_failed++;
 		connection_penalise(c, OFFENCE_PROTOCOL);
 		connection_client_gone(c);
 		return;
@@ -51,7 +55,7 @@ send_reply(struct connection *c, const struct http_reply *reply, bool head)
 	struct iovec iov;
 	struct buf b;
 
-	buf_init(&b, 4096);
+	buf_init(&b, REPLY_MAX);
 	http_write_reply(&b, reply, head);
 	iov = (struct iovec){ b.data, b.len };
 	connection_write(c, &iov, 1);
@@ -76,12 +80,39 @@ ask_for_grant(struct connection *c, const struct http_request *r)
 	monitor_authenticate(c, kind, token);
 }
 
+/* What the operator asks, on a listener that is his alone. */
+static bool
+answer_operator(struct connection *c, const struct http_request *r)
+{
+	struct http_reply reply = { 200, "ok\n", HTTP_TEXT_PLAIN };
+	struct buf text;
+
+	if (!c->operate || r->origin || r->method == HTTP_OTHER)
+		return false;
+	buf_init(&text, REPLY_MAX / 2);
+	if (slice_equal(r->path, SLICE("/metrics"))) {
+		metrics_write(&text, connection_count());
+		buf_put_u8(&text, '\0');
+		reply.body = (char *)text.data;
+	} else if (!slice_equal(r->path, SLICE("/healthz"))) {
+		return false;
+	} else if (frontend_draining) {
+		reply =
+		    (struct http_reply){ 503, "stopping\n", HTTP_TEXT_PLAIN };
+	}
+	send_reply(c, &reply, r->method == HTTP_HEAD);
+	buf_clear(&text);
+	return true;
+}
+
 static void
 take_request(struct connection *c, const struct http_request *r, size_t len)
 {
 	static const struct http_reply draining = { 503, "", "" };
 	struct http_reply reply = http_check(r);
 
+	if (answer_operator(c, r))
+		return;
 	/* /readyz of a server that takes no more work. */
 	if (reply.status == 200 && frontend_draining)
 		reply = draining;
@@ -112,6 +143,7 @@ handshake_http(struct connection *c, const char *data, size_t len)
 		take_request(c, &r, (size_t)n);
 	if (n >= 0)
 		return;
+	metrics.http_failed++;
 	connection_penalise(c, OFFENCE_PROTOCOL);
 	send_reply(c, n == -E2BIG ? &large : &bad, false);
 }
@@ -143,6 +175,8 @@ handshake_verdict(struct connection *c, const struct control_verdict *v)
 
 	c->awaiting = false;
 	c->granted = v->verdict == VERDICT_GRANTED;
+	metrics.granted += c->granted;
+	metrics.denied += !c->granted;
 	if (c->state != CONN_AUTHENTICATING) {
 		connection_client_gone(c); /* it left meanwhile */
 		return;
@@ -245,6 +279,7 @@ take_initialize(struct connection *c, struct rpc_id *id,
 	c->state = CONN_ATTACHING;
 	c->awaiting = true;
 	connection_read_client(c, false);
+	c->resuming = p->resume;
 	if (p->resume) {
 		memcpy(wanted, want.ptr, want.len);
 		wanted[want.len] = '\0';
@@ -335,6 +370,9 @@ handshake_session(
 		connection_client_gone(c);
 		return;
 	}
+	metrics.sessions_failed += channel_fd < 0;
+	metrics.sessions_resumed += channel_fd >= 0 && c->resuming;
+	metrics.sessions_opened += channel_fd >= 0 && !c->resuming;
 	if (channel_fd >= 0) {
 		connection_attach(c, channel_fd);
 		pump_forward(c, c->initialize.data, c->initialize.len);

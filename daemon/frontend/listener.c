@@ -21,6 +21,7 @@
 #include "frontend.h"
 #include "handshake.h"
 #include "log.h"
+#include "metrics.h"
 #include "monitor_client.h"
 #include "util.h"
 
@@ -30,6 +31,7 @@ static struct listener {
 	struct event event;
 	uint32_t id;
 	enum listener_kind kind;
+	bool operate;
 	SSL_CTX *tls; /* NULL: none */
 	int fd;
 } listeners[CONTROL_LISTENERS_MAX];
@@ -120,17 +122,21 @@ admit(const struct listener *l, int fd, const struct sockaddr_storage *a,
 	*source = NULL;
 	if (connection_count() >= config.max_connections) {
 		log_refusal(peer, "", config.max_connections);
+		metrics.refused_limit++;
 		refuse(l, fd, wait_ms);
 		return false;
 	}
 	switch (source_admit(
 	    &config, (const struct sockaddr *)a, now_ms(), source, &wait_ms)) {
 	case ADMITTED:
+		metrics.accepted++;
 		return true;
 	case REFUSED_CONNECTIONS:
 		log_refusal(peer, "of one source ", config.max_per_source);
+		metrics.refused_source++;
 		break;
 	case REFUSED_PENALTY:
+		metrics.refused_penalty++;
 		log_debug("%s: refused for %lld ms", peer, (long long)wait_ms);
 		break;
 	}
@@ -155,6 +161,7 @@ welcome(const struct listener *l, int fd, const struct sockaddr_storage *a)
 	c = connection_new(l->id, fd, fd, peer);
 	c->source = source;
 	c->unix_peer = l->kind == LISTENER_UNIX;
+	c->operate = l->operate;
 	if (l->tls != NULL) {
 		c->tls = tls_new(l->tls, fd);
 		c->state = CONN_TLS;
@@ -194,6 +201,7 @@ add(const struct control_listener *order, int fd, SSL_CTX *tls)
 		reserve_fd = fcntl(STDERR_FILENO, F_DUPFD_CLOEXEC, 4);
 	l->id = order->id;
 	l->kind = order->kind;
+	l->operate = order->operate;
 	l->tls = tls;
 	l->fd = fd;
 	set_nonblock(fd);

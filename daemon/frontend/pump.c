@@ -14,6 +14,7 @@
 #include "frontend.h"
 #include "handshake.h"
 #include "log.h"
+#include "metrics.h"
 #include "utf8.h"
 
 /* --- writing ------------------------------------------------------------ */
@@ -390,6 +391,7 @@ pump_read_client(struct connection *c)
 
 	if (n < 0 && (errno == EAGAIN || errno == EINTR))
 		return;
+	metrics.bytes_received += n > 0 ? (size_t)n : 0;
 	c->pinged_ms = 0; /* whatever it said, it is there */
 	if (n <= 0)
 		input_ended(c);

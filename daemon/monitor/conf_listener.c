@@ -52,6 +52,7 @@ static const struct conf_key keys[] = {
 	KEY("mode", conf_mode, mode),
 	KEY("group", conf_string, group),
 	KEY("identities", conf_words, identities),
+	KEY("operate", conf_bool, operate),
 	KEY("allow-unauthenticated", conf_string, allow_unauthenticated),
 };
 
@@ -112,6 +113,8 @@ check(struct conf *c, void *o, char *why)
 	else if (l->scheme != ADDRESS_UNIX &&
 		 (l->mode != CONF_MODE_UNSET || l->group != NULL))
 		text = "mode and group are for unix:/PATH";
+	else if (l->operate && (!l->loopback || l->scheme == ADDRESS_SYSTEMD))
+		text = "operate is for unix:/PATH and loopback addresses";
 	else
 		text = check_tls(l);
 	if (text != NULL) {

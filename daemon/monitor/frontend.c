@@ -160,6 +160,7 @@ send_listener(struct frontend *f, const struct listener *l)
 		.id = l->id,
 		.kind = l->kind,
 		.tls = listener_has_tls(l),
+		.operate = l->operate,
 		.client_certificate = (uint8_t)l->client_certificate,
 		.key = l->id,
 	};

@@ -152,14 +152,6 @@ parse_address(const char *text, enum address_scheme *scheme, union address *a)
 	return -EINVAL;
 }
 
-int
-listener_parse(struct listener *l)
-{
-	union address a;
-
-	return parse_address(l->address, &l->scheme, &a);
-}
-
 static bool
 is_loopback(const union address *a)
 {
@@ -171,6 +163,16 @@ is_loopback(const union address *a)
 	default:
 		return true;
 	}
+}
+
+int
+listener_parse(struct listener *l)
+{
+	union address a = { .any.sa_family = AF_UNIX };
+	int err = parse_address(l->address, &l->scheme, &a);
+
+	l->loopback = err == 0 && is_loopback(&a);
+	return err;
 }
 
 static socklen_t

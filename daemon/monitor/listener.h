@@ -30,6 +30,7 @@ struct listener {
 	uint32_t mode;		     /* of ADDRESS_UNIX */
 	char *group;
 	struct strings identities;   /* who may come in here; none: everybody */
+	bool operate;		     /* /healthz and /metrics */
 	char *allow_unauthenticated; /* who a client without credential is */
 	/* as loaded: descriptors are owned, or -1 */
 	enum address_scheme scheme;

@@ -77,6 +77,8 @@ GOOD = "[listener l]\naddress = ws://127.0.0.1:0\n"
     (GOOD + "client-ca = /x\n", 1, "client-ca needs a certificate"),
     (GOOD + "client-certificate = required\n", 1, "client-certificate needs a client-ca"),
     (GOOD + "client-certificate = maybe\n", 3, "`maybe` is neither none, optional nor required"),
+    ("[listener l]\naddress = ws://0.0.0.0:0\noperate = yes\n", 1, "operate is for unix:/PATH and loopback"),
+    (GOOD + "operate = perhaps\n", 3, "is neither yes nor no"),
     (GOOD + "mode = 0660\n", 1, "mode and group are for unix:/PATH"),
     (GOOD + "mode = 888\n", 3, "`888` is not an octal mode"),
     ("[listener l]\naddress = wss://127.0.0.1:0\ncertificate = /none/such\ncertificate-key = /none\n", 1,

@@ -146,7 +146,7 @@ def frontend_configuration(listeners=0, type=1, exempt=0):
 
 
 def listener(kind=0, tls=0, certificate=0):
-    return u32(11) + u32(0) + bytes([kind, tls, certificate]) + u32(0)
+    return u32(11) + u32(0) + bytes([kind, tls, 0, certificate]) + u32(0)
 
 
 @pytest.mark.parametrize("message", [

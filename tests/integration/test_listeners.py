@@ -122,6 +122,44 @@ def test_listeners_outlive_the_front_end(configured, user, directory):
     ready(s, s.urls[0])
 
 
+def get(url, path, method="GET"):
+    with dial(url) as s:
+        s.sendall(f"{method} {path} HTTP/1.1\r\n\r\n".encode())
+        data = b""
+        while piece := s.recv(65536):
+            data += piece
+    head, text = data.decode().split("\r\n\r\n", 1)
+    return int(head.split()[1]), text
+
+
+def test_the_operator_s_listener(configured, user, directory):
+    s = configured(f"[listener all]\naddress = ws://127.0.0.1:0\n[listener op]\naddress = unix:{directory}/op\n"
+                   "operate = yes\n" + identity(user, "[limits]\ndrain-timeout = 1h\n"))
+    everybody, op = s.urls
+    assert get(op, "/healthz") == (200, "ok\n") and get(op, "/healthz", "HEAD") == (200, "")
+    assert get(everybody, "/healthz")[0] == get(everybody, "/metrics")[0] == 404
+    assert get(op, "/healthz", "POST")[0] == 404 and get(op, "/readyz")[0] == 200
+    c = ready(s, everybody)
+    c.drop()
+    s.wait_log("detached")
+    s.connect(everybody, token="t").ready(resumeSessionId=c.session_id)
+    with pytest.raises(Closed):
+        s.connect(everybody, token="wrong")
+    status, text = get(op, "/metrics")
+    values = dict(line.rsplit(" ", 1) for line in text.splitlines() if not line.startswith("#"))
+    assert status == 200 and values['execd_credentials_total{result="refused"}'] == "1"
+    assert values['execd_sessions_total{result="opened"}'] == values['execd_sessions_total{result="resumed"}'] == "1"
+    assert int(values["execd_connections_accepted_total"]) >= 6 and int(values["execd_bytes_received_total"]) > 500
+    assert len([line for line in text.splitlines() if line.startswith("# TYPE ")]) == len(
+        {line.split("{")[0].split()[0] for line in text.splitlines() if not line.startswith("#")})
+    s.child.send_signal(signal.SIGTERM)
+    s.wait_log("no new sessions")
+    poll(lambda: get(op, "/healthz") == (503, "stopping\n"))
+    assert get(everybody, "/readyz")[0] == 503
+    s.child.send_signal(signal.SIGTERM)
+    assert s.child.wait(15) == 0
+
+
 # --- systemd --------------------------------------------------------------
 
 
