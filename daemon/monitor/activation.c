@@ -10,6 +10,7 @@
 #include <unistd.h>
 
 #include "control.h"
+#include "log.h"
 #include "util.h"
 
 #define FIRST_FD 3 /* SD_LISTEN_FDS_START */
@@ -35,6 +36,9 @@ activation_init(void)
 	/* Meant for another process, if it is not our pid. */
 	if (number_of("LISTEN_PID") == getpid())
 		count = number_of("LISTEN_FDS");
+	if (count > CONTROL_LISTENERS_MAX)
+		log_warn(0, "systemd gives %d sockets, the first %d are known",
+		    count, CONTROL_LISTENERS_MAX);
 	if (count < 0 || count > CONTROL_LISTENERS_MAX)
 		count = count < 0 ? 0 : CONTROL_LISTENERS_MAX;
 	for (int i = 0; i < count; i++) {

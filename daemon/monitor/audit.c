@@ -16,12 +16,26 @@
 /* Of one line: names, a peer and a reason, each of a bounded length. */
 #define EVENT_MAX (16u << 10)
 
+#define OPEN_FLAGS (O_WRONLY | O_APPEND | O_CLOEXEC | O_NOFOLLOW | O_NONBLOCK)
+
+int
+audit_check(const struct audit_rules *a)
+{
+	_cleanup_close_ int fd = open(a->file, OPEN_FLAGS);
+	_cleanup_free_ char *directory = xstrdup(a->file);
+
+	if (fd >= 0 || errno != ENOENT)
+		return fd >= 0 ? 0 : -errno;
+	strrchr(directory, '/')[1] = '\0';
+	return access(directory, W_OK | X_OK) < 0 ? -errno : 0;
+}
+
 int
 audit_open(struct audit_rules *a)
 {
-	a->fd = open(a->file,
-	    O_WRONLY | O_APPEND | O_CREAT | O_CLOEXEC | O_NOFOLLOW | O_NONBLOCK,
-	    0600);
+	if (a->file == NULL)
+		return 0;
+	a->fd = open(a->file, OPEN_FLAGS | O_CREAT, 0600);
 	return a->fd < 0 ? -errno : 0;
 }
 

@@ -26,6 +26,9 @@ struct audit_event {
 	struct json_writer json;
 };
 
+/* Could audit_open() do its work? Changes nothing. 0, or -errno. */
+int audit_check(const struct audit_rules *a);
+
 /* Opens the file, or makes it, readable for its owner alone. 0, or -errno. */
 int audit_open(struct audit_rules *a);
 

@@ -40,7 +40,7 @@ check(struct conf *c, void *o, char *why)
 		snprintf(why, CONF_WHY_MAX, "file is missing");
 		return -EINVAL;
 	}
-	err = audit_open(a);
+	err = audit_check(a);
 	if (err == 0)
 		return 0;
 	snprintf(why, CONF_WHY_MAX, "%.200s: %s", a->file, strerror(-err));

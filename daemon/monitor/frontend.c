@@ -263,6 +263,8 @@ frontend_start(struct monitor *m)
 	if (err < 0)
 		return err;
 	send_configuration(m, MON_EV_CONFIGURE, start_keys(m));
+	if (m->draining)
+		frontend_drain(m);
 	return 0;
 }
 

@@ -4,6 +4,7 @@
 #include "keys.h"
 
 #include <errno.h>
+#include <signal.h>
 #include <stdio.h>
 #include <string.h>
 #include <sys/wait.h>
@@ -150,6 +151,11 @@ keys_reap(struct monitor *m, pid_t pid, int status)
 	    "there is another",
 	    (int)pid, WIFSIGNALED(status) ? "signal" : "status",
 	    WIFSIGNALED(status) ? WTERMSIG(status) : WEXITSTATUS(status));
+	/* It ends itself over a request that our front-end does not make. */
+	if (WIFEXITED(status) && m->frontend.pid > 0) {
+		kill(m->frontend.pid, SIGKILL);
+		return true;
+	}
 	m->keys.restart_ms = now - m->keys.started_ms < RESTART_AFTER_MS
 				 ? now + RESTART_AFTER_MS
 				 : now;

@@ -237,7 +237,7 @@ permit_unix(const struct listener *l, const char *path)
 	if (l->group != NULL && (gr = getgrnam(l->group)) == NULL)
 		return -ENOENT;
 	if ((gr != NULL && lchown(path, (uid_t)-1, gr->gr_gid) < 0) ||
-	    chmod(path, mode) < 0)
+	    fchmodat(AT_FDCWD, path, mode, AT_SYMLINK_NOFOLLOW) < 0)
 		return -errno;
 	return 0;
 }

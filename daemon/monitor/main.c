@@ -66,6 +66,17 @@ check_authentication(const struct monitor *m)
 }
 
 static int
+open_audit(struct monitor *m)
+{
+	int err = audit_open(&m->conf->audit);
+
+	if (err == 0)
+		return 0;
+	log_error(err, "audit log %s", m->conf->audit.file);
+	return err == -EACCES ? EXIT_PERMISSION : EXIT_FAILED;
+}
+
+static int
 open_listeners(struct monitor *m)
 {
 	int code = 0;
@@ -181,7 +192,8 @@ main(int argc, char **argv)
 	if (options.check)
 		return EXIT_STOPPED;
 	if ((code = find_frontend_user(m)) != 0 ||
-	    (code = check_host(m)) != 0 || (code = open_listeners(m)) != 0 ||
+	    (code = check_host(m)) != 0 || (code = open_audit(m)) != 0 ||
+	    (code = open_listeners(m)) != 0 ||
 	    (code = check_authentication(m)) != 0 ||
 	    (code = detach_stdio(m)) != 0)
 		return code;

@@ -276,6 +276,7 @@ monitor_run(struct monitor *m)
 		start_frontend_when_due(m, now);
 		deadline = sooner(session_expire(m, now),
 		    sooner(finish_drain(m, now), restart_keys(m, now)));
+		deadline = sooner(deadline, notify_alive(now));
 		err = source_dispatch(next_timeout(m, now, deadline));
 		if (err < 0)
 			log_fatal_errno(err, "epoll");

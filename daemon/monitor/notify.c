@@ -11,12 +11,30 @@
 #include <string.h>
 #include <sys/socket.h>
 #include <sys/un.h>
+#include <unistd.h>
 
 #include "log.h"
 #include "util.h"
 
 static struct sockaddr_un address;
 static socklen_t address_len;
+static int64_t alive_every_ms; /* 0: never */
+static int64_t alive_at_ms;
+
+/* Twice as often as it must be. */
+static void
+take_watchdog(void)
+{
+	const char *usec = getenv("WATCHDOG_USEC"),
+		   *pid = getenv("WATCHDOG_PID");
+
+	if (usec != NULL && (pid == NULL || atoi(pid) == getpid()))
+		alive_every_ms = atoll(usec) / 2000;
+	if (usec != NULL && alive_every_ms <= 0)
+		alive_every_ms = 0;
+	unsetenv("WATCHDOG_USEC");
+	unsetenv("WATCHDOG_PID");
+}
 
 void
 notify_init(void)
@@ -33,6 +51,19 @@ notify_init(void)
 		address.sun_path[0] = '\0';
 	address_len = (socklen_t)(offsetof(struct sockaddr_un, sun_path) + len);
 	unsetenv("NOTIFY_SOCKET");
+	take_watchdog();
+}
+
+int64_t
+notify_alive(int64_t now)
+{
+	if (alive_every_ms == 0)
+		return -1;
+	if (now >= alive_at_ms) {
+		notify("WATCHDOG=1");
+		alive_at_ms = now + alive_every_ms;
+	}
+	return alive_at_ms;
 }
 
 void

@@ -10,33 +10,38 @@
 #include "notify.h"
 #include "util.h"
 
-/* Opens what is new, takes over what stays. On failure nothing was changed. */
+/* Opens what is next, takes over what stays. On failure nothing was changed. */
 static int
-open_listeners(struct conf *new, const struct conf *old)
+open_all(struct conf *next, const struct conf *old)
 {
-	int code = 0;
+	int code = 0, err = audit_open(&next->audit);
 
-	for (size_t i = 0; i < new->nlisteners &&code == 0; i++) {
+	if (err < 0) {
+		log_error(err, "audit log %s", next->audit.file);
+		return EXIT_FAILED;
+	}
+
+	for (size_t i = 0; i < next->nlisteners && code == 0; i++) {
 		struct listener *before = NULL;
 
 		for (size_t j = 0; j < old->nlisteners; j++)
 			if (strcmp(old->listeners[j]->address,
-				new->listeners[i]->address) == 0)
+				next->listeners[i]->address) == 0)
 				before = old->listeners[j];
-		code = listener_open(new->listeners[i], before);
+		code = listener_open(next->listeners[i], before);
 	}
 	return code;
 }
 
 void
-reload_unlink_listeners(const struct conf *old, const struct conf *new)
+reload_unlink_listeners(const struct conf *old, const struct conf *next)
 {
 	for (size_t i = 0; i < old->nlisteners; i++) {
 		bool stays = false;
 
-		for (size_t j = 0; new != NULL &&j < new->nlisteners; j++)
+		for (size_t j = 0; next != NULL && j < next->nlisteners; j++)
 			stays |= strcmp(old->listeners[i]->address,
-				     new->listeners[j]->address) == 0;
+				     next->listeners[j]->address) == 0;
 		if (!stays)
 			listener_unlink(old->listeners[i]);
 	}
@@ -45,7 +50,7 @@ reload_unlink_listeners(const struct conf *old, const struct conf *new)
 void
 reload_configuration(struct monitor *m)
 {
-	struct conf *new, *old = m->conf;
+	struct conf *next, *old = m->conf;
 	int code;
 
 	if (old->path == NULL) {
@@ -53,22 +58,22 @@ reload_configuration(struct monitor *m)
 		return;
 	}
 	notify("RELOADING=1\nMONOTONIC_USEC=%lld", (long long)now_ms() * 1000);
-	new = conf_load(m->options, &code);
-	if (new != NULL && open_listeners(new, old) != 0) {
-		reload_unlink_listeners(new, old);
-		conf_free(new);
-		new = NULL;
+	next = conf_load(m->options, &code);
+	if (next != NULL && open_all(next, old) != 0) {
+		reload_unlink_listeners(next, old);
+		conf_free(next);
+		next = NULL;
 	}
-	if (new == NULL) {
+	if (next == NULL) {
 		log_error(0, "reload: refused, the configuration stays as it "
 			     "was");
 		notify("READY=1");
 		return;
 	}
-	if (conf_log_changes(old, new) == 0)
+	if (conf_log_changes(old, next) == 0)
 		log_info("reload: nothing changed");
-	m->conf = new;
-	reload_unlink_listeners(old, new);
+	m->conf = next;
+	reload_unlink_listeners(old, next);
 	frontend_reload(m);
 	conf_free(old);
 	notify("READY=1");

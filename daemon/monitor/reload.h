@@ -12,7 +12,7 @@ struct monitor;
 void reload_configuration(struct monitor *m);
 
 /* Removes what listeners of `old` left in the file system, unless one of
- * `new` (or NULL) has the same place. */
-void reload_unlink_listeners(const struct conf *old, const struct conf *new);
+ * `next` (or NULL) has the same place. */
+void reload_unlink_listeners(const struct conf *old, const struct conf *next);
 
 #endif

@@ -134,6 +134,14 @@ def test_a_log_that_cannot_be_written(configured, user, directory, required):
     s.wait_log("audit log /dev/full: No space left on device")
 
 
+def test_a_check_makes_no_file(mode, user, directory):
+    from test_config import check
+    path = directory / "execd.conf"
+    path.write_text(configuration(user, directory / "audit.jsonl"))
+    assert check(mode, user, path, "-t") == (0, "", "")
+    assert not (directory / "audit.jsonl").exists()
+
+
 @pytest.mark.parametrize("section, words", [
     ("", "file is missing"), ("file = audit\n", "is not an absolute path"), ("file = /none/such\n", "/none/such: No such file"),
     ("file = /tmp\n", "Is a directory"), ("file = /dev/null\nrequired = maybe\n", "is neither yes nor no")])
