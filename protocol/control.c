@@ -123,6 +123,7 @@ static const struct field session_config_fields[] = {
 	FIELD(FIELD_STRING, control_session_config, home),
 	FIELD(FIELD_BOOL, control_session_config, pid_namespace),
 	FIELD(FIELD_BOOL, control_session_config, door),
+	FIELD(FIELD_U8, control_session_config, cgroups),
 	FIELD(FIELD_BOOL, control_session_config, audit),
 	FIELD(FIELD_U32, control_session_config, closed_ttl_ms),
 	FIELD(FIELD_U32, control_session_config, kill_grace_ms),

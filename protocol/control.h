@@ -49,7 +49,7 @@ enum control_type {
 
 	/* monitor -> runner, orders */
 	RUNNER_ORDER_CONFIGURE =
-	    30, /* control_session_config + fd of execd-http, of the door */
+	    30, /* control_session_config + fds: execd-http, door, cgroups */
 	RUNNER_ORDER_ATTACH = 32,    /* control_attach + channel fd */
 	RUNNER_ORDER_DETACH = 34,    /* nothing */
 	RUNNER_ORDER_TERMINATE = 36, /* nothing */
@@ -110,7 +110,7 @@ struct control_listener {
 	uint32_t id; /* the monitor's number, never reused for another */
 	uint8_t kind;
 	bool tls;
-	bool operate; /* answers /healthz and /metrics */
+	bool operate;		    /* answers /healthz and /metrics */
 	uint8_t client_certificate; /* enum client_certificate */
 	uint32_t key;		    /* `tls`: number in the key process */
 };
@@ -217,9 +217,10 @@ struct control_session_config {
 	char provider_id[80];
 	char shell[CONTROL_STRING_MAX]; /* login shell, absolute */
 	char home[CONTROL_STRING_MAX];
-	bool pid_namespace;	  /* the runner is pid 1 of its own */
-	bool door;		  /* the sandbox door travels along */
-	bool audit;		  /* report every process */
+	bool pid_namespace; /* the runner is pid 1 of its own */
+	bool door;	    /* the sandbox door travels along */
+	uint8_t cgroups;    /* bits: which enum cgroup_hierarchy travel along */
+	bool audit;	    /* report every process */
 	uint32_t closed_ttl_ms;	  /* a closed process is remembered */
 	uint32_t kill_grace_ms;	  /* TERM to KILL at the session's end */
 	uint64_t retention_bytes; /* of output, per process */

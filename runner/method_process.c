@@ -109,7 +109,7 @@ start(struct request *r, const struct process_start_params *p, char **argv,
 	struct session_process *sp = session_process_new(s, p->process_id);
 	bool enforcing;
 	const char *step;
-	int err = process_start(&sp->process, s->base, &request,
+	int err = process_start(&sp->process, s->base, &s->groups, &request,
 	    s->config.retention_bytes, &session_observer, sp, &step,
 	    &enforcing);
 

@@ -39,6 +39,9 @@ static char **base_env;
 static void __attribute__((noreturn)) end(void)
 {
 	reaper_kill_all(LAST_KILL_MS);
+	/* Masks on the disk go with the last who used them. */
+	if (state != RUNNER_FRESH)
+		nest_pool_clear(&session.sandbox.pool);
 	exit(0);
 }
 
@@ -81,19 +84,25 @@ report_detached(struct session *s, enum channel_end why)
 static int
 take_configure(const uint8_t *packet, size_t len, const int *fds, size_t nfds)
 {
+	struct cgroup cgroup = CGROUP_NONE;
 	struct control_session_config c;
 	char label[16];
 	int err;
 
 	if (control_get(packet, len, RUNNER_ORDER_CONFIGURE, &c) < 0 ||
-	    nfds != (c.door ? 2 : 1))
+	    c.cgroups >= 1u << CGROUP_HIERARCHIES ||
+	    nfds != 1u + c.door + (unsigned)__builtin_popcount(c.cgroups))
 		return -EBADMSG;
+	for (int i = CGROUP_HIERARCHIES - 1; i >= 0; i--)
+		if (c.cgroups & 1u << i)
+			cgroup.dirs[i] = fds[--nfds];
 	snprintf(label, sizeof(label), "session %.7s", c.session_id);
 	log_set_label(label);
 	err = reaper_init(event_base, c.pid_namespace, on_idle);
 	if (err < 0)
 		log_fatal_errno(err, "taking over the session's children");
-	session_init(&session, event_base, &c, base_env, c.door ? fds[1] : -1);
+	session_init(
+	    &session, event_base, &c, base_env, c.door ? fds[1] : -1, &cgroup);
 	session.report = report;
 	session.report_detached = report_detached;
 	session.http_program = fds[0];

@@ -92,6 +92,23 @@ stream_cb(evutil_socket_t fd, short what, void *arg)
 		settle(p);
 }
 
+static void
+give_group_back(struct process *p)
+{
+	if (p->group != NULL)
+		group_give_back(p->groups, p->group);
+	p->group = NULL;
+}
+
+/* What a command left running keeps its group, until it is terminated or
+ * forgotten. */
+static void
+settle_group(struct process *p)
+{
+	if (p->group != NULL && cgroup_is_empty(&p->group->cgroup))
+		give_group_back(p);
+}
+
 /* What the command had written when it ended is told before exited. False:
  * the client does not keep up, later. */
 static bool
@@ -146,8 +163,10 @@ settle(struct process *p)
 	if (p->terminated)
 		for (size_t i = 0; i < nitems(p->streams); i++)
 			stream_close(&p->streams[i]);
-	if (p->streams[0].fd < 0 && p->streams[1].fd < 0)
+	if (p->streams[0].fd < 0 && p->streams[1].fd < 0) {
+		settle_group(p);
 		p->observer->closed(p, process_state_closed(&p->state));
+	}
 }
 
 static void
@@ -212,19 +231,37 @@ stream_open(struct process *p, struct event_base *base, int i, int fd,
 	set_reading(s, true);
 }
 
+/* What must be there before the command. */
+static int
+prepare(struct process *p, struct group_pool *groups, struct spawn_request *r,
+    const char **step)
+{
+	int err = 0;
+
+	*step = "a control group";
+	p->groups = groups;
+	p->group = groups != NULL ? group_take(groups) : NULL;
+	if (groups != NULL && p->group == NULL && errno != 0)
+		return -errno;
+	r->joins = p->group != NULL ? p->group->joins : NULL;
+	*step = "masks for missing names";
+	if (r->nest != NULL)
+		err = nest_use(r->nest);
+	if (err < 0)
+		give_group_back(p);
+	return err;
+}
+
 int
 process_start(struct process *p, struct event_base *base,
-    const struct spawn_request *r, size_t retention_bytes,
+    struct group_pool *groups, struct spawn_request *r, size_t retention_bytes,
     const struct process_observer *observer, void *owner, const char **step,
     bool *enforcing)
 {
 	struct spawn_result res;
-	int err = 0;
+	int err = prepare(p, groups, r, step);
 
-	*step = "masks for missing names";
-	*enforcing = true;
-	if (r->nest != NULL)
-		err = nest_use(r->nest);
+	*enforcing = r->nest != NULL;
 	if (err < 0)
 		return err;
 	err = spawn(r, &res, step);
@@ -232,6 +269,7 @@ process_start(struct process *p, struct event_base *base,
 	if (err < 0) {
 		if (r->nest != NULL)
 			nest_release(r->nest);
+		give_group_back(p);
 		return err;
 	}
 	p->observer = observer;
@@ -265,6 +303,9 @@ process_resume(struct process *p)
 bool
 process_terminate(struct process *p)
 {
+	/* Daemons, too, whether or not who started them is still there. */
+	if (p->group != NULL)
+		cgroup_kill(&p->group->cgroup);
 	if (p->reaped)
 		return false;
 	p->terminated = true;
@@ -290,6 +331,7 @@ process_clear(struct process *p)
 	reaper_remove(&p->watch);
 	if (p->nest != NULL)
 		nest_release(p->nest);
+	give_group_back(p);
 	reaper_remove(&p->init);
 	input_clear(&p->input);
 	process_state_clear(&p->state);

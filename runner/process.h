@@ -14,6 +14,7 @@
 
 #include <event2/event_struct.h>
 
+#include "groups.h"
 #include "input.h"
 #include "process_state.h"
 #include "reaper.h"
@@ -48,8 +49,10 @@ struct process {
 	void *owner;
 	struct process_state state;
 	struct reaper_watch watch;
-	struct reaper_watch init; /* sandboxed: pid 1 around it */
-	struct nest *nest;	  /* likewise, while that lives; NULL: none */
+	struct reaper_watch init;  /* sandboxed: pid 1 around it */
+	struct nest *nest;	   /* likewise, while that lives; NULL: none */
+	struct group_pool *groups; /* of .group */
+	struct group *group;	   /* NULL: none, or given back */
 	struct input input;
 	struct process_stream streams[2]; /* stdout or pty; stderr */
 	pid_t pid; /* also its process group; 0 once reaped */
@@ -61,11 +64,12 @@ struct process {
 	int wait_status; /* once reaped */
 };
 
-/* Starts r's command into *p, which is zeroed and stays in place. 0, or
+/* Starts r's command into *p, which is zeroed and stays in place, in a control
+ * group of its own where there are any (NULL: there are none). 0, or
  * -errno with the step that failed; *enforcing: it is one that enforces the
  * sandbox. */
 int process_start(struct process *p, struct event_base *base,
-    const struct spawn_request *r, size_t retention_bytes,
+    struct group_pool *groups, struct spawn_request *r, size_t retention_bytes,
     const struct process_observer *observer, void *owner, const char **step,
     bool *enforcing);
 

@@ -22,6 +22,10 @@
 static void forget_cb(evutil_socket_t fd, short what, void *arg);
 static void kill_cb(evutil_socket_t fd, short what, void *arg);
 
+/* Of one command and all it starts (SANDBOX.md part E). */
+#define COMMAND_PIDS_MAX   512
+#define COMMAND_MEMORY_MAX (1ull << 30)
+
 static bool
 give_up_helper(void *owner, const struct nest *n)
 {
@@ -30,8 +34,17 @@ give_up_helper(void *owner, const struct nest *n)
 
 void
 session_init(struct session *s, struct event_base *base,
-    const struct control_session_config *config, char **env, int door)
+    const struct control_session_config *config, char **env, int door,
+    const struct cgroup *cgroup)
 {
+	/* The same limits by other means, where there are no groups. */
+	const bool counted = cgroup_is_open(cgroup);
+	const struct nest_options options = {
+		.parent_death_signal = !config->pid_namespace,
+		.processes = counted ? 0 : COMMAND_PIDS_MAX,
+		.data_bytes = counted ? 0 : COMMAND_MEMORY_MAX,
+	};
+
 	*s = (struct session){ .base = base,
 		.config = *config,
 		.env = env,
@@ -42,8 +55,10 @@ session_init(struct session *s, struct event_base *base,
 	s->null_fd = open("/dev/null", O_RDWR | O_CLOEXEC);
 	if (s->null_fd < 0)
 		log_fatal("/dev/null cannot be opened");
-	sandbox_init(&s->sandbox, door, !config->pid_namespace, s->config.home,
+	sandbox_init(&s->sandbox, door, &options, s->config.home,
 	    environment_get(env, "TMPDIR"), give_up_helper, s);
+	group_pool_init(
+	    &s->groups, cgroup, COMMAND_PIDS_MAX, COMMAND_MEMORY_MAX);
 	event_assign(&s->forget_event, base, -1, 0, forget_cb, s);
 	event_assign(&s->kill_event, base, -1, 0, kill_cb, s);
 }

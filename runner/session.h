@@ -13,6 +13,7 @@
 #include "channel.h"
 #include "control.h"
 #include "file_router.h"
+#include "groups.h"
 #include "process.h"
 #include "queue.h"
 #include "sandbox/sandbox.h"
@@ -63,6 +64,7 @@ struct session {
 	struct file_router files;
 	int http_program; /* execd-http */
 	struct sandbox sandbox;
+	struct group_pool groups;
 	bool input_ended; /* the client said all it will say */
 	bool violated;	  /* the client broke the envelope */
 	bool terminating;
@@ -76,7 +78,8 @@ struct session {
 };
 
 void session_init(struct session *s, struct event_base *base,
-    const struct control_session_config *config, char **env, int door);
+    const struct control_session_config *config, char **env, int door,
+    const struct cgroup *cgroup);
 
 /* A new connection; an older one is dropped. fd is taken over. */
 void session_attach(

@@ -16,6 +16,7 @@
 #include <sys/resource.h>
 #include <unistd.h>
 
+#include "cgroup.h"
 #include "sandbox/nest.h"
 #include "util.h"
 
@@ -133,7 +134,11 @@ child_steps(const struct spawn_request *r, const struct child_ends *c,
 {
 	const struct rlimit core = { 0, RLIM_INFINITY };
 	struct rlimit old;
+	int err;
 
+	*step = "control group";
+	if (r->joins != NULL && (err = cgroup_join(r->joins)) < 0)
+		return err;
 	*step = "setsid";
 	if (setsid() < 0)
 		return -errno;
@@ -204,7 +209,7 @@ start_inside(const struct spawn_request *r, const struct child_ends *c,
 		.tty = r->tty };
 	const int stdio[3] = { r->tty ? c->out : c->in, c->out,
 		r->tty ? c->out : c->err };
-	int err = nest_start(r->nest, &command, stdio, &answer);
+	int err = nest_start(r->nest, &command, stdio, r->joins, &answer);
 
 	res->pid = answer.command;
 	res->init = answer.init;

@@ -12,7 +12,8 @@
 struct nest;
 
 struct spawn_request {
-	struct nest *nest;	       /* NULL: no sandbox */
+	const int *joins;  /* of its control group (cgroup.h); NULL: none */
+	struct nest *nest; /* NULL: no sandbox */
 	const char *const *candidates; /* program paths to try, in order */
 	char *const *argv;	       /* as the program sees it */
 	char *const *envp;

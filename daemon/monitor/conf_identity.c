@@ -4,6 +4,7 @@
 #include <errno.h>
 #include <stdio.h>
 #include <string.h>
+#include <unistd.h>
 
 #include "conf.h"
 #include "util.h"
@@ -28,6 +29,8 @@ static const struct conf_key keys[] = {
 	KEY("max-sessions", conf_optional_count, limits.max_sessions),
 	KEY("session-deadline", conf_optional_duration,
 	    limits.session_deadline_ms),
+	KEY("session-processes", conf_optional_count, limits.session_processes),
+	KEY("session-memory", conf_optional_bytes, limits.session_memory_bytes),
 	KEY("max-processes", conf_optional_count, limits.max_processes),
 	KEY("max-open-files", conf_optional_count, limits.max_open_files),
 	KEY("max-cpu-time", conf_optional_duration, limits.max_cpu_ms),
@@ -93,6 +96,11 @@ check(struct conf *c, void *o, char *why)
 		    "max-cpu-time: only whole seconds can be enforced");
 		return -EINVAL;
 	}
+	if (geteuid() != 0 && (id->limits.session_processes > 0 ||
+				  id->limits.session_memory_bytes > 0))
+		return conf_refuse(why,
+		    "session-processes and session-memory need root and its "
+		    "control groups");
 	return identity_resolve(id, why) < 0 ? -EINVAL : 0;
 }
 

@@ -16,7 +16,9 @@
 struct identity_limits {
 	uint32_t max_sessions; /* at once; 0: no limit of its own */
 	uint32_t session_deadline_ms;
-	uint32_t max_processes; /* of the user */
+	uint32_t session_processes;    /* control group; 0: the default */
+	uint64_t session_memory_bytes; /* likewise; 0: none */
+	uint32_t max_processes;	       /* of the user */
 	uint32_t max_open_files;
 	uint32_t max_cpu_ms;
 	uint64_t max_memory_bytes; /* address space of one process */

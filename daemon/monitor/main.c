@@ -15,9 +15,11 @@
 
 #include "activation.h"
 #include "config.h"
+#include "doctor.h"
 #include "log.h"
 #include "monitor.h"
 #include "notify.h"
+#include "quota.h"
 #include "runner_start.h"
 #include "source.h"
 #include "util.h"
@@ -169,13 +171,40 @@ check_host(struct monitor *m)
 	return 0;
 }
 
+/* execd doctor [--user NAME] */
+static int
+run_doctor(int argc, char **argv)
+{
+	const char *user = NULL;
+	struct programs programs;
+	char missing[PATH_MAX];
+	int err;
+
+	if (argc == 4 && strcmp(argv[2], "--user") == 0) {
+		user = argv[3];
+	} else if (argc != 2) {
+		fprintf(stderr, "usage: execd doctor [--user NAME]\n");
+		return EXIT_USAGE;
+	}
+	log_init("execd", LOG_LEVEL_INFO);
+	err = programs_open(&programs, missing);
+	if (err < 0) {
+		fprintf(stderr, "execd: %s: %s\n", missing, strerror(-err));
+		return EXIT_FAILED;
+	}
+	return doctor_run(&programs, user);
+}
+
 int
 main(int argc, char **argv)
 {
 	static struct options options;
 	struct monitor *m = &monitor;
-	int code = options_parse(&options, argc, argv);
+	int code;
 
+	if (argc > 1 && strcmp(argv[1], "doctor") == 0)
+		return run_doctor(argc, argv);
+	code = options_parse(&options, argc, argv);
 	if (code >= 0)
 		return code;
 	log_init("execd", options.debug ? LOG_LEVEL_DEBUG : LOG_LEVEL_INFO);
@@ -200,7 +229,10 @@ main(int argc, char **argv)
 	make_provider_id(m);
 	if (source_init() < 0)
 		return EXIT_FAILED;
+	if (m->root)
+		quota_init();
 	code = monitor_run(m);
+	quota_clear();
 	log_info("stopped");
 	return code;
 }

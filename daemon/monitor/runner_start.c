@@ -133,8 +133,9 @@ limit_resources(const struct identity *id)
 	}
 }
 
-static void __attribute__((noreturn)) runner_child(
-    int program_fd, const struct identity *id, bool root, int control_fd)
+static void __attribute__((noreturn))
+runner_child(int program_fd, const struct identity *id, bool root,
+    int control_fd, const int joins[CGROUP_HIERARCHIES])
 {
 	char *argv[] = { (char *)(uintptr_t) "execd-runner", NULL };
 	const char *step = NULL;
@@ -142,6 +143,10 @@ static void __attribute__((noreturn)) runner_child(
 
 	child_reset_signals();
 	setsid();
+	err = cgroup_join(joins);
+	if (err < 0)
+		log_fatal_errno(
+		    err, "runner for %s: its control group", id->name);
 	limit_resources(id);
 	if (id->umask != CONF_MODE_UNSET)
 		umask((mode_t)id->umask);
@@ -161,13 +166,13 @@ static void __attribute__((noreturn)) runner_child(
 }
 
 pid_t
-runner_start(
-    int program_fd, const struct identity *id, bool root, int control_fd)
+runner_start(int program_fd, const struct identity *id, bool root,
+    int control_fd, const int joins[CGROUP_HIERARCHIES])
 {
 	pid_t pid = fork_with(root ? RUNNER_NAMESPACES : 0);
 
 	if (pid == 0)
-		runner_child(program_fd, id, root, control_fd);
+		runner_child(program_fd, id, root, control_fd, joins);
 	return pid;
 }
 

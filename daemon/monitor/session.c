@@ -17,6 +17,7 @@
 #include "door.h"
 #include "log.h"
 #include "monitor.h"
+#include "quota.h"
 #include "requests.h"
 #include "runner_start.h"
 #include "seqpacket.h"
@@ -26,6 +27,9 @@
 
 /* A runner that was told to end gets its own grace plus this. */
 #define KILL_MARGIN_MS 2000
+
+/* Processes of one session, its runner and helpers included. */
+#define SESSION_PIDS_MAX 4096
 
 /* Reports in one go: more than a socket holds. */
 #define REPORTS_MAX 1024
@@ -161,10 +165,13 @@ find_door(const struct monitor *m, struct identity *id)
 }
 
 static void
-configure(const struct monitor *m, struct session *s)
+configure(
+    const struct monitor *m, struct session *s, const struct cgroup *cgroup)
 {
 	const struct limits *l = &m->conf->limits;
-	int fds[2] = { m->programs.http, -1 };
+	int fds[2 + CGROUP_HIERARCHIES] = { m->programs.http };
+	size_t nfds = 1;
+	int door = find_door(m, s->identity);
 	struct control_session_config c = {
 		.pid_namespace = m->root,
 		.audit = m->conf->audit.file != NULL,
@@ -179,9 +186,16 @@ configure(const struct monitor *m, struct session *s)
 	snprintf(c.shell, sizeof(c.shell), "%s", s->identity->shell);
 	snprintf(c.home, sizeof(c.home), "%s", s->identity->home);
 	s->audited = c.audit;
-	fds[1] = find_door(m, s->identity);
-	c.door = fds[1] >= 0;
-	order(s, RUNNER_ORDER_CONFIGURE, &c, fds, c.door ? 2 : 1);
+	c.door = door >= 0;
+	if (c.door)
+		fds[nfds++] = door;
+	for (int i = 0; i < CGROUP_HIERARCHIES; i++) {
+		if (cgroup->dirs[i] < 0)
+			continue;
+		c.cgroups |= (uint8_t)(1u << i);
+		fds[nfds++] = cgroup->dirs[i];
+	}
+	order(s, RUNNER_ORDER_CONFIGURE, &c, fds, nfds);
 }
 
 static int
@@ -259,14 +273,18 @@ control_ready(struct source *source, uint32_t events)
 }
 
 static int
-start_runner(struct monitor *m, struct session *s)
+start_runner(struct monitor *m, struct session *s, const struct cgroup *cgroup)
 {
-	int pair[2], err = seqpacket_pair(pair);
+	int joins[CGROUP_HIERARCHIES], pair[2], err = seqpacket_pair(pair);
 
 	if (err < 0)
 		return err;
-	s->pid =
-	    runner_start(m->programs.runner, s->identity, m->root, pair[1]);
+	cgroup_open_joins(cgroup, joins);
+	s->pid = runner_start(
+	    m->programs.runner, s->identity, m->root, pair[1], joins);
+	for (int i = 0; i < CGROUP_HIERARCHIES; i++)
+		if (joins[i] >= 0)
+			close(joins[i]);
 	close(pair[1]);
 	if (s->pid < 0) {
 		close(pair[0]);
@@ -293,6 +311,63 @@ destroy(struct registry *r, struct session *s)
 	free(s);
 }
 
+/* What all its processes may take together. False: the host cannot hold it to
+ * what its identity may have; an ordinary user's configuration has no such
+ * limits. */
+static bool
+open_quota(const struct monitor *m, const struct session *s, struct cgroup *c)
+{
+	const struct identity *id = s->identity;
+	uint32_t pids = id->limits.session_processes;
+	uint64_t memory = id->limits.session_memory_bytes;
+
+	return !m->root ||
+	       quota_open(s->id, id->uid, id->gid,
+		   pids ? pids : SESSION_PIDS_MAX, memory, c) ||
+	       (pids == 0 && memory == 0);
+}
+
+/* Its control group, then its process. 0, or -errno with the reason. */
+static int
+start_with_quota(struct monitor *m, struct session *s, char *reason)
+{
+	struct cgroup cgroup = CGROUP_NONE;
+	int err;
+
+	if (!open_quota(m, s, &cgroup)) {
+		snprintf(reason, 256,
+		    "this host has no control groups, and the limits of "
+		    "%.100s need one",
+		    s->identity->name);
+		return -EOPNOTSUPP;
+	}
+	err = start_runner(m, s, &cgroup);
+	if (err == 0)
+		configure(m, s, &cgroup);
+	cgroup_close(&cgroup);
+	if (err == 0)
+		return 0;
+	quota_close(s->id);
+	snprintf(reason, 256, "starting the runner: %s", strerror(-err));
+	return err;
+}
+
+/* On record before it runs. */
+static int
+start(struct monitor *m, struct session *s, const char *peer, char *reason)
+{
+	int err = session_audit(m, s, "session-opened", peer, NULL);
+
+	if (err < 0) {
+		snprintf(reason, 256, "the audit log cannot be written");
+		return err;
+	}
+	err = start_with_quota(m, s, reason);
+	if (err < 0)
+		session_audit(m, s, "session-ended", NULL, reason);
+	return err;
+}
+
 enum session_result
 session_open(struct monitor *m, struct identity *identity, uint32_t conn,
     const char *peer, struct session **session, int *channel_fd, char *reason)
@@ -307,17 +382,8 @@ session_open(struct monitor *m, struct identity *identity, uint32_t conn,
 	s->identity = identity;
 	s->control.fd = -1;
 	make_id(s->id);
-	if (session_audit(m, s, "session-opened", peer, NULL) < 0) {
-		snprintf(reason, 256, "the audit log cannot be written");
-		free(s);
-		return SESSION_FAILED;
-	}
-	err = start_runner(m, s);
-	if (err < 0) {
-		snprintf(
-		    reason, 256, "starting the runner: %s", strerror(-err));
-		log_error(err, "starting a runner for %s", identity->name);
-		session_audit(m, s, "session-ended", NULL, reason);
+	if (start(m, s, peer, reason) < 0) {
+		log_error(0, "no session for %s: %s", identity->name, reason);
 		free(s);
 		return SESSION_FAILED;
 	}
@@ -325,7 +391,6 @@ session_open(struct monitor *m, struct identity *identity, uint32_t conn,
 	session_limit_time(r, s);
 	table_insert(&r->by_id, &s->by_id, siphash_bytes(s->id, strlen(s->id)));
 	table_insert(&r->by_pid, &s->by_pid, (uint64_t)s->pid);
-	configure(m, s);
 	err = attach(s, conn, peer, channel_fd);
 	if (err < 0) {
 		snprintf(reason, 256, "session channel: %s", strerror(-err));
@@ -441,6 +506,7 @@ session_reap(struct monitor *m, pid_t pid, int status)
 		    ID_LOG_CHARS, s->id, reason);
 	session_audit(m, s, "session-ended", NULL, reason);
 	requests_session_ended(m, s, reason);
+	quota_close(s->id);
 	destroy(&m->sessions, s);
 	return true;
 }

@@ -28,6 +28,8 @@ struct start {
 	const struct inside *in;
 	const struct nest_command *command; /* NULL: run() */
 	const int *stdio;
+	const int *joins; /* of its control group */
+	size_t njoins;
 	int channel; /* run()'s */
 	void (*run)(void);
 	int err;
@@ -256,6 +258,10 @@ static int
 relay_steps(struct start *s)
 {
 	s->enforcing = true;
+	s->step = "control group";
+	for (size_t i = 0; i < s->njoins; i++)
+		if (write(s->joins[i], "0", 1) != 1)
+			return -errno;
 	s->step = "new pid and mount namespaces";
 	if (unshare(CLONE_NEWPID | CLONE_NEWNS) < 0)
 		return -errno;
@@ -303,9 +309,13 @@ start(struct start *s, struct nest_answer *a)
 
 void
 inside_start(const struct inside *in, const struct nest_command *c,
-    const int stdio[3], struct nest_answer *a)
+    const int stdio[3], const int *joins, size_t njoins, struct nest_answer *a)
 {
-	struct start s = { .in = in, .command = c, .stdio = stdio };
+	struct start s = { .in = in,
+		.command = c,
+		.stdio = stdio,
+		.joins = joins,
+		.njoins = njoins };
 
 	start(&s, a);
 }

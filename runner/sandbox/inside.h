@@ -31,9 +31,10 @@ struct inside {
  * done once is not done per command. 0, or -errno with *step. */
 int inside_prepare(const struct nest_options *o, const char **step);
 
-/* stdio[3] are the command's ends. Fills *a. */
+/* stdio[3] are the command's ends, joins[] what its control group is joined
+ * by. Fills *a. */
 void inside_start(const struct inside *in, const struct nest_command *c,
-    const int stdio[3], struct nest_answer *a);
+    const int stdio[3], const int *joins, size_t njoins, struct nest_answer *a);
 
 /* The file helper: `channel` becomes its CONTROL_FD, and `run` does not
  * return. */

@@ -59,7 +59,11 @@ set_limits(const struct nest_options *o)
 		err = set_limit(RLIMIT_RTPRIO, 0);
 	if (err == 0)
 		err = lower_limit(RLIMIT_NOFILE, o->open_files);
-	return err < 0 ? err : lower_limit(RLIMIT_FSIZE, o->file_bytes);
+	if (err == 0)
+		err = lower_limit(RLIMIT_FSIZE, o->file_bytes);
+	if (err == 0)
+		err = lower_limit(RLIMIT_NPROC, o->processes);
+	return err < 0 ? err : lower_limit(RLIMIT_DATA, o->data_bytes);
 }
 
 /* What is held stays usable; what exec could give back is gone. */

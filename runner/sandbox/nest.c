@@ -178,13 +178,18 @@ ask(struct nest *n, struct buf *order, const int *fds, size_t nfds,
 
 int
 nest_start(struct nest *n, const struct nest_command *c, const int stdio[3],
-    struct nest_answer *a)
+    const int *joins, struct nest_answer *a)
 {
+	int fds[NEST_FDS_MAX] = { stdio[0], stdio[1], stdio[2] };
+	size_t nfds = 3;
 	struct buf b;
 
+	for (int i = 0; joins != NULL && i < CGROUP_HIERARCHIES; i++)
+		if (joins[i] >= 0)
+			fds[nfds++] = joins[i];
 	buf_init(&b, NEST_MESSAGE_MAX);
 	nest_start_put(&b, c);
-	return ask(n, &b, stdio, 3, a);
+	return ask(n, &b, fds, nfds, a);
 }
 
 int

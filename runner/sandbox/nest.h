@@ -53,10 +53,10 @@ void nest_pool_clear(struct nest_pool *pool);
  */
 int nest_get(struct nest_pool *pool, struct plan *plan, struct nest **nest);
 
-/* Starts a command in it; waits until exec has worked or failed. 0, or -errno
- * with the answer's step. */
+/* Starts a command in it, and in a control group (joins; NULL: none); waits
+ * until exec has worked or failed. 0, or -errno with the answer's step. */
 int nest_start(struct nest *n, const struct nest_command *c, const int stdio[3],
-    struct nest_answer *a);
+    const int *joins, struct nest_answer *a);
 
 /* Starts a file helper in it, on the other end of the channel `fd`. */
 int nest_start_files(struct nest *n, int fd, struct nest_answer *a);

@@ -155,9 +155,9 @@ take_start(struct buf_reader *r, const int *fds, size_t nfds)
 	struct nest_command c;
 	struct nest_answer a;
 
-	if (nfds != 3 || nest_start_get(r, &c) < 0)
+	if (nfds < 3 || nest_start_get(r, &c) < 0)
 		log_fatal("impossible order from the runner");
-	inside_start(&inside, &c, fds, &a);
+	inside_start(&inside, &c, fds, fds + 3, nfds - 3, &a);
 	nest_command_clear(&c);
 	reply(&a);
 }

@@ -11,12 +11,13 @@
 #include <sys/types.h>
 
 #include "buf.h"
+#include "cgroup.h"
 #include "mask.h"
 #include "resolve.h"
 
 /* A plan of RESOLVE_MOUNTS_MAX mounts, or the arguments of one command. */
 #define NEST_MESSAGE_MAX (192u << 20)
-#define NEST_FDS_MAX	 4
+#define NEST_FDS_MAX	 (3 + CGROUP_HIERARCHIES)
 #define NEST_STEP_MAX	 240
 
 /* Where a nest finds the door, when the monitor made one. */
@@ -43,6 +44,9 @@ struct nest_options {
 	uint64_t shm_bytes;  /* of /dev/shm */
 	uint64_t open_files; /* RLIMIT_NOFILE */
 	uint64_t file_bytes; /* RLIMIT_FSIZE */
+	/* Where there are no control groups to count them; 0: there are. */
+	uint64_t processes;  /* RLIMIT_NPROC */
+	uint64_t data_bytes; /* RLIMIT_DATA */
 };
 
 /* Decoded, the vectors are owned and their strings lie in the message. */

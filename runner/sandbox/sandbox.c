@@ -24,16 +24,15 @@ static const char *const protected_names[] = { ".git", ".codex", ".agents",
 static const char *const hidden[] = { "/run", NULL };
 
 void
-sandbox_init(struct sandbox *sb, int door, bool parent_death_signal,
+sandbox_init(struct sandbox *sb, int door, const struct nest_options *host,
     const char *home, const char *tmpdir,
     bool (*give_up)(void *owner, const struct nest *n), void *owner)
 {
-	const struct nest_options options = {
-		.parent_death_signal = parent_death_signal,
-		.shm_bytes = SHM_BYTES,
-		.open_files = OPEN_FILES,
-		.file_bytes = FILE_BYTES,
-	};
+	struct nest_options options = *host;
+
+	options.shm_bytes = SHM_BYTES;
+	options.open_files = OPEN_FILES;
+	options.file_bytes = FILE_BYTES;
 
 	*sb = (struct sandbox){ .home = home, .tmpdir = tmpdir };
 	nest_pool_init(&sb->pool, door, &options, give_up, owner);

@@ -17,10 +17,11 @@ struct sandbox {
 	const char *tmpdir; /* of the session's environment; NULL: none */
 };
 
-/* door: a user namespace of the session's user, taken over; -1: none. The
- * strings are the session's. */
-void sandbox_init(struct sandbox *sb, int door, bool parent_death_signal,
-    const char *home, const char *tmpdir,
+/* options: what the host makes of them; the rest is filled in here. door: a
+ * user namespace of the session's user, taken over; -1: none. The strings are
+ * the session's. */
+void sandbox_init(struct sandbox *sb, int door,
+    const struct nest_options *options, const char *home, const char *tmpdir,
     bool (*give_up)(void *owner, const struct nest *n), void *owner);
 
 /*

@@ -161,6 +161,14 @@ def test_another_user_needs_root(user, directory):
     assert code == 3 and "another user needs root" in err
 
 
+def test_limits_that_need_root(user, directory):
+    path = directory / "execd.conf"
+    for key in ("session-processes = 5", "session-memory = 1G"):
+        path.write_text(GOOD + f"[identity a]\n{key}\n")
+        code, _, err = check("user", user, path)
+        assert code == 3 and "need root" in err
+
+
 def test_the_file_describes_the_service_alone(mode, user, directory):
     path = directory / "execd.conf"
     path.write_text(basic(user))

@@ -136,6 +136,21 @@ def test_a_limit_of_memory(configured, user):
     assert c.run("b", ["/bin/echo", "fine"]).stdout == "fine\n"
 
 
+def test_a_limit_of_all_processes_of_a_session(configured, user, mode):
+    """Enforced, or the session is refused in words."""
+    if mode == "user":
+        pytest.skip("control groups are root's")
+    s = configured(ADDRESS + identity("a", user, "t", "session-processes = 30\n"))
+    c = s.connect(token="t")
+    m = c.request("initialize", {"clientName": "x"})
+    if "error" in m:
+        assert "the limits of a need one" in m["error"]["message"] and "control groups" in s.log
+        return
+    c.notify("initialized")
+    r = c.run_sh("a", "for i in $(seq 60); do sleep 5 & done 2>&1; wait", timeout=60)
+    assert "fork" in (r.stdout + r.stderr).lower(), r.stderr
+
+
 def test_a_limit_of_sessions_is_one_identity_s_own(configured, user):
     s = configured(ADDRESS + identity("a", user, "tok-a", "max-sessions = 2\n") + identity("b", user, "tok-b"))
     first = [s.connect(token="tok-a").ready() for _ in range(2)]

@@ -1,0 +1,36 @@
+/*
+ * Control groups of commands: one each while the command or anything it left
+ * behind lives, so that all of it can be counted, limited and killed. They are
+ * made below the session's, and used again.
+ */
+#ifndef GROUPS_H
+#define GROUPS_H
+
+#include "cgroup.h"
+#include "queue.h"
+
+struct group {
+	TAILQ_ENTRY(group) link; /* group_pool.free or .left */
+	struct cgroup cgroup;
+	int joins[CGROUP_HIERARCHIES];
+};
+
+TAILQ_HEAD(group_list, group);
+
+struct group_pool {
+	struct cgroup session;	/* none: the host gives none */
+	struct group_list free; /* empty */
+	struct group_list left; /* given back with somebody in it */
+	unsigned made;
+	uint64_t pids, memory_bytes; /* limits of each */
+};
+
+/* The directories are taken over. */
+void group_pool_init(struct group_pool *pool, const struct cgroup *session,
+    uint64_t pids, uint64_t memory_bytes);
+
+/* NULL with errno 0: there are none here; with another errno: it failed. */
+struct group *group_take(struct group_pool *pool);
+void group_give_back(struct group_pool *pool, struct group *g);
+
+#endif
