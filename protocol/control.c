@@ -131,6 +131,31 @@ static const struct field session_config_fields[] = {
 	FIELD(FIELD_U64, control_session_config, max_message_bytes),
 };
 
+static const struct field sandbox_fields[] = {
+	FIELD(FIELD_U8, sandbox_limits, max_profile),
+	FIELD(FIELD_BOOL, sandbox_limits, unsandboxed),
+	FIELD(FIELD_BOOL, sandbox_limits, external),
+	FIELD(FIELD_BOOL, sandbox_limits, network),
+	FIELD(FIELD_BOOL, sandbox_limits, clamp),
+	FIELD(FIELD_STRING, sandbox_limits, workspace_roots),
+	FIELD(FIELD_STRING, sandbox_limits, writable_roots),
+	FIELD(FIELD_STRING, sandbox_limits, deny_read),
+	FIELD(FIELD_STRING, sandbox_limits, hide),
+	FIELD(FIELD_STRING, sandbox_limits, protected_names),
+	FIELD(FIELD_U8, sandbox_limits, nested_git_depth),
+	FIELD(FIELD_U8, sandbox_limits, unix_sockets),
+	FIELD(FIELD_BOOL, sandbox_limits, allow_32bit),
+	FIELD(FIELD_BOOL, sandbox_limits, allow_setid),
+	FIELD(FIELD_BOOL, sandbox_limits, allow_nested_userns),
+	FIELD(FIELD_U8, sandbox_limits, landlock_min_abi),
+	FIELD(FIELD_BOOL, sandbox_limits, require_groups),
+	FIELD(FIELD_U64, sandbox_limits, shm_bytes),
+	FIELD(FIELD_U64, sandbox_limits, open_files),
+	FIELD(FIELD_U64, sandbox_limits, file_bytes),
+	FIELD(FIELD_U64, sandbox_limits, pids),
+	FIELD(FIELD_U64, sandbox_limits, memory_bytes),
+};
+
 static const struct field attach_fields[] = {
 	FIELD(FIELD_U32, control_attach, generation),
 	FIELD(FIELD_STRING, control_attach, peer),
@@ -177,6 +202,16 @@ static const struct field signed_fields[] = {
 	FIELD(FIELD_BYTES, control_signed, signature),
 };
 
+static const struct field watch_fields[] = {
+	FIELD(FIELD_U32, control_watch, number),
+	FIELD(FIELD_STRING, control_watch, peer),
+};
+
+static const struct field unwatched_fields[] = {
+	FIELD(FIELD_U32, control_unwatched, number),
+	FIELD(FIELD_U8, control_unwatched, end),
+};
+
 static const struct layout {
 	enum control_type type;
 	const char *name;
@@ -207,11 +242,16 @@ static const struct layout {
 	LAYOUT(MON_REQ_CLOSE, close_fields),
 	LAYOUT(MON_ANS_CLOSE, closed_fields),
 	EMPTY(MON_REQ_DONE),
+	LAYOUT(MON_REQ_WATCH, resume_fields),
+	LAYOUT(MON_ANS_WATCH, session_fields),
 	LAYOUT(RUNNER_ORDER_CONFIGURE, session_config_fields),
+	LAYOUT(RUNNER_ORDER_SANDBOX, sandbox_fields),
 	LAYOUT(RUNNER_ORDER_ATTACH, attach_fields),
 	EMPTY(RUNNER_ORDER_DETACH),
 	EMPTY(RUNNER_ORDER_TERMINATE),
+	LAYOUT(RUNNER_ORDER_WATCH, watch_fields),
 	LAYOUT(RUNNER_REPORT_DETACHED, detached_fields),
+	LAYOUT(RUNNER_REPORT_UNWATCHED, unwatched_fields),
 	LAYOUT(RUNNER_REPORT_STARTED, started_fields),
 	LAYOUT(RUNNER_REPORT_EXITED, exited_fields),
 	LAYOUT(KEYS_CONFIGURE, key_fields),

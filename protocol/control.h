@@ -15,6 +15,7 @@
 #include <stdint.h>
 
 #include "buf.h"
+#include "sandbox_limits.h"
 
 #define CONTROL_FD	       3 /* in every child of the monitor */
 #define CONTROL_MESSAGE_MAX    (16u << 10)
@@ -46,6 +47,8 @@ enum control_type {
 	MON_REQ_CLOSE = 18,	   /* control_close: the connection is over */
 	MON_ANS_CLOSE = 19,	   /* control_closed */
 	MON_REQ_DONE = 20,	   /* nothing: stdio reached its end */
+	MON_REQ_WATCH = 22,	   /* control_resume */
+	MON_ANS_WATCH = 23,	   /* control_session (+ channel fd) */
 
 	/* monitor -> runner, orders */
 	RUNNER_ORDER_CONFIGURE =
@@ -53,11 +56,15 @@ enum control_type {
 	RUNNER_ORDER_ATTACH = 32,    /* control_attach + channel fd */
 	RUNNER_ORDER_DETACH = 34,    /* nothing */
 	RUNNER_ORDER_TERMINATE = 36, /* nothing */
+	RUNNER_ORDER_WATCH = 38,     /* control_watch + channel fd */
+	RUNNER_ORDER_SANDBOX = 40,   /* struct sandbox_limits; once, before the
+				      * first ATTACH */
 
 	/* runner -> monitor, reports */
-	RUNNER_REPORT_DETACHED = 41, /* control_detached */
-	RUNNER_REPORT_STARTED = 43,  /* control_started; with `audit` */
-	RUNNER_REPORT_EXITED = 45,   /* control_exited; with `audit` */
+	RUNNER_REPORT_DETACHED = 41,  /* control_detached */
+	RUNNER_REPORT_UNWATCHED = 43, /* control_unwatched */
+	RUNNER_REPORT_STARTED = 45,   /* control_started; with `audit` */
+	RUNNER_REPORT_EXITED = 47,    /* control_exited; with `audit` */
 
 	/* to the key process: the monitor's, then the front-end's */
 	KEYS_CONFIGURE = 50, /* control_key + fd of the key, each in turn */
@@ -167,7 +174,7 @@ struct control_open {
 	uint8_t grant[CONTROL_GRANT_BYTES];
 };
 
-struct control_resume {
+struct control_resume { /* also of MON_REQ_WATCH */
 	uint32_t conn;
 	uint8_t grant[CONTROL_GRANT_BYTES];
 	char session_id[CONTROL_SESSION_ID_MAX];
@@ -177,8 +184,8 @@ enum session_result {
 	SESSION_OK,	  /* a channel fd travels along */
 	SESSION_UNKNOWN,  /* resume: no such session for this identity */
 	SESSION_ATTACHED, /* resume: another connection has it */
-	SESSION_LIMIT,	  /* open: a limit of the operator */
-	SESSION_FAILED,	  /* open: the runner could not be started */
+	SESSION_LIMIT,	  /* open, watch: a limit */
+	SESSION_FAILED,	  /* open, watch: the runner could not be reached */
 };
 
 struct control_session {
@@ -275,6 +282,17 @@ struct control_attach {
 
 struct control_detached {
 	uint32_t generation;
+	uint8_t end; /* enum channel_end */
+};
+
+/* A connection that only watches. */
+struct control_watch {
+	uint32_t number; /* of the session's watching connections, ever */
+	char peer[CONTROL_PEER_MAX];
+};
+
+struct control_unwatched {
+	uint32_t number;
 	uint8_t end; /* enum channel_end */
 };
 

@@ -21,8 +21,6 @@
 #include "sandbox_legacy.h"
 #include "util.h"
 
-#define TTY_ROWS     24
-#define TTY_COLS     80
 #define SWEEP_MS     20 /* between looks for what was left behind */
 #define LAST_KILL_MS 3000
 
@@ -125,9 +123,7 @@ timeout_cb(evutil_socket_t fd, short what, void *arg)
 static void
 arm_timeout(uint64_t ms)
 {
-	struct timeval tv = { (time_t)(ms / 1000 > INT32_MAX ? INT32_MAX
-							     : ms / 1000),
-		(suseconds_t)(ms % 1000 * 1000) };
+	struct timeval tv = timeval_of_ms(ms);
 
 	event_add(&d.timeout, &tv);
 }
@@ -213,7 +209,14 @@ static bool
 find_nest(
     const struct runner_v1_spawn *s, char *const *envp, struct nest **nest)
 {
-	const struct nest_options host = { .parent_death_signal = true };
+	const struct sandbox_host host = {
+		.door = -1,
+		.parent_death_signal = true,
+		.home = environment_get(envp, "HOME"),
+		.tmpdir = getenv("TMPDIR"),
+		.give_up = keep_helper,
+	};
+	struct sandbox_limits limits;
 	struct slice cwd = s->policy_cwd.len > 0 ? s->policy_cwd : s->cwd;
 	_cleanup_free_ char *policy_cwd = xstrndup(cwd.ptr, cwd.len);
 	_cleanup_free_ char *command_cwd = xstrndup(s->cwd.ptr, s->cwd.len);
@@ -225,8 +228,8 @@ find_nest(
 	*nest = NULL;
 	if (is_unrestricted(s->policy))
 		return true;
-	sandbox_init(&d.sandbox, -1, &host, environment_get(envp, "HOME"),
-	    getenv("TMPDIR"), keep_helper, NULL);
+	sandbox_limits_default(&limits, false);
+	sandbox_init(&d.sandbox, &host, &limits);
 	err =
 	    sandbox_preset_decode(&doc, s->policy, policy_cwd, &context, error);
 	if (err == 0)

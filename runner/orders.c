@@ -18,6 +18,7 @@
 #include "reaper.h"
 #include "seqpacket.h"
 #include "session.h"
+#include "watcher.h"
 
 /* The session's last processes get this long to die of SIGKILL. */
 #define LAST_KILL_MS 3000
@@ -28,7 +29,8 @@
 enum runner_state {
 	RUNNER_FRESH = 1 << 0,
 	RUNNER_CONFIGURED = 1 << 1,
-	RUNNER_TERMINATING = 1 << 2,
+	RUNNER_READY = 1 << 2,
+	RUNNER_TERMINATING = 1 << 3,
 };
 
 static struct session session;
@@ -40,7 +42,7 @@ static void __attribute__((noreturn)) end(void)
 {
 	reaper_kill_all(LAST_KILL_MS);
 	/* Masks on the disk go with the last who used them. */
-	if (state != RUNNER_FRESH)
+	if (!(state & (RUNNER_FRESH | RUNNER_CONFIGURED)))
 		nest_pool_clear(&session.sandbox.pool);
 	exit(0);
 }
@@ -81,6 +83,14 @@ report_detached(struct session *s, enum channel_end why)
 	report(RUNNER_REPORT_DETACHED, &d);
 }
 
+static void
+report_unwatched(uint32_t number, enum channel_end why)
+{
+	struct control_unwatched u = { .number = number, .end = why };
+
+	report(RUNNER_REPORT_UNWATCHED, &u);
+}
+
 static int
 take_configure(const uint8_t *packet, size_t len, const int *fds, size_t nfds)
 {
@@ -105,8 +115,25 @@ take_configure(const uint8_t *packet, size_t len, const int *fds, size_t nfds)
 	    &session, event_base, &c, base_env, c.door ? fds[1] : -1, &cgroup);
 	session.report = report;
 	session.report_detached = report_detached;
+	session.report_unwatched = report_unwatched;
 	session.http_program = fds[0];
 	state = RUNNER_CONFIGURED;
+	return 0;
+}
+
+/* Without it nobody is attached: there is no default to fall back to. */
+static int
+take_sandbox(const uint8_t *packet, size_t len, const int *fds, size_t nfds)
+{
+	struct sandbox_limits l;
+
+	if (nfds != 0 ||
+	    control_get(packet, len, RUNNER_ORDER_SANDBOX, &l) < 0 ||
+	    l.max_profile > SANDBOX_PROFILE_FULL ||
+	    l.unix_sockets > SANDBOX_UNIX_ALLOW)
+		return -EBADMSG;
+	session_limit(&session, &l);
+	state = RUNNER_READY;
 	return 0;
 }
 
@@ -118,6 +145,17 @@ take_attach(const uint8_t *packet, size_t len, const int *fds, size_t nfds)
 	if (nfds != 1 || control_get(packet, len, RUNNER_ORDER_ATTACH, &a) < 0)
 		return -EBADMSG;
 	session_attach(&session, fds[0], &a);
+	return 0;
+}
+
+static int
+take_watch(const uint8_t *packet, size_t len, const int *fds, size_t nfds)
+{
+	struct control_watch w;
+
+	if (nfds != 1 || control_get(packet, len, RUNNER_ORDER_WATCH, &w) < 0)
+		return -EBADMSG;
+	watcher_add(&session, fds[0], &w);
 	return 0;
 }
 
@@ -152,10 +190,11 @@ static const struct order {
 	    const uint8_t *packet, size_t len, const int *fds, size_t nfds);
 } orders[] = {
 	{ RUNNER_ORDER_CONFIGURE, RUNNER_FRESH, take_configure },
-	{ RUNNER_ORDER_ATTACH, RUNNER_CONFIGURED, take_attach },
-	{ RUNNER_ORDER_DETACH, RUNNER_CONFIGURED | RUNNER_TERMINATING,
-	    take_detach },
-	{ RUNNER_ORDER_TERMINATE, RUNNER_CONFIGURED, take_terminate },
+	{ RUNNER_ORDER_SANDBOX, RUNNER_CONFIGURED, take_sandbox },
+	{ RUNNER_ORDER_ATTACH, RUNNER_READY, take_attach },
+	{ RUNNER_ORDER_WATCH, RUNNER_READY, take_watch },
+	{ RUNNER_ORDER_DETACH, RUNNER_READY | RUNNER_TERMINATING, take_detach },
+	{ RUNNER_ORDER_TERMINATE, RUNNER_READY, take_terminate },
 };
 
 static void
@@ -209,7 +248,8 @@ orders_run(struct event_base *base, char **env)
 		if (event_base_loop(base, EVLOOP_ONCE) < 0)
 			log_fatal("event loop failed");
 		/* One write for all that this turn composed. */
-		channel_flush(&session.channel);
+		channel_flush(&session.client.channel);
 		session_finish_if_answered(&session);
+		watchers_flush(&session);
 	}
 }

@@ -264,10 +264,12 @@ take_initialize(struct connection *c, struct rpc_id *id,
     const struct initialize_params *p, const char *text, size_t len)
 {
 	char wanted[CONTROL_SESSION_ID_MAX];
-	struct slice want = p->resume_session_id;
+	struct slice want =
+	    p->watch ? p->watch_session_id : p->resume_session_id;
+	bool named = p->watch || p->resume;
 
-	if (p->resume && (want.len >= sizeof(wanted) ||
-			     memchr(want.ptr, '\0', want.len) != NULL)) {
+	if (named && (want.len >= sizeof(wanted) ||
+			 memchr(want.ptr, '\0', want.len) != NULL)) {
 		answer_error(
 		    c, id, RPC_MALFORMED, "unknown session id ", want, "");
 		return;
@@ -279,14 +281,17 @@ take_initialize(struct connection *c, struct rpc_id *id,
 	c->state = CONN_ATTACHING;
 	c->awaiting = true;
 	connection_read_client(c, false);
-	c->resuming = p->resume;
-	if (p->resume) {
-		memcpy(wanted, want.ptr, want.len);
-		wanted[want.len] = '\0';
-		monitor_resume(c, wanted);
-	} else {
+	c->resuming = named;
+	if (!named) {
 		monitor_open(c);
+		return;
 	}
+	memcpy(wanted, want.ptr, want.len);
+	wanted[want.len] = '\0';
+	if (p->watch)
+		monitor_watch_session(c, wanted);
+	else
+		monitor_resume(c, wanted);
 }
 
 static void
@@ -342,15 +347,17 @@ answer_refused(struct connection *c, const struct control_session *s)
 	struct rpc_message m;
 	union method_params p = { 0 };
 	char error[ARGS_ERROR_MAX];
+	struct slice id;
 
 	if (rpc_parse(&m, (char *)c->initialize.data, c->initialize.len) == 0)
 		params_initialize(&m, &p, error);
+	id = p.initialize.watch ? p.initialize.watch_session_id
+				: p.initialize.resume_session_id;
 	if (s->result == SESSION_UNKNOWN)
 		answer_error(c, &c->initialize_id, RPC_MALFORMED,
-		    "unknown session id ", p.initialize.resume_session_id, "");
+		    "unknown session id ", id, "");
 	else if (s->result == SESSION_ATTACHED)
-		answer_error(c, &c->initialize_id, RPC_ATTACHED, "session ",
-		    p.initialize.resume_session_id,
+		answer_error(c, &c->initialize_id, RPC_ATTACHED, "session ", id,
 		    " is already attached to another connection");
 	else
 		answer_error(c, &c->initialize_id, RPC_INTERNAL, "",

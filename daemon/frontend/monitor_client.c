@@ -87,6 +87,16 @@ monitor_resume(const struct connection *c, const char *session_id)
 }
 
 void
+monitor_watch_session(const struct connection *c, const char *session_id)
+{
+	struct control_resume r = { .conn = c->number };
+
+	memcpy(r.grant, c->grant, sizeof(r.grant));
+	strncpy(r.session_id, session_id, sizeof(r.session_id) - 1);
+	request(MON_REQ_WATCH, &r);
+}
+
+void
 monitor_close(const struct connection *c)
 {
 	struct control_close close = { .conn = c->number,
@@ -141,6 +151,12 @@ static int
 on_resume(const uint8_t *packet, size_t len, const int *fds, size_t nfds)
 {
 	return on_session(packet, len, nfds ? fds[0] : -1, MON_ANS_RESUME);
+}
+
+static int
+on_watch(const uint8_t *packet, size_t len, const int *fds, size_t nfds)
+{
+	return on_session(packet, len, nfds ? fds[0] : -1, MON_ANS_WATCH);
 }
 
 static int
@@ -287,6 +303,7 @@ static const struct event_row {
 	{ MON_ANS_AUTHENTICATE, 0, on_verdict },
 	{ MON_ANS_OPEN, 1, on_open },
 	{ MON_ANS_RESUME, 1, on_resume },
+	{ MON_ANS_WATCH, 1, on_watch },
 	{ MON_ANS_CLOSE, 0, on_closed },
 	{ MON_EV_RUNNER_EXITED, 0, on_runner_exited },
 	{ MON_EV_RELOAD, 1, on_reload },

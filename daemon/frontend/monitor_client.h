@@ -31,6 +31,7 @@ void monitor_authenticate(const struct connection *c, enum credential_kind kind,
     struct slice credential);
 void monitor_open(const struct connection *c);
 void monitor_resume(const struct connection *c, const char *session_id);
+void monitor_watch_session(const struct connection *c, const char *session_id);
 void monitor_close(const struct connection *c);
 void monitor_done(void);
 

@@ -7,6 +7,32 @@
 #include "conf.h"
 #include "util.h"
 
+/* An answer holds all of it, in base64. */
+#define RETENTION_MAX_BYTES (256u << 20)
+
+static int
+parse_retention(void *at, const char *text, char *why)
+{
+	uint64_t bytes;
+
+	if (conf_bytes.parse(&bytes, text, why) < 0 ||
+	    bytes > RETENTION_MAX_BYTES)
+		return conf_refuse(why,
+		    "`%s` is not a size like 65536, 64K or 1M, at most %uM",
+		    text, RETENTION_MAX_BYTES >> 20);
+	*(uint64_t *)at = bytes;
+	return 0;
+}
+
+static void
+show_retention(struct buf *b, const void *at)
+{
+	conf_bytes.show(b, at);
+}
+
+static const struct conf_type retention_type = { parse_retention,
+	show_retention, NULL, false, false };
+
 #define KEY(keyword, type, member)                                             \
 	{                                                                      \
 		keyword, &type, offsetof(struct limits, member)                \
@@ -25,7 +51,7 @@ static const struct conf_key keys[] = {
 	KEY("max-sessions", conf_count, max_sessions),
 	KEY("max-frame-bytes", conf_bytes, max_frame_bytes),
 	KEY("max-message-bytes", conf_bytes, max_message_bytes),
-	KEY("retention", conf_bytes, retention_bytes),
+	KEY("retention", retention_type, retention_bytes),
 	KEY("penalty-authentication", conf_duration, penalty_auth_ms),
 	KEY("penalty-deadline", conf_duration, penalty_deadline_ms),
 	KEY("penalty-protocol", conf_duration, penalty_protocol_ms),

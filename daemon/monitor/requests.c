@@ -16,6 +16,7 @@
 #include "log.h"
 #include "monitor.h"
 #include "notify.h"
+#include "session_audit.h"
 #include "util.h"
 
 /* Who authenticated on a connection. Dies with the connection. */
@@ -26,6 +27,7 @@ struct grant {
 	char peer[CONTROL_PEER_MAX];
 	struct identity *identity; /* a reference */
 	struct session *session;   /* NULL: none, or it ended */
+	bool watching;		   /* it only watches that session */
 	bool ended;		   /* its session ended under it */
 	char reason[256];	   /* why */
 };
@@ -289,6 +291,49 @@ answer_resume(struct monitor *m, const uint8_t *packet, size_t len, int fd)
 }
 
 static int
+answer_watch(struct monitor *m, const uint8_t *packet, size_t len, int fd)
+{
+	struct control_resume r;
+	struct control_session answer = { 0 };
+	struct grant *g;
+	int channel_fd = -1;
+
+	REQUEST(MON_REQ_WATCH, &r, packet, len);
+	g = grant_for_session(&m->frontend, r.conn, r.grant);
+	if (g == NULL)
+		return -EPERM;
+	answer.conn = r.conn;
+	answer.result = session_watch(m, g->identity, r.session_id, g->conn,
+	    g->peer, &g->session, &channel_fd, answer.reason);
+	g->watching = answer.result == SESSION_OK;
+	if (g->watching)
+		session_audit(m, g->session, "session-watched", g->peer, NULL);
+	send_session(
+	    &m->frontend, MON_ANS_WATCH, &answer, g->session, channel_fd);
+	return 0;
+}
+
+/* Is CLOSE under way already? */
+static bool
+is_closing(const struct grant *g)
+{
+	if (g->session == NULL)
+		return false;
+	return g->watching ? session_watcher(g->session, g->conn)->close_asked
+			   : g->session->close_asked;
+}
+
+/* False: the answer follows when the runner is reaped. */
+static bool
+leave_session(struct monitor *m, struct grant *g, bool channel_ended,
+    enum channel_end *end)
+{
+	return g->watching
+		   ? session_unwatch(g->session, g->conn, channel_ended, end)
+		   : session_detach(m, g->session, channel_ended, end);
+}
+
+static int
 answer_close(struct monitor *m, const uint8_t *packet, size_t len, int fd)
 {
 	struct control_close c;
@@ -298,15 +343,15 @@ answer_close(struct monitor *m, const uint8_t *packet, size_t len, int fd)
 
 	REQUEST(MON_REQ_CLOSE, &c, packet, len);
 	g = grant_find(&m->frontend, c.conn);
-	if (g == NULL || (g->session != NULL && g->session->close_asked))
+	if (g == NULL || is_closing(g))
 		return -EPERM;
 	answer.conn = c.conn;
 	if (g->ended) {
 		answer.end = CHANNEL_END_RUNNER;
 		memcpy(answer.reason, g->reason, sizeof(answer.reason));
 	} else if (g->session != NULL) {
-		if (!session_detach(m, g->session, c.channel_ended, &end))
-			return 0; /* answered when the runner is reaped */
+		if (!leave_session(m, g, c.channel_ended, &end))
+			return 0;
 		answer.end = end;
 	}
 	grant_free(&m->frontend, g);
@@ -337,6 +382,7 @@ static const struct request {
 	{ MON_REQ_AUTHENTICATE, FRONTEND_SERVING, true, answer_authenticate },
 	{ MON_REQ_OPEN, FRONTEND_SERVING, false, answer_open },
 	{ MON_REQ_RESUME, FRONTEND_SERVING, false, answer_resume },
+	{ MON_REQ_WATCH, FRONTEND_SERVING, false, answer_watch },
 	{ MON_REQ_CLOSE, FRONTEND_SERVING, false, answer_close },
 	{ MON_REQ_DONE, FRONTEND_SERVING, false, answer_done },
 };
@@ -384,26 +430,25 @@ requests_forget(struct monitor *m)
 		struct grant *g = TABLE_OBJECT(node, struct grant, node);
 		enum channel_end end;
 
-		if (g->session != NULL && !g->session->close_asked)
+		if (g->session != NULL && g->watching)
+			session_forget_watcher(g->session, g->conn);
+		else if (g->session != NULL && !is_closing(g))
 			session_detach(m, g->session, false, &end);
 		grant_free(f, g);
 	}
 }
 
-void
-requests_session_ended(struct monitor *m, struct session *s, const char *reason)
+static void
+tell_ended(
+    struct frontend *f, struct grant *g, bool close_asked, const char *reason)
 {
-	struct frontend *f = &m->frontend;
-	struct grant *g = grant_find(f, s->conn);
-	struct control_closed closed = { .conn = s->conn,
+	struct control_closed closed = { .conn = g->conn,
 		.end = CHANNEL_END_RUNNER };
-	struct control_runner_exited exited = { .conn = s->conn };
+	struct control_runner_exited exited = { .conn = g->conn };
 
-	if (g == NULL || g->session != s)
-		return;
 	snprintf(closed.reason, sizeof(closed.reason), "%s", reason);
 	snprintf(exited.reason, sizeof(exited.reason), "%s", reason);
-	if (s->close_asked) {
+	if (close_asked) {
 		grant_free(f, g);
 		frontend_send(f, MON_ANS_CLOSE, &closed, -1);
 		return;
@@ -412,4 +457,20 @@ requests_session_ended(struct monitor *m, struct session *s, const char *reason)
 	g->ended = true;
 	snprintf(g->reason, sizeof(g->reason), "%s", reason);
 	frontend_send(f, MON_EV_RUNNER_EXITED, &exited, -1);
+}
+
+void
+requests_session_ended(struct monitor *m, struct session *s, const char *reason)
+{
+	struct frontend *f = &m->frontend;
+	struct grant *g = grant_find(f, s->conn);
+	struct watcher *w;
+
+	if (g != NULL && g->session == s && !g->watching)
+		tell_ended(f, g, s->close_asked, reason);
+	TAILQ_FOREACH (w, &s->watchers, link) {
+		g = grant_find(f, w->conn);
+		if (g != NULL && g->session == s)
+			tell_ended(f, g, w->close_asked, reason);
+	}
 }

@@ -1,5 +1,5 @@
 /*
- * The session registry. What a runner says here is one message, DETACHED;
+ * The session registry. What a runner says here is DETACHED and UNWATCHED;
  * anything else ends it and its session.
  */
 #include "session.h"
@@ -103,8 +103,8 @@ make_id(char id[CONTROL_SESSION_ID_MAX])
 
 /* An order that does not fit into the socket means a runner that has not
  * read for hundreds of messages: it is stuck, and its session with it. */
-static int
-order(struct session *s, enum control_type type, const void *payload,
+int
+session_order(struct session *s, enum control_type type, const void *payload,
     const int *fds, size_t nfds)
 {
 	struct buf b;
@@ -132,7 +132,7 @@ attach(struct session *s, uint32_t conn, const char *peer, int *channel_fd)
 		pair) < 0)
 		return -errno;
 	snprintf(attach.peer, sizeof(attach.peer), "%s", peer);
-	err = order(s, RUNNER_ORDER_ATTACH, &attach, &pair[0], 1);
+	err = session_order(s, RUNNER_ORDER_ATTACH, &attach, &pair[0], 1);
 	close(pair[0]);
 	if (err < 0) {
 		close(pair[1]);
@@ -170,6 +170,7 @@ configure(
 {
 	const struct limits *l = &m->conf->limits;
 	int fds[2 + CGROUP_HIERARCHIES] = { m->programs.http };
+	struct sandbox_limits limits;
 	size_t nfds = 1;
 	int door = find_door(m, s->identity);
 	struct control_session_config c = {
@@ -195,29 +196,53 @@ configure(
 		c.cgroups |= (uint8_t)(1u << i);
 		fds[nfds++] = cgroup->dirs[i];
 	}
-	order(s, RUNNER_ORDER_CONFIGURE, &c, fds, nfds);
+	session_order(s, RUNNER_ORDER_CONFIGURE, &c, fds, nfds);
+	sandbox_limits_default(&limits, false);
+	session_order(s, RUNNER_ORDER_SANDBOX, &limits, NULL, 0);
 }
 
-static int
+static bool
 take_detached(struct session *s, const uint8_t *packet, size_t len)
 {
 	struct control_detached d;
 
 	if (control_get(packet, len, RUNNER_REPORT_DETACHED, &d) < 0 ||
 	    d.end > CHANNEL_END_RUNNER || d.generation > s->generation)
-		return -EBADMSG;
+		return false;
 	s->reported = d.generation;
 	if (d.generation == s->generation)
 		s->end = d.end;
-	return 0;
+	return true;
+}
+
+static bool
+take_unwatched(struct session *s, const uint8_t *packet, size_t len)
+{
+	struct control_unwatched u;
+
+	return control_get(packet, len, RUNNER_REPORT_UNWATCHED, &u) == 0 &&
+	       u.end <= CHANNEL_END_RUNNER &&
+	       session_watch_ended(s, u.number, u.end);
+}
+
+/* 0, -EBADMSG, or another -errno if the session must not go on. */
+static int
+take_one(struct session *s, const uint8_t *packet, size_t len)
+{
+	switch (control_peek(packet, len)) {
+	case RUNNER_REPORT_DETACHED:
+		return take_detached(s, packet, len) ? 0 : -EBADMSG;
+	case RUNNER_REPORT_UNWATCHED:
+		return take_unwatched(s, packet, len) ? 0 : -EBADMSG;
+	default:
+		return session_audit_report(&monitor, s, packet, len);
+	}
 }
 
 static void
 take_report(struct session *s, const uint8_t *packet, size_t len)
 {
-	int err = control_peek(packet, len) == RUNNER_REPORT_DETACHED
-		      ? take_detached(s, packet, len)
-		      : session_audit_report(&monitor, s, packet, len);
+	int err = take_one(s, packet, len);
 
 	if (err == 0)
 		return;
@@ -232,8 +257,8 @@ take_report(struct session *s, const uint8_t *packet, size_t len)
 }
 
 /* Reads what the runner said so far; notes the end of the channel. */
-static void
-drain_reports(struct session *s)
+void
+session_take_reports(struct session *s)
 {
 	uint8_t packet[CONTROL_MESSAGE_MAX];
 	int fds[SEQPACKET_FDS_MAX];
@@ -264,7 +289,7 @@ control_ready(struct source *source, uint32_t events)
 {
 	struct session *s = SOURCE_OWNER(source, struct session, control);
 
-	drain_reports(s);
+	session_take_reports(s);
 	if (s->hung_up || events & (EPOLLHUP | EPOLLERR)) {
 		kill(s->pid, SIGKILL);
 		source_remove(&s->control);
@@ -307,6 +332,7 @@ destroy(struct registry *r, struct session *s)
 	table_remove(&r->by_id, &s->by_id);
 	table_remove(&r->by_pid, &s->by_pid);
 	source_remove(&s->control);
+	session_forget_watchers(s);
 	identity_unref(s->identity);
 	free(s);
 }
@@ -381,6 +407,7 @@ session_open(struct monitor *m, struct identity *identity, uint32_t conn,
 	s = xcalloc(1, sizeof(*s));
 	s->identity = identity;
 	s->control.fd = -1;
+	TAILQ_INIT(&s->watchers);
 	make_id(s->id);
 	if (start(m, s, peer, reason) < 0) {
 		log_error(0, "no session for %s: %s", identity->name, reason);
@@ -403,15 +430,25 @@ session_open(struct monitor *m, struct identity *identity, uint32_t conn,
 	return SESSION_OK;
 }
 
+struct session *
+session_find(struct monitor *m, const struct identity *identity, const char *id)
+{
+	struct session *s = find_by_id(&m->sessions, id);
+
+	return s == NULL || !identity_is(s->identity, identity) || s->hung_up ||
+		       s->state == SESSION_STATE_TERMINATING
+		   ? NULL
+		   : s;
+}
+
 enum session_result
 session_resume(struct monitor *m, const struct identity *identity,
     const char *id, uint32_t conn, const char *peer, struct session **session,
     int *channel_fd)
 {
-	struct session *s = find_by_id(&m->sessions, id);
+	struct session *s = session_find(m, identity, id);
 
-	if (s == NULL || !identity_is(s->identity, identity) || s->hung_up ||
-	    s->state == SESSION_STATE_TERMINATING)
+	if (s == NULL)
 		return SESSION_UNKNOWN;
 	if (s->state == SESSION_STATE_ATTACHED)
 		return SESSION_ATTACHED;
@@ -431,7 +468,7 @@ bool
 session_detach(struct monitor *m, struct session *s, bool channel_ended,
     enum channel_end *end)
 {
-	drain_reports(s);
+	session_take_reports(s);
 	/* A runner gives its reason before it hangs up. One that gave none is
 	 * dying: the kernel closes its descriptors in no order that counts. */
 	if (s->hung_up || (channel_ended && s->reported != s->generation)) {
@@ -441,7 +478,7 @@ session_detach(struct monitor *m, struct session *s, bool channel_ended,
 	*end = s->end;
 	if (s->state != SESSION_STATE_ATTACHED)
 		return true;
-	order(s, RUNNER_ORDER_DETACH, NULL, NULL, 0);
+	session_order(s, RUNNER_ORDER_DETACH, NULL, NULL, 0);
 	s->state = SESSION_STATE_DETACHED;
 	s->deadline_ms = now_ms() + m->conf->limits.detached_ttl_ms;
 	TAILQ_INSERT_TAIL(&m->sessions.detached, s, link);
@@ -461,7 +498,7 @@ session_terminate(struct monitor *m, struct session *s)
 	    now_ms() + m->conf->limits.kill_grace_ms + KILL_MARGIN_MS;
 	TAILQ_INSERT_TAIL(&m->sessions.terminating, s, link);
 	if (!s->hung_up)
-		order(s, RUNNER_ORDER_TERMINATE, NULL, NULL, 0);
+		session_order(s, RUNNER_ORDER_TERMINATE, NULL, NULL, 0);
 }
 
 static void

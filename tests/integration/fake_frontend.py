@@ -9,7 +9,7 @@ import struct
 import sys
 import time
 
-READY, AUTHENTICATE, OPEN, RESUME, CLOSE, DONE = 10, 12, 14, 16, 18, 20
+READY, AUTHENTICATE, OPEN, RESUME, CLOSE, DONE, WATCH = 10, 12, 14, 16, 18, 20, 22
 
 
 def u32(n):
@@ -49,6 +49,42 @@ def open_twice(s):
     s.send(u32(OPEN) + u32(1) + grant)
 
 
+def open_session(s, conn):
+    """Returns the session's id and the grant."""
+    grant = granted(s, conn)
+    s.send(u32(OPEN) + u32(conn) + grant)
+    answer = s.recv(16384)
+    return answer[13:13 + struct.unpack("<I", answer[9:13])[0]], grant
+
+
+def watch(conn, grant, id):
+    return u32(WATCH) + u32(conn) + grant + string(id)
+
+
+def watch_twice(s):
+    serving(s)
+    id, _ = open_session(s, 1)
+    grant = granted(s, 2)
+    s.send(watch(2, grant, id))
+    assert s.recv(16384)[:4] == u32(WATCH + 1)
+    s.send(watch(2, grant, id))
+
+
+def watch_with_the_grant_of_the_attached(s):
+    serving(s)
+    id, grant = open_session(s, 1)
+    s.send(watch(1, grant, id))
+
+
+def watch_and_close_twice(s):
+    serving(s)
+    id, _ = open_session(s, 1)
+    s.send(watch(2, granted(s, 2), id))
+    s.recv(16384)
+    for _ in range(2):
+        s.send(u32(CLOSE) + u32(2) + b"\0")
+
+
 def with_descriptor(s):
     s.sendmsg([ready()], [(socket.SOL_SOCKET, socket.SCM_RIGHTS, array.array("i", [2]))])
 
@@ -63,6 +99,7 @@ def authenticate_with_descriptor(s):
 EARLY = [
     lambda s: s.send(authenticate(1)),                       # before READY
     lambda s: s.send(u32(999)),                              # unknown type
+    lambda s: s.send(watch(1, b"\0" * 16, b"x")),            # before READY
     lambda s: s.send(u32(1)),                                # an event, not a request
     lambda s: s.send(b"\x0a"),                               # too short
     lambda s: s.send(ready() + b"x"),                        # leftover bytes
@@ -82,6 +119,11 @@ SERVING = [
     lambda s: serving(s, u32(DONE)),                         # there is no stdio
     open_twice,
     authenticate_with_descriptor,                            # of a TCP listener
+    lambda s: serving(s, watch(7, b"\0" * 16, b"x")),
+    lambda s: serving(s, authenticate(1), watch(1, b"\1" * 16, b"x")),
+    watch_twice,
+    watch_with_the_grant_of_the_attached,
+    watch_and_close_twice,
 ]
 CASES = [case for pair in zip(SERVING, EARLY) for case in pair] + SERVING[len(EARLY):]
 

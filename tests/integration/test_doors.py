@@ -11,7 +11,7 @@ import tempfile
 import pytest
 from conftest import BUILD, RUNNER
 
-CONFIGURE, ATTACH, DETACH, TERMINATE = 30, 32, 34, 36
+CONFIGURE, ATTACH, DETACH, TERMINATE, WATCH, SANDBOX = 30, 32, 34, 36, 38, 40
 FRONTEND = BUILD / "daemon/frontend/execd-frontend"
 KEYS = BUILD / "daemon/keys/execd-keys"
 
@@ -34,8 +34,18 @@ def configure(namespace=0, door=0, cgroups=0):
             bytes([namespace, door, cgroups, 0]) + u32(80000) + u32(100) + u64(1 << 20) + u64(64 << 20))
 
 
+def sandbox(profile=3, unix=0):
+    """What the operator permits: everything."""
+    return (u32(SANDBOX) + bytes([profile, 1, 1, 1, 0]) + 3 * string(b"") + string(b"/run") + string(b".git") +
+            bytes([3, unix, 0, 0, 0, 0, 0]) + u64(1 << 20) + 4 * u64(0))
+
+
 def attach(generation=1):
     return u32(ATTACH) + u32(generation) + string(b"websocket 1.2.3.4:5")
+
+
+def watch(number=1):
+    return u32(WATCH) + u32(number) + string(b"websocket 1.2.3.4:6")
 
 
 class Program:
@@ -75,11 +85,12 @@ class Program:
 
 
 ORDERS = {
-    "CONFIGURE": (configure(), 1), "ATTACH": (attach(), 1), "DETACH": (u32(DETACH), 0),
-    "TERMINATE": (u32(TERMINATE), 0),
+    "CONFIGURE": (configure(), 1), "SANDBOX": (sandbox(), 0), "ATTACH": (attach(), 1), "DETACH": (u32(DETACH), 0),
+    "TERMINATE": (u32(TERMINATE), 0), "WATCH": (watch(), 1),
 }
-STATES = {"FRESH": [], "CONFIGURED": ["CONFIGURE"]}
-PERMITTED = {("FRESH", "CONFIGURE"), ("CONFIGURED", "ATTACH"), ("CONFIGURED", "DETACH"), ("CONFIGURED", "TERMINATE")}
+STATES = {"FRESH": [], "CONFIGURED": ["CONFIGURE"], "READY": ["CONFIGURE", "SANDBOX"]}
+PERMITTED = {("FRESH", "CONFIGURE"), ("CONFIGURED", "SANDBOX"), ("READY", "ATTACH"), ("READY", "DETACH"),
+             ("READY", "TERMINATE"), ("READY", "WATCH")}
 
 
 @pytest.mark.parametrize("state", STATES)
@@ -115,10 +126,11 @@ def test_malformed_configurations(message, fds):
 
 @pytest.mark.parametrize("message, fds", [
     (attach(), 0), (attach(), 2), (attach() + b"x", 1), (u32(DETACH), 1), (u32(DETACH) + b"x", 0),
-    (u32(TERMINATE), 1), (u32(TERMINATE) + b"x", 0)])
+    (u32(TERMINATE), 1), (u32(TERMINATE) + b"x", 0), (watch(), 0), (watch(), 2), (watch() + b"x", 1)])
 def test_malformed_orders(message, fds):
     p = Program(RUNNER)
     p.send(*ORDERS["CONFIGURE"])
+    p.send(*ORDERS["SANDBOX"])
     p.send(message, fds)
     status, log = p.end()
     assert status == 1 and "impossible order from the monitor" in log, log
@@ -128,6 +140,7 @@ def test_malformed_orders(message, fds):
 def test_an_impossible_frame_detaches(frame):
     p = Program(RUNNER)
     p.send(*ORDERS["CONFIGURE"])
+    p.send(*ORDERS["SANDBOX"])
     channel = p.attach()
     channel.sendall(frame)
     assert p.control.recv(100) == u32(41) + u32(1) + b"\0", "DETACHED, and alive"
@@ -136,6 +149,24 @@ def test_an_impossible_frame_detaches(frame):
     text = b'{"id":1,"method":"initialize","params":{"clientName":"x"}}'
     again.sendall(u32(len(text)) + text)
     assert b'"sessionId":"0123"' in again.recv(1000)
+    p.control.close()
+    assert "impossible frame" in p.end()[1]
+
+
+def test_a_watching_channel_ends_alone():
+    p = Program(RUNNER)
+    p.send(*ORDERS["CONFIGURE"])
+    p.send(*ORDERS["SANDBOX"])
+    attached = p.attach()
+    ours, theirs = socket.socketpair()
+    p.control.sendmsg([watch(7)], [(socket.SOL_SOCKET, socket.SCM_RIGHTS, array.array("i", [theirs.fileno()]))])
+    theirs.close()
+    ours.sendall(u32(0))
+    assert p.control.recv(100) == u32(43) + u32(7) + b"\0", "UNWATCHED, and alive"
+    assert ours.recv(1) == b""
+    text = b'{"id":1,"method":"initialize","params":{"clientName":"x"}}'
+    attached.sendall(u32(len(text)) + text)
+    assert b'"sessionId":"0123"' in attached.recv(1000)
     p.control.close()
     assert "impossible frame" in p.end()[1]
 

@@ -33,11 +33,16 @@ static const struct {
 	{ MON_REQ_CLOSE, sizeof(struct control_close) },
 	{ MON_ANS_CLOSE, sizeof(struct control_closed) },
 	{ MON_REQ_DONE, 0 },
+	{ MON_REQ_WATCH, sizeof(struct control_resume) },
+	{ MON_ANS_WATCH, sizeof(struct control_session) },
 	{ RUNNER_ORDER_CONFIGURE, sizeof(struct control_session_config) },
 	{ RUNNER_ORDER_ATTACH, sizeof(struct control_attach) },
 	{ RUNNER_ORDER_DETACH, 0 },
 	{ RUNNER_ORDER_TERMINATE, 0 },
+	{ RUNNER_ORDER_WATCH, sizeof(struct control_watch) },
+	{ RUNNER_ORDER_SANDBOX, sizeof(struct sandbox_limits) },
 	{ RUNNER_REPORT_DETACHED, sizeof(struct control_detached) },
+	{ RUNNER_REPORT_UNWATCHED, sizeof(struct control_unwatched) },
 	{ RUNNER_REPORT_STARTED, sizeof(struct control_started) },
 	{ RUNNER_REPORT_EXITED, sizeof(struct control_exited) },
 	{ KEYS_CONFIGURE, sizeof(struct control_key) },
@@ -49,7 +54,7 @@ static const struct {
 static void
 put_zero(struct buf *b, size_t i)
 {
-	static const uint8_t zeros[sizeof(struct control_authenticate)];
+	static const uint8_t zeros[sizeof(struct sandbox_limits)];
 
 	buf_init(b, CONTROL_MESSAGE_MAX);
 	control_put(b, messages[i].type, zeros);
@@ -59,7 +64,7 @@ put_zero(struct buf *b, size_t i)
 static void
 test_every_length_is_exact(void **state)
 {
-	static uint8_t payload[sizeof(struct control_authenticate)];
+	static uint8_t payload[sizeof(struct sandbox_limits)];
 
 	for (size_t i = 0; i < nitems(messages); i++) {
 		struct buf b;

@@ -1,21 +1,21 @@
 /*
- * The last write ids a process accepted.
+ * The last ids of what was done.
  */
-#include "write_ids.h"
+#include "recent_ids.h"
 
 #include "siphash.h"
 
-#define WRITE_IDS_FIRST 16
+#define RECENT_IDS_FIRST 16
 
 void
-write_ids_clear(struct write_ids *w)
+recent_ids_clear(struct recent_ids *w)
 {
 	free(w->ids);
-	*w = (struct write_ids){ 0 };
+	*w = (struct recent_ids){ 0 };
 }
 
 bool
-write_ids_has(const struct write_ids *w, struct slice id)
+recent_ids_has(const struct recent_ids *w, struct slice id)
 {
 	uint64_t hash[2];
 
@@ -29,26 +29,26 @@ write_ids_has(const struct write_ids *w, struct slice id)
 }
 
 static void
-grow(struct write_ids *w)
+grow(struct recent_ids *w)
 {
-	w->cap = w->cap ? w->cap * 2 : WRITE_IDS_FIRST;
-	if (w->cap > WRITE_IDS_MAX)
-		w->cap = WRITE_IDS_MAX;
+	w->cap = w->cap ? w->cap * 2 : RECENT_IDS_FIRST;
+	if (w->cap > RECENT_IDS_MAX)
+		w->cap = RECENT_IDS_MAX;
 	w->ids = xreallocarray(w->ids, w->cap, sizeof(*w->ids));
 }
 
 void
-write_ids_add(struct write_ids *w, struct slice id)
+recent_ids_add(struct recent_ids *w, struct slice id)
 {
 	uint32_t at;
 
-	if (w->count < WRITE_IDS_MAX) {
+	if (w->count < RECENT_IDS_MAX) {
 		if (w->count == w->cap)
 			grow(w);
 		at = w->count++;
 	} else {
 		at = w->next;
-		w->next = (w->next + 1) % WRITE_IDS_MAX;
+		w->next = (w->next + 1) % RECENT_IDS_MAX;
 	}
 	siphash128(siphash_process_key(), id.ptr, id.len, w->ids[at]);
 }
