@@ -179,6 +179,10 @@ command_steps(struct start *s)
 
 	if (err < 0)
 		return err;
+	s->step = "resource limits";
+	err = inside_limit_command(&s->in->options);
+	if (err < 0)
+		return err;
 	s->enforcing = false;
 	s->step = "setsid";
 	if (setsid() < 0)

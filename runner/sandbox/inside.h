@@ -31,6 +31,9 @@ struct inside {
  * done once is not done per command. 0, or -errno with *step. */
 int inside_prepare(const struct nest_options *o, const char **step);
 
+/* What only commands are limited to, where no control group does it. */
+int inside_limit_command(const struct nest_options *o);
+
 /* stdio[3] are the command's ends, joins[] what its control group is joined
  * by. Fills *a. */
 void inside_start(const struct inside *in, const struct nest_command *c,
