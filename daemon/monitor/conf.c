@@ -19,6 +19,7 @@ const struct conf_section *const conf_sections[] = {
 	&conf_identity,
 	&conf_tokens,
 	&conf_audit,
+	&conf_sandbox,
 	&conf_limits,
 	NULL,
 };
@@ -56,6 +57,7 @@ conf_new(void)
 	/* Loopback: behind a proxy everybody would come from there. */
 	conf_nets.parse(&c->limits.exempt, "127.0.0.0/8 ::1", why);
 	c->tokens.skew_s = 30;
+	sandbox_rules_init(&c->sandbox);
 	c->audit = (struct audit_rules){ .required = true, .fd = -1 };
 	return c;
 }
@@ -80,12 +82,24 @@ conf_free(struct conf *c)
 		identity_unref(c->identities[i]);
 	clear_keys(&conf_tokens, &c->tokens);
 	clear_keys(&conf_audit, &c->audit);
+	clear_keys(&conf_sandbox, &c->sandbox);
 	if (c->audit.fd >= 0)
 		close(c->audit.fd);
 	secret_free(c->tokens.secret, c->tokens.secret_len);
 	free(c->identities);
 	free(c->path);
 	free(c);
+}
+
+/* A file is for machines that others use: what it does not permit is not
+ * permitted. Without one execd is somebody's own. */
+void
+conf_sandbox_limits(
+    const struct conf *c, const struct identity *id, struct sandbox_limits *l)
+{
+	sandbox_limits_default(l, c->path != NULL && geteuid() == 0);
+	sandbox_rules_apply(&c->sandbox, l);
+	sandbox_rules_apply(&id->sandbox, l);
 }
 
 /* --- what fits together ------------------------------------------------- */

@@ -10,6 +10,7 @@
 #include "conf_value.h"
 #include "identity.h"
 #include "listener.h"
+#include "sandbox_rules.h"
 
 struct options;
 
@@ -49,6 +50,7 @@ struct conf {
 	struct limits limits;
 	struct token_rules tokens;
 	struct audit_rules audit;
+	struct sandbox_rules sandbox;
 	struct listener *listeners[CONTROL_LISTENERS_MAX];
 	size_t nlisteners;
 	struct identity **identities;
@@ -87,10 +89,16 @@ extern const struct conf_section conf_listener;
 extern const struct conf_section conf_identity;
 extern const struct conf_section conf_tokens;
 extern const struct conf_section conf_audit;
+extern const struct conf_section conf_sandbox;
 
 /* A configuration of defaults; every section's object that is there once. */
 struct conf *conf_new(void);
 void conf_free(struct conf *c);
+
+/* What a session of the identity is told: the defaults, [sandbox], then the
+ * identity's own. */
+void conf_sandbox_limits(
+    const struct conf *c, const struct identity *id, struct sandbox_limits *l);
 
 /* From a file, or from the flags, then the limits of the flags. NULL, with
  * *code an enum exit_code, after logging what is wrong and where. */

@@ -36,6 +36,16 @@ static const struct conf_key keys[] = {
 	KEY("max-cpu-time", conf_optional_duration, limits.max_cpu_ms),
 	KEY("max-memory", conf_optional_bytes, limits.max_memory_bytes),
 	KEY("max-file-size", conf_optional_bytes, limits.max_file_bytes),
+	KEY("sandbox-max-profile", sandbox_profile, sandbox.max_profile),
+	KEY("sandbox-allow-unsandboxed", sandbox_yes_no, sandbox.unsandboxed),
+	KEY("sandbox-allow-external", sandbox_yes_no, sandbox.external),
+	KEY("sandbox-allow-network", sandbox_yes_no, sandbox.network),
+	KEY("sandbox-over-limit", sandbox_over_limit, sandbox.over_limit),
+	KEY("sandbox-workspace-roots", conf_lines, sandbox.workspace_roots),
+	KEY("sandbox-writable-roots", conf_lines, sandbox.writable_roots),
+	KEY("sandbox-deny-read", conf_lines, sandbox.deny_read),
+	KEY("sandbox-max-processes", sandbox_count, sandbox.processes),
+	KEY("sandbox-max-memory", sandbox_bytes, sandbox.memory_bytes),
 };
 
 struct identity *
@@ -90,6 +100,8 @@ check(struct conf *c, void *o, char *why)
 	struct identity *id = o;
 
 	if (check_environment(&id->environment, why) < 0)
+		return -EINVAL;
+	if (sandbox_rules_check(&id->sandbox, why) < 0)
 		return -EINVAL;
 	if (id->limits.max_cpu_ms % 1000 != 0) {
 		snprintf(why, CONF_WHY_MAX,

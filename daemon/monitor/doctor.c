@@ -33,7 +33,7 @@
 /* Whose commands they would be. */
 struct patient {
 	const struct programs *programs;
-	const char *name;
+	char *name; /* owned */
 	uid_t uid;
 	gid_t gid;
 	bool root; /* execd is */
@@ -387,5 +387,6 @@ doctor_run(const struct programs *programs, const char *user)
 		if (err != 0 && layers[i].needed)
 			code = EXIT_UNENFORCEABLE;
 	}
+	free(p.name);
 	return code;
 }

@@ -82,6 +82,7 @@ identity_new(const char *name)
 	id->refs = 1;
 	id->umask = CONF_MODE_UNSET;
 	id->door = -1;
+	sandbox_rules_init(&id->sandbox);
 	return id;
 }
 
@@ -116,6 +117,9 @@ identity_unref(struct identity *id)
 	strings_clear(&id->environment);
 	strings_clear(&id->subjects);
 	strings_clear(&id->peer_users);
+	strings_clear(&id->sandbox.workspace_roots);
+	strings_clear(&id->sandbox.writable_roots);
+	strings_clear(&id->sandbox.deny_read);
 	free(id);
 }
 

@@ -11,6 +11,7 @@
 #include <sys/types.h>
 
 #include "conf_value.h"
+#include "sandbox_rules.h"
 
 /* Given to every process of a session (setrlimit(2)); 0: as execd's own. */
 struct identity_limits {
@@ -40,6 +41,7 @@ struct identity {
 	struct digests certificates; /* SHA-256 */
 	struct strings peer_users;
 	struct identity_limits limits;
+	struct sandbox_rules sandbox; /* of the ceiling; the rest unset */
 	/* as resolved */
 	char *user_name;
 	uid_t uid;

@@ -197,7 +197,7 @@ configure(
 		fds[nfds++] = cgroup->dirs[i];
 	}
 	session_order(s, RUNNER_ORDER_CONFIGURE, &c, fds, nfds);
-	sandbox_limits_default(&limits, false);
+	conf_sandbox_limits(m->conf, s->identity, &limits);
 	session_order(s, RUNNER_ORDER_SANDBOX, &limits, NULL, 0);
 }
 

@@ -13,7 +13,7 @@ from execd_client import Closed
 
 
 def configuration(user, log, more=""):
-    return (f"[listener main]\naddress = ws://127.0.0.1:0\n[identity a]\nuser = {user.pw_name}\n"
+    return (f"[listener main]\naddress = ws://127.0.0.1:0\n[identity a]\nuser = {user.pw_name}\nsandbox-allow-unsandboxed = yes\n"
             f"token-sha256 = {digest('tok-a')}\n[limits]\ndetached-ttl = 200ms\n[audit]\nfile = {log}\n{more}")
 
 

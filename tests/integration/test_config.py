@@ -22,7 +22,7 @@ def check(mode, user, path, *flags):
 
 def basic(user, listener="", identity="", rest=""):
     return (f"[listener main]\naddress = ws://127.0.0.1:0\n{listener}"
-            f"[identity a]\nuser = {user.pw_name}\ntoken-sha256 = {digest('tok-a')}\n{identity}{rest}")
+            f"[identity a]\nuser = {user.pw_name}\nsandbox-allow-unsandboxed = yes\ntoken-sha256 = {digest('tok-a')}\n{identity}{rest}")
 
 
 GOOD = "[listener l]\naddress = ws://127.0.0.1:0\n"

@@ -12,7 +12,7 @@ ADDRESS = "[listener main]\naddress = ws://127.0.0.1:0\n"
 
 def identity(name, user, token=None, more=""):
     token = f"token-sha256 = {digest(token)}\n" if token else ""
-    return f"[identity {name}]\nuser = {user.pw_name}\n{token}{more}"
+    return f"[identity {name}]\nuser = {user.pw_name}\nsandbox-allow-unsandboxed = yes\n{token}{more}"
 
 
 @pytest.fixture
@@ -179,7 +179,7 @@ def test_two_users(configured, user, mode):
     if mode == "user":
         pytest.skip("an ordinary user is one user")
     s = configured(ADDRESS + identity("a", user, "tok-a") +
-                   f"[identity b]\nuser = nobody\ngroup = daemon\ngroups = adm\ntoken-sha256 = {digest('tok-b')}\n"
+                   f"[identity b]\nuser = nobody\nsandbox-allow-unsandboxed = yes\ngroup = daemon\ngroups = adm\ntoken-sha256 = {digest('tok-b')}\n"
                    "home = /tmp\nshell = /bin/sh\n")
     a, b = s.connect(token="tok-a").ready(), s.connect(token="tok-b").ready()
     assert a.run_sh("x", "id -u").stdout == f"{user.pw_uid}\n"

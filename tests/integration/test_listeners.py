@@ -13,7 +13,7 @@ from execd_client import Closed, WebSocket, dial, upgrade
 
 
 def identity(user, more=""):
-    return f"[identity a]\nuser = {user.pw_name}\ntoken-sha256 = {digest('t')}\n{more}"
+    return f"[identity a]\nuser = {user.pw_name}\nsandbox-allow-unsandboxed = yes\ntoken-sha256 = {digest('t')}\n{more}"
 
 
 def ready(server, url):

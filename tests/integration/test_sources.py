@@ -12,7 +12,7 @@ from execd_client import Closed, dial, frame, upgrade
 
 
 def configuration(user, limits):
-    return (f"[listener main]\naddress = ws://127.0.0.1:0\n[identity a]\nuser = {user.pw_name}\n"
+    return (f"[listener main]\naddress = ws://127.0.0.1:0\n[identity a]\nuser = {user.pw_name}\nsandbox-allow-unsandboxed = yes\n"
             f"token-sha256 = {digest('t')}\n[limits]\nexempt = none\n{limits}")
 
 

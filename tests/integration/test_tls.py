@@ -75,7 +75,7 @@ def listener(base, more="", address="wss://127.0.0.1:0", name="tls"):
 
 
 def identity(user, more=""):
-    return f"[identity a]\nuser = {user.pw_name}\ntoken-sha256 = {digest('t')}\n{more}"
+    return f"[identity a]\nuser = {user.pw_name}\nsandbox-allow-unsandboxed = yes\ntoken-sha256 = {digest('t')}\n{more}"
 
 
 @pytest.fixture
