@@ -277,8 +277,8 @@ def test_sandbox(ctl, directory):
     r = ctl("run", "--sandbox", "workspace-write", "-C", directory, "sh", "-c",
             "echo x > file && mkdir -p .git && echo y > .git/config")
     assert r.code != 0 and not (directory / ".git/config").exists(), r
-    if r.code == 125 and "was not started" in r.err:
-        pytest.skip("this host or server enforces no sandbox")
+    if ctl("run", "--sandbox", "read-only", "-C", "/", "true").code != 0:
+        pytest.skip("this host or this build can run nothing in a sandbox")
     assert (directory / "file").read_text() == "x\n", r
     with socket.create_server(("127.0.0.1", 0)) as s:
         script = f"exec 3<>/dev/tcp/127.0.0.1/{s.getsockname()[1]}"
