@@ -274,12 +274,12 @@ def test_sandbox(ctl, directory):
     r = ctl("run", "--sandbox", "read-only", "-C", directory, "sh", "-c", "echo x > file")
     # Either it is enforced, or it is refused: never run without it.
     assert r.code != 0 and not (directory / "file").exists()
-    if r.code == 125:
-        assert "was not started" in r.err
-        pytest.skip("this host or server enforces no sandbox")
     r = ctl("run", "--sandbox", "workspace-write", "-C", directory, "sh", "-c",
             "echo x > file && mkdir -p .git && echo y > .git/config")
-    assert r.code != 0 and (directory / "file").read_text() == "x\n" and not (directory / ".git/config").exists()
+    assert r.code != 0 and not (directory / ".git/config").exists(), r
+    if ctl("run", "--sandbox", "read-only", "-C", "/", "true").code != 0:
+        pytest.skip("this host or this build can run nothing in a sandbox")
+    assert (directory / "file").read_text() == "x\n", r
     with socket.create_server(("127.0.0.1", 0)) as s:
         script = f"exec 3<>/dev/tcp/127.0.0.1/{s.getsockname()[1]}"
         assert ctl("run", "--sandbox", "read-only", "-C", "/", "bash", "-c", script).code != 0

@@ -219,7 +219,8 @@ def test_watch(ctl, directory):
     w = ctl.popen("watch", session)
     assert w.stdout.readline() == b"one\n"
     assert ctl.ok("logs", session) == b"one\n"
-    waiting = ctl.popen("wait", session)
+    waiting = ctl.popen("-v", "wait", session)
+    assert b"session" in waiting.stderr.readline()  # it is connected
     (directory / "go").touch()
     assert (p.stdout.read(), p.wait(20)) == (b"two\n", 3)
     assert (w.stdout.read(), w.wait(20)) == (b"two\n", 3)
