@@ -112,6 +112,31 @@ static const struct field session_config_fields[] = {
 	FIELD(FIELD_U64, control_session_config, max_message_bytes),
 };
 
+static const struct field sandbox_fields[] = {
+	FIELD(FIELD_U8, sandbox_limits, max_profile),
+	FIELD(FIELD_BOOL, sandbox_limits, unsandboxed),
+	FIELD(FIELD_BOOL, sandbox_limits, external),
+	FIELD(FIELD_BOOL, sandbox_limits, network),
+	FIELD(FIELD_BOOL, sandbox_limits, clamp),
+	FIELD(FIELD_STRING, sandbox_limits, workspace_roots),
+	FIELD(FIELD_STRING, sandbox_limits, writable_roots),
+	FIELD(FIELD_STRING, sandbox_limits, deny_read),
+	FIELD(FIELD_STRING, sandbox_limits, hide),
+	FIELD(FIELD_STRING, sandbox_limits, protected_names),
+	FIELD(FIELD_U8, sandbox_limits, nested_git_depth),
+	FIELD(FIELD_U8, sandbox_limits, unix_sockets),
+	FIELD(FIELD_BOOL, sandbox_limits, allow_32bit),
+	FIELD(FIELD_BOOL, sandbox_limits, allow_setid),
+	FIELD(FIELD_BOOL, sandbox_limits, allow_nested_userns),
+	FIELD(FIELD_U8, sandbox_limits, landlock_min_abi),
+	FIELD(FIELD_BOOL, sandbox_limits, require_groups),
+	FIELD(FIELD_U64, sandbox_limits, shm_bytes),
+	FIELD(FIELD_U64, sandbox_limits, open_files),
+	FIELD(FIELD_U64, sandbox_limits, file_bytes),
+	FIELD(FIELD_U64, sandbox_limits, pids),
+	FIELD(FIELD_U64, sandbox_limits, memory_bytes),
+};
+
 static const struct field attach_fields[] = {
 	FIELD(FIELD_U32, control_attach, generation),
 	FIELD(FIELD_STRING, control_attach, peer),
@@ -163,6 +188,7 @@ static const struct layout {
 	LAYOUT(MON_REQ_WATCH, resume_fields),
 	LAYOUT(MON_ANS_WATCH, session_fields),
 	LAYOUT(RUNNER_ORDER_CONFIGURE, session_config_fields),
+	LAYOUT(RUNNER_ORDER_SANDBOX, sandbox_fields),
 	LAYOUT(RUNNER_ORDER_ATTACH, attach_fields),
 	EMPTY(RUNNER_ORDER_DETACH),
 	EMPTY(RUNNER_ORDER_TERMINATE),

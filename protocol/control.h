@@ -15,6 +15,7 @@
 #include <stdint.h>
 
 #include "buf.h"
+#include "sandbox_limits.h"
 
 #define CONTROL_FD	       3 /* in every child of the monitor */
 #define CONTROL_MESSAGE_MAX    (16u << 10)
@@ -53,6 +54,8 @@ enum control_type {
 	RUNNER_ORDER_DETACH = 34,    /* nothing */
 	RUNNER_ORDER_TERMINATE = 36, /* nothing */
 	RUNNER_ORDER_WATCH = 38,     /* control_watch + channel fd */
+	RUNNER_ORDER_SANDBOX = 40,   /* struct sandbox_limits; once, before the
+				      * first ATTACH */
 
 	/* runner -> monitor, reports */
 	RUNNER_REPORT_DETACHED = 41,  /* control_detached */

@@ -209,7 +209,14 @@ static bool
 find_nest(
     const struct runner_v1_spawn *s, char *const *envp, struct nest **nest)
 {
-	const struct nest_options host = { .parent_death_signal = true };
+	const struct sandbox_host host = {
+		.door = -1,
+		.parent_death_signal = true,
+		.home = environment_get(envp, "HOME"),
+		.tmpdir = getenv("TMPDIR"),
+		.give_up = keep_helper,
+	};
+	struct sandbox_limits limits;
 	struct slice cwd = s->policy_cwd.len > 0 ? s->policy_cwd : s->cwd;
 	_cleanup_free_ char *policy_cwd = xstrndup(cwd.ptr, cwd.len);
 	_cleanup_free_ char *command_cwd = xstrndup(s->cwd.ptr, s->cwd.len);
@@ -221,8 +228,8 @@ find_nest(
 	*nest = NULL;
 	if (is_unrestricted(s->policy))
 		return true;
-	sandbox_init(&d.sandbox, -1, &host, environment_get(envp, "HOME"),
-	    getenv("TMPDIR"), keep_helper, NULL);
+	sandbox_limits_default(&limits, false);
+	sandbox_init(&d.sandbox, &host, &limits);
 	err =
 	    sandbox_preset_decode(&doc, s->policy, policy_cwd, &context, error);
 	if (err == 0)

@@ -172,6 +172,7 @@ reply_started(struct request *r, const struct session_process *sp)
 	json_string(&w, sp->id, sp->id_len);
 	json_key(&w, "sandboxType");
 	json_cstring(&w, sp->process.sandboxed ? "linuxSeccomp" : "none");
+	sandbox_report_write(&w, &sp->sandbox);
 	json_end(&w, '}');
 	reply_end(r->channel, &w);
 	return 0;
@@ -207,7 +208,10 @@ method_process_begin(struct request *r, const struct process_start_params *p)
 	struct session *s = r->session;
 	_cleanup_free_ char **argv = NULL;
 	_cleanup_free_ char **envp = NULL;
+	const struct sandbox_context *asked =
+	    p->has_sandbox ? &p->sandbox : NULL;
 	char error[ARGS_ERROR_MAX];
+	struct session_process *sp;
 	struct nest *nest = NULL;
 
 	if (!check_start(r, p))
@@ -227,13 +231,15 @@ method_process_begin(struct request *r, const struct process_start_params *p)
 		    "data provided contains a nul byte");
 		return NULL;
 	}
-	if (p->has_sandbox && sandbox_find(&s->sandbox, &p->sandbox,
-				  p->cwd.path, &nest, error) < 0) {
+	if (sandbox_find(&s->sandbox, asked, p->cwd.path, &nest, error) < 0) {
 		reply_error(
 		    r->channel, &r->id, RPC_INVALID_PARAMS, "%s", error);
 		return NULL;
 	}
-	return start(r, p, argv, envp, nest);
+	sp = start(r, p, argv, envp, nest);
+	if (sp != NULL)
+		sandbox_report_fill(&sp->sandbox, &s->sandbox, asked, nest);
+	return sp;
 }
 
 int

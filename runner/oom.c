@@ -48,33 +48,20 @@ oom_init(void)
 	fclose(f);
 }
 
-static uint64_t
-read_count(int fd)
+uint64_t
+oom_kills(void)
 {
 	char text[512];
 	unsigned long long n;
 	const char *at;
-	ssize_t len = pread(fd, text, sizeof(text) - 1, 0);
+	ssize_t len;
 
+	if (count_fd < 0)
+		return 0;
+	len = pread(count_fd, text, sizeof(text) - 1, 0);
 	if (len <= 0)
 		return 0;
 	text[len] = '\0';
 	at = strstr(text, "oom_kill ");
 	return at != NULL && sscanf(at, "oom_kill %llu", &n) == 1 ? n : 0;
-}
-
-uint64_t
-oom_kills(const struct cgroup *c)
-{
-	_cleanup_close_ int fd = -1;
-
-	if (c != NULL && c->dirs[CGROUP_MEMORY] >= 0)
-		fd = openat(c->dirs[CGROUP_MEMORY], "memory.oom_control",
-		    O_RDONLY | O_CLOEXEC);
-	else if (c != NULL && c->dirs[CGROUP_UNIFIED] >= 0)
-		fd = openat(c->dirs[CGROUP_UNIFIED], "memory.events",
-		    O_RDONLY | O_CLOEXEC);
-	if (fd >= 0)
-		return read_count(fd);
-	return count_fd >= 0 ? read_count(count_fd) : 0;
 }

@@ -25,7 +25,8 @@
 enum runner_state {
 	RUNNER_FRESH = 1 << 0,
 	RUNNER_CONFIGURED = 1 << 1,
-	RUNNER_TERMINATING = 1 << 2,
+	RUNNER_READY = 1 << 2,
+	RUNNER_TERMINATING = 1 << 3,
 };
 
 static struct session session;
@@ -37,7 +38,7 @@ static void __attribute__((noreturn)) end(void)
 {
 	reaper_kill_all(LAST_KILL_MS);
 	/* Masks on the disk go with the last who used them. */
-	if (state != RUNNER_FRESH)
+	if (!(state & (RUNNER_FRESH | RUNNER_CONFIGURED)))
 		nest_pool_clear(&session.sandbox.pool);
 	exit(0);
 }
@@ -110,6 +111,22 @@ take_configure(const uint8_t *packet, size_t len, const int *fds, size_t nfds)
 	return 0;
 }
 
+/* Without it nobody is attached: there is no default to fall back to. */
+static int
+take_sandbox(const uint8_t *packet, size_t len, const int *fds, size_t nfds)
+{
+	struct sandbox_limits l;
+
+	if (nfds != 0 ||
+	    control_get(packet, len, RUNNER_ORDER_SANDBOX, &l) < 0 ||
+	    l.max_profile > SANDBOX_PROFILE_FULL ||
+	    l.unix_sockets > SANDBOX_UNIX_ALLOW)
+		return -EBADMSG;
+	session_limit(&session, &l);
+	state = RUNNER_READY;
+	return 0;
+}
+
 static int
 take_attach(const uint8_t *packet, size_t len, const int *fds, size_t nfds)
 {
@@ -163,11 +180,11 @@ static const struct order {
 	    const uint8_t *packet, size_t len, const int *fds, size_t nfds);
 } orders[] = {
 	{ RUNNER_ORDER_CONFIGURE, RUNNER_FRESH, take_configure },
-	{ RUNNER_ORDER_ATTACH, RUNNER_CONFIGURED, take_attach },
-	{ RUNNER_ORDER_WATCH, RUNNER_CONFIGURED, take_watch },
-	{ RUNNER_ORDER_DETACH, RUNNER_CONFIGURED | RUNNER_TERMINATING,
-	    take_detach },
-	{ RUNNER_ORDER_TERMINATE, RUNNER_CONFIGURED, take_terminate },
+	{ RUNNER_ORDER_SANDBOX, RUNNER_CONFIGURED, take_sandbox },
+	{ RUNNER_ORDER_ATTACH, RUNNER_READY, take_attach },
+	{ RUNNER_ORDER_WATCH, RUNNER_READY, take_watch },
+	{ RUNNER_ORDER_DETACH, RUNNER_READY | RUNNER_TERMINATING, take_detach },
+	{ RUNNER_ORDER_TERMINATE, RUNNER_READY, take_terminate },
 };
 
 static void

@@ -168,8 +168,8 @@ settle(struct process *p)
 		for (size_t i = 0; i < nitems(p->streams); i++)
 			stream_close(&p->streams[i]);
 	if (p->streams[0].fd < 0 && p->streams[1].fd < 0) {
-		process_end_closed(p);
 		settle_group(p);
+		process_end_closed(p);
 		p->observer->closed(p, process_state_closed(&p->state));
 	}
 }
@@ -209,10 +209,12 @@ kill_init(struct process *p)
 		kill(p->init.pid, SIGKILL);
 }
 
-static const struct cgroup *
-group_of(const struct process *p)
+/* Without a group of its own it may have been another's memory. */
+static bool
+ran_out_of_memory(const struct process *p)
 {
-	return p->group != NULL ? &p->group->cgroup : NULL;
+	return p->group != NULL ? group_ran_out_of_memory(p->group)
+				: oom_kills() > p->oom_kills;
 }
 
 static void
@@ -226,7 +228,7 @@ ended(struct reaper_watch *w, int wait_status, const struct rusage *usage)
 	p->usage = *usage;
 	p->oom_killed = WIFSIGNALED(wait_status) &&
 			WTERMSIG(wait_status) == SIGKILL && !p->killed &&
-			oom_kills(group_of(p)) > p->oom_kills;
+			ran_out_of_memory(p);
 	kill_init(p);
 	plan_drain(p);
 	settle(p);
@@ -274,12 +276,13 @@ process_start(struct process *p, struct event_base *base,
     bool *enforcing)
 {
 	struct spawn_result res;
+	uint64_t oom_before;
 	int err = prepare(p, groups, r, step);
 
 	*enforcing = r->nest != NULL;
 	if (err < 0)
 		return err;
-	p->oom_kills = oom_kills(group_of(p));
+	oom_before = p->group != NULL ? 0 : oom_kills();
 	err = spawn(r, &res, step);
 	*enforcing = res.enforcing;
 	if (err < 0) {
@@ -293,6 +296,7 @@ process_start(struct process *p, struct event_base *base,
 	p->tty = r->tty;
 	p->sandboxed = r->nest != NULL;
 	p->pid = p->leader = res.pid;
+	p->oom_kills = oom_before;
 	process_state_init(&p->state, retention_bytes);
 	reaper_add(&p->watch, res.pid, ended);
 	if (res.init > 0) {

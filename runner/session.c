@@ -28,10 +28,6 @@
 static void forget_cb(evutil_socket_t fd, short what, void *arg);
 static void kill_cb(evutil_socket_t fd, short what, void *arg);
 
-/* Of one command and all it starts (SANDBOX.md part E). */
-#define COMMAND_PIDS_MAX   512
-#define COMMAND_MEMORY_MAX (1ull << 30)
-
 static bool
 give_up_helper(void *owner, const struct nest *n)
 {
@@ -43,17 +39,11 @@ session_init(struct session *s, struct event_base *base,
     const struct control_session_config *config, char **env, int door,
     const struct cgroup *cgroup)
 {
-	/* The same limits by other means, where there are no groups. */
-	const bool counted = cgroup_is_open(cgroup);
-	const struct nest_options options = {
-		.parent_death_signal = !config->pid_namespace,
-		.processes = counted ? 0 : COMMAND_PIDS_MAX,
-		.data_bytes = counted ? 0 : COMMAND_MEMORY_MAX,
-	};
-
 	*s = (struct session){ .base = base,
 		.config = *config,
 		.env = env,
+		.door = door,
+		.groups = { .session = *cgroup },
 		.client = { .channel = { .in_fd = -1, .out_fd = -1 } } };
 	s->client.session = s;
 	TAILQ_INIT(&s->watchers);
@@ -65,12 +55,27 @@ session_init(struct session *s, struct event_base *base,
 	s->null_fd = open("/dev/null", O_RDWR | O_CLOEXEC);
 	if (s->null_fd < 0)
 		log_fatal("/dev/null cannot be opened");
-	sandbox_init(&s->sandbox, door, &options, s->config.home,
-	    environment_get(env, "TMPDIR"), give_up_helper, s);
-	group_pool_init(
-	    &s->groups, cgroup, COMMAND_PIDS_MAX, COMMAND_MEMORY_MAX);
 	event_assign(&s->forget_event, base, -1, 0, forget_cb, s);
 	event_assign(&s->kill_event, base, -1, 0, kill_cb, s);
+}
+
+void
+session_limit(struct session *s, const struct sandbox_limits *limits)
+{
+	const struct cgroup cgroup = s->groups.session;
+	const struct sandbox_host host = {
+		.door = s->door,
+		.parent_death_signal = !s->config.pid_namespace,
+		.counted = cgroup_is_open(&cgroup),
+		.home = s->config.home,
+		.tmpdir = environment_get(s->env, "TMPDIR"),
+		.give_up = give_up_helper,
+		.owner = s,
+	};
+
+	sandbox_init(&s->sandbox, &host, limits);
+	group_pool_init(
+	    &s->groups, &cgroup, limits->pids, limits->memory_bytes);
 }
 
 /* --- processes -------------------------------------------------------- */

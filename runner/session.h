@@ -17,6 +17,7 @@
 #include "process.h"
 #include "queue.h"
 #include "sandbox/sandbox.h"
+#include "sandbox/sandbox_report.h"
 #include "table.h"
 
 struct event_base;
@@ -58,6 +59,7 @@ struct session_process {
 	TAILQ_ENTRY(session_process) closed_link; /* session.closed */
 	TAILQ_HEAD(, waiter) waiters;		  /* process/read with waitMs */
 	struct process process;
+	struct sandbox_report sandbox;
 	struct session *session;
 	bool v0;	    /* of dialect_v0.c, where ids are apart */
 	bool orphaned;	    /* v0: its connection is over */
@@ -88,6 +90,7 @@ struct session {
 	struct file_router files;
 	int http_program; /* execd-http */
 	struct sandbox sandbox;
+	int door; /* for it */
 	struct group_pool groups;
 	bool terminating;
 	struct table processes;
@@ -106,6 +109,9 @@ struct session {
 void session_init(struct session *s, struct event_base *base,
     const struct control_session_config *config, char **env, int door,
     const struct cgroup *cgroup);
+
+/* What the operator permits; once, before the first client. */
+void session_limit(struct session *s, const struct sandbox_limits *limits);
 
 /* A new connection; an older one is dropped. fd is taken over. */
 void session_attach(

@@ -166,6 +166,7 @@ configure(
     const struct monitor *m, struct session *s, const struct cgroup *cgroup)
 {
 	int fds[2 + CGROUP_HIERARCHIES] = { m->programs.http };
+	struct sandbox_limits limits;
 	size_t nfds = 1;
 	int door = find_door(m, s->identity);
 	const struct options *o = m->options;
@@ -191,6 +192,8 @@ configure(
 		fds[nfds++] = cgroup->dirs[i];
 	}
 	session_order(s, RUNNER_ORDER_CONFIGURE, &c, fds, nfds);
+	sandbox_limits_default(&limits, false);
+	session_order(s, RUNNER_ORDER_SANDBOX, &limits, NULL, 0);
 }
 
 static bool

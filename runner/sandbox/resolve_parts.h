@@ -12,7 +12,7 @@
 
 #include "resolve.h"
 
-#include "glob.h"
+#include "path_glob.h"
 #include "table.h"
 
 #define RESOLVE_LINKS_MAX    40	     /* as the kernel */

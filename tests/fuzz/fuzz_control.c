@@ -26,6 +26,7 @@ union payload {
 	struct control_closed closed;
 	struct control_runner_exited runner_exited;
 	struct control_session_config session_config;
+	struct sandbox_limits sandbox;
 	struct control_attach attach;
 	struct control_detached detached;
 };

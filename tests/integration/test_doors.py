@@ -10,7 +10,7 @@ import subprocess
 import pytest
 from conftest import BUILD, RUNNER
 
-CONFIGURE, ATTACH, DETACH, TERMINATE, WATCH = 30, 32, 34, 36, 38
+CONFIGURE, ATTACH, DETACH, TERMINATE, WATCH, SANDBOX = 30, 32, 34, 36, 38, 40
 FRONTEND = BUILD / "daemon/frontend/execd-frontend"
 
 
@@ -30,6 +30,12 @@ def configure(namespace=0, door=0, cgroups=0):
     """The runner's configuration; it is no pid 1 here."""
     return (u32(CONFIGURE) + string(b"0123") + string(b"sha256:0") + string(b"/bin/sh") + string(b"/") +
             bytes([namespace, door, cgroups]) + u32(80000) + u32(100) + u64(1 << 20) + u64(64 << 20))
+
+
+def sandbox(profile=3, unix=0):
+    """What the operator permits: everything."""
+    return (u32(SANDBOX) + bytes([profile, 1, 1, 1, 0]) + 3 * string(b"") + string(b"/run") + string(b".git") +
+            bytes([3, unix, 0, 0, 0, 0, 0]) + u64(1 << 20) + 4 * u64(0))
 
 
 def attach(generation=1):
@@ -77,12 +83,12 @@ class Program:
 
 
 ORDERS = {
-    "CONFIGURE": (configure(), 1), "ATTACH": (attach(), 1), "DETACH": (u32(DETACH), 0),
+    "CONFIGURE": (configure(), 1), "SANDBOX": (sandbox(), 0), "ATTACH": (attach(), 1), "DETACH": (u32(DETACH), 0),
     "TERMINATE": (u32(TERMINATE), 0), "WATCH": (watch(), 1),
 }
-STATES = {"FRESH": [], "CONFIGURED": ["CONFIGURE"]}
-PERMITTED = {("FRESH", "CONFIGURE"), ("CONFIGURED", "ATTACH"), ("CONFIGURED", "DETACH"), ("CONFIGURED", "TERMINATE"),
-             ("CONFIGURED", "WATCH")}
+STATES = {"FRESH": [], "CONFIGURED": ["CONFIGURE"], "READY": ["CONFIGURE", "SANDBOX"]}
+PERMITTED = {("FRESH", "CONFIGURE"), ("CONFIGURED", "SANDBOX"), ("READY", "ATTACH"), ("READY", "DETACH"),
+             ("READY", "TERMINATE"), ("READY", "WATCH")}
 
 
 @pytest.mark.parametrize("state", STATES)
@@ -122,6 +128,7 @@ def test_malformed_configurations(message, fds):
 def test_malformed_orders(message, fds):
     p = Program(RUNNER)
     p.send(*ORDERS["CONFIGURE"])
+    p.send(*ORDERS["SANDBOX"])
     p.send(message, fds)
     status, log = p.end()
     assert status == 1 and "impossible order from the monitor" in log, log
@@ -131,6 +138,7 @@ def test_malformed_orders(message, fds):
 def test_an_impossible_frame_detaches(frame):
     p = Program(RUNNER)
     p.send(*ORDERS["CONFIGURE"])
+    p.send(*ORDERS["SANDBOX"])
     channel = p.attach()
     channel.sendall(frame)
     assert p.control.recv(100) == u32(41) + u32(1) + b"\0", "DETACHED, and alive"
@@ -146,6 +154,7 @@ def test_an_impossible_frame_detaches(frame):
 def test_a_watching_channel_ends_alone():
     p = Program(RUNNER)
     p.send(*ORDERS["CONFIGURE"])
+    p.send(*ORDERS["SANDBOX"])
     attached = p.attach()
     ours, theirs = socket.socketpair()
     p.control.sendmsg([watch(7)], [(socket.SOL_SOCKET, socket.SCM_RIGHTS, array.array("i", [theirs.fileno()]))])

@@ -38,6 +38,7 @@ static const struct {
 	{ RUNNER_ORDER_DETACH, 0 },
 	{ RUNNER_ORDER_TERMINATE, 0 },
 	{ RUNNER_ORDER_WATCH, sizeof(struct control_watch) },
+	{ RUNNER_ORDER_SANDBOX, sizeof(struct sandbox_limits) },
 	{ RUNNER_REPORT_DETACHED, sizeof(struct control_detached) },
 	{ RUNNER_REPORT_UNWATCHED, sizeof(struct control_unwatched) },
 };
@@ -45,7 +46,7 @@ static const struct {
 static void
 put_zero(struct buf *b, size_t i)
 {
-	static const uint8_t zeros[sizeof(struct control_authenticate)];
+	static const uint8_t zeros[sizeof(struct sandbox_limits)];
 
 	buf_init(b, CONTROL_MESSAGE_MAX);
 	control_put(b, messages[i].type, zeros);
@@ -55,7 +56,7 @@ put_zero(struct buf *b, size_t i)
 static void
 test_every_length_is_exact(void **state)
 {
-	static uint8_t payload[sizeof(struct control_authenticate)];
+	static uint8_t payload[sizeof(struct sandbox_limits)];
 
 	for (size_t i = 0; i < nitems(messages); i++) {
 		struct buf b;

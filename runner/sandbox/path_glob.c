@@ -2,7 +2,7 @@
  * Patterns of denied paths: braces, components, names (SANDBOX.md section
  * A6; the words of the peer's matcher with a literal separator).
  */
-#include "glob.h"
+#include "path_glob.h"
 
 #include <errno.h>
 #include <string.h>

@@ -4,8 +4,8 @@
  * an unclosed `[` is a letter, `{a,b}` are alternatives, a backslash quotes.
  * Hidden names are names like any other. Pure: looks at no disk.
  */
-#ifndef GLOB_H
-#define GLOB_H
+#ifndef PATH_GLOB_H
+#define PATH_GLOB_H
 
 #include "util.h"
 
