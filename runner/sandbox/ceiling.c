@@ -86,11 +86,28 @@ is_listed(const char *const *patterns, const struct stat *st)
 	return found;
 }
 
-/* A place, or one above it. What is not there yet is where its directory is. */
+/* Where a path leads, without links: ".." of what comes out is where it says.
+ * What is not there yet is where its directory is. */
+static char *
+real_path(const char *path)
+{
+	_cleanup_free_ char *at = xstrdup(path);
+	char *real, *slash;
+
+	while ((real = realpath(*at ? at : "/", NULL)) == NULL) {
+		slash = strrchr(at, '/');
+		if (slash == NULL)
+			return xstrdup("/");
+		*slash = '\0';
+	}
+	return real;
+}
+
+/* A place, or one above it. */
 static bool
 is_below(const char *const *patterns, const char *path)
 {
-	_cleanup_free_ char *at = xstrdup(path);
+	_cleanup_free_ char *at = real_path(path);
 	char *slash;
 	struct stat st;
 
@@ -307,27 +324,31 @@ ceiling_judge_plan(struct ceiling *c, const struct sandbox_context *granted,
     const char *tmpdir, struct plan *plan, char *error)
 {
 	bool less = false;
-	int err = 0;
+	int err;
 
 	if (c->limits.max_profile == SANDBOX_PROFILE_FULL &&
 	    c->writable_roots[0] == NULL)
 		return 0;
 	if (plan->base == PLAN_BASE_WRITE) {
 		err = exceed(c, "write", "/", error);
+		if (err < 0)
+			return err;
 		plan->base = PLAN_BASE_READ;
 		less = true;
 	}
-	for (size_t i = 0; i < plan->count && err == 0; i++) {
+	for (size_t i = 0; i < plan->count; i++) {
 		struct plan_mount *m = &plan->mounts[i];
 
 		if (m->kind != PLAN_WRITE ||
 		    may_write(c, granted, tmpdir, m->path))
 			continue;
 		err = exceed(c, "write", m->path, error);
+		if (err < 0)
+			return err;
 		m->kind = PLAN_READ;
 		less = true;
 	}
-	if (err == 0 && less)
+	if (less)
 		drop_masks(plan);
-	return err;
+	return 0;
 }

@@ -56,13 +56,60 @@ refuse(char *error)
 	return -EINVAL;
 }
 
+/* --- name resolution ---------------------------------------------------- */
+
+#define RESOLVER_FILE "/etc/resolv.conf"
+
+/* Is it only the operator's list that hides a path, which the policy would let
+ * be read? */
+static bool
+is_hidden(const struct ceiling *c, const struct plan *plan, const char *path)
+{
+	for (const char **hide = c->hide; *hide != NULL; hide++) {
+		size_t n = strlen(*hide);
+
+		if (strncmp(path, *hide, n) == 0 && path[n] == '/')
+			return plan_access(plan, path) == SANDBOX_DENY;
+	}
+	return false;
+}
+
+/* What a network is of little use without lies below /run on many hosts: with
+ * a network that one file is opened again. The entries are the caller's to
+ * free. False: nothing to do. */
+static bool
+reopen_resolver(const struct ceiling *c, const struct plan *plan,
+    struct sandbox_context *context, char **target)
+{
+	struct sandbox_entry *entries;
+	size_t n = context->nentries;
+
+	*target = context->network_enabled && !context->files_unrestricted
+		      ? realpath(RESOLVER_FILE, NULL)
+		      : NULL;
+	if (*target == NULL || !is_hidden(c, plan, *target))
+		return false;
+	entries = xcalloc(n + 1, sizeof(*entries));
+	memcpy(entries, context->entries, n * sizeof(*entries));
+	entries[n] = (struct sandbox_entry){ .access = SANDBOX_READ,
+		.kind = SANDBOX_PATH,
+		.path = { .path = *target } };
+	context->entries = entries;
+	context->nentries = n + 1;
+	return true;
+}
+
+/* --- plans -------------------------------------------------------------- */
+
 static int
 make_plan(struct sandbox *sb, const struct sandbox_context *granted,
     const char *cwd, struct plan *plan, char *error)
 {
 	struct ceiling *c = &sb->ceiling;
+	struct sandbox_context context = *granted;
+	_cleanup_free_ char *resolver = NULL;
 	const struct resolve_request r = {
-		.context = granted,
+		.context = &context,
 		.cwd = cwd,
 		.tmpdir = sb->tmpdir,
 		.home = sb->home,
@@ -73,6 +120,11 @@ make_plan(struct sandbox *sb, const struct sandbox_context *granted,
 	};
 	int err = resolve(plan, &r, &disk_view, error);
 
+	if (err == 0 && reopen_resolver(c, plan, &context, &resolver)) {
+		plan_clear(plan);
+		err = resolve(plan, &r, &disk_view, error);
+		free(context.entries);
+	}
 	if (err < 0 && err != -EINVAL) {
 		log_error(err, "sandbox: resolving the policy");
 		return refuse(error);
