@@ -5,6 +5,7 @@
 #include <inttypes.h>
 #include <string.h>
 
+#include "audit.h"
 #include "environment.h"
 #include "log.h"
 #include "methods.h"
@@ -158,6 +159,7 @@ start(struct request *r, const struct process_start_params *p, char **argv,
 		return NULL;
 	}
 	session_add(s, sp);
+	audit_started(s, sp, argv, p->cwd.path);
 	apply_options(sp, p, argv);
 	return sp;
 }

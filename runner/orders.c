@@ -7,6 +7,7 @@
 
 #include <errno.h>
 #include <event2/event.h>
+#include <poll.h>
 #include <stdlib.h>
 #include <sys/prctl.h>
 #include <unistd.h>
@@ -21,6 +22,9 @@
 
 /* The session's last processes get this long to die of SIGKILL. */
 #define LAST_KILL_MS 3000
+
+/* A monitor that does not read for so long is stuck. */
+#define REPORT_WAIT_MS 10000
 
 enum runner_state {
 	RUNNER_FRESH = 1 << 0,
@@ -51,15 +55,20 @@ on_idle(void)
 		end();
 }
 
+/* The monitor never waits for a runner, so waiting for it has an end. */
 static void
 report(enum control_type type, const void *payload)
 {
+	struct pollfd room = { .fd = CONTROL_FD, .events = POLLOUT };
 	struct buf b;
 	int err;
 
 	buf_init(&b, CONTROL_MESSAGE_MAX);
 	control_put(&b, type, payload);
-	err = seqpacket_send(CONTROL_FD, b.data, b.len, NULL, 0);
+	while ((err = seqpacket_send(CONTROL_FD, b.data, b.len, NULL, 0)) ==
+		   -EAGAIN &&
+	       poll(&room, 1, REPORT_WAIT_MS) > 0)
+		continue;
 	/* Of a monitor that is gone the channel itself tells. */
 	if (err < 0 && err != -EPIPE)
 		log_fatal_errno(err, "the monitor takes no report");
@@ -104,6 +113,7 @@ take_configure(const uint8_t *packet, size_t len, const int *fds, size_t nfds)
 		log_fatal_errno(err, "taking over the session's children");
 	session_init(
 	    &session, event_base, &c, base_env, c.door ? fds[1] : -1, &cgroup);
+	session.report = report;
 	session.report_detached = report_detached;
 	session.report_unwatched = report_unwatched;
 	session.http_program = fds[0];

@@ -12,6 +12,7 @@
 #include <time.h>
 #include <unistd.h>
 
+#include "audit.h"
 #include "environment.h"
 #include "helper.h"
 #include "log.h"
@@ -302,6 +303,8 @@ on_exited(struct process *process, uint64_t seq)
 {
 	struct process_event e = { .kind = EVENT_EXITED, .seq = seq };
 
+	audit_exited(((struct session_process *)process->owner)->session,
+	    process->owner);
 	tell_all(process->owner, &e);
 }
 

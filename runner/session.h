@@ -101,7 +101,8 @@ struct session {
 	TAILQ_HEAD(, session_process) closed; /* in the order of forgetting */
 	struct event forget_event;
 	struct event kill_event;
-	/* How the monitor hears that a connection is over. */
+	/* How the monitor hears that a connection is over, and the rest. */
+	void (*report)(enum control_type type, const void *payload);
 	void (*report_detached)(struct session *s, enum channel_end end);
 	void (*report_unwatched)(uint32_t number, enum channel_end end);
 };

@@ -7,9 +7,21 @@
 
 #include "connection.h"
 
-/* Waits for CONFIGURE and its descriptors; anything else is fatal. */
-void monitor_wait_configure(
-    struct control_configure *c, int fds[CONTROL_FDS_MAX], size_t *nfds);
+/* What CONFIGURE or RELOAD and the LISTENERs behind it say. */
+struct offer {
+	struct control_configure configure;
+	int keys_fd; /* channel of the key process, or -1 */
+	struct {
+		struct control_listener listener;
+		int fds[CONTROL_LISTENER_FDS_MAX];
+		size_t nfds;
+	} listeners[CONTROL_LISTENERS_MAX];
+	uint32_t have; /* listeners so far */
+};
+
+/* Waits for all of it; anything else is fatal. The descriptors are the
+ * caller's. */
+void monitor_wait_configure(struct offer *offer);
 
 /* Serves the control channel from now on. */
 void monitor_watch(void);

@@ -8,11 +8,15 @@
 #include <stdio.h>
 #include <string.h>
 #include <sys/random.h>
+#include <sys/socket.h>
 #include <time.h>
 #include <unistd.h>
 
+#include "credential.h"
 #include "log.h"
 #include "monitor.h"
+#include "notify.h"
+#include "session_audit.h"
 #include "util.h"
 
 /* Who authenticated on a connection. Dies with the connection. */
@@ -21,11 +25,11 @@ struct grant {
 	uint32_t conn;
 	uint8_t token[CONTROL_GRANT_BYTES];
 	char peer[CONTROL_PEER_MAX];
-	struct identity *identity;
-	struct session *session; /* NULL: none, or it ended */
-	bool watching;		 /* it only watches that session */
-	bool ended;		 /* its session ended under it */
-	char reason[256];	 /* why */
+	struct identity *identity; /* a reference */
+	struct session *session;   /* NULL: none, or it ended */
+	bool watching;		   /* it only watches that session */
+	bool ended;		   /* its session ended under it */
+	char reason[256];	   /* why */
 };
 
 static bool
@@ -48,6 +52,7 @@ static void
 grant_free(struct frontend *f, struct grant *g)
 {
 	table_remove(&f->grants, &g->node);
+	identity_unref(g->identity);
 	explicit_bzero(g, sizeof(*g));
 	free(g);
 }
@@ -76,13 +81,15 @@ announce(struct monitor *m)
 	if (m->announced)
 		return;
 	m->announced = true;
-	for (size_t i = 0; i < m->nlisteners; i++)
-		if (m->listeners[i].kind == LISTENER_WS)
-			dprintf(STDOUT_FILENO, "%s\n", m->listeners[i].url);
+	notify("READY=1\nSTATUS=serving");
+	for (size_t i = 0; i < m->conf->nlisteners; i++)
+		if (m->conf->listeners[i]->kind != LISTENER_STDIO)
+			dprintf(
+			    STDOUT_FILENO, "%s\n", m->conf->listeners[i]->url);
 }
 
 static int
-answer_ready(struct monitor *m, const uint8_t *packet, size_t len)
+answer_ready(struct monitor *m, const uint8_t *packet, size_t len, int fd)
 {
 	struct control_ready r;
 
@@ -102,40 +109,117 @@ answer_ready(struct monitor *m, const uint8_t *packet, size_t len)
 	return 0;
 }
 
-static int
-answer_authenticate(struct monitor *m, const uint8_t *packet, size_t len)
+static struct listener *
+find_listener(const struct monitor *m, uint32_t id)
 {
-	struct frontend *f = &m->frontend;
-	struct control_authenticate a;
-	struct control_verdict v = { .verdict = VERDICT_GRANTED };
-	struct grant *g;
+	for (size_t i = 0; i < m->conf->nlisteners; i++)
+		if (m->conf->listeners[i]->id == id)
+			return m->conf->listeners[i];
+	return NULL;
+}
 
-	REQUEST(MON_REQ_AUTHENTICATE, &a, packet, len);
-	if (a.listener >= m->nlisteners || a.kind > CREDENTIAL_BEARER ||
-	    grant_find(f, a.conn) != NULL)
-		return -EPERM;
-	v.conn = a.conn;
-	v.verdict = (uint8_t)credential_verify(
-	    &m->credentials, &a, (int64_t)time(NULL));
-	explicit_bzero(a.credential, sizeof(a.credential));
-	if (m->stopping || f->grants.count >= m->options->max_connections)
-		v.verdict = VERDICT_BUSY;
-	if (v.verdict != VERDICT_GRANTED) {
-		log_info("%s: refused: %s", a.peer,
-		    control_verdict_name((enum verdict)v.verdict));
-		frontend_send(f, MON_ANS_AUTHENTICATE, &v, -1);
+/* What the kernel says of the client of a unix listener; the descriptor is
+ * its socket, and proves nothing but that. */
+static int
+take_peer(const struct listener *l, int fd, struct ucred *peer)
+{
+	socklen_t len = sizeof(*peer);
+	int domain = 0;
+	socklen_t domain_len = sizeof(domain);
+
+	if ((l->kind == LISTENER_UNIX) != (fd >= 0))
+		return -EBADMSG;
+	if (fd < 0)
 		return 0;
-	}
-	g = xcalloc(1, sizeof(*g));
-	g->conn = a.conn;
-	g->identity = &m->identity;
-	memcpy(g->peer, a.peer, sizeof(g->peer));
+	if (getsockopt(fd, SOL_SOCKET, SO_DOMAIN, &domain, &domain_len) < 0 ||
+	    domain != AF_UNIX ||
+	    getsockopt(fd, SOL_SOCKET, SO_PEERCRED, peer, &len) < 0)
+		return -EBADMSG;
+	return 0;
+}
+
+static void
+send_verdict(struct frontend *f, const struct control_authenticate *a,
+    enum verdict verdict, const struct grant *g)
+{
+	struct control_verdict v = { .conn = a->conn,
+		.verdict = (uint8_t)verdict };
+
+	if (g != NULL)
+		memcpy(v.grant, g->token, sizeof(v.grant));
+	frontend_send(f, MON_ANS_AUTHENTICATE, &v, -1);
+	explicit_bzero(&v, sizeof(v));
+}
+
+static void
+give_grant(struct frontend *f, const struct control_authenticate *a,
+    struct identity *who)
+{
+	struct grant *g = xcalloc(1, sizeof(*g));
+
+	g->conn = a->conn;
+	g->identity = identity_ref(who);
+	memcpy(g->peer, a->peer, sizeof(g->peer));
 	if (getrandom(g->token, sizeof(g->token), 0) !=
 	    (ssize_t)sizeof(g->token))
 		log_fatal("getrandom: no random bytes");
-	memcpy(v.grant, g->token, sizeof(v.grant));
 	table_insert(&f->grants, &g->node, g->conn);
-	frontend_send(f, MON_ANS_AUTHENTICATE, &v, -1);
+	send_verdict(f, a, VERDICT_GRANTED, g);
+}
+
+static void
+record(struct monitor *m, const struct control_authenticate *a,
+    const struct listener *l, enum verdict v, const struct identity *who,
+    const char *how)
+{
+	struct audit_event e;
+
+	audit_begin(&e, who ? "granted" : "refused");
+	audit_string(&e, "peer", a->peer);
+	audit_string(&e, "listener", l ? l->name : "");
+	if (who != NULL) {
+		audit_string(&e, "identity", who->name);
+		audit_string(&e, "by", how);
+	} else {
+		audit_string(&e, "reason", control_verdict_name(v));
+	}
+	/* Of a session that cannot be recorded session_open() decides. */
+	audit_end(&e, &m->conf->audit);
+}
+
+static int
+answer_authenticate(
+    struct monitor *m, const uint8_t *packet, size_t len, int fd)
+{
+	struct frontend *f = &m->frontend;
+	struct control_authenticate a;
+	struct identity *who = NULL;
+	const char *how = "";
+	const struct listener *l;
+	struct ucred peer;
+	enum verdict v;
+
+	REQUEST(MON_REQ_AUTHENTICATE, &a, packet, len);
+	l = find_listener(m, a.listener);
+	if (a.kind > CREDENTIAL_BEARER || !listener_was(a.listener) ||
+	    grant_find(f, a.conn) != NULL)
+		return -EPERM;
+	if (l != NULL && take_peer(l, fd, &peer) < 0)
+		return -EBADMSG;
+	if (l == NULL || m->stopping ||
+	    f->grants.count >= m->conf->limits.max_connections)
+		v = VERDICT_BUSY; /* l: closed by a reload meanwhile */
+	else
+		v = credential_verify(m->conf, l, &a, fd >= 0 ? &peer : NULL,
+		    (int64_t)time(NULL), &who, &how);
+	explicit_bzero(a.credential, sizeof(a.credential));
+	record(m, &a, l, v, v == VERDICT_GRANTED ? who : NULL, how);
+	if (v == VERDICT_GRANTED) {
+		give_grant(f, &a, who);
+		return 0;
+	}
+	log_info("%s: refused: %s", a.peer, control_verdict_name(v));
+	send_verdict(f, &a, v, NULL);
 	return 0;
 }
 
@@ -161,7 +245,7 @@ send_session(struct frontend *f, enum control_type type,
 }
 
 static int
-answer_open(struct monitor *m, const uint8_t *packet, size_t len)
+answer_open(struct monitor *m, const uint8_t *packet, size_t len, int fd)
 {
 	struct control_open o;
 	struct control_session answer = { 0 };
@@ -173,7 +257,7 @@ answer_open(struct monitor *m, const uint8_t *packet, size_t len)
 	if (g == NULL)
 		return -EPERM;
 	answer.conn = o.conn;
-	if (m->stopping) {
+	if (m->stopping || m->draining) {
 		answer.result = SESSION_LIMIT;
 		snprintf(answer.reason, sizeof(answer.reason),
 		    "the server is shutting down");
@@ -187,7 +271,7 @@ answer_open(struct monitor *m, const uint8_t *packet, size_t len)
 }
 
 static int
-answer_resume(struct monitor *m, const uint8_t *packet, size_t len)
+answer_resume(struct monitor *m, const uint8_t *packet, size_t len, int fd)
 {
 	struct control_resume r;
 	struct control_session answer = { 0 };
@@ -207,7 +291,7 @@ answer_resume(struct monitor *m, const uint8_t *packet, size_t len)
 }
 
 static int
-answer_watch(struct monitor *m, const uint8_t *packet, size_t len)
+answer_watch(struct monitor *m, const uint8_t *packet, size_t len, int fd)
 {
 	struct control_resume r;
 	struct control_session answer = { 0 };
@@ -222,6 +306,8 @@ answer_watch(struct monitor *m, const uint8_t *packet, size_t len)
 	answer.result = session_watch(m, g->identity, r.session_id, g->conn,
 	    g->peer, &g->session, &channel_fd, answer.reason);
 	g->watching = answer.result == SESSION_OK;
+	if (g->watching)
+		session_audit(m, g->session, "session-watched", g->peer, NULL);
 	send_session(
 	    &m->frontend, MON_ANS_WATCH, &answer, g->session, channel_fd);
 	return 0;
@@ -248,7 +334,7 @@ leave_session(struct monitor *m, struct grant *g, bool channel_ended,
 }
 
 static int
-answer_close(struct monitor *m, const uint8_t *packet, size_t len)
+answer_close(struct monitor *m, const uint8_t *packet, size_t len, int fd)
 {
 	struct control_close c;
 	struct control_closed answer = { .end = CHANNEL_END_DETACHED };
@@ -274,7 +360,7 @@ answer_close(struct monitor *m, const uint8_t *packet, size_t len)
 }
 
 static int
-answer_done(struct monitor *m, const uint8_t *packet, size_t len)
+answer_done(struct monitor *m, const uint8_t *packet, size_t len, int fd)
 {
 	REQUEST(MON_REQ_DONE, NULL, packet, len);
 	if (!m->stdio)
@@ -288,19 +374,21 @@ answer_done(struct monitor *m, const uint8_t *packet, size_t len)
 static const struct request {
 	enum control_type type;
 	unsigned when;
-	int (*answer)(struct monitor *m, const uint8_t *packet, size_t len);
+	bool with_fd; /* may bring a descriptor */
+	int (*answer)(
+	    struct monitor *m, const uint8_t *packet, size_t len, int fd);
 } requests[] = {
-	{ MON_REQ_READY, FRONTEND_CONFINING, answer_ready },
-	{ MON_REQ_AUTHENTICATE, FRONTEND_SERVING, answer_authenticate },
-	{ MON_REQ_OPEN, FRONTEND_SERVING, answer_open },
-	{ MON_REQ_RESUME, FRONTEND_SERVING, answer_resume },
-	{ MON_REQ_WATCH, FRONTEND_SERVING, answer_watch },
-	{ MON_REQ_CLOSE, FRONTEND_SERVING, answer_close },
-	{ MON_REQ_DONE, FRONTEND_SERVING, answer_done },
+	{ MON_REQ_READY, FRONTEND_CONFINING, false, answer_ready },
+	{ MON_REQ_AUTHENTICATE, FRONTEND_SERVING, true, answer_authenticate },
+	{ MON_REQ_OPEN, FRONTEND_SERVING, false, answer_open },
+	{ MON_REQ_RESUME, FRONTEND_SERVING, false, answer_resume },
+	{ MON_REQ_WATCH, FRONTEND_SERVING, false, answer_watch },
+	{ MON_REQ_CLOSE, FRONTEND_SERVING, false, answer_close },
+	{ MON_REQ_DONE, FRONTEND_SERVING, false, answer_done },
 };
 
 int
-request_take(struct monitor *m, const uint8_t *packet, size_t len)
+request_take(struct monitor *m, const uint8_t *packet, size_t len, int fd)
 {
 	enum control_type type = control_peek(packet, len);
 
@@ -309,7 +397,9 @@ request_take(struct monitor *m, const uint8_t *packet, size_t len)
 			continue;
 		if (!(requests[i].when & m->frontend.state))
 			return -EACCES;
-		return requests[i].answer(m, packet, len);
+		if (fd >= 0 && !requests[i].with_fd)
+			return -EBADMSG;
+		return requests[i].answer(m, packet, len, fd);
 	}
 	return -ENOSYS;
 }

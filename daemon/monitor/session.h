@@ -40,21 +40,25 @@ struct watcher {
 #define SESSION_WATCHERS_MAX 16
 
 struct session {
-	struct table_node by_id;   /* registry.by_id */
-	struct table_node by_pid;  /* registry.by_pid */
-	TAILQ_ENTRY(session) link; /* registry.detached or .terminating */
-	struct source control;	   /* the runner's control channel */
+	struct table_node by_id;       /* registry.by_id */
+	struct table_node by_pid;      /* registry.by_pid */
+	TAILQ_ENTRY(session) link;     /* registry.detached or .terminating */
+	TAILQ_ENTRY(session) end_link; /* registry.limited, if ends_ms */
+	struct source control;	       /* the runner's control channel */
 	char id[CONTROL_SESSION_ID_MAX];
-	struct identity *identity;
+	struct identity *identity; /* a reference */
+	int64_t ends_ms;	   /* CLOCK_MONOTONIC; 0: never */
 	pid_t pid;
 	enum session_state state;
 	int64_t deadline_ms;
-	uint32_t conn;	      /* ATTACHED: the front-end's number */
-	uint32_t generation;  /* of attachments, counts up */
-	bool close_asked;     /* answer CLOSE when the runner is reaped */
-	bool hung_up;	      /* the control channel is at its end */
-	enum channel_end end; /* reported for this generation */
-	uint32_t reported;    /* the newest generation with a report */
+	uint32_t conn;		/* ATTACHED: the front-end's number */
+	uint32_t generation;	/* of attachments, counts up */
+	const char *end_reason; /* static: why we end it, or NULL */
+	bool audited;		/* its runner reports processes */
+	bool close_asked;	/* answer CLOSE when the runner is reaped */
+	bool hung_up;		/* the control channel is at its end */
+	enum channel_end end;	/* reported for this generation */
+	uint32_t reported;	/* the newest generation with a report */
 	TAILQ_HEAD(, watcher) watchers;
 	unsigned watching; /* of them */
 	uint32_t watches;  /* ever */
@@ -67,6 +71,7 @@ struct registry {
 	struct table by_pid;
 	struct session_list detached; /* in order of their deadlines */
 	struct session_list terminating;
+	struct session_list limited; /* in order of ends_ms */
 };
 
 void registry_init(struct registry *r);

@@ -29,6 +29,12 @@ union payload {
 	struct sandbox_limits sandbox;
 	struct control_attach attach;
 	struct control_detached detached;
+	struct control_listener listener;
+	struct control_started started;
+	struct control_exited exited;
+	struct control_key key;
+	struct control_sign sign;
+	struct control_signed answer;
 };
 
 /* 0, or -EBADMSG. On the heap: a write beyond the struct is seen. */

@@ -25,7 +25,8 @@ def ready():
 
 
 def authenticate(conn, listener=0, kind=0):
-    return u32(AUTHENTICATE) + u32(conn) + u32(listener) + bytes([kind]) + string(b"websocket 1.2.3.4:5") + string(b"")
+    return (u32(AUTHENTICATE) + u32(conn) + u32(listener) + bytes([kind]) + b"\0" * 33 +
+            string(b"websocket 1.2.3.4:5") + string(b""))
 
 
 def granted(s, conn):
@@ -88,6 +89,11 @@ def with_descriptor(s):
     s.sendmsg([ready()], [(socket.SOL_SOCKET, socket.SCM_RIGHTS, array.array("i", [2]))])
 
 
+def authenticate_with_descriptor(s):
+    serving(s)
+    s.sendmsg([authenticate(1)], [(socket.SOL_SOCKET, socket.SCM_RIGHTS, array.array("i", [3]))])
+
+
 # One that never became READY counts against the program; so each of them
 # stands between two that did.
 EARLY = [
@@ -112,6 +118,7 @@ SERVING = [
     lambda s: serving(s, u32(CLOSE) + u32(1) + b"\0"),
     lambda s: serving(s, u32(DONE)),                         # there is no stdio
     open_twice,
+    authenticate_with_descriptor,                            # of a TCP listener
     lambda s: serving(s, watch(7, b"\0" * 16, b"x")),
     lambda s: serving(s, authenticate(1), watch(1, b"\1" * 16, b"x")),
     watch_twice,
@@ -124,7 +131,8 @@ CASES = [case for pair in zip(SERVING, EARLY) for case in pair] + SERVING[len(EA
 def main():
     s = socket.socket(socket.AF_UNIX, socket.SOCK_SEQPACKET, fileno=3)
     s.setblocking(True)
-    s.recv(16384)
+    s.recv(16384)               # CONFIGURE
+    s.recv(16384)               # LISTENER
     counter = pathlib.Path(__file__).parents[2] / "case"
     case = int(counter.read_text())
     counter.write_text(str(case + 1))
