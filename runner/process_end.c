@@ -23,6 +23,9 @@ signal_tree(struct process *p, int sig, enum process_target target)
 {
 	int n = owns_pid(p) ? process_tree_signal(p->leader, sig, target) : 0;
 
+	/* Exact where there is one, and for daemons, too. */
+	if (sig == SIGKILL && target == PROCESS_TREE && p->group != NULL)
+		cgroup_kill(&p->group->cgroup);
 	if (n < 0)
 		log_error(
 		    n, "signal %d to the processes of %d", sig, (int)p->leader);

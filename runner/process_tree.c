@@ -22,6 +22,9 @@
 #define STOP_MS	    100
 #define STOP_NAP_NS 200000
 
+/* Who forked faster than they could be stopped is killed in the next round. */
+#define ROUNDS_MAX 5
+
 struct entry {
 	pid_t pid, parent, group, session;
 	unsigned long long started; /* with the pid: which process it is */
@@ -234,7 +237,7 @@ kill_stopped(struct entries *list)
 }
 
 static int
-kill_all(pid_t leader, enum process_target target)
+kill_round(pid_t leader, enum process_target target)
 {
 	const struct timespec nap = { 0, STOP_NAP_NS };
 	int64_t deadline = now_ms() + STOP_MS;
@@ -251,6 +254,16 @@ kill_all(pid_t leader, enum process_target target)
 		err = kill_stopped(&list);
 	free(list.all);
 	return err;
+}
+
+static int
+kill_all(pid_t leader, enum process_target target)
+{
+	int first = kill_round(leader, target), n = first;
+
+	for (int round = 1; n > 0 && round < ROUNDS_MAX; round++)
+		n = kill_round(leader, target);
+	return n < 0 ? n : first;
 }
 
 int

@@ -207,7 +207,7 @@ command_steps(struct start *s)
 	return execute(c);
 }
 
-static int
+ON_OWN_STACK static int
 command(void *arg)
 {
 	struct start *s = arg;
@@ -220,7 +220,7 @@ command(void *arg)
 
 /* On a copy of the nest's memory: it reports through its exit status, and
  * nobody waits for it. What fails ends it, which its channel tells. */
-static int
+ON_OWN_STACK static int
 helper(void *arg)
 {
 	struct start *s = arg;
@@ -240,7 +240,7 @@ helper(void *arg)
 
 /* --- the relay ---------------------------------------------------------- */
 
-static int
+ON_OWN_STACK static int
 init(void *arg)
 {
 	const struct start *s = arg;
@@ -282,7 +282,7 @@ relay_steps(struct start *s)
 	return s->pid < 0 ? s->pid : s->err;
 }
 
-static int
+ON_OWN_STACK static int
 relay(void *arg)
 {
 	struct start *s = arg;

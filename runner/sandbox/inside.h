@@ -47,6 +47,11 @@ void inside_serve(const struct inside *in, int channel, void (*run)(void),
 /* Gives every capability up and proves it. Only system calls. 0 or -errno. */
 int inside_drop(void);
 
+/* Whoever runs on a stack that was made for it and does not return. The
+ * address sanitizer would look for the stack it knows, and end the program
+ * when it does not find it. */
+#define ON_OWN_STACK __attribute__((no_sanitize("address")))
+
 /* Pid 1 of a command's namespace: reaps orphans until it is killed, and takes
  * everything in the namespace along. Has no capability, no descriptor, and
  * hardly a system call. */

@@ -193,7 +193,7 @@ load_init_filter(void)
 	return (int)syscall(SYS_seccomp, SECCOMP_SET_MODE_FILTER, 0, &program);
 }
 
-void
+ON_OWN_STACK void
 inside_init(bool parent_death_signal)
 {
 	sigset_t all;
