@@ -55,6 +55,7 @@ def long_place(user):
 def session(server):
     """One connection for a whole file of tests."""
     c = server.ready()
+    c.server = server
     yield c
     c.drop()
 
@@ -90,8 +91,12 @@ class Shell:
         """The id of what runs now."""
         id = self.id()
         m = self.client.start(id, ["/bin/bash", "-c", script], **self.params(**extra))
-        assert "result" in m, m
+        assert "result" in m, (m, self.log())
         return id
+
+    def log(self):
+        """Why: the newest lines of whoever serves it."""
+        return getattr(self.client, "server", self.client).__dict__.get("log", "")[-600:]
 
     def refusal(self, script="true", **extra):
         m = self.client.start(self.id(), ["/bin/bash", "-c", script], **self.params(**extra))
@@ -99,8 +104,7 @@ class Shell:
         return m["error"]["code"], m["error"]["message"]
 
     def run(self, script, timeout=30, **extra):
-        id = self.id()
-        r = self.client.run(id, ["/bin/bash", "-c", script], timeout, **self.params(**extra))
+        r = self.client.finished(self.start(script, **extra), timeout)
         r.denied = next(m["params"]["sandboxDenied"] for m in r.events if m["method"] == "process/exited")
         return r
 
