@@ -74,6 +74,20 @@ def as_test_user(user, script, cwd):
     return r.stdout.decode()
 
 
+def children(pid):
+    try:
+        return [int(p) for p in pathlib.Path(f"/proc/{pid}/task/{pid}/children").read_text().split()]
+    except OSError:
+        return []
+
+
+def name(pid):
+    try:
+        return pathlib.Path(f"/proc/{pid}/comm").read_text().strip()
+    except OSError:
+        return ""
+
+
 class Shell:
     """Scripts under one policy, one after the other."""
     numbers = iter(range(1 << 30))

@@ -9,7 +9,7 @@ import shutil
 import subprocess
 
 import pytest
-from conftest import ROOT, Shell, poll
+from conftest import ROOT, Shell, children, name, poll
 from policies import READ_ALL, UNENFORCEABLE, managed, path
 
 ERRORS = ("ENOSYS", "EPERM", "EINVAL")
@@ -123,20 +123,6 @@ class Tracer:
             self.child.kill()   # what it traced goes on
             self.child.communicate()
         return self.log.read_text()
-
-
-def children(pid):
-    try:
-        return [int(p) for p in pathlib.Path(f"/proc/{pid}/task/{pid}/children").read_text().split()]
-    except OSError:
-        return []
-
-
-def name(pid):
-    try:
-        return pathlib.Path(f"/proc/{pid}/comm").read_text().strip()
-    except OSError:
-        return ""
 
 
 class Bench:
