@@ -309,6 +309,23 @@ cgroup_kill(const struct cgroup *c)
 	return -ENOENT;
 }
 
+uint64_t
+cgroup_oom_kills(const struct cgroup *c)
+{
+	bool unified = c->dirs[CGROUP_UNIFIED] >= 0;
+	int dir = c->dirs[unified ? CGROUP_UNIFIED : CGROUP_MEMORY];
+	unsigned long long n = 0;
+	char text[1024];
+	const char *at;
+
+	if (dir < 0 ||
+	    read_file(dir, unified ? "memory.events" : "memory.oom_control",
+		text, sizeof(text)) <= 0)
+		return 0;
+	at = strstr(text, "oom_kill ");
+	return at != NULL && sscanf(at, "oom_kill %llu", &n) == 1 ? n : 0;
+}
+
 bool
 cgroup_is_empty(const struct cgroup *c)
 {

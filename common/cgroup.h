@@ -54,6 +54,9 @@ int cgroup_join(const int joins[CGROUP_HIERARCHIES]);
 /* SIGKILL to everything in it, forks included. 0 or -errno. */
 int cgroup_kill(const struct cgroup *c);
 
+/* Processes of it that were killed for want of memory, ever. */
+uint64_t cgroup_oom_kills(const struct cgroup *c);
+
 /* Is nobody in it? */
 bool cgroup_is_empty(const struct cgroup *c);
 

@@ -81,6 +81,14 @@ xasprintf(const char *fmt, ...)
 	return s;
 }
 
+struct timeval
+timeval_of_ms(uint64_t ms)
+{
+	uint64_t s = ms / 1000 > INT32_MAX ? INT32_MAX : ms / 1000;
+
+	return (struct timeval){ (time_t)s, (suseconds_t)(ms % 1000 * 1000) };
+}
+
 int64_t
 now_ms(void)
 {

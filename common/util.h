@@ -9,6 +9,7 @@
 #include <stddef.h>
 #include <stdint.h>
 #include <stdlib.h>
+#include <sys/time.h>
 #include <sys/types.h>
 
 #define nitems(a) (sizeof(a) / sizeof((a)[0]))
@@ -33,6 +34,9 @@ char *xasprintf(const char *fmt, ...) __attribute__((format(printf, 1, 2)));
 
 /* Milliseconds of CLOCK_MONOTONIC. */
 int64_t now_ms(void);
+
+/* For a timer. What is longer than 68 years is cut: nobody lives to see it. */
+struct timeval timeval_of_ms(uint64_t ms);
 
 /* Closes every descriptor from lowest up (close_range(2), else /proc). */
 void close_from(int lowest);

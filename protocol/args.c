@@ -4,6 +4,7 @@
 #include "args.h"
 
 #include <errno.h>
+#include <inttypes.h>
 #include <stdarg.h>
 #include <stdio.h>
 #include <string.h>
@@ -208,6 +209,42 @@ args_opt_u64(struct args *a, const char *key, uint64_t fallback)
 	return v == NULL ? fallback : take_u64(a, v);
 }
 
+bool
+args_opt_number(struct args *a, const char *key, uint64_t *out)
+{
+	const struct json_value *v = optional(a, key);
+
+	*out = v == NULL ? 0 : take_u64(a, v);
+	return v != NULL;
+}
+
+static uint64_t
+take_range(
+    struct args *a, const struct json_value *v, uint64_t min, uint64_t max)
+{
+	uint64_t n = take_u64(a, v);
+
+	if (v != NULL && (n < min || n > max))
+		args_fail(a, "%.*s must be between %" PRIu64 " and %" PRIu64,
+		    (int)v->key.len, v->key.ptr, min, max);
+	return n;
+}
+
+uint64_t
+args_range(struct args *a, const char *key, uint64_t min, uint64_t max)
+{
+	return take_range(a, required(a, key), min, max);
+}
+
+uint64_t
+args_opt_range(struct args *a, const char *key, uint64_t min, uint64_t max,
+    uint64_t fallback)
+{
+	const struct json_value *v = optional(a, key);
+
+	return v == NULL ? fallback : take_range(a, v, min, max);
+}
+
 static const struct json_value *
 take_all_strings(struct args *a, const struct json_value *v)
 {
@@ -310,6 +347,15 @@ int
 args_enum(struct args *a, const char *key, const char *const variants[])
 {
 	return take_enum(a, required(a, key), variants);
+}
+
+int
+args_opt_enum(
+    struct args *a, const char *key, const char *const variants[], int fallback)
+{
+	const struct json_value *v = optional(a, key);
+
+	return v == NULL ? fallback : take_enum(a, v, variants);
 }
 
 int

@@ -41,6 +41,9 @@ int args_none(
 struct slice args_string(struct args *a, const char *key);
 bool args_bool(struct args *a, const char *key);
 uint64_t args_u64(struct args *a, const char *key);
+/* Refused outside of min..max. */
+uint64_t args_range(
+    struct args *a, const char *key, uint64_t min, uint64_t max);
 const struct json_value *args_strings(struct args *a, const char *key);
 const struct json_value *args_string_map(struct args *a, const char *key);
 const struct json_value *args_object(
@@ -60,6 +63,10 @@ struct path_uri args_path_value(struct args *a, const struct json_value *v);
 /* Optional members: absent or null is `fallback` (or false / NULL / 0). */
 bool args_opt_string(struct args *a, const char *key, struct slice *out);
 uint64_t args_opt_u64(struct args *a, const char *key, uint64_t fallback);
+/* As args_opt_u64; false: there is none. */
+bool args_opt_number(struct args *a, const char *key, uint64_t *out);
+uint64_t args_opt_range(struct args *a, const char *key, uint64_t min,
+    uint64_t max, uint64_t fallback);
 bool args_opt_bool(struct args *a, const char *key, bool fallback);
 bool args_opt_path(struct args *a, const char *key, struct path_uri *out);
 const struct json_value *args_opt_object(
@@ -72,6 +79,10 @@ bool args_default_bool(struct args *a, const char *key, bool fallback);
 const struct json_value *args_default_list(struct args *a, const char *key);
 int args_default_enum(struct args *a, const char *key,
     const char *const variants[], int fallback);
+
+/* As args_enum, but absent or null is `fallback`. */
+int args_opt_enum(struct args *a, const char *key, const char *const variants[],
+    int fallback);
 
 /* Sets an error of the caller's own (a value check). */
 void args_fail(struct args *a, const char *fmt, ...)

@@ -33,14 +33,30 @@ static const struct field configure_fields[] = {
 	FIELD(FIELD_U32, control_configure, uid),
 	FIELD(FIELD_U32, control_configure, gid),
 	FIELD(FIELD_BOOL, control_configure, drop),
-	FIELD(FIELD_BOOL, control_configure, authenticate),
 	FIELD(FIELD_U32, control_configure, ping_interval_ms),
+	FIELD(FIELD_U32, control_configure, pong_deadline_ms),
 	FIELD(FIELD_U32, control_configure, pre_auth_deadline_ms),
 	FIELD(FIELD_U32, control_configure, max_connections),
+	FIELD(FIELD_U32, control_configure, max_per_source),
+	FIELD(FIELD_U32, control_configure, penalty_auth_ms),
+	FIELD(FIELD_U32, control_configure, penalty_deadline_ms),
+	FIELD(FIELD_U32, control_configure, penalty_protocol_ms),
+	FIELD(FIELD_U32, control_configure, penalty_threshold_ms),
+	FIELD(FIELD_U32, control_configure, penalty_max_ms),
+	FIELD(FIELD_U32, control_configure, exempt),
+	FIELD(FIELD_BYTES, control_configure, exempt_nets),
 	FIELD(FIELD_U64, control_configure, max_frame_bytes),
 	FIELD(FIELD_U64, control_configure, max_message_bytes),
 	FIELD(FIELD_U32, control_configure, listeners),
-	FIELD(FIELD_BYTES, control_configure, kinds),
+};
+
+static const struct field listener_fields[] = {
+	FIELD(FIELD_U32, control_listener, id),
+	FIELD(FIELD_U8, control_listener, kind),
+	FIELD(FIELD_BOOL, control_listener, tls),
+	FIELD(FIELD_BOOL, control_listener, operate),
+	FIELD(FIELD_U8, control_listener, client_certificate),
+	FIELD(FIELD_U32, control_listener, key),
 };
 
 static const struct field ready_fields[] = {
@@ -54,6 +70,8 @@ static const struct field authenticate_fields[] = {
 	FIELD(FIELD_U32, control_authenticate, conn),
 	FIELD(FIELD_U32, control_authenticate, listener),
 	FIELD(FIELD_U8, control_authenticate, kind),
+	FIELD(FIELD_BOOL, control_authenticate, has_certificate),
+	FIELD(FIELD_BYTES, control_authenticate, certificate),
 	FIELD(FIELD_STRING, control_authenticate, peer),
 	FIELD(FIELD_STRING, control_authenticate, credential),
 };
@@ -106,10 +124,36 @@ static const struct field session_config_fields[] = {
 	FIELD(FIELD_BOOL, control_session_config, pid_namespace),
 	FIELD(FIELD_BOOL, control_session_config, door),
 	FIELD(FIELD_U8, control_session_config, cgroups),
+	FIELD(FIELD_BOOL, control_session_config, audit),
 	FIELD(FIELD_U32, control_session_config, closed_ttl_ms),
 	FIELD(FIELD_U32, control_session_config, kill_grace_ms),
 	FIELD(FIELD_U64, control_session_config, retention_bytes),
 	FIELD(FIELD_U64, control_session_config, max_message_bytes),
+};
+
+static const struct field sandbox_fields[] = {
+	FIELD(FIELD_U8, sandbox_limits, max_profile),
+	FIELD(FIELD_BOOL, sandbox_limits, unsandboxed),
+	FIELD(FIELD_BOOL, sandbox_limits, external),
+	FIELD(FIELD_BOOL, sandbox_limits, network),
+	FIELD(FIELD_BOOL, sandbox_limits, clamp),
+	FIELD(FIELD_STRING, sandbox_limits, workspace_roots),
+	FIELD(FIELD_STRING, sandbox_limits, writable_roots),
+	FIELD(FIELD_STRING, sandbox_limits, deny_read),
+	FIELD(FIELD_STRING, sandbox_limits, hide),
+	FIELD(FIELD_STRING, sandbox_limits, protected_names),
+	FIELD(FIELD_U8, sandbox_limits, nested_git_depth),
+	FIELD(FIELD_U8, sandbox_limits, unix_sockets),
+	FIELD(FIELD_BOOL, sandbox_limits, allow_32bit),
+	FIELD(FIELD_BOOL, sandbox_limits, allow_setid),
+	FIELD(FIELD_BOOL, sandbox_limits, allow_nested_userns),
+	FIELD(FIELD_U8, sandbox_limits, landlock_min_abi),
+	FIELD(FIELD_BOOL, sandbox_limits, require_groups),
+	FIELD(FIELD_U64, sandbox_limits, shm_bytes),
+	FIELD(FIELD_U64, sandbox_limits, open_files),
+	FIELD(FIELD_U64, sandbox_limits, file_bytes),
+	FIELD(FIELD_U64, sandbox_limits, pids),
+	FIELD(FIELD_U64, sandbox_limits, memory_bytes),
 };
 
 static const struct field attach_fields[] = {
@@ -120,6 +164,52 @@ static const struct field attach_fields[] = {
 static const struct field detached_fields[] = {
 	FIELD(FIELD_U32, control_detached, generation),
 	FIELD(FIELD_U8, control_detached, end),
+};
+
+static const struct field started_fields[] = {
+	FIELD(FIELD_STRING, control_started, process),
+	FIELD(FIELD_U32, control_started, pid),
+	FIELD(FIELD_BOOL, control_started, sandboxed),
+	FIELD(FIELD_BOOL, control_started, tty),
+	FIELD(FIELD_STRING, control_started, cwd),
+	FIELD(FIELD_STRING, control_started, command),
+	FIELD(FIELD_BOOL, control_started, command_cut),
+};
+
+static const struct field exited_fields[] = {
+	FIELD(FIELD_STRING, control_exited, process),
+	FIELD(FIELD_U32, control_exited, code),
+	FIELD(FIELD_U32, control_exited, signal),
+	FIELD(FIELD_BOOL, control_exited, terminated),
+	FIELD(FIELD_BOOL, control_exited, denied),
+};
+
+static const struct field key_fields[] = {
+	FIELD(FIELD_U32, control_key, key),
+};
+
+static const struct field sign_fields[] = {
+	FIELD(FIELD_U32, control_sign, serial),
+	FIELD(FIELD_U32, control_sign, key),
+	FIELD(FIELD_U32, control_sign, scheme),
+	FIELD(FIELD_U32, control_sign, len),
+	FIELD(FIELD_BYTES, control_sign, tbs),
+};
+
+static const struct field signed_fields[] = {
+	FIELD(FIELD_U32, control_signed, serial),
+	FIELD(FIELD_U32, control_signed, len),
+	FIELD(FIELD_BYTES, control_signed, signature),
+};
+
+static const struct field watch_fields[] = {
+	FIELD(FIELD_U32, control_watch, number),
+	FIELD(FIELD_STRING, control_watch, peer),
+};
+
+static const struct field unwatched_fields[] = {
+	FIELD(FIELD_U32, control_unwatched, number),
+	FIELD(FIELD_U8, control_unwatched, end),
 };
 
 static const struct layout {
@@ -138,8 +228,10 @@ static const struct layout {
 	}
 	LAYOUT(MON_EV_CONFIGURE, configure_fields),
 	LAYOUT(MON_EV_RUNNER_EXITED, runner_exited_fields),
-	EMPTY(MON_EV_RELOAD),
+	LAYOUT(MON_EV_RELOAD, configure_fields),
 	EMPTY(MON_EV_DRAIN),
+	EMPTY(MON_EV_STOP),
+	LAYOUT(MON_EV_LISTENER, listener_fields),
 	LAYOUT(MON_REQ_READY, ready_fields),
 	LAYOUT(MON_REQ_AUTHENTICATE, authenticate_fields),
 	LAYOUT(MON_ANS_AUTHENTICATE, verdict_fields),
@@ -150,11 +242,22 @@ static const struct layout {
 	LAYOUT(MON_REQ_CLOSE, close_fields),
 	LAYOUT(MON_ANS_CLOSE, closed_fields),
 	EMPTY(MON_REQ_DONE),
+	LAYOUT(MON_REQ_WATCH, resume_fields),
+	LAYOUT(MON_ANS_WATCH, session_fields),
 	LAYOUT(RUNNER_ORDER_CONFIGURE, session_config_fields),
+	LAYOUT(RUNNER_ORDER_SANDBOX, sandbox_fields),
 	LAYOUT(RUNNER_ORDER_ATTACH, attach_fields),
 	EMPTY(RUNNER_ORDER_DETACH),
 	EMPTY(RUNNER_ORDER_TERMINATE),
+	LAYOUT(RUNNER_ORDER_WATCH, watch_fields),
 	LAYOUT(RUNNER_REPORT_DETACHED, detached_fields),
+	LAYOUT(RUNNER_REPORT_UNWATCHED, unwatched_fields),
+	LAYOUT(RUNNER_REPORT_STARTED, started_fields),
+	LAYOUT(RUNNER_REPORT_EXITED, exited_fields),
+	LAYOUT(KEYS_CONFIGURE, key_fields),
+	EMPTY(KEYS_SERVE),
+	LAYOUT(KEYS_SIGN, sign_fields),
+	LAYOUT(KEYS_SIGNED, signed_fields),
 };
 
 static const struct layout *
@@ -294,6 +397,7 @@ control_verdict_name(enum verdict verdict)
 		[VERDICT_AUDIENCE] = "websocket jwt audience mismatch",
 		[VERDICT_BUSY] =
 		    "the server has no room for another connection",
+		[VERDICT_STRANGER] = "the client is not known here",
 	};
 
 	return (size_t)verdict < nitems(names) ? names[verdict] : "";

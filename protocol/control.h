@@ -15,6 +15,7 @@
 #include <stdint.h>
 
 #include "buf.h"
+#include "sandbox_limits.h"
 
 #define CONTROL_FD	       3 /* in every child of the monitor */
 #define CONTROL_MESSAGE_MAX    (16u << 10)
@@ -27,14 +28,17 @@
 
 enum control_type {
 	/* monitor -> front-end, events */
-	MON_EV_CONFIGURE = 1,	  /* control_configure + listener fds */
+	MON_EV_CONFIGURE = 1,	  /* control_configure (+ key channel fd) */
 	MON_EV_RUNNER_EXITED = 3, /* control_runner_exited */
-	MON_EV_RELOAD = 5,	  /* nothing */
+	MON_EV_RELOAD = 5,	  /* the same again, in place of the old one */
 	MON_EV_DRAIN = 7,	  /* nothing: no new sessions */
+	MON_EV_STOP = 9,	  /* nothing: tell the clients and end them */
+	MON_EV_LISTENER = 11,	  /* control_listener + its fds */
 
 	/* front-end -> monitor, requests and their answers */
 	MON_REQ_READY = 10,	   /* control_ready; once, before all others */
-	MON_REQ_AUTHENTICATE = 12, /* control_authenticate */
+	MON_REQ_AUTHENTICATE = 12, /* control_authenticate (+ the client's
+				    * socket, of LISTENER_UNIX) */
 	MON_ANS_AUTHENTICATE = 13, /* control_verdict */
 	MON_REQ_OPEN = 14,	   /* control_open */
 	MON_ANS_OPEN = 15,	   /* control_session (+ channel fd) */
@@ -43,6 +47,8 @@ enum control_type {
 	MON_REQ_CLOSE = 18,	   /* control_close: the connection is over */
 	MON_ANS_CLOSE = 19,	   /* control_closed */
 	MON_REQ_DONE = 20,	   /* nothing: stdio reached its end */
+	MON_REQ_WATCH = 22,	   /* control_resume */
+	MON_ANS_WATCH = 23,	   /* control_session (+ channel fd) */
 
 	/* monitor -> runner, orders */
 	RUNNER_ORDER_CONFIGURE =
@@ -50,30 +56,73 @@ enum control_type {
 	RUNNER_ORDER_ATTACH = 32,    /* control_attach + channel fd */
 	RUNNER_ORDER_DETACH = 34,    /* nothing */
 	RUNNER_ORDER_TERMINATE = 36, /* nothing */
+	RUNNER_ORDER_WATCH = 38,     /* control_watch + channel fd */
+	RUNNER_ORDER_SANDBOX = 40,   /* struct sandbox_limits; once, before the
+				      * first ATTACH */
 
 	/* runner -> monitor, reports */
-	RUNNER_REPORT_DETACHED = 41, /* control_detached */
+	RUNNER_REPORT_DETACHED = 41,  /* control_detached */
+	RUNNER_REPORT_UNWATCHED = 43, /* control_unwatched */
+	RUNNER_REPORT_STARTED = 45,   /* control_started; with `audit` */
+	RUNNER_REPORT_EXITED = 47,    /* control_exited; with `audit` */
+
+	/* to the key process: the monitor's, then the front-end's */
+	KEYS_CONFIGURE = 50, /* control_key + fd of the key, each in turn */
+	KEYS_SERVE = 52,     /* nothing: from now on only this: */
+	KEYS_SIGN = 54,	     /* control_sign */
+	KEYS_SIGNED = 55,    /* control_signed */
 };
+
+#define CONTROL_LISTENERS_MAX 16
+#define CONTROL_NETS_MAX      16
+#define CONTROL_NET_BYTES     17 /* IPv6 address, then bits of its prefix */
 
 enum listener_kind {
 	LISTENER_WS,	/* a listening stream socket */
 	LISTENER_STDIO, /* two descriptors: input, output */
+	LISTENER_UNIX,	/* a listening AF_UNIX socket, WebSocket over it */
 };
 
 /* Everything the front-end needs; it opens nothing itself. */
 struct control_configure {
 	uint32_t uid, gid; /* become this; only if `drop` */
 	bool drop;	   /* root mode */
-	bool authenticate; /* upgrades need a credential */
 	uint32_t ping_interval_ms;
+	uint32_t pong_deadline_ms;
 	uint32_t pre_auth_deadline_ms;
 	uint32_t max_connections;
+	uint32_t max_per_source; /* 0: as many as there may be in all */
+	/* A source collects these; refused while it has `threshold`. */
+	uint32_t penalty_auth_ms, penalty_deadline_ms, penalty_protocol_ms;
+	uint32_t penalty_threshold_ms, penalty_max_ms;
+	uint32_t exempt; /* count; neither cap nor penalty for these */
+	uint8_t exempt_nets[CONTROL_NETS_MAX * CONTROL_NET_BYTES];
 	uint64_t max_frame_bytes;
 	uint64_t max_message_bytes;
-	uint32_t listeners; /* count; kinds[] and fds in this order,
-			     * LISTENER_STDIO takes two fds */
-	uint8_t kinds[CONTROL_FDS_MAX];
+	uint32_t listeners; /* so many MON_EV_LISTENER follow */
 };
+
+enum client_certificate {
+	CLIENT_CERTIFICATE_NONE, /* not asked for */
+	CLIENT_CERTIFICATE_OPTIONAL,
+	CLIENT_CERTIFICATE_REQUIRED,
+};
+
+/*
+ * Its descriptors, in this order: LISTENER_STDIO input and output; else the
+ * listening socket, with `tls` the certificate chain (PEM), and the client
+ * CA's certificates (PEM) if client certificates are asked for.
+ */
+struct control_listener {
+	uint32_t id; /* the monitor's number, never reused for another */
+	uint8_t kind;
+	bool tls;
+	bool operate;		    /* answers /healthz and /metrics */
+	uint8_t client_certificate; /* enum client_certificate */
+	uint32_t key;		    /* `tls`: number in the key process */
+};
+
+#define CONTROL_LISTENER_FDS_MAX 3
 
 /* What the front-end could confine itself with; the monitor logs the rest. */
 struct control_ready {
@@ -91,8 +140,10 @@ enum credential_kind {
 
 struct control_authenticate {
 	uint32_t conn;		     /* the front-end's number, never reused */
-	uint32_t listener;	     /* index into CONFIGURE's listeners */
+	uint32_t listener;	     /* control_listener.id */
 	uint8_t kind;		     /* enum credential_kind */
+	bool has_certificate;	     /* verified up to the client CA */
+	uint8_t certificate[32];     /* SHA-256 of its DER form */
 	char peer[CONTROL_PEER_MAX]; /* for messages: "websocket IP:PORT" */
 	char credential[CONTROL_CREDENTIAL_MAX];
 };
@@ -108,7 +159,8 @@ enum verdict {
 	VERDICT_EARLY_JWT,
 	VERDICT_ISSUER,
 	VERDICT_AUDIENCE,
-	VERDICT_BUSY, /* a limit: 503 */
+	VERDICT_BUSY,	  /* a limit: 503 */
+	VERDICT_STRANGER, /* nobody's certificate or user: 401 */
 };
 
 struct control_verdict {
@@ -122,7 +174,7 @@ struct control_open {
 	uint8_t grant[CONTROL_GRANT_BYTES];
 };
 
-struct control_resume {
+struct control_resume { /* also of MON_REQ_WATCH */
 	uint32_t conn;
 	uint8_t grant[CONTROL_GRANT_BYTES];
 	char session_id[CONTROL_SESSION_ID_MAX];
@@ -132,8 +184,8 @@ enum session_result {
 	SESSION_OK,	  /* a channel fd travels along */
 	SESSION_UNKNOWN,  /* resume: no such session for this identity */
 	SESSION_ATTACHED, /* resume: another connection has it */
-	SESSION_LIMIT,	  /* open: a limit of the operator */
-	SESSION_FAILED,	  /* open: the runner could not be started */
+	SESSION_LIMIT,	  /* open, watch: a limit */
+	SESSION_FAILED,	  /* open, watch: the runner could not be reached */
 };
 
 struct control_session {
@@ -175,10 +227,52 @@ struct control_session_config {
 	bool pid_namespace; /* the runner is pid 1 of its own */
 	bool door;	    /* the sandbox door travels along */
 	uint8_t cgroups;    /* bits: which enum cgroup_hierarchy travel along */
+	bool audit;	    /* report every process */
 	uint32_t closed_ttl_ms;	  /* a closed process is remembered */
 	uint32_t kill_grace_ms;	  /* TERM to KILL at the session's end */
 	uint64_t retention_bytes; /* of output, per process */
 	uint64_t max_message_bytes;
+};
+
+#define CONTROL_PROCESS_MAX 256 /* of an id the beginning */
+#define CONTROL_COMMAND_MAX 4096
+
+struct control_started {
+	char process[CONTROL_PROCESS_MAX]; /* the client's id */
+	uint32_t pid;			   /* as the session sees it */
+	bool sandboxed, tty;
+	char cwd[CONTROL_STRING_MAX];
+	char command[CONTROL_COMMAND_MAX]; /* argv, quoted for a shell */
+	bool command_cut;
+};
+
+struct control_exited {
+	char process[CONTROL_PROCESS_MAX];
+	uint32_t code, signal; /* signal: 0 for none */
+	bool terminated;       /* by the client or the session's end */
+	bool denied;	       /* the sandbox was in its way */
+};
+
+#define CONTROL_TBS_MAX	      1024 /* TLS's longest is 2 * 32 + 4 + 133 */
+#define CONTROL_SIGNATURE_MAX 1024 /* RSA with 8192 bits */
+
+/* control_listener.key of the key that comes along. */
+struct control_key {
+	uint32_t key;
+};
+
+struct control_sign {
+	uint32_t serial;
+	uint32_t key;
+	uint32_t scheme; /* SignatureScheme of RFC 8446 section 4.2.3 */
+	uint32_t len;
+	uint8_t tbs[CONTROL_TBS_MAX];
+};
+
+struct control_signed {
+	uint32_t serial;
+	uint32_t len; /* 0: refused */
+	uint8_t signature[CONTROL_SIGNATURE_MAX];
 };
 
 struct control_attach {
@@ -188,6 +282,17 @@ struct control_attach {
 
 struct control_detached {
 	uint32_t generation;
+	uint8_t end; /* enum channel_end */
+};
+
+/* A connection that only watches. */
+struct control_watch {
+	uint32_t number; /* of the session's watching connections, ever */
+	char peer[CONTROL_PEER_MAX];
+};
+
+struct control_unwatched {
+	uint32_t number;
 	uint8_t end; /* enum channel_end */
 };
 

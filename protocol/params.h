@@ -29,6 +29,8 @@ struct initialize_params {
 	struct slice client_name;
 	bool resume;
 	struct slice resume_session_id;
+	bool watch; /* not with resume */
+	struct slice watch_session_id;
 };
 
 struct env_policy {
@@ -43,17 +45,37 @@ struct env_policy {
 	const struct json_value *include_only; /* strings */
 };
 
+/* The longest startId. */
+#define START_ID_MAX_BYTES 256
+
+/* A terminal's size unless process/start says another. */
+#define TTY_ROWS     24
+#define TTY_COLS     80
+#define TTY_SIZE_MAX 65535
+
 struct process_start_params {
 	struct slice process_id;
 	const struct json_value *argv; /* strings, maybe empty */
 	struct path_uri cwd;
 	const struct json_value *env; /* string map */
 	bool tty;
+	uint16_t rows, cols; /* tty */
+	bool has_term;	     /* tty */
+	struct slice term;
 	bool pipe_stdin;
 	bool has_arg0;
 	struct slice arg0;
 	bool has_env_policy;
 	struct env_policy env_policy;
+	bool has_timeout;
+	uint64_t timeout_ms;
+	struct slice start_id; /* empty: none */
+	bool has_retention;
+	struct retention_params {
+		uint64_t head_bytes; /* the first output, for good */
+		bool has_tail;	     /* else: what the server's limit leaves */
+		uint64_t tail_bytes; /* the newest */
+	} retention;
 	bool has_sandbox;
 	struct sandbox_context sandbox;
 	bool enforce_managed_network;
@@ -75,24 +97,67 @@ struct process_write_params {
 	struct slice write_id;
 };
 
+/* Positions in signals.def; numbers are the runner's to know. */
+enum client_signal {
+#define SIGNAL(name) CLIENT_SIGNAL_##name,
+#include "signals.def"
+#undef SIGNAL
+};
+
+/* Without a target it is the peer's: "interrupt", to the group. */
 struct process_signal_params {
-	struct slice process_id; /* "interrupt" is the only signal */
+	struct slice process_id;
+	bool has_target;
+	enum signal_target {
+		SIGNAL_TARGET_PROCESS,
+		SIGNAL_TARGET_GROUP,
+		SIGNAL_TARGET_TREE,
+	} target;
+	enum client_signal signal;
+};
+
+struct process_terminate_params {
+	struct slice process_id;
+	bool graceful;
+	bool has_timeout; /* graceful */
+	uint64_t timeout_ms;
 };
 
 struct process_id_params {
 	struct slice process_id;
 };
 
+struct process_resize_params {
+	struct slice process_id;
+	uint16_t rows, cols;
+};
+
+struct process_list_params {
+	uint64_t after; /* the `next` of an earlier answer */
+};
+
+struct process_wait_params {
+	struct slice process_id;
+	uint64_t timeout_ms; /* UINT64_MAX: no limit given */
+};
+
+/* Permission bits, set-id bits and the sticky bit. */
+#define FILE_MODE_MAX 07777
+
 /* Params of every fs/ method; each fills what it has. */
 struct fs_params {
-	struct path_uri path;	     /* sourcePath of fs/copy */
-	struct path_uri destination; /* fs/copy */
+	struct path_uri path;	     /* sourcePath of fs/copy, fs/move */
+	struct path_uri destination; /* of them */
 	bool recursive, force;
-	struct slice data; /* fs/writeFile: base64 text as it came.
-			    * fs/writeBlock: decoded bytes */
+	bool overwrite;	     /* fs/move */
+	uint16_t mode;	     /* fs/chmod: permission bits */
+	struct slice target; /* fs/symlink: no NUL byte, not empty */
+	struct slice data;   /* fs/writeFile: base64 text as it came.
+			      * fs/writeBlock: decoded bytes */
 	struct slice handle_id;
 	bool replace; /* fs/open: mode */
 	uint64_t offset, len;
+	uint64_t watch_id; /* fs/watch, fs/unwatch */
 	struct fs_walk_options {
 		uint64_t max_depth, max_directories, max_entries;
 		bool follow_symlinks, prune_hidden;
@@ -136,7 +201,11 @@ union method_params {
 	struct process_read_params process_read;
 	struct process_write_params process_write;
 	struct process_signal_params process_signal;
-	struct process_id_params process_terminate;
+	struct process_terminate_params process_terminate;
+	struct process_id_params process_id; /* that takes no more */
+	struct process_resize_params process_resize;
+	struct process_wait_params process_wait;
+	struct process_list_params process_list;
 	struct fs_params fs;
 	struct watch_params watch;
 	struct http_request_params http_request;

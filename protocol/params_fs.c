@@ -112,6 +112,45 @@ params_fs_copy(struct rpc_message *m, union method_params *p, char *error)
 	return end(&a, p, error);
 }
 
+int
+params_fs_move(struct rpc_message *m, union method_params *p, char *error)
+{
+	struct args a;
+
+	begin(&a, m, p, "FsMoveParams");
+	p->fs.path = args_path(&a, "sourcePath");
+	p->fs.destination = args_path(&a, "destinationPath");
+	p->fs.overwrite = args_opt_bool(&a, "overwrite", false);
+	return end(&a, p, error);
+}
+
+int
+params_fs_chmod(struct rpc_message *m, union method_params *p, char *error)
+{
+	struct args a;
+
+	begin(&a, m, p, "FsChmodParams");
+	p->fs.path = args_path(&a, "path");
+	p->fs.mode = (uint16_t)args_range(&a, "mode", 0, FILE_MODE_MAX);
+	return end(&a, p, error);
+}
+
+/* The target is text for the file system, not a path of this request. */
+int
+params_fs_symlink(struct rpc_message *m, union method_params *p, char *error)
+{
+	struct slice *target = &p->fs.target;
+	struct args a;
+
+	begin(&a, m, p, "FsSymlinkParams");
+	p->fs.path = args_path(&a, "path");
+	*target = args_string(&a, "target");
+	if (args_end(&a) == 0 &&
+	    (target->len == 0 || memchr(target->ptr, '\0', target->len)))
+		args_fail(&a, "target must be text without a NUL byte");
+	return end(&a, p, error);
+}
+
 static void
 decode_walk(
     struct args *a, const struct json_value *v, struct fs_walk_options *w)
@@ -188,6 +227,27 @@ params_fs_close(struct rpc_message *m, union method_params *p, char *error)
 
 	begin(&a, m, p, "FsCloseParams");
 	p->fs.handle_id = args_string(&a, "handleId");
+	return params_end(&a, error);
+}
+
+int
+params_fs_watch(struct rpc_message *m, union method_params *p, char *error)
+{
+	struct args a;
+
+	begin(&a, m, p, "FsWatchParams");
+	p->fs.watch_id = args_u64(&a, "watchId");
+	p->fs.path = args_path(&a, "path");
+	return end(&a, p, error);
+}
+
+int
+params_fs_unwatch(struct rpc_message *m, union method_params *p, char *error)
+{
+	struct args a;
+
+	begin(&a, m, p, "FsUnwatchParams");
+	p->fs.watch_id = args_u64(&a, "watchId");
 	return params_end(&a, error);
 }
 

@@ -23,6 +23,52 @@ decode_env_policy(
 		args_fail(a, "%s", in.error);
 }
 
+/* A terminal that is not there has no size and no name: what asks for one
+ * is a mistake that is told. */
+static void
+decode_terminal(struct args *a, struct process_start_params *s)
+{
+	uint64_t rows = args_opt_range(a, "rows", 1, TTY_SIZE_MAX, 0);
+	uint64_t cols = args_opt_range(a, "cols", 1, TTY_SIZE_MAX, 0);
+
+	s->has_term = args_opt_string(a, "term", &s->term);
+	if (!s->tty && args_end(a) == 0 && (rows || cols || s->has_term))
+		args_fail(a, "rows, cols and term need tty");
+	s->rows = (uint16_t)(rows ? rows : TTY_ROWS);
+	s->cols = (uint16_t)(cols ? cols : TTY_COLS);
+}
+
+static void
+decode_retention(
+    struct args *a, const struct json_value *v, struct retention_params *r)
+{
+	struct args in;
+
+	args_init(&in, a->doc, v, "Retention");
+	r->head_bytes = args_opt_u64(&in, "headBytes", 0);
+	r->has_tail = args_opt_number(&in, "tailBytes", &r->tail_bytes);
+	if (args_end(&in) < 0)
+		args_fail(a, "%s", in.error);
+}
+
+/* Members that are execd's own. */
+static void
+decode_own_options(struct args *a, struct process_start_params *s)
+{
+	const struct json_value *v =
+	    args_opt_object(a, "retention", "Retention");
+
+	if (args_opt_string(a, "startId", &s->start_id) &&
+	    (s->start_id.len == 0 || s->start_id.len > START_ID_MAX_BYTES))
+		args_fail(
+		    a, "startId must have 1 to %d bytes", START_ID_MAX_BYTES);
+	s->has_retention = v != NULL;
+	if (v != NULL)
+		decode_retention(a, v, &s->retention);
+	s->has_timeout = args_opt_number(a, "timeoutMs", &s->timeout_ms);
+	decode_terminal(a, s);
+}
+
 static void
 decode_start_options(struct args *a, struct process_start_params *s)
 {
@@ -62,6 +108,7 @@ params_process_start(struct rpc_message *m, union method_params *p, char *error)
 	s->env = args_string_map(&a, "env");
 	s->tty = args_bool(&a, "tty");
 	decode_start_options(&a, s);
+	decode_own_options(&a, s);
 	return params_end(&a, error);
 }
 
@@ -91,29 +138,5 @@ params_process_write(struct rpc_message *m, union method_params *p, char *error)
 	w->write_id = args_string(&a, "writeId");
 	if (args_end(&a) == 0 && w->write_id.len == 0)
 		args_fail(&a, "writeId must not be empty");
-	return params_end(&a, error);
-}
-
-int
-params_process_signal(
-    struct rpc_message *m, union method_params *p, char *error)
-{
-	static const char *const signals[] = { "interrupt", NULL };
-	struct args a;
-
-	args_init(&a, &m->doc, m->params, "SignalParams");
-	p->process_signal.process_id = args_string(&a, "processId");
-	args_enum(&a, "signal", signals);
-	return params_end(&a, error);
-}
-
-int
-params_process_terminate(
-    struct rpc_message *m, union method_params *p, char *error)
-{
-	struct args a;
-
-	args_init(&a, &m->doc, m->params, "TerminateParams");
-	p->process_terminate.process_id = args_string(&a, "processId");
 	return params_end(&a, error);
 }

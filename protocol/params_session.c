@@ -33,6 +33,10 @@ params_initialize(struct rpc_message *m, union method_params *p, char *error)
 	i->client_name = args_string(&a, "clientName");
 	i->resume =
 	    args_opt_string(&a, "resumeSessionId", &i->resume_session_id);
+	i->watch = args_opt_string(&a, "watchSessionId", &i->watch_session_id);
+	if (i->resume && i->watch)
+		args_fail(&a,
+		    "resumeSessionId and watchSessionId exclude each other");
 	return params_end(&a, error);
 }
 

@@ -1,6 +1,7 @@
 /*
- * RFC 6455 server side: frame parser, frame headers, handshake key. Runs in
- * the front-end on bytes of strangers; trusts nothing about them.
+ * RFC 6455: frame parser, frame headers, handshake key. Runs in the front-end
+ * on bytes of strangers, and in clients on bytes of a server; trusts nothing
+ * about either.
  *
  * A frame is header then payload. The header is gathered byte by byte and
  * refused at the first byte that cannot be right, so that chopping the input
@@ -53,6 +54,14 @@ websocket_parser_init(
 		.message_max = message_max };
 }
 
+void
+websocket_parser_init_client(
+    struct websocket_parser *p, uint64_t frame_max, uint64_t message_max)
+{
+	websocket_parser_init(p, frame_max, message_max);
+	p->from_server = true;
+}
+
 /* The first byte against the state of the message; NULL if it may come. */
 static const char *
 first_byte_error(const struct websocket_parser *p)
@@ -74,7 +83,9 @@ first_byte_error(const struct websocket_parser *p)
 static const char *
 second_byte_error(const struct websocket_parser *p)
 {
-	if (!(p->header[1] & HEADER_MASKED))
+	if (p->from_server && (p->header[1] & HEADER_MASKED))
+		return "frame of a server is masked";
+	if (!p->from_server && !(p->header[1] & HEADER_MASKED))
 		return "frame is not masked";
 	if (is_control(p->opcode) &&
 	    (p->header[1] & HEADER_LENGTH) > WEBSOCKET_CONTROL_MAX)
@@ -91,6 +102,12 @@ length_bytes(const struct websocket_parser *p)
 	if (length < LENGTH_16)
 		return 0;
 	return length == LENGTH_16 ? 2 : 8;
+}
+
+static size_t
+mask_bytes(const struct websocket_parser *p)
+{
+	return p->from_server ? 0 : sizeof(p->mask);
 }
 
 /* 0 and *length, or -1 for an encoding that RFC 6455 5.2 forbids. */
@@ -129,8 +146,8 @@ message_add(struct websocket_parser *p)
 static void
 begin_frame(struct websocket_parser *p, struct websocket_item *item)
 {
-	memcpy(p->mask, p->header + p->header_len - sizeof(p->mask),
-	    sizeof(p->mask));
+	memcpy(
+	    p->mask, p->header + p->header_len - mask_bytes(p), mask_bytes(p));
 	if (header_length(p, &p->frame_len) < 0) {
 		refuse(p, item, WEBSOCKET_CLOSE_PROTOCOL,
 		    "frame length is badly encoded");
@@ -158,11 +175,12 @@ check_header(struct websocket_parser *p, struct websocket_item *item)
 		error = first_byte_error(p);
 	} else if (p->header_len == 2) {
 		error = second_byte_error(p);
-	} else if (p->header_len == 2 + length_bytes(p) + sizeof(p->mask)) {
-		begin_frame(p, item);
 	}
 	if (error != NULL)
 		refuse(p, item, WEBSOCKET_CLOSE_PROTOCOL, error);
+	else if (p->header_len >= 2 &&
+		 p->header_len == 2 + length_bytes(p) + mask_bytes(p))
+		begin_frame(p, item);
 }
 
 static size_t
@@ -178,9 +196,8 @@ take_header(struct websocket_parser *p, const uint8_t *data, size_t len,
 	return n;
 }
 
-/* XORs the mask over data, whose first byte is byte `at` of the frame. */
-static void
-unmask(uint8_t *data, size_t len, const uint8_t mask[4], uint64_t at)
+void
+websocket_mask(uint8_t *data, size_t len, const uint8_t mask[4], uint64_t at)
 {
 	uint8_t key[sizeof(wide)];
 	wide k, w;
@@ -196,6 +213,14 @@ unmask(uint8_t *data, size_t len, const uint8_t mask[4], uint64_t at)
 	}
 	for (; i < len; i++)
 		data[i] ^= key[i % 4];
+}
+
+/* A server's payload is as it is; its mask is all zero. */
+static void
+unmask(const struct websocket_parser *p, uint8_t *data, size_t len)
+{
+	if (!p->from_server)
+		websocket_mask(data, len, p->mask, p->frame_at);
 }
 
 static void
@@ -241,7 +266,7 @@ take_control(struct websocket_parser *p, const uint8_t *data, size_t n,
 	uint8_t *to = p->control + p->frame_at;
 
 	memcpy(to, data, n);
-	unmask(to, n, p->mask, p->frame_at);
+	unmask(p, to, n);
 	p->frame_at += n;
 	if (p->frame_at == p->frame_len)
 		end_control(p, item);
@@ -261,7 +286,7 @@ take_data(struct websocket_parser *p, uint8_t *data, size_t n,
 {
 	bool last;
 
-	unmask(data, n, p->mask, p->frame_at);
+	unmask(p, data, n);
 	p->frame_at += n;
 	p->in_payload = p->frame_at < p->frame_len;
 	last = p->fin && !p->in_payload;
@@ -339,6 +364,17 @@ websocket_put_header(uint8_t header[WEBSOCKET_HEADER_MAX],
 	for (size_t i = 0; i < n; i++)
 		header[2 + i] = (uint8_t)(len >> (8 * (n - 1 - i)));
 	return 2 + n;
+}
+
+size_t
+websocket_put_masked_header(uint8_t header[WEBSOCKET_MASKED_MAX],
+    enum websocket_opcode opcode, uint64_t len, const uint8_t mask[4])
+{
+	size_t n = websocket_put_header(header, opcode, len);
+
+	header[1] |= HEADER_MASKED;
+	memcpy(header + n, mask, 4);
+	return n + 4;
 }
 
 bool

@@ -1,7 +1,7 @@
 /*
- * RFC 6455 server side: frame parser, frame headers, handshake key. A state
- * machine over bytes that somebody else reads and writes; it never copies a
- * payload and never allocates.
+ * RFC 6455: frame parser, frame headers, handshake key, for either side. A
+ * state machine over bytes that somebody else reads and writes; it never
+ * copies a payload and never allocates.
  */
 #ifndef WEBSOCKET_H
 #define WEBSOCKET_H
@@ -32,6 +32,7 @@ enum websocket_close_code {
 
 #define WEBSOCKET_CONTROL_MAX 125
 #define WEBSOCKET_HEADER_MAX  10	  /* server frames are not masked */
+#define WEBSOCKET_MASKED_MAX  14	  /* the header of a client's frame */
 #define WEBSOCKET_FRAME_MAX   (16u << 20) /* PROTOCOL.md section 1.3 */
 #define WEBSOCKET_MESSAGE_MAX (64u << 20)
 
@@ -63,6 +64,7 @@ struct websocket_item {
 struct websocket_parser {
 	uint64_t frame_max;   /* payload bytes of a frame */
 	uint64_t message_max; /* of a message */
+	bool from_server;     /* what it parses comes unmasked */
 	/* private */
 	uint8_t header[14];
 	uint8_t header_len;
@@ -87,6 +89,10 @@ struct websocket_parser {
 void websocket_parser_init(
     struct websocket_parser *p, uint64_t frame_max, uint64_t message_max);
 
+/* The same for a client, which reads a server's frames. */
+void websocket_parser_init_client(
+    struct websocket_parser *p, uint64_t frame_max, uint64_t message_max);
+
 /* Parses from data[0..len), unmasking in place, up to the end of one item.
  * Returns the bytes consumed; call again with the rest until NEED_MORE.
  * Zero-length messages give one DATA item with first and last. */
@@ -96,6 +102,16 @@ size_t websocket_parse(struct websocket_parser *p, uint8_t *data, size_t len,
 /* Header of an unmasked, unfragmented server frame. Returns its length. */
 size_t websocket_put_header(uint8_t header[WEBSOCKET_HEADER_MAX],
     enum websocket_opcode opcode, uint64_t len);
+
+/* Header of a masked, unfragmented client frame. Returns its length; the
+ * payload goes through websocket_mask() with the same mask, which nobody may
+ * be able to guess (RFC 6455 section 10.3). */
+size_t websocket_put_masked_header(uint8_t header[WEBSOCKET_MASKED_MAX],
+    enum websocket_opcode opcode, uint64_t len, const uint8_t mask[4]);
+
+/* XORs the mask over data, whose first byte is byte `at` of the frame. */
+void websocket_mask(
+    uint8_t *data, size_t len, const uint8_t mask[4], uint64_t at);
 
 /* May a close frame carry this code on the wire? (RFC 6455 section 7.4) */
 bool websocket_close_code_valid(uint16_t code);

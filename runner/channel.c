@@ -44,7 +44,8 @@ channel_open(struct channel *ch, struct event_base *base, int in_fd, int out_fd,
 		.out_fd = out_fd,
 		.max_message = max_message,
 		.reading = true };
-	buf_init(&ch->in, (size_t)max_message + FRAME_HEADER_BYTES);
+	buf_init(
+	    &ch->in, (size_t)max_message + FRAME_HEADER_BYTES + SCRATCH_BYTES);
 	buf_init(&ch->out, OUT_MAX_BYTES);
 	buf_init(&ch->held, OUT_MAX_BYTES);
 	set_nonblock(in_fd);
@@ -80,17 +81,41 @@ channel_close(struct channel *ch)
 	ch->want_write = false;
 }
 
+/* The peer asks without listening, or the owner has enough. */
+static bool
+is_behind(const struct channel *ch)
+{
+	return ch->paused ||
+	       ch->out.len - ch->out_at + ch->held.len >= OUT_PAUSE_BYTES;
+}
+
+/* Is there a frame to take without reading, good or bad? */
+static bool
+has_kept_frame(const struct channel *ch)
+{
+	uint32_t len;
+
+	if (ch->in.len < FRAME_HEADER_BYTES)
+		return false;
+	len = frame_get_length(ch->in.data);
+	return len == 0 || len > ch->max_message ||
+	       ch->in.len - FRAME_HEADER_BYTES >= len;
+}
+
 static void
 set_reading(struct channel *ch, bool reading)
 {
-	reading = reading && !ch->paused;
 	if (ch->reading == reading || ch->ended)
 		return;
 	ch->reading = reading;
-	if (reading)
-		event_add(&ch->in_event, NULL);
-	else
+	if (!reading) {
 		event_del(&ch->in_event);
+		return;
+	}
+	event_add(&ch->in_event, NULL);
+	/* The socket does not tell of what was read before the pause. */
+	if (has_kept_frame(ch))
+		event_active(&ch->in_event, EV_READ, 0);
 }
 
 void
@@ -103,7 +128,7 @@ channel_stop_reading(struct channel *ch)
 /*
  * Takes the whole frames at the front of p. Returns the bytes taken, or a
  * negative errno for a frame that must not be. Stops early when a message
- * closed the channel or the output became too much.
+ * closed the channel, or the answers so far are all that may wait.
  */
 static ssize_t
 take_frames(struct channel *ch, uint8_t *p, size_t n)
@@ -120,7 +145,7 @@ take_frames(struct channel *ch, uint8_t *p, size_t n)
 		at += FRAME_HEADER_BYTES;
 		ch->on->message(ch, (char *)p + at, len);
 		at += len;
-		if (!channel_is_open(ch) || ch->ended)
+		if (!channel_is_open(ch) || ch->ended || is_behind(ch))
 			break;
 	}
 	return (ssize_t)at;
@@ -166,6 +191,10 @@ read_some(struct channel *ch)
 {
 	ssize_t n, taken;
 
+	if (is_behind(ch))
+		return -EAGAIN;
+	if (has_kept_frame(ch))
+		return take_kept(ch);
 	if (ch->in.len > 0) {
 		size_t want = wanted(ch);
 		uint8_t *at = want ? buf_reserve(&ch->in, want) : NULL;
@@ -196,6 +225,8 @@ in_cb(evutil_socket_t fd, short what, void *arg)
 	struct channel *ch = arg;
 	ssize_t n = read_some(ch);
 
+	if (channel_is_open(ch) && is_behind(ch))
+		set_reading(ch, false);
 	if (n == -EAGAIN || n == -EINTR || !channel_is_open(ch))
 		return;
 	if (n == 0) {
@@ -291,8 +322,7 @@ channel_pause(struct channel *ch, bool paused)
 {
 	ch->paused = paused;
 	if (channel_is_open(ch))
-		set_reading(
-		    ch, !paused && ch->out.len - ch->out_at < OUT_PAUSE_BYTES);
+		set_reading(ch, !is_behind(ch));
 }
 
 /* Nobody listens any more: what they do not read is not kept. */
@@ -326,7 +356,7 @@ after_write(struct channel *ch)
 		event_add(&ch->out_event, NULL);
 	}
 	if (!ch->ended)
-		set_reading(ch, ch->out.len - ch->out_at < OUT_PAUSE_BYTES);
+		set_reading(ch, !is_behind(ch));
 	if (was && !ch->want_write)
 		ch->on->drained(ch);
 }

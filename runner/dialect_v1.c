@@ -17,10 +17,10 @@
 #include "log.h"
 #include "process.h"
 #include "runner_v1.h"
+#include "sandbox/sandbox.h"
+#include "sandbox_legacy.h"
 #include "util.h"
 
-#define TTY_ROWS     24
-#define TTY_COLS     80
 #define SWEEP_MS     20 /* between looks for what was left behind */
 #define LAST_KILL_MS 3000
 
@@ -28,6 +28,7 @@ static struct dialect {
 	struct event_base *base;
 	struct channel channel;
 	struct process process;
+	struct sandbox sandbox;
 	struct event timeout, sweep;
 	bool started;
 	bool timed_out;
@@ -122,9 +123,7 @@ timeout_cb(evutil_socket_t fd, short what, void *arg)
 static void
 arm_timeout(uint64_t ms)
 {
-	struct timeval tv = { (time_t)(ms / 1000 > INT32_MAX ? INT32_MAX
-							     : ms / 1000),
-		(suseconds_t)(ms % 1000 * 1000) };
+	struct timeval tv = timeval_of_ms(ms);
 
 	event_add(&d.timeout, &tv);
 }
@@ -149,12 +148,14 @@ build_argv(const struct json_value *command)
 }
 
 static void
-start(const struct runner_v1_spawn *s, char **argv, char **envp, int null_fd)
+start(const struct runner_v1_spawn *s, char **argv, char **envp, int null_fd,
+    struct nest *nest)
 {
 	_cleanup_free_ char **candidates =
 	    spawn_candidates(argv[0], environment_get(envp, "PATH"));
 	_cleanup_free_ char *cwd = xstrndup(s->cwd.ptr, s->cwd.len);
 	struct spawn_request r = {
+		.nest = nest,
 		.candidates = (const char *const *)candidates,
 		.argv = argv,
 		.envp = envp,
@@ -176,7 +177,8 @@ start(const struct runner_v1_spawn *s, char **argv, char **envp, int null_fd)
 		_cleanup_free_ char *why = xasprintf(
 		    "%s: %s (os error %d)", step, strerror(-err), -err);
 
-		fail("spawn_failed", "%s", why);
+		fail(enforcing ? "sandbox_unavailable" : "spawn_failed", "%s",
+		    why);
 		return;
 	}
 	d.started = true;
@@ -187,8 +189,6 @@ start(const struct runner_v1_spawn *s, char **argv, char **envp, int null_fd)
 		arm_timeout(s->timeout_ms);
 }
 
-/* What this runner can enforce for one command is nothing yet; whoever asks
- * for a policy is told so. */
 static bool
 is_unrestricted(struct slice policy)
 {
@@ -197,29 +197,68 @@ is_unrestricted(struct slice policy)
 	       slice_equal(policy, SLICE("{\"type\":\"danger-full-access\"}"));
 }
 
+static bool
+keep_helper(void *owner, const struct nest *n)
+{
+	return false; /* there are no helpers here */
+}
+
+/* The nest of the policy; NULL: none was asked for. False: it was, and there
+ * is none. */
+static bool
+find_nest(
+    const struct runner_v1_spawn *s, char *const *envp, struct nest **nest)
+{
+	const struct sandbox_host host = {
+		.door = -1,
+		.parent_death_signal = true,
+		.home = environment_get(envp, "HOME"),
+		.tmpdir = getenv("TMPDIR"),
+		.give_up = keep_helper,
+	};
+	struct sandbox_limits limits;
+	struct slice cwd = s->policy_cwd.len > 0 ? s->policy_cwd : s->cwd;
+	_cleanup_free_ char *policy_cwd = xstrndup(cwd.ptr, cwd.len);
+	_cleanup_free_ char *command_cwd = xstrndup(s->cwd.ptr, s->cwd.len);
+	struct json_doc doc = { 0 };
+	struct sandbox_context context;
+	char error[ARGS_ERROR_MAX];
+	int err;
+
+	*nest = NULL;
+	if (is_unrestricted(s->policy))
+		return true;
+	sandbox_limits_default(&limits, false);
+	sandbox_init(&d.sandbox, &host, &limits);
+	err =
+	    sandbox_preset_decode(&doc, s->policy, policy_cwd, &context, error);
+	if (err == 0)
+		err = sandbox_find(
+		    &d.sandbox, &context, command_cwd, nest, error);
+	json_clear(&doc);
+	if (err < 0)
+		fail("sandbox_unavailable", "%s", error);
+	return err == 0;
+}
+
 static void
 take_spawn(const struct runner_v1_spawn *s)
 {
 	_cleanup_close_ int null_fd = open("/dev/null", O_RDWR | O_CLOEXEC);
 	_cleanup_free_ char **envp = NULL;
+	struct nest *nest;
 	char **argv;
 
 	if (d.started) {
 		fail("protocol", "%s", "a second spawn_request");
 		return;
 	}
-	if (!is_unrestricted(s->policy)) {
-		fail("sandbox_unavailable", "%s",
-		    "sandbox intent cannot be "
-		    "enforced on this executor");
-		return;
-	}
 	argv = build_argv(s->command);
 	envp = environment_build(NULL, NULL, s->env);
 	if (argv == NULL || envp == NULL)
 		fail("spawn_failed", "%s", "nul byte found in provided data");
-	else
-		start(s, argv, envp, null_fd);
+	else if (find_nest(s, envp, &nest))
+		start(s, argv, envp, null_fd, nest);
 	for (char **a = argv; a != NULL && *a != NULL; a++)
 		free(*a);
 	free(argv);
@@ -321,6 +360,8 @@ dialect_v1_run(struct event_base *base, int in_fd, int out_fd)
 		channel_flush(&d.channel);
 	}
 	reaper_kill_all(LAST_KILL_MS);
+	if (d.sandbox.pool.count > 0)
+		nest_pool_clear(&d.sandbox.pool);
 	return d.code;
 }
 

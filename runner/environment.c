@@ -211,6 +211,34 @@ environment_build(char *const *base, const struct env_policy *policy,
 	return envp;
 }
 
+char **
+environment_with(char **envp, const char *name, struct slice value)
+{
+	_cleanup_free_ char **old = envp;
+	size_t n = 0, len = strlen(name), bytes = len + value.len + 2;
+	char **vector, *at;
+
+	if (memchr(value.ptr, '\0', value.len) != NULL)
+		return NULL;
+	for (char **e = old; *e != NULL; e++, n++)
+		bytes += strlen(*e) + 1;
+	vector = xmalloc((n + 2) * sizeof(char *) + bytes);
+	at = (char *)(vector + n + 2);
+	n = 0;
+	for (char **e = old; *e != NULL; e++) {
+		if (!strncmp(*e, name, len) && (*e)[len] == '=')
+			continue;
+		vector[n++] = at;
+		at = stpcpy(at, *e) + 1;
+	}
+	vector[n++] = at;
+	at = stpcpy(stpcpy(at, name), "=");
+	memcpy(at, value.ptr, value.len);
+	at[value.len] = '\0';
+	vector[n] = NULL;
+	return vector;
+}
+
 const char *
 environment_get(char *const *envp, const char *name)
 {

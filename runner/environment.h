@@ -15,6 +15,10 @@
 char **environment_build(char *const *base, const struct env_policy *policy,
     const struct json_value *env);
 
+/* The vector with one variable set; takes envp. NULL, with envp freed: a NUL
+ * byte in the value. */
+char **environment_with(char **envp, const char *name, struct slice value);
+
 /* Value of a name in such a vector, or NULL. */
 const char *environment_get(char *const *envp, const char *name);
 

@@ -163,7 +163,7 @@ is_exclusive(struct session *s, const struct rpc_method *method,
 	const struct routed_handle *h;
 
 	if (use == USE_PATH || use == USE_OPEN)
-		return names_policy(m);
+		return names_policy(m) || !sandbox_permits_none(&s->sandbox);
 	h = find_handle(&s->files, handle_of(m));
 	return h != NULL && helper_nest(h->helper) != NULL;
 }
@@ -174,21 +174,22 @@ static bool
 find_nest(struct request *r, const struct rpc_method *method,
     struct rpc_message *m, struct nest **nest)
 {
+	struct sandbox *sb = &r->session->sandbox;
 	char error[ARGS_ERROR_MAX];
 	union method_params p;
+	int err = 0;
 
 	*nest = NULL;
-	if (!names_policy(m))
+	if (!names_policy(m) && sandbox_permits_none(sb))
 		return true;
-	if (method->params(m, &p, error) < 0 ||
-	    (!p.fs.sandbox.files_unrestricted &&
-		sandbox_find(&r->session->sandbox, &p.fs.sandbox, NULL, nest,
-		    error) < 0)) {
+	err = method->params(m, &p, error);
+	if (err == 0)
+		err = sandbox_find(sb, p.fs.has_sandbox ? &p.fs.sandbox : NULL,
+		    NULL, nest, error);
+	if (err < 0)
 		reply_error(
 		    r->channel, &r->id, RPC_INVALID_PARAMS, "%s", error);
-		return false;
-	}
-	return true;
+	return err == 0;
 }
 
 static struct helper *
@@ -255,7 +256,7 @@ hold(struct request *r, const char *text, size_t len)
 	memcpy(h->text, text, len);
 	STAILQ_INSERT_TAIL(&f->held, h, link);
 	f->held_bytes += len;
-	r->session->waiting++;
+	r->session->client.waiting++;
 	return RPC_PENDING;
 }
 
@@ -288,7 +289,9 @@ release_first(struct session *s)
 {
 	struct file_router *f = &s->files;
 	struct held_request *h = STAILQ_FIRST(&f->held);
-	struct request r = { .channel = &s->channel, .session = s };
+	struct request r = { .channel = &s->client.channel,
+		.session = s,
+		.client = &s->client };
 	const struct rpc_method *method;
 	struct rpc_message m;
 	bool turn;
@@ -301,7 +304,7 @@ release_first(struct session *s)
 	if (turn) {
 		STAILQ_REMOVE_HEAD(&f->held, link);
 		f->held_bytes -= h->len;
-		s->waiting--;
+		s->client.waiting--;
 		r.id = h->id;
 		forward(&r, method, &m, h->text, h->len);
 		rpc_id_clear(&r.id);

@@ -79,6 +79,16 @@ group_take(struct group_pool *pool)
 	return NULL;
 }
 
+bool
+group_ran_out_of_memory(struct group *g)
+{
+	uint64_t kills = cgroup_oom_kills(&g->cgroup);
+	bool more = kills > g->oom_kills;
+
+	g->oom_kills = kills;
+	return more;
+}
+
 /* What was killed may not fork any more: the limit is set anew. */
 void
 group_give_back(struct group_pool *pool, struct group *g)

@@ -13,6 +13,7 @@ struct group {
 	TAILQ_ENTRY(group) link; /* group_pool.free or .left */
 	struct cgroup cgroup;
 	int joins[CGROUP_HIERARCHIES];
+	uint64_t oom_kills; /* told of already */
 };
 
 TAILQ_HEAD(group_list, group);
@@ -31,6 +32,9 @@ void group_pool_init(struct group_pool *pool, const struct cgroup *session,
 
 /* NULL with errno 0: there are none here; with another errno: it failed. */
 struct group *group_take(struct group_pool *pool);
+/* Was somebody in it killed for want of memory since this was asked last? */
+bool group_ran_out_of_memory(struct group *g);
+
 void group_give_back(struct group_pool *pool, struct group *g);
 
 #endif

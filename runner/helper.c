@@ -69,7 +69,7 @@ static void
 forwarded_free(struct helper *h, struct forwarded *f)
 {
 	STAILQ_REMOVE(&h->waiting, f, forwarded, link);
-	h->session->waiting--;
+	h->session->client.waiting--;
 	rpc_id_clear(&f->id);
 	free(f);
 }
@@ -138,7 +138,7 @@ helper_pause_client(struct session *s)
 	TAILQ_FOREACH (h, &s->helpers, link)
 		if (h->queue.len - h->queue_at > QUEUE_PAUSE_BYTES)
 			behind = true;
-	channel_pause(&s->channel, behind);
+	channel_pause(&s->client.channel, behind);
 }
 
 /* It died on its own, or said what it must not: whoever waits is told, and
@@ -157,7 +157,7 @@ helper_failed(struct helper *h)
 		return;
 	}
 	STAILQ_FOREACH (f, &h->waiting, link)
-		reply_error(&s->channel, &f->id, RPC_INTERNAL,
+		reply_error(&s->client.channel, &f->id, RPC_INTERNAL,
 		    "%s of this session ended unexpectedly", name);
 	stop(h);
 	file_router_resume(s);
@@ -220,7 +220,7 @@ begin_relay(struct helper *h)
 	if (frame_get_length(h->header) == 0 ||
 	    !take_tag(h, frame_get_length(h->header + FRAME_HEADER_BYTES)))
 		return false;
-	channel_relay_begin(&s->channel, frame_get_length(h->header));
+	channel_relay_begin(&s->client.channel, frame_get_length(h->header));
 	s->relaying = h;
 	return true;
 }
@@ -244,7 +244,7 @@ relay(struct helper *h, const uint8_t *p, size_t n)
 	struct session *s = h->session;
 
 	while (n > 0) {
-		size_t piece = s->channel.relay_left;
+		size_t piece = s->client.channel.relay_left;
 
 		if (s->relaying != h) {
 			h->header[h->header_len++] = *p++;
@@ -256,10 +256,10 @@ relay(struct helper *h, const uint8_t *p, size_t n)
 		}
 		if (piece > n)
 			piece = n;
-		channel_relay(&s->channel, p, piece);
+		channel_relay(&s->client.channel, p, piece);
 		p += piece;
 		n -= piece;
-		if (s->channel.relay_left == 0)
+		if (s->client.channel.relay_left == 0)
 			end_relay(h);
 	}
 	return true;
@@ -274,7 +274,8 @@ in_cb(evutil_socket_t fd, short what, void *arg)
 	ssize_t n;
 
 	/* The client does not read, or another helper's frame is under way. */
-	if (s->channel.want_write || (s->relaying != NULL && !was_relaying)) {
+	if (s->client.channel.want_write ||
+	    (s->relaying != NULL && !was_relaying)) {
 		set_reading(h, false);
 		return;
 	}
@@ -287,7 +288,7 @@ in_cb(evutil_socket_t fd, short what, void *arg)
 	}
 	/* Others were held back meanwhile. */
 	if (was_relaying && s->relaying == NULL)
-		s->channel.on->drained(&s->channel);
+		s->client.channel.on->drained(&s->client.channel);
 }
 
 static void
@@ -318,7 +319,7 @@ out_cb(evutil_socket_t fd, short what, void *arg)
 
 /* Nothing watches the helper's pid but its socket: this only reaps. */
 static void
-ended(struct reaper_watch *w, int wait_status)
+ended(struct reaper_watch *w, int wait_status, const struct rusage *usage)
 {
 }
 
@@ -458,7 +459,7 @@ helper_forward(struct helper *h, struct request *r,
 		f->note = *note;
 	r->id = (struct rpc_id){ 0 };
 	STAILQ_INSERT_TAIL(&h->waiting, f, link);
-	s->waiting++;
+	s->client.waiting++;
 	if (!event_pending(&h->out_event, EV_WRITE, NULL))
 		flush(h);
 	return RPC_PENDING;

@@ -59,7 +59,7 @@ static void
 remember(struct input *in, struct slice id)
 {
 	if (id.len > 0)
-		write_ids_add(&in->ids, id);
+		recent_ids_add(&in->ids, id);
 }
 
 /* Room appeared: the oldest writes that waited are accepted now. */
@@ -75,8 +75,7 @@ accept_waiting(struct input *in)
 			continue;
 		if (!has_room(in, c->len))
 			return;
-		write_ids_add(
-		    &in->ids, (struct slice){ c->write_id, c->write_id_len });
+		remember(in, (struct slice){ c->write_id, c->write_id_len });
 		in->waiting--;
 		in->waiting_bytes -= c->len;
 		in->queued++;
@@ -194,7 +193,7 @@ input_write(struct input *in, struct slice write_id, struct slice data,
 {
 	ssize_t n = 0;
 
-	if (write_ids_has(&in->ids, write_id))
+	if (recent_ids_has(&in->ids, write_id))
 		return INPUT_ACCEPTED;
 	if (in->fd < 0 || in->closing)
 		return in->closed_as;
@@ -270,5 +269,5 @@ void
 input_clear(struct input *in)
 {
 	input_close(in, INPUT_CLOSED);
-	write_ids_clear(&in->ids);
+	recent_ids_clear(&in->ids);
 }

@@ -13,8 +13,8 @@
 #include <event2/event_struct.h>
 
 #include "queue.h"
+#include "recent_ids.h"
 #include "util.h"
-#include "write_ids.h"
 
 #define INPUT_QUEUE_CHUNKS  128		/* accepted, not written yet */
 #define INPUT_QUEUE_BYTES   (8u << 20)	/* of them, unless it is only one */
@@ -37,7 +37,7 @@ struct input {
 	struct event event;
 	bool armed;
 	bool closing;			 /* end of file behind what is queued */
-	struct write_ids ids;		 /* accepted before */
+	struct recent_ids ids;		 /* accepted before */
 	TAILQ_HEAD(, input_chunk) queue; /* accepted first, then waiting */
 	size_t queued, queued_bytes;
 	size_t waiting, waiting_bytes;

@@ -2,16 +2,14 @@
  * The process/ methods (PROTOCOL.md section 7).
  */
 #include <errno.h>
-#include <signal.h>
+#include <inttypes.h>
 #include <string.h>
 
+#include "audit.h"
 #include "environment.h"
 #include "log.h"
 #include "methods.h"
 #include "waiter.h"
-
-#define TTY_ROWS 24
-#define TTY_COLS 80
 
 /* --- process/start ------------------------------------------------------ */
 
@@ -43,6 +41,36 @@ build_argv(const struct process_start_params *p)
 	return argv;
 }
 
+static bool
+check_retention(const struct retention_params *p, uint64_t limit_bytes)
+{
+	return p->head_bytes <= limit_bytes &&
+	       (!p->has_tail || p->tail_bytes <= limit_bytes - p->head_bytes);
+}
+
+/* What the answer does not wait for, before there is any output. */
+static void
+apply_options(struct session_process *sp, const struct process_start_params *p,
+    char *const *argv)
+{
+	struct session *s = sp->session;
+	const struct retention_params *keep = &p->retention;
+
+	session_note_command(sp, argv);
+	if (p->start_id.len > 0) {
+		recent_ids_add(&s->start_ids, p->start_id);
+		sp->start_id = xstrndup(p->start_id.ptr, p->start_id.len);
+		sp->start_id_len = p->start_id.len;
+	}
+	if (p->has_timeout)
+		process_set_timeout(&sp->process, s->base, p->timeout_ms);
+	if (p->has_retention)
+		process_state_keep(&sp->process.state, keep->head_bytes,
+		    keep->has_tail
+			? keep->tail_bytes
+			: s->config.retention_bytes - keep->head_bytes);
+}
+
 /* The checks behind decoding and state, in the order of section 7.1. Answers
  * and returns false when one fails. */
 static bool
@@ -72,6 +100,11 @@ check_start(struct request *r, const struct process_start_params *p)
 		reply_error(r->channel, &r->id, RPC_MALFORMED,
 		    "process %.*s already exists", (int)p->process_id.len,
 		    p->process_id.ptr);
+	else if (p->has_retention &&
+		 !check_retention(&p->retention, s->config.retention_bytes))
+		reply_error(r->channel, &r->id, RPC_INVALID_PARAMS,
+		    "retention must not exceed %" PRIu64 " bytes in all",
+		    s->config.retention_bytes);
 	else if (p->argv->first->text.len == 0)
 		reply_error(r->channel, &r->id, RPC_INTERNAL,
 		    "missing program for %s "
@@ -99,8 +132,8 @@ start(struct request *r, const struct process_start_params *p, char **argv,
 		.envp = envp,
 		.cwd = p->cwd.path,
 		.tty = p->tty,
-		.rows = TTY_ROWS,
-		.cols = TTY_COLS,
+		.rows = p->rows,
+		.cols = p->cols,
 		.pipe_stdin = p->pipe_stdin,
 		.parent_death_signal = !s->config.pid_namespace,
 		.null_fd = s->null_fd,
@@ -126,6 +159,88 @@ start(struct request *r, const struct process_start_params *p, char **argv,
 		return NULL;
 	}
 	session_add(s, sp);
+	audit_started(s, sp, argv, p->cwd.path);
+	apply_options(sp, p, argv);
+	return sp;
+}
+
+static int
+reply_started(struct request *r, const struct session_process *sp)
+{
+	struct json_writer w = reply_begin(r->channel, &r->id);
+
+	json_begin(&w, '{');
+	json_key(&w, "processId");
+	json_string(&w, sp->id, sp->id_len);
+	json_key(&w, "sandboxType");
+	json_cstring(&w, sp->process.sandboxed ? "linuxSeccomp" : "none");
+	sandbox_report_write(&w, &sp->sandbox);
+	json_end(&w, '}');
+	reply_end(r->channel, &w);
+	return 0;
+}
+
+/* A start that was carried out before is answered as it was, and never
+ * carried out again. */
+static bool
+is_repeated(struct request *r, const struct process_start_params *p)
+{
+	struct session *s = r->session;
+	struct session_process *sp;
+
+	if (p->start_id.len == 0 || !recent_ids_has(&s->start_ids, p->start_id))
+		return false;
+	sp = session_find(s, p->process_id);
+	if (sp != NULL && sp->start_id != NULL &&
+	    slice_equal(
+		p->start_id, (struct slice){ sp->start_id, sp->start_id_len }))
+		reply_started(r, sp);
+	else
+		reply_error(r->channel, &r->id, RPC_MALFORMED,
+		    "start %.*s was carried out before; process %.*s is not "
+		    "known as its own",
+		    (int)p->start_id.len, p->start_id.ptr,
+		    (int)p->process_id.len, p->process_id.ptr);
+	return true;
+}
+
+struct session_process *
+method_process_begin(struct request *r, const struct process_start_params *p)
+{
+	struct session *s = r->session;
+	_cleanup_free_ char **argv = NULL;
+	_cleanup_free_ char **envp = NULL;
+	const struct sandbox_context *asked =
+	    p->has_sandbox ? &p->sandbox : NULL;
+	char error[ARGS_ERROR_MAX];
+	struct session_process *sp;
+	struct nest *nest = NULL;
+
+	if (!check_start(r, p))
+		return NULL;
+	argv = build_argv(p);
+	if (argv == NULL) {
+		reply_error(r->channel, &r->id, RPC_INTERNAL,
+		    "nul byte found in provided data");
+		return NULL;
+	}
+	envp = environment_build(
+	    s->env, p->has_env_policy ? &p->env_policy : NULL, p->env);
+	if (envp != NULL && p->has_term)
+		envp = environment_with(envp, "TERM", p->term);
+	if (envp == NULL) {
+		reply_error(r->channel, &r->id, RPC_INTERNAL,
+		    "data provided contains a nul byte");
+		return NULL;
+	}
+	if (sandbox_find(&s->sandbox, asked, p->cwd.path, &nest, error) < 0) {
+		reply_error(
+		    r->channel, &r->id, RPC_INVALID_PARAMS, "%s", error);
+		return NULL;
+	}
+	sp = start(r, p, argv, envp, nest);
+	if (sp != NULL)
+		sandbox_report_fill(&sp->sandbox, &s->sandbox, asked, nest);
 	return sp;
 }
 
@@ -133,41 +248,12 @@ int
 method_process_start(struct request *r, const union method_params *params)
 {
 	const struct process_start_params *p = &params->process_start;
-	struct session *s = r->session;
-	_cleanup_free_ char **argv = NULL;
-	_cleanup_free_ char **envp = NULL;
-	char error[ARGS_ERROR_MAX];
-	struct nest *nest = NULL;
 	struct session_process *sp;
-	struct json_writer w;
 
-	if (!check_start(r, p))
+	if (is_repeated(r, p))
 		return 0;
-	argv = build_argv(p);
-	if (argv == NULL)
-		return reply_error(r->channel, &r->id, RPC_INTERNAL,
-		    "nul byte found in provided data");
-	envp = environment_build(
-	    s->env, p->has_env_policy ? &p->env_policy : NULL, p->env);
-	if (envp == NULL)
-		return reply_error(r->channel, &r->id, RPC_INTERNAL,
-		    "data provided contains a nul byte");
-	if (p->has_sandbox && sandbox_find(&s->sandbox, &p->sandbox,
-				  p->cwd.path, &nest, error) < 0)
-		return reply_error(
-		    r->channel, &r->id, RPC_INVALID_PARAMS, "%s", error);
-	sp = start(r, p, argv, envp, nest);
-	if (sp == NULL)
-		return 0;
-	w = reply_begin(r->channel, &r->id);
-	json_begin(&w, '{');
-	json_key(&w, "processId");
-	json_string(&w, sp->id, sp->id_len);
-	json_key(&w, "sandboxType");
-	json_cstring(&w, nest != NULL ? "linuxSeccomp" : "none");
-	json_end(&w, '}');
-	reply_end(r->channel, &w);
-	return 0;
+	sp = method_process_begin(r, p);
+	return sp ? reply_started(r, sp) : 0;
 }
 
 /* --- process/read ------------------------------------------------------- */
@@ -176,26 +262,17 @@ int
 method_process_read(struct request *r, const union method_params *params)
 {
 	const struct process_read_params *p = &params->process_read;
-	struct session *s = r->session;
 	struct process_query query = { p->after_seq, p->max_bytes };
-	struct session_process *sp = session_find(s, p->process_id);
+	struct session_process *sp = method_find_process(r, p->process_id);
 
 	if (sp == NULL)
-		return reply_error(r->channel, &r->id, RPC_MALFORMED,
-		    "unknown process id %.*s", (int)p->process_id.len,
-		    p->process_id.ptr);
-	if (p->wait_ms == 0 || s->input_ended ||
+		return 0;
+	if (p->wait_ms == 0 || r->client->input_ended ||
 	    process_state_has_news(&sp->process.state, p->after_seq)) {
-		waiter_reply(sp, &r->id, &query);
+		waiter_reply(r->channel, sp, &r->id, &query);
 		return 0;
 	}
-	if (s->waiting >= REQUESTS_WAITING_MAX)
-		return reply_error(r->channel, &r->id, RPC_MALFORMED,
-		    "too many waiting "
-		    "requests: limit is %d",
-		    REQUESTS_WAITING_MAX);
-	waiter_add(sp, &r->id, &query, p->wait_ms);
-	return RPC_PENDING;
+	return waiter_add(r, sp, &query, p->wait_ms);
 }
 
 /* --- process/write ------------------------------------------------------ */
@@ -247,9 +324,10 @@ pending_write_answer(void *arg, enum input_status status)
 	struct pending_write *w = arg;
 	struct session *s = w->session;
 
-	if (channel_is_open(&s->channel) && s->generation == w->generation) {
-		s->waiting--;
-		reply_written(&s->channel, &w->id, status);
+	if (channel_is_open(&s->client.channel) &&
+	    s->generation == w->generation) {
+		s->client.waiting--;
+		reply_written(&s->client.channel, &w->id, status);
 	}
 	rpc_id_clear(&w->id);
 	free(w);
@@ -273,38 +351,9 @@ method_process_write(struct request *r, const union method_params *params)
 	if (status == INPUT_WAITING) {
 		w->id = r->id;
 		r->id = (struct rpc_id){ 0 };
-		s->waiting++;
+		s->client.waiting++;
 		return RPC_PENDING;
 	}
 	free(w);
 	return reply_written(r->channel, &r->id, status);
-}
-
-/* --- process/signal, process/terminate ---------------------------------- */
-
-int
-method_process_signal(struct request *r, const union method_params *params)
-{
-	struct session_process *sp =
-	    session_find(r->session, params->process_signal.process_id);
-
-	if (sp != NULL)
-		process_signal(&sp->process, SIGINT);
-	return reply_empty(r);
-}
-
-int
-method_process_terminate(struct request *r, const union method_params *params)
-{
-	struct session_process *sp =
-	    session_find(r->session, params->process_terminate.process_id);
-	bool running = sp != NULL && process_terminate(&sp->process);
-	struct json_writer w = reply_begin(r->channel, &r->id);
-
-	json_begin(&w, '{');
-	json_key(&w, "running");
-	json_bool(&w, running);
-	json_end(&w, '}');
-	reply_end(r->channel, &w);
-	return 0;
 }

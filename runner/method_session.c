@@ -30,18 +30,42 @@ write_shell(struct json_writer *w, const char *path)
 	json_end(w, '}');
 }
 
-/* What is not there is false or left out. */
+/* What is not there is left out. */
 static void
 write_capabilities(struct json_writer *w)
 {
+	static const char *const names[] = {
+		/* the peer's */
+		"fsWatchMissing",
+		"httpHeaderEnvVars",
+		"fileWriteStreaming",
+		/* execd's own */
+		"processCloseStdin",
+		"processResize",
+		"processWait",
+		"processSnapshot",
+		"processList",
+		"processSignalTarget",
+		"processTerminateGraceful",
+		"processTimeout",
+		"processExitDetails",
+		"processOutputGaps",
+		"processRetention",
+		"processStartId",
+		"fsMove",
+		"fsChmod",
+		"fsSymlink",
+		"fsWatch",
+		"commandExec",
+		"sessionWatch",
+	};
+
 	json_key(w, "capabilities");
 	json_begin(w, '{');
-	json_key(w, "fsWatchMissing");
-	json_bool(w, true);
-	json_key(w, "httpHeaderEnvVars");
-	json_bool(w, true);
-	json_key(w, "fileWriteStreaming");
-	json_bool(w, true);
+	for (size_t i = 0; i < nitems(names); i++) {
+		json_key(w, names[i]);
+		json_bool(w, true);
+	}
 	json_end(w, '}');
 }
 
@@ -93,9 +117,15 @@ method_initialize(struct request *r, const union method_params *p)
 	json_cstring(&w, s->config.session_id);
 	json_key(&w, "environmentInfo");
 	write_environment(&w, s);
+	json_key(&w, "protocolVersion");
+	json_cstring(&w, "exec-server.v0");
+	if (r->client->watching) {
+		json_key(&w, "watching");
+		json_bool(&w, true);
+	}
 	json_end(&w, '}');
 	reply_end(r->channel, &w);
-	s->state = SESSION_INITIALIZED;
+	r->client->state = SESSION_INITIALIZED;
 	return 0;
 }
 

@@ -55,10 +55,14 @@ refuse_state(struct request *r, const struct rpc_method *m)
 	if (m->family == FAMILY_INITIALIZE)
 		return reply_error(r->channel, &r->id, RPC_MALFORMED,
 		    "initialize may only be sent once per connection");
+	if (r->client->state == SESSION_WATCHING)
+		return reply_error(r->channel, &r->id, RPC_MALFORMED,
+		    "a connection that watches a session may not use %s",
+		    m->name);
 	return reply_error(r->channel, &r->id, RPC_MALFORMED,
 	    "client must %s before using %s methods",
-	    r->session->state == SESSION_NEW ? "call initialize"
-					     : "send initialized",
+	    r->client->state == SESSION_NEW ? "call initialize"
+					    : "send initialized",
 	    method_family_name(m->family));
 }
 
@@ -76,7 +80,7 @@ static int
 answer(struct request *r, struct rpc_message *msg, const char *text, size_t len)
 {
 	const struct rpc_method *m = rpc_method_find(msg->method);
-	bool permitted = m != NULL && (m->when & r->session->state);
+	bool permitted = m != NULL && (m->when & r->client->state);
 	char error[ARGS_ERROR_MAX];
 	union method_params params;
 
@@ -95,43 +99,56 @@ answer(struct request *r, struct rpc_message *msg, const char *text, size_t len)
 	return m->method(r, &params);
 }
 
-static void
-take_notification(struct session *s, struct slice method)
+struct session_process *
+method_find_process(struct request *r, struct slice id)
 {
-	if (slice_equal(method, SLICE("initialized")) &&
-	    s->state != SESSION_NEW)
-		s->state = SESSION_READY;
-	else
-		session_violation(s);
+	struct session_process *p = session_find(r->session, id);
+
+	if (p == NULL)
+		reply_error(r->channel, &r->id, RPC_MALFORMED,
+		    "unknown process id %.*s", (int)id.len, id.ptr);
+	return p;
 }
 
 static void
-refuse_malformed(struct session *s, const char *detail)
+take_notification(struct client *c, struct slice method)
+{
+	if (slice_equal(method, SLICE("initialized")) &&
+	    c->state != SESSION_NEW)
+		c->state = c->watching ? SESSION_WATCHING : SESSION_READY;
+	else
+		client_violation(c);
+}
+
+static void
+refuse_malformed(struct client *c, const char *detail)
 {
 	/* The peer words it after the transport: its name and address. */
-	reply_error(&s->channel, NULL, RPC_MALFORMED,
-	    strcmp(s->peer, "stdio") == 0
+	reply_error(&c->channel, NULL, RPC_MALFORMED,
+	    strcmp(c->peer, "stdio") == 0
 		? "failed to parse JSON-RPC message from exec-server %s: %s"
 		: "failed to parse websocket JSON-RPC message from exec-server %s: %s",
-	    s->peer, detail);
+	    c->peer, detail);
 }
 
 void
-methods_dispatch(struct session *s, char *text, size_t len)
+methods_dispatch(struct client *c, char *text, size_t len)
 {
-	struct request r = { .channel = &s->channel, .session = s };
+	struct request r = {
+		.channel = &c->channel, .session = c->session, .client = c
+	};
 	struct rpc_message msg;
 
 	if (rpc_parse(&msg, text, len) < 0) {
-		refuse_malformed(s, msg.doc.error);
+		refuse_malformed(c, msg.doc.error);
 	} else if (msg.kind == RPC_KIND_REQUEST) {
 		rpc_id_copy(&r.id, msg.id);
 		answer(&r, &msg, text, len);
 		rpc_id_clear(&r.id);
 	} else if (msg.kind == RPC_KIND_NOTIFICATION) {
-		take_notification(s, msg.method);
+		take_notification(c, msg.method);
 	} else {
-		session_violation(s);
+		client_violation(c);
 	}
 	rpc_message_clear(&msg);
 }

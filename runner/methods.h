@@ -36,7 +36,14 @@ const struct rpc_method *rpc_method_find(struct slice name);
 #undef FILE_METHOD
 #undef HTTP_METHOD
 
+/* The process of that id, or NULL after answering that there is none. */
+struct session_process *method_find_process(struct request *r, struct slice id);
+
+/* Starts p's command into the session, or answers why not: NULL. */
+struct session_process *method_process_begin(
+    struct request *r, const struct process_start_params *p);
+
 /* One message of the client: answered, or the connection ends. */
-void methods_dispatch(struct session *s, char *text, size_t len);
+void methods_dispatch(struct client *c, char *text, size_t len);
 
 #endif

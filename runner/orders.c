@@ -7,6 +7,7 @@
 
 #include <errno.h>
 #include <event2/event.h>
+#include <poll.h>
 #include <stdlib.h>
 #include <sys/prctl.h>
 #include <unistd.h>
@@ -17,14 +18,19 @@
 #include "reaper.h"
 #include "seqpacket.h"
 #include "session.h"
+#include "watcher.h"
 
 /* The session's last processes get this long to die of SIGKILL. */
 #define LAST_KILL_MS 3000
 
+/* A monitor that does not read for so long is stuck. */
+#define REPORT_WAIT_MS 10000
+
 enum runner_state {
 	RUNNER_FRESH = 1 << 0,
 	RUNNER_CONFIGURED = 1 << 1,
-	RUNNER_TERMINATING = 1 << 2,
+	RUNNER_READY = 1 << 2,
+	RUNNER_TERMINATING = 1 << 3,
 };
 
 static struct session session;
@@ -35,6 +41,9 @@ static char **base_env;
 static void __attribute__((noreturn)) end(void)
 {
 	reaper_kill_all(LAST_KILL_MS);
+	/* Masks on the disk go with the last who used them. */
+	if (!(state & (RUNNER_FRESH | RUNNER_CONFIGURED)))
+		nest_pool_clear(&session.sandbox.pool);
 	exit(0);
 }
 
@@ -46,20 +55,40 @@ on_idle(void)
 		end();
 }
 
+/* The monitor never waits for a runner, so waiting for it has an end. */
 static void
-report_detached(struct session *s, enum channel_end why)
+report(enum control_type type, const void *payload)
 {
-	struct control_detached d = { .generation = s->generation, .end = why };
+	struct pollfd room = { .fd = CONTROL_FD, .events = POLLOUT };
 	struct buf b;
 	int err;
 
 	buf_init(&b, CONTROL_MESSAGE_MAX);
-	control_put(&b, RUNNER_REPORT_DETACHED, &d);
-	err = seqpacket_send(CONTROL_FD, b.data, b.len, NULL, 0);
+	control_put(&b, type, payload);
+	while ((err = seqpacket_send(CONTROL_FD, b.data, b.len, NULL, 0)) ==
+		   -EAGAIN &&
+	       poll(&room, 1, REPORT_WAIT_MS) > 0)
+		continue;
 	/* Of a monitor that is gone the channel itself tells. */
 	if (err < 0 && err != -EPIPE)
 		log_fatal_errno(err, "the monitor takes no report");
 	buf_clear(&b);
+}
+
+static void
+report_detached(struct session *s, enum channel_end why)
+{
+	struct control_detached d = { .generation = s->generation, .end = why };
+
+	report(RUNNER_REPORT_DETACHED, &d);
+}
+
+static void
+report_unwatched(uint32_t number, enum channel_end why)
+{
+	struct control_unwatched u = { .number = number, .end = why };
+
+	report(RUNNER_REPORT_UNWATCHED, &u);
 }
 
 static int
@@ -84,9 +113,27 @@ take_configure(const uint8_t *packet, size_t len, const int *fds, size_t nfds)
 		log_fatal_errno(err, "taking over the session's children");
 	session_init(
 	    &session, event_base, &c, base_env, c.door ? fds[1] : -1, &cgroup);
+	session.report = report;
 	session.report_detached = report_detached;
+	session.report_unwatched = report_unwatched;
 	session.http_program = fds[0];
 	state = RUNNER_CONFIGURED;
+	return 0;
+}
+
+/* Without it nobody is attached: there is no default to fall back to. */
+static int
+take_sandbox(const uint8_t *packet, size_t len, const int *fds, size_t nfds)
+{
+	struct sandbox_limits l;
+
+	if (nfds != 0 ||
+	    control_get(packet, len, RUNNER_ORDER_SANDBOX, &l) < 0 ||
+	    l.max_profile > SANDBOX_PROFILE_FULL ||
+	    l.unix_sockets > SANDBOX_UNIX_ALLOW)
+		return -EBADMSG;
+	session_limit(&session, &l);
+	state = RUNNER_READY;
 	return 0;
 }
 
@@ -98,6 +145,17 @@ take_attach(const uint8_t *packet, size_t len, const int *fds, size_t nfds)
 	if (nfds != 1 || control_get(packet, len, RUNNER_ORDER_ATTACH, &a) < 0)
 		return -EBADMSG;
 	session_attach(&session, fds[0], &a);
+	return 0;
+}
+
+static int
+take_watch(const uint8_t *packet, size_t len, const int *fds, size_t nfds)
+{
+	struct control_watch w;
+
+	if (nfds != 1 || control_get(packet, len, RUNNER_ORDER_WATCH, &w) < 0)
+		return -EBADMSG;
+	watcher_add(&session, fds[0], &w);
 	return 0;
 }
 
@@ -132,10 +190,11 @@ static const struct order {
 	    const uint8_t *packet, size_t len, const int *fds, size_t nfds);
 } orders[] = {
 	{ RUNNER_ORDER_CONFIGURE, RUNNER_FRESH, take_configure },
-	{ RUNNER_ORDER_ATTACH, RUNNER_CONFIGURED, take_attach },
-	{ RUNNER_ORDER_DETACH, RUNNER_CONFIGURED | RUNNER_TERMINATING,
-	    take_detach },
-	{ RUNNER_ORDER_TERMINATE, RUNNER_CONFIGURED, take_terminate },
+	{ RUNNER_ORDER_SANDBOX, RUNNER_CONFIGURED, take_sandbox },
+	{ RUNNER_ORDER_ATTACH, RUNNER_READY, take_attach },
+	{ RUNNER_ORDER_WATCH, RUNNER_READY, take_watch },
+	{ RUNNER_ORDER_DETACH, RUNNER_READY | RUNNER_TERMINATING, take_detach },
+	{ RUNNER_ORDER_TERMINATE, RUNNER_READY, take_terminate },
 };
 
 static void
@@ -189,7 +248,8 @@ orders_run(struct event_base *base, char **env)
 		if (event_base_loop(base, EVLOOP_ONCE) < 0)
 			log_fatal("event loop failed");
 		/* One write for all that this turn composed. */
-		channel_flush(&session.channel);
+		channel_flush(&session.client.channel);
 		session_finish_if_answered(&session);
+		watchers_flush(&session);
 	}
 }

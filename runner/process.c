@@ -12,6 +12,7 @@
 
 #include "denial.h"
 #include "log.h"
+#include "oom.h"
 #include "sandbox/nest.h"
 #include "util.h"
 
@@ -62,7 +63,9 @@ static int
 stream_read(struct process_stream *s)
 {
 	struct process *p = s->process;
-	ssize_t n = read(s->fd, scratch, sizeof(scratch));
+	size_t max = process_state_chunk_max(&p->state);
+	ssize_t n =
+	    read(s->fd, scratch, max < sizeof(scratch) ? max : sizeof(scratch));
 
 	if (n < 0 && (errno == EAGAIN || errno == EINTR))
 		return 0;
@@ -141,7 +144,8 @@ tell_exited(struct process *p)
 	int code = exit_code(p->wait_status);
 
 	p->state.sandbox_denied =
-	    p->sandboxed && denial_is_likely(&p->state.retention, code);
+	    p->sandboxed && (denial_is_likely(&p->state.head, code) ||
+				denial_is_likely(&p->state.tail, code));
 	p->observer->exited(p, process_state_exited(&p->state, code));
 }
 
@@ -165,6 +169,7 @@ settle(struct process *p)
 			stream_close(&p->streams[i]);
 	if (p->streams[0].fd < 0 && p->streams[1].fd < 0) {
 		settle_group(p);
+		process_end_closed(p);
 		p->observer->closed(p, process_state_closed(&p->state));
 	}
 }
@@ -188,7 +193,7 @@ plan_drain(struct process *p)
 
 /* All that was inside is gone now. */
 static void
-init_ended(struct reaper_watch *w, int wait_status)
+init_ended(struct reaper_watch *w, int wait_status, const struct rusage *usage)
 {
 	struct process *p = TABLE_OBJECT(w, struct process, init);
 
@@ -204,14 +209,26 @@ kill_init(struct process *p)
 		kill(p->init.pid, SIGKILL);
 }
 
+/* Without a group of its own it may have been another's memory. */
+static bool
+ran_out_of_memory(const struct process *p)
+{
+	return p->group != NULL ? group_ran_out_of_memory(p->group)
+				: oom_kills() > p->oom_kills;
+}
+
 static void
-ended(struct reaper_watch *w, int wait_status)
+ended(struct reaper_watch *w, int wait_status, const struct rusage *usage)
 {
 	struct process *p = TABLE_OBJECT(w, struct process, watch);
 
 	p->reaped = true;
 	p->pid = 0;
 	p->wait_status = wait_status;
+	p->usage = *usage;
+	p->oom_killed = WIFSIGNALED(wait_status) &&
+			WTERMSIG(wait_status) == SIGKILL && !p->killed &&
+			ran_out_of_memory(p);
 	kill_init(p);
 	plan_drain(p);
 	settle(p);
@@ -259,11 +276,13 @@ process_start(struct process *p, struct event_base *base,
     bool *enforcing)
 {
 	struct spawn_result res;
+	uint64_t oom_before;
 	int err = prepare(p, groups, r, step);
 
 	*enforcing = r->nest != NULL;
 	if (err < 0)
 		return err;
+	oom_before = p->group != NULL ? 0 : oom_kills();
 	err = spawn(r, &res, step);
 	*enforcing = res.enforcing;
 	if (err < 0) {
@@ -276,7 +295,8 @@ process_start(struct process *p, struct event_base *base,
 	p->owner = owner;
 	p->tty = r->tty;
 	p->sandboxed = r->nest != NULL;
-	p->pid = res.pid;
+	p->pid = p->leader = res.pid;
+	p->oom_kills = oom_before;
 	process_state_init(&p->state, retention_bytes);
 	reaper_add(&p->watch, res.pid, ended);
 	if (res.init > 0) {
@@ -308,12 +328,19 @@ process_terminate(struct process *p)
 		cgroup_kill(&p->group->cgroup);
 	if (p->reaped)
 		return false;
-	p->terminated = true;
+	p->terminated = p->killed = true;
 	/* A pid is ours until it is reaped, so this is the right group. */
 	kill(-p->pid, SIGKILL);
 	kill_init(p);
 	input_close(&p->input, INPUT_TERMINATED);
 	return true;
+}
+
+void
+process_abandon(struct process *p)
+{
+	p->terminated = true;
+	settle(p);
 }
 
 void
@@ -329,6 +356,7 @@ process_clear(struct process *p)
 	for (size_t i = 0; i < nitems(p->streams); i++)
 		stream_close(&p->streams[i]);
 	reaper_remove(&p->watch);
+	process_end_clear(p);
 	if (p->nest != NULL)
 		nest_release(p->nest);
 	give_group_back(p);

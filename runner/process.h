@@ -17,6 +17,7 @@
 #include "groups.h"
 #include "input.h"
 #include "process_state.h"
+#include "process_tree.h"
 #include "reaper.h"
 #include "spawn.h"
 
@@ -55,13 +56,22 @@ struct process {
 	struct group *group;	   /* NULL: none, or given back */
 	struct input input;
 	struct process_stream streams[2]; /* stdout or pty; stderr */
-	pid_t pid; /* also its process group; 0 once reaped */
+	pid_t pid;    /* also its process group; 0 once reaped */
+	pid_t leader; /* the same, for those it left behind */
 	bool tty;
 	bool sandboxed;
 	bool terminated; /* by us: nothing is waited for */
 	bool reaped;
 	bool paused;	 /* congested; process_resume() goes on */
 	int wait_status; /* once reaped */
+	struct rusage usage;
+	struct event deadline; /* its own, or of a graceful end */
+	int64_t deadline_ms;   /* 0: none */
+	bool deadline_times_out;
+	bool timed_out;	    /* killed at the deadline of its start */
+	bool killed;	    /* SIGKILL by us */
+	uint64_t oom_kills; /* before it started */
+	bool oom_killed;
 };
 
 /* Starts r's command into *p, which is zeroed and stays in place, in a control
@@ -81,6 +91,38 @@ bool process_terminate(struct process *p);
 
 /* A signal to the whole process group; nothing when it has ended. */
 void process_signal(struct process *p, int sig);
+
+/* Its streams are not waited for any longer. */
+void process_abandon(struct process *p);
+
+/* SIGKILL to all of it (process_tree.h) when timeout_ms are over. */
+void process_set_timeout(
+    struct process *p, struct event_base *base, uint64_t timeout_ms);
+
+/* Asks it to end, and kills what is left after grace_ms. False: it has ended
+ * already. */
+bool process_end_gracefully(
+    struct process *p, struct event_base *base, uint64_t grace_ms);
+
+/* It is closed: it has met the deadline of its start. What is left after a
+ * graceful end is still killed. */
+void process_end_closed(struct process *p);
+void process_end_clear(struct process *p);
+
+/* TERM, in the words a shell on a terminal or a stopped process hears. */
+void process_ask_to_end(struct process *p);
+
+/* A signal to those of `target` that are left. False: nobody is. */
+bool process_signal_target(
+    struct process *p, int sig, enum process_target target);
+
+/* End of file behind everything written; on a terminal the character that
+ * says so. 0, also when it was closed before, or -ENOBUFS: too much waits. */
+int process_end_input(struct process *p);
+
+/* Of its terminal; nothing when it has ended. 0 or -errno: -ENOTTY without
+ * one. */
+int process_resize(struct process *p, uint16_t rows, uint16_t cols);
 
 /* Frees what p holds; it must have closed, or its session is ending. */
 void process_clear(struct process *p);

@@ -3,25 +3,54 @@
  */
 #include "process_state.h"
 
+#include "util.h"
+
 void
 process_state_init(struct process_state *s, size_t retention_bytes)
 {
 	*s = (struct process_state){ .next_seq = 1 };
-	retention_init(&s->retention, retention_bytes);
+	retention_init(&s->head, 0);
+	retention_init(&s->tail, retention_bytes);
 }
 
 void
 process_state_clear(struct process_state *s)
 {
-	retention_clear(&s->retention);
+	retention_clear(&s->head);
+	retention_clear(&s->tail);
+}
+
+void
+process_state_keep(
+    struct process_state *s, size_t head_bytes, size_t tail_bytes)
+{
+	retention_init(&s->head, head_bytes);
+	retention_init(&s->tail, tail_bytes);
+}
+
+size_t
+process_state_chunk_max(const struct process_state *s)
+{
+	size_t room = s->head.limit_bytes - s->head.bytes;
+
+	return s->output_bytes == s->head.bytes && room > 0 ? room : SIZE_MAX;
 }
 
 uint64_t
 process_state_output(
     struct process_state *s, enum stream stream, const void *data, size_t len)
 {
-	retention_append(&s->retention, s->next_seq, stream, data, len);
+	struct retention *r = &s->tail;
+
+	/* Everything so far is in the head, and this fits. */
+	if (process_state_chunk_max(s) != SIZE_MAX &&
+	    len <= process_state_chunk_max(s)) {
+		r = &s->head;
+		s->head_seq = s->next_seq;
+	}
+	retention_append(r, s->next_seq, stream, data, len);
 	s->last_output_seq = s->next_seq;
+	s->output_bytes += len;
 	return s->next_seq++;
 }
 
@@ -51,24 +80,45 @@ process_state_has_news(const struct process_state *s, uint64_t after_seq)
 	return s->last_output_seq > after_seq;
 }
 
+struct process_gap
+process_state_gap(const struct process_state *s)
+{
+	uint64_t bytes = retention_dropped(&s->tail);
+
+	return (struct process_gap){ .after_seq = s->head_seq,
+		.last_seq = s->tail.dropped_seq,
+		.bytes = bytes,
+		.end_bytes = s->head.bytes + bytes };
+}
+
 uint64_t
 process_state_read(const struct process_state *s, const struct process_query *q,
-    void (*visit)(const struct retention_chunk *chunk, void *arg), void *arg)
+    void (*visit)(const struct retention_chunk *chunk, void *arg), void *arg,
+    bool *crosses)
 {
-	struct retention_cursor c = retention_first(&s->retention);
-	struct retention_chunk chunk;
+	const struct retention *parts[] = { &s->head, &s->tail };
 	uint64_t bytes = 0, last = 0;
+	bool full = false;
 
-	while (retention_next(&s->retention, &c, &chunk)) {
-		if (chunk.seq <= q->after_seq)
-			continue;
-		if (last != 0 &&
-		    (bytes > q->max_bytes || chunk.len > q->max_bytes - bytes))
-			break;
-		visit(&chunk, arg);
-		bytes += chunk.len;
-		last = chunk.seq;
+	for (size_t i = 0; i < nitems(parts) && !full; i++) {
+		struct retention_cursor c = retention_first(parts[i]);
+		struct retention_chunk chunk;
+
+		while (!full && retention_next(parts[i], &c, &chunk)) {
+			if (chunk.seq <= q->after_seq)
+				continue;
+			full =
+			    last != 0 && (bytes > q->max_bytes ||
+					     chunk.len > q->max_bytes - bytes);
+			if (full)
+				break;
+			visit(&chunk, arg);
+			bytes += chunk.len;
+			last = chunk.seq;
+		}
 	}
+	*crosses =
+	    q->after_seq < s->tail.dropped_seq && s->tail.dropped_seq < last;
 	if (q->max_bytes != UINT64_MAX && last != 0)
 		return last + 1;
 	return s->next_seq;

@@ -30,10 +30,11 @@ match_pid(const struct table_node *node, const void *key)
 static void
 reap(void)
 {
+	struct rusage usage;
 	int status;
 	pid_t pid;
 
-	while ((pid = waitpid(-1, &status, WNOHANG)) > 0) {
+	while ((pid = wait4(-1, &status, WNOHANG, &usage)) > 0) {
 		struct table_node *node =
 		    table_find(&watches, (uint64_t)pid, match_pid, &pid);
 		struct reaper_watch *w;
@@ -42,7 +43,7 @@ reap(void)
 			continue; /* an orphan of the session */
 		w = TABLE_OBJECT(node, struct reaper_watch, node);
 		reaper_remove(w);
-		w->ended(w, status);
+		w->ended(w, status, &usage);
 	}
 	if (pid < 0 && errno == ECHILD)
 		on_idle();
@@ -81,7 +82,8 @@ reaper_init(struct event_base *base, bool pid_namespace, void (*idle)(void))
 
 void
 reaper_add(struct reaper_watch *w, pid_t pid,
-    void (*ended)(struct reaper_watch *w, int wait_status))
+    void (*ended)(
+	struct reaper_watch *w, int wait_status, const struct rusage *usage))
 {
 	w->pid = pid;
 	w->ended = ended;
@@ -95,6 +97,12 @@ reaper_remove(struct reaper_watch *w)
 		return;
 	table_remove(&watches, &w->node);
 	w->pid = 0;
+}
+
+bool
+reaper_is_watched(pid_t pid)
+{
+	return table_find(&watches, (uint64_t)pid, match_pid, &pid) != NULL;
 }
 
 bool

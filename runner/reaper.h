@@ -7,6 +7,7 @@
 #define REAPER_H
 
 #include <stdbool.h>
+#include <sys/resource.h>
 #include <sys/types.h>
 
 #include "table.h"
@@ -17,7 +18,8 @@ struct event_base;
 struct reaper_watch {
 	struct table_node node;
 	pid_t pid;
-	void (*ended)(struct reaper_watch *w, int wait_status);
+	void (*ended)(struct reaper_watch *w, int wait_status,
+	    const struct rusage *usage);
 };
 
 /* SIGCHLD is taken over (signalfd). `pid_namespace`: the runner is pid 1;
@@ -27,8 +29,12 @@ int reaper_init(
     struct event_base *base, bool pid_namespace, void (*idle)(void));
 
 void reaper_add(struct reaper_watch *w, pid_t pid,
-    void (*ended)(struct reaper_watch *w, int wait_status));
+    void (*ended)(
+	struct reaper_watch *w, int wait_status, const struct rusage *usage));
 void reaper_remove(struct reaper_watch *w);
+
+/* Is that pid a child's that somebody wants to hear of? */
+bool reaper_is_watched(pid_t pid);
 
 /* Is there any child, watched or orphan? */
 bool reaper_has_children(void);

@@ -11,7 +11,8 @@
 struct request {
 	struct channel *channel; /* where the answer goes */
 	struct session *session;
-	struct rpc_id id; /* owned by the dispatcher; rpc_id_take() */
+	struct client *client; /* whose request; NULL in a helper */
+	struct rpc_id id;      /* owned by the dispatcher; rpc_id_take() */
 };
 
 /* Requests of one session that may wait for their answer at a time. */

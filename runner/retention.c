@@ -64,7 +64,8 @@ drop_oldest(struct retention *r)
 	memcpy(&record, b->bytes + b->head, sizeof(record));
 	b->head += sizeof(record) + record.len;
 	r->bytes -= record.len;
-	r->dropped_bytes += record.len;
+	r->dropped_bytes[record.stream] += record.len;
+	r->dropped_seq = record.seq;
 	if (b->head == b->used)
 		drop_block(r, b);
 }
@@ -105,6 +106,16 @@ retention_append(struct retention *r, uint64_t seq, enum stream stream,
 	memcpy(b->bytes + b->used + sizeof(record), data, len);
 	b->used += sizeof(record) + len;
 	r->bytes += len;
+}
+
+uint64_t
+retention_dropped(const struct retention *r)
+{
+	uint64_t bytes = 0;
+
+	for (size_t i = 0; i < STREAM_COUNT; i++)
+		bytes += r->dropped_bytes[i];
+	return bytes;
 }
 
 struct retention_cursor

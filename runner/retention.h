@@ -16,6 +16,7 @@
 #include "queue.h"
 
 enum stream { STREAM_STDOUT, STREAM_STDERR, STREAM_PTY };
+#define STREAM_COUNT 3
 
 /* "stdout", "stderr", "pty" */
 const char *stream_name(enum stream stream);
@@ -26,7 +27,9 @@ struct retention {
 	TAILQ_HEAD(retention_blocks, retention_block) blocks;
 	size_t bytes; /* of output held */
 	size_t limit_bytes;
-	uint64_t dropped_bytes; /* fell out at the front, ever */
+	/* fell out at the front, ever */
+	uint64_t dropped_bytes[STREAM_COUNT];
+	uint64_t dropped_seq; /* the last one; 0: none */
 };
 
 struct retention_chunk {
@@ -49,6 +52,9 @@ void retention_clear(struct retention *r);
  * held. A chunk alone larger than the limit is kept until the next one. */
 void retention_append(struct retention *r, uint64_t seq, enum stream stream,
     const void *data, size_t len);
+
+/* Of all streams. */
+uint64_t retention_dropped(const struct retention *r);
 
 /* Walks from the oldest chunk; false at the end. */
 struct retention_cursor retention_first(const struct retention *r);

@@ -9,21 +9,25 @@
 #include <signal.h>
 #include <stdio.h>
 #include <string.h>
+#include <time.h>
 #include <unistd.h>
 
+#include "audit.h"
 #include "environment.h"
 #include "helper.h"
 #include "log.h"
 #include "methods.h"
+#include "oom.h"
 #include "waiter.h"
 #include "watch.h"
+#include "watcher.h"
+#include "watches.h"
+
+/* Of a command line, for process/list. */
+#define COMMAND_KEPT_BYTES 4096
 
 static void forget_cb(evutil_socket_t fd, short what, void *arg);
 static void kill_cb(evutil_socket_t fd, short what, void *arg);
-
-/* Of one command and all it starts (SANDBOX.md part E). */
-#define COMMAND_PIDS_MAX   512
-#define COMMAND_MEMORY_MAX (1ull << 30)
 
 static bool
 give_up_helper(void *owner, const struct nest *n)
@@ -36,51 +40,82 @@ session_init(struct session *s, struct event_base *base,
     const struct control_session_config *config, char **env, int door,
     const struct cgroup *cgroup)
 {
-	/* The same limits by other means, where there are no groups. */
-	const bool counted = cgroup_is_open(cgroup);
-	const struct nest_options options = {
-		.parent_death_signal = !config->pid_namespace,
-		.processes = counted ? 0 : COMMAND_PIDS_MAX,
-		.data_bytes = counted ? 0 : COMMAND_MEMORY_MAX,
-	};
-
 	*s = (struct session){ .base = base,
 		.config = *config,
 		.env = env,
-		.channel = { .in_fd = -1, .out_fd = -1 } };
+		.door = door,
+		.groups = { .session = *cgroup },
+		.client = { .channel = { .in_fd = -1, .out_fd = -1 } } };
+	s->client.session = s;
+	TAILQ_INIT(&s->watchers);
+	TAILQ_INIT(&s->started);
 	TAILQ_INIT(&s->closed);
 	TAILQ_INIT(&s->helpers);
 	file_router_init(&s->files);
+	oom_init();
 	s->null_fd = open("/dev/null", O_RDWR | O_CLOEXEC);
 	if (s->null_fd < 0)
 		log_fatal("/dev/null cannot be opened");
-	sandbox_init(&s->sandbox, door, &options, s->config.home,
-	    environment_get(env, "TMPDIR"), give_up_helper, s);
-	group_pool_init(
-	    &s->groups, cgroup, COMMAND_PIDS_MAX, COMMAND_MEMORY_MAX);
 	event_assign(&s->forget_event, base, -1, 0, forget_cb, s);
 	event_assign(&s->kill_event, base, -1, 0, kill_cb, s);
 }
 
+void
+session_limit(struct session *s, const struct sandbox_limits *limits)
+{
+	const struct cgroup cgroup = s->groups.session;
+	const struct sandbox_host host = {
+		.door = s->door,
+		.parent_death_signal = !s->config.pid_namespace,
+		.counted = cgroup_is_open(&cgroup),
+		.home = s->config.home,
+		.tmpdir = environment_get(s->env, "TMPDIR"),
+		.give_up = give_up_helper,
+		.owner = s,
+	};
+
+	sandbox_init(&s->sandbox, &host, limits);
+	group_pool_init(
+	    &s->groups, &cgroup, limits->pids, limits->memory_bytes);
+}
+
 /* --- processes -------------------------------------------------------- */
 
+struct process_key {
+	struct slice id;
+	bool v0;
+};
+
 static bool
-match_process(const struct table_node *node, const void *key)
+match_process(const struct table_node *node, const void *arg)
 {
+	const struct process_key *key = arg;
 	const struct session_process *p =
 	    TABLE_OBJECT(node, const struct session_process, node);
 
-	return slice_equal(
-	    *(const struct slice *)key, (struct slice){ p->id, p->id_len });
+	return p->v0 == key->v0 && !p->orphaned &&
+	       slice_equal(key->id, (struct slice){ p->id, p->id_len });
+}
+
+static struct session_process *
+find(struct session *s, struct process_key key)
+{
+	struct table_node *node = table_find(&s->processes,
+	    siphash_bytes(key.id.ptr, key.id.len), match_process, &key);
+
+	return node ? TABLE_OBJECT(node, struct session_process, node) : NULL;
 }
 
 struct session_process *
 session_find(struct session *s, struct slice id)
 {
-	struct table_node *node = table_find(
-	    &s->processes, siphash_bytes(id.ptr, id.len), match_process, &id);
+	return find(s, (struct process_key){ id, false });
+}
 
-	return node ? TABLE_OBJECT(node, struct session_process, node) : NULL;
+struct session_process *
+session_find_v0(struct session *s, struct slice id)
+{
+	return find(s, (struct process_key){ id, true });
 }
 
 struct session_process *
@@ -98,13 +133,38 @@ session_process_new(struct session *s, struct slice id)
 void
 session_add(struct session *s, struct session_process *p)
 {
+	struct timespec now;
+
+	clock_gettime(CLOCK_REALTIME, &now);
+	p->started_ms = (int64_t)now.tv_sec * 1000 + now.tv_nsec / 1000000;
+	p->number = ++s->starts;
 	table_insert(&s->processes, &p->node, siphash_bytes(p->id, p->id_len));
+	TAILQ_INSERT_TAIL(&s->started, p, link);
+}
+
+void
+session_note_command(struct session_process *p, char *const *argv)
+{
+	struct buf text;
+
+	buf_init(&text, COMMAND_KEPT_BYTES);
+	for (; *argv != NULL && !p->command_cut; argv++) {
+		size_t n = strlen(*argv) + 1;
+
+		p->command_cut = n > COMMAND_KEPT_BYTES - text.len;
+		if (!p->command_cut)
+			buf_put(&text, *argv, n);
+	}
+	p->command = (char *)text.data;
+	p->command_len = text.len;
 }
 
 void
 session_process_free(struct session_process *p)
 {
 	process_clear(&p->process);
+	free(p->start_id);
+	free(p->command);
 	free(p);
 }
 
@@ -118,9 +178,7 @@ plan_forgetting(struct session *s)
 	if (first == NULL)
 		return;
 	ms = first->forget_ms - now_ms();
-	if (ms < 0)
-		ms = 0;
-	tv = (struct timeval){ ms / 1000, ms % 1000 * 1000 };
+	tv = timeval_of_ms(ms < 0 ? 0 : (uint64_t)ms);
 	event_add(&s->forget_event, &tv);
 }
 
@@ -133,112 +191,147 @@ forget_cb(evutil_socket_t fd, short what, void *arg)
 	while (
 	    (p = TAILQ_FIRST(&s->closed)) != NULL && p->forget_ms <= now_ms()) {
 		TAILQ_REMOVE(&s->closed, p, closed_link);
+		TAILQ_REMOVE(&s->started, p, link);
 		table_remove(&s->processes, &p->node);
 		session_process_free(p);
 	}
 	plan_forgetting(s);
 }
 
+/* Whoever nobody can ask about is forgotten at once. */
+void
+session_note_closed(struct session_process *p)
+{
+	struct session *s = p->session;
+
+	p->forget_ms = p->orphaned ? 0 : now_ms() + s->config.closed_ttl_ms;
+	if (p->orphaned)
+		TAILQ_INSERT_HEAD(&s->closed, p, closed_link);
+	else
+		TAILQ_INSERT_TAIL(&s->closed, p, closed_link);
+	if (TAILQ_FIRST(&s->closed) == p)
+		plan_forgetting(s);
+}
+
 /* --- what the attached client is told of them --------------------------- */
 
-static struct json_writer
-begin_event(struct session_process *p, const char *method, uint64_t seq)
+static const char *
+event_method(const struct process_event *e)
 {
-	struct json_writer w = channel_begin(&p->session->channel);
+	static const char *const names[] = { [EVENT_OUTPUT] = "process/output",
+		[EVENT_EXITED] = "process/exited",
+		[EVENT_CLOSED] = "process/closed" };
 
-	rpc_begin_notification(&w, method);
+	return names[e->kind];
+}
+
+static void
+write_output(struct json_writer *w, const struct process_event *e)
+{
+	json_key(w, "stream");
+	json_cstring(w, stream_name(e->stream));
+	json_key(w, "chunk");
+	json_base64(w, e->data, e->len);
+}
+
+static void
+write_exited(struct json_writer *w, const struct process *process)
+{
+	json_key(w, "exitCode");
+	json_i64(w, process->state.exit_code);
+	json_key(w, "sandboxDenied");
+	json_bool(w, process->state.sandbox_denied);
+	/* What only execd can do is told where it was done. */
+	if (process->timed_out) {
+		json_key(w, "timedOut");
+		json_bool(w, true);
+	}
+}
+
+void
+session_tell(
+    struct client *c, struct session_process *p, const struct process_event *e)
+{
+	struct json_writer w = channel_begin(&c->channel);
+
+	rpc_begin_notification(&w, event_method(e));
 	json_begin(&w, '{');
 	json_key(&w, "processId");
 	json_string(&w, p->id, p->id_len);
 	json_key(&w, "seq");
-	json_u64(&w, seq);
-	return w;
-}
-
-static void
-end_event(struct session_process *p, struct json_writer *w)
-{
-	json_end(w, '}');
-	rpc_end_notification(w);
-	channel_send(&p->session->channel);
+	json_u64(&w, e->seq);
+	if (e->kind == EVENT_OUTPUT)
+		write_output(&w, e);
+	else if (e->kind == EVENT_EXITED)
+		write_exited(&w, &p->process);
+	json_end(&w, '}');
+	rpc_end_notification(&w);
+	channel_send(&c->channel);
 }
 
 /* While nobody is attached nothing is told; it can be read later. */
-static bool
-is_told(const struct session_process *p)
+bool
+session_is_told(const struct session_process *p)
 {
 	const struct session *s = p->session;
 
-	return channel_is_open(&s->channel) && s->state != SESSION_NEW &&
-	       !s->violated;
+	return channel_is_open(&s->client.channel) &&
+	       s->client.state != SESSION_NEW && !s->client.violated &&
+	       !p->orphaned;
+}
+
+static void
+tell_all(struct session_process *p, const struct process_event *e)
+{
+	if (session_is_told(p))
+		session_tell(&p->session->client, p, e);
+	watchers_tell(p, e);
+	waiter_wake(p);
 }
 
 static void
 on_output(struct process *process, uint64_t seq, enum stream stream,
     const void *data, size_t len)
 {
-	struct session_process *p = process->owner;
+	struct process_event e = { EVENT_OUTPUT, seq, stream, data, len };
 
-	if (is_told(p)) {
-		struct json_writer w = begin_event(p, "process/output", seq);
-
-		json_key(&w, "stream");
-		json_cstring(&w, stream_name(stream));
-		json_key(&w, "chunk");
-		json_base64(&w, data, len);
-		end_event(p, &w);
-	}
-	waiter_wake(p);
+	tell_all(process->owner, &e);
 }
 
 static void
 on_exited(struct process *process, uint64_t seq)
 {
-	struct session_process *p = process->owner;
+	struct process_event e = { .kind = EVENT_EXITED, .seq = seq };
 
-	if (is_told(p)) {
-		struct json_writer w = begin_event(p, "process/exited", seq);
-
-		json_key(&w, "exitCode");
-		json_i64(&w, process->state.exit_code);
-		json_key(&w, "sandboxDenied");
-		json_bool(&w, process->state.sandbox_denied);
-		end_event(p, &w);
-	}
-	waiter_wake(p);
+	audit_exited(((struct session_process *)process->owner)->session,
+	    process->owner);
+	tell_all(process->owner, &e);
 }
 
 static void
 on_closed(struct process *process, uint64_t seq)
 {
-	struct session_process *p = process->owner;
-	struct session *s = p->session;
+	struct process_event e = { .kind = EVENT_CLOSED, .seq = seq };
 
-	if (is_told(p)) {
-		struct json_writer w = begin_event(p, "process/closed", seq);
-
-		end_event(p, &w);
-	}
-	waiter_wake(p);
-	p->forget_ms = now_ms() + s->config.closed_ttl_ms;
-	TAILQ_INSERT_TAIL(&s->closed, p, closed_link);
-	if (TAILQ_FIRST(&s->closed) == p)
-		plan_forgetting(s);
+	tell_all(process->owner, &e);
+	session_note_closed(process->owner);
 }
 
-static bool
-on_congested(struct process *process)
+/* Those who only watch stop nobody. */
+bool
+session_congested(struct process *process)
 {
 	struct session_process *p = process->owner;
 
-	return is_told(p) && channel_congested(&p->session->channel);
+	return session_is_told(p) &&
+	       channel_congested(&p->session->client.channel);
 }
 
 const struct process_observer session_observer = {
 	.output = on_output,
 	.exited = on_exited,
 	.closed = on_closed,
-	.congested = on_congested,
+	.congested = session_congested,
 };
 
 /* --- the connection ----------------------------------------------------- */
@@ -251,59 +344,92 @@ resume_visit(struct table_node *node, void *arg)
 }
 
 static void
+orphan_visit(struct table_node *node, void *arg)
+{
+	struct session_process *p =
+	    TABLE_OBJECT(node, struct session_process, node);
+
+	if (!p->v0 || p->orphaned)
+		return;
+	p->orphaned = true;
+	process_terminate(&p->process);
+}
+
+static void
 drop_waiters_visit(struct table_node *node, void *arg)
 {
-	waiter_drop_all(TABLE_OBJECT(node, struct session_process, node));
+	waiter_drop_all(TABLE_OBJECT(node, struct session_process, node), arg);
 }
 
 static void
 answer_waiters_visit(struct table_node *node, void *arg)
 {
-	struct session_process *p =
-	    TABLE_OBJECT(node, struct session_process, node);
+	waiter_answer_all(
+	    TABLE_OBJECT(node, struct session_process, node), arg);
+}
 
-	waiter_answer_all(p);
-	input_refuse_waiting(&p->process.input);
+static void
+refuse_writes_visit(struct table_node *node, void *arg)
+{
+	input_refuse_waiting(
+	    &TABLE_OBJECT(node, struct session_process, node)->process.input);
+}
+
+void
+session_answer_waiters(struct client *c)
+{
+	table_each(&c->session->processes, answer_waiters_visit, c);
+}
+
+void
+session_drop_waiters(struct client *c)
+{
+	table_each(&c->session->processes, drop_waiters_visit, c);
 }
 
 void
 session_detach(struct session *s, enum channel_end end)
 {
-	if (!channel_is_open(&s->channel))
+	if (!channel_is_open(&s->client.channel))
 		return;
 	/* First the word, then the end of file: the front-end asks the monitor
 	 * why, and the monitor must know by then. */
 	s->report_detached(s, end);
-	channel_close(&s->channel);
+	channel_close(&s->client.channel);
 	/* File handles and HTTP exchanges belong to the connection. */
 	helper_stop_all(s);
 	watch_stop(s);
-	table_each(&s->processes, drop_waiters_visit, NULL);
+	watches_stop(s);
+	table_each(&s->processes, orphan_visit, NULL);
+	session_drop_waiters(&s->client);
 	table_each(&s->processes, resume_visit, NULL);
 }
 
 void
 session_finish_if_answered(struct session *s)
 {
-	if (!channel_is_open(&s->channel) || !channel_drained(&s->channel))
+	if (!channel_is_open(&s->client.channel) ||
+	    !channel_drained(&s->client.channel))
 		return;
-	if (s->violated)
+	if (s->client.violated)
 		session_detach(s, CHANNEL_END_PROTOCOL);
-	else if (s->input_ended && s->waiting == 0)
+	else if (s->client.input_ended && s->client.waiting == 0)
 		session_detach(s, CHANNEL_END_DETACHED);
 }
 
 void
-session_violation(struct session *s)
+client_violation(struct client *c)
 {
-	s->violated = true;
-	channel_stop_reading(&s->channel);
+	c->violated = true;
+	channel_stop_reading(&c->channel);
 }
 
 static void
 on_message(struct channel *ch, char *text, size_t len)
 {
-	methods_dispatch(ch->owner, text, len);
+	struct session *s = ch->owner;
+
+	methods_dispatch(&s->client, text, len);
 }
 
 static void
@@ -313,6 +439,7 @@ on_drained(struct channel *ch)
 
 	table_each(&s->processes, resume_visit, NULL);
 	helper_resume_all(s);
+	watches_resume(s);
 }
 
 /* The client said its last word; what waits for time to pass is answered
@@ -322,8 +449,9 @@ on_ended(struct channel *ch)
 {
 	struct session *s = ch->owner;
 
-	s->input_ended = true;
-	table_each(&s->processes, answer_waiters_visit, NULL);
+	s->client.input_ended = true;
+	session_answer_waiters(&s->client);
+	table_each(&s->processes, refuse_writes_visit, NULL);
 }
 
 static void
@@ -346,11 +474,11 @@ session_attach(struct session *s, int fd, const struct control_attach *attach)
 {
 	session_detach(s, CHANNEL_END_REPLACED);
 	s->generation = attach->generation;
-	snprintf(s->peer, sizeof(s->peer), "%s", attach->peer);
-	s->state = SESSION_NEW;
-	s->input_ended = s->violated = false;
-	s->waiting = 0;
-	channel_open(&s->channel, s->base, fd, fd,
+	snprintf(s->client.peer, sizeof(s->client.peer), "%s", attach->peer);
+	s->client.state = SESSION_NEW;
+	s->client.input_ended = s->client.violated = false;
+	s->client.waiting = 0;
+	channel_open(&s->client.channel, s->base, fd, fd,
 	    (uint32_t)s->config.max_message_bytes, &channel_events, s);
 }
 
@@ -359,15 +487,8 @@ session_attach(struct session *s, int fd, const struct control_attach *attach)
 static void
 terminate_visit(struct table_node *node, void *arg)
 {
-	struct process *p =
-	    &TABLE_OBJECT(node, struct session_process, node)->process;
-
-	/* A stopped process hears TERM only when it goes on; a shell on a
-	 * terminal minds a hangup, not TERM. */
-	if (p->tty)
-		process_signal(p, SIGHUP);
-	process_signal(p, SIGTERM);
-	process_signal(p, SIGCONT);
+	process_ask_to_end(
+	    &TABLE_OBJECT(node, struct session_process, node)->process);
 }
 
 static void
@@ -384,8 +505,7 @@ kill_cb(evutil_socket_t fd, short what, void *arg)
 void
 session_terminate(struct session *s)
 {
-	struct timeval tv = { s->config.kill_grace_ms / 1000,
-		s->config.kill_grace_ms % 1000 * 1000 };
+	struct timeval tv = timeval_of_ms(s->config.kill_grace_ms);
 
 	if (s->terminating)
 		return;

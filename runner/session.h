@@ -17,21 +17,37 @@
 #include "process.h"
 #include "queue.h"
 #include "sandbox/sandbox.h"
+#include "sandbox/sandbox_report.h"
 #include "table.h"
 
 struct event_base;
 
-/* Where the handshake of the attached connection stands; a mask in
- * methods.def. */
+/* Where the handshake of a connection stands; a mask in methods.def. */
 enum session_state {
 	SESSION_NEW = 1 << 0,	      /* waiting for initialize */
 	SESSION_INITIALIZED = 1 << 1, /* waiting for initialized */
 	SESSION_READY = 1 << 2,
+	SESSION_WATCHING = 1 << 3, /* the same, of one that only watches */
+};
+
+/* A connection: where requests come from and answers go. */
+struct client {
+	struct session *session;
+	struct channel channel;
+	enum session_state state;
+	char peer[CONTROL_PEER_MAX];
+	unsigned waiting; /* requests without answer */
+	bool watching;
+	bool input_ended; /* it said all it will say */
+	bool violated;	  /* it broke the envelope */
 };
 
 /* Processes beside the runner that serve some methods. */
 enum helper_kind { HELPER_FILES, HELPER_HTTP, HELPER_KINDS };
 TAILQ_HEAD(helper_list, helper);
+
+/* A connection that only watches. */
+struct watcher;
 
 /* A request that is answered later; dies with its connection. */
 struct waiter;
@@ -39,11 +55,22 @@ struct waiter;
 /* A process and what the session keeps about it. */
 struct session_process {
 	struct table_node node;			  /* session.processes, by id */
+	TAILQ_ENTRY(session_process) link;	  /* session.started */
 	TAILQ_ENTRY(session_process) closed_link; /* session.closed */
 	TAILQ_HEAD(, waiter) waiters;		  /* process/read with waitMs */
 	struct process process;
+	struct sandbox_report sandbox;
 	struct session *session;
-	int64_t forget_ms; /* closed: when the id is free again */
+	bool v0;	    /* of dialect_v0.c, where ids are apart */
+	bool orphaned;	    /* v0: its connection is over */
+	int64_t forget_ms;  /* closed: when the id is free again */
+	uint64_t number;    /* counts the starts of the session */
+	int64_t started_ms; /* since 1970 */
+	char *start_id;	    /* owned; NULL: none */
+	size_t start_id_len;
+	char *command; /* owned: what is kept of argv, each with its NUL */
+	size_t command_len;
+	bool command_cut; /* there was more */
 	size_t id_len;
 	char id[];
 };
@@ -53,32 +80,39 @@ struct session {
 	struct control_session_config config;
 	char **env; /* what envPolicy inherits */
 	int null_fd;
-	struct channel channel;
-	enum session_state state; /* of the attached connection */
-	uint32_t generation;	  /* of the attachment */
-	char peer[CONTROL_PEER_MAX];
-	unsigned waiting;    /* requests without answer */
-	struct watch *watch; /* fs/watchMissing; NULL: none */
+	struct client client;		/* the attached connection */
+	uint32_t generation;		/* of the attachment */
+	TAILQ_HEAD(, watcher) watchers; /* watcher.h */
+	struct watch *watch;		/* fs/watchMissing; NULL: none */
+	struct watches *watches;	/* fs/watch; NULL: none */
 	struct helper_list helpers;
 	struct helper *relaying; /* whose frame is under way */
 	struct file_router files;
 	int http_program; /* execd-http */
 	struct sandbox sandbox;
+	int door; /* for it */
 	struct group_pool groups;
-	bool input_ended; /* the client said all it will say */
-	bool violated;	  /* the client broke the envelope */
 	bool terminating;
 	struct table processes;
+	TAILQ_HEAD(, session_process) started; /* the same, in that order */
+	uint64_t starts;
+	struct recent_ids start_ids; /* carried out */
+	unsigned v0_starts;
 	TAILQ_HEAD(, session_process) closed; /* in the order of forgetting */
 	struct event forget_event;
 	struct event kill_event;
-	/* How the monitor hears that a connection is over. */
+	/* How the monitor hears that a connection is over, and the rest. */
+	void (*report)(enum control_type type, const void *payload);
 	void (*report_detached)(struct session *s, enum channel_end end);
+	void (*report_unwatched)(uint32_t number, enum channel_end end);
 };
 
 void session_init(struct session *s, struct event_base *base,
     const struct control_session_config *config, char **env, int door,
     const struct cgroup *cgroup);
+
+/* What the operator permits; once, before the first client. */
+void session_limit(struct session *s, const struct sandbox_limits *limits);
 
 /* A new connection; an older one is dropped. fd is taken over. */
 void session_attach(
@@ -89,7 +123,7 @@ void session_detach(struct session *s, enum channel_end end);
 
 /* The client broke a rule that ends the connection: what was answered is
  * still sent, nothing more is read. */
-void session_violation(struct session *s);
+void client_violation(struct client *c);
 
 /* Ends the connection once the client's last words are answered. */
 void session_finish_if_answered(struct session *s);
@@ -99,11 +133,35 @@ void session_finish_if_answered(struct session *s);
 void session_terminate(struct session *s);
 
 struct session_process *session_find(struct session *s, struct slice id);
+struct session_process *session_find_v0(struct session *s, struct slice id);
 
 /* Room for a process of that id, not yet in the session. */
 struct session_process *session_process_new(struct session *s, struct slice id);
 void session_add(struct session *s, struct session_process *p);
+/* Keeps the beginning of argv for process/list. */
+void session_note_command(struct session_process *p, char *const *argv);
 void session_process_free(struct session_process *p);
+
+/* What a client is told of a process, in whichever way. */
+struct process_event {
+	enum { EVENT_OUTPUT, EVENT_EXITED, EVENT_CLOSED } kind;
+	uint64_t seq;
+	enum stream stream; /* EVENT_OUTPUT */
+	const void *data;
+	size_t len;
+};
+void session_tell(
+    struct client *c, struct session_process *p, const struct process_event *e);
+
+/* A client's waiting requests: answered with what there is, or given up. */
+void session_answer_waiters(struct client *c);
+void session_drop_waiters(struct client *c);
+
+/* For observers: is anybody told of p; does the client keep up; p is closed
+ * and will be forgotten. */
+bool session_is_told(const struct session_process *p);
+bool session_congested(struct process *process);
+void session_note_closed(struct session_process *p);
 
 /* The observer that tells the attached client (PROTOCOL.md section 7.4). */
 extern const struct process_observer session_observer;

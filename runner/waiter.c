@@ -5,7 +5,8 @@
 
 #include <event2/event.h>
 
-#include "request.h"
+#include "methods.h"
+#include "report.h"
 
 static void
 write_chunk(const struct retention_chunk *chunk, void *arg)
@@ -22,18 +23,37 @@ write_chunk(const struct retention_chunk *chunk, void *arg)
 	json_end(w, '}');
 }
 
+static void
+write_gap(struct json_writer *w, const struct process_state *state)
+{
+	struct process_gap gap = process_state_gap(state);
+
+	json_key(w, "gap");
+	json_begin(w, '{');
+	json_key(w, "afterSeq");
+	json_u64(w, gap.after_seq);
+	json_key(w, "lastSeq");
+	json_u64(w, gap.last_seq);
+	json_key(w, "bytes");
+	json_u64(w, gap.bytes);
+	json_key(w, "endBytes");
+	json_u64(w, gap.end_bytes);
+	json_end(w, '}');
+}
+
 void
-waiter_reply(struct session_process *p, const struct rpc_id *id,
-    const struct process_query *query)
+waiter_reply(struct channel *ch, const struct session_process *p,
+    const struct rpc_id *id, const struct process_query *query)
 {
 	const struct process_state *state = &p->process.state;
-	struct json_writer w = reply_begin(&p->session->channel, id);
+	struct json_writer w = reply_begin(ch, id);
 	uint64_t next;
+	bool crosses;
 
 	json_begin(&w, '{');
 	json_key(&w, "chunks");
 	json_begin(&w, '[');
-	next = process_state_read(state, query, write_chunk, &w);
+	next = process_state_read(state, query, write_chunk, &w, &crosses);
 	json_end(&w, ']');
 	json_key(&w, "nextSeq");
 	json_u64(&w, next);
@@ -50,15 +70,18 @@ waiter_reply(struct session_process *p, const struct rpc_id *id,
 	json_null(&w);
 	json_key(&w, "sandboxDenied");
 	json_bool(&w, state->sandbox_denied);
+	/* The peer's answer has no such member, and its gap is silent. */
+	if (crosses)
+		write_gap(&w, state);
 	json_end(&w, '}');
-	reply_end(&p->session->channel, &w);
+	reply_end(ch, &w);
 }
 
 static void
 waiter_free(struct waiter *w)
 {
 	TAILQ_REMOVE(&w->process->waiters, w, link);
-	w->process->session->waiting--;
+	w->client->waiting--;
 	event_del(&w->timeout);
 	rpc_id_clear(&w->id);
 	free(w);
@@ -67,7 +90,11 @@ waiter_free(struct waiter *w)
 static void
 waiter_finish(struct waiter *w)
 {
-	waiter_reply(w->process, &w->id, &w->query);
+	if (w->for_end)
+		report_reply(&w->client->channel, w->process, &w->id);
+	else
+		waiter_reply(
+		    &w->client->channel, w->process, &w->id, &w->query);
 	waiter_free(w);
 }
 
@@ -77,48 +104,63 @@ timeout_cb(evutil_socket_t fd, short what, void *arg)
 	waiter_finish(arg);
 }
 
-void
-waiter_add(struct session_process *p, struct rpc_id *id,
+int
+waiter_add(struct request *r, struct session_process *p,
     const struct process_query *query, uint64_t wait_ms)
 {
-	struct waiter *w = xcalloc(1, sizeof(*w));
-	/* The full u64 range is accepted; nobody lives to see the rest. */
-	struct timeval tv = { .tv_sec = (time_t)(wait_ms / 1000 > INT32_MAX
-						     ? INT32_MAX
-						     : wait_ms / 1000),
-		.tv_usec = (suseconds_t)(wait_ms % 1000 * 1000) };
+	struct timeval tv = timeval_of_ms(wait_ms);
+	struct waiter *w;
 
+	if (r->client->waiting >= REQUESTS_WAITING_MAX)
+		return reply_error(r->channel, &r->id, RPC_MALFORMED,
+		    "too many waiting "
+		    "requests: limit is %d",
+		    REQUESTS_WAITING_MAX);
+	w = xcalloc(1, sizeof(*w));
 	w->process = p;
-	w->query = *query;
-	w->id = *id;
-	*id = (struct rpc_id){ 0 };
+	w->client = r->client;
+	w->for_end = query == NULL;
+	if (query != NULL)
+		w->query = *query;
+	w->id = r->id;
+	r->id = (struct rpc_id){ 0 };
 	TAILQ_INSERT_TAIL(&p->waiters, w, link);
-	p->session->waiting++;
+	w->client->waiting++;
 	event_assign(&w->timeout, p->session->base, -1, 0, timeout_cb, w);
-	event_add(&w->timeout, &tv);
+	if (wait_ms < UINT64_MAX)
+		event_add(&w->timeout, &tv);
+	return RPC_PENDING;
 }
 
 void
 waiter_wake(struct session_process *p)
 {
+	const struct process_state *state = &p->process.state;
 	struct waiter *w, *next;
 
 	TAILQ_FOREACH_SAFE (w, &p->waiters, link, next)
-		if (process_state_has_news(
-			&p->process.state, w->query.after_seq))
+		if (w->for_end
+			? state->closed
+			: process_state_has_news(state, w->query.after_seq))
 			waiter_finish(w);
 }
 
 void
-waiter_answer_all(struct session_process *p)
+waiter_answer_all(struct session_process *p, const struct client *c)
 {
-	while (!TAILQ_EMPTY(&p->waiters))
-		waiter_finish(TAILQ_FIRST(&p->waiters));
+	struct waiter *w, *next;
+
+	TAILQ_FOREACH_SAFE (w, &p->waiters, link, next)
+		if (w->client == c)
+			waiter_finish(w);
 }
 
 void
-waiter_drop_all(struct session_process *p)
+waiter_drop_all(struct session_process *p, const struct client *c)
 {
-	while (!TAILQ_EMPTY(&p->waiters))
-		waiter_free(TAILQ_FIRST(&p->waiters));
+	struct waiter *w, *next;
+
+	TAILQ_FOREACH_SAFE (w, &p->waiters, link, next)
+		if (w->client == c)
+			waiter_free(w);
 }

@@ -144,7 +144,7 @@ is_news(const struct watch *w, const struct inotify_event *e)
 static void
 tell(struct session *s, uint64_t id)
 {
-	struct json_writer w = channel_begin(&s->channel);
+	struct json_writer w = channel_begin(&s->client.channel);
 
 	rpc_begin_notification(&w, "fs/missingChanged");
 	json_begin(&w, '{');
@@ -152,7 +152,7 @@ tell(struct session *s, uint64_t id)
 	json_u64(&w, id);
 	json_end(&w, '}');
 	rpc_end_notification(&w);
-	channel_send(&s->channel);
+	channel_send(&s->client.channel);
 }
 
 static void

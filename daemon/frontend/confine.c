@@ -137,10 +137,10 @@ limit_resources(const struct control_configure *c)
 }
 
 static bool
-is_stdio(const struct control_configure *c)
+is_stdio(const struct offer *o)
 {
-	for (uint32_t i = 0; i < c->listeners; i++)
-		if (c->kinds[i] == LISTENER_STDIO)
+	for (uint32_t i = 0; i < o->have; i++)
+		if (o->listeners[i].listener.kind == LISTENER_STDIO)
 			return true;
 	return false;
 }
@@ -175,15 +175,16 @@ leave_file_system(
 }
 
 void
-confine(const struct control_configure *c, struct control_ready *ready)
+confine(const struct offer *offer, struct control_ready *ready)
 {
+	const struct control_configure *c = &offer->configure;
 	int err;
 
 	*ready = (struct control_ready){ 0 };
 	leave_file_system(c, ready);
 	limit_resources(c);
 	/* The log or stdio's output may be a file, and must still grow. */
-	if (!is_stdio(c) && !is_file(STDERR_FILENO))
+	if (!is_stdio(offer) && !is_file(STDERR_FILENO))
 		limit(RLIMIT_FSIZE, "FSIZE", 0);
 	if (c->drop || ready->root_empty)
 		drop_bounding_set();

@@ -4,13 +4,13 @@
 #ifndef CONFINE_H
 #define CONFINE_H
 
-#include "control.h"
+#include "monitor_client.h"
 
 /*
- * Everything that opens or loads anything has happened. As root (c->drop)
+ * Everything that opens or loads anything has happened. As root (`drop`)
  * every step must work or the program ends; an ordinary user gets what the
  * kernel allows him, and *ready says what that is.
  */
-void confine(const struct control_configure *c, struct control_ready *ready);
+void confine(const struct offer *offer, struct control_ready *ready);
 
 #endif

@@ -11,8 +11,10 @@
 #include <unistd.h>
 
 #include "frontend.h"
+#include "handshake.h"
 #include "http.h"
 #include "log.h"
+#include "metrics.h"
 #include "monitor_client.h"
 #include "pump.h"
 #include "util.h"
@@ -23,13 +25,23 @@ static uint32_t last_number;
 
 static void timer_cb(evutil_socket_t fd, short what, void *arg);
 
+/* No event will tell of what is already there. */
+static bool
+has_more(const struct connection *c)
+{
+	return c->in_always || (c->tls != NULL && tls_has_bytes(c->tls));
+}
+
 static void
 in_cb(evutil_socket_t fd, short what, void *arg)
 {
 	struct connection *c = arg;
 
-	pump_read_client(c);
-	if (c->in_always && c->reading && c->in_fd >= 0)
+	if (c->state == CONN_TLS)
+		handshake_tls(c);
+	else
+		pump_read_client(c);
+	if (c->reading && c->in_fd >= 0 && has_more(c))
 		event_active(&c->in_event, EV_READ, 0);
 }
 
@@ -38,7 +50,13 @@ out_cb(evutil_socket_t fd, short what, void *arg)
 {
 	struct connection *c = arg;
 
+	if (c->state == CONN_TLS) {
+		handshake_tls(c);
+		return;
+	}
 	pump_write_client(c);
+	if (c->read_wants_write && c->reading && c->in_fd >= 0)
+		pump_read_client(c);
 	if (c->state == CONN_CLOSING && pending_bytes(&c->downlink) == 0)
 		connection_finish(c);
 }
@@ -61,6 +79,7 @@ connection_new(uint32_t listener, int in_fd, int out_fd, const char *peer)
 	struct connection *c = xcalloc(1, sizeof(*c));
 
 	c->number = ++last_number;
+	c->state = CONN_HTTP;
 	c->listener = listener;
 	c->in_fd = in_fd;
 	c->out_fd = out_fd;
@@ -123,6 +142,30 @@ connection_read_client(struct connection *c, bool on)
 		c->in_always = true;
 		event_active(&c->in_event, EV_READ, 0);
 	}
+	if (on && c->tls != NULL && tls_has_bytes(c->tls))
+		event_active(&c->in_event, EV_READ, 0);
+}
+
+ssize_t
+connection_recv(struct connection *c, void *p, size_t n)
+{
+	ssize_t got;
+
+	if (c->tls == NULL)
+		return read(c->in_fd, p, n);
+	got = tls_read(c->tls, p, n, &c->read_wants_write);
+	if (got < 0 && c->read_wants_write)
+		event_add(&c->out_event, NULL);
+	return got;
+}
+
+void
+connection_penalise(struct connection *c, enum offence offence)
+{
+	if (source_penalise(&config, c->source, offence, now_ms()))
+		log_warn(0,
+		    "%s: too many failures from there, refused for a while",
+		    c->peer);
 }
 
 void
@@ -150,6 +193,8 @@ release(struct connection *c)
 	if (c->stdio)
 		monitor_done();
 	event_del(&c->timer);
+	source_leave(c->source, now_ms());
+	c->source = NULL;
 	table_remove(&connections, &c->node);
 	c->dead = true;
 	c->next_dead = dead;
@@ -181,6 +226,8 @@ close_client(struct connection *c)
 		return;
 	event_del(&c->in_event);
 	event_del(&c->out_event);
+	tls_free(c->tls);
+	c->tls = NULL;
 	if (c->out_fd != c->in_fd)
 		close(c->out_fd);
 	close(c->in_fd);
@@ -237,6 +284,8 @@ connection_finish(struct connection *c)
 	if (pending_bytes(&c->downlink) > 0 || c->shut || c->out_fd < 0)
 		return;
 	c->shut = true;
+	if (c->tls != NULL)
+		tls_shutdown(c->tls);
 	if (c->stdio || shutdown(c->out_fd, SHUT_WR) < 0)
 		connection_client_gone(c);
 	else
@@ -367,6 +416,15 @@ connection_end_all(void)
 		    "the server is stopping");
 }
 
+/* It does not even answer pings. One that is not read from, because its runner
+ * falls behind, may have. */
+static bool
+is_silent(const struct connection *c)
+{
+	return config.pong_deadline_ms > 0 && c->pinged_ms > 0 && c->reading &&
+	       now_ms() - c->pinged_ms >= config.pong_deadline_ms;
+}
+
 static void
 timer_cb(evutil_socket_t fd, short what, void *arg)
 {
@@ -374,6 +432,12 @@ timer_cb(evutil_socket_t fd, short what, void *arg)
 
 	switch (c->state) {
 	case CONN_ATTACHED:
+		if (is_silent(c)) {
+			log_info("connection %u: %s: no pong within %u ms",
+			    c->number, c->peer, config.pong_deadline_ms);
+			connection_client_gone(c);
+			break;
+		}
 		pump_ping(c);
 		connection_timer(c, config.ping_interval_ms);
 		break;
@@ -390,6 +454,8 @@ timer_cb(evutil_socket_t fd, short what, void *arg)
 	default:
 		log_info("connection %u: %s: not ready within %u ms", c->number,
 		    c->peer, config.pre_auth_deadline_ms);
+		metrics.deadline_missed++;
+		connection_penalise(c, OFFENCE_DEADLINE);
 		connection_close(c, WEBSOCKET_CLOSE_POLICY,
 		    "no session was initialized in time");
 	}
@@ -415,7 +481,9 @@ connection_write(struct connection *c, struct iovec *iov, int n)
 {
 	if (c->out_fd < 0)
 		return false;
-	if (pending_write(&c->downlink, c->out_fd, iov, n) < 0) {
+	for (int i = 0; i < n; i++)
+		metrics.bytes_sent += iov[i].iov_len;
+	if (pending_write(&c->downlink, c->out_fd, c->tls, iov, n) < 0) {
 		connection_client_gone(c);
 		return false;
 	}

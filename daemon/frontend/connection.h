@@ -21,10 +21,13 @@
 #include "control.h"
 #include "frame.h"
 #include "jsonrpc.h"
+#include "source.h"
 #include "table.h"
+#include "tls.h"
 #include "websocket.h"
 
 enum connection_state {
+	CONN_TLS,	     /* shaking hands */
 	CONN_HTTP,	     /* collecting a request head */
 	CONN_AUTHENTICATING, /* the monitor is asked */
 	CONN_OPEN,	     /* messages, but no session */
@@ -45,9 +48,16 @@ struct pending {
 struct connection {
 	struct table_node node; /* connections, by number */
 	uint32_t number;
-	uint32_t listener;
+	uint32_t listener; /* the monitor's number */
 	enum connection_state state;
+	SSL *tls;		    /* NULL: none */
+	struct source *source;	    /* NULL: exempt, or no IP address */
 	bool stdio;		    /* lines instead of frames */
+	bool operate;		    /* came by the operator's listener */
+	bool resuming;		    /* ATTACHING: to a session there was */
+	bool unix_peer;		    /* the monitor asks the kernel who it is */
+	bool has_certificate;	    /* and certificate[] is its digest */
+	bool read_wants_write;	    /* TLS: before more can be read */
 	bool granted;		    /* the monitor holds something for us */
 	bool close_sent;	    /* MON_REQ_CLOSE, at most once */
 	bool in_always, out_always; /* files: epoll does not know them */
@@ -66,6 +76,8 @@ struct connection {
 	struct event timer; /* deadline, ping, linger: by state */
 	uint8_t grant[CONTROL_GRANT_BYTES];
 	char peer[CONTROL_PEER_MAX];
+	uint8_t certificate[32];
+	int64_t pinged_ms; /* the oldest ping without an answer, or 0 */
 	struct websocket_parser parser;
 	struct rpc_id initialize_id; /* ATTACHING, STARTING */
 	struct buf initialize;	     /* ATTACHING: the message itself */
@@ -80,11 +92,17 @@ struct connection {
 	struct connection *next_dead;
 };
 
-/* Takes the descriptors over. */
+/* Takes the descriptors over. Its TLS, if any, is to be set before it reads. */
 struct connection *connection_new(
     uint32_t listener, int in_fd, int out_fd, const char *peer);
 struct connection *connection_find(uint32_t number);
 unsigned connection_count(void);
+
+/* As read(2) of what the client sent. */
+ssize_t connection_recv(struct connection *c, void *p, size_t n);
+
+/* Its source is held responsible. */
+void connection_penalise(struct connection *c, enum offence offence);
 
 /* Every connection is told and ended. */
 void connection_end_all(void);

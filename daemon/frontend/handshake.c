@@ -13,10 +13,39 @@
 #include "frontend.h"
 #include "http.h"
 #include "log.h"
+#include "metrics.h"
 #include "monitor_client.h"
 #include "params.h"
 #include "pump.h"
 #include "util.h"
+
+#define REPLY_MAX (16u << 10)
+
+/* --- TLS ---------------------------------------------------------------- */
+
+void
+handshake_tls(struct connection *c)
+{
+	bool wants_write = false;
+	const char *why;
+	int err = tls_handshake(c->tls, &wants_write, &why);
+
+	if (err == -EAGAIN) {
+		if (wants_write)
+			event_add(&c->out_event, NULL);
+		return;
+	}
+	if (err < 0) {
+		log_info("connection %u: %s: TLS: %s", c->number, c->peer, why);
+		metrics.tls_failed++;
+		connection_penalise(c, OFFENCE_PROTOCOL);
+		connection_client_gone(c);
+		return;
+	}
+	c->has_certificate = tls_peer_digest(c->tls, c->certificate);
+	c->state = CONN_HTTP;
+	pump_read_client(c);
+}
 
 /* --- HTTP --------------------------------------------------------------- */
 
@@ -26,7 +55,7 @@ send_reply(struct connection *c, const struct http_reply *reply, bool head)
 	struct iovec iov;
 	struct buf b;
 
-	buf_init(&b, 4096);
+	buf_init(&b, REPLY_MAX);
 	http_write_reply(&b, reply, head);
 	iov = (struct iovec){ b.data, b.len };
 	connection_write(c, &iov, 1);
@@ -51,11 +80,42 @@ ask_for_grant(struct connection *c, const struct http_request *r)
 	monitor_authenticate(c, kind, token);
 }
 
+/* What the operator asks, on a listener that is his alone. */
+static bool
+answer_operator(struct connection *c, const struct http_request *r)
+{
+	struct http_reply reply = { 200, "ok\n", HTTP_TEXT_PLAIN };
+	struct buf text;
+
+	if (!c->operate || r->origin || r->method == HTTP_OTHER)
+		return false;
+	buf_init(&text, REPLY_MAX / 2);
+	if (slice_equal(r->path, SLICE("/metrics"))) {
+		metrics_write(&text, connection_count());
+		buf_put_u8(&text, '\0');
+		reply.body = (char *)text.data;
+	} else if (!slice_equal(r->path, SLICE("/healthz"))) {
+		return false;
+	} else if (frontend_draining) {
+		reply =
+		    (struct http_reply){ 503, "stopping\n", HTTP_TEXT_PLAIN };
+	}
+	send_reply(c, &reply, r->method == HTTP_HEAD);
+	buf_clear(&text);
+	return true;
+}
+
 static void
 take_request(struct connection *c, const struct http_request *r, size_t len)
 {
+	static const struct http_reply draining = { 503, "", "" };
 	struct http_reply reply = http_check(r);
 
+	if (answer_operator(c, r))
+		return;
+	/* /readyz of a server that takes no more work. */
+	if (reply.status == 200 && frontend_draining)
+		reply = draining;
 	if (reply.status != 101) {
 		send_reply(c, &reply, r->method == HTTP_HEAD);
 		return;
@@ -81,8 +141,11 @@ handshake_http(struct connection *c, const char *data, size_t len)
 			   : http_parse(&r, (char *)c->head.data, c->head.len);
 	if (n > 0)
 		take_request(c, &r, (size_t)n);
-	else if (n < 0)
-		send_reply(c, n == -E2BIG ? &large : &bad, false);
+	if (n >= 0)
+		return;
+	metrics.http_failed++;
+	connection_penalise(c, OFFENCE_PROTOCOL);
+	send_reply(c, n == -E2BIG ? &large : &bad, false);
 }
 
 void
@@ -97,7 +160,9 @@ refuse(struct connection *c, uint8_t verdict)
 	const char *text = control_verdict_name((enum verdict)verdict);
 	struct http_reply reply = { 401, text, HTTP_TEXT_PLAIN };
 
-	if (verdict == VERDICT_BUSY)
+	if (verdict != VERDICT_BUSY)
+		connection_penalise(c, OFFENCE_AUTHENTICATION);
+	else
 		reply = (struct http_reply){ 503, text,
 			HTTP_TEXT_PLAIN "retry-after: 1\r\n" };
 	send_reply(c, &reply, false);
@@ -110,6 +175,8 @@ handshake_verdict(struct connection *c, const struct control_verdict *v)
 
 	c->awaiting = false;
 	c->granted = v->verdict == VERDICT_GRANTED;
+	metrics.granted += c->granted;
+	metrics.denied += !c->granted;
 	if (c->state != CONN_AUTHENTICATING) {
 		connection_client_gone(c); /* it left meanwhile */
 		return;
@@ -197,10 +264,12 @@ take_initialize(struct connection *c, struct rpc_id *id,
     const struct initialize_params *p, const char *text, size_t len)
 {
 	char wanted[CONTROL_SESSION_ID_MAX];
-	struct slice want = p->resume_session_id;
+	struct slice want =
+	    p->watch ? p->watch_session_id : p->resume_session_id;
+	bool named = p->watch || p->resume;
 
-	if (p->resume && (want.len >= sizeof(wanted) ||
-			     memchr(want.ptr, '\0', want.len) != NULL)) {
+	if (named && (want.len >= sizeof(wanted) ||
+			 memchr(want.ptr, '\0', want.len) != NULL)) {
 		answer_error(
 		    c, id, RPC_MALFORMED, "unknown session id ", want, "");
 		return;
@@ -212,13 +281,17 @@ take_initialize(struct connection *c, struct rpc_id *id,
 	c->state = CONN_ATTACHING;
 	c->awaiting = true;
 	connection_read_client(c, false);
-	if (p->resume) {
-		memcpy(wanted, want.ptr, want.len);
-		wanted[want.len] = '\0';
-		monitor_resume(c, wanted);
-	} else {
+	c->resuming = named;
+	if (!named) {
 		monitor_open(c);
+		return;
 	}
+	memcpy(wanted, want.ptr, want.len);
+	wanted[want.len] = '\0';
+	if (p->watch)
+		monitor_watch_session(c, wanted);
+	else
+		monitor_resume(c, wanted);
 }
 
 static void
@@ -274,15 +347,17 @@ answer_refused(struct connection *c, const struct control_session *s)
 	struct rpc_message m;
 	union method_params p = { 0 };
 	char error[ARGS_ERROR_MAX];
+	struct slice id;
 
 	if (rpc_parse(&m, (char *)c->initialize.data, c->initialize.len) == 0)
 		params_initialize(&m, &p, error);
+	id = p.initialize.watch ? p.initialize.watch_session_id
+				: p.initialize.resume_session_id;
 	if (s->result == SESSION_UNKNOWN)
 		answer_error(c, &c->initialize_id, RPC_MALFORMED,
-		    "unknown session id ", p.initialize.resume_session_id, "");
+		    "unknown session id ", id, "");
 	else if (s->result == SESSION_ATTACHED)
-		answer_error(c, &c->initialize_id, RPC_ATTACHED, "session ",
-		    p.initialize.resume_session_id,
+		answer_error(c, &c->initialize_id, RPC_ATTACHED, "session ", id,
 		    " is already attached to another connection");
 	else
 		answer_error(c, &c->initialize_id, RPC_INTERNAL, "",
@@ -302,6 +377,9 @@ handshake_session(
 		connection_client_gone(c);
 		return;
 	}
+	metrics.sessions_failed += channel_fd < 0;
+	metrics.sessions_resumed += channel_fd >= 0 && c->resuming;
+	metrics.sessions_opened += channel_fd >= 0 && !c->resuming;
 	if (channel_fd >= 0) {
 		connection_attach(c, channel_fd);
 		pump_forward(c, c->initialize.data, c->initialize.len);

@@ -6,6 +6,9 @@
 
 #include "connection.h"
 
+/* One turn of TLS's own handshake. */
+void handshake_tls(struct connection *c);
+
 /* Bytes of a connection that is still HTTP. */
 void handshake_http(struct connection *c, const char *data, size_t len);
 

@@ -4,13 +4,19 @@
 #ifndef LISTENER_H
 #define LISTENER_H
 
-#include <stdint.h>
+#include <stdbool.h>
 
-/* Takes listening sockets over; index as in CONFIGURE. */
-void listener_add(uint32_t index, int fd);
+struct offer;
 
-/* The one stdio connection. */
-void listener_add_stdio(uint32_t index, int in_fd, int out_fd);
+/* Makes the listeners that the monitor offers; the descriptors are taken
+ * over. At the start one that cannot be is fatal, later it does not listen. */
+void listener_take(const struct offer *offer, bool start);
+
+/* Before this program is confined: what stdio's descriptors are. */
+void listener_prepare_stdio(const struct offer *offer);
+
+/* The one connection over stdio, if there is one; it asks the monitor. */
+void listener_take_stdio(const struct offer *offer);
 
 /* No new connections. */
 void listener_close_all(void);

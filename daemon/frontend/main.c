@@ -19,11 +19,13 @@
 #include "log.h"
 #include "monitor_client.h"
 #include "siphash.h"
+#include "tls_key.h"
 #include "util.h"
 
 struct event_base *base;
 struct control_configure config;
 uint8_t scratch[SCRATCH_BYTES];
+bool frontend_draining;
 
 #if EXECD_SANITIZED
 /* The leak checker attaches to its own process; the filter forbids that. */
@@ -58,44 +60,30 @@ warm_up(void)
 
 	websocket_accept("warm", 4, accept);
 	siphash_process_key();
-}
-
-static void
-take_listeners(const int *fds, size_t nfds)
-{
-	size_t at = 0;
-
-	for (uint32_t i = 0; i < config.listeners; i++) {
-		size_t need = config.kinds[i] == LISTENER_STDIO ? 2 : 1;
-
-		if (at + need > nfds)
-			log_fatal("a listener without its descriptor");
-		if (config.kinds[i] == LISTENER_STDIO)
-			listener_add_stdio(i, fds[at], fds[at + 1]);
-		else
-			listener_add(i, fds[at]);
-		at += need;
-	}
+	tls_init();
 }
 
 int
 main(void)
 {
 	struct control_ready ready;
-	int fds[CONTROL_FDS_MAX];
-	size_t nfds;
+	struct offer offer;
 
 	prctl(PR_SET_NAME, "execd-frontend");
 	log_init("execd-frontend",
 	    getenv("EXECD_DEBUG") ? LOG_LEVEL_DEBUG : LOG_LEVEL_INFO);
 	signal(SIGPIPE, SIG_IGN);
 	make_event_base();
-	monitor_wait_configure(&config, fds, &nfds);
+	monitor_wait_configure(&offer);
+	config = offer.configure;
 	warm_up();
 	monitor_watch();
-	confine(&config, &ready);
+	listener_prepare_stdio(&offer);
+	confine(&offer, &ready);
+	tls_key_set_channel(offer.keys_fd);
+	listener_take(&offer, true);
 	monitor_ready(&ready);
-	take_listeners(fds, nfds);
+	listener_take_stdio(&offer);
 	while (!event_base_got_break(base)) {
 		if (event_base_loop(base, EVLOOP_ONCE) < 0)
 			log_fatal("event loop failed");

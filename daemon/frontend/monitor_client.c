@@ -18,21 +18,28 @@
 #include "listener.h"
 #include "log.h"
 #include "seqpacket.h"
+#include "tls_key.h"
 #include "util.h"
 
 /* The monitor never waits for us, so waiting for it cannot lock up. */
 static void
-request(enum control_type type, const void *payload)
+request_with(enum control_type type, const void *payload, int fd)
 {
 	struct buf b;
 	int err;
 
 	buf_init(&b, CONTROL_MESSAGE_MAX);
 	control_put(&b, type, payload);
-	err = seqpacket_send(CONTROL_FD, b.data, b.len, NULL, 0);
+	err = seqpacket_send(CONTROL_FD, b.data, b.len, &fd, fd >= 0);
 	buf_clear(&b);
 	if (err < 0)
 		log_fatal_errno(err, "control channel");
+}
+
+static void
+request(enum control_type type, const void *payload)
+{
+	request_with(type, payload, -1);
 }
 
 void
@@ -46,13 +53,17 @@ monitor_authenticate(const struct connection *c, enum credential_kind kind,
     struct slice credential)
 {
 	struct control_authenticate a = {
-		.conn = c->number, .listener = c->listener, .kind = kind
+		.conn = c->number,
+		.listener = c->listener,
+		.kind = kind,
+		.has_certificate = c->has_certificate,
 	};
 
 	memcpy(a.peer, c->peer, sizeof(a.peer));
 	if (credential.len < sizeof(a.credential))
 		memcpy(a.credential, credential.ptr, credential.len);
-	request(MON_REQ_AUTHENTICATE, &a);
+	memcpy(a.certificate, c->certificate, sizeof(a.certificate));
+	request_with(MON_REQ_AUTHENTICATE, &a, c->unix_peer ? c->in_fd : -1);
 	explicit_bzero(&a, sizeof(a));
 }
 
@@ -76,6 +87,16 @@ monitor_resume(const struct connection *c, const char *session_id)
 }
 
 void
+monitor_watch_session(const struct connection *c, const char *session_id)
+{
+	struct control_resume r = { .conn = c->number };
+
+	memcpy(r.grant, c->grant, sizeof(r.grant));
+	strncpy(r.session_id, session_id, sizeof(r.session_id) - 1);
+	request(MON_REQ_WATCH, &r);
+}
+
+void
 monitor_close(const struct connection *c)
 {
 	struct control_close close = { .conn = c->number,
@@ -91,7 +112,7 @@ monitor_done(void)
 }
 
 static int
-on_verdict(const uint8_t *packet, size_t len, int fd)
+on_verdict(const uint8_t *packet, size_t len, const int *fds, size_t nfds)
 {
 	struct control_verdict v;
 	struct connection *c;
@@ -121,19 +142,25 @@ on_session(const uint8_t *packet, size_t len, int fd, enum control_type type)
 }
 
 static int
-on_open(const uint8_t *packet, size_t len, int fd)
+on_open(const uint8_t *packet, size_t len, const int *fds, size_t nfds)
 {
-	return on_session(packet, len, fd, MON_ANS_OPEN);
+	return on_session(packet, len, nfds ? fds[0] : -1, MON_ANS_OPEN);
 }
 
 static int
-on_resume(const uint8_t *packet, size_t len, int fd)
+on_resume(const uint8_t *packet, size_t len, const int *fds, size_t nfds)
 {
-	return on_session(packet, len, fd, MON_ANS_RESUME);
+	return on_session(packet, len, nfds ? fds[0] : -1, MON_ANS_RESUME);
 }
 
 static int
-on_closed(const uint8_t *packet, size_t len, int fd)
+on_watch(const uint8_t *packet, size_t len, const int *fds, size_t nfds)
+{
+	return on_session(packet, len, nfds ? fds[0] : -1, MON_ANS_WATCH);
+}
+
+static int
+on_closed(const uint8_t *packet, size_t len, const int *fds, size_t nfds)
 {
 	struct control_closed closed;
 	struct connection *c;
@@ -149,7 +176,7 @@ on_closed(const uint8_t *packet, size_t len, int fd)
 /* Its channel says the same, perhaps a moment later; then the monitor is
  * asked and tells the reason again. */
 static int
-on_runner_exited(const uint8_t *packet, size_t len, int fd)
+on_runner_exited(const uint8_t *packet, size_t len, const int *fds, size_t nfds)
 {
 	struct control_runner_exited r;
 
@@ -157,15 +184,110 @@ on_runner_exited(const uint8_t *packet, size_t len, int fd)
 }
 
 static int
-on_reload(const uint8_t *packet, size_t len, int fd)
+begin_offer(struct offer *o, const uint8_t *packet, size_t len,
+    enum control_type type, const int *fds, size_t nfds)
 {
-	return control_get(packet, len, MON_EV_RELOAD, NULL);
+	*o = (struct offer){ .keys_fd = nfds ? fds[0] : -1 };
+	if (control_get(packet, len, type, &o->configure) < 0 ||
+	    o->configure.listeners > CONTROL_LISTENERS_MAX ||
+	    o->configure.exempt > CONTROL_NETS_MAX)
+		return -EBADMSG;
+	return 0;
+}
+
+/* How many descriptors a listener comes with. */
+static size_t
+fds_of(const struct control_listener *l)
+{
+	if (l->kind == LISTENER_STDIO)
+		return 2;
+	return 1u + (l->tls ? 1 : 0) +
+	       (l->tls && l->client_certificate != CLIENT_CERTIFICATE_NONE);
 }
 
 static int
-on_drain(const uint8_t *packet, size_t len, int fd)
+add_to_offer(struct offer *o, const uint8_t *packet, size_t len, const int *fds,
+    size_t nfds)
 {
-	if (control_get(packet, len, MON_EV_DRAIN, NULL) < 0)
+	struct control_listener l;
+
+	if (control_get(packet, len, MON_EV_LISTENER, &l) < 0 ||
+	    o->have >= o->configure.listeners || l.kind > LISTENER_UNIX ||
+	    l.client_certificate > CLIENT_CERTIFICATE_REQUIRED ||
+	    nfds != fds_of(&l))
+		return -EBADMSG;
+	o->listeners[o->have].listener = l;
+	memcpy(o->listeners[o->have].fds, fds, nfds * sizeof(*fds));
+	o->listeners[o->have++].nfds = nfds;
+	return 0;
+}
+
+/* The one under way; complete, it takes the place of what was. */
+static struct offer reload;
+static bool reloading;
+
+static void
+retire_cb(evutil_socket_t fd, short what, void *arg)
+{
+	tls_key_retire();
+}
+
+/* Handshakes that began under the old configuration end under it. */
+static void
+plan_retirement(void)
+{
+	static struct event timer;
+	const struct timeval tv = { config.pre_auth_deadline_ms / 1000,
+		config.pre_auth_deadline_ms % 1000 * 1000 };
+
+	if (!event_initialized(&timer))
+		event_assign(&timer, base, -1, 0, retire_cb, NULL);
+	event_add(&timer, &tv);
+}
+
+static int
+apply_when_complete(void)
+{
+	if (reload.have < reload.configure.listeners)
+		return 0;
+	reloading = false;
+	config = reload.configure;
+	tls_key_set_channel(reload.keys_fd);
+	listener_close_all();
+	listener_take(&reload, false);
+	plan_retirement();
+	return 0;
+}
+
+static int
+on_reload(const uint8_t *packet, size_t len, const int *fds, size_t nfds)
+{
+	if (reloading ||
+	    begin_offer(&reload, packet, len, MON_EV_RELOAD, fds, nfds) < 0)
+		return -EBADMSG;
+	reloading = true;
+	return apply_when_complete();
+}
+
+static int
+on_listener(const uint8_t *packet, size_t len, const int *fds, size_t nfds)
+{
+	if (!reloading || add_to_offer(&reload, packet, len, fds, nfds) < 0)
+		return -EBADMSG;
+	return apply_when_complete();
+}
+
+static int
+on_drain(const uint8_t *packet, size_t len, const int *fds, size_t nfds)
+{
+	frontend_draining = true;
+	return control_get(packet, len, MON_EV_DRAIN, NULL);
+}
+
+static int
+on_stop(const uint8_t *packet, size_t len, const int *fds, size_t nfds)
+{
+	if (control_get(packet, len, MON_EV_STOP, NULL) < 0)
 		return -EBADMSG;
 	listener_close_all();
 	connection_end_all();
@@ -174,16 +296,20 @@ on_drain(const uint8_t *packet, size_t len, int fd)
 
 static const struct event_row {
 	enum control_type type;
-	bool with_fd;
-	int (*react)(const uint8_t *packet, size_t len, int fd);
+	size_t fds_max;
+	int (*react)(
+	    const uint8_t *packet, size_t len, const int *fds, size_t nfds);
 } events[] = {
-	{ MON_ANS_AUTHENTICATE, false, on_verdict },
-	{ MON_ANS_OPEN, true, on_open },
-	{ MON_ANS_RESUME, true, on_resume },
-	{ MON_ANS_CLOSE, false, on_closed },
-	{ MON_EV_RUNNER_EXITED, false, on_runner_exited },
-	{ MON_EV_RELOAD, false, on_reload },
-	{ MON_EV_DRAIN, false, on_drain },
+	{ MON_ANS_AUTHENTICATE, 0, on_verdict },
+	{ MON_ANS_OPEN, 1, on_open },
+	{ MON_ANS_RESUME, 1, on_resume },
+	{ MON_ANS_WATCH, 1, on_watch },
+	{ MON_ANS_CLOSE, 0, on_closed },
+	{ MON_EV_RUNNER_EXITED, 0, on_runner_exited },
+	{ MON_EV_RELOAD, 1, on_reload },
+	{ MON_EV_LISTENER, CONTROL_LISTENER_FDS_MAX, on_listener },
+	{ MON_EV_DRAIN, 0, on_drain },
+	{ MON_EV_STOP, 0, on_stop },
 };
 
 static void
@@ -194,8 +320,8 @@ take_event(const uint8_t *packet, size_t len, const int *fds, size_t nfds)
 	for (size_t i = 0; i < nitems(events); i++) {
 		if (events[i].type != type)
 			continue;
-		if (nfds > (events[i].with_fd ? 1u : 0u) ||
-		    events[i].react(packet, len, nfds ? fds[0] : -1) < 0)
+		if (nfds > events[i].fds_max ||
+		    events[i].react(packet, len, fds, nfds) < 0)
 			break;
 		return;
 	}
@@ -235,24 +361,41 @@ monitor_watch(void)
 		log_fatal("control channel: no event");
 }
 
-void
-monitor_wait_configure(
-    struct control_configure *c, int fds[CONTROL_FDS_MAX], size_t *nfds)
+static ssize_t
+wait_packet(uint8_t *packet, size_t cap, int *fds, size_t *nfds)
 {
-	uint8_t packet[CONTROL_MESSAGE_MAX];
-	struct pollfd first = { .fd = CONTROL_FD, .events = POLLIN };
+	struct pollfd next = { .fd = CONTROL_FD, .events = POLLIN };
 	ssize_t n;
 
-	/* Sends may wait, receiving never does. */
-	fcntl(CONTROL_FD, F_SETFL, fcntl(CONTROL_FD, F_GETFL) & ~O_NONBLOCK);
-	while (poll(&first, 1, -1) < 0 && errno == EINTR)
+	while (poll(&next, 1, -1) < 0 && errno == EINTR)
 		continue;
-	n = seqpacket_recv(CONTROL_FD, packet, sizeof(packet), fds, nfds);
+	n = seqpacket_recv(CONTROL_FD, packet, cap, fds, nfds);
 	if (n == 0)
 		exit(0);
 	if (n < 0)
 		log_fatal_errno((int)n, "control channel");
-	if (control_get(packet, (size_t)n, MON_EV_CONFIGURE, c) < 0 ||
-	    c->listeners > CONTROL_FDS_MAX)
+	return n;
+}
+
+void
+monitor_wait_configure(struct offer *o)
+{
+	uint8_t packet[CONTROL_MESSAGE_MAX];
+	int fds[SEQPACKET_FDS_MAX];
+	size_t nfds;
+	ssize_t n;
+	int err;
+
+	/* Sends may wait, receiving never does. */
+	fcntl(CONTROL_FD, F_SETFL, fcntl(CONTROL_FD, F_GETFL) & ~O_NONBLOCK);
+	n = wait_packet(packet, sizeof(packet), fds, &nfds);
+	err = nfds > 1 ? -EBADMSG
+		       : begin_offer(
+			     o, packet, (size_t)n, MON_EV_CONFIGURE, fds, nfds);
+	while (err == 0 && o->have < o->configure.listeners) {
+		n = wait_packet(packet, sizeof(packet), fds, &nfds);
+		err = add_to_offer(o, packet, (size_t)n, fds, nfds);
+	}
+	if (err < 0)
 		log_fatal("impossible configuration from the monitor");
 }

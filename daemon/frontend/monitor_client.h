@@ -7,9 +7,21 @@
 
 #include "connection.h"
 
-/* Waits for CONFIGURE and its descriptors; anything else is fatal. */
-void monitor_wait_configure(
-    struct control_configure *c, int fds[CONTROL_FDS_MAX], size_t *nfds);
+/* What CONFIGURE or RELOAD and the LISTENERs behind it say. */
+struct offer {
+	struct control_configure configure;
+	int keys_fd; /* channel of the key process, or -1 */
+	struct {
+		struct control_listener listener;
+		int fds[CONTROL_LISTENER_FDS_MAX];
+		size_t nfds;
+	} listeners[CONTROL_LISTENERS_MAX];
+	uint32_t have; /* listeners so far */
+};
+
+/* Waits for all of it; anything else is fatal. The descriptors are the
+ * caller's. */
+void monitor_wait_configure(struct offer *offer);
 
 /* Serves the control channel from now on. */
 void monitor_watch(void);
@@ -19,6 +31,7 @@ void monitor_authenticate(const struct connection *c, enum credential_kind kind,
     struct slice credential);
 void monitor_open(const struct connection *c);
 void monitor_resume(const struct connection *c, const char *session_id);
+void monitor_watch_session(const struct connection *c, const char *session_id);
 void monitor_close(const struct connection *c);
 void monitor_done(void);
 

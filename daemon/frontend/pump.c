@@ -14,6 +14,7 @@
 #include "frontend.h"
 #include "handshake.h"
 #include "log.h"
+#include "metrics.h"
 #include "utf8.h"
 
 /* --- writing ------------------------------------------------------------ */
@@ -31,14 +32,14 @@ pending_keep(struct pending *p, const struct iovec *iov, int n, size_t skip)
 }
 
 int
-pending_write(struct pending *p, int fd, struct iovec *iov, int n)
+pending_write(struct pending *p, int fd, SSL *tls, struct iovec *iov, int n)
 {
 	ssize_t written = 0;
 
 	if (n == 0)
 		return 0;
 	if (pending_bytes(p) == 0) {
-		written = writev(fd, iov, n);
+		written = tls ? tls_writev(tls, iov, n) : writev(fd, iov, n);
 		if (written < 0 && errno != EAGAIN && errno != EINTR)
 			return -errno;
 	}
@@ -48,9 +49,10 @@ pending_write(struct pending *p, int fd, struct iovec *iov, int n)
 
 /* 0, or -errno. */
 static int
-pending_flush(struct pending *p, int fd)
+pending_flush(struct pending *p, int fd, SSL *tls)
 {
-	ssize_t n = write(fd, p->buf.data + p->at, pending_bytes(p));
+	const struct iovec rest = { p->buf.data + p->at, pending_bytes(p) };
+	ssize_t n = tls ? tls_writev(tls, &rest, 1) : writev(fd, &rest, 1);
 
 	if (n < 0)
 		return errno == EAGAIN || errno == EINTR ? 0 : -errno;
@@ -82,7 +84,7 @@ uplink_write(struct connection *c, struct batch *b)
 
 	if (b->n == 0 || c->channel_fd < 0)
 		return;
-	err = pending_write(&c->uplink, c->channel_fd, b->iov, b->n);
+	err = pending_write(&c->uplink, c->channel_fd, NULL, b->iov, b->n);
 	b->n = b->headers_used = 0;
 	if (err < 0) {
 		/* Its end of file tells the rest. */
@@ -138,7 +140,7 @@ pump_forward(struct connection *c, const void *text, size_t len)
 void
 pump_write_runner(struct connection *c)
 {
-	if (pending_flush(&c->uplink, c->channel_fd) < 0) {
+	if (pending_flush(&c->uplink, c->channel_fd, NULL) < 0) {
 		buf_clear(&c->uplink.buf);
 		c->uplink.at = 0;
 	}
@@ -385,10 +387,12 @@ input_ended(struct connection *c)
 void
 pump_read_client(struct connection *c)
 {
-	ssize_t n = read(c->in_fd, scratch, sizeof(scratch));
+	ssize_t n = connection_recv(c, scratch, sizeof(scratch));
 
 	if (n < 0 && (errno == EAGAIN || errno == EINTR))
 		return;
+	metrics.bytes_received += n > 0 ? (size_t)n : 0;
+	c->pinged_ms = 0; /* whatever it said, it is there */
 	if (n <= 0)
 		input_ended(c);
 	else if (c->state == CONN_HTTP)
@@ -424,8 +428,11 @@ pump_ping(struct connection *c)
 	struct iovec iov = { header,
 		websocket_put_header(header, WEBSOCKET_PING, 0) };
 
-	if (c->frame_left == 0 && pending_bytes(&c->downlink) == 0)
-		connection_write(c, &iov, 1);
+	if (c->frame_left > 0 || pending_bytes(&c->downlink) > 0)
+		return;
+	if (c->pinged_ms == 0)
+		c->pinged_ms = now_ms();
+	connection_write(c, &iov, 1);
 }
 
 /* What one read of the runner becomes. */
@@ -536,7 +543,7 @@ pump_read_runner(struct connection *c)
 void
 pump_write_client(struct connection *c)
 {
-	if (pending_flush(&c->downlink, c->out_fd) < 0) {
+	if (pending_flush(&c->downlink, c->out_fd, c->tls) < 0) {
 		connection_client_gone(c);
 		return;
 	}

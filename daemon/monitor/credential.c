@@ -1,179 +1,148 @@
 /*
- * Who may connect.
+ * Who a client is.
  */
 #include "credential.h"
 
-#include <ctype.h>
-#include <errno.h>
-#include <fcntl.h>
 #include <openssl/crypto.h>
 #include <openssl/evp.h>
-#include <stdio.h>
 #include <string.h>
-#include <sys/stat.h>
-#include <unistd.h>
 
 #include "jwt.h"
 #include "util.h"
 
-#define SECRET_FILE_MAX	  (64u << 10)
-#define SHARED_SECRET_MIN 32
-
-static int
-refuse(const char *path, const char *why)
+/* Every identity and every digest is compared, whatever matched before. */
+static struct identity *
+find_digest(const struct conf *c, const uint8_t digest[32], bool certificate)
 {
-	fprintf(stderr, "execd: websocket auth secret %s %s\n", path, why);
-	return EXIT_CONFIG;
-}
+	struct identity *found = NULL;
 
-static int
-refuse_reading(const char *path, int err)
-{
-	fprintf(stderr, "execd: failed to read websocket auth secret %s: %s\n",
-	    path, strerror(-err));
-	return err == -EACCES ? EXIT_PERMISSION : EXIT_CONFIG;
-}
+	for (size_t i = 0; i < c->nidentities; i++) {
+		const struct digests *d = certificate
+					      ? &c->identities[i]->certificates
+					      : &c->identities[i]->tokens;
 
-static bool
-is_white(uint8_t c)
-{
-	return c == ' ' || (c >= '\t' && c <= '\r');
-}
-
-/* The content of a file without white space around it. The memory is the
- * caller's. */
-static int
-read_secret(const char *path, uint8_t **secret, size_t *len)
-{
-	_cleanup_close_ int fd = open(path, O_RDONLY | O_CLOEXEC | O_NONBLOCK);
-	uint8_t *text, *from;
-	struct stat st;
-	ssize_t n;
-
-	if (fd < 0 || fstat(fd, &st) < 0)
-		return refuse_reading(path, -errno);
-	if (st.st_mode & S_IWOTH)
-		return refuse(path, "can be written by everybody");
-	text = xmalloc(SECRET_FILE_MAX + 1);
-	n = read(fd, text, SECRET_FILE_MAX + 1);
-	if (n < 0 || n > (ssize_t)SECRET_FILE_MAX) {
-		free(text);
-		return n < 0 ? refuse_reading(path, -errno)
-			     : refuse(path, "is longer than 65536 bytes");
+		for (size_t j = 0; j < d->count; j++)
+			if (CRYPTO_memcmp(d->items[j], digest, 32) == 0)
+				found = c->identities[i];
 	}
-	for (from = text; n > 0 && is_white(*from); n--)
-		from++;
-	while (n > 0 && is_white(from[n - 1]))
-		n--;
-	memmove(text, from, (size_t)n);
-	*secret = text;
-	*len = (size_t)n;
-	return n > 0 ? 0 : refuse(path, "must not be empty");
+	return found;
 }
 
-static void
-digest_of(const void *token, size_t len, uint8_t digest[32])
+static struct identity *
+find_subject(const struct conf *c, const char *subject)
 {
-	EVP_Digest(token, len, digest, NULL, EVP_sha256(), NULL);
-}
+	struct identity *any = NULL;
 
-static int
-parse_digest(const char *hex, uint8_t digest[32])
-{
-	for (size_t i = 0; i < 64; i++) {
-		char c = (char)tolower((unsigned char)hex[i]);
-		int v = c >= '0' && c <= '9'   ? c - '0'
-			: c >= 'a' && c <= 'f' ? c - 'a' + 10
-					       : -1;
+	for (size_t i = 0; i < c->nidentities; i++) {
+		const struct strings *s = &c->identities[i]->subjects;
 
-		if (v < 0)
-			break;
-		digest[i / 2] = (uint8_t)(i % 2 ? digest[i / 2] | v : v << 4);
-		if (i == 63 && hex[64] == '\0')
-			return 0;
+		if (subject[0] != '\0' && strings_has(s, subject))
+			return c->identities[i];
+		if (strings_has(s, "*"))
+			any = c->identities[i];
 	}
-	fputs("execd: --ws-token-sha256 must be a 64-character hex SHA-256 "
-	      "digest\n",
-	    stderr);
-	return EXIT_USAGE;
+	return any;
 }
 
-static int
-take_token(struct credential_rules *r, const struct options *o)
+static struct identity *
+find_uid(const struct conf *c, uid_t uid)
 {
-	uint8_t *token = NULL;
-	size_t len = 0;
-	int code;
-
-	if (o->ws_token_sha256 != NULL)
-		return parse_digest(o->ws_token_sha256, r->digest);
-	code = read_secret(o->ws_token_file, &token, &len);
-	if (code == 0)
-		digest_of(token, len, r->digest);
-	if (token != NULL)
-		explicit_bzero(token, len);
-	free(token);
-	return code;
-}
-
-static int
-take_shared_secret(struct credential_rules *r, const struct options *o)
-{
-	const char *path = o->ws_shared_secret_file;
-	int code = read_secret(path, &r->secret, &r->secret_len);
-
-	if (code == 0 && r->secret_len < SHARED_SECRET_MIN) {
-		fprintf(stderr,
-		    "execd: signed websocket bearer secret %s must be at "
-		    "least %d bytes\n",
-		    path, SHARED_SECRET_MIN);
-		code = EXIT_CONFIG;
-	}
-	return code;
-}
-
-int
-credential_init(struct credential_rules *r, const struct options *o)
-{
-	*r = (struct credential_rules){ .mode = o->ws_auth, .options = o };
-	switch (r->mode) {
-	case AUTH_CAPABILITY_TOKEN:
-		return take_token(r, o);
-	case AUTH_SIGNED_TOKEN:
-		return take_shared_secret(r, o);
-	default:
-		return 0;
-	}
+	for (size_t i = 0; i < c->nidentities; i++)
+		for (size_t j = 0; j < c->identities[i]->peer_users.count; j++)
+			if (c->identities[i]->peer_uids[j] == uid)
+				return c->identities[i];
+	return NULL;
 }
 
 static enum verdict
-verify_token(const struct credential_rules *r, const char *token)
+verify_signed(const struct conf *c, const char *token, int64_t now_s,
+    struct identity **who, const char **how)
+{
+	const struct jwt_rules rules = { .secret = c->tokens.secret,
+		.secret_len = c->tokens.secret_len,
+		.issuer = c->tokens.issuer,
+		.audience = c->tokens.audience,
+		.skew_s = c->tokens.skew_s };
+	char subject[JWT_SUBJECT_MAX] = "";
+	enum verdict v = jwt_verify(&rules, token, now_s, subject);
+
+	if (v != VERDICT_GRANTED)
+		return v;
+	*who = find_subject(c, subject);
+	*how = "signed token";
+	return *who ? VERDICT_GRANTED : VERDICT_INVALID_JWT;
+}
+
+static bool
+has_tokens(const struct conf *c)
+{
+	for (size_t i = 0; i < c->nidentities; i++)
+		if (c->identities[i]->tokens.count > 0)
+			return true;
+	return false;
+}
+
+/* What is not a known capability token is judged as a signed one where those
+ * are in use, so that its owner hears what is wrong with it. */
+static enum verdict
+verify_bearer(const struct conf *c, const char *token, int64_t now_s,
+    struct identity **who, const char **how)
 {
 	uint8_t digest[32];
 
-	digest_of(token, strlen(token), digest);
-	return CRYPTO_memcmp(digest, r->digest, sizeof(digest)) == 0
-		   ? VERDICT_GRANTED
-		   : VERDICT_INVALID_TOKEN;
+	EVP_Digest(token, strlen(token), digest, NULL, EVP_sha256(), NULL);
+	*who = find_digest(c, digest, false);
+	*how = "token";
+	if (*who != NULL)
+		return VERDICT_GRANTED;
+	if (c->tokens.secret != NULL &&
+	    (!has_tokens(c) || strchr(token, '.') != NULL))
+		return verify_signed(c, token, now_s, who, how);
+	return VERDICT_INVALID_TOKEN;
+}
+
+/* Of a client that shows no token. */
+static enum verdict
+verify_other(const struct conf *c, const struct listener *l,
+    const struct control_authenticate *presented, const struct ucred *peer,
+    struct identity **who, const char **how)
+{
+	bool known = presented->has_certificate || peer != NULL;
+
+	*who = NULL;
+	*how = "certificate";
+	if (presented->has_certificate)
+		*who = find_digest(c, presented->certificate, true);
+	if (*who == NULL && peer != NULL) {
+		*who = find_uid(c, peer->uid);
+		*how = "peer user";
+	}
+	if (*who == NULL && l->allow_unauthenticated != NULL) {
+		*who = conf_find_identity(c, l->allow_unauthenticated);
+		*how = "nothing";
+	}
+	if (*who != NULL)
+		return VERDICT_GRANTED;
+	if (presented->kind == CREDENTIAL_INVALID)
+		return VERDICT_INVALID_HEADER;
+	return known ? VERDICT_STRANGER : VERDICT_MISSING_TOKEN;
 }
 
 enum verdict
-credential_verify(const struct credential_rules *r,
-    const struct control_authenticate *presented, int64_t now_s)
+credential_verify(const struct conf *c, const struct listener *l,
+    const struct control_authenticate *presented, const struct ucred *peer,
+    int64_t now_s, struct identity **who, const char **how)
 {
-	struct jwt_rules rules = { .secret = r->secret,
-		.secret_len = r->secret_len,
-		.issuer = r->options->ws_issuer,
-		.audience = r->options->ws_audience,
-		.skew_s = r->options->ws_skew_s };
+	bool tokens = has_tokens(c) || c->tokens.secret != NULL;
+	enum verdict v;
 
-	if (r->mode == AUTH_NONE)
-		return VERDICT_GRANTED;
-	if (presented->kind == CREDENTIAL_NONE)
-		return VERDICT_MISSING_TOKEN;
-	if (presented->kind != CREDENTIAL_BEARER)
-		return VERDICT_INVALID_HEADER;
-	if (r->mode == AUTH_CAPABILITY_TOKEN)
-		return verify_token(r, presented->credential);
-	return jwt_verify(&rules, presented->credential, now_s);
+	/* Where nobody has a token the header means nothing, as to the peer. */
+	if (presented->kind == CREDENTIAL_BEARER && tokens)
+		v = verify_bearer(c, presented->credential, now_s, who, how);
+	else
+		v = verify_other(c, l, presented, peer, who, how);
+	if (v == VERDICT_GRANTED && l->identities.count > 0 &&
+	    !strings_has(&l->identities, (*who)->name))
+		return VERDICT_STRANGER;
+	return v;
 }

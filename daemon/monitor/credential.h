@@ -1,26 +1,24 @@
 /*
- * Who may connect: what the operator's flags say, and whether a presented
- * credential satisfies it. Decided here and nowhere else (PROTOCOL.md section
+ * Who a client is: the credential that it presented, against what the
+ * operator wrote down. Decided here and nowhere else (PROTOCOL.md section
  * 1.5, DESIGN.md section 2).
  */
 #ifndef CREDENTIAL_H
 #define CREDENTIAL_H
 
+#include <sys/socket.h>
+
+#include "conf.h"
 #include "control.h"
-#include "options.h"
 
-struct credential_rules {
-	enum auth_mode mode;
-	uint8_t digest[32]; /* AUTH_CAPABILITY_TOKEN: its SHA-256 */
-	uint8_t *secret;    /* AUTH_SIGNED_TOKEN; owned */
-	size_t secret_len;
-	const struct options *options;
-};
-
-/* Reads the secrets. 0, or an exit code after printing why. */
-int credential_init(struct credential_rules *r, const struct options *o);
-
-enum verdict credential_verify(const struct credential_rules *r,
-    const struct control_authenticate *presented, int64_t now_s);
+/*
+ * peer: of LISTENER_UNIX, what the kernel says of it, else NULL. A bearer
+ * token decides alone; without one the client's certificate, then its user,
+ * then the listener's word about clients that present nothing. GRANTED sets
+ * *who, the reference stays the configuration's, and *how, for the record.
+ */
+enum verdict credential_verify(const struct conf *c, const struct listener *l,
+    const struct control_authenticate *presented, const struct ucred *peer,
+    int64_t now_s, struct identity **who, const char **how);
 
 #endif

@@ -6,6 +6,7 @@
 #include "frontend.h"
 
 #include <errno.h>
+#include <fcntl.h>
 #include <signal.h>
 #include <stdio.h>
 #include <string.h>
@@ -33,13 +34,19 @@ frontend_init(struct frontend *f)
 }
 
 static void
+close_all(int *fds, size_t n)
+{
+	while (n > 0)
+		close(fds[--n]);
+}
+
+static void
 outgoing_free(struct frontend *f, struct outgoing *o)
 {
 	TAILQ_REMOVE(&f->queue, o, link);
 	f->queued--;
 	buf_clear(&o->message);
-	if (o->fd >= 0)
-		close(o->fd);
+	close_all(o->fds, o->nfds);
 	free(o);
 }
 
@@ -50,21 +57,22 @@ condemn(struct frontend *f, const char *why)
 	kill(f->pid, SIGKILL);
 }
 
+/* Takes the descriptors over. */
 static void
-enqueue(struct frontend *f, struct buf *b, int fd)
+enqueue(struct frontend *f, struct buf *b, int *fds, size_t nfds)
 {
 	struct outgoing *o;
 
 	if (f->queued == QUEUE_MAX) {
 		condemn(f, "does not read its control channel");
 		buf_clear(b);
-		if (fd >= 0)
-			close(fd);
+		close_all(fds, nfds);
 		return;
 	}
 	o = xcalloc(1, sizeof(*o));
 	o->message = *b;
-	o->fd = fd;
+	memcpy(o->fds, fds, nfds * sizeof(*fds));
+	o->nfds = nfds;
 	TAILQ_INSERT_TAIL(&f->queue, o, link);
 	f->queued++;
 	source_set_events(&f->control, EPOLLIN | EPOLLOUT);
@@ -77,31 +85,37 @@ flush_queue(struct frontend *f)
 
 	while ((o = TAILQ_FIRST(&f->queue)) != NULL) {
 		if (seqpacket_send(f->control.fd, o->message.data,
-			o->message.len, &o->fd, o->fd >= 0) == -EAGAIN)
+			o->message.len, o->fds, o->nfds) == -EAGAIN)
 			return;
 		outgoing_free(f, o);
 	}
 	source_set_events(&f->control, EPOLLIN);
 }
 
-/* Takes fd (or -1) over. A front-end that is gone loses it. */
-void
-frontend_send(
-    struct frontend *f, enum control_type type, const void *payload, int fd)
+/* Takes the descriptors over. A front-end that is gone loses them. */
+static void
+send_with(struct frontend *f, enum control_type type, const void *payload,
+    int *fds, size_t nfds)
 {
 	struct buf b;
 
 	buf_init(&b, CONTROL_MESSAGE_MAX);
 	control_put(&b, type, payload);
 	if (f->control.fd >= 0 &&
-	    (f->queued > 0 || seqpacket_send(f->control.fd, b.data, b.len, &fd,
-				  fd >= 0) == -EAGAIN)) {
-		enqueue(f, &b, fd);
+	    (f->queued > 0 || seqpacket_send(f->control.fd, b.data, b.len, fds,
+				  nfds) == -EAGAIN)) {
+		enqueue(f, &b, fds, nfds);
 		return;
 	}
 	buf_clear(&b);
-	if (fd >= 0)
-		close(fd);
+	close_all(fds, nfds);
+}
+
+void
+frontend_send(
+    struct frontend *f, enum control_type type, const void *payload, int fd)
+{
+	send_with(f, type, payload, &fd, fd >= 0);
 }
 
 static void
@@ -121,10 +135,11 @@ control_ready(struct source *source, uint32_t events)
 		    f->control.fd, packet, sizeof(packet), fds, &nfds);
 		if (n <= 0)
 			break;
-		if (nfds > 0)
+		if (nfds > 1)
 			err = -EBADMSG;
 		else
-			err = request_take(&monitor, packet, (size_t)n);
+			err = request_take(
+			    &monitor, packet, (size_t)n, nfds ? fds[0] : -1);
 		while (nfds > 0)
 			close(fds[--nfds]);
 		if (f->control.fd < 0)
@@ -139,35 +154,74 @@ control_ready(struct source *source, uint32_t events)
 }
 
 static void
-send_configuration(struct monitor *m)
+send_listener(struct frontend *f, const struct listener *l)
 {
-	const struct options *o = m->options;
+	struct control_listener c = {
+		.id = l->id,
+		.kind = l->kind,
+		.tls = listener_has_tls(l),
+		.operate = l->operate,
+		.client_certificate = (uint8_t)l->client_certificate,
+		.key = l->id,
+	};
+	const int own[] = { l->fd, l->out_fd, l->chain_fd, l->client_ca_fd };
+	int fds[CONTROL_LISTENER_FDS_MAX];
+	size_t n = 0;
+
+	/* Ours stay ours: copies travel. */
+	for (size_t i = 0; i < nitems(own) && n < nitems(fds); i++)
+		if (own[i] >= 0 &&
+		    (fds[n] = fcntl(own[i], F_DUPFD_CLOEXEC, 4)) >= 0)
+			n++;
+	send_with(f, MON_EV_LISTENER, &c, fds, n);
+}
+
+/* type: CONFIGURE or RELOAD. keys_fd (or -1) is taken over. */
+static void
+send_configuration(struct monitor *m, enum control_type type, int keys_fd)
+{
+	const struct limits *l = &m->conf->limits;
 	struct control_configure c = {
 		.uid = m->frontend_uid,
 		.gid = m->frontend_gid,
 		.drop = m->root,
-		.authenticate = m->credentials.mode != AUTH_NONE,
-		.ping_interval_ms = o->ping_interval_ms,
-		.pre_auth_deadline_ms = o->pre_auth_deadline_ms,
-		.max_connections = o->max_connections,
-		.max_frame_bytes = o->max_frame_bytes,
-		.max_message_bytes = o->max_message_bytes,
-		.listeners = (uint32_t)m->nlisteners,
+		.ping_interval_ms = l->ping_interval_ms,
+		.pong_deadline_ms = l->pong_deadline_ms,
+		.pre_auth_deadline_ms = l->pre_auth_deadline_ms,
+		.max_connections = l->max_connections,
+		.max_per_source = l->max_per_source,
+		.penalty_auth_ms = l->penalty_auth_ms,
+		.penalty_deadline_ms = l->penalty_deadline_ms,
+		.penalty_protocol_ms = l->penalty_protocol_ms,
+		.penalty_threshold_ms = l->penalty_threshold_ms,
+		.penalty_max_ms = l->penalty_max_ms,
+		.exempt = l->exempt.count,
+		.max_frame_bytes = l->max_frame_bytes,
+		.max_message_bytes = l->max_message_bytes,
+		.listeners = (uint32_t)m->conf->nlisteners,
 	};
-	int fds[SEQPACKET_FDS_MAX];
-	size_t n = 0;
-	struct buf b;
 
-	for (size_t i = 0; i < m->nlisteners; i++) {
-		c.kinds[i] = m->listeners[i].kind;
-		fds[n++] = m->listeners[i].fd;
-		if (m->listeners[i].kind == LISTENER_STDIO)
-			fds[n++] = m->listeners[i].out_fd;
-	}
-	buf_init(&b, CONTROL_MESSAGE_MAX);
-	control_put(&b, MON_EV_CONFIGURE, &c);
-	seqpacket_send(m->frontend.control.fd, b.data, b.len, fds, n);
-	buf_clear(&b);
+	memcpy(c.exempt_nets, l->exempt.items, sizeof(c.exempt_nets));
+	send_with(&m->frontend, type, &c, &keys_fd, keys_fd >= 0);
+	for (size_t i = 0; i < m->conf->nlisteners; i++)
+		send_listener(&m->frontend, m->conf->listeners[i]);
+}
+
+static int
+start_keys(struct monitor *m)
+{
+	int fd = keys_start(m);
+
+	if (fd < -1)
+		log_error(fd, "starting the key process");
+	return fd;
+}
+
+void
+frontend_reload(struct monitor *m)
+{
+	if (m->frontend.control.fd >= 0)
+		send_configuration(m, MON_EV_RELOAD, start_keys(m));
 }
 
 static void __attribute__((noreturn))
@@ -208,7 +262,9 @@ frontend_start(struct monitor *m)
 	err = source_add(&f->control, pair[0], EPOLLIN, control_ready);
 	if (err < 0)
 		return err;
-	send_configuration(m);
+	send_configuration(m, MON_EV_CONFIGURE, start_keys(m));
+	if (m->draining)
+		frontend_drain(m);
 	return 0;
 }
 
@@ -272,6 +328,12 @@ void
 frontend_drain(struct monitor *m)
 {
 	frontend_send(&m->frontend, MON_EV_DRAIN, NULL, -1);
+}
+
+void
+frontend_stop(struct monitor *m)
+{
+	frontend_send(&m->frontend, MON_EV_STOP, NULL, -1);
 }
 
 void

@@ -26,7 +26,8 @@ enum frontend_state {
 struct outgoing {
 	TAILQ_ENTRY(outgoing) link; /* frontend.queue */
 	struct buf message;
-	int fd; /* owned, or -1 */
+	int fds[CONTROL_LISTENER_FDS_MAX]; /* owned */
+	size_t nfds;
 };
 
 struct frontend {
@@ -44,15 +45,22 @@ struct frontend {
 
 void frontend_init(struct frontend *f);
 
+/* Gives the running front-end the configuration that is in force now, and
+ * another key process. */
+void frontend_reload(struct monitor *m);
+
 /* Starts it and sends CONFIGURE. 0 or -errno. */
 int frontend_start(struct monitor *m);
 
 /* A child of that pid ended. False: not the front-end. */
 bool frontend_reap(struct monitor *m, pid_t pid, int status);
 
+/* Tells it that no new session will be opened. */
+void frontend_drain(struct monitor *m);
+
 /* Tells it that no more work comes: clients are told, it exits at the end of
  * its control channel. */
-void frontend_drain(struct monitor *m);
+void frontend_stop(struct monitor *m);
 void frontend_hang_up(struct monitor *m);
 
 /* Sends a message, later if its socket is full. fd (or -1) is taken over. */

@@ -6,6 +6,8 @@
 #include <errno.h>
 #include <grp.h>
 #include <pwd.h>
+#include <stdarg.h>
+#include <stdio.h>
 #include <string.h>
 #include <unistd.h>
 
@@ -32,38 +34,112 @@ is_dropped(const char *entry)
 	return false;
 }
 
-/* execd's environment, with the variables that name the user replaced. */
-static char **
-environment_for(const struct identity *id)
+static bool
+is_replaced(const struct identity *id, const char *entry)
+{
+	size_t n = strcspn(entry, "=") + 1;
+
+	for (size_t i = 0; i < id->environment.count; i++)
+		if (!strncmp(id->environment.items[i], entry, n))
+			return true;
+	return false;
+}
+
+/* execd's environment, with the variables that name the user replaced if it
+ * is another, and those the operator gives. */
+static void
+make_environment(struct identity *id, bool another)
 {
 	size_t n = 0, count = 0;
 	char **env;
 
 	while (environ[count] != NULL)
 		count++;
-	env = xcalloc(count + 5, sizeof(char *));
-	env[n++] = xasprintf("HOME=%s", id->home);
-	env[n++] = xasprintf("USER=%s", id->name);
-	env[n++] = xasprintf("LOGNAME=%s", id->name);
-	env[n++] = xasprintf("SHELL=%s", id->shell);
+	env = xcalloc(count + id->environment.count + 5, sizeof(char *));
+	if (another) {
+		env[n++] = xasprintf("HOME=%s", id->home);
+		env[n++] = xasprintf("USER=%s", id->user_name);
+		env[n++] = xasprintf("LOGNAME=%s", id->user_name);
+		env[n++] = xasprintf("SHELL=%s", id->shell);
+	}
 	for (size_t i = 0; i < count; i++)
-		if (!is_dropped(environ[i]))
+		if (!(another && is_dropped(environ[i])) &&
+		    !is_replaced(id, environ[i]))
 			env[n++] = xstrdup(environ[i]);
-	return env;
+	for (size_t i = 0; i < id->environment.count; i++)
+		env[n++] = xstrdup(id->environment.items[i]);
+	id->env = env;
 }
 
-static char **
-environment_copy(void)
-{
-	size_t count = 0;
-	char **env;
+/* --- the object --------------------------------------------------------- */
 
-	while (environ[count] != NULL)
-		count++;
-	env = xcalloc(count + 1, sizeof(char *));
-	for (size_t i = 0; i < count; i++)
-		env[i] = xstrdup(environ[i]);
-	return env;
+struct identity *
+identity_new(const char *name)
+{
+	struct identity *id = xcalloc(1, sizeof(*id));
+
+	id->name = xstrdup(name);
+	id->refs = 1;
+	id->umask = CONF_MODE_UNSET;
+	id->door = -1;
+	sandbox_rules_init(&id->sandbox);
+	return id;
+}
+
+struct identity *
+identity_ref(struct identity *id)
+{
+	id->refs++;
+	return id;
+}
+
+void
+identity_unref(struct identity *id)
+{
+	if (id == NULL || --id->refs > 0)
+		return;
+	if (id->door >= 0)
+		close(id->door);
+	for (char **e = id->env; e && *e; e++)
+		free(*e);
+	free(id->env);
+	free(id->name);
+	free(id->user);
+	free(id->group);
+	free(id->home);
+	free(id->shell);
+	free(id->user_name);
+	free(id->gids);
+	free(id->peer_uids);
+	free(id->tokens.items);
+	free(id->certificates.items);
+	strings_clear(&id->groups);
+	strings_clear(&id->environment);
+	strings_clear(&id->subjects);
+	strings_clear(&id->peer_users);
+	strings_clear(&id->sandbox.workspace_roots);
+	strings_clear(&id->sandbox.writable_roots);
+	strings_clear(&id->sandbox.deny_read);
+	free(id);
+}
+
+bool
+identity_is(const struct identity *a, const struct identity *b)
+{
+	return a == b || (a->uid == b->uid && strcmp(a->name, b->name) == 0);
+}
+
+/* --- the user ----------------------------------------------------------- */
+
+static int __attribute__((format(printf, 3, 4)))
+refuse(char *why, int err, const char *fmt, ...)
+{
+	va_list ap;
+
+	va_start(ap, fmt);
+	vsnprintf(why, CONF_WHY_MAX, fmt, ap);
+	va_end(ap);
+	return err;
 }
 
 static int
@@ -74,10 +150,10 @@ load_groups(struct identity *id)
 	for (;;) {
 		int want = n;
 
-		id->groups =
-		    xreallocarray(id->groups, (size_t)n, sizeof(gid_t));
-		if (getgrouplist(id->name, id->gid, id->groups, &want) >= 0) {
-			id->ngroups = (size_t)want;
+		id->gids = xreallocarray(id->gids, (size_t)n, sizeof(gid_t));
+		if (getgrouplist(id->user_name, id->gid, id->gids, &want) >=
+		    0) {
+			id->ngids = (size_t)want;
 			return 0;
 		}
 		if (n >= GROUPS_MAX)
@@ -86,68 +162,132 @@ load_groups(struct identity *id)
 	}
 }
 
-static void
-take_passwd(struct identity *id, const struct passwd *pw)
+static int
+find_group(const char *name, gid_t *gid, char *why)
 {
-	id->name = xstrdup(pw->pw_name);
-	id->uid = pw->pw_uid;
-	id->gid = pw->pw_gid;
-	id->home =
-	    xstrdup(pw->pw_dir && pw->pw_dir[0] == '/' ? pw->pw_dir : "/");
-	id->shell = xstrdup(
-	    pw->pw_shell && pw->pw_shell[0] == '/' ? pw->pw_shell : "/bin/sh");
-}
+	const struct group *gr = getgrnam(name);
 
-int
-identity_from_name(struct identity *id, const char *name)
-{
-	struct passwd *pw;
-
-	*id = (struct identity){ 0 };
-	errno = 0;
-	pw = getpwnam(name);
-	if (pw == NULL)
-		return errno ? -errno : -ENOENT;
-	if (pw->pw_uid == 0)
-		return -EPERM;
-	take_passwd(id, pw);
-	id->env = environment_for(id);
-	return load_groups(id);
-}
-
-int
-identity_self(struct identity *id)
-{
-	struct passwd *pw = getpwuid(getuid());
-	const char *home = getenv("HOME");
-
-	*id = (struct identity){ 0 };
-	if (pw != NULL) {
-		take_passwd(id, pw);
-	} else {
-		id->name = xasprintf("%u", getuid());
-		id->uid = getuid();
-		id->gid = getgid();
-		id->home = xstrdup("/");
-		id->shell = xstrdup("/bin/sh");
-	}
-	if (home != NULL && home[0] == '/') {
-		free(id->home);
-		id->home = xstrdup(home);
-	}
-	id->env = environment_copy();
+	if (gr == NULL)
+		return refuse(why, -ENOENT, "%.100s: no such group", name);
+	*gid = gr->gr_gid;
 	return 0;
 }
 
-void
-identity_clear(struct identity *id)
+/* Those the operator names, instead of the user's. */
+static int
+take_groups(struct identity *id, char *why)
 {
-	for (char **e = id->env; e && *e; e++)
-		free(*e);
-	free(id->env);
-	free(id->name);
-	free(id->groups);
-	free(id->home);
-	free(id->shell);
-	*id = (struct identity){ 0 };
+	int err = 0;
+
+	if (id->group != NULL)
+		err = find_group(id->group, &id->gid, why);
+	if (err < 0)
+		return err;
+	if (id->groups.count == 0) {
+		err = load_groups(id);
+		return err < 0 ? refuse(why, err, "too many groups") : 0;
+	}
+	id->ngids = id->groups.count + 1;
+	id->gids = xreallocarray(NULL, id->ngids, sizeof(gid_t));
+	id->gids[0] = id->gid;
+	for (size_t i = 0; i < id->groups.count && err == 0; i++)
+		err = find_group(id->groups.items[i], &id->gids[i + 1], why);
+	return err;
+}
+
+/* The home and shell of the user, unless the operator says others. */
+static void
+take_passwd(struct identity *id, const struct passwd *pw)
+{
+	id->user_name = xstrdup(pw->pw_name);
+	id->uid = pw->pw_uid;
+	id->gid = pw->pw_gid;
+	if (id->home == NULL && pw->pw_dir && pw->pw_dir[0] == '/')
+		id->home = xstrdup(pw->pw_dir);
+	if (id->shell == NULL && pw->pw_shell && pw->pw_shell[0] == '/')
+		id->shell = xstrdup(pw->pw_shell);
+}
+
+static int
+find_peer_users(struct identity *id, char *why)
+{
+	id->peer_uids =
+	    xcalloc(id->peer_users.count + 1, sizeof(*id->peer_uids));
+	for (size_t i = 0; i < id->peer_users.count; i++) {
+		const char *name = id->peer_users.items[i];
+		const struct passwd *pw = getpwnam(name);
+
+		if (pw == NULL)
+			return refuse(
+			    why, -ENOENT, "%.100s: no such user", name);
+		id->peer_uids[i] = pw->pw_uid;
+	}
+	return 0;
+}
+
+/* The user execd runs as; may be one without a name. */
+static int
+find_self(struct identity *id, char *why)
+{
+	const struct passwd *pw = getpwuid(getuid());
+	const char *home = getenv("HOME");
+
+	if (id->group != NULL || id->groups.count > 0)
+		return refuse(why, -EPERM, "other groups need root");
+	if (id->home == NULL && home != NULL && home[0] == '/')
+		id->home = xstrdup(home);
+	if (pw != NULL) {
+		take_passwd(id, pw);
+		return 0;
+	}
+	id->user_name = xasprintf("%u", getuid());
+	id->uid = getuid();
+	id->gid = getgid();
+	return 0;
+}
+
+static int
+find_user(struct identity *id, char *why)
+{
+	const struct passwd *pw;
+
+	errno = 0;
+	pw = getpwnam(id->user);
+	if (pw == NULL)
+		return refuse(why, errno ? -errno : -ENOENT, "%.100s: %s",
+		    id->user, errno ? strerror(errno) : "no such user");
+	if (pw->pw_uid == 0)
+		return refuse(why, -EPERM,
+		    "%.100s: this is root; name an ordinary user", id->user);
+	take_passwd(id, pw);
+	return take_groups(id, why);
+}
+
+int
+identity_resolve(struct identity *id, char *why)
+{
+	bool root = geteuid() == 0;
+	const struct passwd *pw = NULL;
+	int err;
+
+	if (root && id->user == NULL)
+		return refuse(why, -EPERM,
+		    "no session may run as root: name "
+		    "an ordinary user");
+	if (!root && id->user != NULL)
+		pw = getpwnam(id->user);
+	if (!root && id->user != NULL && (pw == NULL || pw->pw_uid != getuid()))
+		return refuse(
+		    why, -EPERM, "%.100s: another user needs root", id->user);
+	err = root ? find_user(id, why) : find_self(id, why);
+	if (err == 0)
+		err = find_peer_users(id, why);
+	if (err < 0)
+		return err;
+	if (id->home == NULL)
+		id->home = xstrdup("/");
+	if (id->shell == NULL)
+		id->shell = xstrdup("/bin/sh");
+	make_environment(id, root);
+	return 0;
 }

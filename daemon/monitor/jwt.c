@@ -121,9 +121,23 @@ check_claims(
 	return VERDICT_GRANTED;
 }
 
+/* For the peer `sub` may be anything; a name that an identity can have is a
+ * short string. */
+static void
+take_subject(const struct json_value *sub, char subject[JWT_SUBJECT_MAX])
+{
+	subject[0] = '\0';
+	if (sub == NULL || sub->type != JSON_STRING ||
+	    sub->text.len >= JWT_SUBJECT_MAX ||
+	    memchr(sub->text.ptr, '\0', sub->text.len))
+		return;
+	memcpy(subject, sub->text.ptr, sub->text.len);
+	subject[sub->text.len] = '\0';
+}
+
 static enum verdict
 check_parts(const struct jwt_rules *r, const char *token, const char *dot,
-    const char *second, int64_t now_s)
+    const char *second, int64_t now_s, char subject[JWT_SUBJECT_MAX])
 {
 	_cleanup_free_ uint8_t *header = NULL, *claims = NULL;
 	ssize_t header_len = decode_part(token, (size_t)(dot - token), &header);
@@ -136,14 +150,17 @@ check_parts(const struct jwt_rules *r, const char *token, const char *dot,
 	    !is_header((char *)header, (size_t)header_len))
 		return VERDICT_INVALID_JWT;
 	if (json_parse(&doc, (char *)claims, (size_t)claims_len) == 0 &&
-	    doc.root->type == JSON_OBJECT)
+	    doc.root->type == JSON_OBJECT) {
 		verdict = check_claims(r, doc.root, now_s);
+		take_subject(json_get(doc.root, "sub"), subject);
+	}
 	json_clear(&doc);
 	return verdict;
 }
 
 enum verdict
-jwt_verify(const struct jwt_rules *r, const char *token, int64_t now_s)
+jwt_verify(const struct jwt_rules *r, const char *token, int64_t now_s,
+    char subject[JWT_SUBJECT_MAX])
 {
 	const char *dot = strchr(token, '.');
 	const char *second = dot ? strchr(dot + 1, '.') : NULL;
@@ -151,5 +168,5 @@ jwt_verify(const struct jwt_rules *r, const char *token, int64_t now_s)
 	if (second == NULL || strchr(second + 1, '.') != NULL ||
 	    !is_signed(r, token, (size_t)(second - token), second + 1))
 		return VERDICT_INVALID_JWT;
-	return check_parts(r, token, dot, second, now_s);
+	return check_parts(r, token, dot, second, now_s, subject);
 }

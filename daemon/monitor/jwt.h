@@ -7,6 +7,8 @@
 
 #include "control.h"
 
+#define JWT_SUBJECT_MAX 256 /* with NUL */
+
 struct jwt_rules {
 	const uint8_t *secret;
 	size_t secret_len;
@@ -15,8 +17,9 @@ struct jwt_rules {
 	uint32_t skew_s;
 };
 
-/* now_s: seconds since 1970. */
-enum verdict jwt_verify(
-    const struct jwt_rules *r, const char *token, int64_t now_s);
+/* now_s: seconds since 1970. GRANTED: the `sub` claim, or "" without one that
+ * fits. */
+enum verdict jwt_verify(const struct jwt_rules *r, const char *token,
+    int64_t now_s, char subject[JWT_SUBJECT_MAX]);
 
 #endif

@@ -1,18 +1,23 @@
 /*
- * Listening addresses, parsed and bound before anything else happens.
+ * Listening addresses.
  */
 #include "listener.h"
 
 #include <arpa/inet.h>
 #include <errno.h>
 #include <fcntl.h>
+#include <grp.h>
 #include <netinet/in.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/socket.h>
+#include <sys/stat.h>
+#include <sys/un.h>
 #include <unistd.h>
 
+#include "activation.h"
+#include "log.h"
 #include "options.h"
 #include "util.h"
 
@@ -22,7 +27,43 @@ union address {
 	struct sockaddr any;
 	struct sockaddr_in in;
 	struct sockaddr_in6 in6;
+	struct sockaddr_un un;
 };
+
+static uint32_t ids_used;
+
+struct listener *
+listener_new(const char *name)
+{
+	struct listener *l = xcalloc(1, sizeof(*l));
+
+	l->name = xstrdup(name);
+	l->mode = CONF_MODE_UNSET;
+	l->fd = l->out_fd = l->chain_fd = l->key_fd = l->client_ca_fd = -1;
+	return l;
+}
+
+void
+listener_free(struct listener *l)
+{
+	const int fds[] = { l->fd, l->out_fd, l->chain_fd, l->key_fd,
+		l->client_ca_fd };
+
+	for (size_t i = 0; i < nitems(fds); i++)
+		if (fds[i] >= 0)
+			close(fds[i]);
+	free(l->name);
+	free(l->address);
+	free(l->certificate);
+	free(l->certificate_key);
+	free(l->client_ca);
+	free(l->group);
+	free(l->allow_unauthenticated);
+	strings_clear(&l->identities);
+	free(l);
+}
+
+/* --- addresses ---------------------------------------------------------- */
 
 /* Digits only, 0 to 65535. */
 static int
@@ -42,7 +83,7 @@ parse_port(const char *text, in_port_t *port)
 
 /* "127.0.0.1:80" or "[::1]:80": a literal address and a port, no more. */
 static int
-parse_address(const char *text, union address *a)
+parse_ip(const char *text, union address *a)
 {
 	char host[INET6_ADDRSTRLEN];
 	const char *colon = strrchr(text, ':');
@@ -67,77 +108,222 @@ parse_address(const char *text, union address *a)
 		   : -EINVAL;
 }
 
+static int
+parse_path(const char *path, union address *a)
+{
+	if (path[0] != '/' || strlen(path) >= sizeof(a->un.sun_path))
+		return -EINVAL;
+	memset(a, 0, sizeof(*a));
+	a->un.sun_family = AF_UNIX;
+	strncpy(a->un.sun_path, path, sizeof(a->un.sun_path) - 1);
+	return 0;
+}
+
+static const struct scheme {
+	const char *prefix;
+	enum address_scheme scheme;
+} schemes[] = {
+	{ "ws://", ADDRESS_WS },
+	{ "wss://", ADDRESS_WSS },
+	{ "unix:", ADDRESS_UNIX },
+	{ "systemd:", ADDRESS_SYSTEMD },
+};
+
+/* 0 or -EINVAL. Of ADDRESS_SYSTEMD and _STDIO *a stays as it is. */
+static int
+parse_address(const char *text, enum address_scheme *scheme, union address *a)
+{
+	if (strcmp(text, "stdio") == 0 || strcmp(text, "stdio://") == 0) {
+		*scheme = ADDRESS_STDIO;
+		return 0;
+	}
+	for (size_t i = 0; i < nitems(schemes); i++) {
+		const char *rest = text + strlen(schemes[i].prefix);
+
+		if (strncmp(text, schemes[i].prefix,
+			strlen(schemes[i].prefix)) != 0)
+			continue;
+		*scheme = schemes[i].scheme;
+		if (*scheme == ADDRESS_SYSTEMD)
+			return *rest ? 0 : -EINVAL;
+		return *scheme == ADDRESS_UNIX ? parse_path(rest, a)
+					       : parse_ip(rest, a);
+	}
+	return -EINVAL;
+}
+
 static bool
 is_loopback(const union address *a)
 {
-	if (a->any.sa_family == AF_INET6)
+	switch (a->any.sa_family) {
+	case AF_INET6:
 		return IN6_IS_ADDR_LOOPBACK(&a->in6.sin6_addr);
-	return ntohl(a->in.sin_addr.s_addr) >> 24 == 127;
+	case AF_INET:
+		return ntohl(a->in.sin_addr.s_addr) >> 24 == 127;
+	default:
+		return true;
+	}
+}
+
+int
+listener_parse(struct listener *l)
+{
+	union address a = { .any.sa_family = AF_UNIX };
+	int err = parse_address(l->address, &l->scheme, &a);
+
+	l->loopback = err == 0 && is_loopback(&a);
+	return err;
 }
 
 static socklen_t
 address_len(const union address *a)
 {
-	return a->any.sa_family == AF_INET6 ? sizeof(a->in6) : sizeof(a->in);
+	switch (a->any.sa_family) {
+	case AF_INET6:
+		return sizeof(a->in6);
+	case AF_INET:
+		return sizeof(a->in);
+	default:
+		return sizeof(a->un);
+	}
 }
 
+/* --- sockets ------------------------------------------------------------ */
+
+/* What is listening there, in the words of a client. */
 static void
-format_url(struct listener *l, const union address *a)
+describe(struct listener *l, const union address *a)
 {
+	const char *scheme = listener_has_tls(l) ? "wss" : "ws";
 	char host[INET6_ADDRSTRLEN];
 
-	if (a->any.sa_family == AF_INET6) {
+	l->kind = LISTENER_WS;
+	l->loopback = is_loopback(a);
+	if (a->any.sa_family == AF_UNIX) {
+		l->kind = LISTENER_UNIX;
+		snprintf(l->url, sizeof(l->url), "unix:%s", a->un.sun_path);
+	} else if (a->any.sa_family == AF_INET6) {
 		inet_ntop(AF_INET6, &a->in6.sin6_addr, host, sizeof(host));
-		snprintf(l->url, sizeof(l->url), "ws://[%s]:%u", host,
+		snprintf(l->url, sizeof(l->url), "%s://[%s]:%u", scheme, host,
 		    ntohs(a->in6.sin6_port));
 	} else {
 		inet_ntop(AF_INET, &a->in.sin_addr, host, sizeof(host));
-		snprintf(l->url, sizeof(l->url), "ws://%s:%u", host,
+		snprintf(l->url, sizeof(l->url), "%s://%s:%u", scheme, host,
 		    ntohs(a->in.sin_port));
 	}
 }
 
-static int
-bind_and_listen(int fd, union address *a)
+/* A socket file that nobody listens behind is what an earlier execd left. */
+static void
+remove_stale(const union address *a)
 {
-	socklen_t len = address_len(a);
+	_cleanup_close_ int fd =
+	    socket(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0);
+	struct stat st;
+
+	if (fd >= 0 && lstat(a->un.sun_path, &st) == 0 &&
+	    S_ISSOCK(st.st_mode) && connect(fd, &a->any, sizeof(a->un)) < 0 &&
+	    errno == ECONNREFUSED)
+		unlink(a->un.sun_path);
+}
+
+/* Who may connect. */
+static int
+permit_unix(const struct listener *l, const char *path)
+{
+	mode_t mode = l->mode == CONF_MODE_UNSET ? 0600 : (mode_t)l->mode;
+	const struct group *gr = NULL;
+
+	if (l->group != NULL && (gr = getgrnam(l->group)) == NULL)
+		return -ENOENT;
+	if ((gr != NULL && lchown(path, (uid_t)-1, gr->gr_gid) < 0) ||
+	    fchmodat(AT_FDCWD, path, mode, AT_SYMLINK_NOFOLLOW) < 0)
+		return -errno;
+	return 0;
+}
+
+/* Nobody can connect before it is said who may. */
+static int
+bind_unix(const struct listener *l, int fd, const union address *a)
+{
+	mode_t old;
+	int err = 0;
+
+	remove_stale(a);
+	old = umask(0777);
+	if (bind(fd, &a->any, sizeof(a->un)) < 0)
+		err = -errno;
+	umask(old);
+	return err < 0 ? err : permit_unix(l, a->un.sun_path);
+}
+
+static int
+bind_ip(int fd, const union address *a)
+{
 	int on = 1;
 
 	setsockopt(fd, SOL_SOCKET, SO_REUSEADDR, &on, sizeof(on));
 	if (a->any.sa_family == AF_INET6)
 		setsockopt(fd, IPPROTO_IPV6, IPV6_V6ONLY, &on, sizeof(on));
-	if (bind(fd, &a->any, len) < 0 || listen(fd, LISTEN_BACKLOG) < 0 ||
-	    getsockname(fd, &a->any, &len) < 0)
+	return bind(fd, &a->any, address_len(a)) < 0 ? -errno : 0;
+}
+
+/* Its address as the kernel has it: with the real port. */
+static int
+take_socket(struct listener *l, int fd)
+{
+	union address a = { 0 };
+	socklen_t len = sizeof(a) - 1;
+
+	if (getsockname(fd, &a.any, &len) < 0)
 		return -errno;
+	describe(l, &a);
+	l->fd = fd;
 	return 0;
 }
 
 static int
-open_ws(struct listener *l, const char *url)
+bind_and_listen(struct listener *l)
 {
 	_cleanup_close_ int fd = -1;
 	union address a;
 	int err;
 
-	if (parse_address(url + strlen("ws://"), &a) < 0) {
-		fprintf(stderr,
-		    "execd: invalid websocket --listen URL `%s`; "
-		    "expected `ws://IP:PORT`\n",
-		    url);
-		return EXIT_USAGE;
-	}
-	l->kind = LISTENER_WS;
-	l->loopback = is_loopback(&a);
+	if (parse_address(l->address, &l->scheme, &a) < 0)
+		return -EINVAL;
 	fd = socket(
 	    a.any.sa_family, SOCK_STREAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0);
-	err = fd < 0 ? -errno : bind_and_listen(fd, &a);
-	if (err < 0) {
-		fprintf(stderr, "execd: %s: %s\n", url, strerror(-err));
-		return err == -EACCES ? EXIT_PERMISSION : EXIT_FAILED;
-	}
-	format_url(l, &a);
-	l->fd = steal_fd(&fd);
-	return 0;
+	if (fd < 0)
+		return -errno;
+	err =
+	    l->scheme == ADDRESS_UNIX ? bind_unix(l, fd, &a) : bind_ip(fd, &a);
+	if (err == 0 && listen(fd, LISTEN_BACKLOG) < 0)
+		err = -errno;
+	if (err == 0)
+		err = take_socket(l, fd);
+	if (err == 0)
+		steal_fd(&fd);
+	return err;
+}
+
+static int
+take_activated(struct listener *l)
+{
+	const char *name = l->address + strlen("systemd:");
+	_cleanup_close_ int fd = activation_find(name);
+	int accepting = 0, err;
+	socklen_t len = sizeof(accepting);
+
+	if (fd < 0)
+		return fd;
+	if (getsockopt(fd, SOL_SOCKET, SO_ACCEPTCONN, &accepting, &len) < 0 ||
+	    !accepting)
+		return -ENOTSOCK;
+	set_nonblock(fd);
+	err = take_socket(l, fd);
+	if (err == 0)
+		steal_fd(&fd);
+	return err;
 }
 
 /* Copies of 0 and 1: the originals become /dev/null, so that nothing but the
@@ -149,35 +335,59 @@ open_stdio(struct listener *l)
 	l->loopback = true;
 	l->fd = fcntl(STDIN_FILENO, F_DUPFD_CLOEXEC, 4);
 	l->out_fd = fcntl(STDOUT_FILENO, F_DUPFD_CLOEXEC, 4);
-	if (l->fd < 0 || l->out_fd < 0) {
-		fprintf(stderr, "execd: stdio: %s\n", strerror(errno));
-		return EXIT_FAILED;
-	}
 	snprintf(l->url, sizeof(l->url), "stdio");
-	return 0;
+	return l->fd < 0 || l->out_fd < 0 ? -errno : 0;
+}
+
+static int
+take_over(struct listener *l, const struct listener *before)
+{
+	int err, fd = fcntl(before->fd, F_DUPFD_CLOEXEC, 4);
+
+	if (fd < 0)
+		return -errno;
+	l->id = before->id;
+	err = take_socket(l, fd);
+	if (err == 0 && l->scheme == ADDRESS_UNIX)
+		err = permit_unix(l, l->address + strlen("unix:"));
+	return err;
 }
 
 int
-listener_open(struct listener *l, const char *url)
+listener_open(struct listener *l, const struct listener *before)
 {
-	*l = (struct listener){ .fd = -1, .out_fd = -1 };
-	if (strcmp(url, "stdio") == 0 || strcmp(url, "stdio://") == 0)
-		return open_stdio(l);
-	if (strncmp(url, "ws://", 5) == 0)
-		return open_ws(l, url);
-	fprintf(stderr,
-	    "execd: unsupported --listen URL `%s`; expected "
-	    "`ws://IP:PORT` or `stdio`\n",
-	    url);
-	return EXIT_USAGE;
+	int err;
+
+	if (before != NULL && before->fd >= 0 &&
+	    strcmp(l->address, before->address) == 0) {
+		err = take_over(l, before);
+	} else {
+		l->id = ids_used++;
+		err = l->scheme == ADDRESS_STDIO     ? open_stdio(l)
+		      : l->scheme == ADDRESS_SYSTEMD ? take_activated(l)
+						     : bind_and_listen(l);
+	}
+	if (err == 0)
+		return 0;
+	if (l->scheme == ADDRESS_SYSTEMD && err == -ENOENT)
+		log_error(0,
+		    "%s: execd was started without a socket of that "
+		    "name (LISTEN_FDNAMES)",
+		    l->address);
+	else
+		log_error(err, "%s", l->address);
+	return err == -EACCES ? EXIT_PERMISSION : EXIT_FAILED;
+}
+
+bool
+listener_was(uint32_t id)
+{
+	return id < ids_used;
 }
 
 void
-listener_close(struct listener *l)
+listener_unlink(const struct listener *l)
 {
-	if (l->fd >= 0)
-		close(l->fd);
-	if (l->out_fd >= 0)
-		close(l->out_fd);
-	l->fd = l->out_fd = -1;
+	if (l->scheme == ADDRESS_UNIX && l->fd >= 0)
+		unlink(l->address + strlen("unix:"));
 }

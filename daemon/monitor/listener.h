@@ -8,19 +8,66 @@
 #include <stdbool.h>
 #include <stddef.h>
 
+#include "conf_value.h"
 #include "control.h"
 
-struct listener {
-	enum listener_kind kind;
-	int fd;	    /* LISTENER_WS: listening. LISTENER_STDIO: input */
-	int out_fd; /* LISTENER_STDIO: output, else -1 */
-	bool loopback;
-	char url[80]; /* with the real port, for the line on stdout */
+/* What an address asks for. */
+enum address_scheme {
+	ADDRESS_WS,
+	ADDRESS_WSS,
+	ADDRESS_UNIX,
+	ADDRESS_SYSTEMD, /* a socket that execd was started with */
+	ADDRESS_STDIO,
 };
 
-/* Parses `--listen URL` and binds. 0, or an enum exit_code after the error
- * was written to stderr in the peer's words (PROTOCOL.md section 1.1). */
-int listener_open(struct listener *l, const char *url);
-void listener_close(struct listener *l);
+/* [listener NAME] of execd.conf(5), and the socket behind it. */
+struct listener {
+	char *name;
+	/* as configured */
+	char *address;
+	char *certificate, *certificate_key, *client_ca;
+	uint32_t client_certificate; /* enum client_certificate */
+	uint32_t mode;		     /* of ADDRESS_UNIX */
+	char *group;
+	struct strings identities;   /* who may come in here; none: everybody */
+	bool operate;		     /* /healthz and /metrics */
+	char *allow_unauthenticated; /* who a client without credential is */
+	/* as loaded: descriptors are owned, or -1 */
+	enum address_scheme scheme;
+	int chain_fd, key_fd, client_ca_fd; /* unchangeable copies */
+	uint8_t version[32];		    /* hash of what they hold */
+	/* as bound */
+	uint32_t id;
+	enum listener_kind kind;
+	int fd;	    /* listening. LISTENER_STDIO: input */
+	int out_fd; /* LISTENER_STDIO: output, else -1 */
+	bool loopback;
+	char url[128]; /* with the real port, for the line on stdout */
+};
+
+struct listener *listener_new(const char *name);
+void listener_free(struct listener *l); /* closes, removes nothing */
+
+/* What the address is. 0 or -EINVAL. */
+int listener_parse(struct listener *l);
+
+/* Does it speak TLS? */
+static inline bool
+listener_has_tls(const struct listener *l)
+{
+	return l->certificate != NULL;
+}
+
+/*
+ * Binds it, or takes over the socket that `before` (or NULL) has at the same
+ * address. 0, or an enum exit_code after logging what is wrong.
+ */
+int listener_open(struct listener *l, const struct listener *before);
+
+/* Was there ever a listener of that id? */
+bool listener_was(uint32_t id);
+
+/* Removes what a unix listener leaves in the file system. */
+void listener_unlink(const struct listener *l);
 
 #endif

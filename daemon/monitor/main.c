@@ -13,47 +13,16 @@
 
 #include <openssl/evp.h>
 
+#include "activation.h"
 #include "config.h"
+#include "doctor.h"
 #include "log.h"
 #include "monitor.h"
+#include "notify.h"
 #include "quota.h"
 #include "runner_start.h"
 #include "source.h"
 #include "util.h"
-
-static int
-find_identity(struct monitor *m)
-{
-	const char *name = m->options->user;
-	int err;
-
-	if (!m->root && name != NULL) {
-		fputs("execd: --user needs root; without it every session "
-		      "runs as you\n",
-		    stderr);
-		return EXIT_PERMISSION;
-	}
-	if (m->root && name == NULL) {
-		fputs("execd: started by root, but no session may run as "
-		      "root: name an ordinary user with --user NAME\n",
-		    stderr);
-		return EXIT_USAGE;
-	}
-	if (!m->root)
-		return identity_self(&m->identity) < 0 ? EXIT_FAILED : 0;
-	err = identity_from_name(&m->identity, name);
-	if (err == 0)
-		return 0;
-	if (err == -EPERM)
-		fprintf(stderr,
-		    "execd: --user %s: this is root; name an "
-		    "ordinary user\n",
-		    name);
-	else
-		fprintf(stderr, "execd: --user %s: %s\n", name,
-		    err == -ENOENT ? "no such user" : strerror(-err));
-	return EXIT_CONFIG;
-}
 
 static int
 find_frontend_user(struct monitor *m)
@@ -77,53 +46,65 @@ find_frontend_user(struct monitor *m)
 }
 
 /* Whoever can connect becomes the session's user: that is said in words,
- * unless only this user's own machine can connect. */
+ * unless only this user's own machine can connect. A file has its words. */
 static int
 check_authentication(const struct monitor *m)
 {
-	if (m->stdio && m->credentials.mode != AUTH_NONE) {
-		fputs("execd: WebSocket auth requires a WebSocket listener, "
-		      "not stdio\n",
-		    stderr);
-		return EXIT_USAGE;
-	}
-	if (m->credentials.mode != AUTH_NONE)
-		return 0;
-	for (size_t i = 0; i < m->nlisteners; i++) {
-		const struct listener *l = &m->listeners[i];
+	for (size_t i = 0; i < m->conf->nlisteners; i++) {
+		const struct listener *l = m->conf->listeners[i];
 
-		if (m->options->allow_unauthenticated ||
+		if (l->allow_unauthenticated == NULL || m->conf->path != NULL ||
+		    m->options->allow_unauthenticated ||
 		    l->kind == LISTENER_STDIO || (l->loopback && !m->root))
 			continue;
 		fprintf(stderr,
 		    "execd: %s: whoever connects there would run "
 		    "commands as %s; say --allow-unauthenticated if that is "
 		    "meant\n",
-		    l->url, m->identity.name);
+		    l->url, l->allow_unauthenticated);
 		return EXIT_USAGE;
 	}
 	return 0;
 }
 
 static int
+open_audit(struct monitor *m)
+{
+	int err = audit_open(&m->conf->audit);
+
+	if (err == 0)
+		return 0;
+	log_error(err, "audit log %s", m->conf->audit.file);
+	return err == -EACCES ? EXIT_PERMISSION : EXIT_FAILED;
+}
+
+static int
 open_listeners(struct monitor *m)
 {
-	const struct options *o = m->options;
+	int code = 0;
+
+	for (size_t i = 0; i < m->conf->nlisteners && code == 0; i++) {
+		struct listener *l = m->conf->listeners[i];
+
+		code = listener_open(l, NULL);
+		m->stdio |= l->kind == LISTENER_STDIO;
+	}
+	return code;
+}
+
+static int
+load_configuration(struct monitor *m)
+{
+	struct buf text;
 	int code;
 
-	for (size_t i = 0; i < o->listeners; i++) {
-		code = listener_open(&m->listeners[i], o->listen[i]);
-		if (code != 0)
-			return code;
-		m->nlisteners++;
-		m->stdio |= m->listeners[i].kind == LISTENER_STDIO;
-	}
-	if (m->stdio && m->nlisteners > 1) {
-		fputs("execd: stdio is one connection and cannot be combined "
-		      "with other listeners\n",
-		    stderr);
-		return EXIT_USAGE;
-	}
+	m->conf = conf_load(m->options, &code);
+	if (m->conf == NULL || !m->options->print)
+		return code;
+	buf_init(&text, SIZE_MAX);
+	conf_print(m->conf, &text);
+	fwrite(text.data, 1, text.len, stdout);
+	buf_clear(&text);
 	return 0;
 }
 
@@ -190,25 +171,58 @@ check_host(struct monitor *m)
 	return 0;
 }
 
+/* execd doctor [--user NAME] */
+static int
+run_doctor(int argc, char **argv)
+{
+	const char *user = NULL;
+	struct programs programs;
+	char missing[PATH_MAX];
+	int err;
+
+	if (argc == 4 && strcmp(argv[2], "--user") == 0) {
+		user = argv[3];
+	} else if (argc != 2) {
+		fprintf(stderr, "usage: execd doctor [--user NAME]\n");
+		return EXIT_USAGE;
+	}
+	log_init("execd", LOG_LEVEL_INFO);
+	err = programs_open(&programs, missing);
+	if (err < 0) {
+		fprintf(stderr, "execd: %s: %s\n", missing, strerror(-err));
+		return EXIT_FAILED;
+	}
+	return doctor_run(&programs, user);
+}
+
 int
 main(int argc, char **argv)
 {
 	static struct options options;
 	struct monitor *m = &monitor;
-	int code = options_parse(&options, argc, argv);
+	int code;
 
+	if (argc > 1 && strcmp(argv[1], "doctor") == 0)
+		return run_doctor(argc, argv);
+	code = options_parse(&options, argc, argv);
 	if (code >= 0)
 		return code;
 	log_init("execd", options.debug ? LOG_LEVEL_DEBUG : LOG_LEVEL_INFO);
 	m->options = &options;
 	m->root = geteuid() == 0;
 	m->signals.fd = -1;
+	activation_init();
+	notify_init();
 	frontend_init(&m->frontend);
+	keys_init(&m->keys);
 	registry_init(&m->sessions);
-	if ((code = find_identity(m)) != 0 ||
-	    (code = find_frontend_user(m)) != 0 ||
-	    (code = credential_init(&m->credentials, &options)) != 0 ||
-	    (code = check_host(m)) != 0 || (code = open_listeners(m)) != 0 ||
+	if ((code = load_configuration(m)) != 0)
+		return code;
+	if (options.check)
+		return EXIT_STOPPED;
+	if ((code = find_frontend_user(m)) != 0 ||
+	    (code = check_host(m)) != 0 || (code = open_audit(m)) != 0 ||
+	    (code = open_listeners(m)) != 0 ||
 	    (code = check_authentication(m)) != 0 ||
 	    (code = detach_stdio(m)) != 0)
 		return code;

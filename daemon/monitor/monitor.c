@@ -14,6 +14,8 @@
 
 #include "children.h"
 #include "log.h"
+#include "notify.h"
+#include "reload.h"
 #include "util.h"
 
 /* The front-end has this long to tell its clients when all else is over. */
@@ -59,6 +61,7 @@ kill_orphan(pid_t pid, void *arg)
 	struct orphan_hunt *hunt = arg;
 
 	if (pid == hunt->m->frontend.pid || is_older(pid) ||
+	    keys_has(&hunt->m->keys, pid) ||
 	    table_find(&hunt->m->sessions.by_pid, (uint64_t)pid, match_any_pid,
 		&pid) != NULL)
 		return;
@@ -92,7 +95,7 @@ reap_children(struct monitor *m)
 	pid_t pid;
 
 	while ((pid = waitpid(-1, &status, WNOHANG)) > 0) {
-		if (frontend_reap(m, pid, status))
+		if (frontend_reap(m, pid, status) || keys_reap(m, pid, status))
 			continue;
 		orphans = true;
 		session_reap(m, pid, status);
@@ -113,8 +116,14 @@ signals_ready(struct source *source, uint32_t events)
 			reap_children(m);
 			break;
 		case SIGHUP:
-			log_info("SIGHUP: there is no configuration to reload");
+			reload_configuration(m);
 			break;
+		case SIGTERM:
+			if (!m->draining) {
+				monitor_drain(m);
+				break;
+			}
+			/* fall through */
 		default:
 			log_info("signal %u: stopping", info.ssi_signo);
 			monitor_stop(m, EXIT_STOPPED);
@@ -146,10 +155,62 @@ monitor_stop(struct monitor *m, int exit_code)
 {
 	if (m->stopping)
 		return;
+	notify("STOPPING=1");
 	m->stopping = true;
 	m->exit_code = exit_code;
-	frontend_drain(m);
+	reload_unlink_listeners(m->conf, NULL);
+	frontend_stop(m);
 	session_terminate_all(m);
+}
+
+void
+monitor_drain(struct monitor *m)
+{
+	uint32_t ms = m->conf->limits.drain_timeout_ms;
+
+	if (ms == 0 || m->sessions.by_id.count == 0) {
+		log_info("signal %d: stopping", SIGTERM);
+		monitor_stop(m, EXIT_STOPPED);
+		return;
+	}
+	log_info("signal %d: no new sessions; %zu may go on for %u ms", SIGTERM,
+	    m->sessions.by_id.count, ms);
+	notify("STOPPING=1");
+	m->draining = true;
+	m->drain_until_ms = now_ms() + ms;
+	frontend_drain(m);
+}
+
+/* The last session is gone, or the time is. Returns the deadline or -1. */
+static int64_t
+finish_drain(struct monitor *m, int64_t now)
+{
+	if (!m->draining || m->stopping)
+		return -1;
+	if (m->sessions.by_id.count > 0 && now < m->drain_until_ms)
+		return m->drain_until_ms;
+	log_info("drained: %zu sessions are ended", m->sessions.by_id.count);
+	monitor_stop(m, EXIT_STOPPED);
+	return now;
+}
+
+/* Another key process for the one that died. Returns when, or -1. */
+static int64_t
+restart_keys(struct monitor *m, int64_t now)
+{
+	if (m->keys.restart_ms == 0 || m->stopping)
+		return -1;
+	if (now < m->keys.restart_ms)
+		return m->keys.restart_ms;
+	m->keys.restart_ms = 0;
+	frontend_reload(m);
+	return -1;
+}
+
+static int64_t
+sooner(int64_t a, int64_t b)
+{
+	return a < 0 || (b >= 0 && b < a) ? b : a;
 }
 
 static bool
@@ -213,7 +274,9 @@ monitor_run(struct monitor *m)
 		int64_t now = now_ms(), deadline;
 
 		start_frontend_when_due(m, now);
-		deadline = session_expire(m, now);
+		deadline = sooner(session_expire(m, now),
+		    sooner(finish_drain(m, now), restart_keys(m, now)));
+		deadline = sooner(deadline, notify_alive(now));
 		err = source_dispatch(next_timeout(m, now, deadline));
 		if (err < 0)
 			log_fatal_errno(err, "epoll");

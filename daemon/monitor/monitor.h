@@ -8,10 +8,9 @@
 #include <stdbool.h>
 #include <stdint.h>
 
-#include "credential.h"
+#include "conf.h"
 #include "frontend.h"
-#include "identity.h"
-#include "listener.h"
+#include "keys.h"
 #include "options.h"
 #include "programs.h"
 #include "session.h"
@@ -19,11 +18,8 @@
 
 struct monitor {
 	const struct options *options;
-	struct identity identity; /* of every session */
-	struct credential_rules credentials;
+	struct conf *conf; /* in force */
 	struct programs programs;
-	struct listener listeners[OPTIONS_LISTENERS_MAX];
-	size_t nlisteners;
 	bool root;	    /* started by root */
 	bool stdio;	    /* a listener is stdio */
 	uid_t frontend_uid; /* root mode */
@@ -32,9 +28,12 @@ struct monitor {
 	int epoll_fd;
 	struct source signals;
 	struct frontend frontend;
+	struct keys keys;
 	struct registry sessions;
 	bool announced; /* the URLs were printed */
 	bool stopping;
+	bool draining; /* no new session; stops at drain_until_ms */
+	int64_t drain_until_ms;
 	int exit_code;
 };
 
@@ -43,6 +42,9 @@ extern struct monitor monitor;
 
 /* Runs until it is told to stop. Returns an enum exit_code. */
 int monitor_run(struct monitor *m);
+
+/* SIGTERM: no new sessions, and time for those there are. */
+void monitor_drain(struct monitor *m);
 
 /* Ends everything; the loop returns when all children are gone. */
 void monitor_stop(struct monitor *m, int exit_code);

@@ -9,6 +9,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "conf.h"
 #include "config.h"
 #include "util.h"
 
@@ -24,10 +25,7 @@ enum {
 	OPT_WS_ISSUER,
 	OPT_WS_AUDIENCE,
 	OPT_WS_MAX_CLOCK_SKEW,
-	OPT_DETACHED_TTL,
-	OPT_CLOSED_TTL,
-	OPT_PRE_AUTH_DEADLINE,
-	OPT_MAX_CONNECTIONS,
+	OPT_LIMIT, /* a key of [limits] by its own name */
 	OPT_VERSION,
 };
 
@@ -47,20 +45,27 @@ static const struct option long_options[] = {
 	    OPT_WS_MAX_CLOCK_SKEW },
 	{ "concurrent-requests", required_argument, NULL,
 	    OPT_CONCURRENT_REQUESTS },
-	{ "detached-ttl", required_argument, NULL, OPT_DETACHED_TTL },
-	{ "closed-ttl", required_argument, NULL, OPT_CLOSED_TTL },
-	{ "pre-auth-deadline", required_argument, NULL, OPT_PRE_AUTH_DEADLINE },
-	{ "max-connections", required_argument, NULL, OPT_MAX_CONNECTIONS },
+	{ "detached-ttl", required_argument, NULL, OPT_LIMIT },
+	{ "closed-ttl", required_argument, NULL, OPT_LIMIT },
+	{ "drain-timeout", required_argument, NULL, OPT_LIMIT },
+	{ "pre-auth-deadline", required_argument, NULL, OPT_LIMIT },
+	{ "max-connections", required_argument, NULL, OPT_LIMIT },
+	{ "retention", required_argument, NULL, OPT_LIMIT },
+	{ "max-sessions", required_argument, NULL, OPT_LIMIT },
 	{ "help", no_argument, NULL, 'h' },
 	{ "version", no_argument, NULL, OPT_VERSION },
 	{ NULL, 0, NULL, 0 },
 };
 
 static const char usage_text[] =
-    "usage: execd [--listen URL]... [--user NAME] [--allow-unauthenticated] "
-    "[-dfh]\n"
-    "  --listen URL              ws://IP:PORT or stdio (default "
-    "ws://127.0.0.1:0)\n"
+    "usage: execd [-c FILE | --listen URL... [--user NAME] "
+    "[--allow-unauthenticated]] [-dfhtT]\n"
+    "  -c FILE                   read this configuration, execd.conf(5)\n"
+    "  -t                        only check the configuration\n"
+    "  -T                        check, and print the effective values\n"
+    "  --listen URL              ws://IP:PORT, unix:/PATH, systemd:NAME or "
+    "stdio\n"
+    "                            (default ws://127.0.0.1:0)\n"
     "  --user NAME               as root: run every session as this user\n"
     "  --allow-unauthenticated   let clients in that present no credential\n"
     "  --ws-auth MODE            capability-token or signed-bearer-token, "
@@ -72,58 +77,17 @@ static const char usage_text[] =
     "never wait for each other\n"
     "  --detached-ttl DURATION   keep a session without connection (80s)\n"
     "  --closed-ttl DURATION     remember a closed process (80s)\n"
+    "  --drain-timeout DURATION  sessions may go on so long at SIGTERM (0s)\n"
+    "  --retention SIZE          output kept of each process (1M)\n"
     "  --pre-auth-deadline DURATION  from accept to initialize (10s)\n"
     "  --max-connections N       at once (10000)\n"
+    "  --max-sessions N          at once (10000)\n"
     "  -d                        log debug messages\n"
     "  -f                        stay in the foreground (always so)\n"
     "  -h, --help                this text\n"
     "  --version                 the version\n";
 
-static const struct options defaults = {
-	.ws_skew_s = 30,
-	.detached_ttl_ms = 80000,
-	.closed_ttl_ms = 80000,
-	.kill_grace_ms = 1000,
-	.ping_interval_ms = 30000,
-	.pre_auth_deadline_ms = 10000,
-	.max_connections = 10000,
-	.max_sessions = 10000,
-	.max_frame_bytes = 16u << 20,
-	.max_message_bytes = 64u << 20,
-	.retention_bytes = 1u << 20,
-};
-
-int
-options_duration(const char *text, uint32_t *ms)
-{
-	static const struct {
-		const char *unit;
-		uint64_t ms;
-	} units[] = {
-		{ "ms", 1 },
-		{ "s", 1000 },
-		{ "m", 60000 },
-		{ "h", 3600000 },
-	};
-	unsigned long long n;
-	char *end;
-
-	if (text[0] < '0' || text[0] > '9')
-		return -EINVAL;
-	errno = 0;
-	n = strtoull(text, &end, 10);
-	if (errno != 0)
-		return -ERANGE;
-	for (size_t i = 0; i < nitems(units); i++) {
-		if (strcmp(end, units[i].unit) != 0)
-			continue;
-		if (n > UINT32_MAX / units[i].ms)
-			return -ERANGE;
-		*ms = (uint32_t)(n * units[i].ms);
-		return 0;
-	}
-	return -EINVAL;
-}
+static const struct options defaults = { .ws_skew_s = 30 };
 
 static int
 usage_error(const char *fmt, const char *arg)
@@ -151,18 +115,6 @@ parse_count(const char *text, uint32_t *out)
 		return -EINVAL;
 	*out = (uint32_t)n;
 	return 0;
-}
-
-static int
-take_duration(const char *name, const char *text, uint32_t *out)
-{
-	if (options_duration(text, out) == 0)
-		return -1;
-	fprintf(stderr,
-	    "execd: --%s: `%s` is not a duration like 500ms, 80s, "
-	    "2m or 1h\n",
-	    name, text);
-	return EXIT_USAGE;
 }
 
 static int
@@ -246,6 +198,24 @@ check_ws_auth(const struct options *o)
 	return -1;
 }
 
+/* Kept for when the file was read; a value that cannot be is said now. */
+static int
+take_limit(struct options *o, const char *keyword, const char *value)
+{
+	struct limits scratch = { 0 };
+	char why[CONF_WHY_MAX];
+
+	if (conf_set(&conf_limits, &scratch, keyword, value, why) < 0) {
+		fprintf(stderr, "execd: --%s: %s\n", keyword, why);
+		return EXIT_USAGE;
+	}
+	if (o->nlimits == OPTIONS_LIMITS_MAX)
+		return usage_error("--%s: too many limits", keyword);
+	o->limits[o->nlimits].keyword = keyword;
+	o->limits[o->nlimits++].value = value;
+	return -1;
+}
+
 static int
 take_listen(struct options *o, const char *url)
 {
@@ -263,7 +233,7 @@ print_and_stop(const char *text)
 }
 
 static int
-take_option(struct options *o, int opt, const char *arg)
+take_option(struct options *o, int opt, const char *arg, int index)
 {
 	uint32_t ignored;
 
@@ -297,15 +267,17 @@ take_option(struct options *o, int opt, const char *arg)
 		return take_skew(o, arg);
 	case OPT_CONCURRENT_REQUESTS:
 		return take_count("concurrent-requests", arg, &ignored);
-	case OPT_DETACHED_TTL:
-		return take_duration("detached-ttl", arg, &o->detached_ttl_ms);
-	case OPT_CLOSED_TTL:
-		return take_duration("closed-ttl", arg, &o->closed_ttl_ms);
-	case OPT_PRE_AUTH_DEADLINE:
-		return take_duration(
-		    "pre-auth-deadline", arg, &o->pre_auth_deadline_ms);
-	case OPT_MAX_CONNECTIONS:
-		return take_count("max-connections", arg, &o->max_connections);
+	case OPT_LIMIT:
+		return take_limit(o, long_options[index].name, arg);
+	case 'c':
+		o->config_file = arg;
+		return -1;
+	case 't':
+		o->check = true;
+		return -1;
+	case 'T':
+		o->check = o->print = true;
+		return -1;
 	case 'd':
 		o->debug = true;
 		return -1;
@@ -324,15 +296,27 @@ take_option(struct options *o, int opt, const char *arg)
 int
 options_parse(struct options *o, int argc, char **argv)
 {
-	int opt, code;
+	int opt, code, index = 0;
 
 	*o = defaults;
-	while ((opt = getopt_long(argc, argv, "dfh", long_options, NULL)) != -1)
-		if ((code = take_option(o, opt, optarg)) >= 0)
+	while ((opt = getopt_long(
+		    argc, argv, "c:dfhtT", long_options, &index)) != -1)
+		if ((code = take_option(o, opt, optarg, index)) >= 0)
 			return code;
 	if (optind < argc)
 		return usage_error("unexpected argument `%s`", argv[optind]);
-	if (o->listeners == 0)
-		o->listen[o->listeners++] = "ws://127.0.0.1:0";
+	if (o->config_file != NULL && options_describe_service(o))
+		return usage_error("with -c %s the file says who may come in "
+				   "where; --listen, --user, "
+				   "--allow-unauthenticated and --ws-... are "
+				   "for execd without a file",
+		    o->config_file);
 	return check_ws_auth(o);
+}
+
+bool
+options_describe_service(const struct options *o)
+{
+	return o->listeners > 0 || o->user || o->allow_unauthenticated ||
+	       o->ws_auth != AUTH_NONE;
 }

@@ -20,11 +20,14 @@ enum exit_code {
 };
 
 #define OPTIONS_LISTENERS_MAX 8
+#define OPTIONS_LIMITS_MAX    32
 
 /* --ws-auth, with codex exec-server's words (PROTOCOL.md section 1.5). */
 enum auth_mode { AUTH_NONE, AUTH_CAPABILITY_TOKEN, AUTH_SIGNED_TOKEN };
 
 struct options {
+	const char *config_file; /* -c; NULL: the default, or flags */
+	bool check, print;	 /* -t, -T */
 	const char *listen[OPTIONS_LISTENERS_MAX];
 	size_t listeners;
 	const char *user; /* NULL: single-user mode */
@@ -34,23 +37,18 @@ struct options {
 	const char *ws_shared_secret_file, *ws_issuer, *ws_audience;
 	uint32_t ws_skew_s;
 	bool debug;
-	uint32_t detached_ttl_ms;
-	uint32_t closed_ttl_ms;
-	uint32_t kill_grace_ms;
-	uint32_t ping_interval_ms;
-	uint32_t pre_auth_deadline_ms;
-	uint32_t max_connections;
-	uint32_t max_sessions;
-	uint64_t max_frame_bytes;
-	uint64_t max_message_bytes;
-	uint64_t retention_bytes;
+	/* Keys of [limits] given as flags: they count more than the file. */
+	struct {
+		const char *keyword, *value;
+	} limits[OPTIONS_LIMITS_MAX];
+	size_t nlimits;
 };
 
 /* Fills *o. Returns -1 to go on, else an exit code: help and version were
  * printed, or the error was. */
 int options_parse(struct options *o, int argc, char **argv);
 
-/* "500ms", "80s", "2m", "1h" -> milliseconds. 0 or -EINVAL / -ERANGE. */
-int options_duration(const char *text, uint32_t *ms);
+/* Was anything said that a configuration file says instead? */
+bool options_describe_service(const struct options *o);
 
 #endif

@@ -15,13 +15,15 @@
 /* Both layouts are found from the directory that execd lies in:
  * $prefix/sbin/execd and BUILD/daemon/monitor/execd. */
 static const struct layout {
-	const char *execd, *frontend, *runner, *http;
+	const char *execd, *frontend, *runner, *http, *keys;
 } layouts[] = {
 	{ "/daemon/monitor/execd", "/daemon/frontend/execd-frontend",
-	    "/runner/execd-runner", "/runner/http/execd-http" },
+	    "/runner/execd-runner", "/runner/http/execd-http",
+	    "/daemon/keys/execd-keys" },
 	{ "/" EXECD_SBINDIR "/execd", "/" EXECD_LIBEXECDIR "/execd-frontend",
 	    "/" EXECD_LIBEXECDIR "/execd-runner",
-	    "/" EXECD_LIBEXECDIR "/execd-http" },
+	    "/" EXECD_LIBEXECDIR "/execd-http",
+	    "/" EXECD_LIBEXECDIR "/execd-keys" },
 };
 
 static const struct layout *
@@ -79,5 +81,7 @@ programs_open(struct programs *p, char missing[PATH_MAX])
 		err = open_program(self, base, l->runner, &p->runner, missing);
 	if (err == 0)
 		err = open_program(self, base, l->http, &p->http, missing);
+	if (err == 0)
+		err = open_program(self, base, l->keys, &p->keys, missing);
 	return err;
 }

@@ -10,7 +10,7 @@
 #include <limits.h>
 
 struct programs {
-	int frontend, runner, http; /* O_PATH, CLOEXEC */
+	int frontend, runner, http, keys; /* O_PATH, CLOEXEC */
 };
 
 /* 0, or -errno with the missing program in `missing`. */

@@ -8,11 +8,15 @@
 #include <stdio.h>
 #include <string.h>
 #include <sys/random.h>
+#include <sys/socket.h>
 #include <time.h>
 #include <unistd.h>
 
+#include "credential.h"
 #include "log.h"
 #include "monitor.h"
+#include "notify.h"
+#include "session_audit.h"
 #include "util.h"
 
 /* Who authenticated on a connection. Dies with the connection. */
@@ -21,10 +25,11 @@ struct grant {
 	uint32_t conn;
 	uint8_t token[CONTROL_GRANT_BYTES];
 	char peer[CONTROL_PEER_MAX];
-	struct identity *identity;
-	struct session *session; /* NULL: none, or it ended */
-	bool ended;		 /* its session ended under it */
-	char reason[256];	 /* why */
+	struct identity *identity; /* a reference */
+	struct session *session;   /* NULL: none, or it ended */
+	bool watching;		   /* it only watches that session */
+	bool ended;		   /* its session ended under it */
+	char reason[256];	   /* why */
 };
 
 static bool
@@ -47,6 +52,7 @@ static void
 grant_free(struct frontend *f, struct grant *g)
 {
 	table_remove(&f->grants, &g->node);
+	identity_unref(g->identity);
 	explicit_bzero(g, sizeof(*g));
 	free(g);
 }
@@ -75,13 +81,15 @@ announce(struct monitor *m)
 	if (m->announced)
 		return;
 	m->announced = true;
-	for (size_t i = 0; i < m->nlisteners; i++)
-		if (m->listeners[i].kind == LISTENER_WS)
-			dprintf(STDOUT_FILENO, "%s\n", m->listeners[i].url);
+	notify("READY=1\nSTATUS=serving");
+	for (size_t i = 0; i < m->conf->nlisteners; i++)
+		if (m->conf->listeners[i]->kind != LISTENER_STDIO)
+			dprintf(
+			    STDOUT_FILENO, "%s\n", m->conf->listeners[i]->url);
 }
 
 static int
-answer_ready(struct monitor *m, const uint8_t *packet, size_t len)
+answer_ready(struct monitor *m, const uint8_t *packet, size_t len, int fd)
 {
 	struct control_ready r;
 
@@ -101,40 +109,117 @@ answer_ready(struct monitor *m, const uint8_t *packet, size_t len)
 	return 0;
 }
 
-static int
-answer_authenticate(struct monitor *m, const uint8_t *packet, size_t len)
+static struct listener *
+find_listener(const struct monitor *m, uint32_t id)
 {
-	struct frontend *f = &m->frontend;
-	struct control_authenticate a;
-	struct control_verdict v = { .verdict = VERDICT_GRANTED };
-	struct grant *g;
+	for (size_t i = 0; i < m->conf->nlisteners; i++)
+		if (m->conf->listeners[i]->id == id)
+			return m->conf->listeners[i];
+	return NULL;
+}
 
-	REQUEST(MON_REQ_AUTHENTICATE, &a, packet, len);
-	if (a.listener >= m->nlisteners || a.kind > CREDENTIAL_BEARER ||
-	    grant_find(f, a.conn) != NULL)
-		return -EPERM;
-	v.conn = a.conn;
-	v.verdict = (uint8_t)credential_verify(
-	    &m->credentials, &a, (int64_t)time(NULL));
-	explicit_bzero(a.credential, sizeof(a.credential));
-	if (m->stopping || f->grants.count >= m->options->max_connections)
-		v.verdict = VERDICT_BUSY;
-	if (v.verdict != VERDICT_GRANTED) {
-		log_info("%s: refused: %s", a.peer,
-		    control_verdict_name((enum verdict)v.verdict));
-		frontend_send(f, MON_ANS_AUTHENTICATE, &v, -1);
+/* What the kernel says of the client of a unix listener; the descriptor is
+ * its socket, and proves nothing but that. */
+static int
+take_peer(const struct listener *l, int fd, struct ucred *peer)
+{
+	socklen_t len = sizeof(*peer);
+	int domain = 0;
+	socklen_t domain_len = sizeof(domain);
+
+	if ((l->kind == LISTENER_UNIX) != (fd >= 0))
+		return -EBADMSG;
+	if (fd < 0)
 		return 0;
-	}
-	g = xcalloc(1, sizeof(*g));
-	g->conn = a.conn;
-	g->identity = &m->identity;
-	memcpy(g->peer, a.peer, sizeof(g->peer));
+	if (getsockopt(fd, SOL_SOCKET, SO_DOMAIN, &domain, &domain_len) < 0 ||
+	    domain != AF_UNIX ||
+	    getsockopt(fd, SOL_SOCKET, SO_PEERCRED, peer, &len) < 0)
+		return -EBADMSG;
+	return 0;
+}
+
+static void
+send_verdict(struct frontend *f, const struct control_authenticate *a,
+    enum verdict verdict, const struct grant *g)
+{
+	struct control_verdict v = { .conn = a->conn,
+		.verdict = (uint8_t)verdict };
+
+	if (g != NULL)
+		memcpy(v.grant, g->token, sizeof(v.grant));
+	frontend_send(f, MON_ANS_AUTHENTICATE, &v, -1);
+	explicit_bzero(&v, sizeof(v));
+}
+
+static void
+give_grant(struct frontend *f, const struct control_authenticate *a,
+    struct identity *who)
+{
+	struct grant *g = xcalloc(1, sizeof(*g));
+
+	g->conn = a->conn;
+	g->identity = identity_ref(who);
+	memcpy(g->peer, a->peer, sizeof(g->peer));
 	if (getrandom(g->token, sizeof(g->token), 0) !=
 	    (ssize_t)sizeof(g->token))
 		log_fatal("getrandom: no random bytes");
-	memcpy(v.grant, g->token, sizeof(v.grant));
 	table_insert(&f->grants, &g->node, g->conn);
-	frontend_send(f, MON_ANS_AUTHENTICATE, &v, -1);
+	send_verdict(f, a, VERDICT_GRANTED, g);
+}
+
+static void
+record(struct monitor *m, const struct control_authenticate *a,
+    const struct listener *l, enum verdict v, const struct identity *who,
+    const char *how)
+{
+	struct audit_event e;
+
+	audit_begin(&e, who ? "granted" : "refused");
+	audit_string(&e, "peer", a->peer);
+	audit_string(&e, "listener", l ? l->name : "");
+	if (who != NULL) {
+		audit_string(&e, "identity", who->name);
+		audit_string(&e, "by", how);
+	} else {
+		audit_string(&e, "reason", control_verdict_name(v));
+	}
+	/* Of a session that cannot be recorded session_open() decides. */
+	audit_end(&e, &m->conf->audit);
+}
+
+static int
+answer_authenticate(
+    struct monitor *m, const uint8_t *packet, size_t len, int fd)
+{
+	struct frontend *f = &m->frontend;
+	struct control_authenticate a;
+	struct identity *who = NULL;
+	const char *how = "";
+	const struct listener *l;
+	struct ucred peer;
+	enum verdict v;
+
+	REQUEST(MON_REQ_AUTHENTICATE, &a, packet, len);
+	l = find_listener(m, a.listener);
+	if (a.kind > CREDENTIAL_BEARER || !listener_was(a.listener) ||
+	    grant_find(f, a.conn) != NULL)
+		return -EPERM;
+	if (l != NULL && take_peer(l, fd, &peer) < 0)
+		return -EBADMSG;
+	if (l == NULL || m->stopping ||
+	    f->grants.count >= m->conf->limits.max_connections)
+		v = VERDICT_BUSY; /* l: closed by a reload meanwhile */
+	else
+		v = credential_verify(m->conf, l, &a, fd >= 0 ? &peer : NULL,
+		    (int64_t)time(NULL), &who, &how);
+	explicit_bzero(a.credential, sizeof(a.credential));
+	record(m, &a, l, v, v == VERDICT_GRANTED ? who : NULL, how);
+	if (v == VERDICT_GRANTED) {
+		give_grant(f, &a, who);
+		return 0;
+	}
+	log_info("%s: refused: %s", a.peer, control_verdict_name(v));
+	send_verdict(f, &a, v, NULL);
 	return 0;
 }
 
@@ -160,7 +245,7 @@ send_session(struct frontend *f, enum control_type type,
 }
 
 static int
-answer_open(struct monitor *m, const uint8_t *packet, size_t len)
+answer_open(struct monitor *m, const uint8_t *packet, size_t len, int fd)
 {
 	struct control_open o;
 	struct control_session answer = { 0 };
@@ -172,7 +257,7 @@ answer_open(struct monitor *m, const uint8_t *packet, size_t len)
 	if (g == NULL)
 		return -EPERM;
 	answer.conn = o.conn;
-	if (m->stopping) {
+	if (m->stopping || m->draining) {
 		answer.result = SESSION_LIMIT;
 		snprintf(answer.reason, sizeof(answer.reason),
 		    "the server is shutting down");
@@ -186,7 +271,7 @@ answer_open(struct monitor *m, const uint8_t *packet, size_t len)
 }
 
 static int
-answer_resume(struct monitor *m, const uint8_t *packet, size_t len)
+answer_resume(struct monitor *m, const uint8_t *packet, size_t len, int fd)
 {
 	struct control_resume r;
 	struct control_session answer = { 0 };
@@ -206,7 +291,50 @@ answer_resume(struct monitor *m, const uint8_t *packet, size_t len)
 }
 
 static int
-answer_close(struct monitor *m, const uint8_t *packet, size_t len)
+answer_watch(struct monitor *m, const uint8_t *packet, size_t len, int fd)
+{
+	struct control_resume r;
+	struct control_session answer = { 0 };
+	struct grant *g;
+	int channel_fd = -1;
+
+	REQUEST(MON_REQ_WATCH, &r, packet, len);
+	g = grant_for_session(&m->frontend, r.conn, r.grant);
+	if (g == NULL)
+		return -EPERM;
+	answer.conn = r.conn;
+	answer.result = session_watch(m, g->identity, r.session_id, g->conn,
+	    g->peer, &g->session, &channel_fd, answer.reason);
+	g->watching = answer.result == SESSION_OK;
+	if (g->watching)
+		session_audit(m, g->session, "session-watched", g->peer, NULL);
+	send_session(
+	    &m->frontend, MON_ANS_WATCH, &answer, g->session, channel_fd);
+	return 0;
+}
+
+/* Is CLOSE under way already? */
+static bool
+is_closing(const struct grant *g)
+{
+	if (g->session == NULL)
+		return false;
+	return g->watching ? session_watcher(g->session, g->conn)->close_asked
+			   : g->session->close_asked;
+}
+
+/* False: the answer follows when the runner is reaped. */
+static bool
+leave_session(struct monitor *m, struct grant *g, bool channel_ended,
+    enum channel_end *end)
+{
+	return g->watching
+		   ? session_unwatch(g->session, g->conn, channel_ended, end)
+		   : session_detach(m, g->session, channel_ended, end);
+}
+
+static int
+answer_close(struct monitor *m, const uint8_t *packet, size_t len, int fd)
 {
 	struct control_close c;
 	struct control_closed answer = { .end = CHANNEL_END_DETACHED };
@@ -215,15 +343,15 @@ answer_close(struct monitor *m, const uint8_t *packet, size_t len)
 
 	REQUEST(MON_REQ_CLOSE, &c, packet, len);
 	g = grant_find(&m->frontend, c.conn);
-	if (g == NULL || (g->session != NULL && g->session->close_asked))
+	if (g == NULL || is_closing(g))
 		return -EPERM;
 	answer.conn = c.conn;
 	if (g->ended) {
 		answer.end = CHANNEL_END_RUNNER;
 		memcpy(answer.reason, g->reason, sizeof(answer.reason));
 	} else if (g->session != NULL) {
-		if (!session_detach(m, g->session, c.channel_ended, &end))
-			return 0; /* answered when the runner is reaped */
+		if (!leave_session(m, g, c.channel_ended, &end))
+			return 0;
 		answer.end = end;
 	}
 	grant_free(&m->frontend, g);
@@ -232,7 +360,7 @@ answer_close(struct monitor *m, const uint8_t *packet, size_t len)
 }
 
 static int
-answer_done(struct monitor *m, const uint8_t *packet, size_t len)
+answer_done(struct monitor *m, const uint8_t *packet, size_t len, int fd)
 {
 	REQUEST(MON_REQ_DONE, NULL, packet, len);
 	if (!m->stdio)
@@ -246,18 +374,21 @@ answer_done(struct monitor *m, const uint8_t *packet, size_t len)
 static const struct request {
 	enum control_type type;
 	unsigned when;
-	int (*answer)(struct monitor *m, const uint8_t *packet, size_t len);
+	bool with_fd; /* may bring a descriptor */
+	int (*answer)(
+	    struct monitor *m, const uint8_t *packet, size_t len, int fd);
 } requests[] = {
-	{ MON_REQ_READY, FRONTEND_CONFINING, answer_ready },
-	{ MON_REQ_AUTHENTICATE, FRONTEND_SERVING, answer_authenticate },
-	{ MON_REQ_OPEN, FRONTEND_SERVING, answer_open },
-	{ MON_REQ_RESUME, FRONTEND_SERVING, answer_resume },
-	{ MON_REQ_CLOSE, FRONTEND_SERVING, answer_close },
-	{ MON_REQ_DONE, FRONTEND_SERVING, answer_done },
+	{ MON_REQ_READY, FRONTEND_CONFINING, false, answer_ready },
+	{ MON_REQ_AUTHENTICATE, FRONTEND_SERVING, true, answer_authenticate },
+	{ MON_REQ_OPEN, FRONTEND_SERVING, false, answer_open },
+	{ MON_REQ_RESUME, FRONTEND_SERVING, false, answer_resume },
+	{ MON_REQ_WATCH, FRONTEND_SERVING, false, answer_watch },
+	{ MON_REQ_CLOSE, FRONTEND_SERVING, false, answer_close },
+	{ MON_REQ_DONE, FRONTEND_SERVING, false, answer_done },
 };
 
 int
-request_take(struct monitor *m, const uint8_t *packet, size_t len)
+request_take(struct monitor *m, const uint8_t *packet, size_t len, int fd)
 {
 	enum control_type type = control_peek(packet, len);
 
@@ -266,7 +397,9 @@ request_take(struct monitor *m, const uint8_t *packet, size_t len)
 			continue;
 		if (!(requests[i].when & m->frontend.state))
 			return -EACCES;
-		return requests[i].answer(m, packet, len);
+		if (fd >= 0 && !requests[i].with_fd)
+			return -EBADMSG;
+		return requests[i].answer(m, packet, len, fd);
 	}
 	return -ENOSYS;
 }
@@ -297,26 +430,25 @@ requests_forget(struct monitor *m)
 		struct grant *g = TABLE_OBJECT(node, struct grant, node);
 		enum channel_end end;
 
-		if (g->session != NULL && !g->session->close_asked)
+		if (g->session != NULL && g->watching)
+			session_forget_watcher(g->session, g->conn);
+		else if (g->session != NULL && !is_closing(g))
 			session_detach(m, g->session, false, &end);
 		grant_free(f, g);
 	}
 }
 
-void
-requests_session_ended(struct monitor *m, struct session *s, const char *reason)
+static void
+tell_ended(
+    struct frontend *f, struct grant *g, bool close_asked, const char *reason)
 {
-	struct frontend *f = &m->frontend;
-	struct grant *g = grant_find(f, s->conn);
-	struct control_closed closed = { .conn = s->conn,
+	struct control_closed closed = { .conn = g->conn,
 		.end = CHANNEL_END_RUNNER };
-	struct control_runner_exited exited = { .conn = s->conn };
+	struct control_runner_exited exited = { .conn = g->conn };
 
-	if (g == NULL || g->session != s)
-		return;
 	snprintf(closed.reason, sizeof(closed.reason), "%s", reason);
 	snprintf(exited.reason, sizeof(exited.reason), "%s", reason);
-	if (s->close_asked) {
+	if (close_asked) {
 		grant_free(f, g);
 		frontend_send(f, MON_ANS_CLOSE, &closed, -1);
 		return;
@@ -325,4 +457,20 @@ requests_session_ended(struct monitor *m, struct session *s, const char *reason)
 	g->ended = true;
 	snprintf(g->reason, sizeof(g->reason), "%s", reason);
 	frontend_send(f, MON_EV_RUNNER_EXITED, &exited, -1);
+}
+
+void
+requests_session_ended(struct monitor *m, struct session *s, const char *reason)
+{
+	struct frontend *f = &m->frontend;
+	struct grant *g = grant_find(f, s->conn);
+	struct watcher *w;
+
+	if (g != NULL && g->session == s && !g->watching)
+		tell_ended(f, g, s->close_asked, reason);
+	TAILQ_FOREACH (w, &s->watchers, link) {
+		g = grant_find(f, w->conn);
+		if (g != NULL && g->session == s)
+			tell_ended(f, g, w->close_asked, reason);
+	}
 }

@@ -15,6 +15,8 @@
 #include <sys/mount.h>
 #include <sys/prctl.h>
 #include <sys/random.h>
+#include <sys/resource.h>
+#include <sys/stat.h>
 #include <sys/syscall.h>
 #include <sys/wait.h>
 #include <unistd.h>
@@ -102,6 +104,35 @@ enter_namespaces(const char **step)
 	return 0;
 }
 
+/* What the operator allows every process of the session. An ordinary user's
+ * execd cannot raise what it has itself; that is not silent. */
+static void
+limit_resources(const struct identity *id)
+{
+	const struct identity_limits *l = &id->limits;
+	const struct {
+		const char *key;
+		int resource;
+		uint64_t value;
+	} limits[] = {
+		{ "max-processes", RLIMIT_NPROC, l->max_processes },
+		{ "max-open-files", RLIMIT_NOFILE, l->max_open_files },
+		{ "max-cpu-time", RLIMIT_CPU, l->max_cpu_ms / 1000 },
+		{ "max-memory", RLIMIT_AS, l->max_memory_bytes },
+		{ "max-file-size", RLIMIT_FSIZE, l->max_file_bytes },
+	};
+
+	for (size_t i = 0; i < nitems(limits); i++) {
+		const struct rlimit r = { limits[i].value, limits[i].value };
+
+		if (limits[i].value > 0 &&
+		    setrlimit(limits[i].resource, &r) < 0)
+			log_fatal_errno(-errno, "runner for %s: %s %llu",
+			    id->name, limits[i].key,
+			    (unsigned long long)limits[i].value);
+	}
+}
+
 static void __attribute__((noreturn))
 runner_child(int program_fd, const struct identity *id, bool root,
     int control_fd, const int joins[CGROUP_HIERARCHIES])
@@ -116,10 +147,13 @@ runner_child(int program_fd, const struct identity *id, bool root,
 	if (err < 0)
 		log_fatal_errno(
 		    err, "runner for %s: its control group", id->name);
+	limit_resources(id);
+	if (id->umask != CONF_MODE_UNSET)
+		umask((mode_t)id->umask);
 	if (root && (err = enter_namespaces(&step)) < 0)
 		log_fatal_errno(err, "runner for %s: %s", id->name, step);
 	if (root) {
-		drop_to_user(id->uid, id->gid, id->groups, id->ngroups);
+		drop_to_user(id->uid, id->gid, id->gids, id->ngids);
 		/* After the drop: a change of credentials clears it. The kernel
 		 * then ends the whole namespace when the monitor is gone. */
 		if (prctl(PR_SET_PDEATHSIG, SIGKILL) < 0 || chdir("/") < 0)

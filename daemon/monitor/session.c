@@ -1,5 +1,5 @@
 /*
- * The session registry. What a runner says here is one message, DETACHED;
+ * The session registry. What a runner says here is DETACHED and UNWATCHED;
  * anything else ends it and its session.
  */
 #include "session.h"
@@ -21,6 +21,8 @@
 #include "requests.h"
 #include "runner_start.h"
 #include "seqpacket.h"
+#include "session_audit.h"
+#include "session_limit.h"
 #include "util.h"
 
 /* A runner that was told to end gets its own grace plus this. */
@@ -29,8 +31,8 @@
 /* Processes of one session, its runner and helpers included. */
 #define SESSION_PIDS_MAX 4096
 
-/* Reports in one go; a runner has one for each attachment. */
-#define REPORTS_MAX 256
+/* Reports in one go: more than a socket holds. */
+#define REPORTS_MAX 1024
 
 void
 registry_init(struct registry *r)
@@ -38,10 +40,8 @@ registry_init(struct registry *r)
 	*r = (struct registry){ 0 };
 	TAILQ_INIT(&r->detached);
 	TAILQ_INIT(&r->terminating);
+	TAILQ_INIT(&r->limited);
 }
-
-/* Enough of an id to follow it in a log, not enough to resume it. */
-#define ID_LOG_CHARS 8
 
 static bool
 match_id(const struct table_node *node, const void *key)
@@ -103,8 +103,8 @@ make_id(char id[CONTROL_SESSION_ID_MAX])
 
 /* An order that does not fit into the socket means a runner that has not
  * read for hundreds of messages: it is stuck, and its session with it. */
-static int
-order(struct session *s, enum control_type type, const void *payload,
+int
+session_order(struct session *s, enum control_type type, const void *payload,
     const int *fds, size_t nfds)
 {
 	struct buf b;
@@ -132,7 +132,7 @@ attach(struct session *s, uint32_t conn, const char *peer, int *channel_fd)
 		pair) < 0)
 		return -errno;
 	snprintf(attach.peer, sizeof(attach.peer), "%s", peer);
-	err = order(s, RUNNER_ORDER_ATTACH, &attach, &pair[0], 1);
+	err = session_order(s, RUNNER_ORDER_ATTACH, &attach, &pair[0], 1);
 	close(pair[0]);
 	if (err < 0) {
 		close(pair[1]);
@@ -168,22 +168,25 @@ static void
 configure(
     const struct monitor *m, struct session *s, const struct cgroup *cgroup)
 {
+	const struct limits *l = &m->conf->limits;
 	int fds[2 + CGROUP_HIERARCHIES] = { m->programs.http };
+	struct sandbox_limits limits;
 	size_t nfds = 1;
 	int door = find_door(m, s->identity);
-	const struct options *o = m->options;
 	struct control_session_config c = {
 		.pid_namespace = m->root,
-		.closed_ttl_ms = o->closed_ttl_ms,
-		.kill_grace_ms = o->kill_grace_ms,
-		.retention_bytes = o->retention_bytes,
-		.max_message_bytes = o->max_message_bytes,
+		.audit = m->conf->audit.file != NULL,
+		.closed_ttl_ms = l->closed_ttl_ms,
+		.kill_grace_ms = l->kill_grace_ms,
+		.retention_bytes = l->retention_bytes,
+		.max_message_bytes = l->max_message_bytes,
 	};
 
 	snprintf(c.session_id, sizeof(c.session_id), "%s", s->id);
 	snprintf(c.provider_id, sizeof(c.provider_id), "%s", m->provider_id);
 	snprintf(c.shell, sizeof(c.shell), "%s", s->identity->shell);
 	snprintf(c.home, sizeof(c.home), "%s", s->identity->home);
+	s->audited = c.audit;
 	c.door = door >= 0;
 	if (c.door)
 		fds[nfds++] = door;
@@ -193,31 +196,69 @@ configure(
 		c.cgroups |= (uint8_t)(1u << i);
 		fds[nfds++] = cgroup->dirs[i];
 	}
-	order(s, RUNNER_ORDER_CONFIGURE, &c, fds, nfds);
+	session_order(s, RUNNER_ORDER_CONFIGURE, &c, fds, nfds);
+	conf_sandbox_limits(m->conf, s->identity, &limits);
+	session_order(s, RUNNER_ORDER_SANDBOX, &limits, NULL, 0);
+}
+
+static bool
+take_detached(struct session *s, const uint8_t *packet, size_t len)
+{
+	struct control_detached d;
+
+	if (control_get(packet, len, RUNNER_REPORT_DETACHED, &d) < 0 ||
+	    d.end > CHANNEL_END_RUNNER || d.generation > s->generation)
+		return false;
+	s->reported = d.generation;
+	if (d.generation == s->generation)
+		s->end = d.end;
+	return true;
+}
+
+static bool
+take_unwatched(struct session *s, const uint8_t *packet, size_t len)
+{
+	struct control_unwatched u;
+
+	return control_get(packet, len, RUNNER_REPORT_UNWATCHED, &u) == 0 &&
+	       u.end <= CHANNEL_END_RUNNER &&
+	       session_watch_ended(s, u.number, u.end);
+}
+
+/* 0, -EBADMSG, or another -errno if the session must not go on. */
+static int
+take_one(struct session *s, const uint8_t *packet, size_t len)
+{
+	switch (control_peek(packet, len)) {
+	case RUNNER_REPORT_DETACHED:
+		return take_detached(s, packet, len) ? 0 : -EBADMSG;
+	case RUNNER_REPORT_UNWATCHED:
+		return take_unwatched(s, packet, len) ? 0 : -EBADMSG;
+	default:
+		return session_audit_report(&monitor, s, packet, len);
+	}
 }
 
 static void
 take_report(struct session *s, const uint8_t *packet, size_t len)
 {
-	struct control_detached d;
+	int err = take_one(s, packet, len);
 
-	if (control_get(packet, len, RUNNER_REPORT_DETACHED, &d) < 0 ||
-	    d.end > CHANNEL_END_RUNNER || d.generation > s->generation) {
-		log_error(0,
-		    "session %.*s: impossible message from its "
-		    "runner: killing it",
-		    ID_LOG_CHARS, s->id);
-		kill(s->pid, SIGKILL);
+	if (err == 0)
 		return;
-	}
-	s->reported = d.generation;
-	if (d.generation == s->generation)
-		s->end = d.end;
+	if (err == -EBADMSG)
+		log_error(0,
+		    "session %.*s: impossible message from its runner: "
+		    "killing it",
+		    ID_LOG_CHARS, s->id);
+	else
+		s->end_reason = "the audit log cannot be written";
+	kill(s->pid, SIGKILL);
 }
 
 /* Reads what the runner said so far; notes the end of the channel. */
-static void
-drain_reports(struct session *s)
+void
+session_take_reports(struct session *s)
 {
 	uint8_t packet[CONTROL_MESSAGE_MAX];
 	int fds[SEQPACKET_FDS_MAX];
@@ -233,9 +274,7 @@ drain_reports(struct session *s)
 			close(fds[--nfds]);
 		take_report(s, packet, (size_t)n);
 		if (++count == REPORTS_MAX)
-			n = -EOVERFLOW;
-		if (n < 0)
-			break;
+			return; /* the others have their turn */
 	}
 	if (n == -EAGAIN)
 		return;
@@ -250,7 +289,7 @@ control_ready(struct source *source, uint32_t events)
 {
 	struct session *s = SOURCE_OWNER(source, struct session, control);
 
-	drain_reports(s);
+	session_take_reports(s);
 	if (s->hung_up || events & (EPOLLHUP | EPOLLERR)) {
 		kill(s->pid, SIGKILL);
 		source_remove(&s->control);
@@ -288,10 +327,71 @@ static void
 destroy(struct registry *r, struct session *s)
 {
 	unlink_from_lists(r, s);
+	if (s->ends_ms > 0)
+		TAILQ_REMOVE(&r->limited, s, end_link);
 	table_remove(&r->by_id, &s->by_id);
 	table_remove(&r->by_pid, &s->by_pid);
 	source_remove(&s->control);
+	session_forget_watchers(s);
+	identity_unref(s->identity);
 	free(s);
+}
+
+/* What all its processes may take together. False: the host cannot hold it to
+ * what its identity may have; an ordinary user's configuration has no such
+ * limits. */
+static bool
+open_quota(const struct monitor *m, const struct session *s, struct cgroup *c)
+{
+	const struct identity *id = s->identity;
+	uint32_t pids = id->limits.session_processes;
+	uint64_t memory = id->limits.session_memory_bytes;
+
+	return !m->root ||
+	       quota_open(s->id, id->uid, id->gid,
+		   pids ? pids : SESSION_PIDS_MAX, memory, c) ||
+	       (pids == 0 && memory == 0);
+}
+
+/* Its control group, then its process. 0, or -errno with the reason. */
+static int
+start_with_quota(struct monitor *m, struct session *s, char *reason)
+{
+	struct cgroup cgroup = CGROUP_NONE;
+	int err;
+
+	if (!open_quota(m, s, &cgroup)) {
+		snprintf(reason, 256,
+		    "this host has no control groups, and the limits of "
+		    "%.100s need one",
+		    s->identity->name);
+		return -EOPNOTSUPP;
+	}
+	err = start_runner(m, s, &cgroup);
+	if (err == 0)
+		configure(m, s, &cgroup);
+	cgroup_close(&cgroup);
+	if (err == 0)
+		return 0;
+	quota_close(s->id);
+	snprintf(reason, 256, "starting the runner: %s", strerror(-err));
+	return err;
+}
+
+/* On record before it runs. */
+static int
+start(struct monitor *m, struct session *s, const char *peer, char *reason)
+{
+	int err = session_audit(m, s, "session-opened", peer, NULL);
+
+	if (err < 0) {
+		snprintf(reason, 256, "the audit log cannot be written");
+		return err;
+	}
+	err = start_with_quota(m, s, reason);
+	if (err < 0)
+		session_audit(m, s, "session-ended", NULL, reason);
+	return err;
 }
 
 enum session_result
@@ -299,36 +399,25 @@ session_open(struct monitor *m, struct identity *identity, uint32_t conn,
     const char *peer, struct session **session, int *channel_fd, char *reason)
 {
 	struct registry *r = &m->sessions;
-	struct cgroup cgroup = CGROUP_NONE;
 	struct session *s;
 	int err;
 
-	if (r->by_id.count >= m->options->max_sessions) {
-		snprintf(reason, 256, "limit of %u sessions reached",
-		    m->options->max_sessions);
+	if (!session_limit_room(m, identity, reason))
 		return SESSION_LIMIT;
-	}
 	s = xcalloc(1, sizeof(*s));
 	s->identity = identity;
 	s->control.fd = -1;
+	TAILQ_INIT(&s->watchers);
 	make_id(s->id);
-	if (m->root)
-		quota_open(s->id, identity->uid, identity->gid,
-		    SESSION_PIDS_MAX, 0, &cgroup);
-	err = start_runner(m, s, &cgroup);
-	if (err < 0) {
-		cgroup_close(&cgroup);
-		quota_close(s->id);
-		snprintf(
-		    reason, 256, "starting the runner: %s", strerror(-err));
-		log_error(err, "starting a runner for %s", identity->name);
+	if (start(m, s, peer, reason) < 0) {
+		log_error(0, "no session for %s: %s", identity->name, reason);
 		free(s);
 		return SESSION_FAILED;
 	}
+	identity_ref(identity);
+	session_limit_time(r, s);
 	table_insert(&r->by_id, &s->by_id, siphash_bytes(s->id, strlen(s->id)));
 	table_insert(&r->by_pid, &s->by_pid, (uint64_t)s->pid);
-	configure(m, s, &cgroup);
-	cgroup_close(&cgroup);
 	err = attach(s, conn, peer, channel_fd);
 	if (err < 0) {
 		snprintf(reason, 256, "session channel: %s", strerror(-err));
@@ -341,15 +430,25 @@ session_open(struct monitor *m, struct identity *identity, uint32_t conn,
 	return SESSION_OK;
 }
 
+struct session *
+session_find(struct monitor *m, const struct identity *identity, const char *id)
+{
+	struct session *s = find_by_id(&m->sessions, id);
+
+	return s == NULL || !identity_is(s->identity, identity) || s->hung_up ||
+		       s->state == SESSION_STATE_TERMINATING
+		   ? NULL
+		   : s;
+}
+
 enum session_result
 session_resume(struct monitor *m, const struct identity *identity,
     const char *id, uint32_t conn, const char *peer, struct session **session,
     int *channel_fd)
 {
-	struct session *s = find_by_id(&m->sessions, id);
+	struct session *s = session_find(m, identity, id);
 
-	if (s == NULL || s->identity != identity || s->hung_up ||
-	    s->state == SESSION_STATE_TERMINATING)
+	if (s == NULL)
 		return SESSION_UNKNOWN;
 	if (s->state == SESSION_STATE_ATTACHED)
 		return SESSION_ATTACHED;
@@ -359,6 +458,7 @@ session_resume(struct monitor *m, const struct identity *identity,
 		session_terminate(m, s);
 		return SESSION_UNKNOWN;
 	}
+	session_audit(m, s, "session-resumed", peer, NULL);
 	log_info("session %.*s: resumed, %s", ID_LOG_CHARS, s->id, peer);
 	*session = s;
 	return SESSION_OK;
@@ -368,7 +468,7 @@ bool
 session_detach(struct monitor *m, struct session *s, bool channel_ended,
     enum channel_end *end)
 {
-	drain_reports(s);
+	session_take_reports(s);
 	/* A runner gives its reason before it hangs up. One that gave none is
 	 * dying: the kernel closes its descriptors in no order that counts. */
 	if (s->hung_up || (channel_ended && s->reported != s->generation)) {
@@ -378,10 +478,11 @@ session_detach(struct monitor *m, struct session *s, bool channel_ended,
 	*end = s->end;
 	if (s->state != SESSION_STATE_ATTACHED)
 		return true;
-	order(s, RUNNER_ORDER_DETACH, NULL, NULL, 0);
+	session_order(s, RUNNER_ORDER_DETACH, NULL, NULL, 0);
 	s->state = SESSION_STATE_DETACHED;
-	s->deadline_ms = now_ms() + m->options->detached_ttl_ms;
+	s->deadline_ms = now_ms() + m->conf->limits.detached_ttl_ms;
 	TAILQ_INSERT_TAIL(&m->sessions.detached, s, link);
+	session_audit(m, s, "session-detached", NULL, NULL);
 	log_info("session %.*s: detached", ID_LOG_CHARS, s->id);
 	return true;
 }
@@ -393,10 +494,11 @@ session_terminate(struct monitor *m, struct session *s)
 		return;
 	unlink_from_lists(&m->sessions, s);
 	s->state = SESSION_STATE_TERMINATING;
-	s->deadline_ms = now_ms() + m->options->kill_grace_ms + KILL_MARGIN_MS;
+	s->deadline_ms =
+	    now_ms() + m->conf->limits.kill_grace_ms + KILL_MARGIN_MS;
 	TAILQ_INSERT_TAIL(&m->sessions.terminating, s, link);
 	if (!s->hung_up)
-		order(s, RUNNER_ORDER_TERMINATE, NULL, NULL, 0);
+		session_order(s, RUNNER_ORDER_TERMINATE, NULL, NULL, 0);
 }
 
 static void
@@ -430,12 +532,16 @@ session_reap(struct monitor *m, pid_t pid, int status)
 
 	if (s == NULL)
 		return false;
-	describe_status(status, reason);
+	if (s->end_reason != NULL)
+		snprintf(reason, sizeof(reason), "%s", s->end_reason);
+	else
+		describe_status(status, reason);
 	if (s->state == SESSION_STATE_TERMINATING)
 		log_info("session %.*s: ended", ID_LOG_CHARS, s->id);
 	else
 		log_error(0, "session %.*s: %s; its processes are killed",
 		    ID_LOG_CHARS, s->id, reason);
+	session_audit(m, s, "session-ended", NULL, reason);
 	requests_session_ended(m, s, reason);
 	quota_close(s->id);
 	destroy(&m->sessions, s);
@@ -446,15 +552,15 @@ int64_t
 session_expire(struct monitor *m, int64_t now)
 {
 	struct session *s;
-	int64_t next = -1;
+	int64_t next = session_limit_expire(m, now);
 
 	while ((s = TAILQ_FIRST(&m->sessions.detached)) != NULL &&
 	       s->deadline_ms <= now) {
 		log_info("session %.*s: not resumed within %u ms, ending it",
-		    ID_LOG_CHARS, s->id, m->options->detached_ttl_ms);
+		    ID_LOG_CHARS, s->id, m->conf->limits.detached_ttl_ms);
 		session_terminate(m, s);
 	}
-	if (s != NULL)
+	if (s != NULL && (next < 0 || s->deadline_ms < next))
 		next = s->deadline_ms;
 	while ((s = TAILQ_FIRST(&m->sessions.terminating)) != NULL &&
 	       s->deadline_ms <= now) {

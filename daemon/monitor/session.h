@@ -17,28 +17,51 @@
 struct identity;
 struct monitor;
 
+/* Enough of an id to follow it in a log, not enough to resume it. */
+#define ID_LOG_CHARS 8
+
 enum session_state {
 	SESSION_STATE_ATTACHED,
 	SESSION_STATE_DETACHED,	   /* until its deadline */
 	SESSION_STATE_TERMINATING, /* told to end; killed at its deadline */
 };
 
+/* A connection that only watches a session. */
+struct watcher {
+	TAILQ_ENTRY(watcher) link; /* session.watchers */
+	uint32_t conn;		   /* the front-end's number */
+	uint32_t number;	   /* the runner's name of it */
+	bool reported;		   /* the runner ended it, as `end` says */
+	bool close_asked;	   /* answer CLOSE when the runner is reaped */
+	enum channel_end end;
+};
+
+/* At a time, of one session. */
+#define SESSION_WATCHERS_MAX 16
+
 struct session {
-	struct table_node by_id;   /* registry.by_id */
-	struct table_node by_pid;  /* registry.by_pid */
-	TAILQ_ENTRY(session) link; /* registry.detached or .terminating */
-	struct source control;	   /* the runner's control channel */
+	struct table_node by_id;       /* registry.by_id */
+	struct table_node by_pid;      /* registry.by_pid */
+	TAILQ_ENTRY(session) link;     /* registry.detached or .terminating */
+	TAILQ_ENTRY(session) end_link; /* registry.limited, if ends_ms */
+	struct source control;	       /* the runner's control channel */
 	char id[CONTROL_SESSION_ID_MAX];
-	struct identity *identity;
+	struct identity *identity; /* a reference */
+	int64_t ends_ms;	   /* CLOCK_MONOTONIC; 0: never */
 	pid_t pid;
 	enum session_state state;
 	int64_t deadline_ms;
-	uint32_t conn;	      /* ATTACHED: the front-end's number */
-	uint32_t generation;  /* of attachments, counts up */
-	bool close_asked;     /* answer CLOSE when the runner is reaped */
-	bool hung_up;	      /* the control channel is at its end */
-	enum channel_end end; /* reported for this generation */
-	uint32_t reported;    /* the newest generation with a report */
+	uint32_t conn;		/* ATTACHED: the front-end's number */
+	uint32_t generation;	/* of attachments, counts up */
+	const char *end_reason; /* static: why we end it, or NULL */
+	bool audited;		/* its runner reports processes */
+	bool close_asked;	/* answer CLOSE when the runner is reaped */
+	bool hung_up;		/* the control channel is at its end */
+	enum channel_end end;	/* reported for this generation */
+	uint32_t reported;	/* the newest generation with a report */
+	TAILQ_HEAD(, watcher) watchers;
+	unsigned watching; /* of them */
+	uint32_t watches;  /* ever */
 };
 
 TAILQ_HEAD(session_list, session);
@@ -48,6 +71,7 @@ struct registry {
 	struct table by_pid;
 	struct session_list detached; /* in order of their deadlines */
 	struct session_list terminating;
+	struct session_list limited; /* in order of ends_ms */
 };
 
 void registry_init(struct registry *r);
@@ -75,6 +99,36 @@ enum session_result session_resume(struct monitor *m,
  */
 bool session_detach(struct monitor *m, struct session *s, bool channel_ended,
     enum channel_end *end);
+
+/* Lets a connection watch a session that is attached or detached: as
+ * session_resume(), or SESSION_LIMIT / SESSION_FAILED with a sentence in
+ * reason[256]. */
+enum session_result session_watch(struct monitor *m,
+    const struct identity *identity, const char *id, uint32_t conn,
+    const char *peer, struct session **session, int *channel_fd, char *reason);
+
+/* The watching connection is over; as session_detach(). */
+bool session_unwatch(struct session *s, uint32_t conn, bool channel_ended,
+    enum channel_end *end);
+
+/* The watching connection of that number, or NULL. */
+struct watcher *session_watcher(struct session *s, uint32_t conn);
+
+/* What the runner says of one of them. False: it cannot be. */
+bool session_watch_ended(
+    struct session *s, uint32_t number, enum channel_end end);
+
+/* One, or every one, is forgotten, without a word to anybody. */
+void session_forget_watcher(struct session *s, uint32_t conn);
+void session_forget_watchers(struct session *s);
+
+/* For session_watch.c: the session of that id that can be reached and is the
+ * identity's, or NULL; an order to its runner; what the runner said. */
+struct session *session_find(
+    struct monitor *m, const struct identity *identity, const char *id);
+int session_order(struct session *s, enum control_type type,
+    const void *payload, const int *fds, size_t nfds);
+void session_take_reports(struct session *s);
 
 /* Tells the runner to end its processes and itself, and kills it later. */
 void session_terminate(struct monitor *m, struct session *s);

@@ -72,8 +72,8 @@ read_file(void *owner, const char *path, char *text, size_t cap)
 }
 
 static int
-list(void *owner, const char *path, bool (*visit)(void *arg, const char *name),
-    void *arg)
+list(void *owner, const char *path, bool directories,
+    bool (*visit)(void *arg, const char *name), void *arg)
 {
 	int fd = open(
 	    path, O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_NONBLOCK | O_CLOEXEC);
@@ -92,6 +92,9 @@ list(void *owner, const char *path, bool (*visit)(void *arg, const char *name),
 			    (e->d_name[1] == '\0' ||
 				(e->d_name[1] == '.' && e->d_name[2] == '\0'));
 
+		if (directories && e->d_type != DT_DIR &&
+		    e->d_type != DT_UNKNOWN)
+			continue;
 		if (!dots && !visit(arg, e->d_name))
 			break;
 	}

@@ -193,6 +193,10 @@ command_steps(struct start *s)
 	err = await_init(s);
 	if (err < 0)
 		return err;
+	s->step = "resource limits";
+	err = inside_limit_command(&s->in->options);
+	if (err < 0)
+		return err;
 	s->enforcing = false;
 	s->step = "setsid";
 	if (setsid() < 0)
@@ -218,7 +222,7 @@ command_steps(struct start *s)
 	return execute(c);
 }
 
-static int
+ON_OWN_STACK static int
 command(void *arg)
 {
 	struct start *s = arg;
@@ -231,7 +235,7 @@ command(void *arg)
 
 /* On a copy of the nest's memory: it reports through its exit status, and
  * nobody waits for it. What fails ends it, which its channel tells. */
-static int
+ON_OWN_STACK static int
 helper(void *arg)
 {
 	struct start *s = arg;
@@ -251,7 +255,7 @@ helper(void *arg)
 
 /* --- the relay ---------------------------------------------------------- */
 
-static int
+ON_OWN_STACK static int
 init(void *arg)
 {
 	const struct start *s = arg;
@@ -302,7 +306,7 @@ relay_steps(struct start *s)
 	return s->pid < 0 ? s->pid : s->err;
 }
 
-static int
+ON_OWN_STACK static int
 relay(void *arg)
 {
 	struct start *s = arg;

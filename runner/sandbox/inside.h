@@ -31,6 +31,9 @@ struct inside {
  * done once is not done per command. 0, or -errno with *step. */
 int inside_prepare(const struct nest_options *o, const char **step);
 
+/* What only commands are limited to, where no control group does it. */
+int inside_limit_command(const struct nest_options *o);
+
 /* stdio[3] are the command's ends, joins[] what its control group is joined
  * by. Fills *a. */
 void inside_start(const struct inside *in, const struct nest_command *c,
@@ -43,6 +46,11 @@ void inside_serve(const struct inside *in, int channel, void (*run)(void),
 
 /* Gives every capability up and proves it. Only system calls. 0 or -errno. */
 int inside_drop(void);
+
+/* Whoever runs on a stack that was made for it and does not return. The
+ * address sanitizer would look for the stack it knows, and end the program
+ * when it does not find it. */
+#define ON_OWN_STACK __attribute__((no_sanitize("address")))
 
 /* Pid 1 of a command's namespace: reaps orphans until it is killed, and takes
  * everything in the namespace along. Has no capability, no descriptor, and

@@ -36,9 +36,11 @@ lower_limit(__rlimit_resource_t what, uint64_t value)
 {
 	struct rlimit have;
 
+	if (value == 0)
+		return 0;
 	if (getrlimit(what, &have) < 0)
 		return -errno;
-	if (value == 0 || value > have.rlim_max)
+	if (value > have.rlim_max)
 		return 0;
 	have.rlim_max = value;
 	if (have.rlim_cur > value)
@@ -59,10 +61,14 @@ set_limits(const struct nest_options *o)
 		err = set_limit(RLIMIT_RTPRIO, 0);
 	if (err == 0)
 		err = lower_limit(RLIMIT_NOFILE, o->open_files);
-	if (err == 0)
-		err = lower_limit(RLIMIT_FSIZE, o->file_bytes);
-	if (err == 0)
-		err = lower_limit(RLIMIT_NPROC, o->processes);
+	return err < 0 ? err : lower_limit(RLIMIT_FSIZE, o->file_bytes);
+}
+
+int
+inside_limit_command(const struct nest_options *o)
+{
+	int err = lower_limit(RLIMIT_NPROC, o->processes);
+
 	return err < 0 ? err : lower_limit(RLIMIT_DATA, o->data_bytes);
 }
 
@@ -194,7 +200,7 @@ load_init_filter(void)
 	return (int)syscall(SYS_seccomp, SECCOMP_SET_MODE_FILTER, 0, &program);
 }
 
-void
+ON_OWN_STACK void
 inside_init(bool parent_death_signal, int ready)
 {
 	sigset_t all;

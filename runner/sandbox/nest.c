@@ -81,7 +81,7 @@ same_plan(const struct plan *a, const struct plan *b)
 /* --- starting ----------------------------------------------------------- */
 
 static void
-ended(struct reaper_watch *w, int wait_status)
+ended(struct reaper_watch *w, int wait_status, const struct rusage *usage)
 {
 	w->pid = 0; /* and never found again */
 }

@@ -36,8 +36,8 @@ struct fs_view {
 	 * NUL-terminated. */
 	int (*read_file)(void *owner, const char *path, char *text, size_t cap);
 	/* Calls visit for each name but "." and ".."; stops when it returns
-	 * false. */
-	int (*list)(void *owner, const char *path,
+	 * false. directories: what is known to be none may be left out. */
+	int (*list)(void *owner, const char *path, bool directories,
 	    bool (*visit)(void *arg, const char *name), void *arg);
 };
 

@@ -194,7 +194,10 @@ bind_directory(struct resolver *s, const char *path, enum sandbox_access access)
 	if (w.state != WALK_FOUND || w.at->seen.type != FS_DIRECTORY ||
 	    w.at == s->tree.root)
 		return 0;
-	return bind_absolute(s, path, access, ORIGIN_CLIENT);
+	err = bind_absolute(s, path, access, ORIGIN_CLIENT);
+	if (err == 0)
+		s->records[s->nrecords - 1].scratch = true;
+	return err;
 }
 
 static int

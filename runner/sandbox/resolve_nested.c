@@ -9,7 +9,8 @@
 #include <errno.h>
 #include <string.h>
 
-#define NESTED_NAMES_MAX 20000
+/* It happens before every command: two questions to the disk for each. */
+#define NESTED_NAMES_MAX 5000
 
 struct level {
 	struct node *directory;
@@ -109,7 +110,7 @@ visit_names(struct resolver *s, struct queue *q, const struct level *l)
 {
 	_cleanup_free_ char *path = node_path(l->directory);
 	struct names names = { .max = NESTED_NAMES_MAX - s->nested_names };
-	int err = tree_list(&s->tree, path, &names);
+	int err = tree_list(&s->tree, path, true, &names);
 
 	err = err == -E2BIG || err == -EACCES || err == -EPERM ||
 		      err == -ENOENT || err == -ENOTDIR

@@ -12,7 +12,7 @@
 
 #include "resolve.h"
 
-#include "glob.h"
+#include "path_glob.h"
 #include "table.h"
 
 #define RESOLVE_LINKS_MAX    40	     /* as the kernel */
@@ -99,7 +99,8 @@ struct names {
 	size_t len, cap, count, max;
 };
 
-int tree_list(struct tree *t, const char *path, struct names *names);
+int tree_list(
+    struct tree *t, const char *path, bool directories, struct names *names);
 
 /* What the claims let a node do: the nearest one upwards decides. */
 enum sandbox_access node_access(const struct node *n);
@@ -120,6 +121,7 @@ struct record {
 	struct node *at;
 	const char *base, *rest;   /* as it was named */
 	size_t first_link, nlinks; /* resolver.links */
+	bool scratch;		   /* a directory for temporary files */
 	bool dropped;
 };
 

@@ -308,7 +308,7 @@ static int
 list(struct scan *scan, const struct scan_directory *d, struct names *names)
 {
 	struct walk w;
-	int err = tree_list(&scan->s->tree, d->path, names);
+	int err = tree_list(&scan->s->tree, d->path, false, names);
 
 	if (err == -EACCES || err == -EPERM)
 		return match(scan->s, d->path, &w);

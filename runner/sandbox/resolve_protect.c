@@ -172,6 +172,16 @@ protect_root(struct resolver *s, struct node *root)
 }
 
 static int
+protect_once(struct resolver *s, struct node *root)
+{
+	if (root->protects)
+		return 0;
+	root->protects = true;
+	return protect_root(s, root);
+}
+
+/* Repositories in /tmp are nobody's workspace, and /tmp is large. */
+static int
 protect_roots(
     struct resolver *s, int (*protect)(struct resolver *, struct node *))
 {
@@ -180,19 +190,10 @@ protect_roots(
 	for (size_t i = 0; i < s->nrecords && err == 0; i++) {
 		const struct record *r = &s->records[i];
 
-		if (is_root(r->at))
+		if (is_root(r->at) && (!r->scratch || protect == protect_once))
 			err = protect(s, r->at);
 	}
 	return err;
-}
-
-static int
-protect_once(struct resolver *s, struct node *root)
-{
-	if (root->protects)
-		return 0;
-	root->protects = true;
-	return protect_root(s, root);
 }
 
 /* A carve-out the disk does not have: nobody may put something else there. */

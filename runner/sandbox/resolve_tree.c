@@ -252,9 +252,11 @@ take_name(void *arg, const char *name)
 }
 
 int
-tree_list(struct tree *t, const char *path, struct names *names)
+tree_list(
+    struct tree *t, const char *path, bool directories, struct names *names)
 {
-	int err = t->view->list(t->view->owner, path, take_name, names);
+	int err =
+	    t->view->list(t->view->owner, path, directories, take_name, names);
 
 	return err == 0 && names->count > names->max ? -E2BIG : err;
 }

@@ -10,32 +10,43 @@
 #include "disk_view.h"
 #include "log.h"
 
-#define SHM_BYTES  (64ull << 20)
-#define OPEN_FILES 16384
-#define FILE_BYTES (16ull << 30)
-
-/* Levels below a writable root where nested repositories are looked for. */
-#define NESTED_GIT_DEPTH 3
-
-static const char *const protected_names[] = { ".git", ".codex", ".agents",
-	".aws", NULL };
-
-/* The host's sockets. */
-static const char *const hidden[] = { "/run", NULL };
+static struct nest_options
+options_of(const struct sandbox_host *host, const struct sandbox_limits *l)
+{
+	return (struct nest_options){
+		.parent_death_signal = host->parent_death_signal,
+		.unix_local = l->unix_sockets == SANDBOX_UNIX_LOCAL,
+		.unix_allow = l->unix_sockets == SANDBOX_UNIX_ALLOW,
+		.allow_32bit = l->allow_32bit,
+		.allow_setid = l->allow_setid,
+		.allow_nested_userns = l->allow_nested_userns,
+		.shm_bytes = l->shm_bytes,
+		.open_files = l->open_files,
+		.file_bytes = l->file_bytes,
+		/* The same by other means, where there are no groups. */
+		.processes = host->counted ? 0 : l->pids,
+		.data_bytes = host->counted ? 0 : l->memory_bytes,
+	};
+}
 
 void
-sandbox_init(struct sandbox *sb, int door, const struct nest_options *host,
-    const char *home, const char *tmpdir,
-    bool (*give_up)(void *owner, const struct nest *n), void *owner)
+sandbox_init(struct sandbox *sb, const struct sandbox_host *host,
+    const struct sandbox_limits *limits)
 {
-	struct nest_options options = *host;
+	struct nest_options options = options_of(host, limits);
 
-	options.shm_bytes = SHM_BYTES;
-	options.open_files = OPEN_FILES;
-	options.file_bytes = FILE_BYTES;
+	*sb = (struct sandbox){ .home = host->home,
+		.tmpdir = host->tmpdir,
+		.counted = host->counted };
+	ceiling_init(&sb->ceiling, limits, host->home ? host->home : "/");
+	nest_pool_init(
+	    &sb->pool, host->door, &options, host->give_up, host->owner);
+}
 
-	*sb = (struct sandbox){ .home = home, .tmpdir = tmpdir };
-	nest_pool_init(&sb->pool, door, &options, give_up, owner);
+bool
+sandbox_permits_none(const struct sandbox *sb)
+{
+	return sb->ceiling.limits.unsandboxed;
 }
 
 static int
@@ -45,32 +56,119 @@ refuse(char *error)
 	return -EINVAL;
 }
 
-int
-sandbox_find(struct sandbox *sb, const struct sandbox_context *c,
-    const char *cwd, struct nest **nest, char *error)
+/* --- name resolution ---------------------------------------------------- */
+
+#define RESOLVER_FILE "/etc/resolv.conf"
+
+/* Is it only the operator's list that hides a path, which the policy would let
+ * be read? */
+static bool
+is_hidden(const struct ceiling *c, const struct plan *plan, const char *path)
 {
+	for (const char **hide = c->hide; *hide != NULL; hide++) {
+		size_t n = strlen(*hide);
+
+		if (strncmp(path, *hide, n) == 0 && path[n] == '/')
+			return plan_access(plan, path) == SANDBOX_DENY;
+	}
+	return false;
+}
+
+/* What a network is of little use without lies below /run on many hosts: with
+ * a network that one file is opened again. The entries are the caller's to
+ * free. False: nothing to do. */
+static bool
+reopen_resolver(const struct ceiling *c, const struct plan *plan,
+    struct sandbox_context *context, char **target)
+{
+	struct sandbox_entry *entries;
+	size_t n = context->nentries;
+
+	*target = context->network_enabled && !context->files_unrestricted
+		      ? realpath(RESOLVER_FILE, NULL)
+		      : NULL;
+	if (*target == NULL || !is_hidden(c, plan, *target))
+		return false;
+	entries = xcalloc(n + 1, sizeof(*entries));
+	memcpy(entries, context->entries, n * sizeof(*entries));
+	entries[n] = (struct sandbox_entry){ .access = SANDBOX_READ,
+		.kind = SANDBOX_PATH,
+		.path = { .path = *target } };
+	context->entries = entries;
+	context->nentries = n + 1;
+	return true;
+}
+
+/* --- plans -------------------------------------------------------------- */
+
+static int
+make_plan(struct sandbox *sb, const struct sandbox_context *granted,
+    const char *cwd, struct plan *plan, char *error)
+{
+	struct ceiling *c = &sb->ceiling;
+	struct sandbox_context context = *granted;
+	_cleanup_free_ char *resolver = NULL;
 	const struct resolve_request r = {
-		.context = c,
+		.context = &context,
 		.cwd = cwd,
 		.tmpdir = sb->tmpdir,
 		.home = sb->home,
-		.protected_names = protected_names,
-		.hide = hidden,
-		.nested_git_depth = NESTED_GIT_DEPTH,
+		.protected_names = c->protected_names,
+		.deny_read = c->deny_read,
+		.hide = c->hide,
+		.nested_git_depth = c->limits.nested_git_depth,
 	};
-	struct plan plan;
+	int err = resolve(plan, &r, &disk_view, error);
+
+	if (err == 0 && reopen_resolver(c, plan, &context, &resolver)) {
+		plan_clear(plan);
+		err = resolve(plan, &r, &disk_view, error);
+		free(context.entries);
+	}
+	if (err < 0 && err != -EINVAL) {
+		log_error(err, "sandbox: resolving the policy");
+		return refuse(error);
+	}
+	return err < 0
+		   ? err
+		   : ceiling_judge_plan(c, granted, sb->tmpdir, plan, error);
+}
+
+static int
+get_nest(struct sandbox *sb, struct plan *plan, struct nest **nest, char *error)
+{
+	unsigned least = sb->ceiling.limits.landlock_min_abi;
+
+	if (nest_get(&sb->pool, plan, nest) < 0)
+		return refuse(error);
+	if ((*nest)->landlock_abi >= least)
+		return 0;
+	log_error(0, "sandbox: Landlock ABI %u, at least %u is required",
+	    (*nest)->landlock_abi, least);
+	return refuse(error);
+}
+
+int
+sandbox_find(struct sandbox *sb, const struct sandbox_context *asked,
+    const char *cwd, struct nest **nest, char *error)
+{
+	struct ceiling_grant grant;
+	struct plan plan = { 0 };
 	int err;
 
 	*nest = NULL;
-	if (c->unrestricted)
-		return 0;
-	err = resolve(&plan, &r, &disk_view, error);
-	if (err < 0 && err != -EINVAL) {
-		log_error(err, "sandbox: resolving the policy");
-		err = refuse(error);
-	} else if (err == 0 && nest_get(&sb->pool, &plan, nest) < 0) {
-		err = refuse(error);
+	if (sb->ceiling.limits.require_groups && !sb->counted) {
+		log_error(0, "control groups are required, and there are none");
+		return refuse(error);
 	}
+	err = ceiling_judge(&sb->ceiling, asked, cwd, &grant, error);
+	/* What does not restrict files means nothing to a file operation. */
+	if (err < 0 || grant.context.unrestricted ||
+	    (cwd == NULL && grant.context.files_unrestricted))
+		return err;
+	err = make_plan(sb, &grant.context, cwd, &plan, error);
+	if (err == 0)
+		err = get_nest(sb, &plan, nest, error);
 	plan_clear(&plan);
 	return err;
 }

@@ -5,6 +5,7 @@
 #ifndef SANDBOX_H
 #define SANDBOX_H
 
+#include "ceiling.h"
 #include "nest.h"
 #include "sandbox_context.h"
 
@@ -13,23 +14,37 @@
 
 struct sandbox {
 	struct nest_pool pool;
+	struct ceiling ceiling;
 	const char *home;   /* of the identity */
 	const char *tmpdir; /* of the session's environment; NULL: none */
+	bool counted;	    /* by control groups */
 };
 
-/* options: what the host makes of them; the rest is filled in here. door: a
- * user namespace of the session's user, taken over; -1: none. The strings are
- * the session's. */
-void sandbox_init(struct sandbox *sb, int door,
-    const struct nest_options *options, const char *home, const char *tmpdir,
-    bool (*give_up)(void *owner, const struct nest *n), void *owner);
+/* What a sandbox needs to know of its session. The strings are the session's.
+ */
+struct sandbox_host {
+	int door; /* a user namespace of the session's user; -1: none */
+	bool parent_death_signal; /* no pid namespace would kill what is left */
+	bool counted;		  /* there are control groups */
+	const char *home, *tmpdir;
+	/* The helper in a nest is not needed any more; false: it is. */
+	bool (*give_up)(void *owner, const struct nest *n);
+	void *owner;
+};
+
+void sandbox_init(struct sandbox *sb, const struct sandbox_host *host,
+    const struct sandbox_limits *limits);
 
 /*
- * The nest for a context. cwd is the command's; NULL for fs/ methods. 0 with
- * *nest, NULL when nothing is asked to be enforced; or -EINVAL with the
- * message of a -32602 in error[ARGS_ERROR_MAX]. Never less than what is asked.
+ * The nest for a context, NULL for a request that has none. cwd is the
+ * command's; NULL for fs/ methods. 0 with *nest, NULL when nothing is to be
+ * enforced; or -EINVAL with the message of a -32602 in error[ARGS_ERROR_MAX].
+ * Never less than what is asked, and never more than the operator permits.
  */
-int sandbox_find(struct sandbox *sb, const struct sandbox_context *c,
+int sandbox_find(struct sandbox *sb, const struct sandbox_context *asked,
     const char *cwd, struct nest **nest, char *error);
+
+/* May a request without a context act as the user? */
+bool sandbox_permits_none(const struct sandbox *sb);
 
 #endif

@@ -26,8 +26,15 @@ union payload {
 	struct control_closed closed;
 	struct control_runner_exited runner_exited;
 	struct control_session_config session_config;
+	struct sandbox_limits sandbox;
 	struct control_attach attach;
 	struct control_detached detached;
+	struct control_listener listener;
+	struct control_started started;
+	struct control_exited exited;
+	struct control_key key;
+	struct control_sign sign;
+	struct control_signed answer;
 };
 
 /* 0, or -EBADMSG. On the heap: a write beyond the struct is seen. */

@@ -45,9 +45,15 @@ check_params(const struct method *method, const union method_params *p)
 		check_path(&p->process_start.cwd);
 	if (method->decode == params_process_write)
 		assert(p->process_write.write_id.len > 0);
+	if (method->decode == params_fs_chmod)
+		assert(p->fs.mode <= FILE_MODE_MAX);
+	if (method->decode == params_process_resize)
+		assert(
+		    p->process_resize.rows > 0 && p->process_resize.cols > 0);
 	if (method->files && p->fs.path.uri.ptr != NULL)
 		check_path(&p->fs.path);
-	if (method->decode == params_fs_copy)
+	if (method->decode == params_fs_copy ||
+	    method->decode == params_fs_move)
 		check_path(&p->fs.destination);
 }
 

@@ -1,6 +1,7 @@
 /*
  * websocket: whatever comes in, it means the same in one piece, byte by byte
- * and cut at random. The first byte chooses the cuts and the limits.
+ * and cut at random. The first byte chooses the cuts, the limits and, by 0x40,
+ * the side: a server's parser or a client's.
  */
 #include <stdint.h>
 #include <stdio.h>
@@ -11,13 +12,22 @@
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t len);
 
 static void
+init(struct trace *t, uint8_t seed)
+{
+	uint64_t limit = seed & 0x80 ? 100 : 1 << 20;
+
+	trace_init(t, limit, limit * 2);
+	if (seed & 0x40)
+		websocket_parser_init_client(&t->parser, limit, limit * 2);
+}
+
+static void
 run(struct trace *t, const uint8_t *data, size_t len, uint8_t seed,
     size_t piece_max)
 {
 	uint32_t random = seed;
-	uint64_t limit = seed & 0x80 ? 100 : 1 << 20;
 
-	trace_init(t, limit, limit * 2);
+	init(t, seed);
 	while (len > 0) {
 		size_t n;
 
@@ -48,8 +58,7 @@ LLVMFuzzerTestOneInput(const uint8_t *data, size_t len)
 
 	if (len == 0)
 		return 0;
-	trace_init(&whole, data[0] & 0x80 ? 100 : 1 << 20,
-	    data[0] & 0x80 ? 200 : 2 << 20);
+	init(&whole, data[0]);
 	trace_feed(&whole, data + 1, len - 1);
 	run(&cut, data + 1, len - 1, data[0], 1);
 	compare(&whole, &cut);

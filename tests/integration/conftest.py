@@ -1,6 +1,7 @@
 """Servers for the tests: the real programs out of the build tree, in the modes
 they have. Everything started here is stopped by its pid.
 """
+import hashlib
 import os
 import pathlib
 import pwd
@@ -45,16 +46,21 @@ class Server:
     """A running execd and the clients of it."""
 
     def __init__(self, mode, user, flags, listen, env):
+        self._start(mode, command(mode, user, ["--listen", listen, *flags]), env)
+
+    def _start(self, mode, argv, env, listeners=1, **popen):
         self.mode = mode
         self.clients = []
-        argv = command(mode, user, ["--listen", listen, *flags])
-        self.child = subprocess.Popen(argv, stdout=subprocess.PIPE, stderr=subprocess.PIPE, env=env)
+        self.child = subprocess.Popen(argv, stdout=subprocess.PIPE, stderr=subprocess.PIPE, env=env,
+                                      **popen)
         self.log = ""
         self.logged = threading.Condition()
         threading.Thread(target=self._read_log, daemon=True).start()
-        line = self.child.stdout.readline().decode()
-        assert re.fullmatch(r"ws://\S+:\d+\n", line), f"{line!r}: {self.log}"
-        self.url = line.strip()
+        lines = [self.child.stdout.readline().decode() for _ in range(listeners)]
+        for line in lines:
+            assert re.fullmatch(r"(wss?://\S+:\d+|unix:/\S+)\n", line), f"{line!r}: {self.log}"
+        self.urls = [line.strip() for line in lines]
+        self.url = self.urls[0]
         self.pid = self.child.pid
 
     def _read_log(self):
@@ -67,8 +73,8 @@ class Server:
         with self.logged:
             assert self.logged.wait_for(lambda: text in self.log, timeout), f"{text!r} not in {self.log}"
 
-    def connect(self, **kwargs):
-        c = WebSocket(self.url, **kwargs)
+    def connect(self, url=None, **kwargs):
+        c = WebSocket(url or self.url, **kwargs)
         self.clients.append(c)
         return c
 
@@ -89,6 +95,30 @@ class Server:
             self.child.terminate()
         code = self.child.wait(15)
         assert code == 0, f"execd ended with {code}: {self.log[-2000:]}"
+
+
+class Configured(Server):
+    """An execd with a configuration file, which a test may change."""
+
+    def __init__(self, mode, user, path, text, flags=(), env=None, **popen):
+        self.path = path
+        path.write_text(text)
+        argv = [str(EXECD), "-c", str(path), *flags]
+        self._start(mode, argv if mode == "root" else as_user(user, argv), env,
+                    text.count("[listener "), **popen)
+
+    def reload(self, text, wait="reload:"):
+        """Changes the file and waits until the log says this."""
+        seen = len(self.log)
+        self.path.write_text(text)
+        self.child.send_signal(signal.SIGHUP)
+        with self.logged:
+            assert self.logged.wait_for(lambda: wait in self.log[seen:], 10), self.log[seen:]
+        return self.log[seen:]
+
+
+def digest(token):
+    return hashlib.sha256(token.encode()).hexdigest()
 
 
 def command(mode, user, args):
@@ -133,6 +163,22 @@ def spawn(mode, user):
 
     def start(*flags, listen="ws://127.0.0.1:0", env=None):
         s = Server(mode, user, list(flags), listen, env)
+        started.append(s)
+        return s
+
+    yield start
+    for s in started:
+        if s.child.poll() is None:
+            s.stop()
+
+
+@pytest.fixture
+def configured(mode, user, directory):
+    """Starts an execd with this configuration: configured(text, *flags)."""
+    started = []
+
+    def start(text, *flags, **more):
+        s = Configured(mode, user, directory / f"execd-{len(started)}.conf", text, flags, **more)
         started.append(s)
         return s
 

@@ -174,13 +174,30 @@ def start_params(id, argv, **extra):
             "tty": False, **extra}
 
 
-class WebSocket(Client):
-    def __init__(self, url, headers="", handshake=True):
-        super().__init__()
+def dial(url, tls=None, source=None):
+    """A socket to ws://, wss:// (tls: an ssl.SSLContext) or unix:/path."""
+    if url.startswith("unix:"):
+        s = socket.socket(socket.AF_UNIX)
+        s.settimeout(TIMEOUT)
+        s.connect(url[len("unix:"):])
+    else:
         at = urlsplit(url)
-        self.sock = socket.create_connection((at.hostname, at.port), timeout=TIMEOUT)
-        self.sock.settimeout(None)
+        s = socket.create_connection((at.hostname, at.port), timeout=TIMEOUT,
+                                     source_address=(source, 0) if source else None)
+        if tls:
+            s = tls.wrap_socket(s, server_hostname=at.hostname)
+    s.settimeout(None)
+    return s
+
+
+class WebSocket(Client):
+    def __init__(self, url, headers="", handshake=True, tls=None, token=None, source=None):
+        super().__init__()
+        self.sock = dial(url, tls, source)
+        if token:
+            headers += f"Authorization: Bearer {token}\r\n"
         self.frames = []          # every frame: (opcode, payload)
+        self.reader = None
         self.reading = threading.Event()
         self.reading.set()
         if handshake:
@@ -193,7 +210,8 @@ class WebSocket(Client):
                 head += piece
             if b" 101 " not in head.split(b"\r\n")[0]:
                 raise Closed(head.decode("latin1"))
-            threading.Thread(target=self._read, daemon=True).start()
+            self.reader = threading.Thread(target=self._read, daemon=True)
+            self.reader.start()
 
     def _exactly(self, n):
         data = bytearray()
@@ -256,6 +274,9 @@ class WebSocket(Client):
             self.sock.shutdown(socket.SHUT_RDWR)
         except OSError:
             pass
+        # TLS reads from the descriptor's number, which may soon be another's.
+        if self.reader:
+            self.reader.join(TIMEOUT)
         self.sock.close()
 
     def pause(self):

@@ -9,7 +9,7 @@ import struct
 import sys
 import time
 
-READY, AUTHENTICATE, OPEN, RESUME, CLOSE, DONE = 10, 12, 14, 16, 18, 20
+READY, AUTHENTICATE, OPEN, RESUME, CLOSE, DONE, WATCH = 10, 12, 14, 16, 18, 20, 22
 
 
 def u32(n):
@@ -25,7 +25,8 @@ def ready():
 
 
 def authenticate(conn, listener=0, kind=0):
-    return u32(AUTHENTICATE) + u32(conn) + u32(listener) + bytes([kind]) + string(b"websocket 1.2.3.4:5") + string(b"")
+    return (u32(AUTHENTICATE) + u32(conn) + u32(listener) + bytes([kind]) + b"\0" * 33 +
+            string(b"websocket 1.2.3.4:5") + string(b""))
 
 
 def granted(s, conn):
@@ -48,8 +49,49 @@ def open_twice(s):
     s.send(u32(OPEN) + u32(1) + grant)
 
 
+def open_session(s, conn):
+    """Returns the session's id and the grant."""
+    grant = granted(s, conn)
+    s.send(u32(OPEN) + u32(conn) + grant)
+    answer = s.recv(16384)
+    return answer[13:13 + struct.unpack("<I", answer[9:13])[0]], grant
+
+
+def watch(conn, grant, id):
+    return u32(WATCH) + u32(conn) + grant + string(id)
+
+
+def watch_twice(s):
+    serving(s)
+    id, _ = open_session(s, 1)
+    grant = granted(s, 2)
+    s.send(watch(2, grant, id))
+    assert s.recv(16384)[:4] == u32(WATCH + 1)
+    s.send(watch(2, grant, id))
+
+
+def watch_with_the_grant_of_the_attached(s):
+    serving(s)
+    id, grant = open_session(s, 1)
+    s.send(watch(1, grant, id))
+
+
+def watch_and_close_twice(s):
+    serving(s)
+    id, _ = open_session(s, 1)
+    s.send(watch(2, granted(s, 2), id))
+    s.recv(16384)
+    for _ in range(2):
+        s.send(u32(CLOSE) + u32(2) + b"\0")
+
+
 def with_descriptor(s):
     s.sendmsg([ready()], [(socket.SOL_SOCKET, socket.SCM_RIGHTS, array.array("i", [2]))])
+
+
+def authenticate_with_descriptor(s):
+    serving(s)
+    s.sendmsg([authenticate(1)], [(socket.SOL_SOCKET, socket.SCM_RIGHTS, array.array("i", [3]))])
 
 
 # One that never became READY counts against the program; so each of them
@@ -57,6 +99,7 @@ def with_descriptor(s):
 EARLY = [
     lambda s: s.send(authenticate(1)),                       # before READY
     lambda s: s.send(u32(999)),                              # unknown type
+    lambda s: s.send(watch(1, b"\0" * 16, b"x")),            # before READY
     lambda s: s.send(u32(1)),                                # an event, not a request
     lambda s: s.send(b"\x0a"),                               # too short
     lambda s: s.send(ready() + b"x"),                        # leftover bytes
@@ -75,6 +118,12 @@ SERVING = [
     lambda s: serving(s, u32(CLOSE) + u32(1) + b"\0"),
     lambda s: serving(s, u32(DONE)),                         # there is no stdio
     open_twice,
+    authenticate_with_descriptor,                            # of a TCP listener
+    lambda s: serving(s, watch(7, b"\0" * 16, b"x")),
+    lambda s: serving(s, authenticate(1), watch(1, b"\1" * 16, b"x")),
+    watch_twice,
+    watch_with_the_grant_of_the_attached,
+    watch_and_close_twice,
 ]
 CASES = [case for pair in zip(SERVING, EARLY) for case in pair] + SERVING[len(EARLY):]
 
@@ -82,7 +131,8 @@ CASES = [case for pair in zip(SERVING, EARLY) for case in pair] + SERVING[len(EA
 def main():
     s = socket.socket(socket.AF_UNIX, socket.SOCK_SEQPACKET, fileno=3)
     s.setblocking(True)
-    s.recv(16384)
+    s.recv(16384)               # CONFIGURE
+    s.recv(16384)               # LISTENER
     counter = pathlib.Path(__file__).parents[2] / "case"
     case = int(counter.read_text())
     counter.write_text(str(case + 1))

@@ -6,12 +6,14 @@ import os
 import socket
 import struct
 import subprocess
+import tempfile
 
 import pytest
 from conftest import BUILD, RUNNER
 
-CONFIGURE, ATTACH, DETACH, TERMINATE = 30, 32, 34, 36
+CONFIGURE, ATTACH, DETACH, TERMINATE, WATCH, SANDBOX = 30, 32, 34, 36, 38, 40
 FRONTEND = BUILD / "daemon/frontend/execd-frontend"
+KEYS = BUILD / "daemon/keys/execd-keys"
 
 
 def u32(n):
@@ -29,11 +31,21 @@ def string(s):
 def configure(namespace=0, door=0, cgroups=0):
     """The runner's configuration; it is no pid 1 here."""
     return (u32(CONFIGURE) + string(b"0123") + string(b"sha256:0") + string(b"/bin/sh") + string(b"/") +
-            bytes([namespace, door, cgroups]) + u32(80000) + u32(100) + u64(1 << 20) + u64(64 << 20))
+            bytes([namespace, door, cgroups, 0]) + u32(80000) + u32(100) + u64(1 << 20) + u64(64 << 20))
+
+
+def sandbox(profile=3, unix=0):
+    """What the operator permits: everything."""
+    return (u32(SANDBOX) + bytes([profile, 1, 1, 1, 0]) + 3 * string(b"") + string(b"/run") + string(b".git") +
+            bytes([3, unix, 0, 0, 0, 0, 0]) + u64(1 << 20) + 4 * u64(0))
 
 
 def attach(generation=1):
     return u32(ATTACH) + u32(generation) + string(b"websocket 1.2.3.4:5")
+
+
+def watch(number=1):
+    return u32(WATCH) + u32(number) + string(b"websocket 1.2.3.4:6")
 
 
 class Program:
@@ -73,11 +85,12 @@ class Program:
 
 
 ORDERS = {
-    "CONFIGURE": (configure(), 1), "ATTACH": (attach(), 1), "DETACH": (u32(DETACH), 0),
-    "TERMINATE": (u32(TERMINATE), 0),
+    "CONFIGURE": (configure(), 1), "SANDBOX": (sandbox(), 0), "ATTACH": (attach(), 1), "DETACH": (u32(DETACH), 0),
+    "TERMINATE": (u32(TERMINATE), 0), "WATCH": (watch(), 1),
 }
-STATES = {"FRESH": [], "CONFIGURED": ["CONFIGURE"]}
-PERMITTED = {("FRESH", "CONFIGURE"), ("CONFIGURED", "ATTACH"), ("CONFIGURED", "DETACH"), ("CONFIGURED", "TERMINATE")}
+STATES = {"FRESH": [], "CONFIGURED": ["CONFIGURE"], "READY": ["CONFIGURE", "SANDBOX"]}
+PERMITTED = {("FRESH", "CONFIGURE"), ("CONFIGURED", "SANDBOX"), ("READY", "ATTACH"), ("READY", "DETACH"),
+             ("READY", "TERMINATE"), ("READY", "WATCH")}
 
 
 @pytest.mark.parametrize("state", STATES)
@@ -113,10 +126,11 @@ def test_malformed_configurations(message, fds):
 
 @pytest.mark.parametrize("message, fds", [
     (attach(), 0), (attach(), 2), (attach() + b"x", 1), (u32(DETACH), 1), (u32(DETACH) + b"x", 0),
-    (u32(TERMINATE), 1), (u32(TERMINATE) + b"x", 0)])
+    (u32(TERMINATE), 1), (u32(TERMINATE) + b"x", 0), (watch(), 0), (watch(), 2), (watch() + b"x", 1)])
 def test_malformed_orders(message, fds):
     p = Program(RUNNER)
     p.send(*ORDERS["CONFIGURE"])
+    p.send(*ORDERS["SANDBOX"])
     p.send(message, fds)
     status, log = p.end()
     assert status == 1 and "impossible order from the monitor" in log, log
@@ -126,6 +140,7 @@ def test_malformed_orders(message, fds):
 def test_an_impossible_frame_detaches(frame):
     p = Program(RUNNER)
     p.send(*ORDERS["CONFIGURE"])
+    p.send(*ORDERS["SANDBOX"])
     channel = p.attach()
     channel.sendall(frame)
     assert p.control.recv(100) == u32(41) + u32(1) + b"\0", "DETACHED, and alive"
@@ -138,23 +153,58 @@ def test_an_impossible_frame_detaches(frame):
     assert "impossible frame" in p.end()[1]
 
 
-def frontend_configuration(listeners=0, kinds=b""):
-    return (u32(1) + u32(os.getuid()) + u32(os.getgid()) + b"\0\0" + u32(30000) + u32(10000) + u32(100) +
-            u64(16 << 20) + u64(64 << 20) + u32(listeners) + kinds.ljust(16, b"\0"))
+def test_a_watching_channel_ends_alone():
+    p = Program(RUNNER)
+    p.send(*ORDERS["CONFIGURE"])
+    p.send(*ORDERS["SANDBOX"])
+    attached = p.attach()
+    ours, theirs = socket.socketpair()
+    p.control.sendmsg([watch(7)], [(socket.SOL_SOCKET, socket.SCM_RIGHTS, array.array("i", [theirs.fileno()]))])
+    theirs.close()
+    ours.sendall(u32(0))
+    assert p.control.recv(100) == u32(43) + u32(7) + b"\0", "UNWATCHED, and alive"
+    assert ours.recv(1) == b""
+    text = b'{"id":1,"method":"initialize","params":{"clientName":"x"}}'
+    attached.sendall(u32(len(text)) + text)
+    assert b'"sessionId":"0123"' in attached.recv(1000)
+    p.control.close()
+    assert "impossible frame" in p.end()[1]
+
+
+def frontend_configuration(listeners=0, type=1, exempt=0):
+    return (u32(type) + u32(os.getuid()) + u32(os.getgid()) + b"\0" + u32(30000) + u32(120000) + u32(10000) +
+            u32(100) + u32(100) + u32(5000) * 5 + u32(exempt) + b"\0" * 17 * 16 +
+            u64(16 << 20) + u64(64 << 20) + u32(listeners))
+
+
+def listener(kind=0, tls=0, certificate=0):
+    return u32(11) + u32(0) + bytes([kind, tls, 0, certificate]) + u32(0)
 
 
 @pytest.mark.parametrize("message", [
     b"\1", u32(2), u32(999), u32(11), frontend_configuration() + b"x", frontend_configuration()[:-1],
-    frontend_configuration(17), frontend_configuration(1, b"\0")])
+    frontend_configuration(17), frontend_configuration(exempt=17), frontend_configuration(type=5)])
 def test_the_front_end_refuses_a_configuration(message):
     p = Program(FRONTEND)
     p.send(message)
     status, log = p.end()
-    assert status == 1 and ("impossible" in log or "without its descriptor" in log), (status, log)
+    assert status == 1 and "impossible configuration" in log, (status, log)
+
+
+@pytest.mark.parametrize("message, fds", [
+    (listener(), 0), (listener(), 2), (listener(3), 1), (listener(0, 1), 1), (listener(0, 1, 1), 2),
+    (listener(0, 1, 3), 3), (listener(1), 1), (listener() + b"x", 1), (frontend_configuration(), 0), (u32(7), 0)])
+def test_the_front_end_refuses_a_listener(message, fds):
+    p = Program(FRONTEND)
+    p.send(frontend_configuration(1))
+    p.send(message, fds)
+    status, log = p.end()
+    assert status == 1 and "impossible configuration" in log, (status, log)
 
 
 @pytest.mark.parametrize("message, fds", [
     (u32(7) + b"x", 0), (u32(7), 1), (u32(999), 0), (u32(10), 0), (frontend_configuration(), 0),
+    (listener(), 1), (u32(9) + b"x", 0), (frontend_configuration(type=5), 2), (frontend_configuration(17, 5), 0),
     (u32(13) + u32(77) + b"\0" + b"\0" * 16, 0), (u32(15) + u32(77) + b"\0" + string(b"x") + string(b""), 1),
     (u32(3) + u32(1), 0)])
 def test_the_front_end_ends_at_an_impossible_message(message, fds):
@@ -164,3 +214,66 @@ def test_the_front_end_ends_at_an_impossible_message(message, fds):
     p.send(message, fds)
     status, log = p.end()
     assert status == 1 and "impossible message from the monitor" in log, (status, log)
+
+
+# --- the key process ------------------------------------------------------
+
+KEY, SERVE, SIGN = 50, 52, 54
+
+
+@pytest.fixture(scope="module")
+def private_key():
+    with tempfile.TemporaryFile() as f:
+        pem = subprocess.run(["openssl", "genpkey", "-algorithm", "EC", "-pkeyopt", "ec_paramgen_curve:P-256"],
+                             capture_output=True, check=True).stdout
+        f.write(pem)
+        f.flush()
+        yield f
+
+
+def sign(key=7, scheme=0x403, tbs=b" " * 64 + b"TLS 1.3, server CertificateVerify\0" + b"h" * 32):
+    return u32(SIGN) + u32(1) + u32(key) + u32(scheme) + u32(len(tbs)) + tbs.ljust(1024, b"\0")
+
+
+class KeyProcess(Program):
+    def __init__(self, private_key, serving):
+        super().__init__(KEYS)
+        if serving:
+            self.give_key(private_key)
+            self.send(u32(SERVE))
+
+    def give_key(self, private_key):
+        self.control.sendmsg([u32(KEY) + u32(7)],
+                             [(socket.SOL_SOCKET, socket.SCM_RIGHTS, array.array("i", [private_key.fileno()]))])
+
+
+def test_the_key_process_signs_a_handshake(private_key):
+    p = KeyProcess(private_key, True)
+    p.send(sign())
+    answer = p.control.recv(2048)
+    kind, serial, length = struct.unpack("<III", answer[:12])
+    assert (kind, serial) == (55, 1) and 60 < length < 73
+    p.send(sign(scheme=0x804))                  # not of this kind of key
+    assert struct.unpack("<III", p.control.recv(2048)[:12]) == (55, 1, 0)
+    p.control.shutdown(socket.SHUT_WR)
+    assert p.end()[0] == 0
+
+
+@pytest.mark.parametrize("serving, message, fds", [
+    (False, sign(), 0), (False, u32(KEY) + u32(7), 0), (False, u32(KEY) + u32(7) + b"x", 1), (False, u32(SERVE), 1),
+    (False, u32(999), 0), (False, u32(1), 0), (True, u32(KEY) + u32(8), 1), (True, u32(SERVE), 0), (True, sign(), 1),
+    (True, sign() + b"x", 0), (True, sign(key=8), 0), (True, sign(scheme=0x201), 0), (True, sign(tbs=b"anything"), 0),
+    (True, sign(tbs=b" " * 64 + b"TLS 1.3, client CertificateVerify\0" + b"h" * 32), 0),
+    (True, u32(SIGN) + u32(1) + u32(7) + u32(0x403) + u32(1025) + b" " * 1024, 0), (True, b"x" * 20000, 0)])
+def test_the_key_process_ends_at_anything_else(private_key, serving, message, fds):
+    p = KeyProcess(private_key, serving)
+    p.send(message, fds)
+    status, log = p.end()
+    assert status == 1 and ("impossible request" in log or "channel: Message too long" in log), (status, log)
+
+
+def test_a_key_that_is_none(private_key):
+    p = KeyProcess(private_key, False)
+    p.send(u32(KEY) + u32(7), 1)                # /dev/null
+    status, log = p.end()
+    assert status == 1 and "a key that cannot be read" in log

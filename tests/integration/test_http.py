@@ -287,7 +287,7 @@ def test_too_many_headers(client, origin):
 def helper_of(server):
     """The pid of the newest execd-http below this server's runners."""
     out = subprocess.run(["ps", "-eo", "pid,ppid,comm"], capture_output=True, text=True, check=True).stdout
-    rows = [line.split() for line in out.splitlines()[1:]]
+    rows = [line.split(None, 2) for line in out.splitlines()[1:]]
     runners = {pid for pid, parent, _ in rows if parent == str(server.pid)}
     return int([pid for pid, parent, comm in rows if comm == "execd-http" and parent in runners][-1])
 

@@ -104,7 +104,8 @@ def test_front_end_of_an_ordinary_user(user):
 
 def test_programs_are_hardened():
     import subprocess
-    for name in ("daemon/monitor/execd", "daemon/frontend/execd-frontend", "runner/execd-runner"):
+    for name in ("daemon/monitor/execd", "daemon/frontend/execd-frontend", "daemon/keys/execd-keys",
+                 "runner/execd-runner"):
         text = subprocess.run(["readelf", "-lhd", str(BUILD / name)], capture_output=True, text=True).stdout
         assert "DYN" in text and "GNU_RELRO" in text and "NOW" in text, name
         assert re.search(r"GNU_STACK.*\n.*RW ", text), name
@@ -123,7 +124,8 @@ def test_an_impossible_message_of_the_front_end_kills_it(tmp_path_factory, user,
     need_mode("root")
     import shutil
     import subprocess
-    for name in ("daemon/monitor/execd", "runner/execd-runner", "runner/http/execd-http"):
+    for name in ("daemon/monitor/execd", "runner/execd-runner", "runner/http/execd-http",
+                 "daemon/keys/execd-keys"):
         (directory / name).parent.mkdir(parents=True, exist_ok=True)
         shutil.copy(BUILD / name, directory / name)
     fake = directory / "daemon/frontend/execd-frontend"

@@ -59,6 +59,30 @@ def test_asking_without_listening_is_bounded(spawn):
     assert rss_kib(s.frontend()) < 64 * MIB and rss_kib(s.runner(c)) < 64 * MIB
 
 
+@pytest.mark.parametrize("method", ["process/read", "process/snapshot"])
+def test_large_answers_without_listening_are_bounded(spawn, method):
+    """Each answer is 1.4 MiB; two thousand requests come in one piece."""
+    s = spawn()
+    c = s.ready()
+    c.run_sh("a", "head -c 2000000 /dev/zero")
+    c.pause()
+    request = '{"id":%d,"method":"' + method + '","params":{"processId":"a"}}'
+    piece = b"".join(frame(1, (request % (i + 1000)).encode()) for i in range(2000))
+    threading.Thread(target=c.sock.sendall, args=(piece,), daemon=True).start()
+    runner = s.runner(c)
+    other = s.ready()
+    for i in range(20):
+        other.run(f"p{i}", ["/bin/echo", "fine"])
+        assert rss_kib(runner) < 32 * MIB
+    c.resume()
+
+    def answers():
+        return [m["id"] for m in c.messages if m.get("id", 0) >= 1000]
+
+    c.wait(lambda: len(answers()) >= 100, 60, "answers")
+    assert answers()[:100] == list(range(1000, 1100))
+
+
 def test_a_ping_flood_without_reading_is_bounded(spawn):
     s = spawn()
     c = s.connect()

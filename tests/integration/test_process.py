@@ -78,7 +78,8 @@ def test_managed_networking_is_refused_not_ignored(client):
         assert client.start("a", ["true"], **extra)["error"] == \
             {"code": -32602, "message": "sandbox intent cannot be enforced on this executor"}
     m = client.start("a", ["true"], sandbox={"permissions": {"type": "disabled"}, **level})
-    assert m["result"] == {"processId": "a", "sandboxType": "none"}
+    assert m["result"] == {"processId": "a", "sandboxType": "none", "sandbox": {
+        "asked": {"type": "disabled", "fileSystem": "unrestricted", "network": "enabled"}, "enforced": None}}
 
 
 def test_an_id_is_taken_until_it_is_forgotten(spawn):

@@ -164,8 +164,8 @@ SPAWN = {"command": ["true"], "cwd": "/tmp", "env": {}, "policy_json_or_preset":
     (frame(json.dumps({"version": 1, "type": "spawn_request", "payload": {**SPAWN, "command": ["/no"]}}).encode()),
      "spawn_failed", "exec: No such file or directory (os error 2)"),
     (frame(json.dumps({"version": 1, "type": "spawn_request",
-                       "payload": {**SPAWN, "policy_json_or_preset": "read-only"}}).encode()),
-     "sandbox_unavailable", "cannot be enforced"),
+                       "payload": {**SPAWN, "policy_json_or_preset": "no-such-preset"}}).encode()),
+     "sandbox_unavailable", "expected value"),
     (struct.pack("<I", 0), "protocol", "an empty frame"),
     (struct.pack("<I", (8 << 20) + 1) + b"x" * 100, "protocol", "8388608"),
     (struct.pack("<I", 0xffffffff), "protocol", "8388608"),
@@ -208,3 +208,22 @@ def test_named_pipes(user, directory):
 def test_usage(user, args):
     p = subprocess.run(as_user(user, [str(RUNNER), *args]), capture_output=True, text=True, timeout=10)
     assert p.returncode == 2 and "usage:" in p.stderr
+
+
+@pytest.mark.parametrize("preset, inside", [
+    ("read-only", False), ("workspace-write", True),
+    (json.dumps({"type": "workspace-write", "exclude_slash_tmp": True}), True),
+    (json.dumps({"type": "read-only"}), False)])
+def test_a_preset_is_enforced_and_leaves_nothing(runner, directory, preset, inside):
+    work = directory / "work"
+    work.mkdir()
+    work.chmod(0o777)
+    script = "touch inside; touch ../outside; test -e .git && echo masked"
+    r = runner()
+    r.spawn(["/bin/sh", "-c", script], cwd=str(work), policy_json_or_preset=preset, sandbox_policy_cwd=str(work))
+    messages, status = r.all()
+    assert [m for t, m in messages if t == "error"] == [] and status == 0
+    assert os.listdir(work) == (["inside"] if inside else [])
+    # It lies in /tmp, which workspace-write opens unless told otherwise.
+    assert (directory / "outside").exists() == (preset == "workspace-write")
+    assert (text(messages, "stdout") == b"masked\n") == inside

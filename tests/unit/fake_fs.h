@@ -184,7 +184,7 @@ fake_read_file(void *owner, const char *path, char *text, size_t cap)
 }
 
 static inline int
-fake_list(void *owner, const char *path,
+fake_list(void *owner, const char *path, bool directories,
     bool (*visit)(void *arg, const char *name), void *arg)
 {
 	struct fake_fs *fs = owner;
@@ -198,6 +198,8 @@ fake_list(void *owner, const char *path,
 	for (size_t i = 1; i < fs->count; i++) {
 		const char *p = fs->nodes[i].path;
 
+		if (directories && fs->nodes[i].type != FS_DIRECTORY)
+			continue;
 		if (strncmp(p, path, n) == 0 && p[n] == '/' &&
 		    strchr(p + n + 1, '/') == NULL && !visit(arg, p + n + 1))
 			break;

@@ -19,8 +19,10 @@ static const struct {
 } messages[] = {
 	{ MON_EV_CONFIGURE, sizeof(struct control_configure) },
 	{ MON_EV_RUNNER_EXITED, sizeof(struct control_runner_exited) },
-	{ MON_EV_RELOAD, 0 },
+	{ MON_EV_RELOAD, sizeof(struct control_configure) },
 	{ MON_EV_DRAIN, 0 },
+	{ MON_EV_STOP, 0 },
+	{ MON_EV_LISTENER, sizeof(struct control_listener) },
 	{ MON_REQ_READY, sizeof(struct control_ready) },
 	{ MON_REQ_AUTHENTICATE, sizeof(struct control_authenticate) },
 	{ MON_ANS_AUTHENTICATE, sizeof(struct control_verdict) },
@@ -31,17 +33,28 @@ static const struct {
 	{ MON_REQ_CLOSE, sizeof(struct control_close) },
 	{ MON_ANS_CLOSE, sizeof(struct control_closed) },
 	{ MON_REQ_DONE, 0 },
+	{ MON_REQ_WATCH, sizeof(struct control_resume) },
+	{ MON_ANS_WATCH, sizeof(struct control_session) },
 	{ RUNNER_ORDER_CONFIGURE, sizeof(struct control_session_config) },
 	{ RUNNER_ORDER_ATTACH, sizeof(struct control_attach) },
 	{ RUNNER_ORDER_DETACH, 0 },
 	{ RUNNER_ORDER_TERMINATE, 0 },
+	{ RUNNER_ORDER_WATCH, sizeof(struct control_watch) },
+	{ RUNNER_ORDER_SANDBOX, sizeof(struct sandbox_limits) },
 	{ RUNNER_REPORT_DETACHED, sizeof(struct control_detached) },
+	{ RUNNER_REPORT_UNWATCHED, sizeof(struct control_unwatched) },
+	{ RUNNER_REPORT_STARTED, sizeof(struct control_started) },
+	{ RUNNER_REPORT_EXITED, sizeof(struct control_exited) },
+	{ KEYS_CONFIGURE, sizeof(struct control_key) },
+	{ KEYS_SERVE, 0 },
+	{ KEYS_SIGN, sizeof(struct control_sign) },
+	{ KEYS_SIGNED, sizeof(struct control_signed) },
 };
 
 static void
 put_zero(struct buf *b, size_t i)
 {
-	static const uint8_t zeros[sizeof(struct control_authenticate)];
+	static const uint8_t zeros[sizeof(struct sandbox_limits)];
 
 	buf_init(b, CONTROL_MESSAGE_MAX);
 	control_put(b, messages[i].type, zeros);
@@ -51,7 +64,7 @@ put_zero(struct buf *b, size_t i)
 static void
 test_every_length_is_exact(void **state)
 {
-	static uint8_t payload[sizeof(struct control_authenticate)];
+	static uint8_t payload[sizeof(struct sandbox_limits)];
 
 	for (size_t i = 0; i < nitems(messages); i++) {
 		struct buf b;
@@ -80,7 +93,7 @@ test_values_survive(void **state)
 		.drop = true,
 		.max_frame_bytes = 1ULL << 40,
 		.listeners = 2,
-		.kinds = { LISTENER_WS, LISTENER_STDIO } },
+		.exempt_nets = { 1, 2, 3 } },
 				 out;
 	struct control_resume rin = { .conn = 3,
 		.grant = { 1, 2, 255 },
@@ -95,7 +108,7 @@ test_values_survive(void **state)
 	assert_int_equal(out.uid, 7);
 	assert_true(out.drop);
 	assert_true(out.max_frame_bytes == 1ULL << 40);
-	assert_int_equal(out.kinds[1], LISTENER_STDIO);
+	assert_int_equal(out.exempt_nets[2], 3);
 	buf_clear(&b);
 	control_put(&b, MON_REQ_RESUME, &rin);
 	assert_int_equal(control_get(b.data, b.len, MON_REQ_RESUME, &rout), 0);

@@ -10,7 +10,7 @@
 
 #include <cmocka.h>
 
-#include "glob.h"
+#include "path_glob.h"
 
 /* The path is relative to the base; "yes" in any alternative counts. */
 static const struct row {

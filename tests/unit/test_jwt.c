@@ -116,6 +116,8 @@ static const struct row {
 	    VERDICT_AUDIENCE },
 };
 
+static char subject[JWT_SUBJECT_MAX];
+
 static void
 test_rows(void **state)
 {
@@ -125,7 +127,7 @@ test_rows(void **state)
 		enum verdict v;
 
 		make_token(token, rows[i].header, rows[i].claims);
-		v = jwt_verify(rows[i].rules, token, NOW);
+		v = jwt_verify(rows[i].rules, token, NOW, subject);
 		if (v != rows[i].verdict)
 			fail_msg("row %zu, %s: %d", i, rows[i].claims, (int)v);
 	}
@@ -142,20 +144,23 @@ test_signature(void **state)
 		for (int bit = 0; bit < 7; bit++) {
 			strcpy(token, good);
 			token[i] ^= (char)(1 << bit);
-			assert_int_equal(jwt_verify(&plain, token, NOW),
+			assert_int_equal(
+			    jwt_verify(&plain, token, NOW, subject),
 			    VERDICT_INVALID_JWT);
 		}
 		strcpy(token, good);
 		token[i] = '\0';
-		assert_int_equal(
-		    jwt_verify(&plain, token, NOW), VERDICT_INVALID_JWT);
+		assert_int_equal(jwt_verify(&plain, token, NOW, subject),
+		    VERDICT_INVALID_JWT);
 	}
 	strcpy(token, good);
 	strcat(token, "=");
-	assert_int_equal(jwt_verify(&plain, token, NOW), VERDICT_INVALID_JWT);
+	assert_int_equal(
+	    jwt_verify(&plain, token, NOW, subject), VERDICT_INVALID_JWT);
 	strcpy(token, good);
 	strcat(token, ".x");
-	assert_int_equal(jwt_verify(&plain, token, NOW), VERDICT_INVALID_JWT);
+	assert_int_equal(
+	    jwt_verify(&plain, token, NOW, subject), VERDICT_INVALID_JWT);
 }
 
 static void
@@ -165,14 +170,59 @@ test_no_token(void **state)
 		"a.b", "a.b.c", "e30.e30.", "é.é.é" };
 
 	for (size_t i = 0; i < nitems(tokens); i++)
+		assert_int_equal(jwt_verify(&plain, tokens[i], NOW, subject),
+		    VERDICT_INVALID_JWT);
+}
+
+/* Whose a token is: a name that an identity can have, or nobody's. */
+static void
+test_subject(void **state)
+{
+	static const struct {
+		const char *claims, *subject;
+	} cases[] = {
+		{ "{\"exp\":1000000}", "" },
+		{ "{\"exp\":1000000,\"sub\":\"alice\"}", "alice" },
+		{ "{\"exp\":1000000,\"sub\":null}", "" },
+		{ "{\"exp\":1000000,\"sub\":7}", "" },
+		{ "{\"exp\":1000000,\"sub\":\"a\\u0000b\"}", "" },
+		{ "{\"exp\":1000000,\"sub\":\"\\u0061b\"}", "ab" },
+	};
+	char token[1024];
+
+	for (size_t i = 0; i < nitems(cases); i++) {
+		make_token(token, HEADER, cases[i].claims);
+		memset(subject, 'x', sizeof(subject));
 		assert_int_equal(
-		    jwt_verify(&plain, tokens[i], NOW), VERDICT_INVALID_JWT);
+		    jwt_verify(&plain, token, NOW, subject), VERDICT_GRANTED);
+		assert_string_equal(subject, cases[i].subject);
+	}
+}
+
+/* One byte more than a subject may have. */
+static void
+test_long_subject(void **state)
+{
+	char claims[400], name[JWT_SUBJECT_MAX + 1], token[1024];
+
+	for (size_t n = JWT_SUBJECT_MAX - 1; n <= JWT_SUBJECT_MAX; n++) {
+		memset(name, 'a', n);
+		name[n] = '\0';
+		snprintf(claims, sizeof(claims),
+		    "{\"exp\":1000000,\"sub\":\"%s\"}", name);
+		make_token(token, HEADER, claims);
+		assert_int_equal(
+		    jwt_verify(&plain, token, NOW, subject), VERDICT_GRANTED);
+		assert_int_equal(strlen(subject), n < JWT_SUBJECT_MAX ? n : 0);
+	}
 }
 
 int
 main(void)
 {
 	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(test_subject),
+		cmocka_unit_test(test_long_subject),
 		cmocka_unit_test(test_rows),
 		cmocka_unit_test(test_signature),
 		cmocka_unit_test(test_no_token),

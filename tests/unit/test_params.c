@@ -20,6 +20,10 @@ enum type {
 	STRING,
 	BOOL,
 	U64,
+	SIZE,	  /* of a terminal */
+	MODE,	  /* of a file */
+	TEXT,	  /* a string without NUL */
+	ABSOLUTE, /* a plain path */
 	LIST,
 	PATHS,
 	HEADER_LIST,
@@ -55,7 +59,8 @@ static const struct field {
 	enum need need;
 } fields[] = {
 	{ "initialize", "clientName", "\"c\"", STRING, REQUIRED },
-	{ "initialize", "resumeSessionId", "\"s\"", STRING, OPTIONAL },
+	{ "initialize", "resumeSessionId", "null", STRING, OPTIONAL },
+	{ "initialize", "watchSessionId", "null", STRING, OPTIONAL },
 	{ "process/start", "processId", "\"p\"", STRING, REQUIRED },
 	{ "process/start", "argv", "[\"a\"]", LIST, REQUIRED },
 	{ "process/start", "cwd", URI, PATH, REQUIRED },
@@ -69,6 +74,12 @@ static const struct field {
 	{ "process/start", "managedNetwork", "{}", OBJECT, OPTIONAL },
 	{ "process/start", "networkProxy", "{}", OBJECT, OPTIONAL },
 	{ "process/start", "shellSnapshot", "{}", OBJECT, OPTIONAL },
+	{ "process/start", "startId", "\"s\"", STRING, OPTIONAL },
+	{ "process/start", "retention", "{\"headBytes\":1}", OBJECT, OPTIONAL },
+	{ "process/start", "timeoutMs", "1", U64, OPTIONAL },
+	{ "process/start", "rows", "1", SIZE, OPTIONAL },
+	{ "process/start", "cols", "1", SIZE, OPTIONAL },
+	{ "process/start", "term", "\"t\"", STRING, OPTIONAL },
 	{ "process/read", "processId", "\"p\"", STRING, REQUIRED },
 	{ "process/read", "afterSeq", "1", U64, OPTIONAL },
 	{ "process/read", "maxBytes", "1", U64, OPTIONAL },
@@ -79,6 +90,23 @@ static const struct field {
 	{ "process/signal", "processId", "\"p\"", STRING, REQUIRED },
 	{ "process/signal", "signal", "\"interrupt\"", ENUM, REQUIRED },
 	{ "process/terminate", "processId", "\"p\"", STRING, REQUIRED },
+	{ "process/terminate", "mode", "\"graceful\"", ENUM, OPTIONAL },
+	{ "process/terminate", "timeoutMs", "null", U64, OPTIONAL },
+	{ "process/closeStdin", "processId", "\"p\"", STRING, REQUIRED },
+	{ "process/resize", "processId", "\"p\"", STRING, REQUIRED },
+	{ "process/resize", "rows", "1", SIZE, REQUIRED },
+	{ "process/resize", "cols", "1", SIZE, REQUIRED },
+	{ "process/snapshot", "processId", "\"p\"", STRING, REQUIRED },
+	{ "process/wait", "processId", "\"p\"", STRING, REQUIRED },
+	{ "process/wait", "timeoutMs", "1", U64, OPTIONAL },
+	{ "command/exec", "argv", "[\"a\"]", LIST, REQUIRED },
+	{ "command/exec", "cwd", "\"/\"", ABSOLUTE, REQUIRED },
+	{ "command/exec", "env", "{}", MAP, REQUIRED },
+	{ "command/exec", "tty", "true", BOOL, REQUIRED },
+	{ "command/exec", "arg0", "\"a\"", STRING, OPTIONAL },
+	{ "command/exec/write", "sessionId", "\"s\"", STRING, REQUIRED },
+	{ "command/exec/write", "chunk", "\"AA==\"", BASE64, REQUIRED },
+	{ "command/exec/terminate", "sessionId", "\"s\"", STRING, REQUIRED },
 	{ "fs/readFile", "path", URI, PATH, REQUIRED },
 	{ "fs/readFile", "sandbox", SANDBOX, OBJECT, OPTIONAL },
 	{ "fs/writeFile", "path", URI, PATH, REQUIRED },
@@ -104,6 +132,16 @@ static const struct field {
 	{ "fs/copy", "destinationPath", URI, PATH, REQUIRED },
 	{ "fs/copy", "recursive", "true", BOOL, REQUIRED },
 	{ "fs/copy", "sandbox", SANDBOX, OBJECT, OPTIONAL },
+	{ "fs/move", "sourcePath", URI, PATH, REQUIRED },
+	{ "fs/move", "destinationPath", URI, PATH, REQUIRED },
+	{ "fs/move", "overwrite", "true", BOOL, OPTIONAL },
+	{ "fs/move", "sandbox", SANDBOX, OBJECT, OPTIONAL },
+	{ "fs/chmod", "path", URI, PATH, REQUIRED },
+	{ "fs/chmod", "mode", "1", MODE, REQUIRED },
+	{ "fs/chmod", "sandbox", SANDBOX, OBJECT, OPTIONAL },
+	{ "fs/symlink", "path", URI, PATH, REQUIRED },
+	{ "fs/symlink", "target", "\"t\"", TEXT, REQUIRED },
+	{ "fs/symlink", "sandbox", SANDBOX, OBJECT, OPTIONAL },
 	{ "fs/open", "handleId", "\"h\"", STRING, REQUIRED },
 	{ "fs/open", "path", URI, PATH, REQUIRED },
 	{ "fs/open", "mode", "\"replace\"", ENUM, DEFAULT },
@@ -115,6 +153,10 @@ static const struct field {
 	{ "fs/writeBlock", "offset", "1", U64, REQUIRED },
 	{ "fs/writeBlock", "chunk", "\"AA==\"", BASE64, REQUIRED },
 	{ "fs/close", "handleId", "\"h\"", STRING, REQUIRED },
+	{ "fs/watch", "watchId", "1", U64, REQUIRED },
+	{ "fs/watch", "path", URI, PATH, REQUIRED },
+	{ "fs/watch", "sandbox", SANDBOX, OBJECT, OPTIONAL },
+	{ "fs/unwatch", "watchId", "1", U64, REQUIRED },
 	{ "fs/watchMissing", "watchId", "1", U64, REQUIRED },
 	{ "fs/watchMissing", "missing", "[" URI "]", PATHS, REQUIRED },
 	{ "fs/watchMissing", "present", URI, PATH, OPTIONAL },
@@ -191,10 +233,11 @@ static const struct kind {
 } kinds[] = {
 	{ "true", "boolean `true`", 1u << BOOL },
 	{ "false", "boolean `false`", 1u << BOOL },
-	{ "7", "number", 1u << U64 },
-	{ "-1.5e99", "number", 1u << U64 },
+	{ "7", "number", 1u << U64 | 1u << SIZE | 1u << MODE },
+	{ "-1.5e99", "number", 1u << U64 | 1u << SIZE | 1u << MODE },
 	{ "\"x\"", "string \"x\"",
-	    1u << STRING | 1u << PATH | 1u << BASE64 | 1u << ENUM },
+	    1u << STRING | 1u << TEXT | 1u << ABSOLUTE | 1u << PATH |
+		1u << BASE64 | 1u << ENUM },
 	{ "[]", "sequence", 1u << LIST | 1u << PATHS | 1u << HEADER_LIST },
 	{ "{}", "map", 1u << MAP | 1u << OBJECT },
 };
@@ -204,6 +247,10 @@ static const char *const expected[] = {
 	[STRING] = "a string",
 	[BOOL] = "a boolean",
 	[U64] = "u64",
+	[SIZE] = "u64",
+	[MODE] = "u64",
+	[TEXT] = "a string",
+	[ABSOLUTE] = "a string",
 	[LIST] = "a sequence",
 	[PATHS] = "a sequence",
 	[HEADER_LIST] = "a sequence",
@@ -260,6 +307,24 @@ static const struct value_row {
 	{ U64, "1.5", "invalid number" },
 	{ U64, "1.0", "invalid number" },
 	{ U64, "1e2", "invalid number" },
+	{ SIZE, "1", NULL },
+	{ SIZE, "65535", NULL },
+	{ SIZE, "0", "" },
+	{ SIZE, "65536", "" },
+	{ SIZE, "-1", "invalid number" },
+	{ SIZE, "1.5", "invalid number" },
+	{ MODE, "0", NULL },
+	{ MODE, "4095", NULL },
+	{ MODE, "4096", "mode must be between 0 and 4095" },
+	{ MODE, "-1", "invalid number" },
+	{ ABSOLUTE, "\"/a b/..\"", NULL },
+	{ ABSOLUTE, "\"a\"", "cwd must be an absolute path" },
+	{ ABSOLUTE, "\"\"", "cwd must be an absolute path" },
+	{ ABSOLUTE, "\"file:///a\"", "cwd must be an absolute path" },
+	{ ABSOLUTE, "\"/a\\u0000\"", "cwd must be an absolute path" },
+	{ TEXT, "\"/a b\"", NULL },
+	{ TEXT, "\"\"", "target must be text without a NUL byte" },
+	{ TEXT, "\"a\\u0000b\"", "target must be text without a NUL byte" },
 	{ STRING, "\"\\u0000\xc3\xbc\"", NULL },
 	{ BASE64, "\"\"", NULL },
 	{ BASE64, "\"!!!!\"", "Invalid symbol 33, offset 0." },
@@ -359,7 +424,9 @@ static void
 test_every_method(void **state)
 {
 	for (size_t i = 0; i < nitems(methods); i++) {
-		bool found = !strncmp(methods[i].wire, "environment/", 12);
+		/* what may be absent as a whole is tested elsewhere */
+		bool found = !strncmp(methods[i].wire, "environment/", 12) ||
+			     !strcmp(methods[i].wire, "process/list");
 
 		for (size_t k = 0; k < nitems(fields); k++)
 			found |= !strcmp(fields[k].method, methods[i].wire);

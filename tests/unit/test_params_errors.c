@@ -222,6 +222,7 @@ test_families(void **state)
 		const char *prefix, *family;
 	} families[] = {
 		{ "process/", "exec" },
+		{ "command/", "exec" },
 		{ "fs/", "filesystem" },
 		{ "http/", "http" },
 		{ "environment/info", "environment info" },

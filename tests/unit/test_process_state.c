@@ -17,6 +17,7 @@ struct seen {
 	uint64_t seqs[64];
 	size_t n, bytes;
 	char text[256];
+	bool crosses;
 };
 
 static void
@@ -39,7 +40,7 @@ read_all(
 	struct process_query q = { after, max };
 	struct seen seen = { 0 };
 
-	*next = process_state_read(s, &q, note, &seen);
+	*next = process_state_read(s, &q, note, &seen, &seen.crosses);
 	return seen;
 }
 
@@ -133,7 +134,9 @@ test_retention_holds_its_limit(void **state)
 		assert_true(seen.bytes <= 1u << 20);
 		assert_true(seen.bytes + sizes[i] > 1u << 20);
 		assert_int_equal(next, s.next_seq);
-		assert_true(s.retention.dropped_bytes > 0);
+		assert_int_equal(
+		    retention_dropped(&s.tail) + seen.bytes, s.output_bytes);
+		assert_true(seen.crosses);
 		process_state_clear(&s);
 	}
 }
@@ -154,6 +157,112 @@ test_oversize_chunk(void **state)
 	process_state_clear(&s);
 }
 
+/* Chunks of 10 bytes, made as a reader of a pipe would: no longer than the
+ * head has room for. Returns the chunks. */
+static unsigned
+fill(struct process_state *s, size_t bytes)
+{
+	unsigned chunks = 0;
+
+	while (s->output_bytes < bytes) {
+		size_t n = process_state_chunk_max(s);
+
+		process_state_output(s,
+		    chunks % 2 ? STREAM_STDERR : STREAM_STDOUT, "0123456789",
+		    n < 10 ? n : 10);
+		chunks++;
+	}
+	return chunks;
+}
+
+static void
+test_head_is_filled_exactly(void **state)
+{
+	static const size_t heads[] = { 0, 1, 9, 10, 25, 40 };
+
+	for (size_t i = 0; i < nitems(heads); i++) {
+		struct process_state s;
+		struct process_gap gap;
+		struct seen seen;
+		uint64_t next;
+
+		process_state_init(&s, 1000);
+		process_state_keep(&s, heads[i], 20);
+		fill(&s, 200);
+		gap = process_state_gap(&s);
+		assert_int_equal(s.head.bytes, heads[i]);
+		assert_true(s.tail.bytes <= 20);
+		seen = read_all(&s, 0, UINT64_MAX, &next);
+		assert_true(seen.crosses);
+		assert_int_equal(seen.bytes, heads[i] + s.tail.bytes);
+		assert_int_equal(gap.bytes + seen.bytes, s.output_bytes);
+		assert_int_equal(gap.end_bytes + s.tail.bytes, s.output_bytes);
+		assert_int_equal(gap.after_seq, (heads[i] + 9) / 10);
+		process_state_clear(&s);
+	}
+}
+
+/* The gap is told where it lies between what the client has and what it
+ * gets. Of 20 chunks 3 are in the head, 2 in the tail. */
+static void
+test_gap_is_told_where_it_is(void **state)
+{
+	static const struct {
+		uint64_t after, max;
+		bool crosses;
+	} rows[] = {
+		{ 0, UINT64_MAX, true },
+		{ 0, 30, false },
+		{ 0, 40, true },
+		{ 2, 10, false },
+		{ 2, 20, true },
+		{ 3, 0, true },
+		{ 17, 0, true },
+		{ 18, 0, false },
+		{ 18, UINT64_MAX, false },
+		{ 20, UINT64_MAX, false },
+	};
+	struct process_state s;
+	struct process_gap gap;
+
+	process_state_init(&s, 1000);
+	process_state_keep(&s, 30, 20);
+	assert_int_equal(fill(&s, 200), 20);
+	gap = process_state_gap(&s);
+	assert_int_equal(gap.after_seq, 3);
+	assert_int_equal(gap.last_seq, 18);
+	assert_int_equal(gap.bytes, 150);
+	assert_int_equal(gap.end_bytes, 180);
+	assert_int_equal(s.tail.dropped_bytes[STREAM_STDOUT], 70);
+	assert_int_equal(s.tail.dropped_bytes[STREAM_STDERR], 80);
+	for (size_t i = 0; i < nitems(rows); i++) {
+		uint64_t next;
+
+		if (read_all(&s, rows[i].after, rows[i].max, &next).crosses !=
+		    rows[i].crosses)
+			fail_msg("row %zu", i);
+	}
+	process_state_clear(&s);
+}
+
+/* Without a gap none is told, however the output is kept. */
+static void
+test_no_gap(void **state)
+{
+	for (size_t head = 0; head <= 100; head += 10) {
+		struct process_state s;
+		uint64_t next;
+
+		process_state_init(&s, 1000);
+		process_state_keep(&s, head, 100 - head);
+		fill(&s, 100);
+		assert_false(read_all(&s, 0, UINT64_MAX, &next).crosses);
+		assert_int_equal(read_all(&s, 0, UINT64_MAX, &next).bytes, 100);
+		assert_int_equal(process_state_gap(&s).bytes, 0);
+		process_state_clear(&s);
+	}
+}
+
 int
 main(void)
 {
@@ -163,6 +272,9 @@ main(void)
 		cmocka_unit_test(test_news),
 		cmocka_unit_test(test_retention_holds_its_limit),
 		cmocka_unit_test(test_oversize_chunk),
+		cmocka_unit_test(test_head_is_filled_exactly),
+		cmocka_unit_test(test_gap_is_told_where_it_is),
+		cmocka_unit_test(test_no_gap),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

@@ -43,7 +43,7 @@ endless_read_file(void *owner, const char *path, char *text, size_t cap)
 }
 
 static int
-endless_list(void *owner, const char *path,
+endless_list(void *owner, const char *path, bool directories,
     bool (*visit)(void *arg, const char *name), void *arg)
 {
 	const size_t *files = owner;

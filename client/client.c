@@ -1,0 +1,341 @@
+/*
+ * The handle and its loop.
+ */
+#include "client.h"
+
+#include <errno.h>
+#include <stdarg.h>
+#include <stdio.h>
+#include <string.h>
+#include <sys/random.h>
+
+#define CONNECT_TIMEOUT_MS    10000
+#define INITIALIZE_TIMEOUT_MS 10000
+#define RESUME_TIMEOUT_MS     75000 /* servers keep a session for 80 s */
+#define KEEPALIVE_MS	      20000
+
+void
+client_set_state(struct execd_client *c, enum execd_state state)
+{
+	if (c->state == state)
+		return;
+	c->state = state;
+	if (c->options.on_state != NULL)
+		c->options.on_state(c->options.arg, state);
+}
+
+void
+client_set_error(struct execd_client *c, const char *fmt, ...)
+{
+	char *text;
+	va_list ap;
+	int n;
+
+	va_start(ap, fmt);
+	n = vasprintf(&text, fmt, ap);
+	va_end(ap);
+	free(c->error);
+	c->error = n < 0 ? NULL : text;
+}
+
+void
+client_over(struct execd_client *c, enum execd_failure failure)
+{
+	if (c->state == EXECD_OVER)
+		return;
+	c->failure = failure;
+	client_set_state(c, EXECD_OVER);
+	process_fail_all(c);
+	calls_fail_all(c);
+}
+
+/* --- Making one --------------------------------------------------------- */
+
+static const char *
+copy(const char *s)
+{
+	return s ? xstrdup(s) : NULL;
+}
+
+static void
+copy_options(struct execd_options *o)
+{
+	o->url = copy(o->url ? o->url : "");
+	o->token = copy(o->token);
+	o->ca_file = copy(o->ca_file);
+	o->certificate_file = copy(o->certificate_file);
+	o->key_file = copy(o->key_file);
+	o->client_name =
+	    copy(o->client_name ? o->client_name : "libexecd-client");
+	o->session_id = copy(o->session_id);
+	if (o->connect_timeout_ms == 0)
+		o->connect_timeout_ms = CONNECT_TIMEOUT_MS;
+	if (o->initialize_timeout_ms == 0)
+		o->initialize_timeout_ms = INITIALIZE_TIMEOUT_MS;
+	if (o->resume_timeout_ms == 0)
+		o->resume_timeout_ms = RESUME_TIMEOUT_MS;
+	if (o->keepalive_ms == 0)
+		o->keepalive_ms = KEEPALIVE_MS;
+}
+
+/* A token ends up in a header: one line, no blanks (RFC 6750 section 2.1). */
+static bool
+token_is_clean(const char *token)
+{
+	for (const unsigned char *p = (const unsigned char *)token; *p; p++)
+		if (*p <= ' ' || *p >= 0x7f)
+			return false;
+	return token[0] != '\0' && strlen(token) <= 8192;
+}
+
+static int
+check_options(struct execd_client *c)
+{
+	const char *why;
+	char *error = NULL;
+
+	if (endpoint_parse(&c->endpoint, c->options.url, &why) < 0) {
+		client_set_error(c, "URL `%s': %s", c->options.url, why);
+		return -EINVAL;
+	}
+	if (c->options.token != NULL && !token_is_clean(c->options.token)) {
+		client_set_error(c, "the token is empty, over 8192 bytes, or "
+				    "has blanks or control characters inside");
+		return -EINVAL;
+	}
+	if (c->endpoint.kind != ENDPOINT_WSS)
+		return 0;
+	if (stream_tls_config(&c->stream_config, c->options.ca_file,
+		c->options.certificate_file, c->options.key_file, &error) < 0) {
+		client_set_error(c, "%s", error);
+		free(error);
+		return -EINVAL;
+	}
+	return 0;
+}
+
+/* Of this handle alone: a session outlives handles, and their ids meet. */
+static void
+make_nonce(char nonce[17])
+{
+	uint64_t random = 0;
+
+	if (getrandom(&random, sizeof(random), 0) != sizeof(random))
+		random = (uint64_t)now_ms();
+	snprintf(nonce, 17, "%016llx", (unsigned long long)random);
+}
+
+struct execd_client *
+execd_client_new(const struct execd_options *options)
+{
+	struct execd_client *c = xcalloc(1, sizeof(*c));
+
+	c->options = *options;
+	copy_options(&c->options);
+	stream_init(&c->stream);
+	buf_init(&c->in, CLIENT_RECEIVE_MAX);
+	buf_init(&c->out, SIZE_MAX / 2);
+	TAILQ_INIT(&c->calls);
+	TAILQ_INIT(&c->processes);
+	make_nonce(c->nonce);
+	c->bytes = xmalloc(CLIENT_READ_BYTES);
+	c->next_id = 1;
+	if (c->options.session_id != NULL)
+		c->session_id = xstrdup(c->options.session_id);
+	if (check_options(c) < 0) {
+		c->failure = EXECD_FAILURE_USAGE;
+		c->state = EXECD_OVER;
+	}
+	return c;
+}
+
+static void
+say_goodbye(struct execd_client *c)
+{
+	static const uint8_t normal[] = { WEBSOCKET_CLOSE_NORMAL >> 8,
+		WEBSOCKET_CLOSE_NORMAL & 0xff };
+
+	if (c->link != LINK_READY)
+		return;
+	wire_control(c, WEBSOCKET_CLOSE, normal, sizeof(normal));
+	wire_flush(c);
+}
+
+static void
+free_options(const struct execd_options *o)
+{
+	/* Copied by copy_options(): not const but for the caller. */
+	free((char *)(uintptr_t)o->url);
+	if (o->token != NULL)
+		explicit_bzero((char *)(uintptr_t)o->token, strlen(o->token));
+	free((char *)(uintptr_t)o->token);
+	free((char *)(uintptr_t)o->ca_file);
+	free((char *)(uintptr_t)o->certificate_file);
+	free((char *)(uintptr_t)o->key_file);
+	free((char *)(uintptr_t)o->client_name);
+	free((char *)(uintptr_t)o->session_id);
+}
+
+void
+execd_client_free(struct execd_client *c)
+{
+	if (c == NULL)
+		return;
+	say_goodbye(c);
+	while (!TAILQ_EMPTY(&c->processes))
+		execd_process_free(TAILQ_FIRST(&c->processes));
+	c->options.on_state = NULL;
+	calls_fail_all(c);
+	link_close(c);
+	stream_config_clear(&c->stream_config);
+	endpoint_clear(&c->endpoint);
+	buf_clear(&c->in);
+	buf_clear(&c->out);
+	if (c->has_info)
+		json_clear(&c->info);
+	free(c->info_text);
+	free(c->session_id);
+	free(c->error);
+	free(c->bytes);
+	free_options(&c->options);
+	free(c);
+}
+
+/* --- The loop ----------------------------------------------------------- */
+
+static void
+begin(struct execd_client *c)
+{
+	if (c->state != EXECD_IDLE)
+		return;
+	client_set_state(c, EXECD_CONNECTING);
+	link_begin(c);
+}
+
+static void
+lower(int *timeout_ms, int64_t at_ms)
+{
+	int64_t left;
+
+	if (at_ms == INT64_MAX)
+		return;
+	left = at_ms - now_ms();
+	if (left < 0)
+		left = 0;
+	if (*timeout_ms < 0 || left < *timeout_ms)
+		*timeout_ms = left > INT32_MAX ? INT32_MAX : (int)left;
+}
+
+size_t
+execd_client_prepare(
+    struct execd_client *c, struct pollfd fds[EXECD_POLL_MAX], int *timeout_ms)
+{
+	size_t n;
+
+	if (c->state == EXECD_IDLE && calls_any(c))
+		begin(c);
+	link_prepare(c, fds, &n);
+	lower(timeout_ms, link_next_ms(c));
+	/* Whoever waits for the end must not wait for an event. */
+	if (c->state == EXECD_OVER)
+		*timeout_ms = 0;
+	return n;
+}
+
+int
+execd_client_dispatch(
+    struct execd_client *c, const struct pollfd *fds, size_t n)
+{
+	if (c->state == EXECD_OVER)
+		return -ENOTCONN;
+	link_events(c, fds, n);
+	if (c->state != EXECD_OVER && now_ms() >= link_next_ms(c))
+		link_timeout(c);
+	return c->state == EXECD_OVER ? -ENOTCONN : 0;
+}
+
+int
+execd_client_run(struct execd_client *c, int timeout_ms)
+{
+	struct pollfd fds[EXECD_POLL_MAX];
+	size_t n = execd_client_prepare(c, fds, &timeout_ms);
+
+	if (poll(fds, (nfds_t)n, timeout_ms) < 0) {
+		if (errno != EINTR)
+			return -errno;
+		for (size_t i = 0; i < n; i++)
+			fds[i].revents = 0;
+	}
+	return execd_client_dispatch(c, fds, n);
+}
+
+int
+execd_client_connect(struct execd_client *c)
+{
+	begin(c);
+	while (c->state != EXECD_READY)
+		if (execd_client_run(c, -1) < 0)
+			return -ENOTCONN;
+	return 0;
+}
+
+void
+execd_client_pause(struct execd_client *c, bool pause)
+{
+	if (c->paused && !pause) {
+		/* It was not listening: that is no silence. */
+		c->heard_ms = now_ms();
+		c->ping_ms = 0;
+	}
+	c->paused = pause;
+}
+
+/* --- What it knows ------------------------------------------------------ */
+
+enum execd_state
+execd_client_state(const struct execd_client *c)
+{
+	return c->state;
+}
+
+enum execd_failure
+execd_client_failure(const struct execd_client *c)
+{
+	return c->failure;
+}
+
+const char *
+execd_client_error(const struct execd_client *c)
+{
+	return c->error ? c->error : "no error";
+}
+
+const char *
+execd_client_session(const struct execd_client *c)
+{
+	return c->session_id;
+}
+
+const struct json_value *
+execd_client_info(const struct execd_client *c)
+{
+	if (!c->has_info)
+		return NULL;
+	return json_get(json_get(c->info.root, "result"), "environmentInfo");
+}
+
+bool
+execd_client_can(const struct execd_client *c, const char *capability)
+{
+	const struct json_value *all =
+	    json_get(execd_client_info(c), "capabilities");
+
+	return execd_json_bool(json_get(all, capability), false);
+}
+
+int64_t
+execd_client_lost_ms(const struct execd_client *c)
+{
+	/* Not 0 in the first millisecond either. */
+	return c->lost_ms == 0 ? 0 : now_ms() - c->lost_ms + 1;
+}

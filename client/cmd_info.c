@@ -1,0 +1,381 @@
+/*
+ * execctl info, doctor, environments, completion.
+ */
+#include <errno.h>
+#include <stdio.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "cmd.h"
+#include "sandbox_profile.h"
+#include "url.h"
+
+const struct option_row environments_options[] = {
+	{ "default", 0, NULL, "add: make it the default" },
+	{ 0 },
+};
+
+/* --- JSON as it came ---------------------------------------------------- */
+
+/* Copies a value; its tree is not deeper than a parser allows. */
+static void
+copy_value(struct json_writer *w, const struct json_value *v)
+{
+	bool object = v->type == JSON_OBJECT;
+
+	switch (v->type) {
+	case JSON_NULL:
+		json_null(w);
+		return;
+	case JSON_BOOL:
+		json_bool(w, v->boolean);
+		return;
+	case JSON_NUMBER:
+		json_raw(w, v->text.ptr, v->text.len);
+		return;
+	case JSON_STRING:
+		json_string(w, v->text.ptr, v->text.len);
+		return;
+	case JSON_ARRAY:
+	case JSON_OBJECT:
+		break;
+	}
+	json_begin(w, object ? '{' : '[');
+	for (const struct json_value *m = v->first; m; m = m->next) {
+		if (object)
+			json_slice_key(w, m->key);
+		copy_value(w, m);
+	}
+	json_end(w, object ? '}' : ']');
+}
+
+static void
+print_value(const struct json_value *v)
+{
+	struct json_writer w;
+	struct buf b;
+
+	buf_init(&b, 64u << 20);
+	json_writer_init(&w, &b);
+	copy_value(&w, v);
+	printf("%.*s\n", (int)b.len, (const char *)b.data);
+	buf_clear(&b);
+}
+
+/* --- info --------------------------------------------------------------- */
+
+static void
+print_member(const struct json_value *info, const char *label, const char *key)
+{
+	char text[4096];
+
+	value_string(json_get(info, key), text, sizeof(text));
+	if (text[0] != '\0')
+		printf("%-14s%s\n", label, text);
+}
+
+static void
+print_capabilities(const struct json_value *all)
+{
+	size_t column = 0;
+
+	fputs("capabilities  ", stdout);
+	for (const struct json_value *v = execd_json_first(all); v;
+	     v = v->next) {
+		if (!execd_json_bool(v, false))
+			continue;
+		if (column > 0 && column + v->key.len > 60) {
+			fputs("\n              ", stdout);
+			column = 0;
+		}
+		column += v->key.len + 1;
+		printf("%.*s ", (int)v->key.len, v->key.ptr);
+	}
+	puts("");
+}
+
+int
+cmd_info(struct ctl *ctl)
+{
+	const struct json_value *info;
+	char shell[4096];
+	int code = ctl_connect(ctl, NULL, false);
+
+	if (code != 0)
+		return code;
+	info = execd_client_info(ctl->client);
+	if (info == NULL)
+		return ctl_fail(ctl, EXIT_CTL_REFUSED,
+		    "the server tells nothing of itself");
+	if (ctl->json) {
+		print_value(info);
+		return 0;
+	}
+	printf("%-14s%s\n", "url", ctl->environment.url);
+	print_member(info, "version", "executorVersion");
+	print_member(info, "system", "platformOs");
+	value_string(
+	    json_get(json_get(info, "shell"), "path"), shell, sizeof(shell));
+	printf("%-14s%s\n", "shell", shell);
+	print_member(info, "home", "userHomeDir");
+	print_member(info, "directory", "cwd");
+	print_member(info, "temporary", "tempDir");
+	print_capabilities(json_get(info, "capabilities"));
+	return 0;
+}
+
+/* --- doctor ------------------------------------------------------------- */
+
+static void
+checked(const struct ctl *ctl, bool ok, const char *what, const char *detail)
+{
+	struct json_writer w;
+	struct buf b;
+
+	if (!ctl->json) {
+		printf("%-5s %-28s %s\n", ok ? "ok" : "FAIL", what, detail);
+		return;
+	}
+	buf_init(&b, 1u << 20);
+	json_writer_init(&w, &b);
+	json_begin(&w, '{');
+	json_key(&w, "check");
+	json_cstring(&w, what);
+	json_key(&w, "ok");
+	json_bool(&w, ok);
+	json_key(&w, "detail");
+	json_cstring(&w, detail);
+	json_end(&w, '}');
+	printf("%.*s\n", (int)b.len, (const char *)b.data);
+	buf_clear(&b);
+}
+
+struct trial {
+	int code; /* -1: not yet */
+	char *error;
+};
+
+static void
+finished(void *arg, const struct execd_exit *how)
+{
+	struct trial *t = arg;
+
+	t->code = how->code;
+}
+
+static void
+not_started(void *arg, int code, const char *message)
+{
+	struct trial *t = arg;
+
+	t->code = EXIT_CTL_REFUSED;
+	t->error = xstrdup(message);
+}
+
+/* Does a command run, with this sandbox? */
+static int
+try_command(struct ctl *ctl, const char *what, const char *sandbox)
+{
+	static const char *const argv[] = { "/bin/sh", "-c", "exit 7", NULL };
+	const struct execd_process_events events = { .exited = finished,
+		.failed = not_started };
+	struct execd_start start = {
+		.argv = argv, .cwd = "/", .sandbox = sandbox
+	};
+	struct trial t = { .code = -1 };
+	_cleanup_free_ char *detail = NULL;
+	struct execd_process *p;
+
+	if (execd_process_start(ctl->client, &start, &events, &t, &p) < 0)
+		return EXIT_CTL_REFUSED;
+	while (t.code < 0)
+		loop_once(ctl);
+	execd_process_free(p);
+	detail = t.error ? t.error
+			 : xasprintf("exit status %d%s", t.code,
+			       t.code == 7 ? "" : ", 7 was expected");
+	checked(ctl, t.code == 7, what, detail);
+	return t.code == 7 ? 0 : EXIT_CTL_REFUSED;
+}
+
+static int
+try_sandbox(struct ctl *ctl)
+{
+	struct buf sandbox;
+	int code;
+
+	buf_init(&sandbox, 65536);
+	sandbox_profile_write(&sandbox, "read-only", "/", false);
+	buf_put_u8(&sandbox, '\0');
+	code = try_command(
+	    ctl, "run in a read-only sandbox", (const char *)sandbox.data);
+	buf_clear(&sandbox);
+	return code;
+}
+
+static int
+try_file(struct ctl *ctl)
+{
+	_cleanup_free_ char *home = remote_path(ctl, "");
+	struct json_writer w;
+	struct reply r;
+	struct buf b;
+	int code;
+
+	params_path(&b, &w, "path", home);
+	json_end(&w, '}');
+	call(ctl, "fs/getMetadata", &b, EXECD_REPEAT, &r);
+	code = r.code == 0 ? 0 : EXIT_CTL_REFUSED;
+	checked(ctl, code == 0, "look at the home directory",
+	    r.code == 0 ? home : r.message);
+	reply_clear(&r);
+	return code;
+}
+
+int
+cmd_doctor(struct ctl *ctl)
+{
+	const char *token;
+	int code, worst;
+
+	code = ctl_connect(ctl, NULL, false);
+	checked(ctl, ctl->environment.url != NULL, "a server is named",
+	    ctl->environment.url ? ctl->environment.url : "no");
+	if (ctl->environment.url == NULL || ctl->client == NULL)
+		return code;
+	token = ctl->environment.token ? "with a token" : "without a token";
+	checked(ctl, code == 0, "connect and initialize",
+	    code == 0 ? token : execd_client_error(ctl->client));
+	if (code != 0)
+		return code;
+	worst = try_command(ctl, "run a command", NULL);
+	code = try_sandbox(ctl);
+	worst = worst ? worst : code;
+	code = try_file(ctl);
+	return worst ? worst : code;
+}
+
+/* --- environments ------------------------------------------------------- */
+
+struct listing {
+	struct ctl *ctl;
+	size_t n;
+};
+
+static void
+print_environment(void *arg, const struct execd_environment *e, bool is_default)
+{
+	struct listing *l = arg;
+	struct json_writer w;
+	struct buf b;
+
+	l->n++;
+	if (!l->ctl->json) {
+		printf(
+		    "%s %-16s %s\n", is_default ? "*" : " ", e->name, e->url);
+		return;
+	}
+	buf_init(&b, 1u << 20);
+	json_writer_init(&w, &b);
+	json_begin(&w, '{');
+	json_key(&w, "name");
+	json_cstring(&w, e->name);
+	json_key(&w, "url");
+	json_cstring(&w, e->url);
+	json_key(&w, "default");
+	json_bool(&w, is_default);
+	json_end(&w, '}');
+	printf("%.*s\n", (int)b.len, (const char *)b.data);
+	buf_clear(&b);
+}
+
+static int
+list_environments(struct ctl *ctl)
+{
+	struct listing l = { .ctl = ctl };
+	_cleanup_free_ char *error = NULL;
+
+	if (execd_environment_each(print_environment, &l, &error) < 0)
+		return ctl_fail(ctl, EXIT_CTL_USAGE, "%s", error);
+	if (l.n == 0 && !ctl->quiet)
+		ctl_say("there are no environments yet; 'execctl environments "
+			"add NAME URL' makes one");
+	return 0;
+}
+
+static char *
+unconst(const char *s)
+{
+	return (char *)(uintptr_t)s;
+}
+
+/* A file is found from wherever execctl is run later. */
+static int
+check_files(struct ctl *ctl)
+{
+	static const char *const names[] = { "token-file", "ca", "certificate",
+		"key" };
+
+	for (size_t i = 0; i < nitems(names); i++) {
+		const char *file = option(ctl->parsed, names[i]);
+
+		if (file != NULL && file[0] != '/')
+			return ctl_fail(ctl, EXIT_CTL_USAGE,
+			    "--%s: an environment wants an absolute path, and "
+			    "%s is none",
+			    names[i], file);
+	}
+	return 0;
+}
+
+static int
+add_environment(struct ctl *ctl, const char *name, const char *url)
+{
+	const struct parsed *p = ctl->parsed;
+	struct execd_environment e = { .name = unconst(name),
+		.url = unconst(url),
+		.ca_file = unconst(option(p, "ca")),
+		.certificate_file = unconst(option(p, "certificate")),
+		.key_file = unconst(option(p, "key")) };
+	_cleanup_free_ char *error = NULL;
+	struct endpoint endpoint;
+	const char *why;
+	int code = check_files(ctl);
+
+	if (code != 0)
+		return code;
+	if (strpbrk(url, "\n\r;") != NULL ||
+	    endpoint_parse(&endpoint, url, &why) < 0)
+		return ctl_fail(ctl, EXIT_CTL_USAGE, "URL `%s': %s", url,
+		    strpbrk(url, "\n\r;") ? "`;' or the end of a line inside"
+					  : why);
+	endpoint_clear(&endpoint);
+	if (execd_environment_add(&e, option(p, "token-file"),
+		option(p, "default") != NULL, &error) < 0)
+		return ctl_fail(ctl, EXIT_CTL_USAGE, "%s", error);
+	return 0;
+}
+
+int
+cmd_environments(struct ctl *ctl)
+{
+	const struct parsed *p = ctl->parsed;
+
+	if (p->narguments == 0 ||
+	    (p->narguments == 1 && !strcmp(p->arguments[0], "list")))
+		return list_environments(ctl);
+	if (p->narguments == 3 && !strcmp(p->arguments[0], "add"))
+		return add_environment(ctl, p->arguments[1], p->arguments[2]);
+	return ctl_fail(
+	    ctl, EXIT_CTL_USAGE, "environments: list, or add NAME URL");
+}
+
+int
+cmd_completion(struct ctl *ctl)
+{
+	if (help_completion(ctl->parsed->arguments[0]))
+		return 0;
+	return ctl_fail(ctl, EXIT_CTL_USAGE,
+	    "completion: `%s' is none of bash, zsh and fish",
+	    ctl->parsed->arguments[0]);
+}

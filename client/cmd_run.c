@@ -1,0 +1,394 @@
+/*
+ * execctl run, execctl shell.
+ */
+#include <errno.h>
+#include <inttypes.h>
+#include <stdio.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <sys/sysmacros.h>
+#include <time.h>
+#include <unistd.h>
+
+#include "capabilities.h"
+#include "capture.h"
+#include "cmd.h"
+#include "records.h"
+#include "run.h"
+#include "sandbox_profile.h"
+#include "terminal.h"
+
+const struct option_row run_options[] = {
+	{ "tty", 't', NULL, "on a terminal, with this one in raw mode" },
+	{ "no-stdin", 'n', NULL, "the command gets no input" },
+	{ "cwd", 'C', "DIRECTORY", "where it runs (the home directory)" },
+	{ "env", 'E', "NAME=VALUE", "a variable; NAME alone: as it is here" },
+	{ "inherit", 0, "WHAT", "the server's variables: core, all or none" },
+	{ "timeout", 'T', "TIME", "then it is killed; the status is 124" },
+	{ "sandbox", 's', "PROFILE", "read-only or workspace-write" },
+	{ "network", 0, NULL, "let the sandbox have the network" },
+	{ "detach", 'd', NULL, "start it, print its session and leave" },
+	{ "capture", 0, NULL,
+	    "at most 10 KiB and 256 lines of output, when it has ended" },
+	{ 0 },
+};
+
+const struct option_row shell_options[] = {
+	{ "cwd", 'C', "DIRECTORY", "where it runs (the home directory)" },
+	{ "env", 'E', "NAME=VALUE", "a variable; NAME alone: as it is here" },
+	{ "sandbox", 's', "PROFILE", "read-only or workspace-write" },
+	{ "network", 0, NULL, "let the sandbox have the network" },
+	{ 0 },
+};
+
+/* What start needs, and who owns it. */
+struct job {
+	struct execd_start start;
+	char *cwd;
+	char **env; /* its strings are owned, too */
+	struct buf sandbox;
+};
+
+static void
+job_clear(struct job *j)
+{
+	for (size_t i = 0; j->env != NULL && j->env[i] != NULL; i++)
+		free(j->env[i]);
+	free(j->env);
+	free(j->cwd);
+	buf_clear(&j->sandbox);
+}
+
+/* --- From options to start ---------------------------------------------- */
+
+static int
+take_env(struct ctl *ctl, struct job *j)
+{
+	const char *given;
+	size_t n = 0;
+
+	while (option_nth(ctl->parsed, "env", n) != NULL)
+		n++;
+	j->env = xcalloc(n + 1, sizeof(*j->env));
+	for (size_t i = 0, to = 0; i < n; i++) {
+		given = option_nth(ctl->parsed, "env", i);
+		if (given[0] == '=' || given[0] == '\0')
+			return ctl_fail(ctl, EXIT_CTL_USAGE,
+			    "--env: `%s' has no name", given);
+		if (strchr(given, '=') != NULL)
+			j->env[to++] = xstrdup(given);
+		else if (getenv(given) != NULL)
+			j->env[to++] = xasprintf("%s=%s", given, getenv(given));
+		else
+			return ctl_fail(ctl, EXIT_CTL_USAGE,
+			    "--env: there is no variable %s here", given);
+	}
+	j->start.env = (const char *const *)j->env;
+	return 0;
+}
+
+static int
+take_inherit(struct ctl *ctl, struct job *j)
+{
+	static const char *const names[] = { [EXECD_INHERIT_CORE] = "core",
+		[EXECD_INHERIT_ALL] = "all",
+		[EXECD_INHERIT_NONE] = "none" };
+	const char *given = option(ctl->parsed, "inherit");
+
+	for (size_t i = 0; given != NULL && i < nitems(names); i++) {
+		if (strcmp(given, names[i]) != 0)
+			continue;
+		j->start.inherit = (enum execd_inherit)i;
+		given = NULL;
+	}
+	if (given == NULL)
+		return 0;
+	return ctl_fail(ctl, EXIT_CTL_USAGE,
+	    "--inherit: `%s' is none of core, all and none", given);
+}
+
+static int
+take_sandbox(struct ctl *ctl, struct job *j)
+{
+	const char *profile = option(ctl->parsed, "sandbox");
+	bool network = option(ctl->parsed, "network") != NULL;
+
+	buf_init(&j->sandbox, 1u << 20);
+	if (profile == NULL && network)
+		return ctl_fail(ctl, EXIT_CTL_USAGE,
+		    "--network means nothing without --sandbox");
+	if (profile == NULL)
+		return 0;
+	if (!sandbox_profile_write(&j->sandbox, profile, j->cwd, network))
+		return ctl_fail(ctl, EXIT_CTL_USAGE,
+		    "--sandbox: `%s' is neither read-only nor workspace-write",
+		    profile);
+	buf_put_u8(&j->sandbox, '\0');
+	j->start.sandbox = (const char *)j->sandbox.data;
+	return 0;
+}
+
+static int
+take_timeout(struct ctl *ctl, struct job *j)
+{
+	const char *given = option(ctl->parsed, "timeout");
+
+	if (given == NULL || option_duration(given, &j->start.timeout_ms) == 0)
+		return 0;
+	return ctl_fail(ctl, EXIT_CTL_USAGE,
+	    "--timeout: `%s' is not a duration like 500ms, 10s or 2m", given);
+}
+
+/* Connects, too: the home directory is the server's. */
+static int
+job_init(struct job *j, struct ctl *ctl, const char *const *argv)
+{
+	const char *cwd = option(ctl->parsed, "cwd");
+	int code;
+
+	*j = (struct job){ .start.argv = argv };
+	code = take_timeout(ctl, j);
+	if (code == 0)
+		code = take_env(ctl, j);
+	if (code == 0)
+		code = take_inherit(ctl, j);
+	if (code == 0)
+		code = ctl_connect(ctl, NULL, false);
+	if (code != 0)
+		return code;
+	j->cwd = remote_path(ctl, cwd ? cwd : "");
+	j->start.cwd = j->cwd;
+	return take_sandbox(ctl, j);
+}
+
+static void
+take_terminal(struct ctl *ctl, struct job *j)
+{
+	struct execd_start *s = &j->start;
+	unsigned int rows, cols;
+
+	s->tty = true;
+	s->term = getenv("TERM") ? getenv("TERM") : "dumb";
+	if (!terminal_size(&rows, &cols))
+		return;
+	s->rows = rows;
+	s->cols = cols;
+	if (!execd_client_can(ctl->client, CAN_RESIZE) &&
+	    (rows != 24 || cols != 80))
+		ctl_say("the server cannot set a terminal's size: the command "
+			"sees 80x24, and this one has %ux%u",
+		    cols, rows);
+}
+
+/* --- Standard input ----------------------------------------------------- */
+
+static bool
+is_null(int fd)
+{
+	struct stat st;
+
+	/* One that is closed has nothing, either. */
+	if (fstat(fd, &st) < 0)
+		return true;
+	return S_ISCHR(st.st_mode) && st.st_rdev == makedev(1, 3);
+}
+
+/* Without closeStdin a command that reads to the end of its input would wait
+ * for ever: it gets no input, and that is said where there is some. */
+static int
+choose_input(struct ctl *ctl, struct run *r, struct execd_start *s)
+{
+	if (s->tty)
+		r->input = RUN_INPUT_TTY;
+	else if (option(ctl->parsed, "no-stdin") || is_null(STDIN_FILENO))
+		r->input = RUN_INPUT_NONE;
+	else if (execd_client_can(ctl->client, CAN_CLOSE_STDIN))
+		r->input = RUN_INPUT_PIPE;
+	else if (!isatty(STDIN_FILENO))
+		return ctl_fail(ctl, EXIT_CTL_REFUSED,
+		    "this server cannot close a command's standard input (it "
+		    "does not announce processCloseStdin), and there is some: "
+		    "use --no-stdin, or cp it there first");
+	else
+		ctl_tell(ctl, "the server cannot close a command's standard "
+			      "input: the command gets none");
+	s->pipe_stdin = r->input == RUN_INPUT_PIPE;
+	return 0;
+}
+
+/* --- Records ------------------------------------------------------------ */
+
+static char *
+join(const char *const *argv)
+{
+	struct buf b;
+
+	buf_init(&b, 4096);
+	for (size_t i = 0; argv[i] != NULL && !b.failed; i++)
+		buf_printf(&b, "%s%.400s", i > 0 ? " " : "", argv[i]);
+	b.failed = false;
+	b.limit++;
+	buf_put_u8(&b, '\0');
+	return (char *)b.data;
+}
+
+static void
+remember(struct ctl *ctl, const struct run *r, const struct execd_start *s,
+    bool attached)
+{
+	_cleanup_free_ char *command = join(s->argv);
+	struct timespec now;
+	struct record record = {
+		.session = (char *)(uintptr_t)execd_client_session(ctl->client),
+		.process = (char *)(uintptr_t)execd_process_id(r->process),
+		.url = ctl->environment.url,
+		.environment = ctl->environment.name,
+		.command = command,
+		.tty = s->tty,
+		.pid = attached ? getpid() : 0
+	};
+
+	clock_gettime(CLOCK_REALTIME, &now);
+	record.started_ms = (int64_t)now.tv_sec * 1000 + now.tv_nsec / 1000000;
+	record_write(ctl, &record);
+}
+
+/* --- The commands ------------------------------------------------------- */
+
+static int
+print_capture(struct run *r, int code)
+{
+	struct ctl *ctl = r->ctl;
+	struct json_writer w;
+	struct buf text, line;
+	bool truncated;
+
+	buf_init(&text, CAPTURE_BYTES + 256);
+	truncated = capture_text(r->capture, &text);
+	buf_init(&line, 1u << 20);
+	json_writer_init(&w, &line);
+	json_begin(&w, '{');
+	json_key(&w, "exitCode");
+	json_i64(&w, code);
+	json_key(&w, "timedOut");
+	json_bool(&w, r->timed_out);
+	json_key(&w, "sandboxDenied");
+	json_bool(&w, r->denied);
+	json_key(&w, "truncated");
+	json_bool(&w, truncated);
+	json_key(&w, "bytes");
+	json_u64(&w, r->capture->bytes);
+	json_key(&w, "lines");
+	json_u64(&w, r->capture->lines + !r->capture->ends_line);
+	json_key(&w, "output");
+	json_string(&w, (const char *)text.data, text.len);
+	json_end(&w, '}');
+	buf_puts(&line, "\n");
+	if (ctl->json)
+		output_put(&r->out, line.data, line.len);
+	else
+		output_put(&r->out, text.data, text.len);
+	if (output_drain(&r->out) < 0 && code == 0)
+		code = EXIT_CTL_REFUSED;
+	buf_clear(&text);
+	buf_clear(&line);
+	return code;
+}
+
+static int
+run_attached(struct ctl *ctl, struct run *r, struct job *j)
+{
+	struct capture capture;
+	int code;
+
+	capture_init(&capture, CAPTURE_BYTES, CAPTURE_LINES);
+	if (option(ctl->parsed, "capture") != NULL)
+		r->capture = &capture;
+	code = run_start(r, &j->start);
+	if (r->capture != NULL && r->started)
+		code = print_capture(r, code);
+	capture_clear(&capture);
+	return code;
+}
+
+static int
+run_and_leave(struct ctl *ctl, struct run *r, struct job *j)
+{
+	int code;
+
+	j->start.pipe_stdin = false;
+	code = run_detached(r, &j->start);
+	if (code != 0)
+		return code;
+	remember(ctl, r, &j->start, false);
+	if (!ctl->json)
+		printf("%s\n", execd_client_session(ctl->client));
+	return output_drain(&r->out) < 0 ? EXIT_CTL_REFUSED : 0;
+}
+
+static int
+run_job(struct ctl *ctl, struct job *j)
+{
+	struct run r;
+	int code;
+
+	run_init(&r, ctl);
+	r.tty = j->start.tty;
+	r.profile = option(ctl->parsed, "sandbox");
+	r.remember = remember;
+	code = choose_input(ctl, &r, &j->start);
+	if (code == 0 && option(ctl->parsed, "detach") != NULL)
+		code = run_and_leave(ctl, &r, j);
+	else if (code == 0)
+		code = run_attached(ctl, &r, j);
+	run_clear(&r);
+	return code;
+}
+
+int
+cmd_run(struct ctl *ctl)
+{
+	bool tty = option(ctl->parsed, "tty") != NULL;
+	struct job j = { 0 };
+	int code = 0;
+
+	if (tty && option(ctl->parsed, "detach") == NULL &&
+	    !isatty(STDIN_FILENO))
+		return ctl_fail(ctl, EXIT_CTL_USAGE,
+		    "--tty needs a terminal as standard input, and it is none");
+	code = job_init(&j, ctl, (const char *const *)ctl->parsed->arguments);
+	if (code == 0 && tty)
+		take_terminal(ctl, &j);
+	if (code == 0)
+		code = run_job(ctl, &j);
+	job_clear(&j);
+	return code;
+}
+
+int
+cmd_shell(struct ctl *ctl)
+{
+	const char *argv[] = { NULL, "-l", NULL };
+	char path[4096];
+	struct job j = { 0 };
+	int code;
+
+	if (!isatty(STDIN_FILENO))
+		return ctl_fail(ctl, EXIT_CTL_USAGE,
+		    "a shell needs a terminal as standard input, and it is "
+		    "none; execctl run needs no terminal");
+	code = job_init(&j, ctl, argv);
+	if (code == 0) {
+		const struct json_value *shell =
+		    json_get(execd_client_info(ctl->client), "shell");
+
+		argv[0] =
+		    value_string(json_get(shell, "path"), path, sizeof(path));
+		if (argv[0][0] == '\0')
+			argv[0] = "/bin/sh";
+		take_terminal(ctl, &j);
+		code = run_job(ctl, &j);
+	}
+	job_clear(&j);
+	return code;
+}

@@ -1,0 +1,294 @@
+/*
+ * What the commands of execctl share.
+ */
+#include "ctl.h"
+
+#include <errno.h>
+#include <stdarg.h>
+#include <stdio.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "url.h"
+
+#define LOST_TELL_MS 2000 /* a resume that is faster is not worth a line */
+
+/* --- Saying ------------------------------------------------------------- */
+
+/* Escaped: what a server says may not steer the terminal. */
+static void
+put_line(const char *text)
+{
+	char line[4096];
+	size_t at = 0;
+	ssize_t n;
+
+	at = (size_t)snprintf(line, sizeof(line), "execctl: ");
+	for (; *text != '\0' && at + 8 < sizeof(line); text++) {
+		unsigned char c = (unsigned char)*text;
+
+		if (c >= 0x20 && c != 0x7f)
+			line[at++] = (char)c;
+		else
+			at += (size_t)snprintf(
+			    line + at, sizeof(line) - at, "\\x%02x", c);
+	}
+	/* A terminal in raw mode wants both. */
+	line[at++] = '\r';
+	line[at++] = '\n';
+	if (!isatty(STDERR_FILENO)) {
+		line[at - 2] = '\n';
+		at--;
+	}
+	n = write(STDERR_FILENO, line, at);
+	(void)n; /* nobody is left to tell */
+}
+
+__attribute__((format(printf, 1, 0))) static char *
+format(const char *fmt, va_list ap)
+{
+	char *text;
+
+	return vasprintf(&text, fmt, ap) < 0 ? NULL : text;
+}
+
+void
+ctl_say(const char *fmt, ...)
+{
+	_cleanup_free_ char *text = NULL;
+	va_list ap;
+
+	va_start(ap, fmt);
+	text = format(fmt, ap);
+	va_end(ap);
+	put_line(text ? text : "out of memory");
+}
+
+void
+ctl_tell(const struct ctl *ctl, const char *fmt, ...)
+{
+	_cleanup_free_ char *text = NULL;
+	va_list ap;
+
+	if (!ctl->verbose)
+		return;
+	va_start(ap, fmt);
+	text = format(fmt, ap);
+	va_end(ap);
+	put_line(text ? text : "out of memory");
+}
+
+int
+ctl_fail(const struct ctl *ctl, int code, const char *fmt, ...)
+{
+	_cleanup_free_ char *text = NULL;
+	struct json_writer w;
+	struct buf b;
+	va_list ap;
+
+	va_start(ap, fmt);
+	text = format(fmt, ap);
+	va_end(ap);
+	put_line(text ? text : "out of memory");
+	if (!ctl->json)
+		return code;
+	buf_init(&b, 1u << 20);
+	json_writer_init(&w, &b);
+	json_begin(&w, '{');
+	json_key(&w, "error");
+	json_cstring(&w, text ? text : "");
+	json_key(&w, "exitCode");
+	json_i64(&w, code);
+	json_end(&w, '}');
+	printf("%.*s\n", (int)b.len, (const char *)b.data);
+	buf_clear(&b);
+	return code;
+}
+
+/* --- The connection ----------------------------------------------------- */
+
+static int
+exit_status(enum execd_failure failure)
+{
+	switch (failure) {
+	case EXECD_FAILURE_USAGE:
+	case EXECD_FAILURE_CERTIFICATE:
+	case EXECD_FAILURE_AUTH:
+		return EXIT_CTL_USAGE;
+	case EXECD_FAILURE_SESSION:
+	case EXECD_FAILURE_LOST:
+		return EXIT_CTL_UNKNOWN;
+	default:
+		return EXIT_CTL_REFUSED;
+	}
+}
+
+int
+ctl_over(struct ctl *ctl)
+{
+	return ctl_fail(ctl, exit_status(execd_client_failure(ctl->client)),
+	    "%s", execd_client_error(ctl->client));
+}
+
+static void
+tell_lost(void *arg)
+{
+	struct ctl *ctl = arg;
+
+	ctl->told_lost = true;
+	ctl_say("the connection is lost (%s); trying to resume",
+	    execd_client_error(ctl->client));
+}
+
+static void
+on_state(void *arg, enum execd_state state)
+{
+	struct ctl *ctl = arg;
+
+	timer_remove(ctl, &ctl->lost_timer);
+	ctl->lost_timer.fire = tell_lost;
+	ctl->lost_timer.arg = ctl;
+	if (state == EXECD_RESUMING) {
+		ctl_tell(ctl, "lost: %s", execd_client_error(ctl->client));
+		if (!ctl->quiet)
+			timer_set(ctl, &ctl->lost_timer, LOST_TELL_MS);
+	} else if (state == EXECD_READY && ctl->told_lost) {
+		ctl->told_lost = false;
+		ctl_say("resumed");
+	}
+}
+
+static void
+on_notification(void *arg, const char *method, const struct json_value *params)
+{
+	struct ctl *ctl = arg;
+
+	if (ctl->on_notification != NULL)
+		ctl->on_notification(ctl->notification_arg, method, params);
+}
+
+static int
+take_timeout(const struct ctl *ctl, const char *name, unsigned int *ms)
+{
+	const char *text = option(ctl->parsed, name);
+	uint64_t value;
+
+	if (text == NULL)
+		return 0;
+	if (option_duration(text, &value) < 0 || value > INT32_MAX)
+		return ctl_fail(ctl, EXIT_CTL_USAGE,
+		    "--%s: `%s' is not a duration like 500ms, 10s or 2m", name,
+		    text);
+	*ms = (unsigned int)value;
+	return 0;
+}
+
+/* Who listens on the way has the token. */
+static void
+warn_of_plain_token(const struct ctl *ctl)
+{
+	struct endpoint e;
+	const char *why;
+
+	if (ctl->environment.token == NULL || ctl->quiet)
+		return;
+	if (endpoint_parse(&e, ctl->environment.url, &why) == 0 &&
+	    e.kind == ENDPOINT_WS && !endpoint_is_local(&e))
+		ctl_say("the token goes to %s unencrypted; wss:// encrypts it",
+		    e.host);
+	endpoint_clear(&e);
+}
+
+static int
+connect_client(struct ctl *ctl, const char *session, bool watch)
+{
+	const struct parsed *p = ctl->parsed;
+	const struct execd_environment *e = &ctl->environment;
+	struct execd_options o = { .url = e->url,
+		.token = e->token,
+		.ca_file = option(p, "ca") ? option(p, "ca") : e->ca_file,
+		.certificate_file = option(p, "certificate")
+					? option(p, "certificate")
+					: e->certificate_file,
+		.key_file = option(p, "key") ? option(p, "key") : e->key_file,
+		.client_name = "execctl",
+		.session_id = session,
+		.watch = watch,
+		.connect_timeout_ms = e->connect_timeout_ms,
+		.initialize_timeout_ms = e->initialize_timeout_ms,
+		.on_state = on_state,
+		.on_notification = on_notification,
+		.arg = ctl };
+	int code = take_timeout(ctl, "connect-timeout", &o.connect_timeout_ms);
+
+	if (code == 0)
+		code =
+		    take_timeout(ctl, "resume-timeout", &o.resume_timeout_ms);
+	if (code != 0)
+		return code;
+	if (option(p, "connect-timeout") != NULL)
+		o.initialize_timeout_ms = o.connect_timeout_ms;
+	ctl->client = execd_client_new(&o);
+	if (execd_client_connect(ctl->client) < 0)
+		return ctl_over(ctl);
+	ctl_tell(
+	    ctl, "%s: session %s", e->url, execd_client_session(ctl->client));
+	return 0;
+}
+
+static int
+find_server(struct ctl *ctl)
+{
+	const char *url = option(ctl->parsed, "url");
+	_cleanup_free_ char *error = NULL;
+
+	if (url != NULL) {
+		ctl->environment.url = xstrdup(url);
+		if (getenv("EXECD_TOKEN") != NULL)
+			ctl->environment.token = xstrdup(getenv("EXECD_TOKEN"));
+		return 0;
+	}
+	if (execd_environment_find(option(ctl->parsed, "environment"),
+		&ctl->environment, &error) < 0)
+		return ctl_fail(ctl, EXIT_CTL_USAGE, "%s", error);
+	return 0;
+}
+
+int
+ctl_connect(struct ctl *ctl, const char *session, bool watch)
+{
+	const char *token_file = option(ctl->parsed, "token-file");
+	_cleanup_free_ char *error = NULL;
+	char *token = NULL;
+	int code = ctl->environment.url ? 0 : find_server(ctl);
+
+	if (code != 0)
+		return code;
+	if (token_file != NULL) {
+		if (execd_token_read(token_file, &token, &error) < 0)
+			return ctl_fail(ctl, EXIT_CTL_USAGE, "%s", error);
+		free(ctl->environment.token);
+		ctl->environment.token = token;
+	}
+	warn_of_plain_token(ctl);
+	return connect_client(ctl, session, watch);
+}
+
+void
+ctl_init(struct ctl *ctl, const struct parsed *parsed)
+{
+	*ctl = (struct ctl){ .parsed = parsed };
+	TAILQ_INIT(&ctl->sources);
+	TAILQ_INIT(&ctl->timers);
+	ctl->json = option(parsed, "json") != NULL;
+	ctl->quiet = option(parsed, "quiet") != NULL;
+	ctl->verbose = option(parsed, "verbose") != NULL;
+}
+
+void
+ctl_clear(struct ctl *ctl)
+{
+	execd_client_free(ctl->client);
+	ctl->client = NULL;
+	execd_environment_clear(&ctl->environment);
+}

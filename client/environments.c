@@ -1,0 +1,359 @@
+/*
+ * Named servers: the file of environments, and the variables that name one.
+ */
+#include "execd-client.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <stdio.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include <ini.h>
+
+#include "environments.h"
+#include "util.h"
+
+#define TOKEN_FILE_MAX 16384 /* bytes */
+
+/* --- The file ----------------------------------------------------------- */
+
+char *
+environments_path(void)
+{
+	const char *file = getenv("EXECD_ENVIRONMENTS");
+	const char *config = getenv("XDG_CONFIG_HOME");
+	const char *home = getenv("HOME");
+
+	if (file != NULL && file[0] != '\0')
+		return xstrdup(file);
+	if (config != NULL && config[0] == '/')
+		return xasprintf("%s/execd/environments.conf", config);
+	if (home != NULL && home[0] == '/')
+		return xasprintf("%s/.config/execd/environments.conf", home);
+	return NULL;
+}
+
+/* What the callback of the parser knows. */
+struct reader {
+	const char *path;
+	void (*visit)(void *, const struct execd_environment *, bool);
+	void *arg;
+	struct execd_environment current;
+	char *token_file;
+	char *default_name;
+	char *error;
+};
+
+void
+execd_environment_clear(struct execd_environment *e)
+{
+	free(e->name);
+	free(e->url);
+	if (e->token != NULL)
+		explicit_bzero(e->token, strlen(e->token));
+	free(e->token);
+	free(e->ca_file);
+	free(e->certificate_file);
+	free(e->key_file);
+	*e = (struct execd_environment){ 0 };
+}
+
+static int
+parse_duration(const char *text, unsigned int *ms)
+{
+	char *end;
+	unsigned long n;
+
+	errno = 0;
+	n = strtoul(text, &end, 10);
+	if (text[0] < '0' || text[0] > '9' || errno != 0)
+		return -EINVAL;
+	if (strcmp(end, "s") == 0 && n <= 86400)
+		n *= 1000;
+	else if (strcmp(end, "ms") != 0)
+		return -EINVAL;
+	if (n == 0 || n > 86400000)
+		return -EINVAL;
+	*ms = (unsigned int)n;
+	return 0;
+}
+
+static void
+set(char **field, const char *value)
+{
+	free(*field);
+	*field = xstrdup(value);
+}
+
+/* 0, -ENOENT: no such key; -EINVAL: a bad value. */
+static int
+take_key(struct reader *r, const char *key, const char *value)
+{
+	struct execd_environment *e = &r->current;
+
+	if (strcmp(key, "url") == 0)
+		set(&e->url, value);
+	else if (strcmp(key, "token-file") == 0)
+		set(&r->token_file, value);
+	else if (strcmp(key, "ca") == 0)
+		set(&e->ca_file, value);
+	else if (strcmp(key, "certificate") == 0)
+		set(&e->certificate_file, value);
+	else if (strcmp(key, "certificate-key") == 0)
+		set(&e->key_file, value);
+	else if (strcmp(key, "connect-timeout") == 0)
+		return parse_duration(value, &e->connect_timeout_ms);
+	else if (strcmp(key, "initialize-timeout") == 0)
+		return parse_duration(value, &e->initialize_timeout_ms);
+	else
+		return -ENOENT;
+	return 0;
+}
+
+/* An environment is complete: the next section or the end begins. */
+static int
+finish_section(struct reader *r)
+{
+	bool is_default = r->default_name != NULL && r->current.name != NULL &&
+			  strcmp(r->default_name, r->current.name) == 0;
+
+	if (r->current.name == NULL)
+		return 0;
+	if (r->current.url == NULL) {
+		r->error =
+		    xasprintf("environment `%s' has no url", r->current.name);
+		return -EINVAL;
+	}
+	/* The name of the file is all that a list shows of a token. */
+	r->current.token = r->token_file;
+	r->visit(r->arg, &r->current, is_default);
+	r->token_file = NULL;
+	execd_environment_clear(&r->current);
+	return 0;
+}
+
+/* The parser goes on behind an error; the first one counts. */
+static int
+take_line(void *arg, const char *section, const char *key, const char *value)
+{
+	struct reader *r = arg;
+	int err;
+
+	if (r->error != NULL)
+		return 0;
+	if (section[0] == '\0' && strcmp(key, "default") == 0) {
+		set(&r->default_name, value);
+		return 1;
+	}
+	if (r->current.name == NULL || strcmp(r->current.name, section) != 0) {
+		if (section[0] != '\0' && finish_section(r) < 0)
+			return 0;
+		set(&r->current.name, section);
+	}
+	err = section[0] == '\0' ? -ENOENT : take_key(r, key, value);
+	if (err == -ENOENT)
+		r->error = xasprintf("unknown key `%s'", key);
+	else if (err < 0)
+		r->error = xasprintf(
+		    "%s: `%s' is no duration like 10s or 500ms", key, value);
+	return err == 0;
+}
+
+/* Whoever can write there chooses where commands go. */
+static int
+check_file(FILE *f, const char *path, char **error)
+{
+	struct stat st;
+
+	if (fstat(fileno(f), &st) < 0)
+		return -errno;
+	if ((st.st_uid == geteuid() || st.st_uid == 0) &&
+	    (st.st_mode & (S_IWGRP | S_IWOTH)) == 0)
+		return 0;
+	*error = xasprintf("%s: others can write to it (mode %04o, owner %u)",
+	    path, (unsigned int)st.st_mode & 07777, (unsigned int)st.st_uid);
+	return -EINVAL;
+}
+
+/* Puts file and line before what is wrong. */
+static void
+place_error(struct reader *r, int line)
+{
+	_cleanup_free_ char *what = r->error;
+
+	if (line > 0)
+		r->error = xasprintf("%s:%d: %s", r->path, line,
+		    what ? what : "neither KEY = VALUE nor [NAME]");
+	else
+		r->error = xasprintf("%s: %s", r->path, what);
+}
+
+static int
+parse_file(struct reader *r, FILE *f)
+{
+	int line = check_file(f, r->path, &r->error);
+
+	if (line < 0)
+		return line;
+	line = ini_parse_file(f, take_line, r);
+	if (line == 0 && finish_section(r) == 0)
+		return 0;
+	place_error(r, line);
+	return -EINVAL;
+}
+
+int
+execd_environment_each(void (*visit)(void *arg,
+			   const struct execd_environment *e, bool is_default),
+    void *arg, char **error)
+{
+	_cleanup_free_ char *path = environments_path();
+	struct reader r = { .path = path, .visit = visit, .arg = arg };
+	FILE *f = path ? fopen(path, "re") : NULL;
+	int err = -ENOENT;
+
+	*error = NULL;
+	if (path == NULL)
+		return 0;
+	if (f != NULL) {
+		err = parse_file(&r, f);
+		fclose(f);
+	} else if (errno != ENOENT) {
+		err = -errno;
+	} else {
+		err = 0; /* no file is an empty one */
+	}
+	if (err < 0 && r.error == NULL)
+		r.error = xasprintf("%s: %s", path, strerror(-err));
+	*error = r.error;
+	execd_environment_clear(&r.current);
+	free(r.token_file);
+	free(r.default_name);
+	return err;
+}
+
+/* --- Finding one -------------------------------------------------------- */
+
+struct search {
+	const char *name; /* NULL: the default */
+	struct execd_environment found;
+};
+
+static char *
+copy(const char *s)
+{
+	return s ? xstrdup(s) : NULL;
+}
+
+static void
+look_at(void *arg, const struct execd_environment *e, bool is_default)
+{
+	struct search *s = arg;
+
+	if (s->found.url != NULL ||
+	    (s->name ? strcmp(e->name, s->name) != 0 : !is_default))
+		return;
+	s->found = *e;
+	s->found.name = xstrdup(e->name);
+	s->found.url = xstrdup(e->url);
+	s->found.token = copy(e->token);
+	s->found.ca_file = copy(e->ca_file);
+	s->found.certificate_file = copy(e->certificate_file);
+	s->found.key_file = copy(e->key_file);
+}
+
+int
+execd_token_read(const char *path, char **token, char **error)
+{
+	char text[TOKEN_FILE_MAX + 1];
+	_cleanup_close_ int fd = open(path, O_RDONLY | O_CLOEXEC);
+	ssize_t n = fd < 0 ? -1 : read(fd, text, sizeof(text));
+	int err = n < 0 ? -errno : 0;
+	size_t from = 0, len = n < 0 ? 0 : (size_t)n;
+
+	*error = NULL;
+	while (from < len && (unsigned char)text[from] <= ' ')
+		from++;
+	while (len > from && (unsigned char)text[len - 1] <= ' ')
+		len--;
+	if (err < 0)
+		*error = xasprintf("token file %s: %s", path, strerror(-err));
+	else if (n > TOKEN_FILE_MAX)
+		*error = xasprintf("token file %s: longer than %d bytes", path,
+		    TOKEN_FILE_MAX);
+	else if (len == from)
+		*error = xasprintf("token file %s: it is empty", path);
+	else
+		*token = xstrndup(text + from, len - from);
+	explicit_bzero(text, sizeof(text));
+	return err < 0 ? err : *error ? -EINVAL : 0;
+}
+
+static int
+from_variable(struct execd_environment *out, char **error)
+{
+	static const char *const names[] = { "EXECD_URL",
+		"CODEX_EXEC_SERVER_URL" };
+
+	for (size_t i = 0; i < nitems(names); i++) {
+		const char *url = getenv(names[i]);
+
+		if (url == NULL || url[0] == '\0')
+			continue;
+		if (strcasecmp(url, "none") == 0) {
+			*error = xasprintf(
+			    "%s=none: there is to be no server", names[i]);
+			return -ECANCELED;
+		}
+		out->url = xstrdup(url);
+		return 0;
+	}
+	return -ENOENT;
+}
+
+static int
+from_file(const char *name, struct execd_environment *out, char **error)
+{
+	struct search s = { .name = name };
+	_cleanup_free_ char *token_file = NULL;
+	int err = execd_environment_each(look_at, &s, error);
+
+	if (err == 0 && s.found.url == NULL) {
+		*error = name ? xasprintf("there is no environment `%s'", name)
+			      : xasprintf(
+				    "no server is named: neither by --url or "
+				    "--environment, nor by EXECD_URL, nor by a "
+				    "default environment");
+		err = -ENOENT;
+	}
+	if (err < 0) {
+		execd_environment_clear(&s.found);
+		return err;
+	}
+	*out = s.found;
+	token_file = steal_pointer(&out->token);
+	if (token_file == NULL)
+		return 0;
+	return execd_token_read(token_file, &out->token, error);
+}
+
+int
+execd_environment_find(
+    const char *name, struct execd_environment *out, char **error)
+{
+	int err = -ENOENT;
+
+	*out = (struct execd_environment){ 0 };
+	*error = NULL;
+	if (name == NULL)
+		err = from_variable(out, error);
+	if (err == -ENOENT)
+		err = from_file(name, out, error);
+	if (err == 0 && out->token == NULL && getenv("EXECD_TOKEN") != NULL)
+		out->token = xstrdup(getenv("EXECD_TOKEN"));
+	if (err < 0)
+		execd_environment_clear(out);
+	return err;
+}

@@ -1,0 +1,94 @@
+/*
+ * Names of sandbox profiles -> the context that process/start takes.
+ */
+#include "sandbox_profile.h"
+
+#include <string.h>
+
+#include "json.h"
+#include "path_uri.h"
+
+static void
+write_entry(struct json_writer *w, const char *kind, const char *subpath,
+    const char *access)
+{
+	json_begin(w, '{');
+	json_key(w, "path");
+	json_begin(w, '{');
+	json_key(w, "type");
+	json_cstring(w, "special");
+	json_key(w, "value");
+	json_begin(w, '{');
+	json_key(w, "kind");
+	json_cstring(w, kind);
+	if (subpath != NULL) {
+		json_key(w, "subpath");
+		json_cstring(w, subpath);
+	}
+	json_end(w, '}');
+	json_end(w, '}');
+	json_key(w, "access");
+	json_cstring(w, access);
+	json_end(w, '}');
+}
+
+/* The workspace without what tells tools how to behave in it. */
+static void
+write_workspace(struct json_writer *w)
+{
+	static const char *const guarded[] = { ".git", ".agents", ".codex",
+		".aws" };
+
+	write_entry(w, "project_roots", NULL, "write");
+	write_entry(w, "slash_tmp", NULL, "write");
+	write_entry(w, "tmpdir", NULL, "write");
+	for (size_t i = 0; i < nitems(guarded); i++)
+		write_entry(w, "project_roots", guarded[i], "read");
+}
+
+static void
+write_permissions(struct json_writer *w, bool write, bool network)
+{
+	json_begin(w, '{');
+	json_key(w, "type");
+	json_cstring(w, "managed");
+	json_key(w, "network");
+	json_cstring(w, network ? "enabled" : "restricted");
+	json_key(w, "file_system");
+	json_begin(w, '{');
+	json_key(w, "type");
+	json_cstring(w, "restricted");
+	json_key(w, "entries");
+	json_begin(w, '[');
+	write_entry(w, "root", NULL, "read");
+	if (write)
+		write_workspace(w);
+	json_end(w, ']');
+	json_end(w, '}');
+	json_end(w, '}');
+}
+
+bool
+sandbox_profile_write(
+    struct buf *b, const char *profile, const char *cwd, bool network)
+{
+	bool write = strcmp(profile, "workspace-write") == 0;
+	struct json_writer w;
+
+	if (!write && strcmp(profile, "read-only") != 0)
+		return false;
+	json_writer_init(&w, b);
+	json_begin(&w, '{');
+	json_key(&w, "permissions");
+	write_permissions(&w, write, network);
+	json_key(&w, "cwd");
+	json_path(&w, cwd);
+	json_key(&w, "workspaceRoots");
+	json_begin(&w, '[');
+	json_path(&w, cwd);
+	json_end(&w, ']');
+	json_key(&w, "windowsSandboxLevel");
+	json_cstring(&w, "disabled");
+	json_end(&w, '}');
+	return true;
+}

@@ -1,0 +1,33 @@
+/*
+ * The URLs a client connects to (execctl(1)):
+ *
+ *	ws://HOST[:PORT][/PATH]  wss://...  unix:PATH  stdio:COMMAND
+ */
+#ifndef URL_H
+#define URL_H
+
+#include <stdbool.h>
+
+#define URL_MAX 4096 /* bytes */
+
+enum endpoint_kind { ENDPOINT_WS, ENDPOINT_WSS, ENDPOINT_UNIX, ENDPOINT_STDIO };
+
+/* All strings owned; NULL where the kind has none. */
+struct endpoint {
+	enum endpoint_kind kind;
+	char *host; /* without brackets */
+	char *port;
+	char *authority; /* HOST[:PORT] as it was written */
+	char *path;	 /* of the HTTP request; for ENDPOINT_UNIX / */
+	char *file;	 /* ENDPOINT_UNIX */
+	char *command;	 /* ENDPOINT_STDIO, for /bin/sh */
+};
+
+/* 0, or -EINVAL with *why a constant text. End with endpoint_clear(). */
+int endpoint_parse(struct endpoint *e, const char *url, const char **why);
+void endpoint_clear(struct endpoint *e);
+
+/* Is the other end on this machine? */
+bool endpoint_is_local(const struct endpoint *e);
+
+#endif

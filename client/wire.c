@@ -1,0 +1,253 @@
+/*
+ * Bytes and messages: WebSocket frames, or lines of a command.
+ */
+#include <errno.h>
+#include <string.h>
+#include <sys/random.h>
+
+#include "client.h"
+
+#define READ_ROUNDS 16 /* before the caller may do something else */
+
+void
+wire_reset(struct execd_client *c)
+{
+	websocket_parser_init_client(
+	    &c->parser, CLIENT_RECEIVE_MAX, CLIENT_RECEIVE_MAX);
+	buf_clear(&c->in);
+	buf_clear(&c->out);
+	c->out_at = 0;
+}
+
+static bool
+is_lines(const struct execd_client *c)
+{
+	return c->endpoint.kind == ENDPOINT_STDIO;
+}
+
+/* Has no callback ended the connection that is being read? */
+static bool
+is_alive(const struct execd_client *c)
+{
+	return c->link >= LINK_INITIALIZE;
+}
+
+bool
+wire_pending(const struct execd_client *c)
+{
+	return c->out_at < c->out.len;
+}
+
+/* --- Sending ------------------------------------------------------------ */
+
+static void
+put_frame(struct execd_client *c, enum websocket_opcode opcode,
+    const void *data, size_t len)
+{
+	uint8_t header[WEBSOCKET_MASKED_MAX], mask[4];
+	uint8_t *at;
+
+	/* Only proxies need the mask: without entropy it is no secret. */
+	if (getrandom(mask, sizeof(mask), GRND_NONBLOCK) != sizeof(mask))
+		memset(mask, 0, sizeof(mask));
+	buf_put(&c->out, header,
+	    websocket_put_masked_header(header, opcode, len, mask));
+	at = len > 0 ? buf_reserve(&c->out, len) : NULL;
+	if (at == NULL)
+		return;
+	memcpy(at, data, len);
+	websocket_mask(at, len, mask, 0);
+	buf_commit(&c->out, len);
+}
+
+void
+wire_send(struct execd_client *c, const char *text, size_t len)
+{
+	if (is_lines(c)) {
+		buf_put(&c->out, text, len);
+		buf_put(&c->out, "\n", 1);
+	} else {
+		put_frame(c, WEBSOCKET_TEXT, text, len);
+	}
+}
+
+void
+wire_control(struct execd_client *c, enum websocket_opcode opcode,
+    const void *data, size_t len)
+{
+	if (!is_lines(c))
+		put_frame(c, opcode, data, len);
+}
+
+int
+wire_flush(struct execd_client *c)
+{
+	while (wire_pending(c)) {
+		ssize_t n = stream_write(&c->stream, c->out.data + c->out_at,
+		    c->out.len - c->out_at);
+
+		if (n == -EAGAIN || n == 0)
+			break;
+		if (n < 0) {
+			client_set_error(c, "%s: send: %s", c->options.url,
+			    strerror((int)-n));
+			return (int)n;
+		}
+		c->out_at += (size_t)n;
+	}
+	/* What was sent is dropped when that is cheap. */
+	if (c->out_at == c->out.len || c->out_at > c->out.len / 2) {
+		buf_consume(&c->out, c->out_at);
+		c->out_at = 0;
+	}
+	return 0;
+}
+
+/* --- Receiving ---------------------------------------------------------- */
+
+static int
+refuse_message(struct execd_client *c, const char *detail)
+{
+	client_set_error(c, "%s: the server sent what is no message: %s",
+	    c->options.url, detail);
+	return -EBADMSG;
+}
+
+static int
+take_message(struct execd_client *c, const char *text, size_t len)
+{
+	struct rpc_message m;
+	int err = rpc_parse(&m, text, len);
+
+	if (err < 0)
+		err = refuse_message(c, m.doc.error);
+	else if (m.kind == RPC_KIND_REQUEST)
+		err = refuse_message(c, "a request");
+	else if (m.kind == RPC_KIND_RESPONSE)
+		calls_answer(c, &m, text, len);
+	else if (!process_notification(c, &m) &&
+		 c->options.on_notification != NULL) {
+		_cleanup_free_ char *method =
+		    xstrndup(m.method.ptr, m.method.len);
+
+		c->options.on_notification(c->options.arg, method, m.params);
+	}
+	rpc_message_clear(&m);
+	return err;
+}
+
+static int
+take_data(struct execd_client *c, const struct websocket_item *item)
+{
+	int err = 0;
+
+	/* A message in one piece is parsed where it lies. */
+	if (item->first && item->last)
+		return take_message(c, (const char *)item->payload, item->len);
+	buf_put(&c->in, item->payload, item->len);
+	if (c->in.failed)
+		return refuse_message(c, "it is longer than 64 MiB");
+	if (item->last) {
+		err = take_message(c, (const char *)c->in.data, c->in.len);
+		c->in.len = 0;
+	}
+	return err;
+}
+
+static int
+take_item(struct execd_client *c, const struct websocket_item *item)
+{
+	switch (item->event) {
+	case WEBSOCKET_EV_DATA:
+		return take_data(c, item);
+	case WEBSOCKET_EV_PING:
+		wire_control(c, WEBSOCKET_PONG, item->payload, item->len);
+		return 0;
+	case WEBSOCKET_EV_CLOSE:
+		client_set_error(c,
+		    "%s: the server closed the connection with code %u%s%.*s",
+		    c->options.url, item->close_code, item->len > 2 ? ": " : "",
+		    (int)(item->len > 2 ? item->len - 2 : 0),
+		    item->len > 2 ? (const char *)item->payload + 2 : "");
+		return -ECONNRESET;
+	case WEBSOCKET_EV_ERROR:
+		return refuse_message(c, item->error);
+	default:
+		return 0;
+	}
+}
+
+/* Frames, as long as the connection is the one they came from. */
+static int
+take_frames(struct execd_client *c, uint8_t *data, size_t len)
+{
+	struct websocket_item item;
+	int err = 0;
+
+	while (len > 0 && err == 0 && is_alive(c)) {
+		size_t n = websocket_parse(&c->parser, data, len, &item);
+
+		err = take_item(c, &item);
+		data += n;
+		len -= n;
+	}
+	return err;
+}
+
+static int
+take_lines(struct execd_client *c, const uint8_t *data, size_t len)
+{
+	int err = 0;
+
+	while (len > 0 && err == 0 && is_alive(c)) {
+		const uint8_t *end = memchr(data, '\n', len);
+		size_t n = end ? (size_t)(end - data) : len;
+
+		buf_put(&c->in, data, n);
+		if (c->in.failed)
+			return refuse_message(c, "a line of over 64 MiB");
+		if (end == NULL)
+			break;
+		if (c->in.len > 0)
+			err = take_message(
+			    c, (const char *)c->in.data, c->in.len);
+		c->in.len = 0;
+		data += n + 1;
+		len -= n + 1;
+	}
+	return err;
+}
+
+static int
+take_input(struct execd_client *c, uint8_t *data, size_t len)
+{
+	if (is_lines(c))
+		return take_lines(c, data, len);
+	return take_frames(c, data, len);
+}
+
+int
+wire_read(struct execd_client *c)
+{
+	for (int i = 0; i < READ_ROUNDS && is_alive(c) && !c->paused; i++) {
+		ssize_t n =
+		    stream_read(&c->stream, c->bytes, CLIENT_READ_BYTES);
+		int err;
+
+		if (n == -EAGAIN)
+			return 0;
+		if (n <= 0) {
+			client_set_error(c, "%s: %s", c->options.url,
+			    n < 0	  ? strerror((int)-n)
+			    : is_lines(c) ? "the command ended"
+					  : "the connection was closed");
+			return n == 0 ? -ECONNRESET : (int)n;
+		}
+		c->heard_ms = now_ms();
+		c->ping_ms = 0;
+		err = take_input(c, c->bytes, (size_t)n);
+		if (err < 0)
+			return err;
+	}
+	return 0;
+}

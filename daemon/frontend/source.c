@@ -1,0 +1,196 @@
+/*
+ * Where connections come from.
+ */
+#include "source.h"
+
+#include <netinet/in.h>
+#include <string.h>
+
+#include "queue.h"
+#include "table.h"
+#include "util.h"
+
+#define KEY_BYTES 16
+#define MAPPED	  96 /* bits before an IPv4 address in IPv6's form */
+
+struct source {
+	struct table_node node;	  /* sources */
+	TAILQ_ENTRY(source) link; /* idle, while it has no connection */
+	uint8_t key[KEY_BYTES];
+	uint32_t connections;
+	int64_t until; /* its penalties end; in the past: none */
+};
+
+static struct table sources;
+static TAILQ_HEAD(, source) idle = TAILQ_HEAD_INITIALIZER(idle);
+
+/* As IPv6 has it: ::ffff:a.b.c.d for IPv4. False: not an IP address. */
+static bool
+address_of(const struct sockaddr *from, uint8_t address[KEY_BYTES])
+{
+	const struct sockaddr_in6 *in6 = (const void *)from;
+	const struct sockaddr_in *in = (const void *)from;
+
+	memset(address, 0, KEY_BYTES);
+	switch (from->sa_family) {
+	case AF_INET6:
+		memcpy(address, &in6->sin6_addr, KEY_BYTES);
+		return true;
+	case AF_INET:
+		address[10] = address[11] = 0xff;
+		memcpy(address + 12, &in->sin_addr, 4);
+		return true;
+	default:
+		return false;
+	}
+}
+
+static bool
+is_in(const uint8_t *address, const uint8_t *net)
+{
+	unsigned bits = net[KEY_BYTES], bytes = bits / 8;
+	uint8_t mask = (uint8_t)(0xff00 >> bits % 8);
+
+	return memcmp(address, net, bytes) == 0 &&
+	       (bits % 8 == 0 || ((address[bytes] ^ net[bytes]) & mask) == 0);
+}
+
+static bool
+is_exempt(const struct control_configure *c, const uint8_t *address)
+{
+	for (uint32_t i = 0; i < c->exempt; i++)
+		if (is_in(address, c->exempt_nets + i * CONTROL_NET_BYTES))
+			return true;
+	return false;
+}
+
+/* What is not told apart: the lower half of an IPv6 address. */
+static void
+make_key(uint8_t address[KEY_BYTES])
+{
+	static const uint8_t mapped[MAPPED / 8] = { [10] = 0xff, [11] = 0xff };
+
+	if (memcmp(address, mapped, sizeof(mapped)) != 0)
+		memset(address + 8, 0, 8);
+}
+
+static bool
+match_key(const struct table_node *node, const void *key)
+{
+	return memcmp(TABLE_OBJECT(node, const struct source, node)->key, key,
+		   KEY_BYTES) == 0;
+}
+
+static struct source *
+find(const uint8_t key[KEY_BYTES])
+{
+	struct table_node *node =
+	    table_find(&sources, siphash_bytes(key, KEY_BYTES), match_key, key);
+
+	return node ? TABLE_OBJECT(node, struct source, node) : NULL;
+}
+
+static void
+forget(struct source *s)
+{
+	TAILQ_REMOVE(&idle, s, link);
+	table_remove(&sources, &s->node);
+	free(s);
+}
+
+/* The one that has been idle for longest goes first, and whoever has nothing
+ * to remember. With more sources than fit, the oldest penalties are lost. */
+static void
+make_room(int64_t now)
+{
+	struct source *s;
+
+	while ((s = TAILQ_FIRST(&idle)) != NULL &&
+	       (s->until <= now || sources.count >= SOURCES_MAX))
+		forget(s);
+}
+
+static struct source *
+find_or_make(const uint8_t key[KEY_BYTES], int64_t now)
+{
+	struct source *s = find(key);
+
+	if (s != NULL)
+		return s;
+	make_room(now);
+	s = xcalloc(1, sizeof(*s));
+	memcpy(s->key, key, KEY_BYTES);
+	table_insert(&sources, &s->node, siphash_bytes(key, KEY_BYTES));
+	TAILQ_INSERT_TAIL(&idle, s, link);
+	return s;
+}
+
+enum admission
+source_admit(const struct control_configure *c, const struct sockaddr *from,
+    int64_t now, struct source **source, int64_t *wait_ms)
+{
+	uint8_t key[KEY_BYTES];
+	struct source *s;
+
+	*source = NULL;
+	if (!address_of(from, key) || is_exempt(c, key))
+		return ADMITTED;
+	make_key(key);
+	s = find_or_make(key, now);
+	if (s->until - now > (int64_t)c->penalty_threshold_ms) {
+		*wait_ms = s->until - now;
+		return REFUSED_PENALTY;
+	}
+	if (c->max_per_source > 0 && s->connections >= c->max_per_source)
+		return REFUSED_CONNECTIONS;
+	if (s->connections++ == 0)
+		TAILQ_REMOVE(&idle, s, link);
+	*source = s;
+	return ADMITTED;
+}
+
+void
+source_leave(struct source *s, int64_t now)
+{
+	if (s == NULL || --s->connections > 0)
+		return;
+	TAILQ_INSERT_TAIL(&idle, s, link);
+	if (s->until <= now)
+		forget(s);
+}
+
+static uint32_t
+cost_of(const struct control_configure *c, enum offence offence)
+{
+	switch (offence) {
+	case OFFENCE_AUTHENTICATION:
+		return c->penalty_auth_ms;
+	case OFFENCE_DEADLINE:
+		return c->penalty_deadline_ms;
+	case OFFENCE_PROTOCOL:
+		return c->penalty_protocol_ms;
+	}
+	return 0;
+}
+
+bool
+source_penalise(const struct control_configure *c, struct source *s,
+    enum offence offence, int64_t now)
+{
+	int64_t before, max = now + c->penalty_max_ms;
+	int64_t threshold = c->penalty_threshold_ms;
+
+	if (s == NULL || c->penalty_max_ms == 0)
+		return false;
+	before = s->until > now ? s->until - now : 0;
+	s->until = now + before + cost_of(c, offence);
+	if (s->until > max)
+		s->until = max;
+	return before <= threshold && s->until - now > threshold;
+}
+
+size_t
+source_count(void)
+{
+	return sources.count;
+}

@@ -1,0 +1,346 @@
+/*
+ * TLS of a client's connection.
+ */
+#include "tls.h"
+
+#include <errno.h>
+#include <openssl/err.h>
+#include <openssl/pem.h>
+#include <openssl/ssl.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/mman.h>
+#include <unistd.h>
+
+#include "log.h"
+#include "tls_provider.h"
+#include "util.h"
+
+#define RECORD_BYTES 16384 /* the most one record holds */
+#define CHAIN_MAX    16	   /* certificates in a chain, and of CAs */
+#define VERIFY_DEPTH 8
+
+/* Forward secrecy and AEAD only; the suites of 1.3 all are. */
+static const char ciphers_12[] =
+    "ECDHE-ECDSA-AES128-GCM-SHA256:ECDHE-RSA-AES128-GCM-SHA256:"
+    "ECDHE-ECDSA-AES256-GCM-SHA384:ECDHE-RSA-AES256-GCM-SHA384:"
+    "ECDHE-ECDSA-CHACHA20-POLY1305:ECDHE-RSA-CHACHA20-POLY1305";
+
+/* Those the key process makes. */
+static const char signatures[] =
+    "ecdsa_secp256r1_sha256:ecdsa_secp384r1_sha384:ecdsa_secp521r1_sha512:"
+    "ed25519:rsa_pss_rsae_sha256:rsa_pss_rsae_sha384:rsa_pss_rsae_sha512:"
+    "rsa_pkcs1_sha256:rsa_pkcs1_sha384:rsa_pkcs1_sha512";
+
+static const char *
+last_error(void)
+{
+	unsigned long e = ERR_peek_last_error();
+	const char *text = e ? ERR_reason_error_string(e) : NULL;
+
+	ERR_clear_error();
+	return text ? text : "the connection ended";
+}
+
+void
+tls_init(void)
+{
+	SSL_CTX *ctx;
+
+	/* Only what is written here decides, not this machine's openssl.cnf. */
+	OPENSSL_init_ssl(OPENSSL_INIT_NO_LOAD_CONFIG, NULL);
+	tls_provider_init();
+	ctx = SSL_CTX_new(TLS_server_method());
+	if (ctx == NULL)
+		log_fatal("TLS: %s", last_error());
+	SSL_free(SSL_new(ctx));
+	SSL_CTX_free(ctx);
+}
+
+/* --- contexts ----------------------------------------------------------- */
+
+/* No session is resumed: a ticket's key would have to live somewhere. */
+static int
+set_rules(SSL_CTX *ctx)
+{
+	SSL_CTX_set_options(
+	    ctx, SSL_OP_NO_RENEGOTIATION | SSL_OP_NO_TICKET |
+		     SSL_OP_NO_COMPRESSION | SSL_OP_CIPHER_SERVER_PREFERENCE |
+		     SSL_OP_PRIORITIZE_CHACHA | SSL_OP_SINGLE_ECDH_USE);
+	SSL_CTX_set_mode(ctx, SSL_MODE_ENABLE_PARTIAL_WRITE |
+				  SSL_MODE_RELEASE_BUFFERS |
+				  SSL_MODE_ACCEPT_MOVING_WRITE_BUFFER);
+	SSL_CTX_set_session_cache_mode(ctx, SSL_SESS_CACHE_OFF);
+	SSL_CTX_set_num_tickets(ctx, 0);
+	SSL_CTX_set_max_cert_list(ctx, 32 << 10);
+	return SSL_CTX_set_min_proto_version(ctx, TLS1_2_VERSION) == 1 &&
+		       SSL_CTX_set_cipher_list(ctx, ciphers_12) == 1 &&
+		       SSL_CTX_set1_sigalgs_list(ctx, signatures) == 1
+		   ? 0
+		   : -EINVAL;
+}
+
+/* The bytes behind a descriptor of the monitor's, as a BIO over them. */
+static BIO *
+map_file(int fd, void **text, size_t *len)
+{
+	off_t size = lseek(fd, 0, SEEK_END);
+
+	if (size <= 0)
+		return NULL;
+	*len = (size_t)size;
+	*text = mmap(NULL, *len, PROT_READ, MAP_PRIVATE, fd, 0);
+	return *text == MAP_FAILED ? NULL : BIO_new_mem_buf(*text, (int)*len);
+}
+
+static int
+no_passphrase(char *buf, int size, int writing, void *arg)
+{
+	return -1;
+}
+
+/* Calls take for each certificate; it takes the certificate over. Returns how
+ * many, or -1. */
+static int
+each_certificate(
+    int fd, SSL_CTX *ctx, int (*take)(SSL_CTX *ctx, X509 *x, int i))
+{
+	void *text = NULL;
+	size_t len = 0;
+	BIO *bio = map_file(fd, &text, &len);
+	X509 *x;
+	int n = 0;
+
+	while (bio != NULL && n >= 0 && n < CHAIN_MAX &&
+	       (x = PEM_read_bio_X509(bio, NULL, no_passphrase, NULL)) != NULL)
+		n = take(ctx, x, n) == 1 ? n + 1 : -1;
+	BIO_free(bio);
+	if (text != NULL && text != MAP_FAILED)
+		munmap(text, len);
+	/* The end of the text is an error, too. */
+	if (n > 0)
+		ERR_clear_error();
+	return n;
+}
+
+static int
+take_chain(SSL_CTX *ctx, X509 *x, int i)
+{
+	int ok;
+
+	if (i > 0)
+		return SSL_CTX_add0_chain_cert(ctx, x) == 1;
+	ok = SSL_CTX_use_certificate(ctx, x);
+	X509_free(x);
+	return ok;
+}
+
+static int
+take_client_ca(SSL_CTX *ctx, X509 *x, int i)
+{
+	int ok = X509_STORE_add_cert(SSL_CTX_get_cert_store(ctx), x) == 1 &&
+		 SSL_CTX_add_client_CA(ctx, x) == 1;
+
+	X509_free(x);
+	return ok;
+}
+
+static int
+use_key(SSL_CTX *ctx, uint32_t number)
+{
+	EVP_PKEY *public_key = X509_get0_pubkey(SSL_CTX_get0_certificate(ctx));
+	EVP_PKEY *key =
+	    public_key ? tls_provider_key(public_key, number) : NULL;
+	int ok = key != NULL && SSL_CTX_use_PrivateKey(ctx, key) == 1;
+
+	EVP_PKEY_free(key);
+	return ok ? 0 : -EINVAL;
+}
+
+static int
+use_client_ca(SSL_CTX *ctx, const struct control_listener *l, int fd)
+{
+	int mode = SSL_VERIFY_PEER;
+
+	if (l->client_certificate == CLIENT_CERTIFICATE_NONE)
+		return 0;
+	if (l->client_certificate == CLIENT_CERTIFICATE_REQUIRED)
+		mode |= SSL_VERIFY_FAIL_IF_NO_PEER_CERT;
+	SSL_CTX_set_verify(ctx, mode, NULL);
+	SSL_CTX_set_verify_depth(ctx, VERIFY_DEPTH);
+	return each_certificate(fd, ctx, take_client_ca) > 0 ? 0 : -EINVAL;
+}
+
+SSL_CTX *
+tls_context(const struct control_listener *l, int chain_fd, int client_ca_fd)
+{
+	SSL_CTX *ctx = SSL_CTX_new(TLS_server_method());
+	const char *step = "rules";
+	int err = ctx == NULL ? -ENOMEM : set_rules(ctx);
+
+	if (err == 0) {
+		step = "certificate";
+		err = each_certificate(chain_fd, ctx, take_chain) > 0 ? 0
+								      : -EINVAL;
+	}
+	if (err == 0) {
+		step = "key";
+		err = use_key(ctx, l->key);
+	}
+	if (err == 0) {
+		step = "client CA";
+		err = use_client_ca(ctx, l, client_ca_fd);
+	}
+	if (err == 0)
+		return ctx;
+	log_error(0, "listener %u: TLS %s: %s", l->id, step, last_error());
+	SSL_CTX_free(ctx);
+	return NULL;
+}
+
+void
+tls_context_free(SSL_CTX *ctx)
+{
+	SSL_CTX_free(ctx);
+}
+
+/* --- connections -------------------------------------------------------- */
+
+SSL *
+tls_new(SSL_CTX *ctx, int fd)
+{
+	SSL *tls = SSL_new(ctx);
+
+	if (tls == NULL || SSL_set_fd(tls, fd) != 1)
+		log_fatal("TLS: %s", last_error());
+	SSL_set_accept_state(tls);
+	return tls;
+}
+
+void
+tls_free(SSL *tls)
+{
+	SSL_free(tls);
+	ERR_clear_error();
+}
+
+int
+tls_handshake(SSL *tls, bool *wants_write, const char **why)
+{
+	int n, err;
+
+	ERR_clear_error();
+	n = SSL_do_handshake(tls);
+	if (n == 1)
+		return 0;
+	err = SSL_get_error(tls, n);
+	*wants_write = err == SSL_ERROR_WANT_WRITE;
+	if (err == SSL_ERROR_WANT_READ || err == SSL_ERROR_WANT_WRITE)
+		return -EAGAIN;
+	*why = last_error();
+	return -EPROTO;
+}
+
+bool
+tls_peer_digest(SSL *tls, uint8_t digest[32])
+{
+	const X509 *x = SSL_get0_peer_certificate(tls);
+	unsigned len = 32;
+
+	return x != NULL && SSL_get_verify_result(tls) == X509_V_OK &&
+	       SSL_get_verify_mode(tls) != SSL_VERIFY_NONE &&
+	       X509_digest(x, EVP_sha256(), digest, &len) == 1;
+}
+
+/* The errno that stands for why a call of libssl did nothing. */
+static int
+errno_of(int err)
+{
+	ERR_clear_error();
+	switch (err) {
+	case SSL_ERROR_WANT_READ:
+	case SSL_ERROR_WANT_WRITE:
+		return EAGAIN;
+	default:
+		return EPROTO;
+	}
+}
+
+/* As many records as fit: each is decrypted for itself. */
+ssize_t
+tls_read(SSL *tls, void *p, size_t n, bool *wants_write)
+{
+	size_t at = 0, got;
+	int err = SSL_ERROR_NONE;
+
+	ERR_clear_error();
+	*wants_write = false;
+	while (at < n && err == SSL_ERROR_NONE) {
+		if (SSL_read_ex(tls, (uint8_t *)p + at, n - at, &got) == 1)
+			at += got;
+		else
+			err = SSL_get_error(tls, 0);
+	}
+	if (at > 0)
+		return (ssize_t)at;
+	*wants_write = err == SSL_ERROR_WANT_WRITE;
+	errno = errno_of(err);
+	return err == SSL_ERROR_ZERO_RETURN ? 0 : -1;
+}
+
+/* Up to a record's worth from `skip` on, in one piece. */
+static const void *
+gather(const struct iovec *iov, int n, size_t skip, size_t *len)
+{
+	static uint8_t record[RECORD_BYTES];
+	size_t at = 0;
+	int i = 0;
+
+	while (i < n && skip >= iov[i].iov_len)
+		skip -= iov[i++].iov_len;
+	if (i < n && iov[i].iov_len - skip >= RECORD_BYTES) {
+		*len = iov[i].iov_len - skip;
+		return (uint8_t *)iov[i].iov_base + skip;
+	}
+	for (; i < n && at < sizeof(record); i++, skip = 0) {
+		size_t piece = iov[i].iov_len - skip;
+
+		if (piece > sizeof(record) - at)
+			piece = sizeof(record) - at;
+		memcpy(record + at, (uint8_t *)iov[i].iov_base + skip, piece);
+		at += piece;
+	}
+	*len = at;
+	return record;
+}
+
+ssize_t
+tls_writev(SSL *tls, const struct iovec *iov, int n)
+{
+	size_t at = 0, len, done;
+	const void *p;
+
+	ERR_clear_error();
+	while (p = gather(iov, n, at, &len), len > 0) {
+		if (SSL_write_ex(tls, p, len, &done) != 1) {
+			errno = errno_of(SSL_get_error(tls, 0));
+			return at > 0 && errno == EAGAIN ? (ssize_t)at : -1;
+		}
+		at += done;
+	}
+	return (ssize_t)at;
+}
+
+bool
+tls_has_bytes(SSL *tls)
+{
+	return SSL_pending(tls) > 0;
+}
+
+void
+tls_shutdown(SSL *tls)
+{
+	if (SSL_is_init_finished(tls))
+		SSL_shutdown(tls);
+	ERR_clear_error();
+}

@@ -1,0 +1,120 @@
+/*
+ * [identity NAME] of execd.conf(5).
+ */
+#include <errno.h>
+#include <stdio.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "conf.h"
+#include "util.h"
+
+#define KEY(keyword, type, member)                                             \
+	{                                                                      \
+		keyword, &type, offsetof(struct identity, member)              \
+	}
+
+static const struct conf_key keys[] = {
+	KEY("user", conf_string, user),
+	KEY("group", conf_string, group),
+	KEY("groups", conf_words, groups),
+	KEY("home", conf_path, home),
+	KEY("shell", conf_path, shell),
+	KEY("umask", conf_mode, umask),
+	KEY("environment", conf_lines, environment),
+	KEY("token-sha256", conf_digests, tokens),
+	KEY("token-subject", conf_words, subjects),
+	KEY("certificate-sha256", conf_digests, certificates),
+	KEY("peer-user", conf_words, peer_users),
+	KEY("max-sessions", conf_optional_count, limits.max_sessions),
+	KEY("session-deadline", conf_optional_duration,
+	    limits.session_deadline_ms),
+	KEY("session-processes", conf_optional_count, limits.session_processes),
+	KEY("session-memory", conf_optional_bytes, limits.session_memory_bytes),
+	KEY("max-processes", conf_optional_count, limits.max_processes),
+	KEY("max-open-files", conf_optional_count, limits.max_open_files),
+	KEY("max-cpu-time", conf_optional_duration, limits.max_cpu_ms),
+	KEY("max-memory", conf_optional_bytes, limits.max_memory_bytes),
+	KEY("max-file-size", conf_optional_bytes, limits.max_file_bytes),
+	KEY("sandbox-max-profile", sandbox_profile, sandbox.max_profile),
+	KEY("sandbox-allow-unsandboxed", sandbox_yes_no, sandbox.unsandboxed),
+	KEY("sandbox-allow-external", sandbox_yes_no, sandbox.external),
+	KEY("sandbox-allow-network", sandbox_yes_no, sandbox.network),
+	KEY("sandbox-over-limit", sandbox_over_limit, sandbox.over_limit),
+	KEY("sandbox-workspace-roots", conf_lines, sandbox.workspace_roots),
+	KEY("sandbox-writable-roots", conf_lines, sandbox.writable_roots),
+	KEY("sandbox-deny-read", conf_lines, sandbox.deny_read),
+	KEY("sandbox-max-processes", sandbox_count, sandbox.processes),
+	KEY("sandbox-max-memory", sandbox_bytes, sandbox.memory_bytes),
+};
+
+struct identity *
+conf_find_identity(const struct conf *c, const char *name)
+{
+	for (size_t i = 0; i < c->nidentities; i++)
+		if (strcmp(c->identities[i]->name, name) == 0)
+			return c->identities[i];
+	return NULL;
+}
+
+static void *
+add(struct conf *c, const char *name, char *why)
+{
+	if (conf_find_identity(c, name) != NULL) {
+		snprintf(
+		    why, CONF_WHY_MAX, "[identity %s] is there already", name);
+		return NULL;
+	}
+	if (c->nidentities == c->identities_cap) {
+		c->identities_cap = c->identities_cap * 2 + 8;
+		c->identities = xreallocarray(
+		    c->identities, c->identities_cap, sizeof(*c->identities));
+	}
+	return c->identities[c->nidentities++] = identity_new(name);
+}
+
+static void *
+object(const struct conf *c, size_t i)
+{
+	return i < c->nidentities ? c->identities[i] : NULL;
+}
+
+static int
+check_environment(const struct strings *env, char *why)
+{
+	for (size_t i = 0; i < env->count; i++) {
+		const char *equals = strchr(env->items[i], '=');
+
+		if (equals != NULL && equals != env->items[i])
+			continue;
+		snprintf(why, CONF_WHY_MAX,
+		    "environment: `%.100s` is not NAME=VALUE", env->items[i]);
+		return -EINVAL;
+	}
+	return 0;
+}
+
+static int
+check(struct conf *c, void *o, char *why)
+{
+	struct identity *id = o;
+
+	if (check_environment(&id->environment, why) < 0)
+		return -EINVAL;
+	if (sandbox_rules_check(&id->sandbox, why) < 0)
+		return -EINVAL;
+	if (id->limits.max_cpu_ms % 1000 != 0) {
+		snprintf(why, CONF_WHY_MAX,
+		    "max-cpu-time: only whole seconds can be enforced");
+		return -EINVAL;
+	}
+	if (geteuid() != 0 && (id->limits.session_processes > 0 ||
+				  id->limits.session_memory_bytes > 0))
+		return conf_refuse(why,
+		    "session-processes and session-memory need root and its "
+		    "control groups");
+	return identity_resolve(id, why) < 0 ? -EINVAL : 0;
+}
+
+const struct conf_section conf_identity = { "identity", true, keys,
+	nitems(keys), add, object, check };

@@ -1,0 +1,132 @@
+/*
+ * [listener NAME] of execd.conf(5).
+ */
+#include <errno.h>
+#include <stdio.h>
+#include <string.h>
+
+#include "conf.h"
+#include "tls_files.h"
+#include "util.h"
+
+static const char *const certificate_words[] = {
+	[CLIENT_CERTIFICATE_NONE] = "none",
+	[CLIENT_CERTIFICATE_OPTIONAL] = "optional",
+	[CLIENT_CERTIFICATE_REQUIRED] = "required",
+};
+
+static int
+parse_client_certificate(void *at, const char *text, char *why)
+{
+	for (uint32_t i = 0; i < nitems(certificate_words); i++)
+		if (strcmp(text, certificate_words[i]) == 0) {
+			*(uint32_t *)at = i;
+			return 0;
+		}
+	snprintf(why, CONF_WHY_MAX,
+	    "`%.100s` is neither none, optional nor required", text);
+	return -EINVAL;
+}
+
+static void
+show_client_certificate(struct buf *b, const void *at)
+{
+	buf_printf(b, "%s\n", certificate_words[*(const uint32_t *)at]);
+}
+
+static const struct conf_type client_certificate_type = {
+	parse_client_certificate, show_client_certificate, NULL, false, false
+};
+
+#define KEY(keyword, type, member)                                             \
+	{                                                                      \
+		keyword, &type, offsetof(struct listener, member)              \
+	}
+
+static const struct conf_key keys[] = {
+	KEY("address", conf_string, address),
+	KEY("certificate", conf_path, certificate),
+	KEY("certificate-key", conf_path, certificate_key),
+	KEY("client-ca", conf_path, client_ca),
+	KEY("client-certificate", client_certificate_type, client_certificate),
+	KEY("mode", conf_mode, mode),
+	KEY("group", conf_string, group),
+	KEY("identities", conf_words, identities),
+	KEY("operate", conf_bool, operate),
+	KEY("allow-unauthenticated", conf_string, allow_unauthenticated),
+};
+
+static void *
+add(struct conf *c, const char *name, char *why)
+{
+	for (size_t i = 0; i < c->nlisteners; i++)
+		if (strcmp(c->listeners[i]->name, name) == 0) {
+			snprintf(why, CONF_WHY_MAX,
+			    "[listener %s] is there already", name);
+			return NULL;
+		}
+	if (c->nlisteners == CONTROL_LISTENERS_MAX) {
+		snprintf(why, CONF_WHY_MAX, "more than %d listeners",
+		    CONTROL_LISTENERS_MAX);
+		return NULL;
+	}
+	return c->listeners[c->nlisteners++] = listener_new(name);
+}
+
+static void *
+object(const struct conf *c, size_t i)
+{
+	return i < c->nlisteners ? c->listeners[i] : NULL;
+}
+
+/* What is wrong with the keys of TLS, or NULL. */
+static const char *
+check_tls(const struct listener *l)
+{
+	bool may = l->scheme == ADDRESS_WSS || l->scheme == ADDRESS_SYSTEMD;
+
+	if (l->scheme == ADDRESS_WSS && l->certificate == NULL)
+		return "wss:// needs a certificate";
+	if ((l->certificate == NULL) != (l->certificate_key == NULL))
+		return "certificate and certificate-key come together";
+	if (l->certificate != NULL && !may)
+		return "a certificate is for wss:// or systemd:";
+	if (l->client_ca != NULL && l->certificate == NULL)
+		return "client-ca needs a certificate";
+	if (l->client_certificate != CLIENT_CERTIFICATE_NONE &&
+	    l->client_ca == NULL)
+		return "client-certificate needs a client-ca";
+	return NULL;
+}
+
+static int
+check(struct conf *c, void *o, char *why)
+{
+	struct listener *l = o;
+	const char *text = NULL;
+
+	if (l->address == NULL)
+		text = "a listener needs an address";
+	else if (listener_parse(l) < 0 || l->scheme == ADDRESS_STDIO)
+		text = "the address is neither ws://IP:PORT, wss://IP:PORT, "
+		       "unix:/PATH nor systemd:NAME";
+	else if (l->scheme != ADDRESS_UNIX &&
+		 (l->mode != CONF_MODE_UNSET || l->group != NULL))
+		text = "mode and group are for unix:/PATH";
+	else if (l->operate && (!l->loopback || l->scheme == ADDRESS_SYSTEMD))
+		text = "operate is for unix:/PATH and loopback addresses";
+	else
+		text = check_tls(l);
+	if (text != NULL) {
+		snprintf(why, CONF_WHY_MAX, "%s", text);
+		return -EINVAL;
+	}
+	/* A CA that nobody is checked against would be a surprise. */
+	if (l->client_ca != NULL &&
+	    l->client_certificate == CLIENT_CERTIFICATE_NONE)
+		l->client_certificate = CLIENT_CERTIFICATE_REQUIRED;
+	return l->certificate ? tls_files_load(l, why) : 0;
+}
+
+const struct conf_section conf_listener = { "listener", true, keys,
+	nitems(keys), add, object, check };

@@ -1,0 +1,257 @@
+/*
+ * Reads execd.conf(5). libinih takes the lines apart; what it would let pass
+ * (long lines, bytes behind a NUL, sections without keys, text behind a
+ * section's name) is refused before it sees them. The first error counts.
+ */
+#include <errno.h>
+#include <ini.h>
+#include <stdarg.h>
+#include <stdio.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "conf.h"
+#include "log.h"
+#include "secret.h"
+
+#define BLANKS	       " \t"
+#define COMMENTS       ";#"
+#define NAME_MAX_CHARS 48 /* of a section; libinih cuts at 50 */
+
+struct reader {
+	struct conf *conf;
+	const char *path;
+	FILE *file;
+	unsigned line;
+	bool indented; /* the line goes on with the value above */
+	bool failed;
+	const struct conf_section *section;
+	void *object;
+	unsigned section_line;
+	const struct conf_key *key; /* of the line above */
+	uint64_t keys_seen;	    /* of this section, by index */
+	unsigned sections_seen;	    /* of those that are there once */
+};
+
+static void __attribute__((format(printf, 3, 4)))
+fail(struct reader *r, unsigned line, const char *fmt, ...)
+{
+	char text[CONF_WHY_MAX + 128];
+	va_list ap;
+
+	if (r->failed)
+		return;
+	va_start(ap, fmt);
+	vsnprintf(text, sizeof(text), fmt, ap);
+	va_end(ap);
+	log_error(0, "%s:%u: %s", r->path, line, text);
+	r->failed = true;
+}
+
+static void
+end_section(struct reader *r)
+{
+	char why[CONF_WHY_MAX];
+
+	if (r->section == NULL || r->failed)
+		return;
+	if (r->section->check(r->conf, r->object, why) < 0)
+		fail(r, r->section_line, "%s", why);
+	r->section = NULL;
+}
+
+static const struct conf_section *
+find_section(const char *word, unsigned *index)
+{
+	for (*index = 0; conf_sections[*index] != NULL; ++*index)
+		if (strcmp(conf_sections[*index]->name, word) == 0)
+			return conf_sections[*index];
+	return NULL;
+}
+
+static bool
+is_name(const char *name)
+{
+	static const char letters[] = "abcdefghijklmnopqrstuvwxyz"
+				      "ABCDEFGHIJKLMNOPQRSTUVWXYZ"
+				      "0123456789._-";
+	size_t len = strlen(name);
+
+	return len > 0 && strspn(name, letters) == len;
+}
+
+/* "limits" or "identity NAME". */
+static void
+begin_section(struct reader *r, char *title)
+{
+	char *name = strpbrk(title, BLANKS), why[CONF_WHY_MAX];
+	const struct conf_section *s;
+	unsigned index;
+
+	end_section(r);
+	if (name != NULL)
+		*name++ = '\0';
+	s = find_section(title, &index);
+	if (s == NULL)
+		fail(r, r->line, "unknown section `%s`", title);
+	else if (s->named && (name == NULL || !is_name(name)))
+		fail(r, r->line,
+		    "[%s NAME] needs one name of letters, digits, dots, "
+		    "underscores and hyphens",
+		    title);
+	else if (!s->named && name != NULL)
+		fail(r, r->line, "[%s] has no name", title);
+	else if (!s->named && (r->sections_seen & 1u << index))
+		fail(r, r->line, "[%s] is there already", title);
+	else if ((r->object = s->add(r->conf, name, why)) == NULL)
+		fail(r, r->line, "%s", why);
+	r->sections_seen |= 1u << index;
+	r->section = r->failed ? NULL : s;
+	r->section_line = r->line;
+	r->keys_seen = 0;
+	r->key = NULL;
+}
+
+/* Of a line that begins with "[". */
+static void
+take_title(struct reader *r, const char *line)
+{
+	char title[NAME_MAX_CHARS + 1];
+	const char *end = strchr(line, ']');
+	size_t len;
+
+	if (end == NULL) {
+		fail(r, r->line, "a section's name without its `]`");
+		return;
+	}
+	len = (size_t)(end - line) - 1;
+	end += 1 + strspn(end + 1, BLANKS "\r\n");
+	if (*end != '\0') {
+		fail(r, r->line, "text behind `]`");
+	} else if (len > NAME_MAX_CHARS) {
+		fail(r, r->line, "a section's name of more than %d characters",
+		    NAME_MAX_CHARS);
+	} else {
+		memcpy(title, line + 1, len);
+		title[len] = '\0';
+		begin_section(r, title);
+	}
+}
+
+/* libinih would cut some lines there, and others not. */
+static bool
+has_comment(const char *line)
+{
+	return strstr(line, " ;") != NULL || strstr(line, "\t;") != NULL;
+}
+
+/* For ini_parse_stream(): fgets() with eyes. */
+static char *
+read_line(char *str, int size, void *stream)
+{
+	struct reader *r = stream;
+	_cleanup_free_ char *line = NULL;
+	size_t cap = 0, at;
+	ssize_t n;
+
+	if (r->failed || (n = getline(&line, &cap, r->file)) < 0)
+		return NULL;
+	r->line++;
+	at = strspn(line, BLANKS);
+	r->indented = at > 0;
+	if (memchr(line, '\0', (size_t)n) != NULL)
+		fail(r, r->line, "a NUL byte");
+	else if (n >= size)
+		fail(r, r->line, "a line of more than %d characters", size - 2);
+	else if (strchr(COMMENTS, line[at]) == NULL && has_comment(line))
+		fail(r, r->line, "a comment needs a line of its own");
+	else if (line[at] == '[' && at > 0)
+		fail(r, r->line, "a section begins at the start of its line");
+	else if (line[0] == '[')
+		take_title(r, line);
+	if (r->failed)
+		return NULL;
+	memcpy(str, line, (size_t)n + 1);
+	return str;
+}
+
+static const struct conf_key *
+find_key(const struct conf_section *s, const char *keyword)
+{
+	for (size_t i = 0; i < s->nkeys; i++)
+		if (strcmp(s->keys[i].keyword, keyword) == 0)
+			return &s->keys[i];
+	return NULL;
+}
+
+/* Is this key to be taken? An indented line goes on with a list. */
+static bool
+check_key(struct reader *r, const struct conf_key *key, const char *keyword)
+{
+	uint64_t bit = key ? 1ull << (key - r->section->keys) : 0;
+
+	if (key == NULL)
+		fail(r, r->line, "unknown key `%s` in [%s]", keyword,
+		    r->section->name);
+	else if (r->indented && r->key != key)
+		fail(r, r->line, "an indented line with nothing to go on with");
+	else if (r->indented && !key->type->list)
+		fail(r, r->line, "%s: takes one line", keyword);
+	else if (!r->indented && (r->keys_seen & bit))
+		fail(r, r->line, "%s: is there already", keyword);
+	r->keys_seen |= bit;
+	return !r->failed;
+}
+
+/* libinih: a line "name = value", or one more of the same name. */
+static int
+take_value(
+    void *user, const char *section, const char *keyword, const char *value)
+{
+	struct reader *r = user;
+	const struct conf_key *key;
+	char why[CONF_WHY_MAX];
+	void *at;
+
+	if (r->section == NULL) {
+		fail(r, r->line, "`%s` stands in no section", keyword);
+		return 1;
+	}
+	key = find_key(r->section, keyword);
+	if (!check_key(r, key, keyword))
+		return 1;
+	at = (char *)r->object + key->offset;
+	if (key->type->list && !r->indented)
+		key->type->clear(at);
+	if (*value == '\0' && !key->type->list)
+		fail(r, r->line, "%s: is empty", keyword);
+	else if (*value != '\0' && key->type->parse(at, value, why) < 0)
+		fail(r, r->line, "%s: %s", keyword, why);
+	r->key = key;
+	return 1;
+}
+
+int
+conf_read(struct conf *c, const char *path)
+{
+	struct reader r = { .conf = c, .path = path };
+	char why[CONF_WHY_MAX];
+	int line, fd = secret_open(path, SECRET_PUBLIC, why);
+
+	if (fd < 0) {
+		log_error(0, "%s: %s", path, why);
+		return -EINVAL;
+	}
+	r.file = fdopen(fd, "r");
+	if (r.file == NULL)
+		log_fatal_errno(-errno, "%s", path);
+	line = ini_parse_stream(read_line, &r, take_value, &r);
+	if (line > 0)
+		fail(&r, (unsigned)line,
+		    "neither `key = value` nor `[section]`");
+	else if (line < 0 || ferror(r.file))
+		fail(&r, r.line, "cannot be read");
+	end_section(&r);
+	fclose(r.file);
+	return r.failed ? -EINVAL : 0;
+}

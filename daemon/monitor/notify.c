@@ -1,0 +1,86 @@
+/*
+ * Tells systemd how we are.
+ */
+#include "notify.h"
+
+#include <errno.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/socket.h>
+#include <sys/un.h>
+#include <unistd.h>
+
+#include "log.h"
+#include "util.h"
+
+static struct sockaddr_un address;
+static socklen_t address_len;
+static int64_t alive_every_ms; /* 0: never */
+static int64_t alive_at_ms;
+
+/* Twice as often as it must be. */
+static void
+take_watchdog(void)
+{
+	const char *usec = getenv("WATCHDOG_USEC"),
+		   *pid = getenv("WATCHDOG_PID");
+
+	if (usec != NULL && (pid == NULL || atoi(pid) == getpid()))
+		alive_every_ms = atoll(usec) / 2000;
+	if (usec != NULL && alive_every_ms <= 0)
+		alive_every_ms = 0;
+	unsetenv("WATCHDOG_USEC");
+	unsetenv("WATCHDOG_PID");
+}
+
+void
+notify_init(void)
+{
+	const char *path = getenv("NOTIFY_SOCKET");
+	size_t len = path ? strlen(path) : 0;
+
+	if (len < 2 || len >= sizeof(address.sun_path) ||
+	    (path[0] != '/' && path[0] != '@'))
+		return;
+	address.sun_family = AF_UNIX;
+	memcpy(address.sun_path, path, len);
+	if (path[0] == '@')
+		address.sun_path[0] = '\0';
+	address_len = (socklen_t)(offsetof(struct sockaddr_un, sun_path) + len);
+	unsetenv("NOTIFY_SOCKET");
+	take_watchdog();
+}
+
+int64_t
+notify_alive(int64_t now)
+{
+	if (alive_every_ms == 0)
+		return -1;
+	if (now >= alive_at_ms) {
+		notify("WATCHDOG=1");
+		alive_at_ms = now + alive_every_ms;
+	}
+	return alive_at_ms;
+}
+
+void
+notify(const char *fmt, ...)
+{
+	_cleanup_close_ int fd = -1;
+	char text[256];
+	va_list ap;
+
+	if (address_len == 0)
+		return;
+	va_start(ap, fmt);
+	vsnprintf(text, sizeof(text), fmt, ap);
+	va_end(ap);
+	fd = socket(AF_UNIX, SOCK_DGRAM | SOCK_CLOEXEC, 0);
+	if (fd < 0 ||
+	    sendto(fd, text, strlen(text), MSG_NOSIGNAL | MSG_DONTWAIT,
+		(const struct sockaddr *)&address, address_len) < 0)
+		log_warn(-errno, "telling systemd %s", text);
+}

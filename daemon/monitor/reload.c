@@ -1,0 +1,80 @@
+/*
+ * SIGHUP: the configuration anew.
+ */
+#include "reload.h"
+
+#include <string.h>
+
+#include "log.h"
+#include "monitor.h"
+#include "notify.h"
+#include "util.h"
+
+/* Opens what is next, takes over what stays. On failure nothing was changed. */
+static int
+open_all(struct conf *next, const struct conf *old)
+{
+	int code = 0, err = audit_open(&next->audit);
+
+	if (err < 0) {
+		log_error(err, "audit log %s", next->audit.file);
+		return EXIT_FAILED;
+	}
+
+	for (size_t i = 0; i < next->nlisteners && code == 0; i++) {
+		struct listener *before = NULL;
+
+		for (size_t j = 0; j < old->nlisteners; j++)
+			if (strcmp(old->listeners[j]->address,
+				next->listeners[i]->address) == 0)
+				before = old->listeners[j];
+		code = listener_open(next->listeners[i], before);
+	}
+	return code;
+}
+
+void
+reload_unlink_listeners(const struct conf *old, const struct conf *next)
+{
+	for (size_t i = 0; i < old->nlisteners; i++) {
+		bool stays = false;
+
+		for (size_t j = 0; next != NULL && j < next->nlisteners; j++)
+			stays |= strcmp(old->listeners[i]->address,
+				     next->listeners[j]->address) == 0;
+		if (!stays)
+			listener_unlink(old->listeners[i]);
+	}
+}
+
+void
+reload_configuration(struct monitor *m)
+{
+	struct conf *next, *old = m->conf;
+	int code;
+
+	if (old->path == NULL) {
+		log_info("SIGHUP: there is no configuration to reload");
+		return;
+	}
+	notify("RELOADING=1\nMONOTONIC_USEC=%lld", (long long)now_ms() * 1000);
+	next = conf_load(m->options, &code);
+	if (next != NULL && open_all(next, old) != 0) {
+		reload_unlink_listeners(next, old);
+		conf_free(next);
+		next = NULL;
+	}
+	if (next == NULL) {
+		log_error(0, "reload: refused, the configuration stays as it "
+			     "was");
+		notify("READY=1");
+		return;
+	}
+	if (conf_log_changes(old, next) == 0)
+		log_info("reload: nothing changed");
+	m->conf = next;
+	reload_unlink_listeners(old, next);
+	frontend_reload(m);
+	conf_free(old);
+	notify("READY=1");
+}

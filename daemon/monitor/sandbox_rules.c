@@ -1,0 +1,292 @@
+/*
+ * What the operator says of sandboxes: values, and how they come together.
+ */
+#include "sandbox_rules.h"
+
+#include <errno.h>
+#include <stdio.h>
+#include <string.h>
+
+#include "util.h"
+
+#define LANDLOCK_ABI_MAX 64
+#define NESTED_DEPTH_MAX 16
+
+/* --- choices: a number for each word ------------------------------------ */
+
+static const char *const yes_no[] = { "no", "yes", NULL };
+static const char *const modes[] = { "auto", "require", NULL };
+static const char *const over_limits[] = { "refuse", "clamp", NULL };
+static const char *const profiles[] = {
+	[SANDBOX_PROFILE_READ_ONLY] = "read-only",
+	[SANDBOX_PROFILE_WORKSPACE_WRITE] = "workspace-write",
+	[SANDBOX_PROFILE_MANAGED] = "managed",
+	[SANDBOX_PROFILE_FULL] = "full",
+	NULL,
+};
+static const char *const unix_sockets[] = {
+	[SANDBOX_UNIX_DENY] = "deny",
+	[SANDBOX_UNIX_LOCAL] = "local",
+	[SANDBOX_UNIX_ALLOW] = "allow",
+	NULL,
+};
+
+static int
+parse_choice(void *at, const char *text, char *why, const char *const *words)
+{
+	char list[128] = "";
+	size_t len = 0;
+
+	for (uint8_t i = 0; words[i] != NULL; i++) {
+		if (strcmp(words[i], text) == 0) {
+			*(uint8_t *)at = i;
+			return 0;
+		}
+		len += (size_t)snprintf(list + len, sizeof(list) - len, "%s%s",
+		    i > 0 ? ", " : "", words[i]);
+	}
+	return conf_refuse(why, "`%.100s` is none of %s", text, list);
+}
+
+static void
+show_choice(struct buf *b, const void *at, const char *const *words)
+{
+	uint8_t value = *(const uint8_t *)at;
+
+	if (value != SANDBOX_UNSET)
+		buf_printf(b, "%s\n", words[value]);
+}
+
+#define CHOICE(name, words)                                                    \
+	static int parse_##name(void *at, const char *text, char *why)         \
+	{                                                                      \
+		return parse_choice(at, text, why, words);                     \
+	}                                                                      \
+	static void show_##name(struct buf *b, const void *at)                 \
+	{                                                                      \
+		show_choice(b, at, words);                                     \
+	}                                                                      \
+	const struct conf_type sandbox_##name = { parse_##name, show_##name,   \
+		NULL, false, false }
+
+CHOICE(yes_no, yes_no);
+CHOICE(mode, modes);
+CHOICE(profile, profiles);
+CHOICE(over_limit, over_limits);
+CHOICE(unix_sockets, unix_sockets);
+
+/* --- numbers that may be unset ------------------------------------------ */
+
+static int
+parse_small(void *at, const char *text, char *why)
+{
+	const char *end;
+	uint64_t n;
+
+	if (conf_digits(text, &n, &end) < 0 || *end != '\0' ||
+	    n > LANDLOCK_ABI_MAX)
+		return conf_refuse(why, "`%.100s` is not a number from 0 to %d",
+		    text, LANDLOCK_ABI_MAX);
+	*(uint32_t *)at = (uint32_t)n;
+	return 0;
+}
+
+static void
+show_small(struct buf *b, const void *at)
+{
+	uint32_t n = *(const uint32_t *)at;
+
+	if (n != SANDBOX_UNSET_COUNT)
+		buf_printf(b, "%u\n", n);
+}
+
+const struct conf_type sandbox_small = { parse_small, show_small, NULL, false,
+	false };
+
+static int
+parse_count(void *at, const char *text, char *why)
+{
+	return conf_optional_count.parse(at, text, why);
+}
+
+static void
+show_count(struct buf *b, const void *at)
+{
+	if (*(const uint32_t *)at != SANDBOX_UNSET_COUNT)
+		conf_optional_count.show(b, at);
+}
+
+const struct conf_type sandbox_count = { parse_count, show_count, NULL, false,
+	false };
+
+static int
+parse_bytes(void *at, const char *text, char *why)
+{
+	return conf_optional_bytes.parse(at, text, why);
+}
+
+static void
+show_bytes(struct buf *b, const void *at)
+{
+	if (*(const uint64_t *)at != SANDBOX_UNSET_BYTES)
+		conf_optional_bytes.show(b, at);
+}
+
+const struct conf_type sandbox_bytes = { parse_bytes, show_bytes, NULL, false,
+	false };
+
+/* --- rules -------------------------------------------------------------- */
+
+void
+sandbox_rules_init(struct sandbox_rules *r)
+{
+	*r = (struct sandbox_rules){
+		.mode = SANDBOX_UNSET,
+		.max_profile = SANDBOX_UNSET,
+		.unsandboxed = SANDBOX_UNSET,
+		.external = SANDBOX_UNSET,
+		.network = SANDBOX_UNSET,
+		.over_limit = SANDBOX_UNSET,
+		.unix_sockets = SANDBOX_UNSET,
+		.allow_32bit = SANDBOX_UNSET,
+		.allow_setid = SANDBOX_UNSET,
+		.allow_nested_userns = SANDBOX_UNSET,
+		.landlock_min_abi = SANDBOX_UNSET_COUNT,
+		.nested_git_depth = SANDBOX_UNSET_COUNT,
+		.processes = SANDBOX_UNSET_COUNT,
+		.open_files = SANDBOX_UNSET_COUNT,
+		.memory_bytes = SANDBOX_UNSET_BYTES,
+		.file_bytes = SANDBOX_UNSET_BYTES,
+		.shm_bytes = SANDBOX_UNSET_BYTES,
+	};
+}
+
+/* Paths are absolute, or below the identity's home. */
+static int
+check_paths(const char *key, const struct strings *list, char *why)
+{
+	size_t bytes = 1;
+
+	for (size_t i = 0; i < list->count; i++) {
+		const char *path = list->items[i];
+
+		bytes += strlen(path) + 1;
+		if (path[0] != '/' && strcmp(path, "~") != 0 &&
+		    strncmp(path, "~/", 2) != 0)
+			return conf_refuse(why,
+			    "%s: `%.100s` is neither absolute nor below ~", key,
+			    path);
+	}
+	/* With what an identity adds to it. */
+	if (bytes > SANDBOX_LIMITS_LIST_MAX / 2)
+		return conf_refuse(why, "%s: %zu bytes, at most %d", key, bytes,
+		    SANDBOX_LIMITS_LIST_MAX / 2);
+	return 0;
+}
+
+static int
+check_names(const struct strings *names, char *why)
+{
+	size_t bytes = 1;
+
+	for (size_t i = 0; i < names->count; i++) {
+		bytes += strlen(names->items[i]) + 1;
+		if (strchr(names->items[i], '/') != NULL)
+			return conf_refuse(why,
+			    "protected-names: `%.100s` is a path, not a name",
+			    names->items[i]);
+	}
+	if (bytes > SANDBOX_LIMITS_LIST_MAX)
+		return conf_refuse(why,
+		    "protected-names: %zu bytes, at most %d", bytes,
+		    SANDBOX_LIMITS_LIST_MAX);
+	return 0;
+}
+
+int
+sandbox_rules_check(const struct sandbox_rules *r, char *why)
+{
+	int err = check_paths("workspace-roots", &r->workspace_roots, why);
+
+	if (err == 0)
+		err = check_paths("writable-roots", &r->writable_roots, why);
+	if (err == 0)
+		err = check_paths("deny-read", &r->deny_read, why);
+	if (err == 0)
+		err = check_paths("hide", &r->hide, why);
+	if (err == 0)
+		err = check_names(&r->protected_names, why);
+	if (err == 0 && r->nested_git_depth != SANDBOX_UNSET_COUNT &&
+	    r->nested_git_depth > NESTED_DEPTH_MAX)
+		err = conf_refuse(
+		    why, "nested-git-depth is at most %d", NESTED_DEPTH_MAX);
+	return err;
+}
+
+static void
+put_lines(
+    char to[SANDBOX_LIMITS_LIST_MAX], const struct strings *list, bool more)
+{
+	size_t len = more ? strlen(to) : 0;
+
+	if (list->count == 0)
+		return;
+	for (size_t i = 0; i < list->count; i++) {
+		int n = snprintf(to + len, SANDBOX_LIMITS_LIST_MAX - len,
+		    "%s%s", len > 0 ? "\n" : "", list->items[i]);
+
+		len += (size_t)n;
+	}
+}
+
+static void
+put_bool(bool *to, uint8_t value)
+{
+	if (value != SANDBOX_UNSET)
+		*to = value;
+}
+
+static void
+put_count(uint64_t *to, uint32_t value)
+{
+	if (value != SANDBOX_UNSET_COUNT)
+		*to = value;
+}
+
+static void
+put_bytes(uint64_t *to, uint64_t value)
+{
+	if (value != SANDBOX_UNSET_BYTES)
+		*to = value;
+}
+
+void
+sandbox_rules_apply(const struct sandbox_rules *r, struct sandbox_limits *l)
+{
+	put_bool(&l->require_groups, r->mode);
+	if (r->max_profile != SANDBOX_UNSET)
+		l->max_profile = r->max_profile;
+	put_bool(&l->unsandboxed, r->unsandboxed);
+	put_bool(&l->external, r->external);
+	put_bool(&l->network, r->network);
+	put_bool(&l->clamp, r->over_limit);
+	if (r->unix_sockets != SANDBOX_UNSET)
+		l->unix_sockets = r->unix_sockets;
+	put_bool(&l->allow_32bit, r->allow_32bit);
+	put_bool(&l->allow_setid, r->allow_setid);
+	put_bool(&l->allow_nested_userns, r->allow_nested_userns);
+	if (r->landlock_min_abi != SANDBOX_UNSET_COUNT)
+		l->landlock_min_abi = (uint8_t)r->landlock_min_abi;
+	if (r->nested_git_depth != SANDBOX_UNSET_COUNT)
+		l->nested_git_depth = (uint8_t)r->nested_git_depth;
+	put_count(&l->pids, r->processes);
+	put_count(&l->open_files, r->open_files);
+	put_bytes(&l->memory_bytes, r->memory_bytes);
+	put_bytes(&l->file_bytes, r->file_bytes);
+	put_bytes(&l->shm_bytes, r->shm_bytes);
+	put_lines(l->workspace_roots, &r->workspace_roots, false);
+	put_lines(l->writable_roots, &r->writable_roots, false);
+	put_lines(l->deny_read, &r->deny_read, true); /* never less */
+	put_lines(l->hide, &r->hide, false);
+	put_lines(l->protected_names, &r->protected_names, false);
+}

@@ -1,0 +1,47 @@
+/*
+ * What the operator says of sandboxes: [sandbox] of execd.conf(5), and the
+ * sandbox- keys of an identity, which come before it.
+ */
+#ifndef SANDBOX_RULES_H
+#define SANDBOX_RULES_H
+
+#include <stdbool.h>
+
+#include "conf_value.h"
+#include "sandbox_limits.h"
+
+/* Of a choice, a count or a size. */
+#define SANDBOX_UNSET	    UINT8_MAX
+#define SANDBOX_UNSET_COUNT UINT32_MAX
+#define SANDBOX_UNSET_BYTES UINT64_MAX
+
+struct sandbox_rules {
+	uint8_t mode;	     /* 1: require */
+	uint8_t max_profile; /* enum sandbox_profile */
+	uint8_t unsandboxed, external, network;
+	uint8_t over_limit;   /* 1: clamp */
+	uint8_t unix_sockets; /* enum sandbox_unix */
+	uint8_t allow_32bit, allow_setid, allow_nested_userns;
+	uint32_t landlock_min_abi, nested_git_depth;
+	uint32_t processes, open_files;
+	uint64_t memory_bytes, file_bytes, shm_bytes;
+	struct strings workspace_roots, writable_roots, deny_read, hide;
+	struct strings protected_names;
+};
+
+extern const struct conf_type sandbox_yes_no, sandbox_mode, sandbox_profile,
+    sandbox_over_limit, sandbox_unix_sockets, sandbox_small, sandbox_count,
+    sandbox_bytes;
+
+/* Everything unset. */
+void sandbox_rules_init(struct sandbox_rules *r);
+
+/* 0, or -EINVAL with why when something does not fit into what a runner is
+ * told. */
+int sandbox_rules_check(const struct sandbox_rules *r, char *why);
+
+/* Puts what is set over *l. */
+void sandbox_rules_apply(
+    const struct sandbox_rules *r, struct sandbox_limits *l);
+
+#endif

@@ -1,0 +1,130 @@
+/*
+ * Files that decide who may do what.
+ */
+#include "secret.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <stdbool.h>
+#include <stdio.h>
+#include <string.h>
+#include <sys/mman.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include "conf_value.h"
+#include "util.h"
+
+static int
+refuse(char *why, const char *text)
+{
+	snprintf(why, CONF_WHY_MAX, "%s", text);
+	return -EINVAL;
+}
+
+/* O_NONBLOCK: a fifo in its place must not stop us. */
+int
+secret_open(const char *path, enum secret_kind kind, char *why)
+{
+	_cleanup_close_ int fd = open(path, O_RDONLY | O_CLOEXEC | O_NONBLOCK);
+	struct stat st;
+
+	if (fd < 0 || fstat(fd, &st) < 0) {
+		int err = errno;
+
+		refuse(why, strerror(err));
+		return -err;
+	}
+	if (!S_ISREG(st.st_mode))
+		return refuse(why, "is not a plain file");
+	if (st.st_mode & S_IWOTH)
+		return refuse(why, "can be written by everybody");
+	if (kind == SECRET_PRIVATE && st.st_mode & S_IROTH)
+		return refuse(why, "can be read by everybody");
+	if (st.st_uid != 0 && st.st_uid != geteuid())
+		return refuse(why, "belongs to another user");
+	return steal_fd(&fd);
+}
+
+int
+secret_read(const char *path, enum secret_kind kind, uint8_t **data,
+    size_t *len, char *why)
+{
+	_cleanup_close_ int fd = secret_open(path, kind, why);
+	size_t n = 0;
+	ssize_t got = 1;
+	uint8_t *text;
+
+	if (fd < 0)
+		return fd;
+	text = xmalloc(SECRET_FILE_MAX + 1);
+	while (got > 0 && n <= SECRET_FILE_MAX) {
+		got = read(fd, text + n, SECRET_FILE_MAX + 1 - n);
+		n += got > 0 ? (size_t)got : 0;
+	}
+	if (got < 0 || n > SECRET_FILE_MAX) {
+		refuse(why,
+		    got < 0 ? strerror(errno) : "is longer than 65536 bytes");
+		secret_free(text, n);
+		return got < 0 ? -EIO : -EINVAL;
+	}
+	text[n] = '\0';
+	*data = text;
+	*len = n;
+	return 0;
+}
+
+static bool
+is_white(uint8_t c)
+{
+	return c == ' ' || (c >= '\t' && c <= '\r');
+}
+
+int
+secret_read_trimmed(const char *path, uint8_t **data, size_t *len, char *why)
+{
+	uint8_t *from;
+	size_t n;
+	int err = secret_read(path, SECRET_PUBLIC, data, len, why);
+
+	if (err < 0)
+		return err;
+	from = *data;
+	n = *len;
+	for (; n > 0 && is_white(*from); n--)
+		from++;
+	while (n > 0 && is_white(from[n - 1]))
+		n--;
+	memmove(*data, from, n);
+	(*data)[n] = '\0';
+	*len = n;
+	if (n > 0)
+		return 0;
+	secret_free(*data, n);
+	*data = NULL;
+	return refuse(why, "must not be empty");
+}
+
+void
+secret_free(void *data, size_t len)
+{
+	if (data != NULL)
+		explicit_bzero(data, len);
+	free(data);
+}
+
+int
+secret_memfd(const char *name, const void *data, size_t len)
+{
+	_cleanup_close_ int fd =
+	    memfd_create(name, MFD_CLOEXEC | MFD_ALLOW_SEALING);
+
+	if (fd < 0)
+		return -errno;
+	if (write(fd, data, len) != (ssize_t)len)
+		return -EIO;
+	if (fcntl(fd, F_ADD_SEALS,
+		F_SEAL_SEAL | F_SEAL_SHRINK | F_SEAL_GROW | F_SEAL_WRITE) < 0)
+		return -errno;
+	return steal_fd(&fd);
+}

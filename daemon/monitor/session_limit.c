@@ -1,0 +1,83 @@
+/*
+ * What an identity's sessions may have: how many, and for how long.
+ */
+#include "session_limit.h"
+
+#include <stdio.h>
+
+#include "log.h"
+#include "monitor.h"
+#include "util.h"
+
+struct census {
+	const struct identity *identity;
+	uint32_t sessions;
+};
+
+static void
+census_visit(struct table_node *node, void *arg)
+{
+	struct census *census = arg;
+
+	census->sessions += identity_is(census->identity,
+	    TABLE_OBJECT(node, struct session, by_id)->identity);
+}
+
+bool
+session_limit_room(
+    const struct monitor *m, const struct identity *identity, char *reason)
+{
+	uint32_t all = m->conf->limits.max_sessions;
+	uint32_t own = identity->limits.max_sessions;
+	struct census census = { .identity = identity };
+
+	if (m->sessions.by_id.count >= all) {
+		snprintf(reason, 256, "limit of %u sessions reached", all);
+		return false;
+	}
+	if (own == 0)
+		return true;
+	table_each(&m->sessions.by_id, census_visit, &census);
+	if (census.sessions >= own)
+		snprintf(reason, 256, "limit of %u sessions of %.100s reached",
+		    own, identity->name);
+	return census.sessions < own;
+}
+
+/* Most come with the latest deadline: the list is searched from its end. */
+void
+session_limit_time(struct registry *r, struct session *s)
+{
+	struct session *before;
+
+	if (s->identity->limits.session_deadline_ms == 0)
+		return;
+	s->ends_ms = now_ms() + s->identity->limits.session_deadline_ms;
+	TAILQ_FOREACH_REVERSE(before, &r->limited, session_list, end_link)
+	if (before->ends_ms <= s->ends_ms)
+		break;
+	if (before != NULL)
+		TAILQ_INSERT_AFTER(&r->limited, before, s, end_link);
+	else
+		TAILQ_INSERT_HEAD(&r->limited, s, end_link);
+}
+
+int64_t
+session_limit_expire(struct monitor *m, int64_t now)
+{
+	struct session *s;
+
+	TAILQ_FOREACH (s, &m->sessions.limited, end_link) {
+		if (s->ends_ms > now)
+			return s->ends_ms;
+		if (s->state == SESSION_STATE_TERMINATING)
+			continue;
+		log_info("session %.*s: session-deadline of %u ms reached, "
+			 "ending it",
+		    ID_LOG_CHARS, s->id,
+		    s->identity->limits.session_deadline_ms);
+		s->end_reason = "its session-deadline was reached";
+		session_terminate(m, s);
+	}
+	return -1;
+}

@@ -1,0 +1,26 @@
+/*
+ * What an identity's sessions may have: how many, and for how long.
+ */
+#ifndef SESSION_LIMIT_H
+#define SESSION_LIMIT_H
+
+#include <stdbool.h>
+#include <stdint.h>
+
+struct identity;
+struct monitor;
+struct registry;
+struct session;
+
+/* Is there room for one more? False with a sentence in reason[256]. */
+bool session_limit_room(
+    const struct monitor *m, const struct identity *identity, char *reason);
+
+/* Its time runs from now on, if its identity's sessions have a deadline. */
+void session_limit_time(struct registry *r, struct session *s);
+
+/* Ends those whose time is over. Returns the next deadline (CLOCK_MONOTONIC
+ * ms) or -1. */
+int64_t session_limit_expire(struct monitor *m, int64_t now);
+
+#endif

@@ -1,0 +1,133 @@
+/*
+ * Connections that watch a session, beside the one that is attached to it.
+ * They have channels of their own to its runner, which knows what they may
+ * ask; here is only who they are, and how they end.
+ */
+#include <errno.h>
+#include <stdio.h>
+#include <string.h>
+#include <sys/socket.h>
+#include <unistd.h>
+
+#include "log.h"
+#include "monitor.h"
+#include "util.h"
+
+static int
+watch(struct session *s, const char *peer, int *channel_fd)
+{
+	struct control_watch order = { .number = ++s->watches };
+	int pair[2], err;
+
+	if (socketpair(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0,
+		pair) < 0)
+		return -errno;
+	snprintf(order.peer, sizeof(order.peer), "%s", peer);
+	err = session_order(s, RUNNER_ORDER_WATCH, &order, &pair[0], 1);
+	close(pair[0]);
+	if (err < 0) {
+		close(pair[1]);
+		return err;
+	}
+	*channel_fd = pair[1];
+	return 0;
+}
+
+enum session_result
+session_watch(struct monitor *m, const struct identity *identity,
+    const char *id, uint32_t conn, const char *peer, struct session **session,
+    int *channel_fd, char *reason)
+{
+	struct session *s = session_find(m, identity, id);
+	struct watcher *w;
+	int err;
+
+	if (s == NULL)
+		return SESSION_UNKNOWN;
+	if (s->watching >= SESSION_WATCHERS_MAX) {
+		snprintf(reason, 256,
+		    "at most %d connections may watch a session",
+		    SESSION_WATCHERS_MAX);
+		return SESSION_LIMIT;
+	}
+	err = watch(s, peer, channel_fd);
+	if (err < 0) {
+		snprintf(reason, 256, "session channel: %s", strerror(-err));
+		return SESSION_FAILED;
+	}
+	w = xcalloc(1, sizeof(*w));
+	w->conn = conn;
+	w->number = s->watches;
+	w->end = CHANNEL_END_DETACHED;
+	TAILQ_INSERT_TAIL(&s->watchers, w, link);
+	s->watching++;
+	log_info("session %.*s: watched, %s", ID_LOG_CHARS, s->id, peer);
+	*session = s;
+	return SESSION_OK;
+}
+
+static void
+forget(struct session *s, struct watcher *w)
+{
+	TAILQ_REMOVE(&s->watchers, w, link);
+	s->watching--;
+	free(w);
+}
+
+void
+session_forget_watcher(struct session *s, uint32_t conn)
+{
+	struct watcher *w = session_watcher(s, conn);
+
+	if (w != NULL)
+		forget(s, w);
+}
+
+void
+session_forget_watchers(struct session *s)
+{
+	while (!TAILQ_EMPTY(&s->watchers))
+		forget(s, TAILQ_FIRST(&s->watchers));
+}
+
+struct watcher *
+session_watcher(struct session *s, uint32_t conn)
+{
+	struct watcher *w;
+
+	TAILQ_FOREACH (w, &s->watchers, link)
+		if (w->conn == conn)
+			return w;
+	return NULL;
+}
+
+bool
+session_watch_ended(struct session *s, uint32_t number, enum channel_end end)
+{
+	struct watcher *w;
+
+	TAILQ_FOREACH (w, &s->watchers, link)
+		if (w->number == number) {
+			w->reported = true;
+			w->end = end;
+		}
+	/* One that was forgotten here may just have been told so. */
+	return number > 0 && number <= s->watches;
+}
+
+bool
+session_unwatch(
+    struct session *s, uint32_t conn, bool channel_ended, enum channel_end *end)
+{
+	struct watcher *w = session_watcher(s, conn);
+
+	session_take_reports(s);
+	/* As for the attached one: who hung up without a word is dying. */
+	if (s->hung_up || (channel_ended && !w->reported)) {
+		w->close_asked = true;
+		return false;
+	}
+	*end = w->end;
+	forget(s, w);
+	return true;
+}

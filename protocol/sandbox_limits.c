@@ -1,0 +1,24 @@
+/*
+ * The operator's ceiling: its defaults.
+ */
+#include "sandbox_limits.h"
+
+void
+sandbox_limits_default(struct sandbox_limits *l, bool strict)
+{
+	*l = (struct sandbox_limits){
+		.max_profile = strict ? SANDBOX_PROFILE_WORKSPACE_WRITE
+				      : SANDBOX_PROFILE_FULL,
+		.unsandboxed = !strict,
+		.external = !strict,
+		.network = true,
+		.hide = "/run",
+		.protected_names = ".git\n.codex\n.agents\n.aws",
+		.nested_git_depth = 3,
+		.shm_bytes = 64ull << 20,
+		.open_files = 16384,
+		.file_bytes = 16ull << 30,
+		.pids = 512,
+		.memory_bytes = 1ull << 30,
+	};
+}

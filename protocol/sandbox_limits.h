@@ -1,0 +1,50 @@
+/*
+ * The operator's ceiling on what clients may ask of a sandbox, and what every
+ * sandbox gets (SANDBOX.md part E): what the monitor tells a runner.
+ */
+#ifndef SANDBOX_LIMITS_H
+#define SANDBOX_LIMITS_H
+
+#include <stdbool.h>
+#include <stdint.h>
+
+/* A list: one item a line. */
+#define SANDBOX_LIMITS_LIST_MAX 2048
+
+/* Each permits what those before it do. */
+enum sandbox_profile {
+	SANDBOX_PROFILE_READ_ONLY,
+	SANDBOX_PROFILE_WORKSPACE_WRITE, /* workspace roots, /tmp, TMPDIR */
+	SANDBOX_PROFILE_MANAGED,	 /* any path that is named */
+	SANDBOX_PROFILE_FULL,		 /* the whole disk */
+};
+
+enum sandbox_unix { SANDBOX_UNIX_DENY, SANDBOX_UNIX_LOCAL, SANDBOX_UNIX_ALLOW };
+
+struct sandbox_limits {
+	/* what may be asked */
+	uint8_t max_profile; /* enum sandbox_profile */
+	bool unsandboxed;    /* no context, or `disabled` */
+	bool external;
+	bool network;
+	bool clamp; /* less is granted, not refused */
+	char
+	    workspace_roots[SANDBOX_LIMITS_LIST_MAX]; /* patterns; empty: any */
+	char writable_roots[SANDBOX_LIMITS_LIST_MAX]; /* likewise */
+	/* what every sandbox gets */
+	char deny_read[SANDBOX_LIMITS_LIST_MAX];
+	char hide[SANDBOX_LIMITS_LIST_MAX];
+	char protected_names[SANDBOX_LIMITS_LIST_MAX];
+	uint8_t nested_git_depth;
+	uint8_t unix_sockets; /* enum sandbox_unix */
+	bool allow_32bit, allow_setid, allow_nested_userns;
+	uint8_t landlock_min_abi;
+	bool require_groups; /* mode = require: control groups must be there */
+	uint64_t shm_bytes, open_files, file_bytes;
+	uint64_t pids, memory_bytes; /* of each command; 0: no limit */
+};
+
+/* As permissive as the peer, or, with `strict`, for strangers. */
+void sandbox_limits_default(struct sandbox_limits *l, bool strict);
+
+#endif

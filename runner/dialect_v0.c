@@ -1,0 +1,218 @@
+/*
+ * The first protocol version, exec-server.v0, beside the current one on the
+ * same connection (PROTOCOL.md section 16): the server names the processes,
+ * nothing is retained of them, and they end with their connection.
+ */
+#include <stdio.h>
+#include <string.h>
+
+#include "methods.h"
+
+/* "session-4294967295" */
+#define ID_MAX 32
+
+/* --- what the client is told -------------------------------------------- */
+
+static struct json_writer
+begin_event(struct session_process *p, const char *method)
+{
+	struct json_writer w = channel_begin(&p->session->client.channel);
+
+	rpc_begin_notification(&w, method);
+	json_begin(&w, '{');
+	json_key(&w, "sessionId");
+	json_string(&w, p->id, p->id_len);
+	return w;
+}
+
+static void
+end_event(struct session_process *p, struct json_writer *w)
+{
+	json_end(w, '}');
+	rpc_end_notification(w);
+	channel_send(&p->session->client.channel);
+}
+
+/* A terminal has one stream, and this dialect no word for it. */
+static void
+on_output(struct process *process, uint64_t seq, enum stream stream,
+    const void *data, size_t len)
+{
+	struct session_process *p = process->owner;
+	struct json_writer w;
+
+	if (!session_is_told(p))
+		return;
+	w = begin_event(p, "command/exec/outputDelta");
+	json_key(&w, "stream");
+	json_cstring(&w, stream == STREAM_STDERR ? "stderr" : "stdout");
+	json_key(&w, "chunk");
+	json_base64(&w, data, len);
+	end_event(p, &w);
+}
+
+static void
+on_exited(struct process *process, uint64_t seq)
+{
+	struct session_process *p = process->owner;
+	struct json_writer w;
+
+	if (!session_is_told(p))
+		return;
+	w = begin_event(p, "command/exec/exited");
+	json_key(&w, "exitCode");
+	json_i64(&w, process->state.exit_code);
+	end_event(p, &w);
+}
+
+static void
+on_closed(struct process *process, uint64_t seq)
+{
+	session_note_closed(process->owner);
+}
+
+static const struct process_observer observer = {
+	.output = on_output,
+	.exited = on_exited,
+	.closed = on_closed,
+	.congested = session_congested,
+};
+
+/* --- methods ------------------------------------------------------------ */
+
+static int
+reply_bool(struct request *r, const char *key, bool value)
+{
+	struct json_writer w = reply_begin(r->channel, &r->id);
+
+	json_begin(&w, '{');
+	json_key(&w, key);
+	json_bool(&w, value);
+	json_end(&w, '}');
+	reply_end(r->channel, &w);
+	return 0;
+}
+
+/* A new one, that no process of either dialect has. */
+static struct slice
+make_id(struct session *s, char text[ID_MAX])
+{
+	struct slice id = { text, 0 };
+
+	do
+		id.len = (size_t)snprintf(
+		    text, ID_MAX, "session-%u", ++s->v0_starts);
+	while (session_find(s, id) != NULL || session_find_v0(s, id) != NULL);
+	return id;
+}
+
+int
+method_command_exec(struct request *r, const union method_params *params)
+{
+	struct process_start_params p = params->process_start;
+	struct session_process *sp;
+	struct json_writer w;
+	char id[ID_MAX];
+
+	p.process_id = make_id(r->session, id);
+	sp = method_process_begin(r, &p);
+	if (sp == NULL)
+		return 0;
+	sp->v0 = true;
+	sp->process.observer = &observer;
+	process_state_keep(&sp->process.state, 0, 0);
+	w = reply_begin(r->channel, &r->id);
+	json_begin(&w, '{');
+	json_key(&w, "sessionId");
+	json_string(&w, sp->id, sp->id_len);
+	json_end(&w, '}');
+	reply_end(r->channel, &w);
+	return 0;
+}
+
+static int
+reply_written(struct request *r, struct slice id, enum input_status status)
+{
+	switch (status) {
+	case INPUT_ACCEPTED:
+		return reply_bool(r, "accepted", true);
+	case INPUT_TERMINATED:
+		return reply_error(r->channel, &r->id, RPC_INTERNAL,
+		    "failed to write to process stdin");
+	case INPUT_FULL:
+		return reply_error(r->channel, &r->id, RPC_MALFORMED,
+		    "too much unread standard input: limit is %d writes and "
+		    "%u bytes",
+		    INPUT_WAITING_MAX, INPUT_WAITING_BYTES);
+	default:
+		return reply_error(r->channel, &r->id, RPC_MALFORMED,
+		    "stdin is closed for session %.*s", (int)id.len, id.ptr);
+	}
+}
+
+/* A write that waits for room in the queue. It may outlive its connection;
+ * then nobody is told. */
+struct pending_write {
+	struct request request; /* its id is owned */
+	uint32_t generation;
+	size_t id_len;
+	char id[ID_MAX];
+};
+
+static void
+pending_write_answer(void *arg, enum input_status status)
+{
+	struct pending_write *w = arg;
+	struct session *s = w->request.session;
+
+	if (channel_is_open(&s->client.channel) &&
+	    s->generation == w->generation) {
+		s->client.waiting--;
+		reply_written(
+		    &w->request, (struct slice){ w->id, w->id_len }, status);
+	}
+	rpc_id_clear(&w->request.id);
+	free(w);
+}
+
+int
+method_command_exec_write(struct request *r, const union method_params *params)
+{
+	const struct process_write_params *p = &params->process_write;
+	struct session *s = r->session;
+	struct session_process *sp = session_find_v0(s, p->process_id);
+	struct pending_write *w;
+	enum input_status status;
+
+	if (sp == NULL)
+		return reply_error(r->channel, &r->id, RPC_MALFORMED,
+		    "unknown session id %.*s", (int)p->process_id.len,
+		    p->process_id.ptr);
+	w = xcalloc(1, sizeof(*w));
+	*w = (struct pending_write){ .request = { r->channel, s, r->client,
+					 { 0 } },
+		.generation = s->generation,
+		.id_len = sp->id_len };
+	memcpy(w->id, sp->id, sp->id_len);
+	status = input_write(
+	    &sp->process.input, SLICE(""), p->chunk, pending_write_answer, w);
+	if (status == INPUT_WAITING) {
+		w->request.id = r->id;
+		r->id = (struct rpc_id){ 0 };
+		s->client.waiting++;
+		return RPC_PENDING;
+	}
+	free(w);
+	return reply_written(r, p->process_id, status);
+}
+
+int
+method_command_exec_terminate(
+    struct request *r, const union method_params *params)
+{
+	struct session_process *sp =
+	    session_find_v0(r->session, params->process_id.process_id);
+
+	return reply_bool(
+	    r, "running", sp != NULL && process_terminate(&sp->process));
+}

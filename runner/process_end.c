@@ -1,0 +1,130 @@
+/*
+ * How a command is brought to its end: asked, signalled, or killed at a
+ * deadline. A deadline counts for all that the command started: what holds
+ * its streams when it is over is killed too.
+ */
+#include <event2/event.h>
+#include <signal.h>
+#include <sys/wait.h>
+
+#include "log.h"
+#include "process.h"
+
+/* Those it left behind have its pid as their session's id. It may be another's
+ * by now, of a command, which would be watched. */
+static bool
+owns_pid(const struct process *p)
+{
+	return !p->reaped || !reaper_is_watched(p->leader);
+}
+
+static int
+signal_tree(struct process *p, int sig, enum process_target target)
+{
+	int n = owns_pid(p) ? process_tree_signal(p->leader, sig, target) : 0;
+
+	/* Exact where there is one, and for daemons, too. */
+	if (sig == SIGKILL && target == PROCESS_TREE && p->group != NULL)
+		cgroup_kill(&p->group->cgroup);
+	if (n < 0)
+		log_error(
+		    n, "signal %d to the processes of %d", sig, (int)p->leader);
+	return n;
+}
+
+/* Has the kernel ended it, though nobody has reaped it yet? */
+static bool
+is_over(const struct process *p)
+{
+	siginfo_t info = { 0 };
+
+	return p->reaped || (waitid(P_PID, (id_t)p->pid, &info,
+				 WEXITED | WNOHANG | WNOWAIT) == 0 &&
+				info.si_pid != 0);
+}
+
+static void
+deadline_cb(evutil_socket_t fd, short what, void *arg)
+{
+	struct process *p = arg;
+
+	p->deadline_ms = 0;
+	p->timed_out = p->deadline_times_out && !is_over(p);
+	p->killed = true;
+	signal_tree(p, SIGKILL, PROCESS_TREE);
+	if (!process_terminate(p))
+		process_abandon(p);
+}
+
+/* The earlier one counts. */
+static void
+plan(struct process *p, struct event_base *base, uint64_t ms, bool times_out)
+{
+	struct timeval tv = timeval_of_ms(ms);
+	int64_t at = now_ms() + (int64_t)tv.tv_sec * 1000 + tv.tv_usec / 1000;
+
+	if (p->deadline_ms != 0 && p->deadline_ms <= at)
+		return;
+	process_end_clear(p);
+	p->deadline_ms = at;
+	p->deadline_times_out = times_out;
+	event_assign(&p->deadline, base, -1, 0, deadline_cb, p);
+	event_add(&p->deadline, &tv);
+}
+
+void
+process_end_clear(struct process *p)
+{
+	if (p->deadline_ms != 0)
+		event_del(&p->deadline);
+	p->deadline_ms = 0;
+}
+
+void
+process_end_closed(struct process *p)
+{
+	if (p->deadline_times_out)
+		process_end_clear(p);
+}
+
+void
+process_set_timeout(
+    struct process *p, struct event_base *base, uint64_t timeout_ms)
+{
+	plan(p, base, timeout_ms, true);
+}
+
+/* A stopped process hears TERM only when it goes on; a shell on a terminal
+ * minds a hangup, not TERM. */
+void
+process_ask_to_end(struct process *p)
+{
+	if (p->tty)
+		process_signal(p, SIGHUP);
+	process_signal(p, SIGTERM);
+	process_signal(p, SIGCONT);
+}
+
+bool
+process_end_gracefully(
+    struct process *p, struct event_base *base, uint64_t grace_ms)
+{
+	if (p->reaped)
+		return false;
+	process_ask_to_end(p);
+	plan(p, base, grace_ms, false);
+	return true;
+}
+
+bool
+process_signal_target(struct process *p, int sig, enum process_target target)
+{
+	p->killed |= sig == SIGKILL;
+	if (p->state.closed || (p->reaped && target == PROCESS_ALONE))
+		return false;
+	if (!p->reaped && target == PROCESS_ALONE)
+		return kill(p->pid, sig) == 0;
+	if (!p->reaped && target == PROCESS_GROUP)
+		return kill(-p->pid, sig) == 0;
+	return signal_tree(p, sig, target) > 0;
+}

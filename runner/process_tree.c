@@ -1,0 +1,284 @@
+/*
+ * Who belongs to a command, by what /proc says now.
+ */
+#include "process_tree.h"
+
+#include <dirent.h>
+#include <errno.h>
+#include <fcntl.h>
+#include <signal.h>
+#include <stdbool.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/syscall.h>
+#include <time.h>
+#include <unistd.h>
+
+#include "util.h"
+
+/* To stop them all; one that the kernel does not let stop is not waited for
+ * any longer. */
+#define STOP_MS	    100
+#define STOP_NAP_NS 200000
+
+/* Who forked faster than they could be stopped is killed in the next round. */
+#define ROUNDS_MAX 5
+
+struct entry {
+	pid_t pid, parent, group, session;
+	unsigned long long started; /* with the pid: which process it is */
+	char state;
+	enum { UNKNOWN, MEMBER, OTHER } kind;
+	unsigned depth; /* of a member, below those that are none; 0: unknown */
+};
+
+struct entries {
+	struct entry *all; /* owned; in order of their pids */
+	size_t count, cap;
+};
+
+/* proc(5): the fields of /proc/PID/stat behind the name in parentheses. 0 or
+ * -errno; -ESRCH also for one that is dead already. */
+static int
+read_entry(const char *pid, struct entry *e)
+{
+	char path[64], text[1024];
+	_cleanup_close_ int fd = -1;
+	const char *end;
+	ssize_t n;
+
+	*e = (struct entry){ .pid = atoi(pid) };
+	snprintf(path, sizeof(path), "/proc/%.20s/stat", pid);
+	fd = open(path, O_RDONLY | O_CLOEXEC);
+	if (fd < 0)
+		return -errno;
+	n = read(fd, text, sizeof(text) - 1);
+	if (n <= 0)
+		return -ESRCH;
+	text[n] = '\0';
+	end = strrchr(text, ')');
+	if (end == NULL ||
+	    sscanf(end + 1,
+		" %c %d %d %d %*d %*d %*u %*u %*u %*u %*u %*u %*u %*d %*d "
+		"%*d %*d %*d %*d %llu",
+		&e->state, &e->parent, &e->group, &e->session,
+		&e->started) != 5)
+		return -EPROTO;
+	return e->state == 'Z' || e->state == 'X' ? -ESRCH : 0;
+}
+
+static void
+add_entry(struct entries *list, const struct entry *e)
+{
+	if (list->count == list->cap) {
+		list->cap = list->cap ? list->cap * 2 : 64;
+		list->all =
+		    xreallocarray(list->all, list->cap, sizeof(*list->all));
+	}
+	list->all[list->count++] = *e;
+}
+
+static int
+compare_pids(const void *a, const void *b)
+{
+	pid_t x = ((const struct entry *)a)->pid;
+	pid_t y = ((const struct entry *)b)->pid;
+
+	return x < y ? -1 : x > y;
+}
+
+static int
+read_all(struct entries *list)
+{
+	DIR *d = opendir("/proc");
+	struct dirent *name;
+	struct entry e;
+
+	if (d == NULL)
+		return -errno;
+	list->count = 0;
+	while ((name = readdir(d)) != NULL)
+		if (name->d_name[0] >= '1' && name->d_name[0] <= '9' &&
+		    read_entry(name->d_name, &e) == 0)
+			add_entry(list, &e);
+	closedir(d);
+	if (list->count > 1)
+		qsort(list->all, list->count, sizeof(*list->all), compare_pids);
+	return 0;
+}
+
+static struct entry *
+find(const struct entries *list, pid_t pid)
+{
+	const struct entry key = { .pid = pid };
+
+	return list->count == 0 ? NULL
+				: bsearch(&key, list->all, list->count,
+				      sizeof(key), compare_pids);
+}
+
+/* Up to an ancestor of which it is known, then the same for all on the way:
+ * every process is looked at twice at most. */
+static void
+mark_line(const struct entries *list, struct entry *e)
+{
+	struct entry *top = e;
+
+	while (top != NULL && top->kind == UNKNOWN) {
+		top->kind = OTHER;
+		top = find(list, top->parent);
+	}
+	if (top == NULL || top->kind != MEMBER)
+		return;
+	for (; e != top; e = find(list, e->parent))
+		e->kind = MEMBER;
+}
+
+static void
+mark(const struct entries *list, pid_t leader, enum process_target target)
+{
+	for (size_t i = 0; i < list->count; i++) {
+		struct entry *e = &list->all[i];
+
+		if (target == PROCESS_GROUP)
+			e->kind = e->group == leader ? MEMBER : OTHER;
+		else if (e->pid == leader || e->session == leader)
+			e->kind = MEMBER;
+	}
+	for (size_t i = 0; i < list->count; i++)
+		mark_line(list, &list->all[i]);
+}
+
+/* To that very process, not to one that has its pid since. */
+static bool
+send(const struct entry *e, int sig)
+{
+	_cleanup_close_ int fd = (int)syscall(SYS_pidfd_open, e->pid, 0);
+	struct entry now;
+	char pid[16];
+
+	if (fd < 0)
+		return errno == ENOSYS && kill(e->pid, sig) == 0;
+	snprintf(pid, sizeof(pid), "%d", (int)e->pid);
+	if (read_entry(pid, &now) < 0 || now.started != e->started)
+		return false;
+	return syscall(SYS_pidfd_send_signal, fd, sig, NULL, 0) == 0;
+}
+
+static int
+send_all(const struct entries *list, int sig)
+{
+	int sent = 0;
+
+	for (size_t i = 0; i < list->count; i++)
+		if (list->all[i].kind == MEMBER && send(&list->all[i], sig))
+			sent++;
+	return sent;
+}
+
+/* False: every member was found stopped, so none of them forks. The signal
+ * alone does not say so: one may be half way through a fork. */
+static bool
+stop_all(const struct entries *list)
+{
+	bool running = false;
+
+	for (size_t i = 0; i < list->count; i++) {
+		const struct entry *e = &list->all[i];
+
+		if (e->kind != MEMBER || e->state == 'T' || e->state == 't')
+			continue;
+		running |= send(e, SIGSTOP);
+	}
+	return running;
+}
+
+/* Up to an ancestor whose depth is known, then down again. No longer than
+ * there are processes: /proc was read while they changed. */
+static void
+measure_depth(const struct entries *list, struct entry *e)
+{
+	const struct entry *top = e;
+	unsigned steps = 0;
+
+	while (top != NULL && top->kind == MEMBER && top->depth == 0 &&
+	       steps < list->count) {
+		top = find(list, top->parent);
+		steps++;
+	}
+	if (top != NULL && top->kind == MEMBER)
+		steps += top->depth;
+	for (; steps > 0 && e->depth == 0; e = find(list, e->parent))
+		e->depth = steps--;
+}
+
+static int
+compare_depths(const void *a, const void *b)
+{
+	unsigned x = ((const struct entry *)a)->depth;
+	unsigned y = ((const struct entry *)b)->depth;
+
+	return x > y ? -1 : x < y;
+}
+
+/* Children first: when a parent is gone, the kernel lets a stopped process
+ * group go on that nobody in its session could continue any more. */
+static int
+kill_stopped(struct entries *list)
+{
+	for (size_t i = 0; i < list->count; i++)
+		if (list->all[i].kind == MEMBER)
+			measure_depth(list, &list->all[i]);
+	if (list->count > 1)
+		qsort(
+		    list->all, list->count, sizeof(*list->all), compare_depths);
+	return send_all(list, SIGKILL);
+}
+
+static int
+kill_round(pid_t leader, enum process_target target)
+{
+	const struct timespec nap = { 0, STOP_NAP_NS };
+	int64_t deadline = now_ms() + STOP_MS;
+	struct entries list = { 0 };
+	int err;
+
+	while ((err = read_all(&list)) == 0) {
+		mark(&list, leader, target);
+		if (!stop_all(&list) || now_ms() >= deadline)
+			break;
+		nanosleep(&nap, NULL);
+	}
+	if (err == 0)
+		err = kill_stopped(&list);
+	free(list.all);
+	return err;
+}
+
+static int
+kill_all(pid_t leader, enum process_target target)
+{
+	int first = kill_round(leader, target), n = first;
+
+	for (int round = 1; n > 0 && round < ROUNDS_MAX; round++)
+		n = kill_round(leader, target);
+	return n < 0 ? n : first;
+}
+
+int
+process_tree_signal(pid_t leader, int sig, enum process_target target)
+{
+	struct entries list = { 0 };
+	int err;
+
+	if (sig == SIGKILL)
+		return kill_all(leader, target);
+	err = read_all(&list);
+	if (err == 0) {
+		mark(&list, leader, target);
+		err = send_all(&list, sig);
+	}
+	free(list.all);
+	return err;
+}

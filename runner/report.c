@@ -1,0 +1,96 @@
+/*
+ * How a process stands and how it ended.
+ */
+#include "report.h"
+
+#include <stdio.h>
+#include <string.h>
+#include <sys/wait.h>
+
+static void
+write_signal(struct json_writer *w, int sig)
+{
+	const char *name = sigabbrev_np(sig);
+	char number[16];
+
+	snprintf(number, sizeof(number), "%d", sig);
+	json_cstring(w, name ? name : number);
+}
+
+static uint64_t
+to_ms(const struct timeval *tv)
+{
+	return (uint64_t)tv->tv_sec * 1000 + (uint64_t)tv->tv_usec / 1000;
+}
+
+/* Of the command and of what it has waited for (getrusage(2)). */
+static void
+write_usage(struct json_writer *w, const struct rusage *usage)
+{
+	json_begin(w, '{');
+	json_key(w, "userMs");
+	json_u64(w, to_ms(&usage->ru_utime));
+	json_key(w, "systemMs");
+	json_u64(w, to_ms(&usage->ru_stime));
+	json_key(w, "maxRssBytes");
+	json_u64(w, (uint64_t)usage->ru_maxrss << 10);
+	json_end(w, '}');
+}
+
+static void
+write_end(struct json_writer *w, const struct process *p)
+{
+	bool signalled = p->state.exited && WIFSIGNALED(p->wait_status);
+
+	json_key(w, "signal");
+	if (signalled)
+		write_signal(w, WTERMSIG(p->wait_status));
+	else
+		json_null(w);
+	json_key(w, "core");
+	json_bool(w, signalled && WCOREDUMP(p->wait_status));
+	json_key(w, "oomKilled");
+	json_bool(w, p->oom_killed);
+	json_key(w, "timedOut");
+	json_bool(w, p->timed_out);
+	json_key(w, "rusage");
+	if (p->state.exited)
+		write_usage(w, &p->usage);
+	else
+		json_null(w);
+}
+
+void
+report_write(struct json_writer *w, const struct session_process *p)
+{
+	const struct process_state *state = &p->process.state;
+
+	json_key(w, "running");
+	json_bool(w, !state->exited);
+	json_key(w, "exitCode");
+	if (state->exited)
+		json_i64(w, state->exit_code);
+	else
+		json_null(w);
+	json_key(w, "closed");
+	json_bool(w, state->closed);
+	json_key(w, "sandboxDenied");
+	json_bool(w, state->sandbox_denied);
+	write_end(w, &p->process);
+	json_key(w, "bytesWritten");
+	json_u64(w, state->output_bytes);
+	json_key(w, "bytesDropped");
+	json_u64(w, retention_dropped(&state->tail));
+}
+
+void
+report_reply(struct channel *ch, const struct session_process *p,
+    const struct rpc_id *id)
+{
+	struct json_writer w = reply_begin(ch, id);
+
+	json_begin(&w, '{');
+	report_write(&w, p);
+	json_end(&w, '}');
+	reply_end(ch, &w);
+}

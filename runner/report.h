@@ -1,0 +1,18 @@
+/*
+ * How a process stands and how it ended, as process/wait answers it
+ * (PROTOCOL.md section 17).
+ */
+#ifndef REPORT_H
+#define REPORT_H
+
+#include "request.h"
+
+/* Members into an object that is open: running, exitCode, closed, and how it
+ * ended: signal, core, timedOut, oomKilled, rusage. */
+void report_write(struct json_writer *w, const struct session_process *p);
+
+/* The answer of process/wait. */
+void report_reply(struct channel *ch, const struct session_process *p,
+    const struct rpc_id *id);
+
+#endif

@@ -1,0 +1,140 @@
+/*
+ * What was asked of a sandbox and what is in force.
+ */
+#include "sandbox_report.h"
+
+#include "view.h"
+
+void
+sandbox_report_fill(struct sandbox_report *r, const struct sandbox *sb,
+    const struct sandbox_context *asked, const struct nest *nest)
+{
+	const struct sandbox_limits *l = &sb->ceiling.limits;
+
+	*r = (struct sandbox_report){ .asked = asked != NULL };
+	if (asked != NULL) {
+		r->asked_type = asked->type;
+		r->asked_files = !asked->files_unrestricted;
+		r->asked_network = !asked->network_enabled;
+	}
+	if (nest == NULL)
+		return;
+	r->enforced = true;
+	r->files = nest->plan.base != PLAN_BASE_WRITE;
+	r->network = !nest->plan.network;
+	r->proc = view_has_proc(&nest->plan);
+	r->groups = sb->counted;
+	r->landlock_abi = nest->landlock_abi;
+	r->pids = l->pids;
+	r->memory_bytes = l->memory_bytes;
+	r->open_files = l->open_files;
+	r->file_bytes = l->file_bytes;
+}
+
+static void
+write_text(struct json_writer *w, const char *key, const char *text)
+{
+	json_key(w, key);
+	json_cstring(w, text);
+}
+
+static void
+write_limit(struct json_writer *w, const char *key, uint64_t value)
+{
+	json_key(w, key);
+	if (value == 0)
+		json_null(w);
+	else
+		json_u64(w, value);
+}
+
+static void
+write_asked(struct json_writer *w, const struct sandbox_report *r)
+{
+	static const char *const types[] = {
+		[SANDBOX_MANAGED] = "managed",
+		[SANDBOX_DISABLED] = "disabled",
+		[SANDBOX_EXTERNAL] = "external",
+	};
+
+	json_key(w, "asked");
+	if (!r->asked) {
+		json_null(w);
+		return;
+	}
+	json_begin(w, '{');
+	write_text(w, "type", types[r->asked_type]);
+	write_text(
+	    w, "fileSystem", r->asked_files ? "restricted" : "unrestricted");
+	write_text(w, "network", r->asked_network ? "restricted" : "enabled");
+	json_end(w, '}');
+}
+
+/* Everything here was proved while the command was started: what could not be
+ * enforced would have been an error. */
+static void
+write_layers(struct json_writer *w, const struct sandbox_report *r)
+{
+	const struct {
+		const char *name;
+		bool there;
+	} layers[] = {
+		{ "userNamespace", true },
+		{ "mountNamespace", true },
+		{ "pidNamespace", true },
+		{ "ipcNamespace", true },
+		{ "utsNamespace", true },
+		{ "cgroupNamespace", true },
+		{ "networkNamespace", r->network },
+		{ "readOnlyView", r->files },
+		{ "ownProc", r->proc },
+		{ "noCapabilities", true },
+		{ "noNewPrivs", true },
+		{ "landlock", r->landlock_abi > 0 },
+		{ "seccomp", true },
+		{ "controlGroup", r->groups },
+	};
+
+	json_key(w, "layers");
+	json_begin(w, '[');
+	for (size_t i = 0; i < nitems(layers); i++)
+		if (layers[i].there)
+			json_cstring(w, layers[i].name);
+	json_end(w, ']');
+}
+
+static void
+write_enforced(struct json_writer *w, const struct sandbox_report *r)
+{
+	json_key(w, "enforced");
+	if (!r->enforced) {
+		json_null(w);
+		return;
+	}
+	json_begin(w, '{');
+	write_layers(w, r);
+	json_key(w, "landlockAbi");
+	json_u64(w, r->landlock_abi);
+	write_text(w, "fileSystem", r->files ? "restricted" : "unrestricted");
+	write_text(w, "network", r->network ? "restricted" : "enabled");
+	json_key(w, "limits");
+	json_begin(w, '{');
+	write_limit(w, "processes", r->pids);
+	write_limit(w, "memoryBytes", r->memory_bytes);
+	write_limit(w, "openFiles", r->open_files);
+	write_limit(w, "fileBytes", r->file_bytes);
+	json_end(w, '}');
+	json_end(w, '}');
+}
+
+void
+sandbox_report_write(struct json_writer *w, const struct sandbox_report *r)
+{
+	if (!r->asked && !r->enforced)
+		return;
+	json_key(w, "sandbox");
+	json_begin(w, '{');
+	write_asked(w, r);
+	write_enforced(w, r);
+	json_end(w, '}');
+}

@@ -1,0 +1,153 @@
+"""The audit log: every connection, session and end, and no run without it
+where it is required (execd.conf(5), [audit])."""
+import json
+import os
+import re
+import shlex
+import signal
+import stat
+
+import pytest
+from conftest import digest, poll
+from execd_client import Closed
+
+
+def configuration(user, log, more=""):
+    return (f"[listener main]\naddress = ws://127.0.0.1:0\n[identity a]\nuser = {user.pw_name}\nsandbox-allow-unsandboxed = yes\n"
+            f"token-sha256 = {digest('tok-a')}\n[limits]\ndetached-ttl = 200ms\n[audit]\nfile = {log}\n{more}")
+
+
+def events(log):
+    return [json.loads(line) for line in log.read_text().splitlines()]
+
+
+def test_a_life_is_on_record(configured, user, directory):
+    log = directory / "audit.jsonl"
+    s = configured(configuration(user, log))
+    assert stat.S_IMODE(log.stat().st_mode) == 0o600
+    with pytest.raises(Closed, match="401"):
+        s.connect(token="wrong-secret")
+    c = s.connect(token="tok-a").ready()
+    c.drop()
+    poll(lambda: "session-ended" in log.read_text())
+    found = events(log)
+    assert [e["event"] for e in found] == ["refused", "granted", "session-opened", "session-detached", "session-ended"]
+    for e in found:
+        assert re.fullmatch(r"\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d\.\d{3}Z", e["time"])
+    refused, granted, opened, _, ended = found
+    assert refused["reason"] == "invalid websocket bearer token" and refused["peer"].startswith("websocket 127.0.0.1:")
+    assert (granted["identity"], granted["by"], granted["listener"]) == ("a", "token", "main")
+    assert opened["session"] == c.session_id[:8] and opened["user"] == user.pw_name and opened["peer"] == granted["peer"]
+    assert ended["reason"]
+    text = log.read_text()
+    assert "tok-a" not in text and "wrong-secret" not in text and c.session_id not in text
+
+
+def test_every_command_is_on_record(configured, user, directory):
+    log = directory / "audit.jsonl"
+    s = configured(configuration(user, log))
+    c = s.connect(token="tok-a").ready()
+    argv = ["/bin/sh", "-c", "echo 'it'\\''s' \"$HOME\"; exit 3", "a b", "", "\x1b[31m", "é\n"]
+    assert c.run("quoted", argv).code == 3
+    c.sh("killed", "kill -9 $$")
+    c.finished("killed")
+    c.run("long", ["/bin/true", "x" * 5000])
+    c.sh("stopped", "sleep 1000", tty=True)
+    c.terminate("stopped")
+    assert c.start("none", ["/no/such/program"])["error"]["code"] == -32603
+    poll(lambda: log.read_text().count('"process-') == 8, what="all events")
+    by = {(e["event"], e["process"]): e for e in events(log) if "process" in e}
+    started = by["process-started", "quoted"]
+    assert shlex.split(started["command"]) == argv
+    assert (started["cwd"], started["tty"], started["sandboxed"], started["commandCut"]) == ("/tmp", False, False, False)
+    assert started["identity"] == "a" and started["user"] == user.pw_name and started["session"] == c.session_id[:8]
+    assert by["process-exited", "quoted"]["code"] == 3 and "signal" not in by["process-exited", "quoted"]
+    assert by["process-exited", "killed"]["signal"] == 9 and not by["process-exited", "killed"]["terminated"]
+    assert by["process-started", "long"]["commandCut"] and by["process-started", "long"]["command"].startswith("/bin/true")
+    assert by["process-started", "stopped"]["tty"] and by["process-exited", "stopped"]["terminated"]
+    assert not [e for e in by if e[1] == "none"], "what was not started is not there"
+
+
+def test_many_at_once_are_all_on_record(configured, user, directory):
+    log = directory / "audit.jsonl"
+    s = configured(configuration(user, log))
+    c = s.connect(token="tok-a").ready()
+    for i in range(300):
+        c.post("process/start", {"processId": f"p{i}", "argv": ["/bin/true", "x" * 3000], "cwd": "file:///", "env": {},
+                                 "tty": False})
+    for i in range(300):
+        c.finished(f"p{i}", 60)
+    poll(lambda: log.read_text().count("process-exited") == 300, what="all events")
+    assert log.read_text().count("process-started") == 300
+
+
+def test_no_run_without_a_record(configured, user, directory):
+    """The log fails while a session runs: its next command ends it."""
+    log = directory / "audit.jsonl"
+    text = configuration(user, log)
+    s = configured(text)
+    c = s.connect(token="tok-a").ready()
+    assert c.run("a", ["/bin/echo", "in"]).stdout == "in\n"
+    s.reload(text.replace(str(log), "/dev/full"), "/dev/full, was")
+    c.post("process/start", {"processId": "b", "argv": ["/bin/sleep", "1000"], "cwd": "file:///", "env": {}, "tty": False})
+    closed = c.wait_closed()
+    assert closed["code"] == 1011 and "the audit log cannot be written" in closed["reason"]
+
+
+def test_a_killed_runner_and_a_resume(configured, user, directory):
+    log = directory / "audit.jsonl"
+    s = configured(configuration(user, log).replace("200ms", "80s"))
+    c = s.connect(token="tok-a").ready()
+    c.drop()
+    s.wait_log("detached")
+    again = s.connect(token="tok-a").ready(resumeSessionId=c.session_id)
+    os.kill(s.runner(c), signal.SIGKILL)
+    again.wait_closed()
+    poll(lambda: "session-ended" in log.read_text())
+    assert [e["event"] for e in events(log)][-2:] == ["session-resumed", "session-ended"]
+    assert events(log)[-1]["reason"] == "runner killed by signal 9"
+
+
+def test_rotation(configured, user, directory):
+    log = directory / "audit.jsonl"
+    text = configuration(user, log)
+    s = configured(text)
+    s.connect(token="tok-a").ready()
+    log.rename(directory / "old")
+    s.reload(text, "nothing changed")
+    before = (directory / "old").read_text()
+    s.connect(token="tok-a").ready()
+    poll(lambda: log.exists() and "session-opened" in log.read_text())
+    assert (directory / "old").read_text() == before
+
+
+@pytest.mark.parametrize("required", ["yes", "no"])
+def test_a_log_that_cannot_be_written(configured, user, directory, required):
+    """/dev/full is a full disk."""
+    s = configured(configuration(user, "/dev/full", f"required = {required}\n"))
+    c = s.connect(token="tok-a")
+    if required == "yes":
+        code, message = c.error("initialize", {"clientName": "x"})
+        assert code == -32603 and "the audit log cannot be written" in message
+    else:
+        assert c.ready().run("x", ["/bin/echo", "in"]).stdout == "in\n"
+    s.wait_log("audit log /dev/full: No space left on device")
+
+
+def test_a_check_makes_no_file(mode, user, directory):
+    from test_config import check
+    path = directory / "execd.conf"
+    path.write_text(configuration(user, directory / "audit.jsonl"))
+    assert check(mode, user, path, "-t") == (0, "", "")
+    assert not (directory / "audit.jsonl").exists()
+
+
+@pytest.mark.parametrize("section, words", [
+    ("", "file is missing"), ("file = audit\n", "is not an absolute path"), ("file = /none/such\n", "/none/such: No such file"),
+    ("file = /tmp\n", "Is a directory"), ("file = /dev/null\nrequired = maybe\n", "is neither yes nor no")])
+def test_what_is_refused(mode, user, directory, section, words):
+    from test_config import check
+    path = directory / "execd.conf"
+    path.write_text(f"[audit]\n{section}")
+    code, _, err = check(mode, user, path)
+    assert code == 3 and words in err, err

@@ -1,0 +1,325 @@
+"""execd.conf(5): what is accepted, what is refused and how, what a reload does."""
+import os
+import pathlib
+import re
+import shutil
+import signal
+import subprocess
+
+import pytest
+from conftest import BUILD, EXECD, ROOT, as_user, digest, poll
+from execd_client import Closed
+
+EXAMPLE = pathlib.Path(__file__).parents[2] / "man/execd.conf.example"
+
+
+def check(mode, user, path, *flags):
+    argv = [str(EXECD), "-c", str(path), *flags]
+    r = subprocess.run(argv if mode == "root" else as_user(user, argv), capture_output=True, text=True, timeout=20,
+                       stdin=subprocess.DEVNULL)
+    return r.returncode, r.stdout, r.stderr
+
+
+def basic(user, listener="", identity="", rest=""):
+    return (f"[listener main]\naddress = ws://127.0.0.1:0\n{listener}"
+            f"[identity a]\nuser = {user.pw_name}\nsandbox-allow-unsandboxed = yes\ntoken-sha256 = {digest('tok-a')}\n{identity}{rest}")
+
+
+GOOD = "[listener l]\naddress = ws://127.0.0.1:0\n"
+
+
+@pytest.mark.parametrize("text, line, words", [
+    ("[listner l]\n", 1, "unknown section `listner`"),
+    ("[listener]\n", 1, "[listener NAME] needs one name"),
+    ("[listener a b]\n", 1, "[listener NAME] needs one name"),
+    ("[listener é]\n", 1, "[listener NAME] needs one name"),
+    ("[limits x]\n", 1, "[limits] has no name"),
+    ("[limits]\n[limits]\n", 2, "[limits] is there already"),
+    ("\n" + GOOD + GOOD, 4, "[listener l] is there already"),
+    ("[limits\n", 1, "without its `]`"),
+    ("[limits] x\n", 1, "text behind `]`"),
+    ("  [limits]\n", 1, "a section begins at the start of its line"),
+    ("[listener " + "x" * 60 + "]\n", 1, "more than 48 characters"),
+    ("address = ws://127.0.0.1:0\n", 1, "stands in no section"),
+    ("[limits]\nmax-conections = 5\n", 2, "unknown key `max-conections` in [limits]"),
+    ("[limits]\nmax-connections\n", 2, "neither `key = value` nor `[section]`"),
+    ("[limits]\nmax-connections =\n", 2, "max-connections: is empty"),
+    ("[limits]\nmax-connections = 5\nmax-connections = 6\n", 3, "max-connections: is there already"),
+    ("[limits]\nmax-connections = 5\n\t6\n", 3, "max-connections: takes one line"),
+    ("[limits]\n\t6\n", 2, "neither `key = value`"),
+    ("[limits]\nmax-connections = 0\n", 2, "`0` is not a number from 1"),
+    ("[limits]\nmax-connections = -1\n", 2, "`-1` is not a number from 1"),
+    ("[limits]\nmax-connections = 4294967296\n", 2, "is not a number from 1"),
+    ("[limits]\nmax-connections = 5x\n", 2, "is not a number from 1"),
+    ("[limits]\ndetached-ttl = 80\n", 2, "`80` is not a duration like"),
+    ("[limits]\ndetached-ttl = 80 s\n", 2, "is not a duration like"),
+    ("[limits]\ndetached-ttl = 99999999h\n", 2, "is not a duration like"),
+    ("[limits]\nmax-frame-bytes = 1Z\n", 2, "is not a number of bytes like"),
+    ("[limits]\nmax-frame-bytes = 0\n", 2, "is not a number of bytes like"),
+    ("[limits]\nmax-frame-bytes = 99999999999G\n", 2, "is not a number of bytes like"),
+    ("[limits]\nretention = 257M\n", 2, "at most 256M"),
+    ("[limits]\nmax-message-bytes = 2G\n", 1, "max-message-bytes is at most 1G"),
+    ("[limits]\nmax-frame-bytes = 65M\n", 1, "more than max-message-bytes"),
+    ("[limits]\nping-interval = 0s\n", 1, "cannot be zero"),
+    ("[limits]\nexempt = 10.0.0.0/33\n", 2, "is not a prefix of 0 to 32 bits"),
+    ("[limits]\nexempt = fe80::/129\n", 2, "is not a prefix of 0 to 128 bits"),
+    ("[limits]\nexempt = localhost\n", 2, "`localhost` is not an address"),
+    ("[limits]\nexempt = " + "10.0.0.1 " * 17 + "\n", 2, "more than 16 address ranges"),
+    ("[listener l]\n", 1, "a listener needs an address"),
+    ("[listener l]\naddress = http://127.0.0.1:1\n", 1, "the address is neither ws://IP:PORT, wss://"),
+    ("[listener l]\naddress = ws://localhost:1\n", 1, "the address is neither"),
+    ("[listener l]\naddress = stdio\n", 1, "the address is neither"),
+    ("[listener l]\naddress = unix:relative\n", 1, "the address is neither"),
+    ("[listener l]\naddress = unix:/" + "x" * 108 + "\n", 1, "the address is neither"),
+    ("[listener l]\naddress = wss://127.0.0.1:0\n", 1, "wss:// needs a certificate"),
+    (GOOD + "certificate = /x\n", 1, "certificate and certificate-key come together"),
+    (GOOD + "certificate = /x\ncertificate-key = /y\n", 1, "a certificate is for wss://"),
+    (GOOD + "certificate = x\n", 3, "`x` is not an absolute path"),
+    (GOOD + "client-ca = /x\n", 1, "client-ca needs a certificate"),
+    (GOOD + "client-certificate = required\n", 1, "client-certificate needs a client-ca"),
+    (GOOD + "client-certificate = maybe\n", 3, "`maybe` is neither none, optional nor required"),
+    ("[listener l]\naddress = ws://0.0.0.0:0\noperate = yes\n", 1, "operate is for unix:/PATH and loopback"),
+    (GOOD + "operate = perhaps\n", 3, "is neither yes nor no"),
+    (GOOD + "mode = 0660\n", 1, "mode and group are for unix:/PATH"),
+    (GOOD + "mode = 888\n", 3, "`888` is not an octal mode"),
+    ("[listener l]\naddress = wss://127.0.0.1:0\ncertificate = /none/such\ncertificate-key = /none\n", 1,
+     "/none/such: No such file or directory"),
+    ("[identity a]\nuser = no-such-user\n", 1, "no-such-user"),
+    ("[identity a]\ntoken-sha256 = abc\n", 2, "`abc` is not a SHA-256 digest"),
+    ("[identity a]\nhome = home\n", 2, "`home` is not an absolute path"),
+    ("[identity a]\nenvironment = X\n", 1, "environment: `X` is not NAME=VALUE"),
+    ("[identity a]\nmax-cpu-time = 1500ms\n", 1, "only whole seconds"),
+    ("[identity a]\npeer-user = no-such-user\n", 1, "no-such-user: no such user"),
+    ("[signed-tokens]\nissuer = x\n", 1, "secret-file is missing"),
+    ("[signed-tokens]\nsecret-file = /none/such\n", 1, "/none/such: No such file"),
+    ("[limits]\n# " + "x" * 300 + "\n", 2, "a line of more than 198 characters"),
+    ("[limits]\nmax-connections = 1\0 2\n", 2, "a NUL byte"),
+    ("[limits]\nmax-connections = 1 ; few\n", 2, "a comment needs a line of its own"),
+    ("[limits]\nexempt = none\n\t::1 ;x\n", 3, "a comment needs a line of its own"),
+])
+def test_refused(mode, user, directory, text, line, words):
+    if text.startswith("[identity") and not re.search(r"(?m)^user =", text):
+        text = text.replace("[identity a]\n", f"[identity a]\nuser = {user.pw_name}\n")
+        line += 1 if line > 1 else 0
+    path = directory / "execd.conf"
+    path.write_text(text)
+    code, out, err = check(mode, user, path)
+    assert (code, out) == (3, ""), err
+    assert re.search(rf"{re.escape(str(path))}:{line}: .*{re.escape(words)}", err), err
+
+
+@pytest.mark.parametrize("text, words", [
+    ("", "there is no [listener NAME]"),
+    (GOOD, "there is no [identity NAME]"),
+    (GOOD + "identities = b\n[identity a]\n", "there is no [identity b]"),
+    (GOOD + "allow-unauthenticated = b\n[identity a]\n", "there is no [identity b]"),
+    (GOOD + "[identity a]\ntoken-subject = x\n", "token-subject: needs [signed-tokens]"),
+    ("[listener l]\naddress = ws://127.0.0.1:81\n[listener m]\naddress = ws://127.0.0.1:81\n[identity a]\n",
+     "[listener l] and [listener m]: the same address"),
+    (GOOD + f"[identity a]\ntoken-sha256 = {digest('x')}\n[identity b]\ntoken-sha256 = {digest('x').upper()}\n",
+     "[identity a] and [identity b]: the same token-sha256"),
+])
+def test_refused_as_a_whole(mode, user, directory, text, words):
+    path = directory / "execd.conf"
+    path.write_text(re.sub(r"(\[identity .\]\n)", rf"\1user = {user.pw_name}\n", text))
+    code, out, err = check(mode, user, path)
+    assert (code, out) == (3, "") and words in err, (code, err)
+
+
+def test_who_could_have_written_it(mode, user, directory):
+    path = directory / "execd.conf"
+    path.write_text(basic(user))
+    assert check(mode, user, path, "-t") == (0, "", "")
+    path.chmod(0o666)
+    assert "can be written by everybody" in check(mode, user, path, "-t")[2]
+    path.chmod(0o644)
+    if ROOT:
+        os.chown(path, 12345, 0)
+        code, _, err = check(mode, user, path, "-t")
+        assert code == 3 and "belongs to another user" in err
+    assert "is not a plain file" in check(mode, user, directory, "-t")[2]
+    assert "No such file" in check(mode, user, directory / "none", "-t")[2]
+
+
+@pytest.mark.skipif(not ROOT, reason="ROOT'S IDENTITIES ARE NOT TESTED: this needs root")
+@pytest.mark.parametrize("identity, words", [
+    ("", "no session may run as root"),
+    ("user = root\n", "this is root"),
+    ("user = USER\ngroup = no-such-group\n", "no-such-group: no such group"),
+    ("user = USER\ngroups = no-such-group\n", "no-such-group: no such group"),
+])
+def test_identities_of_root(user, directory, identity, words):
+    path = directory / "execd.conf"
+    path.write_text(GOOD + "[identity a]\n" + identity.replace("USER", user.pw_name))
+    code, _, err = check("root", user, path)
+    assert code == 3 and words in err, err
+
+
+def test_another_user_needs_root(user, directory):
+    path = directory / "execd.conf"
+    path.write_text(GOOD + "[identity a]\nuser = root\n")
+    code, _, err = check("user", user, path)
+    assert code == 3 and "another user needs root" in err
+
+
+def test_limits_that_need_root(user, directory):
+    path = directory / "execd.conf"
+    for key in ("session-processes = 5", "session-memory = 1G"):
+        path.write_text(GOOD + f"[identity a]\n{key}\n")
+        code, _, err = check("user", user, path)
+        assert code == 3 and "need root" in err
+
+
+def test_the_file_describes_the_service_alone(mode, user, directory):
+    path = directory / "execd.conf"
+    path.write_text(basic(user))
+    for flags in (["--listen", "ws://127.0.0.1:0"], ["--allow-unauthenticated"], ["--user", "x"]):
+        code, _, err = check(mode, user, path, *flags)
+        assert code == 2 and "the file says who may come in" in err
+    assert check(mode, user, path, "-t", "--max-connections", "7")[0] == 0
+
+
+def test_effective_values_are_a_configuration(mode, user, directory):
+    """What -T prints, -T prints again when it is read."""
+    path, again = directory / "execd.conf", directory / "again.conf"
+    path.write_text(basic(
+        user, identity="umask = 027\nenvironment = A=1\n\tB=two words\nmax-sessions = 3\nmax-memory = 1536M\n",
+        rest="[limits]\nexempt = 10.0.0.0/8 192.168.1.1\n\tfe80::/10\npenalty-max = none\n"))
+    code, out, err = check(mode, user, path, "-T", "--detached-ttl", "90s")
+    assert code == 0 and err == "", err
+    assert "detached-ttl = 90s\n" in out and "umask = 0027\n" in out and "max-memory = 1536M\n" in out
+    assert "environment = A=1\n\tB=two words\n" in out
+    assert "exempt = 10.0.0.0/8\n\t192.168.1.1/32\n\tfe80::/10\n" in out and "max-connections = 10000\n" in out
+    again.write_text(out)
+    assert check(mode, user, again, "-T") == (0, out, "")
+
+
+def test_flags_have_effective_values_too(mode, user):
+    argv = [str(EXECD), "-T", "--listen", "ws://127.0.0.1:0"]
+    argv = argv + ["--user", user.pw_name] if mode == "root" else as_user(user, argv)
+    r = subprocess.run(argv, capture_output=True, text=True, timeout=20)
+    assert r.returncode == 0 and "address = ws://127.0.0.1:0\n" in r.stdout and f"[identity {user.pw_name}]" in r.stdout
+
+
+def test_the_example_is_accepted(mode, user, directory):
+    """The text of man/execd.conf.example, with files and users of this machine."""
+    text = EXAMPLE.read_text()
+    subprocess.run(["openssl", "req", "-x509", "-newkey", "ec", "-pkeyopt", "ec_paramgen_curve:P-256", "-nodes",
+                    "-keyout", directory / "key.pem", "-out", directory / "cert.pem", "-days", "2", "-subj", "/CN=x"],
+                   check=True, capture_output=True)
+    os.chmod(directory / "key.pem", 0o640)
+    if ROOT:
+        os.chown(directory / "key.pem", 0, user.pw_gid)
+    (directory / "jwt-secret").write_text("s" * 40)
+    text = text.replace("/var/log/execd/", f"{directory}/").replace("/etc/execd/", f"{directory}/").replace("user = ci\n", f"user = {user.pw_name}\n")
+    text = text.replace("user = alice\n", f"user = {user.pw_name}\n").replace("peer-user = alice", f"peer-user = {user.pw_name}")
+    if mode == "user":
+        text = re.sub(r"(?m)^groups? = .*\n", "", text)
+    path = directory / "execd.conf"
+    path.write_text(text)
+    assert check(mode, user, path, "-t") == (0, "", "")
+
+
+def test_the_units_are_sound(directory):
+    """systemd-analyze has no complaint, but that the manual is not installed."""
+    if not shutil.which("systemd-analyze"):
+        pytest.skip("THE UNITS ARE NOT CHECKED: there is no systemd-analyze")
+    unit = (BUILD / "systemd/execd.service").read_text()
+    assert "Type=notify" in unit and "@" not in unit
+    (directory / "execd.service").write_text(re.sub(r"(?m)^(ExecStart\w*=)\S+", rf"\1{EXECD}", unit))
+    socket = EXAMPLE.parents[1] / "systemd/execd.socket"
+    shutil.copy(socket, directory)
+    r = subprocess.run(["systemd-analyze", "verify", "--man=no", directory / "execd.service", directory / "execd.socket"],
+                       capture_output=True, text=True, timeout=60)
+    assert r.returncode == 0 and "execd" not in r.stderr, r.stderr
+    line = (BUILD / "systemd/execd-sysusers.conf").read_text().splitlines()[-1]
+    assert line.startswith("u _execd - ")
+
+
+# --- reload ---------------------------------------------------------------
+
+
+def test_a_reload_says_what_changed(configured, user):
+    text = basic(user, rest="[limits]\nmax-connections = 50\n")
+    s = configured(text)
+    c = s.connect(token="tok-a").ready()
+    assert "nothing changed" in s.reload(text, "nothing changed")
+    log = s.reload(text.replace("= 50", "= 60").replace(digest("tok-a"), digest("tok-b")) +
+                   f"[identity b]\nuser = {user.pw_name}\ntoken-sha256 = {digest('tok-c')}\n", "identity b]: new")
+    assert digest("tok-b") not in log
+    poll(lambda: "[limits] max-connections: 60, was 50" in s.log)
+    poll(lambda: "[identity a] token-sha256: changed" in s.log)
+    with pytest.raises(Closed, match="401"):
+        s.connect(token="tok-a")
+    assert s.connect(token="tok-b").ready().run("x", ["/bin/echo", "in"]).stdout == "in\n"
+    s.connect(token="tok-c").ready()
+    assert c.run("x", ["/bin/echo", "still"]).stdout == "still\n", "sessions go on"
+    s.reload(text, "[identity b]: gone")
+    with pytest.raises(Closed, match="401"):
+        s.connect(token="tok-c")
+
+
+@pytest.mark.parametrize("change", ["syntax", "port", "file"])
+def test_a_reload_is_all_or_nothing(configured, user, server, change):
+    text = basic(user)
+    s = configured(text)
+    broken = {"syntax": text + "[limits]\nmax-connections = many\n",
+              "port": text + f"[listener other]\naddress = {server.url}\n",
+              "file": text + "[listener other]\naddress = wss://127.0.0.1:0\ncertificate = /none\n"
+                             "certificate-key = /none\n"}[change].replace(digest("tok-a"), digest("tok-b"))
+    log = s.reload(broken, "the configuration stays as it was")
+    assert "reload: refused" in log
+    c = s.connect(token="tok-a").ready()
+    assert c.run("x", ["/bin/echo", "in"]).stdout == "in\n"
+    with pytest.raises(Closed, match="401"):
+        s.connect(token="tok-b")
+    s.reload(text.replace(digest("tok-a"), digest("tok-b")), "changed")
+    s.connect(token="tok-b").ready()
+
+
+def test_a_session_outlives_a_reload_and_is_resumed(configured, user):
+    text = basic(user)
+    s = configured(text)
+    c = s.connect(token="tok-a").ready()
+    c.sh("a", "echo one; sleep 1000")
+    c.wait_output("a", "one")
+    c.drop()
+    s.wait_log("detached")
+    s.reload(text + "[limits]\nmax-connections = 50\n", "max-connections: 50")
+    d = s.connect(token="tok-a")
+    d.ready(resumeSessionId=c.session_id)
+    assert d.session_id == c.session_id and d.terminate("a") is True
+
+
+# --- the end --------------------------------------------------------------
+
+
+def test_term_drains(configured, user):
+    s = configured(basic(user, rest="[limits]\ndrain-timeout = 1h\n"))
+    c = s.connect(token="tok-a").ready()
+    s.child.send_signal(signal.SIGTERM)
+    s.wait_log("no new sessions")
+    code, message = s.connect(token="tok-a").error("initialize", {"clientName": "x"})
+    assert code == -32603 and "shutting down" in message
+    assert c.run("x", ["/bin/echo", "still"]).stdout == "still\n"
+    s.child.send_signal(signal.SIGTERM)
+    assert s.child.wait(15) == 0
+
+
+def test_a_drain_ends_at_its_timeout(configured, user):
+    s = configured(basic(user), "--drain-timeout", "300ms")
+    c = s.connect(token="tok-a").ready()
+    c.sh("a", "sleep 1000")
+    s.child.send_signal(signal.SIGTERM)
+    assert c.wait_closed()["code"] in (1001, 1011)
+    assert s.child.wait(15) == 0
+    s.wait_log("drained: 1 sessions are ended")
+
+
+def test_a_drain_ends_with_the_last_session(configured, user):
+    s = configured(basic(user, rest="[limits]\ndetached-ttl = 100ms\ndrain-timeout = 1h\n"))
+    c = s.connect(token="tok-a").ready()
+    s.child.send_signal(signal.SIGTERM)
+    s.wait_log("no new sessions")
+    c.drop()
+    assert s.child.wait(15) == 0

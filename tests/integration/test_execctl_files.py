@@ -1,0 +1,241 @@
+"""execctl cp, ls, cat: every byte and every name, or a sentence that says why
+not."""
+import json
+import os
+import stat
+import subprocess
+
+import pytest
+from conftest import ROOT
+from execctl import Execctl
+
+
+@pytest.fixture
+def there(directory):
+    """Where the server's user may write."""
+    d = directory / "there"
+    d.mkdir()
+    d.chmod(0o777)
+    return d
+
+
+@pytest.fixture
+def ctl(server, directory):
+    return Execctl(directory, server.url)
+
+
+@pytest.mark.parametrize("size", [0, 1, 1000, (1 << 20) - 1, 1 << 20, (1 << 20) + 1, 3 << 20, 9_000_001])
+def test_every_size_both_ways(ctl, directory, there, size):
+    data = os.urandom(size)
+    (directory / "a").write_bytes(data)
+    ctl.ok("cp", directory / "a", f":{there}/b")
+    assert (there / "b").read_bytes() == data
+    ctl.ok("cp", f":{there}/b", directory / "c")
+    assert (directory / "c").read_bytes() == data
+    assert ctl.ok("cat", there / "b") == data
+
+
+def test_where_a_copy_goes(ctl, directory, there):
+    (directory / "a").write_text("a")
+    (directory / "b").write_text("b")
+    ctl.ok("cp", "a", "b", f":{there}", cwd=directory)
+    assert (there / "a").read_text() + (there / "b").read_text() == "ab"
+    ctl.ok("cp", f":{there}/a", ".", cwd=there.parent)
+    # Over one that is there, and longer.
+    (there / "a").write_text("longer than before")
+    (there / "a").chmod(0o666)
+    ctl.ok("cp", "a", f":{there}/a", cwd=directory)
+    assert (there / "a").read_text() == "a"
+    r = ctl("cp", "a", "b", f":{there}/nowhere", cwd=directory)
+    assert r.code == 255 and "no directory" in r.err
+    # A colon in a name of ours, and one that looks like an option.
+    (directory / "x:y").write_text("colon")
+    (directory / "-dash").write_text("dash")
+    ctl.ok("cp", "--", "./x:y", "-dash", f":{there}", cwd=directory)
+    assert (there / "x:y").read_text() + (there / "-dash").read_text() == "colondash"
+
+
+def make_tree(root):
+    (root / "empty").mkdir(parents=True)
+    (root / "deep/er/still").mkdir(parents=True)
+    for i in range(60):
+        (root / "deep" / f"f{i}").write_bytes(os.urandom(i * 100))
+    (root / "deep/er/still/a name with\nnewline").write_text("x")
+    (root / ".hidden").write_text("hidden")
+    (root / "program").write_text("#!/bin/sh\necho ran\n")
+    (root / "program").chmod(0o755)
+    (root / "link").symlink_to("program")
+
+
+def contents(root):
+    return {str(p.relative_to(root)): p.read_bytes() if p.is_file() else None for p in root.rglob("*")}
+
+
+def test_trees_both_ways(ctl, directory, there):
+    make_tree(directory / "tree")
+    ctl.ok("cp", "-r", directory / "tree", f":{there}")
+    assert contents(there / "tree") == contents(directory / "tree")
+    if ctl.can("fsChmod"):
+        assert ctl.ok("run", there / "tree/program") == b"ran\n"
+    ctl.ok("cp", "-r", f":{there}/tree/", directory / "back")
+    assert contents(directory / "back") == contents(directory / "tree")
+    # Into one that is there.
+    ctl.ok("cp", "-r", f":{there}/tree", directory / "back")
+    assert contents(directory / "back/tree") == contents(directory / "tree")
+    r = ctl("cp", directory / "tree", f":{there}/x")
+    assert r.code == 125 and "-r copies those" in r.err
+
+
+def test_what_is_no_file_is_skipped_aloud(ctl, directory, there):
+    tree = directory / "tree"
+    tree.mkdir()
+    (tree / "file").write_text("x")
+    os.mkfifo(tree / "fifo")
+    (tree / "dangling").symlink_to("nowhere")
+    (tree / "up").symlink_to("..")
+    r = ctl("cp", "-r", tree, f":{there}")
+    assert r.code == 125 and "fifo: skipped" in r.err
+    assert (there / "tree/file").read_text() == "x"
+    if ctl.can("fsSymlink"):
+        assert os.readlink(there / "tree/dangling") == "nowhere" and os.readlink(there / "tree/up") == ".."
+    else:
+        assert "dangling: skipped" in r.err and "up: skipped" in r.err
+    tree.chmod(0o755)
+    r = ctl("cp", "-r", f":{tree}", directory / "back")
+    assert r.code == 125 and "up: skipped: a link to a directory" in r.err and "fifo: skipped" in r.err
+    assert sorted(os.listdir(directory / "back")) == ["file"]
+
+
+def test_what_may_not_be_read_or_written(ctl, directory, there):
+    (directory / "a").write_text("a")
+    r = ctl("cp", directory / "a", ":/nonexistent/a")
+    assert r.code == 125 and "No such file" in r.err
+    r = ctl("cp", directory / "a", ":/proc/a")
+    assert r.code == 125
+    r = ctl("cp", ":/no/such", directory / "b")
+    assert r.code == 125 and "No such file" in r.err and not (directory / "b").exists()
+    r = ctl("cp", directory / "no", f":{there}/no")
+    assert r.code == 125 and "No such file" in r.err
+    if not ROOT:
+        (directory / "a").chmod(0)
+        assert ctl("cp", directory / "a", f":{there}/a").code == 125
+
+
+@pytest.mark.skipif(not ROOT, reason="A FULL DISK IS NOT TESTED: mounting one needs root")
+def test_a_full_disk(ctl, directory, there):
+    (directory / "big").write_bytes(os.urandom(6 << 20))
+    small = directory / "small"
+    small.mkdir()
+    subprocess.run(["mount", "-t", "tmpfs", "-o", "size=2m,mode=777", "none", str(small)], check=True)
+    try:
+        r = ctl("cp", f":{directory}/big", small / "big")
+        assert r.code == 125 and "No space left" in r.err
+        assert os.listdir(small) == []
+        r = ctl("cp", "-r", f":{directory}/there", f":{directory}/big", small)
+        assert r.code == 125 and "No space left" in r.err
+    finally:
+        subprocess.run(["umount", str(small)], check=True)
+
+
+@pytest.mark.skipif(not ROOT, reason="A FULL DISK IS NOT TESTED: mounting one needs root")
+def test_a_full_disk_of_the_server(spawn, directory):
+    (directory / "big").write_bytes(os.urandom(6 << 20))
+    small = directory / "small"
+    small.mkdir()
+    subprocess.run(["mount", "-t", "tmpfs", "-o", "size=2m,mode=777", "none", str(small)], check=True)
+    try:
+        # Mounted before the server starts: its sessions have a namespace.
+        r = Execctl(directory, spawn().url)("cp", directory / "big", f":{small}/big")
+        assert r.code == 125 and "No space left" in r.err and "incomplete" in r.err
+    finally:
+        subprocess.run(["umount", str(small)], check=True)
+
+
+def test_json_and_summary(ctl, directory, there):
+    (directory / "a").write_text("12345")
+    assert json.loads(ctl.ok("--json", "cp", directory / "a", f":{there}/b")) == \
+        {"files": 1, "bytes": 5, "failed": 0, "skipped": 0}
+
+
+def test_ls(ctl, directory, there):
+    (there / "b").write_text("12345")
+    (there / "a").mkdir()
+    (there / ".c").write_text("")
+    (there / "l").symlink_to("b")
+    assert ctl.ok("ls", there) == b"a/\nb\nl\n"
+    assert ctl.ok("ls", "-a", there) == b".c\na/\nb\nl\n"
+    lines = ctl.ok("ls", "-l", there).decode().splitlines()
+    assert lines[0][0] == "d" and lines[1].split()[:2] == ["-", "5"] and lines[2][0] == "l"
+    assert ctl.ok("ls", there / "b").decode().strip().endswith("b")
+    entries = [json.loads(x) for x in ctl.ok("--json", "ls", "-l", there).splitlines()]
+    assert [(e["name"], e["isDirectory"]) for e in entries] == [("a", True), ("b", False), ("l", False)]
+    assert entries[1]["size"] == 5
+    r = ctl("ls", there, "/no/such")
+    assert r.code == 125 and b"a/\n" in r.out and "/no/such" in r.err
+
+
+def test_cat_to_a_reader_that_goes(ctl, directory, there):
+    (there / "big").write_bytes(b"x" * (20 << 20))
+    p = ctl.popen("cat", there / "big")
+    assert p.stdout.read(10) == b"x" * 10
+    p.stdout.close()
+    assert p.wait(20) == 141 and b"Broken pipe" in p.stderr.read()
+    assert len(ctl.ok("cat", there / "big", there / "big")) == 40 << 20
+
+
+def test_a_hostile_server_writes_nowhere_else(directory):
+    """Names with slashes, dot-dot, and names that steer terminals."""
+    import asyncio
+    import threading
+    import websockets
+
+    async def serve(ws):
+        async for text in ws:
+            m = json.loads(text)
+            if "id" not in m:
+                continue
+            method = m["method"]
+            if method == "initialize":
+                result = {"sessionId": "s", "environmentInfo": {"shell": {"name": "sh", "path": "/bin/sh"}}}
+            elif method == "fs/getMetadata":
+                result = {"isDirectory": m["params"]["path"].endswith("/d"), "isFile": True, "isSymlink": False,
+                          "size": 1, "createdAtMs": 0, "modifiedAtMs": 0}
+            elif method == "fs/readDirectory":
+                names = ["../escaped", "..", ".", "a/b", "/tmp/escaped", "", "fine", "\x1b[31mred"]
+                result = {"entries": [{"fileName": n, "isDirectory": False, "isFile": True} for n in names]}
+            elif method == "fs/readBlock":
+                result = {"chunk": "eA==", "eof": True}
+            else:
+                result = {}
+            await ws.send(json.dumps({"id": m["id"], "result": result}))
+
+    ready = threading.Event()
+    state = {}
+
+    async def main():
+        state["loop"], state["stop"] = asyncio.get_running_loop(), asyncio.Event()
+        async with websockets.serve(serve, "127.0.0.1", 0) as s:
+            state["port"] = s.sockets[0].getsockname()[1]
+            ready.set()
+            await state["stop"].wait()
+
+    t = threading.Thread(target=lambda: asyncio.run(main()))
+    t.start()
+    ready.wait(10)
+    inside = directory / "inside"
+    inside.mkdir()
+    r = Execctl(directory, f"ws://127.0.0.1:{state['port']}")("cp", "-r", ":/x/d", inside)
+    state["loop"].call_soon_threadsafe(state["stop"].set)
+    t.join(10)
+    assert r.code == 125 and r.err.count("a name that is none") == 6, r
+    assert "\x1b" not in r.err
+    assert sorted(p.name for p in (inside / "d").iterdir()) == ["\x1b[31mred", "fine"]
+    assert sorted(p.name for p in inside.iterdir()) == ["d"]
+    assert not (directory / "escaped").exists() and not os.path.exists("/tmp/escaped")
+
+
+def test_modes_are_those_of_a_new_file(ctl, directory, there):
+    (there / "a").write_text("a")
+    os.umask(0o022)
+    ctl.ok("cp", f":{there}/a", directory / "b")
+    assert stat.S_IMODE((directory / "b").stat().st_mode) == 0o644

@@ -1,0 +1,221 @@
+"""execctl over a network that fails: nothing is lost, nothing is done twice, and
+what cannot be known is not called a success."""
+import hashlib
+import os
+import random
+import signal
+
+import pytest
+from conftest import pids_with, poll
+from execctl import Execctl, Proxy, digest, make_file
+
+
+@pytest.fixture
+def proxy(server):
+    p = Proxy(server.url)
+    yield p
+    p.close()
+
+
+@pytest.fixture
+def ctl(proxy, directory):
+    return Execctl(directory, proxy.url)
+
+
+def test_output_continues_behind_a_cut(ctl, proxy, directory):
+    p = ctl.popen("run", "sh", "-c", f"i=0; while [ $i -lt 600 ]; do echo line $i; echo e$i >&2; i=$((i+1)); "
+                                     f"[ $((i % 100)) != 0 ] || until [ -e {directory}/$i ]; do sleep 0.01; done; "
+                                     "done; exit 5")
+    out = b""
+    for i in range(100, 601, 100):
+        while not out.endswith(f"line {i - 1}\n".encode()):
+            piece = p.stdout.readline()
+            assert piece, p.stderr.read()
+            out += piece
+        proxy.cut()
+        (directory / str(i)).touch()
+    assert p.wait(60) == 5
+    out += p.stdout.read()
+    assert out == "".join(f"line {i}\n" for i in range(600)).encode()
+    assert p.stderr.read() == "".join(f"e{i}\n" for i in range(600)).encode()
+    assert proxy.cuts >= 5
+
+
+def test_a_command_is_started_once(ctl, proxy, directory):
+    """The answer to its start is swallowed, so the start is sent again."""
+    script = f"echo x >> {directory}/count; until [ -e {directory}/go ]; do sleep 0.01; done; echo out; exit 4"
+    down = proxy.down
+    p = ctl.popen("run", "sh", "-c", script)
+    # The upgrade and initialize are answered with more than 300 bytes.
+    proxy.wait(lambda: proxy.down > down + 300, what="initialize")
+    proxy.swallowing = True
+    poll(lambda: (directory / "count").exists(), what="the start")
+    proxy.cut()
+    proxy.swallowing = False
+    (directory / "go").touch()
+    assert p.wait(30) == 4 and p.stdout.read() == b"out\n"
+    assert (directory / "count").read_text() == "x\n"
+
+
+def test_a_unix_socket_is_resumed_too(server, directory):
+    proxy = Proxy(server.url, path=directory / "socket")
+    ctl = Execctl(directory, proxy.url)
+    p = ctl.popen("run", "sh", "-c", f"echo one; until [ -e {directory}/go ]; do sleep 0.01; done; echo two; exit 3")
+    assert p.stdout.readline() == b"one\n"
+    proxy.cut()
+    (directory / "go").touch()
+    assert (p.stdout.read(), p.wait(30)) == (b"two\n", 3)
+    proxy.close()
+
+
+def test_input_arrives_once(ctl, proxy):
+    if not ctl.can("processCloseStdin"):
+        pytest.skip("no processCloseStdin")
+    data = random.Random(1).randbytes(3 << 20)
+    start = proxy.up + proxy.down
+    proxy.cut_at = [start + (n << 19) for n in (2, 3, 5, 7)]
+    out = ctl.ok("run", "sha256sum", input=data)
+    assert out.split()[0].decode() == hashlib.sha256(data).hexdigest()
+    assert proxy.cuts >= 3
+
+
+def test_a_deadline_that_was_missed_is_still_one(ctl, proxy):
+    if not ctl.can("processExitDetails"):
+        pytest.skip("no processExitDetails")
+    seconds = str(10_000_000 + os.getpid())  # to be found by, in no other command line
+    p = ctl.popen("run", "--timeout", "400ms", "sh", "-c", f"echo ready; exec sleep {seconds[:3]}''{seconds[3:]}")
+    assert p.stdout.readline() == b"ready\n"
+    proxy.refusing = True
+    proxy.cut()
+    poll(lambda: not pids_with(f"sleep\0{seconds}"), what="the deadline")
+    proxy.refusing = False
+    assert p.wait(30) == 124
+    assert "time limit" in p.stderr.read().decode()
+
+
+def test_what_fell_out_of_retention_is_told(ctl, proxy, directory):
+    p = ctl.popen("run", "sh", "-c", f"echo first; until [ -e {directory}/go ]; do sleep 0.01; done; "
+                                     f"head -c 3000000 /dev/zero; echo last; touch {directory}/done; exit 6")
+    assert p.stdout.readline() == b"first\n"
+    proxy.refusing = True
+    proxy.cut()
+    (directory / "go").touch()
+    poll(lambda: (directory / "done").exists(), what="the end")
+    proxy.refusing = False
+    out, err = p.communicate(timeout=30)
+    err = err.decode()
+    assert p.returncode == 6
+    assert out.endswith(b"\0last\n") and len(out) < 2 << 20
+    assert "lost" in err and "fell out" in err
+
+
+def test_a_long_cut_is_told(ctl, proxy):
+    p = ctl.popen("run", "sh", "-c", "echo ready; sleep 3; exit 3")
+    assert p.stdout.readline() == b"ready\n"
+    proxy.refusing = True
+    proxy.cut()
+    line = p.stderr.readline().decode()
+    assert "the connection is lost" in line and "trying to resume" in line
+    proxy.refusing = False
+    assert p.wait(30) == 3
+    assert "resumed" in p.stderr.read().decode()
+
+
+def test_when_it_cannot_resume_the_state_is_unknown(ctl, proxy):
+    p = ctl.popen("--resume-timeout", "400ms", "run", "sh", "-c", "echo ready; sleep 100")
+    assert p.stdout.readline() == b"ready\n"
+    proxy.refusing = True
+    proxy.cut()
+    assert p.wait(30) == 254
+    assert "what became of the command is unknown" in p.stderr.read().decode()
+
+
+def test_a_session_that_is_gone_is_an_unknown_state(spawn, directory):
+    s = spawn("--detached-ttl", "100ms")
+    proxy = Proxy(s.url)
+    ctl = Execctl(directory, proxy.url)
+    p = ctl.popen("run", "sh", "-c", "echo ready; sleep 100")
+    assert p.stdout.readline() == b"ready\n"
+    proxy.refusing = True
+    proxy.cut()
+    s.wait_log("ended")
+    proxy.refusing = False
+    assert p.wait(30) == 254
+    assert "unknown session" in p.stderr.read().decode()
+    proxy.close()
+
+
+def test_an_interrupt_while_the_connection_is_lost(ctl, proxy):
+    p = ctl.popen("run", "sh", "-c", "echo ready; sleep 100")
+    assert p.stdout.readline() == b"ready\n"
+    proxy.refusing = True
+    seen = proxy.accepted
+    proxy.cut()
+    proxy.wait(lambda: proxy.accepted > seen, what="an attempt")
+    p.send_signal(signal.SIGINT)
+    assert p.wait(20) == 254
+    assert "unknown" in p.stderr.read().decode()
+
+
+def test_a_big_file_survives_three_cuts_each_way(ctl, proxy, directory):
+    mib = int(os.environ.get("EXECD_BIG_MIB", "48"))
+    make_file(directory / "big", mib)
+    (directory / "there").mkdir()
+    (directory / "there").chmod(0o777)
+    unit = mib << 20
+    for args in (("big", f":{directory}/there/big"), (f":{directory}/there/big", "back")):
+        start, cuts = proxy.up + proxy.down, proxy.cuts
+        proxy.cut_at = [start + unit * n // 4 for n in (1, 2, 3)]
+        r = ctl("-v", "cp", *args, cwd=directory, timeout=600)
+        assert r.code == 0, r
+        assert proxy.cuts == cuts + 3
+        assert "goes on at byte" in r.err
+    assert digest(directory / "there/big") == digest(directory / "back") == digest(directory / "big")
+
+
+def test_a_tree_survives_three_cuts_each_way(ctl, proxy, directory):
+    files = int(os.environ.get("EXECD_TREE_FILES", "1200"))
+    names = {}
+    for i in range(files):
+        d = directory / "tree" / f"d{i % 37}" / f"e{i % 5}"
+        d.mkdir(parents=True, exist_ok=True)
+        data = random.Random(i).randbytes(i % 3000)
+        (d / f"f{i} \u00fc").write_bytes(data)
+        names[f"d{i % 37}/e{i % 5}/f{i} \u00fc"] = data
+    (directory / "there").mkdir()
+    (directory / "there").chmod(0o777)
+    for source, target, root in ((directory / "tree", f":{directory}/there", directory / "there/tree"),
+                                 (f":{directory}/there/tree", directory / "back", directory / "back")):
+        start, cuts = proxy.up + proxy.down, proxy.cuts
+        unit = sum(map(len, names.values()))
+        proxy.cut_at = [start + unit * n // 4 for n in (1, 2, 3)]
+        r = ctl("cp", "-r", source, target, timeout=600)
+        assert r.code == 0, r
+        assert proxy.cuts == cuts + 3
+        found = {str(p.relative_to(root)): p.read_bytes() for p in root.rglob("*") if p.is_file()}
+        assert found == names
+
+
+def test_cp_says_when_it_cannot_resume(ctl, proxy, directory):
+    make_file(directory / "big", 16)
+    (directory / "there").mkdir()
+    (directory / "there").chmod(0o777)
+    proxy.cut_at = [proxy.up + proxy.down + (6 << 20)]
+    p = ctl.popen("--resume-timeout", "300ms", "cp", directory / "big", f":{directory}/there/big")
+    proxy.wait(lambda: proxy.up > 1 << 20, what="bytes")
+    proxy.refusing = True
+    proxy.wait(lambda: proxy.cuts == 1, what="cut")
+    out, err = p.communicate(timeout=60)
+    assert p.returncode == 254 and b"incomplete" in err and b"could not be resumed" in err
+
+
+def test_a_download_that_failed_leaves_nothing(ctl, proxy, directory):
+    make_file(directory / "big", 16)
+    p = ctl.popen("--resume-timeout", "300ms", "cp", f":{directory}/big", directory / "back")
+    proxy.wait(lambda: proxy.down > 4 << 20, what="bytes")
+    proxy.refusing = True
+    proxy.cut()
+    p.communicate(timeout=60)
+    assert p.returncode == 254
+    assert sorted(x.name for x in directory.iterdir() if "big" not in x.name and not x.name.startswith(".execctl")) == []
+    assert not [x for x in directory.iterdir() if x.name.startswith(".execctl-")]

@@ -1,0 +1,244 @@
+"""execctl: environments, info, doctor, http, completions, watch."""
+import http.server
+import json
+import os
+import shutil
+import subprocess
+import threading
+
+import pytest
+from execctl import EXECCTL, Execctl
+
+
+@pytest.fixture
+def ctl(server, directory):
+    return Execctl(directory, server.url)
+
+
+@pytest.fixture
+def alone(directory):
+    """With no server in its environment."""
+    return Execctl(directory, None)
+
+
+def test_info_and_doctor(ctl, user):
+    out = ctl.ok("info").decode()
+    assert "version" in out and user.pw_dir in out and "fileWriteStreaming" in out
+    info = json.loads(ctl.ok("--json", "info"))
+    assert info["platformOs"] == "linux" and info["capabilities"]["fileWriteStreaming"]
+    checks = {c["check"]: c for c in map(json.loads, ctl("--json", "doctor").out.splitlines())}
+    assert len(checks) == 5
+    # Some hosts cannot enforce a sandbox; then that is what it says.
+    sandbox = checks.pop("run in a read-only sandbox")
+    assert all(c["ok"] for c in checks.values()), checks
+    r = ctl("doctor")
+    assert (r.code == 0) == sandbox["ok"] == (b"FAIL" not in r.out)
+    r = ctl("--url", "ws://127.0.0.1:1", "doctor")
+    assert r.code == 125 and b"FAIL" in r.out and b"refused" in r.out
+
+
+def test_environments(server, alone, directory):
+    assert "no environments yet" in alone("environments").err
+    alone.ok("environments", "add", "--default", "build", server.url)
+    alone.ok("environments", "add", "other", "ws://127.0.0.1:1")
+    assert alone.ok("environments", "list").decode().split() == ["*", "build", server.url, "other", "ws://127.0.0.1:1"]
+    listed = [json.loads(x) for x in alone.ok("--json", "environments").splitlines()]
+    assert listed[0] == {"name": "build", "url": server.url, "default": True}
+    assert alone.ok("run", "echo", "hi") == b"hi\n"
+    assert alone.ok("-e", "build", "run", "echo", "hi") == b"hi\n"
+    assert alone("-e", "other", "info").code == 125
+    # A variable comes before the default, a name before the variable.
+    assert alone("info", env={"EXECD_URL": "ws://127.0.0.1:1"}).code == 125
+    alone.ok("-e", "build", "info", env={"EXECD_URL": "ws://127.0.0.1:1"})
+    (directory / "f").write_text("copied")
+    (directory / "f").chmod(0o644)
+    alone.ok("cp", f"build:{directory}/f", directory / "g")
+    assert (directory / "g").read_text() == "copied"
+    r = alone("cp", f"build:{directory}/f", f"other:{directory}/f", directory)
+    assert r.code == 255 and "another server" in r.err
+
+
+@pytest.mark.parametrize("args, text", [
+    (["add", "a b", "ws://h:1"], "a name is"),
+    (["add", "../x", "ws://h:1"], "a name is"),
+    (["add", "x", "http://h"], "begins with none"),
+    (["add", "x", "ws://h:1\nevil = 1"], "end of a line"),
+    (["add", "x"], "list, or add"),
+    (["remove", "x"], "list, or add"),
+])
+def test_environments_that_cannot_be_added(alone, args, text):
+    r = alone("environments", *args)
+    assert r.code == 255 and text in r.err
+
+
+def test_an_environment_is_added_once(alone):
+    alone.ok("environments", "add", "x", "ws://h:1")
+    r = alone("environments", "add", "x", "ws://h:2")
+    assert r.code == 255 and "there already" in r.err
+    r = alone("--token-file", "relative", "environments", "add", "y", "ws://h:2")
+    assert r.code == 255 and "absolute" in r.err
+
+
+@pytest.mark.parametrize("text, says", [
+    ("[x]\nurl = ws://h:1\nnonsense = 1\n", ":3: unknown key `nonsense'"),
+    ("[x]\n", "no environment `x'"),
+    ("[x]\nca = /y\n", "environment `x' has no url"),
+    ("[x]\nurl = ws://h:1\nconnect-timeout = soon\n", ":3: connect-timeout: `soon'"),
+    ("nonsense\n", ":1:"),
+    ("nonsense = 1\n", ":1: unknown key"),
+])
+def test_a_broken_file_is_told_with_its_line(alone, directory, text, says):
+    (directory / "environments.conf").write_text(text)
+    (directory / "environments.conf").chmod(0o600)
+    r = alone("-e", "x", "info")
+    assert r.code == 255 and says in r.err, r
+
+
+def test_a_file_that_others_can_write_is_refused(alone, directory):
+    alone.ok("environments", "add", "x", "ws://127.0.0.1:1")
+    (directory / "environments.conf").chmod(0o666)
+    r = alone("-e", "x", "info")
+    assert r.code == 255 and "others can write" in r.err
+
+
+def test_the_token_of_an_environment(spawn, alone, directory):
+    token = directory / "token"
+    token.write_text("open-sesame\n")
+    s = spawn("--ws-auth", "capability-token", "--ws-token-file", str(token))
+    alone.ok("--token-file", token, "environments", "add", "x", s.url)
+    alone.ok("-e", "x", "run", "true")
+    assert "open-sesame" not in (directory / "environments.conf").read_text()
+    token.unlink()
+    r = alone("-e", "x", "run", "true")
+    assert r.code == 255 and "token file" in r.err
+
+
+class Answers(http.server.BaseHTTPRequestHandler):
+    def do_GET(self):
+        if self.path == "/missing":
+            self.send_error(404)
+            return
+        if self.path == "/moved":
+            self.send_response(302)
+            self.send_header("Location", "/x")
+            self.end_headers()
+            return
+        self.send_response(200)
+        self.send_header("X-Kind", "test")
+        self.end_headers()
+        self.wfile.write(self.headers.get("X-Given", "").encode() + b"\n" + b"y" * 2_000_000)
+
+    def do_POST(self):
+        body = self.rfile.read(int(self.headers["Content-Length"]))
+        self.send_response(200)
+        self.end_headers()
+        self.wfile.write(body[::-1])
+
+    def log_message(self, *args):
+        pass
+
+
+@pytest.fixture
+def web():
+    s = http.server.ThreadingHTTPServer(("127.0.0.1", 0), Answers)
+    threading.Thread(target=s.serve_forever, daemon=True).start()
+    yield f"http://127.0.0.1:{s.server_port}"
+    s.shutdown()
+    s.server_close()
+
+
+def test_http(ctl, web, directory):
+    assert ctl.ok("http", web + "/", "-H", "X-Given: value") == b"value\n" + b"y" * 2_000_000
+    out = ctl.ok("http", "-i", web + "/").decode()
+    assert out.startswith("status: 200\n") and "x-kind: test\n" in out
+    assert ctl.ok("http", "-D", "-", web, input=b"hello") == b"olleh"
+    (directory / "body").write_bytes(b"abc")
+    assert ctl.ok("http", "--data", directory / "body", web) == b"cba"
+    r = ctl("http", web + "/missing")
+    assert r.code == 1 and "status 404" in r.err
+    assert ctl.ok("http", "-i", "--no-redirect", web + "/moved").decode().startswith("status: 302\n")
+    r = ctl("http", "http://127.0.0.1:1/")
+    assert r.code == 125 and "failed" in r.err
+    assert ctl("http", "-H", "nonsense", web).code == 255
+    assert ctl("http", "-D", "/nonexistent", web).code == 255
+
+
+def words(table):
+    out = subprocess.run([EXECCTL, *table, "--help"], capture_output=True, text=True, check=True).stdout
+    return [w.split()[0] for w in out.replace(", ", " ").split("--")[1:] if w and w[0].isalpha()]
+
+
+@pytest.mark.parametrize("shell", ["bash", "zsh", "fish"])
+def test_completions_know_every_option(alone, shell, directory):
+    text = alone.ok("completion", shell).decode()
+    for command in ("run", "cp", "attach", "environments"):
+        assert command in text
+        for option in words([command]):
+            if option.isidentifier() or "-" in option:
+                assert option in text, option
+    if shutil.which(shell):
+        (directory / "c").write_text(text)
+        subprocess.run([shell, "-n", directory / "c"], check=True)
+
+
+def test_bash_completes(alone, directory):
+    (directory / "c").write_text(alone.ok("completion", "bash").decode())
+    script = """. "$1"; shift; compopt() { :; }; COMP_WORDS=("$@"); COMP_CWORD=$(($# - 1)); _execctl
+                printf '%s\\n' "${COMPREPLY[@]}" """
+
+    def complete(*given):
+        return subprocess.run(["bash", "-c", script, "bash", directory / "c", "execctl", *given],
+                              capture_output=True, text=True, check=True, cwd=directory).stdout.split()
+
+    assert complete("att") == ["attach"]
+    assert complete("run", "--sand") == ["--sandbox"]
+    assert "--tty" not in complete("cp", "--")
+    (directory / "some-file").touch()
+    assert complete("cp", "some") == ["some-file"]
+
+
+def test_help_names_every_command():
+    out = subprocess.run([EXECCTL, "--help"], capture_output=True, text=True, check=True).stdout
+    for command in "run shell cp ls cat ps attach watch logs wait kill http info doctor environments completion".split():
+        assert f"\n  {command} " in out
+        one = subprocess.run([EXECCTL, command, "--help"], capture_output=True, text=True, check=True).stdout
+        assert one.startswith(f"usage: execctl [options] {command}")
+    assert subprocess.run([EXECCTL, "--version"], capture_output=True).stdout.startswith(b"execctl ")
+
+
+def test_watch(ctl, directory):
+    p = ctl.popen("run", "sh", "-c", f"echo one; until [ -e {directory}/go ]; do sleep 0.02; done; echo two; exit 3")
+    assert p.stdout.readline() == b"one\n"
+    session = json.loads(ctl.ok("--json", "ps"))["session"]
+    if not ctl.can("sessionWatch"):
+        r = ctl("watch", session)
+        assert r.code == 125 and "sessionWatch" in r.err
+        (directory / "go").touch()
+        assert p.wait(20) == 3
+        return
+    w = ctl.popen("watch", session)
+    assert w.stdout.readline() == b"one\n"
+    assert ctl.ok("logs", session) == b"one\n"
+    waiting = ctl.popen("-v", "wait", session)
+    assert b"session" in waiting.stderr.readline()  # it is connected
+    (directory / "go").touch()
+    assert (p.stdout.read(), p.wait(20)) == (b"two\n", 3)
+    assert (w.stdout.read(), w.wait(20)) == (b"two\n", 3)
+    assert waiting.wait(20) == 3
+
+
+def test_a_library_program(server, directory):
+    """The header alone, and the archive, are enough for somebody else."""
+    if not shutil.which("cc"):
+        pytest.skip("no compiler")
+    from conftest import BUILD, SANITIZED
+    if SANITIZED:
+        pytest.skip("the archive wants the sanitizer")
+    source = os.path.join(os.path.dirname(__file__), "library_example.c")
+    client = os.path.join(os.path.dirname(__file__), "../../client")
+    program = directory / "example"
+    subprocess.run(["cc", "-std=c11", "-D_POSIX_C_SOURCE=200809L", "-Wall", "-Wextra", "-Werror", f"-I{client}", source,
+                    str(BUILD / "client/libexecd-client.a"), "-lssl", "-lcrypto", "-lyajl", "-linih", "-o", program],
+                   check=True)
+    r = subprocess.run([program, server.url], capture_output=True, timeout=30)
+    assert (r.stdout, r.returncode) == (b"from the library\n", 5), r.stderr

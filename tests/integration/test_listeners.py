@@ -1,0 +1,251 @@
+"""Listeners: several at once, IPv6, unix sockets, sockets of systemd; what a
+reload does to them (execd.conf(5))."""
+import os
+import pwd
+import signal
+import socket
+import stat
+import subprocess
+
+import pytest
+from conftest import EXECD, ROOT, as_user, digest, poll
+from execd_client import Closed, WebSocket, dial, upgrade
+
+
+def identity(user, more=""):
+    return f"[identity a]\nuser = {user.pw_name}\nsandbox-allow-unsandboxed = yes\ntoken-sha256 = {digest('t')}\n{more}"
+
+
+def ready(server, url):
+    c = server.connect(url, token="t").ready()
+    assert c.run("x", ["/bin/echo", "in"]).stdout == "in\n"
+    return c
+
+
+def test_several_at_once(configured, user, directory):
+    s = configured("[listener four]\naddress = ws://127.0.0.1:0\n[listener six]\naddress = ws://[::1]:0\n"
+                   f"[listener path]\naddress = unix:{directory}/sock\n" + identity(user))
+    assert s.urls[1].startswith("ws://[::1]:") and s.urls[2] == f"unix:{directory}/sock"
+    for url in s.urls:
+        ready(s, url)
+
+
+def test_flags_take_several(mode, user, spawn, directory):
+    s = spawn("--listen", f"unix:{directory}/sock")
+    line = s.child.stdout.readline().decode().strip()
+    assert line == f"unix:{directory}/sock"
+    s.connect(line).ready()
+
+
+def test_a_session_moves_between_listeners(configured, user, directory):
+    s = configured(f"[listener ip]\naddress = ws://127.0.0.1:0\n[listener path]\naddress = unix:{directory}/sock\n" +
+                   identity(user))
+    c = ready(s, s.urls[0])
+    c.drop()
+    s.wait_log("detached")
+    assert s.connect(s.urls[1], token="t").ready(resumeSessionId=c.session_id).session_id == c.session_id
+
+
+def test_the_kernel_says_who_is_at_a_unix_socket(configured, user, directory, mode):
+    who = pwd.getpwuid(os.getuid()).pw_name
+    s = configured(f"[listener path]\naddress = unix:{directory}/sock\nmode = 0666\n" +
+                   identity(user, f"peer-user = {who}\n"))
+    c = s.connect().ready()
+    assert c.run("x", ["/usr/bin/id", "-u"]).stdout == f"{user.pw_uid}\n"
+    if ROOT:
+        code = ("import socket,sys; s=socket.socket(socket.AF_UNIX); s.connect(sys.argv[1]);"
+                "s.sendall(sys.stdin.buffer.read()); print(s.recv(4096).split(b'\\r\\n')[0].decode())")
+        r = subprocess.run(["setpriv", "--reuid=nobody", "--clear-groups", "/usr/bin/python3", "-c", code,
+                            f"{directory}/sock"], input=upgrade(), capture_output=True)
+        assert b" 401 " in r.stdout, r
+    with pytest.raises(Closed, match="401"):
+        s.connect(token="wrong")
+
+
+def test_the_mode_of_a_unix_socket(configured, user, directory):
+    text = f"[listener path]\naddress = unix:{directory}/sock\n" + identity(user)
+    s = configured(text)
+    assert stat.S_IMODE(os.stat(directory / "sock").st_mode) == 0o600
+    s.reload(text.replace("[identity", "mode = 0622\n[identity"), "mode: 0622")
+    poll(lambda: stat.S_IMODE(os.stat(directory / "sock").st_mode) == 0o622)
+    s.connect(token="t").ready()
+    s.stop()
+    assert not (directory / "sock").exists()
+
+
+def test_a_socket_that_was_left_behind(configured, user, directory):
+    """The file of a dead server is replaced; of a living one it is not."""
+    text = f"[listener path]\naddress = unix:{directory}/sock\n" + identity(user)
+    s = configured(text)
+    s.child.kill()
+    s.child.wait()
+    assert (directory / "sock").exists()
+    again = configured(text)
+    ready(again, again.url)
+    other = configured_fails(again.mode, user, directory / "other.conf", text)
+    assert other[0] == 1 and "Address already in use" in other[1]
+    ready(again, again.url)
+    (directory / "plain").write_text("not a socket")
+    code, err = configured_fails(again.mode, user, directory / "other.conf", text.replace("/sock", "/plain"))
+    assert code == 1 and "Address already in use" in err and (directory / "plain").read_text() == "not a socket"
+
+
+def configured_fails(mode, user, path, text):
+    path.write_text(text)
+    argv = [str(EXECD), "-c", str(path)]
+    r = subprocess.run(argv if mode == "root" else as_user(user, argv), capture_output=True, text=True, timeout=20)
+    return r.returncode, r.stderr
+
+
+def test_a_reload_opens_closes_and_keeps(configured, user, directory):
+    first = "[listener one]\naddress = ws://127.0.0.1:0\n"
+    s = configured(first + f"[listener two]\naddress = unix:{directory}/two\n" + identity(user))
+    one, two = s.urls
+    a, b = ready(s, one), ready(s, two)
+    s.reload(first + f"[listener three]\naddress = unix:{directory}/three\n" + identity(user), "[listener two]: gone")
+    poll(lambda: (directory / "three").exists() and not (directory / "two").exists())
+    c = ready(s, one)
+    ready(s, f"unix:{directory}/three")
+    for still in (a, b, c):
+        assert still.run("y", ["/bin/echo", "still"]).stdout == "still\n"
+    with pytest.raises(OSError):
+        dial(two)
+
+
+def test_listeners_outlive_the_front_end(configured, user, directory):
+    s = configured(f"[listener ip]\naddress = ws://127.0.0.1:0\n[listener path]\naddress = unix:{directory}/sock\n" +
+                   identity(user))
+    c = ready(s, s.urls[1])
+    os.kill(s.frontend(), signal.SIGKILL)
+    c.wait_closed()
+    s.connect(s.urls[1], token="t").ready(resumeSessionId=c.session_id)
+    ready(s, s.urls[0])
+
+
+def get(url, path, method="GET"):
+    with dial(url) as s:
+        s.sendall(f"{method} {path} HTTP/1.1\r\n\r\n".encode())
+        data = b""
+        while piece := s.recv(65536):
+            data += piece
+    head, text = data.decode().split("\r\n\r\n", 1)
+    return int(head.split()[1]), text
+
+
+def test_the_operator_s_listener(configured, user, directory):
+    s = configured(f"[listener all]\naddress = ws://127.0.0.1:0\n[listener op]\naddress = unix:{directory}/op\n"
+                   "operate = yes\n" + identity(user, "[limits]\ndrain-timeout = 1h\n"))
+    everybody, op = s.urls
+    assert get(op, "/healthz") == (200, "ok\n") and get(op, "/healthz", "HEAD") == (200, "")
+    assert get(everybody, "/healthz")[0] == get(everybody, "/metrics")[0] == 404
+    assert get(op, "/healthz", "POST")[0] == 404 and get(op, "/readyz")[0] == 200
+    c = ready(s, everybody)
+    c.drop()
+    s.wait_log("detached")
+    s.connect(everybody, token="t").ready(resumeSessionId=c.session_id)
+    with pytest.raises(Closed):
+        s.connect(everybody, token="wrong")
+    status, text = get(op, "/metrics")
+    values = dict(line.rsplit(" ", 1) for line in text.splitlines() if not line.startswith("#"))
+    assert status == 200 and values['execd_credentials_total{result="refused"}'] == "1"
+    assert values['execd_sessions_total{result="opened"}'] == values['execd_sessions_total{result="resumed"}'] == "1"
+    assert int(values["execd_connections_accepted_total"]) >= 6 and int(values["execd_bytes_received_total"]) > 500
+    assert len([line for line in text.splitlines() if line.startswith("# TYPE ")]) == len(
+        {line.split("{")[0].split()[0] for line in text.splitlines() if not line.startswith("#")})
+    s.child.send_signal(signal.SIGTERM)
+    s.wait_log("no new sessions")
+    poll(lambda: get(op, "/healthz") == (503, "stopping\n"))
+    assert get(everybody, "/readyz")[0] == 503
+    s.child.send_signal(signal.SIGTERM)
+    assert s.child.wait(15) == 0
+
+
+# --- systemd --------------------------------------------------------------
+
+
+def activate(mode, user, sockets, names, args, env=None):
+    """Starts execd as systemd would: sockets from descriptor 3 on."""
+    copies = [os.dup(s.fileno()) for s in sockets]
+    high = [os.dup2(fd, 100 + i) for i, fd in enumerate(copies)]
+
+    def place():
+        for i, fd in enumerate(high):
+            os.dup2(fd, 3 + i)
+
+    # env(1) knows the pid that execd will have.
+    script = 'LISTEN_PID=$$ exec "$@"'
+    argv = ["/bin/sh", "-c", script, "sh", str(EXECD), *args]
+    child = subprocess.Popen(
+        argv if mode == "root" else as_user(user, argv), stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True,
+        preexec_fn=place, pass_fds=[*range(3, 3 + len(sockets))],
+        env={"PATH": "/usr/bin:/bin", "LISTEN_FDS": str(len(sockets)), "LISTEN_FDNAMES": ":".join(names), **(env or {})})
+    for fd in copies + high:
+        os.close(fd)
+    return child
+
+
+@pytest.fixture
+def sockets(directory):
+    ip = socket.create_server(("127.0.0.1", 0))
+    path = socket.socket(socket.AF_UNIX)
+    path.bind(str(directory / "sock"))
+    path.listen()
+    os.chmod(directory / "sock", 0o666)
+    yield [ip, path]
+    ip.close()
+    path.close()
+
+
+def test_sockets_of_systemd(mode, user, directory, sockets):
+    (directory / "execd.conf").write_text(
+        "[listener path]\naddress = systemd:execd-path\n[listener ip]\naddress = systemd:execd-ip\n" +
+        identity(user, "environment = SEEN=yes\n"))
+    child = activate(mode, user, sockets, ["execd-ip", "execd-path"], ["-c", str(directory / "execd.conf")])
+    try:
+        assert child.stdout.readline() == f"unix:{directory}/sock\n"
+        url = f"ws://127.0.0.1:{sockets[0].getsockname()[1]}"
+        assert child.stdout.readline() == url + "\n"
+        for where in (url, f"unix:{directory}/sock"):
+            c = WebSocket(where, token="t").ready()
+            env = {"envPolicy": {"inherit": "all", "ignoreDefaultExcludes": True, "exclude": [], "set": {},
+                                 "includeOnly": []}, "env": {}}
+            assert "LISTEN" not in c.run("x", ["/usr/bin/env"], **env).stdout
+            c.drop()
+    finally:
+        child.terminate()
+        assert child.wait(15) == 0, child.stderr.read()
+    assert (directory / "sock").exists(), "systemd's socket stays systemd's"
+
+
+def test_a_socket_that_systemd_did_not_give(mode, user, directory, sockets):
+    (directory / "execd.conf").write_text("[listener x]\naddress = systemd:other\n" + identity(user))
+    child = activate(mode, user, sockets, ["one", "two"], ["-c", str(directory / "execd.conf")])
+    out, err = child.communicate(timeout=15)
+    assert child.returncode == 1 and out == "" and "systemd:other: execd was started without a socket" in err
+
+
+def told(note):
+    while (message := note.recv(1000)) == b"WATCHDOG=1":
+        pass
+    return message
+
+
+def test_systemd_is_told(mode, user, directory):
+    note = socket.socket(socket.AF_UNIX, socket.SOCK_DGRAM)
+    note.bind(str(directory / "notify"))
+    os.chmod(directory / "notify", 0o666)
+    note.settimeout(10)
+    (directory / "execd.conf").write_text("[listener x]\naddress = ws://127.0.0.1:0\n" + identity(user))
+    child = activate(mode, user, [], [], ["-c", str(directory / "execd.conf")],
+                     {"NOTIFY_SOCKET": str(directory / "notify"), "WATCHDOG_USEC": "200000"})
+    try:
+        assert told(note).startswith(b"READY=1")
+        child.send_signal(signal.SIGHUP)
+        assert told(note).startswith(b"RELOADING=1\nMONOTONIC_USEC=")
+        assert told(note) == b"READY=1"
+        for _ in range(3):
+            assert note.recv(1000) == b"WATCHDOG=1"
+    finally:
+        child.terminate()
+        assert told(note) == b"STOPPING=1"
+        assert child.wait(15) == 0

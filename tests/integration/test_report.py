@@ -1,0 +1,192 @@
+"""What is retained and what is told of it: gaps, head and tail, snapshots, the
+list of processes (PROTOCOL.md section 17)."""
+import base64
+import os
+
+import pytest
+from conftest import poll
+
+
+def text(s):
+    return base64.b64decode(s)
+
+
+def read(client, id, **params):
+    return client.call("process/read", {"processId": id, **params})
+
+
+def snapshot(client, id):
+    return client.call("process/snapshot", {"processId": id})
+
+
+def joined(r):
+    return b"".join(text(c["chunk"]) for c in r["chunks"])
+
+
+def numbers(n):
+    return "".join(f"{i:09d}\n" for i in range(n)).encode()
+
+
+def start_numbers(client, id, n, **extra):
+    client.run(id, ["/bin/sh", "-c", f"seq -f %09.0f 0 {n - 1}"], **extra)
+
+
+@pytest.mark.parametrize("head, tail", [(0, 100000), (100000, 0), (7, 12345), (1 << 19, 1 << 19)])
+def test_head_and_tail(client, head, tail):
+    whole = numbers(300000)
+    start_numbers(client, "a", 300000, retention={"headBytes": head, "tailBytes": tail})
+    r = read(client, "a")
+    gap = r["gap"]
+    kept = joined(r)
+    assert kept[:head] == whole[:head]
+    end = kept[head:]
+    assert whole.endswith(end) and len(end) <= max(tail, 65536)
+    assert gap["bytes"] + len(kept) == len(whole)
+    assert gap["endBytes"] == len(whole) - len(end)
+    before = [c["seq"] for c in r["chunks"] if c["seq"] <= gap["afterSeq"]]
+    behind = [c["seq"] for c in r["chunks"] if c["seq"] > gap["afterSeq"]]
+    assert before == list(range(1, gap["afterSeq"] + 1)) and behind[0] == gap["lastSeq"] + 1
+    s = snapshot(client, "a")
+    assert text(s["stdout"]) == kept and s["truncated"] is True
+    assert s["gaps"] == [{"stream": "stdout", "offset": head, "bytes": gap["bytes"]}]
+    assert s["bytesDropped"] == gap["bytes"] and s["bytesWritten"] == len(whole)
+    assert s["nextSeq"] == r["nextSeq"]
+
+
+def test_whole_head_without_a_limit_of_the_tail(client):
+    """headBytes alone leaves the rest of the server's mebibyte to the tail."""
+    start_numbers(client, "a", 300000, retention={"headBytes": 1000})
+    kept = joined(read(client, "a"))
+    assert kept[:1000] == numbers(100) and (1 << 20) - 65536 - 1000 <= len(kept) <= 1 << 20
+    start_numbers(client, "b", 1000, retention={})
+    assert joined(read(client, "b")) == numbers(1000)
+
+
+def test_a_gap_is_told_only_to_who_misses_it(client):
+    start_numbers(client, "a", 300000, retention={"headBytes": 30000, "tailBytes": 200000})
+    gap = read(client, "a")["gap"]
+    assert "gap" not in read(client, "a", maxBytes=0)
+    assert "gap" not in read(client, "a", afterSeq=gap["lastSeq"])
+    assert read(client, "a", afterSeq=gap["afterSeq"], maxBytes=0)["gap"] == gap
+    assert read(client, "a", afterSeq=gap["lastSeq"] - 1)["gap"] == gap
+    start_numbers(client, "b", 10000)
+    r = read(client, "b")
+    assert sorted(r) == ["chunks", "closed", "exitCode", "exited", "failure", "nextSeq", "sandboxDenied"]
+
+
+def test_paging_over_a_gap(client):
+    start_numbers(client, "a", 300000, retention={"headBytes": 100000, "tailBytes": 300000})
+    after, got, missing = 0, b"", 0
+    while (page := read(client, "a", afterSeq=after, maxBytes=20000))["chunks"]:
+        if "gap" in page:
+            missing += page["gap"]["bytes"]
+        got += joined(page)
+        after = page["nextSeq"] - 1
+    assert missing + len(got) == 3000000
+    assert got[:100000] + numbers(300000)[100000 + missing:] == got
+
+
+def test_live_output_is_whole_whatever_is_retained(client):
+    r = client.run_sh("a", "seq -f %09.0f 0 299999", retention={"headBytes": 5, "tailBytes": 5})
+    assert r.stdout.encode() == numbers(300000)
+    assert r.seqs == list(range(1, len(r.seqs) + 1))
+
+
+def test_gaps_while_nobody_is_attached(spawn, directory):
+    s = spawn()
+    c = s.ready()
+    c.sh("a", f"echo first; while [ ! -e {directory}/go ]; do sleep 0.01; done; seq -f %09.0f 0 299999; echo done",
+         retention={"headBytes": 4096, "tailBytes": 100000})
+    c.wait_output("a", "first")
+    c.drop()
+    s.wait_log("detached")
+    (directory / "go").touch()
+    c = s.ready(resumeSessionId=c.session_id)
+    c.call("process/wait", {"processId": "a"})
+    r = read(c, "a", afterSeq=1)
+    assert r["gap"]["bytes"] + len(joined(r)) == 3000000 + len("done\n")
+    assert joined(r).endswith(b"done\n")
+
+
+def test_retention_has_the_servers_limit(spawn, client):
+    for keep in ({"headBytes": 1 << 20, "tailBytes": 1}, {"headBytes": (1 << 20) + 1}, {"tailBytes": 2**64 - 1},
+                 {"headBytes": 2**64 - 1, "tailBytes": 2**64 - 1}):
+        assert client.start("a", ["true"], retention=keep)["error"] == \
+            {"code": -32602, "message": "retention must not exceed 1048576 bytes in all"}
+    c = spawn("--retention", "100K").ready()
+    start_numbers(c, "a", 300000)
+    kept = len(joined(read(c, "a")))
+    assert 102400 - 65536 <= kept <= 102400
+    assert c.start("b", ["true"], retention={"tailBytes": 102401})["error"]["code"] == -32602
+
+
+def test_snapshot_keeps_the_streams_apart(client):
+    client.run_sh("a", "echo out; echo err >&2; echo out2; exit 2")
+    s = snapshot(client, "a")
+    assert (text(s["stdout"]), text(s["stderr"]), s["terminal"]) == (b"out\nout2\n", b"err\n", "")
+    assert (s["truncated"], s["gaps"], s["running"], s["exitCode"], s["closed"]) == (False, [], False, 2, True)
+    client.sh("t", "echo out; echo err >&2; read x", tty=True)
+    client.wait_output("t", "err")
+    s = snapshot(client, "t")
+    assert (s["stdout"], s["stderr"], text(s["terminal"])) == ("", "", b"out\r\nerr\r\n")
+    assert (s["running"], s["exitCode"]) == (True, None)
+    after = s["nextSeq"] - 1
+    client.write("t", "x\n")
+    client.finished("t")
+    assert joined(read(client, "t", afterSeq=after)) == b"x\r\n"
+    assert client.error("process/snapshot", {"processId": "nope"}) == (-32600, "unknown process id nope")
+
+
+def listed(client, **params):
+    return client.call("process/list", params)
+
+
+def test_list(client):
+    assert listed(client) == {"processes": [], "next": None}
+    client.run("a", ["/bin/sh", "-c", "exit 3"], arg0="shell")
+    client.sh("b", "sleep 100", tty=True)
+    a, b = listed(client)["processes"]
+    assert (a["processId"], a["argv"], a["argvTruncated"], a["tty"]) == ("a", ["shell", "-c", "exit 3"], False, False)
+    assert (a["running"], a["exitCode"], a["closed"], a["signal"]) == (False, 3, True, None)
+    assert (b["processId"], b["running"], b["exitCode"], b["tty"]) == ("b", True, None, True)
+    assert a["startedAtMs"] <= b["startedAtMs"]
+    assert client.run_sh("c", f"kill -0 {b['pid']} && echo there").stdout == "there\n"
+    client.terminate("b")
+
+
+def test_a_long_command_line_is_kept_in_part(client):
+    client.run("a", ["/bin/true", "short", "x" * 5000, "y"])
+    a, = listed(client)["processes"]
+    assert (a["argv"], a["argvTruncated"]) == (["/bin/true", "short"], True)
+
+
+def test_a_long_list_comes_in_pages(client):
+    ids = [f"{i:03d}" + "i" * 100000 for i in range(60)]
+    for id in ids:
+        client.post("process/start", {"processId": id, "argv": ["/bin/true"], "cwd": "file:///", "env": {},
+                                      "tty": False})
+    for id in ids:
+        client.finished(id)
+    found, after, pages = [], 0, 0
+    while after is not None:
+        page = listed(client, after=after)
+        found += [p["processId"] for p in page["processes"]]
+        after = page["next"]
+        pages += 1
+    assert found == ids and pages > 4
+
+
+def test_the_forgotten_are_not_listed(spawn):
+    c = spawn("--closed-ttl", "100ms").ready()
+    c.run("a", ["/bin/true"])
+    poll(lambda: listed(c)["processes"] == [], what="forgetting")
+
+
+def test_a_detached_sessions_list_is_there_after_resume(spawn):
+    s = spawn()
+    c = s.ready()
+    c.sh("a", f"sleep 100; : {os.getpid()}")
+    c.drop()
+    s.wait_log("detached")
+    c = s.ready(resumeSessionId=c.session_id)
+    assert [p["processId"] for p in listed(c)["processes"]] == ["a"]

@@ -1,0 +1,170 @@
+"""Hostile sources: caps and penalties for each, and nobody else (execd.conf(5)).
+Every address of 127.0.0.0/8 is a source of its own here."""
+import os
+import resource
+import socket
+import time
+from urllib.parse import urlsplit
+
+import pytest
+from conftest import digest, poll
+from execd_client import Closed, dial, frame, upgrade
+
+
+def configuration(user, limits):
+    return (f"[listener main]\naddress = ws://127.0.0.1:0\n[identity a]\nuser = {user.pw_name}\nsandbox-allow-unsandboxed = yes\n"
+            f"token-sha256 = {digest('t')}\n[limits]\nexempt = none\n{limits}")
+
+
+def first_line(server, data, source):
+    s = dial(server.url, source=source)
+    try:
+        s.sendall(data)
+        head = b""
+        while b"\r\n\r\n" not in head and (piece := s.recv(4096)):
+            head += piece
+    except ConnectionResetError:
+        pass    # refused before it was heard
+    finally:
+        s.close()
+    return head.decode()
+
+
+WRONG = upgrade("Authorization: Bearer no\r\n")
+
+
+def test_failures_add_up_and_go_away(configured, user):
+    s = configured(configuration(user, "penalty-authentication = 1s\npenalty-threshold = 2500ms\n"))
+    for _ in range(3):
+        assert " 401 " in first_line(s, WRONG, "127.0.0.2")
+    s.wait_log("too many failures from there")
+    head = first_line(s, WRONG, "127.0.0.2")
+    assert " 503 " in head and "retry-after: " in head
+    assert 1 <= int(head.split("retry-after: ")[1].split()[0]) <= 3
+    with pytest.raises((Closed, OSError)):
+        s.connect(token="t", source="127.0.0.2")
+    c = s.connect(token="t", source="127.0.0.3").ready()        # others notice nothing
+    assert c.run("x", ["/bin/echo", "in"]).stdout == "in\n"
+    poll(lambda: " 401 " in first_line(s, WRONG, "127.0.0.2"), what="end of the penalty")
+    assert s.log.count("too many failures") >= 1
+
+
+def test_what_is_not_http_costs_too(configured, user):
+    s = configured(configuration(user, "penalty-protocol = 10s\n"))
+    for _ in range(2):
+        assert " 400 " in first_line(s, b"\x16\x03\x01 rubbish\r\n\r\n", "127.0.0.2")
+    assert " 503 " in first_line(s, upgrade(), "127.0.0.2")
+    s.connect(token="t", source="127.0.0.3").ready()
+
+
+def test_silence_costs_too(configured, user):
+    s = configured(configuration(user, "penalty-deadline = 1m\npre-auth-deadline = 300ms\n"))
+    assert first_line(s, b"GET ", "127.0.0.2") == ""
+    assert " 503 " in first_line(s, upgrade(), "127.0.0.2")
+    s.connect(token="t", source="127.0.0.3").ready()
+
+
+def test_an_exempt_source(configured, user):
+    s = configured(configuration(user, "").replace("exempt = none", "exempt = 127.0.0.2"))
+    for _ in range(10):
+        assert " 401 " in first_line(s, WRONG, "127.0.0.2")
+    for _ in range(4):
+        assert " 401 " in first_line(s, WRONG, "127.0.0.3")
+    assert " 503 " in first_line(s, WRONG, "127.0.0.3")
+
+
+def test_no_penalties_at_all(configured, user):
+    s = configured(configuration(user, "penalty-max = none\n"))
+    for _ in range(20):
+        assert " 401 " in first_line(s, WRONG, "127.0.0.2")
+
+
+def test_connections_of_one_source(configured, user):
+    s = configured(configuration(user, "max-connections-per-source = 3\n"))
+    held = [s.connect(token="t", source="127.0.0.2").ready() for _ in range(3)]
+    assert " 503 " in first_line(s, upgrade(), "127.0.0.2")
+    s.connect(token="t", source="127.0.0.3").ready()
+    held[0].drop()
+    poll(lambda: " 401 " in first_line(s, WRONG, "127.0.0.2"), what="room")
+
+
+def test_a_reload_changes_the_caps(configured, user):
+    s = configured(configuration(user, "max-connections-per-source = 1\n"))
+    s.connect(token="t", source="127.0.0.2").ready()
+    assert " 503 " in first_line(s, upgrade(), "127.0.0.2")
+    s.reload(configuration(user, "max-connections-per-source = 2\n"), "max-connections-per-source: 2, was 1")
+    poll(lambda: " 401 " in first_line(s, upgrade(), "127.0.0.2"), what="the new cap")
+
+
+def test_a_client_that_answers_no_ping(configured, user):
+    s = configured(configuration(user, "ping-interval = 100ms\npong-deadline = 500ms\n"))
+    c, quiet = s.connect(token="t").ready(), s.connect(token="t").ready()
+    poll(lambda: len([f for f in quiet.frames if f[0] == 9]) >= 2, what="pings")
+    # c answers; quiet, whose client does not, is not heard of any more.
+    end = time.monotonic() + 10
+    while quiet.closed is None and time.monotonic() < end:
+        c.frame(10, b"")
+        c.call("environment/status")
+        quiet_closed = quiet.closed
+    assert quiet.closed is not None and c.closed is None, quiet_closed
+    s.wait_log("no pong within 500 ms")
+    s.connect(token="t").ready(resumeSessionId=quiet.session_id)
+
+
+def test_honest_clients_among_rubbish(configured, user):
+    """A source that sends rubbish as fast as it can, and honest ones."""
+    import threading
+    s = configured(configuration(user, ""))
+    stop = threading.Event()
+    count = [0]
+
+    def flood(source):
+        at = urlsplit(s.url)
+        while not stop.is_set():
+            try:
+                with socket.create_connection((at.hostname, at.port), timeout=10, source_address=(source, 0)) as x:
+                    x.sendall(os.urandom(40) + b"\r\n\r\n")
+                    x.recv(100)
+                count[0] += 1
+            except OSError:
+                pass
+
+    threads = [threading.Thread(target=flood, args=(f"127.0.1.{i}",), daemon=True) for i in range(1, 5)]
+    for t in threads:
+        t.start()
+    try:
+        poll(lambda: count[0] > 200, what="rubbish")
+        for i in range(40):
+            c = s.connect(token="t", source=f"127.0.2.{i + 1}").ready()
+            assert c.run("x", ["/bin/echo", str(i)]).stdout == f"{i}\n"
+            c.drop()
+    finally:
+        stop.set()
+        for t in threads:
+            t.join(20)
+    s.wait_log("too many failures from there")
+
+
+def test_descriptors_run_out_and_come_back(mode, user, directory):
+    """With EMFILE a waiting client hears 503, and the server goes on."""
+    from conftest import Configured
+    s = Configured(mode, user, directory / "execd.conf", configuration(user, "max-connections = 10000\n"),
+                   preexec_fn=lambda: resource.setrlimit(resource.RLIMIT_NOFILE, (64, 64)))
+    held = []
+    try:
+        held = [dial(s.url) for _ in range(80)]
+        s.wait_log("accept: Too many open files")
+        assert held[-1].recv(100).startswith(b"HTTP/1.1 503")
+        for h in held:
+            h.close()
+        c = poll(lambda: try_ready(s), what="descriptors")
+        assert c.run("x", ["/bin/echo", "in"]).stdout == "in\n"
+    finally:
+        s.stop()
+
+
+def try_ready(s):
+    try:
+        return s.connect(token="t").ready()
+    except (Closed, OSError):
+        return None

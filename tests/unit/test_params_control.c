@@ -1,0 +1,353 @@
+/*
+ * params of execd's own methods and members: values, defaults, and the errors
+ * of values that are not allowed.
+ */
+#include <errno.h>
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <stdio.h>
+#include <string.h>
+
+#include <cmocka.h>
+
+#include "json_text.h"
+#include "params.h"
+#include "params_text.h"
+
+#define START(tty, more)                                                       \
+	"{\"processId\":\"p\",\"argv\":[\"a\"],\"cwd\":\"file:///\","          \
+	"\"env\":{},\"tty\":" tty more "}"
+#define X16	"xxxxxxxxxxxxxxxx"
+#define X64	X16 X16 X16 X16
+#define LONG_ID X64 X64 X64 X64 /* just not too long */
+#define ID	"{\"processId\":\"p\""
+
+static void
+show_slice(struct json_writer *w, struct slice s)
+{
+	json_string(w, s.ptr, s.len);
+}
+
+static void
+show_watched(struct json_writer *w, const union method_params *p)
+{
+	json_bool(w, p->initialize.watch);
+	show_slice(w, p->initialize.watch_session_id);
+}
+
+static void
+show_start(struct json_writer *w, const union method_params *p)
+{
+	const struct process_start_params *s = &p->process_start;
+
+	json_u64(w, s->rows);
+	json_u64(w, s->cols);
+	if (s->has_term)
+		show_slice(w, s->term);
+}
+
+static void
+show_id(struct json_writer *w, const union method_params *p)
+{
+	show_slice(w, p->process_id.process_id);
+}
+
+static void
+show_timeout(struct json_writer *w, const union method_params *p)
+{
+	json_bool(w, p->process_start.has_timeout);
+	json_u64(w, p->process_start.timeout_ms);
+}
+
+static void
+show_start_id(struct json_writer *w, const union method_params *p)
+{
+	show_slice(w, p->process_start.start_id);
+}
+
+static void
+show_retention(struct json_writer *w, const union method_params *p)
+{
+	const struct process_start_params *s = &p->process_start;
+
+	json_bool(w, s->has_retention);
+	if (!s->has_retention)
+		return;
+	json_u64(w, s->retention.head_bytes);
+	if (s->retention.has_tail)
+		json_u64(w, s->retention.tail_bytes);
+}
+
+static void
+show_list(struct json_writer *w, const union method_params *p)
+{
+	json_u64(w, p->process_list.after);
+}
+
+static void
+show_move(struct json_writer *w, const union method_params *p)
+{
+	json_cstring(w, p->fs.path.path);
+	json_cstring(w, p->fs.destination.path);
+	json_bool(w, p->fs.overwrite);
+	json_bool(w, p->fs.has_sandbox);
+}
+
+static void
+show_chmod(struct json_writer *w, const union method_params *p)
+{
+	json_cstring(w, p->fs.path.path);
+	json_u64(w, p->fs.mode);
+}
+
+static void
+show_symlink(struct json_writer *w, const union method_params *p)
+{
+	json_cstring(w, p->fs.path.path);
+	show_slice(w, p->fs.target);
+}
+
+static void
+show_watch(struct json_writer *w, const union method_params *p)
+{
+	json_u64(w, p->fs.watch_id);
+	json_cstring(w, p->fs.path.path);
+}
+
+static void
+show_signal(struct json_writer *w, const union method_params *p)
+{
+	show_slice(w, p->process_signal.process_id);
+	json_bool(w, p->process_signal.has_target);
+	json_u64(w, p->process_signal.target);
+	json_u64(w, p->process_signal.signal);
+}
+
+static void
+show_terminate(struct json_writer *w, const union method_params *p)
+{
+	show_slice(w, p->process_terminate.process_id);
+	json_bool(w, p->process_terminate.graceful);
+	json_bool(w, p->process_terminate.has_timeout);
+	json_u64(w, p->process_terminate.timeout_ms);
+}
+
+static void
+show_resize(struct json_writer *w, const union method_params *p)
+{
+	show_slice(w, p->process_resize.process_id);
+	json_u64(w, p->process_resize.rows);
+	json_u64(w, p->process_resize.cols);
+}
+
+static void
+show_wait(struct json_writer *w, const union method_params *p)
+{
+	show_slice(w, p->process_wait.process_id);
+	json_u64(w, p->process_wait.timeout_ms);
+}
+
+/* Params and the values as an array. */
+static const struct value_row {
+	const char *method;
+	void (*show)(struct json_writer *w, const union method_params *p);
+	const char *params, *shown;
+} value_rows[] = {
+	{ "initialize", show_watched,
+	    "{\"clientName\":\"\",\"watchSessionId\":\"a\"}", "[true,\"a\"]" },
+	{ "initialize", show_watched,
+	    "{\"clientName\":\"\",\"watchSessionId\":null,"
+	    "\"resumeSessionId\":\"r\"}",
+	    "[false,\"\"]" },
+	{ "process/start", show_start, START("true", ""), "[24,80]" },
+	{ "process/start", show_start, START("false", ""), "[24,80]" },
+	{ "process/start", show_start,
+	    START("false", ",\"rows\":null,\"cols\":null,\"term\":null"),
+	    "[24,80]" },
+	{ "process/start", show_start,
+	    START("true", ",\"rows\":1,\"cols\":65535,\"term\":\"\""),
+	    "[1,65535,\"\"]" },
+	{ "process/start", show_timeout, START("true", ""), "[false,0]" },
+	{ "process/start", show_timeout, START("true", ",\"timeoutMs\":0"),
+	    "[true,0]" },
+	{ "process/start", show_timeout,
+	    START("true", ",\"timeoutMs\":18446744073709551615"),
+	    "[true,18446744073709551615]" },
+	{ "process/start", show_start_id, START("true", ""), "[\"\"]" },
+	{ "process/start", show_start_id, START("true", ",\"startId\":null"),
+	    "[\"\"]" },
+	{ "process/start", show_start_id,
+	    START("true", ",\"startId\":\"" LONG_ID "\""),
+	    "[\"" LONG_ID "\"]" },
+	{ "process/start", show_retention, START("true", ""), "[false]" },
+	{ "process/start", show_retention, START("true", ",\"retention\":null"),
+	    "[false]" },
+	{ "process/start", show_retention, START("true", ",\"retention\":{}"),
+	    "[true,0]" },
+	{ "process/start", show_retention,
+	    START("true", ",\"retention\":{\"headBytes\":18446744073709551615,"
+			  "\"tailBytes\":0}"),
+	    "[true,18446744073709551615,0]" },
+	{ "process/list", show_list, NULL, "[0]" },
+	{ "process/list", show_list, "null", "[0]" },
+	{ "process/list", show_list, "{}", "[0]" },
+	{ "process/list", show_list, "{\"after\":null}", "[0]" },
+	{ "process/list", show_list, "{\"after\":7}", "[7]" },
+	{ "process/snapshot", show_id, ID "}", "[\"p\"]" },
+	/* signal: target, then the position in signals.def */
+	{ "process/signal", show_signal, ID ",\"signal\":\"interrupt\"}",
+	    "[\"p\",false,1,1]" },
+	{ "process/signal", show_signal,
+	    ID ",\"signal\":\"interrupt\",\"target\":null}",
+	    "[\"p\",false,1,1]" },
+	{ "process/signal", show_signal,
+	    ID ",\"signal\":\"HUP\",\"target\":\"process\"}",
+	    "[\"p\",true,0,0]" },
+	{ "process/signal", show_signal,
+	    ID ",\"signal\":\"INT\",\"target\":\"group\"}",
+	    "[\"p\",true,1,1]" },
+	{ "process/signal", show_signal,
+	    ID ",\"signal\":\"KILL\",\"target\":\"tree\"}",
+	    "[\"p\",true,2,4]" },
+	{ "process/terminate", show_terminate, ID "}",
+	    "[\"p\",false,false,0]" },
+	{ "process/terminate", show_terminate, ID ",\"mode\":null}",
+	    "[\"p\",false,false,0]" },
+	{ "process/terminate", show_terminate, ID ",\"mode\":\"force\"}",
+	    "[\"p\",false,false,0]" },
+	{ "process/terminate", show_terminate,
+	    ID ",\"mode\":\"graceful\",\"timeoutMs\":5}",
+	    "[\"p\",true,true,5]" },
+	{ "fs/move", show_move,
+	    "{\"sourcePath\":\"file:///s\",\"destinationPath\":\"file:///d\"}",
+	    "[\"/s\",\"/d\",false,false]" },
+	{ "fs/move", show_move,
+	    "{\"sourcePath\":\"file:///s\",\"destinationPath\":\"file:///d\","
+	    "\"overwrite\":true,\"sandbox\":null}",
+	    "[\"/s\",\"/d\",true,false]" },
+	{ "fs/chmod", show_chmod, "{\"path\":\"file:///a\",\"mode\":493}",
+	    "[\"/a\",493]" },
+	{ "fs/symlink", show_symlink,
+	    "{\"path\":\"file:///a\",\"target\":\"../%41 b\"}",
+	    "[\"/a\",\"../%41 b\"]" },
+	{ "fs/watch", show_watch, "{\"watchId\":7,\"path\":\"file:///a\"}",
+	    "[7,\"/a\"]" },
+	{ "process/closeStdin", show_id, ID "}", "[\"p\"]" },
+	{ "process/resize", show_resize, ID ",\"rows\":65535,\"cols\":1}",
+	    "[\"p\",65535,1]" },
+	{ "process/wait", show_wait, ID "}", "[\"p\",18446744073709551615]" },
+	{ "process/wait", show_wait, ID ",\"timeoutMs\":null}",
+	    "[\"p\",18446744073709551615]" },
+	{ "process/wait", show_wait, ID ",\"timeoutMs\":0}", "[\"p\",0]" },
+};
+
+static void
+test_values(void **state)
+{
+	for (size_t i = 0; i < nitems(value_rows); i++) {
+		const struct value_row *row = &value_rows[i];
+		struct json_writer w;
+		struct decoded d;
+		struct buf b;
+
+		if (decode_params(&d, row->method, row->params) != 0)
+			fail_msg("row %zu, %s: %s", i, row->method, d.error);
+		buf_init(&b, 4096);
+		json_writer_init(&w, &b);
+		json_begin(&w, '[');
+		row->show(&w, &d.params);
+		json_end(&w, ']');
+		buf_put_u8(&b, '\0');
+		if (strcmp((char *)b.data, row->shown) != 0)
+			fail_msg("row %zu, %s: %s, not %s", i, row->method,
+			    (char *)b.data, row->shown);
+		buf_clear(&b);
+		decoded_clear(&d);
+	}
+}
+
+static const struct error_row {
+	const char *method, *params, *error;
+} error_rows[] = {
+	{ "initialize",
+	    "{\"clientName\":\"\",\"watchSessionId\":\"a\","
+	    "\"resumeSessionId\":\"a\"}",
+	    "resumeSessionId and watchSessionId exclude each other" },
+	{ "process/start", START("true", ",\"startId\":\"\""),
+	    "startId must have 1 to 256 bytes" },
+	{ "process/start", START("true", ",\"startId\":\"" LONG_ID "x\""),
+	    "startId must have 1 to 256 bytes" },
+	{ "process/start", START("true", ",\"rows\":0"),
+	    "rows must be between 1 and 65535" },
+	{ "process/start", START("true", ",\"cols\":65536"),
+	    "cols must be between 1 and 65535" },
+	{ "process/start", START("false", ",\"rows\":1"),
+	    "rows, cols and term need tty" },
+	{ "process/start", START("false", ",\"cols\":1"),
+	    "rows, cols and term need tty" },
+	{ "process/start", START("false", ",\"term\":\"xterm\""),
+	    "rows, cols and term need tty" },
+	{ "process/signal", ID ",\"signal\":\"TERM\"}",
+	    "unknown variant `TERM`, expected `interrupt`" },
+	{ "process/signal",
+	    ID ",\"signal\":\"interrupt\",\"target\":\"group\"}",
+	    "unknown variant `interrupt`, expected one of `HUP`, `INT`, "
+	    "`QUIT`, `ABRT`, `KILL`, `USR1`, `USR2`, `PIPE`, `ALRM`, `TERM`, "
+	    "`CHLD`, `CONT`, `STOP`, `TSTP`, `TTIN`, `TTOU`, `URG`, `XCPU`, "
+	    "`WINCH`, `IO`, `PWR`" },
+	{ "process/signal", ID ",\"signal\":\"SIGTERM\",\"target\":\"group\"}",
+	    "unknown variant `SIGTERM`, expected one of " },
+	{ "process/signal", ID ",\"signal\":\"TERM\",\"target\":\"all\"}",
+	    "unknown variant `all`, expected one of `process`, `group`, "
+	    "`tree`" },
+	{ "process/signal", ID ",\"signal\":\"TERM\",\"target\":7}",
+	    "invalid type: number, expected a string" },
+	{ "process/terminate", ID ",\"mode\":\"soft\"}",
+	    "unknown variant `soft`, expected `force` or `graceful`" },
+	{ "process/terminate", ID ",\"timeoutMs\":5}",
+	    "timeoutMs needs mode `graceful`" },
+	{ "process/terminate", ID ",\"mode\":\"force\",\"timeoutMs\":0}",
+	    "timeoutMs needs mode `graceful`" },
+	{ "process/start", START("true", ",\"retention\":{\"headBytes\":-1}"),
+	    "invalid number" },
+	{ "process/start",
+	    START("true", ",\"retention\":{\"tailBytes\":\"1\"}"),
+	    "invalid type: string \"1\", expected u64" },
+	{ "process/list", "7", "invalid type: number, expected struct " },
+	{ "process/list", "[]", "invalid type: sequence, expected struct " },
+	{ "process/list", "{\"after\":-1}", "invalid number" },
+	{ "process/resize", ID ",\"rows\":0,\"cols\":1}",
+	    "rows must be between 1 and 65535" },
+	{ "process/resize", ID ",\"rows\":1,\"cols\":70000}",
+	    "cols must be between 1 and 65535" },
+	{ "process/resize", ID ",\"rows\":10}", "missing field `cols`" },
+};
+
+static void
+test_errors(void **state)
+{
+	for (size_t i = 0; i < nitems(error_rows); i++) {
+		const struct error_row *row = &error_rows[i];
+		struct decoded d;
+
+		assert_int_equal(
+		    decode_params(&d, row->method, row->params), -EBADMSG);
+		if (!error_matches(d.error, row->error))
+			fail_msg("%s %s: %s, not %s", row->method, row->params,
+			    d.error, row->error);
+		decoded_clear(&d);
+	}
+}
+
+int
+main(void)
+{
+	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(test_values),
+		cmocka_unit_test(test_errors),
+	};
+
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}

@@ -1,0 +1,137 @@
+/*
+ * process_tree: who belongs to a command, wherever it went, and that nobody
+ * else does.
+ */
+#include <setjmp.h>
+#include <signal.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include <cmocka.h>
+
+#include "process_tree.h"
+
+/*
+ * leader (a session) -> member (its group), other (a group of its own), far (a
+ * session of its own) -> near (in that one). Each writes one byte when it
+ * is where it belongs, and waits for ever.
+ */
+static void __attribute__((noreturn)) rest(int fd)
+{
+	if (write(fd, "x", 1) != 1)
+		_exit(1);
+	for (;;)
+		pause();
+}
+
+static void __attribute__((noreturn)) family(int fd)
+{
+	setsid();
+	if (fork() == 0)
+		rest(fd);
+	if (fork() == 0) {
+		setpgid(0, 0);
+		rest(fd);
+	}
+	if (fork() == 0) {
+		setsid();
+		if (fork() == 0)
+			rest(fd);
+		rest(fd);
+	}
+	rest(fd);
+}
+
+#define FAMILY 5
+
+static pid_t
+start_family(void)
+{
+	int fds[2];
+	pid_t pid;
+	char c;
+
+	assert_int_equal(pipe(fds), 0);
+	pid = fork();
+	if (pid == 0)
+		family(fds[1]);
+	close(fds[1]);
+	for (int i = 0; i < FAMILY; i++)
+		assert_int_equal(read(fds[0], &c, 1), 1);
+	close(fds[0]);
+	return pid;
+}
+
+static void
+end_family(pid_t leader)
+{
+	int status;
+
+	assert_int_equal(
+	    process_tree_signal(leader, SIGKILL, PROCESS_TREE), FAMILY);
+	assert_int_equal(waitpid(leader, &status, 0), leader);
+	assert_true(WIFSIGNALED(status) && WTERMSIG(status) == SIGKILL);
+	/* They are dead when the last of them is. */
+	while (process_tree_signal(leader, 0, PROCESS_TREE) > 0)
+		continue;
+}
+
+/* Signal 0 counts without doing anything. */
+static void
+test_members(void **state)
+{
+	pid_t a = start_family(), b = start_family();
+
+	assert_int_equal(process_tree_signal(a, 0, PROCESS_GROUP), 2);
+	assert_int_equal(process_tree_signal(a, 0, PROCESS_TREE), FAMILY);
+	end_family(a);
+	assert_int_equal(process_tree_signal(a, 0, PROCESS_TREE), 0);
+	assert_int_equal(process_tree_signal(b, 0, PROCESS_TREE), FAMILY);
+	end_family(b);
+}
+
+/* The group and the session outlive who led them. */
+static void
+test_without_leader(void **state)
+{
+	pid_t pid;
+	int fds[2];
+	char c;
+
+	assert_int_equal(pipe(fds), 0);
+	pid = fork();
+	if (pid == 0) {
+		setsid();
+		if (fork() > 0)
+			_exit(0);
+		signal(SIGHUP, SIG_IGN);
+		if (write(fds[1], "x", 1) != 1)
+			_exit(1);
+		for (;;)
+			pause();
+	}
+	close(fds[1]);
+	assert_int_equal(read(fds[0], &c, 1), 1);
+	assert_int_equal(waitpid(pid, NULL, 0), pid);
+	assert_int_equal(process_tree_signal(pid, 0, PROCESS_GROUP), 1);
+	assert_int_equal(process_tree_signal(pid, SIGKILL, PROCESS_GROUP), 1);
+	/* The end of the pipe is its end. */
+	assert_int_equal(read(fds[0], &c, 1), 0);
+	close(fds[0]);
+	while (process_tree_signal(pid, 0, PROCESS_TREE) > 0)
+		continue;
+}
+
+int
+main(void)
+{
+	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(test_members),
+		cmocka_unit_test(test_without_leader),
+	};
+
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}
