@@ -69,8 +69,13 @@ refuse_state(struct request *r, const struct rpc_method *m)
 static int
 forward_http(struct request *r, const char *text, size_t len)
 {
-	struct helper *h = helper_get(r->session, HELPER_HTTP, NULL);
+	char error[ARGS_ERROR_MAX];
+	struct helper *h;
 
+	if (ceiling_judge_network(&r->session->sandbox.ceiling, error) < 0)
+		return reply_error(
+		    r->channel, &r->id, RPC_INVALID_PARAMS, "%s", error);
+	h = helper_get(r->session, HELPER_HTTP, NULL);
 	if (h == NULL)
 		return reply_os_error(r->channel, &r->id, -errno);
 	return helper_forward(h, r, NULL, text, len);

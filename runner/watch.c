@@ -216,7 +216,9 @@ method_fs_watch_missing(struct request *r, const union method_params *params)
 	struct json_writer w;
 
 	watch_stop(s);
-	if (p->missing_count > 0 && p->missing_count <= WATCH_PATHS_MAX)
+	/* Nothing of the disk is told outside of a sandbox that is due. */
+	if (sandbox_permits_none(&s->sandbox) && p->missing_count > 0 &&
+	    p->missing_count <= WATCH_PATHS_MAX)
 		s->watch = watch_new(s, p->watch_id);
 	if (s->watch != NULL && !watch_all(s->watch, p))
 		watch_stop(s);

@@ -301,6 +301,9 @@ method_fs_watch(struct request *r, const union method_params *params)
 
 	if (w == NULL)
 		return reply_file_error(r, -errno);
+	if (!sandbox_permits_none(&r->session->sandbox))
+		return reply_error(r->channel, &r->id, RPC_INVALID_PARAMS, "%s",
+		    SANDBOX_UNENFORCEABLE);
 	if (!check_watch(r, w, p))
 		return 0;
 	wd = inotify_add_watch(w->fd, p->path.path, EVENTS);

@@ -164,15 +164,18 @@ grant_maximum(const struct ceiling *c, const char *cwd, struct ceiling_grant *g)
 
 	g->entries[0] =
 	    special(SANDBOX_ROOT, full ? SANDBOX_WRITE : SANDBOX_READ);
-	g->entries[1] = special(SANDBOX_PROJECT_ROOTS, SANDBOX_WRITE);
-	g->entries[2] = special(SANDBOX_SLASH_TMP, SANDBOX_WRITE);
-	g->entries[3] = special(SANDBOX_TMPDIR, SANDBOX_WRITE);
+	g->entries[1] = special(SANDBOX_SLASH_TMP, SANDBOX_WRITE);
+	g->entries[2] = special(SANDBOX_TMPDIR, SANDBOX_WRITE);
+	/* Last: a file operation has no workspace. */
+	g->entries[3] = special(SANDBOX_PROJECT_ROOTS, SANDBOX_WRITE);
 	g->root = (struct path_uri){ .path = (char *)(uintptr_t)cwd };
 	g->context = (struct sandbox_context){
 		.type = SANDBOX_MANAGED,
 		.network_enabled = c->limits.network,
 		.entries = g->entries,
-		.nentries = write ? 4 : 1,
+		.nentries = !write	  ? 1
+			    : cwd == NULL ? 3
+					  : 4,
 		.has_cwd = cwd != NULL,
 		.cwd = g->root,
 		.roots = &g->root,

@@ -192,7 +192,7 @@ def reset(s):
 
 def direct(user, argv, home, input=None, **env):
     """The same command without execd between."""
-    return subprocess.run(as_user(user, ["env", f"HOME={home}", *argv]), cwd=home, input=input or b"", capture_output=True,
+    return subprocess.run(as_user(user, ["env", "--default-signal", f"HOME={home}", *argv]), cwd=home, input=input or b"", capture_output=True,
                           env={"PATH": "/usr/bin:/bin", "HOME": str(home), **env}, timeout=TIMEOUT)
 
 

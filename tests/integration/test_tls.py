@@ -232,7 +232,7 @@ def test_the_key_process_is_locked_up(secure, mode):
     from test_isolation import check_frontend, status
     s = secure()
     s.wait_log("serving")
-    pid = key_process(s)
+    pid = poll(lambda: key_process(s), what="the key process")
     poll(lambda: status(pid)["Seccomp"] != "0", what="its filter")
     check_frontend(pid)
     assert sorted(os.listdir(f"/proc/{pid}/fd")) == ["0", "1", "2", "3"]
@@ -313,7 +313,7 @@ def mutual(configured, user, authority):
     def start(required, more="", ca=None):
         base = authority.issue("server", group=user.pw_gid)
         text = (listener(base, f"client-ca = {ca or authority.cert}\nclient-certificate = {required}\n") +
-                identity(user) + f"[identity b]\nuser = {user.pw_name}\n{more}")
+                identity(user) + f"[identity b]\nuser = {user.pw_name}\nsandbox-allow-unsandboxed = yes\n{more}")
         return configured(text)
     return start
 

@@ -6,7 +6,7 @@ from conftest import as_user
 
 
 def direct(user, script, cwd):
-    return subprocess.run(as_user(user, ["env", "-i", "PATH=/usr/bin:/bin", f"HOME={user.pw_dir}",
+    return subprocess.run(as_user(user, ["env", "-i", "--default-signal", "PATH=/usr/bin:/bin", f"HOME={user.pw_dir}",
                                          "sh", "-c", script]), cwd=cwd, capture_output=True)
 
 
@@ -59,6 +59,6 @@ def test_an_interactive_shell(client, user, directory):
     for i, line in enumerate(lines):
         client.write("sh", line + "\n")
     r = client.finished("sh")
-    d = subprocess.run(as_user(user, ["env", "-i", "PATH=/usr/bin:/bin", "/bin/sh"]), cwd="/tmp",
+    d = subprocess.run(as_user(user, ["env", "-i", "--default-signal", "PATH=/usr/bin:/bin", "/bin/sh"]), cwd="/tmp",
                        input="\n".join(lines).encode() + b"\n", capture_output=True)
     assert (r.code, r.stdout.encode()) == (d.returncode, d.stdout) and r.code == 3
