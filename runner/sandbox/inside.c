@@ -301,9 +301,13 @@ relay_steps(struct start *s)
 	s->err = -ESRCH;
 	s->enforcing = true;
 	s->pid = clone_on(process_stack, command, CLONE_VM | CLONE_VFORK, s);
-	if (s->pid < 0)
-		s->enforcing = false;
-	return s->pid < 0 ? s->pid : s->err;
+	if (s->pid >= 0)
+		return s->err;
+	/* Where the init is gone already there is no memory, the kernel says.
+	 */
+	s->step = "the init of its pid namespace";
+	s->enforcing = await_init(s) < 0;
+	return s->pid;
 }
 
 ON_OWN_STACK static int

@@ -174,7 +174,7 @@ def test_full_write(sandbox, tree, policy):
     r = shell.run("/usr/bin/python3 -c 'import socket; socket.socket()'")
     assert (r.code == 0) == policy.endswith("-net"), r.stderr
     if not policy.endswith("-net"):        # O11: processes of the host are not seen
-        assert shell("ls -d /proc/[0-9]* | wc -l").strip() in ("3", "4", "5")
+        assert int(shell("ls -d /proc/[0-9]* | wc -l")) <= 5
 
 
 def test_the_host_is_not_there(sandbox, tree):
