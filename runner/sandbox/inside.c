@@ -36,6 +36,7 @@ struct start {
 	const char *step;
 	bool enforcing;
 	pid_t pid, init;
+	int ready[2]; /* a pipe: the init says that it is locked */
 };
 
 static _Alignas(16) char relay_stack[STACK_BYTES];
@@ -157,6 +158,15 @@ reset_signals(void)
 	sigprocmask(SIG_SETMASK, &none, NULL);
 }
 
+/* Without its init there is nobody to end what it leaves. */
+static int
+await_init(const struct start *s)
+{
+	char byte;
+
+	return read(s->ready[0], &byte, 1) == 1 ? 0 : -ESRCH;
+}
+
 static int
 place_descriptors(const int stdio[3], int *ruleset)
 {
@@ -177,6 +187,10 @@ command_steps(struct start *s)
 	const struct nest_command *c = s->command;
 	int ruleset, err = enter(s, &ruleset);
 
+	if (err < 0)
+		return err;
+	s->step = "the init of its pid namespace";
+	err = await_init(s);
 	if (err < 0)
 		return err;
 	s->step = "resource limits";
@@ -204,6 +218,7 @@ command_steps(struct start *s)
 		return err;
 	s->enforcing = false;
 	s->step = "exec";
+	s->err = 0;
 	return execute(c);
 }
 
@@ -245,7 +260,7 @@ init(void *arg)
 {
 	const struct start *s = arg;
 
-	inside_init(s->in->options.parent_death_signal);
+	inside_init(s->in->options.parent_death_signal, s->ready[1]);
 }
 
 static pid_t
@@ -275,11 +290,24 @@ relay_steps(struct start *s)
 		s->pid = clone_on(process_stack, helper, 0, s);
 		return s->pid < 0 ? s->pid : 0;
 	}
+	if (pipe2(s->ready, O_CLOEXEC) < 0)
+		return -errno;
 	s->init = clone_on(process_stack, init, 0, s);
 	if (s->init < 0)
 		return s->init;
+	close(s->ready[1]);
+	/* Who is killed before exec, by his init's end perhaps, says nothing
+	 * of it. */
+	s->err = -ESRCH;
+	s->enforcing = true;
 	s->pid = clone_on(process_stack, command, CLONE_VM | CLONE_VFORK, s);
-	return s->pid < 0 ? s->pid : s->err;
+	if (s->pid >= 0)
+		return s->err;
+	/* Where the init is gone already there is no memory, the kernel says.
+	 */
+	s->step = "the init of its pid namespace";
+	s->enforcing = await_init(s) < 0;
+	return s->pid;
 }
 
 ON_OWN_STACK static int

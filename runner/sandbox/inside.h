@@ -54,7 +54,8 @@ int inside_drop(void);
 
 /* Pid 1 of a command's namespace: reaps orphans until it is killed, and takes
  * everything in the namespace along. Has no capability, no descriptor, and
- * hardly a system call. */
-void inside_init(bool parent_death_signal) __attribute__((noreturn));
+ * hardly a system call. Says through the pipe `ready`, with one byte, that it
+ * has come so far. */
+void inside_init(bool parent_death_signal, int ready) __attribute__((noreturn));
 
 #endif

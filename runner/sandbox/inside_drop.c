@@ -81,9 +81,14 @@ bind_capabilities(void)
 	    SECBIT_NO_SETUID_FIXUP_LOCKED | SECBIT_KEEP_CAPS_LOCKED |
 	    SECBIT_NO_CAP_AMBIENT_RAISE | SECBIT_NO_CAP_AMBIENT_RAISE_LOCKED;
 
-	for (int cap = 0; prctl(PR_CAPBSET_READ, cap, 0, 0, 0) >= 0; cap++)
+	int cap = 0;
+
+	for (; prctl(PR_CAPBSET_READ, cap, 0, 0, 0) >= 0; cap++)
 		if (prctl(PR_CAPBSET_DROP, cap, 0, 0, 0) < 0)
 			return -errno;
+	/* The kernel has no more of them; any other end is none. */
+	if (errno != EINVAL || cap <= CAP_SETPCAP)
+		return -EPERM;
 	if (prctl(PR_CAP_AMBIENT, PR_CAP_AMBIENT_CLEAR_ALL, 0, 0, 0) < 0 ||
 	    prctl(PR_SET_SECUREBITS, bits, 0, 0, 0) < 0)
 		return -errno;
@@ -176,6 +181,8 @@ static const struct sock_filter init_filter[] = {
 	BPF_JUMP(BPF_JMP | BPF_JEQ | BPF_K, NATIVE, 1, 0),
 	KILL,
 	LOAD(nr),
+	ALLOW(SYS_write), /* once: then there is nothing to write to */
+	ALLOW(SYS_close),
 	ALLOW(SYS_wait4),
 	ALLOW(SYS_rt_sigtimedwait),
 	ALLOW(SYS_rt_sigreturn),
@@ -194,7 +201,7 @@ load_init_filter(void)
 }
 
 ON_OWN_STACK void
-inside_init(bool parent_death_signal)
+inside_init(bool parent_death_signal, int ready)
 {
 	sigset_t all;
 
@@ -203,10 +210,13 @@ inside_init(bool parent_death_signal)
 	signal(SIGCHLD, SIG_DFL);
 	setsid();
 	prctl(PR_SET_NAME, "execd-init");
-	close_from(0);
+	if (move_fd(ready, 0, true) < 0)
+		_exit(1);
+	close_from(1);
 	if (inside_drop() < 0 || prctl(PR_SET_DUMPABLE, 0) < 0 ||
 	    (parent_death_signal && prctl(PR_SET_PDEATHSIG, SIGKILL) < 0) ||
-	    load_init_filter() < 0)
+	    load_init_filter() < 0 || syscall(SYS_write, 0, "", 1) != 1 ||
+	    syscall(SYS_close, 0) < 0)
 		_exit(1);
 	for (;;) {
 		while (syscall(SYS_wait4, -1, NULL, WNOHANG, NULL) > 0)

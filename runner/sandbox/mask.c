@@ -136,6 +136,7 @@ mask_take(struct mask *m)
 {
 	const char *name;
 	_cleanup_close_ int parent = open_parent(m->path, &name);
+	bool made = false;
 	int err = 1;
 
 	if (parent < 0)
@@ -144,8 +145,12 @@ mask_take(struct mask *m)
 		err = make(parent, name, m->directory);
 		if (err < 0 && err != -EEXIST)
 			return is_closed(parent, err) ? 0 : err;
+		made = err == 0;
 		err = lock(m, parent, name);
 	}
+	/* Where there are no locks, nobody shares it either. */
+	if (made && err < 0 && err != -EBUSY)
+		unlinkat(parent, name, m->directory ? AT_REMOVEDIR : 0);
 	return err == 1 ? -EBUSY : err;
 }
 

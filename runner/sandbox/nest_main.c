@@ -234,7 +234,8 @@ nest_run(void (*files)(void))
 
 	log_set_label("nest");
 	prctl(PR_SET_NAME, "execd-nest");
-	prctl(PR_SET_DUMPABLE, 0);
+	if (prctl(PR_SET_DUMPABLE, 0) < 0)
+		log_fatal_errno(-errno, "hiding from other processes");
 	umask(022);
 	run_files = files;
 	buf_init(&b, NEST_MESSAGE_MAX);

@@ -135,13 +135,18 @@ make_plan(struct sandbox *sb, const struct sandbox_context *granted,
 		   : ceiling_judge_plan(c, granted, sb->tmpdir, plan, error);
 }
 
+#define PLAN_TRIES 3
+
 static int
 get_nest(struct sandbox *sb, struct plan *plan, struct nest **nest, char *error)
 {
 	unsigned least = sb->ceiling.limits.landlock_min_abi;
+	int err = nest_get(&sb->pool, plan, nest);
 
-	if (nest_get(&sb->pool, plan, nest) < 0)
-		return refuse(error);
+	if (err < 0) {
+		refuse(error);
+		return err;
+	}
 	if ((*nest)->landlock_abi >= least)
 		return 0;
 	log_error(0, "sandbox: Landlock ABI %u, at least %u is required",
@@ -167,9 +172,14 @@ sandbox_find(struct sandbox *sb, const struct sandbox_context *asked,
 	if (err < 0 || grant.context.unrestricted ||
 	    (cwd == NULL && grant.context.files_unrestricted))
 		return err;
-	err = make_plan(sb, &grant.context, cwd, &plan, error);
-	if (err == 0)
-		err = get_nest(sb, &plan, nest, error);
-	plan_clear(&plan);
+	/* In /tmp names come and go, masks of other users among them: what was
+	 * there for the plan and not for the view is looked at again. */
+	err = -ESTALE;
+	for (int i = 0; i < PLAN_TRIES && err == -ESTALE; i++) {
+		err = make_plan(sb, &grant.context, cwd, &plan, error);
+		if (err == 0)
+			err = get_nest(sb, &plan, nest, error);
+		plan_clear(&plan);
+	}
 	return err;
 }

@@ -1,0 +1,419 @@
+"""What must work inside workspace-write, and as it does without a sandbox:
+every script runs twice, sandboxed by execd and directly by the same user, in
+two empty directories. Exit code and output must be the same, and what is
+expected.
+"""
+import hashlib
+import http.server
+import os
+import pathlib
+import shutil
+import socket
+import threading
+
+import pytest
+from conftest import Shell, as_test_user, direct, is_alive, pids_with, poll
+from policies import READ_ALL, managed, path, workspace_write
+
+PYTHON = "/usr/bin/python3 -c '%s'"
+
+GIT = """export HOME=$PWD GIT_AUTHOR_DATE=@1000000000 GIT_COMMITTER_DATE=@1000000000
+git config --global user.email t@example.org; git config --global user.name t
+git config --global init.defaultBranch main; git config --global advice.detachedHead false
+"""
+REPOSITORY = GIT + "git init -q r && cd r && for i in 1 2 3; do echo line $i >> f; git add f; git commit -qm c$i; done\n"
+
+MAKEFILE = r"""
+OBJECTS = $(foreach i,1 2 3 4 5 6 7 8,o$i)
+all: $(OBJECTS)
+	cat $(OBJECTS)
+o%:
+	@echo object $* > $@
+"""
+
+PACKAGE = '{"name":"p","version":"1.2.3","scripts":{"hi":"node -e \\"console.log(6*7)\\""}}'
+
+SHARED_MEMORY = """
+from multiprocessing import Pool, Queue, Process, shared_memory
+def square(n): return n * n
+def put(q, name):
+    m = shared_memory.SharedMemory(name); m.buf[0] = 42; m.close(); q.put("done")
+if __name__ == "__main__":
+    with Pool(4) as pool: print(pool.map(square, range(10)))
+    m = shared_memory.SharedMemory(create=True, size=4096); q = Queue()
+    p = Process(target=put, args=(q, m.name)); p.start(); print(q.get(), m.buf[0]); p.join(); m.close(); m.unlink()
+"""
+
+INOTIFY = """
+import ctypes, os, struct
+libc = ctypes.CDLL(None, use_errno=True)
+fd = libc.inotify_init1(0)
+print(fd >= 0, libc.inotify_add_watch(fd, b".", 0x100) > 0)
+open("made", "w").close()
+print(os.read(fd, 4096)[16:].rstrip(bytes(1)).decode())
+"""
+
+SIGNALS = """
+import os, signal, time
+pid = os.fork()
+if pid == 0:
+    signal.pause()
+os.kill(pid, signal.SIGTERM)
+print(os.WTERMSIG(os.waitpid(pid, 0)[1]))
+got = []
+for s in (signal.SIGUSR1, signal.SIGALRM, signal.SIGHUP):
+    signal.signal(s, lambda n, f: got.append(n))
+os.kill(os.getpid(), signal.SIGUSR1); os.killpg(0, signal.SIGHUP); signal.setitimer(signal.ITIMER_REAL, 0.001)
+while len(got) < 3: signal.pause()
+print(sorted(got))
+"""
+
+DESCRIPTORS = """
+import os, select, socket, mmap
+a, b = socket.socketpair()
+a.sendall(b"over a pair"); print(b.recv(100))
+e = select.epoll(); e.register(a, select.EPOLLIN); b.send(b"x"); print(len(e.poll(5)))
+m = os.memfd_create("m"); os.write(m, b"memory"); print(os.pread(m, 6, 0))
+with open("f", "w+b") as f:
+    f.truncate(8192); v = mmap.mmap(f.fileno(), 8192); v[0:4] = b"mmap"; v.flush(); f.seek(0); print(f.read(4))
+    if os.fork() == 0:
+        v[4:9] = b"child"; os._exit(0)
+    os.wait(); print(v[:9])
+fd = os.open(".", os.O_TMPFILE | os.O_RDWR, 0o600); os.write(fd, b"unnamed"); print(os.fstat(fd).st_size)
+"""
+
+# name: script, expected output (a part of it), expected code
+PROBES = {
+    "sh": ("sh -c 'echo $((6 * 7)); exit 3'", "42", 3),
+    "bash": ("a=(x y z); echo ${a[@]} ${#a[@]}; [[ abc =~ b ]] && echo match", "x y z 3\nmatch"),
+    "python": (PYTHON % "import sys, json, ssl, sqlite3; print(json.dumps(sys.version_info[:2]))", "[3, "),
+    "perl": ("perl -e 'print join(\",\", map { $_ ** 2 } 1..5), \"\\n\"'", "1,4,9,16,25"),
+    "awk": ("seq 100 | awk '{ s += $1 } END { print s }'", "5050"),
+    "gcc": ("echo 'int main(void) { return 7; }' > p.c && gcc -O2 -Wall -pipe -o p p.c && ./p", "", 7),
+    "gcc-threads": ("""cat > p.c <<'END'
+#include <pthread.h>
+#include <stdio.h>
+static void *f(void *p) { ++*(int *)p; return 0; }
+int main(void) { pthread_t t[8]; int n[8] = {0}, s = 0;
+for (int i = 0; i < 8; i++) pthread_create(&t[i], 0, f, &n[i]);
+for (int i = 0; i < 8; i++) { pthread_join(t[i], 0); s += n[i]; }
+printf("%d threads\\n", s); }
+END
+gcc -pthread -o p p.c && ./p""", "8 threads"),
+    "compiler-error": ("echo 'int main(void) { return x; }' > bad.c; gcc -c bad.c", "", 1),
+    "make": (f"cat > Makefile <<'END'{MAKEFILE}END\nmake -s -j4 && ls o*", "object 8"),
+    "git": (REPOSITORY + "git log --format=%s; git branch b && git checkout -q b && echo x >> f && git stash -q && "
+            "git stash list | wc -l && git stash pop -q && git diff --stat && git rev-parse HEAD", "c3\nc2\nc1\n1\n f | 1 +"),
+    "git-clone": (REPOSITORY + "cd .. && git clone -q r s && git -C s log --format=%h && git -C s fsck --strict",
+                  "\n"),
+    "git-merge": (REPOSITORY + "git checkout -qb b HEAD~1 && echo other > g && git add g && git commit -qm d && "
+                  "git checkout -q main && git merge -q -m m b && git log --format=%s | head -n 1 && git gc -q && ls",
+                  "m\nf\ng"),
+    "git-worktree": (REPOSITORY + "git worktree add -q ../w && cd ../w && echo w >> f && git commit -qam w && "
+                     "git -C ../r branch --list w --format='%(subject)'", "w"),
+    "git-bare-push": (REPOSITORY + "git init -q --bare ../b && git push -q ../b main && git -C ../b log --format=%s",
+                      "c3"),
+    "tar": ("mkdir d && seq 1000 > d/a && tar czf t.gz d && rm -r d && tar xzf t.gz && md5sum < d/a", "-"),
+    "xz": ("seq 20000 | xz -c | xz -dc | sha256sum", "-"),
+    "sed": ("seq 3 > f && sed -i s/2/two/ f && cat f", "1\ntwo\n3"),
+    "find": ("mkdir -p a/b && touch a/x a/b/y && find . -type f -exec echo {} + | tr ' ' '\\n' | sort", "./a/b/y\n./a/x"),
+    "xargs": ("seq 50 | xargs -P 4 -n 1 sh -c 'echo $0 > f$0' && cat f* | sort -n | tail -n 1", "50"),
+    "sort": ("seq 200000 | sort -R --random-source=/dev/zero | sort -n -S 1M -T /tmp | md5sum", "-"),
+    "mktemp": ("f=$(mktemp) && d=$(mktemp -d) && echo ok > $f && cat $f && rmdir $d && rm $f; dirname $f", "ok\n/tmp"),
+    "mkfifo": ("mkfifo p && (echo through > p &) && cat p", "through"),
+    "pipes": ("yes | head -n 1000 | tr y n | uniq -c | awk '{ print $1, $2 }'; echo ${PIPESTATUS[0]}", "1000 n"),
+    "process-substitution": ("diff <(seq 3) <(seq 4); echo $?; tee >(cat > f) <<< x > /dev/null; "
+                             "until [ -s f ]; do :; done; cat f", "3a4"),
+    "coprocess": ("coproc cat; echo hello >&${COPROC[1]}; read -r x <&${COPROC[0]}; echo $x", "hello"),
+    "jobs": ("true & a=$!; false & b=$!; wait $a; echo $?; wait $b; echo $?", "0\n1"),
+    "multiprocessing": (f"cat > m.py <<'END'\n{SHARED_MEMORY}END\n/usr/bin/python3 m.py", "done 42"),
+    "threads": (PYTHON % "import threading as t; n = []; a = [t.Thread(target=n.append, args=(i,)) for i in range(20)]; "
+                "[x.start() for x in a]; [x.join() for x in a]; print(sum(n))", "190"),
+    "asyncio": (PYTHON % "import asyncio\nasync def f():\n p = await asyncio.create_subprocess_exec(\"echo\", \"hi\", "
+                "stdout=-1); print(await p.communicate())\nasyncio.run(f())", "hi"),
+    "sqlite": (PYTHON % "import sqlite3; c = sqlite3.connect(\"d\"); print(c.execute(\"pragma journal_mode=wal\")"
+               ".fetchone()); c.execute(\"create table t(x)\"); c.execute(\"insert into t values (7)\"); c.commit(); "
+               "print(sqlite3.connect(\"d\").execute(\"select x from t\").fetchone())", "(7,)"),
+    "venv": ("/usr/bin/python3 -m venv --without-pip v && v/bin/python -c 'import sys; print(sys.prefix != "
+             "sys.base_prefix)'", "True"),
+    "descriptors": (f"cat > d.py <<'END'\n{DESCRIPTORS}END\n/usr/bin/python3 d.py", "mmapchild"),
+    "inotify": (f"cat > i.py <<'END'\n{INOTIFY}END\n/usr/bin/python3 i.py", "True True\nmade"),
+    "signals": (f"cat > s.py <<'END'\n{SIGNALS}END\n/usr/bin/python3 s.py", "15\n[1, 10, 14]"),
+    "dd": ("dd if=/dev/zero of=f bs=64k count=16 status=none && stat -c %s f && dd if=f bs=1M status=none | md5sum",
+           "1048576"),
+    "flock": ("flock -x l sh -c 'flock -n l echo twice || echo locked'", "locked"),
+    "nice": ("nice -n 5 nice; nice -n 5 echo lower", "5\nlower"),
+    "timeout": ("timeout 0.1 sleep 1000; echo $?; exec 2> /dev/null; timeout -s KILL 0.1 sleep 1000; echo $?", "124\n137"),
+    "nohup": ("nohup echo out 2>&1 | cat", "out"),
+    "long-environment": ("[ ${#LONG} = 100000 ] && env | md5sum | wc -l", "1"),
+    "long-argument": ("x=$(head -c 100000 /dev/zero | tr '\\0' a); /bin/echo $x | wc -c", "100001"),
+    "many-arguments": ("/bin/echo $(seq 20000) | wc -w", "20000"),
+    "exec-from-workspace": ("printf '#!/bin/sh\\necho mine $1\\n' > x && chmod +x x && ./x y && cp /bin/echo e && ./e z",
+                            "mine y\nz"),
+    "hard-links": ("echo a > a && ln a b && stat -c %h a && echo c >> b && cat a", "2\na\nc"),
+    "renames": ("mkdir d e && echo x > d/f && mv d/f e/g && mv e h && cat h/g && ls", "x\nd\nh"),
+    "symlinks": ("ln -s t l && echo x > t && cat l && readlink l && ln -s /etc/passwd p && head -c 4 p && ln -s l m && "
+                 "realpath --relative-to=. m", "x\nt\nroott"),
+    "devices": ("echo x > /dev/null && head -c 4 /dev/zero | od -An -tx1 && head -c 8 /dev/urandom | wc -c && "
+                "echo x > /dev/full; echo y | cat /dev/stdin; echo z | tee /dev/fd/2 2>&1 | cat; ls -d /dev/shm /dev/pts /dev/tty",
+                " 00 00 00 00\n8\ny\nz\nz\n/dev/pts"),
+    "shm": ("echo s > /dev/shm/execd-test && cat /dev/shm/execd-test && rm /dev/shm/execd-test", "s"),
+    "proc-self": ("readlink /proc/self/exe; cat /proc/self/comm; wc -l < /proc/self/stat; "
+                  "[ $(readlink /proc/$$/cwd) = $PWD ] && ls /proc/self/fd | head -n 3", "/usr/bin/readlink\ncat\n1\n0\n1\n2"),
+    "proc-system": ("grep -c ^processor /proc/cpuinfo; awk '/^MemTotal/ { print $2 }' /proc/meminfo; nproc; "
+                    "cat /proc/loadavg | wc -w; cat /proc/sys/kernel/ostype", "5\nLinux"),
+    "umask": ("umask 027; touch f; mkdir d; stat -c %a f d; umask 0; touch g; stat -c %a g; chmod 751 g; stat -c %a g",
+              "640\n750\n666\n751"),
+    "times": ("touch -d @1000000000.5 f && stat -c %.Y f && touch -r f g && [ ! g -nt f ] && cp -p f h && "
+              "stat -c %Y h", "1000000000"),
+    "sparse": ("truncate -s 1G f && stat -c '%s %b' f && fallocate -l 64K g && stat -c %s g && "
+               "cp --reflink=auto g h && cmp g h && echo same", "1073741824 0\n65536\nsame"),
+    "identity": ("id -u; id -g; whoami; id -un; [ -O . ] && echo own; stat -c %U .", "own"),
+    "limits": ("ulimit -c; ulimit -s; ulimit -t", "unlimited"),
+    "hostname": ("hostname; uname -s", "Linux"),
+    "time": ("TZ=UTC date -d @0 +%FT%T; TZ=Asia/Tokyo date -d @0 +%H; LC_ALL=C.UTF-8 printf '\\u20ac\\n'",
+             "1970-01-01T00:00:00\n09"),
+    "exit-signals": ("exec 2> /dev/null; sh -c 'kill -TERM $$'; echo $?; sh -c 'kill -SEGV $$'; echo $?", "143\n139"),
+    "stdin-is-null": ("cat; wc -c; readlink /proc/self/fd/0", "0\n/dev/null"),
+    "deep": ("p=$PWD; for i in $(seq 100); do mkdir d && cd d; done; pwd | wc -c | xargs test 200 -lt && touch x && "
+             "cd $p && find . -name x | wc -c && rm -r d", "204"),
+    "many-files": ("seq -f f%g 2000 | xargs touch && ls | wc -l && rm f* && ls | wc -l", "2000\n0"),
+    "heredoc": ("cat <<END | tr a-z A-Z\nline $((1 + 1))\nEND", "LINE 2"),
+    "expect-eof": ("exec 3<>f; echo abc >&3; exec 3>&-; read -r x < f; echo $x; exec 4< f; read -u 4 y; read -u 4 z || "
+                   "echo end $y", "abc\nend abc"),
+}
+
+OPTIONAL = {
+    "g++": ("g++", "echo '#include <iostream>\nint main() { std::cout << \"c++\" << std::endl; }' > p.cc && "
+            "g++ -o p p.cc && ./p", "c++"),
+    "clang": ("clang", "echo 'int main(void) { return 0; }' > p.c && clang -fsanitize=undefined -o p p.c && ./p; "
+              "echo $?", "0"),
+    "node": ("node", "node -e 'const { execSync } = require(\"child_process\"); console.log(execSync(\"echo child\")"
+             ".toString().trim(), [3, 1, 2].sort().join())'", "child 1,2,3"),
+    "node-workers": ("node", "node -e 'const { Worker } = require(\"worker_threads\"); new Worker(\"require("
+                     "\\\"worker_threads\\\").parentPort.postMessage(7)\", { eval: true }).on(\"message\", console.log)'",
+                     "7"),
+    "npm": ("npm", f"export HOME=$PWD npm_config_update_notifier=false npm_config_offline=true; "
+            f"echo '{PACKAGE}' > package.json && npm run -s hi && npm pkg get version", "42\n\"1.2.3\""),
+    "setfattr": ("setfattr", "touch f && setfattr -n user.x -v y f && getfattr --only-values -n user.x f", "y"),
+}
+
+
+@pytest.fixture(scope="module")
+def workspace(session, long_place):
+    """(the shell of a workspace-write policy, its root)"""
+    return Shell(session, workspace_write(long_place), long_place), long_place
+
+
+def compare(workspace, user, name, script, expected, code=0, **env):
+    shell, root = workspace
+    inside, outside = root / f"{name}-a", root / f"{name}-b"
+    as_test_user(user, f"mkdir '{inside}' '{outside}'", root)
+    shell.cwd = inside
+    shell.env = {**shell.env, **env}
+    try:
+        r = shell.run(script, 60)
+        d = direct(user, ["/bin/bash", "-c", script], outside, env=env)
+    finally:
+        for key in env:
+            del shell.env[key]
+        shutil.rmtree(inside)
+        shutil.rmtree(outside)
+    assert (r.code, r.stdout.encode("latin1"), r.stderr.encode("latin1")) == (d.returncode, d.stdout, d.stderr)
+    assert r.code == code and expected in r.stdout, (r.code, r.stdout, r.stderr)
+
+
+@pytest.mark.parametrize("name", PROBES)
+def test_probe(workspace, user, name):
+    script, expected, *code = PROBES[name]
+    env = {"LONG": "x" * 100000} if name == "long-environment" else {}
+    compare(workspace, user, name, script, expected, *code, **env)
+
+
+@pytest.mark.parametrize("name", OPTIONAL)
+def test_optional_probe(workspace, user, name):
+    program, script, expected = OPTIONAL[name]
+    if not shutil.which(program, path="/usr/bin:/bin"):
+        pytest.skip(f"NOT TESTED: {program} is not installed")
+    compare(workspace, user, name, script, expected)
+
+
+def test_extended_attributes(workspace, user):
+    script = PYTHON % ("import os; open(\"f\", \"w\"); os.setxattr(\"f\", \"user.x\", b\"y\"); "
+                       "print(os.listxattr(\"f\"), os.getxattr(\"f\", \"user.x\"))")
+    r = direct(user, ["/bin/bash", "-c", script], workspace[1])
+    if r.returncode != 0:
+        pytest.skip("NOT TESTED: no user attributes on this file system")
+    compare(workspace, user, "xattr", script, "['user.x'] b'y'")
+
+
+# --- what is no comparison ------------------------------------------------
+
+@pytest.fixture
+def shell(session, place):
+    return Shell(session, workspace_write(place), place)
+
+
+@pytest.mark.parametrize("program", ["gdb -q -batch -ex run -ex bt --args /bin/true", "strace -f /bin/true"])
+def test_debuggers_fail_and_say_so(shell, program):
+    """ptrace is refused under every policy."""
+    if not shutil.which(program.split()[0], path="/usr/bin:/bin"):
+        pytest.skip(f"NOT TESTED: {program.split()[0]} is not installed")
+    r = shell.run(f"{program}; code=$?; [ $code != 0 ] || code=1; exit $code")
+    assert "Operation not permitted" in r.stderr + r.stdout and r.denied is True, (r.stdout, r.stderr)
+
+
+def test_binary_stdin(shell):
+    data = bytes(range(256)) * 512
+    id = shell.start(f"head -c {len(data)} | md5sum", pipeStdin=True)
+    for i in range(0, len(data), 32768):
+        shell.client.write(id, data[i:i + 32768])
+    assert shell.client.finished(id).stdout == hashlib.md5(data).hexdigest() + "  -\n"
+
+
+def test_ten_megabytes_of_output(shell):
+    id = shell.start("seq 1 2000000 | head -c 10485760")
+    r = shell.client.finished(id, 60)
+    text = "".join(f"{i}\n" for i in range(1, 2000000))[:10485760].encode()
+    assert hashlib.sha256(shell.client.output(id, "stdout")).digest() == hashlib.sha256(text).digest() and r.code == 0
+
+
+def test_every_exit_code(shell):
+    for code in (0, 1, 2, 63, 100, 126, 127, 128, 255):
+        assert shell.run(f"exit {code}").code == code
+    for signal, code in (("KILL", 137), ("SEGV", 139), ("TERM", 143)):
+        assert shell.run(f"kill -{signal} $$").code == code
+
+
+def test_job_control_in_a_terminal(shell, user):
+    c = shell.client
+    id = shell.start("exec bash --norc --noprofile -i", tty=True)
+
+    def type(text, expect):
+        before = len(c.output(id))
+        c.write(id, text)
+        c.wait(lambda: expect.encode() in c.output(id)[before:], what=f"{expect!r}")
+
+    def wait_foreground(marker):
+        def is_foreground(pid):
+            fields = pathlib.Path(f"/proc/{pid}/stat").read_text().rsplit(")", 1)[1].split()
+            return fields[2] == fields[5]
+        poll(lambda: any(is_foreground(p) for p in pids_with(marker)), what=f"{marker} in the foreground")
+
+    marker = f"1000.{os.getpid()}"
+    type("PS1='ready> '\n", "\nready> ")
+    assert "no job control" not in c.output(id).decode()
+    type("tty; stty size\n", "24 80\r\n")
+    type(f"sleep {marker}\n", f"sleep {marker}\r\n")
+    wait_foreground(marker)
+    type(b"\x1a", "Stopped")
+    type("bg; fg\n", f"sleep {marker}\r\n")
+    wait_foreground(marker)
+    type(b"\x03", "ready> ")
+    type("echo code $?\n", "code 130\r\n")
+    type("sleep 1000 & kill %1; wait %1; echo gone $?\n", "gone 143")
+    type("echo x > /dev/tty\n", "x\r\n")
+    c.write(id, "exit 7\n")
+    assert c.finished(id).code == 7
+
+
+def test_interrupts_reach_handlers(shell):
+    """O12: by ^C on a terminal, by process/signal without one."""
+    c = shell.client
+    script = "trap 'echo handled; exit 9' INT; echo ready; while :; do sleep 0.05; done"
+    id = shell.start(script, tty=True)
+    c.wait_output(id, "ready")
+    c.write(id, b"\x03")
+    assert c.finished(id).code == 9 and "handled" in c.output(id).decode()
+    id = shell.start(script)
+    c.wait_output(id, "ready")
+    c.call("process/signal", {"processId": id, "signal": "interrupt"})
+    assert c.finished(id).code == 9 and "handled" in c.output(id).decode()
+
+
+def test_a_daemon_ends_with_its_leader(shell):
+    marker = f"2000.{os.getpid()}"
+    r = shell.run(f"setsid -f sleep {marker}; (setsid sleep {marker} &) ; nohup sleep {marker} > /dev/null 2>&1 &\n"
+                  f"until [ $(grep -lz {marker} /proc/[0-9]*/cmdline 2> /dev/null | wc -l) -ge 3 ]; do :; done; exit 4")
+    assert r.code == 4
+    poll(lambda: not pids_with(marker), what="end of the daemons")
+
+
+def test_terminate_ends_everything(shell):
+    marker = f"3000.{os.getpid()}"
+    id = shell.start(f"for i in 1 2 3; do setsid -f sleep {marker}; done; trap '' TERM INT HUP; echo up; sleep {marker}")
+    shell.client.wait_output(id, "up")
+    alive = poll(lambda: len(p := pids_with(f"sleep\0{marker}")) >= 4 and p)
+    assert shell.client.terminate(id) is True
+    assert shell.client.finished(id).code == 137
+    poll(lambda: not any(is_alive(p) for p in alive), what="end of the daemons")
+
+
+@pytest.fixture(scope="module")
+def web():
+    """A server on a loopback port of the host."""
+    s = http.server.HTTPServer(("127.0.0.1", 0), http.server.SimpleHTTPRequestHandler)
+    t = threading.Thread(target=s.serve_forever)
+    t.start()
+    yield s.server_port
+    s.shutdown()
+    t.join()
+    s.server_close()
+
+
+FETCH = ("import socket,sys\ns = socket.socket()\ns.connect((\"127.0.0.1\", %d))\n"
+         "s.sendall(b\"HEAD /none HTTP/1.0\\r\\n\\r\\n\")\nprint(s.recv(12).decode())")
+
+
+def test_the_network_is_refused(shell, web):
+    r = shell.run(PYTHON % (FETCH % web))
+    assert r.code == 1 and "PermissionError: [Errno 1]" in r.stderr and r.denied is True
+    for family in (socket.AF_INET6, socket.AF_UNIX, socket.AF_NETLINK, socket.AF_PACKET, 40):
+        r = shell.run(PYTHON % f"import socket; socket.socket({int(family)}, socket.SOCK_STREAM)")
+        assert "PermissionError: [Errno 1]" in r.stderr, family
+
+
+def test_the_network_is_enabled(session, place, web):
+    shell = Shell(session, workspace_write(place, network="enabled"), place)
+    assert "404" in shell(PYTHON % (FETCH % web))
+    assert shell(PYTHON % "import socket; s = socket.create_server((\"127.0.0.1\", 0)); "
+                 "c = socket.create_connection(s.getsockname()); s.accept()[0].sendall(b\"own\"); print(c.recv(9))") == \
+        "b'own'\n"
+
+
+@pytest.mark.parametrize("access", ["deny", "hidden"])
+def test_a_working_directory_that_is_not_seen(session, user, place, access):
+    """The command starts in / (SANDBOX.md B4)."""
+    as_test_user(user, "mkdir d", place)
+    if access == "deny":
+        policy = managed(READ_ALL, path(place / "d", "deny"))
+    else:
+        policy = managed(path("/usr", "read"), path("/bin", "read"), path("/lib", "read"), path("/lib64", "read"))
+    assert Shell(session, policy, place / "d")("pwd; sleep 0; echo ok", env={"PATH": "/usr/bin:/bin"}) == "/\nok\n"
+
+
+def test_tmpdir_and_tmp_are_writable(session, place):
+    # TMPDIR of the request is no wish for a writable place (O8).
+    shell = Shell(session, workspace_write(place), place, env={"TMPDIR": str(place.parent)})
+    assert shell.run(f"touch {place.parent}/execd-test-escape").code == 1
+    assert not (place.parent / "execd-test-escape").exists()
+    name = f"execd-test-{os.getpid()}"
+    shell(f"echo x > /tmp/{name}")
+    assert pathlib.Path(f"/tmp/{name}").read_text() == "x\n"
+    pathlib.Path(f"/tmp/{name}").unlink()
+
+
+def test_outside_is_read_only(shell, user):
+    outside = shell.cwd.parent / f"execd-test-{os.getpid()}"
+    as_test_user(user, f"touch {outside}", shell.cwd)
+    try:
+        for script in (f"echo x > {outside}", f"rm {outside}", f"chmod 777 {outside}", f"mv {outside} {outside}2",
+                       f"touch {outside}2", f"ln {outside} here", f"touch -d @1 {outside}", f"truncate -s 5 {outside}"):
+            r = shell.run(script)
+            # A link into a root would be one across mounts.
+            crosses = "Invalid cross-device link" in r.stderr
+            assert r.code != 0 and r.denied is not crosses and crosses == script.startswith("ln"), (script, r.stderr)
+            assert crosses or "Read-only file system" in r.stderr, (script, r.stderr)
+        assert outside.read_text() == "" and outside.stat().st_mode & 0o777 != 0o777
+    finally:
+        outside.unlink()
