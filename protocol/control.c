@@ -137,6 +137,7 @@ static const struct field sandbox_fields[] = {
 	FIELD(FIELD_BOOL, sandbox_limits, external),
 	FIELD(FIELD_BOOL, sandbox_limits, network),
 	FIELD(FIELD_BOOL, sandbox_limits, clamp),
+	FIELD(FIELD_BOOL, sandbox_limits, accept_launch),
 	FIELD(FIELD_STRING, sandbox_limits, workspace_roots),
 	FIELD(FIELD_STRING, sandbox_limits, writable_roots),
 	FIELD(FIELD_STRING, sandbox_limits, deny_read),

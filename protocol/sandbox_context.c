@@ -10,6 +10,8 @@
 #include <stdio.h>
 #include <string.h>
 
+#include "sandbox_legacy.h"
+
 #define NUL_BYTE "nul byte found in provided data"
 
 /* Passes an inner object's error on. */
@@ -307,6 +309,26 @@ check_ignored(struct args *a)
 	check_enum(a, "windowsSandboxProxySettingsMode", proxies);
 }
 
+static bool accept_launch;
+
+void
+sandbox_context_accept_launch(bool accept)
+{
+	accept_launch = accept;
+}
+
+static void
+decode_launch(
+    struct args *a, const struct json_value *v, struct sandbox_context *c)
+{
+	struct sandbox_launch launch;
+	char error[ARGS_ERROR_MAX];
+
+	if (sandbox_launch_decode(a->doc, v, NULL, c, &launch, error) < 0)
+		args_fail(a, "%s", error);
+	c->managed_network = launch.enforce_managed_network;
+}
+
 void
 sandbox_context_decode(
     struct args *a, const struct json_value *v, struct sandbox_context *c)
@@ -314,6 +336,10 @@ sandbox_context_decode(
 	const struct json_value *permissions;
 	struct args in;
 
+	if (accept_launch && sandbox_is_launch_config(v)) {
+		decode_launch(a, v, c);
+		return;
+	}
 	memset(c, 0, sizeof(*c));
 	args_init(&in, a->doc, v, "WireFileSystemSandboxContext");
 	permissions = args_object(&in, "permissions", "PermissionProfile");

@@ -53,7 +53,12 @@ struct sandbox_context {
 	size_t nroots;
 	bool has_home;
 	struct path_uri home;
+	bool managed_network; /* of a launch configuration: asked for */
 };
+
+/* For this process: a SandboxLaunchConfig is accepted where a context is
+ * expected (section A8). Not at the start. */
+void sandbox_context_accept_launch(bool accept);
 
 /* Decodes v into *out; errors are a's, in the peer's words (section A9), and
  * then *out is the strictest context there is. A path or root may be foreign:

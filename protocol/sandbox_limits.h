@@ -27,7 +27,8 @@ struct sandbox_limits {
 	bool unsandboxed;    /* no context, or `disabled` */
 	bool external;
 	bool network;
-	bool clamp; /* less is granted, not refused */
+	bool clamp;	    /* less is granted, not refused */
+	bool accept_launch; /* SandboxLaunchConfig, of older clients */
 	char
 	    workspace_roots[SANDBOX_LIMITS_LIST_MAX]; /* patterns; empty: any */
 	char writable_roots[SANDBOX_LIMITS_LIST_MAX]; /* likewise */

@@ -18,6 +18,7 @@ static const struct conf_key keys[] = {
 	KEY("allow-external", sandbox_yes_no, external),
 	KEY("allow-network", sandbox_yes_no, network),
 	KEY("over-limit", sandbox_over_limit, over_limit),
+	KEY("compat-launch-config", sandbox_yes_no, accept_launch),
 	KEY("workspace-roots", conf_lines, workspace_roots),
 	KEY("writable-roots", conf_lines, writable_roots),
 	KEY("deny-read", conf_lines, deny_read),

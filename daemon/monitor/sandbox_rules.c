@@ -147,6 +147,7 @@ sandbox_rules_init(struct sandbox_rules *r)
 		.external = SANDBOX_UNSET,
 		.network = SANDBOX_UNSET,
 		.over_limit = SANDBOX_UNSET,
+		.accept_launch = SANDBOX_UNSET,
 		.unix_sockets = SANDBOX_UNSET,
 		.allow_32bit = SANDBOX_UNSET,
 		.allow_setid = SANDBOX_UNSET,
@@ -270,6 +271,7 @@ sandbox_rules_apply(const struct sandbox_rules *r, struct sandbox_limits *l)
 	put_bool(&l->external, r->external);
 	put_bool(&l->network, r->network);
 	put_bool(&l->clamp, r->over_limit);
+	put_bool(&l->accept_launch, r->accept_launch);
 	if (r->unix_sockets != SANDBOX_UNSET)
 		l->unix_sockets = r->unix_sockets;
 	put_bool(&l->allow_32bit, r->allow_32bit);

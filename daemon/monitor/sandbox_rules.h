@@ -19,6 +19,7 @@ struct sandbox_rules {
 	uint8_t mode;	     /* 1: require */
 	uint8_t max_profile; /* enum sandbox_profile */
 	uint8_t unsandboxed, external, network;
+	uint8_t accept_launch;
 	uint8_t over_limit;   /* 1: clamp */
 	uint8_t unix_sockets; /* enum sandbox_unix */
 	uint8_t allow_32bit, allow_setid, allow_nested_userns;

@@ -83,6 +83,8 @@ int
 files_run(struct event_base *base, bool in_nest)
 {
 	inside = in_nest;
+	/* The runner did, or the request would not be here. */
+	sandbox_context_accept_launch(true);
 	log_init("execd-runner", LOG_LEVEL_INFO);
 	prctl(PR_SET_NAME, "execd-files");
 	serve(base, "files", take, NULL);

@@ -35,6 +35,7 @@ sandbox_init(struct sandbox *sb, const struct sandbox_host *host,
 {
 	struct nest_options options = options_of(host, limits);
 
+	sandbox_context_accept_launch(limits->accept_launch);
 	*sb = (struct sandbox){ .home = host->home,
 		.tmpdir = host->tmpdir,
 		.counted = host->counted };
@@ -163,6 +164,8 @@ sandbox_find(struct sandbox *sb, const struct sandbox_context *asked,
 	int err;
 
 	*nest = NULL;
+	if (asked != NULL && asked->managed_network)
+		return refuse(error);
 	if (sb->ceiling.limits.require_groups && !sb->counted) {
 		log_error(0, "control groups are required, and there are none");
 		return refuse(error);

@@ -152,3 +152,26 @@ def test_requirements_of_the_host(start, work, mode):
     c = start("mode = require\nallow-unsandboxed = yes\n")
     m = try_start(c, "a", work)
     assert ("result" in m) == (mode == "root"), m
+
+
+def test_an_older_shape(start, work):
+    launch = {"mode": "require", "policy": {"type": "read-only"}, "sandboxPolicyCwd": str(work),
+              "fileSystemPolicy": {"kind": "restricted", "entries": [
+                  {"path": {"type": "special", "value": {"kind": "root"}}, "access": "read"},
+                  {"path": {"type": "special", "value": {"kind": "current_working_directory"}}, "access": "write"}]},
+              "networkPolicy": "restricted"}
+    argv = ["/bin/sh", "-c", "touch in; touch /var/tmp/execd-out"]
+    c = start("allow-unsandboxed = yes\n")
+    assert try_start(c, "no", work, launch, argv)["error"] == {"code": -32602, "message": "missing field `permissions`"}
+    c = start("allow-unsandboxed = yes\ncompat-launch-config = yes\n")
+    m = try_start(c, "a", work, launch, argv)
+    assert m["result"]["sandbox"]["enforced"]["network"] == "restricted", m
+    assert "Read-only file system" in c.finished("a").stderr
+    assert (work / "in").exists() and not os.path.exists("/var/tmp/execd-out")
+    m = c.request("fs/writeFile", {"path": "file:///var/tmp/execd-out", "dataBase64": "eA==", "sandbox": launch})
+    assert m["error"]["message"] == "Read-only file system (os error 30)"
+    m = try_start(c, "m", work, {**launch, "enforceManagedNetwork": True}, argv)
+    assert m["error"] == {"code": -32602, "message": "sandbox intent cannot be enforced on this executor"}
+    m = try_start(c, "d", work, {**launch, "mode": "disabled"}, ["/bin/true"])
+    assert m["result"]["sandboxType"] == "none"
+    assert try_start(c, "x", work, {**launch, "mode": "maybe"}, argv)["error"]["code"] == -32602
