@@ -243,9 +243,8 @@ advise_user(int err)
 static const char *
 advise_mount(int err)
 {
-	return err == ENOSYS ? "Linux 5.12 or newer"
-			     : "in a container: a seccomp profile that permits "
-			       "mount, open_tree and mount_setattr";
+	return "in a container: a seccomp profile that permits mount, "
+	       "open_tree and mount_setattr";
 }
 
 static const char *

@@ -10,6 +10,7 @@
 #include <sys/syscall.h>
 #include <unistd.h>
 
+#include "mounts_classic.h"
 #include "util.h"
 
 int
@@ -47,8 +48,8 @@ set_attributes(int fd, unsigned flags, unsigned recursive)
 	return 0;
 }
 
-int
-mounts_bind(int source, int target, unsigned flags)
+static int
+bind_tree(int source, int target, unsigned flags)
 {
 	_cleanup_close_ int tree = open_tree(source, "",
 	    AT_EMPTY_PATH | AT_RECURSIVE | OPEN_TREE_CLONE | OPEN_TREE_CLOEXEC);
@@ -65,10 +66,29 @@ mounts_bind(int source, int target, unsigned flags)
 	return 0;
 }
 
+/* Linux before 5.12 lacks one of the calls, and then all are done without. */
+static bool classic;
+
+int
+mounts_bind(int source, int target, unsigned flags)
+{
+	int err = classic ? -ENOSYS : bind_tree(source, target, flags);
+
+	if (err != -ENOSYS)
+		return err;
+	classic = true;
+	return mounts_classic_bind(source, target, flags);
+}
+
 int
 mounts_seal(int fd, unsigned flags)
 {
-	return set_attributes(fd, flags, 0);
+	int err = classic ? -ENOSYS : set_attributes(fd, flags, 0);
+
+	if (err != -ENOSYS)
+		return err;
+	classic = true;
+	return mounts_classic_seal(fd, flags);
 }
 
 int
