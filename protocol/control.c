@@ -254,6 +254,7 @@ static const struct layout {
 	LAYOUT(RUNNER_REPORT_UNWATCHED, unwatched_fields),
 	LAYOUT(RUNNER_REPORT_STARTED, started_fields),
 	LAYOUT(RUNNER_REPORT_EXITED, exited_fields),
+	EMPTY(RUNNER_REPORT_MASKS),
 	LAYOUT(KEYS_CONFIGURE, key_fields),
 	EMPTY(KEYS_SERVE),
 	LAYOUT(KEYS_SIGN, sign_fields),

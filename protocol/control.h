@@ -65,6 +65,7 @@ enum control_type {
 	RUNNER_REPORT_UNWATCHED = 43, /* control_unwatched */
 	RUNNER_REPORT_STARTED = 45,   /* control_started; with `audit` */
 	RUNNER_REPORT_EXITED = 47,    /* control_exited; with `audit` */
+	RUNNER_REPORT_MASKS = 49,     /* nothing + fd; at most once */
 
 	/* to the key process: the monitor's, then the front-end's */
 	KEYS_CONFIGURE = 50, /* control_key + fd of the key, each in turn */

@@ -13,10 +13,12 @@
 #include <unistd.h>
 
 #include "config.h"
+#include "control.h"
 #include "dialect_v1.h"
 #include "files/files.h"
 #include "log.h"
 #include "orders.h"
+#include "sandbox/mask_list.h"
 #include "sandbox/nest_main.h"
 #include "util.h"
 
@@ -31,6 +33,7 @@ enum {
 	OPT_PIPE_OUT,
 	OPT_FILES,
 	OPT_NEST,
+	OPT_SWEEP,
 	OPT_VERSION
 };
 
@@ -40,6 +43,7 @@ static const struct option long_options[] = {
 	{ "pipe-out", required_argument, NULL, OPT_PIPE_OUT },
 	{ "files", no_argument, NULL, OPT_FILES },
 	{ "nest", no_argument, NULL, OPT_NEST },
+	{ "sweep", no_argument, NULL, OPT_SWEEP },
 	{ "help", no_argument, NULL, 'h' },
 	{ "version", no_argument, NULL, OPT_VERSION },
 	{ NULL, 0, NULL, 0 },
@@ -49,6 +53,7 @@ struct runner_options {
 	bool stdio;
 	bool files; /* the runner's own: serves fs/ methods */
 	bool nest;  /* likewise: starts what is sandboxed */
+	bool sweep; /* the monitor's: after a runner that was killed */
 	const char *pipe_in, *pipe_out;
 };
 
@@ -71,6 +76,9 @@ parse_options(struct runner_options *o, int argc, char **argv)
 			break;
 		case OPT_FILES:
 			o->files = true;
+			break;
+		case OPT_SWEEP:
+			o->sweep = true;
 			break;
 		case OPT_NEST:
 			o->nest = true;
@@ -147,6 +155,8 @@ main(int argc, char **argv)
 	log_init("execd-runner",
 	    getenv("EXECD_DEBUG") ? LOG_LEVEL_DEBUG : LOG_LEVEL_INFO);
 	reset_signals();
+	if (o.sweep)
+		return mask_list_sweep(CONTROL_FD) < 0;
 	if (o.nest)
 		nest_run(serve_files);
 	if (o.files)

@@ -57,7 +57,7 @@ on_idle(void)
 
 /* The monitor never waits for a runner, so waiting for it has an end. */
 static void
-report(enum control_type type, const void *payload)
+send_report(enum control_type type, const void *payload, int fd)
 {
 	struct pollfd room = { .fd = CONTROL_FD, .events = POLLOUT };
 	struct buf b;
@@ -65,14 +65,26 @@ report(enum control_type type, const void *payload)
 
 	buf_init(&b, CONTROL_MESSAGE_MAX);
 	control_put(&b, type, payload);
-	while ((err = seqpacket_send(CONTROL_FD, b.data, b.len, NULL, 0)) ==
-		   -EAGAIN &&
+	while ((err = seqpacket_send(
+		    CONTROL_FD, b.data, b.len, &fd, fd >= 0)) == -EAGAIN &&
 	       poll(&room, 1, REPORT_WAIT_MS) > 0)
 		continue;
 	/* Of a monitor that is gone the channel itself tells. */
 	if (err < 0 && err != -EPIPE)
 		log_fatal_errno(err, "the monitor takes no report");
 	buf_clear(&b);
+}
+
+static void
+report(enum control_type type, const void *payload)
+{
+	send_report(type, payload, -1);
+}
+
+static void
+report_masks(int fd)
+{
+	send_report(RUNNER_REPORT_MASKS, NULL, fd);
 }
 
 static void
@@ -116,6 +128,7 @@ take_configure(const uint8_t *packet, size_t len, const int *fds, size_t nfds)
 	session.report = report;
 	session.report_detached = report_detached;
 	session.report_unwatched = report_unwatched;
+	session.report_masks = report_masks;
 	session.http_program = fds[0];
 	state = RUNNER_CONFIGURED;
 	return 0;

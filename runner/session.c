@@ -29,6 +29,19 @@
 static void forget_cb(evutil_socket_t fd, short what, void *arg);
 static void kill_cb(evutil_socket_t fd, short what, void *arg);
 
+/* Before it is made: killed in between, the runner leaves nothing unknown. */
+static void
+note_mask(void *owner, const char *path)
+{
+	struct session *s = owner;
+	int new = mask_list_add(&s->masks, path);
+
+	if (new > 0)
+		s->report_masks(s->masks.fd);
+	else if (new < 0)
+		log_warn(new, "sandbox: listing %s", path);
+}
+
 static bool
 give_up_helper(void *owner, const struct nest *n)
 {
@@ -52,6 +65,7 @@ session_init(struct session *s, struct event_base *base,
 	TAILQ_INIT(&s->closed);
 	TAILQ_INIT(&s->helpers);
 	file_router_init(&s->files);
+	mask_list_init(&s->masks);
 	oom_init();
 	s->null_fd = open("/dev/null", O_RDWR | O_CLOEXEC);
 	if (s->null_fd < 0)
@@ -71,6 +85,7 @@ session_limit(struct session *s, const struct sandbox_limits *limits)
 		.home = s->config.home,
 		.tmpdir = environment_get(s->env, "TMPDIR"),
 		.give_up = give_up_helper,
+		.note = note_mask,
 		.owner = s,
 	};
 

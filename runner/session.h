@@ -16,6 +16,7 @@
 #include "groups.h"
 #include "process.h"
 #include "queue.h"
+#include "sandbox/mask_list.h"
 #include "sandbox/sandbox.h"
 #include "sandbox/sandbox_report.h"
 #include "table.h"
@@ -90,6 +91,7 @@ struct session {
 	struct file_router files;
 	int http_program; /* execd-http */
 	struct sandbox sandbox;
+	struct mask_list masks;
 	int door; /* for it */
 	struct group_pool groups;
 	bool terminating;
@@ -102,6 +104,7 @@ struct session {
 	struct event forget_event;
 	struct event kill_event;
 	/* How the monitor hears that a connection is over, and the rest. */
+	void (*report_masks)(int fd); /* the list, to the monitor */
 	void (*report)(enum control_type type, const void *payload);
 	void (*report_detached)(struct session *s, enum channel_end end);
 	void (*report_unwatched)(uint32_t number, enum channel_end end);

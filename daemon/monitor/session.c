@@ -23,6 +23,7 @@
 #include "seqpacket.h"
 #include "session_audit.h"
 #include "session_limit.h"
+#include "sweep.h"
 #include "util.h"
 
 /* A runner that was told to end gets its own grace plus this. */
@@ -256,6 +257,17 @@ take_report(struct session *s, const uint8_t *packet, size_t len)
 	kill(s->pid, SIGKILL);
 }
 
+/* The only report with a descriptor, which is kept as it is. */
+static bool
+take_masks(struct session *s, const uint8_t *packet, size_t len, int fd)
+{
+	if (s->masks >= 0 ||
+	    control_get(packet, len, RUNNER_REPORT_MASKS, NULL) < 0)
+		return false;
+	s->masks = fd;
+	return true;
+}
+
 /* Reads what the runner said so far; notes the end of the channel. */
 void
 session_take_reports(struct session *s)
@@ -270,9 +282,12 @@ session_take_reports(struct session *s)
 		return;
 	while ((n = seqpacket_recv(
 		    s->control.fd, packet, sizeof(packet), fds, &nfds)) > 0) {
+		if (nfds == 1 && take_masks(s, packet, (size_t)n, fds[0]))
+			nfds = 0;
+		else
+			take_report(s, packet, (size_t)n);
 		while (nfds > 0)
 			close(fds[--nfds]);
-		take_report(s, packet, (size_t)n);
 		if (++count == REPORTS_MAX)
 			return; /* the others have their turn */
 	}
@@ -334,6 +349,8 @@ destroy(struct registry *r, struct session *s)
 	source_remove(&s->control);
 	session_forget_watchers(s);
 	identity_unref(s->identity);
+	if (s->masks >= 0)
+		close(s->masks);
 	free(s);
 }
 
@@ -407,6 +424,7 @@ session_open(struct monitor *m, struct identity *identity, uint32_t conn,
 	s = xcalloc(1, sizeof(*s));
 	s->identity = identity;
 	s->control.fd = -1;
+	s->masks = -1;
 	TAILQ_INIT(&s->watchers);
 	make_id(s->id);
 	if (start(m, s, peer, reason) < 0) {
@@ -544,6 +562,8 @@ session_reap(struct monitor *m, pid_t pid, int status)
 	session_audit(m, s, "session-ended", NULL, reason);
 	requests_session_ended(m, s, reason);
 	quota_close(s->id);
+	if (s->masks >= 0 && status != 0)
+		sweep_start(m, s->identity, s->masks);
 	destroy(&m->sessions, s);
 	return true;
 }

@@ -49,6 +49,7 @@ struct session {
 	struct identity *identity; /* a reference */
 	int64_t ends_ms;	   /* CLOCK_MONOTONIC; 0: never */
 	pid_t pid;
+	int masks; /* list of what its runner made on the disk; -1: none */
 	enum session_state state;
 	int64_t deadline_ms;
 	uint32_t conn;		/* ATTACHED: the front-end's number */

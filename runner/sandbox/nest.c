@@ -227,6 +227,18 @@ leave_masks(struct nest *n)
 		mask_leave(&n->masks[i]);
 }
 
+static void
+note_masks(struct nest *n)
+{
+	struct nest_pool *pool = n->pool;
+
+	if (n->noted || pool->note == NULL)
+		return;
+	for (size_t i = 0; i < n->nmasks; i++)
+		pool->note(pool->owner, n->masks[i].path);
+	n->noted = true;
+}
+
 static int
 cover_masks(struct nest *n)
 {
@@ -234,6 +246,7 @@ cover_masks(struct nest *n)
 	struct buf b;
 	int err = 0;
 
+	note_masks(n);
 	for (size_t i = 0; i < n->nmasks && err == 0; i++) {
 		err = mask_take(&n->masks[i]);
 		if (err < 0)
@@ -359,6 +372,7 @@ nest_get(struct nest_pool *pool, struct plan *plan, struct nest **nest)
 		return -EUSERS;
 	}
 	n = xcalloc(1, sizeof(*n));
+	n->pool = pool;
 	err = start(pool, n);
 	if (err < 0) {
 		log_error(err, "sandbox: starting its nest");

@@ -18,11 +18,12 @@ struct session;
 #define NESTS_MAX 16
 
 struct nest {
+	struct nest_pool *pool;
 	TAILQ_ENTRY(nest) link; /* session.nests, last used first */
 	struct reaper_watch watch;
-	struct plan plan; /* owned */
-	struct mask
-	    *masks; /* owned; of the plan, taken while there are users */
+	struct plan plan;   /* owned */
+	struct mask *masks; /* owned; taken while there are users */
+	bool noted;	    /* they are on the list */
 	size_t nmasks;
 	int fd;
 	unsigned users; /* processes, and helpers with a request */
@@ -37,6 +38,8 @@ struct nest_pool {
 	unsigned count;
 	/* The helper in a nest is not needed any more; false: it is. */
 	bool (*give_up)(void *owner, const struct nest *n);
+	/* A mask is about to be made; NULL: nobody keeps a list. */
+	void (*note)(void *owner, const char *path);
 	void *owner;
 	int door; /* -1: each makes its own */
 	struct nest_options options;

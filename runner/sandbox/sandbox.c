@@ -41,6 +41,7 @@ sandbox_init(struct sandbox *sb, const struct sandbox_host *host,
 	ceiling_init(&sb->ceiling, limits, host->home ? host->home : "/");
 	nest_pool_init(
 	    &sb->pool, host->door, &options, host->give_up, host->owner);
+	sb->pool.note = host->note;
 }
 
 bool

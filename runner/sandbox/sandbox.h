@@ -29,6 +29,7 @@ struct sandbox_host {
 	const char *home, *tmpdir;
 	/* The helper in a nest is not needed any more; false: it is. */
 	bool (*give_up)(void *owner, const struct nest *n);
+	void (*note)(void *owner, const char *path); /* nest_pool.note */
 	void *owner;
 };
 

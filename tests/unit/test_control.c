@@ -45,6 +45,7 @@ static const struct {
 	{ RUNNER_REPORT_UNWATCHED, sizeof(struct control_unwatched) },
 	{ RUNNER_REPORT_STARTED, sizeof(struct control_started) },
 	{ RUNNER_REPORT_EXITED, sizeof(struct control_exited) },
+	{ RUNNER_REPORT_MASKS, 0 },
 	{ KEYS_CONFIGURE, sizeof(struct control_key) },
 	{ KEYS_SERVE, 0 },
 	{ KEYS_SIGN, sizeof(struct control_sign) },
