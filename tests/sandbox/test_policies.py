@@ -294,7 +294,7 @@ def test_masks_are_gone_after_the_runner_was_killed(spawn, mode, place, request)
     client.wait_output(id, "up")
     os.kill(server.runner(client), 9)
     client.wait_closed()
-    poll(lambda: not os.listdir(place), what="end of the masks")
+    poll(lambda: not os.listdir(place), 3 if mode == "user" else 10, "end of the masks")
 
 
 def test_two_sessions_share_masks(server, place):
