@@ -64,7 +64,7 @@ def direct(user, argv, cwd, env=None):
     """The same command as the same user, without execd."""
     pairs = [f"{k}={v}" for k, v in {**ENV, **(env or {})}.items()]
     return subprocess.run(as_user(user, ["env", "-i", *pairs, *argv]), cwd=cwd,
-                          stdin=subprocess.DEVNULL, capture_output=True)
+                          stdin=subprocess.DEVNULL, capture_output=True, start_new_session=True)
 
 
 def as_test_user(user, script, cwd):
