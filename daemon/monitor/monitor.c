@@ -16,6 +16,7 @@
 #include "log.h"
 #include "notify.h"
 #include "reload.h"
+#include "sweep.h"
 #include "util.h"
 
 /* The front-end has this long to tell its clients when all else is over. */
@@ -61,7 +62,7 @@ kill_orphan(pid_t pid, void *arg)
 	struct orphan_hunt *hunt = arg;
 
 	if (pid == hunt->m->frontend.pid || is_older(pid) ||
-	    keys_has(&hunt->m->keys, pid) ||
+	    keys_has(&hunt->m->keys, pid) || sweep_has(pid) ||
 	    table_find(&hunt->m->sessions.by_pid, (uint64_t)pid, match_any_pid,
 		&pid) != NULL)
 		return;
@@ -95,7 +96,8 @@ reap_children(struct monitor *m)
 	pid_t pid;
 
 	while ((pid = waitpid(-1, &status, WNOHANG)) > 0) {
-		if (frontend_reap(m, pid, status) || keys_reap(m, pid, status))
+		if (frontend_reap(m, pid, status) ||
+		    keys_reap(m, pid, status) || sweep_reap(pid))
 			continue;
 		orphans = true;
 		session_reap(m, pid, status);

@@ -10,6 +10,37 @@
 #include "drop.h"
 #include "log.h"
 #include "monitor.h"
+#include "util.h"
+
+/* At once; each lives for milliseconds. */
+#define SWEEPS_MAX 64
+
+static pid_t running[SWEEPS_MAX];
+
+static pid_t *
+find(pid_t pid)
+{
+	for (size_t i = 0; i < nitems(running); i++)
+		if (running[i] == pid)
+			return &running[i];
+	return NULL;
+}
+
+bool
+sweep_has(pid_t pid)
+{
+	return find(pid) != NULL;
+}
+
+bool
+sweep_reap(pid_t pid)
+{
+	pid_t *slot = find(pid);
+
+	if (slot != NULL)
+		*slot = 0;
+	return slot != NULL;
+}
 
 static void __attribute__((noreturn))
 child(const struct monitor *m, const struct identity *id, int list)
@@ -27,10 +58,14 @@ child(const struct monitor *m, const struct identity *id, int list)
 void
 sweep_start(const struct monitor *m, const struct identity *id, int list)
 {
-	pid_t pid = fork();
+	pid_t *slot = find(0);
+	pid_t pid = slot != NULL ? fork() : -1;
 
 	if (pid == 0)
 		child(m, id, list);
-	if (pid < 0)
-		log_error(-errno, "sweeping what a session left behind");
+	if (pid > 0)
+		*slot = pid;
+	else
+		log_error(slot != NULL ? -errno : -EAGAIN,
+		    "sweeping what a session left behind");
 }

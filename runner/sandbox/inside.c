@@ -206,7 +206,9 @@ command_steps(struct start *s)
 		return -errno;
 	/* What the policy hides or denies is no place to be (SANDBOX.md B4). */
 	s->step = "working directory";
-	if (chdir(c->cwd) < 0 && chdir("/") < 0)
+	if (chdir(c->cwd) < 0 &&
+	    ((errno != EACCES && errno != ENOENT && errno != ENOTDIR) ||
+		chdir("/") < 0))
 		return -errno;
 	s->step = "standard descriptors";
 	err = place_descriptors(s->stdio, &ruleset);

@@ -24,7 +24,10 @@ mask_is(const struct stat *st)
 {
 	mode_t mode = S_ISDIR(st->st_mode) ? S_IFDIR | 0555 : S_IFREG | 0600;
 
-	return st->st_mode == mode && st->st_uid == geteuid() &&
+	/* A directory is covered whoever made it; a file of somebody else's
+	 * could not be opened to be locked. */
+	return st->st_mode == mode &&
+	       (S_ISDIR(st->st_mode) || st->st_uid == geteuid()) &&
 	       st->st_mtim.tv_sec == MARK_SECONDS &&
 	       (S_ISDIR(st->st_mode) || st->st_size == 0);
 }

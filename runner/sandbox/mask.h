@@ -23,7 +23,7 @@ struct mask {
 	struct fs_node seen; /* once taken */
 };
 
-/* Whether it is one of this user's masks. */
+/* Whether it is a mask, a file only of this user's. */
 bool mask_is(const struct stat *st);
 
 /* Makes it, or shares it with who made it. 0; m->fd stays -1 where this user

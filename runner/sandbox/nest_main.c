@@ -75,8 +75,10 @@ prepare_landlock(const char **step)
 
 	*step = "Landlock";
 	inside.landlock_abi = (unsigned)command_landlock_abi();
-	if (inside.landlock_abi == 0)
+	if (inside.landlock_abi == 0) {
+		log_warn(0, "no Landlock here: one lock less");
 		return 0;
+	}
 	inside.restrict_files = plan.base != PLAN_BASE_WRITE;
 	if (inside.restrict_files) {
 		err = open_writable();

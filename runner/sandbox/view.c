@@ -32,6 +32,10 @@ open_old(struct view *v)
 	v->old = open("/", O_PATH | O_DIRECTORY | O_CLOEXEC);
 	if (v->old < 0)
 		return -errno;
+	view_step(v, "opening the old /dev");
+	v->dev = mounts_open(v->old, "/dev");
+	if (v->dev < 0)
+		return v->dev;
 	view_step(v, "opening the old /proc");
 	v->proc = mounts_open(v->old, "/proc");
 	if (v->proc < 0)
@@ -64,13 +68,10 @@ make_empty_file(int at, const char *name, mode_t mode)
 static int
 make_empty(struct view *v)
 {
-	_cleanup_close_ int dev = mounts_open(v->old, "/dev");
 	int err;
 
 	view_step(v, "making empty things to cover names with");
-	if (dev < 0)
-		return dev;
-	err = view_tmpfs(v, dev, NULL, MS_NOSUID | MS_NODEV | MS_NOEXEC,
+	err = view_tmpfs(v, v->dev, NULL, MS_NOSUID | MS_NODEV | MS_NOEXEC,
 	    "mode=0755,size=64k,nr_inodes=16");
 	if (err < 0)
 		return err;
@@ -122,12 +123,23 @@ is_same(int fd, const struct fs_node *seen)
 	       st.st_ino == seen->inode;
 }
 
+/* Of the old root, what covers its /dev left aside. */
+static int
+open_source(const struct view *v, const char *path)
+{
+	if (strcmp(path, "/dev") == 0)
+		return mounts_open(v->dev, "/");
+	if (strncmp(path, "/dev/", 5) == 0)
+		return mounts_open(v->dev, path + 4);
+	return mounts_open(v->old, path);
+}
+
 /* A link of the old root, made again. */
 static int
 add_link(struct view *v, const struct plan_mount *m)
 {
 	_cleanup_close_ int parent = -1;
-	_cleanup_close_ int source = mounts_open(v->old, m->path);
+	_cleanup_close_ int source = open_source(v, m->path);
 	char text[4096];
 	const char *name;
 	ssize_t n;
@@ -157,7 +169,7 @@ add_reopened(struct view *v, const struct plan_mount *m, int target)
 static int
 add_copy(struct view *v, const struct plan_mount *m, int target)
 {
-	_cleanup_close_ int source = mounts_open(v->old, m->path);
+	_cleanup_close_ int source = open_source(v, m->path);
 	bool write = m->kind == PLAN_WRITE || m->kind == PLAN_PIN;
 
 	if (source < 0)
@@ -168,6 +180,25 @@ add_copy(struct view *v, const struct plan_mount *m, int target)
 	    source, target, HARDENED | (write ? 0 : MOUNTS_READONLY));
 }
 
+/* A grant in /dev: what every view has there is what it gets; the host's
+ * devices would be none in a view. */
+static bool
+is_dev_grant(const struct plan_mount *m)
+{
+	return m->kind != PLAN_DENY_DIRECTORY && m->kind != PLAN_DENY_FILE &&
+	       strncmp(m->path, "/dev", 4) == 0 &&
+	       (m->path[4] == '\0' || m->path[4] == '/');
+}
+
+static bool
+is_given(const struct view *v, const struct plan_mount *m)
+{
+	_cleanup_close_ int fd =
+	    is_dev_grant(m) ? mounts_open(v->root, m->path) : -1;
+
+	return fd >= 0;
+}
+
 static int
 add_mount(struct view *v, const struct plan_mount *m)
 {
@@ -175,6 +206,8 @@ add_mount(struct view *v, const struct plan_mount *m)
 	_cleanup_close_ int target = -1;
 
 	view_step(v, "mounting %.200s", m->path);
+	if (is_given(v, m))
+		return 0;
 	if (m->seen.type == FS_LINK)
 		return add_link(v, m);
 	target = view_point(v, m->path, directory, &own);
@@ -259,7 +292,7 @@ replace_root(struct view *v)
 static void
 close_all(struct view *v)
 {
-	int fds[] = { v->old, v->proc, v->empty, v->closed_directory,
+	int fds[] = { v->old, v->dev, v->proc, v->empty, v->closed_directory,
 		v->closed_file, v->empty_directory, v->root };
 
 	for (size_t i = 0; i < nitems(fds); i++)
@@ -284,6 +317,7 @@ view_build(const struct plan *plan, uint64_t shm_bytes, char *step)
 		.shm_bytes = shm_bytes,
 		.step = step,
 		.old = -1,
+		.dev = -1,
 		.proc = -1,
 		.empty = -1,
 		.closed_directory = -1,
@@ -309,6 +343,9 @@ cover(int root, const struct plan_mount *m)
 	_cleanup_close_ int fd = mounts_open(root, m->path);
 	struct statvfs fs;
 
+	/* Of the host's /dev, which is another one. */
+	if (fd == -ENOENT && is_dev_grant(m))
+		return 0;
 	if (fd < 0)
 		return fd;
 	if (!is_same(fd, &m->seen))
@@ -360,7 +397,7 @@ view_check(const struct plan *plan, char *step)
 	for (size_t i = 0; i < plan->count; i++) {
 		const struct plan_mount *m = &plan->mounts[i];
 
-		if (m->seen.type == FS_LINK || is_mounted(m))
+		if (m->seen.type == FS_LINK || is_dev_grant(m) || is_mounted(m))
 			continue;
 		snprintf(step, VIEW_STEP_MAX, "%.200s was replaced", m->path);
 		return -ESTALE;

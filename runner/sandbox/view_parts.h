@@ -22,6 +22,7 @@ struct view {
 	uint64_t shm_bytes;
 	char *step;
 	int old;		   /* the root that is replaced */
+	int dev;		   /* its /dev, which is covered */
 	int proc;		   /* its /proc: the way to name descriptors */
 	int devices[VIEW_DEVICES]; /* -1: the host has none */
 	int empty;		   /* a file system of empty things */

@@ -138,11 +138,7 @@ def test_a_denied_path_behind_a_writable_link_is_refused(sandbox, tree):
     assert code == -32602 and "crosses writable symlink" in text
 
 
-OWN_DEV = pytest.mark.xfail(strict=False, reason="an entry for /dev, or below it, is refused")
-
-
-@pytest.mark.parametrize("where", ["/proc", pytest.param("/dev", marks=OWN_DEV),
-                                   pytest.param("/dev/null", marks=OWN_DEV), pytest.param("/dev/shm", marks=OWN_DEV)])
+@pytest.mark.parametrize("where", ["/proc", "/dev", "/dev/null", "/dev/shm"])
 def test_entries_for_what_every_view_has(sandbox, where):
     for access in ("read", "write"):
         shell = sandbox(managed(READ_ALL, path(where, access)))
@@ -283,9 +279,7 @@ def test_masks_are_gone_after_every_end(server, place, end):
     client.drop()
 
 
-def test_masks_are_gone_after_the_runner_was_killed(spawn, mode, place, request):
-    if mode == "user":
-        request.applymarker(pytest.mark.xfail(strict=False, reason="nobody sweeps in single-user mode"))
+def test_masks_are_gone_after_the_runner_was_killed(spawn, place):
     server = spawn()
     client = server.ready()
     server.wait_log(f"session {client.session_id[:8]}: opened")
@@ -294,7 +288,7 @@ def test_masks_are_gone_after_the_runner_was_killed(spawn, mode, place, request)
     client.wait_output(id, "up")
     os.kill(server.runner(client), 9)
     client.wait_closed()
-    poll(lambda: not os.listdir(place), 3 if mode == "user" else 10, "end of the masks")
+    poll(lambda: not os.listdir(place), what="end of the masks")
 
 
 def test_two_sessions_share_masks(server, place):
