@@ -17,6 +17,7 @@
 #include <unistd.h>
 
 #include "cgroup.h"
+#include "program.h"
 #include "sandbox/nest.h"
 #include "util.h"
 
@@ -95,37 +96,6 @@ open_tty(const struct spawn_request *r, struct spawn_result *res,
 	return res->in < 0 ? -errno : 0;
 }
 
-/* Tries each candidate as execvp(3) does: a name that is not there leads to
- * the next, one that may not be run is remembered. */
-static int
-exec_candidates(const struct spawn_request *r)
-{
-	int err = ENOENT;
-
-	for (const char *const *c = r->candidates; *c != NULL; c++) {
-		execve(*c, r->argv, r->envp);
-		if (errno == EACCES)
-			err = EACCES;
-		else if (errno != ENOENT && errno != ENOTDIR)
-			return -errno;
-		else if (r->candidates[1] == NULL)
-			err = errno;
-	}
-	return -err;
-}
-
-/* Only the runner's own ignored SIGPIPE needs undoing: the runner itself
- * began with every signal at its default and nothing blocked. */
-static void
-reset_signals(void)
-{
-	sigset_t none;
-
-	signal(SIGPIPE, SIG_DFL);
-	sigemptyset(&none);
-	sigprocmask(SIG_SETMASK, &none, NULL);
-}
-
 /* The child, in order: session, terminal, standard descriptors, directory,
  * what the kernel shall do when the runner dies, limits, program. */
 static int
@@ -165,9 +135,9 @@ child_steps(const struct spawn_request *r, const struct child_ends *c,
 		return -errno;
 	if (r->parent_death_signal && getppid() != runner)
 		return -ESRCH; /* it died before the signal was armed */
-	reset_signals();
+	program_reset_signals();
 	*step = "exec";
-	return exec_candidates(r);
+	return program_execute(r->candidates, r->argv, r->envp);
 }
 
 static pid_t __attribute__((noinline))

@@ -18,6 +18,7 @@
 
 #include "command_landlock.h"
 #include "control.h"
+#include "program.h"
 #include "util.h"
 #include "view.h"
 
@@ -129,35 +130,6 @@ lock(struct start *s, int ruleset)
 
 /* --- a command ---------------------------------------------------------- */
 
-/* As execvp(3): a name that is not there leads to the next, one that may not
- * be run is remembered. Looked for inside, after all steps. */
-static int
-execute(const struct nest_command *c)
-{
-	int err = ENOENT;
-
-	for (const char *const *p = c->candidates; *p != NULL; p++) {
-		execve(*p, c->argv, c->envp);
-		if (errno == EACCES)
-			err = EACCES;
-		else if (errno != ENOENT && errno != ENOTDIR)
-			return -errno;
-		else if (c->candidates[1] == NULL)
-			err = errno;
-	}
-	return -err;
-}
-
-static void
-reset_signals(void)
-{
-	sigset_t none;
-
-	signal(SIGPIPE, SIG_DFL);
-	sigemptyset(&none);
-	sigprocmask(SIG_SETMASK, &none, NULL);
-}
-
 /* Without its init there is nobody to end what it leaves. */
 static int
 await_init(const struct start *s)
@@ -214,14 +186,15 @@ command_steps(struct start *s)
 	err = place_descriptors(s->stdio, &ruleset);
 	if (err < 0)
 		return err;
-	reset_signals();
+	program_reset_signals();
 	err = lock(s, ruleset);
 	if (err < 0)
 		return err;
 	s->enforcing = false;
 	s->step = "exec";
 	s->err = 0;
-	return execute(c);
+	/* Looked for inside, after all steps. */
+	return program_execute(c->candidates, c->argv, c->envp);
 }
 
 ON_OWN_STACK static int
