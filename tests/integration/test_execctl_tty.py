@@ -12,7 +12,7 @@ import termios
 import time
 
 import pytest
-from conftest import poll
+from conftest import is_alive, poll
 from execctl import EXECCTL, Execctl, Proxy
 
 pytestmark = pytest.mark.skipif(not shutil.which("tmux"), reason="tmux is not installed")
@@ -25,10 +25,12 @@ class Tmux:
         self.socket = str(directory / "tmux.sock")
         self.env = {**env, "SHELL": "/bin/sh", "PS1": "local> ", "ENV": ""}
         self("-f", "/dev/null", "new-session", "-d", "-x", "80", "-y", "24", "/bin/sh", "-i")
+        self.pid = int(self("display-message", "-p", "#{pid}"))
         self.wait("^local>")
 
     def __call__(self, *args):
-        return subprocess.run(["tmux", "-S", self.socket, *args], env=self.env, check=True, capture_output=True,
+        # Whoever started the tests may ignore a hangup; who is in the window must not.
+        return subprocess.run(["env", "--default-signal", "tmux", "-S", self.socket, *args], env=self.env, check=True, capture_output=True,
                               text=True).stdout
 
     def type(self, *keys):
@@ -49,6 +51,7 @@ class Tmux:
 
     def close(self):
         subprocess.run(["tmux", "-S", self.socket, "kill-server"], env=self.env, capture_output=True)
+        poll(lambda: not is_alive(self.pid), what="end of tmux")
 
 
 @pytest.fixture
