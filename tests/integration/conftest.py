@@ -1,6 +1,7 @@
 """Servers for the tests: the real programs out of the build tree, in the modes
 they have. Everything started here is stopped by its pid.
 """
+import functools
 import hashlib
 import os
 import pathlib
@@ -133,6 +134,27 @@ def as_user(user, argv):
         return argv
     return ["setpriv", f"--reuid={user.pw_uid}", f"--regid={user.pw_gid}", "--init-groups",
             "env", f"HOME={user.pw_dir}", *argv]
+
+
+@functools.cache
+def missing_layers(mode, user):
+    """What execd doctor finds missing on this host, for commands of the test user."""
+    argv = [str(EXECD), "doctor"]
+    argv = argv + ["--user", user.pw_name] if mode == "root" else as_user(user, argv)
+    out = subprocess.run(argv, capture_output=True, text=True, timeout=60).stdout
+    return [line for line in out.splitlines() if line.startswith("MISSING")]
+
+
+def need_sandbox(mode, user):
+    missing = missing_layers(mode, user)
+    if missing:
+        pytest.skip("SANDBOXES ARE NOT TESTED, this host lacks what they take: " + "; ".join(missing))
+
+
+@pytest.fixture(scope="session")
+def sandboxes(mode, user):
+    """For tests that need a host which can enforce a sandbox."""
+    need_sandbox(mode, user)
 
 
 def need_mode(mode):

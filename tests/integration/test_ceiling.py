@@ -23,7 +23,7 @@ def policy(work, *entries, network="restricted"):
 
 
 @pytest.fixture
-def start(configured, user, directory):
+def start(configured, user, directory, sandboxes):
     """A client of a server with that [sandbox] and those keys of its identity."""
     def make(sandbox="", identity=""):
         s = configured(f"[listener main]\naddress = ws://127.0.0.1:0\n[identity a]\nuser = {user.pw_name}\n"

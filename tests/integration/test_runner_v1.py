@@ -7,7 +7,7 @@ import struct
 import subprocess
 
 import pytest
-from conftest import RUNNER, as_user, pids_with, poll
+from conftest import RUNNER, as_user, need_sandbox, pids_with, poll
 
 
 class Runner:
@@ -214,7 +214,8 @@ def test_usage(user, args):
     ("read-only", False), ("workspace-write", True),
     (json.dumps({"type": "workspace-write", "exclude_slash_tmp": True}), True),
     (json.dumps({"type": "read-only"}), False)])
-def test_a_preset_is_enforced_and_leaves_nothing(runner, directory, preset, inside):
+def test_a_preset_is_enforced_and_leaves_nothing(runner, user, directory, preset, inside):
+    need_sandbox("user", user)
     work = directory / "work"
     work.mkdir()
     work.chmod(0o777)

@@ -25,6 +25,11 @@ from policies import uri  # noqa: E402
 ENV = {"PATH": "/usr/bin:/bin", "LC_ALL": "C"}
 
 
+@pytest.fixture(scope="session", autouse=True)
+def every_test_needs(sandboxes):
+    """A host that can enforce a sandbox; on others execd refuses, which tests/integration sees."""
+
+
 @contextlib.contextmanager
 def temporary(user):
     where = pathlib.Path(tempfile.mkdtemp(prefix="execd-test-", dir="/var/tmp"))
