@@ -6,15 +6,19 @@
 #include <errno.h>
 #include <stdio.h>
 
+#include "base64_wide.h"
+
 static const char alphabet[] =
     "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789+/";
 
 size_t
 base64_encode(char *dst, const void *src, size_t n)
 {
-	const uint8_t *p = src;
-	char *at = dst;
+	size_t wide = base64_encode_wide(dst, src, n);
+	const uint8_t *p = (const uint8_t *)src + wide;
+	char *at = dst + wide / 3 * 4;
 
+	n -= wide;
 	for (; n >= 3; n -= 3, p += 3) {
 		uint32_t v = (uint32_t)p[0] << 16 | (uint32_t)p[1] << 8 | p[2];
 
@@ -51,13 +55,13 @@ ssize_t
 base64_decode(
     void *dst, const char *src, size_t n, char error[BASE64_ERROR_MAX])
 {
-	uint8_t *at = dst;
-	size_t data = n, i;
+	size_t data = n, i = base64_decode_wide(dst, src, n);
+	uint8_t *at = (uint8_t *)dst + i / 4 * 3;
 	uint32_t v = 0;
 
 	while (data > 0 && n - data < 2 && src[data - 1] == '=')
 		data--;
-	for (i = 0; i < data; i++) {
+	for (; i < data; i++) {
 		int d = value(src[i]);
 
 		if (d < 0) {
@@ -96,3 +100,17 @@ base64_decode(
 	}
 	return at - (uint8_t *)dst;
 }
+
+#if !defined(__x86_64__) && !defined(__aarch64__)
+size_t
+base64_encode_wide(char *dst, const uint8_t *src, size_t n)
+{
+	return 0;
+}
+
+size_t
+base64_decode_wide(uint8_t *dst, const char *src, size_t n)
+{
+	return 0;
+}
+#endif

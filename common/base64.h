@@ -23,12 +23,13 @@ base64_decoded_max(size_t n)
 }
 
 /* Writes base64_encoded_len(n) characters, no NUL. Returns that number. The
- * fastest code this processor has is chosen at the first call. */
+ * fastest code this processor has is chosen at run time. */
 size_t base64_encode(char *dst, const void *src, size_t n);
 
 /*
  * Strict and canonical: no blanks, no URL alphabet, padding required, unused
- * bits zero (PROTOCOL.md section 4). dst holds base64_decoded_max(n) bytes.
+ * bits zero (PROTOCOL.md section 4). dst holds base64_decoded_max(n) bytes and
+ * may be src itself.
  * Returns the number of bytes, or -EBADMSG with one of
  *	Invalid symbol 33, offset 0.
  *	Invalid padding

@@ -152,6 +152,9 @@ check_length(size_t n, uint32_t seed)
 	if (decode(back, expect, text_len, error) != (ssize_t)n ||
 	    memcmp(back, bytes, n) != 0 || !guards_hold(back, max))
 		fail_msg("decode %zu bytes, seed %u: %s", n, seed, error);
+	if (base64_decode(text, (char *)text, text_len, error) != (ssize_t)n ||
+	    memcmp(text, bytes, n) != 0 || !guards_hold(text, text_len))
+		fail_msg("decode %zu bytes in place, seed %u", n, seed);
 	free_guarded(text);
 	free_guarded(back);
 }
