@@ -11,8 +11,8 @@
 
 #include <yajl/yajl_parse.h>
 
+#include "json_scan.h"
 #include "table.h"
-#include "utf8.h"
 
 #define BLOCK_FIRST_BYTES 1024
 #define BLOCK_MAX_BYTES	  (64u << 10)
@@ -44,6 +44,9 @@ struct parser {
 	const char *text;
 	size_t len;
 	yajl_handle handle;
+	struct json_cuts cuts;
+	size_t piece; /* where the piece begins that yajl has now */
+	const struct json_cut *whole; /* the string to come was cut; or NULL */
 	struct level levels[JSON_MAX_DEPTH];
 	size_t depth;
 	size_t root_end; /* offset behind the root; 0: not complete */
@@ -109,7 +112,7 @@ fail_at(struct parser *p, size_t offset, const char *what)
 static size_t
 offset_now(const struct parser *p)
 {
-	return yajl_get_bytes_consumed(p->handle);
+	return p->piece + yajl_get_bytes_consumed(p->handle);
 }
 
 /* A piece of the text stays where it is; what yajl unescaped or put together
@@ -118,8 +121,14 @@ static struct slice
 keep(struct parser *p, const void *ptr, size_t len)
 {
 	uintptr_t at = (uintptr_t)ptr, begin = (uintptr_t)p->text;
+	const struct json_cut *whole = p->whole;
 	char *copy;
 
+	if (whole != NULL) {
+		p->whole = NULL;
+		return (struct slice){ p->text + whole->from,
+			whole->to - whole->from };
+	}
 	if (at >= begin && at + len <= begin + p->len)
 		return (struct slice){ ptr, len };
 	copy = json_alloc(p->doc, len + 1);
@@ -268,7 +277,7 @@ on_map_key(void *ctx, const unsigned char *text, size_t len)
 	if (!is_duplicate(p, l, l->key))
 		return 1;
 	snprintf(what, sizeof(what), "duplicate JSON object key `%.*s`",
-	    (int)(len < 48 ? len : 48), l->key.ptr);
+	    (int)(l->key.len < 48 ? l->key.len : 48), l->key.ptr);
 	fail_at(p, offset_now(p), what);
 	return 0;
 }
@@ -284,53 +293,6 @@ static const yajl_callbacks callbacks = {
 	.yajl_start_array = on_start_array,
 	.yajl_end_array = close_container,
 };
-
-static int
-hex4(const char *s)
-{
-	int v = 0;
-
-	for (int i = 0; i < 4; i++) {
-		char c = s[i];
-
-		if (c >= '0' && c <= '9')
-			v = v * 16 + c - '0';
-		else if ((c | 0x20) >= 'a' && (c | 0x20) <= 'f')
-			v = v * 16 + (c | 0x20) - 'a' + 10;
-		else
-			return -1;
-	}
-	return v;
-}
-
-/* yajl turns half a surrogate pair into a question mark; here it is an
- * error. Escapes stand in strings only, so no parser is needed to find them.
- * Returns the offset of the bad escape, or the length. */
-static size_t
-find_lone_surrogate(const char *text, size_t len)
-{
-	const char *at = text, *end = text + len;
-
-	while ((at = memchr(at, '\\', (size_t)(end - at))) != NULL) {
-		int high = end - at >= 6 && at[1] == 'u' ? hex4(at + 2) : -1;
-
-		if (high >= 0xdc00 && high <= 0xdfff)
-			return (size_t)(at - text);
-		if (high >= 0xd800 && high <= 0xdbff) {
-			int low =
-			    end - at >= 12 && at[6] == '\\' && at[7] == 'u'
-				? hex4(at + 8)
-				: -1;
-
-			if (low < 0xdc00 || low > 0xdfff)
-				return (size_t)(at - text);
-			at += 12;
-		} else {
-			at += end - at >= 2 ? 2 : 1;
-		}
-	}
-	return len;
-}
 
 static bool
 is_blank(char c)
@@ -371,52 +333,61 @@ explain(struct parser *p, size_t offset, bool at_end)
 	}
 }
 
-/* yajl takes a form feed and a vertical tab for blanks; in a string it
- * refused them already. */
+/* --- one text ------------------------------------------------------------ */
+
 static int
-check_blanks(struct parser *p)
+fail_run(struct parser *p, size_t offset, const char *what)
 {
-	static const char extra[] = { '\f', '\v' };
+	fail_at(p, offset, what);
+	return -EBADMSG;
+}
 
-	for (size_t i = 0; i < sizeof(extra); i++) {
-		const char *at = memchr(p->text, extra[i], p->len);
+/* To yajl, which is in the middle of a text. */
+static int
+feed(struct parser *p, size_t from, size_t to)
+{
+	p->piece = from;
+	if (yajl_parse(p->handle, (const unsigned char *)p->text + from,
+		to - from) == yajl_status_ok)
+		return 0;
+	explain(p, offset_now(p), is_at_end(p, 0));
+	return -EBADMSG;
+}
 
-		if (at == NULL)
-			continue;
-		fail_at(p, (size_t)(at - p->text) + 1, "expected value");
-		return -EBADMSG;
+static int
+feed_pieces(struct parser *p)
+{
+	size_t at = 0;
+	int err = 0;
+
+	for (size_t i = 0; i < p->cuts.count && err == 0; i++) {
+		err = feed(p, at, p->cuts.cut[i].from);
+		at = p->cuts.cut[i].to;
+		p->whole = &p->cuts.cut[i];
 	}
-	return 0;
+	return err < 0 ? err : feed(p, at, p->len);
 }
 
 static int
 run(struct parser *p)
 {
-	size_t lone = find_lone_surrogate(p->text, p->len);
-	yajl_status status;
+	size_t bad = json_scan_utf8(&p->cuts, p->text, p->len);
 
-	size_t bad = utf8_find_invalid(p->text, p->len);
-
-	if (bad < p->len) {
-		fail_at(p, bad + 1, "invalid unicode code point");
+	if (bad < p->len)
+		return fail_run(p, bad + 1, "invalid unicode code point");
+	bad = json_scan_surrogates(&p->cuts, p->text, p->len);
+	if (bad < p->len)
+		return fail_run(p, bad + 6, "unexpected end of hex escape");
+	if (feed_pieces(p) < 0)
 		return -EBADMSG;
-	}
-	if (lone < p->len) {
-		fail_at(p, lone + 6, "unexpected end of hex escape");
-		return -EBADMSG;
-	}
-	status = yajl_parse(p->handle, (const unsigned char *)p->text, p->len);
-	if (status != yajl_status_ok) {
-		explain(p, offset_now(p), is_at_end(p, 0));
-		return -EBADMSG;
-	}
 	/* What is wrong only now is wrong at the end of the text. */
 	if ((p->len > 0 && yajl_complete_parse(p->handle) != yajl_status_ok) ||
 	    p->doc->root == NULL || p->depth > 0) {
 		explain(p, p->len, true);
 		return -EBADMSG;
 	}
-	return check_blanks(p);
+	bad = json_scan_blanks(&p->cuts, p->text, p->len);
+	return bad < p->len ? fail_run(p, bad + 1, "expected value") : 0;
 }
 
 int
@@ -429,6 +400,7 @@ json_parse(struct json_doc *doc, const char *text, size_t len)
 	p.handle = yajl_alloc(&callbacks, NULL, &p);
 	if (p.handle == NULL)
 		return -ENOMEM;
+	json_scan_plan(&p.cuts, text, len);
 	err = run(&p);
 	yajl_free(p.handle);
 	while (p.depth > 0)

@@ -1,0 +1,185 @@
+/*
+ * Before yajl.
+ */
+#include "json_scan.h"
+
+#include <stdbool.h>
+#include <stdint.h>
+#include <string.h>
+
+#include "utf8.h"
+
+/* Shorter ones are not worth it. */
+#ifndef LONG_STRING_BYTES
+#define LONG_STRING_BYTES 4096
+#endif
+
+static int
+hex4(const char *s)
+{
+	int v = 0;
+
+	for (int i = 0; i < 4; i++) {
+		char c = s[i];
+
+		if (c >= '0' && c <= '9')
+			v = v * 16 + c - '0';
+		else if ((c | 0x20) >= 'a' && (c | 0x20) <= 'f')
+			v = v * 16 + (c | 0x20) - 'a' + 10;
+		else
+			return -1;
+	}
+	return v;
+}
+
+/* yajl turns half a surrogate pair into a question mark; here it is an
+ * error. Escapes stand in strings only, so no parser is needed to find them.
+ * Returns the offset of the bad escape, or the length. */
+static size_t
+find_lone_surrogate(const char *text, size_t len)
+{
+	const char *at = text, *end = text + len;
+
+	while ((at = memchr(at, '\\', (size_t)(end - at))) != NULL) {
+		int high = end - at >= 6 && at[1] == 'u' ? hex4(at + 2) : -1;
+
+		if (high >= 0xdc00 && high <= 0xdfff)
+			return (size_t)(at - text);
+		if (high >= 0xd800 && high <= 0xdbff) {
+			int low =
+			    end - at >= 12 && at[6] == '\\' && at[7] == 'u'
+				? hex4(at + 8)
+				: -1;
+
+			if (low < 0xdc00 || low > 0xdfff)
+				return (size_t)(at - text);
+			at += 12;
+		} else {
+			at += end - at >= 2 ? 2 : 1;
+		}
+	}
+	return len;
+}
+
+static size_t
+find_in_pieces(const struct json_cuts *cuts, const char *text, size_t len,
+    size_t (*find)(const char *text, size_t len))
+{
+	size_t at = 0;
+
+	for (size_t i = 0; i <= cuts->count; i++) {
+		size_t end = i < cuts->count ? cuts->cut[i].from : len;
+		size_t found = find(text + at, end - at);
+
+		if (found < end - at)
+			return at + found;
+		if (i < cuts->count)
+			at = cuts->cut[i].to;
+	}
+	return len;
+}
+
+static size_t
+find_bad_utf8(const char *text, size_t len)
+{
+	return utf8_find_invalid(text, len);
+}
+
+/* yajl takes a form feed and a vertical tab for blanks; in a string it
+ * refused them already. */
+static size_t
+find_bad_blank(const char *text, size_t len)
+{
+	const char *feed = memchr(text, '\f', len);
+	const char *tab = memchr(text, '\v', len);
+
+	return feed != NULL  ? (size_t)(feed - text)
+	       : tab != NULL ? (size_t)(tab - text)
+			     : len;
+}
+
+size_t
+json_scan_utf8(const struct json_cuts *cuts, const char *text, size_t len)
+{
+	return find_in_pieces(cuts, text, len, find_bad_utf8);
+}
+
+size_t
+json_scan_surrogates(const struct json_cuts *cuts, const char *text, size_t len)
+{
+	return find_in_pieces(cuts, text, len, find_lone_surrogate);
+}
+
+size_t
+json_scan_blanks(const struct json_cuts *cuts, const char *text, size_t len)
+{
+	return find_in_pieces(cuts, text, len, find_bad_blank);
+}
+
+/* What every 64-bit processor compares in one step. */
+typedef int8_t wide __attribute__((vector_size(16)));
+
+static bool
+is_plain(char c)
+{
+	return (signed char)c >= 0x20 && c != '"' && c != '\\';
+}
+
+/* Length of the plain run at s. */
+static size_t
+plain_run(const char *s, size_t n)
+{
+	size_t i = 0;
+
+	for (; n - i >= sizeof(wide); i += sizeof(wide)) {
+		uint64_t odd[2];
+		wide w;
+
+		memcpy(&w, s + i, sizeof(w));
+		/* bytes from 0x80 are negative */
+		w = (w < 0x20) | (w == '"') | (w == '\\');
+		memcpy(odd, &w, sizeof(odd));
+		if (odd[0] | odd[1])
+			break;
+	}
+	while (i < n && is_plain(s[i]))
+		i++;
+	return i;
+}
+
+/* Offset of the quote that ends the string at `at`, or len. */
+static size_t
+string_end(const char *text, size_t len, size_t at)
+{
+	while (at < len) {
+		at += plain_run(text + at, len - at);
+		if (at == len || text[at] == '"')
+			return at;
+		at += text[at] == '\\' ? 2 : 1;
+	}
+	return len;
+}
+
+/* Quotes stand in strings (escaped) and around them only: up to the first
+ * error, and behind it nothing counts. */
+void
+json_scan_plan(struct json_cuts *cuts, const char *text, size_t len)
+{
+	const char *quote;
+	size_t at = 0, end;
+
+	cuts->count = 0;
+	while (len - at > LONG_STRING_BYTES && cuts->count < JSON_CUTS_MAX &&
+	       (quote = memchr(text + at, '"', len - at)) != NULL) {
+		size_t from = (size_t)(quote - text) + 1;
+		size_t run = plain_run(text + from, len - from);
+
+		end = string_end(text, len, from + run);
+		if (end == len)
+			return;
+		if (run > LONG_STRING_BYTES && end == from + run)
+			cuts->cut[cuts->count++] =
+			    (struct json_cut){ from, end };
+		at = end + 1;
+	}
+}
