@@ -13,6 +13,7 @@
 #include <unistd.h>
 
 #include "control.h"
+#include "heap.h"
 #include "log.h"
 #include "methods.h"
 #include "reaper.h"
@@ -257,6 +258,7 @@ orders_run(struct event_base *base, char **env)
 		log_fatal("control channel: no event");
 	/* Same-uid processes must not look into, or drive, this one. */
 	prctl(PR_SET_DUMPABLE, 0);
+	heap_init(base);
 	for (;;) {
 		if (event_base_loop(base, EVLOOP_ONCE) < 0)
 			log_fatal("event loop failed");
@@ -264,5 +266,6 @@ orders_run(struct event_base *base, char **env)
 		channel_flush(&session.client.channel);
 		session_finish_if_answered(&session);
 		watchers_flush(&session);
+		heap_turn();
 	}
 }

@@ -8,6 +8,7 @@
 
 #include "control.h"
 #include "frame.h"
+#include "heap.h"
 #include "log.h"
 
 /* The runner let no larger message in (max-message-bytes). */
@@ -71,6 +72,9 @@ serve(struct event_base *base, const char *label, serve_fn *answer,
 	channel_open(&channel, base, CONTROL_FD, CONTROL_FD, REQUEST_MAX_BYTES,
 	    &channel_events, NULL);
 	channel.tagged = true;
-	while (!over && event_base_loop(base, EVLOOP_ONCE) >= 0)
+	heap_init(base);
+	while (!over && event_base_loop(base, EVLOOP_ONCE) >= 0) {
 		channel_flush(&channel);
+		heap_turn();
+	}
 }

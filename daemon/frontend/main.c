@@ -15,6 +15,7 @@
 #include "confine.h"
 #include "connection.h"
 #include "frontend.h"
+#include "heap.h"
 #include "listener.h"
 #include "log.h"
 #include "monitor_client.h"
@@ -74,6 +75,7 @@ main(void)
 	    getenv("EXECD_DEBUG") ? LOG_LEVEL_DEBUG : LOG_LEVEL_INFO);
 	signal(SIGPIPE, SIG_IGN);
 	make_event_base();
+	heap_init(base);
 	monitor_wait_configure(&offer);
 	config = offer.configure;
 	warm_up();
@@ -88,6 +90,7 @@ main(void)
 		if (event_base_loop(base, EVLOOP_ONCE) < 0)
 			log_fatal("event loop failed");
 		connection_reap();
+		heap_turn();
 	}
 	return 0;
 }

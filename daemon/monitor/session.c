@@ -32,6 +32,9 @@
 /* Processes of one session, its runner and helpers included. */
 #define SESSION_PIDS_MAX 4096
 
+/* Of the session channel: several messages of 64 KiB in one turn. */
+#define CHANNEL_SEND_BYTES (208 << 10)
+
 /* Reports in one go: more than a socket holds. */
 #define REPORTS_MAX 1024
 
@@ -132,6 +135,9 @@ attach(struct session *s, uint32_t conn, const char *peer, int *channel_fd)
 	if (socketpair(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0,
 		pair) < 0)
 		return -errno;
+	for (size_t i = 0; i < nitems(pair); i++)
+		setsockopt(pair[i], SOL_SOCKET, SO_SNDBUF,
+		    &(int){ CHANNEL_SEND_BYTES }, sizeof(int));
 	snprintf(attach.peer, sizeof(attach.peer), "%s", peer);
 	err = session_order(s, RUNNER_ORDER_ATTACH, &attach, &pair[0], 1);
 	close(pair[0]);

@@ -1,0 +1,56 @@
+/*
+ * What malloc keeps (mallopt(3), malloc_trim(3)).
+ */
+#include "heap.h"
+
+#include <event2/event.h>
+#include <malloc.h>
+#include <stdbool.h>
+#include <sys/time.h>
+
+/* Larger blocks are mappings of their own, given back as they are freed. */
+#define MAPPED_BYTES (1 << 20)
+#define KEPT_BYTES   (8 << 20)
+
+static struct event *timer;
+static bool armed, busy, timer_turn;
+
+static void
+arm(void)
+{
+	static const struct timeval second = { .tv_sec = 1 };
+
+	armed = evtimer_add(timer, &second) == 0;
+}
+
+static void
+timer_cb(evutil_socket_t fd, short what, void *arg)
+{
+	armed = false;
+	timer_turn = true;
+	if (busy)
+		arm();
+	else
+		malloc_trim(0);
+	busy = false;
+}
+
+void
+heap_init(struct event_base *base)
+{
+	mallopt(M_MMAP_THRESHOLD, MAPPED_BYTES);
+	mallopt(M_TRIM_THRESHOLD, KEPT_BYTES);
+	timer = evtimer_new(base, timer_cb, NULL);
+}
+
+void
+heap_turn(void)
+{
+	if (timer_turn) {
+		timer_turn = false;
+		return;
+	}
+	busy = true;
+	if (!armed && timer != NULL)
+		arm();
+}
