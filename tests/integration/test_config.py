@@ -70,6 +70,7 @@ GOOD = "[listener l]\naddress = ws://127.0.0.1:0\n"
     ("[listener l]\naddress = ws://localhost:1\n", 1, "the address is neither"),
     ("[listener l]\naddress = stdio\n", 1, "the address is neither"),
     ("[listener l]\naddress = unix:relative\n", 1, "the address is neither"),
+    ("[listener l]\naddress = unix:///run/x\n", 1, "the address is neither"),
     ("[listener l]\naddress = unix:/" + "x" * 108 + "\n", 1, "the address is neither"),
     ("[listener l]\naddress = wss://127.0.0.1:0\n", 1, "wss:// needs a certificate"),
     (GOOD + "certificate = /x\n", 1, "certificate and certificate-key come together"),
