@@ -7,8 +7,12 @@
 #include <stdarg.h>
 #include <stdio.h>
 #include <string.h>
+#include <sys/mman.h>
 
 #define BUF_FIRST_BYTES 256
+
+/* From here on page faults cost more than the bytes. */
+#define HUGE_FROM_BYTES (4u << 20)
 
 void
 buf_init(struct buf *b, size_t limit)
@@ -21,6 +25,18 @@ buf_clear(struct buf *b)
 {
 	free(b->data);
 	*b = (struct buf){ .limit = b->limit };
+}
+
+/* A wish only: small pages serve as well. All of the mapping, or it would
+ * fall apart and could not grow in place. */
+static void
+ask_for_huge_pages(uint8_t *p, size_t n)
+{
+	const uintptr_t page = 4096;
+	uintptr_t from = (uintptr_t)p & ~(page - 1);
+	uintptr_t to = ((uintptr_t)p + n + page - 1) & ~(page - 1);
+
+	madvise((void *)from, to - from, MADV_HUGEPAGE);
 }
 
 uint8_t *
@@ -40,6 +56,8 @@ buf_reserve(struct buf *b, size_t n)
 		cap = b->limit;
 	b->data = xreallocarray(b->data, cap, 1);
 	b->cap = cap;
+	if (cap >= HUGE_FROM_BYTES)
+		ask_for_huge_pages(b->data, cap);
 	return b->data + b->len;
 }
 

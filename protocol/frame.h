@@ -10,6 +10,10 @@
 
 #define FRAME_HEADER_BYTES 4
 
+/* From the front-end: the message goes on in the next frame, because its
+ * length is not known yet. Pieces may be empty, the whole may not. */
+#define FRAME_MORE 0x80000000u
+
 /*
  * From a helper to its runner a second u32 follows the length, the tag: which
  * request this frame answers, counted from 1 in the order they were handed

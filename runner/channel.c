@@ -1,11 +1,10 @@
 /*
  * The session channel: u32-LE length-prefixed frames over a stream.
  */
-#include "channel.h"
+#include "channel_parts.h"
 
 #include <errno.h>
 #include <event2/event.h>
-#include <poll.h>
 #include <string.h>
 #include <sys/socket.h>
 #include <unistd.h>
@@ -15,24 +14,10 @@
 #include "util.h"
 
 /* Input is read into one place for all, so that an idle channel holds none. */
-#define SCRATCH_BYTES (128u << 10)
+#define SCRATCH_BYTES (256u << 10)
 static uint8_t scratch[SCRATCH_BYTES];
 
-/* Frames composed beyond this leave before the turn ends. */
-#define FLUSH_BYTES (256u << 10)
-
-/* With so much unwritten, no further request is taken: a client that asks
- * without listening stops itself. */
-#define OUT_PAUSE_BYTES (4u << 20)
-
-/* The largest answer (1 MiB of retained output, in base64, many times over). */
-#define OUT_MAX_BYTES (1u << 30)
-
-/* A buffer this large is given back when it is empty. */
-#define OUT_KEEP_BYTES (64u << 10)
-
 static void in_cb(evutil_socket_t fd, short what, void *arg);
-static void out_cb(evutil_socket_t fd, short what, void *arg);
 
 void
 channel_open(struct channel *ch, struct event_base *base, int in_fd, int out_fd,
@@ -46,13 +31,15 @@ channel_open(struct channel *ch, struct event_base *base, int in_fd, int out_fd,
 		.reading = true };
 	buf_init(
 	    &ch->in, (size_t)max_message + FRAME_HEADER_BYTES + SCRATCH_BYTES);
+	buf_init(&ch->parts, (size_t)max_message + FRAME_HEADER_BYTES);
 	buf_init(&ch->out, OUT_MAX_BYTES);
 	buf_init(&ch->held, OUT_MAX_BYTES);
 	set_nonblock(in_fd);
 	set_nonblock(out_fd);
 	event_assign(
 	    &ch->in_event, base, in_fd, EV_READ | EV_PERSIST, in_cb, ch);
-	event_assign(&ch->out_event, base, out_fd, EV_WRITE, out_cb, ch);
+	event_assign(
+	    &ch->out_event, base, out_fd, EV_WRITE, channel_out_cb, ch);
 	event_add(&ch->in_event, NULL);
 }
 
@@ -74,11 +61,8 @@ channel_close(struct channel *ch)
 	close(ch->in_fd);
 	ch->in_fd = ch->out_fd = -1;
 	buf_clear(&ch->in);
-	buf_clear(&ch->out);
-	buf_clear(&ch->held);
-	ch->out_at = 0;
-	ch->relay_left = 0;
-	ch->want_write = false;
+	buf_clear(&ch->parts);
+	channel_discard_output(ch);
 }
 
 /* The peer asks without listening, or the owner has enough. */
@@ -89,17 +73,29 @@ is_behind(const struct channel *ch)
 	       ch->out.len - ch->out_at + ch->held.len >= OUT_PAUSE_BYTES;
 }
 
+/* Payload of the frame, or -errno for one that must not be. */
+static ssize_t
+payload_bytes(const struct channel *ch, const uint8_t *header)
+{
+	uint32_t len = frame_get_length(header) & ~FRAME_MORE;
+	size_t before =
+	    ch->parts.len > 0 ? ch->parts.len - FRAME_HEADER_BYTES : 0;
+
+	if (len == 0 && before == 0)
+		return -EBADMSG;
+	return len > ch->max_message - before ? -EMSGSIZE : (ssize_t)len;
+}
+
 /* Is there a frame to take without reading, good or bad? */
 static bool
 has_kept_frame(const struct channel *ch)
 {
-	uint32_t len;
+	ssize_t len;
 
 	if (ch->in.len < FRAME_HEADER_BYTES)
 		return false;
-	len = frame_get_length(ch->in.data);
-	return len == 0 || len > ch->max_message ||
-	       ch->in.len - FRAME_HEADER_BYTES >= len;
+	len = payload_bytes(ch, ch->in.data);
+	return len < 0 || ch->in.len - FRAME_HEADER_BYTES >= (size_t)len;
 }
 
 static void
@@ -119,10 +115,65 @@ set_reading(struct channel *ch, bool reading)
 }
 
 void
+channel_review_reading(struct channel *ch)
+{
+	if (channel_is_open(ch))
+		set_reading(ch, !is_behind(ch));
+}
+
+void
+channel_pause(struct channel *ch, bool paused)
+{
+	ch->paused = paused;
+	channel_review_reading(ch);
+}
+
+bool
+channel_take_frame(struct channel *ch, const char *text, struct buf *frame)
+{
+	if (ch->whole == NULL ||
+	    (uint8_t *)text != ch->whole->data + FRAME_HEADER_BYTES)
+		return false;
+	*frame = *ch->whole;
+	buf_init(ch->whole, frame->limit);
+	return true;
+}
+
+void
 channel_stop_reading(struct channel *ch)
 {
 	set_reading(ch, false);
 	ch->ended = true;
+}
+
+/* A frame in a buffer of its own: its message may be kept with it. */
+static void
+deliver_whole(struct channel *ch, struct buf *frame)
+{
+	ch->whole = frame;
+	ch->on->message(ch, (char *)frame->data + FRAME_HEADER_BYTES,
+	    frame->len - FRAME_HEADER_BYTES);
+	ch->whole = NULL;
+}
+
+/* A message in pieces is put together with a header of its own. */
+static void
+take_piece(struct channel *ch, const uint8_t *p, size_t len, bool more)
+{
+	const uint8_t header[FRAME_HEADER_BYTES] = { 0 };
+	struct buf frame;
+
+	if (ch->parts.len == 0)
+		buf_put(&ch->parts, header, sizeof(header));
+	buf_put(&ch->parts, p, len);
+	if (more)
+		return;
+	frame = ch->parts;
+	buf_init(&ch->parts, frame.limit);
+	frame_put_length(
+	    frame.data, (uint32_t)(frame.len - FRAME_HEADER_BYTES));
+	deliver_whole(ch, &frame);
+	buf_clear(&frame);
 }
 
 /*
@@ -136,15 +187,19 @@ take_frames(struct channel *ch, uint8_t *p, size_t n)
 	size_t at = 0;
 
 	while (n - at >= FRAME_HEADER_BYTES) {
-		uint32_t len = frame_get_length(p + at);
+		bool more = frame_get_length(p + at) & FRAME_MORE;
+		ssize_t len = payload_bytes(ch, p + at);
 
-		if (len == 0 || len > ch->max_message)
-			return len == 0 ? -EBADMSG : -EMSGSIZE;
-		if (n - at - FRAME_HEADER_BYTES < len)
+		if (len < 0)
+			return len;
+		if (n - at - FRAME_HEADER_BYTES < (size_t)len)
 			break;
 		at += FRAME_HEADER_BYTES;
-		ch->on->message(ch, (char *)p + at, len);
-		at += len;
+		if (more || ch->parts.len > 0)
+			take_piece(ch, p + at, (size_t)len, more);
+		else
+			ch->on->message(ch, (char *)p + at, (size_t)len);
+		at += (size_t)len;
 		if (!channel_is_open(ch) || ch->ended || is_behind(ch))
 			break;
 	}
@@ -156,10 +211,17 @@ static ssize_t
 take_kept(struct channel *ch)
 {
 	struct buf kept = ch->in;
-	ssize_t n;
+	ssize_t n = payload_bytes(ch, kept.data);
 
 	/* A message may close the channel, and that clears ch->in. */
 	buf_init(&ch->in, kept.limit);
+	if (n > 0 && kept.len == FRAME_HEADER_BYTES + (size_t)n &&
+	    ch->parts.len == 0 && !(frame_get_length(kept.data) & FRAME_MORE)) {
+		n = (ssize_t)kept.len;
+		deliver_whole(ch, &kept);
+		buf_clear(&kept);
+		return n;
+	}
 	n = take_frames(ch, kept.data, kept.len);
 	if (n >= 0 && channel_is_open(ch) && (size_t)n < kept.len) {
 		buf_consume(&kept, (size_t)n);
@@ -175,15 +237,12 @@ take_kept(struct channel *ch)
 static size_t
 wanted(const struct channel *ch)
 {
-	uint32_t len;
+	ssize_t len;
 
 	if (ch->in.len < FRAME_HEADER_BYTES)
 		return FRAME_HEADER_BYTES - ch->in.len;
-	len = frame_get_length(ch->in.data);
-	if (len == 0 || len > ch->max_message)
-		return 0;
-	len = len + FRAME_HEADER_BYTES - (uint32_t)ch->in.len;
-	return len < SCRATCH_BYTES ? len : SCRATCH_BYTES;
+	len = payload_bytes(ch, ch->in.data);
+	return len < 0 ? 0 : (size_t)len + FRAME_HEADER_BYTES - ch->in.len;
 }
 
 static ssize_t
@@ -237,167 +296,4 @@ in_cb(evutil_socket_t fd, short what, void *arg)
 	} else if (n < 0) {
 		ch->on->broken(ch, (int)n);
 	}
-}
-
-/* Where the next message goes. */
-static struct buf *
-composing(struct channel *ch)
-{
-	return ch->relay_left > 0 ? &ch->held : &ch->out;
-}
-
-static size_t
-header_bytes(const struct channel *ch)
-{
-	return ch->tagged ? FRAME_TAGGED_BYTES : FRAME_HEADER_BYTES;
-}
-
-static void
-put_header(struct channel *ch, struct buf *out, uint32_t len)
-{
-	uint8_t header[FRAME_TAGGED_BYTES];
-
-	frame_put_length(header, len);
-	frame_put_length(header + FRAME_HEADER_BYTES, ch->tag);
-	buf_put(out, header, header_bytes(ch));
-}
-
-struct json_writer
-channel_begin(struct channel *ch)
-{
-	struct json_writer w;
-	struct buf *out = composing(ch);
-
-	ch->frame_at = out->len;
-	put_header(ch, out, 0);
-	json_writer_init(&w, out);
-	return w;
-}
-
-void
-channel_send(struct channel *ch)
-{
-	struct buf *out = composing(ch);
-	size_t len = out->len - ch->frame_at - header_bytes(ch);
-
-	if (out->failed)
-		log_fatal("an answer exceeds %u bytes", OUT_MAX_BYTES);
-	frame_put_length(out->data + ch->frame_at, (uint32_t)len);
-	if (ch->out.len - ch->out_at > FLUSH_BYTES)
-		channel_flush(ch);
-}
-
-void
-channel_relay_begin(struct channel *ch, uint32_t len)
-{
-	put_header(ch, &ch->out, len);
-	ch->relay_left = len;
-}
-
-void
-channel_relay(struct channel *ch, const void *p, size_t n)
-{
-	buf_put(&ch->out, p, n);
-	ch->relay_left -= (uint32_t)n;
-	if (ch->relay_left > 0 || ch->held.len == 0)
-		return;
-	buf_put(&ch->out, ch->held.data, ch->held.len);
-	buf_clear(&ch->held);
-}
-
-void
-channel_write_all(struct channel *ch)
-{
-	while (channel_is_open(ch) && !channel_drained(ch)) {
-		struct pollfd pfd = { .fd = ch->out_fd, .events = POLLOUT };
-
-		channel_flush(ch);
-		if (channel_is_open(ch) && !channel_drained(ch))
-			poll(&pfd, 1, -1);
-	}
-}
-
-void
-channel_pause(struct channel *ch, bool paused)
-{
-	ch->paused = paused;
-	if (channel_is_open(ch))
-		set_reading(ch, !is_behind(ch));
-}
-
-/* Nobody listens any more: what they do not read is not kept. */
-static void
-discard_output(struct channel *ch)
-{
-	buf_clear(&ch->out);
-	buf_clear(&ch->held);
-	ch->out_at = 0;
-	ch->relay_left = 0;
-	ch->want_write = false;
-}
-
-static void
-after_write(struct channel *ch)
-{
-	bool was = ch->want_write;
-
-	if (ch->out_at == ch->out.len) {
-		ch->out.len = ch->out_at = 0;
-		if (ch->out.cap > OUT_KEEP_BYTES)
-			buf_clear(&ch->out);
-		ch->want_write = false;
-	} else {
-		/* The front is dropped when it is the larger part. */
-		if (ch->out_at > ch->out.len / 2) {
-			buf_consume(&ch->out, ch->out_at);
-			ch->out_at = 0;
-		}
-		ch->want_write = true;
-		event_add(&ch->out_event, NULL);
-	}
-	if (!ch->ended)
-		set_reading(ch, !is_behind(ch));
-	if (was && !ch->want_write)
-		ch->on->drained(ch);
-}
-
-void
-channel_flush(struct channel *ch)
-{
-	ssize_t n;
-
-	if (!channel_is_open(ch))
-		discard_output(ch);
-	if (ch->out_at == ch->out.len)
-		return;
-	n = write(
-	    ch->out_fd, ch->out.data + ch->out_at, ch->out.len - ch->out_at);
-	if (n < 0 && errno != EAGAIN && errno != EINTR) {
-		int err = -errno;
-
-		discard_output(ch);
-		ch->on->broken(ch, err);
-		return;
-	}
-	if (n > 0)
-		ch->out_at += (size_t)n;
-	after_write(ch);
-}
-
-static void
-out_cb(evutil_socket_t fd, short what, void *arg)
-{
-	channel_flush(arg);
-}
-
-bool
-channel_congested(const struct channel *ch)
-{
-	return ch->want_write || ch->relay_left > 0;
-}
-
-bool
-channel_drained(const struct channel *ch)
-{
-	return ch->out_at == ch->out.len;
 }

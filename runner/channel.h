@@ -39,6 +39,9 @@ struct channel {
 	struct event in_event, out_event;
 	uint32_t max_message; /* bytes of an incoming message */
 	struct buf in;	      /* an incoming frame that is not whole yet */
+	struct buf parts;     /* an incoming message that is not, as a frame */
+	struct buf *whole;    /* the frame of the message now delivered, if it
+				 has a buffer of its own */
 	struct buf out;	      /* frames not written yet */
 	size_t out_at;	      /* bytes of `out` that are written */
 	size_t frame_at;      /* where the frame being composed begins */
@@ -59,6 +62,12 @@ void channel_open(struct channel *ch, struct event_base *base, int in_fd,
     void *owner);
 void channel_close(struct channel *ch);
 bool channel_is_open(const struct channel *ch);
+
+/* The frame of a message that is being delivered, header in front, is the
+ * caller's from now on, and the text stays where it is. False: it is in no
+ * buffer of its own. */
+bool channel_take_frame(
+    struct channel *ch, const char *text, struct buf *frame);
 
 /* Composes one message: the writer's value is complete when channel_send()
  * is called. */

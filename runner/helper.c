@@ -438,20 +438,34 @@ helper_give_up(struct session *s, const struct nest *nest)
 	return true;
 }
 
-int
-helper_forward(struct helper *h, struct request *r,
-    const struct file_note *note, const char *text, size_t len)
+/* A large request is handed on as it lies there. */
+static void
+enqueue(struct helper *h, const char *text, size_t len)
 {
-	struct session *s = r->session;
 	uint8_t header[FRAME_HEADER_BYTES];
-	struct forwarded *f;
 
+	if (h->queue.len == 0 &&
+	    channel_take_frame(
+		&h->session->client.channel, text, &h->queue)) {
+		h->queue.limit = QUEUE_MAX_BYTES;
+		return;
+	}
 	frame_put_length(header, (uint32_t)len);
 	buf_put(&h->queue, header, sizeof(header));
 	buf_put(&h->queue, text, len);
 	if (h->queue.failed)
 		log_fatal("more than %u bytes wait for %s", QUEUE_MAX_BYTES,
 		    programs[h->kind].name);
+}
+
+int
+helper_forward(struct helper *h, struct request *r,
+    const struct file_note *note, const char *text, size_t len)
+{
+	struct session *s = r->session;
+	struct forwarded *f;
+
+	enqueue(h, text, len);
 	f = xcalloc(1, sizeof(*f));
 	f->number = h->number = frame_next_number(h->number);
 	f->id = r->id;

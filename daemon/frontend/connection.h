@@ -69,6 +69,7 @@ struct connection {
 	bool channel_ended; /* the runner hung up */
 	bool dead;	    /* freed at the end of the turn */
 	bool collecting;    /* a fragmented message is in `message` */
+	bool pieces; /* of a fragmented message have gone to the runner */
 	uint8_t pong_len;
 	int in_fd, out_fd; /* the same for a socket; -1: closed */
 	int channel_fd;	   /* -1: none */

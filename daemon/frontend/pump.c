@@ -107,14 +107,14 @@ batch_add(struct connection *c, struct batch *b, const void *p, size_t len)
 }
 
 static void
-batch_header(struct connection *c, struct batch *b, uint32_t len)
+batch_header(struct connection *c, struct batch *b, size_t len, bool more)
 {
 	uint8_t *header;
 
 	if (b->n >= PUMP_IOV_MAX - 2)
 		uplink_write(c, b);
 	header = b->headers[b->headers_used++];
-	frame_put_length(header, len);
+	frame_put_length(header, (uint32_t)len | (more ? FRAME_MORE : 0));
 	batch_add(c, b, header, FRAME_HEADER_BYTES);
 }
 
@@ -123,7 +123,7 @@ batch_header(struct connection *c, struct batch *b, uint32_t len)
 static void
 batch_message(struct connection *c, struct batch *b, const void *p, size_t len)
 {
-	batch_header(c, b, len ? (uint32_t)len : 1);
+	batch_header(c, b, len ? len : 1, false);
 	batch_add(c, b, len ? p : " ", len ? len : 1);
 }
 
@@ -196,20 +196,40 @@ collected(struct connection *c, struct batch *b)
 	buf_clear(&message);
 }
 
+/* How long a fragmented message will be is not known: it goes on in pieces. */
+static void
+relay_piece(struct connection *c, struct batch *b, struct websocket_item *item)
+{
+	if (item->first)
+		c->pieces = false;
+	if (item->last && item->len == 0 && !c->pieces) {
+		batch_message(c, b, NULL, 0);
+		return;
+	}
+	if (item->len == 0 && !item->last)
+		return;
+	c->pieces = true;
+	batch_header(c, b, item->len, !item->last);
+	if (item->len > 0)
+		batch_add(c, b, item->payload, item->len);
+}
+
 static void
 take_data(struct connection *c, struct batch *b, struct websocket_item *item)
 {
 	if (item->first)
-		c->collecting = item->fragmented || !is_relaying(c);
+		c->collecting = !is_relaying(c);
 	if (c->collecting) {
 		collect(c, item->payload, item->len);
 		if (item->last)
 			collected(c, b);
+	} else if (item->fragmented) {
+		relay_piece(c, b, item);
 	} else if (item->first && item->message_len == 0) {
 		batch_message(c, b, NULL, 0);
 	} else {
 		if (item->first)
-			batch_header(c, b, (uint32_t)item->message_len);
+			batch_header(c, b, item->message_len, false);
 		if (item->len > 0)
 			batch_add(c, b, item->payload, item->len);
 	}

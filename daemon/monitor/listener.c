@@ -112,7 +112,8 @@ parse_ip(const char *text, union address *a)
 static int
 parse_path(const char *path, union address *a)
 {
-	if (path[0] != '/' || path[1] == '/' || strlen(path) >= sizeof(a->un.sun_path))
+	if (path[0] != '/' || path[1] == '/' ||
+	    strlen(path) >= sizeof(a->un.sun_path))
 		return -EINVAL;
 	memset(a, 0, sizeof(*a));
 	a->un.sun_family = AF_UNIX;
