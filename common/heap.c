@@ -6,11 +6,17 @@
 #include <event2/event.h>
 #include <malloc.h>
 #include <stdbool.h>
+#include <stdint.h>
+#include <sys/mman.h>
 #include <sys/time.h>
 
 /* Larger blocks are mappings of their own, given back as they are freed. */
 #define MAPPED_BYTES (1 << 20)
 #define KEPT_BYTES   (8 << 20)
+
+/* Below the stack in use the kernel keeps what was once touched. Nothing else
+ * is mapped so close to a stack (stack_guard_gap in its documentation). */
+#define STACK_BYTES (512u << 10)
 
 static struct event *timer;
 static bool armed, busy, timer_turn;
@@ -24,6 +30,17 @@ arm(void)
 }
 
 static void
+give_back(void)
+{
+	const uintptr_t page = 4096;
+	uintptr_t end =
+	    ((uintptr_t)__builtin_frame_address(0) & ~(page - 1)) - 2 * page;
+
+	malloc_trim(0);
+	madvise((void *)(end - STACK_BYTES), STACK_BYTES, MADV_DONTNEED);
+}
+
+static void
 timer_cb(evutil_socket_t fd, short what, void *arg)
 {
 	armed = false;
@@ -31,7 +48,7 @@ timer_cb(evutil_socket_t fd, short what, void *arg)
 	if (busy)
 		arm();
 	else
-		malloc_trim(0);
+		give_back();
 	busy = false;
 }
 

@@ -157,6 +157,19 @@ static const struct field sandbox_fields[] = {
 	FIELD(FIELD_U64, sandbox_limits, memory_bytes),
 };
 
+static const struct field template_start_fields[] = {
+	FIELD(FIELD_BOOL, control_template_start, isolated),
+	FIELD(FIELD_U32, control_template_start, uid),
+	FIELD(FIELD_U32, control_template_start, gid),
+	FIELD(FIELD_U8, control_template_start, joins),
+	FIELD(FIELD_STRING, control_template_start, home),
+};
+
+static const struct field template_started_fields[] = {
+	FIELD(FIELD_U32, control_template_started, pid),
+	FIELD(FIELD_U32, control_template_started, error),
+};
+
 static const struct field attach_fields[] = {
 	FIELD(FIELD_U32, control_attach, generation),
 	FIELD(FIELD_STRING, control_attach, peer),
@@ -256,6 +269,8 @@ static const struct layout {
 	LAYOUT(RUNNER_REPORT_STARTED, started_fields),
 	LAYOUT(RUNNER_REPORT_EXITED, exited_fields),
 	EMPTY(RUNNER_REPORT_MASKS),
+	LAYOUT(TEMPLATE_ORDER_START, template_start_fields),
+	LAYOUT(TEMPLATE_REPORT_STARTED, template_started_fields),
 	LAYOUT(KEYS_CONFIGURE, key_fields),
 	EMPTY(KEYS_SERVE),
 	LAYOUT(KEYS_SIGN, sign_fields),

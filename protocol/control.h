@@ -67,6 +67,11 @@ enum control_type {
 	RUNNER_REPORT_EXITED = 47,    /* control_exited; with `audit` */
 	RUNNER_REPORT_MASKS = 49,     /* nothing + fd; at most once */
 
+	/* monitor <-> template of runners */
+	TEMPLATE_ORDER_START = 60,    /* control_template_start + fds: the
+				       * runner's control channel, joins */
+	TEMPLATE_REPORT_STARTED = 61, /* control_template_started */
+
 	/* to the key process: the monitor's, then the front-end's */
 	KEYS_CONFIGURE = 50, /* control_key + fd of the key, each in turn */
 	KEYS_SERVE = 52,     /* nothing: from now on only this: */
@@ -274,6 +279,18 @@ struct control_signed {
 	uint32_t serial;
 	uint32_t len; /* 0: refused */
 	uint8_t signature[CONTROL_SIGNATURE_MAX];
+};
+
+struct control_template_start {
+	bool isolated;	   /* root mode: own namespaces, become this: */
+	uint32_t uid, gid; /* with the template's groups */
+	uint8_t joins;	   /* bits: which enum cgroup_hierarchy travel along */
+	char home[CONTROL_STRING_MAX];
+};
+
+struct control_template_started {
+	uint32_t pid;	/* 0: it could not be forked */
+	uint32_t error; /* why not, an errno */
 };
 
 struct control_attach {

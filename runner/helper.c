@@ -445,8 +445,7 @@ enqueue(struct helper *h, const char *text, size_t len)
 	uint8_t header[FRAME_HEADER_BYTES];
 
 	if (h->queue.len == 0 &&
-	    channel_take_frame(
-		&h->session->client.channel, text, &h->queue)) {
+	    channel_take_frame(&h->session->client.channel, text, &h->queue)) {
 		h->queue.limit = QUEUE_MAX_BYTES;
 		return;
 	}

@@ -20,6 +20,7 @@
 #include "orders.h"
 #include "sandbox/mask_list.h"
 #include "sandbox/nest_main.h"
+#include "template.h"
 #include "util.h"
 
 static const char usage_text[] =
@@ -34,6 +35,7 @@ enum {
 	OPT_FILES,
 	OPT_NEST,
 	OPT_SWEEP,
+	OPT_TEMPLATE,
 	OPT_VERSION
 };
 
@@ -44,6 +46,7 @@ static const struct option long_options[] = {
 	{ "files", no_argument, NULL, OPT_FILES },
 	{ "nest", no_argument, NULL, OPT_NEST },
 	{ "sweep", no_argument, NULL, OPT_SWEEP },
+	{ "template", no_argument, NULL, OPT_TEMPLATE },
 	{ "help", no_argument, NULL, 'h' },
 	{ "version", no_argument, NULL, OPT_VERSION },
 	{ NULL, 0, NULL, 0 },
@@ -51,9 +54,10 @@ static const struct option long_options[] = {
 
 struct runner_options {
 	bool stdio;
-	bool files; /* the runner's own: serves fs/ methods */
-	bool nest;  /* likewise: starts what is sandboxed */
-	bool sweep; /* the monitor's: after a runner that was killed */
+	bool files;    /* the runner's own: serves fs/ methods */
+	bool nest;     /* likewise: starts what is sandboxed */
+	bool sweep;    /* the monitor's: after a runner that was killed */
+	bool template; /* likewise: forks runners */
 	const char *pipe_in, *pipe_out;
 };
 
@@ -79,6 +83,9 @@ parse_options(struct runner_options *o, int argc, char **argv)
 			break;
 		case OPT_SWEEP:
 			o->sweep = true;
+			break;
+		case OPT_TEMPLATE:
+			o->template = true;
 			break;
 		case OPT_NEST:
 			o->nest = true;
@@ -141,13 +148,21 @@ serve_files(void)
 	files_run(make_event_base(), true);
 }
 
+static char **session_env;
+
+static void
+become_session(void)
+{
+	orders_run(make_event_base(), session_env);
+}
+
 int
 main(int argc, char **argv)
 {
 	struct runner_options o = { 0 };
 	int code = parse_options(&o, argc, argv);
-	char **env = environ;
 
+	session_env = environ;
 	if (code >= 0)
 		return code;
 	/* Executed by descriptor, it would be called after that. */
@@ -167,5 +182,7 @@ main(int argc, char **argv)
 	if (o.pipe_in != NULL)
 		return dialect_v1_run_paths(
 		    make_event_base(), o.pipe_in, o.pipe_out);
-	orders_run(make_event_base(), env);
+	if (o.template)
+		template_run(become_session);
+	become_session();
 }

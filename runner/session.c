@@ -53,12 +53,13 @@ session_init(struct session *s, struct event_base *base,
     const struct control_session_config *config, char **env, int door,
     const struct cgroup *cgroup)
 {
-	*s = (struct session){ .base = base,
-		.config = *config,
-		.env = env,
-		.door = door,
-		.groups = { .session = *cgroup },
-		.client = { .channel = { .in_fd = -1, .out_fd = -1 } } };
+	/* Field by field: what stays zero costs an idle session nothing. */
+	s->base = base;
+	s->config = *config;
+	s->env = env;
+	s->door = door;
+	s->groups.session = *cgroup;
+	s->client.channel.in_fd = s->client.channel.out_fd = -1;
 	s->client.session = s;
 	TAILQ_INIT(&s->watchers);
 	TAILQ_INIT(&s->started);

@@ -110,6 +110,7 @@ struct session {
 	void (*report_unwatched)(uint32_t number, enum channel_end end);
 };
 
+/* *s is all zero. */
 void session_init(struct session *s, struct event_base *base,
     const struct control_session_config *config, char **env, int door,
     const struct cgroup *cgroup);

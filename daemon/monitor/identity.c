@@ -82,6 +82,7 @@ identity_new(const char *name)
 	id->refs = 1;
 	id->umask = CONF_MODE_UNSET;
 	id->door = -1;
+	id->template.fd = -1;
 	sandbox_rules_init(&id->sandbox);
 	return id;
 }
@@ -100,6 +101,7 @@ identity_unref(struct identity *id)
 		return;
 	if (id->door >= 0)
 		close(id->door);
+	runner_template_stop(&id->template);
 	for (char **e = id->env; e && *e; e++)
 		free(*e);
 	free(id->env);

@@ -11,6 +11,7 @@
 #include <sys/types.h>
 
 #include "conf_value.h"
+#include "queue.h"
 #include "sandbox_rules.h"
 
 /* Given to every process of a session (setrlimit(2)); 0: as execd's own. */
@@ -25,6 +26,15 @@ struct identity_limits {
 	uint64_t max_memory_bytes; /* address space of one process */
 	uint64_t max_file_bytes;
 };
+
+/* The process that its runners are copies of (runner_start.h). */
+struct runner_template {
+	TAILQ_ENTRY(runner_template) link;
+	pid_t pid;
+	int fd; /* our end of its channel; -1: there is none yet */
+};
+
+void runner_template_stop(struct runner_template *t);
 
 struct identity {
 	char *name;    /* of the section, or the user's */
@@ -52,6 +62,7 @@ struct identity {
 	char **env; /* environment of the runner: what envPolicy inherits */
 	int door;   /* door.h; -1: none */
 	bool door_tried;
+	struct runner_template template;
 };
 
 /* One reference, the caller's. */

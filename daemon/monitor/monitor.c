@@ -16,6 +16,7 @@
 #include "log.h"
 #include "notify.h"
 #include "reload.h"
+#include "runner_start.h"
 #include "sweep.h"
 #include "util.h"
 
@@ -63,6 +64,7 @@ kill_orphan(pid_t pid, void *arg)
 
 	if (pid == hunt->m->frontend.pid || is_older(pid) ||
 	    keys_has(&hunt->m->keys, pid) || sweep_has(pid) ||
+	    runner_template_has(pid) ||
 	    table_find(&hunt->m->sessions.by_pid, (uint64_t)pid, match_any_pid,
 		&pid) != NULL)
 		return;
@@ -97,7 +99,8 @@ reap_children(struct monitor *m)
 
 	while ((pid = waitpid(-1, &status, WNOHANG)) > 0) {
 		if (frontend_reap(m, pid, status) ||
-		    keys_reap(m, pid, status) || sweep_reap(pid))
+		    keys_reap(m, pid, status) || sweep_reap(pid) ||
+		    runner_template_reap(pid, status))
 			continue;
 		orphans = true;
 		session_reap(m, pid, status);

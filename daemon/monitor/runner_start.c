@@ -1,108 +1,35 @@
 /*
- * Start of a runner: from root to the session's user in one straight line.
- * Runs in a forked child of the monitor that has heard nothing of any client.
+ * Start of runners. Loading a program costs more than all the rest of a
+ * session's start, so each identity has a template: an execd-runner that was
+ * loaded once and forks itself on order. An identity's own, so that nobody
+ * learns from his runner where in memory another's has what.
  */
 #include "runner_start.h"
 
 #include <errno.h>
-#include <fcntl.h>
-#include <sched.h>
+#include <grp.h>
+#include <poll.h>
 #include <signal.h>
-#include <stdint.h>
 #include <stdio.h>
-#include <stdlib.h>
 #include <string.h>
-#include <sys/mount.h>
 #include <sys/prctl.h>
-#include <sys/random.h>
 #include <sys/resource.h>
 #include <sys/stat.h>
-#include <sys/syscall.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
 #include "child.h"
 #include "control.h"
-#include "drop.h"
 #include "log.h"
+#include "namespaces.h"
+#include "seqpacket.h"
 #include "util.h"
 
-#define RUNNER_NAMESPACES (CLONE_NEWPID | CLONE_NEWNS)
+/* A fork takes a millisecond; who needs this long is stuck. */
+#define TEMPLATE_PATIENCE_MS 10000
 
-static pid_t
-fork_with(unsigned long flags)
-{
-	pid_t pid =
-	    (pid_t)syscall(SYS_clone, flags | SIGCHLD, NULL, NULL, NULL, NULL);
-
-	return pid < 0 ? -errno : pid;
-}
-
-static long
-read_number(const char *path)
-{
-	char text[32] = "";
-	_cleanup_close_ int fd = open(path, O_RDONLY | O_CLOEXEC);
-
-	if (fd < 0 || read(fd, text, sizeof(text) - 1) <= 0)
-		return -errno;
-	return atol(text);
-}
-
-/*
- * Numbers the session's processes from a random place, half the number space
- * away from where the host is now. Programs that name files in a shared /tmp
- * after their pid would otherwise meet themselves in every other session, and
- * a pid in a log would name some kernel thread of the host. Needs the old
- * /proc to know the host's numbers; a kernel without ns_last_pid counts from
- * 2, which harms nobody.
- */
-static long
-choose_first_pid(void)
-{
-	char self[32] = "";
-	long max = read_number("/proc/sys/kernel/pid_max");
-	uint32_t r;
-
-	if (max < 1024 || readlink("/proc/self", self, sizeof(self) - 1) < 0 ||
-	    getrandom(&r, sizeof(r), 0) != (ssize_t)sizeof(r))
-		return 0;
-	return (atol(self) + max / 4 + (long)(r % (uint32_t)(max / 2))) % max;
-}
-
-static void
-set_first_pid(long first)
-{
-	char text[32];
-	_cleanup_close_ int fd =
-	    open("/proc/sys/kernel/ns_last_pid", O_WRONLY | O_CLOEXEC);
-
-	if (fd < 0 || first < 300)
-		return;
-	snprintf(text, sizeof(text), "%ld", first);
-	if (write(fd, text, strlen(text)) < 0)
-		log_debug("ns_last_pid %s was refused", text);
-}
-
-/* Own mount table (what the host mounts later still appears, what happens
- * here stays here), own /proc that shows this pid namespace only. */
-static int
-enter_namespaces(const char **step)
-{
-	long first = choose_first_pid();
-
-	*step = "making mounts one-way";
-	/* In a chroot "/" is no mount, but the one we mount over is. */
-	if (mount(NULL, "/", NULL, MS_SLAVE | MS_REC, NULL) < 0 &&
-	    (errno != EINVAL || mount(NULL, "/proc", NULL, MS_SLAVE, NULL) < 0))
-		return -errno;
-	*step = "mounting /proc";
-	if (mount("proc", "/proc", "proc", MS_NOSUID | MS_NODEV | MS_NOEXEC,
-		NULL) < 0)
-		return -errno;
-	set_first_pid(first);
-	return 0;
-}
+static TAILQ_HEAD(, runner_template) templates = TAILQ_HEAD_INITIALIZER(
+    templates);
 
 /* What the operator allows every process of the session. An ordinary user's
  * execd cannot raise what it has itself; that is not silent. */
@@ -133,46 +60,148 @@ limit_resources(const struct identity *id)
 	}
 }
 
-static void __attribute__((noreturn))
-runner_child(int program_fd, const struct identity *id, bool root,
-    int control_fd, const int joins[CGROUP_HIERARCHIES])
+/* All that one session of the identity has in common with the next. */
+static void __attribute__((noreturn)) template_child(
+    int program_fd, const struct identity *id, bool root, int control_fd)
 {
-	char *argv[] = { (char *)(uintptr_t) "execd-runner", NULL };
-	const char *step = NULL;
-	int err;
+	char *argv[] = { (char *)(uintptr_t) "execd-runner",
+		(char *)(uintptr_t) "--template", NULL };
 
 	child_reset_signals();
 	setsid();
-	err = cgroup_join(joins);
-	if (err < 0)
-		log_fatal_errno(
-		    err, "runner for %s: its control group", id->name);
 	limit_resources(id);
 	if (id->umask != CONF_MODE_UNSET)
 		umask((mode_t)id->umask);
-	if (root && (err = enter_namespaces(&step)) < 0)
-		log_fatal_errno(err, "runner for %s: %s", id->name, step);
-	if (root) {
-		drop_to_user(id->uid, id->gid, id->gids, id->ngids);
-		/* After the drop: a change of credentials clears it. The kernel
-		 * then ends the whole namespace when the monitor is gone. */
-		if (prctl(PR_SET_PDEATHSIG, SIGKILL) < 0 || chdir("/") < 0)
-			log_fatal_errno(-errno, "runner for %s", id->name);
-		if (chdir(id->home) < 0)
-			log_warn(
-			    -errno, "runner for %s: %s", id->name, id->home);
-	}
+	if (root && setgroups(id->ngids, id->gids) < 0)
+		log_fatal_errno(-errno, "runner for %s: its groups", id->name);
 	child_exec(program_fd, control_fd, argv, id->env);
 }
 
-pid_t
-runner_start(int program_fd, const struct identity *id, bool root,
-    int control_fd, const int joins[CGROUP_HIERARCHIES])
+static int
+template_start(struct runner_template *t, int program_fd,
+    const struct identity *id, bool root)
 {
-	pid_t pid = fork_with(root ? RUNNER_NAMESPACES : 0);
+	int pair[2], err = seqpacket_pair(pair);
+	pid_t pid;
 
+	if (err < 0)
+		return err;
+	pid = namespaces_fork(false, false);
 	if (pid == 0)
-		runner_child(program_fd, id, root, control_fd, joins);
+		template_child(program_fd, id, root, pair[1]);
+	close(pair[1]);
+	if (pid < 0) {
+		close(pair[0]);
+		return (int)pid;
+	}
+	t->pid = pid;
+	t->fd = pair[0];
+	TAILQ_INSERT_TAIL(&templates, t, link);
+	return 0;
+}
+
+void
+runner_template_stop(struct runner_template *t)
+{
+	if (t->fd < 0)
+		return;
+	close(steal_fd(&t->fd));
+	if (t->pid > 0)
+		kill(t->pid, SIGKILL);
+	t->pid = 0;
+	TAILQ_REMOVE(&templates, t, link);
+}
+
+bool
+runner_template_has(pid_t pid)
+{
+	struct runner_template *t;
+
+	TAILQ_FOREACH (t, &templates, link)
+		if (t->pid == pid)
+			return true;
+	return false;
+}
+
+bool
+runner_template_reap(pid_t pid, int status)
+{
+	struct runner_template *t;
+
+	TAILQ_FOREACH (t, &templates, link) {
+		if (t->pid != pid)
+			continue;
+		log_error(0, "a template of runners ended, status %#x", status);
+		t->pid = 0;
+		runner_template_stop(t);
+		return true;
+	}
+	return false;
+}
+
+/* The pid, or -errno: its own, or that of a template that is no more. */
+static pid_t
+order_fork(struct runner_template *t,
+    const struct control_template_start *start, const int *fds, size_t nfds)
+{
+	struct pollfd answer = { .fd = t->fd, .events = POLLIN };
+	struct control_template_started started;
+	uint8_t packet[CONTROL_MESSAGE_MAX];
+	int got[SEQPACKET_FDS_MAX], err;
+	size_t ngot = 0;
+	struct buf b;
+	ssize_t n;
+
+	buf_init(&b, CONTROL_MESSAGE_MAX);
+	control_put(&b, TEMPLATE_ORDER_START, start);
+	err = seqpacket_send(t->fd, b.data, b.len, fds, nfds);
+	buf_clear(&b);
+	if (err < 0)
+		return err;
+	while (poll(&answer, 1, TEMPLATE_PATIENCE_MS) < 0 && errno == EINTR)
+		continue;
+	n = seqpacket_recv(t->fd, packet, sizeof(packet), got, &ngot);
+	while (n > 0 && ngot > 0)
+		close(got[--ngot]);
+	if (n <= 0)
+		return n == 0 ? -EPIPE : (pid_t)n;
+	if (control_get(packet, (size_t)n, TEMPLATE_REPORT_STARTED, &started) <
+	    0)
+		return -EPROTO;
+	return started.pid > 0 ? (pid_t)started.pid : -(pid_t)started.error;
+}
+
+pid_t
+runner_start(int program_fd, struct identity *id, bool root, int control_fd,
+    const int joins[CGROUP_HIERARCHIES])
+{
+	struct control_template_start start = {
+		.isolated = root, .uid = id->uid, .gid = id->gid
+	};
+	int fds[1 + CGROUP_HIERARCHIES] = { control_fd };
+	struct runner_template *t = &id->template;
+	size_t nfds = 1;
+	pid_t pid = -EPIPE;
+
+	snprintf(start.home, sizeof(start.home), "%s", id->home);
+	for (int i = 0; i < CGROUP_HIERARCHIES; i++) {
+		if (joins[i] < 0)
+			continue;
+		start.joins |= (uint8_t)(1u << i);
+		fds[nfds++] = joins[i];
+	}
+	/* One that ended unseen is replaced. */
+	for (int tries = 0; tries < 2 && pid == -EPIPE; tries++) {
+		if (t->fd < 0)
+			pid = template_start(t, program_fd, id, root);
+		if (t->fd < 0)
+			return pid;
+		pid = order_fork(t, &start, fds, nfds);
+		if (pid == -EPIPE || pid == -EAGAIN || pid == -EPROTO) {
+			log_error(pid, "runner for %s: its template", id->name);
+			runner_template_stop(t);
+		}
+	}
 	return pid;
 }
 
@@ -183,11 +212,11 @@ runner_probe(const char **step)
 	int status;
 
 	*step = "a new pid and mount namespace";
-	pid = fork_with(RUNNER_NAMESPACES);
+	pid = namespaces_fork(true, false);
 	if (pid < 0)
 		return (int)pid;
 	if (pid == 0)
-		_exit(-enter_namespaces(step));
+		_exit(-namespaces_enter(step));
 	while (waitpid(pid, &status, 0) < 0)
 		if (errno != EINTR)
 			return -errno;

@@ -1,5 +1,5 @@
 /*
- * Start of a runner: from root to the session's user in one straight line.
+ * Start of runners, by a template that each identity has.
  */
 #ifndef RUNNER_START_H
 #define RUNNER_START_H
@@ -11,14 +11,20 @@
 #include "identity.h"
 
 /*
- * Forks and execs the program as the identity, its control channel on
- * CONTROL_FD. With `root`: in a new pid namespace (the runner is pid 1) and a
- * mount namespace with its own /proc, privileges dropped and proved dropped.
- * It joins its control groups first. Returns the pid, or -errno if it could not
- * be forked. Failures in the child are logged there and end it.
+ * Another runner for the identity, with control_fd as its control channel. With
+ * `root`: in a new pid namespace (the runner is pid 1) and a mount namespace
+ * with its own /proc, privileges dropped and proved dropped. It joins its
+ * control groups first. Returns the pid, a child of the caller's, or -errno if
+ * there is none. Failures in the child are logged there and end it.
  */
-pid_t runner_start(int program_fd, const struct identity *id, bool root,
+pid_t runner_start(int program_fd, struct identity *id, bool root,
     int control_fd, const int joins[CGROUP_HIERARCHIES]);
+
+/* Is it a template's? */
+bool runner_template_has(pid_t pid);
+
+/* Was it? The next runner gets another one. */
+bool runner_template_reap(pid_t pid, int status);
 
 /* Can this host give a runner its namespaces? 0 or -errno of the step that
  * failed, named in *step. */

@@ -51,12 +51,12 @@ def watch(number=1):
 class Program:
     """A program with our end of its control channel."""
 
-    def __init__(self, path):
+    def __init__(self, *argv):
         self.control, theirs = socket.socketpair(socket.AF_UNIX, socket.SOCK_SEQPACKET)
         keep = os.dup(theirs.fileno())
         theirs.close()
         self.child = subprocess.Popen(
-            [path], preexec_fn=lambda: os.dup2(keep, 3), pass_fds=[3], text=True,
+            argv, preexec_fn=lambda: os.dup2(keep, 3), pass_fds=[3], text=True,
             stdin=subprocess.DEVNULL, stdout=subprocess.DEVNULL, stderr=subprocess.PIPE)
         os.close(keep)
 

@@ -50,6 +50,8 @@ static const struct {
 	{ KEYS_SERVE, 0 },
 	{ KEYS_SIGN, sizeof(struct control_sign) },
 	{ KEYS_SIGNED, sizeof(struct control_signed) },
+	{ TEMPLATE_ORDER_START, sizeof(struct control_template_start) },
+	{ TEMPLATE_REPORT_STARTED, sizeof(struct control_template_started) },
 };
 
 static void
