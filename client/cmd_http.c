@@ -246,6 +246,7 @@ cmd_http(struct ctl *ctl)
 		reply_clear(&r);
 	}
 	ctl->on_notification = NULL;
+	ctl->notification_arg = NULL;
 	output_clear(&x.out);
 	free(x.error);
 	buf_clear(&x.early);

@@ -307,6 +307,7 @@ run_attached(struct ctl *ctl, struct run *r, struct job *j)
 	code = run_start(r, &j->start);
 	if (r->capture != NULL && r->started)
 		code = print_capture(r, code);
+	r->capture = NULL;
 	capture_clear(&capture);
 	return code;
 }

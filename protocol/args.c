@@ -1,5 +1,6 @@
 /*
- * Typed access to params, with the peer's words for what is wrong.
+ * Typed access to params, with the peer's words for what is wrong: members as
+ * JSON has them. What their text means is in args_decode.c.
  */
 #include "args.h"
 
@@ -7,9 +8,8 @@
 #include <inttypes.h>
 #include <stdarg.h>
 #include <stdio.h>
-#include <string.h>
 
-#include "base64.h"
+#include "args_parts.h"
 
 static const struct json_value json_null_value = { .type = JSON_NULL };
 
@@ -104,9 +104,8 @@ args_none(struct args *a, struct json_doc *doc, const struct json_value *params)
 	return args_end(a);
 }
 
-/* The member, or NULL after noting that it is missing. */
-static const struct json_value *
-required(struct args *a, const char *key)
+const struct json_value *
+args_required(struct args *a, const char *key)
 {
 	const struct json_value *v = json_get(a->object, key);
 
@@ -115,17 +114,16 @@ required(struct args *a, const char *key)
 	return v;
 }
 
-/* The member, or NULL when it is absent or null. */
-static const struct json_value *
-optional(struct args *a, const char *key)
+const struct json_value *
+args_optional(struct args *a, const char *key)
 {
 	const struct json_value *v = json_get(a->object, key);
 
 	return v == NULL || v->type == JSON_NULL ? NULL : v;
 }
 
-static bool
-expect(struct args *a, const struct json_value *v, enum json_type type,
+bool
+args_expect(struct args *a, const struct json_value *v, enum json_type type,
     const char *expected)
 {
 	if (v == NULL)
@@ -138,9 +136,9 @@ expect(struct args *a, const struct json_value *v, enum json_type type,
 struct slice
 args_string(struct args *a, const char *key)
 {
-	const struct json_value *v = required(a, key);
+	const struct json_value *v = args_required(a, key);
 
-	if (!expect(a, v, JSON_STRING, "a string"))
+	if (!args_expect(a, v, JSON_STRING, "a string"))
 		return (struct slice){ "", 0 };
 	return v->text;
 }
@@ -148,10 +146,10 @@ args_string(struct args *a, const char *key)
 bool
 args_opt_string(struct args *a, const char *key, struct slice *out)
 {
-	const struct json_value *v = optional(a, key);
+	const struct json_value *v = args_optional(a, key);
 
 	*out = (struct slice){ "", 0 };
-	if (!expect(a, v, JSON_STRING, "a string"))
+	if (!args_expect(a, v, JSON_STRING, "a string"))
 		return false;
 	*out = v->text;
 	return true;
@@ -160,9 +158,9 @@ args_opt_string(struct args *a, const char *key, struct slice *out)
 bool
 args_bool(struct args *a, const char *key)
 {
-	const struct json_value *v = required(a, key);
+	const struct json_value *v = args_required(a, key);
 
-	return expect(a, v, JSON_BOOL, "a boolean") && v->boolean;
+	return args_expect(a, v, JSON_BOOL, "a boolean") && v->boolean;
 }
 
 bool
@@ -172,17 +170,17 @@ args_default_bool(struct args *a, const char *key, bool fallback)
 
 	if (v == NULL)
 		return fallback;
-	return expect(a, v, JSON_BOOL, "a boolean") && v->boolean;
+	return args_expect(a, v, JSON_BOOL, "a boolean") && v->boolean;
 }
 
 bool
 args_opt_bool(struct args *a, const char *key, bool fallback)
 {
-	const struct json_value *v = optional(a, key);
+	const struct json_value *v = args_optional(a, key);
 
 	if (v == NULL)
 		return fallback;
-	return expect(a, v, JSON_BOOL, "a boolean") && v->boolean;
+	return args_expect(a, v, JSON_BOOL, "a boolean") && v->boolean;
 }
 
 static uint64_t
@@ -190,7 +188,7 @@ take_u64(struct args *a, const struct json_value *v)
 {
 	uint64_t n = 0;
 
-	if (expect(a, v, JSON_NUMBER, "u64") && json_to_u64(v, &n) < 0)
+	if (args_expect(a, v, JSON_NUMBER, "u64") && json_to_u64(v, &n) < 0)
 		args_fail(a, "invalid number");
 	return n;
 }
@@ -198,13 +196,13 @@ take_u64(struct args *a, const struct json_value *v)
 uint64_t
 args_u64(struct args *a, const char *key)
 {
-	return take_u64(a, required(a, key));
+	return take_u64(a, args_required(a, key));
 }
 
 uint64_t
 args_opt_u64(struct args *a, const char *key, uint64_t fallback)
 {
-	const struct json_value *v = optional(a, key);
+	const struct json_value *v = args_optional(a, key);
 
 	return v == NULL ? fallback : take_u64(a, v);
 }
@@ -212,7 +210,7 @@ args_opt_u64(struct args *a, const char *key, uint64_t fallback)
 bool
 args_opt_number(struct args *a, const char *key, uint64_t *out)
 {
-	const struct json_value *v = optional(a, key);
+	const struct json_value *v = args_optional(a, key);
 
 	*out = v == NULL ? 0 : take_u64(a, v);
 	return v != NULL;
@@ -233,14 +231,14 @@ take_range(
 uint64_t
 args_range(struct args *a, const char *key, uint64_t min, uint64_t max)
 {
-	return take_range(a, required(a, key), min, max);
+	return take_range(a, args_required(a, key), min, max);
 }
 
 uint64_t
 args_opt_range(struct args *a, const char *key, uint64_t min, uint64_t max,
     uint64_t fallback)
 {
-	const struct json_value *v = optional(a, key);
+	const struct json_value *v = args_optional(a, key);
 
 	return v == NULL ? fallback : take_range(a, v, min, max);
 }
@@ -249,7 +247,7 @@ static const struct json_value *
 take_all_strings(struct args *a, const struct json_value *v)
 {
 	for (const struct json_value *m = v->first; m != NULL; m = m->next)
-		if (!expect(a, m, JSON_STRING, "a string"))
+		if (!args_expect(a, m, JSON_STRING, "a string"))
 			break;
 	return v;
 }
@@ -258,18 +256,19 @@ const struct json_value *
 args_strings(struct args *a, const char *key)
 {
 	static const struct json_value none = { .type = JSON_ARRAY };
-	const struct json_value *v = required(a, key);
+	const struct json_value *v = args_required(a, key);
 
-	return expect(a, v, JSON_ARRAY, "a sequence") ? take_all_strings(a, v)
-						      : &none;
+	return args_expect(a, v, JSON_ARRAY, "a sequence")
+		   ? take_all_strings(a, v)
+		   : &none;
 }
 
 const struct json_value *
 args_list(struct args *a, const char *key)
 {
-	const struct json_value *v = required(a, key);
+	const struct json_value *v = args_required(a, key);
 
-	return expect(a, v, JSON_ARRAY, "a sequence") ? v : NULL;
+	return args_expect(a, v, JSON_ARRAY, "a sequence") ? v : NULL;
 }
 
 const struct json_value *
@@ -277,17 +276,18 @@ args_default_list(struct args *a, const char *key)
 {
 	const struct json_value *v = json_get(a->object, key);
 
-	return v != NULL && expect(a, v, JSON_ARRAY, "a sequence") ? v : NULL;
+	return v != NULL && args_expect(a, v, JSON_ARRAY, "a sequence") ? v
+									: NULL;
 }
 
 const struct json_value *
 args_string_map(struct args *a, const char *key)
 {
 	static const struct json_value none = { .type = JSON_OBJECT };
-	const struct json_value *v = required(a, key);
+	const struct json_value *v = args_required(a, key);
 
-	return expect(a, v, JSON_OBJECT, "a map") ? take_all_strings(a, v)
-						  : &none;
+	return args_expect(a, v, JSON_OBJECT, "a map") ? take_all_strings(a, v)
+						       : &none;
 }
 
 static const struct json_value *
@@ -296,140 +296,17 @@ take_object(struct args *a, const struct json_value *v, const char *name)
 	char expected[96];
 
 	snprintf(expected, sizeof(expected), "struct %s", name);
-	return expect(a, v, JSON_OBJECT, expected) ? v : NULL;
+	return args_expect(a, v, JSON_OBJECT, expected) ? v : NULL;
 }
 
 const struct json_value *
 args_object(struct args *a, const char *key, const char *name)
 {
-	return take_object(a, required(a, key), name);
+	return take_object(a, args_required(a, key), name);
 }
 
 const struct json_value *
 args_opt_object(struct args *a, const char *key, const char *name)
 {
-	return take_object(a, optional(a, key), name);
-}
-
-static void
-fail_variant(struct args *a, struct slice got, const char *const variants[])
-{
-	char list[512];
-	size_t n = 0, at = 0;
-
-	while (variants[n] != NULL)
-		n++;
-	at = (size_t)snprintf(list, sizeof(list), "%s", n > 2 ? "one of " : "");
-	for (size_t i = 0; i < n && at < sizeof(list); i++)
-		at += (size_t)snprintf(list + at, sizeof(list) - at, "%s`%s`",
-		    i == 0   ? ""
-		    : n == 2 ? " or "
-			     : ", ",
-		    variants[i]);
-	args_fail(a, "unknown variant `%.*s`, expected %s",
-	    (int)(got.len < 200 ? got.len : 200), got.ptr, list);
-}
-
-static int
-take_enum(
-    struct args *a, const struct json_value *v, const char *const variants[])
-{
-	if (!expect(a, v, JSON_STRING, "string or map"))
-		return 0;
-	for (int i = 0; variants[i] != NULL; i++)
-		if (json_is(v, variants[i]))
-			return i;
-	fail_variant(a, v->text, variants);
-	return 0;
-}
-
-int
-args_enum(struct args *a, const char *key, const char *const variants[])
-{
-	return take_enum(a, required(a, key), variants);
-}
-
-int
-args_opt_enum(
-    struct args *a, const char *key, const char *const variants[], int fallback)
-{
-	const struct json_value *v = optional(a, key);
-
-	return v == NULL ? fallback : take_enum(a, v, variants);
-}
-
-int
-args_default_enum(
-    struct args *a, const char *key, const char *const variants[], int fallback)
-{
-	const struct json_value *v = json_get(a->object, key);
-
-	return v == NULL ? fallback : take_enum(a, v, variants);
-}
-
-static struct slice
-take_base64(struct args *a, const struct json_value *v)
-{
-	char error[BASE64_ERROR_MAX];
-	ssize_t n;
-	char *bytes;
-
-	if (!expect(a, v, JSON_STRING, "a string"))
-		return (struct slice){ "", 0 };
-	bytes = json_alloc(a->doc, base64_decoded_max(v->text.len));
-	n = base64_decode(bytes, v->text.ptr, v->text.len, error);
-	if (n < 0) {
-		args_fail(a, "%s", error);
-		return (struct slice){ "", 0 };
-	}
-	return (struct slice){ bytes, (size_t)n };
-}
-
-struct slice
-args_base64(struct args *a, const char *key)
-{
-	return take_base64(a, required(a, key));
-}
-
-bool
-args_opt_base64(struct args *a, const char *key, struct slice *out)
-{
-	const struct json_value *v = optional(a, key);
-
-	*out = v ? take_base64(a, v) : (struct slice){ "", 0 };
-	return v != NULL;
-}
-
-static struct path_uri
-take_path(struct args *a, const struct json_value *v)
-{
-	struct path_uri path = { .path = "/" };
-	char error[512];
-
-	if (expect(a, v, JSON_STRING, "a string") &&
-	    path_uri_parse(&path, a->doc, v->text, error, sizeof(error)) < 0)
-		args_fail(a, "%s", error);
-	return path;
-}
-
-struct path_uri
-args_path_value(struct args *a, const struct json_value *v)
-{
-	return take_path(a, v);
-}
-
-struct path_uri
-args_path(struct args *a, const char *key)
-{
-	return take_path(a, required(a, key));
-}
-
-bool
-args_opt_path(struct args *a, const char *key, struct path_uri *out)
-{
-	const struct json_value *v = optional(a, key);
-
-	if (v != NULL)
-		*out = take_path(a, v);
-	return v != NULL;
+	return take_object(a, args_optional(a, key), name);
 }

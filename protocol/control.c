@@ -5,6 +5,7 @@
  */
 #include "control.h"
 
+#include <assert.h>
 #include <errno.h>
 #include <string.h>
 
@@ -322,6 +323,7 @@ control_put(struct buf *b, enum control_type type, const void *payload)
 {
 	const struct layout *l = layout_find(type);
 
+	assert(l != NULL);
 	buf_put_u32(b, type);
 	for (size_t i = 0; i < l->count; i++)
 		put_field(b, &l->fields[i],

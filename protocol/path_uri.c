@@ -337,14 +337,25 @@ path_uri_parse(struct path_uri *out, struct json_doc *doc, struct slice uri,
 	return 0;
 }
 
+/* Where a first name that looks like a drive has its colon: unescaped it
+ * would be read as no path of this system. NULL: no such name. */
+static const char *
+drive_mark(const char *path)
+{
+	const char *name = path + strspn(path, "/");
+
+	return is_drive(name, strcspn(name, "/")) ? name + 1 : NULL;
+}
+
 void
 path_uri_write(struct buf *b, const char *path)
 {
 	static const char hex_digits[] = "0123456789ABCDEF";
+	const unsigned char *mark = (const unsigned char *)drive_mark(path);
 
 	buf_puts(b, path[0] == '/' ? "file://" : "file:///");
 	for (const unsigned char *s = (const unsigned char *)path; *s; s++) {
-		if (*s > ' ' && *s < 0x7f &&
+		if (*s > ' ' && *s < 0x7f && s != mark &&
 		    strchr("\"#%<>?`{}\\", *s) == NULL) {
 			buf_put_u8(b, *s);
 		} else {

@@ -3,6 +3,7 @@
  * They have channels of their own to its runner, which knows what they may
  * ask; here is only who they are, and how they end.
  */
+#include <assert.h>
 #include <errno.h>
 #include <stdio.h>
 #include <string.h>
@@ -121,6 +122,7 @@ session_unwatch(
 {
 	struct watcher *w = session_watcher(s, conn);
 
+	assert(w != NULL);
 	session_take_reports(s);
 	/* As for the attached one: who hung up without a word is dying. */
 	if (s->hung_up || (channel_ended && !w->reported)) {

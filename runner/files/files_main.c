@@ -2,6 +2,7 @@
  * The file helper's dispatcher. Blocking is its purpose: the session goes on
  * meanwhile.
  */
+#include <assert.h>
 #include <string.h>
 #include <sys/prctl.h>
 
@@ -52,6 +53,7 @@ answer(struct request *r, struct rpc_message *m)
 	union method_params p;
 	const struct path_uri *foreign;
 
+	assert(method != NULL); /* the runner hands on no other */
 	if (method->params(m, &p, error) < 0)
 		return reply_error(
 		    r->channel, &r->id, RPC_INVALID_PARAMS, "%s", error);

@@ -2,8 +2,7 @@
  * sandbox_context: a context that decodes is complete and asks for no more
  * than its text says. The input is the JSON of a context.
  */
-#include "json_tree.h"
-#include "sandbox_context.h"
+#include "sandbox_entry.h"
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t len);
 
@@ -20,20 +19,6 @@ decode(struct args *a, struct json_doc *doc, struct sandbox_context *c)
 		assert(!c->files_unrestricted && !c->network_enabled);
 	}
 	return args_end(a);
-}
-
-static void
-check_entry(const struct sandbox_entry *e)
-{
-	assert(e->access >= SANDBOX_READ && e->access <= SANDBOX_DENY);
-	assert(e->kind >= SANDBOX_PATH && e->kind <= SANDBOX_SPECIAL);
-	assert(e->special >= SANDBOX_ROOT && e->special <= SANDBOX_UNKNOWN);
-	if (e->kind == SANDBOX_PATH)
-		check_path(&e->path);
-	if (e->kind == SANDBOX_GLOB)
-		assert(e->text.ptr != NULL);
-	assert(
-	    e->text.len == 0 || memchr(e->text.ptr, '\0', e->text.len) == NULL);
 }
 
 /* Only a profile that says so lifts a restriction. */

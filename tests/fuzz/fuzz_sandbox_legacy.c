@@ -3,22 +3,10 @@
  * complete, bounded, and lifts no restriction they did not lift. The input is
  * a preset; when it is JSON, also a policy and a launch configuration.
  */
-#include "json_tree.h"
+#include "sandbox_entry.h"
 #include "sandbox_legacy.h"
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t len);
-
-static void
-check_entry(const struct sandbox_entry *e)
-{
-	assert(e->access >= SANDBOX_READ && e->access <= SANDBOX_DENY);
-	assert(e->kind >= SANDBOX_PATH && e->kind <= SANDBOX_SPECIAL);
-	assert(e->special >= SANDBOX_ROOT && e->special <= SANDBOX_UNKNOWN);
-	if (e->kind == SANDBOX_PATH)
-		check_path(&e->path);
-	assert(
-	    e->text.len == 0 || memchr(e->text.ptr, '\0', e->text.len) == NULL);
-}
 
 static void
 check_context(const struct sandbox_context *c)

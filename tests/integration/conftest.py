@@ -22,6 +22,8 @@ from execd_client import Stdio, WebSocket  # noqa: E402
 BUILD = pathlib.Path(os.environ.get("EXECD_BUILD", "build")).resolve()
 EXECD = BUILD / "daemon/monitor/execd"
 RUNNER = BUILD / "runner/execd-runner"
+# Words in front of the monitor, and of a runner that a test starts itself: scripts/torture has valgrind here.
+WRAP = os.environ.get("EXECD_WRAP", "").split()
 ROOT = os.geteuid() == 0
 # A sanitizer keeps freed memory for a while: bounds on memory are wider then.
 SANITIZED = "EXECD_SANITIZED 1" in (BUILD / "config.h").read_text()
@@ -104,7 +106,7 @@ class Configured(Server):
     def __init__(self, mode, user, path, text, flags=(), env=None, **popen):
         self.path = path
         path.write_text(text)
-        argv = [str(EXECD), "-c", str(path), *flags]
+        argv = [*WRAP, str(EXECD), "-c", str(path), *flags]
         self._start(mode, argv if mode == "root" else as_user(user, argv), env,
                     text.count("[listener "), **popen)
 
@@ -123,7 +125,7 @@ def digest(token):
 
 
 def command(mode, user, args):
-    argv = [str(EXECD), *args]
+    argv = [*WRAP, str(EXECD), *args]
     if mode == "root":
         return argv + ["--user", user.pw_name, "--allow-unauthenticated"]
     return as_user(user, argv)
@@ -160,6 +162,8 @@ def sandboxes(mode, user):
 def need_mode(mode):
     if mode == "root" and not ROOT:
         pytest.skip("ROOT MODE IS NOT TESTED: this needs root")
+    if mode == "root" and WRAP:
+        pytest.skip(f"ROOT MODE IS NOT TESTED: {WRAP[0]} makes no namespaces")
 
 
 @pytest.fixture(params=["user", "root"], scope="session")
@@ -222,7 +226,7 @@ def stdio(mode, user):
     started = []
 
     def start(*flags):
-        argv = [str(EXECD), "--listen", "stdio", *flags]
+        argv = [*WRAP, str(EXECD), "--listen", "stdio", *flags]
         if mode == "root":
             argv += ["--user", user.pw_name]
         else:

@@ -184,6 +184,7 @@ def dial(url, tls=None, source=None):
         at = urlsplit(url)
         s = socket.create_connection((at.hostname, at.port), timeout=TIMEOUT,
                                      source_address=(source, 0) if source else None)
+        s.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
         if tls:
             s = tls.wrap_socket(s, server_hostname=at.hostname)
     s.settimeout(None)

@@ -9,7 +9,7 @@ import subprocess
 import tempfile
 
 import pytest
-from conftest import BUILD, RUNNER
+from conftest import BUILD, RUNNER, WRAP
 
 CONFIGURE, ATTACH, DETACH, TERMINATE, WATCH, SANDBOX = 30, 32, 34, 36, 38, 40
 FRONTEND = BUILD / "daemon/frontend/execd-frontend"
@@ -56,7 +56,7 @@ class Program:
         keep = os.dup(theirs.fileno())
         theirs.close()
         self.child = subprocess.Popen(
-            argv, preexec_fn=lambda: os.dup2(keep, 3), pass_fds=[3], text=True,
+            [*(WRAP if argv[0] == RUNNER else []), *argv], preexec_fn=lambda: os.dup2(keep, 3), pass_fds=[3], text=True,
             stdin=subprocess.DEVNULL, stdout=subprocess.DEVNULL, stderr=subprocess.PIPE)
         os.close(keep)
 

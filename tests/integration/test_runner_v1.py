@@ -7,12 +7,12 @@ import struct
 import subprocess
 
 import pytest
-from conftest import RUNNER, as_user, need_sandbox, pids_with, poll
+from conftest import RUNNER, WRAP, as_user, need_sandbox, pids_with, poll
 
 
 class Runner:
     def __init__(self, user, read=None, write=None, args=("--stdio",)):
-        self.child = subprocess.Popen(as_user(user, [str(RUNNER), *args]), stdin=subprocess.PIPE,
+        self.child = subprocess.Popen(as_user(user, [*WRAP, str(RUNNER), *args]), stdin=subprocess.PIPE,
                                       stdout=subprocess.PIPE, stderr=subprocess.PIPE)
         self.out = write or self.child.stdin
         self.into = read or self.child.stdout
@@ -193,7 +193,7 @@ def test_named_pipes(user, directory):
     for name in ("in", "out"):
         os.mkfifo(directory / name)
         os.chmod(directory / name, 0o666)
-    child = subprocess.Popen(as_user(user, [str(RUNNER), "--pipe-in", str(directory / "in"),
+    child = subprocess.Popen(as_user(user, [*WRAP, str(RUNNER), "--pipe-in", str(directory / "in"),
                                             "--pipe-out", str(directory / "out")]))
     r = Runner.__new__(Runner)
     r.out = open(directory / "in", "wb")
@@ -206,7 +206,7 @@ def test_named_pipes(user, directory):
 
 @pytest.mark.parametrize("args", [["--pipe-in", "/x"], ["--stdio", "--pipe-in", "a", "--pipe-out", "b"], ["x"]])
 def test_usage(user, args):
-    p = subprocess.run(as_user(user, [str(RUNNER), *args]), capture_output=True, text=True, timeout=10)
+    p = subprocess.run(as_user(user, [*WRAP, str(RUNNER), *args]), capture_output=True, text=True, timeout=10)
     assert p.returncode == 2 and "usage:" in p.stderr
 
 

@@ -13,8 +13,7 @@
 #include <cmocka.h>
 
 #include "json_text.h"
-#include "params.h"
-#include "params_text.h"
+#include "params_shown.h"
 
 #define START(tty, more)                                                       \
 	"{\"processId\":\"p\",\"argv\":[\"a\"],\"cwd\":\"file:///\","          \
@@ -23,12 +22,6 @@
 #define X64	X16 X16 X16 X16
 #define LONG_ID X64 X64 X64 X64 /* just not too long */
 #define ID	"{\"processId\":\"p\""
-
-static void
-show_slice(struct json_writer *w, struct slice s)
-{
-	json_string(w, s.ptr, s.len);
-}
 
 static void
 show_watched(struct json_writer *w, const union method_params *p)
@@ -149,12 +142,7 @@ show_wait(struct json_writer *w, const union method_params *p)
 	json_u64(w, p->process_wait.timeout_ms);
 }
 
-/* Params and the values as an array. */
-static const struct value_row {
-	const char *method;
-	void (*show)(struct json_writer *w, const union method_params *p);
-	const char *params, *shown;
-} value_rows[] = {
+static const struct value_row value_rows[] = {
 	{ "initialize", show_watched,
 	    "{\"clientName\":\"\",\"watchSessionId\":\"a\"}", "[true,\"a\"]" },
 	{ "initialize", show_watched,
@@ -246,26 +234,7 @@ static const struct value_row {
 static void
 test_values(void **state)
 {
-	for (size_t i = 0; i < nitems(value_rows); i++) {
-		const struct value_row *row = &value_rows[i];
-		struct json_writer w;
-		struct decoded d;
-		struct buf b;
-
-		if (decode_params(&d, row->method, row->params) != 0)
-			fail_msg("row %zu, %s: %s", i, row->method, d.error);
-		buf_init(&b, 4096);
-		json_writer_init(&w, &b);
-		json_begin(&w, '[');
-		row->show(&w, &d.params);
-		json_end(&w, ']');
-		buf_put_u8(&b, '\0');
-		if (strcmp((char *)b.data, row->shown) != 0)
-			fail_msg("row %zu, %s: %s, not %s", i, row->method,
-			    (char *)b.data, row->shown);
-		buf_clear(&b);
-		decoded_clear(&d);
-	}
+	check_values(value_rows, nitems(value_rows));
 }
 
 static const struct error_row {

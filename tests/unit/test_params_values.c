@@ -12,8 +12,7 @@
 #include <cmocka.h>
 
 #include "json_text.h"
-#include "params.h"
-#include "params_text.h"
+#include "params_shown.h"
 
 #define START(more)                                                              \
 	"{\"processId\":\"p\",\"argv\":[\"a\",\"\"],\"cwd\":\"file:///w/../x\"," \
@@ -31,12 +30,6 @@
 	"\"maxDirectories\":2,\"maxEntries\":18446744073709551615,"            \
 	"\"followDirectorySymlinks\":true" more "}}"
 #define PATH_A "{\"path\":\"file:///a\""
-
-static void
-show_slice(struct json_writer *w, struct slice s)
-{
-	json_string(w, s.ptr, s.len);
-}
 
 static void
 show_list(struct json_writer *w, const struct json_value *v)
@@ -176,12 +169,7 @@ show_block(struct json_writer *w, const union method_params *p)
 	show_slice(w, p->fs.data);
 }
 
-/* Params and the values as an array. */
-static const struct value_row {
-	const char *method;
-	void (*show)(struct json_writer *w, const union method_params *p);
-	const char *params, *shown;
-} value_rows[] = {
+static const struct value_row value_rows[] = {
 	{ "initialize", show_initialize, "{\"clientName\":\"\"}",
 	    "[\"\",false]" },
 	{ "initialize", show_initialize,
@@ -299,27 +287,7 @@ static const struct value_row {
 static void
 test_values(void **state)
 {
-	for (size_t i = 0; i < nitems(value_rows); i++) {
-		const struct value_row *row = &value_rows[i];
-		struct json_writer w;
-		struct decoded d;
-		struct buf b;
-
-		if (decode_params(&d, row->method, row->params) != 0)
-			fail_msg(
-			    "%s %s: %s", row->method, row->params, d.error);
-		buf_init(&b, 4096);
-		json_writer_init(&w, &b);
-		json_begin(&w, '[');
-		row->show(&w, &d.params);
-		json_end(&w, ']');
-		buf_put_u8(&b, '\0');
-		if (strcmp((char *)b.data, row->shown) != 0)
-			fail_msg("%s %s: %s, not %s", row->method, row->params,
-			    (char *)b.data, row->shown);
-		buf_clear(&b);
-		decoded_clear(&d);
-	}
+	check_values(value_rows, nitems(value_rows));
 }
 
 int

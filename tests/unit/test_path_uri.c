@@ -313,6 +313,11 @@ static const struct write_row {
 	{ "/\xff\x80", "file:///%FF%80" },
 	{ "/[]|^~&=+,;:@!$'()*", "file:///[]|^~&=+,;:@!$'()*" },
 	{ "/.../.a", "file:///.../.a" },
+	/* a name like a drive, lest it be read as one */
+	{ "/c:", "file:///c%3A" },
+	{ "/C:/x", "file:///C%3A/x" },
+	{ "/c|/x", "file:///c%7C/x" },
+	{ "/c:x/d:", "file:///c:x/d:" },
 };
 
 static void

@@ -1,0 +1,174 @@
+/*
+ * channel: the session frames of a peer, in pieces, are the messages that a
+ * parser in ten lines finds, or break the channel at the same frame; what is
+ * answered leaves in whole frames. The first byte chooses the pieces, and by
+ * 0x80 whether the owner pauses at every message.
+ */
+#include <assert.h>
+#include <event2/event.h>
+#include <string.h>
+#include <sys/socket.h>
+#include <unistd.h>
+
+#include "channel.h"
+#include "frame.h"
+#include "util.h"
+
+int LLVMFuzzerTestOneInput(const uint8_t *data, size_t len);
+
+#define MESSAGE_MAX 600
+
+struct seen {
+	struct buf messages; /* each with its header, as they came */
+	size_t count;
+	bool pauses, ended, broken;
+};
+
+static void
+on_message(struct channel *ch, char *text, size_t len)
+{
+	struct seen *s = ch->owner;
+	uint8_t header[FRAME_HEADER_BYTES];
+	struct json_writer w = channel_begin(ch);
+
+	assert(len > 0 && len <= MESSAGE_MAX && !s->broken && !s->ended);
+	frame_put_length(header, (uint32_t)len);
+	buf_put(&s->messages, header, sizeof(header));
+	buf_put(&s->messages, text, len);
+	s->count++;
+	json_u64(&w, len);
+	channel_send(ch);
+	if (s->pauses)
+		channel_pause(ch, true);
+}
+
+static void
+on_drained(struct channel *ch)
+{
+}
+
+static void
+on_ended(struct channel *ch)
+{
+	struct seen *s = ch->owner;
+
+	assert(!s->broken && !s->ended);
+	s->ended = true;
+}
+
+static void
+on_broken(struct channel *ch, int err)
+{
+	struct seen *s = ch->owner;
+
+	assert(err < 0 && !s->broken && !s->ended);
+	s->broken = true;
+	channel_close(ch);
+}
+
+static const struct channel_events on = {
+	.message = on_message,
+	.drained = on_drained,
+	.ended = on_ended,
+	.broken = on_broken,
+};
+
+/* Until there is nothing more to do with what was sent so far. */
+static void
+turn(struct channel *ch, struct event_base *base)
+{
+	struct seen *s = ch->owner;
+	size_t before;
+
+	do {
+		before = s->count;
+		if (channel_is_open(ch))
+			channel_pause(ch, false);
+		event_base_loop(base, EVLOOP_NONBLOCK);
+	} while (s->count > before);
+	if (channel_is_open(ch))
+		channel_flush(ch);
+}
+
+static void
+feed(struct channel *ch, struct event_base *base, int fd, const uint8_t *data,
+    size_t len, uint32_t random)
+{
+	while (len > 0) {
+		size_t n = 1 + (random >> 16) % 97;
+
+		random = random * 1664525 + 1013904223;
+		n = n < len ? n : len;
+		/* A channel that broke is closed. */
+		if (send(fd, data, n, MSG_NOSIGNAL) != (ssize_t)n)
+			break;
+		turn(ch, base);
+		data += n;
+		len -= n;
+	}
+	shutdown(fd, SHUT_WR);
+	turn(ch, base);
+}
+
+/* The bytes of all whole frames; *bad: one that must not be follows. */
+static size_t
+whole_frames(const uint8_t *data, size_t len, bool *bad)
+{
+	size_t at = 0;
+
+	*bad = false;
+	while (len - at >= FRAME_HEADER_BYTES) {
+		uint32_t n = frame_get_length(data + at);
+
+		*bad = n == 0 || n > MESSAGE_MAX;
+		if (*bad || n > len - at - FRAME_HEADER_BYTES)
+			break;
+		at += FRAME_HEADER_BYTES + n;
+	}
+	return at;
+}
+
+/* Each answer is a frame that names the length of its message. */
+static void
+check_answers(int fd, const struct seen *s)
+{
+	uint8_t answers[64 << 10];
+	ssize_t n = recv(fd, answers, sizeof(answers), MSG_DONTWAIT);
+	size_t len = n > 0 ? (size_t)n : 0, count = 0;
+	bool bad;
+
+	assert(whole_frames(answers, len, &bad) == len && !bad);
+	for (size_t at = 0; at < len; count++)
+		at += FRAME_HEADER_BYTES + frame_get_length(answers + at);
+	assert(s->broken || count == s->count);
+}
+
+int
+LLVMFuzzerTestOneInput(const uint8_t *data, size_t len)
+{
+	static struct event_base *base;
+	struct channel ch;
+	struct seen s = { 0 };
+	int pair[2];
+	size_t whole;
+	bool bad;
+
+	if (base == NULL)
+		base = event_base_new();
+	if (len == 0 || len > 8192)
+		return 0;
+	s.pauses = data[0] & 0x80;
+	buf_init(&s.messages, len);
+	assert(socketpair(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0, pair) == 0);
+	channel_open(&ch, base, pair[0], pair[0], MESSAGE_MAX, &on, &s);
+	feed(&ch, base, pair[1], data + 1, len - 1, data[0] * 2654435761u);
+	whole = whole_frames(data + 1, len - 1, &bad);
+	assert(!s.messages.failed && s.messages.len == whole);
+	assert(whole == 0 || memcmp(s.messages.data, data + 1, whole) == 0);
+	assert(s.broken == bad && s.ended == !bad);
+	check_answers(pair[1], &s);
+	channel_close(&ch);
+	close(pair[1]);
+	buf_clear(&s.messages);
+	return 0;
+}

@@ -1,0 +1,82 @@
+"""What is installed: how each program was linked, and what it loads."""
+import re
+import stat
+import subprocess
+
+import pytest
+from conftest import BUILD, SANITIZED
+
+# Program -> the libraries that it may load, beside libc. A new one is a decision.
+PROGRAMS = {
+    "execd": {"libcrypto", "libinih", "libyajl"},
+    "execd-frontend": {"libcrypto", "libevent_core", "libseccomp", "libssl", "libyajl"},
+    "execd-keys": {"libcrypto", "libseccomp"},
+    "execd-runner": {"libevent_core", "libseccomp", "libyajl"},
+    "execd-http": {"libcurl", "libevent_core", "libyajl"},
+    "execctl": {"libcrypto", "libinih", "libssl", "libyajl"},
+}
+OF_A_SANITIZER = {"libc", "libm", "libgcc_s", "libresolv", "libdl", "libpthread", "librt", "ld-linux-x86-64"}
+
+
+@pytest.fixture(scope="module")
+def installed(tmp_path_factory):
+    """Everything `meson install` installs, below a directory of the test's own."""
+    root = tmp_path_factory.mktemp("installed")
+    subprocess.run(["meson", "install", "-C", BUILD, "--no-rebuild", "--destdir", root], check=True,
+                   capture_output=True, timeout=120)
+    return [p for p in root.rglob("*") if p.is_file()]
+
+
+def program(installed, name):
+    found = [p for p in installed if p.name == name and p.read_bytes()[:4] == b"\x7fELF"]
+    assert len(found) == 1, f"{name} is installed {len(found)} times"
+    return found[0]
+
+
+def readelf(path, *flags):
+    return subprocess.run(["readelf", "-W", *flags, path], check=True, capture_output=True, text=True).stdout
+
+
+def test_no_other_programs_are_installed(installed):
+    elf = {p.name for p in installed if p.read_bytes()[:4] == b"\x7fELF"}
+    assert elf == set(PROGRAMS)
+
+
+def test_nothing_is_set_user_id_or_writable_by_others(installed):
+    for p in installed:
+        assert not p.stat().st_mode & (stat.S_ISUID | stat.S_ISGID | stat.S_IWGRP | stat.S_IWOTH), p
+
+
+@pytest.mark.parametrize("name", PROGRAMS)
+def test_how_it_is_linked(installed, name):
+    path = program(installed, name)
+    dynamic, segments = readelf(path, "-d"), readelf(path, "-l")
+    assert re.search(r"Type:\s+DYN \(Position-Independent Executable", readelf(path, "-h"))
+    assert "PIE" in dynamic and "BIND_NOW" in dynamic
+    assert "GNU_RELRO" in segments, "with BIND_NOW: full RELRO"
+    assert re.search(r"GNU_STACK.* RW ", segments), "the stack is not executable"
+    assert not re.search(r" RWE ", segments), "nothing is writable and executable"
+    assert not re.search(r"RPATH|RUNPATH|TEXTREL", dynamic)
+
+
+@pytest.mark.parametrize("name", PROGRAMS)
+def test_how_it_is_compiled(installed, name):
+    symbols = readelf(program(installed, name), "--dyn-syms")
+    if SANITIZED:
+        pytest.skip("a sanitizer's build is neither fortified nor installed")
+    assert "__stack_chk_fail" in symbols, "stack protector"
+    assert re.search(r"__\w+_chk(@|\b)", symbols.replace("__stack_chk_fail", "")), "_FORTIFY_SOURCE"
+
+
+@pytest.mark.parametrize("name", PROGRAMS)
+def test_what_it_loads(installed, name):
+    needed = re.findall(r"\(NEEDED\).*\[(.+?)(?:-[\d.]+)?\.so", readelf(program(installed, name), "-d"))
+    assert set(needed) - (OF_A_SANITIZER if SANITIZED else {"libc"}) == PROGRAMS[name]
+
+
+def test_the_compiler_was_asked_for_the_rest():
+    """What leaves no symbol: every file of ours was compiled with it."""
+    commands = (BUILD / "compile_commands.json").read_text()
+    files = commands.count('"file":')
+    for flag in ("-fstack-protector-strong", "-fstack-clash-protection", "-fPI"):
+        assert len(re.findall(rf'"command":[^\n]*{flag}', commands)) == files, flag
