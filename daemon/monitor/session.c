@@ -240,10 +240,18 @@ take_one(struct session *s, const uint8_t *packet, size_t len)
 	}
 }
 
+/* Nothing more is taken from it. */
 static void
-take_report(struct session *s, const uint8_t *packet, size_t len)
+hang_up(struct session *s)
 {
-	int err = take_one(s, packet, len);
+	s->hung_up = true;
+	source_set_events(&s->control, 0);
+}
+
+static void
+take_report(struct session *s, const uint8_t *packet, size_t len, size_t nfds)
+{
+	int err = nfds > 0 ? -EBADMSG : take_one(s, packet, len);
 
 	if (err == 0)
 		return;
@@ -255,6 +263,7 @@ take_report(struct session *s, const uint8_t *packet, size_t len)
 	else
 		s->end_reason = "the audit log cannot be written";
 	kill(s->pid, SIGKILL);
+	hang_up(s);
 }
 
 /* The only report with a descriptor, which is kept as it is. */
@@ -275,26 +284,22 @@ session_take_reports(struct session *s)
 	uint8_t packet[CONTROL_MESSAGE_MAX];
 	int fds[SEQPACKET_FDS_MAX];
 	size_t nfds;
-	ssize_t n;
+	ssize_t n = -EAGAIN;
 	int count = 0;
 
-	if (s->hung_up)
-		return;
-	while ((n = seqpacket_recv(
-		    s->control.fd, packet, sizeof(packet), fds, &nfds)) > 0) {
+	while (!s->hung_up && (n = seqpacket_recv(s->control.fd, packet,
+				   sizeof(packet), fds, &nfds)) > 0) {
 		if (nfds == 1 && take_masks(s, packet, (size_t)n, fds[0]))
 			nfds = 0;
 		else
-			take_report(s, packet, (size_t)n);
+			take_report(s, packet, (size_t)n, nfds);
 		while (nfds > 0)
 			close(fds[--nfds]);
 		if (++count == REPORTS_MAX)
 			return; /* the others have their turn */
 	}
-	if (n == -EAGAIN)
-		return;
-	s->hung_up = true;
-	source_set_events(&s->control, 0);
+	if (n != -EAGAIN && !s->hung_up)
+		hang_up(s);
 }
 
 /* The channel ended but the process may not have: nobody could reach it any
