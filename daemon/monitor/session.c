@@ -42,6 +42,7 @@ registry_init(struct registry *r)
 	TAILQ_INIT(&r->detached);
 	TAILQ_INIT(&r->terminating);
 	TAILQ_INIT(&r->limited);
+	TAILQ_INIT(&r->silent);
 }
 
 static bool
@@ -140,6 +141,7 @@ attach(struct session *s, uint32_t conn, const char *peer, int *channel_fd)
 		return err;
 	}
 	s->conn = conn;
+	s->close_asked = false;
 	s->end = CHANNEL_END_DETACHED;
 	s->state = SESSION_STATE_ATTACHED;
 	*channel_fd = pair[1];
@@ -210,7 +212,8 @@ take_detached(struct session *s, const uint8_t *packet, size_t len)
 	if (control_get(packet, len, RUNNER_REPORT_DETACHED, &d) < 0 ||
 	    d.end > CHANNEL_END_RUNNER || d.generation > s->generation)
 		return false;
-	s->reported = d.generation;
+	if (d.generation > s->reported)
+		s->reported = d.generation;
 	if (d.generation == s->generation)
 		s->end = d.end;
 	return true;
@@ -349,6 +352,7 @@ destroy(struct registry *r, struct session *s)
 	unlink_from_lists(r, s);
 	if (s->ends_ms > 0)
 		TAILQ_REMOVE(&r->limited, s, end_link);
+	session_forget_silence(r, s);
 	table_remove(&r->by_id, &s->by_id);
 	table_remove(&r->by_pid, &s->by_pid);
 	source_remove(&s->control);
@@ -496,6 +500,7 @@ session_detach(struct monitor *m, struct session *s, bool channel_ended,
 	 * dying: the kernel closes its descriptors in no order that counts. */
 	if (s->hung_up || (channel_ended && s->reported != s->generation)) {
 		s->close_asked = true;
+		session_note_silence(&m->sessions, s);
 		return false;
 	}
 	*end = s->end;
@@ -573,11 +578,19 @@ session_reap(struct monitor *m, pid_t pid, int status)
 	return true;
 }
 
+/* Of two deadlines, either of which may be -1: none. */
+static int64_t
+earlier(int64_t a, int64_t b)
+{
+	return a < 0 || (b >= 0 && b < a) ? b : a;
+}
+
 int64_t
 session_expire(struct monitor *m, int64_t now)
 {
 	struct session *s;
-	int64_t next = session_limit_expire(m, now);
+	int64_t next = earlier(session_limit_expire(m, now),
+	    session_silence_expire(&m->sessions, now));
 
 	while ((s = TAILQ_FIRST(&m->sessions.detached)) != NULL &&
 	       s->deadline_ms <= now) {
@@ -585,8 +598,8 @@ session_expire(struct monitor *m, int64_t now)
 		    ID_LOG_CHARS, s->id, m->conf->limits.detached_ttl_ms);
 		session_terminate(m, s);
 	}
-	if (s != NULL && (next < 0 || s->deadline_ms < next))
-		next = s->deadline_ms;
+	if (s != NULL)
+		next = earlier(next, s->deadline_ms);
 	while ((s = TAILQ_FIRST(&m->sessions.terminating)) != NULL &&
 	       s->deadline_ms <= now) {
 		log_warn(0, "session %.*s: runner did not end in time, killed",
@@ -596,7 +609,5 @@ session_expire(struct monitor *m, int64_t now)
 		TAILQ_REMOVE(&m->sessions.terminating, s, link);
 		TAILQ_INSERT_TAIL(&m->sessions.terminating, s, link);
 	}
-	if (s != NULL && (next < 0 || s->deadline_ms < next))
-		next = s->deadline_ms;
-	return next;
+	return s == NULL ? next : earlier(next, s->deadline_ms);
 }
