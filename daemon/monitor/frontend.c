@@ -240,28 +240,47 @@ frontend_child(const struct monitor *m, int control_fd)
 	child_exec(m->programs.frontend, control_fd, argv, env);
 }
 
+/* Its pid is set only once there is one: whoever kills a front-end kills
+ * that pid, and kill(2) takes -1 for everybody. */
+static int
+fork_frontend(struct monitor *m, int *control_fd)
+{
+	int pair[2], err = seqpacket_pair(pair);
+	pid_t pid;
+
+	if (err < 0)
+		return err;
+	pid = fork();
+	if (pid == 0)
+		frontend_child(m, pair[1]);
+	err = pid < 0 ? -errno : 0;
+	close(pair[1]);
+	if (err < 0) {
+		close(pair[0]);
+		return err;
+	}
+	m->frontend.pid = pid;
+	*control_fd = pair[0];
+	return 0;
+}
+
 int
 frontend_start(struct monitor *m)
 {
 	struct frontend *f = &m->frontend;
-	int pair[2], err = seqpacket_pair(pair);
+	int fd, err = fork_frontend(m, &fd);
 
 	if (err < 0)
 		return err;
-	f->pid = fork();
-	if (f->pid == 0)
-		frontend_child(m, pair[1]);
-	close(pair[1]);
-	if (f->pid < 0) {
-		err = -errno;
-		close(pair[0]);
-		return err;
-	}
 	f->state = FRONTEND_CONFINING;
 	f->started_ms = now_ms();
-	err = source_add(&f->control, pair[0], EPOLLIN, control_ready);
-	if (err < 0)
+	err = source_add(&f->control, fd, EPOLLIN, control_ready);
+	if (err < 0) {
+		/* Reaped, it is started again. */
+		condemn(f, "cannot be listened to");
+		close(fd);
 		return err;
+	}
 	send_configuration(m, MON_EV_CONFIGURE, start_keys(m));
 	if (m->draining)
 		frontend_drain(m);

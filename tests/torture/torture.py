@@ -94,6 +94,18 @@ def arguments(about):
     return a
 
 
+def alone():
+    """Goes on in a pid namespace of its own: a program that is made to fail may
+    signal whom it should not, and nothing outlives the test."""
+    if os.environ.get("TORTURE_ALONE"):
+        return
+    argv = ["unshare", "--pid", "--fork", "--mount-proc", "--kill-child"]
+    if not ROOT:
+        argv[1:1] = ["--user", "--map-current-user"]
+    os.environ["TORTURE_ALONE"] = "1"
+    os.execvp(argv[0], [*argv, sys.executable, *sys.argv])
+
+
 def modes():
     return ["root", "user"] if ROOT else ["user"]
 
