@@ -49,7 +49,8 @@ static const struct {
 };
 
 static enum kind wanted;
-static unsigned long left; /* calls until the one that fails */
+/* Calls until the one that fails; shared with what is forked. */
+static unsigned long *left;
 
 void *real_vfork;
 int faults_fork_fails(void);
@@ -67,7 +68,9 @@ static void __attribute__((constructor)) set_up(void)
 	for (size_t i = 0; i < sizeof(kinds) / sizeof(kinds[0]); i++)
 		if (strcmp(kinds[i].name, kind) == 0)
 			wanted = (enum kind)i;
-	left = strtoul(at, NULL, 10);
+	left = (unsigned long *)syscall(SYS_mmap, NULL, 4096,
+	    PROT_READ | PROT_WRITE, MAP_SHARED | MAP_ANONYMOUS, -1, 0);
+	*left = strtoul(at, NULL, 10);
 	unsetenv("LD_PRELOAD");
 	unsetenv("FAULT_KIND");
 	unsetenv("FAULT_AT");
@@ -79,7 +82,16 @@ fails(enum kind kind)
 {
 	static const char text[] = "faults: delivered\n";
 
-	if (kind != wanted || left == 0 || --left > 0)
+	unsigned long now;
+
+	if (kind != wanted || left == NULL)
+		return 0;
+	/* Two who meet here may count one call: the order is not fixed. */
+	now = __atomic_load_n(left, __ATOMIC_RELAXED);
+	if (now == 0)
+		return 0;
+	__atomic_store_n(left, now - 1, __ATOMIC_RELAXED);
+	if (now > 1)
 		return 0;
 	syscall(SYS_write, STDERR_FILENO, text, sizeof(text) - 1);
 	errno = kinds[kind].err;
