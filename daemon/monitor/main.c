@@ -15,6 +15,7 @@
 
 #include "activation.h"
 #include "config.h"
+#include "descriptors.h"
 #include "doctor.h"
 #include "log.h"
 #include "monitor.h"
@@ -227,6 +228,7 @@ main(int argc, char **argv)
 	    (code = detach_stdio(m)) != 0)
 		return code;
 	make_provider_id(m);
+	descriptors_raise();
 	err = source_init();
 	if (err < 0) {
 		log_error(err, "epoll");

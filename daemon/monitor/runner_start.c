@@ -23,6 +23,7 @@
 
 #include "child.h"
 #include "control.h"
+#include "descriptors.h"
 #include "drop.h"
 #include "log.h"
 #include "util.h"
@@ -147,6 +148,7 @@ runner_child(int program_fd, const struct identity *id, bool root,
 	if (err < 0)
 		log_fatal_errno(
 		    err, "runner for %s: its control group", id->name);
+	descriptors_restore();
 	limit_resources(id);
 	if (id->umask != CONF_MODE_UNSET)
 		umask((mode_t)id->umask);
