@@ -299,8 +299,11 @@ flush(struct helper *h)
 
 	if (n > 0)
 		h->queue_at += (size_t)n;
-	if (n < 0 && errno != EAGAIN && errno != EINTR)
-		return; /* its end of file tells the rest */
+	if (n < 0 && errno != EAGAIN && errno != EINTR) {
+		/* Its end of file tells the rest, of one that lives too. */
+		shutdown(h->fd, SHUT_RDWR);
+		return;
+	}
 	left = h->queue.len - h->queue_at;
 	if (left == 0) {
 		buf_clear(&h->queue);

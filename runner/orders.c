@@ -7,6 +7,7 @@
 
 #include <errno.h>
 #include <event2/event.h>
+#include <fcntl.h>
 #include <poll.h>
 #include <stdlib.h>
 #include <sys/prctl.h>
@@ -15,6 +16,7 @@
 #include "control.h"
 #include "heap.h"
 #include "log.h"
+#include "loop.h"
 #include "methods.h"
 #include "reaper.h"
 #include "seqpacket.h"
@@ -34,6 +36,12 @@ enum runner_state {
 	RUNNER_TERMINATING = 1 << 3,
 };
 
+/* An order brings a descriptor, and without a place for it the kernel drops
+ * it. However many the commands take, the attached client and those that
+ * watch (16, session.h of the monitor) find theirs kept. */
+#define PLACES 18
+
+static int places[PLACES];
 static struct session session;
 static enum runner_state state = RUNNER_FRESH;
 static struct event_base *event_base;
@@ -228,13 +236,36 @@ take_order(const uint8_t *packet, size_t len, const int *fds, size_t nfds)
 }
 
 static void
+keep_places(void)
+{
+	for (size_t i = 0; i < nitems(places); i++)
+		if (places[i] <= 0)
+			places[i] = fcntl(CONTROL_FD, F_DUPFD_CLOEXEC, 4);
+}
+
+static void
+give_place(void)
+{
+	for (size_t i = 0; i < nitems(places); i++) {
+		if (places[i] <= 0)
+			continue;
+		close(places[i]);
+		places[i] = 0;
+		return;
+	}
+}
+
+static void
 control_cb(evutil_socket_t fd, short what, void *arg)
 {
 	uint8_t packet[CONTROL_MESSAGE_MAX];
 	int fds[SEQPACKET_FDS_MAX];
 	size_t nfds;
-	ssize_t n = seqpacket_recv(fd, packet, sizeof(packet), fds, &nfds);
+	ssize_t n;
 
+	if (state != RUNNER_FRESH)
+		give_place();
+	n = seqpacket_recv(fd, packet, sizeof(packet), fds, &nfds);
 	if (n == -EAGAIN)
 		return;
 	if (n > 0) {
@@ -253,6 +284,7 @@ orders_run(struct event_base *base, char **env)
 	    event_new(base, CONTROL_FD, EV_READ | EV_PERSIST, control_cb, NULL);
 
 	event_base = base;
+	loop_trust();
 	base_env = env;
 	if (control == NULL || event_add(control, NULL) < 0)
 		log_fatal("control channel: no event");
@@ -267,5 +299,7 @@ orders_run(struct event_base *base, char **env)
 		session_finish_if_answered(&session);
 		watchers_flush(&session);
 		heap_turn();
+		if (state != RUNNER_FRESH)
+			keep_places();
 	}
 }

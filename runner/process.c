@@ -69,6 +69,9 @@ stream_read(struct process_stream *s)
 
 	if (n < 0 && (errno == EAGAIN || errno == EINTR))
 		return 0;
+	if (n < 0 && !(p->tty && errno == EIO))
+		log_error(-errno, "output of process %d: the rest is lost",
+		    (int)p->leader);
 	if (n <= 0) {
 		stream_close(s);
 		return -1;

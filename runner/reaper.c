@@ -65,6 +65,9 @@ reaper_init(struct event_base *base, bool pid_namespace, void (*idle)(void))
 	struct event *ev;
 	sigset_t set;
 
+	/* Else "everybody" would be more than the session. */
+	if (pid_namespace && getpid() != 1)
+		return -EPERM;
 	owns_namespace = pid_namespace;
 	on_idle = idle;
 	if (!pid_namespace && prctl(PR_SET_CHILD_SUBREAPER, 1) < 0)

@@ -22,9 +22,9 @@ struct reaper_watch {
 	    const struct rusage *usage);
 };
 
-/* SIGCHLD is taken over (signalfd). `pid_namespace`: the runner is pid 1;
- * otherwise it becomes a subreaper. `idle` is called whenever the last child
- * was reaped. 0 or -errno. */
+/* SIGCHLD is taken over (signalfd). `pid_namespace`: the runner is pid 1
+ * (-EPERM: it is not); otherwise it becomes a subreaper. `idle` is called
+ * whenever the last child was reaped. 0 or -errno. */
 int reaper_init(
     struct event_base *base, bool pid_namespace, void (*idle)(void));
 

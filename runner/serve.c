@@ -10,6 +10,7 @@
 #include "frame.h"
 #include "heap.h"
 #include "log.h"
+#include "loop.h"
 
 /* The runner let no larger message in (max-message-bytes). */
 #define REQUEST_MAX_BYTES (1u << 30)
@@ -66,6 +67,7 @@ serve(struct event_base *base, const char *label, serve_fn *answer,
     void (*drained)(void))
 {
 	log_set_label(label);
+	loop_trust();
 	prctl(PR_SET_DUMPABLE, 0);
 	answer_request = answer;
 	tell_drained = drained;

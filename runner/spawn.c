@@ -181,6 +181,9 @@ start_inside(const struct spawn_request *r, const struct child_ends *c,
 		r->tty ? c->out : c->err };
 	int err = nest_start(r->nest, &command, stdio, r->joins, &answer);
 
+	/* Signals go to it, and to -pid: to one that is somebody. */
+	if (err == 0 && answer.command <= 1)
+		err = -EPROTO;
 	res->pid = answer.command;
 	res->init = answer.init;
 	res->enforcing = answer.enforcing;

@@ -336,7 +336,7 @@ connection_close(struct connection *c, uint16_t code, const char *reason)
 void
 connection_channel_ended(struct connection *c)
 {
-	c->channel_ended = true;
+	c->channel_ended = !c->channel_failed;
 	close_channel(c);
 	if (c->state == CONN_GONE || c->state == CONN_CLOSING) {
 		release(c);

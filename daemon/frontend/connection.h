@@ -63,12 +63,13 @@ struct connection {
 	bool in_always, out_always; /* files: epoll does not know them */
 	bool input_ended;	    /* stdio: end of input */
 	bool reading, channel_reading;
-	bool want_pong;	    /* between two outgoing frames */
-	bool shut;	    /* nothing more will be written */
-	bool awaiting;	    /* the monitor owes an answer */
-	bool channel_ended; /* the runner hung up */
-	bool dead;	    /* freed at the end of the turn */
-	bool collecting;    /* a fragmented message is in `message` */
+	bool want_pong;	     /* between two outgoing frames */
+	bool shut;	     /* nothing more will be written */
+	bool awaiting;	     /* the monitor owes an answer */
+	bool channel_ended;  /* the runner hung up */
+	bool channel_failed; /* an error of ours, not of the runner */
+	bool dead;	     /* freed at the end of the turn */
+	bool collecting;     /* a fragmented message is in `message` */
 	bool pieces; /* of a fragmented message have gone to the runner */
 	uint8_t pong_len;
 	int in_fd, out_fd; /* the same for a socket; -1: closed */

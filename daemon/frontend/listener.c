@@ -117,11 +117,14 @@ static bool
 admit(const struct listener *l, int fd, const struct sockaddr_storage *a,
     const char *peer, struct source **source)
 {
+	uint32_t max = config.max_connections < connections_possible
+			   ? config.max_connections
+			   : connections_possible;
 	int64_t wait_ms = 1000;
 
 	*source = NULL;
-	if (connection_count() >= config.max_connections) {
-		log_refusal(peer, "", config.max_connections);
+	if (connection_count() >= max) {
+		log_refusal(peer, "", max);
 		metrics.refused_limit++;
 		refuse(l, fd, wait_ms);
 		return false;

@@ -77,6 +77,21 @@ struct batch {
 	int headers_used;
 };
 
+/* A message that cannot be passed on must not be missed: nothing goes on this
+ * channel any more, and its end of file tells the rest. If the runner is alive
+ * its session is there to be resumed. */
+static void
+give_up_channel(struct connection *c, int err)
+{
+	if (err != -EPIPE && err != -ECONNRESET) {
+		log_error(err, "connection %u: session channel", c->number);
+		c->channel_failed = true;
+		shutdown(c->channel_fd, SHUT_RDWR);
+	}
+	buf_clear(&c->uplink.buf);
+	c->uplink.at = 0;
+}
+
 static void
 uplink_write(struct connection *c, struct batch *b)
 {
@@ -87,9 +102,7 @@ uplink_write(struct connection *c, struct batch *b)
 	err = pending_write(&c->uplink, c->channel_fd, NULL, b->iov, b->n);
 	b->n = b->headers_used = 0;
 	if (err < 0) {
-		/* Its end of file tells the rest. */
-		buf_clear(&c->uplink.buf);
-		c->uplink.at = 0;
+		give_up_channel(c, err);
 		return;
 	}
 	if (pending_bytes(&c->uplink) > 0) {
@@ -140,10 +153,10 @@ pump_forward(struct connection *c, const void *text, size_t len)
 void
 pump_write_runner(struct connection *c)
 {
-	if (pending_flush(&c->uplink, c->channel_fd, NULL) < 0) {
-		buf_clear(&c->uplink.buf);
-		c->uplink.at = 0;
-	}
+	int err = pending_flush(&c->uplink, c->channel_fd, NULL);
+
+	if (err < 0)
+		give_up_channel(c, err);
 	if (pending_bytes(&c->uplink) > 0)
 		event_add(&c->channel_out, NULL);
 	else if (c->state == CONN_GONE || c->state == CONN_CLOSING)
@@ -547,6 +560,7 @@ pump_read_runner(struct connection *c)
 	if (n < 0 && (errno == EAGAIN || errno == EINTR))
 		return;
 	if (n <= 0) {
+		c->channel_failed |= n < 0 && errno != ECONNRESET;
 		connection_channel_ended(c);
 		return;
 	}

@@ -78,14 +78,27 @@ enqueue(struct frontend *f, struct buf *b, int *fds, size_t nfds)
 	source_set_events(&f->control, EPOLLIN | EPOLLOUT);
 }
 
+/* -EAGAIN: later. What cannot be sent for another reason would be missed: a
+ * front-end that waits for ever for an answer is worse than a new one. */
+static int
+send_now(struct frontend *f, const struct buf *b, const int *fds, size_t nfds)
+{
+	int err = seqpacket_send(f->control.fd, b->data, b->len, fds, nfds);
+
+	if (err == 0 || err == -EAGAIN || err == -EPIPE || err == -ECONNRESET)
+		return err;
+	log_error(err, "control channel of the front-end");
+	condemn(f, "cannot be told what it must know");
+	return err;
+}
+
 static void
 flush_queue(struct frontend *f)
 {
 	struct outgoing *o;
 
 	while ((o = TAILQ_FIRST(&f->queue)) != NULL) {
-		if (seqpacket_send(f->control.fd, o->message.data,
-			o->message.len, o->fds, o->nfds) == -EAGAIN)
+		if (send_now(f, &o->message, o->fds, o->nfds) == -EAGAIN)
 			return;
 		outgoing_free(f, o);
 	}
@@ -102,8 +115,7 @@ send_with(struct frontend *f, enum control_type type, const void *payload,
 	buf_init(&b, CONTROL_MESSAGE_MAX);
 	control_put(&b, type, payload);
 	if (f->control.fd >= 0 &&
-	    (f->queued > 0 || seqpacket_send(f->control.fd, b.data, b.len, fds,
-				  nfds) == -EAGAIN)) {
+	    (f->queued > 0 || send_now(f, &b, fds, nfds) == -EAGAIN)) {
 		enqueue(f, &b, fds, nfds);
 		return;
 	}
@@ -153,6 +165,23 @@ control_ready(struct source *source, uint32_t events)
 		source_remove(&f->control);
 }
 
+/* Copies of the listener's descriptors: ours stay ours. 0 or -errno. */
+static int
+copy_descriptors(const struct listener *l, int *fds, size_t *n)
+{
+	const int own[] = { l->fd, l->out_fd, l->chain_fd, l->client_ca_fd };
+
+	for (size_t i = 0; i < nitems(own); i++) {
+		if (own[i] < 0)
+			continue;
+		fds[*n] = fcntl(own[i], F_DUPFD_CLOEXEC, 4);
+		if (fds[*n] < 0)
+			return -errno;
+		++*n;
+	}
+	return 0;
+}
+
 static void
 send_listener(struct frontend *f, const struct listener *l)
 {
@@ -164,16 +193,17 @@ send_listener(struct frontend *f, const struct listener *l)
 		.client_certificate = (uint8_t)l->client_certificate,
 		.key = l->id,
 	};
-	const int own[] = { l->fd, l->out_fd, l->chain_fd, l->client_ca_fd };
-	int fds[CONTROL_LISTENER_FDS_MAX];
+	int fds[CONTROL_LISTENER_FDS_MAX + 1];
 	size_t n = 0;
+	int err = copy_descriptors(l, fds, &n);
 
-	/* Ours stay ours: copies travel. */
-	for (size_t i = 0; i < nitems(own) && n < nitems(fds); i++)
-		if (own[i] >= 0 &&
-		    (fds[n] = fcntl(own[i], F_DUPFD_CLOEXEC, 4)) >= 0)
-			n++;
-	send_with(f, MON_EV_LISTENER, &c, fds, n);
+	if (err == 0) {
+		send_with(f, MON_EV_LISTENER, &c, fds, n);
+		return;
+	}
+	log_error(err, "listener %s", l->name);
+	close_all(fds, n);
+	condemn(f, "cannot be given its listeners");
 }
 
 /* type: CONFIGURE or RELOAD. keys_fd (or -1) is taken over. */
@@ -240,28 +270,47 @@ frontend_child(const struct monitor *m, int control_fd)
 	child_exec(m->programs.frontend, control_fd, argv, env);
 }
 
+/* Its pid is set only once there is one: whoever kills a front-end kills
+ * that pid, and kill(2) takes -1 for everybody. */
+static int
+fork_frontend(struct monitor *m, int *control_fd)
+{
+	int pair[2], err = seqpacket_pair(pair);
+	pid_t pid;
+
+	if (err < 0)
+		return err;
+	pid = fork();
+	if (pid == 0)
+		frontend_child(m, pair[1]);
+	err = pid < 0 ? -errno : 0;
+	close(pair[1]);
+	if (err < 0) {
+		close(pair[0]);
+		return err;
+	}
+	m->frontend.pid = pid;
+	*control_fd = pair[0];
+	return 0;
+}
+
 int
 frontend_start(struct monitor *m)
 {
 	struct frontend *f = &m->frontend;
-	int pair[2], err = seqpacket_pair(pair);
+	int fd, err = fork_frontend(m, &fd);
 
 	if (err < 0)
 		return err;
-	f->pid = fork();
-	if (f->pid == 0)
-		frontend_child(m, pair[1]);
-	close(pair[1]);
-	if (f->pid < 0) {
-		err = -errno;
-		close(pair[0]);
-		return err;
-	}
 	f->state = FRONTEND_CONFINING;
 	f->started_ms = now_ms();
-	err = source_add(&f->control, pair[0], EPOLLIN, control_ready);
-	if (err < 0)
+	err = source_add(&f->control, fd, EPOLLIN, control_ready);
+	if (err < 0) {
+		/* Reaped, it is started again. */
+		condemn(f, "cannot be listened to");
+		close(fd);
 		return err;
+	}
 	send_configuration(m, MON_EV_CONFIGURE, start_keys(m));
 	if (m->draining)
 		frontend_drain(m);

@@ -15,6 +15,7 @@
 
 #include "activation.h"
 #include "config.h"
+#include "descriptors.h"
 #include "doctor.h"
 #include "log.h"
 #include "monitor.h"
@@ -200,7 +201,7 @@ main(int argc, char **argv)
 {
 	static struct options options;
 	struct monitor *m = &monitor;
-	int code;
+	int code, err;
 
 	if (argc > 1 && strcmp(argv[1], "doctor") == 0)
 		return run_doctor(argc, argv);
@@ -227,8 +228,12 @@ main(int argc, char **argv)
 	    (code = detach_stdio(m)) != 0)
 		return code;
 	make_provider_id(m);
-	if (source_init() < 0)
+	descriptors_raise();
+	err = source_init();
+	if (err < 0) {
+		log_error(err, "epoll");
 		return EXIT_FAILED;
+	}
 	if (m->root)
 		quota_init();
 	code = monitor_run(m);

@@ -4,6 +4,7 @@
 #include "monitor.h"
 
 #include <errno.h>
+#include <limits.h>
 #include <signal.h>
 #include <stdio.h>
 #include <string.h>
@@ -260,6 +261,8 @@ next_timeout(struct monitor *m, int64_t now, int64_t deadline)
 		deadline = m->frontend.restart_ms;
 	if (deadline < 0)
 		return -1;
+	if (deadline > now + INT_MAX)
+		return INT_MAX; /* and asked again then */
 	return deadline <= now ? 0 : (int)(deadline - now);
 }
 

@@ -329,7 +329,7 @@ leave_session(struct monitor *m, struct grant *g, bool channel_ended,
     enum channel_end *end)
 {
 	return g->watching
-		   ? session_unwatch(g->session, g->conn, channel_ended, end)
+		   ? session_unwatch(m, g->session, g->conn, channel_ended, end)
 		   : session_detach(m, g->session, channel_ended, end);
 }
 
@@ -432,7 +432,8 @@ requests_forget(struct monitor *m)
 
 		if (g->session != NULL && g->watching)
 			session_forget_watcher(g->session, g->conn);
-		else if (g->session != NULL && !is_closing(g))
+		else if (g->session != NULL)
+			/* Also one that it gave up for dead: is it? */
 			session_detach(m, g->session, false, &end);
 		grant_free(f, g);
 	}

@@ -20,6 +20,7 @@
 
 #include "child.h"
 #include "control.h"
+#include "descriptors.h"
 #include "log.h"
 #include "namespaces.h"
 #include "seqpacket.h"
@@ -69,6 +70,7 @@ static void __attribute__((noreturn)) template_child(
 
 	child_reset_signals();
 	setsid();
+	descriptors_restore();
 	limit_resources(id);
 	if (id->umask != CONF_MODE_UNSET)
 		umask((mode_t)id->umask);

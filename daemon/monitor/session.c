@@ -45,6 +45,7 @@ registry_init(struct registry *r)
 	TAILQ_INIT(&r->detached);
 	TAILQ_INIT(&r->terminating);
 	TAILQ_INIT(&r->limited);
+	TAILQ_INIT(&r->silent);
 }
 
 static bool
@@ -146,6 +147,7 @@ attach(struct session *s, uint32_t conn, const char *peer, int *channel_fd)
 		return err;
 	}
 	s->conn = conn;
+	s->close_asked = false;
 	s->end = CHANNEL_END_DETACHED;
 	s->state = SESSION_STATE_ATTACHED;
 	*channel_fd = pair[1];
@@ -216,7 +218,8 @@ take_detached(struct session *s, const uint8_t *packet, size_t len)
 	if (control_get(packet, len, RUNNER_REPORT_DETACHED, &d) < 0 ||
 	    d.end > CHANNEL_END_RUNNER || d.generation > s->generation)
 		return false;
-	s->reported = d.generation;
+	if (d.generation > s->reported)
+		s->reported = d.generation;
 	if (d.generation == s->generation)
 		s->end = d.end;
 	return true;
@@ -246,10 +249,18 @@ take_one(struct session *s, const uint8_t *packet, size_t len)
 	}
 }
 
+/* Nothing more is taken from it. */
 static void
-take_report(struct session *s, const uint8_t *packet, size_t len)
+hang_up(struct session *s)
 {
-	int err = take_one(s, packet, len);
+	s->hung_up = true;
+	source_set_events(&s->control, 0);
+}
+
+static void
+take_report(struct session *s, const uint8_t *packet, size_t len, size_t nfds)
+{
+	int err = nfds > 0 ? -EBADMSG : take_one(s, packet, len);
 
 	if (err == 0)
 		return;
@@ -261,6 +272,7 @@ take_report(struct session *s, const uint8_t *packet, size_t len)
 	else
 		s->end_reason = "the audit log cannot be written";
 	kill(s->pid, SIGKILL);
+	hang_up(s);
 }
 
 /* The only report with a descriptor, which is kept as it is. */
@@ -281,26 +293,22 @@ session_take_reports(struct session *s)
 	uint8_t packet[CONTROL_MESSAGE_MAX];
 	int fds[SEQPACKET_FDS_MAX];
 	size_t nfds;
-	ssize_t n;
+	ssize_t n = -EAGAIN;
 	int count = 0;
 
-	if (s->hung_up)
-		return;
-	while ((n = seqpacket_recv(
-		    s->control.fd, packet, sizeof(packet), fds, &nfds)) > 0) {
+	while (!s->hung_up && (n = seqpacket_recv(s->control.fd, packet,
+				   sizeof(packet), fds, &nfds)) > 0) {
 		if (nfds == 1 && take_masks(s, packet, (size_t)n, fds[0]))
 			nfds = 0;
 		else
-			take_report(s, packet, (size_t)n);
+			take_report(s, packet, (size_t)n, nfds);
 		while (nfds > 0)
 			close(fds[--nfds]);
 		if (++count == REPORTS_MAX)
 			return; /* the others have their turn */
 	}
-	if (n == -EAGAIN)
-		return;
-	s->hung_up = true;
-	source_set_events(&s->control, 0);
+	if (n != -EAGAIN && !s->hung_up)
+		hang_up(s);
 }
 
 /* The channel ended but the process may not have: nobody could reach it any
@@ -350,6 +358,7 @@ destroy(struct registry *r, struct session *s)
 	unlink_from_lists(r, s);
 	if (s->ends_ms > 0)
 		TAILQ_REMOVE(&r->limited, s, end_link);
+	session_forget_silence(r, s);
 	table_remove(&r->by_id, &s->by_id);
 	table_remove(&r->by_pid, &s->by_pid);
 	source_remove(&s->control);
@@ -497,6 +506,7 @@ session_detach(struct monitor *m, struct session *s, bool channel_ended,
 	 * dying: the kernel closes its descriptors in no order that counts. */
 	if (s->hung_up || (channel_ended && s->reported != s->generation)) {
 		s->close_asked = true;
+		session_note_silence(&m->sessions, s);
 		return false;
 	}
 	*end = s->end;
@@ -574,11 +584,19 @@ session_reap(struct monitor *m, pid_t pid, int status)
 	return true;
 }
 
+/* Of two deadlines, either of which may be -1: none. */
+static int64_t
+earlier(int64_t a, int64_t b)
+{
+	return a < 0 || (b >= 0 && b < a) ? b : a;
+}
+
 int64_t
 session_expire(struct monitor *m, int64_t now)
 {
 	struct session *s;
-	int64_t next = session_limit_expire(m, now);
+	int64_t next = earlier(session_limit_expire(m, now),
+	    session_silence_expire(&m->sessions, now));
 
 	while ((s = TAILQ_FIRST(&m->sessions.detached)) != NULL &&
 	       s->deadline_ms <= now) {
@@ -586,8 +604,8 @@ session_expire(struct monitor *m, int64_t now)
 		    ID_LOG_CHARS, s->id, m->conf->limits.detached_ttl_ms);
 		session_terminate(m, s);
 	}
-	if (s != NULL && (next < 0 || s->deadline_ms < next))
-		next = s->deadline_ms;
+	if (s != NULL)
+		next = earlier(next, s->deadline_ms);
 	while ((s = TAILQ_FIRST(&m->sessions.terminating)) != NULL &&
 	       s->deadline_ms <= now) {
 		log_warn(0, "session %.*s: runner did not end in time, killed",
@@ -597,7 +615,5 @@ session_expire(struct monitor *m, int64_t now)
 		TAILQ_REMOVE(&m->sessions.terminating, s, link);
 		TAILQ_INSERT_TAIL(&m->sessions.terminating, s, link);
 	}
-	if (s != NULL && (next < 0 || s->deadline_ms < next))
-		next = s->deadline_ms;
-	return next;
+	return s == NULL ? next : earlier(next, s->deadline_ms);
 }

@@ -44,10 +44,13 @@ struct session {
 	struct table_node by_pid;      /* registry.by_pid */
 	TAILQ_ENTRY(session) link;     /* registry.detached or .terminating */
 	TAILQ_ENTRY(session) end_link; /* registry.limited, if ends_ms */
-	struct source control;	       /* the runner's control channel */
+	TAILQ_ENTRY(session) silent_link; /* registry.silent, if silent_ms */
+	struct source control;		  /* the runner's control channel */
 	char id[CONTROL_SESSION_ID_MAX];
 	struct identity *identity; /* a reference */
 	int64_t ends_ms;	   /* CLOCK_MONOTONIC; 0: never */
+	int64_t silent_ms; /* likewise, killed then: a channel ended without
+			    * a report; -1: that was done */
 	pid_t pid;
 	int masks; /* list of what its runner made on the disk; -1: none */
 	enum session_state state;
@@ -73,6 +76,7 @@ struct registry {
 	struct session_list detached; /* in order of their deadlines */
 	struct session_list terminating;
 	struct session_list limited; /* in order of ends_ms */
+	struct session_list silent;  /* in order of silent_ms */
 };
 
 void registry_init(struct registry *r);
@@ -109,8 +113,8 @@ enum session_result session_watch(struct monitor *m,
     const char *peer, struct session **session, int *channel_fd, char *reason);
 
 /* The watching connection is over; as session_detach(). */
-bool session_unwatch(struct session *s, uint32_t conn, bool channel_ended,
-    enum channel_end *end);
+bool session_unwatch(struct monitor *m, struct session *s, uint32_t conn,
+    bool channel_ended, enum channel_end *end);
 
 /* The watching connection of that number, or NULL. */
 struct watcher *session_watcher(struct session *s, uint32_t conn);
@@ -122,6 +126,13 @@ bool session_watch_ended(
 /* One, or every one, is forgotten, without a word to anybody. */
 void session_forget_watcher(struct session *s, uint32_t conn);
 void session_forget_watchers(struct session *s);
+
+/* session_silence.c: a channel of it ended without a report, so the runner is
+ * dying, or is killed for it soon; no more of that; kills what is due and
+ * returns the next deadline or -1. */
+void session_note_silence(struct registry *r, struct session *s);
+void session_forget_silence(struct registry *r, struct session *s);
+int64_t session_silence_expire(struct registry *r, int64_t now);
 
 /* For session_watch.c: the session of that id that can be reached and is the
  * identity's, or NULL; an order to its runner; what the runner said. */

@@ -5,6 +5,7 @@
 
 #include <stdio.h>
 
+#include "descriptors.h"
 #include "log.h"
 #include "monitor.h"
 #include "util.h"
@@ -33,6 +34,12 @@ session_limit_room(
 
 	if (m->sessions.by_id.count >= all) {
 		snprintf(reason, 256, "limit of %u sessions reached", all);
+		return false;
+	}
+	if (m->sessions.by_id.count >= descriptors_sessions()) {
+		snprintf(reason, 256,
+		    "%u sessions are all that execd has descriptors for",
+		    descriptors_sessions());
 		return false;
 	}
 	if (own == 0)

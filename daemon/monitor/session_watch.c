@@ -117,8 +117,8 @@ session_watch_ended(struct session *s, uint32_t number, enum channel_end end)
 }
 
 bool
-session_unwatch(
-    struct session *s, uint32_t conn, bool channel_ended, enum channel_end *end)
+session_unwatch(struct monitor *m, struct session *s, uint32_t conn,
+    bool channel_ended, enum channel_end *end)
 {
 	struct watcher *w = session_watcher(s, conn);
 
@@ -127,6 +127,7 @@ session_unwatch(
 	/* As for the attached one: who hung up without a word is dying. */
 	if (s->hung_up || (channel_ended && !w->reported)) {
 		w->close_asked = true;
+		session_note_silence(&m->sessions, s);
 		return false;
 	}
 	*end = w->end;

@@ -28,10 +28,10 @@ def string(s):
     return u32(len(s)) + s
 
 
-def configure(namespace=0, door=0, cgroups=0):
+def configure(namespace=0, door=0, cgroups=0, grace_ms=100):
     """The runner's configuration; it is no pid 1 here."""
     return (u32(CONFIGURE) + string(b"0123") + string(b"sha256:0") + string(b"/bin/sh") + string(b"/") +
-            bytes([namespace, door, cgroups, 0]) + u32(80000) + u32(100) + u64(1 << 20) + u64(64 << 20))
+            bytes([namespace, door, cgroups, 0]) + u32(80000) + u32(grace_ms) + u64(1 << 20) + u64(64 << 20))
 
 
 def sandbox(profile=3, unix=0):
@@ -107,6 +107,43 @@ def test_orders_in_every_state(state, order):
     else:
         status, log = p.end()
         assert status == 1 and f"impossible order from the monitor: RUNNER_ORDER_{order}" in log, log
+
+
+@pytest.mark.parametrize("order", ORDERS)
+def test_orders_to_a_runner_that_ends(order):
+    """Its command does not mind TERM, so it ends in its own time."""
+    p = Program(RUNNER)
+    p.send(configure(grace_ms=60000), 1)
+    p.send(*ORDERS["SANDBOX"])
+    channel = p.attach()
+    for text in (b'{"id":1,"method":"initialize","params":{"clientName":"x"}}', b'{"method":"initialized"}',
+                 b'{"id":2,"method":"process/start","params":{"processId":"p","argv":["/bin/sh","-c",'
+                 b'"trap : TERM; echo up; while :; do sleep 100; done"],"cwd":"file:///","env":{},"tty":false}}'):
+        channel.sendall(u32(len(text)) + text)
+    said = b""
+    while b"process/output" not in said:
+        said += channel.recv(1000)
+    p.send(*ORDERS["TERMINATE"])
+    p.send(*ORDERS[order])
+    if order == "DETACH":
+        p.control.shutdown(socket.SHUT_WR)
+        status, log = p.end()
+        assert status == 0 and "impossible" not in log, log
+    else:
+        status, log = p.end()
+        assert status == 1 and f"impossible order from the monitor: RUNNER_ORDER_{order}" in log, log
+
+
+@pytest.mark.parametrize("state", STATES)
+def test_what_is_no_order_in_every_state(state):
+    """Messages of the other doors, and numbers that are nothing."""
+    for number in set(range(64)) - {CONFIGURE, ATTACH, DETACH, TERMINATE, WATCH, SANDBOX}:
+        p = Program(RUNNER)
+        for before in STATES[state]:
+            p.send(*ORDERS[before])
+        p.send(u32(number))
+        status, log = p.end()
+        assert status == 1 and "impossible order from the monitor" in log, (number, log)
 
 
 @pytest.mark.parametrize("message, fds", [

@@ -1,0 +1,48 @@
+/*
+ * Sessions whose runner ended a channel without a report. As a rule it is
+ * dying, and reaped in a moment. One that lives on is not what it should be,
+ * and its client waits to be told: it is killed.
+ */
+#include <signal.h>
+
+#include "log.h"
+#include "monitor.h"
+#include "util.h"
+
+/* A runner that is dying is reaped sooner than this. */
+#define SILENCE_MS 2000
+
+void
+session_note_silence(struct registry *r, struct session *s)
+{
+	if (s->silent_ms != 0)
+		return;
+	s->silent_ms = now_ms() + SILENCE_MS;
+	TAILQ_INSERT_TAIL(&r->silent, s, silent_link);
+}
+
+void
+session_forget_silence(struct registry *r, struct session *s)
+{
+	if (s->silent_ms > 0)
+		TAILQ_REMOVE(&r->silent, s, silent_link);
+	s->silent_ms = -1;
+}
+
+int64_t
+session_silence_expire(struct registry *r, int64_t now)
+{
+	struct session *s;
+
+	while ((s = TAILQ_FIRST(&r->silent)) != NULL) {
+		if (s->silent_ms > now)
+			return s->silent_ms;
+		log_error(0,
+		    "session %.*s: its runner ended a channel without a "
+		    "report: killing it",
+		    ID_LOG_CHARS, s->id);
+		kill(s->pid, SIGKILL);
+		session_forget_silence(r, s);
+	}
+	return -1;
+}

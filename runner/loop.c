@@ -1,0 +1,23 @@
+/*
+ * Errors of the event loop. With its change list libevent learns that the
+ * kernel does not watch a descriptor only after event_add() has returned; it
+ * tells by a warning.
+ */
+#include "loop.h"
+
+#include <event2/event.h>
+
+#include "log.h"
+
+static void
+on_message(int severity, const char *text)
+{
+	if (severity >= EVENT_LOG_WARN)
+		log_fatal("event loop: %s", text);
+}
+
+void
+loop_trust(void)
+{
+	event_set_log_callback(on_message);
+}

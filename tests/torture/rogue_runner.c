@@ -1,0 +1,190 @@
+/*
+ * A compromised runner: stands where execd-runner does, and becomes the real
+ * one as long as the test has written no settings. Then each life says to the
+ * monitor and to the front-end what a runner may say, in any order, passes
+ * descriptors that nobody asked for, and ends with what it may not say.
+ */
+#include <limits.h>
+#include <poll.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/socket.h>
+#include <unistd.h>
+
+#include "control.h"
+#include "frame.h"
+#include "rogue.h"
+#include "seqpacket.h"
+#include "util.h"
+
+static void
+become_real(char **argv)
+{
+	char path[PATH_MAX];
+	ssize_t n = readlink("/proc/self/exe", path, sizeof(path) - 8);
+
+	if (n < 0)
+		exit(1);
+	strcpy(path + n, ".real");
+	execv(path, argv);
+	exit(1);
+}
+
+/* The order of that type; its first descriptor, or -1. */
+static int
+wait_order(enum control_type type)
+{
+	struct pollfd ready = { .fd = CONTROL_FD, .events = POLLIN };
+	uint8_t packet[CONTROL_MESSAGE_MAX];
+	int fds[SEQPACKET_FDS_MAX];
+	size_t nfds;
+	ssize_t n;
+
+	for (;;) {
+		poll(&ready, 1, -1);
+		n = seqpacket_recv(
+		    CONTROL_FD, packet, sizeof(packet), fds, &nfds);
+		if (n <= 0)
+			exit(0);
+		if (control_peek(packet, (size_t)n) == type)
+			return nfds > 0 ? fds[0] : -1;
+	}
+}
+
+static void
+report(enum control_type type, const void *payload, size_t nfds)
+{
+	struct buf b;
+
+	buf_init(&b, CONTROL_MESSAGE_MAX);
+	control_put(&b, type, payload);
+	rogue_send(CONTROL_FD, b.data, b.len, nfds);
+	buf_clear(&b);
+}
+
+/* What the tables permit: this generation, or one before it. */
+static void
+report_anything_permitted(void)
+{
+	struct control_detached d = { .generation = rogue_pick(2),
+		.end = (uint8_t)rogue_pick(CHANNEL_END_RUNNER + 1) };
+
+	report(RUNNER_REPORT_DETACHED, &d, 0);
+}
+
+/* Frames that the front-end passes on whatever they hold; sometimes with
+ * descriptors, which nobody takes. False: it hung up. */
+static bool
+send_frame(int channel)
+{
+	static uint8_t frame[70000];
+	uint32_t n = 1 + rogue_pick(rogue_pick(50) ? 200 : 65536);
+
+	rogue_fill(frame + FRAME_HEADER_BYTES, n < 300 ? n : 300);
+	frame_put_length(frame, n);
+	for (uint32_t at = 0; at < n + FRAME_HEADER_BYTES;) {
+		struct pollfd room = { .fd = channel, .events = POLLOUT };
+		ssize_t sent = send(channel, frame + at,
+		    n + FRAME_HEADER_BYTES - at, MSG_NOSIGNAL);
+
+		if (sent < 0 && poll(&room, 1, 5000) <= 0)
+			return false;
+		if (sent < 0 && room.revents & (POLLHUP | POLLERR))
+			return false;
+		at += sent > 0 ? (uint32_t)sent : 0;
+	}
+	return true;
+}
+
+static void
+answer_initialize(int channel)
+{
+	static const char text[] = "{\"id\":1,\"result\":{}}";
+	uint8_t frame[FRAME_HEADER_BYTES + sizeof(text) - 1];
+	struct pollfd ready = { .fd = channel, .events = POLLIN };
+	char drop[4096];
+
+	poll(&ready, 1, -1);
+	if (recv(channel, drop, sizeof(drop), 0) <= 0)
+		exit(0);
+	frame_put_length(frame, sizeof(text) - 1);
+	memcpy(frame + FRAME_HEADER_BYTES, text, sizeof(text) - 1);
+	send(channel, frame, sizeof(frame), MSG_NOSIGNAL);
+}
+
+/* To the monitor: what is not in its table, or names what never was. */
+static void
+violate(void)
+{
+	struct control_detached d = { .generation = 2 + rogue_pick(99) };
+	struct control_unwatched u = { .number = rogue_pick(99) };
+	struct control_exited e = { .code = 0 };
+
+	switch (rogue_pick(6)) {
+	case 0:
+		report(RUNNER_REPORT_DETACHED, &d, 0);
+		break;
+	case 1:
+		report(RUNNER_REPORT_UNWATCHED, &u, 0);
+		break;
+	case 2:
+		report(RUNNER_REPORT_EXITED, &e, 0); /* there is no audit */
+		break;
+	case 3:
+		report(RUNNER_REPORT_MASKS, NULL, 2 + rogue_pick(252));
+		break;
+	default:
+		while (!rogue_send_anything(CONTROL_FD))
+			continue;
+	}
+}
+
+static void
+end(int channel, unsigned long flood)
+{
+	static const uint8_t impossible[] = { 0, 0, 0, 0 };
+
+	switch (rogue_pick(4)) {
+	case 0:
+		/* Without a word, and lives on. */
+		close(channel);
+		break;
+	case 1:
+		send(channel, impossible, sizeof(impossible), MSG_NOSIGNAL);
+		break;
+	case 2:
+		report(RUNNER_REPORT_MASKS, NULL, 1);
+		/* fall through */
+	default:
+		violate();
+		while (flood-- > 0 && rogue_send_anything(CONTROL_FD))
+			continue;
+	}
+	for (;;)
+		pause();
+}
+
+int
+main(int argc, char **argv)
+{
+	struct rogue_settings settings;
+	char text[100];
+	unsigned life;
+	int channel;
+
+	if (argc > 1 || !rogue_load("settings", text, sizeof(text)) ||
+	    text[0] == '\0')
+		become_real(argv);
+	life = rogue_begin(&settings);
+	wait_order(RUNNER_ORDER_SANDBOX);
+	channel = wait_order(RUNNER_ORDER_ATTACH);
+	answer_initialize(channel);
+	for (unsigned long i = 0; i < settings.messages; i++) {
+		report_anything_permitted();
+		if (!send_frame(channel))
+			break;
+	}
+	rogue_say("runner %u: %lu messages", life, settings.messages);
+	end(channel, settings.messages);
+}

@@ -1,0 +1,209 @@
+/*
+ * Frames for a runner: of no meaning, good ones in any order, and those of an
+ * honest client.
+ */
+#include "rogue_session.h"
+
+#include <errno.h>
+#include <poll.h>
+#include <stdio.h>
+#include <string.h>
+#include <sys/socket.h>
+#include <unistd.h>
+
+#include "frame.h"
+#include "rogue.h"
+#include "util.h"
+
+#define ANSWER_MS 10000
+
+/* Good requests, in whatever order: none changes what is not its own. */
+static const char *const messages[] = {
+	"{\"id\":1,\"method\":\"initialize\",\"params\":"
+	"{\"clientName\":\"x\"}}",
+	"{\"method\":\"initialized\"}",
+	"{\"id\":2,\"method\":\"environment/info\"}",
+	"{\"id\":3,\"method\":\"environment/status\"}",
+	"{\"id\":4,\"method\":\"process/list\"}",
+	"{\"id\":5,\"method\":\"process/start\",\"params\":{\"processId\":"
+	"\"p\",\"argv\":[\"/bin/cat\"],\"cwd\":\"file:///\",\"env\":{},"
+	"\"tty\":false,\"pipeStdin\":true}}",
+	"{\"id\":6,\"method\":\"process/write\",\"params\":{\"processId\":"
+	"\"p\",\"chunk\":\"eAo=\",\"writeId\":\"w\"}}",
+	"{\"id\":7,\"method\":\"process/read\",\"params\":{\"processId\":"
+	"\"p\"}}",
+	"{\"id\":8,\"method\":\"process/terminate\",\"params\":"
+	"{\"processId\":\"p\"}}",
+	"{\"id\":9,\"method\":\"process/resize\",\"params\":{\"processId\":"
+	"\"p\",\"rows\":1,\"cols\":1}}",
+	"{\"id\":10,\"method\":\"process/signal\",\"params\":{\"processId\":"
+	"\"p\",\"signal\":\"interrupt\"}}",
+	"{\"id\":11,\"method\":\"process/wait\",\"params\":{\"processId\":"
+	"\"p\",\"timeoutMs\":0}}",
+	"{\"id\":12,\"method\":\"process/snapshot\",\"params\":"
+	"{\"processId\":\"p\"}}",
+	"{\"id\":13,\"method\":\"fs/getMetadata\",\"params\":{\"path\":"
+	"\"file:///nonexistent\"}}",
+	"{\"id\":14,\"method\":\"fs/readDirectory\",\"params\":{\"path\":"
+	"\"file:///nonexistent\"}}",
+	"{\"id\":15,\"method\":\"fs/close\",\"params\":{\"handleId\":"
+	"\"h\"}}",
+	"{\"id\":16,\"method\":\"nope\",\"params\":[[[[]]]]}",
+};
+
+/* Those that end the connection come rarely, or little else would be seen. */
+static const char *const endings[] = {
+	"{\"method\":\"nope\"}",
+	"{\"id\":1,\"result\":{}}",
+	"{\"error\":{\"code\":1,\"message\":\"x\"},\"id\":1}",
+};
+
+/* Takes what has come. False: end of file. */
+static bool
+drop_answers(int channel)
+{
+	static uint8_t space[65536];
+	ssize_t n;
+
+	while ((n = recv(channel, space, sizeof(space), MSG_DONTWAIT)) > 0)
+		continue;
+	return n < 0 && errno == EAGAIN;
+}
+
+/* All of it, reading meanwhile: else both sides would wait for each other. */
+static bool
+send_all(int channel, const void *p, size_t n)
+{
+	struct pollfd ready = { .fd = channel, .events = POLLIN | POLLOUT };
+	const uint8_t *at = p;
+
+	while (n > 0) {
+		ssize_t sent =
+		    send(channel, at, n, MSG_NOSIGNAL | MSG_DONTWAIT);
+
+		if (sent < 0 && errno != EAGAIN)
+			return false;
+		if (sent > 0) {
+			at += sent;
+			n -= (size_t)sent;
+			continue;
+		}
+		if (!drop_answers(channel) || poll(&ready, 1, ANSWER_MS) <= 0)
+			return false;
+	}
+	return true;
+}
+
+static bool
+send_frame(int channel, const void *p, size_t n)
+{
+	uint8_t frame[4096];
+
+	if (n + FRAME_HEADER_BYTES > sizeof(frame))
+		return false;
+	frame_put_length(frame, (uint32_t)n);
+	memcpy(frame + FRAME_HEADER_BYTES, p, n);
+	return send_all(channel, frame, n + FRAME_HEADER_BYTES);
+}
+
+/* A good message, some bytes of it changed; or none at all. */
+static bool
+send_arbitrary(int channel)
+{
+	const char *text = messages[rogue_pick(nitems(messages))];
+	size_t n = strlen(text);
+	uint8_t bytes[512];
+
+	if (rogue_pick(2)) {
+		n = 1 + rogue_pick(200);
+		rogue_fill(bytes, n);
+	} else {
+		memcpy(bytes, text, n);
+		/* Behind the method's name, which decides what is done. */
+		bytes[n / 2 + rogue_pick((uint32_t)(n / 2))] ^=
+		    (uint8_t)(1 + rogue_pick(255));
+	}
+	return send_frame(channel, bytes, n);
+}
+
+bool
+rogue_session_attack(int channel, unsigned long count)
+{
+	uint8_t length[FRAME_HEADER_BYTES];
+	const char *text;
+
+	for (; count > 0; count--) {
+		uint32_t kind = rogue_pick(4000);
+
+		text = messages[rogue_pick(nitems(messages))];
+		if (kind == 0) {
+			/* A length that no frame has. */
+			frame_put_length(length, rogue_pick(2) ? 0 : ~0u);
+			if (!send_all(channel, length, sizeof(length)))
+				return false;
+			continue;
+		}
+		if (kind < 4)
+			text = endings[rogue_pick(nitems(endings))];
+		if (kind % 2 ? !send_frame(channel, text, strlen(text))
+			     : !send_arbitrary(channel))
+			return false;
+	}
+	return drop_answers(channel);
+}
+
+/* Waits until the runner has said this. */
+static bool
+wait_for(int channel, const char *text)
+{
+	struct pollfd ready = { .fd = channel, .events = POLLIN };
+	static char said[65536];
+	size_t len = 0;
+	ssize_t n;
+
+	while (poll(&ready, 1, ANSWER_MS) > 0) {
+		n = recv(channel, said + len, sizeof(said) - 1 - len, 0);
+		if (n <= 0)
+			break;
+		len += (size_t)n;
+		if (memmem(said, len, text, strlen(text)) != NULL)
+			return true;
+	}
+	rogue_say("the honest session did not say %s, but: %.*s", text,
+	    len > 150 ? 150 : (int)len, said);
+	return false;
+}
+
+static bool
+say(int channel, const char *text)
+{
+	return send_frame(channel, text, strlen(text));
+}
+
+bool
+rogue_session_check(int channel, const char *id, unsigned number)
+{
+	char text[400], seq[40];
+
+	snprintf(text, sizeof(text),
+	    "{\"id\":1,\"method\":\"initialize\",\"params\":{\"clientName\":"
+	    "\"h\"%s%s%s}}",
+	    number ? ",\"resumeSessionId\":\"" : "", number ? id : "",
+	    number ? "\"" : "");
+	say(channel, text);
+	say(channel, "{\"method\":\"initialized\"}");
+	if (number == 0)
+		say(channel,
+		    "{\"id\":2,\"method\":\"process/start\",\"params\":"
+		    "{\"processId\":\"h\",\"argv\":[\"/bin/cat\"],\"cwd\":"
+		    "\"file:///\",\"env\":{},\"tty\":false,\"pipeStdin\":"
+		    "true}}");
+	snprintf(text, sizeof(text),
+	    "{\"id\":3,\"method\":\"process/write\",\"params\":{\"processId\":"
+	    "\"h\",\"chunk\":\"dGljawo=\",\"writeId\":\"w%u\"}}",
+	    number);
+	say(channel, text);
+	/* Its sequence numbers say that nothing came in between. */
+	snprintf(seq, sizeof(seq), "\"seq\":%u,", number + 1);
+	return wait_for(channel, seq);
+}

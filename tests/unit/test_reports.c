@@ -1,0 +1,247 @@
+/*
+ * session, session_audit: the runner's door to the monitor. Every known
+ * message, with and without a descriptor, to a session in every state: it is
+ * taken, or the runner is killed.
+ */
+#include <errno.h>
+#include <setjmp.h>
+#include <signal.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/socket.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include <cmocka.h>
+
+#include "monitor.h"
+#include "seqpacket.h"
+#include "util.h"
+
+#define TYPES	   64
+#define GENERATION 3
+#define WATCHES	   2
+
+struct fixture {
+	struct session session;
+	struct identity identity;
+	struct conf conf;
+	int runner; /* its end of the control channel */
+};
+
+/* A session whose runner is a child that waits to be killed. */
+static void
+set_up(struct fixture *f, enum session_state state, bool audited)
+{
+	char none[] = "none";
+	int pair[2];
+
+	*f = (struct fixture){ .identity = { .name = none, .user_name = none },
+		.session = { .state = state,
+		    .audited = audited,
+		    .generation = GENERATION,
+		    .watches = WATCHES,
+		    .masks = -1,
+		    .id = "01234567-0000-4000-8000-000000000000" } };
+	monitor.conf = &f->conf;
+	f->session.identity = &f->identity;
+	TAILQ_INIT(&f->session.watchers);
+	assert_int_equal(seqpacket_pair(pair), 0);
+	f->session.control.fd = pair[0];
+	f->runner = pair[1];
+	f->session.pid = fork();
+	if (f->session.pid == 0) {
+		pause();
+		_exit(0);
+	}
+	assert_true(f->session.pid > 0);
+}
+
+/* Was it killed? */
+static bool
+tear_down(struct fixture *f)
+{
+	siginfo_t info = { 0 };
+	pid_t pid = f->session.pid;
+	int status;
+
+	/* A signal that was sent is pending or has done its work: only then
+	 * SIGTERM is not what it dies of. */
+	kill(pid, SIGTERM);
+	assert_int_equal(waitid(P_PID, (id_t)pid, &info, WEXITED | WNOWAIT), 0);
+	assert_int_equal(waitpid(pid, &status, 0), pid);
+	close(f->runner);
+	close(f->session.control.fd);
+	if (f->session.masks >= 0)
+		close(f->session.masks);
+	return WTERMSIG(status) == SIGKILL;
+}
+
+static void
+send_report(struct fixture *f, const struct buf *b, bool with_fd)
+{
+	assert_int_equal(
+	    seqpacket_send(f->runner, b->data, b->len, &f->runner, with_fd), 0);
+	session_take_reports(&f->session);
+}
+
+/* The message of that type with the values that are good for this session. */
+static void
+put_report(struct buf *b, uint32_t type)
+{
+	struct control_detached detached = { GENERATION, CHANNEL_END_PROTOCOL };
+	struct control_unwatched unwatched = { WATCHES, CHANNEL_END_DETACHED };
+	static struct control_started started;
+	static struct control_exited exited;
+	const struct {
+		enum control_type type;
+		const void *payload;
+	} reports[] = {
+		{ RUNNER_REPORT_DETACHED, &detached },
+		{ RUNNER_REPORT_UNWATCHED, &unwatched },
+		{ RUNNER_REPORT_STARTED, &started },
+		{ RUNNER_REPORT_EXITED, &exited },
+		{ RUNNER_REPORT_MASKS, NULL },
+	};
+
+	buf_init(b, CONTROL_MESSAGE_MAX);
+	for (size_t i = 0; i < nitems(reports); i++)
+		if (reports[i].type == type) {
+			control_put(b, type, reports[i].payload);
+			return;
+		}
+	buf_put_u32(b, type);
+}
+
+static bool
+permitted(uint32_t type, bool audited, bool with_fd)
+{
+	switch (type) {
+	case RUNNER_REPORT_DETACHED:
+	case RUNNER_REPORT_UNWATCHED:
+		return !with_fd;
+	case RUNNER_REPORT_STARTED:
+	case RUNNER_REPORT_EXITED:
+		return audited && !with_fd;
+	case RUNNER_REPORT_MASKS:
+		return with_fd;
+	default:
+		return false;
+	}
+}
+
+static void
+check_report(enum session_state state, uint32_t type, bool audited, bool fd)
+{
+	struct fixture f;
+	struct buf b;
+
+	set_up(&f, state, audited);
+	put_report(&b, type);
+	send_report(&f, &b, fd);
+	buf_clear(&b);
+	if (tear_down(&f) == permitted(type, audited, fd))
+		fail_msg("message %u in state %d, audit %d, descriptor %d",
+		    type, state, audited, fd);
+	assert_int_equal(f.session.state, state);
+	assert_int_equal(f.session.end == CHANNEL_END_PROTOCOL,
+	    type == RUNNER_REPORT_DETACHED && !fd);
+}
+
+static void
+test_every_message_in_every_state(void **state)
+{
+	for (uint32_t type = 0; type < TYPES; type++)
+		for (unsigned bits = 0; bits < 4; bits++) {
+			check_report(
+			    SESSION_STATE_ATTACHED, type, bits & 1, bits & 2);
+			check_report(
+			    SESSION_STATE_DETACHED, type, bits & 1, bits & 2);
+			check_report(SESSION_STATE_TERMINATING, type, bits & 1,
+			    bits & 2);
+		}
+}
+
+/* What names something that never was. */
+static void
+test_impossible_values(void **state)
+{
+	const struct control_detached detached[] = {
+		{ GENERATION + 1, CHANNEL_END_DETACHED },
+		{ UINT32_MAX, CHANNEL_END_DETACHED },
+		{ GENERATION, CHANNEL_END_RUNNER + 1 },
+	};
+	const struct control_unwatched unwatched[] = {
+		{ WATCHES + 1, CHANNEL_END_DETACHED },
+		{ 0, CHANNEL_END_DETACHED },
+		{ WATCHES, CHANNEL_END_RUNNER + 1 },
+	};
+
+	for (size_t i = 0; i < nitems(detached) + nitems(unwatched); i++) {
+		struct fixture f;
+		struct buf b;
+
+		set_up(&f, SESSION_STATE_ATTACHED, true);
+		buf_init(&b, CONTROL_MESSAGE_MAX);
+		if (i < nitems(detached))
+			control_put(&b, RUNNER_REPORT_DETACHED, &detached[i]);
+		else
+			control_put(&b, RUNNER_REPORT_UNWATCHED,
+			    &unwatched[i - nitems(detached)]);
+		send_report(&f, &b, false);
+		buf_clear(&b);
+		assert_int_equal(f.session.end, CHANNEL_END_DETACHED);
+		assert_true(tear_down(&f));
+	}
+}
+
+static void
+test_the_list_of_masks_comes_once(void **state)
+{
+	struct fixture f;
+	struct buf b;
+
+	set_up(&f, SESSION_STATE_ATTACHED, true);
+	put_report(&b, RUNNER_REPORT_MASKS);
+	send_report(&f, &b, true);
+	assert_true(f.session.masks >= 0);
+	send_report(&f, &b, true);
+	buf_clear(&b);
+	assert_true(tear_down(&f));
+}
+
+/* Behind the first impossible one nothing counts. */
+static void
+test_nothing_is_taken_from_the_condemned(void **state)
+{
+	struct fixture f;
+	struct buf b;
+
+	set_up(&f, SESSION_STATE_ATTACHED, true);
+	buf_init(&b, CONTROL_MESSAGE_MAX);
+	buf_put_u32(&b, 999);
+	assert_int_equal(seqpacket_send(f.runner, b.data, b.len, NULL, 0), 0);
+	buf_clear(&b);
+	put_report(&b, RUNNER_REPORT_DETACHED);
+	send_report(&f, &b, false);
+	buf_clear(&b);
+	assert_int_equal(f.session.end, CHANNEL_END_DETACHED);
+	assert_true(f.session.hung_up);
+	assert_true(tear_down(&f));
+}
+
+int
+main(void)
+{
+	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(test_every_message_in_every_state),
+		cmocka_unit_test(test_impossible_values),
+		cmocka_unit_test(test_the_list_of_masks_comes_once),
+		cmocka_unit_test(test_nothing_is_taken_from_the_condemned),
+	};
+
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}

@@ -1,0 +1,336 @@
+/*
+ * requests: the front-end's door to the monitor. Every known message in every
+ * state of the front-end, then as many made-up ones as the first argument
+ * says (seed: the second), against a model of what may be granted. No session
+ * is opened here: the monitor is draining.
+ */
+#include <errno.h>
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#include <cmocka.h>
+
+#include "monitor.h"
+#include "requests.h"
+#include "seqpacket.h"
+#include "util.h"
+
+#define CONNECTIONS 8 /* numbers that the made-up messages use */
+#define TYPES	    64
+
+static unsigned long messages = 20000;
+static unsigned seed = 7;
+static int front; /* its end of the control channel */
+
+static const enum control_type requests[] = { MON_REQ_READY,
+	MON_REQ_AUTHENTICATE, MON_REQ_OPEN, MON_REQ_RESUME, MON_REQ_WATCH,
+	MON_REQ_CLOSE, MON_REQ_DONE };
+static const enum frontend_state states[] = { FRONTEND_DOWN, FRONTEND_CONFINING,
+	FRONTEND_SERVING };
+
+/* What was granted, as the front-end knows it. */
+static struct {
+	bool granted;
+	uint8_t token[CONTROL_GRANT_BYTES];
+} model[CONNECTIONS];
+
+static int
+set_up(void **state)
+{
+	static struct options options;
+	char *argv[] = { (char *)(uintptr_t) "execd",
+		(char *)(uintptr_t) "--listen",
+		(char *)(uintptr_t) "ws://127.0.0.1:0", NULL };
+	int code, pair[2];
+
+	if (options_parse(&options, 3, argv) >= 0)
+		return -1;
+	/* Whom commands would run as does not matter: none runs. */
+	options.user = geteuid() == 0 ? "nobody" : NULL;
+	monitor.options = &options;
+	monitor.announced = monitor.draining = true;
+	frontend_init(&monitor.frontend);
+	registry_init(&monitor.sessions);
+	monitor.conf = conf_load(&options, &code);
+	if (monitor.conf == NULL || source_init() < 0 ||
+	    listener_open(monitor.conf->listeners[0], NULL) != 0 ||
+	    seqpacket_pair(pair) < 0)
+		return -1;
+	front = pair[1];
+	monitor.frontend.control.fd = pair[0];
+	return 0;
+}
+
+static int
+tear_down(void **state)
+{
+	requests_forget(&monitor);
+	close(front);
+	close(monitor.frontend.control.fd);
+	table_clear(&monitor.frontend.grants);
+	conf_free(monitor.conf);
+	return 0;
+}
+
+/* The next answer, decoded. False: there is none. */
+static bool
+take_answer(enum control_type type, void *answer)
+{
+	uint8_t packet[CONTROL_MESSAGE_MAX];
+	int fds[SEQPACKET_FDS_MAX];
+	size_t nfds;
+	ssize_t n = seqpacket_recv(front, packet, sizeof(packet), fds, &nfds);
+
+	if (n == -EAGAIN)
+		return false;
+	assert_true(n > 0);
+	assert_int_equal(nfds, 0);
+	assert_int_equal(control_get(packet, (size_t)n, type, answer), 0);
+	return true;
+}
+
+static void
+put_request(struct buf *b, enum control_type type, uint32_t conn,
+    const uint8_t token[CONTROL_GRANT_BYTES])
+{
+	struct control_ready ready = { true, true, true, true };
+	struct control_authenticate a = { .conn = conn, .peer = "stdio" };
+	struct control_open open = { .conn = conn };
+	struct control_resume resume = { .conn = conn,
+		.session_id = "00000000-0000-4000-8000-000000000000" };
+	struct control_close close = { .conn = conn };
+
+	if (token != NULL) {
+		memcpy(open.grant, token, sizeof(open.grant));
+		memcpy(resume.grant, token, sizeof(resume.grant));
+	}
+	buf_init(b, CONTROL_MESSAGE_MAX);
+	control_put(b, type,
+	    type == MON_REQ_READY	   ? (void *)&ready
+	    : type == MON_REQ_AUTHENTICATE ? (void *)&a
+	    : type == MON_REQ_OPEN	   ? (void *)&open
+	    : type == MON_REQ_CLOSE	   ? (void *)&close
+	    : type == MON_REQ_DONE	   ? NULL
+					   : (void *)&resume);
+}
+
+static void
+ignore_answers(void)
+{
+	uint8_t packet[CONTROL_MESSAGE_MAX];
+	int fds[SEQPACKET_FDS_MAX];
+	size_t nfds;
+
+	while (seqpacket_recv(front, packet, sizeof(packet), fds, &nfds) > 0)
+		continue;
+}
+
+static void
+grant(uint32_t conn, uint8_t token[CONTROL_GRANT_BYTES])
+{
+	struct control_verdict v;
+	struct buf b;
+
+	put_request(&b, MON_REQ_AUTHENTICATE, conn, NULL);
+	assert_int_equal(request_take(&monitor, b.data, b.len, -1), 0);
+	assert_true(take_answer(MON_ANS_AUTHENTICATE, &v));
+	assert_int_equal(v.verdict, VERDICT_GRANTED);
+	memcpy(token, v.grant, sizeof(v.grant));
+	buf_clear(&b);
+}
+
+static bool
+is_request(uint32_t type)
+{
+	for (size_t i = 0; i < nitems(requests); i++)
+		if (requests[i] == type)
+			return true;
+	return false;
+}
+
+/* What an otherwise good request comes to, its connection having a grant. */
+static int
+expected(enum control_type type, enum frontend_state state, bool with_fd)
+{
+	enum frontend_state when =
+	    type == MON_REQ_READY ? FRONTEND_CONFINING : FRONTEND_SERVING;
+
+	if (state != when)
+		return -EACCES;
+	if (type == MON_REQ_AUTHENTICATE)
+		return -EPERM; /* it has one already */
+	if (with_fd)
+		return -EBADMSG;
+	return type == MON_REQ_DONE ? -EPERM : 0; /* there is no stdio */
+}
+
+static void
+check_request(enum control_type type, enum frontend_state state, bool with_fd)
+{
+	uint8_t token[CONTROL_GRANT_BYTES];
+	struct buf b;
+	int err;
+
+	monitor.frontend.state = FRONTEND_SERVING;
+	grant(1, token);
+	monitor.frontend.state = state;
+	put_request(&b, type, 1, token);
+	err = request_take(&monitor, b.data, b.len, with_fd ? front : -1);
+	if (err != expected(type, state, with_fd))
+		fail_msg("%s in state %u, descriptor %d: %d",
+		    control_name(type), state, with_fd, err);
+	/* A byte more is no message. */
+	buf_put_u8(&b, 0);
+	err = request_take(&monitor, b.data, b.len, -1);
+	assert_true(err == -EBADMSG || err == -EACCES);
+	buf_clear(&b);
+	ignore_answers();
+	requests_forget(&monitor);
+}
+
+static void
+test_every_message_in_every_state(void **state)
+{
+	for (uint32_t type = 0; type < TYPES; type++)
+		for (size_t i = 0; i < nitems(states); i++) {
+			struct buf b;
+
+			if (is_request(type)) {
+				check_request(type, states[i], false);
+				check_request(type, states[i], true);
+				continue;
+			}
+			monitor.frontend.state = states[i];
+			buf_init(&b, 64);
+			buf_put_u32(&b, type);
+			assert_int_equal(
+			    request_take(&monitor, b.data, b.len, -1), -ENOSYS);
+			buf_clear(&b);
+		}
+}
+
+/* --- made-up messages ---------------------------------------------------- */
+
+static uint32_t
+pick(uint32_t n)
+{
+	return (uint32_t)rand_r(&seed) % n;
+}
+
+/* A good request with some bytes changed, cut or appended. */
+static void
+spoil(struct buf *b)
+{
+	uint32_t kind = pick(3);
+
+	if (kind == 0)
+		b->len = pick((uint32_t)b->len);
+	else if (kind == 1)
+		for (uint32_t n = 1 + pick(4); n > 0; n--)
+			buf_put_u8(b, (uint8_t)pick(256));
+	else
+		b->data[pick((uint32_t)b->len)] ^= (uint8_t)(1 + pick(255));
+}
+
+/* An unspoilt request: exactly what the model permits is done. */
+static void
+send_good(void)
+{
+	uint32_t conn = pick(CONNECTIONS), of = pick(CONNECTIONS);
+	enum control_type type = requests[1 + pick(5)];
+	struct control_session answer;
+	struct control_closed closed;
+	struct control_verdict v;
+	struct buf b;
+	int err;
+
+	put_request(&b, type, conn, model[of].token);
+	err = request_take(&monitor, b.data, b.len, -1);
+	buf_clear(&b);
+	if (type == MON_REQ_AUTHENTICATE) {
+		assert_int_equal(err, model[conn].granted ? -EPERM : 0);
+		if (err < 0)
+			return;
+		assert_true(take_answer(MON_ANS_AUTHENTICATE, &v));
+		memcpy(model[conn].token, v.grant, sizeof(v.grant));
+		model[conn].granted = true;
+	} else if (type == MON_REQ_CLOSE) {
+		assert_int_equal(err, model[conn].granted ? 0 : -EPERM);
+		if (err == 0)
+			assert_true(take_answer(MON_ANS_CLOSE, &closed));
+		model[conn].granted = false;
+	} else {
+		bool own = model[conn].granted &&
+			   !memcmp(model[conn].token, model[of].token,
+			       CONTROL_GRANT_BYTES);
+
+		assert_int_equal(err, own ? 0 : -EPERM);
+		if (err == 0)
+			assert_true(take_answer(type + 1, &answer));
+		assert_true(err < 0 || answer.result != SESSION_OK);
+	}
+}
+
+/* A spoilt one is refused, or by chance it is another good one: then there is
+ * at most one grant more. */
+static void
+send_spoilt(void)
+{
+	size_t grants = monitor.frontend.grants.count;
+	uint32_t conn = pick(CONNECTIONS);
+	struct buf b;
+	int err;
+
+	put_request(
+	    &b, requests[pick(nitems(requests))], conn, model[conn].token);
+	spoil(&b);
+	err = request_take(&monitor, b.data, b.len, -1);
+	buf_clear(&b);
+	if (err < 0) {
+		assert_true(err == -EBADMSG || err == -ENOSYS ||
+			    err == -EPERM || err == -EACCES);
+		assert_int_equal(monitor.frontend.grants.count, grants);
+		return;
+	}
+	assert_true(monitor.frontend.grants.count <= grants + 1);
+	ignore_answers();
+	requests_forget(&monitor);
+	memset(model, 0, sizeof(model));
+}
+
+static void
+test_made_up_messages(void **state)
+{
+	print_message("%lu messages, seed %u\n", messages, seed);
+	monitor.frontend.state = FRONTEND_SERVING;
+	for (unsigned long i = 0; i < messages; i++) {
+		if (i % 2)
+			send_good();
+		else
+			send_spoilt();
+		assert_int_equal(monitor.frontend.state, FRONTEND_SERVING);
+		assert_int_equal(monitor.sessions.by_id.count, 0);
+		assert_false(monitor.stopping);
+	}
+}
+
+int
+main(int argc, char **argv)
+{
+	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(test_every_message_in_every_state),
+		cmocka_unit_test(test_made_up_messages),
+	};
+
+	if (argc > 1)
+		messages = strtoul(argv[1], NULL, 10);
+	if (argc > 2)
+		seed = (unsigned)strtoul(argv[2], NULL, 10);
+	return cmocka_run_group_tests(tests, set_up, tear_down);
+}
