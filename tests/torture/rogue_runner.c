@@ -15,6 +15,7 @@
 #include "control.h"
 #include "frame.h"
 #include "rogue.h"
+#include "template.h"
 #include "seqpacket.h"
 #include "util.h"
 
@@ -165,18 +166,13 @@ end(int channel, unsigned long flood)
 		pause();
 }
 
-int
-main(int argc, char **argv)
+static void
+play_session(void)
 {
 	struct rogue_settings settings;
-	char text[100];
-	unsigned life;
+	unsigned life = rogue_begin(&settings);
 	int channel;
 
-	if (argc > 1 || !rogue_load("settings", text, sizeof(text)) ||
-	    text[0] == '\0')
-		become_real(argv);
-	life = rogue_begin(&settings);
 	wait_order(RUNNER_ORDER_SANDBOX);
 	channel = wait_order(RUNNER_ORDER_ATTACH);
 	answer_initialize(channel);
@@ -187,4 +183,19 @@ main(int argc, char **argv)
 	}
 	rogue_say("runner %u: %lu messages", life, settings.messages);
 	end(channel, settings.messages);
+}
+
+/* The monitor's template is as it should be, its copies are not. */
+int
+main(int argc, char **argv)
+{
+	char text[100];
+	bool template = argc == 2 && strcmp(argv[1], "--template") == 0;
+
+	if ((argc > 1 && !template) ||
+	    !rogue_load("settings", text, sizeof(text)) || text[0] == '\0')
+		become_real(argv);
+	if (template)
+		template_run(play_session);
+	play_session();
 }
