@@ -129,6 +129,14 @@ connection_timer(struct connection *c, uint32_t ms)
 		event_add(&c->timer, &tv);
 }
 
+/* The kernel does not watch it: better an end than to wait for ever. */
+static void
+hear_the_end(int fd, struct event *ev)
+{
+	shutdown(fd, SHUT_RDWR);
+	event_active(ev, EV_READ, 0);
+}
+
 void
 connection_read_client(struct connection *c, bool on)
 {
@@ -139,8 +147,11 @@ connection_read_client(struct connection *c, bool on)
 		event_del(&c->in_event);
 	else if (c->in_always || event_add(&c->in_event, NULL) < 0) {
 		/* A file is always ready, and epoll does not take it. */
-		c->in_always = true;
-		event_active(&c->in_event, EV_READ, 0);
+		c->in_always = c->stdio;
+		if (c->stdio)
+			event_active(&c->in_event, EV_READ, 0);
+		else
+			hear_the_end(c->in_fd, &c->in_event);
 	}
 	if (on && c->tls != NULL && tls_has_bytes(c->tls))
 		event_active(&c->in_event, EV_READ, 0);
@@ -174,10 +185,13 @@ connection_read_runner(struct connection *c, bool on)
 	if (c->channel_reading == on || c->channel_fd < 0)
 		return;
 	c->channel_reading = on;
-	if (on)
-		event_add(&c->channel_in, NULL);
-	else
+	if (!on) {
 		event_del(&c->channel_in);
+	} else if (event_add(&c->channel_in, NULL) < 0) {
+		log_error(-errno, "connection %u: session channel", c->number);
+		c->channel_failed = true;
+		hear_the_end(c->channel_fd, &c->channel_in);
+	}
 }
 
 /* --- the end ------------------------------------------------------------ */

@@ -3,7 +3,6 @@
  */
 #include "quota.h"
 
-#include <dirent.h>
 #include <errno.h>
 #include <fcntl.h>
 #include <stdio.h>
@@ -12,6 +11,7 @@
 #include <unistd.h>
 
 #include "log.h"
+#include "quota_sweep.h"
 #include "util.h"
 
 static struct cgroup own = CGROUP_NONE;	 /* where execd was started */
@@ -47,6 +47,7 @@ quota_init(void)
 	snprintf(base_name, sizeof(base_name), "execd-%d", (int)getpid());
 	if (own.dirs[CGROUP_UNIFIED] >= 0)
 		hand_down(own.dirs[CGROUP_UNIFIED]);
+	quota_sweep(&own);
 	err = cgroup_make(&own, base_name, &base);
 	if (err < 0) {
 		log_warn(err, "control groups: commands have resource limits "
@@ -54,6 +55,7 @@ quota_init(void)
 		cgroup_close(&own);
 		return;
 	}
+	quota_mark_used(&base);
 	if (base.dirs[CGROUP_UNIFIED] >= 0)
 		hand_down(base.dirs[CGROUP_UNIFIED]);
 }
@@ -105,21 +107,6 @@ quota_open(const char *session_id, uid_t uid, gid_t gid, uint64_t pids,
 }
 
 /* The groups that a runner made are empty: its processes are gone with it. */
-static void
-remove_children(int dir)
-{
-	int fd = openat(dir, ".", O_RDONLY | O_DIRECTORY | O_CLOEXEC);
-	DIR *d = fd < 0 ? NULL : fdopendir(fd);
-	struct dirent *e;
-
-	if (d == NULL)
-		return;
-	while ((e = readdir(d)) != NULL)
-		if (e->d_type == DT_DIR && e->d_name[0] != '.')
-			unlinkat(dir, e->d_name, AT_REMOVEDIR);
-	closedir(d);
-}
-
 void
 quota_close(const char *session_id)
 {
@@ -130,7 +117,7 @@ quota_close(const char *session_id)
 	cgroup_kill(&c);
 	for (int i = 0; i < CGROUP_HIERARCHIES; i++)
 		if (c.dirs[i] >= 0)
-			remove_children(c.dirs[i]);
+			quota_remove_children(c.dirs[i], 0);
 	cgroup_close(&c);
 	cgroup_remove(&base, session_id);
 }

@@ -16,6 +16,7 @@ from torture import Clock, alone, arguments, descriptors, modes, poll, test_user
 from conftest import Configured, digest, is_alive, pids_with
 from execd_client import dial
 from load import Load
+from soak import groups_of
 from test_tls import Authority, listener
 
 TOKEN = "kills" * 8
@@ -174,6 +175,15 @@ def monitors(mode, user, kills, sessions, seed):
             poll(lambda: not any(is_alive(p) for p in programs), what="end of the programs")
             poll(lambda: not any(pids_with(f"of {w.number}.{w.rounds}") for w in load.workers), what="end of commands")
             slowest = max(slowest, time.monotonic() - began)
+            left = s.pid
+    if mode == "root":
+        # The groups it could not remove are the next one's to remove.
+        with tempfile.TemporaryDirectory(prefix="execd-kills-") as d:
+            directory = pathlib.Path(d)
+            directory.chmod(0o777)
+            server = Server(mode, user, directory)
+            assert not groups_of(left), groups_of(left)
+            server.s.stop()
     return f"{mode}: {kills} monitors killed, all ended within {slowest:.2f} s; {clock}"
 
 
