@@ -124,7 +124,8 @@ static const struct field session_config_fields[] = {
 	FIELD(FIELD_BOOL, control_session_config, pid_namespace),
 	FIELD(FIELD_BOOL, control_session_config, door),
 	FIELD(FIELD_U8, control_session_config, cgroups),
-	FIELD(FIELD_BOOL, control_session_config, audit),
+	FIELD(FIELD_U32, control_session_config, command_deadline_ms),
+	FIELD(FIELD_U64, control_session_config, output_rate),
 	FIELD(FIELD_U32, control_session_config, closed_ttl_ms),
 	FIELD(FIELD_U32, control_session_config, kill_grace_ms),
 	FIELD(FIELD_U64, control_session_config, retention_bytes),
@@ -175,6 +176,42 @@ static const struct field started_fields[] = {
 	FIELD(FIELD_STRING, control_started, cwd),
 	FIELD(FIELD_STRING, control_started, command),
 	FIELD(FIELD_BOOL, control_started, command_cut),
+	FIELD(FIELD_BOOL, control_started, asked.there),
+	FIELD(FIELD_U8, control_started, asked.type),
+	FIELD(FIELD_BOOL, control_started, asked.files),
+	FIELD(FIELD_BOOL, control_started, asked.network),
+	FIELD(FIELD_BOOL, control_started, enforced.there),
+	FIELD(FIELD_BOOL, control_started, enforced.files),
+	FIELD(FIELD_BOOL, control_started, enforced.network),
+	FIELD(FIELD_U32, control_started, landlock_abi),
+	FIELD(FIELD_U32, control_started, redacted),
+	FIELD(FIELD_U32, control_started, start_us),
+};
+
+static const struct field audit_fields[] = {
+	FIELD(FIELD_U8, control_audit, files),
+	FIELD(FIELD_BOOL, control_audit, required),
+	FIELD(FIELD_STRING, control_audit, redact_names),
+	FIELD(FIELD_STRING, control_audit, redact_values),
+};
+
+static const struct field recording_fields[] = {
+	FIELD(FIELD_BOOL, control_recording, works),
+};
+
+static const struct field file_fields[] = {
+	FIELD(FIELD_STRING, control_file, operation),
+	FIELD(FIELD_STRING, control_file, path),
+	FIELD(FIELD_STRING, control_file, destination),
+	FIELD(FIELD_BOOL, control_file, cut),
+	FIELD(FIELD_BOOL, control_file, sandboxed),
+};
+
+static const struct field http_fields[] = {
+	FIELD(FIELD_STRING, control_http, method),
+	FIELD(FIELD_STRING, control_http, url),
+	FIELD(FIELD_BOOL, control_http, url_cut),
+	FIELD(FIELD_U32, control_http, redacted),
 };
 
 static const struct field exited_fields[] = {
@@ -183,6 +220,14 @@ static const struct field exited_fields[] = {
 	FIELD(FIELD_U32, control_exited, signal),
 	FIELD(FIELD_BOOL, control_exited, terminated),
 	FIELD(FIELD_BOOL, control_exited, denied),
+	FIELD(FIELD_U8, control_exited, cause),
+	FIELD(FIELD_U64, control_exited, output_bytes),
+	FIELD(FIELD_U64, control_exited, duration_ms),
+	FIELD(FIELD_U64, control_exited, user_ms),
+	FIELD(FIELD_U64, control_exited, system_ms),
+	FIELD(FIELD_U64, control_exited, max_rss_bytes),
+	FIELD(FIELD_U64, control_exited, memory_kills),
+	FIELD(FIELD_U64, control_exited, forks_denied),
 };
 
 static const struct field key_fields[] = {
@@ -256,6 +301,10 @@ static const struct layout {
 	LAYOUT(RUNNER_REPORT_STARTED, started_fields),
 	LAYOUT(RUNNER_REPORT_EXITED, exited_fields),
 	EMPTY(RUNNER_REPORT_MASKS),
+	LAYOUT(RUNNER_ORDER_AUDIT, audit_fields),
+	LAYOUT(RUNNER_ORDER_RECORDING, recording_fields),
+	LAYOUT(RUNNER_REPORT_FILE, file_fields),
+	LAYOUT(RUNNER_REPORT_HTTP, http_fields),
 	LAYOUT(KEYS_CONFIGURE, key_fields),
 	EMPTY(KEYS_SERVE),
 	LAYOUT(KEYS_SIGN, sign_fields),
@@ -403,4 +452,22 @@ control_verdict_name(enum verdict verdict)
 	};
 
 	return (size_t)verdict < nitems(names) ? names[verdict] : "";
+}
+
+const char *
+control_cause_name(unsigned cause)
+{
+	static const char *const names[END_CAUSES] = {
+		[END_SIGNAL] = "signal",
+		[END_CLIENT] = "client",
+		[END_SESSION] = "session-end",
+		[END_TIMEOUT] = "timeout",
+		[END_COMMAND_DEADLINE] = "command-deadline",
+		[END_MEMORY] = "memory",
+		[END_CPU_TIME] = "max-cpu-time",
+		[END_FILE_SIZE] = "max-file-size",
+		[END_FILTER] = "sandbox",
+	};
+
+	return cause < END_CAUSES ? names[cause] : NULL;
 }

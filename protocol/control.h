@@ -15,6 +15,7 @@
 #include <stdint.h>
 
 #include "buf.h"
+#include "redact_limits.h"
 #include "sandbox_limits.h"
 
 #define CONTROL_FD	       3 /* in every child of the monitor */
@@ -59,6 +60,8 @@ enum control_type {
 	RUNNER_ORDER_WATCH = 38,     /* control_watch + channel fd */
 	RUNNER_ORDER_SANDBOX = 40,   /* struct sandbox_limits; once, before the
 				      * first ATTACH */
+	RUNNER_ORDER_AUDIT = 42,     /* control_audit; once, before SANDBOX */
+	RUNNER_ORDER_RECORDING = 44, /* control_recording: is there a record? */
 
 	/* runner -> monitor, reports */
 	RUNNER_REPORT_DETACHED = 41,  /* control_detached */
@@ -66,12 +69,14 @@ enum control_type {
 	RUNNER_REPORT_STARTED = 45,   /* control_started; with `audit` */
 	RUNNER_REPORT_EXITED = 47,    /* control_exited; with `audit` */
 	RUNNER_REPORT_MASKS = 49,     /* nothing + fd; at most once */
+	RUNNER_REPORT_FILE = 51,      /* control_file; as AUDIT says */
+	RUNNER_REPORT_HTTP = 53,      /* control_http; likewise */
 
 	/* to the key process: the monitor's, then the front-end's */
-	KEYS_CONFIGURE = 50, /* control_key + fd of the key, each in turn */
-	KEYS_SERVE = 52,     /* nothing: from now on only this: */
-	KEYS_SIGN = 54,	     /* control_sign */
-	KEYS_SIGNED = 55,    /* control_signed */
+	KEYS_CONFIGURE = 60, /* control_key + fd of the key, each in turn */
+	KEYS_SERVE = 62,     /* nothing: from now on only this: */
+	KEYS_SIGN = 64,	     /* control_sign */
+	KEYS_SIGNED = 65,    /* control_signed */
 };
 
 #define CONTROL_LISTENERS_MAX 16
@@ -228,30 +233,99 @@ struct control_session_config {
 	bool pid_namespace; /* the runner is pid 1 of its own */
 	bool door;	    /* the sandbox door travels along */
 	uint8_t cgroups;    /* bits: which enum cgroup_hierarchy travel along */
-	bool audit;	    /* report every process */
-	uint32_t closed_ttl_ms;	  /* a closed process is remembered */
-	uint32_t kill_grace_ms;	  /* TERM to KILL at the session's end */
-	uint64_t retention_bytes; /* of output, per process */
+	uint32_t command_deadline_ms; /* 0: none */
+	uint64_t output_rate;	      /* bytes a second in all; 0: none */
+	uint32_t closed_ttl_ms;	      /* a closed process is remembered */
+	uint32_t kill_grace_ms;	      /* TERM to KILL at the session's end */
+	uint64_t retention_bytes;     /* of output, per process */
 	uint64_t max_message_bytes;
 };
 
 #define CONTROL_PROCESS_MAX 256 /* of an id the beginning */
 #define CONTROL_COMMAND_MAX 4096
 
+/* Operations on files that are recorded. */
+enum audit_files { AUDIT_FILES_NONE, AUDIT_FILES_WRITES, AUDIT_FILES_ALL };
+
+/* Patterns of secrets, each with its line end. */
+#define CONTROL_PATTERNS_MAX                                                   \
+	(REDACT_PATTERNS_MAX * (REDACT_PATTERN_CHARS + 1) + 1)
+
+struct control_audit {
+	uint8_t files; /* enum audit_files */
+	bool required; /* what cannot be recorded is not done */
+	char redact_names[CONTROL_PATTERNS_MAX]; /* one on each line */
+	char redact_values[CONTROL_PATTERNS_MAX];
+};
+
+/* With `required`: commands and files may be used only while it works. */
+struct control_recording {
+	bool works;
+};
+
+/* What a sandbox is asked for, or enforces. */
+struct control_policy {
+	bool there;
+	uint8_t type;	     /* asked: enum sandbox_type */
+	bool files, network; /* restricted */
+};
+
 struct control_started {
 	char process[CONTROL_PROCESS_MAX]; /* the client's id */
 	uint32_t pid;			   /* as the session sees it */
 	bool sandboxed, tty;
+	struct control_policy asked, enforced;
+	uint32_t landlock_abi; /* of `enforced`; 0: none */
 	char cwd[CONTROL_STRING_MAX];
 	char command[CONTROL_COMMAND_MAX]; /* argv, quoted for a shell */
 	bool command_cut;
+	uint32_t redacted; /* secrets taken out of it */
+	uint32_t start_us; /* from the request to exec */
 };
+
+/* Why a command ended, other than by itself. */
+enum end_cause {
+	END_ITSELF,
+	END_SIGNAL,	      /* of whoever may send it one */
+	END_CLIENT,	      /* process/terminate, process/signal kill */
+	END_SESSION,	      /* the session's end */
+	END_TIMEOUT,	      /* its client's timeoutMs */
+	END_COMMAND_DEADLINE, /* the identity's */
+	END_MEMORY,	      /* out of it: the kernel */
+	END_CPU_TIME,	      /* max-cpu-time: likewise */
+	END_FILE_SIZE,	      /* max-file-size: likewise */
+	END_FILTER,	      /* the sandbox's, of system calls */
+	END_CAUSES,
+};
+
+/* "command-deadline"; NULL for END_ITSELF and what is none. */
+const char *control_cause_name(unsigned cause);
 
 struct control_exited {
 	char process[CONTROL_PROCESS_MAX];
 	uint32_t code, signal; /* signal: 0 for none */
 	bool terminated;       /* by the client or the session's end */
 	bool denied;	       /* the sandbox was in its way */
+	uint8_t cause;	       /* enum end_cause */
+	uint64_t output_bytes, duration_ms;
+	uint64_t user_ms, system_ms, max_rss_bytes; /* getrusage(2) */
+	uint64_t memory_kills, forks_denied; /* of all of it, by its group */
+};
+
+/* Before it is done. */
+struct control_file {
+	char operation[32]; /* "fs/writeFile" */
+	char path[CONTROL_COMMAND_MAX];
+	char destination[CONTROL_COMMAND_MAX]; /* or a link's target; or "" */
+	bool cut;			       /* one of them was longer */
+	bool sandboxed;
+};
+
+struct control_http {
+	char method[32];
+	char url[CONTROL_COMMAND_MAX];
+	bool url_cut;
+	uint32_t redacted;
 };
 
 #define CONTROL_TBS_MAX	      1024 /* TLS's longest is 2 * 32 + 4 + 133 */

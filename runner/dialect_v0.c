@@ -6,6 +6,7 @@
 #include <stdio.h>
 #include <string.h>
 
+#include "audit.h"
 #include "methods.h"
 
 /* "session-4294967295" */
@@ -57,6 +58,7 @@ on_exited(struct process *process, uint64_t seq)
 	struct session_process *p = process->owner;
 	struct json_writer w;
 
+	audit_exited(p);
 	if (!session_is_told(p))
 		return;
 	w = begin_event(p, "command/exec/exited");

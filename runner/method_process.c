@@ -63,7 +63,11 @@ apply_options(struct session_process *sp, const struct process_start_params *p,
 		sp->start_id_len = p->start_id.len;
 	}
 	if (p->has_timeout)
-		process_set_timeout(&sp->process, s->base, p->timeout_ms);
+		process_set_timeout(
+		    &sp->process, s->base, p->timeout_ms, DEADLINE_CLIENT);
+	if (s->config.command_deadline_ms > 0)
+		process_set_timeout(&sp->process, s->base,
+		    s->config.command_deadline_ms, DEADLINE_COMMAND);
 	if (p->has_retention)
 		process_state_keep(&sp->process.state, keep->head_bytes,
 		    keep->has_tail
@@ -159,7 +163,6 @@ start(struct request *r, const struct process_start_params *p, char **argv,
 		return NULL;
 	}
 	session_add(s, sp);
-	audit_started(s, sp, argv, p->cwd.path);
 	apply_options(sp, p, argv);
 	return sp;
 }
@@ -212,11 +215,12 @@ method_process_begin(struct request *r, const struct process_start_params *p)
 	_cleanup_free_ char **envp = NULL;
 	const struct sandbox_context *asked =
 	    p->has_sandbox ? &p->sandbox : NULL;
+	int64_t began_us = audit_clock_us(s);
 	char error[ARGS_ERROR_MAX];
 	struct session_process *sp;
 	struct nest *nest = NULL;
 
-	if (!check_start(r, p))
+	if (!check_start(r, p) || !audit_permits(r))
 		return NULL;
 	argv = build_argv(p);
 	if (argv == NULL) {
@@ -239,8 +243,10 @@ method_process_begin(struct request *r, const struct process_start_params *p)
 		return NULL;
 	}
 	sp = start(r, p, argv, envp, nest);
-	if (sp != NULL)
+	if (sp != NULL) {
 		sandbox_report_fill(&sp->sandbox, &s->sandbox, asked, nest);
+		audit_started(sp, argv, p->cwd.path, began_us);
+	}
 	return sp;
 }
 

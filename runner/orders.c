@@ -12,6 +12,7 @@
 #include <sys/prctl.h>
 #include <unistd.h>
 
+#include "audit.h"
 #include "control.h"
 #include "log.h"
 #include "methods.h"
@@ -134,6 +135,31 @@ take_configure(const uint8_t *packet, size_t len, const int *fds, size_t nfds)
 	return 0;
 }
 
+static int
+take_audit(const uint8_t *packet, size_t len, const int *fds, size_t nfds)
+{
+	struct control_audit a;
+
+	if (nfds != 0 || session.record != NULL ||
+	    control_get(packet, len, RUNNER_ORDER_AUDIT, &a) < 0 ||
+	    a.files > AUDIT_FILES_ALL)
+		return -EBADMSG;
+	audit_begin(&session, &a);
+	return 0;
+}
+
+static int
+take_recording(const uint8_t *packet, size_t len, const int *fds, size_t nfds)
+{
+	struct control_recording r;
+
+	if (nfds != 0 || session.record == NULL ||
+	    control_get(packet, len, RUNNER_ORDER_RECORDING, &r) < 0)
+		return -EBADMSG;
+	session.record->fails = !r.works;
+	return 0;
+}
+
 /* Without it nobody is attached: there is no default to fall back to. */
 static int
 take_sandbox(const uint8_t *packet, size_t len, const int *fds, size_t nfds)
@@ -203,7 +229,11 @@ static const struct order {
 	    const uint8_t *packet, size_t len, const int *fds, size_t nfds);
 } orders[] = {
 	{ RUNNER_ORDER_CONFIGURE, RUNNER_FRESH, take_configure },
+	{ RUNNER_ORDER_AUDIT, RUNNER_CONFIGURED, take_audit },
 	{ RUNNER_ORDER_SANDBOX, RUNNER_CONFIGURED, take_sandbox },
+	{ RUNNER_ORDER_RECORDING,
+	    RUNNER_CONFIGURED | RUNNER_READY | RUNNER_TERMINATING,
+	    take_recording },
 	{ RUNNER_ORDER_ATTACH, RUNNER_READY, take_attach },
 	{ RUNNER_ORDER_WATCH, RUNNER_READY, take_watch },
 	{ RUNNER_ORDER_DETACH, RUNNER_READY | RUNNER_TERMINATING, take_detach },

@@ -209,10 +209,18 @@ at(const struct scan *s, size_t n)
 	return n < s->left ? s->p[n] : '\0';
 }
 
+/* Of the last that fits its beginning. */
 static void
 keep(struct scan *s, size_t n)
 {
-	buf_put(s->out, s->p, n);
+	size_t room = s->out->limit - s->out->len;
+
+	if (n > room) {
+		buf_put(s->out, s->p, room);
+		s->out->failed = true;
+	} else {
+		buf_put(s->out, s->p, n);
+	}
 	s->p += n;
 	s->left -= n;
 }

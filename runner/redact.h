@@ -19,10 +19,10 @@
 #include <stddef.h>
 
 #include "buf.h"
+#include "redact_limits.h"
 
 #define REDACTED_MARK	      "[redacted]"
 #define REDACT_COMPARED_BYTES 256
-#define REDACT_PATTERNS_MAX   32 /* configured, of names and of values each */
 
 /* Configured patterns beside the built-in rules: * and ?, whatever the case,
  * compared with a whole name or value. */

@@ -92,6 +92,7 @@ session_limit(struct session *s, const struct sandbox_limits *limits)
 	sandbox_init(&s->sandbox, &host, limits);
 	group_pool_init(
 	    &s->groups, &cgroup, limits->pids, limits->memory_bytes);
+	s->groups.counted = s->record != NULL;
 }
 
 /* --- processes -------------------------------------------------------- */
@@ -152,6 +153,7 @@ session_add(struct session *s, struct session_process *p)
 
 	clock_gettime(CLOCK_REALTIME, &now);
 	p->started_ms = (int64_t)now.tv_sec * 1000 + now.tv_nsec / 1000000;
+	p->began_ms = now_ms();
 	p->number = ++s->starts;
 	table_insert(&s->processes, &p->node, siphash_bytes(p->id, p->id_len));
 	TAILQ_INSERT_TAIL(&s->started, p, link);
@@ -261,6 +263,10 @@ write_exited(struct json_writer *w, const struct process *process)
 		json_key(w, "timedOut");
 		json_bool(w, true);
 	}
+	if (process->timed_out && process->deadline_for == DEADLINE_COMMAND) {
+		json_key(w, "killedBy");
+		json_cstring(w, control_cause_name(END_COMMAND_DEADLINE));
+	}
 }
 
 void
@@ -318,8 +324,7 @@ on_exited(struct process *process, uint64_t seq)
 {
 	struct process_event e = { .kind = EVENT_EXITED, .seq = seq };
 
-	audit_exited(((struct session_process *)process->owner)->session,
-	    process->owner);
+	audit_exited(process->owner);
 	tell_all(process->owner, &e);
 }
 

@@ -67,6 +67,7 @@ struct session_process {
 	int64_t forget_ms;  /* closed: when the id is free again */
 	uint64_t number;    /* counts the starts of the session */
 	int64_t started_ms; /* since 1970 */
+	int64_t began_ms;   /* the same, as now_ms() */
 	char *start_id;	    /* owned; NULL: none */
 	size_t start_id_len;
 	char *command; /* owned: what is kept of argv, each with its NUL */
@@ -94,6 +95,7 @@ struct session {
 	struct mask_list masks;
 	int door; /* for it */
 	struct group_pool groups;
+	struct record *record; /* audit.h; NULL: nobody asks */
 	bool terminating;
 	struct table processes;
 	TAILQ_HEAD(, session_process) started; /* the same, in that order */

@@ -11,6 +11,7 @@
 #include <string.h>
 #include <unistd.h>
 
+#include "audit.h"
 #include "util.h"
 
 #define GROUPS_MAX 65536
@@ -82,6 +83,7 @@ identity_new(const char *name)
 	id->refs = 1;
 	id->umask = CONF_MODE_UNSET;
 	id->door = -1;
+	id->audit_files = AUDIT_FILES_UNSET;
 	sandbox_rules_init(&id->sandbox);
 	return id;
 }

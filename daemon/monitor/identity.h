@@ -17,6 +17,8 @@
 struct identity_limits {
 	uint32_t max_sessions; /* at once; 0: no limit of its own */
 	uint32_t session_deadline_ms;
+	uint32_t command_deadline_ms;  /* 0: none */
+	uint64_t output_rate;	       /* bytes a second; 0: no limit */
 	uint32_t session_processes;    /* control group; 0: the default */
 	uint64_t session_memory_bytes; /* likewise; 0: none */
 	uint32_t max_processes;	       /* of the user */
@@ -42,6 +44,7 @@ struct identity {
 	struct strings peer_users;
 	struct identity_limits limits;
 	struct sandbox_rules sandbox; /* of the ceiling; the rest unset */
+	uint8_t audit_files;	      /* AUDIT_FILES_UNSET: as [audit] */
 	/* as resolved */
 	char *user_name;
 	uid_t uid;

@@ -14,13 +14,13 @@
 static int
 open_all(struct conf *next, const struct conf *old)
 {
-	int code = 0, err = audit_open(&next->audit);
+	const char *place;
+	int code = 0, err = audit_open(&next->audit, &place);
 
 	if (err < 0) {
-		log_error(err, "audit log %s", next->audit.file);
+		log_error(err, "audit log %s", place);
 		return EXIT_FAILED;
 	}
-
 	for (size_t i = 0; i < next->nlisteners && code == 0; i++) {
 		struct listener *before = NULL;
 

@@ -166,8 +166,7 @@ find_door(const struct monitor *m, struct identity *id)
 }
 
 static void
-configure(
-    const struct monitor *m, struct session *s, const struct cgroup *cgroup)
+configure(struct monitor *m, struct session *s, const struct cgroup *cgroup)
 {
 	const struct limits *l = &m->conf->limits;
 	int fds[2 + CGROUP_HIERARCHIES] = { m->programs.http };
@@ -176,7 +175,8 @@ configure(
 	int door = find_door(m, s->identity);
 	struct control_session_config c = {
 		.pid_namespace = m->root,
-		.audit = m->conf->audit.file != NULL,
+		.command_deadline_ms = s->identity->limits.command_deadline_ms,
+		.output_rate = s->identity->limits.output_rate,
 		.closed_ttl_ms = l->closed_ttl_ms,
 		.kill_grace_ms = l->kill_grace_ms,
 		.retention_bytes = l->retention_bytes,
@@ -187,7 +187,6 @@ configure(
 	snprintf(c.provider_id, sizeof(c.provider_id), "%s", m->provider_id);
 	snprintf(c.shell, sizeof(c.shell), "%s", s->identity->shell);
 	snprintf(c.home, sizeof(c.home), "%s", s->identity->home);
-	s->audited = c.audit;
 	c.door = door >= 0;
 	if (c.door)
 		fds[nfds++] = door;
@@ -198,6 +197,7 @@ configure(
 		fds[nfds++] = cgroup->dirs[i];
 	}
 	session_order(s, RUNNER_ORDER_CONFIGURE, &c, fds, nfds);
+	session_audit_configure(m, s);
 	conf_sandbox_limits(m->conf, s->identity, &limits);
 	session_order(s, RUNNER_ORDER_SANDBOX, &limits, NULL, 0);
 }
