@@ -42,6 +42,7 @@ on_output(struct process *process, uint64_t seq, enum stream stream,
 	struct session_process *p = process->owner;
 	struct json_writer w;
 
+	session_count_output(p, len);
 	if (!session_is_told(p))
 		return;
 	w = begin_event(p, "command/exec/outputDelta");

@@ -28,6 +28,7 @@
 
 static void forget_cb(evutil_socket_t fd, short what, void *arg);
 static void kill_cb(evutil_socket_t fd, short what, void *arg);
+static void rate_cb(evutil_socket_t fd, short what, void *arg);
 
 /* Before it is made: killed in between, the runner leaves nothing unknown. */
 static void
@@ -72,6 +73,8 @@ session_init(struct session *s, struct event_base *base,
 		log_fatal("/dev/null cannot be opened");
 	event_assign(&s->forget_event, base, -1, 0, forget_cb, s);
 	event_assign(&s->kill_event, base, -1, 0, kill_cb, s);
+	event_assign(&s->rate_event, base, -1, 0, rate_cb, s);
+	rate_init(&s->output_rate, config->output_rate, now_ms());
 }
 
 void
@@ -316,6 +319,7 @@ on_output(struct process *process, uint64_t seq, enum stream stream,
 {
 	struct process_event e = { EVENT_OUTPUT, seq, stream, data, len };
 
+	session_count_output(process->owner, len);
 	tell_all(process->owner, &e);
 }
 
@@ -337,12 +341,35 @@ on_closed(struct process *process, uint64_t seq)
 	session_note_closed(process->owner);
 }
 
+void
+session_count_output(struct session_process *p, size_t bytes)
+{
+	rate_spend(&p->session->output_rate, bytes);
+}
+
+/* Nothing is read until there may be more output again. */
+static bool
+is_too_fast(struct session *s)
+{
+	struct timeval tv;
+
+	if (s->output_rate.per_second == 0 ||
+	    rate_permits(&s->output_rate, now_ms()))
+		return false;
+	tv = timeval_of_ms(rate_wait_ms(&s->output_rate));
+	if (!event_pending(&s->rate_event, EV_TIMEOUT, NULL))
+		event_add(&s->rate_event, &tv);
+	return true;
+}
+
 /* Those who only watch stop nobody. */
 bool
 session_congested(struct process *process)
 {
 	struct session_process *p = process->owner;
 
+	if (is_too_fast(p->session))
+		return true;
 	return session_is_told(p) &&
 	       channel_congested(&p->session->client.channel);
 }
@@ -361,6 +388,14 @@ resume_visit(struct table_node *node, void *arg)
 {
 	process_resume(
 	    &TABLE_OBJECT(node, struct session_process, node)->process);
+}
+
+static void
+rate_cb(evutil_socket_t fd, short what, void *arg)
+{
+	struct session *s = arg;
+
+	table_each(&s->processes, resume_visit, NULL);
 }
 
 static void

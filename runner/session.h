@@ -16,6 +16,7 @@
 #include "groups.h"
 #include "process.h"
 #include "queue.h"
+#include "rate.h"
 #include "sandbox/mask_list.h"
 #include "sandbox/sandbox.h"
 #include "sandbox/sandbox_report.h"
@@ -103,6 +104,8 @@ struct session {
 	struct recent_ids start_ids; /* carried out */
 	unsigned v0_starts;
 	TAILQ_HEAD(, session_process) closed; /* in the order of forgetting */
+	struct rate output_rate;	      /* of all of them together */
+	struct event rate_event;
 	struct event forget_event;
 	struct event kill_event;
 	/* How the monitor hears that a connection is over, and the rest. */
@@ -166,6 +169,7 @@ void session_drop_waiters(struct client *c);
  * and will be forgotten. */
 bool session_is_told(const struct session_process *p);
 bool session_congested(struct process *process);
+void session_count_output(struct session_process *p, size_t bytes);
 void session_note_closed(struct session_process *p);
 
 /* The observer that tells the attached client (PROTOCOL.md section 7.4). */

@@ -9,6 +9,9 @@
 #include "conf.h"
 #include "util.h"
 
+/* What one read takes of a command's output. */
+#define OUTPUT_RATE_MIN (64u << 10)
+
 #define KEY(keyword, type, member)                                             \
 	{                                                                      \
 		keyword, &type, offsetof(struct identity, member)              \
@@ -112,6 +115,12 @@ check(struct conf *c, void *o, char *why)
 		    "max-cpu-time: only whole seconds can be enforced");
 		return -EINVAL;
 	}
+	if (id->limits.output_rate > 0 &&
+	    id->limits.output_rate < OUTPUT_RATE_MIN)
+		return conf_refuse(why,
+		    "output-rate: less than %uK cannot be "
+		    "held",
+		    OUTPUT_RATE_MIN >> 10);
 	if (geteuid() != 0 && (id->limits.session_processes > 0 ||
 				  id->limits.session_memory_bytes > 0))
 		return conf_refuse(why,

@@ -2,6 +2,7 @@
 secrets, how they ended and at which limit, operations on files, requests."""
 import json
 import shlex
+import time
 
 import pytest
 from conftest import digest, missing_layers, poll
@@ -254,3 +255,29 @@ def test_what_is_refused(mode, user, directory, key, value, words):
     path.write_text(f"[audit]\nfile = /dev/null\n{key} = {value}\n")
     code, _, err = check(mode, user, path)
     assert code == 3 and words in err, err
+
+
+# --- how fast ---------------------------------------------------------------
+
+def test_output_is_slowed_and_never_cut(audited):
+    """Both commands of the session together; what is quick is not held up."""
+    c, log = audited("output-rate = 1M")
+    began = time.monotonic()
+    assert c.run("first", ["/bin/echo", "in"]).stdout == "in\n"
+    c.sh("a", "head -c 2000000 /dev/zero; echo e >&2")
+    c.sh("b", "head -c 2000000 /dev/zero", tty=False)
+    assert len(c.finished("a", 60).stdout) == len(c.finished("b", 60).stdout) == 2000000
+    took = time.monotonic() - began
+    assert 2.5 < took < 20, "four megabytes, the first of them at once"
+    assert exited(log, "a")["outputBytes"] == 2000002
+
+
+def test_output_is_slowed_while_nobody_is_attached(configured, user, directory):
+    s = configured(configuration(user, directory / "audit.jsonl", "output-rate = 64K"))
+    c = s.connect(token="tok-a").ready()
+    c.sh("x", f"head -c 300000 /dev/zero; : > {directory}/done")
+    c.drop()
+    s.wait_log("detached")
+    again = s.connect(token="tok-a").ready(resumeSessionId=c.session_id)
+    assert not (directory / "done").exists()
+    again.terminate("x")
