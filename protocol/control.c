@@ -126,6 +126,10 @@ static const struct field session_config_fields[] = {
 	FIELD(FIELD_U8, control_session_config, cgroups),
 	FIELD(FIELD_U32, control_session_config, command_deadline_ms),
 	FIELD(FIELD_U64, control_session_config, output_rate),
+	FIELD(FIELD_BOOL, control_session_config, record_tty),
+	FIELD(FIELD_BOOL, control_session_config, record_input),
+	FIELD(FIELD_BOOL, control_session_config, record_required),
+	FIELD(FIELD_U64, control_session_config, record_max_bytes),
 	FIELD(FIELD_U32, control_session_config, closed_ttl_ms),
 	FIELD(FIELD_U32, control_session_config, kill_grace_ms),
 	FIELD(FIELD_U64, control_session_config, retention_bytes),
@@ -193,6 +197,14 @@ static const struct field audit_fields[] = {
 	FIELD(FIELD_BOOL, control_audit, required),
 	FIELD(FIELD_STRING, control_audit, redact_names),
 	FIELD(FIELD_STRING, control_audit, redact_values),
+};
+
+static const struct field cast_fields[] = {
+	FIELD(FIELD_STRING, control_cast, process),
+};
+
+static const struct field cast_file_fields[] = {
+	FIELD(FIELD_U32, control_cast_file, error),
 };
 
 static const struct field recording_fields[] = {
@@ -305,6 +317,8 @@ static const struct layout {
 	LAYOUT(RUNNER_ORDER_RECORDING, recording_fields),
 	LAYOUT(RUNNER_REPORT_FILE, file_fields),
 	LAYOUT(RUNNER_REPORT_HTTP, http_fields),
+	LAYOUT(RUNNER_REPORT_CAST, cast_fields),
+	LAYOUT(RUNNER_ORDER_CAST, cast_file_fields),
 	LAYOUT(KEYS_CONFIGURE, key_fields),
 	EMPTY(KEYS_SERVE),
 	LAYOUT(KEYS_SIGN, sign_fields),
@@ -467,6 +481,7 @@ control_cause_name(unsigned cause)
 		[END_CPU_TIME] = "max-cpu-time",
 		[END_FILE_SIZE] = "max-file-size",
 		[END_FILTER] = "sandbox",
+		[END_RECORDING] = "record-tty",
 	};
 
 	return cause < END_CAUSES ? names[cause] : NULL;

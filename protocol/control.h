@@ -62,6 +62,7 @@ enum control_type {
 				      * first ATTACH */
 	RUNNER_ORDER_AUDIT = 42,     /* control_audit; once, before SANDBOX */
 	RUNNER_ORDER_RECORDING = 44, /* control_recording: is there a record? */
+	RUNNER_ORDER_CAST = 46,	     /* control_cast_file (+ fd), for CAST */
 
 	/* runner -> monitor, reports */
 	RUNNER_REPORT_DETACHED = 41,  /* control_detached */
@@ -71,6 +72,7 @@ enum control_type {
 	RUNNER_REPORT_MASKS = 49,     /* nothing + fd; at most once */
 	RUNNER_REPORT_FILE = 51,      /* control_file; as AUDIT says */
 	RUNNER_REPORT_HTTP = 53,      /* control_http; likewise */
+	RUNNER_REPORT_CAST = 55,      /* control_cast: waits for its file */
 
 	/* to the key process: the monitor's, then the front-end's */
 	KEYS_CONFIGURE = 60, /* control_key + fd of the key, each in turn */
@@ -235,9 +237,13 @@ struct control_session_config {
 	uint8_t cgroups;    /* bits: which enum cgroup_hierarchy travel along */
 	uint32_t command_deadline_ms; /* 0: none */
 	uint64_t output_rate;	      /* bytes a second in all; 0: none */
-	uint32_t closed_ttl_ms;	      /* a closed process is remembered */
-	uint32_t kill_grace_ms;	      /* TERM to KILL at the session's end */
-	uint64_t retention_bytes;     /* of output, per process */
+	bool record_tty;	      /* terminals; and what is typed, too: */
+	bool record_input;
+	bool record_required;	   /* what cannot be recorded is not run */
+	uint64_t record_max_bytes; /* of each recording */
+	uint32_t closed_ttl_ms;	   /* a closed process is remembered */
+	uint32_t kill_grace_ms;	   /* TERM to KILL at the session's end */
+	uint64_t retention_bytes;  /* of output, per process */
 	uint64_t max_message_bytes;
 };
 
@@ -256,6 +262,15 @@ struct control_audit {
 	bool required; /* what cannot be recorded is not done */
 	char redact_names[CONTROL_PATTERNS_MAX]; /* one on each line */
 	char redact_values[CONTROL_PATTERNS_MAX];
+};
+
+/* A terminal that is recorded. */
+struct control_cast {
+	char process[CONTROL_PROCESS_MAX];
+};
+
+struct control_cast_file {
+	uint32_t error; /* errno; 0: a descriptor comes along */
 };
 
 /* With `required`: commands and files may be used only while it works. */
@@ -295,6 +310,7 @@ enum end_cause {
 	END_CPU_TIME,	      /* max-cpu-time: likewise */
 	END_FILE_SIZE,	      /* max-file-size: likewise */
 	END_FILTER,	      /* the sandbox's, of system calls */
+	END_RECORDING,	      /* its terminal could not be recorded on */
 	END_CAUSES,
 };
 

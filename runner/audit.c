@@ -90,30 +90,32 @@ put_word(struct buf *b, struct slice word)
 	buf_puts(b, "'");
 }
 
-/* Without its secrets; what does not fit is left out. */
-static void
-put_command(struct control_started *started, const struct redact_rules *rules,
-    char *const argv[])
+unsigned
+audit_command(
+    const struct session *s, char *const argv[], char *text, bool *cut)
 {
-	size_t room = sizeof(started->command) - 1;
+	static const struct redact_rules built_in;
+	const struct redact_rules *rules =
+	    s->record != NULL ? &s->record->rules : &built_in;
 	struct redact_state state = { 0 };
 	struct buf b, word;
 
-	buf_init(&b, room);
-	for (size_t i = 0; argv[i] != NULL && !started->command_cut; i++) {
-		buf_init(&word, room);
+	*cut = false;
+	buf_init(&b, CONTROL_COMMAND_MAX - 1);
+	for (size_t i = 0; argv[i] != NULL && !*cut; i++) {
+		buf_init(&word, CONTROL_COMMAND_MAX - 1);
 		redact_word(&state, rules,
 		    (struct slice){ argv[i], strlen(argv[i]) }, &word);
 		if (i > 0)
 			buf_puts(&b, " ");
 		put_word(&b, (struct slice){ (char *)word.data, word.len });
-		started->command_cut = b.failed || word.failed;
+		*cut = b.failed || word.failed;
 		buf_clear(&word);
 	}
-	started->redacted = state.count;
-	copy_text(started->command, sizeof(started->command),
-	    b.len > 0 ? (char *)b.data : "", b.len);
+	copy_text(
+	    text, CONTROL_COMMAND_MAX, b.len > 0 ? (char *)b.data : "", b.len);
 	buf_clear(&b);
+	return state.count;
 }
 
 static void
@@ -148,7 +150,8 @@ audit_started(const struct session_process *p, char *const argv[],
 	started.start_us = us < UINT32_MAX ? (uint32_t)us : UINT32_MAX;
 	copy_text(started.process, sizeof(started.process), p->id, p->id_len);
 	copy_text(started.cwd, sizeof(started.cwd), cwd, strlen(cwd));
-	put_command(&started, &s->record->rules, argv);
+	started.redacted =
+	    audit_command(s, argv, started.command, &started.command_cut);
 	put_policy(&started, &p->sandbox);
 	s->report(RUNNER_REPORT_STARTED, &started);
 }

@@ -36,6 +36,11 @@ void audit_begin(struct session *s, const struct control_audit *order);
 /* False: what must be recorded cannot be; the request was answered so. */
 bool audit_permits(struct request *r);
 
+/* argv as a shell would read it, without its secrets, as far as it fits into
+ * text[CONTROL_COMMAND_MAX]. Returns how many secrets were found. */
+unsigned audit_command(
+    const struct session *s, char *const argv[], char *text, bool *cut);
+
 /* For audit_started(); 0 when nobody asks. */
 int64_t audit_clock_us(const struct session *s);
 

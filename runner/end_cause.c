@@ -48,6 +48,8 @@ end_cause(const struct session_process *sp)
 {
 	const struct process *p = &sp->process;
 
+	if (sp->unrecorded)
+		return END_RECORDING;
 	if (p->timed_out)
 		return p->deadline_for == DEADLINE_COMMAND
 			   ? END_COMMAND_DEADLINE

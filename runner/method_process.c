@@ -9,6 +9,7 @@
 #include "environment.h"
 #include "log.h"
 #include "methods.h"
+#include "recorder.h"
 #include "waiter.h"
 
 /* --- process/start ------------------------------------------------------ */
@@ -119,6 +120,19 @@ check_start(struct request *r, const struct process_start_params *p)
 	return false;
 }
 
+static void
+refuse_start(struct request *r, int err, const char *step, bool enforcing)
+{
+	if (enforcing) {
+		log_error(err, "sandbox: %s", step);
+		reply_error(r->channel, &r->id, RPC_INVALID_PARAMS, "%s",
+		    SANDBOX_UNENFORCEABLE);
+	} else {
+		log_debug("process start: %s: %s", step, strerror(-err));
+		reply_os_error(r->channel, &r->id, err);
+	}
+}
+
 /* Starts it into the session, or answers why not. */
 static struct session_process *
 start(struct request *r, const struct process_start_params *p, char **argv,
@@ -143,22 +157,20 @@ start(struct request *r, const struct process_start_params *p, char **argv,
 		.null_fd = s->null_fd,
 	};
 	struct session_process *sp = session_process_new(s, p->process_id);
-	bool enforcing;
+	bool enforcing = false;
 	const char *step;
-	int err = process_start(&sp->process, s->base, &s->groups, &request,
-	    s->config.retention_bytes, &session_observer, sp, &step,
-	    &enforcing);
+	int err;
 
-	if (err < 0 && enforcing) {
-		log_error(err, "sandbox: %s", step);
-		reply_error(r->channel, &r->id, RPC_INVALID_PARAMS, "%s",
-		    SANDBOX_UNENFORCEABLE);
+	if (!recorder_begin(r, sp, p, argv, envp)) {
 		free(sp);
 		return NULL;
 	}
+	err = process_start(&sp->process, s->base, &s->groups, &request,
+	    s->config.retention_bytes, &session_observer, sp, &step,
+	    &enforcing);
 	if (err < 0) {
-		log_debug("process start: %s: %s", step, strerror(-err));
-		reply_os_error(r->channel, &r->id, err);
+		refuse_start(r, err, step, enforcing);
+		recorder_end(sp);
 		free(sp);
 		return NULL;
 	}
@@ -347,13 +359,17 @@ method_process_write(struct request *r, const union method_params *params)
 	struct session_process *sp = session_find(s, p->process_id);
 	struct pending_write *w;
 	enum input_status status;
+	bool known;
 
 	if (sp == NULL)
 		return reply_status(r->channel, &r->id, "unknownProcess");
 	w = xcalloc(1, sizeof(*w));
 	*w = (struct pending_write){ s, s->generation, { 0 } };
+	known = recent_ids_has(&sp->process.input.ids, p->write_id);
 	status = input_write(
 	    &sp->process.input, p->write_id, p->chunk, pending_write_answer, w);
+	if (!known && (status == INPUT_ACCEPTED || status == INPUT_WAITING))
+		recorder_input(sp, p->chunk.ptr, p->chunk.len);
 	if (status == INPUT_WAITING) {
 		w->id = r->id;
 		r->id = (struct rpc_id){ 0 };

@@ -18,6 +18,7 @@
 #include "log.h"
 #include "methods.h"
 #include "oom.h"
+#include "recorder.h"
 #include "waiter.h"
 #include "watch.h"
 #include "watcher.h"
@@ -183,6 +184,7 @@ void
 session_process_free(struct session_process *p)
 {
 	process_clear(&p->process);
+	recorder_end(p);
 	free(p->start_id);
 	free(p->command);
 	free(p);
@@ -224,6 +226,7 @@ session_note_closed(struct session_process *p)
 {
 	struct session *s = p->session;
 
+	recorder_end(p);
 	p->forget_ms = p->orphaned ? 0 : now_ms() + s->config.closed_ttl_ms;
 	if (p->orphaned)
 		TAILQ_INSERT_HEAD(&s->closed, p, closed_link);
@@ -319,7 +322,7 @@ on_output(struct process *process, uint64_t seq, enum stream stream,
 {
 	struct process_event e = { EVENT_OUTPUT, seq, stream, data, len };
 
-	session_count_output(process->owner, len);
+	session_note_output(process->owner, data, len);
 	tell_all(process->owner, &e);
 }
 
@@ -342,9 +345,10 @@ on_closed(struct process *process, uint64_t seq)
 }
 
 void
-session_count_output(struct session_process *p, size_t bytes)
+session_note_output(struct session_process *p, const void *data, size_t len)
 {
-	rate_spend(&p->session->output_rate, bytes);
+	rate_spend(&p->session->output_rate, len);
+	recorder_output(p, data, len);
 }
 
 /* Nothing is read until there may be more output again. */

@@ -63,6 +63,8 @@ struct session_process {
 	struct process process;
 	struct sandbox_report sandbox;
 	struct session *session;
+	struct cast *cast;  /* recorder.h; NULL: not recorded */
+	bool unrecorded;    /* ended because it must be */
 	bool v0;	    /* of dialect_v0.c, where ids are apart */
 	bool orphaned;	    /* v0: its connection is over */
 	int64_t forget_ms;  /* closed: when the id is free again */
@@ -111,6 +113,8 @@ struct session {
 	/* How the monitor hears that a connection is over, and the rest. */
 	void (*report_masks)(int fd); /* the list, to the monitor */
 	void (*report)(enum control_type type, const void *payload);
+	/* A file for the recording of a terminal, or -errno. Waits for it. */
+	int (*open_cast)(const char *process, size_t len);
 	void (*report_detached)(struct session *s, enum channel_end end);
 	void (*report_unwatched)(uint32_t number, enum channel_end end);
 };
@@ -169,7 +173,8 @@ void session_drop_waiters(struct client *c);
  * and will be forgotten. */
 bool session_is_told(const struct session_process *p);
 bool session_congested(struct process *process);
-void session_count_output(struct session_process *p, size_t bytes);
+void session_note_output(
+    struct session_process *p, const void *data, size_t len);
 void session_note_closed(struct session_process *p);
 
 /* The observer that tells the attached client (PROTOCOL.md section 7.4). */

@@ -84,6 +84,7 @@ identity_new(const char *name)
 	id->umask = CONF_MODE_UNSET;
 	id->door = -1;
 	id->audit_files = AUDIT_FILES_UNSET;
+	id->record.max_bytes = RECORD_MAX_BYTES;
 	sandbox_rules_init(&id->sandbox);
 	return id;
 }

@@ -28,6 +28,17 @@ struct identity_limits {
 	uint64_t max_file_bytes;
 };
 
+/* Of each recording, unless the operator says otherwise. */
+#define RECORD_MAX_BYTES (64u << 20)
+
+/* Terminals that are recorded. */
+struct record_rules {
+	char *directory;    /* NULL: none */
+	bool input;	    /* what is typed, too */
+	bool required;	    /* no recording, no run */
+	uint64_t max_bytes; /* of each */
+};
+
 struct identity {
 	char *name;    /* of the section, or the user's */
 	unsigned refs; /* the configuration, grants, sessions */
@@ -44,6 +55,7 @@ struct identity {
 	struct strings peer_users;
 	struct identity_limits limits;
 	struct sandbox_rules sandbox; /* of the ceiling; the rest unset */
+	struct record_rules record;   /* of terminals */
 	uint8_t audit_files;	      /* AUDIT_FILES_UNSET: as [audit] */
 	/* as resolved */
 	char *user_name;

@@ -22,6 +22,7 @@
 #include "runner_start.h"
 #include "seqpacket.h"
 #include "session_audit.h"
+#include "session_cast.h"
 #include "session_limit.h"
 #include "sweep.h"
 #include "util.h"
@@ -177,6 +178,10 @@ configure(struct monitor *m, struct session *s, const struct cgroup *cgroup)
 		.pid_namespace = m->root,
 		.command_deadline_ms = s->identity->limits.command_deadline_ms,
 		.output_rate = s->identity->limits.output_rate,
+		.record_tty = s->identity->record.directory != NULL,
+		.record_input = s->identity->record.input,
+		.record_required = s->identity->record.required,
+		.record_max_bytes = s->identity->record.max_bytes,
 		.closed_ttl_ms = l->closed_ttl_ms,
 		.kill_grace_ms = l->kill_grace_ms,
 		.retention_bytes = l->retention_bytes,
@@ -235,6 +240,8 @@ take_one(struct session *s, const uint8_t *packet, size_t len)
 		return take_detached(s, packet, len) ? 0 : -EBADMSG;
 	case RUNNER_REPORT_UNWATCHED:
 		return take_unwatched(s, packet, len) ? 0 : -EBADMSG;
+	case RUNNER_REPORT_CAST:
+		return session_cast_report(&monitor, s, packet, len);
 	default:
 		return session_audit_report(&monitor, s, packet, len);
 	}

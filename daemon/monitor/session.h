@@ -63,6 +63,7 @@ struct session {
 	TAILQ_HEAD(, watcher) watchers;
 	unsigned watching; /* of them */
 	uint32_t watches;  /* ever */
+	uint32_t casts;	   /* recordings of terminals, ever */
 };
 
 TAILQ_HEAD(session_list, session);

@@ -48,6 +48,18 @@ session_audit(struct monitor *m, const struct session *s, const char *event,
 	return end(&e, &m->conf->audit);
 }
 
+int
+session_audit_recorded(struct monitor *m, const struct session *s,
+    const char *process, const char *path)
+{
+	struct audit_event e;
+
+	begin(&e, s, "tty-recorded");
+	audit_string(&e, "process", process);
+	audit_string(&e, "file", path);
+	return end(&e, &m->conf->audit);
+}
+
 /* --- what its runner reports -------------------------------------------- */
 
 static void

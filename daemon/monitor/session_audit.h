@@ -16,6 +16,10 @@ struct session;
 int session_audit(struct monitor *m, const struct session *s, const char *event,
     const char *peer, const char *reason);
 
+/* A terminal is recorded, there. As above. */
+int session_audit_recorded(struct monitor *m, const struct session *s,
+    const char *process, const char *path);
+
 /* What a new runner shall tell of. 0, or -errno of session_order(). */
 int session_audit_configure(struct monitor *m, struct session *s);
 

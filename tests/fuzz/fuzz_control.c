@@ -36,6 +36,8 @@ union payload {
 	struct control_recording recording;
 	struct control_file file;
 	struct control_http http;
+	struct control_cast cast;
+	struct control_cast_file cast_file;
 	struct control_key key;
 	struct control_sign sign;
 	struct control_signed answer;

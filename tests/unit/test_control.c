@@ -50,6 +50,8 @@ static const struct {
 	{ RUNNER_ORDER_RECORDING, sizeof(struct control_recording) },
 	{ RUNNER_REPORT_FILE, sizeof(struct control_file) },
 	{ RUNNER_REPORT_HTTP, sizeof(struct control_http) },
+	{ RUNNER_REPORT_CAST, sizeof(struct control_cast) },
+	{ RUNNER_ORDER_CAST, sizeof(struct control_cast_file) },
 	{ KEYS_CONFIGURE, sizeof(struct control_key) },
 	{ KEYS_SERVE, 0 },
 	{ KEYS_SIGN, sizeof(struct control_sign) },
