@@ -56,8 +56,8 @@ make_event(struct cast *c, struct buf *line, const char *code, const void *data,
 	buf_init(line, SIZE_MAX);
 	json_writer_init(&w, line);
 	json_begin(&w, '[');
-	n = snprintf(at, sizeof(at), "%lld.%06lld",
-	    (long long)(us / 1000000), (long long)(us % 1000000));
+	n = snprintf(at, sizeof(at), "%lld.%06lld", (long long)(us / 1000000),
+	    (long long)(us % 1000000));
 	json_raw(&w, at, (size_t)n);
 	json_cstring(&w, code);
 	json_string(&w, data, len);
