@@ -317,6 +317,7 @@ static const struct layout {
 	LAYOUT(RUNNER_ORDER_RECORDING, recording_fields),
 	LAYOUT(RUNNER_REPORT_FILE, file_fields),
 	LAYOUT(RUNNER_REPORT_HTTP, http_fields),
+	EMPTY(RUNNER_REPORT_END),
 	LAYOUT(RUNNER_REPORT_CAST, cast_fields),
 	LAYOUT(RUNNER_ORDER_CAST, cast_file_fields),
 	LAYOUT(KEYS_CONFIGURE, key_fields),

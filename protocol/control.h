@@ -72,6 +72,7 @@ enum control_type {
 	RUNNER_REPORT_MASKS = 49,     /* nothing + fd; at most once */
 	RUNNER_REPORT_FILE = 51,      /* control_file; as AUDIT says */
 	RUNNER_REPORT_HTTP = 53,      /* control_http; likewise */
+	RUNNER_REPORT_END = 57,	      /* nothing: its client ends it */
 	RUNNER_REPORT_CAST = 55,      /* control_cast: waits for its file */
 
 	/* to the key process: the monitor's, then the front-end's */
@@ -214,6 +215,7 @@ enum channel_end {
 	CHANNEL_END_PROTOCOL, /* the client broke the envelope's rules */
 	CHANNEL_END_REPLACED, /* resumed elsewhere */
 	CHANNEL_END_RUNNER,   /* the runner is gone */
+	CHANNEL_END_ASKED,    /* likewise, as its client asked */
 };
 
 struct control_closed {

@@ -379,6 +379,10 @@ connection_on_closed(
 		log_error(0, "connection %u: %s: %s", c->number, c->peer, text);
 		connection_close(c, WEBSOCKET_CLOSE_INTERNAL, text);
 		break;
+	case CHANNEL_END_ASKED:
+		connection_close(
+		    c, WEBSOCKET_CLOSE_NORMAL, "the session was ended");
+		break;
 	case CHANNEL_END_PROTOCOL:
 		connection_close(c, WEBSOCKET_CLOSE_POLICY,
 		    "the message breaks the protocol");

@@ -29,6 +29,7 @@ struct grant {
 	struct session *session;   /* NULL: none, or it ended */
 	bool watching;		   /* it only watches that session */
 	bool ended;		   /* its session ended under it */
+	enum channel_end end;	   /* how */
 	char reason[256];	   /* why */
 };
 
@@ -347,7 +348,7 @@ answer_close(struct monitor *m, const uint8_t *packet, size_t len, int fd)
 		return -EPERM;
 	answer.conn = c.conn;
 	if (g->ended) {
-		answer.end = CHANNEL_END_RUNNER;
+		answer.end = g->end;
 		memcpy(answer.reason, g->reason, sizeof(answer.reason));
 	} else if (g->session != NULL) {
 		if (!leave_session(m, g, c.channel_ended, &end))
@@ -443,7 +444,8 @@ tell_ended(
     struct frontend *f, struct grant *g, bool close_asked, const char *reason)
 {
 	struct control_closed closed = { .conn = g->conn,
-		.end = CHANNEL_END_RUNNER };
+		.end = g->session->asked_to_end ? CHANNEL_END_ASKED
+						: CHANNEL_END_RUNNER };
 	struct control_runner_exited exited = { .conn = g->conn };
 
 	snprintf(closed.reason, sizeof(closed.reason), "%s", reason);
@@ -455,6 +457,7 @@ tell_ended(
 	}
 	g->session = NULL;
 	g->ended = true;
+	g->end = closed.end;
 	snprintf(g->reason, sizeof(g->reason), "%s", reason);
 	frontend_send(f, MON_EV_RUNNER_EXITED, &exited, -1);
 }

@@ -231,6 +231,20 @@ take_unwatched(struct session *s, const uint8_t *packet, size_t len)
 	       session_watch_ended(s, u.number, u.end);
 }
 
+static int
+take_end(struct session *s, const uint8_t *packet, size_t len)
+{
+	if (control_get(packet, len, RUNNER_REPORT_END, NULL) < 0)
+		return -EBADMSG;
+	if (s->state == SESSION_STATE_TERMINATING)
+		return 0;
+	s->asked_to_end = true;
+	s->end_reason = "its client ended it";
+	log_info("session %.*s: its client ends it", ID_LOG_CHARS, s->id);
+	session_terminate(&monitor, s);
+	return 0;
+}
+
 /* 0, -EBADMSG, or another -errno if the session must not go on. */
 static int
 take_one(struct session *s, const uint8_t *packet, size_t len)
@@ -240,6 +254,8 @@ take_one(struct session *s, const uint8_t *packet, size_t len)
 		return take_detached(s, packet, len) ? 0 : -EBADMSG;
 	case RUNNER_REPORT_UNWATCHED:
 		return take_unwatched(s, packet, len) ? 0 : -EBADMSG;
+	case RUNNER_REPORT_END:
+		return take_end(s, packet, len);
 	case RUNNER_REPORT_CAST:
 		return session_cast_report(&monitor, s, packet, len);
 	default:

@@ -55,6 +55,7 @@ struct session {
 	uint32_t conn;		/* ATTACHED: the front-end's number */
 	uint32_t generation;	/* of attachments, counts up */
 	const char *end_reason; /* static: why we end it, or NULL */
+	bool asked_to_end;	/* by its client */
 	bool audited;		/* its runner reports processes */
 	bool close_asked;	/* answer CLOSE when the runner is reaped */
 	bool hung_up;		/* the control channel is at its end */

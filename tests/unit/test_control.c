@@ -50,6 +50,7 @@ static const struct {
 	{ RUNNER_ORDER_RECORDING, sizeof(struct control_recording) },
 	{ RUNNER_REPORT_FILE, sizeof(struct control_file) },
 	{ RUNNER_REPORT_HTTP, sizeof(struct control_http) },
+	{ RUNNER_REPORT_END, 0 },
 	{ RUNNER_REPORT_CAST, sizeof(struct control_cast) },
 	{ RUNNER_ORDER_CAST, sizeof(struct control_cast_file) },
 	{ KEYS_CONFIGURE, sizeof(struct control_key) },
