@@ -192,6 +192,29 @@ static const struct field started_fields[] = {
 	FIELD(FIELD_U32, control_started, start_us),
 };
 
+static const struct field ask_metrics_fields[] = {
+	FIELD(FIELD_U32, control_ask_metrics, conn),
+};
+
+static const struct field metrics_fields[] = {
+	FIELD(FIELD_U32, control_metrics, conn),
+	FIELD(FIELD_U64, control_metrics, attached),
+	FIELD(FIELD_U64, control_metrics, detached),
+	FIELD(FIELD_U64, control_metrics, ending),
+	FIELD(FIELD_U64, control_metrics, processes),
+	FIELD(FIELD_U64, control_metrics, started),
+	FIELD(FIELD_BYTES, control_metrics, exited),
+	FIELD(FIELD_U64, control_metrics, denied),
+	FIELD(FIELD_U64, control_metrics, output_bytes),
+	FIELD(FIELD_BYTES, control_metrics, start_us),
+	FIELD(FIELD_U64, control_metrics, start_us_sum),
+	FIELD(FIELD_U64, control_metrics, records),
+	FIELD(FIELD_U64, control_metrics, records_lost),
+	FIELD(FIELD_BOOL, control_metrics, record_failing),
+	FIELD(FIELD_BYTES, control_metrics, programs),
+	FIELD(FIELD_BYTES, control_metrics, memory_bytes),
+};
+
 static const struct field audit_fields[] = {
 	FIELD(FIELD_U8, control_audit, files),
 	FIELD(FIELD_BOOL, control_audit, required),
@@ -302,6 +325,8 @@ static const struct layout {
 	EMPTY(MON_REQ_DONE),
 	LAYOUT(MON_REQ_WATCH, resume_fields),
 	LAYOUT(MON_ANS_WATCH, session_fields),
+	LAYOUT(MON_REQ_METRICS, ask_metrics_fields),
+	LAYOUT(MON_ANS_METRICS, metrics_fields),
 	LAYOUT(RUNNER_ORDER_CONFIGURE, session_config_fields),
 	LAYOUT(RUNNER_ORDER_SANDBOX, sandbox_fields),
 	LAYOUT(RUNNER_ORDER_ATTACH, attach_fields),
@@ -468,6 +493,8 @@ control_verdict_name(enum verdict verdict)
 
 	return (size_t)verdict < nitems(names) ? names[verdict] : "";
 }
+
+_Static_assert(END_CAUSES <= METRICS_CAUSES_MAX, "metrics of every cause");
 
 const char *
 control_cause_name(unsigned cause)

@@ -50,6 +50,8 @@ enum control_type {
 	MON_REQ_DONE = 20,	   /* nothing: stdio reached its end */
 	MON_REQ_WATCH = 22,	   /* control_resume */
 	MON_ANS_WATCH = 23,	   /* control_session (+ channel fd) */
+	MON_REQ_METRICS = 24,	   /* control_ask_metrics */
+	MON_ANS_METRICS = 25,	   /* control_metrics */
 
 	/* monitor -> runner, orders */
 	RUNNER_ORDER_CONFIGURE =
@@ -171,6 +173,7 @@ enum verdict {
 	VERDICT_BUSY,	  /* a limit: 503 */
 	VERDICT_STRANGER, /* nobody's certificate or user: 401 */
 };
+#define VERDICTS (VERDICT_STRANGER + 1)
 
 struct control_verdict {
 	uint32_t conn;
@@ -247,6 +250,46 @@ struct control_session_config {
 	uint32_t kill_grace_ms;	   /* TERM to KILL at the session's end */
 	uint64_t retention_bytes;  /* of output, per process */
 	uint64_t max_message_bytes;
+};
+
+/* execd's programs, for control_metrics. */
+enum program {
+	PROGRAM_MONITOR,
+	PROGRAM_FRONTEND,
+	PROGRAM_KEYS,
+	PROGRAM_RUNNER,
+	PROGRAMS
+};
+
+/* How long it took commands to start, up to so many microseconds, and longer
+ * than all of them. */
+#define METRICS_BUCKETS                                                        \
+	{                                                                      \
+		1000, 2500, 5000, 10000, 25000, 50000, 100000, 250000, 1000000 \
+	}
+#define METRICS_NBUCKETS 10
+
+#define METRICS_CAUSES_MAX 16 /* at least END_CAUSES */
+
+struct control_ask_metrics {
+	uint32_t conn;
+};
+
+/* What the monitor counts. The arrays are of this machine. */
+struct control_metrics {
+	uint32_t conn;
+	uint64_t attached, detached, ending; /* sessions now */
+	uint64_t processes;		     /* now */
+	uint64_t started;
+	uint64_t exited[METRICS_CAUSES_MAX]; /* by enum end_cause */
+	uint64_t denied;		     /* by a sandbox, likely */
+	uint64_t output_bytes;		     /* of those that have exited */
+	uint64_t start_us[METRICS_NBUCKETS]; /* of `started` */
+	uint64_t start_us_sum;
+	uint64_t records, records_lost;
+	bool record_failing;
+	uint64_t programs[PROGRAMS];	 /* now */
+	uint64_t memory_bytes[PROGRAMS]; /* resident, of all of them */
 };
 
 #define CONTROL_PROCESS_MAX 256 /* of an id the beginning */

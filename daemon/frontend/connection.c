@@ -162,6 +162,8 @@ connection_recv(struct connection *c, void *p, size_t n)
 void
 connection_penalise(struct connection *c, enum offence offence)
 {
+	if (c->source != NULL)
+		metrics.penalties[offence]++;
 	if (source_penalise(&config, c->source, offence, now_ms()))
 		log_warn(0,
 		    "%s: too many failures from there, refused for a while",

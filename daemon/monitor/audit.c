@@ -182,6 +182,8 @@ deliver(struct audit_rules *a, size_t place, const struct audit_event *e)
 
 	if (err == 0)
 		err = e->text.failed ? -E2BIG : put(a, place, e);
+	a->records += err == 0;
+	a->lost += err < 0;
 	if (err == 0)
 		return 0;
 	/* Once: a log that fails must not fill another. */

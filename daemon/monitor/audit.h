@@ -31,8 +31,10 @@ struct audit_sink {
 /* [audit] */
 struct audit_rules {
 	struct audit_sink sinks[AUDIT_PLACES];
-	bool required; /* no audit, no session */
-	uint8_t files; /* enum audit_files */
+	bool required;	  /* no audit, no session */
+	uint64_t records; /* written, each place counted */
+	uint64_t lost;	  /* not written, likewise */
+	uint8_t files;	  /* enum audit_files */
 	struct strings redact_names, redact_values;
 };
 

@@ -72,6 +72,8 @@ reload_configuration(struct monitor *m)
 	}
 	if (conf_log_changes(old, next) == 0)
 		log_info("reload: nothing changed");
+	next->audit.records = old->audit.records;
+	next->audit.lost = old->audit.lost;
 	m->conf = next;
 	reload_unlink_listeners(old, next);
 	frontend_reload(m);

@@ -17,6 +17,7 @@
 #include "monitor.h"
 #include "notify.h"
 #include "session_audit.h"
+#include "stats.h"
 #include "util.h"
 
 /* Who authenticated on a connection. Dies with the connection. */
@@ -371,6 +372,21 @@ answer_done(struct monitor *m, const uint8_t *packet, size_t len, int fd)
 	return 0;
 }
 
+static int
+answer_metrics(struct monitor *m, const uint8_t *packet, size_t len, int fd)
+{
+	struct control_ask_metrics ask;
+	struct control_metrics answer;
+
+	REQUEST(MON_REQ_METRICS, &ask, packet, len);
+	if (!stats_are_wanted(m->conf))
+		return -EPERM;
+	stats_collect(m, &answer);
+	answer.conn = ask.conn;
+	frontend_send(&m->frontend, MON_ANS_METRICS, &answer, -1);
+	return 0;
+}
+
 /* Everything the front-end may ask: what, when, and who answers. */
 static const struct request {
 	enum control_type type;
@@ -385,6 +401,7 @@ static const struct request {
 	{ MON_REQ_RESUME, FRONTEND_SERVING, false, answer_resume },
 	{ MON_REQ_WATCH, FRONTEND_SERVING, false, answer_watch },
 	{ MON_REQ_CLOSE, FRONTEND_SERVING, false, answer_close },
+	{ MON_REQ_METRICS, FRONTEND_SERVING, false, answer_metrics },
 	{ MON_REQ_DONE, FRONTEND_SERVING, false, answer_done },
 };
 

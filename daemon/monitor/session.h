@@ -56,7 +56,8 @@ struct session {
 	uint32_t generation;	/* of attachments, counts up */
 	const char *end_reason; /* static: why we end it, or NULL */
 	bool asked_to_end;	/* by its client */
-	bool audited;		/* its runner reports processes */
+	bool audited;		/* its runner reports processes: */
+	uint32_t running;	/* of them */
 	bool close_asked;	/* answer CLOSE when the runner is reaped */
 	bool hung_up;		/* the control channel is at its end */
 	enum channel_end end;	/* reported for this generation */

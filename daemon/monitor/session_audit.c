@@ -9,6 +9,7 @@
 
 #include "log.h"
 #include "monitor.h"
+#include "stats.h"
 #include "util.h"
 
 /* How often a log that fails is tried. */
@@ -93,6 +94,7 @@ report_started(
 	if (control_get(packet, len, RUNNER_REPORT_STARTED, &started) < 0 ||
 	    started.asked.type > 2)
 		return -EBADMSG;
+	stats_started(m, s, &started);
 	begin(&e, s, "process-started");
 	audit_string(&e, "process", started.process);
 	audit_number(&e, "pid", started.pid);
@@ -119,6 +121,7 @@ report_exited(
 	if (control_get(packet, len, RUNNER_REPORT_EXITED, &exited) < 0 ||
 	    exited.cause >= END_CAUSES)
 		return -EBADMSG;
+	stats_exited(m, s, &exited);
 	cause = control_cause_name(exited.cause);
 	begin(&e, s, "process-exited");
 	audit_string(&e, "process", exited.process);
@@ -225,7 +228,7 @@ session_audit_configure(struct monitor *m, struct session *s)
 	struct control_recording state = { .works = false };
 	int err;
 
-	if (!audit_is_kept(audit))
+	if (!audit_is_kept(audit) && !stats_are_wanted(m->conf))
 		return 0;
 	s->audited = true;
 	order.files = s->identity->audit_files == AUDIT_FILES_UNSET

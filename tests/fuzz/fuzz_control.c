@@ -37,6 +37,7 @@ union payload {
 	struct control_file file;
 	struct control_http http;
 	struct control_cast cast;
+	struct control_metrics metrics;
 	struct control_cast_file cast_file;
 	struct control_key key;
 	struct control_sign sign;

@@ -34,6 +34,8 @@ static const struct {
 	{ MON_ANS_CLOSE, sizeof(struct control_closed) },
 	{ MON_REQ_DONE, 0 },
 	{ MON_REQ_WATCH, sizeof(struct control_resume) },
+	{ MON_REQ_METRICS, sizeof(struct control_ask_metrics) },
+	{ MON_ANS_METRICS, sizeof(struct control_metrics) },
 	{ MON_ANS_WATCH, sizeof(struct control_session) },
 	{ RUNNER_ORDER_CONFIGURE, sizeof(struct control_session_config) },
 	{ RUNNER_ORDER_ATTACH, sizeof(struct control_attach) },
