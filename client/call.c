@@ -8,8 +8,8 @@
 #include "jsonrpc.h"
 #include "path_uri.h"
 
-static void
-answered(void *arg, const struct execd_answer *a)
+void
+reply_answered(void *arg, const struct execd_answer *a)
 {
 	struct reply *r = arg;
 
@@ -33,7 +33,7 @@ call(struct ctl *ctl, const char *method, struct buf *params,
 	*r = (struct reply){ 0 };
 	execd_client_request(ctl->client, method,
 	    params ? (const char *)params->data : NULL,
-	    params ? params->len : 0, flags, answered, r);
+	    params ? params->len : 0, flags, reply_answered, r);
 	if (params != NULL)
 		buf_clear(params);
 	/* The client answers everything before it is over. */

@@ -15,5 +15,6 @@
 #define CAN_START_ID	       "processStartId"
 #define CAN_CHMOD	       "fsChmod"
 #define CAN_SYMLINK	       "fsSymlink"
+#define CAN_END_SESSION	       "sessionEnd"
 
 #endif

@@ -321,6 +321,7 @@ run_and_leave(struct ctl *ctl, struct run *r, struct job *j)
 	code = run_detached(r, &j->start);
 	if (code != 0)
 		return code;
+	ctl->ends = false;
 	remember(ctl, r, &j->start, false);
 	if (!ctl->json)
 		printf("%s\n", execd_client_session(ctl->client));

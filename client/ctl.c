@@ -9,8 +9,10 @@
 #include <string.h>
 #include <unistd.h>
 
+#include "capabilities.h"
 #include "url.h"
 
+#define END_WAIT_MS  2000 /* then it ends by itself */
 #define LOST_TELL_MS 2000 /* a resume that is faster is not worth a line */
 
 /* --- Saying ------------------------------------------------------------- */
@@ -228,6 +230,7 @@ connect_client(struct ctl *ctl, const char *session, bool watch)
 		return code;
 	if (option(p, "connect-timeout") != NULL)
 		o.initialize_timeout_ms = o.connect_timeout_ms;
+	ctl->ends = session == NULL;
 	ctl->client = execd_client_new(&o);
 	if (execd_client_connect(ctl->client) < 0)
 		return ctl_over(ctl);
@@ -285,9 +288,40 @@ ctl_init(struct ctl *ctl, const struct parsed *parsed)
 	ctl->verbose = option(parsed, "verbose") != NULL;
 }
 
+static void
+end_late(void *arg)
+{
+	*(bool *)arg = true;
+}
+
+/* Else the server would keep it, with a program, until its time is over. */
+static void
+end_session(struct ctl *ctl)
+{
+	bool late = false;
+	struct timer timer = { .fire = end_late, .arg = &late };
+	struct reply r = { 0 };
+
+	execd_client_request(
+	    ctl->client, "session/end", NULL, 0, 0, reply_answered, &r);
+	timer_set(ctl, &timer, END_WAIT_MS);
+	while (!r.done && !late && loop_once(ctl) == 0)
+		continue;
+	timer_remove(ctl, &timer);
+	/* Before the answer's memory: it may still come. */
+	execd_client_free(ctl->client);
+	ctl->client = NULL;
+	reply_clear(&r);
+}
+
 void
 ctl_clear(struct ctl *ctl)
 {
+	timer_remove(ctl, &ctl->lost_timer);
+	if (ctl->ends && ctl->client != NULL &&
+	    execd_client_state(ctl->client) == EXECD_READY &&
+	    execd_client_can(ctl->client, CAN_END_SESSION))
+		end_session(ctl);
 	execd_client_free(ctl->client);
 	ctl->client = NULL;
 	execd_environment_clear(&ctl->environment);

@@ -48,6 +48,7 @@ struct ctl {
 	struct source_list sources;
 	struct timer_list timers;
 	bool json, quiet, verbose;
+	bool ends; /* the session is its own, and nothing is left in it */
 	/* Called when nobody else wants a notification. */
 	void (*on_notification)(
 	    void *arg, const char *method, const struct json_value *params);
@@ -96,6 +97,8 @@ struct reply {
 void call(struct ctl *ctl, const char *method, struct buf *params,
     unsigned int flags, struct reply *r);
 void reply_clear(struct reply *r);
+/* What call() has the client call; arg is the reply. */
+void reply_answered(void *arg, const struct execd_answer *a);
 /* Appends {"key":URI of path}; the object stays open. */
 void params_path(
     struct buf *b, struct json_writer *w, const char *key, const char *path);

@@ -197,13 +197,15 @@ on_failed(void *arg, int code, const char *message)
 
 	if (r->done)
 		return;
-	if (code == EXECD_CODE_LOST)
+	if (code == EXECD_CODE_LOST) {
+		r->ctl->ends = false; /* it may run */
 		run_finish(r,
 		    ctl_fail(r->ctl, EXIT_CTL_UNKNOWN,
 			"%s; what became of the command is unknown", message));
-	else
-		run_finish(r, ctl_fail(r->ctl, start_status(message),
-				  "the command was not started: %s", message));
+		return;
+	}
+	run_finish(r, ctl_fail(r->ctl, start_status(message),
+			  "the command was not started: %s", message));
 }
 
 static const struct execd_process_events events = { .started = on_started,

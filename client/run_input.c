@@ -75,6 +75,7 @@ leave(struct run *r)
 	ctl_say("left with ~. while the command runs; session %s",
 	    execd_client_session(r->ctl->client));
 	r->left = true;
+	r->ctl->ends = false;
 	run_finish(r, EXIT_CTL_UNKNOWN);
 }
 

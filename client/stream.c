@@ -11,6 +11,7 @@
 #include <signal.h>
 #include <string.h>
 #include <sys/prctl.h>
+#include <sys/syscall.h>
 #include <sys/wait.h>
 #include <time.h>
 #include <unistd.h>
@@ -261,21 +262,24 @@ stream_has_input(const struct stream *s)
 	return s->tls != NULL && stream_tls_has_input(s);
 }
 
-/* It has seen the end of its input; most end by that. */
+/* It has seen the end of its input; most end by that. A pidfd is readable
+ * when it has ended; without one (Linux before 5.3) it gets no grace. */
 static void
 end_child(pid_t child)
 {
-	struct timespec nap = { 0, 5 * 1000 * 1000 };
-	int64_t end = now_ms() + CHILD_GRACE_MS;
-	pid_t pid;
+	struct pollfd ended = { .fd = (int)syscall(SYS_pidfd_open, child, 0),
+		.events = POLLIN };
+	int64_t left, end = now_ms() + CHILD_GRACE_MS;
+	int n = 0;
 
-	while ((pid = waitpid(child, NULL, WNOHANG)) == 0 && now_ms() < end)
-		nanosleep(&nap, NULL);
-	if (pid != 0)
-		return;
-	kill(child, SIGKILL);
+	while (ended.fd >= 0 && n <= 0 && (left = end - now_ms()) > 0)
+		n = poll(&ended, 1, (int)left);
+	if (n <= 0)
+		kill(child, SIGKILL);
 	while (waitpid(child, NULL, 0) < 0 && errno == EINTR)
 		continue;
+	if (ended.fd >= 0)
+		close(ended.fd);
 }
 
 void

@@ -309,21 +309,41 @@ cgroup_kill(const struct cgroup *c)
 	return -ENOENT;
 }
 
-uint64_t
-cgroup_oom_kills(const struct cgroup *c)
+/* Of a file of lines "KEY N"; 0 when it or the key is not there. */
+static uint64_t
+read_count(int dir, const char *name, const char *key)
 {
-	bool unified = c->dirs[CGROUP_UNIFIED] >= 0;
-	int dir = c->dirs[unified ? CGROUP_UNIFIED : CGROUP_MEMORY];
+	size_t len = strlen(key);
 	unsigned long long n = 0;
 	char text[1024];
 	const char *at;
 
-	if (dir < 0 ||
-	    read_file(dir, unified ? "memory.events" : "memory.oom_control",
-		text, sizeof(text)) <= 0)
+	if (dir < 0 || read_file(dir, name, text, sizeof(text)) <= 0)
 		return 0;
-	at = strstr(text, "oom_kill ");
-	return at != NULL && sscanf(at, "oom_kill %llu", &n) == 1 ? n : 0;
+	for (at = text; at != NULL; at = strchr(at, '\n')) {
+		at += *at == '\n';
+		if (strncmp(at, key, len) == 0 && at[len] == ' ')
+			return sscanf(at + len, " %llu", &n) == 1 ? n : 0;
+	}
+	return 0;
+}
+
+uint64_t
+cgroup_oom_kills(const struct cgroup *c)
+{
+	bool unified = c->dirs[CGROUP_UNIFIED] >= 0;
+
+	return read_count(c->dirs[unified ? CGROUP_UNIFIED : CGROUP_MEMORY],
+	    unified ? "memory.events" : "memory.oom_control", "oom_kill");
+}
+
+uint64_t
+cgroup_forks_denied(const struct cgroup *c)
+{
+	bool unified = c->dirs[CGROUP_UNIFIED] >= 0;
+
+	return read_count(c->dirs[unified ? CGROUP_UNIFIED : CGROUP_PIDS],
+	    "pids.events", "max");
 }
 
 bool

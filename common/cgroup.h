@@ -57,6 +57,9 @@ int cgroup_kill(const struct cgroup *c);
 /* Processes of it that were killed for want of memory, ever. */
 uint64_t cgroup_oom_kills(const struct cgroup *c);
 
+/* Processes it was denied because there were too many, ever. */
+uint64_t cgroup_forks_denied(const struct cgroup *c);
+
 /* Is nobody in it? */
 bool cgroup_is_empty(const struct cgroup *c);
 

@@ -125,7 +125,12 @@ static const struct field session_config_fields[] = {
 	FIELD(FIELD_BOOL, control_session_config, pid_namespace),
 	FIELD(FIELD_BOOL, control_session_config, door),
 	FIELD(FIELD_U8, control_session_config, cgroups),
-	FIELD(FIELD_BOOL, control_session_config, audit),
+	FIELD(FIELD_U32, control_session_config, command_deadline_ms),
+	FIELD(FIELD_U64, control_session_config, output_rate),
+	FIELD(FIELD_BOOL, control_session_config, record_tty),
+	FIELD(FIELD_BOOL, control_session_config, record_input),
+	FIELD(FIELD_BOOL, control_session_config, record_required),
+	FIELD(FIELD_U64, control_session_config, record_max_bytes),
 	FIELD(FIELD_U32, control_session_config, closed_ttl_ms),
 	FIELD(FIELD_U32, control_session_config, kill_grace_ms),
 	FIELD(FIELD_U64, control_session_config, retention_bytes),
@@ -189,6 +194,73 @@ static const struct field started_fields[] = {
 	FIELD(FIELD_STRING, control_started, cwd),
 	FIELD(FIELD_STRING, control_started, command),
 	FIELD(FIELD_BOOL, control_started, command_cut),
+	FIELD(FIELD_BOOL, control_started, asked.there),
+	FIELD(FIELD_U8, control_started, asked.type),
+	FIELD(FIELD_BOOL, control_started, asked.files),
+	FIELD(FIELD_BOOL, control_started, asked.network),
+	FIELD(FIELD_BOOL, control_started, enforced.there),
+	FIELD(FIELD_BOOL, control_started, enforced.files),
+	FIELD(FIELD_BOOL, control_started, enforced.network),
+	FIELD(FIELD_U32, control_started, landlock_abi),
+	FIELD(FIELD_U32, control_started, redacted),
+	FIELD(FIELD_U32, control_started, start_us),
+};
+
+static const struct field ask_metrics_fields[] = {
+	FIELD(FIELD_U32, control_ask_metrics, conn),
+};
+
+static const struct field metrics_fields[] = {
+	FIELD(FIELD_U32, control_metrics, conn),
+	FIELD(FIELD_U64, control_metrics, attached),
+	FIELD(FIELD_U64, control_metrics, detached),
+	FIELD(FIELD_U64, control_metrics, ending),
+	FIELD(FIELD_U64, control_metrics, processes),
+	FIELD(FIELD_U64, control_metrics, started),
+	FIELD(FIELD_BYTES, control_metrics, exited),
+	FIELD(FIELD_U64, control_metrics, denied),
+	FIELD(FIELD_U64, control_metrics, output_bytes),
+	FIELD(FIELD_BYTES, control_metrics, start_us),
+	FIELD(FIELD_U64, control_metrics, start_us_sum),
+	FIELD(FIELD_U64, control_metrics, records),
+	FIELD(FIELD_U64, control_metrics, records_lost),
+	FIELD(FIELD_BOOL, control_metrics, record_failing),
+	FIELD(FIELD_BYTES, control_metrics, programs),
+	FIELD(FIELD_BYTES, control_metrics, memory_bytes),
+};
+
+static const struct field audit_fields[] = {
+	FIELD(FIELD_U8, control_audit, files),
+	FIELD(FIELD_BOOL, control_audit, required),
+	FIELD(FIELD_STRING, control_audit, redact_names),
+	FIELD(FIELD_STRING, control_audit, redact_values),
+};
+
+static const struct field cast_fields[] = {
+	FIELD(FIELD_STRING, control_cast, process),
+};
+
+static const struct field cast_file_fields[] = {
+	FIELD(FIELD_U32, control_cast_file, error),
+};
+
+static const struct field recording_fields[] = {
+	FIELD(FIELD_BOOL, control_recording, works),
+};
+
+static const struct field file_fields[] = {
+	FIELD(FIELD_STRING, control_file, operation),
+	FIELD(FIELD_STRING, control_file, path),
+	FIELD(FIELD_STRING, control_file, destination),
+	FIELD(FIELD_BOOL, control_file, cut),
+	FIELD(FIELD_BOOL, control_file, sandboxed),
+};
+
+static const struct field http_fields[] = {
+	FIELD(FIELD_STRING, control_http, method),
+	FIELD(FIELD_STRING, control_http, url),
+	FIELD(FIELD_BOOL, control_http, url_cut),
+	FIELD(FIELD_U32, control_http, redacted),
 };
 
 static const struct field exited_fields[] = {
@@ -197,6 +269,14 @@ static const struct field exited_fields[] = {
 	FIELD(FIELD_U32, control_exited, signal),
 	FIELD(FIELD_BOOL, control_exited, terminated),
 	FIELD(FIELD_BOOL, control_exited, denied),
+	FIELD(FIELD_U8, control_exited, cause),
+	FIELD(FIELD_U64, control_exited, output_bytes),
+	FIELD(FIELD_U64, control_exited, duration_ms),
+	FIELD(FIELD_U64, control_exited, user_ms),
+	FIELD(FIELD_U64, control_exited, system_ms),
+	FIELD(FIELD_U64, control_exited, max_rss_bytes),
+	FIELD(FIELD_U64, control_exited, memory_kills),
+	FIELD(FIELD_U64, control_exited, forks_denied),
 };
 
 static const struct field key_fields[] = {
@@ -259,6 +339,8 @@ static const struct layout {
 	EMPTY(MON_REQ_DONE),
 	LAYOUT(MON_REQ_WATCH, resume_fields),
 	LAYOUT(MON_ANS_WATCH, session_fields),
+	LAYOUT(MON_REQ_METRICS, ask_metrics_fields),
+	LAYOUT(MON_ANS_METRICS, metrics_fields),
 	LAYOUT(RUNNER_ORDER_CONFIGURE, session_config_fields),
 	LAYOUT(RUNNER_ORDER_SANDBOX, sandbox_fields),
 	LAYOUT(RUNNER_ORDER_ATTACH, attach_fields),
@@ -272,6 +354,13 @@ static const struct layout {
 	EMPTY(RUNNER_REPORT_MASKS),
 	LAYOUT(TEMPLATE_ORDER_START, template_start_fields),
 	LAYOUT(TEMPLATE_REPORT_STARTED, template_started_fields),
+	LAYOUT(RUNNER_ORDER_AUDIT, audit_fields),
+	LAYOUT(RUNNER_ORDER_RECORDING, recording_fields),
+	LAYOUT(RUNNER_REPORT_FILE, file_fields),
+	LAYOUT(RUNNER_REPORT_HTTP, http_fields),
+	EMPTY(RUNNER_REPORT_END),
+	LAYOUT(RUNNER_REPORT_CAST, cast_fields),
+	LAYOUT(RUNNER_ORDER_CAST, cast_file_fields),
 	LAYOUT(KEYS_CONFIGURE, key_fields),
 	EMPTY(KEYS_SERVE),
 	LAYOUT(KEYS_SIGN, sign_fields),
@@ -420,4 +509,25 @@ control_verdict_name(enum verdict verdict)
 	};
 
 	return (size_t)verdict < nitems(names) ? names[verdict] : "";
+}
+
+_Static_assert(END_CAUSES <= METRICS_CAUSES_MAX, "metrics of every cause");
+
+const char *
+control_cause_name(unsigned cause)
+{
+	static const char *const names[END_CAUSES] = {
+		[END_SIGNAL] = "signal",
+		[END_CLIENT] = "client",
+		[END_SESSION] = "session-end",
+		[END_TIMEOUT] = "timeout",
+		[END_COMMAND_DEADLINE] = "command-deadline",
+		[END_MEMORY] = "memory",
+		[END_CPU_TIME] = "max-cpu-time",
+		[END_FILE_SIZE] = "max-file-size",
+		[END_FILTER] = "sandbox",
+		[END_RECORDING] = "record-tty",
+	};
+
+	return cause < END_CAUSES ? names[cause] : NULL;
 }

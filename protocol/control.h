@@ -15,6 +15,7 @@
 #include <stdint.h>
 
 #include "buf.h"
+#include "redact_limits.h"
 #include "sandbox_limits.h"
 
 #define CONTROL_FD	       3 /* in every child of the monitor */
@@ -49,6 +50,8 @@ enum control_type {
 	MON_REQ_DONE = 20,	   /* nothing: stdio reached its end */
 	MON_REQ_WATCH = 22,	   /* control_resume */
 	MON_ANS_WATCH = 23,	   /* control_session (+ channel fd) */
+	MON_REQ_METRICS = 24,	   /* control_ask_metrics */
+	MON_ANS_METRICS = 25,	   /* control_metrics */
 
 	/* monitor -> runner, orders */
 	RUNNER_ORDER_CONFIGURE =
@@ -59,6 +62,9 @@ enum control_type {
 	RUNNER_ORDER_WATCH = 38,     /* control_watch + channel fd */
 	RUNNER_ORDER_SANDBOX = 40,   /* struct sandbox_limits; once, before the
 				      * first ATTACH */
+	RUNNER_ORDER_AUDIT = 42,     /* control_audit; once, before SANDBOX */
+	RUNNER_ORDER_RECORDING = 44, /* control_recording: is there a record? */
+	RUNNER_ORDER_CAST = 46,	     /* control_cast_file (+ fd), for CAST */
 
 	/* runner -> monitor, reports */
 	RUNNER_REPORT_DETACHED = 41,  /* control_detached */
@@ -66,17 +72,21 @@ enum control_type {
 	RUNNER_REPORT_STARTED = 45,   /* control_started; with `audit` */
 	RUNNER_REPORT_EXITED = 47,    /* control_exited; with `audit` */
 	RUNNER_REPORT_MASKS = 49,     /* nothing + fd; at most once */
+	RUNNER_REPORT_FILE = 51,      /* control_file; as AUDIT says */
+	RUNNER_REPORT_HTTP = 53,      /* control_http; likewise */
+	RUNNER_REPORT_END = 57,	      /* nothing: its client ends it */
+	RUNNER_REPORT_CAST = 55,      /* control_cast: waits for its file */
 
 	/* monitor <-> template of runners */
-	TEMPLATE_ORDER_START = 60,    /* control_template_start + fds: the
+	TEMPLATE_ORDER_START = 80,    /* control_template_start + fds: the
 				       * runner's control channel, joins */
-	TEMPLATE_REPORT_STARTED = 61, /* control_template_started */
+	TEMPLATE_REPORT_STARTED = 81, /* control_template_started */
 
 	/* to the key process: the monitor's, then the front-end's */
-	KEYS_CONFIGURE = 50, /* control_key + fd of the key, each in turn */
-	KEYS_SERVE = 52,     /* nothing: from now on only this: */
-	KEYS_SIGN = 54,	     /* control_sign */
-	KEYS_SIGNED = 55,    /* control_signed */
+	KEYS_CONFIGURE = 60, /* control_key + fd of the key, each in turn */
+	KEYS_SERVE = 62,     /* nothing: from now on only this: */
+	KEYS_SIGN = 64,	     /* control_sign */
+	KEYS_SIGNED = 65,    /* control_signed */
 };
 
 #define CONTROL_LISTENERS_MAX 16
@@ -168,6 +178,7 @@ enum verdict {
 	VERDICT_BUSY,	  /* a limit: 503 */
 	VERDICT_STRANGER, /* nobody's certificate or user: 401 */
 };
+#define VERDICTS (VERDICT_STRANGER + 1)
 
 struct control_verdict {
 	uint32_t conn;
@@ -212,6 +223,7 @@ enum channel_end {
 	CHANNEL_END_PROTOCOL, /* the client broke the envelope's rules */
 	CHANNEL_END_REPLACED, /* resumed elsewhere */
 	CHANNEL_END_RUNNER,   /* the runner is gone */
+	CHANNEL_END_ASKED,    /* likewise, as its client asked */
 };
 
 struct control_closed {
@@ -233,30 +245,153 @@ struct control_session_config {
 	bool pid_namespace; /* the runner is pid 1 of its own */
 	bool door;	    /* the sandbox door travels along */
 	uint8_t cgroups;    /* bits: which enum cgroup_hierarchy travel along */
-	bool audit;	    /* report every process */
-	uint32_t closed_ttl_ms;	  /* a closed process is remembered */
-	uint32_t kill_grace_ms;	  /* TERM to KILL at the session's end */
-	uint64_t retention_bytes; /* of output, per process */
+	uint32_t command_deadline_ms; /* 0: none */
+	uint64_t output_rate;	      /* bytes a second in all; 0: none */
+	bool record_tty;	      /* terminals; and what is typed, too: */
+	bool record_input;
+	bool record_required;	   /* what cannot be recorded is not run */
+	uint64_t record_max_bytes; /* of each recording */
+	uint32_t closed_ttl_ms;	   /* a closed process is remembered */
+	uint32_t kill_grace_ms;	   /* TERM to KILL at the session's end */
+	uint64_t retention_bytes;  /* of output, per process */
 	uint64_t max_message_bytes;
+};
+
+/* execd's programs, for control_metrics. */
+enum program {
+	PROGRAM_MONITOR,
+	PROGRAM_FRONTEND,
+	PROGRAM_KEYS,
+	PROGRAM_RUNNER,
+	PROGRAMS
+};
+
+/* How long it took commands to start, up to so many microseconds, and longer
+ * than all of them. */
+#define METRICS_BUCKETS                                                        \
+	{                                                                      \
+		1000, 2500, 5000, 10000, 25000, 50000, 100000, 250000, 1000000 \
+	}
+#define METRICS_NBUCKETS 10
+
+#define METRICS_CAUSES_MAX 16 /* at least END_CAUSES */
+
+struct control_ask_metrics {
+	uint32_t conn;
+};
+
+/* What the monitor counts. The arrays are of this machine. */
+struct control_metrics {
+	uint32_t conn;
+	uint64_t attached, detached, ending; /* sessions now */
+	uint64_t processes;		     /* now */
+	uint64_t started;
+	uint64_t exited[METRICS_CAUSES_MAX]; /* by enum end_cause */
+	uint64_t denied;		     /* by a sandbox, likely */
+	uint64_t output_bytes;		     /* of those that have exited */
+	uint64_t start_us[METRICS_NBUCKETS]; /* of `started` */
+	uint64_t start_us_sum;
+	uint64_t records, records_lost;
+	bool record_failing;
+	uint64_t programs[PROGRAMS];	 /* now */
+	uint64_t memory_bytes[PROGRAMS]; /* resident, of all of them */
 };
 
 #define CONTROL_PROCESS_MAX 256 /* of an id the beginning */
 #define CONTROL_COMMAND_MAX 4096
 
+/* Operations on files that are recorded. */
+enum audit_files { AUDIT_FILES_NONE, AUDIT_FILES_WRITES, AUDIT_FILES_ALL };
+
+/* Patterns of secrets, each with its line end. */
+#define CONTROL_PATTERNS_MAX                                                   \
+	(REDACT_PATTERNS_MAX * (REDACT_PATTERN_CHARS + 1) + 1)
+
+struct control_audit {
+	uint8_t files; /* enum audit_files */
+	bool required; /* what cannot be recorded is not done */
+	char redact_names[CONTROL_PATTERNS_MAX]; /* one on each line */
+	char redact_values[CONTROL_PATTERNS_MAX];
+};
+
+/* A terminal that is recorded. */
+struct control_cast {
+	char process[CONTROL_PROCESS_MAX];
+};
+
+struct control_cast_file {
+	uint32_t error; /* errno; 0: a descriptor comes along */
+};
+
+/* With `required`: commands and files may be used only while it works. */
+struct control_recording {
+	bool works;
+};
+
+/* What a sandbox is asked for, or enforces. */
+struct control_policy {
+	bool there;
+	uint8_t type;	     /* asked: enum sandbox_type */
+	bool files, network; /* restricted */
+};
+
 struct control_started {
 	char process[CONTROL_PROCESS_MAX]; /* the client's id */
 	uint32_t pid;			   /* as the session sees it */
 	bool sandboxed, tty;
+	struct control_policy asked, enforced;
+	uint32_t landlock_abi; /* of `enforced`; 0: none */
 	char cwd[CONTROL_STRING_MAX];
 	char command[CONTROL_COMMAND_MAX]; /* argv, quoted for a shell */
 	bool command_cut;
+	uint32_t redacted; /* secrets taken out of it */
+	uint32_t start_us; /* from the request to exec */
 };
+
+/* Why a command ended, other than by itself. */
+enum end_cause {
+	END_ITSELF,
+	END_SIGNAL,	      /* of whoever may send it one */
+	END_CLIENT,	      /* process/terminate, process/signal kill */
+	END_SESSION,	      /* the session's end */
+	END_TIMEOUT,	      /* its client's timeoutMs */
+	END_COMMAND_DEADLINE, /* the identity's */
+	END_MEMORY,	      /* out of it: the kernel */
+	END_CPU_TIME,	      /* max-cpu-time: likewise */
+	END_FILE_SIZE,	      /* max-file-size: likewise */
+	END_FILTER,	      /* the sandbox's, of system calls */
+	END_RECORDING,	      /* its terminal could not be recorded on */
+	END_CAUSES,
+};
+
+/* "command-deadline"; NULL for END_ITSELF and what is none. */
+const char *control_cause_name(unsigned cause);
 
 struct control_exited {
 	char process[CONTROL_PROCESS_MAX];
 	uint32_t code, signal; /* signal: 0 for none */
 	bool terminated;       /* by the client or the session's end */
 	bool denied;	       /* the sandbox was in its way */
+	uint8_t cause;	       /* enum end_cause */
+	uint64_t output_bytes, duration_ms;
+	uint64_t user_ms, system_ms, max_rss_bytes; /* getrusage(2) */
+	uint64_t memory_kills, forks_denied; /* of all of it, by its group */
+};
+
+/* Before it is done. */
+struct control_file {
+	char operation[32]; /* "fs/writeFile" */
+	char path[CONTROL_COMMAND_MAX];
+	char destination[CONTROL_COMMAND_MAX]; /* or a link's target; or "" */
+	bool cut;			       /* one of them was longer */
+	bool sandboxed;
+};
+
+struct control_http {
+	char method[32];
+	char url[CONTROL_COMMAND_MAX];
+	bool url_cut;
+	uint32_t redacted;
 };
 
 #define CONTROL_TBS_MAX	      1024 /* TLS's longest is 2 * 32 + 4 + 133 */

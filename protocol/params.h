@@ -20,6 +20,7 @@ enum method_family {
 	FAMILY_ENVIRONMENT_STATUS,
 	FAMILY_ENVIRONMENT_CONFIG,
 	FAMILY_CAPABILITY_DISCOVERY,
+	FAMILY_SESSION,
 };
 
 /* "exec", "filesystem", ... (PROTOCOL.md section 5.3) */

@@ -18,6 +18,7 @@ method_family_name(enum method_family family)
 		[FAMILY_ENVIRONMENT_STATUS] = "environment status",
 		[FAMILY_ENVIRONMENT_CONFIG] = "environment config",
 		[FAMILY_CAPABILITY_DISCOVERY] = "capability discovery",
+		[FAMILY_SESSION] = "session",
 	};
 
 	return names[family];
@@ -65,4 +66,10 @@ params_end(const struct args *a, char *error)
 	if (err < 0)
 		snprintf(error, ARGS_ERROR_MAX, "%s", a->error);
 	return err;
+}
+
+int
+params_session_end(struct rpc_message *m, union method_params *p, char *error)
+{
+	return params_environment_info(m, p, error);
 }

@@ -1,15 +1,51 @@
 /*
- * What the session's commands are, told to the monitor.
+ * What the session does, told to the monitor: its commands.
  */
 #include "audit.h"
 
 #include <string.h>
 #include <sys/wait.h>
+#include <time.h>
 
 #include "buf.h"
-#include "control.h"
+#include "end_cause.h"
+#include "methods.h"
 #include "session.h"
 #include "util.h"
+
+void
+audit_begin(struct session *s, const struct control_audit *order)
+{
+	struct record *r = xcalloc(1, sizeof(*r));
+
+	r->order = *order;
+	redact_rules_init(
+	    &r->rules, r->order.redact_names, r->order.redact_values);
+	s->record = r;
+}
+
+bool
+audit_permits(struct request *r)
+{
+	const struct record *record = r->session->record;
+
+	if (record == NULL || !record->fails)
+		return true;
+	reply_error(r->channel, &r->id, RPC_INTERNAL,
+	    "the audit log cannot be written");
+	return false;
+}
+
+int64_t
+audit_clock_us(const struct session *s)
+{
+	struct timespec now;
+
+	if (s->record == NULL)
+		return 0;
+	clock_gettime(CLOCK_MONOTONIC, &now);
+	return (int64_t)now.tv_sec * 1000000 + now.tv_nsec / 1000;
+}
 
 /* Of a longer text its beginning; an id may hold any byte but NUL here. */
 static void
@@ -24,86 +60,141 @@ copy_text(char *to, size_t cap, const char *from, size_t len)
 }
 
 static bool
-is_plain(const char *word)
+is_plain(struct slice word)
 {
 	static const char plain[] = "abcdefghijklmnopqrstuvwxyz"
 				    "ABCDEFGHIJKLMNOPQRSTUVWXYZ"
 				    "0123456789_@%+=:,./-";
 
-	return *word != '\0' && word[strspn(word, plain)] == '\0';
+	for (size_t i = 0; i < word.len; i++)
+		if (strchr(plain, word.ptr[i]) == NULL)
+			return false;
+	return word.len > 0;
 }
 
 /* As a shell would read it again. */
 static void
-put_word(struct buf *b, const char *word)
+put_word(struct buf *b, struct slice word)
 {
 	if (is_plain(word)) {
-		buf_puts(b, word);
+		buf_put(b, word.ptr, word.len);
 		return;
 	}
 	buf_puts(b, "'");
-	for (; *word != '\0'; word++) {
-		if (*word == '\'')
+	for (size_t i = 0; i < word.len; i++) {
+		if (word.ptr[i] == '\'')
 			buf_puts(b, "'\\''");
 		else
-			buf_put(b, word, 1);
+			buf_put(b, word.ptr + i, 1);
 	}
 	buf_puts(b, "'");
 }
 
-/* True: it does not fit, and what fits is there. */
-static bool
-put_command(char *to, size_t cap, char *const argv[])
+unsigned
+audit_command(
+    const struct session *s, char *const argv[], char *text, bool *cut)
 {
-	struct buf b;
-	bool cut;
+	static const struct redact_rules built_in;
+	const struct redact_rules *rules =
+	    s->record != NULL ? &s->record->rules : &built_in;
+	struct redact_state state = { 0 };
+	struct buf b, word;
 
-	buf_init(&b, cap - 1);
-	for (size_t i = 0; argv[i] != NULL && !b.failed; i++) {
+	*cut = false;
+	buf_init(&b, CONTROL_COMMAND_MAX - 1);
+	for (size_t i = 0; argv[i] != NULL && !*cut; i++) {
+		buf_init(&word, CONTROL_COMMAND_MAX - 1);
+		redact_word(&state, rules,
+		    (struct slice){ argv[i], strlen(argv[i]) }, &word);
 		if (i > 0)
 			buf_puts(&b, " ");
-		put_word(&b, argv[i]);
+		put_word(&b, (struct slice){ (char *)word.data, word.len });
+		*cut = b.failed || word.failed;
+		buf_clear(&word);
 	}
-	cut = b.failed;
-	if (b.len > 0)
-		memcpy(to, b.data, b.len);
-	to[b.len] = '\0';
+	copy_text(
+	    text, CONTROL_COMMAND_MAX, b.len > 0 ? (char *)b.data : "", b.len);
 	buf_clear(&b);
-	return cut;
+	return state.count;
+}
+
+static void
+put_policy(
+    struct control_started *started, const struct sandbox_report *sandbox)
+{
+	started->asked = (struct control_policy){ .there = sandbox->asked,
+		.type = (uint8_t)sandbox->asked_type,
+		.files = sandbox->asked_files,
+		.network = sandbox->asked_network };
+	started->enforced = (struct control_policy){ .there = sandbox->enforced,
+		.files = sandbox->files,
+		.network = sandbox->network };
+	started->landlock_abi = sandbox->landlock_abi;
 }
 
 void
-audit_started(const struct session *s, const struct session_process *p,
-    char *const argv[], const char *cwd)
+audit_started(const struct session_process *p, char *const argv[],
+    const char *cwd, int64_t began_us)
 {
+	const struct session *s = p->session;
 	struct control_started started = {
 		.pid = (uint32_t)p->process.pid,
 		.sandboxed = p->process.sandboxed,
 		.tty = p->process.tty,
 	};
+	int64_t us;
 
-	if (!s->config.audit)
+	if (s->record == NULL)
 		return;
+	us = audit_clock_us(s) - began_us;
+	started.start_us = us < UINT32_MAX ? (uint32_t)us : UINT32_MAX;
 	copy_text(started.process, sizeof(started.process), p->id, p->id_len);
 	copy_text(started.cwd, sizeof(started.cwd), cwd, strlen(cwd));
-	started.command_cut =
-	    put_command(started.command, sizeof(started.command), argv);
+	started.redacted =
+	    audit_command(s, argv, started.command, &started.command_cut);
+	put_policy(&started, &p->sandbox);
 	s->report(RUNNER_REPORT_STARTED, &started);
 }
 
-void
-audit_exited(const struct session *s, const struct session_process *p)
+static uint64_t
+to_ms(const struct timeval *tv)
 {
+	return (uint64_t)tv->tv_sec * 1000 + (uint64_t)tv->tv_usec / 1000;
+}
+
+/* What its limits did to it and to all it started. */
+static void
+put_counts(struct control_exited *exited, const struct process *p)
+{
+	struct group_counts counts = { .memory_kills = p->oom_killed };
+
+	if (p->group != NULL)
+		counts = group_counts(p->group);
+	exited->memory_kills = counts.memory_kills;
+	exited->forks_denied = counts.forks_denied;
+}
+
+void
+audit_exited(struct session_process *p)
+{
+	const struct session *s = p->session;
 	int status = p->process.wait_status;
 	struct control_exited exited = {
 		.signal = WIFSIGNALED(status) ? (uint32_t)WTERMSIG(status) : 0,
 		.code = WIFEXITED(status) ? (uint32_t)WEXITSTATUS(status) : 0,
 		.terminated = p->process.terminated,
 		.denied = p->process.state.sandbox_denied,
+		.cause = (uint8_t)end_cause(p),
+		.output_bytes = p->process.state.output_bytes,
+		.duration_ms = (uint64_t)(now_ms() - p->began_ms),
+		.user_ms = to_ms(&p->process.usage.ru_utime),
+		.system_ms = to_ms(&p->process.usage.ru_stime),
+		.max_rss_bytes = (uint64_t)p->process.usage.ru_maxrss << 10,
 	};
 
-	if (!s->config.audit)
+	if (s->record == NULL)
 		return;
+	put_counts(&exited, &p->process);
 	copy_text(exited.process, sizeof(exited.process), p->id, p->id_len);
 	s->report(RUNNER_REPORT_EXITED, &exited);
 }

@@ -6,7 +6,9 @@
 #include <stdio.h>
 #include <string.h>
 
+#include "audit.h"
 #include "methods.h"
+#include "recorder.h"
 
 /* "session-4294967295" */
 #define ID_MAX 32
@@ -41,6 +43,7 @@ on_output(struct process *process, uint64_t seq, enum stream stream,
 	struct session_process *p = process->owner;
 	struct json_writer w;
 
+	session_note_output(p, data, len);
 	if (!session_is_told(p))
 		return;
 	w = begin_event(p, "command/exec/outputDelta");
@@ -57,6 +60,7 @@ on_exited(struct process *process, uint64_t seq)
 	struct session_process *p = process->owner;
 	struct json_writer w;
 
+	audit_exited(p);
 	if (!session_is_told(p))
 		return;
 	w = begin_event(p, "command/exec/exited");
@@ -196,6 +200,8 @@ method_command_exec_write(struct request *r, const union method_params *params)
 	memcpy(w->id, sp->id, sp->id_len);
 	status = input_write(
 	    &sp->process.input, SLICE(""), p->chunk, pending_write_answer, w);
+	if (status == INPUT_ACCEPTED || status == INPUT_WAITING)
+		recorder_input(sp, p->chunk.ptr, p->chunk.len);
 	if (status == INPUT_WAITING) {
 		w->request.id = r->id;
 		r->id = (struct rpc_id){ 0 };

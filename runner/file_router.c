@@ -6,6 +6,7 @@
 #include <errno.h>
 #include <string.h>
 
+#include "audit.h"
 #include "helper.h"
 #include "log.h"
 #include "methods.h"
@@ -217,6 +218,20 @@ find_helper(
 	return h;
 }
 
+/* On record before it is done. What does not decode, the helper refuses. */
+static bool
+record(struct request *r, const struct rpc_method *method,
+    struct rpc_message *m, bool sandboxed)
+{
+	char error[ARGS_ERROR_MAX];
+	union method_params p;
+
+	return !audit_wants_files(r->session) ||
+	       method->family != FAMILY_FILESYSTEM ||
+	       method->params(m, &p, error) < 0 || p.fs.path.foreign ||
+	       audit_file(r, method, &p.fs, sandboxed);
+}
+
 /* Its turn has come. */
 static int
 forward(struct request *r, const struct rpc_method *method,
@@ -228,7 +243,8 @@ forward(struct request *r, const struct rpc_method *method,
 	struct slice id = handle_of(m);
 	struct file_note note = { .kind = FILE_NOTE_NONE };
 
-	if (h == NULL || (use == USE_OPEN && !check_open(r, id, h)))
+	if (h == NULL || (use == USE_OPEN && !check_open(r, id, h)) ||
+	    !record(r, method, m, helper_nest(h) != NULL))
 		return 0;
 	if (use == USE_OPEN)
 		note = make_note(FILE_NOTE_OPEN, id);

@@ -89,10 +89,27 @@ group_ran_out_of_memory(struct group *g)
 	return more;
 }
 
+struct group_counts
+group_counts(struct group *g)
+{
+	struct group_counts before = g->counts;
+
+	g->counts =
+	    (struct group_counts){ .memory_kills = cgroup_oom_kills(&g->cgroup),
+		    .forks_denied = cgroup_forks_denied(&g->cgroup) };
+	return (struct group_counts){
+		.memory_kills = g->counts.memory_kills - before.memory_kills,
+		.forks_denied = g->counts.forks_denied - before.forks_denied,
+	};
+}
+
 /* What was killed may not fork any more: the limit is set anew. */
 void
 group_give_back(struct group_pool *pool, struct group *g)
 {
+	/* What was left behind is none of the next command's. */
+	if (pool->counted)
+		group_counts(g);
 	if (cgroup_is_empty(&g->cgroup) &&
 	    cgroup_limit(&g->cgroup, pool->pids, pool->memory_bytes) == 0)
 		TAILQ_INSERT_HEAD(&pool->free, g, link);

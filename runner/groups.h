@@ -9,11 +9,17 @@
 #include "cgroup.h"
 #include "queue.h"
 
+/* What a group's limits did. */
+struct group_counts {
+	uint64_t memory_kills, forks_denied;
+};
+
 struct group {
 	TAILQ_ENTRY(group) link; /* group_pool.free or .left */
 	struct cgroup cgroup;
 	int joins[CGROUP_HIERARCHIES];
-	uint64_t oom_kills; /* told of already */
+	uint64_t oom_kills;	    /* told of already */
+	struct group_counts counts; /* likewise; of pool.counted */
 };
 
 TAILQ_HEAD(group_list, group);
@@ -24,6 +30,7 @@ struct group_pool {
 	struct group_list left; /* given back with somebody in it */
 	unsigned made;
 	uint64_t pids, memory_bytes; /* limits of each */
+	bool counted;		     /* somebody asks for group_counts() */
 };
 
 /* The directories are taken over. */
@@ -34,6 +41,9 @@ void group_pool_init(struct group_pool *pool, const struct cgroup *session,
 struct group *group_take(struct group_pool *pool);
 /* Was somebody in it killed for want of memory since this was asked last? */
 bool group_ran_out_of_memory(struct group *g);
+
+/* What the limits did since this was asked last. */
+struct group_counts group_counts(struct group *g);
 
 void group_give_back(struct group_pool *pool, struct group *g);
 

@@ -6,6 +6,7 @@
 #include <signal.h>
 
 #include "methods.h"
+#include "recorder.h"
 #include "report.h"
 #include "waiter.h"
 
@@ -124,8 +125,10 @@ method_process_resize(struct request *r, const union method_params *params)
 		return reply_error(r->channel, &r->id, RPC_MALFORMED,
 		    "process %.*s has no terminal", (int)p->process_id.len,
 		    p->process_id.ptr);
-	return err < 0 ? reply_os_error(r->channel, &r->id, err)
-		       : reply_empty(r);
+	if (err < 0)
+		return reply_os_error(r->channel, &r->id, err);
+	recorder_resize(sp, p->rows, p->cols);
+	return reply_empty(r);
 }
 
 /* Waits for closed, not for exited: then its output is complete, too. */

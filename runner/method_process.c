@@ -9,6 +9,7 @@
 #include "environment.h"
 #include "log.h"
 #include "methods.h"
+#include "recorder.h"
 #include "waiter.h"
 
 /* --- process/start ------------------------------------------------------ */
@@ -63,7 +64,11 @@ apply_options(struct session_process *sp, const struct process_start_params *p,
 		sp->start_id_len = p->start_id.len;
 	}
 	if (p->has_timeout)
-		process_set_timeout(&sp->process, s->base, p->timeout_ms);
+		process_set_timeout(
+		    &sp->process, s->base, p->timeout_ms, DEADLINE_CLIENT);
+	if (s->config.command_deadline_ms > 0)
+		process_set_timeout(&sp->process, s->base,
+		    s->config.command_deadline_ms, DEADLINE_COMMAND);
 	if (p->has_retention)
 		process_state_keep(&sp->process.state, keep->head_bytes,
 		    keep->has_tail
@@ -115,6 +120,19 @@ check_start(struct request *r, const struct process_start_params *p)
 	return false;
 }
 
+static void
+refuse_start(struct request *r, int err, const char *step, bool enforcing)
+{
+	if (enforcing) {
+		log_error(err, "sandbox: %s", step);
+		reply_error(r->channel, &r->id, RPC_INVALID_PARAMS, "%s",
+		    SANDBOX_UNENFORCEABLE);
+	} else {
+		log_debug("process start: %s: %s", step, strerror(-err));
+		reply_os_error(r->channel, &r->id, err);
+	}
+}
+
 /* Starts it into the session, or answers why not. */
 static struct session_process *
 start(struct request *r, const struct process_start_params *p, char **argv,
@@ -139,27 +157,24 @@ start(struct request *r, const struct process_start_params *p, char **argv,
 		.null_fd = s->null_fd,
 	};
 	struct session_process *sp = session_process_new(s, p->process_id);
-	bool enforcing;
+	bool enforcing = false;
 	const char *step;
-	int err = process_start(&sp->process, s->base, &s->groups, &request,
-	    s->config.retention_bytes, &session_observer, sp, &step,
-	    &enforcing);
+	int err;
 
-	if (err < 0 && enforcing) {
-		log_error(err, "sandbox: %s", step);
-		reply_error(r->channel, &r->id, RPC_INVALID_PARAMS, "%s",
-		    SANDBOX_UNENFORCEABLE);
+	if (!recorder_begin(r, sp, p, argv, envp)) {
 		free(sp);
 		return NULL;
 	}
+	err = process_start(&sp->process, s->base, &s->groups, &request,
+	    s->config.retention_bytes, &session_observer, sp, &step,
+	    &enforcing);
 	if (err < 0) {
-		log_debug("process start: %s: %s", step, strerror(-err));
-		reply_os_error(r->channel, &r->id, err);
+		refuse_start(r, err, step, enforcing);
+		recorder_end(sp);
 		free(sp);
 		return NULL;
 	}
 	session_add(s, sp);
-	audit_started(s, sp, argv, p->cwd.path);
 	apply_options(sp, p, argv);
 	return sp;
 }
@@ -212,11 +227,12 @@ method_process_begin(struct request *r, const struct process_start_params *p)
 	_cleanup_free_ char **envp = NULL;
 	const struct sandbox_context *asked =
 	    p->has_sandbox ? &p->sandbox : NULL;
+	int64_t began_us = audit_clock_us(s);
 	char error[ARGS_ERROR_MAX];
 	struct session_process *sp;
 	struct nest *nest = NULL;
 
-	if (!check_start(r, p))
+	if (!check_start(r, p) || !audit_permits(r))
 		return NULL;
 	argv = build_argv(p);
 	if (argv == NULL) {
@@ -239,8 +255,10 @@ method_process_begin(struct request *r, const struct process_start_params *p)
 		return NULL;
 	}
 	sp = start(r, p, argv, envp, nest);
-	if (sp != NULL)
+	if (sp != NULL) {
 		sandbox_report_fill(&sp->sandbox, &s->sandbox, asked, nest);
+		audit_started(sp, argv, p->cwd.path, began_us);
+	}
 	return sp;
 }
 
@@ -341,13 +359,17 @@ method_process_write(struct request *r, const union method_params *params)
 	struct session_process *sp = session_find(s, p->process_id);
 	struct pending_write *w;
 	enum input_status status;
+	bool known;
 
 	if (sp == NULL)
 		return reply_status(r->channel, &r->id, "unknownProcess");
 	w = xcalloc(1, sizeof(*w));
 	*w = (struct pending_write){ s, s->generation, { 0 } };
+	known = recent_ids_has(&sp->process.input.ids, p->write_id);
 	status = input_write(
 	    &sp->process.input, p->write_id, p->chunk, pending_write_answer, w);
+	if (!known && (status == INPUT_ACCEPTED || status == INPUT_WAITING))
+		recorder_input(sp, p->chunk.ptr, p->chunk.len);
 	if (status == INPUT_WAITING) {
 		w->id = r->id;
 		r->id = (struct rpc_id){ 0 };

@@ -58,6 +58,7 @@ write_capabilities(struct json_writer *w)
 		"fsWatch",
 		"commandExec",
 		"sessionWatch",
+		"sessionEnd",
 	};
 
 	json_key(w, "capabilities");
@@ -147,4 +148,14 @@ method_environment_status(struct request *r, const union method_params *p)
 	json_raw(&w, "{\"status\":\"ready\"}", 18);
 	reply_end(r->channel, &w);
 	return 0;
+}
+
+/* The monitor ends sessions: it orders this one's end, and knows why. */
+int
+method_session_end(struct request *r, const union method_params *p)
+{
+	int err = reply_empty(r);
+
+	r->session->report(RUNNER_REPORT_END, NULL);
+	return err;
 }

@@ -7,6 +7,7 @@
 #include <errno.h>
 #include <string.h>
 
+#include "audit.h"
 #include "helper.h"
 
 const struct rpc_method rpc_methods[] = {
@@ -67,14 +68,21 @@ refuse_state(struct request *r, const struct rpc_method *m)
 }
 
 static int
-forward_http(struct request *r, const char *text, size_t len)
+forward_http(
+    struct request *r, struct rpc_message *msg, const char *text, size_t len)
 {
 	char error[ARGS_ERROR_MAX];
+	union method_params p;
 	struct helper *h;
 
 	if (ceiling_judge_network(&r->session->sandbox.ceiling, error) < 0)
 		return reply_error(
 		    r->channel, &r->id, RPC_INVALID_PARAMS, "%s", error);
+	/* What does not decode, execd-http refuses. */
+	if (audit_wants_files(r->session) &&
+	    params_http_request(msg, &p, error) == 0 &&
+	    !audit_http(r, &p.http_request))
+		return 0;
 	h = helper_get(r->session, HELPER_HTTP, NULL);
 	if (h == NULL)
 		return reply_os_error(r->channel, &r->id, -errno);
@@ -95,12 +103,15 @@ answer(struct request *r, struct rpc_message *msg, const char *text, size_t len)
 	if (m->method == NULL && permitted)
 		return m->helper == HELPER_FILES
 			   ? file_router_take(r, m, msg, text, len)
-			   : forward_http(r, text, len);
+			   : forward_http(r, msg, text, len);
 	if (m->params(msg, &params, error) < 0)
 		return reply_error(
 		    r->channel, &r->id, RPC_INVALID_PARAMS, "%s", error);
 	if (!permitted)
 		return refuse_state(r, m);
+	if (m->method == method_fs_watch &&
+	    !audit_file(r, m, &params.fs, params.fs.has_sandbox))
+		return 0;
 	return m->method(r, &params);
 }
 

@@ -10,14 +10,17 @@
 #include <fcntl.h>
 #include <poll.h>
 #include <stdlib.h>
+#include <string.h>
 #include <sys/prctl.h>
 #include <unistd.h>
 
+#include "audit.h"
 #include "control.h"
 #include "heap.h"
 #include "log.h"
 #include "loop.h"
 #include "methods.h"
+#include "queue.h"
 #include "reaper.h"
 #include "seqpacket.h"
 #include "session.h"
@@ -46,6 +49,9 @@ static struct session session;
 static enum runner_state state = RUNNER_FRESH;
 static struct event_base *event_base;
 static char **base_env;
+
+static void take_order(
+    const uint8_t *packet, size_t len, const int *fds, size_t nfds);
 
 static void __attribute__((noreturn)) end(void)
 {
@@ -96,6 +102,100 @@ report_masks(int fd)
 	send_report(RUNNER_REPORT_MASKS, NULL, fd);
 }
 
+/* --- a file of the monitor's -------------------------------------------- */
+
+/* Orders that came while another was waited for; their turn is next. */
+struct stashed_order {
+	STAILQ_ENTRY(stashed_order) link; /* stash */
+	int fds[SEQPACKET_FDS_MAX];
+	size_t nfds, len;
+	uint8_t packet[];
+};
+static STAILQ_HEAD(, stashed_order) stash = STAILQ_HEAD_INITIALIZER(stash);
+static unsigned stashed;
+
+/* More than the monitor says in so short a time. */
+#define STASH_MAX 1024
+
+static void
+take_stashed_cb(evutil_socket_t fd, short what, void *arg)
+{
+	struct stashed_order *o;
+
+	while ((o = STAILQ_FIRST(&stash)) != NULL) {
+		STAILQ_REMOVE_HEAD(&stash, link);
+		stashed--;
+		take_order(o->packet, o->len, o->fds, o->nfds);
+		free(o);
+	}
+}
+
+static void
+put_off(const uint8_t *packet, size_t len, const int *fds, size_t nfds)
+{
+	struct stashed_order *o = xmalloc(sizeof(*o) + len);
+
+	if (++stashed > STASH_MAX)
+		log_fatal(
+		    "the monitor gave %d orders in place of a file", STASH_MAX);
+	o->len = len;
+	o->nfds = nfds;
+	memcpy(o->packet, packet, len);
+	memcpy(o->fds, fds, nfds * sizeof(int));
+	if (STAILQ_EMPTY(&stash))
+		event_base_once(event_base, -1, EV_TIMEOUT, take_stashed_cb,
+		    NULL, &(struct timeval){ 0, 0 });
+	STAILQ_INSERT_TAIL(&stash, o, link);
+}
+
+/* The file, or -errno; -EAGAIN: it was another order. */
+static int
+take_cast(const uint8_t *packet, size_t len, const int *fds, size_t nfds)
+{
+	struct control_cast_file file;
+
+	if (control_peek(packet, len) != RUNNER_ORDER_CAST) {
+		put_off(packet, len, fds, nfds);
+		return -EAGAIN;
+	}
+	if (control_get(packet, len, RUNNER_ORDER_CAST, &file) < 0 ||
+	    nfds != (file.error == 0) || file.error > 4095 ||
+	    file.error == EAGAIN)
+		log_fatal("impossible order from the monitor: %s",
+		    control_name(RUNNER_ORDER_CAST));
+	return file.error == 0 ? fds[0] : -(int)file.error;
+}
+
+/* The monitor never waits for a runner, so this wait has an end as well. */
+static int
+open_cast(const char *process, size_t len)
+{
+	struct pollfd in = { .fd = CONTROL_FD, .events = POLLIN };
+	struct control_cast ask = { 0 };
+	uint8_t packet[CONTROL_MESSAGE_MAX];
+	int fds[SEQPACKET_FDS_MAX], err = -EAGAIN;
+	size_t nfds;
+	ssize_t n;
+
+	memcpy(ask.process, process,
+	    strnlen(process,
+		len < CONTROL_PROCESS_MAX ? len : CONTROL_PROCESS_MAX - 1));
+	report(RUNNER_REPORT_CAST, &ask);
+	while (err == -EAGAIN) {
+		if (poll(&in, 1, REPORT_WAIT_MS) <= 0)
+			log_fatal("the monitor opens no file");
+		n = seqpacket_recv(
+		    CONTROL_FD, packet, sizeof(packet), fds, &nfds);
+		if (n == 0 || (n < 0 && n != -EAGAIN)) {
+			log_error((int)n, "the monitor is gone");
+			end();
+		}
+		if (n > 0)
+			err = take_cast(packet, (size_t)n, fds, nfds);
+	}
+	return err;
+}
+
 static void
 report_detached(struct session *s, enum channel_end why)
 {
@@ -135,11 +235,37 @@ take_configure(const uint8_t *packet, size_t len, const int *fds, size_t nfds)
 	session_init(
 	    &session, event_base, &c, base_env, c.door ? fds[1] : -1, &cgroup);
 	session.report = report;
+	session.open_cast = open_cast;
 	session.report_detached = report_detached;
 	session.report_unwatched = report_unwatched;
 	session.report_masks = report_masks;
 	session.http_program = fds[0];
 	state = RUNNER_CONFIGURED;
+	return 0;
+}
+
+static int
+take_audit(const uint8_t *packet, size_t len, const int *fds, size_t nfds)
+{
+	struct control_audit a;
+
+	if (nfds != 0 || session.record != NULL ||
+	    control_get(packet, len, RUNNER_ORDER_AUDIT, &a) < 0 ||
+	    a.files > AUDIT_FILES_ALL)
+		return -EBADMSG;
+	audit_begin(&session, &a);
+	return 0;
+}
+
+static int
+take_recording(const uint8_t *packet, size_t len, const int *fds, size_t nfds)
+{
+	struct control_recording r;
+
+	if (nfds != 0 || session.record == NULL ||
+	    control_get(packet, len, RUNNER_ORDER_RECORDING, &r) < 0)
+		return -EBADMSG;
+	session.record->fails = !r.works;
 	return 0;
 }
 
@@ -212,7 +338,11 @@ static const struct order {
 	    const uint8_t *packet, size_t len, const int *fds, size_t nfds);
 } orders[] = {
 	{ RUNNER_ORDER_CONFIGURE, RUNNER_FRESH, take_configure },
+	{ RUNNER_ORDER_AUDIT, RUNNER_CONFIGURED, take_audit },
 	{ RUNNER_ORDER_SANDBOX, RUNNER_CONFIGURED, take_sandbox },
+	{ RUNNER_ORDER_RECORDING,
+	    RUNNER_CONFIGURED | RUNNER_READY | RUNNER_TERMINATING,
+	    take_recording },
 	{ RUNNER_ORDER_ATTACH, RUNNER_READY, take_attach },
 	{ RUNNER_ORDER_WATCH, RUNNER_READY, take_watch },
 	{ RUNNER_ORDER_DETACH, RUNNER_READY | RUNNER_TERMINATING, take_detach },
@@ -268,6 +398,7 @@ control_cb(evutil_socket_t fd, short what, void *arg)
 	n = seqpacket_recv(fd, packet, sizeof(packet), fds, &nfds);
 	if (n == -EAGAIN)
 		return;
+	take_stashed_cb(-1, 0, NULL);
 	if (n > 0) {
 		take_order(packet, (size_t)n, fds, nfds);
 		return;

@@ -24,6 +24,13 @@
 struct event_base;
 struct process;
 
+/* What a command has until a time for. */
+enum process_deadline {
+	DEADLINE_GRACE,	  /* to end as it was asked to */
+	DEADLINE_CLIENT,  /* to run, says its start */
+	DEADLINE_COMMAND, /* likewise, says the operator */
+};
+
 /* Who tells the client. */
 struct process_observer {
 	void (*output)(struct process *p, uint64_t seq, enum stream stream,
@@ -65,10 +72,10 @@ struct process {
 	bool paused;	 /* congested; process_resume() goes on */
 	int wait_status; /* once reaped */
 	struct rusage usage;
-	struct event deadline; /* its own, or of a graceful end */
-	int64_t deadline_ms;   /* 0: none */
-	bool deadline_times_out;
-	bool timed_out;	    /* killed at the deadline of its start */
+	struct event deadline;
+	int64_t deadline_ms; /* 0: none */
+	enum process_deadline deadline_for;
+	bool timed_out;	    /* killed at a deadline for running */
 	bool killed;	    /* SIGKILL by us */
 	uint64_t oom_kills; /* before it started */
 	bool oom_killed;
@@ -95,9 +102,10 @@ void process_signal(struct process *p, int sig);
 /* Its streams are not waited for any longer. */
 void process_abandon(struct process *p);
 
-/* SIGKILL to all of it (process_tree.h) when timeout_ms are over. */
-void process_set_timeout(
-    struct process *p, struct event_base *base, uint64_t timeout_ms);
+/* SIGKILL to all of it (process_tree.h) when timeout_ms are over; of several
+ * the earliest counts. */
+void process_set_timeout(struct process *p, struct event_base *base,
+    uint64_t timeout_ms, enum process_deadline why);
 
 /* Asks it to end, and kills what is left after grace_ms. False: it has ended
  * already. */

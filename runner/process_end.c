@@ -49,7 +49,7 @@ deadline_cb(evutil_socket_t fd, short what, void *arg)
 	struct process *p = arg;
 
 	p->deadline_ms = 0;
-	p->timed_out = p->deadline_times_out && !is_over(p);
+	p->timed_out = p->deadline_for != DEADLINE_GRACE && !is_over(p);
 	p->killed = true;
 	signal_tree(p, SIGKILL, PROCESS_TREE);
 	if (!process_terminate(p))
@@ -58,7 +58,8 @@ deadline_cb(evutil_socket_t fd, short what, void *arg)
 
 /* The earlier one counts. */
 static void
-plan(struct process *p, struct event_base *base, uint64_t ms, bool times_out)
+plan(struct process *p, struct event_base *base, uint64_t ms,
+    enum process_deadline why)
 {
 	struct timeval tv = timeval_of_ms(ms);
 	int64_t at = now_ms() + (int64_t)tv.tv_sec * 1000 + tv.tv_usec / 1000;
@@ -67,7 +68,7 @@ plan(struct process *p, struct event_base *base, uint64_t ms, bool times_out)
 		return;
 	process_end_clear(p);
 	p->deadline_ms = at;
-	p->deadline_times_out = times_out;
+	p->deadline_for = why;
 	event_assign(&p->deadline, base, -1, 0, deadline_cb, p);
 	event_add(&p->deadline, &tv);
 }
@@ -83,15 +84,15 @@ process_end_clear(struct process *p)
 void
 process_end_closed(struct process *p)
 {
-	if (p->deadline_times_out)
+	if (p->deadline_for != DEADLINE_GRACE)
 		process_end_clear(p);
 }
 
 void
-process_set_timeout(
-    struct process *p, struct event_base *base, uint64_t timeout_ms)
+process_set_timeout(struct process *p, struct event_base *base,
+    uint64_t timeout_ms, enum process_deadline why)
 {
-	plan(p, base, timeout_ms, true);
+	plan(p, base, timeout_ms, why);
 }
 
 /* A stopped process hears TERM only when it goes on; a shell on a terminal
@@ -112,7 +113,7 @@ process_end_gracefully(
 	if (p->reaped)
 		return false;
 	process_ask_to_end(p);
-	plan(p, base, grace_ms, false);
+	plan(p, base, grace_ms, DEADLINE_GRACE);
 	return true;
 }
 

@@ -7,6 +7,8 @@
 #include <string.h>
 #include <sys/wait.h>
 
+#include "end_cause.h"
+
 static void
 write_signal(struct json_writer *w, int sig)
 {
@@ -38,9 +40,12 @@ write_usage(struct json_writer *w, const struct rusage *usage)
 }
 
 static void
-write_end(struct json_writer *w, const struct process *p)
+write_end(struct json_writer *w, const struct session_process *sp)
 {
+	const struct process *p = &sp->process;
 	bool signalled = p->state.exited && WIFSIGNALED(p->wait_status);
+	const char *cause =
+	    p->state.exited ? control_cause_name(end_cause(sp)) : NULL;
 
 	json_key(w, "signal");
 	if (signalled)
@@ -53,6 +58,11 @@ write_end(struct json_writer *w, const struct process *p)
 	json_bool(w, p->oom_killed);
 	json_key(w, "timedOut");
 	json_bool(w, p->timed_out);
+	json_key(w, "killedBy");
+	if (cause != NULL)
+		json_cstring(w, cause);
+	else
+		json_null(w);
 	json_key(w, "rusage");
 	if (p->state.exited)
 		write_usage(w, &p->usage);
@@ -76,7 +86,7 @@ report_write(struct json_writer *w, const struct session_process *p)
 	json_bool(w, state->closed);
 	json_key(w, "sandboxDenied");
 	json_bool(w, state->sandbox_denied);
-	write_end(w, &p->process);
+	write_end(w, p);
 	json_key(w, "bytesWritten");
 	json_u64(w, state->output_bytes);
 	json_key(w, "bytesDropped");

@@ -18,6 +18,7 @@
 #include "log.h"
 #include "methods.h"
 #include "oom.h"
+#include "recorder.h"
 #include "waiter.h"
 #include "watch.h"
 #include "watcher.h"
@@ -28,6 +29,7 @@
 
 static void forget_cb(evutil_socket_t fd, short what, void *arg);
 static void kill_cb(evutil_socket_t fd, short what, void *arg);
+static void rate_cb(evutil_socket_t fd, short what, void *arg);
 
 /* Before it is made: killed in between, the runner leaves nothing unknown. */
 static void
@@ -73,6 +75,8 @@ session_init(struct session *s, struct event_base *base,
 		log_fatal("/dev/null cannot be opened");
 	event_assign(&s->forget_event, base, -1, 0, forget_cb, s);
 	event_assign(&s->kill_event, base, -1, 0, kill_cb, s);
+	event_assign(&s->rate_event, base, -1, 0, rate_cb, s);
+	rate_init(&s->output_rate, config->output_rate, now_ms());
 }
 
 void
@@ -93,6 +97,7 @@ session_limit(struct session *s, const struct sandbox_limits *limits)
 	sandbox_init(&s->sandbox, &host, limits);
 	group_pool_init(
 	    &s->groups, &cgroup, limits->pids, limits->memory_bytes);
+	s->groups.counted = s->record != NULL;
 }
 
 /* --- processes -------------------------------------------------------- */
@@ -153,6 +158,7 @@ session_add(struct session *s, struct session_process *p)
 
 	clock_gettime(CLOCK_REALTIME, &now);
 	p->started_ms = (int64_t)now.tv_sec * 1000 + now.tv_nsec / 1000000;
+	p->began_ms = now_ms();
 	p->number = ++s->starts;
 	table_insert(&s->processes, &p->node, siphash_bytes(p->id, p->id_len));
 	TAILQ_INSERT_TAIL(&s->started, p, link);
@@ -179,6 +185,7 @@ void
 session_process_free(struct session_process *p)
 {
 	process_clear(&p->process);
+	recorder_end(p);
 	free(p->start_id);
 	free(p->command);
 	free(p);
@@ -220,6 +227,7 @@ session_note_closed(struct session_process *p)
 {
 	struct session *s = p->session;
 
+	recorder_end(p);
 	p->forget_ms = p->orphaned ? 0 : now_ms() + s->config.closed_ttl_ms;
 	if (p->orphaned)
 		TAILQ_INSERT_HEAD(&s->closed, p, closed_link);
@@ -261,6 +269,10 @@ write_exited(struct json_writer *w, const struct process *process)
 	if (process->timed_out) {
 		json_key(w, "timedOut");
 		json_bool(w, true);
+	}
+	if (process->timed_out && process->deadline_for == DEADLINE_COMMAND) {
+		json_key(w, "killedBy");
+		json_cstring(w, control_cause_name(END_COMMAND_DEADLINE));
 	}
 }
 
@@ -311,6 +323,7 @@ on_output(struct process *process, uint64_t seq, enum stream stream,
 {
 	struct process_event e = { EVENT_OUTPUT, seq, stream, data, len };
 
+	session_note_output(process->owner, data, len);
 	tell_all(process->owner, &e);
 }
 
@@ -319,8 +332,7 @@ on_exited(struct process *process, uint64_t seq)
 {
 	struct process_event e = { .kind = EVENT_EXITED, .seq = seq };
 
-	audit_exited(((struct session_process *)process->owner)->session,
-	    process->owner);
+	audit_exited(process->owner);
 	tell_all(process->owner, &e);
 }
 
@@ -333,12 +345,36 @@ on_closed(struct process *process, uint64_t seq)
 	session_note_closed(process->owner);
 }
 
+void
+session_note_output(struct session_process *p, const void *data, size_t len)
+{
+	rate_spend(&p->session->output_rate, len);
+	recorder_output(p, data, len);
+}
+
+/* Nothing is read until there may be more output again. */
+static bool
+is_too_fast(struct session *s)
+{
+	struct timeval tv;
+
+	if (s->output_rate.per_second == 0 ||
+	    rate_permits(&s->output_rate, now_ms()))
+		return false;
+	tv = timeval_of_ms(rate_wait_ms(&s->output_rate));
+	if (!event_pending(&s->rate_event, EV_TIMEOUT, NULL))
+		event_add(&s->rate_event, &tv);
+	return true;
+}
+
 /* Those who only watch stop nobody. */
 bool
 session_congested(struct process *process)
 {
 	struct session_process *p = process->owner;
 
+	if (is_too_fast(p->session))
+		return true;
 	return session_is_told(p) &&
 	       channel_congested(&p->session->client.channel);
 }
@@ -357,6 +393,14 @@ resume_visit(struct table_node *node, void *arg)
 {
 	process_resume(
 	    &TABLE_OBJECT(node, struct session_process, node)->process);
+}
+
+static void
+rate_cb(evutil_socket_t fd, short what, void *arg)
+{
+	struct session *s = arg;
+
+	table_each(&s->processes, resume_visit, NULL);
 }
 
 static void

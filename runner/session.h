@@ -16,6 +16,7 @@
 #include "groups.h"
 #include "process.h"
 #include "queue.h"
+#include "rate.h"
 #include "sandbox/mask_list.h"
 #include "sandbox/sandbox.h"
 #include "sandbox/sandbox_report.h"
@@ -62,11 +63,14 @@ struct session_process {
 	struct process process;
 	struct sandbox_report sandbox;
 	struct session *session;
+	struct cast *cast;  /* recorder.h; NULL: not recorded */
+	bool unrecorded;    /* ended because it must be */
 	bool v0;	    /* of dialect_v0.c, where ids are apart */
 	bool orphaned;	    /* v0: its connection is over */
 	int64_t forget_ms;  /* closed: when the id is free again */
 	uint64_t number;    /* counts the starts of the session */
 	int64_t started_ms; /* since 1970 */
+	int64_t began_ms;   /* the same, as now_ms() */
 	char *start_id;	    /* owned; NULL: none */
 	size_t start_id_len;
 	char *command; /* owned: what is kept of argv, each with its NUL */
@@ -94,6 +98,7 @@ struct session {
 	struct mask_list masks;
 	int door; /* for it */
 	struct group_pool groups;
+	struct record *record; /* audit.h; NULL: nobody asks */
 	bool terminating;
 	struct table processes;
 	TAILQ_HEAD(, session_process) started; /* the same, in that order */
@@ -101,11 +106,15 @@ struct session {
 	struct recent_ids start_ids; /* carried out */
 	unsigned v0_starts;
 	TAILQ_HEAD(, session_process) closed; /* in the order of forgetting */
+	struct rate output_rate;	      /* of all of them together */
+	struct event rate_event;
 	struct event forget_event;
 	struct event kill_event;
 	/* How the monitor hears that a connection is over, and the rest. */
 	void (*report_masks)(int fd); /* the list, to the monitor */
 	void (*report)(enum control_type type, const void *payload);
+	/* A file for the recording of a terminal, or -errno. Waits for it. */
+	int (*open_cast)(const char *process, size_t len);
 	void (*report_detached)(struct session *s, enum channel_end end);
 	void (*report_unwatched)(uint32_t number, enum channel_end end);
 };
@@ -165,6 +174,8 @@ void session_drop_waiters(struct client *c);
  * and will be forgotten. */
 bool session_is_told(const struct session_process *p);
 bool session_congested(struct process *process);
+void session_note_output(
+    struct session_process *p, const void *data, size_t len);
 void session_note_closed(struct session_process *p);
 
 /* The observer that tells the attached client (PROTOCOL.md section 7.4). */

@@ -173,6 +173,8 @@ connection_recv(struct connection *c, void *p, size_t n)
 void
 connection_penalise(struct connection *c, enum offence offence)
 {
+	if (c->source != NULL)
+		metrics.penalties[offence]++;
 	if (source_penalise(&config, c->source, offence, now_ms()))
 		log_warn(0,
 		    "%s: too many failures from there, refused for a while",
@@ -392,6 +394,10 @@ connection_on_closed(
 		text = xasprintf("session ended: %s", reason);
 		log_error(0, "connection %u: %s: %s", c->number, c->peer, text);
 		connection_close(c, WEBSOCKET_CLOSE_INTERNAL, text);
+		break;
+	case CHANNEL_END_ASKED:
+		connection_close(
+		    c, WEBSOCKET_CLOSE_NORMAL, "the session was ended");
 		break;
 	case CHANNEL_END_PROTOCOL:
 		connection_close(c, WEBSOCKET_CLOSE_POLICY,

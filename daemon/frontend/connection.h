@@ -29,6 +29,7 @@
 enum connection_state {
 	CONN_TLS,	     /* shaking hands */
 	CONN_HTTP,	     /* collecting a request head */
+	CONN_OPERATING,	     /* the monitor is asked for its counters */
 	CONN_AUTHENTICATING, /* the monitor is asked */
 	CONN_OPEN,	     /* messages, but no session */
 	CONN_ATTACHING,	     /* the monitor is asked for a session */
@@ -79,6 +80,8 @@ struct connection {
 	uint8_t grant[CONTROL_GRANT_BYTES];
 	char peer[CONTROL_PEER_MAX];
 	uint8_t certificate[32];
+	int64_t asked_ms;  /* ATTACHING: when initialize came */
+	bool head_only;	   /* OPERATING: HEAD */
 	int64_t pinged_ms; /* the oldest ping without an answer, or 0 */
 	struct websocket_parser parser;
 	struct rpc_id initialize_id; /* ATTACHING, STARTING */

@@ -19,7 +19,7 @@
 #include "pump.h"
 #include "util.h"
 
-#define REPLY_MAX (16u << 10)
+#define REPLY_MAX (64u << 10)
 
 /* --- TLS ---------------------------------------------------------------- */
 
@@ -85,24 +85,38 @@ static bool
 answer_operator(struct connection *c, const struct http_request *r)
 {
 	struct http_reply reply = { 200, "ok\n", HTTP_TEXT_PLAIN };
-	struct buf text;
 
 	if (!c->operate || r->origin || r->method == HTTP_OTHER)
 		return false;
-	buf_init(&text, REPLY_MAX / 2);
 	if (slice_equal(r->path, SLICE("/metrics"))) {
-		metrics_write(&text, connection_count());
-		buf_put_u8(&text, '\0');
-		reply.body = (char *)text.data;
-	} else if (!slice_equal(r->path, SLICE("/healthz"))) {
+		c->state = CONN_OPERATING;
+		c->head_only = r->method == HTTP_HEAD;
+		connection_read_client(c, false);
+		monitor_ask_metrics(c);
+		return true;
+	}
+	if (!slice_equal(r->path, SLICE("/healthz")))
 		return false;
-	} else if (frontend_draining) {
+	if (frontend_draining)
 		reply =
 		    (struct http_reply){ 503, "stopping\n", HTTP_TEXT_PLAIN };
-	}
 	send_reply(c, &reply, r->method == HTTP_HEAD);
-	buf_clear(&text);
 	return true;
+}
+
+void
+handshake_metrics(struct connection *c, const struct control_metrics *m)
+{
+	struct http_reply reply = { 200, "", HTTP_TEXT_METRICS };
+	struct buf text;
+
+	buf_init(&text, REPLY_MAX / 2);
+	metrics_write(&text, connection_count());
+	metrics_write_monitor(&text, m);
+	buf_put_u8(&text, '\0');
+	reply.body = (char *)text.data;
+	send_reply(c, &reply, c->head_only);
+	buf_clear(&text);
 }
 
 static void
@@ -176,6 +190,8 @@ handshake_verdict(struct connection *c, const struct control_verdict *v)
 	c->awaiting = false;
 	c->granted = v->verdict == VERDICT_GRANTED;
 	metrics.granted += c->granted;
+	if (v->verdict < VERDICTS)
+		metrics.verdicts[v->verdict]++;
 	metrics.denied += !c->granted;
 	if (c->state != CONN_AUTHENTICATING) {
 		connection_client_gone(c); /* it left meanwhile */
@@ -279,6 +295,7 @@ take_initialize(struct connection *c, struct rpc_id *id,
 	c->initialize_id = *id;
 	*id = (struct rpc_id){ 0 };
 	c->state = CONN_ATTACHING;
+	c->asked_ms = now_ms();
 	c->awaiting = true;
 	connection_read_client(c, false);
 	c->resuming = named;
@@ -396,6 +413,7 @@ void
 handshake_started(struct connection *c)
 {
 	c->state = CONN_ATTACHED;
+	metrics_initialized((uint64_t)(now_ms() - c->asked_ms) * 1000);
 	rpc_id_clear(&c->initialize_id);
 	connection_timer(c, c->stdio ? 0 : config.ping_interval_ms);
 }

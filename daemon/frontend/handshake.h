@@ -26,4 +26,7 @@ void handshake_verdict(struct connection *c, const struct control_verdict *v);
 void handshake_session(
     struct connection *c, const struct control_session *s, int channel_fd);
 
+/* The monitor's counters, for an operator who waits for them. */
+void handshake_metrics(struct connection *c, const struct control_metrics *m);
+
 #endif

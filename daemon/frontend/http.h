@@ -33,6 +33,9 @@ struct http_request {
 ssize_t http_parse(struct http_request *r, const char *data, size_t len);
 
 /* For http_reply.headers, of every reply with a body. */
+/* Version 0.0.4 of Prometheus' text format. */
+#define HTTP_TEXT_METRICS                                                      \
+	"content-type: text/plain; version=0.0.4; charset=utf-8\r\n"
 #define HTTP_TEXT_PLAIN "content-type: text/plain; charset=utf-8\r\n"
 
 struct http_reply {

@@ -43,21 +43,95 @@ static const struct counter {
 };
 
 void
+metrics_head(
+    struct buf *b, const char *name, const char *help, const char *type)
+{
+	buf_printf(b, "# HELP %s %s\n# TYPE %s %s\n", name, help, name, type);
+}
+
+static const uint32_t bounds[METRICS_NBUCKETS - 1] = METRICS_BUCKETS;
+
+void
+metrics_initialized(uint64_t us)
+{
+	size_t i = 0;
+
+	while (i < nitems(bounds) && us > bounds[i])
+		i++;
+	metrics.initialize_us[i]++;
+	metrics.initialize_us_sum += us;
+}
+
+/* Each bucket holds all below it. */
+void
+metrics_histogram(struct buf *b, const char *name, const char *help,
+    const uint64_t counts[METRICS_NBUCKETS], uint64_t sum_us)
+{
+	unsigned long long total = 0;
+
+	metrics_head(b, name, help, "histogram");
+	for (size_t i = 0; i < nitems(bounds); i++) {
+		total += counts[i];
+		buf_printf(b, "%s_bucket{le=\"%g\"} %llu\n", name,
+		    bounds[i] / 1e6, total);
+	}
+	total += counts[nitems(bounds)];
+	buf_printf(b, "%s_bucket{le=\"+Inf\"} %llu\n", name, total);
+	buf_printf(b, "%s_sum %llu.%06llu\n%s_count %llu\n", name,
+	    (unsigned long long)sum_us / 1000000,
+	    (unsigned long long)sum_us % 1000000, name, total);
+}
+
+static void
+write_refusals(struct buf *b)
+{
+	static const char name[] = "execd_credentials_refused_total";
+
+	metrics_head(
+	    b, name, "Credentials refused, by what was said.", "counter");
+	for (unsigned i = VERDICT_GRANTED + 1; i < VERDICTS; i++)
+		buf_printf(b, "%s{reason=\"%s\"} %llu\n", name,
+		    control_verdict_name(i),
+		    (unsigned long long)metrics.verdicts[i]);
+}
+
+static void
+write_penalties(struct buf *b)
+{
+	static const char name[] = "execd_penalties_total";
+	static const char *const offences[OFFENCES] = {
+		[OFFENCE_AUTHENTICATION] = "authentication",
+		[OFFENCE_DEADLINE] = "deadline",
+		[OFFENCE_PROTOCOL] = "protocol",
+	};
+
+	metrics_head(
+	    b, name, "Offences that cost a source something.", "counter");
+	for (size_t i = 0; i < OFFENCES; i++)
+		buf_printf(b, "%s{offence=\"%s\"} %llu\n", name, offences[i],
+		    (unsigned long long)metrics.penalties[i]);
+	metrics_head(b, "execd_sources", "Sources remembered now.", "gauge");
+	buf_printf(b, "execd_sources %zu\n", source_count());
+}
+
+void
 metrics_write(struct buf *b, unsigned connections)
 {
-	buf_printf(b,
-	    "# HELP execd_connections Connections now.\n"
-	    "# TYPE execd_connections gauge\nexecd_connections %u\n",
-	    connections);
+	metrics_head(b, "execd_connections", "Connections now.", "gauge");
+	buf_printf(b, "execd_connections %u\n", connections);
 	for (size_t i = 0; i < nitems(counters); i++) {
 		const struct counter *c = &counters[i];
 		const uint64_t *value =
 		    (const void *)((const char *)&metrics + c->offset);
 
 		if (c->help != NULL)
-			buf_printf(b, "# HELP %s %s\n# TYPE %s counter\n",
-			    c->name, c->help, c->name);
+			metrics_head(b, c->name, c->help, "counter");
 		buf_printf(b, "%s%s %llu\n", c->name, c->label,
 		    (unsigned long long)*value);
 	}
+	write_refusals(b);
+	write_penalties(b);
+	metrics_histogram(b, "execd_initialize_seconds",
+	    "From initialize to its answer.", metrics.initialize_us,
+	    metrics.initialize_us_sum);
 }

@@ -68,6 +68,14 @@ monitor_authenticate(const struct connection *c, enum credential_kind kind,
 }
 
 void
+monitor_ask_metrics(const struct connection *c)
+{
+	struct control_ask_metrics ask = { .conn = c->number };
+
+	request(MON_REQ_METRICS, &ask);
+}
+
+void
 monitor_open(const struct connection *c)
 {
 	struct control_open o = { .conn = c->number };
@@ -157,6 +165,21 @@ static int
 on_watch(const uint8_t *packet, size_t len, const int *fds, size_t nfds)
 {
 	return on_session(packet, len, nfds ? fds[0] : -1, MON_ANS_WATCH);
+}
+
+static int
+on_metrics(const uint8_t *packet, size_t len, const int *fds, size_t nfds)
+{
+	struct control_metrics m;
+	struct connection *c;
+
+	if (control_get(packet, len, MON_ANS_METRICS, &m) < 0)
+		return -EBADMSG;
+	c = connection_find(m.conn);
+	/* Who asked may have left. */
+	if (c != NULL && c->state == CONN_OPERATING)
+		handshake_metrics(c, &m);
+	return 0;
 }
 
 static int
@@ -305,6 +328,7 @@ static const struct event_row {
 	{ MON_ANS_RESUME, 1, on_resume },
 	{ MON_ANS_WATCH, 1, on_watch },
 	{ MON_ANS_CLOSE, 0, on_closed },
+	{ MON_ANS_METRICS, 0, on_metrics },
 	{ MON_EV_RUNNER_EXITED, 0, on_runner_exited },
 	{ MON_EV_RELOAD, 1, on_reload },
 	{ MON_EV_LISTENER, CONTROL_LISTENER_FDS_MAX, on_listener },

@@ -34,5 +34,6 @@ void monitor_resume(const struct connection *c, const char *session_id);
 void monitor_watch_session(const struct connection *c, const char *session_id);
 void monitor_close(const struct connection *c);
 void monitor_done(void);
+void monitor_ask_metrics(const struct connection *c);
 
 #endif

@@ -20,6 +20,7 @@ enum offence {
 	OFFENCE_DEADLINE,	/* no session within the pre-auth deadline */
 	OFFENCE_PROTOCOL,	/* neither TLS nor HTTP */
 };
+#define OFFENCES (OFFENCE_PROTOCOL + 1)
 
 enum admission { ADMITTED, REFUSED_CONNECTIONS, REFUSED_PENALTY };
 
@@ -43,7 +44,7 @@ void source_leave(struct source *s, int64_t now);
 bool source_penalise(const struct control_configure *c, struct source *s,
     enum offence offence, int64_t now);
 
-/* Sources remembered; for tests. */
+/* Sources remembered. */
 size_t source_count(void);
 
 #endif

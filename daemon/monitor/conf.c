@@ -58,7 +58,7 @@ conf_new(void)
 	conf_nets.parse(&c->limits.exempt, "127.0.0.0/8 ::1", why);
 	c->tokens.skew_s = 30;
 	sandbox_rules_init(&c->sandbox);
-	c->audit = (struct audit_rules){ .required = true, .fd = -1 };
+	audit_rules_init(&c->audit);
 	return c;
 }
 
@@ -83,8 +83,7 @@ conf_free(struct conf *c)
 	clear_keys(&conf_tokens, &c->tokens);
 	clear_keys(&conf_audit, &c->audit);
 	clear_keys(&conf_sandbox, &c->sandbox);
-	if (c->audit.fd >= 0)
-		close(c->audit.fd);
+	audit_rules_close(&c->audit);
 	secret_free(c->tokens.secret, c->tokens.secret_len);
 	free(c->identities);
 	free(c->path);

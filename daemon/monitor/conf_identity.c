@@ -7,7 +7,14 @@
 #include <unistd.h>
 
 #include "conf.h"
+#include "session_cast.h"
 #include "util.h"
+
+/* What one read takes of a command's output. */
+#define OUTPUT_RATE_MIN (64u << 10)
+
+/* A first line, with a command in it. */
+#define RECORD_MIN_BYTES (64u << 10)
 
 #define KEY(keyword, type, member)                                             \
 	{                                                                      \
@@ -29,6 +36,14 @@ static const struct conf_key keys[] = {
 	KEY("max-sessions", conf_optional_count, limits.max_sessions),
 	KEY("session-deadline", conf_optional_duration,
 	    limits.session_deadline_ms),
+	KEY("command-deadline", conf_optional_duration,
+	    limits.command_deadline_ms),
+	KEY("output-rate", conf_optional_bytes, limits.output_rate),
+	KEY("record-tty", conf_path, record.directory),
+	KEY("record-tty-input", conf_bool, record.input),
+	KEY("record-tty-max", conf_bytes, record.max_bytes),
+	KEY("record-tty-required", conf_bool, record.required),
+	KEY("audit-files", audit_files_type, audit_files),
 	KEY("session-processes", conf_optional_count, limits.session_processes),
 	KEY("session-memory", conf_optional_bytes, limits.session_memory_bytes),
 	KEY("max-processes", conf_optional_count, limits.max_processes),
@@ -103,11 +118,24 @@ check(struct conf *c, void *o, char *why)
 		return -EINVAL;
 	if (sandbox_rules_check(&id->sandbox, why) < 0)
 		return -EINVAL;
+	if (id->record.directory != NULL &&
+	    session_cast_check(id->record.directory, why) < 0)
+		return -EINVAL;
+	if (id->record.max_bytes < RECORD_MIN_BYTES)
+		return conf_refuse(why,
+		    "record-tty-max: less than %uK says nothing",
+		    RECORD_MIN_BYTES >> 10);
 	if (id->limits.max_cpu_ms % 1000 != 0) {
 		snprintf(why, CONF_WHY_MAX,
 		    "max-cpu-time: only whole seconds can be enforced");
 		return -EINVAL;
 	}
+	if (id->limits.output_rate > 0 &&
+	    id->limits.output_rate < OUTPUT_RATE_MIN)
+		return conf_refuse(why,
+		    "output-rate: less than %uK cannot be "
+		    "held",
+		    OUTPUT_RATE_MIN >> 10);
 	if (geteuid() != 0 && (id->limits.session_processes > 0 ||
 				  id->limits.session_memory_bytes > 0))
 		return conf_refuse(why,

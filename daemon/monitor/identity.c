@@ -11,6 +11,7 @@
 #include <string.h>
 #include <unistd.h>
 
+#include "audit.h"
 #include "util.h"
 
 #define GROUPS_MAX 65536
@@ -83,6 +84,8 @@ identity_new(const char *name)
 	id->umask = CONF_MODE_UNSET;
 	id->door = -1;
 	id->template.fd = -1;
+	id->audit_files = AUDIT_FILES_UNSET;
+	id->record.max_bytes = RECORD_MAX_BYTES;
 	sandbox_rules_init(&id->sandbox);
 	return id;
 }

@@ -18,6 +18,8 @@
 struct identity_limits {
 	uint32_t max_sessions; /* at once; 0: no limit of its own */
 	uint32_t session_deadline_ms;
+	uint32_t command_deadline_ms;  /* 0: none */
+	uint64_t output_rate;	       /* bytes a second; 0: no limit */
 	uint32_t session_processes;    /* control group; 0: the default */
 	uint64_t session_memory_bytes; /* likewise; 0: none */
 	uint32_t max_processes;	       /* of the user */
@@ -36,6 +38,17 @@ struct runner_template {
 
 void runner_template_stop(struct runner_template *t);
 
+/* Of each recording, unless the operator says otherwise. */
+#define RECORD_MAX_BYTES (64u << 20)
+
+/* Terminals that are recorded. */
+struct record_rules {
+	char *directory;    /* NULL: none */
+	bool input;	    /* what is typed, too */
+	bool required;	    /* no recording, no run */
+	uint64_t max_bytes; /* of each */
+};
+
 struct identity {
 	char *name;    /* of the section, or the user's */
 	unsigned refs; /* the configuration, grants, sessions */
@@ -52,6 +65,8 @@ struct identity {
 	struct strings peer_users;
 	struct identity_limits limits;
 	struct sandbox_rules sandbox; /* of the ceiling; the rest unset */
+	struct record_rules record;   /* of terminals */
+	uint8_t audit_files;	      /* AUDIT_FILES_UNSET: as [audit] */
 	/* as resolved */
 	char *user_name;
 	uid_t uid;

@@ -71,11 +71,12 @@ check_authentication(const struct monitor *m)
 static int
 open_audit(struct monitor *m)
 {
-	int err = audit_open(&m->conf->audit);
+	const char *place;
+	int err = audit_open(&m->conf->audit, &place);
 
 	if (err == 0)
 		return 0;
-	log_error(err, "audit log %s", m->conf->audit.file);
+	log_error(err, "audit log %s", place);
 	return err == -EACCES ? EXIT_PERMISSION : EXIT_FAILED;
 }
 

@@ -18,6 +18,7 @@
 #include "notify.h"
 #include "reload.h"
 #include "runner_start.h"
+#include "session_audit.h"
 #include "sweep.h"
 #include "util.h"
 
@@ -285,6 +286,7 @@ monitor_run(struct monitor *m)
 		deadline = sooner(session_expire(m, now),
 		    sooner(finish_drain(m, now), restart_keys(m, now)));
 		deadline = sooner(deadline, notify_alive(now));
+		deadline = sooner(deadline, session_audit_watch(m, now));
 		err = source_dispatch(next_timeout(m, now, deadline));
 		if (err < 0)
 			log_fatal_errno(err, "epoll");

@@ -30,8 +30,11 @@ struct monitor {
 	struct frontend frontend;
 	struct keys keys;
 	struct registry sessions;
-	bool announced; /* the URLs were printed */
+	struct control_metrics counts; /* stats.h: those that only go up */
+	bool announced;		       /* the URLs were printed */
 	bool stopping;
+	bool audit_stopped; /* no record, no run: runners were told so */
+	int64_t audit_retry_ms;
 	bool draining; /* no new session; stops at drain_until_ms */
 	int64_t drain_until_ms;
 	int exit_code;

@@ -14,13 +14,13 @@
 static int
 open_all(struct conf *next, const struct conf *old)
 {
-	int code = 0, err = audit_open(&next->audit);
+	const char *place;
+	int code = 0, err = audit_open(&next->audit, &place);
 
 	if (err < 0) {
-		log_error(err, "audit log %s", next->audit.file);
+		log_error(err, "audit log %s", place);
 		return EXIT_FAILED;
 	}
-
 	for (size_t i = 0; i < next->nlisteners && code == 0; i++) {
 		struct listener *before = NULL;
 
@@ -72,6 +72,8 @@ reload_configuration(struct monitor *m)
 	}
 	if (conf_log_changes(old, next) == 0)
 		log_info("reload: nothing changed");
+	next->audit.records = old->audit.records;
+	next->audit.lost = old->audit.lost;
 	m->conf = next;
 	reload_unlink_listeners(old, next);
 	frontend_reload(m);

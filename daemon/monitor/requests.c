@@ -17,6 +17,7 @@
 #include "monitor.h"
 #include "notify.h"
 #include "session_audit.h"
+#include "stats.h"
 #include "util.h"
 
 /* Who authenticated on a connection. Dies with the connection. */
@@ -29,6 +30,7 @@ struct grant {
 	struct session *session;   /* NULL: none, or it ended */
 	bool watching;		   /* it only watches that session */
 	bool ended;		   /* its session ended under it */
+	enum channel_end end;	   /* how */
 	char reason[256];	   /* why */
 };
 
@@ -347,7 +349,7 @@ answer_close(struct monitor *m, const uint8_t *packet, size_t len, int fd)
 		return -EPERM;
 	answer.conn = c.conn;
 	if (g->ended) {
-		answer.end = CHANNEL_END_RUNNER;
+		answer.end = g->end;
 		memcpy(answer.reason, g->reason, sizeof(answer.reason));
 	} else if (g->session != NULL) {
 		if (!leave_session(m, g, c.channel_ended, &end))
@@ -370,6 +372,21 @@ answer_done(struct monitor *m, const uint8_t *packet, size_t len, int fd)
 	return 0;
 }
 
+static int
+answer_metrics(struct monitor *m, const uint8_t *packet, size_t len, int fd)
+{
+	struct control_ask_metrics ask;
+	struct control_metrics answer;
+
+	REQUEST(MON_REQ_METRICS, &ask, packet, len);
+	if (!stats_are_wanted(m->conf))
+		return -EPERM;
+	stats_collect(m, &answer);
+	answer.conn = ask.conn;
+	frontend_send(&m->frontend, MON_ANS_METRICS, &answer, -1);
+	return 0;
+}
+
 /* Everything the front-end may ask: what, when, and who answers. */
 static const struct request {
 	enum control_type type;
@@ -384,6 +401,7 @@ static const struct request {
 	{ MON_REQ_RESUME, FRONTEND_SERVING, false, answer_resume },
 	{ MON_REQ_WATCH, FRONTEND_SERVING, false, answer_watch },
 	{ MON_REQ_CLOSE, FRONTEND_SERVING, false, answer_close },
+	{ MON_REQ_METRICS, FRONTEND_SERVING, false, answer_metrics },
 	{ MON_REQ_DONE, FRONTEND_SERVING, false, answer_done },
 };
 
@@ -444,7 +462,8 @@ tell_ended(
     struct frontend *f, struct grant *g, bool close_asked, const char *reason)
 {
 	struct control_closed closed = { .conn = g->conn,
-		.end = CHANNEL_END_RUNNER };
+		.end = g->session->asked_to_end ? CHANNEL_END_ASKED
+						: CHANNEL_END_RUNNER };
 	struct control_runner_exited exited = { .conn = g->conn };
 
 	snprintf(closed.reason, sizeof(closed.reason), "%s", reason);
@@ -456,6 +475,7 @@ tell_ended(
 	}
 	g->session = NULL;
 	g->ended = true;
+	g->end = closed.end;
 	snprintf(g->reason, sizeof(g->reason), "%s", reason);
 	frontend_send(f, MON_EV_RUNNER_EXITED, &exited, -1);
 }

@@ -51,8 +51,11 @@ limit_resources(const struct identity *id)
 	};
 
 	for (size_t i = 0; i < nitems(limits); i++) {
-		const struct rlimit r = { limits[i].value, limits[i].value };
+		struct rlimit r = { limits[i].value, limits[i].value };
 
+		/* First SIGXCPU, which says why, then SIGKILL. */
+		if (limits[i].resource == RLIMIT_CPU)
+			r.rlim_max++;
 		if (limits[i].value > 0 &&
 		    setrlimit(limits[i].resource, &r) < 0)
 			log_fatal_errno(-errno, "runner for %s: %s %llu",

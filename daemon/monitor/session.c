@@ -22,6 +22,7 @@
 #include "runner_start.h"
 #include "seqpacket.h"
 #include "session_audit.h"
+#include "session_cast.h"
 #include "session_limit.h"
 #include "sweep.h"
 #include "util.h"
@@ -174,8 +175,7 @@ find_door(const struct monitor *m, struct identity *id)
 }
 
 static void
-configure(
-    const struct monitor *m, struct session *s, const struct cgroup *cgroup)
+configure(struct monitor *m, struct session *s, const struct cgroup *cgroup)
 {
 	const struct limits *l = &m->conf->limits;
 	int fds[2 + CGROUP_HIERARCHIES] = { m->programs.http };
@@ -184,7 +184,12 @@ configure(
 	int door = find_door(m, s->identity);
 	struct control_session_config c = {
 		.pid_namespace = m->root,
-		.audit = m->conf->audit.file != NULL,
+		.command_deadline_ms = s->identity->limits.command_deadline_ms,
+		.output_rate = s->identity->limits.output_rate,
+		.record_tty = s->identity->record.directory != NULL,
+		.record_input = s->identity->record.input,
+		.record_required = s->identity->record.required,
+		.record_max_bytes = s->identity->record.max_bytes,
 		.closed_ttl_ms = l->closed_ttl_ms,
 		.kill_grace_ms = l->kill_grace_ms,
 		.retention_bytes = l->retention_bytes,
@@ -195,7 +200,6 @@ configure(
 	snprintf(c.provider_id, sizeof(c.provider_id), "%s", m->provider_id);
 	snprintf(c.shell, sizeof(c.shell), "%s", s->identity->shell);
 	snprintf(c.home, sizeof(c.home), "%s", s->identity->home);
-	s->audited = c.audit;
 	c.door = door >= 0;
 	if (c.door)
 		fds[nfds++] = door;
@@ -206,6 +210,7 @@ configure(
 		fds[nfds++] = cgroup->dirs[i];
 	}
 	session_order(s, RUNNER_ORDER_CONFIGURE, &c, fds, nfds);
+	session_audit_configure(m, s);
 	conf_sandbox_limits(m->conf, s->identity, &limits);
 	session_order(s, RUNNER_ORDER_SANDBOX, &limits, NULL, 0);
 }
@@ -235,6 +240,20 @@ take_unwatched(struct session *s, const uint8_t *packet, size_t len)
 	       session_watch_ended(s, u.number, u.end);
 }
 
+static int
+take_end(struct session *s, const uint8_t *packet, size_t len)
+{
+	if (control_get(packet, len, RUNNER_REPORT_END, NULL) < 0)
+		return -EBADMSG;
+	if (s->state == SESSION_STATE_TERMINATING)
+		return 0;
+	s->asked_to_end = true;
+	s->end_reason = "its client ended it";
+	log_info("session %.*s: its client ends it", ID_LOG_CHARS, s->id);
+	session_terminate(&monitor, s);
+	return 0;
+}
+
 /* 0, -EBADMSG, or another -errno if the session must not go on. */
 static int
 take_one(struct session *s, const uint8_t *packet, size_t len)
@@ -244,6 +263,10 @@ take_one(struct session *s, const uint8_t *packet, size_t len)
 		return take_detached(s, packet, len) ? 0 : -EBADMSG;
 	case RUNNER_REPORT_UNWATCHED:
 		return take_unwatched(s, packet, len) ? 0 : -EBADMSG;
+	case RUNNER_REPORT_END:
+		return take_end(s, packet, len);
+	case RUNNER_REPORT_CAST:
+		return session_cast_report(&monitor, s, packet, len);
 	default:
 		return session_audit_report(&monitor, s, packet, len);
 	}

@@ -58,7 +58,9 @@ struct session {
 	uint32_t conn;		/* ATTACHED: the front-end's number */
 	uint32_t generation;	/* of attachments, counts up */
 	const char *end_reason; /* static: why we end it, or NULL */
-	bool audited;		/* its runner reports processes */
+	bool asked_to_end;	/* by its client */
+	bool audited;		/* its runner reports processes: */
+	uint32_t running;	/* of them */
 	bool close_asked;	/* answer CLOSE when the runner is reaped */
 	bool hung_up;		/* the control channel is at its end */
 	enum channel_end end;	/* reported for this generation */
@@ -66,6 +68,7 @@ struct session {
 	TAILQ_HEAD(, watcher) watchers;
 	unsigned watching; /* of them */
 	uint32_t watches;  /* ever */
+	uint32_t casts;	   /* recordings of terminals, ever */
 };
 
 TAILQ_HEAD(session_list, session);

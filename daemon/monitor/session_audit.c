@@ -1,6 +1,5 @@
 /*
- * Sessions and their processes in the audit log. A runner is trusted to speak
- * for its own session and for no other: whose it is, the monitor adds.
+ * Sessions and what is done in them in the audit log.
  */
 #include "session_audit.h"
 
@@ -10,7 +9,11 @@
 
 #include "log.h"
 #include "monitor.h"
+#include "stats.h"
 #include "util.h"
+
+/* How often a log that fails is tried. */
+#define RETRY_MS 1000
 
 static void
 begin(struct audit_event *e, const struct session *s, const char *event)
@@ -46,57 +49,223 @@ session_audit(struct monitor *m, const struct session *s, const char *event,
 	return end(&e, &m->conf->audit);
 }
 
+int
+session_audit_recorded(struct monitor *m, const struct session *s,
+    const char *process, const char *path)
+{
+	struct audit_event e;
+
+	begin(&e, s, "tty-recorded");
+	audit_string(&e, "process", process);
+	audit_string(&e, "file", path);
+	return end(&e, &m->conf->audit);
+}
+
+/* --- what its runner reports -------------------------------------------- */
+
+static void
+put_policy(
+    struct audit_event *e, const char *key, const struct control_policy *p)
+{
+	static const char *const types[] = { "managed", "disabled",
+		"external" };
+	bool asked = strcmp(key, "asked") == 0;
+
+	json_key(&e->json, key);
+	if (!p->there) {
+		json_null(&e->json);
+		return;
+	}
+	json_begin(&e->json, '{');
+	if (asked)
+		audit_string(e, "type", types[p->type]);
+	audit_string(e, "fileSystem", p->files ? "restricted" : "unrestricted");
+	audit_string(e, "network", p->network ? "restricted" : "enabled");
+	json_end(&e->json, '}');
+}
+
 static int
-report_started(struct monitor *m, const struct session *s,
-    const uint8_t *packet, size_t len)
+report_started(
+    struct monitor *m, struct session *s, const uint8_t *packet, size_t len)
 {
 	struct control_started started;
 	struct audit_event e;
 
-	if (control_get(packet, len, RUNNER_REPORT_STARTED, &started) < 0)
+	if (control_get(packet, len, RUNNER_REPORT_STARTED, &started) < 0 ||
+	    started.asked.type > 2)
 		return -EBADMSG;
+	stats_started(m, s, &started);
 	begin(&e, s, "process-started");
 	audit_string(&e, "process", started.process);
 	audit_number(&e, "pid", started.pid);
 	audit_string(&e, "cwd", started.cwd);
 	audit_string(&e, "command", started.command);
 	audit_flag(&e, "commandCut", started.command_cut);
-	audit_flag(&e, "sandboxed", started.sandboxed);
+	audit_number(&e, "redacted", started.redacted);
 	audit_flag(&e, "tty", started.tty);
+	audit_flag(&e, "sandboxed", started.sandboxed);
+	put_policy(&e, "asked", &started.asked);
+	put_policy(&e, "enforced", &started.enforced);
+	audit_number(&e, "landlockAbi", started.landlock_abi);
 	return end(&e, &m->conf->audit);
 }
 
 static int
-report_exited(struct monitor *m, const struct session *s, const uint8_t *packet,
-    size_t len)
+report_exited(
+    struct monitor *m, struct session *s, const uint8_t *packet, size_t len)
 {
 	struct control_exited exited;
 	struct audit_event e;
+	const char *cause;
 
-	if (control_get(packet, len, RUNNER_REPORT_EXITED, &exited) < 0)
+	if (control_get(packet, len, RUNNER_REPORT_EXITED, &exited) < 0 ||
+	    exited.cause >= END_CAUSES)
 		return -EBADMSG;
+	stats_exited(m, s, &exited);
+	cause = control_cause_name(exited.cause);
 	begin(&e, s, "process-exited");
 	audit_string(&e, "process", exited.process);
 	if (exited.signal > 0)
 		audit_number(&e, "signal", exited.signal);
 	else
 		audit_number(&e, "code", exited.code);
+	if (cause != NULL)
+		audit_string(&e, "killedBy", cause);
 	audit_flag(&e, "terminated", exited.terminated);
 	audit_flag(&e, "sandboxDenied", exited.denied);
+	audit_number(&e, "memoryKills", exited.memory_kills);
+	audit_number(&e, "forksDenied", exited.forks_denied);
+	audit_number(&e, "outputBytes", exited.output_bytes);
+	audit_number(&e, "durationMs", exited.duration_ms);
+	audit_number(&e, "userMs", exited.user_ms);
+	audit_number(&e, "systemMs", exited.system_ms);
+	audit_number(&e, "maxRssBytes", exited.max_rss_bytes);
+	/* Its start is on record, and it is over: nothing is left to stop but
+	 * what would be next, and for that see session_audit_watch(). */
+	end(&e, &m->conf->audit);
+	return 0;
+}
+
+static int
+report_file(
+    struct monitor *m, struct session *s, const uint8_t *packet, size_t len)
+{
+	struct control_file file;
+	struct audit_event e;
+
+	if (control_get(packet, len, RUNNER_REPORT_FILE, &file) < 0)
+		return -EBADMSG;
+	begin(&e, s, "file-operation");
+	audit_string(&e, "operation", file.operation);
+	audit_string(&e, "path", file.path);
+	if (file.destination[0] != '\0')
+		audit_string(&e,
+		    strcmp(file.operation, "fs/symlink") == 0 ? "target"
+							      : "destination",
+		    file.destination);
+	audit_flag(&e, "pathCut", file.cut);
+	audit_flag(&e, "sandboxed", file.sandboxed);
 	return end(&e, &m->conf->audit);
 }
 
-int
-session_audit_report(struct monitor *m, const struct session *s,
-    const uint8_t *packet, size_t len)
+static int
+report_http(
+    struct monitor *m, struct session *s, const uint8_t *packet, size_t len)
 {
-	switch (control_peek(packet, len)) {
-	case RUNNER_REPORT_STARTED:
-		return s->audited ? report_started(m, s, packet, len)
-				  : -EBADMSG;
-	case RUNNER_REPORT_EXITED:
-		return s->audited ? report_exited(m, s, packet, len) : -EBADMSG;
-	default:
+	struct control_http http;
+	struct audit_event e;
+
+	if (control_get(packet, len, RUNNER_REPORT_HTTP, &http) < 0)
 		return -EBADMSG;
+	begin(&e, s, "http-request");
+	audit_string(&e, "method", http.method);
+	audit_string(&e, "url", http.url);
+	audit_flag(&e, "urlCut", http.url_cut);
+	audit_number(&e, "redacted", http.redacted);
+	return end(&e, &m->conf->audit);
+}
+
+/* What a runner that was told of no audit must not say. */
+static const struct report {
+	enum control_type type;
+	int (*take)(struct monitor *m, struct session *s, const uint8_t *packet,
+	    size_t len);
+} reports[] = {
+	{ RUNNER_REPORT_STARTED, report_started },
+	{ RUNNER_REPORT_EXITED, report_exited },
+	{ RUNNER_REPORT_FILE, report_file },
+	{ RUNNER_REPORT_HTTP, report_http },
+};
+
+int
+session_audit_report(
+    struct monitor *m, struct session *s, const uint8_t *packet, size_t len)
+{
+	enum control_type type = control_peek(packet, len);
+
+	for (size_t i = 0; i < nitems(reports) && s->audited; i++)
+		if (reports[i].type == type)
+			return reports[i].take(m, s, packet, len);
+	return -EBADMSG;
+}
+
+/* --- what its runner is told -------------------------------------------- */
+
+static void
+put_patterns(char text[CONTROL_PATTERNS_MAX], const struct strings *patterns)
+{
+	char *at = text;
+
+	for (size_t i = 0; i < patterns->count; i++)
+		at = stpcpy(stpcpy(at, patterns->items[i]), "\n");
+}
+
+int
+session_audit_configure(struct monitor *m, struct session *s)
+{
+	const struct audit_rules *audit = &m->conf->audit;
+	struct control_audit order = { .required = audit->required };
+	struct control_recording state = { .works = false };
+	int err;
+
+	if (!audit_is_kept(audit) && !stats_are_wanted(m->conf))
+		return 0;
+	s->audited = true;
+	order.files = s->identity->audit_files == AUDIT_FILES_UNSET
+			  ? audit->files
+			  : s->identity->audit_files;
+	put_patterns(order.redact_names, &audit->redact_names);
+	put_patterns(order.redact_values, &audit->redact_values);
+	err = session_order(s, RUNNER_ORDER_AUDIT, &order, NULL, 0);
+	if (err == 0 && m->audit_stopped)
+		err = session_order(s, RUNNER_ORDER_RECORDING, &state, NULL, 0);
+	return err;
+}
+
+static void
+tell_visit(struct table_node *node, void *arg)
+{
+	struct session *s = TABLE_OBJECT(node, struct session, by_id);
+
+	if (s->audited && !s->hung_up)
+		session_order(s, RUNNER_ORDER_RECORDING, arg, NULL, 0);
+}
+
+int64_t
+session_audit_watch(struct monitor *m, int64_t now)
+{
+	struct audit_rules *audit = &m->conf->audit;
+	bool failing = audit_is_failing(audit);
+	struct control_recording state;
+
+	if (failing && now >= m->audit_retry_ms) {
+		failing = !audit_retry(audit);
+		m->audit_retry_ms = now + RETRY_MS;
 	}
+	if ((failing && audit->required) != m->audit_stopped) {
+		m->audit_stopped = !m->audit_stopped;
+		state.works = !m->audit_stopped;
+		table_each(&m->sessions.by_id, tell_visit, &state);
+	}
+	return failing ? m->audit_retry_ms : -1;
 }

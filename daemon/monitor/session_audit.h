@@ -1,5 +1,6 @@
 /*
- * Sessions and their processes in the audit log.
+ * Sessions and what is done in them in the audit log. A runner is trusted to
+ * speak for its own session and for no other: whose it is, the monitor adds.
  */
 #ifndef SESSION_AUDIT_H
 #define SESSION_AUDIT_H
@@ -10,14 +11,25 @@
 struct monitor;
 struct session;
 
-/* What became of a session; peer and reason may be NULL. 0, or -errno if it
- * must not go on. */
+/* An event of the session; peer and reason may be NULL. 0, or -errno if it
+ * must not go on without a record. */
 int session_audit(struct monitor *m, const struct session *s, const char *event,
     const char *peer, const char *reason);
 
-/* What its runner says of a process. 0, -EBADMSG (no such report, or none was
- * asked for), or another -errno if the session must not go on. */
-int session_audit_report(struct monitor *m, const struct session *s,
-    const uint8_t *packet, size_t len);
+/* A terminal is recorded, there. As above. */
+int session_audit_recorded(struct monitor *m, const struct session *s,
+    const char *process, const char *path);
+
+/* What a new runner shall tell of. 0, or -errno of session_order(). */
+int session_audit_configure(struct monitor *m, struct session *s);
+
+/* A report of its runner. 0, -EBADMSG if it is none of these or impossible,
+ * or another -errno as above. */
+int session_audit_report(
+    struct monitor *m, struct session *s, const uint8_t *packet, size_t len);
+
+/* While records are required and cannot be written, runners are told to start
+ * nothing; tried again now and then. Returns when, or -1. */
+int64_t session_audit_watch(struct monitor *m, int64_t now);
 
 #endif

@@ -12,7 +12,7 @@
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t len);
 
-#define TYPE_MAX 64 /* above every enum control_type */
+#define TYPE_MAX 80 /* above every enum control_type */
 
 union payload {
 	struct control_configure configure;
@@ -32,6 +32,13 @@ union payload {
 	struct control_listener listener;
 	struct control_started started;
 	struct control_exited exited;
+	struct control_audit audit;
+	struct control_recording recording;
+	struct control_file file;
+	struct control_http http;
+	struct control_cast cast;
+	struct control_metrics metrics;
+	struct control_cast_file cast_file;
 	struct control_key key;
 	struct control_sign sign;
 	struct control_signed answer;

@@ -143,7 +143,7 @@ def test_a_check_makes_no_file(mode, user, directory):
 
 
 @pytest.mark.parametrize("section, words", [
-    ("", "file is missing"), ("file = audit\n", "is not an absolute path"), ("file = /none/such\n", "/none/such: No such file"),
+    ("", "one of file, syslog and journal is needed"), ("file = audit\n", "is not an absolute path"), ("file = /none/such\n", "/none/such: No such file"),
     ("file = /tmp\n", "Is a directory"), ("file = /dev/null\nrequired = maybe\n", "is neither yes nor no")])
 def test_what_is_refused(mode, user, directory, section, words):
     from test_config import check

@@ -216,14 +216,15 @@ def test_exit_details(client):
     r = wait(client, "a")
     usage = r.pop("rusage")
     assert r == {"running": False, "exitCode": 4, "closed": True, "sandboxDenied": False, "signal": None,
-                 "core": False, "timedOut": False, "oomKilled": False,
+                 "core": False, "timedOut": False, "oomKilled": False, "killedBy": None,
                  "bytesWritten": 100004, "bytesDropped": 0}
     assert usage["userMs"] + usage["systemMs"] > 0 and usage["maxRssBytes"] > 1 << 19
     client.sh("b", "read x", pipeStdin=True)
     r = wait(client, "b", timeoutMs=0)
     assert (r["running"], r["exitCode"], r["rusage"], r["signal"]) == (True, None, None, None)
     client.terminate("b")
-    assert wait(client, "b")["signal"] == "KILL"
+    r = wait(client, "b")
+    assert (r["signal"], r["killedBy"]) == ("KILL", "client")
 
 
 def test_bytes_dropped(client):

@@ -1,0 +1,242 @@
+/*
+ * How a record gets to where records go.
+ */
+#include "audit_sinks.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <poll.h>
+#include <stdio.h>
+#include <string.h>
+#include <sys/mman.h>
+#include <sys/socket.h>
+#include <sys/uio.h>
+#include <sys/un.h>
+#include <syslog.h>
+#include <time.h>
+#include <unistd.h>
+
+#include "util.h"
+
+/* A receiver that takes nothing for so long does not work. */
+#define RECEIVER_WAIT_MS 1000
+
+/* Larger records go to the journal in a memfd: a datagram of their size may
+ * be more than a socket may hold. */
+#define JOURNAL_DATAGRAM_MAX (16u << 10)
+
+/* --- the file ----------------------------------------------------------- */
+
+#define OPEN_FLAGS (O_WRONLY | O_APPEND | O_CLOEXEC | O_NOFOLLOW | O_NONBLOCK)
+
+static int
+check_file(const struct audit_sink *s)
+{
+	_cleanup_close_ int fd = open(s->path, OPEN_FLAGS);
+	_cleanup_free_ char *directory = xstrdup(s->path);
+
+	if (fd >= 0 || errno != ENOENT)
+		return fd >= 0 ? 0 : -errno;
+	strrchr(directory, '/')[1] = '\0';
+	return access(directory, W_OK | X_OK) < 0 ? -errno : 0;
+}
+
+static int
+open_file(struct audit_sink *s)
+{
+	s->fd = open(s->path, OPEN_FLAGS | O_CREAT, 0600);
+	return s->fd < 0 ? -errno : 0;
+}
+
+/* A line that was cut by a full disk ends before the next one begins. */
+static int
+write_file(struct audit_sink *s, const struct audit_record *r)
+{
+	struct iovec iov[] = { { (char *)"\n", s->torn },
+		{ (char *)(uintptr_t)r->text.ptr, r->text.len },
+		{ (char *)"\n", 1 } };
+	ssize_t n = writev(s->fd, iov, nitems(iov));
+
+	if (n < 0)
+		return -errno;
+	s->torn = (size_t)n < s->torn + r->text.len + 1;
+	return s->torn ? -ENOSPC : 0;
+}
+
+/* --- sockets ------------------------------------------------------------ */
+
+static int
+dial(const char *path)
+{
+	struct sockaddr_un un = { .sun_family = AF_UNIX };
+	_cleanup_close_ int fd =
+	    socket(AF_UNIX, SOCK_DGRAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0);
+
+	if (fd < 0)
+		return -errno;
+	if (strlen(path) >= sizeof(un.sun_path))
+		return -ENAMETOOLONG;
+	memcpy(un.sun_path, path, strlen(path));
+	if (connect(fd, (struct sockaddr *)&un, sizeof(un)) < 0)
+		return -errno;
+	return steal_fd(&fd);
+}
+
+static int
+check_socket(const struct audit_sink *s)
+{
+	_cleanup_close_ int fd = dial(s->path);
+
+	return fd < 0 ? fd : 0;
+}
+
+static int
+open_socket(struct audit_sink *s)
+{
+	int fd = dial(s->path);
+
+	if (fd < 0)
+		return fd;
+	if (s->fd >= 0)
+		close(s->fd);
+	s->fd = fd;
+	return 0;
+}
+
+/* Was there another receiver behind this path, which is gone? */
+static bool
+is_orphaned(int err)
+{
+	return err == -ECONNREFUSED || err == -ENOTCONN || err == -ECONNRESET ||
+	       err == -EPIPE;
+}
+
+static int
+send_once(const struct audit_sink *s, const struct msghdr *m, bool wait)
+{
+	struct pollfd room = { .fd = s->fd, .events = POLLOUT };
+
+	for (;;) {
+		if (sendmsg(s->fd, m, MSG_NOSIGNAL) >= 0)
+			return 0;
+		if (errno != EAGAIN || !wait)
+			return -errno;
+		if (poll(&room, 1, RECEIVER_WAIT_MS) <= 0)
+			return -ETIMEDOUT;
+	}
+}
+
+static int
+send_datagram(struct audit_sink *s, const struct msghdr *m, bool wait)
+{
+	int err = s->fd < 0 ? -ENOTCONN : send_once(s, m, wait);
+
+	if (!is_orphaned(err))
+		return err;
+	err = open_socket(s);
+	return err < 0 ? err : send_once(s, m, wait);
+}
+
+/* --- syslog ------------------------------------------------------------- */
+
+/* As syslog(3) writes it: priority, local time, program and pid. */
+static int
+write_syslog(struct audit_sink *s, const struct audit_record *r)
+{
+	char head[64];
+	struct iovec iov[] = { { head, 0 },
+		{ (char *)(uintptr_t)r->text.ptr, r->text.len } };
+	const struct msghdr m = { .msg_iov = iov, .msg_iovlen = nitems(iov) };
+	time_t now = time(NULL);
+	char date[32];
+	struct tm tm;
+
+	localtime_r(&now, &tm);
+	strftime(date, sizeof(date), "%b %e %H:%M:%S", &tm);
+	iov[0].iov_len = (size_t)snprintf(head, sizeof(head),
+	    "<%d>%s execd[%d]: ", LOG_AUTHPRIV | LOG_INFO, date, (int)getpid());
+	return send_datagram(s, &m, r->wait);
+}
+
+/* --- the journal -------------------------------------------------------- */
+
+void
+audit_put_field(struct buf *b, const char *name, struct slice value)
+{
+	buf_puts(b, name);
+	if (memchr(value.ptr, '\n', value.len) == NULL) {
+		buf_puts(b, "=");
+	} else {
+		buf_puts(b, "\n");
+		buf_put_u64(b, value.len);
+	}
+	buf_put(b, value.ptr, value.len);
+	buf_puts(b, "\n");
+}
+
+/* Sealed: the journal maps it, and nobody may change it under its eyes. */
+static int
+make_memfd(const struct buf *b)
+{
+	_cleanup_close_ int fd =
+	    memfd_create("execd-audit", MFD_CLOEXEC | MFD_ALLOW_SEALING);
+
+	if (fd < 0)
+		return -errno;
+	if (write(fd, b->data, b->len) != (ssize_t)b->len)
+		return -ENOSPC;
+	if (fcntl(fd, F_ADD_SEALS,
+		F_SEAL_SEAL | F_SEAL_SHRINK | F_SEAL_GROW | F_SEAL_WRITE) < 0)
+		return -errno;
+	return steal_fd(&fd);
+}
+
+static int
+send_memfd(struct audit_sink *s, const struct buf *b, bool wait)
+{
+	union {
+		struct cmsghdr header;
+		char space[CMSG_SPACE(sizeof(int))];
+	} control = { 0 };
+	const struct msghdr m = { .msg_control = control.space,
+		.msg_controllen = sizeof(control.space) };
+	_cleanup_close_ int fd = make_memfd(b);
+	struct cmsghdr *c = CMSG_FIRSTHDR(&m);
+
+	if (fd < 0)
+		return fd;
+	c->cmsg_level = SOL_SOCKET;
+	c->cmsg_type = SCM_RIGHTS;
+	c->cmsg_len = CMSG_LEN(sizeof(int));
+	memcpy(CMSG_DATA(c), &fd, sizeof(int));
+	return send_datagram(s, &m, wait);
+}
+
+static int
+write_journal(struct audit_sink *s, const struct audit_record *r)
+{
+	struct iovec iov;
+	const struct msghdr m = { .msg_iov = &iov, .msg_iovlen = 1 };
+	struct buf b;
+	int err;
+
+	buf_init(&b, SIZE_MAX);
+	audit_put_field(&b, "MESSAGE", r->text);
+	buf_printf(&b,
+	    "PRIORITY=%d\nSYSLOG_FACILITY=%d\nSYSLOG_IDENTIFIER=execd\n",
+	    LOG_INFO, LOG_FAC(LOG_AUTHPRIV));
+	buf_put(&b, r->fields.ptr, r->fields.len);
+	iov = (struct iovec){ b.data, b.len };
+	err = b.len > JOURNAL_DATAGRAM_MAX ? send_memfd(s, &b, r->wait)
+					   : send_datagram(s, &m, r->wait);
+	buf_clear(&b);
+	return err;
+}
+
+const struct audit_kind audit_kinds[AUDIT_PLACES] = {
+	[AUDIT_FILE] = { "audit log", check_file, open_file, write_file },
+	[AUDIT_SYSLOG] = { "audit log, syslog", check_socket, open_socket,
+	    write_syslog },
+	[AUDIT_JOURNAL] = { "audit log, journal", check_socket, open_socket,
+	    write_journal },
+};

@@ -1,0 +1,30 @@
+/*
+ * How a record gets to where records go. None waits long: the monitor does
+ * nothing else meanwhile.
+ */
+#ifndef AUDIT_SINKS_H
+#define AUDIT_SINKS_H
+
+#include "audit.h"
+
+/* What a record is made of; text is one line without its end. */
+struct audit_record {
+	struct slice text;
+	struct slice fields; /* of the journal, each complete */
+	bool wait;	     /* for a receiver that is behind, a moment */
+};
+
+struct audit_kind {
+	const char *name; /* in messages */
+	/* 0 or -errno. */
+	int (*check)(const struct audit_sink *s);
+	int (*open)(struct audit_sink *s);
+	int (*write)(struct audit_sink *s, const struct audit_record *r);
+};
+
+extern const struct audit_kind audit_kinds[AUDIT_PLACES];
+
+/* A field of the journal's own protocol: systemd.io/JOURNAL_NATIVE_PROTOCOL. */
+void audit_put_field(struct buf *b, const char *name, struct slice value);
+
+#endif

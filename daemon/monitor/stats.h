@@ -1,0 +1,27 @@
+/*
+ * What the monitor counts, for the operator's /metrics (execd.conf(5),
+ * `operate`): it knows the sessions, and survives front-ends.
+ */
+#ifndef STATS_H
+#define STATS_H
+
+#include <stdbool.h>
+
+#include "control.h"
+
+struct conf;
+struct monitor;
+struct session;
+
+/* Is there a listener that tells them? Then runners report their commands. */
+bool stats_are_wanted(const struct conf *c);
+
+void stats_started(
+    struct monitor *m, struct session *s, const struct control_started *p);
+void stats_exited(
+    struct monitor *m, struct session *s, const struct control_exited *p);
+
+/* Everything as it is now; conn is the caller's. */
+void stats_collect(struct monitor *m, struct control_metrics *out);
+
+#endif

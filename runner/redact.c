@@ -1,0 +1,263 @@
+/*
+ * What must not stand in a record. A word may be a whole script, so it is
+ * looked through as text: tokens between blanks, quotes and the like.
+ */
+#include "redact.h"
+
+#include <ctype.h>
+#include <string.h>
+
+#include "redact_rules.h"
+#include "util.h"
+
+#define BLANKS " \t\r\n"
+#define QUOTES "\"'`"
+/* What ends a token; a NUL never does. */
+#define ENDS BLANKS QUOTES "\\;&|()<>,{}[]=:@?#"
+
+struct scan {
+	const struct redact_rules *rules;
+	struct redact_state *state;
+	struct buf *out;
+	const char *p;
+	size_t left;
+};
+
+static bool
+is_number(struct slice s)
+{
+	for (size_t i = 0; i < s.len; i++)
+		if (!isdigit((unsigned char)s.ptr[i]))
+			return false;
+	return true;
+}
+
+/* --- the text ----------------------------------------------------------- */
+
+static bool
+is_one_of(char c, const char *set)
+{
+	return c != '\0' && strchr(set, c) != NULL;
+}
+
+/* How far it is to the first of these, or to the end. */
+static size_t
+span(const struct scan *s, size_t from, const char *set)
+{
+	size_t n = from;
+
+	while (n < s->left && !is_one_of(s->p[n], set))
+		n++;
+	return n - from;
+}
+
+static char
+at(const struct scan *s, size_t n)
+{
+	return n < s->left ? s->p[n] : '\0';
+}
+
+/* Of the last that fits its beginning. */
+static void
+keep(struct scan *s, size_t n)
+{
+	size_t room = s->out->limit - s->out->len;
+
+	if (n > room) {
+		buf_put(s->out, s->p, room);
+		s->out->failed = true;
+	} else {
+		buf_put(s->out, s->p, n);
+	}
+	s->p += n;
+	s->left -= n;
+}
+
+static void
+drop(struct scan *s, size_t n)
+{
+	if (n == 0)
+		return;
+	buf_puts(s->out, REDACTED_MARK);
+	s->state->count++;
+	s->p += n;
+	s->left -= n;
+}
+
+static size_t
+skip_blanks(const struct scan *s, size_t n)
+{
+	while (n < s->left && is_one_of(s->p[n], " \t"))
+		n++;
+	return n;
+}
+
+/* To the quote that closes; a quote that a backslash stands before ends where
+ * the next one does. */
+static void
+drop_quoted(struct scan *s, bool escaped)
+{
+	char end[] = { *s->p, '\\', '\0' };
+	size_t n;
+
+	keep(s, 1);
+	n = span(s, 0, end);
+	while (!escaped && at(s, n) == '\\' && end[0] != '\'') {
+		n += n + 1 < s->left ? 2 : 1;
+		n += span(s, n, end);
+	}
+	if (escaped || at(s, n) != '\\')
+		drop(s, n);
+	else
+		drop(s, n + span(s, n, (char[]){ end[0], '\0' }));
+	if (escaped && at(s, 0) == '\\')
+		keep(s, 1);
+	if (at(s, 0) == end[0])
+		keep(s, 1);
+}
+
+/* The secret is here, quoted or up to one of these. */
+static void
+drop_value(struct scan *s, const char *ends)
+{
+	bool escaped = at(s, 0) == '\\' && is_one_of(at(s, 1), QUOTES);
+
+	if (escaped)
+		keep(s, 1);
+	if (is_one_of(at(s, 0), QUOTES))
+		drop_quoted(s, escaped);
+	else
+		drop(s, span(s, 0, ends));
+}
+
+/* "user:password" of an option; numbers are a user's and a group's. */
+static void
+drop_pair(struct scan *s)
+{
+	size_t colon, end;
+
+	if (is_one_of(at(s, 0), QUOTES))
+		keep(s, 1);
+	end = span(s, 0, BLANKS QUOTES);
+	colon = span(s, 0, ":" BLANKS QUOTES);
+	if (colon == end)
+		return;
+	keep(s, colon + 1);
+	end -= colon + 1;
+	if (!is_number((struct slice){ s->p, end }))
+		drop(s, end);
+}
+
+/* "//user:password@host"; without a colon it may be a token, where those are
+ * usual. */
+static void
+scan_authority(struct scan *s, bool http)
+{
+	size_t end, colon;
+	const char *sign;
+
+	keep(s, 3);
+	end = span(s, 0, BLANKS QUOTES "/?#");
+	sign = end > 0 ? memrchr(s->p, '@', end) : NULL;
+	if (sign == NULL)
+		return;
+	end = (size_t)(sign - s->p);
+	colon = span(s, 0, ":@");
+	if (colon < end && s->p[colon] == ':') {
+		keep(s, colon + 1);
+		drop(s, end - colon - 1);
+	} else if (http) {
+		drop(s, end);
+	} else {
+		keep(s, end);
+	}
+}
+
+/* What stands behind a secret's name: "=x", ": x", "\": \"x\"", or for an
+ * option a blank. */
+static void
+scan_behind_name(struct scan *s, bool option)
+{
+	size_t n = at(s, 0) == '\\' ? 1 : 0;
+
+	n += is_one_of(at(s, n), QUOTES);
+	n = skip_blanks(s, n > 0 ? n : 0);
+	if (at(s, n) == '=' && at(s, n + 1) != '=') {
+		keep(s, n + 1);
+		drop_value(s, BLANKS QUOTES ";&|()<>,");
+	} else if (at(s, n) == ':' && at(s, n + 1) != ':') {
+		keep(s, skip_blanks(s, n + 1));
+		drop_value(s, QUOTES "\r\n");
+	} else if (option && (s->left == 0 || is_one_of(*s->p, BLANKS))) {
+		s->state->next = REDACT_VALUE;
+	}
+}
+
+static void
+scan_token(struct scan *s, size_t n)
+{
+	struct slice token = { s->p, n };
+	bool option = token.ptr[0] == '-';
+
+	if (redact_is_value(s->rules, token)) {
+		drop(s, n);
+		return;
+	}
+	keep(s, n);
+	if (s->left >= 3 && memcmp(s->p, "://", 3) == 0)
+		scan_authority(s,
+		    token.len >= 4 && strncasecmp(token.ptr, "http", 4) == 0);
+	else if (redact_is_name(s->rules, token))
+		scan_behind_name(s, option);
+	else if (redact_is_pair_option(token))
+		s->state->next = REDACT_PAIR;
+	else if (token.len == 6 && strncasecmp(token.ptr, "bearer", 6) == 0 &&
+		 is_one_of(at(s, 0), BLANKS))
+		s->state->next = REDACT_VALUE;
+}
+
+/* "--token --password x": the first took nothing, the second does. */
+static bool
+is_secret_option(const struct scan *s)
+{
+	struct slice token = { s->p, span(s, 0, ENDS) };
+
+	return token.len > 1 && token.ptr[0] == '-' &&
+	       redact_is_name(s->rules, token);
+}
+
+static void
+take_expected(struct scan *s, bool whole)
+{
+	int next = s->state->next;
+
+	s->state->next = REDACT_NOTHING;
+	if (next == REDACT_PAIR)
+		drop_pair(s);
+	else if (is_secret_option(s))
+		scan_token(s, span(s, 0, ENDS));
+	else if (whole)
+		drop(s, s->left);
+	else
+		drop_value(s, BLANKS QUOTES ";&|()<>");
+}
+
+void
+redact_word(struct redact_state *state, const struct redact_rules *rules,
+    struct slice word, struct buf *out)
+{
+	struct scan s = { rules, state, out, word.ptr, word.len };
+
+	if (state->next != REDACT_NOTHING)
+		take_expected(&s, true);
+	while (s.left > 0 && !out->failed) {
+		size_t n = span(&s, 0, ENDS);
+
+		if (state->next != REDACT_NOTHING && !is_one_of(*s.p, BLANKS))
+			take_expected(&s, false);
+		else if (n > 0)
+			scan_token(&s, n);
+		else
+			keep(&s, 1);
+	}
+}

@@ -1,0 +1,88 @@
+"""execd-audit(5) and the records themselves: the same events with the same
+members, and examples that are records."""
+import json
+import pathlib
+import re
+
+import pytest
+from conftest import digest, poll
+from execd_client import Closed, b64
+from test_audit_sinks import Receiver, parse_syslog
+from test_http import Origin
+
+PAGE = pathlib.Path(__file__).parents[2] / "man/execd-audit.5"
+
+
+def read_page():
+    """What the page says: {event: members}, {event: example}."""
+    text = PAGE.read_text().split("\n.Sh RECORDS\n")[1].split("\n.Sh ")[0]
+    common, *parts = re.split(r"^\.Ss ", text, flags=re.M)
+    every, of_session = (items(part) for part in common.split("\nand those of a session"))
+    members, examples = {}, {}
+    for part in parts:
+        event = part.splitlines()[0]
+        example = re.search(r"^\.Bd -literal\n(.*?)^\.Ed$", part, re.S | re.M)[1]
+        examples[event] = json.loads(example.replace("\\(aq", "'").replace("\n", ""))
+        members[event] = every | items(part) | (of_session if "session" in examples[event] else set())
+    return members, examples
+
+
+def items(text):
+    return {name for line in re.findall(r"^\.It Ic (.*)$", text, re.M) for name in line.split(" , ")}
+
+
+MEMBERS, EXAMPLES = read_page()
+
+
+@pytest.fixture
+def records(configured, user, directory, mode):
+    """A record of every kind, from a session that has everything."""
+    import os
+    casts = directory / "casts"
+    casts.mkdir(mode=0o700)
+    if mode == "user":
+        os.chown(casts, user.pw_uid, user.pw_gid)
+    receiver = Receiver(directory / "log.sock")
+    s = configured("\n".join([
+        "[listener main]", "address = ws://127.0.0.1:0", "[identity a]", f"user = {user.pw_name}",
+        "sandbox-allow-unsandboxed = yes", f"token-sha256 = {digest('tok-a')}", f"record-tty = {casts}", "[limits]",
+        "detached-ttl = 300ms", "[audit]", f"syslog = {receiver.path}", "required = no", "files = all", ""]))
+    with pytest.raises(Closed):
+        s.connect(token="wrong")
+    c = s.connect(token="tok-a").ready()
+    c.run("p", ["/bin/true"], tty=True)
+    c.run_sh("k", "kill -9 $$")
+    c.call("fs/writeFile", {"path": f"file://{directory}/a", "dataBase64": b64("x")})
+    c.call("fs/copy", {"sourcePath": f"file://{directory}/a", "destinationPath": f"file://{directory}/b", "recursive": False})
+    c.call("fs/symlink", {"path": f"file://{directory}/l", "target": "t"})
+    c.call("http/request", {"method": "GET", "requestId": "1", "url": Origin().url()})
+    s.connect(token="tok-a").ready(watchSessionId=c.session_id)
+    c.drop()
+    s.wait_log("detached")
+    c = s.connect(token="tok-a").ready(resumeSessionId=c.session_id)
+    receiver.wait(lambda d: b"session-resumed" in d)
+    receiver.close()
+    c.run("lost", ["/bin/true"])
+    s.wait_log("audit log, syslog")
+    receiver.open()
+    receiver.wait(lambda d: b"records-lost" in d)
+    c.drop()
+    receiver.wait(lambda d: b"session-ended" in d)
+    yield [json.loads(parse_syslog(d)[4]) for d in receiver.got]
+    receiver.close()
+
+
+def test_every_record_and_every_member_is_on_the_page(records):
+    assert {r["event"] for r in records} == set(MEMBERS), "every kind, and no other"
+    for event, members in MEMBERS.items():
+        seen = set().union(*(set(r) for r in records if r["event"] == event))
+        assert seen == members, f"{event}: {seen ^ members}"
+
+
+def test_the_examples_are_such_records(records):
+    for event, example in EXAMPLES.items():
+        assert example["event"] == event and set(example) <= MEMBERS[event], event
+        like = next(r for r in records if r["event"] == event)
+        for name in set(example) & set(like):
+            if like[name] is not None:
+                assert type(example[name]) is type(like[name]), f"{event}: {name}"

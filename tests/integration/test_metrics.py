@@ -1,0 +1,159 @@
+"""/metrics on the operator's listener: what it counts, and that a scraper can
+read it (Prometheus' text format, version 0.0.4)."""
+import os
+import re
+
+import pytest
+from conftest import digest, poll
+from execd_client import Closed
+from test_listeners import get
+
+SAMPLE = re.compile(r'([a-z_][a-z0-9_]*)(\{[a-z]+="[^"\\\n]*"(?:,[a-z]+="[^"\\\n]*")*\})? (\S+)')
+
+
+def lint(text):
+    """What `promtool check metrics` minds, and more: the families by name."""
+    families, family, last = {}, None, None
+    assert text.endswith("\n")
+    for line in text.splitlines():
+        if line.startswith("# HELP "):
+            name, help = line[7:].split(" ", 1)
+            assert name not in families and help.strip() == help and help.endswith("."), line
+            family = families[name] = {"help": help, "samples": {}}
+            last = name
+        elif line.startswith("# TYPE "):
+            name, kind = line[7:].split(" ")
+            assert name == last and "type" not in family and not family["samples"], line
+            family["type"] = kind
+        else:
+            m = SAMPLE.fullmatch(line)
+            assert m, line
+            name, labels, value = m[1], m[2] or "", float(m[3])
+            base = re.sub("_(bucket|sum|count)$", "", name) if family["type"] == "histogram" else name
+            assert base == last, f"{line}: outside of its family"
+            assert (name, labels) not in family["samples"], f"{line}: twice"
+            family["samples"][name, labels] = value
+    for name, f in families.items():
+        assert f["samples"], f"{name}: nothing"
+        assert re.fullmatch(r"execd_[a-z_]+", name)
+        assert (f["type"] == "counter") == name.endswith("_total"), name
+        assert f["type"] in ("counter", "gauge", "histogram"), name
+        assert not re.search(r"_(ms|us|milliseconds|microseconds|kib|kb|mb|kilobytes)(_|$)", name), "base units"
+        if f["type"] != "histogram":
+            assert len({re.sub('="[^"]*"', "", labels) for _, labels in f["samples"]}) == 1, f"{name}: the same labels"
+        if f["type"] == "histogram":
+            check_histogram(name, f["samples"])
+        else:
+            assert all(v >= 0 and v == int(v) for v in f["samples"].values()), name
+    return families
+
+
+def check_histogram(name, samples):
+    buckets = [(float(re.search('le="(.*)"', labels)[1]), v) for (n, labels), v in samples.items() if n == f"{name}_bucket"]
+    assert buckets == sorted(buckets) and buckets[-1][0] == float("inf")
+    assert [v for _, v in buckets] == sorted(v for _, v in buckets), "each holds all below it"
+    assert buckets[-1][1] == samples[f"{name}_count", ""] and samples[f"{name}_sum", ""] >= 0
+
+
+class Scraper:
+    def __init__(self, url):
+        self.url = url
+
+    def __call__(self, name, labels=""):
+        status, text = get(self.url, "/metrics")
+        assert status == 200
+        families = lint(text)
+        return next(f["samples"][name, labels] for f in families.values() if (name, labels) in f["samples"])
+
+
+@pytest.fixture
+def served(configured, user, directory):
+    def start(*more, address="ws://127.0.0.1:0"):
+        s = configured("\n".join([
+            "[listener all]", f"address = {address}", "[listener op]", f"address = unix:{directory}/op", "operate = yes",
+            "[identity a]", f"user = {user.pw_name}", "sandbox-allow-unsandboxed = yes", f"token-sha256 = {digest('t')}",
+            *more, ""]))
+        return s, Scraper(s.urls[1])
+    return start
+
+
+@pytest.mark.parametrize("audit", [True, False])
+def test_what_is_counted(served, directory, audit):
+    s, metric = served("command-deadline = 400ms", *(["[audit]", f"file = {directory}/log"] if audit else []))
+    assert lint(get(s.urls[1], "/metrics")[1]) and get(s.urls[1], "/metrics", "HEAD") == (200, "")
+    c = s.connect(token="t").ready()
+    other = s.connect(token="t").ready()
+    other.drop()
+    s.wait_log("detached")
+    assert (metric("execd_open_sessions", '{state="attached"}'), metric("execd_open_sessions", '{state="detached"}')) == (1, 1)
+    c.run_sh("a", "head -c 12345 /dev/zero")
+    c.sh("b", "sleep 1000")
+    poll(lambda: metric("execd_processes") == 1, what="one that runs")
+    c.finished("b")
+    poll(lambda: metric("execd_processes") == 0, what="none")
+    assert metric("execd_processes_started_total") == 2 == metric("execd_process_start_seconds_count")
+    assert 0 < metric("execd_process_start_seconds_sum") < 10
+    assert metric("execd_processes_exited_total", '{by="itself"}') == 1
+    assert metric("execd_processes_exited_total", '{by="command-deadline"}') == 1
+    assert metric("execd_output_bytes_total") == 12345
+    assert metric("execd_initialize_seconds_count") == 2
+    assert metric("execd_audit_records_total") == (9 if audit else 0) and metric("execd_audit_failing") == 0
+    with pytest.raises(Closed):
+        s.connect(token="wrong")
+    assert metric("execd_credentials_refused_total", '{reason="invalid websocket bearer token"}') == 1
+
+
+def test_memory_of_each_program(served):
+    s, metric = served()
+    clients = [s.connect(token="t").ready() for _ in range(3)]
+    page = os.sysconf("SC_PAGESIZE")
+
+    def resident(pids):
+        return sum(int(open(f"/proc/{p}/statm", encoding="ascii").read().split()[1]) * page for p in pids)
+
+    for program, pids in (("execd", [s.pid]), ("execd-frontend", [s.frontend()]),
+                          ("execd-runner", [s.runner(c) for c in clients])):
+        label = f'{{program="{program}"}}'
+        assert metric("execd_programs", label) == len(pids)
+        assert abs(metric("execd_resident_memory_bytes", label) / resident(pids) - 1) < 0.3, program
+    assert metric("execd_programs", '{program="execd-keys"}') == 0
+
+
+def test_penalties(served):
+    s, metric = served("[limits]", "exempt = none")
+    for _ in range(2):
+        with pytest.raises(Closed):
+            s.connect(token="wrong")
+    assert metric("execd_penalties_total", '{offence="authentication"}') == 2 and metric("execd_sources") == 1
+
+
+def test_it_goes_on_after_another_frontend(served):
+    """The monitor's counters are not the front-end's."""
+    s, metric = served()
+    c = s.connect(token="t").ready()
+    c.run("a", ["/bin/true"])
+    poll(lambda: metric("execd_processes_exited_total", '{by="itself"}') == 1, what="its end")
+    frontend = s.frontend()
+    os.kill(frontend, 9)
+    poll(lambda: s.frontend() != frontend, what="another front-end")
+    assert metric("execd_processes_started_total") == 1 and metric("execd_initialize_seconds_count") == 0
+
+
+def test_records_that_are_lost(served):
+    s, metric = served("[audit]", "file = /dev/full", "required = no")
+    c = s.connect(token="t").ready()
+    c.run("a", ["/bin/true"])
+    poll(lambda: metric("execd_audit_records_lost_total") == 4, what="four losses")
+    assert metric("execd_audit_failing") == 1 and metric("execd_audit_records_total") == 0
+
+
+def test_who_asks_and_leaves(served):
+    """Between the question and the monitor's answer."""
+    import socket
+    s, metric = served()
+    for _ in range(50):
+        sock = socket.socket(socket.AF_UNIX)
+        sock.connect(s.urls[1][len("unix:"):])
+        sock.sendall(b"GET /metrics HTTP/1.1\r\nHost: x\r\n\r\n")
+        sock.close()
+    assert metric("execd_programs", '{program="execd"}') == 1
