@@ -155,6 +155,7 @@ static const struct field sandbox_fields[] = {
 	FIELD(FIELD_U64, sandbox_limits, file_bytes),
 	FIELD(FIELD_U64, sandbox_limits, pids),
 	FIELD(FIELD_U64, sandbox_limits, memory_bytes),
+	FIELD(FIELD_U32, sandbox_limits, cpu_percent),
 };
 
 static const struct field attach_fields[] = {

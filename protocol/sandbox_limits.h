@@ -43,6 +43,7 @@ struct sandbox_limits {
 	bool require_groups; /* mode = require: control groups must be there */
 	uint64_t shm_bytes, open_files, file_bytes;
 	uint64_t pids, memory_bytes; /* of each command; 0: no limit */
+	uint32_t cpu_percent;	     /* likewise; of one processor */
 };
 
 /* As permissive as the peer, or, with `strict`, for strangers. */

@@ -7,6 +7,7 @@
 #include <stdio.h>
 #include <unistd.h>
 
+#include "log.h"
 #include "util.h"
 
 /* Left ones that are looked at again when a group is wanted. */
@@ -14,15 +15,31 @@
 
 void
 group_pool_init(struct group_pool *pool, const struct cgroup *session,
-    uint64_t pids, uint64_t memory_bytes)
+    const struct cgroup_limits *limits)
 {
-	*pool = (struct group_pool){
-		.session = *session, .pids = pids, .memory_bytes = memory_bytes
-	};
+	*pool = (struct group_pool){ .session = *session,
+		.limits = *limits,
+		.controllers = cgroup_controllers(session) };
 	TAILQ_INIT(&pool->free);
 	TAILQ_INIT(&pool->left);
+	/* Version 1: no group there for what is not limited. */
+	if (limits->cpu_percent == 0 && pool->session.dirs[CGROUP_CPU] >= 0) {
+		close(pool->session.dirs[CGROUP_CPU]);
+		pool->session.dirs[CGROUP_CPU] = -1;
+	}
 }
 
+static int
+set_limits(const struct group_pool *pool, struct group *g)
+{
+	unsigned wanted = pool->controllers;
+
+	if (pool->limits.cpu_percent == 0)
+		wanted &= ~(unsigned)CGROUP_COUNTS_CPU;
+	return cgroup_limit(&g->cgroup, &pool->limits, wanted);
+}
+
+/* Whatever fails: no command runs with less than a whole group. */
 static int
 make(struct group_pool *pool, struct group *g)
 {
@@ -32,11 +49,14 @@ make(struct group_pool *pool, struct group *g)
 	snprintf(name, sizeof(name), "command-%u", pool->made++);
 	err = cgroup_make(&pool->session, name, &g->cgroup);
 	if (err == 0)
-		err = cgroup_limit(&g->cgroup, pool->pids, pool->memory_bytes);
+		err = set_limits(pool, g);
 	if (err == 0)
-		cgroup_open_joins(&g->cgroup, g->joins);
-	else
-		cgroup_close(&g->cgroup);
+		err = cgroup_open_joins(&g->cgroup, g->joins);
+	if (err == 0)
+		return 0;
+	log_error(err, "control group %s of this session", name);
+	cgroup_close(&g->cgroup);
+	cgroup_remove(&pool->session, name);
 	return err;
 }
 
@@ -89,13 +109,28 @@ group_ran_out_of_memory(struct group *g)
 	return more;
 }
 
+int
+group_kill(struct group *g)
+{
+	g->killed = true;
+	return cgroup_kill(&g->cgroup);
+}
+
 /* What was killed may not fork any more: the limit is set anew. */
+bool
+group_settle(struct group_pool *pool, struct group *g)
+{
+	if (!cgroup_is_empty(&g->cgroup) ||
+	    (g->killed && set_limits(pool, g) < 0))
+		return false;
+	g->killed = false;
+	TAILQ_INSERT_HEAD(&pool->free, g, link);
+	return true;
+}
+
 void
 group_give_back(struct group_pool *pool, struct group *g)
 {
-	if (cgroup_is_empty(&g->cgroup) &&
-	    cgroup_limit(&g->cgroup, pool->pids, pool->memory_bytes) == 0)
-		TAILQ_INSERT_HEAD(&pool->free, g, link);
-	else
+	if (!group_settle(pool, g))
 		TAILQ_INSERT_TAIL(&pool->left, g, link);
 }

@@ -14,6 +14,7 @@ struct group {
 	struct cgroup cgroup;
 	int joins[CGROUP_HIERARCHIES];
 	uint64_t oom_kills; /* told of already */
+	bool killed;	    /* and so, in version 1, may not fork */
 };
 
 TAILQ_HEAD(group_list, group);
@@ -23,18 +24,26 @@ struct group_pool {
 	struct group_list free; /* empty */
 	struct group_list left; /* given back with somebody in it */
 	unsigned made;
-	uint64_t pids, memory_bytes; /* limits of each */
+	struct cgroup_limits limits; /* of each */
+	unsigned controllers;	     /* which of them are in force */
 };
 
 /* The directories are taken over. */
 void group_pool_init(struct group_pool *pool, const struct cgroup *session,
-    uint64_t pids, uint64_t memory_bytes);
+    const struct cgroup_limits *limits);
 
 /* NULL with errno 0: there are none here; with another errno: it failed. */
 struct group *group_take(struct group_pool *pool);
 /* Was somebody in it killed for want of memory since this was asked last? */
 bool group_ran_out_of_memory(struct group *g);
 
+/* SIGKILL to all of it. 0 or -errno. */
+int group_kill(struct group *g);
+
+/* Gives it back if nobody is in it any more. */
+bool group_settle(struct group_pool *pool, struct group *g);
+
+/* Whoever is in it. */
 void group_give_back(struct group_pool *pool, struct group *g);
 
 #endif

@@ -104,12 +104,13 @@ give_group_back(struct process *p)
 }
 
 /* What a command left running keeps its group, until it is terminated or
- * forgotten. */
+ * forgotten. While there is an init, it is not empty. */
 static void
 settle_group(struct process *p)
 {
-	if (p->group != NULL && cgroup_is_empty(&p->group->cgroup))
-		give_group_back(p);
+	if (p->group != NULL && p->init.pid <= 0 &&
+	    group_settle(p->groups, p->group))
+		p->group = NULL;
 }
 
 /* What the command had written when it ended is told before exited. False:
@@ -199,6 +200,8 @@ init_ended(struct reaper_watch *w, int wait_status, const struct rusage *usage)
 
 	nest_release(p->nest);
 	p->nest = NULL;
+	if (p->state.closed)
+		settle_group(p);
 }
 
 /* Everything that a sandboxed command left ends with it. */
@@ -323,9 +326,7 @@ process_resume(struct process *p)
 bool
 process_terminate(struct process *p)
 {
-	/* Daemons, too, whether or not who started them is still there. */
-	if (p->group != NULL)
-		cgroup_kill(&p->group->cgroup);
+	process_end_kill_all(p);
 	if (p->reaped)
 		return false;
 	p->terminated = p->killed = true;

@@ -31,6 +31,7 @@ static const struct conf_key keys[] = {
 	    limits.session_deadline_ms),
 	KEY("session-processes", conf_optional_count, limits.session_processes),
 	KEY("session-memory", conf_optional_bytes, limits.session_memory_bytes),
+	KEY("session-cpu", conf_optional_percent, limits.session_cpu_percent),
 	KEY("max-processes", conf_optional_count, limits.max_processes),
 	KEY("max-open-files", conf_optional_count, limits.max_open_files),
 	KEY("max-cpu-time", conf_optional_duration, limits.max_cpu_ms),
@@ -46,6 +47,7 @@ static const struct conf_key keys[] = {
 	KEY("sandbox-deny-read", conf_lines, sandbox.deny_read),
 	KEY("sandbox-max-processes", sandbox_count, sandbox.processes),
 	KEY("sandbox-max-memory", sandbox_bytes, sandbox.memory_bytes),
+	KEY("sandbox-max-cpu", sandbox_percent, sandbox.cpu_percent),
 };
 
 struct identity *
@@ -109,10 +111,11 @@ check(struct conf *c, void *o, char *why)
 		return -EINVAL;
 	}
 	if (geteuid() != 0 && (id->limits.session_processes > 0 ||
-				  id->limits.session_memory_bytes > 0))
+				  id->limits.session_memory_bytes > 0 ||
+				  id->limits.session_cpu_percent > 0))
 		return conf_refuse(why,
-		    "session-processes and session-memory need root and its "
-		    "control groups");
+		    "session-processes, session-memory and session-cpu need "
+		    "root and its control groups");
 	return identity_resolve(id, why) < 0 ? -EINVAL : 0;
 }
 

@@ -32,6 +32,7 @@ static const struct conf_key keys[] = {
 	KEY("landlock-min-abi", sandbox_small, landlock_min_abi),
 	KEY("max-processes", sandbox_count, processes),
 	KEY("max-memory", sandbox_bytes, memory_bytes),
+	KEY("max-cpu", sandbox_percent, cpu_percent),
 	KEY("max-open-files", sandbox_count, open_files),
 	KEY("max-file-size", sandbox_bytes, file_bytes),
 	KEY("max-shm", sandbox_bytes, shm_bytes),

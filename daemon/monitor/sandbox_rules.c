@@ -120,6 +120,22 @@ const struct conf_type sandbox_count = { parse_count, show_count, NULL, false,
 	false };
 
 static int
+parse_percent(void *at, const char *text, char *why)
+{
+	return conf_optional_percent.parse(at, text, why);
+}
+
+static void
+show_percent(struct buf *b, const void *at)
+{
+	if (*(const uint32_t *)at != SANDBOX_UNSET_COUNT)
+		conf_optional_percent.show(b, at);
+}
+
+const struct conf_type sandbox_percent = { parse_percent, show_percent, NULL,
+	false, false };
+
+static int
 parse_bytes(void *at, const char *text, char *why)
 {
 	return conf_optional_bytes.parse(at, text, why);
@@ -156,6 +172,7 @@ sandbox_rules_init(struct sandbox_rules *r)
 		.nested_git_depth = SANDBOX_UNSET_COUNT,
 		.processes = SANDBOX_UNSET_COUNT,
 		.open_files = SANDBOX_UNSET_COUNT,
+		.cpu_percent = SANDBOX_UNSET_COUNT,
 		.memory_bytes = SANDBOX_UNSET_BYTES,
 		.file_bytes = SANDBOX_UNSET_BYTES,
 		.shm_bytes = SANDBOX_UNSET_BYTES,
@@ -283,6 +300,8 @@ sandbox_rules_apply(const struct sandbox_rules *r, struct sandbox_limits *l)
 		l->nested_git_depth = (uint8_t)r->nested_git_depth;
 	put_count(&l->pids, r->processes);
 	put_count(&l->open_files, r->open_files);
+	if (r->cpu_percent != SANDBOX_UNSET_COUNT)
+		l->cpu_percent = r->cpu_percent;
 	put_bytes(&l->memory_bytes, r->memory_bytes);
 	put_bytes(&l->file_bytes, r->file_bytes);
 	put_bytes(&l->shm_bytes, r->shm_bytes);

@@ -31,7 +31,9 @@ command_landlock_set_probe(int (*probe)(void))
 int
 command_landlock_abi(void)
 {
-	return probe_abi();
+	int abi = probe_abi();
+
+	return abi == -ENOSYS || abi == -EOPNOTSUPP ? 0 : abi;
 }
 
 static int

@@ -26,7 +26,8 @@ struct command_landlock_options {
 	size_t writable_count;
 };
 
-/* 1 and up; 0 when the kernel has none (ENOSYS) or it is off (EOPNOTSUPP). */
+/* 1 and up; 0 when the kernel has none (ENOSYS) or it is off (EOPNOTSUPP); or
+ * another -errno, of which nobody knows what it means. */
 int command_landlock_abi(void);
 
 /*

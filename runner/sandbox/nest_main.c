@@ -74,7 +74,10 @@ prepare_landlock(const char **step)
 	int err;
 
 	*step = "Landlock";
-	inside.landlock_abi = (unsigned)command_landlock_abi();
+	err = command_landlock_abi();
+	if (err < 0)
+		return err;
+	inside.landlock_abi = (unsigned)err;
 	if (inside.landlock_abi == 0) {
 		log_warn(0, "no Landlock here: one lock less");
 		return 0;

@@ -9,6 +9,7 @@
 
 #include "disk_view.h"
 #include "log.h"
+#include "util.h"
 
 static struct nest_options
 options_of(const struct sandbox_host *host, const struct sandbox_limits *l)
@@ -23,9 +24,12 @@ options_of(const struct sandbox_host *host, const struct sandbox_limits *l)
 		.shm_bytes = l->shm_bytes,
 		.open_files = l->open_files,
 		.file_bytes = l->file_bytes,
-		/* The same by other means, where there are no groups. */
-		.processes = host->counted ? 0 : l->pids,
-		.data_bytes = host->counted ? 0 : l->memory_bytes,
+		/* The same by other means, where no group does it. */
+		.processes =
+		    host->controllers & CGROUP_COUNTS_PIDS ? 0 : l->pids,
+		.data_bytes = host->controllers & CGROUP_COUNTS_MEMORY
+				  ? 0
+				  : l->memory_bytes,
 	};
 }
 
@@ -38,7 +42,7 @@ sandbox_init(struct sandbox *sb, const struct sandbox_host *host,
 	sandbox_context_accept_launch(limits->accept_launch);
 	*sb = (struct sandbox){ .home = host->home,
 		.tmpdir = host->tmpdir,
-		.counted = host->counted };
+		.controllers = host->controllers };
 	ceiling_init(&sb->ceiling, limits, host->home ? host->home : "/");
 	nest_pool_init(
 	    &sb->pool, host->door, &options, host->give_up, host->owner);
@@ -155,6 +159,39 @@ get_nest(struct sandbox *sb, struct plan *plan, struct nest **nest, char *error)
 	return refuse(error);
 }
 
+/* What is to be limited and no control group counts. False: it must. */
+static bool
+check_groups(struct sandbox *sb)
+{
+	const struct sandbox_limits *l = &sb->ceiling.limits;
+	const struct {
+		unsigned controller;
+		bool limited;
+		const char *what;
+	} kinds[] = {
+		{ CGROUP_COUNTS_PIDS, l->pids > 0, "processes" },
+		{ CGROUP_COUNTS_MEMORY, l->memory_bytes > 0, "memory" },
+		{ CGROUP_COUNTS_CPU, l->cpu_percent > 0, "processor time" },
+	};
+	bool fine = true;
+
+	for (size_t i = 0; i < nitems(kinds); i++) {
+		if (!kinds[i].limited || sb->controllers & kinds[i].controller)
+			continue;
+		fine &= !l->require_groups;
+		if (l->require_groups)
+			log_error(0,
+			    "a control group is required and none counts %s",
+			    kinds[i].what);
+		else if (!sb->told)
+			log_warn(0,
+			    "no control group counts the %s of commands",
+			    kinds[i].what);
+	}
+	sb->told = true;
+	return fine;
+}
+
 int
 sandbox_find(struct sandbox *sb, const struct sandbox_context *asked,
     const char *cwd, struct nest **nest, char *error)
@@ -166,10 +203,8 @@ sandbox_find(struct sandbox *sb, const struct sandbox_context *asked,
 	*nest = NULL;
 	if (asked != NULL && asked->managed_network)
 		return refuse(error);
-	if (sb->ceiling.limits.require_groups && !sb->counted) {
-		log_error(0, "control groups are required, and there are none");
+	if (!check_groups(sb))
 		return refuse(error);
-	}
 	err = ceiling_judge(&sb->ceiling, asked, cwd, &grant, error);
 	/* What does not restrict files means nothing to a file operation. */
 	if (err < 0 || grant.context.unrestricted ||

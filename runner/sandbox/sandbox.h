@@ -15,9 +15,11 @@
 struct sandbox {
 	struct nest_pool pool;
 	struct ceiling ceiling;
-	const char *home;   /* of the identity */
-	const char *tmpdir; /* of the session's environment; NULL: none */
-	bool counted;	    /* by control groups */
+	const char *home;     /* of the identity */
+	const char *tmpdir;   /* of the session's environment; NULL: none */
+	unsigned controllers; /* enum cgroup_controller: limits of commands that
+			       * a control group holds */
+	bool told;	      /* of one that nothing holds */
 };
 
 /* What a sandbox needs to know of its session. The strings are the session's.
@@ -25,7 +27,7 @@ struct sandbox {
 struct sandbox_host {
 	int door; /* a user namespace of the session's user; -1: none */
 	bool parent_death_signal; /* no pid namespace would kill what is left */
-	bool counted;		  /* there are control groups */
+	unsigned controllers;	  /* as in struct sandbox */
 	const char *home, *tmpdir;
 	/* The helper in a nest is not needed any more; false: it is. */
 	bool (*give_up)(void *owner, const struct nest *n);

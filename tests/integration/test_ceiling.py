@@ -28,6 +28,7 @@ def start(configured, user, directory, sandboxes):
     def make(sandbox="", identity=""):
         s = configured(f"[listener main]\naddress = ws://127.0.0.1:0\n[identity a]\nuser = {user.pw_name}\n"
                        f"token-sha256 = {digest('t')}\n{identity}[sandbox]\n{sandbox}")
+        make.server = s
         return s.connect(token="t").ready()
     return make
 
@@ -128,7 +129,7 @@ def test_what_every_sandbox_gets(start, work, directory):
     m = try_start(c, "a", work, policy(work, ("roots", "write")), [
         "/bin/sh", "-c", f"cat {secret}; ls {hidden}; mkdir .git && mkdir .keep; ulimit -f"])
     assert m["result"]["sandbox"]["enforced"]["limits"] == {
-        "processes": 7, "memoryBytes": 1 << 30, "openFiles": 16384, "fileBytes": 1 << 20}
+        "processes": 7, "memoryBytes": 1 << 30, "cpuPercent": None, "openFiles": 16384, "fileBytes": 1 << 20}
     r = c.finished("a")
     assert "secret: Permission denied" in r.stderr and "hidden': Permission denied" in r.stderr
     assert r.stdout == "2048\n" and (work / ".git").exists()
