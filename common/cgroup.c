@@ -299,9 +299,9 @@ cgroup_open_joins(const struct cgroup *c, int joins[CGROUP_HIERARCHIES])
 }
 
 int
-cgroup_join(const int joins[CGROUP_HIERARCHIES])
+cgroup_join(const int joins[CGROUP_HIERARCHIES], bool born)
 {
-	for (int i = 0; i < CGROUP_HIERARCHIES; i++)
+	for (int i = born ? CGROUP_UNIFIED + 1 : 0; i < CGROUP_HIERARCHIES; i++)
 		if (joins[i] >= 0 && write(joins[i], "0", 1) != 1)
 			return -errno;
 	return 0;

@@ -79,8 +79,8 @@ int cgroup_limit(const struct cgroup *c, const struct cgroup_limits *l,
 int cgroup_open_joins(const struct cgroup *c, int joins[CGROUP_HIERARCHIES]);
 void cgroup_close_joins(int joins[CGROUP_HIERARCHIES]);
 
-/* Only system calls. 0 or -errno. */
-int cgroup_join(const int joins[CGROUP_HIERARCHIES]);
+/* born: in the version 2 group already. Only system calls. 0 or -errno. */
+int cgroup_join(const int joins[CGROUP_HIERARCHIES], bool born);
 
 /* SIGKILL to everything in it, forks included. 0 or -errno. */
 int cgroup_kill(const struct cgroup *c);

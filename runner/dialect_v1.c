@@ -210,6 +210,7 @@ find_nest(
     const struct runner_v1_spawn *s, char *const *envp, struct nest **nest)
 {
 	const struct sandbox_host host = {
+		.base = d.base,
 		.door = -1,
 		.parent_death_signal = true,
 		.home = environment_get(envp, "HOME"),

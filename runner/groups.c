@@ -29,27 +29,29 @@ group_pool_init(struct group_pool *pool, const struct cgroup *session,
 	}
 }
 
-static int
-set_limits(const struct group_pool *pool, struct group *g)
-{
-	unsigned wanted = pool->controllers;
+#define GROUP_NAME_MAX 32
 
-	if (pool->limits.cpu_percent == 0)
-		wanted &= ~(unsigned)CGROUP_COUNTS_CPU;
-	return cgroup_limit(&g->cgroup, &pool->limits, wanted);
+static void
+group_name(const struct group *g, char name[GROUP_NAME_MAX])
+{
+	snprintf(name, GROUP_NAME_MAX, "command-%u", g->number);
 }
 
 /* Whatever fails: no command runs with less than a whole group. */
 static int
 make(struct group_pool *pool, struct group *g)
 {
-	char name[32];
+	unsigned wanted = pool->controllers;
+	char name[GROUP_NAME_MAX];
 	int err;
 
-	snprintf(name, sizeof(name), "command-%u", pool->made++);
+	if (pool->limits.cpu_percent == 0)
+		wanted &= ~(unsigned)CGROUP_COUNTS_CPU;
+	g->number = pool->made++;
+	group_name(g, name);
 	err = cgroup_make(&pool->session, name, &g->cgroup);
 	if (err == 0)
-		err = set_limits(pool, g);
+		err = cgroup_limit(&g->cgroup, &pool->limits, wanted);
 	if (err == 0)
 		err = cgroup_open_joins(&g->cgroup, g->joins);
 	if (err == 0)
@@ -116,14 +118,29 @@ group_kill(struct group *g)
 	return cgroup_kill(&g->cgroup);
 }
 
-/* What was killed may not fork any more: the limit is set anew. */
+/* In version 1 nobody could fork in it any more; in version 2 some kernels kill
+ * at birth whoever is cloned into a group that ever was. */
+static bool
+discard(struct group_pool *pool, struct group *g)
+{
+	char name[GROUP_NAME_MAX];
+
+	group_name(g, name);
+	if (cgroup_remove(&pool->session, name) < 0)
+		return false;
+	cgroup_close_joins(g->joins);
+	cgroup_close(&g->cgroup);
+	free(g);
+	return true;
+}
+
 bool
 group_settle(struct group_pool *pool, struct group *g)
 {
-	if (!cgroup_is_empty(&g->cgroup) ||
-	    (g->killed && set_limits(pool, g) < 0))
+	if (!cgroup_is_empty(&g->cgroup))
 		return false;
-	g->killed = false;
+	if (g->killed)
+		return discard(pool, g);
 	TAILQ_INSERT_HEAD(&pool->free, g, link);
 	return true;
 }

@@ -14,7 +14,8 @@ struct group {
 	struct cgroup cgroup;
 	int joins[CGROUP_HIERARCHIES];
 	uint64_t oom_kills; /* told of already */
-	bool killed;	    /* and so, in version 1, may not fork */
+	unsigned number;    /* in its name */
+	bool killed;	    /* and not to be used again */
 };
 
 TAILQ_HEAD(group_list, group);
@@ -40,7 +41,7 @@ bool group_ran_out_of_memory(struct group *g);
 /* SIGKILL to all of it. 0 or -errno. */
 int group_kill(struct group *g);
 
-/* Gives it back if nobody is in it any more. */
+/* Gives it back if nobody is in it any more; then it may be gone. */
 bool group_settle(struct group_pool *pool, struct group *g);
 
 /* Whoever is in it. */

@@ -115,10 +115,14 @@ check_start(struct request *r, const struct process_start_params *p)
 	return false;
 }
 
-/* Starts it into the session, or answers why not. */
+/* A view that somebody replaced under its nest is built anew. */
+#define START_TRIES 3
+
+/* Starts it into the session, or answers why not; NULL without an answer when
+ * the nest was stale, and `again` says that there may be another try. */
 static struct session_process *
 start(struct request *r, const struct process_start_params *p, char **argv,
-    char **envp, struct nest *nest)
+    char **envp, struct nest *nest, bool again)
 {
 	struct session *s = r->session;
 	_cleanup_free_ char *program =
@@ -145,6 +149,11 @@ start(struct request *r, const struct process_start_params *p, char **argv,
 	    s->config.retention_bytes, &session_observer, sp, &step,
 	    &enforcing);
 
+	if (err < 0 && enforcing && again && nest_is_stale(nest)) {
+		log_debug("sandbox: a view is given up: %s", step);
+		free(sp);
+		return NULL;
+	}
 	if (err < 0 && enforcing) {
 		log_error(err, "sandbox: %s", step);
 		reply_error(r->channel, &r->id, RPC_INVALID_PARAMS, "%s",
@@ -233,12 +242,17 @@ method_process_begin(struct request *r, const struct process_start_params *p)
 		    "data provided contains a nul byte");
 		return NULL;
 	}
-	if (sandbox_find(&s->sandbox, asked, p->cwd.path, &nest, error) < 0) {
-		reply_error(
-		    r->channel, &r->id, RPC_INVALID_PARAMS, "%s", error);
-		return NULL;
+	for (int tries = 1; tries <= START_TRIES; tries++) {
+		if (sandbox_find(
+			&s->sandbox, asked, p->cwd.path, &nest, error) < 0) {
+			reply_error(r->channel, &r->id, RPC_INVALID_PARAMS,
+			    "%s", error);
+			return NULL;
+		}
+		sp = start(r, p, argv, envp, nest, tries < START_TRIES);
+		if (sp != NULL || nest == NULL || !nest_is_stale(nest))
+			break;
 	}
-	sp = start(r, p, argv, envp, nest);
 	if (sp != NULL)
 		sandbox_report_fill(&sp->sandbox, &s->sandbox, asked, nest);
 	return sp;

@@ -108,8 +108,10 @@ give_group_back(struct process *p)
 static void
 settle_group(struct process *p)
 {
-	if (p->group != NULL && p->init.pid <= 0 &&
-	    group_settle(p->groups, p->group))
+	if (p->terminated)
+		give_group_back(p);
+	else if (p->group != NULL && p->init.pid <= 0 &&
+		 group_settle(p->groups, p->group))
 		p->group = NULL;
 }
 
@@ -263,7 +265,7 @@ prepare(struct process *p, struct group_pool *groups, struct spawn_request *r,
 	p->group = groups != NULL ? group_take(groups) : NULL;
 	if (groups != NULL && p->group == NULL && errno != 0)
 		return -errno;
-	r->joins = p->group != NULL ? p->group->joins : NULL;
+	r->group = p->group;
 	*step = "masks for missing names";
 	if (r->nest != NULL)
 		err = nest_use(r->nest);

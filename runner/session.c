@@ -79,6 +79,7 @@ session_limit(struct session *s, const struct sandbox_limits *limits)
 {
 	const struct cgroup cgroup = s->groups.session;
 	const struct sandbox_host host = {
+		.base = s->base,
 		.door = s->door,
 		.parent_death_signal = !s->config.pid_namespace,
 		.controllers = cgroup_controllers(&cgroup),

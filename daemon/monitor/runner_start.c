@@ -143,7 +143,7 @@ runner_child(int program_fd, const struct identity *id, bool root,
 
 	child_reset_signals();
 	setsid();
-	err = cgroup_join(joins);
+	err = cgroup_join(joins, false);
 	if (err < 0)
 		log_fatal_errno(
 		    err, "runner for %s: its control group", id->name);

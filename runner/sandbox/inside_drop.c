@@ -17,6 +17,7 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
+#include "clone_into.h"
 #include "inside.h"
 #include "util.h"
 

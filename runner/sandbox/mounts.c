@@ -23,7 +23,7 @@ static bool walk;
 static int
 walk_names(int root, const char *path)
 {
-	int at = fcntl(root, F_DUPFD_CLOEXEC, 3);
+	int at = openat(root, ".", O_PATH | O_DIRECTORY | O_CLOEXEC);
 
 	while (at >= 0) {
 		char name[NAME_MAX + 1];

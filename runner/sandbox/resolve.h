@@ -28,7 +28,7 @@ struct fs_node {
  * dot segments. Functions return 0 or -errno; FS_MISSING is no error. */
 struct fs_view {
 	void *owner;
-	/* As lstat(2). */
+	/* As lstat(2); FS_MISSING for a mask (mask.h), with its numbers. */
 	int (*lookup)(void *owner, const char *path, struct fs_node *node);
 	/* The text of a link, NUL-terminated. */
 	int (*read_link)(void *owner, const char *path, char *text, size_t cap);
@@ -62,7 +62,7 @@ struct plan_mount {
 	enum plan_kind kind;
 	bool reopened;	     /* PLAN_DENY_DIRECTORY: mounts follow below it */
 	char *path;	     /* owned */
-	struct fs_node seen; /* FS_MISSING for masks */
+	struct fs_node seen; /* FS_MISSING for masks, with what stands there */
 };
 
 static inline bool

@@ -44,8 +44,8 @@ sandbox_init(struct sandbox *sb, const struct sandbox_host *host,
 		.tmpdir = host->tmpdir,
 		.controllers = host->controllers };
 	ceiling_init(&sb->ceiling, limits, host->home ? host->home : "/");
-	nest_pool_init(
-	    &sb->pool, host->door, &options, host->give_up, host->owner);
+	nest_pool_init(&sb->pool, host->base, host->door, &options,
+	    host->give_up, host->owner);
 	sb->pool.note = host->note;
 }
 
@@ -143,10 +143,11 @@ make_plan(struct sandbox *sb, const struct sandbox_context *granted,
 #define PLAN_TRIES 3
 
 static int
-get_nest(struct sandbox *sb, struct plan *plan, struct nest **nest, char *error)
+get_nest(struct sandbox *sb, struct plan *plan, bool check, struct nest **nest,
+    char *error)
 {
 	unsigned least = sb->ceiling.limits.landlock_min_abi;
-	int err = nest_get(&sb->pool, plan, nest);
+	int err = nest_get(&sb->pool, plan, check, nest);
 
 	if (err < 0) {
 		refuse(error);
@@ -192,9 +193,9 @@ check_groups(struct sandbox *sb)
 	return fine;
 }
 
-int
-sandbox_find(struct sandbox *sb, const struct sandbox_context *asked,
-    const char *cwd, struct nest **nest, char *error)
+static int
+find(struct sandbox *sb, const struct sandbox_context *asked, const char *cwd,
+    struct nest **nest, char *error)
 {
 	struct ceiling_grant grant;
 	struct plan plan = { 0 };
@@ -216,8 +217,19 @@ sandbox_find(struct sandbox *sb, const struct sandbox_context *asked,
 	for (int i = 0; i < PLAN_TRIES && err == -ESTALE; i++) {
 		err = make_plan(sb, &grant.context, cwd, &plan, error);
 		if (err == 0)
-			err = get_nest(sb, &plan, nest, error);
+			err = get_nest(sb, &plan, cwd == NULL, nest, error);
 		plan_clear(&plan);
 	}
+	return err;
+}
+
+int
+sandbox_find(struct sandbox *sb, const struct sandbox_context *asked,
+    const char *cwd, struct nest **nest, char *error)
+{
+	int err = find(sb, asked, cwd, nest, error);
+
+	/* Who may write where another policy masks a name finds none. */
+	nest_pool_unmask(&sb->pool, *nest);
 	return err;
 }

@@ -25,6 +25,7 @@ struct sandbox {
 /* What a sandbox needs to know of its session. The strings are the session's.
  */
 struct sandbox_host {
+	struct event_base *base;
 	int door; /* a user namespace of the session's user; -1: none */
 	bool parent_death_signal; /* no pid namespace would kill what is left */
 	unsigned controllers;	  /* as in struct sandbox */

@@ -13,9 +13,7 @@
 #include <string.h>
 #include <sys/mount.h>
 #include <sys/stat.h>
-#include <sys/statvfs.h>
 #include <sys/syscall.h>
-#include <sys/sysmacros.h>
 #include <unistd.h>
 
 #include "mounts.h"
@@ -114,15 +112,6 @@ add_base(struct view *v)
 
 /* --- the plan ----------------------------------------------------------- */
 
-static bool
-is_same(int fd, const struct fs_node *seen)
-{
-	struct stat st;
-
-	return fstat(fd, &st) == 0 && st.st_dev == seen->device &&
-	       st.st_ino == seen->inode;
-}
-
 /* Of the old root, what covers its /dev left aside. */
 static int
 open_source(const struct view *v, const char *path)
@@ -146,7 +135,7 @@ add_link(struct view *v, const struct plan_mount *m)
 
 	if (source < 0)
 		return source;
-	if (!is_same(source, &m->seen))
+	if (!view_is_same(source, &m->seen))
 		return -ESTALE;
 	n = readlinkat(source, "", text, sizeof(text) - 1);
 	if (n < 0)
@@ -174,27 +163,17 @@ add_copy(struct view *v, const struct plan_mount *m, int target)
 
 	if (source < 0)
 		return source;
-	if (!is_same(source, &m->seen))
+	if (!view_is_same(source, &m->seen))
 		return -ESTALE;
 	return mounts_bind(
 	    source, target, HARDENED | (write ? 0 : MOUNTS_READONLY));
-}
-
-/* A grant in /dev: what every view has there is what it gets; the host's
- * devices would be none in a view. */
-static bool
-is_dev_grant(const struct plan_mount *m)
-{
-	return m->kind != PLAN_DENY_DIRECTORY && m->kind != PLAN_DENY_FILE &&
-	       strncmp(m->path, "/dev", 4) == 0 &&
-	       (m->path[4] == '\0' || m->path[4] == '/');
 }
 
 static bool
 is_given(const struct view *v, const struct plan_mount *m)
 {
 	_cleanup_close_ int fd =
-	    is_dev_grant(m) ? mounts_open(v->root, m->path) : -1;
+	    view_is_dev_grant(m) ? mounts_open(v->root, m->path) : -1;
 
 	return fd >= 0;
 }
@@ -213,7 +192,7 @@ add_mount(struct view *v, const struct plan_mount *m)
 	target = view_point(v, m->path, directory, &own);
 	if (target < 0)
 		return target;
-	if (!own && !is_same(target, &m->seen))
+	if (!own && !view_is_same(target, &m->seen))
 		return -ESTALE;
 	switch (m->kind) {
 	case PLAN_DENY_DIRECTORY:
@@ -333,74 +312,4 @@ view_build(const struct plan *plan, uint64_t shm_bytes, char *step)
 		err = steps[i](&v);
 	close_all(&v);
 	return err;
-}
-
-/* --- later -------------------------------------------------------------- */
-
-static int
-cover(int root, const struct plan_mount *m)
-{
-	_cleanup_close_ int fd = mounts_open(root, m->path);
-	struct statvfs fs;
-
-	/* Of the host's /dev, which is another one. */
-	if (fd == -ENOENT && is_dev_grant(m))
-		return 0;
-	if (fd < 0)
-		return fd;
-	if (!is_same(fd, &m->seen))
-		return -ESTALE;
-	if (fstatvfs(fd, &fs) < 0)
-		return -errno;
-	/* It stayed since the last time: somebody else uses it, too. */
-	if (fs.f_flag & ST_RDONLY)
-		return 0;
-	return mounts_bind(fd, fd, HARDENED | MOUNTS_READONLY);
-}
-
-int
-view_cover(const struct plan *masks, char *step)
-{
-	_cleanup_close_ int root = open("/", O_PATH | O_CLOEXEC);
-	int err = root < 0 ? -errno : 0;
-
-	for (size_t i = 0; i < masks->count && err == 0; i++) {
-		snprintf(step, VIEW_STEP_MAX, "covering %.200s",
-		    masks->mounts[i].path);
-		err = cover(root, &masks->mounts[i]);
-	}
-	return err;
-}
-
-/* A mount, and of the very thing. */
-static bool
-is_mounted(const struct plan_mount *m)
-{
-	bool denied =
-	    m->kind == PLAN_DENY_DIRECTORY || m->kind == PLAN_DENY_FILE;
-	struct statx st;
-
-	if (statx(AT_FDCWD, m->path, AT_SYMLINK_NOFOLLOW | AT_NO_AUTOMOUNT,
-		STATX_INO, &st) < 0)
-		return false;
-	if (st.stx_attributes_mask & STATX_ATTR_MOUNT_ROOT &&
-	    !(st.stx_attributes & STATX_ATTR_MOUNT_ROOT))
-		return false;
-	return denied || (st.stx_ino == m->seen.inode &&
-			     makedev(st.stx_dev_major, st.stx_dev_minor) ==
-				 m->seen.device);
-}
-
-int
-view_check(const struct plan *plan, char *step)
-{
-	for (size_t i = 0; i < plan->count; i++) {
-		const struct plan_mount *m = &plan->mounts[i];
-
-		if (m->seen.type == FS_LINK || is_dev_grant(m) || is_mounted(m))
-			continue;
-		snprintf(step, VIEW_STEP_MAX, "%.200s was replaced", m->path);
-		return -ESTALE;
-	}
-	return 0;
 }

@@ -53,6 +53,12 @@ int view_point(struct view *v, const char *path, bool directory, bool *own);
 /* The directory a link is to be made in; *name points into path. */
 int view_parent(struct view *v, const char *path, const char **name);
 
+/* Is it what the resolver saw? */
+bool view_is_same(int fd, const struct fs_node *seen);
+
+/* A grant in /dev, where every view has something of its own. */
+bool view_is_dev_grant(const struct plan_mount *m);
+
 /* /dev and /sys. */
 int view_add_system(struct view *v);
 

@@ -1,4 +1,5 @@
 """Control groups: who is in them, what they hold, and that nothing runs outside of its own."""
+import itertools
 import os
 import pathlib
 import re
@@ -9,6 +10,7 @@ from conftest import EXECD, ROOT, digest, is_alive, pids_with, poll
 from test_ceiling import policy, start, work  # noqa: F401
 
 pytestmark = pytest.mark.skipif(not ROOT, reason="CONTROL GROUPS ARE NOT TESTED: this needs root")
+numbers = itertools.count()
 HIERARCHIES = ("pids", "memory", "cpu")
 
 
@@ -95,17 +97,15 @@ def test_each_is_in_a_group_of_its_own(start, work):
 
 
 def test_processor_time_is_held(start, work):
-    """Two that spin get half a processor together; who waits for a second sees it."""
-    c = start("allow-unsandboxed = yes\nmax-cpu = 50%\n")
+    """Two that spin are held back by the kernel, and it counts that."""
+    c = start("allow-unsandboxed = yes\nmax-cpu = 5%\n")
     spin = "import os,time\nos.fork()\nend = time.monotonic() + 2\nwhile time.monotonic() < end: pass\n" \
            "print(sum(os.times()[:2]), flush=True)"
     c.start("s", ["/usr/bin/python3", "-c", spin], cwd=f"file://{work}")
     used = sum(float(x) for x in c.finished("s", 20).stdout.split())
-    in_force("cpu", os.getpid())
-    assert used < 1.6, f"{used} s of processor time in 2 s of 50%"
-    c = start("allow-unsandboxed = yes\nmax-cpu = none\n")
-    c.start("s", ["/usr/bin/python3", "-c", spin], cwd=f"file://{work}")
-    assert sum(float(x) for x in c.finished("s", 20).stdout.split()) > used, "without a limit it is more"
+    at = in_force("cpu", start.server.runner(c))
+    stat = dict(x.split() for x in (at / "command-0/cpu.stat").read_text().splitlines())
+    assert int(stat["nr_throttled"]) > 5 and used < 0.5, (stat, used)
 
 
 def test_a_session_has_its_limits(start, work):
@@ -116,23 +116,23 @@ def test_a_session_has_its_limits(start, work):
     assert (at["cpu"] / "cpu.cfs_quota_us").read_text() == "30000\n"
 
 
-def test_a_group_is_used_again_whole(start, work):
-    """After a kill, which takes the right to fork away, the next command may fork."""
+def test_a_killed_group_is_not_used_again(start, work):
+    """A kill takes the right to fork away: the next command has another group, and old ones go."""
     c = start("allow-unsandboxed = yes\nmax-processes = 40\n")
-    seen = []
+    at = in_force("pids", start.server.runner(c))
     for i in range(3):
         marker = marked(f"r{i}")
         c.start(f"k{i}", ["/bin/sh", "-c", f"sleep {marker} & setsid sleep {marker} & wait"], cwd=f"file://{work}")
         poll(lambda: len(pids_with(marker)) >= 3, what="three processes")
-        seen.append(groups(pids_with(marker)[0])["pids"])
+        killed = at / pathlib.Path(groups(pids_with(marker)[0])["pids"]).name
         assert c.request("process/terminate", {"processId": f"k{i}"})["result"]["running"] is True
         poll(lambda: not pids_with(marker), what="end of all three")
         c.finished(f"k{i}")
         c.start(f"f{i}", ["/bin/sh", "-c", "/bin/echo forked; cat /proc/self/cgroup"], cwd=f"file://{work}")
         r = c.finished(f"f{i}")
-        assert r.stdout.startswith("forked\n"), r.stderr
-        seen.append(re.search(r"pids.*:(.*)", r.stdout)[1])
-    assert len(set(seen)) <= 2, f"groups are made again and again: {seen}"
+        assert r.stdout.startswith("forked\n") and killed.name not in re.findall(r"pids.*/(.*)", r.stdout), r
+    poll(lambda: c.run_sh(f"x{next(numbers)}", "true").code == 0 and len(list(at.glob("command-*"))) <= 2,
+         what=f"end of old groups: {list(at.glob('command-*'))}")
 
 
 def test_a_sandboxed_commands_group_is_given_back(start, work):
@@ -225,6 +225,9 @@ def test_version_2(elsewhere, version_2, work, sandboxes):
             assert ("memory" in counted) or re.search(rf"Max data size +{1 << 30} ", limits), limits
         c.request("process/terminate", {"processId": id})
         poll(lambda: not any(is_alive(p) for p in pids), what="end of all of it")
+    # Some kernels kill at birth whoever is cloned into a group that was killed once.
+    c.start("after", ["/bin/echo", "alive"], cwd=f"file://{work}", sandbox=policy(work))
+    assert c.finished("after").stdout == "alive\n"
     c.drop()
     for name in ("pids", "memory"):
         if name not in (mounts()[""] / "cgroup.controllers").read_text().split():

@@ -31,7 +31,7 @@ COLD = [
     ("setns", "", "refused"),
     ("unshare", "CLONE_NEWUSER", "refused"),
     ("prctl", "PR_SET_DUMPABLE, SUID_DUMP_USER", "refused"),
-    ("unshare", "CLONE_NEWNS|CLONE_NEWCGROUP", "refused"),
+    ("unshare", "CLONE_NEWNS|CLONE_NEWUTS", "refused"),
     ("unshare", "CLONE_NEWNET", "refused"),
     ("openat2", "", OLDER),
     ("fchdir", "", "refused"),
@@ -79,8 +79,11 @@ WARM = [
     ("move_mount", "", OLDER),
     # Into its control group, or by the init, which is ready.
     ("write", "", "refused"),
-    ("unshare", "CLONE_NEWNS|CLONE_NEWPID", "refused"),
+    ("unshare", "CLONE_NEWNS|CLONE_NEWCGROUP|CLONE_NEWPID", "refused"),
     ("mount", "\"proc\"", "refused"),
+    ("mount", "\"/proc/sys\"", "refused"),
+    ("mount", "NULL, \"/proc/sys\"", "refused"),
+    ("mount", "\"/dev/.empty/file\"", "refused"),
     ("landlock_create_ruleset", "{", "refused"),
     ("landlock_add_rule", "", "refused"),
     ("landlock_restrict_self", "", "refused"),
@@ -157,6 +160,7 @@ class Bench:
             return self.runner
         before = set(children(self.runner))
         shell("true")
+        poll(lambda: not os.listdir(shell.cwd), what="end of its masks, which the next one makes anew")
         return poll(lambda: len(new := set(children(self.runner)) - before) == 1 and new, what="nest alone").pop()
 
     def sequence(self, user, warm):

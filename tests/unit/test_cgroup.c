@@ -205,7 +205,7 @@ test_members(void **state)
 	assert_true(cgroup_is_empty(&c));
 	assert_int_equal(cgroup_open_joins(&c, joins), 0);
 	assert_int_equal(joins[CGROUP_PIDS], -1);
-	assert_int_equal(cgroup_join(joins), 0);
+	assert_int_equal(cgroup_join(joins, false), 0);
 	cgroup_close_joins(joins);
 	assert_false(cgroup_is_empty(&c));
 	assert_int_equal(cgroup_kill(&c), 0);
