@@ -235,7 +235,7 @@ find_nest(
 	    sandbox_preset_decode(&doc, s->policy, policy_cwd, &context, error);
 	if (err == 0)
 		err = sandbox_find(
-		    &d.sandbox, &context, command_cwd, nest, error);
+		    &d.sandbox, &context, command_cwd, NULL, nest, error);
 	json_clear(&doc);
 	if (err < 0)
 		fail("sandbox_unavailable", "%s", error);

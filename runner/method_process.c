@@ -213,6 +213,21 @@ is_repeated(struct request *r, const struct process_start_params *p)
 	return true;
 }
 
+/* Not more of the session's environment than the operator permits. */
+static struct env_policy
+permitted_policy(const struct session *s, const struct env_policy *asked)
+{
+	uint8_t most = s->sandbox.ceiling.limits.environment;
+	struct env_policy p = *asked;
+
+	if (most == SANDBOX_ENVIRONMENT_NONE)
+		p.inherit = ENV_INHERIT_NONE;
+	else if (most == SANDBOX_ENVIRONMENT_CORE &&
+		 p.inherit == ENV_INHERIT_ALL)
+		p.inherit = ENV_INHERIT_CORE;
+	return p;
+}
+
 struct session_process *
 method_process_begin(struct request *r, const struct process_start_params *p)
 {
@@ -223,6 +238,7 @@ method_process_begin(struct request *r, const struct process_start_params *p)
 	    p->has_sandbox ? &p->sandbox : NULL;
 	char error[ARGS_ERROR_MAX];
 	struct session_process *sp;
+	struct env_policy policy;
 	struct nest *nest = NULL;
 
 	if (!check_start(r, p))
@@ -233,8 +249,9 @@ method_process_begin(struct request *r, const struct process_start_params *p)
 		    "nul byte found in provided data");
 		return NULL;
 	}
+	policy = permitted_policy(s, &p->env_policy);
 	envp = environment_build(
-	    s->env, p->has_env_policy ? &p->env_policy : NULL, p->env);
+	    s->env, p->has_env_policy ? &policy : NULL, p->env);
 	if (envp != NULL && p->has_term)
 		envp = environment_with(envp, "TERM", p->term);
 	if (envp == NULL) {
@@ -243,8 +260,8 @@ method_process_begin(struct request *r, const struct process_start_params *p)
 		return NULL;
 	}
 	for (int tries = 1; tries <= START_TRIES; tries++) {
-		if (sandbox_find(
-			&s->sandbox, asked, p->cwd.path, &nest, error) < 0) {
+		if (sandbox_find(&s->sandbox, asked, p->cwd.path,
+			environment_get(envp, "TMPDIR"), &nest, error) < 0) {
 			reply_error(r->channel, &r->id, RPC_INVALID_PARAMS,
 			    "%s", error);
 			return NULL;

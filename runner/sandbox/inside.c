@@ -333,7 +333,7 @@ start(struct start *s, struct nest_answer *a)
 	pid = start_relay(s);
 	*a = (struct nest_answer){ .err = pid < 0 ? pid : seen->err };
 	if (a->err < 0) {
-		a->enforcing = seen->enforcing;
+		a->enforcing = pid >= 0 && seen->enforcing;
 		snprintf(a->step, sizeof(a->step), "%s", seen->step);
 		return;
 	}

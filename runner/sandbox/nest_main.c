@@ -38,6 +38,12 @@ reply(const struct nest_answer *a)
 
 /* --- BUILD -------------------------------------------------------------- */
 
+static bool
+is_writable(const struct plan_mount *m)
+{
+	return m->kind == PLAN_WRITE || m->kind == PLAN_PRIVATE;
+}
+
 /* What commands may write to: roots and devices, as they are in the view. */
 static int
 open_writable(void)
@@ -56,7 +62,7 @@ open_writable(void)
 		int fd;
 
 		if (i >= nitems(devices) &&
-		    plan.mounts[i - nitems(devices)].kind != PLAN_WRITE)
+		    !is_writable(&plan.mounts[i - nitems(devices)]))
 			continue;
 		fd = mounts_open(AT_FDCWD, path);
 		if (fd == -ENOENT && i < nitems(devices))

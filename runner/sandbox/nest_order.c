@@ -100,7 +100,7 @@ get_mount(struct buf_reader *r, struct plan_mount *m)
 	m->seen.device = buf_get_u64(r);
 	m->seen.inode = buf_get_u64(r);
 	buf_get_string(r, path, sizeof(path));
-	if (r->failed || m->kind > PLAN_PIN || m->seen.type > FS_OTHER ||
+	if (r->failed || m->kind > PLAN_PRIVATE || m->seen.type > FS_OTHER ||
 	    path[0] != '/')
 		return false;
 	m->path = xstrdup(path);

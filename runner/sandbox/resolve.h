@@ -56,6 +56,7 @@ enum plan_kind {
 			      * read-only */
 	PLAN_MASK_DIRECTORY, /* a missing protected name: empty, mode 555 */
 	PLAN_PIN,	     /* bound onto itself, so that it stays in place */
+	PLAN_PRIVATE,	     /* writable, and not the host's: empty at first */
 };
 
 struct plan_mount {
@@ -85,11 +86,13 @@ struct resolve_request {
 	const struct sandbox_context *context;
 	const char *cwd;    /* of the command; NULL: an fs/ method */
 	const char *tmpdir; /* what `tmpdir` binds to; NULL: nothing */
-	const char *home;   /* of the identity, when the context names none */
+	bool private_tmp, private_tmpdir; /* PLAN_PRIVATE in their place */
+	const char *home; /* of the identity, when the context names none */
 	const char *const *protected_names; /* NULL-terminated */
 	const char *const *deny_read;	    /* the operator's, always added */
 	const char *const *hide;	    /* likewise: PLAN_DENY_DIRECTORY */
 	unsigned nested_git_depth;	    /* 0: off */
+	bool nested_git_whole; /* more of it than hooks and config */
 };
 
 /*

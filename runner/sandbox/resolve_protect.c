@@ -190,7 +190,7 @@ protect_roots(struct resolver *s, bool scratch,
 	for (size_t i = 0; i < s->nrecords && err == 0; i++) {
 		const struct record *r = &s->records[i];
 
-		if (is_root(r->at) && (scratch || !r->scratch))
+		if (is_root(r->at) && !r->at->apart && (scratch || !r->scratch))
 			err = protect(s, r->at);
 	}
 	return err;

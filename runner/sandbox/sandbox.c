@@ -109,7 +109,7 @@ reopen_resolver(const struct ceiling *c, const struct plan *plan,
 
 static int
 make_plan(struct sandbox *sb, const struct sandbox_context *granted,
-    const char *cwd, struct plan *plan, char *error)
+    const char *cwd, const char *tmpdir, struct plan *plan, char *error)
 {
 	struct ceiling *c = &sb->ceiling;
 	struct sandbox_context context = *granted;
@@ -117,12 +117,17 @@ make_plan(struct sandbox *sb, const struct sandbox_context *granted,
 	const struct resolve_request r = {
 		.context = &context,
 		.cwd = cwd,
-		.tmpdir = sb->tmpdir,
+		.tmpdir = tmpdir,
+		.private_tmp = c->limits.tmp == SANDBOX_TMP_PRIVATE,
+		.private_tmpdir = c->limits.tmpdir == SANDBOX_TMP_PRIVATE,
 		.home = sb->home,
 		.protected_names = c->protected_names,
 		.deny_read = c->deny_read,
 		.hide = c->hide,
-		.nested_git_depth = c->limits.nested_git_depth,
+		.nested_git_depth = c->limits.nested_git == SANDBOX_NESTED_OFF
+					? 0
+					: c->limits.nested_git_depth,
+		.nested_git_whole = c->limits.nested_git == SANDBOX_NESTED_FULL,
 	};
 	int err = resolve(plan, &r, &disk_view, error);
 
@@ -135,9 +140,8 @@ make_plan(struct sandbox *sb, const struct sandbox_context *granted,
 		log_error(err, "sandbox: resolving the policy");
 		return refuse(error);
 	}
-	return err < 0
-		   ? err
-		   : ceiling_judge_plan(c, granted, sb->tmpdir, plan, error);
+	return err < 0 ? err
+		       : ceiling_judge_plan(c, granted, tmpdir, plan, error);
 }
 
 #define PLAN_TRIES 3
@@ -195,7 +199,7 @@ check_groups(struct sandbox *sb)
 
 static int
 find(struct sandbox *sb, const struct sandbox_context *asked, const char *cwd,
-    struct nest **nest, char *error)
+    const char *tmpdir, struct nest **nest, char *error)
 {
 	struct ceiling_grant grant;
 	struct plan plan = { 0 };
@@ -215,7 +219,7 @@ find(struct sandbox *sb, const struct sandbox_context *asked, const char *cwd,
 	 * there for the plan and not for the view is looked at again. */
 	err = -ESTALE;
 	for (int i = 0; i < PLAN_TRIES && err == -ESTALE; i++) {
-		err = make_plan(sb, &grant.context, cwd, &plan, error);
+		err = make_plan(sb, &grant.context, cwd, tmpdir, &plan, error);
 		if (err == 0)
 			err = get_nest(sb, &plan, cwd == NULL, nest, error);
 		plan_clear(&plan);
@@ -225,9 +229,13 @@ find(struct sandbox *sb, const struct sandbox_context *asked, const char *cwd,
 
 int
 sandbox_find(struct sandbox *sb, const struct sandbox_context *asked,
-    const char *cwd, struct nest **nest, char *error)
+    const char *cwd, const char *tmpdir, struct nest **nest, char *error)
 {
-	int err = find(sb, asked, cwd, nest, error);
+	int err;
+
+	if (sb->ceiling.limits.tmpdir != SANDBOX_TMP_REQUEST)
+		tmpdir = sb->tmpdir;
+	err = find(sb, asked, cwd, tmpdir, nest, error);
 
 	/* Who may write where another policy masks a name finds none. */
 	nest_pool_unmask(&sb->pool, *nest);

@@ -40,13 +40,14 @@ void sandbox_init(struct sandbox *sb, const struct sandbox_host *host,
     const struct sandbox_limits *limits);
 
 /*
- * The nest for a context, NULL for a request that has none. cwd is the
- * command's; NULL for fs/ methods. 0 with *nest, NULL when nothing is to be
- * enforced; or -EINVAL with the message of a -32602 in error[ARGS_ERROR_MAX].
- * Never less than what is asked, and never more than the operator permits.
+ * The nest for a context, NULL for a request that has none. cwd and tmpdir
+ * (TMPDIR) are the command's; NULL for fs/ methods. 0 with *nest, NULL when
+ * nothing is to be enforced; or -EINVAL with the message of a -32602 in
+ * error[ARGS_ERROR_MAX]. Never less than what is asked, and never more than the
+ * operator permits.
  */
 int sandbox_find(struct sandbox *sb, const struct sandbox_context *asked,
-    const char *cwd, struct nest **nest, char *error);
+    const char *cwd, const char *tmpdir, struct nest **nest, char *error);
 
 /* May a request without a context act as the user? */
 bool sandbox_permits_none(const struct sandbox *sb);

@@ -107,7 +107,7 @@ add_base(struct view *v)
 	v->root = open("/proc", O_PATH | O_DIRECTORY | O_CLOEXEC);
 	if (v->root < 0)
 		return -errno;
-	return plan->base == PLAN_BASE_EMPTY ? view_own(v, v->root) : 0;
+	return plan->base == PLAN_BASE_EMPTY ? view_own(v, v->root, true) : 0;
 }
 
 /* --- the plan ----------------------------------------------------------- */
@@ -153,6 +153,21 @@ add_reopened(struct view *v, const struct plan_mount *m, int target)
 {
 	return view_tmpfs(v, target, m->path, MS_NOSUID | MS_NODEV | MS_NOEXEC,
 	    "mode=0111,size=64k,nr_inodes=100000");
+}
+
+/* As large as /dev/shm; what is in it counts as memory of who wrote it. */
+static int
+add_private(struct view *v, const struct plan_mount *m, int target)
+{
+	_cleanup_close_ int fd = -1;
+	char options[64];
+	int err;
+
+	snprintf(options, sizeof(options), "mode=1777,size=%llu",
+	    (unsigned long long)v->shm_bytes);
+	err = view_tmpfs(v, target, NULL, MS_NOSUID | MS_NODEV, options);
+	fd = err < 0 ? err : mounts_open(v->root, m->path);
+	return fd < 0 ? fd : view_own(v, fd, false);
 }
 
 static int
@@ -201,6 +216,8 @@ add_mount(struct view *v, const struct plan_mount *m)
 		return mounts_bind(v->closed_directory, target, 0);
 	case PLAN_DENY_FILE:
 		return mounts_bind(v->closed_file, target, 0);
+	case PLAN_PRIVATE:
+		return add_private(v, m, target);
 	default:
 		return add_copy(v, m, target);
 	}
@@ -254,7 +271,8 @@ seal(struct view *v)
 
 	view_step(v, "sealing the view");
 	for (size_t i = 0; i < v->nown && err == 0; i++)
-		err = mounts_seal(v->own_roots[i], MOUNTS_READONLY);
+		if (v->own_roots[i] >= 0)
+			err = mounts_seal(v->own_roots[i], MOUNTS_READONLY);
 	return err;
 }
 
@@ -281,7 +299,8 @@ close_all(struct view *v)
 		if (v->devices[i] >= 0)
 			close(v->devices[i]);
 	for (size_t i = 0; i < v->nown; i++)
-		close(v->own_roots[i]);
+		if (v->own_roots[i] >= 0)
+			close(v->own_roots[i]);
 	free(v->own);
 	free(v->own_roots);
 }

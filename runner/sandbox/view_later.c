@@ -75,8 +75,8 @@ view_cover(const struct plan *masks, char *step)
 static bool
 is_mounted(const struct plan_mount *m)
 {
-	bool denied =
-	    m->kind == PLAN_DENY_DIRECTORY || m->kind == PLAN_DENY_FILE;
+	bool ours = m->kind == PLAN_DENY_DIRECTORY ||
+		    m->kind == PLAN_DENY_FILE || m->kind == PLAN_PRIVATE;
 	struct statx st;
 
 	if (statx(AT_FDCWD, m->path, AT_SYMLINK_NOFOLLOW | AT_NO_AUTOMOUNT,
@@ -85,9 +85,9 @@ is_mounted(const struct plan_mount *m)
 	if (st.stx_attributes_mask & STATX_ATTR_MOUNT_ROOT &&
 	    !(st.stx_attributes & STATX_ATTR_MOUNT_ROOT))
 		return false;
-	return denied || (st.stx_ino == m->seen.inode &&
-			     makedev(st.stx_dev_major, st.stx_dev_minor) ==
-				 m->seen.device);
+	return ours || (st.stx_ino == m->seen.inode &&
+			   makedev(st.stx_dev_major, st.stx_dev_minor) ==
+			       m->seen.device);
 }
 
 int

@@ -274,7 +274,7 @@ static void
 test_impossible_mounts(void **state)
 {
 	check_mount(PLAN_READ, FS_FILE, "/x", 0);
-	check_mount(PLAN_PIN + 1, FS_FILE, "/x", -EBADMSG);
+	check_mount(PLAN_PRIVATE + 1, FS_FILE, "/x", -EBADMSG);
 	check_mount(UINT8_MAX, FS_FILE, "/x", -EBADMSG);
 	check_mount(PLAN_READ, FS_OTHER + 1, "/x", -EBADMSG);
 	check_mount(PLAN_READ, FS_FILE, "x", -EBADMSG);
