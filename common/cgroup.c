@@ -15,11 +15,8 @@
 
 #include "util.h"
 
-#define LINE_BYTES 8192
-
-/* Version 1 controllers by hierarchy; "" is version 2. */
-static const char *const controllers[CGROUP_HIERARCHIES] = { "", "pids",
-	"memory" };
+/* A tenth of a second, the kernel's own choice. */
+#define CPU_PERIOD_US 100000
 
 /* --- files -------------------------------------------------------------- */
 
@@ -32,6 +29,12 @@ write_file(int dir, const char *name, const char *text)
 	return fd < 0 || write(fd, text, (size_t)len) != len ? -errno : 0;
 }
 
+static bool
+has_file(int dir, const char *name)
+{
+	return dir >= 0 && faccessat(dir, name, F_OK, 0) == 0;
+}
+
 static ssize_t
 read_file(int dir, const char *name, char *text, size_t cap)
 {
@@ -42,117 +45,6 @@ read_file(int dir, const char *name, char *text, size_t cap)
 		return -errno;
 	text[n] = '\0';
 	return n;
-}
-
-static bool
-has_word(const char *list, const char *word, char separator)
-{
-	size_t n = strlen(word);
-
-	for (const char *p = list; *p != '\0';) {
-		const char *end = strchrnul(p, separator);
-
-		if ((size_t)(end - p) == n && memcmp(p, word, n) == 0)
-			return true;
-		p = *end == '\0' ? end : end + 1;
-	}
-	return false;
-}
-
-/* --- where the caller is ------------------------------------------------ */
-
-/* A line of /proc/self/cgroup: "ID:CONTROLLERS:PATH". */
-static bool
-find_own_path(const char *controller, char path[PATH_MAX])
-{
-	FILE *f = fopen("/proc/self/cgroup", "re");
-	char line[LINE_BYTES];
-	bool found = false;
-
-	while (f != NULL && !found && fgets(line, sizeof(line), f) != NULL) {
-		char *list = strchr(line, ':');
-		char *own = list != NULL ? strchr(list + 1, ':') : NULL;
-
-		if (own == NULL)
-			continue;
-		*own++ = '\0';
-		own[strcspn(own, "\n")] = '\0';
-		found = *controller == '\0'
-			    ? list[1] == '\0'
-			    : has_word(list + 1, controller, ',');
-		if (found)
-			snprintf(path, PATH_MAX, "%s", own);
-	}
-	if (f != NULL)
-		fclose(f);
-	return found;
-}
-
-/* Where a hierarchy is mounted, and what of it: proc_pid_mountinfo(5). */
-static bool
-find_mount(const char *controller, char root[PATH_MAX], char point[PATH_MAX])
-{
-	const char *type = *controller == '\0' ? "cgroup2" : "cgroup";
-	FILE *f = fopen("/proc/self/mountinfo", "re");
-	char line[LINE_BYTES], fstype[64], options[1024];
-	bool found = false;
-
-	while (f != NULL && !found && fgets(line, sizeof(line), f) != NULL) {
-		const char *tail = strstr(line, " - ");
-
-		if (tail == NULL ||
-		    sscanf(line, "%*s %*s %*s %4095s %4095s", root, point) !=
-			2 ||
-		    sscanf(tail, " - %63s %*s %1023s", fstype, options) != 2)
-			continue;
-		found =
-		    strcmp(fstype, type) == 0 &&
-		    (*controller == '\0' || has_word(options, controller, ','));
-	}
-	if (f != NULL)
-		fclose(f);
-	return found;
-}
-
-static int
-open_hierarchy(const char *controller)
-{
-	char own[PATH_MAX], root[PATH_MAX], point[PATH_MAX];
-	_cleanup_free_ char *path = NULL;
-	const char *rest = own;
-	int fd;
-
-	if (!find_own_path(controller, own) ||
-	    !find_mount(controller, root, point))
-		return -ENOENT;
-	/* Of a mount that shows only a part of the hierarchy. */
-	if (strcmp(root, "/") != 0) {
-		if (strncmp(own, root, strlen(root)) != 0)
-			return -ENOENT;
-		rest += strlen(root);
-	}
-	path = xasprintf("%s%s", point, strcmp(rest, "/") == 0 ? "" : rest);
-	fd = open(path, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
-	return fd < 0 ? -errno : fd;
-}
-
-void
-cgroup_open_own(struct cgroup *c)
-{
-	char text[1024];
-
-	for (int i = 0; i < CGROUP_HIERARCHIES; i++)
-		c->dirs[i] = open_hierarchy(controllers[i]);
-	if (c->dirs[CGROUP_UNIFIED] < 0 || c->dirs[CGROUP_PIDS] < 0)
-		return;
-	if (read_file(c->dirs[CGROUP_UNIFIED], "cgroup.controllers", text,
-		sizeof(text)) > 0) {
-		text[strcspn(text, "\n")] = '\0';
-		if (has_word(text, "pids", ' '))
-			return;
-	}
-	close(c->dirs[CGROUP_UNIFIED]);
-	c->dirs[CGROUP_UNIFIED] = -1;
 }
 
 /* --- groups ------------------------------------------------------------- */
@@ -206,68 +98,210 @@ cgroup_make(const struct cgroup *parent, const char *name, struct cgroup *c)
 	return 0;
 }
 
-void
+int
 cgroup_remove(const struct cgroup *parent, const char *name)
 {
+	int err = 0;
+
 	for (int i = 0; i < CGROUP_HIERARCHIES; i++)
-		if (parent->dirs[i] >= 0)
-			unlinkat(parent->dirs[i], name, AT_REMOVEDIR);
+		if (parent->dirs[i] >= 0 &&
+		    unlinkat(parent->dirs[i], name, AT_REMOVEDIR) < 0 &&
+		    errno != ENOENT)
+			err = -errno;
+	return err;
 }
 
-static int
-write_limit(int dir, const char *name, uint64_t value, const char *unlimited)
-{
-	char text[32];
-	int err;
+/* --- limits ------------------------------------------------------------- */
 
-	snprintf(text, sizeof(text), "%llu", (unsigned long long)value);
-	err =
-	    dir < 0 ? 0 : write_file(dir, name, value == 0 ? unlimited : text);
-	/* A controller that is not there, or not handed down. */
-	return err == -ENOENT ? 0 : err;
+static const struct {
+	unsigned controller;
+	const char *name; /* in version 2 */
+	enum cgroup_hierarchy hierarchy;
+	const char *file; /* in version 1, there also in the topmost group */
+} kinds[] = {
+	{ CGROUP_COUNTS_PIDS, "pids", CGROUP_PIDS, "cgroup.procs" },
+	{ CGROUP_COUNTS_MEMORY, "memory", CGROUP_MEMORY,
+	    "memory.limit_in_bytes" },
+	{ CGROUP_COUNTS_CPU, "cpu", CGROUP_CPU, "cpu.cfs_period_us" },
+};
+
+/* Of a list like "cpu memory pids". */
+static unsigned
+read_controllers(int dir, const char *file)
+{
+	char text[1024], *rest = text, *word;
+	unsigned found = 0;
+
+	if (dir < 0 || read_file(dir, file, text, sizeof(text)) < 0)
+		return 0;
+	while ((word = strsep(&rest, " \n")) != NULL)
+		for (size_t i = 0; i < nitems(kinds); i++)
+			if (strcmp(word, kinds[i].name) == 0)
+				found |= kinds[i].controller;
+	return found;
+}
+
+static unsigned
+find_controllers(const struct cgroup *parent, const char *unified)
+{
+	unsigned found =
+	    read_controllers(parent->dirs[CGROUP_UNIFIED], unified);
+
+	for (size_t i = 0; i < nitems(kinds); i++)
+		if (has_file(parent->dirs[kinds[i].hierarchy], kinds[i].file))
+			found |= kinds[i].controller;
+	return found;
+}
+
+unsigned
+cgroup_available(const struct cgroup *c)
+{
+	return find_controllers(c, "cgroup.controllers");
+}
+
+unsigned
+cgroup_controllers(const struct cgroup *parent)
+{
+	return find_controllers(parent, "cgroup.subtree_control");
 }
 
 int
-cgroup_limit(const struct cgroup *c, uint64_t pids, uint64_t memory_bytes)
+cgroup_hand_down(const struct cgroup *c)
 {
-	const struct {
-		int dir;
-		const char *name;
-		uint64_t value;
-		const char *unlimited;
-	} limits[] = {
-		{ c->dirs[CGROUP_UNIFIED], "pids.max", pids, "max" },
-		{ c->dirs[CGROUP_PIDS], "pids.max", pids, "max" },
-		{ c->dirs[CGROUP_UNIFIED], "memory.max", memory_bytes, "max" },
-		{ c->dirs[CGROUP_MEMORY], "memory.limit_in_bytes", memory_bytes,
-		    "-1" },
-	};
+	int dir = c->dirs[CGROUP_UNIFIED], err = 0;
+	unsigned there = read_controllers(dir, "cgroup.controllers");
+	char text[32];
+
+	for (size_t i = 0; i < nitems(kinds) && err == 0; i++) {
+		if (!(there & kinds[i].controller))
+			continue;
+		snprintf(text, sizeof(text), "+%s", kinds[i].name);
+		err = write_file(dir, "cgroup.subtree_control", text);
+	}
+	return err;
+}
+
+static int
+write_number(int dir, const char *name, uint64_t value, const char *unlimited)
+{
+	char text[32];
+
+	snprintf(text, sizeof(text), "%llu", (unsigned long long)value);
+	return write_file(dir, name, value == 0 ? unlimited : text);
+}
+
+/* A file that only some kernels have. */
+static int
+write_optional(int dir, const char *name, uint64_t value, const char *unlimited)
+{
+	int err = write_number(dir, name, value, unlimited);
+
+	return err == -ENOENT ? 0 : err;
+}
+
+static int
+limit_pids(const struct cgroup *c, const struct cgroup_limits *l)
+{
+	int v1 = c->dirs[CGROUP_PIDS];
+
+	return write_number(
+	    v1 >= 0 ? v1 : c->dirs[CGROUP_UNIFIED], "pids.max", l->pids, "max");
+}
+
+/* What is limited is not swapped out in place of it. */
+static int
+limit_memory(const struct cgroup *c, const struct cgroup_limits *l)
+{
+	int v1 = c->dirs[CGROUP_MEMORY], v2 = c->dirs[CGROUP_UNIFIED], err;
+
+	if (v1 >= 0) {
+		err = write_number(
+		    v1, "memory.limit_in_bytes", l->memory_bytes, "-1");
+		return err < 0
+			   ? err
+			   : write_optional(v1, "memory.memsw.limit_in_bytes",
+				 l->memory_bytes, "-1");
+	}
+	err = write_number(v2, "memory.max", l->memory_bytes, "max");
+	if (err == 0 && l->memory_bytes > 0 && has_file(v2, "memory.swap.max"))
+		err = write_file(v2, "memory.swap.max", "0");
+	return err < 0 || !l->end_together
+		   ? err
+		   : write_optional(v2, "memory.oom.group", 1, "0");
+}
+
+static int
+limit_cpu(const struct cgroup *c, const struct cgroup_limits *l)
+{
+	uint64_t quota_us = (uint64_t)l->cpu_percent * (CPU_PERIOD_US / 100);
+	int v1 = c->dirs[CGROUP_CPU], err;
+	char text[64];
+
+	if (v1 < 0) {
+		snprintf(text, sizeof(text), "%llu %d",
+		    (unsigned long long)quota_us, CPU_PERIOD_US);
+		return write_file(c->dirs[CGROUP_UNIFIED], "cpu.max",
+		    quota_us == 0 ? "max" : text);
+	}
+	err = write_number(v1, "cpu.cfs_period_us", CPU_PERIOD_US, "0");
+	if (err == 0)
+		err = write_number(v1, "cpu.cfs_quota_us", quota_us, "-1");
+	/* Version 1 refuses what a group above allows less of; then that is
+	 * the limit. */
+	return err == -EINVAL && quota_us > 0 ? 0 : err;
+}
+
+int
+cgroup_limit(
+    const struct cgroup *c, const struct cgroup_limits *l, unsigned controllers)
+{
 	int err = 0;
 
-	for (size_t i = 0; i < nitems(limits) && err == 0; i++)
-		err = write_limit(limits[i].dir, limits[i].name,
-		    limits[i].value, limits[i].unlimited);
+	if (controllers & CGROUP_COUNTS_PIDS)
+		err = limit_pids(c, l);
+	if (err == 0 && controllers & CGROUP_COUNTS_MEMORY)
+		err = limit_memory(c, l);
+	if (err == 0 && controllers & CGROUP_COUNTS_CPU)
+		err = limit_cpu(c, l);
 	return err;
 }
 
 /* --- members ------------------------------------------------------------ */
 
 void
-cgroup_open_joins(const struct cgroup *c, int joins[CGROUP_HIERARCHIES])
+cgroup_close_joins(int joins[CGROUP_HIERARCHIES])
 {
-	for (int i = 0; i < CGROUP_HIERARCHIES; i++)
-		joins[i] =
-		    c->dirs[i] < 0
-			? -1
-			: openat(c->dirs[i],
-			      i == CGROUP_UNIFIED ? "cgroup.procs" : "tasks",
-			      O_WRONLY | O_CLOEXEC);
+	for (int i = 0; i < CGROUP_HIERARCHIES; i++) {
+		if (joins[i] >= 0)
+			close(joins[i]);
+		joins[i] = -1;
+	}
 }
 
 int
-cgroup_join(const int joins[CGROUP_HIERARCHIES])
+cgroup_open_joins(const struct cgroup *c, int joins[CGROUP_HIERARCHIES])
 {
-	for (int i = 0; i < CGROUP_HIERARCHIES; i++)
+	int err = 0;
+
+	for (int i = 0; i < CGROUP_HIERARCHIES; i++) {
+		joins[i] = -1;
+		if (c->dirs[i] < 0 || err < 0)
+			continue;
+		joins[i] = openat(c->dirs[i],
+		    i == CGROUP_UNIFIED ? "cgroup.procs" : "tasks",
+		    O_WRONLY | O_CLOEXEC);
+		if (joins[i] < 0)
+			err = -errno;
+	}
+	if (err < 0)
+		cgroup_close_joins(joins);
+	return err;
+}
+
+int
+cgroup_join(const int joins[CGROUP_HIERARCHIES], bool born)
+{
+	for (int i = born ? CGROUP_UNIFIED + 1 : 0; i < CGROUP_HIERARCHIES; i++)
 		if (joins[i] >= 0 && write(joins[i], "0", 1) != 1)
 			return -errno;
 	return 0;
@@ -329,21 +363,46 @@ read_count(int dir, const char *name, const char *key)
 }
 
 uint64_t
-cgroup_oom_kills(const struct cgroup *c)
-{
-	bool unified = c->dirs[CGROUP_UNIFIED] >= 0;
-
-	return read_count(c->dirs[unified ? CGROUP_UNIFIED : CGROUP_MEMORY],
-	    unified ? "memory.events" : "memory.oom_control", "oom_kill");
-}
-
-uint64_t
 cgroup_forks_denied(const struct cgroup *c)
 {
 	bool unified = c->dirs[CGROUP_UNIFIED] >= 0;
 
 	return read_count(c->dirs[unified ? CGROUP_UNIFIED : CGROUP_PIDS],
 	    "pids.events", "max");
+}
+
+int
+cgroup_open_oom(const struct cgroup *c)
+{
+	bool v1 = c->dirs[CGROUP_MEMORY] >= 0;
+	int fd = openat(c->dirs[v1 ? CGROUP_MEMORY : CGROUP_UNIFIED],
+	    v1 ? "memory.oom_control" : "memory.events", O_RDONLY | O_CLOEXEC);
+
+	return fd < 0 ? -errno : fd;
+}
+
+/* The line "oom_kill N" of either file. */
+uint64_t
+cgroup_read_oom(int fd)
+{
+	unsigned long long n = 0;
+	char text[1024];
+	const char *at;
+	ssize_t len = fd < 0 ? -1 : pread(fd, text, sizeof(text) - 1, 0);
+
+	if (len <= 0)
+		return 0;
+	text[len] = '\0';
+	at = strstr(text, "oom_kill ");
+	return at != NULL && sscanf(at, "oom_kill %llu", &n) == 1 ? n : 0;
+}
+
+uint64_t
+cgroup_oom_kills(const struct cgroup *c)
+{
+	_cleanup_close_ int fd = cgroup_open_oom(c);
+
+	return cgroup_read_oom(fd);
 }
 
 bool

@@ -37,7 +37,7 @@ landlock_abi(void)
 	long abi = syscall(
 	    SYS_landlock_create_ruleset, NULL, 0, CREATE_RULESET_VERSION);
 
-	return abi < 0 ? 0 : (int)abi;
+	return abi < 0 ? -errno : (int)abi;
 }
 
 void
@@ -60,8 +60,8 @@ landlock_create(const struct landlock_attr *attr, int abi)
 				 : offsetof(struct landlock_attr, net);
 	int fd;
 
-	if (abi == 0)
-		return -ENOSYS;
+	if (abi <= 0)
+		return abi < 0 ? abi : -ENOSYS;
 	landlock_mask(&known, abi);
 	fd = (int)syscall(SYS_landlock_create_ruleset, &known, size, 0);
 	return fd < 0 ? -errno : fd;

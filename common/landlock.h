@@ -44,14 +44,16 @@ struct landlock_attr {
 	uint64_t scopes;
 };
 
-/* The newest ABI this kernel speaks: 1 and up, or 0 for none. */
+/* The newest ABI this kernel speaks, 1 and up; -ENOSYS where it has none,
+ * -EOPNOTSUPP where it is switched off, or another -errno. */
 int landlock_abi(void);
 
 /* Takes away what an ABI does not know. */
 void landlock_mask(struct landlock_attr *attr, int abi);
 
 /* A ruleset, close-on-exec, of what `abi` (at most the kernel's) knows of
- * `attr`. -errno: -ENOSYS when abi is 0, -ENOMSG when nothing is left. */
+ * `attr`. -errno: -ENOSYS when abi is 0, abi itself when that is one, -ENOMSG
+ * when nothing is left. */
 int landlock_create(const struct landlock_attr *attr, int abi);
 
 /* A rule: these rights (each handled) to the file behind a descriptor, or

@@ -149,7 +149,11 @@ static const struct field sandbox_fields[] = {
 	FIELD(FIELD_STRING, sandbox_limits, deny_read),
 	FIELD(FIELD_STRING, sandbox_limits, hide),
 	FIELD(FIELD_STRING, sandbox_limits, protected_names),
+	FIELD(FIELD_U8, sandbox_limits, nested_git),
 	FIELD(FIELD_U8, sandbox_limits, nested_git_depth),
+	FIELD(FIELD_U8, sandbox_limits, environment),
+	FIELD(FIELD_U8, sandbox_limits, tmp),
+	FIELD(FIELD_U8, sandbox_limits, tmpdir),
 	FIELD(FIELD_U8, sandbox_limits, unix_sockets),
 	FIELD(FIELD_BOOL, sandbox_limits, allow_32bit),
 	FIELD(FIELD_BOOL, sandbox_limits, allow_setid),
@@ -161,6 +165,7 @@ static const struct field sandbox_fields[] = {
 	FIELD(FIELD_U64, sandbox_limits, file_bytes),
 	FIELD(FIELD_U64, sandbox_limits, pids),
 	FIELD(FIELD_U64, sandbox_limits, memory_bytes),
+	FIELD(FIELD_U32, sandbox_limits, cpu_percent),
 };
 
 static const struct field template_start_fields[] = {

@@ -21,6 +21,30 @@ enum sandbox_profile {
 
 enum sandbox_unix { SANDBOX_UNIX_DENY, SANDBOX_UNIX_LOCAL, SANDBOX_UNIX_ALLOW };
 
+/* Repositories below a writable root. */
+enum sandbox_nested {
+	SANDBOX_NESTED_OFF,
+	SANDBOX_NESTED_HOOKS, /* hooks and configuration stay */
+	SANDBOX_NESTED_FULL,  /* all of their git directory does */
+};
+
+/* What stands for a directory for temporary files. */
+enum sandbox_tmp {
+	SANDBOX_TMP_HOST,
+	SANDBOX_TMP_PRIVATE, /* of its own, for all of one policy in a session
+			      */
+	SANDBOX_TMP_REQUEST, /* TMPDIR only: as the request's environment says
+			      */
+};
+
+/* What a request may take of the session's environment; each permits what
+ * those before it do. */
+enum sandbox_environment {
+	SANDBOX_ENVIRONMENT_NONE,
+	SANDBOX_ENVIRONMENT_CORE,
+	SANDBOX_ENVIRONMENT_ALL,
+};
+
 struct sandbox_limits {
 	/* what may be asked */
 	uint8_t max_profile; /* enum sandbox_profile */
@@ -36,13 +60,17 @@ struct sandbox_limits {
 	char deny_read[SANDBOX_LIMITS_LIST_MAX];
 	char hide[SANDBOX_LIMITS_LIST_MAX];
 	char protected_names[SANDBOX_LIMITS_LIST_MAX];
+	uint8_t nested_git; /* enum sandbox_nested */
 	uint8_t nested_git_depth;
+	uint8_t environment;  /* enum sandbox_environment */
+	uint8_t tmp, tmpdir;  /* enum sandbox_tmp; of /tmp and of TMPDIR */
 	uint8_t unix_sockets; /* enum sandbox_unix */
 	bool allow_32bit, allow_setid, allow_nested_userns;
 	uint8_t landlock_min_abi;
 	bool require_groups; /* mode = require: control groups must be there */
 	uint64_t shm_bytes, open_files, file_bytes;
 	uint64_t pids, memory_bytes; /* of each command; 0: no limit */
+	uint32_t cpu_percent;	     /* likewise; of one processor */
 };
 
 /* As permissive as the peer, or, with `strict`, for strangers. */

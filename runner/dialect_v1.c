@@ -210,6 +210,7 @@ find_nest(
     const struct runner_v1_spawn *s, char *const *envp, struct nest **nest)
 {
 	const struct sandbox_host host = {
+		.base = d.base,
 		.door = -1,
 		.parent_death_signal = true,
 		.home = environment_get(envp, "HOME"),
@@ -234,7 +235,7 @@ find_nest(
 	    sandbox_preset_decode(&doc, s->policy, policy_cwd, &context, error);
 	if (err == 0)
 		err = sandbox_find(
-		    &d.sandbox, &context, command_cwd, nest, error);
+		    &d.sandbox, &context, command_cwd, NULL, nest, error);
 	json_clear(&doc);
 	if (err < 0)
 		fail("sandbox_unavailable", "%s", error);

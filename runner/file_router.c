@@ -186,7 +186,7 @@ find_nest(struct request *r, const struct rpc_method *method,
 	err = method->params(m, &p, error);
 	if (err == 0)
 		err = sandbox_find(sb, p.fs.has_sandbox ? &p.fs.sandbox : NULL,
-		    NULL, nest, error);
+		    NULL, NULL, nest, error);
 	if (err < 0)
 		reply_error(
 		    r->channel, &r->id, RPC_INVALID_PARAMS, "%s", error);

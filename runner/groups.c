@@ -7,6 +7,7 @@
 #include <stdio.h>
 #include <unistd.h>
 
+#include "log.h"
 #include "util.h"
 
 /* Left ones that are looked at again when a group is wanted. */
@@ -14,29 +15,50 @@
 
 void
 group_pool_init(struct group_pool *pool, const struct cgroup *session,
-    uint64_t pids, uint64_t memory_bytes)
+    const struct cgroup_limits *limits)
 {
-	*pool = (struct group_pool){
-		.session = *session, .pids = pids, .memory_bytes = memory_bytes
-	};
+	*pool = (struct group_pool){ .session = *session,
+		.limits = *limits,
+		.controllers = cgroup_controllers(session) };
 	TAILQ_INIT(&pool->free);
 	TAILQ_INIT(&pool->left);
+	/* Version 1: no group there for what is not limited. */
+	if (limits->cpu_percent == 0 && pool->session.dirs[CGROUP_CPU] >= 0) {
+		close(pool->session.dirs[CGROUP_CPU]);
+		pool->session.dirs[CGROUP_CPU] = -1;
+	}
 }
 
+#define GROUP_NAME_MAX 32
+
+static void
+group_name(const struct group *g, char name[GROUP_NAME_MAX])
+{
+	snprintf(name, GROUP_NAME_MAX, "command-%u", g->number);
+}
+
+/* Whatever fails: no command runs with less than a whole group. */
 static int
 make(struct group_pool *pool, struct group *g)
 {
-	char name[32];
+	unsigned wanted = pool->controllers;
+	char name[GROUP_NAME_MAX];
 	int err;
 
-	snprintf(name, sizeof(name), "command-%u", pool->made++);
+	if (pool->limits.cpu_percent == 0)
+		wanted &= ~(unsigned)CGROUP_COUNTS_CPU;
+	g->number = pool->made++;
+	group_name(g, name);
 	err = cgroup_make(&pool->session, name, &g->cgroup);
 	if (err == 0)
-		err = cgroup_limit(&g->cgroup, pool->pids, pool->memory_bytes);
+		err = cgroup_limit(&g->cgroup, &pool->limits, wanted);
 	if (err == 0)
-		cgroup_open_joins(&g->cgroup, g->joins);
-	else
-		cgroup_close(&g->cgroup);
+		err = cgroup_open_joins(&g->cgroup, g->joins);
+	if (err == 0)
+		return 0;
+	log_error(err, "control group %s of this session", name);
+	cgroup_close(&g->cgroup);
+	cgroup_remove(&pool->session, name);
 	return err;
 }
 
@@ -103,16 +125,46 @@ group_counts(struct group *g)
 	};
 }
 
-/* What was killed may not fork any more: the limit is set anew. */
+int
+group_kill(struct group *g)
+{
+	g->killed = true;
+	return cgroup_kill(&g->cgroup);
+}
+
+/* In version 1 nobody could fork in it any more; in version 2 some kernels kill
+ * at birth whoever is cloned into a group that ever was. */
+static bool
+discard(struct group_pool *pool, struct group *g)
+{
+	char name[GROUP_NAME_MAX];
+
+	group_name(g, name);
+	if (cgroup_remove(&pool->session, name) < 0)
+		return false;
+	cgroup_close_joins(g->joins);
+	cgroup_close(&g->cgroup);
+	free(g);
+	return true;
+}
+
+bool
+group_settle(struct group_pool *pool, struct group *g)
+{
+	if (!cgroup_is_empty(&g->cgroup))
+		return false;
+	if (g->killed)
+		return discard(pool, g);
+	TAILQ_INSERT_HEAD(&pool->free, g, link);
+	return true;
+}
+
 void
 group_give_back(struct group_pool *pool, struct group *g)
 {
 	/* What was left behind is none of the next command's. */
 	if (pool->counted)
 		group_counts(g);
-	if (cgroup_is_empty(&g->cgroup) &&
-	    cgroup_limit(&g->cgroup, pool->pids, pool->memory_bytes) == 0)
-		TAILQ_INSERT_HEAD(&pool->free, g, link);
-	else
+	if (!group_settle(pool, g))
 		TAILQ_INSERT_TAIL(&pool->left, g, link);
 }

@@ -133,10 +133,14 @@ refuse_start(struct request *r, int err, const char *step, bool enforcing)
 	}
 }
 
-/* Starts it into the session, or answers why not. */
+/* A view that somebody replaced under its nest is built anew. */
+#define START_TRIES 3
+
+/* Starts it into the session, or answers why not; NULL without an answer when
+ * the nest was stale, and `again` says that there may be another try. */
 static struct session_process *
 start(struct request *r, const struct process_start_params *p, char **argv,
-    char **envp, struct nest *nest)
+    char **envp, struct nest *nest, bool again)
 {
 	struct session *s = r->session;
 	_cleanup_free_ char *program =
@@ -169,7 +173,10 @@ start(struct request *r, const struct process_start_params *p, char **argv,
 	    s->config.retention_bytes, &session_observer, sp, &step,
 	    &enforcing);
 	if (err < 0) {
-		refuse_start(r, err, step, enforcing);
+		if (enforcing && again && nest_is_stale(nest))
+			log_debug("sandbox: a view is given up: %s", step);
+		else
+			refuse_start(r, err, step, enforcing);
 		recorder_end(sp);
 		free(sp);
 		return NULL;
@@ -219,6 +226,21 @@ is_repeated(struct request *r, const struct process_start_params *p)
 	return true;
 }
 
+/* Not more of the session's environment than the operator permits. */
+static struct env_policy
+permitted_policy(const struct session *s, const struct env_policy *asked)
+{
+	uint8_t most = s->sandbox.ceiling.limits.environment;
+	struct env_policy p = *asked;
+
+	if (most == SANDBOX_ENVIRONMENT_NONE)
+		p.inherit = ENV_INHERIT_NONE;
+	else if (most == SANDBOX_ENVIRONMENT_CORE &&
+		 p.inherit == ENV_INHERIT_ALL)
+		p.inherit = ENV_INHERIT_CORE;
+	return p;
+}
+
 struct session_process *
 method_process_begin(struct request *r, const struct process_start_params *p)
 {
@@ -230,6 +252,7 @@ method_process_begin(struct request *r, const struct process_start_params *p)
 	int64_t began_us = audit_clock_us(s);
 	char error[ARGS_ERROR_MAX];
 	struct session_process *sp;
+	struct env_policy policy;
 	struct nest *nest = NULL;
 
 	if (!check_start(r, p) || !audit_permits(r))
@@ -240,8 +263,9 @@ method_process_begin(struct request *r, const struct process_start_params *p)
 		    "nul byte found in provided data");
 		return NULL;
 	}
+	policy = permitted_policy(s, &p->env_policy);
 	envp = environment_build(
-	    s->env, p->has_env_policy ? &p->env_policy : NULL, p->env);
+	    s->env, p->has_env_policy ? &policy : NULL, p->env);
 	if (envp != NULL && p->has_term)
 		envp = environment_with(envp, "TERM", p->term);
 	if (envp == NULL) {
@@ -249,12 +273,17 @@ method_process_begin(struct request *r, const struct process_start_params *p)
 		    "data provided contains a nul byte");
 		return NULL;
 	}
-	if (sandbox_find(&s->sandbox, asked, p->cwd.path, &nest, error) < 0) {
-		reply_error(
-		    r->channel, &r->id, RPC_INVALID_PARAMS, "%s", error);
-		return NULL;
+	for (int tries = 1; tries <= START_TRIES; tries++) {
+		if (sandbox_find(&s->sandbox, asked, p->cwd.path,
+			environment_get(envp, "TMPDIR"), &nest, error) < 0) {
+			reply_error(r->channel, &r->id, RPC_INVALID_PARAMS,
+			    "%s", error);
+			return NULL;
+		}
+		sp = start(r, p, argv, envp, nest, tries < START_TRIES);
+		if (sp != NULL || nest == NULL || !nest_is_stale(nest))
+			break;
 	}
-	sp = start(r, p, argv, envp, nest);
 	if (sp != NULL) {
 		sandbox_report_fill(&sp->sandbox, &s->sandbox, asked, nest);
 		audit_started(sp, argv, p->cwd.path, began_us);

@@ -107,12 +107,15 @@ give_group_back(struct process *p)
 }
 
 /* What a command left running keeps its group, until it is terminated or
- * forgotten. */
+ * forgotten. While there is an init, it is not empty. */
 static void
 settle_group(struct process *p)
 {
-	if (p->group != NULL && cgroup_is_empty(&p->group->cgroup))
+	if (p->terminated)
 		give_group_back(p);
+	else if (p->group != NULL && p->init.pid <= 0 &&
+		 group_settle(p->groups, p->group))
+		p->group = NULL;
 }
 
 /* What the command had written when it ended is told before exited. False:
@@ -202,6 +205,8 @@ init_ended(struct reaper_watch *w, int wait_status, const struct rusage *usage)
 
 	nest_release(p->nest);
 	p->nest = NULL;
+	if (p->state.closed)
+		settle_group(p);
 }
 
 /* Everything that a sandboxed command left ends with it. */
@@ -263,7 +268,7 @@ prepare(struct process *p, struct group_pool *groups, struct spawn_request *r,
 	p->group = groups != NULL ? group_take(groups) : NULL;
 	if (groups != NULL && p->group == NULL && errno != 0)
 		return -errno;
-	r->joins = p->group != NULL ? p->group->joins : NULL;
+	r->group = p->group;
 	*step = "masks for missing names";
 	if (r->nest != NULL)
 		err = nest_use(r->nest);
@@ -326,9 +331,7 @@ process_resume(struct process *p)
 bool
 process_terminate(struct process *p)
 {
-	/* Daemons, too, whether or not who started them is still there. */
-	if (p->group != NULL)
-		cgroup_kill(&p->group->cgroup);
+	process_end_kill_all(p);
 	if (p->reaped)
 		return false;
 	p->terminated = p->killed = true;

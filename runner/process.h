@@ -93,8 +93,14 @@ int process_start(struct process *p, struct event_base *base,
 /* The client keeps up again. */
 void process_resume(struct process *p);
 
-/* SIGKILL to the process group. False: it has ended already. */
+/* SIGKILL to the process group and to all of its control group. False: it has
+ * ended already. */
 bool process_terminate(struct process *p);
+
+/* SIGKILL to its control group, daemons included, whether or not who started
+ * them is still there; to what its tree shows when the group cannot be killed.
+ */
+void process_end_kill_all(struct process *p);
 
 /* A signal to the whole process group; nothing when it has ended. */
 void process_signal(struct process *p, int sig);

@@ -18,18 +18,43 @@ owns_pid(const struct process *p)
 	return !p->reaped || !reaper_is_watched(p->leader);
 }
 
+/* Exact where there is a group, and for daemons, too. 0 or -errno: then some
+ * may be left. */
+static int
+kill_group(struct process *p)
+{
+	int err = p->group != NULL ? group_kill(p->group) : 0;
+
+	if (err < 0)
+		log_error(err,
+		    "the control group of process %d cannot be killed",
+		    (int)p->leader);
+	return err;
+}
+
 static int
 signal_tree(struct process *p, int sig, enum process_target target)
 {
 	int n = owns_pid(p) ? process_tree_signal(p->leader, sig, target) : 0;
 
-	/* Exact where there is one, and for daemons, too. */
-	if (sig == SIGKILL && target == PROCESS_TREE && p->group != NULL)
-		cgroup_kill(&p->group->cgroup);
+	if (sig == SIGKILL && target == PROCESS_TREE)
+		kill_group(p);
 	if (n < 0)
 		log_error(
 		    n, "signal %d to the processes of %d", sig, (int)p->leader);
 	return n;
+}
+
+void
+process_end_kill_all(struct process *p)
+{
+	int n;
+
+	if (kill_group(p) == 0 || !owns_pid(p))
+		return;
+	n = process_tree_signal(p->leader, SIGKILL, PROCESS_TREE);
+	if (n < 0)
+		log_error(n, "killing the processes of %d", (int)p->leader);
 }
 
 /* Has the kernel ended it, though nobody has reaped it yet? */

@@ -84,9 +84,10 @@ session_limit(struct session *s, const struct sandbox_limits *limits)
 {
 	const struct cgroup cgroup = s->groups.session;
 	const struct sandbox_host host = {
+		.base = s->base,
 		.door = s->door,
 		.parent_death_signal = !s->config.pid_namespace,
-		.counted = cgroup_is_open(&cgroup),
+		.controllers = cgroup_controllers(&cgroup),
 		.home = s->config.home,
 		.tmpdir = environment_get(s->env, "TMPDIR"),
 		.give_up = give_up_helper,
@@ -94,9 +95,13 @@ session_limit(struct session *s, const struct sandbox_limits *limits)
 		.owner = s,
 	};
 
+	const struct cgroup_limits group = { .pids = limits->pids,
+		.memory_bytes = limits->memory_bytes,
+		.cpu_percent = limits->cpu_percent,
+		.end_together = true };
+
 	sandbox_init(&s->sandbox, &host, limits);
-	group_pool_init(
-	    &s->groups, &cgroup, limits->pids, limits->memory_bytes);
+	group_pool_init(&s->groups, &cgroup, &group);
 	s->groups.counted = s->record != NULL;
 }
 

@@ -8,6 +8,7 @@
 #include <errno.h>
 #include <fcntl.h>
 #include <paths.h>
+#include <sched.h>
 #include <signal.h>
 #include <stdlib.h>
 #include <string.h>
@@ -16,10 +17,14 @@
 #include <sys/resource.h>
 #include <unistd.h>
 
-#include "cgroup.h"
+#include "clone_into.h"
+#include "groups.h"
 #include "program.h"
 #include "sandbox/nest.h"
 #include "util.h"
+
+/* For what the child does before exec. */
+#define CHILD_STACK_BYTES (64u << 10)
 
 /* What the child fills in when it fails. */
 struct failure {
@@ -100,14 +105,14 @@ open_tty(const struct spawn_request *r, struct spawn_result *res,
  * what the kernel shall do when the runner dies, limits, program. */
 static int
 child_steps(const struct spawn_request *r, const struct child_ends *c,
-    pid_t runner, const char **step)
+    pid_t runner, bool born, const char **step)
 {
 	const struct rlimit core = { 0, RLIM_INFINITY };
 	struct rlimit old;
 	int err;
 
 	*step = "control group";
-	if (r->joins != NULL && (err = cgroup_join(r->joins)) < 0)
+	if (r->group != NULL && (err = cgroup_join(r->group->joins, born)) < 0)
 		return err;
 	*step = "setsid";
 	if (setsid() < 0)
@@ -140,21 +145,53 @@ child_steps(const struct spawn_request *r, const struct child_ends *c,
 	return program_execute(r->candidates, r->argv, r->envp);
 }
 
+struct child {
+	const struct spawn_request *request;
+	const struct child_ends *ends;
+	volatile struct failure *failure;
+	pid_t runner;
+	bool born; /* in its version 2 group */
+};
+
+ON_OWN_STACK static int
+run_child(void *arg)
+{
+	const struct child *c = arg;
+	const char *step = NULL;
+	int err = child_steps(c->request, c->ends, c->runner, c->born, &step);
+
+	c->failure->err = err;
+	c->failure->step = step;
+	_exit(127);
+}
+
+/* Where the group is one of version 2 and the kernel can do it. */
+static pid_t
+start_in_group(struct child *c)
+{
+	static _Alignas(16) char stack[CHILD_STACK_BYTES];
+	const struct group *g = c->request->group;
+
+	if (g == NULL || g->cgroup.dirs[CGROUP_UNIFIED] < 0)
+		return -ENOSYS;
+	c->born = true;
+	return clone_into(g->cgroup.dirs[CGROUP_UNIFIED], run_child, c, stack,
+	    sizeof(stack), CLONE_VM | CLONE_VFORK);
+}
+
 static pid_t __attribute__((noinline))
 start_child(const struct spawn_request *r, const struct child_ends *c,
     volatile struct failure *failure)
 {
-	pid_t runner = getpid();
-	pid_t pid = vfork();
+	struct child child = { r, c, failure, getpid(), false };
+	pid_t pid = start_in_group(&child);
 
-	if (pid == 0) {
-		const char *step = NULL;
-		int err = child_steps(r, c, runner, &step);
-
-		failure->err = err;
-		failure->step = step;
-		_exit(127);
-	}
+	if (pid > 0 || !clone_into_is_missing(pid))
+		return pid;
+	child.born = false;
+	pid = vfork();
+	if (pid == 0)
+		run_child(&child);
 	return pid < 0 ? -errno : pid;
 }
 
@@ -179,7 +216,7 @@ start_inside(const struct spawn_request *r, const struct child_ends *c,
 		.tty = r->tty };
 	const int stdio[3] = { r->tty ? c->out : c->in, c->out,
 		r->tty ? c->out : c->err };
-	int err = nest_start(r->nest, &command, stdio, r->joins, &answer);
+	int err = nest_start(r->nest, &command, stdio, r->group, &answer);
 
 	/* Signals go to it, and to -pid: to one that is somebody. */
 	if (err == 0 && answer.command <= 1)

@@ -9,11 +9,12 @@
 #include <stdbool.h>
 #include <sys/types.h>
 
+struct group;
 struct nest;
 
 struct spawn_request {
-	const int *joins;  /* of its control group (cgroup.h); NULL: none */
-	struct nest *nest; /* NULL: no sandbox */
+	const struct group *group;     /* control group; NULL: none */
+	struct nest *nest;	       /* NULL: no sandbox */
 	const char *const *candidates; /* program paths to try, in order */
 	char *const *argv;	       /* as the program sees it */
 	char *const *envp;

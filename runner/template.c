@@ -59,7 +59,7 @@ prepare_runner(const struct control_template_start *s, const int *fds)
 	for (int i = 0; i < CGROUP_HIERARCHIES; i++)
 		joins[i] = s->joins & (1u << i) ? fds[at++] : -1;
 	setsid();
-	err = cgroup_join(joins);
+	err = cgroup_join(joins, false);
 	if (err < 0)
 		log_fatal_errno(err, "its control group");
 	if (s->isolated)

@@ -46,6 +46,7 @@ static const struct conf_key keys[] = {
 	KEY("audit-files", audit_files_type, audit_files),
 	KEY("session-processes", conf_optional_count, limits.session_processes),
 	KEY("session-memory", conf_optional_bytes, limits.session_memory_bytes),
+	KEY("session-cpu", conf_optional_percent, limits.session_cpu_percent),
 	KEY("max-processes", conf_optional_count, limits.max_processes),
 	KEY("max-open-files", conf_optional_count, limits.max_open_files),
 	KEY("max-cpu-time", conf_optional_duration, limits.max_cpu_ms),
@@ -59,8 +60,11 @@ static const struct conf_key keys[] = {
 	KEY("sandbox-workspace-roots", conf_lines, sandbox.workspace_roots),
 	KEY("sandbox-writable-roots", conf_lines, sandbox.writable_roots),
 	KEY("sandbox-deny-read", conf_lines, sandbox.deny_read),
+	KEY("sandbox-environment-inherit", sandbox_environment,
+	    sandbox.environment),
 	KEY("sandbox-max-processes", sandbox_count, sandbox.processes),
 	KEY("sandbox-max-memory", sandbox_bytes, sandbox.memory_bytes),
+	KEY("sandbox-max-cpu", sandbox_percent, sandbox.cpu_percent),
 };
 
 struct identity *
@@ -137,10 +141,11 @@ check(struct conf *c, void *o, char *why)
 		    "held",
 		    OUTPUT_RATE_MIN >> 10);
 	if (geteuid() != 0 && (id->limits.session_processes > 0 ||
-				  id->limits.session_memory_bytes > 0))
+				  id->limits.session_memory_bytes > 0 ||
+				  id->limits.session_cpu_percent > 0))
 		return conf_refuse(why,
-		    "session-processes and session-memory need root and its "
-		    "control groups");
+		    "session-processes, session-memory and session-cpu need "
+		    "root and its control groups");
 	return identity_resolve(id, why) < 0 ? -EINVAL : 0;
 }
 

@@ -217,6 +217,25 @@ parse_optional_count(void *at, const char *text, char *why)
 	return 0;
 }
 
+/* Of one processor: more than 100% is more than one. */
+#define PERCENT_MAX 1000000
+
+static int
+parse_optional_percent(void *at, const char *text, char *why)
+{
+	const char *end;
+	uint64_t n = 0;
+
+	if (strcmp(text, "none") != 0 &&
+	    (conf_digits(text, &n, &end) < 0 || strcmp(end, "%") != 0 ||
+		n == 0 || n > PERCENT_MAX))
+		return conf_refuse(why,
+		    "`%s` is neither none nor a share from 1%% to %d%%", text,
+		    PERCENT_MAX);
+	*(uint32_t *)at = (uint32_t)n;
+	return 0;
+}
+
 static int
 parse_seconds(void *at, const char *text, char *why)
 {
@@ -238,6 +257,17 @@ show_optional_count(struct buf *b, const void *at)
 		show_number(b, at);
 }
 
+static void
+show_optional_percent(struct buf *b, const void *at)
+{
+	if (*(const uint32_t *)at == 0)
+		buf_puts(b, "none\n");
+	else
+		buf_printf(b, "%u%%\n", *(const uint32_t *)at);
+}
+
+const struct conf_type conf_optional_percent = { parse_optional_percent,
+	show_optional_percent, NULL, false, false };
 const struct conf_type conf_count = { parse_count, show_number, NULL, false,
 	false };
 const struct conf_type conf_optional_count = { parse_optional_count,

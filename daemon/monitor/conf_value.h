@@ -51,6 +51,7 @@ extern const struct conf_type conf_duration;	      /* uint32_t, ms */
 extern const struct conf_type conf_optional_duration; /* 0: "none" */
 extern const struct conf_type conf_count;	      /* uint32_t, 1 up */
 extern const struct conf_type conf_optional_count;    /* 0: "none" */
+extern const struct conf_type conf_optional_percent;  /* uint32_t, likewise */
 extern const struct conf_type conf_seconds;	      /* uint32_t, 0 up */
 extern const struct conf_type conf_bytes;	      /* uint64_t, 1 up */
 extern const struct conf_type conf_optional_bytes;    /* 0: "none" */

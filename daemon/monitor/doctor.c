@@ -1,217 +1,23 @@
 /*
- * execd doctor. Every layer is tried in a child of its own, as the user whose
- * commands it would hold; at the end a real command runs in a real sandbox.
+ * execd doctor: a line for each layer of a sandbox, and what to change where
+ * one is missing.
  */
 #include "doctor.h"
 
 #include <errno.h>
 #include <fcntl.h>
-#include <grp.h>
-#include <linux/seccomp.h>
 #include <pwd.h>
-#include <sched.h>
-#include <signal.h>
 #include <stdio.h>
 #include <string.h>
-#include <sys/mount.h>
-#include <sys/prctl.h>
-#include <sys/syscall.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
-#include "cgroup.h"
+#include "doctor_try.h"
 #include "door.h"
-#include "frame.h"
 #include "landlock.h"
 #include "options.h"
 #include "programs.h"
-#include "userns.h"
 #include "util.h"
-
-#define ANSWER_BYTES 65536
-
-/* Whose commands they would be. */
-struct patient {
-	const struct programs *programs;
-	char *name; /* owned */
-	uid_t uid;
-	gid_t gid;
-	bool root; /* execd is */
-	int door;  /* root only; -errno: it could not be made */
-};
-
-static void __attribute__((noreturn)) give_up(void)
-{
-	_exit(errno > 0 && errno < 256 ? errno : EIO);
-}
-
-/* In a child: the user, in his user namespace, as a sandbox begins. */
-static void
-become_patient(const struct patient *p)
-{
-	const char *step;
-	int err = 0;
-
-	if (p->root &&
-	    (setgroups(0, NULL) < 0 || setresgid(p->gid, p->gid, p->gid) < 0 ||
-		setresuid(p->uid, p->uid, p->uid) < 0))
-		give_up();
-	if (p->door >= 0)
-		err = setns(p->door, CLONE_NEWUSER) < 0 ? -errno : 0;
-	else
-		err = userns_enter_new(&step);
-	errno = -err;
-	if (err < 0)
-		give_up();
-}
-
-/* --- layers ------------------------------------------------------------- */
-
-static void
-try_user(const struct patient *p)
-{
-	become_patient(p);
-}
-
-static void
-try_mount(const struct patient *p)
-{
-	struct mount_attr attr = { .attr_set = MOUNT_ATTR_RDONLY };
-	int tree;
-
-	become_patient(p);
-	if (unshare(CLONE_NEWNS) < 0 ||
-	    mount(NULL, "/", NULL, MS_REC | MS_PRIVATE, NULL) < 0)
-		give_up();
-	tree = open_tree(
-	    AT_FDCWD, "/", AT_RECURSIVE | OPEN_TREE_CLONE | OPEN_TREE_CLOEXEC);
-	if (tree < 0 || mount_setattr(tree, "", AT_EMPTY_PATH | AT_RECURSIVE,
-			    &attr, sizeof(attr)) < 0)
-		give_up();
-}
-
-static void
-try_pid(const struct patient *p)
-{
-	int status;
-	pid_t pid;
-
-	become_patient(p);
-	if (unshare(CLONE_NEWNS | CLONE_NEWPID) < 0)
-		give_up();
-	pid = fork();
-	if (pid == 0) {
-		if (mount("proc", "/proc", "proc",
-			MS_NOSUID | MS_NODEV | MS_NOEXEC, "hidepid=2") < 0)
-			give_up();
-		_exit(0);
-	}
-	if (pid < 0 || waitpid(pid, &status, 0) < 0)
-		give_up();
-	_exit(WIFEXITED(status) ? WEXITSTATUS(status) : EIO);
-}
-
-static void
-try_network(const struct patient *p)
-{
-	become_patient(p);
-	if (unshare(CLONE_NEWNET | CLONE_NEWIPC | CLONE_NEWUTS |
-		    CLONE_NEWCGROUP) < 0)
-		give_up();
-}
-
-static void
-try_seccomp(const struct patient *p)
-{
-	unsigned action = SECCOMP_RET_KILL_PROCESS;
-
-	if (syscall(SYS_seccomp, SECCOMP_GET_ACTION_AVAIL, 0, &action) < 0)
-		give_up();
-}
-
-/* Ends well when there is a Landlock. */
-static void
-try_landlock(const struct patient *p)
-{
-	errno = EOPNOTSUPP;
-	if (landlock_abi() == 0)
-		give_up();
-}
-
-static void
-try_cgroups(const struct patient *p)
-{
-	struct cgroup own, made;
-	int err;
-
-	cgroup_open_own(&own);
-	errno = ENOENT;
-	if (!cgroup_is_open(&own))
-		give_up();
-	err = cgroup_make(&own, "execd-doctor", &made);
-	if (err == 0)
-		cgroup_remove(&own, "execd-doctor");
-	errno = -err;
-	if (err < 0)
-		give_up();
-}
-
-/* --- the whole ---------------------------------------------------------- */
-
-static const char request[] =
-    "{\"version\":1,\"type\":\"spawn_request\",\"payload\":{\"command\":"
-    "[\"/bin/true\"],\"cwd\":\"/\",\"env\":{},\"policy_json_or_preset\":"
-    "\"workspace-write\",\"sandbox_policy_cwd\":\"/\",\"codex_home\":\"/\","
-    "\"real_codex_home\":\"/\",\"cap_sids\":[],\"tty\":false}}";
-
-static void __attribute__((noreturn))
-exec_runner(const struct patient *p, int in, int out)
-{
-	char *argv[] = { (char *)(uintptr_t) "execd-runner",
-		(char *)(uintptr_t) "--stdio", NULL };
-	char *none[] = { NULL };
-	int err = open("/dev/null", O_WRONLY | O_CLOEXEC);
-
-	if (p->root &&
-	    (setgroups(0, NULL) < 0 || setresgid(p->gid, p->gid, p->gid) < 0 ||
-		setresuid(p->uid, p->uid, p->uid) < 0))
-		give_up();
-	dup2(in, STDIN_FILENO);
-	dup2(out, STDOUT_FILENO);
-	dup2(err, STDERR_FILENO);
-	execveat(p->programs->runner, "", argv, none, AT_EMPTY_PATH);
-	give_up();
-}
-
-/* The runner's own dialect, one command; what it answers is its own text. */
-static void
-try_command(const struct patient *p)
-{
-	uint8_t header[FRAME_HEADER_BYTES];
-	static char answer[ANSWER_BYTES];
-	int in[2], out[2];
-	size_t len = 0;
-	ssize_t n;
-	pid_t pid;
-
-	if (pipe2(in, O_CLOEXEC) < 0 || pipe2(out, O_CLOEXEC) < 0)
-		give_up();
-	pid = fork();
-	if (pid == 0)
-		exec_runner(p, in[0], out[1]);
-	close(in[0]);
-	close(out[1]);
-	frame_put_length(header, sizeof(request) - 1);
-	if (pid < 0 || write(in[1], header, sizeof(header)) < 0 ||
-	    write(in[1], request, sizeof(request) - 1) < 0)
-		give_up();
-	while (len < sizeof(answer) &&
-	       (n = read(out[0], answer + len, sizeof(answer) - len)) > 0)
-		len += (size_t)n;
-	errno = EPERM;
-	if (memmem(answer, len, "\"exit_code\":0", 13) == NULL)
-		give_up();
-}
 
 /* --- what to change ----------------------------------------------------- */
 
@@ -269,13 +75,46 @@ advise_kernel(int err)
 static const char *
 advise_landlock(int err)
 {
-	return "add landlock to the boot parameter lsm= (Linux 5.13 or newer)";
+	if (err == ENOSYS)
+		return "Linux 5.13 or newer, with CONFIG_SECURITY_LANDLOCK";
+	if (err == EOPNOTSUPP)
+		return "add landlock to the boot parameter lsm=";
+	return "no sandbox starts while it fails like this; in a container: a "
+	       "seccomp profile that permits landlock_create_ruleset";
 }
 
 static const char *
 advise_cgroups(int err)
 {
-	return "run execd as root, or in a systemd unit with Delegate=yes";
+	return "run execd as root, or in a systemd unit with Delegate=yes; "
+	       "until then commands are not held together";
+}
+
+/* There are groups, or the line before this one says more. */
+static const char *
+advise_processes(int err)
+{
+	return "until a pids controller is there, RLIMIT_NPROC holds sandboxed "
+	       "commands";
+}
+
+static const char *
+advise_memory(int err)
+{
+	return "until a memory controller is there, RLIMIT_DATA holds each "
+	       "process of sandboxed commands";
+}
+
+static const char *
+advise_cpu(int err)
+{
+	return "until a cpu controller is there, nothing holds max-cpu";
+}
+
+static const char *
+advise_openat2(int err)
+{
+	return "Linux 5.6 or newer; until then paths are walked name by name";
 }
 
 static const char *
@@ -293,16 +132,26 @@ static const struct layer {
 	void (*probe)(const struct patient *p);
 	const char *(*advice)(int err);
 } layers[] = {
-	{ "user namespace", true, false, try_user, advise_user },
-	{ "view of the file system", true, true, try_mount, advise_mount },
-	{ "pid namespace and its /proc", true, true, try_pid, advise_proc },
-	{ "network, ipc, uts and cgroup namespaces", true, true, try_network,
-	    advise_network },
-	{ "system-call filter (seccomp)", true, false, try_seccomp,
+	{ "user namespace", true, false, doctor_try_user, advise_user },
+	{ "view of the file system", true, true, doctor_try_mount,
+	    advise_mount },
+	{ "pid namespace and its /proc", true, true, doctor_try_pid,
+	    advise_proc },
+	{ "network, ipc, uts and cgroup namespaces", true, true,
+	    doctor_try_network, advise_network },
+	{ "system-call filter (seccomp)", true, false, doctor_try_seccomp,
 	    advise_kernel },
-	{ "Landlock", false, false, try_landlock, advise_landlock },
-	{ "control groups", false, false, try_cgroups, advise_cgroups },
-	{ "a command in a sandbox", true, true, try_command, advise_command },
+	{ "Landlock", false, false, doctor_try_landlock, advise_landlock },
+	{ "openat2", false, false, doctor_try_openat2, advise_openat2 },
+	{ "control groups", false, false, doctor_try_cgroups, advise_cgroups },
+	{ "a limit on the processes of a command", false, false,
+	    doctor_try_processes, advise_processes },
+	{ "a limit on the memory of a command", false, false, doctor_try_memory,
+	    advise_memory },
+	{ "a limit on the processor time of a command", false, false,
+	    doctor_try_cpu, advise_cpu },
+	{ "a command in a sandbox", true, true, doctor_try_command,
+	    advise_command },
 };
 
 /* The errno its child ended with. */
@@ -330,7 +179,7 @@ print(const struct layer *l, int err)
 	if (err != 0)
 		printf("%-8s %s: %s; %s\n", l->needed ? "MISSING" : "without",
 		    l->name, strerror(err), l->advice(err));
-	else if (l->probe == try_landlock)
+	else if (l->probe == doctor_try_landlock)
 		printf("%-8s %s, ABI %d\n", "ok", l->name, landlock_abi());
 	else
 		printf("%-8s %s\n", "ok", l->name);
@@ -380,7 +229,7 @@ doctor_run(const struct programs *programs, const char *user)
 			continue;
 		}
 		err = probe(&layers[i], &p);
-		no_user |= err != 0 && layers[i].probe == try_user;
+		no_user |= err != 0 && layers[i].probe == doctor_try_user;
 		print(&layers[i], err);
 		fflush(stdout);
 		if (err != 0 && layers[i].needed)

@@ -17,20 +17,64 @@
 static struct cgroup own = CGROUP_NONE;	 /* where execd was started */
 static struct cgroup base = CGROUP_NONE; /* execd's own, below it */
 static char base_name[32];
+static unsigned controllers; /* of the sessions' groups */
+static bool moved;	     /* into base's MONITOR_NAME */
 
-/* In version 2 a group that hands controllers down has no members of its own
- * (the "no internal process" rule): execd moves aside. */
-static void
-hand_down(int dir)
+/* Leaves, for version 2. */
+#define MONITOR_NAME "monitor"
+#define RUNNER_NAME  "runner"
+
+static const char *const taken_back[] = { "-pids", "-memory", "-cpu" };
+
+/* In version 2 a group that hands controllers down has no members of its own:
+ * execd moves aside, into a group that nobody else is in. */
+static int
+move_aside(void)
 {
-	int fd = openat(dir, "cgroup.subtree_control", O_WRONLY | O_CLOEXEC);
+	int joins[CGROUP_HIERARCHIES], err;
+	struct cgroup aside;
 
-	if (fd < 0)
-		return;
-	if (write(fd, "+pids +memory", 13) != 13)
-		log_debug("cgroup: controllers are not handed down: %s",
-		    strerror(errno));
-	close(fd);
+	err = cgroup_make(&base, MONITOR_NAME, &aside);
+	if (err < 0)
+		return err;
+	err = cgroup_open_joins(&aside, joins);
+	cgroup_close(&aside);
+	if (err < 0)
+		return err;
+	err = write(joins[CGROUP_UNIFIED], "0", 1) == 1 ? 0 : -errno;
+	cgroup_close_joins(joins);
+	moved = err == 0;
+	return err;
+}
+
+static int
+hand_down(void)
+{
+	int err = cgroup_hand_down(&own);
+
+	if (err == -EBUSY && (err = move_aside()) == 0)
+		err = cgroup_hand_down(&own);
+	return err < 0 ? err : cgroup_hand_down(&base);
+}
+
+static void
+log_missing(unsigned there)
+{
+	static const struct {
+		unsigned controller;
+		const char *what, *instead;
+	} kinds[] = {
+		{ CGROUP_COUNTS_PIDS, "processes",
+		    "RLIMIT_NPROC holds sandboxed commands" },
+		{ CGROUP_COUNTS_MEMORY, "memory",
+		    "RLIMIT_DATA holds each process of sandboxed commands" },
+		{ CGROUP_COUNTS_CPU, "processor time", "nothing limits it" },
+	};
+
+	for (size_t i = 0; i < nitems(kinds); i++)
+		if (!(there & kinds[i].controller))
+			log_warn(0, "control groups: none here counts %s; %s",
+			    kinds[i].what, kinds[i].instead);
 }
 
 void
@@ -40,31 +84,71 @@ quota_init(void)
 
 	cgroup_open_own(&own);
 	if (!cgroup_is_open(&own)) {
-		log_warn(0, "no control groups here: commands have resource "
-			    "limits instead");
+		log_missing(0);
 		return;
 	}
 	snprintf(base_name, sizeof(base_name), "execd-%d", (int)getpid());
-	if (own.dirs[CGROUP_UNIFIED] >= 0)
-		hand_down(own.dirs[CGROUP_UNIFIED]);
 	quota_sweep(&own);
 	err = cgroup_make(&own, base_name, &base);
 	if (err < 0) {
-		log_warn(err, "control groups: commands have resource limits "
-			      "instead");
+		log_warn(err, "control groups: making %s", base_name);
+		log_missing(0);
 		cgroup_close(&own);
 		return;
 	}
 	quota_mark_used(&base);
-	if (base.dirs[CGROUP_UNIFIED] >= 0)
-		hand_down(base.dirs[CGROUP_UNIFIED]);
+	if (base.dirs[CGROUP_UNIFIED] >= 0) {
+		err = hand_down();
+		if (err < 0)
+			log_warn(err, "control groups: handing controllers "
+				      "down to sessions");
+	}
+	controllers = cgroup_controllers(&base);
+	log_missing(controllers);
+}
+
+unsigned
+quota_controllers(void)
+{
+	return controllers;
+}
+
+/* Back to where it was started: only then is its own group empty. */
+static void
+move_back(void)
+{
+	int fd = openat(own.dirs[CGROUP_UNIFIED], "cgroup.subtree_control",
+	    O_WRONLY | O_CLOEXEC);
+	int joins[CGROUP_HIERARCHIES];
+
+	for (size_t i = 0; fd >= 0 && i < nitems(taken_back); i++)
+		if (write(fd, taken_back[i], strlen(taken_back[i])) < 0)
+			log_debug("control groups: %s: %s", taken_back[i],
+			    strerror(errno));
+	if (fd >= 0)
+		close(fd);
+	if (cgroup_open_joins(&own, joins) < 0)
+		return;
+	if (write(joins[CGROUP_UNIFIED], "0", 1) != 1)
+		log_debug("control groups: going back: %s", strerror(errno));
+	cgroup_close_joins(joins);
 }
 
 void
 quota_clear(void)
 {
+	int err;
+
+	if (!cgroup_is_open(&base))
+		return;
+	if (moved) {
+		move_back();
+		cgroup_remove(&base, MONITOR_NAME);
+	}
 	cgroup_close(&base);
-	cgroup_remove(&own, base_name);
+	err = cgroup_remove(&own, base_name);
+	if (err < 0)
+		log_warn(err, "control groups: removing %s", base_name);
 	cgroup_close(&own);
 }
 
@@ -85,25 +169,44 @@ delegate(const struct cgroup *c, uid_t uid, gid_t gid)
 	return 0;
 }
 
-bool
-quota_open(const char *session_id, uid_t uid, gid_t gid, uint64_t pids,
-    uint64_t memory_bytes, struct cgroup *c)
+int
+quota_open(const char *session_id, uid_t uid, gid_t gid,
+    const struct cgroup_limits *limits, struct cgroup *c)
 {
 	int err;
 
+	*c = (struct cgroup)CGROUP_NONE;
 	if (!cgroup_is_open(&base))
-		return false;
+		return 0;
 	err = cgroup_make(&base, session_id, c);
 	if (err == 0)
-		err = cgroup_limit(c, pids, memory_bytes);
+		err = cgroup_limit(c, limits, controllers);
+	if (err == 0 && c->dirs[CGROUP_UNIFIED] >= 0)
+		err = cgroup_hand_down(c);
 	if (err == 0)
 		err = delegate(c, uid, gid);
 	if (err == 0)
-		return true;
-	log_warn(err, "control group of session %.8s", session_id);
+		return 0;
 	cgroup_close(c);
 	quota_close(session_id);
-	return false;
+	return err;
+}
+
+int
+quota_open_joins(const struct cgroup *session, int joins[CGROUP_HIERARCHIES])
+{
+	struct cgroup leaf = CGROUP_NONE, unified = CGROUP_NONE, c = *session;
+	int err;
+
+	if (session->dirs[CGROUP_UNIFIED] < 0)
+		return cgroup_open_joins(session, joins);
+	unified.dirs[CGROUP_UNIFIED] = session->dirs[CGROUP_UNIFIED];
+	err = cgroup_make(&unified, RUNNER_NAME, &leaf);
+	c.dirs[CGROUP_UNIFIED] = leaf.dirs[CGROUP_UNIFIED];
+	if (err == 0)
+		err = cgroup_open_joins(&c, joins);
+	cgroup_close(&leaf);
+	return err;
 }
 
 /* The groups that a runner made are empty: its processes are gone with it. */
@@ -111,13 +214,20 @@ void
 quota_close(const char *session_id)
 {
 	struct cgroup c;
+	int err;
 
 	if (!cgroup_is_open(&base) || cgroup_make(&base, session_id, &c) < 0)
 		return;
-	cgroup_kill(&c);
+	err = cgroup_kill(&c);
+	if (err < 0 && err != -ENOENT)
+		log_error(
+		    err, "session %.8s: killing its control group", session_id);
 	for (int i = 0; i < CGROUP_HIERARCHIES; i++)
 		if (c.dirs[i] >= 0)
 			quota_remove_children(c.dirs[i], 0);
 	cgroup_close(&c);
-	cgroup_remove(&base, session_id);
+	err = cgroup_remove(&base, session_id);
+	if (err < 0)
+		log_warn(err, "session %.8s: removing its control group",
+		    session_id);
 }

@@ -7,17 +7,27 @@
 
 #include "cgroup.h"
 
-/* Below the group execd was started in. Without any, execd goes on: commands
- * have resource limits (setrlimit(2)) instead, which is logged. */
+/* Below the group execd was started in. What none of them counts is logged,
+ * with what takes its place. */
 void quota_init(void);
+
+/* Which limits sessions and their commands can have: a mask of enum
+ * cgroup_controller. */
+unsigned quota_controllers(void);
 
 /* Removes what quota_init() made. */
 void quota_clear(void);
 
-/* A group for a session of the user, who may make others below it. False: the
- * host gives none. The directories are the caller's. */
-bool quota_open(const char *session_id, uid_t uid, gid_t gid, uint64_t pids,
-    uint64_t memory_bytes, struct cgroup *c);
+/* A group for a session of the user, who may make others below it. The
+ * directories are the caller's; there are none where the host has none. 0 with
+ * all limits in force that quota_controllers() can hold, or -errno. */
+int quota_open(const char *session_id, uid_t uid, gid_t gid,
+    const struct cgroup_limits *limits, struct cgroup *c);
+
+/* By what its runner joins: in version 2 a leaf of its own, so that the groups
+ * of commands beside it can have limits. As cgroup_open_joins(). */
+int quota_open_joins(
+    const struct cgroup *session, int joins[CGROUP_HIERARCHIES]);
 
 /* The session is over: whoever is left is killed, its groups removed. */
 void quota_close(const char *session_id);

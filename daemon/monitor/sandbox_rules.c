@@ -31,6 +31,30 @@ static const char *const unix_sockets[] = {
 	NULL,
 };
 
+static const char *const nested_gits[] = {
+	[SANDBOX_NESTED_OFF] = "off",
+	[SANDBOX_NESTED_HOOKS] = "hooks",
+	[SANDBOX_NESTED_FULL] = "full",
+	NULL,
+};
+static const char *const tmps[] = {
+	[SANDBOX_TMP_HOST] = "host",
+	[SANDBOX_TMP_PRIVATE] = "private",
+	NULL,
+};
+static const char *const tmpdirs[] = {
+	[SANDBOX_TMP_HOST] = "host",
+	[SANDBOX_TMP_PRIVATE] = "private",
+	[SANDBOX_TMP_REQUEST] = "request",
+	NULL,
+};
+static const char *const environments[] = {
+	[SANDBOX_ENVIRONMENT_NONE] = "none",
+	[SANDBOX_ENVIRONMENT_CORE] = "core",
+	[SANDBOX_ENVIRONMENT_ALL] = "all",
+	NULL,
+};
+
 static int
 parse_choice(void *at, const char *text, char *why, const char *const *words)
 {
@@ -74,6 +98,10 @@ CHOICE(mode, modes);
 CHOICE(profile, profiles);
 CHOICE(over_limit, over_limits);
 CHOICE(unix_sockets, unix_sockets);
+CHOICE(nested_git, nested_gits);
+CHOICE(environment, environments);
+CHOICE(tmp, tmps);
+CHOICE(tmpdir, tmpdirs);
 
 /* --- numbers that may be unset ------------------------------------------ */
 
@@ -120,6 +148,22 @@ const struct conf_type sandbox_count = { parse_count, show_count, NULL, false,
 	false };
 
 static int
+parse_percent(void *at, const char *text, char *why)
+{
+	return conf_optional_percent.parse(at, text, why);
+}
+
+static void
+show_percent(struct buf *b, const void *at)
+{
+	if (*(const uint32_t *)at != SANDBOX_UNSET_COUNT)
+		conf_optional_percent.show(b, at);
+}
+
+const struct conf_type sandbox_percent = { parse_percent, show_percent, NULL,
+	false, false };
+
+static int
 parse_bytes(void *at, const char *text, char *why)
 {
 	return conf_optional_bytes.parse(at, text, why);
@@ -149,6 +193,10 @@ sandbox_rules_init(struct sandbox_rules *r)
 		.over_limit = SANDBOX_UNSET,
 		.accept_launch = SANDBOX_UNSET,
 		.unix_sockets = SANDBOX_UNSET,
+		.nested_git = SANDBOX_UNSET,
+		.environment = SANDBOX_UNSET,
+		.tmp = SANDBOX_UNSET,
+		.tmpdir = SANDBOX_UNSET,
 		.allow_32bit = SANDBOX_UNSET,
 		.allow_setid = SANDBOX_UNSET,
 		.allow_nested_userns = SANDBOX_UNSET,
@@ -156,6 +204,7 @@ sandbox_rules_init(struct sandbox_rules *r)
 		.nested_git_depth = SANDBOX_UNSET_COUNT,
 		.processes = SANDBOX_UNSET_COUNT,
 		.open_files = SANDBOX_UNSET_COUNT,
+		.cpu_percent = SANDBOX_UNSET_COUNT,
 		.memory_bytes = SANDBOX_UNSET_BYTES,
 		.file_bytes = SANDBOX_UNSET_BYTES,
 		.shm_bytes = SANDBOX_UNSET_BYTES,
@@ -274,6 +323,14 @@ sandbox_rules_apply(const struct sandbox_rules *r, struct sandbox_limits *l)
 	put_bool(&l->accept_launch, r->accept_launch);
 	if (r->unix_sockets != SANDBOX_UNSET)
 		l->unix_sockets = r->unix_sockets;
+	if (r->nested_git != SANDBOX_UNSET)
+		l->nested_git = r->nested_git;
+	if (r->environment != SANDBOX_UNSET)
+		l->environment = r->environment;
+	if (r->tmp != SANDBOX_UNSET)
+		l->tmp = r->tmp;
+	if (r->tmpdir != SANDBOX_UNSET)
+		l->tmpdir = r->tmpdir;
 	put_bool(&l->allow_32bit, r->allow_32bit);
 	put_bool(&l->allow_setid, r->allow_setid);
 	put_bool(&l->allow_nested_userns, r->allow_nested_userns);
@@ -283,6 +340,8 @@ sandbox_rules_apply(const struct sandbox_rules *r, struct sandbox_limits *l)
 		l->nested_git_depth = (uint8_t)r->nested_git_depth;
 	put_count(&l->pids, r->processes);
 	put_count(&l->open_files, r->open_files);
+	if (r->cpu_percent != SANDBOX_UNSET_COUNT)
+		l->cpu_percent = r->cpu_percent;
 	put_bytes(&l->memory_bytes, r->memory_bytes);
 	put_bytes(&l->file_bytes, r->file_bytes);
 	put_bytes(&l->shm_bytes, r->shm_bytes);

@@ -22,17 +22,21 @@ struct sandbox_rules {
 	uint8_t accept_launch;
 	uint8_t over_limit;   /* 1: clamp */
 	uint8_t unix_sockets; /* enum sandbox_unix */
+	uint8_t nested_git;   /* enum sandbox_nested */
+	uint8_t environment;  /* enum sandbox_environment */
+	uint8_t tmp, tmpdir;  /* enum sandbox_tmp */
 	uint8_t allow_32bit, allow_setid, allow_nested_userns;
 	uint32_t landlock_min_abi, nested_git_depth;
-	uint32_t processes, open_files;
+	uint32_t processes, open_files, cpu_percent;
 	uint64_t memory_bytes, file_bytes, shm_bytes;
 	struct strings workspace_roots, writable_roots, deny_read, hide;
 	struct strings protected_names;
 };
 
 extern const struct conf_type sandbox_yes_no, sandbox_mode, sandbox_profile,
-    sandbox_over_limit, sandbox_unix_sockets, sandbox_small, sandbox_count,
-    sandbox_bytes;
+    sandbox_over_limit, sandbox_unix_sockets, sandbox_nested_git,
+    sandbox_environment, sandbox_tmp, sandbox_tmpdir, sandbox_small,
+    sandbox_count, sandbox_percent, sandbox_bytes;
 
 /* Everything unset. */
 void sandbox_rules_init(struct sandbox_rules *r);

@@ -356,12 +356,15 @@ start_runner(struct monitor *m, struct session *s, const struct cgroup *cgroup)
 
 	if (err < 0)
 		return err;
-	cgroup_open_joins(cgroup, joins);
-	s->pid = runner_start(
-	    m->programs.runner, s->identity, m->root, pair[1], joins);
-	for (int i = 0; i < CGROUP_HIERARCHIES; i++)
-		if (joins[i] >= 0)
-			close(joins[i]);
+	err = quota_open_joins(cgroup, joins);
+	s->pid = err < 0 ? err
+			 : runner_start(m->programs.runner, s->identity,
+			       m->root, pair[1], joins);
+	if (err < 0)
+		log_error(err, "session %.*s: joining its control group",
+		    ID_LOG_CHARS, s->id);
+	else
+		cgroup_close_joins(joins);
 	close(pair[1]);
 	if (s->pid < 0) {
 		close(pair[0]);
@@ -392,20 +395,43 @@ destroy(struct registry *r, struct session *s)
 	free(s);
 }
 
-/* What all its processes may take together. False: the host cannot hold it to
- * what its identity may have; an ordinary user's configuration has no such
- * limits. */
-static bool
-open_quota(const struct monitor *m, const struct session *s, struct cgroup *c)
+/* What all its processes may take together: 0, or -errno with the reason why
+ * the host cannot hold it to that. An ordinary user's configuration has no
+ * such limits. */
+static int
+open_quota(const struct monitor *m, const struct session *s, struct cgroup *c,
+    char *reason)
 {
 	const struct identity *id = s->identity;
-	uint32_t pids = id->limits.session_processes;
-	uint64_t memory = id->limits.session_memory_bytes;
+	const struct identity_limits *l = &id->limits;
+	const struct cgroup_limits limits = {
+		.pids = l->session_processes ? l->session_processes
+					     : SESSION_PIDS_MAX,
+		.memory_bytes = l->session_memory_bytes,
+		.cpu_percent = l->session_cpu_percent,
+	};
+	unsigned needed = (l->session_processes ? CGROUP_COUNTS_PIDS : 0) |
+			  (l->session_memory_bytes ? CGROUP_COUNTS_MEMORY : 0) |
+			  (l->session_cpu_percent ? CGROUP_COUNTS_CPU : 0);
+	int err;
 
-	return !m->root ||
-	       quota_open(s->id, id->uid, id->gid,
-		   pids ? pids : SESSION_PIDS_MAX, memory, c) ||
-	       (pids == 0 && memory == 0);
+	if (!m->root)
+		return 0;
+	if (needed & ~quota_controllers()) {
+		snprintf(reason, 256,
+		    "this host has no control groups for the limits of "
+		    "%.100s: execd doctor tells which",
+		    id->name);
+		return -EOPNOTSUPP;
+	}
+	err = quota_open(s->id, id->uid, id->gid, &limits, c);
+	if (err < 0) {
+		log_error(err, "session %.*s: making its control group",
+		    ID_LOG_CHARS, s->id);
+		snprintf(reason, 256, "making the session's control group: %s",
+		    strerror(-err));
+	}
+	return err;
 }
 
 /* Its control group, then its process. 0, or -errno with the reason. */
@@ -413,15 +439,10 @@ static int
 start_with_quota(struct monitor *m, struct session *s, char *reason)
 {
 	struct cgroup cgroup = CGROUP_NONE;
-	int err;
+	int err = open_quota(m, s, &cgroup, reason);
 
-	if (!open_quota(m, s, &cgroup)) {
-		snprintf(reason, 256,
-		    "this host has no control groups, and the limits of "
-		    "%.100s need one",
-		    s->identity->name);
-		return -EOPNOTSUPP;
-	}
+	if (err < 0)
+		return err;
 	err = start_runner(m, s, &cgroup);
 	if (err == 0)
 		configure(m, s, &cgroup);

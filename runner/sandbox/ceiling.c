@@ -342,7 +342,7 @@ ceiling_judge_plan(struct ceiling *c, const struct sandbox_context *granted,
 	for (size_t i = 0; i < plan->count; i++) {
 		struct plan_mount *m = &plan->mounts[i];
 
-		if (m->kind != PLAN_WRITE ||
+		if ((m->kind != PLAN_WRITE && m->kind != PLAN_PRIVATE) ||
 		    may_write(c, granted, tmpdir, m->path))
 			continue;
 		err = exceed(c, "write", m->path, error);

@@ -4,7 +4,6 @@
 #include "command_landlock.h"
 
 #include <errno.h>
-#include <sys/stat.h>
 
 #include "landlock.h"
 #include "util.h"
@@ -31,18 +30,17 @@ command_landlock_set_probe(int (*probe)(void))
 int
 command_landlock_abi(void)
 {
-	return probe_abi();
+	int abi = probe_abi();
+
+	return abi == -ENOSYS || abi == -EOPNOTSUPP ? 0 : abi;
 }
 
 static int
-allow_writing(int ruleset, int fd, uint64_t handled)
+allow_writing(
+    int ruleset, const struct command_landlock_place *p, uint64_t handled)
 {
-	struct stat st;
-
-	if (fstat(fd, &st) < 0)
-		return -errno;
 	return landlock_allow(
-	    ruleset, fd, S_ISDIR(st.st_mode) ? handled : handled & FILE_RIGHTS);
+	    ruleset, p->fd, p->directory ? handled : handled & FILE_RIGHTS);
 }
 
 int
@@ -54,7 +52,7 @@ command_landlock_make(const struct command_landlock_options *o)
 		    o->network ? 0 : LANDLOCK_BIND_TCP | LANDLOCK_CONNECT_TCP,
 		.scopes = LANDLOCK_SCOPE_ABSTRACT | LANDLOCK_SCOPE_SIGNAL,
 	};
-	int abi = command_landlock_abi(), err = 0;
+	int abi = o->abi > 0 ? o->abi : command_landlock_abi(), err = 0;
 	_cleanup_close_ int ruleset = -1;
 
 	landlock_mask(&attr, abi);
@@ -62,7 +60,7 @@ command_landlock_make(const struct command_landlock_options *o)
 	if (ruleset < 0 || !o->restrict_files)
 		return steal_fd(&ruleset);
 	for (size_t i = 0; i < o->writable_count && err == 0; i++)
-		err = allow_writing(ruleset, o->writable[i], attr.fs);
+		err = allow_writing(ruleset, &o->writable[i], attr.fs);
 	return err != 0 ? err : steal_fd(&ruleset);
 }
 

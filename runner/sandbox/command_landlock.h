@@ -17,16 +17,23 @@
 #include <stdbool.h>
 #include <stddef.h>
 
+struct command_landlock_place {
+	int fd; /* O_PATH */
+	bool directory;
+};
+
 struct command_landlock_options {
 	bool network;	     /* else TCP can neither bind nor connect */
 	bool restrict_files; /* writes only below `writable` */
-	/* Descriptors (O_PATH) of the writable roots and devices, opened in
-	 * the finished view: a rule goes by inode. Not owned. */
-	const int *writable;
+	/* Writable roots and devices, opened in the finished view: a rule goes
+	 * by inode. Not owned. */
+	const struct command_landlock_place *writable;
 	size_t writable_count;
+	int abi; /* command_landlock_abi(), asked once; 0: ask now */
 };
 
-/* 1 and up; 0 when the kernel has none (ENOSYS) or it is off (EOPNOTSUPP). */
+/* 1 and up; 0 when the kernel has none (ENOSYS) or it is off (EOPNOTSUPP); or
+ * another -errno, of which nobody knows what it means. */
 int command_landlock_abi(void);
 
 /*

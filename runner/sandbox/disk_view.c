@@ -32,10 +32,11 @@ lookup(void *owner, const char *path, struct fs_node *node)
 	*node = (struct fs_node){ .type = FS_MISSING };
 	if (lstat(path, &st) < 0)
 		return errno == ENOENT || errno == ENOTDIR ? 0 : -errno;
-	/* What stands for a missing name, whoever put it there. */
-	if (mask_is(&st))
-		return 0;
-	*node = (struct fs_node){ type_of(st.st_mode), st.st_dev, st.st_ino };
+	/* What stands for a missing name, whoever put it there; the number
+	 * tells whether it is still the one that was covered. */
+	*node =
+	    (struct fs_node){ mask_is(&st) ? FS_MISSING : type_of(st.st_mode),
+		    st.st_dev, st.st_ino };
 	return 0;
 }
 

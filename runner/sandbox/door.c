@@ -20,9 +20,8 @@ door_enter(int door, bool network, const char **step)
 		err = -errno;
 	if (err < 0)
 		return err;
-	*step = "new mount, ipc, uts and cgroup namespaces";
-	if (unshare(CLONE_NEWNS | CLONE_NEWIPC | CLONE_NEWUTS |
-		    CLONE_NEWCGROUP) < 0)
+	*step = "new mount, ipc and uts namespaces";
+	if (unshare(CLONE_NEWNS | CLONE_NEWIPC | CLONE_NEWUTS) < 0)
 		return -errno;
 	*step = "a new network namespace";
 	if (!network && unshare(CLONE_NEWNET) < 0)

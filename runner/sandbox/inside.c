@@ -16,7 +16,7 @@
 #include <sys/prctl.h>
 #include <unistd.h>
 
-#include "command_landlock.h"
+#include "clone_into.h"
 #include "control.h"
 #include "program.h"
 #include "util.h"
@@ -29,9 +29,10 @@ struct start {
 	const struct inside *in;
 	const struct nest_command *command; /* NULL: run() */
 	const int *stdio;
-	const int *joins; /* of its control group */
-	size_t njoins;
-	int channel; /* run()'s */
+	int joins[CGROUP_HIERARCHIES]; /* of its control group; -1: none */
+	int group;		       /* its directory in version 2; -1 */
+	bool born;		       /* in that one */
+	int channel;		       /* run()'s */
 	void (*run)(void);
 	int err;
 	const char *step;
@@ -70,6 +71,7 @@ make_ruleset(const struct start *s)
 		.restrict_files = in->restrict_files,
 		.writable = in->writable,
 		.writable_count = in->nwritable,
+		.abi = (int)in->landlock_abi,
 	};
 	_cleanup_close_ int proc = -1;
 
@@ -77,10 +79,12 @@ make_ruleset(const struct start *s)
 		proc = open("/proc", O_PATH | O_DIRECTORY | O_CLOEXEC);
 		if (proc < 0)
 			return -errno;
-		in->writable[o.writable_count++] = proc;
+		in->writable[o.writable_count++] =
+		    (struct command_landlock_place){ proc, true };
 	}
 	if (s->command != NULL && s->command->tty)
-		in->writable[o.writable_count++] = s->stdio[0];
+		in->writable[o.writable_count++] =
+		    (struct command_landlock_place){ s->stdio[0], false };
 	return command_landlock_make(&o);
 }
 
@@ -251,13 +255,17 @@ clone_on(char *stack, int (*run)(void *arg), int flags, struct start *s)
 static int
 relay_steps(struct start *s)
 {
+	int err;
+
 	s->enforcing = true;
 	s->step = "control group";
-	for (size_t i = 0; i < s->njoins; i++)
-		if (write(s->joins[i], "0", 1) != 1)
-			return -errno;
-	s->step = "new pid and mount namespaces";
-	if (unshare(CLONE_NEWPID | CLONE_NEWNS) < 0)
+	err = cgroup_join(s->joins, s->born);
+	if (err < 0)
+		return err;
+	/* Only now a cgroup namespace: its top is the group of the command, and
+	 * from inside one that is further down nobody could be put there. */
+	s->step = "new pid, mount and cgroup namespaces";
+	if (unshare(CLONE_NEWPID | CLONE_NEWNS | CLONE_NEWCGROUP) < 0)
 		return -errno;
 	s->step = "clone";
 	s->enforcing = false;
@@ -296,17 +304,36 @@ relay(void *arg)
 	_exit(0);
 }
 
+/* In its version 2 group from the beginning, where the kernel can do it. */
+static pid_t
+start_relay(struct start *s)
+{
+	pid_t pid = -ENOSYS;
+
+	s->born = s->group >= 0;
+	if (s->born)
+		pid = clone_into(s->group, relay, s, relay_stack, STACK_BYTES,
+		    CLONE_PARENT | CLONE_VM | CLONE_VFORK);
+	if (pid > 0 || !clone_into_is_missing(pid))
+		return pid;
+	s->born = false;
+	return clone_on(relay_stack, relay, CLONE_VM | CLONE_VFORK, s);
+}
+
 static void
 start(struct start *s, struct nest_answer *a)
 {
 	volatile struct start *seen = s;
 	pid_t pid;
 
+	/* Whoever is killed before it can say anything has not worked. */
 	s->step = "clone";
-	pid = clone_on(relay_stack, relay, CLONE_VM | CLONE_VFORK, s);
+	s->err = -ESRCH;
+	s->enforcing = true;
+	pid = start_relay(s);
 	*a = (struct nest_answer){ .err = pid < 0 ? pid : seen->err };
 	if (a->err < 0) {
-		a->enforcing = seen->enforcing;
+		a->enforcing = pid >= 0 && seen->enforcing;
 		snprintf(a->step, sizeof(a->step), "%s", seen->step);
 		return;
 	}
@@ -316,14 +343,15 @@ start(struct start *s, struct nest_answer *a)
 
 void
 inside_start(const struct inside *in, const struct nest_command *c,
-    const int stdio[3], const int *joins, size_t njoins, struct nest_answer *a)
+    const int *fds, struct nest_answer *a)
 {
-	struct start s = { .in = in,
-		.command = c,
-		.stdio = stdio,
-		.joins = joins,
-		.njoins = njoins };
+	struct start s = { .in = in, .command = c, .stdio = fds, .group = -1 };
 
+	fds += 3;
+	for (int i = 0; i < CGROUP_HIERARCHIES; i++)
+		s.joins[i] = c->joins & 1u << i ? *fds++ : -1;
+	if (s.joins[CGROUP_UNIFIED] >= 0)
+		s.group = *fds;
 	start(&s, a);
 }
 
@@ -331,7 +359,12 @@ void
 inside_serve(const struct inside *in, int channel, void (*run)(void),
     struct nest_answer *a)
 {
-	struct start s = { .in = in, .channel = channel, .run = run };
+	struct start s = {
+		.in = in, .channel = channel, .run = run, .group = -1
+	};
+
+	for (int i = 0; i < CGROUP_HIERARCHIES; i++)
+		s.joins[i] = -1;
 
 	start(&s, a);
 }

@@ -11,6 +11,7 @@
 #define INSIDE_H
 
 #include "command_filter.h"
+#include "command_landlock.h"
 #include "nest_order.h"
 
 /* What one nest has ready for all its processes. */
@@ -19,7 +20,8 @@ struct inside {
 	struct command_filter filter;
 	bool proc; /* mount one */
 	bool network, restrict_files;
-	int *writable; /* for Landlock: O_PATH, in the view, and room for two
+	struct command_landlock_place
+	    *writable; /* for Landlock: in the view, and room for two
 			* more; owned */
 	size_t nwritable;
 	unsigned landlock_abi; /* 0: none in force */
@@ -34,10 +36,9 @@ int inside_prepare(const struct nest_options *o, const char **step);
 /* What only commands are limited to, where no control group does it. */
 int inside_limit_command(const struct nest_options *o);
 
-/* stdio[3] are the command's ends, joins[] what its control group is joined
- * by. Fills *a. */
+/* fds are what came with the order NEST_START. Fills *a. */
 void inside_start(const struct inside *in, const struct nest_command *c,
-    const int stdio[3], const int *joins, size_t njoins, struct nest_answer *a);
+    const int *fds, struct nest_answer *a);
 
 /* The file helper: `channel` becomes its CONTROL_FD, and `run` does not
  * return. */
@@ -46,11 +47,6 @@ void inside_serve(const struct inside *in, int channel, void (*run)(void),
 
 /* Gives every capability up and proves it. Only system calls. 0 or -errno. */
 int inside_drop(void);
-
-/* Whoever runs on a stack that was made for it and does not return. The
- * address sanitizer would look for the stack it knows, and end the program
- * when it does not find it. */
-#define ON_OWN_STACK __attribute__((no_sanitize("address")))
 
 /* Pid 1 of a command's namespace: reaps orphans until it is killed, and takes
  * everything in the namespace along. Has no capability, no descriptor, and

@@ -17,8 +17,12 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
+#include "clone_into.h"
 #include "inside.h"
 #include "util.h"
+
+/* What the kernel gives everybody (since Linux 5.16), and not more. */
+#define MEMLOCK_BYTES (8u << 20)
 
 /* --- once, in the nest -------------------------------------------------- */
 
@@ -59,6 +63,8 @@ set_limits(const struct nest_options *o)
 		err = set_limit(RLIMIT_NICE, 0);
 	if (err == 0)
 		err = set_limit(RLIMIT_RTPRIO, 0);
+	if (err == 0)
+		err = lower_limit(RLIMIT_MEMLOCK, MEMLOCK_BYTES);
 	if (err == 0)
 		err = lower_limit(RLIMIT_NOFILE, o->open_files);
 	return err < 0 ? err : lower_limit(RLIMIT_FSIZE, o->file_bytes);

@@ -9,6 +9,7 @@
 #include <string.h>
 #include <sys/file.h>
 #include <sys/random.h>
+#include <time.h>
 #include <unistd.h>
 
 #include "mounts.h"
@@ -17,7 +18,8 @@
 #define MARK_SECONDS 1
 
 /* Somebody may take a mask away between our finding and locking it. */
-#define TRIES 16
+#define TRIES	 16
+#define PAUSE_NS 1000000
 
 bool
 mask_is(const struct stat *st)
@@ -109,11 +111,12 @@ is_there(int parent, const char *name, const struct stat *st)
 	       now.st_dev == st->st_dev && now.st_ino == st->st_ino;
 }
 
-/* 1: again, it went away meanwhile. Whatever is there by now, a mask or
- * somebody's own, is covered. */
+/* 1: again, it went away meanwhile, or somebody is about to take it away.
+ * Whatever is there by now, a mask or somebody's own, is covered. */
 static int
 lock(struct mask *m, int parent, const char *name)
 {
+	const struct timespec pause = { .tv_nsec = PAUSE_NS };
 	_cleanup_close_ int fd = open_it(parent, name);
 	struct stat st;
 
@@ -121,8 +124,12 @@ lock(struct mask *m, int parent, const char *name)
 		return 1;
 	if (fd < 0)
 		return fd;
-	if (flock(fd, LOCK_SH | LOCK_NB) < 0)
-		return errno == EWOULDBLOCK ? -EBUSY : -errno;
+	if (flock(fd, LOCK_SH | LOCK_NB) < 0) {
+		if (errno != EWOULDBLOCK)
+			return -errno;
+		nanosleep(&pause, NULL);
+		return 1;
+	}
 	if (fstat(fd, &st) < 0)
 		return -errno;
 	if (!is_there(parent, name, &st))

@@ -5,13 +5,49 @@
 
 #include <errno.h>
 #include <fcntl.h>
+#include <limits.h>
 #include <linux/openat2.h>
+#include <stdio.h>
+#include <string.h>
 #include <sys/mount.h>
 #include <sys/syscall.h>
 #include <unistd.h>
 
 #include "mounts_classic.h"
 #include "util.h"
+
+/* Linux before 5.6 has no openat2(2); then paths are walked name by name. */
+static bool walk;
+
+/* The same meaning: a link on the way is no directory, ".." is none of ours. */
+static int
+walk_names(int root, const char *path)
+{
+	int at = openat(root, ".", O_PATH | O_DIRECTORY | O_CLOEXEC);
+
+	while (at >= 0) {
+		char name[NAME_MAX + 1];
+		size_t n;
+		int fd;
+
+		path += strspn(path, "/");
+		n = strcspn(path, "/");
+		if (n == 0)
+			return at;
+		snprintf(name, sizeof(name), "%.*s", (int)n, path);
+		fd = n > NAME_MAX || strcmp(name, "..") == 0
+			 ? -EINVAL
+			 : openat(at, name, O_PATH | O_NOFOLLOW | O_CLOEXEC);
+		if (fd == -1)
+			fd = -errno;
+		close(at);
+		if (fd < 0)
+			return fd;
+		at = fd;
+		path += n;
+	}
+	return -errno;
+}
 
 int
 mounts_open(int root, const char *path)
@@ -20,8 +56,14 @@ mounts_open(int root, const char *path)
 		.flags = O_PATH | O_NOFOLLOW | O_CLOEXEC,
 		.resolve = RESOLVE_IN_ROOT | RESOLVE_NO_SYMLINKS,
 	};
-	int fd = (int)syscall(SYS_openat2, root, path, &how, sizeof(how));
+	int fd = walk
+		     ? -1
+		     : (int)syscall(SYS_openat2, root, path, &how, sizeof(how));
 
+	if (!walk && fd < 0 && errno == ENOSYS)
+		walk = true;
+	if (walk)
+		return walk_names(root, path);
 	return fd < 0 ? -errno : fd;
 }
 

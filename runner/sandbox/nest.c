@@ -12,6 +12,7 @@
 #include <unistd.h>
 
 #include "control.h"
+#include "groups.h"
 #include "log.h"
 
 /* A nest answers in milliseconds; beyond this it is stuck, on a file system
@@ -19,11 +20,12 @@
 #define ANSWER_SECONDS 20
 
 void
-nest_pool_init(struct nest_pool *pool, int door,
+nest_pool_init(struct nest_pool *pool, struct event_base *base, int door,
     const struct nest_options *options,
     bool (*give_up)(void *owner, const struct nest *n), void *owner)
 {
-	*pool = (struct nest_pool){ .door = door,
+	*pool = (struct nest_pool){ .base = base,
+		.door = door,
 		.options = *options,
 		.give_up = give_up,
 		.owner = owner };
@@ -40,9 +42,7 @@ nest_free(struct nest_pool *pool, struct nest *n)
 		kill(n->watch.pid, SIGKILL);
 	reaper_remove(&n->watch);
 	close(n->fd);
-	for (size_t i = 0; i < n->nmasks; i++)
-		mask_leave(&n->masks[i]);
-	free(n->masks);
+	nest_masks_clear(n);
 	plan_clear(&n->plan);
 	free(n);
 }
@@ -59,6 +59,8 @@ nest_pool_clear(struct nest_pool *pool)
 static bool
 same_mount(const struct plan_mount *a, const struct plan_mount *b)
 {
+	if (plan_is_mask(a))
+		return a->kind == b->kind && strcmp(a->path, b->path) == 0;
 	return a->kind == b->kind && a->reopened == b->reopened &&
 	       a->seen.type == b->seen.type &&
 	       a->seen.device == b->seen.device &&
@@ -147,8 +149,8 @@ retire(struct nest *n)
 	reaper_remove(&n->watch);
 }
 
-static int
-ask(struct nest *n, struct buf *order, const int *fds, size_t nfds,
+int
+nest_ask(struct nest *n, struct buf *order, const int *fds, size_t nfds,
     struct nest_answer *a)
 {
 	int got[NEST_FDS_MAX], err;
@@ -176,20 +178,47 @@ ask(struct nest *n, struct buf *order, const int *fds, size_t nfds,
 	return err == -EPIPE ? -EIO : err;
 }
 
+/* What it is joined by, and the directory of version 2. */
+static size_t
+put_group(const struct group *g, int *fds, uint8_t *joins)
+{
+	size_t n = 0;
+
+	for (int i = 0; i < CGROUP_HIERARCHIES; i++) {
+		if (g->joins[i] < 0)
+			continue;
+		fds[n++] = g->joins[i];
+		*joins |= (uint8_t)(1u << i);
+	}
+	if (g->joins[CGROUP_UNIFIED] >= 0)
+		fds[n++] = g->cgroup.dirs[CGROUP_UNIFIED];
+	return n;
+}
+
 int
 nest_start(struct nest *n, const struct nest_command *c, const int stdio[3],
-    const int *joins, struct nest_answer *a)
+    const struct group *group, struct nest_answer *a)
 {
 	int fds[NEST_FDS_MAX] = { stdio[0], stdio[1], stdio[2] };
 	size_t nfds = 3;
+	uint8_t joins = 0;
 	struct buf b;
+	int err;
 
-	for (int i = 0; joins != NULL && i < CGROUP_HIERARCHIES; i++)
-		if (joins[i] >= 0)
-			fds[nfds++] = joins[i];
+	if (group != NULL)
+		nfds += put_group(group, fds + nfds, &joins);
 	buf_init(&b, NEST_MESSAGE_MAX);
-	nest_start_put(&b, c);
-	return ask(n, &b, fds, nfds, a);
+	nest_start_put(&b, c, joins);
+	err = nest_ask(n, &b, fds, nfds, a);
+	if (err < 0 && a->stale)
+		retire(n);
+	return err;
+}
+
+bool
+nest_is_stale(const struct nest *n)
+{
+	return n->watch.pid <= 0;
 }
 
 int
@@ -199,90 +228,7 @@ nest_start_files(struct nest *n, int fd, struct nest_answer *a)
 
 	buf_init(&b, NEST_MESSAGE_MAX);
 	nest_files_put(&b);
-	return ask(n, &b, &fd, 1, a);
-}
-
-/* --- masks -------------------------------------------------------------- */
-
-static void
-find_masks(struct nest *n)
-{
-	const struct plan *plan = &n->plan;
-
-	n->masks = xcalloc(plan->count, sizeof(*n->masks));
-	for (size_t i = 0; i < plan->count; i++) {
-		const struct plan_mount *m = &plan->mounts[i];
-
-		if (plan_is_mask(m))
-			n->masks[n->nmasks++] = (struct mask){ .path = m->path,
-				.directory = m->kind == PLAN_MASK_DIRECTORY,
-				.fd = -1 };
-	}
-}
-
-static void
-leave_masks(struct nest *n)
-{
-	for (size_t i = 0; i < n->nmasks; i++)
-		mask_leave(&n->masks[i]);
-}
-
-static void
-note_masks(struct nest *n)
-{
-	struct nest_pool *pool = n->pool;
-
-	if (n->noted || pool->note == NULL)
-		return;
-	for (size_t i = 0; i < n->nmasks; i++)
-		pool->note(pool->owner, n->masks[i].path);
-	n->noted = true;
-}
-
-static int
-cover_masks(struct nest *n)
-{
-	struct nest_answer a;
-	struct buf b;
-	int err = 0;
-
-	note_masks(n);
-	for (size_t i = 0; i < n->nmasks && err == 0; i++) {
-		err = mask_take(&n->masks[i]);
-		if (err < 0)
-			log_error(err, "sandbox: making %s", n->masks[i].path);
-	}
-	if (err < 0)
-		return err;
-	buf_init(&b, NEST_MESSAGE_MAX);
-	nest_cover_put(&b, n->masks, n->nmasks);
-	err = ask(n, &b, NULL, 0, &a);
-	if (err < 0)
-		log_error(err, "sandbox: %s", a.step);
-	return err;
-}
-
-int
-nest_use(struct nest *n)
-{
-	int err;
-
-	if (n->users == 0 && n->nmasks > 0) {
-		err = cover_masks(n);
-		if (err < 0) {
-			leave_masks(n);
-			return err;
-		}
-	}
-	n->users++;
-	return 0;
-}
-
-void
-nest_release(struct nest *n)
-{
-	if (--n->users == 0)
-		leave_masks(n);
+	return nest_ask(n, &b, &fd, 1, a);
 }
 
 /* --- one per plan ------------------------------------------------------ */
@@ -296,7 +242,7 @@ build(struct nest_pool *pool, struct nest *n)
 
 	buf_init(&b, NEST_MESSAGE_MAX);
 	nest_build_put(&b, &pool->options, &n->plan);
-	err = ask(n, &b, NULL, 0, &a);
+	err = nest_ask(n, &b, NULL, 0, &a);
 	n->landlock_abi = a.landlock_abi;
 	if (err < 0)
 		log_error(err, "sandbox: %s", a.step);
@@ -331,23 +277,35 @@ is_intact(struct nest *n)
 	int err;
 
 	buf_init(&b, NEST_MESSAGE_MAX);
-	nest_check_put(&b, n->users > 0);
-	err = ask(n, &b, NULL, 0, &a);
+	nest_check_put(&b);
+	err = nest_ask(n, &b, NULL, 0, &a);
 	if (err < 0)
 		log_debug("sandbox: a view is given up: %s", a.step);
 	return err == 0;
 }
 
+/* Somebody took masks away that are in use, or may be. */
+static bool
+has_its_masks(struct nest *n, const struct plan *plan)
+{
+	if (nest_masks_are(n, plan))
+		return true;
+	if (n->users > 0)
+		return false;
+	nest_pool_unmask(n->pool, NULL);
+	return true;
+}
+
 /* An intact one. Those that are not are used no more. */
 static struct nest *
-find(struct nest_pool *pool, const struct plan *plan)
+find(struct nest_pool *pool, const struct plan *plan, bool check)
 {
 	struct nest *n;
 
 	TAILQ_FOREACH (n, &pool->nests, link) {
 		if (n->watch.pid <= 0 || !same_plan(&n->plan, plan))
 			continue;
-		if (is_intact(n))
+		if (has_its_masks(n, plan) && (!check || is_intact(n)))
 			return n;
 		retire(n);
 	}
@@ -355,9 +313,10 @@ find(struct nest_pool *pool, const struct plan *plan)
 }
 
 int
-nest_get(struct nest_pool *pool, struct plan *plan, struct nest **nest)
+nest_get(
+    struct nest_pool *pool, struct plan *plan, bool check, struct nest **nest)
 {
-	struct nest *n = find(pool, plan);
+	struct nest *n = find(pool, plan, check);
 	int err;
 
 	if (n != NULL) {
@@ -381,12 +340,12 @@ nest_get(struct nest_pool *pool, struct plan *plan, struct nest **nest)
 	}
 	n->plan = *plan;
 	*plan = (struct plan){ 0 };
+	nest_masks_init(n);
 	err = build(pool, n);
 	if (err < 0) {
 		nest_free(pool, n);
 		return err;
 	}
-	find_masks(n);
 	*nest = n;
 	return 0;
 }

@@ -5,12 +5,15 @@
 #ifndef NEST_H
 #define NEST_H
 
+#include <event2/event_struct.h>
 #include <sys/types.h>
 
 #include "nest_order.h"
 #include "queue.h"
 #include "reaper.h"
 
+struct event_base;
+struct group;
 struct session;
 
 /* Nests of one session at a time; the one that was not used for longest makes
@@ -22,9 +25,11 @@ struct nest {
 	TAILQ_ENTRY(nest) link; /* session.nests, last used first */
 	struct reaper_watch watch;
 	struct plan plan;   /* owned */
-	struct mask *masks; /* owned; taken while there are users */
-	bool noted;	    /* they are on the list */
+	struct mask *masks; /* owned */
 	size_t nmasks;
+	bool noted;	     /* they are on the list */
+	bool covered;	     /* taken, and covered in the view */
+	struct event linger; /* until they are given up, without users */
 	int fd;
 	unsigned users; /* processes, and helpers with a request */
 	unsigned helpers;
@@ -34,6 +39,7 @@ struct nest {
 TAILQ_HEAD(nest_list, nest);
 
 struct nest_pool {
+	struct event_base *base;
 	struct nest_list nests;
 	unsigned count;
 	/* The helper in a nest is not needed any more; false: it is. */
@@ -45,28 +51,49 @@ struct nest_pool {
 	struct nest_options options;
 };
 
-void nest_pool_init(struct nest_pool *pool, int door,
+void nest_pool_init(struct nest_pool *pool, struct event_base *base, int door,
     const struct nest_options *options,
     bool (*give_up)(void *owner, const struct nest *n), void *owner);
 void nest_pool_clear(struct nest_pool *pool);
 
 /*
  * The nest of a plan, which is taken over: an old one, or one that is built
- * now. 0; or -errno, with what failed in the log.
+ * now. check: it is asked whether its view is intact; nest_start() asks
+ * anyway. 0; or -errno, with what failed in the log.
  */
-int nest_get(struct nest_pool *pool, struct plan *plan, struct nest **nest);
+int nest_get(
+    struct nest_pool *pool, struct plan *plan, bool check, struct nest **nest);
 
-/* Starts a command in it, and in a control group (joins; NULL: none); waits
- * until exec has worked or failed. 0, or -errno with the answer's step. */
+/* Starts a command in it, and in a control group (NULL: none); waits
+ * until exec has worked or failed. 0, or -errno with the answer's step. When
+ * its view was not intact any more it is stale from then on: another nest of
+ * the same plan may do. */
 int nest_start(struct nest *n, const struct nest_command *c, const int stdio[3],
-    const int *joins, struct nest_answer *a);
+    const struct group *group, struct nest_answer *a);
+
+bool nest_is_stale(const struct nest *n);
 
 /* Starts a file helper in it, on the other end of the channel `fd`. */
 int nest_start_files(struct nest *n, int fd, struct nest_answer *a);
 
 /* Before somebody runs in it: its masks are made and covered if nobody did
- * so. 0 or -errno, then nobody may. And when everything of his is gone. */
+ * so. 0 or -errno, then nobody may. And when everything of his is gone: then
+ * masks that nobody needs stay for a moment, for the next one. */
 int nest_use(struct nest *n);
 void nest_release(struct nest *n);
+
+/* Masks that nobody needs are in the way of others: those of all nests but
+ * `n` (NULL: of all) go now. */
+void nest_pool_unmask(struct nest_pool *pool, const struct nest *n);
+
+/* For nest.c: of a new nest and one that is freed; and whether the masks in
+ * the view are those that the plan saw. */
+void nest_masks_init(struct nest *n);
+void nest_masks_clear(struct nest *n);
+bool nest_masks_are(const struct nest *n, const struct plan *plan);
+
+/* For nest_masks.c: an order and its answer. 0 or -errno. */
+int nest_ask(struct nest *n, struct buf *order, const int *fds, size_t nfds,
+    struct nest_answer *a);
 
 #endif

@@ -10,9 +10,9 @@
 #include <string.h>
 #include <sys/prctl.h>
 #include <sys/stat.h>
+#include <sys/syscall.h>
 #include <unistd.h>
 
-#include "command_landlock.h"
 #include "control.h"
 #include "door.h"
 #include "inside.h"
@@ -22,8 +22,7 @@
 
 static struct inside inside = { .channel = CONTROL_FD };
 static void (*run_files)(void);
-static struct plan plan;  /* as it was built */
-static struct plan cover; /* the masks, as they were covered last */
+static struct plan plan; /* as it was built */
 
 static void
 reply(const struct nest_answer *a)
@@ -39,6 +38,12 @@ reply(const struct nest_answer *a)
 
 /* --- BUILD -------------------------------------------------------------- */
 
+static bool
+is_writable(const struct plan_mount *m)
+{
+	return m->kind == PLAN_WRITE || m->kind == PLAN_PRIVATE;
+}
+
 /* What commands may write to: roots and devices, as they are in the view. */
 static int
 open_writable(void)
@@ -53,17 +58,21 @@ open_writable(void)
 		const char *path = i < nitems(devices)
 				       ? devices[i]
 				       : plan.mounts[i - nitems(devices)].path;
+		struct stat st;
 		int fd;
 
 		if (i >= nitems(devices) &&
-		    plan.mounts[i - nitems(devices)].kind != PLAN_WRITE)
+		    !is_writable(&plan.mounts[i - nitems(devices)]))
 			continue;
 		fd = mounts_open(AT_FDCWD, path);
 		if (fd == -ENOENT && i < nitems(devices))
 			continue;
 		if (fd < 0)
 			return fd;
-		inside.writable[inside.nwritable++] = fd;
+		if (fstat(fd, &st) < 0)
+			return -errno;
+		inside.writable[inside.nwritable++] =
+		    (struct command_landlock_place){ fd, S_ISDIR(st.st_mode) };
 	}
 	return 0;
 }
@@ -74,7 +83,10 @@ prepare_landlock(const char **step)
 	int err;
 
 	*step = "Landlock";
-	inside.landlock_abi = (unsigned)command_landlock_abi();
+	err = command_landlock_abi();
+	if (err < 0)
+		return err;
+	inside.landlock_abi = (unsigned)err;
 	if (inside.landlock_abi == 0) {
 		log_warn(0, "no Landlock here: one lock less");
 		return 0;
@@ -151,15 +163,33 @@ take_build(struct buf_reader *r)
 
 /* --- START, FILES ------------------------------------------------------- */
 
+static int
+check(struct nest_answer *a)
+{
+	*a = (struct nest_answer){ .enforcing = true };
+	a->err = view_check(&plan, a->step);
+	a->stale = a->err < 0;
+	return a->err;
+}
+
+/* stdio, one for each hierarchy, and the directory of version 2. */
+static size_t
+fds_of(uint8_t joins)
+{
+	return 3 + (size_t)__builtin_popcount(joins) +
+	       (joins & 1u << CGROUP_UNIFIED ? 1 : 0);
+}
+
 static void
 take_start(struct buf_reader *r, const int *fds, size_t nfds)
 {
 	struct nest_command c;
 	struct nest_answer a;
 
-	if (nfds < 3 || nest_start_get(r, &c) < 0)
+	if (nest_start_get(r, &c) < 0 || nfds != fds_of(c.joins))
 		log_fatal("impossible order from the runner");
-	inside_start(&inside, &c, fds, fds + 3, nfds - 3, &a);
+	if (check(&a) == 0)
+		inside_start(&inside, &c, fds, &a);
 	nest_command_clear(&c);
 	reply(&a);
 }
@@ -168,25 +198,23 @@ static void
 take_cover(struct buf_reader *r)
 {
 	struct nest_answer a = { .enforcing = true };
+	struct plan cover;
 
-	plan_clear(&cover);
 	if (nest_cover_get(r, &cover) < 0)
 		log_fatal("impossible order from the runner");
 	a.err = view_cover(&cover, a.step);
+	plan_clear(&cover);
 	reply(&a);
 }
 
 static void
 take_check(struct buf_reader *r)
 {
-	struct nest_answer a = { .enforcing = true };
-	bool covered = buf_get_u8(r);
+	struct nest_answer a;
 
 	if (buf_end(r) < 0)
 		log_fatal("impossible order from the runner");
-	a.err = view_check(&plan, a.step);
-	if (a.err == 0 && covered)
-		a.err = view_check(&cover, a.step);
+	check(&a);
 	reply(&a);
 }
 
@@ -226,6 +254,21 @@ take_order(struct buf *b, const int *fds, size_t nfds)
 	return true;
 }
 
+/* They came together and usually lie side by side. */
+static void
+close_fds(const int *fds, size_t n)
+{
+	bool side_by_side = n > 1;
+
+	for (size_t i = 1; i < n; i++)
+		side_by_side &= fds[i] == fds[i - 1] + 1;
+	if (side_by_side &&
+	    syscall(SYS_close_range, fds[0], fds[n - 1], 0) == 0)
+		return;
+	for (size_t i = 0; i < n; i++)
+		close(fds[i]);
+}
+
 void
 nest_run(void (*files)(void))
 {
@@ -243,8 +286,7 @@ nest_run(void (*files)(void))
 	buf_init(&b, NEST_MESSAGE_MAX);
 	while (go_on && nest_recv(CONTROL_FD, &b, fds, &nfds) == 0) {
 		go_on = take_order(&b, fds, nfds);
-		while (nfds > 0)
-			close(fds[--nfds]);
+		close_fds(fds, nfds);
 		/* Somebody else's environment is not for the next copy. */
 		explicit_bzero(b.data, b.len);
 		buf_clear(&b);

@@ -12,6 +12,9 @@
 
 #include "frame.h"
 
+/* As much is received with a message's length. */
+#define FIRST_BYTES 4096
+
 /* --- fields ------------------------------------------------------------- */
 
 static void
@@ -97,7 +100,7 @@ get_mount(struct buf_reader *r, struct plan_mount *m)
 	m->seen.device = buf_get_u64(r);
 	m->seen.inode = buf_get_u64(r);
 	buf_get_string(r, path, sizeof(path));
-	if (r->failed || m->kind > PLAN_PIN || m->seen.type > FS_OTHER ||
+	if (r->failed || m->kind > PLAN_PRIVATE || m->seen.type > FS_OTHER ||
 	    path[0] != '/')
 		return false;
 	m->path = xstrdup(path);
@@ -155,10 +158,11 @@ nest_build_get(struct buf_reader *r, struct nest_options *o, struct plan *plan)
 }
 
 void
-nest_start_put(struct buf *b, const struct nest_command *c)
+nest_start_put(struct buf *b, const struct nest_command *c, uint8_t joins)
 {
 	buf_put_u8(b, NEST_START);
 	buf_put_u8(b, c->tty);
+	buf_put_u8(b, joins);
 	buf_put(b, c->cwd, strlen(c->cwd) + 1);
 	put_strings(b, c->candidates);
 	put_strings(b, (const char *const *)c->argv);
@@ -169,6 +173,7 @@ int
 nest_start_get(struct buf_reader *r, struct nest_command *c)
 {
 	*c = (struct nest_command){ .tty = buf_get_u8(r) };
+	c->joins = buf_get_u8(r);
 	c->cwd = get_text(r);
 	c->candidates = (const char *const *)get_strings(r);
 	c->argv = get_strings(r);
@@ -211,10 +216,9 @@ nest_cover_get(struct buf_reader *r, struct plan *plan)
 }
 
 void
-nest_check_put(struct buf *b, bool covered)
+nest_check_put(struct buf *b)
 {
 	buf_put_u8(b, NEST_CHECK);
-	buf_put_u8(b, covered);
 }
 
 void
@@ -228,6 +232,7 @@ nest_answer_put(struct buf *b, const struct nest_answer *a)
 {
 	buf_put_u32(b, (uint32_t)-a->err);
 	buf_put_u8(b, a->enforcing);
+	buf_put_u8(b, a->stale);
 	put_cstring(b, a->step);
 	buf_put_u32(b, (uint32_t)a->command);
 	buf_put_u32(b, (uint32_t)a->init);
@@ -239,6 +244,7 @@ nest_answer_get(struct buf_reader *r, struct nest_answer *a)
 {
 	a->err = -(int)(buf_get_u32(r) & 0xffff);
 	a->enforcing = buf_get_u8(r);
+	a->stale = buf_get_u8(r);
 	buf_get_string(r, a->step, sizeof(a->step));
 	a->command = (pid_t)(buf_get_u32(r) & INT_MAX);
 	a->init = (pid_t)(buf_get_u32(r) & INT_MAX);
@@ -264,45 +270,49 @@ send_all(int fd, const uint8_t *p, size_t n)
 	return 0;
 }
 
-/* The length, and with its first byte the descriptors. */
-static int
-send_header(int fd, uint32_t len, const int *fds, size_t nfds)
+/* Descriptors come with the first byte. */
+static void
+attach_fds(struct msghdr *msg, void *control, const int *fds, size_t nfds)
+{
+	struct cmsghdr *c = control;
+
+	msg->msg_control = control;
+	msg->msg_controllen = CMSG_SPACE(nfds * sizeof(int));
+	c->cmsg_level = SOL_SOCKET;
+	c->cmsg_type = SCM_RIGHTS;
+	c->cmsg_len = CMSG_LEN(nfds * sizeof(int));
+	memcpy(CMSG_DATA(c), fds, nfds * sizeof(int));
+}
+
+/* Length and message in one call, unless there is too much for the socket. */
+int
+nest_send(int fd, const struct buf *b, const int *fds, size_t nfds)
 {
 	uint8_t header[FRAME_HEADER_BYTES];
-	struct iovec iov = { header, sizeof(header) };
+	struct iovec iov[2] = { { header, sizeof(header) },
+		{ b->data, b->len } };
 	_Alignas(struct cmsghdr) char
 	    control[CMSG_SPACE(NEST_FDS_MAX * sizeof(int))] = { 0 };
-	struct msghdr msg = { .msg_iov = &iov, .msg_iovlen = 1 };
+	struct msghdr msg = { .msg_iov = iov, .msg_iovlen = nitems(iov) };
+	size_t head = sizeof(header), done;
 	ssize_t n;
+	int err = 0;
 
-	frame_put_length(header, len);
-	if (nfds > 0) {
-		struct cmsghdr *c = (struct cmsghdr *)control;
-
-		msg.msg_control = control;
-		msg.msg_controllen = CMSG_SPACE(nfds * sizeof(int));
-		c->cmsg_level = SOL_SOCKET;
-		c->cmsg_type = SCM_RIGHTS;
-		c->cmsg_len = CMSG_LEN(nfds * sizeof(int));
-		memcpy(CMSG_DATA(c), fds, nfds * sizeof(int));
-	}
+	if (b->failed || b->len == 0 || b->len > NEST_MESSAGE_MAX)
+		return -E2BIG;
+	frame_put_length(header, (uint32_t)b->len);
+	if (nfds > 0)
+		attach_fds(&msg, control, fds, nfds);
 	do
 		n = sendmsg(fd, &msg, MSG_NOSIGNAL);
 	while (n < 0 && errno == EINTR);
 	if (n < 0)
 		return errno == EAGAIN ? -ETIMEDOUT : -errno;
-	return send_all(fd, header + n, sizeof(header) - (size_t)n);
-}
-
-int
-nest_send(int fd, const struct buf *b, const int *fds, size_t nfds)
-{
-	int err;
-
-	if (b->failed || b->len == 0 || b->len > NEST_MESSAGE_MAX)
-		return -E2BIG;
-	err = send_header(fd, (uint32_t)b->len, fds, nfds);
-	return err < 0 ? err : send_all(fd, b->data, b->len);
+	done = (size_t)n;
+	if (done < head)
+		err = send_all(fd, header + done, head - done);
+	done = done < head ? 0 : done - head;
+	return err < 0 ? err : send_all(fd, b->data + done, b->len - done);
 }
 
 static int
@@ -336,15 +346,18 @@ take_fds(struct msghdr *msg, int fds[NEST_FDS_MAX], size_t *nfds)
 	memcpy(fds, CMSG_DATA(c), *nfds * sizeof(int));
 }
 
-static int
-recv_header(int fd, uint32_t *len, int fds[NEST_FDS_MAX], size_t *nfds)
+/* What one call gives: the header at least, in header[], and what else there
+ * is, which fills `room` at most. */
+static ssize_t
+recv_first(int fd, uint8_t header[FRAME_HEADER_BYTES], uint8_t *room,
+    int fds[NEST_FDS_MAX], size_t *nfds)
 {
-	uint8_t header[FRAME_HEADER_BYTES];
-	struct iovec iov = { header, sizeof(header) };
+	struct iovec iov[2] = { { header, FRAME_HEADER_BYTES },
+		{ room, FIRST_BYTES } };
 	_Alignas(struct cmsghdr) char
 	    control[CMSG_SPACE(NEST_FDS_MAX * sizeof(int))];
-	struct msghdr msg = { .msg_iov = &iov,
-		.msg_iovlen = 1,
+	struct msghdr msg = { .msg_iov = iov,
+		.msg_iovlen = nitems(iov),
 		.msg_control = control,
 		.msg_controllen = sizeof(control) };
 	ssize_t n;
@@ -360,28 +373,37 @@ recv_header(int fd, uint32_t *len, int fds[NEST_FDS_MAX], size_t *nfds)
 		return -EPIPE;
 	if (msg.msg_flags & MSG_CTRUNC)
 		return -EBADMSG;
-	err = recv_all(fd, header + n, sizeof(header) - (size_t)n);
-	*len = frame_get_length(header);
-	return err;
+	if (n >= FRAME_HEADER_BYTES)
+		return n - FRAME_HEADER_BYTES;
+	err = recv_all(fd, header + n, FRAME_HEADER_BYTES - (size_t)n);
+	return err < 0 ? err : 0;
 }
 
 int
 nest_recv(int fd, struct buf *b, int fds[NEST_FDS_MAX], size_t *nfds)
 {
-	uint8_t *room;
-	uint32_t len = 0;
-	int err = recv_header(fd, &len, fds, nfds);
+	uint8_t header[FRAME_HEADER_BYTES], *room;
+	uint32_t len;
+	ssize_t got;
+	int err;
 
-	if (err < 0)
-		return err;
 	buf_clear(b);
-	if (len == 0 || len > NEST_MESSAGE_MAX)
+	room = buf_reserve(b, FIRST_BYTES);
+	got = recv_first(fd, header, room, fds, nfds);
+	if (got < 0)
+		return (int)got;
+	len = frame_get_length(header);
+	/* An order is answered before the next one: nothing follows. */
+	if (len == 0 || len > NEST_MESSAGE_MAX || (size_t)got > len)
 		return -EBADMSG;
-	room = buf_reserve(b, len);
+	buf_commit(b, (size_t)got);
+	if ((size_t)got == len)
+		return 0;
+	room = buf_reserve(b, len - (size_t)got);
 	if (room == NULL)
 		return -EBADMSG;
-	err = recv_all(fd, room, len);
+	err = recv_all(fd, room, len - (size_t)got);
 	if (err == 0)
-		buf_commit(b, len);
+		buf_commit(b, len - (size_t)got);
 	return err;
 }

@@ -17,7 +17,7 @@
 
 /* A plan of RESOLVE_MOUNTS_MAX mounts, or the arguments of one command. */
 #define NEST_MESSAGE_MAX (192u << 20)
-#define NEST_FDS_MAX	 (3 + CGROUP_HIERARCHIES)
+#define NEST_FDS_MAX	 (3 + CGROUP_HIERARCHIES + 1)
 #define NEST_STEP_MAX	 240
 
 /* Where a nest finds the door, when the monitor made one. */
@@ -25,12 +25,14 @@
 
 enum nest_order {
 	NEST_BUILD = 1, /* nest_options + plan without masks; once, first */
-	NEST_START =
-	    2, /* nest_command; stdin, stdout and stderr travel along */
-	NEST_COVER = 3, /* the plan's masks, as they are now; before the first
+	/* nest_command; stdin, stdout and stderr travel along, then what its
+	 * control group is joined by (a mask says which hierarchies), then
+	 * that group's directory if it is one of version 2. Answers -ESTALE
+	 * and `stale` when the view is not what was built any more. */
+	NEST_START = 2,
+	NEST_COVER = 3, /* the plan's masks, as they were made; before the first
 			 * process after a time without any */
-	NEST_CHECK = 4, /* whether the masks are covered; answers -ESTALE when
-			 * the view is not what was built any more */
+	NEST_CHECK = 4, /* nothing; answers as NEST_START */
 	NEST_FILES = 5, /* nothing; the helper's channel travels along */
 };
 
@@ -56,11 +58,13 @@ struct nest_command {
 	char *const *envp;
 	const char *cwd;
 	bool tty;
+	uint8_t joins; /* bits: enum cgroup_hierarchy */
 };
 
 struct nest_answer {
 	int err;		  /* 0 or -errno */
 	bool enforcing;		  /* the step that failed enforces the policy */
+	bool stale;		  /* it was: the view is what it was built as */
 	char step[NEST_STEP_MAX]; /* what failed; else empty */
 	pid_t command, init;	  /* NEST_START, NEST_FILES (no init): children
 				   * of the runner */
@@ -69,9 +73,9 @@ struct nest_answer {
 
 void nest_build_put(
     struct buf *b, const struct nest_options *o, const struct plan *plan);
-void nest_start_put(struct buf *b, const struct nest_command *c);
+void nest_start_put(struct buf *b, const struct nest_command *c, uint8_t joins);
 void nest_cover_put(struct buf *b, const struct mask *masks, size_t n);
-void nest_check_put(struct buf *b, bool covered);
+void nest_check_put(struct buf *b);
 void nest_files_put(struct buf *b);
 void nest_answer_put(struct buf *b, const struct nest_answer *a);
 

@@ -28,7 +28,7 @@ struct fs_node {
  * dot segments. Functions return 0 or -errno; FS_MISSING is no error. */
 struct fs_view {
 	void *owner;
-	/* As lstat(2). */
+	/* As lstat(2); FS_MISSING for a mask (mask.h), with its numbers. */
 	int (*lookup)(void *owner, const char *path, struct fs_node *node);
 	/* The text of a link, NUL-terminated. */
 	int (*read_link)(void *owner, const char *path, char *text, size_t cap);
@@ -56,13 +56,14 @@ enum plan_kind {
 			      * read-only */
 	PLAN_MASK_DIRECTORY, /* a missing protected name: empty, mode 555 */
 	PLAN_PIN,	     /* bound onto itself, so that it stays in place */
+	PLAN_PRIVATE,	     /* writable, and not the host's: empty at first */
 };
 
 struct plan_mount {
 	enum plan_kind kind;
 	bool reopened;	     /* PLAN_DENY_DIRECTORY: mounts follow below it */
 	char *path;	     /* owned */
-	struct fs_node seen; /* FS_MISSING for masks */
+	struct fs_node seen; /* FS_MISSING for masks, with what stands there */
 };
 
 static inline bool
@@ -85,11 +86,13 @@ struct resolve_request {
 	const struct sandbox_context *context;
 	const char *cwd;    /* of the command; NULL: an fs/ method */
 	const char *tmpdir; /* what `tmpdir` binds to; NULL: nothing */
-	const char *home;   /* of the identity, when the context names none */
+	bool private_tmp, private_tmpdir; /* PLAN_PRIVATE in their place */
+	const char *home; /* of the identity, when the context names none */
 	const char *const *protected_names; /* NULL-terminated */
 	const char *const *deny_read;	    /* the operator's, always added */
 	const char *const *hide;	    /* likewise: PLAN_DENY_DIRECTORY */
 	unsigned nested_git_depth;	    /* 0: off */
+	bool nested_git_whole; /* more of it than hooks and config */
 };
 
 /*

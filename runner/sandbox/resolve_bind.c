@@ -297,6 +297,31 @@ bind_entries(struct resolver *s)
 	return err;
 }
 
+static int
+set_apart(struct resolver *s, const char *path)
+{
+	struct walk w = tree_start(&s->tree);
+	int err =
+	    path != NULL && path[0] == '/' ? tree_walk(&s->tree, &w, path) : 0;
+
+	if (err == -ELOOP)
+		return 0;
+	if (err < 0)
+		return resolve_error(s, err, "", path);
+	w.at->apart = w.state == WALK_FOUND && w.at != s->tree.root &&
+		      w.at->seen.type == FS_DIRECTORY;
+	return 0;
+}
+
+static int
+set_tmp_apart(struct resolver *s)
+{
+	int err = s->r->private_tmp ? set_apart(s, "/tmp") : 0;
+
+	return err == 0 && s->r->private_tmpdir ? set_apart(s, s->r->tmpdir)
+						: err;
+}
+
 int
 resolve_bind(struct resolver *s)
 {
@@ -308,6 +333,8 @@ resolve_bind(struct resolver *s)
 		err = bind_absolute(s, "/", SANDBOX_WRITE, ORIGIN_CLIENT);
 	else
 		err = bind_entries(s);
+	if (err == 0)
+		err = set_tmp_apart(s);
 	if (err == 0)
 		err = bind_list(s, s->r->deny_read, ORIGIN_OPERATOR);
 	if (err == 0)

@@ -1,8 +1,8 @@
 /*
- * Repositories below a writable root: `hooks` and `config` of each stay
- * read-only down to a configured depth (SANDBOX.md section B9, O6). This is
- * hardening: what cannot be looked at is left alone, and the scan ends
- * without complaint when it has seen enough.
+ * Repositories below a writable root: `hooks` and `config` of each, or all of
+ * its git directory, stay read-only down to a configured depth (SANDBOX.md
+ * section B9, O6). This is hardening: what cannot be looked at is left alone,
+ * and the scan ends without complaint when it has seen enough.
  */
 #include "resolve_parts.h"
 
@@ -40,8 +40,15 @@ static int
 protect_repository(struct resolver *s, struct node *git)
 {
 	struct node *hooks, *config;
-	int err = tree_child(&s->tree, git, SLICE("hooks"), &hooks);
+	int err;
 
+	if (s->r->nested_git_whole) {
+		if (git->claim == CLAIM_NONE &&
+		    node_access(git) == SANDBOX_WRITE)
+			git->claim = CLAIM_READ;
+		return 0;
+	}
+	err = tree_child(&s->tree, git, SLICE("hooks"), &hooks);
 	if (err == 0)
 		err = tree_child(&s->tree, git, SLICE("config"), &config);
 	if (err < 0 || git->claim == CLAIM_WRITE ||

@@ -43,6 +43,8 @@ struct node {
 	bool grant_below;	    /* an entry grants something at or below */
 	bool root;		    /* a write entry leads right here */
 	bool protects;		    /* its protected names are done */
+	bool apart;	  /* PLAN_PRIVATE stands for it, where it is writable */
+	bool replaced;	  /* it or one above is, so that it is not seen */
 	unsigned scanned; /* levels looked at for nested repositories */
 	bool remade;	  /* a link to be made again */
 	bool pinned, mounted;

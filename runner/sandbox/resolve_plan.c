@@ -43,6 +43,18 @@ kind_of(const struct node *n)
 					    : PLAN_DENY_FILE;
 }
 
+/* Below what is not the host's there is nothing, but what a claim of its own
+ * shows. */
+static int
+emit_replaced(struct resolver *s, struct node *n)
+{
+	n->replaced =
+	    n->claim == CLAIM_NONE || n->claim == CLAIM_DENY || n->masked;
+	return n->replaced || n->seen.type == FS_MISSING
+		   ? 0
+		   : put_mount(s, n, kind_of(n));
+}
+
 /* A node whose claim says nothing new needs no mount. */
 static int
 emit_node(struct resolver *s, struct node *n)
@@ -50,6 +62,12 @@ emit_node(struct resolver *s, struct node *n)
 	enum sandbox_access above = n->parent->access;
 
 	n->access = n->claim != CLAIM_NONE ? access_of(n->claim) : above;
+	if (n->apart && n->claim == CLAIM_WRITE) {
+		n->replaced = true;
+		return put_mount(s, n, PLAN_PRIVATE);
+	}
+	if (n->parent->replaced)
+		return emit_replaced(s, n);
 	if (n == s->tree.proc) {
 		s->plan->deny_proc = n->claim == CLAIM_DENY;
 		return 0;
@@ -87,7 +105,7 @@ mark_pins(const struct resolver *s)
 			continue;
 		for (n = n->parent;
 		     n != NULL && n->parent != NULL && !n->mounted &&
-		     !n->pinned && n->access == SANDBOX_WRITE;
+		     !n->pinned && !n->replaced && n->access == SANDBOX_WRITE;
 		     n = n->parent)
 			n->pinned = true;
 	}
@@ -102,7 +120,8 @@ emit_pins(struct resolver *s)
 	for (size_t i = 0; i < s->tree.count && err == 0; i++) {
 		struct node *n = s->tree.nodes[i];
 
-		if (n->pinned && !n->mounted && n->access == SANDBOX_WRITE)
+		if (n->pinned && !n->mounted && !n->replaced &&
+		    n->access == SANDBOX_WRITE)
 			err = put_mount(s, n, PLAN_PIN);
 	}
 	return err;
@@ -184,7 +203,7 @@ find_mount(const struct plan *plan, const char *path)
 static enum sandbox_access
 kind_access(enum plan_kind kind)
 {
-	if (kind == PLAN_WRITE)
+	if (kind == PLAN_WRITE || kind == PLAN_PRIVATE)
 		return SANDBOX_WRITE;
 	return kind == PLAN_DENY_DIRECTORY || kind == PLAN_DENY_FILE
 		   ? SANDBOX_DENY

@@ -180,17 +180,17 @@ protect_once(struct resolver *s, struct node *root)
 	return protect_root(s, root);
 }
 
-/* Repositories in /tmp are nobody's workspace, and /tmp is large. */
+/* With or without scratch places, like /tmp. */
 static int
-protect_roots(
-    struct resolver *s, int (*protect)(struct resolver *, struct node *))
+protect_roots(struct resolver *s, bool scratch,
+    int (*protect)(struct resolver *, struct node *))
 {
 	int err = 0;
 
 	for (size_t i = 0; i < s->nrecords && err == 0; i++) {
 		const struct record *r = &s->records[i];
 
-		if (is_root(r->at) && (!r->scratch || protect == protect_once))
+		if (is_root(r->at) && !r->at->apart && (scratch || !r->scratch))
 			err = protect(s, r->at);
 	}
 	return err;
@@ -219,10 +219,11 @@ hold_missing(struct resolver *s, const struct record *r)
 int
 resolve_protect(struct resolver *s)
 {
-	int err = protect_roots(s, protect_once);
+	int err = protect_roots(s, true, protect_once);
 
+	/* Repositories in /tmp are nobody's workspace, and /tmp is large. */
 	if (err == 0 && s->r->nested_git_depth > 0)
-		err = protect_roots(s, resolve_protect_nested);
+		err = protect_roots(s, false, resolve_protect_nested);
 	for (size_t i = 0; i < s->nrecords && err == 0; i++) {
 		const struct record *r = &s->records[i];
 

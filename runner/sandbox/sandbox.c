@@ -9,6 +9,7 @@
 
 #include "disk_view.h"
 #include "log.h"
+#include "util.h"
 
 static struct nest_options
 options_of(const struct sandbox_host *host, const struct sandbox_limits *l)
@@ -23,9 +24,12 @@ options_of(const struct sandbox_host *host, const struct sandbox_limits *l)
 		.shm_bytes = l->shm_bytes,
 		.open_files = l->open_files,
 		.file_bytes = l->file_bytes,
-		/* The same by other means, where there are no groups. */
-		.processes = host->counted ? 0 : l->pids,
-		.data_bytes = host->counted ? 0 : l->memory_bytes,
+		/* The same by other means, where no group does it. */
+		.processes =
+		    host->controllers & CGROUP_COUNTS_PIDS ? 0 : l->pids,
+		.data_bytes = host->controllers & CGROUP_COUNTS_MEMORY
+				  ? 0
+				  : l->memory_bytes,
 	};
 }
 
@@ -38,10 +42,10 @@ sandbox_init(struct sandbox *sb, const struct sandbox_host *host,
 	sandbox_context_accept_launch(limits->accept_launch);
 	*sb = (struct sandbox){ .home = host->home,
 		.tmpdir = host->tmpdir,
-		.counted = host->counted };
+		.controllers = host->controllers };
 	ceiling_init(&sb->ceiling, limits, host->home ? host->home : "/");
-	nest_pool_init(
-	    &sb->pool, host->door, &options, host->give_up, host->owner);
+	nest_pool_init(&sb->pool, host->base, host->door, &options,
+	    host->give_up, host->owner);
 	sb->pool.note = host->note;
 }
 
@@ -105,7 +109,7 @@ reopen_resolver(const struct ceiling *c, const struct plan *plan,
 
 static int
 make_plan(struct sandbox *sb, const struct sandbox_context *granted,
-    const char *cwd, struct plan *plan, char *error)
+    const char *cwd, const char *tmpdir, struct plan *plan, char *error)
 {
 	struct ceiling *c = &sb->ceiling;
 	struct sandbox_context context = *granted;
@@ -113,12 +117,17 @@ make_plan(struct sandbox *sb, const struct sandbox_context *granted,
 	const struct resolve_request r = {
 		.context = &context,
 		.cwd = cwd,
-		.tmpdir = sb->tmpdir,
+		.tmpdir = tmpdir,
+		.private_tmp = c->limits.tmp == SANDBOX_TMP_PRIVATE,
+		.private_tmpdir = c->limits.tmpdir == SANDBOX_TMP_PRIVATE,
 		.home = sb->home,
 		.protected_names = c->protected_names,
 		.deny_read = c->deny_read,
 		.hide = c->hide,
-		.nested_git_depth = c->limits.nested_git_depth,
+		.nested_git_depth = c->limits.nested_git == SANDBOX_NESTED_OFF
+					? 0
+					: c->limits.nested_git_depth,
+		.nested_git_whole = c->limits.nested_git == SANDBOX_NESTED_FULL,
 	};
 	int err = resolve(plan, &r, &disk_view, error);
 
@@ -131,18 +140,18 @@ make_plan(struct sandbox *sb, const struct sandbox_context *granted,
 		log_error(err, "sandbox: resolving the policy");
 		return refuse(error);
 	}
-	return err < 0
-		   ? err
-		   : ceiling_judge_plan(c, granted, sb->tmpdir, plan, error);
+	return err < 0 ? err
+		       : ceiling_judge_plan(c, granted, tmpdir, plan, error);
 }
 
 #define PLAN_TRIES 3
 
 static int
-get_nest(struct sandbox *sb, struct plan *plan, struct nest **nest, char *error)
+get_nest(struct sandbox *sb, struct plan *plan, bool check, struct nest **nest,
+    char *error)
 {
 	unsigned least = sb->ceiling.limits.landlock_min_abi;
-	int err = nest_get(&sb->pool, plan, nest);
+	int err = nest_get(&sb->pool, plan, check, nest);
 
 	if (err < 0) {
 		refuse(error);
@@ -155,9 +164,42 @@ get_nest(struct sandbox *sb, struct plan *plan, struct nest **nest, char *error)
 	return refuse(error);
 }
 
-int
-sandbox_find(struct sandbox *sb, const struct sandbox_context *asked,
-    const char *cwd, struct nest **nest, char *error)
+/* What is to be limited and no control group counts. False: it must. */
+static bool
+check_groups(struct sandbox *sb)
+{
+	const struct sandbox_limits *l = &sb->ceiling.limits;
+	const struct {
+		unsigned controller;
+		bool limited;
+		const char *what;
+	} kinds[] = {
+		{ CGROUP_COUNTS_PIDS, l->pids > 0, "processes" },
+		{ CGROUP_COUNTS_MEMORY, l->memory_bytes > 0, "memory" },
+		{ CGROUP_COUNTS_CPU, l->cpu_percent > 0, "processor time" },
+	};
+	bool fine = true;
+
+	for (size_t i = 0; i < nitems(kinds); i++) {
+		if (!kinds[i].limited || sb->controllers & kinds[i].controller)
+			continue;
+		fine &= !l->require_groups;
+		if (l->require_groups)
+			log_error(0,
+			    "a control group is required and none counts %s",
+			    kinds[i].what);
+		else if (!sb->told)
+			log_warn(0,
+			    "no control group counts the %s of commands",
+			    kinds[i].what);
+	}
+	sb->told = true;
+	return fine;
+}
+
+static int
+find(struct sandbox *sb, const struct sandbox_context *asked, const char *cwd,
+    const char *tmpdir, struct nest **nest, char *error)
 {
 	struct ceiling_grant grant;
 	struct plan plan = { 0 };
@@ -166,10 +208,8 @@ sandbox_find(struct sandbox *sb, const struct sandbox_context *asked,
 	*nest = NULL;
 	if (asked != NULL && asked->managed_network)
 		return refuse(error);
-	if (sb->ceiling.limits.require_groups && !sb->counted) {
-		log_error(0, "control groups are required, and there are none");
+	if (!check_groups(sb))
 		return refuse(error);
-	}
 	err = ceiling_judge(&sb->ceiling, asked, cwd, &grant, error);
 	/* What does not restrict files means nothing to a file operation. */
 	if (err < 0 || grant.context.unrestricted ||
@@ -179,10 +219,25 @@ sandbox_find(struct sandbox *sb, const struct sandbox_context *asked,
 	 * there for the plan and not for the view is looked at again. */
 	err = -ESTALE;
 	for (int i = 0; i < PLAN_TRIES && err == -ESTALE; i++) {
-		err = make_plan(sb, &grant.context, cwd, &plan, error);
+		err = make_plan(sb, &grant.context, cwd, tmpdir, &plan, error);
 		if (err == 0)
-			err = get_nest(sb, &plan, nest, error);
+			err = get_nest(sb, &plan, cwd == NULL, nest, error);
 		plan_clear(&plan);
 	}
+	return err;
+}
+
+int
+sandbox_find(struct sandbox *sb, const struct sandbox_context *asked,
+    const char *cwd, const char *tmpdir, struct nest **nest, char *error)
+{
+	int err;
+
+	if (sb->ceiling.limits.tmpdir != SANDBOX_TMP_REQUEST)
+		tmpdir = sb->tmpdir;
+	err = find(sb, asked, cwd, tmpdir, nest, error);
+
+	/* Who may write where another policy masks a name finds none. */
+	nest_pool_unmask(&sb->pool, *nest);
 	return err;
 }

@@ -15,17 +15,20 @@
 struct sandbox {
 	struct nest_pool pool;
 	struct ceiling ceiling;
-	const char *home;   /* of the identity */
-	const char *tmpdir; /* of the session's environment; NULL: none */
-	bool counted;	    /* by control groups */
+	const char *home;     /* of the identity */
+	const char *tmpdir;   /* of the session's environment; NULL: none */
+	unsigned controllers; /* enum cgroup_controller: limits of commands that
+			       * a control group holds */
+	bool told;	      /* of one that nothing holds */
 };
 
 /* What a sandbox needs to know of its session. The strings are the session's.
  */
 struct sandbox_host {
+	struct event_base *base;
 	int door; /* a user namespace of the session's user; -1: none */
 	bool parent_death_signal; /* no pid namespace would kill what is left */
-	bool counted;		  /* there are control groups */
+	unsigned controllers;	  /* as in struct sandbox */
 	const char *home, *tmpdir;
 	/* The helper in a nest is not needed any more; false: it is. */
 	bool (*give_up)(void *owner, const struct nest *n);
@@ -37,13 +40,14 @@ void sandbox_init(struct sandbox *sb, const struct sandbox_host *host,
     const struct sandbox_limits *limits);
 
 /*
- * The nest for a context, NULL for a request that has none. cwd is the
- * command's; NULL for fs/ methods. 0 with *nest, NULL when nothing is to be
- * enforced; or -EINVAL with the message of a -32602 in error[ARGS_ERROR_MAX].
- * Never less than what is asked, and never more than the operator permits.
+ * The nest for a context, NULL for a request that has none. cwd and tmpdir
+ * (TMPDIR) are the command's; NULL for fs/ methods. 0 with *nest, NULL when
+ * nothing is to be enforced; or -EINVAL with the message of a -32602 in
+ * error[ARGS_ERROR_MAX]. Never less than what is asked, and never more than the
+ * operator permits.
  */
 int sandbox_find(struct sandbox *sb, const struct sandbox_context *asked,
-    const char *cwd, struct nest **nest, char *error);
+    const char *cwd, const char *tmpdir, struct nest **nest, char *error);
 
 /* May a request without a context act as the user? */
 bool sandbox_permits_none(const struct sandbox *sb);

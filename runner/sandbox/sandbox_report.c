@@ -23,10 +23,13 @@ sandbox_report_fill(struct sandbox_report *r, const struct sandbox *sb,
 	r->files = nest->plan.base != PLAN_BASE_WRITE;
 	r->network = !nest->plan.network;
 	r->proc = view_has_proc(&nest->plan);
-	r->groups = sb->counted;
+	r->controllers = sb->controllers;
 	r->landlock_abi = nest->landlock_abi;
 	r->pids = l->pids;
 	r->memory_bytes = l->memory_bytes;
+	/* Nothing else can hold that one. */
+	if (sb->controllers & CGROUP_COUNTS_CPU)
+		r->cpu_percent = l->cpu_percent;
 	r->open_files = l->open_files;
 	r->file_bytes = l->file_bytes;
 }
@@ -92,7 +95,7 @@ write_layers(struct json_writer *w, const struct sandbox_report *r)
 		{ "noNewPrivs", true },
 		{ "landlock", r->landlock_abi > 0 },
 		{ "seccomp", true },
-		{ "controlGroup", r->groups },
+		{ "controlGroup", r->controllers != 0 },
 	};
 
 	json_key(w, "layers");
@@ -100,6 +103,30 @@ write_layers(struct json_writer *w, const struct sandbox_report *r)
 	for (size_t i = 0; i < nitems(layers); i++)
 		if (layers[i].there)
 			json_cstring(w, layers[i].name);
+	json_end(w, ']');
+}
+
+/* Limits that hold for all of a command together; others hold for each of its
+ * processes. */
+static void
+write_counted(struct json_writer *w, const struct sandbox_report *r)
+{
+	const struct {
+		unsigned controller;
+		uint64_t limit;
+		const char *name;
+	} limits[] = {
+		{ CGROUP_COUNTS_PIDS, r->pids, "processes" },
+		{ CGROUP_COUNTS_MEMORY, r->memory_bytes, "memoryBytes" },
+		{ CGROUP_COUNTS_CPU, r->cpu_percent, "cpuPercent" },
+	};
+
+	json_key(w, "controlGroupLimits");
+	json_begin(w, '[');
+	for (size_t i = 0; i < nitems(limits); i++)
+		if (limits[i].limit > 0 &&
+		    r->controllers & limits[i].controller)
+			json_cstring(w, limits[i].name);
 	json_end(w, ']');
 }
 
@@ -121,9 +148,11 @@ write_enforced(struct json_writer *w, const struct sandbox_report *r)
 	json_begin(w, '{');
 	write_limit(w, "processes", r->pids);
 	write_limit(w, "memoryBytes", r->memory_bytes);
+	write_limit(w, "cpuPercent", r->cpu_percent);
 	write_limit(w, "openFiles", r->open_files);
 	write_limit(w, "fileBytes", r->file_bytes);
 	json_end(w, '}');
+	write_counted(w, r);
 	json_end(w, '}');
 }
 

@@ -15,9 +15,10 @@ struct sandbox_report {
 	bool enforced;			 /* anything below is in force */
 	bool files, network;		 /* restricted */
 	bool proc;
-	bool groups;
+	unsigned controllers;  /* enum cgroup_controller; 0: no groups */
 	unsigned landlock_abi; /* 0: none */
 	uint64_t pids, memory_bytes, open_files, file_bytes;
+	uint32_t cpu_percent;
 };
 
 /* asked: NULL for none; nest: NULL for none. */

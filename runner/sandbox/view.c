@@ -13,9 +13,7 @@
 #include <string.h>
 #include <sys/mount.h>
 #include <sys/stat.h>
-#include <sys/statvfs.h>
 #include <sys/syscall.h>
-#include <sys/sysmacros.h>
 #include <unistd.h>
 
 #include "mounts.h"
@@ -109,19 +107,10 @@ add_base(struct view *v)
 	v->root = open("/proc", O_PATH | O_DIRECTORY | O_CLOEXEC);
 	if (v->root < 0)
 		return -errno;
-	return plan->base == PLAN_BASE_EMPTY ? view_own(v, v->root) : 0;
+	return plan->base == PLAN_BASE_EMPTY ? view_own(v, v->root, true) : 0;
 }
 
 /* --- the plan ----------------------------------------------------------- */
-
-static bool
-is_same(int fd, const struct fs_node *seen)
-{
-	struct stat st;
-
-	return fstat(fd, &st) == 0 && st.st_dev == seen->device &&
-	       st.st_ino == seen->inode;
-}
 
 /* Of the old root, what covers its /dev left aside. */
 static int
@@ -146,7 +135,7 @@ add_link(struct view *v, const struct plan_mount *m)
 
 	if (source < 0)
 		return source;
-	if (!is_same(source, &m->seen))
+	if (!view_is_same(source, &m->seen))
 		return -ESTALE;
 	n = readlinkat(source, "", text, sizeof(text) - 1);
 	if (n < 0)
@@ -166,6 +155,21 @@ add_reopened(struct view *v, const struct plan_mount *m, int target)
 	    "mode=0111,size=64k,nr_inodes=100000");
 }
 
+/* As large as /dev/shm; what is in it counts as memory of who wrote it. */
+static int
+add_private(struct view *v, const struct plan_mount *m, int target)
+{
+	_cleanup_close_ int fd = -1;
+	char options[64];
+	int err;
+
+	snprintf(options, sizeof(options), "mode=1777,size=%llu",
+	    (unsigned long long)v->shm_bytes);
+	err = view_tmpfs(v, target, NULL, MS_NOSUID | MS_NODEV, options);
+	fd = err < 0 ? err : mounts_open(v->root, m->path);
+	return fd < 0 ? fd : view_own(v, fd, false);
+}
+
 static int
 add_copy(struct view *v, const struct plan_mount *m, int target)
 {
@@ -174,27 +178,17 @@ add_copy(struct view *v, const struct plan_mount *m, int target)
 
 	if (source < 0)
 		return source;
-	if (!is_same(source, &m->seen))
+	if (!view_is_same(source, &m->seen))
 		return -ESTALE;
 	return mounts_bind(
 	    source, target, HARDENED | (write ? 0 : MOUNTS_READONLY));
-}
-
-/* A grant in /dev: what every view has there is what it gets; the host's
- * devices would be none in a view. */
-static bool
-is_dev_grant(const struct plan_mount *m)
-{
-	return m->kind != PLAN_DENY_DIRECTORY && m->kind != PLAN_DENY_FILE &&
-	       strncmp(m->path, "/dev", 4) == 0 &&
-	       (m->path[4] == '\0' || m->path[4] == '/');
 }
 
 static bool
 is_given(const struct view *v, const struct plan_mount *m)
 {
 	_cleanup_close_ int fd =
-	    is_dev_grant(m) ? mounts_open(v->root, m->path) : -1;
+	    view_is_dev_grant(m) ? mounts_open(v->root, m->path) : -1;
 
 	return fd >= 0;
 }
@@ -213,7 +207,7 @@ add_mount(struct view *v, const struct plan_mount *m)
 	target = view_point(v, m->path, directory, &own);
 	if (target < 0)
 		return target;
-	if (!own && !is_same(target, &m->seen))
+	if (!own && !view_is_same(target, &m->seen))
 		return -ESTALE;
 	switch (m->kind) {
 	case PLAN_DENY_DIRECTORY:
@@ -222,6 +216,8 @@ add_mount(struct view *v, const struct plan_mount *m)
 		return mounts_bind(v->closed_directory, target, 0);
 	case PLAN_DENY_FILE:
 		return mounts_bind(v->closed_file, target, 0);
+	case PLAN_PRIVATE:
+		return add_private(v, m, target);
 	default:
 		return add_copy(v, m, target);
 	}
@@ -275,7 +271,8 @@ seal(struct view *v)
 
 	view_step(v, "sealing the view");
 	for (size_t i = 0; i < v->nown && err == 0; i++)
-		err = mounts_seal(v->own_roots[i], MOUNTS_READONLY);
+		if (v->own_roots[i] >= 0)
+			err = mounts_seal(v->own_roots[i], MOUNTS_READONLY);
 	return err;
 }
 
@@ -302,7 +299,8 @@ close_all(struct view *v)
 		if (v->devices[i] >= 0)
 			close(v->devices[i]);
 	for (size_t i = 0; i < v->nown; i++)
-		close(v->own_roots[i]);
+		if (v->own_roots[i] >= 0)
+			close(v->own_roots[i]);
 	free(v->own);
 	free(v->own_roots);
 }
@@ -333,74 +331,4 @@ view_build(const struct plan *plan, uint64_t shm_bytes, char *step)
 		err = steps[i](&v);
 	close_all(&v);
 	return err;
-}
-
-/* --- later -------------------------------------------------------------- */
-
-static int
-cover(int root, const struct plan_mount *m)
-{
-	_cleanup_close_ int fd = mounts_open(root, m->path);
-	struct statvfs fs;
-
-	/* Of the host's /dev, which is another one. */
-	if (fd == -ENOENT && is_dev_grant(m))
-		return 0;
-	if (fd < 0)
-		return fd;
-	if (!is_same(fd, &m->seen))
-		return -ESTALE;
-	if (fstatvfs(fd, &fs) < 0)
-		return -errno;
-	/* It stayed since the last time: somebody else uses it, too. */
-	if (fs.f_flag & ST_RDONLY)
-		return 0;
-	return mounts_bind(fd, fd, HARDENED | MOUNTS_READONLY);
-}
-
-int
-view_cover(const struct plan *masks, char *step)
-{
-	_cleanup_close_ int root = open("/", O_PATH | O_CLOEXEC);
-	int err = root < 0 ? -errno : 0;
-
-	for (size_t i = 0; i < masks->count && err == 0; i++) {
-		snprintf(step, VIEW_STEP_MAX, "covering %.200s",
-		    masks->mounts[i].path);
-		err = cover(root, &masks->mounts[i]);
-	}
-	return err;
-}
-
-/* A mount, and of the very thing. */
-static bool
-is_mounted(const struct plan_mount *m)
-{
-	bool denied =
-	    m->kind == PLAN_DENY_DIRECTORY || m->kind == PLAN_DENY_FILE;
-	struct statx st;
-
-	if (statx(AT_FDCWD, m->path, AT_SYMLINK_NOFOLLOW | AT_NO_AUTOMOUNT,
-		STATX_INO, &st) < 0)
-		return false;
-	if (st.stx_attributes_mask & STATX_ATTR_MOUNT_ROOT &&
-	    !(st.stx_attributes & STATX_ATTR_MOUNT_ROOT))
-		return false;
-	return denied || (st.stx_ino == m->seen.inode &&
-			     makedev(st.stx_dev_major, st.stx_dev_minor) ==
-				 m->seen.device);
-}
-
-int
-view_check(const struct plan *plan, char *step)
-{
-	for (size_t i = 0; i < plan->count; i++) {
-		const struct plan_mount *m = &plan->mounts[i];
-
-		if (m->seen.type == FS_LINK || is_dev_grant(m) || is_mounted(m))
-			continue;
-		snprintf(step, VIEW_STEP_MAX, "%.200s was replaced", m->path);
-		return -ESTALE;
-	}
-	return 0;
 }

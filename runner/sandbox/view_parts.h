@@ -29,7 +29,7 @@ struct view {
 	int closed_directory, closed_file, empty_directory;
 	int root;	/* the new one */
 	dev_t *own;	/* file systems made here; owned */
-	int *own_roots; /* owned, and closed at the end */
+	int *own_roots; /* owned, and closed at the end; -1: not to be sealed */
 	size_t nown, own_cap;
 };
 
@@ -42,8 +42,8 @@ int view_tmpfs(struct view *v, int target, const char *path, unsigned flags,
     const char *options);
 
 /* The file system at fd was made here: missing places may be made in it, and
- * it is sealed at the end. 0 or -errno. */
-int view_own(struct view *v, int fd);
+ * with `seal` it is sealed at the end. 0 or -errno. */
+int view_own(struct view *v, int fd, bool seal);
 
 /* A place in the new root to mount on, made when the view made the file system
  * it is missing in. *own: it lies in such a file system, so that it is not
@@ -52,6 +52,12 @@ int view_point(struct view *v, const char *path, bool directory, bool *own);
 
 /* The directory a link is to be made in; *name points into path. */
 int view_parent(struct view *v, const char *path, const char **name);
+
+/* Is it what the resolver saw? */
+bool view_is_same(int fd, const struct fs_node *seen);
+
+/* A grant in /dev, where every view has something of its own. */
+bool view_is_dev_grant(const struct plan_mount *m);
 
 /* /dev and /sys. */
 int view_add_system(struct view *v);

@@ -41,15 +41,16 @@ is_own(const struct view *v, int fd)
 }
 
 int
-view_own(struct view *v, int fd)
+view_own(struct view *v, int fd, bool seal)
 {
 	struct stat st;
-	int root = fcntl(fd, F_DUPFD_CLOEXEC, 3);
+	int root = seal ? fcntl(fd, F_DUPFD_CLOEXEC, 3) : -1;
 
-	if (root < 0)
+	if (seal && root < 0)
 		return -errno;
-	if (fstat(root, &st) < 0) {
-		close(root);
+	if (fstat(fd, &st) < 0) {
+		if (seal)
+			close(root);
 		return -errno;
 	}
 	if (v->nown == v->own_cap) {
@@ -77,7 +78,7 @@ view_tmpfs(struct view *v, int target, const char *path, unsigned flags,
 	if (path == NULL)
 		return 0;
 	fd = mounts_open(v->root, path);
-	return fd < 0 ? fd : view_own(v, fd);
+	return fd < 0 ? fd : view_own(v, fd, true);
 }
 
 /* One component, made if it is missing where things may be made. */

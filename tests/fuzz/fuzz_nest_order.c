@@ -34,7 +34,7 @@ again_start(struct buf_reader *r, struct buf *out)
 	int err = nest_start_get(r, &c);
 
 	if (err == 0)
-		nest_start_put(out, &c);
+		nest_start_put(out, &c, c.joins);
 	nest_command_clear(&c);
 	return err;
 }

@@ -1,5 +1,9 @@
 """The operator's ceiling on what clients may ask of a sandbox: [sandbox] of execd.conf(5)."""
+import contextlib
 import os
+import pathlib
+import shutil
+import tempfile
 
 import pytest
 from conftest import ROOT, poll
@@ -28,8 +32,20 @@ def start(configured, user, directory, sandboxes):
     def make(sandbox="", identity=""):
         s = configured(f"[listener main]\naddress = ws://127.0.0.1:0\n[identity a]\nuser = {user.pw_name}\n"
                        f"token-sha256 = {digest('t')}\n{identity}[sandbox]\n{sandbox}")
+        make.server = s
         return s.connect(token="t").ready()
     return make
+
+
+@contextlib.contextmanager
+def temporary(user):
+    """Outside of /tmp."""
+    where = pathlib.Path(tempfile.mkdtemp(prefix="execd-test-", dir="/var/tmp"))
+    os.chown(where, user.pw_uid, user.pw_gid) if ROOT else None
+    try:
+        yield where
+    finally:
+        shutil.rmtree(where, ignore_errors=True)
 
 
 @pytest.fixture
@@ -128,13 +144,89 @@ def test_what_every_sandbox_gets(start, work, directory):
     m = try_start(c, "a", work, policy(work, ("roots", "write")), [
         "/bin/sh", "-c", f"cat {secret}; ls {hidden}; mkdir .git && mkdir .keep; ulimit -f"])
     assert m["result"]["sandbox"]["enforced"]["limits"] == {
-        "processes": 7, "memoryBytes": 1 << 30, "openFiles": 16384, "fileBytes": 1 << 20}
+        "processes": 7, "memoryBytes": 1 << 30, "cpuPercent": None, "openFiles": 16384, "fileBytes": 1 << 20}
     r = c.finished("a")
     assert "secret: Permission denied" in r.stderr and "hidden': Permission denied" in r.stderr
     assert r.stdout == "2048\n" and (work / ".git").exists()
     poll(lambda: not (work / ".keep").exists(), what="an end of the mask")
     m = c.request("fs/readFile", {"path": uri(secret), "sandbox": policy(work)})
     assert m["error"]["message"] == "Permission denied (os error 13)"
+
+
+def test_what_of_the_environment_may_be_taken(start, work):
+    def taken(c, id):
+        c.start(id, ["/usr/bin/env"], cwd=uri(work), env={"OWN": "1"},
+                envPolicy={"inherit": "all", "ignoreDefaultExcludes": True, "exclude": [], "set": {}, "includeOnly": []})
+        return {x.split("=")[0] for x in c.finished(id).stdout.splitlines()}
+    own = "allow-unsandboxed = yes\n"
+    added = "environment = MORE=2\n"
+    assert {"OWN", "HOME", "MORE"} <= taken(start(own, added), "all")
+    core = taken(start(own + "environment-inherit = core\n", added), "core")
+    assert {"OWN", "HOME"} <= core and "MORE" not in core
+    assert taken(start(own + "environment-inherit = none\n", added), "none") == {"OWN"}
+    assert taken(start(own, added + "sandbox-environment-inherit = none\n"), "id") == {"OWN"}
+
+
+def test_repositories_below_a_root(start, work, user):
+    git = work / "inner/.git"
+    for d in ("hooks", "refs"):
+        (git / d).mkdir(parents=True)
+    (git / "config").write_text("")
+    if ROOT:
+        for p in [work / "inner", git, *git.iterdir()]:
+            os.chown(p, user.pw_uid, user.pw_gid)
+    script = "for f in hooks/x config refs/x; do (echo > inner/.git/$f) 2> /dev/null && echo $f; done; :"
+    own = "allow-unsandboxed = yes\nmax-profile = managed\n"
+    for n, (key, written) in enumerate((("off", "hooks/x config refs/x"), ("hooks", "refs/x"), ("full", ""))):
+        c = start(own + f"nested-git = {key}\n")
+        try_start(c, "g", work, policy(work, ("roots", "write")), ["/bin/sh", "-c", script])
+        assert c.finished("g").stdout.split() == written.split(), key
+
+
+def test_a_tmp_of_its_own(start, work, directory, user, mode):
+    """Nothing of the host's is in it and nothing gets out; what the policy names below it is the host's."""
+    name = f"execd-private-{os.getpid()}"
+    box = policy(work, ("roots", "write"), ("tmp", "write"))
+    script = f"ls -a /tmp; echo x > /tmp/{name}; echo y > {work}/kept; cd /tmp; mkdir .git && echo own"
+    c = start("tmp = private\nmax-shm = 1M\n")
+    assert "result" in try_start(c, "a", work, box, ["/bin/sh", "-c", script])
+    r = c.finished("a")
+    assert r.stdout.split() == [".", "..", directory.name, "own"] and r.stderr == "", r
+    assert not os.path.exists(f"/tmp/{name}") and (work / "kept").read_text() == "y\n"
+    script = f"cat /tmp/{name}; head -c 2M /dev/zero > /tmp/large; rm -rf {work}/kept"
+    try_start(c, "b", work, box, ["/bin/sh", "-c", script])
+    r = c.finished("b")
+    assert r.stdout.split()[0] == "x" and "No space left" in r.stderr and not (work / "kept").exists()
+    m = c.request("fs/readFile", {"path": f"file:///tmp/{name}", "sandbox": box})
+    assert m.get("result", {}).get("dataBase64") == "eAo=", ("files and commands share it", m, start.server.log[-600:])
+    # Whoever moves his own workspace out of sight there has moved nothing of the host's, and no protection.
+    script = f"mv {directory} /tmp/z; cd /tmp/z/work && echo y > kept; mkdir .git || (echo x > .git/f) || echo held"
+    try_start(c, "m", work, box, ["/bin/sh", "-c", script])
+    assert c.finished("m").stdout == "held\n" and (work / "kept").exists()
+    try_start(c, "n", work, box, ["/bin/cat", str(work / "kept")])
+    assert c.finished("n").stdout == "y\n"
+    c = start("tmp = host\n")
+    try_start(c, "h", work, box, ["/bin/sh", "-c", f"echo x > /tmp/{name}"])
+    assert c.finished("h").code == 0 and os.path.exists(f"/tmp/{name}")
+    os.unlink(f"/tmp/{name}")
+
+
+def test_which_tmpdir(start, work, user):
+    asked = policy(work)
+    asked["permissions"]["file_system"]["entries"].append(
+        {"path": {"type": "special", "value": {"kind": "tmpdir"}}, "access": "write"})
+    with temporary(user) as theirs, temporary(user) as requests:
+        script = f"for d in {theirs} {requests}; do (echo x > $d/f) 2> /dev/null && echo $d; done; :"
+        own = f"environment = TMPDIR={theirs}\n"
+        for key, writes, lands in (("host", [theirs], [theirs]), ("private", [theirs], []),
+                                   ("request", [requests], [requests])):
+            c = start(f"max-profile = managed\ntmpdir = {key}\n", own)
+            m = c.start("t", ["/bin/sh", "-c", script], cwd=uri(work), env={"TMPDIR": str(requests)}, sandbox=asked)
+            assert "result" in m, m
+            assert c.finished("t").stdout.split() == [str(d) for d in writes], key
+            assert [d for d in (theirs, requests) if (d / "f").exists()] == lands, key
+            for d in lands:
+                (d / "f").unlink()
 
 
 def test_an_identity_comes_before_it(start, work):

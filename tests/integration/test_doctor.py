@@ -1,5 +1,6 @@
 """execd doctor: it tries every layer, and says what to change where one is missing."""
 import os
+import shutil
 import subprocess
 
 import pytest
@@ -34,6 +35,24 @@ def test_in_a_chroot_nothing_is_promised(directory):
     assert code == 5
     assert [x for x in lines if x.startswith("MISSING  user namespace: Operation not permitted; run execd as root")]
     assert [x for x in lines if x.startswith("MISSING  a command in a sandbox")]
+
+
+def test_each_limit_has_its_line(user):
+    lines, _ = doctor(None if os.geteuid() == 0 else user)
+    for what in ("processes", "memory", "processor time"):
+        line = [x for x in lines if f"a limit on the {what} of a command" in x]
+        assert len(line) == 1 and (line[0].startswith("ok ") or "until a " in line[0]), lines
+    assert len([x for x in lines if "openat2" in x]) == 1, lines
+
+
+@pytest.mark.skipif(os.geteuid() != 0 or not shutil.which("strace"), reason="SKIPPED: needs root and strace")
+def test_why_there_is_no_landlock():
+    """A kernel without it, one with it switched off, and one that fails some other way."""
+    for error, words in (("ENOSYS", "Linux 5.13 or newer"), ("EOPNOTSUPP", "lsm="), ("ENOMEM", "no sandbox starts")):
+        lines, code = doctor(None, "strace", "-f", "-qq", "-o", "/dev/null", "-e", "trace=landlock_create_ruleset",
+                             "-e", f"inject=landlock_create_ruleset:error={error}")
+        line = [x for x in lines if " Landlock" in x]
+        assert len(line) == 1 and line[0].startswith("without") and words in line[0], lines
 
 
 def test_wrong_arguments():

@@ -8,7 +8,7 @@
  *
  * The plan is "BASE [net] [minimal] [no-proc]", then "KIND PATH" per mount:
  * r w as they are, d a denied directory (D: reopened), f a denied file, m a
- * masked file, M a masked directory, p a pin.
+ * masked file, M a masked directory, p a pin, t a directory of its own.
  */
 #ifndef RESOLVE_CASE_H
 #define RESOLVE_CASE_H
@@ -28,6 +28,7 @@ struct resolve_case {
 	unsigned nested;
 	uint64_t depth;
 	bool net, no_cwd;
+	bool private_tmp, private_tmpdir, whole; /* nested repositories */
 	enum sandbox_type type;
 	bool unrestricted;
 };
@@ -98,7 +99,7 @@ static inline void
 plan_text(struct buf *b, const struct plan *plan)
 {
 	static const char *const bases[] = { "read", "write", "empty" };
-	static const char kinds[] = "rwdfmMp";
+	static const char kinds[] = "rwdfmMpt";
 
 	buf_puts(b, bases[plan->base]);
 	buf_puts(b, plan->network ? " net" : "");
@@ -172,7 +173,10 @@ case_resolve(struct case_run *run, const struct resolve_case *c)
 		.protected_names = run->names.items,
 		.deny_read = run->deny.items,
 		.hide = run->hide.items,
-		.nested_git_depth = c->nested };
+		.nested_git_depth = c->nested,
+		.nested_git_whole = c->whole,
+		.private_tmp = c->private_tmp,
+		.private_tmpdir = c->private_tmpdir };
 	run->err = resolve(&run->plan, &run->request, &view, run->error);
 }
 

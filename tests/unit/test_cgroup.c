@@ -97,27 +97,96 @@ test_a_name_that_is_taken(void **state)
 	assert_int_equal(unlinkat(top, "one", 0), 0);
 }
 
+#define ALL (CGROUP_COUNTS_PIDS | CGROUP_COUNTS_MEMORY | CGROUP_COUNTS_CPU)
+
 static void
 test_limits(void **state)
+{
+	const struct cgroup_limits l = { 512, 1ull << 40, 150, false },
+				   none = { 0 };
+	struct cgroup c = CGROUP_NONE;
+
+	c.dirs[CGROUP_UNIFIED] = top;
+	/* What is said to be in force is, or it is an error. */
+	assert_int_equal(cgroup_limit(&c, &l, 0), 0);
+	assert_int_equal(cgroup_limit(&c, &l, CGROUP_COUNTS_PIDS), -ENOENT);
+	put(top, "pids.max", "");
+	assert_int_equal(cgroup_limit(&c, &l, ALL), -ENOENT);
+	put(top, "memory.max", "");
+	put(top, "memory.swap.max", "");
+	assert_int_equal(cgroup_limit(&c, &l, ALL), -ENOENT);
+	put(top, "cpu.max", "");
+	put(top, "memory.oom.group", "");
+	assert_int_equal(cgroup_limit(&c, &l, ALL), 0);
+	check(top, "pids.max", "512");
+	check(top, "memory.max", "1099511627776");
+	check(top, "memory.swap.max", "0");
+	check(top, "memory.oom.group", "");
+	check(top, "cpu.max", "150000 100000");
+	put(top, "pids.max", "");
+	put(top, "cpu.max", "");
+	assert_int_equal(
+	    cgroup_limit(&c, &none, CGROUP_COUNTS_PIDS | CGROUP_COUNTS_CPU), 0);
+	check(top, "pids.max", "max");
+	check(top, "cpu.max", "max");
+}
+
+static void
+test_limits_of_version_1(void **state)
+{
+	struct cgroup_limits l = { 512, 0, 50, true };
+	struct cgroup c = CGROUP_NONE;
+
+	c.dirs[CGROUP_MEMORY] = c.dirs[CGROUP_CPU] = top;
+	put(top, "memory.limit_in_bytes", "");
+	put(top, "cpu.cfs_period_us", "");
+	put(top, "cpu.cfs_quota_us", "");
+	assert_int_equal(
+	    cgroup_limit(&c, &l, CGROUP_COUNTS_MEMORY | CGROUP_COUNTS_CPU), 0);
+	check(top, "memory.limit_in_bytes", "-1");
+	check(top, "cpu.cfs_quota_us", "50000");
+	check(top, "cpu.cfs_period_us", "100000");
+	put(top, "memory.limit_in_bytes", "");
+	put(top, "memory.memsw.limit_in_bytes", "");
+	l.memory_bytes = 4096;
+	assert_int_equal(cgroup_limit(&c, &l, CGROUP_COUNTS_MEMORY), 0);
+	check(top, "memory.limit_in_bytes", "4096");
+	check(top, "memory.memsw.limit_in_bytes", "4096");
+}
+
+/* Version 1 counts where the hierarchy is, version 2 what is handed down. */
+static void
+test_controllers(void **state)
+{
+	struct cgroup c = CGROUP_NONE;
+
+	assert_int_equal(cgroup_controllers(&c), 0);
+	c.dirs[CGROUP_UNIFIED] = top;
+	assert_int_equal(cgroup_controllers(&c), 0);
+	put(top, "cgroup.subtree_control", "cpu io pids\n");
+	assert_int_equal(
+	    cgroup_controllers(&c), CGROUP_COUNTS_CPU | CGROUP_COUNTS_PIDS);
+	check(top, "cgroup.subtree_control", "cpu io pids\n");
+	c.dirs[CGROUP_MEMORY] = top;
+	put(top, "memory.limit_in_bytes", "");
+	assert_int_equal(cgroup_controllers(&c), CGROUP_COUNTS_MEMORY);
+	check(top, "memory.limit_in_bytes", "");
+}
+
+static void
+test_handing_down(void **state)
 {
 	struct cgroup c = CGROUP_NONE;
 
 	c.dirs[CGROUP_UNIFIED] = top;
-	assert_int_equal(cgroup_limit(&c, 7, 8), 0); /* no controllers */
-	put(top, "pids.max", "");
-	put(top, "memory.max", "");
-	assert_int_equal(cgroup_limit(&c, 512, 1ull << 40), 0);
-	check(top, "pids.max", "512");
-	check(top, "memory.max", "1099511627776");
-	put(top, "pids.max", "");
-	assert_int_equal(cgroup_limit(&c, 0, 0), 0);
-	check(top, "pids.max", "max");
-
-	c = (struct cgroup)CGROUP_NONE;
-	c.dirs[CGROUP_MEMORY] = top;
-	put(top, "memory.limit_in_bytes", "");
-	assert_int_equal(cgroup_limit(&c, 512, 0), 0);
-	check(top, "memory.limit_in_bytes", "-1");
+	put(top, "cgroup.controllers", "cpuset io memory\n");
+	assert_int_equal(cgroup_hand_down(&c), -ENOENT);
+	put(top, "cgroup.subtree_control", "");
+	assert_int_equal(cgroup_hand_down(&c), 0);
+	check(top, "cgroup.subtree_control", "+memory");
+	check(top, "cgroup.controllers", "cpuset io memory\n");
+	/* Nothing to hand down is no error. */
+	assert_int_equal(cgroup_hand_down(&c), 0);
 }
 
 static void
@@ -128,18 +197,53 @@ test_members(void **state)
 
 	assert_true(cgroup_is_empty(&c));
 	assert_int_equal(cgroup_kill(&c), -ENOENT);
+	assert_int_equal(cgroup_open_joins(&c, joins), 0); /* none to join */
+	assert_int_equal(joins[CGROUP_UNIFIED], -1);
 	c.dirs[CGROUP_UNIFIED] = top;
 	put(top, "cgroup.procs", "");
 	put(top, "cgroup.kill", "");
 	assert_true(cgroup_is_empty(&c));
-	cgroup_open_joins(&c, joins);
+	assert_int_equal(cgroup_open_joins(&c, joins), 0);
 	assert_int_equal(joins[CGROUP_PIDS], -1);
-	assert_int_equal(cgroup_join(joins), 0);
-	close(joins[CGROUP_UNIFIED]);
+	assert_int_equal(cgroup_join(joins, false), 0);
+	cgroup_close_joins(joins);
 	assert_false(cgroup_is_empty(&c));
 	assert_int_equal(cgroup_kill(&c), 0);
 	check(top, "cgroup.procs", "0");
 	check(top, "cgroup.kill", "1");
+}
+
+/* A group that cannot be joined in one hierarchy is not joined in another. */
+static void
+test_a_group_that_cannot_be_joined(void **state)
+{
+	struct cgroup c = CGROUP_NONE;
+	int joins[CGROUP_HIERARCHIES];
+
+	c.dirs[CGROUP_UNIFIED] = c.dirs[CGROUP_MEMORY] = top;
+	put(top, "cgroup.procs", "");
+	assert_int_equal(cgroup_open_joins(&c, joins), -ENOENT);
+	for (int i = 0; i < CGROUP_HIERARCHIES; i++)
+		assert_int_equal(joins[i], -1);
+	assert_int_equal(unlinkat(top, "cgroup.procs", 0), 0);
+}
+
+static void
+test_kills_for_want_of_memory(void **state)
+{
+	struct cgroup c = CGROUP_NONE;
+	int fd;
+
+	assert_true(cgroup_open_oom(&c) < 0);
+	assert_int_equal(cgroup_oom_kills(&c), 0);
+	c.dirs[CGROUP_MEMORY] = top;
+	put(top, "memory.oom_control", "under_oom 0\noom_kill 3\n");
+	assert_int_equal(cgroup_oom_kills(&c), 3);
+	fd = cgroup_open_oom(&c);
+	put(top, "memory.oom_control", "oom_kill 4\n");
+	assert_int_equal(cgroup_read_oom(fd), 4);
+	close(fd);
+	assert_int_equal(unlinkat(top, "memory.oom_control", 0), 0);
 }
 
 /* Version 1: no forks any more, then the list; our own pid is none of it. */
@@ -188,6 +292,11 @@ main(void)
 		cmocka_unit_test(test_make_and_remove),
 		cmocka_unit_test(test_a_name_that_is_taken),
 		cmocka_unit_test(test_limits),
+		cmocka_unit_test(test_limits_of_version_1),
+		cmocka_unit_test(test_controllers),
+		cmocka_unit_test(test_handing_down),
+		cmocka_unit_test(test_a_group_that_cannot_be_joined),
+		cmocka_unit_test(test_kills_for_want_of_memory),
 		cmocka_unit_test(test_members),
 		cmocka_unit_test(test_kill_by_list),
 		cmocka_unit_test(test_own),

@@ -77,17 +77,19 @@ remove_tree(const char *dir)
 static int
 make(struct command_landlock_options o)
 {
-	int fds[] = { open("a", O_PATH | O_CLOEXEC),
-		open("b", O_PATH | O_CLOEXEC),
-		open("b/file", O_PATH | O_CLOEXEC),
-		open("/dev/null", O_PATH | O_CLOEXEC) };
+	const struct command_landlock_place places[] = {
+		{ open("a", O_PATH | O_CLOEXEC), true },
+		{ open("b", O_PATH | O_CLOEXEC), true },
+		{ open("b/file", O_PATH | O_CLOEXEC), false },
+		{ open("/dev/null", O_PATH | O_CLOEXEC), false },
+	};
 	int ruleset;
 
-	o.writable = fds;
-	o.writable_count = nitems(fds);
+	o.writable = places;
+	o.writable_count = nitems(places);
 	ruleset = command_landlock_make(&o);
-	for (size_t i = 0; i < nitems(fds); i++)
-		close(fds[i]);
+	for (size_t i = 0; i < nitems(places); i++)
+		close(places[i].fd);
 	return ruleset;
 }
 
@@ -216,6 +218,14 @@ test_abis(void **state)
 	fake_abi = 0;
 	assert_int_equal(command_landlock_abi(), 0);
 	assert_int_equal(command_landlock_make(&o), -ENOSYS);
+	/* None, and switched off; but not what nobody understands. */
+	fake_abi = -ENOSYS;
+	assert_int_equal(command_landlock_abi(), 0);
+	fake_abi = -EOPNOTSUPP;
+	assert_int_equal(command_landlock_abi(), 0);
+	fake_abi = -EPERM;
+	assert_int_equal(command_landlock_abi(), -EPERM);
+	assert_int_equal(command_landlock_make(&o), -EPERM);
 	for (fake_abi = 1; fake_abi <= kernel_abi; fake_abi++)
 		check_policies(fake_abi, command_landlock_load);
 	fake_abi = 99;
@@ -246,7 +256,7 @@ load_badly(int ruleset)
 static void
 test_errors(void **state)
 {
-	const int bad = -1;
+	const struct command_landlock_place bad = { -1, true };
 	const struct command_landlock_options strict = { 0 }, no_file = {
 		.restrict_files = true, .writable = &bad, .writable_count = 1
 	};

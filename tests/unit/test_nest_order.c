@@ -121,7 +121,7 @@ put_start(struct buf *b)
 	char *const envp[] = { NULL };
 	const struct nest_command c = { candidates, argv, envp, "/tmp", true };
 
-	nest_start_put(b, &c);
+	nest_start_put(b, &c, 5);
 }
 
 static int
@@ -134,6 +134,7 @@ get_start(struct buf_reader *r)
 	err = nest_start_get(r, &c);
 	if (err == 0) {
 		assert_true(c.tty);
+		assert_int_equal(c.joins, 5);
 		assert_string_equal(c.cwd, "/tmp");
 		assert_string_equal(c.candidates[1], "/usr/bin/sh");
 		assert_null(c.candidates[2]);
@@ -179,6 +180,7 @@ put_answer(struct buf *b)
 {
 	const struct nest_answer a = { .err = -EPERM,
 		.enforcing = true,
+		.stale = true,
 		.step = "mounting /w",
 		.command = 7,
 		.init = 8,
@@ -196,6 +198,7 @@ get_answer(struct buf_reader *r)
 	if (err == 0) {
 		assert_int_equal(a.err, -EPERM);
 		assert_true(a.enforcing);
+		assert_true(a.stale);
 		assert_string_equal(a.step, "mounting /w");
 		assert_int_equal(a.command, 7);
 		assert_int_equal(a.init, 8);
@@ -237,7 +240,7 @@ test_hostile_counts(void **state)
 		plan_clear(&got);
 		buf_clear(&b);
 
-		buf_put(&b, "\0/", 3); /* tty, cwd */
+		buf_put(&b, "\0\0/", 4); /* tty, joins, cwd */
 		buf_put_u32(&b, counts[i]);
 		buf_reader_init(&r, b.data, b.len);
 		assert_int_equal(nest_start_get(&r, &c), -EBADMSG);
@@ -271,7 +274,7 @@ static void
 test_impossible_mounts(void **state)
 {
 	check_mount(PLAN_READ, FS_FILE, "/x", 0);
-	check_mount(PLAN_PIN + 1, FS_FILE, "/x", -EBADMSG);
+	check_mount(PLAN_PRIVATE + 1, FS_FILE, "/x", -EBADMSG);
 	check_mount(UINT8_MAX, FS_FILE, "/x", -EBADMSG);
 	check_mount(PLAN_READ, FS_OTHER + 1, "/x", -EBADMSG);
 	check_mount(PLAN_READ, FS_FILE, "x", -EBADMSG);
@@ -311,7 +314,6 @@ test_descriptors_travel(void **state)
 	buf_init(&out, NEST_MESSAGE_MAX);
 	put_answer(&out);
 	assert_int_equal(nest_send(pair[1], &out, fds, nitems(fds)), 0);
-	assert_int_equal(nest_send(pair[1], &out, NULL, 0), 0);
 	assert_int_equal(nest_recv(pair[0], &in, got, &n), 0);
 	assert_int_equal(n, nitems(fds));
 	assert_int_equal(in.len, out.len);
@@ -320,11 +322,36 @@ test_descriptors_travel(void **state)
 		assert_int_equal(fcntl(got[--n], F_GETFD), FD_CLOEXEC);
 		close(got[n]);
 	}
+	assert_int_equal(nest_send(pair[1], &out, NULL, 0), 0);
 	assert_int_equal(nest_recv(pair[0], &in, got, &n), 0);
 	assert_int_equal(n, 0);
 	assert_int_equal(nest_recv(pair[0], &in, got, &n), -ETIMEDOUT);
 	buf_clear(&in);
 	buf_clear(&out);
+}
+
+/* Not more than the socket holds, nobody reads meanwhile. */
+static void
+test_sizes(void **state)
+{
+	static const size_t sizes[] = { 1, 4095, 4096, 4097, 60000 };
+	struct buf in, out;
+
+	for (size_t i = 0; i < nitems(sizes); i++) {
+		int got[NEST_FDS_MAX];
+		size_t n;
+
+		buf_init(&in, NEST_MESSAGE_MAX);
+		buf_init(&out, NEST_MESSAGE_MAX);
+		for (size_t at = 0; at < sizes[i]; at++)
+			buf_put_u8(&out, (uint8_t)(at * 7));
+		assert_int_equal(nest_send(pair[1], &out, NULL, 0), 0);
+		assert_int_equal(nest_recv(pair[0], &in, got, &n), 0);
+		assert_int_equal(in.len, sizes[i]);
+		assert_memory_equal(in.data, out.data, in.len);
+		buf_clear(&in);
+		buf_clear(&out);
+	}
 }
 
 static int
@@ -347,6 +374,8 @@ test_impossible_lengths(void **state)
 	assert_int_equal(receive("\0\0\0\0", 4), -EBADMSG);
 	assert_int_equal(receive("\xff\xff\xff\xff", 4), -EBADMSG);
 	assert_int_equal(receive("\1\0\0\x0c", 4), -EBADMSG);
+	/* One order, one answer: nothing comes behind it. */
+	assert_int_equal(receive("\1\0\0\0xy", 6), -EBADMSG);
 	assert_int_equal(receive("\4\0", 2), -ETIMEDOUT);
 }
 
@@ -379,6 +408,8 @@ main(void)
 		cmocka_unit_test(test_impossible_mounts),
 		cmocka_unit_test_setup_teardown(
 		    test_descriptors_travel, open_pair, close_pair),
+		cmocka_unit_test_setup_teardown(
+		    test_sizes, open_pair, close_pair),
 		cmocka_unit_test_setup_teardown(
 		    test_impossible_lengths, open_pair, close_pair),
 		cmocka_unit_test_setup_teardown(

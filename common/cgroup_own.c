@@ -1,0 +1,136 @@
+/*
+ * The control group a process is in: from proc_pid_cgroup(5) and the table of
+ * mounts to descriptors.
+ */
+#include <errno.h>
+#include <fcntl.h>
+#include <limits.h>
+#include <stdio.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "cgroup.h"
+#include "util.h"
+
+#define LINE_BYTES 8192
+
+/* Version 1 controllers by hierarchy; "" is version 2. */
+static const char *const controllers[CGROUP_HIERARCHIES] = { "", "pids",
+	"memory", "cpu" };
+
+static bool
+has_word(const char *list, const char *word, char separator)
+{
+	size_t n = strlen(word);
+
+	for (const char *p = list; *p != '\0';) {
+		const char *end = strchrnul(p, separator);
+
+		if ((size_t)(end - p) == n && memcmp(p, word, n) == 0)
+			return true;
+		p = *end == '\0' ? end : end + 1;
+	}
+	return false;
+}
+
+/* A line of /proc/self/cgroup: "ID:CONTROLLERS:PATH". */
+static bool
+find_own_path(const char *controller, char path[PATH_MAX])
+{
+	FILE *f = fopen("/proc/self/cgroup", "re");
+	char line[LINE_BYTES];
+	bool found = false;
+
+	while (f != NULL && !found && fgets(line, sizeof(line), f) != NULL) {
+		char *list = strchr(line, ':');
+		char *own = list != NULL ? strchr(list + 1, ':') : NULL;
+
+		if (own == NULL)
+			continue;
+		*own++ = '\0';
+		own[strcspn(own, "\n")] = '\0';
+		found = *controller == '\0'
+			    ? list[1] == '\0'
+			    : has_word(list + 1, controller, ',');
+		if (found)
+			snprintf(path, PATH_MAX, "%s", own);
+	}
+	if (f != NULL)
+		fclose(f);
+	return found;
+}
+
+/* Where a hierarchy is mounted, and what of it: proc_pid_mountinfo(5). */
+static bool
+find_mount(const char *controller, char root[PATH_MAX], char point[PATH_MAX])
+{
+	const char *type = *controller == '\0' ? "cgroup2" : "cgroup";
+	FILE *f = fopen("/proc/self/mountinfo", "re");
+	char line[LINE_BYTES], fstype[64], options[1024];
+	bool found = false;
+
+	while (f != NULL && !found && fgets(line, sizeof(line), f) != NULL) {
+		const char *tail = strstr(line, " - ");
+
+		if (tail == NULL ||
+		    sscanf(line, "%*s %*s %*s %4095s %4095s", root, point) !=
+			2 ||
+		    sscanf(tail, " - %63s %*s %1023s", fstype, options) != 2)
+			continue;
+		found =
+		    strcmp(fstype, type) == 0 &&
+		    (*controller == '\0' || has_word(options, controller, ','));
+	}
+	if (f != NULL)
+		fclose(f);
+	return found;
+}
+
+static int
+open_hierarchy(const char *controller)
+{
+	char own[PATH_MAX], root[PATH_MAX], point[PATH_MAX];
+	_cleanup_free_ char *path = NULL;
+	const char *rest = own;
+	int fd;
+
+	if (!find_own_path(controller, own) ||
+	    !find_mount(controller, root, point))
+		return -ENOENT;
+	/* Of a mount that shows only a part of the hierarchy. */
+	if (strcmp(root, "/") != 0) {
+		if (strncmp(own, root, strlen(root)) != 0)
+			return -ENOENT;
+		rest += strlen(root);
+	}
+	path = xasprintf("%s%s", point, strcmp(rest, "/") == 0 ? "" : rest);
+	fd = open(path, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+	return fd < 0 ? -errno : fd;
+}
+
+static bool
+counts_pids(int dir)
+{
+	_cleanup_close_ int fd =
+	    openat(dir, "cgroup.controllers", O_RDONLY | O_CLOEXEC);
+	char text[1024];
+	ssize_t n = fd < 0 ? -1 : read(fd, text, sizeof(text) - 1);
+
+	if (n < 0)
+		return false;
+	text[n] = '\0';
+	text[strcspn(text, "\n")] = '\0';
+	return has_word(text, "pids", ' ');
+}
+
+void
+cgroup_open_own(struct cgroup *c)
+{
+	for (int i = 0; i < CGROUP_HIERARCHIES; i++)
+		c->dirs[i] = open_hierarchy(controllers[i]);
+	if (c->dirs[CGROUP_UNIFIED] < 0 || c->dirs[CGROUP_PIDS] < 0 ||
+	    counts_pids(c->dirs[CGROUP_UNIFIED]))
+		return;
+	close(c->dirs[CGROUP_UNIFIED]);
+	c->dirs[CGROUP_UNIFIED] = -1;
+}

@@ -1,0 +1,110 @@
+/*
+ * A child in its control group, by the raw system call: the C library has no
+ * function for it, and its clone() cannot say where.
+ */
+#include "clone_into.h"
+
+#include <errno.h>
+#include <sched.h>
+#include <signal.h>
+#include <stdint.h>
+#include <sys/syscall.h>
+
+#ifndef SYS_clone3
+#define SYS_clone3 435
+#endif
+
+#define INTO_CGROUP 0x200000000ull
+
+/* As in the kernel, version 2 of it. */
+struct arguments {
+	uint64_t flags;
+	uint64_t pidfd, child_tid, parent_tid;
+	uint64_t exit_signal;
+	uint64_t stack, stack_size;
+	uint64_t tls;
+	uint64_t set_tid, set_tid_size;
+	uint64_t cgroup;
+};
+
+/* The child begins behind the system call, on a stack with nothing on it: it
+ * must call at once and never come back. */
+#if defined(__x86_64__)
+static long
+call(const struct arguments *a, int (*run)(void *arg), void *arg)
+{
+	register int (*fn)(void *) __asm__("r12") = run;
+	register void *argument __asm__("r13") = arg;
+	long ret = SYS_clone3;
+
+	__asm__ volatile("syscall\n\t"
+			 "testq %%rax, %%rax\n\t"
+			 "jnz 1f\n\t"
+			 "xorl %%ebp, %%ebp\n\t"
+			 "movq %%r13, %%rdi\n\t"
+			 "callq *%%r12\n\t"
+			 "movl %%eax, %%edi\n\t"
+			 "movl %[exit], %%eax\n\t"
+			 "syscall\n"
+			 "1:"
+			 : "+a"(ret)
+			 : "D"(a), "S"(sizeof(*a)), "r"(fn),
+			 "r"(argument), [exit] "i"(SYS_exit)
+			 : "rcx", "r11", "memory", "cc");
+	return ret;
+}
+#elif defined(__aarch64__)
+static long
+call(const struct arguments *a, int (*run)(void *arg), void *arg)
+{
+	register int (*fn)(void *) __asm__("x9") = run;
+	register void *argument __asm__("x10") = arg;
+	register const void *x0 __asm__("x0") = a;
+	register size_t x1 __asm__("x1") = sizeof(*a);
+	register long x8 __asm__("x8") = SYS_clone3;
+
+	__asm__ volatile(
+	    "svc #0\n\t"
+	    "cbnz x0, 1f\n\t"
+	    "mov x29, xzr\n\t"
+	    "mov x0, x10\n\t"
+	    "blr x9\n\t"
+	    "mov x8, %[exit]\n\t"
+	    "svc #0\n"
+	    "1:"
+	    : "+r"(x0)
+	    : "r"(x1), "r"(x8), "r"(fn), "r"(argument), [exit] "i"(SYS_exit)
+	    : "memory", "cc", "x30");
+	return (long)x0;
+}
+#else
+static long
+call(const struct arguments *a, int (*run)(void *arg), void *arg)
+{
+	return -ENOSYS;
+}
+#endif
+
+pid_t
+clone_into(int group, int (*run)(void *arg), void *arg, char *stack,
+    size_t stack_bytes, unsigned long flags)
+{
+	uintptr_t end = ((uintptr_t)stack + stack_bytes) & ~(uintptr_t)15;
+	const struct arguments a = {
+		.flags = flags | INTO_CGROUP,
+		/* A sibling ends with the signal its parent ends with. */
+		.exit_signal = flags & CLONE_PARENT ? 0 : SIGCHLD,
+		.stack = (uintptr_t)stack,
+		.stack_size = end - (uintptr_t)stack,
+		.cgroup = (uint64_t)group,
+	};
+
+	return (pid_t)call(&a, run, arg);
+}
+
+bool
+clone_into_is_missing(int err)
+{
+	return err == -ENOSYS || err == -EINVAL || err == -E2BIG ||
+	       err == -EOPNOTSUPP;
+}

@@ -1,0 +1,247 @@
+/*
+ * What execd doctor tries: as the user whose commands a layer would hold, and
+ * at the end a real command in a real sandbox.
+ */
+#include "doctor_try.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <grp.h>
+#include <linux/openat2.h>
+#include <linux/seccomp.h>
+#include <sched.h>
+#include <signal.h>
+#include <stdio.h>
+#include <string.h>
+#include <sys/mount.h>
+#include <sys/prctl.h>
+#include <sys/syscall.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include "cgroup.h"
+#include "frame.h"
+#include "landlock.h"
+#include "programs.h"
+#include "userns.h"
+#include "util.h"
+
+#define ANSWER_BYTES 65536
+
+static void __attribute__((noreturn)) give_up(void)
+{
+	_exit(errno > 0 && errno < 256 ? errno : EIO);
+}
+
+/* In a child: the user, in his user namespace, as a sandbox begins. */
+static void
+become_patient(const struct patient *p)
+{
+	const char *step;
+	int err = 0;
+
+	if (p->root &&
+	    (setgroups(0, NULL) < 0 || setresgid(p->gid, p->gid, p->gid) < 0 ||
+		setresuid(p->uid, p->uid, p->uid) < 0))
+		give_up();
+	if (p->door >= 0)
+		err = setns(p->door, CLONE_NEWUSER) < 0 ? -errno : 0;
+	else
+		err = userns_enter_new(&step);
+	errno = -err;
+	if (err < 0)
+		give_up();
+}
+
+/* --- layers ------------------------------------------------------------- */
+
+void
+doctor_try_user(const struct patient *p)
+{
+	become_patient(p);
+}
+
+void
+doctor_try_mount(const struct patient *p)
+{
+	struct mount_attr attr = { .attr_set = MOUNT_ATTR_RDONLY };
+	int tree;
+
+	become_patient(p);
+	if (unshare(CLONE_NEWNS) < 0 ||
+	    mount(NULL, "/", NULL, MS_REC | MS_PRIVATE, NULL) < 0)
+		give_up();
+	tree = open_tree(
+	    AT_FDCWD, "/", AT_RECURSIVE | OPEN_TREE_CLONE | OPEN_TREE_CLOEXEC);
+	if (tree < 0 || mount_setattr(tree, "", AT_EMPTY_PATH | AT_RECURSIVE,
+			    &attr, sizeof(attr)) < 0)
+		give_up();
+}
+
+void
+doctor_try_pid(const struct patient *p)
+{
+	int status;
+	pid_t pid;
+
+	become_patient(p);
+	if (unshare(CLONE_NEWNS | CLONE_NEWPID) < 0)
+		give_up();
+	pid = fork();
+	if (pid == 0) {
+		if (mount("proc", "/proc", "proc",
+			MS_NOSUID | MS_NODEV | MS_NOEXEC, "hidepid=2") < 0)
+			give_up();
+		_exit(0);
+	}
+	if (pid < 0 || waitpid(pid, &status, 0) < 0)
+		give_up();
+	_exit(WIFEXITED(status) ? WEXITSTATUS(status) : EIO);
+}
+
+void
+doctor_try_network(const struct patient *p)
+{
+	become_patient(p);
+	if (unshare(CLONE_NEWNET | CLONE_NEWIPC | CLONE_NEWUTS |
+		    CLONE_NEWCGROUP) < 0)
+		give_up();
+}
+
+void
+doctor_try_seccomp(const struct patient *p)
+{
+	unsigned action = SECCOMP_RET_KILL_PROCESS;
+
+	if (syscall(SYS_seccomp, SECCOMP_GET_ACTION_AVAIL, 0, &action) < 0)
+		give_up();
+}
+
+/* Ends well when there is a Landlock. */
+void
+doctor_try_landlock(const struct patient *p)
+{
+	int abi = landlock_abi();
+
+	errno = -abi;
+	if (abi < 0)
+		give_up();
+}
+
+void
+doctor_try_cgroups(const struct patient *p)
+{
+	struct cgroup own, made;
+	char name[32];
+	int err;
+
+	cgroup_open_own(&own);
+	errno = ENOENT;
+	if (!cgroup_is_open(&own))
+		give_up();
+	snprintf(name, sizeof(name), "execd-doctor-%d", (int)getpid());
+	err = cgroup_make(&own, name, &made);
+	if (err == 0)
+		err = cgroup_remove(&own, name);
+	errno = -err;
+	if (err < 0)
+		give_up();
+}
+
+static void
+need_controller(unsigned controller)
+{
+	struct cgroup own;
+
+	cgroup_open_own(&own);
+	errno = ENOENT;
+	if (!(cgroup_available(&own) & controller))
+		give_up();
+}
+
+void
+doctor_try_processes(const struct patient *p)
+{
+	doctor_try_cgroups(p);
+	need_controller(CGROUP_COUNTS_PIDS);
+}
+
+void
+doctor_try_memory(const struct patient *p)
+{
+	doctor_try_cgroups(p);
+	need_controller(CGROUP_COUNTS_MEMORY);
+}
+
+void
+doctor_try_cpu(const struct patient *p)
+{
+	doctor_try_cgroups(p);
+	need_controller(CGROUP_COUNTS_CPU);
+}
+
+void
+doctor_try_openat2(const struct patient *p)
+{
+	const struct open_how how = { .flags = O_PATH | O_CLOEXEC };
+
+	if (syscall(SYS_openat2, AT_FDCWD, "/", &how, sizeof(how)) < 0)
+		give_up();
+}
+
+/* --- the whole ---------------------------------------------------------- */
+
+static const char request[] =
+    "{\"version\":1,\"type\":\"spawn_request\",\"payload\":{\"command\":"
+    "[\"/bin/true\"],\"cwd\":\"/\",\"env\":{},\"policy_json_or_preset\":"
+    "\"workspace-write\",\"sandbox_policy_cwd\":\"/\",\"codex_home\":\"/\","
+    "\"real_codex_home\":\"/\",\"cap_sids\":[],\"tty\":false}}";
+
+static void __attribute__((noreturn))
+exec_runner(const struct patient *p, int in, int out)
+{
+	char *argv[] = { (char *)(uintptr_t) "execd-runner",
+		(char *)(uintptr_t) "--stdio", NULL };
+	char *none[] = { NULL };
+	int err = open("/dev/null", O_WRONLY | O_CLOEXEC);
+
+	if (p->root &&
+	    (setgroups(0, NULL) < 0 || setresgid(p->gid, p->gid, p->gid) < 0 ||
+		setresuid(p->uid, p->uid, p->uid) < 0))
+		give_up();
+	dup2(in, STDIN_FILENO);
+	dup2(out, STDOUT_FILENO);
+	dup2(err, STDERR_FILENO);
+	execveat(p->programs->runner, "", argv, none, AT_EMPTY_PATH);
+	give_up();
+}
+
+/* The runner's own dialect, one command; what it answers is its own text. */
+void
+doctor_try_command(const struct patient *p)
+{
+	uint8_t header[FRAME_HEADER_BYTES];
+	static char answer[ANSWER_BYTES];
+	int in[2], out[2];
+	size_t len = 0;
+	ssize_t n;
+	pid_t pid;
+
+	if (pipe2(in, O_CLOEXEC) < 0 || pipe2(out, O_CLOEXEC) < 0)
+		give_up();
+	pid = fork();
+	if (pid == 0)
+		exec_runner(p, in[0], out[1]);
+	close(in[0]);
+	close(out[1]);
+	frame_put_length(header, sizeof(request) - 1);
+	if (pid < 0 || write(in[1], header, sizeof(header)) < 0 ||
+	    write(in[1], request, sizeof(request) - 1) < 0)
+		give_up();
+	while (len < sizeof(answer) &&
+	       (n = read(out[0], answer + len, sizeof(answer) - len)) > 0)
+		len += (size_t)n;
+	errno = EPERM;
+	if (memmem(answer, len, "\"exit_code\":0", 13) == NULL)
+		give_up();
+}

@@ -1,0 +1,36 @@
+/*
+ * What execd doctor tries: each layer of a sandbox, in a child of its own.
+ */
+#ifndef DOCTOR_TRY_H
+#define DOCTOR_TRY_H
+
+#include <stdbool.h>
+#include <sys/types.h>
+
+struct programs;
+
+/* Whose commands they would be. */
+struct patient {
+	const struct programs *programs;
+	char *name; /* owned */
+	uid_t uid;
+	gid_t gid;
+	bool root; /* execd is */
+	int door;  /* root only; -errno: it could not be made */
+};
+
+/* In a child, which ends with the errno of what failed; else they return. */
+void doctor_try_user(const struct patient *p);
+void doctor_try_mount(const struct patient *p);
+void doctor_try_pid(const struct patient *p);
+void doctor_try_network(const struct patient *p);
+void doctor_try_seccomp(const struct patient *p);
+void doctor_try_landlock(const struct patient *p);
+void doctor_try_cgroups(const struct patient *p);
+void doctor_try_processes(const struct patient *p);
+void doctor_try_memory(const struct patient *p);
+void doctor_try_cpu(const struct patient *p);
+void doctor_try_openat2(const struct patient *p);
+void doctor_try_command(const struct patient *p);
+
+#endif

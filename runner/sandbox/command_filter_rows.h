@@ -1,0 +1,51 @@
+/*
+ * What commands may not call: the table of SANDBOX.md C4, for command_filter.c
+ * alone.
+ */
+#ifndef COMMAND_FILTER_ROWS_H
+#define COMMAND_FILTER_ROWS_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include "command_filter.h"
+
+/* When a row counts; exactly one of the last five holds. */
+enum {
+	ALWAYS = 1 << 0,
+	NO_SETID = 1 << 1,
+	NO_USERNS = 1 << 2,
+	WITH_32BIT = 1 << 3,
+	NO_SOCKETS = 1 << 4,  /* network restricted */
+	ONLY_LOCAL = 1 << 5,  /* restricted, UNIX sockets by name */
+	ONLY_IP = 1 << 6,     /* network enabled */
+	IP_LOCAL = 1 << 7,    /* enabled, UNIX sockets by name */
+	IP_AND_UNIX = 1 << 8, /* enabled, all UNIX sockets */
+	NETWORK = ONLY_IP | IP_LOCAL | IP_AND_UNIX,
+	ANY_LOCAL = ONLY_LOCAL | IP_LOCAL,
+};
+
+struct compare {
+	unsigned argument;
+	uint32_t mask; /* 0: no compare */
+	bool none_of;  /* none of the values, instead of the only one */
+	unsigned n;
+	uint32_t values[4];
+};
+
+struct row {
+	int call;
+	int error;
+	unsigned when;
+	bool by_number;
+	struct compare compares[2]; /* all must hold; none_of is the last */
+};
+
+extern const struct row command_filter_rows[];
+extern const size_t command_filter_nrows;
+
+/* Which rows count: a mask of the above. */
+unsigned command_filter_active(const struct command_filter_options *o);
+
+#endif

@@ -1,0 +1,106 @@
+/*
+ * The finished view: masks that are covered, and whether all that was mounted
+ * still is.
+ */
+#include <errno.h>
+#include <fcntl.h>
+#include <stdio.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <sys/statvfs.h>
+#include <sys/sysmacros.h>
+#include <unistd.h>
+
+#include "mounts.h"
+#include "util.h"
+#include "view_parts.h"
+
+#define HARDENED (MOUNTS_NO_SUID | MOUNTS_NO_DEV)
+
+bool
+view_is_same(int fd, const struct fs_node *seen)
+{
+	struct stat st;
+
+	return fstat(fd, &st) == 0 && st.st_dev == seen->device &&
+	       st.st_ino == seen->inode;
+}
+
+/* A grant in /dev: what every view has there is what it gets; the host's
+ * devices would be none in a view. */
+bool
+view_is_dev_grant(const struct plan_mount *m)
+{
+	return m->kind != PLAN_DENY_DIRECTORY && m->kind != PLAN_DENY_FILE &&
+	       strncmp(m->path, "/dev", 4) == 0 &&
+	       (m->path[4] == '\0' || m->path[4] == '/');
+}
+
+static int
+cover(int root, const struct plan_mount *m)
+{
+	_cleanup_close_ int fd = mounts_open(root, m->path);
+	struct statvfs fs;
+
+	/* Of the host's /dev, which is another one. */
+	if (fd == -ENOENT && view_is_dev_grant(m))
+		return 0;
+	if (fd < 0)
+		return fd;
+	if (!view_is_same(fd, &m->seen))
+		return -ESTALE;
+	if (fstatvfs(fd, &fs) < 0)
+		return -errno;
+	/* It stayed since the last time: somebody else uses it, too. */
+	if (fs.f_flag & ST_RDONLY)
+		return 0;
+	return mounts_bind(fd, fd, HARDENED | MOUNTS_READONLY);
+}
+
+int
+view_cover(const struct plan *masks, char *step)
+{
+	_cleanup_close_ int root = open("/", O_PATH | O_CLOEXEC);
+	int err = root < 0 ? -errno : 0;
+
+	for (size_t i = 0; i < masks->count && err == 0; i++) {
+		snprintf(step, VIEW_STEP_MAX, "covering %.200s",
+		    masks->mounts[i].path);
+		err = cover(root, &masks->mounts[i]);
+	}
+	return err;
+}
+
+/* A mount, and of the very thing. */
+static bool
+is_mounted(const struct plan_mount *m)
+{
+	bool ours = m->kind == PLAN_DENY_DIRECTORY ||
+		    m->kind == PLAN_DENY_FILE || m->kind == PLAN_PRIVATE;
+	struct statx st;
+
+	if (statx(AT_FDCWD, m->path, AT_SYMLINK_NOFOLLOW | AT_NO_AUTOMOUNT,
+		STATX_INO, &st) < 0)
+		return false;
+	if (st.stx_attributes_mask & STATX_ATTR_MOUNT_ROOT &&
+	    !(st.stx_attributes & STATX_ATTR_MOUNT_ROOT))
+		return false;
+	return ours || (st.stx_ino == m->seen.inode &&
+			   makedev(st.stx_dev_major, st.stx_dev_minor) ==
+			       m->seen.device);
+}
+
+int
+view_check(const struct plan *plan, char *step)
+{
+	for (size_t i = 0; i < plan->count; i++) {
+		const struct plan_mount *m = &plan->mounts[i];
+
+		if (m->seen.type == FS_LINK || view_is_dev_grant(m) ||
+		    is_mounted(m))
+			continue;
+		snprintf(step, VIEW_STEP_MAX, "%.200s was replaced", m->path);
+		return -ESTALE;
+	}
+	return 0;
+}

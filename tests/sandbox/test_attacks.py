@@ -1,0 +1,208 @@
+"""What a hostile command under workspace-write may try beside the public attacks: each attempt must fail, and what
+follows it must be as safe as before.
+"""
+import os
+import pathlib
+import re
+import socket
+import subprocess
+
+import pytest
+from conftest import ROOT, Shell, as_test_user, children, direct, name, poll
+from policies import PROTECTED, READ_ALL, managed, path, workspace_write
+
+# Raw system calls: what each answers, by name. 0 is success.
+CALLS = """
+import ctypes, errno, os, sys
+libc = ctypes.CDLL(None, use_errno=True)
+def call(n, *args):
+    r = libc.syscall(n, *args)
+    return "0" if r >= 0 else errno.errorcode[ctypes.get_errno()]
+"""
+
+
+@pytest.fixture
+def box(session, place):
+    return Shell(session, workspace_write(place), place)
+
+
+def python(box, code, **extra):
+    (box.cwd / "attack.py").write_text(CALLS + code)
+    return box(f"/usr/bin/python3 {box.cwd}/attack.py", **extra)
+
+
+def test_no_descriptor_comes_along(box):
+    """Not those of the control group, of the nest's channel, of its view, of a ruleset or another command's pipes."""
+    seen = box("ls -l /proc/self/fd | sed 's/.* -> //' | sed 's/[0-9]//g'; ls /proc/self/fd | wc -l").split()
+    assert seen[-1] == "4", "0, 1, 2 and the directory that ls reads"
+    assert {x for x in seen[:-1] if x.startswith("/") or ":" in x} == {"/dev/null", "/proc//fd", "pipe:[]"}, seen
+
+
+def test_its_init_gives_nothing_away(box):
+    out = box("for f in environ maps mem root cwd fd exe cmdline; do (ls /proc/1/$f/ || cat /proc/1/$f) 2> /dev/null "
+              "| grep -q . && echo $f; done; kill -9 1; kill -STOP 1; echo alive; "
+              "(echo 1000 > /proc/1/oom_score_adj) 2> /dev/null && echo adjusted; :")
+    assert out == "alive\n", out
+
+
+def test_the_names_of_groups_do_not_show(box):
+    """A cgroup namespace of its own: where it is in the host's tree is nobody's business."""
+    paths = {line.split(":", 2)[2] for line in box("cat /proc/self/cgroup").splitlines()}
+    assert paths <= {"/"}, paths
+    assert box("ls /sys/fs/cgroup | wc -l") == "0\n"
+
+
+def test_a_mask_cannot_be_unmade(box, place):
+    """Its marks are what takes it away in the end: nothing inside may change them, or put something there."""
+    for n in PROTECTED:
+        out = box(f"chmod 755 {n}; touch {n}; touch -d @5 {n}; rmdir {n}; mv {n} x; mv -T x {n}; mkdir {n}/y; "
+                  f"ln -s /etc {n}/z; mkdir y; mv -T --exchange y {n}; rmdir y; :", timeout=20)
+        assert out == "" and not (place / "x").exists(), n
+    poll(lambda: not [n for n in os.listdir(place) if n.startswith(".")], what=f"end of masks {os.listdir(place)}")
+
+
+def test_a_mask_that_is_replaced_outside(box, place, user):
+    """While one command runs, and in the moment after: the next one finds the real thing, and may not write to it."""
+    replace = "rmdir .git && mkdir -p .git/hooks && echo '[core]' > .git/config"
+    attack = "(echo x > .git/hooks/pre-push) 2> /dev/null && echo BREACH; (echo x >> .git/config) 2> /dev/null && " \
+             "echo BREACH; mv .git g 2> /dev/null && echo BREACH; echo tried"
+    id = box.start("read x", pipeStdin=True)
+    poll(lambda: (place / ".git").exists(), what="mask")
+    as_test_user(user, replace, place)
+    assert box(attack) == "tried\n"
+    box.client.request("process/terminate", {"processId": id})
+    box.client.finished(id)
+    subprocess.run(["rm", "-rf", place / ".git"], check=True)
+    for _ in range(5):
+        assert box("test -d .git && echo masked") == "masked\n"
+        direct(user, ["/bin/sh", "-c", replace], place)   # before or after the masks went by themselves
+        if not (place / ".git").exists():
+            as_test_user(user, "mkdir -p .git/hooks; echo > .git/config", place)
+        assert box(attack) == "tried\n"
+        assert not (place / ".git/hooks/pre-push").exists()
+        subprocess.run(["rm", "-rf", place / ".git"], check=True)
+
+
+def test_masks_are_not_in_the_way_of_others(session, place, user):
+    """Of a command without a policy, and of a policy that names them: a moment after, or at once."""
+    box = Shell(session, workspace_write(place), place)
+    for n in range(5):
+        assert box("echo $((1 + 1))") == "2\n"
+        id = f"plain{next(Shell.numbers)}"
+        session.start(id, ["/bin/mkdir", ".git"], cwd=f"file://{place}", env={"PATH": "/bin"})
+        r = session.finished(id)
+        assert r.code == 0, r.stderr
+        os.rmdir(place / ".git")
+    git = managed(READ_ALL, path(place, "write"), path(place / ".git/objects", "write"), roots=[place])
+    as_test_user(user, "mkdir -p .git/objects", place)
+    assert Shell(session, git, place)("echo x > .git/objects/x && cat .git/objects/x") == "x\n"
+
+
+def test_links_out_of_what_is_protected(box, place, user):
+    as_test_user(user, "mkdir -p .git/hooks; echo real > .git/config", place)
+    out = box("ln .git/config a 2> /dev/null && echo BREACH; cp -al .git b 2> /dev/null; "
+              "(echo x > b/config) 2> /dev/null; ln -sfn $PWD/.git c; (echo x > c/config) 2> /dev/null && echo BREACH; "
+              "cd .git/..; (echo x > ./.git/config) 2> /dev/null && echo BREACH; "
+              "exec 3< .git/config; (echo x > /proc/self/fd/3) 2> /dev/null && echo BREACH; echo tried")
+    assert out == "tried\n" and (place / ".git/config").read_text() == "real\n"
+
+
+def test_namespaces_by_other_doors(box):
+    out = python(box, """
+import platform
+assert platform.machine() == "x86_64"
+NEWUSER, NEWNS = 0x10000000, 0x00020000
+print("unshare", call(272, NEWUSER | NEWNS))
+print("clone3", call(435, ctypes.create_string_buffer(88), 88))
+print("setns", call(308, os.open("/proc/self/ns/user", os.O_RDONLY), 0))
+print("pidfd_setns", call(308, call and os.pidfd_open(os.getpid()), NEWUSER))
+print("open_tree", call(428, -100, b"/", 1))
+print("fsopen", call(430, b"tmpfs", 0))
+print("mount_setattr", call(442, -100, b"/", 0x8000, ctypes.create_string_buffer(32), 32))
+print("handle", call(303, -100, b"/", ctypes.create_string_buffer(128), ctypes.create_string_buffer(8), 0))
+print("kcmp", call(312, 1, os.getpid(), 0, 0, 0))
+print("pidfd_getfd", call(438, os.pidfd_open(1), 0, 0))
+print("process_madvise", call(440, os.pidfd_open(1), 0, 0, 21, 0))
+""") if os.uname().machine == "x86_64" else pytest.skip("NOT TESTED: the numbers are x86-64's")
+    answers = dict(line.split() for line in out.splitlines())
+    assert answers.pop("clone3") == "ENOSYS"
+    assert set(answers.values()) == {"EPERM"}, answers
+
+
+def test_code_without_a_file(box):
+    """What never lay on a disk is held like everything else."""
+    out = python(box, """
+fd = os.memfd_create("x", 0)
+os.write(fd, open("/bin/dash", "rb").read())
+pid = os.fork()
+if pid == 0:
+    os.execve(fd, ["sh", "-c", "(echo x > /var/tmp/execd-breach) 2> /dev/null && echo BREACH; echo ran"], os.environ)
+os.waitpid(pid, 0)
+""")
+    assert out == "ran\n" and not os.path.exists("/var/tmp/execd-breach")
+
+
+def test_hosts_abstract_sockets_with_a_network(session, place):
+    """The network of the host does not open what other users' programs listen on there."""
+    at = f"execd-attack-{os.getpid()}"
+    listener = socket.socket(socket.AF_UNIX)
+    listener.bind("\0" + at)
+    listener.listen(1)
+    box = Shell(session, workspace_write(place, network="enabled"), place)
+    out = python(box, f"""
+import socket
+for kind in (socket.SOCK_STREAM, socket.SOCK_DGRAM):
+    try:
+        s = socket.socket(socket.AF_UNIX, kind)
+        s.connect("\\0{at}")
+        print("BREACH")
+    except OSError as e:
+        print(errno.errorcode[e.errno])
+""")
+    assert set(out.split()) <= {"EPERM", "EACCES"}, out
+    listener.close()
+
+
+def test_limits_only_go_down(box):
+    out = box("ulimit -Hc; ulimit -Hq 2> /dev/null; ulimit -c unlimited 2> /dev/null && echo BREACH; "
+              "nice -n -5 true 2>&1 | grep -qi denied && echo held; chrt -f 1 true 2> /dev/null && echo BREACH; :")
+    assert out.split()[0] == "0" and "BREACH" not in out and "held" in out, out
+
+
+def test_what_it_leaves_cannot_outlive_it(session, place):
+    """Orphans in new sessions, stopped, ignoring signals, in a group of their own: gone with it, its init included."""
+    box = Shell(session, workspace_write(place), place)
+    session.server.wait_log(f"session {session.session_id[:8]}: opened")
+    runner = session.server.runner(session)
+    box("for i in 1 2 3; do (setsid sh -c 'trap \"\" TERM HUP INT; sleep 1000 & kill -STOP $!; wait' &) ; done; "
+        "(setsid nohup sleep 1000 > /dev/null 2>&1 &); :")
+    poll(lambda: not [p for p in children(runner) if not re.match("execd-", name(p))], what="end of the leftovers")
+    left = poll(lambda: all(not children(p) for p in children(runner)), what="empty nests")
+    assert left
+
+
+def test_a_workspace_cannot_be_moved(box, place):
+    out = box(f"mv {place} {place}.x 2> /dev/null && echo BREACH; rmdir {place} 2> /dev/null && echo BREACH; "
+              f"mount --bind /tmp {place} 2> /dev/null && echo BREACH; umount -l {place} 2> /dev/null && echo BREACH; "
+              "echo tried")
+    assert out == "tried\n" and place.exists()
+
+
+@pytest.mark.skipif(not ROOT, reason="SKIPPED: only root may look at another user's processes")
+def test_two_commands_do_not_see_each_other(session, place):
+    box = Shell(session, workspace_write(place), place)
+    id = box.start("echo $$; exec sleep 1000")
+    session.wait_output(id, b"\n")
+    out = box("ls /proc | grep -c '^[0-9]*$'; kill -9 -1 2> /dev/null; echo")
+    assert int(out.split()[0]) <= 4, out
+    assert session.request("process/terminate", {"processId": id})["result"]["running"] is True
+    session.finished(id)
+
+
+def test_reads_of_the_hosts_kernel(box):
+    """Nothing that tells of it, or changes it, though the file system is its own."""
+    for f in ("kmsg", "kcore", "kallsyms", "timer_list", "keys", "vmallocinfo", "slabinfo", "kpageflags", "config.gz"):
+        assert box(f"cat /proc/{f} 2> /dev/null | head -c 1 | wc -c") == "0\n", f
+    assert box("for f in $(find /proc/sys /proc/irq /proc/bus /proc/fs -maxdepth 3 -type f 2> /dev/null | head -300); "
+               "do (: >> $f) 2> /dev/null && echo $f; done; :") == ""
+    assert pathlib.Path("/proc/kallsyms").exists()
