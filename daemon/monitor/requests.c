@@ -7,66 +7,17 @@
 #include <errno.h>
 #include <stdio.h>
 #include <string.h>
-#include <sys/random.h>
 #include <sys/socket.h>
 #include <time.h>
 #include <unistd.h>
 
 #include "credential.h"
+#include "grant.h"
 #include "log.h"
 #include "monitor.h"
 #include "notify.h"
 #include "session_audit.h"
 #include "util.h"
-
-/* Who authenticated on a connection. Dies with the connection. */
-struct grant {
-	struct table_node node; /* frontend.grants */
-	uint32_t conn;
-	uint8_t token[CONTROL_GRANT_BYTES];
-	char peer[CONTROL_PEER_MAX];
-	struct identity *identity; /* a reference */
-	struct session *session;   /* NULL: none, or it ended */
-	bool watching;		   /* it only watches that session */
-	bool ended;		   /* its session ended under it */
-	char reason[256];	   /* why */
-};
-
-static bool
-match_conn(const struct table_node *node, const void *key)
-{
-	return TABLE_OBJECT(node, const struct grant, node)->conn ==
-	       *(const uint32_t *)key;
-}
-
-static struct grant *
-grant_find(struct frontend *f, uint32_t conn)
-{
-	struct table_node *node =
-	    table_find(&f->grants, conn, match_conn, &conn);
-
-	return node ? TABLE_OBJECT(node, struct grant, node) : NULL;
-}
-
-static void
-grant_free(struct frontend *f, struct grant *g)
-{
-	table_remove(&f->grants, &g->node);
-	identity_unref(g->identity);
-	explicit_bzero(g, sizeof(*g));
-	free(g);
-}
-
-/* All bytes are compared, whatever the first difference. */
-static bool
-token_equal(const uint8_t *a, const uint8_t *b)
-{
-	uint8_t difference = 0;
-
-	for (size_t i = 0; i < CONTROL_GRANT_BYTES; i++)
-		difference |= a[i] ^ b[i];
-	return difference == 0;
-}
 
 /* Decodes a request; a failure is the caller's -EBADMSG. */
 #define REQUEST(type, payload, packet, len)                                    \
@@ -152,22 +103,6 @@ send_verdict(struct frontend *f, const struct control_authenticate *a,
 }
 
 static void
-give_grant(struct frontend *f, const struct control_authenticate *a,
-    struct identity *who)
-{
-	struct grant *g = xcalloc(1, sizeof(*g));
-
-	g->conn = a->conn;
-	g->identity = identity_ref(who);
-	memcpy(g->peer, a->peer, sizeof(g->peer));
-	if (getrandom(g->token, sizeof(g->token), 0) !=
-	    (ssize_t)sizeof(g->token))
-		log_fatal("getrandom: no random bytes");
-	table_insert(&f->grants, &g->node, g->conn);
-	send_verdict(f, a, VERDICT_GRANTED, g);
-}
-
-static void
 record(struct monitor *m, const struct control_authenticate *a,
     const struct listener *l, enum verdict v, const struct identity *who,
     const char *how)
@@ -215,24 +150,12 @@ answer_authenticate(
 	explicit_bzero(a.credential, sizeof(a.credential));
 	record(m, &a, l, v, v == VERDICT_GRANTED ? who : NULL, how);
 	if (v == VERDICT_GRANTED) {
-		give_grant(f, &a, who);
+		send_verdict(f, &a, v, grant_new(f, &a, who));
 		return 0;
 	}
 	log_info("%s: refused: %s", a.peer, control_verdict_name(v));
 	send_verdict(f, &a, v, NULL);
 	return 0;
-}
-
-/* The grant behind a request that starts or resumes a session. */
-static struct grant *
-grant_for_session(struct frontend *f, uint32_t conn, const uint8_t *token)
-{
-	struct grant *g = grant_find(f, conn);
-
-	if (g == NULL || !token_equal(g->token, token) || g->session != NULL ||
-	    g->ended)
-		return NULL;
-	return g;
 }
 
 static void
@@ -253,7 +176,7 @@ answer_open(struct monitor *m, const uint8_t *packet, size_t len, int fd)
 	int channel_fd = -1;
 
 	REQUEST(MON_REQ_OPEN, &o, packet, len);
-	g = grant_for_session(&m->frontend, o.conn, o.grant);
+	g = grant_take(&m->frontend, o.conn, o.grant);
 	if (g == NULL)
 		return -EPERM;
 	answer.conn = o.conn;
@@ -279,7 +202,7 @@ answer_resume(struct monitor *m, const uint8_t *packet, size_t len, int fd)
 	int channel_fd = -1;
 
 	REQUEST(MON_REQ_RESUME, &r, packet, len);
-	g = grant_for_session(&m->frontend, r.conn, r.grant);
+	g = grant_take(&m->frontend, r.conn, r.grant);
 	if (g == NULL)
 		return -EPERM;
 	answer.conn = r.conn;
@@ -299,7 +222,7 @@ answer_watch(struct monitor *m, const uint8_t *packet, size_t len, int fd)
 	int channel_fd = -1;
 
 	REQUEST(MON_REQ_WATCH, &r, packet, len);
-	g = grant_for_session(&m->frontend, r.conn, r.grant);
+	g = grant_take(&m->frontend, r.conn, r.grant);
 	if (g == NULL)
 		return -EPERM;
 	answer.conn = r.conn;
@@ -311,16 +234,6 @@ answer_watch(struct monitor *m, const uint8_t *packet, size_t len, int fd)
 	send_session(
 	    &m->frontend, MON_ANS_WATCH, &answer, g->session, channel_fd);
 	return 0;
-}
-
-/* Is CLOSE under way already? */
-static bool
-is_closing(const struct grant *g)
-{
-	if (g->session == NULL)
-		return false;
-	return g->watching ? session_watcher(g->session, g->conn)->close_asked
-			   : g->session->close_asked;
 }
 
 /* False: the answer follows when the runner is reaped. */
@@ -343,7 +256,7 @@ answer_close(struct monitor *m, const uint8_t *packet, size_t len, int fd)
 
 	REQUEST(MON_REQ_CLOSE, &c, packet, len);
 	g = grant_find(&m->frontend, c.conn);
-	if (g == NULL || is_closing(g))
+	if (g == NULL || grant_is_closing(g))
 		return -EPERM;
 	answer.conn = c.conn;
 	if (g->ended) {
@@ -432,7 +345,7 @@ requests_forget(struct monitor *m)
 
 		if (g->session != NULL && g->watching)
 			session_forget_watcher(g->session, g->conn);
-		else if (g->session != NULL && !is_closing(g))
+		else if (g->session != NULL && !grant_is_closing(g))
 			session_detach(m, g->session, false, &end);
 		grant_free(f, g);
 	}
