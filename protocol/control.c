@@ -33,6 +33,7 @@ static const struct field configure_fields[] = {
 	FIELD(FIELD_U32, control_configure, uid),
 	FIELD(FIELD_U32, control_configure, gid),
 	FIELD(FIELD_BOOL, control_configure, drop),
+	FIELD(FIELD_U8, control_configure, helpers),
 	FIELD(FIELD_U32, control_configure, ping_interval_ms),
 	FIELD(FIELD_U32, control_configure, pong_deadline_ms),
 	FIELD(FIELD_U32, control_configure, pre_auth_deadline_ms),
@@ -71,7 +72,11 @@ static const struct field authenticate_fields[] = {
 	FIELD(FIELD_U32, control_authenticate, listener),
 	FIELD(FIELD_U8, control_authenticate, kind),
 	FIELD(FIELD_BOOL, control_authenticate, has_certificate),
-	FIELD(FIELD_BYTES, control_authenticate, certificate),
+	FIELD(FIELD_U32, control_authenticate, voucher.listener),
+	FIELD(FIELD_U64, control_authenticate, voucher.made_ms),
+	FIELD(FIELD_BYTES, control_authenticate, voucher.digest),
+	FIELD(FIELD_STRING, control_authenticate, voucher.subject),
+	FIELD(FIELD_BYTES, control_authenticate, voucher.seal),
 	FIELD(FIELD_STRING, control_authenticate, peer),
 	FIELD(FIELD_STRING, control_authenticate, credential),
 };
@@ -203,6 +208,32 @@ static const struct field signed_fields[] = {
 	FIELD(FIELD_BYTES, control_signed, signature),
 };
 
+static const struct field trust_fields[] = {
+	FIELD(FIELD_U32, control_trust, listener),
+	FIELD(FIELD_BOOL, control_trust, crl),
+};
+
+static const struct field serve_fields[] = {
+	FIELD(FIELD_BYTES, control_serve, secret),
+};
+
+static const struct field verify_fields[] = {
+	FIELD(FIELD_U32, control_verify, serial),
+	FIELD(FIELD_U32, control_verify, listener),
+	FIELD(FIELD_U32, control_verify, len),
+	FIELD(FIELD_BYTES, control_verify, chain),
+};
+
+static const struct field verified_fields[] = {
+	FIELD(FIELD_U32, control_verified, serial),
+	FIELD(FIELD_U32, control_verified, error),
+	FIELD(FIELD_U32, control_verified, voucher.listener),
+	FIELD(FIELD_U64, control_verified, voucher.made_ms),
+	FIELD(FIELD_BYTES, control_verified, voucher.digest),
+	FIELD(FIELD_STRING, control_verified, voucher.subject),
+	FIELD(FIELD_BYTES, control_verified, voucher.seal),
+};
+
 static const struct field watch_fields[] = {
 	FIELD(FIELD_U32, control_watch, number),
 	FIELD(FIELD_STRING, control_watch, peer),
@@ -257,9 +288,12 @@ static const struct layout {
 	LAYOUT(RUNNER_REPORT_EXITED, exited_fields),
 	EMPTY(RUNNER_REPORT_MASKS),
 	LAYOUT(KEYS_CONFIGURE, key_fields),
-	EMPTY(KEYS_SERVE),
+	LAYOUT(KEYS_SERVE, serve_fields),
 	LAYOUT(KEYS_SIGN, sign_fields),
 	LAYOUT(KEYS_SIGNED, signed_fields),
+	LAYOUT(KEYS_TRUST, trust_fields),
+	LAYOUT(KEYS_VERIFY, verify_fields),
+	LAYOUT(KEYS_VERIFIED, verified_fields),
 };
 
 static const struct layout *

@@ -25,10 +25,12 @@
 #define CONTROL_SESSION_ID_MAX 40 /* a UUID, with NUL */
 #define CONTROL_STRING_MAX     1024
 #define CONTROL_GRANT_BYTES    16
+#define CONTROL_SUBJECT_MAX    256
+#define CONTROL_SECRET_BYTES   32
 
 enum control_type {
 	/* monitor -> front-end, events */
-	MON_EV_CONFIGURE = 1,	  /* control_configure (+ key channel fd) */
+	MON_EV_CONFIGURE = 1,	  /* control_configure + fds of `helpers` */
 	MON_EV_RUNNER_EXITED = 3, /* control_runner_exited */
 	MON_EV_RELOAD = 5,	  /* the same again, in place of the old one */
 	MON_EV_DRAIN = 7,	  /* nothing: no new sessions */
@@ -67,11 +69,14 @@ enum control_type {
 	RUNNER_REPORT_EXITED = 47,    /* control_exited; with `audit` */
 	RUNNER_REPORT_MASKS = 49,     /* nothing + fd; at most once */
 
-	/* to the key process: the monitor's, then the front-end's */
+	/* to a helper of the front-end's: the monitor's, then its own */
 	KEYS_CONFIGURE = 50, /* control_key + fd of the key, each in turn */
-	KEYS_SERVE = 52,     /* nothing: from now on only this: */
-	KEYS_SIGN = 54,	     /* control_sign */
+	KEYS_SERVE = 52,     /* control_serve: from now on only these: */
+	KEYS_SIGN = 54,	     /* control_sign; of the key process */
 	KEYS_SIGNED = 55,    /* control_signed */
+	KEYS_TRUST = 56,     /* control_trust + fds: client CA, revocations */
+	KEYS_VERIFY = 58,    /* control_verify; of the certificate process */
+	KEYS_VERIFIED = 59,  /* control_verified */
 };
 
 #define CONTROL_LISTENERS_MAX 16
@@ -84,10 +89,18 @@ enum listener_kind {
 	LISTENER_UNIX,	/* a listening AF_UNIX socket, WebSocket over it */
 };
 
+/* Programs that do for the front-end what it must not do itself. */
+enum tls_helper {
+	TLS_HELPER_KEYS,	 /* signs handshakes */
+	TLS_HELPER_CERTIFICATES, /* verifies those of clients */
+	TLS_HELPERS
+};
+
 /* Everything the front-end needs; it opens nothing itself. */
 struct control_configure {
 	uint32_t uid, gid; /* become this; only if `drop` */
 	bool drop;	   /* root mode */
+	uint8_t helpers;   /* bits: to which enum tls_helper a channel comes */
 	uint32_t ping_interval_ms;
 	uint32_t pong_deadline_ms;
 	uint32_t pre_auth_deadline_ms;
@@ -139,12 +152,24 @@ enum credential_kind {
 	CREDENTIAL_BEARER,
 };
 
+/*
+ * What the certificate process found out about a client. The front-end carries
+ * it to the monitor and can make none of its own (voucher.h).
+ */
+struct control_voucher {
+	uint32_t listener;		   /* whose client CA it was */
+	uint64_t made_ms;		   /* now_ms() */
+	uint8_t digest[32];		   /* SHA-256 of the DER form */
+	char subject[CONTROL_SUBJECT_MAX]; /* RFC 4514; empty: longer */
+	uint8_t seal[CONTROL_SECRET_BYTES];
+};
+
 struct control_authenticate {
-	uint32_t conn;		     /* the front-end's number, never reused */
-	uint32_t listener;	     /* control_listener.id */
-	uint8_t kind;		     /* enum credential_kind */
-	bool has_certificate;	     /* verified up to the client CA */
-	uint8_t certificate[32];     /* SHA-256 of its DER form */
+	uint32_t conn;	      /* the front-end's number, never reused */
+	uint32_t listener;    /* control_listener.id */
+	uint8_t kind;	      /* enum credential_kind */
+	bool has_certificate; /* `voucher` is of it */
+	struct control_voucher voucher;
 	char peer[CONTROL_PEER_MAX]; /* for messages: "websocket IP:PORT" */
 	char credential[CONTROL_CREDENTIAL_MAX];
 };
@@ -274,6 +299,31 @@ struct control_signed {
 	uint32_t serial;
 	uint32_t len; /* 0: refused */
 	uint8_t signature[CONTROL_SIGNATURE_MAX];
+};
+
+/* control_listener.id; the second descriptor only with `crl`. Both PEM. */
+struct control_trust {
+	uint32_t listener;
+	bool crl;
+};
+
+struct control_serve {
+	uint8_t secret[CONTROL_SECRET_BYTES]; /* seals vouchers */
+};
+
+#define CONTROL_CHAIN_MAX (12u << 10)
+
+struct control_verify {
+	uint32_t serial;
+	uint32_t listener;
+	uint32_t len;
+	uint8_t chain[CONTROL_CHAIN_MAX]; /* DER, the client's own first */
+};
+
+struct control_verified {
+	uint32_t serial;
+	uint32_t error;			/* X509_V_ERR_*, 0: it is good */
+	struct control_voucher voucher; /* sealed only if it is good */
 };
 
 struct control_attach {

@@ -38,11 +38,13 @@ handshake_tls(struct connection *c)
 	if (err < 0) {
 		log_info("connection %u: %s: TLS: %s", c->number, c->peer, why);
 		metrics.tls_failed++;
-		connection_penalise(c, OFFENCE_PROTOCOL);
+		if (err != -EIO) /* that was not the client's fault */
+			connection_penalise(c, err == -EACCES
+						   ? OFFENCE_AUTHENTICATION
+						   : OFFENCE_PROTOCOL);
 		connection_client_gone(c);
 		return;
 	}
-	c->has_certificate = tls_peer_digest(c->tls, c->certificate);
 	c->state = CONN_HTTP;
 	pump_read_client(c);
 }

@@ -12,6 +12,7 @@
 #include <openssl/provider.h>
 #include <stdlib.h>
 
+#include "helper.h"
 #include "log.h"
 #include "tls_key.h"
 #include "tls_remote.h"
@@ -69,7 +70,7 @@ key_import(void *data, int selection, const OSSL_PARAM params[])
 	    !OSSL_PARAM_get_octet_ptr(p, &pkey, &len) ||
 	    !OSSL_PARAM_get_uint32(n, &key->key.number))
 		return 0;
-	key->key.epoch = tls_key_epoch();
+	key->key.epoch = helper_epoch();
 	key->public_key = (EVP_PKEY *)(uintptr_t)pkey;
 	return EVP_PKEY_up_ref(key->public_key);
 }

@@ -25,6 +25,7 @@ static const struct conf_key keys[] = {
 	KEY("token-sha256", conf_digests, tokens),
 	KEY("token-subject", conf_words, subjects),
 	KEY("certificate-sha256", conf_digests, certificates),
+	KEY("certificate-subject", conf_lines, certificate_subjects),
 	KEY("peer-user", conf_words, peer_users),
 	KEY("max-sessions", conf_optional_count, limits.max_sessions),
 	KEY("session-deadline", conf_optional_duration,

@@ -214,7 +214,7 @@ main(int argc, char **argv)
 	activation_init();
 	notify_init();
 	frontend_init(&m->frontend);
-	keys_init(&m->keys);
+	helpers_init(&m->helpers);
 	registry_init(&m->sessions);
 	if ((code = load_configuration(m)) != 0)
 		return code;

@@ -122,6 +122,18 @@ record(struct monitor *m, const struct control_authenticate *a,
 	audit_end(&e, &m->conf->audit);
 }
 
+/* A helper that died meanwhile is no crime of the front-end's; its voucher
+ * counts nothing any more. */
+static void
+check_voucher(const struct monitor *m, struct control_authenticate *a)
+{
+	if (!a->has_certificate || helpers_vouch(m, a->listener, &a->voucher))
+		return;
+	log_warn(0, "%s: no certificate process vouches for its certificate",
+	    a->peer);
+	a->has_certificate = false;
+}
+
 static int
 answer_authenticate(
     struct monitor *m, const uint8_t *packet, size_t len, int fd)
@@ -141,6 +153,7 @@ answer_authenticate(
 		return -EPERM;
 	if (l != NULL && take_peer(l, fd, &peer) < 0)
 		return -EBADMSG;
+	check_voucher(m, &a);
 	if (l == NULL || m->stopping ||
 	    f->grants.count >= m->conf->limits.max_connections)
 		v = VERDICT_BUSY; /* l: closed by a reload meanwhile */

@@ -35,6 +35,10 @@ union payload {
 	struct control_key key;
 	struct control_sign sign;
 	struct control_signed answer;
+	struct control_trust trust;
+	struct control_serve serve;
+	struct control_verify verify;
+	struct control_verified verified;
 };
 
 /* 0, or -EBADMSG. On the heap: a write beyond the struct is seen. */

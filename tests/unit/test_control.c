@@ -47,15 +47,18 @@ static const struct {
 	{ RUNNER_REPORT_EXITED, sizeof(struct control_exited) },
 	{ RUNNER_REPORT_MASKS, 0 },
 	{ KEYS_CONFIGURE, sizeof(struct control_key) },
-	{ KEYS_SERVE, 0 },
+	{ KEYS_SERVE, sizeof(struct control_serve) },
 	{ KEYS_SIGN, sizeof(struct control_sign) },
 	{ KEYS_SIGNED, sizeof(struct control_signed) },
+	{ KEYS_TRUST, sizeof(struct control_trust) },
+	{ KEYS_VERIFY, sizeof(struct control_verify) },
+	{ KEYS_VERIFIED, sizeof(struct control_verified) },
 };
 
 static void
 put_zero(struct buf *b, size_t i)
 {
-	static const uint8_t zeros[sizeof(struct sandbox_limits)];
+	static const uint8_t zeros[CONTROL_MESSAGE_MAX * 2];
 
 	buf_init(b, CONTROL_MESSAGE_MAX);
 	control_put(b, messages[i].type, zeros);
@@ -65,7 +68,7 @@ put_zero(struct buf *b, size_t i)
 static void
 test_every_length_is_exact(void **state)
 {
-	static uint8_t payload[sizeof(struct sandbox_limits)];
+	static uint8_t payload[CONTROL_MESSAGE_MAX * 2];
 
 	for (size_t i = 0; i < nitems(messages); i++) {
 		struct buf b;
