@@ -26,6 +26,9 @@ static const char ciphers_12[] =
     "ECDHE-ECDSA-AES256-GCM-SHA384:ECDHE-RSA-AES256-GCM-SHA384:"
     "ECDHE-ECDSA-CHACHA20-POLY1305:ECDHE-RSA-CHACHA20-POLY1305";
 
+/* No finite fields: the large ones cost more than a stranger should. */
+static const char groups[] = "X25519:P-256:P-384:P-521";
+
 /* Those the key process makes. */
 static const char signatures[] =
     "ecdsa_secp256r1_sha256:ecdsa_secp384r1_sha384:ecdsa_secp521r1_sha512:"
@@ -76,6 +79,7 @@ set_rules(SSL_CTX *ctx)
 	SSL_CTX_set_max_cert_list(ctx, CONTROL_CHAIN_MAX);
 	return SSL_CTX_set_min_proto_version(ctx, TLS1_2_VERSION) == 1 &&
 		       SSL_CTX_set_cipher_list(ctx, ciphers_12) == 1 &&
+		       SSL_CTX_set1_groups_list(ctx, groups) == 1 &&
 		       SSL_CTX_set1_sigalgs_list(ctx, signatures) == 1
 		   ? 0
 		   : -EINVAL;
