@@ -45,6 +45,7 @@ static const struct conf_key keys[] = {
 	KEY("sandbox-workspace-roots", conf_lines, sandbox.workspace_roots),
 	KEY("sandbox-writable-roots", conf_lines, sandbox.writable_roots),
 	KEY("sandbox-deny-read", conf_lines, sandbox.deny_read),
+	KEY("sandbox-hide", conf_lines, sandbox.hide),
 	KEY("sandbox-max-processes", sandbox_count, sandbox.processes),
 	KEY("sandbox-max-memory", sandbox_bytes, sandbox.memory_bytes),
 };

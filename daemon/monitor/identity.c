@@ -121,6 +121,7 @@ identity_unref(struct identity *id)
 	strings_clear(&id->sandbox.workspace_roots);
 	strings_clear(&id->sandbox.writable_roots);
 	strings_clear(&id->sandbox.deny_read);
+	strings_clear(&id->sandbox.hide);
 	free(id);
 }
 
