@@ -234,6 +234,47 @@ static const struct field verified_fields[] = {
 	FIELD(FIELD_BYTES, control_verified, voucher.seal),
 };
 
+static const struct field start_fields[] = {
+	FIELD(FIELD_STRING, control_start, session_id),
+	FIELD(FIELD_STRING, control_start, name),
+	FIELD(FIELD_STRING, control_start, home),
+	FIELD(FIELD_U32, control_start, uid),
+	FIELD(FIELD_U32, control_start, gid),
+	FIELD(FIELD_U32, control_start, umask),
+	FIELD(FIELD_U32, control_start, session_processes),
+	FIELD(FIELD_U64, control_start, session_memory_bytes),
+	FIELD(FIELD_U32, control_start, max_processes),
+	FIELD(FIELD_U32, control_start, max_open_files),
+	FIELD(FIELD_U32, control_start, max_cpu_ms),
+	FIELD(FIELD_U64, control_start, max_memory_bytes),
+	FIELD(FIELD_U64, control_start, max_file_bytes),
+};
+
+static const struct field runner_started_fields[] = {
+	FIELD(FIELD_U32, control_runner_started, error),
+	FIELD(FIELD_U32, control_runner_started, pid),
+	FIELD(FIELD_U8, control_runner_started, cgroups),
+};
+
+static const struct field door_fields[] = {
+	FIELD(FIELD_U32, control_door, uid),
+	FIELD(FIELD_U32, control_door, gid),
+};
+
+static const struct field starter_error_fields[] = {
+	FIELD(FIELD_U32, control_starter_error, error),
+	FIELD(FIELD_STRING, control_starter_error, step),
+};
+
+static const struct field pid_fields[] = {
+	FIELD(FIELD_U32, control_pid, pid),
+};
+
+static const struct field runner_status_fields[] = {
+	FIELD(FIELD_U32, control_runner_status, pid),
+	FIELD(FIELD_U32, control_runner_status, status),
+};
+
 static const struct field watch_fields[] = {
 	FIELD(FIELD_U32, control_watch, number),
 	FIELD(FIELD_STRING, control_watch, peer),
@@ -294,6 +335,16 @@ static const struct layout {
 	LAYOUT(KEYS_TRUST, trust_fields),
 	LAYOUT(KEYS_VERIFY, verify_fields),
 	LAYOUT(KEYS_VERIFIED, verified_fields),
+	EMPTY(STARTER_BEGIN),
+	LAYOUT(STARTER_READY, starter_error_fields),
+	LAYOUT(STARTER_START, start_fields),
+	LAYOUT(STARTER_STARTED, runner_started_fields),
+	LAYOUT(STARTER_DOOR, door_fields),
+	LAYOUT(STARTER_OPENED, starter_error_fields),
+	LAYOUT(STARTER_SWEEP, start_fields),
+	LAYOUT(STARTER_KILL, pid_fields),
+	LAYOUT(STARTER_EXITED, runner_status_fields),
+	LAYOUT(STARTER_END, pid_fields),
 };
 
 static const struct layout *

@@ -77,6 +77,18 @@ enum control_type {
 	KEYS_TRUST = 56,     /* control_trust + fds: client CA, revocations */
 	KEYS_VERIFY = 58,    /* control_verify; of the certificate process */
 	KEYS_VERIFIED = 59,  /* control_verified */
+
+	/* monitor -> starter, orders and their answers */
+	STARTER_BEGIN = 70,   /* nothing + fd for STARTER_EXITED; once */
+	STARTER_READY = 71,   /* control_starter_error */
+	STARTER_START = 72,   /* control_start + fds: runner's control, list */
+	STARTER_STARTED = 73, /* control_runner_started + fds of `cgroups` */
+	STARTER_DOOR = 74,    /* control_door */
+	STARTER_OPENED = 75,  /* control_starter_error (+ fd) */
+	STARTER_SWEEP = 76,   /* control_start + fds: what is left, list */
+	STARTER_KILL = 78,    /* control_pid */
+	STARTER_EXITED = 79,  /* control_runner_status; on its own channel */
+	STARTER_END = 80,     /* control_pid: it was heard, its pid is free */
 };
 
 #define CONTROL_LISTENERS_MAX 16
@@ -324,6 +336,43 @@ struct control_verified {
 	uint32_t serial;
 	uint32_t error;			/* X509_V_ERR_*, 0: it is good */
 	struct control_voucher voucher; /* sealed only if it is good */
+};
+
+/* Whom a runner becomes, and its session's control group. What has no fixed
+ * length is in the list that comes along (starter_identity.h). */
+struct control_start {
+	char session_id[CONTROL_SESSION_ID_MAX];
+	char name[80]; /* of the identity, for the log */
+	char home[CONTROL_STRING_MAX];
+	uint32_t uid, gid, umask;
+	uint32_t session_processes;
+	uint64_t session_memory_bytes;
+	uint32_t max_processes, max_open_files, max_cpu_ms;
+	uint64_t max_memory_bytes, max_file_bytes;
+};
+
+struct control_runner_started {
+	uint32_t error; /* an errno, or 0 */
+	uint32_t pid;
+	uint8_t cgroups; /* bits: which enum cgroup_hierarchy travel along */
+};
+
+struct control_door {
+	uint32_t uid, gid;
+};
+
+struct control_starter_error {
+	uint32_t error; /* an errno, or 0 */
+	char step[64];	/* that failed */
+};
+
+struct control_pid {
+	uint32_t pid;
+};
+
+struct control_runner_status {
+	uint32_t pid;
+	uint32_t status; /* as of wait(2) */
 };
 
 struct control_attach {

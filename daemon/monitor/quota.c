@@ -14,6 +14,9 @@
 #include "log.h"
 #include "util.h"
 
+/* Processes of one session, its runner and helpers included. */
+#define SESSION_PIDS_MAX 4096
+
 static struct cgroup own = CGROUP_NONE;	 /* where execd was started */
 static struct cgroup base = CGROUP_NONE; /* execd's own, below it */
 static char base_name[32];
@@ -102,6 +105,17 @@ quota_open(const char *session_id, uid_t uid, gid_t gid, uint64_t pids,
 	cgroup_close(c);
 	quota_close(session_id);
 	return false;
+}
+
+bool
+quota_for(const char *session_id, const struct identity *id, struct cgroup *c)
+{
+	uint32_t pids = id->limits.session_processes;
+	uint64_t memory = id->limits.session_memory_bytes;
+
+	return quota_open(session_id, id->uid, id->gid,
+		   pids ? pids : SESSION_PIDS_MAX, memory, c) ||
+	       (pids == 0 && memory == 0);
 }
 
 /* The groups that a runner made are empty: its processes are gone with it. */

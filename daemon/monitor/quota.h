@@ -6,6 +6,7 @@
 #define QUOTA_H
 
 #include "cgroup.h"
+#include "identity.h"
 
 /* Below the group execd was started in. Without any, execd goes on: commands
  * have resource limits (setrlimit(2)) instead, which is logged. */
@@ -18,6 +19,11 @@ void quota_clear(void);
  * host gives none. The directories are the caller's. */
 bool quota_open(const char *session_id, uid_t uid, gid_t gid, uint64_t pids,
     uint64_t memory_bytes, struct cgroup *c);
+
+/* The same, with what the identity may have. True without a group if it needs
+ * none. */
+bool quota_for(
+    const char *session_id, const struct identity *id, struct cgroup *c);
 
 /* The session is over: whoever is left is killed, its groups removed. */
 void quota_close(const char *session_id);

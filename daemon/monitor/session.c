@@ -14,7 +14,6 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
-#include "door.h"
 #include "log.h"
 #include "monitor.h"
 #include "quota.h"
@@ -23,14 +22,11 @@
 #include "seqpacket.h"
 #include "session_audit.h"
 #include "session_limit.h"
-#include "sweep.h"
+#include "starter.h"
 #include "util.h"
 
 /* A runner that was told to end gets its own grace plus this. */
 #define KILL_MARGIN_MS 2000
-
-/* Processes of one session, its runner and helpers included. */
-#define SESSION_PIDS_MAX 4096
 
 /* Reports in one go: more than a socket holds. */
 #define REPORTS_MAX 1024
@@ -118,7 +114,7 @@ session_order(struct session *s, enum control_type type, const void *payload,
 	if (err < 0 && err != -EPIPE) {
 		log_error(err, "session %.*s: %s: killing the runner",
 		    ID_LOG_CHARS, s->id, control_name(type));
-		kill(s->pid, SIGKILL);
+		starter_kill(s->pid);
 	}
 	return err;
 }
@@ -158,7 +154,7 @@ find_door(const struct monitor *m, struct identity *id)
 	if (id->door_tried)
 		return id->door;
 	id->door_tried = true;
-	id->door = door_open(id->uid, id->gid, &step);
+	id->door = starter_door(id->uid, id->gid, &step);
 	if (id->door < 0)
 		log_warn(
 		    id->door, "no sandbox door for %s: %s", id->name, step);
@@ -254,7 +250,7 @@ take_report(struct session *s, const uint8_t *packet, size_t len)
 		    ID_LOG_CHARS, s->id);
 	else
 		s->end_reason = "the audit log cannot be written";
-	kill(s->pid, SIGKILL);
+	starter_kill(s->pid);
 }
 
 /* The only report with a descriptor, which is kept as it is. */
@@ -306,25 +302,37 @@ control_ready(struct source *source, uint32_t events)
 
 	session_take_reports(s);
 	if (s->hung_up || events & (EPOLLHUP | EPOLLERR)) {
-		kill(s->pid, SIGKILL);
+		starter_kill(s->pid);
 		source_remove(&s->control);
 		s->hung_up = true;
 	}
 }
 
-static int
-start_runner(struct monitor *m, struct session *s, const struct cgroup *cgroup)
+static pid_t
+run_here(const struct monitor *m, const struct identity *id, int control_fd,
+    const struct cgroup *cgroup)
 {
-	int joins[CGROUP_HIERARCHIES], pair[2], err = seqpacket_pair(pair);
+	int joins[CGROUP_HIERARCHIES];
+	pid_t pid;
 
-	if (err < 0)
-		return err;
 	cgroup_open_joins(cgroup, joins);
-	s->pid = runner_start(
-	    m->programs.runner, s->identity, m->root, pair[1], joins);
+	pid = runner_start(m->programs.runner, id, m->root, control_fd, joins);
 	for (int i = 0; i < CGROUP_HIERARCHIES; i++)
 		if (joins[i] >= 0)
 			close(joins[i]);
+	return pid;
+}
+
+static int
+start_runner(struct monitor *m, struct session *s, struct cgroup *cgroup)
+{
+	int pair[2], err = seqpacket_pair(pair);
+
+	if (err < 0)
+		return err;
+	s->pid = starter_is_used()
+		     ? starter_run(s->id, s->identity, pair[1], cgroup)
+		     : run_here(m, s->identity, pair[1], cgroup);
 	close(pair[1]);
 	if (s->pid < 0) {
 		close(pair[0]);
@@ -333,7 +341,7 @@ start_runner(struct monitor *m, struct session *s, const struct cgroup *cgroup)
 	err = source_add(&s->control, pair[0], EPOLLIN, control_ready);
 	if (err < 0) {
 		close(pair[0]);
-		kill(s->pid, SIGKILL);
+		starter_kill(s->pid);
 	}
 	return err;
 }
@@ -360,14 +368,8 @@ destroy(struct registry *r, struct session *s)
 static bool
 open_quota(const struct monitor *m, const struct session *s, struct cgroup *c)
 {
-	const struct identity *id = s->identity;
-	uint32_t pids = id->limits.session_processes;
-	uint64_t memory = id->limits.session_memory_bytes;
-
-	return !m->root ||
-	       quota_open(s->id, id->uid, id->gid,
-		   pids ? pids : SESSION_PIDS_MAX, memory, c) ||
-	       (pids == 0 && memory == 0);
+	return !m->root || starter_is_used() ||
+	       quota_for(s->id, s->identity, c);
 }
 
 /* Its control group, then its process. 0, or -errno with the reason. */
@@ -375,16 +377,17 @@ static int
 start_with_quota(struct monitor *m, struct session *s, char *reason)
 {
 	struct cgroup cgroup = CGROUP_NONE;
-	int err;
+	int err = -EOPNOTSUPP;
 
-	if (!open_quota(m, s, &cgroup)) {
+	if (open_quota(m, s, &cgroup))
+		err = start_runner(m, s, &cgroup);
+	if (err == -EOPNOTSUPP) {
 		snprintf(reason, 256,
 		    "this host has no control groups, and the limits of "
 		    "%.100s need one",
 		    s->identity->name);
-		return -EOPNOTSUPP;
+		return err;
 	}
-	err = start_runner(m, s, &cgroup);
 	if (err == 0)
 		configure(m, s, &cgroup);
 	cgroup_close(&cgroup);
@@ -563,7 +566,7 @@ session_reap(struct monitor *m, pid_t pid, int status)
 	requests_session_ended(m, s, reason);
 	quota_close(s->id);
 	if (s->masks >= 0 && status != 0)
-		sweep_start(m, s->identity, s->masks);
+		starter_sweep(m, s->identity, s->masks);
 	destroy(&m->sessions, s);
 	return true;
 }
@@ -586,7 +589,7 @@ session_expire(struct monitor *m, int64_t now)
 	       s->deadline_ms <= now) {
 		log_warn(0, "session %.*s: runner did not end in time, killed",
 		    ID_LOG_CHARS, s->id);
-		kill(s->pid, SIGKILL);
+		starter_kill(s->pid);
 		s->deadline_ms = now + KILL_MARGIN_MS;
 		TAILQ_REMOVE(&m->sessions.terminating, s, link);
 		TAILQ_INSERT_TAIL(&m->sessions.terminating, s, link);

@@ -225,12 +225,13 @@ def test_the_units_are_sound(directory):
     if not shutil.which("systemd-analyze"):
         pytest.skip("THE UNITS ARE NOT CHECKED: there is no systemd-analyze")
     unit = (BUILD / "systemd/execd.service").read_text()
-    assert "Type=notify" in unit and "@" not in unit
-    (directory / "execd.service").write_text(re.sub(r"(?m)^(ExecStart\w*=)\S+", rf"\1{EXECD}", unit))
-    socket = EXAMPLE.parents[1] / "systemd/execd.socket"
-    shutil.copy(socket, directory)
-    r = subprocess.run(["systemd-analyze", "verify", "--man=no", directory / "execd.service", directory / "execd.socket"],
-                       capture_output=True, text=True, timeout=60)
+    assert "Type=notify" in unit and "@sbindir" not in unit
+    names = ["execd.service", "execd.socket", "execd-starter.socket", "execd-starter@.service"]
+    for name in names:
+        at = BUILD / "systemd" / name if name.endswith(".service") else EXAMPLE.parents[1] / "systemd" / name
+        (directory / name).write_text(re.sub(r"(?m)^(ExecStart\w*=)\S+", rf"\1{EXECD}", at.read_text()))
+    r = subprocess.run(["systemd-analyze", "verify", "--man=no", *(directory / name for name in names)],
+                       capture_output=True, text=True, timeout=60, env={**os.environ, "SYSTEMD_UNIT_PATH": f"{directory}:"})
     assert r.returncode == 0 and "execd" not in r.stderr, r.stderr
     line = (BUILD / "systemd/execd-sysusers.conf").read_text().splitlines()[-1]
     assert line.startswith("u _execd - ")

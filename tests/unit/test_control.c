@@ -53,6 +53,16 @@ static const struct {
 	{ KEYS_TRUST, sizeof(struct control_trust) },
 	{ KEYS_VERIFY, sizeof(struct control_verify) },
 	{ KEYS_VERIFIED, sizeof(struct control_verified) },
+	{ STARTER_BEGIN, 0 },
+	{ STARTER_READY, sizeof(struct control_starter_error) },
+	{ STARTER_START, sizeof(struct control_start) },
+	{ STARTER_STARTED, sizeof(struct control_runner_started) },
+	{ STARTER_DOOR, sizeof(struct control_door) },
+	{ STARTER_OPENED, sizeof(struct control_starter_error) },
+	{ STARTER_SWEEP, sizeof(struct control_start) },
+	{ STARTER_KILL, sizeof(struct control_pid) },
+	{ STARTER_EXITED, sizeof(struct control_runner_status) },
+	{ STARTER_END, sizeof(struct control_pid) },
 };
 
 static void
