@@ -115,6 +115,27 @@ def test_commands_know_nothing_of_the_monitor_s_confinement(server, starters, us
     assert status(parent)["Name"] == "execd-starter"
 
 
+class ReadOnly(Configured):
+    """In a mount namespace where nothing can be written, as of ProtectSystem=strict."""
+
+    def __init__(self, mode, user, path, text, flags):
+        path.write_text(text)
+        self.path = path
+        self._start(mode, ["unshare", "--mount", "--propagation", "private", "sh", "-c",
+                           'mount -o remount,bind,ro / && exec "$@"', "sh", str(EXECD), "-c", str(path), *flags], None, 1)
+
+
+def test_nor_of_its_file_system(server, user, directory):
+    if subprocess.run(["unshare", "--mount", "--propagation", "private", "mount", "-o", "remount,bind,ro", "/"],
+                      capture_output=True).returncode != 0:
+        pytest.skip("A READ-ONLY MONITOR IS NOT TESTED: / is no mount here")
+    s = server(ReadOnly)
+    c = s.connect(token="t").ready()
+    place = c.run_sh("a", "d=$(mktemp -d /var/tmp/execd-test-XXXXXX); echo in > $d/f; echo $d").stdout.strip()
+    assert c.run_sh("b", f"cat {place}/f; rm -r {place}").stdout == "in\n"
+    assert "no file system" in s.log, "the front-end still finds a place for its empty root"
+
+
 def test_a_sandbox_through_its_door(server, starters, user, directory):
     need_sandbox("root", user)
     work = directory / "work"
