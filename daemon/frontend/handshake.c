@@ -17,6 +17,7 @@
 #include "monitor_client.h"
 #include "params.h"
 #include "pump.h"
+#include "stranger.h"
 #include "util.h"
 
 #define REPLY_MAX (16u << 10)
@@ -36,7 +37,9 @@ handshake_tls(struct connection *c)
 		return;
 	}
 	if (err < 0) {
-		log_info("connection %u: %s: TLS: %s", c->number, c->peer, why);
+		if (stranger_may_log())
+			log_info("connection %u: %s: TLS: %s", c->number,
+			    c->peer, why);
 		metrics.tls_failed++;
 		if (err != -EIO) /* that was not the client's fault */
 			connection_penalise(c, err == -EACCES

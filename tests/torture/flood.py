@@ -323,6 +323,8 @@ def verdict(r, rate, clients):
         wrong.append(f"{r['honest']['failed']} honest clients failed: {r['honest']['failures']}")
     if r["rate"] < rate * 0.9:
         wrong.append(f"the flood reached {r['rate']} connections a second, not {rate}")
+    if r["log_lines"] > (r["seconds"] + 40) * 60 + 5 * clients:
+        wrong.append(f"the log has {r['log_lines']} lines")
     if r["penalised"] == 0 or r["deaths"] or r["status"] != 0:
         wrong.append(f"{r['penalised']} sources penalised, {r['deaths']} deaths, status {r['status']}")
     return wrong
