@@ -63,7 +63,9 @@ class Handshake:
         return self.outgoing.read()
 
     def hear(self, s):
-        self.incoming.write(s.recv(65536))
+        data = s.recv(65536)
+        assert data, "the server left too early"
+        self.incoming.write(data)
 
 
 def client(authority, version):
@@ -114,17 +116,19 @@ def all_but_http(s, h):
                                   all_but_http])
 def test_a_handshake_that_stops(secure, authority, version, stop):
     """Ends at the one deadline, costs its source, and hurts no other."""
-    s = secure("pre-auth-deadline = 400ms\npenalty-deadline = 1m\n")
+    s = secure("pre-auth-deadline = 1s\npenalty-deadline = 1m\n")
     with connect(s, "127.0.0.2") as c:
         began = time.monotonic()
         stop(c, Handshake(client(authority, version)))
         until_closed(c)
         assert time.monotonic() - began < 10
-    s.wait_log("not ready within 400 ms")
+    s.wait_log("not ready within 1000 ms")
     assert s.log.count("not ready within") == 1
     s.wait_log("too many failures from there")
     with connect(s, "127.0.0.2") as again:
         assert until_closed(again) == b"", "refused before TLS"
+    # An honest one may be slow, as this machine is today.
+    s.reload(s.path.read_text().replace("pre-auth-deadline = 1s", "pre-auth-deadline = 30s"), "pre-auth-deadline: 30s")
     tls = client(authority, version)
     assert s.connect(tls=tls, token="t", source="127.0.0.3").ready().run("x", ["/bin/echo", "in"]).stdout == "in\n"
 
