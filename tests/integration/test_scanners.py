@@ -8,7 +8,7 @@ from urllib.parse import urlsplit
 
 import pytest
 from certificates import EC, Authority
-from conftest import digest
+from conftest import SANITIZED, digest
 
 RSA = ["-newkey", "rsa:2048"]
 
@@ -68,13 +68,14 @@ EXPLAINED = {
 }
 
 
+@pytest.mark.skipif(SANITIZED, reason="TESTSSL IS LEFT OUT: it takes minutes, and the other build says the same bytes")
 @pytest.mark.parametrize("port", [RSA], ids=["rsa"], indirect=True)
 def test_testssl(port, directory):
     need("testssl")
     report = directory / "report.json"
     subprocess.run(["testssl", "--quiet", "--warnings", "off", "--openssl", "/usr/bin/openssl", "--color", "0", "-p", "-s",
                     "-f", "-P", "-S", "-U", "--jsonfile", report, f"127.0.0.1:{port}"],
-                   capture_output=True, stdin=subprocess.DEVNULL, timeout=300)
+                   capture_output=True, stdin=subprocess.DEVNULL, timeout=360)
     findings = json.loads(report.read_text())
     assert len(findings) > 40
     bad = [f for f in findings if f["severity"] not in ("OK", "INFO", "DEBUG") and f["id"].split(" ")[0] not in EXPLAINED]
