@@ -34,6 +34,7 @@ static const struct field configure_fields[] = {
 	FIELD(FIELD_U32, control_configure, uid),
 	FIELD(FIELD_U32, control_configure, gid),
 	FIELD(FIELD_BOOL, control_configure, drop),
+	FIELD(FIELD_U8, control_configure, helpers),
 	FIELD(FIELD_U32, control_configure, ping_interval_ms),
 	FIELD(FIELD_U32, control_configure, pong_deadline_ms),
 	FIELD(FIELD_U32, control_configure, pre_auth_deadline_ms),
@@ -72,7 +73,11 @@ static const struct field authenticate_fields[] = {
 	FIELD(FIELD_U32, control_authenticate, listener),
 	FIELD(FIELD_U8, control_authenticate, kind),
 	FIELD(FIELD_BOOL, control_authenticate, has_certificate),
-	FIELD(FIELD_BYTES, control_authenticate, certificate),
+	FIELD(FIELD_U32, control_authenticate, voucher.listener),
+	FIELD(FIELD_U64, control_authenticate, voucher.made_ms),
+	FIELD(FIELD_BYTES, control_authenticate, voucher.digest),
+	FIELD(FIELD_STRING, control_authenticate, voucher.subject),
+	FIELD(FIELD_BYTES, control_authenticate, voucher.seal),
 	FIELD(FIELD_STRING, control_authenticate, peer),
 	FIELD(FIELD_STRING, control_authenticate, credential),
 };
@@ -302,6 +307,74 @@ static const struct field signed_fields[] = {
 	FIELD(FIELD_BYTES, control_signed, signature),
 };
 
+static const struct field trust_fields[] = {
+	FIELD(FIELD_U32, control_trust, listener),
+	FIELD(FIELD_BOOL, control_trust, crl),
+};
+
+static const struct field serve_fields[] = {
+	FIELD(FIELD_BYTES, control_serve, secret),
+};
+
+static const struct field verify_fields[] = {
+	FIELD(FIELD_U32, control_verify, serial),
+	FIELD(FIELD_U32, control_verify, listener),
+	FIELD(FIELD_U32, control_verify, len),
+	FIELD(FIELD_BYTES, control_verify, chain),
+};
+
+static const struct field verified_fields[] = {
+	FIELD(FIELD_U32, control_verified, serial),
+	FIELD(FIELD_U32, control_verified, error),
+	FIELD(FIELD_U32, control_verified, voucher.listener),
+	FIELD(FIELD_U64, control_verified, voucher.made_ms),
+	FIELD(FIELD_BYTES, control_verified, voucher.digest),
+	FIELD(FIELD_STRING, control_verified, voucher.subject),
+	FIELD(FIELD_BYTES, control_verified, voucher.seal),
+};
+
+static const struct field start_fields[] = {
+	FIELD(FIELD_STRING, control_start, session_id),
+	FIELD(FIELD_STRING, control_start, name),
+	FIELD(FIELD_STRING, control_start, home),
+	FIELD(FIELD_U32, control_start, uid),
+	FIELD(FIELD_U32, control_start, gid),
+	FIELD(FIELD_U32, control_start, umask),
+	FIELD(FIELD_U32, control_start, session_processes),
+	FIELD(FIELD_U32, control_start, session_cpu_percent),
+	FIELD(FIELD_U64, control_start, session_memory_bytes),
+	FIELD(FIELD_U32, control_start, max_processes),
+	FIELD(FIELD_U32, control_start, max_open_files),
+	FIELD(FIELD_U32, control_start, max_cpu_ms),
+	FIELD(FIELD_U64, control_start, max_memory_bytes),
+	FIELD(FIELD_U64, control_start, max_file_bytes),
+};
+
+static const struct field runner_started_fields[] = {
+	FIELD(FIELD_U32, control_runner_started, error),
+	FIELD(FIELD_U32, control_runner_started, pid),
+	FIELD(FIELD_U8, control_runner_started, cgroups),
+};
+
+static const struct field door_fields[] = {
+	FIELD(FIELD_U32, control_door, uid),
+	FIELD(FIELD_U32, control_door, gid),
+};
+
+static const struct field starter_error_fields[] = {
+	FIELD(FIELD_U32, control_starter_error, error),
+	FIELD(FIELD_STRING, control_starter_error, step),
+};
+
+static const struct field pid_fields[] = {
+	FIELD(FIELD_U32, control_pid, pid),
+};
+
+static const struct field runner_status_fields[] = {
+	FIELD(FIELD_U32, control_runner_status, pid),
+	FIELD(FIELD_U32, control_runner_status, status),
+};
+
 static const struct field watch_fields[] = {
 	FIELD(FIELD_U32, control_watch, number),
 	FIELD(FIELD_STRING, control_watch, peer),
@@ -367,9 +440,22 @@ static const struct layout {
 	LAYOUT(RUNNER_REPORT_CAST, cast_fields),
 	LAYOUT(RUNNER_ORDER_CAST, cast_file_fields),
 	LAYOUT(KEYS_CONFIGURE, key_fields),
-	EMPTY(KEYS_SERVE),
+	LAYOUT(KEYS_SERVE, serve_fields),
 	LAYOUT(KEYS_SIGN, sign_fields),
 	LAYOUT(KEYS_SIGNED, signed_fields),
+	LAYOUT(KEYS_TRUST, trust_fields),
+	LAYOUT(KEYS_VERIFY, verify_fields),
+	LAYOUT(KEYS_VERIFIED, verified_fields),
+	EMPTY(STARTER_BEGIN),
+	LAYOUT(STARTER_READY, starter_error_fields),
+	LAYOUT(STARTER_START, start_fields),
+	LAYOUT(STARTER_STARTED, runner_started_fields),
+	LAYOUT(STARTER_DOOR, door_fields),
+	LAYOUT(STARTER_OPENED, starter_error_fields),
+	LAYOUT(STARTER_SWEEP, start_fields),
+	LAYOUT(STARTER_KILL, pid_fields),
+	LAYOUT(STARTER_EXITED, runner_status_fields),
+	LAYOUT(STARTER_END, pid_fields),
 };
 
 static const struct layout *

@@ -26,10 +26,12 @@
 #define CONTROL_SESSION_ID_MAX 40 /* a UUID, with NUL */
 #define CONTROL_STRING_MAX     1024
 #define CONTROL_GRANT_BYTES    16
+#define CONTROL_SUBJECT_MAX    256
+#define CONTROL_SECRET_BYTES   32
 
 enum control_type {
 	/* monitor -> front-end, events */
-	MON_EV_CONFIGURE = 1,	  /* control_configure (+ key channel fd) */
+	MON_EV_CONFIGURE = 1,	  /* control_configure + fds of `helpers` */
 	MON_EV_RUNNER_EXITED = 3, /* control_runner_exited */
 	MON_EV_RELOAD = 5,	  /* the same again, in place of the old one */
 	MON_EV_DRAIN = 7,	  /* nothing: no new sessions */
@@ -78,15 +80,30 @@ enum control_type {
 	RUNNER_REPORT_CAST = 55,      /* control_cast: waits for its file */
 
 	/* monitor <-> template of runners */
-	TEMPLATE_ORDER_START = 80,    /* control_template_start + fds: the
+	TEMPLATE_ORDER_START = 82,    /* control_template_start + fds: the
 				       * runner's control channel, joins */
-	TEMPLATE_REPORT_STARTED = 81, /* control_template_started */
+	TEMPLATE_REPORT_STARTED = 83, /* control_template_started */
 
-	/* to the key process: the monitor's, then the front-end's */
+	/* to a helper of the front-end's: the monitor's, then its own */
 	KEYS_CONFIGURE = 60, /* control_key + fd of the key, each in turn */
-	KEYS_SERVE = 62,     /* nothing: from now on only this: */
-	KEYS_SIGN = 64,	     /* control_sign */
+	KEYS_SERVE = 62,     /* control_serve: from now on only these: */
+	KEYS_SIGN = 64,	     /* control_sign; of the key process */
 	KEYS_SIGNED = 65,    /* control_signed */
+	KEYS_TRUST = 66,     /* control_trust + fds: client CA, revocations */
+	KEYS_VERIFY = 68,    /* control_verify; of the certificate process */
+	KEYS_VERIFIED = 69,  /* control_verified */
+
+	/* monitor -> starter, orders and their answers */
+	STARTER_BEGIN = 70,   /* nothing + fd for STARTER_EXITED; once */
+	STARTER_READY = 71,   /* control_starter_error */
+	STARTER_START = 72,   /* control_start + fds: runner's control, list */
+	STARTER_STARTED = 73, /* control_runner_started + fds of `cgroups` */
+	STARTER_DOOR = 74,    /* control_door */
+	STARTER_OPENED = 75,  /* control_starter_error (+ fd) */
+	STARTER_SWEEP = 76,   /* control_start + fds: what is left, list */
+	STARTER_KILL = 78,    /* control_pid */
+	STARTER_EXITED = 79,  /* control_runner_status; on its own channel */
+	STARTER_END = 80,     /* control_pid: it was heard, its pid is free */
 };
 
 #define CONTROL_LISTENERS_MAX 16
@@ -99,10 +116,18 @@ enum listener_kind {
 	LISTENER_UNIX,	/* a listening AF_UNIX socket, WebSocket over it */
 };
 
+/* Programs that do for the front-end what it must not do itself. */
+enum tls_helper {
+	TLS_HELPER_KEYS,	 /* signs handshakes */
+	TLS_HELPER_CERTIFICATES, /* verifies those of clients */
+	TLS_HELPERS
+};
+
 /* Everything the front-end needs; it opens nothing itself. */
 struct control_configure {
 	uint32_t uid, gid; /* become this; only if `drop` */
 	bool drop;	   /* root mode */
+	uint8_t helpers;   /* bits: to which enum tls_helper a channel comes */
 	uint32_t ping_interval_ms;
 	uint32_t pong_deadline_ms;
 	uint32_t pre_auth_deadline_ms;
@@ -154,12 +179,24 @@ enum credential_kind {
 	CREDENTIAL_BEARER,
 };
 
+/*
+ * What the certificate process found out about a client. The front-end carries
+ * it to the monitor and can make none of its own (voucher.h).
+ */
+struct control_voucher {
+	uint32_t listener;		   /* whose client CA it was */
+	uint64_t made_ms;		   /* now_ms() */
+	uint8_t digest[32];		   /* SHA-256 of the DER form */
+	char subject[CONTROL_SUBJECT_MAX]; /* RFC 4514; empty: longer */
+	uint8_t seal[CONTROL_SECRET_BYTES];
+};
+
 struct control_authenticate {
-	uint32_t conn;		     /* the front-end's number, never reused */
-	uint32_t listener;	     /* control_listener.id */
-	uint8_t kind;		     /* enum credential_kind */
-	bool has_certificate;	     /* verified up to the client CA */
-	uint8_t certificate[32];     /* SHA-256 of its DER form */
+	uint32_t conn;	      /* the front-end's number, never reused */
+	uint32_t listener;    /* control_listener.id */
+	uint8_t kind;	      /* enum credential_kind */
+	bool has_certificate; /* `voucher` is of it */
+	struct control_voucher voucher;
 	char peer[CONTROL_PEER_MAX]; /* for messages: "websocket IP:PORT" */
 	char credential[CONTROL_CREDENTIAL_MAX];
 };
@@ -426,6 +463,68 @@ struct control_template_start {
 struct control_template_started {
 	uint32_t pid;	/* 0: it could not be forked */
 	uint32_t error; /* why not, an errno */
+};
+
+/* control_listener.id; the second descriptor only with `crl`. Both PEM. */
+struct control_trust {
+	uint32_t listener;
+	bool crl;
+};
+
+struct control_serve {
+	uint8_t secret[CONTROL_SECRET_BYTES]; /* seals vouchers */
+};
+
+#define CONTROL_CHAIN_MAX (12u << 10)
+
+struct control_verify {
+	uint32_t serial;
+	uint32_t listener;
+	uint32_t len;
+	uint8_t chain[CONTROL_CHAIN_MAX]; /* DER, the client's own first */
+};
+
+struct control_verified {
+	uint32_t serial;
+	uint32_t error;			/* X509_V_ERR_*, 0: it is good */
+	struct control_voucher voucher; /* sealed only if it is good */
+};
+
+/* Whom a runner becomes, and its session's control group. What has no fixed
+ * length is in the list that comes along (starter_identity.h). */
+struct control_start {
+	char session_id[CONTROL_SESSION_ID_MAX];
+	char name[80]; /* of the identity, for the log */
+	char home[CONTROL_STRING_MAX];
+	uint32_t uid, gid, umask;
+	uint32_t session_processes, session_cpu_percent;
+	uint64_t session_memory_bytes;
+	uint32_t max_processes, max_open_files, max_cpu_ms;
+	uint64_t max_memory_bytes, max_file_bytes;
+};
+
+struct control_runner_started {
+	uint32_t error; /* an errno, or 0 */
+	uint32_t pid;
+	uint8_t cgroups; /* bits: which enum cgroup_hierarchy travel along */
+};
+
+struct control_door {
+	uint32_t uid, gid;
+};
+
+struct control_starter_error {
+	uint32_t error; /* an errno, or 0 */
+	char step[64];	/* that failed */
+};
+
+struct control_pid {
+	uint32_t pid;
+};
+
+struct control_runner_status {
+	uint32_t pid;
+	uint32_t status; /* as of wait(2) */
 };
 
 struct control_attach {

@@ -17,6 +17,7 @@
 #include "metrics.h"
 #include "monitor_client.h"
 #include "pump.h"
+#include "stranger.h"
 #include "util.h"
 
 static struct table connections;
@@ -175,7 +176,8 @@ connection_penalise(struct connection *c, enum offence offence)
 {
 	if (c->source != NULL)
 		metrics.penalties[offence]++;
-	if (source_penalise(&config, c->source, offence, now_ms()))
+	if (source_penalise(&config, c->source, offence, now_ms()) &&
+	    stranger_may_log())
 		log_warn(0,
 		    "%s: too many failures from there, refused for a while",
 		    c->peer);
@@ -472,8 +474,9 @@ timer_cb(evutil_socket_t fd, short what, void *arg)
 		connection_client_gone(c);
 		break;
 	default:
-		log_info("connection %u: %s: not ready within %u ms", c->number,
-		    c->peer, config.pre_auth_deadline_ms);
+		if (stranger_may_log())
+			log_info("connection %u: %s: not ready within %u ms",
+			    c->number, c->peer, config.pre_auth_deadline_ms);
 		metrics.deadline_missed++;
 		connection_penalise(c, OFFENCE_DEADLINE);
 		connection_close(c, WEBSOCKET_CLOSE_POLICY,

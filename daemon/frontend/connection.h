@@ -57,7 +57,6 @@ struct connection {
 	bool operate;		    /* came by the operator's listener */
 	bool resuming;		    /* ATTACHING: to a session there was */
 	bool unix_peer;		    /* the monitor asks the kernel who it is */
-	bool has_certificate;	    /* and certificate[] is its digest */
 	bool read_wants_write;	    /* TLS: before more can be read */
 	bool granted;		    /* the monitor holds something for us */
 	bool close_sent;	    /* MON_REQ_CLOSE, at most once */
@@ -79,7 +78,6 @@ struct connection {
 	struct event timer; /* deadline, ping, linger: by state */
 	uint8_t grant[CONTROL_GRANT_BYTES];
 	char peer[CONTROL_PEER_MAX];
-	uint8_t certificate[32];
 	int64_t asked_ms;  /* ATTACHING: when initialize came */
 	bool head_only;	   /* OPERATING: HEAD */
 	int64_t pinged_ms; /* the oldest ping without an answer, or 0 */

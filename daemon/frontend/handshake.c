@@ -17,6 +17,7 @@
 #include "monitor_client.h"
 #include "params.h"
 #include "pump.h"
+#include "stranger.h"
 #include "util.h"
 
 #define REPLY_MAX (64u << 10)
@@ -36,13 +37,17 @@ handshake_tls(struct connection *c)
 		return;
 	}
 	if (err < 0) {
-		log_info("connection %u: %s: TLS: %s", c->number, c->peer, why);
+		if (stranger_may_log())
+			log_info("connection %u: %s: TLS: %s", c->number,
+			    c->peer, why);
 		metrics.tls_failed++;
-		connection_penalise(c, OFFENCE_PROTOCOL);
+		if (err != -EIO) /* that was not the client's fault */
+			connection_penalise(c, err == -EACCES
+						   ? OFFENCE_AUTHENTICATION
+						   : OFFENCE_PROTOCOL);
 		connection_client_gone(c);
 		return;
 	}
-	c->has_certificate = tls_peer_digest(c->tls, c->certificate);
 	c->state = CONN_HTTP;
 	pump_read_client(c);
 }

@@ -16,11 +16,11 @@
 #include "connection.h"
 #include "frontend.h"
 #include "heap.h"
+#include "helper.h"
 #include "listener.h"
 #include "log.h"
 #include "monitor_client.h"
 #include "siphash.h"
-#include "tls_key.h"
 #include "util.h"
 
 struct event_base *base;
@@ -82,7 +82,7 @@ main(void)
 	monitor_watch();
 	listener_prepare_stdio(&offer);
 	confine(&offer, &ready);
-	tls_key_set_channel(offer.keys_fd);
+	helper_set_channels(offer.helpers);
 	listener_take(&offer, true);
 	monitor_ready(&ready);
 	listener_take_stdio(&offer);

@@ -15,10 +15,11 @@
 
 #include "frontend.h"
 #include "handshake.h"
+#include "helper.h"
 #include "listener.h"
 #include "log.h"
 #include "seqpacket.h"
-#include "tls_key.h"
+#include "tls_client.h"
 #include "util.h"
 
 /* The monitor never waits for us, so waiting for it cannot lock up. */
@@ -56,13 +57,16 @@ monitor_authenticate(const struct connection *c, enum credential_kind kind,
 		.conn = c->number,
 		.listener = c->listener,
 		.kind = kind,
-		.has_certificate = c->has_certificate,
 	};
+	const struct control_voucher *voucher =
+	    c->tls ? tls_client_voucher(c->tls) : NULL;
 
 	memcpy(a.peer, c->peer, sizeof(a.peer));
 	if (credential.len < sizeof(a.credential))
 		memcpy(a.credential, credential.ptr, credential.len);
-	memcpy(a.certificate, c->certificate, sizeof(a.certificate));
+	a.has_certificate = voucher != NULL;
+	if (voucher != NULL)
+		a.voucher = *voucher;
 	request_with(MON_REQ_AUTHENTICATE, &a, c->unix_peer ? c->in_fd : -1);
 	explicit_bzero(&a, sizeof(a));
 }
@@ -210,12 +214,21 @@ static int
 begin_offer(struct offer *o, const uint8_t *packet, size_t len,
     enum control_type type, const int *fds, size_t nfds)
 {
-	*o = (struct offer){ .keys_fd = nfds ? fds[0] : -1 };
+	size_t at = 0;
+
+	*o = (struct offer){ .have = 0 };
 	if (control_get(packet, len, type, &o->configure) < 0 ||
 	    o->configure.listeners > CONTROL_LISTENERS_MAX ||
 	    o->configure.exempt > CONTROL_NETS_MAX)
 		return -EBADMSG;
-	return 0;
+	for (int i = 0; i < TLS_HELPERS; i++) {
+		bool comes = o->configure.helpers & 1u << i;
+
+		if (comes && at == nfds)
+			return -EBADMSG;
+		o->helpers[i] = comes ? fds[at++] : -1;
+	}
+	return at == nfds ? 0 : -EBADMSG;
 }
 
 /* How many descriptors a listener comes with. */
@@ -252,7 +265,7 @@ static bool reloading;
 static void
 retire_cb(evutil_socket_t fd, short what, void *arg)
 {
-	tls_key_retire();
+	helper_retire();
 }
 
 /* Handshakes that began under the old configuration end under it. */
@@ -275,7 +288,7 @@ apply_when_complete(void)
 		return 0;
 	reloading = false;
 	config = reload.configure;
-	tls_key_set_channel(reload.keys_fd);
+	helper_set_channels(reload.helpers);
 	listener_close_all();
 	listener_take(&reload, false);
 	plan_retirement();
@@ -330,7 +343,7 @@ static const struct event_row {
 	{ MON_ANS_CLOSE, 0, on_closed },
 	{ MON_ANS_METRICS, 0, on_metrics },
 	{ MON_EV_RUNNER_EXITED, 0, on_runner_exited },
-	{ MON_EV_RELOAD, 1, on_reload },
+	{ MON_EV_RELOAD, TLS_HELPERS, on_reload },
 	{ MON_EV_LISTENER, CONTROL_LISTENER_FDS_MAX, on_listener },
 	{ MON_EV_DRAIN, 0, on_drain },
 	{ MON_EV_STOP, 0, on_stop },
@@ -413,9 +426,7 @@ monitor_wait_configure(struct offer *o)
 	/* Sends may wait, receiving never does. */
 	fcntl(CONTROL_FD, F_SETFL, fcntl(CONTROL_FD, F_GETFL) & ~O_NONBLOCK);
 	n = wait_packet(packet, sizeof(packet), fds, &nfds);
-	err = nfds > 1 ? -EBADMSG
-		       : begin_offer(
-			     o, packet, (size_t)n, MON_EV_CONFIGURE, fds, nfds);
+	err = begin_offer(o, packet, (size_t)n, MON_EV_CONFIGURE, fds, nfds);
 	while (err == 0 && o->have < o->configure.listeners) {
 		n = wait_packet(packet, sizeof(packet), fds, &nfds);
 		err = add_to_offer(o, packet, (size_t)n, fds, nfds);

@@ -10,7 +10,7 @@
 /* What CONFIGURE or RELOAD and the LISTENERs behind it say. */
 struct offer {
 	struct control_configure configure;
-	int keys_fd; /* channel of the key process, or -1 */
+	int helpers[TLS_HELPERS]; /* their channels, or -1 */
 	struct {
 		struct control_listener listener;
 		int fds[CONTROL_LISTENER_FDS_MAX];

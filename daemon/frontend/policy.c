@@ -4,42 +4,22 @@
  */
 #include "policy.h"
 
-#include <errno.h>
 #include <fcntl.h>
-#include <seccomp.h>
-#include <sys/ioctl.h>
-#include <sys/mman.h>
 
-#include "config.h"
-#include "filter.h"
+#include "filter_rows.h"
 #include "util.h"
 
-#define ALLOW(name)                                                            \
-	{                                                                      \
-		.syscall = SCMP_SYS(name)                                      \
-	}
-#define DENY(name)                                                             \
-	{                                                                      \
-		.syscall = SCMP_SYS(name), .error = EACCES                     \
-	}
-#define ALLOW_IF(name, arg, bits, want)                                        \
-	{                                                                      \
-		.syscall = SCMP_SYS(name), .compare = true, .argument = arg,   \
-		.mask = bits, .value = want                                    \
-	}
-#define ALL_BITS 0xffffffff
-
 static const struct filter_rule rules[] = {
-	/* bytes */
+	FILTER_CHANNEL,
+	FILTER_MEMORY,
+	FILTER_SELF,
+	FILTER_TRIED,
+	/* bytes of clients */
 	ALLOW(read),
-	ALLOW(write),
 	ALLOW(readv),
 	ALLOW(writev),
-	ALLOW(recvmsg),
-	ALLOW(sendmsg),
 	ALLOW(recvfrom),
 	ALLOW(sendto),
-	ALLOW(close),
 	ALLOW(shutdown),
 	/* connections; none is ever made from here */
 	ALLOW(accept4),
@@ -47,63 +27,28 @@ static const struct filter_rule rules[] = {
 	ALLOW(setsockopt),
 	ALLOW(getsockname),
 	ALLOW(getpeername),
+	DENY(socket),
+	DENY(connect),
 	/* events and time */
 	ALLOW(epoll_wait),
 	ALLOW(epoll_pwait),
 	ALLOW(epoll_ctl),
-	ALLOW(poll),
-	ALLOW(ppoll),
-	ALLOW(clock_gettime),
 	ALLOW(clock_nanosleep),
-	ALLOW(gettimeofday),
-	ALLOW(restart_syscall),
-	/* memory, never executable */
-	ALLOW(brk),
-	ALLOW(munmap),
-	ALLOW(mremap),
-	ALLOW(madvise),
-	ALLOW_IF(mmap, 2, PROT_EXEC, 0),
-	ALLOW_IF(mprotect, 2, PROT_EXEC, 0),
 	/* descriptors: flags, the reserve one, a certificate's length */
 	ALLOW(lseek),
-	ALLOW_IF(fcntl, 1, ALL_BITS, F_GETFL),
-	ALLOW_IF(fcntl, 1, ALL_BITS, F_SETFL),
-	ALLOW_IF(fcntl, 1, ALL_BITS, F_GETFD),
-	ALLOW_IF(fcntl, 1, ALL_BITS, F_SETFD),
-	ALLOW_IF(fcntl, 1, ALL_BITS, F_DUPFD_CLOEXEC),
-	ALLOW_IF(ioctl, 1, ALL_BITS, FIONREAD),
-	/* the process itself */
-	ALLOW(futex),
-	ALLOW(getrandom),
-	ALLOW(getpid),
-	ALLOW(gettid),
-	ALLOW(rt_sigreturn),
-	ALLOW(rt_sigaction),
-	ALLOW(rt_sigprocmask),
-	ALLOW(exit),
-	ALLOW(exit_group),
+	ALLOW_IF(fcntl, 1, FILTER_ALL_BITS, F_GETFL),
+	ALLOW_IF(fcntl, 1, FILTER_ALL_BITS, F_SETFL),
+	ALLOW_IF(fcntl, 1, FILTER_ALL_BITS, F_GETFD),
+	ALLOW_IF(fcntl, 1, FILTER_ALL_BITS, F_SETFD),
+	ALLOW_IF(fcntl, 1, FILTER_ALL_BITS, F_DUPFD_CLOEXEC),
+	ALLOW_IF(ioctl, 1, FILTER_ALL_BITS, FIONREAD),
 	/* tried by libraries, to no avail */
-	DENY(open),
-	DENY(openat),
 	DENY(access),
 	DENY(faccessat),
-	DENY(newfstatat),
-	DENY(readlink),
-	DENY(socket),
-	DENY(connect),
 	DENY(prctl),
-	DENY(sysinfo),
 	DENY(sched_getaffinity),
 #if EXECD_SANITIZED
-	/* what the sanitizers' runtime does beside the program */
-	ALLOW(sigaltstack),
-	ALLOW(sched_yield),
-	ALLOW(getrusage),
-	ALLOW(prlimit64),
-	ALLOW(tgkill),
-	ALLOW(getuid),
-	ALLOW(uname),
-	ALLOW_IF(ioctl, 1, ALL_BITS, TCGETS),
+	FILTER_SANITIZER,
 #endif
 };
 

@@ -13,18 +13,21 @@
 #include <unistd.h>
 
 #include "log.h"
+#include "tls_client.h"
 #include "tls_provider.h"
 #include "util.h"
 
 #define RECORD_BYTES 16384 /* the most one record holds */
 #define CHAIN_MAX    16	   /* certificates in a chain, and of CAs */
-#define VERIFY_DEPTH 8
 
 /* Forward secrecy and AEAD only; the suites of 1.3 all are. */
 static const char ciphers_12[] =
     "ECDHE-ECDSA-AES128-GCM-SHA256:ECDHE-RSA-AES128-GCM-SHA256:"
     "ECDHE-ECDSA-AES256-GCM-SHA384:ECDHE-RSA-AES256-GCM-SHA384:"
     "ECDHE-ECDSA-CHACHA20-POLY1305:ECDHE-RSA-CHACHA20-POLY1305";
+
+/* No finite fields: the large ones cost more than a stranger should. */
+static const char groups[] = "X25519:P-256:P-384:P-521";
 
 /* Those the key process makes. */
 static const char signatures[] =
@@ -50,6 +53,7 @@ tls_init(void)
 	/* Only what is written here decides, not this machine's openssl.cnf. */
 	OPENSSL_init_ssl(OPENSSL_INIT_NO_LOAD_CONFIG, NULL);
 	tls_provider_init();
+	tls_client_init();
 	ctx = SSL_CTX_new(TLS_server_method());
 	if (ctx == NULL)
 		log_fatal("TLS: %s", last_error());
@@ -72,9 +76,10 @@ set_rules(SSL_CTX *ctx)
 				  SSL_MODE_ACCEPT_MOVING_WRITE_BUFFER);
 	SSL_CTX_set_session_cache_mode(ctx, SSL_SESS_CACHE_OFF);
 	SSL_CTX_set_num_tickets(ctx, 0);
-	SSL_CTX_set_max_cert_list(ctx, 32 << 10);
+	SSL_CTX_set_max_cert_list(ctx, CONTROL_CHAIN_MAX);
 	return SSL_CTX_set_min_proto_version(ctx, TLS1_2_VERSION) == 1 &&
 		       SSL_CTX_set_cipher_list(ctx, ciphers_12) == 1 &&
+		       SSL_CTX_set1_groups_list(ctx, groups) == 1 &&
 		       SSL_CTX_set1_sigalgs_list(ctx, signatures) == 1
 		   ? 0
 		   : -EINVAL;
@@ -135,11 +140,11 @@ take_chain(SSL_CTX *ctx, X509 *x, int i)
 	return ok;
 }
 
+/* Its name, for the client to choose a certificate by. */
 static int
 take_client_ca(SSL_CTX *ctx, X509 *x, int i)
 {
-	int ok = X509_STORE_add_cert(SSL_CTX_get_cert_store(ctx), x) == 1 &&
-		 SSL_CTX_add_client_CA(ctx, x) == 1;
+	int ok = SSL_CTX_add_client_CA(ctx, x) == 1;
 
 	X509_free(x);
 	return ok;
@@ -160,15 +165,11 @@ use_key(SSL_CTX *ctx, uint32_t number)
 static int
 use_client_ca(SSL_CTX *ctx, const struct control_listener *l, int fd)
 {
-	int mode = SSL_VERIFY_PEER;
-
 	if (l->client_certificate == CLIENT_CERTIFICATE_NONE)
 		return 0;
-	if (l->client_certificate == CLIENT_CERTIFICATE_REQUIRED)
-		mode |= SSL_VERIFY_FAIL_IF_NO_PEER_CERT;
-	SSL_CTX_set_verify(ctx, mode, NULL);
-	SSL_CTX_set_verify_depth(ctx, VERIFY_DEPTH);
-	return each_certificate(fd, ctx, take_client_ca) > 0 ? 0 : -EINVAL;
+	if (each_certificate(fd, ctx, take_client_ca) <= 0)
+		return -EINVAL;
+	return tls_client_ask(ctx, l);
 }
 
 SSL_CTX *
@@ -238,18 +239,8 @@ tls_handshake(SSL *tls, bool *wants_write, const char **why)
 	if (err == SSL_ERROR_WANT_READ || err == SSL_ERROR_WANT_WRITE)
 		return -EAGAIN;
 	*why = last_error();
-	return -EPROTO;
-}
-
-bool
-tls_peer_digest(SSL *tls, uint8_t digest[32])
-{
-	const X509 *x = SSL_get0_peer_certificate(tls);
-	unsigned len = 32;
-
-	return x != NULL && SSL_get_verify_result(tls) == X509_V_OK &&
-	       SSL_get_verify_mode(tls) != SSL_VERIFY_NONE &&
-	       X509_digest(x, EVP_sha256(), digest, &len) == 1;
+	err = tls_client_refusal(tls, why);
+	return err < 0 ? err : -EPROTO;
 }
 
 /* The errno that stands for why a call of libssl did nothing. */

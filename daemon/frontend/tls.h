@@ -26,12 +26,10 @@ void tls_context_free(SSL_CTX *ctx); /* NULL is fine */
 SSL *tls_new(SSL_CTX *ctx, int fd);
 void tls_free(SSL *tls); /* NULL is fine */
 
-/* One turn of the handshake: 0 it is done, -EAGAIN with *wants_write, or
- * -EPROTO with why (static). */
+/* One turn of the handshake: 0 it is done, -EAGAIN with *wants_write, or with
+ * why (static) -EPROTO, -EACCES the client's certificate is refused, -EIO it
+ * could not be judged. */
 int tls_handshake(SSL *tls, bool *wants_write, const char **why);
-
-/* SHA-256 of the client's certificate, which was verified. False: none. */
-bool tls_peer_digest(SSL *tls, uint8_t digest[32]);
 
 /* As read(2) and writev(2). *wants_write: the bytes come when the socket
  * takes some of ours. */

@@ -1,8 +1,7 @@
 /*
  * An OpenSSL provider for keys that are elsewhere: key management that knows
- * public halves, and signatures that the key process makes. Only what
- * libssl's server needs of either (provider-keymgmt(7),
- * provider-signature(7)).
+ * public halves, and only what libssl's server needs of it
+ * (provider-keymgmt(7)).
  */
 #include "tls_provider.h"
 
@@ -11,31 +10,17 @@
 #include <openssl/evp.h>
 #include <openssl/params.h>
 #include <openssl/provider.h>
-#include <openssl/rsa.h>
-#include <string.h>
+#include <stdlib.h>
 
+#include "helper.h"
 #include "log.h"
 #include "tls_key.h"
+#include "tls_remote.h"
 #include "util.h"
-
-#define PROPERTIES "provider=execd"
 
 /* Parameters of ours, by which a key comes into being. */
 #define PARAM_PUBLIC "execd-public-key" /* pointer to EVP_PKEY */
 #define PARAM_NUMBER "execd-key-number"
-
-struct remote_key {
-	EVP_PKEY *public_key; /* a reference */
-	struct tls_key key;
-};
-
-struct signing {
-	const struct remote_key *key;
-	size_t digest_len; /* 0: the algorithm has its own */
-	int padding;
-};
-
-typedef void (*function)(void);
 
 /* --- key management ----------------------------------------------------- */
 
@@ -85,7 +70,7 @@ key_import(void *data, int selection, const OSSL_PARAM params[])
 	    !OSSL_PARAM_get_octet_ptr(p, &pkey, &len) ||
 	    !OSSL_PARAM_get_uint32(n, &key->key.number))
 		return 0;
-	key->key.epoch = tls_key_epoch();
+	key->key.epoch = helper_epoch();
 	key->public_key = (EVP_PKEY *)(uintptr_t)pkey;
 	return EVP_PKEY_up_ref(key->public_key);
 }
@@ -163,202 +148,34 @@ ec_operation(int operation)
 }
 
 #define KEYMGMT_FUNCTIONS                                                      \
-	{ OSSL_FUNC_KEYMGMT_NEW, (function)key_new },                          \
-	    { OSSL_FUNC_KEYMGMT_FREE, (function)key_free },                    \
-	    { OSSL_FUNC_KEYMGMT_HAS, (function)key_has },                      \
-	    { OSSL_FUNC_KEYMGMT_MATCH, (function)key_match },                  \
-	    { OSSL_FUNC_KEYMGMT_IMPORT, (function)key_import },                \
-	    { OSSL_FUNC_KEYMGMT_IMPORT_TYPES, (function)key_import_types },    \
-	    { OSSL_FUNC_KEYMGMT_EXPORT, (function)key_export },                \
-	    { OSSL_FUNC_KEYMGMT_EXPORT_TYPES, (function)key_export_types },    \
-	    { OSSL_FUNC_KEYMGMT_GET_PARAMS, (function)key_get_params },        \
+	{ OSSL_FUNC_KEYMGMT_NEW, (tls_function)key_new },                      \
+	    { OSSL_FUNC_KEYMGMT_FREE, (tls_function)key_free },                \
+	    { OSSL_FUNC_KEYMGMT_HAS, (tls_function)key_has },                  \
+	    { OSSL_FUNC_KEYMGMT_MATCH, (tls_function)key_match },              \
+	    { OSSL_FUNC_KEYMGMT_IMPORT, (tls_function)key_import },            \
+	    { OSSL_FUNC_KEYMGMT_IMPORT_TYPES,                                  \
+		    (tls_function)key_import_types },                          \
+	    { OSSL_FUNC_KEYMGMT_EXPORT, (tls_function)key_export },            \
+	    { OSSL_FUNC_KEYMGMT_EXPORT_TYPES,                                  \
+		    (tls_function)key_export_types },                          \
+	    { OSSL_FUNC_KEYMGMT_GET_PARAMS, (tls_function)key_get_params },    \
 	{                                                                      \
 		OSSL_FUNC_KEYMGMT_GETTABLE_PARAMS,                             \
-		    (function)key_gettable_params                              \
+		    (tls_function)key_gettable_params                          \
 	}
 
 static const OSSL_DISPATCH keymgmt_functions[] = { KEYMGMT_FUNCTIONS,
 	{ 0, NULL } };
 static const OSSL_DISPATCH ec_keymgmt_functions[] = { KEYMGMT_FUNCTIONS,
-	{ OSSL_FUNC_KEYMGMT_QUERY_OPERATION_NAME, (function)ec_operation },
+	{ OSSL_FUNC_KEYMGMT_QUERY_OPERATION_NAME, (tls_function)ec_operation },
 	{ 0, NULL } };
 
 static const OSSL_ALGORITHM keymgmts[] = {
-	{ "RSA:rsaEncryption:1.2.840.113549.1.1.1", PROPERTIES,
+	{ "RSA:rsaEncryption:1.2.840.113549.1.1.1", TLS_REMOTE_PROPERTIES,
 	    keymgmt_functions, "RSA, elsewhere" },
-	{ "EC:id-ecPublicKey:1.2.840.10045.2.1", PROPERTIES,
+	{ "EC:id-ecPublicKey:1.2.840.10045.2.1", TLS_REMOTE_PROPERTIES,
 	    ec_keymgmt_functions, "EC, elsewhere" },
-	{ "ED25519:1.3.101.112", PROPERTIES, keymgmt_functions,
-	    "Ed25519, elsewhere" },
-	{ NULL, NULL, NULL, NULL },
-};
-
-/* --- signatures --------------------------------------------------------- */
-
-static void *
-signing_new(void *provctx, const char *properties)
-{
-	struct signing *s = xcalloc(1, sizeof(*s));
-
-	s->padding = RSA_PKCS1_PADDING;
-	return s;
-}
-
-static void
-signing_free(void *ctx)
-{
-	free(ctx);
-}
-
-static void *
-signing_dup(void *ctx)
-{
-	struct signing *s = xcalloc(1, sizeof(*s));
-
-	memcpy(s, ctx, sizeof(*s));
-	return s;
-}
-
-static size_t
-digest_len(const char *name)
-{
-	static const struct {
-		const char *name, *also;
-		size_t len;
-	} digests[] = {
-		{ "SHA2-256", "SHA256", 32 },
-		{ "SHA2-384", "SHA384", 48 },
-		{ "SHA2-512", "SHA512", 64 },
-	};
-
-	for (size_t i = 0; i < nitems(digests); i++)
-		if (OPENSSL_strcasecmp(name, digests[i].name) == 0 ||
-		    OPENSSL_strcasecmp(name, digests[i].also) == 0)
-			return digests[i].len;
-	return 0;
-}
-
-/* libssl says the padding as a number, EVP's translation as a word. */
-static int
-signing_set_params(void *ctx, const OSSL_PARAM params[])
-{
-	const OSSL_PARAM *p = params ? OSSL_PARAM_locate_const(params,
-					   OSSL_SIGNATURE_PARAM_PAD_MODE)
-				     : NULL;
-	struct signing *s = ctx;
-
-	if (p == NULL)
-		return 1;
-	if (p->data_type != OSSL_PARAM_UTF8_STRING)
-		return OSSL_PARAM_get_int(p, &s->padding);
-	if (strcmp(p->data, OSSL_PKEY_RSA_PAD_MODE_PSS) == 0)
-		s->padding = RSA_PKCS1_PSS_PADDING;
-	else if (strcmp(p->data, OSSL_PKEY_RSA_PAD_MODE_PKCSV15) == 0)
-		s->padding = RSA_PKCS1_PADDING;
-	else
-		return 0;
-	return 1;
-}
-
-static const OSSL_PARAM *
-signing_settable_params(void *ctx, void *provctx)
-{
-	static const OSSL_PARAM types[] = {
-		OSSL_PARAM_utf8_string(OSSL_SIGNATURE_PARAM_PAD_MODE, NULL, 0),
-		OSSL_PARAM_utf8_string(
-		    OSSL_SIGNATURE_PARAM_PSS_SALTLEN, NULL, 0),
-		OSSL_PARAM_END,
-	};
-
-	return types;
-}
-
-static int
-signing_start(
-    void *ctx, const char *digest, void *data, const OSSL_PARAM params[])
-{
-	struct signing *s = ctx;
-
-	s->key = data;
-	if (digest != NULL && *digest != '\0') {
-		s->digest_len = digest_len(digest);
-		if (s->digest_len == 0)
-			return 0;
-	}
-	return signing_set_params(ctx, params);
-}
-
-/* The SignatureScheme of RFC 8446 section 4.2.3, or 0. */
-static uint32_t
-scheme_of(const struct signing *s)
-{
-	static const struct {
-		const char *key;
-		int padding; /* 0: whatever */
-		size_t digest_len;
-		uint32_t scheme;
-	} schemes[] = {
-		{ "RSA", RSA_PKCS1_PADDING, 32, 0x0401 },
-		{ "RSA", RSA_PKCS1_PADDING, 48, 0x0501 },
-		{ "RSA", RSA_PKCS1_PADDING, 64, 0x0601 },
-		{ "RSA", RSA_PKCS1_PSS_PADDING, 32, 0x0804 },
-		{ "RSA", RSA_PKCS1_PSS_PADDING, 48, 0x0805 },
-		{ "RSA", RSA_PKCS1_PSS_PADDING, 64, 0x0806 },
-		{ "EC", 0, 32, 0x0403 },
-		{ "EC", 0, 48, 0x0503 },
-		{ "EC", 0, 64, 0x0603 },
-		{ "ED25519", 0, 0, 0x0807 },
-	};
-
-	for (size_t i = 0; i < nitems(schemes); i++)
-		if (EVP_PKEY_is_a(s->key->public_key, schemes[i].key) &&
-		    schemes[i].digest_len == s->digest_len &&
-		    (schemes[i].padding == 0 ||
-			schemes[i].padding == s->padding))
-			return schemes[i].scheme;
-	return 0;
-}
-
-static int
-signing_make(void *ctx, unsigned char *sig, size_t *siglen, size_t sigsize,
-    const unsigned char *tbs, size_t tbslen)
-{
-	const struct signing *s = ctx;
-	uint8_t signature[CONTROL_SIGNATURE_MAX];
-	uint32_t scheme = scheme_of(s);
-	int n;
-
-	if (sig == NULL) {
-		*siglen = (size_t)EVP_PKEY_get_size(s->key->public_key);
-		return 1;
-	}
-	if (scheme == 0)
-		return 0;
-	n = tls_key_sign(&s->key->key, scheme, tbs, tbslen, signature);
-	if (n < 0 || (size_t)n > sigsize)
-		return 0;
-	memcpy(sig, signature, (size_t)n);
-	*siglen = (size_t)n;
-	return 1;
-}
-
-static const OSSL_DISPATCH signature_functions[] = {
-	{ OSSL_FUNC_SIGNATURE_NEWCTX, (function)signing_new },
-	{ OSSL_FUNC_SIGNATURE_FREECTX, (function)signing_free },
-	{ OSSL_FUNC_SIGNATURE_DUPCTX, (function)signing_dup },
-	{ OSSL_FUNC_SIGNATURE_DIGEST_SIGN_INIT, (function)signing_start },
-	{ OSSL_FUNC_SIGNATURE_DIGEST_SIGN, (function)signing_make },
-	{ OSSL_FUNC_SIGNATURE_SET_CTX_PARAMS, (function)signing_set_params },
-	{ OSSL_FUNC_SIGNATURE_SETTABLE_CTX_PARAMS,
-	    (function)signing_settable_params },
-	{ 0, NULL },
-};
-
-static const OSSL_ALGORITHM signatures[] = {
-	{ "RSA:rsaEncryption:1.2.840.113549.1.1.1", PROPERTIES,
-	    signature_functions, "RSA, elsewhere" },
-	{ "ECDSA", PROPERTIES, signature_functions, "ECDSA, elsewhere" },
-	{ "ED25519:1.3.101.112", PROPERTIES, signature_functions,
+	{ "ED25519:1.3.101.112", TLS_REMOTE_PROPERTIES, keymgmt_functions,
 	    "Ed25519, elsewhere" },
 	{ NULL, NULL, NULL, NULL },
 };
@@ -373,14 +190,14 @@ query(void *provctx, int operation, int *no_cache)
 	case OSSL_OP_KEYMGMT:
 		return keymgmts;
 	case OSSL_OP_SIGNATURE:
-		return signatures;
+		return tls_remote_signatures;
 	default:
 		return NULL;
 	}
 }
 
 static const OSSL_DISPATCH provider_functions[] = {
-	{ OSSL_FUNC_PROVIDER_QUERY_OPERATION, (function)query },
+	{ OSSL_FUNC_PROVIDER_QUERY_OPERATION, (tls_function)query },
 	{ 0, NULL },
 };
 
@@ -411,7 +228,8 @@ tls_provider_key(EVP_PKEY *public_key, uint32_t number)
 {
 	const char *name = EVP_PKEY_get0_type_name(public_key);
 	EVP_PKEY_CTX *ctx =
-	    name ? EVP_PKEY_CTX_new_from_name(NULL, name, PROPERTIES) : NULL;
+	    name ? EVP_PKEY_CTX_new_from_name(NULL, name, TLS_REMOTE_PROPERTIES)
+		 : NULL;
 	void *pointer = public_key;
 	EVP_PKEY *key = NULL;
 	OSSL_PARAM params[] = {

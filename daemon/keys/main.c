@@ -1,8 +1,11 @@
 /*
- * execd-keys: holds the private keys of the TLS listeners. Started by the
- * monitor with one channel on descriptor 3: first the monitor says there what
- * the keys are, then the front-end asks for signatures. It opens nothing,
- * knows nobody, and ends with its channel.
+ * execd-keys: does for the front-end what it must not do itself, in one of two
+ * lives. The key process holds the private keys of the TLS listeners and signs;
+ * the certificate process holds the client CAs and verifies, and what a
+ * hostile certificate could reach there is no key. Started by the monitor with
+ * one channel on descriptor 3: first the monitor says there what it holds, then
+ * the front-end asks. It opens nothing, knows nobody, and ends with its
+ * channel.
  */
 #include <errno.h>
 #include <fcntl.h>
@@ -24,9 +27,15 @@
 #include "policy.h"
 #include "seqpacket.h"
 #include "sign.h"
+#include "trust.h"
 #include "util.h"
+#include "voucher.h"
 
-enum keys_state { KEYS_LOADING = 1 << 0, KEYS_SERVING = 1 << 1 };
+enum keys_state {
+	KEYS_LOADING = 1 << 0,
+	KEYS_SIGNING = 1 << 1,
+	KEYS_VERIFYING = 1 << 2
+};
 
 static struct key {
 	uint32_t number;
@@ -34,6 +43,7 @@ static struct key {
 } keys[CONTROL_LISTENERS_MAX];
 static size_t nkeys;
 static enum keys_state state = KEYS_LOADING;
+static uint8_t secret[CONTROL_SECRET_BYTES];
 
 #if EXECD_SANITIZED
 /* The leak checker attaches to its own process; the filter forbids that. */
@@ -73,20 +83,35 @@ load_key(int fd)
 }
 
 static int
-take_key(const uint8_t *packet, size_t len, int fd)
+take_key(const uint8_t *packet, size_t len, const int *fds, size_t nfds)
 {
 	struct control_key k;
 	EVP_PKEY *pkey;
 
-	if (fd < 0 || control_get(packet, len, KEYS_CONFIGURE, &k) < 0 ||
-	    nkeys == nitems(keys))
+	if (nfds != 1 || control_get(packet, len, KEYS_CONFIGURE, &k) < 0 ||
+	    nkeys == nitems(keys) || trust_is_there())
 		return -EBADMSG;
-	pkey = load_key(fd);
-	close(fd);
+	pkey = load_key(fds[0]);
+	close(fds[0]);
 	if (pkey == NULL)
 		log_fatal("a key that cannot be read");
 	keys[nkeys].number = k.key;
 	keys[nkeys++].pkey = pkey;
+	return 0;
+}
+
+static int
+take_trust(const uint8_t *packet, size_t len, const int *fds, size_t nfds)
+{
+	struct control_trust t;
+
+	if (control_get(packet, len, KEYS_TRUST, &t) < 0 ||
+	    nfds != (t.crl ? 2 : 1) || nkeys > 0)
+		return -EBADMSG;
+	if (trust_add(t.listener, fds[0], t.crl ? fds[1] : -1) < 0)
+		log_fatal("a client CA that cannot be read");
+	while (nfds > 0)
+		close(fds[--nfds]);
 	return 0;
 }
 
@@ -117,12 +142,18 @@ confine(void)
 }
 
 static int
-take_serve(const uint8_t *packet, size_t len, int fd)
+take_serve(const uint8_t *packet, size_t len, const int *fds, size_t nfds)
 {
-	if (fd >= 0 || control_get(packet, len, KEYS_SERVE, NULL) < 0)
+	struct control_serve s;
+
+	if (nfds > 0 || control_get(packet, len, KEYS_SERVE, &s) < 0)
 		return -EBADMSG;
+	memcpy(secret, s.secret, sizeof(secret));
+	explicit_bzero(&s, sizeof(s));
+	state = trust_is_there() ? KEYS_VERIFYING : KEYS_SIGNING;
+	if (state == KEYS_VERIFYING)
+		prctl(PR_SET_NAME, "execd-certs");
 	confine();
-	state = KEYS_SERVING;
 	return 0;
 }
 
@@ -136,14 +167,14 @@ find_key(uint32_t number)
 }
 
 static void
-reply(const struct control_signed *answer)
+reply(enum control_type type, const void *answer)
 {
 	struct pollfd room = { .fd = CONTROL_FD, .events = POLLOUT };
 	struct buf b;
 	int err;
 
 	buf_init(&b, CONTROL_MESSAGE_MAX);
-	control_put(&b, KEYS_SIGNED, answer);
+	control_put(&b, type, answer);
 	while ((err = seqpacket_send(CONTROL_FD, b.data, b.len, NULL, 0)) ==
 	       -EAGAIN)
 		poll(&room, 1, -1);
@@ -155,14 +186,14 @@ reply(const struct control_signed *answer)
 /* A request that is no handshake comes from a front-end that is not ours any
  * more. */
 static int
-take_sign(const uint8_t *packet, size_t len, int fd)
+take_sign(const uint8_t *packet, size_t len, const int *fds, size_t nfds)
 {
 	struct control_signed answer = { 0 };
 	struct control_sign r;
 	EVP_PKEY *pkey;
 	int err;
 
-	if (fd >= 0 || control_get(packet, len, KEYS_SIGN, &r) < 0)
+	if (nfds > 0 || control_get(packet, len, KEYS_SIGN, &r) < 0)
 		return -EBADMSG;
 	pkey = find_key(r.key);
 	if (pkey == NULL || sign_check(&r) < 0)
@@ -171,18 +202,37 @@ take_sign(const uint8_t *packet, size_t len, int fd)
 	err = sign_make(pkey, &r, &answer);
 	if (err < 0)
 		log_error(err, "signing with scheme 0x%04x", r.scheme);
-	reply(&answer);
+	reply(KEYS_SIGNED, &answer);
+	return 0;
+}
+
+static int
+take_verify(const uint8_t *packet, size_t len, const int *fds, size_t nfds)
+{
+	struct control_verified answer = { 0 };
+	struct control_verify r;
+
+	if (nfds > 0 || control_get(packet, len, KEYS_VERIFY, &r) < 0)
+		return -EBADMSG;
+	if (trust_verify(&r, &answer) < 0)
+		return -EPERM;
+	if (answer.error == 0)
+		voucher_seal(&answer.voucher, secret);
+	reply(KEYS_VERIFIED, &answer);
 	return 0;
 }
 
 static const struct request {
 	enum control_type type;
 	unsigned when;
-	int (*take)(const uint8_t *packet, size_t len, int fd);
+	int (*take)(
+	    const uint8_t *packet, size_t len, const int *fds, size_t nfds);
 } requests[] = {
 	{ KEYS_CONFIGURE, KEYS_LOADING, take_key },
 	{ KEYS_SERVE, KEYS_LOADING, take_serve },
-	{ KEYS_SIGN, KEYS_SERVING, take_sign },
+	{ KEYS_TRUST, KEYS_LOADING, take_trust },
+	{ KEYS_SIGN, KEYS_SIGNING, take_sign },
+	{ KEYS_VERIFY, KEYS_VERIFYING, take_verify },
 };
 
 static void
@@ -193,8 +243,8 @@ take(const uint8_t *packet, size_t len, const int *fds, size_t nfds)
 	for (size_t i = 0; i < nitems(requests); i++) {
 		if (requests[i].type != type)
 			continue;
-		if (!(requests[i].when & state) || nfds > 1 ||
-		    requests[i].take(packet, len, nfds ? fds[0] : -1) < 0)
+		if (!(requests[i].when & state) ||
+		    requests[i].take(packet, len, fds, nfds) < 0)
 			break;
 		return;
 	}

@@ -4,71 +4,16 @@
  */
 #include "policy.h"
 
-#include <errno.h>
-#include <seccomp.h>
-#include <sys/ioctl.h>
-#include <sys/mman.h>
-
-#include "config.h"
-#include "filter.h"
+#include "filter_rows.h"
 #include "util.h"
 
-#define ALLOW(name)                                                            \
-	{                                                                      \
-		.syscall = SCMP_SYS(name)                                      \
-	}
-#define DENY(name)                                                             \
-	{                                                                      \
-		.syscall = SCMP_SYS(name), .error = EACCES                     \
-	}
-#define ALLOW_IF(name, arg, bits, want)                                        \
-	{                                                                      \
-		.syscall = SCMP_SYS(name), .compare = true, .argument = arg,   \
-		.mask = bits, .value = want                                    \
-	}
-
 static const struct filter_rule rules[] = {
-	ALLOW(recvmsg),
-	ALLOW(sendmsg),
-	ALLOW(write), /* the log */
-	ALLOW(close), /* what a hostile message brings */
-	ALLOW(poll),
-	ALLOW(ppoll),
-	ALLOW(restart_syscall),
-	/* memory, never executable */
-	ALLOW(brk),
-	ALLOW(munmap),
-	ALLOW(mremap),
-	ALLOW(madvise),
-	ALLOW_IF(mmap, 2, PROT_EXEC, 0),
-	ALLOW_IF(mprotect, 2, PROT_EXEC, 0),
-	/* random bytes, time and locks of libcrypto */
-	ALLOW(getrandom),
-	ALLOW(futex),
-	ALLOW(clock_gettime),
-	ALLOW(gettimeofday),
-	ALLOW(getpid),
-	ALLOW(gettid),
-	ALLOW(rt_sigreturn),
-	ALLOW(rt_sigaction),
-	ALLOW(rt_sigprocmask),
-	ALLOW(exit),
-	ALLOW(exit_group),
-	/* tried by libraries, to no avail */
-	DENY(open),
-	DENY(openat),
-	DENY(newfstatat),
-	DENY(readlink),
-	DENY(sysinfo),
+	FILTER_CHANNEL,
+	FILTER_MEMORY,
+	FILTER_SELF,
+	FILTER_TRIED,
 #if EXECD_SANITIZED
-	ALLOW(sigaltstack),
-	ALLOW(sched_yield),
-	ALLOW(getrusage),
-	ALLOW(prlimit64),
-	ALLOW(tgkill),
-	ALLOW(getuid),
-	ALLOW(uname),
-	ALLOW_IF(ioctl, 1, 0xffffffff, TCGETS),
+	FILTER_SANITIZER,
 #endif
 };
 

@@ -148,6 +148,8 @@ check_credentials(const struct identity *a, const struct identity *b, char *why)
 	    share_digest(&a->tokens, &b->tokens) ? "token-sha256"
 	    : share_digest(&a->certificates, &b->certificates)
 		? "certificate-sha256"
+	    : share_string(&a->certificate_subjects, &b->certificate_subjects)
+		? "certificate-subject"
 	    : share_string(&a->subjects, &b->subjects)	   ? "token-subject"
 	    : share_string(&a->peer_users, &b->peer_users) ? "peer-user"
 							   : NULL;

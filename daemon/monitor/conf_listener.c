@@ -48,6 +48,7 @@ static const struct conf_key keys[] = {
 	KEY("certificate", conf_path, certificate),
 	KEY("certificate-key", conf_path, certificate_key),
 	KEY("client-ca", conf_path, client_ca),
+	KEY("client-crl", conf_path, client_crl),
 	KEY("client-certificate", client_certificate_type, client_certificate),
 	KEY("mode", conf_mode, mode),
 	KEY("group", conf_string, group),
@@ -93,6 +94,8 @@ check_tls(const struct listener *l)
 		return "a certificate is for wss:// or systemd:";
 	if (l->client_ca != NULL && l->certificate == NULL)
 		return "client-ca needs a certificate";
+	if (l->client_crl != NULL && l->client_ca == NULL)
+		return "client-crl needs a client-ca";
 	if (l->client_certificate != CLIENT_CERTIFICATE_NONE &&
 	    l->client_ca == NULL)
 		return "client-certificate needs a client-ca";

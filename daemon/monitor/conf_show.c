@@ -177,8 +177,8 @@ log_files(const struct conf *from, const struct conf *to)
 		if (old == NULL ||
 		    memcmp(l->version, old->version, sizeof(l->version)) == 0)
 			continue;
-		log_info("reload: [listener %s]: another certificate, key or "
-			 "client CA",
+		log_info("reload: [listener %s]: another certificate, key, "
+			 "client CA or CRL",
 		    l->name);
 		n++;
 	}

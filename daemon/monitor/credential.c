@@ -44,6 +44,19 @@ find_subject(const struct conf *c, const char *subject)
 	return any;
 }
 
+/* A certificate of its own comes before a name that several may have. */
+static struct identity *
+find_certificate(const struct conf *c, const struct control_voucher *v)
+{
+	struct identity *found = find_digest(c, v->digest, true);
+
+	for (size_t i = 0; found == NULL && i < c->nidentities; i++)
+		if (strings_has(
+			&c->identities[i]->certificate_subjects, v->subject))
+			found = c->identities[i];
+	return found;
+}
+
 static struct identity *
 find_uid(const struct conf *c, uid_t uid)
 {
@@ -112,7 +125,7 @@ verify_other(const struct conf *c, const struct listener *l,
 	*who = NULL;
 	*how = "certificate";
 	if (presented->has_certificate)
-		*who = find_digest(c, presented->certificate, true);
+		*who = find_certificate(c, &presented->voucher);
 	if (*who == NULL && peer != NULL) {
 		*who = find_uid(c, peer->uid);
 		*how = "peer user";

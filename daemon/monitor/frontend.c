@@ -206,9 +206,9 @@ send_listener(struct frontend *f, const struct listener *l)
 	condemn(f, "cannot be given its listeners");
 }
 
-/* type: CONFIGURE or RELOAD. keys_fd (or -1) is taken over. */
+/* type: CONFIGURE or RELOAD. With it come other helpers. */
 static void
-send_configuration(struct monitor *m, enum control_type type, int keys_fd)
+send_configuration(struct monitor *m, enum control_type type)
 {
 	const struct limits *l = &m->conf->limits;
 	struct control_configure c = {
@@ -230,28 +230,27 @@ send_configuration(struct monitor *m, enum control_type type, int keys_fd)
 		.max_message_bytes = l->max_message_bytes,
 		.listeners = (uint32_t)m->conf->nlisteners,
 	};
+	int helpers[TLS_HELPERS], fds[TLS_HELPERS];
+	size_t nfds = 0;
 
 	memcpy(c.exempt_nets, l->exempt.items, sizeof(c.exempt_nets));
-	send_with(&m->frontend, type, &c, &keys_fd, keys_fd >= 0);
+	helpers_start(m, helpers);
+	for (int i = 0; i < TLS_HELPERS; i++) {
+		if (helpers[i] < 0)
+			continue;
+		c.helpers |= (uint8_t)(1u << i);
+		fds[nfds++] = helpers[i];
+	}
+	send_with(&m->frontend, type, &c, fds, nfds);
 	for (size_t i = 0; i < m->conf->nlisteners; i++)
 		send_listener(&m->frontend, m->conf->listeners[i]);
-}
-
-static int
-start_keys(struct monitor *m)
-{
-	int fd = keys_start(m);
-
-	if (fd < -1)
-		log_error(fd, "starting the key process");
-	return fd;
 }
 
 void
 frontend_reload(struct monitor *m)
 {
 	if (m->frontend.control.fd >= 0)
-		send_configuration(m, MON_EV_RELOAD, start_keys(m));
+		send_configuration(m, MON_EV_RELOAD);
 }
 
 static void __attribute__((noreturn))
@@ -311,7 +310,7 @@ frontend_start(struct monitor *m)
 		close(fd);
 		return err;
 	}
-	send_configuration(m, MON_EV_CONFIGURE, start_keys(m));
+	send_configuration(m, MON_EV_CONFIGURE);
 	if (m->draining)
 		frontend_drain(m);
 	return 0;

@@ -122,9 +122,11 @@ identity_unref(struct identity *id)
 	strings_clear(&id->environment);
 	strings_clear(&id->subjects);
 	strings_clear(&id->peer_users);
+	strings_clear(&id->certificate_subjects);
 	strings_clear(&id->sandbox.workspace_roots);
 	strings_clear(&id->sandbox.writable_roots);
 	strings_clear(&id->sandbox.deny_read);
+	strings_clear(&id->sandbox.hide);
 	free(id);
 }
 

@@ -63,6 +63,7 @@ struct identity {
 	struct digests tokens;	     /* SHA-256 */
 	struct strings subjects;     /* of signed tokens; "*" any or none */
 	struct digests certificates; /* SHA-256 */
+	struct strings certificate_subjects;
 	struct strings peer_users;
 	struct identity_limits limits;
 	struct sandbox_rules sandbox; /* of the ceiling; the rest unset */

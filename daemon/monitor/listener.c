@@ -39,7 +39,8 @@ listener_new(const char *name)
 
 	l->name = xstrdup(name);
 	l->mode = CONF_MODE_UNSET;
-	l->fd = l->out_fd = l->chain_fd = l->key_fd = l->client_ca_fd = -1;
+	l->fd = l->out_fd = l->chain_fd = l->key_fd = -1;
+	l->client_ca_fd = l->client_crl_fd = -1;
 	return l;
 }
 
@@ -47,7 +48,7 @@ void
 listener_free(struct listener *l)
 {
 	const int fds[] = { l->fd, l->out_fd, l->chain_fd, l->key_fd,
-		l->client_ca_fd };
+		l->client_ca_fd, l->client_crl_fd };
 
 	for (size_t i = 0; i < nitems(fds); i++)
 		if (fds[i] >= 0)
@@ -57,6 +58,7 @@ listener_free(struct listener *l)
 	free(l->certificate);
 	free(l->certificate_key);
 	free(l->client_ca);
+	free(l->client_crl);
 	free(l->group);
 	free(l->allow_unauthenticated);
 	strings_clear(&l->identities);

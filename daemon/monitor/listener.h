@@ -25,7 +25,7 @@ struct listener {
 	char *name;
 	/* as configured */
 	char *address;
-	char *certificate, *certificate_key, *client_ca;
+	char *certificate, *certificate_key, *client_ca, *client_crl;
 	uint32_t client_certificate; /* enum client_certificate */
 	uint32_t mode;		     /* of ADDRESS_UNIX */
 	char *group;
@@ -34,8 +34,9 @@ struct listener {
 	char *allow_unauthenticated; /* who a client without credential is */
 	/* as loaded: descriptors are owned, or -1 */
 	enum address_scheme scheme;
-	int chain_fd, key_fd, client_ca_fd; /* unchangeable copies */
-	uint8_t version[32];		    /* hash of what they hold */
+	/* unchangeable copies */
+	int chain_fd, key_fd, client_ca_fd, client_crl_fd;
+	uint8_t version[32]; /* hash of what they hold */
 	/* as bound */
 	uint32_t id;
 	enum listener_kind kind;

@@ -23,6 +23,7 @@
 #include "quota.h"
 #include "runner_start.h"
 #include "source.h"
+#include "starter.h"
 #include "util.h"
 
 static int
@@ -159,6 +160,8 @@ check_host(struct monitor *m)
 		fprintf(stderr, "execd: %s: %s\n", missing, strerror(-err));
 		return EXIT_FAILED;
 	}
+	if (m->options->starter != NULL)
+		return starter_connect(m->options->starter);
 	if (m->root && (err = runner_probe(&step)) < 0) {
 		fprintf(stderr,
 		    "execd: this host does not give a session "
@@ -197,6 +200,23 @@ run_doctor(int argc, char **argv)
 	return doctor_run(&programs, user);
 }
 
+/* execd starter */
+static int
+run_starter(struct monitor *m)
+{
+	char missing[PATH_MAX];
+	int err;
+
+	prctl(PR_SET_NAME, "execd-starter");
+	log_init("execd-starter", LOG_LEVEL_INFO);
+	err = programs_open(&m->programs, missing);
+	if (err < 0) {
+		fprintf(stderr, "execd: %s: %s\n", missing, strerror(-err));
+		return EXIT_FAILED;
+	}
+	return starter_serve(m);
+}
+
 int
 main(int argc, char **argv)
 {
@@ -206,6 +226,8 @@ main(int argc, char **argv)
 
 	if (argc > 1 && strcmp(argv[1], "doctor") == 0)
 		return run_doctor(argc, argv);
+	if (argc == 2 && strcmp(argv[1], "starter") == 0)
+		return run_starter(m);
 	code = options_parse(&options, argc, argv);
 	if (code >= 0)
 		return code;
@@ -216,7 +238,7 @@ main(int argc, char **argv)
 	activation_init();
 	notify_init();
 	frontend_init(&m->frontend);
-	keys_init(&m->keys);
+	helpers_init(&m->helpers);
 	registry_init(&m->sessions);
 	if ((code = load_configuration(m)) != 0)
 		return code;
@@ -235,7 +257,9 @@ main(int argc, char **argv)
 		log_error(err, "epoll");
 		return EXIT_FAILED;
 	}
-	if (m->root)
+	if (starter_watch() < 0)
+		return EXIT_FAILED;
+	if (m->root && !starter_is_used())
 		quota_init();
 	code = monitor_run(m);
 	quota_clear();

@@ -65,7 +65,7 @@ kill_orphan(pid_t pid, void *arg)
 	struct orphan_hunt *hunt = arg;
 
 	if (pid == hunt->m->frontend.pid || is_older(pid) ||
-	    keys_has(&hunt->m->keys, pid) || sweep_has(pid) ||
+	    helpers_have(&hunt->m->helpers, pid) || sweep_has(pid) ||
 	    runner_template_has(pid) ||
 	    table_find(&hunt->m->sessions.by_pid, (uint64_t)pid, match_any_pid,
 		&pid) != NULL)
@@ -101,7 +101,7 @@ reap_children(struct monitor *m)
 
 	while ((pid = waitpid(-1, &status, WNOHANG)) > 0) {
 		if (frontend_reap(m, pid, status) ||
-		    keys_reap(m, pid, status) || sweep_reap(pid) ||
+		    helpers_reap(m, pid, status) || sweep_reap(pid) ||
 		    runner_template_reap(pid, status))
 			continue;
 		orphans = true;
@@ -201,15 +201,15 @@ finish_drain(struct monitor *m, int64_t now)
 	return now;
 }
 
-/* Another key process for the one that died. Returns when, or -1. */
+/* Other helpers for the one that died. Returns when, or -1. */
 static int64_t
-restart_keys(struct monitor *m, int64_t now)
+restart_helpers(struct monitor *m, int64_t now)
 {
-	if (m->keys.restart_ms == 0 || m->stopping)
+	if (m->helpers.restart_ms == 0 || m->stopping)
 		return -1;
-	if (now < m->keys.restart_ms)
-		return m->keys.restart_ms;
-	m->keys.restart_ms = 0;
+	if (now < m->helpers.restart_ms)
+		return m->helpers.restart_ms;
+	m->helpers.restart_ms = 0;
 	frontend_reload(m);
 	return -1;
 }
@@ -284,7 +284,7 @@ monitor_run(struct monitor *m)
 
 		start_frontend_when_due(m, now);
 		deadline = sooner(session_expire(m, now),
-		    sooner(finish_drain(m, now), restart_keys(m, now)));
+		    sooner(finish_drain(m, now), restart_helpers(m, now)));
 		deadline = sooner(deadline, notify_alive(now));
 		deadline = sooner(deadline, session_audit_watch(m, now));
 		err = source_dispatch(next_timeout(m, now, deadline));

@@ -10,7 +10,7 @@
 
 #include "conf.h"
 #include "frontend.h"
-#include "keys.h"
+#include "helper.h"
 #include "options.h"
 #include "programs.h"
 #include "session.h"
@@ -28,7 +28,7 @@ struct monitor {
 	int epoll_fd;
 	struct source signals;
 	struct frontend frontend;
-	struct keys keys;
+	struct helpers helpers;
 	struct registry sessions;
 	struct control_metrics counts; /* stats.h: those that only go up */
 	bool announced;		       /* the URLs were printed */

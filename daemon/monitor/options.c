@@ -8,6 +8,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <unistd.h>
 
 #include "conf.h"
 #include "config.h"
@@ -25,6 +26,7 @@ enum {
 	OPT_WS_ISSUER,
 	OPT_WS_AUDIENCE,
 	OPT_WS_MAX_CLOCK_SKEW,
+	OPT_STARTER,
 	OPT_LIMIT, /* a key of [limits] by its own name */
 	OPT_VERSION,
 };
@@ -52,6 +54,7 @@ static const struct option long_options[] = {
 	{ "max-connections", required_argument, NULL, OPT_LIMIT },
 	{ "retention", required_argument, NULL, OPT_LIMIT },
 	{ "max-sessions", required_argument, NULL, OPT_LIMIT },
+	{ "starter", required_argument, NULL, OPT_STARTER },
 	{ "help", no_argument, NULL, 'h' },
 	{ "version", no_argument, NULL, OPT_VERSION },
 	{ NULL, 0, NULL, 0 },
@@ -82,6 +85,8 @@ static const char usage_text[] =
     "  --pre-auth-deadline DURATION  from accept to initialize (10s)\n"
     "  --max-connections N       at once (10000)\n"
     "  --max-sessions N          at once (10000)\n"
+    "  --starter PATH            have runners started by `execd starter` "
+    "there\n"
     "  -d                        log debug messages\n"
     "  -f                        stay in the foreground (always so)\n"
     "  -h, --help                this text\n"
@@ -269,6 +274,11 @@ take_option(struct options *o, int opt, const char *arg, int index)
 		return take_count("concurrent-requests", arg, &ignored);
 	case OPT_LIMIT:
 		return take_limit(o, long_options[index].name, arg);
+	case OPT_STARTER:
+		o->starter = arg;
+		return geteuid() == 0
+			   ? -1
+			   : usage_error("--starter %s needs root", arg);
 	case 'c':
 		o->config_file = arg;
 		return -1;

@@ -14,6 +14,9 @@
 #include "quota_sweep.h"
 #include "util.h"
 
+/* Processes of one session, its runner and helpers included. */
+#define SESSION_PIDS_MAX 4096
+
 static struct cgroup own = CGROUP_NONE;	 /* where execd was started */
 static struct cgroup base = CGROUP_NONE; /* execd's own, below it */
 static char base_name[32];
@@ -206,6 +209,42 @@ quota_open_joins(const struct cgroup *session, int joins[CGROUP_HIERARCHIES])
 	if (err == 0)
 		err = cgroup_open_joins(&c, joins);
 	cgroup_close(&leaf);
+	return err;
+}
+
+void
+quota_reason(const struct identity *id, char reason[256])
+{
+	snprintf(reason, 256,
+	    "this host has no control groups for the limits of %.100s: "
+	    "execd doctor tells which",
+	    id->name);
+}
+
+int
+quota_for(const char *session_id, const struct identity *id, struct cgroup *c,
+    char reason[256])
+{
+	const struct identity_limits *l = &id->limits;
+	const struct cgroup_limits limits = {
+		.pids = l->session_processes ? l->session_processes
+					     : SESSION_PIDS_MAX,
+		.memory_bytes = l->session_memory_bytes,
+		.cpu_percent = l->session_cpu_percent,
+	};
+	unsigned needed = (l->session_processes ? CGROUP_COUNTS_PIDS : 0) |
+			  (l->session_memory_bytes ? CGROUP_COUNTS_MEMORY : 0) |
+			  (l->session_cpu_percent ? CGROUP_COUNTS_CPU : 0);
+	int err;
+
+	if (needed & ~controllers) {
+		quota_reason(id, reason);
+		return -EOPNOTSUPP;
+	}
+	err = quota_open(session_id, id->uid, id->gid, &limits, c);
+	if (err < 0)
+		snprintf(reason, 256, "making the session's control group: %s",
+		    strerror(-err));
 	return err;
 }
 

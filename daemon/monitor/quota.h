@@ -6,6 +6,7 @@
 #define QUOTA_H
 
 #include "cgroup.h"
+#include "identity.h"
 
 /* Below the group execd was started in. What none of them counts is logged,
  * with what takes its place. */
@@ -28,6 +29,12 @@ int quota_open(const char *session_id, uid_t uid, gid_t gid,
  * of commands beside it can have limits. As cgroup_open_joins(). */
 int quota_open_joins(
     const struct cgroup *session, int joins[CGROUP_HIERARCHIES]);
+
+/* quota_open() with what the identity may have. 0, or -errno with the reason:
+ * -EOPNOTSUPP the host cannot hold it to that, in quota_reason()'s words. */
+int quota_for(const char *session_id, const struct identity *id,
+    struct cgroup *c, char reason[256]);
+void quota_reason(const struct identity *id, char reason[256]);
 
 /* The session is over: whoever is left is killed, its groups removed. */
 void quota_close(const char *session_id);

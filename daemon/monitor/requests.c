@@ -7,68 +7,18 @@
 #include <errno.h>
 #include <stdio.h>
 #include <string.h>
-#include <sys/random.h>
 #include <sys/socket.h>
 #include <time.h>
 #include <unistd.h>
 
 #include "credential.h"
+#include "grant.h"
 #include "log.h"
 #include "monitor.h"
 #include "notify.h"
 #include "session_audit.h"
 #include "stats.h"
 #include "util.h"
-
-/* Who authenticated on a connection. Dies with the connection. */
-struct grant {
-	struct table_node node; /* frontend.grants */
-	uint32_t conn;
-	uint8_t token[CONTROL_GRANT_BYTES];
-	char peer[CONTROL_PEER_MAX];
-	struct identity *identity; /* a reference */
-	struct session *session;   /* NULL: none, or it ended */
-	bool watching;		   /* it only watches that session */
-	bool ended;		   /* its session ended under it */
-	enum channel_end end;	   /* how */
-	char reason[256];	   /* why */
-};
-
-static bool
-match_conn(const struct table_node *node, const void *key)
-{
-	return TABLE_OBJECT(node, const struct grant, node)->conn ==
-	       *(const uint32_t *)key;
-}
-
-static struct grant *
-grant_find(struct frontend *f, uint32_t conn)
-{
-	struct table_node *node =
-	    table_find(&f->grants, conn, match_conn, &conn);
-
-	return node ? TABLE_OBJECT(node, struct grant, node) : NULL;
-}
-
-static void
-grant_free(struct frontend *f, struct grant *g)
-{
-	table_remove(&f->grants, &g->node);
-	identity_unref(g->identity);
-	explicit_bzero(g, sizeof(*g));
-	free(g);
-}
-
-/* All bytes are compared, whatever the first difference. */
-static bool
-token_equal(const uint8_t *a, const uint8_t *b)
-{
-	uint8_t difference = 0;
-
-	for (size_t i = 0; i < CONTROL_GRANT_BYTES; i++)
-		difference |= a[i] ^ b[i];
-	return difference == 0;
-}
 
 /* Decodes a request; a failure is the caller's -EBADMSG. */
 #define REQUEST(type, payload, packet, len)                                    \
@@ -154,22 +104,6 @@ send_verdict(struct frontend *f, const struct control_authenticate *a,
 }
 
 static void
-give_grant(struct frontend *f, const struct control_authenticate *a,
-    struct identity *who)
-{
-	struct grant *g = xcalloc(1, sizeof(*g));
-
-	g->conn = a->conn;
-	g->identity = identity_ref(who);
-	memcpy(g->peer, a->peer, sizeof(g->peer));
-	if (getrandom(g->token, sizeof(g->token), 0) !=
-	    (ssize_t)sizeof(g->token))
-		log_fatal("getrandom: no random bytes");
-	table_insert(&f->grants, &g->node, g->conn);
-	send_verdict(f, a, VERDICT_GRANTED, g);
-}
-
-static void
 record(struct monitor *m, const struct control_authenticate *a,
     const struct listener *l, enum verdict v, const struct identity *who,
     const char *how)
@@ -187,6 +121,18 @@ record(struct monitor *m, const struct control_authenticate *a,
 	}
 	/* Of a session that cannot be recorded session_open() decides. */
 	audit_end(&e, &m->conf->audit);
+}
+
+/* A helper that died meanwhile is no crime of the front-end's; its voucher
+ * counts nothing any more. */
+static void
+check_voucher(const struct monitor *m, struct control_authenticate *a)
+{
+	if (!a->has_certificate || helpers_vouch(m, a->listener, &a->voucher))
+		return;
+	log_warn(0, "%s: no certificate process vouches for its certificate",
+	    a->peer);
+	a->has_certificate = false;
 }
 
 static int
@@ -208,6 +154,7 @@ answer_authenticate(
 		return -EPERM;
 	if (l != NULL && take_peer(l, fd, &peer) < 0)
 		return -EBADMSG;
+	check_voucher(m, &a);
 	if (l == NULL || m->stopping ||
 	    f->grants.count >= m->conf->limits.max_connections)
 		v = VERDICT_BUSY; /* l: closed by a reload meanwhile */
@@ -217,24 +164,12 @@ answer_authenticate(
 	explicit_bzero(a.credential, sizeof(a.credential));
 	record(m, &a, l, v, v == VERDICT_GRANTED ? who : NULL, how);
 	if (v == VERDICT_GRANTED) {
-		give_grant(f, &a, who);
+		send_verdict(f, &a, v, grant_new(f, &a, who));
 		return 0;
 	}
 	log_info("%s: refused: %s", a.peer, control_verdict_name(v));
 	send_verdict(f, &a, v, NULL);
 	return 0;
-}
-
-/* The grant behind a request that starts or resumes a session. */
-static struct grant *
-grant_for_session(struct frontend *f, uint32_t conn, const uint8_t *token)
-{
-	struct grant *g = grant_find(f, conn);
-
-	if (g == NULL || !token_equal(g->token, token) || g->session != NULL ||
-	    g->ended)
-		return NULL;
-	return g;
 }
 
 static void
@@ -255,7 +190,7 @@ answer_open(struct monitor *m, const uint8_t *packet, size_t len, int fd)
 	int channel_fd = -1;
 
 	REQUEST(MON_REQ_OPEN, &o, packet, len);
-	g = grant_for_session(&m->frontend, o.conn, o.grant);
+	g = grant_take(&m->frontend, o.conn, o.grant);
 	if (g == NULL)
 		return -EPERM;
 	answer.conn = o.conn;
@@ -281,7 +216,7 @@ answer_resume(struct monitor *m, const uint8_t *packet, size_t len, int fd)
 	int channel_fd = -1;
 
 	REQUEST(MON_REQ_RESUME, &r, packet, len);
-	g = grant_for_session(&m->frontend, r.conn, r.grant);
+	g = grant_take(&m->frontend, r.conn, r.grant);
 	if (g == NULL)
 		return -EPERM;
 	answer.conn = r.conn;
@@ -301,7 +236,7 @@ answer_watch(struct monitor *m, const uint8_t *packet, size_t len, int fd)
 	int channel_fd = -1;
 
 	REQUEST(MON_REQ_WATCH, &r, packet, len);
-	g = grant_for_session(&m->frontend, r.conn, r.grant);
+	g = grant_take(&m->frontend, r.conn, r.grant);
 	if (g == NULL)
 		return -EPERM;
 	answer.conn = r.conn;
@@ -313,16 +248,6 @@ answer_watch(struct monitor *m, const uint8_t *packet, size_t len, int fd)
 	send_session(
 	    &m->frontend, MON_ANS_WATCH, &answer, g->session, channel_fd);
 	return 0;
-}
-
-/* Is CLOSE under way already? */
-static bool
-is_closing(const struct grant *g)
-{
-	if (g->session == NULL)
-		return false;
-	return g->watching ? session_watcher(g->session, g->conn)->close_asked
-			   : g->session->close_asked;
 }
 
 /* False: the answer follows when the runner is reaped. */
@@ -345,7 +270,7 @@ answer_close(struct monitor *m, const uint8_t *packet, size_t len, int fd)
 
 	REQUEST(MON_REQ_CLOSE, &c, packet, len);
 	g = grant_find(&m->frontend, c.conn);
-	if (g == NULL || is_closing(g))
+	if (g == NULL || grant_is_closing(g))
 		return -EPERM;
 	answer.conn = c.conn;
 	if (g->ended) {

@@ -111,8 +111,11 @@ runner_template_stop(struct runner_template *t)
 	if (t->fd < 0)
 		return;
 	close(steal_fd(&t->fd));
-	if (t->pid > 0)
+	if (t->pid > 0) {
 		kill(t->pid, SIGKILL);
+		while (waitpid(t->pid, NULL, 0) < 0 && errno == EINTR)
+			continue;
+	}
 	t->pid = 0;
 	TAILQ_REMOVE(&templates, t, link);
 }

@@ -47,24 +47,26 @@ secret_open(const char *path, enum secret_kind kind, char *why)
 }
 
 int
-secret_read(const char *path, enum secret_kind kind, uint8_t **data,
-    size_t *len, char *why)
+secret_read(const char *path, enum secret_kind kind, size_t limit,
+    uint8_t **data, size_t *len, char *why)
 {
 	_cleanup_close_ int fd = secret_open(path, kind, why);
 	size_t n = 0;
 	ssize_t got = 1;
 	uint8_t *text;
+	char too_long[64];
 
 	if (fd < 0)
 		return fd;
-	text = xmalloc(SECRET_FILE_MAX + 1);
-	while (got > 0 && n <= SECRET_FILE_MAX) {
-		got = read(fd, text + n, SECRET_FILE_MAX + 1 - n);
+	text = xmalloc(limit + 1);
+	while (got > 0 && n <= limit) {
+		got = read(fd, text + n, limit + 1 - n);
 		n += got > 0 ? (size_t)got : 0;
 	}
-	if (got < 0 || n > SECRET_FILE_MAX) {
-		refuse(why,
-		    got < 0 ? strerror(errno) : "is longer than 65536 bytes");
+	if (got < 0 || n > limit) {
+		snprintf(too_long, sizeof(too_long), "is longer than %zu bytes",
+		    limit);
+		refuse(why, got < 0 ? strerror(errno) : too_long);
 		secret_free(text, n);
 		return got < 0 ? -EIO : -EINVAL;
 	}
@@ -85,7 +87,8 @@ secret_read_trimmed(const char *path, uint8_t **data, size_t *len, char *why)
 {
 	uint8_t *from;
 	size_t n;
-	int err = secret_read(path, SECRET_PUBLIC, data, len, why);
+	int err =
+	    secret_read(path, SECRET_PUBLIC, SECRET_FILE_MAX, data, len, why);
 
 	if (err < 0)
 		return err;

@@ -8,7 +8,7 @@
 #include <stddef.h>
 #include <stdint.h>
 
-#define SECRET_FILE_MAX (64u << 10)
+#define SECRET_FILE_MAX (64u << 10) /* of a secret or a certificate */
 
 enum secret_kind {
 	SECRET_PUBLIC,	/* anybody may read it */
@@ -20,10 +20,10 @@ enum secret_kind {
  * another -errno (it cannot be read). */
 int secret_open(const char *path, enum secret_kind kind, char *why);
 
-/* At most SECRET_FILE_MAX bytes of it; the memory is the caller's, and has a
- * NUL behind them. 0, or as above. */
-int secret_read(const char *path, enum secret_kind kind, uint8_t **data,
-    size_t *len, char *why);
+/* Its content, if it is no longer than the limit; the memory is the caller's,
+ * and has a NUL behind it. 0, or as above. */
+int secret_read(const char *path, enum secret_kind kind, size_t limit,
+    uint8_t **data, size_t *len, char *why);
 
 /* secret_read() without the white space around the content, which may not be
  * empty. */

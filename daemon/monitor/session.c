@@ -14,7 +14,6 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
-#include "door.h"
 #include "log.h"
 #include "monitor.h"
 #include "quota.h"
@@ -24,14 +23,11 @@
 #include "session_audit.h"
 #include "session_cast.h"
 #include "session_limit.h"
-#include "sweep.h"
+#include "starter.h"
 #include "util.h"
 
 /* A runner that was told to end gets its own grace plus this. */
 #define KILL_MARGIN_MS 2000
-
-/* Processes of one session, its runner and helpers included. */
-#define SESSION_PIDS_MAX 4096
 
 /* Of the session channel: several messages of 64 KiB in one turn. */
 #define CHANNEL_SEND_BYTES (208 << 10)
@@ -123,7 +119,7 @@ session_order(struct session *s, enum control_type type, const void *payload,
 	if (err < 0 && err != -EPIPE) {
 		log_error(err, "session %.*s: %s: killing the runner",
 		    ID_LOG_CHARS, s->id, control_name(type));
-		kill(s->pid, SIGKILL);
+		starter_kill(s->pid);
 	}
 	return err;
 }
@@ -167,7 +163,7 @@ find_door(const struct monitor *m, struct identity *id)
 	if (id->door_tried)
 		return id->door;
 	id->door_tried = true;
-	id->door = door_open(id->uid, id->gid, &step);
+	id->door = starter_door(id->uid, id->gid, &step);
 	if (id->door < 0)
 		log_warn(
 		    id->door, "no sandbox door for %s: %s", id->name, step);
@@ -294,7 +290,7 @@ take_report(struct session *s, const uint8_t *packet, size_t len, size_t nfds)
 		    ID_LOG_CHARS, s->id);
 	else
 		s->end_reason = "the audit log cannot be written";
-	kill(s->pid, SIGKILL);
+	starter_kill(s->pid);
 	hang_up(s);
 }
 
@@ -343,28 +339,40 @@ control_ready(struct source *source, uint32_t events)
 
 	session_take_reports(s);
 	if (s->hung_up || events & (EPOLLHUP | EPOLLERR)) {
-		kill(s->pid, SIGKILL);
+		starter_kill(s->pid);
 		source_remove(&s->control);
 		s->hung_up = true;
 	}
 }
 
-static int
-start_runner(struct monitor *m, struct session *s, const struct cgroup *cgroup)
+static pid_t
+run_here(const struct monitor *m, struct identity *id, int control_fd,
+    const struct cgroup *cgroup)
 {
-	int joins[CGROUP_HIERARCHIES], pair[2], err = seqpacket_pair(pair);
+	int joins[CGROUP_HIERARCHIES];
+	pid_t pid;
+
+	int err = quota_open_joins(cgroup, joins);
+
+	if (err < 0) {
+		log_error(err, "runner for %s: its control group", id->name);
+		return err;
+	}
+	pid = runner_start(m->programs.runner, id, m->root, control_fd, joins);
+	cgroup_close_joins(joins);
+	return pid;
+}
+
+static int
+start_runner(struct monitor *m, struct session *s, struct cgroup *cgroup)
+{
+	int pair[2], err = seqpacket_pair(pair);
 
 	if (err < 0)
 		return err;
-	err = quota_open_joins(cgroup, joins);
-	s->pid = err < 0 ? err
-			 : runner_start(m->programs.runner, s->identity,
-			       m->root, pair[1], joins);
-	if (err < 0)
-		log_error(err, "session %.*s: joining its control group",
-		    ID_LOG_CHARS, s->id);
-	else
-		cgroup_close_joins(joins);
+	s->pid = starter_is_used()
+		     ? starter_run(s->id, s->identity, pair[1], cgroup)
+		     : run_here(m, s->identity, pair[1], cgroup);
 	close(pair[1]);
 	if (s->pid < 0) {
 		close(pair[0]);
@@ -373,7 +381,7 @@ start_runner(struct monitor *m, struct session *s, const struct cgroup *cgroup)
 	err = source_add(&s->control, pair[0], EPOLLIN, control_ready);
 	if (err < 0) {
 		close(pair[0]);
-		kill(s->pid, SIGKILL);
+		starter_kill(s->pid);
 	}
 	return err;
 }
@@ -402,36 +410,9 @@ static int
 open_quota(const struct monitor *m, const struct session *s, struct cgroup *c,
     char *reason)
 {
-	const struct identity *id = s->identity;
-	const struct identity_limits *l = &id->limits;
-	const struct cgroup_limits limits = {
-		.pids = l->session_processes ? l->session_processes
-					     : SESSION_PIDS_MAX,
-		.memory_bytes = l->session_memory_bytes,
-		.cpu_percent = l->session_cpu_percent,
-	};
-	unsigned needed = (l->session_processes ? CGROUP_COUNTS_PIDS : 0) |
-			  (l->session_memory_bytes ? CGROUP_COUNTS_MEMORY : 0) |
-			  (l->session_cpu_percent ? CGROUP_COUNTS_CPU : 0);
-	int err;
-
-	if (!m->root)
-		return 0;
-	if (needed & ~quota_controllers()) {
-		snprintf(reason, 256,
-		    "this host has no control groups for the limits of "
-		    "%.100s: execd doctor tells which",
-		    id->name);
-		return -EOPNOTSUPP;
-	}
-	err = quota_open(s->id, id->uid, id->gid, &limits, c);
-	if (err < 0) {
-		log_error(err, "session %.*s: making its control group",
-		    ID_LOG_CHARS, s->id);
-		snprintf(reason, 256, "making the session's control group: %s",
-		    strerror(-err));
-	}
-	return err;
+	return !m->root || starter_is_used()
+		   ? 0
+		   : quota_for(s->id, s->identity, c, reason);
 }
 
 /* Its control group, then its process. 0, or -errno with the reason. */
@@ -444,6 +425,10 @@ start_with_quota(struct monitor *m, struct session *s, char *reason)
 	if (err < 0)
 		return err;
 	err = start_runner(m, s, &cgroup);
+	if (err == -EOPNOTSUPP) {
+		quota_reason(s->identity, reason);
+		return err;
+	}
 	if (err == 0)
 		configure(m, s, &cgroup);
 	cgroup_close(&cgroup);
@@ -623,7 +608,7 @@ session_reap(struct monitor *m, pid_t pid, int status)
 	requests_session_ended(m, s, reason);
 	quota_close(s->id);
 	if (s->masks >= 0 && status != 0)
-		sweep_start(m, s->identity, s->masks);
+		starter_sweep(m, s->identity, s->masks);
 	destroy(&m->sessions, s);
 	return true;
 }
@@ -654,7 +639,7 @@ session_expire(struct monitor *m, int64_t now)
 	       s->deadline_ms <= now) {
 		log_warn(0, "session %.*s: runner did not end in time, killed",
 		    ID_LOG_CHARS, s->id);
-		kill(s->pid, SIGKILL);
+		starter_kill(s->pid);
 		s->deadline_ms = now + KILL_MARGIN_MS;
 		TAILQ_REMOVE(&m->sessions.terminating, s, link);
 		TAILQ_INSERT_TAIL(&m->sessions.terminating, s, link);

@@ -98,7 +98,7 @@ void
 stats_collect(struct monitor *m, struct control_metrics *out)
 {
 	const struct audit_rules *audit = &m->conf->audit;
-	const struct key_process *key;
+	const struct helper_process *helper;
 	uint64_t all = m->sessions.by_id.count, seen;
 
 	*out = m->counts;
@@ -107,8 +107,8 @@ stats_collect(struct monitor *m, struct control_metrics *out)
 	out->record_failing = audit_is_failing(audit);
 	add_program(out, PROGRAM_MONITOR, getpid());
 	add_program(out, PROGRAM_FRONTEND, m->frontend.pid);
-	TAILQ_FOREACH (key, &m->keys.all, link)
-		add_program(out, PROGRAM_KEYS, key->pid);
+	TAILQ_FOREACH (helper, &m->helpers.all, link)
+		add_program(out, PROGRAM_KEYS, helper->pid);
 	table_each(&m->sessions.by_id, session_visit, out);
 	seen = out->programs[PROGRAM_RUNNER];
 	if (seen > 0 && seen < all) {

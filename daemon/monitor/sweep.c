@@ -4,6 +4,7 @@
 #include "sweep.h"
 
 #include <errno.h>
+#include <sys/wait.h>
 #include <unistd.h>
 
 #include "child.h"
@@ -40,6 +41,14 @@ sweep_reap(pid_t pid)
 	if (slot != NULL)
 		*slot = 0;
 	return slot != NULL;
+}
+
+void
+sweep_reap_all(void)
+{
+	for (size_t i = 0; i < nitems(running); i++)
+		if (running[i] > 0 && waitpid(running[i], NULL, WNOHANG) > 0)
+			running[i] = 0;
 }
 
 static void __attribute__((noreturn))

@@ -19,4 +19,7 @@ void sweep_start(const struct monitor *m, const struct identity *id, int list);
 bool sweep_has(pid_t pid);
 bool sweep_reap(pid_t pid);
 
+/* Takes leave of all that ended, for who waits for no other child. */
+void sweep_reap_all(void);
+
 #endif

@@ -11,8 +11,11 @@
 #include <string.h>
 
 #include "listener.h"
+#include "log.h"
 #include "secret.h"
 #include "util.h"
+
+#define CRL_FILE_MAX (8u << 20) /* a hundred thousand certificates */
 
 struct file {
 	const char *path;
@@ -33,11 +36,11 @@ refuse(char *why, const char *fmt, ...)
 }
 
 static int
-read_file(struct file *f, enum secret_kind kind, char *why)
+read_file(struct file *f, enum secret_kind kind, size_t limit, char *why)
 {
 	char text[CONF_WHY_MAX];
 
-	if (secret_read(f->path, kind, &f->data, &f->len, text) == 0)
+	if (secret_read(f->path, kind, limit, &f->data, &f->len, text) == 0)
 		return 0;
 	return refuse(why, "%.200s: %.200s", f->path, text);
 }
@@ -129,7 +132,7 @@ load_client_ca(struct listener *l, struct file *ca, char *why)
 {
 	X509 *x;
 
-	if (read_file(ca, SECRET_PUBLIC, why) < 0)
+	if (read_file(ca, SECRET_PUBLIC, SECRET_FILE_MAX, why) < 0)
 		return -EINVAL;
 	x = first_certificate(ca);
 	X509_free(x);
@@ -137,6 +140,51 @@ load_client_ca(struct listener *l, struct file *ca, char *why)
 		return refuse(
 		    why, "%.200s: holds no PEM certificate", ca->path);
 	return copy_file(ca, "client-ca", &l->client_ca_fd, why);
+}
+
+static bool
+has_expired(const X509_CRL *crl)
+{
+	const ASN1_TIME *end = X509_CRL_get0_nextUpdate(crl);
+
+	return end != NULL && X509_cmp_current_time(end) < 0;
+}
+
+/* One that is too old is no reason to end what runs, but whoever comes with a
+ * certificate will be refused. */
+static int
+check_crl(const struct file *f, char *why)
+{
+	BIO *bio = BIO_new_mem_buf(f->data, (int)f->len);
+	bool expired = false;
+	X509_CRL *crl;
+	int n = 0;
+
+	for (; bio != NULL && (crl = PEM_read_bio_X509_CRL(
+				   bio, NULL, no_passphrase, NULL)) != NULL;
+	     n++) {
+		expired |= has_expired(crl);
+		X509_CRL_free(crl);
+	}
+	BIO_free(bio);
+	ERR_clear_error();
+	if (expired)
+		log_warn(0,
+		    "%s: holds a revocation list that has expired: every "
+		    "certificate of its CA is refused",
+		    f->path);
+	return n > 0 ? 0
+		     : refuse(why, "%.200s: holds no PEM revocation list",
+			   f->path);
+}
+
+static int
+load_client_crl(struct listener *l, struct file *crl, char *why)
+{
+	if (read_file(crl, SECRET_PUBLIC, CRL_FILE_MAX, why) < 0 ||
+	    check_crl(crl, why) < 0)
+		return -EINVAL;
+	return copy_file(crl, "client-crl", &l->client_crl_fd, why);
 }
 
 /* Tells a reload whether anything in the files is new. */
@@ -160,15 +208,18 @@ tls_files_load(struct listener *l, char *why)
 	_cleanup_file_ struct file chain = { .path = l->certificate };
 	_cleanup_file_ struct file key = { .path = l->certificate_key };
 	_cleanup_file_ struct file ca = { .path = l->client_ca };
-	const struct file *const all[] = { &chain, &key, &ca, NULL };
+	_cleanup_file_ struct file crl = { .path = l->client_crl };
+	const struct file *const all[] = { &chain, &key, &ca, &crl, NULL };
 
-	if (read_file(&chain, SECRET_PUBLIC, why) < 0 ||
-	    read_file(&key, SECRET_PRIVATE, why) < 0 ||
+	if (read_file(&chain, SECRET_PUBLIC, SECRET_FILE_MAX, why) < 0 ||
+	    read_file(&key, SECRET_PRIVATE, SECRET_FILE_MAX, why) < 0 ||
 	    check_pair(&chain, &key, why) < 0 ||
 	    copy_file(&chain, "certificate", &l->chain_fd, why) < 0 ||
 	    copy_file(&key, "certificate-key", &l->key_fd, why) < 0)
 		return -EINVAL;
 	if (l->client_ca != NULL && load_client_ca(l, &ca, why) < 0)
+		return -EINVAL;
+	if (l->client_crl != NULL && load_client_crl(l, &crl, why) < 0)
 		return -EINVAL;
 	note_version(l, all);
 	return 0;

@@ -12,7 +12,7 @@
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t len);
 
-#define TYPE_MAX 80 /* above every enum control_type */
+#define TYPE_MAX 96 /* above every enum control_type */
 
 union payload {
 	struct control_configure configure;
@@ -42,6 +42,16 @@ union payload {
 	struct control_key key;
 	struct control_sign sign;
 	struct control_signed answer;
+	struct control_trust trust;
+	struct control_serve serve;
+	struct control_verify verify;
+	struct control_verified verified;
+	struct control_start start;
+	struct control_runner_started runner_started;
+	struct control_door door;
+	struct control_starter_error starter_error;
+	struct control_pid pid;
+	struct control_runner_status runner_status;
 };
 
 /* 0, or -EBADMSG. On the heap: a write beyond the struct is seen. */

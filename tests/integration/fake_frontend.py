@@ -24,8 +24,9 @@ def ready():
     return u32(READY) + bytes([1, 1, 1, 1])
 
 
-def authenticate(conn, listener=0, kind=0):
-    return (u32(AUTHENTICATE) + u32(conn) + u32(listener) + bytes([kind]) + b"\0" * 33 +
+def authenticate(conn, listener=0, kind=0, voucher=None):
+    return (u32(AUTHENTICATE) + u32(conn) + u32(listener) + bytes([kind, voucher is not None]) +
+            (voucher or b"\0" * 44 + string(b"") + b"\0" * 32) +
             string(b"websocket 1.2.3.4:5") + string(b""))
 
 
@@ -138,6 +139,10 @@ def main():
     counter.write_text(str(case + 1))
     if case >= len(CASES):
         s.send(ready())
+        # A certificate that nobody verified: the monitor finds its seal wrong.
+        s.send(authenticate(1, voucher=u32(0) + struct.pack("<Q", time.monotonic_ns() // 1000000) + b"\1" * 32 +
+                            string(b"CN=admin") + b"\1" * 32))
+        assert s.recv(16384)[:4] == u32(AUTHENTICATE + 1)
         print(f"fake: done {len(CASES)}", file=sys.stderr, flush=True)
     else:
         CASES[case](s)

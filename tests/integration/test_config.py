@@ -77,6 +77,15 @@ GOOD = "[listener l]\naddress = ws://127.0.0.1:0\n"
     (GOOD + "certificate = /x\ncertificate-key = /y\n", 1, "a certificate is for wss://"),
     (GOOD + "certificate = x\n", 3, "`x` is not an absolute path"),
     (GOOD + "client-ca = /x\n", 1, "client-ca needs a certificate"),
+    (GOOD + "client-crl = /x\n", 1, "client-crl needs a client-ca"),
+    (GOOD + "client-crl = x\n", 3, "`x` is not an absolute path"),
+    ("[identity a]\nsandbox-hide = x\n", 1, "hide: `x` is neither absolute nor below ~"),
+    ("[identity a]\ncertificate-sha256 = " + "0" * 63 + "\n", 2, "is not a SHA-256 digest"),
+    ("[identity a]\nsandbox-max-profile = some\n", 2, "`some`"),
+    ("[sandbox]\nunix-sockets = some\n", 2, "`some`"),
+    ("[sandbox]\nnested-git-depth = 1000\n", 2, "`1000`"),
+    ("[sandbox]\nprotected-names = a/b\n", 1, "`a/b` is a path, not a name"),
+    ("[audit]\nrequired = yes\n", 1, "file is missing"),
     (GOOD + "client-certificate = required\n", 1, "client-certificate needs a client-ca"),
     (GOOD + "client-certificate = maybe\n", 3, "`maybe` is neither none, optional nor required"),
     ("[listener l]\naddress = ws://0.0.0.0:0\noperate = yes\n", 1, "operate is for unix:/PATH and loopback"),
@@ -114,6 +123,8 @@ def test_refused(mode, user, directory, text, line, words):
     (GOOD, "there is no [identity NAME]"),
     (GOOD + "identities = b\n[identity a]\n", "there is no [identity b]"),
     (GOOD + "allow-unauthenticated = b\n[identity a]\n", "there is no [identity b]"),
+    (GOOD + "[identity a]\ncertificate-subject = CN=x\n[identity b]\ncertificate-subject = CN=y\n\tCN=x\n",
+     "[identity a] and [identity b]: the same certificate-subject"),
     (GOOD + "[identity a]\ntoken-subject = x\n", "token-subject: needs [signed-tokens]"),
     ("[listener l]\naddress = ws://127.0.0.1:81\n[listener m]\naddress = ws://127.0.0.1:81\n[identity a]\n",
      "[listener l] and [listener m]: the same address"),
@@ -226,12 +237,13 @@ def test_the_units_are_sound(directory):
     if not shutil.which("systemd-analyze"):
         pytest.skip("THE UNITS ARE NOT CHECKED: there is no systemd-analyze")
     unit = (BUILD / "systemd/execd.service").read_text()
-    assert "Type=notify" in unit and "@" not in unit
-    (directory / "execd.service").write_text(re.sub(r"(?m)^(ExecStart\w*=)\S+", rf"\1{EXECD}", unit))
-    socket = EXAMPLE.parents[1] / "systemd/execd.socket"
-    shutil.copy(socket, directory)
-    r = subprocess.run(["systemd-analyze", "verify", "--man=no", directory / "execd.service", directory / "execd.socket"],
-                       capture_output=True, text=True, timeout=60)
+    assert "Type=notify" in unit and "@sbindir" not in unit
+    names = ["execd.service", "execd.socket", "execd-starter.socket", "execd-starter@.service"]
+    for name in names:
+        at = BUILD / "systemd" / name if name.endswith(".service") else EXAMPLE.parents[1] / "systemd" / name
+        (directory / name).write_text(re.sub(r"(?m)^(ExecStart\w*=)\S+", rf"\1{EXECD}", at.read_text()))
+    r = subprocess.run(["systemd-analyze", "verify", "--man=no", *(directory / name for name in names)],
+                       capture_output=True, text=True, timeout=60, env={**os.environ, "SYSTEMD_UNIT_PATH": f"{directory}:"})
     assert r.returncode == 0 and "execd" not in r.stderr, r.stderr
     line = (BUILD / "systemd/execd-sysusers.conf").read_text().splitlines()[-1]
     assert line.startswith("u _execd - ")

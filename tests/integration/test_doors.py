@@ -255,7 +255,7 @@ def test_the_front_end_ends_at_an_impossible_message(message, fds):
 
 # --- the key process ------------------------------------------------------
 
-KEY, SERVE, SIGN = 50, 52, 54
+KEY, SERVE, SIGN = 60, 62, 64
 
 
 @pytest.fixture(scope="module")

@@ -56,17 +56,30 @@ static const struct {
 	{ RUNNER_REPORT_CAST, sizeof(struct control_cast) },
 	{ RUNNER_ORDER_CAST, sizeof(struct control_cast_file) },
 	{ KEYS_CONFIGURE, sizeof(struct control_key) },
-	{ KEYS_SERVE, 0 },
+	{ KEYS_SERVE, sizeof(struct control_serve) },
 	{ KEYS_SIGN, sizeof(struct control_sign) },
 	{ KEYS_SIGNED, sizeof(struct control_signed) },
 	{ TEMPLATE_ORDER_START, sizeof(struct control_template_start) },
 	{ TEMPLATE_REPORT_STARTED, sizeof(struct control_template_started) },
+	{ KEYS_TRUST, sizeof(struct control_trust) },
+	{ KEYS_VERIFY, sizeof(struct control_verify) },
+	{ KEYS_VERIFIED, sizeof(struct control_verified) },
+	{ STARTER_BEGIN, 0 },
+	{ STARTER_READY, sizeof(struct control_starter_error) },
+	{ STARTER_START, sizeof(struct control_start) },
+	{ STARTER_STARTED, sizeof(struct control_runner_started) },
+	{ STARTER_DOOR, sizeof(struct control_door) },
+	{ STARTER_OPENED, sizeof(struct control_starter_error) },
+	{ STARTER_SWEEP, sizeof(struct control_start) },
+	{ STARTER_KILL, sizeof(struct control_pid) },
+	{ STARTER_EXITED, sizeof(struct control_runner_status) },
+	{ STARTER_END, sizeof(struct control_pid) },
 };
 
 static void
 put_zero(struct buf *b, size_t i)
 {
-	static const uint8_t zeros[sizeof(struct sandbox_limits)];
+	static const uint8_t zeros[CONTROL_MESSAGE_MAX * 2];
 
 	buf_init(b, CONTROL_MESSAGE_MAX);
 	control_put(b, messages[i].type, zeros);
@@ -76,7 +89,7 @@ put_zero(struct buf *b, size_t i)
 static void
 test_every_length_is_exact(void **state)
 {
-	static uint8_t payload[sizeof(struct sandbox_limits)];
+	static uint8_t payload[CONTROL_MESSAGE_MAX * 2];
 
 	for (size_t i = 0; i < nitems(messages); i++) {
 		struct buf b;

@@ -1,0 +1,31 @@
+/*
+ * What this program must not do itself others do for it (enum tls_helper),
+ * each behind a channel that the monitor gave. This program waits for each
+ * answer, and not for long.
+ */
+#ifndef HELPER_H
+#define HELPER_H
+
+#include <stdint.h>
+
+#include "control.h"
+
+/* Takes the channels over; -1: there is none. Those before go on for what was
+ * made in their epoch, until they are retired. */
+void helper_set_channels(const int fds[TLS_HELPERS]);
+
+/* Ends the channels before the newest ones. */
+void helper_retire(void);
+
+/* Which channels are the newest: counts up. */
+uint32_t helper_epoch(void);
+
+/*
+ * Asks the helper of that epoch and waits. Both structs begin with their
+ * serial, which is set here. 0, or after logging it -errno: -ETIMEDOUT, -EPIPE
+ * (nobody answers), -EBADMSG.
+ */
+int helper_ask(enum tls_helper who, uint32_t of_epoch, enum control_type ask,
+    void *request, enum control_type type, void *answer);
+
+#endif
