@@ -9,6 +9,7 @@
 #include <string.h>
 #include <sys/file.h>
 #include <sys/random.h>
+#include <time.h>
 #include <unistd.h>
 
 #include "mounts.h"
@@ -17,7 +18,8 @@
 #define MARK_SECONDS 1
 
 /* Somebody may take a mask away between our finding and locking it. */
-#define TRIES 16
+#define TRIES  16
+#define NAP_NS (2 * 1000 * 1000) /* whoever takes one away is soon done */
 
 bool
 mask_is(const struct stat *st)
@@ -109,8 +111,8 @@ is_there(int parent, const char *name, const struct stat *st)
 	       now.st_dev == st->st_dev && now.st_ino == st->st_ino;
 }
 
-/* 1: again, it went away meanwhile. Whatever is there by now, a mask or
- * somebody's own, is covered. */
+/* 1: again, it went away meanwhile, or is locked by whoever takes it away.
+ * Whatever is there by now, a mask or somebody's own, is covered. */
 static int
 lock(struct mask *m, int parent, const char *name)
 {
@@ -122,7 +124,7 @@ lock(struct mask *m, int parent, const char *name)
 	if (fd < 0)
 		return fd;
 	if (flock(fd, LOCK_SH | LOCK_NB) < 0)
-		return errno == EWOULDBLOCK ? -EBUSY : -errno;
+		return errno == EWOULDBLOCK ? 1 : -errno;
 	if (fstat(fd, &st) < 0)
 		return -errno;
 	if (!is_there(parent, name, &st))
@@ -139,12 +141,15 @@ mask_take(struct mask *m)
 {
 	const char *name;
 	_cleanup_close_ int parent = open_parent(m->path, &name);
+	const struct timespec nap = { .tv_nsec = NAP_NS };
 	bool made = false;
 	int err = 1;
 
 	if (parent < 0)
 		return parent;
 	for (int i = 0; i < TRIES && err == 1; i++) {
+		if (i > 0)
+			nanosleep(&nap, NULL);
 		err = make(parent, name, m->directory);
 		if (err < 0 && err != -EEXIST)
 			return is_closed(parent, err) ? 0 : err;
@@ -152,7 +157,7 @@ mask_take(struct mask *m)
 		err = lock(m, parent, name);
 	}
 	/* Where there are no locks, nobody shares it either. */
-	if (made && err < 0 && err != -EBUSY)
+	if (made && err < 0)
 		unlinkat(parent, name, m->directory ? AT_REMOVEDIR : 0);
 	return err == 1 ? -EBUSY : err;
 }
