@@ -9,7 +9,8 @@
 #include "log.h"
 #include "util.h"
 
-#define START_ID (1 << 30) /* of the start; writes count from 1 */
+#define ECHO_BYTES 32
+#define START_ID   (1 << 30) /* of the start; writes count from 1 */
 
 static void
 on_started(struct load *l, struct peer *p, const struct message *m)
@@ -57,19 +58,20 @@ void
 echo_run(struct peer *p, uint64_t count, struct figures *f)
 {
 	struct load *l = p->load;
-	_cleanup_free_ uint8_t *text = xmalloc(l->size);
+	size_t size = l->size > 0 ? l->size : ECHO_BYTES;
+	_cleanup_free_ uint8_t *text = xmalloc(size);
 	void *before = l->mode;
 	static int64_t id;
 	struct round_trip r;
 
-	memset(text, 'x', l->size);
+	memset(text, 'x', size);
 	l->on_message = on_echo;
 	l->mode = &r;
 	for (uint64_t i = 0; i < count; i++) {
 		uint64_t begin = load_clock_ns();
 
-		r = (struct round_trip){ .id = ++id, .left = l->size };
-		peer_write(p, "echo", r.id, text, l->size);
+		r = (struct round_trip){ .id = ++id, .left = size };
+		peer_write(p, "echo", r.id, text, size);
 		load_run(l);
 		if (f != NULL)
 			figures_add(f, load_clock_ns() - begin);

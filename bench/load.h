@@ -25,7 +25,8 @@ struct load {
 	const char *ca_file; /* for wss: whom to trust */
 	const char *path;    /* a directory: the workspace, and for files */
 	uint64_t count, warmup, bytes;
-	uint64_t size; /* of a file or an echo, in bytes */
+	uint64_t
+	    size; /* in bytes, of a file, an echo, a write; 0: the mode's */
 	uint64_t connections, inflight;
 	uint64_t stages[8]; /* of the scale modes, ascending; 0 ends */
 	bool tty, quickack, sandbox, controlled, writing;

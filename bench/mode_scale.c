@@ -33,16 +33,13 @@ end_stage(struct load *l, uint64_t stage, struct figures *setup)
 	figures_clear(setup);
 }
 
+/* The first session, which counts, is the one that has the echo. */
 void
 mode_sessions(struct load *l)
 {
 	struct figures setup = { 0 };
 	uint64_t n = 0;
 
-	/* The session of the echo is there before, and does not count. */
-	peer_open(l);
-	if (l->count > 0)
-		echo_start(l->peers[0]);
 	load_moment(l, "begin");
 	for (size_t i = 0; l->stages[i] != 0; i++) {
 		for (; n < l->stages[i]; n++) {
@@ -50,6 +47,8 @@ mode_sessions(struct load *l)
 
 			peer_open(l);
 			figures_add(&setup, load_clock_ns() - begin);
+			if (n == 0 && l->count > 0)
+				echo_start(l->peers[0]);
 		}
 		end_stage(l, l->stages[i], &setup);
 	}

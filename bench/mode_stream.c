@@ -46,14 +46,23 @@ on_output(struct load *l, struct peer *p, const struct message *m)
 void
 mode_output(struct load *l)
 {
-	char count[ARGUMENT_MAX];
-	const char *const argv[] = { "head", "-c", count, "/dev/zero", NULL };
-	struct peer_command command = { .argv = argv, .tty = l->tty };
+	char bytes[ARGUMENT_MAX], blocks[ARGUMENT_MAX], block[ARGUMENT_MAX];
+	/* head writes 8 KiB at a time; dd as much as it is told. */
+	const char *const head[] = { "head", "-c", bytes, "/dev/zero", NULL };
+	const char *const dd[] = { "dd", "if=/dev/zero", "status=none", block,
+		blocks, NULL };
+	struct peer_command command = { .argv = l->size > 0 ? dd : head,
+		.tty = l->tty };
 	struct transfer t = { 0 };
 	struct peer *p = peer_open(l);
 	uint64_t begin, wire;
 
-	snprintf(count, sizeof(count), "%llu", (unsigned long long)l->bytes);
+	if (l->size > 0)
+		l->bytes -= l->bytes % l->size;
+	snprintf(bytes, sizeof(bytes), "%llu", (unsigned long long)l->bytes);
+	snprintf(block, sizeof(block), "bs=%llu", (unsigned long long)l->size);
+	snprintf(blocks, sizeof(blocks), "count=%llu",
+	    (unsigned long long)(l->size ? l->bytes / l->size : 0));
 	l->on_message = on_output;
 	l->mode = &t;
 	load_moment(l, "begin");

@@ -147,12 +147,20 @@ class Server:
 
 def start_execd(bench, mode=None, *flags, wrap=()):
     """mode: root, or user; whichever the caller can be."""
-    argv = [*wrap, str(BUILD / "daemon/monitor/execd"), "--listen", "ws://127.0.0.1:0", *flags]
+    argv = [str(BUILD / "daemon/monitor/execd"), "--listen", "ws://127.0.0.1:0", *flags]
     if (mode or ("root" if ROOT else "user")) == "root":
         argv += ["--user", bench.user.pw_name, "--allow-unauthenticated"]
     else:
         argv = bench.as_user(argv)
-    return Server(bench, argv, {"HOME": bench.user.pw_dir}).wait_url()
+    return Server(bench, [*wrap, *argv], {"HOME": bench.user.pw_dir}).wait_url()
+
+
+def missing_layers(bench, mode):
+    """What execd doctor finds missing on this host for a sandbox."""
+    argv = [str(BUILD / "daemon/monitor/execd"), "doctor"]
+    argv = argv + ["--user", bench.user.pw_name] if mode == "root" else bench.as_user(argv)
+    out = subprocess.run(argv, capture_output=True, text=True).stdout
+    return [line for line in out.splitlines() if line.startswith("MISSING")]
 
 
 def start_codex(bench):
@@ -240,7 +248,11 @@ def start_sshd(bench):
 # --- The load client ------------------------------------------------------
 
 class LoadFailed(Exception):
-    """What the load client said when it gave up."""
+    """What the load client said when it gave up, and the figures it had until then."""
+
+    def __init__(self, said, figures=None):
+        super().__init__(said)
+        self.figures = figures or {}
 
 
 def run_load(server, args, moments=None):
@@ -260,5 +272,6 @@ def run_load(server, args, moments=None):
         child.stdin.flush()
     out = child.stdout.read()
     if child.wait() != 0 or not out:
-        raise LoadFailed("; ".join(said) or f"load ended with status {child.returncode}")
+        figures = json.loads(out + "}") if out.startswith("{") else {}
+        raise LoadFailed("; ".join(said) or f"load ended with status {child.returncode}", figures)
     return json.loads(out)
