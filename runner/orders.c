@@ -13,6 +13,7 @@
 #include <unistd.h>
 
 #include "control.h"
+#include "descriptors.h"
 #include "log.h"
 #include "methods.h"
 #include "reaper.h"
@@ -255,6 +256,8 @@ orders_run(struct event_base *base, char **env)
 	base_env = env;
 	if (control == NULL || event_add(control, NULL) < 0)
 		log_fatal("control channel: no event");
+	/* Up to four for each process. */
+	descriptors_raise(UINT64_MAX);
 	/* Same-uid processes must not look into, or drive, this one. */
 	prctl(PR_SET_DUMPABLE, 0);
 	for (;;) {

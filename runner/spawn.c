@@ -17,6 +17,7 @@
 #include <unistd.h>
 
 #include "cgroup.h"
+#include "descriptors.h"
 #include "program.h"
 #include "sandbox/nest.h"
 #include "util.h"
@@ -130,6 +131,7 @@ child_steps(const struct spawn_request *r, const struct child_ends *c,
 		if (setrlimit(RLIMIT_CORE, &old) < 0)
 			return -errno;
 	}
+	descriptors_restore();
 	*step = "parent-death signal";
 	if (r->parent_death_signal && prctl(PR_SET_PDEATHSIG, SIGKILL) < 0)
 		return -errno;

@@ -15,6 +15,7 @@
 
 #include "activation.h"
 #include "config.h"
+#include "descriptors.h"
 #include "doctor.h"
 #include "log.h"
 #include "monitor.h"
@@ -23,6 +24,8 @@
 #include "runner_start.h"
 #include "source.h"
 #include "util.h"
+
+#define OWN_DESCRIPTORS 64 /* of the monitor: listeners, programs, channels */
 
 static int
 find_frontend_user(struct monitor *m)
@@ -106,6 +109,22 @@ load_configuration(struct monitor *m)
 	fwrite(text.data, 1, text.len, stdout);
 	buf_clear(&text);
 	return 0;
+}
+
+/* Two for each session: its runner, and the list of its masks. */
+static void
+raise_descriptors(const struct monitor *m)
+{
+	uint64_t sessions = m->conf->limits.max_sessions;
+	uint64_t wanted = 2 * sessions + OWN_DESCRIPTORS;
+	uint64_t have = descriptors_raise(wanted);
+
+	if (have < wanted)
+		log_warn(0,
+		    "%llu descriptors are allowed, %llu would be needed for "
+		    "%llu sessions",
+		    (unsigned long long)have, (unsigned long long)wanted,
+		    (unsigned long long)sessions);
 }
 
 /* The client is on 0 and 1 with stdio; from here on only the front-end's
@@ -226,6 +245,7 @@ main(int argc, char **argv)
 	    (code = check_authentication(m)) != 0 ||
 	    (code = detach_stdio(m)) != 0)
 		return code;
+	raise_descriptors(m);
 	make_provider_id(m);
 	if (source_init() < 0)
 		return EXIT_FAILED;

@@ -12,6 +12,7 @@
 #include <unistd.h>
 
 #include "control.h"
+#include "descriptors.h"
 #include "log.h"
 
 /* A nest answers in milliseconds; beyond this it is stuck, on a file system
@@ -103,6 +104,7 @@ static void __attribute__((noreturn)) child(int fd, int door)
 	if (dup2(fd, CONTROL_FD) < 0)
 		_exit(127);
 	close_from(door >= 0 ? NEST_DOOR_FD + 1 : CONTROL_FD + 1);
+	descriptors_restore();
 	execve("/proc/self/exe", argv, none);
 	_exit(127);
 }
