@@ -69,8 +69,8 @@ def parse():
     p.add_argument("rows", nargs="*", metavar="ROW", help="only these: " + ", ".join(r.name for r in ROWS))
     p.add_argument("--quick", action="store_true", help="one short round, nothing is written")
     p.add_argument("--rounds", type=int, default=5)
-    p.add_argument("--output", default=os.path.dirname(os.path.abspath(__file__)), metavar="DIR",
-                   help="where RESULTS.md and results.svg go (bench/)")
+    p.add_argument("--output", metavar="DIR", help="where RESULTS.md and results.svg go; without it, those of a run "
+                   "of all rows that is not quick go to bench/ and README.md")
     args = p.parse_args()
     unknown = set(args.rows) - {r.name for r in ROWS}
     if unknown:
@@ -98,8 +98,11 @@ def main():
     lines = summarize(rows, results)
     print(report.table(lines))
     # A table with holes, or of hasty figures, does not replace the one that is there.
-    if not args.quick and not args.rows:
+    if args.output:
         report.write(args.output, lines, rounds)
+    elif not (args.quick or args.rows):
+        report.write(os.path.dirname(os.path.abspath(__file__)), lines, rounds)
+        report.write_readme(lines)
     return any("failed" in x for r in results.values() for side in r.values() for x in side)
 
 

@@ -8,6 +8,9 @@ import platform
 import plot
 
 COMMAND = "scripts/bench"
+README = pathlib.Path(__file__).parent.parent / "README.md"
+MARKS = ("<!-- scripts/bench writes this -->\n", "<!-- until here -->\n")
+SMALLEST = .001  # share that the picture shows; nothing grew is less
 
 
 @dataclasses.dataclass
@@ -34,7 +37,10 @@ class Line:
             ratio = bound / self.peer if self.peer else None
         else:
             ratio = self.ratio if bound is None else bound
-        return None if not ratio else 1 / ratio if f.higher else ratio
+        if ratio is None:
+            return None
+        ratio = max(ratio, SMALLEST)
+        return 1 / ratio if f.higher else ratio
 
 
 def _number(value):
@@ -69,10 +75,20 @@ def _machine():
     return f"{os.cpu_count()} × {cpu}, Linux {platform.release()}"
 
 
+def write_readme(lines):
+    """The table between the marks; README.md shows the picture beside."""
+    before, _, rest = README.read_text().partition(MARKS[0])
+    _, mark, after = rest.partition(MARKS[1])
+    assert mark, f"{README} has no {MARKS[0].strip()} and {MARKS[1].strip()}"
+    README.write_text(f"{before}{MARKS[0]}\n{table(lines)}\n\n{MARKS[1]}{after}")
+
+
 def write(directory, lines, rounds):
-    directory = pathlib.Path(directory)
+    """RESULTS.md and results.svg."""
     now = datetime.datetime.now(datetime.timezone.utc)
     mode = "as root, sessions of an ordinary user" if os.geteuid() == 0 else "as an ordinary user"
+    directory = pathlib.Path(directory)
+    directory.mkdir(exist_ok=True)
     (directory / "RESULTS.md").write_text(f"""\
 # How fast
 

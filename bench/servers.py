@@ -63,6 +63,7 @@ def sshd_program():
 @contextlib.contextmanager
 def ordinary_user():
     """Whom commands run as: a user made for this run, or who started it."""
+    signal.signal(signal.SIGTERM, lambda *_: sys.exit(1))  # so that what was made is removed
     if not ROOT:
         yield pwd.getpwuid(os.getuid())
         return
