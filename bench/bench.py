@@ -22,8 +22,9 @@ STARTS = {"codex": (servers.start_execd, servers.start_codex), "sshd": (servers.
 def run_side(bench, row, start, quick):
     try:
         return row.run(bench, start, quick)
-    except servers.Unavailable as e:
-        return {"unavailable": str(e)}
+    except servers.Unavailable as e:  # a peer may be; execd not
+        own = start in (servers.start_execd, servers.start_execd_tls)
+        return {"failed" if own else "unavailable": str(e)}
     except (servers.LoadFailed, subprocess.CalledProcessError) as e:
         return {"failed": str(e)}
 

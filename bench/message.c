@@ -42,7 +42,8 @@ take_string(struct cursor *c, struct slice *out)
 	while ((quote = memchr(quote, '"', (size_t)(c->end - quote))) != NULL) {
 		size_t slashes = 0;
 
-		while (quote - slashes > start && quote[-1 - slashes] == '\\')
+		while (
+		    quote - slashes > start && *(quote - slashes - 1) == '\\')
 			slashes++;
 		if (slashes % 2 == 0)
 			break;
