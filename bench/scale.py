@@ -59,8 +59,9 @@ def run(bench, name, quick):
     except servers.LoadFailed as e:
         warnings = [line for line in server.said().splitlines() if "opened for" not in line][-5:]
         figures, broke = e.figures, f"{title}: {e}. The server's last words: {' / '.join(warnings)}"
-    begin = time.monotonic()
-    server.stop()
+    finally:
+        begin = time.monotonic()
+        server.stop()
     text = f"## {title[0].upper()}{title[1:]}\n\n{show(stages, at, figures)}\n\nThe stop took {time.monotonic() - begin:.1f} s.\n"
     return text + (f"\n**Broke.** {broke}\n" if broke else ""), broke
 

@@ -22,6 +22,7 @@ CODEX = "node_modules/@openai/codex-*/vendor/*/bin/codex"
 CODEX_VERSION = "0.169.0"
 SSHD_PACKAGES = ("openssh-server", "libwrap0")
 STARTED_SECONDS = 20
+STOPPED_SECONDS = 120  # with thousands of sessions
 
 
 class Unavailable(Exception):
@@ -134,9 +135,9 @@ class Server:
         pids = list(tree.below(self.pid))
         self.child.send_signal(signal.SIGTERM)
         try:
-            self.child.wait(STARTED_SECONDS)
+            self.child.wait(STOPPED_SECONDS)
         except subprocess.TimeoutExpired:
-            print(f"bench: server {self.pid} did not end at SIGTERM within {STARTED_SECONDS} s", file=sys.stderr)
+            print(f"bench: server {self.pid} did not end at SIGTERM within {STOPPED_SECONDS} s", file=sys.stderr)
         if self.child.poll() is None:
             for pid in pids:
                 with contextlib.suppress(OSError):
@@ -261,17 +262,21 @@ def run_load(server, args, moments=None):
     argv = [str(LOAD), args[0], "--url", server.url, "--controlled", *map(str, args[1:])]
     child = subprocess.Popen(argv, stdin=subprocess.PIPE, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True)
     said = []
-    for line in child.stderr:
-        if not line.startswith("at "):
-            said.append(line.strip())
-            continue
-        name = line[3:].strip()
-        function = (moments or {}).get(name.split()[0])
-        if function:
-            function(name)
-        child.stdin.write("\n")
-        child.stdin.flush()
-    out = child.stdout.read()
+    try:
+        for line in child.stderr:
+            if not line.startswith("at "):
+                said.append(line.strip())
+                continue
+            name = line[3:].strip()
+            function = (moments or {}).get(name.split()[0])
+            if function:
+                function(name)
+            child.stdin.write("\n")
+            child.stdin.flush()
+        out = child.stdout.read()
+        child.wait()
+    finally:
+        child.kill()
     if child.wait() != 0 or not out:
         figures = json.loads(out + "}") if out.startswith("{") else {}
         raise LoadFailed("; ".join(said) or f"load ended with status {child.returncode}", figures)
