@@ -68,15 +68,14 @@ def parse():
     p = argparse.ArgumentParser(prog="scripts/bench", description="Measures execd beside its peers.",
                                 epilog="scripts/bench counts and scripts/bench scale measure other things; see bench/README.md.")
     p.add_argument("rows", nargs="*", metavar="ROW", help="only these: " + ", ".join(r.name for r in ROWS))
-    p.add_argument("--quick", action="store_true", help="one short round, nothing is written")
-    p.add_argument("--rounds", type=int, default=5)
-    p.add_argument("--output", metavar="DIR", help="where RESULTS.md and results.svg go; without it, those of a run "
-                   "of all rows that is not quick go to bench/ and README.md")
+    p.add_argument("--quick", action="store_true", help="one short round; nothing is written")
+    p.add_argument("--rounds", type=int, help="5, or 1 if quick")
+    p.add_argument("--write", action="store_true", help="write the table and the picture even of a quick run")
     args = p.parse_args()
     unknown = set(args.rows) - {r.name for r in ROWS}
     if unknown:
         p.error("no such row: " + ", ".join(sorted(unknown)))
-    if args.rounds < 1:
+    if args.rounds is not None and args.rounds < 1:
         p.error("--rounds is at least 1")
     return args
 
@@ -90,7 +89,8 @@ def main():
               + ", ".join(left + ["growth and PSS elsewhere"]), file=sys.stderr)
         rows = [r for r in rows if not r.memory]
     results = {r.name: {"execd": [], "peer": []} for r in rows}
-    rounds = 1 if args.quick else args.rounds
+    rounds = args.rounds or (1 if args.quick else 5)
+    load = os.getloadavg()[0]
     with servers.ordinary_user() as user, tempfile.TemporaryDirectory(prefix="execd-bench-", dir="/var/tmp",
                                                                       ignore_cleanup_errors=True) as directory:
         bench = servers.Bench(user, directory)
@@ -99,11 +99,8 @@ def main():
     lines = summarize(rows, results)
     print(report.table(lines))
     # A table with holes, or of hasty figures, does not replace the one that is there.
-    if args.output:
-        report.write(args.output, lines, rounds)
-    elif not (args.quick or args.rows):
-        report.write(os.path.dirname(os.path.abspath(__file__)), lines, rounds)
-        report.write_readme(lines)
+    if not args.rows and (args.write or not args.quick):
+        report.write(lines, rounds, args.quick, load)
     return any("failed" in x for r in results.values() for side in r.values() for x in side)
 
 

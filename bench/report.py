@@ -8,7 +8,8 @@ import platform
 import plot
 
 COMMAND = "scripts/bench"
-README = pathlib.Path(__file__).parent.parent / "README.md"
+HERE = pathlib.Path(__file__).parent
+README = HERE.parent / "README.md"
 MARKS = ("<!-- scripts/bench writes this -->\n", "<!-- until here -->\n")
 SMALLEST = .001  # share that the picture shows; nothing grew is less
 
@@ -83,18 +84,18 @@ def write_readme(lines):
     README.write_text(f"{before}{MARKS[0]}\n{table(lines)}\n\n{MARKS[1]}{after}")
 
 
-def write(directory, lines, rounds):
-    """RESULTS.md and results.svg."""
+def write(lines, rounds, quick, load):
+    """RESULTS.md, results.svg, and the table of README.md."""
     now = datetime.datetime.now(datetime.timezone.utc)
     mode = "as root, sessions of an ordinary user" if os.geteuid() == 0 else "as an ordinary user"
-    directory = pathlib.Path(directory)
-    directory.mkdir(exist_ok=True)
-    (directory / "RESULTS.md").write_text(f"""\
+    size = " of short runs (`--quick`)" if quick else ""
+    (HERE / "RESULTS.md").write_text(f"""\
 # How fast
 
 Written by `{COMMAND}` on {now:%Y-%m-%d %H:%M} UTC. {_machine()}; execd started {mode}.
+Before the run {load:.1f} programs wanted a processor (load average).
 
-The peer is `codex exec-server` 0.169.0 unless another is named. Medians of {rounds} rounds; a ratio is execd divided by
+The peer is `codex exec-server` 0.169.0 unless another is named. Medians of {rounds} rounds{size}; a ratio is execd divided by
 the peer within one round, seconds apart, and the column shows the median of those. On another machine, or a busier one,
 the figures differ; the ratios hardly. *Must* and *aim* bound the ratio, or with a unit execd's own figure.
 
@@ -102,4 +103,5 @@ the figures differ; the ratios hardly. *Must* and *aim* bound the ratio, or with
 
 {table(lines)}
 """)
-    (directory / "results.svg").write_text(plot.svg([line for line in lines if line.cost() is not None]))
+    (HERE / "results.svg").write_text(plot.svg([line for line in lines if line.cost() is not None]))
+    write_readme(lines)
