@@ -17,7 +17,7 @@ STAGES = {
     "processes": ("sleeping commands of one session", [1, 10, 100, 1000], ["processes"]),
     "spread": ("sleeping commands of 50 sessions", [50, 500, 5000], ["processes", "--connections", 50]),
 }
-QUICK = 100  # no stage above
+QUICK = 100
 HEAD = ("| number | set up, p50 | p99 | PSS each | page tables each | kernel memory each | descriptors each | programs "
         "| echo beside, p50 | p99 |\n|---:|---:|---:|---:|---:|---:|---:|---:|---:|---:|")
 
@@ -44,10 +44,10 @@ def show(stages, at, figures):
     return "\n".join(out)
 
 
-def run(bench, name, quick):
+def run(bench, name, most):
     """The table, and what broke, if anything did."""
     title, stages, args = STAGES[name]
-    stages = [n for n in stages if not quick or n <= QUICK]
+    stages = [n for n in stages if not most or n <= most]
     server, at, broke = servers.start_execd(bench), {}, None
 
     def look(moment):
@@ -69,7 +69,8 @@ def run(bench, name, quick):
 def main():
     p = argparse.ArgumentParser(prog="scripts/bench scale", description=__doc__.splitlines()[0])
     p.add_argument("what", nargs="*", metavar="WHAT", help="only these: " + ", ".join(STAGES))
-    p.add_argument("--quick", action="store_true", help=f"no stage above {QUICK}; nothing is written")
+    p.add_argument("--quick", action="store_const", dest="most", const=QUICK, help=f"the same as --up-to {QUICK}")
+    p.add_argument("--up-to", type=int, dest="most", metavar="N", help="no stage above; nothing is written")
     args = p.parse_args()
     unknown = set(args.what) - set(STAGES)
     if unknown:
@@ -79,10 +80,10 @@ def main():
                                                                       ignore_cleanup_errors=True) as directory:
         bench = servers.Bench(user, directory)
         for name in args.what or STAGES:
-            part, broke = run(bench, name, args.quick)
+            part, broke = run(bench, name, args.most)
             print(part, flush=True)
             text, broken = text + part + "\n", broken or bool(broke)
-    if not args.quick and not args.what:
+    if not args.most and not args.what:
         pathlib.Path(__file__).with_name("SCALE.md").write_text(
             "# How cost grows\n\nWritten by `scripts/bench scale`, "
             + ("execd started as root" if os.geteuid() == 0 else "execd started by an ordinary user")
