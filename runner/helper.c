@@ -13,6 +13,7 @@
 #include <unistd.h>
 
 #include "control.h"
+#include "descriptors.h"
 #include "frame.h"
 #include "log.h"
 #include "methods.h"
@@ -341,6 +342,7 @@ child(const struct session *s, enum helper_kind kind, int fd)
 	prctl(PR_SET_PDEATHSIG, SIGKILL);
 	if (dup2(fd, CONTROL_FD) < 0)
 		_exit(127);
+	descriptors_restore();
 	if (kind == HELPER_HTTP)
 		execveat(s->http_program, "", argv, env, AT_EMPTY_PATH);
 	else

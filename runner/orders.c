@@ -16,6 +16,7 @@
 
 #include "audit.h"
 #include "control.h"
+#include "descriptors.h"
 #include "heap.h"
 #include "log.h"
 #include "loop.h"
@@ -422,6 +423,8 @@ orders_run(struct event_base *base, char **env)
 	base_env = env;
 	if (control == NULL || event_add(control, NULL) < 0)
 		log_fatal("control channel: no event");
+	/* Up to four for each process. */
+	descriptors_raise(UINT64_MAX);
 	/* Same-uid processes must not look into, or drive, this one. */
 	prctl(PR_SET_DUMPABLE, 0);
 	heap_init(base);

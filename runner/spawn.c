@@ -18,6 +18,7 @@
 #include <unistd.h>
 
 #include "clone_into.h"
+#include "descriptors.h"
 #include "groups.h"
 #include "program.h"
 #include "sandbox/nest.h"
@@ -135,6 +136,7 @@ child_steps(const struct spawn_request *r, const struct child_ends *c,
 		if (setrlimit(RLIMIT_CORE, &old) < 0)
 			return -errno;
 	}
+	descriptors_restore();
 	*step = "parent-death signal";
 	if (r->parent_death_signal && prctl(PR_SET_PDEATHSIG, SIGKILL) < 0)
 		return -errno;

@@ -9,6 +9,7 @@
 #include <unistd.h>
 
 #include "control.h"
+#include "descriptors.h"
 #include "log.h"
 #include "util.h"
 
@@ -50,6 +51,7 @@ child_exec(
 	    move_fd(program_fd, CONTROL_FD + 1, true) < 0)
 		log_fatal_errno(-errno, "the control descriptor");
 	close_from(CONTROL_FD + 2);
+	descriptors_restore(); /* not before: thousands may be open */
 	execveat(CONTROL_FD + 1, "", argv, env, AT_EMPTY_PATH);
 	log_fatal_errno(-errno, "%s", argv[0]);
 }

@@ -9,7 +9,8 @@
 void child_reset_signals(void);
 
 /* Executes the program behind program_fd with control_fd on CONTROL_FD and
- * nothing above. Fatal on failure. */
+ * nothing above, and with the limit of descriptors that the monitor was
+ * started with. Fatal on failure. */
 void child_exec(int program_fd, int control_fd, char *const argv[],
     char *const env[]) __attribute__((noreturn));
 

@@ -26,6 +26,8 @@
 #include "starter.h"
 #include "util.h"
 
+#define OWN_DESCRIPTORS 96 /* of the monitor: listeners, programs, channels */
+
 static int
 find_frontend_user(struct monitor *m)
 {
@@ -109,6 +111,22 @@ load_configuration(struct monitor *m)
 	fwrite(text.data, 1, text.len, stdout);
 	buf_clear(&text);
 	return 0;
+}
+
+/* Two for each session: its runner, and the list of its masks. */
+static void
+raise_descriptors(const struct monitor *m)
+{
+	uint64_t sessions = m->conf->limits.max_sessions;
+	uint64_t wanted = 2 * sessions + OWN_DESCRIPTORS;
+	uint64_t have = descriptors_raise(wanted);
+
+	if (have < wanted)
+		log_warn(0,
+		    "%llu descriptors are allowed, %llu would be needed for "
+		    "%llu sessions",
+		    (unsigned long long)have, (unsigned long long)wanted,
+		    (unsigned long long)sessions);
 }
 
 /* The client is on 0 and 1 with stdio; from here on only the front-end's
@@ -250,8 +268,8 @@ main(int argc, char **argv)
 	    (code = check_authentication(m)) != 0 ||
 	    (code = detach_stdio(m)) != 0)
 		return code;
+	raise_descriptors(m);
 	make_provider_id(m);
-	descriptors_raise();
 	err = source_init();
 	if (err < 0) {
 		log_error(err, "epoll");

@@ -20,7 +20,6 @@
 
 #include "child.h"
 #include "control.h"
-#include "descriptors.h"
 #include "log.h"
 #include "namespaces.h"
 #include "seqpacket.h"
@@ -73,7 +72,6 @@ static void __attribute__((noreturn)) template_child(
 
 	child_reset_signals();
 	setsid();
-	descriptors_restore();
 	limit_resources(id);
 	if (id->umask != CONF_MODE_UNSET)
 		umask((mode_t)id->umask);

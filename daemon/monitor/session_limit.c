@@ -3,9 +3,10 @@
  */
 #include "session_limit.h"
 
+#include <stdint.h>
 #include <stdio.h>
+#include <sys/resource.h>
 
-#include "descriptors.h"
 #include "log.h"
 #include "monitor.h"
 #include "util.h"
@@ -22,6 +23,25 @@ census_visit(struct table_node *node, void *arg)
 
 	census->sessions += identity_is(census->identity,
 	    TABLE_OBJECT(node, struct session, by_id)->identity);
+}
+
+/* Listeners and what belongs to them, the loop, the front-end, its helpers,
+ * and the pairs that are on their way. */
+#define OWN_DESCRIPTORS 96
+
+/* So many sessions find a place: each has its control channel, and the list of
+ * what it left on the disk. A descriptor that arrives and finds none is lost,
+ * so the last ones are not given to sessions. */
+static uint32_t
+descriptors_sessions(void)
+{
+	struct rlimit r;
+
+	if (getrlimit(RLIMIT_NOFILE, &r) < 0 || r.rlim_cur <= OWN_DESCRIPTORS)
+		return 0;
+	if (r.rlim_cur > UINT32_MAX)
+		return UINT32_MAX;
+	return (uint32_t)((r.rlim_cur - OWN_DESCRIPTORS) / 2);
 }
 
 bool

@@ -12,6 +12,7 @@
 #include <unistd.h>
 
 #include "control.h"
+#include "descriptors.h"
 #include "groups.h"
 #include "log.h"
 
@@ -105,6 +106,7 @@ static void __attribute__((noreturn)) child(int fd, int door)
 	if (dup2(fd, CONTROL_FD) < 0)
 		_exit(127);
 	close_from(door >= 0 ? NEST_DOOR_FD + 1 : CONTROL_FD + 1);
+	descriptors_restore();
 	execve("/proc/self/exe", argv, none);
 	_exit(127);
 }

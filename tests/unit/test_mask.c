@@ -11,6 +11,8 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/file.h>
+#include <sys/wait.h>
+#include <time.h>
 #include <unistd.h>
 
 #include <cmocka.h>
@@ -138,6 +140,32 @@ test_held(void **state)
 	assert_int_equal(rmdir(path), 0);
 }
 
+/* Somebody else is taking his away, and is in the middle of it for 5 ms. */
+static void
+test_taken_away(void **state)
+{
+	const struct timespec middle = { .tv_nsec = 5 * 1000 * 1000 };
+	struct mask m = mask_of(true);
+	int fd, status;
+	pid_t pid;
+
+	assert_int_equal(mkdir(path, 0555), 0);
+	fd = open(path, O_RDONLY | O_DIRECTORY);
+	assert_int_equal(flock(fd, LOCK_EX | LOCK_NB), 0);
+	pid = fork();
+	assert_true(pid >= 0);
+	if (pid == 0) {
+		nanosleep(&middle, NULL);
+		_exit(rmdir(path));
+	}
+	close(fd); /* the child's is the last one */
+	assert_int_equal(mask_take(&m), 0);
+	assert_int_equal(waitpid(pid, &status, 0), pid);
+	assert_int_equal(status, 0);
+	mask_leave(&m);
+	assert_int_equal(access(path, F_OK), -1);
+}
+
 /* Neither through a link on the way nor through one in its place. */
 static void
 test_links(void **state)
@@ -187,6 +215,7 @@ main(void)
 		cmocka_unit_test(test_somebody_elses),
 		cmocka_unit_test(test_other_kind),
 		cmocka_unit_test(test_held),
+		cmocka_unit_test(test_taken_away),
 		cmocka_unit_test(test_links),
 		cmocka_unit_test(test_sweep),
 	};

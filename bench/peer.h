@@ -1,0 +1,58 @@
+/*
+ * A connection of the load client: WebSocket messages out and in. What the
+ * server sends is not checked beyond what is needed to take it apart.
+ */
+#ifndef PEER_H
+#define PEER_H
+
+#include <stdbool.h>
+#include <stdint.h>
+
+#include "buf.h"
+#include "json.h"
+#include "load.h"
+
+struct peer {
+	struct load *load;
+	struct stream stream;
+	struct buf in;
+	size_t in_at;	  /* parsed up to here */
+	struct buf whole; /* of a message in several frames */
+	struct buf out;
+	bool waits;	   /* to write */
+	bool paused;	   /* nothing is read */
+	uint64_t received; /* bytes from the socket */
+	size_t index;	   /* in load.peers */
+	uint8_t mask[4];
+	struct buf text; /* of the request that is being written */
+};
+
+/* Connects, upgrades, initializes; added to l->peers, which own it. */
+struct peer *peer_open(struct load *l);
+void peer_close(struct peer *p);
+
+/*
+ * A request: peer_begin() leaves the writer inside of its params,
+ * peer_send() closes and sends it. The answer has the id.
+ */
+void peer_begin(
+    struct peer *p, struct json_writer *w, const char *method, int64_t id);
+void peer_send(struct peer *p, struct json_writer *w);
+
+/* The two requests that several modes make. */
+struct peer_command {
+	const char *const *argv; /* NULL-terminated */
+	bool tty, pipe_stdin, sandbox;
+};
+void peer_start(struct peer *p, const char *process_id, int64_t id,
+    const struct peer_command *command);
+void peer_write(struct peer *p, const char *process_id, int64_t id,
+    const void *data, size_t len);
+
+/* Stops or goes on reading. */
+void peer_pause(struct peer *p, bool paused);
+
+/* Reads and writes what epoll says is possible; messages go to on_message. */
+void peer_serve(struct peer *p, uint32_t events);
+
+#endif
