@@ -14,19 +14,6 @@
 #include "filter.h"
 #include "util.h"
 
-#define ALLOW(name)                                                            \
-	{                                                                      \
-		.syscall = SCMP_SYS(name)                                      \
-	}
-#define DENY(name)                                                             \
-	{                                                                      \
-		.syscall = SCMP_SYS(name), .error = EACCES                     \
-	}
-#define ALLOW_IF(name, arg, bits, want)                                        \
-	{                                                                      \
-		.syscall = SCMP_SYS(name), .compare = true, .argument = arg,   \
-		.mask = bits, .value = want                                    \
-	}
 #define ALL_BITS 0xffffffff
 
 static const struct filter_rule rules[] = {
