@@ -18,6 +18,21 @@ struct filter_rule {
 	uint64_t mask, value;
 };
 
+/* Rows; whoever writes them includes <errno.h> and <seccomp.h>. */
+#define ALLOW(name)                                                            \
+	{                                                                      \
+		.syscall = SCMP_SYS(name)                                      \
+	}
+#define DENY(name)                                                             \
+	{                                                                      \
+		.syscall = SCMP_SYS(name), .error = EACCES                     \
+	}
+#define ALLOW_IF(name, arg, bits, want)                                        \
+	{                                                                      \
+		.syscall = SCMP_SYS(name), .compare = true, .argument = arg,   \
+		.mask = bits, .value = want                                    \
+	}
+
 /*
  * no_new_privs, then an allow-list: what has no row kills the process (or,
  * built with -Dsandbox-debug, is logged by name and kills then). 0 or -errno.

@@ -146,15 +146,12 @@ mask_take(struct mask *m)
 {
 	const char *name;
 	_cleanup_close_ int parent = open_parent(m->path, &name);
-	const struct timespec nap = { .tv_nsec = NAP_NS };
 	bool made = false;
 	int err = 1;
 
 	if (parent < 0)
 		return parent;
 	for (int i = 0; i < TRIES && err == 1; i++) {
-		if (i > 0)
-			nanosleep(&nap, NULL);
 		err = make(parent, name, m->directory);
 		if (err < 0 && err != -EEXIST)
 			return is_closed(parent, err) ? 0 : err;
@@ -162,7 +159,7 @@ mask_take(struct mask *m)
 		err = lock(m, parent, name);
 	}
 	/* Where there are no locks, nobody shares it either. */
-	if (made && err < 0)
+	if (made && err < 0 && err != -EBUSY)
 		unlinkat(parent, name, m->directory ? AT_REMOVEDIR : 0);
 	return err == 1 ? -EBUSY : err;
 }

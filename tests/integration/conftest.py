@@ -39,10 +39,16 @@ def user():
         return
     made = subprocess.run(["id", USER], capture_output=True).returncode != 0
     if made:
-        subprocess.run(["useradd", "-m", "-s", "/bin/bash", USER], check=True)
+        change_users("useradd", "-m", "-s", "/bin/bash", USER)
     yield pwd.getpwnam(USER)
     if made:
-        subprocess.run(["userdel", "-r", USER], capture_output=True, check=True)
+        change_users("userdel", "-r", USER)
+
+
+def change_users(*argv):
+    """Who else changes them holds a lock for a moment: status 1."""
+    r = poll(lambda: (r := subprocess.run(argv, capture_output=True)).returncode != 1 and r, what=argv[0])
+    assert r.returncode == 0, (argv, r)
 
 
 class Server:

@@ -1,6 +1,6 @@
 /*
  * For the tests of everything that reads JSON: parse from memory of exactly
- * that size, and show a tree as compact text.
+ * that size, show a tree as compact text, compare what was written.
  */
 #ifndef JSON_TEXT_H
 #define JSON_TEXT_H
@@ -65,6 +65,16 @@ show_tree(struct buf *b, const struct json_value *root)
 	show_value(&w, root);
 	buf_put_u8(b, '\0');
 	return (const char *)b->data;
+}
+
+/* What was written, no more and no less; clears b. */
+static inline void
+check_written(struct buf *b, const char *expect)
+{
+	buf_put_u8(b, '\0');
+	assert_false(b->failed);
+	assert_string_equal((const char *)b->data, expect);
+	buf_clear(b);
 }
 
 #endif

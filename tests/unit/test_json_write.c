@@ -245,15 +245,6 @@ test_ascii_round_trip(void **state)
 }
 
 static void
-check_written(struct buf *b, const char *expect)
-{
-	buf_put_u8(b, '\0');
-	assert_false(b->failed);
-	assert_string_equal((const char *)b->data, expect);
-	buf_clear(b);
-}
-
-static void
 test_integers(void **state)
 {
 	static const int64_t i64[] = { 0, -1, 10, -10, INT64_MAX, INT64_MIN };

@@ -272,15 +272,6 @@ test_params_depth(void **state)
 }
 
 static void
-check_written(struct buf *b, const char *expect)
-{
-	buf_put_u8(b, '\0');
-	assert_false(b->failed);
-	assert_string_equal((const char *)b->data, expect);
-	buf_clear(b);
-}
-
-static void
 test_write_result(void **state)
 {
 	char text[] = "\"a\\\"b\"";

@@ -303,15 +303,6 @@ test_long_type(void **state)
 }
 
 static void
-check_written(struct buf *b, const char *expect)
-{
-	buf_put_u8(b, '\0');
-	assert_false(b->failed);
-	assert_string_equal((const char *)b->data, expect);
-	buf_clear(b);
-}
-
-static void
 test_write_ready_and_exit(void **state)
 {
 	struct json_writer w;
