@@ -116,13 +116,10 @@ quota_controllers(void)
 	return controllers;
 }
 
-/* Back to where it was started: only then is its own group empty. */
 static void
-move_back(void)
+take_back(int dir)
 {
-	int fd = openat(own.dirs[CGROUP_UNIFIED], "cgroup.subtree_control",
-	    O_WRONLY | O_CLOEXEC);
-	int joins[CGROUP_HIERARCHIES];
+	int fd = openat(dir, "cgroup.subtree_control", O_WRONLY | O_CLOEXEC);
 
 	for (size_t i = 0; fd >= 0 && i < nitems(taken_back); i++)
 		if (write(fd, taken_back[i], strlen(taken_back[i])) < 0)
@@ -130,6 +127,17 @@ move_back(void)
 			    strerror(errno));
 	if (fd >= 0)
 		close(fd);
+}
+
+/* Back to where it was started, when that hands nothing down any more: only
+ * then is its own group empty. */
+static void
+move_back(void)
+{
+	int joins[CGROUP_HIERARCHIES];
+
+	take_back(base.dirs[CGROUP_UNIFIED]);
+	take_back(own.dirs[CGROUP_UNIFIED]);
 	if (cgroup_open_joins(&own, joins) < 0)
 		return;
 	if (write(joins[CGROUP_UNIFIED], "0", 1) != 1)

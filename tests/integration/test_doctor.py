@@ -4,7 +4,7 @@ import shutil
 import subprocess
 
 import pytest
-from conftest import EXECD, as_user
+from conftest import EXECD, SANITIZED, as_user
 
 NEEDED = ["user namespace", "view of the file system", "pid namespace and its /proc",
           "network, ipc, uts and cgroup namespaces", "system-call filter (seccomp)", "a command in a sandbox"]
@@ -45,7 +45,8 @@ def test_each_limit_has_its_line(user):
     assert len([x for x in lines if "openat2" in x]) == 1, lines
 
 
-@pytest.mark.skipif(os.geteuid() != 0 or not shutil.which("strace"), reason="SKIPPED: needs root and strace")
+@pytest.mark.skipif(os.geteuid() != 0 or not shutil.which("strace") or SANITIZED,
+                    reason="SKIPPED: needs root, strace and no leak detector, which cannot be traced")
 def test_why_there_is_no_landlock():
     """A kernel without it, one with it switched off, and one that fails some other way."""
     for error, words in (("ENOSYS", "Linux 5.13 or newer"), ("EOPNOTSUPP", "lsm="), ("ENOMEM", "no sandbox starts")):
