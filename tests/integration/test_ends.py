@@ -147,19 +147,22 @@ class Network:
     """A network namespace with one cable to us, which can be pulled."""
 
     def __init__(self):
-        self.name = f"execd{os.getpid()}"
+        # The last one's cable may not be gone yet.
+        self.cable = os.urandom(4).hex()
+        self.name = f"execd{self.cable}"
+        self.net = f"10.213.{os.getpid() % 250}"
         self.ip("netns", "add", self.name)
-        self.ip("link", "add", f"ex{os.getpid()}a", "type", "veth", "peer", f"ex{os.getpid()}b", "netns", self.name)
-        self.ip("addr", "add", "10.213.77.1/24", "dev", f"ex{os.getpid()}a")
-        self.ip("link", "set", f"ex{os.getpid()}a", "up")
-        self.ip("-n", self.name, "addr", "add", "10.213.77.2/24", "dev", f"ex{os.getpid()}b")
-        self.ip("-n", self.name, "link", "set", f"ex{os.getpid()}b", "up")
+        self.ip("link", "add", f"ex{self.cable}a", "type", "veth", "peer", f"ex{self.cable}b", "netns", self.name)
+        self.ip("addr", "add", f"{self.net}.1/24", "dev", f"ex{self.cable}a")
+        self.ip("link", "set", f"ex{self.cable}a", "up")
+        self.ip("-n", self.name, "addr", "add", f"{self.net}.2/24", "dev", f"ex{self.cable}b")
+        self.ip("-n", self.name, "link", "set", f"ex{self.cable}b", "up")
 
     def ip(self, *args):
         subprocess.run(["ip", *args], check=True, capture_output=True)
 
     def pull(self):
-        self.ip("-n", self.name, "link", "set", f"ex{os.getpid()}b", "down")
+        self.ip("-n", self.name, "link", "set", f"ex{self.cable}b", "down")
 
     def remove(self):
         self.ip("netns", "del", self.name)
@@ -190,7 +193,7 @@ sys.stdin.read()
 def test_a_cable_that_is_pulled(spawn, network, configured, user, mode, directory):
     """No packet tells of it. The pong that does not come does, and the session
     waits to be resumed."""
-    s = configured(f"[listener a]\naddress = ws://10.213.77.1:0\nallow-unauthenticated = one\n"
+    s = configured(f"[listener a]\naddress = ws://{network.net}.1:0\nallow-unauthenticated = one\n"
                    f"[identity one]\nuser = {user.pw_name}\nsandbox-max-profile = full\n"
                    "sandbox-allow-unsandboxed = yes\n[limits]\nping-interval = 200ms\npong-deadline = 1s\n")
     p = subprocess.Popen(["ip", "netns", "exec", network.name, "/usr/bin/python3", "-c",
@@ -198,6 +201,7 @@ def test_a_cable_that_is_pulled(spawn, network, configured, user, mode, director
                          stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True)
     try:
         session = p.stdout.readline().strip()
+        assert session, s.log
         network.pull()
         s.wait_log("no pong within 1000 ms", 20)
         s.wait_log("detached")
