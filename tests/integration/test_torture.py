@@ -12,6 +12,7 @@ sys.path.insert(0, str(TORTURE))
 import drops  # noqa: E402
 import kills  # noqa: E402
 import rogue  # noqa: E402
+import soak  # noqa: E402
 
 SEED = 1
 
@@ -41,3 +42,7 @@ def test_faults():
     p = subprocess.run([sys.executable, TORTURE / "faults.py", "--scale", "0.1"], capture_output=True, text=True,
                        timeout=380)
     assert p.returncode == 0, p.stdout[-2000:] + p.stderr[-4000:]
+
+
+def test_soak(mode, user):
+    soak.soak(mode, user, 30)
