@@ -241,7 +241,6 @@ static const struct field metrics_fields[] = {
 
 static const struct field audit_fields[] = {
 	FIELD(FIELD_U8, control_audit, files),
-	FIELD(FIELD_BOOL, control_audit, required),
 	FIELD(FIELD_STRING, control_audit, redact_names),
 	FIELD(FIELD_STRING, control_audit, redact_values),
 };

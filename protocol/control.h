@@ -345,8 +345,7 @@ enum audit_files { AUDIT_FILES_NONE, AUDIT_FILES_WRITES, AUDIT_FILES_ALL };
 	(REDACT_PATTERNS_MAX * (REDACT_PATTERN_CHARS + 1) + 1)
 
 struct control_audit {
-	uint8_t files; /* enum audit_files */
-	bool required; /* what cannot be recorded is not done */
+	uint8_t files;				 /* enum audit_files */
 	char redact_names[CONTROL_PATTERNS_MAX]; /* one on each line */
 	char redact_values[CONTROL_PATTERNS_MAX];
 };

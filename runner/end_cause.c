@@ -40,7 +40,8 @@ cause_of_signal(const struct process *p, int sig)
 		return END_FILE_SIZE;
 	if (sig == SIGSYS && p->sandboxed)
 		return END_FILTER;
-	return p->killed ? END_CLIENT : END_SIGNAL;
+	return p->killed || p->signals & UINT64_C(1) << sig ? END_CLIENT
+							    : END_SIGNAL;
 }
 
 enum end_cause

@@ -352,6 +352,7 @@ process_abandon(struct process *p)
 void
 process_signal(struct process *p, int sig)
 {
+	p->signals |= UINT64_C(1) << sig;
 	if (!p->reaped)
 		kill(-p->pid, sig);
 }

@@ -77,6 +77,7 @@ struct process {
 	enum process_deadline deadline_for;
 	bool timed_out;	    /* killed at a deadline for running */
 	bool killed;	    /* SIGKILL by us */
+	uint64_t signals;   /* sent by us: a bit for each */
 	uint64_t oom_kills; /* before it started */
 	bool oom_killed;
 };

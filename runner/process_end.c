@@ -146,6 +146,7 @@ bool
 process_signal_target(struct process *p, int sig, enum process_target target)
 {
 	p->killed |= sig == SIGKILL;
+	p->signals |= UINT64_C(1) << sig;
 	if (p->state.closed || (p->reaped && target == PROCESS_ALONE))
 		return false;
 	if (!p->reaped && target == PROCESS_ALONE)

@@ -111,6 +111,7 @@ identity_unref(struct identity *id)
 	free(id->name);
 	free(id->user);
 	free(id->group);
+	free(id->record.directory);
 	free(id->home);
 	free(id->shell);
 	free(id->user_name);

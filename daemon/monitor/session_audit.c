@@ -224,7 +224,7 @@ int
 session_audit_configure(struct monitor *m, struct session *s)
 {
 	const struct audit_rules *audit = &m->conf->audit;
-	struct control_audit order = { .required = audit->required };
+	struct control_audit order = { 0 };
 	struct control_recording state = { .works = false };
 	int err;
 

@@ -152,6 +152,8 @@ static const struct row {
 	    "invalid type: boolean `false`, expected unit" },
 	{ "environment/info", "\"x\"",
 	    "invalid type: string \"x\", expected unit" },
+	{ "session/end", NULL, "" },
+	{ "session/end", "{\"now\":true}", "invalid type: map, expected unit" },
 	{ "environment/status", NULL, "" },
 	{ "environment/status", "null", "" },
 	{ "environment/status", "{}", "" },
@@ -227,6 +229,7 @@ test_families(void **state)
 		{ "http/", "http" },
 		{ "environment/info", "environment info" },
 		{ "environment/status", "environment status" },
+		{ "session/end", "session" },
 	};
 	size_t found = 0;
 
