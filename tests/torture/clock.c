@@ -11,8 +11,7 @@
 
 static const char *file;
 
-static void __attribute__((constructor))
-set_up(void)
+static void __attribute__((constructor)) set_up(void)
 {
 	file = getenv("CLOCK_JUMP");
 }

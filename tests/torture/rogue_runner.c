@@ -15,8 +15,8 @@
 #include "control.h"
 #include "frame.h"
 #include "rogue.h"
-#include "template.h"
 #include "seqpacket.h"
+#include "template.h"
 #include "util.h"
 
 static void
