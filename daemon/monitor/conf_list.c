@@ -95,9 +95,13 @@ each_word(void *at, const char *text, char *why,
 	char *rest = copy, *word;
 	int err = 0;
 
-	while (err == 0 && (word = strsep(&rest, BLANKS)) != NULL)
+	while (err == 0 && (word = strsep(&rest, BLANKS)) != NULL) {
+		if (*word == '#')
+			return conf_refuse(
+			    why, "`%s`: a comment has a line of its own", word);
 		if (*word != '\0')
 			err = parse(at, word, why);
+	}
 	return err;
 }
 
