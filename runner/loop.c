@@ -5,6 +5,7 @@
  */
 #include "loop.h"
 
+#include <errno.h>
 #include <event2/event.h>
 
 #include "log.h"
@@ -12,7 +13,8 @@
 static void
 on_message(int severity, const char *text)
 {
-	if (severity >= EVENT_LOG_WARN)
+	/* EPERM: a file, which needs no watching (epoll_ctl(2)). */
+	if (severity >= EVENT_LOG_WARN && errno != EPERM)
 		log_fatal("event loop: %s", text);
 }
 

@@ -32,7 +32,7 @@ class Account:
         self.children = len(children(s.pid))
         self.groups = len(groups_of(s.pid))
         self.mounts = len(pathlib.Path("/proc/self/mounts").read_text().splitlines())
-        self.files = len(os.listdir("/run")) + len(glob.glob("/tmp/execd*"))
+        self.files = len(glob.glob("/run/*execd*"))
 
     def differs(self, base):
         """What is more than it was, in words."""

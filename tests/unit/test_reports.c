@@ -36,7 +36,7 @@ struct fixture {
 static void
 set_up(struct fixture *f, enum session_state state, bool audited)
 {
-	char none[] = "none";
+	static char none[] = "none";
 	int pair[2];
 
 	*f = (struct fixture){ .identity = { .name = none, .user_name = none },
