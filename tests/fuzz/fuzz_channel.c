@@ -128,6 +128,36 @@ whole_frames(const uint8_t *data, size_t len, bool *bad)
 	return at;
 }
 
+/* What must come of it: a header and a text for each message, whether it came
+ * whole or in pieces; *bad: a frame that must not be is next. */
+static void
+expect(const uint8_t *data, size_t len, struct buf *out, bool *bad)
+{
+	static const uint8_t header[FRAME_HEADER_BYTES];
+	size_t at = 0, begun = 0, done = 0;
+
+	*bad = false;
+	while (len - at >= FRAME_HEADER_BYTES) {
+		bool more = frame_get_length(data + at) & FRAME_MORE;
+		uint32_t n = frame_get_length(data + at) & ~FRAME_MORE;
+
+		*bad = (n == 0 && begun == 0) || n > MESSAGE_MAX - begun;
+		if (*bad || n > len - at - FRAME_HEADER_BYTES)
+			break;
+		if (begun == 0)
+			buf_put(out, header, sizeof(header));
+		buf_put(out, data + at + FRAME_HEADER_BYTES, n);
+		at += FRAME_HEADER_BYTES + n;
+		begun += n;
+		if (more)
+			continue;
+		frame_put_length(out->data + done, (uint32_t)begun);
+		done = out->len;
+		begun = 0;
+	}
+	out->len = done;
+}
+
 /* Each answer is a frame that names the length of its message. */
 static void
 check_answers(int fd, const struct seen *s)
@@ -150,7 +180,7 @@ LLVMFuzzerTestOneInput(const uint8_t *data, size_t len)
 	struct channel ch;
 	struct seen s = { 0 };
 	int pair[2];
-	size_t whole;
+	struct buf whole;
 	bool bad;
 
 	if (base == NULL)
@@ -162,9 +192,12 @@ LLVMFuzzerTestOneInput(const uint8_t *data, size_t len)
 	assert(socketpair(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0, pair) == 0);
 	channel_open(&ch, base, pair[0], pair[0], MESSAGE_MAX, &on, &s);
 	feed(&ch, base, pair[1], data + 1, len - 1, data[0] * 2654435761u);
-	whole = whole_frames(data + 1, len - 1, &bad);
-	assert(!s.messages.failed && s.messages.len == whole);
-	assert(whole == 0 || memcmp(s.messages.data, data + 1, whole) == 0);
+	buf_init(&whole, len + FRAME_HEADER_BYTES);
+	expect(data + 1, len - 1, &whole, &bad);
+	assert(!s.messages.failed && s.messages.len == whole.len);
+	assert(whole.len == 0 ||
+	       memcmp(s.messages.data, whole.data, whole.len) == 0);
+	buf_clear(&whole);
 	assert(s.broken == bad && s.ended == !bad);
 	check_answers(pair[1], &s);
 	channel_close(&ch);

@@ -8,6 +8,7 @@ import signal
 import socket
 import struct
 import sys
+import time
 
 READY, AUTHENTICATE, OPEN, RESUME, CLOSE, DONE, WATCH = 10, 12, 14, 16, 18, 20, 22
 

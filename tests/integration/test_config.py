@@ -85,7 +85,7 @@ GOOD = "[listener l]\naddress = ws://127.0.0.1:0\n"
     ("[sandbox]\nunix-sockets = some\n", 2, "`some`"),
     ("[sandbox]\nnested-git-depth = 1000\n", 2, "`1000`"),
     ("[sandbox]\nprotected-names = a/b\n", 1, "`a/b` is a path, not a name"),
-    ("[audit]\nrequired = yes\n", 1, "file is missing"),
+    ("[audit]\nrequired = yes\n", 1, "one of file, syslog and journal is needed"),
     (GOOD + "client-certificate = required\n", 1, "client-certificate needs a client-ca"),
     (GOOD + "client-certificate = maybe\n", 3, "`maybe` is neither none, optional nor required"),
     ("[listener l]\naddress = ws://0.0.0.0:0\noperate = yes\n", 1, "operate is for unix:/PATH and loopback"),

@@ -6,14 +6,12 @@ import os
 import socket
 import struct
 import subprocess
-import tempfile
 
 import pytest
 from conftest import BUILD, RUNNER, WRAP
 
 CONFIGURE, ATTACH, DETACH, TERMINATE, WATCH, SANDBOX = 30, 32, 34, 36, 38, 40
 FRONTEND = BUILD / "daemon/frontend/execd-frontend"
-KEYS = BUILD / "daemon/keys/execd-keys"
 
 
 def u32(n):
@@ -31,13 +29,14 @@ def string(s):
 def configure(namespace=0, door=0, cgroups=0, grace_ms=100):
     """The runner's configuration; it is no pid 1 here."""
     return (u32(CONFIGURE) + string(b"0123") + string(b"sha256:0") + string(b"/bin/sh") + string(b"/") +
-            bytes([namespace, door, cgroups, 0]) + u32(80000) + u32(grace_ms) + u64(1 << 20) + u64(64 << 20))
+            bytes([namespace, door, cgroups]) + u32(0) + u64(0) + bytes(3) + u64(0) +
+            u32(80000) + u32(grace_ms) + u64(1 << 20) + u64(64 << 20))
 
 
 def sandbox(profile=3, unix=0):
     """What the operator permits: everything."""
     return (u32(SANDBOX) + bytes([profile, 1, 1, 1, 0, 0]) + 3 * string(b"") + string(b"/run") + string(b".git") +
-            bytes([3, unix, 0, 0, 0, 0, 0]) + u64(1 << 20) + 4 * u64(0))
+            bytes([0, 3, 0, 0, 0, unix, 0, 0, 0, 0, 0]) + u64(1 << 20) + 4 * u64(0) + u32(0))
 
 
 def attach(generation=1):
@@ -150,7 +149,7 @@ def test_what_is_no_order_in_every_state(state):
     (b"", 0), (b"\x1e", 0), (u32(999), 0), (u32(14), 0), (u32(41), 0),
     (configure() + b"x", 1), (configure()[:-1], 1), (configure(2), 1), (configure(), 0), (configure(), 2),
     (configure(door=1), 1), (configure(door=1), 3), (configure(door=2), 2),
-    (configure(cgroups=8), 2), (configure(cgroups=1), 1), (configure(cgroups=1, door=1), 2),
+    (configure(cgroups=16), 2), (configure(cgroups=1), 1), (configure(cgroups=1, door=1), 2),
     (u32(CONFIGURE) + string(b"0" * 5000), 1), (configure() + b"x" * 20000, 1)])
 def test_malformed_configurations(message, fds):
     p = Program(RUNNER)
@@ -209,7 +208,7 @@ def test_a_watching_channel_ends_alone():
 
 
 def frontend_configuration(listeners=0, type=1, exempt=0):
-    return (u32(type) + u32(os.getuid()) + u32(os.getgid()) + b"\0" + u32(30000) + u32(120000) + u32(10000) +
+    return (u32(type) + u32(os.getuid()) + u32(os.getgid()) + b"\0\0" + u32(30000) + u32(120000) + u32(10000) +
             u32(100) + u32(100) + u32(5000) * 5 + u32(exempt) + b"\0" * 17 * 16 +
             u64(16 << 20) + u64(64 << 20) + u32(listeners))
 
@@ -251,66 +250,3 @@ def test_the_front_end_ends_at_an_impossible_message(message, fds):
     p.send(message, fds)
     status, log = p.end()
     assert status == 1 and "impossible message from the monitor" in log, (status, log)
-
-
-# --- the key process ------------------------------------------------------
-
-KEY, SERVE, SIGN = 60, 62, 64
-
-
-@pytest.fixture(scope="module")
-def private_key():
-    with tempfile.TemporaryFile() as f:
-        pem = subprocess.run(["openssl", "genpkey", "-algorithm", "EC", "-pkeyopt", "ec_paramgen_curve:P-256"],
-                             capture_output=True, check=True).stdout
-        f.write(pem)
-        f.flush()
-        yield f
-
-
-def sign(key=7, scheme=0x403, tbs=b" " * 64 + b"TLS 1.3, server CertificateVerify\0" + b"h" * 32):
-    return u32(SIGN) + u32(1) + u32(key) + u32(scheme) + u32(len(tbs)) + tbs.ljust(1024, b"\0")
-
-
-class KeyProcess(Program):
-    def __init__(self, private_key, serving):
-        super().__init__(KEYS)
-        if serving:
-            self.give_key(private_key)
-            self.send(u32(SERVE))
-
-    def give_key(self, private_key):
-        self.control.sendmsg([u32(KEY) + u32(7)],
-                             [(socket.SOL_SOCKET, socket.SCM_RIGHTS, array.array("i", [private_key.fileno()]))])
-
-
-def test_the_key_process_signs_a_handshake(private_key):
-    p = KeyProcess(private_key, True)
-    p.send(sign())
-    answer = p.control.recv(2048)
-    kind, serial, length = struct.unpack("<III", answer[:12])
-    assert (kind, serial) == (55, 1) and 60 < length < 73
-    p.send(sign(scheme=0x804))                  # not of this kind of key
-    assert struct.unpack("<III", p.control.recv(2048)[:12]) == (55, 1, 0)
-    p.control.shutdown(socket.SHUT_WR)
-    assert p.end()[0] == 0
-
-
-@pytest.mark.parametrize("serving, message, fds", [
-    (False, sign(), 0), (False, u32(KEY) + u32(7), 0), (False, u32(KEY) + u32(7) + b"x", 1), (False, u32(SERVE), 1),
-    (False, u32(999), 0), (False, u32(1), 0), (True, u32(KEY) + u32(8), 1), (True, u32(SERVE), 0), (True, sign(), 1),
-    (True, sign() + b"x", 0), (True, sign(key=8), 0), (True, sign(scheme=0x201), 0), (True, sign(tbs=b"anything"), 0),
-    (True, sign(tbs=b" " * 64 + b"TLS 1.3, client CertificateVerify\0" + b"h" * 32), 0),
-    (True, u32(SIGN) + u32(1) + u32(7) + u32(0x403) + u32(1025) + b" " * 1024, 0), (True, b"x" * 20000, 0)])
-def test_the_key_process_ends_at_anything_else(private_key, serving, message, fds):
-    p = KeyProcess(private_key, serving)
-    p.send(message, fds)
-    status, log = p.end()
-    assert status == 1 and ("impossible request" in log or "channel: Message too long" in log), (status, log)
-
-
-def test_a_key_that_is_none(private_key):
-    p = KeyProcess(private_key, False)
-    p.send(u32(KEY) + u32(7), 1)                # /dev/null
-    status, log = p.end()
-    assert status == 1 and "a key that cannot be read" in log

@@ -154,7 +154,10 @@ check_report(enum session_state state, uint32_t type, bool audited, bool fd)
 static void
 test_every_message_in_every_state(void **state)
 {
-	for (uint32_t type = 0; type < TYPES; type++)
+	for (uint32_t type = 0; type < TYPES; type++) {
+		/* It ends the session, which is in no registry here. */
+		if (type == RUNNER_REPORT_END)
+			continue;
 		for (unsigned bits = 0; bits < 4; bits++) {
 			check_report(
 			    SESSION_STATE_ATTACHED, type, bits & 1, bits & 2);
@@ -163,6 +166,7 @@ test_every_message_in_every_state(void **state)
 			check_report(SESSION_STATE_TERMINATING, type, bits & 1,
 			    bits & 2);
 		}
+	}
 }
 
 /* What names something that never was. */

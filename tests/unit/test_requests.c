@@ -30,7 +30,7 @@ static int front; /* its end of the control channel */
 
 static const enum control_type requests[] = { MON_REQ_READY,
 	MON_REQ_AUTHENTICATE, MON_REQ_OPEN, MON_REQ_RESUME, MON_REQ_WATCH,
-	MON_REQ_CLOSE, MON_REQ_DONE };
+	MON_REQ_CLOSE, MON_REQ_METRICS, MON_REQ_DONE };
 static const enum frontend_state states[] = { FRONTEND_DOWN, FRONTEND_CONFINING,
 	FRONTEND_SERVING };
 
@@ -105,6 +105,7 @@ put_request(struct buf *b, enum control_type type, uint32_t conn,
 	struct control_resume resume = { .conn = conn,
 		.session_id = "00000000-0000-4000-8000-000000000000" };
 	struct control_close close = { .conn = conn };
+	struct control_ask_metrics ask = { .conn = conn };
 
 	if (token != NULL) {
 		memcpy(open.grant, token, sizeof(open.grant));
@@ -116,6 +117,7 @@ put_request(struct buf *b, enum control_type type, uint32_t conn,
 	    : type == MON_REQ_AUTHENTICATE ? (void *)&a
 	    : type == MON_REQ_OPEN	   ? (void *)&open
 	    : type == MON_REQ_CLOSE	   ? (void *)&close
+	    : type == MON_REQ_METRICS	   ? (void *)&ask
 	    : type == MON_REQ_DONE	   ? NULL
 					   : (void *)&resume);
 }
@@ -167,7 +169,8 @@ expected(enum control_type type, enum frontend_state state, bool with_fd)
 		return -EPERM; /* it has one already */
 	if (with_fd)
 		return -EBADMSG;
-	return type == MON_REQ_DONE ? -EPERM : 0; /* there is no stdio */
+	/* There is no stdio, and no operator's listener. */
+	return type == MON_REQ_DONE || type == MON_REQ_METRICS ? -EPERM : 0;
 }
 
 static void
