@@ -4,6 +4,7 @@
  * monitor and to the front-end what a runner may say, in any order, passes
  * descriptors that nobody asked for, and ends with what it may not say.
  */
+#include <fcntl.h>
 #include <limits.h>
 #include <poll.h>
 #include <stdio.h>
@@ -185,17 +186,33 @@ play_session(void)
 	end(channel, settings.messages);
 }
 
+static bool
+is_honest(void)
+{
+	char text[100];
+
+	return !rogue_load("settings", text, sizeof(text)) || text[0] == '\0';
+}
+
+/* A copy of the template. */
+static void
+begin_session(void)
+{
+	char *argv[] = { (char *)(uintptr_t) "execd-runner", NULL };
+
+	if (!is_honest())
+		play_session();
+	fcntl(CONTROL_FD, F_SETFD, 0);
+	become_real(argv);
+}
+
 /* The monitor's template is as it should be, its copies are not. */
 int
 main(int argc, char **argv)
 {
-	char text[100];
-	bool template = argc == 2 && strcmp(argv[1], "--template") == 0;
-
-	if ((argc > 1 && !template) ||
-	    !rogue_load("settings", text, sizeof(text)) || text[0] == '\0')
+	if (argc == 2 && strcmp(argv[1], "--template") == 0)
+		template_run(begin_session);
+	if (argc > 1 || is_honest())
 		become_real(argv);
-	if (template)
-		template_run(play_session);
 	play_session();
 }

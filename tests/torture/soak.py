@@ -108,11 +108,11 @@ def soak(mode, user, sessions):
     try:
         first = Soaking(s, max(sessions // 100, 20))
         first.run()
-        poll(lambda: len(children(s.pid)) == 1, 30, "end of the sessions")
+        poll(lambda: len(children(s.pid)) == 2, 30, "end of the sessions")
         base = Account(s)
         rest = Soaking(s, sessions)
         rest.run()
-        poll(lambda: len(children(s.pid)) == 1, 30, "end of the sessions")
+        poll(lambda: len(children(s.pid)) == 2, 30, "end of the sessions")
         poll(lambda: not Account(s).differs(base), 10, f"return to {base}; now: {Account(s).differs(base)}")
         after = Account(s)
     finally:
