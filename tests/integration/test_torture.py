@@ -27,19 +27,19 @@ def test_a_compromised_runner(mode, user):
 
 def test_programs_that_are_killed_under_load(mode, user):
     """The times are those of an idle machine; here they may be much longer."""
-    kills.survivors(mode, user, 16, 3, SEED, 20)
+    kills.survivors(mode, user, 8, 3, SEED, 20)
     kills.monitors(mode, user, 2, 3, SEED)
 
 
 def test_connections_that_drop_anywhere(mode, user):
-    drops.drops(mode, user, 60, 6, SEED)
+    drops.drops(mode, user, 30, 6, SEED)
 
 
 @pytest.mark.skipif(SANITIZED, reason="FAULTS ARE NOT TESTED: a sanitizer wants the same functions")
 @pytest.mark.skipif(not ROOT, reason="FAULTS ARE NOT TESTED: they need a pid namespace of their own, and root")
 def test_faults():
     """In another process: it goes on in a pid namespace."""
-    p = subprocess.run([sys.executable, TORTURE / "faults.py", "--scale", "0.1"], capture_output=True, text=True,
+    p = subprocess.run([sys.executable, TORTURE / "faults.py", "--scale", "0.03"], capture_output=True, text=True,
                        timeout=380)
     assert p.returncode == 0, p.stdout[-2000:] + p.stderr[-4000:]
 
