@@ -117,6 +117,8 @@ void
 process_set_timeout(struct process *p, struct event_base *base,
     uint64_t timeout_ms, enum process_deadline why)
 {
+	/* From now on, not from the beginning of the turn: never early. */
+	event_base_update_cache_time(base);
 	plan(p, base, timeout_ms, why);
 }
 

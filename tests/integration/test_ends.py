@@ -146,11 +146,14 @@ def test_no_process_left(configured, user, mode):
 class Network:
     """A network namespace with one cable to us, which can be pulled."""
 
+    made = 0
+
     def __init__(self):
-        # The last one's cable may not be gone yet.
+        # The last one's cable, and its addresses, may not be gone yet.
+        Network.made += 1
         self.cable = os.urandom(4).hex()
         self.name = f"execd{self.cable}"
-        self.net = f"10.213.{os.getpid() % 250}"
+        self.net = f"10.{200 + Network.made % 50}.{os.getpid() % 250}"
         self.ip("netns", "add", self.name)
         self.ip("link", "add", f"ex{self.cable}a", "type", "veth", "peer", f"ex{self.cable}b", "netns", self.name)
         self.ip("addr", "add", f"{self.net}.1/24", "dev", f"ex{self.cable}a")
