@@ -149,7 +149,7 @@ def test_descriptors_run_out_and_come_back(mode, user, directory):
     """Whoever finds no descriptor hears 503, and the server goes on."""
     from conftest import Configured
     s = Configured(mode, user, directory / "execd.conf", configuration(user, "max-connections = 10000\n"),
-                   preexec_fn=lambda: resource.setrlimit(resource.RLIMIT_NOFILE, (64, 64)))
+                   preexec_fn=lambda: resource.setrlimit(resource.RLIMIT_NOFILE, (200, 200)))
     held = []
     try:
         held = [dial(s.url) for _ in range(80)]
