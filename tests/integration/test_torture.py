@@ -1,11 +1,7 @@
 """The long tests of tests/torture/, for as long as every change can wait. At
 full length: scripts/torture."""
 import pathlib
-import subprocess
 import sys
-
-import pytest
-from conftest import ROOT, SANITIZED
 
 TORTURE = pathlib.Path(__file__).parents[1] / "torture"
 sys.path.insert(0, str(TORTURE))
@@ -33,15 +29,6 @@ def test_programs_that_are_killed_under_load(mode, user):
 
 def test_connections_that_drop_anywhere(mode, user):
     drops.drops(mode, user, 30, 6, SEED)
-
-
-@pytest.mark.skipif(SANITIZED, reason="FAULTS ARE NOT TESTED: a sanitizer wants the same functions")
-@pytest.mark.skipif(not ROOT, reason="FAULTS ARE NOT TESTED: they need a pid namespace of their own, and root")
-def test_faults():
-    """In another process: it goes on in a pid namespace."""
-    p = subprocess.run([sys.executable, TORTURE / "faults.py", "--scale", "0.03"], capture_output=True, text=True,
-                       timeout=380)
-    assert p.returncode == 0, p.stdout[-2000:] + p.stderr[-4000:]
 
 
 def test_soak(mode, user):
