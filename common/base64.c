@@ -15,7 +15,8 @@ size_t
 base64_encode(char *dst, const void *src, size_t n)
 {
 	size_t wide = base64_encode_wide(dst, src, n);
-	const uint8_t *p = (const uint8_t *)src + wide;
+	/* Nothing may be at no address. */
+	const uint8_t *p = wide > 0 ? (const uint8_t *)src + wide : src;
 	char *at = dst + wide / 3 * 4;
 
 	n -= wide;
@@ -56,7 +57,7 @@ base64_decode(
     void *dst, const char *src, size_t n, char error[BASE64_ERROR_MAX])
 {
 	size_t data = n, i = base64_decode_wide(dst, src, n);
-	uint8_t *at = (uint8_t *)dst + i / 4 * 3;
+	uint8_t *at = i > 0 ? (uint8_t *)dst + i / 4 * 3 : dst;
 	uint32_t v = 0;
 
 	while (data > 0 && n - data < 2 && src[data - 1] == '=')
