@@ -302,6 +302,9 @@ end_session(struct ctl *ctl)
 	struct timer timer = { .fire = end_late, .arg = &late };
 	struct reply r = { 0 };
 
+	/* What the command waited for was its own, and is gone with it. */
+	TAILQ_INIT(&ctl->sources);
+	TAILQ_INIT(&ctl->timers);
 	execd_client_request(
 	    ctl->client, "session/end", NULL, 0, 0, reply_answered, &r);
 	timer_set(ctl, &timer, END_WAIT_MS);
