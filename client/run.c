@@ -241,6 +241,10 @@ run_init(struct run *r, struct ctl *ctl)
 void
 run_clear(struct run *r)
 {
+	/* Answers are still due to what is about to be gone: the session is
+	 * left to end by itself. */
+	if (r->writes > 0)
+		r->ctl->ends = false;
 	run_input_end(r);
 	run_signals_end(r);
 	timer_remove(r->ctl, &r->deadline);
