@@ -52,7 +52,8 @@ def frontend(mode, user, scale, seed):
         finally:
             s.stop()
     killed = len(re.findall(r"front-end \d+: .*: killing it", s.log))
-    assert killed == lives, f"{killed} of {lives} front-ends were killed"
+    # One may be gone before it is killed.
+    assert killed >= lives - 1, f"{killed} of {lives} front-ends were killed"
     assert s.log.count("killed by signal 9") >= lives
     assert s.log.count("rogue: ") == lives + 1, re.findall("rogue: .*", s.log)[-3:]
     sent = sum(int(n) for n in re.findall(r"rogue: life \d+: (\d+) messages", s.log))
