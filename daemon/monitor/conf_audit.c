@@ -16,9 +16,9 @@ static const char *const files_words[] = { [AUDIT_FILES_NONE] = "none",
 static int
 parse_files(void *at, const char *text, char *why)
 {
-	for (uint8_t i = 0; i < nitems(files_words); i++)
+	for (size_t i = 0; i < nitems(files_words); i++)
 		if (strcmp(files_words[i], text) == 0) {
-			*(uint8_t *)at = i;
+			*(uint8_t *)at = (uint8_t)i;
 			return 0;
 		}
 	return conf_refuse(why, "`%.100s` is none of none, writes, all", text);
