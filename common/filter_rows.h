@@ -16,20 +16,6 @@
 
 #define FILTER_ALL_BITS 0xffffffff
 
-#define ALLOW(name)                                                            \
-	{                                                                      \
-		.syscall = SCMP_SYS(name)                                      \
-	}
-#define DENY(name)                                                             \
-	{                                                                      \
-		.syscall = SCMP_SYS(name), .error = EACCES                     \
-	}
-#define ALLOW_IF(name, arg, bits, want)                                        \
-	{                                                                      \
-		.syscall = SCMP_SYS(name), .compare = true, .argument = arg,   \
-		.mask = bits, .value = want                                    \
-	}
-
 /* Messages on a channel, and the log. */
 #define FILTER_CHANNEL                                                         \
 	ALLOW(recvmsg), ALLOW(sendmsg), ALLOW(write), ALLOW(close),            \
