@@ -36,8 +36,7 @@ lift(int fd)
 }
 
 void
-child_exec(
-    int program_fd, int control_fd, char *const argv[], char *const env[])
+child_place(int program_fd, int control_fd)
 {
 	int null = open("/dev/null", O_RDWR | O_CLOEXEC);
 
@@ -51,7 +50,20 @@ child_exec(
 	    move_fd(program_fd, CONTROL_FD + 1, true) < 0)
 		log_fatal_errno(-errno, "the control descriptor");
 	close_from(CONTROL_FD + 2);
-	descriptors_restore(); /* not before: thousands may be open */
+}
+
+void
+child_run(char *const argv[], char *const env[])
+{
+	descriptors_restore();
 	execveat(CONTROL_FD + 1, "", argv, env, AT_EMPTY_PATH);
 	log_fatal_errno(-errno, "%s", argv[0]);
+}
+
+void
+child_exec(
+    int program_fd, int control_fd, char *const argv[], char *const env[])
+{
+	child_place(program_fd, control_fd);
+	child_run(argv, env);
 }

@@ -8,9 +8,15 @@
 /* Default dispositions, nothing blocked. */
 void child_reset_signals(void);
 
-/* Executes the program behind program_fd with control_fd on CONTROL_FD and
- * nothing above, and with the limit of descriptors that the monitor was
- * started with. Fatal on failure. */
+/* Puts control_fd on CONTROL_FD and the program beside it; nothing is open
+ * above, however much was. Limits of open files come after this. Fatal on
+ * failure. */
+void child_place(int program_fd, int control_fd);
+
+/* Executes what was placed. Fatal on failure. */
+void child_run(char *const argv[], char *const env[]) __attribute__((noreturn));
+
+/* Both. */
 void child_exec(int program_fd, int control_fd, char *const argv[],
     char *const env[]) __attribute__((noreturn));
 

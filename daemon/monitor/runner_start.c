@@ -72,12 +72,13 @@ static void __attribute__((noreturn)) template_child(
 
 	child_reset_signals();
 	setsid();
+	child_place(program_fd, control_fd);
 	limit_resources(id);
 	if (id->umask != CONF_MODE_UNSET)
 		umask((mode_t)id->umask);
 	if (root && setgroups(id->ngids, id->gids) < 0)
 		log_fatal_errno(-errno, "runner for %s: its groups", id->name);
-	child_exec(program_fd, control_fd, argv, id->env);
+	child_run(argv, id->env);
 }
 
 static int
@@ -169,8 +170,10 @@ order_fork(struct runner_template *t,
 	n = seqpacket_recv(t->fd, packet, sizeof(packet), got, &ngot);
 	while (n > 0 && ngot > 0)
 		close(got[--ngot]);
-	if (n <= 0)
-		return n == 0 ? -EPIPE : (pid_t)n;
+	if (n == 0 || n == -ECONNRESET)
+		return -EPIPE;
+	if (n < 0)
+		return (pid_t)n;
 	if (control_get(packet, (size_t)n, TEMPLATE_REPORT_STARTED, &started) <
 	    0)
 		return -EPROTO;

@@ -1,9 +1,10 @@
 """The limit of open files: execd's own programs raise theirs, commands have the one that execd was started with."""
+import os
 import resource
 
 import pytest
 
-from conftest import Server, command
+from conftest import Server, command, digest
 
 SOFT = 128  # a session with a few dozen commands takes more
 
@@ -38,3 +39,20 @@ def test_many_commands(narrow):
 def test_commands_have_the_old_limit(narrow):
     c = narrow.ready()
     assert c.run_sh("limit", "ulimit -Sn").stdout == f"{SOFT}\n"
+
+
+TOKENS = "a" * 40, "b" * 40
+
+
+def test_an_identity_with_fewer_than_the_monitor_has(configured, user):
+    """Its limit is its sessions', and not in the way of their start."""
+    identity = "[identity {name}]\nuser = {user}\ntoken-sha256 = {digest}\n"
+    s = configured("[listener a]\naddress = ws://127.0.0.1:0\n" +
+                   identity.format(name="many", user=user.pw_name, digest=digest(TOKENS[0])) +
+                   identity.format(name="few", user=user.pw_name, digest=digest(TOKENS[1])) +
+                   "max-open-files = 60\nsandbox-max-profile = full\nsandbox-allow-unsandboxed = yes\n")
+    for _ in range(60):
+        s.connect(token=TOKENS[0]).ready()
+    assert len(os.listdir(f"/proc/{s.pid}/fd")) > 60
+    c = s.connect(token=TOKENS[1]).ready()
+    assert c.run_sh("limit", "ulimit -n").stdout == "60\n"
