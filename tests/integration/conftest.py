@@ -7,6 +7,7 @@ import os
 import pathlib
 import pwd
 import re
+import select
 import signal
 import subprocess
 import sys
@@ -62,9 +63,10 @@ class Server:
         self.clients = []
         self.child = subprocess.Popen(argv, stdout=subprocess.PIPE, stderr=subprocess.PIPE, env=env,
                                       **popen)
-        self.log = ""
+        self._log, self._rest = "", b""
         self.logged = threading.Condition()
-        threading.Thread(target=self._read_log, daemon=True).start()
+        os.set_blocking(self.child.stderr.fileno(), False)
+        threading.Thread(target=self._follow_log, daemon=True).start()
         lines = [self.child.stdout.readline().decode() for _ in range(listeners)]
         for line in lines:
             assert re.fullmatch(r"(wss?://\S+:\d+|unix:/\S+)\n", line), f"{line!r}: {self.log}"
@@ -72,10 +74,32 @@ class Server:
         self.url = self.urls[0]
         self.pid = self.child.pid
 
+    @property
+    def log(self):
+        """All that was logged until now: what the pipe holds is read first, so
+        that a line written before an answer is there when the answer is."""
+        with self.logged:
+            self._read_log()
+            return self._log
+
     def _read_log(self):
-        for line in self.child.stderr:
+        """Takes whole lines off the pipe; returns whether more may come."""
+        try:
+            while piece := os.read(self.child.stderr.fileno(), 1 << 16):
+                *lines, self._rest = (self._rest + piece).split(b"\n")
+                self._log += "".join(line.decode(errors="replace") + "\n" for line in lines)
+        except BlockingIOError:
+            return True
+        self._log, self._rest = self._log + self._rest.decode(errors="replace"), b""
+        return False
+
+    def _follow_log(self):
+        more, readable = True, select.poll()
+        readable.register(self.child.stderr, select.POLLIN)
+        while more:
+            readable.poll()
             with self.logged:
-                self.log += line.decode(errors="replace")
+                more = self._read_log()
                 self.logged.notify_all()
 
     def wait_log(self, text, timeout=10):

@@ -168,12 +168,14 @@ def test_what_is_lost_is_counted(configured, user, receiver):
     s.wait_log(f"audit log, journal {receiver.path}: No such file or directory")
     receiver.open()
     lost = json.loads(parse_journal(receiver.wait(lambda d: b"records-lost" in d))["MESSAGE"])
-    assert lost["lost"] == 4, "granted, opened, started, exited"
-    s.wait_log("works again, 4 records are missing")
+    s.wait_log(f"works again, {lost['lost']} records are missing")
     assert s.log.count("No such file or directory") == 1, "said once"
     c.run("y", ["/bin/true"])
-    receiver.wait(lambda d: b"process-exited" in d)
-    assert b"records-lost" in receiver.got[0] or b"granted" in receiver.got[0]
+    receiver.wait(lambda d: b"process-exited" in d and b'"y"' in d)
+    records = [parse_journal(d)["MESSAGE"] for d in receiver.got]
+    assert any(b"records-lost" in r for r in records[:2]), "before or after the record that found it works"
+    # x may have exited before the receiver came back, or after.
+    assert lost["lost"] + len(records) - 1 == 6, "granted, opened, twice started and exited"
 
 
 def test_a_receiver_that_is_stuck_does_not_stop_execd(configured, user, directory):
