@@ -24,6 +24,16 @@
 
 /* --- TLS ---------------------------------------------------------------- */
 
+/* Bytes that nobody read would make close(2) a reset, and the alert that says
+ * why is lost with it: what still comes is read, as it is, and dropped. */
+static void
+leave_tls(struct connection *c)
+{
+	tls_free(c->tls);
+	c->tls = NULL;
+	connection_finish(c);
+}
+
 void
 handshake_tls(struct connection *c)
 {
@@ -45,7 +55,7 @@ handshake_tls(struct connection *c)
 			connection_penalise(c, err == -EACCES
 						   ? OFFENCE_AUTHENTICATION
 						   : OFFENCE_PROTOCOL);
-		connection_client_gone(c);
+		leave_tls(c);
 		return;
 	}
 	c->state = CONN_HTTP;

@@ -136,6 +136,7 @@ def test_curl_and_python_hear_of_it(world):
     s = world.start(f"certificate-sha256 = {fingerprint(base)}\n")
     with pytest.raises(ssl.SSLError, match="REVOKED"):
         with ssl_socket(world, s, base) as c:
+            c.sendall(b"x" * 100000)    # before it can know: these are no reason to lose the alert
             c.recv(1)
     r = subprocess.run(["curl", "-s", "-S", "--cacert", world.root.cert, "--cert", f"{base}.pem", "--key", f"{base}.key",
                         "https" + s.url[3:] + "/readyz"], capture_output=True, text=True, timeout=20)
