@@ -8,7 +8,7 @@ import stat
 import subprocess
 
 import pytest
-from conftest import EXECD, ROOT, as_user, digest, poll
+from conftest import EXECD, ROOT, as_user, digest, is_alive, poll
 from execd_client import Closed, WebSocket, dial, upgrade
 
 
@@ -77,8 +77,11 @@ def test_a_socket_that_was_left_behind(configured, user, directory):
     """The file of a dead server is replaced; of a living one it is not."""
     text = f"[listener path]\naddress = unix:{directory}/sock\n" + identity(user)
     s = configured(text)
+    s.wait_log(": serving")
+    frontend = s.frontend()
     s.child.kill()
     s.child.wait()
+    poll(lambda: not is_alive(frontend), what="end of the front-end, which listens, too")
     assert (directory / "sock").exists()
     again = configured(text)
     ready(again, again.url)
