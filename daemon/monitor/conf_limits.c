@@ -84,6 +84,10 @@ check(struct conf *c, void *o, char *why)
 		text = "max-message-bytes is at most 1G";
 	else if (l->max_frame_bytes > l->max_message_bytes)
 		text = "max-frame-bytes is more than max-message-bytes";
+	else if (l->penalty_max_ms > 0 &&
+		 l->penalty_max_ms <= l->penalty_threshold_ms)
+		text = "penalty-max is not more than penalty-threshold: "
+		       "nobody would be refused";
 	if (text == NULL)
 		return 0;
 	snprintf(why, CONF_WHY_MAX, "%s", text);

@@ -83,6 +83,7 @@ GOOD = "[listener l]\naddress = ws://127.0.0.1:0\n"
     ("[identity a]\ncertificate-sha256 = " + "0" * 63 + "\n", 2, "is not a SHA-256 digest"),
     ("[identity a]\nsandbox-max-profile = some\n", 2, "`some`"),
     ("[sandbox]\nunix-sockets = some\n", 2, "`some`"),
+    ("[limits]\npenalty-max = 10s\n", 1, "penalty-max is not more than penalty-threshold"),
     ("[sandbox]\nnested-git-depth = 1000\n", 2, "`1000`"),
     ("[sandbox]\nprotected-names = a/b\n", 1, "`a/b` is a path, not a name"),
     ("[audit]\nrequired = yes\n", 1, "one of file, syslog and journal is needed"),
