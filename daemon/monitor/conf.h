@@ -122,6 +122,9 @@ int conf_read(struct conf *c, const char *path);
 /* The effective values, as a file that says the same. */
 void conf_print(const struct conf *c, struct buf *b);
 
+/* Logs what is permitted but should be known, of listeners that are open. */
+void conf_warn(const struct conf *c);
+
 /* Logs every value that differs; a secret's only that it does. Returns how
  * many. */
 unsigned conf_log_changes(const struct conf *from, const struct conf *to);

@@ -149,7 +149,8 @@ def test_another_address_needs_no_further_word(mode, user, secret):
     """With a credential asked for, --allow-unauthenticated is not needed."""
     argv = [a for a in command(mode, user, ["--listen", "ws://0.0.0.0:0", "--ws-auth", "capability-token",
                                             "--ws-token-sha256", SHA]) if a != "--allow-unauthenticated"]
-    child = subprocess.Popen(argv, stdout=subprocess.PIPE, stderr=subprocess.DEVNULL)
+    child = subprocess.Popen(argv, stdout=subprocess.PIPE, stderr=subprocess.PIPE)
     assert child.stdout.readline().startswith(b"ws://0.0.0.0:")
     child.terminate()
-    assert child.wait(10) == 0
+    assert b"plain text there: use wss://" in child.communicate(timeout=10)[1]
+    assert child.returncode == 0
