@@ -22,6 +22,9 @@
 
 #define REPLY_MAX (64u << 10)
 
+_Static_assert(HTTP_HEAD_MAX <= CONTROL_CREDENTIAL_MAX,
+    "a token that a request holds could not be passed on");
+
 /* --- TLS ---------------------------------------------------------------- */
 
 void
@@ -75,8 +78,7 @@ ask_for_grant(struct connection *c, const struct http_request *r)
 	struct slice token = { "", 0 };
 
 	if (r != NULL && r->has_authorization)
-		kind = http_bearer(r->authorization, &token) == 0 &&
-			       token.len < CONTROL_CREDENTIAL_MAX
+		kind = http_bearer(r->authorization, &token) == 0
 			   ? CREDENTIAL_BEARER
 			   : CREDENTIAL_INVALID;
 	c->state = CONN_AUTHENTICATING;
