@@ -58,6 +58,7 @@ HEADER = (401, "invalid authorization header")
 
 @pytest.mark.parametrize("how", ["file", "digest"])
 def test_capability_token(spawn, secret, how):
+    # A flag's file may be readable: it is the peer's flag, but the log says so.
     flags = (["--ws-token-file", secret(b" \ttok123\r\n")] if how == "file" else
              ["--ws-token-sha256", hashlib.sha256(b"tok123").hexdigest().upper()])
     s = spawn("--ws-auth", "capability-token", *flags)
@@ -74,6 +75,7 @@ def test_capability_token(spawn, secret, how):
     for length in (8191, 8192, 9000, 16000):
         assert status(s, "Bearer " + "x" * length) == WRONG, length
     assert status(s, "Bearer " + "x" * 17000)[0] == 431
+    assert ("others can read (mode 0644): chmod 600" in s.log) == (how == "file")
     c = WebSocket(s.url, headers="Authorization: Bearer tok123\r\n").ready()
     assert c.run("a", ["/bin/echo", "in"]).stdout == "in\n"
     s.wait_log("refused: invalid websocket bearer token")
