@@ -40,6 +40,7 @@ static const struct field configure_fields[] = {
 	FIELD(FIELD_U32, control_configure, pre_auth_deadline_ms),
 	FIELD(FIELD_U32, control_configure, max_connections),
 	FIELD(FIELD_U32, control_configure, max_per_source),
+	FIELD(FIELD_U32, control_configure, max_unauthenticated),
 	FIELD(FIELD_U32, control_configure, penalty_auth_ms),
 	FIELD(FIELD_U32, control_configure, penalty_deadline_ms),
 	FIELD(FIELD_U32, control_configure, penalty_protocol_ms),

@@ -133,6 +133,7 @@ struct control_configure {
 	uint32_t pre_auth_deadline_ms;
 	uint32_t max_connections;
 	uint32_t max_per_source; /* 0: as many as there may be in all */
+	uint32_t max_unauthenticated;
 	/* A source collects these; refused while it has `threshold`. */
 	uint32_t penalty_auth_ms, penalty_deadline_ms, penalty_protocol_ms;
 	uint32_t penalty_threshold_ms, penalty_max_ms;

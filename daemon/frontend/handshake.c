@@ -10,6 +10,7 @@
 #include <string.h>
 #include <sys/socket.h>
 
+#include "admission.h"
 #include "frontend.h"
 #include "http.h"
 #include "log.h"
@@ -208,6 +209,7 @@ handshake_verdict(struct connection *c, const struct control_verdict *v)
 		refuse(c, v->verdict);
 		return;
 	}
+	admission_leave(c);
 	memcpy(c->grant, v->grant, sizeof(c->grant));
 	c->state = CONN_OPEN;
 	if (!c->stdio && !connection_write(c, &iov, 1))

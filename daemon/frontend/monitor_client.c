@@ -13,6 +13,7 @@
 #include <string.h>
 #include <unistd.h>
 
+#include "admission.h"
 #include "frontend.h"
 #include "handshake.h"
 #include "helper.h"
@@ -291,6 +292,7 @@ apply_when_complete(void)
 	helper_set_channels(reload.helpers);
 	listener_close_all();
 	listener_take(&reload, false);
+	admission_reload();
 	plan_retirement();
 	return 0;
 }
@@ -326,6 +328,7 @@ on_stop(const uint8_t *packet, size_t len, const int *fds, size_t nfds)
 	if (control_get(packet, len, MON_EV_STOP, NULL) < 0)
 		return -EBADMSG;
 	listener_close_all();
+	admission_end();
 	connection_end_all();
 	return 0;
 }

@@ -27,6 +27,7 @@ struct limits {
 	uint32_t pre_auth_deadline_ms;
 	uint32_t max_connections;
 	uint32_t max_per_source; /* 0: none */
+	uint32_t max_unauthenticated;
 	uint32_t max_sessions;
 	uint64_t max_frame_bytes;
 	uint64_t max_message_bytes;

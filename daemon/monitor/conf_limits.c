@@ -48,6 +48,7 @@ static const struct conf_key keys[] = {
 	KEY("pre-auth-deadline", conf_duration, pre_auth_deadline_ms),
 	KEY("max-connections", conf_count, max_connections),
 	KEY("max-connections-per-source", conf_optional_count, max_per_source),
+	KEY("max-unauthenticated", conf_count, max_unauthenticated),
 	KEY("max-sessions", conf_count, max_sessions),
 	KEY("max-frame-bytes", conf_bytes, max_frame_bytes),
 	KEY("max-message-bytes", conf_bytes, max_message_bytes),
