@@ -83,6 +83,12 @@ static const struct field authenticate_fields[] = {
 	FIELD(FIELD_STRING, control_authenticate, credential),
 };
 
+static const struct field refused_fields[] = {
+	FIELD(FIELD_U32, control_refused, listener),
+	FIELD(FIELD_STRING, control_refused, peer),
+	FIELD(FIELD_STRING, control_refused, reason),
+};
+
 static const struct field verdict_fields[] = {
 	FIELD(FIELD_U32, control_verdict, conn),
 	FIELD(FIELD_U8, control_verdict, verdict),
@@ -417,6 +423,7 @@ static const struct layout {
 	EMPTY(MON_REQ_DONE),
 	LAYOUT(MON_REQ_WATCH, resume_fields),
 	LAYOUT(MON_ANS_WATCH, session_fields),
+	LAYOUT(MON_REQ_REFUSED, refused_fields),
 	LAYOUT(MON_REQ_METRICS, ask_metrics_fields),
 	LAYOUT(MON_ANS_METRICS, metrics_fields),
 	LAYOUT(RUNNER_ORDER_CONFIGURE, session_config_fields),

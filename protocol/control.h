@@ -54,6 +54,7 @@ enum control_type {
 	MON_ANS_WATCH = 23,	   /* control_session (+ channel fd) */
 	MON_REQ_METRICS = 24,	   /* control_ask_metrics */
 	MON_ANS_METRICS = 25,	   /* control_metrics */
+	MON_REQ_REFUSED = 26,	   /* control_refused; has no answer */
 
 	/* monitor -> runner, orders */
 	RUNNER_ORDER_CONFIGURE =
@@ -200,6 +201,13 @@ struct control_authenticate {
 	struct control_voucher voucher;
 	char peer[CONTROL_PEER_MAX]; /* for messages: "websocket IP:PORT" */
 	char credential[CONTROL_CREDENTIAL_MAX];
+};
+
+/* A client certificate, or that there was none: in TLS, before any request. */
+struct control_refused {
+	uint32_t listener;
+	char peer[CONTROL_PEER_MAX];
+	char reason[CONTROL_SUBJECT_MAX + 128];
 };
 
 /* Rows of PROTOCOL.md section 1.5. */

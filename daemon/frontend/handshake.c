@@ -45,6 +45,8 @@ handshake_tls(struct connection *c)
 			log_info("connection %u: %s: TLS: %s", c->number,
 			    c->peer, why);
 		metrics.tls_failed++;
+		if (err == -EACCES)
+			monitor_refused(c, why);
 		if (err != -EIO) /* that was not the client's fault */
 			connection_penalise(c, err == -EACCES
 						   ? OFFENCE_AUTHENTICATION

@@ -73,6 +73,16 @@ monitor_authenticate(const struct connection *c, enum credential_kind kind,
 }
 
 void
+monitor_refused(const struct connection *c, const char *why)
+{
+	struct control_refused r = { .listener = c->listener };
+
+	memcpy(r.peer, c->peer, sizeof(r.peer));
+	snprintf(r.reason, sizeof(r.reason), "%s", why);
+	request(MON_REQ_REFUSED, &r);
+}
+
+void
 monitor_ask_metrics(const struct connection *c)
 {
 	struct control_ask_metrics ask = { .conn = c->number };
