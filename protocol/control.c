@@ -40,6 +40,7 @@ static const struct field configure_fields[] = {
 	FIELD(FIELD_U32, control_configure, pre_auth_deadline_ms),
 	FIELD(FIELD_U32, control_configure, max_connections),
 	FIELD(FIELD_U32, control_configure, max_per_source),
+	FIELD(FIELD_U32, control_configure, max_unauthenticated),
 	FIELD(FIELD_U32, control_configure, penalty_auth_ms),
 	FIELD(FIELD_U32, control_configure, penalty_deadline_ms),
 	FIELD(FIELD_U32, control_configure, penalty_protocol_ms),
@@ -80,6 +81,12 @@ static const struct field authenticate_fields[] = {
 	FIELD(FIELD_BYTES, control_authenticate, voucher.seal),
 	FIELD(FIELD_STRING, control_authenticate, peer),
 	FIELD(FIELD_STRING, control_authenticate, credential),
+};
+
+static const struct field refused_fields[] = {
+	FIELD(FIELD_U32, control_refused, listener),
+	FIELD(FIELD_STRING, control_refused, peer),
+	FIELD(FIELD_STRING, control_refused, reason),
 };
 
 static const struct field verdict_fields[] = {
@@ -416,6 +423,7 @@ static const struct layout {
 	EMPTY(MON_REQ_DONE),
 	LAYOUT(MON_REQ_WATCH, resume_fields),
 	LAYOUT(MON_ANS_WATCH, session_fields),
+	LAYOUT(MON_REQ_REFUSED, refused_fields),
 	LAYOUT(MON_REQ_METRICS, ask_metrics_fields),
 	LAYOUT(MON_ANS_METRICS, metrics_fields),
 	LAYOUT(RUNNER_ORDER_CONFIGURE, session_config_fields),

@@ -19,9 +19,9 @@
 #include "sandbox_limits.h"
 
 #define CONTROL_FD	       3 /* in every child of the monitor */
-#define CONTROL_MESSAGE_MAX    (16u << 10)
+#define CONTROL_MESSAGE_MAX    (24u << 10)
 #define CONTROL_FDS_MAX	       16
-#define CONTROL_CREDENTIAL_MAX (8u << 10)
+#define CONTROL_CREDENTIAL_MAX (16u << 10) /* any that a request can hold */
 #define CONTROL_PEER_MAX       96 /* "websocket [::1]:65535", with NUL */
 #define CONTROL_SESSION_ID_MAX 40 /* a UUID, with NUL */
 #define CONTROL_STRING_MAX     1024
@@ -54,6 +54,7 @@ enum control_type {
 	MON_ANS_WATCH = 23,	   /* control_session (+ channel fd) */
 	MON_REQ_METRICS = 24,	   /* control_ask_metrics */
 	MON_ANS_METRICS = 25,	   /* control_metrics */
+	MON_REQ_REFUSED = 26,	   /* control_refused; has no answer */
 
 	/* monitor -> runner, orders */
 	RUNNER_ORDER_CONFIGURE =
@@ -133,6 +134,7 @@ struct control_configure {
 	uint32_t pre_auth_deadline_ms;
 	uint32_t max_connections;
 	uint32_t max_per_source; /* 0: as many as there may be in all */
+	uint32_t max_unauthenticated;
 	/* A source collects these; refused while it has `threshold`. */
 	uint32_t penalty_auth_ms, penalty_deadline_ms, penalty_protocol_ms;
 	uint32_t penalty_threshold_ms, penalty_max_ms;
@@ -199,6 +201,13 @@ struct control_authenticate {
 	struct control_voucher voucher;
 	char peer[CONTROL_PEER_MAX]; /* for messages: "websocket IP:PORT" */
 	char credential[CONTROL_CREDENTIAL_MAX];
+};
+
+/* A client certificate, or that there was none: in TLS, before any request. */
+struct control_refused {
+	uint32_t listener;
+	char peer[CONTROL_PEER_MAX];
+	char reason[CONTROL_SUBJECT_MAX + 128];
 };
 
 /* Rows of PROTOCOL.md section 1.5. */

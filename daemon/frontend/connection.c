@@ -10,6 +10,7 @@
 #include <sys/socket.h>
 #include <unistd.h>
 
+#include "admission.h"
 #include "frontend.h"
 #include "handshake.h"
 #include "http.h"
@@ -242,6 +243,7 @@ close_client(struct connection *c)
 {
 	if (c->in_fd < 0)
 		return;
+	admission_leave(c);
 	event_del(&c->in_event);
 	event_del(&c->out_event);
 	tls_free(c->tls);
@@ -296,6 +298,7 @@ connection_finish(struct connection *c)
 {
 	if (c->state < CONN_CLOSING) {
 		c->state = CONN_CLOSING;
+		admission_leave(c);
 		connection_timer(c, GOODBYE_MS);
 		leave_session(c);
 	}

@@ -53,6 +53,7 @@ struct connection {
 	enum connection_state state;
 	SSL *tls;		    /* NULL: none */
 	struct source *source;	    /* NULL: exempt, or no IP address */
+	bool has_slot;		    /* of those without a credential */
 	bool stdio;		    /* lines instead of frames */
 	bool operate;		    /* came by the operator's listener */
 	bool resuming;		    /* ATTACHING: to a session there was */

@@ -10,6 +10,7 @@
 #include <string.h>
 #include <sys/socket.h>
 
+#include "admission.h"
 #include "frontend.h"
 #include "http.h"
 #include "log.h"
@@ -21,6 +22,9 @@
 #include "util.h"
 
 #define REPLY_MAX (64u << 10)
+
+_Static_assert(HTTP_HEAD_MAX <= CONTROL_CREDENTIAL_MAX,
+    "a token that a request holds could not be passed on");
 
 /* --- TLS ---------------------------------------------------------------- */
 
@@ -51,6 +55,8 @@ handshake_tls(struct connection *c)
 			log_info("connection %u: %s: TLS: %s", c->number,
 			    c->peer, why);
 		metrics.tls_failed++;
+		if (err == -EACCES)
+			monitor_refused(c, why);
 		if (err != -EIO) /* that was not the client's fault */
 			connection_penalise(c, err == -EACCES
 						   ? OFFENCE_AUTHENTICATION
@@ -85,8 +91,7 @@ ask_for_grant(struct connection *c, const struct http_request *r)
 	struct slice token = { "", 0 };
 
 	if (r != NULL && r->has_authorization)
-		kind = http_bearer(r->authorization, &token) == 0 &&
-			       token.len < CONTROL_CREDENTIAL_MAX
+		kind = http_bearer(r->authorization, &token) == 0
 			   ? CREDENTIAL_BEARER
 			   : CREDENTIAL_INVALID;
 	c->state = CONN_AUTHENTICATING;
@@ -216,6 +221,7 @@ handshake_verdict(struct connection *c, const struct control_verdict *v)
 		refuse(c, v->verdict);
 		return;
 	}
+	admission_leave(c);
 	memcpy(c->grant, v->grant, sizeof(c->grant));
 	c->state = CONN_OPEN;
 	if (!c->stdio && !connection_write(c, &iov, 1))

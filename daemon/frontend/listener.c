@@ -17,11 +17,11 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
+#include "admission.h"
 #include "connection.h"
 #include "frontend.h"
 #include "handshake.h"
 #include "log.h"
-#include "metrics.h"
 #include "monitor_client.h"
 #include "util.h"
 
@@ -60,44 +60,6 @@ format_peer(const struct sockaddr_storage *a, char peer[CONTROL_PEER_MAX])
 	}
 }
 
-/* What a flood could fill the log with: a line a second, and how many it
- * stands for. */
-static void
-log_refusal(const char *peer, const char *why, uint32_t limit)
-{
-	static int64_t logged_ms;
-	static unsigned unlogged;
-	int64_t now = now_ms();
-
-	if (logged_ms != 0 && now - logged_ms < 1000) {
-		unlogged++;
-		return;
-	}
-	log_warn(0,
-	    "%s: refused, limit of %u connections %sreached; %u more "
-	    "refused since the last such line",
-	    peer, limit, why, unlogged);
-	logged_ms = now;
-	unlogged = 0;
-}
-
-/* With TLS there is no short way to say anything. */
-static void
-refuse(const struct listener *l, int fd, int64_t wait_ms)
-{
-	char reply[160];
-	int n = snprintf(reply, sizeof(reply),
-	    "HTTP/1.1 503 Service Unavailable\r\nretry-after: %lld\r\n"
-	    "connection: close\r\ncontent-length: 0\r\n\r\n",
-	    (long long)((wait_ms + 999) / 1000));
-
-	/* A short answer fits into the socket of a new connection. */
-	if (l->tls == NULL &&
-	    send(fd, reply, (size_t)n, MSG_NOSIGNAL | MSG_DONTWAIT) < 0)
-		log_debug("a refused client did not hear of it");
-	close(fd);
-}
-
 static void
 spend_reserve(const struct listener *l)
 {
@@ -108,69 +70,54 @@ spend_reserve(const struct listener *l)
 		close(reserve_fd);
 	fd = accept4(l->fd, NULL, NULL, SOCK_CLOEXEC);
 	if (fd >= 0)
-		refuse(l, fd, 1000);
+		admission_refuse(fd, l->tls != NULL, 1000);
 	reserve_fd = fcntl(STDERR_FILENO, F_DUPFD_CLOEXEC, 4);
-}
-
-/* False: it was refused. Of penalties the log heard when they were given. */
-static bool
-admit(const struct listener *l, int fd, const struct sockaddr_storage *a,
-    const char *peer, struct source **source)
-{
-	uint32_t max = config.max_connections < connections_possible
-			   ? config.max_connections
-			   : connections_possible;
-	int64_t wait_ms = 1000;
-
-	*source = NULL;
-	if (connection_count() >= max) {
-		log_refusal(peer, "", max);
-		metrics.refused_limit++;
-		refuse(l, fd, wait_ms);
-		return false;
-	}
-	switch (source_admit(
-	    &config, (const struct sockaddr *)a, now_ms(), source, &wait_ms)) {
-	case ADMITTED:
-		metrics.accepted++;
-		return true;
-	case REFUSED_CONNECTIONS:
-		log_refusal(peer, "of one source ", config.max_per_source);
-		metrics.refused_source++;
-		break;
-	case REFUSED_PENALTY:
-		metrics.refused_penalty++;
-		log_debug("%s: refused for %lld ms", peer, (long long)wait_ms);
-		break;
-	}
-	refuse(l, fd, wait_ms);
-	return false;
 }
 
 static void
 welcome(const struct listener *l, int fd, const struct sockaddr_storage *a)
 {
-	char peer[CONTROL_PEER_MAX];
-	struct source *source;
+	struct visitor v = {
+		.listener = l->id, .fd = fd, .tls = l->tls != NULL
+	};
+
+	format_peer(a, v.peer);
+	admission_take(&v, (const struct sockaddr *)a);
+}
+
+static struct listener *
+find(uint32_t id)
+{
+	for (size_t i = 0; i < count; i++)
+		if (listeners[i].id == id)
+			return &listeners[i];
+	return NULL;
+}
+
+bool
+listener_begin(const struct visitor *v, bool slot)
+{
+	const struct listener *l = find(v->listener);
 	struct connection *c;
 	int on = 1;
 
-	format_peer(a, peer);
-	if (!admit(l, fd, a, peer, &source))
-		return;
+	if (l == NULL)
+		return false;
 	/* Every message is complete when it is sent (quirk Q16). */
 	if (l->kind == LISTENER_WS)
-		setsockopt(fd, IPPROTO_TCP, TCP_NODELAY, &on, sizeof(on));
-	c = connection_new(l->id, fd, fd, peer);
-	c->source = source;
+		setsockopt(v->fd, IPPROTO_TCP, TCP_NODELAY, &on, sizeof(on));
+	c = connection_new(l->id, v->fd, v->fd, v->peer);
+	c->source = v->source;
+	c->has_slot = slot;
 	c->unix_peer = l->kind == LISTENER_UNIX;
 	c->operate = l->operate;
 	if (l->tls != NULL) {
-		c->tls = tls_new(l->tls, fd);
+		c->tls = tls_new(l->tls, v->fd);
 		c->state = CONN_TLS;
 	}
 	connection_timer(c, config.pre_auth_deadline_ms);
 	connection_read_client(c, true);
+	return true;
 }
 
 static void

@@ -5,6 +5,7 @@
 
 #include <stddef.h>
 
+#include "admission.h"
 #include "util.h"
 
 struct metrics metrics;
@@ -26,6 +27,8 @@ static const struct counter {
 	    "connections_refused", NULL, "{reason=\"source\"}", refused_source),
 	COUNTER("connections_refused", NULL, "{reason=\"penalty\"}",
 	    refused_penalty),
+	COUNTER("connections_refused", NULL, "{reason=\"waiting\"}",
+	    refused_waiting),
 	COUNTER("connections_failed", "Connections that became nothing.",
 	    "{step=\"tls\"}", tls_failed),
 	COUNTER("connections_failed", NULL, "{step=\"http\"}", http_failed),
@@ -119,6 +122,9 @@ metrics_write(struct buf *b, unsigned connections)
 {
 	metrics_head(b, "execd_connections", "Connections now.", "gauge");
 	buf_printf(b, "execd_connections %u\n", connections);
+	metrics_head(b, "execd_connections_waiting",
+	    "Connections that wait to come in, now.", "gauge");
+	buf_printf(b, "execd_connections_waiting %zu\n", admission_waiting());
 	for (size_t i = 0; i < nitems(counters); i++) {
 		const struct counter *c = &counters[i];
 		const uint64_t *value =

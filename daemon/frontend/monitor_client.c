@@ -13,6 +13,7 @@
 #include <string.h>
 #include <unistd.h>
 
+#include "admission.h"
 #include "frontend.h"
 #include "handshake.h"
 #include "helper.h"
@@ -69,6 +70,16 @@ monitor_authenticate(const struct connection *c, enum credential_kind kind,
 		a.voucher = *voucher;
 	request_with(MON_REQ_AUTHENTICATE, &a, c->unix_peer ? c->in_fd : -1);
 	explicit_bzero(&a, sizeof(a));
+}
+
+void
+monitor_refused(const struct connection *c, const char *why)
+{
+	struct control_refused r = { .listener = c->listener };
+
+	memcpy(r.peer, c->peer, sizeof(r.peer));
+	snprintf(r.reason, sizeof(r.reason), "%s", why);
+	request(MON_REQ_REFUSED, &r);
 }
 
 void
@@ -291,6 +302,7 @@ apply_when_complete(void)
 	helper_set_channels(reload.helpers);
 	listener_close_all();
 	listener_take(&reload, false);
+	admission_reload();
 	plan_retirement();
 	return 0;
 }
@@ -326,6 +338,7 @@ on_stop(const uint8_t *packet, size_t len, const int *fds, size_t nfds)
 	if (control_get(packet, len, MON_EV_STOP, NULL) < 0)
 		return -EBADMSG;
 	listener_close_all();
+	admission_end();
 	connection_end_all();
 	return 0;
 }

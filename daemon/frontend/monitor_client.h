@@ -34,6 +34,8 @@ void monitor_resume(const struct connection *c, const char *session_id);
 void monitor_watch_session(const struct connection *c, const char *session_id);
 void monitor_close(const struct connection *c);
 void monitor_done(void);
+/* A client certificate that TLS refused goes on record. */
+void monitor_refused(const struct connection *c, const char *why);
 void monitor_ask_metrics(const struct connection *c);
 
 #endif

@@ -17,6 +17,7 @@ struct source {
 	struct table_node node;	  /* sources */
 	TAILQ_ENTRY(source) link; /* idle, while it has no connection */
 	uint8_t key[KEY_BYTES];
+	struct fair_source share;
 	uint32_t connections;
 	int64_t until; /* its penalties end; in the past: none */
 };
@@ -120,6 +121,7 @@ find_or_make(const uint8_t key[KEY_BYTES], int64_t now)
 	make_room(now);
 	s = xcalloc(1, sizeof(*s));
 	memcpy(s->key, key, KEY_BYTES);
+	fair_source_init(&s->share);
 	table_insert(&sources, &s->node, siphash_bytes(key, KEY_BYTES));
 	TAILQ_INSERT_TAIL(&idle, s, link);
 	return s;
@@ -147,6 +149,12 @@ source_admit(const struct control_configure *c, const struct sockaddr *from,
 		TAILQ_REMOVE(&idle, s, link);
 	*source = s;
 	return ADMITTED;
+}
+
+struct fair_source *
+source_share(struct source *s)
+{
+	return &s->share;
 }
 
 void

@@ -12,6 +12,7 @@
 #include <sys/socket.h>
 
 #include "control.h"
+#include "fairness.h"
 
 struct source;
 
@@ -35,6 +36,9 @@ enum admission { ADMITTED, REFUSED_CONNECTIONS, REFUSED_PENALTY };
 enum admission source_admit(const struct control_configure *c,
     const struct sockaddr *from, int64_t now, struct source **source,
     int64_t *wait_ms);
+
+/* Its part in what is shared fairly. */
+struct fair_source *source_share(struct source *s);
 
 /* The connection is over. NULL is fine. */
 void source_leave(struct source *s, int64_t now);

@@ -229,6 +229,7 @@ int
 tls_handshake(SSL *tls, bool *wants_write, const char **why)
 {
 	int n, err;
+	bool none;
 
 	ERR_clear_error();
 	n = SSL_do_handshake(tls);
@@ -238,8 +239,10 @@ tls_handshake(SSL *tls, bool *wants_write, const char **why)
 	*wants_write = err == SSL_ERROR_WANT_WRITE;
 	if (err == SSL_ERROR_WANT_READ || err == SSL_ERROR_WANT_WRITE)
 		return -EAGAIN;
+	none = ERR_GET_REASON(ERR_peek_error()) ==
+	       SSL_R_PEER_DID_NOT_RETURN_A_CERTIFICATE;
 	*why = last_error();
-	err = tls_client_refusal(tls, why);
+	err = none ? -EACCES : tls_client_refusal(tls, why);
 	return err < 0 ? err : -EPROTO;
 }
 

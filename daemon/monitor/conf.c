@@ -36,6 +36,7 @@ static const struct limits default_limits = {
 	.pre_auth_deadline_ms = 10000,
 	.max_connections = 10000,
 	.max_per_source = 1000,
+	.max_unauthenticated = 1000,
 	.max_sessions = 10000,
 	.max_frame_bytes = 16u << 20,
 	.max_message_bytes = 64u << 20,

@@ -27,6 +27,7 @@ struct limits {
 	uint32_t pre_auth_deadline_ms;
 	uint32_t max_connections;
 	uint32_t max_per_source; /* 0: none */
+	uint32_t max_unauthenticated;
 	uint32_t max_sessions;
 	uint64_t max_frame_bytes;
 	uint64_t max_message_bytes;
@@ -121,6 +122,9 @@ int conf_read(struct conf *c, const char *path);
 
 /* The effective values, as a file that says the same. */
 void conf_print(const struct conf *c, struct buf *b);
+
+/* Logs what is permitted but should be known, of listeners that are open. */
+void conf_warn(const struct conf *c);
 
 /* Logs every value that differs; a secret's only that it does. Returns how
  * many. */

@@ -82,7 +82,8 @@ take_token(struct identity *id, const struct options *o)
 			return EXIT_USAGE;
 		}
 	} else {
-		err = secret_read_trimmed(o->ws_token_file, &token, &len, why);
+		err = secret_read_trimmed(
+		    o->ws_token_file, SECRET_OF_FLAG, &token, &len, why);
 		if (err < 0)
 			return refuse_secret(o->ws_token_file, err, why);
 		EVP_Digest(token, len, digest, NULL, EVP_sha256(), NULL);
@@ -105,7 +106,8 @@ take_shared_secret(struct conf *c, struct identity *id, const struct options *o)
 	t->audience = o->ws_audience ? xstrdup(o->ws_audience) : NULL;
 	t->skew_s = o->ws_skew_s;
 	strings_add(&id->subjects, "*");
-	err = secret_read_trimmed(path, &t->secret, &t->secret_len, why);
+	err = secret_read_trimmed(
+	    path, SECRET_OF_FLAG, &t->secret, &t->secret_len, why);
 	if (err < 0)
 		return refuse_secret(path, err, why);
 	if (t->secret_len >= SHARED_SECRET_MIN)

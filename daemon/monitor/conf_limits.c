@@ -48,6 +48,7 @@ static const struct conf_key keys[] = {
 	KEY("pre-auth-deadline", conf_duration, pre_auth_deadline_ms),
 	KEY("max-connections", conf_count, max_connections),
 	KEY("max-connections-per-source", conf_optional_count, max_per_source),
+	KEY("max-unauthenticated", conf_count, max_unauthenticated),
 	KEY("max-sessions", conf_count, max_sessions),
 	KEY("max-frame-bytes", conf_bytes, max_frame_bytes),
 	KEY("max-message-bytes", conf_bytes, max_message_bytes),
@@ -84,6 +85,10 @@ check(struct conf *c, void *o, char *why)
 		text = "max-message-bytes is at most 1G";
 	else if (l->max_frame_bytes > l->max_message_bytes)
 		text = "max-frame-bytes is more than max-message-bytes";
+	else if (l->penalty_max_ms > 0 &&
+		 l->penalty_max_ms <= l->penalty_threshold_ms)
+		text = "penalty-max is not more than penalty-threshold: "
+		       "nobody would be refused";
 	if (text == NULL)
 		return 0;
 	snprintf(why, CONF_WHY_MAX, "%s", text);

@@ -6,6 +6,7 @@
 #include <string.h>
 
 #include "conf.h"
+#include "log.h"
 #include "tls_files.h"
 #include "util.h"
 
@@ -129,6 +130,21 @@ check(struct conf *c, void *o, char *why)
 	    l->client_certificate == CLIENT_CERTIFICATE_NONE)
 		l->client_certificate = CLIENT_CERTIFICATE_REQUIRED;
 	return l->certificate ? tls_files_load(l, why) : 0;
+}
+
+void
+conf_warn(const struct conf *c)
+{
+	for (size_t i = 0; i < c->nlisteners; i++) {
+		const struct listener *l = c->listeners[i];
+
+		if (l->kind == LISTENER_WS && !l->loopback &&
+		    !listener_has_tls(l))
+			log_warn(0,
+			    "%s: tokens and all that commands read and write "
+			    "cross the network as plain text there: use wss://",
+			    l->url);
+	}
 }
 
 const struct conf_section conf_listener = { "listener", true, keys,

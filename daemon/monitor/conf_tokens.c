@@ -46,8 +46,8 @@ check(struct conf *c, void *o, char *why)
 		snprintf(why, CONF_WHY_MAX, "secret-file is missing");
 		return -EINVAL;
 	}
-	if (secret_read_trimmed(
-		t->secret_file, &t->secret, &t->secret_len, text) == 0 &&
+	if (secret_read_trimmed(t->secret_file, SECRET_PRIVATE, &t->secret,
+		&t->secret_len, text) == 0 &&
 	    t->secret_len < SHARED_SECRET_MIN)
 		snprintf(text, sizeof(text), "must be at least %d bytes",
 		    SHARED_SECRET_MIN);

@@ -220,6 +220,7 @@ send_configuration(struct monitor *m, enum control_type type)
 		.pre_auth_deadline_ms = l->pre_auth_deadline_ms,
 		.max_connections = l->max_connections,
 		.max_per_source = l->max_per_source,
+		.max_unauthenticated = l->max_unauthenticated,
 		.penalty_auth_ms = l->penalty_auth_ms,
 		.penalty_deadline_ms = l->penalty_deadline_ms,
 		.penalty_protocol_ms = l->penalty_protocol_ms,

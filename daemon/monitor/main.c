@@ -268,6 +268,7 @@ main(int argc, char **argv)
 	    (code = check_authentication(m)) != 0 ||
 	    (code = detach_stdio(m)) != 0)
 		return code;
+	conf_warn(m->conf);
 	raise_descriptors(m);
 	make_provider_id(m);
 	err = source_init();

@@ -75,6 +75,7 @@ reload_configuration(struct monitor *m)
 	next->audit.records = old->audit.records;
 	next->audit.lost = old->audit.lost;
 	m->conf = next;
+	conf_warn(next);
 	reload_unlink_listeners(old, next);
 	frontend_reload(m);
 	conf_free(old);

@@ -12,6 +12,7 @@
 #include <unistd.h>
 
 #include "credential.h"
+#include "credential_audit.h"
 #include "grant.h"
 #include "log.h"
 #include "monitor.h"
@@ -103,26 +104,6 @@ send_verdict(struct frontend *f, const struct control_authenticate *a,
 	explicit_bzero(&v, sizeof(v));
 }
 
-static void
-record(struct monitor *m, const struct control_authenticate *a,
-    const struct listener *l, enum verdict v, const struct identity *who,
-    const char *how)
-{
-	struct audit_event e;
-
-	audit_begin(&e, who ? "granted" : "refused");
-	audit_string(&e, "peer", a->peer);
-	audit_string(&e, "listener", l ? l->name : "");
-	if (who != NULL) {
-		audit_string(&e, "identity", who->name);
-		audit_string(&e, "by", how);
-	} else {
-		audit_string(&e, "reason", control_verdict_name(v));
-	}
-	/* Of a session that cannot be recorded session_open() decides. */
-	audit_end(&e, &m->conf->audit);
-}
-
 /* A helper that died meanwhile is no crime of the front-end's; its voucher
  * counts nothing any more. */
 static void
@@ -162,7 +143,7 @@ answer_authenticate(
 		v = credential_verify(m->conf, l, &a, fd >= 0 ? &peer : NULL,
 		    (int64_t)time(NULL), &who, &how);
 	explicit_bzero(a.credential, sizeof(a.credential));
-	record(m, &a, l, v, v == VERDICT_GRANTED ? who : NULL, how);
+	credential_audit(m, &a, l, v, v == VERDICT_GRANTED ? who : NULL, how);
 	if (v == VERDICT_GRANTED) {
 		send_verdict(f, &a, v, grant_new(f, &a, who));
 		return 0;
@@ -172,13 +153,29 @@ answer_authenticate(
 	return 0;
 }
 
+/* In TLS, before any request: what the front-end says of it goes on record. */
+static int
+answer_refused(struct monitor *m, const uint8_t *packet, size_t len, int fd)
+{
+	struct control_refused r;
+
+	REQUEST(MON_REQ_REFUSED, &r, packet, len);
+	if (!listener_was(r.listener))
+		return -EPERM;
+	credential_audit_refused(m, &r, find_listener(m, r.listener));
+	return 0;
+}
+
 static void
-send_session(struct frontend *f, enum control_type type,
-    struct control_session *answer, const struct session *s, int channel_fd)
+send_session(struct monitor *m, enum control_type type,
+    struct control_session *answer, const struct grant *g, int channel_fd)
 {
 	if (answer->result == SESSION_OK)
-		memcpy(answer->session_id, s->id, sizeof(s->id));
-	frontend_send(f, type, answer, channel_fd);
+		memcpy(answer->session_id, g->session->id,
+		    sizeof(answer->session_id));
+	else
+		session_audit_refused(m, g->identity, g->peer, answer);
+	frontend_send(&m->frontend, type, answer, channel_fd);
 }
 
 static int
@@ -202,8 +199,7 @@ answer_open(struct monitor *m, const uint8_t *packet, size_t len, int fd)
 		answer.result = session_open(m, g->identity, g->conn, g->peer,
 		    &g->session, &channel_fd, answer.reason);
 	}
-	send_session(
-	    &m->frontend, MON_ANS_OPEN, &answer, g->session, channel_fd);
+	send_session(m, MON_ANS_OPEN, &answer, g, channel_fd);
 	return 0;
 }
 
@@ -222,8 +218,7 @@ answer_resume(struct monitor *m, const uint8_t *packet, size_t len, int fd)
 	answer.conn = r.conn;
 	answer.result = session_resume(m, g->identity, r.session_id, g->conn,
 	    g->peer, &g->session, &channel_fd);
-	send_session(
-	    &m->frontend, MON_ANS_RESUME, &answer, g->session, channel_fd);
+	send_session(m, MON_ANS_RESUME, &answer, g, channel_fd);
 	return 0;
 }
 
@@ -245,8 +240,7 @@ answer_watch(struct monitor *m, const uint8_t *packet, size_t len, int fd)
 	g->watching = answer.result == SESSION_OK;
 	if (g->watching)
 		session_audit(m, g->session, "session-watched", g->peer, NULL);
-	send_session(
-	    &m->frontend, MON_ANS_WATCH, &answer, g->session, channel_fd);
+	send_session(m, MON_ANS_WATCH, &answer, g, channel_fd);
 	return 0;
 }
 
@@ -322,6 +316,7 @@ static const struct request {
 } requests[] = {
 	{ MON_REQ_READY, FRONTEND_CONFINING, false, answer_ready },
 	{ MON_REQ_AUTHENTICATE, FRONTEND_SERVING, true, answer_authenticate },
+	{ MON_REQ_REFUSED, FRONTEND_SERVING, false, answer_refused },
 	{ MON_REQ_OPEN, FRONTEND_SERVING, false, answer_open },
 	{ MON_REQ_RESUME, FRONTEND_SERVING, false, answer_resume },
 	{ MON_REQ_WATCH, FRONTEND_SERVING, false, answer_watch },

@@ -13,6 +13,7 @@
 #include <unistd.h>
 
 #include "conf_value.h"
+#include "log.h"
 #include "util.h"
 
 static int
@@ -20,6 +21,25 @@ refuse(char *why, const char *text)
 {
 	snprintf(why, CONF_WHY_MAX, "%s", text);
 	return -EINVAL;
+}
+
+/* Who can read a secret has it. A file of root's may be lent to a group, as
+ * keys are; another owner's group is nobody's decision. */
+static int
+check_readers(
+    const char *path, enum secret_kind kind, const struct stat *st, char *why)
+{
+	mode_t readers = S_IROTH | (st->st_uid == 0 ? 0 : S_IRGRP);
+
+	if (kind == SECRET_PUBLIC || !(st->st_mode & readers))
+		return 0;
+	snprintf(why, CONF_WHY_MAX,
+	    "is a secret that others can read (mode %04o): chmod 600",
+	    (unsigned)st->st_mode & 07777);
+	if (kind == SECRET_PRIVATE)
+		return -EINVAL;
+	log_warn(0, "%s: %s", path, why);
+	return 0;
 }
 
 /* O_NONBLOCK: a fifo in its place must not stop us. */
@@ -39,10 +59,10 @@ secret_open(const char *path, enum secret_kind kind, char *why)
 		return refuse(why, "is not a plain file");
 	if (st.st_mode & S_IWOTH)
 		return refuse(why, "can be written by everybody");
-	if (kind == SECRET_PRIVATE && st.st_mode & S_IROTH)
-		return refuse(why, "can be read by everybody");
 	if (st.st_uid != 0 && st.st_uid != geteuid())
 		return refuse(why, "belongs to another user");
+	if (check_readers(path, kind, &st, why) < 0)
+		return -EINVAL;
 	return steal_fd(&fd);
 }
 
@@ -83,12 +103,12 @@ is_white(uint8_t c)
 }
 
 int
-secret_read_trimmed(const char *path, uint8_t **data, size_t *len, char *why)
+secret_read_trimmed(const char *path, enum secret_kind kind, uint8_t **data,
+    size_t *len, char *why)
 {
 	uint8_t *from;
 	size_t n;
-	int err =
-	    secret_read(path, SECRET_PUBLIC, SECRET_FILE_MAX, data, len, why);
+	int err = secret_read(path, kind, SECRET_FILE_MAX, data, len, why);
 
 	if (err < 0)
 		return err;

@@ -12,7 +12,8 @@
 
 enum secret_kind {
 	SECRET_PUBLIC,	/* anybody may read it */
-	SECRET_PRIVATE, /* only its owner and group may */
+	SECRET_PRIVATE, /* its owner alone; root's also a group */
+	SECRET_OF_FLAG, /* likewise, but only the log says so */
 };
 
 /* A plain file of root's or our own that others cannot write. Its descriptor,
@@ -27,8 +28,8 @@ int secret_read(const char *path, enum secret_kind kind, size_t limit,
 
 /* secret_read() without the white space around the content, which may not be
  * empty. */
-int secret_read_trimmed(
-    const char *path, uint8_t **data, size_t *len, char *why);
+int secret_read_trimmed(const char *path, enum secret_kind kind, uint8_t **data,
+    size_t *len, char *why);
 
 /* Zeroes and frees. NULL is fine. */
 void secret_free(void *data, size_t len);

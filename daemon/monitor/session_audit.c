@@ -49,6 +49,25 @@ session_audit(struct monitor *m, const struct session *s, const char *event,
 	return end(&e, &m->conf->audit);
 }
 
+void
+session_audit_refused(struct monitor *m, const struct identity *identity,
+    const char *peer, const struct control_session *answer)
+{
+	const char *reason = answer->reason;
+	struct audit_event e;
+
+	if (answer->result == SESSION_UNKNOWN)
+		reason = "unknown session id";
+	else if (answer->result == SESSION_ATTACHED)
+		reason = "attached to another connection";
+	audit_begin(&e, "session-refused");
+	audit_string(&e, "identity", identity->name);
+	audit_string(&e, "user", identity->user_name);
+	audit_string(&e, "peer", peer);
+	audit_string(&e, "reason", reason);
+	audit_end(&e, &m->conf->audit);
+}
+
 int
 session_audit_recorded(struct monitor *m, const struct session *s,
     const char *process, const char *path)

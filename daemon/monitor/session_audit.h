@@ -8,6 +8,8 @@
 #include <stddef.h>
 #include <stdint.h>
 
+struct control_session;
+struct identity;
 struct monitor;
 struct session;
 
@@ -15,6 +17,10 @@ struct session;
  * must not go on without a record. */
 int session_audit(struct monitor *m, const struct session *s, const char *event,
     const char *peer, const char *reason);
+
+/* No session for one whose credential is good; the answer says why. */
+void session_audit_refused(struct monitor *m, const struct identity *identity,
+    const char *peer, const struct control_session *answer);
 
 /* A terminal is recorded, there. As above. */
 int session_audit_recorded(struct monitor *m, const struct session *s,

@@ -18,6 +18,7 @@ union payload {
 	struct control_configure configure;
 	struct control_ready ready;
 	struct control_authenticate authenticate;
+	struct control_refused refused;
 	struct control_verdict verdict;
 	struct control_open open;
 	struct control_resume resume;

@@ -70,9 +70,7 @@ class Authority:
         openssl("req", "-new", *key, "-nodes", "-keyout", f"{base}.key", "-out", f"{base}.csr",
                 "-subj", subject or f"/CN={name}", "-multivalue-rdn", *extensions)
         self.sign(f"{base}.csr", f"{base}.pem", *more)
-        os.chmod(f"{base}.key", 0o640)
-        if group is not None and os.geteuid() == 0:
-            os.chown(f"{base}.key", 0, group)
+        lend(f"{base}.key", group)
         return base
 
     def revoke(self, base):
@@ -81,6 +79,13 @@ class Authority:
     def crl(self, *more):
         """The text of a new revocation list."""
         return openssl("ca", "-batch", "-config", self.config, "-gencrl", *more).decode()
+
+
+def lend(path, group):
+    """A secret that this group may read, where root decides that."""
+    os.chmod(path, 0o640 if group is not None and os.geteuid() == 0 else 0o600)
+    if group is not None and os.geteuid() == 0:
+        os.chown(path, 0, group)
 
 
 YESTERDAY = ["-startdate", "20200101000000Z", "-enddate", "20200201000000Z"]

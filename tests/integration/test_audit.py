@@ -43,6 +43,25 @@ def test_a_life_is_on_record(configured, user, directory):
     assert "tok-a" not in text and "wrong-secret" not in text and c.session_id not in text
 
 
+def test_a_session_that_is_not_opened_is_on_record(configured, user, directory):
+    """With the reason that its client is told; and it can try again."""
+    log = directory / "audit.jsonl"
+    s = configured(configuration(user, log).replace("[limits]", "max-sessions = 1\n[limits]"))
+    c, other = s.connect(token="tok-a").ready(), s.connect(token="tok-a")
+    asked = [{}, {"resumeSessionId": c.session_id}, {"resumeSessionId": "no-such-session"}]
+    told = [other.error("initialize", {"clientName": "x", **more})[1] for more in asked]
+    found = [e for e in events(log) if e["event"] == "session-refused"]
+    assert [e["reason"] for e in found] == ["limit of 1 sessions of a reached", "attached to another connection",
+                                            "unknown session id"]
+    assert told[0] == found[0]["reason"] and c.session_id[:8] not in json.dumps(found)
+    granted = [e["peer"] for e in events(log) if e["event"] == "granted"]
+    assert {(e["identity"], e["user"], e["peer"]) for e in found} == {("a", user.pw_name, granted[1])}
+    text = s.path.read_text()
+    s.reload(text.replace("max-sessions = 1", "max-sessions = 9").replace(str(log), "/dev/full"), "/dev/full, was")
+    other = s.connect(token="tok-a")    # its identity is the one of the new configuration
+    assert other.error("initialize", {"clientName": "x"})[1] == "the audit log cannot be written"
+
+
 def test_every_command_is_on_record(configured, user, directory):
     log = directory / "audit.jsonl"
     s = configured(configuration(user, log))

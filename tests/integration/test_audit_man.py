@@ -57,6 +57,7 @@ def records(configured, user, directory, mode):
     c.call("fs/symlink", {"path": f"file://{directory}/l", "target": "t"})
     c.call("http/request", {"method": "GET", "requestId": "1", "url": Origin().url()})
     s.connect(token="tok-a").ready(watchSessionId=c.session_id)
+    s.connect(token="tok-a").error("initialize", {"clientName": "x", "resumeSessionId": "none"})
     c.drop()
     s.wait_log("detached")
     c = s.connect(token="tok-a").ready(resumeSessionId=c.session_id)

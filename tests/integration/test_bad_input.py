@@ -10,7 +10,7 @@ import time
 from urllib.parse import urlsplit
 
 import pytest
-from certificates import Authority
+from certificates import Authority, lend
 from conftest import digest, poll
 from execd_client import dial, upgrade
 from test_auth import jwt
@@ -214,8 +214,9 @@ def none_jwt():
     none_jwt(), none_jwt().rsplit(".", 1)[0] + ".", jwt(header={"alg": "HS512"}, exp=2 ** 40), jwt(exp=1),
     jwt(b"x" * 32, exp=2 ** 40), jwt(exp="soon"), jwt(), "a.b.c", "..", "." * 8000],
     ids=["none", "none-unsigned", "hs512", "expired", "other-key", "bad-exp", "no-exp", "rubbish", "dots", "many-dots"])
-def test_tokens_that_cost(secure, authority, directory, token):
+def test_tokens_that_cost(secure, authority, directory, user, token):
     (directory / "secret").write_text("k" * 32)
+    lend(directory / "secret", user.pw_gid)
     s = secure("penalty-authentication = 20s\n",
                more=f"token-subject = a\n[signed-tokens]\nsecret-file = {directory}/secret\n")
     head = request(s, upgrade(f"Authorization: Bearer {token}\r\n"), "127.0.0.2", authority)

@@ -1,5 +1,6 @@
 """Certificates of clients: what each bad one is told, and the log; who they
 are; what a front-end that lies about them can do (execd.conf(5), execd(8))."""
+import json
 import os
 import pathlib
 import signal
@@ -25,7 +26,7 @@ class World:
     """A server, two levels of authorities, and those that its operator does not know."""
 
     def __init__(self, configured, user, where):
-        self.user, self.configured = user, configured
+        self.user, self.configured, self.where = user, configured, where
         self.root, self.other = Authority(where, "root"), Authority(where, "other")
         self.middle = Authority(where, "middle", self.root)
         self.server = self.root.issue("server", group=user.pw_gid)
@@ -101,7 +102,8 @@ def test_a_bad_certificate(world, kind):
     digest is in the file; the log has one line of it."""
     make, words, alert = BAD[kind]
     base = make(world)
-    s = world.start(f"certificate-sha256 = {fingerprint(base)}\n", rest="[limits]\nexempt = none\n")
+    log = world.where / "audit.jsonl"
+    s = world.start(f"certificate-sha256 = {fingerprint(base)}\n", rest=f"[limits]\nexempt = none\n[audit]\nfile = {log}\n")
     lax = ["-cipher", "DEFAULT@SECLEVEL=0"]     # the client's own scruples are not the question
     for version in ("-tls1_3", "-tls1_2"):
         lines = s.log.count(words)
@@ -111,6 +113,10 @@ def test_a_bad_certificate(world, kind):
     line = next(line for line in s.log.splitlines() if words in line)
     assert f"TLS: the client's certificate (CN={base.name}): " in line, line
     assert "opened" not in s.log
+    poll(lambda: log.read_text().count("\n") == 2, what="records of both")
+    record = json.loads(log.read_text().splitlines()[0])
+    assert (record["event"], record["listener"]) == ("refused", "tls") and record["peer"] in line, record
+    assert f"TLS: {record['reason']}" in line and words in record["reason"], record
     # Each costs 5 s: the fourth takes it over the threshold of 15 s.
     for _ in range(2):
         world.s_client(s, base, *lax)
@@ -118,8 +124,8 @@ def test_a_bad_certificate(world, kind):
 
 
 def test_good_ones_with_three_clients(world):
-    bob = world.issue("bob")
-    s = world.start(f"certificate-sha256 = {fingerprint(bob)}\n")
+    bob, log = world.issue("bob"), world.where / "audit.jsonl"
+    s = world.start(f"certificate-sha256 = {fingerprint(bob)}\n", rest=f"[audit]\nfile = {log}\n")
     c = s.connect(tls=world.client(bob)).ready()
     assert c.run("x", ["/bin/echo", "in"]).stdout == "in\n"
     assert "HTTP/1.1 200 OK" in world.s_client(s, bob)
@@ -129,6 +135,8 @@ def test_good_ones_with_three_clients(world):
     told = world.s_client(s, None)
     assert "SSL alert number 116" in told, told     # certificate required
     s.wait_log("peer did not return a certificate")
+    poll(lambda: [r for r in map(json.loads, log.read_text().splitlines())
+                  if r["event"] == "refused" and "did not return a certificate" in r["reason"]], what="its record")
 
 
 def test_curl_and_python_hear_of_it(world):

@@ -7,6 +7,7 @@ import signal
 import subprocess
 
 import pytest
+from certificates import lend
 from conftest import BUILD, EXECD, ROOT, as_user, digest, poll
 from execd_client import Closed
 
@@ -83,6 +84,7 @@ GOOD = "[listener l]\naddress = ws://127.0.0.1:0\n"
     ("[identity a]\ncertificate-sha256 = " + "0" * 63 + "\n", 2, "is not a SHA-256 digest"),
     ("[identity a]\nsandbox-max-profile = some\n", 2, "`some`"),
     ("[sandbox]\nunix-sockets = some\n", 2, "`some`"),
+    ("[limits]\npenalty-max = 10s\n", 1, "penalty-max is not more than penalty-threshold"),
     ("[sandbox]\nnested-git-depth = 1000\n", 2, "`1000`"),
     ("[sandbox]\nprotected-names = a/b\n", 1, "`a/b` is a path, not a name"),
     ("[audit]\nrequired = yes\n", 1, "one of file, syslog and journal is needed"),
@@ -206,6 +208,24 @@ def test_effective_values_are_a_configuration(mode, user, directory):
     assert check(mode, user, again, "-T") == (0, out, "")
 
 
+@pytest.mark.parametrize("readable", [0o604, 0o640, 0o644])
+def test_who_can_read_a_secret(mode, user, directory, readable):
+    """Its owner alone; a group as well if root lends it (as Debian's ssl-cert)."""
+    secret, path = directory / "secret", directory / "execd.conf"
+    secret.write_text("s" * 40)
+    path.write_text(basic(user) + f"token-subject = a\n[signed-tokens]\nsecret-file = {secret}\n")
+    secret.chmod(readable)
+    if ROOT:
+        os.chown(secret, 0 if mode == "root" else user.pw_uid, user.pw_gid)
+    code, _, err = check(mode, user, path, "-t")
+    if mode == "root" and readable == 0o640:
+        assert (code, err) == (0, "")
+    else:
+        assert code == 3 and f"{secret}: is a secret that others can read (mode {readable:04o}): chmod 600" in err, err
+    secret.chmod(0o600)
+    assert check(mode, user, path, "-t") == (0, "", "")
+
+
 def test_flags_have_effective_values_too(mode, user):
     argv = [str(EXECD), "-T", "--listen", "ws://127.0.0.1:0"]
     argv = argv + ["--user", user.pw_name] if mode == "root" else as_user(user, argv)
@@ -219,10 +239,9 @@ def test_the_example_is_accepted(mode, user, directory):
     subprocess.run(["openssl", "req", "-x509", "-newkey", "ec", "-pkeyopt", "ec_paramgen_curve:P-256", "-nodes",
                     "-keyout", directory / "key.pem", "-out", directory / "cert.pem", "-days", "2", "-subj", "/CN=x"],
                    check=True, capture_output=True)
-    os.chmod(directory / "key.pem", 0o640)
-    if ROOT:
-        os.chown(directory / "key.pem", 0, user.pw_gid)
     (directory / "jwt-secret").write_text("s" * 40)
+    lend(directory / "key.pem", user.pw_gid)
+    lend(directory / "jwt-secret", user.pw_gid)
     text = text.replace("/var/log/execd/", f"{directory}/").replace("/etc/execd/", f"{directory}/").replace("user = ci\n", f"user = {user.pw_name}\n")
     text = text.replace("user = alice\n", f"user = {user.pw_name}\n").replace("peer-user = alice", f"peer-user = {user.pw_name}")
     if mode == "user":

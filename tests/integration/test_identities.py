@@ -3,6 +3,7 @@ identities that try to reach each other (execd.conf(5))."""
 import time
 
 import pytest
+from certificates import lend
 from conftest import ROOT, SANITIZED, digest
 from execd_client import Closed
 from test_auth import jwt, status
@@ -63,6 +64,7 @@ def test_several_tokens_of_one_identity(configured, user):
 
 def test_signed_tokens_have_a_subject(configured, user, directory):
     (directory / "secret").write_text("k" * 32)
+    lend(directory / "secret", user.pw_gid)
     s = configured(ADDRESS + identity("a", user, more="token-subject = alice ann\n") +
                    identity("b", user, "tok-b", "token-subject = bob\n") +
                    f"[signed-tokens]\nsecret-file = {directory}/secret\nissuer = me\n")

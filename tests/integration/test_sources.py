@@ -96,6 +96,62 @@ def test_a_reload_changes_the_caps(configured, user):
     poll(lambda: " 401 " in first_line(s, upgrade(), "127.0.0.2"), what="the new cap")
 
 
+SILENT = "max-unauthenticated = 4\npre-auth-deadline = 20s\n"
+
+
+def test_one_source_does_not_take_every_place(configured, user):
+    """It holds all that it may, says nothing, and keeps nobody else waiting."""
+    s = configured(configuration(user, SILENT))
+    silent = [dial(s.url, source="127.0.0.2") for _ in range(6)]
+    for i in (3, 4, 5):
+        assert s.connect(token="t", source=f"127.0.0.{i}").ready().run("x", ["/bin/echo", "in"]).stdout == "in\n"
+    # Of its own the third waits, and comes in when the first leaves.
+    silent[2].sendall(upgrade("Authorization: Bearer t\r\n"))
+    silent[2].settimeout(0.1)
+    with pytest.raises(TimeoutError):
+        silent[2].recv(100)
+    silent[0].close()
+    silent[2].settimeout(20)
+    assert silent[2].recv(100).startswith(b"HTTP/1.1 101 ")
+    for x in silent:
+        x.close()
+
+
+def test_too_many_wait(configured, user):
+    """With the queue full the oldest of the source with the most is told to come again."""
+    s = configured(configuration(user, SILENT))
+    silent = [dial(s.url, source="127.0.0.2") for _ in range(6)]    # two are in, four wait
+    s.connect(token="t", source="127.0.0.3").ready()
+    silent.append(dial(s.url, source="127.0.0.2"))
+    head = silent[2].recv(200).decode()
+    assert " 503 " in head and "retry-after: 1" in head, head
+    s.wait_log("limit of 4 connections without a credential reached")
+    s.connect(token="t", source="127.0.0.3").ready()
+    for x in silent:
+        x.close()
+
+
+def test_waiting_in_vain(configured, user):
+    """No longer than the pre-auth deadline."""
+    s = configured(configuration(user, "max-unauthenticated = 1\npre-auth-deadline = 500ms\n"))
+    came = [dial(s.url, source=f"127.0.0.{i}") for i in (2, 3, 4)]
+    # The second has its turn when the first is over, the third would have to wait for that one as well.
+    assert [c.recv(200)[:12] for c in came] == [b"", b"", b"HTTP/1.1 503"]
+    s.connect(token="t", source="127.0.0.4").ready()
+    for c in came:
+        c.close()
+
+
+def test_a_reload_while_some_wait(configured, user):
+    s = configured(configuration(user, SILENT))
+    silent = [dial(s.url, source="127.0.0.2") for _ in range(4)]
+    silent[3].sendall(upgrade("Authorization: Bearer t\r\n"))
+    s.reload(configuration(user, SILENT.replace("= 4", "= 40")), "max-unauthenticated: 40, was 4")
+    assert silent[3].recv(100).startswith(b"HTTP/1.1 101 ")
+    for x in silent:
+        x.close()
+
+
 def test_a_client_that_answers_no_ping(configured, user):
     s = configured(configuration(user, "ping-interval = 100ms\npong-deadline = 500ms\n"))
     c, quiet = s.connect(token="t").ready(), s.connect(token="t").ready()

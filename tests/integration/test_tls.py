@@ -15,6 +15,7 @@ from urllib.parse import urlsplit
 
 import pytest
 import websockets
+from certificates import lend
 from conftest import MIB, ROOT, SANITIZED, digest, is_alive, poll
 from execd_client import Closed, dial
 from test_limits import body, rss_kib
@@ -47,9 +48,7 @@ class Authority:
                 "subjectAltName=IP:127.0.0.1", "-out", f"{base}.csr")
         openssl("x509", "-req", "-in", f"{base}.csr", "-CA", self.cert, "-CAkey", self.key, "-CAcreateserial",
                 "-copy_extensions", "copy", "-days", days, "-out", f"{base}.pem")
-        os.chmod(f"{base}.key", 0o640)
-        if group is not None and ROOT:
-            os.chown(f"{base}.key", 0, group)
+        lend(f"{base}.key", group)
         return base
 
     def client(self, identity=None, **versions):
@@ -294,18 +293,15 @@ def test_a_reload_with_a_broken_certificate_is_refused(secure, authority, user):
     other = authority.issue("other", group=user.pw_gid)
     empty = authority.where / "empty"
     empty.write_text("nothing")
-    empty.chmod(0o640)
-    if ROOT:
-        os.chown(empty, 0, user.pw_gid)
+    lend(empty, user.pw_gid)
     text = s.path.read_text()
     for broken, words in [(text.replace(f"{s.base}.key", f"{other}.key"), "is not the key of"),
                           (text.replace(f"{s.base}.pem", f"{s.base}.csr"), "holds no PEM certificate"),
                           (text.replace(f"{s.base}.key", f"{empty}"), "holds no PEM private key")]:
         s.reload(broken, words)
         assert can_connect(s, authority)
-    if ROOT:
-        os.chmod(f"{other}.key", 0o644)
-        s.reload(text.replace(f"{s.base}.", f"{other}."), "can be read by everybody")
+    os.chmod(f"{other}.key", 0o644)
+    s.reload(text.replace(f"{s.base}.", f"{other}."), "others can read (mode 0644)")
 
 
 @pytest.fixture

@@ -34,6 +34,7 @@ static const struct {
 	{ MON_ANS_CLOSE, sizeof(struct control_closed) },
 	{ MON_REQ_DONE, 0 },
 	{ MON_REQ_WATCH, sizeof(struct control_resume) },
+	{ MON_REQ_REFUSED, sizeof(struct control_refused) },
 	{ MON_REQ_METRICS, sizeof(struct control_ask_metrics) },
 	{ MON_ANS_METRICS, sizeof(struct control_metrics) },
 	{ MON_ANS_WATCH, sizeof(struct control_session) },

@@ -30,7 +30,7 @@ static int front; /* its end of the control channel */
 
 static const enum control_type requests[] = { MON_REQ_READY,
 	MON_REQ_AUTHENTICATE, MON_REQ_OPEN, MON_REQ_RESUME, MON_REQ_WATCH,
-	MON_REQ_CLOSE, MON_REQ_METRICS, MON_REQ_DONE };
+	MON_REQ_CLOSE, MON_REQ_METRICS, MON_REQ_DONE, MON_REQ_REFUSED };
 static const enum frontend_state states[] = { FRONTEND_DOWN, FRONTEND_CONFINING,
 	FRONTEND_SERVING };
 
@@ -106,6 +106,7 @@ put_request(struct buf *b, enum control_type type, uint32_t conn,
 		.session_id = "00000000-0000-4000-8000-000000000000" };
 	struct control_close close = { .conn = conn };
 	struct control_ask_metrics ask = { .conn = conn };
+	struct control_refused refused = { .peer = "websocket" };
 
 	if (token != NULL) {
 		memcpy(open.grant, token, sizeof(open.grant));
@@ -118,6 +119,7 @@ put_request(struct buf *b, enum control_type type, uint32_t conn,
 	    : type == MON_REQ_OPEN	   ? (void *)&open
 	    : type == MON_REQ_CLOSE	   ? (void *)&close
 	    : type == MON_REQ_METRICS	   ? (void *)&ask
+	    : type == MON_REQ_REFUSED	   ? (void *)&refused
 	    : type == MON_REQ_DONE	   ? NULL
 					   : (void *)&resume);
 }

@@ -1,0 +1,249 @@
+/*
+ * The way in of an accepted socket.
+ */
+#include "admission.h"
+
+#include <event2/event.h>
+#include <event2/event_struct.h>
+#include <stdio.h>
+#include <unistd.h>
+
+#include "connection.h"
+#include "frontend.h"
+#include "listener.h"
+#include "log.h"
+#include "metrics.h"
+#include "util.h"
+
+#define RETRY_MS 1000
+
+#define VISITOR(w)                                                             \
+	((struct visitor *)((char *)(w)-offsetof(struct visitor, waiter)))
+
+static struct fairness fairness = FAIRNESS_INITIALIZER(fairness);
+static TAILQ_HEAD(, visitor) ages = TAILQ_HEAD_INITIALIZER(ages);
+static struct event timer; /* the oldest has waited for long enough */
+
+size_t
+admission_waiting(void)
+{
+	return fairness.waiting;
+}
+
+/* --- refused ------------------------------------------------------------ */
+
+/* What a flood could fill the log with: a line a second, and how many it
+ * stands for. */
+static void
+log_refusal(const char *peer, const char *why, uint32_t limit)
+{
+	static int64_t logged_ms;
+	static unsigned unlogged;
+	int64_t now = now_ms();
+
+	if (logged_ms != 0 && now - logged_ms < 1000) {
+		unlogged++;
+		return;
+	}
+	log_warn(0,
+	    "%s: refused, limit of %u connections %sreached; %u more "
+	    "refused since the last such line",
+	    peer, limit, why, unlogged);
+	logged_ms = now;
+	unlogged = 0;
+}
+
+/* With TLS there is no short way to say anything. */
+void
+admission_refuse(int fd, bool tls, int64_t wait_ms)
+{
+	char reply[160];
+	int n = snprintf(reply, sizeof(reply),
+	    "HTTP/1.1 503 Service Unavailable\r\nretry-after: %lld\r\n"
+	    "connection: close\r\ncontent-length: 0\r\n\r\n",
+	    (long long)((wait_ms + 999) / 1000));
+
+	/* A short answer fits into the socket of a new connection. */
+	if (!tls && send(fd, reply, (size_t)n, MSG_NOSIGNAL | MSG_DONTWAIT) < 0)
+		log_debug("a refused client did not hear of it");
+	close(fd);
+}
+
+/* One that waits is told to come again. */
+static void
+send_away(struct visitor *v)
+{
+	metrics.refused_waiting++;
+	log_refusal(
+	    v->peer, "without a credential ", config.max_unauthenticated);
+	fairness_forget(&fairness, &v->waiter);
+	TAILQ_REMOVE(&ages, v, age);
+	admission_refuse(v->fd, v->tls, RETRY_MS);
+	source_leave(v->source, now_ms());
+	free(v);
+}
+
+/* False: it was refused. Of penalties the log heard when they were given. */
+static bool
+is_admitted(struct visitor *v, const struct sockaddr *from)
+{
+	uint32_t max = config.max_connections < connections_possible
+			   ? config.max_connections
+			   : connections_possible;
+	int64_t wait_ms = RETRY_MS;
+
+	if (connection_count() + fairness.waiting >= max) {
+		log_refusal(v->peer, "", max);
+		metrics.refused_limit++;
+		admission_refuse(v->fd, v->tls, wait_ms);
+		return false;
+	}
+	switch (
+	    source_admit(&config, from, v->since_ms, &v->source, &wait_ms)) {
+	case ADMITTED:
+		metrics.accepted++;
+		return true;
+	case REFUSED_CONNECTIONS:
+		log_refusal(v->peer, "of one source ", config.max_per_source);
+		metrics.refused_source++;
+		break;
+	case REFUSED_PENALTY:
+		metrics.refused_penalty++;
+		log_debug(
+		    "%s: refused for %lld ms", v->peer, (long long)wait_ms);
+		break;
+	}
+	admission_refuse(v->fd, v->tls, wait_ms);
+	return false;
+}
+
+/* --- waiting ------------------------------------------------------------ */
+
+static void expire_cb(evutil_socket_t fd, short what, void *arg);
+
+/* For the oldest of those that wait. */
+static void
+arm(void)
+{
+	const struct visitor *v = TAILQ_FIRST(&ages);
+	struct timeval tv;
+	int64_t ms;
+
+	if (!event_initialized(&timer))
+		event_assign(&timer, base, -1, 0, expire_cb, NULL);
+	event_del(&timer);
+	if (v == NULL)
+		return;
+	ms = v->since_ms + config.pre_auth_deadline_ms - now_ms();
+	if (ms < 0)
+		ms = 0;
+	tv = (struct timeval){ ms / 1000, ms % 1000 * 1000 };
+	event_add(&timer, &tv);
+}
+
+static void
+expire_cb(evutil_socket_t fd, short what, void *arg)
+{
+	int64_t now = now_ms();
+	struct visitor *v;
+
+	while ((v = TAILQ_FIRST(&ages)) != NULL &&
+	       now - v->since_ms >= config.pre_auth_deadline_ms)
+		send_away(v);
+	arm();
+}
+
+/* The queue is as long as there are slots. */
+static void
+wait_for_slot(const struct visitor *newcomer)
+{
+	struct visitor *v = xcalloc(1, sizeof(*v));
+	struct fair_waiter *w;
+
+	*v = *newcomer;
+	fairness_wait(&fairness, source_share(v->source), &v->waiter);
+	TAILQ_INSERT_TAIL(&ages, v, age);
+	if (fairness.waiting > config.max_unauthenticated) {
+		w = fairness_fullest(&fairness);
+		send_away(VISITOR(w));
+	}
+	arm();
+}
+
+/* Its listener may be gone by now. */
+static void
+begin(const struct visitor *v, bool slot)
+{
+	if (listener_begin(v, slot))
+		return;
+	admission_refuse(v->fd, v->tls, RETRY_MS);
+	if (slot)
+		fairness_leave(&fairness, source_share(v->source));
+	source_leave(v->source, now_ms());
+}
+
+static void
+let_in(void)
+{
+	struct fair_waiter *w;
+	bool any = false;
+
+	while ((w = fairness_next(&fairness, config.max_unauthenticated)) !=
+	       NULL) {
+		struct visitor *v = VISITOR(w);
+
+		any = true;
+		TAILQ_REMOVE(&ages, v, age);
+		begin(v, true);
+		free(v);
+	}
+	if (any)
+		arm();
+}
+
+/* --- in and out --------------------------------------------------------- */
+
+void
+admission_take(const struct visitor *newcomer, const struct sockaddr *from)
+{
+	struct visitor v = *newcomer;
+
+	v.since_ms = now_ms();
+	if (!is_admitted(&v, from))
+		return;
+	if (v.source == NULL)
+		begin(&v, false);
+	else if (fairness_enter(&fairness, source_share(v.source),
+		     config.max_unauthenticated))
+		begin(&v, true);
+	else
+		wait_for_slot(&v);
+}
+
+void
+admission_leave(struct connection *c)
+{
+	if (!c->has_slot)
+		return;
+	c->has_slot = false;
+	fairness_leave(&fairness, source_share(c->source));
+	let_in();
+}
+
+void
+admission_reload(void)
+{
+	let_in();
+	if (fairness.waiting > 0)
+		arm();
+}
+
+void
+admission_end(void)
+{
+	struct visitor *v;
+
+	while ((v = TAILQ_FIRST(&ages)) != NULL)
+		send_away(v);
+	arm();
+}

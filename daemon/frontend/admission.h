@@ -1,0 +1,51 @@
+/*
+ * The way in of an accepted socket: caps and penalties of its source, then a
+ * slot for those that have shown no credential yet, or a place in the queue
+ * (fairness.h). Whoever waits in vain for as long as the pre-auth deadline, or
+ * has no place, is told to come again.
+ */
+#ifndef ADMISSION_H
+#define ADMISSION_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <sys/socket.h>
+
+#include "control.h"
+#include "fairness.h"
+#include "source.h"
+
+struct connection;
+
+struct visitor {
+	struct fair_waiter waiter;
+	TAILQ_ENTRY(visitor) age; /* the oldest first */
+	struct source *source;	  /* NULL: exempt, or no IP address */
+	uint32_t listener;	  /* the monitor's number */
+	bool tls;
+	int fd; /* owned */
+	int64_t since_ms;
+	char peer[CONTROL_PEER_MAX];
+};
+
+/* Of a listener: v is copied, its descriptor taken over. listener_begin() is
+ * called now or later, or it is refused. */
+void admission_take(const struct visitor *v, const struct sockaddr *from);
+
+/* Says 503 if there is a short way to, and closes the descriptor. */
+void admission_refuse(int fd, bool tls, int64_t wait_ms);
+
+/* It has shown its credential, or hears no more than why not: another may come
+ * in. */
+void admission_leave(struct connection *c);
+
+/* The configuration is another one. */
+void admission_reload(void);
+
+/* Nobody comes in any more. */
+void admission_end(void);
+
+size_t admission_waiting(void);
+
+#endif

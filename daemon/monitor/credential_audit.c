@@ -1,0 +1,44 @@
+/*
+ * What became of credentials in the audit log. Of a session that cannot be
+ * recorded session_open() decides.
+ */
+#include "credential_audit.h"
+
+#include "monitor.h"
+
+static void
+begin(struct audit_event *e, const char *event, const char *peer,
+    const struct listener *l)
+{
+	audit_begin(e, event);
+	audit_string(e, "peer", peer);
+	audit_string(e, "listener", l ? l->name : "");
+}
+
+void
+credential_audit(struct monitor *m, const struct control_authenticate *a,
+    const struct listener *l, enum verdict v, const struct identity *who,
+    const char *how)
+{
+	struct audit_event e;
+
+	begin(&e, who ? "granted" : "refused", a->peer, l);
+	if (who != NULL) {
+		audit_string(&e, "identity", who->name);
+		audit_string(&e, "by", how);
+	} else {
+		audit_string(&e, "reason", control_verdict_name(v));
+	}
+	audit_end(&e, &m->conf->audit);
+}
+
+void
+credential_audit_refused(struct monitor *m, const struct control_refused *r,
+    const struct listener *l)
+{
+	struct audit_event e;
+
+	begin(&e, "refused", r->peer, l);
+	audit_string(&e, "reason", r->reason);
+	audit_end(&e, &m->conf->audit);
+}

@@ -1,0 +1,22 @@
+/*
+ * What became of credentials in the audit log.
+ */
+#ifndef CREDENTIAL_AUDIT_H
+#define CREDENTIAL_AUDIT_H
+
+#include "control.h"
+
+struct identity;
+struct listener;
+struct monitor;
+
+/* A verdict; who: NULL unless granted, l: NULL if it is closed by now. */
+void credential_audit(struct monitor *m, const struct control_authenticate *a,
+    const struct listener *l, enum verdict v, const struct identity *who,
+    const char *how);
+
+/* In TLS, as the front-end tells. */
+void credential_audit_refused(struct monitor *m,
+    const struct control_refused *r, const struct listener *l);
+
+#endif
