@@ -4,10 +4,8 @@
 #include "ceiling.h"
 
 #include <errno.h>
-#include <glob.h>
 #include <stdio.h>
 #include <string.h>
-#include <sys/stat.h>
 
 #include "log.h"
 #include "util.h"
@@ -58,80 +56,28 @@ ceiling_init(
 	c->protected_names = split(limits->protected_names, home);
 }
 
-/* --- paths -------------------------------------------------------------- */
+/* --- answers ------------------------------------------------------------ */
 
-static bool
-is_match(const char *path, const struct stat *st)
-{
-	struct stat other;
-
-	return stat(path, &other) == 0 && other.st_dev == st->st_dev &&
-	       other.st_ino == st->st_ino;
-}
-
-/* One of the patterns, as they lead somewhere now, is the very place. */
-static bool
-is_listed(const char *const *patterns, const struct stat *st)
-{
-	bool found = false;
-
-	for (; *patterns != NULL && !found; patterns++) {
-		glob_t g = { 0 };
-
-		if (glob(*patterns, GLOB_NOSORT, NULL, &g) == 0)
-			for (size_t i = 0; i < g.gl_pathc && !found; i++)
-				found = is_match(g.gl_pathv[i], st);
-		globfree(&g);
-	}
-	return found;
-}
-
-/* Where a path leads, without links: ".." of what comes out is where it says.
- * What is not there yet is where its directory is. */
-static char *
-real_path(const char *path)
-{
-	_cleanup_free_ char *at = xstrdup(path);
-	char *real, *slash;
-
-	while ((real = realpath(*at ? at : "/", NULL)) == NULL) {
-		slash = strrchr(at, '/');
-		if (slash == NULL)
-			return xstrdup("/");
-		*slash = '\0';
-	}
-	return real;
-}
-
-/* A place, or one above it. */
-static bool
-is_below(const char *const *patterns, const char *path)
-{
-	_cleanup_free_ char *at = real_path(path);
-	char *slash;
-	struct stat st;
-
-	for (;;) {
-		if (stat(*at ? at : "/", &st) == 0 && is_listed(patterns, &st))
-			return true;
-		slash = strrchr(at, '/');
-		if (slash == NULL)
-			return false;
-		*slash = '\0';
-	}
-}
+static const char *const words[] = {
+	[CEILING_UNSANDBOXED] = "unsandboxed",
+	[CEILING_EXTERNAL] = "external",
+	[CEILING_NETWORK] = "network",
+	[CEILING_WRITE] = "write",
+	[CEILING_ROOT] = "root",
+	[CEILING_CWD] = "cwd",
+};
 
 static int
-refuse(char *error, const char *what, const char *path)
+refuse(char *error, enum ceiling_limit what, const char *path)
 {
-	snprintf(error, ARGS_ERROR_MAX, EXCEEDED "%s%s%.900s", what,
+	snprintf(error, ARGS_ERROR_MAX, EXCEEDED "%s%s%.900s", words[what],
 	    *path ? " " : "", path);
 	return -EINVAL;
 }
 
-/* Less than was asked: said once, then 0; or refused. */
-static int
-exceed(struct ceiling *c, const char *what, const char *path, char *error)
+int
+ceiling_exceed(struct ceiling *c, enum ceiling_limit what, const char *path,
+    struct ceiling_grant *g, char *error)
 {
 	if (!c->limits.clamp)
 		return refuse(error, what, path);
@@ -139,9 +85,16 @@ exceed(struct ceiling *c, const char *what, const char *path, char *error)
 		log_warn(0,
 		    "a sandbox policy was cut down to this executor's limit: "
 		    "%s",
-		    what);
+		    words[what]);
 	c->told = true;
+	g->clamped |= 1u << what;
 	return 0;
+}
+
+const char *
+ceiling_word(enum ceiling_limit what)
+{
+	return words[what];
 }
 
 /* --- before resolving --------------------------------------------------- */
@@ -154,32 +107,36 @@ special(enum sandbox_special kind, enum sandbox_access access)
 	};
 }
 
-/* The maximum profile, in place of no sandbox. The workspace is where the
- * command is. */
+/* The maximum profile, in place of no sandbox. The workspace is what the
+ * request says, or where the command is. */
 static void
-grant_maximum(const struct ceiling *c, const char *cwd, struct ceiling_grant *g)
+grant_maximum(const struct ceiling *c, const struct sandbox_context *asked,
+    const char *cwd, struct ceiling_grant *g)
 {
 	bool write = c->limits.max_profile >= SANDBOX_PROFILE_WORKSPACE_WRITE;
 	bool full = c->limits.max_profile == SANDBOX_PROFILE_FULL;
+	bool named = asked != NULL && asked->nroots > 0;
 
-	g->entries[0] =
+	g->fixed[0] =
 	    special(SANDBOX_ROOT, full ? SANDBOX_WRITE : SANDBOX_READ);
-	g->entries[1] = special(SANDBOX_SLASH_TMP, SANDBOX_WRITE);
-	g->entries[2] = special(SANDBOX_TMPDIR, SANDBOX_WRITE);
-	/* Last: a file operation has no workspace. */
-	g->entries[3] = special(SANDBOX_PROJECT_ROOTS, SANDBOX_WRITE);
+	g->fixed[1] = special(SANDBOX_SLASH_TMP, SANDBOX_WRITE);
+	g->fixed[2] = special(SANDBOX_TMPDIR, SANDBOX_WRITE);
+	/* Last: a file operation may have no workspace. */
+	g->fixed[3] = special(SANDBOX_PROJECT_ROOTS, SANDBOX_WRITE);
 	g->root = (struct path_uri){ .path = (char *)(uintptr_t)cwd };
 	g->context = (struct sandbox_context){
 		.type = SANDBOX_MANAGED,
 		.network_enabled = c->limits.network,
-		.entries = g->entries,
-		.nentries = !write	  ? 1
-			    : cwd == NULL ? 3
-					  : 4,
-		.has_cwd = cwd != NULL,
-		.cwd = g->root,
-		.roots = &g->root,
-		.nroots = cwd != NULL ? 1 : 0,
+		.entries = g->fixed,
+		.nentries = !write		    ? 1
+			    : cwd == NULL && !named ? 3
+						    : 4,
+		.has_cwd = true,
+		.cwd = { .path = cwd != NULL ? cwd : "/" },
+		.roots = named ? asked->roots : &g->root,
+		.nroots = named		? asked->nroots
+			  : cwd != NULL ? 1
+					: 0,
 	};
 }
 
@@ -196,162 +153,112 @@ judge_unsandboxed(
 		.unrestricted = true };
 	if (c->limits.unsandboxed)
 		return 0;
-	err = exceed(c, "unsandboxed", "", error);
+	err = ceiling_exceed(c, CEILING_UNSANDBOXED, "", g, error);
 	if (err == 0)
-		grant_maximum(c, cwd, g);
+		grant_maximum(c, NULL, cwd, g);
 	return err;
 }
 
+/* All files, where that is more than there is: of the network it never gets
+ * more than it asked for. */
 static int
-judge_external(
-    struct ceiling *c, const char *cwd, struct ceiling_grant *g, char *error)
+judge_everything(struct ceiling *c, const struct sandbox_context *asked,
+    enum ceiling_limit what, const char *cwd, struct ceiling_grant *g,
+    char *error)
 {
-	int err = exceed(c, "external", "", error);
+	int err =
+	    ceiling_exceed(c, what, what == CEILING_WRITE ? "/" : "", g, error);
 
 	if (err == 0)
-		grant_maximum(c, cwd, g);
+		grant_maximum(c, asked, cwd, g);
+	g->context.network_enabled &= asked->network_enabled;
 	return err;
 }
 
+/* Where the workspace may lie. What cwd and roots lead to at this moment is
+ * what they are from now on. */
 static int
 judge_roots(struct ceiling *c, const struct sandbox_context *asked,
-    const char *cwd, char *error)
+    const char *cwd, struct ceiling_grant *g, char *error)
 {
-	const char *const *roots = (const char *const *)c->workspace_roots;
+	bool anywhere = c->workspace_roots[0] == NULL;
+	struct places set = { 0 }, *permitted = anywhere ? NULL : &set;
+	int err = 0;
 
-	if (roots[0] == NULL)
-		return 0;
-	if (cwd != NULL && !is_below(roots, cwd))
-		return refuse(error, "cwd", cwd);
-	for (size_t i = 0; asked != NULL && i < asked->nroots; i++)
+	places_add_patterns(&set, c->workspace_roots);
+	if (cwd != NULL && !places_hold_target(permitted, cwd, &g->at))
+		err = refuse(error, CEILING_CWD, cwd);
+	for (size_t i = 0; asked != NULL && i < asked->nroots && err == 0; i++)
 		if (!asked->roots[i].foreign &&
-		    !is_below(roots, asked->roots[i].path))
-			return refuse(error, "root", asked->roots[i].path);
-	return 0;
+		    !places_hold_target(
+			permitted, asked->roots[i].path, &g->workspace))
+			err = refuse(error, CEILING_ROOT, asked->roots[i].path);
+	places_clear(&set);
+	return err;
+}
+
+static int
+judge_policy(struct ceiling *c, const struct sandbox_context *asked,
+    const char *cwd, struct ceiling_grant *g, char *error)
+{
+	int err = 0;
+
+	if (asked == NULL)
+		return judge_unsandboxed(c, cwd, g, error);
+	if (asked->type == SANDBOX_EXTERNAL && !c->limits.external)
+		return judge_everything(
+		    c, asked, CEILING_EXTERNAL, cwd, g, error);
+	if (asked->unrestricted)
+		return judge_unsandboxed(c, cwd, g, error);
+	if (asked->files_unrestricted &&
+	    c->limits.max_profile < SANDBOX_PROFILE_FULL)
+		return judge_everything(c, asked, CEILING_WRITE, cwd, g, error);
+	g->context = *asked;
+	if (asked->network_enabled && !c->limits.network) {
+		err = ceiling_exceed(c, CEILING_NETWORK, "", g, error);
+		g->context.network_enabled = false;
+	}
+	return err;
+}
+
+/* Nothing is compared where everything is permitted. */
+static bool
+has_bounds(const struct ceiling *c)
+{
+	return c->limits.max_profile < SANDBOX_PROFILE_FULL ||
+	       c->workspace_roots[0] != NULL || c->writable_roots[0] != NULL;
 }
 
 int
 ceiling_judge(struct ceiling *c, const struct sandbox_context *asked,
     const char *cwd, struct ceiling_grant *g, char *error)
 {
-	int err = judge_roots(c, asked, cwd, error);
+	int err = 0;
 
+	*g = (struct ceiling_grant){ .clamped = 0 };
+	if (has_bounds(c))
+		err = judge_roots(c, asked, cwd, g, error);
+	if (err == 0)
+		err = judge_policy(c, asked, cwd, g, error);
 	if (err < 0)
-		return err;
-	if (asked == NULL || asked->unrestricted)
-		return judge_unsandboxed(c, cwd, g, error);
-	if (asked->type == SANDBOX_EXTERNAL && !c->limits.external)
-		return judge_external(c, cwd, g, error);
-	if (asked->files_unrestricted &&
-	    c->limits.max_profile < SANDBOX_PROFILE_FULL) {
-		err = exceed(c, "write", "/", error);
-		if (err == 0)
-			grant_maximum(c, cwd, g);
-		g->context.network_enabled &= asked->network_enabled;
-		return err;
-	}
-	g->context = *asked;
-	if (asked->network_enabled && !c->limits.network) {
-		err = exceed(c, "network", "", error);
-		g->context.network_enabled = false;
-	}
+		ceiling_grant_clear(g);
 	return err;
+}
+
+void
+ceiling_grant_clear(struct ceiling_grant *g)
+{
+	places_clear(&g->workspace);
+	places_clear(&g->at);
+	free(g->entries);
+	for (size_t i = 0; i < g->ntexts; i++)
+		free(g->texts[i]);
+	free(g->texts);
+	*g = (struct ceiling_grant){ .clamped = 0 };
 }
 
 int
 ceiling_judge_network(const struct ceiling *c, char *error)
 {
-	return c->limits.network ? 0 : refuse(error, "network", "");
-}
-
-/* --- after resolving ---------------------------------------------------- */
-
-/* Inside what the profile opens by itself: roots, /tmp, TMPDIR. */
-static bool
-is_of_workspace(
-    const struct sandbox_context *granted, const char *tmpdir, const char *path)
-{
-	const char *const places[] = { "/tmp", tmpdir, NULL };
-	struct stat st;
-
-	if (is_below(places, path))
-		return true;
-	for (size_t i = 0; i < granted->nroots; i++) {
-		const char *const root[] = { granted->roots[i].path, NULL };
-
-		if (!granted->roots[i].foreign && stat(root[0], &st) == 0 &&
-		    is_below(root, path))
-			return true;
-	}
-	return false;
-}
-
-static bool
-may_write(const struct ceiling *c, const struct sandbox_context *granted,
-    const char *tmpdir, const char *path)
-{
-	const char *const *roots = (const char *const *)c->writable_roots;
-
-	if (c->limits.max_profile == SANDBOX_PROFILE_READ_ONLY)
-		return false;
-	if (roots[0] != NULL && is_below(roots, path))
-		return true;
-	if (c->limits.max_profile == SANDBOX_PROFILE_WORKSPACE_WRITE &&
-	    !is_of_workspace(granted, tmpdir, path))
-		return false;
-	return roots[0] == NULL;
-}
-
-/* Where nothing is writable any more, nothing missing needs a mask. */
-static void
-drop_masks(struct plan *plan)
-{
-	size_t kept = 0;
-
-	for (size_t i = 0; i < plan->count; i++) {
-		struct plan_mount *m = &plan->mounts[i];
-		_cleanup_free_ char *parent = xstrdup(m->path);
-
-		*strrchr(parent, '/') = '\0';
-		if (plan_is_mask(m) &&
-		    plan_access(plan, parent) != SANDBOX_WRITE)
-			free(m->path);
-		else
-			plan->mounts[kept++] = *m;
-	}
-	plan->count = kept;
-}
-
-int
-ceiling_judge_plan(struct ceiling *c, const struct sandbox_context *granted,
-    const char *tmpdir, struct plan *plan, char *error)
-{
-	bool less = false;
-	int err;
-
-	if (c->limits.max_profile == SANDBOX_PROFILE_FULL &&
-	    c->writable_roots[0] == NULL)
-		return 0;
-	if (plan->base == PLAN_BASE_WRITE) {
-		err = exceed(c, "write", "/", error);
-		if (err < 0)
-			return err;
-		plan->base = PLAN_BASE_READ;
-		less = true;
-	}
-	for (size_t i = 0; i < plan->count; i++) {
-		struct plan_mount *m = &plan->mounts[i];
-
-		if ((m->kind != PLAN_WRITE && m->kind != PLAN_PRIVATE) ||
-		    may_write(c, granted, tmpdir, m->path))
-			continue;
-		err = exceed(c, "write", m->path, error);
-		if (err < 0)
-			return err;
-		m->kind = PLAN_READ;
-		less = true;
-	}
-	if (less)
-		drop_masks(plan);
-	return 0;
+	return c->limits.network ? 0 : refuse(error, CEILING_NETWORK, "");
 }

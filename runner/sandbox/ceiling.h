@@ -6,6 +6,7 @@
 #ifndef CEILING_H
 #define CEILING_H
 
+#include "places.h"
 #include "resolve.h"
 #include "sandbox_limits.h"
 
@@ -21,27 +22,53 @@ struct ceiling {
 void ceiling_init(
     struct ceiling *c, const struct sandbox_limits *limits, const char *home);
 
+/* What a request may exceed (SANDBOX.md part E). */
+enum ceiling_limit {
+	CEILING_UNSANDBOXED,
+	CEILING_EXTERNAL,
+	CEILING_NETWORK,
+	CEILING_WRITE,
+	CEILING_ROOT,
+	CEILING_CWD,
+	CEILING_LIMITS, /* how many there are */
+};
+
+const char *ceiling_word(enum ceiling_limit what);
+
 /* A context of what is granted, and what it points to. */
 struct ceiling_grant {
 	struct sandbox_context context;
-	struct sandbox_entry entries[4];
+	struct sandbox_entry fixed[4];
 	struct path_uri root;
+	struct places workspace, at;   /* what its roots and cwd led to */
+	unsigned clamped;	       /* bits: enum ceiling_limit */
+	struct sandbox_entry *entries; /* owned, when it was narrowed */
+	char **texts;		       /* owned */
+	size_t ntexts;
 };
 
 /*
  * Before resolving. asked: NULL for a request without a context; cwd: of a
  * command, else NULL. 0 with *grant, which shares what `asked` points to; or
- * -EINVAL with the message in error[ARGS_ERROR_MAX].
+ * -EINVAL with the message in error[ARGS_ERROR_MAX]. ceiling_grant_clear() in
+ * any case.
  */
 int ceiling_judge(struct ceiling *c, const struct sandbox_context *asked,
     const char *cwd, struct ceiling_grant *grant, char *error);
+void ceiling_grant_clear(struct ceiling_grant *grant);
 
 /* After resolving: what would be writable. 0, perhaps with less in the plan;
- * or -EINVAL likewise. */
-int ceiling_judge_plan(struct ceiling *c, const struct sandbox_context *granted,
+ * -EAGAIN, and grant->context is to be resolved anew, as it was cut down; or
+ * -EINVAL likewise. */
+int ceiling_judge_plan(struct ceiling *c, struct ceiling_grant *grant,
     const char *tmpdir, struct plan *plan, char *error);
 
 /* http/request: 0 or -EINVAL likewise. */
 int ceiling_judge_network(const struct ceiling *c, char *error);
+
+/* Less than was asked: said once in the log, noted in the grant, and 0; or
+ * refused, -EINVAL likewise. */
+int ceiling_exceed(struct ceiling *c, enum ceiling_limit what, const char *path,
+    struct ceiling_grant *grant, char *error);
 
 #endif

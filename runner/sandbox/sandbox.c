@@ -111,7 +111,7 @@ static int
 make_plan(struct sandbox *sb, const struct sandbox_context *granted,
     const char *cwd, const char *tmpdir, struct plan *plan, char *error)
 {
-	struct ceiling *c = &sb->ceiling;
+	const struct ceiling *c = &sb->ceiling;
 	struct sandbox_context context = *granted;
 	_cleanup_free_ char *resolver = NULL;
 	const struct resolve_request r = {
@@ -140,8 +140,24 @@ make_plan(struct sandbox *sb, const struct sandbox_context *granted,
 		log_error(err, "sandbox: resolving the policy");
 		return refuse(error);
 	}
-	return err < 0 ? err
-		       : ceiling_judge_plan(c, granted, tmpdir, plan, error);
+	return err;
+}
+
+/* A plan within the ceiling; what was cut down is resolved once more. */
+static int
+plan_grant(struct sandbox *sb, struct ceiling_grant *g, const char *cwd,
+    const char *tmpdir, struct plan *plan, char *error)
+{
+	int err = -EAGAIN;
+
+	for (int i = 0; i < 2 && err == -EAGAIN; i++) {
+		plan_clear(plan);
+		err = make_plan(sb, &g->context, cwd, tmpdir, plan, error);
+		if (err == 0)
+			err = ceiling_judge_plan(
+			    &sb->ceiling, g, tmpdir, plan, error);
+	}
+	return err == -EAGAIN ? refuse(error) : err;
 }
 
 #define PLAN_TRIES 3
@@ -197,33 +213,53 @@ check_groups(struct sandbox *sb)
 	return fine;
 }
 
+/* In /tmp names come and go, masks of other users among them: what was there
+ * for the plan and not for the view is looked at again. */
+static int
+find_granted(struct sandbox *sb, struct ceiling_grant *g, const char *cwd,
+    const char *tmpdir, struct nest **nest, char *error)
+{
+	struct plan plan = { 0 };
+	int err = -ESTALE;
+
+	for (int i = 0; i < PLAN_TRIES && err == -ESTALE; i++) {
+		err = plan_grant(sb, g, cwd, tmpdir, &plan, error);
+		if (err == 0)
+			err = get_nest(sb, &plan, cwd == NULL, nest, error);
+		plan_clear(&plan);
+	}
+	return err;
+}
+
+/* Does the grant leave files to whoever the user is? A file operation has
+ * nothing else; the operator's denials hold where it must have a policy. */
+static bool
+is_direct(const struct sandbox *sb, const struct sandbox_context *granted,
+    const char *cwd)
+{
+	return granted->unrestricted ||
+	       (cwd == NULL && granted->files_unrestricted &&
+		   sandbox_permits_none(sb));
+}
+
 static int
 find(struct sandbox *sb, const struct sandbox_context *asked, const char *cwd,
     const char *tmpdir, struct nest **nest, char *error)
 {
 	struct ceiling_grant grant;
-	struct plan plan = { 0 };
 	int err;
 
 	*nest = NULL;
+	sb->clamped = 0;
 	if (asked != NULL && asked->managed_network)
 		return refuse(error);
 	if (!check_groups(sb))
 		return refuse(error);
 	err = ceiling_judge(&sb->ceiling, asked, cwd, &grant, error);
-	/* What does not restrict files means nothing to a file operation. */
-	if (err < 0 || grant.context.unrestricted ||
-	    (cwd == NULL && grant.context.files_unrestricted))
-		return err;
-	/* In /tmp names come and go, masks of other users among them: what was
-	 * there for the plan and not for the view is looked at again. */
-	err = -ESTALE;
-	for (int i = 0; i < PLAN_TRIES && err == -ESTALE; i++) {
-		err = make_plan(sb, &grant.context, cwd, tmpdir, &plan, error);
-		if (err == 0)
-			err = get_nest(sb, &plan, cwd == NULL, nest, error);
-		plan_clear(&plan);
-	}
+	if (err == 0 && !is_direct(sb, &grant.context, cwd))
+		err = find_granted(sb, &grant, cwd, tmpdir, nest, error);
+	sb->clamped = grant.clamped;
+	ceiling_grant_clear(&grant);
 	return err;
 }
 

@@ -20,6 +20,8 @@ struct sandbox {
 	unsigned controllers; /* enum cgroup_controller: limits of commands that
 			       * a control group holds */
 	bool told;	      /* of one that nothing holds */
+	unsigned clamped; /* enum ceiling_limit: of the latest request, what was
+			   * cut down */
 };
 
 /* What a sandbox needs to know of its session. The strings are the session's.

@@ -11,7 +11,10 @@ sandbox_report_fill(struct sandbox_report *r, const struct sandbox *sb,
 {
 	const struct sandbox_limits *l = &sb->ceiling.limits;
 
-	*r = (struct sandbox_report){ .asked = asked != NULL };
+	*r = (struct sandbox_report){
+		.asked = asked != NULL,
+		.clamped = sb->clamped,
+	};
 	if (asked != NULL) {
 		r->asked_type = asked->type;
 		r->asked_files = !asked->files_unrestricted;
@@ -71,6 +74,20 @@ write_asked(struct json_writer *w, const struct sandbox_report *r)
 	    w, "fileSystem", r->asked_files ? "restricted" : "unrestricted");
 	write_text(w, "network", r->asked_network ? "restricted" : "enabled");
 	json_end(w, '}');
+}
+
+/* What the operator's ceiling took from what was asked. */
+static void
+write_clamped(struct json_writer *w, const struct sandbox_report *r)
+{
+	if (r->clamped == 0)
+		return;
+	json_key(w, "clamped");
+	json_begin(w, '[');
+	for (enum ceiling_limit i = 0; i < CEILING_LIMITS; i++)
+		if (r->clamped & 1u << i)
+			json_cstring(w, ceiling_word(i));
+	json_end(w, ']');
 }
 
 /* Everything here was proved while the command was started: what could not be
@@ -164,6 +181,7 @@ sandbox_report_write(struct json_writer *w, const struct sandbox_report *r)
 	json_key(w, "sandbox");
 	json_begin(w, '{');
 	write_asked(w, r);
+	write_clamped(w, r);
 	write_enforced(w, r);
 	json_end(w, '}');
 }

@@ -12,6 +12,7 @@ struct sandbox_report {
 	bool asked; /* there was a context */
 	enum sandbox_type asked_type;
 	bool asked_files, asked_network; /* to be restricted */
+	unsigned clamped;		 /* enum ceiling_limit: cut down */
 	bool enforced;			 /* anything below is in force */
 	bool files, network;		 /* restricted */
 	bool proc;

@@ -126,11 +126,67 @@ def test_clamp_grants_less_and_says_so(start, work):
     assert m["result"]["sandbox"]["enforced"]["network"] == "restricted"
     c.finished("none")
     assert (work / "in").exists() and not os.path.exists("/var/tmp/execd-out")
-    m = try_start(c, "root", work, policy(work, ("root", "write"), network="enabled"))
+    assert m["result"]["sandbox"]["clamped"] == ["unsandboxed"]
+    m = try_start(c, "root", work, policy(work, ("root", "write"), network="enabled"),
+                  ["/bin/sh", "-c", "touch too && ! touch /var/tmp/execd-out"])
     assert m["result"]["sandbox"]["enforced"]["fileSystem"] == "restricted"
     assert m["result"]["sandbox"]["enforced"]["network"] == "restricted"
+    assert m["result"]["sandbox"]["clamped"] == ["network", "write"]
+    assert c.finished("root").code == 0 and (work / "too").exists(), "the workspace is what is left of everything"
+    assert "clamped" not in try_start(c, "fits", work, policy(work, ("roots", "write")))["result"]["sandbox"]
     m = c.request("fs/writeFile", {"path": "file:///var/tmp/execd-out", "dataBase64": "eA=="})
     assert m["error"]["message"] == "Read-only file system (os error 30)" and not os.path.exists("/var/tmp/execd-out")
+
+
+def test_clamped_to_less_than_it_names(start, work, user):
+    """What is denied in what would have been writable takes no mount with it that still is."""
+    with temporary(user) as other:
+        (other / "a/b").mkdir(parents=True)
+        os.chown(other / "a", user.pw_uid, user.pw_gid) if ROOT else None
+        c = start("over-limit = clamp\nmax-profile = workspace-write\n")
+        script = f"ls {other}/a/b; for d in {other} {other}/a {work}; do touch $d/f && echo $d; done; :"
+        for id, granted in ("all", "root"), ("one", other):
+            m = try_start(c, id, work, policy(work, ("roots", "write"), (granted, "write"), (other / "a/b", "deny")),
+                          ["/bin/sh", "-c", script])
+            assert m["result"]["sandbox"]["clamped"] == ["write"], m
+            assert c.finished(id).stdout == f"{work}\n", id
+            (work / "f").unlink()
+
+
+def test_a_root_is_what_it_led_to(start, user):
+    """A command of the client turns the link under its root; it gets nothing by that, however often it tries."""
+    with temporary(user) as top:
+        (top / "other").mkdir()
+        (top / "ws/in").mkdir(parents=True)
+        for d in (top / "other", top / "ws", top / "ws/in") if ROOT else ():
+            os.chown(d, user.pw_uid, user.pw_gid)
+        c = start(f"max-profile = workspace-write\nworkspace-roots = {top}/ws\n")
+        turn = f"cd {top}/ws; while :; do ln -sfT in link; ln -sfT ../other link; done"
+        try_start(c, "turn", top / "ws", policy(top / "ws", ("roots", "write")), ["/bin/sh", "-c", turn])
+        poll((top / "ws/link").is_symlink, what="a link")
+        for n in range(12):
+            m = c.start(f"w{n}", ["/bin/sh", "-c", f"touch {top}/other/f"], cwd=uri(top / "ws"),
+                        sandbox=policy(top / "ws/link", ("roots", "write")))
+            if "result" in m:
+                c.finished(f"w{n}")
+        assert not (top / "other/f").exists()
+
+
+def test_denials_hold_for_every_policy(start, work, directory):
+    """Also of one that restricts no files, for operations on files; without unsandboxed ones."""
+    secret = directory / "secret"
+    secret.write_text("secret")
+    secret.chmod(0o644)
+    c = start(f"max-profile = full\nallow-unsandboxed = no\nallow-external = yes\ndeny-read = {secret}\n")
+    free = {"permissions": {"type": "managed", "network": "restricted", "file_system": {"type": "unrestricted"}}, **LEVEL}
+    outside = {"permissions": {"type": "external", "network": "restricted"}, **LEVEL}
+    for id, sandbox in ("m", free), ("e", outside):
+        m = c.request("fs/readFile", {"path": uri(secret), "sandbox": sandbox})
+        assert m.get("error", {}).get("message") == "Permission denied (os error 13)", m
+        m = c.request("fs/writeFile", {"path": uri(work / id), "dataBase64": "eA==", "sandbox": sandbox})
+        assert "result" in m and (work / id).read_text() == "x"
+        try_start(c, id, work, sandbox, ["/bin/cat", str(secret)])
+        assert "Permission denied" in c.finished(id).stderr
 
 
 def test_what_every_sandbox_gets(start, work, directory):

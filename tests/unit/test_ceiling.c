@@ -1,74 +1,7 @@
 /*
- * The operator's ceiling, on a real directory.
+ * The operator's ceiling over what a client asks, on a real directory.
  */
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
-
-#include <cmocka.h>
-
-#include <errno.h>
-#include <stdio.h>
-#include <stdlib.h>
-#include <string.h>
-#include <sys/stat.h>
-#include <unistd.h>
-
-#include "ceiling.h"
-
-static char top[] = "/tmp/execd-ceiling-XXXXXX";
-static char error[ARGS_ERROR_MAX];
-
-static const char *
-at(const char *name)
-{
-	static char paths[8][256];
-	static int next;
-	char *path = paths[next++ % 8];
-
-	snprintf(path, 256, "%s/%s", top, name);
-	return path;
-}
-
-static int
-make_tree(void **state)
-{
-	if (mkdtemp(top) == NULL)
-		return -1;
-	return mkdir(at("work"), 0755) || mkdir(at("work/a"), 0755) ||
-	       mkdir(at("other"), 0755) ||
-	       symlink("../other", at("work/out")) || symlink("work", at("in"));
-}
-
-static int
-remove_tree(void **state)
-{
-	return unlink(at("in")) || unlink(at("work/out")) ||
-	       rmdir(at("other")) || rmdir(at("work/a")) || rmdir(at("work")) ||
-	       rmdir(top);
-}
-
-static struct ceiling
-make(bool strict)
-{
-	struct sandbox_limits l;
-	struct ceiling c;
-
-	sandbox_limits_default(&l, strict);
-	ceiling_init(&c, &l, "/home/u");
-	return c;
-}
-
-static void
-clear(struct ceiling *c)
-{
-	free(c->workspace_roots);
-	free(c->writable_roots);
-	free(c->deny_read);
-	free(c->hide);
-	free(c->protected_names);
-}
+#include "ceiling_case.h"
 
 static const struct sandbox_context disabled = { .type = SANDBOX_DISABLED,
 	.network_enabled = true,
@@ -80,7 +13,6 @@ static const struct sandbox_context full = { .type = SANDBOX_MANAGED,
 	.files_unrestricted = true };
 static const struct sandbox_context online = { .type = SANDBOX_MANAGED,
 	.network_enabled = true };
-static const struct sandbox_context plain = { .type = SANDBOX_MANAGED };
 
 static void
 test_requests(void **state)
@@ -107,6 +39,7 @@ test_requests(void **state)
 		assert_int_equal(
 		    ceiling_judge(&strict, cases[i].asked, "/", &g, error),
 		    cases[i].strict ? -EINVAL : 0);
+		ceiling_grant_clear(&g);
 		if (cases[i].strict != NULL) {
 			snprintf(text, sizeof(text),
 			    "sandbox policy exceeds this executor's limit: %s",
@@ -118,8 +51,10 @@ test_requests(void **state)
 		    ceiling_judge(&strict, cases[i].asked, "/", &g, error), 0);
 		assert_false(g.context.unrestricted);
 		assert_false(g.context.files_unrestricted);
-		if (cases[i].asked == &full)
+		assert_int_equal(g.clamped != 0, cases[i].strict != NULL);
+		if (cases[i].asked == &full || cases[i].asked == &external)
 			assert_false(g.context.network_enabled);
+		ceiling_grant_clear(&g);
 		clear(&open);
 		clear(&strict);
 	}
@@ -176,53 +111,50 @@ test_roots(void **state)
 		assert_int_equal(
 		    ceiling_judge(&c, &plain, root.path, &g, error),
 		    cases[i].permitted ? 0 : -EINVAL);
+		ceiling_grant_clear(&g);
 		asked.roots = &root;
 		asked.nroots = 1;
 		assert_int_equal(ceiling_judge(&c, &asked, NULL, &g, error),
 		    cases[i].permitted ? 0 : -EINVAL);
+		ceiling_grant_clear(&g);
 	}
 	clear(&c);
 }
 
+/* Whoever can make a link below a pattern does not choose what it means. */
 static void
-add(struct plan *plan, enum plan_kind kind, const char *path)
+test_patterns(void **state)
 {
-	plan->mounts =
-	    xreallocarray(plan->mounts, plan->count + 1, sizeof(*plan->mounts));
-	plan->mounts[plan->count++] =
-	    (struct plan_mount){ .kind = kind, .path = xstrdup(path) };
-}
+	static const struct {
+		const char *pattern, *root;
+		bool permitted;
+	} cases[] = {
+		{ "wor*", "work/a", true },
+		{ "wor*/a", "work/a", true },
+		{ "wor*/a", "work", false },
+		{ "in", "work", true },
+		{ "i*", "work", false },
+		{ "*/out", "other", false },
+		{ "*/out/.", "other", false },
+		{ "work/out", "other", true },
+		{ "work/out/*", "other", false },
+		{ "work/./*", "work/a", true },
+	};
+	struct ceiling_grant g;
+	struct sandbox_limits l;
+	struct ceiling c;
 
-static void
-test_plans(void **state)
-{
-	struct path_uri root = { .path = at("work") };
-	struct sandbox_context granted = plain;
-	struct ceiling c = make(true);
-	struct plan plan = { .base = PLAN_BASE_READ };
-
-	granted.roots = &root;
-	granted.nroots = 1;
-	add(&plan, PLAN_WRITE, root.path);
-	add(&plan, PLAN_MASK_DIRECTORY, at("work/.git"));
-	assert_int_equal(
-	    ceiling_judge_plan(&c, &granted, NULL, &plan, error), 0);
-	assert_int_equal(plan.count, 2);
-	c.limits.max_profile = SANDBOX_PROFILE_READ_ONLY;
-	assert_int_equal(
-	    ceiling_judge_plan(&c, &granted, NULL, &plan, error), -EINVAL);
-	assert_non_null(strstr(error, "limit: write /tmp/execd-ceiling-"));
-	c.limits.clamp = true;
-	assert_int_equal(
-	    ceiling_judge_plan(&c, &granted, NULL, &plan, error), 0);
-	assert_int_equal(plan.count, 1);
-	assert_int_equal(plan.mounts[0].kind, PLAN_READ);
-	plan.base = PLAN_BASE_WRITE;
-	assert_int_equal(
-	    ceiling_judge_plan(&c, &granted, NULL, &plan, error), 0);
-	assert_int_equal(plan.base, PLAN_BASE_READ);
-	plan_clear(&plan);
-	clear(&c);
+	for (size_t i = 0; i < nitems(cases); i++) {
+		sandbox_limits_default(&l, true);
+		snprintf(l.workspace_roots, sizeof(l.workspace_roots), "%s/%s",
+		    top, cases[i].pattern);
+		ceiling_init(&c, &l, "/home/u");
+		assert_int_equal(
+		    ceiling_judge(&c, &plain, at(cases[i].root), &g, error),
+		    cases[i].permitted ? 0 : -EINVAL);
+		ceiling_grant_clear(&g);
+		clear(&c);
+	}
 }
 
 static void
@@ -250,7 +182,7 @@ main(void)
 		cmocka_unit_test(test_requests),
 		cmocka_unit_test(test_network),
 		cmocka_unit_test(test_roots),
-		cmocka_unit_test(test_plans),
+		cmocka_unit_test(test_patterns),
 		cmocka_unit_test(test_lists),
 	};
 
