@@ -182,73 +182,81 @@ cgroup_hand_down(const struct cgroup *c)
 }
 
 static int
-write_number(int dir, const char *name, uint64_t value, const char *unlimited)
+write_number(int dir, const char *name, uint64_t value)
 {
 	char text[32];
 
 	snprintf(text, sizeof(text), "%llu", (unsigned long long)value);
-	return write_file(dir, name, value == 0 ? unlimited : text);
+	return write_file(dir, name, text);
 }
 
 /* A file that only some kernels have. */
 static int
-write_optional(int dir, const char *name, uint64_t value, const char *unlimited)
+write_optional(int dir, const char *name, uint64_t value)
 {
-	int err = write_number(dir, name, value, unlimited);
+	int err = write_number(dir, name, value);
 
 	return err == -ENOENT ? 0 : err;
 }
 
 static int
-limit_pids(const struct cgroup *c, const struct cgroup_limits *l)
+limit_pids(const struct cgroup *c, uint64_t pids)
 {
 	int v1 = c->dirs[CGROUP_PIDS];
 
-	return write_number(
-	    v1 >= 0 ? v1 : c->dirs[CGROUP_UNIFIED], "pids.max", l->pids, "max");
+	return pids == 0 ? 0
+			 : write_number(v1 >= 0 ? v1 : c->dirs[CGROUP_UNIFIED],
+			       "pids.max", pids);
 }
 
 /* What is limited is not swapped out in place of it. */
 static int
-limit_memory(const struct cgroup *c, const struct cgroup_limits *l)
+limit_memory(const struct cgroup *c, uint64_t bytes)
 {
 	int v1 = c->dirs[CGROUP_MEMORY], v2 = c->dirs[CGROUP_UNIFIED], err;
 
+	if (bytes == 0)
+		return 0;
 	if (v1 >= 0) {
-		err = write_number(
-		    v1, "memory.limit_in_bytes", l->memory_bytes, "-1");
-		return err < 0
-			   ? err
-			   : write_optional(v1, "memory.memsw.limit_in_bytes",
-				 l->memory_bytes, "-1");
+		err = write_number(v1, "memory.limit_in_bytes", bytes);
+		return err < 0 ? err
+			       : write_optional(
+				     v1, "memory.memsw.limit_in_bytes", bytes);
 	}
-	err = write_number(v2, "memory.max", l->memory_bytes, "max");
-	if (err == 0 && l->memory_bytes > 0 && has_file(v2, "memory.swap.max"))
-		err = write_file(v2, "memory.swap.max", "0");
-	return err < 0 || !l->end_together
-		   ? err
-		   : write_optional(v2, "memory.oom.group", 1, "0");
+	err = write_number(v2, "memory.max", bytes);
+	return err < 0 ? err : write_optional(v2, "memory.swap.max", 0);
+}
+
+/* Version 1 ends one process. */
+static int
+end_together(const struct cgroup *c)
+{
+	return c->dirs[CGROUP_MEMORY] >= 0
+		   ? 0
+		   : write_optional(
+			 c->dirs[CGROUP_UNIFIED], "memory.oom.group", 1);
 }
 
 static int
-limit_cpu(const struct cgroup *c, const struct cgroup_limits *l)
+limit_cpu(const struct cgroup *c, uint32_t percent)
 {
-	uint64_t quota_us = (uint64_t)l->cpu_percent * (CPU_PERIOD_US / 100);
+	uint64_t quota_us = (uint64_t)percent * (CPU_PERIOD_US / 100);
 	int v1 = c->dirs[CGROUP_CPU], err;
 	char text[64];
 
+	if (percent == 0)
+		return 0;
 	if (v1 < 0) {
 		snprintf(text, sizeof(text), "%llu %d",
 		    (unsigned long long)quota_us, CPU_PERIOD_US);
-		return write_file(c->dirs[CGROUP_UNIFIED], "cpu.max",
-		    quota_us == 0 ? "max" : text);
+		return write_file(c->dirs[CGROUP_UNIFIED], "cpu.max", text);
 	}
-	err = write_number(v1, "cpu.cfs_period_us", CPU_PERIOD_US, "0");
+	err = write_number(v1, "cpu.cfs_period_us", CPU_PERIOD_US);
 	if (err == 0)
-		err = write_number(v1, "cpu.cfs_quota_us", quota_us, "-1");
+		err = write_number(v1, "cpu.cfs_quota_us", quota_us);
 	/* Version 1 refuses what a group above allows less of; then that is
 	 * the limit. */
-	return err == -EINVAL && quota_us > 0 ? 0 : err;
+	return err == -EINVAL ? 0 : err;
 }
 
 int
@@ -258,11 +266,13 @@ cgroup_limit(
 	int err = 0;
 
 	if (controllers & CGROUP_COUNTS_PIDS)
-		err = limit_pids(c, l);
+		err = limit_pids(c, l->pids);
 	if (err == 0 && controllers & CGROUP_COUNTS_MEMORY)
-		err = limit_memory(c, l);
+		err = limit_memory(c, l->memory_bytes);
+	if (err == 0 && controllers & CGROUP_COUNTS_MEMORY && l->end_together)
+		err = end_together(c);
 	if (err == 0 && controllers & CGROUP_COUNTS_CPU)
-		err = limit_cpu(c, l);
+		err = limit_cpu(c, l->cpu_percent);
 	return err;
 }
 

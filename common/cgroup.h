@@ -67,8 +67,8 @@ unsigned cgroup_controllers(const struct cgroup *parent);
  * members of its own (the "no internal process" rule); or another -errno. */
 int cgroup_hand_down(const struct cgroup *c);
 
-/* Sets those limits that `controllers` can hold. 0, then they are in force;
- * or -errno. */
+/* Sets those limits of a new group that `controllers` can hold; it has no
+ * others. 0, then they are in force; or -errno. */
 int cgroup_limit(const struct cgroup *c, const struct cgroup_limits *l,
     unsigned controllers);
 

@@ -185,7 +185,6 @@ static const struct field template_start_fields[] = {
 	FIELD(FIELD_U32, control_template_start, uid),
 	FIELD(FIELD_U32, control_template_start, gid),
 	FIELD(FIELD_U8, control_template_start, joins),
-	FIELD(FIELD_STRING, control_template_start, home),
 };
 
 static const struct field template_started_fields[] = {

@@ -465,7 +465,6 @@ struct control_template_start {
 	bool isolated;	   /* root mode: own namespaces, become this: */
 	uint32_t uid, gid; /* with the template's groups */
 	uint8_t joins;	   /* bits: which enum cgroup_hierarchy travel along */
-	char home[CONTROL_STRING_MAX];
 };
 
 struct control_template_started {

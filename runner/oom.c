@@ -5,20 +5,26 @@
 
 #include "cgroup.h"
 
-static int count_fd = -1;
-
-void
-oom_init(void)
+static int
+open_count(void)
 {
 	struct cgroup own;
+	int fd;
 
 	cgroup_open_own(&own);
-	count_fd = cgroup_open_oom(&own);
+	fd = cgroup_open_oom(&own);
 	cgroup_close(&own);
+	return fd;
 }
 
 uint64_t
 oom_kills(void)
 {
+	static int count_fd = -1;
+	static bool tried;
+
+	if (!tried)
+		count_fd = open_count();
+	tried = true;
 	return cgroup_read_oom(count_fd);
 }

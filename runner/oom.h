@@ -7,10 +7,8 @@
 
 #include <stdint.h>
 
-/* Finds the count. Without one oom_kills() stays 0. */
-void oom_init(void);
-
-/* Kills in the cgroup so far. */
+/* Kills in the cgroup so far; 0 where nobody counts. The first call finds the
+ * count: only a command without a control group of its own needs that. */
 uint64_t oom_kills(void);
 
 #endif

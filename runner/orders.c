@@ -289,6 +289,15 @@ take_sandbox(const uint8_t *packet, size_t len, const int *fds, size_t nfds)
 	return 0;
 }
 
+/* The user's home, if he may go there; its absence is his business. Now, not
+ * when the runner was made: it may have waited. */
+static void
+go_home(void)
+{
+	if (session.config.pid_namespace && chdir(session.config.home) < 0)
+		log_warn(-errno, "%s", session.config.home);
+}
+
 static int
 take_attach(const uint8_t *packet, size_t len, const int *fds, size_t nfds)
 {
@@ -296,6 +305,8 @@ take_attach(const uint8_t *packet, size_t len, const int *fds, size_t nfds)
 
 	if (nfds != 1 || control_get(packet, len, RUNNER_ORDER_ATTACH, &a) < 0)
 		return -EBADMSG;
+	if (session.generation == 0)
+		go_home();
 	session_attach(&session, fds[0], &a);
 	return 0;
 }

@@ -17,7 +17,6 @@
 #include "helper.h"
 #include "log.h"
 #include "methods.h"
-#include "oom.h"
 #include "recorder.h"
 #include "waiter.h"
 #include "watch.h"
@@ -69,7 +68,6 @@ session_init(struct session *s, struct event_base *base,
 	TAILQ_INIT(&s->helpers);
 	file_router_init(&s->files);
 	mask_list_init(&s->masks);
-	oom_init();
 	s->null_fd = open("/dev/null", O_RDWR | O_CLOEXEC);
 	if (s->null_fd < 0)
 		log_fatal("/dev/null cannot be opened");
@@ -83,11 +81,14 @@ void
 session_limit(struct session *s, const struct sandbox_limits *limits)
 {
 	const struct cgroup cgroup = s->groups.session;
-	const struct sandbox_host host = {
+	const struct cgroup_limits group = { .pids = limits->pids,
+		.memory_bytes = limits->memory_bytes,
+		.cpu_percent = limits->cpu_percent,
+		.end_together = true };
+	struct sandbox_host host = {
 		.base = s->base,
 		.door = s->door,
 		.parent_death_signal = !s->config.pid_namespace,
-		.controllers = cgroup_controllers(&cgroup),
 		.home = s->config.home,
 		.tmpdir = environment_get(s->env, "TMPDIR"),
 		.give_up = give_up_helper,
@@ -95,13 +96,9 @@ session_limit(struct session *s, const struct sandbox_limits *limits)
 		.owner = s,
 	};
 
-	const struct cgroup_limits group = { .pids = limits->pids,
-		.memory_bytes = limits->memory_bytes,
-		.cpu_percent = limits->cpu_percent,
-		.end_together = true };
-
-	sandbox_init(&s->sandbox, &host, limits);
 	group_pool_init(&s->groups, &cgroup, &group);
+	host.controllers = s->groups.controllers;
+	sandbox_init(&s->sandbox, &host, limits);
 	s->groups.counted = s->record != NULL;
 }
 

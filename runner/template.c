@@ -22,16 +22,6 @@
 static gid_t *groups;
 static size_t ngroups;
 
-/* The user's home, if he may go there; its absence is his business. */
-static void
-go_home(const char *home)
-{
-	if (chdir("/") < 0)
-		log_fatal_errno(-errno, "/");
-	if (chdir(home) < 0)
-		log_warn(-errno, "%s", home);
-}
-
 static void
 become_user(const struct control_template_start *s)
 {
@@ -45,7 +35,8 @@ become_user(const struct control_template_start *s)
 	 * ends the whole namespace when the monitor is gone. */
 	if (prctl(PR_SET_PDEATHSIG, SIGKILL) < 0)
 		log_fatal_errno(-errno, "parent death signal");
-	go_home(s->home);
+	if (chdir("/") < 0)
+		log_fatal_errno(-errno, "/");
 }
 
 static void

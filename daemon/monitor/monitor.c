@@ -19,6 +19,7 @@
 #include "reload.h"
 #include "runner_start.h"
 #include "session_audit.h"
+#include "session_spare.h"
 #include "sweep.h"
 #include "util.h"
 
@@ -167,6 +168,7 @@ monitor_stop(struct monitor *m, int exit_code)
 	m->exit_code = exit_code;
 	reload_unlink_listeners(m->conf, NULL);
 	frontend_stop(m);
+	session_spare_drop_all(m);
 	session_terminate_all(m);
 }
 
@@ -185,6 +187,7 @@ monitor_drain(struct monitor *m)
 	notify("STOPPING=1");
 	m->draining = true;
 	m->drain_until_ms = now_ms() + ms;
+	session_spare_drop_all(m);
 	frontend_drain(m);
 }
 
@@ -223,7 +226,7 @@ sooner(int64_t a, int64_t b)
 static bool
 is_over(struct monitor *m)
 {
-	if (!m->stopping || m->sessions.by_id.count > 0)
+	if (!m->stopping || m->sessions.by_pid.count > 0)
 		return false;
 	if (m->frontend.pid == 0)
 		return true;
@@ -287,9 +290,12 @@ monitor_run(struct monitor *m)
 		    sooner(finish_drain(m, now), restart_helpers(m, now)));
 		deadline = sooner(deadline, notify_alive(now));
 		deadline = sooner(deadline, session_audit_watch(m, now));
+		deadline = sooner(deadline, session_spare_expire(m, now));
 		err = source_dispatch(next_timeout(m, now, deadline));
 		if (err < 0)
 			log_fatal_errno(err, "epoll");
+		if (err == 0)
+			session_spare_make(m);
 	}
 	return m->exit_code;
 }

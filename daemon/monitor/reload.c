@@ -8,6 +8,7 @@
 #include "log.h"
 #include "monitor.h"
 #include "notify.h"
+#include "session_spare.h"
 #include "util.h"
 
 /* Opens what is next, takes over what stays. On failure nothing was changed. */
@@ -76,6 +77,7 @@ reload_configuration(struct monitor *m)
 	next->audit.lost = old->audit.lost;
 	m->conf = next;
 	conf_warn(next);
+	session_spare_drop_all(m);
 	reload_unlink_listeners(old, next);
 	frontend_reload(m);
 	conf_free(old);

@@ -192,7 +192,6 @@ runner_start(int program_fd, struct identity *id, bool root, int control_fd,
 	size_t nfds = 1;
 	pid_t pid = -EPIPE;
 
-	snprintf(start.home, sizeof(start.home), "%s", id->home);
 	for (int i = 0; i < CGROUP_HIERARCHIES; i++) {
 		if (joins[i] < 0)
 			continue;

@@ -18,11 +18,10 @@
 #include "monitor.h"
 #include "quota.h"
 #include "requests.h"
-#include "runner_start.h"
 #include "seqpacket.h"
 #include "session_audit.h"
-#include "session_cast.h"
 #include "session_limit.h"
+#include "session_spare.h"
 #include "starter.h"
 #include "util.h"
 
@@ -31,9 +30,6 @@
 
 /* Of the session channel: several messages of 64 KiB in one turn. */
 #define CHANNEL_SEND_BYTES (208 << 10)
-
-/* Reports in one go: more than a socket holds. */
-#define REPORTS_MAX 1024
 
 void
 registry_init(struct registry *r)
@@ -86,23 +82,6 @@ unlink_from_lists(struct registry *r, struct session *s)
 		TAILQ_REMOVE(&r->terminating, s, link);
 }
 
-/* RFC 9562 version 4, from the kernel's random bytes. */
-static void
-make_id(char id[CONTROL_SESSION_ID_MAX])
-{
-	uint8_t r[16];
-
-	if (getrandom(r, sizeof(r), 0) != (ssize_t)sizeof(r))
-		log_fatal("getrandom: no random bytes");
-	r[6] = (r[6] & 0x0f) | 0x40;
-	r[8] = (r[8] & 0x3f) | 0x80;
-	snprintf(id, CONTROL_SESSION_ID_MAX,
-	    "%02x%02x%02x%02x-%02x%02x-%02x%02x-%02x%02x-"
-	    "%02x%02x%02x%02x%02x%02x",
-	    r[0], r[1], r[2], r[3], r[4], r[5], r[6], r[7], r[8], r[9], r[10],
-	    r[11], r[12], r[13], r[14], r[15]);
-}
-
 /* An order that does not fit into the socket means a runner that has not
  * read for hundreds of messages: it is stuck, and its session with it. */
 int
@@ -151,241 +130,6 @@ attach(struct session *s, uint32_t conn, const char *peer, int *channel_fd)
 	return 0;
 }
 
-/* One for all sessions of an identity: they are one user's. Without it the
- * runner tries to make one itself. */
-static int
-find_door(const struct monitor *m, struct identity *id)
-{
-	const char *step;
-
-	if (!m->root)
-		return -1;
-	if (id->door_tried)
-		return id->door;
-	id->door_tried = true;
-	id->door = starter_door(id->uid, id->gid, &step);
-	if (id->door < 0)
-		log_warn(
-		    id->door, "no sandbox door for %s: %s", id->name, step);
-	return id->door;
-}
-
-static void
-configure(struct monitor *m, struct session *s, const struct cgroup *cgroup)
-{
-	const struct limits *l = &m->conf->limits;
-	int fds[2 + CGROUP_HIERARCHIES] = { m->programs.http };
-	struct sandbox_limits limits;
-	size_t nfds = 1;
-	int door = find_door(m, s->identity);
-	struct control_session_config c = {
-		.pid_namespace = m->root,
-		.command_deadline_ms = s->identity->limits.command_deadline_ms,
-		.output_rate = s->identity->limits.output_rate,
-		.record_tty = s->identity->record.directory != NULL,
-		.record_input = s->identity->record.input,
-		.record_required = s->identity->record.required,
-		.record_max_bytes = s->identity->record.max_bytes,
-		.closed_ttl_ms = l->closed_ttl_ms,
-		.kill_grace_ms = l->kill_grace_ms,
-		.retention_bytes = l->retention_bytes,
-		.max_message_bytes = l->max_message_bytes,
-	};
-
-	snprintf(c.session_id, sizeof(c.session_id), "%s", s->id);
-	snprintf(c.provider_id, sizeof(c.provider_id), "%s", m->provider_id);
-	snprintf(c.shell, sizeof(c.shell), "%s", s->identity->shell);
-	snprintf(c.home, sizeof(c.home), "%s", s->identity->home);
-	c.door = door >= 0;
-	if (c.door)
-		fds[nfds++] = door;
-	for (int i = 0; i < CGROUP_HIERARCHIES; i++) {
-		if (cgroup->dirs[i] < 0)
-			continue;
-		c.cgroups |= (uint8_t)(1u << i);
-		fds[nfds++] = cgroup->dirs[i];
-	}
-	session_order(s, RUNNER_ORDER_CONFIGURE, &c, fds, nfds);
-	session_audit_configure(m, s);
-	conf_sandbox_limits(m->conf, s->identity, &limits);
-	session_order(s, RUNNER_ORDER_SANDBOX, &limits, NULL, 0);
-}
-
-static bool
-take_detached(struct session *s, const uint8_t *packet, size_t len)
-{
-	struct control_detached d;
-
-	if (control_get(packet, len, RUNNER_REPORT_DETACHED, &d) < 0 ||
-	    d.end > CHANNEL_END_RUNNER || d.generation > s->generation)
-		return false;
-	if (d.generation > s->reported)
-		s->reported = d.generation;
-	if (d.generation == s->generation)
-		s->end = d.end;
-	return true;
-}
-
-static bool
-take_unwatched(struct session *s, const uint8_t *packet, size_t len)
-{
-	struct control_unwatched u;
-
-	return control_get(packet, len, RUNNER_REPORT_UNWATCHED, &u) == 0 &&
-	       u.end <= CHANNEL_END_RUNNER &&
-	       session_watch_ended(s, u.number, u.end);
-}
-
-static int
-take_end(struct session *s, const uint8_t *packet, size_t len)
-{
-	if (control_get(packet, len, RUNNER_REPORT_END, NULL) < 0)
-		return -EBADMSG;
-	if (s->state == SESSION_STATE_TERMINATING)
-		return 0;
-	s->asked_to_end = true;
-	s->end_reason = "its client ended it";
-	log_info("session %.*s: its client ends it", ID_LOG_CHARS, s->id);
-	session_terminate(&monitor, s);
-	return 0;
-}
-
-/* 0, -EBADMSG, or another -errno if the session must not go on. */
-static int
-take_one(struct session *s, const uint8_t *packet, size_t len)
-{
-	switch (control_peek(packet, len)) {
-	case RUNNER_REPORT_DETACHED:
-		return take_detached(s, packet, len) ? 0 : -EBADMSG;
-	case RUNNER_REPORT_UNWATCHED:
-		return take_unwatched(s, packet, len) ? 0 : -EBADMSG;
-	case RUNNER_REPORT_END:
-		return take_end(s, packet, len);
-	case RUNNER_REPORT_CAST:
-		return session_cast_report(&monitor, s, packet, len);
-	default:
-		return session_audit_report(&monitor, s, packet, len);
-	}
-}
-
-/* Nothing more is taken from it. */
-static void
-hang_up(struct session *s)
-{
-	s->hung_up = true;
-	source_set_events(&s->control, 0);
-}
-
-static void
-take_report(struct session *s, const uint8_t *packet, size_t len, size_t nfds)
-{
-	int err = nfds > 0 ? -EBADMSG : take_one(s, packet, len);
-
-	if (err == 0)
-		return;
-	if (err == -EBADMSG)
-		log_error(0,
-		    "session %.*s: impossible message from its runner: "
-		    "killing it",
-		    ID_LOG_CHARS, s->id);
-	else
-		s->end_reason = "the audit log cannot be written";
-	starter_kill(s->pid);
-	hang_up(s);
-}
-
-/* The only report with a descriptor, which is kept as it is. */
-static bool
-take_masks(struct session *s, const uint8_t *packet, size_t len, int fd)
-{
-	if (s->masks >= 0 ||
-	    control_get(packet, len, RUNNER_REPORT_MASKS, NULL) < 0)
-		return false;
-	s->masks = fd;
-	return true;
-}
-
-/* Reads what the runner said so far; notes the end of the channel. */
-void
-session_take_reports(struct session *s)
-{
-	uint8_t packet[CONTROL_MESSAGE_MAX];
-	int fds[SEQPACKET_FDS_MAX];
-	size_t nfds;
-	ssize_t n = -EAGAIN;
-	int count = 0;
-
-	while (!s->hung_up && (n = seqpacket_recv(s->control.fd, packet,
-				   sizeof(packet), fds, &nfds)) > 0) {
-		if (nfds == 1 && take_masks(s, packet, (size_t)n, fds[0]))
-			nfds = 0;
-		else
-			take_report(s, packet, (size_t)n, nfds);
-		while (nfds > 0)
-			close(fds[--nfds]);
-		if (++count == REPORTS_MAX)
-			return; /* the others have their turn */
-	}
-	if (n != -EAGAIN && !s->hung_up)
-		hang_up(s);
-}
-
-/* The channel ended but the process may not have: nobody could reach it any
- * more, so it ends now. */
-static void
-control_ready(struct source *source, uint32_t events)
-{
-	struct session *s = SOURCE_OWNER(source, struct session, control);
-
-	session_take_reports(s);
-	if (s->hung_up || events & (EPOLLHUP | EPOLLERR)) {
-		starter_kill(s->pid);
-		source_remove(&s->control);
-		s->hung_up = true;
-	}
-}
-
-static pid_t
-run_here(const struct monitor *m, struct identity *id, int control_fd,
-    const struct cgroup *cgroup)
-{
-	int joins[CGROUP_HIERARCHIES];
-	pid_t pid;
-
-	int err = quota_open_joins(cgroup, joins);
-
-	if (err < 0) {
-		log_error(err, "runner for %s: its control group", id->name);
-		return err;
-	}
-	pid = runner_start(m->programs.runner, id, m->root, control_fd, joins);
-	cgroup_close_joins(joins);
-	return pid;
-}
-
-static int
-start_runner(struct monitor *m, struct session *s, struct cgroup *cgroup)
-{
-	int pair[2], err = seqpacket_pair(pair);
-
-	if (err < 0)
-		return err;
-	s->pid = starter_is_used()
-		     ? starter_run(s->id, s->identity, pair[1], cgroup)
-		     : run_here(m, s->identity, pair[1], cgroup);
-	close(pair[1]);
-	if (s->pid < 0) {
-		close(pair[0]);
-		return s->pid;
-	}
-	err = source_add(&s->control, pair[0], EPOLLIN, control_ready);
-	if (err < 0) {
-		close(pair[0]);
-		starter_kill(s->pid);
-	}
-	return err;
-}
-
 static void
 destroy(struct registry *r, struct session *s)
 {
@@ -393,8 +137,10 @@ destroy(struct registry *r, struct session *s)
 	if (s->ends_ms > 0)
 		TAILQ_REMOVE(&r->limited, s, end_link);
 	session_forget_silence(r, s);
-	table_remove(&r->by_id, &s->by_id);
-	table_remove(&r->by_pid, &s->by_pid);
+	if (s->state != SESSION_STATE_SPARE)
+		table_remove(&r->by_id, &s->by_id);
+	if (s->pid > 0)
+		table_remove(&r->by_pid, &s->by_pid);
 	source_remove(&s->control);
 	session_forget_watchers(s);
 	identity_unref(s->identity);
@@ -403,40 +149,15 @@ destroy(struct registry *r, struct session *s)
 	free(s);
 }
 
-/* What all its processes may take together: 0, or -errno with the reason why
- * the host cannot hold it to that. An ordinary user's configuration has no
- * such limits. */
-static int
-open_quota(const struct monitor *m, const struct session *s, struct cgroup *c,
-    char *reason)
+void
+session_discard(struct registry *r, struct session *s)
 {
-	return !m->root || starter_is_used()
-		   ? 0
-		   : quota_for(s->id, s->identity, c, reason);
-}
-
-/* Its control group, then its process. 0, or -errno with the reason. */
-static int
-start_with_quota(struct monitor *m, struct session *s, char *reason)
-{
-	struct cgroup cgroup = CGROUP_NONE;
-	int err = open_quota(m, s, &cgroup, reason);
-
-	if (err < 0)
-		return err;
-	err = start_runner(m, s, &cgroup);
-	if (err == -EOPNOTSUPP) {
-		quota_reason(s->identity, reason);
-		return err;
-	}
-	if (err == 0)
-		configure(m, s, &cgroup);
-	cgroup_close(&cgroup);
-	if (err == 0)
-		return 0;
-	quota_close(s->id);
-	snprintf(reason, 256, "starting the runner: %s", strerror(-err));
-	return err;
+	source_remove(&s->control);
+	/* Then the rest when it is reaped. */
+	if (s->pid > 0)
+		starter_kill(s->pid);
+	else
+		destroy(r, s);
 }
 
 /* On record before it runs. */
@@ -449,7 +170,9 @@ start(struct monitor *m, struct session *s, const char *peer, char *reason)
 		snprintf(reason, 256, "the audit log cannot be written");
 		return err;
 	}
-	err = start_with_quota(m, s, reason);
+	if (s->pid > 0)
+		return 0; /* it waited */
+	err = session_start(m, s, reason);
 	if (err < 0)
 		session_audit(m, s, "session-ended", NULL, reason);
 	return err;
@@ -465,21 +188,18 @@ session_open(struct monitor *m, struct identity *identity, uint32_t conn,
 
 	if (!session_limit_room(m, identity, reason))
 		return SESSION_LIMIT;
-	s = xcalloc(1, sizeof(*s));
-	s->identity = identity;
-	s->control.fd = -1;
-	s->masks = -1;
-	TAILQ_INIT(&s->watchers);
-	make_id(s->id);
+	s = session_spare_take(m, identity);
+	if (s == NULL)
+		s = session_new(identity);
 	if (start(m, s, peer, reason) < 0) {
 		log_error(0, "no session for %s: %s", identity->name, reason);
-		free(s);
+		session_discard(r, s);
 		return SESSION_FAILED;
 	}
-	identity_ref(identity);
 	session_limit_time(r, s);
 	table_insert(&r->by_id, &s->by_id, siphash_bytes(s->id, strlen(s->id)));
-	table_insert(&r->by_pid, &s->by_pid, (uint64_t)s->pid);
+	/* Not SPARE any more, whatever comes of it. */
+	s->state = SESSION_STATE_ATTACHED;
 	err = attach(s, conn, peer, channel_fd);
 	if (err < 0) {
 		snprintf(reason, 256, "session channel: %s", strerror(-err));
@@ -488,6 +208,7 @@ session_open(struct monitor *m, struct identity *identity, uint32_t conn,
 	}
 	log_info("session %.*s: opened for %s, %s, runner %d", ID_LOG_CHARS,
 	    s->id, identity->name, peer, (int)s->pid);
+	session_spare_want(m, identity);
 	*session = s;
 	return SESSION_OK;
 }
@@ -595,6 +316,12 @@ session_reap(struct monitor *m, pid_t pid, int status)
 
 	if (s == NULL)
 		return false;
+	if (s->state == SESSION_STATE_SPARE) {
+		session_spare_reaped(m, s);
+		quota_close(s->id);
+		destroy(&m->sessions, s);
+		return true;
+	}
 	if (s->end_reason != NULL)
 		snprintf(reason, sizeof(reason), "%s", s->end_reason);
 	else

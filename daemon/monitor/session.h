@@ -24,6 +24,7 @@ enum session_state {
 	SESSION_STATE_ATTACHED,
 	SESSION_STATE_DETACHED,	   /* until its deadline */
 	SESSION_STATE_TERMINATING, /* told to end; killed at its deadline */
+	SESSION_STATE_SPARE,	   /* nobody's yet: only in registry.by_pid */
 };
 
 /* A connection that only watches a session. */
@@ -73,6 +74,16 @@ struct session {
 
 TAILQ_HEAD(session_list, session);
 
+/* session_spare.h: an identity that had a session not long ago. */
+#define SESSION_SPARES_MAX 16
+
+struct spare {
+	struct identity *identity; /* of the configuration in force, or NULL */
+	struct session *session;   /* it waits; NULL: there is none */
+	bool wanted;		   /* as soon as nothing else is to be done */
+	int64_t until_ms;	   /* CLOCK_MONOTONIC */
+};
+
 struct registry {
 	struct table by_id;
 	struct table by_pid;
@@ -80,6 +91,7 @@ struct registry {
 	struct session_list terminating;
 	struct session_list limited; /* in order of ends_ms */
 	struct session_list silent;  /* in order of silent_ms */
+	struct spare spares[SESSION_SPARES_MAX];
 };
 
 void registry_init(struct registry *r);
@@ -136,6 +148,18 @@ void session_forget_watchers(struct session *s);
 void session_note_silence(struct registry *r, struct session *s);
 void session_forget_silence(struct registry *r, struct session *s);
 int64_t session_silence_expire(struct registry *r, int64_t now);
+
+/* session_start.c: one without a runner, which no table has; the identity is
+ * referenced. Then its runner, told all but who is attached: 0 and it is in
+ * registry.by_pid, or -errno with a sentence in reason[256]. */
+struct session *session_new(struct identity *identity);
+int session_start(struct monitor *m, struct session *s, char *reason);
+
+/* Ends one that is SPARE. */
+void session_discard(struct registry *r, struct session *s);
+
+/* session_report.c: session.control has something. */
+void session_control_ready(struct source *source, uint32_t events);
 
 /* For session_watch.c: the session of that id that can be reached and is the
  * identity's, or NULL; an order to its runner; what the runner said. */

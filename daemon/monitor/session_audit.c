@@ -9,6 +9,7 @@
 
 #include "log.h"
 #include "monitor.h"
+#include "session_spare.h"
 #include "stats.h"
 #include "util.h"
 
@@ -285,6 +286,7 @@ session_audit_watch(struct monitor *m, int64_t now)
 		m->audit_stopped = !m->audit_stopped;
 		state.works = !m->audit_stopped;
 		table_each(&m->sessions.by_id, tell_visit, &state);
+		session_spare_drop_all(m);
 	}
 	return failing ? m->audit_retry_ms : -1;
 }

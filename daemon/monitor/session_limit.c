@@ -32,8 +32,8 @@ census_visit(struct table_node *node, void *arg)
 /* So many sessions find a place: each has its control channel, and the list of
  * what it left on the disk. A descriptor that arrives and finds none is lost,
  * so the last ones are not given to sessions. */
-static uint32_t
-descriptors_sessions(void)
+uint32_t
+session_limit_descriptors(void)
 {
 	struct rlimit r;
 
@@ -56,10 +56,10 @@ session_limit_room(
 		snprintf(reason, 256, "limit of %u sessions reached", all);
 		return false;
 	}
-	if (m->sessions.by_id.count >= descriptors_sessions()) {
+	if (m->sessions.by_id.count >= session_limit_descriptors()) {
 		snprintf(reason, 256,
 		    "%u sessions are all that execd has descriptors for",
-		    descriptors_sessions());
+		    session_limit_descriptors());
 		return false;
 	}
 	if (own == 0)

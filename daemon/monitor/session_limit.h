@@ -16,6 +16,9 @@ struct session;
 bool session_limit_room(
     const struct monitor *m, const struct identity *identity, char *reason);
 
+/* So many sessions, and spares, have a place for their descriptors. */
+uint32_t session_limit_descriptors(void);
+
 /* Its time runs from now on, if its identity's sessions have a deadline. */
 void session_limit_time(struct registry *r, struct session *s);
 

@@ -59,6 +59,8 @@ source_remove(struct source *s)
 int
 source_dispatch(int timeout_ms)
 {
+	int n;
+
 	batch_len = epoll_wait(epoll_fd, batch, BATCH, timeout_ms);
 	if (batch_len < 0) {
 		batch_len = 0;
@@ -70,6 +72,7 @@ source_dispatch(int timeout_ms)
 		if (s != NULL)
 			s->ready(s, batch[i].events);
 	}
+	n = batch_len;
 	batch_len = 0;
-	return 0;
+	return n;
 }

@@ -15,6 +15,7 @@ from execd_client import WebSocket
 
 CLIENTS = 4
 COMMANDS = 10       # of a session
+BESIDE = 3          # children that are no session's: front-end, template, spare runner
 
 
 def groups_of(pid):
@@ -108,11 +109,11 @@ def soak(mode, user, sessions):
     try:
         first = Soaking(s, max(sessions // 100, 20))
         first.run()
-        poll(lambda: len(children(s.pid)) == 2, 30, "end of the sessions")
+        poll(lambda: len(children(s.pid)) == BESIDE, 30, "end of the sessions")
         base = Account(s)
         rest = Soaking(s, sessions)
         rest.run()
-        poll(lambda: len(children(s.pid)) == 2, 30, "end of the sessions")
+        poll(lambda: len(children(s.pid)) == BESIDE, 30, "end of the sessions")
         poll(lambda: not Account(s).differs(base), 10, f"return to {base}; now: {Account(s).differs(base)}")
         after = Account(s)
     finally:

@@ -1,0 +1,157 @@
+/*
+ * What runners say of their sessions. What is not in the table below, or
+ * cannot be, ends the runner and its session.
+ */
+#include <errno.h>
+#include <stdio.h>
+#include <sys/epoll.h>
+#include <unistd.h>
+
+#include "log.h"
+#include "monitor.h"
+#include "seqpacket.h"
+#include "session_audit.h"
+#include "session_cast.h"
+#include "session_spare.h"
+#include "starter.h"
+
+/* In one go: more than a socket holds. */
+#define REPORTS_MAX 1024
+
+static bool
+take_detached(struct session *s, const uint8_t *packet, size_t len)
+{
+	struct control_detached d;
+
+	if (control_get(packet, len, RUNNER_REPORT_DETACHED, &d) < 0 ||
+	    d.end > CHANNEL_END_RUNNER || d.generation > s->generation)
+		return false;
+	if (d.generation > s->reported)
+		s->reported = d.generation;
+	if (d.generation == s->generation)
+		s->end = d.end;
+	return true;
+}
+
+static bool
+take_unwatched(struct session *s, const uint8_t *packet, size_t len)
+{
+	struct control_unwatched u;
+
+	return control_get(packet, len, RUNNER_REPORT_UNWATCHED, &u) == 0 &&
+	       u.end <= CHANNEL_END_RUNNER &&
+	       session_watch_ended(s, u.number, u.end);
+}
+
+static int
+take_end(struct session *s, const uint8_t *packet, size_t len)
+{
+	if (control_get(packet, len, RUNNER_REPORT_END, NULL) < 0)
+		return -EBADMSG;
+	if (s->state == SESSION_STATE_TERMINATING)
+		return 0;
+	s->asked_to_end = true;
+	s->end_reason = "its client ended it";
+	log_info("session %.*s: its client ends it", ID_LOG_CHARS, s->id);
+	session_terminate(&monitor, s);
+	return 0;
+}
+
+/* 0, -EBADMSG, or another -errno if the session must not go on. */
+static int
+take_one(struct session *s, const uint8_t *packet, size_t len)
+{
+	switch (control_peek(packet, len)) {
+	case RUNNER_REPORT_DETACHED:
+		return take_detached(s, packet, len) ? 0 : -EBADMSG;
+	case RUNNER_REPORT_UNWATCHED:
+		return take_unwatched(s, packet, len) ? 0 : -EBADMSG;
+	case RUNNER_REPORT_END:
+		return take_end(s, packet, len);
+	case RUNNER_REPORT_CAST:
+		return session_cast_report(&monitor, s, packet, len);
+	default:
+		return session_audit_report(&monitor, s, packet, len);
+	}
+}
+
+/* Nothing more is taken from it. */
+static void
+hang_up(struct session *s)
+{
+	s->hung_up = true;
+	source_set_events(&s->control, 0);
+}
+
+static void
+take_report(struct session *s, const uint8_t *packet, size_t len, size_t nfds)
+{
+	int err = nfds > 0 ? -EBADMSG : take_one(s, packet, len);
+
+	if (err == 0)
+		return;
+	if (err == -EBADMSG)
+		log_error(0,
+		    "session %.*s: impossible message from its runner: "
+		    "killing it",
+		    ID_LOG_CHARS, s->id);
+	else
+		s->end_reason = "the audit log cannot be written";
+	starter_kill(s->pid);
+	hang_up(s);
+}
+
+/* The only report with a descriptor, which is kept as it is. */
+static bool
+take_masks(struct session *s, const uint8_t *packet, size_t len, int fd)
+{
+	if (s->masks >= 0 ||
+	    control_get(packet, len, RUNNER_REPORT_MASKS, NULL) < 0)
+		return false;
+	s->masks = fd;
+	return true;
+}
+
+/* Reads what the runner said so far; notes the end of the channel. */
+void
+session_take_reports(struct session *s)
+{
+	uint8_t packet[CONTROL_MESSAGE_MAX];
+	int fds[SEQPACKET_FDS_MAX];
+	size_t nfds;
+	ssize_t n = -EAGAIN;
+	int count = 0;
+
+	while (!s->hung_up && (n = seqpacket_recv(s->control.fd, packet,
+				   sizeof(packet), fds, &nfds)) > 0) {
+		if (nfds == 1 && take_masks(s, packet, (size_t)n, fds[0]))
+			nfds = 0;
+		else
+			take_report(s, packet, (size_t)n, nfds);
+		while (nfds > 0)
+			close(fds[--nfds]);
+		if (++count == REPORTS_MAX)
+			return; /* the others have their turn */
+	}
+	if (n != -EAGAIN && !s->hung_up)
+		hang_up(s);
+}
+
+/* The channel ended but the process may not have: nobody could reach it any
+ * more, so it ends now. */
+void
+session_control_ready(struct source *source, uint32_t events)
+{
+	struct session *s = SOURCE_OWNER(source, struct session, control);
+
+	if (s->state == SESSION_STATE_SPARE) {
+		session_spare_lost(&monitor, s);
+		return;
+	}
+	session_take_reports(s);
+	if (s->hung_up || events & (EPOLLHUP | EPOLLERR)) {
+		starter_kill(s->pid);
+		source_remove(&s->control);
+		s->hung_up = true;
+	}
+}

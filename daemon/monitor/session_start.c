@@ -1,0 +1,189 @@
+/*
+ * How a session's runner comes to be: its control group, its process, and what
+ * it is told before anybody is attached.
+ */
+#include <errno.h>
+#include <stdio.h>
+#include <string.h>
+#include <sys/epoll.h>
+#include <sys/random.h>
+#include <unistd.h>
+
+#include "log.h"
+#include "monitor.h"
+#include "quota.h"
+#include "runner_start.h"
+#include "seqpacket.h"
+#include "session_audit.h"
+#include "starter.h"
+#include "util.h"
+
+/* RFC 9562 version 4, from the kernel's random bytes. */
+static void
+make_id(char id[CONTROL_SESSION_ID_MAX])
+{
+	uint8_t r[16];
+
+	if (getrandom(r, sizeof(r), 0) != (ssize_t)sizeof(r))
+		log_fatal("getrandom: no random bytes");
+	r[6] = (r[6] & 0x0f) | 0x40;
+	r[8] = (r[8] & 0x3f) | 0x80;
+	snprintf(id, CONTROL_SESSION_ID_MAX,
+	    "%02x%02x%02x%02x-%02x%02x-%02x%02x-%02x%02x-"
+	    "%02x%02x%02x%02x%02x%02x",
+	    r[0], r[1], r[2], r[3], r[4], r[5], r[6], r[7], r[8], r[9], r[10],
+	    r[11], r[12], r[13], r[14], r[15]);
+}
+
+struct session *
+session_new(struct identity *identity)
+{
+	struct session *s = xcalloc(1, sizeof(*s));
+
+	s->identity = identity_ref(identity);
+	s->control.fd = -1;
+	s->masks = -1;
+	s->state = SESSION_STATE_SPARE;
+	TAILQ_INIT(&s->watchers);
+	make_id(s->id);
+	return s;
+}
+
+/* One for all sessions of an identity: they are one user's. Without it the
+ * runner tries to make one itself. */
+static int
+find_door(const struct monitor *m, struct identity *id)
+{
+	const char *step;
+
+	if (!m->root)
+		return -1;
+	if (id->door_tried)
+		return id->door;
+	id->door_tried = true;
+	id->door = starter_door(id->uid, id->gid, &step);
+	if (id->door < 0)
+		log_warn(
+		    id->door, "no sandbox door for %s: %s", id->name, step);
+	return id->door;
+}
+
+static void
+configure(struct monitor *m, struct session *s, const struct cgroup *cgroup)
+{
+	const struct limits *l = &m->conf->limits;
+	int fds[2 + CGROUP_HIERARCHIES] = { m->programs.http };
+	struct sandbox_limits limits;
+	size_t nfds = 1;
+	int door = find_door(m, s->identity);
+	struct control_session_config c = {
+		.pid_namespace = m->root,
+		.command_deadline_ms = s->identity->limits.command_deadline_ms,
+		.output_rate = s->identity->limits.output_rate,
+		.record_tty = s->identity->record.directory != NULL,
+		.record_input = s->identity->record.input,
+		.record_required = s->identity->record.required,
+		.record_max_bytes = s->identity->record.max_bytes,
+		.closed_ttl_ms = l->closed_ttl_ms,
+		.kill_grace_ms = l->kill_grace_ms,
+		.retention_bytes = l->retention_bytes,
+		.max_message_bytes = l->max_message_bytes,
+	};
+
+	snprintf(c.session_id, sizeof(c.session_id), "%s", s->id);
+	snprintf(c.provider_id, sizeof(c.provider_id), "%s", m->provider_id);
+	snprintf(c.shell, sizeof(c.shell), "%s", s->identity->shell);
+	snprintf(c.home, sizeof(c.home), "%s", s->identity->home);
+	c.door = door >= 0;
+	if (c.door)
+		fds[nfds++] = door;
+	for (int i = 0; i < CGROUP_HIERARCHIES; i++) {
+		if (cgroup->dirs[i] < 0)
+			continue;
+		c.cgroups |= (uint8_t)(1u << i);
+		fds[nfds++] = cgroup->dirs[i];
+	}
+	session_order(s, RUNNER_ORDER_CONFIGURE, &c, fds, nfds);
+	session_audit_configure(m, s);
+	conf_sandbox_limits(m->conf, s->identity, &limits);
+	session_order(s, RUNNER_ORDER_SANDBOX, &limits, NULL, 0);
+}
+
+static pid_t
+run_here(const struct monitor *m, struct identity *id, int control_fd,
+    const struct cgroup *cgroup)
+{
+	int joins[CGROUP_HIERARCHIES];
+	pid_t pid;
+
+	int err = quota_open_joins(cgroup, joins);
+
+	if (err < 0) {
+		log_error(err, "runner for %s: its control group", id->name);
+		return err;
+	}
+	pid = runner_start(m->programs.runner, id, m->root, control_fd, joins);
+	cgroup_close_joins(joins);
+	return pid;
+}
+
+static int
+start_runner(struct monitor *m, struct session *s, struct cgroup *cgroup)
+{
+	int pair[2], err = seqpacket_pair(pair);
+
+	if (err < 0)
+		return err;
+	s->pid = starter_is_used()
+		     ? starter_run(s->id, s->identity, pair[1], cgroup)
+		     : run_here(m, s->identity, pair[1], cgroup);
+	close(pair[1]);
+	if (s->pid < 0) {
+		close(pair[0]);
+		return s->pid;
+	}
+	err = source_add(&s->control, pair[0], EPOLLIN, session_control_ready);
+	if (err < 0) {
+		close(pair[0]);
+		starter_kill(s->pid);
+		s->pid = 0;
+	}
+	return err;
+}
+
+/* What all its processes may take together: 0, or -errno with the reason why
+ * the host cannot hold it to that. An ordinary user's configuration has no
+ * such limits. */
+static int
+open_quota(const struct monitor *m, const struct session *s, struct cgroup *c,
+    char *reason)
+{
+	return !m->root || starter_is_used()
+		   ? 0
+		   : quota_for(s->id, s->identity, c, reason);
+}
+
+int
+session_start(struct monitor *m, struct session *s, char *reason)
+{
+	struct cgroup cgroup = CGROUP_NONE;
+	int err = open_quota(m, s, &cgroup, reason);
+
+	if (err < 0)
+		return err;
+	err = start_runner(m, s, &cgroup);
+	if (err == -EOPNOTSUPP) {
+		quota_reason(s->identity, reason);
+		return err;
+	}
+	if (err == 0) {
+		table_insert(&m->sessions.by_pid, &s->by_pid, (uint64_t)s->pid);
+		configure(m, s, &cgroup);
+	}
+	cgroup_close(&cgroup);
+	if (err == 0)
+		return 0;
+	quota_close(s->id);
+	snprintf(reason, 256, "starting the runner: %s", strerror(-err));
+	return err;
+}
