@@ -49,6 +49,7 @@ stream_close(struct process_stream *s)
 	set_reading(s, false);
 	close(s->fd);
 	s->fd = -1;
+	wide_pipe_end(&s->wide);
 	s->drain_bytes = 0;
 }
 
@@ -72,6 +73,8 @@ read_what_is_there(struct process_stream *s, size_t max)
 		more = read(s->fd, scratch + at, max - at);
 		at += more > 0 ? (size_t)more : 0;
 	}
+	if (n == READ_BYTES)
+		wide_pipe_note_full(&s->wide, s->fd);
 	return n > 0 ? (ssize_t)at : n;
 }
 
