@@ -177,7 +177,7 @@ def _tls(bench, start, quick):
     server = start(bench)
     try:
         if start is servers.start_execd_tls:
-            f = servers.run_load(server, ["output", "--bytes", size, "--ca", server.certificate])
+            f = servers.run_load(server, ["output", "--bytes", size, "--size", 0, "--ca", server.certificate])
             return {"rate": f["bytes"] / MB / f["seconds"]}
         begin = time.monotonic()
         subprocess.run([*server.ssh, server.destination, f"exec head -c {size} /dev/zero"],
@@ -198,11 +198,11 @@ ROWS = [
         Figure("p50", "the same, sandboxed (workspace-write), p50", "µs", .10, .06)]),
     Row("spawn-many", _spawn("--quickack", "--connections", 8, "--inflight", 4, count=600), [
         Figure("rate", "spawns, 8 connections with 4 each", "1/s", 4, 5, higher=True)]),
-    Row("output", _transfer("output", 1 << 30), [
+    Row("output", _transfer("output", 1 << 30, "--size", 0), [
         Figure("rate", "output, 1 GiB through a pipe", "MB/s", 2, 3, higher=True),
         Figure("cpu", "output, CPU of all programs per MB", "µs", .32, .16),
         Figure("wire", "output, bytes on the wire per byte", "", 1.34, 1.335, absolute=True)]),
-    Row("output-tty", _transfer("output", 64 << 20, "--tty"), [
+    Row("output-tty", _transfer("output", 64 << 20, "--size", 0, "--tty"), [
         Figure("cpu", "output of a terminal, CPU per MB", "µs", 1.0, .55)]),
     Row("stdin", _transfer("stdin", 512 << 20), [
         Figure("rate", "stdin, 64 KiB writes", "MB/s", 1.3, 2, higher=True),

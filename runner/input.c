@@ -91,9 +91,13 @@ write_some(struct input *in, const char *p, size_t n)
 {
 	ssize_t written = write(in->fd, p, n);
 
-	if (written >= 0)
-		return written;
-	return errno == EAGAIN || errno == EINTR ? 0 : -errno;
+	if (written < 0 && errno != EAGAIN && errno != EINTR)
+		return -errno;
+	if (written < 0)
+		written = 0;
+	if ((size_t)written < n)
+		wide_pipe_note_full(&in->wide, in->fd);
+	return written;
 }
 
 static void
@@ -253,6 +257,7 @@ input_close(struct input *in, enum input_status as)
 		event_del(&in->event);
 		close(in->fd);
 		in->fd = -1;
+		wide_pipe_end(&in->wide);
 	}
 	in->closed_as = as;
 	while ((c = TAILQ_FIRST(&in->queue)) != NULL) {

@@ -15,6 +15,7 @@
 #include "queue.h"
 #include "recent_ids.h"
 #include "util.h"
+#include "wide_pipe.h"
 
 #define INPUT_QUEUE_CHUNKS  128		/* accepted, not written yet */
 #define INPUT_QUEUE_BYTES   (8u << 20)	/* of them, unless it is only one */
@@ -33,6 +34,7 @@ struct input_chunk;
 
 struct input {
 	int fd; /* -1: closed */
+	struct wide_pipe wide;
 	enum input_status closed_as;
 	struct event event;
 	bool armed;

@@ -24,6 +24,9 @@ static uint8_t scratch[READ_BYTES];
  * writes for ever must not keep exited waiting. */
 #define TTY_DRAIN_BYTES (1u << 20)
 
+/* One read of a terminal gives a page at most: after so much there is more. */
+#define TTY_MORE_BYTES 2048
+
 static void settle(struct process *p);
 
 static void
@@ -46,6 +49,7 @@ stream_close(struct process_stream *s)
 	set_reading(s, false);
 	close(s->fd);
 	s->fd = -1;
+	wide_pipe_end(&s->wide);
 	s->drain_bytes = 0;
 }
 
@@ -57,15 +61,32 @@ pause_reading(struct process *p)
 		set_reading(&p->streams[i], false);
 }
 
-/* Reads once and tells. 1: there may be more, 0: nothing now, -1: the end.
+/* As read(2). A terminal gives a page at most, so it is asked again while it
+ * does: what ended or failed meanwhile shows the next time. */
+static ssize_t
+read_what_is_there(struct process_stream *s, size_t max)
+{
+	ssize_t n = read(s->fd, scratch, max), more = n;
+	size_t at = n > 0 ? (size_t)n : 0;
+
+	while (s->process->tty && more >= TTY_MORE_BYTES && at < max) {
+		more = read(s->fd, scratch + at, max - at);
+		at += more > 0 ? (size_t)more : 0;
+	}
+	if (n == READ_BYTES)
+		wide_pipe_note_full(&s->wide, s->fd);
+	return n > 0 ? (ssize_t)at : n;
+}
+
+/* Reads and tells. 1: there may be more, 0: nothing now, -1: the end.
  * EIO on a terminal's master is its end of file. */
 static int
 stream_read(struct process_stream *s)
 {
 	struct process *p = s->process;
 	size_t max = process_state_chunk_max(&p->state);
-	ssize_t n =
-	    read(s->fd, scratch, max < sizeof(scratch) ? max : sizeof(scratch));
+	ssize_t n = read_what_is_there(
+	    s, max < sizeof(scratch) ? max : sizeof(scratch));
 
 	if (n < 0 && (errno == EAGAIN || errno == EINTR))
 		return 0;

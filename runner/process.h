@@ -20,6 +20,7 @@
 #include "process_tree.h"
 #include "reaper.h"
 #include "spawn.h"
+#include "wide_pipe.h"
 
 struct event_base;
 struct process;
@@ -46,7 +47,8 @@ struct process_observer {
 struct process_stream {
 	struct process *process;
 	enum stream stream;
-	int fd;		    /* -1: at its end */
+	int fd; /* -1: at its end */
+	struct wide_pipe wide;
 	size_t drain_bytes; /* still to be told before exited */
 	struct event event;
 	bool reading;
