@@ -1,17 +1,28 @@
 /*
- * Load a system-call policy that stands as a table.
+ * System-call policies through libseccomp to BPF.
+ *
+ * libseccomp 2.5 does not always notice that it got no memory: it may return
+ * success with rules left out, or never return. What says so all the same is
+ * errno, and the time it takes.
  */
 #include "filter.h"
 
 #include <errno.h>
+#include <fcntl.h>
+#include <linux/filter.h>
+#include <linux/seccomp.h>
 #include <seccomp.h>
 #include <signal.h>
 #include <stdlib.h>
+#include <string.h>
 #include <sys/prctl.h>
+#include <sys/syscall.h>
+#include <sys/time.h>
 #include <unistd.h>
 
 #include "config.h"
 #include "log.h"
+#include "util.h"
 
 #if EXECD_SANDBOX_DEBUG
 /* Names the call that has no row; the policy's author adds it or mends the
@@ -58,24 +69,154 @@ add_rule(scmp_filter_ctx ctx, const struct filter_rule *r)
 	    ctx, action, r->syscall, r->compare, &cmp);
 }
 
-int
-filter_load(const struct filter_rule *rules, size_t n)
-{
-	scmp_filter_ctx ctx = seccomp_init(DENIED);
-	int err;
+/* --- export ------------------------------------------------------------- */
 
-	if (ctx == NULL)
+/* More than this of the processor's time is not needed; it takes milliseconds.
+ * The signal ends the process. */
+#define COMPILE_SECONDS 10
+
+static void
+limit_time(int seconds)
+{
+	struct itimerval t = { .it_value.tv_sec = seconds };
+
+	if (seconds > 0)
+		signal(SIGPROF, SIG_DFL);
+	setitimer(ITIMER_PROF, &t, NULL);
+}
+
+/* An error, or memory that was missing on the way. */
+static int
+judge(int err)
+{
+	return err == 0 && errno == ENOMEM ? -ENOMEM : err;
+}
+
+/* Whole instructions, the last of which answers; the kernel looks at the rest
+ * when it takes them. */
+static int
+take_program(struct filter_program *p, const void *code, size_t bytes)
+{
+	size_t n = bytes / sizeof(*p->code);
+
+	if (n == 0 || n > BPF_MAXINSNS || bytes % sizeof(*p->code) != 0)
+		return -EIO;
+	p->code = malloc(bytes);
+	if (p->code == NULL)
 		return -ENOMEM;
-	err = seccomp_attr_set(
+	memcpy(p->code, code, bytes);
+	p->len = (unsigned short)n;
+	if (BPF_CLASS(p->code[n - 1].code) == BPF_RET)
+		return 0;
+	filter_program_clear(p);
+	return -EIO;
+}
+
+/* All that is in a pipe whose other end is closed. libseccomp takes a write
+ * that was cut short for a whole one: a pipe that is full may be that. */
+static int
+read_program(int fd, struct filter_program *p)
+{
+	static char code[BPF_MAXINSNS * sizeof(*p->code)];
+	int size = fcntl(fd, F_GETPIPE_SZ);
+	size_t len = 0;
+	ssize_t n;
+
+	while ((n = read(fd, code + len, sizeof(code) - len)) > 0)
+		len += (size_t)n;
+	if (n < 0 || size < 0)
+		return -errno;
+	return len < (size_t)size ? take_program(p, code, len) : -EIO;
+}
+
+/* Through a pipe: who may write no file writes this. */
+static int export(scmp_filter_ctx ctx, struct filter_program *p)
+{
+	int fds[2], err;
+
+	if (pipe2(fds, O_CLOEXEC | O_NONBLOCK) < 0)
+		return -errno;
+	err = judge(seccomp_export_bpf(ctx, fds[1]));
+	close(fds[1]);
+	if (err == 0)
+		err = read_program(fds[0], p);
+	close(fds[0]);
+	return err;
+}
+
+static int
+compile(scmp_filter_ctx ctx, filter_fill fill, const void *policy,
+    struct filter_program *p)
+{
+	int err = seccomp_attr_set(
 	    ctx, SCMP_FLTATR_ACT_BADARCH, SCMP_ACT_KILL_PROCESS);
+
 	/* A balanced tree instead of one long chain of compares. */
 	if (err == 0)
 		err = seccomp_attr_set(ctx, SCMP_FLTATR_CTL_OPTIMIZE, 2);
-	for (size_t i = 0; i < n && err == 0; i++)
-		err = add_rule(ctx, &rules[i]);
-	watch_denied();
+	err = judge(err == 0 ? fill(ctx, policy) : err);
+	return err != 0 ? err : export(ctx, p);
+}
+
+int
+filter_compile(struct filter_program *p, uint32_t otherwise, filter_fill fill,
+    const void *policy)
+{
+	scmp_filter_ctx ctx;
+	int err;
+
+	*p = (struct filter_program){ 0 };
+	errno = 0;
+	limit_time(COMPILE_SECONDS);
+	ctx = seccomp_init(otherwise);
+	err = judge(ctx == NULL ? -ENOMEM : 0);
 	if (err == 0)
-		err = seccomp_load(ctx);
+		err = compile(ctx, fill, policy, p);
 	seccomp_release(ctx);
+	limit_time(0);
+	return err;
+}
+
+void
+filter_program_clear(struct filter_program *p)
+{
+	free(p->code);
+	*p = (struct filter_program){ 0 };
+}
+
+/* --- tables ------------------------------------------------------------- */
+
+struct table {
+	const struct filter_rule *rules;
+	size_t n;
+};
+
+static int
+add_rules(void *ctx, const void *policy)
+{
+	const struct table *t = policy;
+	int err = 0;
+
+	for (size_t i = 0; i < t->n && err == 0; i++)
+		err = add_rule(ctx, &t->rules[i]);
+	return err;
+}
+
+int
+filter_load(const struct filter_rule *rules, size_t n)
+{
+	const struct table table = { rules, n };
+	struct filter_program p;
+	struct sock_fprog program;
+	int err = filter_compile(&p, DENIED, add_rules, &table);
+
+	if (err != 0)
+		return err;
+	watch_denied();
+	program = (struct sock_fprog){ .len = p.len, .filter = p.code };
+	if (prctl(PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0) < 0 ||
+	    syscall(SYS_seccomp, SECCOMP_SET_MODE_FILTER, 0, &program) < 0)
+		err = -errno;
+	filter_program_clear(&p);
 	return err;
 }

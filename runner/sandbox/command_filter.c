@@ -11,11 +11,10 @@
 #include <stddef.h>
 #include <stdint.h>
 #include <string.h>
-#include <sys/mman.h>
-#include <sys/stat.h>
 #include <sys/syscall.h>
 #include <unistd.h>
 
+#include "filter.h"
 #include "util.h"
 
 /* Whether a value of the list is in the block, or an earlier one's sibling
@@ -100,47 +99,14 @@ has_i386(void)
 /* A number without a name can only be added while there is one architecture;
  * those that come later start empty. */
 static int
-add_policy(scmp_filter_ctx ctx, unsigned active)
+add_policy(void *ctx, const void *policy)
 {
-	int err;
+	unsigned active = *(const unsigned *)policy;
+	int err = add_rows(ctx, active, true);
 
-	err = seccomp_attr_set(
-	    ctx, SCMP_FLTATR_ACT_BADARCH, SCMP_ACT_KILL_PROCESS);
-	if (err == 0)
-		err = seccomp_attr_set(ctx, SCMP_FLTATR_CTL_OPTIMIZE, 2);
-	if (err == 0)
-		err = add_rows(ctx, active, true);
 	if (err == 0 && (active & WITH_32BIT) && has_i386())
 		err = seccomp_arch_add(ctx, SCMP_ARCH_X86);
 	return err != 0 ? err : add_rows(ctx, active, false);
-}
-
-/* What libseccomp made, behind `prefix` instructions of room. */
-static int
-read_code(scmp_filter_ctx ctx, struct command_filter *f, size_t prefix)
-{
-	_cleanup_close_ int fd = memfd_create("command-filter", MFD_CLOEXEC);
-	struct stat st;
-	size_t len;
-	int err;
-
-	if (fd < 0)
-		return -errno;
-	err = seccomp_export_bpf(ctx, fd);
-	if (err != 0)
-		return err;
-	if (fstat(fd, &st) < 0)
-		return -errno;
-	len = (size_t)st.st_size / sizeof(*f->code);
-	if (prefix + len > BPF_MAXINSNS)
-		return -E2BIG;
-	f->code = xcalloc(prefix + len, sizeof(*f->code));
-	f->len = (unsigned short)(prefix + len);
-	if (pread(fd, f->code + prefix, (size_t)st.st_size, 0) != st.st_size) {
-		command_filter_clear(f);
-		return -EIO;
-	}
-	return 0;
 }
 
 #define LOAD(field)                                                            \
@@ -199,20 +165,21 @@ command_filter_compile(
 	unsigned active = command_filter_active(o);
 	struct sock_filter prefix[PREFIX_MAX];
 	size_t n = emit_prefix(prefix, active);
-	scmp_filter_ctx ctx = seccomp_init(SCMP_ACT_ALLOW);
-	int err;
+	struct filter_program p;
+	int err = filter_compile(&p, SCMP_ACT_ALLOW, add_policy, &active);
 
 	*f = (struct command_filter){
 		.flags = o->log ? SECCOMP_FILTER_FLAG_LOG : 0,
 	};
-	if (ctx == NULL)
-		return -ENOMEM;
-	err = add_policy(ctx, active);
-	if (err == 0)
-		err = read_code(ctx, f, n);
-	if (err == 0)
+	if (err == 0 && n + p.len > BPF_MAXINSNS)
+		err = -E2BIG;
+	if (err == 0) {
+		f->code = xcalloc(n + p.len, sizeof(*f->code));
+		f->len = (unsigned short)(n + p.len);
 		memcpy(f->code, prefix, n * sizeof(*prefix));
-	seccomp_release(ctx);
+		memcpy(f->code + n, p.code, p.len * sizeof(*p.code));
+	}
+	filter_program_clear(&p);
 	return err;
 }
 

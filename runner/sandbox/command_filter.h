@@ -37,9 +37,7 @@ struct command_filter_options {
 };
 
 /*
- * 0, or -errno and nothing to clear: -ENOMEM, -EMFILE, -ENFILE, -EIO;
- * -EOPNOTSUPP or -EINVAL when libseccomp finds no SECCOMP_RET_KILL_PROCESS
- * (Linux 4.14). Equal options give equal code.
+ * 0, or -errno and nothing to clear (filter.h). Equal options give equal code.
  */
 int command_filter_compile(
     struct command_filter *f, const struct command_filter_options *o);
