@@ -1,7 +1,8 @@
 /*
- * JSON text -> a small tree. The only file that knows yajl, and it uses the
- * callback parser alone: yajl's own tree recurses, keeps duplicates and cuts
- * strings at NUL. Everything it is too lenient about is checked here.
+ * JSON text -> a small tree. But for its memory the only file that knows yajl,
+ * and it uses the callback parser alone: yajl's own tree recurses, keeps
+ * duplicates and cuts strings at NUL. Everything it is too lenient about is
+ * checked here.
  */
 #include "json.h"
 
@@ -11,6 +12,7 @@
 
 #include <yajl/yajl_parse.h>
 
+#include "json_memory.h"
 #include "json_scan.h"
 #include "table.h"
 
@@ -394,12 +396,11 @@ int
 json_parse(struct json_doc *doc, const char *text, size_t len)
 {
 	struct parser p = { .doc = doc, .text = text, .len = len };
+	yajl_alloc_funcs memory = json_memory;
 	int err;
 
 	*doc = (struct json_doc){ 0 };
-	p.handle = yajl_alloc(&callbacks, NULL, &p);
-	if (p.handle == NULL)
-		return -ENOMEM;
+	p.handle = yajl_alloc(&callbacks, &memory, &p);
 	json_scan_plan(&p.cuts, text, len);
 	err = run(&p);
 	yajl_free(p.handle);

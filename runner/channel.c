@@ -11,6 +11,7 @@
 
 #include "frame.h"
 #include "log.h"
+#include "loop.h"
 #include "util.h"
 
 /* Input is read into one place for all, so that an idle channel holds none. */
@@ -40,7 +41,7 @@ channel_open(struct channel *ch, struct event_base *base, int in_fd, int out_fd,
 	    &ch->in_event, base, in_fd, EV_READ | EV_PERSIST, in_cb, ch);
 	event_assign(
 	    &ch->out_event, base, out_fd, EV_WRITE, channel_out_cb, ch);
-	event_add(&ch->in_event, NULL);
+	loop_add(&ch->in_event, NULL);
 }
 
 bool
@@ -108,7 +109,7 @@ set_reading(struct channel *ch, bool reading)
 		event_del(&ch->in_event);
 		return;
 	}
-	event_add(&ch->in_event, NULL);
+	loop_add(&ch->in_event, NULL);
 	/* The socket does not tell of what was read before the pause. */
 	if (has_kept_frame(ch))
 		event_active(&ch->in_event, EV_READ, 0);

@@ -9,6 +9,7 @@
 #include "channel_parts.h"
 #include "frame.h"
 #include "log.h"
+#include "loop.h"
 
 /* Frames composed beyond this leave before the turn ends. */
 #define FLUSH_BYTES (256u << 10)
@@ -122,7 +123,7 @@ after_write(struct channel *ch)
 			ch->out_at = 0;
 		}
 		ch->want_write = true;
-		event_add(&ch->out_event, NULL);
+		loop_add(&ch->out_event, NULL);
 	}
 	channel_review_reading(ch);
 	if (was && !ch->want_write)

@@ -15,6 +15,7 @@
 #include "channel.h"
 #include "environment.h"
 #include "log.h"
+#include "loop.h"
 #include "process.h"
 #include "runner_v1.h"
 #include "sandbox/sandbox.h"
@@ -78,7 +79,7 @@ sweep_cb(evutil_socket_t fd, short what, void *arg)
 	struct timeval again = { 0, SWEEP_MS * 1000 };
 
 	reaper_signal_all(SIGKILL);
-	event_add(&d.sweep, &again);
+	loop_add(&d.sweep, &again);
 }
 
 static void
@@ -125,7 +126,7 @@ arm_timeout(uint64_t ms)
 {
 	struct timeval tv = timeval_of_ms(ms);
 
-	event_add(&d.timeout, &tv);
+	loop_add(&d.timeout, &tv);
 }
 
 /* command[] as a vector; NULL when a NUL byte hides in it. */
@@ -345,8 +346,10 @@ on_idle(void)
 int
 dialect_v1_run(struct event_base *base, int in_fd, int out_fd)
 {
-	int err = reaper_init(base, false, on_idle);
+	int err;
 
+	loop_trust();
+	err = reaper_init(base, false, on_idle);
 	if (err < 0)
 		log_fatal_errno(err, "taking over the command's children");
 	d.base = base;

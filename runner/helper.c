@@ -16,6 +16,7 @@
 #include "descriptors.h"
 #include "frame.h"
 #include "log.h"
+#include "loop.h"
 #include "methods.h"
 #include "sandbox/nest.h"
 
@@ -171,7 +172,7 @@ set_reading(struct helper *h, bool reading)
 		return;
 	h->reading = reading;
 	if (reading)
-		event_add(&h->in_event, NULL);
+		loop_add(&h->in_event, NULL);
 	else
 		event_del(&h->in_event);
 }
@@ -310,7 +311,7 @@ flush(struct helper *h)
 		buf_clear(&h->queue);
 		h->queue_at = 0;
 	} else {
-		event_add(&h->out_event, NULL);
+		loop_add(&h->out_event, NULL);
 	}
 	helper_pause_client(h->session);
 }

@@ -9,6 +9,7 @@
 #include <unistd.h>
 
 #include "log.h"
+#include "loop.h"
 
 struct input_chunk {
 	TAILQ_ENTRY(input_chunk) link; /* input.queue */
@@ -106,7 +107,7 @@ arm(struct input *in)
 	if (in->armed || TAILQ_EMPTY(&in->queue))
 		return;
 	in->armed = true;
-	event_add(&in->event, NULL);
+	loop_add(&in->event, NULL);
 }
 
 static void

@@ -143,9 +143,10 @@ put_off(const uint8_t *packet, size_t len, const int *fds, size_t nfds)
 	o->nfds = nfds;
 	memcpy(o->packet, packet, len);
 	memcpy(o->fds, fds, nfds * sizeof(int));
-	if (STAILQ_EMPTY(&stash))
-		event_base_once(event_base, -1, EV_TIMEOUT, take_stashed_cb,
-		    NULL, &(struct timeval){ 0, 0 });
+	if (STAILQ_EMPTY(&stash) &&
+	    event_base_once(event_base, -1, EV_TIMEOUT, take_stashed_cb, NULL,
+		&(struct timeval){ 0, 0 }) < 0)
+		log_fatal("orders that were put off: no event");
 	STAILQ_INSERT_TAIL(&stash, o, link);
 }
 
@@ -432,8 +433,9 @@ orders_run(struct event_base *base, char **env)
 	event_base = base;
 	loop_trust();
 	base_env = env;
-	if (control == NULL || event_add(control, NULL) < 0)
+	if (control == NULL)
 		log_fatal("control channel: no event");
+	loop_add(control, NULL);
 	/* Up to four for each process. */
 	descriptors_raise(UINT64_MAX);
 	/* Same-uid processes must not look into, or drive, this one. */

@@ -12,6 +12,7 @@
 
 #include "denial.h"
 #include "log.h"
+#include "loop.h"
 #include "oom.h"
 #include "sandbox/nest.h"
 #include "util.h"
@@ -36,7 +37,7 @@ set_reading(struct process_stream *s, bool reading)
 		return;
 	s->reading = reading;
 	if (reading)
-		event_add(&s->event, NULL);
+		loop_add(&s->event, NULL);
 	else
 		event_del(&s->event);
 }

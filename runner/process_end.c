@@ -8,6 +8,7 @@
 #include <sys/wait.h>
 
 #include "log.h"
+#include "loop.h"
 #include "process.h"
 
 /* Those it left behind have its pid as their session's id. It may be another's
@@ -95,7 +96,7 @@ plan(struct process *p, struct event_base *base, uint64_t ms,
 	p->deadline_ms = at;
 	p->deadline_for = why;
 	event_assign(&p->deadline, base, -1, 0, deadline_cb, p);
-	event_add(&p->deadline, &tv);
+	loop_add(&p->deadline, &tv);
 }
 
 void

@@ -13,6 +13,7 @@
 #include <unistd.h>
 
 #include "children.h"
+#include "loop.h"
 #include "util.h"
 
 static struct table watches;
@@ -80,7 +81,10 @@ reaper_init(struct event_base *base, bool pid_namespace, void (*idle)(void))
 	if (signal_fd < 0)
 		return -errno;
 	ev = event_new(base, signal_fd, EV_READ | EV_PERSIST, signal_cb, NULL);
-	return ev == NULL || event_add(ev, NULL) < 0 ? -ENOMEM : 0;
+	if (ev == NULL)
+		return -ENOMEM;
+	loop_add(ev, NULL);
+	return 0;
 }
 
 void

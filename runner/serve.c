@@ -75,7 +75,9 @@ serve(struct event_base *base, const char *label, serve_fn *answer,
 	    &channel_events, NULL);
 	channel.tagged = true;
 	heap_init(base);
-	while (!over && event_base_loop(base, EVLOOP_ONCE) >= 0) {
+	while (!over) {
+		if (event_base_loop(base, EVLOOP_ONCE) < 0)
+			log_fatal("event loop failed");
 		channel_flush(&channel);
 		heap_turn();
 	}

@@ -16,6 +16,7 @@
 #include "environment.h"
 #include "helper.h"
 #include "log.h"
+#include "loop.h"
 #include "methods.h"
 #include "recorder.h"
 #include "waiter.h"
@@ -204,7 +205,7 @@ plan_forgetting(struct session *s)
 		return;
 	ms = first->forget_ms - now_ms();
 	tv = timeval_of_ms(ms < 0 ? 0 : (uint64_t)ms);
-	event_add(&s->forget_event, &tv);
+	loop_add(&s->forget_event, &tv);
 }
 
 static void
@@ -365,7 +366,7 @@ is_too_fast(struct session *s)
 		return false;
 	tv = timeval_of_ms(rate_wait_ms(&s->output_rate));
 	if (!event_pending(&s->rate_event, EV_TIMEOUT, NULL))
-		event_add(&s->rate_event, &tv);
+		loop_add(&s->rate_event, &tv);
 	return true;
 }
 
@@ -561,7 +562,7 @@ kill_cb(evutil_socket_t fd, short what, void *arg)
 
 	/* In rounds: those who die hand their children over. */
 	reaper_signal_all(SIGKILL);
-	event_add(&s->kill_event, &again);
+	loop_add(&s->kill_event, &again);
 }
 
 void
@@ -574,5 +575,5 @@ session_terminate(struct session *s)
 	s->terminating = true;
 	table_each(&s->processes, terminate_visit, NULL);
 	reaper_signal_all(SIGTERM);
-	event_add(&s->kill_event, &tv);
+	loop_add(&s->kill_event, &tv);
 }

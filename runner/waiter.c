@@ -5,6 +5,7 @@
 
 #include <event2/event.h>
 
+#include "loop.h"
 #include "methods.h"
 #include "report.h"
 
@@ -128,7 +129,7 @@ waiter_add(struct request *r, struct session_process *p,
 	w->client->waiting++;
 	event_assign(&w->timeout, p->session->base, -1, 0, timeout_cb, w);
 	if (wait_ms < UINT64_MAX)
-		event_add(&w->timeout, &tv);
+		loop_add(&w->timeout, &tv);
 	return RPC_PENDING;
 }
 

@@ -10,6 +10,7 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
+#include "loop.h"
 #include "methods.h"
 
 /* What changes which names a directory has, or the directory's own. */
@@ -191,7 +192,7 @@ watch_new(struct session *s, uint64_t id)
 	w->id = id;
 	w->fd = fd;
 	event_assign(&w->event, s->base, fd, EV_READ | EV_PERSIST, event_cb, w);
-	event_add(&w->event, NULL);
+	loop_add(&w->event, NULL);
 	return w;
 }
 

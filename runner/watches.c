@@ -13,6 +13,7 @@
 #include <unistd.h>
 
 #include "files/files.h"
+#include "loop.h"
 #include "methods.h"
 
 #define WATCHES_MAX 128
@@ -72,7 +73,7 @@ set_reading(struct watches *w, bool reading)
 		return;
 	w->reading = reading;
 	if (reading)
-		event_add(&w->event, NULL);
+		loop_add(&w->event, NULL);
 	else
 		event_del(&w->event);
 }

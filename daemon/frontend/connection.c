@@ -15,6 +15,7 @@
 #include "handshake.h"
 #include "http.h"
 #include "log.h"
+#include "loop.h"
 #include "metrics.h"
 #include "monitor_client.h"
 #include "pump.h"
@@ -128,7 +129,7 @@ connection_timer(struct connection *c, uint32_t ms)
 
 	event_del(&c->timer);
 	if (ms > 0)
-		event_add(&c->timer, &tv);
+		loop_add(&c->timer, &tv);
 }
 
 /* The kernel does not watch it: better an end than to wait for ever. */
@@ -137,6 +138,26 @@ hear_the_end(int fd, struct event *ev)
 {
 	shutdown(fd, SHUT_RDWR);
 	event_active(ev, EV_READ, 0);
+}
+
+/* If the runner is alive its session is there to be resumed. */
+static void
+lose_channel(struct connection *c, int err)
+{
+	log_error(err, "connection %u: session channel", c->number);
+	c->channel_failed = true;
+	hear_the_end(c->channel_fd, &c->channel_in);
+}
+
+void
+connection_await_client(struct connection *c)
+{
+	if (event_add(&c->out_event, NULL) == 0)
+		return;
+	if (c->stdio)
+		event_active(&c->out_event, EV_WRITE, 0);
+	else
+		hear_the_end(c->in_fd, &c->in_event);
 }
 
 void
@@ -168,7 +189,7 @@ connection_recv(struct connection *c, void *p, size_t n)
 		return read(c->in_fd, p, n);
 	got = tls_read(c->tls, p, n, &c->read_wants_write);
 	if (got < 0 && c->read_wants_write)
-		event_add(&c->out_event, NULL);
+		connection_await_client(c);
 	return got;
 }
 
@@ -190,13 +211,17 @@ connection_read_runner(struct connection *c, bool on)
 	if (c->channel_reading == on || c->channel_fd < 0)
 		return;
 	c->channel_reading = on;
-	if (!on) {
+	if (!on)
 		event_del(&c->channel_in);
-	} else if (event_add(&c->channel_in, NULL) < 0) {
-		log_error(-errno, "connection %u: session channel", c->number);
-		c->channel_failed = true;
-		hear_the_end(c->channel_fd, &c->channel_in);
-	}
+	else if (event_add(&c->channel_in, NULL) < 0)
+		lose_channel(c, -errno);
+}
+
+void
+connection_await_runner(struct connection *c)
+{
+	if (event_add(&c->channel_out, NULL) < 0)
+		lose_channel(c, -errno);
 }
 
 /* --- the end ------------------------------------------------------------ */
@@ -515,8 +540,7 @@ connection_write(struct connection *c, struct iovec *iov, int n)
 	}
 	if (pending_bytes(&c->downlink) > 0) {
 		connection_read_runner(c, false);
-		if (event_add(&c->out_event, NULL) < 0)
-			event_active(&c->out_event, EV_WRITE, 0);
+		connection_await_client(c);
 	}
 	return true;
 }

@@ -121,6 +121,11 @@ void connection_timer(struct connection *c, uint32_t ms);
 void connection_read_client(struct connection *c, bool on);
 void connection_read_runner(struct connection *c, bool on);
 
+/* To go on when the client or the runner takes more. Who cannot be waited for
+ * is ended: nobody waits for ever. */
+void connection_await_client(struct connection *c);
+void connection_await_runner(struct connection *c);
+
 /*
  * Writes to the client now or keeps the rest. iov is consumed. False: the
  * client is gone (connection_client_gone() was called).

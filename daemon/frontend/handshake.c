@@ -47,7 +47,7 @@ handshake_tls(struct connection *c)
 
 	if (err == -EAGAIN) {
 		if (wants_write)
-			event_add(&c->out_event, NULL);
+			connection_await_client(c);
 		return;
 	}
 	if (err < 0) {

@@ -22,6 +22,7 @@
 #include "frontend.h"
 #include "handshake.h"
 #include "log.h"
+#include "loop.h"
 #include "monitor_client.h"
 #include "util.h"
 
@@ -156,8 +157,7 @@ add(const struct control_listener *order, int fd, SSL_CTX *tls)
 	l->fd = fd;
 	set_nonblock(fd);
 	event_assign(&l->event, base, fd, EV_READ | EV_PERSIST, accept_cb, l);
-	if (event_add(&l->event, NULL) < 0)
-		log_fatal("listener %u: no event", l->id);
+	loop_add(&l->event, NULL);
 }
 
 static void

@@ -19,6 +19,7 @@
 #include "helper.h"
 #include "listener.h"
 #include "log.h"
+#include "loop.h"
 #include "seqpacket.h"
 #include "tls_client.h"
 #include "util.h"
@@ -289,7 +290,7 @@ plan_retirement(void)
 
 	if (!event_initialized(&timer))
 		event_assign(&timer, base, -1, 0, retire_cb, NULL);
-	event_add(&timer, &tv);
+	loop_add(&timer, &tv);
 }
 
 static int
@@ -407,8 +408,7 @@ monitor_watch(void)
 
 	event_assign(
 	    &control, base, CONTROL_FD, EV_READ | EV_PERSIST, control_cb, NULL);
-	if (event_add(&control, NULL) < 0)
-		log_fatal("control channel: no event");
+	loop_add(&control, NULL);
 }
 
 static ssize_t

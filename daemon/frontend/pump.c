@@ -107,7 +107,7 @@ uplink_write(struct connection *c, struct batch *b)
 	}
 	if (pending_bytes(&c->uplink) > 0) {
 		connection_read_client(c, false);
-		event_add(&c->channel_out, NULL);
+		connection_await_runner(c);
 	}
 }
 
@@ -158,7 +158,7 @@ pump_write_runner(struct connection *c)
 	if (err < 0)
 		give_up_channel(c, err);
 	if (pending_bytes(&c->uplink) > 0)
-		event_add(&c->channel_out, NULL);
+		connection_await_runner(c);
 	else if (c->state == CONN_GONE || c->state == CONN_CLOSING)
 		connection_client_gone(c);
 	else
@@ -582,7 +582,7 @@ pump_write_client(struct connection *c)
 		return;
 	}
 	if (pending_bytes(&c->downlink) > 0) {
-		event_add(&c->out_event, NULL);
+		connection_await_client(c);
 		return;
 	}
 	pump_own_frames(c);

@@ -10,6 +10,7 @@
 #include "frame.h"
 #include "http.h"
 #include "log.h"
+#include "loop.h"
 
 /* So much of a redirect's body is read to keep its connection. */
 #define DISCARD_MAX (64u << 10)
@@ -399,7 +400,7 @@ arm_timeout(struct exchange *x, uint64_t ms)
 							     : ms / 1000),
 		(suseconds_t)(ms % 1000 * 1000) };
 
-	event_add(&x->timeout, &tv);
+	loop_add(&x->timeout, &tv);
 }
 
 void

@@ -8,6 +8,7 @@
 
 #include "http.h"
 #include "log.h"
+#include "loop.h"
 
 static struct event_base *base;
 static CURLM *multi;
@@ -64,8 +65,9 @@ watch_socket(
 	if (what != CURL_POLL_REMOVE) {
 		event = event_new(
 		    base, fd, (short)(wanted | EV_PERSIST), socket_cb, NULL);
-		if (event == NULL || event_add(event, NULL) < 0)
+		if (event == NULL)
 			log_fatal("no event for a socket");
+		loop_add(event, NULL);
 	}
 	curl_multi_assign(multi, fd, event);
 	return 0;
@@ -79,7 +81,7 @@ watch_timer(CURLM *m, long ms, void *arg)
 	if (ms < 0)
 		event_del(&timer);
 	else
-		event_add(&timer, &tv);
+		loop_add(&timer, &tv);
 	return 0;
 }
 

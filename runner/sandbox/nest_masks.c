@@ -8,6 +8,7 @@
 #include <string.h>
 
 #include "log.h"
+#include "loop.h"
 #include "nest.h"
 #include "util.h"
 
@@ -135,7 +136,7 @@ nest_release(struct nest *n)
 	const struct timeval linger = { .tv_usec = LINGER_MS * 1000 };
 
 	if (--n->users == 0 && n->covered)
-		event_add(&n->linger, &linger);
+		loop_add(&n->linger, &linger);
 }
 
 void

@@ -1,10 +1,12 @@
 /*
  * Preloaded into one of execd's programs: the n-th call of one kind fails,
- * once. FAULT_KIND names the kind, FAULT_AT is n. The environment is as it
- * was when main() begins, so that nothing is handed on.
+ * once. FAULT_KIND names the kind, FAULT_AT is n; with FAULT_TRACE set it is
+ * said who called, for addr2line(1). The environment is as it was when main()
+ * begins, so that nothing is handed on.
  */
 #include <dlfcn.h>
 #include <errno.h>
+#include <execinfo.h>
 #include <fcntl.h>
 #include <stdarg.h>
 #include <stdio.h>
@@ -49,6 +51,7 @@ static const struct {
 };
 
 static enum kind wanted;
+static int trace;
 /* Calls until the one that fails; shared with what is forked. */
 static unsigned long *left;
 
@@ -65,6 +68,10 @@ static void __attribute__((constructor)) set_up(void)
 	real_vfork = dlsym(RTLD_NEXT, "vfork");
 	if (kind == NULL || at == NULL)
 		return;
+	trace = getenv("FAULT_TRACE") != NULL;
+	if (trace)
+		/* Loads what it needs, once. */
+		backtrace(&(void *){ NULL }, 1);
 	for (size_t i = 0; i < sizeof(kinds) / sizeof(kinds[0]); i++)
 		if (strcmp(kinds[i].name, kind) == 0)
 			wanted = (enum kind)i;
@@ -74,6 +81,15 @@ static void __attribute__((constructor)) set_up(void)
 	unsetenv("LD_PRELOAD");
 	unsetenv("FAULT_KIND");
 	unsetenv("FAULT_AT");
+	unsetenv("FAULT_TRACE");
+}
+
+static void
+show_callers(void)
+{
+	void *callers[32];
+
+	backtrace_symbols_fd(callers, backtrace(callers, 32), STDERR_FILENO);
 }
 
 /* Is this the one? The test hears of it on the log. */
@@ -94,6 +110,8 @@ fails(enum kind kind)
 	if (now > 1)
 		return 0;
 	syscall(SYS_write, STDERR_FILENO, text, sizeof(text) - 1);
+	if (trace)
+		show_callers();
 	errno = kinds[kind].err;
 	return 1;
 }

@@ -80,7 +80,8 @@ class Bench:
         self.file.chmod(0o644)
 
     def environment(self, kind, at):
-        return {"LD_PRELOAD": str(FAULTS), "FAULT_KIND": kind, "FAULT_AT": str(at)}
+        trace = {"FAULT_TRACE": "1"} if "FAULT_TRACE" in os.environ else {}
+        return {"LD_PRELOAD": str(FAULTS), "FAULT_KIND": kind, "FAULT_AT": str(at), **trace}
 
     def start(self, kind, at):
         """A server, or None: execd said why not."""
@@ -186,35 +187,51 @@ class FaultyServer(TreeServer):
         self.child.wait(15)
 
 
-def series(program, kind, mode, user, stride):
-    """One run for each n until no n-th call is made. Returns figures."""
+def one(program, kind, mode, user, n):
+    """One run. Returns whether there was an n-th call, whether it ended in
+    words, and what of it must not be."""
     bench = Bench(program, mode, user)
-    runs = errors = 0
-    n = 1
     with bench.tree:
-        while True:
-            try:
-                delivered, heard = bench.run(kind, n)
-            except BaseException:
-                print(f"{program} {kind} {n} ({mode}):", flush=True)
-                raise
-            if not delivered:
-                return runs, errors, n
-            runs += 1
-            errors += heard is not None
-            n += stride
+        try:
+            delivered, heard = bench.run(kind, n)
+        except Exception as e:
+            return True, False, f"{program} {kind} {n} ({mode}): {e}"[:3000]
+    return delivered, heard is not None, None
+
+
+def series(program, kind, mode, user, stride, first=1):
+    """One run for each n until no n-th call is made. Returns figures, and what
+    must not be."""
+    runs = errors = 0
+    found = []
+    n = first
+    while True:
+        delivered, in_words, wrong = one(program, kind, mode, user, n)
+        if not delivered:
+            return runs, errors, n, found
+        if wrong:
+            print(wrong, flush=True)
+            found.append(f"{kind} {n}")
+        runs += 1
+        errors += in_words
+        n += stride
 
 
 def main():
     alone()
-    a = arguments(__doc__.splitlines()[0])
+    a = arguments(__doc__.splitlines()[0], only="PROGRAM:KIND:FIRST, no more than that; each may be left out")
     mode = "root" if ROOT else "user"
     stride = max(int(1 / a.scale), 1)
-    for program in PROGRAMS:
-        for kind in KINDS:
+    program, kind, first, *_ = (a.only or "").split(":") + [""] * 3
+    bad = 0
+    for p in [program] if program else PROGRAMS:
+        for k in [kind] if kind else KINDS:
             clock = Clock()
-            runs, errors, n = series(program, kind, mode, test_user(), stride)
-            print(f"{program} {kind}: {runs} runs, {errors} ended in words, fewer than {n} calls; {clock}", flush=True)
+            runs, errors, n, found = series(p, k, mode, test_user(), stride, int(first or 1))
+            bad += len(found)
+            print(f"{p} {k}: {runs} runs, {errors} ended in words, fewer than {n} calls, wrong: "
+                  f"{', '.join(found) or 'none'}; {clock}", flush=True)
+    return 1 if bad else 0
 
 
 if __name__ == "__main__":

@@ -84,11 +84,14 @@ def test_user():
     return pwd.getpwnam("nobody") if ROOT else pwd.getpwuid(os.getuid())
 
 
-def arguments(about):
-    """--scale 1.0 is the full figure; the seed makes it the same again."""
+def arguments(about, **more):
+    """--scale 1.0 is the full figure; the seed makes it the same again. More
+    options by their name and what they are for."""
     p = argparse.ArgumentParser(description=about)
     p.add_argument("--scale", type=float, default=1.0)
     p.add_argument("--seed", type=int, default=random.randrange(1 << 31))
+    for name, use in more.items():
+        p.add_argument(f"--{name}", help=use)
     a = p.parse_args()
     print(f"{about} scale {a.scale}, seed {a.seed}", flush=True)
     return a

@@ -1,6 +1,6 @@
 /*
- * json: how deep a text may nest, and a key twice among few and many members
- * (PROTOCOL.md section 2.3).
+ * json: how deep a text may nest, a key twice among few and many members
+ * (PROTOCOL.md section 2.3), and no memory.
  */
 #include <errno.h>
 #include <setjmp.h>
@@ -9,10 +9,13 @@
 #include <stdint.h>
 #include <stdio.h>
 #include <string.h>
+#include <sys/wait.h>
+#include <unistd.h>
 
 #include <cmocka.h>
 
 #include "json.h"
+#include "json_memory.h"
 #include "json_text.h"
 
 #define DUPLICATE "duplicate JSON object key "
@@ -145,6 +148,22 @@ test_long_duplicate_is_cut(void **state)
 	json_clear(&doc);
 }
 
+/* Where yajl would write to address 0 the program ends, in words. */
+static void
+test_no_memory(void **state)
+{
+	int status;
+	pid_t pid = fork();
+
+	if (pid == 0) {
+		json_memory.malloc(NULL, PTRDIFF_MAX);
+		_exit(0);
+	}
+	assert_int_equal(waitpid(pid, &status, 0), pid);
+	assert_true(WIFEXITED(status));
+	assert_int_equal(WEXITSTATUS(status), 1);
+}
+
 int
 main(void)
 {
@@ -153,6 +172,7 @@ main(void)
 		cmocka_unit_test(test_depth_is_given_back),
 		cmocka_unit_test(test_many_keys),
 		cmocka_unit_test(test_long_duplicate_is_cut),
+		cmocka_unit_test(test_no_memory),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

@@ -23,3 +23,12 @@ loop_trust(void)
 {
 	event_set_log_callback(on_message);
 }
+
+void
+loop_add(struct event *ev, const struct timeval *after)
+{
+	/* Without the memory for it errno says nothing. */
+	errno = ENOMEM;
+	if (event_add(ev, after) < 0 && errno != EPERM)
+		log_fatal_errno(-errno, "event loop: cannot wait for an event");
+}

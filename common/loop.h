@@ -1,0 +1,18 @@
+/*
+ * What the event loop cannot do ends the program that would wait for it.
+ */
+#ifndef LOOP_H
+#define LOOP_H
+
+struct event;
+struct timeval;
+
+/* From now on a warning of libevent's ends the program: an event that is not
+ * watched for never comes, and somebody would wait for it for ever. */
+void loop_trust(void);
+
+/* event_add(3), which ends the program when it fails. A file, which
+ * is always ready, is not watched, and that is no failure. */
+void loop_add(struct event *ev, const struct timeval *after);
+
+#endif
