@@ -12,6 +12,7 @@
 #include "frontend.h"
 #include "listener.h"
 #include "log.h"
+#include "loop.h"
 #include "metrics.h"
 #include "util.h"
 
@@ -138,7 +139,7 @@ arm(void)
 	if (ms < 0)
 		ms = 0;
 	tv = (struct timeval){ ms / 1000, ms % 1000 * 1000 };
-	event_add(&timer, &tv);
+	loop_add(&timer, &tv);
 }
 
 static void
