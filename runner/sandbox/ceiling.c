@@ -115,8 +115,13 @@ grant_maximum(const struct ceiling *c, const struct sandbox_context *asked,
 {
 	bool write = c->limits.max_profile >= SANDBOX_PROFILE_WORKSPACE_WRITE;
 	bool full = c->limits.max_profile == SANDBOX_PROFILE_FULL;
-	bool named = asked != NULL && asked->nroots > 0;
+	struct path_uri *roots = &g->root;
+	size_t nroots = cwd != NULL ? 1 : 0;
 
+	if (asked != NULL && asked->nroots > 0) {
+		roots = asked->roots;
+		nroots = asked->nroots;
+	}
 	g->fixed[0] =
 	    special(SANDBOX_ROOT, full ? SANDBOX_WRITE : SANDBOX_READ);
 	g->fixed[1] = special(SANDBOX_SLASH_TMP, SANDBOX_WRITE);
@@ -128,15 +133,13 @@ grant_maximum(const struct ceiling *c, const struct sandbox_context *asked,
 		.type = SANDBOX_MANAGED,
 		.network_enabled = c->limits.network,
 		.entries = g->fixed,
-		.nentries = !write		    ? 1
-			    : cwd == NULL && !named ? 3
-						    : 4,
+		.nentries = !write	  ? 1
+			    : nroots == 0 ? 3
+					  : 4,
 		.has_cwd = true,
 		.cwd = { .path = cwd != NULL ? cwd : "/" },
-		.roots = named ? asked->roots : &g->root,
-		.nroots = named		? asked->nroots
-			  : cwd != NULL ? 1
-					: 0,
+		.roots = roots,
+		.nroots = nroots,
 	};
 }
 
