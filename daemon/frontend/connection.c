@@ -15,10 +15,10 @@
 #include "handshake.h"
 #include "http.h"
 #include "log.h"
+#include "log_limit.h"
 #include "metrics.h"
 #include "monitor_client.h"
 #include "pump.h"
-#include "stranger.h"
 #include "util.h"
 
 static struct table connections;
@@ -178,7 +178,7 @@ connection_penalise(struct connection *c, enum offence offence)
 	if (c->source != NULL)
 		metrics.penalties[offence]++;
 	if (source_penalise(&config, c->source, offence, now_ms()) &&
-	    stranger_may_log())
+	    log_permits(c->peer, "penalty"))
 		log_warn(0,
 		    "%s: too many failures from there, refused for a while",
 		    c->peer);
@@ -477,7 +477,7 @@ timer_cb(evutil_socket_t fd, short what, void *arg)
 		connection_client_gone(c);
 		break;
 	default:
-		if (stranger_may_log())
+		if (log_permits(c->peer, "deadline"))
 			log_info("connection %u: %s: not ready within %u ms",
 			    c->number, c->peer, config.pre_auth_deadline_ms);
 		metrics.deadline_missed++;

@@ -15,6 +15,7 @@
 #include "credential_audit.h"
 #include "grant.h"
 #include "log.h"
+#include "log_limit.h"
 #include "monitor.h"
 #include "notify.h"
 #include "session_audit.h"
@@ -111,8 +112,10 @@ check_voucher(const struct monitor *m, struct control_authenticate *a)
 {
 	if (!a->has_certificate || helpers_vouch(m, a->listener, &a->voucher))
 		return;
-	log_warn(0, "%s: no certificate process vouches for its certificate",
-	    a->peer);
+	if (log_permits(a->peer, "voucher"))
+		log_warn(0,
+		    "%s: no certificate process vouches for its certificate",
+		    a->peer);
 	a->has_certificate = false;
 }
 
@@ -148,7 +151,8 @@ answer_authenticate(
 		send_verdict(f, &a, v, grant_new(f, &a, who));
 		return 0;
 	}
-	log_info("%s: refused: %s", a.peer, control_verdict_name(v));
+	if (log_permits(a.peer, control_verdict_name(v)))
+		log_info("%s: refused: %s", a.peer, control_verdict_name(v));
 	send_verdict(f, &a, v, NULL);
 	return 0;
 }

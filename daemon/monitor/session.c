@@ -15,6 +15,7 @@
 #include <unistd.h>
 
 #include "log.h"
+#include "log_limit.h"
 #include "monitor.h"
 #include "quota.h"
 #include "requests.h"
@@ -472,7 +473,9 @@ session_open(struct monitor *m, struct identity *identity, uint32_t conn,
 	TAILQ_INIT(&s->watchers);
 	make_id(s->id);
 	if (start(m, s, peer, reason) < 0) {
-		log_error(0, "no session for %s: %s", identity->name, reason);
+		if (log_permits(identity->name, reason))
+			log_error(
+			    0, "no session for %s: %s", identity->name, reason);
 		free(s);
 		return SESSION_FAILED;
 	}
