@@ -1,14 +1,16 @@
 """Hostile sources: caps and penalties for each, and nobody else (execd.conf(5)).
 Every address of 127.0.0.0/8 is a source of its own here."""
 import os
+import pathlib
 import re
 import resource
 import socket
+import subprocess
 import time
 from urllib.parse import urlsplit
 
 import pytest
-from conftest import digest, poll
+from conftest import ROOT, digest, poll
 from execd_client import Closed, dial, frame, upgrade
 
 
@@ -236,6 +238,31 @@ def test_descriptors_run_out_and_come_back(mode, user, directory):
         assert c.run("x", ["/bin/echo", "in"]).stdout == "in\n"
     finally:
         s.stop()
+
+
+def limit_descriptors(pid, n):
+    """As its own user: another may not, not even root without a capability for it."""
+    status = pathlib.Path(f"/proc/{pid}/status").read_text()
+    uid, gid = (re.search(rf"^{who}:\t(\d+)", status, re.M)[1] for who in ("Uid", "Gid"))
+    own = ["setpriv", f"--reuid={uid}", f"--regid={gid}", "--clear-groups"] if ROOT else []
+    subprocess.run([*own, "prlimit", f"--pid={pid}", f"--nofile={n}:"], check=True, timeout=20)
+
+
+def test_accept_without_a_descriptor(configured, user):
+    """What the front-end believes to have is gone: the reserve one tells whoever comes, and all is well after."""
+    s = configured(configuration(user, "max-connections = 10000\n"))
+    c, pid = s.connect(token="t").ready(), s.frontend()
+    limit_descriptors(pid, 40)
+    held = [dial(s.url) for _ in range(60)]
+    s.wait_log("accept: Too many open files")
+    for _ in range(3):
+        assert first_line(s, b"", "127.0.0.1").startswith("HTTP/1.1 503")
+    assert held[-1].recv(100).startswith(b"HTTP/1.1 503")
+    assert c.run("x", ["/bin/echo", "in"]).stdout == "in\n"
+    for h in held:
+        h.close()
+    assert poll(lambda: try_ready(s), what="descriptors").run("x", ["/bin/echo", "in"]).stdout == "in\n"
+    assert c.run("y", ["/bin/echo", "in"]).stdout == "in\n" and s.frontend() == pid
 
 
 def try_ready(s):
