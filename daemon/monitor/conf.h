@@ -101,6 +101,9 @@ void conf_free(struct conf *c);
 void conf_sandbox_limits(
     const struct conf *c, const struct identity *id, struct sandbox_limits *l);
 
+/* Sets what [sandbox] leaves to the defaults to what they are. */
+void conf_fill_sandbox(struct conf *c);
+
 /* From a file, or from the flags, then the limits of the flags. NULL, with
  * *code an enum exit_code, after logging what is wrong and where. */
 struct conf *conf_load(const struct options *o, int *code);
