@@ -395,6 +395,9 @@ connection_on_closed(
 	if (c->initialize_id.text != NULL)
 		fail_initialize(c, reason[0] ? reason : "its channel closed");
 	switch (end) {
+	case CHANNEL_END_CRASHED:
+		connection_penalise(c, OFFENCE_CRASH);
+		/* fall through */
 	case CHANNEL_END_RUNNER:
 		text = xasprintf("session ended: %s", reason);
 		log_error(0, "connection %u: %s: %s", c->number, c->peer, text);

@@ -33,6 +33,7 @@ struct limits {
 	uint64_t max_message_bytes;
 	uint64_t retention_bytes; /* of a process */
 	uint32_t penalty_auth_ms, penalty_deadline_ms, penalty_protocol_ms;
+	uint32_t penalty_crash_ms;
 	uint32_t penalty_threshold_ms, penalty_max_ms;
 	struct nets exempt;
 };

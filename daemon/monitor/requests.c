@@ -381,13 +381,20 @@ requests_forget(struct monitor *m)
 	}
 }
 
+static enum channel_end
+end_of(const struct session *s)
+{
+	return s->asked_to_end ? CHANNEL_END_ASKED
+	       : s->crashed    ? CHANNEL_END_CRASHED
+			       : CHANNEL_END_RUNNER;
+}
+
 static void
 tell_ended(
     struct frontend *f, struct grant *g, bool close_asked, const char *reason)
 {
 	struct control_closed closed = { .conn = g->conn,
-		.end = g->session->asked_to_end ? CHANNEL_END_ASKED
-						: CHANNEL_END_RUNNER };
+		.end = end_of(g->session) };
 	struct control_runner_exited exited = { .conn = g->conn };
 
 	snprintf(closed.reason, sizeof(closed.reason), "%s", reason);

@@ -579,6 +579,19 @@ session_terminate_all(struct monitor *m)
 	table_each(&m->sessions.by_id, terminate_visit, m);
 }
 
+/* A fault of its own: whoever made it commit that may try again. */
+static bool
+is_crash(int status)
+{
+	static const int faults[] = { SIGSEGV, SIGBUS, SIGILL, SIGFPE, SIGABRT,
+		SIGSYS, SIGTRAP };
+
+	for (size_t i = 0; WIFSIGNALED(status) && i < nitems(faults); i++)
+		if (WTERMSIG(status) == faults[i])
+			return true;
+	return false;
+}
+
 static void
 describe_status(int status, char reason[256])
 {
@@ -608,6 +621,7 @@ session_reap(struct monitor *m, pid_t pid, int status)
 		log_error(0, "session %.*s: %s; its processes are killed",
 		    ID_LOG_CHARS, s->id, reason);
 	session_audit(m, s, "session-ended", NULL, reason);
+	s->crashed = is_crash(status);
 	requests_session_ended(m, s, reason);
 	quota_close(s->id);
 	if (s->masks >= 0 && status != 0)

@@ -59,6 +59,7 @@ struct session {
 	uint32_t generation;	/* of attachments, counts up */
 	const char *end_reason; /* static: why we end it, or NULL */
 	bool asked_to_end;	/* by its client */
+	bool crashed;		/* its runner had a fault */
 	bool audited;		/* its runner reports processes: */
 	uint32_t running;	/* of them */
 	bool close_asked;	/* answer CLOSE when the runner is reaped */

@@ -4,6 +4,7 @@ import os
 import pathlib
 import re
 import resource
+import signal
 import socket
 import subprocess
 import time
@@ -63,6 +64,21 @@ def test_what_is_not_http_costs_too(configured, user):
 def test_silence_costs_too(configured, user):
     s = configured(configuration(user, "penalty-deadline = 1m\npre-auth-deadline = 300ms\n"))
     assert first_line(s, b"GET ", "127.0.0.2") == ""
+    assert " 503 " in first_line(s, upgrade(), "127.0.0.2")
+    s.connect(token="t", source="127.0.0.3").ready()
+
+
+def test_a_runner_that_crashes_costs_its_client(configured, user, mode):
+    """By a fault; one that is killed costs nothing."""
+    if mode == "root":
+        pytest.skip("A CRASH IS NOT TESTED AS ROOT: no signal but SIGKILL ends the first process of a namespace")
+    s = configured(configuration(user, ""))
+    for sig in (signal.SIGKILL, signal.SIGABRT):
+        c = s.connect(token="t", source="127.0.0.2").ready()
+        os.kill(s.runner(c), sig)
+        assert c.wait_closed()["code"] == 1011
+        assert f"killed by signal {int(sig)}" in s.log
+    s.wait_log("too many failures from there")
     assert " 503 " in first_line(s, upgrade(), "127.0.0.2")
     s.connect(token="t", source="127.0.0.3").ready()
 
