@@ -145,6 +145,7 @@ attach(struct session *s, uint32_t conn, const char *peer, int *channel_fd)
 		return err;
 	}
 	s->conn = conn;
+	memcpy(s->peer, attach.peer, sizeof(s->peer));
 	s->close_asked = false;
 	s->end = CHANNEL_END_DETACHED;
 	s->state = SESSION_STATE_ATTACHED;

@@ -70,6 +70,8 @@ struct session {
 	unsigned watching; /* of them */
 	uint32_t watches;  /* ever */
 	uint32_t casts;	   /* recordings of terminals, ever */
+	/* where its client is, or last was */
+	char peer[CONTROL_PEER_MAX];
 };
 
 TAILQ_HEAD(session_list, session);
