@@ -75,9 +75,10 @@ def test_a_runner_that_crashes_costs_its_client(configured, user, mode):
     s = configured(configuration(user, ""))
     for sig in (signal.SIGKILL, signal.SIGABRT):
         c = s.connect(token="t", source="127.0.0.2").ready()
+        s.wait_log(f"session {c.session_id[:8]}: opened")
         os.kill(s.runner(c), sig)
         assert c.wait_closed()["code"] == 1011
-        assert f"killed by signal {int(sig)}" in s.log
+        s.wait_log(f"killed by signal {int(sig)}")
     s.wait_log("too many failures from there")
     assert " 503 " in first_line(s, upgrade(), "127.0.0.2")
     s.connect(token="t", source="127.0.0.3").ready()
@@ -267,6 +268,7 @@ def limit_descriptors(pid, n):
 def test_accept_without_a_descriptor(configured, user):
     """What the front-end believes to have is gone: the reserve one tells whoever comes, and all is well after."""
     s = configured(configuration(user, "max-connections = 10000\n"))
+    s.wait_log(": serving")
     c, pid = s.connect(token="t").ready(), s.frontend()
     limit_descriptors(pid, 40)
     held = [dial(s.url) for _ in range(60)]
