@@ -44,6 +44,7 @@ static const struct field configure_fields[] = {
 	FIELD(FIELD_U32, control_configure, penalty_auth_ms),
 	FIELD(FIELD_U32, control_configure, penalty_deadline_ms),
 	FIELD(FIELD_U32, control_configure, penalty_protocol_ms),
+	FIELD(FIELD_U32, control_configure, penalty_crash_ms),
 	FIELD(FIELD_U32, control_configure, penalty_threshold_ms),
 	FIELD(FIELD_U32, control_configure, penalty_max_ms),
 	FIELD(FIELD_U32, control_configure, exempt),

@@ -137,6 +137,7 @@ struct control_configure {
 	uint32_t max_unauthenticated;
 	/* A source collects these; refused while it has `threshold`. */
 	uint32_t penalty_auth_ms, penalty_deadline_ms, penalty_protocol_ms;
+	uint32_t penalty_crash_ms;
 	uint32_t penalty_threshold_ms, penalty_max_ms;
 	uint32_t exempt; /* count; neither cap nor penalty for these */
 	uint8_t exempt_nets[CONTROL_NETS_MAX * CONTROL_NET_BYTES];
@@ -270,12 +271,13 @@ enum channel_end {
 	CHANNEL_END_REPLACED, /* resumed elsewhere */
 	CHANNEL_END_RUNNER,   /* the runner is gone */
 	CHANNEL_END_ASKED,    /* likewise, as its client asked */
+	CHANNEL_END_CRASHED,  /* likewise, by a fault of its own */
 };
 
 struct control_closed {
 	uint32_t conn;
 	uint8_t end;	  /* enum channel_end */
-	char reason[256]; /* for CHANNEL_END_RUNNER: "killed by signal 9" */
+	char reason[256]; /* RUNNER, CRASHED: "killed by signal 9" */
 };
 
 struct control_runner_exited {

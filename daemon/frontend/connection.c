@@ -15,11 +15,11 @@
 #include "handshake.h"
 #include "http.h"
 #include "log.h"
+#include "log_limit.h"
 #include "loop.h"
 #include "metrics.h"
 #include "monitor_client.h"
 #include "pump.h"
-#include "stranger.h"
 #include "util.h"
 
 static struct table connections;
@@ -199,7 +199,7 @@ connection_penalise(struct connection *c, enum offence offence)
 	if (c->source != NULL)
 		metrics.penalties[offence]++;
 	if (source_penalise(&config, c->source, offence, now_ms()) &&
-	    stranger_may_log())
+	    log_permits(c->peer, "penalty"))
 		log_warn(0,
 		    "%s: too many failures from there, refused for a while",
 		    c->peer);
@@ -420,6 +420,9 @@ connection_on_closed(
 	if (c->initialize_id.text != NULL)
 		fail_initialize(c, reason[0] ? reason : "its channel closed");
 	switch (end) {
+	case CHANNEL_END_CRASHED:
+		connection_penalise(c, OFFENCE_CRASH);
+		/* fall through */
 	case CHANNEL_END_RUNNER:
 		text = xasprintf("session ended: %s", reason);
 		log_error(0, "connection %u: %s: %s", c->number, c->peer, text);
@@ -502,7 +505,7 @@ timer_cb(evutil_socket_t fd, short what, void *arg)
 		connection_client_gone(c);
 		break;
 	default:
-		if (stranger_may_log())
+		if (log_permits(c->peer, "deadline"))
 			log_info("connection %u: %s: not ready within %u ms",
 			    c->number, c->peer, config.pre_auth_deadline_ms);
 		metrics.deadline_missed++;

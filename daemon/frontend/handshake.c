@@ -14,11 +14,11 @@
 #include "frontend.h"
 #include "http.h"
 #include "log.h"
+#include "log_limit.h"
 #include "metrics.h"
 #include "monitor_client.h"
 #include "params.h"
 #include "pump.h"
-#include "stranger.h"
 #include "util.h"
 
 #define REPLY_MAX (64u << 10)
@@ -51,7 +51,7 @@ handshake_tls(struct connection *c)
 		return;
 	}
 	if (err < 0) {
-		if (stranger_may_log())
+		if (log_permits(c->peer, "TLS"))
 			log_info("connection %u: %s: TLS: %s", c->number,
 			    c->peer, why);
 		metrics.tls_failed++;
@@ -177,6 +177,9 @@ handshake_http(struct connection *c, const char *data, size_t len)
 		take_request(c, &r, (size_t)n);
 	if (n >= 0)
 		return;
+	if (log_permits(c->peer, "HTTP"))
+		log_info("connection %u: %s: %s", c->number, c->peer,
+		    n == -E2BIG ? "its request is too long" : "not HTTP");
 	metrics.http_failed++;
 	connection_penalise(c, OFFENCE_PROTOCOL);
 	send_reply(c, n == -E2BIG ? &large : &bad, false);

@@ -22,6 +22,7 @@
 #include "frontend.h"
 #include "handshake.h"
 #include "log.h"
+#include "log_limit.h"
 #include "loop.h"
 #include "monitor_client.h"
 #include "util.h"
@@ -66,7 +67,8 @@ spend_reserve(const struct listener *l)
 {
 	int fd;
 
-	log_error(-EMFILE, "accept");
+	if (log_permits("accept", ""))
+		log_error(-EMFILE, "accept");
 	if (reserve_fd >= 0)
 		close(reserve_fd);
 	fd = accept4(l->fd, NULL, NULL, SOCK_CLOEXEC);

@@ -106,6 +106,7 @@ write_penalties(struct buf *b)
 		[OFFENCE_AUTHENTICATION] = "authentication",
 		[OFFENCE_DEADLINE] = "deadline",
 		[OFFENCE_PROTOCOL] = "protocol",
+		[OFFENCE_CRASH] = "crash",
 	};
 
 	metrics_head(

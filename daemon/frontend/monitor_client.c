@@ -393,7 +393,10 @@ control_cb(evutil_socket_t fd, short what, void *arg)
 		if (n == -EAGAIN)
 			return;
 		if (n <= 0) {
-			/* The monitor is gone, or has no more use for us. */
+			/* The monitor is gone, or has no more use for us; or a
+			 * descriptor found no place here. */
+			if (n < 0)
+				log_error((int)n, "control channel");
 			event_base_loopbreak(base);
 			return;
 		}

@@ -177,6 +177,8 @@ cost_of(const struct control_configure *c, enum offence offence)
 		return c->penalty_deadline_ms;
 	case OFFENCE_PROTOCOL:
 		return c->penalty_protocol_ms;
+	case OFFENCE_CRASH:
+		return c->penalty_crash_ms;
 	}
 	return 0;
 }

@@ -20,8 +20,9 @@ enum offence {
 	OFFENCE_AUTHENTICATION, /* a credential that is nobody's */
 	OFFENCE_DEADLINE,	/* no session within the pre-auth deadline */
 	OFFENCE_PROTOCOL,	/* neither TLS nor HTTP */
+	OFFENCE_CRASH,		/* its runner had a fault */
 };
-#define OFFENCES (OFFENCE_PROTOCOL + 1)
+#define OFFENCES (OFFENCE_CRASH + 1)
 
 enum admission { ADMITTED, REFUSED_CONNECTIONS, REFUSED_PENALTY };
 

@@ -44,6 +44,7 @@ static const struct limits default_limits = {
 	.penalty_auth_ms = 5000,
 	.penalty_deadline_ms = 10000,
 	.penalty_protocol_ms = 1000,
+	.penalty_crash_ms = 90000,
 	.penalty_threshold_ms = 15000,
 	.penalty_max_ms = 600000,
 };

@@ -33,6 +33,7 @@ struct limits {
 	uint64_t max_message_bytes;
 	uint64_t retention_bytes; /* of a process */
 	uint32_t penalty_auth_ms, penalty_deadline_ms, penalty_protocol_ms;
+	uint32_t penalty_crash_ms;
 	uint32_t penalty_threshold_ms, penalty_max_ms;
 	struct nets exempt;
 };
@@ -100,6 +101,9 @@ void conf_free(struct conf *c);
  * identity's own. */
 void conf_sandbox_limits(
     const struct conf *c, const struct identity *id, struct sandbox_limits *l);
+
+/* Sets what [sandbox] leaves to the defaults to what they are. */
+void conf_fill_sandbox(struct conf *c);
 
 /* From a file, or from the flags, then the limits of the flags. NULL, with
  * *code an enum exit_code, after logging what is wrong and where. */

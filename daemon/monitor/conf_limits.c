@@ -56,6 +56,7 @@ static const struct conf_key keys[] = {
 	KEY("penalty-authentication", conf_duration, penalty_auth_ms),
 	KEY("penalty-deadline", conf_duration, penalty_deadline_ms),
 	KEY("penalty-protocol", conf_duration, penalty_protocol_ms),
+	KEY("penalty-crash", conf_duration, penalty_crash_ms),
 	KEY("penalty-threshold", conf_duration, penalty_threshold_ms),
 	KEY("penalty-max", conf_optional_duration, penalty_max_ms),
 	KEY("exempt", conf_nets, exempt),

@@ -224,6 +224,7 @@ send_configuration(struct monitor *m, enum control_type type)
 		.penalty_auth_ms = l->penalty_auth_ms,
 		.penalty_deadline_ms = l->penalty_deadline_ms,
 		.penalty_protocol_ms = l->penalty_protocol_ms,
+		.penalty_crash_ms = l->penalty_crash_ms,
 		.penalty_threshold_ms = l->penalty_threshold_ms,
 		.penalty_max_ms = l->penalty_max_ms,
 		.exempt = l->exempt.count,

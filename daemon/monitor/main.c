@@ -106,6 +106,7 @@ load_configuration(struct monitor *m)
 	m->conf = conf_load(m->options, &code);
 	if (m->conf == NULL || !m->options->print)
 		return code;
+	conf_fill_sandbox(m->conf);
 	buf_init(&text, SIZE_MAX);
 	conf_print(m->conf, &text);
 	fwrite(text.data, 1, text.len, stdout);

@@ -15,6 +15,7 @@
 #include "credential_audit.h"
 #include "grant.h"
 #include "log.h"
+#include "log_limit.h"
 #include "monitor.h"
 #include "notify.h"
 #include "session_audit.h"
@@ -111,8 +112,10 @@ check_voucher(const struct monitor *m, struct control_authenticate *a)
 {
 	if (!a->has_certificate || helpers_vouch(m, a->listener, &a->voucher))
 		return;
-	log_warn(0, "%s: no certificate process vouches for its certificate",
-	    a->peer);
+	if (log_permits(a->peer, "voucher"))
+		log_warn(0,
+		    "%s: no certificate process vouches for its certificate",
+		    a->peer);
 	a->has_certificate = false;
 }
 
@@ -148,7 +151,8 @@ answer_authenticate(
 		send_verdict(f, &a, v, grant_new(f, &a, who));
 		return 0;
 	}
-	log_info("%s: refused: %s", a.peer, control_verdict_name(v));
+	if (log_permits(a.peer, control_verdict_name(v)))
+		log_info("%s: refused: %s", a.peer, control_verdict_name(v));
 	send_verdict(f, &a, v, NULL);
 	return 0;
 }
@@ -377,13 +381,20 @@ requests_forget(struct monitor *m)
 	}
 }
 
+static enum channel_end
+end_of(const struct session *s)
+{
+	return s->asked_to_end ? CHANNEL_END_ASKED
+	       : s->crashed    ? CHANNEL_END_CRASHED
+			       : CHANNEL_END_RUNNER;
+}
+
 static void
 tell_ended(
     struct frontend *f, struct grant *g, bool close_asked, const char *reason)
 {
 	struct control_closed closed = { .conn = g->conn,
-		.end = g->session->asked_to_end ? CHANNEL_END_ASKED
-						: CHANNEL_END_RUNNER };
+		.end = end_of(g->session) };
 	struct control_runner_exited exited = { .conn = g->conn };
 
 	snprintf(closed.reason, sizeof(closed.reason), "%s", reason);

@@ -15,6 +15,7 @@
 #include <unistd.h>
 
 #include "log.h"
+#include "log_limit.h"
 #include "monitor.h"
 #include "quota.h"
 #include "requests.h"
@@ -123,6 +124,7 @@ attach(struct session *s, uint32_t conn, const char *peer, int *channel_fd)
 		return err;
 	}
 	s->conn = conn;
+	memcpy(s->peer, attach.peer, sizeof(s->peer));
 	s->close_asked = false;
 	s->end = CHANNEL_END_DETACHED;
 	s->state = SESSION_STATE_ATTACHED;
@@ -192,7 +194,9 @@ session_open(struct monitor *m, struct identity *identity, uint32_t conn,
 	if (s == NULL)
 		s = session_new(identity);
 	if (start(m, s, peer, reason) < 0) {
-		log_error(0, "no session for %s: %s", identity->name, reason);
+		if (log_permits(identity->name, reason))
+			log_error(
+			    0, "no session for %s: %s", identity->name, reason);
 		session_discard(r, s);
 		return SESSION_FAILED;
 	}
@@ -297,6 +301,19 @@ session_terminate_all(struct monitor *m)
 	table_each(&m->sessions.by_id, terminate_visit, m);
 }
 
+/* A fault of its own: whoever made it commit that may try again. */
+static bool
+is_crash(int status)
+{
+	static const int faults[] = { SIGSEGV, SIGBUS, SIGILL, SIGFPE, SIGABRT,
+		SIGSYS, SIGTRAP };
+
+	for (size_t i = 0; WIFSIGNALED(status) && i < nitems(faults); i++)
+		if (WTERMSIG(status) == faults[i])
+			return true;
+	return false;
+}
+
 static void
 describe_status(int status, char reason[256])
 {
@@ -332,6 +349,7 @@ session_reap(struct monitor *m, pid_t pid, int status)
 		log_error(0, "session %.*s: %s; its processes are killed",
 		    ID_LOG_CHARS, s->id, reason);
 	session_audit(m, s, "session-ended", NULL, reason);
+	s->crashed = is_crash(status);
 	requests_session_ended(m, s, reason);
 	quota_close(s->id);
 	if (s->masks >= 0 && status != 0)

@@ -60,6 +60,7 @@ struct session {
 	uint32_t generation;	/* of attachments, counts up */
 	const char *end_reason; /* static: why we end it, or NULL */
 	bool asked_to_end;	/* by its client */
+	bool crashed;		/* its runner had a fault */
 	bool audited;		/* its runner reports processes: */
 	uint32_t running;	/* of them */
 	bool close_asked;	/* answer CLOSE when the runner is reaped */
@@ -70,6 +71,8 @@ struct session {
 	unsigned watching; /* of them */
 	uint32_t watches;  /* ever */
 	uint32_t casts;	   /* recordings of terminals, ever */
+	/* where its client is, or last was */
+	char peer[CONTROL_PEER_MAX];
 };
 
 TAILQ_HEAD(session_list, session);

@@ -116,6 +116,7 @@ report_started(
 		return -EBADMSG;
 	stats_started(m, s, &started);
 	begin(&e, s, "process-started");
+	audit_string(&e, "peer", s->peer);
 	audit_string(&e, "process", started.process);
 	audit_number(&e, "pid", started.pid);
 	audit_string(&e, "cwd", started.cwd);

@@ -23,6 +23,7 @@
 #include "seqpacket.h"
 #include "starter.h"
 #include "starter_identity.h"
+#include "starter_kept.h"
 #include "sweep.h"
 #include "util.h"
 
@@ -133,7 +134,7 @@ take_start(const uint8_t *packet, size_t len, const int *fds, size_t nfds)
 
 	if (nfds != 2 || control_get(packet, len, STARTER_START, &s) < 0 ||
 	    !is_session_id(s.session_id) ||
-	    (id = starter_identity(&s, fds[1])) == NULL)
+	    (id = starter_kept(&s, fds[1])) == NULL)
 		return -EBADMSG;
 	pid = run(id, s.session_id, fds[0], &cgroup);
 	answer.error = pid < 0 ? (uint32_t)-pid : 0;
@@ -303,6 +304,7 @@ tell_exits(void)
 		r->told = true;
 		tell(events_fd, STARTER_EXITED, &s, NULL, 0);
 	}
+	starter_kept_reap();
 	sweep_reap_all();
 }
 
@@ -373,6 +375,7 @@ starter_serve(struct monitor *m)
 		kill(r->pid, SIGKILL);
 	while ((r = TAILQ_FIRST(&runners)) != NULL)
 		forget(r);
+	starter_kept_clear();
 	quota_clear();
 	return EXIT_STOPPED;
 }

@@ -79,6 +79,7 @@ def test_every_command_is_on_record(configured, user, directory):
     started = by["process-started", "quoted"]
     assert shlex.split(started["command"]) == argv
     assert (started["cwd"], started["tty"], started["sandboxed"], started["commandCut"]) == ("/tmp", False, False, False)
+    assert started["peer"] == next(e["peer"] for e in events(log) if e["event"] == "session-opened")
     assert started["identity"] == "a" and started["user"] == user.pw_name and started["session"] == c.session_id[:8]
     assert by["process-exited", "quoted"]["code"] == 3 and "signal" not in by["process-exited", "quoted"]
     assert by["process-exited", "killed"]["signal"] == 9 and not by["process-exited", "killed"]["terminated"]

@@ -21,6 +21,9 @@ def check(mode, user, path, *flags):
     return r.returncode, r.stdout, r.stderr
 
 
+CONF = pathlib.Path(__file__).parents[2] / "daemon/monitor"
+
+
 def basic(user, listener="", identity="", rest=""):
     return (f"[listener main]\naddress = ws://127.0.0.1:0\n{listener}"
             f"[identity a]\nuser = {user.pw_name}\nsandbox-allow-unsandboxed = yes\ntoken-sha256 = {digest('tok-a')}\n{identity}{rest}")
@@ -204,6 +207,17 @@ def test_effective_values_are_a_configuration(mode, user, directory):
     assert "detached-ttl = 90s\n" in out and "umask = 0027\n" in out and "max-memory = 1536M\n" in out
     assert "environment = A=1\n\tB=two words\n" in out
     assert "exempt = 10.0.0.0/8\n\t192.168.1.1/32\n\tfe80::/10\n" in out and "max-connections = 10000\n" in out
+    # Also what nobody said of sandboxes; strangers' commands are held shorter.
+    strict = ("no", "workspace-write") if mode == "root" else ("yes", "full")
+    rules = out.split("[sandbox]\n")[1].split("[")[0]
+    for line in ("mode = auto", f"allow-unsandboxed = {strict[0]}", f"max-profile = {strict[1]}", "allow-network = yes",
+                 "over-limit = refuse", "unix-sockets = deny", "nested-git = hooks", "tmp = host", "landlock-min-abi = 0",
+                 "max-processes = 512", "max-memory = 1G", "max-cpu = none", "max-file-size = 16G", "hide = /run"):
+        assert f"{line}\n" in rules, (line, rules)
+    keys = re.findall(r"KEY\(\"([a-z0-9-]+)\"", "".join(
+        f.read_text() for f in (CONF / "conf_sandbox.c", CONF / "sandbox_keys.def") if f.exists()))
+    unset = {"workspace-roots", "writable-roots", "deny-read"}     # every path, none
+    assert len(keys) > 20 and set(keys) - unset <= set(re.findall(r"(?m)^([a-z0-9-]+) = ", rules)), rules
     again.write_text(out)
     assert check(mode, user, again, "-T") == (0, out, "")
 

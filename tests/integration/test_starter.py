@@ -99,6 +99,36 @@ def server(starters, user, directory):
     assert_nothing_left(user)
 
 
+def templates(starter):
+    """Pids of its children that are templates."""
+    def is_template(pid):
+        try:
+            return pathlib.Path(f"/proc/{pid}/comm").read_text() == "execd-template\n" and is_alive(pid)
+        except OSError:     # it is gone by now
+            return False
+
+    children = pathlib.Path(f"/proc/{starter.pid}/task/{starter.pid}/children").read_text().split()
+    return [int(p) for p in children if is_template(p)]
+
+
+def test_a_template_for_each_identity(server, starters, user):
+    """Loaded for its first session, used for the next, replaced when it dies, another when the configuration is."""
+    s = server()
+    s.connect(token="t").ready()
+    starter, = starters.children
+    first, = templates(starter)
+    for _ in range(3):
+        s.connect(token="t").ready()
+    assert templates(starter) == [first]
+    os.kill(first, signal.SIGKILL)
+    poll(lambda: "a template of runners ended" in starters.log, what="its end")
+    assert s.connect(token="t").ready().run("x", ["/bin/echo", "in"]).stdout == "in\n"
+    second, = templates(starter)
+    s.reload(s.path.read_text().replace("[identity a]", "[identity a]\numask = 027"), "umask: 0027, was")
+    assert s.connect(token="t").ready().run_sh("x", "umask").stdout == "0027\n"
+    assert len(templates(starter)) == 2 and second in templates(starter)
+
+
 def test_commands_know_nothing_of_the_monitor_s_confinement(server, starters, user):
     """What setpriv takes away here, and systemd there, is the monitor's loss alone."""
     s = server()

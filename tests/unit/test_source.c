@@ -22,6 +22,7 @@ static const struct control_configure rules = {
 	.penalty_auth_ms = 5000,
 	.penalty_deadline_ms = 10000,
 	.penalty_protocol_ms = 1000,
+	.penalty_crash_ms = 20000,
 	.penalty_threshold_ms = 15000,
 	.penalty_max_ms = 60000,
 	/* 127.0.0.0/8, 2001:db8::/33 */
@@ -63,6 +64,20 @@ test_connections(void **state)
 	source_leave(s[3], 0);
 	source_leave(other, 0);
 	assert_int_equal(source_count(), 0);
+}
+
+/* One is enough. */
+static void
+test_a_crash(void **state)
+{
+	struct source *s;
+
+	assert_int_equal(admit("192.0.2.9", 1000, &s), ADMITTED);
+	assert_true(source_penalise(&rules, s, OFFENCE_CRASH, 1000));
+	source_leave(s, 1000);
+	assert_int_equal(admit("192.0.2.9", 5000, &s), REFUSED_PENALTY);
+	assert_int_equal(admit("192.0.2.9", 6000, &s), ADMITTED);
+	source_leave(s, 30000);
 }
 
 static void
@@ -189,6 +204,7 @@ main(void)
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(test_connections),
 		cmocka_unit_test(test_penalties),
+		cmocka_unit_test(test_a_crash),
 		cmocka_unit_test(test_the_most_there_is),
 		cmocka_unit_test(test_what_is_one_source),
 		cmocka_unit_test(test_exempt),

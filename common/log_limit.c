@@ -1,0 +1,78 @@
+/*
+ * Lines of the log about those who never came in.
+ */
+#include "log_limit.h"
+
+#include <stdio.h>
+#include <string.h>
+
+#include "log.h"
+#include "table.h"
+#include "util.h"
+
+/* Of all of them: a new second begins with what the last ones left out. */
+static bool
+is_room(struct log_limit *l, int64_t now, unsigned *others)
+{
+	if (now - l->second_ms >= 1000) {
+		l->second_ms = now;
+		l->lines = 0;
+	}
+	if (l->lines >= LOG_LIMIT_ALL)
+		return false;
+	l->lines++;
+	*others = l->left_out;
+	l->left_out = 0;
+	return true;
+}
+
+bool
+log_limit_permits(struct log_limit *l, uint64_t key, int64_t now, unsigned *own,
+    unsigned *others)
+{
+	unsigned i = (unsigned)(key % LOG_LIMIT_SLOTS);
+	bool another = l->slots[i].key != key;
+
+	*own = *others = 0;
+	/* Who had the place before is not told of by name any more. */
+	if (another) {
+		l->left_out += l->slots[i].left_out;
+		l->slots[i].left_out = 0;
+		l->slots[i].key = key;
+	}
+	if (another || now - l->slots[i].since_ms >= LOG_LIMIT_MS) {
+		l->slots[i].since_ms = now;
+		l->slots[i].lines = 0;
+	}
+	if (l->slots[i].lines >= LOG_LIMIT_LINES || !is_room(l, now, others)) {
+		l->slots[i].left_out++;
+		return false;
+	}
+	l->slots[i].lines++;
+	*own = l->slots[i].left_out;
+	l->slots[i].left_out = 0;
+	return true;
+}
+
+bool
+log_permits(const char *peer, const char *kind)
+{
+	static struct log_limit limit;
+	const char *port = strrchr(peer, ':');
+	int len = port ? (int)(port - peer) : (int)strlen(peer);
+	char text[256];
+	unsigned own, others;
+	int n = snprintf(text, sizeof(text), "%.*s %s", len, peer, kind);
+	size_t size = (size_t)n < sizeof(text) ? (size_t)n : sizeof(text) - 1;
+
+	if (!log_limit_permits(
+		&limit, siphash_bytes(text, size), now_ms(), &own, &others))
+		return false;
+	if (others > 0)
+		log_warn(0, "%u lines about failed connections were left out",
+		    others);
+	if (own > 0)
+		log_warn(0, "%.*s: %u lines like the next were left out", len,
+		    peer, own);
+	return true;
+}

@@ -1,0 +1,73 @@
+/*
+ * log_limit: so many lines of a source and kind, so many of all of them, and
+ * every one that is left out is counted once.
+ */
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include <cmocka.h>
+
+#include "log_limit.h"
+
+static unsigned told; /* of those left out */
+
+static unsigned
+put(struct log_limit *l, uint64_t key, int64_t now, unsigned lines)
+{
+	unsigned own, others, n = 0;
+
+	for (; lines > 0; lines--) {
+		n += log_limit_permits(l, key, now, &own, &others);
+		told += own + others;
+	}
+	return n;
+}
+
+static void
+test_one_source(void **state)
+{
+	struct log_limit l = { .lines = 0 };
+	unsigned own, others;
+
+	assert_int_equal(put(&l, 1, 5000, 30), LOG_LIMIT_LINES);
+	assert_int_equal(put(&l, 2, 5000, 3), 3);
+	assert_int_equal(put(&l, 1, 5000 + LOG_LIMIT_MS - 1, 5), 0);
+	assert_true(
+	    log_limit_permits(&l, 1, 5000 + LOG_LIMIT_MS, &own, &others));
+	assert_int_equal(own, 30 - LOG_LIMIT_LINES + 5);
+	assert_int_equal(others, 0);
+	assert_true(
+	    log_limit_permits(&l, 1, 5000 + LOG_LIMIT_MS, &own, &others));
+	assert_int_equal(own, 0);
+}
+
+static void
+test_many_sources(void **state)
+{
+	struct log_limit l = { .lines = 0 };
+	unsigned lines = 0, all = 0;
+
+	told = 0;
+	for (int64_t ms = 1000; ms < 6000; ms++, all++)
+		lines += put(&l, (uint64_t)ms * 0x9e3779b97f4a7c15u, ms, 1);
+	assert_int_equal(lines, 5 * LOG_LIMIT_ALL);
+	/* What is left in the slots is told when they are used again. */
+	for (uint64_t key = 0; key < LOG_LIMIT_SLOTS; key++)
+		lines +=
+		    put(&l, key + (1u << 20), 60000 + (int64_t)key * 1000, 1);
+	lines += put(&l, 7, 200000, 1);
+	assert_int_equal(lines + told, all + LOG_LIMIT_SLOTS + 1);
+}
+
+int
+main(void)
+{
+	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(test_one_source),
+		cmocka_unit_test(test_many_sources),
+	};
+
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}
