@@ -14,7 +14,8 @@
 
 /* --- lists -------------------------------------------------------------- */
 
-/* The lines of text as a vector; one free() frees it. "~" is the home. */
+/* The lines of text as a vector; one free() frees it. "~" is the home, behind
+ * a "-" too. */
 static const char **
 split(const char *text, const char *home)
 {
@@ -30,14 +31,17 @@ split(const char *text, const char *home)
 	at = (char *)(list + lines);
 	lines = 0;
 	while (*text != '\0') {
-		size_t n = strcspn(text, "\n");
-		bool tilde = text[0] == '~' && (n == 1 || text[1] == '/');
+		size_t n = strcspn(text, "\n"), skip = *text == '-';
+		bool tilde = text[skip] == '~' &&
+			     (n == skip + 1 || text[skip + 1] == '/');
 
 		if (n > 0)
 			list[lines++] = at;
+		at = mempcpy(at, text, skip);
 		if (tilde)
 			at = stpcpy(at, home);
-		at = mempcpy(at, text + tilde, n - tilde);
+		skip += tilde;
+		at = mempcpy(at, text + skip, n - skip);
 		*at++ = '\0';
 		text += n + (text[n] == '\n');
 	}
