@@ -212,12 +212,13 @@ judge_policy(struct ceiling *c, const struct sandbox_context *asked,
 	if (asked->type == SANDBOX_EXTERNAL && !c->limits.external)
 		return judge_everything(
 		    c, asked, CEILING_EXTERNAL, cwd, g, error);
-	if (asked->unrestricted)
+	if (asked->unrestricted && !asked->required)
 		return judge_unsandboxed(c, cwd, g, error);
 	if (asked->files_unrestricted &&
 	    c->limits.max_profile < SANDBOX_PROFILE_FULL)
 		return judge_everything(c, asked, CEILING_WRITE, cwd, g, error);
 	g->context = *asked;
+	g->context.unrestricted = false;
 	if (asked->network_enabled && !c->limits.network) {
 		err = ceiling_exceed(c, CEILING_NETWORK, "", g, error);
 		g->context.network_enabled = false;

@@ -1,4 +1,5 @@
 """The operator's ceiling on what clients may ask of a sandbox: [sandbox] of execd.conf(5)."""
+import base64
 import contextlib
 import os
 import pathlib
@@ -10,6 +11,7 @@ from conftest import ROOT, poll
 from test_config import digest
 from test_files import uri
 
+UNENFORCEABLE = "sandbox intent cannot be enforced on this executor"
 LEVEL = {"windowsSandboxLevel": "disabled"}
 ENTRY = {"root": {"type": "special", "value": {"kind": "root"}},
          "roots": {"type": "special", "value": {"kind": "project_roots"}},
@@ -342,8 +344,33 @@ def test_requirements_of_the_host(start, work, mode):
     assert ("result" in m) == (mode == "root"), m
 
 
+def test_a_request_that_requires(start, work, mode):
+    """Every layer is there, whatever the policy restricts, or nothing runs and the answer says which is not."""
+    free = {"mode": "require", "policy": {"type": "danger-full-access"}, "sandboxPolicyCwd": str(work),
+            "fileSystemPolicy": {"kind": "unrestricted"}, "networkPolicy": "enabled"}
+    c = start("allow-unsandboxed = yes\nmax-profile = full\ncompat-launch-config = yes\n"
+              "max-processes = none\nmax-memory = none\n")
+    m = try_start(c, "all", work, free, ["/bin/sh", "-c", "grep NoNewPrivs /proc/self/status"])
+    assert {"noNewPrivs", "seccomp", "landlock"} <= set(m["result"]["sandbox"]["enforced"]["layers"])
+    assert c.finished("all").stdout == "NoNewPrivs:\t1\n"
+    m = c.request("fs/readFile", {"path": "file:///proc/self/status", "sandbox": free})
+    assert "NoNewPrivs:\t1\n" in base64.b64decode(m["result"]["dataBase64"]).decode()
+    c = start("allow-unsandboxed = yes\nmax-profile = full\ncompat-launch-config = yes\nlandlock-min-abi = 64\n"
+              "max-processes = none\nmax-memory = none\n")
+    refused = {"code": -32602, "message": UNENFORCEABLE + ": Landlock"}
+    assert try_start(c, "l", work, free)["error"] == refused
+    assert c.request("fs/readFile", {"path": "file:///etc/passwd", "sandbox": free})["error"] == refused
+    if mode == "user":
+        c = start("compat-launch-config = yes\n")
+        m = try_start(c, "g", work, free)
+        # Or somebody gave this user groups to make his own in.
+        assert "result" in m or m["error"]["message"] == UNENFORCEABLE + ": control groups"
+        m = try_start(c, "a", work, {**free, "mode": "auto", "networkPolicy": "restricted"})
+        assert m["result"]["sandboxType"] == "linuxSeccomp"
+
+
 def test_an_older_shape(start, work):
-    launch = {"mode": "require", "policy": {"type": "read-only"}, "sandboxPolicyCwd": str(work),
+    launch = {"mode": "auto", "policy": {"type": "read-only"}, "sandboxPolicyCwd": str(work),
               "fileSystemPolicy": {"kind": "restricted", "entries": [
                   {"path": {"type": "special", "value": {"kind": "root"}}, "access": "read"},
                   {"path": {"type": "special", "value": {"kind": "current_working_directory"}}, "access": "write"}]},
@@ -360,6 +387,8 @@ def test_an_older_shape(start, work):
     assert m["error"]["message"] == "Read-only file system (os error 30)"
     m = try_start(c, "m", work, {**launch, "enforceManagedNetwork": True}, argv)
     assert m["error"] == {"code": -32602, "message": "sandbox intent cannot be enforced on this executor"}
+    m = try_start(c, "r", work, {**launch, "mode": "require", "enforceManagedNetwork": True}, argv)
+    assert m["error"] == {"code": -32602, "message": UNENFORCEABLE + ": managed network"}
     m = try_start(c, "d", work, {**launch, "mode": "disabled"}, ["/bin/true"])
     assert m["result"]["sandboxType"] == "none"
     assert try_start(c, "x", work, {**launch, "mode": "maybe"}, argv)["error"]["code"] == -32602
