@@ -111,37 +111,44 @@ special(enum sandbox_special kind, enum sandbox_access access)
 	};
 }
 
-/* The maximum profile, in place of no sandbox. The workspace is what the
- * request says, or where the command is. */
+/* The workspace is what the request says, or where the command is. */
+static void
+set_workspace(struct ceiling_grant *g, const struct sandbox_context *asked,
+    const char *cwd)
+{
+	struct sandbox_context *c = &g->context;
+
+	g->root = (struct path_uri){ .path = cwd };
+	c->has_cwd = true;
+	c->cwd = (struct path_uri){ .path = cwd != NULL ? cwd : "/" };
+	c->roots = &g->root;
+	c->nroots = cwd != NULL ? 1 : 0;
+	if (asked != NULL && asked->nroots > 0) {
+		c->roots = asked->roots;
+		c->nroots = asked->nroots;
+	}
+}
+
+/* The maximum profile, in place of no sandbox. */
 static void
 grant_maximum(const struct ceiling *c, const struct sandbox_context *asked,
     const char *cwd, struct ceiling_grant *g)
 {
 	bool write = c->limits.max_profile >= SANDBOX_PROFILE_WORKSPACE_WRITE;
 	bool full = c->limits.max_profile == SANDBOX_PROFILE_FULL;
-	bool named = asked != NULL && asked->nroots > 0;
 
 	g->fixed[0] =
 	    special(SANDBOX_ROOT, full ? SANDBOX_WRITE : SANDBOX_READ);
 	g->fixed[1] = special(SANDBOX_SLASH_TMP, SANDBOX_WRITE);
 	g->fixed[2] = special(SANDBOX_TMPDIR, SANDBOX_WRITE);
-	/* Last: a file operation may have no workspace. */
 	g->fixed[3] = special(SANDBOX_PROJECT_ROOTS, SANDBOX_WRITE);
-	g->root = (struct path_uri){ .path = (char *)(uintptr_t)cwd };
 	g->context = (struct sandbox_context){
 		.type = SANDBOX_MANAGED,
 		.network_enabled = c->limits.network,
 		.entries = g->fixed,
-		.nentries = !write		    ? 1
-			    : cwd == NULL && !named ? 3
-						    : 4,
-		.has_cwd = true,
-		.cwd = { .path = cwd != NULL ? cwd : "/" },
-		.roots = named ? asked->roots : &g->root,
-		.nroots = named		? asked->nroots
-			  : cwd != NULL ? 1
-					: 0,
+		.nentries = write ? nitems(g->fixed) : 1,
 	};
+	set_workspace(g, asked, cwd);
 }
 
 /* A request without a context, and one that asks for none, are the same. */
