@@ -53,7 +53,9 @@ struct sandbox_context {
 	size_t nroots;
 	bool has_home;
 	struct path_uri home;
-	bool managed_network; /* of a launch configuration: asked for */
+	/* of a launch configuration */
+	bool managed_network; /* asked for */
+	bool required;	      /* every layer, or nothing runs */
 };
 
 /* For this process: a SandboxLaunchConfig is accepted where a context is

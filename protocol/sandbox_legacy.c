@@ -357,6 +357,7 @@ sandbox_launch_decode(struct json_doc *doc, const struct json_value *v,
 	    args_default_bool(&a, "enforceManagedNetwork", false);
 	args_default_bool(&a, "windowsSandboxPrivateDesktop", false);
 	sandbox_windows_check(&a, false);
+	out->required = launch->mode == SANDBOX_MODE_REQUIRED;
 	if (args_end(&a) < 0)
 		launch->mode = SANDBOX_MODE_REQUIRED;
 	else if (launch->mode == SANDBOX_MODE_WANTED &&

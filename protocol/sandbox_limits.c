@@ -3,6 +3,21 @@
  */
 #include "sandbox_limits.h"
 
+#include <string.h>
+
+/* What opens other machines, in the home of who runs strangers' commands. */
+static const char secrets[] = "-~/.ssh"
+			      "\n-~/.gnupg"
+			      "\n-~/.aws"
+			      "\n-~/.azure"
+			      "\n-~/.kube"
+			      "\n-~/.docker"
+			      "\n-~/.netrc"
+			      "\n-~/.git-credentials"
+			      "\n-~/.config/gh"
+			      "\n-~/.config/gcloud"
+			      "\n-/etc/execd";
+
 void
 sandbox_limits_default(struct sandbox_limits *l, bool strict)
 {
@@ -23,4 +38,6 @@ sandbox_limits_default(struct sandbox_limits *l, bool strict)
 		.pids = 512,
 		.memory_bytes = 1ull << 30,
 	};
+	if (strict)
+		memcpy(l->deny_read, secrets, sizeof(secrets));
 }

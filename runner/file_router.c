@@ -193,6 +193,15 @@ find_nest(struct request *r, const struct rpc_method *method,
 	return err == 0;
 }
 
+static int
+refuse(struct request *r, const char *layer)
+{
+	char error[ARGS_ERROR_MAX];
+
+	sandbox_refuse(&r->session->sandbox, layer, error);
+	return reply_error(r->channel, &r->id, RPC_INVALID_PARAMS, "%s", error);
+}
+
 static struct helper *
 find_helper(
     struct request *r, const struct rpc_method *method, struct rpc_message *m)
@@ -211,8 +220,7 @@ find_helper(
 		return NULL;
 	h = helper_get(r->session, HELPER_FILES, nest);
 	if (h == NULL && nest != NULL)
-		reply_error(r->channel, &r->id, RPC_INVALID_PARAMS, "%s",
-		    SANDBOX_UNENFORCEABLE);
+		refuse(r, "the file helper");
 	else if (h == NULL)
 		reply_os_error(r->channel, &r->id, -errno);
 	return h;
@@ -251,8 +259,7 @@ forward(struct request *r, const struct rpc_method *method,
 	else if (use == USE_CLOSE)
 		note = make_note(FILE_NOTE_CLOSE, id);
 	if (helper_nest(h) != NULL && nest_use(helper_nest(h)) < 0)
-		return reply_error(r->channel, &r->id, RPC_INVALID_PARAMS, "%s",
-		    SANDBOX_UNENFORCEABLE);
+		return refuse(r, "masks for missing names");
 	f->outstanding++;
 	f->exclusive = helper_nest(h) != NULL;
 	return helper_forward(h, r, &note, text, len);

@@ -123,10 +123,13 @@ check_start(struct request *r, const struct process_start_params *p)
 static void
 refuse_start(struct request *r, int err, const char *step, bool enforcing)
 {
+	char error[ARGS_ERROR_MAX];
+
 	if (enforcing) {
 		log_error(err, "sandbox: %s", step);
-		reply_error(r->channel, &r->id, RPC_INVALID_PARAMS, "%s",
-		    SANDBOX_UNENFORCEABLE);
+		sandbox_refuse(&r->session->sandbox, step, error);
+		reply_error(
+		    r->channel, &r->id, RPC_INVALID_PARAMS, "%s", error);
 	} else {
 		log_debug("process start: %s: %s", step, strerror(-err));
 		reply_os_error(r->channel, &r->id, err);

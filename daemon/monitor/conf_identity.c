@@ -21,6 +21,9 @@
 		keyword, &type, offsetof(struct identity, member)              \
 	}
 
+#define SANDBOX_KEY(keyword, type, member)                                     \
+	KEY("sandbox-" keyword, type, sandbox.member),
+
 static const struct conf_key keys[] = {
 	KEY("user", conf_string, user),
 	KEY("group", conf_string, group),
@@ -53,21 +56,9 @@ static const struct conf_key keys[] = {
 	KEY("max-cpu-time", conf_optional_duration, limits.max_cpu_ms),
 	KEY("max-memory", conf_optional_bytes, limits.max_memory_bytes),
 	KEY("max-file-size", conf_optional_bytes, limits.max_file_bytes),
-	KEY("sandbox-max-profile", sandbox_profile, sandbox.max_profile),
-	KEY("sandbox-allow-unsandboxed", sandbox_yes_no, sandbox.unsandboxed),
-	KEY("sandbox-allow-external", sandbox_yes_no, sandbox.external),
-	KEY("sandbox-allow-network", sandbox_yes_no, sandbox.network),
-	KEY("sandbox-over-limit", sandbox_over_limit, sandbox.over_limit),
-	KEY("sandbox-workspace-roots", conf_lines, sandbox.workspace_roots),
-	KEY("sandbox-writable-roots", conf_lines, sandbox.writable_roots),
-	KEY("sandbox-deny-read", conf_lines, sandbox.deny_read),
-	KEY("sandbox-environment-inherit", sandbox_environment,
-	    sandbox.environment),
-	KEY("sandbox-hide", conf_lines, sandbox.hide),
-	KEY("sandbox-max-processes", sandbox_count, sandbox.processes),
-	KEY("sandbox-max-memory", sandbox_bytes, sandbox.memory_bytes),
-	KEY("sandbox-max-cpu", sandbox_percent, sandbox.cpu_percent),
+#include "sandbox_keys.def"
 };
+_Static_assert(nitems(keys) <= 64, "conf_read.c counts them in 64 bits");
 
 struct identity *
 conf_find_identity(const struct conf *c, const char *name)

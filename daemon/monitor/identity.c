@@ -128,6 +128,7 @@ identity_unref(struct identity *id)
 	strings_clear(&id->sandbox.writable_roots);
 	strings_clear(&id->sandbox.deny_read);
 	strings_clear(&id->sandbox.hide);
+	strings_clear(&id->sandbox.protected_names);
 	free(id);
 }
 

@@ -211,16 +211,25 @@ sandbox_rules_init(struct sandbox_rules *r)
 	};
 }
 
-/* Paths are absolute, or below the identity's home. */
+/* "none" alone: an empty list, in place of the default. */
+static bool
+is_none(const struct strings *list)
+{
+	return list->count == 1 && strcmp(list->items[0], "none") == 0;
+}
+
+/* Paths are absolute, or below the identity's home; where nothing need be there
+ * they may have a "-" before them. */
 static int
-check_paths(const char *key, const struct strings *list, char *why)
+check_paths(const char *key, const struct strings *list, bool dashes, char *why)
 {
 	size_t bytes = 1;
 
-	for (size_t i = 0; i < list->count; i++) {
+	for (size_t i = 0; i < list->count && !is_none(list); i++) {
 		const char *path = list->items[i];
 
 		bytes += strlen(path) + 1;
+		path += dashes && *path == '-';
 		if (path[0] != '/' && strcmp(path, "~") != 0 &&
 		    strncmp(path, "~/", 2) != 0)
 			return conf_refuse(why,
@@ -256,14 +265,16 @@ check_names(const struct strings *names, char *why)
 int
 sandbox_rules_check(const struct sandbox_rules *r, char *why)
 {
-	int err = check_paths("workspace-roots", &r->workspace_roots, why);
+	int err =
+	    check_paths("workspace-roots", &r->workspace_roots, false, why);
 
 	if (err == 0)
-		err = check_paths("writable-roots", &r->writable_roots, why);
+		err = check_paths(
+		    "writable-roots", &r->writable_roots, false, why);
 	if (err == 0)
-		err = check_paths("deny-read", &r->deny_read, why);
+		err = check_paths("deny-read", &r->deny_read, true, why);
 	if (err == 0)
-		err = check_paths("hide", &r->hide, why);
+		err = check_paths("hide", &r->hide, true, why);
 	if (err == 0)
 		err = check_names(&r->protected_names, why);
 	if (err == 0 && r->nested_git_depth != SANDBOX_UNSET_COUNT &&
@@ -281,7 +292,8 @@ put_lines(
 
 	if (list->count == 0)
 		return;
-	for (size_t i = 0; i < list->count; i++) {
+	to[len] = '\0';
+	for (size_t i = 0; i < list->count && !is_none(list); i++) {
 		int n = snprintf(to + len, SANDBOX_LIMITS_LIST_MAX - len,
 		    "%s%s", len > 0 ? "\n" : "", list->items[i]);
 

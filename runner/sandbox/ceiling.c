@@ -14,7 +14,8 @@
 
 /* --- lists -------------------------------------------------------------- */
 
-/* The lines of text as a vector; one free() frees it. "~" is the home. */
+/* The lines of text as a vector; one free() frees it. "~" is the home, behind
+ * a "-" too. */
 static const char **
 split(const char *text, const char *home)
 {
@@ -30,14 +31,17 @@ split(const char *text, const char *home)
 	at = (char *)(list + lines);
 	lines = 0;
 	while (*text != '\0') {
-		size_t n = strcspn(text, "\n");
-		bool tilde = text[0] == '~' && (n == 1 || text[1] == '/');
+		size_t n = strcspn(text, "\n"), skip = *text == '-';
+		bool tilde = text[skip] == '~' &&
+			     (n == skip + 1 || text[skip + 1] == '/');
 
 		if (n > 0)
 			list[lines++] = at;
+		at = mempcpy(at, text, skip);
 		if (tilde)
 			at = stpcpy(at, home);
-		at = mempcpy(at, text + tilde, n - tilde);
+		skip += tilde;
+		at = mempcpy(at, text + skip, n - skip);
 		*at++ = '\0';
 		text += n + (text[n] == '\n');
 	}
@@ -107,40 +111,44 @@ special(enum sandbox_special kind, enum sandbox_access access)
 	};
 }
 
-/* The maximum profile, in place of no sandbox. The workspace is what the
- * request says, or where the command is. */
+/* The workspace is what the request says, or where the command is. */
+static void
+set_workspace(struct ceiling_grant *g, const struct sandbox_context *asked,
+    const char *cwd)
+{
+	struct sandbox_context *c = &g->context;
+
+	g->root = (struct path_uri){ .path = cwd };
+	c->has_cwd = true;
+	c->cwd = (struct path_uri){ .path = cwd != NULL ? cwd : "/" };
+	c->roots = &g->root;
+	c->nroots = cwd != NULL ? 1 : 0;
+	if (asked != NULL && asked->nroots > 0) {
+		c->roots = asked->roots;
+		c->nroots = asked->nroots;
+	}
+}
+
+/* The maximum profile, in place of no sandbox. */
 static void
 grant_maximum(const struct ceiling *c, const struct sandbox_context *asked,
     const char *cwd, struct ceiling_grant *g)
 {
 	bool write = c->limits.max_profile >= SANDBOX_PROFILE_WORKSPACE_WRITE;
 	bool full = c->limits.max_profile == SANDBOX_PROFILE_FULL;
-	struct path_uri *roots = &g->root;
-	size_t nroots = cwd != NULL ? 1 : 0;
 
-	if (asked != NULL && asked->nroots > 0) {
-		roots = asked->roots;
-		nroots = asked->nroots;
-	}
 	g->fixed[0] =
 	    special(SANDBOX_ROOT, full ? SANDBOX_WRITE : SANDBOX_READ);
 	g->fixed[1] = special(SANDBOX_SLASH_TMP, SANDBOX_WRITE);
 	g->fixed[2] = special(SANDBOX_TMPDIR, SANDBOX_WRITE);
-	/* Last: a file operation may have no workspace. */
 	g->fixed[3] = special(SANDBOX_PROJECT_ROOTS, SANDBOX_WRITE);
-	g->root = (struct path_uri){ .path = (char *)(uintptr_t)cwd };
 	g->context = (struct sandbox_context){
 		.type = SANDBOX_MANAGED,
 		.network_enabled = c->limits.network,
 		.entries = g->fixed,
-		.nentries = !write	  ? 1
-			    : nroots == 0 ? 3
-					  : 4,
-		.has_cwd = true,
-		.cwd = { .path = cwd != NULL ? cwd : "/" },
-		.roots = roots,
-		.nroots = nroots,
+		.nentries = write ? nitems(g->fixed) : 1,
 	};
+	set_workspace(g, asked, cwd);
 }
 
 /* A request without a context, and one that asks for none, are the same. */
@@ -211,12 +219,13 @@ judge_policy(struct ceiling *c, const struct sandbox_context *asked,
 	if (asked->type == SANDBOX_EXTERNAL && !c->limits.external)
 		return judge_everything(
 		    c, asked, CEILING_EXTERNAL, cwd, g, error);
-	if (asked->unrestricted)
+	if (asked->unrestricted && !asked->required)
 		return judge_unsandboxed(c, cwd, g, error);
 	if (asked->files_unrestricted &&
 	    c->limits.max_profile < SANDBOX_PROFILE_FULL)
 		return judge_everything(c, asked, CEILING_WRITE, cwd, g, error);
 	g->context = *asked;
+	g->context.unrestricted = false;
 	if (asked->network_enabled && !c->limits.network) {
 		err = ceiling_exceed(c, CEILING_NETWORK, "", g, error);
 		g->context.network_enabled = false;

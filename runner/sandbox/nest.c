@@ -5,6 +5,7 @@
 
 #include <errno.h>
 #include <signal.h>
+#include <stdio.h>
 #include <string.h>
 #include <sys/prctl.h>
 #include <sys/socket.h>
@@ -235,6 +236,13 @@ nest_start_files(struct nest *n, int fd, struct nest_answer *a)
 
 /* --- one per plan ------------------------------------------------------ */
 
+static void
+failed(struct nest_pool *pool, int err, const char *step)
+{
+	log_error(err, "sandbox: %s", step);
+	snprintf(pool->step, sizeof(pool->step), "%s", step);
+}
+
 static int
 build(struct nest_pool *pool, struct nest *n)
 {
@@ -247,7 +255,7 @@ build(struct nest_pool *pool, struct nest *n)
 	err = nest_ask(n, &b, NULL, 0, &a);
 	n->landlock_abi = a.landlock_abi;
 	if (err < 0)
-		log_error(err, "sandbox: %s", a.step);
+		failed(pool, err, a.step);
 	return err;
 }
 
@@ -330,13 +338,14 @@ nest_get(
 	if (!make_room(pool)) {
 		log_error(0, "sandbox: %d policies of this session are in use",
 		    NESTS_MAX);
+		snprintf(pool->step, sizeof(pool->step), "too many policies");
 		return -EUSERS;
 	}
 	n = xcalloc(1, sizeof(*n));
 	n->pool = pool;
 	err = start(pool, n);
 	if (err < 0) {
-		log_error(err, "sandbox: starting its nest");
+		failed(pool, err, "starting its nest");
 		free(n);
 		return err;
 	}

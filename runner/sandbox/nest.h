@@ -49,6 +49,7 @@ struct nest_pool {
 	void *owner;
 	int door; /* -1: each makes its own */
 	struct nest_options options;
+	char step[NEST_STEP_MAX]; /* what the latest failure was of */
 };
 
 void nest_pool_init(struct nest_pool *pool, struct event_base *base, int door,

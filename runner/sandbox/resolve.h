@@ -89,10 +89,11 @@ struct resolve_request {
 	bool private_tmp, private_tmpdir; /* PLAN_PRIVATE in their place */
 	const char *home; /* of the identity, when the context names none */
 	const char *const *protected_names; /* NULL-terminated */
-	const char *const *deny_read;	    /* the operator's, always added */
-	const char *const *hide;	    /* likewise: PLAN_DENY_DIRECTORY */
-	unsigned nested_git_depth;	    /* 0: off */
-	bool nested_git_whole; /* more of it than hooks and config */
+	/* The operator's, always added; with "-" before it, unless missing. */
+	const char *const *deny_read;
+	const char *const *hide;   /* likewise: PLAN_DENY_DIRECTORY */
+	unsigned nested_git_depth; /* 0: off */
+	bool nested_git_whole;	   /* more of it than hooks and config */
 };
 
 /*

@@ -235,7 +235,8 @@ bind_entry(struct resolver *s, const struct sandbox_entry *e)
 	return bind_absolute(s, e->path.path, e->access, ORIGIN_CLIENT);
 }
 
-/* The operator's list: absolute, or "~" below the identity's home. */
+/* The operator's list: absolute, or "~" below the identity's home. What has a
+ * "-" before it is left out where it is missing. */
 static int
 bind_list(struct resolver *s, const char *const *list, enum origin origin)
 {
@@ -247,7 +248,8 @@ bind_list(struct resolver *s, const char *const *list, enum origin origin)
 	if (err < 0)
 		return resolve_error(s, err, "", home.path);
 	for (; list != NULL && *list != NULL && err == 0; list++) {
-		const char *path = *list;
+		const char *path = *list + (**list == '-');
+		size_t known = s->nrecords;
 
 		if (path[0] == '/')
 			err = bind_absolute(s, path, SANDBOX_DENY, origin);
@@ -257,6 +259,9 @@ bind_list(struct resolver *s, const char *const *list, enum origin origin)
 		else if (home.path != NULL && home.walk.state == WALK_FOUND)
 			err = bind(s, &home, path + 1 + strspn(path + 1, "/"),
 			    SANDBOX_DENY, origin);
+		if (path != *list && s->nrecords > known &&
+		    s->records[known].state == WALK_MISSING)
+			s->nrecords = known;
 	}
 	return err;
 }

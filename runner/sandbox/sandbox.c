@@ -55,10 +55,11 @@ sandbox_permits_none(const struct sandbox *sb)
 	return sb->ceiling.limits.unsandboxed;
 }
 
-static int
-refuse(char *error)
+int
+sandbox_refuse(const struct sandbox *sb, const char *layer, char *error)
 {
-	snprintf(error, ARGS_ERROR_MAX, "%s", SANDBOX_UNENFORCEABLE);
+	snprintf(error, ARGS_ERROR_MAX, "%s%s%.400s", SANDBOX_UNENFORCEABLE,
+	    sb->required ? ": " : "", sb->required ? layer : "");
 	return -EINVAL;
 }
 
@@ -138,7 +139,7 @@ make_plan(struct sandbox *sb, const struct sandbox_context *granted,
 	}
 	if (err < 0 && err != -EINVAL) {
 		log_error(err, "sandbox: resolving the policy");
-		return refuse(error);
+		return sandbox_refuse(sb, "resolving the policy", error);
 	}
 	return err;
 }
@@ -157,7 +158,7 @@ plan_grant(struct sandbox *sb, struct ceiling_grant *g, const char *cwd,
 			err = ceiling_judge_plan(
 			    &sb->ceiling, g, tmpdir, plan, error);
 	}
-	return err == -EAGAIN ? refuse(error) : err;
+	return err == -EAGAIN ? sandbox_refuse(sb, "the view", error) : err;
 }
 
 #define PLAN_TRIES 3
@@ -170,19 +171,22 @@ get_nest(struct sandbox *sb, struct plan *plan, bool check, struct nest **nest,
 	int err = nest_get(&sb->pool, plan, check, nest);
 
 	if (err < 0) {
-		refuse(error);
+		sandbox_refuse(sb, sb->pool.step, error);
 		return err;
 	}
+	if (sb->required && least == 0)
+		least = 1;
 	if ((*nest)->landlock_abi >= least)
 		return 0;
 	log_error(0, "sandbox: Landlock ABI %u, at least %u is required",
 	    (*nest)->landlock_abi, least);
-	return refuse(error);
+	return sandbox_refuse(sb, "Landlock", error);
 }
 
-/* What is to be limited and no control group counts. False: it must. */
-static bool
-check_groups(struct sandbox *sb)
+/* What is to be limited and no control group counts. Refused where it must
+ * be. */
+static int
+check_groups(struct sandbox *sb, char *error)
 {
 	const struct sandbox_limits *l = &sb->ceiling.limits;
 	const struct {
@@ -194,13 +198,13 @@ check_groups(struct sandbox *sb)
 		{ CGROUP_COUNTS_MEMORY, l->memory_bytes > 0, "memory" },
 		{ CGROUP_COUNTS_CPU, l->cpu_percent > 0, "processor time" },
 	};
-	bool fine = true;
+	bool must = l->require_groups || sb->required, fine = true;
 
 	for (size_t i = 0; i < nitems(kinds); i++) {
 		if (!kinds[i].limited || sb->controllers & kinds[i].controller)
 			continue;
-		fine &= !l->require_groups;
-		if (l->require_groups)
+		fine &= !must;
+		if (must)
 			log_error(0,
 			    "a control group is required and none counts %s",
 			    kinds[i].what);
@@ -209,8 +213,8 @@ check_groups(struct sandbox *sb)
 			    "no control group counts the %s of commands",
 			    kinds[i].what);
 	}
-	sb->told = true;
-	return fine;
+	sb->told |= !must;
+	return fine ? 0 : sandbox_refuse(sb, "control groups", error);
 }
 
 /* In /tmp names come and go, masks of other users among them: what was there
@@ -228,7 +232,8 @@ find_granted(struct sandbox *sb, struct ceiling_grant *g, const char *cwd,
 			err = get_nest(sb, &plan, cwd == NULL, nest, error);
 		plan_clear(&plan);
 	}
-	return err;
+	return err == -ESTALE ? sandbox_refuse(sb, "a view that changes", error)
+			      : err;
 }
 
 /* Does the grant leave files to whoever the user is? A file operation has
@@ -238,7 +243,7 @@ is_direct(const struct sandbox *sb, const struct sandbox_context *granted,
     const char *cwd)
 {
 	return granted->unrestricted ||
-	       (cwd == NULL && granted->files_unrestricted &&
+	       (cwd == NULL && granted->files_unrestricted && !sb->required &&
 		   sandbox_permits_none(sb));
 }
 
@@ -251,10 +256,12 @@ find(struct sandbox *sb, const struct sandbox_context *asked, const char *cwd,
 
 	*nest = NULL;
 	sb->clamped = 0;
+	sb->required = asked != NULL && asked->required;
 	if (asked != NULL && asked->managed_network)
-		return refuse(error);
-	if (!check_groups(sb))
-		return refuse(error);
+		return sandbox_refuse(sb, "managed network", error);
+	err = check_groups(sb, error);
+	if (err < 0)
+		return err;
 	err = ceiling_judge(&sb->ceiling, asked, cwd, &grant, error);
 	if (err == 0 && !is_direct(sb, &grant.context, cwd))
 		err = find_granted(sb, &grant, cwd, tmpdir, nest, error);

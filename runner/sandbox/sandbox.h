@@ -20,6 +20,7 @@ struct sandbox {
 	unsigned controllers; /* enum cgroup_controller: limits of commands that
 			       * a control group holds */
 	bool told;	      /* of one that nothing holds */
+	bool required;	  /* of the latest request: it must have every layer */
 	unsigned clamped; /* enum ceiling_limit: of the latest request, what was
 			   * cut down */
 };
@@ -50,6 +51,10 @@ void sandbox_init(struct sandbox *sb, const struct sandbox_host *host,
  */
 int sandbox_find(struct sandbox *sb, const struct sandbox_context *asked,
     const char *cwd, const char *tmpdir, struct nest **nest, char *error);
+
+/* The message of a -32602 in error[ARGS_ERROR_MAX]; the layer that failed is
+ * told to who required it. -EINVAL. */
+int sandbox_refuse(const struct sandbox *sb, const char *layer, char *error);
 
 /* May a request without a context act as the user? */
 bool sandbox_permits_none(const struct sandbox *sb);

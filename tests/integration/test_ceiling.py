@@ -1,4 +1,5 @@
 """The operator's ceiling on what clients may ask of a sandbox: [sandbox] of execd.conf(5)."""
+import base64
 import contextlib
 import os
 import pathlib
@@ -10,6 +11,7 @@ from conftest import ROOT, poll
 from test_config import digest
 from test_files import uri
 
+UNENFORCEABLE = "sandbox intent cannot be enforced on this executor"
 LEVEL = {"windowsSandboxLevel": "disabled"}
 ENTRY = {"root": {"type": "special", "value": {"kind": "root"}},
          "roots": {"type": "special", "value": {"kind": "project_roots"}},
@@ -285,12 +287,52 @@ def test_which_tmpdir(start, work, user):
                 (d / "f").unlink()
 
 
+def test_what_an_identity_keeps_to_itself(start, work, directory, user, mode):
+    """Its keys, by default where root reads the file; what is not there stays away, and may be made."""
+    home = directory / "home"
+    for d in (".ssh", ".config/gh"):
+        (home / d).mkdir(parents=True)
+        (home / d / "f").write_text("key\n")
+    if ROOT:
+        for p in [home, *home.rglob("*")]:
+            os.chown(p, user.pw_uid, user.pw_gid)
+    box = policy(home, ("roots", "write"), (home / ".ssh", "write"))
+    script = "ls -A; cat .ssh/f .config/gh/f 2> /dev/null; mkdir .kube 2> /dev/null && echo made"
+    seen = ".config .ssh "
+
+    def run(id, **keys):
+        c = start("".join(f"{k} = {v}\n" for k, v in keys.items() if k != "own"),
+                  f"home = {home}\n" + keys.get("own", ""))
+        try_start(c, "h", home, box, ["/bin/sh", "-c", script + "; rmdir .kube 2> /dev/null; :"])
+        return " ".join(line for line in c.finished("h").stdout.split() if line not in (".git", ".agents", ".codex", ".aws"))
+    named = {"max-profile": "managed"}
+    assert run("default", **named) == seen + ("made" if mode == "root" else "key key made")
+    assert run("none", **named, **{"deny-read": "none"}) == seen + "key key made"
+    assert run("own", **named, **{"deny-read": "-~/.ssh"}) == seen + "key made"
+    assert run("added", **named, **{"deny-read": "~/.ssh"}, own="sandbox-deny-read = ~/.config\n\t~/.kube\n") == ".config .kube .ssh"
+
+
 def test_an_identity_comes_before_it(start, work):
     c = start("allow-unsandboxed = no\nmax-profile = read-only\n",
               "sandbox-allow-unsandboxed = yes\nsandbox-max-profile = workspace-write\nsandbox-allow-network = no\n")
     assert "result" in try_start(c, "u", work)
     assert "result" in try_start(c, "w", work, policy(work, ("roots", "write")))
     assert refused(try_start(c, "n", work, policy(work, network="enabled")), "network")
+
+
+def test_every_key_of_an_identity(start, work):
+    """What it says counts, whatever [sandbox] does."""
+    c = start("max-profile = full\nallow-unsandboxed = yes\nprotected-names = .keep\nhide = none\ntmp = host\n"
+              "allow-setid = no\nmax-file-size = none\nmax-open-files = 100\nmax-shm = 64M\nover-limit = refuse\n",
+              "sandbox-allow-unsandboxed = no\nsandbox-over-limit = clamp\nsandbox-max-profile = workspace-write\n"
+              "sandbox-protected-names = .own\nsandbox-tmp = private\nsandbox-allow-setid = yes\nsandbox-hide = /srv\n"
+              "sandbox-max-file-size = 1M\nsandbox-max-open-files = 50\nsandbox-max-shm = 1M\n")
+    script = ("mkdir .keep; mkdir .own 2> /dev/null || echo held; touch f; chmod u+s f && echo setid; ulimit -f -n;"
+              "ls -A /srv > /dev/null 2>&1 || echo hidden; df -B1M --output=size /dev/shm | tail -n 1; rm -rf f .keep")
+    m = try_start(c, "k", work, None, ["/bin/bash", "-c", script])
+    assert m["result"]["sandbox"]["clamped"] == ["unsandboxed"]
+    r = c.finished("k")
+    assert [line.split()[-1] for line in r.stdout.splitlines()] == ["held", "setid", "1024", "50", "hidden", "1"], r
 
 
 def test_requirements_of_the_host(start, work, mode):
@@ -302,8 +344,33 @@ def test_requirements_of_the_host(start, work, mode):
     assert ("result" in m) == (mode == "root"), m
 
 
+def test_a_request_that_requires(start, work, mode):
+    """Every layer is there, whatever the policy restricts, or nothing runs and the answer says which is not."""
+    free = {"mode": "require", "policy": {"type": "danger-full-access"}, "sandboxPolicyCwd": str(work),
+            "fileSystemPolicy": {"kind": "unrestricted"}, "networkPolicy": "enabled"}
+    c = start("allow-unsandboxed = yes\nmax-profile = full\ncompat-launch-config = yes\n"
+              "max-processes = none\nmax-memory = none\n")
+    m = try_start(c, "all", work, free, ["/bin/sh", "-c", "grep NoNewPrivs /proc/self/status"])
+    assert {"noNewPrivs", "seccomp", "landlock"} <= set(m["result"]["sandbox"]["enforced"]["layers"])
+    assert c.finished("all").stdout == "NoNewPrivs:\t1\n"
+    m = c.request("fs/readFile", {"path": "file:///proc/self/status", "sandbox": free})
+    assert "NoNewPrivs:\t1\n" in base64.b64decode(m["result"]["dataBase64"]).decode()
+    c = start("allow-unsandboxed = yes\nmax-profile = full\ncompat-launch-config = yes\nlandlock-min-abi = 64\n"
+              "max-processes = none\nmax-memory = none\n")
+    refused = {"code": -32602, "message": UNENFORCEABLE + ": Landlock"}
+    assert try_start(c, "l", work, free)["error"] == refused
+    assert c.request("fs/readFile", {"path": "file:///etc/passwd", "sandbox": free})["error"] == refused
+    if mode == "user":
+        c = start("compat-launch-config = yes\n")
+        m = try_start(c, "g", work, free)
+        # Or somebody gave this user groups to make his own in.
+        assert "result" in m or m["error"]["message"] == UNENFORCEABLE + ": control groups"
+        m = try_start(c, "a", work, {**free, "mode": "auto", "networkPolicy": "restricted"})
+        assert m["result"]["sandboxType"] == "linuxSeccomp"
+
+
 def test_an_older_shape(start, work):
-    launch = {"mode": "require", "policy": {"type": "read-only"}, "sandboxPolicyCwd": str(work),
+    launch = {"mode": "auto", "policy": {"type": "read-only"}, "sandboxPolicyCwd": str(work),
               "fileSystemPolicy": {"kind": "restricted", "entries": [
                   {"path": {"type": "special", "value": {"kind": "root"}}, "access": "read"},
                   {"path": {"type": "special", "value": {"kind": "current_working_directory"}}, "access": "write"}]},
@@ -320,6 +387,8 @@ def test_an_older_shape(start, work):
     assert m["error"]["message"] == "Read-only file system (os error 30)"
     m = try_start(c, "m", work, {**launch, "enforceManagedNetwork": True}, argv)
     assert m["error"] == {"code": -32602, "message": "sandbox intent cannot be enforced on this executor"}
+    m = try_start(c, "r", work, {**launch, "mode": "require", "enforceManagedNetwork": True}, argv)
+    assert m["error"] == {"code": -32602, "message": UNENFORCEABLE + ": managed network"}
     m = try_start(c, "d", work, {**launch, "mode": "disabled"}, ["/bin/true"])
     assert m["result"]["sandboxType"] == "none"
     assert try_start(c, "x", work, {**launch, "mode": "maybe"}, argv)["error"]["code"] == -32602

@@ -240,6 +240,26 @@ def test_who_can_read_a_secret(mode, user, directory, readable):
     assert check(mode, user, path, "-t") == (0, "", "")
 
 
+SANDBOX = {"mode": "require", "max-profile": "managed", "allow-unsandboxed": "yes", "allow-external": "no",
+           "allow-network": "no", "over-limit": "clamp", "compat-launch-config": "yes", "workspace-roots": "/srv/*",
+           "writable-roots": "~/a", "deny-read": "-~/.ssh", "hide": "none", "protected-names": ".git",
+           "nested-git": "full", "nested-git-depth": "2", "tmp": "private", "tmpdir": "request",
+           "environment-inherit": "core", "unix-sockets": "local", "allow-32bit": "yes", "allow-setid": "yes",
+           "allow-nested-userns": "no", "landlock-min-abi": "3", "max-processes": "7", "max-memory": "64M",
+           "max-cpu": "50%", "max-open-files": "64", "max-file-size": "1G", "max-shm": "2M"}
+
+
+def test_keys_of_the_sandbox_in_both_places(mode, user, directory):
+    path = directory / "execd.conf"
+    keys = "".join(f"{k} = {v}\n" for k, v in SANDBOX.items())
+    own = "".join(f"sandbox-{k} = {v}\n" for k, v in SANDBOX.items())
+    path.write_text(basic(user, identity=own.replace("sandbox-allow-unsandboxed = yes\n", ""),
+                          rest="[sandbox]\n" + keys))
+    code, out, err = check(mode, user, path, "-T")
+    assert code == 0 and err == "", err
+    assert own in out and keys in out, "in the order of the manual, and none is missing"
+
+
 def test_flags_have_effective_values_too(mode, user):
     argv = [str(EXECD), "-T", "--listen", "ws://127.0.0.1:0"]
     argv = argv + ["--user", user.pw_name] if mode == "root" else as_user(user, argv)

@@ -2,6 +2,7 @@
 call with an error: the command never runs, the client gets a typed error,
 nothing stays behind, and the next start works.
 """
+import base64
 import os
 import pathlib
 import re
@@ -10,7 +11,7 @@ import subprocess
 
 import pytest
 from conftest import ROOT, SANITIZED, Shell, children, name, poll
-from policies import READ_ALL, UNENFORCEABLE, managed, path
+from policies import READ_ALL, UNENFORCEABLE, managed, path, uri
 
 ERRORS = ("ENOSYS", "EPERM", "EINVAL")
 REFUSED = (-32602, UNENFORCEABLE)
@@ -103,6 +104,25 @@ WARM = [
     ("close_range", "", "runs"),
 ]
 
+# In such a nest: what is done for its file helper. "ends": it dies before it
+# has read anything of the client, who is told so.
+FILES = [
+    ("clone", "child_stack=", "refused"),
+    ("unshare", "CLONE_NEWNS|CLONE_NEWCGROUP|CLONE_NEWPID", "refused"),
+    ("mount", "\"proc\"", "ends"),
+    ("mount", "NULL, \"/proc/sys\"", "ends"),
+    ("mount", "\"/dev/.empty/file\"", "ends"),
+    ("landlock_create_ruleset", "{", "ends"),
+    ("landlock_add_rule", "", "ends"),
+    ("prctl", "PR_GET_NO_NEW_PRIVS", "ends"),
+    ("capset", "", "ends"),
+    ("capget", "", "ends"),
+    ("setsid", "", "ends"),
+    ("chdir", "", "ends"),
+    ("landlock_restrict_self", "", "ends"),
+    ("seccomp", "SECCOMP_SET_MODE_FILTER", "ends"),
+]
+
 # Only where the door is, or where there is none.
 ONLY = {("setns", ""): "root", ("unshare", "CLONE_NEWUSER"): "user",
         ("prctl", "PR_SET_DUMPABLE, SUID_DUMP_USER"): "user", ("poll", ""): "user",
@@ -163,13 +183,14 @@ class Bench:
         poll(lambda: not os.listdir(shell.cwd), what="end of its masks, which the next one makes anew")
         return poll(lambda: len(new := set(children(self.runner)) - before) == 1 and new, what="nest alone").pop()
 
-    def sequence(self, user, warm):
+    def sequence(self, user, rows):
         """Of an undisturbed start: {(system call, n of its process): arguments}, in order."""
+        warm = id(rows)
         if warm not in self.known:
             shell = self.shell(user)
-            calls = sorted({c for c, _, _ in (WARM if warm else COLD)})
-            tracer = Tracer(self.prepare(shell, warm), self.place, "-e", "trace=" + ",".join(calls))
-            shell("true")
+            calls = sorted({c for c, _, _ in rows})
+            tracer = Tracer(self.prepare(shell, rows is not COLD), self.place, "-e", "trace=" + ",".join(calls))
+            write_file(shell) if rows is FILES else shell("true")
             count, order = {}, []
             for pid, call, args in re.findall(r"^(\d+) +(\w+)\((.*)$", tracer.stop(), re.M):
                 count[pid, call] = count.get((pid, call), 0) + 1
@@ -177,14 +198,20 @@ class Bench:
             self.known[warm] = order
         return self.known[warm]
 
-    def find(self, user, warm, call, args):
-        return next((n for c, a, n in self.sequence(user, warm) if c == call and a.startswith(args)), None)
+    def find(self, user, rows, call, args):
+        return next((n for c, a, n in self.sequence(user, rows) if c == call and a.startswith(args)), None)
 
     def check_nothing_left(self, where):
         """Nests stay; what they start, and masks, do not."""
         poll(lambda: not os.listdir(where), what=f"end of the masks: {os.listdir(where)}")
         poll(lambda: all(name(p) == "execd-nest" and not children(p) for p in children(self.runner)),
              what="end of what was started")
+
+
+def write_file(shell):
+    """What the client is answered."""
+    return shell.client.request("fs/writeFile", {"path": uri(shell.cwd / "written"), "sandbox": shell.sandbox,
+                                                 "dataBase64": base64.b64encode(b"x").decode()})
 
 
 @pytest.fixture(scope="module")
@@ -203,7 +230,7 @@ def bench(server, long_place):
 def inject(bench, user, warm, call, args, error):
     """What the client got, and whether the command ran."""
     shell = bench.shell(user)
-    when = bench.find(user, warm, call, args)
+    when = bench.find(user, WARM if warm else COLD, call, args)
     assert when, f"{call}({args}) is not made any more"
     tracer = Tracer(bench.prepare(shell, warm), bench.place, "-e", f"trace={call}",
                     "-e", f"inject={call}:error={error}:when={when}{'+' if warm and call in TWICE else ''}")
@@ -259,3 +286,25 @@ def test_a_nest_that_cannot_be_built(bench, mode, user, call, args, outcome, err
 @pytest.mark.parametrize("call, args, outcome", WARM, ids=ids(WARM))
 def test_a_command_that_cannot_be_confined(bench, mode, user, call, args, outcome, error):
     check(bench, mode, user, True, call, args, error, outcome)
+
+
+# All errors are tried by scripts/torture; what comes of them is the same.
+@pytest.mark.parametrize("error", ERRORS if os.environ.get("EXECD_TORTURE") else ERRORS[1:2])
+@pytest.mark.parametrize("call, args, outcome", FILES, ids=ids(FILES))
+def test_a_file_helper_that_cannot_be_confined(bench, mode, user, call, args, outcome, error):
+    shell = bench.shell(user)
+    when = bench.find(user, FILES, call, args)
+    assert when, f"{call}({args}) is not made any more"
+    tracer = Tracer(bench.prepare(shell, True), bench.place, "-e", f"trace={call}",
+                    "-e", f"inject={call}:error={error}:when={when}{'+' if call in TWICE else ''}")
+    try:
+        m = write_file(shell)
+    finally:
+        trace = tracer.stop()
+    assert "INJECTED" in trace, trace
+    got = m.get("error") and (m["error"]["code"], m["error"]["message"])
+    assert got == (REFUSED if outcome == "refused" else (-32603, "the file helper of this session ended unexpectedly"))
+    assert not (shell.cwd / "written").exists()
+    assert "result" in write_file(shell) and (shell.cwd / "written").exists(), "and the next one works"
+    (shell.cwd / "written").unlink()
+    poll(lambda: not os.listdir(shell.cwd), what="end of the masks")

@@ -164,13 +164,15 @@ test_lists(void **state)
 	struct ceiling c;
 
 	sandbox_limits_default(&l, false);
-	snprintf(l.deny_read, sizeof(l.deny_read), "~/.ssh\n\n/a b\n~\n~x");
+	snprintf(
+	    l.deny_read, sizeof(l.deny_read), "~/.ssh\n\n/a b\n~\n~x\n-~/k");
 	ceiling_init(&c, &l, "/home/u");
 	assert_string_equal(c.deny_read[0], "/home/u/.ssh");
 	assert_string_equal(c.deny_read[1], "/a b");
 	assert_string_equal(c.deny_read[2], "/home/u");
 	assert_string_equal(c.deny_read[3], "~x");
-	assert_null(c.deny_read[4]);
+	assert_string_equal(c.deny_read[4], "-/home/u/k");
+	assert_null(c.deny_read[5]);
 	assert_string_equal(c.protected_names[3], ".aws");
 	clear(&c);
 }

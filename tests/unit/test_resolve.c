@@ -216,6 +216,9 @@ static const struct resolve_case rows[] = {
 	/* E: the operator's */
 	{ "E deny_read", "/home/u/.ssh/id", "r:@root", .home = "/home/u",
 	    .deny = "~/.ssh /gone", .want = "read d /home/u/.ssh" },
+	{ "E deny_read, if it is there", "/h/k /h/.git/", "r:@root w:/h",
+	    .home = "/h", .deny = "-~/k -~/gone -/gone/too",
+	    .want = "read w /h r /h/.git f /h/k" },
 	{ "E deny_read stays", "/s/x/", "w:@root w:/s/x r:/s", .deny = "/s",
 	    .want = "write d /s" },
 	{ "E deny_read through a link", "/ws/.git/ /ws/l>s /ws/s/",
