@@ -469,6 +469,10 @@ struct control_template_start {
 	uint8_t joins;	   /* bits: which enum cgroup_hierarchy travel along */
 };
 
+/* The last variable of a template's environment, and not its runners': what
+ * the linker finds before the fork is found once, on pages that all share. */
+#define CONTROL_TEMPLATE_VARIABLE "LD_BIND_NOW=1"
+
 struct control_template_started {
 	uint32_t pid;	/* 0: it could not be forked */
 	uint32_t error; /* why not, an errno */

@@ -53,13 +53,7 @@ struct sandbox_limits {
 	bool network;
 	bool clamp;	    /* less is granted, not refused */
 	bool accept_launch; /* SandboxLaunchConfig, of older clients */
-	char
-	    workspace_roots[SANDBOX_LIMITS_LIST_MAX]; /* patterns; empty: any */
-	char writable_roots[SANDBOX_LIMITS_LIST_MAX]; /* likewise */
 	/* what every sandbox gets */
-	char deny_read[SANDBOX_LIMITS_LIST_MAX];
-	char hide[SANDBOX_LIMITS_LIST_MAX];
-	char protected_names[SANDBOX_LIMITS_LIST_MAX];
 	uint8_t nested_git; /* enum sandbox_nested */
 	uint8_t nested_git_depth;
 	uint8_t environment;  /* enum sandbox_environment */
@@ -71,6 +65,13 @@ struct sandbox_limits {
 	uint64_t shm_bytes, open_files, file_bytes;
 	uint64_t pids, memory_bytes; /* of each command; 0: no limit */
 	uint32_t cpu_percent;	     /* likewise; of one processor */
+	/* lines: what may be asked, patterns; empty: any */
+	char workspace_roots[SANDBOX_LIMITS_LIST_MAX];
+	char writable_roots[SANDBOX_LIMITS_LIST_MAX];
+	/* what every sandbox gets */
+	char deny_read[SANDBOX_LIMITS_LIST_MAX];
+	char hide[SANDBOX_LIMITS_LIST_MAX];
+	char protected_names[SANDBOX_LIMITS_LIST_MAX];
 };
 
 /* As permissive as the peer, or, with `strict`, for strangers. */

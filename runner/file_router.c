@@ -21,8 +21,12 @@ struct held_request {
 void
 file_router_init(struct file_router *f)
 {
-	*f = (struct file_router){ 0 };
+	/* Without the handles: pages that stay zero are not the session's. */
+	f->nhandles = 0;
 	STAILQ_INIT(&f->held);
+	f->held_bytes = 0;
+	f->outstanding = 0;
+	f->exclusive = false;
 }
 
 /* --- handles ------------------------------------------------------------ */

@@ -8,6 +8,7 @@
 #include <errno.h>
 #include <poll.h>
 #include <signal.h>
+#include <string.h>
 #include <sys/prctl.h>
 #include <unistd.h>
 
@@ -119,12 +120,24 @@ take_order(void)
 	return false;
 }
 
+static void
+drop_own_variable(void)
+{
+	char **last = environ;
+
+	while (*last != NULL)
+		last++;
+	if (last > environ && strcmp(last[-1], CONTROL_TEMPLATE_VARIABLE) == 0)
+		last[-1] = NULL;
+}
+
 void
 template_run(void (*become)(void))
 {
 	struct pollfd order = { .fd = CONTROL_FD, .events = POLLIN };
 	int n = getgroups(0, NULL);
 
+	drop_own_variable();
 	groups = xcalloc((size_t)n + 1, sizeof(*groups));
 	n = getgroups(n, groups);
 	if (n < 0 || prctl(PR_SET_PDEATHSIG, SIGKILL) < 0)

@@ -63,6 +63,20 @@ limit_resources(const struct identity *id)
 	}
 }
 
+static char **
+template_environment(const struct identity *id)
+{
+	size_t n = 0;
+	char **env;
+
+	while (id->env[n] != NULL)
+		n++;
+	env = xcalloc(n + 2, sizeof(char *));
+	memcpy(env, id->env, n * sizeof(char *));
+	env[n] = (char *)(uintptr_t)CONTROL_TEMPLATE_VARIABLE;
+	return env;
+}
+
 /* All that one session of the identity has in common with the next. */
 static void __attribute__((noreturn)) template_child(
     int program_fd, const struct identity *id, bool root, int control_fd)
@@ -78,7 +92,7 @@ static void __attribute__((noreturn)) template_child(
 		umask((mode_t)id->umask);
 	if (root && setgroups(id->ngids, id->gids) < 0)
 		log_fatal_errno(-errno, "runner for %s: its groups", id->name);
-	child_run(argv, id->env);
+	child_run(argv, template_environment(id));
 }
 
 static int

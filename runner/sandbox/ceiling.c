@@ -4,6 +4,7 @@
 #include "ceiling.h"
 
 #include <errno.h>
+#include <stddef.h>
 #include <stdio.h>
 #include <string.h>
 
@@ -52,7 +53,12 @@ void
 ceiling_init(
     struct ceiling *c, const struct sandbox_limits *limits, const char *home)
 {
-	*c = (struct ceiling){ .limits = *limits, .home = home };
+	/* All but the lines, which are split: pages that stay zero are not the
+	 * session's. */
+	memcpy(&c->limits, limits,
+	    offsetof(struct sandbox_limits, workspace_roots));
+	c->home = home;
+	c->told = false;
 	c->workspace_roots = split(limits->workspace_roots, home);
 	c->writable_roots = split(limits->writable_roots, home);
 	c->deny_read = split(limits->deny_read, home);

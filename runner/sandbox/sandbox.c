@@ -40,9 +40,10 @@ sandbox_init(struct sandbox *sb, const struct sandbox_host *host,
 	struct nest_options options = options_of(host, limits);
 
 	sandbox_context_accept_launch(limits->accept_launch);
-	*sb = (struct sandbox){ .home = host->home,
-		.tmpdir = host->tmpdir,
-		.controllers = host->controllers };
+	sb->home = host->home;
+	sb->tmpdir = host->tmpdir;
+	sb->controllers = host->controllers;
+	sb->told = false;
 	ceiling_init(&sb->ceiling, limits, host->home ? host->home : "/");
 	nest_pool_init(&sb->pool, host->base, host->door, &options,
 	    host->give_up, host->owner);

@@ -119,5 +119,7 @@ def test_a_session_has_nothing_of_its_template(spawn, user, mode):
     template = template_of(s)
     assert os.readlink(f"/proc/{template}/fd/3") not in fds
     assert pathlib.Path(f"/proc/{template}/status").read_text().count("\nThreads:\t1\n") == 1
+    everything = {"inherit": "all", "ignoreDefaultExcludes": True, "exclude": [], "set": {}, "includeOnly": []}
+    assert "LD_BIND_NOW" not in s.clients[-1].run_sh("p", "env", envPolicy=everything).stdout
     s.stop()
     assert poll(lambda: not is_alive(template)) and poll(lambda: not is_alive(runner))
