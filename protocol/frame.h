@@ -14,6 +14,11 @@
  * length is not known yet. Pieces may be empty, the whole may not. */
 #define FRAME_MORE 0x80000000u
 
+/* From a runner to its file helper, where all messages are whole, the same bit:
+ * the first byte of the frame brought a descriptor, whose bytes stand for the
+ * empty string that is params.dataBase64. */
+#define FRAME_SPOOLED FRAME_MORE
+
 /*
  * From a helper to its runner a second u32 follows the length, the tag: which
  * request this frame answers, counted from 1 in the order they were handed

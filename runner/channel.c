@@ -63,6 +63,7 @@ channel_close(struct channel *ch)
 	ch->in_fd = ch->out_fd = -1;
 	buf_clear(&ch->in);
 	buf_clear(&ch->parts);
+	channel_long_clear(ch);
 	channel_discard_output(ch);
 }
 
@@ -79,8 +80,8 @@ static ssize_t
 payload_bytes(const struct channel *ch, const uint8_t *header)
 {
 	uint32_t len = frame_get_length(header) & ~FRAME_MORE;
-	size_t before =
-	    ch->parts.len > 0 ? ch->parts.len - FRAME_HEADER_BYTES : 0;
+	size_t before = ch->parts.len > 0 ? ch->parts.len - FRAME_HEADER_BYTES
+					  : ch->intake_bytes;
 
 	if (len == 0 && before == 0)
 		return -EBADMSG;
@@ -152,29 +153,41 @@ static void
 deliver_whole(struct channel *ch, struct buf *frame)
 {
 	ch->whole = frame;
-	ch->on->message(ch, (char *)frame->data + FRAME_HEADER_BYTES,
+	channel_deliver(ch, frame_get_length(frame->data),
+	    (char *)frame->data + FRAME_HEADER_BYTES,
 	    frame->len - FRAME_HEADER_BYTES);
 	ch->whole = NULL;
 }
 
-/* A message in pieces is put together with a header of its own. */
-static void
+/* A message in pieces is put together with a header of its own, unless an
+ * intake takes it. 0 or -errno. */
+static int
 take_piece(struct channel *ch, const uint8_t *p, size_t len, bool more)
 {
 	const uint8_t header[FRAME_HEADER_BYTES] = { 0 };
 	struct buf frame;
+	int err;
 
+	if (ch->intake != NULL) {
+		err = channel_long_piece(ch, &p, &len, more);
+		if (err != -EAGAIN)
+			return err;
+	}
 	if (ch->parts.len == 0)
 		buf_put(&ch->parts, header, sizeof(header));
 	buf_put(&ch->parts, p, len);
-	if (more)
-		return;
+	if (more) {
+		channel_long_begin(ch);
+		return 0;
+	}
+	ch->looked = false;
 	frame = ch->parts;
 	buf_init(&ch->parts, frame.limit);
 	frame_put_length(
 	    frame.data, (uint32_t)(frame.len - FRAME_HEADER_BYTES));
 	deliver_whole(ch, &frame);
 	buf_clear(&frame);
+	return 0;
 }
 
 /*
@@ -188,18 +201,23 @@ take_frames(struct channel *ch, uint8_t *p, size_t n)
 	size_t at = 0;
 
 	while (n - at >= FRAME_HEADER_BYTES) {
-		bool more = frame_get_length(p + at) & FRAME_MORE;
+		uint32_t header = frame_get_length(p + at);
+		bool more = !ch->takes_fds && header & FRAME_MORE;
 		ssize_t len = payload_bytes(ch, p + at);
+		int err = 0;
 
 		if (len < 0)
 			return len;
 		if (n - at - FRAME_HEADER_BYTES < (size_t)len)
 			break;
 		at += FRAME_HEADER_BYTES;
-		if (more || ch->parts.len > 0)
-			take_piece(ch, p + at, (size_t)len, more);
+		if (more || ch->parts.len > 0 || ch->intake != NULL)
+			err = take_piece(ch, p + at, (size_t)len, more);
 		else
-			ch->on->message(ch, (char *)p + at, (size_t)len);
+			channel_deliver(
+			    ch, header, (char *)p + at, (size_t)len);
+		if (err < 0)
+			return err;
 		at += (size_t)len;
 		if (!channel_is_open(ch) || ch->ended || is_behind(ch))
 			break;
@@ -217,7 +235,8 @@ take_kept(struct channel *ch)
 	/* A message may close the channel, and that clears ch->in. */
 	buf_init(&ch->in, kept.limit);
 	if (n > 0 && kept.len == FRAME_HEADER_BYTES + (size_t)n &&
-	    ch->parts.len == 0 && !(frame_get_length(kept.data) & FRAME_MORE)) {
+	    ch->parts.len == 0 && ch->intake == NULL &&
+	    (ch->takes_fds || !(frame_get_length(kept.data) & FRAME_MORE))) {
 		n = (ssize_t)kept.len;
 		deliver_whole(ch, &kept);
 		buf_clear(&kept);
@@ -261,16 +280,16 @@ read_some(struct channel *ch)
 
 		if (at == NULL)
 			return -EMSGSIZE;
-		n = read(ch->in_fd, at, want);
+		n = channel_recv(ch, at, want);
 		if (n <= 0)
-			return n < 0 ? -errno : 0;
+			return n;
 		buf_commit(&ch->in, (size_t)n);
 		taken = take_kept(ch);
 		return taken < 0 ? taken : n;
 	}
-	n = read(ch->in_fd, scratch, sizeof(scratch));
+	n = channel_recv(ch, scratch, sizeof(scratch));
 	if (n <= 0)
-		return n < 0 ? -errno : 0;
+		return n;
 	taken = take_frames(ch, scratch, (size_t)n);
 	if (taken < 0)
 		return taken;

@@ -19,11 +19,20 @@
 
 struct event_base;
 struct channel;
+struct intake;
+struct spool;
+
+#define CHANNEL_FDS_MAX 4
 
 /* Reactions of the owner; each may close the channel. */
 struct channel_events {
 	/* A whole message; the text is the channel's, valid for the call. */
 	void (*message)(struct channel *ch, char *text, size_t len);
+	/* The beginning of a long one. What is returned takes in the rest of
+	 * it, and is the channel's. NULL, or no function: it is kept in memory.
+	 */
+	struct intake *(*long_message)(
+	    struct channel *ch, const char *text, size_t len);
 	/* Everything was written after it had been congested. */
 	void (*drained)(struct channel *ch);
 	/* The peer will send no more. Answers may still be sent. */
@@ -37,17 +46,24 @@ struct channel {
 	void *owner;
 	int in_fd, out_fd; /* the same for a socket; -1: closed */
 	struct event in_event, out_event;
-	uint32_t max_message; /* bytes of an incoming message */
-	struct buf in;	      /* an incoming frame that is not whole yet */
-	struct buf parts;     /* an incoming message that is not, as a frame */
-	struct buf *whole;    /* the frame of the message now delivered, if it
-				 has a buffer of its own */
-	struct buf out;	      /* frames not written yet */
-	size_t out_at;	      /* bytes of `out` that are written */
-	size_t frame_at;      /* where the frame being composed begins */
-	struct buf held;      /* composed while a relayed frame is under way */
-	uint32_t relay_left;  /* of that frame */
-	bool tagged;	      /* each frame sent carries `tag`: a helper */
+	uint32_t max_message;  /* bytes of an incoming message */
+	struct buf in;	       /* an incoming frame that is not whole yet */
+	struct buf parts;      /* an incoming message that is not, as a frame */
+	struct buf *whole;     /* the frame of the message now delivered, if it
+				  has a buffer of its own */
+	struct intake *intake; /* instead of `parts`; or NULL */
+	uint32_t intake_bytes; /* that it has taken */
+	bool looked;	       /* what is in `parts` is for no intake */
+	struct spool *spool;   /* of the message now delivered; or NULL */
+	bool takes_fds;	       /* a file helper's, from its runner: */
+	int fds[CHANNEL_FDS_MAX]; /* came, for frames not delivered yet */
+	unsigned nfds;
+	struct buf out;	     /* frames not written yet */
+	size_t out_at;	     /* bytes of `out` that are written */
+	size_t frame_at;     /* where the frame being composed begins */
+	struct buf held;     /* composed while a relayed frame is under way */
+	uint32_t relay_left; /* of that frame */
+	bool tagged;	     /* each frame sent carries `tag`: a helper */
 	uint32_t tag;
 	bool want_write; /* the peer does not take more now */
 	bool reading;
@@ -68,6 +84,10 @@ bool channel_is_open(const struct channel *ch);
  * buffer of its own. */
 bool channel_take_frame(
     struct channel *ch, const char *text, struct buf *frame);
+
+/* The content of the message that is being delivered, the caller's from now
+ * on; NULL: it is in the text, as usual. */
+struct spool *channel_take_spool(struct channel *ch);
 
 /* Composes one message: the writer's value is complete when channel_send()
  * is called. */

@@ -18,6 +18,28 @@ void channel_out_cb(evutil_socket_t fd, short what, void *arg);
 /* Drops what is not written yet. */
 void channel_discard_output(struct channel *ch);
 
+/* --- channel_long.c: messages that are not held in memory --------------- */
+
+/* An intake for what is in `parts`, if it is enough to know and there is one.
+ */
+void channel_long_begin(struct channel *ch);
+
+/* The intake takes the piece, and delivers the message when it is whole. 0, or
+ * -errno: -EAGAIN when the message goes on in `parts` after all, where *p and
+ * *len are still missing. */
+int channel_long_piece(
+    struct channel *ch, const uint8_t **p, size_t *len, bool more);
+
+/* As read(2), with the descriptors that come. */
+ssize_t channel_recv(struct channel *ch, void *p, size_t n);
+
+/* Hands the message over, with what came beside its frame. */
+void channel_deliver(
+    struct channel *ch, uint32_t header, char *text, size_t len);
+
+/* What was taken in and not delivered. */
+void channel_long_clear(struct channel *ch);
+
 /* Reads or not, as things stand now. */
 void channel_review_reading(struct channel *ch);
 

@@ -14,6 +14,7 @@
 struct held_request {
 	STAILQ_ENTRY(held_request) link; /* file_router.held */
 	struct rpc_id id;
+	struct spool *spool; /* NULL: none */
 	size_t len;
 	char text[];
 };
@@ -278,7 +279,9 @@ hold(struct request *r, const char *text, size_t len)
 	struct held_request *h = xmalloc(sizeof(*h) + len);
 
 	h->id = r->id;
+	h->spool = r->spool;
 	r->id = (struct rpc_id){ 0 };
+	r->spool = NULL;
 	h->len = len;
 	memcpy(h->text, text, len);
 	STAILQ_INSERT_TAIL(&f->held, h, link);
@@ -333,8 +336,10 @@ release_first(struct session *s)
 		f->held_bytes -= h->len;
 		s->client.waiting--;
 		r.id = h->id;
+		r.spool = h->spool;
 		forward(&r, method, &m, h->text, h->len);
 		rpc_id_clear(&r.id);
+		spool_free(r.spool);
 	}
 	rpc_message_clear(&m);
 	if (turn)
@@ -375,6 +380,7 @@ file_router_clear(struct session *s)
 	while ((h = STAILQ_FIRST(&f->held)) != NULL) {
 		STAILQ_REMOVE_HEAD(&f->held, link);
 		rpc_id_clear(&h->id);
+		spool_free(h->spool);
 		free(h);
 	}
 	file_router_init(f);

@@ -43,6 +43,9 @@ struct forwarded {
 	STAILQ_ENTRY(forwarded) link; /* helper.waiting */
 	uint32_t number;
 	struct rpc_id id;
+	struct spool *spool;   /* goes with it; NULL: none */
+	size_t at;	       /* spool: its frame in helper.queue, */
+	bool sent;	       /* until the frame has begun to go */
 	struct file_note note; /* HELPER_FILES */
 };
 
@@ -57,6 +60,7 @@ struct helper {
 	bool reading;
 	struct buf queue; /* request frames not written yet */
 	size_t queue_at;
+	unsigned spools;		  /* of requests in it */
 	STAILQ_HEAD(, forwarded) waiting; /* in the order of requests */
 	uint32_t number;		  /* of the newest request */
 	unsigned streams;		  /* answered, but not at their end */
@@ -73,6 +77,9 @@ forwarded_free(struct helper *h, struct forwarded *f)
 	STAILQ_REMOVE(&h->waiting, f, forwarded, link);
 	h->session->client.waiting--;
 	rpc_id_clear(&f->id);
+	if (f->spool != NULL && !f->sent)
+		h->spools--;
+	spool_free(f->spool);
 	free(f);
 }
 
@@ -293,14 +300,51 @@ in_cb(evutil_socket_t fd, short what, void *arg)
 		s->client.channel.on->drained(&s->client.channel);
 }
 
+/* The next request in the queue that has a descriptor with it. */
+static struct forwarded *
+next_spool(struct helper *h)
+{
+	struct forwarded *f;
+
+	if (h->spools == 0)
+		return NULL;
+	STAILQ_FOREACH (f, &h->waiting, link)
+		if (f->spool != NULL && !f->sent)
+			break;
+	return f;
+}
+
+/* As write(2), of the queue up to the next descriptor, or with that one the
+ * header of its frame. */
+static ssize_t
+write_queue(struct helper *h, struct forwarded *f)
+{
+	const uint8_t *at = h->queue.data + h->queue_at;
+	ssize_t n;
+
+	if (f == NULL || f->at > h->queue_at)
+		return write(h->fd, at,
+		    (f != NULL ? f->at : h->queue.len) - h->queue_at);
+	n = spool_send(f->spool, h->fd, at, FRAME_HEADER_BYTES);
+	if (n > 0) {
+		f->sent = true;
+		h->spools--;
+	}
+	return n;
+}
+
 static void
 flush(struct helper *h)
 {
-	size_t left = h->queue.len - h->queue_at;
-	ssize_t n = write(h->fd, h->queue.data + h->queue_at, left);
+	struct forwarded *f;
+	size_t left;
+	ssize_t n;
 
-	if (n > 0)
-		h->queue_at += (size_t)n;
+	do {
+		f = next_spool(h);
+		n = write_queue(h, f);
+		h->queue_at += n > 0 ? (size_t)n : 0;
+	} while (n > 0 && f != NULL);
 	if (n < 0 && errno != EAGAIN && errno != EINTR) {
 		/* Its end of file tells the rest, of one that lives too. */
 		shutdown(h->fd, SHUT_RDWR);
@@ -446,7 +490,7 @@ helper_give_up(struct session *s, const struct nest *nest)
 
 /* A large request is handed on as it lies there. */
 static void
-enqueue(struct helper *h, const char *text, size_t len)
+enqueue(struct helper *h, const char *text, size_t len, bool spooled)
 {
 	uint8_t header[FRAME_HEADER_BYTES];
 
@@ -455,7 +499,7 @@ enqueue(struct helper *h, const char *text, size_t len)
 		h->queue.limit = QUEUE_MAX_BYTES;
 		return;
 	}
-	frame_put_length(header, (uint32_t)len);
+	frame_put_length(header, (uint32_t)len | (spooled ? FRAME_SPOOLED : 0));
 	buf_put(&h->queue, header, sizeof(header));
 	buf_put(&h->queue, text, len);
 	if (h->queue.failed)
@@ -470,8 +514,12 @@ helper_forward(struct helper *h, struct request *r,
 	struct session *s = r->session;
 	struct forwarded *f;
 
-	enqueue(h, text, len);
 	f = xcalloc(1, sizeof(*f));
+	f->at = h->queue.len;
+	f->spool = r->spool;
+	r->spool = NULL;
+	h->spools += f->spool != NULL;
+	enqueue(h, text, len, f->spool != NULL);
 	f->number = h->number = frame_next_number(h->number);
 	f->id = r->id;
 	if (note != NULL)

@@ -150,9 +150,10 @@ refuse_malformed(struct client *c, const char *detail)
 void
 methods_dispatch(struct client *c, char *text, size_t len)
 {
-	struct request r = {
-		.channel = &c->channel, .session = c->session, .client = c
-	};
+	struct request r = { .channel = &c->channel,
+		.session = c->session,
+		.client = c,
+		.spool = channel_take_spool(&c->channel) };
 	struct rpc_message msg;
 
 	if (rpc_parse(&msg, text, len) < 0) {
@@ -167,4 +168,5 @@ methods_dispatch(struct client *c, char *text, size_t len)
 		client_violation(c);
 	}
 	rpc_message_clear(&msg);
+	spool_free(r.spool);
 }

@@ -13,6 +13,7 @@ struct request {
 	struct session *session;
 	struct client *client; /* whose request; NULL in a helper */
 	struct rpc_id id;      /* owned by the dispatcher; rpc_id_take() */
+	struct spool *spool;   /* likewise; NULL: the content is in the text */
 };
 
 /* Requests of one session that may wait for their answer at a time. */

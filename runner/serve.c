@@ -24,7 +24,7 @@ static void
 on_message(struct channel *ch, char *text, size_t len)
 {
 	static uint32_t number;
-	struct request r = { .channel = ch };
+	struct request r = { .channel = ch, .spool = channel_take_spool(ch) };
 	struct rpc_message m;
 
 	if (rpc_parse(&m, text, len) < 0 || m.kind != RPC_KIND_REQUEST)
@@ -34,6 +34,7 @@ on_message(struct channel *ch, char *text, size_t len)
 	answer_request(&r, &m);
 	rpc_id_clear(&r.id);
 	rpc_message_clear(&m);
+	spool_free(r.spool);
 }
 
 static void
@@ -73,7 +74,7 @@ serve(struct event_base *base, const char *label, serve_fn *answer,
 	tell_drained = drained;
 	channel_open(&channel, base, CONTROL_FD, CONTROL_FD, REQUEST_MAX_BYTES,
 	    &channel_events, NULL);
-	channel.tagged = true;
+	channel.tagged = channel.takes_fds = true;
 	heap_init(base);
 	while (!over) {
 		if (event_base_loop(base, EVLOOP_ONCE) < 0)

@@ -15,6 +15,7 @@
 #include "audit.h"
 #include "environment.h"
 #include "helper.h"
+#include "intake.h"
 #include "log.h"
 #include "loop.h"
 #include "methods.h"
@@ -495,6 +496,16 @@ on_message(struct channel *ch, char *text, size_t len)
 	methods_dispatch(&s->client, text, len);
 }
 
+/* Content for a file is not held in memory. */
+static struct intake *
+on_long_message(struct channel *ch, const char *text, size_t len)
+{
+	struct session *s = ch->owner;
+
+	return s->spools < SPOOLS_MAX ? intake_begin(text, len, &s->spools)
+				      : NULL;
+}
+
 static void
 on_drained(struct channel *ch)
 {
@@ -527,6 +538,7 @@ on_broken(struct channel *ch, int err)
 
 static const struct channel_events channel_events = {
 	.message = on_message,
+	.long_message = on_long_message,
 	.drained = on_drained,
 	.ended = on_ended,
 	.broken = on_broken,

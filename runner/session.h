@@ -20,6 +20,7 @@
 #include "sandbox/mask_list.h"
 #include "sandbox/sandbox.h"
 #include "sandbox/sandbox_report.h"
+#include "spool.h"
 #include "table.h"
 
 struct event_base;
@@ -93,6 +94,7 @@ struct session {
 	struct helper_list helpers;
 	struct helper *relaying; /* whose frame is under way */
 	struct file_router files;
+	unsigned spools;  /* content of requests that is on disk */
 	int http_program; /* execd-http */
 	struct sandbox sandbox;
 	struct mask_list masks;

@@ -71,7 +71,8 @@ struct connection {
 	bool channel_failed; /* an error of ours, not of the runner */
 	bool dead;	     /* freed at the end of the turn */
 	bool collecting;     /* a fragmented message is in `message` */
-	bool pieces; /* of a fragmented message have gone to the runner */
+	bool in_pieces;	     /* so the message under way goes to the runner, */
+	bool pieces;	     /* and some have gone */
 	uint8_t pong_len;
 	int in_fd, out_fd; /* the same for a socket; -1: closed */
 	int channel_fd;	   /* -1: none */

@@ -69,6 +69,9 @@ pending_flush(struct pending *p, int fd, SSL *tls)
 
 /* --- to the runner ------------------------------------------------------ */
 
+/* A message from here on goes to the runner as it comes. */
+#define PIECES_FROM_BYTES (1u << 20)
+
 /* What one read of the client becomes. */
 struct batch {
 	struct iovec iov[PUMP_IOV_MAX];
@@ -209,7 +212,8 @@ collected(struct connection *c, struct batch *b)
 	buf_clear(&message);
 }
 
-/* How long a fragmented message will be is not known: it goes on in pieces. */
+/* How long a fragmented message will be is not known, and a long one is not
+ * to be held by the runner as one: these go on in pieces. */
 static void
 relay_piece(struct connection *c, struct batch *b, struct websocket_item *item)
 {
@@ -230,13 +234,16 @@ relay_piece(struct connection *c, struct batch *b, struct websocket_item *item)
 static void
 take_data(struct connection *c, struct batch *b, struct websocket_item *item)
 {
-	if (item->first)
+	if (item->first) {
 		c->collecting = !is_relaying(c);
+		c->in_pieces =
+		    item->fragmented || item->message_len >= PIECES_FROM_BYTES;
+	}
 	if (c->collecting) {
 		collect(c, item->payload, item->len);
 		if (item->last)
 			collected(c, b);
-	} else if (item->fragmented) {
+	} else if (c->in_pieces) {
 		relay_piece(c, b, item);
 	} else if (item->first && item->message_len == 0) {
 		batch_message(c, b, NULL, 0);

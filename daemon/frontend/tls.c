@@ -15,6 +15,7 @@
 #include "log.h"
 #include "tls_client.h"
 #include "tls_provider.h"
+#include "tls_socket.h"
 #include "util.h"
 
 #define RECORD_BYTES 16384 /* the most one record holds */
@@ -55,7 +56,7 @@ tls_init(void)
 	tls_provider_init();
 	tls_client_init();
 	ctx = SSL_CTX_new(TLS_server_method());
-	if (ctx == NULL)
+	if (ctx == NULL || !tls_socket_init())
 		log_fatal("TLS: %s", last_error());
 	SSL_free(SSL_new(ctx));
 	SSL_CTX_free(ctx);
@@ -212,7 +213,7 @@ tls_new(SSL_CTX *ctx, int fd)
 {
 	SSL *tls = SSL_new(ctx);
 
-	if (tls == NULL || SSL_set_fd(tls, fd) != 1)
+	if (tls == NULL || !tls_socket_set(tls, fd))
 		log_fatal("TLS: %s", last_error());
 	SSL_set_accept_state(tls);
 	return tls;
@@ -308,21 +309,63 @@ gather(const struct iovec *iov, int n, size_t skip, size_t *len)
 	return record;
 }
 
-ssize_t
-tls_writev(SSL *tls, const struct iovec *iov, int n)
+/* Encrypts from `at` on, as much as is to leave together. Returns where it
+ * came to, or -errno when it came nowhere. */
+static ssize_t
+encrypt(SSL *tls, const struct iovec *iov, int n, size_t at)
 {
-	size_t at = 0, len, done;
+	size_t from = at, len, done;
 	const void *p;
 
-	ERR_clear_error();
-	while (p = gather(iov, n, at, &len), len > 0) {
+	while (tls_socket_has_room(tls) &&
+	       (p = gather(iov, n, at, &len), len > 0)) {
 		if (SSL_write_ex(tls, p, len, &done) != 1) {
-			errno = errno_of(SSL_get_error(tls, 0));
-			return at > 0 && errno == EAGAIN ? (ssize_t)at : -1;
+			int err = errno_of(SSL_get_error(tls, 0));
+
+			return at > from ? (ssize_t)at : -err;
 		}
 		at += done;
 	}
 	return (ssize_t)at;
+}
+
+static size_t
+total_of(const struct iovec *iov, int n)
+{
+	size_t total = 0;
+
+	for (int i = 0; i < n; i++)
+		total += iov[i].iov_len;
+	return total;
+}
+
+/* While records wait below, the last byte of what is in them is not reported:
+ * it is asked for again, and then owed no longer. */
+ssize_t
+tls_writev(SSL *tls, const struct iovec *iov, int n)
+{
+	size_t *owed = tls_socket_owed(tls), total = total_of(iov, n);
+	size_t at = *owed;
+	int err = 0;
+
+	ERR_clear_error();
+	while (err == 0 && (at < total || *owed > 0)) {
+		ssize_t got;
+
+		tls_socket_gather(tls);
+		got = *owed > 0 ? (ssize_t)at : encrypt(tls, iov, n, at);
+		err = tls_socket_end_gathering(tls);
+		if (got < 0)
+			err = (int)got;
+		else
+			at = (size_t)got;
+		*owed = err == -EAGAIN && at > 0 ? 1 : 0;
+	}
+	at -= *owed;
+	if (at > 0 && (err == 0 || err == -EAGAIN))
+		return (ssize_t)at;
+	errno = -err;
+	return err < 0 ? -1 : 0;
 }
 
 bool

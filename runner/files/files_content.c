@@ -196,6 +196,13 @@ file_fs_read_file(struct request *r, const struct fs_params *p)
 	return stream(r, fd, (uint64_t)st.st_size);
 }
 
+/* From the spool, or n bytes. */
+static int
+write_content(int fd, const struct spool *spool, const char *bytes, size_t n)
+{
+	return spool != NULL ? spool_copy(spool, fd) : write_all(fd, bytes, n);
+}
+
 int
 file_fs_write_file(struct request *r, const struct fs_params *p)
 {
@@ -216,7 +223,7 @@ file_fs_write_file(struct request *r, const struct fs_params *p)
 		return reply_not_a_file(r, p->path.path);
 	if (fd < 0)
 		return reply_file_error(r, fd);
-	err = write_all(fd, bytes, (size_t)n);
+	err = write_content(fd, r->spool, bytes, (size_t)n);
 	/* Some file systems tell of a full disk only here. */
 	if (close(steal_fd(&fd)) < 0 && err == 0)
 		err = -errno;

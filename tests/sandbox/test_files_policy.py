@@ -92,6 +92,13 @@ def test_what_is_allowed(fs, tree):
     assert fs("remove", "w/copied") == {} and not (w / "copied").exists()
 
 
+def test_a_long_file_comes_as_a_descriptor(fs, tree):
+    text = "long" * (1 << 19)
+    assert fs("writeFile", "w/f", dataBase64=b64(text)) == {} and (tree / "w/f").read_text() == text
+    assert fs.error("writeFile", "x/f", dataBase64=b64(text)) == READ_ONLY
+    assert (tree / "x/f").read_text() == "out\n"
+
+
 def test_what_is_refused(fs, tree):
     w = tree / "w"
     assert fs.error("readFile", "w/secret") == DENIED and fs.error("readFile", "w/closed/f") == DENIED

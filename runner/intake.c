@@ -1,0 +1,212 @@
+/*
+ * A long fs/writeFile as it comes.
+ */
+#include "intake.h"
+
+#include <errno.h>
+#include <stdint.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "base64.h"
+#include "jsonrpc_find.h"
+#include "params.h"
+#include "util.h"
+
+#define METHOD "fs/writeFile"
+#define MEMBER "dataBase64"
+
+/* Decoded and written at a time; of characters, divisible by 4. */
+#define PIECE_CHARS (128u << 10)
+#define PIECE_BYTES (PIECE_CHARS / 4 * 3)
+
+/* The last characters are kept back: padding may be among them. */
+#define KEPT_MAX 16
+#define KEPT_MIN 4
+
+struct intake {
+	struct buf before, after; /* of the text, around the content */
+	struct spool *spool;	  /* what was decoded: without padding */
+	char kept[KEPT_MAX];	  /* what follows it */
+	size_t nkept;
+	bool ended; /* the quote has come */
+};
+
+struct intake *
+intake_begin(const void *p, size_t n, unsigned *spools)
+{
+	size_t at = rpc_find_string(p, n, METHOD, MEMBER);
+	struct spool *spool = at > 0 ? spool_new(spools) : NULL;
+	struct intake *in;
+
+	if (spool == NULL)
+		return NULL;
+	in = xcalloc(1, sizeof(*in));
+	in->spool = spool;
+	buf_init(&in->before, SIZE_MAX);
+	buf_init(&in->after, SIZE_MAX);
+	buf_put(&in->before, p, at);
+	if (intake_add(in, (const char *)p + at, n - at) == n - at)
+		return in;
+	intake_free(in);
+	return NULL;
+}
+
+void
+intake_free(struct intake *in)
+{
+	if (in == NULL)
+		return;
+	buf_clear(&in->before);
+	buf_clear(&in->after);
+	spool_free(in->spool);
+	free(in);
+}
+
+static void
+keep(struct intake *in, const char *p, size_t n)
+{
+	memcpy(in->kept + in->nkept, p, n);
+	in->nkept += n;
+}
+
+/* Characters to bytes, none of which is padding. False: not these. */
+static bool
+decode(uint8_t *bytes, const char *p, size_t n)
+{
+	char error[BASE64_ERROR_MAX];
+
+	return n == 0 ||
+	       base64_decode(bytes, p, n, error) == (ssize_t)(n / 4 * 3);
+}
+
+/* Up to PIECE_CHARS of the content. False: nothing was taken. */
+static bool
+take_piece(struct intake *in, const char *p, size_t n)
+{
+	static uint8_t bytes[PIECE_BYTES + KEPT_MAX];
+	size_t fill = (4 - in->nkept % 4) % 4, whole = 0, had;
+	char head[KEPT_MAX + 3];
+
+	if (n <= KEPT_MAX - in->nkept) {
+		keep(in, p, n);
+		return true;
+	}
+	memcpy(head, in->kept, in->nkept);
+	memcpy(head + in->nkept, p, fill);
+	had = in->nkept + fill;
+	if (n - fill >= 2 * KEPT_MIN)
+		whole = (n - fill - KEPT_MIN) / 4 * 4;
+	if (!decode(bytes, head, had) ||
+	    !decode(bytes + had / 4 * 3, p + fill, whole) ||
+	    spool_write(in->spool, bytes, (had + whole) / 4 * 3) < 0)
+		return false;
+	in->nkept = 0;
+	keep(in, p + fill + whole, n - fill - whole);
+	return true;
+}
+
+size_t
+intake_add(struct intake *in, const void *p, size_t n)
+{
+	const char *text = p;
+	const char *quote = in->ended ? text : memchr(text, '"', n);
+	size_t content = quote != NULL ? (size_t)(quote - text) : n, at = 0;
+
+	while (at < content) {
+		size_t piece =
+		    content - at < PIECE_CHARS ? content - at : PIECE_CHARS;
+
+		if (!take_piece(in, text + at, piece))
+			return at;
+		at += piece;
+	}
+	in->ended = quote != NULL;
+	buf_put(&in->after, text + at, n - at);
+	return n;
+}
+
+/* Is the text what it was taken for, apart from the content? */
+static bool
+is_write(const struct buf *text)
+{
+	char error[ARGS_ERROR_MAX];
+	union method_params p;
+	struct rpc_message m;
+	bool is;
+
+	is = rpc_parse(&m, (const char *)text->data, text->len) == 0 &&
+	     m.kind == RPC_KIND_REQUEST &&
+	     slice_equal(m.method, SLICE(METHOD)) &&
+	     params_fs_write_file(&m, &p, error) == 0 && p.fs.data.len == 0;
+	rpc_message_clear(&m);
+	return is;
+}
+
+bool
+intake_finish(struct intake *in)
+{
+	char error[BASE64_ERROR_MAX];
+	uint8_t bytes[KEPT_MAX];
+	ssize_t n = base64_decode(bytes, in->kept, in->nkept, error);
+	size_t before = in->before.len;
+
+	if (!in->ended || n < 0)
+		return false;
+	buf_put(&in->before, in->after.data, in->after.len);
+	if (is_write(&in->before) &&
+	    spool_write(in->spool, bytes, (size_t)n) == 0)
+		return true;
+	in->before.len = before;
+	return false;
+}
+
+struct buf *
+intake_text(struct intake *in)
+{
+	return &in->before;
+}
+
+struct spool *
+intake_take_spool(struct intake *in)
+{
+	struct spool *s = in->spool;
+
+	in->spool = NULL;
+	return s;
+}
+
+/* The content so far, as the characters it was. */
+static int
+restore_content(const struct spool *s, struct buf *out)
+{
+	_cleanup_free_ uint8_t *bytes = xmalloc(PIECE_BYTES);
+
+	for (uint64_t at = 0; at < s->bytes;) {
+		uint64_t left = s->bytes - at;
+		size_t n = left < PIECE_BYTES ? (size_t)left : PIECE_BYTES;
+		ssize_t got = pread(s->fd, bytes, n, (off_t)at);
+		uint8_t *text;
+
+		if (got != (ssize_t)n)
+			return got < 0 ? -errno : -EIO;
+		text = buf_reserve(out, base64_encoded_len(n));
+		if (text == NULL)
+			return -EMSGSIZE;
+		buf_commit(out, base64_encode((char *)text, bytes, n));
+		at += n;
+	}
+	return 0;
+}
+
+int
+intake_restore(struct intake *in, struct buf *out)
+{
+	int err;
+
+	buf_put(out, in->before.data, in->before.len);
+	err = restore_content(in->spool, out);
+	buf_put(out, in->kept, in->nkept);
+	buf_put(out, in->after.data, in->after.len);
+	return err < 0 || !out->failed ? err : -EMSGSIZE;
+}
