@@ -21,6 +21,7 @@ KINDS = ["alloc", "read", "write", "open", "fork", "mmap", "socket", "pipe", "ep
 PROGRAMS = ["execd", "execd-frontend", "execd-runner", "execd-http", "execctl"]
 FAULTS = BUILD / "tests/torture/libfaults.so"
 CRASHES = [s for s in (signal.SIGSEGV, signal.SIGABRT, signal.SIGBUS, signal.SIGILL, signal.SIGFPE)]
+HANG_S = 90
 FILE = b"what a file holds\n" * 1000
 
 
@@ -153,6 +154,14 @@ class Bench:
         assert self.program == "execd" or "killing it" not in s.log, s.log
         poll(lambda: not self.left(), what=f"end of {self.left()}")
 
+    def kill(self):
+        """Those that hang."""
+        for pid in self.left():
+            try:
+                os.kill(int(pid), signal.SIGKILL)
+            except ProcessLookupError:
+                pass
+
     def left(self):
         found = []
         for p in pathlib.Path("/proc").iterdir():
@@ -192,10 +201,14 @@ def one(program, kind, mode, user, n):
     words, and what of it must not be."""
     bench = Bench(program, mode, user)
     with bench.tree:
+        signal.alarm(HANG_S)
         try:
             delivered, heard = bench.run(kind, n)
         except Exception as e:
             return True, False, f"{program} {kind} {n} ({mode}): {e}"[:3000]
+        finally:
+            signal.alarm(0)
+            bench.kill()
     return delivered, heard is not None, None
 
 
@@ -217,8 +230,13 @@ def series(program, kind, mode, user, stride, first=1):
         n += stride
 
 
+def hang(*_):
+    raise TimeoutError(f"it hangs, for {HANG_S} s")
+
+
 def main():
     alone()
+    signal.signal(signal.SIGALRM, hang)
     a = arguments(__doc__.splitlines()[0], only="PROGRAM:KIND:FIRST, no more than that; each may be left out")
     mode = "root" if ROOT else "user"
     stride = max(int(1 / a.scale), 1)
