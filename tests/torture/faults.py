@@ -131,7 +131,7 @@ class Bench:
                     self.tree.file(self.program, "environment").write_text("")
             if s.child.poll() is None:
                 # One that died is replaced; then all is as ever.
-                end = time.monotonic() + 10
+                end = time.monotonic() + 30
                 while again := attempt(s.url, self.file):
                     if s.child.poll() is not None:
                         break
@@ -152,7 +152,7 @@ class Bench:
         for sig in CRASHES:
             assert f"signal {int(sig)}" not in s.log, s.log
         assert self.program == "execd" or "killing it" not in s.log, s.log
-        poll(lambda: not self.left(), what=f"end of {self.left()}")
+        poll(lambda: not self.left(), timeout=30, what=f"end of {self.left()}")
 
     def kill(self):
         """Those that hang."""
@@ -177,15 +177,16 @@ class FaultyServer(TreeServer):
     @classmethod
     def start(cls, mode, argv, env):
         """It, or the last words of one that did not start."""
+        s = cls.__new__(cls)
         try:
-            return cls(mode, argv, env)
+            s._start(mode, argv, env)
+            return s
         except AssertionError:
-            # Its log is at its end only when it is.
-            p = subprocess.run(argv, env=env, capture_output=True, text=True, timeout=60)
+            code = s.child.wait(60)
             # Out of memory, getpwnam(3) of glibc 2.36 reads through a null pointer.
-            assert p.returncode in (1, 2, 3, 4, 5) or p.returncode == -11 and env and env.get("FAULT_KIND") == "alloc", p
-            assert p.stderr.replace("faults: delivered\n", ""), p
-            return p.stderr
+            assert code in (1, 2, 3, 4, 5) or code == -11 and env and env.get("FAULT_KIND") == "alloc", (code, s.log)
+            poll(lambda: code < 0 or s.log.replace("faults: delivered\n", ""), what="last words")
+            return s.log
 
     def end(self, may_fail):
         """After the last session of it. It may fail at that, too."""
@@ -198,11 +199,16 @@ class FaultyServer(TreeServer):
         self.child.wait(15)
 
 
+def hang(*_):
+    raise TimeoutError(f"it hangs, for {HANG_S} s")
+
+
 def one(program, kind, mode, user, n):
     """One run. Returns whether there was an n-th call, whether it ended in
     words, and what of it must not be."""
     bench = Bench(program, mode, user)
     with bench.tree:
+        before = signal.signal(signal.SIGALRM, hang)
         signal.alarm(HANG_S)
         try:
             delivered, heard = bench.run(kind, n)
@@ -210,6 +216,7 @@ def one(program, kind, mode, user, n):
             return True, False, f"{program} {kind} {n} ({mode}): {e}"[:3000]
         finally:
             signal.alarm(0)
+            signal.signal(signal.SIGALRM, before)
             bench.kill()
     return delivered, heard is not None, None
 
@@ -232,13 +239,8 @@ def series(program, kind, mode, user, stride, first=1):
         n += stride
 
 
-def hang(*_):
-    raise TimeoutError(f"it hangs, for {HANG_S} s")
-
-
 def main():
     alone()
-    signal.signal(signal.SIGALRM, hang)
     a = arguments(__doc__.splitlines()[0], only="PROGRAM:KIND:FIRST, no more than that; each may be left out")
     mode = "root" if ROOT else "user"
     stride = max(int(1 / a.scale), 1)
