@@ -4,6 +4,7 @@
  */
 #include <signal.h>
 
+#include "crypto_memory.h"
 #include "ctl.h"
 #include "log.h"
 
@@ -15,6 +16,7 @@ main(int argc, char **argv)
 	int code;
 
 	log_init("execctl", LOG_LEVEL_WARN);
+	crypto_memory_init();
 	/* A reader that is gone shows as EPIPE, and is told. */
 	signal(SIGPIPE, SIG_IGN);
 	code = options_parse(&parsed, argc, argv);

@@ -14,6 +14,7 @@
 #include "config.h"
 #include "confine.h"
 #include "connection.h"
+#include "crypto_memory.h"
 #include "frontend.h"
 #include "heap.h"
 #include "helper.h"
@@ -74,6 +75,7 @@ main(void)
 	log_init("execd-frontend",
 	    getenv("EXECD_DEBUG") ? LOG_LEVEL_DEBUG : LOG_LEVEL_INFO);
 	signal(SIGPIPE, SIG_IGN);
+	crypto_memory_init();
 	make_event_base();
 	heap_init(base);
 	monitor_wait_configure(&offer);

@@ -22,6 +22,7 @@
 
 #include "config.h"
 #include "control.h"
+#include "crypto_memory.h"
 #include "landlock.h"
 #include "log.h"
 #include "policy.h"
@@ -265,6 +266,7 @@ main(void)
 	/* Dies with its monitor even while the front-end lives on. */
 	prctl(PR_SET_PDEATHSIG, SIGKILL);
 	signal(SIGPIPE, SIG_IGN);
+	crypto_memory_init();
 	OPENSSL_init_crypto(OPENSSL_INIT_NO_LOAD_CONFIG, NULL);
 	for (;;) {
 		n = seqpacket_recv(

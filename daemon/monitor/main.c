@@ -15,6 +15,7 @@
 
 #include "activation.h"
 #include "config.h"
+#include "crypto_memory.h"
 #include "descriptors.h"
 #include "doctor.h"
 #include "log.h"
@@ -243,6 +244,7 @@ main(int argc, char **argv)
 	struct monitor *m = &monitor;
 	int code, err;
 
+	crypto_memory_init();
 	if (argc > 1 && strcmp(argv[1], "doctor") == 0)
 		return run_doctor(argc, argv);
 	if (argc == 2 && strcmp(argv[1], "starter") == 0)

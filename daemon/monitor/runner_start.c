@@ -186,8 +186,9 @@ order_fork(struct runner_template *t,
 		close(got[--ngot]);
 	if (n == 0 || n == -ECONNRESET)
 		return -EPIPE;
+	/* Unread, its answer would be taken for that to the next order. */
 	if (n < 0)
-		return (pid_t)n;
+		return n == -EAGAIN ? -EAGAIN : -EPROTO;
 	if (control_get(packet, (size_t)n, TEMPLATE_REPORT_STARTED, &started) <
 	    0)
 		return -EPROTO;

@@ -6,6 +6,7 @@
 #include <unistd.h>
 
 #include "control.h"
+#include "crypto_memory.h"
 #include "http.h"
 #include "log.h"
 #include "serve.h"
@@ -28,6 +29,21 @@ take(struct request *r, struct rpc_message *m)
 		exchange_start(r, base, &p.http_request);
 }
 
+static void *
+resize(void *p, size_t size)
+{
+	return xreallocarray(p, 1, size);
+}
+
+/* Without memory the helper ends, as everywhere else, and who waits for it is
+ * told; curl would forget a header, or a transfer. */
+static CURLcode
+init_curl(void)
+{
+	return curl_global_init_mem(
+	    CURL_GLOBAL_DEFAULT, xmalloc, free, resize, xstrdup, xcalloc);
+}
+
 int
 main(void)
 {
@@ -35,8 +51,9 @@ main(void)
 	log_init("execd-http", LOG_LEVEL_INFO);
 	prctl(PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0);
 	close_from(CONTROL_FD + 1);
+	crypto_memory_init();
 	base = event_base_new();
-	if (base == NULL || curl_global_init(CURL_GLOBAL_DEFAULT) != CURLE_OK)
+	if (base == NULL || init_curl() != CURLE_OK)
 		log_fatal("the event loop or curl cannot be set up");
 	multi_init(base);
 	serve(base, "http", take, exchange_resume_all);

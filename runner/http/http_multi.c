@@ -31,23 +31,29 @@ take_done(void)
 	}
 }
 
+/* A transfer that curl does not go on with would be waited for for ever. */
+static void
+go_on(curl_socket_t fd, int action)
+{
+	int running;
+	CURLMcode code = curl_multi_socket_action(multi, fd, action, &running);
+
+	if (code != CURLM_OK)
+		log_fatal("curl: %s", curl_multi_strerror(code));
+	take_done();
+}
+
 static void
 socket_cb(evutil_socket_t fd, short what, void *arg)
 {
-	int running, action = (what & EV_READ ? CURL_CSELECT_IN : 0) |
-			      (what & EV_WRITE ? CURL_CSELECT_OUT : 0);
-
-	curl_multi_socket_action(multi, fd, action, &running);
-	take_done();
+	go_on(fd, (what & EV_READ ? CURL_CSELECT_IN : 0) |
+		      (what & EV_WRITE ? CURL_CSELECT_OUT : 0));
 }
 
 static void
 timer_cb(evutil_socket_t fd, short what, void *arg)
 {
-	int running;
-
-	curl_multi_socket_action(multi, CURL_SOCKET_TIMEOUT, 0, &running);
-	take_done();
+	go_on(CURL_SOCKET_TIMEOUT, 0);
 }
 
 /* An event belongs to its socket: curl keeps the pointer beside it. */

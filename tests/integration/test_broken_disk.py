@@ -37,7 +37,9 @@ class Disk:
         file = f"/proc/{os.getpid()}/fd/{self.fd}"
         need("mkfs.ext4", "-q", "-F", "-O", "^has_journal", file)
         self.device = need("losetup", "--find", "--show", file)
-        need("unshare", "--mount", "sh", "-c", MOUNT, "sh", self.device, str(at), "true")
+
+    def try_it(self):
+        need("unshare", "--mount", "sh", "-c", MOUNT, "sh", self.device, str(self.at), "true")
 
     def break_it(self):
         fcntl.fcntl(self.fd, F_ADD_SEALS, F_SEAL_WRITE)
@@ -64,8 +66,11 @@ def disk(directory):
     if not ROOT:
         pytest.skip("BROKEN DISKS ARE NOT TESTED: a mount needs root")
     d = Disk(directory / "disk")
-    yield d
-    d.remove()
+    try:
+        d.try_it()
+        yield d
+    finally:
+        d.remove()
 
 
 @pytest.fixture

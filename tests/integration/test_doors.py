@@ -11,6 +11,7 @@ import pytest
 from conftest import BUILD, RUNNER, WRAP
 
 CONFIGURE, ATTACH, DETACH, TERMINATE, WATCH, SANDBOX = 30, 32, 34, 36, 38, 40
+AUDIT, RECORDING, CAST = 42, 44, 46
 FRONTEND = BUILD / "daemon/frontend/execd-frontend"
 
 
@@ -86,17 +87,23 @@ class Program:
 ORDERS = {
     "CONFIGURE": (configure(), 1), "SANDBOX": (sandbox(), 0), "ATTACH": (attach(), 1), "DETACH": (u32(DETACH), 0),
     "TERMINATE": (u32(TERMINATE), 0), "WATCH": (watch(), 1),
+    "AUDIT": (u32(AUDIT) + b"\0" + 2 * string(b""), 0), "RECORDING": (u32(RECORDING) + b"\1", 0),
+    "CAST": (u32(CAST) + u32(5), 0),
 }
 STATES = {"FRESH": [], "CONFIGURED": ["CONFIGURE"], "READY": ["CONFIGURE", "SANDBOX"]}
-PERMITTED = {("FRESH", "CONFIGURE"), ("CONFIGURED", "SANDBOX"), ("READY", "ATTACH"), ("READY", "DETACH"),
-             ("READY", "TERMINATE"), ("READY", "WATCH")}
+# With a record, which comes before the sandbox or never.
+AUDITED = {"AUDITED": ["CONFIGURE", "AUDIT"], "READY, AUDITED": ["CONFIGURE", "AUDIT", "SANDBOX"]}
+PERMITTED = {("FRESH", "CONFIGURE"), ("CONFIGURED", "SANDBOX"), ("CONFIGURED", "AUDIT"), ("READY", "ATTACH"),
+             ("READY", "DETACH"), ("READY", "TERMINATE"), ("READY", "WATCH"), ("AUDITED", "SANDBOX"),
+             ("AUDITED", "RECORDING"), ("READY, AUDITED", "ATTACH"), ("READY, AUDITED", "DETACH"),
+             ("READY, AUDITED", "TERMINATE"), ("READY, AUDITED", "WATCH"), ("READY, AUDITED", "RECORDING")}
 
 
-@pytest.mark.parametrize("state", STATES)
+@pytest.mark.parametrize("state", STATES | AUDITED)
 @pytest.mark.parametrize("order", ORDERS)
 def test_orders_in_every_state(state, order):
     p = Program(RUNNER)
-    for before in STATES[state]:
+    for before in (STATES | AUDITED)[state]:
         p.send(*ORDERS[before])
     p.send(*ORDERS[order])
     if (state, order) in PERMITTED:

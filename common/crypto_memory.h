@@ -1,0 +1,11 @@
+/*
+ * The memory of OpenSSL, which in places does not look whether it got any.
+ */
+#ifndef CRYPTO_MEMORY_H
+#define CRYPTO_MEMORY_H
+
+/* From now on the program ends without it, as everywhere else (util.h). To be
+ * called before anything of OpenSSL. */
+void crypto_memory_init(void);
+
+#endif
