@@ -23,6 +23,9 @@ static char base_name[32];
 static unsigned controllers; /* of the sessions' groups */
 static bool moved;	     /* into base's MONITOR_NAME */
 
+/* Groups that are tried before there is none. */
+#define CLAIMS_MAX 100
+
 /* Leaves, for version 2. */
 #define MONITOR_NAME "monitor"
 #define RUNNER_NAME  "runner"
@@ -80,6 +83,24 @@ log_missing(unsigned there)
 			    kinds[i].what, kinds[i].instead);
 }
 
+/* Others in the way are of other pid namespaces: not many. */
+static int
+claim(void)
+{
+	int err = -EEXIST, length;
+
+	for (int i = 0; i < CLAIMS_MAX && (err == -EEXIST || err == -ENOENT);
+	     i++) {
+		length = snprintf(
+		    base_name, sizeof(base_name), "execd-%d", (int)getpid());
+		if (i > 0)
+			snprintf(base_name + length,
+			    sizeof(base_name) - (size_t)length, ".%d", i);
+		err = quota_claim(&own, base_name, &base);
+	}
+	return err;
+}
+
 void
 quota_init(void)
 {
@@ -90,16 +111,14 @@ quota_init(void)
 		log_missing(0);
 		return;
 	}
-	snprintf(base_name, sizeof(base_name), "execd-%d", (int)getpid());
 	quota_sweep(&own);
-	err = cgroup_make(&own, base_name, &base);
+	err = claim();
 	if (err < 0) {
 		log_warn(err, "control groups: making %s", base_name);
 		log_missing(0);
 		cgroup_close(&own);
 		return;
 	}
-	quota_mark_used(&base);
 	if (base.dirs[CGROUP_UNIFIED] >= 0) {
 		err = hand_down();
 		if (err < 0)

@@ -1,7 +1,8 @@
 /*
  * Groups are called execd-PID. The pid alone does not tell whether that execd
  * runs, it may be in another pid namespace: it holds a lock on the directory
- * as long as it does.
+ * as long as it does. One of another namespace may have the same pid: then the
+ * second is called execd-PID.1.
  */
 #include "quota_sweep.h"
 
@@ -12,6 +13,7 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/file.h>
+#include <sys/stat.h>
 #include <unistd.h>
 
 #include "log.h"
@@ -65,21 +67,37 @@ quota_remove_children(int dir, int levels)
 	each_directory(dir, remove_group, levels);
 }
 
+/* The lock of a group that no execd has, or -1. Who removes one holds it, and
+ * so does who has one. */
+static int
+take_lock(int dir, const char *name)
+{
+	int fd = open_directory(dir, name);
+
+	if (fd >= 0 && flock(fd, LOCK_EX | LOCK_NB) < 0) {
+		close(fd);
+		return -1;
+	}
+	return fd;
+}
+
 static bool
-is_running(int dir, const char *name)
+is_running(const char *name)
 {
 	pid_t pid = atoi(name + strlen(PREFIX));
-	_cleanup_close_ int fd = open_directory(dir, name);
 
-	return pid <= 0 || kill(pid, 0) == 0 || errno != ESRCH || fd < 0 ||
-	       flock(fd, LOCK_EX | LOCK_NB) < 0;
+	return pid <= 0 || kill(pid, 0) == 0 || errno != ESRCH;
 }
 
 static void
 sweep_group(int dir, const char *name, int levels)
 {
-	if (strncmp(name, PREFIX, strlen(PREFIX)) == 0 &&
-	    !is_running(dir, name))
+	_cleanup_close_ int lock = -1;
+
+	if (strncmp(name, PREFIX, strlen(PREFIX)) != 0 || is_running(name))
+		return;
+	lock = take_lock(dir, name);
+	if (lock >= 0)
 		remove_group(dir, name, levels);
 }
 
@@ -91,15 +109,42 @@ quota_sweep(const struct cgroup *own)
 			each_directory(own->dirs[i], sweep_group, LEVELS);
 }
 
-void
-quota_mark_used(const struct cgroup *base)
+/* What was opened before it was locked may have been removed between. */
+static int
+lock_group(int dir, const char *name)
 {
-	for (int i = 0; i < CGROUP_HIERARCHIES; i++) {
-		/* Never closed: the lock is the program's. */
-		int fd =
-		    base->dirs[i] < 0 ? -1 : open_directory(base->dirs[i], ".");
+	struct stat ours, there;
+	int fd = take_lock(dir, name);
 
-		if (fd >= 0 && flock(fd, LOCK_SH | LOCK_NB) < 0)
-			log_debug("cgroup: no lock: %s", strerror(errno));
+	if (fd < 0)
+		return errno == ENOENT ? -ENOENT : -EEXIST;
+	if (fstat(fd, &ours) == 0 &&
+	    fstatat(dir, name, &there, AT_SYMLINK_NOFOLLOW) == 0 &&
+	    ours.st_ino == there.st_ino)
+		return fd;
+	close(fd);
+	return -ENOENT;
+}
+
+int
+quota_claim(const struct cgroup *own, const char *name, struct cgroup *base)
+{
+	int locks[CGROUP_HIERARCHIES], n = 0;
+	int err = cgroup_make(own, name, base);
+
+	for (int i = 0; err == 0 && i < CGROUP_HIERARCHIES; i++) {
+		if (own->dirs[i] < 0)
+			continue;
+		locks[n] = lock_group(own->dirs[i], name);
+		if (locks[n] < 0)
+			err = locks[n];
+		else
+			n++;
 	}
+	if (err == 0)
+		return 0; /* never closed: the locks are the program's */
+	while (n > 0)
+		close(locks[--n]);
+	cgroup_close(base);
+	return err;
 }

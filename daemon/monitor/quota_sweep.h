@@ -11,8 +11,12 @@
  * nobody: the kernel keeps a group that has a process. */
 void quota_sweep(const struct cgroup *own);
 
-/* As long as this program runs, nobody sweeps that one. */
-void quota_mark_used(const struct cgroup *base);
+/* Makes the group `name` below own and opens it as base (to be closed with
+ * cgroup_close()); as long as this program runs, nobody sweeps it. Returns 0,
+ * -EEXIST if another execd has it, -ENOENT if one that sweeps has just removed
+ * it, or what cgroup_make() does. */
+int quota_claim(
+    const struct cgroup *own, const char *name, struct cgroup *base);
 
 /* Removes the empty groups in a directory, and so many levels below. */
 void quota_remove_children(int dir, int levels);

@@ -3,10 +3,11 @@ import itertools
 import os
 import pathlib
 import re
+import signal
 import subprocess
 
 import pytest
-from conftest import EXECD, ROOT, digest, is_alive, pids_with, poll
+from conftest import EXECD, ROOT, Server, command, digest, is_alive, pids_with, poll
 from test_ceiling import policy, start, work  # noqa: F401
 
 pytestmark = pytest.mark.skipif(not ROOT, reason="CONTROL GROUPS ARE NOT TESTED: this needs root")
@@ -261,3 +262,45 @@ def test_what_execd_made_goes_with_it(configured, user):
     c.drop()
     s.stop()
     assert not at.exists()
+
+
+class Apart(Server):
+    """An execd that is pid 1 of a pid namespace of its own."""
+
+    def __init__(self, user):
+        alone = ["unshare", "--pid", "--fork", "--kill-child", "--mount-proc"]
+        self._start("root", [*alone, *command("root", user, ["--listen", "ws://127.0.0.1:0"])], None)
+        self.inner = int(pathlib.Path(f"/proc/{self.pid}/task/{self.pid}/children").read_text())
+
+    def session_group(self):
+        """Of a session that is opened for it."""
+        before = set(self.children())
+        c = self.ready()
+        assert c.run("x", ["/bin/echo", "in"]).stdout == "in\n"
+        runner = next(p for p in self.children() if p not in before and "/" in groups(p).get("pids", ""))
+        return in_force("pids", runner)
+
+    def children(self):
+        return pathlib.Path(f"/proc/{self.inner}/task/{self.inner}/children").read_text().split()
+
+    def stop(self):
+        for c in self.clients:
+            c.drop()
+        if self.child.poll() is None:
+            os.kill(self.inner, signal.SIGTERM)
+        assert self.child.wait(15) == 0, self.log
+
+
+def test_two_with_the_same_pid(user):
+    """Of two pid namespaces: neither has the other's groups, nor removes them."""
+    first, second = Apart(user), Apart(user)
+    try:
+        base = first.session_group().parent
+        other = second.session_group().parent
+        assert base.parent == other.parent and {base.name, other.name} == {"execd-1", "execd-1.1"}
+        first.stop()
+        assert not base.exists() and second.session_group().parent == other
+    finally:
+        first.stop()
+        second.stop()
+    assert not other.exists()
