@@ -106,7 +106,7 @@ EARLY = [
     lambda s: s.send(b"\x0a"),                               # too short
     lambda s: s.send(ready() + b"x"),                        # leftover bytes
     lambda s: s.send(u32(READY) + bytes([1, 1, 2, 1])),      # a bool that is none
-    lambda s: s.send(ready() + b"y" * 20000),                # oversize
+    lambda s: s.send(ready() + b"y" * 30000),                # oversize
     with_descriptor,
 ]
 SERVING = [

@@ -157,7 +157,7 @@ def test_what_is_no_order_in_every_state(state):
     (configure() + b"x", 1), (configure()[:-1], 1), (configure(2), 1), (configure(), 0), (configure(), 2),
     (configure(door=1), 1), (configure(door=1), 3), (configure(door=2), 2),
     (configure(cgroups=16), 2), (configure(cgroups=1), 1), (configure(cgroups=1, door=1), 2),
-    (u32(CONFIGURE) + string(b"0" * 5000), 1), (configure() + b"x" * 20000, 1)])
+    (u32(CONFIGURE) + string(b"0" * 5000), 1), (configure() + b"x" * 30000, 1)])
 def test_malformed_configurations(message, fds):
     p = Program(RUNNER)
     p.send(message, fds)
@@ -216,7 +216,7 @@ def test_a_watching_channel_ends_alone():
 
 def frontend_configuration(listeners=0, type=1, exempt=0):
     return (u32(type) + u32(os.getuid()) + u32(os.getgid()) + b"\0\0" + u32(30000) + u32(120000) + u32(10000) +
-            u32(100) + u32(100) + u32(5000) * 5 + u32(exempt) + b"\0" * 17 * 16 +
+            u32(100) * 3 + u32(5000) * 6 + u32(exempt) + b"\0" * 17 * 16 +
             u64(16 << 20) + u64(64 << 20) + u32(listeners))
 
 

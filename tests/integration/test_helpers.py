@@ -117,7 +117,7 @@ def test_what_is_not_good_is_not_sealed(verifier, authority, directory):
     lambda h: h.send(u32(VERIFY, 1, 7, 0) + b"\0" * (CHAIN_MAX - 1)),
     lambda h: h.send(u32(SERVE) + SECRET),                                      # twice
     lambda h: h.send(u32(TRUST, 9) + b"\0", "/dev/null"),                       # too late
-    lambda h: h.send(u32(VERIFIED, 1)), lambda h: h.send(b"x"), lambda h: h.send(b"x" * 20000)], ids=range(9))
+    lambda h: h.send(u32(VERIFIED, 1)), lambda h: h.send(b"x"), lambda h: h.send(b"x" * 30000)], ids=range(9))
 def test_impossible_requests_of_a_verifier(verifier, order):
     order(verifier)
     assert "execd-keys" in verifier.ended()

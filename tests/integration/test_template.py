@@ -70,7 +70,7 @@ def test_its_copies_are_runners_and_our_children():
 @pytest.mark.parametrize("message, fds", [
     (b"", 1), (b"\x52", 1), (u32(999), 1), (u32(30), 1), (start(), 0), (start(), 2), (start() + b"x", 1),
     (start()[:-1], 1), (start(isolated=2), 1), (start(joins=1), 1), (start(joins=16), 2),
-    (start() + b"x" * 20000, 1)])
+    (start() + b"x" * 30000, 1)])
 def test_impossible_orders_end_it(message, fds):
     t = Template()
     t.send(message, fds)
