@@ -3,6 +3,7 @@
  */
 #include "intake.h"
 
+#include <assert.h>
 #include <errno.h>
 #include <stdint.h>
 #include <string.h>
@@ -113,6 +114,7 @@ intake_add(struct intake *in, const void *p, size_t n)
 	const char *quote = in->ended ? text : memchr(text, '"', n);
 	size_t content = quote != NULL ? (size_t)(quote - text) : n, at = 0;
 
+	assert(p != NULL);
 	while (at < content) {
 		size_t piece =
 		    content - at < PIECE_CHARS ? content - at : PIECE_CHARS;

@@ -8,7 +8,8 @@
 #include "util.h"
 
 #define BLOCK_FIRST_BYTES 512
-#define BLOCK_MAX_BYTES	  (128u << 10)
+/* Two of the longest chunks, with their records: one would waste the half. */
+#define BLOCK_MAX_BYTES (2 * ((64u << 10) + sizeof(struct record)))
 
 struct retention_block {
 	TAILQ_ENTRY(retention_block) link; /* retention.blocks */

@@ -2,6 +2,7 @@
  * process_state and retention: sequence numbers without a gap, whole chunks
  * within the limit, and the answers of process/read.
  */
+#include <malloc.h>
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -141,6 +142,26 @@ test_retention_holds_its_limit(void **state)
 	}
 }
 
+/* Chunks as long as they get fill the memory they are kept in. (Sanitizers'
+ * malloc counts nothing.) */
+static void
+test_long_chunks_waste_nothing(void **state)
+{
+	static const uint8_t chunk[64 << 10];
+	const size_t limit = 1 << 20;
+	struct mallinfo2 before = mallinfo2(), after;
+	struct process_state s;
+
+	process_state_init(&s, limit);
+	for (int i = 0; i < 64; i++)
+		process_state_output(&s, STREAM_STDOUT, chunk, sizeof(chunk));
+	after = mallinfo2();
+	assert_int_equal(s.tail.bytes, limit);
+	assert_true(after.uordblks + after.hblkhd <
+		    before.uordblks + before.hblkhd + limit + limit / 4);
+	process_state_clear(&s);
+}
+
 /* One chunk larger than all that may be kept: kept until the next. */
 static void
 test_oversize_chunk(void **state)
@@ -271,6 +292,7 @@ main(void)
 		cmocka_unit_test(test_read_pages),
 		cmocka_unit_test(test_news),
 		cmocka_unit_test(test_retention_holds_its_limit),
+		cmocka_unit_test(test_long_chunks_waste_nothing),
 		cmocka_unit_test(test_oversize_chunk),
 		cmocka_unit_test(test_head_is_filled_exactly),
 		cmocka_unit_test(test_gap_is_told_where_it_is),
