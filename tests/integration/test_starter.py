@@ -203,33 +203,6 @@ def test_the_starter_is_gone(server, starters, user):
     assert_nothing_left(user)
 
 
-class Faulty(Configured):
-    """The n-th read of the monitor fails."""
-
-    def __init__(self, n, path, text, flags):
-        path.write_text(text)
-        self._start("root", ["env", f"LD_PRELOAD={BUILD}/tests/torture/libfaults.so", "FAULT_KIND=read",
-                             f"FAULT_AT={n}", str(EXECD), "-c", str(path), *flags], None)
-
-
-@pytest.mark.skipif(SANITIZED, reason="FAULTS ARE NOT TESTED: the sanitizer wants the same functions for itself")
-def test_an_answer_that_cannot_be_read(server, user):
-    """The next session does not get it."""
-    for n in range(6, 11):          # it is one of these, not always the same
-        try:
-            s = server(lambda mode, user, *rest, n=n: Faulty(n, *rest))
-        except AssertionError:
-            continue                # it did not start
-        try:
-            m = s.connect(token="t").request("initialize", {"clientName": "x"})
-        except (Closed, OSError):
-            m = {}                  # the front-end could not be heard
-        if "starting the runner: Input/output error" in str(m):
-            assert s.connect(token="t").ready().run("p", ["/bin/echo", "fine"]).stdout == "fine\n"
-        s.stop()
-        assert "did not end in time" not in s.log, s.log
-
-
 def test_the_monitor_is_gone(server, starters, user):
     s = server()
     c = s.connect(token="t").ready()
