@@ -52,22 +52,45 @@ tell(enum control_type type, const void *payload, const int *fds, size_t nfds)
 	return err;
 }
 
+/* Answers that are due. One that was given up, or could not be read, is not
+ * the answer to what was asked since. */
+static unsigned due;
+
+/* The bytes of the last answer that is due, or -errno. */
+static ssize_t
+hear_last(uint8_t packet[CONTROL_MESSAGE_MAX], int *fds, size_t *nfds)
+{
+	struct pollfd ready = { .fd = channel, .events = POLLIN };
+	ssize_t n;
+
+	*nfds = 0;
+	due++;
+	do {
+		if (poll(&ready, 1, ANSWER_MS) <= 0)
+			return -ETIMEDOUT;
+		n = seqpacket_recv(
+		    channel, packet, CONTROL_MESSAGE_MAX, fds, nfds);
+		if (n == 0)
+			return -EPIPE;
+		/* One that was too large is here as well. */
+		if (n < 0 && n != -EMSGSIZE)
+			return n;
+		if (--due > 0)
+			while (*nfds > 0)
+				close(fds[--*nfds]);
+	} while (due > 0);
+	return n;
+}
+
 /* fds[SEQPACKET_FDS_MAX]: the caller's. 0 or -errno. */
 static int
 hear(enum control_type type, void *answer, int *fds, size_t *nfds)
 {
-	struct pollfd ready = { .fd = channel, .events = POLLIN };
 	uint8_t packet[CONTROL_MESSAGE_MAX];
-	ssize_t n;
-	int err = 0;
+	ssize_t n = hear_last(packet, fds, nfds);
+	int err = n < 0 ? (int)n : 0;
 
-	*nfds = 0;
-	if (poll(&ready, 1, ANSWER_MS) <= 0)
-		return -ETIMEDOUT;
-	n = seqpacket_recv(channel, packet, sizeof(packet), fds, nfds);
-	if (n <= 0)
-		err = n < 0 ? (int)n : -EPIPE;
-	else if (control_get(packet, (size_t)n, type, answer) < 0)
+	if (err == 0 && control_get(packet, (size_t)n, type, answer) < 0)
 		err = -EBADMSG;
 	while (err < 0 && *nfds > 0)
 		close(fds[--*nfds]);

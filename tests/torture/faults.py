@@ -16,9 +16,11 @@ import time
 from torture import BUILD, EXECD, ROOT, Clock, Tree, TreeServer, alone, arguments, as_user, children, descriptors, poll, \
     test_user
 from execd_client import Closed, WebSocket
+from test_ceiling import policy
 
 KINDS = ["alloc", "read", "write", "open", "fork", "mmap", "socket", "pipe", "epoll", "dup"]
-PROGRAMS = ["execd", "execd-frontend", "execd-runner", "execd-http", "execctl"]
+# "+sandbox": the session has a command and a file in one, too.
+PROGRAMS = ["execd", "execd-frontend", "execd-runner", "execd-runner+sandbox", "execd-http", "execctl"]
 FAULTS = BUILD / "tests/torture/libfaults.so"
 CRASHES = [s for s in (signal.SIGSEGV, signal.SIGABRT, signal.SIGBUS, signal.SIGILL, signal.SIGFPE)]
 HANG_S = 90
@@ -36,7 +38,7 @@ def want(m):
     return m["result"]
 
 
-def session(url, path, http):
+def session(url, path, http, sandboxed):
     """What a client does in a moment; or Refused, or Closed."""
     c = WebSocket(url)
     try:
@@ -52,6 +54,13 @@ def session(url, path, http):
         # EIO is how a terminal ends: a fault there cannot be told from it.
         assert c.finished("t").pty in ("tty\r\n", "")
         assert base64.b64decode(want(c.request("fs/readFile", {"path": f"file://{path}"}))["dataBase64"]) == FILE
+        if sandboxed:
+            view = policy(path.parent)
+            want(c.start("s", ["/bin/echo", "inside"], sandbox=view))
+            f = c.finished("s")
+            if (f.stdout, f.code) != ("inside\n", 0):
+                raise Refused(f"{f.stdout!r} {f.code} {f.events}")
+            want(c.request("fs/readFile", {"path": f"file://{path}", "sandbox": view}))
         if http:
             m = c.request("http/request", {"requestId": "r", "method": "GET", "url": "http://127.0.0.1:1/"})
             assert "error" in m, m
@@ -61,10 +70,10 @@ def session(url, path, http):
         c.drop()
 
 
-def attempt(url, path, http=False):
+def attempt(url, path, http=False, sandboxed=False):
     """None, or what went wrong in words. Too long is a failure of the test."""
     try:
-        session(url, path, http)
+        session(url, path, http, sandboxed)
     except (Refused, Closed, ConnectionError, EOFError) as e:
         return str(e)
 
@@ -73,6 +82,8 @@ class Bench:
     """execd with a fault in one of its programs."""
 
     def __init__(self, program, mode, user):
+        self.sandboxed = program.endswith("+sandbox")
+        program = program.removesuffix("+sandbox")
         self.program, self.mode, self.user = program, mode, user
         self.tree = Tree(**{} if program in ("execd", "execctl") else
                          {program.replace("-", "_"): BUILD / "tests/torture/preload"})
@@ -124,7 +135,7 @@ class Bench:
             if self.program == "execctl":
                 delivered = self.execctl(s, kind, at)
             else:
-                heard = attempt(s.url, self.file, self.program == "execd-http")
+                heard = attempt(s.url, self.file, self.program == "execd-http", self.sandboxed)
                 delivered = None
                 if self.program != "execd":
                     # Once: the next of it is as it should be.
