@@ -5,8 +5,9 @@
 
 #include <string.h>
 
-/* What opens other machines, in the home of who runs strangers' commands. */
-static const char secrets[] = "-~/.ssh"
+/* What opens other machines, in the home of who runs strangers' commands; and
+ * nobody makes the directory that opens this one. */
+static const char secrets[] = "~/.ssh"
 			      "\n-~/.gnupg"
 			      "\n-~/.aws"
 			      "\n-~/.azure"

@@ -192,6 +192,27 @@ judge_everything(struct ceiling *c, const struct sandbox_context *asked,
 	return err;
 }
 
+/* One root after the other; those outside are refused or left out. */
+static int
+judge_each_root(struct ceiling *c, const struct sandbox_context *asked,
+    const struct places *permitted, struct ceiling_grant *g, char *error)
+{
+	int err = 0;
+
+	g->roots = xcalloc(asked->nroots + 1, sizeof(*g->roots));
+	for (size_t i = 0; i < asked->nroots && err == 0; i++) {
+		const struct path_uri *root = &asked->roots[i];
+
+		if (root->foreign ||
+		    places_hold_target(permitted, root->path, &g->workspace))
+			g->roots[g->nroots++] = *root;
+		else
+			err = ceiling_exceed(
+			    c, CEILING_ROOT, root->path, g, error);
+	}
+	return err;
+}
+
 /* Where the workspace may lie. What cwd and roots lead to at this moment is
  * what they are from now on. */
 static int
@@ -205,11 +226,8 @@ judge_roots(struct ceiling *c, const struct sandbox_context *asked,
 	places_add_patterns(&set, c->workspace_roots);
 	if (cwd != NULL && !places_hold_target(permitted, cwd, &g->at))
 		err = refuse(error, CEILING_CWD, cwd);
-	for (size_t i = 0; asked != NULL && i < asked->nroots && err == 0; i++)
-		if (!asked->roots[i].foreign &&
-		    !places_hold_target(
-			permitted, asked->roots[i].path, &g->workspace))
-			err = refuse(error, CEILING_ROOT, asked->roots[i].path);
+	if (err == 0 && asked != NULL)
+		err = judge_each_root(c, asked, permitted, g, error);
 	places_clear(&set);
 	return err;
 }
@@ -258,6 +276,10 @@ ceiling_judge(struct ceiling *c, const struct sandbox_context *asked,
 		err = judge_roots(c, asked, cwd, g, error);
 	if (err == 0)
 		err = judge_policy(c, asked, cwd, g, error);
+	if (err == 0 && g->roots != NULL && g->context.roots == asked->roots) {
+		g->context.roots = g->roots;
+		g->context.nroots = g->nroots;
+	}
 	if (err < 0)
 		ceiling_grant_clear(g);
 	return err;
@@ -268,6 +290,7 @@ ceiling_grant_clear(struct ceiling_grant *g)
 {
 	places_clear(&g->workspace);
 	places_clear(&g->at);
+	free(g->roots);
 	free(g->entries);
 	for (size_t i = 0; i < g->ntexts; i++)
 		free(g->texts[i]);

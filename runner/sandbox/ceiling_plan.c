@@ -15,6 +15,21 @@ struct bounds {
 	struct places writable;	 /* writable-roots */
 };
 
+/* Where the workspace has bounds, a link on the way to TMPDIR may be one that
+ * a command made in it. */
+static void
+add_tmpdir(struct places *p, const struct ceiling *c, const char *tmpdir)
+{
+	struct places there = { 0 };
+
+	if (tmpdir == NULL || *tmpdir != '/')
+		return;
+	places_add(&there, tmpdir);
+	if (c->workspace_roots[0] == NULL || places_hold(&there, tmpdir, NULL))
+		places_copy(p, &there);
+	places_clear(&there);
+}
+
 static void
 bounds_init(struct bounds *b, const struct ceiling *c,
     const struct ceiling_grant *g, const char *tmpdir)
@@ -23,8 +38,7 @@ bounds_init(struct bounds *b, const struct ceiling *c,
 	places_copy(&b->workspace,
 	    g->context.roots == &g->root ? &g->at : &g->workspace);
 	places_add(&b->workspace, "/tmp");
-	if (tmpdir != NULL && *tmpdir == '/')
-		places_add(&b->workspace, tmpdir);
+	add_tmpdir(&b->workspace, c, tmpdir);
 	places_add_patterns(&b->writable, c->writable_roots);
 }
 

@@ -310,6 +310,11 @@ def test_what_an_identity_keeps_to_itself(start, work, directory, user, mode):
     assert run("none", **named, **{"deny-read": "none"}) == seen + "key key made"
     assert run("own", **named, **{"deny-read": "-~/.ssh"}) == seen + "key made"
     assert run("added", **named, **{"deny-read": "~/.ssh"}, own="sandbox-deny-read = ~/.config\n\t~/.kube\n") == ".config .kube .ssh"
+    # Nobody lets himself in by a directory that was not there.
+    shutil.rmtree(home / ".ssh")
+    c = start("max-profile = managed\n", f"home = {home}\n")
+    try_start(c, "m", home, policy(home, ("roots", "write")), ["/bin/mkdir", ".ssh"])
+    assert (c.finished("m").code == 0, (home / ".ssh").is_dir()) == ((False, False) if mode == "root" else (True, True))
 
 
 def test_an_identity_comes_before_it(start, work):

@@ -117,6 +117,13 @@ test_roots(void **state)
 		assert_int_equal(ceiling_judge(&c, &asked, NULL, &g, error),
 		    cases[i].permitted ? 0 : -EINVAL);
 		ceiling_grant_clear(&g);
+		c.limits.clamp = true;
+		assert_int_equal(ceiling_judge(&c, &asked, NULL, &g, error), 0);
+		assert_int_equal(g.context.nroots, cases[i].permitted);
+		assert_int_equal(
+		    g.clamped, cases[i].permitted ? 0 : 1 << CEILING_ROOT);
+		ceiling_grant_clear(&g);
+		c.limits.clamp = false;
 	}
 	clear(&c);
 }

@@ -124,6 +124,38 @@ test_turned_links(void **state)
 	unlink(at("turn"));
 }
 
+static void
+test_tmpdir(void **state)
+{
+	static const struct {
+		const char *tmpdir;
+		bool bounded, permitted;
+	} cases[] = {
+		{ "other", false, true },
+		{ "other", true, true },
+		{ "work/out", false, true },
+		{ "work/out", true, false },
+		{ "work", true, false },
+	};
+	static const char *bounds[] = { top, NULL };
+	const char **any;
+	struct ceiling_grant g;
+	struct ceiling c;
+	struct plan plan;
+
+	for (size_t i = 0; i < nitems(cases); i++) {
+		begin(&c, &g, &plan, at("work"), at("other"));
+		any = c.workspace_roots;
+		if (cases[i].bounded)
+			c.workspace_roots = bounds;
+		assert_int_equal(ceiling_judge_plan(
+				     &c, &g, at(cases[i].tmpdir), &plan, error),
+		    cases[i].permitted ? 0 : -EINVAL);
+		c.workspace_roots = any;
+		end(&c, &g, &plan);
+	}
+}
+
 /* A place is what the resolver saw there, on a way without links. */
 static void
 test_moved_places(void **state)
@@ -188,6 +220,7 @@ main(void)
 		cmocka_unit_test(test_plans),
 		cmocka_unit_test(test_pins),
 		cmocka_unit_test(test_turned_links),
+		cmocka_unit_test(test_tmpdir),
 		cmocka_unit_test(test_moved_places),
 		cmocka_unit_test(test_everything),
 	};
