@@ -222,8 +222,10 @@ WRITES = ["fs/writeFile", "fs/copy", "fs/symlink", "fs/open", "fs/remove"]
 def test_files(audited, directory, lines, expected):
     c, log = audited(*lines)
     use_files(c, directory)
+    # On its way before it is answered: the monitor may not have read all of it.
+    poll(lambda: len(events(log, "file-operation")) >= len(expected), what="records")
     found = events(log, "file-operation")
-    assert [e["operation"] for e in found] == expected, "on record before it is answered"
+    assert [e["operation"] for e in found] == expected
     by = {e["operation"]: e for e in found}
     if expected:
         assert by["fs/copy"]["path"] == f"{directory}/a" and by["fs/copy"]["destination"] == f"{directory}/b"

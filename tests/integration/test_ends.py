@@ -74,9 +74,6 @@ def test_slow_on_purpose_before_a_session(spawn, phase):
 @pytest.mark.parametrize("first", [b"", HELLO])
 def test_slow_on_purpose_in_tls(configured, directory, user, mode, first):
     base = Authority(directory).issue("server", group=user.pw_gid)
-    if mode == "user" and ROOT:
-        for p in directory.iterdir():
-            os.chown(p, user.pw_uid, user.pw_gid)
     s = configured(f"{listener(base)}[limits]\npre-auth-deadline = {DEADLINE_S}s\n[identity one]\n"
                    f"user = {user.pw_name}\ntoken-sha256 = {digest(TOKEN)}\n")
     with tcp(s.url) as sock:

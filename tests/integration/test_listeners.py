@@ -83,6 +83,7 @@ def test_a_socket_that_was_left_behind(configured, user, directory):
     s.child.wait()
     poll(lambda: not is_alive(frontend), what="end of the front-end, which listens, too")
     assert (directory / "sock").exists()
+    poll(lambda: nobody_listens(directory / "sock"), what="end of its front-end, which has the socket, too")
     again = configured(text)
     ready(again, again.url)
     other = configured_fails(again.mode, user, directory / "other.conf", text)
@@ -91,6 +92,14 @@ def test_a_socket_that_was_left_behind(configured, user, directory):
     (directory / "plain").write_text("not a socket")
     code, err = configured_fails(again.mode, user, directory / "other.conf", text.replace("/sock", "/plain"))
     assert code == 1 and "Address already in use" in err and (directory / "plain").read_text() == "not a socket"
+
+
+def nobody_listens(path):
+    with socket.socket(socket.AF_UNIX) as s:
+        try:
+            return s.connect(str(path)) is not None
+        except ConnectionRefusedError:
+            return True
 
 
 def configured_fails(mode, user, path, text):

@@ -39,9 +39,6 @@ class Server:
     def __init__(self, mode, user, directory):
         self.authority = Authority(directory)
         base = self.authority.issue("server", group=user.pw_gid)
-        for p in directory.iterdir():
-            if mode == "user":
-                os.chown(p, user.pw_uid, user.pw_gid)
         text = CONFIGURATION.format(tls=listener(base), user=user.pw_name, digest=digest(TOKEN))
         self.s = Configured(mode, user, directory / "execd.conf", text)
         self.s.token = TOKEN
