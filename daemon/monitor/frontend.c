@@ -161,8 +161,12 @@ control_ready(struct source *source, uint32_t events)
 		err = -EBADMSG;
 	if (err < 0)
 		condemn(f, request_violation(err));
-	if (err < 0 || n == 0 || (n < 0 && n != -EAGAIN && n != -EMSGSIZE))
-		source_remove(&f->control);
+	if (err == 0 && (n > 0 || n == -EAGAIN))
+		return;
+	/* An empty message looks like the end, and its sender lives on. */
+	if (f->pid > 0)
+		kill(f->pid, SIGKILL);
+	source_remove(&f->control);
 }
 
 /* Copies of the listener's descriptors: ours stay ours. 0 or -errno. */
