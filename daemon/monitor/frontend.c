@@ -7,6 +7,7 @@
 
 #include <errno.h>
 #include <fcntl.h>
+#include <poll.h>
 #include <signal.h>
 #include <stdio.h>
 #include <string.h>
@@ -130,6 +131,15 @@ frontend_send(
 	send_with(f, type, payload, &fd, fd >= 0);
 }
 
+/* An empty message looks like the end, but its sender lives on. */
+static bool
+is_open(int fd)
+{
+	struct pollfd end = { .fd = fd };
+
+	return poll(&end, 1, 0) == 0;
+}
+
 static void
 control_ready(struct source *source, uint32_t events)
 {
@@ -157,13 +167,13 @@ control_ready(struct source *source, uint32_t events)
 		if (f->control.fd < 0)
 			return;
 	}
-	if (n == -EMSGSIZE)
+	if (n == -EMSGSIZE || (n == 0 && is_open(f->control.fd)))
 		err = -EBADMSG;
 	if (err < 0)
 		condemn(f, request_violation(err));
 	if (err == 0 && (n > 0 || n == -EAGAIN))
 		return;
-	/* An empty message looks like the end, and its sender lives on. */
+	/* Whoever closes it has nothing to live for. */
 	if (f->pid > 0)
 		kill(f->pid, SIGKILL);
 	source_remove(&f->control);
