@@ -12,7 +12,7 @@ PROGRAMS = {
     "execd-frontend": {"libcrypto", "libevent_core", "libseccomp", "libssl", "libyajl"},
     "execd-keys": {"libcrypto", "libseccomp"},
     "execd-runner": {"libevent_core", "libseccomp", "libyajl"},
-    "execd-http": {"libcurl", "libevent_core", "libyajl"},
+    "execd-http": {"libcrypto", "libcurl", "libevent_core", "libyajl"},
     "execctl": {"libcrypto", "libinih", "libssl", "libyajl"},
 }
 OF_A_SANITIZER = {"libc", "libm", "libgcc_s", "libresolv", "libdl", "libpthread", "librt", "ld-linux-x86-64"}

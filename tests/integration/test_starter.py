@@ -111,22 +111,27 @@ def templates(starter):
     return [int(p) for p in children if is_template(p)]
 
 
+def only_template(starter):
+    """A copy of it has its name until it is a runner."""
+    return poll(lambda: len(t := templates(starter)) == 1 and t, what="a template alone")[0]
+
+
 def test_a_template_for_each_identity(server, starters, user):
     """Loaded for its first session, used for the next, replaced when it dies, another when the configuration is."""
     s = server()
     s.connect(token="t").ready()
     starter, = starters.children
-    first, = templates(starter)
+    first = only_template(starter)
     for _ in range(3):
         s.connect(token="t").ready()
-    assert templates(starter) == [first]
+    assert only_template(starter) == first
     os.kill(first, signal.SIGKILL)
     poll(lambda: "a template of runners ended" in starters.log, what="its end")
     assert s.connect(token="t").ready().run("x", ["/bin/echo", "in"]).stdout == "in\n"
-    second, = templates(starter)
+    second = only_template(starter)
     s.reload(s.path.read_text().replace("[identity a]", "[identity a]\numask = 027"), "umask: 0027, was")
     assert s.connect(token="t").ready().run_sh("x", "umask").stdout == "0027\n"
-    assert len(templates(starter)) == 2 and second in templates(starter)
+    poll(lambda: len(t := templates(starter)) == 2 and second in t, what="both templates alone")
 
 
 def test_commands_know_nothing_of_the_monitor_s_confinement(server, starters, user):
