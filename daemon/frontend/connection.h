@@ -21,6 +21,7 @@
 #include "control.h"
 #include "frame.h"
 #include "jsonrpc.h"
+#include "pending.h"
 #include "source.h"
 #include "table.h"
 #include "tls.h"
@@ -38,12 +39,6 @@ enum connection_state {
 	CONN_LEAVING, /* the session is gone, the monitor says why */
 	CONN_CLOSING, /* last words to the client */
 	CONN_GONE,    /* no client; the session is still told */
-};
-
-/* Bytes that one side did not take yet. */
-struct pending {
-	struct buf buf;
-	size_t at;
 };
 
 struct connection {
