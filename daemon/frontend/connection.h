@@ -107,6 +107,9 @@ void connection_penalise(struct connection *c, enum offence offence);
 /* Every connection is told and ended. */
 void connection_end_all(void);
 
+/* The object goes when neither side nor the monitor needs it. */
+void connection_release(struct connection *c);
+
 /* Frees what died during this turn of the event loop. */
 void connection_reap(void);
 
