@@ -1,27 +1,25 @@
 /*
  * Session mode. The monitor is the only one who can say whose session this
  * is: CONFIGURE comes first, on a channel no front-end ever held. An order
- * that is not in the table, or not permitted now, ends the runner.
+ * that is not in the table, or not permitted now, ends the runner. The one
+ * that is waited for is in orders_cast.c.
  */
-#include "orders.h"
+#include "orders_parts.h"
 
 #include <errno.h>
 #include <event2/event.h>
 #include <fcntl.h>
 #include <poll.h>
 #include <stdlib.h>
-#include <string.h>
 #include <sys/prctl.h>
 #include <unistd.h>
 
 #include "audit.h"
-#include "control.h"
 #include "descriptors.h"
 #include "heap.h"
 #include "log.h"
 #include "loop.h"
 #include "methods.h"
-#include "queue.h"
 #include "reaper.h"
 #include "seqpacket.h"
 #include "session.h"
@@ -29,9 +27,6 @@
 
 /* The session's last processes get this long to die of SIGKILL. */
 #define LAST_KILL_MS 3000
-
-/* A monitor that does not read for so long is stuck. */
-#define REPORT_WAIT_MS 10000
 
 enum runner_state {
 	RUNNER_FRESH = 1 << 0,
@@ -48,13 +43,11 @@ enum runner_state {
 static int places[PLACES];
 static struct session session;
 static enum runner_state state = RUNNER_FRESH;
-static struct event_base *event_base;
+struct event_base *orders_base;
 static char **base_env;
 
-static void take_order(
-    const uint8_t *packet, size_t len, const int *fds, size_t nfds);
-
-static void __attribute__((noreturn)) end(void)
+void
+orders_end(void)
 {
 	reaper_kill_all(LAST_KILL_MS);
 	/* Masks on the disk go with the last who used them. */
@@ -68,7 +61,7 @@ static void
 on_idle(void)
 {
 	if (state == RUNNER_TERMINATING)
-		end();
+		orders_end();
 }
 
 /* The monitor never waits for a runner, so waiting for it has an end. */
@@ -91,8 +84,8 @@ send_report(enum control_type type, const void *payload, int fd)
 	buf_clear(&b);
 }
 
-static void
-report(enum control_type type, const void *payload)
+void
+orders_report(enum control_type type, const void *payload)
 {
 	send_report(type, payload, -1);
 }
@@ -103,107 +96,12 @@ report_masks(int fd)
 	send_report(RUNNER_REPORT_MASKS, NULL, fd);
 }
 
-/* --- a file of the monitor's -------------------------------------------- */
-
-/* Orders that came while another was waited for; their turn is next. */
-struct stashed_order {
-	STAILQ_ENTRY(stashed_order) link; /* stash */
-	int fds[SEQPACKET_FDS_MAX];
-	size_t nfds, len;
-	uint8_t packet[];
-};
-static STAILQ_HEAD(, stashed_order) stash = STAILQ_HEAD_INITIALIZER(stash);
-static unsigned stashed;
-
-/* More than the monitor says in so short a time. */
-#define STASH_MAX 1024
-
-static void
-take_stashed_cb(evutil_socket_t fd, short what, void *arg)
-{
-	struct stashed_order *o;
-
-	while ((o = STAILQ_FIRST(&stash)) != NULL) {
-		STAILQ_REMOVE_HEAD(&stash, link);
-		stashed--;
-		take_order(o->packet, o->len, o->fds, o->nfds);
-		free(o);
-	}
-}
-
-static void
-put_off(const uint8_t *packet, size_t len, const int *fds, size_t nfds)
-{
-	struct stashed_order *o = xmalloc(sizeof(*o) + len);
-
-	if (++stashed > STASH_MAX)
-		log_fatal(
-		    "the monitor gave %d orders in place of a file", STASH_MAX);
-	o->len = len;
-	o->nfds = nfds;
-	memcpy(o->packet, packet, len);
-	memcpy(o->fds, fds, nfds * sizeof(int));
-	if (STAILQ_EMPTY(&stash) &&
-	    event_base_once(event_base, -1, EV_TIMEOUT, take_stashed_cb, NULL,
-		&(struct timeval){ 0, 0 }) < 0)
-		log_fatal("orders that were put off: no event");
-	STAILQ_INSERT_TAIL(&stash, o, link);
-}
-
-/* The file, or -errno; -EAGAIN: it was another order. */
-static int
-take_cast(const uint8_t *packet, size_t len, const int *fds, size_t nfds)
-{
-	struct control_cast_file file;
-
-	if (control_peek(packet, len) != RUNNER_ORDER_CAST) {
-		put_off(packet, len, fds, nfds);
-		return -EAGAIN;
-	}
-	if (control_get(packet, len, RUNNER_ORDER_CAST, &file) < 0 ||
-	    nfds != (file.error == 0) || file.error > 4095 ||
-	    file.error == EAGAIN)
-		log_fatal("impossible order from the monitor: %s",
-		    control_name(RUNNER_ORDER_CAST));
-	return file.error == 0 ? fds[0] : -(int)file.error;
-}
-
-/* The monitor never waits for a runner, so this wait has an end as well. */
-static int
-open_cast(const char *process, size_t len)
-{
-	struct pollfd in = { .fd = CONTROL_FD, .events = POLLIN };
-	struct control_cast ask = { 0 };
-	uint8_t packet[CONTROL_MESSAGE_MAX];
-	int fds[SEQPACKET_FDS_MAX], err = -EAGAIN;
-	size_t nfds;
-	ssize_t n;
-
-	memcpy(ask.process, process,
-	    strnlen(process,
-		len < CONTROL_PROCESS_MAX ? len : CONTROL_PROCESS_MAX - 1));
-	report(RUNNER_REPORT_CAST, &ask);
-	while (err == -EAGAIN) {
-		if (poll(&in, 1, REPORT_WAIT_MS) <= 0)
-			log_fatal("the monitor opens no file");
-		n = seqpacket_recv(
-		    CONTROL_FD, packet, sizeof(packet), fds, &nfds);
-		if (n == 0 || (n < 0 && n != -EAGAIN)) {
-			log_error((int)n, "the monitor is gone");
-			end();
-		}
-		if (n > 0)
-			err = take_cast(packet, (size_t)n, fds, nfds);
-	}
-	return err;
-}
-
 static void
 report_detached(struct session *s, enum channel_end why)
 {
 	struct control_detached d = { .generation = s->generation, .end = why };
 
-	report(RUNNER_REPORT_DETACHED, &d);
+	orders_report(RUNNER_REPORT_DETACHED, &d);
 }
 
 static void
@@ -211,7 +109,7 @@ report_unwatched(uint32_t number, enum channel_end why)
 {
 	struct control_unwatched u = { .number = number, .end = why };
 
-	report(RUNNER_REPORT_UNWATCHED, &u);
+	orders_report(RUNNER_REPORT_UNWATCHED, &u);
 }
 
 static int
@@ -231,13 +129,13 @@ take_configure(const uint8_t *packet, size_t len, const int *fds, size_t nfds)
 			cgroup.dirs[i] = fds[--nfds];
 	snprintf(label, sizeof(label), "session %.7s", c.session_id);
 	log_set_label(label);
-	err = reaper_init(event_base, c.pid_namespace, on_idle);
+	err = reaper_init(orders_base, c.pid_namespace, on_idle);
 	if (err < 0)
 		log_fatal_errno(err, "taking over the session's children");
 	session_init(
-	    &session, event_base, &c, base_env, c.door ? fds[1] : -1, &cgroup);
-	session.report = report;
-	session.open_cast = open_cast;
+	    &session, orders_base, &c, base_env, c.door ? fds[1] : -1, &cgroup);
+	session.report = orders_report;
+	session.open_cast = orders_open_cast;
 	session.report_detached = report_detached;
 	session.report_unwatched = report_unwatched;
 	session.report_masks = report_masks;
@@ -343,7 +241,7 @@ take_terminate(const uint8_t *packet, size_t len, const int *fds, size_t nfds)
 	state = RUNNER_TERMINATING;
 	session_terminate(&session);
 	if (!reaper_has_children())
-		end();
+		orders_end();
 	return 0;
 }
 
@@ -365,8 +263,8 @@ static const struct order {
 	{ RUNNER_ORDER_TERMINATE, RUNNER_READY, take_terminate },
 };
 
-static void
-take_order(const uint8_t *packet, size_t len, const int *fds, size_t nfds)
+void
+orders_take(const uint8_t *packet, size_t len, const int *fds, size_t nfds)
 {
 	enum control_type type = control_peek(packet, len);
 
@@ -414,14 +312,14 @@ control_cb(evutil_socket_t fd, short what, void *arg)
 	n = seqpacket_recv(fd, packet, sizeof(packet), fds, &nfds);
 	if (n == -EAGAIN)
 		return;
-	take_stashed_cb(-1, 0, NULL);
+	orders_take_stashed_cb(-1, 0, NULL);
 	if (n > 0) {
-		take_order(packet, (size_t)n, fds, nfds);
+		orders_take(packet, (size_t)n, fds, nfds);
 		return;
 	}
 	/* The monitor is gone: no command outlives its session. */
 	log_error(n < 0 ? (int)n : 0, "the monitor is gone");
-	end();
+	orders_end();
 }
 
 void
@@ -430,7 +328,7 @@ orders_run(struct event_base *base, char **env)
 	struct event *control =
 	    event_new(base, CONTROL_FD, EV_READ | EV_PERSIST, control_cb, NULL);
 
-	event_base = base;
+	orders_base = base;
 	loop_trust();
 	base_env = env;
 	if (control == NULL)

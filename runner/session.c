@@ -1,5 +1,6 @@
 /*
- * The session: its connection, its processes, its end.
+ * The session: its connection and its end. Its processes are in
+ * session_process.c, what clients are told of them in session_tell.c.
  */
 #include "session.h"
 
@@ -8,27 +9,18 @@
 #include <fcntl.h>
 #include <signal.h>
 #include <stdio.h>
-#include <string.h>
-#include <time.h>
-#include <unistd.h>
 
-#include "audit.h"
 #include "environment.h"
 #include "helper.h"
 #include "intake.h"
 #include "log.h"
 #include "loop.h"
 #include "methods.h"
-#include "recorder.h"
 #include "waiter.h"
 #include "watch.h"
 #include "watcher.h"
 #include "watches.h"
 
-/* Of a command line, for process/list. */
-#define COMMAND_KEPT_BYTES 4096
-
-static void forget_cb(evutil_socket_t fd, short what, void *arg);
 static void kill_cb(evutil_socket_t fd, short what, void *arg);
 static void rate_cb(evutil_socket_t fd, short what, void *arg);
 
@@ -73,7 +65,8 @@ session_init(struct session *s, struct event_base *base,
 	s->null_fd = open("/dev/null", O_RDWR | O_CLOEXEC);
 	if (s->null_fd < 0)
 		log_fatal("/dev/null cannot be opened");
-	event_assign(&s->forget_event, base, -1, 0, forget_cb, s);
+	event_assign(
+	    &s->forget_event, base, -1, 0, session_process_forget_cb, s);
 	event_assign(&s->kill_event, base, -1, 0, kill_cb, s);
 	event_assign(&s->rate_event, base, -1, 0, rate_cb, s);
 	rate_init(&s->output_rate, config->output_rate, now_ms());
@@ -103,292 +96,6 @@ session_limit(struct session *s, const struct sandbox_limits *limits)
 	sandbox_init(&s->sandbox, &host, limits);
 	s->groups.counted = s->record != NULL;
 }
-
-/* --- processes -------------------------------------------------------- */
-
-struct process_key {
-	struct slice id;
-	bool v0;
-};
-
-static bool
-match_process(const struct table_node *node, const void *arg)
-{
-	const struct process_key *key = arg;
-	const struct session_process *p =
-	    TABLE_OBJECT(node, const struct session_process, node);
-
-	return p->v0 == key->v0 && !p->orphaned &&
-	       slice_equal(key->id, (struct slice){ p->id, p->id_len });
-}
-
-static struct session_process *
-find(struct session *s, struct process_key key)
-{
-	struct table_node *node = table_find(&s->processes,
-	    siphash_bytes(key.id.ptr, key.id.len), match_process, &key);
-
-	return node ? TABLE_OBJECT(node, struct session_process, node) : NULL;
-}
-
-struct session_process *
-session_find(struct session *s, struct slice id)
-{
-	return find(s, (struct process_key){ id, false });
-}
-
-struct session_process *
-session_find_v0(struct session *s, struct slice id)
-{
-	return find(s, (struct process_key){ id, true });
-}
-
-struct session_process *
-session_process_new(struct session *s, struct slice id)
-{
-	struct session_process *p = xcalloc(1, sizeof(*p) + id.len + 1);
-
-	p->session = s;
-	TAILQ_INIT(&p->waiters);
-	memcpy(p->id, id.ptr, id.len);
-	p->id_len = id.len;
-	return p;
-}
-
-void
-session_add(struct session *s, struct session_process *p)
-{
-	struct timespec now;
-
-	clock_gettime(CLOCK_REALTIME, &now);
-	p->started_ms = (int64_t)now.tv_sec * 1000 + now.tv_nsec / 1000000;
-	p->began_ms = now_ms();
-	p->number = ++s->starts;
-	table_insert(&s->processes, &p->node, siphash_bytes(p->id, p->id_len));
-	TAILQ_INSERT_TAIL(&s->started, p, link);
-}
-
-void
-session_note_command(struct session_process *p, char *const *argv)
-{
-	struct buf text;
-
-	buf_init(&text, COMMAND_KEPT_BYTES);
-	for (; *argv != NULL && !p->command_cut; argv++) {
-		size_t n = strlen(*argv) + 1;
-
-		p->command_cut = n > COMMAND_KEPT_BYTES - text.len;
-		if (!p->command_cut)
-			buf_put(&text, *argv, n);
-	}
-	p->command = (char *)text.data;
-	p->command_len = text.len;
-}
-
-void
-session_process_free(struct session_process *p)
-{
-	process_clear(&p->process);
-	recorder_end(p);
-	free(p->start_id);
-	free(p->command);
-	free(p);
-}
-
-static void
-plan_forgetting(struct session *s)
-{
-	struct session_process *first = TAILQ_FIRST(&s->closed);
-	int64_t ms;
-	struct timeval tv;
-
-	if (first == NULL)
-		return;
-	ms = first->forget_ms - now_ms();
-	tv = timeval_of_ms(ms < 0 ? 0 : (uint64_t)ms);
-	loop_add(&s->forget_event, &tv);
-}
-
-static void
-forget_cb(evutil_socket_t fd, short what, void *arg)
-{
-	struct session *s = arg;
-	struct session_process *p;
-
-	while (
-	    (p = TAILQ_FIRST(&s->closed)) != NULL && p->forget_ms <= now_ms()) {
-		TAILQ_REMOVE(&s->closed, p, closed_link);
-		TAILQ_REMOVE(&s->started, p, link);
-		table_remove(&s->processes, &p->node);
-		session_process_free(p);
-	}
-	plan_forgetting(s);
-}
-
-/* Whoever nobody can ask about is forgotten at once. */
-void
-session_note_closed(struct session_process *p)
-{
-	struct session *s = p->session;
-
-	recorder_end(p);
-	p->forget_ms = p->orphaned ? 0 : now_ms() + s->config.closed_ttl_ms;
-	if (p->orphaned)
-		TAILQ_INSERT_HEAD(&s->closed, p, closed_link);
-	else
-		TAILQ_INSERT_TAIL(&s->closed, p, closed_link);
-	if (TAILQ_FIRST(&s->closed) == p)
-		plan_forgetting(s);
-}
-
-/* --- what the attached client is told of them --------------------------- */
-
-static const char *
-event_method(const struct process_event *e)
-{
-	static const char *const names[] = { [EVENT_OUTPUT] = "process/output",
-		[EVENT_EXITED] = "process/exited",
-		[EVENT_CLOSED] = "process/closed" };
-
-	return names[e->kind];
-}
-
-static void
-write_output(struct json_writer *w, const struct process_event *e)
-{
-	json_key(w, "stream");
-	json_cstring(w, stream_name(e->stream));
-	json_key(w, "chunk");
-	json_base64(w, e->data, e->len);
-}
-
-static void
-write_exited(struct json_writer *w, const struct process *process)
-{
-	json_key(w, "exitCode");
-	json_i64(w, process->state.exit_code);
-	json_key(w, "sandboxDenied");
-	json_bool(w, process->state.sandbox_denied);
-	/* What only execd can do is told where it was done. */
-	if (process->timed_out) {
-		json_key(w, "timedOut");
-		json_bool(w, true);
-	}
-	if (process->timed_out && process->deadline_for == DEADLINE_COMMAND) {
-		json_key(w, "killedBy");
-		json_cstring(w, control_cause_name(END_COMMAND_DEADLINE));
-	}
-}
-
-void
-session_tell(
-    struct client *c, struct session_process *p, const struct process_event *e)
-{
-	struct json_writer w = channel_begin(&c->channel);
-
-	rpc_begin_notification(&w, event_method(e));
-	json_begin(&w, '{');
-	json_key(&w, "processId");
-	json_string(&w, p->id, p->id_len);
-	json_key(&w, "seq");
-	json_u64(&w, e->seq);
-	if (e->kind == EVENT_OUTPUT)
-		write_output(&w, e);
-	else if (e->kind == EVENT_EXITED)
-		write_exited(&w, &p->process);
-	json_end(&w, '}');
-	rpc_end_notification(&w);
-	channel_send(&c->channel);
-}
-
-/* While nobody is attached nothing is told; it can be read later. */
-bool
-session_is_told(const struct session_process *p)
-{
-	const struct session *s = p->session;
-
-	return channel_is_open(&s->client.channel) &&
-	       s->client.state != SESSION_NEW && !s->client.violated &&
-	       !p->orphaned;
-}
-
-static void
-tell_all(struct session_process *p, const struct process_event *e)
-{
-	if (session_is_told(p))
-		session_tell(&p->session->client, p, e);
-	watchers_tell(p, e);
-	waiter_wake(p);
-}
-
-static void
-on_output(struct process *process, uint64_t seq, enum stream stream,
-    const void *data, size_t len)
-{
-	struct process_event e = { EVENT_OUTPUT, seq, stream, data, len };
-
-	session_note_output(process->owner, data, len);
-	tell_all(process->owner, &e);
-}
-
-static void
-on_exited(struct process *process, uint64_t seq)
-{
-	struct process_event e = { .kind = EVENT_EXITED, .seq = seq };
-
-	audit_exited(process->owner);
-	tell_all(process->owner, &e);
-}
-
-static void
-on_closed(struct process *process, uint64_t seq)
-{
-	struct process_event e = { .kind = EVENT_CLOSED, .seq = seq };
-
-	tell_all(process->owner, &e);
-	session_note_closed(process->owner);
-}
-
-void
-session_note_output(struct session_process *p, const void *data, size_t len)
-{
-	rate_spend(&p->session->output_rate, len);
-	recorder_output(p, data, len);
-}
-
-/* Nothing is read until there may be more output again. */
-static bool
-is_too_fast(struct session *s)
-{
-	struct timeval tv;
-
-	if (s->output_rate.per_second == 0 ||
-	    rate_permits(&s->output_rate, now_ms()))
-		return false;
-	tv = timeval_of_ms(rate_wait_ms(&s->output_rate));
-	if (!event_pending(&s->rate_event, EV_TIMEOUT, NULL))
-		loop_add(&s->rate_event, &tv);
-	return true;
-}
-
-/* Those who only watch stop nobody. */
-bool
-session_congested(struct process *process)
-{
-	struct session_process *p = process->owner;
-
-	if (is_too_fast(p->session))
-		return true;
-	return session_is_told(p) &&
-	       channel_congested(&p->session->client.channel);
-}
-
-const struct process_observer session_observer = {
-	.output = on_output,
-	.exited = on_exited,
-	.closed = on_closed,
-	.congested = session_congested,
-};
 
 /* --- the connection ----------------------------------------------------- */
 

@@ -156,6 +156,8 @@ void session_add(struct session *s, struct session_process *p);
 /* Keeps the beginning of argv for process/list. */
 void session_note_command(struct session_process *p, char *const *argv);
 void session_process_free(struct session_process *p);
+/* Of session.forget_event: those whose time has come go. */
+void session_process_forget_cb(evutil_socket_t fd, short what, void *arg);
 
 /* What a client is told of a process, in whichever way. */
 struct process_event {

@@ -21,6 +21,7 @@
 #include "control.h"
 #include "frame.h"
 #include "jsonrpc.h"
+#include "pending.h"
 #include "source.h"
 #include "table.h"
 #include "tls.h"
@@ -38,12 +39,6 @@ enum connection_state {
 	CONN_LEAVING, /* the session is gone, the monitor says why */
 	CONN_CLOSING, /* last words to the client */
 	CONN_GONE,    /* no client; the session is still told */
-};
-
-/* Bytes that one side did not take yet. */
-struct pending {
-	struct buf buf;
-	size_t at;
 };
 
 struct connection {
@@ -111,6 +106,9 @@ void connection_penalise(struct connection *c, enum offence offence);
 
 /* Every connection is told and ended. */
 void connection_end_all(void);
+
+/* The object goes when neither side nor the monitor needs it. */
+void connection_release(struct connection *c);
 
 /* Frees what died during this turn of the event loop. */
 void connection_reap(void);

@@ -1,71 +1,20 @@
 /*
  * The pump: WebSocket frames or lines on one side, length-prefixed frames on
  * the other. A payload is read once, unmasked in place and written once; it
- * is copied only when its receiver does not take it.
+ * is copied only when its receiver does not take it. Here is the client's way
+ * to the runner, the other one is in pump_downlink.c.
  */
 #include "pump.h"
 
 #include <errno.h>
-#include <event2/event.h>
 #include <string.h>
 #include <sys/socket.h>
-#include <unistd.h>
 
 #include "frontend.h"
 #include "handshake.h"
 #include "log.h"
 #include "metrics.h"
 #include "utf8.h"
-
-/* --- writing ------------------------------------------------------------ */
-
-static void
-pending_keep(struct pending *p, const struct iovec *iov, int n, size_t skip)
-{
-	for (int i = 0; i < n; i++) {
-		size_t cut = skip < iov[i].iov_len ? skip : iov[i].iov_len;
-
-		buf_put(&p->buf, (uint8_t *)iov[i].iov_base + cut,
-		    iov[i].iov_len - cut);
-		skip -= cut;
-	}
-}
-
-int
-pending_write(struct pending *p, int fd, SSL *tls, struct iovec *iov, int n)
-{
-	ssize_t written = 0;
-
-	if (n == 0)
-		return 0;
-	if (pending_bytes(p) == 0) {
-		written = tls ? tls_writev(tls, iov, n) : writev(fd, iov, n);
-		if (written < 0 && errno != EAGAIN && errno != EINTR)
-			return -errno;
-	}
-	pending_keep(p, iov, n, written > 0 ? (size_t)written : 0);
-	return 0;
-}
-
-/* 0, or -errno. */
-static int
-pending_flush(struct pending *p, int fd, SSL *tls)
-{
-	const struct iovec rest = { p->buf.data + p->at, pending_bytes(p) };
-	ssize_t n = tls ? tls_writev(tls, &rest, 1) : writev(fd, &rest, 1);
-
-	if (n < 0)
-		return errno == EAGAIN || errno == EINTR ? 0 : -errno;
-	p->at += (size_t)n;
-	if (pending_bytes(p) == 0) {
-		buf_clear(&p->buf);
-		p->at = 0;
-	} else if (p->at > p->buf.len / 2) {
-		buf_consume(&p->buf, p->at);
-		p->at = 0;
-	}
-	return 0;
-}
 
 /* --- to the runner ------------------------------------------------------ */
 
@@ -439,161 +388,4 @@ pump_read_client(struct connection *c)
 		handshake_http(c, (char *)scratch, (size_t)n);
 	else if (c->state < CONN_LEAVING)
 		pump_take_client(c, scratch, (size_t)n);
-}
-
-/* --- to the client ------------------------------------------------------ */
-
-/* Between two frames, and only when everything before is written: a client
- * that does not read cannot pile up our own frames. */
-void
-pump_own_frames(struct connection *c)
-{
-	uint8_t header[WEBSOCKET_HEADER_MAX];
-	struct iovec iov[2];
-
-	if (c->out_fd < 0 || c->stdio || !c->want_pong || c->frame_left > 0 ||
-	    c->frame_header_len > 0 || pending_bytes(&c->downlink) > 0)
-		return;
-	c->want_pong = false;
-	iov[0] = (struct iovec){ header,
-		websocket_put_header(header, WEBSOCKET_PONG, c->pong_len) };
-	iov[1] = (struct iovec){ c->pong, c->pong_len };
-	connection_write(c, iov, 2);
-}
-
-void
-pump_ping(struct connection *c)
-{
-	uint8_t header[WEBSOCKET_HEADER_MAX];
-	struct iovec iov = { header,
-		websocket_put_header(header, WEBSOCKET_PING, 0) };
-
-	if (c->frame_left > 0 || pending_bytes(&c->downlink) > 0)
-		return;
-	if (c->pinged_ms == 0)
-		c->pinged_ms = now_ms();
-	connection_write(c, &iov, 1);
-}
-
-/* What one read of the runner becomes. */
-struct out_batch {
-	struct iovec iov[PUMP_IOV_MAX];
-	int n;
-	uint8_t headers[PUMP_IOV_MAX][WEBSOCKET_HEADER_MAX];
-	int headers_used;
-};
-
-static bool
-out_add(struct connection *c, struct out_batch *b, void *p, size_t len)
-{
-	if (b->n == PUMP_IOV_MAX) {
-		if (!connection_write(c, b->iov, b->n))
-			return false;
-		b->n = b->headers_used = 0;
-	}
-	b->iov[b->n++] = (struct iovec){ p, len };
-	return true;
-}
-
-/* A frame begins: its header for the client, if it has any. */
-static bool
-out_begin(struct connection *c, struct out_batch *b)
-{
-	uint8_t *header;
-
-	c->frame_left = frame_get_length(c->frame_header);
-	c->frame_header_len = 0;
-	if (c->frame_left == 0 || c->frame_left > RUNNER_FRAME_MAX) {
-		log_error(0, "connection %u: impossible frame of the runner",
-		    c->number);
-		return false;
-	}
-	if (c->stdio)
-		return true;
-	/* Headers must not be overwritten before they are written. */
-	if (b->n >= PUMP_IOV_MAX - 1) {
-		if (!connection_write(c, b->iov, b->n))
-			return false;
-		b->n = b->headers_used = 0;
-	}
-	header = b->headers[b->headers_used++];
-	return out_add(c, b, header,
-	    websocket_put_header(header, WEBSOCKET_TEXT, c->frame_left));
-}
-
-static bool
-out_piece(struct connection *c, struct out_batch *b, uint8_t *p, size_t len)
-{
-	c->frame_left -= (uint32_t)len;
-	if (!out_add(c, b, p, len))
-		return false;
-	if (c->stdio && c->frame_left == 0)
-		return out_add(c, b, (void *)(uintptr_t) "\n", 1);
-	return true;
-}
-
-/* False: the channel or the client is gone. */
-static bool
-take_runner(struct connection *c, uint8_t *p, size_t n)
-{
-	struct out_batch b;
-	size_t at = 0;
-
-	b.n = b.headers_used = 0;
-	while (at < n) {
-		size_t piece = n - at;
-
-		if (c->frame_left > 0) {
-			if (piece > c->frame_left)
-				piece = c->frame_left;
-			if (!out_piece(c, &b, p + at, piece))
-				return false;
-			at += piece;
-			continue;
-		}
-		c->frame_header[c->frame_header_len++] = p[at++];
-		if (c->frame_header_len == FRAME_HEADER_BYTES &&
-		    !out_begin(c, &b))
-			return false;
-	}
-	return b.n == 0 || connection_write(c, b.iov, b.n);
-}
-
-void
-pump_read_runner(struct connection *c)
-{
-	ssize_t n = read(c->channel_fd, scratch, sizeof(scratch));
-
-	if (n < 0 && (errno == EAGAIN || errno == EINTR))
-		return;
-	if (n <= 0) {
-		c->channel_failed |= n < 0 && errno != ECONNRESET;
-		connection_channel_ended(c);
-		return;
-	}
-	if (c->state == CONN_GONE || c->state == CONN_CLOSING)
-		return; /* nobody is left to read it */
-	if (c->state == CONN_STARTING)
-		handshake_started(c);
-	if (take_runner(c, scratch, (size_t)n))
-		pump_own_frames(c);
-	else if (c->channel_fd >= 0 && c->state < CONN_LEAVING)
-		connection_channel_ended(c);
-}
-
-void
-pump_write_client(struct connection *c)
-{
-	if (pending_flush(&c->downlink, c->out_fd, c->tls) < 0) {
-		connection_client_gone(c);
-		return;
-	}
-	if (pending_bytes(&c->downlink) > 0) {
-		connection_await_client(c);
-		return;
-	}
-	pump_own_frames(c);
-	connection_read_runner(c, true);
-	if (c->state == CONN_OPEN)
-		pump_take_kept(c);
 }

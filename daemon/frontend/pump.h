@@ -31,14 +31,4 @@ void pump_take_kept(struct connection *c);
 void pump_own_frames(struct connection *c);
 void pump_ping(struct connection *c);
 
-/* Writes iov to fd, or through TLS to it, unless something is pending already;
- * the rest is kept. 0 or -errno. */
-int pending_write(
-    struct pending *p, int fd, SSL *tls, struct iovec *iov, int n);
-static inline size_t
-pending_bytes(const struct pending *p)
-{
-	return p->buf.len - p->at;
-}
-
 #endif

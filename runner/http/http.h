@@ -88,6 +88,18 @@ void exchange_done(struct exchange *x, CURLcode code);
 /* The client reads again. */
 void exchange_resume_all(void);
 
+/* The client is told of the response, all of it or, streamed, its headers. */
+void answer_response(struct exchange *x);
+
+/* A piece of a streamed body; an empty one is its end, with an error or NULL.
+ */
+void answer_delta(
+    struct exchange *x, const void *data, size_t len, const char *error);
+
+/* CURLOPT_HEADERFUNCTION and CURLOPT_WRITEFUNCTION; arg is the exchange. */
+size_t answer_on_header(char *line, size_t size, size_t n, void *arg);
+size_t answer_on_body(char *data, size_t size, size_t n, void *arg);
+
 /* curl's transfers on the event loop. */
 void multi_init(struct event_base *base);
 /* 0 or -EIO. */

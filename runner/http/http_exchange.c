@@ -1,19 +1,15 @@
 /*
- * One exchange: sent, perhaps redirected, answered whole or as a stream.
+ * One exchange: sent, perhaps redirected, and its end. The answer is in
+ * http_answer.c.
  */
-#include <ctype.h>
 #include <errno.h>
 #include <event2/event.h>
 #include <stdio.h>
 #include <string.h>
 
-#include "frame.h"
 #include "http.h"
 #include "log.h"
 #include "loop.h"
-
-/* So much of a redirect's body is read to keep its connection. */
-#define DISCARD_MAX (64u << 10)
 
 #define DELTA_BYTES (256 << 10)
 
@@ -43,62 +39,13 @@ exchange_free(struct exchange *x)
 
 /* --- what the client is told --------------------------------------------- */
 
-static void
-reply_response(struct exchange *x)
-{
-	struct json_writer w;
-
-	x->channel->tag = x->number | (x->stream ? FRAME_STREAM : 0);
-	w = reply_begin(x->channel, &x->id);
-	json_begin(&w, '{');
-	json_key(&w, "status");
-	json_i64(&w, x->status);
-	json_key(&w, "headers");
-	json_begin(&w, '[');
-	json_raw(&w, (const char *)x->headers.data, x->headers.len);
-	json_end(&w, ']');
-	json_key(&w, "bodyBase64");
-	json_base64(&w, x->body.data, x->body.len);
-	json_end(&w, '}');
-	reply_end(x->channel, &w);
-	x->answered = true;
-}
-
-static void
-tell_delta(struct exchange *x, const void *data, size_t len, const char *error)
-{
-	bool done = len == 0;
-	struct json_writer w;
-
-	x->channel->tag = done ? FRAME_STREAM : 0;
-	w = channel_begin(x->channel);
-	rpc_begin_notification(&w, "http/request/bodyDelta");
-	json_begin(&w, '{');
-	json_key(&w, "requestId");
-	json_string(&w, x->request_id, x->request_id_len);
-	json_key(&w, "seq");
-	json_u64(&w, ++x->seq);
-	json_key(&w, "deltaBase64");
-	json_base64(&w, data, len);
-	json_key(&w, "done");
-	json_bool(&w, done);
-	json_key(&w, "error");
-	if (error != NULL)
-		json_cstring(&w, error);
-	else
-		json_null(&w);
-	json_end(&w, '}');
-	rpc_end_notification(&w);
-	channel_send(x->channel);
-}
-
 /* URLs may hold secrets: curl's texts name hosts at most (quirk Q20). */
 static void
 fail(struct exchange *x, const char *detail)
 {
 	x->channel->tag = x->number;
 	if (x->answered)
-		tell_delta(x, NULL, 0, detail);
+		answer_delta(x, NULL, 0, detail);
 	else
 		reply_error(x->channel, &x->id, RPC_INTERNAL, "%s: %s",
 		    x->in_body ? "failed to read http/request response body"
@@ -111,9 +58,9 @@ static void
 finish(struct exchange *x)
 {
 	if (!x->answered)
-		reply_response(x);
+		answer_response(x);
 	if (x->stream)
-		tell_delta(x, NULL, 0, NULL);
+		answer_delta(x, NULL, 0, NULL);
 	exchange_free(x);
 }
 
@@ -121,114 +68,6 @@ static void
 timeout_cb(evutil_socket_t fd, short what, void *arg)
 {
 	fail(arg, "operation timed out");
-}
-
-/* --- what curl tells us --------------------------------------------------- */
-
-static bool
-is_visible(const char *s, size_t n)
-{
-	for (size_t i = 0; i < n; i++)
-		if (((unsigned char)s[i] < ' ' && s[i] != '\t') ||
-		    (unsigned char)s[i] >= 0x7f)
-			return false;
-	return true;
-}
-
-static void
-note_header(struct exchange *x, const char *name, size_t name_len,
-    const char *value, size_t value_len)
-{
-	_cleanup_free_ char *lower = xstrndup(name, name_len);
-
-	for (char *c = lower; *c != '\0'; c++)
-		*c = (char)tolower((unsigned char)*c);
-	if (strcmp(lower, "location") == 0) {
-		free(x->location);
-		x->location = xstrndup(value, value_len);
-	}
-	if (!is_visible(value, value_len))
-		return;
-	json_begin(&x->header_list, '{');
-	json_key(&x->header_list, "name");
-	json_string(&x->header_list, lower, strlen(lower));
-	json_key(&x->header_list, "value");
-	json_string(&x->header_list, value, value_len);
-	json_end(&x->header_list, '}');
-}
-
-/* A status line: what came before was only informational. */
-static void
-begin_response(struct exchange *x)
-{
-	buf_clear(&x->headers);
-	json_writer_init(&x->header_list, &x->headers);
-	free(x->location);
-	x->location = NULL;
-	x->in_body = false;
-}
-
-static void
-headers_complete(struct exchange *x)
-{
-	curl_easy_getinfo(x->easy, CURLINFO_RESPONSE_CODE, &x->status);
-	if (x->status < 200)
-		return;
-	x->in_body = true;
-	x->redirecting = x->follow && x->location != NULL &&
-			 ((x->status >= 301 && x->status <= 303) ||
-			     x->status == 307 || x->status == 308);
-	if (x->stream && !x->redirecting)
-		reply_response(x);
-}
-
-static size_t
-on_header(char *line, size_t size, size_t n, void *arg)
-{
-	struct exchange *x = arg;
-	const char *colon;
-	size_t len = n;
-
-	while (len > 0 && (line[len - 1] == '\r' || line[len - 1] == '\n'))
-		len--;
-	if (len >= 5 && memcmp(line, "HTTP/", 5) == 0) {
-		begin_response(x);
-	} else if (x->in_body) {
-		return n; /* a trailer */
-	} else if (len == 0) {
-		headers_complete(x);
-	} else if ((colon = memchr(line, ':', len)) != NULL) {
-		const char *value = colon + 1, *end = line + len;
-
-		while (value < end && (*value == ' ' || *value == '\t'))
-			value++;
-		while (end > value && (end[-1] == ' ' || end[-1] == '\t'))
-			end--;
-		note_header(x, line, (size_t)(colon - line), value,
-		    (size_t)(end - value));
-	}
-	return x->headers.failed ? 0 : n;
-}
-
-static size_t
-on_body(char *data, size_t size, size_t n, void *arg)
-{
-	struct exchange *x = arg;
-
-	if (x->redirecting) {
-		x->discarded += n;
-		return x->discarded > DISCARD_MAX ? 0 : n;
-	}
-	if (!x->stream) {
-		buf_put(&x->body, data, n);
-		return x->body.failed ? 0 : n;
-	}
-	if (channel_congested(x->channel)) {
-		x->paused = true;
-		return CURL_WRITEFUNC_PAUSE;
-	}
-	tell_delta(x, data, n, NULL);
-	return n;
 }
 
 void
@@ -342,9 +181,9 @@ send_message(struct exchange *x)
 	curl_easy_setopt(e, CURLOPT_NOSIGNAL, 1L);
 	curl_easy_setopt(e, CURLOPT_SUPPRESS_CONNECT_HEADERS, 1L);
 	curl_easy_setopt(e, CURLOPT_BUFFERSIZE, (long)DELTA_BYTES);
-	curl_easy_setopt(e, CURLOPT_HEADERFUNCTION, on_header);
+	curl_easy_setopt(e, CURLOPT_HEADERFUNCTION, answer_on_header);
 	curl_easy_setopt(e, CURLOPT_HEADERDATA, x);
-	curl_easy_setopt(e, CURLOPT_WRITEFUNCTION, on_body);
+	curl_easy_setopt(e, CURLOPT_WRITEFUNCTION, answer_on_body);
 	curl_easy_setopt(e, CURLOPT_WRITEDATA, x);
 	curl_easy_setopt(e, CURLOPT_HTTPHEADER, plain_headers(&x->message));
 	set_body(x);

@@ -1,0 +1,184 @@
+/*
+ * What control groups can limit, and their limits.
+ */
+#include <errno.h>
+#include <stdio.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "cgroup.h"
+#include "cgroup_file.h"
+#include "util.h"
+
+/* A tenth of a second, the kernel's own choice. */
+#define CPU_PERIOD_US 100000
+
+static bool
+has_file(int dir, const char *name)
+{
+	return dir >= 0 && faccessat(dir, name, F_OK, 0) == 0;
+}
+
+static const struct {
+	unsigned controller;
+	const char *name; /* in version 2 */
+	enum cgroup_hierarchy hierarchy;
+	const char *file; /* in version 1, there also in the topmost group */
+} kinds[] = {
+	{ CGROUP_COUNTS_PIDS, "pids", CGROUP_PIDS, "cgroup.procs" },
+	{ CGROUP_COUNTS_MEMORY, "memory", CGROUP_MEMORY,
+	    "memory.limit_in_bytes" },
+	{ CGROUP_COUNTS_CPU, "cpu", CGROUP_CPU, "cpu.cfs_period_us" },
+};
+
+/* Of a list like "cpu memory pids". */
+static unsigned
+read_controllers(int dir, const char *file)
+{
+	char text[1024], *rest = text, *word;
+	unsigned found = 0;
+
+	if (dir < 0 || cgroup_read_file(dir, file, text, sizeof(text)) < 0)
+		return 0;
+	while ((word = strsep(&rest, " \n")) != NULL)
+		for (size_t i = 0; i < nitems(kinds); i++)
+			if (strcmp(word, kinds[i].name) == 0)
+				found |= kinds[i].controller;
+	return found;
+}
+
+static unsigned
+find_controllers(const struct cgroup *parent, const char *unified)
+{
+	unsigned found =
+	    read_controllers(parent->dirs[CGROUP_UNIFIED], unified);
+
+	for (size_t i = 0; i < nitems(kinds); i++)
+		if (has_file(parent->dirs[kinds[i].hierarchy], kinds[i].file))
+			found |= kinds[i].controller;
+	return found;
+}
+
+unsigned
+cgroup_available(const struct cgroup *c)
+{
+	return find_controllers(c, "cgroup.controllers");
+}
+
+unsigned
+cgroup_controllers(const struct cgroup *parent)
+{
+	return find_controllers(parent, "cgroup.subtree_control");
+}
+
+int
+cgroup_hand_down(const struct cgroup *c)
+{
+	int dir = c->dirs[CGROUP_UNIFIED], err = 0;
+	unsigned there = read_controllers(dir, "cgroup.controllers");
+	char text[32];
+
+	for (size_t i = 0; i < nitems(kinds) && err == 0; i++) {
+		if (!(there & kinds[i].controller))
+			continue;
+		snprintf(text, sizeof(text), "+%s", kinds[i].name);
+		err = cgroup_write_file(dir, "cgroup.subtree_control", text);
+	}
+	return err;
+}
+
+static int
+write_number(int dir, const char *name, uint64_t value)
+{
+	char text[32];
+
+	snprintf(text, sizeof(text), "%llu", (unsigned long long)value);
+	return cgroup_write_file(dir, name, text);
+}
+
+/* A file that only some kernels have. */
+static int
+write_optional(int dir, const char *name, uint64_t value)
+{
+	int err = write_number(dir, name, value);
+
+	return err == -ENOENT ? 0 : err;
+}
+
+static int
+limit_pids(const struct cgroup *c, uint64_t pids)
+{
+	int v1 = c->dirs[CGROUP_PIDS];
+
+	return pids == 0 ? 0
+			 : write_number(v1 >= 0 ? v1 : c->dirs[CGROUP_UNIFIED],
+			       "pids.max", pids);
+}
+
+/* What is limited is not swapped out in place of it. */
+static int
+limit_memory(const struct cgroup *c, uint64_t bytes)
+{
+	int v1 = c->dirs[CGROUP_MEMORY], v2 = c->dirs[CGROUP_UNIFIED], err;
+
+	if (bytes == 0)
+		return 0;
+	if (v1 >= 0) {
+		err = write_number(v1, "memory.limit_in_bytes", bytes);
+		return err < 0 ? err
+			       : write_optional(
+				     v1, "memory.memsw.limit_in_bytes", bytes);
+	}
+	err = write_number(v2, "memory.max", bytes);
+	return err < 0 ? err : write_optional(v2, "memory.swap.max", 0);
+}
+
+/* Version 1 ends one process. */
+static int
+end_together(const struct cgroup *c)
+{
+	return c->dirs[CGROUP_MEMORY] >= 0
+		   ? 0
+		   : write_optional(
+			 c->dirs[CGROUP_UNIFIED], "memory.oom.group", 1);
+}
+
+static int
+limit_cpu(const struct cgroup *c, uint32_t percent)
+{
+	uint64_t quota_us = (uint64_t)percent * (CPU_PERIOD_US / 100);
+	int v1 = c->dirs[CGROUP_CPU], err;
+	char text[64];
+
+	if (percent == 0)
+		return 0;
+	if (v1 < 0) {
+		snprintf(text, sizeof(text), "%llu %d",
+		    (unsigned long long)quota_us, CPU_PERIOD_US);
+		return cgroup_write_file(
+		    c->dirs[CGROUP_UNIFIED], "cpu.max", text);
+	}
+	err = write_number(v1, "cpu.cfs_period_us", CPU_PERIOD_US);
+	if (err == 0)
+		err = write_number(v1, "cpu.cfs_quota_us", quota_us);
+	/* Version 1 refuses what a group above allows less of; then that is
+	 * the limit. */
+	return err == -EINVAL ? 0 : err;
+}
+
+int
+cgroup_limit(
+    const struct cgroup *c, const struct cgroup_limits *l, unsigned controllers)
+{
+	int err = 0;
+
+	if (controllers & CGROUP_COUNTS_PIDS)
+		err = limit_pids(c, l->pids);
+	if (err == 0 && controllers & CGROUP_COUNTS_MEMORY)
+		err = limit_memory(c, l->memory_bytes);
+	if (err == 0 && controllers & CGROUP_COUNTS_MEMORY && l->end_together)
+		err = end_together(c);
+	if (err == 0 && controllers & CGROUP_COUNTS_CPU)
+		err = limit_cpu(c, l->cpu_percent);
+	return err;
+}

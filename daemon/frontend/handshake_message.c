@@ -1,0 +1,221 @@
+/*
+ * The messages that come before initialize has an answer, and that answer
+ * (PROTOCOL.md section 5). The only place of the front-end that reads JSON.
+ */
+#include "handshake.h"
+
+#include <string.h>
+
+#include "frontend.h"
+#include "metrics.h"
+#include "monitor_client.h"
+#include "params.h"
+#include "pump.h"
+#include "util.h"
+
+struct early_method {
+	const char *name;
+	enum method_family family;
+	params_fn *params;
+};
+
+static const struct early_method early_methods[] = {
+#define METHOD(name, wire, family, when)                                       \
+	{ wire, FAMILY_##family, params_##name },
+#define FILE_METHOD(name, wire) { wire, FAMILY_FILESYSTEM, params_##name },
+#define HTTP_METHOD(name, wire) { wire, FAMILY_HTTP, params_##name },
+#include "methods.def"
+#undef METHOD
+#undef FILE_METHOD
+#undef HTTP_METHOD
+};
+
+static const struct early_method *
+find_method(struct slice name)
+{
+	for (size_t i = 0; i < nitems(early_methods); i++)
+		if (strlen(early_methods[i].name) == name.len &&
+		    !memcmp(early_methods[i].name, name.ptr, name.len))
+			return &early_methods[i];
+	return NULL;
+}
+
+static void
+answer_error(struct connection *c, const struct rpc_id *id, int code,
+    const char *before, struct slice text, const char *after)
+{
+	struct buf message, b;
+	struct json_writer w;
+
+	buf_init(&message, text.len + 512);
+	buf_puts(&message, before);
+	buf_put(&message, text.ptr, text.len);
+	buf_puts(&message, after);
+	/* Escapes make a byte six; an id may be as long as its message. */
+	buf_init(&b, message.len * 6 + (id ? id->len : 0) + 64);
+	json_writer_init(&w, &b);
+	rpc_write_error(&w, id, code, (char *)message.data, message.len);
+	connection_send(c, b.data, b.len);
+	buf_clear(&message);
+	buf_clear(&b);
+}
+
+static struct slice
+slice_of(const char *s)
+{
+	return (struct slice){ s, strlen(s) };
+}
+
+static void
+answer_malformed(struct connection *c, const char *detail)
+{
+	_cleanup_free_ char *before = xasprintf("failed to parse %sJSON-RPC "
+						"message from exec-server %s: ",
+	    c->stdio ? "" : "websocket ", c->peer);
+
+	answer_error(c, NULL, RPC_MALFORMED, before, slice_of(detail), "");
+}
+
+/* Asks for the session; until the answer no other message is handled. */
+static void
+take_initialize(struct connection *c, struct rpc_id *id,
+    const struct initialize_params *p, const char *text, size_t len)
+{
+	char wanted[CONTROL_SESSION_ID_MAX];
+	struct slice want =
+	    p->watch ? p->watch_session_id : p->resume_session_id;
+	bool named = p->watch || p->resume;
+
+	if (named && (want.len >= sizeof(wanted) ||
+			 memchr(want.ptr, '\0', want.len) != NULL)) {
+		answer_error(
+		    c, id, RPC_MALFORMED, "unknown session id ", want, "");
+		return;
+	}
+	buf_init(&c->initialize, len);
+	buf_put(&c->initialize, text, len);
+	c->initialize_id = *id;
+	*id = (struct rpc_id){ 0 };
+	c->state = CONN_ATTACHING;
+	c->asked_ms = now_ms();
+	c->awaiting = true;
+	connection_read_client(c, false);
+	c->resuming = named;
+	if (!named) {
+		monitor_open(c);
+		return;
+	}
+	memcpy(wanted, want.ptr, want.len);
+	wanted[want.len] = '\0';
+	if (p->watch)
+		monitor_watch_session(c, wanted);
+	else
+		monitor_resume(c, wanted);
+}
+
+static void
+take_request_message(struct connection *c, struct rpc_message *m,
+    struct rpc_id *id, const char *text, size_t len)
+{
+	const struct early_method *method = find_method(m->method);
+	char error[ARGS_ERROR_MAX];
+	union method_params params;
+
+	if (method == NULL)
+		answer_error(c, id, RPC_UNKNOWN_METHOD,
+		    "exec-server stub does "
+		    "not implement `",
+		    m->method, "` yet");
+	else if (method->params(m, &params, error) < 0)
+		answer_error(
+		    c, id, RPC_INVALID_PARAMS, "", slice_of(error), "");
+	else if (method->family == FAMILY_INITIALIZE)
+		take_initialize(c, id, &params.initialize, text, len);
+	else
+		answer_error(c, id, RPC_MALFORMED,
+		    "client must call initialize "
+		    "before using ",
+		    slice_of(method_family_name(method->family)), " methods");
+}
+
+void
+handshake_message(struct connection *c, char *text, size_t len)
+{
+	struct rpc_id id = { 0 };
+	struct rpc_message m;
+
+	if (rpc_parse(&m, text, len) < 0) {
+		answer_malformed(c, m.doc.error);
+	} else if (m.kind == RPC_KIND_REQUEST) {
+		rpc_id_copy(&id, m.id);
+		take_request_message(c, &m, &id, text, len);
+		rpc_id_clear(&id);
+	} else {
+		connection_close(
+		    c, WEBSOCKET_CLOSE_POLICY, "initialize comes first");
+	}
+	rpc_message_clear(&m);
+}
+
+/* --- the session -------------------------------------------------------- */
+
+/* The id as the client named it: it is still in the message. */
+static void
+answer_refused(struct connection *c, const struct control_session *s)
+{
+	struct rpc_message m;
+	union method_params p = { 0 };
+	char error[ARGS_ERROR_MAX];
+	struct slice id;
+
+	if (rpc_parse(&m, (char *)c->initialize.data, c->initialize.len) == 0)
+		params_initialize(&m, &p, error);
+	id = p.initialize.watch ? p.initialize.watch_session_id
+				: p.initialize.resume_session_id;
+	if (s->result == SESSION_UNKNOWN)
+		answer_error(c, &c->initialize_id, RPC_MALFORMED,
+		    "unknown session id ", id, "");
+	else if (s->result == SESSION_ATTACHED)
+		answer_error(c, &c->initialize_id, RPC_ATTACHED, "session ", id,
+		    " is already attached to another connection");
+	else
+		answer_error(c, &c->initialize_id, RPC_INTERNAL, "",
+		    slice_of(s->reason), "");
+	rpc_message_clear(&m);
+}
+
+void
+handshake_session(
+    struct connection *c, const struct control_session *s, int channel_fd)
+{
+	c->awaiting = false;
+	if (c->state != CONN_ATTACHING) {
+		if (channel_fd >= 0)
+			connection_attach(c, channel_fd);
+		c->state = CONN_GONE; /* it left meanwhile */
+		connection_client_gone(c);
+		return;
+	}
+	metrics.sessions_failed += channel_fd < 0;
+	metrics.sessions_resumed += channel_fd >= 0 && c->resuming;
+	metrics.sessions_opened += channel_fd >= 0 && !c->resuming;
+	if (channel_fd >= 0) {
+		connection_attach(c, channel_fd);
+		pump_forward(c, c->initialize.data, c->initialize.len);
+	} else {
+		c->state = CONN_OPEN;
+		answer_refused(c, s);
+		rpc_id_clear(&c->initialize_id);
+	}
+	buf_clear(&c->initialize);
+	pump_take_kept(c);
+}
+
+void
+handshake_started(struct connection *c)
+{
+	c->state = CONN_ATTACHED;
+	metrics_initialized((uint64_t)(now_ms() - c->asked_ms) * 1000);
+	rpc_id_clear(&c->initialize_id);
+	connection_timer(c, c->stdio ? 0 : config.ping_interval_ms);
+}

@@ -1,0 +1,57 @@
+/*
+ * How the messages of the control channels are laid out: field by field, in
+ * tables. Of control.c and the files with the tables only.
+ */
+#ifndef CONTROL_LAYOUT_H
+#define CONTROL_LAYOUT_H
+
+#include "control.h"
+#include "util.h"
+
+enum field_kind {
+	FIELD_BOOL,
+	FIELD_U8,
+	FIELD_U32,
+	FIELD_U64,
+	FIELD_BYTES,
+	FIELD_STRING
+};
+
+struct field {
+	enum field_kind kind;
+	size_t offset;
+	size_t size;
+};
+
+#define FIELD(kind, type, member)                                              \
+	{                                                                      \
+		kind, offsetof(struct type, member),                           \
+		    sizeof(((struct type *)0)->member)                         \
+	}
+
+struct control_layout {
+	enum control_type type;
+	const char *name;
+	const struct field *fields; /* in the order of the wire */
+	size_t count;
+};
+
+#define LAYOUT(type, fields)                                                   \
+	{                                                                      \
+		type, #type, fields, nitems(fields)                            \
+	}
+#define EMPTY(type)                                                            \
+	{                                                                      \
+		type, #type, NULL, 0                                           \
+	}
+
+struct control_layouts {
+	const struct control_layout *rows;
+	size_t count;
+};
+
+/* No type is in both. */
+extern const struct control_layouts control_layouts_frontend;
+extern const struct control_layouts control_layouts_runner;
+
+#endif

@@ -1,0 +1,205 @@
+/*
+ * How the messages of the front-end are laid out: those between it and the
+ * monitor, and those of its helpers.
+ */
+#include "control_layout.h"
+
+static const struct field configure_fields[] = {
+	FIELD(FIELD_U32, control_configure, uid),
+	FIELD(FIELD_U32, control_configure, gid),
+	FIELD(FIELD_BOOL, control_configure, drop),
+	FIELD(FIELD_U8, control_configure, helpers),
+	FIELD(FIELD_U32, control_configure, ping_interval_ms),
+	FIELD(FIELD_U32, control_configure, pong_deadline_ms),
+	FIELD(FIELD_U32, control_configure, pre_auth_deadline_ms),
+	FIELD(FIELD_U32, control_configure, max_connections),
+	FIELD(FIELD_U32, control_configure, max_per_source),
+	FIELD(FIELD_U32, control_configure, max_unauthenticated),
+	FIELD(FIELD_U32, control_configure, penalty_auth_ms),
+	FIELD(FIELD_U32, control_configure, penalty_deadline_ms),
+	FIELD(FIELD_U32, control_configure, penalty_protocol_ms),
+	FIELD(FIELD_U32, control_configure, penalty_crash_ms),
+	FIELD(FIELD_U32, control_configure, penalty_threshold_ms),
+	FIELD(FIELD_U32, control_configure, penalty_max_ms),
+	FIELD(FIELD_U32, control_configure, exempt),
+	FIELD(FIELD_BYTES, control_configure, exempt_nets),
+	FIELD(FIELD_U64, control_configure, max_frame_bytes),
+	FIELD(FIELD_U64, control_configure, max_message_bytes),
+	FIELD(FIELD_U32, control_configure, listeners),
+};
+
+static const struct field listener_fields[] = {
+	FIELD(FIELD_U32, control_listener, id),
+	FIELD(FIELD_U8, control_listener, kind),
+	FIELD(FIELD_BOOL, control_listener, tls),
+	FIELD(FIELD_BOOL, control_listener, operate),
+	FIELD(FIELD_U8, control_listener, client_certificate),
+	FIELD(FIELD_U32, control_listener, key),
+};
+
+static const struct field ready_fields[] = {
+	FIELD(FIELD_BOOL, control_ready, root_empty),
+	FIELD(FIELD_BOOL, control_ready, landlock),
+	FIELD(FIELD_BOOL, control_ready, seccomp),
+	FIELD(FIELD_BOOL, control_ready, user_changed),
+};
+
+static const struct field authenticate_fields[] = {
+	FIELD(FIELD_U32, control_authenticate, conn),
+	FIELD(FIELD_U32, control_authenticate, listener),
+	FIELD(FIELD_U8, control_authenticate, kind),
+	FIELD(FIELD_BOOL, control_authenticate, has_certificate),
+	FIELD(FIELD_U32, control_authenticate, voucher.listener),
+	FIELD(FIELD_U64, control_authenticate, voucher.made_ms),
+	FIELD(FIELD_BYTES, control_authenticate, voucher.digest),
+	FIELD(FIELD_STRING, control_authenticate, voucher.subject),
+	FIELD(FIELD_BYTES, control_authenticate, voucher.seal),
+	FIELD(FIELD_STRING, control_authenticate, peer),
+	FIELD(FIELD_STRING, control_authenticate, credential),
+};
+
+static const struct field refused_fields[] = {
+	FIELD(FIELD_U32, control_refused, listener),
+	FIELD(FIELD_STRING, control_refused, peer),
+	FIELD(FIELD_STRING, control_refused, reason),
+};
+
+static const struct field verdict_fields[] = {
+	FIELD(FIELD_U32, control_verdict, conn),
+	FIELD(FIELD_U8, control_verdict, verdict),
+	FIELD(FIELD_BYTES, control_verdict, grant),
+};
+
+static const struct field open_fields[] = {
+	FIELD(FIELD_U32, control_open, conn),
+	FIELD(FIELD_BYTES, control_open, grant),
+};
+
+static const struct field resume_fields[] = {
+	FIELD(FIELD_U32, control_resume, conn),
+	FIELD(FIELD_BYTES, control_resume, grant),
+	FIELD(FIELD_STRING, control_resume, session_id),
+};
+
+static const struct field session_fields[] = {
+	FIELD(FIELD_U32, control_session, conn),
+	FIELD(FIELD_U8, control_session, result),
+	FIELD(FIELD_STRING, control_session, session_id),
+	FIELD(FIELD_STRING, control_session, reason),
+};
+
+static const struct field close_fields[] = {
+	FIELD(FIELD_U32, control_close, conn),
+	FIELD(FIELD_BOOL, control_close, channel_ended),
+};
+
+static const struct field closed_fields[] = {
+	FIELD(FIELD_U32, control_closed, conn),
+	FIELD(FIELD_U8, control_closed, end),
+	FIELD(FIELD_STRING, control_closed, reason),
+};
+
+static const struct field runner_exited_fields[] = {
+	FIELD(FIELD_U32, control_runner_exited, conn),
+	FIELD(FIELD_STRING, control_runner_exited, reason),
+};
+
+static const struct field ask_metrics_fields[] = {
+	FIELD(FIELD_U32, control_ask_metrics, conn),
+};
+
+static const struct field metrics_fields[] = {
+	FIELD(FIELD_U32, control_metrics, conn),
+	FIELD(FIELD_U64, control_metrics, attached),
+	FIELD(FIELD_U64, control_metrics, detached),
+	FIELD(FIELD_U64, control_metrics, ending),
+	FIELD(FIELD_U64, control_metrics, processes),
+	FIELD(FIELD_U64, control_metrics, started),
+	FIELD(FIELD_BYTES, control_metrics, exited),
+	FIELD(FIELD_U64, control_metrics, denied),
+	FIELD(FIELD_U64, control_metrics, output_bytes),
+	FIELD(FIELD_BYTES, control_metrics, start_us),
+	FIELD(FIELD_U64, control_metrics, start_us_sum),
+	FIELD(FIELD_U64, control_metrics, records),
+	FIELD(FIELD_U64, control_metrics, records_lost),
+	FIELD(FIELD_BOOL, control_metrics, record_failing),
+	FIELD(FIELD_BYTES, control_metrics, programs),
+	FIELD(FIELD_BYTES, control_metrics, memory_bytes),
+};
+
+static const struct field key_fields[] = {
+	FIELD(FIELD_U32, control_key, key),
+};
+
+static const struct field sign_fields[] = {
+	FIELD(FIELD_U32, control_sign, serial),
+	FIELD(FIELD_U32, control_sign, key),
+	FIELD(FIELD_U32, control_sign, scheme),
+	FIELD(FIELD_U32, control_sign, len),
+	FIELD(FIELD_BYTES, control_sign, tbs),
+};
+
+static const struct field signed_fields[] = {
+	FIELD(FIELD_U32, control_signed, serial),
+	FIELD(FIELD_U32, control_signed, len),
+	FIELD(FIELD_BYTES, control_signed, signature),
+};
+
+static const struct field trust_fields[] = {
+	FIELD(FIELD_U32, control_trust, listener),
+	FIELD(FIELD_BOOL, control_trust, crl),
+};
+
+static const struct field serve_fields[] = {
+	FIELD(FIELD_BYTES, control_serve, secret),
+};
+
+static const struct field verify_fields[] = {
+	FIELD(FIELD_U32, control_verify, serial),
+	FIELD(FIELD_U32, control_verify, listener),
+	FIELD(FIELD_U32, control_verify, len),
+	FIELD(FIELD_BYTES, control_verify, chain),
+};
+
+static const struct field verified_fields[] = {
+	FIELD(FIELD_U32, control_verified, serial),
+	FIELD(FIELD_U32, control_verified, error),
+	FIELD(FIELD_U32, control_verified, voucher.listener),
+	FIELD(FIELD_U64, control_verified, voucher.made_ms),
+	FIELD(FIELD_BYTES, control_verified, voucher.digest),
+	FIELD(FIELD_STRING, control_verified, voucher.subject),
+	FIELD(FIELD_BYTES, control_verified, voucher.seal),
+};
+
+static const struct control_layout rows[] = {
+	LAYOUT(MON_EV_CONFIGURE, configure_fields),
+	LAYOUT(MON_EV_RUNNER_EXITED, runner_exited_fields),
+	LAYOUT(MON_EV_RELOAD, configure_fields),
+	EMPTY(MON_EV_DRAIN),
+	EMPTY(MON_EV_STOP),
+	LAYOUT(MON_EV_LISTENER, listener_fields),
+	LAYOUT(MON_REQ_READY, ready_fields),
+	LAYOUT(MON_REQ_AUTHENTICATE, authenticate_fields),
+	LAYOUT(MON_ANS_AUTHENTICATE, verdict_fields),
+	LAYOUT(MON_REQ_OPEN, open_fields),
+	LAYOUT(MON_ANS_OPEN, session_fields),
+	LAYOUT(MON_REQ_RESUME, resume_fields),
+	LAYOUT(MON_ANS_RESUME, session_fields),
+	LAYOUT(MON_REQ_CLOSE, close_fields),
+	LAYOUT(MON_ANS_CLOSE, closed_fields),
+	EMPTY(MON_REQ_DONE),
+	LAYOUT(MON_REQ_WATCH, resume_fields),
+	LAYOUT(MON_ANS_WATCH, session_fields),
+	LAYOUT(MON_REQ_REFUSED, refused_fields),
+	LAYOUT(MON_REQ_METRICS, ask_metrics_fields),
+	LAYOUT(MON_ANS_METRICS, metrics_fields),
+	LAYOUT(KEYS_CONFIGURE, key_fields),
+	LAYOUT(KEYS_SERVE, serve_fields),
+	LAYOUT(KEYS_SIGN, sign_fields),
+	LAYOUT(KEYS_SIGNED, signed_fields),
+	LAYOUT(KEYS_TRUST, trust_fields),
+	LAYOUT(KEYS_VERIFY, verify_fields),
+	LAYOUT(KEYS_VERIFIED, verified_fields),
+};
+
+const struct control_layouts control_layouts_frontend = { rows, nitems(rows) };

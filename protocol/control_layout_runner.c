@@ -1,0 +1,234 @@
+/*
+ * How the messages of runners are laid out: their own, those of the template
+ * that forks them and of the starter that starts it.
+ */
+#include "control_layout.h"
+
+static const struct field session_config_fields[] = {
+	FIELD(FIELD_STRING, control_session_config, session_id),
+	FIELD(FIELD_STRING, control_session_config, provider_id),
+	FIELD(FIELD_STRING, control_session_config, shell),
+	FIELD(FIELD_STRING, control_session_config, home),
+	FIELD(FIELD_BOOL, control_session_config, pid_namespace),
+	FIELD(FIELD_BOOL, control_session_config, door),
+	FIELD(FIELD_U8, control_session_config, cgroups),
+	FIELD(FIELD_U32, control_session_config, command_deadline_ms),
+	FIELD(FIELD_U64, control_session_config, output_rate),
+	FIELD(FIELD_BOOL, control_session_config, record_tty),
+	FIELD(FIELD_BOOL, control_session_config, record_input),
+	FIELD(FIELD_BOOL, control_session_config, record_required),
+	FIELD(FIELD_U64, control_session_config, record_max_bytes),
+	FIELD(FIELD_U32, control_session_config, closed_ttl_ms),
+	FIELD(FIELD_U32, control_session_config, kill_grace_ms),
+	FIELD(FIELD_U64, control_session_config, retention_bytes),
+	FIELD(FIELD_U64, control_session_config, max_message_bytes),
+};
+
+static const struct field sandbox_fields[] = {
+	FIELD(FIELD_U8, sandbox_limits, max_profile),
+	FIELD(FIELD_BOOL, sandbox_limits, unsandboxed),
+	FIELD(FIELD_BOOL, sandbox_limits, external),
+	FIELD(FIELD_BOOL, sandbox_limits, network),
+	FIELD(FIELD_BOOL, sandbox_limits, clamp),
+	FIELD(FIELD_BOOL, sandbox_limits, accept_launch),
+	FIELD(FIELD_STRING, sandbox_limits, workspace_roots),
+	FIELD(FIELD_STRING, sandbox_limits, writable_roots),
+	FIELD(FIELD_STRING, sandbox_limits, deny_read),
+	FIELD(FIELD_STRING, sandbox_limits, hide),
+	FIELD(FIELD_STRING, sandbox_limits, protected_names),
+	FIELD(FIELD_U8, sandbox_limits, nested_git),
+	FIELD(FIELD_U8, sandbox_limits, nested_git_depth),
+	FIELD(FIELD_U8, sandbox_limits, environment),
+	FIELD(FIELD_U8, sandbox_limits, tmp),
+	FIELD(FIELD_U8, sandbox_limits, tmpdir),
+	FIELD(FIELD_U8, sandbox_limits, unix_sockets),
+	FIELD(FIELD_BOOL, sandbox_limits, allow_32bit),
+	FIELD(FIELD_BOOL, sandbox_limits, allow_setid),
+	FIELD(FIELD_BOOL, sandbox_limits, allow_nested_userns),
+	FIELD(FIELD_U8, sandbox_limits, landlock_min_abi),
+	FIELD(FIELD_BOOL, sandbox_limits, require_groups),
+	FIELD(FIELD_U64, sandbox_limits, shm_bytes),
+	FIELD(FIELD_U64, sandbox_limits, open_files),
+	FIELD(FIELD_U64, sandbox_limits, file_bytes),
+	FIELD(FIELD_U64, sandbox_limits, pids),
+	FIELD(FIELD_U64, sandbox_limits, memory_bytes),
+	FIELD(FIELD_U32, sandbox_limits, cpu_percent),
+};
+
+static const struct field template_start_fields[] = {
+	FIELD(FIELD_BOOL, control_template_start, isolated),
+	FIELD(FIELD_U32, control_template_start, uid),
+	FIELD(FIELD_U32, control_template_start, gid),
+	FIELD(FIELD_U8, control_template_start, joins),
+};
+
+static const struct field template_started_fields[] = {
+	FIELD(FIELD_U32, control_template_started, pid),
+	FIELD(FIELD_U32, control_template_started, error),
+};
+
+static const struct field attach_fields[] = {
+	FIELD(FIELD_U32, control_attach, generation),
+	FIELD(FIELD_STRING, control_attach, peer),
+};
+
+static const struct field detached_fields[] = {
+	FIELD(FIELD_U32, control_detached, generation),
+	FIELD(FIELD_U8, control_detached, end),
+};
+
+static const struct field started_fields[] = {
+	FIELD(FIELD_STRING, control_started, process),
+	FIELD(FIELD_U32, control_started, pid),
+	FIELD(FIELD_BOOL, control_started, sandboxed),
+	FIELD(FIELD_BOOL, control_started, tty),
+	FIELD(FIELD_STRING, control_started, cwd),
+	FIELD(FIELD_STRING, control_started, command),
+	FIELD(FIELD_BOOL, control_started, command_cut),
+	FIELD(FIELD_BOOL, control_started, asked.there),
+	FIELD(FIELD_U8, control_started, asked.type),
+	FIELD(FIELD_BOOL, control_started, asked.files),
+	FIELD(FIELD_BOOL, control_started, asked.network),
+	FIELD(FIELD_BOOL, control_started, enforced.there),
+	FIELD(FIELD_BOOL, control_started, enforced.files),
+	FIELD(FIELD_BOOL, control_started, enforced.network),
+	FIELD(FIELD_U32, control_started, landlock_abi),
+	FIELD(FIELD_U32, control_started, redacted),
+	FIELD(FIELD_U32, control_started, start_us),
+};
+
+static const struct field audit_fields[] = {
+	FIELD(FIELD_U8, control_audit, files),
+	FIELD(FIELD_STRING, control_audit, redact_names),
+	FIELD(FIELD_STRING, control_audit, redact_values),
+};
+
+static const struct field cast_fields[] = {
+	FIELD(FIELD_STRING, control_cast, process),
+};
+
+static const struct field cast_file_fields[] = {
+	FIELD(FIELD_U32, control_cast_file, error),
+};
+
+static const struct field recording_fields[] = {
+	FIELD(FIELD_BOOL, control_recording, works),
+};
+
+static const struct field file_fields[] = {
+	FIELD(FIELD_STRING, control_file, operation),
+	FIELD(FIELD_STRING, control_file, path),
+	FIELD(FIELD_STRING, control_file, destination),
+	FIELD(FIELD_BOOL, control_file, cut),
+	FIELD(FIELD_BOOL, control_file, sandboxed),
+};
+
+static const struct field http_fields[] = {
+	FIELD(FIELD_STRING, control_http, method),
+	FIELD(FIELD_STRING, control_http, url),
+	FIELD(FIELD_BOOL, control_http, url_cut),
+	FIELD(FIELD_U32, control_http, redacted),
+};
+
+static const struct field exited_fields[] = {
+	FIELD(FIELD_STRING, control_exited, process),
+	FIELD(FIELD_U32, control_exited, code),
+	FIELD(FIELD_U32, control_exited, signal),
+	FIELD(FIELD_BOOL, control_exited, terminated),
+	FIELD(FIELD_BOOL, control_exited, denied),
+	FIELD(FIELD_U8, control_exited, cause),
+	FIELD(FIELD_U64, control_exited, output_bytes),
+	FIELD(FIELD_U64, control_exited, duration_ms),
+	FIELD(FIELD_U64, control_exited, user_ms),
+	FIELD(FIELD_U64, control_exited, system_ms),
+	FIELD(FIELD_U64, control_exited, max_rss_bytes),
+	FIELD(FIELD_U64, control_exited, memory_kills),
+	FIELD(FIELD_U64, control_exited, forks_denied),
+};
+
+static const struct field start_fields[] = {
+	FIELD(FIELD_STRING, control_start, session_id),
+	FIELD(FIELD_STRING, control_start, name),
+	FIELD(FIELD_STRING, control_start, home),
+	FIELD(FIELD_U32, control_start, uid),
+	FIELD(FIELD_U32, control_start, gid),
+	FIELD(FIELD_U32, control_start, umask),
+	FIELD(FIELD_U32, control_start, session_processes),
+	FIELD(FIELD_U32, control_start, session_cpu_percent),
+	FIELD(FIELD_U64, control_start, session_memory_bytes),
+	FIELD(FIELD_U32, control_start, max_processes),
+	FIELD(FIELD_U32, control_start, max_open_files),
+	FIELD(FIELD_U32, control_start, max_cpu_ms),
+	FIELD(FIELD_U64, control_start, max_memory_bytes),
+	FIELD(FIELD_U64, control_start, max_file_bytes),
+};
+
+static const struct field runner_started_fields[] = {
+	FIELD(FIELD_U32, control_runner_started, error),
+	FIELD(FIELD_U32, control_runner_started, pid),
+	FIELD(FIELD_U8, control_runner_started, cgroups),
+};
+
+static const struct field door_fields[] = {
+	FIELD(FIELD_U32, control_door, uid),
+	FIELD(FIELD_U32, control_door, gid),
+};
+
+static const struct field starter_error_fields[] = {
+	FIELD(FIELD_U32, control_starter_error, error),
+	FIELD(FIELD_STRING, control_starter_error, step),
+};
+
+static const struct field pid_fields[] = {
+	FIELD(FIELD_U32, control_pid, pid),
+};
+
+static const struct field runner_status_fields[] = {
+	FIELD(FIELD_U32, control_runner_status, pid),
+	FIELD(FIELD_U32, control_runner_status, status),
+};
+
+static const struct field watch_fields[] = {
+	FIELD(FIELD_U32, control_watch, number),
+	FIELD(FIELD_STRING, control_watch, peer),
+};
+
+static const struct field unwatched_fields[] = {
+	FIELD(FIELD_U32, control_unwatched, number),
+	FIELD(FIELD_U8, control_unwatched, end),
+};
+
+static const struct control_layout rows[] = {
+	LAYOUT(RUNNER_ORDER_CONFIGURE, session_config_fields),
+	LAYOUT(RUNNER_ORDER_SANDBOX, sandbox_fields),
+	LAYOUT(RUNNER_ORDER_ATTACH, attach_fields),
+	EMPTY(RUNNER_ORDER_DETACH),
+	EMPTY(RUNNER_ORDER_TERMINATE),
+	LAYOUT(RUNNER_ORDER_WATCH, watch_fields),
+	LAYOUT(RUNNER_REPORT_DETACHED, detached_fields),
+	LAYOUT(RUNNER_REPORT_UNWATCHED, unwatched_fields),
+	LAYOUT(RUNNER_REPORT_STARTED, started_fields),
+	LAYOUT(RUNNER_REPORT_EXITED, exited_fields),
+	EMPTY(RUNNER_REPORT_MASKS),
+	LAYOUT(TEMPLATE_ORDER_START, template_start_fields),
+	LAYOUT(TEMPLATE_REPORT_STARTED, template_started_fields),
+	LAYOUT(RUNNER_ORDER_AUDIT, audit_fields),
+	LAYOUT(RUNNER_ORDER_RECORDING, recording_fields),
+	LAYOUT(RUNNER_REPORT_FILE, file_fields),
+	LAYOUT(RUNNER_REPORT_HTTP, http_fields),
+	EMPTY(RUNNER_REPORT_END),
+	LAYOUT(RUNNER_REPORT_CAST, cast_fields),
+	LAYOUT(RUNNER_ORDER_CAST, cast_file_fields),
+	EMPTY(STARTER_BEGIN),
+	LAYOUT(STARTER_READY, starter_error_fields),
+	LAYOUT(STARTER_START, start_fields),
+	LAYOUT(STARTER_STARTED, runner_started_fields),
+	LAYOUT(STARTER_DOOR, door_fields),
+	LAYOUT(STARTER_OPENED, starter_error_fields),
+	LAYOUT(STARTER_SWEEP, start_fields),
+	LAYOUT(STARTER_KILL, pid_fields),
+	LAYOUT(STARTER_EXITED, runner_status_fields),
+	LAYOUT(STARTER_END, pid_fields),
+};
+
+const struct control_layouts control_layouts_runner = { rows, nitems(rows) };

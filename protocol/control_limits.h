@@ -1,0 +1,18 @@
+/*
+ * Limits of the messages of control.h.
+ */
+#ifndef CONTROL_LIMITS_H
+#define CONTROL_LIMITS_H
+
+#define CONTROL_FD	       3 /* in every child of the monitor */
+#define CONTROL_MESSAGE_MAX    (24u << 10)
+#define CONTROL_FDS_MAX	       16
+#define CONTROL_CREDENTIAL_MAX (16u << 10) /* any that a request can hold */
+#define CONTROL_PEER_MAX       96 /* "websocket [::1]:65535", with NUL */
+#define CONTROL_SESSION_ID_MAX 40 /* a UUID, with NUL */
+#define CONTROL_STRING_MAX     1024
+#define CONTROL_GRANT_BYTES    16
+#define CONTROL_SUBJECT_MAX    256
+#define CONTROL_SECRET_BYTES   32
+
+#endif

@@ -1,0 +1,271 @@
+/*
+ * What goes to the runner's helpers, and what comes from them: requests in a
+ * queue for each, answers straight into the session's channel.
+ */
+#include "helper_parts.h"
+
+#include <errno.h>
+#include <event2/event.h>
+#include <string.h>
+#include <sys/socket.h>
+#include <unistd.h>
+
+#include "log.h"
+#include "loop.h"
+#include "methods.h"
+
+/* Requests kept for a helper that is busy; beyond it the client waits. */
+#define QUEUE_PAUSE_BYTES (1u << 20)
+
+#define READ_BYTES (128u << 10)
+static uint8_t scratch[READ_BYTES];
+
+void
+helper_set_reading(struct helper *h, bool reading)
+{
+	if (h->reading == reading)
+		return;
+	h->reading = reading;
+	if (reading)
+		loop_add(&h->in_event, NULL);
+	else
+		event_del(&h->in_event);
+}
+
+void
+helper_resume_all(struct session *s)
+{
+	struct helper *h;
+
+	TAILQ_FOREACH (h, &s->helpers, link)
+		helper_set_reading(h, true);
+}
+
+/* False: the tag answers nothing that was asked. */
+static bool
+take_tag(struct helper *h, uint32_t tag)
+{
+	uint32_t number = tag & FRAME_NUMBER;
+	struct forwarded *f;
+
+	if (number == 0) {
+		if (tag & FRAME_STREAM && h->streams-- == 0)
+			return false;
+		return true;
+	}
+	STAILQ_FOREACH (f, &h->waiting, link)
+		if (f->number == number)
+			break;
+	if (f == NULL)
+		return false;
+	h->note = f->note;
+	h->failed = tag & FRAME_FAILED;
+	h->answering = h->kind == HELPER_FILES;
+	helper_forwarded_free(h, f);
+	if (tag & FRAME_STREAM)
+		h->streams++;
+	return true;
+}
+
+/* The header of the next frame is complete. */
+static bool
+begin_relay(struct helper *h)
+{
+	struct session *s = h->session;
+
+	h->header_len = 0;
+	if (frame_get_length(h->header) == 0 ||
+	    !take_tag(h, frame_get_length(h->header + FRAME_HEADER_BYTES)))
+		return false;
+	channel_relay_begin(&s->client.channel, frame_get_length(h->header));
+	s->relaying = h;
+	return true;
+}
+
+/* The frame is whole; now others may have their turn. */
+static void
+end_relay(struct helper *h)
+{
+	h->session->relaying = NULL;
+	if (!h->answering)
+		return;
+	file_router_answered(h->session, h, &h->note, h->failed);
+	h->answering = false;
+}
+
+/* Pieces of answers go straight into the session's channel. False: what came
+ * is no frame. */
+static bool
+relay(struct helper *h, const uint8_t *p, size_t n)
+{
+	struct session *s = h->session;
+
+	while (n > 0) {
+		size_t piece = s->client.channel.relay_left;
+
+		if (s->relaying != h) {
+			h->header[h->header_len++] = *p++;
+			n--;
+			if (h->header_len == FRAME_TAGGED_BYTES &&
+			    !begin_relay(h))
+				return false;
+			continue;
+		}
+		if (piece > n)
+			piece = n;
+		channel_relay(&s->client.channel, p, piece);
+		p += piece;
+		n -= piece;
+		if (s->client.channel.relay_left == 0)
+			end_relay(h);
+	}
+	return true;
+}
+
+void
+helper_in_cb(evutil_socket_t fd, short what, void *arg)
+{
+	struct helper *h = arg;
+	struct session *s = h->session;
+	bool was_relaying = s->relaying == h;
+	ssize_t n;
+
+	/* The client does not read, or another helper's frame is under way. */
+	if (s->client.channel.want_write ||
+	    (s->relaying != NULL && !was_relaying)) {
+		helper_set_reading(h, false);
+		return;
+	}
+	n = read(fd, scratch, sizeof(scratch));
+	if (n < 0 && (errno == EAGAIN || errno == EINTR))
+		return;
+	if (n <= 0 || !relay(h, scratch, (size_t)n)) {
+		helper_failed(h);
+		return;
+	}
+	/* Others were held back meanwhile. */
+	if (was_relaying && s->relaying == NULL)
+		s->client.channel.on->drained(&s->client.channel);
+}
+
+/* The next request in the queue that has a descriptor with it. */
+static struct forwarded *
+next_spool(struct helper *h)
+{
+	struct forwarded *f;
+
+	if (h->spools == 0)
+		return NULL;
+	STAILQ_FOREACH (f, &h->waiting, link)
+		if (f->spool != NULL && !f->sent)
+			break;
+	return f;
+}
+
+/* As write(2), of the queue up to the next descriptor, or with that one the
+ * header of its frame. */
+static ssize_t
+write_queue(struct helper *h, struct forwarded *f)
+{
+	const uint8_t *at = h->queue.data + h->queue_at;
+	ssize_t n;
+
+	if (f == NULL || f->at > h->queue_at)
+		return write(h->fd, at,
+		    (f != NULL ? f->at : h->queue.len) - h->queue_at);
+	n = spool_send(f->spool, h->fd, at, FRAME_HEADER_BYTES);
+	if (n > 0) {
+		f->sent = true;
+		h->spools--;
+	}
+	return n;
+}
+
+static void
+flush(struct helper *h)
+{
+	struct forwarded *f;
+	size_t left;
+	ssize_t n;
+
+	do {
+		f = next_spool(h);
+		n = write_queue(h, f);
+		h->queue_at += n > 0 ? (size_t)n : 0;
+	} while (n > 0 && f != NULL);
+	if (n < 0 && errno != EAGAIN && errno != EINTR) {
+		/* Its end of file tells the rest, of one that lives too. */
+		shutdown(h->fd, SHUT_RDWR);
+		return;
+	}
+	left = h->queue.len - h->queue_at;
+	if (left == 0) {
+		buf_clear(&h->queue);
+		h->queue_at = 0;
+	} else {
+		loop_add(&h->out_event, NULL);
+	}
+	helper_pause_client(h->session);
+}
+
+void
+helper_out_cb(evutil_socket_t fd, short what, void *arg)
+{
+	flush(arg);
+}
+
+void
+helper_pause_client(struct session *s)
+{
+	bool behind = s->files.held_bytes > QUEUE_PAUSE_BYTES;
+	struct helper *h;
+
+	TAILQ_FOREACH (h, &s->helpers, link)
+		if (h->queue.len - h->queue_at > QUEUE_PAUSE_BYTES)
+			behind = true;
+	channel_pause(&s->client.channel, behind);
+}
+
+/* A large request is handed on as it lies there. */
+static void
+enqueue(struct helper *h, const char *text, size_t len, bool spooled)
+{
+	uint8_t header[FRAME_HEADER_BYTES];
+
+	if (h->queue.len == 0 &&
+	    channel_take_frame(&h->session->client.channel, text, &h->queue)) {
+		h->queue.limit = QUEUE_MAX_BYTES;
+		return;
+	}
+	frame_put_length(header, (uint32_t)len | (spooled ? FRAME_SPOOLED : 0));
+	buf_put(&h->queue, header, sizeof(header));
+	buf_put(&h->queue, text, len);
+	if (h->queue.failed)
+		log_fatal("more than %u bytes wait for %s", QUEUE_MAX_BYTES,
+		    helper_name(h));
+}
+
+int
+helper_forward(struct helper *h, struct request *r,
+    const struct file_note *note, const char *text, size_t len)
+{
+	struct session *s = r->session;
+	struct forwarded *f;
+
+	f = xcalloc(1, sizeof(*f));
+	f->at = h->queue.len;
+	f->spool = r->spool;
+	r->spool = NULL;
+	h->spools += f->spool != NULL;
+	enqueue(h, text, len, f->spool != NULL);
+	f->number = h->number = frame_next_number(h->number);
+	f->id = r->id;
+	if (note != NULL)
+		f->note = *note;
+	r->id = (struct rpc_id){ 0 };
+	STAILQ_INSERT_TAIL(&h->waiting, f, link);
+	s->client.waiting++;
+	if (!event_pending(&h->out_event, EV_WRITE, NULL))
+		flush(h);
+	return RPC_PENDING;
+}

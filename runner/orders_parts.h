@@ -1,0 +1,35 @@
+/*
+ * For the files of session mode: orders.c and orders_cast.c.
+ */
+#ifndef ORDERS_PARTS_H
+#define ORDERS_PARTS_H
+
+#include <event2/util.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include "control.h"
+#include "orders.h"
+
+/* A monitor that does not read for so long is stuck. */
+#define REPORT_WAIT_MS 10000
+
+extern struct event_base *orders_base;
+
+/* An order in its turn; one that is impossible ends the runner. */
+void orders_take(
+    const uint8_t *packet, size_t len, const int *fds, size_t nfds);
+
+/* A report to the monitor, at once. */
+void orders_report(enum control_type type, const void *payload);
+
+/* The program exits with the session. */
+void orders_end(void) __attribute__((noreturn));
+
+/* session.open_cast. */
+int orders_open_cast(const char *process, size_t len);
+
+/* Orders that were put off, now. An event's, and of who takes the next. */
+void orders_take_stashed_cb(evutil_socket_t fd, short what, void *arg);
+
+#endif
