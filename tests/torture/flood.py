@@ -59,12 +59,17 @@ class Network:
 
     def link(self, i, name):
         near, far = f"v{i}", "uplink"
-        run("ip", "-n", self.prefix + "s", "link", "add", near, "type", "veth", "peer", "name", far, "netns",
-            self.prefix + name)
+        near_mac, far_mac = f"02:00:00:00:{i:02x}:01", f"02:00:00:00:{i:02x}:02"
+        run("ip", "-n", self.prefix + "s", "link", "add", near, "address", near_mac, "type", "veth", "peer", "name", far,
+            "address", far_mac, "netns", self.prefix + name)
         for where, device, n in (("s", near, 1), (name, far, 2)):
             self.ip(where, "addr", "add", f"10.77.{i}.{n}/24", "dev", device)
             self.ip(where, "-6", "addr", "add", f"fd77:{i}::{n}/64", "dev", device, "nodad")
             self.ip(where, "link", "set", device, "up")
+        # Nobody need be asked who has an address: in a flood the answer is lost now and then.
+        for where, device, n, mac in (("s", near, 2, far_mac), (name, far, 1, near_mac)):
+            for address in (f"10.77.{i}.{n}", f"fd77:{i}::{n}"):
+                self.ip(where, "neigh", "replace", address, "lladdr", mac, "dev", device, "nud", "permanent")
         # A socket may then be bound to an address of the network that no device has.
         run(*self.inside(name, ["sh", "-c", "echo 1 > /proc/sys/net/ipv6/ip_nonlocal_bind"]))
         for v, net, hop in (("-4", f"10.78.{i}.0/24", f"10.77.{i}."), ("-6", f"fd78:{i}::/32", f"fd77:{i}::")):
