@@ -126,7 +126,8 @@ def test_a_template_for_each_identity(server, starters, user):
         s.connect(token="t").ready()
     assert only_template(starter) == first
     os.kill(first, signal.SIGKILL)
-    poll(lambda: "a template of runners ended" in starters.log, what="its end")
+    # Reaped, or missed by the order for a spare runner that was under way.
+    poll(lambda: re.search("a template of runners ended|: its template", starters.log), what="its end")
     assert s.connect(token="t").ready().run("x", ["/bin/echo", "in"]).stdout == "in\n"
     second = only_template(starter)
     s.reload(s.path.read_text().replace("[identity a]", "[identity a]\numask = 027"), "umask: 0027, was")
