@@ -32,3 +32,15 @@ loop_add(struct event *ev, const struct timeval *after)
 	if (event_add(ev, after) < 0 && errno != EPERM)
 		log_fatal_errno(-errno, "event loop: cannot wait for an event");
 }
+
+void
+loop_watch(struct event *ev, bool *watching, bool wanted)
+{
+	if (*watching == wanted)
+		return;
+	*watching = wanted;
+	if (wanted)
+		loop_add(ev, NULL);
+	else
+		event_del(ev);
+}

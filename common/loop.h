@@ -4,6 +4,8 @@
 #ifndef LOOP_H
 #define LOOP_H
 
+#include <stdbool.h>
+
 struct event;
 struct timeval;
 
@@ -14,5 +16,8 @@ void loop_trust(void);
 /* event_add(3), which ends the program when it fails. A file, which
  * is always ready, is not watched, and that is no failure. */
 void loop_add(struct event *ev, const struct timeval *after);
+
+/* Watched for from now on, or no more, where *watching says what is so. */
+void loop_watch(struct event *ev, bool *watching, bool wanted);
 
 #endif

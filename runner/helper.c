@@ -207,7 +207,7 @@ start(struct session *s, enum helper_kind kind, struct nest *nest)
 	event_assign(&h->in_event, s->base, h->fd, EV_READ | EV_PERSIST,
 	    helper_in_cb, h);
 	event_assign(&h->out_event, s->base, h->fd, EV_WRITE, helper_out_cb, h);
-	helper_set_reading(h, true);
+	loop_watch(&h->in_event, &h->reading, true);
 	TAILQ_INSERT_HEAD(&s->helpers, h, link);
 	return h;
 }

@@ -56,9 +56,6 @@ void helper_failed(struct helper *h);
 /* It is answered, or will not be. Frees f. */
 void helper_forwarded_free(struct helper *h, struct forwarded *f);
 
-/* Whether its answers are read. */
-void helper_set_reading(struct helper *h, bool reading);
-
 /* Of its events; arg is the helper. */
 void helper_in_cb(evutil_socket_t fd, short what, void *arg);
 void helper_out_cb(evutil_socket_t fd, short what, void *arg);

@@ -21,24 +21,12 @@
 static uint8_t scratch[READ_BYTES];
 
 void
-helper_set_reading(struct helper *h, bool reading)
-{
-	if (h->reading == reading)
-		return;
-	h->reading = reading;
-	if (reading)
-		loop_add(&h->in_event, NULL);
-	else
-		event_del(&h->in_event);
-}
-
-void
 helper_resume_all(struct session *s)
 {
 	struct helper *h;
 
 	TAILQ_FOREACH (h, &s->helpers, link)
-		helper_set_reading(h, true);
+		loop_watch(&h->in_event, &h->reading, true);
 }
 
 /* False: the tag answers nothing that was asked. */
@@ -133,7 +121,7 @@ helper_in_cb(evutil_socket_t fd, short what, void *arg)
 	/* The client does not read, or another helper's frame is under way. */
 	if (s->client.channel.want_write ||
 	    (s->relaying != NULL && !was_relaying)) {
-		helper_set_reading(h, false);
+		loop_watch(&h->in_event, &h->reading, false);
 		return;
 	}
 	n = read(fd, scratch, sizeof(scratch));

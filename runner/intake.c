@@ -34,7 +34,7 @@ struct intake {
 };
 
 struct intake *
-intake_begin(const void *p, size_t n, unsigned *spools)
+intake_begin(const void *p, size_t n, size_t limit, unsigned *spools)
 {
 	size_t at = rpc_find_string(p, n, METHOD, MEMBER);
 	struct spool *spool = at > 0 ? spool_new(spools) : NULL;
@@ -44,8 +44,8 @@ intake_begin(const void *p, size_t n, unsigned *spools)
 		return NULL;
 	in = xcalloc(1, sizeof(*in));
 	in->spool = spool;
-	buf_init(&in->before, SIZE_MAX);
-	buf_init(&in->after, SIZE_MAX);
+	buf_init(&in->before, limit);
+	buf_init(&in->after, limit);
 	buf_put(&in->before, p, at);
 	if (intake_add(in, (const char *)p + at, n - at) == n - at)
 		return in;
@@ -156,7 +156,7 @@ intake_finish(struct intake *in)
 	if (!in->ended || n < 0)
 		return false;
 	buf_put(&in->before, in->after.data, in->after.len);
-	if (is_write(&in->before) &&
+	if (!in->after.failed && !in->before.failed && is_write(&in->before) &&
 	    spool_write(in->spool, bytes, (size_t)n) == 0)
 		return true;
 	in->before.len = before;
@@ -210,5 +210,7 @@ intake_restore(struct intake *in, struct buf *out)
 	err = restore_content(in->spool, out);
 	buf_put(out, in->kept, in->nkept);
 	buf_put(out, in->after.data, in->after.len);
-	return err < 0 || !out->failed ? err : -EMSGSIZE;
+	if (in->before.failed || in->after.failed || out->failed)
+		return -EMSGSIZE;
+	return err;
 }

@@ -15,9 +15,10 @@
 
 struct intake;
 
-/* The beginning of a message, all of which is taken. NULL: it is not one of
- * these, or there is no place for it. */
-struct intake *intake_begin(const void *p, size_t n, unsigned *spools);
+/* The beginning of a message of at most `limit` bytes, all of which is taken.
+ * NULL: it is not one of these, or there is no place for it. */
+struct intake *intake_begin(
+    const void *p, size_t n, size_t limit, unsigned *spools);
 void intake_free(struct intake *in); /* NULL is fine */
 
 /* What follows. Returns how much was taken; less than n: it is no longer one
@@ -32,7 +33,8 @@ bool intake_finish(struct intake *in);
 struct buf *intake_text(struct intake *in);
 struct spool *intake_take_spool(struct intake *in);
 
-/* Appends the message as far as it was taken. 0 or -errno. */
+/* Appends the message as far as it was taken. 0 or -errno; -EMSGSIZE: there
+ * was more of it than the limit. */
 int intake_restore(struct intake *in, struct buf *out);
 
 #endif

@@ -209,8 +209,9 @@ on_long_message(struct channel *ch, const char *text, size_t len)
 {
 	struct session *s = ch->owner;
 
-	return s->spools < SPOOLS_MAX ? intake_begin(text, len, &s->spools)
-				      : NULL;
+	return s->spools < SPOOLS_MAX
+		   ? intake_begin(text, len, ch->max_message, &s->spools)
+		   : NULL;
 }
 
 static void

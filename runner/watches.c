@@ -66,23 +66,11 @@ watches_stop(struct session *s)
 	free(w);
 }
 
-static void
-set_reading(struct watches *w, bool reading)
-{
-	if (w->reading == reading)
-		return;
-	w->reading = reading;
-	if (reading)
-		loop_add(&w->event, NULL);
-	else
-		event_del(&w->event);
-}
-
 void
 watches_resume(struct session *s)
 {
 	if (s->watches != NULL)
-		set_reading(s->watches, true);
+		loop_watch(&s->watches->event, &s->watches->reading, true);
 }
 
 static struct fs_watch *
@@ -228,7 +216,7 @@ event_cb(evutil_socket_t fd, short what, void *arg)
 	ssize_t n;
 
 	if (channel_congested(&w->session->client.channel)) {
-		set_reading(w, false);
+		loop_watch(&w->event, &w->reading, false);
 		return;
 	}
 	n = read(fd, events, sizeof(events));
@@ -263,7 +251,7 @@ watches_of(struct session *s)
 	w->fd = fd;
 	TAILQ_INIT(&w->all);
 	event_assign(&w->event, s->base, fd, EV_READ | EV_PERSIST, event_cb, w);
-	set_reading(w, true);
+	loop_watch(&w->event, &w->reading, true);
 	s->watches = w;
 	return w;
 }

@@ -12,6 +12,7 @@
 #include "frontend.h"
 #include "listener.h"
 #include "log.h"
+#include "log_limit.h"
 #include "loop.h"
 #include "metrics.h"
 #include "util.h"
@@ -33,25 +34,13 @@ admission_waiting(void)
 
 /* --- refused ------------------------------------------------------------ */
 
-/* What a flood could fill the log with: a line a second, and how many it
- * stands for. */
+/* Floods come from many sources: the lines of all of them count as one's. */
 static void
 log_refusal(const char *peer, const char *why, uint32_t limit)
 {
-	static int64_t logged_ms;
-	static unsigned unlogged;
-	int64_t now = now_ms();
-
-	if (logged_ms != 0 && now - logged_ms < 1000) {
-		unlogged++;
-		return;
-	}
-	log_warn(0,
-	    "%s: refused, limit of %u connections %sreached; %u more "
-	    "refused since the last such line",
-	    peer, limit, why, unlogged);
-	logged_ms = now;
-	unlogged = 0;
+	if (log_permits("refused", why))
+		log_warn(0, "%s: refused, limit of %u connections %sreached",
+		    peer, limit, why);
 }
 
 /* With TLS there is no short way to say anything. */

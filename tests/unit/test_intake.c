@@ -2,6 +2,7 @@
  * intake: however a message is cut, it becomes its text and its content, or
  * it is put together again as it was, byte for byte.
  */
+#include <errno.h>
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -21,6 +22,7 @@
 	"\"file:///x\",\"dataBase64\":\""
 #define AFTER	      "\"}}"
 #define CONTENT_BYTES 300000
+#define LIMIT	      (1u << 20)
 
 static uint8_t content[CONTENT_BYTES];
 static unsigned spools;
@@ -60,7 +62,7 @@ take(const struct buf *text, uint32_t random, struct intake **in)
 	size_t at = sizeof(BEFORE) - 1 + random % 50, n = 0;
 	struct buf back;
 
-	*in = intake_begin(text->data, at, &spools);
+	*in = intake_begin(text->data, at, LIMIT, &spools);
 	assert_non_null(*in);
 	for (; at < text->len; at += n) {
 		size_t want = piece(&random, text->len - at);
@@ -157,9 +159,31 @@ test_others(void **state)
 	const char *text = "{\"id\":1,\"method\":\"fs/writeBlock\","
 			   "\"params\":{\"dataBase64\":\"";
 
-	assert_null(intake_begin(text, strlen(text), &spools));
-	assert_null(intake_begin(
-	    BEFORE "!AAAAAAAAAAAAAAAAAAAAAAAAA", strlen(BEFORE) + 26, &spools));
+	assert_null(intake_begin(text, strlen(text), 4096, &spools));
+	assert_null(intake_begin(BEFORE "!AAAAAAAAAAAAAAAAAAAAAAAAA",
+	    strlen(BEFORE) + 26, 4096, &spools));
+	assert_int_equal(spools, 0);
+}
+
+/* What comes after the content counts as well, and is not cut off. */
+static void
+test_limit(void **state)
+{
+	const char *begin = BEFORE "AAAA\"";
+	char more[200];
+	struct intake *in =
+	    intake_begin(begin, strlen(begin), sizeof(more), &spools);
+	struct buf back;
+
+	assert_non_null(in);
+	memset(more, ' ', sizeof(more));
+	assert_int_equal(intake_add(in, more, sizeof(more)), sizeof(more));
+	assert_int_equal(intake_add(in, "}}", 2), 2);
+	assert_false(intake_finish(in));
+	buf_init(&back, SIZE_MAX);
+	assert_int_equal(intake_restore(in, &back), -EMSGSIZE);
+	buf_clear(&back);
+	intake_free(in);
 	assert_int_equal(spools, 0);
 }
 
@@ -170,6 +194,7 @@ main(void)
 		cmocka_unit_test(test_taken),
 		cmocka_unit_test(test_restored),
 		cmocka_unit_test(test_others),
+		cmocka_unit_test(test_limit),
 	};
 
 	for (size_t i = 0; i < sizeof(content); i++)

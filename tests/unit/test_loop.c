@@ -89,6 +89,35 @@ test_a_pipe(void **state)
 	close(fds[1]);
 }
 
+static void
+count_cb(evutil_socket_t fd, short what, void *arg)
+{
+	++*(unsigned *)arg;
+}
+
+/* Any number of times, and it is watched for once or not at all. */
+static void
+test_watching(void **state)
+{
+	struct event_base *base = make_base(0);
+	bool watching = false;
+	unsigned count = 0;
+	struct event ev;
+	int fds[2];
+
+	assert_int_equal(pipe2(fds, O_CLOEXEC), 0);
+	close(fds[1]);
+	event_assign(&ev, base, fds[0], EV_READ | EV_PERSIST, count_cb, &count);
+	for (int i = 0; i < 4; i++) {
+		loop_watch(&ev, &watching, i < 2);
+		assert_true(watching == (i < 2));
+		event_base_loop(base, EVLOOP_ONCE | EVLOOP_NONBLOCK);
+		assert_int_equal(count, i < 2 ? i + 1 : 2);
+	}
+	event_base_free(base);
+	close(fds[0]);
+}
+
 static void *
 no_memory(void *p, size_t size)
 {
@@ -123,6 +152,7 @@ main(void)
 		cmocka_unit_test(test_a_descriptor_that_is_not_open),
 		cmocka_unit_test(test_a_file),
 		cmocka_unit_test(test_a_pipe),
+		cmocka_unit_test(test_watching),
 		cmocka_unit_test(test_no_memory),
 	};
 
