@@ -13,6 +13,7 @@
 #include <unistd.h>
 
 #include "cgroup.h"
+#include "code_pages.h"
 #include "control.h"
 #include "drop.h"
 #include "log.h"
@@ -145,6 +146,7 @@ template_run(void (*become)(void))
 	ngroups = (size_t)n;
 	prctl(PR_SET_NAME, "execd-template");
 	prctl(PR_SET_DUMPABLE, 0);
+	code_pages_give_back();
 	while (!take_order())
 		poll(&order, 1, -1);
 	become();

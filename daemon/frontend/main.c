@@ -11,6 +11,7 @@
 #include <sys/prctl.h>
 #include <unistd.h>
 
+#include "code_pages.h"
 #include "config.h"
 #include "confine.h"
 #include "connection.h"
@@ -88,6 +89,7 @@ main(void)
 	listener_take(&offer, true);
 	monitor_ready(&ready);
 	listener_take_stdio(&offer);
+	code_pages_give_back();
 	while (!event_base_got_break(base)) {
 		if (event_base_loop(base, EVLOOP_ONCE) < 0)
 			log_fatal("event loop failed");

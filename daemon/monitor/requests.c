@@ -11,6 +11,7 @@
 #include <time.h>
 #include <unistd.h>
 
+#include "code_pages.h"
 #include "credential.h"
 #include "credential_audit.h"
 #include "grant.h"
@@ -60,6 +61,7 @@ answer_ready(struct monitor *m, const uint8_t *packet, size_t len, int fd)
 	m->frontend.state = FRONTEND_SERVING;
 	m->frontend.failures = 0;
 	announce(m);
+	code_pages_give_back();
 	return 0;
 }
 
