@@ -33,6 +33,11 @@ struct command_filter_options {
 	bool allow_setid;
 	/* Making and entering namespaces. Mounting stays refused. */
 	bool allow_nested_userns;
+	/* The command sees the host's file system, ipc and processes: what
+	 * Landlock does not know is refused here. */
+	bool no_view;
+	/* No file is given another mode by its name: the file helper's. */
+	bool no_chmod;
 	bool log; /* refused calls go to the audit log, if the kernel has one */
 };
 

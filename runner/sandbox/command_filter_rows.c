@@ -22,7 +22,10 @@
 #define NR_fchmodat2	  452
 #define NR_statmount	  457
 #define NR_listmount	  458
+#define NR_setxattrat	  463
+#define NR_removexattrat  466
 #define NR_open_tree_attr 467
+#define NR_file_setattr	  469
 
 /* O_TMPFILE has the bit of O_DIRECTORY in it, which alone creates nothing. */
 #define TMPFILE_BIT ((uint32_t)O_TMPFILE & ~(uint32_t)O_DIRECTORY)
@@ -47,6 +50,11 @@
 #define ABSENT(name, when)    BRACES(SCMP_SYS(name), ENOSYS, when, false)
 #define DENY_IF(name, when, ...)                                               \
 	BRACES(SCMP_SYS(name), EPERM, when, false, BRACES(__VA_ARGS__))
+#define DENY_IOCTL(type, number)                                               \
+	DENY_IF(                                                               \
+	    ioctl, NO_VIEW, COMPARE(1, 0xffff, false, (type) << 8 | (number)))
+#define UNSUPPORTED(name)     BRACES(SCMP_SYS(name), EOPNOTSUPP, NO_VIEW, false)
+#define UNSUPPORTED_NEW(name) BRACES(NR_##name, EOPNOTSUPP, NO_VIEW, true)
 #define DENY_NEW_IF(name, when, ...)                                           \
 	BRACES(NR_##name, EPERM, when, true, BRACES(__VA_ARGS__))
 
@@ -130,6 +138,38 @@ const struct row command_filter_rows[] = {
 	DENY_IF(prctl, ALWAYS, IS(0, PR_SET_MM)),
 	DENY_IF(prctl, ALWAYS, IS(0, PR_SET_PTRACER)),
 
+	/* Without a view. Attributes and owners of files that may only be
+	 * read; who copies them takes this for a file system without any. */
+	UNSUPPORTED(setxattr), UNSUPPORTED(lsetxattr), UNSUPPORTED(fsetxattr),
+	UNSUPPORTED(removexattr), UNSUPPORTED(lremovexattr),
+	UNSUPPORTED(fremovexattr), UNSUPPORTED_NEW(setxattrat),
+	UNSUPPORTED_NEW(removexattrat), UNSUPPORTED_NEW(file_setattr),
+	DENY_WHEN(chown, NO_VIEW), DENY_WHEN(lchown, NO_VIEW),
+	DENY_WHEN(fchown, NO_VIEW), DENY_WHEN(fchownat, NO_VIEW),
+	DENY_WHEN(chown32, NO_VIEW), DENY_WHEN(lchown32, NO_VIEW),
+	DENY_WHEN(fchown32, NO_VIEW),
+	/* The same, and new names in directories, by a descriptor for reading:
+	 * FS_IOC_SETFLAGS, encryption, verity, FSSETXATTR; FAT's attributes;
+	 * OCFS2's links; Btrfs's subvolumes and snapshots. */
+	DENY_IOCTL('f', 2), DENY_IOCTL('f', 19), DENY_IOCTL('f', 133),
+	DENY_IOCTL('X', 32), DENY_IOCTL('r', 17), DENY_IOCTL('o', 4),
+	DENY_IOCTL(0x94, 1), DENY_IOCTL(0x94, 14), DENY_IOCTL(0x94, 15),
+	DENY_IOCTL(0x94, 23), DENY_IOCTL(0x94, 24), DENY_IOCTL(0x94, 26),
+	DENY_IOCTL(0x94, 37), DENY_IOCTL(0x94, 63),
+	/* memory and messages that the user's other processes share */
+	DENY_WHEN(shmget, NO_VIEW), DENY_WHEN(shmat, NO_VIEW),
+	DENY_WHEN(shmctl, NO_VIEW), DENY_WHEN(semget, NO_VIEW),
+	DENY_WHEN(semop, NO_VIEW), DENY_WHEN(semtimedop, NO_VIEW),
+	DENY_WHEN(semctl, NO_VIEW), DENY_WHEN(semtimedop_time64, NO_VIEW),
+	DENY_WHEN(msgget, NO_VIEW), DENY_WHEN(msgsnd, NO_VIEW),
+	DENY_WHEN(msgrcv, NO_VIEW), DENY_WHEN(msgctl, NO_VIEW),
+	DENY_WHEN(mq_open, NO_VIEW), DENY_WHEN(mq_unlink, NO_VIEW),
+	/* modes of files that may only be read: where the caller is ours */
+	DENY_WHEN(chmod, NO_CHMOD), DENY_WHEN(fchmodat, NO_CHMOD),
+	BRACES(NR_fchmodat2, EPERM, NO_CHMOD, true),
+	/* limits of other processes */
+	DENY_IF(prlimit64, NO_VIEW, NONE_OF(0, ALL_BITS, 0)),
+
 	/* network restricted */
 	DENY_WHEN(socket, NO_SOCKETS), DENY_WHEN(connect, NO_SOCKETS),
 	DENY_WHEN(bind, NO_SOCKETS), DENY_WHEN(listen, NO_SOCKETS),
@@ -171,5 +211,6 @@ command_filter_active(const struct command_filter_options *o)
 {
 	return ALWAYS | network_rows(o) | (o->allow_setid ? 0 : NO_SETID) |
 	       (o->allow_nested_userns ? 0 : NO_USERNS) |
-	       (o->allow_32bit ? WITH_32BIT : 0);
+	       (o->allow_32bit ? WITH_32BIT : 0) | (o->no_view ? NO_VIEW : 0) |
+	       (o->no_chmod ? NO_CHMOD : 0);
 }

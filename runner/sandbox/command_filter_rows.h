@@ -11,7 +11,7 @@
 
 #include "command_filter.h"
 
-/* When a row counts; exactly one of the last five holds. */
+/* When a row counts; exactly one from NO_SOCKETS to IP_AND_UNIX holds. */
 enum {
 	ALWAYS = 1 << 0,
 	NO_SETID = 1 << 1,
@@ -22,6 +22,8 @@ enum {
 	ONLY_IP = 1 << 6,     /* network enabled */
 	IP_LOCAL = 1 << 7,    /* enabled, UNIX sockets by name */
 	IP_AND_UNIX = 1 << 8, /* enabled, all UNIX sockets */
+	NO_VIEW = 1 << 9,     /* nor namespaces */
+	NO_CHMOD = 1 << 10,
 	NETWORK = ONLY_IP | IP_LOCAL | IP_AND_UNIX,
 	ANY_LOCAL = ONLY_LOCAL | IP_LOCAL,
 };

@@ -309,14 +309,15 @@ test_stacks(void **state)
 static void
 test_compile(void **state)
 {
-	for (unsigned i = 0; i < 128; i++) {
+	for (unsigned i = 0; i < 256; i++) {
 		const struct command_filter_options o = { .network = i & 1,
 			.unix_local = i & 2,
 			.unix_allow = i & 4,
 			.allow_32bit = i & 8,
 			.allow_setid = i & 16,
 			.allow_nested_userns = i & 32,
-			.log = i & 64 };
+			.log = i & 64,
+			.no_view = i & 128 };
 		struct command_filter a, b;
 
 		compile(&a, &o);

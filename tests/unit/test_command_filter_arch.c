@@ -50,11 +50,13 @@ getpid_x32(void)
 	return 0;
 }
 
-static const struct {
+struct call_i386 {
 	int call;
 	long a, b, c;
 	int error;
-} calls_i386[] = {
+};
+
+static const struct call_i386 calls_i386[] = {
 	{ 26, -1, -1, -1, EPERM },		 /* ptrace */
 	{ 22, -1, 0, 0, EPERM },		 /* umount */
 	{ 25, -1, 0, 0, EPERM },		 /* stime */
@@ -84,20 +86,61 @@ static const struct {
 	{ NR_fchmodat2, -1, 0, 01755, 0 },
 };
 
+/* And where there is no view. */
+static const struct call_i386 no_view_i386[] = {
+	{ 16, 0, -1, -1, EPERM },	  /* lchown16 */
+	{ 95, -1, -1, -1, EPERM },	  /* fchown16 */
+	{ 182, 0, -1, -1, EPERM },	  /* chown16 */
+	{ 198, 0, -1, -1, EPERM },	  /* lchown32 */
+	{ 207, -1, -1, -1, EPERM },	  /* fchown32 */
+	{ 212, 0, -1, -1, EPERM },	  /* chown32 */
+	{ 298, -1, 0, -1, EPERM },	  /* fchownat */
+	{ 226, 0, 0, 0, EOPNOTSUPP },	  /* setxattr */
+	{ 228, -1, 0, 0, EOPNOTSUPP },	  /* fsetxattr */
+	{ 235, 0, 0, 0, EOPNOTSUPP },	  /* removexattr */
+	{ 463, -1, 0, 0, EOPNOTSUPP },	  /* setxattrat */
+	{ 466, -1, 0, 0, EOPNOTSUPP },	  /* removexattrat */
+	{ 469, -1, 0, 0, EOPNOTSUPP },	  /* file_setattr */
+	{ 54, -1, 0x40046602, 0, EPERM }, /* ioctl: FS_IOC32_SETFLAGS */
+	{ 54, -1, 0x80046601, 0, 0 },	  /* FS_IOC32_GETFLAGS */
+	{ 117, 21, 0, 0, EPERM },	  /* ipc: shmat */
+	{ 393, 0, 1, 0, EPERM },	  /* semget */
+	{ 395, 0, 1, 0, EPERM },	  /* shmget */
+	{ 397, -1, 0, 0, EPERM },	  /* shmat */
+	{ 399, 0, 0, 0, EPERM },	  /* msgget */
+	{ 420, -1, 0, 0, EPERM },	  /* semtimedop_time64 */
+	{ 277, 0, 0, 0, EPERM },	  /* mq_open */
+	{ 340, 1, 7, 0, EPERM },	  /* prlimit64 */
+	{ 340, 0, 7, 0, 0 },
+};
+
 static int
-policy_i386(void)
+calls(const struct call_i386 *list, size_t n)
 {
-	for (size_t i = 0; i < nitems(calls_i386); i++) {
-		long got = call_i386(calls_i386[i].call, calls_i386[i].a,
-		    calls_i386[i].b, calls_i386[i].c);
-		int error = calls_i386[i].error;
+	for (size_t i = 0; i < n; i++) {
+		long got =
+		    call_i386(list[i].call, list[i].a, list[i].b, list[i].c);
+		int error = list[i].error;
 
 		if (error != 0 ? got != -(MARK + error) : got < -MARK) {
-			dprintf(2, "i386 row %zu: %ld\n", i, got);
+			dprintf(2, "i386 call %d: %ld\n", list[i].call, got);
 			return 1;
 		}
 	}
 	return getpid_i386();
+}
+
+static int
+policy_i386(void)
+{
+	return calls(calls_i386, nitems(calls_i386));
+}
+
+static int
+policy_without_a_view(void)
+{
+	return calls(calls_i386, nitems(calls_i386)) +
+	       calls(no_view_i386, nitems(no_view_i386));
 }
 
 static void
@@ -120,6 +163,8 @@ static void
 test_i386(void **state)
 {
 	const struct command_filter_options o = { .allow_32bit = true };
+	const struct command_filter_options no_view = { .allow_32bit = true,
+		.no_view = true };
 
 	if (run_under(NULL, 0, getpid_i386) != 0) {
 		print_message("this kernel has no i386 calls\n");
@@ -127,6 +172,7 @@ test_i386(void **state)
 	}
 	assert_killed(run(&strict, getpid_i386));
 	assert_int_equal(run(&o, policy_i386), 0);
+	assert_int_equal(run(&no_view, policy_without_a_view), 0);
 }
 
 int
