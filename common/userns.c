@@ -31,16 +31,28 @@ map_id(const char *path, unsigned id)
 	return write_file(path, line);
 }
 
+/* Switched off, at a limit, or refused by the kernel's policy. */
+static bool
+is_refused(int err)
+{
+	return err == -EPERM || err == -EACCES || err == -ENOSYS ||
+	       err == -EINVAL || err == -ENOSPC || err == -EUSERS;
+}
+
 int
-userns_enter_new(const char **step)
+userns_enter_new(bool *none, const char **step)
 {
 	uid_t uid = geteuid();
 	gid_t gid = getegid();
-	int err;
+	int err = 0;
 
 	*step = "a new user namespace";
 	if (unshare(CLONE_NEWUSER) < 0)
-		return -errno;
+		err = -errno;
+	if (none != NULL)
+		*none = is_refused(err);
+	if (err < 0)
+		return err;
 	/* Of a process that may not be dumped, /proc belongs to root. */
 	*step = "opening its own /proc files";
 	if (prctl(PR_SET_DUMPABLE, 1) < 0)

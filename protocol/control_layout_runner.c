@@ -46,6 +46,7 @@ static const struct field sandbox_fields[] = {
 	FIELD(FIELD_BOOL, sandbox_limits, allow_setid),
 	FIELD(FIELD_BOOL, sandbox_limits, allow_nested_userns),
 	FIELD(FIELD_U8, sandbox_limits, landlock_min_abi),
+	FIELD(FIELD_BOOL, sandbox_limits, landlock_only),
 	FIELD(FIELD_BOOL, sandbox_limits, require_groups),
 	FIELD(FIELD_U64, sandbox_limits, shm_bytes),
 	FIELD(FIELD_U64, sandbox_limits, open_files),
@@ -93,6 +94,7 @@ static const struct field started_fields[] = {
 	FIELD(FIELD_BOOL, control_started, enforced.files),
 	FIELD(FIELD_BOOL, control_started, enforced.network),
 	FIELD(FIELD_U32, control_started, landlock_abi),
+	FIELD(FIELD_BOOL, control_started, landlock_only),
 	FIELD(FIELD_U32, control_started, redacted),
 	FIELD(FIELD_U32, control_started, start_us),
 };

@@ -74,6 +74,7 @@ struct control_started {
 	bool sandboxed, tty;
 	struct control_policy asked, enforced;
 	uint32_t landlock_abi; /* of `enforced`; 0: none */
+	bool landlock_only;    /* likewise: there are no namespaces */
 	char cwd[CONTROL_STRING_MAX];
 	char command[CONTROL_COMMAND_MAX]; /* argv, quoted for a shell */
 	bool command_cut;

@@ -11,6 +11,9 @@
 /* A list: one item a line. */
 #define SANDBOX_LIMITS_LIST_MAX 2048
 
+/* What a sandbox of Landlock and seccomp alone needs: truncation, too. */
+#define SANDBOX_LANDLOCK_ONLY_ABI 3
+
 /* Each permits what those before it do. */
 enum sandbox_profile {
 	SANDBOX_PROFILE_READ_ONLY,
@@ -61,6 +64,7 @@ struct sandbox_limits {
 	uint8_t unix_sockets; /* enum sandbox_unix */
 	bool allow_32bit, allow_setid, allow_nested_userns;
 	uint8_t landlock_min_abi;
+	bool landlock_only;  /* where no user namespace can be made */
 	bool require_groups; /* mode = require: control groups must be there */
 	uint64_t shm_bytes, open_files, file_bytes;
 	uint64_t pids, memory_bytes; /* of each command; 0: no limit */

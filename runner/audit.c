@@ -130,6 +130,7 @@ put_policy(
 		.files = sandbox->files,
 		.network = sandbox->network };
 	started->landlock_abi = sandbox->landlock_abi;
+	started->landlock_only = sandbox->landlock_only;
 }
 
 void

@@ -219,24 +219,33 @@ plan_drain(struct process *p)
 	}
 }
 
+static void
+leave_nest(struct process *p)
+{
+	if (p->nest != NULL)
+		nest_release(p->nest);
+	p->nest = NULL;
+}
+
 /* All that was inside is gone now. */
 static void
 init_ended(struct reaper_watch *w, int wait_status, const struct rusage *usage)
 {
 	struct process *p = TABLE_OBJECT(w, struct process, init);
 
-	nest_release(p->nest);
-	p->nest = NULL;
+	leave_nest(p);
 	if (p->state.closed)
 		settle_group(p);
 }
 
 /* Everything that a sandboxed command left ends with it. */
 static void
-kill_init(struct process *p)
+kill_inside(struct process *p)
 {
 	if (p->init.pid > 0)
 		kill(p->init.pid, SIGKILL);
+	else
+		process_end_without_init(p);
 }
 
 /* Without a group of its own it may have been another's memory. */
@@ -259,7 +268,9 @@ ended(struct reaper_watch *w, int wait_status, const struct rusage *usage)
 	p->oom_killed = WIFSIGNALED(wait_status) &&
 			WTERMSIG(wait_status) == SIGKILL && !p->killed &&
 			ran_out_of_memory(p);
-	kill_init(p);
+	kill_inside(p);
+	if (p->init.pid <= 0)
+		leave_nest(p);
 	plan_drain(p);
 	settle(p);
 }
@@ -329,10 +340,9 @@ process_start(struct process *p, struct event_base *base,
 	p->oom_kills = oom_before;
 	process_state_init(&p->state, retention_bytes);
 	reaper_add(&p->watch, res.pid, ended);
-	if (res.init > 0) {
-		p->nest = r->nest;
+	p->nest = r->nest;
+	if (res.init > 0)
 		reaper_add(&p->init, res.init, init_ended);
-	}
 	input_open(&p->input, base, res.in);
 	stream_open(p, base, 0, res.out, r->tty ? STREAM_PTY : STREAM_STDOUT);
 	stream_open(p, base, 1, res.err, STREAM_STDERR);
@@ -357,9 +367,10 @@ process_terminate(struct process *p)
 	if (p->reaped)
 		return false;
 	p->terminated = p->killed = true;
+	/* While the command is there to say whose children they are. */
+	kill_inside(p);
 	/* A pid is ours until it is reaped, so this is the right group. */
 	kill(-p->pid, SIGKILL);
-	kill_init(p);
 	input_close(&p->input, INPUT_TERMINATED);
 	return true;
 }
@@ -386,8 +397,7 @@ process_clear(struct process *p)
 		stream_close(&p->streams[i]);
 	reaper_remove(&p->watch);
 	process_end_clear(p);
-	if (p->nest != NULL)
-		nest_release(p->nest);
+	leave_nest(p);
 	give_group_back(p);
 	reaper_remove(&p->init);
 	input_clear(&p->input);

@@ -59,8 +59,10 @@ struct process {
 	void *owner;
 	struct process_state state;
 	struct reaper_watch watch;
-	struct reaper_watch init;  /* sandboxed: pid 1 around it */
-	struct nest *nest;	   /* likewise, while that lives; NULL: none */
+	struct reaper_watch init; /* sandboxed: pid 1 around it */
+	/* Sandboxed: until init has ended, or where there is none, the command.
+	 * NULL: none. */
+	struct nest *nest;
 	struct group_pool *groups; /* of .group */
 	struct group *group;	   /* NULL: none, or given back */
 	struct input input;
@@ -104,6 +106,10 @@ bool process_terminate(struct process *p);
  * them is still there; to what its tree shows when the group cannot be killed.
  */
 void process_end_kill_all(struct process *p);
+
+/* What a sandboxed command without an init around it has left behind, or has
+ * started: as far as its tree shows (process_tree.h). */
+void process_end_without_init(struct process *p);
 
 /* A signal to the whole process group; nothing when it has ended. */
 void process_signal(struct process *p, int sig);

@@ -58,6 +58,17 @@ process_end_kill_all(struct process *p)
 		log_error(n, "killing the processes of %d", (int)p->leader);
 }
 
+void
+process_end_without_init(struct process *p)
+{
+	if (p->nest == NULL || p->init.pid > 0)
+		return;
+	/* What it left is ours now, or below what is: mostly there is nothing,
+	 * and nobody need look at every process there is. */
+	if (!p->reaped || reaper_has_orphans())
+		signal_tree(p, SIGKILL, PROCESS_TREE);
+}
+
 /* Has the kernel ended it, though nobody has reaped it yet? */
 static bool
 is_over(const struct process *p)

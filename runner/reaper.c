@@ -121,6 +121,22 @@ reaper_has_children(void)
 }
 
 static void
+look_for_orphan(pid_t pid, void *arg)
+{
+	bool *found = arg;
+
+	*found |= !reaper_is_watched(pid);
+}
+
+bool
+reaper_has_orphans(void)
+{
+	bool found = false;
+
+	return children_each(look_for_orphan, &found) < 0 || found;
+}
+
+static void
 signal_one(pid_t pid, void *arg)
 {
 	const int *sig = arg;

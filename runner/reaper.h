@@ -39,6 +39,9 @@ bool reaper_is_watched(pid_t pid);
 /* Is there any child, watched or orphan? */
 bool reaper_has_children(void);
 
+/* Is there a child that nobody wants to hear of, zombies included? */
+bool reaper_has_orphans(void);
+
 /* Sends a signal to every process of the session that can be reached: the
  * whole namespace, or every child and, as they die, what they leave. */
 void reaper_signal_all(int sig);

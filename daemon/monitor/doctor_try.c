@@ -47,7 +47,7 @@ become_patient(const struct patient *p)
 	if (p->door >= 0)
 		err = setns(p->door, CLONE_NEWUSER) < 0 ? -errno : 0;
 	else
-		err = userns_enter_new(&step);
+		err = userns_enter_new(NULL, &step);
 	errno = -err;
 	if (err < 0)
 		give_up();

@@ -58,7 +58,7 @@ static void __attribute__((noreturn)) child(uid_t uid, gid_t gid, int channel)
 
 	if (r.err == 0) {
 		r.step = 2;
-		r.err = userns_enter_new(&step);
+		r.err = userns_enter_new(NULL, &step);
 	}
 	if (r.err == 0) {
 		r.step = 3;

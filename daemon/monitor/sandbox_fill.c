@@ -72,6 +72,7 @@ fill_every_sandbox(struct sandbox_rules *r, const struct sandbox_limits *l)
 	fill_choice(&r->allow_setid, l->allow_setid);
 	fill_choice(&r->allow_nested_userns, l->allow_nested_userns);
 	fill_count(&r->landlock_min_abi, l->landlock_min_abi);
+	fill_choice(&r->landlock_only, l->landlock_only);
 }
 
 static void

@@ -200,6 +200,7 @@ sandbox_rules_init(struct sandbox_rules *r)
 		.allow_32bit = SANDBOX_UNSET,
 		.allow_setid = SANDBOX_UNSET,
 		.allow_nested_userns = SANDBOX_UNSET,
+		.landlock_only = SANDBOX_UNSET,
 		.landlock_min_abi = SANDBOX_UNSET_COUNT,
 		.nested_git_depth = SANDBOX_UNSET_COUNT,
 		.processes = SANDBOX_UNSET_COUNT,
@@ -348,6 +349,7 @@ sandbox_rules_apply(const struct sandbox_rules *r, struct sandbox_limits *l)
 	put_bool(&l->allow_nested_userns, r->allow_nested_userns);
 	if (r->landlock_min_abi != SANDBOX_UNSET_COUNT)
 		l->landlock_min_abi = (uint8_t)r->landlock_min_abi;
+	put_bool(&l->landlock_only, r->landlock_only);
 	if (r->nested_git_depth != SANDBOX_UNSET_COUNT)
 		l->nested_git_depth = (uint8_t)r->nested_git_depth;
 	put_count(&l->pids, r->processes);

@@ -26,6 +26,7 @@ struct sandbox_rules {
 	uint8_t environment;  /* enum sandbox_environment */
 	uint8_t tmp, tmpdir;  /* enum sandbox_tmp */
 	uint8_t allow_32bit, allow_setid, allow_nested_userns;
+	uint8_t landlock_only;
 	uint32_t landlock_min_abi, nested_git_depth;
 	uint32_t processes, open_files, cpu_percent;
 	uint64_t memory_bytes, file_bytes, shm_bytes;

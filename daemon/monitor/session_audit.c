@@ -128,6 +128,7 @@ report_started(
 	put_policy(&e, "asked", &started.asked);
 	put_policy(&e, "enforced", &started.enforced);
 	audit_number(&e, "landlockAbi", started.landlock_abi);
+	audit_flag(&e, "landlockOnly", started.landlock_only);
 	return end(&e, &m->conf->audit);
 }
 

@@ -9,13 +9,14 @@
 #include "userns.h"
 
 int
-door_enter(int door, bool network, const char **step)
+door_enter(int door, bool network, bool *none, const char **step)
 {
 	int err = 0;
 
+	*none = false;
 	*step = "entering the session's user namespace";
 	if (door < 0)
-		err = userns_enter_new(step);
+		err = userns_enter_new(none, step);
 	else if (setns(door, CLONE_NEWUSER) < 0)
 		err = -errno;
 	if (err < 0)

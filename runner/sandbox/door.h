@@ -11,8 +11,9 @@
  * door: a user namespace that the caller's user owns, or -1 to make one here.
  * Then an own mount, ipc, uts and cgroup namespace, and without `network` one
  * of the network, where nothing is up. Afterwards the caller has capabilities
- * in there, and nowhere else. 0, or -errno with *step.
+ * in there, and nowhere else. 0, or -errno with *step; *none: no user namespace
+ * can be made here at all, and nothing has changed.
  */
-int door_enter(int door, bool network, const char **step);
+int door_enter(int door, bool network, bool *none, const char **step);
 
 #endif

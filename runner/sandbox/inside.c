@@ -129,7 +129,8 @@ lock(struct start *s, int ruleset)
 	if (err < 0)
 		return err;
 	s->step = "seccomp";
-	return command_filter_load(&s->in->filter);
+	return command_filter_load(
+	    s->command != NULL ? &s->in->filter : &s->in->files_filter);
 }
 
 /* --- a command ---------------------------------------------------------- */
@@ -166,7 +167,7 @@ command_steps(struct start *s)
 	if (err < 0)
 		return err;
 	s->step = "the init of its pid namespace";
-	err = await_init(s);
+	err = s->init > 0 ? await_init(s) : 0;
 	if (err < 0)
 		return err;
 	s->step = "resource limits";
@@ -251,6 +252,32 @@ clone_on(char *stack, int (*run)(void *arg), int flags, struct start *s)
 	return pid < 0 ? -errno : pid;
 }
 
+/* Only now a cgroup namespace: its top is the group of the command, and from
+ * inside one that is further down nobody could be put there. */
+static int
+enter_namespaces(const struct start *s)
+{
+	if (s->in->landlock_only)
+		return 0;
+	return unshare(CLONE_NEWPID | CLONE_NEWNS | CLONE_NEWCGROUP) < 0
+		   ? -errno
+		   : 0;
+}
+
+static int
+start_init(struct start *s)
+{
+	if (s->in->landlock_only)
+		return 0;
+	if (pipe2(s->ready, O_CLOEXEC) < 0)
+		return -errno;
+	s->init = clone_on(process_stack, init, 0, s);
+	if (s->init < 0)
+		return s->init;
+	close(s->ready[1]);
+	return 0;
+}
+
 /* A helper is itself the init of its namespace: it starts nobody. */
 static int
 relay_steps(struct start *s)
@@ -262,23 +289,19 @@ relay_steps(struct start *s)
 	err = cgroup_join(s->joins, s->born);
 	if (err < 0)
 		return err;
-	/* Only now a cgroup namespace: its top is the group of the command, and
-	 * from inside one that is further down nobody could be put there. */
 	s->step = "new pid, mount and cgroup namespaces";
-	if (unshare(CLONE_NEWPID | CLONE_NEWNS | CLONE_NEWCGROUP) < 0)
-		return -errno;
+	err = enter_namespaces(s);
+	if (err < 0)
+		return err;
 	s->step = "clone";
 	s->enforcing = false;
 	if (s->command == NULL) {
 		s->pid = clone_on(process_stack, helper, 0, s);
 		return s->pid < 0 ? s->pid : 0;
 	}
-	if (pipe2(s->ready, O_CLOEXEC) < 0)
-		return -errno;
-	s->init = clone_on(process_stack, init, 0, s);
-	if (s->init < 0)
-		return s->init;
-	close(s->ready[1]);
+	err = start_init(s);
+	if (err < 0)
+		return err;
 	/* Who is killed before exec, by his init's end perhaps, says nothing
 	 * of it. */
 	s->err = -ESRCH;
@@ -288,8 +311,8 @@ relay_steps(struct start *s)
 		return s->err;
 	/* Where the init is gone already there is no memory, the kernel says.
 	 */
-	s->step = "the init of its pid namespace";
-	s->enforcing = await_init(s) < 0;
+	s->step = s->init > 0 ? "the init of its pid namespace" : "clone";
+	s->enforcing = s->init > 0 && await_init(s) < 0;
 	return s->pid;
 }
 

@@ -17,8 +17,9 @@
 /* What one nest has ready for all its processes. */
 struct inside {
 	struct nest_options options;
-	struct command_filter filter;
-	bool proc; /* mount one */
+	struct command_filter filter, files_filter; /* the file helper's */
+	bool landlock_only; /* no namespaces, and no capabilities in them */
+	bool proc;	    /* mount one */
 	bool network, restrict_files;
 	struct command_landlock_place
 	    *writable; /* for Landlock: in the view, and room for two
@@ -30,8 +31,10 @@ struct inside {
 
 /* Once, in the nest, for everything it will clone: limits, no_new_privs, an
  * empty bounding set, locked securebits, a keyring of its own. What can be
- * done once is not done per command. 0, or -errno with *step. */
-int inside_prepare(const struct nest_options *o, const char **step);
+ * done once is not done per command. Without namespaces the bounding set and
+ * securebits stay, which takes a capability to change: no_new_privs counts.
+ * 0, or -errno with *step. */
+int inside_prepare(const struct inside *in, const char **step);
 
 /* What only commands are limited to, where no control group does it. */
 int inside_limit_command(const struct nest_options *o);

@@ -95,23 +95,23 @@ bind_capabilities(void)
 	/* The kernel has no more of them; any other end is none. */
 	if (errno != EINVAL || cap <= CAP_SETPCAP)
 		return -EPERM;
-	if (prctl(PR_CAP_AMBIENT, PR_CAP_AMBIENT_CLEAR_ALL, 0, 0, 0) < 0 ||
-	    prctl(PR_SET_SECUREBITS, bits, 0, 0, 0) < 0)
-		return -errno;
-	return 0;
+	return prctl(PR_SET_SECUREBITS, bits, 0, 0, 0) < 0 ? -errno : 0;
 }
 
 int
-inside_prepare(const struct nest_options *o, const char **step)
+inside_prepare(const struct inside *in, const char **step)
 {
 	int err;
 
 	*step = "resource limits";
-	err = set_limits(o);
+	err = set_limits(&in->options);
 	if (err < 0)
 		return err;
 	*step = "emptying the capability bounding set";
-	err = bind_capabilities();
+	err = in->landlock_only ? 0 : bind_capabilities();
+	if (err == 0 &&
+	    prctl(PR_CAP_AMBIENT, PR_CAP_AMBIENT_CLEAR_ALL, 0, 0, 0) < 0)
+		err = -errno;
 	if (err < 0)
 		return err;
 	*step = "no_new_privs";

@@ -244,16 +244,19 @@ failed(struct nest_pool *pool, int err, const char *step)
 }
 
 static int
-build(struct nest_pool *pool, struct nest *n)
+build(struct nest_pool *pool, struct nest *n, bool landlock_only)
 {
+	struct nest_options options = pool->options;
 	struct nest_answer a;
 	struct buf b;
 	int err;
 
+	options.landlock_only = landlock_only;
 	buf_init(&b, NEST_MESSAGE_MAX);
-	nest_build_put(&b, &pool->options, &n->plan);
+	nest_build_put(&b, &options, &n->plan);
 	err = nest_ask(n, &b, NULL, 0, &a);
 	n->landlock_abi = a.landlock_abi;
+	n->landlock_only = pool->no_userns = a.no_userns;
 	if (err < 0)
 		failed(pool, err, a.step);
 	return err;
@@ -323,12 +326,13 @@ find(struct nest_pool *pool, const struct plan *plan, bool check)
 }
 
 int
-nest_get(
-    struct nest_pool *pool, struct plan *plan, bool check, struct nest **nest)
+nest_get(struct nest_pool *pool, struct plan *plan, bool check,
+    bool landlock_only, struct nest **nest)
 {
 	struct nest *n = find(pool, plan, check);
 	int err;
 
+	pool->no_userns = false;
 	if (n != NULL) {
 		TAILQ_REMOVE(&pool->nests, n, link);
 		TAILQ_INSERT_HEAD(&pool->nests, n, link);
@@ -352,7 +356,7 @@ nest_get(
 	n->plan = *plan;
 	*plan = (struct plan){ 0 };
 	nest_masks_init(n);
-	err = build(pool, n);
+	err = build(pool, n, landlock_only);
 	if (err < 0) {
 		nest_free(pool, n);
 		return err;

@@ -34,6 +34,7 @@ struct nest {
 	unsigned users; /* processes, and helpers with a request */
 	unsigned helpers;
 	unsigned landlock_abi; /* in force; 0: none */
+	bool landlock_only;    /* there is no view, nor a namespace */
 };
 
 TAILQ_HEAD(nest_list, nest);
@@ -50,6 +51,7 @@ struct nest_pool {
 	int door; /* -1: each makes its own */
 	struct nest_options options;
 	char step[NEST_STEP_MAX]; /* what the latest failure was of */
+	bool no_userns;		  /* it was for want of user namespaces */
 };
 
 void nest_pool_init(struct nest_pool *pool, struct event_base *base, int door,
@@ -60,10 +62,11 @@ void nest_pool_clear(struct nest_pool *pool);
 /*
  * The nest of a plan, which is taken over: an old one, or one that is built
  * now. check: it is asked whether its view is intact; nest_start() asks
- * anyway. 0; or -errno, with what failed in the log.
+ * anyway. landlock_only: a new one may do without user namespaces where there
+ * are none. 0; or -errno, with what failed in the log.
  */
-int nest_get(
-    struct nest_pool *pool, struct plan *plan, bool check, struct nest **nest);
+int nest_get(struct nest_pool *pool, struct plan *plan, bool check,
+    bool landlock_only, struct nest **nest);
 
 /* Starts a command in it, and in a control group (NULL: none); waits
  * until exec has worked or failed. 0, or -errno with the answer's step. When

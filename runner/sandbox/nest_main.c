@@ -18,7 +18,11 @@
 #include "inside.h"
 #include "log.h"
 #include "mounts.h"
+#include "sandbox_limits.h"
 #include "view.h"
+
+/* Devices, and what make_ruleset() of inside.c adds. */
+#define WRITABLE_MORE (8 + 2)
 
 static struct inside inside = { .channel = CONTROL_FD };
 static void (*run_files)(void);
@@ -44,42 +48,64 @@ is_writable(const struct plan_mount *m)
 	return m->kind == PLAN_WRITE || m->kind == PLAN_PRIVATE;
 }
 
-/* What commands may write to: roots and devices, as they are in the view. */
 static int
-open_writable(void)
+add_writable(int fd)
+{
+	struct stat st;
+
+	if (fd < 0)
+		return fd;
+	if (fstat(fd, &st) < 0)
+		return -errno;
+	inside.writable[inside.nwritable++] =
+	    (struct command_landlock_place){ fd, S_ISDIR(st.st_mode) };
+	return 0;
+}
+
+/* The last two are shared with others where there is no view. */
+static int
+open_devices(void)
 {
 	static const char *const devices[] = { "/dev/null", "/dev/zero",
 		"/dev/full", "/dev/random", "/dev/urandom", "/dev/tty",
 		"/dev/pts", "/dev/shm" };
-	size_t n = nitems(devices) + plan.count;
+	size_t n = nitems(devices) - (inside.landlock_only ? 2 : 0);
+	int err = 0;
 
-	inside.writable = xcalloc(n + 2, sizeof(*inside.writable));
-	for (size_t i = 0; i < n; i++) {
-		const char *path = i < nitems(devices)
-				       ? devices[i]
-				       : plan.mounts[i - nitems(devices)].path;
-		struct stat st;
-		int fd;
-
-		if (i >= nitems(devices) &&
-		    !is_writable(&plan.mounts[i - nitems(devices)]))
-			continue;
-		fd = mounts_open(AT_FDCWD, path);
-		if (fd == -ENOENT && i < nitems(devices))
-			continue;
-		if (fd < 0)
-			return fd;
-		if (fstat(fd, &st) < 0)
-			return -errno;
-		inside.writable[inside.nwritable++] =
-		    (struct command_landlock_place){ fd, S_ISDIR(st.st_mode) };
+	for (size_t i = 0; i < n && err == 0; i++) {
+		err = add_writable(mounts_open(AT_FDCWD, devices[i]));
+		if (err == -ENOENT)
+			err = 0;
 	}
-	return 0;
+	return err;
+}
+
+/* What commands may write to: roots and devices, as they are in the view, or
+ * as the resolver saw them. */
+static int
+open_writable(void)
+{
+	size_t n = plan.count + WRITABLE_MORE;
+	int err;
+
+	inside.writable = xcalloc(n, sizeof(*inside.writable));
+	err = open_devices();
+	for (size_t i = 0; i < plan.count && err == 0; i++) {
+		const struct plan_mount *m = &plan.mounts[i];
+
+		if (is_writable(m))
+			err =
+			    add_writable(inside.landlock_only
+					     ? view_open_host(m)
+					     : mounts_open(AT_FDCWD, m->path));
+	}
+	return err;
 }
 
 static int
 prepare_landlock(const char **step)
 {
+	static char text[VIEW_STEP_MAX];
 	int err;
 
 	*step = "Landlock";
@@ -87,6 +113,13 @@ prepare_landlock(const char **step)
 	if (err < 0)
 		return err;
 	inside.landlock_abi = (unsigned)err;
+	if (inside.landlock_only && err < SANDBOX_LANDLOCK_ONLY_ABI) {
+		snprintf(text, sizeof(text),
+		    "landlock-only: Landlock ABI %d, at least %d is needed",
+		    err, SANDBOX_LANDLOCK_ONLY_ABI);
+		*step = text;
+		return -EOPNOTSUPP;
+	}
 	if (inside.landlock_abi == 0) {
 		log_warn(0, "no Landlock here: one lock less");
 		return 0;
@@ -97,51 +130,78 @@ prepare_landlock(const char **step)
 		if (err < 0)
 			return err;
 	} else {
-		inside.writable = xcalloc(2, sizeof(*inside.writable));
+		inside.writable =
+		    xcalloc(WRITABLE_MORE, sizeof(*inside.writable));
 	}
 	return 0;
 }
 
 static int
-prepare_filter(const struct nest_options *o, const char **step)
+prepare_filters(const struct nest_options *o, const char **step)
 {
-	const struct command_filter_options f = {
+	struct command_filter_options f = {
 		.network = inside.network,
 		.unix_local = o->unix_local,
 		.unix_allow = o->unix_allow,
 		.allow_32bit = o->allow_32bit,
 		.allow_setid = o->allow_setid,
-		.allow_nested_userns = o->allow_nested_userns,
+		.allow_nested_userns =
+		    o->allow_nested_userns && !inside.landlock_only,
+		.no_view = inside.landlock_only,
 		.log = o->log,
 	};
 
+	int err;
+
 	*step = "compiling the seccomp filter";
-	return command_filter_compile(&inside.filter, &f);
+	err = command_filter_compile(&inside.filter, &f);
+	if (err < 0 || !inside.landlock_only) {
+		inside.files_filter = inside.filter;
+		return err;
+	}
+	/* Of a command nobody knows which file it means; of fs/chmod nobody
+	 * need ask. */
+	f.no_chmod = true;
+	return command_filter_compile(&inside.files_filter, &f);
+}
+
+/* Into namespaces; or, where there can be none and the plan may do without, no
+ * further than "/". */
+static int
+enter(const struct nest_options *o, bool *no_userns, const char **step)
+{
+	int err = door_enter(
+	    o->door ? NEST_DOOR_FD : -1, plan.network, no_userns, step);
+
+	if (err == 0 || !*no_userns || !o->landlock_only || geteuid() == 0)
+		return err;
+	inside.landlock_only = true;
+	*step = "landlock-only: the root directory";
+	return chdir("/") < 0 ? -errno : 0;
 }
 
 static int
-build(const struct nest_options *o, char *step)
+build(const struct nest_options *o, struct nest_answer *a)
 {
 	const char *what = "";
 	int err;
 
 	inside.options = *o;
 	inside.network = plan.network;
-	inside.proc = view_has_proc(&plan);
-	err = prepare_filter(o, &what);
+	err = enter(o, &a->no_userns, &what);
+	inside.proc = !inside.landlock_only && view_has_proc(&plan);
 	if (err == 0)
-		err = door_enter(
-		    o->door ? NEST_DOOR_FD : -1, plan.network, &what);
-	if (err == 0) {
-		err = view_build(&plan, o->shm_bytes, step);
-		what = step;
+		err = prepare_filters(o, &what);
+	if (err == 0 && !inside.landlock_only) {
+		err = view_build(&plan, o->shm_bytes, a->step);
+		what = a->step;
 	}
 	if (err == 0)
 		err = prepare_landlock(&what);
 	if (err == 0)
-		err = inside_prepare(o, &what);
-	if (what != step)
-		snprintf(step, VIEW_STEP_MAX, "%s", what);
+		err = inside_prepare(&inside, &what);
+	if (what != a->step)
+		snprintf(a->step, sizeof(a->step), "%s", what);
 	return err;
 }
 
@@ -153,7 +213,7 @@ take_build(struct buf_reader *r)
 
 	if (nest_build_get(r, &o, &plan) < 0)
 		log_fatal("impossible order from the runner");
-	a.err = build(&o, a.step);
+	a.err = build(&o, &a);
 	a.landlock_abi = inside.landlock_abi;
 	if (a.err == 0)
 		a.step[0] = '\0';
@@ -167,7 +227,8 @@ static int
 check(struct nest_answer *a)
 {
 	*a = (struct nest_answer){ .enforcing = true };
-	a->err = view_check(&plan, a->step);
+	a->err = inside.landlock_only ? view_check_host(&plan, a->step)
+				      : view_check(&plan, a->step);
 	a->stale = a->err < 0;
 	return a->err;
 }

@@ -237,6 +237,7 @@ nest_answer_put(struct buf *b, const struct nest_answer *a)
 	buf_put_u32(b, (uint32_t)a->command);
 	buf_put_u32(b, (uint32_t)a->init);
 	buf_put_u32(b, a->landlock_abi);
+	buf_put_u8(b, a->no_userns);
 }
 
 int
@@ -249,6 +250,7 @@ nest_answer_get(struct buf_reader *r, struct nest_answer *a)
 	a->command = (pid_t)(buf_get_u32(r) & INT_MAX);
 	a->init = (pid_t)(buf_get_u32(r) & INT_MAX);
 	a->landlock_abi = buf_get_u32(r);
+	a->no_userns = buf_get_u8(r);
 	return buf_end(r);
 }
 

@@ -39,6 +39,9 @@ enum nest_order {
 /* Everything of a policy but its plan. */
 struct nest_options {
 	bool door; /* NEST_DOOR_FD is one */
+	/* Where no user namespace can be made the plan may do without: it
+	 * needs no view (landlock_only.h). */
+	bool landlock_only;
 	bool
 	    parent_death_signal; /* no pid namespace would kill what is in it */
 	bool unix_local, unix_allow; /* command_filter_options */
@@ -69,6 +72,9 @@ struct nest_answer {
 	pid_t command, init;	  /* NEST_START, NEST_FILES (no init): children
 				   * of the runner */
 	unsigned landlock_abi;	  /* NEST_BUILD: in force; 0: none */
+	/* NEST_BUILD: there are no user namespaces here; when it worked, it
+	 * did without. */
+	bool no_userns;
 };
 
 void nest_build_put(

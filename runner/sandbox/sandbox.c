@@ -8,6 +8,7 @@
 #include <string.h>
 
 #include "disk_view.h"
+#include "landlock_only.h"
 #include "log.h"
 #include "util.h"
 
@@ -43,7 +44,8 @@ sandbox_init(struct sandbox *sb, const struct sandbox_host *host,
 	sb->home = host->home;
 	sb->tmpdir = host->tmpdir;
 	sb->controllers = host->controllers;
-	sb->told = false;
+	sb->told = sb->told_landlock_only = false;
+	sb->single_user = host->parent_death_signal;
 	ceiling_init(&sb->ceiling, limits, host->home ? host->home : "/");
 	nest_pool_init(&sb->pool, host->base, host->door, &options,
 	    host->give_up, host->owner);
@@ -162,26 +164,73 @@ plan_grant(struct sandbox *sb, struct ceiling_grant *g, const char *cwd,
 	return err == -EAGAIN ? sandbox_refuse(sb, "the view", error) : err;
 }
 
+/* What the operator gave up is said where he will look for it. */
+static void
+tell_landlock_only(struct sandbox *sb, const struct nest *n)
+{
+	if (sb->told_landlock_only)
+		return;
+	sb->told_landlock_only = true;
+	log_warn(0,
+	    "landlock-only: no user namespaces, so that sandboxes of this "
+	    "session have Landlock (ABI %u) and seccomp alone: commands may "
+	    "change modes and times of every file of their user, and see %s"
+	    "his processes",
+	    n->landlock_abi, n->landlock_abi < 6 ? "and signal " : "");
+}
+
+/* A nest without namespaces is for those who may do without: it may be
+ * another request's. */
+static int
+check_namespaces(struct sandbox *sb, const struct nest *n, bool landlock_only,
+    const char *why, char *error)
+{
+	if (!n->landlock_only)
+		return 0;
+	if (landlock_only) {
+		tell_landlock_only(sb, n);
+		return 0;
+	}
+	log_error(0, "sandbox: landlock-only: %s", why);
+	return sandbox_refuse(sb, "a new user namespace", error);
+}
+
+static int
+check_landlock(struct sandbox *sb, const struct nest *n, char *error)
+{
+	unsigned least = sb->ceiling.limits.landlock_min_abi;
+
+	if (sb->required && least == 0)
+		least = 1;
+	if (n->landlock_abi >= least)
+		return 0;
+	log_error(0, "sandbox: Landlock ABI %u, at least %u is required",
+	    n->landlock_abi, least);
+	return sandbox_refuse(sb, "Landlock", error);
+}
+
 #define PLAN_TRIES 3
 
 static int
 get_nest(struct sandbox *sb, struct plan *plan, bool check, struct nest **nest,
     char *error)
 {
-	unsigned least = sb->ceiling.limits.landlock_min_abi;
-	int err = nest_get(&sb->pool, plan, check, nest);
+	const struct landlock_only q = { .limits = &sb->ceiling.limits,
+		.plan = plan,
+		.single_user = sb->single_user,
+		.required = sb->required };
+	char why[LANDLOCK_ONLY_WHY_MAX];
+	bool landlock_only = landlock_only_suits(&q, why);
+	int err = nest_get(&sb->pool, plan, check, landlock_only, nest);
 
 	if (err < 0) {
+		if (sb->pool.no_userns && why[0] != '\0')
+			log_error(0, "sandbox: landlock-only: %s", why);
 		sandbox_refuse(sb, sb->pool.step, error);
 		return err;
 	}
-	if (sb->required && least == 0)
-		least = 1;
-	if ((*nest)->landlock_abi >= least)
-		return 0;
-	log_error(0, "sandbox: Landlock ABI %u, at least %u is required",
-	    (*nest)->landlock_abi, least);
-	return sandbox_refuse(sb, "Landlock", error);
+	err = check_namespaces(sb, *nest, landlock_only, why, error);
+	return err < 0 ? err : check_landlock(sb, *nest, error);
 }
 
 /* What is to be limited and no control group counts. Refused where it must

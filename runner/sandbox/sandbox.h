@@ -20,6 +20,8 @@ struct sandbox {
 	unsigned controllers; /* enum cgroup_controller: limits of commands that
 			       * a control group holds */
 	bool told;	      /* of one that nothing holds */
+	bool single_user;     /* execd is not root */
+	bool told_landlock_only;
 	bool required;	  /* of the latest request: it must have every layer */
 	unsigned clamped; /* enum ceiling_limit: of the latest request, what was
 			   * cut down */

@@ -25,9 +25,10 @@ sandbox_report_fill(struct sandbox_report *r, const struct sandbox *sb,
 	r->enforced = true;
 	r->files = nest->plan.base != PLAN_BASE_WRITE;
 	r->network = !nest->plan.network;
-	r->proc = view_has_proc(&nest->plan);
+	r->proc = view_has_proc(&nest->plan) && !nest->landlock_only;
 	r->controllers = sb->controllers;
 	r->landlock_abi = nest->landlock_abi;
+	r->landlock_only = nest->landlock_only;
 	r->pids = l->pids;
 	r->memory_bytes = l->memory_bytes;
 	/* Nothing else can hold that one. */
@@ -95,18 +96,19 @@ write_clamped(struct json_writer *w, const struct sandbox_report *r)
 static void
 write_layers(struct json_writer *w, const struct sandbox_report *r)
 {
+	bool namespaces = !r->landlock_only;
 	const struct {
 		const char *name;
 		bool there;
 	} layers[] = {
-		{ "userNamespace", true },
-		{ "mountNamespace", true },
-		{ "pidNamespace", true },
-		{ "ipcNamespace", true },
-		{ "utsNamespace", true },
-		{ "cgroupNamespace", true },
-		{ "networkNamespace", r->network },
-		{ "readOnlyView", r->files },
+		{ "userNamespace", namespaces },
+		{ "mountNamespace", namespaces },
+		{ "pidNamespace", namespaces },
+		{ "ipcNamespace", namespaces },
+		{ "utsNamespace", namespaces },
+		{ "cgroupNamespace", namespaces },
+		{ "networkNamespace", r->network && namespaces },
+		{ "readOnlyView", r->files && namespaces },
 		{ "ownProc", r->proc },
 		{ "noCapabilities", true },
 		{ "noNewPrivs", true },

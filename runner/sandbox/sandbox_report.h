@@ -18,6 +18,7 @@ struct sandbox_report {
 	bool proc;
 	unsigned controllers;  /* enum cgroup_controller; 0: no groups */
 	unsigned landlock_abi; /* 0: none */
+	bool landlock_only;    /* no namespaces, and no view */
 	uint64_t pids, memory_bytes, open_files, file_bytes;
 	uint32_t cpu_percent;
 };

@@ -29,6 +29,13 @@ int view_cover(const struct plan *masks, char *step);
  * away what is mounted on it here. 0, or -ESTALE with step as above. */
 int view_check(const struct plan *plan, char *step);
 
+/* Without a view, on the host, from "/": what a plan's mount names, O_PATH, if
+ * it is what the resolver saw. -ESTALE: it is not; or -errno. */
+int view_open_host(const struct plan_mount *m);
+
+/* Likewise, of the whole plan: 0, or -ESTALE with step as above. */
+int view_check_host(const struct plan *plan, char *step);
+
 /* Whether commands get a /proc. */
 bool view_has_proc(const struct plan *plan);
 

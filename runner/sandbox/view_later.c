@@ -104,3 +104,29 @@ view_check(const struct plan *plan, char *step)
 	}
 	return 0;
 }
+
+int
+view_open_host(const struct plan_mount *m)
+{
+	_cleanup_close_ int fd = mounts_open(AT_FDCWD, m->path);
+
+	if (fd < 0)
+		return fd == -ENOENT || fd == -ELOOP || fd == -ENOTDIR ? -ESTALE
+								       : fd;
+	return view_is_same(fd, &m->seen) ? steal_fd(&fd) : -ESTALE;
+}
+
+int
+view_check_host(const struct plan *plan, char *step)
+{
+	for (size_t i = 0; i < plan->count; i++) {
+		const struct plan_mount *m = &plan->mounts[i];
+		_cleanup_close_ int fd = view_open_host(m);
+
+		if (fd >= 0)
+			continue;
+		snprintf(step, VIEW_STEP_MAX, "%.200s was replaced", m->path);
+		return -ESTALE;
+	}
+	return 0;
+}

@@ -212,6 +212,7 @@ def test_effective_values_are_a_configuration(mode, user, directory):
     rules = out.split("[sandbox]\n")[1].split("[")[0]
     for line in ("mode = auto", f"allow-unsandboxed = {strict[0]}", f"max-profile = {strict[1]}", "allow-network = yes",
                  "over-limit = refuse", "unix-sockets = deny", "nested-git = hooks", "tmp = host", "landlock-min-abi = 0",
+                 "landlock-only = no",
                  "max-processes = 512", "max-memory = 1G", "max-cpu = none", "max-file-size = 16G", "hide = /run"):
         assert f"{line}\n" in rules, (line, rules)
     keys = re.findall(r"KEY\(\"([a-z0-9-]+)\"", "".join(
@@ -245,7 +246,7 @@ SANDBOX = {"mode": "require", "max-profile": "managed", "allow-unsandboxed": "ye
            "writable-roots": "~/a", "deny-read": "-~/.ssh", "hide": "none", "protected-names": ".git",
            "nested-git": "full", "nested-git-depth": "2", "tmp": "private", "tmpdir": "request",
            "environment-inherit": "core", "unix-sockets": "local", "allow-32bit": "yes", "allow-setid": "yes",
-           "allow-nested-userns": "no", "landlock-min-abi": "3", "max-processes": "7", "max-memory": "64M",
+           "allow-nested-userns": "no", "landlock-min-abi": "3", "landlock-only": "yes", "max-processes": "7", "max-memory": "64M",
            "max-cpu": "50%", "max-open-files": "64", "max-file-size": "1G", "max-shm": "2M"}
 
 

@@ -63,6 +63,7 @@ static void
 put_build(struct buf *b)
 {
 	const struct nest_options o = { .door = true,
+		.landlock_only = true,
 		.log = true,
 		.shm_bytes = 7,
 		.data_bytes = UINT64_MAX };
@@ -76,7 +77,7 @@ check_build(const struct nest_options *o, const struct plan *got)
 {
 	size_t n = 0;
 
-	assert_true(o->door && o->log && !o->allow_32bit);
+	assert_true(o->door && o->landlock_only && o->log && !o->allow_32bit);
 	assert_int_equal(o->shm_bytes, 7);
 	assert_true(o->data_bytes == UINT64_MAX);
 	assert_int_equal(got->base, PLAN_BASE_EMPTY);
@@ -184,7 +185,8 @@ put_answer(struct buf *b)
 		.step = "mounting /w",
 		.command = 7,
 		.init = 8,
-		.landlock_abi = 9 };
+		.landlock_abi = 9,
+		.no_userns = true };
 
 	nest_answer_put(b, &a);
 }
@@ -203,6 +205,7 @@ get_answer(struct buf_reader *r)
 		assert_int_equal(a.command, 7);
 		assert_int_equal(a.init, 8);
 		assert_int_equal(a.landlock_abi, 9);
+		assert_true(a.no_userns);
 	}
 	return err;
 }

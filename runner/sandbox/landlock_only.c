@@ -1,0 +1,122 @@
+/*
+ * What a plan needs that only a view gives.
+ */
+#include "landlock_only.h"
+
+#include <stdio.h>
+#include <string.h>
+
+#include "util.h"
+
+static const char *
+rule_against(const struct landlock_only *q)
+{
+	const struct plan *plan = q->plan;
+
+	if (!q->single_user)
+		return "execd runs as root";
+	if (q->limits->require_groups)
+		return "mode = require";
+	if (q->required)
+		return "the request requires every layer";
+	/* The host's would be within reach: a user's service manager, for one,
+	 * starts what it is asked to outside of every sandbox. */
+	if (q->limits->unix_sockets != SANDBOX_UNIX_DENY)
+		return "unix-sockets is not deny";
+	if (plan->base == PLAN_BASE_WRITE)
+		return "the policy makes the whole disk writable";
+	if (plan->base == PLAN_BASE_EMPTY)
+		return "the policy does not let everything be read";
+	return plan->deny_proc ? "the policy denies reading /proc" : NULL;
+}
+
+static bool
+lies_in(const char *path, const char *directory)
+{
+	size_t n = strlen(directory);
+
+	return strncmp(path, directory, n) == 0 &&
+	       (path[n] == '\0' || path[n] == '/');
+}
+
+/* Of these a view has its own, or nothing of the host's to write to. */
+static bool
+is_system(const char *path)
+{
+	return lies_in(path, "/dev") || lies_in(path, "/proc") ||
+	       lies_in(path, "/sys");
+}
+
+/* What lies in nothing writable is read-only anyway. */
+static bool
+is_carved_out(const struct plan *plan, const struct plan_mount *m)
+{
+	_cleanup_free_ char *parent = xstrdup(m->path);
+
+	*strrchr(parent, '/') = '\0';
+	return plan_access(plan, parent) == SANDBOX_WRITE;
+}
+
+static const char *
+mount_against(const struct plan *plan, const struct plan_mount *m)
+{
+	switch (m->kind) {
+	case PLAN_WRITE:
+		if (is_system(m->path))
+			return "makes the host's own writable:";
+		return m->seen.type == FS_DIRECTORY || m->seen.type == FS_FILE
+			   ? NULL
+			   : "grants what is no file or directory:";
+	case PLAN_READ:
+		return is_carved_out(plan, m) ? "protects" : NULL;
+	case PLAN_DENY_DIRECTORY:
+	case PLAN_DENY_FILE:
+		return "denies reading";
+	case PLAN_MASK_FILE:
+	case PLAN_MASK_DIRECTORY:
+		return "protects";
+	case PLAN_PRIVATE:
+		return "has one of its own:";
+	case PLAN_PIN:
+		return "keeps in place";
+	}
+	return "needs a view of";
+}
+
+/* A pin comes before what it is for, which says more. */
+static const struct plan_mount *
+find_against(const struct plan *plan)
+{
+	const struct plan_mount *pin = NULL;
+
+	for (size_t i = 0; i < plan->count; i++) {
+		const struct plan_mount *m = &plan->mounts[i];
+
+		if (mount_against(plan, m) == NULL)
+			continue;
+		if (m->kind != PLAN_PIN)
+			return m;
+		if (pin == NULL)
+			pin = m;
+	}
+	return pin;
+}
+
+bool
+landlock_only_suits(const struct landlock_only *q, char *why)
+{
+	const struct plan_mount *m;
+	const char *rule;
+
+	why[0] = '\0';
+	if (!q->limits->landlock_only)
+		return false;
+	rule = rule_against(q);
+	m = rule == NULL ? find_against(q->plan) : NULL;
+	if (rule != NULL)
+		snprintf(why, LANDLOCK_ONLY_WHY_MAX, "%s", rule);
+	else if (m != NULL)
+		snprintf(why, LANDLOCK_ONLY_WHY_MAX, "the policy %s %.160s",
+		    mount_against(q->plan, m), m->path);
+	return rule == NULL && m == NULL;
+}
