@@ -17,6 +17,7 @@
 #include "landlock.h"
 #include "options.h"
 #include "programs.h"
+#include "sandbox_limits.h"
 #include "util.h"
 
 /* --- what to change ----------------------------------------------------- */
@@ -185,6 +186,22 @@ print(const struct layer *l, int err)
 		printf("%-8s %s\n", "ok", l->name);
 }
 
+/* What is left without user namespaces, for who asks for it. */
+static void
+print_landlock_only(void)
+{
+	int abi = landlock_abi();
+
+	if (abi >= SANDBOX_LANDLOCK_ONLY_ABI)
+		printf("ok       Landlock and seccomp alone, for policies that "
+		       "say no more than what is writable; not used unless "
+		       "[sandbox] says landlock-only = yes\n");
+	else
+		printf("without  Landlock and seccomp alone (landlock-only): "
+		       "there is ABI %d; Linux 6.2 or newer has ABI %d\n",
+		    abi > 0 ? abi : 0, SANDBOX_LANDLOCK_ONLY_ABI);
+}
+
 static int
 find_patient(struct patient *p, const char *user)
 {
@@ -235,6 +252,8 @@ doctor_run(const struct programs *programs, const char *user)
 		if (err != 0 && layers[i].needed)
 			code = EXIT_UNENFORCEABLE;
 	}
+	if (no_user && !p.root)
+		print_landlock_only();
 	free(p.name);
 	return code;
 }

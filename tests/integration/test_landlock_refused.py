@@ -5,10 +5,11 @@ import json
 import os
 import shutil
 import subprocess
+import sys
 
 import pytest
-from conftest import ROOT, poll
-from landlock_only import KEYS, REFUSED, bare, entry, layers, numbered, policy, run, uri, where  # noqa: F401
+from conftest import EXECD, ROOT, as_user, poll
+from landlock_only import KEYS, REFUSED, WITHOUT, bare, entry, layers, numbered, policy, run, uri, where  # noqa: F401
 
 pytestmark = numbered
 
@@ -178,3 +179,16 @@ def test_the_audit_log_says_so(bare, where, user):
                                                what="records").splitlines()) if e["event"] == "process-started"]
     assert [(e["landlockOnly"], e["landlockAbi"] >= 3, e["enforced"]) for e in started] == [
         (True, True, {"fileSystem": "restricted", "network": "restricted"}), (False, False, None)]
+
+
+def test_the_doctor_knows(user, where):
+    def doctor(landlock):
+        argv = [sys.executable, "-c", WITHOUT, landlock, "", str(EXECD), "doctor"]
+        return subprocess.run(as_user(user, argv), capture_output=True, text=True, timeout=60)
+    r = doctor("")
+    line = [x for x in r.stdout.splitlines() if "landlock-only" in x]
+    assert r.returncode == 5 and len(line) == 1 and line[0].startswith("ok "), r.stdout
+    assert "landlock-only = yes" in line[0]
+    r = doctor(str(ERRNO["ENOSYS"]))
+    line = [x for x in r.stdout.splitlines() if "landlock-only" in x]
+    assert len(line) == 1 and line[0].startswith("without ") and "ABI 3" in line[0], r.stdout
