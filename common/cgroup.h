@@ -48,6 +48,9 @@ struct cgroup {
  * is no version 1 hierarchy that does. */
 void cgroup_open_own(struct cgroup *c);
 
+/* The same, and of an ordinary user only what was delegated to him. */
+void cgroup_open_usable(struct cgroup *c);
+
 /* A group below another. 0 or -errno; what exists already is opened. On error
  * nothing is left. cgroup_remove(): -EBUSY while somebody is in it; what is not
  * there is no error. */

@@ -134,3 +134,24 @@ cgroup_open_own(struct cgroup *c)
 	close(c->dirs[CGROUP_UNIFIED]);
 	c->dirs[CGROUP_UNIFIED] = -1;
 }
+
+/* Nothing can be made there; in version 2 nobody can be moved below it. */
+static bool
+is_anothers(int i, int dir)
+{
+	return faccessat(dir, ".", W_OK, AT_EACCESS) < 0 ||
+	       (i == CGROUP_UNIFIED &&
+		   faccessat(dir, "cgroup.procs", W_OK, AT_EACCESS) < 0);
+}
+
+void
+cgroup_open_usable(struct cgroup *c)
+{
+	cgroup_open_own(c);
+	for (int i = 0; geteuid() != 0 && i < CGROUP_HIERARCHIES; i++) {
+		if (c->dirs[i] < 0 || !is_anothers(i, c->dirs[i]))
+			continue;
+		close(c->dirs[i]);
+		c->dirs[i] = -1;
+	}
+}

@@ -135,7 +135,7 @@ doctor_try_cgroups(const struct patient *p)
 	char name[32];
 	int err;
 
-	cgroup_open_own(&own);
+	cgroup_open_usable(&own);
 	errno = ENOENT;
 	if (!cgroup_is_open(&own))
 		give_up();
@@ -153,7 +153,7 @@ need_controller(unsigned controller)
 {
 	struct cgroup own;
 
-	cgroup_open_own(&own);
+	cgroup_open_usable(&own);
 	errno = ENOENT;
 	if (!(cgroup_available(&own) & controller))
 		give_up();

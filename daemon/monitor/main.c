@@ -281,7 +281,7 @@ main(int argc, char **argv)
 	}
 	if (starter_watch() < 0)
 		return EXIT_FAILED;
-	if (m->root && !starter_is_used())
+	if (!starter_is_used())
 		quota_init();
 	code = monitor_run(m);
 	quota_clear();

@@ -77,6 +77,11 @@ log_missing(unsigned there)
 		{ CGROUP_COUNTS_CPU, "processor time", "nothing limits it" },
 	};
 
+	if (there == 0 && geteuid() != 0) {
+		log_info("control groups: none is delegated to this user; "
+			 "resource limits hold sandboxed commands");
+		return;
+	}
 	for (size_t i = 0; i < nitems(kinds); i++)
 		if (!(there & kinds[i].controller))
 			log_warn(0, "control groups: none here counts %s; %s",
@@ -106,7 +111,7 @@ quota_init(void)
 {
 	int err;
 
-	cgroup_open_own(&own);
+	cgroup_open_usable(&own);
 	if (!cgroup_is_open(&own)) {
 		log_missing(0);
 		return;

@@ -1,6 +1,7 @@
 /*
  * Control groups of the sessions: what all processes of one may take together,
- * and a place where its runner makes groups for its commands. Root only.
+ * and a place where its runner makes groups for its commands. Without root only
+ * where some are delegated to the user.
  */
 #ifndef QUOTA_H
 #define QUOTA_H

@@ -152,22 +152,18 @@ start_runner(struct monitor *m, struct session *s, struct cgroup *cgroup)
 }
 
 /* What all its processes may take together: 0, or -errno with the reason why
- * the host cannot hold it to that. An ordinary user's configuration has no
- * such limits. */
+ * the host cannot hold it to that. */
 static int
-open_quota(const struct monitor *m, const struct session *s, struct cgroup *c,
-    char *reason)
+open_quota(const struct session *s, struct cgroup *c, char *reason)
 {
-	return !m->root || starter_is_used()
-		   ? 0
-		   : quota_for(s->id, s->identity, c, reason);
+	return starter_is_used() ? 0 : quota_for(s->id, s->identity, c, reason);
 }
 
 int
 session_start(struct monitor *m, struct session *s, char *reason)
 {
 	struct cgroup cgroup = CGROUP_NONE;
-	int err = open_quota(m, s, &cgroup, reason);
+	int err = open_quota(s, &cgroup, reason);
 
 	if (err < 0)
 		return err;
