@@ -153,6 +153,31 @@ def test_much_to_parse_before_a_session(spawn, what):
     assert c.ready().run("p", ["/bin/echo", "fine"]).stdout == "fine\n"
 
 
+def test_much_that_waits_before_a_session(configured, user):
+    """Many large messages that do not end: together they have a limit, and
+    those who say no more than they need do not notice."""
+    s = configured(f"[listener a]\naddress = ws://127.0.0.1:0\nallow-unauthenticated = one\n[identity one]\n"
+                   f"user = {user.pw_name}\nsandbox-allow-unsandboxed = yes\n"
+                   "[limits]\nmax-frame-bytes = 4M\nmax-message-bytes = 4M\npre-auth-deadline = 1m\n")
+    grown = rss_kib(s.frontend())
+    some = [s.connect() for _ in range(20)]
+    for c in some:
+        c.frame(1, b"x" * (3 << 20), fin=False)
+    poll(lambda: sum(c.closed is not None for c in some) >= 15, 30, "end of those beyond the limit")
+    assert all("too much waits" in c.closed["reason"] for c in some if c.closed)
+    assert s.ready().run("p", ["/bin/echo", "fine"]).stdout == "fine\n"
+    # A buffer that grows is twice as large.
+    assert rss_kib(s.frontend()) - grown < 40 * MIB
+    for c in some:
+        c.drop()
+    c = s.connect()
+    poll(lambda: rss_kib(s.frontend()) - grown < 10 * MIB, what="memory given back")
+    for _ in range(10):
+        c.frame(1, body(4 << 20))
+        assert c.answer(1000)["error"]["code"] == -32601
+        c.messages.clear()
+
+
 def test_two_hundred_connections(server):
     clients = [server.ready() for _ in range(200)]
     for i, c in enumerate(clients):
