@@ -111,6 +111,7 @@ GOOD = "[listener l]\naddress = ws://127.0.0.1:0\n"
     ("[limits]\nmax-connections = 1\0 2\n", 2, "a NUL byte"),
     ("[limits]\nmax-connections = 1 ; few\n", 2, "a comment needs a line of its own"),
     ("[limits]\nexempt = none\n\t::1 ;x\n", 3, "a comment needs a line of its own"),
+    ("[identity a]\ntoken-subject = a [b\n", 2, "only the first value begins with `[`"),
 ])
 def test_refused(mode, user, directory, text, line, words):
     if text.startswith("[identity") and not re.search(r"(?m)^user =", text):
