@@ -308,7 +308,9 @@ timer_cb(evutil_socket_t fd, short what, void *arg)
 			break;
 		}
 		pump_ping(c);
-		connection_timer(c, config.ping_interval_ms);
+		/* It may have been the end, of which nobody knew yet. */
+		if (c->state == CONN_ATTACHED)
+			connection_timer(c, config.ping_interval_ms);
 		break;
 	case CONN_CLOSING:
 		connection_client_gone(c);
