@@ -142,7 +142,11 @@ take_title(struct reader *r, const char *line)
 static bool
 has_comment(const char *line)
 {
-	return strstr(line, " ;") != NULL || strstr(line, "\t;") != NULL;
+	const char *value =
+	    strchr(BLANKS, line[0]) == NULL ? strpbrk(line, "=:") : NULL;
+
+	return strstr(line, " ;") != NULL || strstr(line, "\t;") != NULL ||
+	       (value != NULL && value[1] == ';');
 }
 
 /* What libinih would take for a blank, and a reader not see. */

@@ -112,6 +112,7 @@ GOOD = "[listener l]\naddress = ws://127.0.0.1:0\n"
     ("[limits]\nexempt = none\v\n", 2, "a control character"),
     ("[limits]\nexempt = ::1\r ::2\n", 2, "a control character"),
     ("[limits]\nmax-connections = 1 ; few\n", 2, "a comment needs a line of its own"),
+    ("[limits]\nexempt =;none\n", 2, "a comment needs a line of its own"),
     ("[limits]\nexempt = none\n\t::1 ;x\n", 3, "a comment needs a line of its own"),
     ("[identity a]\ntoken-subject = a [b\n", 2, "only the first value begins with `[`"),
 ])
