@@ -161,25 +161,52 @@ string_end(const char *text, size_t len, size_t at)
 }
 
 /* Quotes stand in strings (escaped) and around them only: up to the first
- * error, and behind it nothing counts. */
+ * error, and behind it nothing counts. False: no whole string is behind `at`.
+ */
+static bool
+next_string(
+    const char *text, size_t len, size_t at, struct json_cut *string, bool *cut)
+{
+	const char *quote = memchr(text + at, '"', len - at);
+	size_t run;
+
+	if (quote == NULL)
+		return false;
+	string->from = (size_t)(quote - text) + 1;
+	run = plain_run(text + string->from, len - string->from);
+	string->to = string_end(text, len, string->from + run);
+	*cut = run > LONG_STRING_BYTES && string->to == string->from + run;
+	return string->to < len;
+}
+
 void
 json_scan_plan(struct json_cuts *cuts, const char *text, size_t len)
 {
-	const char *quote;
-	size_t at = 0, end;
+	struct json_cut string;
+	size_t at = 0;
+	bool cut;
 
 	cuts->count = 0;
 	while (len - at > LONG_STRING_BYTES && cuts->count < JSON_CUTS_MAX &&
-	       (quote = memchr(text + at, '"', len - at)) != NULL) {
-		size_t from = (size_t)(quote - text) + 1;
-		size_t run = plain_run(text + from, len - from);
-
-		end = string_end(text, len, from + run);
-		if (end == len)
-			return;
-		if (run > LONG_STRING_BYTES && end == from + run)
-			cuts->cut[cuts->count++] =
-			    (struct json_cut){ from, end };
-		at = end + 1;
+	       next_string(text, len, at, &string, &cut)) {
+		if (cut)
+			cuts->cut[cuts->count++] = string;
+		at = string.to + 1;
 	}
+}
+
+bool
+json_scan_exceeds(const char *text, size_t len, size_t most)
+{
+	size_t at = 0, spared = 0, count = 0;
+	struct json_cut string;
+	bool cut;
+
+	while (at - spared <= most && count < JSON_CUTS_MAX &&
+	       next_string(text, len, at, &string, &cut)) {
+		at = string.to + 1;
+		spared += cut ? string.to - string.from : 0;
+		count += cut;
+	}
+	return len - spared > most;
 }

@@ -5,6 +5,7 @@
 #ifndef JSON_SCAN_H
 #define JSON_SCAN_H
 
+#include <stdbool.h>
 #include <stddef.h>
 
 #define JSON_CUTS_MAX 8
@@ -23,6 +24,10 @@ struct json_cuts {
 /* Finds the long plain strings of the text, the first JSON_CUTS_MAX of them.
  * Right up to the first error in the text; what is behind does not count. */
 void json_scan_plan(struct json_cuts *cuts, const char *text, size_t len);
+
+/* Is there more than `most` bytes of it that yajl has to look at? Costs what
+ * these bytes and the long strings cost, whatever else the text is. */
+bool json_scan_exceeds(const char *text, size_t len, size_t most);
 
 /* Offset of the first fault between the cuts, or len: bytes that are not
  * UTF-8; half a surrogate pair in escapes; form feeds and vertical tabs, which

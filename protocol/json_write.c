@@ -63,8 +63,28 @@ utf8_char(const unsigned char *p, size_t left)
 	return n;
 }
 
+/* Of the UTF-8 character at p, of n bytes. */
+static unsigned
+utf8_decode(const unsigned char *p, size_t n)
+{
+	unsigned c = n == 2 ? p[0] & 0x1f : n == 3 ? p[0] & 0x0f : p[0] & 0x07;
+
+	for (size_t i = 1; i < n; i++)
+		c = c << 6 | (p[i] & 0x3f);
+	return c;
+}
+
+/* What a terminal or an editor would obey or turn the text around with: C1,
+ * line separators, marks of direction. */
+static bool
+is_control(unsigned c)
+{
+	return c < 0xa0 || c == 0x61c || c == 0x200e || c == 0x200f ||
+	       (c >= 0x2028 && c <= 0x202e) || (c >= 0x2066 && c <= 0x2069);
+}
+
 static void
-put_escape(struct buf *b, unsigned char c)
+put_escape(struct buf *b, unsigned c)
 {
 	static const char *const names[] = { ['\b'] = "\\b",
 		['\t'] = "\\t",
@@ -74,7 +94,7 @@ put_escape(struct buf *b, unsigned char c)
 
 	if (c == '"' || c == '\\') {
 		buf_put_u8(b, '\\');
-		buf_put_u8(b, c);
+		buf_put_u8(b, (uint8_t)c);
 	} else if (c < nitems(names) && names[c] != NULL) {
 		buf_puts(b, names[c]);
 	} else {
@@ -85,7 +105,24 @@ put_escape(struct buf *b, unsigned char c)
 static bool
 is_plain(unsigned char c)
 {
-	return c >= 0x20 && c < 0x80 && c != '"' && c != '\\';
+	return c >= 0x20 && c < 0x7f && c != '"' && c != '\\';
+}
+
+/* Returns how many of the bytes it was; one that is none becomes U+FFFD. */
+static size_t
+put_character(struct buf *b, const unsigned char *p, size_t left)
+{
+	size_t n = utf8_char(p, left);
+
+	if (n == 0) {
+		buf_puts(b, "\xef\xbf\xbd");
+		return 1;
+	}
+	if (is_control(utf8_decode(p, n)))
+		put_escape(b, utf8_decode(p, n));
+	else
+		buf_put(b, p, n);
+	return n;
 }
 
 static void
@@ -104,13 +141,7 @@ put_text(struct buf *b, const char *s, size_t n)
 		if (p[at] < 0x80) {
 			put_escape(b, p[at++]);
 		} else {
-			size_t len = utf8_char(p + at, n - at);
-
-			if (len > 0)
-				buf_put(b, p + at, len);
-			else
-				buf_puts(b, "\xef\xbf\xbd");
-			at += len ? len : 1;
+			at += put_character(b, p + at, n - at);
 		}
 	}
 }

@@ -101,27 +101,32 @@ group_take(struct group_pool *pool)
 	return NULL;
 }
 
+/* By how much; a count that cannot be read now is 0. */
+static uint64_t
+rise(uint64_t *seen, uint64_t now)
+{
+	uint64_t before = *seen;
+
+	if (now <= before)
+		return 0;
+	*seen = now;
+	return now - before;
+}
+
 bool
 group_ran_out_of_memory(struct group *g)
 {
-	uint64_t kills = cgroup_oom_kills(&g->cgroup);
-	bool more = kills > g->oom_kills;
-
-	g->oom_kills = kills;
-	return more;
+	return rise(&g->oom_kills, cgroup_oom_kills(&g->cgroup)) > 0;
 }
 
 struct group_counts
 group_counts(struct group *g)
 {
-	struct group_counts before = g->counts;
-
-	g->counts =
-	    (struct group_counts){ .memory_kills = cgroup_oom_kills(&g->cgroup),
-		    .forks_denied = cgroup_forks_denied(&g->cgroup) };
 	return (struct group_counts){
-		.memory_kills = g->counts.memory_kills - before.memory_kills,
-		.forks_denied = g->counts.forks_denied - before.forks_denied,
+		.memory_kills =
+		    rise(&g->counts.memory_kills, cgroup_oom_kills(&g->cgroup)),
+		.forks_denied = rise(
+		    &g->counts.forks_denied, cgroup_forks_denied(&g->cgroup)),
 	};
 }
 

@@ -8,7 +8,6 @@
 
 #include <errno.h>
 #include <event2/event.h>
-#include <fcntl.h>
 #include <poll.h>
 #include <stdlib.h>
 #include <sys/prctl.h>
@@ -21,6 +20,7 @@
 #include "loop.h"
 #include "methods.h"
 #include "reaper.h"
+#include "reserve.h"
 #include "seqpacket.h"
 #include "session.h"
 #include "watcher.h"
@@ -35,12 +35,6 @@ enum runner_state {
 	RUNNER_TERMINATING = 1 << 3,
 };
 
-/* An order brings a descriptor, and without a place for it the kernel drops
- * it. However many the commands take, the attached client and those that
- * watch (16, session.h of the monitor) find theirs kept. */
-#define PLACES 18
-
-static int places[PLACES];
 static struct session session;
 static enum runner_state state = RUNNER_FRESH;
 struct event_base *orders_base;
@@ -141,6 +135,7 @@ take_configure(const uint8_t *packet, size_t len, const int *fds, size_t nfds)
 	session.report_masks = report_masks;
 	session.http_program = fds[0];
 	state = RUNNER_CONFIGURED;
+	reserve_begin();
 	return 0;
 }
 
@@ -280,26 +275,6 @@ orders_take(const uint8_t *packet, size_t len, const int *fds, size_t nfds)
 }
 
 static void
-keep_places(void)
-{
-	for (size_t i = 0; i < nitems(places); i++)
-		if (places[i] <= 0)
-			places[i] = fcntl(CONTROL_FD, F_DUPFD_CLOEXEC, 4);
-}
-
-static void
-give_place(void)
-{
-	for (size_t i = 0; i < nitems(places); i++) {
-		if (places[i] <= 0)
-			continue;
-		close(places[i]);
-		places[i] = 0;
-		return;
-	}
-}
-
-static void
 control_cb(evutil_socket_t fd, short what, void *arg)
 {
 	uint8_t packet[CONTROL_MESSAGE_MAX];
@@ -307,8 +282,7 @@ control_cb(evutil_socket_t fd, short what, void *arg)
 	size_t nfds;
 	ssize_t n;
 
-	if (state != RUNNER_FRESH)
-		give_place();
+	reserve_give(1);
 	n = seqpacket_recv(fd, packet, sizeof(packet), fds, &nfds);
 	if (n == -EAGAIN)
 		return;
@@ -347,7 +321,6 @@ orders_run(struct event_base *base, char **env)
 		session_finish_if_answered(&session);
 		watchers_flush(&session);
 		heap_turn();
-		if (state != RUNNER_FRESH)
-			keep_places();
+		reserve_keep();
 	}
 }

@@ -10,6 +10,7 @@
 #include "log.h"
 #include "loop.h"
 #include "process.h"
+#include "reserve.h"
 
 /* Those it left behind have its pid as their session's id. It may be another's
  * by now, of a command, which would be watched. */
@@ -36,26 +37,30 @@ kill_group(struct process *p)
 static int
 signal_tree(struct process *p, int sig, enum process_target target)
 {
-	int n = owns_pid(p) ? process_tree_signal(p->leader, sig, target) : 0;
+	int n;
 
+	reserve_give(RESERVE_TO_KILL);
+	n = owns_pid(p) ? process_tree_signal(p->leader, sig, target) : 0;
 	if (sig == SIGKILL && target == PROCESS_TREE)
 		kill_group(p);
 	if (n < 0)
 		log_error(
 		    n, "signal %d to the processes of %d", sig, (int)p->leader);
+	reserve_keep();
 	return n;
 }
 
 void
 process_end_kill_all(struct process *p)
 {
-	int n;
+	int n = 0;
 
-	if (kill_group(p) == 0 || !owns_pid(p))
-		return;
-	n = process_tree_signal(p->leader, SIGKILL, PROCESS_TREE);
+	reserve_give(RESERVE_TO_KILL);
+	if (kill_group(p) < 0 && owns_pid(p))
+		n = process_tree_signal(p->leader, SIGKILL, PROCESS_TREE);
 	if (n < 0)
 		log_error(n, "killing the processes of %d", (int)p->leader);
+	reserve_keep();
 }
 
 void

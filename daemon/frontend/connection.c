@@ -11,6 +11,7 @@
 #include <sys/socket.h>
 #include <unistd.h>
 
+#include "collect.h"
 #include "frontend.h"
 #include "handshake.h"
 #include "http.h"
@@ -254,7 +255,7 @@ connection_reap(void)
 		rpc_id_clear(&c->initialize_id);
 		buf_clear(&c->initialize);
 		buf_clear(&c->head);
-		buf_clear(&c->message);
+		collect_drop(c);
 		buf_clear(&c->uplink.buf);
 		buf_clear(&c->downlink.buf);
 		explicit_bzero(c, sizeof(*c));
@@ -307,7 +308,9 @@ timer_cb(evutil_socket_t fd, short what, void *arg)
 			break;
 		}
 		pump_ping(c);
-		connection_timer(c, config.ping_interval_ms);
+		/* It may have been the end, of which nobody knew yet. */
+		if (c->state == CONN_ATTACHED)
+			connection_timer(c, config.ping_interval_ms);
 		break;
 	case CONN_CLOSING:
 		connection_client_gone(c);

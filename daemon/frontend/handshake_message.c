@@ -7,11 +7,15 @@
 #include <string.h>
 
 #include "frontend.h"
+#include "json_scan.h"
 #include "metrics.h"
 #include "monitor_client.h"
 #include "params.h"
 #include "pump.h"
 #include "util.h"
+
+/* The front-end is everybody's: what it must look at closely is bounded. */
+#define PARSED_MAX_BYTES (256u << 10)
 
 struct early_method {
 	const char *name;
@@ -144,6 +148,10 @@ handshake_message(struct connection *c, char *text, size_t len)
 	struct rpc_id id = { 0 };
 	struct rpc_message m;
 
+	if (json_scan_exceeds(text, len, PARSED_MAX_BYTES)) {
+		answer_malformed(c, "too long before initialize");
+		return;
+	}
 	if (rpc_parse(&m, text, len) < 0) {
 		answer_malformed(c, m.doc.error);
 	} else if (m.kind == RPC_KIND_REQUEST) {

@@ -10,6 +10,7 @@
 #include <string.h>
 #include <sys/socket.h>
 
+#include "collect.h"
 #include "frontend.h"
 #include "handshake.h"
 #include "log.h"
@@ -135,22 +136,12 @@ is_taking(const struct connection *c)
 		   pending_bytes(&c->downlink) < UNREAD_MAX_BYTES);
 }
 
-/* A message that cannot go on as it comes is put together here first. */
-static void
-collect(struct connection *c, const void *p, size_t len)
-{
-	if (c->message.limit == 0)
-		buf_init(&c->message, config.max_message_bytes);
-	buf_put(&c->message, p, len);
-}
-
 static void
 collected(struct connection *c, struct batch *b)
 {
-	struct buf message = c->message;
+	struct buf message = collect_take(c);
 	char empty[1] = "";
 
-	buf_init(&c->message, message.limit);
 	if (is_relaying(c)) {
 		batch_message(c, b, message.data, message.len);
 		uplink_write(c, b);
@@ -181,6 +172,16 @@ relay_piece(struct connection *c, struct batch *b, struct websocket_item *item)
 }
 
 static void
+refuse_message(struct connection *c)
+{
+	log_info("connection %u: %s: too much waits before initialize",
+	    c->number, c->peer);
+	collect_drop(c);
+	connection_close(
+	    c, WEBSOCKET_CLOSE_TOO_BIG, "too much waits before initialize");
+}
+
+static void
 take_data(struct connection *c, struct batch *b, struct websocket_item *item)
 {
 	if (item->first) {
@@ -189,8 +190,9 @@ take_data(struct connection *c, struct batch *b, struct websocket_item *item)
 		    item->fragmented || item->message_len >= PIECES_FROM_BYTES;
 	}
 	if (c->collecting) {
-		collect(c, item->payload, item->len);
-		if (item->last)
+		if (!collect(c, item->payload, item->len))
+			refuse_message(c);
+		else if (item->last)
 			collected(c, b);
 	} else if (c->in_pieces) {
 		relay_piece(c, b, item);
@@ -294,18 +296,16 @@ take_lines(struct connection *c, uint8_t *data, size_t len)
 		uint8_t *end = memchr(data + at, '\n', len - at);
 		size_t n = end ? (size_t)(end - data) - at : len - at;
 
-		if (end == NULL || c->message.len > 0)
-			collect(c, data + at, n);
-		if (c->message.failed) {
+		if ((end == NULL || c->message.len > 0) &&
+		    !collect(c, data + at, n)) {
 			log_error(0, "stdio: a line of more than %llu bytes",
 			    (unsigned long long)config.max_message_bytes);
 			connection_close(c, WEBSOCKET_CLOSE_TOO_BIG, "");
 			break;
 		}
 		if (end != NULL && c->message.len > 0) {
-			struct buf line = c->message;
+			struct buf line = collect_take(c);
 
-			buf_init(&c->message, line.limit);
 			take_line(c, &b, line.data, line.len);
 			uplink_write(c, &b);
 			buf_clear(&line);

@@ -82,6 +82,10 @@ parse_line(void *at, const char *text, char *why)
 
 	if (s->count == CONF_VALUES_MAX)
 		return conf_refuse(why, "more than %d values", CONF_VALUES_MAX);
+	/* On a line of its own it would be taken for a section. */
+	if (text[0] == '[' && s->count > 0)
+		return conf_refuse(
+		    why, "`%s`: only the first value begins with `[`", text);
 	strings_add(s, text);
 	return 0;
 }

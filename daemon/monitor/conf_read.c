@@ -142,7 +142,24 @@ take_title(struct reader *r, const char *line)
 static bool
 has_comment(const char *line)
 {
-	return strstr(line, " ;") != NULL || strstr(line, "\t;") != NULL;
+	const char *value =
+	    strchr(BLANKS, line[0]) == NULL ? strpbrk(line, "=:") : NULL;
+
+	return strstr(line, " ;") != NULL || strstr(line, "\t;") != NULL ||
+	       (value != NULL && value[1] == ';');
+}
+
+/* What libinih would take for a blank, and a reader not see. */
+static bool
+has_control(const char *line)
+{
+	size_t len = strcspn(line, "\r\n");
+
+	for (size_t i = 0; i < len; i++)
+		if ((unsigned char)line[i] < ' ' && line[i] != '\t')
+			return true;
+	return line[len] == '\r' && line[len + 1] != '\n' &&
+	       line[len + 1] != '\0';
 }
 
 /* For ini_parse_stream(): fgets() with eyes. */
@@ -161,6 +178,8 @@ read_line(char *str, int size, void *stream)
 	r->indented = at > 0;
 	if (memchr(line, '\0', (size_t)n) != NULL)
 		fail(r, r->line, "a NUL byte");
+	else if (has_control(line))
+		fail(r, r->line, "a control character");
 	else if (n >= size)
 		fail(r, r->line, "a line of more than %d characters", size - 2);
 	else if (strchr(COMMENTS, line[at]) == NULL && has_comment(line))

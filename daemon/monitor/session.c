@@ -372,14 +372,7 @@ session_expire(struct monitor *m, int64_t now)
 	int64_t next = earlier(session_limit_expire(m, now),
 	    session_silence_expire(&m->sessions, now));
 
-	while ((s = TAILQ_FIRST(&m->sessions.detached)) != NULL &&
-	       s->deadline_ms <= now) {
-		log_info("session %.*s: not resumed within %u ms, ending it",
-		    ID_LOG_CHARS, s->id, m->conf->limits.detached_ttl_ms);
-		session_terminate(m, s);
-	}
-	if (s != NULL)
-		next = earlier(next, s->deadline_ms);
+	next = earlier(next, session_limit_detached(m, now));
 	while ((s = TAILQ_FIRST(&m->sessions.terminating)) != NULL &&
 	       s->deadline_ms <= now) {
 		log_warn(0, "session %.*s: runner did not end in time, killed",

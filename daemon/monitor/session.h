@@ -92,6 +92,7 @@ struct registry {
 	struct table by_pid;
 	struct session_list detached; /* in order of their deadlines */
 	struct session_list terminating;
+	int64_t rest_until_ms;	     /* of those detached, no more end before */
 	struct session_list limited; /* in order of ends_ms */
 	struct session_list silent;  /* in order of silent_ms */
 	struct spare spares[SESSION_SPARES_MAX];

@@ -108,3 +108,28 @@ session_limit_expire(struct monitor *m, int64_t now)
 	}
 	return -1;
 }
+
+/* A net that fails detaches everybody in one moment. When all of them end in
+ * one as well, those who work wait for it. */
+#define ENDS_AT_ONCE 8
+#define ENDS_REST_MS 20
+
+int64_t
+session_limit_detached(struct monitor *m, int64_t now)
+{
+	struct registry *r = &m->sessions;
+	struct session *s;
+
+	if (now < r->rest_until_ms)
+		return r->rest_until_ms;
+	for (int n = 0; (s = TAILQ_FIRST(&r->detached)) != NULL; n++) {
+		if (s->deadline_ms > now)
+			return s->deadline_ms;
+		if (n == ENDS_AT_ONCE)
+			return r->rest_until_ms = now + ENDS_REST_MS;
+		log_info("session %.*s: not resumed within %u ms, ending it",
+		    ID_LOG_CHARS, s->id, m->conf->limits.detached_ttl_ms);
+		session_terminate(m, s);
+	}
+	return -1;
+}

@@ -26,4 +26,7 @@ void session_limit_time(struct registry *r, struct session *s);
  * ms) or -1. */
 int64_t session_limit_expire(struct monitor *m, int64_t now);
 
+/* Ends those that nobody came back to, some at a time. Returns likewise. */
+int64_t session_limit_detached(struct monitor *m, int64_t now);
+
 #endif

@@ -88,6 +88,21 @@ def test_every_command_is_on_record(configured, user, directory):
     assert not [e for e in by if e[1] == "none"], "what was not started is not there"
 
 
+def test_names_that_a_terminal_would_obey(configured, user, directory):
+    """They are in the record as the client wrote them, and as ASCII in its line."""
+    log = directory / "audit.jsonl"
+    s = configured(configuration(user, log))
+    c = s.connect(token="tok-a").ready()
+    name = "\x1b]0;x\x07\x7f\x85\x9b2J\u2028\u202e\u2066\ufeffü\r\n{}"
+    c.run(name, ["/bin/echo", name])
+    poll(lambda: "process-exited" in log.read_text())
+    with open(log, newline="") as f:
+        text = f.read()
+    assert all(line.isprintable() for line in text.replace("\ufeff", "").split("\n"))
+    started, exited = (next(e for e in events(log) if e["event"] == f"process-{x}") for x in ("started", "exited"))
+    assert started["process"] == exited["process"] == name and name in started["command"]
+
+
 def test_many_at_once_are_all_on_record(configured, user, directory):
     log = directory / "audit.jsonl"
     s = configured(configuration(user, log))

@@ -109,8 +109,12 @@ GOOD = "[listener l]\naddress = ws://127.0.0.1:0\n"
     ("[signed-tokens]\nsecret-file = /none/such\n", 1, "/none/such: No such file"),
     ("[limits]\n# " + "x" * 300 + "\n", 2, "a line of more than 198 characters"),
     ("[limits]\nmax-connections = 1\0 2\n", 2, "a NUL byte"),
+    ("[limits]\nexempt = none\v\n", 2, "a control character"),
+    ("[limits]\nexempt = ::1\r ::2\n", 2, "a control character"),
     ("[limits]\nmax-connections = 1 ; few\n", 2, "a comment needs a line of its own"),
+    ("[limits]\nexempt =;none\n", 2, "a comment needs a line of its own"),
     ("[limits]\nexempt = none\n\t::1 ;x\n", 3, "a comment needs a line of its own"),
+    ("[identity a]\ntoken-subject = a [b\n", 2, "only the first value begins with `[`"),
 ])
 def test_refused(mode, user, directory, text, line, words):
     if text.startswith("[identity") and not re.search(r"(?m)^user =", text):

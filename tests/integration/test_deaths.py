@@ -167,3 +167,20 @@ def test_the_client_hears_of_a_runner_that_dies_at_its_start(spawn):
     c.initialize()
     kill(s.runner(c))
     assert c.wait_closed()["code"] == 1011
+
+
+def test_a_client_that_is_gone_when_it_is_pinged(configured, user):
+    """The reset and the time of the ping come in one turn of the front-end."""
+    s = configured(f"[listener a]\naddress = ws://127.0.0.1:0\nallow-unauthenticated = one\n[identity one]\n"
+                   f"user = {user.pw_name}\nsandbox-allow-unsandboxed = yes\n[limits]\nping-interval = 20ms\n")
+    frontend = s.frontend()
+    for _ in range(5):
+        clients = [s.ready() for _ in range(20)]
+        os.kill(frontend, signal.SIGSTOP)
+        for c in clients:
+            c.drop()
+        # Not a wait for something: the pings' time passes.
+        time.sleep(0.05)
+        os.kill(frontend, signal.SIGCONT)
+        assert s.ready().run("p", ["/bin/echo", "fine"]).stdout == "fine\n"
+    assert s.frontend() == frontend, s.log

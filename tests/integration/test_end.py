@@ -2,10 +2,11 @@
 deadlines; and what is told of it (PROTOCOL.md section 17)."""
 import os
 import pathlib
+import re
 import time
 
 import pytest
-from conftest import ROOT, pids_with, poll
+from conftest import ROOT, digest, pids_with, poll
 
 
 def wait(client, id, **params):
@@ -274,3 +275,33 @@ def test_killed_for_want_of_memory(spawn):
         s.stop()
         poll(lambda: not (group / "cgroup.procs").read_text(), what="an empty cgroup")
         group.rmdir()
+
+
+@pytest.mark.parametrize("how", ["terminate", "signal", "deadline"])
+def test_an_end_without_a_descriptor_left(configured, user, mode, how):
+    """A client that has taken every descriptor of its runner cannot keep what
+    it started from being killed."""
+    s = configured(f"[listener a]\naddress = ws://127.0.0.1:0\n[identity one]\nuser = {user.pw_name}\n"
+                   f"token-sha256 = {digest('t' * 40)}\nmax-open-files = 80\nsandbox-max-profile = full\n"
+                   "sandbox-allow-unsandboxed = yes\n")
+    c = s.connect(token="t" * 40).ready()
+    n = marker(5)
+    left = f"setsid sleep {n} & sleep {n} & echo ready; wait"
+    c.sh("a", left, **({"timeoutMs": 1500} if how == "deadline" else {}))
+    c.wait_output("a", "ready")
+    taken = 0
+    for kind in ({"pipeStdin": True}, {}, {"tty": True}):
+        while "result" in c.start(f"p{taken}", ["/bin/sleep", "1000"], **kind):
+            taken += 1
+    assert taken > 3
+    # Those take one more each: the process that answers.
+    c.request("fs/readFile", {"path": "file:///etc/hostname"})
+    c.request("http/request", {"requestId": "q", "method": "GET", "url": "http://127.0.0.1:1/", "headers": []})
+    if how == "signal":
+        assert send(c, "a", "KILL", "tree")
+    elif how == "terminate":
+        assert c.terminate("a")
+    assert c.finished("a").code == 137
+    if mode == "root" or how != "terminate":
+        poll(lambda: not pids_with(n), what="nobody")
+    assert not re.search("kill.*: Too many", s.log)

@@ -1,11 +1,13 @@
 """Hostile or slow clients: bounded, and alone with their trouble (sections 6, 14)."""
+import os
+import pathlib
 import socket
 import threading
 import time
 from urllib.parse import urlsplit
 
 import pytest
-from conftest import MIB, poll
+from conftest import MIB, SANITIZED, poll
 from execd_client import Closed, WebSocket, b64, frame, upgrade
 
 
@@ -127,6 +129,53 @@ def test_fragmented_messages_have_a_limit_too(server):
         except OSError:
             pass
         assert a.wait_closed(60)["code"] in (1009, 1006)
+
+
+def cpu_s(pid):
+    utime, stime = pathlib.Path(f"/proc/{pid}/stat").read_text().rsplit(")", 1)[1].split()[11:13]
+    return (int(utime) + int(stime)) / os.sysconf("SC_CLK_TCK")
+
+
+MUCH = {"values": b"[]," * 5000000, "strings": b'"x",' * 4000000, "escapes": b'"' + b"\\n" * 7000000 + b'",'}
+
+
+@pytest.mark.parametrize("what", MUCH)
+def test_much_to_parse_before_a_session(spawn, what):
+    """The one front-end does not work for it while others wait."""
+    s = spawn()
+    c = s.connect()
+    grown, spent = rss_kib(s.frontend()), cpu_s(s.frontend())
+    c.frame(1, b'{"id":77,"method":"environment/info","params":[' + MUCH[what] + b'0]}')
+    m = c.answer(-1, 60)["error"]
+    assert m["code"] == -32600 and m["message"].endswith("too long before initialize")
+    assert cpu_s(s.frontend()) - spent < (5 if SANITIZED else 0.5)
+    assert rss_kib(s.frontend()) - grown < 40 * MIB
+    assert c.ready().run("p", ["/bin/echo", "fine"]).stdout == "fine\n"
+
+
+def test_much_that_waits_before_a_session(configured, user):
+    """Many large messages that do not end: together they have a limit, and
+    those who say no more than they need do not notice."""
+    s = configured(f"[listener a]\naddress = ws://127.0.0.1:0\nallow-unauthenticated = one\n[identity one]\n"
+                   f"user = {user.pw_name}\nsandbox-allow-unsandboxed = yes\n"
+                   "[limits]\nmax-frame-bytes = 4M\nmax-message-bytes = 4M\npre-auth-deadline = 1m\n")
+    grown = rss_kib(s.frontend())
+    some = [s.connect() for _ in range(20)]
+    for c in some:
+        c.frame(1, b"x" * (3 << 20), fin=False)
+    poll(lambda: sum(c.closed is not None for c in some) >= 15, 30, "end of those beyond the limit")
+    assert all("too much waits" in c.closed["reason"] for c in some if c.closed)
+    assert s.ready().run("p", ["/bin/echo", "fine"]).stdout == "fine\n"
+    # A buffer that grows is twice as large.
+    assert rss_kib(s.frontend()) - grown < 40 * MIB
+    for c in some:
+        c.drop()
+    c = s.connect()
+    poll(lambda: rss_kib(s.frontend()) - grown < 10 * MIB, what="memory given back")
+    for _ in range(10):
+        c.frame(1, body(4 << 20))
+        assert c.answer(1000)["error"]["code"] == -32601
+        c.messages.clear()
 
 
 def test_two_hundred_connections(server):

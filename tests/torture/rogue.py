@@ -10,7 +10,8 @@ import re
 import signal
 import sys
 
-from torture import BUILD, SANITIZED, Clock, Tree, arguments, children, descriptors, modes, poll, rss_kib, test_user
+from torture import (BUILD, SANITIZED, Clock, Tree, arguments, children, descriptors, in_words, modes, poll, rss_kib,
+                     test_user)
 from execd_client import dial, frame, upgrade
 
 MESSAGES = 1000     # in a life
@@ -27,8 +28,10 @@ class Held:
         # The allocator of a sanitizer keeps what was freed.
         assert grown < (64 if SANITIZED else 2) << 10, f"{what} grew by {grown} KiB from {self.rss}"
         # The next front-end may be half way through its start, and a spare runner there now that was not.
-        poll(lambda: descriptors(self.pid) <= self.fds + 2, what=f"end of {what}'s descriptors, {self.fds} at first")
-        return f"{what}: {self.rss} KiB {grown:+d}, {self.fds} descriptors"
+        if self.fds is not None:
+            poll(lambda: descriptors(self.pid) <= self.fds + 2,
+                 what=f"end of {what}'s descriptors, {self.fds} at first")
+        return f"{what}: {self.rss} KiB {grown:+d}, {in_words(self.fds)}"
 
 
 def lives_of(s):

@@ -9,7 +9,7 @@ import pathlib
 import sys
 import threading
 
-from torture import Clock, arguments, children, descriptors, modes, poll, rss_kib, test_user
+from torture import Clock, arguments, children, descriptors, in_words, modes, poll, rss_kib, test_user
 from conftest import Server
 from execd_client import WebSocket
 
@@ -37,7 +37,8 @@ class Account:
 
     def differs(self, base):
         """What is more than it was, in words."""
-        found = [f"{who}: {n} descriptors, {base.fds[who]} before" for who, n in self.fds.items() if n > base.fds[who]]
+        found = [f"{who}: {n} descriptors, {base.fds[who]} before" for who, n in self.fds.items()
+                 if n is not None and n > base.fds[who]]
         found += [f"{who}: {n} KiB, {base.rss[who]} before" for who, n in self.rss.items()
                   if n > base.rss[who] + 2048]
         for what in ("children", "groups", "mounts", "files"):
@@ -46,8 +47,8 @@ class Account:
         return found
 
     def __str__(self):
-        return (f"{self.rss} KiB, {self.fds} descriptors, {self.children} children, {self.groups} control groups, "
-                f"{self.mounts} mounts")
+        held = "; ".join(f"{who}: {n} KiB, {in_words(self.fds[who])}" for who, n in self.rss.items())
+        return f"{held}; {self.children} children, {self.groups} control groups, {self.mounts} mounts"
 
 
 class Soaking:

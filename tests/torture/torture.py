@@ -65,12 +65,17 @@ class TreeServer(Server):
 
 
 def descriptors(pid):
-    """How many it has; the front-end, which nobody may look into, tells only root."""
+    """How many it has. None: the front-end, which only root may look into."""
     try:
         return len(os.listdir(f"/proc/{pid}/fd"))
     except PermissionError:
         assert not ROOT
-        return 0
+        return None
+
+
+def in_words(count):
+    """A number of descriptors."""
+    return "descriptors not readable" if count is None else f"{count} descriptors"
 
 
 def children(pid):

@@ -205,7 +205,7 @@ static const struct good_row {
 	{ TEXT("\"\\\\\\\\udc00\""), NULL },
 	{ TEXT("\"\\ud7ff\\ue000\""), "\"\xed\x9f\xbf\xee\x80\x80\"" },
 	{ TEXT("\"/* no comment */ // x\""), NULL },
-	{ TEXT("\"\x7f\""), NULL },
+	{ TEXT("\"\x7f\""), "\"\\u007f\"" },
 	{ TEXT("{\"\\u0061\":\"\\u0062\"}"), "{\"a\":\"b\"}" },
 };
 

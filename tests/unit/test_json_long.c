@@ -13,6 +13,7 @@
 #include <cmocka.h>
 
 #include "json.h"
+#include "json_scan.h"
 #include "json_text.h"
 
 #define LONG_BYTES 10000
@@ -133,6 +134,38 @@ test_faults(void **state)
 	}
 }
 
+/* Bytes outside of long plain strings, of which the quotes count. */
+static void
+test_exceeds(void **state)
+{
+	static const struct {
+		const char *before, *after;
+		size_t outside;
+	} rows[] = {
+		{ "{\"\":\"", "\"}", 7 },
+		{ "[\"\\\"\",\"", "\",0]", 11 },
+		/* one that ends nowhere, or is not plain */
+		{ "[\"", "", LONG_BYTES + 2 },
+		{ "[\"", "\\n\"]", LONG_BYTES + 6 },
+		{ "[\"\\\\", "\"]", LONG_BYTES + 6 },
+		{ "[", "]", LONG_BYTES + 2 },
+	};
+
+	for (size_t i = 0; i < nitems(rows); i++) {
+		struct buf b;
+
+		buf_init(&b, 1u << 20);
+		buf_puts(&b, rows[i].before);
+		buf_puts(&b, plain);
+		buf_puts(&b, rows[i].after);
+		if (json_scan_exceeds((char *)b.data, b.len, rows[i].outside) ||
+		    !json_scan_exceeds(
+			(char *)b.data, b.len, rows[i].outside - 1))
+			fail_msg("row %zu: not %zu", i, rows[i].outside);
+		buf_clear(&b);
+	}
+}
+
 int
 main(void)
 {
@@ -141,6 +174,7 @@ main(void)
 		cmocka_unit_test(test_key),
 		cmocka_unit_test(test_many),
 		cmocka_unit_test(test_faults),
+		cmocka_unit_test(test_exceeds),
 	};
 
 	return cmocka_run_group_tests(tests, setup, NULL);

@@ -1,0 +1,46 @@
+/*
+ * Descriptors kept for later (runner).
+ */
+#include "reserve.h"
+
+#include <fcntl.h>
+#include <stddef.h>
+#include <unistd.h>
+
+#include "util.h"
+
+/* An order brings a descriptor, and without a place for it the kernel drops
+ * it: for the attached client, and for those that watch (16, session.h of the
+ * monitor). */
+#define FOR_ORDERS 18
+
+/* 0: none, -1: given. */
+static int places[FOR_ORDERS + RESERVE_TO_KILL];
+
+void
+reserve_begin(void)
+{
+	for (size_t i = 0; i < nitems(places); i++)
+		places[i] = -1;
+	reserve_keep();
+}
+
+void
+reserve_give(unsigned n)
+{
+	for (size_t i = 0; i < nitems(places) && n > 0; i++) {
+		if (places[i] <= 0)
+			continue;
+		close(places[i]);
+		places[i] = -1;
+		n--;
+	}
+}
+
+void
+reserve_keep(void)
+{
+	for (size_t i = 0; i < nitems(places); i++)
+		if (places[i] < 0)
+			places[i] = fcntl(STDERR_FILENO, F_DUPFD_CLOEXEC, 4);
+}
