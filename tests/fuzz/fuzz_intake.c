@@ -108,7 +108,7 @@ LLVMFuzzerTestOneInput(const uint8_t *data, size_t len)
 	len--;
 	while (in == NULL && at < len) {
 		at += piece(&random, len - at);
-		in = intake_begin(data, at, &spools);
+		in = intake_begin(data, at, 1u << 20, &spools);
 	}
 	if (in == NULL)
 		return 0;
