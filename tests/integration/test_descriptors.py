@@ -85,7 +85,7 @@ token-sha256 = {digest(TOKEN)}
         again.notify("initialized")
         again.write("p0", f"{i}\n", f"again{i}")
         again.wait_output("p0", f"{i}\n")
-        assert "error" in again.start("more", ["/bin/cat"])
+        assert "error" in again.start("more", ["/bin/cat"], pipeStdin=True)
         c = again
     for i in range(1, 6):
         assert c.terminate(f"p{i}")
