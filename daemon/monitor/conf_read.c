@@ -180,8 +180,9 @@ read_line(char *str, int size, void *stream)
 		fail(r, r->line, "a NUL byte");
 	else if (has_control(line))
 		fail(r, r->line, "a control character");
-	else if (n >= size)
-		fail(r, r->line, "a line of more than %d characters", size - 2);
+	else if (n - (line[n - 1] == '\n') > CONF_LINE_MAX_CHARS || n >= size)
+		fail(r, r->line, "a line of more than %d characters",
+		    CONF_LINE_MAX_CHARS);
 	else if (strchr(COMMENTS, line[at]) == NULL && has_comment(line))
 		fail(r, r->line, "a comment needs a line of its own");
 	else if (line[at] == '[' && at > 0)

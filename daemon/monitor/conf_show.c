@@ -19,6 +19,21 @@ show_key(struct buf *text, const struct conf_key *key, const void *object)
 	buf_put_u8(text, '\0');
 }
 
+/* What was read from a line may not fit on one with " = " in it. */
+static void
+print_first(struct buf *b, const struct conf_key *key, const char *line)
+{
+	bool fits =
+	    strlen(key->keyword) + 3 + strlen(line) <= CONF_LINE_MAX_CHARS;
+
+	if (fits)
+		buf_printf(b, "%s = %s\n", key->keyword, line);
+	else if (key->type->list)
+		buf_printf(b, "%s =\n\t%s\n", key->keyword, line);
+	else
+		buf_printf(b, "%s=%s\n", key->keyword, line);
+}
+
 static void
 print_key(struct buf *b, const struct conf_key *key, const void *object)
 {
@@ -29,8 +44,10 @@ print_key(struct buf *b, const struct conf_key *key, const void *object)
 	show_key(&text, key, object);
 	rest = (char *)text.data;
 	while ((line = strsep(&rest, "\n")) != NULL && *line != '\0') {
-		buf_printf(b, "%s%s%s\n", first ? key->keyword : "\t",
-		    first ? " = " : "", line);
+		if (first)
+			print_first(b, key, line);
+		else
+			buf_printf(b, "\t%s\n", line);
 		first = false;
 	}
 	buf_clear(&text);

@@ -12,8 +12,10 @@
 #include "buf.h"
 #include "control.h"
 
-#define CONF_WHY_MAX	512
-#define CONF_VALUES_MAX 1024 /* of one key */
+#define CONF_WHY_MAX 512
+/* Of a line, without its end: libinih has room for no more. */
+#define CONF_LINE_MAX_CHARS 198
+#define CONF_VALUES_MAX	    1024 /* of one key */
 
 /* What a key may hold. */
 struct conf_type {

@@ -227,6 +227,22 @@ def test_effective_values_are_a_configuration(mode, user, directory):
     assert check(mode, user, again, "-T") == (0, out, "")
 
 
+def test_what_just_fits_on_a_line_is_shown_on_one(mode, user, directory):
+    path, again = directory / "execd.conf", directory / "again.conf"
+    home, variable = "home=/" + "h" * 192, "A=" + "v" * 195
+    assert len(home) == 198 == len("\t" + variable)
+    path.write_text(basic(user, identity=f"{home}\nenvironment =\n\t{variable}\n\tB=b\n"))
+    code, out, err = check(mode, user, path, "-T")
+    assert (code, err) == (0, "") and f"\n{home}\n" in out and f"\nenvironment =\n\t{variable}\n\tB=b\n" in out
+    again.write_text(out)
+    assert check(mode, user, again, "-T") == (0, out, "")
+    for longer in home + "h", f"environment =\n\t{variable}v":
+        again.write_text(basic(user, identity=longer + "\n"))
+        assert "a line of more than 198 characters" in check(mode, user, again, "-t")[2]
+        again.write_text(basic(user) + longer)
+        assert "a line of more than 198 characters" in check(mode, user, again, "-t")[2], "without its end, too"
+
+
 @pytest.mark.parametrize("readable", [0o604, 0o640, 0o644])
 def test_who_can_read_a_secret(mode, user, directory, readable):
     """Its owner alone; a group as well if root lends it (as Debian's ssl-cert)."""
