@@ -76,6 +76,10 @@ enum control_type {
 	RUNNER_REPORT_END = 57,	      /* nothing: its client ends it */
 	RUNNER_REPORT_CAST = 55,      /* control_cast: waits for its file */
 
+	/* runner -> front-end, as frames of the session channel of a client
+	 * that was handed over */
+	CHANNEL_CLIENT = 91, /* control_client */
+
 	/* monitor <-> template of runners */
 	TEMPLATE_ORDER_START = 82,    /* control_template_start + fds: the
 				       * runner's control channel, joins */

@@ -58,6 +58,7 @@ struct control_listener {
 	uint8_t kind;
 	bool tls;
 	bool operate;		    /* answers /healthz and /metrics */
+	bool hand_over;		    /* clients go to their runners */
 	uint8_t client_certificate; /* enum client_certificate */
 	uint32_t key;		    /* `tls`: number in the key process */
 };

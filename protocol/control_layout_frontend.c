@@ -33,6 +33,7 @@ static const struct field listener_fields[] = {
 	FIELD(FIELD_U8, control_listener, kind),
 	FIELD(FIELD_BOOL, control_listener, tls),
 	FIELD(FIELD_BOOL, control_listener, operate),
+	FIELD(FIELD_BOOL, control_listener, hand_over),
 	FIELD(FIELD_U8, control_listener, client_certificate),
 	FIELD(FIELD_U32, control_listener, key),
 };

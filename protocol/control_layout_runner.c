@@ -22,6 +22,17 @@ static const struct field session_config_fields[] = {
 	FIELD(FIELD_U32, control_session_config, kill_grace_ms),
 	FIELD(FIELD_U64, control_session_config, retention_bytes),
 	FIELD(FIELD_U64, control_session_config, max_message_bytes),
+	FIELD(FIELD_U64, control_session_config, max_frame_bytes),
+	FIELD(FIELD_U32, control_session_config, ping_interval_ms),
+	FIELD(FIELD_U32, control_session_config, pong_deadline_ms),
+};
+
+static const struct field client_fields[] = {
+	FIELD(FIELD_U8, control_client, event),
+	FIELD(FIELD_U64, control_client, received),
+	FIELD(FIELD_U64, control_client, sent),
+	FIELD(FIELD_U32, control_client, close_code),
+	FIELD(FIELD_STRING, control_client, reason),
 };
 
 static const struct field sandbox_fields[] = {
@@ -221,6 +232,7 @@ static const struct control_layout rows[] = {
 	EMPTY(RUNNER_REPORT_END),
 	LAYOUT(RUNNER_REPORT_CAST, cast_fields),
 	LAYOUT(RUNNER_ORDER_CAST, cast_file_fields),
+	LAYOUT(CHANNEL_CLIENT, client_fields),
 	EMPTY(STARTER_BEGIN),
 	LAYOUT(STARTER_READY, starter_error_fields),
 	LAYOUT(STARTER_START, start_fields),

@@ -29,6 +29,26 @@ struct control_session_config {
 	uint32_t kill_grace_ms;	   /* TERM to KILL at the session's end */
 	uint64_t retention_bytes;  /* of output, per process */
 	uint64_t max_message_bytes;
+	/* Of a client that is handed over: */
+	uint64_t max_frame_bytes;
+	uint32_t ping_interval_ms;
+	uint32_t pong_deadline_ms; /* 0: none */
+};
+
+/* What becomes of a client that was handed over. */
+enum client_event {
+	CLIENT_ANSWERED, /* for the first time */
+	CLIENT_COUNTED,	 /* only the bytes */
+	CLIENT_ENDED,	 /* the last of these: the runner has let go of it */
+};
+
+#define CONTROL_CLOSE_REASON_MAX 124 /* of a close frame, with NUL */
+
+struct control_client {
+	uint8_t event;		 /* enum client_event */
+	uint64_t received, sent; /* bytes since the report before */
+	uint32_t close_code;	 /* ENDED: to end it with; 0: it is gone */
+	char reason[CONTROL_CLOSE_REASON_MAX];
 };
 
 #define CONTROL_PROCESS_MAX 256 /* of an id the beginning */

@@ -14,6 +14,9 @@
  * length is not known yet. Pieces may be empty, the whole may not. */
 #define FRAME_MORE 0x80000000u
 
+/* A message from here on, or one of unknown length, goes in pieces. */
+#define FRAME_PIECES_FROM_BYTES (1u << 20)
+
 /* From a runner to its file helper, where all messages are whole, the same bit:
  * the first byte of the frame brought a descriptor, whose bytes stand for the
  * empty string that is params.dataBase64. */

@@ -1,7 +1,7 @@
 /*
- * RFC 6455: frame parser, frame headers, handshake key. Runs in the front-end
- * on bytes of strangers, and in clients on bytes of a server; trusts nothing
- * about either.
+ * RFC 6455: frame parser and frame headers. Runs in the front-end and in
+ * runners on bytes of clients, and in clients on bytes of a server; trusts
+ * nothing about either.
  *
  * A frame is header then payload. The header is gathered byte by byte and
  * refused at the first byte that cannot be right, so that chopping the input
@@ -10,7 +10,6 @@
 #include "websocket.h"
 #include "utf8.h"
 
-#include <openssl/evp.h>
 #include <string.h>
 
 #define HEADER_FIN    0x80
@@ -22,8 +21,6 @@
 #define LENGTH_64     127
 
 #define CLOSE_CODE_NONE 1005 /* "no status received", never on the wire */
-
-static const char handshake_guid[] = "258EAFA5-E914-47DA-95CA-C5AB0DC85B11";
 
 /* One step of 32 bytes; the compiler makes it what the machine has. */
 typedef uint64_t wide __attribute__((vector_size(32)));
@@ -383,23 +380,4 @@ websocket_close_code_valid(uint16_t code)
 	if (code >= 3000)
 		return code < 5000;
 	return (code >= 1000 && code <= 1003) || (code >= 1007 && code <= 1014);
-}
-
-void
-websocket_accept(
-    const char *key, size_t len, char accept[WEBSOCKET_ACCEPT_LEN + 1])
-{
-	EVP_MD_CTX *ctx = EVP_MD_CTX_new();
-	uint8_t digest[EVP_MAX_MD_SIZE];
-	unsigned int n = 0;
-
-	/* Without SHA-1 the accept is empty, and no client goes on with it. */
-	accept[0] = '\0';
-	if (ctx != NULL && EVP_DigestInit_ex(ctx, EVP_sha1(), NULL) == 1 &&
-	    EVP_DigestUpdate(ctx, key, len) == 1 &&
-	    EVP_DigestUpdate(ctx, handshake_guid, sizeof(handshake_guid) - 1) ==
-		1 &&
-	    EVP_DigestFinal_ex(ctx, digest, &n) == 1)
-		EVP_EncodeBlock((unsigned char *)accept, digest, (int)n);
-	EVP_MD_CTX_free(ctx);
 }

@@ -1,7 +1,7 @@
 /*
  * The session channel: u32-LE length-prefixed frames over a stream.
  */
-#include "channel_parts.h"
+#include "channel_direct.h"
 
 #include <errno.h>
 #include <event2/event.h>
@@ -14,27 +14,15 @@
 #include "loop.h"
 #include "util.h"
 
-/* Input is read into one place for all, so that an idle channel holds none. */
-#define SCRATCH_BYTES (256u << 10)
-static uint8_t scratch[SCRATCH_BYTES];
+uint8_t channel_scratch[CHANNEL_SCRATCH_BYTES];
 
 static void in_cb(evutil_socket_t fd, short what, void *arg);
 
-void
-channel_open(struct channel *ch, struct event_base *base, int in_fd, int out_fd,
-    uint32_t max_message, const struct channel_events *on, void *owner)
+static void
+watch(struct channel *ch, struct event_base *base, int in_fd, int out_fd)
 {
-	*ch = (struct channel){ .on = on,
-		.owner = owner,
-		.in_fd = in_fd,
-		.out_fd = out_fd,
-		.max_message = max_message,
-		.reading = true };
-	buf_init(
-	    &ch->in, (size_t)max_message + FRAME_HEADER_BYTES + SCRATCH_BYTES);
-	buf_init(&ch->parts, (size_t)max_message + FRAME_HEADER_BYTES);
-	buf_init(&ch->out, OUT_MAX_BYTES);
-	buf_init(&ch->held, OUT_MAX_BYTES);
+	ch->in_fd = in_fd;
+	ch->out_fd = out_fd;
 	set_nonblock(in_fd);
 	set_nonblock(out_fd);
 	event_assign(
@@ -42,6 +30,32 @@ channel_open(struct channel *ch, struct event_base *base, int in_fd, int out_fd,
 	event_assign(
 	    &ch->out_event, base, out_fd, EV_WRITE, channel_out_cb, ch);
 	loop_add(&ch->in_event, NULL);
+	ch->reading = true;
+}
+
+void
+channel_watch(struct channel *ch, int fd)
+{
+	struct event_base *base = event_get_base(&ch->in_event);
+
+	event_del(&ch->in_event);
+	event_del(&ch->out_event);
+	watch(ch, base, fd, fd);
+}
+
+void
+channel_open(struct channel *ch, struct event_base *base, int in_fd, int out_fd,
+    uint32_t max_message, const struct channel_events *on, void *owner)
+{
+	*ch = (struct channel){
+		.on = on, .owner = owner, .max_message = max_message
+	};
+	buf_init(&ch->in,
+	    (size_t)max_message + FRAME_HEADER_BYTES + CHANNEL_SCRATCH_BYTES);
+	buf_init(&ch->parts, (size_t)max_message + FRAME_HEADER_BYTES);
+	buf_init(&ch->out, OUT_MAX_BYTES);
+	buf_init(&ch->held, OUT_MAX_BYTES);
+	watch(ch, base, in_fd, out_fd);
 }
 
 bool
@@ -55,23 +69,29 @@ channel_close(struct channel *ch)
 {
 	if (!channel_is_open(ch))
 		return;
+	direct_free(ch);
 	event_del(&ch->in_event);
 	event_del(&ch->out_event);
 	if (ch->out_fd != ch->in_fd)
 		close(ch->out_fd);
 	close(ch->in_fd);
 	ch->in_fd = ch->out_fd = -1;
-	buf_clear(&ch->in);
-	buf_clear(&ch->parts);
-	channel_long_clear(ch);
+	channel_discard_input(ch);
 	channel_discard_output(ch);
 }
 
-/* The peer asks without listening, or the owner has enough. */
-static bool
-is_behind(const struct channel *ch)
+void
+channel_discard_input(struct channel *ch)
 {
-	return ch->paused ||
+	buf_clear(&ch->in);
+	buf_clear(&ch->parts);
+	channel_long_clear(ch);
+}
+
+bool
+channel_is_behind(const struct channel *ch)
+{
+	return ch->paused || (ch->direct != NULL && ch->direct->recalled) ||
 	       ch->out.len - ch->out_at + ch->held.len >= OUT_PAUSE_BYTES;
 }
 
@@ -94,6 +114,8 @@ has_kept_frame(const struct channel *ch)
 {
 	ssize_t len;
 
+	if (ch->direct != NULL)
+		return ch->in.len > 0;
 	if (ch->in.len < FRAME_HEADER_BYTES)
 		return false;
 	len = payload_bytes(ch, ch->in.data);
@@ -120,7 +142,7 @@ void
 channel_review_reading(struct channel *ch)
 {
 	if (channel_is_open(ch))
-		set_reading(ch, !is_behind(ch));
+		set_reading(ch, !channel_is_behind(ch));
 }
 
 void
@@ -159,10 +181,8 @@ deliver_whole(struct channel *ch, struct buf *frame)
 	ch->whole = NULL;
 }
 
-/* A message in pieces is put together with a header of its own, unless an
- * intake takes it. 0 or -errno. */
-static int
-take_piece(struct channel *ch, const uint8_t *p, size_t len, bool more)
+int
+channel_take_piece(struct channel *ch, const uint8_t *p, size_t len, bool more)
 {
 	const uint8_t header[FRAME_HEADER_BYTES] = { 0 };
 	struct buf frame;
@@ -212,16 +232,20 @@ take_frames(struct channel *ch, uint8_t *p, size_t n)
 			break;
 		at += FRAME_HEADER_BYTES;
 		if (more || ch->parts.len > 0 || ch->intake != NULL)
-			err = take_piece(ch, p + at, (size_t)len, more);
+			err = channel_take_piece(ch, p + at, (size_t)len, more);
 		else
 			channel_deliver(
 			    ch, header, (char *)p + at, (size_t)len);
 		if (err < 0)
 			return err;
 		at += (size_t)len;
-		if (!channel_is_open(ch) || ch->ended || is_behind(ch))
+		if (!channel_is_open(ch) || ch->ended || ch->direct != NULL ||
+		    channel_is_behind(ch))
 			break;
 	}
+	/* Who handed its client over has nothing more to say. */
+	if (ch->direct != NULL && at < n)
+		return -EBADMSG;
 	return (ssize_t)at;
 }
 
@@ -270,7 +294,9 @@ read_some(struct channel *ch)
 {
 	ssize_t n, taken;
 
-	if (is_behind(ch))
+	if (ch->direct != NULL)
+		return direct_read(ch);
+	if (channel_is_behind(ch))
 		return -EAGAIN;
 	if (has_kept_frame(ch))
 		return take_kept(ch);
@@ -287,14 +313,14 @@ read_some(struct channel *ch)
 		taken = take_kept(ch);
 		return taken < 0 ? taken : n;
 	}
-	n = channel_recv(ch, scratch, sizeof(scratch));
+	n = channel_recv(ch, channel_scratch, sizeof(channel_scratch));
 	if (n <= 0)
 		return n;
-	taken = take_frames(ch, scratch, (size_t)n);
+	taken = take_frames(ch, channel_scratch, (size_t)n);
 	if (taken < 0)
 		return taken;
 	if (channel_is_open(ch) && !ch->ended && taken < n)
-		buf_put(&ch->in, scratch + taken, (size_t)(n - taken));
+		buf_put(&ch->in, channel_scratch + taken, (size_t)(n - taken));
 	return n;
 }
 
@@ -304,7 +330,7 @@ in_cb(evutil_socket_t fd, short what, void *arg)
 	struct channel *ch = arg;
 	ssize_t n = read_some(ch);
 
-	if (channel_is_open(ch) && is_behind(ch))
+	if (channel_is_open(ch) && channel_is_behind(ch))
 		set_reading(ch, false);
 	if (n == -EAGAIN || n == -EINTR || !channel_is_open(ch))
 		return;

@@ -1,7 +1,8 @@
 /*
  * The session channel: whole messages in both directions over a stream
  * socket, with back-pressure (DESIGN.md section 3). The runner knows its
- * client only through this.
+ * client only through this. A client that the front-end hands over is spoken
+ * with directly, by WebSocket (channel_direct.h).
  *
  * What is sent during one turn of the event loop leaves in one write.
  */
@@ -17,6 +18,8 @@
 #include "buf.h"
 #include "json.h"
 
+struct control_session_config;
+struct direct;
 struct event_base;
 struct channel;
 struct intake;
@@ -63,7 +66,11 @@ struct channel {
 	size_t frame_at;     /* where the frame being composed begins */
 	struct buf held;     /* composed while a relayed frame is under way */
 	uint32_t relay_left; /* of that frame */
-	bool tagged;	     /* each frame sent carries `tag`: a helper */
+	/* Not NULL: the first message may bring the client's own socket, and
+	 * these are the terms. */
+	const struct control_session_config *hand_over;
+	struct direct *direct; /* it did */
+	bool tagged;	       /* each frame sent carries `tag`: a helper */
 	uint32_t tag;
 	bool want_write; /* the peer does not take more now */
 	bool reading;

@@ -7,9 +7,10 @@
 #include <sys/socket.h>
 #include <unistd.h>
 
-#include "channel_parts.h"
+#include "channel_direct.h"
 #include "frame.h"
 #include "intake.h"
+#include "reserve.h"
 
 /* So much of a message is looked at. */
 #define LOOK_BYTES (256u << 10)
@@ -106,6 +107,12 @@ keep_fds(struct channel *ch, struct msghdr *m)
 	}
 }
 
+static bool
+takes_fds(const struct channel *ch)
+{
+	return ch->takes_fds || ch->hand_over != NULL;
+}
+
 ssize_t
 channel_recv(struct channel *ch, void *p, size_t n)
 {
@@ -118,14 +125,20 @@ channel_recv(struct channel *ch, void *p, size_t n)
 		.msg_iovlen = 1,
 		.msg_control = &control,
 		.msg_controllen = sizeof(control.space) };
-	ssize_t got = ch->takes_fds ? recvmsg(ch->in_fd, &m, MSG_CMSG_CLOEXEC)
-				    : read(ch->in_fd, p, n);
+	ssize_t got;
 
+	if (ch->hand_over != NULL)
+		reserve_give(1);
+	got = takes_fds(ch) ? recvmsg(ch->in_fd, &m, MSG_CMSG_CLOEXEC)
+			    : read(ch->in_fd, p, n);
 	if (got < 0)
 		return -errno;
-	if (ch->takes_fds)
+	if (takes_fds(ch))
 		keep_fds(ch, &m);
-	return got;
+	/* With the first bytes, or not at all. */
+	if (ch->nfds == 0 && !(m.msg_flags & MSG_CTRUNC))
+		ch->hand_over = NULL;
+	return ch->hand_over && ch->nfds == 0 ? -EMFILE : got;
 }
 
 static int
@@ -154,6 +167,14 @@ channel_take_spool(struct channel *ch)
 void
 channel_deliver(struct channel *ch, uint32_t header, char *text, size_t len)
 {
+	int err;
+
+	if (ch->hand_over != NULL && ch->nfds > 0) {
+		err = direct_begin(ch, text, len);
+		if (err < 0)
+			ch->on->broken(ch, err);
+		return;
+	}
 	if (ch->takes_fds && header & FRAME_SPOOLED)
 		ch->spool = spool_adopt(next_fd(ch));
 	ch->on->message(ch, text, len);

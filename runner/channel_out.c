@@ -4,9 +4,10 @@
 #include <errno.h>
 #include <event2/event.h>
 #include <poll.h>
+#include <sys/socket.h>
 #include <unistd.h>
 
-#include "channel_parts.h"
+#include "channel_direct.h"
 #include "frame.h"
 #include "log.h"
 #include "loop.h"
@@ -27,13 +28,15 @@ composing(struct channel *ch)
 static size_t
 header_bytes(const struct channel *ch)
 {
+	if (ch->direct != NULL)
+		return WEBSOCKET_HEADER_MAX;
 	return ch->tagged ? FRAME_TAGGED_BYTES : FRAME_HEADER_BYTES;
 }
 
 static void
 put_header(struct channel *ch, struct buf *out, uint32_t len)
 {
-	uint8_t header[FRAME_TAGGED_BYTES];
+	uint8_t header[WEBSOCKET_HEADER_MAX] = { 0 };
 
 	frame_put_length(header, len);
 	frame_put_length(header + FRAME_HEADER_BYTES, ch->tag);
@@ -60,7 +63,10 @@ channel_send(struct channel *ch)
 
 	if (out->failed)
 		log_fatal("an answer exceeds %u bytes", OUT_MAX_BYTES);
-	frame_put_length(out->data + ch->frame_at, (uint32_t)len);
+	if (ch->direct != NULL)
+		direct_finish_frame(ch, out, len);
+	else
+		frame_put_length(out->data + ch->frame_at, (uint32_t)len);
 	if (ch->out.len - ch->out_at > FLUSH_BYTES)
 		channel_flush(ch);
 }
@@ -68,7 +74,10 @@ channel_send(struct channel *ch)
 void
 channel_relay_begin(struct channel *ch, uint32_t len)
 {
-	put_header(ch, &ch->out, len);
+	if (ch->direct != NULL)
+		direct_begin_frame(&ch->out, len);
+	else
+		put_header(ch, &ch->out, len);
 	ch->relay_left = len;
 }
 
@@ -128,26 +137,56 @@ after_write(struct channel *ch)
 	channel_review_reading(ch);
 	if (was && !ch->want_write)
 		ch->on->drained(ch);
+	if (ch->direct != NULL && channel_drained(ch))
+		direct_drained(ch);
+}
+
+/* As write(2). */
+static ssize_t
+write_some(struct channel *ch, const uint8_t *p, size_t n)
+{
+	if (ch->direct == NULL)
+		return write(ch->out_fd, p, n);
+	direct_writing(ch);
+	return send(ch->out_fd, p, n, MSG_NOSIGNAL | MSG_DONTWAIT);
+}
+
+static void
+break_off(struct channel *ch, int err)
+{
+	if (ch->direct != NULL) {
+		direct_lose(ch);
+		return;
+	}
+	channel_discard_output(ch);
+	ch->on->broken(ch, err);
+}
+
+static bool
+is_heard(const struct channel *ch)
+{
+	return channel_is_open(ch) &&
+	       (ch->direct == NULL || !(ch->direct->over || ch->direct->lost));
 }
 
 void
 channel_flush(struct channel *ch)
 {
+	const uint8_t *p;
 	ssize_t n;
 
-	if (!channel_is_open(ch))
+	if (!is_heard(ch))
 		channel_discard_output(ch);
 	if (ch->out_at == ch->out.len)
 		return;
-	n = write(
-	    ch->out_fd, ch->out.data + ch->out_at, ch->out.len - ch->out_at);
+	p = ch->out.data + ch->out_at;
+	n = write_some(ch, p, ch->out.len - ch->out_at);
 	if (n < 0 && errno != EAGAIN && errno != EINTR) {
-		int err = -errno;
-
-		channel_discard_output(ch);
-		ch->on->broken(ch, err);
+		break_off(ch, -errno);
 		return;
 	}
+	if (n > 0 && ch->direct != NULL)
+		direct_written(ch, p, (size_t)n);
 	if (n > 0)
 		ch->out_at += (size_t)n;
 	after_write(ch);

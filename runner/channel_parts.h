@@ -13,6 +13,24 @@
 /* The largest answer (1 MiB of retained output, in base64, many times over). */
 #define OUT_MAX_BYTES (1u << 30)
 
+/* Input is read into one place for all, so that an idle channel holds none. */
+#define CHANNEL_SCRATCH_BYTES (256u << 10)
+extern uint8_t channel_scratch[CHANNEL_SCRATCH_BYTES];
+
+/* From now on it is this socket; the one before stays open. */
+void channel_watch(struct channel *ch, int fd);
+
+/* The peer asks without listening, or the owner has enough. */
+bool channel_is_behind(const struct channel *ch);
+
+/* A message in pieces is put together with a header of its own, unless an
+ * intake takes it. 0 or -errno. */
+int channel_take_piece(
+    struct channel *ch, const uint8_t *p, size_t len, bool more);
+
+/* Drops what is not a whole message yet. */
+void channel_discard_input(struct channel *ch);
+
 void channel_out_cb(evutil_socket_t fd, short what, void *arg);
 
 /* Drops what is not written yet. */

@@ -10,9 +10,9 @@
 #include "util.h"
 
 /* An order brings a descriptor, and without a place for it the kernel drops
- * it: for the attached client, and for those that watch (16, session.h of the
- * monitor). */
-#define FOR_ORDERS 18
+ * it: for the attached client, whose own connection may follow, and for those
+ * that watch (16, session.h of the monitor). */
+#define FOR_ORDERS 19
 
 /* 0: none, -1: given. */
 static int places[FOR_ORDERS + RESERVE_TO_KILL];

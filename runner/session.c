@@ -241,6 +241,8 @@ on_broken(struct channel *ch, int err)
 {
 	if (err == -EBADMSG || err == -EMSGSIZE)
 		log_error(err, "session channel: impossible frame");
+	else if (err == -EMFILE)
+		log_error(err, "session channel: the client's connection");
 	session_detach(ch->owner, CHANNEL_END_DETACHED);
 }
 
@@ -263,6 +265,7 @@ session_attach(struct session *s, int fd, const struct control_attach *attach)
 	s->client.waiting = 0;
 	channel_open(&s->client.channel, s->base, fd, fd,
 	    (uint32_t)s->config.max_message_bytes, &channel_events, s);
+	s->client.channel.hand_over = &s->config;
 }
 
 /* --- the end ------------------------------------------------------------ */

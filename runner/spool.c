@@ -9,10 +9,10 @@
 #include <string.h>
 #include <sys/mman.h>
 #include <sys/resource.h>
-#include <sys/socket.h>
 #include <sys/stat.h>
 #include <unistd.h>
 
+#include "rights.h"
 #include "util.h"
 
 #define DIRECTORY  "/var/tmp"
@@ -148,20 +148,7 @@ spool_copy(const struct spool *s, int fd)
 ssize_t
 spool_send(const struct spool *s, int sock, const void *p, size_t n)
 {
-	union {
-		struct cmsghdr header;
-		char space[CMSG_SPACE(sizeof(int))];
-	} control = { 0 };
 	struct iovec iov = { (void *)(uintptr_t)p, n };
-	struct msghdr m = { .msg_iov = &iov,
-		.msg_iovlen = 1,
-		.msg_control = &control,
-		.msg_controllen = sizeof(control.space) };
-	struct cmsghdr *c = CMSG_FIRSTHDR(&m);
 
-	c->cmsg_level = SOL_SOCKET;
-	c->cmsg_type = SCM_RIGHTS;
-	c->cmsg_len = CMSG_LEN(sizeof(int));
-	memcpy(CMSG_DATA(c), &s->fd, sizeof(int));
-	return sendmsg(sock, &m, MSG_NOSIGNAL);
+	return rights_send(sock, &iov, 1, s->fd);
 }

@@ -13,6 +13,7 @@
 
 #include "collect.h"
 #include "frontend.h"
+#include "handed.h"
 #include "handshake.h"
 #include "http.h"
 #include "log.h"
@@ -68,7 +69,12 @@ out_cb(evutil_socket_t fd, short what, void *arg)
 static void
 channel_in_cb(evutil_socket_t fd, short what, void *arg)
 {
-	pump_read_runner(arg);
+	struct connection *c = arg;
+
+	if (c->handed)
+		handed_read(c);
+	else
+		pump_read_runner(c);
 }
 
 static void
@@ -253,6 +259,7 @@ connection_reap(void)
 	while ((c = dead) != NULL) {
 		dead = c->next_dead;
 		rpc_id_clear(&c->initialize_id);
+		free(c->recall);
 		buf_clear(&c->initialize);
 		buf_clear(&c->head);
 		collect_drop(c);
@@ -272,17 +279,36 @@ end_visit(struct table_node *node, void *arg)
 	*(*at)++ = c;
 }
 
+/* The caller's; one that ends changes the table. */
+static struct connection **
+all_connections(void)
+{
+	struct connection **all = xcalloc(connections.count, sizeof(*all));
+	struct connection **at = all;
+
+	table_each(&connections, end_visit, &at);
+	return all;
+}
+
 void
 connection_end_all(void)
 {
 	size_t n = connections.count;
-	_cleanup_free_ struct connection **all = xcalloc(n, sizeof(*all));
-	struct connection **at = all;
+	_cleanup_free_ struct connection **all = all_connections();
 
-	table_each(&connections, end_visit, &at);
 	for (size_t i = 0; i < n; i++)
 		connection_close(all[i], WEBSOCKET_CLOSE_GOING_AWAY,
 		    "the server is stopping");
+}
+
+void
+connection_return_all(void)
+{
+	size_t n = connections.count;
+	_cleanup_free_ struct connection **all = all_connections();
+
+	for (size_t i = 0; i < n; i++)
+		handed_return(all[i]);
 }
 
 /* It does not even answer pings. One that is not read from, because its runner
@@ -299,6 +325,10 @@ timer_cb(evutil_socket_t fd, short what, void *arg)
 {
 	struct connection *c = arg;
 
+	if (!c->returned && (c->recall != NULL || c->hung_up)) {
+		handed_timeout(c);
+		return;
+	}
 	switch (c->state) {
 	case CONN_ATTACHED:
 		if (is_silent(c)) {

@@ -52,6 +52,12 @@ struct connection {
 	bool stdio;		    /* lines instead of frames */
 	bool operate;		    /* came by the operator's listener */
 	bool resuming;		    /* ATTACHING: to a session there was */
+	bool watching;		    /* ATTACHING: only to watch */
+	bool hand_over;		    /* its listener permits that */
+	bool handed;		    /* its runner has it (handed.h), */
+	bool returned;		    /* or has let go of it; */
+	bool hung_up;		    /* the client has, while it had it, */
+	int unread;		    /* with so much not read yet, or -1 */
 	bool unix_peer;		    /* the monitor asks the kernel who it is */
 	bool read_wants_write;	    /* TLS: before more can be read */
 	bool granted;		    /* the monitor holds something for us */
@@ -79,9 +85,11 @@ struct connection {
 	bool head_only;	   /* OPERATING: HEAD */
 	int64_t pinged_ms; /* the oldest ping without an answer, or 0 */
 	struct websocket_parser parser;
+	struct recall *recall;	     /* owned; `handed`: it is to be ended */
 	struct rpc_id initialize_id; /* ATTACHING, STARTING */
 	struct buf initialize;	     /* ATTACHING: the message itself */
-	struct buf head;	     /* HTTP head, then bytes kept for later */
+	struct buf head;	     /* HTTP head, then bytes kept for later;
+					`handed`: of reports */
 	struct buf message;	     /* a message being put together */
 	struct pending uplink;	     /* to the runner */
 	struct pending downlink;     /* to the client */
@@ -106,6 +114,9 @@ void connection_penalise(struct connection *c, enum offence offence);
 
 /* Every connection is told and ended. */
 void connection_end_all(void);
+
+/* Every runner is at its end: those that were wanted back are here. */
+void connection_return_all(void);
 
 /* The object goes when neither side nor the monitor needs it. */
 void connection_release(struct connection *c);

@@ -11,6 +11,8 @@
 
 #include "admission.h"
 #include "frontend.h"
+#include "handed.h"
+#include "hangup.h"
 #include "log.h"
 #include "monitor_client.h"
 #include "util.h"
@@ -25,6 +27,11 @@ close_client(struct connection *c)
 	event_del(&c->out_event);
 	tls_free(c->tls);
 	c->tls = NULL;
+	/* Its runner may still have it. */
+	if (c->handed) {
+		hangup_forget(c);
+		shutdown(c->in_fd, SHUT_RDWR);
+	}
 	if (c->out_fd != c->in_fd)
 		close(c->out_fd);
 	close(c->in_fd);
@@ -118,7 +125,7 @@ connection_close(struct connection *c, uint16_t code, const char *reason)
 {
 	bool inside = c->frame_left > 0 || c->frame_header_len > 0;
 
-	if (c->state >= CONN_CLOSING)
+	if (c->state >= CONN_CLOSING || handed_recall(c, code, reason))
 		return;
 	/* Inside a frame there is no place for another one. */
 	if (inside) {
@@ -138,6 +145,10 @@ connection_channel_ended(struct connection *c)
 	close_channel(c);
 	if (c->state == CONN_GONE || c->state == CONN_CLOSING) {
 		connection_release(c);
+		return;
+	}
+	if (c->recall != NULL) {
+		handed_return(c);
 		return;
 	}
 	c->state = CONN_LEAVING;

@@ -7,6 +7,7 @@
 #include <string.h>
 
 #include "frontend.h"
+#include "handed.h"
 #include "json_scan.h"
 #include "metrics.h"
 #include "monitor_client.h"
@@ -105,6 +106,7 @@ take_initialize(struct connection *c, struct rpc_id *id,
 	c->awaiting = true;
 	connection_read_client(c, false);
 	c->resuming = named;
+	c->watching = p->watch;
 	if (!named) {
 		monitor_open(c);
 		return;
@@ -209,7 +211,8 @@ handshake_session(
 	metrics.sessions_opened += channel_fd >= 0 && !c->resuming;
 	if (channel_fd >= 0) {
 		connection_attach(c, channel_fd);
-		pump_forward(c, c->initialize.data, c->initialize.len);
+		if (!handed_over(c))
+			pump_forward(c, c->initialize.data, c->initialize.len);
 	} else {
 		c->state = CONN_OPEN;
 		answer_refused(c, s);
@@ -225,5 +228,7 @@ handshake_started(struct connection *c)
 	c->state = CONN_ATTACHED;
 	metrics_initialized((uint64_t)(now_ms() - c->asked_ms) * 1000);
 	rpc_id_clear(&c->initialize_id);
-	connection_timer(c, c->stdio ? 0 : config.ping_interval_ms);
+	/* A runner pings its client itself. */
+	connection_timer(
+	    c, c->stdio || c->handed ? 0 : config.ping_interval_ms);
 }

@@ -34,6 +34,7 @@ static struct listener {
 	uint32_t id;
 	enum listener_kind kind;
 	bool operate;
+	bool hand_over;
 	SSL_CTX *tls; /* NULL: none */
 	int fd;
 } listeners[CONTROL_LISTENERS_MAX];
@@ -114,6 +115,7 @@ listener_begin(const struct visitor *v, bool slot)
 	c->has_slot = slot;
 	c->unix_peer = l->kind == LISTENER_UNIX;
 	c->operate = l->operate;
+	c->hand_over = l->hand_over;
 	if (l->tls != NULL) {
 		c->tls = tls_new(l->tls, v->fd);
 		c->state = CONN_TLS;
@@ -155,6 +157,7 @@ add(const struct control_listener *order, int fd, SSL_CTX *tls)
 	l->id = order->id;
 	l->kind = order->kind;
 	l->operate = order->operate;
+	l->hand_over = order->hand_over;
 	l->tls = tls;
 	l->fd = fd;
 	set_nonblock(fd);

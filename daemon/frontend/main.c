@@ -17,6 +17,7 @@
 #include "connection.h"
 #include "crypto_memory.h"
 #include "frontend.h"
+#include "hangup.h"
 #include "heap.h"
 #include "helper.h"
 #include "listener.h"
@@ -83,6 +84,7 @@ main(void)
 	config = offer.configure;
 	warm_up();
 	monitor_watch();
+	hangup_init();
 	listener_prepare_stdio(&offer);
 	confine(&offer, &ready);
 	helper_set_channels(offer.helpers);

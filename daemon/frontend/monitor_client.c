@@ -285,6 +285,7 @@ control_cb(evutil_socket_t fd, short what, void *arg)
 			 * descriptor found no place here. */
 			if (n < 0)
 				log_error((int)n, "control channel");
+			connection_return_all();
 			event_base_loopbreak(base);
 			return;
 		}

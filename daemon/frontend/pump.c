@@ -19,9 +19,6 @@
 
 /* --- to the runner ------------------------------------------------------ */
 
-/* A message from here on goes to the runner as it comes. */
-#define PIECES_FROM_BYTES (1u << 20)
-
 /* What one read of the client becomes. */
 struct batch {
 	struct iovec iov[PUMP_IOV_MAX];
@@ -45,15 +42,11 @@ give_up_channel(struct connection *c, int err)
 	c->uplink.at = 0;
 }
 
-static void
-uplink_write(struct connection *c, struct batch *b)
+void
+pump_write(struct connection *c, struct iovec *iov, int n)
 {
-	int err;
+	int err = pending_write(&c->uplink, c->channel_fd, NULL, iov, n);
 
-	if (b->n == 0 || c->channel_fd < 0)
-		return;
-	err = pending_write(&c->uplink, c->channel_fd, NULL, b->iov, b->n);
-	b->n = b->headers_used = 0;
 	if (err < 0) {
 		give_up_channel(c, err);
 		return;
@@ -62,6 +55,14 @@ uplink_write(struct connection *c, struct batch *b)
 		connection_read_client(c, false);
 		connection_await_runner(c);
 	}
+}
+
+static void
+uplink_write(struct connection *c, struct batch *b)
+{
+	if (b->n > 0 && c->channel_fd >= 0)
+		pump_write(c, b->iov, b->n);
+	b->n = b->headers_used = 0;
 }
 
 static void
@@ -123,7 +124,8 @@ pump_write_runner(struct connection *c)
 static bool
 is_relaying(const struct connection *c)
 {
-	return c->state == CONN_STARTING || c->state == CONN_ATTACHED;
+	return !c->handed &&
+	       (c->state == CONN_STARTING || c->state == CONN_ATTACHED);
 }
 
 /* May the next message be handled, or must it wait? What was read while the
@@ -186,8 +188,8 @@ take_data(struct connection *c, struct batch *b, struct websocket_item *item)
 {
 	if (item->first) {
 		c->collecting = !is_relaying(c);
-		c->in_pieces =
-		    item->fragmented || item->message_len >= PIECES_FROM_BYTES;
+		c->in_pieces = item->fragmented ||
+			       item->message_len >= FRAME_PIECES_FROM_BYTES;
 	}
 	if (c->collecting) {
 		if (!collect(c, item->payload, item->len))

@@ -24,6 +24,9 @@ void pump_write_runner(struct connection *c);
 /* A complete message to the runner. */
 void pump_forward(struct connection *c, const void *text, size_t len);
 
+/* To the runner as they are; what it does not take now is kept. */
+void pump_write(struct connection *c, struct iovec *iov, int n);
+
 /* Bytes kept earlier are handled now. */
 void pump_take_kept(struct connection *c);
 

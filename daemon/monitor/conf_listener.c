@@ -55,6 +55,7 @@ static const struct conf_key keys[] = {
 	KEY("group", conf_string, group),
 	KEY("identities", conf_words, identities),
 	KEY("operate", conf_bool, operate),
+	KEY("hand-over", conf_bool, hand_over),
 	KEY("allow-unauthenticated", conf_string, allow_unauthenticated),
 };
 

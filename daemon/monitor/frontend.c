@@ -204,6 +204,7 @@ send_listener(struct frontend *f, const struct listener *l)
 		.kind = l->kind,
 		.tls = listener_has_tls(l),
 		.operate = l->operate,
+		.hand_over = l->hand_over && !listener_has_tls(l),
 		.client_certificate = (uint8_t)l->client_certificate,
 		.key = l->id,
 	};

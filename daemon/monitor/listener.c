@@ -39,6 +39,7 @@ listener_new(const char *name)
 
 	l->name = xstrdup(name);
 	l->mode = CONF_MODE_UNSET;
+	l->hand_over = true;
 	l->fd = l->out_fd = l->chain_fd = l->key_fd = -1;
 	l->client_ca_fd = l->client_crl_fd = -1;
 	return l;

@@ -88,6 +88,9 @@ configure(struct monitor *m, struct session *s, const struct cgroup *cgroup)
 		.kill_grace_ms = l->kill_grace_ms,
 		.retention_bytes = l->retention_bytes,
 		.max_message_bytes = l->max_message_bytes,
+		.max_frame_bytes = l->max_frame_bytes,
+		.ping_interval_ms = l->ping_interval_ms,
+		.pong_deadline_ms = l->pong_deadline_ms,
 	};
 
 	snprintf(c.session_id, sizeof(c.session_id), "%s", s->id);

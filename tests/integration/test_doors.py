@@ -31,7 +31,7 @@ def configure(namespace=0, door=0, cgroups=0, grace_ms=100):
     """The runner's configuration; it is no pid 1 here."""
     return (u32(CONFIGURE) + string(b"0123") + string(b"sha256:0") + string(b"/bin/sh") + string(b"/") +
             bytes([namespace, door, cgroups]) + u32(0) + u64(0) + bytes(3) + u64(0) +
-            u32(80000) + u32(grace_ms) + u64(1 << 20) + u64(64 << 20))
+            u32(80000) + u32(grace_ms) + u64(1 << 20) + u64(64 << 20) + u64(16 << 20) + u32(30000) + u32(120000))
 
 
 def sandbox(profile=3, unix=0):
@@ -220,8 +220,8 @@ def frontend_configuration(listeners=0, type=1, exempt=0):
             u64(16 << 20) + u64(64 << 20) + u32(listeners))
 
 
-def listener(kind=0, tls=0, certificate=0):
-    return u32(11) + u32(0) + bytes([kind, tls, 0, certificate]) + u32(0)
+def listener(kind=0, tls=0, certificate=0, hand_over=0):
+    return u32(11) + u32(0) + bytes([kind, tls, 0, hand_over, certificate]) + u32(0)
 
 
 @pytest.mark.parametrize("message", [

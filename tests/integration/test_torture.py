@@ -3,6 +3,8 @@ full length: scripts/torture."""
 import pathlib
 import sys
 
+import pytest
+
 TORTURE = pathlib.Path(__file__).parents[1] / "torture"
 sys.path.insert(0, str(TORTURE))
 import drops  # noqa: E402
@@ -17,8 +19,9 @@ def test_a_compromised_front_end(mode, user):
     rogue.frontend(mode, user, 0.01, SEED)
 
 
-def test_a_compromised_runner(mode, user):
-    rogue.runner(mode, user, 0.01, SEED)
+@pytest.mark.parametrize("hand_over", ["yes", "no"])
+def test_a_compromised_runner(mode, user, hand_over):
+    rogue.runner(mode, user, 0.01, SEED, hand_over)
 
 
 def test_programs_that_are_killed_under_load(mode, user):

@@ -93,7 +93,27 @@ def end_spare(s, client):
     s.wait_log("a spare runner for ", 30)
 
 
-def runner(mode, user, scale, seed):
+CONFIGURATION = """\
+[listener main]
+address = ws://127.0.0.1:0
+allow-unauthenticated = main
+hand-over = {hand_over}
+[identity main]
+user = {user}
+sandbox-allow-unsandboxed = yes
+[limits]
+detached-ttl = 1s
+"""
+
+
+def serve(tree, mode, user, hand_over):
+    conf = tree.path / "execd.conf"
+    conf.write_text(CONFIGURATION.format(hand_over=hand_over, user=user.pw_name))
+    conf.chmod(0o644)
+    return tree.serve_configured(mode, user, conf)
+
+
+def runner(mode, user, scale, seed, hand_over):
     """Returns a line of figures. Of its ends some take the monitor two seconds
     to believe: fewer lives, and longer ones."""
     lives, messages = max(int(250 * scale), 8), 4 * MESSAGES
@@ -101,7 +121,7 @@ def runner(mode, user, scale, seed):
     with Tree(execd_runner=BUILD / "tests/torture/rogue_runner") as tree:
         settings = tree.file("execd-runner", "settings")
         tree.file("execd-runner", "life").write_text("0")
-        s = tree.serve(mode, user, "--detached-ttl", "1s")
+        s = serve(tree, mode, user, hand_over)
         try:
             honest = s.ready()
             honest.start("h", ["/bin/cat"], pipeStdin=True)
@@ -126,15 +146,16 @@ def runner(mode, user, scale, seed):
     # were cut off within a frame.
     assert told > lives // 10, f"{told} of {lives} clients were told why"
     assert "front-end" not in re.sub(r"front-end \d+: serving", "", re.sub(r"execd-frontend\[.*", "", s.log)), s.log
-    return (f"runner, {mode}: {lives} lives, {lives * messages} reports and as many frames ({came >> 20} MiB), "
-            f"{told} clients told why; {figures}; {clock}")
+    return (f"runner, {mode}, hand-over = {hand_over}: {lives} lives, {lives * messages} reports and as many frames "
+            f"({came >> 20} MiB), {told} clients told why; {figures}; {clock}")
 
 
 def main():
     a = arguments(__doc__.splitlines()[0])
     for mode in modes():
         print(frontend(mode, test_user(), a.scale, a.seed), flush=True)
-        print(runner(mode, test_user(), a.scale, a.seed), flush=True)
+        for hand_over in "yes", "no":
+            print(runner(mode, test_user(), a.scale, a.seed, hand_over), flush=True)
 
 
 if __name__ == "__main__":

@@ -222,7 +222,8 @@ attack_session(unsigned long frames)
 		unsigned long n = frames - at < 1000 ? frames - at : 1000;
 
 		at += n;
-		if (rogue_session_attack(channel, n))
+		if (rogue_pick(2) ? rogue_session_attack(channel, n)
+				  : rogue_session_attack_directly(channel, n))
 			continue;
 		close(channel);
 		/* The runner hung up, and said why before. */

@@ -75,6 +75,25 @@ report_anything_permitted(void)
 	report(RUNNER_REPORT_DETACHED, &d, 0);
 }
 
+/* All of it, though the channel is full. False: it hung up. */
+static bool
+send_all(int channel, const uint8_t *p, size_t n)
+{
+	struct pollfd room = { .fd = channel, .events = POLLOUT };
+
+	while (n > 0) {
+		ssize_t sent = send(channel, p, n, MSG_NOSIGNAL);
+
+		if (sent < 0 && poll(&room, 1, 5000) <= 0)
+			return false;
+		if (sent < 0 && room.revents & (POLLHUP | POLLERR))
+			return false;
+		p += sent > 0 ? sent : 0;
+		n -= sent > 0 ? (size_t)sent : 0;
+	}
+	return true;
+}
+
 /* Frames that the front-end passes on whatever they hold; sometimes with
  * descriptors, which nobody takes. False: it hung up. */
 static bool
@@ -85,18 +104,63 @@ send_frame(int channel)
 
 	rogue_fill(frame + FRAME_HEADER_BYTES, n < 300 ? n : 300);
 	frame_put_length(frame, n);
-	for (uint32_t at = 0; at < n + FRAME_HEADER_BYTES;) {
-		struct pollfd room = { .fd = channel, .events = POLLOUT };
-		ssize_t sent = send(channel, frame + at,
-		    n + FRAME_HEADER_BYTES - at, MSG_NOSIGNAL);
+	return send_all(channel, frame, n + FRAME_HEADER_BYTES);
+}
 
-		if (sent < 0 && poll(&room, 1, 5000) <= 0)
-			return false;
-		if (sent < 0 && room.revents & (POLLHUP | POLLERR))
-			return false;
-		at += sent > 0 ? (uint32_t)sent : 0;
-	}
-	return true;
+/* What the front-end may be told of a client that it handed over. */
+static bool
+send_report(int channel)
+{
+	struct control_client c = { .event = (uint8_t)rogue_pick(2),
+		.received = rogue_pick(UINT32_MAX),
+		.sent = rogue_pick(UINT32_MAX),
+		.close_code = rogue_pick(2) ? 1000 : 0 };
+	struct buf b;
+	bool sent;
+
+	buf_init(&b, CONTROL_MESSAGE_MAX);
+	buf_put_u32(&b, 0);
+	control_put(&b, CHANNEL_CLIENT, &c);
+	frame_put_length(b.data, (uint32_t)b.len - FRAME_HEADER_BYTES);
+	sent = send_all(channel, b.data, b.len);
+	buf_clear(&b);
+	return sent;
+}
+
+/* It is ours now: to be talked to in any way. */
+static void
+say_anything(int client)
+{
+	uint8_t bytes[300];
+
+	if (rogue_pick(100))
+		return;
+	rogue_fill(bytes, sizeof(bytes));
+	send(client, bytes, 1 + rogue_pick(sizeof(bytes)),
+	    MSG_NOSIGNAL | MSG_DONTWAIT);
+}
+
+/* The client's socket, or -1: its messages are passed on. */
+static int
+wait_initialize(int channel)
+{
+	char drop[4096], space[CMSG_SPACE(sizeof(int))];
+	struct pollfd ready = { .fd = channel, .events = POLLIN };
+	struct iovec iov = { drop, sizeof(drop) };
+	struct msghdr m = { .msg_iov = &iov,
+		.msg_iovlen = 1,
+		.msg_control = space,
+		.msg_controllen = sizeof(space) };
+	struct cmsghdr *c;
+	int client = -1;
+
+	poll(&ready, 1, -1);
+	if (recvmsg(channel, &m, 0) <= 0)
+		exit(0);
+	c = CMSG_FIRSTHDR(&m);
+	if (c != NULL)
+		memcpy(&client, CMSG_DATA(c), sizeof(client));
+	return client;
 }
 
 static void
@@ -104,12 +168,7 @@ answer_initialize(int channel)
 {
 	static const char text[] = "{\"id\":1,\"result\":{}}";
 	uint8_t frame[FRAME_HEADER_BYTES + sizeof(text) - 1];
-	struct pollfd ready = { .fd = channel, .events = POLLIN };
-	char drop[4096];
 
-	poll(&ready, 1, -1);
-	if (recv(channel, drop, sizeof(drop), 0) <= 0)
-		exit(0);
 	frame_put_length(frame, sizeof(text) - 1);
 	memcpy(frame + FRAME_HEADER_BYTES, text, sizeof(text) - 1);
 	send(channel, frame, sizeof(frame), MSG_NOSIGNAL);
@@ -153,7 +212,7 @@ end(int channel, unsigned long flood)
 		close(channel);
 		break;
 	case 1:
-		send(channel, impossible, sizeof(impossible), MSG_NOSIGNAL);
+		send_all(channel, impossible, sizeof(impossible));
 		break;
 	case 2:
 		report(RUNNER_REPORT_MASKS, NULL, 1);
@@ -172,14 +231,18 @@ play_session(void)
 {
 	struct rogue_settings settings;
 	unsigned life = rogue_begin(&settings);
-	int channel;
+	int channel, client;
 
 	wait_order(RUNNER_ORDER_SANDBOX);
 	channel = wait_order(RUNNER_ORDER_ATTACH);
-	answer_initialize(channel);
+	client = wait_initialize(channel);
+	if (client < 0)
+		answer_initialize(channel);
 	for (unsigned long i = 0; i < settings.messages; i++) {
 		report_anything_permitted();
-		if (!send_frame(channel))
+		if (client >= 0)
+			say_anything(client);
+		if (!(client < 0 ? send_frame(channel) : send_report(channel)))
 			break;
 	}
 	rogue_say("runner %u: %lu messages", life, settings.messages);

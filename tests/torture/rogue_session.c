@@ -12,8 +12,10 @@
 #include <unistd.h>
 
 #include "frame.h"
+#include "rights.h"
 #include "rogue.h"
 #include "util.h"
+#include "websocket.h"
 
 #define ANSWER_MS 10000
 
@@ -151,6 +153,86 @@ rogue_session_attack(int channel, unsigned long count)
 	}
 	return drop_answers(channel);
 }
+
+/* --- a client that is handed over --------------------------------------- */
+
+/* The channel itself as the client, lengths of no meaning. */
+static bool
+hand_over_anything(int channel)
+{
+	uint8_t bytes[100];
+
+	rogue_fill(bytes, sizeof(bytes));
+	frame_put_length(bytes, rogue_pick(sizeof(bytes)));
+	frame_put_length(bytes + FRAME_HEADER_BYTES,
+	    rogue_pick(4) ? rogue_pick(sizeof(bytes)) : ~0u);
+	return rogue_send(
+	    channel, bytes, 1 + rogue_pick(sizeof(bytes)), 1 + rogue_pick(3));
+}
+
+/* A good one. The client's end, or -1. */
+static int
+hand_over(int channel)
+{
+	const char *text = messages[0];
+	uint8_t bytes[200];
+	size_t n = strlen(text);
+	struct iovec iov = { bytes, n + 2 * FRAME_HEADER_BYTES };
+	int pair[2];
+
+	if (socketpair(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0, pair) < 0)
+		return -1;
+	frame_put_length(bytes, (uint32_t)n + FRAME_HEADER_BYTES);
+	frame_put_length(bytes + FRAME_HEADER_BYTES, (uint32_t)n);
+	memcpy(bytes + 2 * FRAME_HEADER_BYTES, text, n);
+	if (rights_send(channel, &iov, 1, pair[1]) != (ssize_t)iov.iov_len) {
+		close(pair[0]);
+		pair[0] = -1;
+	}
+	close(pair[1]);
+	return pair[0];
+}
+
+/* A client's frame: mostly a good one, seldom one that ends it. */
+static bool
+send_client_frame(int client)
+{
+	static const uint8_t opcodes[] = { 1, 1, 1, 1, 1, 1, 2, 0, 8, 9, 10 };
+	const char *text = messages[rogue_pick(nitems(messages))];
+	uint8_t bytes[WEBSOCKET_MASKED_MAX + 512], mask[4];
+	size_t n = strlen(text), at;
+
+	rogue_fill(mask, sizeof(mask));
+	at = websocket_put_masked_header(bytes, WEBSOCKET_TEXT, n, mask);
+	memcpy(bytes + at, text, n);
+	if (rogue_pick(200) == 0)
+		bytes[0] = opcodes[rogue_pick(nitems(opcodes))] |
+			   (uint8_t)(rogue_pick(16) << 4);
+	if (rogue_pick(20) == 0)
+		bytes[at + rogue_pick((uint32_t)n)] ^= 1;
+	websocket_mask(bytes + at, n, mask, 0);
+	return send_all(client, bytes, at + n);
+}
+
+bool
+rogue_session_attack_directly(int channel, unsigned long count)
+{
+	int client = -1;
+	bool going;
+
+	if (rogue_pick(4) == 0)
+		return hand_over_anything(channel) && drop_answers(channel);
+	client = hand_over(channel);
+	going = client >= 0;
+	while (count-- > 0 && going)
+		going = send_client_frame(client) && drop_answers(client) &&
+			drop_answers(channel);
+	if (client >= 0)
+		close(client);
+	return false;
+}
+
+/* --- an honest client --------------------------------------------------- */
 
 /* Waits until the runner has said this. */
 static bool

@@ -15,4 +15,8 @@ bool rogue_session_attack(int channel, unsigned long count);
  * the first one starts the process. False, after saying so: it did not. */
 bool rogue_session_check(int channel, const char *id, unsigned number);
 
+/* The same as a client that is handed over, well or badly; that channel is at
+ * its end afterwards. */
+bool rogue_session_attack_directly(int channel, unsigned long count);
+
 #endif

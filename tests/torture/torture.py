@@ -58,6 +58,10 @@ class Tree:
             argv = as_user(user, argv)
         return TreeServer(mode, argv, env)
 
+    def serve_configured(self, mode, user, conf):
+        argv = [str(self.path / PROGRAMS["execd"]), "-c", str(conf)]
+        return TreeServer(mode, argv if mode == "root" else as_user(user, argv), None)
+
 
 class TreeServer(Server):
     def __init__(self, mode, argv, env):

@@ -1,0 +1,332 @@
+/*
+ * The session channel: a client that was handed over, from its coming to its
+ * going back.
+ */
+#include "channel_direct.h"
+
+#include <errno.h>
+#include <event2/event.h>
+#include <stdio.h>
+#include <string.h>
+#include <sys/socket.h>
+#include <unistd.h>
+
+#include "control.h"
+#include "frame.h"
+#include "log.h"
+#include "loop.h"
+#include "util.h"
+
+/* For a client to take what it was sent before the server stops. */
+#define RECALL_MS 1500
+
+/* --- reports ------------------------------------------------------------ */
+
+/* The front-end reads these few bytes, or it is not there any more. */
+static void
+report(struct channel *ch, struct control_client *c)
+{
+	const uint8_t room[FRAME_HEADER_BYTES] = { 0 };
+	struct direct *d = ch->direct;
+	struct buf b;
+
+	c->received = d->received;
+	c->sent = d->sent;
+	d->received = d->sent = 0;
+	buf_init(&b, FRAME_HEADER_BYTES + CONTROL_MESSAGE_MAX);
+	buf_put(&b, room, sizeof(room));
+	control_put(&b, CHANNEL_CLIENT, c);
+	frame_put_length(b.data, (uint32_t)(b.len - FRAME_HEADER_BYTES));
+	if (send(d->channel_fd, b.data, b.len, MSG_NOSIGNAL | MSG_DONTWAIT) !=
+	    (ssize_t)b.len)
+		shutdown(d->channel_fd, SHUT_RDWR);
+	buf_clear(&b);
+}
+
+static void
+report_event(struct channel *ch, enum client_event event)
+{
+	struct control_client c = { .event = event };
+
+	report(ch, &c);
+}
+
+/* --- the end ------------------------------------------------------------ */
+
+/* Inside a frame there is no place for another one: no close frame either. */
+static void
+let_go(struct channel *ch)
+{
+	struct direct *d = ch->direct;
+
+	event_del(&ch->in_event);
+	event_del(&ch->out_event);
+	event_del(&d->channel_event);
+	event_del(&d->timer);
+	if (d->left > 0)
+		shutdown(ch->in_fd, SHUT_RDWR);
+	close(ch->in_fd);
+	ch->in_fd = ch->out_fd = d->channel_fd;
+	d->over = true;
+}
+
+void
+direct_free(struct channel *ch)
+{
+	if (ch->direct == NULL)
+		return;
+	if (!ch->direct->over)
+		let_go(ch);
+	free(steal_pointer(&ch->direct));
+}
+
+/* Answers that are still to come go nowhere, and nobody waits for room. */
+void
+direct_end(struct channel *ch, uint16_t close_code, const char *reason)
+{
+	struct control_client c = { .event = CLIENT_ENDED,
+		.close_code = close_code };
+	bool was_full = ch->want_write || ch->direct->lost;
+
+	if (ch->direct->over)
+		return;
+	snprintf(c.reason, sizeof(c.reason), "%s", reason);
+	let_go(ch);
+	report(ch, &c);
+	channel_discard_input(ch);
+	channel_discard_output(ch);
+	ch->reading = false;
+	ch->ended = true;
+	if (was_full)
+		ch->on->drained(ch);
+	if (channel_is_open(ch))
+		ch->on->ended(ch);
+}
+
+/* Whoever is writing is not disturbed: its end comes with the next turn. */
+static void
+end_soon(struct channel *ch)
+{
+	event_active(&ch->in_event, EV_READ, 0);
+}
+
+void
+direct_lose(struct channel *ch)
+{
+	ch->direct->lost = true;
+	channel_discard_output(ch);
+	end_soon(ch);
+}
+
+/* --- events ------------------------------------------------------------- */
+
+static void
+channel_cb(evutil_socket_t fd, short what, void *arg)
+{
+	const struct timeval tv = timeval_of_ms(RECALL_MS);
+	struct channel *ch = arg;
+	char byte;
+	ssize_t n = recv(fd, &byte, 1, MSG_DONTWAIT);
+
+	if (n < 0 && (errno == EAGAIN || errno == EINTR))
+		return;
+	if (n > 0) {
+		ch->on->broken(ch, -EBADMSG);
+		return;
+	}
+	event_del(&ch->direct->channel_event);
+	ch->direct->recalled = true;
+	channel_review_reading(ch);
+	loop_add(&ch->direct->timer, &tv);
+	channel_flush(ch);
+	if (channel_drained(ch))
+		end_soon(ch);
+}
+
+/* It does not even answer pings. One that is not read from may have. */
+static bool
+is_silent(const struct channel *ch)
+{
+	const struct direct *d = ch->direct;
+
+	return d->terms->pong_deadline_ms > 0 && d->pinged_ms > 0 &&
+	       ch->reading &&
+	       now_ms() - d->pinged_ms >= d->terms->pong_deadline_ms;
+}
+
+static void
+plan_ping(struct direct *d)
+{
+	const struct timeval tv = timeval_of_ms(d->terms->ping_interval_ms);
+
+	loop_add(&d->timer, &tv);
+}
+
+static void
+timer_cb(evutil_socket_t fd, short what, void *arg)
+{
+	struct channel *ch = arg;
+	struct direct *d = ch->direct;
+	char text[CONTROL_CLOSE_REASON_MAX];
+
+	if (d->recalled) {
+		direct_end(ch, 0, "");
+		return;
+	}
+	if (is_silent(ch)) {
+		snprintf(text, sizeof(text), "no pong within %u ms",
+		    d->terms->pong_deadline_ms);
+		direct_end(ch, 0, text);
+		return;
+	}
+	direct_ping(ch);
+	if (d->received > 0 || d->sent > 0)
+		report_event(ch, CLIENT_COUNTED);
+	plan_ping(d);
+}
+
+/* --- reading and writing ------------------------------------------------ */
+
+static void
+take(struct channel *ch, uint8_t *p, size_t n)
+{
+	size_t at = direct_take(ch, p, n);
+
+	if (at < n && ch->direct != NULL && !ch->direct->over)
+		buf_put(&ch->in, p + at, n - at);
+}
+
+static void
+take_kept(struct channel *ch)
+{
+	struct buf kept = ch->in;
+
+	buf_init(&ch->in, kept.limit);
+	take(ch, kept.data, kept.len);
+	buf_clear(&kept);
+}
+
+ssize_t
+direct_read(struct channel *ch)
+{
+	struct direct *d = ch->direct;
+	ssize_t n;
+
+	if (d->lost || (d->recalled && channel_drained(ch))) {
+		direct_end(ch, 0, "");
+		return -EAGAIN;
+	}
+	if (channel_is_behind(ch))
+		return -EAGAIN;
+	if (ch->in.len > 0) {
+		take_kept(ch);
+		return -EAGAIN;
+	}
+	n = recv(
+	    ch->in_fd, channel_scratch, CHANNEL_SCRATCH_BYTES, MSG_DONTWAIT);
+	if (n < 0 && (errno == EAGAIN || errno == EINTR))
+		return -EAGAIN;
+	d->pinged_ms = 0; /* whatever it said, it is there */
+	if (n <= 0) {
+		direct_end(ch, 0, "");
+		return -EAGAIN;
+	}
+	d->received += (size_t)n;
+	take(ch, channel_scratch, (size_t)n);
+	return -EAGAIN;
+}
+
+void
+direct_written(struct channel *ch, const uint8_t *p, size_t n)
+{
+	struct direct *d = ch->direct;
+
+	d->sent += n;
+	while (n > 0) {
+		size_t step = n;
+
+		if (d->left == 0)
+			d->left = direct_frame_bytes(p);
+		if (step > d->left)
+			step = (size_t)d->left;
+		d->left -= step;
+		p += step;
+		n -= step;
+	}
+}
+
+void
+direct_writing(struct channel *ch)
+{
+	if (ch->direct->answered)
+		return;
+	ch->direct->answered = true;
+	report_event(ch, CLIENT_ANSWERED);
+}
+
+void
+direct_drained(struct channel *ch)
+{
+	if (ch->direct->recalled)
+		end_soon(ch);
+	if (!ch->direct->want_pong)
+		return;
+	direct_pong(ch);
+	channel_flush(ch);
+}
+
+/* --- the beginning ------------------------------------------------------ */
+
+static bool
+is_connection(int fd)
+{
+	int type = 0, listens = 1;
+	socklen_t n = sizeof(int), m = sizeof(int);
+
+	return getsockopt(fd, SOL_SOCKET, SO_TYPE, &type, &n) == 0 &&
+	       type == SOCK_STREAM &&
+	       getsockopt(fd, SOL_SOCKET, SO_ACCEPTCONN, &listens, &m) == 0 &&
+	       listens == 0;
+}
+
+static void
+watch(struct channel *ch, int fd)
+{
+	struct direct *d = ch->direct;
+	struct event_base *base = event_get_base(&ch->in_event);
+
+	d->channel_fd = ch->in_fd;
+	channel_watch(ch, fd);
+	event_assign(&d->channel_event, base, d->channel_fd,
+	    EV_READ | EV_PERSIST, channel_cb, ch);
+	event_assign(&d->timer, base, -1, 0, timer_cb, ch);
+	loop_add(&d->channel_event, NULL);
+	plan_ping(d);
+}
+
+int
+direct_begin(struct channel *ch, char *text, size_t len)
+{
+	const struct control_session_config *terms = ch->hand_over;
+	int fd = ch->fds[0];
+	size_t first;
+
+	ch->hand_over = NULL;
+	if (ch->nfds != 1 || !is_connection(fd) || len <= FRAME_HEADER_BYTES)
+		return -EBADMSG;
+	first = frame_get_length((uint8_t *)text);
+	text += FRAME_HEADER_BYTES;
+	len -= FRAME_HEADER_BYTES;
+	if (first == 0 || first > len)
+		return -EBADMSG;
+	ch->nfds = 0;
+	ch->direct = xcalloc(1, sizeof(*ch->direct));
+	ch->direct->terms = terms;
+	websocket_parser_init(
+	    &ch->direct->parser, terms->max_frame_bytes, ch->max_message);
+	watch(ch, fd);
+	ch->on->message(ch, text, first);
+	if (ch->direct != NULL && first < len)
+		take(ch, (uint8_t *)text + first, len - first);
+	return 0;
+}
