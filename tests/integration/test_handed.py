@@ -207,6 +207,29 @@ def test_one_that_does_not_let_go_keeps_nothing(handed, answered):
     assert client.recv(1) == b""
 
 
+@pytest.mark.parametrize("end", ["close", "drop"])
+def test_a_client_that_leaves_a_runner_that_stands_still(handed, end):
+    """Nobody else notices. What it had said may still be read, while it is."""
+    h = handed()
+    _, _, client = h.take()
+    h.report(ANSWERED)
+    h.client.sock.sendall(b"x" * 25)
+    if end == "drop":
+        h.client.drop()
+        h.closed()
+        assert h.channel.recv(1) == b""
+        return
+    h.client.sock.shutdown(socket.SHUT_WR)
+    h.control.settimeout(.1)
+    for _ in range(25):
+        with pytest.raises(TimeoutError):
+            h.control.recv(1 << 16)
+        assert client.recv(1) == b"x"
+    h.control.settimeout(20)
+    h.closed()
+    assert h.client.wait_closed()["code"] == 1006 and h.channel.recv(1) == b""
+
+
 # --- the real ones --------------------------------------------------------------------
 
 
