@@ -23,8 +23,6 @@ watch(struct channel *ch, struct event_base *base, int in_fd, int out_fd)
 {
 	ch->in_fd = in_fd;
 	ch->out_fd = out_fd;
-	set_nonblock(in_fd);
-	set_nonblock(out_fd);
 	event_assign(
 	    &ch->in_event, base, in_fd, EV_READ | EV_PERSIST, in_cb, ch);
 	event_assign(
@@ -55,6 +53,9 @@ channel_open(struct channel *ch, struct event_base *base, int in_fd, int out_fd,
 	buf_init(&ch->parts, (size_t)max_message + FRAME_HEADER_BYTES);
 	buf_init(&ch->out, OUT_MAX_BYTES);
 	buf_init(&ch->held, OUT_MAX_BYTES);
+	set_nonblock(in_fd);
+	if (out_fd != in_fd)
+		set_nonblock(out_fd);
 	watch(ch, base, in_fd, out_fd);
 }
 

@@ -53,6 +53,26 @@ report_event(struct channel *ch, enum client_event event)
 
 /* --- the end ------------------------------------------------------------ */
 
+static void
+close_cb(evutil_socket_t none, short what, void *arg)
+{
+	close((int)(intptr_t)arg);
+}
+
+/* Its events are taken out of epoll(7) only with the next turn of the loop,
+ * and that goes by number: the front-end has the same socket open, which would
+ * be reported for ever. */
+static void
+close_later(struct event_base *base, int fd)
+{
+	/* Zero would be this turn. */
+	const struct timeval soon = { 0, 1 };
+
+	if (event_base_once(base, -1, EV_TIMEOUT, close_cb,
+		(void *)(intptr_t)fd, &soon) < 0)
+		close(fd);
+}
+
 /* Inside a frame there is no place for another one: no close frame either. */
 static void
 let_go(struct channel *ch)
@@ -65,7 +85,7 @@ let_go(struct channel *ch)
 	event_del(&d->timer);
 	if (d->left > 0)
 		shutdown(ch->in_fd, SHUT_RDWR);
-	close(ch->in_fd);
+	close_later(event_get_base(&ch->in_event), ch->in_fd);
 	ch->in_fd = ch->out_fd = d->channel_fd;
 	d->over = true;
 }

@@ -5,6 +5,7 @@ where it can be, and the client."""
 import array
 import json
 import os
+import pathlib
 import select
 import socket
 import struct
@@ -105,6 +106,17 @@ class Direct:
             except ConnectionResetError:
                 pass        # with what it did not read
 
+    def stands_still(self):
+        """It waits, and does not look for what it can do again and again."""
+        def used():
+            fields = pathlib.Path(f"/proc/{self.program.child.pid}/stat").read_text().rsplit(")", 1)[1].split()
+            return int(fields[11]) + int(fields[12])
+
+        before = used()
+        # Nothing will come.
+        assert select.select([self.program.control], [], [], .4)[0] == []
+        assert used() - before < .2 * os.sysconf("SC_CLK_TCK")
+
     def still_works(self):
         self.attach()
         self.hand(handing())
@@ -183,6 +195,30 @@ def test_how_the_client_ends_it_is_for_the_front_end_to_answer(bytes_, code, rea
     assert d.ended()[3:] == (code, reason)
     assert d.client.recv(1) == b"", "the runner has let go"
     keep.close()
+    d.still_works()
+
+
+@pytest.mark.parametrize("how", ["client", "channel", "replaced"])
+def test_the_front_end_may_keep_what_the_runner_lets_go(how):
+    """An end that nobody closes is no news after the first time."""
+    d = Direct(hand=False)
+    kept = d.theirs.dup()
+    d.hand(handing())
+    d.ready()
+    if how == "client":
+        d.client.close()
+        d.ended()
+    elif how == "channel":
+        d.channel.close()
+    channel, client = d.channel, d.client
+    if how == "replaced":
+        d.attach()
+    while d.program.control.recv(1 << 16)[:4] != u32(41):
+        pass    # until it reports that it is detached
+    kept.shutdown(socket.SHUT_RDWR)
+    d.stands_still()
+    for sock in kept, channel, client:
+        sock.close()
     d.still_works()
 
 
