@@ -116,7 +116,7 @@ struct session {
 	void (*report_masks)(int fd); /* the list, to the monitor */
 	void (*report)(enum control_type type, const void *payload);
 	/* A file for the recording of a terminal, or -errno. Waits for it. */
-	int (*open_cast)(const char *process, size_t len);
+	int (*open_cast)(struct slice process);
 	void (*report_detached)(struct session *s, enum channel_end end);
 	void (*report_unwatched)(uint32_t number, enum channel_end end);
 };
