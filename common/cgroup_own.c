@@ -10,6 +10,7 @@
 #include <unistd.h>
 
 #include "cgroup.h"
+#include "path.h"
 #include "util.h"
 
 #define LINE_BYTES 8192
@@ -99,7 +100,7 @@ open_hierarchy(const char *controller)
 		return -ENOENT;
 	/* Of a mount that shows only a part of the hierarchy. */
 	if (strcmp(root, "/") != 0) {
-		if (strncmp(own, root, strlen(root)) != 0)
+		if (!path_lies_in(own, root))
 			return -ENOENT;
 		rest += strlen(root);
 	}

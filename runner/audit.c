@@ -7,6 +7,7 @@
 #include <sys/wait.h>
 #include <time.h>
 
+#include "audit_text.h"
 #include "buf.h"
 #include "end_cause.h"
 #include "methods.h"
@@ -45,18 +46,6 @@ audit_clock_us(const struct session *s)
 		return 0;
 	clock_gettime(CLOCK_MONOTONIC, &now);
 	return (int64_t)now.tv_sec * 1000000 + now.tv_nsec / 1000;
-}
-
-/* Of a longer text its beginning; an id may hold any byte but NUL here. */
-static void
-copy_text(char *to, size_t cap, const char *from, size_t len)
-{
-	size_t n = strnlen(from, len);
-
-	if (n >= cap)
-		n = cap - 1;
-	memcpy(to, from, n);
-	to[n] = '\0';
 }
 
 static bool
@@ -112,8 +101,8 @@ audit_command(
 		*cut = b.failed || word.failed;
 		buf_clear(&word);
 	}
-	copy_text(
-	    text, CONTROL_COMMAND_MAX, b.len > 0 ? (char *)b.data : "", b.len);
+	audit_copy(text, CONTROL_COMMAND_MAX,
+	    (struct slice){ b.len > 0 ? (char *)b.data : "", b.len });
 	buf_clear(&b);
 	return state.count;
 }
@@ -149,8 +138,9 @@ audit_started(const struct session_process *p, char *const argv[],
 		return;
 	us = audit_clock_us(s) - began_us;
 	started.start_us = us < UINT32_MAX ? (uint32_t)us : UINT32_MAX;
-	copy_text(started.process, sizeof(started.process), p->id, p->id_len);
-	copy_text(started.cwd, sizeof(started.cwd), cwd, strlen(cwd));
+	audit_copy_id(started.process, (struct slice){ p->id, p->id_len });
+	audit_copy(started.cwd, sizeof(started.cwd),
+	    (struct slice){ cwd, strlen(cwd) });
 	started.redacted =
 	    audit_command(s, argv, started.command, &started.command_cut);
 	put_policy(&started, &p->sandbox);
@@ -196,6 +186,6 @@ audit_exited(struct session_process *p)
 	if (s->record == NULL)
 		return;
 	put_counts(&exited, &p->process);
-	copy_text(exited.process, sizeof(exited.process), p->id, p->id_len);
+	audit_copy_id(exited.process, (struct slice){ p->id, p->id_len });
 	s->report(RUNNER_REPORT_EXITED, &exited);
 }

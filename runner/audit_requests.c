@@ -4,6 +4,7 @@
 #include <string.h>
 
 #include "audit.h"
+#include "audit_text.h"
 #include "methods.h"
 #include "session.h"
 #include "util.h"
@@ -46,23 +47,11 @@ audit_wants_files(const struct session *s)
 	return s->record != NULL && s->record->order.files != AUDIT_FILES_NONE;
 }
 
-/* True: it was longer. */
-static bool
-copy_text(char *to, size_t cap, const char *from, size_t len)
-{
-	bool cut = len >= cap;
-
-	if (cut)
-		len = cap - 1;
-	memcpy(to, from, len);
-	to[len] = '\0';
-	return cut;
-}
-
 static bool
 copy_path(char *to, size_t cap, const char *path)
 {
-	return path != NULL && copy_text(to, cap, path, strlen(path));
+	return path != NULL &&
+	       audit_copy(to, cap, (struct slice){ path, strlen(path) });
 }
 
 bool
@@ -77,12 +66,11 @@ audit_file(struct request *r, const struct rpc_method *method,
 		return true;
 	if (!audit_permits(r))
 		return false;
-	copy_text(file.operation, sizeof(file.operation), method->name,
-	    strlen(method->name));
+	audit_copy(file.operation, sizeof(file.operation),
+	    (struct slice){ method->name, strlen(method->name) });
 	file.cut = copy_path(file.path, room, p->path.path);
 	if (p->target.len > 0)
-		file.cut |= copy_text(
-		    file.destination, room, p->target.ptr, p->target.len);
+		file.cut |= audit_copy(file.destination, room, p->target);
 	else
 		file.cut |=
 		    copy_path(file.destination, room, p->destination.path);
@@ -101,7 +89,7 @@ bool
 audit_http(struct request *r, const struct http_request_params *p)
 {
 	const struct session *s = r->session;
-	struct slice method = before_nul(p->method);
+	struct slice shown = before_nul(p->url);
 	struct redact_state state = { 0 };
 	struct control_http http = { 0 };
 	struct buf url;
@@ -110,10 +98,10 @@ audit_http(struct request *r, const struct http_request_params *p)
 		return true;
 	if (!audit_permits(r))
 		return false;
-	copy_text(http.method, sizeof(http.method), method.ptr, method.len);
+	audit_copy(http.method, sizeof(http.method), p->method);
 	buf_init(&url, sizeof(http.url) - 1);
-	redact_word(&state, &s->record->rules, before_nul(p->url), &url);
-	http.url_cut = url.failed;
+	redact_word(&state, &s->record->rules, shown, &url);
+	http.url_cut = url.failed || shown.len < p->url.len;
 	http.redacted = state.count;
 	if (url.len > 0)
 		memcpy(http.url, url.data, url.len);

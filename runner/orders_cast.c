@@ -10,6 +10,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "audit_text.h"
 #include "log.h"
 #include "queue.h"
 #include "seqpacket.h"
@@ -80,7 +81,7 @@ take_cast(const uint8_t *packet, size_t len, const int *fds, size_t nfds)
 
 /* The monitor never waits for a runner, so this wait has an end as well. */
 int
-orders_open_cast(const char *process, size_t len)
+orders_open_cast(struct slice process)
 {
 	struct pollfd in = { .fd = CONTROL_FD, .events = POLLIN };
 	struct control_cast ask = { 0 };
@@ -89,9 +90,7 @@ orders_open_cast(const char *process, size_t len)
 	size_t nfds;
 	ssize_t n;
 
-	memcpy(ask.process, process,
-	    strnlen(process,
-		len < CONTROL_PROCESS_MAX ? len : CONTROL_PROCESS_MAX - 1));
+	audit_copy_id(ask.process, process);
 	orders_report(RUNNER_REPORT_CAST, &ask);
 	while (err == -EAGAIN) {
 		if (poll(&in, 1, REPORT_WAIT_MS) <= 0)

@@ -27,7 +27,7 @@ void orders_report(enum control_type type, const void *payload);
 void orders_end(void) __attribute__((noreturn));
 
 /* session.open_cast. */
-int orders_open_cast(const char *process, size_t len);
+int orders_open_cast(struct slice process);
 
 /* Orders that were put off, now. An event's, and of who takes the next. */
 void orders_take_stashed_cb(evutil_socket_t fd, short what, void *arg);

@@ -33,13 +33,8 @@ static void settle(struct process *p);
 static void
 set_reading(struct process_stream *s, bool reading)
 {
-	if (s->fd < 0 || s->reading == reading)
-		return;
-	s->reading = reading;
-	if (reading)
-		loop_add(&s->event, NULL);
-	else
-		event_del(&s->event);
+	if (s->fd >= 0)
+		loop_watch(&s->event, &s->reading, reading);
 }
 
 static void

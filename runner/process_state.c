@@ -69,6 +69,25 @@ process_state_closed(struct process_state *s)
 	return s->next_seq++;
 }
 
+size_t
+process_state_memory(const struct process_state *s)
+{
+	return retention_memory(&s->head) + retention_memory(&s->tail);
+}
+
+void
+process_state_drop(struct process_state *s)
+{
+	retention_drop(&s->head);
+	retention_drop(&s->tail);
+	for (size_t i = 0; i < STREAM_COUNT; i++)
+		s->tail.dropped_bytes[i] += s->head.dropped_bytes[i];
+	if (s->tail.dropped_seq == 0)
+		s->tail.dropped_seq = s->head.dropped_seq;
+	retention_init(&s->head, 0);
+	s->head_seq = 0;
+}
+
 bool
 process_state_has_news(const struct process_state *s, uint64_t after_seq)
 {
@@ -76,7 +95,7 @@ process_state_has_news(const struct process_state *s, uint64_t after_seq)
 		return true;
 	if (s->exited && after_seq < s->next_seq - 1)
 		return true;
-	/* The newest chunk is always retained. */
+	/* The newest chunk is retained until it is closed. */
 	return s->last_output_seq > after_seq;
 }
 
@@ -117,8 +136,8 @@ process_state_read(const struct process_state *s, const struct process_query *q,
 			last = chunk.seq;
 		}
 	}
-	*crosses =
-	    q->after_seq < s->tail.dropped_seq && s->tail.dropped_seq < last;
+	*crosses = q->after_seq < s->tail.dropped_seq &&
+		   (s->tail.dropped_seq < last || last == 0);
 	if (q->max_bytes != UINT64_MAX && last != 0)
 		return last + 1;
 	return s->next_seq;

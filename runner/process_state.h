@@ -54,6 +54,12 @@ uint64_t process_state_output(
 uint64_t process_state_exited(struct process_state *s, int exit_code);
 uint64_t process_state_closed(struct process_state *s);
 
+/* Bytes of memory that its output takes. */
+size_t process_state_memory(const struct process_state *s);
+
+/* Retains no output any more: all of it is a gap. Closed ones only. */
+void process_state_drop(struct process_state *s);
+
 /* Is there something new behind after_seq, so that a long poll ends? */
 bool process_state_has_news(const struct process_state *s, uint64_t after_seq);
 
@@ -63,7 +69,7 @@ struct process_gap process_state_gap(const struct process_state *s);
  * Walks the answer of process/read: chunks behind after_seq until the next
  * would exceed max_bytes, the first always. Calls visit for each and returns
  * nextSeq. *crosses: the gap lies between what the client has and the last
- * chunk here.
+ * chunk here, or the end.
  */
 uint64_t process_state_read(const struct process_state *s,
     const struct process_query *q,

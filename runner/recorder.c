@@ -32,7 +32,7 @@ begin(struct session_process *sp, const struct process_start_params *p,
 
 	snprintf(title, sizeof(title), "session %.8s, process %.*s",
 	    s->config.session_id, CONTROL_PROCESS_MAX - 1, sp->id);
-	fd = s->open_cast(sp->id, sp->id_len);
+	fd = s->open_cast((struct slice){ sp->id, sp->id_len });
 	if (fd < 0)
 		return fd;
 	audit_command(s, argv, command, &cut);

@@ -109,6 +109,24 @@ retention_append(struct retention *r, uint64_t seq, enum stream stream,
 	r->bytes += len;
 }
 
+void
+retention_drop(struct retention *r)
+{
+	while (!TAILQ_EMPTY(&r->blocks))
+		drop_oldest(r);
+}
+
+size_t
+retention_memory(const struct retention *r)
+{
+	const struct retention_block *b;
+	size_t bytes = 0;
+
+	TAILQ_FOREACH (b, &r->blocks, link)
+		bytes += sizeof(*b) + b->cap;
+	return bytes;
+}
+
 uint64_t
 retention_dropped(const struct retention *r)
 {

@@ -53,6 +53,12 @@ void retention_clear(struct retention *r);
 void retention_append(struct retention *r, uint64_t seq, enum stream stream,
     const void *data, size_t len);
 
+/* Drops everything. */
+void retention_drop(struct retention *r);
+
+/* Bytes of memory that it takes. */
+size_t retention_memory(const struct retention *r);
+
 /* Of all streams. */
 uint64_t retention_dropped(const struct retention *r);
 

@@ -69,6 +69,7 @@ struct session_process {
 	bool v0;	    /* of dialect_v0.c, where ids are apart */
 	bool orphaned;	    /* v0: its connection is over */
 	int64_t forget_ms;  /* closed: when the id is free again */
+	size_t output_kept; /* closed: bytes of session.output_kept */
 	uint64_t number;    /* counts the starts of the session */
 	int64_t started_ms; /* since 1970 */
 	int64_t began_ms;   /* the same, as now_ms() */
@@ -108,6 +109,8 @@ struct session {
 	struct recent_ids start_ids; /* carried out */
 	unsigned v0_starts;
 	TAILQ_HEAD(, session_process) closed; /* in the order of forgetting */
+	struct session_process *oldest_kept;  /* of these, with its output */
+	uint64_t output_kept;		      /* bytes of it, of all of them */
 	struct rate output_rate;	      /* of all of them together */
 	struct event rate_event;
 	struct event forget_event;
@@ -116,7 +119,7 @@ struct session {
 	void (*report_masks)(int fd); /* the list, to the monitor */
 	void (*report)(enum control_type type, const void *payload);
 	/* A file for the recording of a terminal, or -errno. Waits for it. */
-	int (*open_cast)(const char *process, size_t len);
+	int (*open_cast)(struct slice process);
 	void (*report_detached)(struct session *s, enum channel_end end);
 	void (*report_unwatched)(uint32_t number, enum channel_end end);
 };

@@ -14,6 +14,9 @@
 /* Of a command line, for process/list. */
 #define COMMAND_KEPT_BYTES 4096
 
+/* Closed processes keep together what so many running ones can. */
+#define CLOSED_OUTPUTS_MAX 256
+
 struct process_key {
 	struct slice id;
 	bool v0;
@@ -125,12 +128,36 @@ session_process_forget_cb(evutil_socket_t fd, short what, void *arg)
 
 	while (
 	    (p = TAILQ_FIRST(&s->closed)) != NULL && p->forget_ms <= now_ms()) {
+		s->output_kept -= p->output_kept;
+		if (s->oldest_kept == p)
+			s->oldest_kept = TAILQ_NEXT(p, closed_link);
 		TAILQ_REMOVE(&s->closed, p, closed_link);
 		TAILQ_REMOVE(&s->started, p, link);
 		table_remove(&s->processes, &p->node);
 		session_process_free(p);
 	}
 	plan_forgetting(s);
+}
+
+/* The output of the oldest goes; how they ended can still be asked. */
+static void
+keep_output(struct session_process *p)
+{
+	struct session *s = p->session;
+	uint64_t most = s->config.retention_bytes * CLOSED_OUTPUTS_MAX;
+
+	p->output_kept = process_state_memory(&p->process.state);
+	s->output_kept += p->output_kept;
+	if (s->oldest_kept == NULL)
+		s->oldest_kept = p;
+	while (s->output_kept > most && s->oldest_kept != p) {
+		struct session_process *oldest = s->oldest_kept;
+
+		process_state_drop(&oldest->process.state);
+		s->output_kept -= oldest->output_kept;
+		oldest->output_kept = 0;
+		s->oldest_kept = TAILQ_NEXT(oldest, closed_link);
+	}
 }
 
 /* Whoever nobody can ask about is forgotten at once. */
@@ -141,10 +168,12 @@ session_note_closed(struct session_process *p)
 
 	recorder_end(p);
 	p->forget_ms = p->orphaned ? 0 : now_ms() + s->config.closed_ttl_ms;
-	if (p->orphaned)
+	if (p->orphaned) {
 		TAILQ_INSERT_HEAD(&s->closed, p, closed_link);
-	else
+	} else {
 		TAILQ_INSERT_TAIL(&s->closed, p, closed_link);
+		keep_output(p);
+	}
 	if (TAILQ_FIRST(&s->closed) == p)
 		plan_forgetting(s);
 }

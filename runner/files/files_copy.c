@@ -11,6 +11,7 @@
 #include <unistd.h>
 
 #include "files.h"
+#include "path.h"
 
 #define COPY_BYTES (1u << 20)
 
@@ -217,12 +218,8 @@ is_inside(const char *from, const char *to)
 {
 	_cleanup_free_ char *source = resolve_as_far(from);
 	_cleanup_free_ char *target = resolve_as_far(to);
-	size_t n = strlen(source);
 
-	if (strcmp(source, "/") == 0)
-		return true;
-	return strncmp(source, target, n) == 0 &&
-	       (target[n] == '/' || target[n] == '\0');
+	return path_lies_in(target, source);
 }
 
 /* The tree that is copied and the one it becomes, down to the same place. */

@@ -18,8 +18,8 @@ struct event_base;
 /* Exchanges at once; more are refused. */
 #define HTTP_EXCHANGES_MAX 256
 
-/* A body that is answered in one piece. */
-#define HTTP_BODY_MAX (512ull << 20)
+/* Bodies that are answered in one piece, of all exchanges together. */
+#define HTTP_BODIES_MAX (512ull << 20)
 
 /* Header lines of one response, together. */
 #define HTTP_HEADERS_MAX (512u << 10)
@@ -72,10 +72,18 @@ struct exchange {
 	uint64_t seq;	    /* of the last delta */
 	struct buf headers; /* JSON of the response's headers so far */
 	struct json_writer header_list;
-	bool in_body;	/* header lines are trailers now */
-	char *location; /* owned */
-	struct buf body;
+	bool in_body;	  /* header lines are trailers now */
+	char *location;	  /* owned */
 	size_t discarded; /* of a redirect's body */
+	/* Answered in one piece, and then (http_body.c): */
+	struct buf body;
+	uint64_t claimed; /* of HTTP_BODIES_MAX */
+	bool too_large;	  /* there was not so much left */
+	struct buf text;  /* the answer without it */
+	size_t text_at;	  /* its place */
+	size_t sent;	  /* of it */
+	bool leaving;	  /* all of it waits to be sent */
+	TAILQ_ENTRY(exchange) leaving_link;
 };
 
 /* Starts or refuses it; the request is answered in any case. */
@@ -88,8 +96,15 @@ void exchange_done(struct exchange *x, CURLcode code);
 /* The client reads again. */
 void exchange_resume_all(void);
 
-/* The client is told of the response, all of it or, streamed, its headers. */
-void answer_response(struct exchange *x);
+/* It is over, and nobody is told. */
+void exchange_free(struct exchange *x);
+
+/* The result of a request, with an empty body; x->text_at is where it ends in
+ * the writer's buffer. */
+void answer_write(struct exchange *x, struct json_writer *w);
+
+/* The client is told of a response whose body is streamed. */
+void answer_headers(struct exchange *x);
 
 /* A piece of a streamed body; an empty one is its end, with an error or NULL.
  */
@@ -99,6 +114,17 @@ void answer_delta(
 /* CURLOPT_HEADERFUNCTION and CURLOPT_WRITEFUNCTION; arg is the exchange. */
 size_t answer_on_header(char *line, size_t size, size_t n, void *arg);
 size_t answer_on_body(char *data, size_t size, size_t n, void *arg);
+
+/* Takes in a piece of a body that is answered in one. False: x->too_large. */
+bool body_add(struct exchange *x, const void *data, size_t n);
+void body_clear(struct exchange *x);
+
+/* It is whole: the answer is sent by body_send_all() when it is its turn. */
+void body_leave(struct exchange *x);
+
+/* Sends of those, and ends their exchanges, as long as the client reads.
+ * False: some are left. */
+bool body_send_all(void);
 
 /* curl's transfers on the event loop. */
 void multi_init(struct event_base *base);

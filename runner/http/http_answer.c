@@ -1,6 +1,6 @@
 /*
  * The answer of an exchange: what curl tells us of it, and what the client is
- * told, whole or as a stream.
+ * told. Bodies that are not streamed are in http_body.c.
  */
 #include <ctype.h>
 #include <stdlib.h>
@@ -13,22 +13,29 @@
 #define DISCARD_MAX (64u << 10)
 
 void
-answer_response(struct exchange *x)
+answer_write(struct exchange *x, struct json_writer *w)
+{
+	json_begin(w, '{');
+	json_key(w, "status");
+	json_i64(w, x->status);
+	json_key(w, "headers");
+	json_begin(w, '[');
+	json_raw(w, (const char *)x->headers.data, x->headers.len);
+	json_end(w, ']');
+	json_key(w, "bodyBase64");
+	json_base64(w, NULL, 0);
+	x->text_at = w->buf->len - 1;
+	json_end(w, '}');
+}
+
+void
+answer_headers(struct exchange *x)
 {
 	struct json_writer w;
 
-	x->channel->tag = x->number | (x->stream ? FRAME_STREAM : 0);
+	x->channel->tag = x->number | FRAME_STREAM;
 	w = reply_begin(x->channel, &x->id);
-	json_begin(&w, '{');
-	json_key(&w, "status");
-	json_i64(&w, x->status);
-	json_key(&w, "headers");
-	json_begin(&w, '[');
-	json_raw(&w, (const char *)x->headers.data, x->headers.len);
-	json_end(&w, ']');
-	json_key(&w, "bodyBase64");
-	json_base64(&w, x->body.data, x->body.len);
-	json_end(&w, '}');
+	answer_write(x, &w);
 	reply_end(x->channel, &w);
 	x->answered = true;
 }
@@ -116,7 +123,7 @@ headers_complete(struct exchange *x)
 			 ((x->status >= 301 && x->status <= 303) ||
 			     x->status == 307 || x->status == 308);
 	if (x->stream && !x->redirecting)
-		answer_response(x);
+		answer_headers(x);
 }
 
 size_t
@@ -156,10 +163,8 @@ answer_on_body(char *data, size_t size, size_t n, void *arg)
 		x->discarded += n;
 		return x->discarded > DISCARD_MAX ? 0 : n;
 	}
-	if (!x->stream) {
-		buf_put(&x->body, data, n);
-		return x->body.failed ? 0 : n;
-	}
+	if (!x->stream)
+		return body_add(x, data, n) ? n : 0;
 	if (channel_congested(x->channel)) {
 		x->paused = true;
 		return CURL_WRITEFUNC_PAUSE;

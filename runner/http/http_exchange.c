@@ -18,7 +18,7 @@ static unsigned exchange_count;
 
 static int send_message(struct exchange *x);
 
-static void
+void
 exchange_free(struct exchange *x)
 {
 	if (x->easy != NULL) {
@@ -31,7 +31,7 @@ exchange_free(struct exchange *x)
 	http_message_clear(&x->message);
 	rpc_id_clear(&x->id);
 	buf_clear(&x->headers);
-	buf_clear(&x->body);
+	body_clear(x);
 	free(x->request_id);
 	free(x->location);
 	free(x);
@@ -55,13 +55,29 @@ fail(struct exchange *x, const char *detail)
 }
 
 static void
+fail_too_large(struct exchange *x)
+{
+	char text[160];
+
+	snprintf(text, sizeof(text),
+	    "the body is too large: limit is %llu bytes for all requests under "
+	    "way that are not streamed",
+	    HTTP_BODIES_MAX);
+	fail(x, text);
+}
+
+static void
 finish(struct exchange *x)
 {
-	if (!x->answered)
-		answer_response(x);
-	if (x->stream)
+	if (x->stream && !x->answered)
+		answer_headers(x);
+	if (x->stream) {
 		answer_delta(x, NULL, 0, NULL);
-	exchange_free(x);
+		exchange_free(x);
+	} else {
+		body_leave(x);
+		exchange_resume_all();
+	}
 }
 
 static void
@@ -75,6 +91,8 @@ exchange_resume_all(void)
 {
 	struct exchange *x, *next;
 
+	if (!body_send_all())
+		return;
 	TAILQ_FOREACH_SAFE (x, &exchanges, link, next) {
 		if (!x->paused)
 			continue;
@@ -112,8 +130,8 @@ exchange_done(struct exchange *x, CURLcode code)
 		follow(x);
 	else if (x->headers.failed)
 		fail(x, "the response has too many headers");
-	else if (x->body.failed)
-		fail(x, "the body is longer than 536870912 bytes");
+	else if (x->too_large)
+		fail_too_large(x);
 	else if (code != CURLE_OK)
 		fail(x, curl_easy_strerror(code));
 	else
@@ -263,7 +281,7 @@ exchange_start(struct request *r, struct event_base *base,
 	x->stream = p->stream;
 	x->follow = p->follow_redirects;
 	buf_init(&x->headers, HTTP_HEADERS_MAX);
-	buf_init(&x->body, HTTP_BODY_MAX);
+	buf_init(&x->body, HTTP_BODIES_MAX);
 	event_assign(&x->timeout, base, -1, 0, timeout_cb, x);
 	TAILQ_INSERT_TAIL(&exchanges, x, link);
 	exchange_count++;

@@ -6,6 +6,7 @@
 #include <stdio.h>
 #include <string.h>
 
+#include "path.h"
 #include "util.h"
 
 static const char *
@@ -30,21 +31,12 @@ rule_against(const struct landlock_only *q)
 	return plan->deny_proc ? "the policy denies reading /proc" : NULL;
 }
 
-static bool
-lies_in(const char *path, const char *directory)
-{
-	size_t n = strlen(directory);
-
-	return strncmp(path, directory, n) == 0 &&
-	       (path[n] == '\0' || path[n] == '/');
-}
-
 /* Of these a view has its own, or nothing of the host's to write to. */
 static bool
 is_system(const char *path)
 {
-	return lies_in(path, "/dev") || lies_in(path, "/proc") ||
-	       lies_in(path, "/sys");
+	return path_lies_in(path, "/dev") || path_lies_in(path, "/proc") ||
+	       path_lies_in(path, "/sys");
 }
 
 /* What lies in nothing writable is read-only anyway. */

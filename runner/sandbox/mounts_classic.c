@@ -14,6 +14,7 @@
 #include <unistd.h>
 
 #include "mounts.h"
+#include "path.h"
 #include "util.h"
 
 /* More mounts than the kernel permits by itself (fs.mount-max). */
@@ -134,13 +135,9 @@ is_covered(const struct mount_line *lines, size_t n, size_t i)
 }
 
 static bool
-is_inside(const char *point, const char *path, bool below)
+is_meant(const char *point, const char *path, bool below)
 {
-	size_t n = strlen(path);
-
-	if (strcmp(point, path) == 0)
-		return true;
-	return below && strncmp(point, path, n) == 0 && point[n] == '/';
+	return below ? path_lies_in(point, path) : strcmp(point, path) == 0;
 }
 
 /* A mount that another one hides the way to cannot be reached by commands
@@ -152,7 +149,7 @@ remount_lines(const struct mount_line *lines, size_t n, const char *path,
 	size_t count = 0;
 
 	for (size_t i = 0; i < n; i++) {
-		if (!is_inside(lines[i].point, path, below) ||
+		if (!is_meant(lines[i].point, path, below) ||
 		    is_covered(lines, n, i))
 			continue;
 		count++;

@@ -6,6 +6,8 @@
 
 #include <string.h>
 
+#include "path.h"
+
 static enum sandbox_access
 access_of(enum claim claim)
 {
@@ -158,11 +160,9 @@ sort_mounts(struct plan *plan)
 		    compare_mounts);
 	for (size_t i = 0; i + 1 < plan->count; i++) {
 		struct plan_mount *m = &plan->mounts[i];
-		size_t n = strlen(m->path);
 
 		m->reopened = m->kind == PLAN_DENY_DIRECTORY &&
-			      strncmp(m[1].path, m->path, n) == 0 &&
-			      m[1].path[n] == '/';
+			      path_lies_in(m[1].path, m->path);
 	}
 }
 
@@ -225,8 +225,7 @@ plan_access(const struct plan *plan, const char *path)
 	const struct plan_mount *m;
 	char *slash;
 
-	if (plan->deny_proc && strncmp(path, "/proc", 5) == 0 &&
-	    (path[5] == '\0' || path[5] == '/'))
+	if (plan->deny_proc && path_lies_in(path, "/proc"))
 		return SANDBOX_DENY;
 	while (*prefix != '\0') {
 		m = find_mount(plan, prefix);

@@ -10,6 +10,7 @@
 #include "disk_view.h"
 #include "landlock_only.h"
 #include "log.h"
+#include "path.h"
 #include "util.h"
 
 static struct nest_options
@@ -75,12 +76,9 @@ sandbox_refuse(const struct sandbox *sb, const char *layer, char *error)
 static bool
 is_hidden(const struct ceiling *c, const struct plan *plan, const char *path)
 {
-	for (const char **hide = c->hide; *hide != NULL; hide++) {
-		size_t n = strlen(*hide);
-
-		if (strncmp(path, *hide, n) == 0 && path[n] == '/')
+	for (const char **hide = c->hide; *hide != NULL; hide++)
+		if (path_lies_in(path, *hide) && strcmp(path, *hide) != 0)
 			return plan_access(plan, path) == SANDBOX_DENY;
-	}
 	return false;
 }
 

@@ -12,6 +12,7 @@
 #include <unistd.h>
 
 #include "mounts.h"
+#include "path.h"
 #include "util.h"
 #include "view_parts.h"
 
@@ -32,8 +33,7 @@ bool
 view_is_dev_grant(const struct plan_mount *m)
 {
 	return m->kind != PLAN_DENY_DIRECTORY && m->kind != PLAN_DENY_FILE &&
-	       strncmp(m->path, "/dev", 4) == 0 &&
-	       (m->path[4] == '\0' || m->path[4] == '/');
+	       path_lies_in(m->path, "/dev");
 }
 
 static int

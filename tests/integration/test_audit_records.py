@@ -241,6 +241,8 @@ def test_requests(audited):
     e, = events(log, "http-request")
     assert e["method"] == "GET" and e["redacted"] == 2 and not e["urlCut"]
     assert e["url"] == origin.url("/p?access_token=[redacted]&x=1").replace("http://", "http://me:[redacted]@")
+    c.request("http/request", {"method": "GET", "requestId": "2", "url": origin.url("/p\0q")})
+    assert [(e["url"], e["urlCut"]) for e in events(log, "http-request")[1:]] == [(origin.url("/p"), True)]
 
 
 def test_many_operations_are_all_on_record(audited, directory):

@@ -21,12 +21,16 @@ class Origin(http.server.ThreadingHTTPServer):
     def __init__(self, context=None):
         super().__init__(("127.0.0.1", 0), Handler)
         self.seen = []               # every request: method, path, headers, body
+        self.served = []             # the path of each that was answered whole
         self.hung_up = threading.Event()
         self.go_on = threading.Event()
         self.scheme = "https" if context else "http"
         if context:
             self.socket = context.wrap_socket(self.socket, server_side=True)
         threading.Thread(target=self.serve_forever, args=(0.02,), daemon=True).start()
+
+    def wait_for(self, n, requests):
+        poll(lambda: len(requests) >= n, 30, f"{n} requests")
 
     def url(self, path="/", host="127.0.0.1"):
         return f"{self.scheme}://{host}:{self.server_port}{path}"
@@ -60,6 +64,7 @@ class Handler(http.server.BaseHTTPRequestHandler):
         headers = [(k.lower(), v) for k, v in self.headers.items()]
         self.server.seen.append((self.command, self.path, headers, body))
         getattr(self, "serve_" + at.path.strip("/").replace("/", "_"), self.serve_echo)(query)
+        self.server.served.append(self.path)
 
     do_GET = do_POST = do_PUT = do_HEAD = do_DELETE = do_BREW = do
 
@@ -92,6 +97,16 @@ class Handler(http.server.BaseHTTPRequestHandler):
         self.wfile.write(b"he")
         self.server.go_on.wait(20)
         self.wfile.write(b"llo")
+
+    def serve_some(self, query):
+        """Of a body that is said to be n bytes the first one."""
+        self.send_response(200)
+        self.send_header("Content-Length", query["n"])
+        self.end_headers()
+        if self.command != "HEAD":
+            self.wfile.write(b"x")
+            self.server.go_on.wait(20)
+            self.close_connection = True
 
     def serve_silent(self, query):
         self.server.go_on.wait(20)
@@ -244,6 +259,64 @@ def test_bodies_come_whole(client, origin, size, stream):
     body, error = streamed(client) if stream else (base64.b64decode(r["bodyBase64"]), None)
     expected = hashlib.sha256(bytes(range(256)) * (size // 256)).digest()
     assert (len(body), hashlib.sha256(body).digest(), error) == (size, expected, None)
+
+
+LIMIT = 512 << 20
+TOO_LARGE = (-32603, "failed to read http/request response body: the body is too large: limit is 536870912 bytes for all "
+             "requests under way that are not streamed")
+
+
+def test_a_body_that_would_be_too_large(spawn, origin):
+    """It is refused for what it says it is, before there is any of it."""
+    c = spawn().ready()
+    assert failure(c, origin.url(f"/some?n={LIMIT + 1}"), timeoutMs=15000) == TOO_LARGE
+    assert fetch(c, origin.url(f"/some?n={LIMIT + 1}"), streamResponse=True)["status"] == 200
+    assert fetch(c, origin.url(f"/some?n={LIMIT + 1}"), "HEAD", requestId="h")["status"] == 200
+    # What others said counts, and of what says nothing what there is.
+    ids = [ask(c, origin.url(f"/some?n={LIMIT - (1 << 20)}")) for _ in range(2)]
+    c.wait(lambda: any(m.get("id") in ids for m in c.messages), 30, "the end of one")
+    m = next(m for m in c.messages if m.get("id") in ids)
+    assert (m["error"]["code"], m["error"]["message"]) == TOO_LARGE
+    ids.remove(m["id"])
+    assert failure(c, origin.url("/endless"), timeoutMs=15000) == TOO_LARGE
+    assert fetch(c, origin.url(f"/large?n={512 << 10}"))["status"] == 200
+    origin.go_on.set()
+    assert c.answer(ids[0])["error"]["message"] not in TOO_LARGE
+    assert fetch(c, origin.url(f"/large?n={2 << 20}"))["status"] == 200
+
+
+def test_a_large_body_is_held_once(spawn, origin):
+    """Also while its client does not read, and what comes behind it goes on after it."""
+    s = spawn()
+    c = s.ready()
+    fetch(c, origin.url("/echo"))
+    helper = helper_of(s)
+    c.pause()
+    large = [ask(c, origin.url(f"/large?n={n << 20}")) for n in (60, 20)]
+    origin.wait_for(3, origin.seen)
+    streams = [ask(c, origin.url(f"/large?n={3 << 20}"), requestId=str(i), streamResponse=True) for i in range(3)]
+    origin.wait_for(6, origin.seen)
+    c.resume()
+    for id, size in zip(large, (60 << 20, 20 << 20)):
+        body = base64.b64decode(c.answer(id, 60)["result"]["bodyBase64"])
+        assert hashlib.sha256(body).digest() == hashlib.sha256(bytes(range(256)) * (size // 256)).digest()
+    for i, id in enumerate(streams):
+        assert c.answer(id)["result"]["status"] == 200
+        assert len(streamed(c, str(i))[0]) == 3 << 20
+    assert rss_kib(helper, "VmHWM") < 110 * MIB
+    assert fetch(c, origin.url("/echo"))["status"] == 200
+
+
+def test_a_client_that_goes_while_a_large_body_comes(spawn, origin):
+    s = spawn()
+    c = s.ready()
+    fetch(c, origin.url("/echo"))
+    helper = helper_of(s)
+    c.pause()
+    ask(c, origin.url(f"/large?n={60 << 20}"))
+    origin.wait_for(2, origin.served)
+    c.drop()
+    poll(lambda: not is_alive(helper), what="the helper's end")
 
 
 def test_a_client_that_does_not_read_stops_the_origin(spawn, origin):

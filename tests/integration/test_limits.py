@@ -11,10 +11,12 @@ from conftest import MIB, SANITIZED, poll
 from execd_client import Closed, WebSocket, b64, frame, upgrade
 
 
-def rss_kib(pid):
-    for line in open(f"/proc/{pid}/status", encoding="utf-8"):
-        if line.startswith("VmRSS"):
+def rss_kib(pid, which="VmRSS"):
+    """What it holds, or with VmHWM held at most."""
+    for line in pathlib.Path(f"/proc/{pid}/status").read_text().splitlines():
+        if line.startswith(which):
             return int(line.split()[1])
+    raise ProcessLookupError(pid)
 
 
 def test_a_client_that_does_not_read_stops_its_command(spawn, directory):

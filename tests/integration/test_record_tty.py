@@ -38,6 +38,11 @@ def read_cast(path):
     return head, events
 
 
+def records(directory, event):
+    text = (directory / "audit.jsonl").read_text()
+    return [e for e in map(json.loads, text.splitlines()) if e["event"] == event]
+
+
 def played(events, code="o"):
     return "".join(data for _, kind, data in events if kind == code)
 
@@ -181,3 +186,20 @@ def test_what_is_refused(mode, user, directory, value, words):
     path.write_text(f"[identity a]\nuser = {user.pw_name}\nrecord-tty = {value}\n")
     code, _, err = check(mode, user, path)
     assert code == 3 and words in err, err
+
+
+def test_ids_that_look_alike_are_told_apart(recorded, directory):
+    """In each record of a process, whatever its client calls it."""
+    s, at = recorded()
+    c = s.connect(token="tok-a").ready()
+    ids = ["p", "p\0", "p\0a", "x" * 255, "x" * 256, "x" * 300 + "a", "x" * 300 + "b"]
+    for id in ids:
+        c.sh(id, "exit", tty=True)
+        c.finished(id)
+    poll(lambda: len(records(directory, "process-exited")) == len(ids), what="all records")
+    seen = [[e["process"] for e in records(directory, f)] for f in ("tty-recorded", "process-started", "process-exited")]
+    assert seen[0] == seen[1] == seen[2] and len(set(seen[0])) == len(ids), seen
+    assert [seen[0][0], seen[0][3]] == [ids[0], ids[3]]
+    # A client that knew one of these could not be taken for it.
+    c.sh(seen[0][1], "exit")
+    assert poll(lambda: records(directory, "process-started")[len(ids):], what="a record")[0]["process"] not in seen[0]

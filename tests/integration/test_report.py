@@ -86,6 +86,27 @@ def test_paging_over_a_gap(client):
     assert got[:100000] + numbers(300000)[100000 + missing:] == got
 
 
+def test_closed_processes_keep_only_so_much_together(configured, user):
+    """Then the oldest lose their output, and nothing else."""
+    s = configured(f"[listener a]\naddress = ws://127.0.0.1:0\nallow-unauthenticated = one\n[identity one]\n"
+                   f"user = {user.pw_name}\nsandbox-allow-unsandboxed = yes\n[limits]\nretention = 4K\n")
+    c = s.ready()
+    for i in range(400):
+        c.start(f"p{i}", ["/bin/sh", "-c", f"seq -f %09.0f 0 399; exit {i % 9}"],
+                **({"retention": {"headBytes": 2000}} if i % 2 else {}))
+    for i in range(400):
+        c.call("process/wait", {"processId": f"p{i}"})
+    kept = [len(joined(read(c, f"p{i}"))) for i in range(400)]
+    assert set(kept) == {0, 4000} and not kept[0] and kept[-1] == 4000
+    assert 128 * 4096 < sum(kept) <= 256 * 4096
+    r = read(c, "p1")
+    assert (r["exited"], r["closed"], r["exitCode"], r["chunks"]) == (True, True, 1, [])
+    assert (r["gap"]["afterSeq"], r["gap"]["bytes"], r["gap"]["endBytes"]) == (0, 4000, 4000)
+    assert r["gap"]["lastSeq"] == r["nextSeq"] - 3 and "gap" not in read(c, "p1", afterSeq=r["gap"]["lastSeq"])
+    assert (r := snapshot(c, "p1"))["truncated"] is True and r["stdout"] == "" and r["bytesDropped"] == 4000
+    assert "error" in c.start("p1", ["/bin/true"]), "its id is not free"
+
+
 def test_live_output_is_whole_whatever_is_retained(client):
     r = client.run_sh("a", "seq -f %09.0f 0 299999", retention={"headBytes": 5, "tailBytes": 5})
     assert r.stdout.encode() == numbers(300000)

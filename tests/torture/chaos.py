@@ -14,22 +14,12 @@ import threading
 import time
 
 from torture import Clock, alone, arguments, modes, test_user
-from conftest import Configured, digest
 from execd_client import frame, start_params, upgrade
+from kills import TOKEN, Server
 from test_ends import tcp
-from test_tls import Authority, listener
 
 CLIENTS = 16
-TOKEN = "chaos" * 8
-CONFIGURATION = """[listener plain]
-address = ws://127.0.0.1:0
-{tls}
-[identity one]
-user = {user}
-token-sha256 = {digest}
-sandbox-allow-unsandboxed = yes
-sandbox-max-profile = full
-[limits]
+LIMITS = """[limits]
 ping-interval = 5ms
 pong-deadline = 300ms
 detached-ttl = 50ms
@@ -102,12 +92,10 @@ def chaos(mode, user, seconds, seed):
     with tempfile.TemporaryDirectory(prefix="execd-chaos-") as d:
         directory = pathlib.Path(d)
         directory.chmod(0o777)
-        authority = Authority(directory)
-        text = CONFIGURATION.format(tls=listener(authority.issue("server", group=user.pw_gid)), user=user.pw_name,
-                                    digest=digest(TOKEN))
-        s = Configured(mode, user, directory / "execd.conf", text)
+        server = Server(mode, user, directory, LIMITS)
+        s = server.s
         frontend = s.frontend()
-        count = Chaos(s, authority.client(), seconds, seed).connections
+        count = Chaos(s, server.authority.client(), seconds, seed).connections
         assert s.frontend() == frontend, s.log[-2000:]
         c = s.connect(token=TOKEN).ready()
         assert c.run("p", ["/bin/echo", "fine"]).stdout == "fine\n"

@@ -34,12 +34,12 @@ sandbox-allow-unsandboxed = yes
 
 
 class Server:
-    """execd with a plain and a TLS listener."""
+    """execd with a plain and a TLS listener, and more lines of configuration."""
 
-    def __init__(self, mode, user, directory):
+    def __init__(self, mode, user, directory, more=""):
         self.authority = Authority(directory)
         base = self.authority.issue("server", group=user.pw_gid)
-        text = CONFIGURATION.format(tls=listener(base), user=user.pw_name, digest=digest(TOKEN))
+        text = CONFIGURATION.format(tls=listener(base), user=user.pw_name, digest=digest(TOKEN)) + more
         self.s = Configured(mode, user, directory / "execd.conf", text)
         self.s.token = TOKEN
 

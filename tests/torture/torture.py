@@ -12,6 +12,7 @@ import time
 
 sys.path.insert(0, str(pathlib.Path(__file__).parents[1] / "integration"))
 from conftest import BUILD, EXECD, ROOT, SANITIZED, Server, as_user, poll  # noqa: E402,F401
+from test_limits import rss_kib  # noqa: E402,F401
 
 PROGRAMS = {"execd": "daemon/monitor/execd", "execd-frontend": "daemon/frontend/execd-frontend",
             "execd-keys": "daemon/keys/execd-keys", "execd-runner": "runner/execd-runner",
@@ -84,13 +85,6 @@ def in_words(count):
 
 def children(pid):
     return pathlib.Path(f"/proc/{pid}/task/{pid}/children").read_text().split()
-
-
-def rss_kib(pid):
-    for line in pathlib.Path(f"/proc/{pid}/status").read_text().splitlines():
-        if line.startswith("VmRSS"):
-            return int(line.split()[1])
-    raise ProcessLookupError(pid)
 
 
 def test_user():

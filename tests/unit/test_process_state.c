@@ -284,6 +284,42 @@ test_no_gap(void **state)
 	}
 }
 
+/* All of it becomes the gap, which is told to whoever has not seen it all. */
+static void
+test_dropped(void **state)
+{
+	for (size_t head = 0; head <= 100; head += 50) {
+		struct process_state s;
+		struct process_gap gap;
+		struct seen seen;
+		uint64_t next;
+
+		process_state_init(&s, 1000);
+		process_state_keep(&s, head, 100 - head);
+		assert_int_equal(process_state_memory(&s), 0);
+		assert_int_equal(fill(&s, 300 - 2 * head), 30 - head / 5);
+		process_state_exited(&s, 7);
+		process_state_closed(&s);
+		assert_true(process_state_memory(&s) >= 100);
+		process_state_drop(&s);
+		assert_int_equal(process_state_memory(&s), 0);
+		seen = read_all(&s, 0, UINT64_MAX, &next);
+		assert_true(seen.crosses && seen.n == 0);
+		assert_int_equal(next, s.next_seq);
+		assert_true(
+		    read_all(&s, s.last_output_seq - 1, 10, &next).crosses);
+		assert_false(
+		    read_all(&s, s.last_output_seq, 10, &next).crosses);
+		gap = process_state_gap(&s);
+		assert_int_equal(gap.after_seq, 0);
+		assert_int_equal(gap.last_seq, s.last_output_seq);
+		assert_int_equal(gap.bytes, s.output_bytes);
+		assert_int_equal(gap.end_bytes, s.output_bytes);
+		assert_true(process_state_has_news(&s, s.next_seq));
+		process_state_clear(&s);
+	}
+}
+
 int
 main(void)
 {
@@ -297,6 +333,7 @@ main(void)
 		cmocka_unit_test(test_head_is_filled_exactly),
 		cmocka_unit_test(test_gap_is_told_where_it_is),
 		cmocka_unit_test(test_no_gap),
+		cmocka_unit_test(test_dropped),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);
