@@ -79,6 +79,7 @@ channel_close(struct channel *ch)
 	ch->in_fd = ch->out_fd = -1;
 	channel_discard_input(ch);
 	channel_discard_output(ch);
+	ch->relay_left = 0;
 }
 
 void

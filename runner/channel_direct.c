@@ -106,7 +106,7 @@ direct_end(struct channel *ch, uint16_t close_code, const char *reason)
 {
 	struct control_client c = { .event = CLIENT_ENDED,
 		.close_code = close_code };
-	bool was_full = ch->want_write || ch->direct->lost;
+	bool was_full = ch->want_write;
 
 	if (ch->direct->over)
 		return;
@@ -133,9 +133,20 @@ end_soon(struct channel *ch)
 void
 direct_lose(struct channel *ch)
 {
-	ch->direct->lost = true;
+	ch->direct->lost = ch->direct->was_full = true;
 	channel_discard_output(ch);
 	end_soon(ch);
+}
+
+/* What it had said before is taken none the less. */
+static void
+tell_lost(struct channel *ch)
+{
+	if (!ch->direct->was_full)
+		return;
+	ch->direct->was_full = false;
+	channel_review_reading(ch);
+	ch->on->drained(ch);
 }
 
 /* --- events ------------------------------------------------------------- */
@@ -232,10 +243,11 @@ direct_read(struct channel *ch)
 	struct direct *d = ch->direct;
 	ssize_t n;
 
-	if (d->lost || (d->recalled && channel_drained(ch))) {
+	if (d->recalled && channel_drained(ch)) {
 		direct_end(ch, 0, "");
 		return -EAGAIN;
 	}
+	tell_lost(ch);
 	if (channel_is_behind(ch))
 		return -EAGAIN;
 	if (ch->in.len > 0) {

@@ -20,7 +20,8 @@ struct direct {
 	int channel_fd;		    /* to the front-end */
 	struct event channel_event; /* it wants it back */
 	struct event timer;	    /* ping; `recalled`: enough of waiting */
-	bool lost;		    /* the client takes nothing any more */
+	bool lost;		    /* the client takes nothing any more, */
+	bool was_full;		    /* and nobody was told yet */
 	bool recalled;		    /* to be given back when all is written */
 	bool over;		    /* given back */
 	bool answered;

@@ -104,14 +104,14 @@ channel_write_all(struct channel *ch)
 	}
 }
 
-/* Nobody listens any more: what they do not read is not kept. */
+/* Nobody listens any more: what they do not read is not kept. A frame that is
+ * passed on still comes to its end. */
 void
 channel_discard_output(struct channel *ch)
 {
 	buf_clear(&ch->out);
 	buf_clear(&ch->held);
 	ch->out_at = 0;
-	ch->relay_left = 0;
 	ch->want_write = false;
 }
 
@@ -159,6 +159,7 @@ break_off(struct channel *ch, int err)
 		return;
 	}
 	channel_discard_output(ch);
+	ch->relay_left = 0;
 	ch->on->broken(ch, err);
 }
 

@@ -233,6 +233,24 @@ def test_a_request_is_carried_out_though_its_client_is_gone(tmp_path):
     d.end()
 
 
+@pytest.mark.parametrize("how", ["close frame", "gone"])
+def test_also_behind_an_answer_that_nobody_reads(tmp_path, how):
+    d = Direct().ready()
+    path, long = tmp_path / "file", tmp_path / "long"
+    long.write_bytes(bytes(30 << 20))
+    d.send({"id": 2, "method": "fs/readFile", "params": {"path": f"file://{long}"}})
+    assert d.client.recv(2) == b"\x81\x7f", "it is under way"
+    d.send({"id": 3, "method": "fs/writeFile", "params": {"path": f"file://{path}", "dataBase64": "aGk="}})
+    if how == "gone":
+        d.client.close()
+    else:
+        d.client.sendall(frame(8, struct.pack(">H", 1000)))
+    assert d.ended()[3] == (1000 if how == "close frame" else 0)
+    assert d.channel.recv(1) == b"", "when it is done"
+    assert path.read_bytes() == b"hi"
+    assert "failed" not in d.end()
+
+
 # --- the front-end wants it back ------------------------------------------------------
 
 

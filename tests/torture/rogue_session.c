@@ -156,18 +156,26 @@ rogue_session_attack(int channel, unsigned long count)
 
 /* --- a client that is handed over --------------------------------------- */
 
-/* The channel itself as the client, lengths of no meaning. */
+/* Something or nothing as the client, lengths of no meaning. */
 static bool
 hand_over_anything(int channel)
 {
 	uint8_t bytes[100];
+	struct iovec iov = { bytes, 1 + rogue_pick(sizeof(bytes)) };
+	int pair[2];
+	ssize_t n;
 
+	if (socketpair(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0, pair) < 0)
+		return false;
 	rogue_fill(bytes, sizeof(bytes));
 	frame_put_length(bytes, rogue_pick(sizeof(bytes)));
 	frame_put_length(bytes + FRAME_HEADER_BYTES,
 	    rogue_pick(4) ? rogue_pick(sizeof(bytes)) : ~0u);
-	return rogue_send(
-	    channel, bytes, 1 + rogue_pick(sizeof(bytes)), 1 + rogue_pick(3));
+	n = rights_send(
+	    channel, &iov, 1, rogue_pick(2) ? pair[1] : STDERR_FILENO);
+	close(pair[0]);
+	close(pair[1]);
+	return n > 0;
 }
 
 /* A good one. The client's end, or -1. */

@@ -295,6 +295,29 @@ test_a_client_that_is_gone_is_written_to_no_more(void **state)
 	assert_true(channel_is_open(&w->ch));
 }
 
+/* The rest of a frame that is passed on is none of another one. */
+static void
+test_a_client_that_is_gone_within_a_frame(void **state)
+{
+	static uint8_t piece[50000];
+	struct world *w = *state;
+
+	channel_relay_begin(&w->ch, 3 * sizeof(piece));
+	channel_relay(&w->ch, piece, sizeof(piece));
+	turn(w);
+	shutdown(w->client, SHUT_RDWR);
+	channel_relay(&w->ch, piece, sizeof(piece));
+	turn(w);
+	turn(w);
+	assert_true(w->ended);
+	assert_int_equal(w->ch.relay_left, sizeof(piece));
+	compose(w, 10);
+	channel_relay(&w->ch, piece, sizeof(piece));
+	assert_int_equal(w->ch.relay_left, 0);
+	turn(w);
+	assert_true(channel_drained(&w->ch) && !channel_congested(&w->ch));
+}
+
 int
 main(void)
 {
@@ -311,6 +334,8 @@ main(void)
 		cmocka_unit_test_setup_teardown(
 		    test_a_client_that_is_gone_is_written_to_no_more, setup,
 		    teardown),
+		cmocka_unit_test_setup_teardown(
+		    test_a_client_that_is_gone_within_a_frame, setup, teardown),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);
