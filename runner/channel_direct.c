@@ -106,7 +106,7 @@ direct_end(struct channel *ch, uint16_t close_code, const char *reason)
 {
 	struct control_client c = { .event = CLIENT_ENDED,
 		.close_code = close_code };
-	bool was_full = ch->want_write;
+	bool was_full = ch->want_write || ch->direct->was_full;
 
 	if (ch->direct->over)
 		return;

@@ -222,6 +222,17 @@ send_client_frame(int client)
 	return send_all(client, bytes, at + n);
 }
 
+/* The runner hangs up, after it has told the monitor. */
+static void
+wait_end(int channel)
+{
+	struct pollfd ready = { .fd = channel, .events = POLLIN };
+
+	while (drop_answers(channel))
+		if (poll(&ready, 1, ANSWER_MS) <= 0)
+			return;
+}
+
 bool
 rogue_session_attack_directly(int channel, unsigned long count)
 {
@@ -237,6 +248,7 @@ rogue_session_attack_directly(int channel, unsigned long count)
 			drop_answers(channel);
 	if (client >= 0)
 		close(client);
+	wait_end(channel);
 	return false;
 }
 
