@@ -18,6 +18,12 @@
  * is mapped so close to a stack (stack_guard_gap in its documentation). */
 #define STACK_BYTES (512u << 10)
 
+#define SCRATCHES_MAX 4
+
+static struct {
+	void *p;
+	size_t n;
+} scratches[SCRATCHES_MAX];
 static struct event *timer;
 static bool armed, busy, timer_turn;
 
@@ -32,12 +38,14 @@ arm(void)
 static void
 give_back(void)
 {
-	const uintptr_t page = 4096;
+	const uintptr_t page = HEAP_PAGE_BYTES;
 	uintptr_t end =
 	    ((uintptr_t)__builtin_frame_address(0) & ~(page - 1)) - 2 * page;
 
 	malloc_trim(0);
 	madvise((void *)(end - STACK_BYTES), STACK_BYTES, MADV_DONTNEED);
+	for (size_t i = 0; i < SCRATCHES_MAX && scratches[i].p != NULL; i++)
+		madvise(scratches[i].p, scratches[i].n, MADV_DONTNEED);
 }
 
 static void
@@ -58,6 +66,20 @@ heap_init(struct event_base *base)
 	mallopt(M_MMAP_THRESHOLD, MAPPED_BYTES);
 	mallopt(M_TRIM_THRESHOLD, KEPT_BYTES);
 	timer = evtimer_new(base, timer_cb, NULL);
+}
+
+void
+heap_scratch(void *p, size_t n)
+{
+	size_t i = 0;
+
+	while (
+	    i < SCRATCHES_MAX && scratches[i].p != NULL && scratches[i].p != p)
+		i++;
+	if (i == SCRATCHES_MAX)
+		return;
+	scratches[i].p = p;
+	scratches[i].n = n;
 }
 
 void

@@ -10,11 +10,12 @@
 #include <unistd.h>
 
 #include "frame.h"
+#include "heap.h"
 #include "log.h"
 #include "loop.h"
 #include "util.h"
 
-uint8_t channel_scratch[CHANNEL_SCRATCH_BYTES];
+heap_aligned uint8_t channel_scratch[CHANNEL_SCRATCH_BYTES];
 
 static void in_cb(evutil_socket_t fd, short what, void *arg);
 
@@ -53,6 +54,7 @@ channel_open(struct channel *ch, struct event_base *base, int in_fd, int out_fd,
 	buf_init(&ch->parts, (size_t)max_message + FRAME_HEADER_BYTES);
 	buf_init(&ch->out, OUT_MAX_BYTES);
 	buf_init(&ch->held, OUT_MAX_BYTES);
+	heap_scratch(channel_scratch, sizeof(channel_scratch));
 	set_nonblock(in_fd);
 	if (out_fd != in_fd)
 		set_nonblock(out_fd);

@@ -10,6 +10,7 @@
 #include <sys/socket.h>
 #include <unistd.h>
 
+#include "heap.h"
 #include "log.h"
 #include "loop.h"
 #include "methods.h"
@@ -18,7 +19,7 @@
 #define QUEUE_PAUSE_BYTES (1u << 20)
 
 #define READ_BYTES (128u << 10)
-static uint8_t scratch[READ_BYTES];
+static heap_aligned uint8_t scratch[READ_BYTES];
 
 void
 helper_resume_all(struct session *s)
@@ -124,6 +125,7 @@ helper_in_cb(evutil_socket_t fd, short what, void *arg)
 		loop_watch(&h->in_event, &h->reading, false);
 		return;
 	}
+	heap_scratch(scratch, sizeof(scratch));
 	n = read(fd, scratch, sizeof(scratch));
 	if (n < 0 && (errno == EAGAIN || errno == EINTR))
 		return;

@@ -11,6 +11,7 @@
 #include <unistd.h>
 
 #include "denial.h"
+#include "heap.h"
 #include "log.h"
 #include "loop.h"
 #include "oom.h"
@@ -19,7 +20,7 @@
 
 /* One read; also the longest chunk. */
 #define READ_BYTES (64u << 10)
-static uint8_t scratch[READ_BYTES];
+static heap_aligned uint8_t scratch[READ_BYTES];
 
 /* A terminal says no more than "more": what a descendant in another session
  * writes for ever must not keep exited waiting. */
@@ -280,6 +281,7 @@ stream_open(struct process *p, struct event_base *base, int i, int fd,
 	    (struct process_stream){ .process = p, .stream = stream, .fd = fd };
 	if (fd < 0)
 		return;
+	heap_scratch(scratch, sizeof(scratch));
 	event_assign(&s->event, base, fd, EV_READ | EV_PERSIST, stream_cb, s);
 	set_reading(s, true);
 }
