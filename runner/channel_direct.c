@@ -93,11 +93,14 @@ let_go(struct channel *ch)
 void
 direct_free(struct channel *ch)
 {
-	if (ch->direct == NULL)
+	struct direct *d = ch->direct;
+
+	if (d == NULL)
 		return;
-	if (!ch->direct->over)
+	if (!d->over)
 		let_go(ch);
-	free(steal_pointer(&ch->direct));
+	ch->direct = NULL;
+	free(d);
 }
 
 /* Answers that are still to come go nowhere, and nobody waits for room. */
