@@ -29,6 +29,7 @@ report(struct channel *ch, struct control_client *c)
 	const uint8_t room[FRAME_HEADER_BYTES] = { 0 };
 	struct direct *d = ch->direct;
 	struct buf b;
+	ssize_t n;
 
 	c->received = d->received;
 	c->sent = d->sent;
@@ -37,9 +38,13 @@ report(struct channel *ch, struct control_client *c)
 	buf_put(&b, room, sizeof(room));
 	control_put(&b, CHANNEL_CLIENT, c);
 	frame_put_length(b.data, (uint32_t)(b.len - FRAME_HEADER_BYTES));
-	if (send(d->channel_fd, b.data, b.len, MSG_NOSIGNAL | MSG_DONTWAIT) !=
-	    (ssize_t)b.len)
+	n = send(d->channel_fd, b.data, b.len, MSG_NOSIGNAL | MSG_DONTWAIT);
+	if (n != (ssize_t)b.len) {
+		if (n >= 0 || (errno != EPIPE && errno != ECONNRESET))
+			log_error(n < 0 ? -errno : 0,
+			    "session channel: a report was lost");
 		shutdown(d->channel_fd, SHUT_RDWR);
+	}
 	buf_clear(&b);
 }
 

@@ -71,6 +71,7 @@ handed_over(struct connection *c)
 	    header + FRAME_HEADER_BYTES, (uint32_t)c->initialize.len);
 	n = rights_send(c->channel_fd, iov, (int)nitems(iov), c->in_fd);
 	if (n <= 0) {
+		log_warn(-errno, "connection %u: not handed over", c->number);
 		hangup_forget(c);
 		return false;
 	}

@@ -228,7 +228,9 @@ handshake_started(struct connection *c)
 	c->state = CONN_ATTACHED;
 	metrics_initialized((uint64_t)(now_ms() - c->asked_ms) * 1000);
 	rpc_id_clear(&c->initialize_id);
-	/* A runner pings its client itself. */
-	connection_timer(
-	    c, c->stdio || c->handed ? 0 : config.ping_interval_ms);
+	/* A runner pings its client itself; one that was asked for it, or whose
+	 * client hung up, still has no more than its time. */
+	if (c->recall == NULL && !c->hung_up)
+		connection_timer(
+		    c, c->stdio || c->handed ? 0 : config.ping_interval_ms);
 }

@@ -195,13 +195,16 @@ def test_when_the_server_stops_it_is_asked_for_its_client(handed):
     assert h.client.messages[-1]["method"] == "last"
 
 
-@pytest.mark.parametrize("answered", [False, True], ids=["starting", "attached"])
+@pytest.mark.parametrize("answered", ["never", "before", "after"])
 def test_one_that_does_not_let_go_keeps_nothing(handed, answered):
     h = handed()
     _, _, client = h.take()
-    if answered:
+    if answered == "before":
         h.report(ANSWERED)
     h.control.send(u32(STOP))
+    if answered == "after":
+        assert h.channel.recv(1) == b"", "it is asked for"
+        h.report(ANSWERED)
     h.closed()
     assert h.client.wait_closed()["code"] == 1006
     assert client.recv(1) == b""
