@@ -352,7 +352,7 @@ direct_begin(struct channel *ch, char *text, size_t len)
 	size_t first;
 
 	ch->hand_over = NULL;
-	if (ch->nfds != 1 || !is_connection(fd) || len <= FRAME_HEADER_BYTES)
+	if (!is_connection(fd) || len <= FRAME_HEADER_BYTES)
 		return -EBADMSG;
 	first = frame_get_length((uint8_t *)text);
 	text += FRAME_HEADER_BYTES;

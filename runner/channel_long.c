@@ -138,7 +138,10 @@ channel_recv(struct channel *ch, void *p, size_t n)
 	/* With the first bytes, or not at all. */
 	if (ch->nfds == 0 && !(m.msg_flags & MSG_CTRUNC))
 		ch->hand_over = NULL;
-	return ch->hand_over && ch->nfds == 0 ? -EMFILE : got;
+	if (ch->hand_over == NULL || ch->nfds == 1)
+		return got;
+	/* One client, or none: more is not waited for. */
+	return ch->nfds == 0 ? -EMFILE : -EBADMSG;
 }
 
 static int

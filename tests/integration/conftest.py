@@ -102,9 +102,13 @@ class Server:
                 more = self._read_log()
                 self.logged.notify_all()
 
-    def wait_log(self, text, timeout=10):
+    def wait_log(self, text, timeout=10, unless=None):
+        """`unless` is a pattern of what ends the waiting in vain."""
+        def is_over():
+            return text in self.log or (unless and re.search(unless, self.log[-100000:]))
+
         with self.logged:
-            assert self.logged.wait_for(lambda: text in self.log, timeout), f"{text!r} not in {self.log}"
+            assert self.logged.wait_for(is_over, timeout) and text in self.log, f"{text!r} not in {self.log[-20000:]}"
 
     def connect(self, url=None, **kwargs):
         c = WebSocket(url or self.url, **kwargs)

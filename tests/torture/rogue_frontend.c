@@ -203,6 +203,7 @@ attack_session(unsigned long frames)
 	struct connection c = { 0 }, other = { 0 };
 	struct control_session s, again;
 	unsigned long at = 0;
+	bool fresh = true;
 	int channel, watching;
 
 	while (!c.granted)
@@ -220,10 +221,13 @@ attack_session(unsigned long frames)
 	close_connection(&other, false, true);
 	while (at < frames) {
 		unsigned long n = frames - at < 1000 ? frames - at : 1000;
+		bool going = rogue_pick(2) ? rogue_session_attack(channel, n)
+					   : rogue_session_attack_directly(
+						 channel, fresh, n);
 
 		at += n;
-		if (rogue_pick(2) ? rogue_session_attack(channel, n)
-				  : rogue_session_attack_directly(channel, n))
+		fresh = !going;
+		if (going)
 			continue;
 		close(channel);
 		/* The runner hung up, and said why before. */

@@ -7,6 +7,7 @@
 #include <errno.h>
 #include <poll.h>
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 #include <sys/socket.h>
 #include <unistd.h>
@@ -228,19 +229,25 @@ wait_end(int channel)
 {
 	struct pollfd ready = { .fd = channel, .events = POLLIN };
 
-	while (drop_answers(channel))
-		if (poll(&ready, 1, ANSWER_MS) <= 0)
-			return;
+	while (drop_answers(channel)) {
+		if (poll(&ready, 1, ANSWER_MS) > 0)
+			continue;
+		rogue_say("the runner did not hang up");
+		exit(1);
+	}
 }
 
 bool
-rogue_session_attack_directly(int channel, unsigned long count)
+rogue_session_attack_directly(int channel, bool fresh, unsigned long count)
 {
 	int client = -1;
 	bool going;
 
+	/* It may be half a message: a runner that waits for more would not see
+	 * a client that came meanwhile. */
 	if (rogue_pick(4) == 0)
-		return hand_over_anything(channel) && drop_answers(channel);
+		return hand_over_anything(channel) &&
+		       rogue_session_attack(channel, count);
 	client = hand_over(channel);
 	going = client >= 0;
 	while (count-- > 0 && going)
@@ -248,6 +255,8 @@ rogue_session_attack_directly(int channel, unsigned long count)
 			drop_answers(channel);
 	if (client >= 0)
 		close(client);
+	if (!fresh)
+		return drop_answers(channel);
 	wait_end(channel);
 	return false;
 }

@@ -37,6 +37,7 @@ struct world {
 	struct websocket_parser parser;
 	unsigned messages, drained;
 	bool ended;
+	int broken, breaks;	/* -errno: that it is, and shall be */
 	size_t sizes[SEEN_MAX]; /* of messages that the client saw */
 	size_t under_way;
 	unsigned count, pongs;
@@ -65,7 +66,8 @@ on_ended(struct channel *ch)
 static void
 on_broken(struct channel *ch, int err)
 {
-	fail_msg("broken: %s", strerror(-err));
+	((struct world *)ch->owner)->broken = err;
+	channel_close(ch);
 }
 
 static const struct channel_events on = {
@@ -96,22 +98,35 @@ hand_over(struct world *w, int client)
 	assert_non_null(w->ch.direct);
 }
 
+/* A channel on which nothing was said. */
 static int
-setup(void **state)
+setup_channel(void **state)
 {
 	struct world *w = *state = xcalloc(1, sizeof(*w));
-	int channel[2], client[2], small = 4096;
+	int channel[2];
 
 	assert_int_equal(socketpair(AF_UNIX, SOCK_STREAM, 0, channel), 0);
-	assert_int_equal(socketpair(AF_UNIX, SOCK_STREAM, 0, client), 0);
-	setsockopt(client[1], SOL_SOCKET, SO_SNDBUF, &small, sizeof(small));
-	set_nonblock(client[0]);
 	w->base = event_base_new();
 	w->front_end = channel[1];
-	w->client = client[0];
+	w->client = -1;
 	channel_open(
 	    &w->ch, w->base, channel[0], channel[0], MESSAGE_MAX, &on, w);
 	w->ch.hand_over = &terms;
+	return 0;
+}
+
+static int
+setup(void **state)
+{
+	int client[2], small = 4096;
+	struct world *w;
+
+	setup_channel(state);
+	w = *state;
+	assert_int_equal(socketpair(AF_UNIX, SOCK_STREAM, 0, client), 0);
+	setsockopt(client[1], SOL_SOCKET, SO_SNDBUF, &small, sizeof(small));
+	set_nonblock(client[0]);
+	w->client = client[0];
 	hand_over(w, client[1]);
 	websocket_parser_init_client(&w->parser, MESSAGE_MAX, MESSAGE_MAX);
 	return 0;
@@ -122,10 +137,12 @@ teardown(void **state)
 {
 	struct world *w = *state;
 
+	assert_int_equal(w->broken, w->breaks);
 	channel_close(&w->ch);
 	event_base_free(w->base);
 	close(w->front_end);
-	close(w->client);
+	if (w->client >= 0)
+		close(w->client);
 	free(w);
 	return 0;
 }
@@ -318,6 +335,75 @@ test_a_client_that_is_gone_within_a_frame(void **state)
 	assert_true(channel_drained(&w->ch) && !channel_congested(&w->ch));
 }
 
+/* --- what is no client -------------------------------------------------- */
+
+/* The front-end sends so much of it, with one end of a pair or that. */
+static void
+say(struct world *w, const uint8_t *bytes, size_t n, int fd)
+{
+	struct iovec iov = { (void *)bytes, n };
+	int pair[2];
+
+	assert_int_equal(socketpair(AF_UNIX, SOCK_STREAM, 0, pair), 0);
+	assert_int_equal(
+	    rights_send(w->front_end, &iov, 1, fd < 0 ? pair[0] : fd), n);
+	close(pair[0]);
+	close(pair[1]);
+	turn(w);
+	w->breaks = -EBADMSG;
+}
+
+static void
+test_two_for_one_message(void **state)
+{
+	static const uint8_t bytes[] = { 6, 0, 0, 0, 2, 0, 0, 0, '{', '}' };
+	struct world *w = *state;
+
+	say(w, bytes, 5, -1);
+	assert_true(channel_is_open(&w->ch));
+	/* Nor is the rest of it waited for. */
+	say(w, bytes + 5, 1, -1);
+	assert_int_equal(w->messages, 0);
+}
+
+static void
+test_lengths_that_are_not_there(void **state)
+{
+	static const uint8_t bytes[][9] = { { 4 }, { 5, 0, 0, 0, 0 },
+		{ 5, 0, 0, 0, 2 }, { 5, 0, 0, 0, 255, 255, 255, 255 } };
+
+	for (size_t i = 0; i < nitems(bytes); i++) {
+		if (i > 0)
+			setup_channel(state);
+		say(*state, bytes[i], 4 + bytes[i][0], -1);
+		if (i + 1 < nitems(bytes))
+			teardown(state);
+	}
+}
+
+static void
+test_descriptors_that_are_no_connection(void **state)
+{
+	static const uint8_t bytes[] = { 6, 0, 0, 0, 2, 0, 0, 0, '{', '}' };
+	int kinds[] = { open("/dev/null", O_RDWR),
+		socket(AF_UNIX, SOCK_DGRAM, 0),
+		socket(AF_UNIX, SOCK_STREAM, 0) };
+
+	assert_int_equal(
+	    bind(kinds[2], &(struct sockaddr){ .sa_family = AF_UNIX },
+		sizeof(sa_family_t)),
+	    0);
+	assert_int_equal(listen(kinds[2], 1), 0);
+	for (size_t i = 0; i < nitems(kinds); i++) {
+		if (i > 0)
+			setup_channel(state);
+		say(*state, bytes, sizeof(bytes), kinds[i]);
+		close(kinds[i]);
+		if (i + 1 < nitems(kinds))
+			teardown(state);
+	}
+}
+
 int
 main(void)
 {
@@ -336,6 +422,13 @@ main(void)
 		    teardown),
 		cmocka_unit_test_setup_teardown(
 		    test_a_client_that_is_gone_within_a_frame, setup, teardown),
+		cmocka_unit_test_setup_teardown(
+		    test_two_for_one_message, setup_channel, teardown),
+		cmocka_unit_test_setup_teardown(
+		    test_lengths_that_are_not_there, setup_channel, teardown),
+		cmocka_unit_test_setup_teardown(
+		    test_descriptors_that_are_no_connection, setup_channel,
+		    teardown),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);
