@@ -95,6 +95,7 @@ static const struct field started_fields[] = {
 	FIELD(FIELD_BOOL, control_started, sandboxed),
 	FIELD(FIELD_BOOL, control_started, tty),
 	FIELD(FIELD_STRING, control_started, cwd),
+	FIELD(FIELD_BOOL, control_started, cwd_cut),
 	FIELD(FIELD_STRING, control_started, command),
 	FIELD(FIELD_BOOL, control_started, command_cut),
 	FIELD(FIELD_BOOL, control_started, asked.there),
@@ -138,6 +139,7 @@ static const struct field file_fields[] = {
 
 static const struct field http_fields[] = {
 	FIELD(FIELD_STRING, control_http, method),
+	FIELD(FIELD_BOOL, control_http, method_cut),
 	FIELD(FIELD_STRING, control_http, url),
 	FIELD(FIELD_BOOL, control_http, url_cut),
 	FIELD(FIELD_U32, control_http, redacted),

@@ -96,6 +96,7 @@ struct control_started {
 	uint32_t landlock_abi; /* of `enforced`; 0: none */
 	bool landlock_only;    /* likewise: there are no namespaces */
 	char cwd[CONTROL_STRING_MAX];
+	bool cwd_cut;
 	char command[CONTROL_COMMAND_MAX]; /* argv, quoted for a shell */
 	bool command_cut;
 	uint32_t redacted; /* secrets taken out of it */
@@ -143,6 +144,7 @@ struct control_file {
 
 struct control_http {
 	char method[32];
+	bool method_cut;
 	char url[CONTROL_COMMAND_MAX];
 	bool url_cut;
 	uint32_t redacted;

@@ -139,7 +139,7 @@ audit_started(const struct session_process *p, char *const argv[],
 	us = audit_clock_us(s) - began_us;
 	started.start_us = us < UINT32_MAX ? (uint32_t)us : UINT32_MAX;
 	audit_copy_id(started.process, (struct slice){ p->id, p->id_len });
-	audit_copy(started.cwd, sizeof(started.cwd),
+	started.cwd_cut = audit_copy(started.cwd, sizeof(started.cwd),
 	    (struct slice){ cwd, strlen(cwd) });
 	started.redacted =
 	    audit_command(s, argv, started.command, &started.command_cut);

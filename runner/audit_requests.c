@@ -98,7 +98,8 @@ audit_http(struct request *r, const struct http_request_params *p)
 		return true;
 	if (!audit_permits(r))
 		return false;
-	audit_copy(http.method, sizeof(http.method), p->method);
+	http.method_cut =
+	    audit_copy(http.method, sizeof(http.method), p->method);
 	buf_init(&url, sizeof(http.url) - 1);
 	redact_word(&state, &s->record->rules, shown, &url);
 	http.url_cut = url.failed || shown.len < p->url.len;

@@ -120,6 +120,7 @@ report_started(
 	audit_string(&e, "process", started.process);
 	audit_number(&e, "pid", started.pid);
 	audit_string(&e, "cwd", started.cwd);
+	audit_flag(&e, "cwdCut", started.cwd_cut);
 	audit_string(&e, "command", started.command);
 	audit_flag(&e, "commandCut", started.command_cut);
 	audit_number(&e, "redacted", started.redacted);
@@ -201,6 +202,7 @@ report_http(
 		return -EBADMSG;
 	begin(&e, s, "http-request");
 	audit_string(&e, "method", http.method);
+	audit_flag(&e, "methodCut", http.method_cut);
 	audit_string(&e, "url", http.url);
 	audit_flag(&e, "urlCut", http.url_cut);
 	audit_number(&e, "redacted", http.redacted);

@@ -1,6 +1,7 @@
 """What stands in the audit log (execd-audit(5)): commands without their
 secrets, how they ended and at which limit, operations on files, requests."""
 import json
+import os
 import shlex
 import time
 
@@ -77,6 +78,16 @@ def test_a_command_that_grows_when_it_is_escaped(audited):
     exited(log, "x")
     e = started(log, "x")
     assert e["commandCut"] and e["command"].startswith("/bin/true '\x01\x01") and len(e["command"]) == 4095
+
+
+@pytest.mark.parametrize("length", [1023, 1024])
+def test_a_long_working_directory(audited, directory, length):
+    c, log = audited()
+    cwd = (str(directory) + ("/" + "d" * 98) * 11)[:length]
+    os.makedirs(cwd)
+    c.run("x", ["/bin/true"], cwd="file://" + cwd)
+    exited(log, "x")
+    assert (started(log, "x")["cwd"], started(log, "x")["cwdCut"]) == (cwd[:1023], length > 1023)
 
 
 # --- how a command ended ---------------------------------------------------
@@ -243,6 +254,10 @@ def test_requests(audited):
     assert e["url"] == origin.url("/p?access_token=[redacted]&x=1").replace("http://", "http://me:[redacted]@")
     c.request("http/request", {"method": "GET", "requestId": "2", "url": origin.url("/p\0q")})
     assert [(e["url"], e["urlCut"]) for e in events(log, "http-request")[1:]] == [(origin.url("/p"), True)]
+    for method in "M" * 31, "M" * 32:
+        c.request("http/request", {"method": method, "requestId": method, "url": origin.url("/p")})
+    assert [(e["method"], e["methodCut"]) for e in events(log, "http-request")] == [
+        ("GET", False), ("GET", False), ("M" * 31, False), ("M" * 31, True)]
 
 
 def test_many_operations_are_all_on_record(audited, directory):
