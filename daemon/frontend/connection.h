@@ -158,6 +158,10 @@ void connection_close(struct connection *c, uint16_t code, const char *reason);
 /* The session channel is at its end: the monitor is asked why. */
 void connection_channel_ended(struct connection *c);
 
+/* Bytes of the session channel, at most `room`; 0: none now, or no more, and
+ * then it has ended. */
+size_t connection_read_channel(struct connection *c, void *p, size_t room);
+
 /* The session channel is here; its descriptor is taken over. */
 void connection_attach(struct connection *c, int channel_fd);
 

@@ -155,6 +155,20 @@ connection_channel_ended(struct connection *c)
 	connection_read_client(c, false);
 }
 
+size_t
+connection_read_channel(struct connection *c, void *p, size_t room)
+{
+	ssize_t n = read(c->channel_fd, p, room);
+
+	if (n > 0)
+		return (size_t)n;
+	if (n < 0 && (errno == EAGAIN || errno == EINTR))
+		return 0;
+	c->channel_failed |= n < 0 && errno != ECONNRESET;
+	connection_channel_ended(c);
+	return 0;
+}
+
 static void
 fail_initialize(struct connection *c, const char *reason)
 {

@@ -159,16 +159,11 @@ take_reports(struct connection *c)
 void
 handed_read(struct connection *c)
 {
-	ssize_t n = read(c->channel_fd, scratch, SCRATCH_BYTES);
+	size_t n = connection_read_channel(c, scratch, SCRATCH_BYTES);
 
-	if (n < 0 && (errno == EAGAIN || errno == EINTR))
+	if (n == 0)
 		return;
-	if (n <= 0) {
-		c->channel_failed |= n < 0 && errno != ECONNRESET;
-		connection_channel_ended(c);
-		return;
-	}
-	buf_put(&c->head, scratch, (size_t)n);
+	buf_put(&c->head, scratch, n);
 	if (!c->head.failed && take_reports(c) == 0)
 		return;
 	log_error(

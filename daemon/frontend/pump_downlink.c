@@ -4,9 +4,6 @@
  */
 #include "pump.h"
 
-#include <errno.h>
-#include <unistd.h>
-
 #include "frontend.h"
 #include "handshake.h"
 #include "log.h"
@@ -130,20 +127,15 @@ take_runner(struct connection *c, uint8_t *p, size_t n)
 void
 pump_read_runner(struct connection *c)
 {
-	ssize_t n = read(c->channel_fd, scratch, sizeof(scratch));
+	size_t n = connection_read_channel(c, scratch, sizeof(scratch));
 
-	if (n < 0 && (errno == EAGAIN || errno == EINTR))
+	if (n == 0)
 		return;
-	if (n <= 0) {
-		c->channel_failed |= n < 0 && errno != ECONNRESET;
-		connection_channel_ended(c);
-		return;
-	}
 	if (c->state == CONN_GONE || c->state == CONN_CLOSING)
 		return; /* nobody is left to read it */
 	if (c->state == CONN_STARTING)
 		handshake_started(c);
-	if (take_runner(c, scratch, (size_t)n))
+	if (take_runner(c, scratch, n))
 		pump_own_frames(c);
 	else if (c->channel_fd >= 0 && c->state < CONN_LEAVING)
 		connection_channel_ended(c);

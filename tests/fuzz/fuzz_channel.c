@@ -11,6 +11,7 @@
 #include <unistd.h>
 
 #include "channel.h"
+#include "channel_pieces.h"
 #include "frame.h"
 #include "util.h"
 
@@ -72,43 +73,6 @@ static const struct channel_events on = {
 	.ended = on_ended,
 	.broken = on_broken,
 };
-
-/* Until there is nothing more to do with what was sent so far. */
-static void
-turn(struct channel *ch, struct event_base *base)
-{
-	struct seen *s = ch->owner;
-	size_t before;
-
-	do {
-		before = s->count;
-		if (channel_is_open(ch))
-			channel_pause(ch, false);
-		event_base_loop(base, EVLOOP_NONBLOCK);
-	} while (s->count > before);
-	if (channel_is_open(ch))
-		channel_flush(ch);
-}
-
-static void
-feed(struct channel *ch, struct event_base *base, int fd, const uint8_t *data,
-    size_t len, uint32_t random)
-{
-	while (len > 0) {
-		size_t n = 1 + (random >> 16) % 97;
-
-		random = random * 1664525 + 1013904223;
-		n = n < len ? n : len;
-		/* A channel that broke is closed. */
-		if (send(fd, data, n, MSG_NOSIGNAL) != (ssize_t)n)
-			break;
-		turn(ch, base);
-		data += n;
-		len -= n;
-	}
-	shutdown(fd, SHUT_WR);
-	turn(ch, base);
-}
 
 /* The bytes of all whole frames; *bad: one that must not be follows. */
 static size_t
@@ -191,7 +155,8 @@ LLVMFuzzerTestOneInput(const uint8_t *data, size_t len)
 	buf_init(&s.messages, len);
 	assert(socketpair(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0, pair) == 0);
 	channel_open(&ch, base, pair[0], pair[0], MESSAGE_MAX, &on, &s);
-	feed(&ch, base, pair[1], data + 1, len - 1, data[0] * 2654435761u);
+	feed(&ch, base, pair[1], data + 1, len - 1, data[0] * 2654435761u,
+	    &s.count);
 	buf_init(&whole, len + FRAME_HEADER_BYTES);
 	expect(data + 1, len - 1, &whole, &bad);
 	assert(!s.messages.failed && s.messages.len == whole.len);

@@ -12,6 +12,7 @@
 #include <unistd.h>
 
 #include "channel_direct.h"
+#include "channel_pieces.h"
 #include "control.h"
 #include "frame.h"
 #include "rights.h"
@@ -83,21 +84,6 @@ static const struct channel_events on = {
 	.broken = on_broken,
 };
 
-/* Until there is nothing more to do with what was sent so far. */
-static void
-turn(struct channel *ch, struct event_base *base)
-{
-	struct seen *s = ch->owner;
-	size_t before;
-
-	do {
-		before = s->count;
-		channel_pause(ch, false);
-		event_base_loop(base, EVLOOP_ONCE | EVLOOP_NONBLOCK);
-	} while (s->count > before);
-	channel_flush(ch);
-}
-
 static void
 hand_over(int front_end, int client, const uint8_t *kept, size_t n)
 {
@@ -111,26 +97,6 @@ hand_over(int front_end, int client, const uint8_t *kept, size_t n)
 	frame_put_length(header + FRAME_HEADER_BYTES, 2);
 	assert(rights_send(front_end, iov, 3, client) > 0);
 	close(client);
-}
-
-static void
-feed(struct channel *ch, struct event_base *base, int fd, const uint8_t *data,
-    size_t len, uint32_t random)
-{
-	while (len > 0) {
-		size_t n = 1 + (random >> 16) % 97;
-
-		random = random * 1664525 + 1013904223;
-		n = n < len ? n : len;
-		if (send(fd, data, n, MSG_NOSIGNAL) != (ssize_t)n)
-			break;
-		turn(ch, base);
-		data += n;
-		len -= n;
-	}
-	shutdown(fd, SHUT_WR);
-	turn(ch, base);
-	turn(ch, base);
 }
 
 /* What must come of it. Returns the code it ends with. */
@@ -212,9 +178,9 @@ LLVMFuzzerTestOneInput(const uint8_t *data, size_t len)
 	channel_open(&ch, base, channel[0], channel[0], MESSAGE_MAX, &on, &s);
 	ch.hand_over = &terms;
 	hand_over(channel[1], client[1], data + 1, kept);
-	turn(&ch, base);
+	turn(&ch, base, &s.count);
 	feed(&ch, base, client[0], data + 1 + kept, len - 1 - kept,
-	    data[0] * 2654435761u);
+	    data[0] * 2654435761u, &s.count);
 	copy = xmalloc(len);
 	memcpy(copy, data + 1, len - 1);
 	check_ends(channel[1], client[0], expect(copy, len - 1, &expected));
