@@ -61,15 +61,31 @@ cgroup_close(struct cgroup *c)
 }
 
 static int
+open_in(int parent, const char *name)
+{
+	int fd = openat(
+	    parent, name, O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC);
+
+	return fd < 0 ? -errno : fd;
+}
+
+static int
 make_in(int parent, const char *name)
 {
-	int fd;
-
 	if (mkdirat(parent, name, 0755) < 0 && errno != EEXIST)
 		return -errno;
-	fd = openat(
-	    parent, name, O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC);
-	return fd < 0 ? -errno : fd;
+	return open_in(parent, name);
+}
+
+void
+cgroup_open(const struct cgroup *parent, const char *name, struct cgroup *c)
+{
+	for (int i = 0; i < CGROUP_HIERARCHIES; i++) {
+		int fd =
+		    parent->dirs[i] < 0 ? -1 : open_in(parent->dirs[i], name);
+
+		c->dirs[i] = fd < 0 ? -1 : fd;
+	}
 }
 
 int

@@ -51,6 +51,10 @@ void cgroup_open_own(struct cgroup *c);
 /* The same, and of an ordinary user only what was delegated to him. */
 void cgroup_open_usable(struct cgroup *c);
 
+/* What there is of a group below another. */
+void cgroup_open(
+    const struct cgroup *parent, const char *name, struct cgroup *c);
+
 /* A group below another. 0 or -errno; what exists already is opened. On error
  * nothing is left. cgroup_remove(): -EBUSY while somebody is in it; what is not
  * there is no error. */

@@ -170,6 +170,7 @@ static const struct field start_fields[] = {
 	FIELD(FIELD_U32, control_start, umask),
 	FIELD(FIELD_U32, control_start, session_processes),
 	FIELD(FIELD_U32, control_start, session_cpu_percent),
+	FIELD(FIELD_BOOL, control_start, limits_command_cpu),
 	FIELD(FIELD_U64, control_start, session_memory_bytes),
 	FIELD(FIELD_U32, control_start, max_processes),
 	FIELD(FIELD_U32, control_start, max_open_files),

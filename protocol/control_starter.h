@@ -16,6 +16,7 @@ struct control_start {
 	char home[CONTROL_STRING_MAX];
 	uint32_t uid, gid, umask;
 	uint32_t session_processes, session_cpu_percent;
+	bool limits_command_cpu;
 	uint64_t session_memory_bytes;
 	uint32_t max_processes, max_open_files, max_cpu_ms;
 	uint64_t max_memory_bytes, max_file_bytes;

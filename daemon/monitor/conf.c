@@ -199,6 +199,16 @@ conf_check(struct conf *c, char *why)
 	return err;
 }
 
+/* What is looked at for each of its sessions. */
+static void
+find_command_limits(const struct conf *c, struct identity *id)
+{
+	struct sandbox_limits l;
+
+	conf_sandbox_limits(c, id, &l);
+	id->limits.limits_command_cpu = l.cpu_percent > 0;
+}
+
 int
 conf_set(const struct conf_section *s, void *object, const char *keyword,
     const char *value, char *why)
@@ -253,8 +263,11 @@ conf_load(const struct options *o, int *code)
 	struct conf *c = conf_new();
 
 	*code = load(c, o);
-	if (*code == 0)
-		return c;
-	conf_free(c);
-	return NULL;
+	if (*code != 0) {
+		conf_free(c);
+		return NULL;
+	}
+	for (size_t i = 0; i < c->nidentities; i++)
+		find_command_limits(c, c->identities[i]);
+	return c;
 }

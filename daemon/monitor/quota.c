@@ -204,16 +204,20 @@ delegate(const struct cgroup *c, uid_t uid, gid_t gid)
 	return 0;
 }
 
-int
+static int
 quota_open(const char *session_id, uid_t uid, gid_t gid,
-    const struct cgroup_limits *limits, struct cgroup *c)
+    const struct cgroup_limits *limits, bool cpu, struct cgroup *c)
 {
+	struct cgroup parent = base;
 	int err;
 
 	*c = (struct cgroup)CGROUP_NONE;
 	if (!cgroup_is_open(&base))
 		return 0;
-	err = cgroup_make(&base, session_id, c);
+	/* Version 1: a hierarchy of its own, for nothing. */
+	if (!cpu)
+		parent.dirs[CGROUP_CPU] = -1;
+	err = cgroup_make(&parent, session_id, c);
 	if (err == 0)
 		err = cgroup_limit(c, limits, controllers);
 	if (err == 0 && c->dirs[CGROUP_UNIFIED] >= 0)
@@ -273,7 +277,8 @@ quota_for(const char *session_id, const struct identity *id, struct cgroup *c,
 		quota_reason(id, reason);
 		return -EOPNOTSUPP;
 	}
-	err = quota_open(session_id, id->uid, id->gid, &limits, c);
+	err = quota_open(session_id, id->uid, id->gid, &limits,
+	    l->session_cpu_percent > 0 || l->limits_command_cpu, c);
 	if (err < 0)
 		snprintf(reason, 256, "making the session's control group: %s",
 		    strerror(-err));
@@ -287,7 +292,8 @@ quota_close(const char *session_id)
 	struct cgroup c;
 	int err;
 
-	if (!cgroup_is_open(&base) || cgroup_make(&base, session_id, &c) < 0)
+	cgroup_open(&base, session_id, &c);
+	if (!cgroup_is_open(&c))
 		return;
 	err = cgroup_kill(&c);
 	if (err < 0 && err != -ENOENT)

@@ -20,19 +20,16 @@ unsigned quota_controllers(void);
 /* Removes what quota_init() made. */
 void quota_clear(void);
 
-/* A group for a session of the user, who may make others below it. The
- * directories are the caller's; there are none where the host has none. 0 with
- * all limits in force that quota_controllers() can hold, or -errno. */
-int quota_open(const char *session_id, uid_t uid, gid_t gid,
-    const struct cgroup_limits *limits, struct cgroup *c);
-
 /* By what its runner joins: in version 2 a leaf of its own, so that the groups
  * of commands beside it can have limits. As cgroup_open_joins(). */
 int quota_open_joins(
     const struct cgroup *session, int joins[CGROUP_HIERARCHIES]);
 
-/* quota_open() with what the identity may have. 0, or -errno with the reason:
- * -EOPNOTSUPP the host cannot hold it to that, in quota_reason()'s words. */
+/* A group for a session of the identity, whose user may make others below it.
+ * The directories are the caller's; there are none where the host has none. 0
+ * with all limits in force that quota_controllers() can hold, or -errno with
+ * the reason: -EOPNOTSUPP the host cannot hold it to that, in quota_reason()'s
+ * words. */
 int quota_for(const char *session_id, const struct identity *id,
     struct cgroup *c, char reason[256]);
 void quota_reason(const struct identity *id, char reason[256]);

@@ -51,6 +51,7 @@ starter_identity_fill(struct control_start *s, const struct identity *id)
 		.umask = id->umask,
 		.session_processes = l->session_processes,
 		.session_cpu_percent = l->session_cpu_percent,
+		.limits_command_cpu = l->limits_command_cpu,
 		.session_memory_bytes = l->session_memory_bytes,
 		.max_processes = l->max_processes,
 		.max_open_files = l->max_open_files,
@@ -128,6 +129,7 @@ starter_identity(const struct control_start *s, int list)
 	id->limits = (struct identity_limits){
 		.session_processes = s->session_processes,
 		.session_cpu_percent = s->session_cpu_percent,
+		.limits_command_cpu = s->limits_command_cpu,
 		.session_memory_bytes = s->session_memory_bytes,
 		.max_processes = s->max_processes,
 		.max_open_files = s->max_open_files,

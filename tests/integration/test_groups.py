@@ -97,6 +97,20 @@ def test_each_is_in_a_group_of_its_own(start, work):
         poll(lambda: not pids_with(marked(id)), what=f"end of {id}")
 
 
+@pytest.mark.parametrize("limit", ["none", "max-cpu", "session-cpu"])
+def test_no_group_counts_what_nobody_limits(start, limit):
+    """One of version 1 for each session costs time at each connection."""
+    c = start("allow-unsandboxed = yes\n" + ("max-cpu = 70%\n" if limit == "max-cpu" else ""),
+              "session-cpu = 70%\n" if limit == "session-cpu" else "")
+    own = in_force("cpu", start.server.pid)
+    assert (in_force("cpu", start.server.runner(c)) == own) == (limit == "none")
+    made = own / f"execd-{start.server.pid}" / c.session_id
+    assert made.is_dir() == (limit != "none")
+    c.drop()
+    start.server.stop()
+    assert not made.parent.exists()
+
+
 def test_processor_time_is_held(start, work):
     """Two that spin are held back by the kernel, and it counts that."""
     c = start("allow-unsandboxed = yes\nmax-cpu = 5%\n")

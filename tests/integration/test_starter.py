@@ -275,7 +275,7 @@ def string(s):
 
 
 def start(uid, gid=1, id=ID, kind=START):
-    return (u32(kind) + string(id) + string(b"x") + string(b"/") + u32(uid, gid, 0o22, 0, 0) + b"\0" * 8 + u32(0, 0, 0) +
+    return (u32(kind) + string(id) + string(b"x") + string(b"/") + u32(uid, gid, 0o22, 0, 0) + b"\0" * 9 + u32(0, 0, 0) +
             b"\0" * 16)
 
 
