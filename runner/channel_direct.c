@@ -73,9 +73,10 @@ close_later(struct event_base *base, int fd)
 	/* Zero would be this turn. */
 	const struct timeval soon = { 0, 1 };
 
+	errno = ENOMEM;
 	if (event_base_once(base, -1, EV_TIMEOUT, close_cb,
 		(void *)(intptr_t)fd, &soon) < 0)
-		close(fd);
+		log_fatal_errno(-errno, "event loop: cannot close later");
 }
 
 /* Inside a frame there is no place for another one: no close frame either. */
