@@ -5,6 +5,7 @@ Runs execd in its default configuration until it refuses or fails, and says wher
 import argparse
 import os
 import pathlib
+import resource
 import sys
 import tempfile
 import time
@@ -18,6 +19,7 @@ STAGES = {
     "spread": ("sleeping commands of 50 sessions", [50, 500, 5000], ["processes", "--connections", 50]),
 }
 QUICK = 100
+OWN_DESCRIPTORS = 96    # execd(8); and two for each session
 HEAD = ("| number | set up, p50 | p99 | PSS each | page tables each | kernel memory each | descriptors each | programs "
         "| echo beside, p50 | p99 |\n|---:|---:|---:|---:|---:|---:|---:|---:|---:|---:|")
 
@@ -44,9 +46,20 @@ def show(stages, at, figures):
     return "\n".join(out)
 
 
+def permitted(stages):
+    """What the limit of descriptors permits, and words for what it does not."""
+    hard = resource.getrlimit(resource.RLIMIT_NOFILE)[1]
+    room = (hard - OWN_DESCRIPTORS) // 2
+    if hard == resource.RLIM_INFINITY or room >= stages[-1]:
+        return stages, ""
+    return [min(n, room) for n in stages], f"{room} of {stages[-1]}: RLIMIT_NOFILE is {hard} here.\n\n"
+
+
 def run(bench, name, most):
     """The table, and what broke, if anything did."""
-    title, stages, args = STAGES[name]
+    (title, stages, args), note = STAGES[name], ""
+    if name == "sessions":
+        stages, note = permitted(stages)
     stages = [n for n in stages if not most or n <= most]
     server, at, broke = servers.start_execd(bench), {}, None
 
@@ -62,7 +75,7 @@ def run(bench, name, most):
     finally:
         begin = time.monotonic()
         server.stop()
-    text = f"## {title[0].upper()}{title[1:]}\n\n{show(stages, at, figures)}\n\nThe stop took {time.monotonic() - begin:.1f} s.\n"
+    text = f"## {title[0].upper()}{title[1:]}\n\n{show(stages, at, figures)}\n\n{note}The stop took {time.monotonic() - begin:.1f} s.\n"
     return text + (f"\n**Broke.** {broke}\n" if broke else ""), broke
 
 
