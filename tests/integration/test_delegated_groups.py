@@ -150,3 +150,33 @@ def test_the_doctor_agrees(user):
     """He is told that he has none, not that root would."""
     out = subprocess.run(as_user(user, [str(EXECD), "doctor"]), capture_output=True, text=True, timeout=60).stdout
     assert re.search(r"^without +control groups: .*Delegate=yes", out, re.M), out
+
+
+# A mount that shows the group `place` without its last character, and no other one.
+BESIDE = JOIN + """
+place=$(dirname "$JOINS"); beside=${place%?}
+mkdir "$beside" && mount --bind "$beside" "$AT" && umount -l "$MOUNT" || exit 1
+JOINS=
+""" + EXEC
+
+
+def test_a_group_beside_the_one_that_is_mounted(delegated, directory, monkeypatch):
+    """/ab is not below /a: what is called b beside the mount of /a is none of its groups."""
+    if "pids" not in mounts():
+        pytest.skip("NOT TESTED: this host has no version 1 hierarchy that counts processes")
+    at = directory / "at"
+    others = [directory / f"at{i}" for i in range(10)]
+    for d in at, *others:
+        d.mkdir()
+        d.chmod(0o777)
+    own = mounts()["pids"] / groups(os.getpid())["pids"].lstrip("/")
+    monkeypatch.setenv("AT", str(at))
+    monkeypatch.setenv("MOUNT", str(mounts()["pids"]))
+    s, name = delegated(["pids"], BESIDE)
+    try:
+        s.connect().ready()
+        assert "none is delegated" in s.log
+        assert not any(list(d.iterdir()) for d in others), "no directory of others is a group"
+    finally:
+        s.stop()
+        (own / name[:-1]).rmdir()
