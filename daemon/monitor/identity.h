@@ -23,7 +23,7 @@ struct identity_limits {
 	uint32_t session_processes;    /* control group; 0: the default */
 	uint64_t session_memory_bytes; /* likewise; 0: none */
 	uint32_t session_cpu_percent;  /* likewise, of one processor */
-	bool limits_command_cpu; /* max-cpu, of [sandbox] or its own */
+	bool limits_command_cpu;       /* max-cpu, of [sandbox] or its own */
 	uint32_t max_processes;	       /* of the user */
 	uint32_t max_open_files;
 	uint32_t max_cpu_ms;
