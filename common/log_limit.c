@@ -26,11 +26,26 @@ is_room(struct log_limit *l, int64_t now, unsigned *others)
 	return true;
 }
 
+/* Its own, or that of whoever began longest ago. */
+static unsigned
+find_slot(const struct log_limit *l, uint64_t key)
+{
+	unsigned oldest = 0;
+
+	for (unsigned i = 0; i < LOG_LIMIT_SLOTS; i++) {
+		if (l->slots[i].key == key)
+			return i;
+		if (l->slots[i].since_ms < l->slots[oldest].since_ms)
+			oldest = i;
+	}
+	return oldest;
+}
+
 bool
 log_limit_permits(struct log_limit *l, uint64_t key, int64_t now, unsigned *own,
     unsigned *others)
 {
-	unsigned i = (unsigned)(key % LOG_LIMIT_SLOTS);
+	unsigned i = find_slot(l, key);
 	bool another = l->slots[i].key != key;
 
 	*own = *others = 0;
@@ -55,9 +70,9 @@ log_limit_permits(struct log_limit *l, uint64_t key, int64_t now, unsigned *own,
 }
 
 bool
-log_permits(const char *peer, const char *kind)
+log_permits(enum log_matter matter, const char *peer, const char *kind)
 {
-	static struct log_limit limit;
+	static struct log_limit limits[LOG_MATTERS];
 	const char *port = strrchr(peer, ':');
 	int len = port ? (int)(port - peer) : (int)strlen(peer);
 	char text[256];
@@ -65,12 +80,12 @@ log_permits(const char *peer, const char *kind)
 	int n = snprintf(text, sizeof(text), "%.*s %s", len, peer, kind);
 	size_t size = (size_t)n < sizeof(text) ? (size_t)n : sizeof(text) - 1;
 
-	if (!log_limit_permits(
-		&limit, siphash_bytes(text, size), now_ms(), &own, &others))
+	if (!log_limit_permits(&limits[matter], siphash_bytes(text, size),
+		now_ms(), &own, &others))
 		return false;
 	if (others > 0)
-		log_warn(0, "%u lines about failed connections were left out",
-		    others);
+		log_warn(0, "%u lines about %s were left out", others,
+		    matter == LOG_FAILURE ? "failed connections" : "others");
 	if (own > 0)
 		log_warn(0, "%.*s: %u lines like the next were left out", len,
 		    peer, own);

@@ -11,8 +11,15 @@
 
 #define LOG_LIMIT_MS	10000 /* of one source and kind there may be so many */
 #define LOG_LIMIT_LINES 10
-#define LOG_LIMIT_ALL	50 /* a second, of all of them */
+#define LOG_LIMIT_ALL	50 /* a second, of all of one matter */
 #define LOG_LIMIT_SLOTS 64 /* sources and kinds that are told apart */
+
+/* Failures cost who floods nothing: their lines have no part in the others'. */
+enum log_matter {
+	LOG_FAILURE,  /* what somebody did wrong */
+	LOG_DECISION, /* what was done about it, or could not be done */
+	LOG_MATTERS
+};
 
 struct log_limit {
 	struct {
@@ -34,6 +41,6 @@ bool log_limit_permits(struct log_limit *l, uint64_t key, int64_t now,
 
 /* The same for this program's log, which hears of what was left out. peer:
  * "websocket ADDRESS:PORT", of which the port does not count. */
-bool log_permits(const char *peer, const char *kind);
+bool log_permits(enum log_matter matter, const char *peer, const char *kind);
 
 #endif

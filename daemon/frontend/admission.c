@@ -38,7 +38,7 @@ admission_waiting(void)
 static void
 log_refusal(const char *peer, const char *why, uint32_t limit)
 {
-	if (log_permits("refused", why))
+	if (log_permits(LOG_DECISION, "refused", why))
 		log_warn(0, "%s: refused, limit of %u connections %sreached",
 		    peer, limit, why);
 }

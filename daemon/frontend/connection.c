@@ -206,7 +206,7 @@ connection_penalise(struct connection *c, enum offence offence)
 	if (c->source != NULL)
 		metrics.penalties[offence]++;
 	if (source_penalise(&config, c->source, offence, now_ms()) &&
-	    log_permits(c->peer, "penalty"))
+	    log_permits(LOG_DECISION, c->peer, "penalty"))
 		log_warn(0,
 		    "%s: too many failures from there, refused for a while",
 		    c->peer);
@@ -353,7 +353,7 @@ timer_cb(evutil_socket_t fd, short what, void *arg)
 		connection_client_gone(c);
 		break;
 	default:
-		if (log_permits(c->peer, "deadline"))
+		if (log_permits(LOG_FAILURE, c->peer, "deadline"))
 			log_info("connection %u: %s: not ready within %u ms",
 			    c->number, c->peer, config.pre_auth_deadline_ms);
 		metrics.deadline_missed++;

@@ -47,7 +47,7 @@ handshake_tls(struct connection *c)
 		return;
 	}
 	if (err < 0) {
-		if (log_permits(c->peer, "TLS"))
+		if (log_permits(LOG_FAILURE, c->peer, "TLS"))
 			log_info("connection %u: %s: TLS: %s", c->number,
 			    c->peer, why);
 		metrics.tls_failed++;
@@ -173,7 +173,7 @@ handshake_http(struct connection *c, const char *data, size_t len)
 		take_request(c, &r, (size_t)n);
 	if (n >= 0)
 		return;
-	if (log_permits(c->peer, "HTTP"))
+	if (log_permits(LOG_FAILURE, c->peer, "HTTP"))
 		log_info("connection %u: %s: %s", c->number, c->peer,
 		    n == -E2BIG ? "its request is too long" : "not HTTP");
 	metrics.http_failed++;

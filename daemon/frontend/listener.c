@@ -68,7 +68,7 @@ spend_reserve(const struct listener *l)
 {
 	int fd;
 
-	if (log_permits("accept", ""))
+	if (log_permits(LOG_DECISION, "accept", ""))
 		log_error(-EMFILE, "accept");
 	if (reserve_fd >= 0)
 		close(reserve_fd);

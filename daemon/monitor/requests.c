@@ -114,7 +114,7 @@ check_voucher(const struct monitor *m, struct control_authenticate *a)
 {
 	if (!a->has_certificate || helpers_vouch(m, a->listener, &a->voucher))
 		return;
-	if (log_permits(a->peer, "voucher"))
+	if (log_permits(LOG_FAILURE, a->peer, "voucher"))
 		log_warn(0,
 		    "%s: no certificate process vouches for its certificate",
 		    a->peer);
@@ -153,7 +153,7 @@ answer_authenticate(
 		send_verdict(f, &a, v, grant_new(f, &a, who));
 		return 0;
 	}
-	if (log_permits(a.peer, control_verdict_name(v)))
+	if (log_permits(LOG_FAILURE, a.peer, control_verdict_name(v)))
 		log_info("%s: refused: %s", a.peer, control_verdict_name(v));
 	send_verdict(f, &a, v, NULL);
 	return 0;

@@ -194,7 +194,7 @@ session_open(struct monitor *m, struct identity *identity, uint32_t conn,
 	if (s == NULL)
 		s = session_new(identity);
 	if (start(m, s, peer, reason) < 0) {
-		if (log_permits(identity->name, reason))
+		if (log_permits(LOG_DECISION, identity->name, reason))
 			log_error(
 			    0, "no session for %s: %s", identity->name, reason);
 		session_discard(r, s);

@@ -239,6 +239,24 @@ def test_honest_clients_among_rubbish(configured, user):
     s.wait_log("too many failures from there")
 
 
+def test_failures_hide_no_penalty(configured, user):
+    """Twelve sources fail as fast as they can: more lines than the log takes in a second, and yet
+    each penalty is told."""
+    s = configured(configuration(user, ""))
+    sources = [f"127.0.3.{i}" for i in range(1, 13)]
+    at = urlsplit(s.url)
+    left = set(sources)
+    while left:
+        for source in sorted(left):
+            with socket.create_connection((at.hostname, at.port), timeout=10, source_address=(source, 0)) as x:
+                x.sendall(b"rubbish\r\n\r\n")
+                if x.recv(100).startswith(b"HTTP/1.1 503"):
+                    left.remove(source)
+    told = poll(lambda: (found := re.findall(r"(127\.0\.3\.\d+):\d+: too many failures from there", s.log))
+                and len(found) >= len(sources) and found, what="penalties")
+    assert sorted(told) == sorted(sources)
+
+
 def test_descriptors_run_out_and_come_back(mode, user, directory):
     """Whoever finds no descriptor hears 503, and the server goes on."""
     from conftest import Configured

@@ -6,6 +6,7 @@
 #include <stdarg.h>
 #include <stddef.h>
 #include <stdint.h>
+#include <stdio.h>
 
 #include <cmocka.h>
 
@@ -61,12 +62,44 @@ test_many_sources(void **state)
 	assert_int_equal(lines + told, all + LOG_LIMIT_SLOTS + 1);
 }
 
+/* Whatever their keys have in common. */
+static void
+test_slots_are_not_shared(void **state)
+{
+	struct log_limit l = { .lines = 0 };
+	unsigned lines[4] = { 0 };
+
+	for (int64_t ms = 1000; ms < 9000; ms += 100)
+		for (unsigned i = 0; i < 4; i++)
+			lines[i] += put(&l, 5 + i * LOG_LIMIT_SLOTS, ms, 1);
+	for (unsigned i = 0; i < 4; i++)
+		assert_int_equal(lines[i], LOG_LIMIT_LINES);
+}
+
+/* A flood of failures, of as many sources as it likes, hides no decision. */
+static void
+test_matters_are_apart(void **state)
+{
+	char peer[40];
+	unsigned failures = 0;
+
+	for (unsigned i = 0; i < 300; i++) {
+		snprintf(peer, sizeof(peer), "websocket 127.0.%u.1:80", i);
+		failures += log_permits(LOG_FAILURE, peer, "HTTP");
+	}
+	/* On a machine that is slow there may be more than one second. */
+	assert_in_range(failures, LOG_LIMIT_ALL, 299);
+	assert_true(log_permits(LOG_DECISION, peer, "penalty"));
+}
+
 int
 main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(test_one_source),
 		cmocka_unit_test(test_many_sources),
+		cmocka_unit_test(test_slots_are_not_shared),
+		cmocka_unit_test(test_matters_are_apart),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);
