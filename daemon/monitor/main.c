@@ -23,11 +23,10 @@
 #include "notify.h"
 #include "quota.h"
 #include "runner_start.h"
+#include "session_limit.h"
 #include "source.h"
 #include "starter.h"
 #include "util.h"
-
-#define OWN_DESCRIPTORS 96 /* of the monitor: listeners, programs, channels */
 
 static int
 find_frontend_user(struct monitor *m)
@@ -115,20 +114,19 @@ load_configuration(struct monitor *m)
 	return 0;
 }
 
-/* Two for each session: its runner, and the list of its masks. */
 static void
 raise_descriptors(const struct monitor *m)
 {
-	uint64_t sessions = m->conf->limits.max_sessions;
-	uint64_t wanted = 2 * sessions + OWN_DESCRIPTORS;
+	uint32_t sessions = m->conf->limits.max_sessions;
+	uint64_t wanted = session_limit_wanted(sessions);
 	uint64_t have = descriptors_raise(wanted);
 
 	if (have < wanted)
 		log_warn(0,
 		    "%llu descriptors are allowed, %llu would be needed for "
-		    "%llu sessions",
+		    "%u sessions",
 		    (unsigned long long)have, (unsigned long long)wanted,
-		    (unsigned long long)sessions);
+		    sessions);
 }
 
 /* The client is on 0 and 1 with stdio; from here on only the front-end's

@@ -146,8 +146,7 @@ destroy(struct registry *r, struct session *s)
 	source_remove(&s->control);
 	session_forget_watchers(s);
 	identity_unref(s->identity);
-	if (s->masks >= 0)
-		close(s->masks);
+	session_masks_close(r, s);
 	free(s);
 }
 
@@ -353,7 +352,7 @@ session_reap(struct monitor *m, pid_t pid, int status)
 	requests_session_ended(m, s, reason);
 	quota_close(s->id);
 	if (s->masks >= 0 && status != 0)
-		starter_sweep(m, s->identity, s->masks);
+		session_masks_sweep(m, s);
 	destroy(&m->sessions, s);
 	return true;
 }

@@ -7,6 +7,7 @@
 #include <stdio.h>
 #include <sys/resource.h>
 
+#include "inflight.h"
 #include "log.h"
 #include "monitor.h"
 #include "util.h"
@@ -29,9 +30,18 @@ census_visit(struct table_node *node, void *arg)
  * and the pairs that are on their way. */
 #define OWN_DESCRIPTORS 96
 
-/* So many sessions find a place: each has its control channel, and the list of
- * what it left on the disk. A descriptor that arrives and finds none is lost,
- * so the last ones are not given to sessions. */
+/* Each session has its control channel; the list of what it left on the disk
+ * shares two with others. One that arrives and finds no number is lost, so the
+ * last ones are not given to sessions. */
+#define SHARE (INFLIGHT_BOX / 2)
+
+uint64_t
+session_limit_wanted(uint32_t sessions)
+{
+	return OWN_DESCRIPTORS + (uint64_t)sessions +
+	       ((uint64_t)sessions + SHARE - 1) / SHARE;
+}
+
 uint32_t
 session_limit_descriptors(void)
 {
@@ -41,7 +51,7 @@ session_limit_descriptors(void)
 		return 0;
 	if (r.rlim_cur > UINT32_MAX)
 		return UINT32_MAX;
-	return (uint32_t)((r.rlim_cur - OWN_DESCRIPTORS) / 2);
+	return (uint32_t)((r.rlim_cur - OWN_DESCRIPTORS) * SHARE / (SHARE + 1));
 }
 
 bool

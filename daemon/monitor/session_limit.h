@@ -16,8 +16,10 @@ struct session;
 bool session_limit_room(
     const struct monitor *m, const struct identity *identity, char *reason);
 
-/* So many sessions, and spares, have a place for their descriptors. */
+/* So many sessions, and spares, have a place for their descriptors; and what
+ * so many would need, the monitor's own included. */
 uint32_t session_limit_descriptors(void);
+uint64_t session_limit_wanted(uint32_t sessions);
 
 /* Its time runs from now on, if its identity's sessions have a deadline. */
 void session_limit_time(struct registry *r, struct session *s);

@@ -84,31 +84,45 @@ hang_up(struct session *s)
 }
 
 static void
+give_up(struct session *s)
+{
+	starter_kill(s->pid);
+	hang_up(s);
+}
+
+static void
 take_report(struct session *s, const uint8_t *packet, size_t len, size_t nfds)
 {
 	int err = nfds > 0 ? -EBADMSG : take_one(s, packet, len);
 
-	if (err == 0)
-		return;
 	if (err == -EBADMSG)
 		log_error(0,
 		    "session %.*s: impossible message from its runner: "
 		    "killing it",
 		    ID_LOG_CHARS, s->id);
-	else
+	else if (err < 0)
 		s->end_reason = "the audit log cannot be written";
-	starter_kill(s->pid);
-	hang_up(s);
+	if (err < 0)
+		give_up(s);
 }
 
-/* The only report with a descriptor, which is kept as it is. */
+/* The only report with a descriptor, which is kept as it is: true. */
 static bool
 take_masks(struct session *s, const uint8_t *packet, size_t len, int fd)
 {
+	int err;
+
 	if (s->masks >= 0 ||
 	    control_get(packet, len, RUNNER_REPORT_MASKS, NULL) < 0)
 		return false;
-	s->masks = fd;
+	err = session_masks_keep(&monitor.sessions, s, fd);
+	if (err == 0)
+		return true;
+	log_error(err, "session %.*s: its list of masks cannot be kept",
+	    ID_LOG_CHARS, s->id);
+	s->end_reason = "its list of masks cannot be kept";
+	give_up(s);
+	close(fd);
 	return true;
 }
 

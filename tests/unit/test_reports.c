@@ -75,8 +75,7 @@ tear_down(struct fixture *f)
 	assert_int_equal(waitpid(pid, &status, 0), pid);
 	close(f->runner);
 	close(f->session.control.fd);
-	if (f->session.masks >= 0)
-		close(f->session.masks);
+	session_masks_close(&monitor.sessions, &f->session);
 	return WTERMSIG(status) == SIGKILL;
 }
 
