@@ -15,6 +15,7 @@
 #include "log_limit.h"
 #include "loop.h"
 #include "metrics.h"
+#include "parking.h"
 #include "util.h"
 
 #define RETRY_MS 1000
@@ -77,13 +78,11 @@ send_away(struct visitor *v)
 static bool
 is_admitted(struct visitor *v, const struct sockaddr *from)
 {
-	uint32_t max = config.max_connections < connections_possible
-			   ? config.max_connections
-			   : connections_possible;
+	uint32_t have = connection_count() + (uint32_t)fairness.waiting;
 	int64_t wait_ms = RETRY_MS;
 
-	if (connection_count() + fairness.waiting >= max) {
-		log_refusal(v->peer, "", max);
+	if (have >= config.max_connections || !parking_room()) {
+		log_refusal(v->peer, "", have);
 		metrics.refused_limit++;
 		admission_refuse(v->fd, v->tls, wait_ms);
 		return false;

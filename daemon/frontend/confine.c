@@ -22,13 +22,12 @@
 #include "drop.h"
 #include "landlock.h"
 #include "log.h"
+#include "parking.h"
 #include "policy.h"
 #include "util.h"
 
 /* Listeners, TLS, the control and key channels, and what is on its way. */
 #define OWN_DESCRIPTORS 64
-
-uint32_t connections_possible = UINT32_MAX;
 
 static int
 write_file(const char *path, const char *text)
@@ -111,31 +110,30 @@ limit(int resource, const char *name, rlim_t value)
 }
 
 /* Two descriptors a connection, and a few of our own. Fewer than that are
- * served as far as they go; whoever comes then is refused in words: a channel
- * that arrives must find a place, or it is lost on the way. */
+ * served as far as they go (parking.h); whoever comes then is refused in words:
+ * a channel that arrives must find a place, or it is lost on the way. */
 static void
 limit_files(uint32_t connections)
 {
 	rlim_t wanted = (rlim_t)connections * 2 + OWN_DESCRIPTORS;
 	struct rlimit r = { wanted, wanted };
 
-	if (setrlimit(RLIMIT_NOFILE, &r) == 0)
-		return;
-	if (getrlimit(RLIMIT_NOFILE, &r) < 0)
-		log_fatal_errno(-errno, "limit NOFILE");
-	if (r.rlim_max < wanted)
-		log_warn(0,
-		    "%llu descriptors are allowed, %llu would be "
-		    "needed for %u connections",
-		    (unsigned long long)r.rlim_max, (unsigned long long)wanted,
-		    connections);
-	if (r.rlim_max > wanted)
-		r.rlim_max = wanted;
-	limit(RLIMIT_NOFILE, "NOFILE", r.rlim_max);
-	connections_possible =
-	    r.rlim_max <= OWN_DESCRIPTORS + 2
-		? 1
-		: (uint32_t)(r.rlim_max - OWN_DESCRIPTORS) / 2;
+	if (setrlimit(RLIMIT_NOFILE, &r) < 0) {
+		if (getrlimit(RLIMIT_NOFILE, &r) < 0)
+			log_fatal_errno(-errno, "limit NOFILE");
+		if (r.rlim_max < wanted)
+			log_warn(0,
+			    "%llu descriptors are allowed, %llu would be "
+			    "needed for %u connections",
+			    (unsigned long long)r.rlim_max,
+			    (unsigned long long)wanted, connections);
+		if (r.rlim_max > wanted)
+			r.rlim_max = wanted;
+		limit(RLIMIT_NOFILE, "NOFILE", r.rlim_max);
+	}
+	parking_descriptors = r.rlim_max < OWN_DESCRIPTORS + 2
+				  ? 2
+				  : (uint32_t)(r.rlim_max - OWN_DESCRIPTORS);
 }
 
 /* No process, no core. */

@@ -83,6 +83,21 @@ channel_out_cb(evutil_socket_t fd, short what, void *arg)
 	pump_write_runner(arg);
 }
 
+static void
+watch_client(struct connection *c)
+{
+	event_assign(
+	    &c->in_event, base, c->in_fd, EV_READ | EV_PERSIST, in_cb, c);
+	event_assign(&c->out_event, base, c->out_fd, EV_WRITE, out_cb, c);
+}
+
+void
+connection_move(struct connection *c, int fd)
+{
+	c->in_fd = c->out_fd = fd;
+	watch_client(c);
+}
+
 struct connection *
 connection_new(uint32_t listener, int in_fd, int out_fd, const char *peer)
 {
@@ -100,8 +115,7 @@ connection_new(uint32_t listener, int in_fd, int out_fd, const char *peer)
 	buf_init(&c->downlink.buf, SIZE_MAX);
 	websocket_parser_init(
 	    &c->parser, config.max_frame_bytes, config.max_message_bytes);
-	event_assign(&c->in_event, base, in_fd, EV_READ | EV_PERSIST, in_cb, c);
-	event_assign(&c->out_event, base, out_fd, EV_WRITE, out_cb, c);
+	watch_client(c);
 	event_assign(&c->timer, base, -1, 0, timer_cb, c);
 	table_insert(&connections, &c->node, c->number);
 	return c;
@@ -236,7 +250,8 @@ connection_await_runner(struct connection *c)
 void
 connection_release(struct connection *c)
 {
-	if (c->dead || c->in_fd >= 0 || c->channel_fd >= 0 || c->awaiting)
+	if (c->dead || c->in_fd >= 0 || c->parked > 0 || c->channel_fd >= 0 ||
+	    c->awaiting)
 		return;
 	if (c->granted && !c->close_sent)
 		monitor_close(c);

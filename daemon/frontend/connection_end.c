@@ -15,11 +15,13 @@
 #include "hangup.h"
 #include "log.h"
 #include "monitor_client.h"
+#include "parking.h"
 #include "util.h"
 
 static void
 close_client(struct connection *c)
 {
+	parking_take(c);
 	if (c->in_fd < 0)
 		return;
 	admission_leave(c);
@@ -127,6 +129,7 @@ connection_close(struct connection *c, uint16_t code, const char *reason)
 
 	if (c->state >= CONN_CLOSING || handed_recall(c, code, reason))
 		return;
+	parking_take(c);
 	/* Inside a frame there is no place for another one. */
 	if (inside) {
 		connection_client_gone(c);

@@ -25,7 +25,6 @@ struct event_base;
 extern struct event_base *base;
 extern bool frontend_draining; /* the monitor opens no new session */
 extern struct control_configure config;
-extern uint32_t connections_possible; /* so many have descriptors */
 extern uint8_t scratch[SCRATCH_BYTES];
 
 #endif

@@ -15,6 +15,7 @@
 #include "hangup.h"
 #include "log.h"
 #include "metrics.h"
+#include "parking.h"
 #include "pump.h"
 #include "rights.h"
 #include "utf8.h"
@@ -216,8 +217,10 @@ is_reading(struct connection *c)
 {
 	int before = c->unread;
 
+	parking_take(c);
 	if (ioctl(c->in_fd, FIONREAD, &c->unread) < 0)
 		return false;
+	parking_put(c);
 	return c->unread > 0 && c->unread != before;
 }
 

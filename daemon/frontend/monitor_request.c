@@ -4,6 +4,7 @@
  */
 #include "monitor_client.h"
 
+#include <errno.h>
 #include <stdio.h>
 #include <string.h>
 
@@ -11,7 +12,9 @@
 #include "seqpacket.h"
 #include "tls_client.h"
 
-/* The monitor never waits for us, so waiting for it cannot lock up. */
+/* The monitor never waits for us, so waiting for it cannot lock up. When it has
+ * hung up that is the next to be read, and clients still hear the last of us
+ * then. */
 static void
 request_with(enum control_type type, const void *payload, int fd)
 {
@@ -22,7 +25,7 @@ request_with(enum control_type type, const void *payload, int fd)
 	control_put(&b, type, payload);
 	err = seqpacket_send(CONTROL_FD, b.data, b.len, &fd, fd >= 0);
 	buf_clear(&b);
-	if (err < 0)
+	if (err < 0 && err != -EPIPE && err != -ECONNRESET)
 		log_fatal_errno(err, "control channel");
 }
 

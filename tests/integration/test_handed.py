@@ -27,8 +27,8 @@ def client_report(event, received=0, sent=0, code=0, reason=b""):
 class Handed:
     """A front-end, and a client that has said initialize."""
 
-    def __init__(self, hand_over=1, behind=b""):
-        self.program = Program(FRONTEND)
+    def __init__(self, hand_over=1, behind=b"", limits=()):
+        self.program = Program(*limits, FRONTEND)
         self.control = self.program.control
         self.control.settimeout(20)
         listening = socket.create_server(("127.0.0.1", 0))
@@ -37,7 +37,8 @@ class Handed:
         self.expect(READY)
         granting = threading.Thread(target=self.grant)
         granting.start()
-        self.client = WebSocket(f"ws://127.0.0.1:{listening.getsockname()[1]}")
+        self.url = f"ws://127.0.0.1:{listening.getsockname()[1]}"
+        self.client = WebSocket(self.url)
         granting.join()
         self.client.sock.sendall(frame(1, INITIALIZE) + behind)
         self.channel, theirs = socket.socketpair()
@@ -83,12 +84,13 @@ class Handed:
         return self.program.end()
 
 
-@pytest.fixture
-def handed():
+@pytest.fixture(params=[(), ("prlimit", "--nofile=66")], ids=["", "parked"])
+def handed(request):
+    """With no descriptor to spare the client's socket has none, once its runner has answered (parking.h)."""
     made = []
 
     def make(*args, **kwargs):
-        made.append(Handed(*args, **kwargs))
+        made.append(Handed(*args, limits=request.param, **kwargs))
         return made[-1]
 
     yield make
@@ -193,6 +195,25 @@ def test_when_the_server_stops_it_is_asked_for_its_client(handed):
     h.client.wait_closed()
     assert h.client.closed == {"code": 1001, "reason": "the server is stopping"}
     assert h.client.messages[-1]["method"] == "last"
+
+
+@pytest.mark.parametrize("handed", [()], ids=[""], indirect=True)
+def test_a_monitor_that_has_hung_up_already(handed):
+    """The front-end has something to say to it, and tells its clients none the less."""
+    h = handed()
+    h.take()
+    h.report(ANSWERED)
+    granting = threading.Thread(target=h.grant)
+    granting.start()
+    another = WebSocket(h.url)
+    granting.join()
+    os.kill(h.program.child.pid, signal.SIGSTOP)
+    another.drop()
+    h.control.send(u32(STOP))
+    h.control.close()
+    os.kill(h.program.child.pid, signal.SIGCONT)
+    h.client.wait_closed()
+    assert h.client.closed == {"code": 1001, "reason": "the server is stopping"}
 
 
 @pytest.mark.parametrize("answered", ["never", "before", "after"])

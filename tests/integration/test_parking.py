@@ -1,0 +1,134 @@
+"""More connections than there are descriptors for two each: sockets of clients that were handed over have none
+(parking.h), and nobody notices."""
+import os
+import pathlib
+import re
+import resource
+import signal
+
+import pytest
+from conftest import ROOT, Configured, digest, poll
+from execd_client import Closed
+from test_ceiling import policy
+
+DESCRIPTORS = 210
+BY_TWO = (DESCRIPTORS - 64) // 2
+SESSIONS = 70   # more than the monitor has two for
+
+
+@pytest.fixture
+def short(mode, user, directory):
+    made = []
+
+    def start(more=""):
+        text = (f"[listener main]\naddress = ws://127.0.0.1:0\n{more}[identity a]\nuser = {user.pw_name}\n"
+                f"sandbox-allow-unsandboxed = yes\ntoken-sha256 = {digest('t')}\n")
+        made.append(Configured(mode, user, directory / "execd.conf", text, preexec_fn=lambda: resource.setrlimit(
+            resource.RLIMIT_NOFILE, (DESCRIPTORS, DESCRIPTORS))))
+        return made[-1]
+
+    yield start
+    for s in made:
+        s.stop()
+
+
+def fill(server):
+    """Sessions until one is refused."""
+    clients = []
+    while len(clients) < DESCRIPTORS:
+        try:
+            clients.append(server.connect(token="t").ready())
+        except (Closed, OSError, AssertionError):
+            return clients
+    raise AssertionError("nobody was refused")
+
+
+def descriptors(pid):
+    return len(list(pathlib.Path(f"/proc/{pid}/fd").iterdir()))
+
+
+def test_more_sessions_than_descriptors_for_two_each(short):
+    s = short()
+    clients = fill(s)
+    assert len(clients) > BY_TWO * 4 // 3, len(clients)
+    assert f"refused, limit of {len(clients)} connections reached" in s.log
+    for c in clients:
+        assert c.run("x", ["/bin/echo", "in"]).stdout == "in\n"
+    # Each end of a session, of one of the last, whose socket is parked.
+    closed, dropped, killed, ended = clients[-4:]
+    assert closed.close() == 1000
+    dropped.drop()
+    os.kill(s.runner(killed), signal.SIGKILL)
+    assert killed.wait_closed() == {"code": 1011, "reason": "session ended: runner killed by signal 9"}
+    ended.call("session/end")
+    assert ended.wait_closed()["code"] == 1000
+    # And there is room again, for as many.
+    again = [poll(lambda: try_ready(s, resumeSessionId=id), what="room") for id in (closed.session_id, dropped.session_id)]
+    again += [poll(lambda: try_ready(s), what="room") for _ in range(2)]
+    for c in again:
+        assert c.run("y", ["/bin/echo", "in"]).stdout == "in\n"
+
+
+def try_ready(server, **params):
+    try:
+        return server.connect(token="t").ready(**params)
+    except (Closed, OSError, AssertionError):
+        return None
+
+
+def test_the_last_of_them_go(short):
+    """One of a stopped runner too, and the others with the server's last word."""
+    s = short()
+    clients = fill(s)
+    while len(clients) > 10:
+        clients[0].call("session/end")
+        assert clients.pop(0).wait_closed()["code"] == 1000
+    stuck = clients.pop()
+    runner = s.runner(stuck)
+    os.kill(runner, signal.SIGSTOP)
+    stuck.drop()
+    try:
+        assert poll(lambda: try_ready(s), what="room").run("x", ["/bin/echo", "in"]).stdout == "in\n"
+    finally:
+        os.kill(runner, signal.SIGCONT)
+    os.kill(s.pid, signal.SIGTERM)
+    for c in clients:
+        assert c.wait_closed() == {"code": 1001, "reason": "the server is stopping"}
+
+
+def test_all_of_them_drop(short):
+    """And come back: as often as it happens."""
+    s = short()
+    clients = fill(s)
+    first = descriptors(s.frontend())
+    for _ in range(3):
+        ids = [c.session_id for c in clients]
+        for c in clients:
+            c.drop()
+        clients = [poll(lambda: try_ready(s, resumeSessionId=id), what="resumed") for id in ids]
+    for c in clients:
+        assert c.run("x", ["/bin/echo", "in"]).stdout == "in\n"
+    assert descriptors(s.frontend()) <= first + 2
+
+
+def test_lists_of_masks_of_them_all(short, user, directory, sandboxes):
+    """The monitor keeps one for each session, and has no descriptor for it either (inflight.h)."""
+    s = short()
+    clients = [s.connect(token="t").ready() for _ in range(SESSIONS)]
+    works = [directory / str(i) for i in range(SESSIONS)]
+    for c, work in zip(clients, works):
+        work.mkdir()
+        os.chown(work, user.pw_uid, user.pw_gid) if ROOT else None
+        m = c.start("x", ["/bin/sleep", "1000"], cwd=f"file://{work}", sandbox=policy(work, ("roots", "write")))
+        assert "result" in m, m
+    poll(lambda: all((work / ".git").exists() for work in works), what="masks")
+    for i in range(0, SESSIONS, 5):
+        os.kill(s.runner(clients[i]), signal.SIGKILL)
+    poll(lambda: not any((works[i] / ".git").exists() for i in range(0, SESSIONS, 5)), what="an end of the masks")
+    assert clients[1].run("y", ["/bin/echo", "in"]).stdout == "in\n" and (works[1] / ".git").exists()
+
+
+def test_those_that_are_relayed_need_theirs(short):
+    s = short("hand-over = no\n")
+    assert len(fill(s)) == BY_TWO
+    assert re.search(rf"refused, limit of {BY_TWO} connections reached", s.log)
