@@ -79,10 +79,11 @@ static bool
 is_admitted(struct visitor *v, const struct sockaddr *from)
 {
 	uint32_t have = connection_count() + (uint32_t)fairness.waiting;
+	uint32_t max = config.max_connections;
 	int64_t wait_ms = RETRY_MS;
 
-	if (have >= config.max_connections || !parking_room()) {
-		log_refusal(v->peer, "", have);
+	if (have >= max || !parking_room()) {
+		log_refusal(v->peer, "", have < max ? have : max);
 		metrics.refused_limit++;
 		admission_refuse(v->fd, v->tls, wait_ms);
 		return false;
