@@ -10,19 +10,20 @@
 #include "table.h"
 #include "util.h"
 
-/* Of all of them: a new second begins with what the last ones left out. */
+/* Of all of them: a new second begins with what the last ones left out, and
+ * that is one line more. */
 static bool
 is_room(struct log_limit *l, int64_t now, unsigned *others)
 {
 	if (now - l->second_ms >= 1000) {
 		l->second_ms = now;
 		l->lines = 0;
+		*others = l->left_out;
+		l->left_out = 0;
 	}
 	if (l->lines >= LOG_LIMIT_ALL)
 		return false;
 	l->lines++;
-	*others = l->left_out;
-	l->left_out = 0;
 	return true;
 }
 

@@ -62,6 +62,22 @@ test_many_sources(void **state)
 	assert_int_equal(lines + told, all + LOG_LIMIT_SLOTS + 1);
 }
 
+/* What is left out of others takes a line as well, of which there is one. */
+static void
+test_others_are_told_once_a_second(void **state)
+{
+	struct log_limit l = { .lines = 0 };
+	unsigned own, others, lines = 0;
+
+	for (uint64_t key = 1; key <= 200; key++)
+		put(&l, key, 1000, 1);
+	for (uint64_t key = 201; key <= 250; key++) {
+		assert_true(log_limit_permits(&l, key, 2000, &own, &others));
+		lines += others > 0;
+	}
+	assert_int_equal(lines, 1);
+}
+
 /* Whatever their keys have in common. */
 static void
 test_slots_are_not_shared(void **state)
@@ -98,6 +114,7 @@ main(void)
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(test_one_source),
 		cmocka_unit_test(test_many_sources),
+		cmocka_unit_test(test_others_are_told_once_a_second),
 		cmocka_unit_test(test_slots_are_not_shared),
 		cmocka_unit_test(test_matters_are_apart),
 	};
