@@ -314,6 +314,11 @@ def poll(probe, timeout=10, what="a condition"):
     return value
 
 
+def lines_of(path):
+    """Of a file that is written: the last line may be there in part, as far as a page goes."""
+    return path.read_text().rpartition("\n")[0].splitlines()
+
+
 def is_alive(pid):
     try:
         stat = pathlib.Path(f"/proc/{pid}/stat").read_text()

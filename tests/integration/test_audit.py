@@ -8,7 +8,7 @@ import signal
 import stat
 
 import pytest
-from conftest import digest, poll
+from conftest import digest, lines_of, poll
 from execd_client import Closed
 
 
@@ -18,7 +18,7 @@ def configuration(user, log, more=""):
 
 
 def events(log):
-    return [json.loads(line) for line in log.read_text().splitlines()]
+    return [json.loads(line) for line in lines_of(log)]
 
 
 def test_a_life_is_on_record(configured, user, directory):

@@ -6,7 +6,7 @@ import shlex
 import time
 
 import pytest
-from conftest import digest, missing_layers, poll
+from conftest import digest, lines_of, missing_layers, poll
 from execd_client import b64
 from test_http import Origin
 
@@ -23,7 +23,7 @@ def configuration(user, log, *more):
 
 
 def events(log, event=None):
-    found = [json.loads(line) for line in log.read_text().splitlines()]
+    found = [json.loads(line) for line in lines_of(log)]
     return [e for e in found if event in (None, e["event"])]
 
 

@@ -10,7 +10,7 @@ import struct
 import threading
 
 import pytest
-from conftest import digest, poll
+from conftest import digest, lines_of, poll
 from execd_client import Closed
 
 SEALS = 0x0f  # F_SEAL_SEAL | SHRINK | GROW | WRITE
@@ -142,7 +142,7 @@ def test_all_of_them_at_once(configured, user, receiver, directory):
     s.connect(token="tok-a").ready()
     receiver.wait(lambda d: b"session-opened" in d)
     other.wait(lambda d: b"session-opened" in d)
-    lines = log.read_text().splitlines()
+    lines = lines_of(log)
     assert [parse_syslog(d)[4].decode() for d in receiver.got] == lines
     assert [parse_journal(d)["MESSAGE"].decode() for d in other.got] == lines
     other.close()
@@ -238,6 +238,6 @@ def test_a_disk_that_is_full_for_a_while(configured, user, small_disk):
     s.wait_log("works again")
     poll(lambda: start("again") is None, what="room")
     poll(lambda: '"again"' in log.read_text(), what="its record")
-    events = [json.loads(line) for line in log.read_text().splitlines() if line.startswith("{") and line.endswith("}")]
+    events = [json.loads(line) for line in lines_of(log) if line.startswith("{") and line.endswith("}")]
     assert [e for e in events if e["event"] == "records-lost"][0]["lost"] >= 1
     s.connect(token="tok-a").ready()

@@ -10,7 +10,7 @@ from urllib.parse import urlsplit
 
 import pytest
 from certificates import TOMORROW, WEAK, YESTERDAY, Authority, fingerprint
-from conftest import ROOT, digest, is_alive, poll
+from conftest import ROOT, digest, is_alive, lines_of, poll
 from execd_client import Closed
 
 
@@ -114,7 +114,7 @@ def test_a_bad_certificate(world, kind):
     assert f"TLS: the client's certificate (CN={base.name}): " in line, line
     assert "opened" not in s.log
     poll(lambda: log.read_text().count("\n") == 2, what="records of both")
-    record = json.loads(log.read_text().splitlines()[0])
+    record = json.loads(lines_of(log)[0])
     assert (record["event"], record["listener"]) == ("refused", "tls") and record["peer"] in line, record
     assert f"TLS: {record['reason']}" in line and words in record["reason"], record
     # Each costs 5 s: the fourth takes it over the threshold of 15 s.
@@ -135,7 +135,7 @@ def test_good_ones_with_three_clients(world):
     told = world.s_client(s, None)
     assert "SSL alert number 116" in told, told     # certificate required
     s.wait_log("peer did not return a certificate")
-    poll(lambda: [r for r in map(json.loads, log.read_text().splitlines())
+    poll(lambda: [r for r in map(json.loads, lines_of(log))
                   if r["event"] == "refused" and "did not return a certificate" in r["reason"]], what="its record")
 
 

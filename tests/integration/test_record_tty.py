@@ -5,7 +5,7 @@ import os
 import stat
 
 import pytest
-from conftest import digest, poll
+from conftest import digest, lines_of, poll
 
 BASE = ["[listener main]", "address = ws://127.0.0.1:0", "[limits]", "detached-ttl = 200ms"]
 
@@ -67,7 +67,7 @@ def test_it_is_what_the_client_got(recorded, directory):
     assert head["command"].startswith("/bin/sh -c ") and c.session_id[:8] in head["title"]
     assert [e[2] for e in events if e[1] == "r"] == ["132x50"]
     assert not played(events, "i"), "what is typed only when the operator wants it"
-    e, = [json.loads(line) for line in (directory / "audit.jsonl").read_text().splitlines() if "tty-recorded" in line]
+    e, = [json.loads(line) for line in lines_of(directory / "audit.jsonl") if "tty-recorded" in line]
     assert (e["process"], e["file"]) == ("x", str(cast))
 
 
