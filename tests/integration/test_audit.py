@@ -17,6 +17,10 @@ def configuration(user, log, more=""):
             f"token-sha256 = {digest('tok-a')}\n[limits]\ndetached-ttl = 200ms\n[audit]\nfile = {log}\n{more}")
 
 
+def written(log):
+    return "\n".join(lines_of(log))
+
+
 def events(log):
     return [json.loads(line) for line in lines_of(log)]
 
@@ -29,7 +33,7 @@ def test_a_life_is_on_record(configured, user, directory):
         s.connect(token="wrong-secret")
     c = s.connect(token="tok-a").ready()
     c.drop()
-    poll(lambda: "session-ended" in log.read_text())
+    poll(lambda: "session-ended" in written(log))
     found = events(log)
     assert [e["event"] for e in found] == ["refused", "granted", "session-opened", "session-detached", "session-ended"]
     for e in found:
@@ -39,7 +43,7 @@ def test_a_life_is_on_record(configured, user, directory):
     assert (granted["identity"], granted["by"], granted["listener"]) == ("a", "token", "main")
     assert opened["session"] == c.session_id[:8] and opened["user"] == user.pw_name and opened["peer"] == granted["peer"]
     assert ended["reason"]
-    text = log.read_text()
+    text = written(log)
     assert "tok-a" not in text and "wrong-secret" not in text and c.session_id not in text
 
 
@@ -74,7 +78,7 @@ def test_every_command_is_on_record(configured, user, directory):
     c.sh("stopped", "sleep 1000", tty=True)
     c.terminate("stopped")
     assert c.start("none", ["/no/such/program"])["error"]["code"] == -32603
-    poll(lambda: log.read_text().count('"process-') == 8, what="all events")
+    poll(lambda: written(log).count('"process-') == 8, what="all events")
     by = {(e["event"], e["process"]): e for e in events(log) if "process" in e}
     started = by["process-started", "quoted"]
     assert shlex.split(started["command"]) == argv
@@ -95,7 +99,7 @@ def test_names_that_a_terminal_would_obey(configured, user, directory):
     c = s.connect(token="tok-a").ready()
     name = "\x1b]0;x\x07\x7f\x85\x9b2J\u2028\u202e\u2066\ufeffü\r\n{}"
     c.run(name, ["/bin/echo", name])
-    poll(lambda: "process-exited" in log.read_text())
+    poll(lambda: "process-exited" in written(log))
     with open(log, newline="") as f:
         text = f.read()
     assert all(line.isprintable() for line in text.replace("\ufeff", "").split("\n"))
@@ -112,8 +116,8 @@ def test_many_at_once_are_all_on_record(configured, user, directory):
                                  "tty": False})
     for i in range(300):
         c.finished(f"p{i}", 60)
-    poll(lambda: log.read_text().count("process-exited") == 300, what="all events")
-    assert log.read_text().count("process-started") == 300
+    poll(lambda: written(log).count("process-exited") == 300, what="all events")
+    assert written(log).count("process-started") == 300
 
 
 def test_no_run_without_a_record(configured, user, directory):
@@ -138,7 +142,7 @@ def test_a_killed_runner_and_a_resume(configured, user, directory):
     again = s.connect(token="tok-a").ready(resumeSessionId=c.session_id)
     os.kill(s.runner(c), signal.SIGKILL)
     again.wait_closed()
-    poll(lambda: "session-ended" in log.read_text())
+    poll(lambda: "session-ended" in written(log))
     assert [e["event"] for e in events(log)][-2:] == ["session-resumed", "session-ended"]
     assert events(log)[-1]["reason"] == "runner killed by signal 9"
 
@@ -152,7 +156,7 @@ def test_rotation(configured, user, directory):
     s.reload(text, "nothing changed")
     before = (directory / "old").read_text()
     s.connect(token="tok-a").ready()
-    poll(lambda: log.exists() and "session-opened" in log.read_text())
+    poll(lambda: log.exists() and "session-opened" in written(log))
     assert (directory / "old").read_text() == before
 
 

@@ -37,6 +37,11 @@ def audited(configured, user, directory):
     return start
 
 
+def requests(log, n):
+    """Records of requests: the runner reports one before it does it, and the monitor writes it when it is there."""
+    return poll(lambda: (found := events(log, "http-request")) and len(found) >= n and found, what=f"record {n}")
+
+
 def exited(log, process):
     def find():
         return [e for e in events(log, "process-exited") if e["process"] == process]
@@ -249,14 +254,14 @@ def test_requests(audited):
     origin = Origin()
     c.call("http/request", {"method": "GET", "requestId": "1",
                             "url": origin.url("/p?access_token=t0k&x=1").replace("http://", "http://me:pw@")})
-    e, = events(log, "http-request")
+    e, = requests(log, 1)
     assert e["method"] == "GET" and e["redacted"] == 2 and not e["urlCut"]
     assert e["url"] == origin.url("/p?access_token=[redacted]&x=1").replace("http://", "http://me:[redacted]@")
     c.request("http/request", {"method": "GET", "requestId": "2", "url": origin.url("/p\0q")})
-    assert [(e["url"], e["urlCut"]) for e in events(log, "http-request")[1:]] == [(origin.url("/p"), True)]
+    assert [(e["url"], e["urlCut"]) for e in requests(log, 2)[1:]] == [(origin.url("/p"), True)]
     for method in "M" * 31, "M" * 32:
         c.request("http/request", {"method": method, "requestId": method, "url": origin.url("/p")})
-    assert [(e["method"], e["methodCut"]) for e in events(log, "http-request")] == [
+    assert [(e["method"], e["methodCut"]) for e in requests(log, 4)] == [
         ("GET", False), ("GET", False), ("M" * 31, False), ("M" * 31, True)]
 
 
@@ -265,6 +270,7 @@ def test_many_operations_are_all_on_record(audited, directory):
     for i in range(2000):
         c.post("fs/getMetadata", {"path": f"file://{directory}/{i}"}, id=f"m{i}")
     c.answer("m1999", 60)
+    poll(lambda: len(events(log, "file-operation")) >= 2000, what="records")
     assert [e["path"] for e in events(log, "file-operation")] == [f"{directory}/{i}" for i in range(2000)]
 
 
