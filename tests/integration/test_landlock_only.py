@@ -203,10 +203,10 @@ end()
 def test_other_processes_of_the_user(bare, where):
     """Whoever is not sandboxed reaches them: it is not the kernel's own rules for a user that hold."""
     c = bare()
-    victim = c.start("victim", ["/bin/sleep", "1000"], cwd=uri(where), env={"SECRET": "x"})
+    own, another = f"1000.{os.getpid()}", f"2000.{os.getpid()}"     # other tests of this user sleep as well
+    victim = c.start("victim", ["/bin/sleep", own], cwd=uri(where), env={"SECRET": "x"})
     assert "result" in victim
-    pid = int(run(c, ["/usr/bin/pgrep", "-u", str(os.stat(where / "work").st_uid), "-x", "sleep"], where, None).stdout
-              .split()[-1])
+    pid = int(run(c, ["/usr/bin/pgrep", "-fx", f"/bin/sleep {own}"], where, None).stdout)
     free = probe(c, OTHERS, where, None, pid)
     assert free["environ"] == free["root"] == free["signal"] == free["its limits"] == 0 and free["mem"] == "EIO", free
     got = probe(c, OTHERS, where / "work", policy((where / "work", "write")), pid)
@@ -214,10 +214,10 @@ def test_other_processes_of_the_user(bare, where):
     if run.answer["sandbox"]["enforced"]["landlockAbi"] >= 6:
         assert got["signal"] == got["signal by a pidfd"] == "EPERM", got
     r = run(c, f"tr '\\0' ' ' < /proc/{pid}/cmdline", where / "work", policy())
-    assert r.stdout == "/bin/sleep 1000 ", "what the man page says stays open"
+    assert r.stdout == f"/bin/sleep {own} ", "what the man page says stays open"
     # Two commands of one policy do not reach each other either.
-    c.start("other", ["/bin/sleep", "2000"], cwd=uri(where), env={}, sandbox=policy())
-    pid = int(run(c, ["/usr/bin/pgrep", "-nx", "sleep"], where, None).stdout)
+    c.start("other", ["/bin/sleep", another], cwd=uri(where), env={}, sandbox=policy())
+    pid = int(run(c, ["/usr/bin/pgrep", "-fx", f"/bin/sleep {another}"], where, None).stdout)
     got = probe(c, OTHERS, where / "work", policy(), pid)
     assert got["environ"] == got["mem"] == "EACCES" and got["trace"] == "EPERM", got
 
