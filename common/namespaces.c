@@ -30,6 +30,10 @@ read_number(const char *path)
 	return atol(text);
 }
 
+/* Of the template's /proc, for all its runners: writing it sets the number of
+ * whoever writes. */
+static int last_pid_fd = -1;
+
 /* Read by the parent: asked from inside, the kernel keeps an entry for every
  * namespace that ever asked, and looks through all of them. */
 static long pid_max;
@@ -43,6 +47,9 @@ namespaces_fork(bool isolated, bool parent)
 
 	if (isolated && pid_max == 0)
 		pid_max = read_number("/proc/sys/kernel/pid_max");
+	if (isolated && parent && last_pid_fd < 0)
+		last_pid_fd =
+		    open("/proc/sys/kernel/ns_last_pid", O_WRONLY | O_CLOEXEC);
 	pid = (pid_t)syscall(SYS_clone, flags, NULL, NULL, NULL, NULL);
 
 	return pid < 0 ? -errno : pid;
@@ -73,13 +80,11 @@ static void
 set_first_pid(long first)
 {
 	char text[32];
-	_cleanup_close_ int fd =
-	    open("/proc/sys/kernel/ns_last_pid", O_WRONLY | O_CLOEXEC);
 
-	if (fd < 0 || first < 300)
+	if (last_pid_fd < 0 || first < 300)
 		return;
 	snprintf(text, sizeof(text), "%ld", first);
-	if (write(fd, text, strlen(text)) < 0)
+	if (pwrite(last_pid_fd, text, strlen(text), 0) < 0)
 		log_debug("ns_last_pid %s was refused", text);
 }
 

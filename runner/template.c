@@ -95,7 +95,7 @@ static bool
 take_order(void)
 {
 	struct control_template_start start;
-	uint8_t packet[CONTROL_MESSAGE_MAX];
+	static uint8_t packet[CONTROL_MESSAGE_MAX];
 	int fds[SEQPACKET_FDS_MAX];
 	size_t nfds;
 	ssize_t n =
