@@ -17,6 +17,8 @@ from test_limits import rss_kib  # noqa: E402,F401
 PROGRAMS = {"execd": "daemon/monitor/execd", "execd-frontend": "daemon/frontend/execd-frontend",
             "execd-keys": "daemon/keys/execd-keys", "execd-runner": "runner/execd-runner",
             "execd-http": "runner/http/execd-http"}
+# What a library can be loaded into, where execd's own takes none.
+DYNAMIC = {"execd-runner": BUILD / "tests/torture/dynamic_runner"}
 
 
 class Tree:
@@ -31,7 +33,7 @@ class Tree:
             to.parent.mkdir(parents=True, exist_ok=True)
             other = stands_for.get(name.replace("-", "_"))
             if other:
-                shutil.copy(BUILD / where, to.with_name(name + ".real"))
+                shutil.copy(DYNAMIC.get(name, BUILD / where), to.with_name(name + ".real"))
             shutil.copy(other or BUILD / where, to)
         for p in [self.path, *self.path.rglob("*")]:
             p.chmod(0o777 if p.is_dir() else 0o755)
