@@ -152,9 +152,11 @@ signal_one(pid_t pid, void *arg)
 void
 reaper_signal_all(int sig)
 {
-	if (owns_namespace)
+	/* To find those of a namespace, the kernel looks at every process of
+	 * the host; whoever has lost his parent in it is our child. */
+	if (owns_namespace && reaper_has_children())
 		kill(-1, sig);
-	else
+	else if (!owns_namespace)
 		children_each(signal_one, &sig);
 }
 
