@@ -17,13 +17,20 @@ void
 group_pool_init(struct group_pool *pool, const struct cgroup *session,
     const struct cgroup_limits *limits)
 {
-	*pool = (struct group_pool){ .session = *session,
-		.limits = *limits,
-		.controllers = cgroup_controllers(session) };
+	*pool = (struct group_pool){ .limits = *limits };
 	TAILQ_INIT(&pool->free);
 	TAILQ_INIT(&pool->left);
+	group_pool_open(pool, session);
+}
+
+void
+group_pool_open(struct group_pool *pool, const struct cgroup *session)
+{
+	pool->session = *session;
+	pool->controllers = cgroup_controllers(session);
 	/* Version 1: no group there for what is not limited. */
-	if (limits->cpu_percent == 0 && pool->session.dirs[CGROUP_CPU] >= 0) {
+	if (pool->limits.cpu_percent == 0 &&
+	    pool->session.dirs[CGROUP_CPU] >= 0) {
 		close(pool->session.dirs[CGROUP_CPU]);
 		pool->session.dirs[CGROUP_CPU] = -1;
 	}

@@ -89,6 +89,36 @@ forward_http(
 	return helper_forward(h, r, NULL, text, len);
 }
 
+/* Of the session's life but of no process, file or host. */
+static bool
+needs_no_process(const struct rpc_method *m)
+{
+	return m->family != FAMILY_EXEC && m->family != FAMILY_FILESYSTEM &&
+	       m->family != FAMILY_HTTP;
+}
+
+static int
+settle(struct request *r, const struct rpc_method *m)
+{
+	int err = needs_no_process(m) ? 0 : session_settle(r->session);
+
+	if (err < 0)
+		reply_error(r->channel, &r->id, RPC_INTERNAL,
+		    "this session cannot start anything: %s", strerror(-err));
+	return err;
+}
+
+static int
+forward(struct request *r, const struct rpc_method *m, struct rpc_message *msg,
+    const char *text, size_t len)
+{
+	if (settle(r, m) < 0)
+		return 0;
+	return m->helper == HELPER_FILES
+		   ? file_router_take(r, m, msg, text, len)
+		   : forward_http(r, msg, text, len);
+}
+
 static int
 answer(struct request *r, struct rpc_message *msg, const char *text, size_t len)
 {
@@ -101,16 +131,15 @@ answer(struct request *r, struct rpc_message *msg, const char *text, size_t len)
 		return refuse_unknown(r, msg->method);
 	/* The helper decodes what is its own. */
 	if (m->method == NULL && permitted)
-		return m->helper == HELPER_FILES
-			   ? file_router_take(r, m, msg, text, len)
-			   : forward_http(r, msg, text, len);
+		return forward(r, m, msg, text, len);
 	if (m->params(msg, &params, error) < 0)
 		return reply_error(
 		    r->channel, &r->id, RPC_INVALID_PARAMS, "%s", error);
 	if (!permitted)
 		return refuse_state(r, m);
-	if (m->method == method_fs_watch &&
-	    !audit_file(r, m, &params.fs, params.fs.has_sandbox))
+	if (settle(r, m) < 0 ||
+	    (m->method == method_fs_watch &&
+		!audit_file(r, m, &params.fs, params.fs.has_sandbox)))
 		return 0;
 	return m->method(r, &params);
 }

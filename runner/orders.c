@@ -1,8 +1,8 @@
 /*
  * Session mode. The monitor is the only one who can say whose session this
  * is: CONFIGURE comes first, on a channel no front-end ever held. An order
- * that is not in the table, or not permitted now, ends the runner. The one
- * that is waited for is in orders_cast.c.
+ * that is not in the table, or not permitted now, ends the runner. Those that
+ * are waited for are in orders_asked.c.
  */
 #include "orders_parts.h"
 
@@ -118,9 +118,7 @@ take_configure(const uint8_t *packet, size_t len, const int *fds, size_t nfds)
 	    c.cgroups >= 1u << CGROUP_HIERARCHIES ||
 	    nfds != 1u + c.door + (unsigned)__builtin_popcount(c.cgroups))
 		return -EBADMSG;
-	for (int i = CGROUP_HIERARCHIES - 1; i >= 0; i--)
-		if (c.cgroups & 1u << i)
-			cgroup.dirs[i] = fds[--nfds];
+	nfds -= orders_group(c.cgroups, fds, nfds, &cgroup);
 	snprintf(label, sizeof(label), "session %.7s", c.session_id);
 	log_set_label(label);
 	err = reaper_init(orders_base, c.pid_namespace, on_idle);
@@ -130,12 +128,12 @@ take_configure(const uint8_t *packet, size_t len, const int *fds, size_t nfds)
 	    &session, orders_base, &c, base_env, c.door ? fds[1] : -1, &cgroup);
 	session.report = orders_report;
 	session.open_cast = orders_open_cast;
+	session.take_group = orders_take_group;
 	session.report_detached = report_detached;
 	session.report_unwatched = report_unwatched;
 	session.report_masks = report_masks;
 	session.http_program = fds[0];
 	state = RUNNER_CONFIGURED;
-	reserve_begin();
 	return 0;
 }
 
@@ -168,7 +166,7 @@ take_recording(const uint8_t *packet, size_t len, const int *fds, size_t nfds)
 static int
 take_sandbox(const uint8_t *packet, size_t len, const int *fds, size_t nfds)
 {
-	struct sandbox_limits l;
+	static struct sandbox_limits l;
 
 	if (nfds != 0 ||
 	    control_get(packet, len, RUNNER_ORDER_SANDBOX, &l) < 0 ||
@@ -259,6 +257,12 @@ static const struct order {
 };
 
 void
+orders_impossible(enum control_type type)
+{
+	log_fatal("impossible order from the monitor: %s", control_name(type));
+}
+
+void
 orders_take(const uint8_t *packet, size_t len, const int *fds, size_t nfds)
 {
 	enum control_type type = control_peek(packet, len);
@@ -271,13 +275,13 @@ orders_take(const uint8_t *packet, size_t len, const int *fds, size_t nfds)
 			break;
 		return;
 	}
-	log_fatal("impossible order from the monitor: %s", control_name(type));
+	orders_impossible(type);
 }
 
 static void
 control_cb(evutil_socket_t fd, short what, void *arg)
 {
-	uint8_t packet[CONTROL_MESSAGE_MAX];
+	static uint8_t packet[CONTROL_MESSAGE_MAX];
 	int fds[SEQPACKET_FDS_MAX];
 	size_t nfds;
 	ssize_t n;

@@ -1,5 +1,5 @@
 /*
- * For the files of session mode: orders.c and orders_cast.c.
+ * For the files of session mode: orders.c and orders_asked.c.
  */
 #ifndef ORDERS_PARTS_H
 #define ORDERS_PARTS_H
@@ -8,6 +8,7 @@
 #include <stddef.h>
 #include <stdint.h>
 
+#include "cgroup.h"
 #include "control.h"
 #include "orders.h"
 
@@ -23,11 +24,19 @@ void orders_take(
 /* A report to the monitor, at once. */
 void orders_report(enum control_type type, const void *payload);
 
+/* It ends with a word about it. */
+void orders_impossible(enum control_type type) __attribute__((noreturn));
+
 /* The program exits with the session. */
 void orders_end(void) __attribute__((noreturn));
 
-/* session.open_cast. */
+/* session.open_cast, session.take_group. */
 int orders_open_cast(struct slice process);
+int orders_take_group(struct cgroup *cgroup);
+
+/* The directories of `hierarchies`, which are the last of fds. How many. */
+size_t orders_group(
+    uint8_t hierarchies, const int *fds, size_t nfds, struct cgroup *cgroup);
 
 /* Orders that were put off, now. An event's, and of who takes the next. */
 void orders_take_stashed_cb(evutil_socket_t fd, short what, void *arg);

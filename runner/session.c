@@ -16,6 +16,7 @@
 #include "log.h"
 #include "loop.h"
 #include "methods.h"
+#include "reserve.h"
 #include "waiter.h"
 #include "watch.h"
 #include "watcher.h"
@@ -62,9 +63,7 @@ session_init(struct session *s, struct event_base *base,
 	TAILQ_INIT(&s->helpers);
 	file_router_init(&s->files);
 	mask_list_init(&s->masks);
-	s->null_fd = open("/dev/null", O_RDWR | O_CLOEXEC);
-	if (s->null_fd < 0)
-		log_fatal("/dev/null cannot be opened");
+	s->null_fd = -1;
 	event_assign(
 	    &s->forget_event, base, -1, 0, session_process_forget_cb, s);
 	event_assign(&s->kill_event, base, -1, 0, kill_cb, s);
@@ -95,6 +94,34 @@ session_limit(struct session *s, const struct sandbox_limits *limits)
 	host.controllers = s->groups.controllers;
 	sandbox_init(&s->sandbox, &host, limits);
 	s->groups.counted = s->record != NULL;
+}
+
+static int
+take_group(struct session *s)
+{
+	struct cgroup group = CGROUP_NONE;
+	int err = s->take_group(&group);
+
+	if (err < 0)
+		return err;
+	group_pool_open(&s->groups, &group);
+	s->sandbox.controllers = s->groups.controllers;
+	s->config.group_later = false;
+	return 0;
+}
+
+int
+session_settle(struct session *s)
+{
+	int err = s->config.group_later ? take_group(s) : 0;
+
+	if (err < 0 || s->null_fd >= 0)
+		return err;
+	s->null_fd = open("/dev/null", O_RDWR | O_CLOEXEC);
+	if (s->null_fd < 0)
+		return -errno;
+	reserve_begin();
+	return 0;
 }
 
 /* --- the connection ----------------------------------------------------- */

@@ -86,7 +86,7 @@ struct session {
 	struct event_base *base;
 	struct control_session_config config;
 	char **env; /* what envPolicy inherits */
-	int null_fd;
+	int null_fd; /* -1: nothing was started yet */
 	struct client client;		/* the attached connection */
 	uint32_t generation;		/* of the attachment */
 	TAILQ_HEAD(, watcher) watchers; /* watcher.h */
@@ -120,6 +120,8 @@ struct session {
 	void (*report)(enum control_type type, const void *payload);
 	/* A file for the recording of a terminal, or -errno. Waits for it. */
 	int (*open_cast)(struct slice process);
+	/* config.group_later: the session's group. 0 or -errno. Waits, too. */
+	int (*take_group)(struct cgroup *cgroup);
 	void (*report_detached)(struct session *s, enum channel_end end);
 	void (*report_unwatched)(uint32_t number, enum channel_end end);
 };
@@ -131,6 +133,10 @@ void session_init(struct session *s, struct event_base *base,
 
 /* What the operator permits; once, before the first client. */
 void session_limit(struct session *s, const struct sandbox_limits *limits);
+
+/* Before anything that may start a process: what a session has only then, its
+ * control group among it. 0, or -errno: try again. */
+int session_settle(struct session *s);
 
 /* A new connection; an older one is dropped. fd is taken over. */
 void session_attach(

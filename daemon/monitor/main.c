@@ -282,6 +282,7 @@ main(int argc, char **argv)
 	if (!starter_is_used())
 		quota_init();
 	code = monitor_run(m);
+	runner_template_stop_all();
 	quota_clear();
 	log_info("stopped");
 	return code;

@@ -14,9 +14,6 @@
 #include "quota_sweep.h"
 #include "util.h"
 
-/* Processes of one session, its runner and helpers included. */
-#define SESSION_PIDS_MAX 4096
-
 static struct cgroup own = CGROUP_NONE;	 /* where execd was started */
 static struct cgroup base = CGROUP_NONE; /* execd's own, below it */
 static char base_name[32];
@@ -180,6 +177,9 @@ quota_clear(void)
 		move_back();
 		cgroup_remove(&base, MONITOR_NAME);
 	}
+	for (int i = 0; i < CGROUP_HIERARCHIES; i++)
+		if (base.dirs[i] >= 0)
+			quota_remove_children(base.dirs[i], 0);
 	cgroup_close(&base);
 	err = cgroup_remove(&own, base_name);
 	if (err < 0)
@@ -255,6 +255,18 @@ quota_reason(const struct identity *id, char reason[256])
 	    "this host has no control groups for the limits of %.100s: "
 	    "execd doctor tells which",
 	    id->name);
+}
+
+const struct cgroup *
+quota_base(void)
+{
+	return &base;
+}
+
+bool
+quota_joins_at_once(void)
+{
+	return cgroup_is_open(&base) && base.dirs[CGROUP_UNIFIED] < 0;
 }
 
 int

@@ -22,6 +22,7 @@
 #include "control.h"
 #include "log.h"
 #include "namespaces.h"
+#include "quota.h"
 #include "seqpacket.h"
 #include "util.h"
 
@@ -78,14 +79,20 @@ template_environment(const struct identity *id)
 }
 
 /* All that one session of the identity has in common with the next. */
-static void __attribute__((noreturn)) template_child(
-    int program_fd, const struct identity *id, bool root, int control_fd)
+static void __attribute__((noreturn))
+template_child(int program_fd, const struct identity *id, bool root,
+    int control_fd, const int joins[CGROUP_HIERARCHIES])
 {
+	int err = cgroup_join(joins, false);
+
 	char *argv[] = { (char *)(uintptr_t) "execd-runner",
 		(char *)(uintptr_t) "--template", NULL };
 
 	child_reset_signals();
 	setsid();
+	if (err < 0)
+		log_fatal_errno(
+		    err, "runner for %s: its control group", id->name);
 	child_place(program_fd, control_fd);
 	limit_resources(id);
 	if (id->umask != CONF_MODE_UNSET)
@@ -99,14 +106,16 @@ static int
 template_start(struct runner_template *t, int program_fd,
     const struct identity *id, bool root)
 {
-	int pair[2], err = seqpacket_pair(pair);
+	int joins[CGROUP_HIERARCHIES], pair[2], err = seqpacket_pair(pair);
 	pid_t pid;
 
 	if (err < 0)
 		return err;
-	pid = namespaces_fork(false, false);
+	err = quota_open_idle(id, joins);
+	pid = err < 0 ? err : namespaces_fork(false, false);
 	if (pid == 0)
-		template_child(program_fd, id, root, pair[1]);
+		template_child(program_fd, id, root, pair[1], joins);
+	cgroup_close_joins(joins);
 	close(pair[1]);
 	if (pid < 0) {
 		close(pair[0]);
@@ -131,6 +140,13 @@ runner_template_stop(struct runner_template *t)
 	}
 	t->pid = 0;
 	TAILQ_REMOVE(&templates, t, link);
+}
+
+void
+runner_template_stop_all(void)
+{
+	while (!TAILQ_EMPTY(&templates))
+		runner_template_stop(TAILQ_FIRST(&templates));
 }
 
 bool

@@ -20,6 +20,9 @@
 pid_t runner_start(int program_fd, struct identity *id, bool root,
     int control_fd, const int joins[CGROUP_HIERARCHIES]);
 
+/* Before the control group that they are in is removed. */
+void runner_template_stop_all(void);
+
 /* Is it a template's? */
 bool runner_template_has(pid_t pid);
 

@@ -78,6 +78,7 @@ configure(struct monitor *m, struct session *s, const struct cgroup *cgroup)
 	int door = find_door(m, s->identity);
 	struct control_session_config c = {
 		.pid_namespace = m->root,
+		.group_later = s->group_later,
 		.command_deadline_ms = s->identity->limits.command_deadline_ms,
 		.output_rate = s->identity->limits.output_rate,
 		.record_tty = s->identity->record.directory != NULL,
@@ -157,9 +158,12 @@ start_runner(struct monitor *m, struct session *s, struct cgroup *cgroup)
 /* What all its processes may take together: 0, or -errno with the reason why
  * the host cannot hold it to that. */
 static int
-open_quota(const struct session *s, struct cgroup *c, char *reason)
+open_quota(struct session *s, struct cgroup *c, char *reason)
 {
-	return starter_is_used() ? 0 : quota_for(s->id, s->identity, c, reason);
+	if (starter_is_used())
+		return 0;
+	s->group_later = quota_can_wait(s->identity);
+	return s->group_later ? 0 : quota_for(s->id, s->identity, c, reason);
 }
 
 int

@@ -102,6 +102,7 @@ def test_no_group_counts_what_nobody_limits(start, limit):
     """One of version 1 for each session costs time at each connection."""
     c = start("allow-unsandboxed = yes\n" + ("max-cpu = 70%\n" if limit == "max-cpu" else ""),
               "session-cpu = 70%\n" if limit == "session-cpu" else "")
+    c.run("x", ["/bin/true"])
     own = in_force("cpu", start.server.pid)
     assert (in_force("cpu", start.server.runner(c)) == own) == (limit == "none")
     made = own / f"execd-{start.server.pid}" / c.session_id
@@ -167,6 +168,7 @@ def test_nothing_runs_where_its_group_cannot_be_joined(start, work):
     """The name is taken by a directory of someone else, whose files a runner cannot open."""
     c = start("allow-unsandboxed = yes\n")
     marker = marked("no")
+    c.call("process/list", {})
     at = in_force("pids", start.server.runner(c))
     made = [at / f"command-{n}" for n in range(8)]
     for d in made:

@@ -182,7 +182,7 @@ violate(void)
 	struct control_unwatched u = { .number = rogue_pick(99) };
 	struct control_exited e = { .code = 0 };
 
-	switch (rogue_pick(6)) {
+	switch (rogue_pick(7)) {
 	case 0:
 		report(RUNNER_REPORT_DETACHED, &d, 0);
 		break;
@@ -194,6 +194,10 @@ violate(void)
 		break;
 	case 3:
 		report(RUNNER_REPORT_MASKS, NULL, 2 + rogue_pick(252));
+		break;
+	case 4:
+		report(RUNNER_REPORT_GROUP, NULL, 0);
+		report(RUNNER_REPORT_GROUP, NULL, 0);
 		break;
 	default:
 		while (!rogue_send_anything(CONTROL_FD))
