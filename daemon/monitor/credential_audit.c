@@ -22,6 +22,8 @@ credential_audit(struct monitor *m, const struct control_authenticate *a,
 {
 	struct audit_event e;
 
+	if (!audit_is_kept(&m->conf->audit))
+		return;
 	begin(&e, who ? "granted" : "refused", a->peer, l);
 	if (who != NULL) {
 		audit_string(&e, "identity", who->name);

@@ -42,6 +42,8 @@ session_audit(struct monitor *m, const struct session *s, const char *event,
 {
 	struct audit_event e;
 
+	if (!audit_is_kept(&m->conf->audit))
+		return 0;
 	begin(&e, s, event);
 	if (peer != NULL)
 		audit_string(&e, "peer", peer);
