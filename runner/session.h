@@ -85,8 +85,8 @@ struct session_process {
 struct session {
 	struct event_base *base;
 	struct control_session_config config;
-	char **env; /* what envPolicy inherits */
-	int null_fd; /* -1: nothing was started yet */
+	char **env;			/* what envPolicy inherits */
+	int null_fd;			/* -1: nothing was started yet */
 	struct client client;		/* the attached connection */
 	uint32_t generation;		/* of the attachment */
 	TAILQ_HEAD(, watcher) watchers; /* watcher.h */
