@@ -266,7 +266,7 @@ quota_base(void)
 bool
 quota_joins_at_once(void)
 {
-	return cgroup_is_open(&base) && base.dirs[CGROUP_UNIFIED] < 0;
+	return base.dirs[CGROUP_PIDS] >= 0 && base.dirs[CGROUP_UNIFIED] < 0;
 }
 
 int

@@ -16,7 +16,8 @@
  * with what takes its place. */
 void quota_init(void);
 
-/* Its own: where sessions have theirs; and does nobody wait who joins one? */
+/* Its own: where sessions have theirs; and are processes counted there, and
+ * joined without waiting? */
 const struct cgroup *quota_base(void);
 bool quota_joins_at_once(void);
 

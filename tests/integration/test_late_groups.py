@@ -1,6 +1,7 @@
 """A session that has run nothing has no control group of its own (version 1, nothing of it limited): it gets one with
 the first request that may start a process, and that waits for it."""
 import os
+import pathlib
 import resource
 import socket
 import struct
@@ -9,10 +10,14 @@ import pytest
 from conftest import ROOT, RUNNER, poll
 from test_ceiling import policy, start, work  # noqa: F401
 from test_doors import ORDERS, Program, configure, sandbox, string, u32, watch
-from test_groups import groups, in_force
+from test_groups import elsewhere, groups, in_force  # noqa: F401
 from test_v0 import params as command
 
 GROUP, GROUP_REPORT = 48, 59
+ONLY_MEMORY = """
+for at in $(awk '$3 == "cgroup2" || $3 == "cgroup" && $4 !~ /memory/ { print $2 }' /proc/self/mounts); do umount "$at"; done
+exec "$@"
+"""
 EXEC = "process/list"
 pytestmark = pytest.mark.skipif(not ROOT, reason="CONTROL GROUPS ARE NOT TESTED: this needs root")
 
@@ -98,16 +103,28 @@ def test_a_resumed_session_keeps_it(start, as_root):
     assert again.run("x", ["/bin/echo", "in"]).stdout == "in\n"
 
 
+def runners(server):
+    """The spare one, which nobody has asked for yet, among them."""
+    found = pathlib.Path(f"/proc/{server.pid}/task/{server.pid}/children").read_text().split()
+    return [pathlib.Path(f"/proc/{p}/comm").read_text() for p in found].count("execd-runner\n")
+
+
+def test_not_where_no_group_counts_processes(elsewhere, as_root):  # noqa: F811
+    """What memory alone is counted by is there from the beginning, and idle runners are in no group."""
+    s = elsewhere(ONLY_MEMORY)
+    c = s.connect(token="t").ready()
+    assert has_own(s, c) == {"memory"}
+    assert c.run("x", ["/bin/echo", "in"]).stdout == "in\n"
+
+
 def test_one_that_cannot_be_made(start, as_root):
     """The monitor has no descriptor for it: a typed error, a line in the log, and the next request tries again."""
     c = start("allow-unsandboxed = yes\n")
     server = start.server
     had = resource.prlimit(server.pid, resource.RLIMIT_NOFILE)
-    poll(lambda: server.log.count("runner ") >= 1, what="a runner")
-    highest = max(map(int, os.listdir(f"/proc/{server.pid}/fd")))
-    free = highest + 1 - len(os.listdir(f"/proc/{server.pid}/fd"))
-    assert free < 40
-    resource.prlimit(server.pid, resource.RLIMIT_NOFILE, (len(os.listdir(f"/proc/{server.pid}/fd")), had[1]))
+    poll(lambda: runners(server) == 2, what="the spare runner, which takes some")
+    taken = set(map(int, os.listdir(f"/proc/{server.pid}/fd")))
+    resource.prlimit(server.pid, resource.RLIMIT_NOFILE, (min(set(range(len(taken) + 1)) - taken), had[1]))
     try:
         m = c.request("process/start", {"processId": "x", "argv": ["/bin/true"], "tty": False, "cwd": "file:///",
                                         "env": {}})
