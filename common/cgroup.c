@@ -60,6 +60,35 @@ cgroup_close(struct cgroup *c)
 	}
 }
 
+size_t
+cgroup_put(
+    const struct cgroup *c, uint8_t *hierarchies, int dirs[CGROUP_HIERARCHIES])
+{
+	size_t n = 0;
+
+	*hierarchies = 0;
+	for (int i = 0; i < CGROUP_HIERARCHIES; i++) {
+		if (c->dirs[i] < 0)
+			continue;
+		*hierarchies |= (uint8_t)(1u << i);
+		dirs[n++] = c->dirs[i];
+	}
+	return n;
+}
+
+int
+cgroup_get(struct cgroup *c, uint8_t hierarchies, const int *dirs, size_t n)
+{
+	*c = (struct cgroup)CGROUP_NONE;
+	if (hierarchies >= 1u << CGROUP_HIERARCHIES ||
+	    n != (size_t)__builtin_popcount(hierarchies))
+		return -EBADMSG;
+	for (int i = 0; i < CGROUP_HIERARCHIES; i++)
+		if (hierarchies & 1u << i)
+			c->dirs[i] = *dirs++;
+	return 0;
+}
+
 static int
 open_in(int parent, const char *name)
 {

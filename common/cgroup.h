@@ -6,6 +6,7 @@
 #define CGROUP_H
 
 #include <stdbool.h>
+#include <stddef.h>
 #include <stdint.h>
 #include <sys/types.h>
 
@@ -63,6 +64,16 @@ int cgroup_make(
 int cgroup_remove(const struct cgroup *parent, const char *name);
 void cgroup_close(struct cgroup *c);
 bool cgroup_is_open(const struct cgroup *c);
+
+/* For a message: the directories there are, in order, and a bit for each
+ * enum cgroup_hierarchy of them. How many. */
+size_t cgroup_put(
+    const struct cgroup *c, uint8_t *hierarchies, int dirs[CGROUP_HIERARCHIES]);
+
+/* From one: the directories are taken over. 0, or -EBADMSG when there are not
+ * as many as bits; then none are. */
+int cgroup_get(
+    struct cgroup *c, uint8_t hierarchies, const int *dirs, size_t n);
 
 /* Which limits groups below can have once all that is here is handed down. */
 unsigned cgroup_available(const struct cgroup *c);

@@ -89,18 +89,17 @@ forward_http(
 	return helper_forward(h, r, NULL, text, len);
 }
 
-/* Of the session's life but of no process, file or host. */
 static bool
-needs_no_process(const struct rpc_method *m)
+may_start_process(const struct rpc_method *m)
 {
-	return m->family != FAMILY_EXEC && m->family != FAMILY_FILESYSTEM &&
-	       m->family != FAMILY_HTTP;
+	return m->family == FAMILY_EXEC || m->family == FAMILY_FILESYSTEM ||
+	       m->family == FAMILY_HTTP;
 }
 
 static int
 settle(struct request *r, const struct rpc_method *m)
 {
-	int err = needs_no_process(m) ? 0 : session_settle(r->session);
+	int err = may_start_process(m) ? session_settle(r->session) : 0;
 
 	if (err < 0)
 		reply_error(r->channel, &r->id, RPC_INTERNAL,

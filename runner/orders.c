@@ -109,16 +109,16 @@ report_unwatched(uint32_t number, enum channel_end why)
 static int
 take_configure(const uint8_t *packet, size_t len, const int *fds, size_t nfds)
 {
-	struct cgroup cgroup = CGROUP_NONE;
 	struct control_session_config c;
+	struct cgroup cgroup;
 	char label[16];
 	int err;
 
 	if (control_get(packet, len, RUNNER_ORDER_CONFIGURE, &c) < 0 ||
-	    c.cgroups >= 1u << CGROUP_HIERARCHIES ||
-	    nfds != 1u + c.door + (unsigned)__builtin_popcount(c.cgroups))
+	    nfds < 1u + c.door ||
+	    cgroup_get(
+		&cgroup, c.cgroups, fds + 1 + c.door, nfds - 1 - c.door) < 0)
 		return -EBADMSG;
-	nfds -= orders_group(c.cgroups, fds, nfds, &cgroup);
 	snprintf(label, sizeof(label), "session %.7s", c.session_id);
 	log_set_label(label);
 	err = reaper_init(orders_base, c.pid_namespace, on_idle);

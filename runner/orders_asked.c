@@ -14,7 +14,6 @@
 #include "audit_text.h"
 #include "log.h"
 #include "queue.h"
-#include "reserve.h"
 #include "seqpacket.h"
 #include "util.h"
 
@@ -118,19 +117,6 @@ orders_open_cast(struct slice process)
 	return file.error == 0 ? fds[0] : -(int)file.error;
 }
 
-size_t
-orders_group(
-    uint8_t hierarchies, const int *fds, size_t nfds, struct cgroup *cgroup)
-{
-	size_t n = 0;
-
-	*cgroup = (struct cgroup)CGROUP_NONE;
-	for (int i = CGROUP_HIERARCHIES - 1; i >= 0; i--)
-		if (hierarchies & 1u << i)
-			cgroup->dirs[i] = fds[nfds - ++n];
-	return n;
-}
-
 int
 orders_take_group(struct cgroup *cgroup)
 {
@@ -139,12 +125,9 @@ orders_take_group(struct cgroup *cgroup)
 	size_t nfds;
 
 	orders_report(RUNNER_REPORT_GROUP, NULL);
-	reserve_give(CGROUP_HIERARCHIES);
 	wait_for(RUNNER_ORDER_GROUP, &group, fds, &nfds);
-	if (group.cgroups >= 1u << CGROUP_HIERARCHIES ||
-	    group.error > ERRNO_MAX ||
-	    nfds != (unsigned)__builtin_popcount(group.cgroups))
+	if (group.error > ERRNO_MAX ||
+	    cgroup_get(cgroup, group.cgroups, fds, nfds) < 0)
 		orders_impossible(RUNNER_ORDER_GROUP);
-	orders_group(group.cgroups, fds, nfds, cgroup);
 	return -(int)group.error;
 }

@@ -34,10 +34,6 @@ void orders_end(void) __attribute__((noreturn));
 int orders_open_cast(struct slice process);
 int orders_take_group(struct cgroup *cgroup);
 
-/* The directories of `hierarchies`, which are the last of fds. How many. */
-size_t orders_group(
-    uint8_t hierarchies, const int *fds, size_t nfds, struct cgroup *cgroup);
-
 /* Orders that were put off, now. An event's, and of who takes the next. */
 void orders_take_stashed_cb(evutil_socket_t fd, short what, void *arg);
 

@@ -14,14 +14,8 @@ answer(struct session *s, int err, const struct cgroup *cgroup)
 {
 	struct control_group answer = { .error = (uint32_t)-err };
 	int fds[CGROUP_HIERARCHIES];
-	size_t nfds = 0;
+	size_t nfds = cgroup_put(cgroup, &answer.cgroups, fds);
 
-	for (int i = 0; i < CGROUP_HIERARCHIES; i++) {
-		if (cgroup->dirs[i] < 0)
-			continue;
-		answer.cgroups |= (uint8_t)(1u << i);
-		fds[nfds++] = cgroup->dirs[i];
-	}
 	session_order(s, RUNNER_ORDER_GROUP, &answer, fds, nfds);
 }
 

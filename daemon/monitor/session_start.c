@@ -101,12 +101,7 @@ configure(struct monitor *m, struct session *s, const struct cgroup *cgroup)
 	c.door = door >= 0;
 	if (c.door)
 		fds[nfds++] = door;
-	for (int i = 0; i < CGROUP_HIERARCHIES; i++) {
-		if (cgroup->dirs[i] < 0)
-			continue;
-		c.cgroups |= (uint8_t)(1u << i);
-		fds[nfds++] = cgroup->dirs[i];
-	}
+	nfds += cgroup_put(cgroup, &c.cgroups, fds + nfds);
 	session_order(s, RUNNER_ORDER_CONFIGURE, &c, fds, nfds);
 	session_audit_configure(m, s);
 	conf_sandbox_limits(m->conf, s->identity, &limits);

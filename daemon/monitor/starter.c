@@ -230,21 +230,6 @@ send_start(enum control_type type, const struct control_start *s,
 	return list < 0 ? list : tell(type, s, fds, nitems(fds));
 }
 
-static int
-take_cgroup(uint8_t bits, const int *fds, size_t nfds, struct cgroup *cgroup)
-{
-	size_t at = 0;
-
-	for (int i = 0; i < CGROUP_HIERARCHIES; i++) {
-		if (!(bits & 1u << i))
-			continue;
-		if (at == nfds)
-			return -EBADMSG;
-		cgroup->dirs[i] = fds[at++];
-	}
-	return at == nfds ? 0 : -EBADMSG;
-}
-
 pid_t
 starter_run(const char *session_id, const struct identity *id, int control_fd,
     struct cgroup *cgroup)
@@ -259,8 +244,11 @@ starter_run(const char *session_id, const struct identity *id, int control_fd,
 	err = send_start(STARTER_START, &s, id, control_fd);
 	if (err == 0)
 		err = hear(STARTER_STARTED, &answer, fds, &nfds);
-	if (err == 0)
-		err = take_cgroup(answer.cgroups, fds, nfds, cgroup);
+	if (err < 0)
+		return err;
+	err = cgroup_get(cgroup, answer.cgroups, fds, nfds);
+	while (err < 0 && nfds > 0)
+		close(fds[--nfds]);
 	if (err < 0)
 		return err;
 	return answer.error != 0 ? -(pid_t)answer.error : (pid_t)answer.pid;

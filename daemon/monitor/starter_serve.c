@@ -129,7 +129,7 @@ take_start(const uint8_t *packet, size_t len, const int *fds, size_t nfds)
 	int dirs[CGROUP_HIERARCHIES];
 	struct control_start s;
 	struct identity *id;
-	size_t ndirs = 0;
+	size_t ndirs;
 	pid_t pid;
 
 	if (nfds != 2 || control_get(packet, len, STARTER_START, &s) < 0 ||
@@ -141,12 +141,7 @@ take_start(const uint8_t *packet, size_t len, const int *fds, size_t nfds)
 	answer.pid = pid < 0 ? 0 : (uint32_t)pid;
 	if (pid > 0)
 		remember(pid, s.session_id);
-	for (int i = 0; i < CGROUP_HIERARCHIES; i++) {
-		if (cgroup.dirs[i] < 0)
-			continue;
-		answer.cgroups |= (uint8_t)(1u << i);
-		dirs[ndirs++] = cgroup.dirs[i];
-	}
+	ndirs = cgroup_put(&cgroup, &answer.cgroups, dirs);
 	tell(CONTROL_FD, STARTER_STARTED, &answer, dirs, ndirs);
 	cgroup_close(&cgroup);
 	identity_unref(id);

@@ -290,6 +290,34 @@ test_own(void **state)
 	cgroup_close(&c);
 }
 
+/* Any combination arrives as it was; what does not add up is none. */
+static void
+test_on_its_way(void **state)
+{
+	for (unsigned bits = 0; bits < 1u << CGROUP_HIERARCHIES; bits++) {
+		struct cgroup c = CGROUP_NONE, got;
+		int dirs[CGROUP_HIERARCHIES];
+		uint8_t told = 0xff;
+		size_t n;
+
+		for (int i = 0; i < CGROUP_HIERARCHIES; i++)
+			c.dirs[i] = bits & 1u << i ? 100 + i : -1;
+		n = cgroup_put(&c, &told, dirs);
+		assert_int_equal(told, bits);
+		assert_int_equal(cgroup_get(&got, told, dirs, n), 0);
+		assert_memory_equal(&got, &c, sizeof(c));
+		assert_int_equal(cgroup_get(&got, told, dirs, n + 1), -EBADMSG);
+		assert_false(cgroup_is_open(&got));
+		if (n > 0)
+			assert_int_equal(
+			    cgroup_get(&got, told, dirs, n - 1), -EBADMSG);
+		assert_int_equal(
+		    cgroup_get(&got, (uint8_t)(told | 1u << CGROUP_HIERARCHIES),
+			dirs, n + 1),
+		    -EBADMSG);
+	}
+}
+
 int
 main(void)
 {
@@ -305,6 +333,7 @@ main(void)
 		cmocka_unit_test(test_members),
 		cmocka_unit_test(test_kill_by_list),
 		cmocka_unit_test(test_own),
+		cmocka_unit_test(test_on_its_way),
 	};
 
 	return cmocka_run_group_tests(tests, make_place, remove_place);
