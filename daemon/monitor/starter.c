@@ -234,10 +234,10 @@ pid_t
 starter_run(const char *session_id, const struct identity *id, int control_fd,
     struct cgroup *cgroup)
 {
-	struct control_runner_started answer;
+	struct control_runner_started answer = { 0 };
 	int fds[SEQPACKET_FDS_MAX], err;
 	struct control_start s;
-	size_t nfds;
+	size_t nfds = 0;
 
 	starter_identity_fill(&s, id);
 	snprintf(s.session_id, sizeof(s.session_id), "%s", session_id);
