@@ -39,15 +39,16 @@ enum control_type {
 	MON_REQ_AUTHENTICATE = 12, /* control_authenticate (+ the client's
 				    * socket, of LISTENER_UNIX) */
 	MON_ANS_AUTHENTICATE = 13, /* control_verdict */
-	MON_REQ_OPEN = 14,	   /* control_open */
-	MON_ANS_OPEN = 15,	   /* control_session (+ channel fd) */
-	MON_REQ_RESUME = 16,	   /* control_resume */
-	MON_ANS_RESUME = 17,	   /* control_session (+ channel fd) */
+	MON_REQ_OPEN = 14,	   /* control_open + the runner's end of a
+				    * channel; answered if there is none: */
+	MON_ANS_OPEN = 15,	   /* control_session + that end back */
+	MON_REQ_RESUME = 16,	   /* control_resume, the same way */
+	MON_ANS_RESUME = 17,	   /* control_session + fd */
 	MON_REQ_CLOSE = 18,	   /* control_close: the connection is over */
 	MON_ANS_CLOSE = 19,	   /* control_closed */
 	MON_REQ_DONE = 20,	   /* nothing: stdio reached its end */
-	MON_REQ_WATCH = 22,	   /* control_resume */
-	MON_ANS_WATCH = 23,	   /* control_session (+ channel fd) */
+	MON_REQ_WATCH = 22,	   /* control_resume, the same way */
+	MON_ANS_WATCH = 23,	   /* control_session + fd */
 	MON_REQ_METRICS = 24,	   /* control_ask_metrics */
 	MON_ANS_METRICS = 25,	   /* control_metrics */
 	MON_REQ_REFUSED = 26,	   /* control_refused; has no answer */

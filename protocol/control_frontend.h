@@ -130,18 +130,17 @@ struct control_resume { /* also of MON_REQ_WATCH */
 };
 
 enum session_result {
-	SESSION_OK,	  /* a channel fd travels along */
+	SESSION_OK,	  /* not answered: its runner does */
 	SESSION_UNKNOWN,  /* resume: no such session for this identity */
 	SESSION_ATTACHED, /* resume: another connection has it */
 	SESSION_LIMIT,	  /* open, watch: a limit */
 	SESSION_FAILED,	  /* open, watch: the runner could not be reached */
 };
 
-struct control_session {
+struct control_session { /* there is none */
 	uint32_t conn;
-	uint8_t result; /* enum session_result */
-	char session_id[CONTROL_SESSION_ID_MAX];
-	char reason[256]; /* a sentence, unless SESSION_OK */
+	uint8_t result;	  /* enum session_result, but SESSION_OK */
+	char reason[256]; /* LIMIT, FAILED: a sentence */
 };
 
 struct control_close {

@@ -85,7 +85,6 @@ static const struct field resume_fields[] = {
 static const struct field session_fields[] = {
 	FIELD(FIELD_U32, control_session, conn),
 	FIELD(FIELD_U8, control_session, result),
-	FIELD(FIELD_STRING, control_session, session_id),
 	FIELD(FIELD_STRING, control_session, reason),
 };
 

@@ -61,6 +61,12 @@ channel_open(struct channel *ch, struct event_base *base, int in_fd, int out_fd,
 	watch(ch, base, in_fd, out_fd);
 }
 
+void
+channel_look(struct channel *ch)
+{
+	event_active(&ch->in_event, EV_READ, 0);
+}
+
 bool
 channel_is_open(const struct channel *ch)
 {

@@ -84,6 +84,9 @@ void channel_open(struct channel *ch, struct event_base *base, int in_fd,
     int out_fd, uint32_t max_message, const struct channel_events *on,
     void *owner);
 void channel_close(struct channel *ch);
+
+/* Something is there already: it is read in this turn. */
+void channel_look(struct channel *ch);
 bool channel_is_open(const struct channel *ch);
 
 /* The frame of a message that is being delivered, header in front, is the

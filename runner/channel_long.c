@@ -129,7 +129,8 @@ channel_recv(struct channel *ch, void *p, size_t n)
 
 	if (ch->hand_over != NULL)
 		reserve_give(1);
-	got = takes_fds(ch) ? recvmsg(ch->in_fd, &m, MSG_CMSG_CLOEXEC)
+	got = takes_fds(ch) ? recvmsg(
+				  ch->in_fd, &m, MSG_CMSG_CLOEXEC | MSG_DONTWAIT)
 			    : read(ch->in_fd, p, n);
 	if (got < 0)
 		return -errno;

@@ -278,8 +278,9 @@ orders_take(const uint8_t *packet, size_t len, const int *fds, size_t nfds)
 	orders_impossible(type);
 }
 
-static void
-control_cb(evutil_socket_t fd, short what, void *arg)
+/* False: there is none. */
+static bool
+take_next(void)
 {
 	static uint8_t packet[CONTROL_MESSAGE_MAX];
 	int fds[SEQPACKET_FDS_MAX];
@@ -287,17 +288,34 @@ control_cb(evutil_socket_t fd, short what, void *arg)
 	ssize_t n;
 
 	reserve_give(1);
-	n = seqpacket_recv(fd, packet, sizeof(packet), fds, &nfds);
+	n = seqpacket_recv(CONTROL_FD, packet, sizeof(packet), fds, &nfds);
 	if (n == -EAGAIN)
-		return;
+		return false;
 	orders_take_stashed_cb(-1, 0, NULL);
 	if (n > 0) {
 		orders_take(packet, (size_t)n, fds, nfds);
-		return;
+		return true;
 	}
 	/* The monitor is gone: no command outlives its session. */
 	log_error(n < 0 ? (int)n : 0, "the monitor is gone");
 	orders_end();
+}
+
+static void
+control_cb(evutil_socket_t fd, short what, void *arg)
+{
+	take_next();
+}
+
+/* Until it knows whose session this is, there is nothing else to wait for. */
+static void
+take_first(void)
+{
+	struct pollfd next = { .fd = CONTROL_FD, .events = POLLIN };
+
+	while (state & (RUNNER_FRESH | RUNNER_CONFIGURED))
+		if (!take_next())
+			poll(&next, 1, -1);
 }
 
 void
@@ -317,6 +335,7 @@ orders_run(struct event_base *base, char **env)
 	/* Same-uid processes must not look into, or drive, this one. */
 	prctl(PR_SET_DUMPABLE, 0);
 	heap_init(base);
+	take_first();
 	for (;;) {
 		if (event_base_loop(base, EVLOOP_ONCE) < 0)
 			log_fatal("event loop failed");

@@ -293,6 +293,7 @@ session_attach(struct session *s, int fd, const struct control_attach *attach)
 	channel_open(&s->client.channel, s->base, fd, fd,
 	    (uint32_t)s->config.max_message_bytes, &channel_events, s);
 	s->client.channel.hand_over = &s->config;
+	channel_look(&s->client.channel);
 }
 
 /* --- the end ------------------------------------------------------------ */

@@ -42,6 +42,10 @@ in_cb(evutil_socket_t fd, short what, void *arg)
 {
 	struct connection *c = arg;
 
+	if (!c->reading) {
+		event_del(&c->in_event);
+		return;
+	}
 	if (c->state == CONN_TLS)
 		handshake_tls(c);
 	else
@@ -175,10 +179,12 @@ connection_await_client(struct connection *c)
 {
 	if (event_add(&c->out_event, NULL) == 0)
 		return;
-	if (c->stdio)
+	if (c->stdio) {
 		event_active(&c->out_event, EV_WRITE, 0);
-	else
-		hear_the_end(c->in_fd, &c->in_event);
+		return;
+	}
+	c->reading = true;
+	hear_the_end(c->in_fd, &c->in_event);
 }
 
 void
@@ -187,9 +193,10 @@ connection_read_client(struct connection *c, bool on)
 	if (c->reading == on || c->in_fd < 0)
 		return;
 	c->reading = on;
+	/* epoll(7) is told when something comes meanwhile: mostly nothing. */
 	if (!on)
-		event_del(&c->in_event);
-	else if (c->in_always || event_add(&c->in_event, NULL) < 0) {
+		return;
+	if (c->in_always || event_add(&c->in_event, NULL) < 0) {
 		/* A file is always ready, and epoll does not take it. */
 		c->in_always = c->stdio;
 		if (c->stdio)
@@ -197,7 +204,7 @@ connection_read_client(struct connection *c, bool on)
 		else
 			hear_the_end(c->in_fd, &c->in_event);
 	}
-	if (on && c->tls != NULL && tls_has_bytes(c->tls))
+	if (c->tls != NULL && tls_has_bytes(c->tls))
 		event_active(&c->in_event, EV_READ, 0);
 }
 
@@ -380,17 +387,21 @@ timer_cb(evutil_socket_t fd, short what, void *arg)
 
 /* --- the links ---------------------------------------------------------- */
 
-void
-connection_attach(struct connection *c, int channel_fd)
+int
+connection_attach(struct connection *c)
 {
-	c->channel_fd = channel_fd;
-	event_assign(&c->channel_in, base, channel_fd, EV_READ | EV_PERSIST,
+	int pair[2];
+
+	if (socketpair(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0,
+		pair) < 0)
+		return -errno;
+	c->channel_fd = pair[0];
+	event_assign(&c->channel_in, base, c->channel_fd, EV_READ | EV_PERSIST,
 	    channel_in_cb, c);
 	event_assign(
-	    &c->channel_out, base, channel_fd, EV_WRITE, channel_out_cb, c);
-	set_nonblock(channel_fd);
-	c->state = CONN_STARTING;
+	    &c->channel_out, base, c->channel_fd, EV_WRITE, channel_out_cb, c);
 	connection_read_runner(c, true);
+	return pair[1];
 }
 
 bool

@@ -33,8 +33,8 @@ enum connection_state {
 	CONN_OPERATING,	     /* the monitor is asked for its counters */
 	CONN_AUTHENTICATING, /* the monitor is asked */
 	CONN_OPEN,	     /* messages, but no session */
-	CONN_ATTACHING,	     /* the monitor is asked for a session */
-	CONN_STARTING,	     /* attached; the runner has not answered yet */
+	CONN_ATTACHING,	     /* initialize was taken; in this turn: */
+	CONN_STARTING,	     /* the monitor is asked, its runner answers */
 	CONN_ATTACHED,
 	CONN_LEAVING, /* the session is gone, the monitor says why */
 	CONN_CLOSING, /* last words to the client */
@@ -51,8 +51,8 @@ struct connection {
 	bool has_slot;		    /* of those without a credential */
 	bool stdio;		    /* lines instead of frames */
 	bool operate;		    /* came by the operator's listener */
-	bool resuming;		    /* ATTACHING: to a session there was */
-	bool watching;		    /* ATTACHING: only to watch */
+	bool resuming;		    /* STARTING: to a session there was */
+	bool watching;		    /* STARTING: only to watch */
 	bool hand_over;		    /* its listener permits that */
 	bool handed;		    /* its runner has it (handed.h), */
 	bool returned;		    /* or has let go of it; */
@@ -67,7 +67,7 @@ struct connection {
 	bool reading, channel_reading;
 	bool want_pong;	     /* between two outgoing frames */
 	bool shut;	     /* nothing more will be written */
-	bool awaiting;	     /* the monitor owes an answer */
+	bool awaiting;	     /* the monitor owes a verdict */
 	bool channel_ended;  /* the runner hung up */
 	bool channel_failed; /* an error of ours, not of the runner */
 	bool dead;	     /* freed at the end of the turn */
@@ -82,13 +82,16 @@ struct connection {
 	struct event timer; /* deadline, ping, linger: by state */
 	uint8_t grant[CONTROL_GRANT_BYTES];
 	char peer[CONTROL_PEER_MAX];
-	int64_t asked_ms;  /* ATTACHING: when initialize came */
+	char wanted[CONTROL_SESSION_ID_MAX]; /* ATTACHING: resuming, watching */
+	int64_t asked_ms;  /* STARTING: when initialize came */
 	bool head_only;	   /* OPERATING: HEAD */
 	int64_t pinged_ms; /* the oldest ping without an answer, or 0 */
 	struct websocket_parser parser;
 	struct recall *recall;	     /* owned; `handed`: it is to be ended */
 	struct rpc_id initialize_id; /* ATTACHING, STARTING */
-	struct buf initialize;	     /* ATTACHING: the message itself */
+	struct buf initialize;	     /* the same: the message itself */
+	size_t behind;		     /* `handed`: bytes of what came behind
+					it, there too */
 	struct buf head;	     /* HTTP head, then bytes kept for later;
 					`handed`: of reports */
 	struct buf message;	     /* a message being put together */
@@ -166,8 +169,12 @@ void connection_channel_ended(struct connection *c);
  * then it has ended. */
 size_t connection_read_channel(struct connection *c, void *p, size_t room);
 
-/* The session channel is here; its descriptor is taken over. */
-void connection_attach(struct connection *c, int channel_fd);
+/* Makes a session channel. The runner's end of it, which is the caller's, or
+ * -errno. */
+int connection_attach(struct connection *c);
+
+/* Nobody has got that end: there is no channel, as before. */
+void connection_unattach(struct connection *c);
 
 /* The monitor says why the session channel ended. */
 void connection_on_closed(

@@ -14,6 +14,7 @@
 #include "handed.h"
 #include "hangup.h"
 #include "log.h"
+#include "metrics.h"
 #include "monitor_client.h"
 #include "parking.h"
 #include "util.h"
@@ -43,14 +44,29 @@ close_client(struct connection *c)
 }
 
 static void
+drop_channel(struct connection *c)
+{
+	if (c->channel_fd < 0)
+		return;
+	event_del(&c->channel_in);
+	event_del(&c->channel_out);
+	close(c->channel_fd);
+	c->channel_fd = -1;
+}
+
+void
+connection_unattach(struct connection *c)
+{
+	drop_channel(c);
+	c->channel_reading = c->channel_failed = false;
+	buf_clear(&c->uplink.buf);
+	c->uplink.at = 0;
+}
+
+static void
 close_channel(struct connection *c)
 {
-	if (c->channel_fd >= 0) {
-		event_del(&c->channel_in);
-		event_del(&c->channel_out);
-		close(c->channel_fd);
-		c->channel_fd = -1;
-	}
+	drop_channel(c);
 	if (c->granted && !c->close_sent && !c->awaiting) {
 		c->close_sent = true;
 		monitor_close(c);
@@ -197,6 +213,7 @@ connection_on_closed(
 
 	if (c->state != CONN_LEAVING)
 		return;
+	metrics.sessions_failed += c->initialize_id.text != NULL;
 	if (c->initialize_id.text != NULL)
 		fail_initialize(c, reason[0] ? reason : "its channel closed");
 	switch (end) {

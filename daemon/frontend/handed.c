@@ -4,6 +4,7 @@
 #include "handed.h"
 
 #include <errno.h>
+#include <event2/event.h>
 #include <stdio.h>
 #include <string.h>
 #include <sys/ioctl.h>
@@ -77,10 +78,25 @@ handed_over(struct connection *c)
 		return false;
 	}
 	c->handed = true;
-	connection_read_client(c, false);
+	event_del(&c->in_event);
 	send_rest(c, iov, (int)nitems(iov), (size_t)n);
+	/* From now on reports come into the other. */
+	c->behind = c->head.len;
+	buf_put(&c->initialize, c->head.data, c->head.len);
 	buf_clear(&c->head);
 	return true;
+}
+
+void
+handed_refused(struct connection *c)
+{
+	if (!c->handed)
+		return;
+	hangup_forget(c);
+	c->handed = c->hung_up = false;
+	c->initialize.len -= c->behind;
+	buf_put(&c->head, c->initialize.data + c->initialize.len, c->behind);
+	c->behind = 0;
 }
 
 /* --- from the runner ---------------------------------------------------- */

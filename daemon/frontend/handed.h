@@ -10,9 +10,13 @@
 
 #include "connection.h"
 
-/* Hands the client over with its initialize and what it sent behind it. False:
- * it stays here, and its messages are passed on. */
+/* Hands the client over, on its way into the channel, with its initialize and
+ * what it sent behind it. False: it stays here, and its messages are passed
+ * on. */
 bool handed_over(struct connection *c);
+
+/* There is no runner that it could have gone to. */
+void handed_refused(struct connection *c);
 
 /* Reports of the runner are there. */
 void handed_read(struct connection *c);

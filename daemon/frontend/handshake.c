@@ -83,6 +83,7 @@ send_reply(struct connection *c, const struct http_reply *reply, bool head)
 static void
 ask_for_grant(struct connection *c, const struct http_request *r)
 {
+	const struct control_verdict busy = { .verdict = VERDICT_BUSY };
 	enum credential_kind kind = CREDENTIAL_NONE;
 	struct slice token = { "", 0 };
 
@@ -93,7 +94,8 @@ ask_for_grant(struct connection *c, const struct http_request *r)
 	c->state = CONN_AUTHENTICATING;
 	c->awaiting = true;
 	connection_read_client(c, false);
-	monitor_authenticate(c, kind, token);
+	if (monitor_authenticate(c, kind, token) < 0)
+		handshake_verdict(c, &busy);
 }
 
 /* What the operator asks, on a listener that is his alone. */

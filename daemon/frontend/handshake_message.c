@@ -4,11 +4,15 @@
  */
 #include "handshake.h"
 
+#include <stdio.h>
 #include <string.h>
+#include <sys/socket.h>
+#include <unistd.h>
 
 #include "frontend.h"
 #include "handed.h"
 #include "json_scan.h"
+#include "log.h"
 #include "metrics.h"
 #include "monitor_client.h"
 #include "params.h"
@@ -18,6 +22,9 @@
 
 /* The front-end is everybody's: what it must look at closely is bounded. */
 #define PARSED_MAX_BYTES (256u << 10)
+
+/* Of the session channel, each way. */
+#define CHANNEL_SEND_BYTES (208 << 10)
 
 struct early_method {
 	const char *name;
@@ -82,42 +89,35 @@ answer_malformed(struct connection *c, const char *detail)
 	answer_error(c, NULL, RPC_MALFORMED, before, slice_of(detail), "");
 }
 
-/* Asks for the session; until the answer no other message is handled. */
+/* Until the answer no other message is handled. The session is asked for when
+ * all is known that came behind this one. */
 static void
 take_initialize(struct connection *c, struct rpc_id *id,
     const struct initialize_params *p, const char *text, size_t len)
 {
-	char wanted[CONTROL_SESSION_ID_MAX];
 	struct slice want =
 	    p->watch ? p->watch_session_id : p->resume_session_id;
+
 	bool named = p->watch || p->resume;
 
-	if (named && (want.len >= sizeof(wanted) ||
+	if (named && (want.len >= sizeof(c->wanted) ||
 			 memchr(want.ptr, '\0', want.len) != NULL)) {
 		answer_error(
 		    c, id, RPC_MALFORMED, "unknown session id ", want, "");
 		return;
 	}
-	buf_init(&c->initialize, len);
+	if (named)
+		memcpy(c->wanted, want.ptr, want.len);
+	c->wanted[named ? want.len : 0] = '\0';
+	buf_init(&c->initialize, SIZE_MAX);
 	buf_put(&c->initialize, text, len);
 	c->initialize_id = *id;
 	*id = (struct rpc_id){ 0 };
 	c->state = CONN_ATTACHING;
 	c->asked_ms = now_ms();
-	c->awaiting = true;
 	connection_read_client(c, false);
 	c->resuming = named;
 	c->watching = p->watch;
-	if (!named) {
-		monitor_open(c);
-		return;
-	}
-	memcpy(wanted, want.ptr, want.len);
-	wanted[want.len] = '\0';
-	if (p->watch)
-		monitor_watch_session(c, wanted);
-	else
-		monitor_resume(c, wanted);
 }
 
 static void
@@ -195,40 +195,78 @@ answer_refused(struct connection *c, const struct control_session *s)
 	rpc_message_clear(&m);
 }
 
-void
-handshake_session(
-    struct connection *c, const struct control_session *s, int channel_fd)
+static void
+refuse_session(struct connection *c, const struct control_session *s)
 {
-	c->awaiting = false;
-	if (c->state != CONN_ATTACHING) {
-		if (channel_fd >= 0)
-			connection_attach(c, channel_fd);
-		c->state = CONN_GONE; /* it left meanwhile */
-		connection_client_gone(c);
+	metrics.sessions_failed++;
+	connection_unattach(c);
+	handed_refused(c);
+	c->state = CONN_OPEN;
+	answer_refused(c, s);
+	rpc_id_clear(&c->initialize_id);
+	buf_clear(&c->initialize);
+}
+
+void
+handshake_refused(struct connection *c, const struct control_session *s)
+{
+	if (c->state != CONN_STARTING)
+		return; /* it left meanwhile */
+	refuse_session(c, s);
+	handed_return(c);
+	pump_take_kept(c);
+}
+
+static void
+refuse_channel(struct connection *c, int err)
+{
+	struct control_session s = { .result = SESSION_FAILED };
+
+	log_error(err, "connection %u: session channel", c->number);
+	snprintf(s.reason, sizeof(s.reason), "session channel: %s",
+	    strerror(-err));
+	refuse_session(c, &s);
+	connection_close(c, WEBSOCKET_CLOSE_INTERNAL, s.reason);
+}
+
+/* For several messages of 64 KiB in one turn. */
+static void
+widen(int fd)
+{
+	setsockopt(fd, SOL_SOCKET, SO_SNDBUF, &(int){ CHANNEL_SEND_BYTES },
+	    sizeof(int));
+}
+
+void
+handshake_attach(struct connection *c)
+{
+	int theirs = connection_attach(c), err;
+
+	c->state = CONN_STARTING;
+	if (theirs < 0) {
+		refuse_channel(c, theirs);
 		return;
 	}
-	metrics.sessions_failed += channel_fd < 0;
-	metrics.sessions_resumed += channel_fd >= 0 && c->resuming;
-	metrics.sessions_opened += channel_fd >= 0 && !c->resuming;
-	if (channel_fd >= 0) {
-		connection_attach(c, channel_fd);
-		if (!handed_over(c))
-			pump_forward(c, c->initialize.data, c->initialize.len);
-	} else {
-		c->state = CONN_OPEN;
-		answer_refused(c, s);
-		rpc_id_clear(&c->initialize_id);
+	if (!handed_over(c)) {
+		widen(c->channel_fd);
+		widen(theirs);
+		pump_forward(c, c->initialize.data, c->initialize.len);
 	}
-	buf_clear(&c->initialize);
-	pump_take_kept(c);
+	err = monitor_ask_session(c, theirs);
+	close(theirs);
+	if (err < 0)
+		refuse_channel(c, err);
 }
 
 void
 handshake_started(struct connection *c)
 {
 	c->state = CONN_ATTACHED;
+	metrics.sessions_resumed += c->resuming;
+	metrics.sessions_opened += !c->resuming;
 	metrics_initialized((uint64_t)(now_ms() - c->asked_ms) * 1000);
 	rpc_id_clear(&c->initialize_id);
+	buf_clear(&c->initialize);
 	/* A runner pings its client itself; one that was asked for it, or whose
 	 * client hung up, still has no more than its time. */
 	if (c->recall == NULL && !c->hung_up)

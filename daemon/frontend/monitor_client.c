@@ -38,37 +38,40 @@ on_verdict(const uint8_t *packet, size_t len, const int *fds, size_t nfds)
 	return 0;
 }
 
+/* With the end of the channel that nobody wanted. Who asked may have left. */
 static int
-on_session(const uint8_t *packet, size_t len, int fd, enum control_type type)
+on_no_session(const uint8_t *packet, size_t len, const int *fds, size_t nfds,
+    enum control_type type)
 {
 	struct control_session s;
 	struct connection *c;
 
-	if (control_get(packet, len, type, &s) < 0)
+	if (nfds != 1 || control_get(packet, len, type, &s) < 0 ||
+	    s.result == SESSION_OK || s.result > SESSION_FAILED)
 		return -EBADMSG;
+	close(fds[0]);
 	c = connection_find(s.conn);
-	if (c == NULL || (s.result == SESSION_OK) != (fd >= 0))
-		return -EBADMSG;
-	handshake_session(c, &s, fd);
+	if (c != NULL)
+		handshake_refused(c, &s);
 	return 0;
 }
 
 static int
 on_open(const uint8_t *packet, size_t len, const int *fds, size_t nfds)
 {
-	return on_session(packet, len, nfds ? fds[0] : -1, MON_ANS_OPEN);
+	return on_no_session(packet, len, fds, nfds, MON_ANS_OPEN);
 }
 
 static int
 on_resume(const uint8_t *packet, size_t len, const int *fds, size_t nfds)
 {
-	return on_session(packet, len, nfds ? fds[0] : -1, MON_ANS_RESUME);
+	return on_no_session(packet, len, fds, nfds, MON_ANS_RESUME);
 }
 
 static int
 on_watch(const uint8_t *packet, size_t len, const int *fds, size_t nfds)
 {
-	return on_session(packet, len, nfds ? fds[0] : -1, MON_ANS_WATCH);
+	return on_no_session(packet, len, fds, nfds, MON_ANS_WATCH);
 }
 
 static int

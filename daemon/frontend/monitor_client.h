@@ -27,11 +27,13 @@ void monitor_wait_configure(struct offer *offer);
 void monitor_watch(void);
 
 void monitor_ready(const struct control_ready *r);
-void monitor_authenticate(const struct connection *c, enum credential_kind kind,
+/* 0, or -ETOOMANYREFS: what the client's socket holds cannot be sent. */
+int monitor_authenticate(const struct connection *c, enum credential_kind kind,
     struct slice credential);
-void monitor_open(const struct connection *c);
-void monitor_resume(const struct connection *c, const char *session_id);
-void monitor_watch_session(const struct connection *c, const char *session_id);
+
+/* A new session, or the one of c->wanted, to be attached to or watched; with
+ * the runner's end of its channel. 0 or -ETOOMANYREFS. */
+int monitor_ask_session(const struct connection *c, int channel_fd);
 void monitor_close(const struct connection *c);
 void monitor_done(void);
 /* A client certificate that TLS refused goes on record. */

@@ -15,7 +15,7 @@
 /* The monitor never waits for us, so waiting for it cannot lock up. When it has
  * hung up that is the next to be read, and clients still hear the last of us
  * then. */
-static void
+static int
 request_with(enum control_type type, const void *payload, int fd)
 {
 	struct buf b;
@@ -25,8 +25,12 @@ request_with(enum control_type type, const void *payload, int fd)
 	control_put(&b, type, payload);
 	err = seqpacket_send(CONTROL_FD, b.data, b.len, &fd, fd >= 0);
 	buf_clear(&b);
+	/* Sockets within sockets, as deep as the client liked (unix(7)). */
+	if (err == -ETOOMANYREFS)
+		return err;
 	if (err < 0 && err != -EPIPE && err != -ECONNRESET)
 		log_fatal_errno(err, "control channel");
+	return 0;
 }
 
 static void
@@ -41,7 +45,7 @@ monitor_ready(const struct control_ready *r)
 	request(MON_REQ_READY, r);
 }
 
-void
+int
 monitor_authenticate(const struct connection *c, enum credential_kind kind,
     struct slice credential)
 {
@@ -52,6 +56,7 @@ monitor_authenticate(const struct connection *c, enum credential_kind kind,
 	};
 	const struct control_voucher *voucher =
 	    c->tls ? tls_client_voucher(c->tls) : NULL;
+	int err;
 
 	memcpy(a.peer, c->peer, sizeof(a.peer));
 	if (credential.len < sizeof(a.credential))
@@ -59,8 +64,10 @@ monitor_authenticate(const struct connection *c, enum credential_kind kind,
 	a.has_certificate = voucher != NULL;
 	if (voucher != NULL)
 		a.voucher = *voucher;
-	request_with(MON_REQ_AUTHENTICATE, &a, c->unix_peer ? c->in_fd : -1);
+	err = request_with(
+	    MON_REQ_AUTHENTICATE, &a, c->unix_peer ? c->in_fd : -1);
 	explicit_bzero(&a, sizeof(a));
+	return err;
 }
 
 void
@@ -81,33 +88,19 @@ monitor_ask_metrics(const struct connection *c)
 	request(MON_REQ_METRICS, &ask);
 }
 
-void
-monitor_open(const struct connection *c)
+int
+monitor_ask_session(const struct connection *c, int channel_fd)
 {
 	struct control_open o = { .conn = c->number };
+	struct control_resume r = { .conn = c->number };
 
 	memcpy(o.grant, c->grant, sizeof(o.grant));
-	request(MON_REQ_OPEN, &o);
-}
-
-void
-monitor_resume(const struct connection *c, const char *session_id)
-{
-	struct control_resume r = { .conn = c->number };
-
 	memcpy(r.grant, c->grant, sizeof(r.grant));
-	strncpy(r.session_id, session_id, sizeof(r.session_id) - 1);
-	request(MON_REQ_RESUME, &r);
-}
-
-void
-monitor_watch_session(const struct connection *c, const char *session_id)
-{
-	struct control_resume r = { .conn = c->number };
-
-	memcpy(r.grant, c->grant, sizeof(r.grant));
-	strncpy(r.session_id, session_id, sizeof(r.session_id) - 1);
-	request(MON_REQ_WATCH, &r);
+	memcpy(r.session_id, c->wanted, sizeof(r.session_id));
+	if (!c->resuming)
+		return request_with(MON_REQ_OPEN, &o, channel_fd);
+	return request_with(
+	    c->watching ? MON_REQ_WATCH : MON_REQ_RESUME, &r, channel_fd);
 }
 
 void

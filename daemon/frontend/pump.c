@@ -124,8 +124,7 @@ pump_write_runner(struct connection *c)
 static bool
 is_relaying(const struct connection *c)
 {
-	return !c->handed &&
-	       (c->state == CONN_STARTING || c->state == CONN_ATTACHED);
+	return !c->handed && c->state == CONN_ATTACHED;
 }
 
 /* May the next message be handled, or must it wait? What was read while the
@@ -332,6 +331,8 @@ pump_take_client(struct connection *c, uint8_t *data, size_t len)
 		connection_read_client(c, false);
 	}
 	pump_own_frames(c);
+	if (c->state == CONN_ATTACHING)
+		handshake_attach(c);
 }
 
 /* stdio's end of input is passed on behind what was read, so that the runner

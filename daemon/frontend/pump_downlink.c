@@ -128,17 +128,21 @@ void
 pump_read_runner(struct connection *c)
 {
 	size_t n = connection_read_channel(c, scratch, sizeof(scratch));
+	bool starts = c->state == CONN_STARTING;
 
 	if (n == 0)
 		return;
 	if (c->state == CONN_GONE || c->state == CONN_CLOSING)
 		return; /* nobody is left to read it */
-	if (c->state == CONN_STARTING)
+	if (starts)
 		handshake_started(c);
-	if (take_runner(c, scratch, n))
+	if (take_runner(c, scratch, n)) {
 		pump_own_frames(c);
-	else if (c->channel_fd >= 0 && c->state < CONN_LEAVING)
+		if (starts)
+			pump_take_kept(c);
+	} else if (c->channel_fd >= 0 && c->state < CONN_LEAVING) {
 		connection_channel_ended(c);
+	}
 }
 
 void

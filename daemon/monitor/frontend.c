@@ -37,8 +37,9 @@ frontend_init(struct frontend *f)
 static void
 close_all(int *fds, size_t n)
 {
-	while (n > 0)
-		close(fds[--n]);
+	while (n-- > 0)
+		if (fds[n] >= 0)
+			close(fds[n]);
 }
 
 static void
@@ -145,7 +146,7 @@ control_ready(struct source *source, uint32_t events)
 {
 	struct frontend *f = SOURCE_OWNER(source, struct frontend, control);
 	uint8_t packet[CONTROL_MESSAGE_MAX];
-	int fds[SEQPACKET_FDS_MAX];
+	int fds[SEQPACKET_FDS_MAX], none = -1;
 	size_t nfds = 0;
 	ssize_t n = -EAGAIN;
 	int err = 0;
@@ -160,10 +161,9 @@ control_ready(struct source *source, uint32_t events)
 		if (nfds > 1)
 			err = -EBADMSG;
 		else
-			err = request_take(
-			    &monitor, packet, (size_t)n, nfds ? fds[0] : -1);
-		while (nfds > 0)
-			close(fds[--nfds]);
+			err = request_take(&monitor, packet, (size_t)n,
+			    nfds ? &fds[0] : &none);
+		close_all(fds, nfds);
 		if (f->control.fd < 0)
 			return;
 	}

@@ -44,7 +44,7 @@ announce(struct monitor *m)
 }
 
 static int
-answer_ready(struct monitor *m, const uint8_t *packet, size_t len, int fd)
+answer_ready(struct monitor *m, const uint8_t *packet, size_t len, int *fd)
 {
 	struct control_ready r;
 
@@ -123,7 +123,7 @@ check_voucher(const struct monitor *m, struct control_authenticate *a)
 
 static int
 answer_authenticate(
-    struct monitor *m, const uint8_t *packet, size_t len, int fd)
+    struct monitor *m, const uint8_t *packet, size_t len, int *fd)
 {
 	struct frontend *f = &m->frontend;
 	struct control_authenticate a;
@@ -138,14 +138,14 @@ answer_authenticate(
 	if (a.kind > CREDENTIAL_BEARER || !listener_was(a.listener) ||
 	    grant_find(f, a.conn) != NULL)
 		return -EPERM;
-	if (l != NULL && take_peer(l, fd, &peer) < 0)
+	if (l != NULL && take_peer(l, *fd, &peer) < 0)
 		return -EBADMSG;
 	check_voucher(m, &a);
 	if (l == NULL || m->stopping ||
 	    f->grants.count >= m->conf->limits.max_connections)
 		v = VERDICT_BUSY; /* l: closed by a reload meanwhile */
 	else
-		v = credential_verify(m->conf, l, &a, fd >= 0 ? &peer : NULL,
+		v = credential_verify(m->conf, l, &a, *fd >= 0 ? &peer : NULL,
 		    (int64_t)time(NULL), &who, &how);
 	explicit_bzero(a.credential, sizeof(a.credential));
 	credential_audit(m, &a, l, v, v == VERDICT_GRANTED ? who : NULL, how);
@@ -161,7 +161,7 @@ answer_authenticate(
 
 /* In TLS, before any request: what the front-end says of it goes on record. */
 static int
-answer_refused(struct monitor *m, const uint8_t *packet, size_t len, int fd)
+answer_refused(struct monitor *m, const uint8_t *packet, size_t len, int *fd)
 {
 	struct control_refused r;
 
@@ -172,25 +172,36 @@ answer_refused(struct monitor *m, const uint8_t *packet, size_t len, int fd)
 	return 0;
 }
 
+/* A session channel is what the front-end says it is, or no socket at all. */
+static bool
+is_channel(int fd)
+{
+	int domain = 0, type = 0;
+	socklen_t n = sizeof(int), m = sizeof(int);
+
+	return getsockopt(fd, SOL_SOCKET, SO_DOMAIN, &domain, &n) == 0 &&
+	       getsockopt(fd, SOL_SOCKET, SO_TYPE, &type, &m) == 0 &&
+	       domain == AF_UNIX && type == SOCK_STREAM;
+}
+
+/* Of a session that there is its runner tells. Of one that there is not, this
+ * does; with the runner's end of the channel, which so has not ended before. */
 static void
-send_session(struct monitor *m, enum control_type type,
-    struct control_session *answer, const struct grant *g, int channel_fd)
+finish_request(struct monitor *m, enum control_type answer_type,
+    const struct control_session *answer, const struct grant *g, int *fd)
 {
 	if (answer->result == SESSION_OK)
-		memcpy(answer->session_id, g->session->id,
-		    sizeof(answer->session_id));
-	else
-		session_audit_refused(m, g->identity, g->peer, answer);
-	frontend_send(&m->frontend, type, answer, channel_fd);
+		return;
+	session_audit_refused(m, g->identity, g->peer, answer);
+	frontend_send(&m->frontend, answer_type, answer, steal_fd(fd));
 }
 
 static int
-answer_open(struct monitor *m, const uint8_t *packet, size_t len, int fd)
+answer_open(struct monitor *m, const uint8_t *packet, size_t len, int *fd)
 {
 	struct control_open o;
 	struct control_session answer = { 0 };
 	struct grant *g;
-	int channel_fd = -1;
 
 	REQUEST(MON_REQ_OPEN, &o, packet, len);
 	g = grant_take(&m->frontend, o.conn, o.grant);
@@ -203,19 +214,18 @@ answer_open(struct monitor *m, const uint8_t *packet, size_t len, int fd)
 		    "the server is shutting down");
 	} else {
 		answer.result = session_open(m, g->identity, g->conn, g->peer,
-		    &g->session, &channel_fd, answer.reason);
+		    &g->session, *fd, answer.reason);
 	}
-	send_session(m, MON_ANS_OPEN, &answer, g, channel_fd);
+	finish_request(m, MON_ANS_OPEN, &answer, g, fd);
 	return 0;
 }
 
 static int
-answer_resume(struct monitor *m, const uint8_t *packet, size_t len, int fd)
+answer_resume(struct monitor *m, const uint8_t *packet, size_t len, int *fd)
 {
 	struct control_resume r;
 	struct control_session answer = { 0 };
 	struct grant *g;
-	int channel_fd = -1;
 
 	REQUEST(MON_REQ_RESUME, &r, packet, len);
 	g = grant_take(&m->frontend, r.conn, r.grant);
@@ -223,18 +233,17 @@ answer_resume(struct monitor *m, const uint8_t *packet, size_t len, int fd)
 		return -EPERM;
 	answer.conn = r.conn;
 	answer.result = session_resume(m, g->identity, r.session_id, g->conn,
-	    g->peer, &g->session, &channel_fd);
-	send_session(m, MON_ANS_RESUME, &answer, g, channel_fd);
+	    g->peer, &g->session, *fd);
+	finish_request(m, MON_ANS_RESUME, &answer, g, fd);
 	return 0;
 }
 
 static int
-answer_watch(struct monitor *m, const uint8_t *packet, size_t len, int fd)
+answer_watch(struct monitor *m, const uint8_t *packet, size_t len, int *fd)
 {
 	struct control_resume r;
 	struct control_session answer = { 0 };
 	struct grant *g;
-	int channel_fd = -1;
 
 	REQUEST(MON_REQ_WATCH, &r, packet, len);
 	g = grant_take(&m->frontend, r.conn, r.grant);
@@ -242,11 +251,11 @@ answer_watch(struct monitor *m, const uint8_t *packet, size_t len, int fd)
 		return -EPERM;
 	answer.conn = r.conn;
 	answer.result = session_watch(m, g->identity, r.session_id, g->conn,
-	    g->peer, &g->session, &channel_fd, answer.reason);
+	    g->peer, &g->session, *fd, answer.reason);
 	g->watching = answer.result == SESSION_OK;
 	if (g->watching)
 		session_audit(m, g->session, "session-watched", g->peer, NULL);
-	send_session(m, MON_ANS_WATCH, &answer, g, channel_fd);
+	finish_request(m, MON_ANS_WATCH, &answer, g, fd);
 	return 0;
 }
 
@@ -261,7 +270,7 @@ leave_session(struct monitor *m, struct grant *g, bool channel_ended,
 }
 
 static int
-answer_close(struct monitor *m, const uint8_t *packet, size_t len, int fd)
+answer_close(struct monitor *m, const uint8_t *packet, size_t len, int *fd)
 {
 	struct control_close c;
 	struct control_closed answer = { .end = CHANNEL_END_DETACHED };
@@ -287,7 +296,7 @@ answer_close(struct monitor *m, const uint8_t *packet, size_t len, int fd)
 }
 
 static int
-answer_done(struct monitor *m, const uint8_t *packet, size_t len, int fd)
+answer_done(struct monitor *m, const uint8_t *packet, size_t len, int *fd)
 {
 	REQUEST(MON_REQ_DONE, NULL, packet, len);
 	if (!m->stdio)
@@ -298,7 +307,7 @@ answer_done(struct monitor *m, const uint8_t *packet, size_t len, int fd)
 }
 
 static int
-answer_metrics(struct monitor *m, const uint8_t *packet, size_t len, int fd)
+answer_metrics(struct monitor *m, const uint8_t *packet, size_t len, int *fd)
 {
 	struct control_ask_metrics ask;
 	struct control_metrics answer;
@@ -316,23 +325,30 @@ answer_metrics(struct monitor *m, const uint8_t *packet, size_t len, int fd)
 static const struct request {
 	enum control_type type;
 	unsigned when;
-	bool with_fd; /* may bring a descriptor */
+	enum { NO_FD, MAY_HAVE_FD, CHANNEL_FD } fd;
 	int (*answer)(
-	    struct monitor *m, const uint8_t *packet, size_t len, int fd);
+	    struct monitor *m, const uint8_t *packet, size_t len, int *fd);
 } requests[] = {
-	{ MON_REQ_READY, FRONTEND_CONFINING, false, answer_ready },
-	{ MON_REQ_AUTHENTICATE, FRONTEND_SERVING, true, answer_authenticate },
-	{ MON_REQ_REFUSED, FRONTEND_SERVING, false, answer_refused },
-	{ MON_REQ_OPEN, FRONTEND_SERVING, false, answer_open },
-	{ MON_REQ_RESUME, FRONTEND_SERVING, false, answer_resume },
-	{ MON_REQ_WATCH, FRONTEND_SERVING, false, answer_watch },
-	{ MON_REQ_CLOSE, FRONTEND_SERVING, false, answer_close },
-	{ MON_REQ_METRICS, FRONTEND_SERVING, false, answer_metrics },
-	{ MON_REQ_DONE, FRONTEND_SERVING, false, answer_done },
+	{ MON_REQ_READY, FRONTEND_CONFINING, NO_FD, answer_ready },
+	{ MON_REQ_AUTHENTICATE, FRONTEND_SERVING, MAY_HAVE_FD, answer_authenticate },
+	{ MON_REQ_REFUSED, FRONTEND_SERVING, NO_FD, answer_refused },
+	{ MON_REQ_OPEN, FRONTEND_SERVING, CHANNEL_FD, answer_open },
+	{ MON_REQ_RESUME, FRONTEND_SERVING, CHANNEL_FD, answer_resume },
+	{ MON_REQ_WATCH, FRONTEND_SERVING, CHANNEL_FD, answer_watch },
+	{ MON_REQ_CLOSE, FRONTEND_SERVING, NO_FD, answer_close },
+	{ MON_REQ_METRICS, FRONTEND_SERVING, NO_FD, answer_metrics },
+	{ MON_REQ_DONE, FRONTEND_SERVING, NO_FD, answer_done },
 };
 
+static bool
+fd_fits(unsigned wanted, int fd)
+{
+	return wanted == CHANNEL_FD ? fd >= 0 && is_channel(fd)
+				    : fd < 0 || wanted == MAY_HAVE_FD;
+}
+
 int
-request_take(struct monitor *m, const uint8_t *packet, size_t len, int fd)
+request_take(struct monitor *m, const uint8_t *packet, size_t len, int *fd)
 {
 	enum control_type type = control_peek(packet, len);
 
@@ -341,7 +357,7 @@ request_take(struct monitor *m, const uint8_t *packet, size_t len, int fd)
 			continue;
 		if (!(requests[i].when & m->frontend.state))
 			return -EACCES;
-		if (fd >= 0 && !requests[i].with_fd)
+		if (!fd_fits(requests[i].fd, *fd))
 			return -EBADMSG;
 		return requests[i].answer(m, packet, len, fd);
 	}

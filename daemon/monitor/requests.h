@@ -11,10 +11,11 @@
 struct monitor;
 struct session;
 
-/* Answers one request; fd (or -1) came with it and stays the caller's. 0, or
+/* Answers one request; *fd (or -1) came with it and stays the caller's, unless
+ * it is -1 then. 0, or
  * the violation: -ENOSYS not in the table, -EACCES not permitted now, -EBADMSG
  * does not decode, -EPERM asks for what it was not granted. */
-int request_take(struct monitor *m, const uint8_t *packet, size_t len, int fd);
+int request_take(struct monitor *m, const uint8_t *packet, size_t len, int *fd);
 
 /* A violation in words, for the log. */
 const char *request_violation(int err);

@@ -29,9 +29,6 @@
 /* A runner that was told to end gets its own grace plus this. */
 #define KILL_MARGIN_MS 2000
 
-/* Of the session channel: several messages of 64 KiB in one turn. */
-#define CHANNEL_SEND_BYTES (208 << 10)
-
 void
 registry_init(struct registry *r)
 {
@@ -105,30 +102,20 @@ session_order(struct session *s, enum control_type type, const void *payload,
 }
 
 static int
-attach(struct session *s, uint32_t conn, const char *peer, int *channel_fd)
+attach(struct session *s, uint32_t conn, const char *peer, int channel_fd)
 {
 	struct control_attach attach = { .generation = ++s->generation };
-	int pair[2], err;
+	int err;
 
-	if (socketpair(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0,
-		pair) < 0)
-		return -errno;
-	for (size_t i = 0; i < nitems(pair); i++)
-		setsockopt(pair[i], SOL_SOCKET, SO_SNDBUF,
-		    &(int){ CHANNEL_SEND_BYTES }, sizeof(int));
 	snprintf(attach.peer, sizeof(attach.peer), "%s", peer);
-	err = session_order(s, RUNNER_ORDER_ATTACH, &attach, &pair[0], 1);
-	close(pair[0]);
-	if (err < 0) {
-		close(pair[1]);
+	err = session_order(s, RUNNER_ORDER_ATTACH, &attach, &channel_fd, 1);
+	if (err < 0)
 		return err;
-	}
 	s->conn = conn;
 	memcpy(s->peer, attach.peer, sizeof(s->peer));
 	s->close_asked = false;
 	s->end = CHANNEL_END_DETACHED;
 	s->state = SESSION_STATE_ATTACHED;
-	*channel_fd = pair[1];
 	return 0;
 }
 
@@ -181,7 +168,7 @@ start(struct monitor *m, struct session *s, const char *peer, char *reason)
 
 enum session_result
 session_open(struct monitor *m, struct identity *identity, uint32_t conn,
-    const char *peer, struct session **session, int *channel_fd, char *reason)
+    const char *peer, struct session **session, int channel_fd, char *reason)
 {
 	struct registry *r = &m->sessions;
 	struct session *s;
@@ -230,7 +217,7 @@ session_find(struct monitor *m, const struct identity *identity, const char *id)
 enum session_result
 session_resume(struct monitor *m, const struct identity *identity,
     const char *id, uint32_t conn, const char *peer, struct session **session,
-    int *channel_fd)
+    int channel_fd)
 {
 	struct session *s = session_find(m, identity, id);
 

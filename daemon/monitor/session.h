@@ -105,19 +105,19 @@ struct registry {
 void registry_init(struct registry *r);
 
 /*
- * Starts a runner for the identity. On success *session and *channel_fd (the
- * front-end's end, the caller's) are set. SESSION_OK, or SESSION_LIMIT /
+ * Starts a runner for the identity, with that end of a session channel, which
+ * stays the caller's. SESSION_OK and *session is set, or SESSION_LIMIT /
  * SESSION_FAILED with a sentence in reason[256].
  */
 enum session_result session_open(struct monitor *m, struct identity *identity,
-    uint32_t conn, const char *peer, struct session **session, int *channel_fd,
+    uint32_t conn, const char *peer, struct session **session, int channel_fd,
     char *reason);
 
 /* Gives a detached session a new channel. SESSION_OK, SESSION_UNKNOWN (also
  * for another identity's), or SESSION_ATTACHED. */
 enum session_result session_resume(struct monitor *m,
     const struct identity *identity, const char *id, uint32_t conn,
-    const char *peer, struct session **session, int *channel_fd);
+    const char *peer, struct session **session, int channel_fd);
 
 /*
  * The connection is over: the session is detached and its time runs.
@@ -133,7 +133,7 @@ bool session_detach(struct monitor *m, struct session *s, bool channel_ended,
  * reason[256]. */
 enum session_result session_watch(struct monitor *m,
     const struct identity *identity, const char *id, uint32_t conn,
-    const char *peer, struct session **session, int *channel_fd, char *reason);
+    const char *peer, struct session **session, int channel_fd, char *reason);
 
 /* The watching connection is over; as session_detach(). */
 bool session_unwatch(struct monitor *m, struct session *s, uint32_t conn,

@@ -15,29 +15,18 @@
 #include "util.h"
 
 static int
-watch(struct session *s, const char *peer, int *channel_fd)
+watch(struct session *s, const char *peer, int channel_fd)
 {
 	struct control_watch order = { .number = ++s->watches };
-	int pair[2], err;
 
-	if (socketpair(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0,
-		pair) < 0)
-		return -errno;
 	snprintf(order.peer, sizeof(order.peer), "%s", peer);
-	err = session_order(s, RUNNER_ORDER_WATCH, &order, &pair[0], 1);
-	close(pair[0]);
-	if (err < 0) {
-		close(pair[1]);
-		return err;
-	}
-	*channel_fd = pair[1];
-	return 0;
+	return session_order(s, RUNNER_ORDER_WATCH, &order, &channel_fd, 1);
 }
 
 enum session_result
 session_watch(struct monitor *m, const struct identity *identity,
     const char *id, uint32_t conn, const char *peer, struct session **session,
-    int *channel_fd, char *reason)
+    int channel_fd, char *reason)
 {
 	struct session *s = session_find(m, identity, id);
 	struct watcher *w;

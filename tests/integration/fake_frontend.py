@@ -2,6 +2,7 @@
 """A compromised front-end for test_isolation.py: holds the real control
 channel and says what no front-end says, one case per life."""
 import array
+import json
 import os
 import pathlib
 import signal
@@ -43,20 +44,44 @@ def serving(s, *messages):
         s.send(m)
 
 
+kept = []
+
+
+def ask(s, message):
+    """With one end of a session channel; the other one."""
+    ours, theirs = socket.socketpair()
+    kept.append(ours)
+    s.sendmsg([message], [(socket.SOL_SOCKET, socket.SCM_RIGHTS, array.array("i", [theirs.fileno()]))])
+    return ours
+
+
+def asking(s, message, *before):
+    serving(s, *before)
+    ask(s, message)
+
+
 def open_twice(s):
     serving(s)
     grant = granted(s, 1)
-    s.send(u32(OPEN) + u32(1) + grant)
-    s.recv(16384)
-    s.send(u32(OPEN) + u32(1) + grant)
+    for _ in range(2):
+        ask(s, u32(OPEN) + u32(1) + grant)
 
 
 def open_session(s, conn):
     """Returns the session's id and the grant."""
     grant = granted(s, conn)
-    s.send(u32(OPEN) + u32(conn) + grant)
-    answer = s.recv(16384)
-    return answer[13:13 + struct.unpack("<I", answer[9:13])[0]], grant
+    channel = ask(s, u32(OPEN) + u32(conn) + grant)
+    text = b'{"id":1,"method":"initialize","params":{"clientName":"f"}}'
+    channel.sendall(u32(len(text)) + text)
+    answer = channel.recv(16384)
+    return json.loads(answer[4:])["result"]["sessionId"].encode(), grant
+
+
+def open_with(s, fds):
+    """Something else than one end of a channel."""
+    serving(s)
+    grant = granted(s, 1)
+    s.sendmsg([u32(OPEN) + u32(1) + grant], [(socket.SOL_SOCKET, socket.SCM_RIGHTS, array.array("i", fds))])
 
 
 def watch(conn, grant, id):
@@ -67,22 +92,20 @@ def watch_twice(s):
     serving(s)
     id, _ = open_session(s, 1)
     grant = granted(s, 2)
-    s.send(watch(2, grant, id))
-    assert s.recv(16384)[:4] == u32(WATCH + 1)
-    s.send(watch(2, grant, id))
+    for _ in range(2):
+        ask(s, watch(2, grant, id))
 
 
 def watch_with_the_grant_of_the_attached(s):
     serving(s)
     id, grant = open_session(s, 1)
-    s.send(watch(1, grant, id))
+    ask(s, watch(1, grant, id))
 
 
 def watch_and_close_twice(s):
     serving(s)
     id, _ = open_session(s, 1)
-    s.send(watch(2, granted(s, 2), id))
-    s.recv(16384)
+    ask(s, watch(2, granted(s, 2), id))
     for _ in range(2):
         s.send(u32(CLOSE) + u32(2) + b"\0")
 
@@ -114,15 +137,20 @@ SERVING = [
     lambda s: serving(s, authenticate(1, listener=9)),
     lambda s: serving(s, authenticate(1, kind=9)),
     lambda s: serving(s, authenticate(1), authenticate(1)),  # a connection twice
-    lambda s: serving(s, u32(OPEN) + u32(1) + b"\0" * 16),   # no grant at all
-    lambda s: serving(s, authenticate(1), u32(OPEN) + u32(1) + b"\1" * 16),
-    lambda s: serving(s, u32(RESUME) + u32(7) + b"\0" * 16 + string(b"x")),
+    lambda s: asking(s, u32(OPEN) + u32(1) + b"\0" * 16),    # no grant at all
+    lambda s: asking(s, u32(OPEN) + u32(1) + b"\1" * 16, authenticate(1)),
+    lambda s: asking(s, u32(RESUME) + u32(7) + b"\0" * 16 + string(b"x")),
+    lambda s: (serving(s), s.send(u32(OPEN) + u32(1) + granted(s, 1))),
     lambda s: serving(s, u32(CLOSE) + u32(1) + b"\0"),
     lambda s: serving(s, u32(DONE)),                         # there is no stdio
+    lambda s: open_with(s, [2]),
+    lambda s: open_with(s, [s.fileno()]),                    # packets
+    lambda s: open_with(s, [socket.socket().detach()]),
+    lambda s: open_with(s, [end.detach() for end in socket.socketpair()]),
     open_twice,
     authenticate_with_descriptor,                            # of a TCP listener
-    lambda s: serving(s, watch(7, b"\0" * 16, b"x")),
-    lambda s: serving(s, authenticate(1), watch(1, b"\1" * 16, b"x")),
+    lambda s: asking(s, watch(7, b"\0" * 16, b"x")),
+    lambda s: asking(s, watch(1, b"\1" * 16, b"x"), authenticate(1)),
     watch_twice,
     watch_with_the_grant_of_the_attached,
     watch_and_close_twice,

@@ -41,9 +41,11 @@ class Handed:
         self.client = WebSocket(self.url)
         granting.join()
         self.client.sock.sendall(frame(1, INITIALIZE) + behind)
-        self.channel, theirs = socket.socketpair()
+        packet, fds, _, _ = socket.recv_fds(self.control, 1 << 16, 4)
+        assert packet[:4] == u32(OPEN) and len(fds) == 1, packet
+        self.conn = packet[4:8]
+        self.channel = socket.socket(fileno=fds[0])
         self.channel.settimeout(20)
-        self.answer_open(theirs)
 
     def give(self, message, sock):
         self.control.sendmsg([message], [(socket.SOL_SOCKET, socket.SCM_RIGHTS, array.array("i", [sock.fileno()]))])
@@ -58,9 +60,12 @@ class Handed:
         conn = self.expect(AUTHENTICATE)[4:8]
         self.control.send(u32(AUTHENTICATE + 1) + conn + b"\0" + bytes(16))
 
-    def answer_open(self, theirs):
-        self.conn = self.expect(OPEN)[4:8]
-        self.give(u32(OPEN + 1) + self.conn + b"\0" + string(b"0123") + string(b""), theirs)
+    def refuse(self, result=4, reason=b"that is why"):
+        """There is no session: the channel goes back."""
+        message = u32(OPEN + 1) + self.conn + bytes([result]) + string(reason)
+        rights = array.array("i", [self.channel.fileno()])
+        self.control.sendmsg([message], [(socket.SOL_SOCKET, socket.SCM_RIGHTS, rights)])
+        self.channel.close()
 
     def take(self):
         """initialize, what came behind it, and the client's socket."""

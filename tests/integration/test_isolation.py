@@ -1,4 +1,5 @@
 """Who runs as what, and what each may not (DESIGN.md section 2)."""
+import contextlib
 import os
 import pathlib
 import re
@@ -53,6 +54,15 @@ def test_the_runner_cannot_be_killed_or_inspected_from_inside(root):
     assert c.call("environment/status") == {"status": "ready"}
 
 
+def open_files(pid):
+    """What may be opened and closed meanwhile."""
+    found = []
+    for f in os.listdir(f"/proc/{pid}/fd"):
+        with contextlib.suppress(FileNotFoundError):
+            found.append(os.readlink(f"/proc/{pid}/fd/{f}"))
+    return found
+
+
 def test_runner_and_monitor(root, user):
     c = root.ready()
     runner = status(root.runner(c))
@@ -61,7 +71,7 @@ def test_runner_and_monitor(root, user):
     assert runner["NSpid"].split()[-1] == "1"
     assert sorted(int(f) for f in os.listdir(f"/proc/{root.runner(c)}/fd"))[:4] == [0, 1, 2, 3]
     # The monitor holds listeners, control channels, and nothing of a client.
-    sockets = [os.readlink(f"/proc/{root.pid}/fd/{f}") for f in os.listdir(f"/proc/{root.pid}/fd")]
+    sockets = open_files(root.pid)
     tcp = pathlib.Path(f"/proc/{root.pid}/net/tcp").read_text()
     states = {line.split()[9]: line.split()[3] for line in tcp.splitlines()[1:]}
     mine = [states[m[1]] for m in (re.fullmatch(r"socket:\[(\d+)\]", s) for s in sockets) if m and m[1] in states]

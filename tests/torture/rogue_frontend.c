@@ -10,6 +10,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/socket.h>
 #include <unistd.h>
 
 #include "control.h"
@@ -34,19 +35,30 @@ static uint32_t last_number;
 static unsigned long sent;
 
 static void
-ask(enum control_type type, const void *payload)
+ask_with(enum control_type type, const void *payload, int fd)
 {
+	struct pollfd room = { .fd = CONTROL_FD, .events = POLLOUT };
 	struct buf b;
+	int err;
 
 	buf_init(&b, CONTROL_MESSAGE_MAX);
 	control_put(&b, type, payload);
-	if (!rogue_send(CONTROL_FD, b.data, b.len, 0)) {
+	while ((err = seqpacket_send(
+		    CONTROL_FD, b.data, b.len, &fd, fd >= 0)) == -EAGAIN)
+		poll(&room, 1, 1000);
+	if (err < 0) {
 		rogue_say("ended by a message that is permitted: %s",
 		    control_name(type));
 		exit(1);
 	}
 	sent++;
 	buf_clear(&b);
+}
+
+static void
+ask(enum control_type type, const void *payload)
+{
+	ask_with(type, payload, -1);
 }
 
 /* The answer of that type; what comes before it is dropped. */
@@ -100,31 +112,51 @@ authenticate(struct connection *c)
 	memcpy(c->token, v.grant, sizeof(v.grant));
 }
 
-/* Returns the channel, or -1. */
+/* With one end of a channel; the other one. */
 static int
-open_session(const struct connection *c, struct control_session *s)
+ask_session(enum control_type type, const void *payload)
 {
-	struct control_open o = { .conn = c->number };
-	int fd;
+	int pair[2];
 
-	memcpy(o.grant, c->token, sizeof(o.grant));
-	ask(MON_REQ_OPEN, &o);
-	hear(MON_ANS_OPEN, s, &fd);
-	return fd;
+	if (socketpair(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0,
+		pair) < 0)
+		exit(1);
+	ask_with(type, payload, pair[1]);
+	close(pair[1]);
+	return pair[0];
 }
 
 static int
-find_session(const struct connection *c, enum control_type type, const char *id,
-    struct control_session *s)
+open_session(const struct connection *c)
+{
+	struct control_open o = { .conn = c->number };
+
+	memcpy(o.grant, c->token, sizeof(o.grant));
+	return ask_session(MON_REQ_OPEN, &o);
+}
+
+static int
+find_session(const struct connection *c, enum control_type type, const char *id)
 {
 	struct control_resume r = { .conn = c->number };
-	int fd;
 
 	memcpy(r.grant, c->token, sizeof(r.grant));
 	snprintf(r.session_id, sizeof(r.session_id), "%s", id);
-	ask(type, &r);
-	hear(type + 1, s, &fd);
-	return fd;
+	return ask_session(type, &r);
+}
+
+static void
+find_no_session(const struct connection *c, enum control_type type)
+{
+	int back, channel = find_session(c, type, "no such session");
+
+	hear(type + 1, NULL, &back);
+	if (back < 0) {
+		rogue_say("the channel did not come back");
+		exit(1);
+	}
+	close(back);
+	close(channel);
 }
 
 static void
@@ -146,26 +178,22 @@ static void
 check_honest(unsigned life)
 {
 	struct connection c = { 0 };
-	struct control_session s;
-	char id[CONTROL_SESSION_ID_MAX];
+	char id[CONTROL_SESSION_ID_MAX] = "";
 	int channel;
 
 	while (!c.granted)
 		authenticate(&c);
-	if (life == 0)
-		channel = open_session(&c, &s);
-	else if (rogue_load("honest", id, sizeof(id)))
-		channel = find_session(&c, MON_REQ_RESUME, id, &s);
-	else
-		channel = -1;
-	if (channel < 0) {
-		rogue_say("the honest session is gone: %s", s.reason);
+	if (life > 0 && !rogue_load("honest", id, sizeof(id))) {
+		rogue_say("the honest session is not known");
 		exit(1);
 	}
-	if (!rogue_session_check(channel, s.session_id, life))
+	channel = life == 0 ? open_session(&c)
+			    : find_session(&c, MON_REQ_RESUME, id);
+	if (!rogue_session_begin(channel, id) ||
+	    !rogue_session_check(channel, life))
 		exit(1);
 	if (life == 0)
-		rogue_store("honest", s.session_id);
+		rogue_store("honest", id);
 	close(channel);
 	close_connection(&c, false, true);
 }
@@ -175,9 +203,6 @@ check_honest(unsigned life)
 static void
 step(struct connection *c)
 {
-	struct control_session s;
-	char id[CONTROL_SESSION_ID_MAX] = "no such session";
-
 	if (c->over)
 		return;
 	if (!c->granted) {
@@ -186,14 +211,29 @@ step(struct connection *c)
 	}
 	switch (rogue_pick(4)) {
 	case 0:
-		find_session(c, MON_REQ_RESUME, id, &s);
+		find_no_session(c, MON_REQ_RESUME);
 		break;
 	case 1:
-		find_session(c, MON_REQ_WATCH, id, &s);
+		find_no_session(c, MON_REQ_WATCH);
 		break;
 	default:
 		close_connection(c, rogue_pick(2), true);
 	}
+}
+
+static void
+authenticate_again(struct connection *c)
+{
+	while (!c->granted)
+		authenticate(c);
+}
+
+/* A channel to that session to which nothing was said yet. */
+static int
+resume(struct connection *c, const char *id)
+{
+	authenticate_again(c);
+	return find_session(c, MON_REQ_RESUME, id);
 }
 
 /* A session of its own: flooded, resumed, watched, left in a lie. */
@@ -201,24 +241,23 @@ static void
 attack_session(unsigned long frames)
 {
 	struct connection c = { 0 }, other = { 0 };
-	struct control_session s, again;
+	char id[CONTROL_SESSION_ID_MAX] = "";
 	unsigned long at = 0;
 	bool fresh = true;
 	int channel, watching;
 
-	while (!c.granted)
-		authenticate(&c);
-	while (!other.granted)
-		authenticate(&other);
-	channel = open_session(&c, &s);
-	if (channel < 0) {
-		rogue_say("no session: %s", s.reason);
+	authenticate_again(&c);
+	authenticate_again(&other);
+	channel = open_session(&c);
+	if (!rogue_session_begin(channel, id))
 		exit(1);
-	}
-	watching = find_session(&other, MON_REQ_WATCH, s.session_id, &again);
+	watching = find_session(&other, MON_REQ_WATCH, id);
 	rogue_session_attack(watching, frames / 10 + 1);
 	close(watching);
 	close_connection(&other, false, true);
+	close(channel);
+	close_connection(&c, false, true);
+	channel = resume(&c, id);
 	while (at < frames) {
 		unsigned long n = frames - at < 1000 ? frames - at : 1000;
 		bool going = rogue_pick(2) ? rogue_session_attack(channel, n)
@@ -232,14 +271,7 @@ attack_session(unsigned long frames)
 		close(channel);
 		/* The runner hung up, and said why before. */
 		close_connection(&c, true, true);
-		while (!c.granted)
-			authenticate(&c);
-		channel =
-		    find_session(&c, MON_REQ_RESUME, s.session_id, &again);
-		if (channel < 0) {
-			rogue_say("the session under attack is gone");
-			exit(1);
-		}
+		channel = resume(&c, id);
 	}
 	/* Half of them say that the runner hung up, which it did not. */
 	if (rogue_pick(2))
@@ -284,10 +316,11 @@ violate(void)
 		tell(MON_REQ_AUTHENTICATE, &a, 0, 1 + rogue_pick(253));
 		break;
 	case 3:
-		tell(MON_REQ_OPEN, &o, 0, 0);
+		tell(MON_REQ_OPEN, &o, 0, rogue_pick(2));
 		break;
 	case 4:
-		tell(rogue_pick(2) ? MON_REQ_RESUME : MON_REQ_WATCH, &r, 0, 0);
+		tell(rogue_pick(2) ? MON_REQ_RESUME : MON_REQ_WATCH, &r, 0,
+		    rogue_pick(2));
 		break;
 	case 5:
 		tell(MON_REQ_CLOSE, &c, 0, 0);

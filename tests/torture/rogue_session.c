@@ -263,26 +263,29 @@ rogue_session_attack_directly(int channel, bool fresh, unsigned long count)
 
 /* --- an honest client --------------------------------------------------- */
 
-/* Waits until the runner has said this. */
-static bool
+/* Waits until the runner has said this; what comes behind it, or NULL. */
+static const char *
 wait_for(int channel, const char *text)
 {
 	struct pollfd ready = { .fd = channel, .events = POLLIN };
 	static char said[65536];
 	size_t len = 0;
 	ssize_t n;
+	char *at;
 
 	while (poll(&ready, 1, ANSWER_MS) > 0) {
 		n = recv(channel, said + len, sizeof(said) - 1 - len, 0);
 		if (n <= 0)
 			break;
 		len += (size_t)n;
-		if (memmem(said, len, text, strlen(text)) != NULL)
-			return true;
+		said[len] = '\0';
+		at = memmem(said, len, text, strlen(text));
+		if (at != NULL)
+			return at + strlen(text);
 	}
 	rogue_say("the honest session did not say %s, but: %.*s", text,
 	    len > 150 ? 150 : (int)len, said);
-	return false;
+	return NULL;
 }
 
 static bool
@@ -292,16 +295,29 @@ say(int channel, const char *text)
 }
 
 bool
-rogue_session_check(int channel, const char *id, unsigned number)
+rogue_session_begin(int channel, char id[CONTROL_SESSION_ID_MAX])
 {
-	char text[400], seq[40];
+	bool resume = id[0] != '\0';
+	const char *at;
+	char text[400];
 
 	snprintf(text, sizeof(text),
 	    "{\"id\":1,\"method\":\"initialize\",\"params\":{\"clientName\":"
 	    "\"h\"%s%s%s}}",
-	    number ? ",\"resumeSessionId\":\"" : "", number ? id : "",
-	    number ? "\"" : "");
+	    resume ? ",\"resumeSessionId\":\"" : "", id, resume ? "\"" : "");
 	say(channel, text);
+	at = wait_for(channel, "\"sessionId\":\"");
+	if (at == NULL)
+		return false;
+	snprintf(id, CONTROL_SESSION_ID_MAX, "%.36s", at);
+	return true;
+}
+
+bool
+rogue_session_check(int channel, unsigned number)
+{
+	char text[400], seq[40];
+
 	say(channel, "{\"method\":\"initialized\"}");
 	if (number == 0)
 		say(channel,
@@ -316,5 +332,5 @@ rogue_session_check(int channel, const char *id, unsigned number)
 	say(channel, text);
 	/* Its sequence numbers say that nothing came in between. */
 	snprintf(seq, sizeof(seq), "\"seq\":%u,", number + 1);
-	return wait_for(channel, seq);
+	return wait_for(channel, seq) != NULL;
 }

@@ -6,6 +6,8 @@
 
 #include <stdbool.h>
 
+#include "control.h"
+
 /* Sends `count` frames, arbitrary ones and good ones out of their order, and
  * drops what is answered. False: the runner hung up. */
 bool rogue_session_attack(int channel, unsigned long count);
@@ -15,9 +17,14 @@ bool rogue_session_attack(int channel, unsigned long count);
 bool rogue_session_attack_directly(
     int channel, bool fresh, unsigned long count);
 
-/* Attaches as an honest client would, writes one line to the process that
- * echoes lines, and waits for it to come back; `number` counts these calls,
- * the first one starts the process. False, after saying so: it did not. */
-bool rogue_session_check(int channel, const char *id, unsigned number);
+/* Says initialize as an honest client would: to resume the session of that id,
+ * or for a new one, whose id that is then. False, after saying so: there is
+ * none. */
+bool rogue_session_begin(int channel, char id[CONTROL_SESSION_ID_MAX]);
+
+/* Then writes one line to the process that echoes lines, and waits for it to
+ * come back; `number` counts these calls, the first one starts the process.
+ * False, after saying so: it did not. */
+bool rogue_session_check(int channel, unsigned number);
 
 #endif

@@ -5,6 +5,7 @@
  * is opened here: the monitor is draining.
  */
 #include <errno.h>
+#include <fcntl.h>
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -12,6 +13,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/socket.h>
 #include <unistd.h>
 
 #include <cmocka.h>
@@ -26,7 +28,8 @@
 
 static unsigned long messages = 20000;
 static unsigned seed = 7;
-static int front; /* its end of the control channel */
+static int front;      /* its end of the control channel */
+static int channel[2]; /* what it could give a runner */
 
 static const enum control_type requests[] = { MON_REQ_READY,
 	MON_REQ_AUTHENTICATE, MON_REQ_OPEN, MON_REQ_RESUME, MON_REQ_WATCH,
@@ -60,7 +63,8 @@ set_up(void **state)
 	monitor.conf = conf_load(&options, &code);
 	if (monitor.conf == NULL || source_init() < 0 ||
 	    listener_open(monitor.conf->listeners[0], NULL) != 0 ||
-	    seqpacket_pair(pair) < 0)
+	    seqpacket_pair(pair) < 0 ||
+	    socketpair(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0, channel) < 0)
 		return -1;
 	front = pair[1];
 	monitor.frontend.control.fd = pair[0];
@@ -72,10 +76,36 @@ tear_down(void **state)
 {
 	requests_forget(&monitor);
 	close(front);
+	close(channel[0]);
+	close(channel[1]);
 	close(monitor.frontend.control.fd);
 	table_clear(&monitor.frontend.grants);
 	conf_free(monitor.conf);
 	return 0;
+}
+
+static bool
+wants_channel(enum control_type type)
+{
+	return type == MON_REQ_OPEN || type == MON_REQ_RESUME ||
+	       type == MON_REQ_WATCH;
+}
+
+static int
+take(const struct buf *b, int fd)
+{
+	int err = request_take(&monitor, b->data, b->len, &fd);
+
+	if (fd >= 0)
+		close(fd);
+	return err;
+}
+
+/* With what the request wants. */
+static int
+take_good(const struct buf *b, enum control_type type)
+{
+	return take(b, wants_channel(type) ? dup(channel[0]) : -1);
 }
 
 /* The next answer, decoded. False: there is none. */
@@ -90,7 +120,10 @@ take_answer(enum control_type type, void *answer)
 	if (n == -EAGAIN)
 		return false;
 	assert_true(n > 0);
-	assert_int_equal(nfds, 0);
+	/* What there is no session for comes back. */
+	assert_int_equal(nfds, wants_channel(type - 1));
+	if (nfds > 0)
+		close(fds[0]);
 	assert_int_equal(control_get(packet, (size_t)n, type, answer), 0);
 	return true;
 }
@@ -132,7 +165,8 @@ ignore_answers(void)
 	size_t nfds;
 
 	while (seqpacket_recv(front, packet, sizeof(packet), fds, &nfds) > 0)
-		continue;
+		while (nfds > 0)
+			close(fds[--nfds]);
 }
 
 static void
@@ -142,7 +176,7 @@ grant(uint32_t conn, uint8_t token[CONTROL_GRANT_BYTES])
 	struct buf b;
 
 	put_request(&b, MON_REQ_AUTHENTICATE, conn, NULL);
-	assert_int_equal(request_take(&monitor, b.data, b.len, -1), 0);
+	assert_int_equal(take(&b, -1), 0);
 	assert_true(take_answer(MON_ANS_AUTHENTICATE, &v));
 	assert_int_equal(v.verdict, VERDICT_GRANTED);
 	memcpy(token, v.grant, sizeof(v.grant));
@@ -158,9 +192,20 @@ is_request(uint32_t type)
 	return false;
 }
 
+enum gift { NOTHING, PACKETS, A_FILE, A_CHANNEL, GIFTS };
+
+static int
+open_gift(enum gift gift)
+{
+	return gift == PACKETS	   ? dup(front)
+	       : gift == A_FILE	   ? open("/dev/null", O_RDWR)
+	       : gift == A_CHANNEL ? dup(channel[0])
+				   : -1;
+}
+
 /* What an otherwise good request comes to, its connection having a grant. */
 static int
-expected(enum control_type type, enum frontend_state state, bool with_fd)
+expected(enum control_type type, enum frontend_state state, enum gift gift)
 {
 	enum frontend_state when =
 	    type == MON_REQ_READY ? FRONTEND_CONFINING : FRONTEND_SERVING;
@@ -169,14 +214,14 @@ expected(enum control_type type, enum frontend_state state, bool with_fd)
 		return -EACCES;
 	if (type == MON_REQ_AUTHENTICATE)
 		return -EPERM; /* it has one already */
-	if (with_fd)
+	if (gift != (wants_channel(type) ? A_CHANNEL : NOTHING))
 		return -EBADMSG;
 	/* There is no stdio, and no operator's listener. */
 	return type == MON_REQ_DONE || type == MON_REQ_METRICS ? -EPERM : 0;
 }
 
 static void
-check_request(enum control_type type, enum frontend_state state, bool with_fd)
+check_request(enum control_type type, enum frontend_state state, enum gift gift)
 {
 	uint8_t token[CONTROL_GRANT_BYTES];
 	struct buf b;
@@ -186,13 +231,13 @@ check_request(enum control_type type, enum frontend_state state, bool with_fd)
 	grant(1, token);
 	monitor.frontend.state = state;
 	put_request(&b, type, 1, token);
-	err = request_take(&monitor, b.data, b.len, with_fd ? front : -1);
-	if (err != expected(type, state, with_fd))
+	err = take(&b, open_gift(gift));
+	if (err != expected(type, state, gift))
 		fail_msg("%s in state %u, descriptor %d: %d",
-		    control_name(type), state, with_fd, err);
+		    control_name(type), state, gift, err);
 	/* A byte more is no message. */
 	buf_put_u8(&b, 0);
-	err = request_take(&monitor, b.data, b.len, -1);
+	err = take_good(&b, type);
 	assert_true(err == -EBADMSG || err == -EACCES);
 	buf_clear(&b);
 	ignore_answers();
@@ -207,15 +252,15 @@ test_every_message_in_every_state(void **state)
 			struct buf b;
 
 			if (is_request(type)) {
-				check_request(type, states[i], false);
-				check_request(type, states[i], true);
+				for (int gift = 0; gift < GIFTS; gift++)
+					check_request(type, states[i],
+					    (enum gift)gift);
 				continue;
 			}
 			monitor.frontend.state = states[i];
 			buf_init(&b, 64);
 			buf_put_u32(&b, type);
-			assert_int_equal(
-			    request_take(&monitor, b.data, b.len, -1), -ENOSYS);
+			assert_int_equal(take(&b, -1), -ENOSYS);
 			buf_clear(&b);
 		}
 }
@@ -256,7 +301,7 @@ send_good(void)
 	int err;
 
 	put_request(&b, type, conn, model[of].token);
-	err = request_take(&monitor, b.data, b.len, -1);
+	err = take_good(&b, type);
 	buf_clear(&b);
 	if (type == MON_REQ_AUTHENTICATE) {
 		assert_int_equal(err, model[conn].granted ? -EPERM : 0);
@@ -289,13 +334,13 @@ send_spoilt(void)
 {
 	size_t grants = monitor.frontend.grants.count;
 	uint32_t conn = pick(CONNECTIONS);
+	enum control_type type = requests[pick(nitems(requests))];
 	struct buf b;
 	int err;
 
-	put_request(
-	    &b, requests[pick(nitems(requests))], conn, model[conn].token);
+	put_request(&b, type, conn, model[conn].token);
 	spoil(&b);
-	err = request_take(&monitor, b.data, b.len, -1);
+	err = take_good(&b, type);
 	buf_clear(&b);
 	if (err < 0) {
 		assert_true(err == -EBADMSG || err == -ENOSYS ||
