@@ -21,6 +21,7 @@
 #include <unistd.h>
 
 #include "config.h"
+#include "heap.h"
 #include "log.h"
 #include "util.h"
 
@@ -117,7 +118,7 @@ take_program(struct filter_program *p, const void *code, size_t bytes)
 static int
 read_program(int fd, struct filter_program *p)
 {
-	static char code[BPF_MAXINSNS * sizeof(*p->code)];
+	static heap_aligned char code[BPF_MAXINSNS * sizeof(*p->code)];
 	int size = fcntl(fd, F_GETPIPE_SZ);
 	size_t len = 0;
 	ssize_t n;

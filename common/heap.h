@@ -14,7 +14,8 @@ struct event_base;
 /* Before the first large allocation. The base must outlive the program. */
 void heap_init(struct event_base *base);
 
-/* What processes share, and so the unit of what is given back. */
+/* What processes share, and so the unit of what is given back. Large buffers
+ * are aligned to it, so that small variables lie together. */
 #define HEAP_PAGE_BYTES 4096
 #define heap_aligned	__attribute__((aligned(HEAP_PAGE_BYTES)))
 

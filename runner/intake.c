@@ -10,6 +10,7 @@
 #include <unistd.h>
 
 #include "base64.h"
+#include "heap.h"
 #include "jsonrpc_find.h"
 #include "params.h"
 #include "util.h"
@@ -85,7 +86,7 @@ decode(uint8_t *bytes, const char *p, size_t n)
 static bool
 take_piece(struct intake *in, const char *p, size_t n)
 {
-	static uint8_t bytes[PIECE_BYTES + KEPT_MAX];
+	static heap_aligned uint8_t bytes[PIECE_BYTES + KEPT_MAX];
 	size_t fill = (4 - in->nkept % 4) % 4, whole = 0, had;
 	char head[KEPT_MAX + 3];
 

@@ -166,7 +166,7 @@ take_recording(const uint8_t *packet, size_t len, const int *fds, size_t nfds)
 static int
 take_sandbox(const uint8_t *packet, size_t len, const int *fds, size_t nfds)
 {
-	static struct sandbox_limits l;
+	struct sandbox_limits l;
 
 	if (nfds != 0 ||
 	    control_get(packet, len, RUNNER_ORDER_SANDBOX, &l) < 0 ||
@@ -282,7 +282,7 @@ orders_take(const uint8_t *packet, size_t len, const int *fds, size_t nfds)
 static bool
 take_next(void)
 {
-	static uint8_t packet[CONTROL_MESSAGE_MAX];
+	static heap_aligned uint8_t packet[CONTROL_MESSAGE_MAX];
 	int fds[SEQPACKET_FDS_MAX];
 	size_t nfds;
 	ssize_t n;

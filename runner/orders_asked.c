@@ -12,6 +12,7 @@
 #include <string.h>
 
 #include "audit_text.h"
+#include "heap.h"
 #include "log.h"
 #include "queue.h"
 #include "seqpacket.h"
@@ -86,7 +87,7 @@ hear(uint8_t packet[CONTROL_MESSAGE_MAX], int *fds, size_t *nfds)
 static void
 wait_for(enum control_type type, void *answer, int *fds, size_t *nfds)
 {
-	static uint8_t packet[CONTROL_MESSAGE_MAX];
+	static heap_aligned uint8_t packet[CONTROL_MESSAGE_MAX];
 
 	for (;;) {
 		size_t len = hear(packet, fds, nfds);

@@ -20,6 +20,7 @@
 #include "clone_into.h"
 #include "descriptors.h"
 #include "groups.h"
+#include "heap.h"
 #include "program.h"
 #include "sandbox/nest.h"
 #include "util.h"
@@ -171,7 +172,7 @@ run_child(void *arg)
 static pid_t
 start_in_group(struct child *c)
 {
-	static _Alignas(16) char stack[CHILD_STACK_BYTES];
+	static heap_aligned char stack[CHILD_STACK_BYTES];
 	const struct group *g = c->request->group;
 
 	if (g == NULL || g->cgroup.dirs[CGROUP_UNIFIED] < 0)

@@ -16,6 +16,7 @@
 #include "code_pages.h"
 #include "control.h"
 #include "drop.h"
+#include "heap.h"
 #include "log.h"
 #include "namespaces.h"
 #include "seqpacket.h"
@@ -95,7 +96,7 @@ static bool
 take_order(void)
 {
 	struct control_template_start start;
-	static uint8_t packet[CONTROL_MESSAGE_MAX];
+	static heap_aligned uint8_t packet[CONTROL_MESSAGE_MAX];
 	int fds[SEQPACKET_FDS_MAX];
 	size_t nfds;
 	ssize_t n =

@@ -18,6 +18,7 @@
 
 #include "clone_into.h"
 #include "control.h"
+#include "heap.h"
 #include "program.h"
 #include "util.h"
 #include "view.h"
@@ -41,8 +42,8 @@ struct start {
 	int ready[2]; /* a pipe: the init says that it is locked */
 };
 
-static _Alignas(16) char relay_stack[STACK_BYTES];
-static _Alignas(16) char process_stack[STACK_BYTES];
+static heap_aligned char relay_stack[STACK_BYTES];
+static heap_aligned char process_stack[STACK_BYTES];
 
 /* --- steps that enforce ------------------------------------------------- */
 

@@ -13,6 +13,7 @@
 #include <sys/mount.h>
 #include <unistd.h>
 
+#include "heap.h"
 #include "mounts.h"
 #include "path.h"
 #include "util.h"
@@ -206,7 +207,7 @@ path_of(int fd, char path[PATH_MAX])
 int
 mounts_classic_bind(int source, int target, unsigned flags)
 {
-	static char path[PATH_MAX];
+	static heap_aligned char path[PATH_MAX];
 	char from[64], to[64];
 	int err = path_of(target, path);
 
@@ -222,7 +223,7 @@ mounts_classic_bind(int source, int target, unsigned flags)
 int
 mounts_classic_seal(int fd, unsigned flags)
 {
-	static char path[PATH_MAX];
+	static heap_aligned char path[PATH_MAX];
 	int err = path_of(fd, path);
 
 	return err < 0 ? err : remount(path, false, flags);
