@@ -99,6 +99,12 @@ channel_discard_input(struct channel *ch)
 }
 
 bool
+channel_is_socket(const struct channel *ch)
+{
+	return ch->in_fd == ch->out_fd;
+}
+
+bool
 channel_is_behind(const struct channel *ch)
 {
 	return ch->paused || (ch->direct != NULL && ch->direct->recalled) ||

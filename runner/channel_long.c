@@ -129,9 +129,12 @@ channel_recv(struct channel *ch, void *p, size_t n)
 
 	if (ch->hand_over != NULL)
 		reserve_give(1);
-	got = takes_fds(ch) ? recvmsg(
-				  ch->in_fd, &m, MSG_CMSG_CLOEXEC | MSG_DONTWAIT)
-			    : read(ch->in_fd, p, n);
+	if (takes_fds(ch))
+		got = recvmsg(ch->in_fd, &m, MSG_CMSG_CLOEXEC | MSG_DONTWAIT);
+	else if (channel_is_socket(ch))
+		got = recv(ch->in_fd, p, n, MSG_DONTWAIT);
+	else
+		got = read(ch->in_fd, p, n);
 	if (got < 0)
 		return -errno;
 	if (takes_fds(ch))

@@ -145,9 +145,10 @@ after_write(struct channel *ch)
 static ssize_t
 write_some(struct channel *ch, const uint8_t *p, size_t n)
 {
-	if (ch->direct == NULL)
+	if (!channel_is_socket(ch))
 		return write(ch->out_fd, p, n);
-	direct_writing(ch);
+	if (ch->direct != NULL)
+		direct_writing(ch);
 	return send(ch->out_fd, p, n, MSG_NOSIGNAL | MSG_DONTWAIT);
 }
 

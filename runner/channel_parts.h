@@ -20,6 +20,10 @@ extern uint8_t channel_scratch[CHANNEL_SCRATCH_BYTES];
 /* From now on it is this socket; the one before stays open. */
 void channel_watch(struct channel *ch, int fd);
 
+/* Whoever else has that socket open may say that it blocks: nothing waits for
+ * it none the less. */
+bool channel_is_socket(const struct channel *ch);
+
 /* The peer asks without listening, or the owner has enough. */
 bool channel_is_behind(const struct channel *ch);
 

@@ -110,8 +110,8 @@ limit(int resource, const char *name, rlim_t value)
 }
 
 /* Two descriptors a connection, and a few of our own. Fewer than that are
- * served as far as they go (parking.h); whoever comes then is refused in words:
- * a channel that arrives must find a place, or it is lost on the way. */
+ * served as far as they go (parking.h); whoever comes then is refused in words.
+ */
 static void
 limit_files(uint32_t connections)
 {

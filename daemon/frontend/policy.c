@@ -28,7 +28,7 @@ static const struct filter_rule rules[] = {
 	ALLOW(setsockopt),
 	ALLOW(getsockname),
 	ALLOW(getpeername),
-	ALLOW_IF(socketpair, 0, FILTER_ALL_BITS, AF_UNIX), /* parking */
+	ALLOW_IF(socketpair, 0, FILTER_ALL_BITS, AF_UNIX),
 	DENY(socket),
 	DENY(connect),
 	/* events and time */

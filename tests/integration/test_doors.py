@@ -3,6 +3,7 @@ every state: what is not in the table, or not permitted now, ends them with a
 log line. (The monitor's own door: test_isolation.py.)"""
 import array
 import os
+import select
 import socket
 import struct
 import subprocess
@@ -194,6 +195,28 @@ def test_an_impossible_frame_detaches(frame):
     assert b'"sessionId":"0123"' in again.recv(1000)
     p.control.close()
     assert "impossible frame" in p.end()[1]
+
+
+@pytest.mark.parametrize("order", [attach(), watch()], ids=["attached", "watching"])
+def test_nobody_can_make_a_runner_wait_for_a_channel(order):
+    """Its front-end made the channel: it may have kept the runner's end, too."""
+    p = Program(RUNNER)
+    p.send(*ORDERS["CONFIGURE"])
+    p.send(*ORDERS["SANDBOX"])
+    ours, theirs = socket.socketpair()
+    p.control.sendmsg([order], [(socket.SOL_SOCKET, socket.SCM_RIGHTS, array.array("i", [theirs.fileno()]))])
+    text = b'{"id":1,"method":"initialize","params":{"clientName":"x"}}'
+    ours.sendall(u32(len(text)) + text)
+    assert b'"sessionId":"0123"' in ours.recv(1000)
+    theirs.setblocking(True)
+    ours.setblocking(False)
+    again = b'{"id":2,"method":"process/list","params":{}}'
+    asked = (u32(len(again)) + again) * 200000
+    while select.select([], [ours], [], .5)[1]:     # until neither takes any more
+        asked = asked[ours.send(asked[:1 << 16]):]
+    assert asked
+    p.send(u32(TERMINATE))
+    assert p.end()[0] == 0
 
 
 def test_a_watching_channel_ends_alone():

@@ -10,7 +10,7 @@ import struct
 import threading
 
 import pytest
-from conftest import ROOT, digest, poll
+from conftest import BUILD, ROOT, SANITIZED, digest, poll
 from execd_client import WebSocket, frame
 from test_direct import ANSWERED, CLIENT, COUNTED, ENDED, INITIALIZE, INITIALIZED
 from test_doors import FRONTEND, Program, frontend_configuration, listener, string, u32, u64
@@ -27,7 +27,7 @@ def client_report(event, received=0, sent=0, code=0, reason=b""):
 class Handed:
     """A front-end, and a client that has said initialize."""
 
-    def __init__(self, hand_over=1, behind=b"", limits=()):
+    def __init__(self, hand_over=1, behind=b"", limits=(), opens=True):
         self.program = Program(*limits, FRONTEND)
         self.control = self.program.control
         self.control.settimeout(20)
@@ -41,6 +41,10 @@ class Handed:
         self.client = WebSocket(self.url)
         granting.join()
         self.client.sock.sendall(frame(1, INITIALIZE) + behind)
+        if opens:
+            self.take_open()
+
+    def take_open(self):
         packet, fds, _, _ = socket.recv_fds(self.control, 1 << 16, 4)
         assert packet[:4] == u32(OPEN) and len(fds) == 1, packet
         self.conn = packet[4:8]
@@ -125,6 +129,110 @@ def test_without_hand_over_it_is_relayed(handed):
     assert h.client.answer(1)["result"] == {}
     h.client.notify("initialized")
     assert b'"initialized"' in h.channel.recv(1 << 16)
+
+
+def test_what_came_behind_waits_until_it_is_answered(handed):
+    """Relayed: there may be no session, and then it is not the runner's."""
+    h = handed(0, behind=frame(1, INITIALIZED) + frame(9, b"ping"))
+    assert h.channel.recv(1 << 16) == u32(len(INITIALIZE)) + INITIALIZE
+    h.channel.settimeout(.1)
+    with pytest.raises(TimeoutError):
+        h.channel.recv(1)
+    h.channel.settimeout(20)
+    text = b'{"id":1,"result":{}}'
+    h.channel.sendall(u32(len(text)) + text)
+    assert h.channel.recv(1 << 16) == u32(len(INITIALIZED)) + INITIALIZED
+    assert h.client.answer(1)["result"] == {}
+
+
+# --- there is no session --------------------------------------------------------------
+
+BEFORE = b'{"id":9,"method":"process/list","params":{}}'
+
+
+@pytest.mark.parametrize("hand_over", [1, 0])
+def test_there_is_none_and_then_there_is(handed, hand_over):
+    """What came behind initialize is answered here, then, and the next initialize has a channel of its own."""
+    h = handed(hand_over, behind=frame(1, BEFORE))
+    h.refuse()
+    assert h.client.answer(1)["error"] == {"code": -32603, "message": "that is why"}
+    assert "initialize before using exec methods" in h.client.answer(9)["error"]["message"]
+    h.client.messages.clear()
+    h.client.sock.sendall(frame(1, INITIALIZE))
+    h.take_open()
+    if hand_over:
+        assert h.take()[0] == INITIALIZE
+        h.report(ANSWERED)
+    else:
+        text = b'{"id":1,"result":{}}'
+        h.channel.sendall(u32(len(text)) + text)
+        assert h.client.answer(1)["result"] == {}
+
+
+@pytest.mark.parametrize("hand_over", [1, 0])
+@pytest.mark.parametrize("end", ["close", "shut down"])
+def test_there_is_none_for_a_client_that_left(handed, hand_over, end):
+    h = handed(hand_over)
+    h.client.sock.shutdown(socket.SHUT_RDWR if end == "close" else socket.SHUT_WR)
+    h.refuse()
+    h.closed()
+    if end == "shut down":
+        assert h.client.wait_closed()["code"] == 1006
+        assert h.client.answer(1)["error"]["message"] == "that is why"
+
+
+@pytest.mark.parametrize("hand_over", [1, 0])
+def test_there_is_none_and_the_server_stops(handed, hand_over):
+    h = handed(hand_over)
+    h.control.send(u32(STOP))
+    if hand_over:
+        h.take()[2].close()
+        assert h.channel.recv(1) == b""
+    h.refuse()
+    h.closed()
+    h.client.wait_closed()
+    assert h.client.closed == {"code": 1001, "reason": "the server is stopping"}
+    if hand_over:
+        assert h.client.answer(1)["error"]["message"] == "that is why"
+
+
+def test_one_that_is_refused_too_late_is_nobodys(handed):
+    h = handed()
+    h.take()[2].close()
+    kept = os.dup(h.channel.fileno())
+    h.client.drop()
+    h.closed()
+    h.channel.close()
+    h.channel = socket.socket(fileno=kept)
+    h.refuse()
+
+
+@pytest.mark.parametrize("bad", [
+    lambda h: u32(OPEN + 1) + h.conn + b"\0" + string(b""), lambda h: u32(OPEN + 1) + h.conn + b"\5" + string(b"x"),
+    lambda h: u32(OPEN + 1) + h.conn + b"\4" + string(b"x" * 256)], ids=["none", "unknown", "long"])
+def test_what_no_monitor_says(bad):
+    h = Handed()
+    rights = array.array("i", [h.channel.fileno()])
+    h.control.sendmsg([bad(h)], [(socket.SOL_SOCKET, socket.SCM_RIGHTS, rights)])
+    status, log = h.end()
+    assert status != 0 and "impossible message from the monitor" in log
+
+
+@pytest.mark.skipif(SANITIZED, reason="FAULTS ARE NOT TESTED: the sanitizer wants the same functions for itself")
+def test_no_descriptor_for_a_channel():
+    """The answer says so, and the connection ends. Its client is accepted with the first call, and none behind it."""
+    faults = BUILD / "tests/torture/libfaults.so"
+    h = Handed(limits=("env", f"LD_PRELOAD={faults}", "FAULT_KIND=socket", "FAULT_AT=3"), opens=False)
+    error = h.client.answer(1)["error"]
+    assert error["code"] == -32603 and error["message"].startswith("session channel: "), error
+    h.conn = h.expect(CLOSE)[4:8]
+    h.control.send(u32(CLOSE + 1) + h.conn + bytes([DETACHED]) + string(b""))
+    h.client.wait_closed()
+    assert h.client.closed["code"] == 1011 and h.client.closed["reason"] == error["message"]
+    assert h.end()[0] == 0
+
+
+# --- the end --------------------------------------------------------------------------
 
 
 @pytest.mark.parametrize("code, seen", [(1000, 1000), (1005, 1005), (1007, 1007), (4999, 4999)])
