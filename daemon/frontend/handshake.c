@@ -15,6 +15,7 @@
 #include "metrics.h"
 #include "monitor_client.h"
 #include "pump.h"
+#include "tls_client.h"
 #include "util.h"
 
 #define REPLY_MAX (64u << 10)
@@ -92,10 +93,31 @@ ask_for_grant(struct connection *c, const struct http_request *r)
 			   ? CREDENTIAL_BEARER
 			   : CREDENTIAL_INVALID;
 	c->state = CONN_AUTHENTICATING;
-	c->awaiting = true;
 	connection_read_client(c, false);
+	c->presumed = c->anybody && kind == CREDENTIAL_NONE &&
+		      (c->tls == NULL || tls_client_voucher(c->tls) == NULL);
+	if (c->presumed) {
+		/* The monitor hears of it with initialize. */
+		metrics.granted++;
+		metrics.verdicts[VERDICT_GRANTED]++;
+		return;
+	}
+	c->awaiting = true;
 	if (monitor_authenticate(c, kind, token) < 0)
 		handshake_verdict(c, &busy);
+}
+
+static void
+let_in(struct connection *c)
+{
+	struct iovec iov = { c->message.data, c->message.len };
+
+	admission_leave(c);
+	c->state = CONN_OPEN;
+	if (!c->stdio && !connection_write(c, &iov, 1))
+		return;
+	buf_clear(&c->message);
+	pump_take_kept(c);
 }
 
 /* What the operator asks, on a listener that is his alone. */
@@ -158,6 +180,8 @@ take_request(struct connection *c, const struct http_request *r, size_t len)
 	ask_for_grant(c, r);
 	explicit_bzero(c->head.data, len);
 	buf_consume(&c->head, len);
+	if (c->presumed)
+		let_in(c);
 }
 
 void
@@ -206,8 +230,6 @@ refuse(struct connection *c, uint8_t verdict)
 void
 handshake_verdict(struct connection *c, const struct control_verdict *v)
 {
-	struct iovec iov = { c->message.data, c->message.len };
-
 	c->awaiting = false;
 	c->granted = v->verdict == VERDICT_GRANTED;
 	metrics.granted += c->granted;
@@ -222,11 +244,6 @@ handshake_verdict(struct connection *c, const struct control_verdict *v)
 		refuse(c, v->verdict);
 		return;
 	}
-	admission_leave(c);
 	memcpy(c->grant, v->grant, sizeof(c->grant));
-	c->state = CONN_OPEN;
-	if (!c->stdio && !connection_write(c, &iov, 1))
-		return;
-	buf_clear(&c->message);
-	pump_take_kept(c);
+	let_in(c);
 }

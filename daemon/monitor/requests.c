@@ -121,6 +121,19 @@ check_voucher(const struct monitor *m, struct control_authenticate *a)
 	a->has_certificate = false;
 }
 
+/* More than any front-end has connections. */
+#define GRANTS_MAX (1u << 20)
+
+/* Who was let in unasked showed nothing, and came where that is enough. */
+static bool
+may_presume(const struct frontend *f, const struct control_authenticate *a,
+    const struct listener *l)
+{
+	return a->kind == CREDENTIAL_NONE && !a->has_certificate &&
+	       (l == NULL || l->kind == LISTENER_WS) &&
+	       f->grants.count < GRANTS_MAX;
+}
+
 static int
 answer_authenticate(
     struct monitor *m, const uint8_t *packet, size_t len, int *fd)
@@ -130,13 +143,15 @@ answer_authenticate(
 	struct identity *who = NULL;
 	const char *how = "";
 	const struct listener *l;
+	struct grant *g = NULL;
 	struct ucred peer;
 	enum verdict v;
 
 	REQUEST(MON_REQ_AUTHENTICATE, &a, packet, len);
 	l = find_listener(m, a.listener);
 	if (a.kind > CREDENTIAL_BEARER || !listener_was(a.listener) ||
-	    grant_find(f, a.conn) != NULL)
+	    grant_find(f, a.conn) != NULL ||
+	    (a.presumed && !may_presume(f, &a, l)))
 		return -EPERM;
 	if (l != NULL && take_peer(l, *fd, &peer) < 0)
 		return -EBADMSG;
@@ -149,13 +164,13 @@ answer_authenticate(
 		    (int64_t)time(NULL), &who, &how);
 	explicit_bzero(a.credential, sizeof(a.credential));
 	credential_audit(m, &a, l, v, v == VERDICT_GRANTED ? who : NULL, how);
-	if (v == VERDICT_GRANTED) {
-		send_verdict(f, &a, v, grant_new(f, &a, who));
-		return 0;
-	}
-	if (log_permits(LOG_FAILURE, a.peer, control_verdict_name(v)))
+	if (v != VERDICT_GRANTED &&
+	    log_permits(LOG_FAILURE, a.peer, control_verdict_name(v)))
 		log_info("%s: refused: %s", a.peer, control_verdict_name(v));
-	send_verdict(f, &a, v, NULL);
+	if (v == VERDICT_GRANTED || a.presumed)
+		g = grant_new(f, &a, v, who);
+	if (!a.presumed)
+		send_verdict(f, &a, v, g);
 	return 0;
 }
 
@@ -192,8 +207,32 @@ finish_request(struct monitor *m, enum control_type answer_type,
 {
 	if (answer->result == SESSION_OK)
 		return;
-	session_audit_refused(m, g->identity, g->peer, answer);
+	if (g->identity != NULL)
+		session_audit_refused(m, g->identity, g->peer, answer);
 	frontend_send(&m->frontend, answer_type, answer, steal_fd(fd));
+}
+
+/* It was let in and should not have been. */
+static bool
+is_refused(const struct grant *g, struct control_session *answer)
+{
+	if (g->verdict == VERDICT_GRANTED)
+		return false;
+	answer->result = SESSION_LIMIT;
+	snprintf(answer->reason, sizeof(answer->reason), "%s",
+	    control_verdict_name(g->verdict));
+	return true;
+}
+
+static bool
+is_ending(const struct monitor *m, struct control_session *answer)
+{
+	if (!m->stopping && !m->draining)
+		return false;
+	answer->result = SESSION_LIMIT;
+	snprintf(answer->reason, sizeof(answer->reason),
+	    "the server is shutting down");
+	return true;
 }
 
 static int
@@ -208,14 +247,9 @@ answer_open(struct monitor *m, const uint8_t *packet, size_t len, int *fd)
 	if (g == NULL)
 		return -EPERM;
 	answer.conn = o.conn;
-	if (m->stopping || m->draining) {
-		answer.result = SESSION_LIMIT;
-		snprintf(answer.reason, sizeof(answer.reason),
-		    "the server is shutting down");
-	} else {
+	if (!is_refused(g, &answer) && !is_ending(m, &answer))
 		answer.result = session_open(m, g->identity, g->conn, g->peer,
 		    &g->session, *fd, answer.reason);
-	}
 	finish_request(m, MON_ANS_OPEN, &answer, g, fd);
 	return 0;
 }
@@ -232,8 +266,9 @@ answer_resume(struct monitor *m, const uint8_t *packet, size_t len, int *fd)
 	if (g == NULL)
 		return -EPERM;
 	answer.conn = r.conn;
-	answer.result = session_resume(m, g->identity, r.session_id, g->conn,
-	    g->peer, &g->session, *fd);
+	if (!is_refused(g, &answer))
+		answer.result = session_resume(m, g->identity, r.session_id,
+		    g->conn, g->peer, &g->session, *fd);
 	finish_request(m, MON_ANS_RESUME, &answer, g, fd);
 	return 0;
 }
@@ -250,8 +285,9 @@ answer_watch(struct monitor *m, const uint8_t *packet, size_t len, int *fd)
 	if (g == NULL)
 		return -EPERM;
 	answer.conn = r.conn;
-	answer.result = session_watch(m, g->identity, r.session_id, g->conn,
-	    g->peer, &g->session, *fd, answer.reason);
+	if (!is_refused(g, &answer))
+		answer.result = session_watch(m, g->identity, r.session_id,
+		    g->conn, g->peer, &g->session, *fd, answer.reason);
 	g->watching = answer.result == SESSION_OK;
 	if (g->watching)
 		session_audit(m, g->session, "session-watched", g->peer, NULL);

@@ -26,8 +26,8 @@ def ready():
     return u32(READY) + bytes([1, 1, 1, 1])
 
 
-def authenticate(conn, listener=0, kind=0, voucher=None):
-    return (u32(AUTHENTICATE) + u32(conn) + u32(listener) + bytes([kind, voucher is not None]) +
+def authenticate(conn, listener=0, kind=0, voucher=None, presumed=False):
+    return (u32(AUTHENTICATE) + u32(conn) + u32(listener) + bytes([kind, presumed, voucher is not None]) +
             (voucher or b"\0" * 44 + string(b"") + b"\0" * 32) +
             string(b"websocket 1.2.3.4:5") + string(b""))
 
