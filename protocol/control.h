@@ -54,6 +54,8 @@ enum control_type {
 	MON_REQ_REFUSED = 26,	   /* control_refused; has no answer */
 
 	/* monitor -> runner, orders */
+	RUNNER_ORDER_SEVERAL = 28, /* orders in their order, each behind its
+				    * length (u32); fds of the first */
 	RUNNER_ORDER_CONFIGURE =
 	    30, /* control_session_config + fds: execd-http, door, cgroups */
 	RUNNER_ORDER_ATTACH = 32,    /* control_attach + channel fd */

@@ -221,6 +221,7 @@ static const struct field unwatched_fields[] = {
 };
 
 static const struct control_layout rows[] = {
+	EMPTY(RUNNER_ORDER_SEVERAL),
 	LAYOUT(RUNNER_ORDER_CONFIGURE, session_config_fields),
 	LAYOUT(RUNNER_ORDER_SANDBOX, sandbox_fields),
 	LAYOUT(RUNNER_ORDER_ATTACH, attach_fields),

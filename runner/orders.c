@@ -15,6 +15,7 @@
 
 #include "audit.h"
 #include "descriptors.h"
+#include "frame.h"
 #include "heap.h"
 #include "log.h"
 #include "loop.h"
@@ -262,8 +263,8 @@ orders_impossible(enum control_type type)
 	log_fatal("impossible order from the monitor: %s", control_name(type));
 }
 
-void
-orders_take(const uint8_t *packet, size_t len, const int *fds, size_t nfds)
+static void
+take_one(const uint8_t *packet, size_t len, const int *fds, size_t nfds)
 {
 	enum control_type type = control_peek(packet, len);
 
@@ -276,6 +277,34 @@ orders_take(const uint8_t *packet, size_t len, const int *fds, size_t nfds)
 		return;
 	}
 	orders_impossible(type);
+}
+
+/* The first of them has the descriptors. */
+static void
+take_several(const uint8_t *p, size_t len, const int *fds, size_t nfds)
+{
+	do {
+		size_t n = len < FRAME_HEADER_BYTES ? 0 : frame_get_length(p);
+
+		if (n == 0 || n > len - FRAME_HEADER_BYTES)
+			orders_impossible(RUNNER_ORDER_SEVERAL);
+		take_one(p + FRAME_HEADER_BYTES, n, fds, nfds);
+		p += FRAME_HEADER_BYTES + n;
+		len -= FRAME_HEADER_BYTES + n;
+		nfds = 0;
+	} while (len > 0);
+}
+
+void
+orders_take(const uint8_t *packet, size_t len, const int *fds, size_t nfds)
+{
+	const size_t type_bytes = sizeof(uint32_t);
+
+	if (control_peek(packet, len) == RUNNER_ORDER_SEVERAL)
+		take_several(
+		    packet + type_bytes, len - type_bytes, fds, nfds);
+	else
+		take_one(packet, len, fds, nfds);
 }
 
 /* False: there is none. */

@@ -80,27 +80,6 @@ unlink_from_lists(struct registry *r, struct session *s)
 		TAILQ_REMOVE(&r->terminating, s, link);
 }
 
-/* An order that does not fit into the socket means a runner that has not
- * read for hundreds of messages: it is stuck, and its session with it. */
-int
-session_order(struct session *s, enum control_type type, const void *payload,
-    const int *fds, size_t nfds)
-{
-	struct buf b;
-	int err;
-
-	buf_init(&b, CONTROL_MESSAGE_MAX);
-	control_put(&b, type, payload);
-	err = seqpacket_send(s->control.fd, b.data, b.len, fds, nfds);
-	buf_clear(&b);
-	if (err < 0 && err != -EPIPE) {
-		log_error(err, "session %.*s: %s: killing the runner",
-		    ID_LOG_CHARS, s->id, control_name(type));
-		starter_kill(s->pid);
-	}
-	return err;
-}
-
 static int
 attach(struct session *s, uint32_t conn, const char *peer, int channel_fd)
 {

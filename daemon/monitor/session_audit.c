@@ -9,6 +9,7 @@
 
 #include "log.h"
 #include "monitor.h"
+#include "session_orders.h"
 #include "session_spare.h"
 #include "stats.h"
 #include "util.h"
@@ -246,26 +247,25 @@ put_patterns(char text[CONTROL_PATTERNS_MAX], const struct strings *patterns)
 		at = stpcpy(stpcpy(at, patterns->items[i]), "\n");
 }
 
-int
-session_audit_configure(struct monitor *m, struct session *s)
+void
+session_audit_configure(
+    struct monitor *m, struct session *s, struct session_orders *orders)
 {
 	const struct audit_rules *audit = &m->conf->audit;
 	struct control_audit order = { 0 };
 	struct control_recording state = { .works = false };
-	int err;
 
 	if (!audit_is_kept(audit) && !stats_are_wanted(m->conf))
-		return 0;
+		return;
 	s->audited = true;
 	order.files = s->identity->audit_files == AUDIT_FILES_UNSET
 			  ? audit->files
 			  : s->identity->audit_files;
 	put_patterns(order.redact_names, &audit->redact_names);
 	put_patterns(order.redact_values, &audit->redact_values);
-	err = session_order(s, RUNNER_ORDER_AUDIT, &order, NULL, 0);
-	if (err == 0 && m->audit_stopped)
-		err = session_order(s, RUNNER_ORDER_RECORDING, &state, NULL, 0);
-	return err;
+	session_orders_add(s, orders, RUNNER_ORDER_AUDIT, &order);
+	if (m->audit_stopped)
+		session_orders_add(s, orders, RUNNER_ORDER_RECORDING, &state);
 }
 
 static void

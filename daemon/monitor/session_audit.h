@@ -12,6 +12,7 @@ struct control_session;
 struct identity;
 struct monitor;
 struct session;
+struct session_orders;
 
 /* An event of the session; peer and reason may be NULL. 0, or -errno if it
  * must not go on without a record. */
@@ -26,8 +27,9 @@ void session_audit_refused(struct monitor *m, const struct identity *identity,
 int session_audit_recorded(struct monitor *m, const struct session *s,
     const char *process, const char *path);
 
-/* What a new runner shall tell of. 0, or -errno of session_order(). */
-int session_audit_configure(struct monitor *m, struct session *s);
+/* What a new runner shall tell of, to the orders that it begins with. */
+void session_audit_configure(
+    struct monitor *m, struct session *s, struct session_orders *orders);
 
 /* A report of its runner. 0, -EBADMSG if it is none of these or impossible,
  * or another -errno as above. */

@@ -15,6 +15,7 @@
 #include "runner_start.h"
 #include "seqpacket.h"
 #include "session_audit.h"
+#include "session_orders.h"
 #include "starter.h"
 #include "util.h"
 
@@ -74,6 +75,7 @@ configure(struct monitor *m, struct session *s, const struct cgroup *cgroup)
 	const struct limits *l = &m->conf->limits;
 	int fds[2 + CGROUP_HIERARCHIES] = { m->programs.http };
 	struct sandbox_limits limits;
+	struct session_orders orders;
 	size_t nfds = 1;
 	int door = find_door(m, s->identity);
 	struct control_session_config c = {
@@ -102,10 +104,12 @@ configure(struct monitor *m, struct session *s, const struct cgroup *cgroup)
 	if (c.door)
 		fds[nfds++] = door;
 	nfds += cgroup_put(cgroup, &c.cgroups, fds + nfds);
-	session_order(s, RUNNER_ORDER_CONFIGURE, &c, fds, nfds);
-	session_audit_configure(m, s);
+	session_orders_begin(&orders, fds, nfds);
+	session_orders_add(s, &orders, RUNNER_ORDER_CONFIGURE, &c);
+	session_audit_configure(m, s, &orders);
 	conf_sandbox_limits(m->conf, s->identity, &limits);
-	session_order(s, RUNNER_ORDER_SANDBOX, &limits, NULL, 0);
+	session_orders_add(s, &orders, RUNNER_ORDER_SANDBOX, &limits);
+	session_orders_send(s, &orders);
 }
 
 static pid_t

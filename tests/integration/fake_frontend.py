@@ -147,6 +147,12 @@ SERVING = [
     lambda s: open_with(s, [s.fileno()]),                    # packets
     lambda s: open_with(s, [socket.socket().detach()]),
     lambda s: open_with(s, [end.detach() for end in socket.socketpair()]),
+    # Let in unasked: one that shows something, twice, by a listener that is none.
+    lambda s: serving(s, authenticate(1, kind=1, presumed=True)),
+    lambda s: serving(s, authenticate(1, presumed=True, voucher=u32(0) + b"\0" * 40 + string(b"") + b"\0" * 32)),
+    lambda s: serving(s, authenticate(1, presumed=True), authenticate(1, presumed=True)),
+    lambda s: serving(s, authenticate(1, presumed=True, listener=9)),
+    lambda s: asking(s, u32(OPEN) + u32(1) + b"\1" * 16, authenticate(1, presumed=True)),
     open_twice,
     authenticate_with_descriptor,                            # of a TCP listener
     lambda s: asking(s, watch(7, b"\0" * 16, b"x")),

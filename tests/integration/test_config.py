@@ -346,6 +346,21 @@ def test_a_reload_says_what_changed(configured, user):
         s.connect(token="tok-c")
 
 
+def test_who_came_before_a_reload_is_judged_after_it(configured, user):
+    """Who shows nothing is let in unasked where that is enough: enough when it wants a session."""
+    text = basic(user).replace("[identity", "allow-unauthenticated = a\n[identity", 1)
+    s = configured(text)
+    before = s.connect().ready()
+    c = s.connect()
+    s.reload(text.replace("allow-unauthenticated = a\n", ""), "allow-unauthenticated")
+    for method, params in (("initialize", {"clientName": "x"}),
+                           ("initialize", {"clientName": "x", "resumeSessionId": before.session_id})):
+        assert c.request(method, params)["error"] == {"code": -32603, "message": "missing websocket bearer token"}
+    assert s.log.count("refused: missing websocket bearer token") == 1
+    assert before.run("x", ["/bin/echo", "still"]).stdout == "still\n"
+    assert s.connect(token="tok-a").ready().run("x", ["/bin/echo", "in"]).stdout == "in\n"
+
+
 @pytest.mark.parametrize("change", ["syntax", "port", "file"])
 def test_a_reload_is_all_or_nothing(configured, user, server, change):
     text = basic(user)

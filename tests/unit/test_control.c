@@ -38,6 +38,7 @@ static const struct {
 	{ MON_REQ_METRICS, sizeof(struct control_ask_metrics) },
 	{ MON_ANS_METRICS, sizeof(struct control_metrics) },
 	{ MON_ANS_WATCH, sizeof(struct control_session) },
+	{ RUNNER_ORDER_SEVERAL, 0 },
 	{ RUNNER_ORDER_CONFIGURE, sizeof(struct control_session_config) },
 	{ RUNNER_ORDER_ATTACH, sizeof(struct control_attach) },
 	{ RUNNER_ORDER_DETACH, 0 },

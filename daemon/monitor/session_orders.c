@@ -1,0 +1,86 @@
+/*
+ * Orders to a runner.
+ */
+#include "session_orders.h"
+
+#include <errno.h>
+
+#include "log.h"
+#include "monitor.h"
+#include "seqpacket.h"
+#include "starter.h"
+
+#define LENGTH_BYTES 4
+
+/* One that does not fit into the socket means a runner that has not read for
+ * hundreds of messages: it is stuck, and its session with it. */
+static int
+send_order(struct session *s, enum control_type type, const struct buf *b,
+    const int *fds, size_t nfds)
+{
+	int err = seqpacket_send(s->control.fd, b->data, b->len, fds, nfds);
+
+	if (err < 0 && err != -EPIPE) {
+		log_error(err, "session %.*s: %s: killing the runner",
+		    ID_LOG_CHARS, s->id, control_name(type));
+		starter_kill(s->pid);
+	}
+	return err;
+}
+
+int
+session_order(struct session *s, enum control_type type, const void *payload,
+    const int *fds, size_t nfds)
+{
+	struct buf b;
+	int err;
+
+	buf_init(&b, CONTROL_MESSAGE_MAX);
+	control_put(&b, type, payload);
+	err = send_order(s, type, &b, fds, nfds);
+	buf_clear(&b);
+	return err;
+}
+
+static void
+begin_packet(struct session_orders *o)
+{
+	buf_init(&o->packet, CONTROL_MESSAGE_MAX);
+	buf_put_u32(&o->packet, RUNNER_ORDER_SEVERAL);
+}
+
+void
+session_orders_begin(struct session_orders *o, const int *fds, size_t nfds)
+{
+	begin_packet(o);
+	o->fds = fds;
+	o->nfds = nfds;
+}
+
+void
+session_orders_add(struct session *s, struct session_orders *o,
+    enum control_type type, const void *payload)
+{
+	struct buf b;
+
+	buf_init(&b, CONTROL_MESSAGE_MAX - 2 * LENGTH_BYTES);
+	control_put(&b, type, payload);
+	if (o->packet.len + LENGTH_BYTES + b.len > CONTROL_MESSAGE_MAX) {
+		session_orders_send(s, o);
+		begin_packet(o);
+	}
+	buf_put_u32(&o->packet, (uint32_t)b.len);
+	buf_put(&o->packet, b.data, b.len);
+	buf_clear(&b);
+}
+
+int
+session_orders_send(struct session *s, struct session_orders *o)
+{
+	int err = send_order(
+	    s, RUNNER_ORDER_SEVERAL, &o->packet, o->fds, o->nfds);
+
+	buf_clear(&o->packet);
+	o->nfds = 0;
+	return err;
+}
