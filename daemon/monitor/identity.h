@@ -35,7 +35,8 @@ struct identity_limits {
 struct runner_template {
 	TAILQ_ENTRY(runner_template) link;
 	pid_t pid;
-	int fd; /* our end of its channel; -1: there is none yet */
+	int fd;	   /* our end of its channel; -1: there is none yet */
+	bool owes; /* the answer to an order */
 };
 
 void runner_template_stop(struct runner_template *t);

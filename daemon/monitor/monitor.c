@@ -100,6 +100,8 @@ reap_children(struct monitor *m)
 	int status;
 	pid_t pid;
 
+	/* Whose child it was must be known. */
+	session_spare_collect(&m->sessions);
 	while ((pid = waitpid(-1, &status, WNOHANG)) > 0) {
 		if (frontend_reap(m, pid, status) ||
 		    helpers_reap(m, pid, status) || sweep_reap(pid) ||

@@ -133,6 +133,7 @@ runner_template_stop(struct runner_template *t)
 	if (t->fd < 0)
 		return;
 	close(steal_fd(&t->fd));
+	t->owes = false;
 	if (t->pid > 0) {
 		kill(t->pid, SIGKILL);
 		while (waitpid(t->pid, NULL, 0) < 0 && errno == EINTR)
@@ -176,25 +177,33 @@ runner_template_reap(pid_t pid, int status)
 	return false;
 }
 
-/* The pid, or -errno: its own, or that of a template that is no more. */
-static pid_t
-order_fork(struct runner_template *t,
+static int
+send_order(struct runner_template *t,
     const struct control_template_start *start, const int *fds, size_t nfds)
 {
-	struct pollfd answer = { .fd = t->fd, .events = POLLIN };
-	struct control_template_started started;
-	uint8_t packet[CONTROL_MESSAGE_MAX];
-	int got[SEQPACKET_FDS_MAX], err;
-	size_t ngot = 0;
 	struct buf b;
-	ssize_t n;
+	int err;
 
 	buf_init(&b, CONTROL_MESSAGE_MAX);
 	control_put(&b, TEMPLATE_ORDER_START, start);
 	err = seqpacket_send(t->fd, b.data, b.len, fds, nfds);
 	buf_clear(&b);
-	if (err < 0)
-		return err;
+	t->owes = err == 0;
+	return err;
+}
+
+/* The pid, or -errno: its own, or that of a template that is no more. */
+static pid_t
+take_answer(struct runner_template *t)
+{
+	struct pollfd answer = { .fd = t->fd, .events = POLLIN };
+	struct control_template_started started;
+	uint8_t packet[CONTROL_MESSAGE_MAX];
+	int got[SEQPACKET_FDS_MAX];
+	size_t ngot = 0;
+	ssize_t n;
+
+	t->owes = false;
 	while (poll(&answer, 1, TEMPLATE_PATIENCE_MS) < 0 && errno == EINTR)
 		continue;
 	n = seqpacket_recv(t->fd, packet, sizeof(packet), got, &ngot);
@@ -211,8 +220,18 @@ order_fork(struct runner_template *t,
 	return started.pid > 0 ? (pid_t)started.pid : -(pid_t)started.error;
 }
 
-pid_t
-runner_start(int program_fd, struct identity *id, bool root, int control_fd,
+/* Its own failures are the end of a template. */
+static void
+judge(struct identity *id, int err)
+{
+	if (err != -EPIPE && err != -EAGAIN && err != -EPROTO)
+		return;
+	log_error(err, "runner for %s: its template", id->name);
+	runner_template_stop(&id->template);
+}
+
+int
+runner_order(int program_fd, struct identity *id, bool root, int control_fd,
     const int joins[CGROUP_HIERARCHIES])
 {
 	struct control_template_start start = {
@@ -221,7 +240,7 @@ runner_start(int program_fd, struct identity *id, bool root, int control_fd,
 	int fds[1 + CGROUP_HIERARCHIES] = { control_fd };
 	struct runner_template *t = &id->template;
 	size_t nfds = 1;
-	pid_t pid = -EPIPE;
+	int err = -EPIPE;
 
 	for (int i = 0; i < CGROUP_HIERARCHIES; i++) {
 		if (joins[i] < 0)
@@ -230,16 +249,38 @@ runner_start(int program_fd, struct identity *id, bool root, int control_fd,
 		fds[nfds++] = joins[i];
 	}
 	/* One that ended unseen is replaced. */
+	for (int tries = 0; tries < 2 && err == -EPIPE; tries++) {
+		err = t->fd < 0 ? template_start(t, program_fd, id, root) : 0;
+		if (t->fd < 0)
+			return err;
+		err = send_order(t, &start, fds, nfds);
+		judge(id, err);
+	}
+	return err;
+}
+
+pid_t
+runner_collect(struct identity *id)
+{
+	pid_t pid;
+
+	if (!id->template.owes)
+		return -EPIPE; /* it is another one */
+	pid = take_answer(&id->template);
+	judge(id, pid);
+	return pid;
+}
+
+pid_t
+runner_start(int program_fd, struct identity *id, bool root, int control_fd,
+    const int joins[CGROUP_HIERARCHIES])
+{
+	pid_t pid = -EPIPE;
+
 	for (int tries = 0; tries < 2 && pid == -EPIPE; tries++) {
-		if (t->fd < 0)
-			pid = template_start(t, program_fd, id, root);
-		if (t->fd < 0)
-			return pid;
-		pid = order_fork(t, &start, fds, nfds);
-		if (pid == -EPIPE || pid == -EAGAIN || pid == -EPROTO) {
-			log_error(pid, "runner for %s: its template", id->name);
-			runner_template_stop(t);
-		}
+		pid = runner_order(program_fd, id, root, control_fd, joins);
+		if (pid == 0)
+			pid = runner_collect(id);
 	}
 	return pid;
 }

@@ -20,6 +20,12 @@
 pid_t runner_start(int program_fd, struct identity *id, bool root,
     int control_fd, const int joins[CGROUP_HIERARCHIES]);
 
+/* The same in two steps, between which others have their turn: the order, 0 or
+ * -errno, and its answer, which is waited for. One at a time of an identity. */
+int runner_order(int program_fd, struct identity *id, bool root, int control_fd,
+    const int joins[CGROUP_HIERARCHIES]);
+pid_t runner_collect(struct identity *id);
+
 /* Before the control group that they are in is removed. */
 void runner_template_stop_all(void);
 

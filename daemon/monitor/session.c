@@ -121,7 +121,7 @@ session_discard(struct registry *r, struct session *s)
 {
 	source_remove(&s->control);
 	/* Then the rest when it is reaped. */
-	if (s->pid > 0)
+	if (session_collect(r, s) == 0)
 		starter_kill(s->pid);
 	else
 		destroy(r, s);

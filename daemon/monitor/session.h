@@ -53,7 +53,8 @@ struct session {
 	int64_t ends_ms;	   /* CLOCK_MONOTONIC; 0: never */
 	int64_t silent_ms; /* likewise, killed then: a channel ended without
 			    * a report; -1: that was done */
-	pid_t pid;
+	pid_t pid;	/* of the runner; 0: none, */
+	bool pid_owed;	/* or its template has yet to say it */
 	int masks; /* list of what its runner made on the disk, in
 		    * registry.masks; -1: none */
 	enum session_state state;
@@ -162,6 +163,12 @@ int64_t session_silence_expire(struct registry *r, int64_t now);
  * registry.by_pid, or -errno with a sentence in reason[256]. */
 struct session *session_new(struct identity *identity);
 int session_start(struct monitor *m, struct session *s, char *reason);
+
+/* The same, and its pid may be asked for later: nothing is waited for. */
+int session_order_start(struct monitor *m, struct session *s, char *reason);
+
+/* Asks for it. 0, or -errno: there is no runner. */
+int session_collect(struct registry *r, struct session *s);
 
 /* Ends one that is SPARE. */
 void session_discard(struct registry *r, struct session *s);

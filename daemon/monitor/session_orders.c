@@ -23,7 +23,8 @@ send_order(struct session *s, enum control_type type, const struct buf *b,
 	if (err < 0 && err != -EPIPE) {
 		log_error(err, "session %.*s: %s: killing the runner",
 		    ID_LOG_CHARS, s->id, control_name(type));
-		starter_kill(s->pid);
+		if (s->pid > 0)
+			starter_kill(s->pid);
 	}
 	return err;
 }

@@ -11,6 +11,7 @@
 
 struct identity;
 struct monitor;
+struct registry;
 struct session;
 
 /* The one that waits for the identity, the caller's; NULL: none does. */
@@ -22,6 +23,9 @@ void session_spare_want(struct monitor *m, struct identity *identity);
 
 /* Nothing else is to be done: makes one that is wanted. */
 void session_spare_make(struct monitor *m);
+
+/* Asks for the pids of those that were ordered. */
+void session_spare_collect(struct registry *r);
 
 /* Ends those that waited for too long. Returns when to come back
  * (CLOCK_MONOTONIC ms; now, while one is wanted) or -1. */

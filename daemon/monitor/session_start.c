@@ -112,45 +112,90 @@ configure(struct monitor *m, struct session *s, const struct cgroup *cgroup)
 	session_orders_send(s, &orders);
 }
 
-static pid_t
-run_here(const struct monitor *m, struct identity *id, int control_fd,
-    const struct cgroup *cgroup)
+/* 0 or -errno. */
+static int
+run_here(const struct monitor *m, struct session *s, int control_fd,
+    const struct cgroup *cgroup, bool wait)
 {
-	int joins[CGROUP_HIERARCHIES];
-	pid_t pid;
+	struct identity *id = s->identity;
+	int joins[CGROUP_HIERARCHIES], program = m->programs.runner, err;
 
-	int err = quota_open_joins(cgroup, joins);
-
+	err = quota_open_joins(cgroup, joins);
 	if (err < 0) {
 		log_error(err, "runner for %s: its control group", id->name);
 		return err;
 	}
-	pid = runner_start(m->programs.runner, id, m->root, control_fd, joins);
+	if (wait)
+		err = runner_start(program, id, m->root, control_fd, joins);
+	else
+		err = runner_order(program, id, m->root, control_fd, joins);
 	cgroup_close_joins(joins);
-	return pid;
+	s->pid = wait && err > 0 ? err : 0;
+	s->pid_owed = !wait && err == 0;
+	return err < 0 ? err : 0;
 }
 
 static int
-start_runner(struct monitor *m, struct session *s, struct cgroup *cgroup)
+run_there(struct session *s, int control_fd, struct cgroup *cgroup)
+{
+	pid_t pid = starter_run(s->id, s->identity, control_fd, cgroup);
+
+	s->pid = pid > 0 ? pid : 0;
+	return pid < 0 ? pid : 0;
+}
+
+/* Of a runner that was ordered. 0 or -errno. */
+static int
+learn_pid(struct session *s)
+{
+	pid_t pid = s->pid_owed ? runner_collect(s->identity) : 0;
+
+	s->pid_owed = false;
+	if (pid > 0)
+		s->pid = pid;
+	return pid < 0 ? pid : 0;
+}
+
+static int
+start_runner(
+    struct monitor *m, struct session *s, struct cgroup *cgroup, bool wait)
 {
 	int pair[2], err = seqpacket_pair(pair);
 
 	if (err < 0)
 		return err;
-	s->pid = starter_is_used()
-		     ? starter_run(s->id, s->identity, pair[1], cgroup)
-		     : run_here(m, s->identity, pair[1], cgroup);
+	err = starter_is_used() ? run_there(s, pair[1], cgroup)
+				: run_here(m, s, pair[1], cgroup, wait);
 	close(pair[1]);
-	if (s->pid < 0) {
-		close(pair[0]);
-		return s->pid;
-	}
-	err = source_add(&s->control, pair[0], EPOLLIN, session_control_ready);
-	if (err < 0) {
-		close(pair[0]);
+	if (err == 0)
+		err = source_add(&s->control, pair[0], EPOLLIN,
+		    session_control_ready);
+	if (err == 0)
+		return 0;
+	close(pair[0]);
+	learn_pid(s);
+	if (s->pid > 0)
 		starter_kill(s->pid);
-		s->pid = 0;
-	}
+	s->pid = 0;
+	return err;
+}
+
+static void
+enter_pid(struct registry *r, struct session *s)
+{
+	table_insert(&r->by_pid, &s->by_pid, (uint64_t)s->pid);
+}
+
+int
+session_collect(struct registry *r, struct session *s)
+{
+	int err;
+
+	if (!s->pid_owed)
+		return s->pid > 0 ? 0 : -ESRCH;
+	err = learn_pid(s);
+	if (err == 0)
+		enter_pid(r, s);
 	return err;
 }
 
@@ -165,27 +210,39 @@ open_quota(struct session *s, struct cgroup *c, char *reason)
 	return s->group_later ? 0 : quota_for(s->id, s->identity, c, reason);
 }
 
-int
-session_start(struct monitor *m, struct session *s, char *reason)
+static int
+begin(struct monitor *m, struct session *s, bool wait, char *reason)
 {
 	struct cgroup cgroup = CGROUP_NONE;
 	int err = open_quota(s, &cgroup, reason);
 
 	if (err < 0)
 		return err;
-	err = start_runner(m, s, &cgroup);
+	err = start_runner(m, s, &cgroup, wait);
 	if (err == -EOPNOTSUPP) {
 		quota_reason(s->identity, reason);
 		return err;
 	}
-	if (err == 0) {
-		table_insert(&m->sessions.by_pid, &s->by_pid, (uint64_t)s->pid);
+	if (err == 0 && s->pid > 0)
+		enter_pid(&m->sessions, s);
+	if (err == 0)
 		configure(m, s, &cgroup);
-	}
 	cgroup_close(&cgroup);
 	if (err == 0)
 		return 0;
 	quota_close(s->id);
 	snprintf(reason, 256, "starting the runner: %s", strerror(-err));
 	return err;
+}
+
+int
+session_start(struct monitor *m, struct session *s, char *reason)
+{
+	return begin(m, s, true, reason);
+}
+
+int
+session_order_start(struct monitor *m, struct session *s, char *reason)
+{
+	return begin(m, s, false, reason);
 }
