@@ -301,8 +301,7 @@ orders_take(const uint8_t *packet, size_t len, const int *fds, size_t nfds)
 	const size_t type_bytes = sizeof(uint32_t);
 
 	if (control_peek(packet, len) == RUNNER_ORDER_SEVERAL)
-		take_several(
-		    packet + type_bytes, len - type_bytes, fds, nfds);
+		take_several(packet + type_bytes, len - type_bytes, fds, nfds);
 	else
 		take_one(packet, len, fds, nfds);
 }

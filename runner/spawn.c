@@ -172,7 +172,7 @@ run_child(void *arg)
 static pid_t
 start_in_group(struct child *c)
 {
-	static heap_aligned char stack[CHILD_STACK_BYTES];
+	static _Alignas(HEAP_PAGE_BYTES) char stack[CHILD_STACK_BYTES];
 	const struct group *g = c->request->group;
 
 	if (g == NULL || g->cgroup.dirs[CGROUP_UNIFIED] < 0)

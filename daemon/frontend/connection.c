@@ -1,6 +1,6 @@
 /*
- * A client's connection: the object, its events and its links. How it ends is
- * in connection_end.c.
+ * A client's connection: the object, its events and its links. Its session
+ * channel is in connection_channel.c, how it ends in connection_end.c.
  */
 #include "connection.h"
 
@@ -68,23 +68,6 @@ out_cb(evutil_socket_t fd, short what, void *arg)
 		pump_read_client(c);
 	if (c->state == CONN_CLOSING && pending_bytes(&c->downlink) == 0)
 		connection_finish(c);
-}
-
-static void
-channel_in_cb(evutil_socket_t fd, short what, void *arg)
-{
-	struct connection *c = arg;
-
-	if (c->handed)
-		handed_read(c);
-	else
-		pump_read_runner(c);
-}
-
-static void
-channel_out_cb(evutil_socket_t fd, short what, void *arg)
-{
-	pump_write_runner(arg);
 }
 
 static void
@@ -157,21 +140,11 @@ connection_timer(struct connection *c, uint32_t ms)
 		loop_add(&c->timer, &tv);
 }
 
-/* The kernel does not watch it: better an end than to wait for ever. */
-static void
-hear_the_end(int fd, struct event *ev)
+void
+connection_hear_end(int fd, struct event *ev)
 {
 	shutdown(fd, SHUT_RDWR);
 	event_active(ev, EV_READ, 0);
-}
-
-/* If the runner is alive its session is there to be resumed. */
-static void
-lose_channel(struct connection *c, int err)
-{
-	log_error(err, "connection %u: session channel", c->number);
-	c->channel_failed = true;
-	hear_the_end(c->channel_fd, &c->channel_in);
 }
 
 void
@@ -184,7 +157,7 @@ connection_await_client(struct connection *c)
 		return;
 	}
 	c->reading = true;
-	hear_the_end(c->in_fd, &c->in_event);
+	connection_hear_end(c->in_fd, &c->in_event);
 }
 
 void
@@ -202,7 +175,7 @@ connection_read_client(struct connection *c, bool on)
 		if (c->stdio)
 			event_active(&c->in_event, EV_READ, 0);
 		else
-			hear_the_end(c->in_fd, &c->in_event);
+			connection_hear_end(c->in_fd, &c->in_event);
 	}
 	if (c->tls != NULL && tls_has_bytes(c->tls))
 		event_active(&c->in_event, EV_READ, 0);
@@ -231,25 +204,6 @@ connection_penalise(struct connection *c, enum offence offence)
 		log_warn(0,
 		    "%s: too many failures from there, refused for a while",
 		    c->peer);
-}
-
-void
-connection_read_runner(struct connection *c, bool on)
-{
-	if (c->channel_reading == on || c->channel_fd < 0)
-		return;
-	c->channel_reading = on;
-	if (!on)
-		event_del(&c->channel_in);
-	else if (event_add(&c->channel_in, NULL) < 0)
-		lose_channel(c, -errno);
-}
-
-void
-connection_await_runner(struct connection *c)
-{
-	if (event_add(&c->channel_out, NULL) < 0)
-		lose_channel(c, -errno);
 }
 
 /* --- the end ------------------------------------------------------------ */
@@ -386,23 +340,6 @@ timer_cb(evutil_socket_t fd, short what, void *arg)
 }
 
 /* --- the links ---------------------------------------------------------- */
-
-int
-connection_attach(struct connection *c)
-{
-	int pair[2];
-
-	if (socketpair(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0,
-		pair) < 0)
-		return -errno;
-	c->channel_fd = pair[0];
-	event_assign(&c->channel_in, base, c->channel_fd, EV_READ | EV_PERSIST,
-	    channel_in_cb, c);
-	event_assign(
-	    &c->channel_out, base, c->channel_fd, EV_WRITE, channel_out_cb, c);
-	connection_read_runner(c, true);
-	return pair[1];
-}
 
 bool
 connection_write(struct connection *c, struct iovec *iov, int n)

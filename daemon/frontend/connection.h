@@ -178,6 +178,12 @@ int connection_attach(struct connection *c);
 /* Nobody has got that end: there is no channel, as before. */
 void connection_unattach(struct connection *c);
 
+/* It is closed, if there is one. */
+void connection_drop_channel(struct connection *c);
+
+/* The kernel does not watch it: better an end than to wait for ever. */
+void connection_hear_end(int fd, struct event *ev);
+
 /* The monitor says why the session channel ended. */
 void connection_on_closed(
     struct connection *c, enum channel_end end, const char *reason);

@@ -44,29 +44,9 @@ close_client(struct connection *c)
 }
 
 static void
-drop_channel(struct connection *c)
-{
-	if (c->channel_fd < 0)
-		return;
-	event_del(&c->channel_in);
-	event_del(&c->channel_out);
-	close(c->channel_fd);
-	c->channel_fd = -1;
-}
-
-void
-connection_unattach(struct connection *c)
-{
-	drop_channel(c);
-	c->channel_reading = c->channel_failed = false;
-	buf_clear(&c->uplink.buf);
-	c->uplink.at = 0;
-}
-
-static void
 close_channel(struct connection *c)
 {
-	drop_channel(c);
+	connection_drop_channel(c);
 	if (c->granted && !c->close_sent && !c->awaiting) {
 		c->close_sent = true;
 		monitor_close(c);

@@ -97,7 +97,6 @@ take_initialize(struct connection *c, struct rpc_id *id,
 {
 	struct slice want =
 	    p->watch ? p->watch_session_id : p->resume_session_id;
-
 	bool named = p->watch || p->resume;
 
 	if (named && (want.len >= sizeof(c->wanted) ||
@@ -223,8 +222,8 @@ refuse_channel(struct connection *c, int err)
 	struct control_session s = { .result = SESSION_FAILED };
 
 	log_error(err, "connection %u: session channel", c->number);
-	snprintf(s.reason, sizeof(s.reason), "session channel: %s",
-	    strerror(-err));
+	snprintf(
+	    s.reason, sizeof(s.reason), "session channel: %s", strerror(-err));
 	refuse_session(c, &s);
 	connection_close(c, WEBSOCKET_CLOSE_INTERNAL, s.reason);
 }

@@ -45,9 +45,8 @@ grant_new(struct frontend *f, const struct control_authenticate *presented,
 	g->verdict = verdict;
 	g->identity = verdict == VERDICT_GRANTED ? identity_ref(who) : NULL;
 	memcpy(g->peer, presented->peer, sizeof(g->peer));
-	if (!presented->presumed &&
-	    getrandom(g->token, sizeof(g->token), 0) !=
-		(ssize_t)sizeof(g->token))
+	if (!presented->presumed && getrandom(g->token, sizeof(g->token), 0) !=
+					(ssize_t)sizeof(g->token))
 		log_fatal("getrandom: no random bytes");
 	table_insert(&f->grants, &g->node, g->conn);
 	return g;

@@ -2,7 +2,7 @@
  * What the front-end may ask. Whatever it says must be in the table below,
  * permitted now, decode exactly, and name a grant that it was given.
  */
-#include "requests.h"
+#include "requests_parts.h"
 
 #include <errno.h>
 #include <stdio.h>
@@ -23,12 +23,8 @@
 #include "stats.h"
 #include "util.h"
 
-/* Decodes a request; a failure is the caller's -EBADMSG. */
-#define REQUEST(type, payload, packet, len)                                    \
-	do {                                                                   \
-		if (control_get(packet, len, type, payload) < 0)               \
-			return -EBADMSG;                                       \
-	} while (0)
+/* More than any front-end has connections. */
+#define GRANTS_MAX (1u << 20)
 
 static void
 announce(struct monitor *m)
@@ -121,9 +117,6 @@ check_voucher(const struct monitor *m, struct control_authenticate *a)
 	a->has_certificate = false;
 }
 
-/* More than any front-end has connections. */
-#define GRANTS_MAX (1u << 20)
-
 /* Who was let in unasked showed nothing, and came where that is enough. */
 static bool
 may_presume(const struct frontend *f, const struct control_authenticate *a,
@@ -184,114 +177,6 @@ answer_refused(struct monitor *m, const uint8_t *packet, size_t len, int *fd)
 	if (!listener_was(r.listener))
 		return -EPERM;
 	credential_audit_refused(m, &r, find_listener(m, r.listener));
-	return 0;
-}
-
-/* A session channel is what the front-end says it is, or no socket at all. */
-static bool
-is_channel(int fd)
-{
-	int domain = 0, type = 0;
-	socklen_t n = sizeof(int), m = sizeof(int);
-
-	return getsockopt(fd, SOL_SOCKET, SO_DOMAIN, &domain, &n) == 0 &&
-	       getsockopt(fd, SOL_SOCKET, SO_TYPE, &type, &m) == 0 &&
-	       domain == AF_UNIX && type == SOCK_STREAM;
-}
-
-/* Of a session that there is its runner tells. Of one that there is not, this
- * does; with the runner's end of the channel, which so has not ended before. */
-static void
-finish_request(struct monitor *m, enum control_type answer_type,
-    const struct control_session *answer, const struct grant *g, int *fd)
-{
-	if (answer->result == SESSION_OK)
-		return;
-	if (g->identity != NULL)
-		session_audit_refused(m, g->identity, g->peer, answer);
-	frontend_send(&m->frontend, answer_type, answer, steal_fd(fd));
-}
-
-/* It was let in and should not have been. */
-static bool
-is_refused(const struct grant *g, struct control_session *answer)
-{
-	if (g->verdict == VERDICT_GRANTED)
-		return false;
-	answer->result = SESSION_LIMIT;
-	snprintf(answer->reason, sizeof(answer->reason), "%s",
-	    control_verdict_name(g->verdict));
-	return true;
-}
-
-static bool
-is_ending(const struct monitor *m, struct control_session *answer)
-{
-	if (!m->stopping && !m->draining)
-		return false;
-	answer->result = SESSION_LIMIT;
-	snprintf(answer->reason, sizeof(answer->reason),
-	    "the server is shutting down");
-	return true;
-}
-
-static int
-answer_open(struct monitor *m, const uint8_t *packet, size_t len, int *fd)
-{
-	struct control_open o;
-	struct control_session answer = { 0 };
-	struct grant *g;
-
-	REQUEST(MON_REQ_OPEN, &o, packet, len);
-	g = grant_take(&m->frontend, o.conn, o.grant);
-	if (g == NULL)
-		return -EPERM;
-	answer.conn = o.conn;
-	if (!is_refused(g, &answer) && !is_ending(m, &answer))
-		answer.result = session_open(m, g->identity, g->conn, g->peer,
-		    &g->session, *fd, answer.reason);
-	finish_request(m, MON_ANS_OPEN, &answer, g, fd);
-	return 0;
-}
-
-static int
-answer_resume(struct monitor *m, const uint8_t *packet, size_t len, int *fd)
-{
-	struct control_resume r;
-	struct control_session answer = { 0 };
-	struct grant *g;
-
-	REQUEST(MON_REQ_RESUME, &r, packet, len);
-	g = grant_take(&m->frontend, r.conn, r.grant);
-	if (g == NULL)
-		return -EPERM;
-	answer.conn = r.conn;
-	if (!is_refused(g, &answer))
-		answer.result = session_resume(m, g->identity, r.session_id,
-		    g->conn, g->peer, &g->session, *fd);
-	finish_request(m, MON_ANS_RESUME, &answer, g, fd);
-	return 0;
-}
-
-static int
-answer_watch(struct monitor *m, const uint8_t *packet, size_t len, int *fd)
-{
-	struct control_resume r;
-	struct control_session answer = { 0 };
-	struct grant *g;
-
-	REQUEST(MON_REQ_WATCH, &r, packet, len);
-	g = grant_take(&m->frontend, r.conn, r.grant);
-	if (g == NULL)
-		return -EPERM;
-	answer.conn = r.conn;
-	if (!is_refused(g, &answer))
-		answer.result = session_watch(m, g->identity, r.session_id,
-		    g->conn, g->peer, &g->session, *fd, answer.reason);
-	g->watching = answer.result == SESSION_OK;
-	if (g->watching)
-		session_audit(m, g->session, "session-watched", g->peer, NULL);
-	finish_request(m, MON_ANS_WATCH, &answer, g, fd);
 	return 0;
 }
 
@@ -366,15 +251,28 @@ static const struct request {
 	    struct monitor *m, const uint8_t *packet, size_t len, int *fd);
 } requests[] = {
 	{ MON_REQ_READY, FRONTEND_CONFINING, NO_FD, answer_ready },
-	{ MON_REQ_AUTHENTICATE, FRONTEND_SERVING, MAY_HAVE_FD, answer_authenticate },
+	{ MON_REQ_AUTHENTICATE, FRONTEND_SERVING, MAY_HAVE_FD,
+	    answer_authenticate },
 	{ MON_REQ_REFUSED, FRONTEND_SERVING, NO_FD, answer_refused },
-	{ MON_REQ_OPEN, FRONTEND_SERVING, CHANNEL_FD, answer_open },
-	{ MON_REQ_RESUME, FRONTEND_SERVING, CHANNEL_FD, answer_resume },
-	{ MON_REQ_WATCH, FRONTEND_SERVING, CHANNEL_FD, answer_watch },
+	{ MON_REQ_OPEN, FRONTEND_SERVING, CHANNEL_FD, request_open },
+	{ MON_REQ_RESUME, FRONTEND_SERVING, CHANNEL_FD, request_resume },
+	{ MON_REQ_WATCH, FRONTEND_SERVING, CHANNEL_FD, request_watch },
 	{ MON_REQ_CLOSE, FRONTEND_SERVING, NO_FD, answer_close },
 	{ MON_REQ_METRICS, FRONTEND_SERVING, NO_FD, answer_metrics },
 	{ MON_REQ_DONE, FRONTEND_SERVING, NO_FD, answer_done },
 };
+
+/* Nothing else is given to a runner as its session channel. */
+static bool
+is_channel(int fd)
+{
+	int domain = 0, type = 0;
+	socklen_t n = sizeof(int), m = sizeof(int);
+
+	return getsockopt(fd, SOL_SOCKET, SO_DOMAIN, &domain, &n) == 0 &&
+	       getsockopt(fd, SOL_SOCKET, SO_TYPE, &type, &m) == 0 &&
+	       domain == AF_UNIX && type == SOCK_STREAM;
+}
 
 static bool
 fd_fits(unsigned wanted, int fd)

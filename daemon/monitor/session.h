@@ -53,10 +53,10 @@ struct session {
 	int64_t ends_ms;	   /* CLOCK_MONOTONIC; 0: never */
 	int64_t silent_ms; /* likewise, killed then: a channel ended without
 			    * a report; -1: that was done */
-	pid_t pid;	/* of the runner; 0: none, */
-	bool pid_owed;	/* or its template has yet to say it */
-	int masks; /* list of what its runner made on the disk, in
-		    * registry.masks; -1: none */
+	pid_t pid;	   /* of the runner; 0: none, */
+	bool pid_owed;	   /* or its template has yet to say it */
+	int masks;	   /* list of what its runner made on the disk, in
+			    * registry.masks; -1: none */
 	enum session_state state;
 	int64_t deadline_ms;
 	uint32_t conn;		/* ATTACHED: the front-end's number */

@@ -78,8 +78,8 @@ session_orders_add(struct session *s, struct session_orders *o,
 int
 session_orders_send(struct session *s, struct session_orders *o)
 {
-	int err = send_order(
-	    s, RUNNER_ORDER_SEVERAL, &o->packet, o->fds, o->nfds);
+	int err =
+	    send_order(s, RUNNER_ORDER_SEVERAL, &o->packet, o->fds, o->nfds);
 
 	buf_clear(&o->packet);
 	o->nfds = 0;

@@ -118,21 +118,24 @@ run_here(const struct monitor *m, struct session *s, int control_fd,
     const struct cgroup *cgroup, bool wait)
 {
 	struct identity *id = s->identity;
-	int joins[CGROUP_HIERARCHIES], program = m->programs.runner, err;
+	int joins[CGROUP_HIERARCHIES], program = m->programs.runner;
+	int err = quota_open_joins(cgroup, joins);
+	pid_t pid;
 
-	err = quota_open_joins(cgroup, joins);
 	if (err < 0) {
 		log_error(err, "runner for %s: its control group", id->name);
 		return err;
 	}
 	if (wait)
-		err = runner_start(program, id, m->root, control_fd, joins);
+		pid = runner_start(program, id, m->root, control_fd, joins);
 	else
-		err = runner_order(program, id, m->root, control_fd, joins);
+		pid = runner_order(program, id, m->root, control_fd, joins);
 	cgroup_close_joins(joins);
-	s->pid = wait && err > 0 ? err : 0;
-	s->pid_owed = !wait && err == 0;
-	return err < 0 ? err : 0;
+	if (pid < 0)
+		return pid;
+	s->pid = pid;
+	s->pid_owed = !wait;
+	return 0;
 }
 
 static int
@@ -168,8 +171,8 @@ start_runner(
 				: run_here(m, s, pair[1], cgroup, wait);
 	close(pair[1]);
 	if (err == 0)
-		err = source_add(&s->control, pair[0], EPOLLIN,
-		    session_control_ready);
+		err = source_add(
+		    &s->control, pair[0], EPOLLIN, session_control_ready);
 	if (err == 0)
 		return 0;
 	close(pair[0]);
@@ -194,8 +197,12 @@ session_collect(struct registry *r, struct session *s)
 	if (!s->pid_owed)
 		return s->pid > 0 ? 0 : -ESRCH;
 	err = learn_pid(s);
-	if (err == 0)
+	if (err == 0) {
 		enter_pid(r, s);
+		return 0;
+	}
+	log_warn(err, "no runner for %s", s->identity->name);
+	quota_close(s->id);
 	return err;
 }
 

@@ -42,8 +42,8 @@ struct start {
 	int ready[2]; /* a pipe: the init says that it is locked */
 };
 
-static heap_aligned char relay_stack[STACK_BYTES];
-static heap_aligned char process_stack[STACK_BYTES];
+static _Alignas(HEAP_PAGE_BYTES) char relay_stack[STACK_BYTES];
+static _Alignas(HEAP_PAGE_BYTES) char process_stack[STACK_BYTES];
 
 /* --- steps that enforce ------------------------------------------------- */
 

@@ -187,8 +187,8 @@ check_honest(unsigned life)
 		rogue_say("the honest session is not known");
 		exit(1);
 	}
-	channel = life == 0 ? open_session(&c)
-			    : find_session(&c, MON_REQ_RESUME, id);
+	channel =
+	    life == 0 ? open_session(&c) : find_session(&c, MON_REQ_RESUME, id);
 	if (!rogue_session_begin(channel, id) ||
 	    !rogue_session_check(channel, life))
 		exit(1);

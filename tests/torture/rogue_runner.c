@@ -237,7 +237,7 @@ play_session(void)
 	unsigned life = rogue_begin(&settings);
 	int channel, client;
 
-	wait_order(RUNNER_ORDER_SANDBOX);
+	wait_order(RUNNER_ORDER_SEVERAL);
 	channel = wait_order(RUNNER_ORDER_ATTACH);
 	client = wait_initialize(channel);
 	if (client < 0)

@@ -253,8 +253,8 @@ test_every_message_in_every_state(void **state)
 
 			if (is_request(type)) {
 				for (int gift = 0; gift < GIFTS; gift++)
-					check_request(type, states[i],
-					    (enum gift)gift);
+					check_request(
+					    type, states[i], (enum gift)gift);
 				continue;
 			}
 			monitor.frontend.state = states[i];

@@ -1,0 +1,109 @@
+/*
+ * The front-end's requests for sessions: a new one, one that there is, or to
+ * watch one.
+ */
+#include "requests_parts.h"
+
+#include <errno.h>
+#include <stdio.h>
+
+#include "grant.h"
+#include "monitor.h"
+#include "session_audit.h"
+#include "util.h"
+
+/* Of a session that there is its runner tells. Of one that there is not, this
+ * does; with the runner's end of the channel, which so has not ended before. */
+static void
+finish_request(struct monitor *m, enum control_type answer_type,
+    const struct control_session *answer, const struct grant *g, int *fd)
+{
+	if (answer->result == SESSION_OK)
+		return;
+	if (g->identity != NULL)
+		session_audit_refused(m, g->identity, g->peer, answer);
+	frontend_send(&m->frontend, answer_type, answer, steal_fd(fd));
+}
+
+/* It was let in and should not have been. */
+static bool
+is_refused(const struct grant *g, struct control_session *answer)
+{
+	if (g->verdict == VERDICT_GRANTED)
+		return false;
+	answer->result = SESSION_LIMIT;
+	snprintf(answer->reason, sizeof(answer->reason), "%s",
+	    control_verdict_name(g->verdict));
+	return true;
+}
+
+static bool
+is_ending(const struct monitor *m, struct control_session *answer)
+{
+	if (!m->stopping && !m->draining)
+		return false;
+	answer->result = SESSION_LIMIT;
+	snprintf(answer->reason, sizeof(answer->reason),
+	    "the server is shutting down");
+	return true;
+}
+
+int
+request_open(struct monitor *m, const uint8_t *packet, size_t len, int *fd)
+{
+	struct control_open o;
+	struct control_session answer = { 0 };
+	struct grant *g;
+
+	REQUEST(MON_REQ_OPEN, &o, packet, len);
+	g = grant_take(&m->frontend, o.conn, o.grant);
+	if (g == NULL)
+		return -EPERM;
+	answer.conn = o.conn;
+	if (!is_refused(g, &answer) && !is_ending(m, &answer))
+		answer.result = session_open(m, g->identity, g->conn, g->peer,
+		    &g->session, *fd, answer.reason);
+	finish_request(m, MON_ANS_OPEN, &answer, g, fd);
+	return 0;
+}
+
+int
+request_resume(struct monitor *m, const uint8_t *packet, size_t len, int *fd)
+{
+	struct control_resume r;
+	struct control_session answer = { 0 };
+	struct grant *g;
+
+	REQUEST(MON_REQ_RESUME, &r, packet, len);
+	g = grant_take(&m->frontend, r.conn, r.grant);
+	if (g == NULL)
+		return -EPERM;
+	answer.conn = r.conn;
+	if (!is_refused(g, &answer))
+		answer.result = session_resume(m, g->identity, r.session_id,
+		    g->conn, g->peer, &g->session, *fd);
+	finish_request(m, MON_ANS_RESUME, &answer, g, fd);
+	return 0;
+}
+
+int
+request_watch(struct monitor *m, const uint8_t *packet, size_t len, int *fd)
+{
+	struct control_resume r;
+	struct control_session answer = { 0 };
+	struct grant *g;
+
+	REQUEST(MON_REQ_WATCH, &r, packet, len);
+	g = grant_take(&m->frontend, r.conn, r.grant);
+	if (g == NULL)
+		return -EPERM;
+	answer.conn = r.conn;
+	if (!is_refused(g, &answer))
+		answer.result = session_watch(m, g->identity, r.session_id,
+		    g->conn, g->peer, &g->session, *fd, answer.reason);
+	g->watching = answer.result == SESSION_OK;
+	if (g->watching)
+		session_audit(m, g->session, "session-watched", g->peer, NULL);
+	finish_request(m, MON_ANS_WATCH, &answer, g, fd);
+	return 0;
+}
