@@ -102,8 +102,6 @@ request_watch(struct monitor *m, const uint8_t *packet, size_t len, int *fd)
 		answer.result = session_watch(m, g->identity, r.session_id,
 		    g->conn, g->peer, &g->session, *fd, answer.reason);
 	g->watching = answer.result == SESSION_OK;
-	if (g->watching)
-		session_audit(m, g->session, "session-watched", g->peer, NULL);
 	finish_request(m, MON_ANS_WATCH, &answer, g, fd);
 	return 0;
 }

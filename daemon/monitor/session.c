@@ -10,7 +10,6 @@
 #include <string.h>
 #include <sys/epoll.h>
 #include <sys/random.h>
-#include <sys/socket.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
@@ -169,14 +168,15 @@ session_open(struct monitor *m, struct identity *identity, uint32_t conn,
 	table_insert(&r->by_id, &s->by_id, siphash_bytes(s->id, strlen(s->id)));
 	/* Not SPARE any more, whatever comes of it. */
 	s->state = SESSION_STATE_ATTACHED;
+	/* Before its client can know of it. */
+	log_info("session %.*s: opened for %s, %s, runner %d", ID_LOG_CHARS,
+	    s->id, identity->name, peer, (int)s->pid);
 	err = attach(s, conn, peer, channel_fd);
 	if (err < 0) {
 		snprintf(reason, 256, "session channel: %s", strerror(-err));
 		session_terminate(m, s);
 		return SESSION_FAILED;
 	}
-	log_info("session %.*s: opened for %s, %s, runner %d", ID_LOG_CHARS,
-	    s->id, identity->name, peer, (int)s->pid);
 	session_spare_want(m, identity);
 	*session = s;
 	return SESSION_OK;
@@ -204,14 +204,14 @@ session_resume(struct monitor *m, const struct identity *identity,
 		return SESSION_UNKNOWN;
 	if (s->state == SESSION_STATE_ATTACHED)
 		return SESSION_ATTACHED;
+	session_audit(m, s, "session-resumed", peer, NULL);
+	log_info("session %.*s: resumed, %s", ID_LOG_CHARS, s->id, peer);
 	unlink_from_lists(&m->sessions, s);
 	if (attach(s, conn, peer, channel_fd) < 0) {
 		s->state = SESSION_STATE_ATTACHED;
 		session_terminate(m, s);
 		return SESSION_UNKNOWN;
 	}
-	session_audit(m, s, "session-resumed", peer, NULL);
-	log_info("session %.*s: resumed, %s", ID_LOG_CHARS, s->id, peer);
 	*session = s;
 	return SESSION_OK;
 }

@@ -7,11 +7,10 @@
 #include <errno.h>
 #include <stdio.h>
 #include <string.h>
-#include <sys/socket.h>
-#include <unistd.h>
 
 #include "log.h"
 #include "monitor.h"
+#include "session_audit.h"
 #include "util.h"
 
 static int
@@ -40,6 +39,9 @@ session_watch(struct monitor *m, const struct identity *identity,
 		    SESSION_WATCHERS_MAX);
 		return SESSION_LIMIT;
 	}
+	/* Before its client can know of it. */
+	session_audit(m, s, "session-watched", peer, NULL);
+	log_info("session %.*s: watched, %s", ID_LOG_CHARS, s->id, peer);
 	err = watch(s, peer, channel_fd);
 	if (err < 0) {
 		snprintf(reason, 256, "session channel: %s", strerror(-err));
@@ -51,7 +53,6 @@ session_watch(struct monitor *m, const struct identity *identity,
 	w->end = CHANNEL_END_DETACHED;
 	TAILQ_INSERT_TAIL(&s->watchers, w, link);
 	s->watching++;
-	log_info("session %.*s: watched, %s", ID_LOG_CHARS, s->id, peer);
 	*session = s;
 	return SESSION_OK;
 }

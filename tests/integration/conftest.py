@@ -123,7 +123,8 @@ class Server:
         return int(re.findall(r"front-end (\d+): serving", self.log)[-1])
 
     def runner(self, client):
-        return int(re.search(rf"session {client.session_id[:8]}: opened .* runner (\d+)", self.log)[1])
+        opened = rf"session {client.session_id[:8]}: opened .* runner (\d+)"
+        return int(poll(lambda: re.search(opened, self.log), what="line in the log")[1])
 
     def stop(self):
         for c in self.clients:
