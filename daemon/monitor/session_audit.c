@@ -263,9 +263,9 @@ session_audit_configure(
 			  : s->identity->audit_files;
 	put_patterns(order.redact_names, &audit->redact_names);
 	put_patterns(order.redact_values, &audit->redact_values);
-	session_orders_add(s, orders, RUNNER_ORDER_AUDIT, &order);
+	session_orders_add(orders, RUNNER_ORDER_AUDIT, &order);
 	if (m->audit_stopped)
-		session_orders_add(s, orders, RUNNER_ORDER_RECORDING, &state);
+		session_orders_add(orders, RUNNER_ORDER_RECORDING, &state);
 }
 
 static void

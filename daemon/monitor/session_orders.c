@@ -5,12 +5,11 @@
 
 #include <errno.h>
 
+#include "frame.h"
 #include "log.h"
 #include "monitor.h"
 #include "seqpacket.h"
 #include "starter.h"
-
-#define LENGTH_BYTES 4
 
 /* One that does not fit into the socket means a runner that has not read for
  * hundreds of messages: it is stuck, and its session with it. */
@@ -23,7 +22,7 @@ send_order(struct session *s, enum control_type type, const struct buf *b,
 	if (err < 0 && err != -EPIPE) {
 		log_error(err, "session %.*s: %s: killing the runner",
 		    ID_LOG_CHARS, s->id, control_name(type));
-		if (s->pid > 0)
+		if (session_collect(&monitor.sessions, s) == 0)
 			starter_kill(s->pid);
 	}
 	return err;
@@ -43,36 +42,26 @@ session_order(struct session *s, enum control_type type, const void *payload,
 	return err;
 }
 
-static void
-begin_packet(struct session_orders *o)
-{
-	buf_init(&o->packet, CONTROL_MESSAGE_MAX);
-	buf_put_u32(&o->packet, RUNNER_ORDER_SEVERAL);
-}
-
 void
 session_orders_begin(struct session_orders *o, const int *fds, size_t nfds)
 {
-	begin_packet(o);
+	buf_init(&o->packet, CONTROL_MESSAGE_MAX);
+	buf_put_u32(&o->packet, RUNNER_ORDER_SEVERAL);
 	o->fds = fds;
 	o->nfds = nfds;
 }
 
 void
-session_orders_add(struct session *s, struct session_orders *o,
-    enum control_type type, const void *payload)
+session_orders_add(
+    struct session_orders *o, enum control_type type, const void *payload)
 {
-	struct buf b;
+	const uint8_t length[FRAME_HEADER_BYTES] = { 0 };
+	size_t at = o->packet.len, begin = at + sizeof(length);
 
-	buf_init(&b, CONTROL_MESSAGE_MAX - 2 * LENGTH_BYTES);
-	control_put(&b, type, payload);
-	if (o->packet.len + LENGTH_BYTES + b.len > CONTROL_MESSAGE_MAX) {
-		session_orders_send(s, o);
-		begin_packet(o);
-	}
-	buf_put_u32(&o->packet, (uint32_t)b.len);
-	buf_put(&o->packet, b.data, b.len);
-	buf_clear(&b);
+	buf_put(&o->packet, length, sizeof(length));
+	control_put(&o->packet, type, payload);
+	frame_put_length(
+	    o->packet.data + at, (uint32_t)(o->packet.len - begin));
 }
 
 int
@@ -82,6 +71,5 @@ session_orders_send(struct session *s, struct session_orders *o)
 	    send_order(s, RUNNER_ORDER_SEVERAL, &o->packet, o->fds, o->nfds);
 
 	buf_clear(&o->packet);
-	o->nfds = 0;
 	return err;
 }

@@ -21,9 +21,9 @@ struct session_orders {
 void session_orders_begin(
     struct session_orders *o, const int *fds, size_t nfds);
 
-/* What is too much for one packet leaves in two. */
-void session_orders_add(struct session *s, struct session_orders *o,
-    enum control_type type, const void *payload);
+/* All of them fit into one packet: session_start.c. */
+void session_orders_add(
+    struct session_orders *o, enum control_type type, const void *payload);
 
 /* As session_order(). */
 int session_orders_send(struct session *s, struct session_orders *o);

@@ -69,6 +69,14 @@ find_door(const struct monitor *m, struct identity *id)
 	return id->door;
 }
 
+/* Layouts add a length to each string, and nothing else. */
+_Static_assert(sizeof(struct control_session_config) +
+		       sizeof(struct control_audit) +
+		       sizeof(struct control_recording) +
+		       sizeof(struct sandbox_limits) + 1024 <=
+		   CONTROL_MESSAGE_MAX,
+    "a runner's first orders could be more than a packet");
+
 static void
 configure(struct monitor *m, struct session *s, const struct cgroup *cgroup)
 {
@@ -105,10 +113,10 @@ configure(struct monitor *m, struct session *s, const struct cgroup *cgroup)
 		fds[nfds++] = door;
 	nfds += cgroup_put(cgroup, &c.cgroups, fds + nfds);
 	session_orders_begin(&orders, fds, nfds);
-	session_orders_add(s, &orders, RUNNER_ORDER_CONFIGURE, &c);
+	session_orders_add(&orders, RUNNER_ORDER_CONFIGURE, &c);
 	session_audit_configure(m, s, &orders);
 	conf_sandbox_limits(m->conf, s->identity, &limits);
-	session_orders_add(s, &orders, RUNNER_ORDER_SANDBOX, &limits);
+	session_orders_add(&orders, RUNNER_ORDER_SANDBOX, &limits);
 	session_orders_send(s, &orders);
 }
 
