@@ -67,7 +67,6 @@ enum control_type {
 	RUNNER_ORDER_AUDIT = 42,     /* control_audit; once, before SANDBOX */
 	RUNNER_ORDER_RECORDING = 44, /* control_recording: is there a record? */
 	RUNNER_ORDER_CAST = 46,	     /* control_cast_file (+ fd), for CAST */
-	RUNNER_ORDER_GROUP = 48,     /* control_group + fds, for GROUP */
 
 	/* runner -> monitor, reports */
 	RUNNER_REPORT_DETACHED = 41,  /* control_detached */
@@ -79,7 +78,6 @@ enum control_type {
 	RUNNER_REPORT_HTTP = 53,      /* control_http; likewise */
 	RUNNER_REPORT_END = 57,	      /* nothing: its client ends it */
 	RUNNER_REPORT_CAST = 55,      /* control_cast: waits for its file */
-	RUNNER_REPORT_GROUP = 59,     /* nothing: waits for its group */
 
 	/* runner -> front-end, as frames of the session channel of a client
 	 * that was handed over */

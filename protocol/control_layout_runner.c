@@ -12,7 +12,6 @@ static const struct field session_config_fields[] = {
 	FIELD(FIELD_BOOL, control_session_config, pid_namespace),
 	FIELD(FIELD_BOOL, control_session_config, door),
 	FIELD(FIELD_U8, control_session_config, cgroups),
-	FIELD(FIELD_BOOL, control_session_config, group_later),
 	FIELD(FIELD_U32, control_session_config, command_deadline_ms),
 	FIELD(FIELD_U64, control_session_config, output_rate),
 	FIELD(FIELD_BOOL, control_session_config, record_tty),
@@ -73,11 +72,6 @@ static const struct field template_start_fields[] = {
 	FIELD(FIELD_U32, control_template_start, uid),
 	FIELD(FIELD_U32, control_template_start, gid),
 	FIELD(FIELD_U8, control_template_start, joins),
-};
-
-static const struct field group_fields[] = {
-	FIELD(FIELD_U32, control_group, error),
-	FIELD(FIELD_U8, control_group, cgroups),
 };
 
 static const struct field template_started_fields[] = {
@@ -242,8 +236,6 @@ static const struct control_layout rows[] = {
 	EMPTY(RUNNER_REPORT_END),
 	LAYOUT(RUNNER_REPORT_CAST, cast_fields),
 	LAYOUT(RUNNER_ORDER_CAST, cast_file_fields),
-	LAYOUT(RUNNER_ORDER_GROUP, group_fields),
-	EMPTY(RUNNER_REPORT_GROUP),
 	LAYOUT(CHANNEL_CLIENT, client_fields),
 	EMPTY(STARTER_BEGIN),
 	LAYOUT(STARTER_READY, starter_error_fields),

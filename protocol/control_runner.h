@@ -19,7 +19,6 @@ struct control_session_config {
 	bool pid_namespace; /* the runner is pid 1 of its own */
 	bool door;	    /* the sandbox door travels along */
 	uint8_t cgroups;    /* bits: which enum cgroup_hierarchy travel along */
-	bool group_later;   /* asks for it before its first process */
 	uint32_t command_deadline_ms; /* 0: none */
 	uint64_t output_rate;	      /* bytes a second in all; 0: none */
 	bool record_tty;	      /* terminals; and what is typed, too: */
@@ -149,12 +148,6 @@ struct control_http {
 	char url[CONTROL_COMMAND_MAX];
 	bool url_cut;
 	uint32_t redacted;
-};
-
-/* The runner is in it already. */
-struct control_group {
-	uint32_t error;	 /* an errno, or 0 */
-	uint8_t cgroups; /* bits: which enum cgroup_hierarchy travel along */
 };
 
 struct control_template_start {

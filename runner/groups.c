@@ -17,16 +17,9 @@ void
 group_pool_init(struct group_pool *pool, const struct cgroup *session,
     const struct cgroup_limits *limits)
 {
-	*pool = (struct group_pool){ .limits = *limits };
+	*pool = (struct group_pool){ .limits = *limits, .session = *session };
 	TAILQ_INIT(&pool->free);
 	TAILQ_INIT(&pool->left);
-	group_pool_open(pool, session);
-}
-
-void
-group_pool_open(struct group_pool *pool, const struct cgroup *session)
-{
-	pool->session = *session;
 	pool->controllers = cgroup_controllers(session);
 	/* Version 1: no group there for what is not limited. */
 	if (pool->limits.cpu_percent == 0 &&

@@ -36,11 +36,9 @@ struct group_pool {
 	bool counted;		     /* somebody asks for group_counts() */
 };
 
-/* The directories are taken over; if there are none yet, group_pool_open()
- * brings them before the first group is taken. */
+/* The directories are taken over. */
 void group_pool_init(struct group_pool *pool, const struct cgroup *session,
     const struct cgroup_limits *limits);
-void group_pool_open(struct group_pool *pool, const struct cgroup *session);
 
 /* NULL with errno 0: there are none here; with another errno: it failed. */
 struct group *group_take(struct group_pool *pool);

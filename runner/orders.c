@@ -129,7 +129,6 @@ take_configure(const uint8_t *packet, size_t len, const int *fds, size_t nfds)
 	    &session, orders_base, &c, base_env, c.door ? fds[1] : -1, &cgroup);
 	session.report = orders_report;
 	session.open_cast = orders_open_cast;
-	session.take_group = orders_take_group;
 	session.report_detached = report_detached;
 	session.report_unwatched = report_unwatched;
 	session.report_masks = report_masks;

@@ -1,7 +1,6 @@
 /*
- * What the monitor is asked for: a file for the recording of a terminal, the
- * session's control group. It is waited for, and what is ordered meanwhile is
- * put off.
+ * Asks the monitor for the file of a terminal's recording. The runner waits for
+ * the answer; other orders that arrive meanwhile are put off.
  */
 #include "orders_parts.h"
 
@@ -116,19 +115,4 @@ orders_open_cast(struct slice process)
 	if (nfds != (file.error == 0) || file.error > ERRNO_MAX)
 		orders_impossible(RUNNER_ORDER_CAST);
 	return file.error == 0 ? fds[0] : -(int)file.error;
-}
-
-int
-orders_take_group(struct cgroup *cgroup)
-{
-	struct control_group group;
-	int fds[SEQPACKET_FDS_MAX];
-	size_t nfds;
-
-	orders_report(RUNNER_REPORT_GROUP, NULL);
-	wait_for(RUNNER_ORDER_GROUP, &group, fds, &nfds);
-	if (group.error > ERRNO_MAX ||
-	    cgroup_get(cgroup, group.cgroups, fds, nfds) < 0)
-		orders_impossible(RUNNER_ORDER_GROUP);
-	return -(int)group.error;
 }

@@ -30,9 +30,8 @@ void orders_impossible(enum control_type type) __attribute__((noreturn));
 /* The program exits with the session. */
 void orders_end(void) __attribute__((noreturn));
 
-/* session.open_cast, session.take_group. */
+/* session.open_cast. */
 int orders_open_cast(struct slice process);
-int orders_take_group(struct cgroup *cgroup);
 
 /* Orders that were put off, now. An event's, and of who takes the next. */
 void orders_take_stashed_cb(evutil_socket_t fd, short what, void *arg);

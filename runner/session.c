@@ -96,27 +96,11 @@ session_limit(struct session *s, const struct sandbox_limits *limits)
 	s->groups.counted = s->record != NULL;
 }
 
-static int
-take_group(struct session *s)
-{
-	struct cgroup group = CGROUP_NONE;
-	int err = s->take_group(&group);
-
-	if (err < 0)
-		return err;
-	group_pool_open(&s->groups, &group);
-	s->sandbox.controllers = s->groups.controllers;
-	s->config.group_later = false;
-	return 0;
-}
-
 int
 session_settle(struct session *s)
 {
-	int err = s->config.group_later ? take_group(s) : 0;
-
-	if (err < 0 || s->null_fd >= 0)
-		return err;
+	if (s->null_fd >= 0)
+		return 0;
 	s->null_fd = open("/dev/null", O_RDWR | O_CLOEXEC);
 	if (s->null_fd < 0)
 		return -errno;

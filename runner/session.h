@@ -120,8 +120,6 @@ struct session {
 	void (*report)(enum control_type type, const void *payload);
 	/* A file for the recording of a terminal, or -errno. Waits for it. */
 	int (*open_cast)(struct slice process);
-	/* config.group_later: the session's group. 0 or -errno. Waits, too. */
-	int (*take_group)(struct cgroup *cgroup);
 	void (*report_detached)(struct session *s, enum channel_end end);
 	void (*report_unwatched)(uint32_t number, enum channel_end end);
 };
@@ -134,8 +132,8 @@ void session_init(struct session *s, struct event_base *base,
 /* What the operator permits; once, before the first client. */
 void session_limit(struct session *s, const struct sandbox_limits *limits);
 
-/* Before anything that may start a process: what a session has only then, its
- * control group among it. 0, or -errno: try again. */
+/* Opens what the session needs before its first process. 0, or -errno: the
+ * next request may try again. */
 int session_settle(struct session *s);
 
 /* A new connection; an older one is dropped. fd is taken over. */

@@ -257,18 +257,6 @@ quota_reason(const struct identity *id, char reason[256])
 	    id->name);
 }
 
-const struct cgroup *
-quota_base(void)
-{
-	return &base;
-}
-
-bool
-quota_joins_at_once(void)
-{
-	return base.dirs[CGROUP_PIDS] >= 0 && base.dirs[CGROUP_UNIFIED] < 0;
-}
-
 int
 quota_for(const char *session_id, const struct identity *id, struct cgroup *c,
     char reason[256])

@@ -16,11 +16,6 @@
  * with what takes its place. */
 void quota_init(void);
 
-/* Its own: where sessions have theirs; and are processes counted there, and
- * joined without waiting? */
-const struct cgroup *quota_base(void);
-bool quota_joins_at_once(void);
-
 /* Which limits sessions and their commands can have: a mask of enum
  * cgroup_controller. */
 unsigned quota_controllers(void);
@@ -41,22 +36,6 @@ int quota_open_joins(
 int quota_for(const char *session_id, const struct identity *id,
     struct cgroup *c, char reason[256]);
 void quota_reason(const struct identity *id, char reason[256]);
-
-/* May the group come with the session's first process? It costs the kernel
- * more than all the rest of a session. Where joining one does not wait (version
- * 1) and the operator limits nothing of the session, which its runner is held
- * to from the beginning. */
-bool quota_can_wait(const struct identity *id);
-
-/* By what the template of such sessions joins, as cgroup_open_joins(): a group
- * of all of one user that have run nothing yet, which holds a runner that was
- * taken over to a number of processes, too. None for other identities. */
-int quota_open_idle(const struct identity *id, int joins[CGROUP_HIERARCHIES]);
-
-/* As quota_for(), and the runner that waited is in it. Failed, it may be asked
- * again. */
-int quota_take_in(const char *session_id, const struct identity *id,
-    pid_t runner, struct cgroup *c, char reason[256]);
 
 /* The session is over: whoever is left is killed, its groups removed. */
 void quota_close(const char *session_id);

@@ -22,7 +22,6 @@
 #include "control.h"
 #include "log.h"
 #include "namespaces.h"
-#include "quota.h"
 #include "seqpacket.h"
 #include "util.h"
 
@@ -80,19 +79,14 @@ template_environment(const struct identity *id)
 
 /* All that one session of the identity has in common with the next. */
 static void __attribute__((noreturn))
-template_child(int program_fd, const struct identity *id, bool root,
-    int control_fd, const int joins[CGROUP_HIERARCHIES])
+template_child(
+    int program_fd, const struct identity *id, bool root, int control_fd)
 {
-	int err = cgroup_join(joins, false);
-
 	char *argv[] = { (char *)(uintptr_t) "execd-runner",
 		(char *)(uintptr_t) "--template", NULL };
 
 	child_reset_signals();
 	setsid();
-	if (err < 0)
-		log_fatal_errno(
-		    err, "runner for %s: its control group", id->name);
 	child_place(program_fd, control_fd);
 	limit_resources(id);
 	if (id->umask != CONF_MODE_UNSET)
@@ -106,16 +100,14 @@ static int
 template_start(struct runner_template *t, int program_fd,
     const struct identity *id, bool root)
 {
-	int joins[CGROUP_HIERARCHIES], pair[2], err = seqpacket_pair(pair);
+	int pair[2], err = seqpacket_pair(pair);
 	pid_t pid;
 
 	if (err < 0)
 		return err;
-	err = quota_open_idle(id, joins);
-	pid = err < 0 ? err : namespaces_fork(false, false);
+	pid = namespaces_fork(false, false);
 	if (pid == 0)
-		template_child(program_fd, id, root, pair[1], joins);
-	cgroup_close_joins(joins);
+		template_child(program_fd, id, root, pair[1]);
 	close(pair[1]);
 	if (pid < 0) {
 		close(pair[0]);

@@ -68,7 +68,6 @@ struct session {
 	uint32_t running;	/* of them */
 	bool close_asked;	/* answer CLOSE when the runner is reaped */
 	bool hung_up;		/* the control channel is at its end */
-	bool group_later;	/* its control group: session_group.h */
 	enum channel_end end;	/* reported for this generation */
 	uint32_t reported;	/* the newest generation with a report */
 	TAILQ_HEAD(, watcher) watchers;

@@ -12,7 +12,6 @@
 #include "seqpacket.h"
 #include "session_audit.h"
 #include "session_cast.h"
-#include "session_group.h"
 #include "session_spare.h"
 #include "starter.h"
 
@@ -71,8 +70,6 @@ take_one(struct session *s, const uint8_t *packet, size_t len)
 		return take_end(s, packet, len);
 	case RUNNER_REPORT_CAST:
 		return session_cast_report(&monitor, s, packet, len);
-	case RUNNER_REPORT_GROUP:
-		return session_group_report(s, packet, len);
 	default:
 		return session_audit_report(&monitor, s, packet, len);
 	}

@@ -88,7 +88,6 @@ configure(struct monitor *m, struct session *s, const struct cgroup *cgroup)
 	int door = find_door(m, s->identity);
 	struct control_session_config c = {
 		.pid_namespace = m->root,
-		.group_later = s->group_later,
 		.command_deadline_ms = s->identity->limits.command_deadline_ms,
 		.output_rate = s->identity->limits.output_rate,
 		.record_tty = s->identity->record.directory != NULL,
@@ -221,8 +220,7 @@ open_quota(struct session *s, struct cgroup *c, char *reason)
 {
 	if (starter_is_used())
 		return 0;
-	s->group_later = quota_can_wait(s->identity);
-	return s->group_later ? 0 : quota_for(s->id, s->identity, c, reason);
+	return quota_for(s->id, s->identity, c, reason);
 }
 
 static int

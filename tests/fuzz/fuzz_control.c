@@ -40,7 +40,6 @@ union payload {
 	struct control_cast cast;
 	struct control_metrics metrics;
 	struct control_cast_file cast_file;
-	struct control_group group;
 	struct control_key key;
 	struct control_sign sign;
 	struct control_signed answer;

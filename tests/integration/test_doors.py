@@ -12,7 +12,7 @@ import pytest
 from conftest import BUILD, RUNNER, WRAP
 
 CONFIGURE, ATTACH, DETACH, TERMINATE, WATCH, SANDBOX = 30, 32, 34, 36, 38, 40
-AUDIT, RECORDING, CAST, GROUP, SEVERAL = 42, 44, 46, 48, 28
+AUDIT, RECORDING, CAST, SEVERAL = 42, 44, 46, 28
 FRONTEND = BUILD / "daemon/frontend/execd-frontend"
 
 
@@ -28,10 +28,10 @@ def string(s):
     return u32(len(s)) + s
 
 
-def configure(namespace=0, door=0, cgroups=0, grace_ms=100, later=0):
+def configure(namespace=0, door=0, cgroups=0, grace_ms=100):
     """The runner's configuration; it is no pid 1 here."""
     return (u32(CONFIGURE) + string(b"0123") + string(b"sha256:0") + string(b"/bin/sh") + string(b"/") +
-            bytes([namespace, door, cgroups, later]) + u32(0) + u64(0) + bytes(3) + u64(0) +
+            bytes([namespace, door, cgroups]) + u32(0) + u64(0) + bytes(3) + u64(0) +
             u32(80000) + u32(grace_ms) + u64(1 << 20) + u64(64 << 20) + u64(16 << 20) + u32(30000) + u32(120000))
 
 
@@ -89,7 +89,7 @@ ORDERS = {
     "CONFIGURE": (configure(), 1), "SANDBOX": (sandbox(), 0), "ATTACH": (attach(), 1), "DETACH": (u32(DETACH), 0),
     "TERMINATE": (u32(TERMINATE), 0), "WATCH": (watch(), 1),
     "AUDIT": (u32(AUDIT) + b"\0" + 2 * string(b""), 0), "RECORDING": (u32(RECORDING) + b"\1", 0),
-    "CAST": (u32(CAST) + u32(5), 0), "GROUP": (u32(GROUP) + u32(5) + b"\0", 0),
+    "CAST": (u32(CAST) + u32(5), 0),
 }
 STATES = {"FRESH": [], "CONFIGURED": ["CONFIGURE"], "READY": ["CONFIGURE", "SANDBOX"]}
 # With a record, which comes before the sandbox or never.
@@ -157,7 +157,7 @@ def test_what_is_no_order_in_every_state(state):
     (b"", 0), (b"\x1e", 0), (u32(999), 0), (u32(14), 0), (u32(41), 0),
     (configure() + b"x", 1), (configure()[:-1], 1), (configure(2), 1), (configure(), 0), (configure(), 2),
     (configure(door=1), 1), (configure(door=1), 3), (configure(door=2), 2),
-    (configure(cgroups=16), 2), (configure(cgroups=1), 1), (configure(cgroups=1, door=1), 2), (configure(later=2), 1),
+    (configure(cgroups=16), 2), (configure(cgroups=1), 1), (configure(cgroups=1, door=1), 2),
     (u32(CONFIGURE) + string(b"0" * 5000), 1), (configure() + b"x" * 30000, 1)])
 def test_malformed_configurations(message, fds):
     p = Program(RUNNER)

@@ -196,8 +196,6 @@ violate(void)
 		report(RUNNER_REPORT_MASKS, NULL, 2 + rogue_pick(252));
 		break;
 	case 4:
-		report(RUNNER_REPORT_GROUP, NULL, 0);
-		report(RUNNER_REPORT_GROUP, NULL, 0);
 		break;
 	default:
 		while (!rogue_send_anything(CONTROL_FD))

@@ -57,8 +57,6 @@ static const struct {
 	{ RUNNER_REPORT_END, 0 },
 	{ RUNNER_REPORT_CAST, sizeof(struct control_cast) },
 	{ RUNNER_ORDER_CAST, sizeof(struct control_cast_file) },
-	{ RUNNER_ORDER_GROUP, sizeof(struct control_group) },
-	{ RUNNER_REPORT_GROUP, 0 },
 	{ CHANNEL_CLIENT, sizeof(struct control_client) },
 	{ KEYS_CONFIGURE, sizeof(struct control_key) },
 	{ KEYS_SERVE, sizeof(struct control_serve) },
