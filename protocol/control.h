@@ -38,7 +38,7 @@ enum control_type {
 	MON_REQ_READY = 10,	   /* control_ready; once, before all others */
 	MON_REQ_AUTHENTICATE = 12, /* control_authenticate (+ the client's
 				    * socket, of LISTENER_UNIX) */
-	MON_ANS_AUTHENTICATE = 13, /* control_verdict, unless `presumed` */
+	MON_ANS_AUTHENTICATE = 13, /* control_verdict */
 	MON_REQ_OPEN = 14,	   /* control_open + the runner's end of a
 				    * channel; answered if there is none: */
 	MON_ANS_OPEN = 15,	   /* control_session + that end back */

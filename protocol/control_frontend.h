@@ -59,7 +59,6 @@ struct control_listener {
 	bool tls;
 	bool operate;		    /* answers /healthz and /metrics */
 	bool hand_over;		    /* clients go to their runners */
-	bool anybody;		    /* who shows nothing is let in */
 	uint8_t client_certificate; /* enum client_certificate */
 	uint32_t key;		    /* `tls`: number in the key process */
 };
@@ -84,9 +83,6 @@ struct control_authenticate {
 	uint32_t conn;	      /* the front-end's number, never reused */
 	uint32_t listener;    /* control_listener.id */
 	uint8_t kind;	      /* enum credential_kind */
-	bool presumed;	      /* it came by `anybody`, shows nothing and is
-			       * let in already: there is no answer, its grant
-			       * is all zero, and if it is none OPEN says so */
 	bool has_certificate; /* `voucher` is of it */
 	struct control_voucher voucher;
 	char peer[CONTROL_PEER_MAX]; /* for messages: "websocket IP:PORT" */

@@ -34,7 +34,6 @@ static const struct field listener_fields[] = {
 	FIELD(FIELD_BOOL, control_listener, tls),
 	FIELD(FIELD_BOOL, control_listener, operate),
 	FIELD(FIELD_BOOL, control_listener, hand_over),
-	FIELD(FIELD_BOOL, control_listener, anybody),
 	FIELD(FIELD_U8, control_listener, client_certificate),
 	FIELD(FIELD_U32, control_listener, key),
 };
@@ -50,7 +49,6 @@ static const struct field authenticate_fields[] = {
 	FIELD(FIELD_U32, control_authenticate, conn),
 	FIELD(FIELD_U32, control_authenticate, listener),
 	FIELD(FIELD_U8, control_authenticate, kind),
-	FIELD(FIELD_BOOL, control_authenticate, presumed),
 	FIELD(FIELD_BOOL, control_authenticate, has_certificate),
 	FIELD(FIELD_U32, control_authenticate, voucher.listener),
 	FIELD(FIELD_U64, control_authenticate, voucher.made_ms),

@@ -60,8 +60,6 @@ struct connection {
 	int unread;		    /* with so much not read yet, or -1 */
 	bool unix_peer;		    /* the monitor asks the kernel who it is */
 	bool read_wants_write;	    /* TLS: before more can be read */
-	bool anybody;		    /* its listener lets in who shows nothing */
-	bool presumed;		    /* let in that way: nobody was asked */
 	bool granted;		    /* the monitor holds something for us */
 	bool close_sent;	    /* MON_REQ_CLOSE, at most once */
 	bool in_always, out_always; /* files: epoll does not know them */

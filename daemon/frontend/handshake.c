@@ -94,14 +94,6 @@ ask_for_grant(struct connection *c, const struct http_request *r)
 			   : CREDENTIAL_INVALID;
 	c->state = CONN_AUTHENTICATING;
 	connection_read_client(c, false);
-	c->presumed = c->anybody && kind == CREDENTIAL_NONE &&
-		      (c->tls == NULL || tls_client_voucher(c->tls) == NULL);
-	if (c->presumed) {
-		/* The monitor hears of it with initialize. */
-		metrics.granted++;
-		metrics.verdicts[VERDICT_GRANTED]++;
-		return;
-	}
 	c->awaiting = true;
 	if (monitor_authenticate(c, kind, token) < 0)
 		handshake_verdict(c, &busy);
@@ -180,8 +172,6 @@ take_request(struct connection *c, const struct http_request *r, size_t len)
 	ask_for_grant(c, r);
 	explicit_bzero(c->head.data, len);
 	buf_consume(&c->head, len);
-	if (c->presumed)
-		let_in(c);
 }
 
 void

@@ -236,17 +236,6 @@ widen(int fd)
 	    sizeof(int));
 }
 
-/* Who was let in unasked. */
-static int
-ask_late(struct connection *c)
-{
-	const struct slice none = { "", 0 };
-	int err = monitor_authenticate(c, CREDENTIAL_NONE, none);
-
-	c->granted = err == 0;
-	return err;
-}
-
 void
 handshake_attach(struct connection *c)
 {
@@ -262,9 +251,7 @@ handshake_attach(struct connection *c)
 		widen(theirs);
 		pump_forward(c, c->initialize.data, c->initialize.len);
 	}
-	err = c->granted ? 0 : ask_late(c);
-	if (err == 0)
-		err = monitor_ask_session(c, theirs);
+	err = monitor_ask_session(c, theirs);
 	close(theirs);
 	if (err < 0)
 		refuse_channel(c, err);

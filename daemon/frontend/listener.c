@@ -35,7 +35,6 @@ static struct listener {
 	enum listener_kind kind;
 	bool operate;
 	bool hand_over;
-	bool anybody;
 	SSL_CTX *tls; /* NULL: none */
 	int fd;
 } listeners[CONTROL_LISTENERS_MAX];
@@ -117,7 +116,6 @@ listener_begin(const struct visitor *v, bool slot)
 	c->unix_peer = l->kind == LISTENER_UNIX;
 	c->operate = l->operate;
 	c->hand_over = l->hand_over;
-	c->anybody = l->anybody;
 	if (l->tls != NULL) {
 		c->tls = tls_new(l->tls, v->fd);
 		c->state = CONN_TLS;
@@ -160,7 +158,6 @@ add(const struct control_listener *order, int fd, SSL_CTX *tls)
 	l->kind = order->kind;
 	l->operate = order->operate;
 	l->hand_over = order->hand_over;
-	l->anybody = order->anybody;
 	l->tls = tls;
 	l->fd = fd;
 	set_nonblock(fd);

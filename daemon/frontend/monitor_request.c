@@ -53,7 +53,6 @@ monitor_authenticate(const struct connection *c, enum credential_kind kind,
 		.conn = c->number,
 		.listener = c->listener,
 		.kind = kind,
-		.presumed = c->presumed,
 	};
 	const struct control_voucher *voucher =
 	    c->tls ? tls_client_voucher(c->tls) : NULL;

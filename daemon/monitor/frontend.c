@@ -205,8 +205,6 @@ send_listener(struct frontend *f, const struct listener *l)
 		.tls = listener_has_tls(l),
 		.operate = l->operate,
 		.hand_over = l->hand_over && !listener_has_tls(l),
-		.anybody =
-		    l->kind == LISTENER_WS && l->allow_unauthenticated != NULL,
 		.client_certificate = (uint8_t)l->client_certificate,
 		.key = l->id,
 	};

@@ -37,16 +37,15 @@ grant_free(struct frontend *f, struct grant *g)
 
 struct grant *
 grant_new(struct frontend *f, const struct control_authenticate *presented,
-    enum verdict verdict, struct identity *who)
+    struct identity *who)
 {
 	struct grant *g = xcalloc(1, sizeof(*g));
 
 	g->conn = presented->conn;
-	g->verdict = verdict;
-	g->identity = verdict == VERDICT_GRANTED ? identity_ref(who) : NULL;
+	g->identity = identity_ref(who);
 	memcpy(g->peer, presented->peer, sizeof(g->peer));
-	if (!presented->presumed && getrandom(g->token, sizeof(g->token), 0) !=
-					(ssize_t)sizeof(g->token))
+	if (getrandom(g->token, sizeof(g->token), 0) !=
+	    (ssize_t)sizeof(g->token))
 		log_fatal("getrandom: no random bytes");
 	table_insert(&f->grants, &g->node, g->conn);
 	return g;

@@ -20,9 +20,8 @@ struct grant {
 	uint32_t conn;
 	uint8_t token[CONTROL_GRANT_BYTES];
 	char peer[CONTROL_PEER_MAX];
-	struct identity *identity; /* a reference; NULL: nobody's */
+	struct identity *identity; /* a reference */
 	struct session *session;   /* NULL: none, or it ended */
-	enum verdict verdict;	   /* not GRANTED: only to be told so */
 	bool watching;		   /* it only watches that session */
 	bool ended;		   /* its session ended under it */
 	enum channel_end end;	   /* how */
@@ -32,10 +31,9 @@ struct grant {
 /* NULL: the connection has none. */
 struct grant *grant_find(struct frontend *f, uint32_t conn);
 
-/* For the connection that presented this; who may be NULL. The front-end's. */
+/* A grant for the connection that presented this. The front-end owns it. */
 struct grant *grant_new(struct frontend *f,
-    const struct control_authenticate *presented, enum verdict verdict,
-    struct identity *who);
+    const struct control_authenticate *presented, struct identity *who);
 void grant_free(struct frontend *f, struct grant *g);
 
 /* The grant behind a request that starts or resumes a session, if the token is

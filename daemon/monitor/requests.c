@@ -117,16 +117,6 @@ check_voucher(const struct monitor *m, struct control_authenticate *a)
 	a->has_certificate = false;
 }
 
-/* Who was let in unasked showed nothing, and came where that is enough. */
-static bool
-may_presume(const struct frontend *f, const struct control_authenticate *a,
-    const struct listener *l)
-{
-	return a->kind == CREDENTIAL_NONE && !a->has_certificate &&
-	       (l == NULL || l->kind == LISTENER_WS) &&
-	       f->grants.count < GRANTS_MAX;
-}
-
 static int
 answer_authenticate(
     struct monitor *m, const uint8_t *packet, size_t len, int *fd)
@@ -143,8 +133,7 @@ answer_authenticate(
 	REQUEST(MON_REQ_AUTHENTICATE, &a, packet, len);
 	l = find_listener(m, a.listener);
 	if (a.kind > CREDENTIAL_BEARER || !listener_was(a.listener) ||
-	    grant_find(f, a.conn) != NULL ||
-	    (a.presumed && !may_presume(f, &a, l)))
+	    grant_find(f, a.conn) != NULL)
 		return -EPERM;
 	if (l != NULL && take_peer(l, *fd, &peer) < 0)
 		return -EBADMSG;
@@ -160,10 +149,9 @@ answer_authenticate(
 	if (v != VERDICT_GRANTED &&
 	    log_permits(LOG_FAILURE, a.peer, control_verdict_name(v)))
 		log_info("%s: refused: %s", a.peer, control_verdict_name(v));
-	if (v == VERDICT_GRANTED || a.presumed)
-		g = grant_new(f, &a, v, who);
-	if (!a.presumed)
-		send_verdict(f, &a, v, g);
+	if (v == VERDICT_GRANTED)
+		g = grant_new(f, &a, who);
+	send_verdict(f, &a, v, g);
 	return 0;
 }
 

@@ -12,29 +12,17 @@
 #include "session_audit.h"
 #include "util.h"
 
-/* Of a session that there is its runner tells. Of one that there is not, this
- * does; with the runner's end of the channel, which so has not ended before. */
+/* On success the runner answers the client; only failures are answered here.
+ * The runner's end of the channel goes back with the answer, so that the
+ * front-end reads the answer before it sees the channel end. */
 static void
 finish_request(struct monitor *m, enum control_type answer_type,
     const struct control_session *answer, const struct grant *g, int *fd)
 {
 	if (answer->result == SESSION_OK)
 		return;
-	if (g->identity != NULL)
-		session_audit_refused(m, g->identity, g->peer, answer);
+	session_audit_refused(m, g->identity, g->peer, answer);
 	frontend_send(&m->frontend, answer_type, answer, steal_fd(fd));
-}
-
-/* It was let in and should not have been. */
-static bool
-is_refused(const struct grant *g, struct control_session *answer)
-{
-	if (g->verdict == VERDICT_GRANTED)
-		return false;
-	answer->result = SESSION_LIMIT;
-	snprintf(answer->reason, sizeof(answer->reason), "%s",
-	    control_verdict_name(g->verdict));
-	return true;
 }
 
 static bool
@@ -60,7 +48,7 @@ request_open(struct monitor *m, const uint8_t *packet, size_t len, int *fd)
 	if (g == NULL)
 		return -EPERM;
 	answer.conn = o.conn;
-	if (!is_refused(g, &answer) && !is_ending(m, &answer))
+	if (!is_ending(m, &answer))
 		answer.result = session_open(m, g->identity, g->conn, g->peer,
 		    &g->session, *fd, answer.reason);
 	finish_request(m, MON_ANS_OPEN, &answer, g, fd);
@@ -79,9 +67,8 @@ request_resume(struct monitor *m, const uint8_t *packet, size_t len, int *fd)
 	if (g == NULL)
 		return -EPERM;
 	answer.conn = r.conn;
-	if (!is_refused(g, &answer))
-		answer.result = session_resume(m, g->identity, r.session_id,
-		    g->conn, g->peer, &g->session, *fd);
+	answer.result = session_resume(
+	    m, g->identity, r.session_id, g->conn, g->peer, &g->session, *fd);
 	finish_request(m, MON_ANS_RESUME, &answer, g, fd);
 	return 0;
 }
@@ -98,9 +85,8 @@ request_watch(struct monitor *m, const uint8_t *packet, size_t len, int *fd)
 	if (g == NULL)
 		return -EPERM;
 	answer.conn = r.conn;
-	if (!is_refused(g, &answer))
-		answer.result = session_watch(m, g->identity, r.session_id,
-		    g->conn, g->peer, &g->session, *fd, answer.reason);
+	answer.result = session_watch(m, g->identity, r.session_id, g->conn,
+	    g->peer, &g->session, *fd, answer.reason);
 	g->watching = answer.result == SESSION_OK;
 	finish_request(m, MON_ANS_WATCH, &answer, g, fd);
 	return 0;

@@ -26,8 +26,8 @@ def ready():
     return u32(READY) + bytes([1, 1, 1, 1])
 
 
-def authenticate(conn, listener=0, kind=0, voucher=None, presumed=False):
-    return (u32(AUTHENTICATE) + u32(conn) + u32(listener) + bytes([kind, presumed, voucher is not None]) +
+def authenticate(conn, listener=0, kind=0, voucher=None):
+    return (u32(AUTHENTICATE) + u32(conn) + u32(listener) + bytes([kind, voucher is not None]) +
             (voucher or b"\0" * 44 + string(b"") + b"\0" * 32) +
             string(b"websocket 1.2.3.4:5") + string(b""))
 
@@ -147,12 +147,6 @@ SERVING = [
     lambda s: open_with(s, [s.fileno()]),                    # packets
     lambda s: open_with(s, [socket.socket().detach()]),
     lambda s: open_with(s, [end.detach() for end in socket.socketpair()]),
-    # Let in unasked: one that shows something, twice, by a listener that is none.
-    lambda s: serving(s, authenticate(1, kind=1, presumed=True)),
-    lambda s: serving(s, authenticate(1, presumed=True, voucher=u32(0) + b"\0" * 40 + string(b"") + b"\0" * 32)),
-    lambda s: serving(s, authenticate(1, presumed=True), authenticate(1, presumed=True)),
-    lambda s: serving(s, authenticate(1, presumed=True, listener=9)),
-    lambda s: asking(s, u32(OPEN) + u32(1) + b"\1" * 16, authenticate(1, presumed=True)),
     open_twice,
     authenticate_with_descriptor,                            # of a TCP listener
     lambda s: asking(s, watch(7, b"\0" * 16, b"x")),

@@ -270,8 +270,8 @@ def frontend_configuration(listeners=0, type=1, exempt=0):
             u64(16 << 20) + u64(64 << 20) + u32(listeners))
 
 
-def listener(kind=0, tls=0, certificate=0, hand_over=0, anybody=0):
-    return u32(11) + u32(0) + bytes([kind, tls, 0, hand_over, anybody, certificate]) + u32(0)
+def listener(kind=0, tls=0, certificate=0, hand_over=0):
+    return u32(11) + u32(0) + bytes([kind, tls, 0, hand_over, certificate]) + u32(0)
 
 
 @pytest.mark.parametrize("message", [

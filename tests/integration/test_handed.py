@@ -145,60 +145,6 @@ def test_what_came_behind_waits_until_it_is_answered(handed):
     assert h.client.answer(1)["result"] == {}
 
 
-def presuming(**listener_flags):
-    """A front-end whose listener lets in who shows nothing, and where."""
-    program = Program(FRONTEND)
-    program.control.settimeout(20)
-    listening = socket.create_server(("127.0.0.1", 0))
-    program.send(frontend_configuration(1))
-    rights = array.array("i", [listening.fileno()])
-    program.control.sendmsg([listener(anybody=1, **listener_flags)], [(socket.SOL_SOCKET, socket.SCM_RIGHTS, rights)])
-    assert program.control.recv(1 << 16)[:4] == u32(READY)
-    return program, f"ws://127.0.0.1:{listening.getsockname()[1]}"
-
-
-def test_who_shows_nothing_is_let_in_where_that_is_enough():
-    """The monitor hears of it with initialize, and is asked for a session in one go."""
-    program, url = presuming()
-    client = WebSocket(url)
-    leaves = WebSocket(url)
-    leaves.drop()
-    client.sock.sendall(frame(1, INITIALIZE))
-    packet = program.control.recv(1 << 16)
-    conn = packet[4:8]
-    assert packet[:4] == u32(AUTHENTICATE) and packet[12:15] == b"\0\1\0", "no credential, presumed, no certificate"
-    packet, fds, _, _ = socket.recv_fds(program.control, 1 << 16, 4)
-    assert packet == u32(OPEN) + conn + bytes(16) and len(fds) == 1
-    channel = socket.socket(fileno=fds[0])
-    text = b'{"id":1,"result":{}}'
-    channel.recv(1 << 16)
-    channel.sendall(u32(len(text)) + text)
-    assert client.answer(1)["result"] == {}
-    client.drop()
-    assert program.control.recv(1 << 16) == u32(CLOSE) + conn + b"\0"
-    program.control.close()
-    assert program.end()[0] == 0
-
-
-def test_who_shows_something_is_not():
-    program, url = presuming()
-    asked = []
-
-    def refuse():
-        packet = program.control.recv(1 << 16)
-        asked.append(packet[:4] + packet[12:14])
-        program.control.send(u32(AUTHENTICATE + 1) + packet[4:8] + b"\3" + bytes(16))
-
-    refusing = threading.Thread(target=refuse)
-    refusing.start()
-    with pytest.raises(Closed, match=" 401 "):
-        WebSocket(url, token="x")
-    refusing.join()
-    assert asked == [u32(AUTHENTICATE) + b"\2\0"]
-    program.control.close()
-    assert program.end()[0] == 0
-
-
 # --- there is no session --------------------------------------------------------------
 
 BEFORE = b'{"id":9,"method":"process/list","params":{}}'
