@@ -19,7 +19,7 @@ STAGES = {
     "spread": ("sleeping commands of 50 sessions", [50, 500, 5000], ["processes", "--connections", 50]),
 }
 QUICK = 100
-OWN_DESCRIPTORS = 64    # of a front-end, and two for each session until half of all are taken
+OWN_DESCRIPTORS = 64    # of a front-end, and two for each session
 HEAD = ("| number | set up, p50 | p99 | PSS each | page tables each | kernel memory each | descriptors each | programs "
         "| echo beside, p50 | p99 |\n|---:|---:|---:|---:|---:|---:|---:|---:|---:|---:|")
 
@@ -49,7 +49,7 @@ def show(stages, at, figures):
 def permitted(stages):
     """What the limit of descriptors permits, and words for what it does not."""
     hard = resource.getrlimit(resource.RLIMIT_NOFILE)[1]
-    room = (hard - OWN_DESCRIPTORS) * 7 // 10
+    room = (hard - OWN_DESCRIPTORS) // 2
     if hard == resource.RLIM_INFINITY or room >= stages[-1]:
         return stages, ""
     return [min(n, room) for n in stages], f"{room} of {stages[-1]}: RLIMIT_NOFILE is {hard} here.\n\n"

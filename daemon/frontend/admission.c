@@ -15,13 +15,14 @@
 #include "log_limit.h"
 #include "loop.h"
 #include "metrics.h"
-#include "parking.h"
 #include "util.h"
 
 #define RETRY_MS 1000
 
 #define VISITOR(w)                                                             \
 	((struct visitor *)((char *)(w)-offsetof(struct visitor, waiter)))
+
+uint32_t admission_connections_max = UINT32_MAX;
 
 static struct fairness fairness = FAIRNESS_INITIALIZER(fairness);
 static TAILQ_HEAD(, visitor) ages = TAILQ_HEAD_INITIALIZER(ages);
@@ -79,11 +80,13 @@ static bool
 is_admitted(struct visitor *v, const struct sockaddr *from)
 {
 	uint32_t have = connection_count() + (uint32_t)fairness.waiting;
-	uint32_t max = config.max_connections;
+	uint32_t max = config.max_connections < admission_connections_max
+			   ? config.max_connections
+			   : admission_connections_max;
 	int64_t wait_ms = RETRY_MS;
 
-	if (have >= max || !parking_room()) {
-		log_refusal(v->peer, "", have < max ? have : max);
+	if (have >= max) {
+		log_refusal(v->peer, "", max);
 		metrics.refused_limit++;
 		admission_refuse(v->fd, v->tls, wait_ms);
 		return false;

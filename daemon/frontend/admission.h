@@ -18,6 +18,10 @@
 
 struct connection;
 
+/* How many connections there are descriptors for. Set once, before the first
+ * connection. */
+extern uint32_t admission_connections_max;
+
 struct visitor {
 	struct fair_waiter waiter;
 	TAILQ_ENTRY(visitor) age; /* the oldest first */

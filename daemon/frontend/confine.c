@@ -18,11 +18,11 @@
 #include <sys/syscall.h>
 #include <unistd.h>
 
+#include "admission.h"
 #include "config.h"
 #include "drop.h"
 #include "landlock.h"
 #include "log.h"
-#include "parking.h"
 #include "policy.h"
 #include "util.h"
 
@@ -109,9 +109,9 @@ limit(int resource, const char *name, rlim_t value)
 		log_fatal_errno(-errno, "limit %s", name);
 }
 
-/* Two descriptors a connection, and a few of our own. Fewer than that are
- * served as far as they go (parking.h); whoever comes then is refused in words.
- */
+/* A connection takes two descriptors: its client's and its session's. Where the
+ * hard limit allows fewer connections than are configured, that is logged, and
+ * clients above that number are refused with status 503. */
 static void
 limit_files(uint32_t connections)
 {
@@ -131,9 +131,10 @@ limit_files(uint32_t connections)
 			r.rlim_max = wanted;
 		limit(RLIMIT_NOFILE, "NOFILE", r.rlim_max);
 	}
-	parking_descriptors = r.rlim_max < OWN_DESCRIPTORS + 2
-				  ? 2
-				  : (uint32_t)(r.rlim_max - OWN_DESCRIPTORS);
+	admission_connections_max =
+	    r.rlim_max < OWN_DESCRIPTORS + 2
+		? 1
+		: (uint32_t)((r.rlim_max - OWN_DESCRIPTORS) / 2);
 }
 
 /* No process, no core. */

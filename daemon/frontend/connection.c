@@ -78,13 +78,6 @@ watch_client(struct connection *c)
 	event_assign(&c->out_event, base, c->out_fd, EV_WRITE, out_cb, c);
 }
 
-void
-connection_move(struct connection *c, int fd)
-{
-	c->in_fd = c->out_fd = fd;
-	watch_client(c);
-}
-
 struct connection *
 connection_new(uint32_t listener, int in_fd, int out_fd, const char *peer)
 {
@@ -211,7 +204,7 @@ connection_penalise(struct connection *c, enum offence offence)
 void
 connection_release(struct connection *c)
 {
-	if (c->dead || c->in_fd >= 0 || c->parked > 0 || c->channel_fd >= 0 ||
+	if (c->dead || c->in_fd >= 0 || c->channel_fd >= 0 ||
 	    c->awaiting)
 		return;
 	if (c->granted && !c->close_sent)

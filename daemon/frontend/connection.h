@@ -76,7 +76,6 @@ struct connection {
 	bool pieces;	     /* and some have gone */
 	uint8_t pong_len;
 	int in_fd, out_fd; /* the same for a socket; -1: closed */
-	int parked;	   /* those are -1, and it is open (parking.h) */
 	int channel_fd;	   /* -1: none */
 	struct event in_event, out_event, channel_in, channel_out;
 	struct event timer; /* deadline, ping, linger: by state */
@@ -108,9 +107,6 @@ struct connection {
 struct connection *connection_new(
     uint32_t listener, int in_fd, int out_fd, const char *peer);
 struct connection *connection_find(uint32_t number);
-
-/* Its client has that descriptor from now on; the one it had is closed. */
-void connection_move(struct connection *c, int fd);
 unsigned connection_count(void);
 
 /* As read(2) of what the client sent. */

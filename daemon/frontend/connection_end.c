@@ -16,13 +16,11 @@
 #include "log.h"
 #include "metrics.h"
 #include "monitor_client.h"
-#include "parking.h"
 #include "util.h"
 
 static void
 close_client(struct connection *c)
 {
-	parking_take(c);
 	if (c->in_fd < 0)
 		return;
 	admission_leave(c);
@@ -125,7 +123,6 @@ connection_close(struct connection *c, uint16_t code, const char *reason)
 
 	if (c->state >= CONN_CLOSING || handed_recall(c, code, reason))
 		return;
-	parking_take(c);
 	/* Inside a frame there is no place for another one. */
 	if (inside) {
 		connection_client_gone(c);

@@ -16,7 +16,6 @@
 #include "hangup.h"
 #include "log.h"
 #include "metrics.h"
-#include "parking.h"
 #include "pump.h"
 #include "rights.h"
 #include "utf8.h"
@@ -233,10 +232,8 @@ is_reading(struct connection *c)
 {
 	int before = c->unread;
 
-	parking_take(c);
 	if (ioctl(c->in_fd, FIONREAD, &c->unread) < 0)
 		return false;
-	parking_put(c);
 	return c->unread > 0 && c->unread != before;
 }
 

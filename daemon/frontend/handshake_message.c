@@ -16,7 +16,6 @@
 #include "metrics.h"
 #include "monitor_client.h"
 #include "params.h"
-#include "parking.h"
 #include "pump.h"
 #include "util.h"
 
@@ -271,5 +270,4 @@ handshake_started(struct connection *c)
 	if (c->recall == NULL && !c->hung_up)
 		connection_timer(
 		    c, c->stdio || c->handed ? 0 : config.ping_interval_ms);
-	parking_put(c);
 }

@@ -111,7 +111,8 @@ destroy(struct registry *r, struct session *s)
 	source_remove(&s->control);
 	session_forget_watchers(s);
 	identity_unref(s->identity);
-	session_masks_close(r, s);
+	if (s->masks >= 0)
+		close(s->masks);
 	free(s);
 }
 
@@ -318,7 +319,7 @@ session_reap(struct monitor *m, pid_t pid, int status)
 	requests_session_ended(m, s, reason);
 	quota_close(s->id);
 	if (s->masks >= 0 && status != 0)
-		session_masks_sweep(m, s);
+		starter_sweep(m, s->identity, s->masks);
 	destroy(&m->sessions, s);
 	return true;
 }

@@ -10,7 +10,6 @@
 #include <sys/types.h>
 
 #include "control.h"
-#include "inflight.h"
 #include "queue.h"
 #include "source.h"
 #include "table.h"
@@ -55,8 +54,7 @@ struct session {
 			    * a report; -1: that was done */
 	pid_t pid;	   /* of the runner; 0: none, */
 	bool pid_owed;	   /* or its template has yet to say it */
-	int masks;	   /* list of what its runner made on the disk, in
-			    * registry.masks; -1: none */
+	int masks; /* the list of what its runner made on the disk; -1: none */
 	enum session_state state;
 	int64_t deadline_ms;
 	uint32_t conn;		/* ATTACHED: the front-end's number */
@@ -99,7 +97,6 @@ struct registry {
 	struct session_list limited; /* in order of ends_ms */
 	struct session_list silent;  /* in order of silent_ms */
 	struct spare spares[SESSION_SPARES_MAX];
-	struct inflight masks; /* rarely wanted */
 };
 
 void registry_init(struct registry *r);
@@ -174,12 +171,6 @@ void session_discard(struct registry *r, struct session *s);
 
 /* session_report.c: session.control has something. */
 void session_control_ready(struct source *source, uint32_t events);
-
-/* session_masks.c: keeps fd, or -errno and it stays the caller's. With one that
- * is kept: closes it, if any; takes away what it names, and closes it. */
-int session_masks_keep(struct registry *r, struct session *s, int fd);
-void session_masks_close(struct registry *r, struct session *s);
-void session_masks_sweep(struct monitor *m, struct session *s);
 
 /* For session_watch.c: the session of that id that can be reached and is the
  * identity's, or NULL; an order to its runner; what the runner said. */

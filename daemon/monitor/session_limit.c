@@ -7,7 +7,6 @@
 #include <stdio.h>
 #include <sys/resource.h>
 
-#include "inflight.h"
 #include "log.h"
 #include "monitor.h"
 #include "util.h"
@@ -30,16 +29,15 @@ census_visit(struct table_node *node, void *arg)
  * and the pairs that are on their way. */
 #define OWN_DESCRIPTORS 96
 
-/* Each session has its control channel; the list of what it left on the disk
- * shares two with others. One that arrives and finds no number is lost, so the
- * last ones are not given to sessions. */
-#define SHARE (INFLIGHT_BOX / 2)
+/* A session takes two descriptors: its runner's control channel, and the list
+ * of what its sandboxes made on the disk. A list that arrives and finds no
+ * descriptor would be lost, so the last ones are not given to sessions. */
+#define SESSION_DESCRIPTORS 2
 
 uint64_t
 session_limit_wanted(uint32_t sessions)
 {
-	return OWN_DESCRIPTORS + (uint64_t)sessions +
-	       ((uint64_t)sessions + SHARE - 1) / SHARE;
+	return OWN_DESCRIPTORS + SESSION_DESCRIPTORS * (uint64_t)sessions;
 }
 
 uint32_t
@@ -51,7 +49,7 @@ session_limit_descriptors(void)
 		return 0;
 	if (r.rlim_cur > UINT32_MAX)
 		return UINT32_MAX;
-	return (uint32_t)((r.rlim_cur - OWN_DESCRIPTORS) * SHARE / (SHARE + 1));
+	return (uint32_t)((r.rlim_cur - OWN_DESCRIPTORS) / SESSION_DESCRIPTORS);
 }
 
 bool

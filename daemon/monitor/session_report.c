@@ -110,19 +110,10 @@ take_report(struct session *s, const uint8_t *packet, size_t len, size_t nfds)
 static bool
 take_masks(struct session *s, const uint8_t *packet, size_t len, int fd)
 {
-	int err;
-
 	if (s->masks >= 0 ||
 	    control_get(packet, len, RUNNER_REPORT_MASKS, NULL) < 0)
 		return false;
-	err = session_masks_keep(&monitor.sessions, s, fd);
-	if (err == 0)
-		return true;
-	log_error(err, "session %.*s: its list of masks cannot be kept",
-	    ID_LOG_CHARS, s->id);
-	s->end_reason = "its list of masks cannot be kept";
-	give_up(s);
-	close(fd);
+	s->masks = fd;
 	return true;
 }
 

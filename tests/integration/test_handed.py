@@ -27,8 +27,8 @@ def client_report(event, received=0, sent=0, code=0, reason=b""):
 class Handed:
     """A front-end, and a client that has said initialize."""
 
-    def __init__(self, hand_over=1, behind=b"", limits=(), opens=True):
-        self.program = Program(*limits, FRONTEND)
+    def __init__(self, hand_over=1, behind=b"", before=(), opens=True):
+        self.program = Program(*before, FRONTEND)
         self.control = self.program.control
         self.control.settimeout(20)
         listening = socket.create_server(("127.0.0.1", 0))
@@ -93,13 +93,12 @@ class Handed:
         return self.program.end()
 
 
-@pytest.fixture(params=[(), ("prlimit", "--nofile=66")], ids=["", "parked"])
-def handed(request):
-    """With no descriptor to spare the client's socket has none, once its runner has answered (parking.h)."""
+@pytest.fixture
+def handed():
     made = []
 
     def make(*args, **kwargs):
-        made.append(Handed(*args, limits=request.param, **kwargs))
+        made.append(Handed(*args, **kwargs))
         return made[-1]
 
     yield make
@@ -222,7 +221,7 @@ def test_what_no_monitor_says(bad):
 def test_no_descriptor_for_a_channel():
     """The answer says so, and the connection ends. Its client is accepted with the first call, and none behind it."""
     faults = BUILD / "tests/torture/libfaults.so"
-    h = Handed(limits=("env", f"LD_PRELOAD={faults}", "FAULT_KIND=socket", "FAULT_AT=3"), opens=False)
+    h = Handed(before=("env", f"LD_PRELOAD={faults}", "FAULT_KIND=socket", "FAULT_AT=3"), opens=False)
     error = h.client.answer(1)["error"]
     assert error["code"] == -32603 and error["message"].startswith("session channel: "), error
     h.conn = h.expect(CLOSE)[4:8]

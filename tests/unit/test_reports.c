@@ -11,7 +11,6 @@
 #include <stdint.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/resource.h>
 #include <sys/socket.h>
 #include <sys/wait.h>
 #include <unistd.h>
@@ -76,7 +75,8 @@ tear_down(struct fixture *f)
 	assert_int_equal(waitpid(pid, &status, 0), pid);
 	close(f->runner);
 	close(f->session.control.fd);
-	session_masks_close(&monitor.sessions, &f->session);
+	if (f->session.masks >= 0)
+		close(f->session.masks);
 	return WTERMSIG(status) == SIGKILL;
 }
 
@@ -217,40 +217,6 @@ test_the_list_of_masks_comes_once(void **state)
 	assert_true(tear_down(&f));
 }
 
-/* The lowest number that is not open. */
-static rlim_t
-first_free(void)
-{
-	int fd = dup(STDERR_FILENO);
-
-	assert_true(fd >= 0);
-	close(fd);
-	return (rlim_t)fd;
-}
-
-/* It arrives, and there is no descriptor for what it is kept in. */
-static void
-test_a_list_of_masks_that_cannot_be_kept(void **state)
-{
-	struct rlimit before, r;
-	struct fixture f;
-	struct buf b;
-
-	set_up(&f, SESSION_STATE_ATTACHED, true);
-	put_report(&b, RUNNER_REPORT_MASKS);
-	assert_int_equal(getrlimit(RLIMIT_NOFILE, &before), 0);
-	r = (struct rlimit){ first_free() + 1, before.rlim_max };
-	assert_int_equal(setrlimit(RLIMIT_NOFILE, &r), 0);
-	send_report(&f, &b, true);
-	assert_int_equal(setrlimit(RLIMIT_NOFILE, &before), 0);
-	assert_int_equal(f.session.masks, -1);
-	assert_string_equal(
-	    f.session.end_reason, "its list of masks cannot be kept");
-	assert_int_equal(first_free(), r.rlim_cur - 1);
-	buf_clear(&b);
-	assert_true(tear_down(&f));
-}
-
 /* Behind the first impossible one nothing counts. */
 static void
 test_nothing_is_taken_from_the_condemned(void **state)
@@ -278,7 +244,6 @@ main(void)
 		cmocka_unit_test(test_every_message_in_every_state),
 		cmocka_unit_test(test_impossible_values),
 		cmocka_unit_test(test_the_list_of_masks_comes_once),
-		cmocka_unit_test(test_a_list_of_masks_that_cannot_be_kept),
 		cmocka_unit_test(test_nothing_is_taken_from_the_condemned),
 	};
 

@@ -1,5 +1,5 @@
-"""More connections than there are descriptors for two each: sockets of clients that were handed over have none
-(parking.h), and nobody notices."""
+"""Fewer descriptors than the configured connections and sessions need: as many are served as fit, the next one is told
+why not, and whoever is served notices nothing."""
 import os
 import pathlib
 import resource
@@ -11,8 +11,8 @@ from execd_client import Closed
 from test_ceiling import policy
 
 DESCRIPTORS = 210
-BY_TWO = (DESCRIPTORS - 64) // 2
-SESSIONS = 70   # more than the monitor has two for
+CONNECTIONS = (DESCRIPTORS - 64) // 2   # of the front-end
+SESSIONS = (DESCRIPTORS - 96) // 2      # of the monitor
 
 
 @pytest.fixture
@@ -32,28 +32,25 @@ def short(mode, user, directory):
 
 
 def fill(server):
-    """Sessions until one is refused."""
-    clients = []
-    while len(clients) < DESCRIPTORS:
-        try:
-            clients.append(server.connect(token="t").ready())
-        except (Closed, OSError):
-            assert f"refused, limit of {len(clients)} connections reached" in server.log, server.log
-            return clients
-    raise AssertionError("nobody was refused")
+    """As many sessions as there are descriptors for."""
+    clients = [server.connect(token="t").ready() for _ in range(SESSIONS)]
+    late = server.connect(token="t")
+    assert late.request("initialize", {"clientName": "x"})["error"] == {
+        "code": -32603, "message": f"{SESSIONS} sessions are all that execd has descriptors for"}
+    late.close()
+    return clients
 
 
 def descriptors(pid):
     return len(list(pathlib.Path(f"/proc/{pid}/fd").iterdir()))
 
 
-def test_more_sessions_than_descriptors_for_two_each(short):
+def test_as_many_sessions_as_there_are_descriptors_for(short):
     s = short()
     clients = fill(s)
-    assert len(clients) > BY_TWO * 4 // 3, len(clients)
     for c in clients:
         assert c.run("x", ["/bin/echo", "in"]).stdout == "in\n"
-    # Each end of a session, of one of the last, whose socket is parked.
+    # Each way in which a session ends makes room for another one.
     closed, dropped, killed, ended = clients[-4:]
     assert closed.close() == 1000
     dropped.drop()
@@ -61,7 +58,6 @@ def test_more_sessions_than_descriptors_for_two_each(short):
     assert killed.wait_closed() == {"code": 1011, "reason": "session ended: runner killed by signal 9"}
     ended.call("session/end")
     assert ended.wait_closed()["code"] == 1000
-    # And there is room again, for as many.
     again = [poll(lambda: try_ready(s, resumeSessionId=id), what="room") for id in (closed.session_id, dropped.session_id)]
     again += [poll(lambda: try_ready(s), what="room") for _ in range(2)]
     for c in again:
@@ -110,10 +106,10 @@ def test_all_of_them_drop(short):
     assert descriptors(s.frontend()) <= first + 2
 
 
-def test_lists_of_masks_of_them_all(short, user, directory, sandboxes):
-    """The monitor keeps one for each session, and has no descriptor for it either (inflight.h)."""
+def test_lists_of_what_sandboxes_made(short, user, directory, sandboxes):
+    """The monitor keeps one for each session, and has a descriptor for each."""
     s = short()
-    clients = [s.connect(token="t").ready() for _ in range(SESSIONS)]
+    clients = fill(s)
     works = [directory / str(i) for i in range(SESSIONS)]
     for c, work in zip(clients, works):
         work.mkdir()
@@ -127,6 +123,13 @@ def test_lists_of_masks_of_them_all(short, user, directory, sandboxes):
     assert clients[1].run("y", ["/bin/echo", "in"]).stdout == "in\n" and (works[1] / ".git").exists()
 
 
-def test_those_that_are_relayed_need_theirs(short):
-    s = short("hand-over = no\n")
-    assert len(fill(s)) == BY_TWO
+@pytest.mark.parametrize("more", ["", "hand-over = no\n"])
+def test_one_connection_too_many(short, more):
+    s = short(more)
+    clients = [s.connect(token="t") for _ in range(CONNECTIONS)]
+    with pytest.raises(Closed, match="503"):
+        s.connect(token="t")
+    poll(lambda: f"refused, limit of {CONNECTIONS} connections reached" in s.log)
+    assert clients[-1].ready().run("x", ["/bin/echo", "in"]).stdout == "in\n"
+    clients[0].drop()
+    assert poll(lambda: try_ready(s), what="room").run("x", ["/bin/echo", "in"]).stdout == "in\n"
