@@ -8,4 +8,8 @@
  * called before anything of OpenSSL. */
 void crypto_memory_init(void);
 
+/* The same for programs that handle keys: memory is overwritten before it is
+ * given back. */
+void crypto_memory_init_secret(void);
+
 #endif

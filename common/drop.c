@@ -7,11 +7,15 @@
 #include <errno.h>
 #include <grp.h>
 #include <linux/capability.h>
+#include <stdint.h>
+#include <stdlib.h>
 #include <sys/prctl.h>
+#include <sys/resource.h>
 #include <sys/syscall.h>
 #include <unistd.h>
 
 #include "log.h"
+#include "util.h"
 
 #define CAP_LAST 63
 
@@ -71,6 +75,61 @@ drop_to_user(uid_t uid, gid_t gid, const gid_t *groups, size_t ngroups)
 	clear_capabilities();
 	prove_ids(uid, gid, ngroups);
 	prove_no_capabilities();
+}
+
+/* "UID:GID", both decimal and neither of them -1. */
+static bool
+parse_user(const char *text, uid_t *uid, gid_t *gid)
+{
+	char *end;
+	unsigned long n;
+
+	if (*text < '0' || *text > '9')
+		return false;
+	n = strtoul(text, &end, 10);
+	*uid = (uid_t)n;
+	if (n >= UINT32_MAX || *end != ':' || end[1] < '0' || end[1] > '9')
+		return false;
+	n = strtoul(end + 1, &end, 10);
+	*gid = (gid_t)n;
+	return n < UINT32_MAX && *end == '\0';
+}
+
+void
+drop_parse(const char *text, uid_t *uid, gid_t *gid)
+{
+	if (!parse_user(text, uid, gid))
+		log_fatal("not a user: %s", text);
+}
+
+void
+drop_to_given(const char *text)
+{
+	int n = getgroups(0, NULL);
+	gid_t *groups, gid;
+	uid_t uid;
+
+	drop_parse(text, &uid, &gid);
+	if (n < 0)
+		log_fatal_errno(-errno, "getgroups");
+	groups = xcalloc((size_t)n + 1, sizeof(*groups));
+	n = getgroups(n, groups);
+	if (n < 0)
+		log_fatal_errno(-errno, "getgroups");
+	drop_to_user(uid, gid, groups, (size_t)n);
+	free(groups);
+}
+
+void
+drop_visibility(void)
+{
+	struct rlimit core;
+
+	if (prctl(PR_SET_DUMPABLE, 0) < 0 || getrlimit(RLIMIT_CORE, &core) < 0)
+		log_fatal_errno(-errno, "hiding memory");
+	core.rlim_cur = 0;
+	if (setrlimit(RLIMIT_CORE, &core) < 0)
+		log_fatal_errno(-errno, "core dumps");
 }
 
 void

@@ -15,6 +15,17 @@
  */
 void drop_to_user(uid_t uid, gid_t gid, const gid_t *groups, size_t ngroups);
 
+/* The same for a program that root executed first, so that no copy of the
+ * parent ever belongs to the user: text is "UID:GID", and the supplementary
+ * groups are those that the parent has set. Fatal on failure. */
+void drop_to_given(const char *text);
+void drop_parse(const char *text, uid_t *uid, gid_t *gid);
+
+/* Processes of the same user may neither read this process nor drive it, and
+ * it leaves no core file. The hard limit stays, because commands inherit it.
+ * Fatal on failure. */
+void drop_visibility(void);
+
 /* Gives up every capability but keeps the user, and proves it. Fatal. */
 void drop_capabilities(void);
 

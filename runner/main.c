@@ -15,12 +15,14 @@
 #include "config.h"
 #include "control.h"
 #include "dialect_v1.h"
+#include "drop.h"
 #include "files/files.h"
 #include "log.h"
 #include "orders.h"
 #include "sandbox/mask_list.h"
 #include "sandbox/nest_main.h"
 #include "template.h"
+#include "user_namespace.h"
 #include "util.h"
 
 static const char usage_text[] =
@@ -36,6 +38,8 @@ enum {
 	OPT_NEST,
 	OPT_SWEEP,
 	OPT_TEMPLATE,
+	OPT_USER,
+	OPT_USER_NAMESPACE,
 	OPT_VERSION
 };
 
@@ -47,6 +51,8 @@ static const struct option long_options[] = {
 	{ "nest", no_argument, NULL, OPT_NEST },
 	{ "sweep", no_argument, NULL, OPT_SWEEP },
 	{ "template", no_argument, NULL, OPT_TEMPLATE },
+	{ "user", required_argument, NULL, OPT_USER },
+	{ "user-namespace", required_argument, NULL, OPT_USER_NAMESPACE },
 	{ "help", no_argument, NULL, 'h' },
 	{ "version", no_argument, NULL, OPT_VERSION },
 	{ NULL, 0, NULL, 0 },
@@ -54,10 +60,12 @@ static const struct option long_options[] = {
 
 struct runner_options {
 	bool stdio;
-	bool files;    /* the runner's own: serves fs/ methods */
-	bool nest;     /* likewise: starts what is sandboxed */
-	bool sweep;    /* the monitor's: after a runner that was killed */
-	bool template; /* likewise: forks runners */
+	bool files;	  /* the runner's own: serves fs/ methods */
+	bool nest;	  /* likewise: starts what is sandboxed */
+	bool sweep;	  /* the monitor's: after a runner that was killed */
+	bool template;	  /* likewise: forks runners */
+	const char *user; /* likewise: to become first, "UID:GID" */
+	const char *user_namespace; /* likewise: to make one for this user */
 	const char *pipe_in, *pipe_out;
 };
 
@@ -86,6 +94,12 @@ parse_options(struct runner_options *o, int argc, char **argv)
 			break;
 		case OPT_TEMPLATE:
 			o->template = true;
+			break;
+		case OPT_USER:
+			o->user = optarg;
+			break;
+		case OPT_USER_NAMESPACE:
+			o->user_namespace = optarg;
 			break;
 		case OPT_NEST:
 			o->nest = true;
@@ -170,6 +184,10 @@ main(int argc, char **argv)
 	log_init("execd-runner",
 	    getenv("EXECD_DEBUG") ? LOG_LEVEL_DEBUG : LOG_LEVEL_INFO);
 	reset_signals();
+	if (o.user_namespace != NULL)
+		return user_namespace_run(o.user_namespace);
+	if (o.user != NULL)
+		drop_to_given(o.user);
 	if (o.sweep)
 		return mask_list_sweep(CONTROL_FD) < 0;
 	if (o.nest)

@@ -28,12 +28,9 @@ static size_t ngroups;
 static void
 become_user(const struct control_template_start *s)
 {
-	const char *step;
-	int err = namespaces_enter(&step);
-
-	if (err < 0)
-		log_fatal_errno(err, "%s", step);
 	drop_to_user(s->uid, s->gid, groups, ngroups);
+	/* The change of user made it visible where fs.suid_dumpable says so. */
+	drop_visibility();
 	/* After the drop: a change of credentials clears it. The kernel then
 	 * ends the whole namespace when the monitor is gone. */
 	if (prctl(PR_SET_PDEATHSIG, SIGKILL) < 0)
@@ -46,6 +43,7 @@ static void
 prepare_runner(const struct control_template_start *s, const int *fds)
 {
 	int joins[CGROUP_HIERARCHIES], err;
+	const char *step;
 	size_t at = 1;
 
 	prctl(PR_SET_NAME, "execd-runner");
@@ -56,11 +54,14 @@ prepare_runner(const struct control_template_start *s, const int *fds)
 	err = cgroup_join(joins, false);
 	if (err < 0)
 		log_fatal_errno(err, "its control group");
-	if (s->isolated)
-		become_user(s);
+	if (s->isolated && (err = namespaces_enter(&step)) < 0)
+		log_fatal_errno(err, "%s", step);
 	if (move_fd(fds[0], CONTROL_FD, true) < 0)
 		log_fatal_errno(-errno, "the control descriptor");
+	/* Nothing of root's is open any more when it is the user's. */
 	close_from(CONTROL_FD + 1);
+	if (s->isolated)
+		become_user(s);
 }
 
 static bool

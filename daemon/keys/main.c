@@ -23,6 +23,7 @@
 #include "config.h"
 #include "control.h"
 #include "crypto_memory.h"
+#include "drop.h"
 #include "landlock.h"
 #include "log.h"
 #include "policy.h"
@@ -133,8 +134,7 @@ confine(void)
 
 	limit(RLIMIT_NPROC);
 	limit(RLIMIT_CORE);
-	if (prctl(PR_SET_DUMPABLE, 0) < 0 ||
-	    prctl(PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0) < 0)
+	if (prctl(PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0) < 0)
 		log_fatal_errno(-errno, "prctl");
 	landlock_deny_all();
 	err = policy_load();
@@ -253,7 +253,7 @@ take(const uint8_t *packet, size_t len, const int *fds, size_t nfds)
 }
 
 int
-main(void)
+main(int argc, char **argv)
 {
 	uint8_t packet[CONTROL_MESSAGE_MAX];
 	struct pollfd ready = { .fd = CONTROL_FD, .events = POLLIN };
@@ -261,12 +261,18 @@ main(void)
 	size_t nfds;
 	ssize_t n;
 
-	prctl(PR_SET_NAME, "execd-keys");
 	log_init("execd-keys", LOG_LEVEL_INFO);
+	/* Before it holds anything. */
+	if (argc == 3 && strcmp(argv[1], "--user") == 0) {
+		drop_bounding_set();
+		drop_to_given(argv[2]);
+	}
+	drop_visibility();
+	prctl(PR_SET_NAME, "execd-keys");
 	/* Dies with its monitor even while the front-end lives on. */
 	prctl(PR_SET_PDEATHSIG, SIGKILL);
 	signal(SIGPIPE, SIG_IGN);
-	crypto_memory_init();
+	crypto_memory_init_secret();
 	OPENSSL_init_crypto(OPENSSL_INIT_NO_LOAD_CONFIG, NULL);
 	for (;;) {
 		n = seqpacket_recv(

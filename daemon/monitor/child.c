@@ -5,7 +5,9 @@
 
 #include <errno.h>
 #include <fcntl.h>
+#include <grp.h>
 #include <signal.h>
+#include <stdio.h>
 #include <unistd.h>
 
 #include "control.h"
@@ -58,6 +60,20 @@ child_run(char *const argv[], char *const env[])
 	descriptors_restore();
 	execveat(CONTROL_FD + 1, "", argv, env, AT_EMPTY_PATH);
 	log_fatal_errno(-errno, "%s", argv[0]);
+}
+
+void
+child_set_groups(const gid_t *groups, size_t ngroups)
+{
+	if (setgroups(ngroups, groups) < 0)
+		log_fatal_errno(-errno, "setgroups");
+}
+
+char *
+child_user(char text[CHILD_USER_MAX], uid_t uid, gid_t gid)
+{
+	snprintf(text, CHILD_USER_MAX, "%u:%u", uid, gid);
+	return text;
 }
 
 void

@@ -5,6 +5,9 @@
 #ifndef CHILD_H
 #define CHILD_H
 
+#include <stddef.h>
+#include <sys/types.h>
+
 /* Default dispositions, nothing blocked. */
 void child_reset_signals(void);
 
@@ -16,7 +19,17 @@ void child_place(int program_fd, int control_fd);
 /* Executes what was placed. Fatal on failure. */
 void child_run(char *const argv[], char *const env[]) __attribute__((noreturn));
 
-/* Both. */
+/*
+ * A child of root's executes its program as root, and the program becomes the
+ * user (drop_to_given()): until then it is a copy of the monitor, with all that
+ * the monitor knows, and must not be a process of that user. This is what such
+ * a program is told: its supplementary groups, and "UID:GID" for its arguments.
+ */
+#define CHILD_USER_MAX 24
+void child_set_groups(const gid_t *groups, size_t ngroups);
+char *child_user(char text[CHILD_USER_MAX], uid_t uid, gid_t gid);
+
+/* child_place() and child_run(). */
 void child_exec(int program_fd, int control_fd, char *const argv[],
     char *const env[]) __attribute__((noreturn));
 

@@ -234,7 +234,7 @@ doctor_run(const struct programs *programs, const char *user)
 		return EXIT_USAGE;
 	}
 	if (p.root)
-		p.door = door_open(p.uid, p.gid, &step);
+		p.door = door_open(programs->runner, p.uid, p.gid, &step);
 	printf("What execd, started as %s, can enforce on commands of %s:\n",
 	    p.root ? "root" : p.name, p.name);
 	fflush(stdout);

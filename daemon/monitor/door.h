@@ -10,7 +10,8 @@
 #include <sys/types.h>
 
 /* A descriptor, close-on-exec, the caller's to close; or -errno with what
- * failed in *step. Waits for a child of its own. Root only. */
-int door_open(uid_t uid, gid_t gid, const char **step);
+ * failed in *step. program_fd: execd-runner. Waits for a child that stays
+ * root's. Root only. */
+int door_open(int program_fd, uid_t uid, gid_t gid, const char **step);
 
 #endif

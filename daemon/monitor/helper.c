@@ -12,7 +12,6 @@
 #include <unistd.h>
 
 #include "child.h"
-#include "drop.h"
 #include "log.h"
 #include "monitor.h"
 #include "seqpacket.h"
@@ -96,7 +95,8 @@ hand_over(const struct conf *c, const struct helper_process *p, int fd)
 static void __attribute__((noreturn))
 helper_child(const struct monitor *m, int channel_fd)
 {
-	char *argv[] = { (char *)(uintptr_t) "execd-keys", NULL };
+	char user[CHILD_USER_MAX];
+	char *argv[] = { (char *)(uintptr_t) "execd-keys", NULL, NULL, NULL };
 	char *env[2] = { NULL };
 
 	if (getenv("JOURNAL_STREAM") != NULL)
@@ -104,8 +104,9 @@ helper_child(const struct monitor *m, int channel_fd)
 	child_reset_signals();
 	setsid();
 	if (m->root) {
-		drop_bounding_set();
-		drop_to_user(m->frontend_uid, m->frontend_gid, NULL, 0);
+		child_set_groups(NULL, 0);
+		argv[1] = (char *)(uintptr_t) "--user";
+		argv[2] = child_user(user, m->frontend_uid, m->frontend_gid);
 	}
 	child_exec(m->programs.keys, channel_fd, argv, env);
 }

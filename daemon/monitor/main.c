@@ -18,6 +18,7 @@
 #include "crypto_memory.h"
 #include "descriptors.h"
 #include "doctor.h"
+#include "drop.h"
 #include "log.h"
 #include "monitor.h"
 #include "notify.h"
@@ -242,7 +243,8 @@ main(int argc, char **argv)
 	struct monitor *m = &monitor;
 	int code, err;
 
-	crypto_memory_init();
+	crypto_memory_init_secret();
+	drop_visibility();
 	if (argc > 1 && strcmp(argv[1], "doctor") == 0)
 		return run_doctor(argc, argv);
 	if (argc == 2 && strcmp(argv[1], "starter") == 0)

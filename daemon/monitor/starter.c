@@ -262,7 +262,7 @@ starter_door(uid_t uid, gid_t gid, const char **step)
 	size_t nfds;
 
 	if (channel < 0)
-		return door_open(uid, gid, step);
+		return door_open(monitor.programs.runner, uid, gid, step);
 	*step = "asking the starter";
 	err = tell(STARTER_DOOR, &(struct control_door){ uid, gid }, NULL, 0);
 	if (err == 0)

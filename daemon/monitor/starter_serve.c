@@ -159,7 +159,7 @@ take_door(const uint8_t *packet, size_t len, const int *fds, size_t nfds)
 	if (nfds != 0 || control_get(packet, len, STARTER_DOOR, &d) < 0)
 		return -EBADMSG;
 	if (d.uid != 0)
-		fd = door_open(d.uid, d.gid, &step);
+		fd = door_open(monitor.programs.runner, d.uid, d.gid, &step);
 	answer.error = fd < 0 ? (uint32_t)-fd : 0;
 	snprintf(answer.step, sizeof(answer.step), "%s", step);
 	tell(CONTROL_FD, STARTER_OPENED, &answer, &fd, fd >= 0);

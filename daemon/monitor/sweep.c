@@ -4,25 +4,31 @@
 #include "sweep.h"
 
 #include <errno.h>
+#include <signal.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
 #include "child.h"
-#include "drop.h"
 #include "log.h"
 #include "monitor.h"
 #include "util.h"
 
-/* At once; each lives for milliseconds. */
-#define SWEEPS_MAX 64
+/* At once; each lives for milliseconds, unless its user stops it. */
+#define SWEEPS_MAX	    64
+#define SWEEPS_PER_USER_MAX 32
+#define PATIENCE_MS	    10000
 
-static pid_t running[SWEEPS_MAX];
+static struct sweep {
+	pid_t pid; /* 0: the slot is free */
+	uid_t uid;
+	int64_t started_ms;
+} running[SWEEPS_MAX];
 
-static pid_t *
+static struct sweep *
 find(pid_t pid)
 {
 	for (size_t i = 0; i < nitems(running); i++)
-		if (running[i] == pid)
+		if (running[i].pid == pid)
 			return &running[i];
 	return NULL;
 }
@@ -36,45 +42,72 @@ sweep_has(pid_t pid)
 bool
 sweep_reap(pid_t pid)
 {
-	pid_t *slot = find(pid);
+	struct sweep *s = find(pid);
 
-	if (slot != NULL)
-		*slot = 0;
-	return slot != NULL;
+	if (s != NULL)
+		s->pid = 0;
+	return s != NULL;
 }
 
 void
 sweep_reap_all(void)
 {
 	for (size_t i = 0; i < nitems(running); i++)
-		if (running[i] > 0 && waitpid(running[i], NULL, WNOHANG) > 0)
-			running[i] = 0;
+		if (running[i].pid > 0 &&
+		    waitpid(running[i].pid, NULL, WNOHANG) > 0)
+			running[i].pid = 0;
+}
+
+/* A user can stop his own. Killed, it frees its slot when it is reaped. */
+static void
+kill_stuck(int64_t now)
+{
+	for (size_t i = 0; i < nitems(running); i++)
+		if (running[i].pid > 0 &&
+		    running[i].started_ms + PATIENCE_MS <= now)
+			kill(running[i].pid, SIGKILL);
+}
+
+/* Half of the places are always left to other users. */
+static struct sweep *
+find_slot(uid_t uid)
+{
+	size_t n = 0;
+
+	kill_stuck(now_ms());
+	for (size_t i = 0; i < nitems(running); i++)
+		n += running[i].pid > 0 && running[i].uid == uid;
+	return n < SWEEPS_PER_USER_MAX ? find(0) : NULL;
 }
 
 static void __attribute__((noreturn))
 child(const struct monitor *m, const struct identity *id, int list)
 {
+	char user[CHILD_USER_MAX];
 	char *argv[] = { (char *)(uintptr_t) "execd-runner",
-		(char *)(uintptr_t) "--sweep", NULL };
+		(char *)(uintptr_t) "--sweep", NULL, NULL, NULL };
 	char *none[] = { NULL };
 
 	child_reset_signals();
-	if (m->root)
-		drop_to_user(id->uid, id->gid, id->gids, id->ngids);
+	if (m->root) {
+		child_set_groups(id->gids, id->ngids);
+		argv[2] = (char *)(uintptr_t) "--user";
+		argv[3] = child_user(user, id->uid, id->gid);
+	}
 	child_exec(m->programs.runner, list, argv, none);
 }
 
 void
 sweep_start(const struct monitor *m, const struct identity *id, int list)
 {
-	pid_t *slot = find(0);
-	pid_t pid = slot != NULL ? fork() : -1;
+	struct sweep *s = find_slot(id->uid);
+	pid_t pid = s != NULL ? fork() : -1;
 
 	if (pid == 0)
 		child(m, id, list);
 	if (pid > 0)
-		*slot = pid;
+		*s = (struct sweep){ pid, id->uid, now_ms() };
 	else
-		log_error(slot != NULL ? -errno : -EAGAIN,
+		log_error(s != NULL ? -errno : -EAGAIN,
 		    "sweeping what a session left behind");
 }

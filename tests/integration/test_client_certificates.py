@@ -244,7 +244,7 @@ def test_another_certificate_process_takes_over(world):
     s.wait_log(f"certificate process {old}: ended, signal 9")
     poll(lambda: helper(s, "execd-certs") not in (None, old))
     poll(lambda: can_connect(s, world, bob), what="TLS handshakes")
-    poll(lambda: not is_alive(keys), what="end of the old key process")
+    poll(lambda: not is_alive(keys), 20, "end of the old key process")    # after pre-auth-deadline
     assert c.run("x", ["/bin/echo", "still"]).stdout == "still\n"
 
 

@@ -1,0 +1,182 @@
+/*
+ * execd-runner --user-namespace: root executes it to make a user namespace
+ * that belongs to a user. It knows nothing but a number of a user and of a
+ * group.
+ *
+ * A namespace belongs to the effective user of whoever makes it, and its owner
+ * may signal everybody inside. So only the effective user changes here, and
+ * only for one system call: real and saved user stay root's, and no process of
+ * the user's may signal or trace this one. The child that is born inside holds
+ * the namespace until there is a descriptor, has nothing else to do, and is
+ * waited for only after it was killed. The maps are written from outside.
+ */
+#include "user_namespace.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <linux/capability.h>
+#include <sched.h>
+#include <signal.h>
+#include <stdio.h>
+#include <string.h>
+#include <sys/prctl.h>
+#include <sys/syscall.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include "control.h"
+#include "drop.h"
+#include "log.h"
+#include "seqpacket.h"
+#include "util.h"
+
+/* Where AppArmor or a sysctl forbid user namespaces to ordinary users, an
+ * effective capability counts; a change of the effective user took them. */
+static int
+raise_capabilities(void)
+{
+	struct __user_cap_header_struct header = {
+		.version = _LINUX_CAPABILITY_VERSION_3
+	};
+	struct __user_cap_data_struct caps[2];
+
+	if (syscall(SYS_capget, &header, caps) < 0)
+		return -errno;
+	caps[0].effective = caps[0].permitted;
+	caps[1].effective = caps[1].permitted;
+	return syscall(SYS_capset, &header, caps) < 0 ? -errno : 0;
+}
+
+static int
+set_effective_user(uid_t uid, gid_t gid)
+{
+	const uid_t keep_uid = (uid_t)-1;
+	const gid_t keep_gid = (gid_t)-1;
+
+	if (setresgid(keep_gid, gid, keep_gid) < 0 ||
+	    setresuid(keep_uid, uid, keep_uid) < 0)
+		return -errno;
+	/* Becoming another user may have made it visible (fs.suid_dumpable). */
+	drop_visibility();
+	return raise_capabilities();
+}
+
+static void __attribute__((noreturn)) hold(void)
+{
+	prctl(PR_SET_PDEATHSIG, SIGKILL);
+	for (;;)
+		pause();
+}
+
+/* A process in a new namespace of the user's, or -errno. */
+static pid_t
+make_holder(uid_t uid, gid_t gid)
+{
+	int err = set_effective_user(uid, gid);
+	pid_t pid;
+
+	if (err < 0)
+		return err;
+	pid = (pid_t)syscall(
+	    SYS_clone, CLONE_NEWUSER | SIGCHLD, NULL, NULL, NULL, NULL);
+	if (pid == 0)
+		hold();
+	if (pid < 0)
+		pid = -errno;
+	err = set_effective_user(0, 0);
+	if (err < 0)
+		log_fatal_errno(err, "becoming root again");
+	return pid;
+}
+
+static int
+write_file(int dir, const char *name, const char *text)
+{
+	_cleanup_close_ int fd = openat(dir, name, O_WRONLY | O_CLOEXEC);
+	ssize_t len = (ssize_t)strlen(text);
+
+	return fd < 0 || write(fd, text, (size_t)len) != len ? -errno : 0;
+}
+
+static int
+write_map(int dir, const char *name, unsigned id)
+{
+	char line[64];
+
+	snprintf(line, sizeof(line), "%u %u 1\n", id, id);
+	return write_file(dir, name, line);
+}
+
+static int
+open_holder(pid_t holder)
+{
+	char path[32];
+	int dir;
+
+	snprintf(path, sizeof(path), "/proc/%d", (int)holder);
+	dir = open(path, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+	return dir < 0 ? -errno : dir;
+}
+
+/* The namespace's descriptor, or -errno with *step. */
+static int
+take_namespace(pid_t holder, uid_t uid, gid_t gid, const char **step)
+{
+	_cleanup_close_ int dir = open_holder(holder);
+	int err, fd;
+
+	*step = "opening its /proc directory";
+	if (dir < 0)
+		return dir;
+	*step = "mapping the user";
+	err = write_map(dir, "uid_map", uid);
+	if (err < 0)
+		return err;
+	*step = "mapping the group";
+	err = write_file(dir, "setgroups", "deny");
+	if (err == 0)
+		err = write_map(dir, "gid_map", gid);
+	if (err < 0)
+		return err;
+	*step = "opening its descriptor (CAP_SYS_PTRACE)";
+	fd = openat(dir, "ns/user", O_RDONLY | O_CLOEXEC);
+	return fd < 0 ? -errno : fd;
+}
+
+static int
+make(uid_t uid, gid_t gid, const char **step)
+{
+	pid_t holder;
+	int fd;
+
+	*step = "a new user namespace";
+	holder = make_holder(uid, gid);
+	if (holder < 0)
+		return (int)holder;
+	fd = take_namespace(holder, uid, gid, step);
+	kill(holder, SIGKILL);
+	while (waitpid(holder, NULL, 0) < 0 && errno == EINTR)
+		continue;
+	return fd;
+}
+
+int
+user_namespace_run(const char *user)
+{
+	struct control_starter_error answer = { 0 };
+	const char *step = "";
+	struct buf b;
+	uid_t uid;
+	gid_t gid;
+	int fd, err;
+
+	drop_parse(user, &uid, &gid);
+	fd = make(uid, gid, &step);
+	answer.error = fd < 0 ? (uint32_t)-fd : 0;
+	snprintf(answer.step, sizeof(answer.step), "%s", step);
+	buf_init(&b, CONTROL_MESSAGE_MAX);
+	control_put(&b, STARTER_OPENED, &answer);
+	err = seqpacket_send(CONTROL_FD, b.data, b.len, &fd, fd >= 0);
+	buf_clear(&b);
+	return err < 0;
+}

@@ -1,0 +1,230 @@
+"""What execd keeps secret is in no process of an ordinary user, at no moment:
+a program of the sessions' user looks into, and stops, everything that is ever
+his while sessions start."""
+import os
+import pathlib
+import pwd
+import re
+import subprocess
+import sys
+import time
+
+import pytest
+from certificates import EC, openssl
+from conftest import BUILD, ROOT, SANITIZED, as_user, need_mode, poll
+from test_auth import jwt
+
+KEY = b"secret-of-the-signed-tokens-0123456789abcdef"
+OTHER_USER = "nobody"
+IDENTITIES = 16         # each one's first session takes all steps
+
+# Runs as the sessions' user. The newest number of a process is in /proc/loadavg; signals to the next ones find a
+# process of ours within microseconds. Each one is stopped, read if it lets us, and let go (or left stopped).
+SPY = r"""
+import os, pathlib, re, signal, sys, time
+marks = [bytes.fromhex(m) for m in sys.argv[2].split(",")]
+leave = sys.argv[1] == "leave"
+stopped, read, found = set(), set(), set()
+
+def newest():
+    with open("/proc/loadavg") as f:
+        return int(f.read().split()[-1])
+
+def stop(pid):
+    try:
+        os.kill(pid, signal.SIGSTOP)
+    except (ProcessLookupError, PermissionError):
+        return False
+    return True
+
+def let_go(pid):
+    try:
+        os.kill(pid, signal.SIGCONT)
+    except ProcessLookupError:
+        pass
+
+def look(pid):
+    stopped.add(pid)
+    try:
+        maps = open(f"/proc/{pid}/maps").read()
+        memory = open(f"/proc/{pid}/mem", "rb", 0)
+    except OSError:
+        return
+    for line in maps.splitlines():
+        m = re.match(r"(\w+)-(\w+) rw", line)
+        if not m:
+            continue
+        start, end = int(m[1], 16), int(m[2], 16)
+        try:
+            memory.seek(start)
+            piece = memory.read(min(end - start, 64 << 20))
+        except (OSError, ValueError):
+            continue
+        read.add(pid)
+        if any(mark in piece for mark in marks):
+            found.add(pid)
+
+own = os.getpid()
+os.set_blocking(0, False)
+print("ready", flush=True)
+while True:
+    last = newest()
+    for pid in range(max(last - 4, 1), last + 12):
+        if pid != own and pid not in stopped and stop(pid):
+            look(pid)
+            if not leave:
+                let_go(pid)
+    try:
+        if os.read(0, 1) == b"":
+            break
+    except BlockingIOError:
+        pass
+for pid in stopped:
+    let_go(pid)
+print(len(stopped), len(read), len(found), flush=True)
+"""
+
+
+class Spy:
+    """Of everything that is his at some moment: how many were stopped, how many let themselves be read, and in how
+    many a secret was found."""
+
+    def __init__(self, user, *marks, leave=False):
+        argv = [sys.executable, "-c", SPY, "leave" if leave else "go on", ",".join(m.hex() for m in marks)]
+        self.child = subprocess.Popen(as_user(user, argv), stdin=subprocess.PIPE, stdout=subprocess.PIPE)
+        assert self.child.stdout.readline() == b"ready\n"
+
+    def stop(self):
+        out, _ = self.child.communicate(timeout=60)
+        self.stopped, self.read, self.found = map(int, out.split())
+        return self
+
+
+@pytest.fixture
+def spy(user):
+    started = []
+
+    def start(*marks, **more):
+        started.append(Spy(user, *marks, **more))
+        return started[-1]
+
+    yield start
+    for s in started:
+        if s.child.poll() is None:
+            s.child.kill()
+            s.child.wait()
+
+
+
+
+def settings(directory, user, more="", owner=None):
+    secret = directory / "jwt"
+    secret.write_bytes(KEY)
+    secret.chmod(0o600)
+    if owner is not None:
+        os.chown(secret, owner.pw_uid, owner.pw_gid)
+    text = f"[listener main]\naddress = ws://127.0.0.1:0\n[signed-tokens]\nsecret-file = {secret}\n"
+    text += f"[identity other]\nuser = {OTHER_USER}\ntoken-subject = other\n" if user else ""
+    for i in range(IDENTITIES if user else 0):
+        text += f"[identity a{i}]\nuser = {user.pw_name}\ntoken-subject = a{i}\nsandbox-allow-unsandboxed = yes\n"
+    return text + more
+
+
+def token(name):
+    return jwt(KEY, exp=int(time.time()) + 600, sub=name)
+
+
+def test_no_process_of_a_user_ever_holds_a_secret(configured, user, mode, directory, spy):
+    need_mode("root")
+    if mode == "user":
+        pytest.skip("in single-user mode everything is this user's: no process of it lets itself be read, see below")
+    s = configured(settings(directory, user))
+    watching = spy(KEY)
+    for i in range(IDENTITIES):
+        c = s.connect(token=token(f"a{i}")).ready()
+        c.run("x", ["/bin/true"])
+    seen = watching.stop()
+    assert seen.stopped >= IDENTITIES, "it saw nothing"
+    assert seen.found == 0, f"{seen.found} of {seen.stopped} processes of the user held the secret"
+    assert "no sandbox door" not in s.log, s.log
+
+
+def test_who_stops_all_that_is_his_stops_nobody_else(configured, user, mode, directory, spy):
+    need_mode("root")
+    if mode == "user":
+        pytest.skip("there is one user")
+    s = configured(settings(directory, user))
+    s.connect(token=token("other")).ready()
+    spy(KEY, leave=True)
+    slowest = 0
+    for i in range(IDENTITIES // 2):
+        s.connect(token=token(f"a{i}")).post("initialize", {"clientName": "x"})
+        began = time.monotonic()
+        c = s.connect(token=token("other")).ready()
+        slowest = max(slowest, time.monotonic() - began)
+        c.drop()
+    assert slowest < 2, f"another user waited {slowest:.1f} s"
+
+
+def test_units_allow_no_core():
+    assert "\nLimitCORE=0\n" in (BUILD / "systemd/execd.service").read_text()
+
+
+def assert_hidden(pid):
+    assert os.stat(f"/proc/{pid}/environ").st_uid == 0, "processes of the same user may look into it"
+    limits = pathlib.Path(f"/proc/{pid}/limits").read_text()
+    assert re.search(r"Max core file size\s+0 ", limits), limits
+
+
+def test_programs_that_hold_secrets_are_not_dumpable(configured, user, mode, directory):
+    if not ROOT:
+        pytest.skip("WHO MAY LOOK IS NOT TESTED: this needs root")
+    s = configured(settings(directory, None, f"[identity x]\nuser = {user.pw_name}\ntoken-subject = x\n",
+                            user if mode == "user" else None))
+    s.wait_log(": serving")
+    for pid in s.pid, s.frontend():
+        assert_hidden(pid)
+
+
+def memory(pid):
+    pieces = []
+    with open(f"/proc/{pid}/mem", "rb", 0) as f:
+        for line in pathlib.Path(f"/proc/{pid}/maps").read_text().splitlines():
+            m = re.match(r"(\w+)-(\w+) rw", line)
+            if m and "[v" not in line:
+                f.seek(int(m[1], 16))
+                pieces.append(f.read(int(m[2], 16) - int(m[1], 16)))
+    return pieces
+
+
+def key_process(s, mode):
+    pid, = poll(lambda: [p for p in pathlib.Path(f"/proc/{s.pid}/task/{s.pid}/children").read_text().split()
+                         if pathlib.Path(f"/proc/{p}/comm").read_text() == "execd-keys\n"], what="key process")
+    text = poll(lambda: "\nSeccomp:\t2\n" in (t := pathlib.Path(f"/proc/{pid}/status").read_text()) and t, what="its filter")
+    if mode == "root":
+        uid = pwd.getpwnam("_execd").pw_uid
+        assert re.search(r"^Uid:\t(.*)$", text, re.M)[1].split() == [str(uid)] * 4
+        assert re.search(r"^Groups:\s*$", text, re.M) and re.search(r"^CapBnd:\t0+$", text, re.M)
+    return pid
+
+
+def test_the_monitor_forgets_a_key_that_it_has_checked(configured, user, mode, directory):
+    if not ROOT:
+        pytest.skip("MEMORY IS NOT SEARCHED: this needs root")
+    if SANITIZED:
+        pytest.skip("a sanitizer keeps freed memory, and has terabytes of its own")
+    key, cert = directory / "key.pem", directory / "cert.pem"
+    openssl("req", "-new", *EC, "-nodes", "-x509", "-keyout", key, "-out", cert, "-subj", "/CN=localhost")
+    for path in key, cert, directory:
+        os.chown(path, *((0, 0) if mode == "root" else (user.pw_uid, user.pw_gid)))
+    key.chmod(0o600)
+    text = openssl("ec", "-in", key, "-text", "-noout").decode()
+    scalar = bytes.fromhex(re.search(r"priv:([\s:0-9a-f]+)pub:", text)[1].replace(":", "").replace("\n", "").replace(" ", ""))
+    der = openssl("pkcs8", "-topk8", "-nocrypt", "-in", key, "-outform", "DER")
+    pem = key.read_bytes().splitlines()[1]
+    s = configured("[listener main]\naddress = wss://127.0.0.1:0\nallow-unauthenticated = x\n"
+                   f"certificate = {cert}\ncertificate-key = {key}\n[identity x]\nuser = {user.pw_name}\n")
+    s.wait_log(": serving")
+    assert_hidden(key_process(s, mode))
+    for what, mark in (("number", scalar[-32:]), ("DER", der[-60:]), ("PEM", pem)):
+        assert not any(mark in piece for piece in memory(s.pid)), f"the key's {what} is in the monitor's memory"
