@@ -231,7 +231,7 @@ send_start(enum control_type type, const struct control_start *s,
 }
 
 pid_t
-starter_run(const char *session_id, const struct identity *id, int control_fd,
+starter_run(const char *group, const struct identity *id, int control_fd,
     struct cgroup *cgroup)
 {
 	struct control_runner_started answer = { 0 };
@@ -240,7 +240,7 @@ starter_run(const char *session_id, const struct identity *id, int control_fd,
 	size_t nfds = 0;
 
 	starter_identity_fill(&s, id);
-	snprintf(s.session_id, sizeof(s.session_id), "%s", session_id);
+	snprintf(s.group, sizeof(s.group), "%s", group);
 	err = send_start(STARTER_START, &s, id, control_fd);
 	if (err == 0)
 		err = hear(STARTER_STARTED, &answer, fds, &nfds);
