@@ -24,6 +24,10 @@ int starter_connect(const char *path);
  * monitor. 0 or -errno. */
 int starter_watch(void);
 
+/* One that did not answer in time is waited for once: then the monitor ends,
+ * and whoever starts it again connects it to another. */
+void starter_check(struct monitor *m);
+
 bool starter_is_used(void);
 
 /*
