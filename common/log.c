@@ -1,5 +1,5 @@
 /*
- * Log lines to stderr. The only module of common/ that writes anything.
+ * What a log line looks like. log_output.c brings it to where it goes.
  */
 #include "log.h"
 
@@ -8,21 +8,39 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/stat.h>
 #include <unistd.h>
+
+#include "log_output.h"
 
 #define LINE_MAX_BYTES 1024
 
 static const char *log_program = "execd";
 static char log_label[48];
 static enum log_level log_max = LOG_LEVEL_INFO;
-static bool log_prefix;
+static bool log_prefix; /* "<6>" for the journal */
+static bool log_tagged; /* the journal writes program and pid itself */
+
+/* systemd.exec(5): the variable names device and inode of the journal's
+ * socket, because stderr may be something else by now. */
+static bool
+is_journal(void)
+{
+	const char *stream = getenv("JOURNAL_STREAM");
+	unsigned long long dev, ino;
+	struct stat st;
+
+	return stream != NULL && sscanf(stream, "%llu:%llu", &dev, &ino) == 2 &&
+	       fstat(STDERR_FILENO, &st) == 0 && st.st_dev == dev &&
+	       st.st_ino == ino;
+}
 
 void
 log_init(const char *program, enum log_level level)
 {
 	log_program = program;
 	log_max = level;
-	log_prefix = getenv("JOURNAL_STREAM") != NULL;
+	log_prefix = is_journal();
 	snprintf(log_label, sizeof(log_label), "%d", (int)getpid());
 }
 
@@ -30,6 +48,12 @@ void
 log_set_label(const char *label)
 {
 	snprintf(log_label, sizeof(log_label), "%s", label);
+}
+
+void
+log_name_by_journal(void)
+{
+	log_tagged = log_prefix;
 }
 
 enum log_level
@@ -63,11 +87,13 @@ log_line(enum log_level level, int err, const char *fmt, va_list ap)
 
 	if (level > log_max)
 		return;
+	log_flush();
 	vsnprintf(text, sizeof(text), fmt, ap);
 	if (log_prefix)
 		at += (size_t)snprintf(line, sizeof(line), "<%d>", (int)level);
-	at += (size_t)snprintf(
-	    line + at, sizeof(line) - at, "%s[%s]: ", log_program, log_label);
+	if (!log_tagged)
+		at += (size_t)snprintf(line + at, sizeof(line) - at,
+		    "%s[%s]: ", log_program, log_label);
 	at = append_escaped(line, at, sizeof(line) - 80, text);
 	if (err != 0) {
 		at = append_escaped(line, at, sizeof(line) - 2, ": ");
@@ -75,9 +101,7 @@ log_line(enum log_level level, int err, const char *fmt, va_list ap)
 		    line, at, sizeof(line) - 2, strerror(err < 0 ? -err : err));
 	}
 	line[at++] = '\n';
-	if (write(STDERR_FILENO, line, at) < 0) {
-		/* Nobody is left to tell. */
-	}
+	log_output_put(line, at);
 	errno = saved;
 }
 
@@ -125,4 +149,17 @@ log_fatal_errno(int err, const char *fmt, ...)
 {
 	LOG_BODY(LOG_LEVEL_ERROR, err);
 	exit(1);
+}
+
+bool
+log_flush(void)
+{
+	unsigned long long lost;
+
+	if (!log_output_drain())
+		return false;
+	lost = log_output_take_lost();
+	if (lost > 0)
+		log_warn(0, "%llu lines were lost: nobody read the log", lost);
+	return true;
 }

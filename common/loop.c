@@ -44,3 +44,29 @@ loop_watch(struct event *ev, bool *watching, bool wanted)
 	else
 		event_del(ev);
 }
+
+static struct event *log_timer;
+
+static void
+retry_log_later(void)
+{
+	static const struct timeval after = { 0, LOG_RETRY_MS * 1000 };
+
+	loop_add(log_timer, &after);
+}
+
+static void
+log_timer_cb(evutil_socket_t fd, short what, void *arg)
+{
+	if (!log_flush())
+		retry_log_later();
+}
+
+void
+loop_log(struct event_base *base)
+{
+	log_timer = evtimer_new(base, log_timer_cb, NULL);
+	if (log_timer == NULL)
+		log_fatal("event loop: out of memory");
+	log_on_wait(retry_log_later);
+}

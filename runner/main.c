@@ -18,6 +18,7 @@
 #include "drop.h"
 #include "files/files.h"
 #include "log.h"
+#include "loop.h"
 #include "orders.h"
 #include "sandbox/mask_list.h"
 #include "sandbox/nest_main.h"
@@ -152,6 +153,7 @@ make_event_base(void)
 	event_config_free(c);
 	if (base == NULL)
 		log_fatal("event base: out of memory");
+	loop_log(base);
 	return base;
 }
 
@@ -184,6 +186,9 @@ main(int argc, char **argv)
 	log_init("execd-runner",
 	    getenv("EXECD_DEBUG") ? LOG_LEVEL_DEBUG : LOG_LEVEL_INFO);
 	reset_signals();
+	/* Its standard error is its caller's otherwise. */
+	if (!o.stdio && o.pipe_in == NULL)
+		log_never_block();
 	if (o.user_namespace != NULL)
 		return user_namespace_run(o.user_namespace);
 	if (o.user != NULL)

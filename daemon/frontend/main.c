@@ -22,6 +22,7 @@
 #include "helper.h"
 #include "listener.h"
 #include "log.h"
+#include "loop.h"
 #include "monitor_client.h"
 #include "siphash.h"
 #include "util.h"
@@ -76,9 +77,11 @@ main(void)
 	prctl(PR_SET_NAME, "execd-frontend");
 	log_init("execd-frontend",
 	    getenv("EXECD_DEBUG") ? LOG_LEVEL_DEBUG : LOG_LEVEL_INFO);
+	log_never_block();
 	signal(SIGPIPE, SIG_IGN);
 	crypto_memory_init();
 	make_event_base();
+	loop_log(base);
 	heap_init(base);
 	monitor_wait_configure(&offer);
 	config = offer.configure;

@@ -262,6 +262,7 @@ main(int argc, char **argv)
 	ssize_t n;
 
 	log_init("execd-keys", LOG_LEVEL_INFO);
+	log_never_block();
 	/* Before it holds anything. */
 	if (argc == 3 && strcmp(argv[1], "--user") == 0) {
 		drop_bounding_set();
@@ -278,7 +279,7 @@ main(int argc, char **argv)
 		n = seqpacket_recv(
 		    CONTROL_FD, packet, sizeof(packet), fds, &nfds);
 		if (n == -EAGAIN)
-			poll(&ready, 1, -1);
+			poll(&ready, 1, log_flush() ? -1 : LOG_RETRY_MS);
 		else if (n == 0 || n == -ECONNRESET)
 			return 0;
 		else if (n < 0)

@@ -8,6 +8,7 @@
 #include <grp.h>
 #include <signal.h>
 #include <stdio.h>
+#include <stdlib.h>
 #include <unistd.h>
 
 #include "control.h"
@@ -60,6 +61,18 @@ child_run(char *const argv[], char *const env[])
 	descriptors_restore();
 	execveat(CONTROL_FD + 1, "", argv, env, AT_EMPTY_PATH);
 	log_fatal_errno(-errno, "%s", argv[0]);
+}
+
+void
+child_put_journal(char **env)
+{
+	static char stream[64];
+	const char *value = getenv("JOURNAL_STREAM");
+
+	if (value == NULL)
+		return;
+	snprintf(stream, sizeof(stream), "JOURNAL_STREAM=%.40s", value);
+	*env = stream;
 }
 
 void

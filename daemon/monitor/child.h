@@ -33,4 +33,8 @@ char *child_user(char text[CHILD_USER_MAX], uid_t uid, gid_t gid);
 void child_exec(int program_fd, int control_fd, char *const argv[],
     char *const env[]) __attribute__((noreturn));
 
+/* Environment: whether its log goes to the journal. Fills one place of env, or
+ * none. */
+void child_put_journal(char **env);
+
 #endif

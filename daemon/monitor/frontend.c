@@ -282,8 +282,7 @@ frontend_child(const struct monitor *m, int control_fd)
 
 	if (m->options->debug)
 		env[n++] = (char *)(uintptr_t) "EXECD_DEBUG=1";
-	if (getenv("JOURNAL_STREAM") != NULL)
-		env[n++] = (char *)(uintptr_t) "JOURNAL_STREAM=inherited";
+	child_put_journal(env + n);
 	child_reset_signals();
 	setsid();
 	child_exec(m->programs.frontend, control_fd, argv, env);

@@ -99,8 +99,7 @@ helper_child(const struct monitor *m, int channel_fd)
 	char *argv[] = { (char *)(uintptr_t) "execd-keys", NULL, NULL, NULL };
 	char *env[2] = { NULL };
 
-	if (getenv("JOURNAL_STREAM") != NULL)
-		env[0] = (char *)(uintptr_t) "JOURNAL_STREAM=inherited";
+	child_put_journal(env);
 	child_reset_signals();
 	setsid();
 	if (m->root) {

@@ -228,6 +228,8 @@ run_starter(struct monitor *m)
 
 	prctl(PR_SET_NAME, "execd-starter");
 	log_init("execd-starter", LOG_LEVEL_INFO);
+	log_name_by_journal();
+	log_never_block();
 	err = programs_open(&m->programs, missing);
 	if (err < 0) {
 		fprintf(stderr, "execd: %s: %s\n", missing, strerror(-err));
@@ -256,6 +258,7 @@ main(int argc, char **argv)
 	m->options = &options;
 	m->root = geteuid() == 0;
 	m->signals.fd = -1;
+	m->relay.fd = -1;
 	activation_init();
 	notify_init();
 	frontend_init(&m->frontend);
@@ -265,6 +268,8 @@ main(int argc, char **argv)
 		return code;
 	if (options.check)
 		return EXIT_STOPPED;
+	log_name_by_journal();
+	log_never_block();
 	if ((code = find_frontend_user(m)) != 0 ||
 	    (code = check_host(m)) != 0 || (code = open_audit(m)) != 0 ||
 	    (code = open_listeners(m)) != 0 ||

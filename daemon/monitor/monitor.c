@@ -258,6 +258,40 @@ start_frontend_when_due(struct monitor *m, int64_t now)
 	}
 }
 
+static bool relay_waits;
+
+static void
+relay_ready(struct source *source, uint32_t events)
+{
+	/* What cannot move on now waits for deliver_log(). */
+	relay_waits = !log_flush();
+	if (relay_waits)
+		source_set_events(source, 0);
+}
+
+/* Lines that found no room, and lines of children on their way. Returns when
+ * to try again, or -1. */
+static int64_t
+deliver_log(struct monitor *m, int64_t now)
+{
+	bool done = log_flush();
+
+	if (done && relay_waits)
+		source_set_events(&m->relay, EPOLLIN);
+	relay_waits = relay_waits && !done;
+	return done ? -1 : now + LOG_RETRY_MS;
+}
+
+static int
+watch_relay(struct monitor *m)
+{
+	int fd = log_relay_fd();
+
+	if (fd < 0)
+		return 0;
+	return source_add(&m->relay, fd, EPOLLIN, relay_ready);
+}
+
 static int
 next_timeout(struct monitor *m, int64_t now, int64_t deadline)
 {
@@ -281,8 +315,8 @@ monitor_run(struct monitor *m)
 
 	if (!m->root)
 		children_each(remember_older, &n);
-	if ((err = watch_signals(m)) < 0) {
-		log_error(err, "signals");
+	if ((err = watch_signals(m)) < 0 || (err = watch_relay(m)) < 0) {
+		log_error(err, "event loop");
 		return EXIT_FAILED;
 	}
 	while (!is_over(m)) {
@@ -294,6 +328,7 @@ monitor_run(struct monitor *m)
 		    sooner(finish_drain(m, now), restart_helpers(m, now)));
 		deadline = sooner(deadline, frontend_watch(m, now));
 		deadline = sooner(deadline, notify_alive(now));
+		deadline = sooner(deadline, deliver_log(m, now));
 		deadline = sooner(deadline, session_audit_watch(m, now));
 		deadline = sooner(deadline, session_spare_expire(m, now));
 		err = source_dispatch(next_timeout(m, now, deadline));

@@ -27,6 +27,7 @@ struct monitor {
 	char provider_id[80];
 	int epoll_fd;
 	struct source signals;
+	struct source relay; /* log lines of children, or fd -1 */
 	struct frontend frontend;
 	struct helpers helpers;
 	struct registry sessions;

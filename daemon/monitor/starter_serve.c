@@ -336,12 +336,15 @@ static void
 serve(int signals)
 {
 	struct pollfd ready[] = { { .fd = CONTROL_FD, .events = POLLIN },
-		{ .fd = signals, .events = POLLIN } };
+		{ .fd = signals, .events = POLLIN }, { .events = POLLIN } };
 	struct signalfd_siginfo info;
 	bool goes_on = true;
 
 	while (goes_on) {
-		if (poll(ready, nitems(ready), -1) < 0 && errno != EINTR)
+		int wait_ms = log_flush() ? -1 : LOG_RETRY_MS;
+
+		ready[2].fd = wait_ms < 0 ? log_relay_fd() : -1;
+		if (poll(ready, nitems(ready), wait_ms) < 0 && errno != EINTR)
 			log_fatal_errno(-errno, "poll");
 		while (read(signals, &info, sizeof(info)) > 0)
 			tell_exits();

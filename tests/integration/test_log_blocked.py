@@ -1,0 +1,137 @@
+"""Where the log goes: nobody reads it, and everything serves on, and the log tells later how many lines are missing;
+the journal reads it, and each line has its tag once."""
+import contextlib
+import fcntl
+import os
+import re
+import signal
+import socket
+import subprocess
+
+import pytest
+from conftest import EXECD, WRAP, as_user, poll
+from execd_client import WebSocket
+
+CONF = """
+[listener l]
+address = ws://127.0.0.1:0
+allow-unauthenticated = someone
+[identity someone]
+user = {user}
+sandbox-allow-unsandboxed = yes
+[limits]
+detached-ttl = 0s
+penalty-threshold = 1h
+penalty-max = 2h
+"""
+
+
+def fill(fd):
+    """Until it takes nothing more. The flags of the open file are as before."""
+    os.set_blocking(fd, False)
+    with contextlib.suppress(BlockingIOError):
+        while os.write(fd, b"." * 512):
+            pass
+    os.set_blocking(fd, True)
+
+
+class Unread:
+    """An execd whose log is full from the beginning."""
+
+    def __init__(self, mode, user, path, kind):
+        path.write_text(CONF.format(user=user.pw_name))
+        if kind == "pipe":
+            self.ours, self.theirs = os.pipe()
+        else:
+            self.pair = socket.socketpair()
+            self.ours, self.theirs = (s.fileno() for s in self.pair)
+        fill(self.theirs)
+        argv = [*WRAP, str(EXECD), "-c", str(path)]
+        self.child = subprocess.Popen(argv if mode == "root" else as_user(user, argv),
+                                      stdout=subprocess.PIPE, stderr=self.theirs)
+        self.url = self.child.stdout.readline().decode().strip()
+        os.set_blocking(self.ours, False)
+        self.log = ""
+
+    def read_log(self):
+        with contextlib.suppress(BlockingIOError):
+            while piece := os.read(self.ours, 1 << 16):
+                self.log += piece.decode()
+        return self.log
+
+    def session(self):
+        c = WebSocket(self.url)
+        try:
+            assert c.ready().run("x", ["/bin/echo", "works"]).stdout == "works\n"
+        finally:
+            c.drop()
+
+
+@pytest.fixture(params=["pipe", "socket"])
+def unread(mode, user, directory, request):
+    s = Unread(mode, user, directory / "execd.conf", request.param)
+    yield s
+    s.child.kill()
+    s.child.wait()
+
+
+def frontend_of(pid):
+    children = subprocess.run(["pgrep", "-P", str(pid), "execd-frontend"], capture_output=True, text=True)
+    return int(children.stdout)
+
+
+def test_a_log_that_nobody_reads_stops_nobody(unread):
+    for _ in range(5):
+        unread.session()
+    # The monitor and a new front-end as well.
+    old = frontend_of(unread.child.pid)
+    os.kill(old, signal.SIGKILL)
+    poll(lambda: frontend_of(unread.child.pid) not in (0, old), what="another front-end")
+    for _ in range(250):
+        unread.session()
+    unread.child.send_signal(signal.SIGHUP)
+    unread.session()
+    # What a shell shares with us has not changed for the shell.
+    assert fcntl.fcntl(unread.theirs, fcntl.F_GETFL) & os.O_NONBLOCK == 0
+    # Now it flows again, without another event.
+    lost = poll(lambda: re.search(r"execd\[\d+\]: (\d+) lines were lost: nobody read the log\n", unread.read_log()),
+                what="count of what is missing")
+    assert int(lost[1]) > 100
+    # What was kept comes first, whole, and the newest lines after it.
+    seen = len(unread.log)
+    unread.session()
+    poll(lambda: ": opened for " in unread.read_log()[seen:], what="line of the newest session")
+    lines = unread.log.lstrip(".").splitlines()
+    assert all(re.match(r"execd(-\w+)?\[\w+( \w+)?\]: ", line) for line in lines), lines
+    unread.child.terminate()
+    assert unread.child.wait(15) == 0
+    assert "stopped" in unread.read_log()
+
+
+def test_the_journal_s_lines_have_their_tag_once(mode, user, directory):
+    """The journal names the unit's first program and its pid itself; others name themselves."""
+    path = directory / "execd.conf"
+    path.write_text(CONF.format(user=user.pw_name))
+    ours, theirs = socket.socketpair()
+    st = os.fstat(theirs.fileno())
+    argv = [*WRAP, str(EXECD), "-c", str(path)]
+    child = subprocess.Popen(argv if mode == "root" else as_user(user, argv), stdout=subprocess.PIPE, stderr=theirs,
+                             env={**os.environ, "JOURNAL_STREAM": f"{st.st_dev}:{st.st_ino}"})
+    theirs.close()
+    c = WebSocket(child.stdout.readline().decode().strip())
+    c.ready()
+    s = socket.create_connection(c.sock.getpeername())
+    s.sendall(b"GET / HTTP/1.1\r\nbad header\r\n\r\n")
+    assert s.recv(100).startswith(b"HTTP/1.1 400")
+    child.terminate()
+    assert child.wait(15) == 0
+    log = b"".join(iter(lambda: ours.recv(1 << 16), b"")).decode()
+    assert re.search(r"^<6>session \w+: opened for", log, re.M), log
+    assert re.search(r"^<4>execd-frontend\[\d+\]: ", log, re.M), log
+    assert "execd[" not in log
+
+
+def test_what_is_not_the_journal_s_socket_has_no_prefix(spawn):
+    s = spawn(env={**os.environ, "JOURNAL_STREAM": "1:2"})
+    s.ready()
+    assert re.search(r"^execd\[\d+\]: session \w+: opened for", s.log, re.M), s.log
