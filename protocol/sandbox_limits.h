@@ -22,7 +22,7 @@ enum sandbox_profile {
 	SANDBOX_PROFILE_FULL,		 /* the whole disk */
 };
 
-enum sandbox_unix { SANDBOX_UNIX_DENY, SANDBOX_UNIX_LOCAL, SANDBOX_UNIX_ALLOW };
+enum sandbox_unix { SANDBOX_UNIX_DENY, SANDBOX_UNIX_ALLOW };
 
 /* Repositories below a writable root. */
 enum sandbox_nested {

@@ -26,7 +26,6 @@ static const char *const profiles[] = {
 };
 static const char *const unix_sockets[] = {
 	[SANDBOX_UNIX_DENY] = "deny",
-	[SANDBOX_UNIX_LOCAL] = "local",
 	[SANDBOX_UNIX_ALLOW] = "allow",
 	NULL,
 };
@@ -97,7 +96,28 @@ CHOICE(yes_no, yes_no);
 CHOICE(mode, modes);
 CHOICE(profile, profiles);
 CHOICE(over_limit, over_limits);
-CHOICE(unix_sockets, unix_sockets);
+
+/* Who wrote the word that is gone learns why, not only that it is unknown. */
+static int
+parse_unix_sockets(void *at, const char *text, char *why)
+{
+	if (strcmp(text, "local") == 0)
+		return conf_refuse(why,
+		    "`local` is gone: a stream socket by name reaches tmux, "
+		    "ssh-agent, gpg-agent and D-Bus of the same user, who run "
+		    "commands outside of the sandbox; `allow` says that");
+	return parse_choice(at, text, why, unix_sockets);
+}
+
+static void
+show_unix_sockets(struct buf *b, const void *at)
+{
+	show_choice(b, at, unix_sockets);
+}
+
+const struct conf_type sandbox_unix_sockets = { parse_unix_sockets,
+	show_unix_sockets, NULL, false, false };
+
 CHOICE(nested_git, nested_gits);
 CHOICE(environment, environments);
 CHOICE(tmp, tmps);

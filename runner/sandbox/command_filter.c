@@ -1,5 +1,5 @@
 /*
- * From the table of SANDBOX.md C4 through libseccomp to BPF.
+ * From the table of refused calls through libseccomp to BPF.
  */
 #include "command_filter_rows.h"
 

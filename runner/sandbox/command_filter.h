@@ -1,5 +1,5 @@
 /*
- * The system-call filter of a sandboxed command (SANDBOX.md C4): a deny-list,
+ * The system-call filter of a sandboxed command: a deny-list,
  * because a command is any program. Compiled once per session and policy in
  * the nest; each command only loads it. Errors answer, so that programs that
  * probe go on; only a foreign calling convention (x32, and i386 unless it is
@@ -21,11 +21,13 @@ struct command_filter {
 };
 
 struct command_filter_options {
-	bool network;	 /* IP and routing netlink; else no socket */
-	bool unix_local; /* UNIX stream sockets by name */
-	/* With network: every UNIX socket, datagrams too. Without: as
-	 * unix_local, no datagram ever leaves (O2). */
+	bool network; /* IP and routing netlink; else no socket */
+	/* With network: every UNIX socket. Without: stream sockets, as a
+	 * datagram could be sent to any place without being connected. */
 	bool unix_allow;
+	/* Tracing of other processes, for commands that have a pid namespace
+	 * of their own. Without effect where there is no view. */
+	bool allow_ptrace;
 	/* i386 programs; their multiplexed calls (socketcall, ipc), whose
 	 * arguments are in memory, are refused whole. */
 	bool allow_32bit;

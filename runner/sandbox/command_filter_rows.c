@@ -11,6 +11,7 @@
 #include <sched.h>
 #include <seccomp.h>
 #include <sys/ioctl.h>
+#include <sys/personality.h>
 #include <sys/prctl.h>
 #include <sys/socket.h>
 #include <sys/stat.h>
@@ -71,9 +72,13 @@
 
 /* call, when, compares; DENY answers EPERM, ABSENT ENOSYS */
 const struct row command_filter_rows[] = {
-	/* other processes' memory and descriptors */
-	DENY(ptrace), DENY(process_vm_readv), DENY(process_vm_writev),
-	DENY(kcmp), DENY(pidfd_getfd), DENY(process_madvise),
+	/* Other processes' memory and descriptors. A debugger needs the first
+	 * three for its own children, and reaches nobody else: no other process
+	 * has a number in the command's pid namespace, and its init cannot be
+	 * traced. */
+	DENY_WHEN(ptrace, NO_PTRACE), DENY_WHEN(process_vm_readv, NO_PTRACE),
+	DENY_WHEN(process_vm_writev, NO_PTRACE), DENY(kcmp), DENY(pidfd_getfd),
+	DENY(process_madvise),
 	/* the view */
 	DENY(mount), DENY(umount2), DENY(pivot_root), DENY(chroot),
 	DENY(move_mount), DENY(open_tree), DENY_NEW(open_tree_attr),
@@ -134,9 +139,12 @@ const struct row command_filter_rows[] = {
 	SETID_FLAG(open, 1, TMPFILE_BIT, 2), SETID_FLAG(openat, 2, O_CREAT, 3),
 	SETID_FLAG(openat, 2, TMPFILE_BIT, 3), ABSENT(openat2, NO_SETID),
 
-	DENY_IF(personality, ALWAYS, NONE_OF(0, ALL_BITS, 0, 0xffffffff)),
+	/* gdb and setarch -R switch off the random layout of what they start */
+	DENY_IF(personality, ALWAYS,
+	    NONE_OF(0, ALL_BITS, 0, ADDR_NO_RANDOMIZE, 0xffffffff)),
 	DENY_IF(prctl, ALWAYS, IS(0, PR_SET_MM)),
-	DENY_IF(prctl, ALWAYS, IS(0, PR_SET_PTRACER)),
+	/* LeakSanitizer is traced by its own thread. */
+	DENY_IF(prctl, NO_PTRACE, IS(0, PR_SET_PTRACER)),
 
 	/* Without a view. Attributes and owners of files that may only be
 	 * read; who copies them takes this for a file system without any. */
@@ -178,7 +186,7 @@ const struct row command_filter_rows[] = {
 	/* network enabled */
 	DENY_IF(socket, ONLY_IP,
 	    NONE_OF(0, ALL_BITS, AF_INET, AF_INET6, AF_NETLINK)),
-	DENY_IF(socket, IP_LOCAL | IP_AND_UNIX,
+	DENY_IF(socket, IP_AND_UNIX,
 	    NONE_OF(0, ALL_BITS, AF_UNIX, AF_INET, AF_INET6, AF_NETLINK)),
 	DENY_IF(socket, NETWORK, IS(0, AF_INET),
 	    NONE_OF(1, TYPE_BITS, SOCK_STREAM, SOCK_DGRAM)),
@@ -187,10 +195,10 @@ const struct row command_filter_rows[] = {
 	DENY_IF(socket, NETWORK, IS(0, AF_NETLINK), NONE_OF(2, ALL_BITS, 0)),
 	/* An end of a datagram pair can send anywhere with sendmsg (O2), and
 	 * UNIX SOCK_RAW is SOCK_DGRAM by another name. */
-	DENY_IF(socket, ANY_LOCAL, IS(0, AF_UNIX),
+	DENY_IF(socket, ONLY_LOCAL, IS(0, AF_UNIX),
 	    NONE_OF(1, TYPE_BITS, SOCK_STREAM, SOCK_SEQPACKET)),
 	DENY_IF(socketpair, ALWAYS, NONE_OF(0, ALL_BITS, AF_UNIX)),
-	DENY_IF(socketpair, NO_SOCKETS | ANY_LOCAL | ONLY_IP,
+	DENY_IF(socketpair, NO_SOCKETS | ONLY_LOCAL | ONLY_IP,
 	    NONE_OF(1, TYPE_BITS, SOCK_STREAM, SOCK_SEQPACKET))
 };
 
@@ -200,10 +208,8 @@ static unsigned
 network_rows(const struct command_filter_options *o)
 {
 	if (!o->network)
-		return o->unix_local || o->unix_allow ? ONLY_LOCAL : NO_SOCKETS;
-	if (o->unix_allow)
-		return IP_AND_UNIX;
-	return o->unix_local ? IP_LOCAL : ONLY_IP;
+		return o->unix_allow ? ONLY_LOCAL : NO_SOCKETS;
+	return o->unix_allow ? IP_AND_UNIX : ONLY_IP;
 }
 
 unsigned
@@ -212,5 +218,6 @@ command_filter_active(const struct command_filter_options *o)
 	return ALWAYS | network_rows(o) | (o->allow_setid ? 0 : NO_SETID) |
 	       (o->allow_nested_userns ? 0 : NO_USERNS) |
 	       (o->allow_32bit ? WITH_32BIT : 0) | (o->no_view ? NO_VIEW : 0) |
-	       (o->no_chmod ? NO_CHMOD : 0);
+	       (o->no_chmod ? NO_CHMOD : 0) |
+	       (o->allow_ptrace && !o->no_view ? 0 : NO_PTRACE);
 }

@@ -1,6 +1,5 @@
 /*
- * What commands may not call: the table of SANDBOX.md C4, for command_filter.c
- * alone.
+ * What commands may not call: the table, for command_filter.c alone.
  */
 #ifndef COMMAND_FILTER_ROWS_H
 #define COMMAND_FILTER_ROWS_H
@@ -20,12 +19,11 @@ enum {
 	NO_SOCKETS = 1 << 4,  /* network restricted */
 	ONLY_LOCAL = 1 << 5,  /* restricted, UNIX sockets by name */
 	ONLY_IP = 1 << 6,     /* network enabled */
-	IP_LOCAL = 1 << 7,    /* enabled, UNIX sockets by name */
-	IP_AND_UNIX = 1 << 8, /* enabled, all UNIX sockets */
-	NO_VIEW = 1 << 9,     /* nor namespaces */
-	NO_CHMOD = 1 << 10,
-	NETWORK = ONLY_IP | IP_LOCAL | IP_AND_UNIX,
-	ANY_LOCAL = ONLY_LOCAL | IP_LOCAL,
+	IP_AND_UNIX = 1 << 7, /* enabled, all UNIX sockets */
+	NO_VIEW = 1 << 8,     /* nor namespaces */
+	NO_CHMOD = 1 << 9,
+	NO_PTRACE = 1 << 10,
+	NETWORK = ONLY_IP | IP_AND_UNIX,
 };
 
 struct compare {

@@ -11,6 +11,7 @@
 #include <sys/prctl.h>
 #include <sys/stat.h>
 #include <sys/syscall.h>
+#include <sys/utsname.h>
 #include <unistd.h>
 
 #include "control.h"
@@ -136,17 +137,30 @@ prepare_landlock(const char **step)
 	return 0;
 }
 
+/* Before Linux 4.8 a tracer could change a call after the filter had seen it.
+ */
+static bool
+filters_see_traced_calls(void)
+{
+	struct utsname u;
+	unsigned major, minor;
+
+	if (uname(&u) < 0 || sscanf(u.release, "%u.%u", &major, &minor) != 2)
+		return false;
+	return major > 4 || (major == 4 && minor >= 8);
+}
+
 static int
 prepare_filters(const struct nest_options *o, const char **step)
 {
 	struct command_filter_options f = {
 		.network = inside.network,
-		.unix_local = o->unix_local,
 		.unix_allow = o->unix_allow,
 		.allow_32bit = o->allow_32bit,
 		.allow_setid = o->allow_setid,
 		.allow_nested_userns =
 		    o->allow_nested_userns && !inside.landlock_only,
+		.allow_ptrace = filters_see_traced_calls(),
 		.no_view = inside.landlock_only,
 		.log = o->log,
 	};

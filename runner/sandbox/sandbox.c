@@ -18,7 +18,6 @@ options_of(const struct sandbox_host *host, const struct sandbox_limits *l)
 {
 	return (struct nest_options){
 		.parent_death_signal = host->parent_death_signal,
-		.unix_local = l->unix_sockets == SANDBOX_UNIX_LOCAL,
 		.unix_allow = l->unix_sockets == SANDBOX_UNIX_ALLOW,
 		.allow_32bit = l->allow_32bit,
 		.allow_setid = l->allow_setid,

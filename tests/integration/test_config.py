@@ -87,6 +87,7 @@ GOOD = "[listener l]\naddress = ws://127.0.0.1:0\n"
     ("[identity a]\ncertificate-sha256 = " + "0" * 63 + "\n", 2, "is not a SHA-256 digest"),
     ("[identity a]\nsandbox-max-profile = some\n", 2, "`some`"),
     ("[sandbox]\nunix-sockets = some\n", 2, "`some`"),
+    ("[sandbox]\nunix-sockets = local\n", 2, "`local` is gone: a stream socket by name reaches tmux"),
     ("[limits]\npenalty-max = 10s\n", 1, "penalty-max is not more than penalty-threshold"),
     ("[sandbox]\nnested-git-depth = 1000\n", 2, "`1000`"),
     ("[sandbox]\nprotected-names = a/b\n", 1, "`a/b` is a path, not a name"),
@@ -265,7 +266,7 @@ SANDBOX = {"mode": "require", "max-profile": "managed", "allow-unsandboxed": "ye
            "allow-network": "no", "over-limit": "clamp", "compat-launch-config": "yes", "workspace-roots": "/srv/*",
            "writable-roots": "~/a", "deny-read": "-~/.ssh", "hide": "none", "protected-names": ".git",
            "nested-git": "full", "nested-git-depth": "2", "tmp": "private", "tmpdir": "request",
-           "environment-inherit": "core", "unix-sockets": "local", "allow-32bit": "yes", "allow-setid": "yes",
+           "environment-inherit": "core", "unix-sockets": "allow", "allow-32bit": "yes", "allow-setid": "yes",
            "allow-nested-userns": "no", "landlock-min-abi": "3", "landlock-only": "yes", "max-processes": "7", "max-memory": "64M",
            "max-cpu": "50%", "max-open-files": "64", "max-file-size": "1G", "max-shm": "2M"}
 

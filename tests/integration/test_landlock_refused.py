@@ -27,7 +27,6 @@ LAUNCH = {"mode": "require", "policy": {"type": "read-only"}, "fileSystemPolicy"
     (KEYS + "tmp = private\n", [("/tmp", "write")], "the policy has one of its own: /tmp"),
     (KEYS, [("/dev/shm", "write")], "the policy makes the host's own writable: /dev/shm"),
     (KEYS, [("root", "write")], "the policy makes the whole disk writable"),
-    (KEYS + "unix-sockets = local\n", [], "unix-sockets is not deny"),
     (KEYS + "unix-sockets = allow\n", [], "unix-sockets is not deny"),
 ])
 def test_what_is_in_the_way_is_named(bare, where, keys, entries, why):

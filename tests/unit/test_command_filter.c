@@ -19,9 +19,11 @@
 #include <sys/ioctl.h>
 #include <sys/personality.h>
 #include <sys/prctl.h>
+#include <sys/ptrace.h>
 #include <sys/socket.h>
 #include <sys/stat.h>
 #include <sys/syscall.h>
+#include <sys/user.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
@@ -161,10 +163,14 @@ static int
 process_attributes(void)
 {
 	for (int bit = 0; bit < 32; bit++) {
-		REFUSED(EPERM, syscall(SYS_personality, 1l << bit));
+		if (1l << bit != ADDR_NO_RANDOMIZE)
+			REFUSED(EPERM, syscall(SYS_personality, 1l << bit));
 		REFUSED(EPERM, syscall(SYS_personality, ~(1l << bit)));
 	}
-	REFUSED(EPERM, syscall(SYS_personality, ADDR_NO_RANDOMIZE | HIGH));
+	WORKS(syscall(SYS_personality, ADDR_NO_RANDOMIZE) == 0);
+	WORKS(syscall(SYS_personality, ADDR_NO_RANDOMIZE | HIGH) ==
+	      ADDR_NO_RANDOMIZE);
+	WORKS(syscall(SYS_personality, 0) == ADDR_NO_RANDOMIZE);
 	WORKS(syscall(SYS_personality, 0xffffffffl) == 0);
 	WORKS(syscall(SYS_personality, -1l) == 0);
 	WORKS(syscall(SYS_personality, 0) == 0);
@@ -306,12 +312,68 @@ test_stacks(void **state)
 		command_filter_clear(&f[i]);
 }
 
+/* Its own children, with the filter in force for what they are made to call. */
+static int
+trace_child(void)
+{
+	pid_t pid = fork();
+	int status;
+
+	if (pid == 0) {
+		WORKS(ptrace(PTRACE_TRACEME, 0, 0, 0) == 0);
+		raise(SIGSTOP);
+		REFUSED(EPERM, syscall(SYS_getppid)); /* it became unshare */
+		_exit(0);
+	}
+	WORKS(prctl(PR_SET_PTRACER, pid, 0, 0, 0) == 0 || errno == EINVAL);
+	WORKS(waitpid(pid, &status, 0) == pid && WIFSTOPPED(status));
+#ifdef __x86_64__
+	struct user_regs_struct regs;
+
+	do {
+		WORKS(ptrace(PTRACE_SYSCALL, pid, 0, 0) == 0);
+		WORKS(waitpid(pid, &status, 0) == pid && WIFSTOPPED(status));
+		WORKS(ptrace(PTRACE_GETREGS, pid, 0, &regs) == 0);
+	} while (regs.orig_rax != SYS_getppid);
+	regs.orig_rax = SYS_unshare;
+	regs.rdi = CLONE_NEWNS;
+	WORKS(ptrace(PTRACE_SETREGS, pid, 0, &regs) == 0);
+	WORKS(ptrace(PTRACE_CONT, pid, 0, 0) == 0);
+	WORKS(waitpid(pid, &status, 0) == pid && status == 0);
+#else
+	WORKS(ptrace(PTRACE_KILL, pid, 0, 0) == 0);
+	WORKS(waitpid(pid, &status, 0) == pid);
+#endif
+	return 0;
+}
+
+static int
+trace_refused(void)
+{
+	REFUSED(EPERM, syscall(SYS_ptrace, -1, -1, -1, -1));
+	REFUSED(EPERM, syscall(SYS_process_vm_readv, -1, -1, -1, -1, -1, -1));
+	REFUSED(EPERM, syscall(SYS_prctl, PR_SET_PTRACER, 0, 0, 0, 0));
+	return 0;
+}
+
+static void
+test_tracing(void **state)
+{
+	const struct command_filter_options own = { .allow_ptrace = true },
+					    shared = { .allow_ptrace = true,
+						    .no_view = true };
+
+	assert_int_equal(run(&own, trace_child), 0);
+	assert_int_equal(run(&shared, trace_refused), 0);
+	assert_int_equal(run(&strict, trace_refused), 0);
+}
+
 static void
 test_compile(void **state)
 {
 	for (unsigned i = 0; i < 256; i++) {
 		const struct command_filter_options o = { .network = i & 1,
-			.unix_local = i & 2,
+			.allow_ptrace = i & 2,
 			.unix_allow = i & 4,
 			.allow_32bit = i & 8,
 			.allow_setid = i & 16,
@@ -327,8 +389,8 @@ test_compile(void **state)
 		assert_int_equal(a.flags, o.log ? SECCOMP_FILTER_FLAG_LOG : 0);
 		if (i < 16)
 			print_message(
-			    "network %d local %d allow %d 32 %d: %u\n",
-			    o.network, o.unix_local, o.unix_allow,
+			    "network %d ptrace %d allow %d 32 %d: %u\n",
+			    o.network, o.allow_ptrace, o.unix_allow,
 			    o.allow_32bit, a.len);
 		command_filter_clear(&a);
 		command_filter_clear(&b);
@@ -365,6 +427,7 @@ main(void)
 		cmocka_unit_test(test_arguments),
 		cmocka_unit_test(test_ordinary_work),
 		cmocka_unit_test(test_stacks),
+		cmocka_unit_test(test_tracing),
 		cmocka_unit_test(test_compile),
 		cmocka_unit_test(test_load),
 	};

@@ -76,7 +76,9 @@ static const struct call_i386 calls_i386[] = {
 	{ 437, -1, 0, 0, ENOSYS },  /* openat2 */
 	{ 15, 0, 04755, 0, EPERM }, /* chmod */
 	{ 15, 0, 0755, 0, 0 },
-	{ 136, ADDR_NO_RANDOMIZE, 0, 0, EPERM }, /* personality */
+	{ 136, ADDR_COMPAT_LAYOUT, 0, 0, EPERM }, /* personality */
+	{ 136, ADDR_NO_RANDOMIZE, 0, 0, 0 },
+	{ 136, 0, 0, 0, 0 },
 	{ 136, 0xffffffff, 0, 0, 0 },
 	{ NR_statmount, 0, 0, 0, EPERM },
 	{ NR_listmount, 0, 0, 0, EPERM },
