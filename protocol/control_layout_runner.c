@@ -65,6 +65,12 @@ static const struct field sandbox_fields[] = {
 	FIELD(FIELD_U64, sandbox_limits, pids),
 	FIELD(FIELD_U64, sandbox_limits, memory_bytes),
 	FIELD(FIELD_U32, sandbox_limits, cpu_percent),
+	FIELD(FIELD_STRING, sandbox_limits, origins.identity),
+	FIELD(FIELD_STRING, sandbox_limits, origins.unsandboxed),
+	FIELD(FIELD_STRING, sandbox_limits, origins.external),
+	FIELD(FIELD_STRING, sandbox_limits, origins.network),
+	FIELD(FIELD_STRING, sandbox_limits, origins.write),
+	FIELD(FIELD_STRING, sandbox_limits, origins.roots),
 };
 
 static const struct field template_start_fields[] = {
@@ -162,7 +168,7 @@ static const struct field exited_fields[] = {
 };
 
 static const struct field start_fields[] = {
-	FIELD(FIELD_STRING, control_start, group),
+	FIELD(FIELD_STRING, control_start, session_id),
 	FIELD(FIELD_STRING, control_start, name),
 	FIELD(FIELD_STRING, control_start, home),
 	FIELD(FIELD_U32, control_start, uid),

@@ -223,7 +223,7 @@ typedef int params_fn(
 int params_end(const struct args *a, char *error);
 
 #define METHOD(name, wire, family, when) params_fn params_##name;
-#define FILE_METHOD(name, wire)		 params_fn params_##name;
+#define FILE_METHOD(name, wire, use)	 params_fn params_##name;
 #define HTTP_METHOD(name, wire)		 params_fn params_##name;
 #include "methods.def"
 #undef METHOD

@@ -20,13 +20,12 @@ static const char secrets[] = "~/.ssh"
 			      "\n-/etc/execd";
 
 void
-sandbox_limits_default(struct sandbox_limits *l, bool strict)
+sandbox_limits_default(struct sandbox_limits *l, bool hide_secrets)
 {
 	*l = (struct sandbox_limits){
-		.max_profile = strict ? SANDBOX_PROFILE_WORKSPACE_WRITE
-				      : SANDBOX_PROFILE_FULL,
-		.unsandboxed = !strict,
-		.external = !strict,
+		.max_profile = SANDBOX_PROFILE_FULL,
+		.unsandboxed = true,
+		.external = true,
 		.network = true,
 		.hide = "/run",
 		.protected_names = ".git\n.codex\n.agents\n.aws",
@@ -39,6 +38,6 @@ sandbox_limits_default(struct sandbox_limits *l, bool strict)
 		.pids = 512,
 		.memory_bytes = 1ull << 30,
 	};
-	if (strict)
+	if (hide_secrets)
 		memcpy(l->deny_read, secrets, sizeof(secrets));
 }

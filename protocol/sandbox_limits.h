@@ -1,6 +1,6 @@
 /*
  * The operator's ceiling on what clients may ask of a sandbox, and what every
- * sandbox gets (SANDBOX.md part E): what the monitor tells a runner.
+ * sandbox gets: what the monitor tells a runner.
  */
 #ifndef SANDBOX_LIMITS_H
 #define SANDBOX_LIMITS_H
@@ -48,6 +48,18 @@ enum sandbox_environment {
 	SANDBOX_ENVIRONMENT_ALL,
 };
 
+#define SANDBOX_ORIGIN_MAX 160
+
+/* Which key of which section set a limit, in words; empty: none did. */
+struct sandbox_origins {
+	char identity[64]; /* whose limits these are */
+	char unsandboxed[SANDBOX_ORIGIN_MAX];
+	char external[SANDBOX_ORIGIN_MAX];
+	char network[SANDBOX_ORIGIN_MAX];
+	char write[SANDBOX_ORIGIN_MAX];
+	char roots[SANDBOX_ORIGIN_MAX];
+};
+
 struct sandbox_limits {
 	/* what may be asked */
 	uint8_t max_profile; /* enum sandbox_profile */
@@ -67,8 +79,9 @@ struct sandbox_limits {
 	bool landlock_only;  /* where no user namespace can be made */
 	bool require_groups; /* mode = require: control groups must be there */
 	uint64_t shm_bytes, open_files, file_bytes;
-	uint64_t pids, memory_bytes; /* of each command; 0: no limit */
-	uint32_t cpu_percent;	     /* likewise; of one processor */
+	uint64_t pids, memory_bytes;	/* of each command; 0: no limit */
+	uint32_t cpu_percent;		/* likewise; of one processor */
+	struct sandbox_origins origins; /* what a refusal names */
 	/* lines: what may be asked, patterns; empty: any */
 	char workspace_roots[SANDBOX_LIMITS_LIST_MAX];
 	char writable_roots[SANDBOX_LIMITS_LIST_MAX];
@@ -78,7 +91,8 @@ struct sandbox_limits {
 	char protected_names[SANDBOX_LIMITS_LIST_MAX];
 };
 
-/* As permissive as the peer, or, with `strict`, for strangers. */
-void sandbox_limits_default(struct sandbox_limits *l, bool strict);
+/* Everything may be asked, as on the peer; the operator lowers it. With
+ * hide_secrets no sandbox reads what opens other machines. */
+void sandbox_limits_default(struct sandbox_limits *l, bool hide_secrets);
 
 #endif

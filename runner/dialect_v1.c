@@ -235,8 +235,10 @@ find_nest(
 	err =
 	    sandbox_preset_decode(&doc, s->policy, policy_cwd, &context, error);
 	if (err == 0)
-		err = sandbox_find(
-		    &d.sandbox, &context, command_cwd, NULL, nest, error);
+		err = sandbox_find(&d.sandbox,
+		    &(struct sandbox_request){
+			.asked = &context, .cwd = command_cwd },
+		    nest, error);
 	json_clear(&doc);
 	if (err < 0)
 		fail("sandbox_unavailable", "%s", error);

@@ -126,22 +126,6 @@ file_router_has_handles(const struct session *s, const struct helper *h)
 
 /* --- who serves it ------------------------------------------------------ */
 
-enum file_use { USE_PATH, USE_OPEN, USE_HANDLE, USE_CLOSE };
-
-/* By the name alone: the helper decodes the rest. */
-static enum file_use
-use_of(const struct rpc_method *m)
-{
-	if (strcmp(m->name, "fs/open") == 0)
-		return USE_OPEN;
-	if (strcmp(m->name, "fs/close") == 0)
-		return USE_CLOSE;
-	return strcmp(m->name, "fs/readBlock") == 0 ||
-		       strcmp(m->name, "fs/writeBlock") == 0
-		   ? USE_HANDLE
-		   : USE_PATH;
-}
-
 static struct slice
 handle_of(const struct rpc_message *m)
 {
@@ -149,6 +133,12 @@ handle_of(const struct rpc_message *m)
 
 	return v != NULL && v->type == JSON_STRING ? v->text
 						   : (struct slice){ "", 0 };
+}
+
+static bool
+uses_handle(const struct rpc_method *m)
+{
+	return m->use == FILE_HANDLE || m->use == FILE_CLOSES;
 }
 
 static bool
@@ -165,10 +155,9 @@ static bool
 is_exclusive(struct session *s, const struct rpc_method *method,
     const struct rpc_message *m)
 {
-	enum file_use use = use_of(method);
 	const struct routed_handle *h;
 
-	if (use == USE_PATH || use == USE_OPEN)
+	if (!uses_handle(method))
 		return names_policy(m) || !sandbox_permits_none(&s->sandbox);
 	h = find_handle(&s->files, handle_of(m));
 	return h != NULL && helper_nest(h->helper) != NULL;
@@ -190,8 +179,13 @@ find_nest(struct request *r, const struct rpc_method *method,
 		return true;
 	err = method->params(m, &p, error);
 	if (err == 0)
-		err = sandbox_find(sb, p.fs.has_sandbox ? &p.fs.sandbox : NULL,
-		    NULL, NULL, nest, error);
+		err = sandbox_find(sb,
+		    &(struct sandbox_request){
+			.asked = p.fs.has_sandbox ? &p.fs.sandbox : NULL,
+			.reads = method->use == FILE_READS ||
+				 (method->use == FILE_OPENS && !p.fs.replace),
+		    },
+		    nest, error);
 	if (err < 0)
 		reply_error(
 		    r->channel, &r->id, RPC_INVALID_PARAMS, "%s", error);
@@ -203,7 +197,7 @@ refuse(struct request *r, const char *layer)
 {
 	char error[ARGS_ERROR_MAX];
 
-	sandbox_refuse(&r->session->sandbox, layer, error);
+	sandbox_refuse(layer, error);
 	return reply_error(r->channel, &r->id, RPC_INVALID_PARAMS, "%s", error);
 }
 
@@ -212,16 +206,14 @@ find_helper(
     struct request *r, const struct rpc_method *method, struct rpc_message *m)
 {
 	const struct routed_handle *known = NULL;
-	enum file_use use = use_of(method);
 	struct nest *nest = NULL;
 	struct helper *h;
 
-	if (use == USE_HANDLE || use == USE_CLOSE)
+	if (uses_handle(method))
 		known = find_handle(&r->session->files, handle_of(m));
 	if (known != NULL)
 		return known->helper;
-	if (use != USE_HANDLE && use != USE_CLOSE &&
-	    !find_nest(r, method, m, &nest))
+	if (!uses_handle(method) && !find_nest(r, method, m, &nest))
 		return NULL;
 	h = helper_get(r->session, HELPER_FILES, nest);
 	if (h == NULL && nest != NULL)
@@ -252,16 +244,15 @@ forward(struct request *r, const struct rpc_method *method,
 {
 	struct file_router *f = &r->session->files;
 	struct helper *h = find_helper(r, method, m);
-	enum file_use use = use_of(method);
 	struct slice id = handle_of(m);
 	struct file_note note = { .kind = FILE_NOTE_NONE };
 
-	if (h == NULL || (use == USE_OPEN && !check_open(r, id, h)) ||
+	if (h == NULL || (method->use == FILE_OPENS && !check_open(r, id, h)) ||
 	    !record(r, method, m, helper_nest(h) != NULL))
 		return 0;
-	if (use == USE_OPEN)
+	if (method->use == FILE_OPENS)
 		note = make_note(FILE_NOTE_OPEN, id);
-	else if (use == USE_CLOSE)
+	else if (method->use == FILE_CLOSES)
 		note = make_note(FILE_NOTE_CLOSE, id);
 	if (helper_nest(h) != NULL && nest_use(helper_nest(h)) < 0)
 		return refuse(r, "masks for missing names");

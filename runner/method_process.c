@@ -100,7 +100,7 @@ check_start(struct request *r, const struct process_start_params *p)
 		    r->channel, &r->id, RPC_INVALID_PARAMS, "%s", error);
 	else if (p->enforce_managed_network || p->has_network_proxy)
 		reply_error(r->channel, &r->id, RPC_INVALID_PARAMS, "%s",
-		    SANDBOX_UNENFORCEABLE);
+		    SANDBOX_UNENFORCEABLE ": managed network");
 	else if (session_find(s, p->process_id) != NULL)
 		reply_error(r->channel, &r->id, RPC_MALFORMED,
 		    "process %.*s already exists", (int)p->process_id.len,
@@ -127,7 +127,7 @@ refuse_start(struct request *r, int err, const char *step, bool enforcing)
 
 	if (enforcing) {
 		log_error(err, "sandbox: %s", step);
-		sandbox_refuse(&r->session->sandbox, step, error);
+		sandbox_refuse(step, error);
 		reply_error(
 		    r->channel, &r->id, RPC_INVALID_PARAMS, "%s", error);
 	} else {
@@ -255,6 +255,7 @@ method_process_begin(struct request *r, const struct process_start_params *p)
 	int64_t began_us = audit_clock_us(s);
 	char error[ARGS_ERROR_MAX];
 	struct session_process *sp;
+	struct sandbox_request wanted;
 	struct env_policy policy;
 	struct nest *nest = NULL;
 
@@ -276,9 +277,11 @@ method_process_begin(struct request *r, const struct process_start_params *p)
 		    "data provided contains a nul byte");
 		return NULL;
 	}
+	wanted = (struct sandbox_request){ .asked = asked,
+		.cwd = p->cwd.path,
+		.tmpdir = environment_get(envp, "TMPDIR") };
 	for (int tries = 1; tries <= START_TRIES; tries++) {
-		if (sandbox_find(&s->sandbox, asked, p->cwd.path,
-			environment_get(envp, "TMPDIR"), &nest, error) < 0) {
+		if (sandbox_find(&s->sandbox, &wanted, &nest, error) < 0) {
 			reply_error(r->channel, &r->id, RPC_INVALID_PARAMS,
 			    "%s", error);
 			return NULL;

@@ -13,9 +13,9 @@
 const struct rpc_method rpc_methods[] = {
 #define METHOD(name, wire, family, when)                                       \
 	{ wire, FAMILY_##family, when, params_##name, method_##name, 0 },
-#define FILE_METHOD(name, wire)                                                \
+#define FILE_METHOD(name, wire, use)                                           \
 	{ wire, FAMILY_FILESYSTEM, SESSION_READY, params_##name, NULL,         \
-		HELPER_FILES },
+		HELPER_FILES, FILE_##use },
 #define HTTP_METHOD(name, wire)                                                \
 	{ wire, FAMILY_HTTP, SESSION_READY, params_##name, NULL, HELPER_HTTP },
 #include "methods.def"

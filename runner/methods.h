@@ -13,6 +13,15 @@ typedef int method_fn(struct request *r, const union method_params *p);
 
 #define RPC_PENDING 1
 
+/* What a file method does with the disk. */
+enum file_use {
+	FILE_READS,   /* names, metadata or content */
+	FILE_CHANGES, /* anything */
+	FILE_OPENS,   /* a handle: its mode says which of the two */
+	FILE_HANDLE,  /* within what a handle was opened for */
+	FILE_CLOSES,  /* a handle */
+};
+
 struct rpc_method {
 	const char *name;
 	enum method_family family;
@@ -20,6 +29,7 @@ struct rpc_method {
 	params_fn *params;
 	method_fn *method; /* NULL: a helper's */
 	enum helper_kind helper;
+	enum file_use use; /* of HELPER_FILES */
 };
 
 extern const struct rpc_method rpc_methods[];
@@ -29,7 +39,7 @@ extern const size_t rpc_methods_count;
 const struct rpc_method *rpc_method_find(struct slice name);
 
 #define METHOD(name, wire, family, when) method_fn method_##name;
-#define FILE_METHOD(name, wire)
+#define FILE_METHOD(name, wire, use)
 #define HTTP_METHOD(name, wire)
 #include "methods.def"
 #undef METHOD

@@ -262,7 +262,7 @@ check_watch(struct request *r, struct watches *w, const struct fs_params *p)
 {
 	if (p->has_sandbox && !p->sandbox.files_unrestricted)
 		reply_error(r->channel, &r->id, RPC_INVALID_PARAMS, "%s",
-		    SANDBOX_UNENFORCEABLE);
+		    SANDBOX_UNENFORCEABLE ": fs/watch has no sandbox");
 	else if (p->path.foreign)
 		reply_error(r->channel, &r->id, RPC_MALFORMED,
 		    "'%.*s' is invalid on 'linux'", (int)p->path.uri.len,
@@ -292,7 +292,9 @@ method_fs_watch(struct request *r, const union method_params *params)
 		return reply_file_error(r, -errno);
 	if (!sandbox_permits_none(&r->session->sandbox))
 		return reply_error(r->channel, &r->id, RPC_INVALID_PARAMS, "%s",
-		    SANDBOX_UNENFORCEABLE);
+		    SANDBOX_UNENFORCEABLE ": fs/watch has no sandbox, and "
+					  "unsandboxed requests are not "
+					  "permitted");
 	if (!check_watch(r, w, p))
 		return 0;
 	wd = inotify_add_watch(w->fd, p->path.path, EVENTS);

@@ -92,19 +92,6 @@ conf_free(struct conf *c)
 	free(c);
 }
 
-/* A file is for machines that others use: what it does not permit is not
- * permitted. Without one execd is somebody's own. */
-void
-conf_sandbox_limits(
-    const struct conf *c, const struct identity *id, struct sandbox_limits *l)
-{
-	sandbox_limits_default(l, c->path != NULL && geteuid() == 0);
-	if (c->sandbox.deny_read.count > 0)
-		l->deny_read[0] = '\0';
-	sandbox_rules_apply(&c->sandbox, l);
-	sandbox_rules_apply(&id->sandbox, l);
-}
-
 /* --- what fits together ------------------------------------------------- */
 
 static int

@@ -130,6 +130,9 @@ void conf_print(const struct conf *c, struct buf *b);
 /* Logs what is permitted but should be known, of listeners that are open. */
 void conf_warn(const struct conf *c);
 
+/* Logs for each identity what its clients may do at most, and who said so. */
+void conf_tell_ceilings(const struct conf *c);
+
 /* Logs every value that differs; a secret's only that it does. Returns how
  * many. */
 unsigned conf_log_changes(const struct conf *from, const struct conf *to);

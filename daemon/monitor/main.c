@@ -266,8 +266,11 @@ main(int argc, char **argv)
 	registry_init(&m->sessions);
 	if ((code = load_configuration(m)) != 0)
 		return code;
-	if (options.check)
+	if (options.check) {
+		if (!options.print)
+			conf_tell_ceilings(m->conf);
 		return EXIT_STOPPED;
+	}
 	log_name_by_journal();
 	log_never_block();
 	if ((code = find_frontend_user(m)) != 0 ||
@@ -277,6 +280,7 @@ main(int argc, char **argv)
 	    (code = detach_stdio(m)) != 0)
 		return code;
 	conf_warn(m->conf);
+	conf_tell_ceilings(m->conf);
 	raise_descriptors(m);
 	make_provider_id(m);
 	err = source_init();

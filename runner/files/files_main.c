@@ -18,7 +18,7 @@ static const struct file_method {
 	file_fn *act;
 } file_methods[] = {
 #define METHOD(name, wire, family, when)
-#define FILE_METHOD(name, wire) { wire, params_##name, file_##name },
+#define FILE_METHOD(name, wire, use) { wire, params_##name, file_##name },
 #define HTTP_METHOD(name, wire)
 #include "methods.def"
 #undef METHOD
@@ -61,7 +61,8 @@ answer(struct request *r, struct rpc_message *m)
 	 * comes to the helper in that policy's nest, and to no other. */
 	if (!inside && p.fs.has_sandbox && !p.fs.sandbox.files_unrestricted)
 		return reply_error(r->channel, &r->id, RPC_INVALID_PARAMS,
-		    "sandbox intent cannot be enforced on this executor");
+		    "sandbox intent cannot be enforced on this executor: "
+		    "this file helper has no sandbox");
 	foreign = foreign_path(&p.fs);
 	if (foreign != NULL)
 		return reply_error(r->channel, &r->id, RPC_MALFORMED,

@@ -8,6 +8,7 @@
 #include <stdio.h>
 #include <string.h>
 
+#include "buf.h"
 #include "log.h"
 #include "util.h"
 
@@ -77,11 +78,75 @@ static const char *const words[] = {
 	[CEILING_CWD] = "cwd",
 };
 
-static int
-refuse(char *error, enum ceiling_limit what, const char *path)
+static const char *
+origin_of(const struct sandbox_origins *o, enum ceiling_limit what)
 {
-	snprintf(error, ARGS_ERROR_MAX, EXCEEDED "%s%s%.900s", words[what],
-	    *path ? " " : "", path);
+	switch (what) {
+	case CEILING_UNSANDBOXED:
+		return o->unsandboxed;
+	case CEILING_EXTERNAL:
+		return o->external;
+	case CEILING_NETWORK:
+		return o->network;
+	case CEILING_WRITE:
+		return o->write;
+	default:
+		return o->roots;
+	}
+}
+
+/* What the user can do himself: some of it is a policy of execctl's -s. */
+static const struct {
+	const char *text;
+	bool policy;
+} advice[] = {
+	[CEILING_UNSANDBOXED] = { "use a policy", true },
+	[CEILING_EXTERNAL] = { "use a policy", true },
+	[CEILING_NETWORK] = { "use a policy without a network", false },
+	[CEILING_WRITE] = { "use a policy that writes less", true },
+	[CEILING_ROOT] = { "use a workspace below those", false },
+	[CEILING_CWD] = { "use a directory below those", false },
+};
+
+static const char *const keys[] = {
+	[CEILING_UNSANDBOXED] = "allow-unsandboxed = yes",
+	[CEILING_EXTERNAL] = "allow-external = yes",
+	[CEILING_NETWORK] = "allow-network = yes",
+	[CEILING_WRITE] = "max-profile or sandbox-writable-roots",
+	[CEILING_ROOT] = "workspace-roots",
+	[CEILING_CWD] = "workspace-roots",
+};
+
+/* Who set the limit, and what can be done. Without an origin there is no
+ * operator to ask. */
+static void
+explain(const struct ceiling *c, enum ceiling_limit what, struct buf *b)
+{
+	const char *origin = origin_of(&c->limits.origins, what);
+	bool writes = c->limits.max_profile >= SANDBOX_PROFILE_WORKSPACE_WRITE;
+
+	if (*origin == '\0')
+		return;
+	buf_printf(b, " (limited by %s; %s", origin, advice[what].text);
+	if (advice[what].policy)
+		buf_printf(b, " (execctl: -s %s)",
+		    writes ? "workspace-write" : "read-only");
+	buf_printf(b, ", or ask the operator for sandbox-%s in [identity %s])",
+	    keys[what], c->limits.origins.identity);
+}
+
+static int
+refuse(const struct ceiling *c, enum ceiling_limit what, const char *path,
+    char *error)
+{
+	struct buf b;
+
+	buf_init(&b, ARGS_ERROR_MAX);
+	buf_printf(
+	    &b, EXCEEDED "%s%s%.400s", words[what], *path ? " " : "", path);
+	explain(c, what, &b);
+	snprintf(error, ARGS_ERROR_MAX, "%.*s", (int)b.len, (char *)b.data);
+	buf_clear(&b);
 	return -EINVAL;
 }
 
@@ -90,7 +155,7 @@ ceiling_exceed(struct ceiling *c, enum ceiling_limit what, const char *path,
     struct ceiling_grant *g, char *error)
 {
 	if (!c->limits.clamp)
-		return refuse(error, what, path);
+		return refuse(c, what, path, error);
 	if (!c->told)
 		log_warn(0,
 		    "a sandbox policy was cut down to this executor's limit: "
@@ -157,10 +222,23 @@ grant_maximum(const struct ceiling *c, const struct sandbox_context *asked,
 	set_workspace(g, asked, cwd);
 }
 
+/* The whole disk to read, less what every sandbox hides. */
+static void
+grant_reading(struct ceiling_grant *g)
+{
+	g->fixed[0] = special(SANDBOX_ROOT, SANDBOX_READ);
+	g->context = (struct sandbox_context){
+		.type = SANDBOX_MANAGED,
+		.entries = g->fixed,
+		.nentries = 1,
+	};
+	set_workspace(g, NULL, NULL);
+}
+
 /* A request without a context, and one that asks for none, are the same. */
 static int
-judge_unsandboxed(
-    struct ceiling *c, const char *cwd, struct ceiling_grant *g, char *error)
+judge_unsandboxed(struct ceiling *c, bool reads, const char *cwd,
+    struct ceiling_grant *g, char *error)
 {
 	int err;
 
@@ -170,6 +248,10 @@ judge_unsandboxed(
 		.unrestricted = true };
 	if (c->limits.unsandboxed)
 		return 0;
+	if (reads) {
+		grant_reading(g);
+		return 0;
+	}
 	err = ceiling_exceed(c, CEILING_UNSANDBOXED, "", g, error);
 	if (err == 0)
 		grant_maximum(c, NULL, cwd, g);
@@ -225,7 +307,7 @@ judge_roots(struct ceiling *c, const struct sandbox_context *asked,
 
 	places_add_patterns(&set, c->workspace_roots);
 	if (cwd != NULL && !places_hold_target(permitted, cwd, &g->at))
-		err = refuse(error, CEILING_CWD, cwd);
+		err = refuse(c, CEILING_CWD, cwd, error);
 	if (err == 0 && asked != NULL)
 		err = judge_each_root(c, asked, permitted, g, error);
 	places_clear(&set);
@@ -233,18 +315,18 @@ judge_roots(struct ceiling *c, const struct sandbox_context *asked,
 }
 
 static int
-judge_policy(struct ceiling *c, const struct sandbox_context *asked,
+judge_policy(struct ceiling *c, const struct sandbox_context *asked, bool reads,
     const char *cwd, struct ceiling_grant *g, char *error)
 {
 	int err = 0;
 
 	if (asked == NULL)
-		return judge_unsandboxed(c, cwd, g, error);
+		return judge_unsandboxed(c, reads, cwd, g, error);
 	if (asked->type == SANDBOX_EXTERNAL && !c->limits.external)
 		return judge_everything(
 		    c, asked, CEILING_EXTERNAL, cwd, g, error);
 	if (asked->unrestricted && !asked->required)
-		return judge_unsandboxed(c, cwd, g, error);
+		return judge_unsandboxed(c, reads, cwd, g, error);
 	if (asked->files_unrestricted &&
 	    c->limits.max_profile < SANDBOX_PROFILE_FULL)
 		return judge_everything(c, asked, CEILING_WRITE, cwd, g, error);
@@ -267,7 +349,7 @@ has_bounds(const struct ceiling *c)
 
 int
 ceiling_judge(struct ceiling *c, const struct sandbox_context *asked,
-    const char *cwd, struct ceiling_grant *g, char *error)
+    bool reads, const char *cwd, struct ceiling_grant *g, char *error)
 {
 	int err = 0;
 
@@ -275,7 +357,7 @@ ceiling_judge(struct ceiling *c, const struct sandbox_context *asked,
 	if (has_bounds(c))
 		err = judge_roots(c, asked, cwd, g, error);
 	if (err == 0)
-		err = judge_policy(c, asked, cwd, g, error);
+		err = judge_policy(c, asked, reads, cwd, g, error);
 	if (err == 0 && g->roots != NULL && g->context.roots == asked->roots) {
 		g->context.roots = g->roots;
 		g->context.nroots = g->nroots;
@@ -301,5 +383,5 @@ ceiling_grant_clear(struct ceiling_grant *g)
 int
 ceiling_judge_network(const struct ceiling *c, char *error)
 {
-	return c->limits.network ? 0 : refuse(error, CEILING_NETWORK, "");
+	return c->limits.network ? 0 : refuse(c, CEILING_NETWORK, "", error);
 }

@@ -1,7 +1,7 @@
 /*
- * The operator's ceiling over a client's policy: refused with the words of
- * SANDBOX.md part E, or cut down to it where the operator says so. Paths are
- * compared by device and inode of what they lead to, never as text.
+ * The operator's ceiling over a client's policy. What exceeds it is refused, or
+ * cut down to it where the operator says so. Paths are compared by device and
+ * inode of what they lead to, never as text.
  */
 #ifndef CEILING_H
 #define CEILING_H
@@ -22,7 +22,7 @@ struct ceiling {
 void ceiling_init(
     struct ceiling *c, const struct sandbox_limits *limits, const char *home);
 
-/* What a request may exceed (SANDBOX.md part E). */
+/* What a request may exceed. */
 enum ceiling_limit {
 	CEILING_UNSANDBOXED,
 	CEILING_EXTERNAL,
@@ -50,13 +50,15 @@ struct ceiling_grant {
 };
 
 /*
- * Before resolving. asked: NULL for a request without a context; cwd: of a
- * command, else NULL. 0 with *grant, which shares what `asked` points to; or
- * -EINVAL with the message in error[ARGS_ERROR_MAX]. ceiling_grant_clear() in
- * any case.
+ * Judges a request before its policy is resolved. asked: NULL for a request
+ * without a context, which is judged by what it does: one that only reads files
+ * or metadata needs no permission for unsandboxed commands, and gets what a
+ * read-only policy permits. cwd: of a command, else NULL. 0 with *grant, which
+ * shares what `asked` points to; or -EINVAL with the message in
+ * error[ARGS_ERROR_MAX]. ceiling_grant_clear() in any case.
  */
 int ceiling_judge(struct ceiling *c, const struct sandbox_context *asked,
-    const char *cwd, struct ceiling_grant *grant, char *error);
+    bool reads, const char *cwd, struct ceiling_grant *grant, char *error);
 void ceiling_grant_clear(struct ceiling_grant *grant);
 
 /* After resolving: what would be writable. 0, perhaps with less in the plan;

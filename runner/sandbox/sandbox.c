@@ -10,6 +10,7 @@
 #include "disk_view.h"
 #include "landlock_only.h"
 #include "log.h"
+#include "log_limit.h"
 #include "path.h"
 #include "util.h"
 
@@ -59,10 +60,9 @@ sandbox_permits_none(const struct sandbox *sb)
 }
 
 int
-sandbox_refuse(const struct sandbox *sb, const char *layer, char *error)
+sandbox_refuse(const char *why, char *error)
 {
-	snprintf(error, ARGS_ERROR_MAX, "%s%s%.400s", SANDBOX_UNENFORCEABLE,
-	    sb->required ? ": " : "", sb->required ? layer : "");
+	snprintf(error, ARGS_ERROR_MAX, SANDBOX_UNENFORCEABLE ": %.400s", why);
 	return -EINVAL;
 }
 
@@ -139,7 +139,7 @@ make_plan(struct sandbox *sb, const struct sandbox_context *granted,
 	}
 	if (err < 0 && err != -EINVAL) {
 		log_error(err, "sandbox: resolving the policy");
-		return sandbox_refuse(sb, "resolving the policy", error);
+		return sandbox_refuse("resolving the policy", error);
 	}
 	return err;
 }
@@ -158,7 +158,7 @@ plan_grant(struct sandbox *sb, struct ceiling_grant *g, const char *cwd,
 			err = ceiling_judge_plan(
 			    &sb->ceiling, g, tmpdir, plan, error);
 	}
-	return err == -EAGAIN ? sandbox_refuse(sb, "the view", error) : err;
+	return err == -EAGAIN ? sandbox_refuse("the view", error) : err;
 }
 
 /* What the operator gave up is said where he will look for it. */
@@ -189,7 +189,7 @@ check_namespaces(struct sandbox *sb, const struct nest *n, bool landlock_only,
 		return 0;
 	}
 	log_error(0, "sandbox: landlock-only: %s", why);
-	return sandbox_refuse(sb, "a new user namespace", error);
+	return sandbox_refuse("a new user namespace", error);
 }
 
 static int
@@ -203,7 +203,7 @@ check_landlock(struct sandbox *sb, const struct nest *n, char *error)
 		return 0;
 	log_error(0, "sandbox: Landlock ABI %u, at least %u is required",
 	    n->landlock_abi, least);
-	return sandbox_refuse(sb, "Landlock", error);
+	return sandbox_refuse("Landlock", error);
 }
 
 #define PLAN_TRIES 3
@@ -223,7 +223,7 @@ get_nest(struct sandbox *sb, struct plan *plan, bool check, struct nest **nest,
 	if (err < 0) {
 		if (sb->pool.no_userns && why[0] != '\0')
 			log_error(0, "sandbox: landlock-only: %s", why);
-		sandbox_refuse(sb, sb->pool.step, error);
+		sandbox_refuse(sb->pool.step, error);
 		return err;
 	}
 	err = check_namespaces(sb, *nest, landlock_only, why, error);
@@ -261,7 +261,7 @@ check_groups(struct sandbox *sb, char *error)
 			    kinds[i].what);
 	}
 	sb->told |= !must;
-	return fine ? 0 : sandbox_refuse(sb, "control groups", error);
+	return fine ? 0 : sandbox_refuse("control groups", error);
 }
 
 /* In /tmp names come and go, masks of other users among them: what was there
@@ -279,7 +279,7 @@ find_granted(struct sandbox *sb, struct ceiling_grant *g, const char *cwd,
 			err = get_nest(sb, &plan, cwd == NULL, nest, error);
 		plan_clear(&plan);
 	}
-	return err == -ESTALE ? sandbox_refuse(sb, "a view that changes", error)
+	return err == -ESTALE ? sandbox_refuse("a view that changes", error)
 			      : err;
 }
 
@@ -295,9 +295,13 @@ is_direct(const struct sandbox *sb, const struct sandbox_context *granted,
 }
 
 static int
-find(struct sandbox *sb, const struct sandbox_context *asked, const char *cwd,
-    const char *tmpdir, struct nest **nest, char *error)
+find(struct sandbox *sb, const struct sandbox_request *r, struct nest **nest,
+    char *error)
 {
+	const struct sandbox_context *asked = r->asked;
+	const char *tmpdir = sb->ceiling.limits.tmpdir == SANDBOX_TMP_REQUEST
+				 ? r->tmpdir
+				 : sb->tmpdir;
 	struct ceiling_grant grant;
 	int err;
 
@@ -305,28 +309,27 @@ find(struct sandbox *sb, const struct sandbox_context *asked, const char *cwd,
 	sb->clamped = 0;
 	sb->required = asked != NULL && asked->required;
 	if (asked != NULL && asked->managed_network)
-		return sandbox_refuse(sb, "managed network", error);
+		return sandbox_refuse("managed network", error);
 	err = check_groups(sb, error);
 	if (err < 0)
 		return err;
-	err = ceiling_judge(&sb->ceiling, asked, cwd, &grant, error);
-	if (err == 0 && !is_direct(sb, &grant.context, cwd))
-		err = find_granted(sb, &grant, cwd, tmpdir, nest, error);
+	err =
+	    ceiling_judge(&sb->ceiling, asked, r->reads, r->cwd, &grant, error);
+	if (err == 0 && !is_direct(sb, &grant.context, r->cwd))
+		err = find_granted(sb, &grant, r->cwd, tmpdir, nest, error);
 	sb->clamped = grant.clamped;
 	ceiling_grant_clear(&grant);
 	return err;
 }
 
 int
-sandbox_find(struct sandbox *sb, const struct sandbox_context *asked,
-    const char *cwd, const char *tmpdir, struct nest **nest, char *error)
+sandbox_find(struct sandbox *sb, const struct sandbox_request *r,
+    struct nest **nest, char *error)
 {
-	int err;
+	int err = find(sb, r, nest, error);
 
-	if (sb->ceiling.limits.tmpdir != SANDBOX_TMP_REQUEST)
-		tmpdir = sb->tmpdir;
-	err = find(sb, asked, cwd, tmpdir, nest, error);
-
+	if (err < 0 && log_permits(LOG_DECISION, "sandbox", error))
+		log_warn(0, "refused: %s", error);
 	/* Who may write where another policy masks a name finds none. */
 	nest_pool_unmask(&sb->pool, *nest);
 	return err;

@@ -44,19 +44,25 @@ struct sandbox_host {
 void sandbox_init(struct sandbox *sb, const struct sandbox_host *host,
     const struct sandbox_limits *limits);
 
-/*
- * The nest for a context, NULL for a request that has none. cwd and tmpdir
- * (TMPDIR) are the command's; NULL for fs/ methods. 0 with *nest, NULL when
- * nothing is to be enforced; or -EINVAL with the message of a -32602 in
- * error[ARGS_ERROR_MAX]. Never less than what is asked, and never more than the
- * operator permits.
- */
-int sandbox_find(struct sandbox *sb, const struct sandbox_context *asked,
-    const char *cwd, const char *tmpdir, struct nest **nest, char *error);
+/* What a request asks of the sandbox. */
+struct sandbox_request {
+	const struct sandbox_context *asked; /* NULL: it has no context */
+	const char *cwd, *tmpdir; /* the command's; NULL: an fs/ method */
+	bool reads; /* it reads files or metadata, and changes nothing */
+};
 
-/* The message of a -32602 in error[ARGS_ERROR_MAX]; the layer that failed is
- * told to who required it. -EINVAL. */
-int sandbox_refuse(const struct sandbox *sb, const char *layer, char *error);
+/*
+ * Finds the nest for a request. 0 with *nest, which is NULL when nothing is to
+ * be enforced; or -EINVAL with the message of a -32602 in
+ * error[ARGS_ERROR_MAX], which the log has then, too. The nest never enforces
+ * less than what is asked, and never grants more than the operator permits.
+ */
+int sandbox_find(struct sandbox *sb, const struct sandbox_request *r,
+    struct nest **nest, char *error);
+
+/* Writes the message of a -32602 into error[ARGS_ERROR_MAX]: a sandbox cannot
+ * be enforced, and why. -EINVAL. */
+int sandbox_refuse(const char *why, char *error);
 
 /* May a request without a context act as the user? */
 bool sandbox_permits_none(const struct sandbox *sb);

@@ -13,7 +13,7 @@ static const struct method {
 	bool files;
 } methods[] = {
 #define METHOD(name, wire, family, when) { wire, params_##name, false },
-#define FILE_METHOD(name, wire)		 { wire, params_##name, true },
+#define FILE_METHOD(name, wire, use)	 { wire, params_##name, true },
 #define HTTP_METHOD(name, wire)		 { wire, params_##name, false },
 #include "methods.def"
 #undef METHOD

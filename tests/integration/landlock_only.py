@@ -8,10 +8,11 @@ import tempfile
 
 import pytest
 from conftest import Configured, EXECD, ROOT, as_user
+from refusals import UNENFORCEABLE
 
 numbered = pytest.mark.skipif(os.uname().machine != "x86_64", reason="NOT TESTED: its calls are numbered for x86_64")
 
-REFUSED = {"code": -32602, "message": "sandbox intent cannot be enforced on this executor"}
+REFUSED = {"code": -32602, "message": UNENFORCEABLE}
 
 # argv[1]: "" or the errno of landlock_create_ruleset; of unshare, when it is no limit that ends user namespaces.
 WITHOUT = r'''

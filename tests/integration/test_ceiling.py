@@ -3,6 +3,7 @@ import base64
 import contextlib
 import os
 import pathlib
+import re
 import shutil
 import tempfile
 
@@ -10,8 +11,8 @@ import pytest
 from conftest import ROOT, poll
 from test_config import digest
 from test_files import uri
+from refusals import UNENFORCEABLE
 
-UNENFORCEABLE = "sandbox intent cannot be enforced on this executor"
 LEVEL = {"windowsSandboxLevel": "disabled"}
 ENTRY = {"root": {"type": "special", "value": {"kind": "root"}},
          "roots": {"type": "special", "value": {"kind": "project_roots"}},
@@ -58,8 +59,12 @@ def work(directory, user):
     return w
 
 
-def refused(m, what):
-    return m.get("error") == {"code": -32602, "message": f"sandbox policy exceeds this executor's limit: {what}"}
+def refused(m, what, by=""):
+    """The message names the limit, who set it, and what can be done."""
+    error = m.get("error", {"code": 0, "message": ""})
+    return error["code"] == -32602 and re.match(
+        rf"sandbox policy exceeds this executor's limit: {re.escape(what)} \(limited by {re.escape(by)}.*; use a .*, or ask "
+        r"the operator for sandbox-.* in \[identity a\]\)$", error["message"])
 
 
 def try_start(c, id, work, sandbox=None, argv=("/bin/true",)):
@@ -67,20 +72,71 @@ def try_start(c, id, work, sandbox=None, argv=("/bin/true",)):
     return c.start(id, list(argv), cwd=uri(work), **extra)
 
 
-def test_the_defaults(start, work, mode):
-    """A file that root reads is for machines of many; without one, or without root, it is one's own."""
+DISABLED = {"permissions": {"type": "disabled"}, **LEVEL}
+EXTERNAL = {"permissions": {"type": "external", "network": "restricted"}, **LEVEL}
+
+
+def test_the_defaults(start, work):
+    """Who names a user has said as whom commands run: nothing is refused that the user may do."""
     c = start()
-    strict = mode == "root"
-    for id, sandbox, what in (
-            ("none", None, "unsandboxed"), ("off", {"permissions": {"type": "disabled"}, **LEVEL}, "unsandboxed"),
-            ("ext", {"permissions": {"type": "external", "network": "restricted"}, **LEVEL}, "external"),
-            ("all", policy(work, ("root", "write")), "write /")):
-        m = try_start(c, id, work, sandbox)
-        assert refused(m, what) if strict else "result" in m, (id, m)
-    m = c.request("fs/readFile", {"path": "file:///etc/passwd"})
-    assert refused(m, "unsandboxed") if strict else "result" in m
-    assert "result" in try_start(c, "ws", work, policy(work, ("roots", "write"), ("tmp", "write")))
-    assert "result" in try_start(c, "net", work, policy(work, ("roots", "write"), network="enabled"))
+    for id, sandbox in ("none", None), ("off", DISABLED), ("ext", EXTERNAL), ("all", policy(work, ("root", "write"))):
+        assert "result" in try_start(c, id, work, sandbox), id
+    assert "result" in c.request("fs/readFile", {"path": "file:///etc/passwd"})
+    assert "result" in c.request("fs/writeFile", {"path": uri(work / "new"), "dataBase64": "eA=="})
+    assert "[identity a]: commands run as " in start.server.log
+    assert "clients may ask for a sandbox, and need none" in start.server.log
+
+
+@pytest.mark.parametrize("sandbox,identity,by", [
+    ("max-profile = workspace-write\n", "", "max-profile in [sandbox]"),
+    ("", "sandbox-max-profile = workspace-write\n", "sandbox-max-profile in [identity a]"),
+    ("max-profile = full\n", "sandbox-max-profile = workspace-write\n", "sandbox-max-profile in [identity a]"),
+    ("allow-unsandboxed = no\nallow-external = no\n", "", "allow-"),
+    ("allow-unsandboxed = yes\n", "sandbox-max-profile = workspace-write\n", "sandbox-max-profile in [identity a]"),
+    ("allow-network = no\n", "", "allow-network in [sandbox]"),
+    ("deny-read = /etc/shadow\n", "", "deny-read in [sandbox]"),
+    ("workspace-roots = /\n", "", "workspace-roots in [sandbox]"),
+    ("writable-roots = /\n", "", "writable-roots in [sandbox]")])
+def test_what_is_lowered_nobody_gets_around(start, work, sandbox, identity, by):
+    """Whoever lowers anything has not meant that a request without a policy need not care."""
+    c = start(sandbox, identity)
+    for id, asked, what in ("none", None, "unsandboxed"), ("off", DISABLED, "unsandboxed"), ("ext", EXTERNAL, "external"):
+        m = try_start(c, id, work, asked)
+        assert refused(m, what, by), m
+        poll(lambda: "refused: " + m["error"]["message"] in start.server.log, what="the same line in the log")
+    for method in ("fs/writeFile", {"dataBase64": "eA=="}), ("fs/createDirectory", {}), ("fs/remove", {}):
+        m = c.request(method[0], {"path": uri(work / "new"), **method[1]})
+        assert refused(m, "unsandboxed", by), m
+    assert not (work / "new").exists()
+    assert f"in a sandbox of at most " in start.server.log
+    c = start(sandbox, identity + "sandbox-allow-unsandboxed = yes\n")
+    assert "result" in try_start(c, "none", work), "in words it is permitted"
+
+
+def test_reading_needs_no_policy(start, work, directory, user):
+    """A request without a policy is judged by what it does: what only reads gets what a read-only policy permits."""
+    secret, file = directory / "secret", work / "file"
+    for at, text in (secret, "s"), (file, "content"):
+        at.write_text(text)
+        os.chown(at, user.pw_uid, user.pw_gid) if ROOT else None
+    (work / "link").symlink_to(secret)
+    c = start(f"max-profile = read-only\ndeny-read = {secret}\n")
+    for asked in {}, {"sandbox": DISABLED}:
+        read = c.request("fs/readFile", {"path": uri(file), **asked})
+        assert read["result"]["dataBase64"] == base64.b64encode(b"content").decode()
+        assert c.request("fs/getMetadata", {"path": uri(file), **asked})["result"]["isFile"]
+        assert c.request("fs/canonicalize", {"path": uri(work / "."), **asked})["result"]
+        names = [e["fileName"] for e in c.request("fs/readDirectory", {"path": uri(work), **asked})["result"]["entries"]]
+        assert sorted(names) == ["file", "link"]
+        for path in secret, work / "link":
+            m = c.request("fs/readFile", {"path": uri(path), **asked})
+            assert m["error"]["message"] == "Permission denied (os error 13)", m
+    h = c.request("fs/open", {"handleId": "h", "path": uri(file)})
+    assert "result" in h, h
+    block = c.request("fs/readBlock", {"handleId": "h", "offset": 0, "len": 100})
+    assert base64.b64decode(block["result"]["chunk"]) == b"content"
+    m = c.request("fs/readFile", {"path": "file:///nonexistent"})
+    assert m["error"]["code"] == -32004
 
 
 def test_what_is_writable(start, work, directory):
@@ -347,7 +403,7 @@ def test_every_key_of_an_identity(start, work):
 def test_requirements_of_the_host(start, work, mode):
     c = start("landlock-min-abi = 64\nallow-unsandboxed = yes\n")
     m = try_start(c, "a", work, policy(work))
-    assert m["error"] == {"code": -32602, "message": "sandbox intent cannot be enforced on this executor"}
+    assert m["error"] == {"code": -32602, "message": UNENFORCEABLE}
     c = start("mode = require\nallow-unsandboxed = yes\n")
     m = try_start(c, "a", work)
     assert ("result" in m) == (mode == "root"), m
@@ -366,14 +422,14 @@ def test_a_request_that_requires(start, work, mode):
     assert "NoNewPrivs:\t1\n" in base64.b64decode(m["result"]["dataBase64"]).decode()
     c = start("allow-unsandboxed = yes\nmax-profile = full\ncompat-launch-config = yes\nlandlock-min-abi = 64\n"
               "max-processes = none\nmax-memory = none\n")
-    refused = {"code": -32602, "message": UNENFORCEABLE + ": Landlock"}
+    refused = {"code": -32602, "message": str(UNENFORCEABLE) + ": Landlock"}
     assert try_start(c, "l", work, free)["error"] == refused
     assert c.request("fs/readFile", {"path": "file:///etc/passwd", "sandbox": free})["error"] == refused
     if mode == "user":
         c = start("compat-launch-config = yes\n")
         m = try_start(c, "g", work, free)
         # Or somebody gave this user groups to make his own in.
-        assert "result" in m or m["error"]["message"] == UNENFORCEABLE + ": control groups"
+        assert "result" in m or m["error"]["message"] == str(UNENFORCEABLE) + ": control groups"
         m = try_start(c, "a", work, {**free, "mode": "auto", "networkPolicy": "restricted"})
         assert m["result"]["sandboxType"] == "linuxSeccomp"
 
@@ -395,9 +451,9 @@ def test_an_older_shape(start, work):
     m = c.request("fs/writeFile", {"path": "file:///var/tmp/execd-out", "dataBase64": "eA==", "sandbox": launch})
     assert m["error"]["message"] == "Read-only file system (os error 30)"
     m = try_start(c, "m", work, {**launch, "enforceManagedNetwork": True}, argv)
-    assert m["error"] == {"code": -32602, "message": "sandbox intent cannot be enforced on this executor"}
+    assert m["error"] == {"code": -32602, "message": UNENFORCEABLE}
     m = try_start(c, "r", work, {**launch, "mode": "require", "enforceManagedNetwork": True}, argv)
-    assert m["error"] == {"code": -32602, "message": UNENFORCEABLE + ": managed network"}
+    assert m["error"] == {"code": -32602, "message": str(UNENFORCEABLE) + ": managed network"}
     m = try_start(c, "d", work, {**launch, "mode": "disabled"}, ["/bin/true"])
     assert m["result"]["sandboxType"] == "none"
     assert try_start(c, "x", work, {**launch, "mode": "maybe"}, argv)["error"]["code"] == -32602

@@ -9,6 +9,7 @@ import subprocess
 import pytest
 from conftest import EXECD, ROOT, Server, command, digest, is_alive, pids_with, poll
 from test_ceiling import policy, start, work  # noqa: F401
+from refusals import UNENFORCEABLE
 
 pytestmark = pytest.mark.skipif(not ROOT, reason="CONTROL GROUPS ARE NOT TESTED: this needs root")
 numbers = itertools.count()
@@ -60,10 +61,6 @@ def leader(marker):
     return poll(lambda: pids_with(marker), what="command")[0]
 
 
-def group_name(server, client):
-    return re.search(r"/(session-\d+)(/|$)", groups(server.runner(client))["pids"])[1]
-
-
 def check_membership(server, client, id):
     marker = marked(id)
     pid, runner = leader(marker), server.runner(client)
@@ -72,7 +69,7 @@ def check_membership(server, client, id):
     for name in HIERARCHIES:
         if name not in mounts() or seen[2].get(name) is None:
             continue
-        assert re.search(rf"/execd-{server.pid}/session-\d+$", seen[1][name]), (name, seen)
+        assert seen[1][name].endswith(f"/execd-{server.pid}/{client.session_id}"), (name, seen)
         if seen[0][name] != seen[1][name]:
             assert re.fullmatch(re.escape(seen[1][name]) + r"/command-\d+", seen[0][name]), (name, seen)
             tested += 1
@@ -109,7 +106,7 @@ def test_no_group_counts_what_nobody_limits(start, limit):
     c.run("x", ["/bin/true"])
     own = in_force("cpu", start.server.pid)
     assert (in_force("cpu", start.server.runner(c)) == own) == (limit == "none")
-    made = own / f"execd-{start.server.pid}" / group_name(start.server, c)
+    made = own / f"execd-{start.server.pid}" / c.session_id
     assert made.is_dir() == (limit != "none")
     c.drop()
     start.server.stop()
@@ -183,7 +180,7 @@ def test_nothing_runs_where_its_group_cannot_be_joined(start, work):
     m = c.start("no", ["/bin/sleep", marker], cwd=f"file://{work}")
     assert m["error"]["code"] == -32603 and "Permission denied" in m["error"]["message"], m
     m = c.start("no", ["/bin/sleep", marker], cwd=f"file://{work}", sandbox=policy(work))
-    assert m["error"] == {"code": -32602, "message": "sandbox intent cannot be enforced on this executor"}
+    assert m["error"] == {"code": -32602, "message": UNENFORCEABLE}
     assert not pids_with(marker)
     start.server.wait_log("control group command-")
 
@@ -228,7 +225,7 @@ def test_version_2(elsewhere, version_2, work, sandboxes):
     c = s.connect(token="t").ready()
     runner = s.runner(c)
     top = groups(runner)[""].removesuffix("/runner")
-    assert re.search(r"/session-\d+$", top) and groups(runner)[""].endswith("/runner"), groups(runner)
+    assert top.endswith(f"/{c.session_id}") and groups(runner)[""].endswith("/runner"), groups(runner)
     for id, extra in (("plain", {}), ("held", {"sandbox": policy(work)})):
         marker = marked(id)
         m = c.start(id, ["/bin/sh", "-c", f"setsid sleep {marker} & sleep {marker}; :"], cwd=f"file://{work}", **extra)
@@ -262,7 +259,7 @@ def test_requirements_that_no_group_holds(elsewhere, version_2, work, sandboxes)
         pytest.skip("A MISSING CONTROLLER IS NOT TESTED: version 2 has all of them here")
     s = elsewhere(NO_VERSION_1, "mode = require\n")
     m = s.connect(token="t").ready().start("no", ["/bin/true"], cwd=f"file://{work}")
-    assert m["error"] == {"code": -32602, "message": "sandbox intent cannot be enforced on this executor"}
+    assert m["error"] == {"code": -32602, "message": UNENFORCEABLE}
     s.wait_log("a control group is required and none counts memory")
     config = s.child.args[-1]
     text = pathlib.Path(config).read_text().replace("[sandbox]", "session-memory = 1G\n[sandbox]")
@@ -296,7 +293,7 @@ class Apart(Server):
         """Of a session that is opened for it."""
         c = self.ready()
         assert c.run("x", ["/bin/echo", "in"]).stdout == "in\n"
-        runner = next(p for p in self.children() if re.search(r"/session-\d+$", groups(p).get("pids", "/session-0")))
+        runner = next(p for p in self.children() if c.session_id in groups(p).get("pids", c.session_id))
         return in_force("pids", runner)
 
     def children(self):

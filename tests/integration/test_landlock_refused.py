@@ -72,7 +72,7 @@ def test_whoever_requires_everything(bare, where):
     c.server.wait_log("sandbox: landlock-only: mode = require")
     c = bare(KEYS + "compat-launch-config = yes\nmax-memory = none\n")
     launch = {**LAUNCH, "sandboxPolicyCwd": str(where)}
-    refused = {"code": -32602, "message": REFUSED["message"] + ": a new user namespace"}
+    refused = {"code": -32602, "message": str(REFUSED["message"]) + ": a new user namespace"}
     # Also when a nest of that plan is there, of those who do not.
     for again in range(2):
         m = c.start(f"a{again}", ["/bin/true"], cwd=uri(where), env={}, sandbox=launch)

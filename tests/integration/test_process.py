@@ -6,6 +6,7 @@ import stat
 import pytest
 from conftest import poll
 from execd_client import b64, start_params
+from refusals import UNENFORCEABLE
 
 
 def test_short_command(client):
@@ -76,7 +77,7 @@ def test_managed_networking_is_refused_not_ignored(client):
     for extra in ({"enforceManagedNetwork": True}, {"networkProxy": {"proxy": {"enabled": True}}},
                   {"enforceManagedNetwork": True, "sandbox": {"permissions": {"type": "disabled"}, **level}}):
         assert client.start("a", ["true"], **extra)["error"] == \
-            {"code": -32602, "message": "sandbox intent cannot be enforced on this executor"}
+            {"code": -32602, "message": UNENFORCEABLE}
     m = client.start("a", ["true"], sandbox={"permissions": {"type": "disabled"}, **level})
     assert m["result"] == {"processId": "a", "sandboxType": "none", "sandbox": {
         "asked": {"type": "disabled", "fileSystem": "unrestricted", "network": "enabled"}, "enforced": None}}

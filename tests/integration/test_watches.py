@@ -2,6 +2,7 @@
 import os
 
 import pytest
+from refusals import UNENFORCEABLE
 
 
 @pytest.fixture
@@ -105,7 +106,7 @@ def test_errors(watch):
     restricted = {"windowsSandboxLevel": "disabled", "permissions": {
         "type": "managed", "network": "restricted", "file_system": {"type": "restricted", "entries": []}}}
     assert c.error("fs/watch", {"watchId": 3, "path": f"file://{d}", "sandbox": restricted}) == \
-        (-32602, "sandbox intent cannot be enforced on this executor")
+        (-32602, UNENFORCEABLE)
     c.start("secret", ["/bin/mkdir", "-m", "0", f"{d}/closed"])
     c.finished("secret")
     assert watch(4, "closed", "error") == (-32600, "Permission denied (os error 13)")

@@ -1,7 +1,8 @@
 """Sandbox contexts as clients write them (SANDBOX.md A3 to A6)."""
 import urllib.parse
 
-UNENFORCEABLE = "sandbox intent cannot be enforced on this executor"
+from refusals import UNENFORCEABLE  # noqa: F401
+
 PROTECTED = (".git", ".agents", ".codex", ".aws")
 
 

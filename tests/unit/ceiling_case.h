@@ -60,7 +60,11 @@ make(bool strict)
 	struct sandbox_limits l;
 	struct ceiling c;
 
-	sandbox_limits_default(&l, strict);
+	sandbox_limits_default(&l, false);
+	if (strict) {
+		l.max_profile = SANDBOX_PROFILE_WORKSPACE_WRITE;
+		l.unsandboxed = l.external = false;
+	}
 	ceiling_init(&c, &l, "/home/u");
 	return c;
 }

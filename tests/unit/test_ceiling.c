@@ -35,9 +35,10 @@ test_requests(void **state)
 		char text[256];
 
 		assert_int_equal(
-		    ceiling_judge(&open, cases[i].asked, "/", &g, error), 0);
-		assert_int_equal(
-		    ceiling_judge(&strict, cases[i].asked, "/", &g, error),
+		    ceiling_judge(&open, cases[i].asked, false, "/", &g, error),
+		    0);
+		assert_int_equal(ceiling_judge(&strict, cases[i].asked, false,
+				     "/", &g, error),
 		    cases[i].strict ? -EINVAL : 0);
 		ceiling_grant_clear(&g);
 		if (cases[i].strict != NULL) {
@@ -47,8 +48,9 @@ test_requests(void **state)
 			assert_string_equal(error, text);
 		}
 		strict.limits.clamp = true;
-		assert_int_equal(
-		    ceiling_judge(&strict, cases[i].asked, "/", &g, error), 0);
+		assert_int_equal(ceiling_judge(&strict, cases[i].asked, false,
+				     "/", &g, error),
+		    0);
 		assert_false(g.context.unrestricted);
 		assert_false(g.context.files_unrestricted);
 		assert_int_equal(g.clamped != 0, cases[i].strict != NULL);
@@ -69,11 +71,12 @@ test_network(void **state)
 	assert_int_equal(ceiling_judge_network(&c, error), 0);
 	c.limits.network = false;
 	assert_int_equal(ceiling_judge_network(&c, error), -EINVAL);
-	assert_int_equal(ceiling_judge(&c, &online, "/", &g, error), -EINVAL);
+	assert_int_equal(
+	    ceiling_judge(&c, &online, false, "/", &g, error), -EINVAL);
 	assert_string_equal(
 	    error, "sandbox policy exceeds this executor's limit: network");
 	c.limits.clamp = true;
-	assert_int_equal(ceiling_judge(&c, &online, "/", &g, error), 0);
+	assert_int_equal(ceiling_judge(&c, &online, false, "/", &g, error), 0);
 	assert_false(g.context.network_enabled);
 	clear(&c);
 }
@@ -109,16 +112,18 @@ test_roots(void **state)
 		struct sandbox_context asked = plain;
 
 		assert_int_equal(
-		    ceiling_judge(&c, &plain, root.path, &g, error),
+		    ceiling_judge(&c, &plain, false, root.path, &g, error),
 		    cases[i].permitted ? 0 : -EINVAL);
 		ceiling_grant_clear(&g);
 		asked.roots = &root;
 		asked.nroots = 1;
-		assert_int_equal(ceiling_judge(&c, &asked, NULL, &g, error),
+		assert_int_equal(
+		    ceiling_judge(&c, &asked, false, NULL, &g, error),
 		    cases[i].permitted ? 0 : -EINVAL);
 		ceiling_grant_clear(&g);
 		c.limits.clamp = true;
-		assert_int_equal(ceiling_judge(&c, &asked, NULL, &g, error), 0);
+		assert_int_equal(
+		    ceiling_judge(&c, &asked, false, NULL, &g, error), 0);
 		assert_int_equal(g.context.nroots, cases[i].permitted);
 		assert_int_equal(
 		    g.clamped, cases[i].permitted ? 0 : 1 << CEILING_ROOT);
@@ -156,8 +161,8 @@ test_patterns(void **state)
 		snprintf(l.workspace_roots, sizeof(l.workspace_roots), "%s/%s",
 		    top, cases[i].pattern);
 		ceiling_init(&c, &l, "/home/u");
-		assert_int_equal(
-		    ceiling_judge(&c, &plain, at(cases[i].root), &g, error),
+		assert_int_equal(ceiling_judge(&c, &plain, false,
+				     at(cases[i].root), &g, error),
 		    cases[i].permitted ? 0 : -EINVAL);
 		ceiling_grant_clear(&g);
 		clear(&c);

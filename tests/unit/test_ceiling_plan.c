@@ -31,7 +31,7 @@ begin(struct ceiling *c, struct ceiling_grant *g, struct plan *plan,
 	asked.roots = &uri;
 	asked.nroots = 1;
 	*c = make(true);
-	assert_int_equal(ceiling_judge(c, &asked, NULL, g, error), 0);
+	assert_int_equal(ceiling_judge(c, &asked, false, NULL, g, error), 0);
 	*plan = (struct plan){ .base = PLAN_BASE_READ };
 	add(plan, PLAN_WRITE, written);
 }

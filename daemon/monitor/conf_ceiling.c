@@ -1,0 +1,186 @@
+/*
+ * What clients of an identity may ask of a sandbox: the defaults, what
+ * [sandbox] says over them, what the identity says over that, and which key set
+ * each limit, so that a refusal can name it.
+ */
+#include <stdio.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "conf.h"
+#include "log.h"
+
+/* A limit that the operator may set, in [sandbox] or for one identity. */
+enum limit {
+	LIMIT_UNSANDBOXED,
+	LIMIT_EXTERNAL,
+	LIMIT_NETWORK,
+	LIMIT_PROFILE,
+	LIMIT_WRITABLE,
+	LIMIT_WORKSPACE,
+	LIMIT_DENY_READ,
+	LIMITS
+};
+
+static const char *const keywords[LIMITS] = {
+	[LIMIT_UNSANDBOXED] = "allow-unsandboxed",
+	[LIMIT_EXTERNAL] = "allow-external",
+	[LIMIT_NETWORK] = "allow-network",
+	[LIMIT_PROFILE] = "max-profile",
+	[LIMIT_WRITABLE] = "writable-roots",
+	[LIMIT_WORKSPACE] = "workspace-roots",
+	[LIMIT_DENY_READ] = "deny-read",
+};
+
+static bool
+sets(const struct sandbox_rules *r, enum limit limit)
+{
+	switch (limit) {
+	case LIMIT_UNSANDBOXED:
+		return r->unsandboxed != SANDBOX_UNSET;
+	case LIMIT_EXTERNAL:
+		return r->external != SANDBOX_UNSET;
+	case LIMIT_NETWORK:
+		return r->network != SANDBOX_UNSET;
+	case LIMIT_PROFILE:
+		return r->max_profile != SANDBOX_UNSET;
+	case LIMIT_WRITABLE:
+		return r->writable_roots.count > 0;
+	case LIMIT_WORKSPACE:
+		return r->workspace_roots.count > 0;
+	default:
+		return r->deny_read.count > 0 &&
+		       strcmp(r->deny_read.items[0], "none") != 0;
+	}
+}
+
+/* The key by which these rules lower what clients may ask, or LIMITS. */
+static enum limit
+find_lowered(const struct sandbox_rules *r)
+{
+	static const enum limit lists[] = { LIMIT_WORKSPACE, LIMIT_WRITABLE,
+		LIMIT_DENY_READ };
+
+	if (r->max_profile < SANDBOX_PROFILE_FULL)
+		return LIMIT_PROFILE;
+	if (r->network == 0)
+		return LIMIT_NETWORK;
+	for (size_t i = 0; i < nitems(lists); i++)
+		if (sets(r, lists[i]))
+			return lists[i];
+	return LIMITS;
+}
+
+/* An identity's own word counts before that of [sandbox]. */
+struct levels {
+	const struct sandbox_rules *rules[2];
+	const char *identity;
+};
+
+/* "KEY in SECTION". */
+static void
+put_origin(const struct levels *l, size_t level, enum limit limit,
+    char origin[SANDBOX_ORIGIN_MAX])
+{
+	if (level == 0)
+		snprintf(origin, SANDBOX_ORIGIN_MAX,
+		    "sandbox-%s in [identity %.100s]", keywords[limit],
+		    l->identity);
+	else
+		snprintf(origin, SANDBOX_ORIGIN_MAX, "%s in [sandbox]",
+		    keywords[limit]);
+}
+
+/* Who set it. False: nobody did. */
+static bool
+find_origin(
+    const struct levels *l, enum limit limit, char origin[SANDBOX_ORIGIN_MAX])
+{
+	for (size_t i = 0; i < nitems(l->rules); i++)
+		if (sets(l->rules[i], limit)) {
+			put_origin(l, i, limit, origin);
+			return true;
+		}
+	return false;
+}
+
+/* Whoever lowered anything of what clients may ask did not mean that a request
+ * without a policy gets around it, unless he says so at the same place. */
+static void
+derive(const struct levels *l, enum limit limit, bool *allowed,
+    char origin[SANDBOX_ORIGIN_MAX])
+{
+	for (size_t i = 0; i < nitems(l->rules); i++) {
+		enum limit lowered = find_lowered(l->rules[i]);
+
+		if (sets(l->rules[i], limit)) {
+			put_origin(l, i, limit, origin);
+			return;
+		}
+		if (lowered < LIMITS) {
+			*allowed = false;
+			put_origin(l, i, lowered, origin);
+			return;
+		}
+	}
+}
+
+static void
+find_origins(
+    const struct conf *c, const struct identity *id, struct sandbox_limits *l)
+{
+	struct sandbox_origins *o = &l->origins;
+	const struct levels levels = {
+		.rules = { &id->sandbox, &c->sandbox },
+		.identity = id->name != NULL ? id->name : "",
+	};
+
+	snprintf(o->identity, sizeof(o->identity), "%.60s", levels.identity);
+	derive(&levels, LIMIT_UNSANDBOXED, &l->unsandboxed, o->unsandboxed);
+	derive(&levels, LIMIT_EXTERNAL, &l->external, o->external);
+	find_origin(&levels, LIMIT_NETWORK, o->network);
+	find_origin(&levels, LIMIT_WORKSPACE, o->roots);
+	if (!find_origin(&levels, LIMIT_WRITABLE, o->write) ||
+	    l->max_profile < SANDBOX_PROFILE_MANAGED)
+		find_origin(&levels, LIMIT_PROFILE, o->write);
+}
+
+void
+conf_sandbox_limits(
+    const struct conf *c, const struct identity *id, struct sandbox_limits *l)
+{
+	/* A file that root reads is for machines with the secrets of many. */
+	sandbox_limits_default(l, c->path != NULL && geteuid() == 0);
+	if (c->sandbox.deny_read.count > 0)
+		l->deny_read[0] = '\0';
+	sandbox_rules_apply(&c->sandbox, l);
+	sandbox_rules_apply(&id->sandbox, l);
+	find_origins(c, id, l);
+}
+
+static const char *const profiles[] = {
+	[SANDBOX_PROFILE_READ_ONLY] = "read-only",
+	[SANDBOX_PROFILE_WORKSPACE_WRITE] = "workspace-write",
+	[SANDBOX_PROFILE_MANAGED] = "managed",
+	[SANDBOX_PROFILE_FULL] = "full",
+};
+
+void
+conf_tell_ceilings(const struct conf *c)
+{
+	for (size_t i = 0; i < c->nidentities; i++) {
+		const struct identity *id = c->identities[i];
+		struct sandbox_limits l;
+
+		conf_sandbox_limits(c, id, &l);
+		if (l.unsandboxed)
+			log_info("[identity %s]: commands run as %s; clients "
+				 "may ask for a sandbox, and need none",
+			    id->name, id->user_name);
+		else
+			log_info("[identity %s]: commands run as %s, in a "
+				 "sandbox of at most %s (%s)",
+			    id->name, id->user_name, profiles[l.max_profile],
+			    l.origins.unsandboxed);
+	}
+}
