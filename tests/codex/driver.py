@@ -57,11 +57,13 @@ def codex_program():
 class Codex:
     """One `codex exec`. Its home, log and workspace are directories of the test."""
 
-    def __init__(self, program, home, log, workspace, flags=BYPASS, url=None, environments=None):
+    def __init__(self, program, home, log, workspace, flags=BYPASS, url=None, environments=None, env=None):
         self.log = log
         self.model = Model(log)
         (home / "config.toml").write_text(CONFIG.format(url=self.model.url))
+        more = env or {}
         env = {"PATH": os.environ["PATH"], "HOME": str(home), "CODEX_HOME": str(home), "NO_PROXY": "127.0.0.1"}
+        env |= more
         if url:
             env["CODEX_EXEC_SERVER_URL"] = url
         if environments:

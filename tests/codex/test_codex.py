@@ -7,8 +7,11 @@ import base64
 import json
 import os
 import pathlib
+import re
 import shutil
+import socket
 import struct
+import subprocess
 import sys
 import zlib
 
@@ -16,13 +19,15 @@ import pytest
 
 sys.path[:0] = [os.path.dirname(__file__), os.path.join(os.path.dirname(__file__), "../integration")]
 import conftest  # noqa: E402
-from conftest import (BUILD, EXECD, as_user, assert_nothing_left, directory, kill, mode,  # noqa: E402,F401
-                      spawn, user)
+from certificates import Authority, lend  # noqa: E402
+from conftest import (BUILD, EXECD, as_user, assert_nothing_left, configured, digest, directory, kill,  # noqa: E402,F401
+                      mode, spawn, user)
 from driver import Codex, codex_program  # noqa: E402
 from wire import Wire  # noqa: E402
 
 # Not the other suites' user: one of their runs beside this one must not look like something left behind here.
 conftest.USER = "execd-test-codex"
+README = pathlib.Path(__file__).parents[2] / "README.md"
 
 
 @pytest.fixture(scope="session")
@@ -45,18 +50,51 @@ def log(request):
     return path
 
 
+TOKEN = "a-token-of-the-tests"
+FORMS = ("flags", "file", "tls", "clamp")
+
+
+@pytest.fixture(params=FORMS)
+def form(request):
+    """How execd is configured: by flags; by a file with an identity and its token; the same over TLS; and with a
+    ceiling that requests are cut down to."""
+    return request.param
+
+
 @pytest.fixture
-def server(spawn, log):
-    s = spawn()
+def server(form, spawn, configured, user, directory, mode, log, tmp_path):
+    if form == "flags":
+        s = spawn()
+        s.authority = None
+    else:
+        tls, s_authority = "", None
+        if form == "tls":
+            authority = Authority(tmp_path, "ca")
+            base = authority.issue("server", group=user.pw_gid if mode == "user" else 0)
+            for at in tmp_path, *tmp_path.parents[:2]:
+                at.chmod(0o755)
+            tls, s_authority = f"certificate = {base}.pem\ncertificate-key = {base}.key\n", authority.cert
+        text = (f"[listener main]\naddress = {'wss' if tls else 'ws'}://127.0.0.1:0\n{tls}"
+                f"[identity ci]\nuser = {user.pw_name}\ntoken-sha256 = {digest(TOKEN)}\n")
+        if form == "clamp":
+            text += "[sandbox]\nmax-profile = workspace-write\nover-limit = clamp\n"
+        s = configured(text)
+        s.authority = s_authority
     yield s
     (log / "execd.log").write_text(s.log)
 
 
 @pytest.fixture
 def wire(server, log):
-    w = Wire(server.url, log / "wire.jsonl")
+    w = Wire(server.url, log / "wire.jsonl", server.authority)
     yield w
     w.stop()
+
+
+def named(url, token=TOKEN):
+    """environments.toml for that server."""
+    return (f'default = "there"\n\n[[environments]]\nid = "there"\nurl = "{url}"\n'
+            f'auth_bearer_token = "{token}"\n')
 
 
 @pytest.fixture
@@ -64,7 +102,11 @@ def start(program, tmp_path, log, directory):
     """Starts codex in the workspace: start(url=..., flags=...)."""
     started = []
 
-    def begin(**options):
+    def begin(url=None, **options):
+        if url and options.pop("form", "flags") != "flags":
+            options["environments"] = named(url)
+        elif url:
+            options["url"] = url
         c = Codex(program, tmp_path, log, directory, **options)
         started.append(c)
         return c
@@ -75,8 +117,8 @@ def start(program, tmp_path, log, directory):
 
 
 @pytest.fixture
-def codex(start, wire):
-    return start(url=wire.url)
+def codex(start, wire, form):
+    return start(url=wire.url, form=form)
 
 
 @pytest.fixture
@@ -212,11 +254,11 @@ def test_patch_that_does_not_fit(codex, wire, directory):
     assert_no_refusal(wire)
 
 
-def test_agents_md(start, wire, directory):
+def test_agents_md(start, wire, form, directory):
     """Instructions come from the machine that commands run on: read through execd, shown to the model."""
     (directory / ".git").mkdir()
     (directory / "AGENTS.md").write_text("Always say heliotrope.\n")
-    codex = start(url=wire.url)
+    codex = start(url=wire.url, form=form)
     shown = json.dumps(codex.first()["input"])
     assert "Always say heliotrope." in shown
     codex.finish()
@@ -280,10 +322,10 @@ def test_stdio(start, mode, user, directory):
 
 
 @pytest.mark.parametrize("sandbox", ["read-only", "workspace-write"])
-def test_restricted(start, wire, directory, sandbox):
+def test_restricted(start, wire, form, directory, sandbox):
     """Without the bypass codex asks for a sandbox: the command runs in it, and so does the patch."""
     write = sandbox == "workspace-write"
-    codex = start(url=wire.url, flags=("--sandbox", sandbox))
+    codex = start(url=wire.url, form=form, flags=("--sandbox", sandbox))
     output = codex.call("exec_command", cmd="echo ran >made; touch /var/tmp/execd-out; mkdir .git && echo bad; echo end")
     assert "end" in output and "bad" not in output and "Read-only file system" in output, output
     assert (directory / "made").exists() == write and not pathlib.Path("/var/tmp/execd-out").exists()
@@ -292,3 +334,60 @@ def test_restricted(start, wire, directory, sandbox):
     codex.finish()
     assert (directory / "patched").exists() == write
     assert {e[1] for e in wire.errors()} <= {-32004}
+
+
+def test_under_a_ceiling(start, configured, log, user, directory):
+    """The operator permits workspace-write and nothing unsandboxed: a codex that asks for that notices nothing.
+
+    It reads files without any sandbox context even then: instructions, and what a patch changes."""
+    (directory / ".git").mkdir()
+    (directory / "AGENTS.md").write_text("Always say heliotrope.\n")
+    (directory / "edited.txt").write_text("old\n")
+    shutil.chown(directory / "edited.txt", user.pw_uid, user.pw_gid)
+    s = configured(f"[listener main]\naddress = ws://127.0.0.1:0\n[identity ci]\nuser = {user.pw_name}\n"
+                   f"token-sha256 = {digest(TOKEN)}\n[sandbox]\nmax-profile = workspace-write\n")
+    wire = Wire(s.url, log / "wire.jsonl")
+    codex = start(url=wire.url, form="file", flags=("--sandbox", "workspace-write"))
+    assert "Always say heliotrope." in json.dumps(codex.first()["input"])
+    ran = codex.run("echo ran >made; cat AGENTS.md")
+    assert ran.code == 0 and (directory / "made").read_text() == "ran\n", ran.output
+    output = codex.patch("*** Begin Patch\n*** Update File: edited.txt\n@@\n-old\n+new\n*** End Patch\n")
+    assert "Success" in output and (directory / "edited.txt").read_text() == "new\n", output
+    codex.finish()
+    assert {e[1] for e in wire.errors()} <= {-32004}, wire.errors()
+    wire.stop()
+    (log / "execd.log").write_text(s.log)
+
+
+def blocks(heading):
+    """The code blocks of a section of README.md."""
+    section = README.read_text().split(f"\n### {heading}\n")[1].split("\n#")[0]
+    found = re.findall(r"(?:^    .*\n|^\n)+", section, re.M)
+    return [re.sub("(?m)^    ", "", block).strip("\n") + "\n" for block in found if block.strip()]
+
+
+def test_the_section_of_readme(program, start, spawn, configured, mode, log, user, directory, tmp_path):
+    """"Codex over TLS", word for word: its commands, its file, its environments.toml. Only names of places differ."""
+    commands, conf, environments = blocks("Codex over TLS")
+    etc = tmp_path / "etc"
+    etc.mkdir()
+    for at in tmp_path, *tmp_path.parents[:2]:
+        at.chmod(0o755)
+    with socket.create_server(("127.0.0.1", 0)) as free:
+        port = free.getsockname()[1]
+    for there, here in (("/etc/execd", str(etc)), ("build.example.org", "localhost"), ("[::]:8766", f"127.0.0.1:{port}"),
+                        (":8766", f":{port}"), ("user = ci", f"user = {user.pw_name}")):
+        commands, conf, environments = (text.replace(there, here) for text in (commands, conf, environments))
+    made = subprocess.run(["sh", "-euc", commands], capture_output=True, text=True, cwd=tmp_path, timeout=60)
+    assert made.returncode == 0, made.stderr
+    token, sha256 = (tmp_path / "token").read_text().strip(), made.stdout.split()[-1]
+    lend(etc / "key.pem", user.pw_gid if mode == "user" else 0)
+    conf, environments = conf.replace("SHA256", sha256), environments.replace("TOKEN", token)
+    s = configured(conf)
+    codex = start(environments=environments, env={"SSL_CERT_FILE": str(etc / "cert.pem")})
+    ran = codex.run("id -u; exit 3")
+    assert ran.end() == [str(user.pw_uid)] and ran.code == 3
+    output = codex.patch("*** Begin Patch\n*** Add File: patched\n+x\n*** End Patch\n")
+    assert "Success" in output and (directory / "patched").exists(), output
+    codex.finish()
+    (log / "execd.log").write_text(s.log)

@@ -4,6 +4,7 @@ It changes no byte: both directions are copied as they come and decoded beside t
 """
 import json
 import socket
+import ssl
 import struct
 import threading
 import time
@@ -13,8 +14,9 @@ from urllib.parse import urlsplit
 class Wire:
     """Listens on loopback, relays every connection to `url`, keeps the messages and writes them to `path`."""
 
-    def __init__(self, url, path):
+    def __init__(self, url, path, authority=None):
         at = urlsplit(url)
+        self.tls = ssl.create_default_context(cafile=authority) if at.scheme == "wss" else None
         self.upstream = (at.hostname, at.port)
         self.messages = []        # (connection, "client" or "server", message)
         self.changed = threading.Condition()
@@ -34,6 +36,8 @@ class Wire:
                 return
             try:
                 server = socket.create_connection(self.upstream)
+                if self.tls:
+                    server = self.tls.wrap_socket(server, server_hostname=self.upstream[0])
             except OSError:       # a server that is away: the client sees that, as it would without us
                 client.close()
                 continue
