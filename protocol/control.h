@@ -33,6 +33,7 @@ enum control_type {
 	MON_EV_DRAIN = 7,	  /* nothing: no new sessions */
 	MON_EV_STOP = 9,	  /* nothing: tell the clients and end them */
 	MON_EV_LISTENER = 11,	  /* control_listener + its fds */
+	MON_EV_PING = 21,	  /* nothing: answered by MON_REQ_ALIVE */
 
 	/* front-end -> monitor, requests and their answers */
 	MON_REQ_READY = 10,	   /* control_ready; once, before all others */
@@ -52,6 +53,8 @@ enum control_type {
 	MON_REQ_METRICS = 24,	   /* control_ask_metrics */
 	MON_ANS_METRICS = 25,	   /* control_metrics */
 	MON_REQ_REFUSED = 26,	   /* control_refused; has no answer */
+	MON_REQ_ALIVE = 8,	   /* nothing; once for each PING */
+	MON_REQ_HELPER = 6,	   /* control_helper: it does not answer */
 
 	/* monitor -> runner, orders */
 	RUNNER_ORDER_SEVERAL = 28, /* orders in their order, each behind its

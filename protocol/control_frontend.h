@@ -188,6 +188,11 @@ enum program {
 
 #define METRICS_CAUSES_MAX 16 /* at least END_CAUSES */
 
+/* A helper that hangs is replaced. */
+struct control_helper {
+	uint8_t kind; /* enum tls_helper */
+};
+
 struct control_ask_metrics {
 	uint32_t conn;
 };

@@ -104,6 +104,10 @@ static const struct field runner_exited_fields[] = {
 	FIELD(FIELD_STRING, control_runner_exited, reason),
 };
 
+static const struct field helper_fields[] = {
+	FIELD(FIELD_U8, control_helper, kind),
+};
+
 static const struct field ask_metrics_fields[] = {
 	FIELD(FIELD_U32, control_ask_metrics, conn),
 };
@@ -191,6 +195,9 @@ static const struct control_layout rows[] = {
 	LAYOUT(MON_REQ_WATCH, resume_fields),
 	LAYOUT(MON_ANS_WATCH, session_fields),
 	LAYOUT(MON_REQ_REFUSED, refused_fields),
+	EMPTY(MON_EV_PING),
+	EMPTY(MON_REQ_ALIVE),
+	LAYOUT(MON_REQ_HELPER, helper_fields),
 	LAYOUT(MON_REQ_METRICS, ask_metrics_fields),
 	LAYOUT(MON_ANS_METRICS, metrics_fields),
 	LAYOUT(KEYS_CONFIGURE, key_fields),

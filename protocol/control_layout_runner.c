@@ -168,7 +168,7 @@ static const struct field exited_fields[] = {
 };
 
 static const struct field start_fields[] = {
-	FIELD(FIELD_STRING, control_start, session_id),
+	FIELD(FIELD_STRING, control_start, group),
 	FIELD(FIELD_STRING, control_start, name),
 	FIELD(FIELD_STRING, control_start, home),
 	FIELD(FIELD_U32, control_start, uid),

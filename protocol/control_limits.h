@@ -10,9 +10,14 @@
 #define CONTROL_CREDENTIAL_MAX (16u << 10) /* any that a request can hold */
 #define CONTROL_PEER_MAX       96 /* "websocket [::1]:65535", with NUL */
 #define CONTROL_SESSION_ID_MAX 40 /* a UUID, with NUL */
-#define CONTROL_STRING_MAX     1024
-#define CONTROL_GRANT_BYTES    16
-#define CONTROL_SUBJECT_MAX    256
-#define CONTROL_SECRET_BYTES   32
+#define CONTROL_GROUP_MAX      32 /* name of a control group, with NUL */
+
+/* Local users see the names of control groups, so no session id is in them:
+ * a number follows. */
+#define SESSION_GROUP_PREFIX "session-"
+#define CONTROL_STRING_MAX   1024
+#define CONTROL_GRANT_BYTES  16
+#define CONTROL_SUBJECT_MAX  256
+#define CONTROL_SECRET_BYTES 32
 
 #endif

@@ -11,8 +11,9 @@
 /* Whom a runner becomes, and its session's control group. What has no fixed
  * length is in the list that comes along (starter_identity.h). */
 struct control_start {
-	char session_id[CONTROL_SESSION_ID_MAX];
-	char name[80]; /* of the identity, for the log */
+	char
+	    group[CONTROL_GROUP_MAX]; /* of the session: SESSION_GROUP_PREFIX */
+	char name[80];		      /* of the identity, for the log */
 	char home[CONTROL_STRING_MAX];
 	uint32_t uid, gid, umask;
 	uint32_t session_processes, session_cpu_percent;

@@ -9,6 +9,7 @@
 #include <unistd.h>
 
 #include "log.h"
+#include "monitor_client.h"
 #include "seqpacket.h"
 #include "util.h"
 
@@ -122,6 +123,20 @@ hear(int channel, enum control_type type, void *answer, int64_t deadline)
 	}
 }
 
+/* Nobody else waits for it: it is asked nothing more, and the monitor ends it
+ * and gives another. */
+static void
+give_up(enum tls_helper who, uint32_t of_epoch)
+{
+	int *channel =
+	    of_epoch == epoch ? &channels[who].newest : &channels[who].previous;
+
+	close(*channel);
+	*channel = -1;
+	if (of_epoch == epoch)
+		monitor_helper_hangs(who);
+}
+
 int
 helper_ask(enum tls_helper who, uint32_t of_epoch, enum control_type ask,
     void *request, enum control_type type, void *answer)
@@ -136,5 +151,7 @@ helper_ask(enum tls_helper who, uint32_t of_epoch, enum control_type ask,
 		err = hear(channel, type, answer, deadline);
 	if (err < 0)
 		log_error(err, "%s", channels[who].name);
+	if (err == -ETIMEDOUT)
+		give_up(who, of_epoch);
 	return err;
 }

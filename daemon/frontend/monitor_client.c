@@ -235,6 +235,13 @@ on_stop(const uint8_t *packet, size_t len, const int *fds, size_t nfds)
 	return 0;
 }
 
+static int
+on_ping(const uint8_t *packet, size_t len, const int *fds, size_t nfds)
+{
+	monitor_alive();
+	return control_get(packet, len, MON_EV_PING, NULL);
+}
+
 static const struct event_row {
 	enum control_type type;
 	size_t fds_max;
@@ -252,6 +259,7 @@ static const struct event_row {
 	{ MON_EV_LISTENER, CONTROL_LISTENER_FDS_MAX, on_listener },
 	{ MON_EV_DRAIN, 0, on_drain },
 	{ MON_EV_STOP, 0, on_stop },
+	{ MON_EV_PING, 0, on_ping },
 };
 
 static void

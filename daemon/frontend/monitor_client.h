@@ -27,6 +27,13 @@ void monitor_wait_configure(struct offer *offer);
 void monitor_watch(void);
 
 void monitor_ready(const struct control_ready *r);
+
+/* Answers a PING: this loop turns. */
+void monitor_alive(void);
+
+/* Asks for another helper in place of one that does not answer. */
+void monitor_helper_hangs(enum tls_helper who);
+
 /* 0, or -ETOOMANYREFS: what the client's socket holds cannot be sent. */
 int monitor_authenticate(const struct connection *c, enum credential_kind kind,
     struct slice credential);

@@ -45,6 +45,20 @@ monitor_ready(const struct control_ready *r)
 	request(MON_REQ_READY, r);
 }
 
+void
+monitor_alive(void)
+{
+	request(MON_REQ_ALIVE, NULL);
+}
+
+void
+monitor_helper_hangs(enum tls_helper who)
+{
+	const struct control_helper h = { .kind = (uint8_t)who };
+
+	request(MON_REQ_HELPER, &h);
+}
+
 int
 monitor_authenticate(const struct connection *c, enum credential_kind kind,
     struct slice credential)

@@ -19,7 +19,7 @@
 #include "util.h"
 
 /* It takes two milliseconds. Only root can stop or kill the program. */
-#define CHILD_MS 5000
+#define CHILD_MS 2000
 
 static void __attribute__((noreturn))
 child(int program_fd, uid_t uid, gid_t gid, int channel)

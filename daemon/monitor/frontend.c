@@ -26,6 +26,9 @@
 #define FAILURES_MAX	  5	/* ends before READY, then execd gives up */
 #define RESTART_AFTER_MS  1000	/* if it lived shorter than this */
 #define REQUESTS_PER_WAKE 64	/* then the others have their turn */
+#define READY_MS	  30000 /* to be READY */
+#define PING_MS		  5000	/* from its answer to the next question */
+#define ANSWER_MS	  5000
 
 void
 frontend_init(struct frontend *f)
@@ -319,6 +322,7 @@ frontend_start(struct monitor *m)
 		return err;
 	f->state = FRONTEND_CONFINING;
 	f->started_ms = now_ms();
+	f->ping_ms = f->answer_ms = 0;
 	err = source_add(&f->control, fd, EPOLLIN, control_ready);
 	if (err < 0) {
 		/* Reaped, it is started again. */
@@ -386,6 +390,56 @@ frontend_reap(struct monitor *m, pid_t pid, int status)
 		    WEXITSTATUS(status));
 	plan_restart(m);
 	return true;
+}
+
+static bool
+has_sent_something(const struct frontend *f)
+{
+	struct pollfd heard = { .fd = f->control.fd, .events = POLLIN };
+
+	return poll(&heard, 1, 0) > 0;
+}
+
+/* The deadline may have passed while this program was stopped itself: then its
+ * answer waits to be read. */
+static int64_t
+judge_silence(struct frontend *f, int64_t now, int64_t deadline_ms)
+{
+	if (now < deadline_ms)
+		return deadline_ms;
+	if (has_sent_something(f))
+		return now;
+	condemn(f, "does not answer");
+	f->answer_ms = now + ANSWER_MS;
+	return f->answer_ms;
+}
+
+int64_t
+frontend_watch(struct monitor *m, int64_t now)
+{
+	struct frontend *f = &m->frontend;
+
+	if (f->pid <= 0 || f->control.fd < 0 || m->stopping)
+		return -1;
+	if (f->state == FRONTEND_CONFINING && f->answer_ms == 0)
+		f->answer_ms = f->started_ms + READY_MS;
+	if (f->answer_ms > 0)
+		return judge_silence(f, now, f->answer_ms);
+	if (now < f->ping_ms)
+		return f->ping_ms;
+	f->answer_ms = now + ANSWER_MS;
+	frontend_send(f, MON_EV_PING, NULL, -1);
+	return f->answer_ms;
+}
+
+int
+frontend_is_alive(struct frontend *f)
+{
+	int err = f->answer_ms == 0 ? -EPERM : 0;
+
+	f->answer_ms = 0;
+	f->ping_ms = now_ms() + PING_MS;
+	return err;
 }
 
 void

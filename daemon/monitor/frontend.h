@@ -41,6 +41,8 @@ struct frontend {
 	int64_t restart_ms; /* DOWN: not before this */
 	unsigned failures;  /* ends before READY, in a row */
 	bool done;	    /* stdio is at its end */
+	int64_t ping_ms;    /* SERVING: when it is asked next */
+	int64_t answer_ms;  /* by when it must have answered; 0: it has */
 };
 
 void frontend_init(struct frontend *f);
@@ -54,6 +56,13 @@ int frontend_start(struct monitor *m);
 
 /* A child of that pid ended. False: not the front-end. */
 bool frontend_reap(struct monitor *m, pid_t pid, int status);
+
+/* Asks it from time to time, and kills one that does not answer, so that
+ * another takes over. When to call it again, or -1. */
+int64_t frontend_watch(struct monitor *m, int64_t now);
+
+/* It has answered. 0, or -EPERM: it was not asked. */
+int frontend_is_alive(struct frontend *f);
 
 /* Tells it that no new session will be opened. */
 void frontend_drain(struct monitor *m);

@@ -176,6 +176,20 @@ helpers_start(struct monitor *m, int fds[TLS_HELPERS])
 	}
 }
 
+void
+helpers_kill(struct helpers *h, enum tls_helper kind)
+{
+	const struct helper_process *p;
+
+	TAILQ_FOREACH (p, &h->all, link) {
+		if (p->kind != kind || p->replaced_ms > 0)
+			continue;
+		log_error(0, "%s %d: does not answer: killing it", names[kind],
+		    (int)p->pid);
+		kill(p->pid, SIGKILL);
+	}
+}
+
 static struct helper_process *
 find(const struct helpers *h, pid_t pid)
 {

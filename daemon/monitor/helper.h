@@ -41,6 +41,10 @@ void helpers_start(struct monitor *m, int fds[TLS_HELPERS]);
 /* A child of that pid ended. False: not a helper. */
 bool helpers_reap(struct monitor *m, pid_t pid, int status);
 
+/* Those of this kind that are in use hang: others take over when they are
+ * reaped. */
+void helpers_kill(struct helpers *h, enum tls_helper kind);
+
 bool helpers_have(const struct helpers *h, pid_t pid);
 
 /*

@@ -20,6 +20,7 @@
 #include "runner_start.h"
 #include "session_audit.h"
 #include "session_spare.h"
+#include "starter.h"
 #include "sweep.h"
 #include "util.h"
 
@@ -321,9 +322,11 @@ monitor_run(struct monitor *m)
 	while (!is_over(m)) {
 		int64_t now = now_ms(), deadline;
 
+		starter_check(m);
 		start_frontend_when_due(m, now);
 		deadline = sooner(session_expire(m, now),
 		    sooner(finish_drain(m, now), restart_helpers(m, now)));
+		deadline = sooner(deadline, frontend_watch(m, now));
 		deadline = sooner(deadline, notify_alive(now));
 		deadline = sooner(deadline, deliver_log(m, now));
 		deadline = sooner(deadline, session_audit_watch(m, now));

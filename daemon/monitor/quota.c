@@ -205,7 +205,7 @@ delegate(const struct cgroup *c, uid_t uid, gid_t gid)
 }
 
 static int
-quota_open(const char *session_id, uid_t uid, gid_t gid,
+quota_open(const char *name, uid_t uid, gid_t gid,
     const struct cgroup_limits *limits, bool cpu, struct cgroup *c)
 {
 	struct cgroup parent = base;
@@ -217,7 +217,7 @@ quota_open(const char *session_id, uid_t uid, gid_t gid,
 	/* Version 1: a hierarchy of its own, for nothing. */
 	if (!cpu)
 		parent.dirs[CGROUP_CPU] = -1;
-	err = cgroup_make(&parent, session_id, c);
+	err = cgroup_make(&parent, name, c);
 	if (err == 0)
 		err = cgroup_limit(c, limits, controllers);
 	if (err == 0 && c->dirs[CGROUP_UNIFIED] >= 0)
@@ -227,7 +227,7 @@ quota_open(const char *session_id, uid_t uid, gid_t gid,
 	if (err == 0)
 		return 0;
 	cgroup_close(c);
-	quota_close(session_id);
+	quota_close(name);
 	return err;
 }
 
@@ -258,7 +258,7 @@ quota_reason(const struct identity *id, char reason[256])
 }
 
 int
-quota_for(const char *session_id, const struct identity *id, struct cgroup *c,
+quota_for(const char *name, const struct identity *id, struct cgroup *c,
     char reason[256])
 {
 	const struct identity_limits *l = &id->limits;
@@ -277,7 +277,7 @@ quota_for(const char *session_id, const struct identity *id, struct cgroup *c,
 		quota_reason(id, reason);
 		return -EOPNOTSUPP;
 	}
-	err = quota_open(session_id, id->uid, id->gid, &limits,
+	err = quota_open(name, id->uid, id->gid, &limits,
 	    l->session_cpu_percent > 0 || l->limits_command_cpu, c);
 	if (err < 0)
 		snprintf(reason, 256, "making the session's control group: %s",
@@ -287,24 +287,22 @@ quota_for(const char *session_id, const struct identity *id, struct cgroup *c,
 
 /* The groups that a runner made are empty: its processes are gone with it. */
 void
-quota_close(const char *session_id)
+quota_close(const char *name)
 {
 	struct cgroup c;
 	int err;
 
-	cgroup_open(&base, session_id, &c);
+	cgroup_open(&base, name, &c);
 	if (!cgroup_is_open(&c))
 		return;
 	err = cgroup_kill(&c);
 	if (err < 0 && err != -ENOENT)
-		log_error(
-		    err, "session %.8s: killing its control group", session_id);
+		log_error(err, "control group %s: killing it", name);
 	for (int i = 0; i < CGROUP_HIERARCHIES; i++)
 		if (c.dirs[i] >= 0)
 			quota_remove_children(c.dirs[i], 0);
 	cgroup_close(&c);
-	err = cgroup_remove(&base, session_id);
+	err = cgroup_remove(&base, name);
 	if (err < 0)
-		log_warn(err, "session %.8s: removing its control group",
-		    session_id);
+		log_warn(err, "control group %s: removing it", name);
 }

@@ -33,11 +33,11 @@ int quota_open_joins(
  * with all limits in force that quota_controllers() can hold, or -errno with
  * the reason: -EOPNOTSUPP the host cannot hold it to that, in quota_reason()'s
  * words. */
-int quota_for(const char *session_id, const struct identity *id,
-    struct cgroup *c, char reason[256]);
+int quota_for(const char *name, const struct identity *id, struct cgroup *c,
+    char reason[256]);
 void quota_reason(const struct identity *id, char reason[256]);
 
 /* The session is over: whoever is left is killed, its groups removed. */
-void quota_close(const char *session_id);
+void quota_close(const char *name);
 
 #endif

@@ -55,6 +55,7 @@ answer_ready(struct monitor *m, const uint8_t *packet, size_t len, int *fd)
 	    r.user_changed ? "its own" : "the same",
 	    r.landlock ? ", Landlock" : "");
 	m->frontend.state = FRONTEND_SERVING;
+	frontend_is_alive(&m->frontend);
 	m->frontend.failures = 0;
 	announce(m);
 	code_pages_give_back();
@@ -230,6 +231,26 @@ answer_metrics(struct monitor *m, const uint8_t *packet, size_t len, int *fd)
 	return 0;
 }
 
+static int
+answer_alive(struct monitor *m, const uint8_t *packet, size_t len, int *fd)
+{
+	REQUEST(MON_REQ_ALIVE, NULL, packet, len);
+	return frontend_is_alive(&m->frontend);
+}
+
+/* One that was taken over can end its helpers anyway. */
+static int
+answer_helper(struct monitor *m, const uint8_t *packet, size_t len, int *fd)
+{
+	struct control_helper h;
+
+	REQUEST(MON_REQ_HELPER, &h, packet, len);
+	if (h.kind >= TLS_HELPERS)
+		return -EBADMSG;
+	helpers_kill(&m->helpers, h.kind);
+	return 0;
+}
+
 /* Everything the front-end may ask: what, when, and who answers. */
 static const struct request {
 	enum control_type type;
@@ -248,6 +269,8 @@ static const struct request {
 	{ MON_REQ_CLOSE, FRONTEND_SERVING, NO_FD, answer_close },
 	{ MON_REQ_METRICS, FRONTEND_SERVING, NO_FD, answer_metrics },
 	{ MON_REQ_DONE, FRONTEND_SERVING, NO_FD, answer_done },
+	{ MON_REQ_ALIVE, FRONTEND_SERVING, NO_FD, answer_alive },
+	{ MON_REQ_HELPER, FRONTEND_SERVING, NO_FD, answer_helper },
 };
 
 /* Nothing else is given to a runner as its session channel. */

@@ -25,8 +25,9 @@
 #include "seqpacket.h"
 #include "util.h"
 
-/* A fork takes a millisecond; who needs this long is stuck. */
-#define TEMPLATE_PATIENCE_MS 10000
+/* A fork takes a millisecond. One that needs this long hangs, and everybody
+ * waits for it meanwhile: another one takes over. */
+#define TEMPLATE_PATIENCE_MS 2000
 
 static TAILQ_HEAD(, runner_template) templates = TAILQ_HEAD_INITIALIZER(
     templates);
@@ -78,8 +79,7 @@ template_environment(const struct identity *id)
 }
 
 /* All that one session of the identity has in common with the next. */
-static void __attribute__((noreturn))
-template_child(
+static void __attribute__((noreturn)) template_child(
     int program_fd, const struct identity *id, bool root, int control_fd)
 {
 	char *argv[] = { (char *)(uintptr_t) "execd-runner",
@@ -212,11 +212,18 @@ take_answer(struct runner_template *t)
 	return started.pid > 0 ? (pid_t)started.pid : -(pid_t)started.error;
 }
 
+/* It ended unseen, or hangs: another one is asked. */
+static bool
+is_template_s(int err)
+{
+	return err == -EPIPE || err == -EAGAIN;
+}
+
 /* Its own failures are the end of a template. */
 static void
 judge(struct identity *id, int err)
 {
-	if (err != -EPIPE && err != -EAGAIN && err != -EPROTO)
+	if (!is_template_s(err) && err != -EPROTO)
 		return;
 	log_error(err, "runner for %s: its template", id->name);
 	runner_template_stop(&id->template);
@@ -240,8 +247,7 @@ runner_order(int program_fd, struct identity *id, bool root, int control_fd,
 		start.joins |= (uint8_t)(1u << i);
 		fds[nfds++] = joins[i];
 	}
-	/* One that ended unseen is replaced. */
-	for (int tries = 0; tries < 2 && err == -EPIPE; tries++) {
+	for (int tries = 0; tries < 2 && is_template_s(err); tries++) {
 		err = t->fd < 0 ? template_start(t, program_fd, id, root) : 0;
 		if (t->fd < 0)
 			return err;
@@ -269,7 +275,7 @@ runner_start(int program_fd, struct identity *id, bool root, int control_fd,
 {
 	pid_t pid = -EPIPE;
 
-	for (int tries = 0; tries < 2 && pid == -EPIPE; tries++) {
+	for (int tries = 0; tries < 2 && is_template_s(pid); tries++) {
 		pid = runner_order(program_fd, id, root, control_fd, joins);
 		if (pid == 0)
 			pid = runner_collect(id);

@@ -301,7 +301,7 @@ session_reap(struct monitor *m, pid_t pid, int status)
 		return false;
 	if (s->state == SESSION_STATE_SPARE) {
 		session_spare_reaped(m, s);
-		quota_close(s->id);
+		quota_close(s->group);
 		destroy(&m->sessions, s);
 		return true;
 	}
@@ -317,7 +317,7 @@ session_reap(struct monitor *m, pid_t pid, int status)
 	session_audit(m, s, "session-ended", NULL, reason);
 	s->crashed = is_crash(status);
 	requests_session_ended(m, s, reason);
-	quota_close(s->id);
+	quota_close(s->group);
 	if (s->masks >= 0 && status != 0)
 		starter_sweep(m, s->identity, s->masks);
 	destroy(&m->sessions, s);

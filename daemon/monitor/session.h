@@ -48,8 +48,9 @@ struct session {
 	TAILQ_ENTRY(session) silent_link; /* registry.silent, if silent_ms */
 	struct source control;		  /* the runner's control channel */
 	char id[CONTROL_SESSION_ID_MAX];
-	struct identity *identity; /* a reference */
-	int64_t ends_ms;	   /* CLOCK_MONOTONIC; 0: never */
+	char group[CONTROL_GROUP_MAX]; /* name of its control group */
+	struct identity *identity;     /* a reference */
+	int64_t ends_ms;	       /* CLOCK_MONOTONIC; 0: never */
 	int64_t silent_ms; /* likewise, killed then: a channel ended without
 			    * a report; -1: that was done */
 	pid_t pid;	   /* of the runner; 0: none, */

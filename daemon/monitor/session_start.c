@@ -36,6 +36,15 @@ make_id(char id[CONTROL_SESSION_ID_MAX])
 	    r[11], r[12], r[13], r[14], r[15]);
 }
 
+static void
+name_group(char name[CONTROL_GROUP_MAX])
+{
+	static uint64_t made;
+
+	snprintf(name, CONTROL_GROUP_MAX, SESSION_GROUP_PREFIX "%llu",
+	    (unsigned long long)++made);
+}
+
 struct session *
 session_new(struct identity *identity)
 {
@@ -47,6 +56,7 @@ session_new(struct identity *identity)
 	s->state = SESSION_STATE_SPARE;
 	TAILQ_INIT(&s->watchers);
 	make_id(s->id);
+	name_group(s->group);
 	return s;
 }
 
@@ -148,7 +158,7 @@ run_here(const struct monitor *m, struct session *s, int control_fd,
 static int
 run_there(struct session *s, int control_fd, struct cgroup *cgroup)
 {
-	pid_t pid = starter_run(s->id, s->identity, control_fd, cgroup);
+	pid_t pid = starter_run(s->group, s->identity, control_fd, cgroup);
 
 	s->pid = pid > 0 ? pid : 0;
 	return pid < 0 ? pid : 0;
@@ -209,7 +219,7 @@ session_collect(struct registry *r, struct session *s)
 		return 0;
 	}
 	log_warn(err, "no runner for %s", s->identity->name);
-	quota_close(s->id);
+	quota_close(s->group);
 	return err;
 }
 
@@ -220,7 +230,7 @@ open_quota(struct session *s, struct cgroup *c, char *reason)
 {
 	if (starter_is_used())
 		return 0;
-	return quota_for(s->id, s->identity, c, reason);
+	return quota_for(s->group, s->identity, c, reason);
 }
 
 static int
@@ -243,7 +253,7 @@ begin(struct monitor *m, struct session *s, bool wait, char *reason)
 	cgroup_close(&cgroup);
 	if (err == 0)
 		return 0;
-	quota_close(s->id);
+	quota_close(s->group);
 	snprintf(reason, 256, "starting the runner: %s", strerror(-err));
 	return err;
 }

@@ -22,12 +22,13 @@
 #include "sweep.h"
 #include "util.h"
 
-/* It forks, and waits for nobody. */
-#define ANSWER_MS 10000
+/* It waits two seconds for a template, and for nobody else. */
+#define ANSWER_MS 5000
 
 static int channel = -1;
 static int events_fd = -1; /* until starter_watch() */
 static struct source events = { .fd = -1 };
+static bool hangs; /* it was asked, and did not answer in time */
 
 bool
 starter_is_used(void)
@@ -46,8 +47,9 @@ tell(enum control_type type, const void *payload, const int *fds, size_t nfds)
 	control_put(&b, type, payload);
 	while ((err = seqpacket_send(channel, b.data, b.len, fds, nfds)) ==
 		   -EAGAIN &&
-	       poll(&room, 1, ANSWER_MS) > 0)
+	       !hangs && poll(&room, 1, ANSWER_MS) > 0)
 		continue;
+	hangs |= err == -EAGAIN;
 	buf_clear(&b);
 	return err;
 }
@@ -66,8 +68,10 @@ hear_last(uint8_t packet[CONTROL_MESSAGE_MAX], int *fds, size_t *nfds)
 	*nfds = 0;
 	due++;
 	do {
-		if (poll(&ready, 1, ANSWER_MS) <= 0)
+		if (poll(&ready, 1, hangs ? 0 : ANSWER_MS) <= 0) {
+			hangs = true;
 			return -ETIMEDOUT;
+		}
 		n = seqpacket_recv(
 		    channel, packet, CONTROL_MESSAGE_MAX, fds, nfds);
 		if (n == 0)
@@ -171,14 +175,15 @@ collect(struct table_node *node, void *arg)
 	p->all[p->n++] = TABLE_OBJECT(node, struct session, by_pid)->pid;
 }
 
-/* The kernel kills the runners of a starter that is gone. */
+/* The kernel kills the runners of a starter that is gone; those of one that
+ * hangs end with their control channels. */
 static void
-give_up(struct monitor *m)
+give_up(struct monitor *m, const char *why)
 {
 	struct pids p = { xcalloc(m->sessions.by_pid.count + 1, sizeof(pid_t)),
 		0 };
 
-	log_error(0, "the starter is gone, and every runner with it");
+	log_error(0, "the starter %s, and every session ends", why);
 	source_remove(&events);
 	table_each(&m->sessions.by_pid, collect, &p);
 	monitor_stop(m, EXIT_FAILED);
@@ -206,7 +211,15 @@ events_ready(struct source *source, uint32_t what)
 		tell(STARTER_END, &(struct control_pid){ s.pid }, NULL, 0);
 	}
 	if (n != -EAGAIN)
-		give_up(&monitor);
+		give_up(&monitor, "is gone");
+}
+
+void
+starter_check(struct monitor *m)
+{
+	if (!hangs || m->stopping)
+		return;
+	give_up(m, "does not answer");
 }
 
 int
@@ -231,7 +244,7 @@ send_start(enum control_type type, const struct control_start *s,
 }
 
 pid_t
-starter_run(const char *session_id, const struct identity *id, int control_fd,
+starter_run(const char *group, const struct identity *id, int control_fd,
     struct cgroup *cgroup)
 {
 	struct control_runner_started answer = { 0 };
@@ -240,7 +253,7 @@ starter_run(const char *session_id, const struct identity *id, int control_fd,
 	size_t nfds = 0;
 
 	starter_identity_fill(&s, id);
-	snprintf(s.session_id, sizeof(s.session_id), "%s", session_id);
+	snprintf(s.group, sizeof(s.group), "%s", group);
 	err = send_start(STARTER_START, &s, id, control_fd);
 	if (err == 0)
 		err = hear(STARTER_STARTED, &answer, fds, &nfds);

@@ -24,6 +24,10 @@ int starter_connect(const char *path);
  * monitor. 0 or -errno. */
 int starter_watch(void);
 
+/* One that did not answer in time is waited for once: then the monitor ends,
+ * and whoever starts it again connects it to another. */
+void starter_check(struct monitor *m);
+
 bool starter_is_used(void);
 
 /*
@@ -31,8 +35,8 @@ bool starter_is_used(void);
  * are the caller's. Its pid, or -errno: -EOPNOTSUPP the identity's limits need
  * a group and there is none.
  */
-pid_t starter_run(const char *session_id, const struct identity *id,
-    int control_fd, struct cgroup *cgroup);
+pid_t starter_run(const char *group, const struct identity *id, int control_fd,
+    struct cgroup *cgroup);
 
 /* The rest is done here if there is no starter. As door_open(),
  * sweep_start(), and kill(2) with SIGKILL of a runner. */

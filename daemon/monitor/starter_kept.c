@@ -25,7 +25,8 @@ struct kept {
 static TAILQ_HEAD(kept_list, kept) kept = TAILQ_HEAD_INITIALIZER(kept);
 static size_t count;
 
-/* The order but for the session's id, and the list. False: it has none. */
+/* The order but for the name of the session's group, and the list. False: it
+ * has none. */
 static bool
 make_key(const struct control_start *s, int list, uint8_t key[32])
 {
@@ -40,7 +41,7 @@ make_key(const struct control_start *s, int list, uint8_t key[32])
 	data = mmap(NULL, (size_t)st.st_size, PROT_READ, MAP_PRIVATE, list, 0);
 	if (data == MAP_FAILED)
 		return false;
-	order.session_id[0] = '\0';
+	order.group[0] = '\0';
 	buf_init(&b, CONTROL_MESSAGE_MAX);
 	control_put(&b, STARTER_START, &order);
 	md = EVP_MD_CTX_new();

@@ -35,7 +35,7 @@ struct started {
 	TAILQ_ENTRY(started) link; /* runners */
 	pid_t pid;
 	bool told;
-	char session_id[CONTROL_SESSION_ID_MAX];
+	char group[CONTROL_GROUP_MAX];
 };
 
 static TAILQ_HEAD(, started) runners = TAILQ_HEAD_INITIALIZER(runners);
@@ -79,7 +79,7 @@ take_begin(const uint8_t *packet, size_t len, const int *fds, size_t nfds)
 
 /* The control group is made here: the groups of a unit are its own. */
 static pid_t
-run(struct identity *id, const char *session_id, int control_fd,
+run(struct identity *id, const char *group, int control_fd,
     struct cgroup *cgroup)
 {
 	int joins[CGROUP_HIERARCHIES], err;
@@ -88,9 +88,9 @@ run(struct identity *id, const char *session_id, int control_fd,
 
 	if (id->uid == 0)
 		return -EPERM;
-	err = quota_for(session_id, id, cgroup, reason);
+	err = quota_for(group, id, cgroup, reason);
 	if (err < 0) {
-		log_error(0, "session %.8s: %s", session_id, reason);
+		log_error(0, "%s: %s", group, reason);
 		return err;
 	}
 	err = quota_open_joins(cgroup, joins);
@@ -100,25 +100,29 @@ run(struct identity *id, const char *session_id, int control_fd,
 	if (err == 0)
 		cgroup_close_joins(joins);
 	if (pid < 0)
-		quota_close(session_id);
+		quota_close(group);
 	return pid;
 }
 
 static void
-remember(pid_t pid, const char *session_id)
+remember(pid_t pid, const char *group)
 {
 	struct started *r = xcalloc(1, sizeof(*r));
 
 	r->pid = pid;
-	snprintf(r->session_id, sizeof(r->session_id), "%s", session_id);
+	snprintf(r->group, sizeof(r->group), "%s", group);
 	TAILQ_INSERT_TAIL(&runners, r, link);
 }
 
 /* It becomes the name of a directory. */
 static bool
-is_session_id(const char *id)
+is_group(const char *name)
 {
-	return id[0] != '\0' && strspn(id, "0123456789abcdef-") == strlen(id);
+	size_t prefix = strlen(SESSION_GROUP_PREFIX);
+
+	return strncmp(name, SESSION_GROUP_PREFIX, prefix) == 0 &&
+	       name[prefix] != '\0' &&
+	       strspn(name + prefix, "0123456789") == strlen(name + prefix);
 }
 
 static int
@@ -133,14 +137,13 @@ take_start(const uint8_t *packet, size_t len, const int *fds, size_t nfds)
 	pid_t pid;
 
 	if (nfds != 2 || control_get(packet, len, STARTER_START, &s) < 0 ||
-	    !is_session_id(s.session_id) ||
-	    (id = starter_kept(&s, fds[1])) == NULL)
+	    !is_group(s.group) || (id = starter_kept(&s, fds[1])) == NULL)
 		return -EBADMSG;
-	pid = run(id, s.session_id, fds[0], &cgroup);
+	pid = run(id, s.group, fds[0], &cgroup);
 	answer.error = pid < 0 ? (uint32_t)-pid : 0;
 	answer.pid = pid < 0 ? 0 : (uint32_t)pid;
 	if (pid > 0)
-		remember(pid, s.session_id);
+		remember(pid, s.group);
 	ndirs = cgroup_put(&cgroup, &answer.cgroups, dirs);
 	tell(CONTROL_FD, STARTER_STARTED, &answer, dirs, ndirs);
 	cgroup_close(&cgroup);
@@ -210,7 +213,7 @@ forget(struct started *r)
 {
 	while (waitpid(r->pid, NULL, 0) < 0 && errno == EINTR)
 		continue;
-	quota_close(r->session_id);
+	quota_close(r->group);
 	TAILQ_REMOVE(&runners, r, link);
 	free(r);
 }

@@ -143,6 +143,8 @@ SERVING = [
     lambda s: (serving(s), s.send(u32(OPEN) + u32(1) + granted(s, 1))),
     lambda s: serving(s, u32(CLOSE) + u32(1) + b"\0"),
     lambda s: serving(s, u32(DONE)),                         # there is no stdio
+    lambda s: serving(s, u32(8)),                            # alive, and nobody asked
+    lambda s: serving(s, u32(6) + b"\x02"),                  # a helper that there is not
     lambda s: open_with(s, [2]),
     lambda s: open_with(s, [s.fileno()]),                    # packets
     lambda s: open_with(s, [socket.socket().detach()]),

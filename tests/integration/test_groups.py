@@ -61,6 +61,10 @@ def leader(marker):
     return poll(lambda: pids_with(marker), what="command")[0]
 
 
+def group_name(server, client):
+    return re.search(r"/(session-\d+)(/|$)", groups(server.runner(client))["pids"])[1]
+
+
 def check_membership(server, client, id):
     marker = marked(id)
     pid, runner = leader(marker), server.runner(client)
@@ -69,7 +73,7 @@ def check_membership(server, client, id):
     for name in HIERARCHIES:
         if name not in mounts() or seen[2].get(name) is None:
             continue
-        assert seen[1][name].endswith(f"/execd-{server.pid}/{client.session_id}"), (name, seen)
+        assert re.search(rf"/execd-{server.pid}/session-\d+$", seen[1][name]), (name, seen)
         if seen[0][name] != seen[1][name]:
             assert re.fullmatch(re.escape(seen[1][name]) + r"/command-\d+", seen[0][name]), (name, seen)
             tested += 1
@@ -106,7 +110,7 @@ def test_no_group_counts_what_nobody_limits(start, limit):
     c.run("x", ["/bin/true"])
     own = in_force("cpu", start.server.pid)
     assert (in_force("cpu", start.server.runner(c)) == own) == (limit == "none")
-    made = own / f"execd-{start.server.pid}" / c.session_id
+    made = own / f"execd-{start.server.pid}" / group_name(start.server, c)
     assert made.is_dir() == (limit != "none")
     c.drop()
     start.server.stop()
@@ -225,7 +229,7 @@ def test_version_2(elsewhere, version_2, work, sandboxes):
     c = s.connect(token="t").ready()
     runner = s.runner(c)
     top = groups(runner)[""].removesuffix("/runner")
-    assert top.endswith(f"/{c.session_id}") and groups(runner)[""].endswith("/runner"), groups(runner)
+    assert re.search(r"/session-\d+$", top) and groups(runner)[""].endswith("/runner"), groups(runner)
     for id, extra in (("plain", {}), ("held", {"sandbox": policy(work)})):
         marker = marked(id)
         m = c.start(id, ["/bin/sh", "-c", f"setsid sleep {marker} & sleep {marker}; :"], cwd=f"file://{work}", **extra)
@@ -293,7 +297,7 @@ class Apart(Server):
         """Of a session that is opened for it."""
         c = self.ready()
         assert c.run("x", ["/bin/echo", "in"]).stdout == "in\n"
-        runner = next(p for p in self.children() if c.session_id in groups(p).get("pids", c.session_id))
+        runner = next(p for p in self.children() if re.search(r"/session-\d+$", groups(p).get("pids", "/session-0")))
         return in_force("pids", runner)
 
     def children(self):

@@ -170,6 +170,51 @@ def test_units_allow_no_core():
     assert "\nLimitCORE=0\n" in (BUILD / "systemd/execd.service").read_text()
 
 
+# Runs as an unprivileged user: everything of /proc that it may read, and every name in places that all users see.
+SEARCH = r"""
+import os, sys
+marks = [m.encode() for m in sys.argv[1:]]
+
+def look(text, where):
+    if any(m in text for m in marks):
+        print(where, flush=True)
+
+def look_at_file(path):
+    try:
+        with open(path, "rb") as f:
+            look(f.read(1 << 20), path)
+        look(os.fsencode(os.readlink(path)), path)
+    except OSError:
+        pass
+
+own = str(os.getpid())
+for pid in os.listdir("/proc"):
+    if pid.isdigit() and pid != own:
+        for name in ("cmdline", "comm", "environ", "cgroup", "stat", "status", "mountinfo", "maps", "wchan", "exe",
+                     "cwd", "root", "sched", "autogroup", "net/unix"):
+            look_at_file(f"/proc/{pid}/{name}")
+for name in ("mounts", "locks", "net/unix", "net/tcp", "keys", "key-users", "cgroups", "sysvipc/shm", "timer_list"):
+    look_at_file("/proc/" + name)
+for top in ("/sys/fs/cgroup", "/tmp", "/var/tmp", "/run", "/dev", "/var/log", "/proc/net"):
+    for at, directories, files in os.walk(top):
+        for name in directories + files:
+            look(os.fsencode(name), os.path.join(at, name))
+print("looked", flush=True)
+"""
+
+
+def test_no_other_user_learns_the_id_of_a_session(server, user, mode):
+    need_mode("root")
+    c = server.ready()
+    c.sh("x", "sleep 1000")
+    argv = [sys.executable, "-c", SEARCH, c.session_id, c.session_id[:8]]
+    other = pwd.getpwnam(OTHER_USER)
+    found = subprocess.run(as_user(other, argv), capture_output=True, text=True, timeout=60)
+    assert found.stdout == "looked\n", found
+    c.terminate("x")
+    c.drop()
+
+
 def assert_hidden(pid):
     assert os.stat(f"/proc/{pid}/environ").st_uid == 0, "processes of the same user may look into it"
     limits = pathlib.Path(f"/proc/{pid}/limits").read_text()

@@ -263,7 +263,7 @@ def test_a_socket_that_nobody_listens_behind(user, directory):
 # --- a monitor in the hands of somebody else ------------------------------
 
 BEGIN, START, DOOR, SWEEP, KILL, END = 70, 72, 74, 76, 78, 80
-ID = b"0123abcd-0000"
+ID = b"session-12"
 
 
 def u32(*n):
@@ -331,6 +331,8 @@ def test_no_runner_is_root(starters):
     lambda r: r.send(start(1)),                                                 # without descriptors
     lambda r: r.send(start(1, id=b"../../x"), 0, memfd(LIST)),
     lambda r: r.send(start(1, id=b""), 0, memfd(LIST)),
+    lambda r: r.send(start(1, id=b"session-"), 0, memfd(LIST)),
+    lambda r: r.send(start(1, id=b"session-1x"), 0, memfd(LIST)),
     lambda r: r.send(start(1), 0, memfd(u32(1 << 30, 0))),                      # groups without end
     lambda r: r.send(start(1), 0, memfd(u32(0, 1 << 30))),
     lambda r: r.send(start(1), 0, memfd(u32(0, 1) + string(b"A=b\0c"))),
@@ -340,7 +342,7 @@ def test_no_runner_is_root(starters):
     lambda r: r.send(start(0, kind=SWEEP), 0, memfd(LIST)),
     lambda r: r.send(u32(END, os.getpid())),                                    # nobody's
     lambda r: r.send(u32(KILL)),
-], ids=range(14))
+], ids=range(16))
 def test_impossible_orders_end_it(starters, order):
     r = Rogue(starters)
     order(r)

@@ -33,7 +33,8 @@ static int channel[2]; /* what it could give a runner */
 
 static const enum control_type requests[] = { MON_REQ_READY,
 	MON_REQ_AUTHENTICATE, MON_REQ_OPEN, MON_REQ_RESUME, MON_REQ_WATCH,
-	MON_REQ_CLOSE, MON_REQ_METRICS, MON_REQ_DONE, MON_REQ_REFUSED };
+	MON_REQ_CLOSE, MON_REQ_METRICS, MON_REQ_DONE, MON_REQ_REFUSED,
+	MON_REQ_ALIVE, MON_REQ_HELPER };
 static const enum frontend_state states[] = { FRONTEND_DOWN, FRONTEND_CONFINING,
 	FRONTEND_SERVING };
 
@@ -140,6 +141,7 @@ put_request(struct buf *b, enum control_type type, uint32_t conn,
 	struct control_close close = { .conn = conn };
 	struct control_ask_metrics ask = { .conn = conn };
 	struct control_refused refused = { .peer = "websocket" };
+	struct control_helper helper = { .kind = TLS_HELPER_KEYS };
 
 	if (token != NULL) {
 		memcpy(open.grant, token, sizeof(open.grant));
@@ -153,6 +155,8 @@ put_request(struct buf *b, enum control_type type, uint32_t conn,
 	    : type == MON_REQ_CLOSE	   ? (void *)&close
 	    : type == MON_REQ_METRICS	   ? (void *)&ask
 	    : type == MON_REQ_REFUSED	   ? (void *)&refused
+	    : type == MON_REQ_HELPER	   ? (void *)&helper
+	    : type == MON_REQ_ALIVE	   ? NULL
 	    : type == MON_REQ_DONE	   ? NULL
 					   : (void *)&resume);
 }
@@ -216,8 +220,11 @@ expected(enum control_type type, enum frontend_state state, enum gift gift)
 		return -EPERM; /* it has one already */
 	if (gift != (wants_channel(type) ? A_CHANNEL : NOTHING))
 		return -EBADMSG;
-	/* There is no stdio, and no operator's listener. */
-	return type == MON_REQ_DONE || type == MON_REQ_METRICS ? -EPERM : 0;
+	/* There is no stdio, and no operator's listener; nobody has asked. */
+	return type == MON_REQ_DONE || type == MON_REQ_METRICS ||
+		       type == MON_REQ_ALIVE
+		   ? -EPERM
+		   : 0;
 }
 
 static void

@@ -1,0 +1,57 @@
+"""What a sandboxed command is held to, and what the answer to its start says about that, are the same thing: where
+the session's control group holds a limit, no resource limit of each process holds another one."""
+import re
+
+import pytest
+from test_ceiling import policy, work  # noqa: F401
+
+# Each limit in the answer, its row in /proc/self/limits.
+KINDS = {"processes": "Max processes", "memoryBytes": "Max data size"}
+
+
+def limits(text):
+    return {m[1].strip(): m[2] for m in re.finditer(r"^(Max [a-z ]+?)\s{2,}(\S+)", text, re.M)}
+
+
+@pytest.fixture
+def told(client, sandboxes, work):
+    m = client.start("told", ["/bin/cat", "/proc/self/limits"], cwd=f"file://{work}", sandbox=policy(work))
+    enforced = m["result"]["sandbox"]["enforced"]
+    return enforced, limits(client.finished("told").stdout)
+
+
+def test_each_limit_holds_by_the_means_that_the_answer_names(client, told, mode):
+    enforced, held = told
+    outside = limits(client.run("plain", ["/bin/cat", "/proc/self/limits"]).stdout)
+    for name, row in KINDS.items():
+        if name in enforced["controlGroupLimits"]:
+            assert held[row] == outside[row], f"{name}: a group holds it, and a resource limit besides"
+        else:
+            assert held[row] == str(enforced["limits"][name]), f"{name}: nothing holds it"
+
+
+def groups_hold(told, name):
+    if name not in told[0]["controlGroupLimits"]:
+        pytest.skip(f"NOT TESTED: no control group counts {name} here")
+
+
+def test_address_space_is_not_memory(client, told, work):
+    """What a sanitizer, or a language with a large heap, does at its start."""
+    groups_hold(told, "memoryBytes")
+    r = client.run("big", ["/usr/bin/python3", "-c", "import mmap; print(len([mmap.mmap(-1, 1 << 30, mmap.MAP_PRIVATE | mmap.MAP_ANONYMOUS) for _ in range(8)]))"],
+                   cwd=f"file://{work}", sandbox=policy(work))
+    assert (r.code, r.stdout) == (0, "8\n"), r.stderr
+
+
+def test_sessions_of_one_user_share_no_count_of_processes(server, client, told, work):
+    groups_hold(told, "processes")
+    other = server.ready()
+    script = "for i in $(seq 300); do sleep 1000 & done && echo all started; wait"
+    for c, id in (client, "a"), (other, "b"):
+        c.sh(id, script, cwd=f"file://{work}", sandbox=policy(work))
+    for c, id in (client, "a"), (other, "b"):
+        c.wait_output(id, "all started")
+        assert c.output(id, "stderr") == b""
+        c.terminate(id)
+        c.finished(id)
+    other.drop()
