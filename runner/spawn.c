@@ -206,6 +206,19 @@ close_all(const int *fds, size_t n)
 			close(fds[i]);
 }
 
+/* The command has opened another terminal, whose master takes the place of the
+ * first one's. */
+static int
+take_terminal(struct spawn_result *res, int master)
+{
+	bool done = dup3(master, res->out, O_CLOEXEC) >= 0 &&
+		    dup3(master, res->in, O_CLOEXEC) >= 0;
+	int err = done ? 0 : -errno;
+
+	close(master);
+	return err;
+}
+
 /* The same in a sandbox; its nest does the steps. */
 static int
 start_inside(const struct spawn_request *r, const struct child_ends *c,
@@ -219,7 +232,8 @@ start_inside(const struct spawn_request *r, const struct child_ends *c,
 		.tty = r->tty };
 	const int stdio[3] = { r->tty ? c->out : c->in, c->out,
 		r->tty ? c->out : c->err };
-	int err = nest_start(r->nest, &command, stdio, r->group, &answer);
+	int terminal, err = nest_start(r->nest, &command, stdio, r->group,
+			  &terminal, &answer);
 
 	/* Signals go to it, and to -pid: to one that is somebody. */
 	if (err == 0 && answer.command <= 1)
@@ -227,6 +241,8 @@ start_inside(const struct spawn_request *r, const struct child_ends *c,
 	res->pid = answer.command;
 	res->init = answer.init;
 	res->enforcing = answer.enforcing;
+	if (err == 0 && terminal >= 0)
+		err = take_terminal(res, terminal);
 	if (err < 0)
 		*step = answer.step;
 	return err;

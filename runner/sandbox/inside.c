@@ -19,6 +19,7 @@
 #include "clone_into.h"
 #include "control.h"
 #include "heap.h"
+#include "inside_terminal.h"
 #include "program.h"
 #include "util.h"
 #include "view.h"
@@ -29,7 +30,8 @@
 struct start {
 	const struct inside *in;
 	const struct nest_command *command; /* NULL: run() */
-	const int *stdio;
+	int stdio[3];
+	int terminal; /* where the master of a new terminal is sent */
 	int joins[CGROUP_HIERARCHIES]; /* of its control group; -1: none */
 	int group;		       /* its directory in version 2; -1 */
 	bool born;		       /* in that one */
@@ -62,7 +64,7 @@ follow_runner(const struct inside *in)
 }
 
 /* Writes go below the writable roots, to the devices, to its own /proc, and
- * to its own terminal, which lies on no mount of the view. */
+ * to its own terminal, which need not lie on a mount of the view. */
 static int
 make_ruleset(const struct start *s)
 {
@@ -101,6 +103,11 @@ enter(struct start *s, int *ruleset)
 	s->step = "mounting its own /proc";
 	if (in->proc)
 		err = view_mount_proc();
+	if (err < 0)
+		return err;
+	s->step = "a terminal of its own";
+	if (in->terminals && s->command != NULL && s->command->tty)
+		err = inside_terminal(s->stdio, s->terminal);
 	if (err < 0)
 		return err;
 	s->step = "making the Landlock ruleset";
@@ -369,13 +376,17 @@ void
 inside_start(const struct inside *in, const struct nest_command *c,
     const int *fds, struct nest_answer *a)
 {
-	struct start s = { .in = in, .command = c, .stdio = fds, .group = -1 };
+	struct start s = { .in = in,
+		.command = c,
+		.stdio = { fds[0], fds[1], fds[2] },
+		.group = -1 };
 
 	fds += 3;
 	for (int i = 0; i < CGROUP_HIERARCHIES; i++)
 		s.joins[i] = c->joins & 1u << i ? *fds++ : -1;
 	if (s.joins[CGROUP_UNIFIED] >= 0)
-		s.group = *fds;
+		s.group = *fds++;
+	s.terminal = c->tty ? *fds : -1;
 	start(&s, a);
 }
 

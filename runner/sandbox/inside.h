@@ -20,6 +20,7 @@ struct inside {
 	struct command_filter filter, files_filter; /* the file helper's */
 	bool landlock_only; /* no namespaces, and no capabilities in them */
 	bool proc;	    /* mount one */
+	bool terminals;	    /* there is a /dev/pts to mount over */
 	bool network, restrict_files;
 	struct command_landlock_place
 	    *writable; /* for Landlock: in the view, and room for two

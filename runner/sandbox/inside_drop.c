@@ -19,6 +19,7 @@
 
 #include "clone_into.h"
 #include "inside.h"
+#include "log.h"
 #include "util.h"
 
 /* What the kernel gives everybody (since Linux 5.16), and not more. */
@@ -98,6 +99,23 @@ bind_capabilities(void)
 	return prctl(PR_SET_SECUREBITS, bits, 0, 0, 0) < 0 ? -errno : 0;
 }
 
+/* Commands may not use keys at all (command_filter.c); this is for what the
+ * kernel itself looks up. A kernel without keys has none, and where a container
+ * refuses the call to everybody (systemd-nspawn, Docker's default filter)
+ * nobody has put a key into the keyring that stays. */
+static int
+join_keyring(void)
+{
+	if (syscall(SYS_keyctl, KEYCTL_JOIN_SESSION_KEYRING, NULL) >= 0 ||
+	    errno == ENOSYS)
+		return 0;
+	if (errno != EPERM)
+		return -errno;
+	log_warn(0, "keyctl is refused here, so sandboxes keep the session "
+		    "keyring; commands cannot use it");
+	return 0;
+}
+
 int
 inside_prepare(const struct inside *in, const char **step)
 {
@@ -117,13 +135,8 @@ inside_prepare(const struct inside *in, const char **step)
 	*step = "no_new_privs";
 	if (prctl(PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0) < 0)
 		return -errno;
-	/* Commands may not use keys at all (command_filter.c); this is for
-	 * what the kernel itself looks up. A kernel without keys has none. */
 	*step = "a session keyring";
-	if (syscall(SYS_keyctl, KEYCTL_JOIN_SESSION_KEYRING, NULL) < 0 &&
-	    errno != ENOSYS)
-		return -errno;
-	return 0;
+	return join_keyring();
 }
 
 /* --- in each process ---------------------------------------------------- */

@@ -15,6 +15,7 @@
 #include "control.h"
 #include "descriptors.h"
 #include "groups.h"
+#include "inside_terminal.h"
 #include "log.h"
 
 /* A nest answers in milliseconds; beyond this it is stuck, on a file system
@@ -198,11 +199,27 @@ put_group(const struct group *g, int *fds, uint8_t *joins)
 	return n;
 }
 
+static int
+cannot_start(struct nest_answer *a, int err)
+{
+	*a = (struct nest_answer){ .err = err, .step = "a socket pair" };
+	return err;
+}
+
+static void
+close_pair(const int pair[2])
+{
+	for (int i = 0; i < 2; i++)
+		if (pair[i] >= 0)
+			close(pair[i]);
+}
+
 int
 nest_start(struct nest *n, const struct nest_command *c, const int stdio[3],
-    const struct group *group, struct nest_answer *a)
+    const struct group *group, int *terminal, struct nest_answer *a)
 {
 	int fds[NEST_FDS_MAX] = { stdio[0], stdio[1], stdio[2] };
+	int handover[2] = { -1, -1 };
 	size_t nfds = 3;
 	uint8_t joins = 0;
 	struct buf b;
@@ -210,9 +227,16 @@ nest_start(struct nest *n, const struct nest_command *c, const int stdio[3],
 
 	if (group != NULL)
 		nfds += put_group(group, fds + nfds, &joins);
+	if (c->tty &&
+	    socketpair(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0, handover) < 0)
+		return cannot_start(a, -errno);
+	if (c->tty)
+		fds[nfds++] = handover[1];
 	buf_init(&b, NEST_MESSAGE_MAX);
 	nest_start_put(&b, c, joins);
 	err = nest_ask(n, &b, fds, nfds, a);
+	*terminal = c->tty && err == 0 ? inside_terminal_take(handover[0]) : -1;
+	close_pair(handover);
 	if (err < 0 && a->stale)
 		retire(n);
 	return err;

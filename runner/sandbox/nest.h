@@ -69,11 +69,13 @@ int nest_get(struct nest_pool *pool, struct plan *plan, bool check,
     bool landlock_only, struct nest **nest);
 
 /* Starts a command in it, and in a control group (NULL: none); waits
- * until exec has worked or failed. 0, or -errno with the answer's step. When
+ * until exec has worked or failed. A command with a terminal may open one of
+ * its own instead of stdio's: its master is in *terminal then, and is the
+ * caller's; else *terminal is -1. 0, or -errno with the answer's step. When
  * its view was not intact any more it is stale from then on: another nest of
  * the same plan may do. */
 int nest_start(struct nest *n, const struct nest_command *c, const int stdio[3],
-    const struct group *group, struct nest_answer *a);
+    const struct group *group, int *terminal, struct nest_answer *a);
 
 bool nest_is_stale(const struct nest *n);
 

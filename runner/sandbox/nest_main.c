@@ -20,6 +20,7 @@
 #include "log.h"
 #include "mounts.h"
 #include "sandbox_limits.h"
+#include "shared_counts.h"
 #include "view.h"
 
 /* Devices, and what make_ruleset() of inside.c adds. */
@@ -203,7 +204,10 @@ build(const struct nest_options *o, struct nest_answer *a)
 	inside.options = *o;
 	inside.network = plan.network;
 	err = enter(o, &a->no_userns, &what);
+	if (err == 0 && !inside.landlock_only)
+		shared_counts_limit();
 	inside.proc = !inside.landlock_only && view_has_proc(&plan);
+	inside.terminals = !inside.landlock_only && view_has_dev(&plan);
 	if (err == 0)
 		err = prepare_filters(o, &what);
 	if (err == 0 && !inside.landlock_only) {
@@ -247,12 +251,13 @@ check(struct nest_answer *a)
 	return a->err;
 }
 
-/* stdio, one for each hierarchy, and the directory of version 2. */
+/* stdio, one for each hierarchy, the directory of version 2, and where a
+ * terminal is sent to. */
 static size_t
-fds_of(uint8_t joins)
+fds_of(const struct nest_command *c)
 {
-	return 3 + (size_t)__builtin_popcount(joins) +
-	       (joins & 1u << CGROUP_UNIFIED ? 1 : 0);
+	return 3 + (size_t)__builtin_popcount(c->joins) +
+	       (c->joins & 1u << CGROUP_UNIFIED ? 1 : 0) + (c->tty ? 1 : 0);
 }
 
 static void
@@ -261,7 +266,7 @@ take_start(struct buf_reader *r, const int *fds, size_t nfds)
 	struct nest_command c;
 	struct nest_answer a;
 
-	if (nest_start_get(r, &c) < 0 || nfds != fds_of(c.joins))
+	if (nest_start_get(r, &c) < 0 || nfds != fds_of(&c))
 		log_fatal("impossible order from the runner");
 	if (check(&a) == 0)
 		inside_start(&inside, &c, fds, &a);

@@ -17,7 +17,7 @@
 
 /* A plan of RESOLVE_MOUNTS_MAX mounts, or the arguments of one command. */
 #define NEST_MESSAGE_MAX (192u << 20)
-#define NEST_FDS_MAX	 (3 + CGROUP_HIERARCHIES + 1)
+#define NEST_FDS_MAX	 (3 + CGROUP_HIERARCHIES + 2)
 #define NEST_STEP_MAX	 240
 
 /* Where a nest finds the door, when the monitor made one. */
@@ -27,7 +27,8 @@ enum nest_order {
 	NEST_BUILD = 1, /* nest_options + plan without masks; once, first */
 	/* nest_command; stdin, stdout and stderr travel along, then what its
 	 * control group is joined by (a mask says which hierarchies), then
-	 * that group's directory if it is one of version 2. Answers -ESTALE
+	 * that group's directory if it is one of version 2, then for a
+	 * terminal a socket (inside_terminal.h). Answers -ESTALE
 	 * and `stale` when the view is not what was built any more. */
 	NEST_START = 2,
 	NEST_COVER = 3, /* the plan's masks, as they were made; before the first

@@ -160,11 +160,10 @@ static int
 add_private(struct view *v, const struct plan_mount *m, int target)
 {
 	_cleanup_close_ int fd = -1;
-	char options[64];
+	char options[96];
 	int err;
 
-	snprintf(options, sizeof(options), "mode=1777,size=%llu",
-	    (unsigned long long)v->shm_bytes);
+	view_memory_options(v, options, sizeof(options));
 	err = view_tmpfs(v, target, NULL, MS_NOSUID | MS_NODEV, options);
 	fd = err < 0 ? err : mounts_open(v->root, m->path);
 	return fd < 0 ? fd : view_own(v, fd, false);

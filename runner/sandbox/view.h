@@ -39,6 +39,13 @@ int view_check_host(const struct plan *plan, char *step);
 /* Whether commands get a /proc. */
 bool view_has_proc(const struct plan *plan);
 
+/* Whether the view has a /dev. */
+bool view_has_dev(const struct plan *plan);
+
+/* In the mount namespace of one command: a /dev/pts without anybody else's
+ * terminals. Only system calls. 0 or -errno. */
+int view_mount_terminals(void);
+
 /* In the mount and pid namespace of one command: its /proc, without what tells
  * of the host or changes it. Only system calls. 0 or -errno. */
 int view_mount_proc(void);

@@ -41,6 +41,10 @@ void view_step(struct view *v, const char *fmt, ...)
 int view_tmpfs(struct view *v, int target, const char *path, unsigned flags,
     const char *options);
 
+/* Options of a file system in memory that commands may fill, in text[96]: its
+ * size, and how many files fit. */
+void view_memory_options(const struct view *v, char *text, size_t cap);
+
 /* The file system at fd was made here: missing places may be made in it, and
  * with `seal` it is sealed at the end. 0 or -errno. */
 int view_own(struct view *v, int fd, bool seal);

@@ -56,6 +56,15 @@ add_links(struct view *v, int dev)
 	return 0;
 }
 
+static int
+mount_terminals(const char *where)
+{
+	if (mount("devpts", where, "devpts", MS_NOSUID | MS_NOEXEC,
+		"newinstance,ptmxmode=0666,mode=0620") < 0)
+		return -errno;
+	return 0;
+}
+
 /* Terminals of its own; those of the host cannot be named. */
 static int
 add_terminals(struct view *v)
@@ -69,25 +78,39 @@ add_terminals(struct view *v)
 	if (target < 0)
 		return target;
 	snprintf(name, sizeof(name), "self/fd/%d", target);
-	if (mount("devpts", name, "devpts", MS_NOSUID | MS_NOEXEC,
-		"newinstance,ptmxmode=0666,mode=0620") < 0)
-		return -errno;
-	return 0;
+	return mount_terminals(name);
+}
+
+int
+view_mount_terminals(void)
+{
+	return mount_terminals("/dev/pts");
+}
+
+/* A file without content costs the kernel about 1 KiB: with one for each 4 KiB
+ * files cost no more than a quarter besides. */
+#define BYTES_PER_FILE 4096
+
+void
+view_memory_options(const struct view *v, char *text, size_t cap)
+{
+	snprintf(text, cap, "mode=1777,size=%llu,nr_inodes=%llu",
+	    (unsigned long long)v->shm_bytes,
+	    (unsigned long long)v->shm_bytes / BYTES_PER_FILE + 1);
 }
 
 static int
 add_shm(struct view *v)
 {
 	_cleanup_close_ int target = -1;
-	char options[64];
+	char options[96];
 	bool own;
 
 	view_step(v, "/dev/shm");
 	target = view_point(v, "/dev/shm", true, &own);
 	if (target < 0)
 		return target;
-	snprintf(options, sizeof(options), "mode=1777,size=%llu",
-	    (unsigned long long)v->shm_bytes);
+	view_memory_options(v, options, sizeof(options));
 	return view_tmpfs(
 	    v, target, NULL, MS_NOSUID | MS_NODEV | MS_NOEXEC, options);
 }
@@ -178,12 +201,18 @@ add_sys(struct view *v)
 	return err < 0 ? err : cover_sys(v);
 }
 
+bool
+view_has_dev(const struct plan *plan)
+{
+	return plan->base != PLAN_BASE_EMPTY || plan->minimal;
+}
+
 int
 view_add_system(struct view *v)
 {
 	int err = 0;
 
-	if (v->plan->base != PLAN_BASE_EMPTY || v->plan->minimal)
+	if (view_has_dev(v->plan))
 		err = add_dev(v);
 	return err < 0 ? err : add_sys(v);
 }

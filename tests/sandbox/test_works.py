@@ -13,7 +13,7 @@ import threading
 
 import pytest
 from conftest import Shell, as_test_user, direct, is_alive, pids_with, poll
-from policies import READ_ALL, managed, path, workspace_write
+from policies import READ_ALL, managed, path, uri, workspace_write
 
 PYTHON = "/usr/bin/python3 -c '%s'"
 
@@ -280,6 +280,63 @@ def test_tools_that_trace_their_own_children(shell, mode, script, expected):
         pytest.skip("NOT TESTED: no control group counts memory here, and the sanitizer's shadow exceeds RLIMIT_DATA")
     r = shell.run("echo 'int main(void) { return 7; }' > p.c && gcc -g -o p p.c; " + script, timeout=60)
     assert expected in r.stdout, (r.stdout, r.stderr)
+
+
+TERMINAL = """
+tty; python3 -c 'import os; print(os.ttyname(0), os.ttyname(2), os.path.samefile(os.ttyname(0), "/proc/self/fd/0"))'
+stty -F $(tty) size; stty -F $(tty) -echo; echo into > $(tty); echo also > /dev/tty; ls -1 /dev/pts; ps -o tty= -p $$
+"""
+
+
+def test_a_terminal_has_a_name(shell):
+    r = shell.run(TERMINAL, tty=True)
+    assert r.pty.replace("\r", "") == "/dev/pts/0\n/dev/pts/0 /dev/pts/0 True\n24 80\ninto\nalso\n0\nptmx\npts/0\n", r.pty
+
+
+def test_a_terminal_is_resized_and_nobody_elses(shell):
+    c = shell.client
+    first = shell.start("stty -echo; echo up; read -r x; stty size; echo $x", tty=True)
+    c.wait(lambda: b"up" in c.output(first), what="the first terminal")
+    assert "result" in c.request("process/resize", {"processId": first, "rows": 7, "cols": 9})
+    other = shell.run("ls -1 /dev/pts; tty", tty=True)
+    assert other.pty.replace("\r", "") == "0\nptmx\n/dev/pts/0\n"
+    assert shell("ls /dev/pts") == "ptmx\n", "no terminal of another command is to be seen"
+    c.write(first, "mine\n")
+    assert c.finished(first).pty.replace("\r", "") == "up\n7 9\nmine\n"
+
+
+MANY_FILES = "cd %s && i=0 && while [ $i -lt 40000 ] && : 2>/dev/null > f$i; do i=$((i+1)); done; echo $i; rm -rf %s/f*"
+
+
+def test_memory_holds_so_many_files(shell):
+    """64 MiB of /dev/shm are 16 Ki files, also empty ones, which size= does not count."""
+    made = int(shell("exec 2>/dev/null; " + MANY_FILES % ("/dev/shm", "/dev/shm")))
+    assert 16000 < made <= 16384, made
+
+
+TAKE_INOTIFY = """
+import ctypes, sys
+libc = ctypes.CDLL(None, use_errno=True)
+taken = 0
+while libc.inotify_init1(0) >= 0:
+    taken += 1
+print(taken, ctypes.get_errno(), flush=True)
+sys.stdin.read()
+"""
+
+
+def test_inotify_is_left_for_others(session, place):
+    """The kernel counts instances per user: one sandbox gets a quarter of them, and fs/watch works meanwhile."""
+    shell = Shell(session, managed(READ_ALL), place)
+    most = int(pathlib.Path("/proc/sys/fs/inotify/max_user_instances").read_text())
+    id = shell.start(f"exec /usr/bin/python3 -c '{TAKE_INOTIFY}'", pipeStdin=True)
+    session.wait(lambda: b"\n" in session.output(id), what="an end of instances")
+    taken, errno = map(int, session.output(id).split())
+    assert 0 < taken <= most // 4 and errno == 24, (taken, errno, most)
+    try:
+        assert session.call("fs/watchMissing", {"watchId": 1, "missing": [uri(place / "none")]})["watching"]
+    finally:
+        session.request("process/terminate", {"processId": id})
 
 
 TRACE_OTHERS = """

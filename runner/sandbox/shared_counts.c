@@ -1,0 +1,66 @@
+/*
+ * What the kernel counts per user, in a sandbox as well (namespaces(7),
+ * "The /proc/sys/user directory"): a count holds in the namespace where it is
+ * written, and is charged to the user outside as before.
+ */
+#include "shared_counts.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <unistd.h>
+
+#include "log.h"
+#include "util.h"
+
+static int
+read_number(const char *path, unsigned long *n)
+{
+	_cleanup_close_ int fd = open(path, O_RDONLY | O_CLOEXEC);
+	char text[32], *end;
+	ssize_t len = fd < 0 ? -1 : read(fd, text, sizeof(text) - 1);
+
+	if (len < 0)
+		return -errno;
+	text[len] = '\0';
+	*n = strtoul(text, &end, 10);
+	return end == text ? -EINVAL : 0;
+}
+
+static int
+write_number(const char *path, unsigned long n)
+{
+	_cleanup_close_ int fd = open(path, O_WRONLY | O_CLOEXEC);
+	char text[32];
+	int len = snprintf(text, sizeof(text), "%lu\n", n);
+
+	return fd < 0 || write(fd, text, (size_t)len) != len ? -errno : 0;
+}
+
+void
+shared_counts_limit(void)
+{
+	static const struct {
+		const char *of_user, *here;
+		unsigned long part;
+	} counts[] = {
+		{ "/proc/sys/fs/inotify/max_user_instances",
+		    "/proc/sys/user/max_inotify_instances", 4 },
+		{ "/proc/sys/fs/inotify/max_user_watches",
+		    "/proc/sys/user/max_inotify_watches", 2 },
+	};
+
+	for (size_t i = 0; i < nitems(counts); i++) {
+		unsigned long n = 0;
+		int err = read_number(counts[i].of_user, &n);
+
+		if (err == 0)
+			err = write_number(counts[i].here, n / counts[i].part);
+		if (err < 0)
+			log_warn(err,
+			    "%s: sandboxed commands may use up what their user "
+			    "has",
+			    counts[i].here);
+	}
+}
