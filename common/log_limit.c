@@ -10,6 +10,12 @@
 #include "table.h"
 #include "util.h"
 
+static unsigned
+times(const struct log_limit *l)
+{
+	return l->factor > 0 ? l->factor : 1;
+}
+
 /* Of all of them: a new second begins with what the last ones left out, and
  * that is one line more. */
 static bool
@@ -21,7 +27,7 @@ is_room(struct log_limit *l, int64_t now, unsigned *others)
 		*others = l->left_out;
 		l->left_out = 0;
 	}
-	if (l->lines >= LOG_LIMIT_ALL)
+	if (l->lines >= LOG_LIMIT_ALL * times(l))
 		return false;
 	l->lines++;
 	return true;
@@ -60,7 +66,8 @@ log_limit_permits(struct log_limit *l, uint64_t key, int64_t now, unsigned *own,
 		l->slots[i].since_ms = now;
 		l->slots[i].lines = 0;
 	}
-	if (l->slots[i].lines >= LOG_LIMIT_LINES || !is_room(l, now, others)) {
+	if (l->slots[i].lines >= LOG_LIMIT_LINES * times(l) ||
+	    !is_room(l, now, others)) {
 		l->slots[i].left_out++;
 		return false;
 	}
@@ -73,7 +80,12 @@ log_limit_permits(struct log_limit *l, uint64_t key, int64_t now, unsigned *own,
 bool
 log_permits(enum log_matter matter, const char *peer, const char *kind)
 {
-	static struct log_limit limits[LOG_MATTERS];
+	static struct log_limit limits[LOG_MATTERS] = {
+		[LOG_SESSION] = { .factor = LOG_LIMIT_SESSIONS },
+	};
+	static const char *const others_are[LOG_MATTERS] = {
+		"failed connections", "others", "sessions"
+	};
 	const char *port = strrchr(peer, ':');
 	int len = port ? (int)(port - peer) : (int)strlen(peer);
 	char text[256];
@@ -86,7 +98,7 @@ log_permits(enum log_matter matter, const char *peer, const char *kind)
 		return false;
 	if (others > 0)
 		log_warn(0, "%u lines about %s were left out", others,
-		    matter == LOG_FAILURE ? "failed connections" : "others");
+		    others_are[matter]);
 	if (own > 0)
 		log_warn(0, "%.*s: %u lines like the next were left out", len,
 		    peer, own);

@@ -9,15 +9,17 @@
 #include <stdbool.h>
 #include <stdint.h>
 
-#define LOG_LIMIT_MS	10000 /* of one source and kind there may be so many */
-#define LOG_LIMIT_LINES 10
-#define LOG_LIMIT_ALL	50 /* a second, of all of one matter */
-#define LOG_LIMIT_SLOTS 64 /* sources and kinds that are told apart */
+#define LOG_LIMIT_MS	   10000 /* of one source and kind there may be so many */
+#define LOG_LIMIT_LINES	   10
+#define LOG_LIMIT_ALL	   50 /* a second, of all of one matter */
+#define LOG_LIMIT_SESSIONS 50 /* times as many of LOG_SESSION */
+#define LOG_LIMIT_SLOTS	   64 /* sources and kinds that are told apart */
 
 /* Failures cost who floods nothing: their lines have no part in the others'. */
 enum log_matter {
 	LOG_FAILURE,  /* what somebody did wrong */
 	LOG_DECISION, /* what was done about it, or could not be done */
+	LOG_SESSION,  /* sessions that come and go; more of them are usual */
 	LOG_MATTERS
 };
 
@@ -29,6 +31,7 @@ struct log_limit {
 	} slots[LOG_LIMIT_SLOTS];
 	int64_t second_ms;
 	unsigned lines, left_out; /* left out: of nobody in the slots */
+	unsigned factor;	  /* so many times the lines; 0: once */
 };
 
 /*

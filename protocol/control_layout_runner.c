@@ -93,6 +93,7 @@ static const struct field attach_fields[] = {
 static const struct field detached_fields[] = {
 	FIELD(FIELD_U32, control_detached, generation),
 	FIELD(FIELD_U8, control_detached, end),
+	FIELD(FIELD_BOOL, control_detached, empty),
 };
 
 static const struct field started_fields[] = {

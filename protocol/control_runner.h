@@ -173,6 +173,7 @@ struct control_attach {
 struct control_detached {
 	uint32_t generation;
 	uint8_t end; /* enum channel_end */
+	bool empty;  /* nothing was ever started or opened in the session */
 };
 
 /* A connection that only watches. */

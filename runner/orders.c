@@ -91,10 +91,20 @@ report_masks(int fd)
 	send_report(RUNNER_REPORT_MASKS, NULL, fd);
 }
 
+/* Would a client that comes back find anything? */
+static bool
+is_empty(const struct session *s)
+{
+	return s->starts == 0 && s->v0_starts == 0 && s->files.nhandles == 0 &&
+	       s->watch == NULL && s->watches == NULL;
+}
+
 static void
 report_detached(struct session *s, enum channel_end why)
 {
-	struct control_detached d = { .generation = s->generation, .end = why };
+	struct control_detached d = {
+		.generation = s->generation, .end = why, .empty = is_empty(s)
+	};
 
 	orders_report(RUNNER_REPORT_DETACHED, &d);
 }

@@ -358,13 +358,25 @@ take_over(struct listener *l, const struct listener *before)
 	return err;
 }
 
+bool
+listener_stays(const struct listener *old, const struct listener *next)
+{
+	size_t len = strlen(old->address);
+
+	if (strcmp(old->address, next->address) != 0)
+		return false;
+	if (old->scheme != ADDRESS_WS && old->scheme != ADDRESS_WSS)
+		return true;
+	return strcmp(old->address + len - 2, ":0") != 0 ||
+	       strcmp(old->name, next->name) == 0;
+}
+
 int
 listener_open(struct listener *l, const struct listener *before)
 {
 	int err;
 
-	if (before != NULL && before->fd >= 0 &&
-	    strcmp(l->address, before->address) == 0) {
+	if (before != NULL && before->fd >= 0) {
 		err = take_over(l, before);
 	} else {
 		l->id = ids_used++;

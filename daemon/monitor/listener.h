@@ -60,9 +60,13 @@ listener_has_tls(const struct listener *l)
 	return l->certificate != NULL;
 }
 
+/* Does next go on with the socket of old? Both have the same address; of those
+ * with port 0, any number of which is possible, the name decides. */
+bool listener_stays(const struct listener *old, const struct listener *next);
+
 /*
- * Binds it, or takes over the socket that `before` (or NULL) has at the same
- * address. 0, or an enum exit_code after logging what is wrong.
+ * Binds it, or takes over the socket that `before` (or NULL) has. 0, or an enum
+ * exit_code after logging what is wrong.
  */
 int listener_open(struct listener *l, const struct listener *before);
 

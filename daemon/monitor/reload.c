@@ -3,8 +3,6 @@
  */
 #include "reload.h"
 
-#include <string.h>
-
 #include "log.h"
 #include "monitor.h"
 #include "notify.h"
@@ -26,8 +24,8 @@ open_all(struct conf *next, const struct conf *old)
 		struct listener *before = NULL;
 
 		for (size_t j = 0; j < old->nlisteners; j++)
-			if (strcmp(old->listeners[j]->address,
-				next->listeners[i]->address) == 0)
+			if (listener_stays(
+				old->listeners[j], next->listeners[i]))
 				before = old->listeners[j];
 		code = listener_open(next->listeners[i], before);
 	}
@@ -41,8 +39,8 @@ reload_unlink_listeners(const struct conf *old, const struct conf *next)
 		bool stays = false;
 
 		for (size_t j = 0; next != NULL && j < next->nlisteners; j++)
-			stays |= strcmp(old->listeners[i]->address,
-				     next->listeners[j]->address) == 0;
+			stays |= listener_stays(
+			    old->listeners[i], next->listeners[j]);
 		if (!stays)
 			listener_unlink(old->listeners[i]);
 	}

@@ -92,6 +92,7 @@ attach(struct session *s, uint32_t conn, const char *peer, int channel_fd)
 	s->conn = conn;
 	memcpy(s->peer, attach.peer, sizeof(s->peer));
 	s->close_asked = false;
+	s->empty = false;
 	s->end = CHANNEL_END_DETACHED;
 	s->state = SESSION_STATE_ATTACHED;
 	return 0;
@@ -145,6 +146,12 @@ start(struct monitor *m, struct session *s, const char *peer, char *reason)
 	return err;
 }
 
+bool
+session_may_log(const struct session *s)
+{
+	return log_permits(LOG_SESSION, s->identity->name, "session");
+}
+
 enum session_result
 session_open(struct monitor *m, struct identity *identity, uint32_t conn,
     const char *peer, struct session **session, int channel_fd, char *reason)
@@ -170,8 +177,9 @@ session_open(struct monitor *m, struct identity *identity, uint32_t conn,
 	/* Not SPARE any more, whatever comes of it. */
 	s->state = SESSION_STATE_ATTACHED;
 	/* Before its client can know of it. */
-	log_info("session %.*s: opened for %s, %s, runner %d", ID_LOG_CHARS,
-	    s->id, identity->name, peer, (int)s->pid);
+	if (session_may_log(s))
+		log_info("session %.*s: opened for %s, %s, runner %d",
+		    ID_LOG_CHARS, s->id, identity->name, peer, (int)s->pid);
 	err = attach(s, conn, peer, channel_fd);
 	if (err < 0) {
 		snprintf(reason, 256, "session channel: %s", strerror(-err));
@@ -206,7 +214,9 @@ session_resume(struct monitor *m, const struct identity *identity,
 	if (s->state == SESSION_STATE_ATTACHED)
 		return SESSION_ATTACHED;
 	session_audit(m, s, "session-resumed", peer, NULL);
-	log_info("session %.*s: resumed, %s", ID_LOG_CHARS, s->id, peer);
+	if (session_may_log(s))
+		log_info(
+		    "session %.*s: resumed, %s", ID_LOG_CHARS, s->id, peer);
 	unlink_from_lists(&m->sessions, s);
 	if (attach(s, conn, peer, channel_fd) < 0) {
 		s->state = SESSION_STATE_ATTACHED;
@@ -234,10 +244,12 @@ session_detach(struct monitor *m, struct session *s, bool channel_ended,
 		return true;
 	session_order(s, RUNNER_ORDER_DETACH, NULL, NULL, 0);
 	s->state = SESSION_STATE_DETACHED;
-	s->deadline_ms = now_ms() + m->conf->limits.detached_ttl_ms;
+	s->detached_ms = now_ms();
 	TAILQ_INSERT_TAIL(&m->sessions.detached, s, link);
 	session_audit(m, s, "session-detached", NULL, NULL);
-	log_info("session %.*s: detached", ID_LOG_CHARS, s->id);
+	if (session_may_log(s))
+		log_info("session %.*s: detached", ID_LOG_CHARS, s->id);
+	session_limit_end_empty(m, s);
 	return true;
 }
 
@@ -309,11 +321,11 @@ session_reap(struct monitor *m, pid_t pid, int status)
 		snprintf(reason, sizeof(reason), "%s", s->end_reason);
 	else
 		describe_status(status, reason);
-	if (s->state == SESSION_STATE_TERMINATING)
-		log_info("session %.*s: ended", ID_LOG_CHARS, s->id);
-	else
+	if (s->state != SESSION_STATE_TERMINATING)
 		log_error(0, "session %.*s: %s; its processes are killed",
 		    ID_LOG_CHARS, s->id, reason);
+	else if (session_may_log(s))
+		log_info("session %.*s: ended", ID_LOG_CHARS, s->id);
 	session_audit(m, s, "session-ended", NULL, reason);
 	s->crashed = is_crash(status);
 	requests_session_ended(m, s, reason);

@@ -57,11 +57,13 @@ struct session {
 	bool pid_owed;	   /* or its template has yet to say it */
 	int masks; /* the list of what its runner made on the disk; -1: none */
 	enum session_state state;
-	int64_t deadline_ms;
+	int64_t deadline_ms;	/* TERMINATING */
+	int64_t detached_ms;	/* DETACHED since then */
 	uint32_t conn;		/* ATTACHED: the front-end's number */
 	uint32_t generation;	/* of attachments, counts up */
 	const char *end_reason; /* static: why we end it, or NULL */
 	bool asked_to_end;	/* by its client */
+	bool empty;		/* detached: nothing was ever started */
 	bool crashed;		/* its runner had a fault */
 	bool audited;		/* its runner reports processes: */
 	uint32_t running;	/* of them */
@@ -92,7 +94,7 @@ struct spare {
 struct registry {
 	struct table by_id;
 	struct table by_pid;
-	struct session_list detached; /* in order of their deadlines */
+	struct session_list detached; /* in order of detached_ms */
 	struct session_list terminating;
 	int64_t rest_until_ms;	     /* of those detached, no more end before */
 	struct session_list limited; /* in order of ends_ms */
@@ -110,6 +112,9 @@ void registry_init(struct registry *r);
 enum session_result session_open(struct monitor *m, struct identity *identity,
     uint32_t conn, const char *peer, struct session **session, int channel_fd,
     char *reason);
+
+/* Is there room in the log for another line about this session's life? */
+bool session_may_log(const struct session *s);
 
 /* Gives a detached session a new channel. SESSION_OK, SESSION_UNKNOWN (also
  * for another identity's), or SESSION_ATTACHED. */

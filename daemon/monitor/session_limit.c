@@ -52,13 +52,51 @@ session_limit_descriptors(void)
 	return (uint32_t)((r.rlim_cur - OWN_DESCRIPTORS) / SESSION_DESCRIPTORS);
 }
 
+static uint32_t
+count_sessions(const struct monitor *m, const struct identity *identity)
+{
+	struct census census = { .identity = identity };
+
+	table_each(&m->sessions.by_id, census_visit, &census);
+	return census.sessions;
+}
+
+/* So many sessions there can be. */
+static size_t
+places(const struct monitor *m)
+{
+	uint32_t configured = m->conf->limits.max_sessions;
+	uint32_t possible = session_limit_descriptors();
+
+	return configured < possible ? configured : possible;
+}
+
+/*
+ * Of several identities each has its part of all places for itself. More than
+ * that it may have while more places are free than it holds, so that whoever
+ * comes next finds some.
+ */
+static bool
+is_fair(const struct monitor *m, const struct identity *identity)
+{
+	size_t all = places(m), used = m->sessions.by_id.count;
+	size_t part =
+	    m->conf->nidentities > 1 ? all / m->conf->nidentities : all;
+	size_t free_places = all - used, permitted;
+
+	permitted = part > free_places ? part : free_places;
+	if (permitted == 0)
+		permitted = 1;
+	/* Counting takes its time: only where it can matter. */
+	return used < permitted || count_sessions(m, identity) < permitted;
+}
+
 bool
 session_limit_room(
     const struct monitor *m, const struct identity *identity, char *reason)
 {
 	uint32_t all = m->conf->limits.max_sessions;
 	uint32_t own = identity->limits.max_sessions;
-	struct census census = { .identity = identity };
 
 	if (m->sessions.by_id.count >= all) {
 		snprintf(reason, 256, "limit of %u sessions reached", all);
@@ -70,13 +108,42 @@ session_limit_room(
 		    session_limit_descriptors());
 		return false;
 	}
-	if (own == 0)
+	if (own == 0 && is_fair(m, identity))
 		return true;
-	table_each(&m->sessions.by_id, census_visit, &census);
-	if (census.sessions >= own)
+	if (own == 0)
+		snprintf(reason, 256,
+		    "%.100s holds its share of the %zu sessions that there "
+		    "can be; max-sessions of the identity sets another limit",
+		    identity->name, places(m));
+	else if (count_sessions(m, identity) < own)
+		return true;
+	else
 		snprintf(reason, 256, "limit of %u sessions of %.100s reached",
 		    own, identity->name);
-	return census.sessions < own;
+	return false;
+}
+
+/* Is less than half of what this identity may have left? */
+static bool
+is_scarce(const struct monitor *m, const struct identity *identity)
+{
+	uint32_t own = identity->limits.max_sessions;
+
+	return m->sessions.by_id.count > places(m) / 2 ||
+	       (own > 0 && count_sessions(m, identity) > own / 2);
+}
+
+void
+session_limit_end_empty(struct monitor *m, struct session *s)
+{
+	if (s->state != SESSION_STATE_DETACHED || !s->empty ||
+	    !is_scarce(m, s->identity))
+		return;
+	s->end_reason = "nothing was started in it, and places are scarce";
+	if (session_may_log(s))
+		log_info("session %.*s: %s, ending it", ID_LOG_CHARS, s->id,
+		    s->end_reason);
+	session_terminate(m, s);
 }
 
 /* Most come with the latest deadline: the list is searched from its end. */
@@ -126,17 +193,21 @@ int64_t
 session_limit_detached(struct monitor *m, int64_t now)
 {
 	struct registry *r = &m->sessions;
+	/* As it is now: a reload changes it for those who wait as well. */
+	uint32_t ttl = m->conf->limits.detached_ttl_ms;
 	struct session *s;
 
 	if (now < r->rest_until_ms)
 		return r->rest_until_ms;
 	for (int n = 0; (s = TAILQ_FIRST(&r->detached)) != NULL; n++) {
-		if (s->deadline_ms > now)
-			return s->deadline_ms;
+		if (s->detached_ms + ttl > now)
+			return s->detached_ms + ttl;
 		if (n == ENDS_AT_ONCE)
 			return r->rest_until_ms = now + ENDS_REST_MS;
-		log_info("session %.*s: not resumed within %u ms, ending it",
-		    ID_LOG_CHARS, s->id, m->conf->limits.detached_ttl_ms);
+		if (session_may_log(s))
+			log_info("session %.*s: not resumed within %u ms, "
+				 "ending it",
+			    ID_LOG_CHARS, s->id, ttl);
 		session_terminate(m, s);
 	}
 	return -1;

@@ -28,6 +28,10 @@ void session_limit_time(struct registry *r, struct session *s);
  * ms) or -1. */
 int64_t session_limit_expire(struct monitor *m, int64_t now);
 
+/* Ends a detached session in which nothing was ever started, if places are
+ * scarcer than half. Its client loses nothing by it. */
+void session_limit_end_empty(struct monitor *m, struct session *s);
+
 /* Ends those that nobody came back to, some at a time. Returns likewise. */
 int64_t session_limit_detached(struct monitor *m, int64_t now);
 

@@ -12,6 +12,7 @@
 #include "seqpacket.h"
 #include "session_audit.h"
 #include "session_cast.h"
+#include "session_limit.h"
 #include "session_spare.h"
 #include "starter.h"
 
@@ -28,8 +29,12 @@ take_detached(struct session *s, const uint8_t *packet, size_t len)
 		return false;
 	if (d.generation > s->reported)
 		s->reported = d.generation;
-	if (d.generation == s->generation)
+	if (d.generation == s->generation) {
 		s->end = d.end;
+		s->empty = d.empty;
+	}
+	/* Its connection ended before it said so. */
+	session_limit_end_empty(&monitor, s);
 	return true;
 }
 
@@ -52,7 +57,9 @@ take_end(struct session *s, const uint8_t *packet, size_t len)
 		return 0;
 	s->asked_to_end = true;
 	s->end_reason = "its client ended it";
-	log_info("session %.*s: its client ends it", ID_LOG_CHARS, s->id);
+	if (session_may_log(s))
+		log_info(
+		    "session %.*s: its client ends it", ID_LOG_CHARS, s->id);
 	session_terminate(&monitor, s);
 	return 0;
 }

@@ -156,6 +156,7 @@ def test_a_limit_of_all_processes_of_a_session(configured, user, mode):
 def test_a_limit_of_sessions_is_one_identity_s_own(configured, user):
     s = configured(ADDRESS + identity("a", user, "tok-a", "max-sessions = 2\n") + identity("b", user, "tok-b"))
     first = [s.connect(token="tok-a").ready() for _ in range(2)]
+    first[0].sh("x", "sleep 1000")  # without anything in it, it would not be kept
     assert s.connect(token="tok-a").error("initialize", {"clientName": "x"}) == (
         -32603, "limit of 2 sessions of a reached")
     s.connect(token="tok-b").ready()

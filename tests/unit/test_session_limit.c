@@ -17,6 +17,7 @@
 #define REST 20 /* ms */
 
 static struct session sessions[MANY];
+static struct identity identity = { .name = (char *)(uintptr_t) "x" };
 static struct conf conf;
 static struct monitor m;
 
@@ -28,6 +29,7 @@ set_up(void **state)
 	registry_init(&m.sessions);
 	for (size_t i = 0; i < MANY; i++) {
 		sessions[i] = (struct session){ .id = "x",
+			.identity = &identity,
 			.state = SESSION_STATE_DETACHED,
 			.hung_up = true };
 		TAILQ_INSERT_TAIL(&m.sessions.detached, &sessions[i], link);
@@ -51,7 +53,7 @@ test_a_few_at_a_time(void **state)
 	int64_t now = 1000;
 
 	for (size_t i = 0; i < MANY; i++)
-		sessions[i].deadline_ms = 900;
+		sessions[i].detached_ms = 900;
 	assert_int_equal(session_limit_detached(&m, now), now + REST);
 	assert_int_equal(ending(), 8);
 	assert_int_equal(session_limit_detached(&m, now + 1), now + REST);
@@ -68,7 +70,7 @@ static void
 test_none_early(void **state)
 {
 	for (size_t i = 0; i < MANY; i++)
-		sessions[i].deadline_ms = 1000 + 10 * (int64_t)i;
+		sessions[i].detached_ms = 1000 + 10 * (int64_t)i;
 	assert_int_equal(session_limit_detached(&m, 999), 1000);
 	assert_int_equal(ending(), 0);
 	assert_int_equal(session_limit_detached(&m, 1025), 1030);
