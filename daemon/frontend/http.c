@@ -135,6 +135,13 @@ on_origin(struct http_request *r, struct slice value)
 }
 
 static int
+on_host(struct http_request *r, struct slice value)
+{
+	r->has_host = true;
+	return 0;
+}
+
+static int
 on_connection(struct http_request *r, struct slice value)
 {
 	r->connection_upgrade |= list_has(value, SLICE("upgrade"));
@@ -166,9 +173,8 @@ on_key(struct http_request *r, struct slice value)
 static int
 on_authorization(struct http_request *r, struct slice value)
 {
-	if (!r->has_authorization)
-		r->authorization = value;
 	r->has_authorization = true;
+	r->authorization = value;
 	return 0;
 }
 
@@ -191,18 +197,20 @@ on_transfer_encoding(struct http_request *r, struct slice value)
 }
 
 /* Every header that means something here; the others only have to be well
- * formed. */
+ * formed. `once`: of two, a proxy before us may have looked at the other one.
+ */
 static const struct header {
 	struct slice name;
 	bool once;
 	int (*on)(struct http_request *r, struct slice value);
 } headers[] = {
 	{ { "origin", 6 }, false, on_origin },
+	{ { "host", 4 }, true, on_host },
 	{ { "connection", 10 }, false, on_connection },
 	{ { "upgrade", 7 }, false, on_upgrade },
 	{ { "sec-websocket-version", 21 }, true, on_version },
 	{ { "sec-websocket-key", 17 }, true, on_key },
-	{ { "authorization", 13 }, false, on_authorization },
+	{ { "authorization", 13 }, true, on_authorization },
 	{ { "content-length", 14 }, true, on_content_length },
 	{ { "transfer-encoding", 17 }, true, on_transfer_encoding },
 };

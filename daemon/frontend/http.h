@@ -21,10 +21,11 @@ struct http_request {
 	bool connection_upgrade; /* Connection has the token "upgrade" */
 	bool upgrade_websocket;
 	bool version_13;
+	bool has_host;
 	bool has_key;
 	struct slice key; /* Sec-WebSocket-Key */
 	bool has_authorization;
-	struct slice authorization; /* value of the first one */
+	struct slice authorization;
 	bool has_body;		    /* announced by the headers */
 };
 

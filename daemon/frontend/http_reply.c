@@ -6,6 +6,7 @@
 
 #include <string.h>
 
+#include "base64.h"
 #include "websocket.h"
 
 static struct http_reply
@@ -18,6 +19,17 @@ static struct http_reply
 reply_empty(int status)
 {
 	return (struct http_reply){ status, "", "" };
+}
+
+/* 16 bytes in base64 (RFC 6455 section 4.1). */
+static bool
+is_key(struct slice key)
+{
+	uint8_t bytes[18];
+	char error[BASE64_ERROR_MAX];
+
+	return key.len == base64_encoded_len(16) &&
+	       base64_decode(bytes, key.ptr, key.len, error) == 16;
 }
 
 /* `GET /`: is it a WebSocket handshake? */
@@ -35,6 +47,9 @@ check_upgrade(const struct http_request *r)
 		    400, "`Sec-WebSocket-Version` header did not include '13'");
 	if (!r->has_key)
 		return reply_text(400, "`Sec-WebSocket-Key` header missing");
+	if (!is_key(r->key))
+		return reply_text(400,
+		    "`Sec-WebSocket-Key` header is not 16 bytes in base64");
 	if (r->minor == 0)
 		return reply_text(426,
 		    "WebSocket request couldn't be upgraded since no upgrade "
@@ -50,6 +65,9 @@ http_check(const struct http_request *r)
 {
 	if (r->origin)
 		return reply_empty(403);
+	/* RFC 9112 section 3.2. */
+	if (r->minor == 1 && !r->has_host)
+		return reply_text(400, "`Host` header missing");
 	if (slice_equal(r->path, SLICE("/readyz"))) {
 		if (r->method == HTTP_OTHER)
 			return (struct http_reply){ 405, "",

@@ -136,7 +136,7 @@ def test_listeners_outlive_the_front_end(configured, user, directory):
 
 def get(url, path, method="GET"):
     with dial(url) as s:
-        s.sendall(f"{method} {path} HTTP/1.1\r\n\r\n".encode())
+        s.sendall(f"{method} {path} HTTP/1.1\r\nHost: x\r\n\r\n".encode())
         data = b""
         while piece := s.recv(65536):
             data += piece

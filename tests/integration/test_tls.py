@@ -155,7 +155,7 @@ def test_plain_text_and_plain_sockets(secure):
     s = secure()
     at = urlsplit(s.url)
     with socket.create_connection((at.hostname, at.port), timeout=20) as plain:
-        plain.sendall(b"GET /readyz HTTP/1.1\r\n\r\n")
+        plain.sendall(b"GET /readyz HTTP/1.1\r\nHost: x\r\n\r\n")
         assert b"HTTP" not in until_closed(plain)
     s.wait_log("TLS: http request")
 

@@ -20,7 +20,7 @@
 #define KEY	 "Sec-WebSocket-Key: dGhlIHNhbXBsZSBub25jZQ==\r\n"
 #define SHAKE	 UPGRADE VERSION KEY
 #define GET	 "GET / HTTP/1.1\r\nHost: x\r\n"
-#define READYZ	 "GET /readyz HTTP/1.1\r\n"
+#define READYZ	 "GET /readyz HTTP/1.1\r\nHost: x\r\n"
 
 /* A complete head and the answer: a status or NOT_HTTP. */
 static const struct row {
@@ -32,36 +32,36 @@ static const struct row {
 	{ GET SHAKE "Origin:\r\n\r\n", 403 },
 	{ GET SHAKE "oRIGIN: null\r\n\r\n", 403 },
 	{ READYZ "Origin: x\r\n\r\n", 403 },
-	{ "POST /readyz HTTP/1.1\r\nOrigin: x\r\n\r\n", 403 },
-	{ "GET /foo HTTP/1.1\r\nOrigin: x\r\n\r\n", 403 },
+	{ "POST /readyz HTTP/1.1\r\nHost: x\r\nOrigin: x\r\n\r\n", 403 },
+	{ "GET /foo HTTP/1.1\r\nHost: x\r\nOrigin: x\r\n\r\n", 403 },
 	{ "GET / HTTP/1.0\r\nOrigin: x\r\nOrigin: y\r\n\r\n", 403 },
 	/* health */
 	{ READYZ "\r\n", 200 },
 	{ "HEAD /readyz HTTP/1.1\r\nHost: x\r\n\r\n", 200 },
-	{ "GET /readyz?a=b HTTP/1.1\r\n\r\n", 200 },
+	{ "GET /readyz?a=b HTTP/1.1\r\nHost: x\r\n\r\n", 200 },
 	{ "GET /readyz HTTP/1.0\r\n\r\n", 200 },
-	{ "GET http://h:1/readyz HTTP/1.1\r\n\r\n", 200 },
-	{ "POST /readyz HTTP/1.1\r\n\r\n", 405 },
-	{ "get /readyz HTTP/1.1\r\n\r\n", 405 },
-	{ "OPTIONS /readyz HTTP/1.1\r\n\r\n", 405 },
+	{ "GET http://h:1/readyz HTTP/1.1\r\nHost: x\r\n\r\n", 200 },
+	{ "POST /readyz HTTP/1.1\r\nHost: x\r\n\r\n", 405 },
+	{ "get /readyz HTTP/1.1\r\nHost: x\r\n\r\n", 405 },
+	{ "OPTIONS /readyz HTTP/1.1\r\nHost: x\r\n\r\n", 405 },
 	/* other paths, also for upgrades */
-	{ "GET /healthz HTTP/1.1\r\n\r\n", 404 },
-	{ "GET /livez HTTP/1.1\r\n\r\n", 404 },
-	{ "GET /foo HTTP/1.1\r\n" SHAKE "\r\n", 404 },
-	{ "GET /readyz/ HTTP/1.1\r\n\r\n", 404 },
-	{ "GET /%72eadyz HTTP/1.1\r\n\r\n", 404 },
-	{ "GET // HTTP/1.1\r\n" SHAKE "\r\n", 404 },
-	{ "GET /./ HTTP/1.1\r\n" SHAKE "\r\n", 404 },
-	{ "GET readyz HTTP/1.1\r\n\r\n", 404 },
-	{ "OPTIONS * HTTP/1.1\r\n\r\n", 404 },
-	{ "CONNECT h:80 HTTP/1.1\r\n\r\n", 404 },
-	{ "GET a/b://h/ HTTP/1.1\r\n" SHAKE "\r\n", 404 },
-	{ "GET ://h/ HTTP/1.1\r\n" SHAKE "\r\n", 404 },
-	{ "GET h:/ HTTP/1.1\r\n" SHAKE "\r\n", 404 },
-	{ "GET ?/readyz HTTP/1.1\r\n\r\n", 404 },
+	{ "GET /healthz HTTP/1.1\r\nHost: x\r\n\r\n", 404 },
+	{ "GET /livez HTTP/1.1\r\nHost: x\r\n\r\n", 404 },
+	{ "GET /foo HTTP/1.1\r\nHost: x\r\n" SHAKE "\r\n", 404 },
+	{ "GET /readyz/ HTTP/1.1\r\nHost: x\r\n\r\n", 404 },
+	{ "GET /%72eadyz HTTP/1.1\r\nHost: x\r\n\r\n", 404 },
+	{ "GET // HTTP/1.1\r\nHost: x\r\n" SHAKE "\r\n", 404 },
+	{ "GET /./ HTTP/1.1\r\nHost: x\r\n" SHAKE "\r\n", 404 },
+	{ "GET readyz HTTP/1.1\r\nHost: x\r\n\r\n", 404 },
+	{ "OPTIONS * HTTP/1.1\r\nHost: x\r\n\r\n", 404 },
+	{ "CONNECT h:80 HTTP/1.1\r\nHost: x\r\n\r\n", 404 },
+	{ "GET a/b://h/ HTTP/1.1\r\nHost: x\r\n" SHAKE "\r\n", 404 },
+	{ "GET ://h/ HTTP/1.1\r\nHost: x\r\n" SHAKE "\r\n", 404 },
+	{ "GET h:/ HTTP/1.1\r\nHost: x\r\n" SHAKE "\r\n", 404 },
+	{ "GET ?/readyz HTTP/1.1\r\nHost: x\r\n\r\n", 404 },
 	/* the upgrade */
-	{ "POST / HTTP/1.1\r\n" SHAKE "\r\n", 405 },
-	{ "HEAD / HTTP/1.1\r\n" SHAKE "\r\n", 405 },
+	{ "POST / HTTP/1.1\r\nHost: x\r\n" SHAKE "\r\n", 405 },
+	{ "HEAD / HTTP/1.1\r\nHost: x\r\n" SHAKE "\r\n", 405 },
 	{ GET "\r\n", 400 },
 	{ GET "Upgrade: websocket\r\n" VERSION KEY "\r\n", 400 },
 	{ GET "Connection: upgraded\r\nUpgrade: websocket\r\n" VERSION KEY
@@ -80,10 +80,10 @@ static const struct row {
 	{ GET SHAKE "Content-Length: 5\r\n\r\n", 400 },
 	{ GET SHAKE "Transfer-Encoding: chunked\r\n\r\n", 400 },
 	{ GET SHAKE "\r\n", 101 },
-	{ "GET /?token=x HTTP/1.1\r\n" SHAKE "\r\n", 101 },
-	{ "GET http://h HTTP/1.1\r\n" SHAKE "\r\n", 101 },
-	{ "GET http://h?x HTTP/1.1\r\n" SHAKE "\r\n", 101 },
-	{ "GET ws://h:1/?a/b HTTP/1.1\r\n" SHAKE "\r\n", 101 },
+	{ "GET /?token=x HTTP/1.1\r\nHost: x\r\n" SHAKE "\r\n", 101 },
+	{ "GET http://h HTTP/1.1\r\nHost: x\r\n" SHAKE "\r\n", 101 },
+	{ "GET http://h?x HTTP/1.1\r\nHost: x\r\n" SHAKE "\r\n", 101 },
+	{ "GET ws://h:1/?a/b HTTP/1.1\r\nHost: x\r\n" SHAKE "\r\n", 101 },
 	{ GET SHAKE "Content-Length: 0\r\n\r\n", 101 },
 	{ GET "CONNECTION:a,\tUPGRADE\t,b\r\nUPGRADE:WebSocket\r\n" VERSION KEY
 	      "\r\n",
@@ -92,6 +92,26 @@ static const struct row {
 	{ GET SHAKE "Sec-WebSocket-Extensions: permessage-deflate\r\n\r\n",
 	    101 },
 	{ GET SHAKE "X-Y: \xff\xfe\t \r\nEmpty:\r\n\r\n", 101 },
+	/* which host: one, of a version that has it */
+	{ "GET / HTTP/1.1\r\n" SHAKE "\r\n", 400 },
+	{ "GET /readyz HTTP/1.1\r\n\r\n", 400 },
+	{ "GET /readyz HTTP/1.1\r\nOrigin: x\r\n\r\n", 403 },
+	{ "GET / HTTP/1.1\r\nHost:\r\n" SHAKE "\r\n", 101 },
+	/* a key of 16 bytes */
+	{ GET UPGRADE VERSION "Sec-WebSocket-Key:\r\n\r\n", 400 },
+	{ GET UPGRADE VERSION "Sec-WebSocket-Key: abc\r\n\r\n", 400 },
+	{ GET UPGRADE VERSION
+	    "Sec-WebSocket-Key: dGhlIHNhbXBsZSBub25jZQ\r\n\r\n",
+	    400 },
+	{ GET UPGRADE VERSION
+	    "Sec-WebSocket-Key: dGhlIHNhbXBsZSBub25jZQ= \r\n\r\n",
+	    400 },
+	{ GET UPGRADE VERSION
+	    "Sec-WebSocket-Key: dGhlIHNhbXBsZSBub25jZTE=\r\n\r\n",
+	    400 },
+	{ GET UPGRADE VERSION
+	    "Sec-WebSocket-Key: dGhlIHNhbXBsZSBub25-ZQ==\r\n\r\n",
+	    400 },
 	/* not HTTP */
 	{ "hello\r\n\r\n", NOT_HTTP },
 	{ "\r\n\r\n", NOT_HTTP },
@@ -127,6 +147,10 @@ static const struct row {
 	{ READYZ "A\r\n\r\n", NOT_HTTP },
 	{ READYZ "A: \x01\r\n\r\n", NOT_HTTP },
 	{ READYZ "A: \x7f\r\n\r\n", NOT_HTTP },
+	{ GET "Host: x\r\n" SHAKE "\r\n", NOT_HTTP },
+	{ GET SHAKE "Authorization: Bearer a\r\nAuthorization: Bearer b\r\n"
+		    "\r\n",
+	    NOT_HTTP },
 	{ GET SHAKE KEY "\r\n", NOT_HTTP },
 	{ GET SHAKE VERSION "\r\n", NOT_HTTP },
 	{ READYZ "Content-Length: 5x\r\n\r\n", NOT_HTTP },
@@ -253,8 +277,7 @@ test_fields(void **state)
 {
 	static const char head[] = "GET http://h/a?b#c HTTP/1.0\r\n"
 				   "Sec-WebSocket-Key: \t abc \t\r\n"
-				   "Authorization: first \r\n"
-				   "authorization: second\r\n\r\n";
+				   "Authorization: first \r\n\r\n";
 	struct http_request r;
 
 	assert_int_equal(
@@ -300,13 +323,13 @@ test_replies(void **state)
 	    "content-length: 0\r\n\r\n");
 	check_reply(READYZ "\r\n", "HTTP/1.1 200 OK\r\nconnection: close\r\n"
 				   "content-length: 0\r\n\r\n");
-	check_reply("PUT /readyz HTTP/1.1\r\n\r\n",
+	check_reply("PUT /readyz HTTP/1.1\r\nHost: x\r\n\r\n",
 	    "HTTP/1.1 405 Method Not Allowed\r\nallow: GET,HEAD\r\n"
 	    "connection: close\r\ncontent-length: 0\r\n\r\n");
-	check_reply("PUT / HTTP/1.1\r\n\r\n",
+	check_reply("PUT / HTTP/1.1\r\nHost: x\r\n\r\n",
 	    "HTTP/1.1 405 Method Not Allowed\r\n" TEXT
 	    "content-length: 28\r\n\r\nRequest method must be `GET`");
-	check_reply("HEAD / HTTP/1.1\r\n\r\n",
+	check_reply("HEAD / HTTP/1.1\r\nHost: x\r\n\r\n",
 	    "HTTP/1.1 405 Method Not Allowed\r\n" TEXT
 	    "content-length: 28\r\n\r\n");
 	check_reply("GET / HTTP/1.0\r\n" SHAKE "\r\n",
