@@ -6,6 +6,10 @@
 #include <string.h>
 #include <sys/socket.h>
 
+#ifndef SO_PASSRIGHTS
+#define SO_PASSRIGHTS 83
+#endif
+
 ssize_t
 rights_send(int sock, struct iovec *iov, int n, int fd)
 {
@@ -24,4 +28,12 @@ rights_send(int sock, struct iovec *iov, int n, int fd)
 	c->cmsg_len = CMSG_LEN(sizeof(int));
 	memcpy(CMSG_DATA(c), &fd, sizeof(int));
 	return sendmsg(sock, &m, MSG_NOSIGNAL);
+}
+
+void
+rights_refuse(int sock)
+{
+	const int off = 0;
+
+	setsockopt(sock, SOL_SOCKET, SO_PASSRIGHTS, &off, sizeof(off));
 }

@@ -10,4 +10,12 @@
 /* As writev(2); the first byte of it brings fd, which stays the caller's. */
 ssize_t rights_send(int sock, struct iovec *iov, int n, int fd);
 
+/*
+ * Whoever sends a descriptor to this AF_UNIX socket gets an error. Received and
+ * closed it could block who closes it: a socket with SO_LINGER, a file of FUSE;
+ * discarded by the kernel, it does the same. Sockets that are accepted from a
+ * listening one inherit it. Since Linux 6.16; before, nothing happens.
+ */
+void rights_refuse(int sock);
+
 #endif

@@ -61,6 +61,21 @@ take_fds(struct msghdr *msg, int *fds, size_t *nfds)
 	}
 }
 
+static void
+close_each(const int *fds, size_t n)
+{
+	while (n > 0)
+		close(fds[--n]);
+}
+
+static void (*drop)(const int *fds, size_t n) = close_each;
+
+void
+seqpacket_set_drop(void (*how)(const int *fds, size_t n))
+{
+	drop = how;
+}
+
 ssize_t
 seqpacket_recv(
     int fd, void *p, size_t cap, int fds[SEQPACKET_FDS_MAX], size_t *nfds)
@@ -79,8 +94,8 @@ seqpacket_recv(
 			return -errno;
 	take_fds(&msg, fds, nfds);
 	if (msg.msg_flags & (MSG_TRUNC | MSG_CTRUNC)) {
-		while (*nfds > 0)
-			close(fds[--*nfds]);
+		drop(fds, *nfds);
+		*nfds = 0;
 		return -EMSGSIZE;
 	}
 	return n;

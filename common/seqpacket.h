@@ -27,4 +27,8 @@ int seqpacket_send(
 ssize_t seqpacket_recv(
     int fd, void *p, size_t cap, int fds[SEQPACKET_FDS_MAX], size_t *nfds);
 
+/* How descriptors of a packet that was cut are closed, where closing what an
+ * untrusted program sent must not block. */
+void seqpacket_set_drop(void (*drop)(const int *fds, size_t n));
+
 #endif

@@ -12,6 +12,7 @@
 #include "handed.h"
 #include "log.h"
 #include "pump.h"
+#include "rights.h"
 
 static void
 channel_in_cb(evutil_socket_t fd, short what, void *arg)
@@ -67,6 +68,7 @@ connection_attach(struct connection *c)
 		pair) < 0)
 		return -errno;
 	c->channel_fd = pair[0];
+	rights_refuse(c->channel_fd);
 	event_assign(&c->channel_in, base, c->channel_fd, EV_READ | EV_PERSIST,
 	    channel_in_cb, c);
 	event_assign(

@@ -10,6 +10,7 @@
 
 #include "log.h"
 #include "monitor_client.h"
+#include "rights.h"
 #include "seqpacket.h"
 #include "util.h"
 
@@ -43,6 +44,8 @@ helper_set_channels(const int fds[TLS_HELPERS])
 	for (int i = 0; i < TLS_HELPERS; i++) {
 		channels[i].previous = channels[i].newest;
 		channels[i].newest = fds[i];
+		if (fds[i] >= 0)
+			rights_refuse(fds[i]);
 	}
 	epoch++;
 }

@@ -25,6 +25,7 @@
 #include "log_limit.h"
 #include "loop.h"
 #include "monitor_client.h"
+#include "rights.h"
 #include "util.h"
 
 #define ACCEPTS_PER_WAKE 64
@@ -161,6 +162,8 @@ add(const struct control_listener *order, int fd, SSL_CTX *tls)
 	l->tls = tls;
 	l->fd = fd;
 	set_nonblock(fd);
+	if (l->kind == LISTENER_UNIX)
+		rights_refuse(fd); /* a client could stop us with one */
 	event_assign(&l->event, base, fd, EV_READ | EV_PERSIST, accept_cb, l);
 	loop_add(&l->event, NULL);
 }

@@ -27,6 +27,7 @@
 #include "landlock.h"
 #include "log.h"
 #include "policy.h"
+#include "rights.h"
 #include "seqpacket.h"
 #include "sign.h"
 #include "trust.h"
@@ -151,6 +152,7 @@ take_serve(const uint8_t *packet, size_t len, const int *fds, size_t nfds)
 		return -EBADMSG;
 	memcpy(secret, s.secret, sizeof(secret));
 	explicit_bzero(&s, sizeof(s));
+	rights_refuse(CONTROL_FD);
 	state = trust_is_there() ? KEYS_VERIFYING : KEYS_SIGNING;
 	if (state == KEYS_VERIFYING)
 		prctl(PR_SET_NAME, "execd-certs");

@@ -16,6 +16,7 @@
 #include <unistd.h>
 
 #include "child.h"
+#include "dispose.h"
 #include "log.h"
 #include "monitor.h"
 #include "requests.h"
@@ -166,7 +167,10 @@ control_ready(struct source *source, uint32_t events)
 		else
 			err = request_take(&monitor, packet, (size_t)n,
 			    nfds ? &fds[0] : &none);
-		close_all(fds, nfds);
+		if (err < 0)
+			dispose(fds, nfds);
+		else
+			close_all(fds, nfds);
 		if (f->control.fd < 0)
 			return;
 	}
@@ -179,7 +183,7 @@ control_ready(struct source *source, uint32_t events)
 	/* Whoever closes it has nothing to live for. */
 	if (f->pid > 0)
 		kill(f->pid, SIGKILL);
-	source_remove(&f->control);
+	dispose_channel(source_detach(&f->control));
 }
 
 /* Copies of the listener's descriptors: ours stay ours. 0 or -errno. */
@@ -376,7 +380,7 @@ frontend_reap(struct monitor *m, pid_t pid, int status)
 	if (pid != f->pid)
 		return false;
 	f->pid = 0;
-	source_remove(&f->control);
+	dispose_channel(source_detach(&f->control));
 	forget(m);
 	if (m->stopping) {
 		f->state = FRONTEND_DOWN;
@@ -457,5 +461,5 @@ frontend_stop(struct monitor *m)
 void
 frontend_hang_up(struct monitor *m)
 {
-	source_remove(&m->frontend.control);
+	dispose_channel(source_detach(&m->frontend.control));
 }

@@ -17,6 +17,7 @@
 #include "config.h"
 #include "crypto_memory.h"
 #include "descriptors.h"
+#include "dispose.h"
 #include "doctor.h"
 #include "drop.h"
 #include "log.h"
@@ -24,6 +25,7 @@
 #include "notify.h"
 #include "quota.h"
 #include "runner_start.h"
+#include "seqpacket.h"
 #include "session_limit.h"
 #include "source.h"
 #include "starter.h"
@@ -255,6 +257,7 @@ main(int argc, char **argv)
 	if (code >= 0)
 		return code;
 	log_init("execd", options.debug ? LOG_LEVEL_DEBUG : LOG_LEVEL_INFO);
+	seqpacket_set_drop(dispose);
 	m->options = &options;
 	m->root = geteuid() == 0;
 	m->signals.fd = -1;

@@ -13,6 +13,7 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
+#include "dispose.h"
 #include "log.h"
 #include "log_limit.h"
 #include "monitor.h"
@@ -109,7 +110,7 @@ destroy(struct registry *r, struct session *s)
 		table_remove(&r->by_id, &s->by_id);
 	if (s->pid > 0)
 		table_remove(&r->by_pid, &s->by_pid);
-	source_remove(&s->control);
+	dispose_channel(source_detach(&s->control));
 	session_forget_watchers(s);
 	identity_unref(s->identity);
 	if (s->masks >= 0)
@@ -120,7 +121,7 @@ destroy(struct registry *r, struct session *s)
 void
 session_discard(struct registry *r, struct session *s)
 {
-	source_remove(&s->control);
+	dispose_channel(source_detach(&s->control));
 	/* Then the rest when it is reaped. */
 	if (session_collect(r, s) == 0)
 		starter_kill(s->pid);

@@ -3,12 +3,15 @@
  * cannot be, ends the runner and its session.
  */
 #include <errno.h>
+#include <fcntl.h>
 #include <stdio.h>
 #include <sys/epoll.h>
 #include <unistd.h>
 
+#include "dispose.h"
 #include "log.h"
 #include "monitor.h"
+#include "rights.h"
 #include "seqpacket.h"
 #include "session_audit.h"
 #include "session_cast.h"
@@ -113,14 +116,22 @@ take_report(struct session *s, const uint8_t *packet, size_t len, size_t nfds)
 		give_up(s);
 }
 
+/* Of nothing else it is known that closing it waits for nobody. */
+static bool
+is_memory(int fd)
+{
+	return fcntl(fd, F_GET_SEALS) >= 0;
+}
+
 /* The only report with a descriptor, which is kept as it is: true. */
 static bool
 take_masks(struct session *s, const uint8_t *packet, size_t len, int fd)
 {
-	if (s->masks >= 0 ||
+	if (s->masks >= 0 || !is_memory(fd) ||
 	    control_get(packet, len, RUNNER_REPORT_MASKS, NULL) < 0)
 		return false;
 	s->masks = fd;
+	rights_refuse(s->control.fd);
 	return true;
 }
 
@@ -140,8 +151,7 @@ session_take_reports(struct session *s)
 			nfds = 0;
 		else
 			take_report(s, packet, (size_t)n, nfds);
-		while (nfds > 0)
-			close(fds[--nfds]);
+		dispose(fds, nfds);
 		if (++count == REPORTS_MAX)
 			return; /* the others have their turn */
 	}
@@ -163,7 +173,7 @@ session_control_ready(struct source *source, uint32_t events)
 	session_take_reports(s);
 	if (s->hung_up || events & (EPOLLHUP | EPOLLERR)) {
 		starter_kill(s->pid);
-		source_remove(&s->control);
+		dispose_channel(source_detach(&s->control));
 		s->hung_up = true;
 	}
 }

@@ -43,17 +43,28 @@ source_set_events(struct source *s, uint32_t events)
 	epoll_ctl(epoll_fd, EPOLL_CTL_MOD, s->fd, &ev);
 }
 
-void
-source_remove(struct source *s)
+int
+source_detach(struct source *s)
 {
-	if (s->fd < 0)
-		return;
-	epoll_ctl(epoll_fd, EPOLL_CTL_DEL, s->fd, NULL);
-	close(s->fd);
+	int fd = s->fd;
+
+	if (fd < 0)
+		return -1;
+	epoll_ctl(epoll_fd, EPOLL_CTL_DEL, fd, NULL);
 	s->fd = -1;
 	for (int i = 0; i < batch_len; i++)
 		if (batch[i].data.ptr == s)
 			batch[i].data.ptr = NULL;
+	return fd;
+}
+
+void
+source_remove(struct source *s)
+{
+	int fd = source_detach(s);
+
+	if (fd >= 0)
+		close(fd);
 }
 
 int

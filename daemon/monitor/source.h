@@ -27,6 +27,9 @@ void source_set_events(struct source *s, uint32_t events);
  * were already fetched for it are dropped. */
 void source_remove(struct source *s);
 
+/* The same, but its descriptor is the caller's then; -1: it had none. */
+int source_detach(struct source *s);
+
 /* Waits at most timeout_ms (-1: for ever) and calls what is ready. How many
  * were, or -errno. */
 int source_dispatch(int timeout_ms);

@@ -2,6 +2,7 @@
 """A compromised front-end for test_isolation.py: holds the real control
 channel and says what no front-end says, one case per life."""
 import array
+import contextlib
 import json
 import os
 import pathlib
@@ -119,6 +120,38 @@ def authenticate_with_descriptor(s):
     s.sendmsg([authenticate(1)], [(socket.SOL_SOCKET, socket.SCM_RIGHTS, array.array("i", [3]))])
 
 
+def lingering(n=1):
+    """Sockets that block whoever closes them last for a minute: the test never reads what is sent there."""
+    sink = pathlib.Path(__file__).parents[2] / "sink"
+    found = []
+    for _ in range(n):
+        s = socket.create_connection(("127.0.0.1", int(sink.read_text())))
+        s.setblocking(False)
+        with contextlib.suppress(BlockingIOError):
+            while True:
+                s.send(b"x" * 65536)
+        s.setsockopt(socket.SOL_SOCKET, socket.SO_LINGER, struct.pack("ii", 1, 60))
+        found.append(s)
+    return found
+
+
+def bring(s, message, n=1):
+    given = lingering(n)
+    s.sendmsg([message], [(socket.SOL_SOCKET, socket.SCM_RIGHTS, array.array("i", [g.fileno() for g in given]))])
+    for g in given:
+        os.close(g.detach())
+
+
+def unread(s, *messages):
+    """Those that nobody reads, because of the one before them."""
+    serving(s)
+    os.kill(os.getppid(), signal.SIGSTOP)
+    s.send(u32(999))
+    for m in messages:
+        bring(s, m)
+    os.kill(os.getppid(), signal.SIGCONT)
+
+
 # One that never became READY counts against the program; so each of them
 # stands between two that did.
 EARLY = [
@@ -157,6 +190,12 @@ SERVING = [
     watch_with_the_grant_of_the_attached,
     watch_and_close_twice,
     lambda s: serving(s, b""),                               # reads like the end
+    lambda s: (serving(s), bring(s, authenticate(1))),
+    lambda s: (serving(s), bring(s, u32(CLOSE) + u32(1) + b"\0", 3)),
+    lambda s: (serving(s), bring(s, u32(999) + b"x" * 30000, 2)),
+    lambda s: (grant := granted((serving(s), s)[1], 1)) and bring(s, u32(OPEN) + u32(1) + grant),
+    lambda s: unread(s, u32(999), u32(999)),
+    lambda s: unread(s, b""),
 ]
 CASES = [case for pair in zip(SERVING, EARLY) for case in pair] + SERVING[len(EARLY):]
 

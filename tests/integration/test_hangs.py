@@ -1,10 +1,14 @@
 """Who hangs is replaced: each program is stopped, and clients that come then are served within a bounded time."""
+import array
 import contextlib
 import os
 import pathlib
 import signal
+import socket
+import struct
 import time
 
+import pytest
 from certificates import fingerprint
 from conftest import is_alive, poll
 from execd_client import Closed
@@ -98,3 +102,42 @@ def test_a_starter_that_hangs(with_starter, starters):
         assert "the starter does not answer" in s.log
     finally:
         os.kill(starters.children[0].pid, signal.SIGCONT)
+
+
+def lingering():
+    """A socket that blocks whoever closes it last for a minute, and what it is connected to."""
+    sink = socket.create_server(("127.0.0.1", 0))
+    s = socket.create_connection(sink.getsockname())
+    s.setblocking(False)
+    with contextlib.suppress(BlockingIOError):
+        while True:
+            s.send(b"x" * 65536)
+    s.setsockopt(socket.SOL_SOCKET, socket.SO_LINGER, struct.pack("ii", 1, 60))
+    return s, sink
+
+
+def kernel_refuses_rights():
+    a, b = socket.socketpair()
+    with a, b:
+        try:
+            b.setsockopt(socket.SOL_SOCKET, 83, 0)      # SO_PASSRIGHTS
+        except OSError:
+            return False
+        return True
+
+
+def test_no_client_of_a_unix_socket_stops_the_front_end_with_a_descriptor(spawn, directory):
+    if not kernel_refuses_rights():
+        pytest.skip("NOT TESTED: this kernel (before 6.16) lets clients send descriptors; who hangs of it is replaced")
+    path = directory / "socket"
+    s = spawn(listen=f"unix:{path}")
+    s.ready()
+    given, sink = lingering()
+    with socket.socket(socket.AF_UNIX) as c:
+        c.connect(str(path))
+        with pytest.raises(PermissionError):
+            c.sendmsg([b"GET / HTTP/1.1\r\n"],
+                      [(socket.SOL_SOCKET, socket.SCM_RIGHTS, array.array("i", [given.fileno()]))])
+        sink.close()        # it is ours to close, and nobody waits for anybody any more
+        given.close()
+        assert wait_served(s.ready, 5) < 2

@@ -3,6 +3,8 @@ import contextlib
 import os
 import pathlib
 import re
+import socket
+import time
 
 import pytest
 from conftest import BUILD, Server, is_alive, need_mode, poll
@@ -127,6 +129,9 @@ def test_an_impossible_message_of_the_front_end_kills_it(tmp_path_factory, user,
     shutil.copy(BUILD / "tests/integration/fake_frontend", fake)
     shutil.copy(pathlib.Path(__file__).with_name("fake_frontend.py"), fake.with_suffix(".py"))
     (directory / "case").write_text("0")
+    sink = socket.create_server(("127.0.0.1", 0), backlog=64)   # nobody reads there
+    (directory / "sink").write_text(str(sink.getsockname()[1]))
+    began = time.monotonic()
     for p in directory.rglob("*"):
         p.chmod(0o755 if p.is_dir() or p.parent.name != directory.name else 0o666)
     child = subprocess.Popen([directory / "daemon/monitor/execd", "--listen", "ws://127.0.0.1:0", "--user",
@@ -140,6 +145,9 @@ def test_an_impossible_message_of_the_front_end_kills_it(tmp_path_factory, user,
     child.terminate()
     rest = child.stderr.read()
     assert child.wait(15) == 0, rest
+    sink.close()
+    took = time.monotonic() - began
+    assert took < 30, f"the monitor waited for descriptors that nobody should send: {took:.0f} s"
     text = "".join(log) + rest
     cases = int(re.search(r"fake: done (\d+)", text)[1])
     assert cases >= 10

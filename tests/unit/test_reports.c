@@ -11,6 +11,7 @@
 #include <stdint.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/mman.h>
 #include <sys/socket.h>
 #include <sys/wait.h>
 #include <unistd.h>
@@ -81,11 +82,21 @@ tear_down(struct fixture *f)
 }
 
 static void
-send_report(struct fixture *f, const struct buf *b, bool with_fd)
+send_with(struct fixture *f, const struct buf *b, int fd)
 {
 	assert_int_equal(
-	    seqpacket_send(f->runner, b->data, b->len, &f->runner, with_fd), 0);
+	    seqpacket_send(f->runner, b->data, b->len, &fd, fd >= 0), 0);
 	session_take_reports(&f->session);
+}
+
+static void
+send_report(struct fixture *f, const struct buf *b, bool with_fd)
+{
+	int fd = with_fd ? memfd_create("test", MFD_CLOEXEC) : -1;
+
+	send_with(f, b, fd);
+	if (fd >= 0)
+		close(fd);
 }
 
 /* The message of that type with the values that are good for this session. */
@@ -212,8 +223,24 @@ test_the_list_of_masks_comes_once(void **state)
 	put_report(&b, RUNNER_REPORT_MASKS);
 	send_report(&f, &b, true);
 	assert_true(f.session.masks >= 0);
-	send_report(&f, &b, true);
+	/* From now on the kernel may refuse descriptors to the sender. */
+	send_report(&f, &b, false);
 	buf_clear(&b);
+	assert_true(tear_down(&f));
+}
+
+/* Closing another kind of file may wait for whoever sent it. */
+static void
+test_the_list_of_masks_is_memory(void **state)
+{
+	struct fixture f;
+	struct buf b;
+
+	set_up(&f, SESSION_STATE_ATTACHED, true);
+	put_report(&b, RUNNER_REPORT_MASKS);
+	send_with(&f, &b, f.runner);
+	buf_clear(&b);
+	assert_true(f.session.masks < 0);
 	assert_true(tear_down(&f));
 }
 
@@ -244,6 +271,7 @@ main(void)
 		cmocka_unit_test(test_every_message_in_every_state),
 		cmocka_unit_test(test_impossible_values),
 		cmocka_unit_test(test_the_list_of_masks_comes_once),
+		cmocka_unit_test(test_the_list_of_masks_is_memory),
 		cmocka_unit_test(test_nothing_is_taken_from_the_condemned),
 	};
 
