@@ -216,6 +216,23 @@ helper_pause_client(struct session *s)
 	channel_pause(&s->client.channel, behind);
 }
 
+/* Drops what was sent. A client that never stops sending keeps the queue from
+ * ever being empty, so that flush() alone would keep every byte of an upload.
+ * Each byte is moved once at most: half of the queue is dropped at a time. */
+static void
+drop_sent(struct helper *h)
+{
+	struct forwarded *f;
+
+	if (h->queue_at < h->queue.len / 2)
+		return;
+	STAILQ_FOREACH (f, &h->waiting, link)
+		if (f->spool != NULL && !f->sent)
+			f->at -= h->queue_at;
+	buf_consume(&h->queue, h->queue_at);
+	h->queue_at = 0;
+}
+
 /* A large request is handed on as it lies there. */
 static void
 enqueue(struct helper *h, const char *text, size_t len, bool spooled)
@@ -230,9 +247,24 @@ enqueue(struct helper *h, const char *text, size_t len, bool spooled)
 	frame_put_length(header, (uint32_t)len | (spooled ? FRAME_SPOOLED : 0));
 	buf_put(&h->queue, header, sizeof(header));
 	buf_put(&h->queue, text, len);
-	if (h->queue.failed)
-		log_fatal("more than %u bytes wait for %s", QUEUE_MAX_BYTES,
-		    helper_name(h));
+}
+
+static bool
+has_room(const struct helper *h, size_t len)
+{
+	return len < QUEUE_MAX_BYTES - FRAME_HEADER_BYTES - h->queue.len;
+}
+
+/* One request too large for what waits already fails; the session goes on. */
+static int
+refuse(struct helper *h, struct request *r, const struct file_note *note)
+{
+	reply_error(r->channel, &r->id, RPC_INTERNAL,
+	    "more than %u bytes of requests wait for %s", QUEUE_MAX_BYTES,
+	    helper_name(h));
+	if (note != NULL && h->kind == HELPER_FILES)
+		file_router_answered(r->session, h, note, true);
+	return 0;
 }
 
 int
@@ -242,6 +274,9 @@ helper_forward(struct helper *h, struct request *r,
 	struct session *s = r->session;
 	struct forwarded *f;
 
+	drop_sent(h);
+	if (!has_room(h, len))
+		return refuse(h, r, note);
 	f = xcalloc(1, sizeof(*f));
 	f->at = h->queue.len;
 	f->spool = r->spool;
@@ -255,7 +290,10 @@ helper_forward(struct helper *h, struct request *r,
 	r->id = (struct rpc_id){ 0 };
 	STAILQ_INSERT_TAIL(&h->waiting, f, link);
 	s->client.waiting++;
+	/* A helper that stopped reading gets no event, and so no flush(). */
 	if (!event_pending(&h->out_event, EV_WRITE, NULL))
 		flush(h);
+	else
+		helper_pause_client(s);
 	return RPC_PENDING;
 }
