@@ -96,6 +96,16 @@ stop(struct helper *h)
 }
 
 void
+helper_stop_http(struct session *s)
+{
+	struct helper *h, *next;
+
+	TAILQ_FOREACH_SAFE (h, &s->helpers, link, next)
+		if (h->kind == HELPER_HTTP)
+			stop(h);
+}
+
+void
 helper_stop_all(struct session *s)
 {
 	while (!TAILQ_EMPTY(&s->helpers))

@@ -32,6 +32,9 @@ bool helper_give_up(struct session *s, const struct nest *nest);
 /* The client reads again. */
 void helper_resume_all(struct session *s);
 
+/* Ends the HTTP exchanges of a connection that nobody reads from any more. */
+void helper_stop_http(struct session *s);
+
 /* The connection is over, and with it file handles and HTTP exchanges. */
 void helper_stop_all(struct session *s);
 

@@ -9,6 +9,7 @@
 #include <fcntl.h>
 #include <signal.h>
 #include <stdio.h>
+#include <string.h>
 
 #include "environment.h"
 #include "helper.h"
@@ -236,13 +237,17 @@ on_drained(struct channel *ch)
 }
 
 /* The client said its last word; what waits for time to pass is answered
- * now with what there is. */
+ * now with what there is. Over stdio somebody still reads the answers, and what
+ * was read is answered. A socket that ended has nobody behind it: its HTTP
+ * exchanges end, for they may last as long as their servers like. */
 static void
 on_ended(struct channel *ch)
 {
 	struct session *s = ch->owner;
 
 	s->client.input_ended = true;
+	if (!s->client.stdio)
+		helper_stop_http(s);
 	session_answer_waiters(&s->client);
 	table_each(&s->processes, refuse_writes_visit, NULL);
 }
@@ -271,6 +276,7 @@ session_attach(struct session *s, int fd, const struct control_attach *attach)
 	session_detach(s, CHANNEL_END_REPLACED);
 	s->generation = attach->generation;
 	snprintf(s->client.peer, sizeof(s->client.peer), "%s", attach->peer);
+	s->client.stdio = strcmp(attach->peer, "stdio") == 0;
 	s->client.state = SESSION_NEW;
 	s->client.input_ended = s->client.violated = false;
 	s->client.waiting = 0;

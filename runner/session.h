@@ -41,6 +41,7 @@ struct client {
 	char peer[CONTROL_PEER_MAX];
 	unsigned waiting; /* requests without answer */
 	bool watching;
+	bool stdio;
 	bool input_ended; /* it said all it will say */
 	bool violated;	  /* it broke the envelope */
 };

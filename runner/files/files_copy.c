@@ -136,7 +136,8 @@ copy_into(int in, const struct stat *source, int out)
 	if (ftruncate(out, 0) < 0)
 		return -errno;
 	err = copy_content(in, out, source->st_size);
-	if (err == 0 && fchmod(out, source->st_mode & 07777) < 0)
+	/* A copy is never set-id: who copies need not be who owns it. */
+	if (err == 0 && fchmod(out, source->st_mode & 0777) < 0)
 		err = -errno;
 	return err;
 }

@@ -302,7 +302,9 @@ check_limits(struct request *r, const struct fs_walk_options *o)
 static void
 walk_from(struct walk *w, const struct stat *st)
 {
-	w->top_fd = open(w->top, OPEN_LISTED);
+	bool follow = w->options->follow_symlinks;
+
+	w->top_fd = open(w->top, OPEN_LISTED & ~(follow ? O_NOFOLLOW : 0));
 	if (w->top_fd < 0) {
 		note_error(w, w->top, -errno);
 		return;
@@ -321,7 +323,8 @@ file_fs_walk(struct request *r, const struct fs_params *p)
 
 	if (!check_limits(r, &p->walk))
 		return 0;
-	if (lstat(p->path.path, &st) < 0)
+	if (fstatat(AT_FDCWD, p->path.path, &st,
+		p->walk.follow_symlinks ? 0 : AT_SYMLINK_NOFOLLOW) < 0)
 		return reply_file_error(r, -errno);
 	STAILQ_INIT(&w.queue);
 	buf_init(&w.entries_text, 1u << 30);

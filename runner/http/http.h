@@ -50,6 +50,10 @@ void http_message_clear(struct http_message *m);
 int http_message_redirect(
     struct http_message *m, long status, const char *location);
 
+/* Would http_message_redirect() follow it, or refuse to? Changes nothing. */
+bool http_message_redirects(
+    const struct http_message *m, long status, const char *location);
+
 /* One http/request, from its acceptance to its last frame. */
 struct exchange {
 	TAILQ_ENTRY(exchange) link; /* all exchanges */
@@ -73,6 +77,9 @@ struct exchange {
 	struct buf headers; /* JSON of the response's headers so far */
 	struct json_writer header_list;
 	bool in_body;	  /* header lines are trailers now */
+	bool head;	  /* HEAD with a body: over with the headers */
+	bool malformed;	  /* a header line that no two readers agree on */
+	char *length;	  /* owned; Content-Length as it came first */
 	char *location;	  /* owned */
 	size_t discarded; /* of a redirect's body */
 	/* Answered in one piece, and then (http_body.c): */

@@ -109,7 +109,58 @@ begin_response(struct exchange *x)
 	json_writer_init(&x->header_list, &x->headers);
 	free(x->location);
 	x->location = NULL;
+	free(x->length);
+	x->length = NULL;
 	x->in_body = false;
+}
+
+/* RFC 9110 section 5.6.2. */
+static bool
+is_token(const char *s, size_t n)
+{
+	for (size_t i = 0; i < n; i++)
+		if (!isalnum((unsigned char)s[i]) &&
+		    strchr("!#$%&'*+-.^_`|~", s[i]) == NULL)
+			return false;
+	return n > 0;
+}
+
+/* Two lengths that differ: where one reader sees the end of the body, another
+ * sees more of it (RFC 9112 section 6.3). */
+static bool
+is_contradiction(struct exchange *x, const char *name, size_t name_len,
+    const char *value, size_t value_len)
+{
+	if (name_len != strlen("content-length") ||
+	    strncasecmp(name, "content-length", name_len) != 0)
+		return false;
+	if (x->length == NULL) {
+		x->length = xstrndup(value, value_len);
+		return false;
+	}
+	return strlen(x->length) != value_len ||
+	       memcmp(x->length, value, value_len) != 0;
+}
+
+/* "Name: value". False: it is no header line, goes on with the line before it
+ * (RFC 9112 section 5.2), or contradicts another. */
+static bool
+take_header(struct exchange *x, const char *line, size_t len)
+{
+	const char *colon = memchr(line, ':', len), *end = line + len, *value;
+	size_t name_len = colon != NULL ? (size_t)(colon - line) : 0;
+
+	if (!is_token(line, name_len))
+		return false;
+	value = colon + 1;
+	while (value < end && (*value == ' ' || *value == '\t'))
+		value++;
+	while (end > value && (end[-1] == ' ' || end[-1] == '\t'))
+		end--;
+	if (is_contradiction(x, line, name_len, value, (size_t)(end - value)))
+		return false;
+	note_header(x, line, name_len, value, (size_t)(end - value));
+	return true;
 }
 
 static void
@@ -119,9 +170,10 @@ headers_complete(struct exchange *x)
 	if (x->status < 200)
 		return;
 	x->in_body = true;
-	x->redirecting = x->follow && x->location != NULL &&
-			 ((x->status >= 301 && x->status <= 303) ||
-			     x->status == 307 || x->status == 308);
+	/* A location that is no URL leaves the response as the result, with
+	 * its body. */
+	x->redirecting = x->follow && http_message_redirects(
+					  &x->message, x->status, x->location);
 	if (x->stream && !x->redirecting)
 		answer_headers(x);
 }
@@ -130,27 +182,20 @@ size_t
 answer_on_header(char *line, size_t size, size_t n, void *arg)
 {
 	struct exchange *x = arg;
-	const char *colon;
 	size_t len = n;
 
 	while (len > 0 && (line[len - 1] == '\r' || line[len - 1] == '\n'))
 		len--;
-	if (len >= 5 && memcmp(line, "HTTP/", 5) == 0) {
+	if (len >= 5 && memcmp(line, "HTTP/", 5) == 0)
 		begin_response(x);
-	} else if (x->in_body) {
+	else if (x->in_body)
 		return n; /* a trailer */
-	} else if (len == 0) {
+	else if (len == 0)
 		headers_complete(x);
-	} else if ((colon = memchr(line, ':', len)) != NULL) {
-		const char *value = colon + 1, *end = line + len;
-
-		while (value < end && (*value == ' ' || *value == '\t'))
-			value++;
-		while (end > value && (end[-1] == ' ' || end[-1] == '\t'))
-			end--;
-		note_header(x, line, (size_t)(colon - line), value,
-		    (size_t)(end - value));
-	}
+	else
+		x->malformed = !take_header(x, line, len);
+	if (x->malformed || (x->head && x->in_body))
+		return 0; /* ends the transfer */
 	return x->headers.failed ? 0 : n;
 }
 

@@ -34,6 +34,7 @@ exchange_free(struct exchange *x)
 	body_clear(x);
 	free(x->request_id);
 	free(x->location);
+	free(x->length);
 	free(x);
 }
 
@@ -126,13 +127,15 @@ follow(struct exchange *x)
 void
 exchange_done(struct exchange *x, CURLcode code)
 {
-	if (x->redirecting && x->in_body)
+	if (x->malformed)
+		fail(x, "the response has a malformed header");
+	else if (x->redirecting && x->in_body)
 		follow(x);
 	else if (x->headers.failed)
 		fail(x, "the response has too many headers");
 	else if (x->too_large)
 		fail_too_large(x);
-	else if (code != CURLE_OK)
+	else if (code != CURLE_OK && !(x->head && x->in_body))
 		fail(x, curl_easy_strerror(code));
 	else
 		finish(x);
@@ -191,7 +194,10 @@ send_message(struct exchange *x)
 	CURL *e = x->easy;
 
 	curl_easy_reset(e);
-	x->redirecting = x->in_body = false;
+	x->redirecting = x->in_body = x->malformed = false;
+	/* curl would wait for the body of an answer to what has one. */
+	x->head =
+	    x->message.body != NULL && strcmp(x->message.method, "HEAD") == 0;
 	x->discarded = 0;
 	curl_easy_setopt(e, CURLOPT_PRIVATE, x);
 	curl_easy_setopt(e, CURLOPT_CURLU, x->message.url);
@@ -241,9 +247,6 @@ check(struct request *r, const struct http_request_params *p,
 		reply_error(r->channel, &r->id, RPC_MALFORMED,
 		    "at most %d http requests may be under way per connection",
 		    HTTP_EXCHANGES_MAX);
-	else if (p->has_body && strcmp(m->method, "HEAD") == 0)
-		reply_error(r->channel, &r->id, RPC_INVALID_PARAMS,
-		    "http/request HEAD with a body is not supported");
 	else
 		return true;
 	http_message_clear(m);

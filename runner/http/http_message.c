@@ -316,25 +316,57 @@ set_referer(struct http_message *m, CURLU *next)
 	curl_url_cleanup(from);
 }
 
+/* Where the response points; NULL: at nothing that is a URL. */
+static CURLU *
+resolve_location(const struct http_message *m, const char *location)
+{
+	CURLU *next = curl_url_dup(m->url);
+
+	if (curl_url_set(next, CURLUPART_URL, location, CURLU_URLENCODE) ==
+	    CURLUE_OK)
+		return next;
+	curl_url_cleanup(next);
+	return NULL;
+}
+
+static bool
+leaves_http(const char *location)
+{
+	struct slice scheme =
+	    scheme_of((struct slice){ location, strlen(location) });
+
+	return scheme.len > 0 && !is_http(scheme);
+}
+
+bool
+http_message_redirects(
+    const struct http_message *m, long status, const char *location)
+{
+	CURLU *next;
+
+	if (!is_redirect(status) || location == NULL)
+		return false;
+	if (leaves_http(location))
+		return true;
+	next = resolve_location(m, location);
+	curl_url_cleanup(next);
+	return next != NULL;
+}
+
 int
 http_message_redirect(struct http_message *m, long status, const char *location)
 {
 	static const char *const secrets[] = { "Authorization", "Cookie",
 		"Cookie2", "Proxy-Authorization", "WWW-Authenticate", "Host" };
-	struct slice scheme;
 	CURLU *next;
 
 	if (!is_redirect(status) || location == NULL)
 		return 0;
-	scheme = scheme_of((struct slice){ location, strlen(location) });
-	if (scheme.len > 0 && !is_http(scheme))
+	if (leaves_http(location))
 		return -EPROTONOSUPPORT;
-	next = curl_url_dup(m->url);
-	if (curl_url_set(next, CURLUPART_URL, location, CURLU_URLENCODE) !=
-	    CURLUE_OK) {
-		curl_url_cleanup(next);
+	next = resolve_location(m, location);
+	if (next == NULL)
 		return 0;
-	}
 	become_get(m, status);
 	set_referer(m, next);
 	if (!is_same_part(m->url, next, CURLUPART_HOST) ||

@@ -148,6 +148,30 @@ def test_metadata(fs):
     assert born == 0 or abs(born / 1000 - time.time()) < 60
 
 
+def test_a_copy_is_not_set_id(fs):
+    put(fs, "f", b"x")
+    os.chmod(fs.directory / "f", 0o6755)
+    assert result(fs.client.request("fs/copy", {"sourcePath": uri(fs.directory / "f"),
+                                                "destinationPath": uri(fs.directory / "g"), "recursive": False})) == {}
+    assert (fs.directory / "g").stat().st_mode & 0o7777 == 0o755
+
+
+def test_walk_from_a_link(fs):
+    """A link to a directory is entered where links are followed, and is nothing to list where they are not."""
+    result(fs("createDirectory", "top/in"))
+    os.symlink("top", fs.directory / "link")
+    os.symlink("nowhere", fs.directory / "dangling")
+
+    def walk(name, follow):
+        return fs("walk", name, options={"maxDepth": 9, "maxDirectories": 9, "maxEntries": 9,
+                                         "followDirectorySymlinks": follow})
+
+    assert [e["path"] for e in result(walk("link", True))["entries"]] == [uri(fs.directory / "link/in")]
+    assert result(walk("link", False)) == {"entries": [], "errors": [], "truncated": False}
+    assert error(walk("dangling", True)) == NOT_FOUND
+    assert result(walk("dangling", False))["entries"] == []
+
+
 def test_copy(fs):
     def copy(a, b, recursive=False):
         return fs.client.request("fs/copy", {"sourcePath": uri(fs.directory / a),

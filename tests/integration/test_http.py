@@ -4,6 +4,7 @@ import hashlib
 import http.server
 import json
 import os
+import socket
 import ssl
 import subprocess
 import threading
@@ -415,3 +416,103 @@ def test_https(spawn, certificate):
     assert code == -32603 and "certificate" in message, message
     o.shutdown()
     o.server_close()
+
+
+@pytest.mark.parametrize("how", ["drop", "close"])
+def test_exchanges_end_with_their_connection(server, how):
+    """Nobody can read the answer any more: the origin hears of that at once, not when the session is given up."""
+    with socket.create_server(("127.0.0.1", 0), backlog=64) as origin:
+        origin.settimeout(10)
+        clients = [server.ready() for _ in range(20)]
+        for c in clients:
+            ask(c, f"http://127.0.0.1:{origin.getsockname()[1]}/never", streamResponse=True)
+        asked = [origin.accept()[0] for _ in clients]
+        for s in asked:
+            s.settimeout(2)
+            assert s.recv(1 << 16).startswith(b"GET /never")
+        for c in clients:
+            c.drop() if how == "drop" else c.close()
+        for s in asked:
+            assert s.recv(1) == b"", "the exchange goes on"
+            s.close()
+
+
+def test_exchanges_of_a_stdio_client_are_answered(stdio, origin):
+    """End of input says that there is no more to ask; the answers are still read."""
+    c = stdio().ready()
+    id = ask(c, origin.url("/x"))
+    c.child.stdin.close()
+    assert c.answer(id)["result"]["status"] == 200
+
+
+class Canned:
+    """An origin that says the same bytes to everybody."""
+
+    def __init__(self, said):
+        self.listener = socket.create_server(("127.0.0.1", 0))
+        self.url = f"http://127.0.0.1:{self.listener.getsockname()[1]}/x"
+        self.said, self.heard = said, []
+        threading.Thread(target=self._serve, daemon=True).start()
+
+    def _serve(self):
+        while True:
+            try:
+                s, _ = self.listener.accept()
+            except OSError:
+                return
+            with s:
+                self.heard.append(s.recv(1 << 16))
+                s.sendall(self.said)
+
+    def stop(self):
+        self.listener.shutdown(socket.SHUT_RDWR)
+        self.listener.close()
+
+
+@pytest.fixture
+def canned():
+    made = []
+
+    def make(said):
+        made.append(Canned(said))
+        return made[-1]
+
+    yield make
+    for o in made:
+        o.stop()
+
+
+@pytest.mark.parametrize("stream", [False, True])
+@pytest.mark.parametrize("headers", [
+    b"Content-Length: 2\r\nContent-Length: 3\r\n", b"Content-Length: 2\r\ncontent-length: 2, 3\r\n",
+    b"X: a\r\n folded\r\nContent-Length: 2\r\n", b"X: a\r\n\tfolded: too\r\nContent-Length: 2\r\n",
+    b"A b: c\r\nContent-Length: 2\r\n", b": c\r\nContent-Length: 2\r\n", b"no colon\r\nContent-Length: 2\r\n",
+    b"a\x01: c\r\nContent-Length: 2\r\n", b"Host : c\r\nContent-Length: 2\r\n"])
+def test_headers_that_no_two_readers_agree_on(client, canned, headers, stream):
+    o = canned(b"HTTP/1.1 200 OK\r\n" + headers + b"\r\nhi!")
+    code, text = failure(client, o.url, streamResponse=stream)
+    assert code == -32603 and text.startswith("http/request failed: "), text
+
+
+def test_the_same_length_twice_is_no_contradiction(client, canned):
+    o = canned(b"HTTP/1.1 200 OK\r\nContent-Length: 2\r\nContent-Length: 2\r\n\r\nhi")
+    assert base64.b64decode(fetch(client, o.url)["bodyBase64"]) == b"hi"
+
+
+@pytest.mark.parametrize("stream", [False, True])
+def test_head_with_a_body(client, canned, stream):
+    """The body is sent; the answer has none, whatever length it names."""
+    o = canned(b"HTTP/1.1 200 OK\r\nContent-Length: 1000\r\nX-Y: z\r\n\r\n")
+    result = fetch(client, o.url, "HEAD", bodyBase64=b64(b"body"), streamResponse=stream)
+    assert result["status"] == 200 and {"name": "x-y", "value": "z"} in result["headers"], result
+    assert streamed(client) == (b"", None) if stream else result["bodyBase64"] == ""
+    assert o.heard[0].startswith(b"HEAD /x HTTP/1.1\r\n") and o.heard[0].endswith(b"\r\n\r\nbody")
+
+
+@pytest.mark.parametrize("stream", [False, True])
+def test_a_redirect_to_nowhere_is_the_result(client, canned, stream):
+    """A location that is no URL: the response is shown as it is, with its body."""
+    o = canned(b"HTTP/1.1 302 Found\r\nLocation: http://[bad\r\nContent-Length: 4\r\n\r\nbody")
+    result = fetch(client, o.url, redirectPolicy="follow", streamResponse=stream)
+    assert result["status"] == 302, result
+    assert (streamed(client) if stream else (base64.b64decode(result["bodyBase64"]), None)) == (b"body", None)
