@@ -29,7 +29,7 @@ sandbox_limits_default(struct sandbox_limits *l, bool hide_secrets)
 		.network = true,
 		.hide = "/run",
 		.protected_names = ".git\n.codex\n.agents\n.aws",
-		.nested_git = SANDBOX_NESTED_HOOKS,
+		.nested_git = SANDBOX_NESTED_OFF,
 		.nested_git_depth = 3,
 		.environment = SANDBOX_ENVIRONMENT_ALL,
 		.shm_bytes = 64ull << 20,

@@ -28,7 +28,6 @@ enum sandbox_unix { SANDBOX_UNIX_DENY, SANDBOX_UNIX_ALLOW };
 enum sandbox_nested {
 	SANDBOX_NESTED_OFF,
 	SANDBOX_NESTED_HOOKS, /* hooks and configuration stay */
-	SANDBOX_NESTED_FULL,  /* all of their git directory does */
 };
 
 /* What stands for a directory for temporary files. */

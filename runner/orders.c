@@ -182,7 +182,7 @@ take_sandbox(const uint8_t *packet, size_t len, const int *fds, size_t nfds)
 	    control_get(packet, len, RUNNER_ORDER_SANDBOX, &l) < 0 ||
 	    l.max_profile > SANDBOX_PROFILE_FULL ||
 	    l.unix_sockets > SANDBOX_UNIX_ALLOW ||
-	    l.nested_git > SANDBOX_NESTED_FULL ||
+	    l.nested_git > SANDBOX_NESTED_HOOKS ||
 	    l.environment > SANDBOX_ENVIRONMENT_ALL ||
 	    l.tmp > SANDBOX_TMP_PRIVATE || l.tmpdir > SANDBOX_TMP_REQUEST)
 		return -EBADMSG;

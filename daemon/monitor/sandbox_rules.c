@@ -33,7 +33,6 @@ static const char *const unix_sockets[] = {
 static const char *const nested_gits[] = {
 	[SANDBOX_NESTED_OFF] = "off",
 	[SANDBOX_NESTED_HOOKS] = "hooks",
-	[SANDBOX_NESTED_FULL] = "full",
 	NULL,
 };
 static const char *const tmps[] = {
@@ -118,7 +117,26 @@ show_unix_sockets(struct buf *b, const void *at)
 const struct conf_type sandbox_unix_sockets = { parse_unix_sockets,
 	show_unix_sockets, NULL, false, false };
 
-CHOICE(nested_git, nested_gits);
+static int
+parse_nested_git(void *at, const char *text, char *why)
+{
+	if (strcmp(text, "full") == 0)
+		return conf_refuse(why,
+		    "`full` is gone: commands passed it by commondir, "
+		    "config.worktree, a module's config and repositories of "
+		    "their own; `hooks` makes that harder and promises nothing");
+	return parse_choice(at, text, why, nested_gits);
+}
+
+static void
+show_nested_git(struct buf *b, const void *at)
+{
+	show_choice(b, at, nested_gits);
+}
+
+const struct conf_type sandbox_nested_git = { parse_nested_git, show_nested_git,
+	NULL, false, false };
+
 CHOICE(environment, environments);
 CHOICE(tmp, tmps);
 CHOICE(tmpdir, tmpdirs);

@@ -11,6 +11,7 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
+#include "directory_cache.h"
 #include "mask.h"
 #include "util.h"
 
@@ -72,15 +73,64 @@ read_file(void *owner, const char *path, char *text, size_t cap)
 	return 0;
 }
 
+static enum fs_type
+type_of_entry(const struct dirent *e)
+{
+	switch (e->d_type) {
+	case DT_UNKNOWN:
+		return FS_MISSING;
+	case DT_DIR:
+		return FS_DIRECTORY;
+	case DT_REG:
+		return FS_FILE;
+	case DT_LNK:
+		return FS_LINK;
+	default:
+		return FS_OTHER;
+	}
+}
+
+static bool
+is_dots(const char *name)
+{
+	return name[0] == '.' &&
+	       (name[1] == '\0' || (name[1] == '.' && name[2] == '\0'));
+}
+
+/* Of what patterns are compared with; others look at few directories. */
+static struct directory_cache cache;
+
+/* What is read is remembered in *entry, unless that is NULL. 1: visit has seen
+ * enough. */
 static int
-list(void *owner, const char *path, bool directories,
-    bool (*visit)(void *arg, const char *name), void *arg)
+read_names(DIR *dir, bool directories, fs_visit_fn *visit, void *arg,
+    struct directory_entry *entry)
+{
+	struct dirent *e;
+
+	while ((errno = 0, e = readdir(dir)) != NULL) {
+		enum fs_type type = type_of_entry(e);
+
+		if (is_dots(e->d_name) ||
+		    (directories && type != FS_DIRECTORY && type != FS_MISSING))
+			continue;
+		if (entry != NULL)
+			directory_entry_add(entry, e->d_name, type);
+		if (!visit(arg, e->d_name, type))
+			return 1;
+	}
+	return -errno;
+}
+
+static int
+read_directory(
+    const char *path, bool directories, fs_visit_fn *visit, void *arg)
 {
 	int fd = open(
 	    path, O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_NONBLOCK | O_CLOEXEC);
 	DIR *dir = fd < 0 ? NULL : fdopendir(fd);
-	struct dirent *e;
-	int err = 0;
+	struct directory_entry *entry;
+	int err;
 
 	if (dir == NULL) {
 		err = -errno;
@@ -88,21 +138,29 @@ list(void *owner, const char *path, bool directories,
 			close(fd);
 		return err;
 	}
-	while ((errno = 0, e = readdir(dir)) != NULL) {
-		bool dots = e->d_name[0] == '.' &&
-			    (e->d_name[1] == '\0' ||
-				(e->d_name[1] == '.' && e->d_name[2] == '\0'));
-
-		if (directories && e->d_type != DT_DIR &&
-		    e->d_type != DT_UNKNOWN)
-			continue;
-		if (!dots && !visit(arg, e->d_name))
-			break;
-	}
-	if (e == NULL)
-		err = -errno;
+	entry = directories ? NULL : directory_entry_new(path, fd);
+	err = read_names(dir, directories, visit, arg, entry);
+	if (err == 0 && entry != NULL)
+		directory_cache_put(&cache, entry);
+	else
+		directory_entry_free(entry);
 	closedir(dir);
-	return err;
+	return err < 0 ? err : 0;
+}
+
+static int
+list(void *owner, const char *path, bool directories, fs_visit_fn *visit,
+    void *arg)
+{
+	const struct directory_entry *known = NULL;
+	struct stat st;
+
+	if (!directories && cache.table.count > 0 && lstat(path, &st) == 0)
+		known = directory_cache_find(&cache, path, &st);
+	if (known == NULL)
+		return read_directory(path, directories, visit, arg);
+	directory_entry_each(known, visit, arg);
+	return 0;
 }
 
 const struct fs_view disk_view = {

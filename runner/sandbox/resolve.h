@@ -26,6 +26,10 @@ struct fs_node {
 
 /* The file system as the session's user sees it. Paths are absolute, without
  * dot segments. Functions return 0 or -errno; FS_MISSING is no error. */
+/* A name in a directory, and what it is; FS_MISSING: nobody knows without
+ * looking. False: no more of them. */
+typedef bool fs_visit_fn(void *arg, const char *name, enum fs_type type);
+
 struct fs_view {
 	void *owner;
 	/* As lstat(2); FS_MISSING for a mask (mask.h), with its numbers. */
@@ -38,7 +42,7 @@ struct fs_view {
 	/* Calls visit for each name but "." and ".."; stops when it returns
 	 * false. directories: what is known to be none may be left out. */
 	int (*list)(void *owner, const char *path, bool directories,
-	    bool (*visit)(void *arg, const char *name), void *arg);
+	    fs_visit_fn *visit, void *arg);
 };
 
 enum plan_base {
@@ -93,7 +97,6 @@ struct resolve_request {
 	const char *const *deny_read;
 	const char *const *hide;   /* likewise: PLAN_DENY_DIRECTORY */
 	unsigned nested_git_depth; /* 0: off */
-	bool nested_git_whole;	   /* more of it than hooks and config */
 };
 
 /*

@@ -1,8 +1,8 @@
 /*
- * Repositories below a writable root: `hooks` and `config` of each, or all of
- * its git directory, stay read-only down to a configured depth (SANDBOX.md
- * section B9, O6). This is hardening: what cannot be looked at is left alone,
- * and the scan ends without complaint when it has seen enough.
+ * Repositories below a writable root, where the operator asks for it: `hooks`
+ * and `config` of each stay read-only down to a configured depth. This is
+ * hardening: what cannot be looked at is left alone, and the scan ends without
+ * complaint when it has seen enough.
  */
 #include "resolve_parts.h"
 
@@ -42,12 +42,6 @@ protect_repository(struct resolver *s, struct node *git)
 	struct node *hooks, *config;
 	int err;
 
-	if (s->r->nested_git_whole) {
-		if (git->claim == CLAIM_NONE &&
-		    node_access(git) == SANDBOX_WRITE)
-			git->claim = CLAIM_READ;
-		return 0;
-	}
 	err = tree_child(&s->tree, git, SLICE("hooks"), &hooks);
 	if (err == 0)
 		err = tree_child(&s->tree, git, SLICE("config"), &config);
@@ -125,7 +119,7 @@ visit_names(struct resolver *s, struct queue *q, const struct level *l)
 		  : err;
 	for (size_t at = 0; at < names.len && err == 0;
 	     at += strlen(names.text + at) + 1)
-		err = visit(s, q, l, names.text + at);
+		err = visit(s, q, l, names.text + at + 1);
 	s->nested_names += names.count < names.max ? names.count : names.max;
 	free(names.text);
 	return err;

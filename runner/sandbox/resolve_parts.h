@@ -97,7 +97,7 @@ char *node_path(const struct node *n);
 /* The names in a directory, in their order, NUL-terminated one after another.
  * 0, -E2BIG beyond max names, or the -errno of the view. */
 struct names {
-	char *text; /* owned */
+	char *text; /* owned: for each a type, its name and a NUL */
 	size_t len, cap, count, max;
 };
 

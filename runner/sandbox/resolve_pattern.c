@@ -259,12 +259,13 @@ match(struct resolver *s, const char *path, struct walk *w)
 /* Takes `next` over when it is a directory worth scanning. A directory that
  * matched is hidden, and scanned only for what is granted below it. */
 static int
-visit(struct scan *scan, struct scan_directory *next, bool matched)
+visit(struct scan *scan, struct scan_directory *next, enum fs_type type,
+    bool matched)
 {
 	struct resolver *s = scan->s;
 	const struct fs_view *view = s->tree.view;
 	uint64_t max = s->c->glob_scan_max_depth;
-	struct fs_node seen;
+	struct fs_node seen = { .type = type };
 	struct walk w = { 0 };
 	int err = matched ? match(s, next->path, &w) : 0;
 
@@ -272,7 +273,8 @@ visit(struct scan *scan, struct scan_directory *next, bool matched)
 		return err;
 	if (max != 0 && next->depth >= max)
 		return 0;
-	err = view->lookup(view->owner, next->path, &seen);
+	if (type == FS_MISSING)
+		err = view->lookup(view->owner, next->path, &seen);
 	if (err < 0 || seen.type != FS_DIRECTORY ||
 	    strcmp(next->path, "/proc") == 0)
 		return 0;
@@ -284,17 +286,21 @@ visit(struct scan *scan, struct scan_directory *next, bool matched)
 }
 
 static int
-scan_name(struct scan *scan, const struct scan_directory *d, const char *name)
+scan_name(struct scan *scan, const struct scan_directory *d, const char *name,
+    enum fs_type type)
 {
 	bool root = strcmp(d->path, "/") == 0, matched, goes_on;
 	struct scan_directory *next = new_directory(scan, NULL, d->depth + 1);
 	int taken = 0;
 
 	step(scan, d, name, next, &matched, &goes_on);
+	/* Nothing lies below what is no directory. */
+	if (type != FS_DIRECTORY && type != FS_MISSING && !matched)
+		goes_on = false;
 	if (matched || goes_on) {
 		next->path = xasprintf("%s/%s", root ? "" : d->path, name);
 		if (goes_on)
-			taken = visit(scan, next, matched);
+			taken = visit(scan, next, type, matched);
 		else
 			taken = match(scan->s, next->path, &(struct walk){ 0 });
 	}
@@ -333,7 +339,8 @@ scan_directory(struct scan *scan, const struct scan_directory *d)
 		    SCAN_STEPS_MAX);
 	for (size_t at = 0; err == 0 && at < names.len;
 	     at += strlen(names.text + at) + 1)
-		err = scan_name(scan, d, names.text + at);
+		err = scan_name(scan, d, names.text + at + 1,
+		    (enum fs_type)(unsigned char)names.text[at] - 1);
 	free(names.text);
 	return err;
 }

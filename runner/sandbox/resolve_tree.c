@@ -233,12 +233,12 @@ tree_walk(struct tree *t, struct walk *w, const char *text)
 }
 
 static bool
-take_name(void *arg, const char *name)
+take_name(void *arg, const char *name, enum fs_type type)
 {
 	struct names *names = arg;
-	size_t n = strlen(name) + 1;
+	size_t n = strlen(name) + 2;
 
-	if (n == 1 || strchr(name, '/') != NULL)
+	if (n == 2 || strchr(name, '/') != NULL)
 		return true;
 	if (++names->count > names->max)
 		return false;
@@ -246,7 +246,8 @@ take_name(void *arg, const char *name)
 		names->cap = names->cap ? names->cap * 2 : 1024;
 		names->text = xreallocarray(names->text, names->cap, 1);
 	}
-	memcpy(names->text + names->len, name, n);
+	names->text[names->len] = (char)(type + 1); /* no NUL */
+	memcpy(names->text + names->len + 1, name, n - 1);
 	names->len += n;
 	return true;
 }

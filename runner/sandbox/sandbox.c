@@ -128,7 +128,6 @@ make_plan(struct sandbox *sb, const struct sandbox_context *granted,
 		.nested_git_depth = c->limits.nested_git == SANDBOX_NESTED_OFF
 					? 0
 					: c->limits.nested_git_depth,
-		.nested_git_whole = c->limits.nested_git == SANDBOX_NESTED_FULL,
 	};
 	int err = resolve(plan, &r, &disk_view, error);
 

@@ -91,6 +91,7 @@ GOOD = "[listener l]\naddress = ws://127.0.0.1:0\n"
     ("[sandbox]\nunix-sockets = local\n", 2, "`local` is gone: a stream socket by name reaches tmux"),
     ("[limits]\npenalty-max = 10s\n", 1, "penalty-max is not more than penalty-threshold"),
     ("[sandbox]\nnested-git-depth = 1000\n", 2, "`1000`"),
+    ("[sandbox]\nnested-git = full\n", 2, "`full` is gone: commands passed it by commondir"),
     ("[sandbox]\nprotected-names = a/b\n", 1, "`a/b` is a path, not a name"),
     ("[audit]\nrequired = yes\n", 1, "one of file, syslog and journal is needed"),
     (GOOD + "client-certificate = required\n", 1, "client-certificate needs a client-ca"),
@@ -216,7 +217,7 @@ def test_effective_values_are_a_configuration(mode, user, directory):
     # Also what nobody said of sandboxes.
     rules = out.split("[sandbox]\n")[1].split("[")[0]
     for line in ("mode = auto", "allow-unsandboxed = yes", "max-profile = full", "allow-network = yes",
-                 "over-limit = refuse", "unix-sockets = deny", "nested-git = hooks", "tmp = host", "landlock-min-abi = 0",
+                 "over-limit = refuse", "unix-sockets = deny", "nested-git = off", "tmp = host", "landlock-min-abi = 0",
                  "landlock-only = no",
                  "max-processes = 512", "max-memory = 1G", "max-cpu = none", "max-file-size = 16G", "hide = /run"):
         assert f"{line}\n" in rules, (line, rules)
@@ -265,7 +266,7 @@ def test_who_can_read_a_secret(mode, user, directory, readable):
 SANDBOX = {"mode": "require", "max-profile": "managed", "allow-unsandboxed": "yes", "allow-external": "no",
            "allow-network": "no", "over-limit": "clamp", "compat-launch-config": "yes", "workspace-roots": "/srv/*",
            "writable-roots": "~/a", "deny-read": "-~/.ssh", "hide": "none", "protected-names": ".git",
-           "nested-git": "full", "nested-git-depth": "2", "tmp": "private", "tmpdir": "request",
+           "nested-git": "hooks", "nested-git-depth": "2", "tmp": "private", "tmpdir": "request",
            "environment-inherit": "core", "unix-sockets": "allow", "allow-32bit": "yes", "allow-setid": "yes",
            "allow-nested-userns": "no", "landlock-min-abi": "3", "landlock-only": "yes", "max-processes": "7", "max-memory": "64M",
            "max-cpu": "50%", "max-open-files": "64", "max-file-size": "1G", "max-shm": "2M"}

@@ -28,7 +28,7 @@ struct resolve_case {
 	unsigned nested;
 	uint64_t depth;
 	bool net, no_cwd;
-	bool private_tmp, private_tmpdir, whole; /* nested repositories */
+	bool private_tmp, private_tmpdir;
 	enum sandbox_type type;
 	bool unrestricted;
 };
@@ -174,7 +174,6 @@ case_resolve(struct case_run *run, const struct resolve_case *c)
 		.deny_read = run->deny.items,
 		.hide = run->hide.items,
 		.nested_git_depth = c->nested,
-		.nested_git_whole = c->whole,
 		.private_tmp = c->private_tmp,
 		.private_tmpdir = c->private_tmpdir };
 	run->err = resolve(&run->plan, &run->request, &view, run->error);

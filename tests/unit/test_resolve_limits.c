@@ -86,17 +86,17 @@ endless_read_file(void *owner, const char *path, char *text, size_t cap)
 
 static int
 endless_list(void *owner, const char *path, bool directories,
-    bool (*visit)(void *arg, const char *name), void *arg)
+    fs_visit_fn *visit, void *arg)
 {
 	const size_t *files = owner;
 	char name[32];
 
 	for (size_t i = 0; i < *files; i++) {
 		snprintf(name, sizeof(name), "f%zu", i);
-		if (!visit(arg, name))
+		if (!visit(arg, name, FS_MISSING))
 			break;
 	}
-	visit(arg, "d");
+	visit(arg, "d", FS_DIRECTORY);
 	return 0;
 }
 

@@ -105,10 +105,6 @@ static const struct resolve_case rows[] = {
 	{ "O5 a gitdir that is a file", "/ws/.git=gitdir:f /ws/f",
 	    "r:@root w:@ws", .want = "read w /ws r /ws/.git" },
 	/* O6: nested repositories */
-	{ "E all of a nested repository",
-	    "/ws/.git/ /ws/a/.git/hooks/ /ws/a/.git/config", "r:@root w:@ws",
-	    .nested = 2, .whole = true,
-	    .want = "read w /ws r /ws/.git p /ws/a r /ws/a/.git" },
 	{ "O6 off", "/ws/.git/ /ws/s/.git/hooks/", "r:@root w:@ws",
 	    .want = "read w /ws r /ws/.git" },
 	{ "O6 hooks and config",
