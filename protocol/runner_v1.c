@@ -32,7 +32,10 @@ decode_spawn(struct args *a, struct runner_v1_spawn *s)
 	s->command = args_strings(a, "command");
 	s->cwd = args_string(a, "cwd");
 	s->env = args_string_map(a, "env");
-	args_opt_string(a, "policy_json_or_preset", &s->policy);
+	/* Absent, null or empty is an error, never "no sandbox". */
+	s->policy = args_string(a, "policy_json_or_preset");
+	if (args_end(a) == 0 && s->policy.len == 0)
+		args_fail(a, "policy_json_or_preset must not be empty");
 	args_opt_string(a, "sandbox_policy_cwd", &s->policy_cwd);
 	timeout = json_get(a->object, "timeout_ms");
 	s->has_timeout = timeout != NULL && timeout->type != JSON_NULL;

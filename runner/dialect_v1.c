@@ -95,11 +95,11 @@ on_closed(struct process *p, uint64_t seq)
 {
 	struct json_writer w = channel_begin(&d.channel);
 
-	runner_v1_write_exit(&w,
-	    d.timed_out ? RUNNER_V1_TIMEOUT_CODE : p->state.exit_code,
-	    d.timed_out);
+	int code = d.timed_out ? RUNNER_V1_TIMEOUT_CODE : p->state.exit_code;
+
+	runner_v1_write_exit(&w, code, d.timed_out);
 	channel_send(&d.channel);
-	finish(0);
+	finish(code);
 }
 
 static bool
@@ -193,8 +193,7 @@ start(const struct runner_v1_spawn *s, char **argv, char **envp, int null_fd,
 static bool
 is_unrestricted(struct slice policy)
 {
-	return policy.len == 0 ||
-	       slice_equal(policy, SLICE("danger-full-access")) ||
+	return slice_equal(policy, SLICE("danger-full-access")) ||
 	       slice_equal(policy, SLICE("{\"type\":\"danger-full-access\"}"));
 }
 
@@ -315,7 +314,12 @@ on_drained(struct channel *ch)
 static void
 on_ended(struct channel *ch)
 {
-	finish(d.started ? 1 : 0);
+	if (ch->in.len > 0)
+		fail("protocol", "%s", "the input ends inside a frame");
+	else if (!d.started)
+		fail("protocol", "%s", "the input ends before spawn_request");
+	else
+		finish(1);
 }
 
 static void

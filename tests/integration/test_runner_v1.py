@@ -70,7 +70,7 @@ def test_a_command(runner):
     messages, code = r.all()
     assert messages[0][0] == "spawn_ready" and messages[0][1]["process_id"] > 0
     assert (text(messages, "stdout"), text(messages, "stderr")) == (b"hi\n", b"err\n")
-    assert messages[-1] == ("exit", {"exit_code": 3, "timed_out": False}) and code == 0
+    assert messages[-1] == ("exit", {"exit_code": 3, "timed_out": False}) and code == 3
 
 
 def test_stdin(runner):
@@ -97,7 +97,7 @@ def test_timeout(runner):
     r = runner()
     r.spawn(["sh", "-c", "echo before; sleep 1000"], timeout_ms=300)
     messages, code = r.all()
-    assert messages[-1] == ("exit", {"exit_code": 192, "timed_out": True}) and code == 0
+    assert messages[-1] == ("exit", {"exit_code": 192, "timed_out": True}) and code == 192
     assert text(messages, "stdout") == b"before\n"
 
 
@@ -179,14 +179,39 @@ def test_bad_frames(runner, data, code, words):
     assert status == 1
 
 
-def test_a_clean_end_and_a_cut_frame(runner):
+@pytest.mark.parametrize("data, words", [(b"", "the input ends before spawn_request"),
+                                         (b"\x05\x00\x00\x00abc", "the input ends inside a frame"),
+                                         (b"\x05", "the input ends inside a frame")])
+def test_an_empty_stream_and_a_cut_frame(runner, data, words):
     r = runner()
+    r.raw(data)
     r.child.stdin.close()
-    assert r.all() == ([], 0)
+    assert r.all() == ([("error", {"message": words, "code": "protocol"})], 1)
+
+
+def test_a_cut_frame_behind_a_command(runner):
+    marker = f"49{os.getpid()}.5"
     r = runner()
+    r.spawn(["sleep", marker])
+    assert r.receive()[0] == "spawn_ready"
     r.raw(b"\x05\x00\x00\x00abc")
     r.child.stdin.close()
-    assert r.all() == ([], 0)
+    messages, status = r.all()
+    assert messages[-1][1]["message"] == "the input ends inside a frame" and status == 1
+    poll(lambda: not pids_with(marker))
+
+
+@pytest.mark.parametrize("payload", [{}, {"policy_json_or_preset": None}, {"policy_json_or_preset": ""},
+                                     {"policy": "read-only"}, {"permission_profile": {"type": "managed"}}])
+def test_nothing_runs_without_a_policy(runner, directory, user, payload):
+    """Absent, null, empty, or under a name that this version does not know: refused, never unsandboxed."""
+    made = f"/tmp/execd-no-policy-{os.getpid()}"
+    r = runner()
+    spawn = {key: value for key, value in SPAWN.items() if key != "policy_json_or_preset"}
+    r.send("spawn_request", {**spawn, "command": ["touch", made], "env": {"PATH": "/usr/bin:/bin"}, **payload})
+    messages, status = r.all()
+    assert [m[0] for m in messages] == ["error"] and messages[0][1]["code"] == "protocol", messages
+    assert status == 1 and not os.path.exists(made)
 
 
 def test_named_pipes(user, directory):
@@ -223,7 +248,7 @@ def test_a_preset_is_enforced_and_leaves_nothing(runner, user, directory, preset
     r = runner()
     r.spawn(["/bin/sh", "-c", script], cwd=str(work), policy_json_or_preset=preset, sandbox_policy_cwd=str(work))
     messages, status = r.all()
-    assert [m for t, m in messages if t == "error"] == [] and status == 0
+    assert [m for t, m in messages if t == "error"] == [] and status == messages[-1][1]["exit_code"]
     assert os.listdir(work) == (["inside"] if inside else [])
     # It lies in /tmp, which workspace-write opens unless told otherwise.
     assert (directory / "outside").exists() == (preset == "workspace-write")

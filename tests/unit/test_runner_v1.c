@@ -19,7 +19,9 @@
 #define SPAWN(members)	      MESSAGE("spawn_request", "{" members "}")
 #define COMMAND		      "\"command\":[\"a\",\"b c\"],"
 #define CWD		      "\"cwd\":\"/tmp\","
-#define ENV		      "\"env\":{\"A\":\"1\",\"B\":\"\"}"
+#define ENV_ALONE	      "\"env\":{\"A\":\"1\",\"B\":\"\"}"
+#define POLICY		      ",\"policy_json_or_preset\":\"read-only\""
+#define ENV		      ENV_ALONE POLICY
 #define REQUIRED	      COMMAND CWD ENV
 #define WRONG(kind, expected) "invalid type: " kind ", expected " expected
 
@@ -31,7 +33,7 @@ static const struct spawn_row {
 	const char *policy_cwd; /* NULL: "" */
 } spawn_rows[] = {
 	/* everything the parent writes */
-	{ SPAWN(REQUIRED ",\"policy_json_or_preset\":\"read-only\","
+	{ SPAWN(REQUIRED ","
 			 "\"sandbox_policy_cwd\":\"/tmp\","
 			 "\"codex_home\":\"/x\",\"real_codex_home\":\"/y\","
 			 "\"cap_sids\":[\"S-1\"],\"timeout_ms\":5000,"
@@ -40,37 +42,38 @@ static const struct spawn_row {
 	    true, true, true, 5000, "/tmp" },
 	/* the least */
 	{ SPAWN(REQUIRED), "[\"a\",\"b c\"]", "/tmp",
-	    "{\"A\":\"1\",\"B\":\"\"}", "", false, false, false, 0, NULL },
-	{ SPAWN("\"env\":{},\"command\":[\"\"],\"cwd\":\"/\""), "[\"\"]", "/",
-	    "{}", "", false, false, false, 0, NULL },
-	/* values at their limits */
-	{ SPAWN(REQUIRED ",\"timeout_ms\":null,\"policy_json_or_preset\":null"),
-	    "[\"a\",\"b c\"]", "/tmp", "{\"A\":\"1\",\"B\":\"\"}", "", false,
-	    false, false, 0, NULL },
-	{ SPAWN(REQUIRED ",\"timeout_ms\":0,\"tty\":true"), "[\"a\",\"b c\"]",
-	    "/tmp", "{\"A\":\"1\",\"B\":\"\"}", "", true, true, false, 0,
+	    "{\"A\":\"1\",\"B\":\"\"}", "read-only", false, false, false, 0,
 	    NULL },
+	{ SPAWN("\"env\":{},\"command\":[\"\"],\"cwd\":\"/\"" POLICY), "[\"\"]",
+	    "/", "{}", "read-only", false, false, false, 0, NULL },
+	/* values at their limits */
+	{ SPAWN(REQUIRED ",\"timeout_ms\":null"), "[\"a\",\"b c\"]", "/tmp",
+	    "{\"A\":\"1\",\"B\":\"\"}", "read-only", false, false, false, 0,
+	    NULL },
+	{ SPAWN(REQUIRED ",\"timeout_ms\":0,\"tty\":true"), "[\"a\",\"b c\"]",
+	    "/tmp", "{\"A\":\"1\",\"B\":\"\"}", "read-only", true, true, false,
+	    0, NULL },
 	{ SPAWN(REQUIRED ",\"timeout_ms\":18446744073709551615,"
 			 "\"stdin_open\":true,\"tty\":false"),
-	    "[\"a\",\"b c\"]", "/tmp", "{\"A\":\"1\",\"B\":\"\"}", "", true,
-	    false, true, UINT64_MAX, NULL },
+	    "[\"a\",\"b c\"]", "/tmp", "{\"A\":\"1\",\"B\":\"\"}", "read-only",
+	    true, false, true, UINT64_MAX, NULL },
 	/* what is unknown is ignored, on every level */
 	{ "{\"x\":[],\"payload\":{\"y\":{}," REQUIRED
 	  "},\"type\":\"spawn_request\",\"z\":null,\"version\":1}",
-	    "[\"a\",\"b c\"]", "/tmp", "{\"A\":\"1\",\"B\":\"\"}", "", false,
-	    false, false, 0, NULL },
+	    "[\"a\",\"b c\"]", "/tmp", "{\"A\":\"1\",\"B\":\"\"}", "read-only",
+	    false, false, false, 0, NULL },
 	/* escapes; a plain path is taken as it is */
 	{ SPAWN("\"command\":[\"\\u0061\\n\"],\"cwd\":\"/a%20b/../c\","
-		"\"env\":{\"\\u00fc\":\"=\"}"),
-	    "[\"a\\n\"]", "/a%20b/../c", "{\"\xc3\xbc\":\"=\"}", "", false,
-	    false, false, 0, NULL },
+		"\"env\":{\"\\u00fc\":\"=\"}" POLICY),
+	    "[\"a\\n\"]", "/a%20b/../c", "{\"\xc3\xbc\":\"=\"}", "read-only",
+	    false, false, false, 0, NULL },
 	/* where a policy has its roots: beside the command's cwd */
 	{ SPAWN(REQUIRED ",\"sandbox_policy_cwd\":null"), "[\"a\",\"b c\"]",
-	    "/tmp", "{\"A\":\"1\",\"B\":\"\"}", "", false, false, false, 0,
-	    NULL },
+	    "/tmp", "{\"A\":\"1\",\"B\":\"\"}", "read-only", false, false,
+	    false, 0, NULL },
 	{ SPAWN(REQUIRED ",\"sandbox_policy_cwd\":\"/w/../p\""),
-	    "[\"a\",\"b c\"]", "/tmp", "{\"A\":\"1\",\"B\":\"\"}", "", false,
-	    false, false, 0, "/w/../p" },
+	    "[\"a\",\"b c\"]", "/tmp", "{\"A\":\"1\",\"B\":\"\"}", "read-only",
+	    false, false, false, 0, "/w/../p" },
 };
 
 static bool
@@ -246,8 +249,17 @@ static const struct bad_row {
 	{ SPAWN(REQUIRED ",\"timeout_ms\":1.5"), "invalid number" },
 	{ SPAWN(REQUIRED ",\"timeout_ms\":18446744073709551616"),
 	    "invalid number" },
-	{ SPAWN(REQUIRED ",\"policy_json_or_preset\":{}"),
+	/* a policy that is none is an error, never "no sandbox" */
+	{ SPAWN(COMMAND CWD ENV_ALONE),
+	    "missing field `policy_json_or_preset`" },
+	{ SPAWN(COMMAND CWD ENV_ALONE ",\"permission_profile\":{}"),
+	    "missing field `policy_json_or_preset`" },
+	{ SPAWN(COMMAND CWD ENV_ALONE ",\"policy_json_or_preset\":null"),
+	    WRONG("null", "a string") },
+	{ SPAWN(COMMAND CWD ENV_ALONE ",\"policy_json_or_preset\":{}"),
 	    WRONG("map", "a string") },
+	{ SPAWN(COMMAND CWD ENV_ALONE ",\"policy_json_or_preset\":\"\""),
+	    "policy_json_or_preset must not be empty" },
 	/* values */
 	{ SPAWN("\"command\":[]," CWD ENV), "command must not be empty" },
 	{ SPAWN(COMMAND "\"cwd\":\"\"," ENV),
