@@ -11,6 +11,7 @@
 #include "control_limits.h"
 
 #define CONTROL_LISTENERS_MAX 16
+#define CONTROL_TRUSTED_MAX   64 /* certificates, or lists, in one file */
 #define CONTROL_NETS_MAX      16
 #define CONTROL_NET_BYTES     17 /* IPv6 address, then bits of its prefix */
 
@@ -109,8 +110,9 @@ enum verdict {
 	VERDICT_AUDIENCE,
 	VERDICT_BUSY,	  /* a limit: 503 */
 	VERDICT_STRANGER, /* nobody's certificate or user: 401 */
+	VERDICT_SUBJECT,  /* a good signed token, of nobody's subject: 401 */
 };
-#define VERDICTS (VERDICT_STRANGER + 1)
+#define VERDICTS (VERDICT_SUBJECT + 1)
 
 struct control_verdict {
 	uint32_t conn;
@@ -210,6 +212,8 @@ struct control_metrics {
 	uint64_t start_us_sum;
 	uint64_t records, records_lost;
 	bool record_failing;
+	/* when the first expires, in seconds since 1970; 0: there is none */
+	uint64_t certificate_end, crl_end;
 	uint64_t programs[PROGRAMS];	 /* now */
 	uint64_t memory_bytes[PROGRAMS]; /* resident, of all of them */
 };

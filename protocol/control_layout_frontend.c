@@ -127,6 +127,8 @@ static const struct field metrics_fields[] = {
 	FIELD(FIELD_U64, control_metrics, records),
 	FIELD(FIELD_U64, control_metrics, records_lost),
 	FIELD(FIELD_BOOL, control_metrics, record_failing),
+	FIELD(FIELD_U64, control_metrics, certificate_end),
+	FIELD(FIELD_U64, control_metrics, crl_end),
 	FIELD(FIELD_BYTES, control_metrics, programs),
 	FIELD(FIELD_BYTES, control_metrics, memory_bytes),
 };

@@ -2,6 +2,7 @@
  * What the monitor counts, as text.
  */
 #include <stddef.h>
+#include <time.h>
 
 #include "metrics.h"
 #include "util.h"
@@ -64,6 +65,21 @@ write_exited(struct buf *b, const uint64_t *exited)
 		    (unsigned long long)exited[i]);
 }
 
+/* Nothing where there is nothing that could expire. */
+static void
+write_expiry(struct buf *b, const char *name, const char *help, uint64_t end)
+{
+	struct timespec now;
+	long long left;
+
+	if (end == 0)
+		return;
+	clock_gettime(CLOCK_REALTIME, &now);
+	left = (long long)end - now.tv_sec;
+	metrics_head(b, name, help, "gauge");
+	buf_printf(b, "%s %lld\n", name, left > 0 ? left : 0);
+}
+
 void
 metrics_write_monitor(struct buf *b, const struct control_metrics *m)
 {
@@ -80,6 +96,12 @@ metrics_write_monitor(struct buf *b, const struct control_metrics *m)
 	metrics_head(b, "execd_audit_failing",
 	    "1 while records cannot be written somewhere.", "gauge");
 	buf_printf(b, "execd_audit_failing %d\n", m->record_failing);
+	write_expiry(b, "execd_certificate_expiry_seconds",
+	    "Until the first server certificate expires; 0: it has.",
+	    m->certificate_end);
+	write_expiry(b, "execd_crl_expiry_seconds",
+	    "Until the first revocation list expires; 0: it has.",
+	    m->crl_end);
 	write_exited(b, m->exited);
 	metrics_histogram(b, "execd_process_start_seconds",
 	    "From the request to exec.", m->start_us, m->start_us_sum);

@@ -14,7 +14,6 @@
 
 #include "util.h"
 
-#define CERTIFICATES_MAX 64 /* CAs and lists of one listener */
 #define CHAIN_LENGTH_MAX 8  /* certificates between the client and the CA */
 #define SECURITY_LEVEL	 2  /* 112 bits, SSL_CTX_set_security_level(3) */
 
@@ -65,7 +64,7 @@ each(int fd, X509_STORE *store, int (*take)(X509_STORE *store, BIO *bio))
 	if (text == MAP_FAILED)
 		return 0;
 	bio = BIO_new_mem_buf(text, (int)st.st_size);
-	while (bio != NULL && n < CERTIFICATES_MAX && take(store, bio) == 1)
+	while (bio != NULL && n < CONTROL_TRUSTED_MAX && take(store, bio) == 1)
 		n++;
 	BIO_free(bio);
 	munmap(text, (size_t)st.st_size);

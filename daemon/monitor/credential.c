@@ -76,14 +76,16 @@ verify_signed(const struct conf *c, const char *token, int64_t now_s,
 		.issuer = c->tokens.issuer,
 		.audience = c->tokens.audience,
 		.skew_s = c->tokens.skew_s };
-	char subject[JWT_SUBJECT_MAX] = "";
-	enum verdict v = jwt_verify(&rules, token, now_s, subject);
+	static char subject[JWT_SUBJECT_MAX]; /* for *how */
+	enum verdict v;
 
+	subject[0] = '\0';
+	v = jwt_verify(&rules, token, now_s, subject);
 	if (v != VERDICT_GRANTED)
 		return v;
 	*who = find_subject(c, subject);
-	*how = "signed token";
-	return *who ? VERDICT_GRANTED : VERDICT_INVALID_JWT;
+	*how = *who != NULL ? "signed token" : subject;
+	return *who != NULL ? VERDICT_GRANTED : VERDICT_SUBJECT;
 }
 
 static bool

@@ -16,6 +16,7 @@
  * token decides alone; without one the client's certificate, then its user,
  * then the listener's word about clients that present nothing. GRANTED sets
  * *who, the reference stays the configuration's, and *how, for the record.
+ * SUBJECT sets *how to that subject.
  */
 enum verdict credential_verify(const struct conf *c, const struct listener *l,
     const struct control_authenticate *presented, const struct ucred *peer,

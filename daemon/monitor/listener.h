@@ -38,6 +38,8 @@ struct listener {
 	/* unchangeable copies */
 	int chain_fd, key_fd, client_ca_fd, client_crl_fd;
 	uint8_t version[32]; /* hash of what they hold */
+	/* seconds since 1970, when the first expires; 0: never, or none */
+	int64_t certificate_end, crl_end;
 	/* as bound */
 	uint32_t id;
 	enum listener_kind kind;

@@ -118,6 +118,18 @@ check_voucher(const struct monitor *m, struct control_authenticate *a)
 	a->has_certificate = false;
 }
 
+/* Of a signed token that is good but nobody's, `how` is the subject: what to
+ * add to the configuration, if the operator wants to. */
+static void
+log_refused(const char *peer, enum verdict v, const char *how)
+{
+	if (v == VERDICT_SUBJECT)
+		log_info("%s: refused: %s: `%s`", peer, control_verdict_name(v),
+		    how);
+	else
+		log_info("%s: refused: %s", peer, control_verdict_name(v));
+}
+
 static int
 answer_authenticate(
     struct monitor *m, const uint8_t *packet, size_t len, int *fd)
@@ -149,7 +161,7 @@ answer_authenticate(
 	credential_audit(m, &a, l, v, v == VERDICT_GRANTED ? who : NULL, how);
 	if (v != VERDICT_GRANTED &&
 	    log_permits(LOG_FAILURE, a.peer, control_verdict_name(v)))
-		log_info("%s: refused: %s", a.peer, control_verdict_name(v));
+		log_refused(a.peer, v, how);
 	if (v == VERDICT_GRANTED)
 		g = grant_new(f, &a, who);
 	send_verdict(f, &a, v, g);

@@ -94,6 +94,23 @@ session_visit(struct table_node *node, void *arg)
 		add_program(out, PROGRAM_RUNNER, s->pid);
 }
 
+static void
+note_end(uint64_t *first, int64_t end)
+{
+	if (end > 0 && (*first == 0 || (uint64_t)end < *first))
+		*first = (uint64_t)end;
+}
+
+static void
+note_ends(struct control_metrics *out, const struct conf *c)
+{
+	for (size_t i = 0; i < c->nlisteners; i++) {
+		note_end(
+		    &out->certificate_end, c->listeners[i]->certificate_end);
+		note_end(&out->crl_end, c->listeners[i]->crl_end);
+	}
+}
+
 void
 stats_collect(struct monitor *m, struct control_metrics *out)
 {
@@ -105,6 +122,7 @@ stats_collect(struct monitor *m, struct control_metrics *out)
 	out->records = audit->records;
 	out->records_lost = audit->lost;
 	out->record_failing = audit_is_failing(audit);
+	note_ends(out, m->conf);
 	add_program(out, PROGRAM_MONITOR, getpid());
 	add_program(out, PROGRAM_FRONTEND, m->frontend.pid);
 	TAILQ_FOREACH (helper, &m->helpers.all, link)

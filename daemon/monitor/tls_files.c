@@ -9,6 +9,7 @@
 #include <openssl/pem.h>
 #include <stdio.h>
 #include <string.h>
+#include <time.h>
 
 #include "listener.h"
 #include "log.h"
@@ -16,6 +17,11 @@
 #include "util.h"
 
 #define CRL_FILE_MAX (8u << 20) /* a hundred thousand certificates */
+#define CA_FILE_MAX  (1u << 20)
+
+/* What expires sooner than this is warned of. A list is renewed often. */
+#define WARN_AHEAD_S	 (14 * 86400)
+#define WARN_CRL_AHEAD_S 86400
 
 struct file {
 	const char *path;
@@ -69,6 +75,151 @@ first_certificate(const struct file *f)
 
 	BIO_free(bio);
 	return x;
+}
+
+/* --- what is in them ------------------------------------------------------ */
+
+/* A certificate or a revocation list. end: when it expires, or NULL. */
+struct item {
+	void *object;
+	const ASN1_TIME *end;
+	void (*free)(struct item *item);
+};
+
+static void
+free_certificate(struct item *item)
+{
+	X509_free(item->object);
+}
+
+static void
+free_list(struct item *item)
+{
+	X509_CRL_free(item->object);
+}
+
+static bool
+read_certificate(BIO *bio, struct item *item)
+{
+	X509 *x = PEM_read_bio_X509(bio, NULL, no_passphrase, NULL);
+
+	if (x == NULL)
+		return false;
+	*item = (struct item){ x, X509_get0_notAfter(x), free_certificate };
+	return true;
+}
+
+static bool
+read_list(BIO *bio, struct item *item)
+{
+	X509_CRL *crl = PEM_read_bio_X509_CRL(bio, NULL, no_passphrase, NULL);
+
+	if (crl == NULL)
+		return false;
+	*item = (struct item){ crl, X509_CRL_get0_nextUpdate(crl), free_list };
+	return true;
+}
+
+/* What a file may hold, and how it is called. */
+static const struct kind {
+	const char *one, *several;
+	bool (*read)(BIO *bio, struct item *item);
+} certificates = { "certificate", "certificates", read_certificate },
+  lists = { "revocation list", "revocation lists", read_list };
+
+/* Keys and parameters may stand beside certificates; whatever else begins like
+ * a block is meant to be one of what the file is for. */
+static unsigned
+count_blocks(const struct file *f)
+{
+	static const char begin[] = "-----BEGIN ";
+	const char *at = (const char *)f->data, *end = at + f->len, *name;
+	unsigned n = 0;
+
+	while ((at = memmem(at, (size_t)(end - at), begin, strlen(begin))) !=
+	       NULL) {
+		name = at += strlen(begin);
+		while (at < end && *at != '-' && *at != '\n')
+			at++;
+		n +=
+		    memmem(name, (size_t)(at - name), "PRIVATE KEY", 11) ==
+			NULL &&
+		    memmem(name, (size_t)(at - name), "PARAMETERS", 10) == NULL;
+	}
+	return n;
+}
+
+/* Seconds since 1970. */
+static int64_t
+to_unix(const ASN1_TIME *t)
+{
+	struct tm tm;
+
+	return ASN1_TIME_to_tm(t, &tm) == 1 ? (int64_t)timegm(&tm) : 0;
+}
+
+static void
+note_end(const struct item *item, int64_t *soonest)
+{
+	int64_t end = item->end != NULL ? to_unix(item->end) : 0;
+
+	if (end != 0 && (*soonest == 0 || end < *soonest))
+		*soonest = end;
+}
+
+/*
+ * Every block of the file is one of that kind and can be read, and there are
+ * not too many: nothing is left out in silence. *soonest: when the first of
+ * them expires, in seconds since 1970; 0: never.
+ */
+static int
+check_blocks(
+    const struct file *f, const struct kind *kind, int64_t *soonest, char *why)
+{
+	unsigned n = 0, blocks = count_blocks(f);
+	BIO *bio = BIO_new_mem_buf(f->data, (int)f->len);
+	struct item item;
+
+	*soonest = 0;
+	for (; bio != NULL && kind->read(bio, &item); n++) {
+		note_end(&item, soonest);
+		item.free(&item);
+	}
+	BIO_free(bio);
+	ERR_clear_error();
+	if (n == 0)
+		return refuse(
+		    why, "%.200s: holds no PEM %s", f->path, kind->one);
+	if (n != blocks)
+		return refuse(why,
+		    "%.200s: the PEM block of %s %u of %u cannot be read",
+		    f->path, kind->one, n + 1, blocks);
+	if (n > CONTROL_TRUSTED_MAX)
+		return refuse(why,
+		    "%.200s: holds %u %s; at most %u are possible", f->path, n,
+		    kind->several, CONTROL_TRUSTED_MAX);
+	return 0;
+}
+
+/* What will stop clients soon, or does already. */
+static void
+warn_of_end(const struct file *f, const char *what, int64_t end, int64_t ahead,
+    const char *then)
+{
+	int64_t left = end - (int64_t)time(NULL);
+	time_t at = (time_t)end;
+	char date[32];
+	struct tm tm;
+
+	if (end == 0 || left > ahead)
+		return;
+	strftime(date, sizeof(date), "%Y-%m-%d %H:%M UTC", gmtime_r(&at, &tm));
+	if (left <= 0)
+		log_warn(0, "%s: holds a %s that has expired: %s (since %s)",
+		    f->path, what, then, date);
+	else
+		log_warn(0, "%s: holds a %s that expires in %lld days (%s)",
+		    f->path, what, (long long)(left / 86400), date);
 }
 
 static EVP_PKEY *
@@ -130,60 +281,25 @@ copy_file(const struct file *f, const char *name, int *fd, char *why)
 static int
 load_client_ca(struct listener *l, struct file *ca, char *why)
 {
-	X509 *x;
+	int64_t end;
 
-	if (read_file(ca, SECRET_PUBLIC, SECRET_FILE_MAX, why) < 0)
+	if (read_file(ca, SECRET_PUBLIC, CA_FILE_MAX, why) < 0 ||
+	    check_blocks(ca, &certificates, &end, why) < 0)
 		return -EINVAL;
-	x = first_certificate(ca);
-	X509_free(x);
-	if (x == NULL)
-		return refuse(
-		    why, "%.200s: holds no PEM certificate", ca->path);
+	warn_of_end(
+	    ca, "CA", end, WARN_AHEAD_S, "every certificate of it is refused");
 	return copy_file(ca, "client-ca", &l->client_ca_fd, why);
-}
-
-static bool
-has_expired(const X509_CRL *crl)
-{
-	const ASN1_TIME *end = X509_CRL_get0_nextUpdate(crl);
-
-	return end != NULL && X509_cmp_current_time(end) < 0;
-}
-
-/* One that is too old is no reason to end what runs, but whoever comes with a
- * certificate will be refused. */
-static int
-check_crl(const struct file *f, char *why)
-{
-	BIO *bio = BIO_new_mem_buf(f->data, (int)f->len);
-	bool expired = false;
-	X509_CRL *crl;
-	int n = 0;
-
-	for (; bio != NULL && (crl = PEM_read_bio_X509_CRL(
-				   bio, NULL, no_passphrase, NULL)) != NULL;
-	     n++) {
-		expired |= has_expired(crl);
-		X509_CRL_free(crl);
-	}
-	BIO_free(bio);
-	ERR_clear_error();
-	if (expired)
-		log_warn(0,
-		    "%s: holds a revocation list that has expired: every "
-		    "certificate of its CA is refused",
-		    f->path);
-	return n > 0 ? 0
-		     : refuse(why, "%.200s: holds no PEM revocation list",
-			   f->path);
 }
 
 static int
 load_client_crl(struct listener *l, struct file *crl, char *why)
 {
 	if (read_file(crl, SECRET_PUBLIC, CRL_FILE_MAX, why) < 0 ||
-	    check_crl(crl, why) < 0)
+	    check_blocks(crl, &lists, &l->crl_end, why) < 0)
 		return -EINVAL;
+	/* No reason to end what runs. */
+	warn_of_end(crl, "revocation list", l->crl_end, WARN_CRL_AHEAD_S,
+	    "every certificate of its CA is refused");
 	return copy_file(crl, "client-crl", &l->client_crl_fd, why);
 }
 
@@ -214,9 +330,12 @@ tls_files_load(struct listener *l, char *why)
 	if (read_file(&chain, SECRET_PUBLIC, SECRET_FILE_MAX, why) < 0 ||
 	    read_file(&key, SECRET_PRIVATE, SECRET_FILE_MAX, why) < 0 ||
 	    check_pair(&chain, &key, why) < 0 ||
+	    check_blocks(&chain, &certificates, &l->certificate_end, why) < 0 ||
 	    copy_file(&chain, "certificate", &l->chain_fd, why) < 0 ||
 	    copy_file(&key, "certificate-key", &l->key_fd, why) < 0)
 		return -EINVAL;
+	warn_of_end(&chain, "certificate", l->certificate_end, WARN_AHEAD_S,
+	    "clients refuse this server");
 	if (l->client_ca != NULL && load_client_ca(l, &ca, why) < 0)
 		return -EINVAL;
 	if (l->client_crl != NULL && load_client_crl(l, &crl, why) < 0)

@@ -294,7 +294,7 @@ def test_the_example_is_accepted(mode, user, directory):
     """The text of man/execd.conf.example, with files and users of this machine."""
     text = EXAMPLE.read_text()
     subprocess.run(["openssl", "req", "-x509", "-newkey", "ec", "-pkeyopt", "ec_paramgen_curve:P-256", "-nodes",
-                    "-keyout", directory / "key.pem", "-out", directory / "cert.pem", "-days", "2", "-subj", "/CN=x"],
+                    "-keyout", directory / "key.pem", "-out", directory / "cert.pem", "-days", "20", "-subj", "/CN=x"],
                    check=True, capture_output=True)
     (directory / "jwt-secret").write_text("s" * 40)
     lend(directory / "key.pem", user.pw_gid)

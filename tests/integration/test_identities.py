@@ -79,7 +79,12 @@ def test_signed_tokens_have_a_subject(configured, user, directory):
     for claims in ({"sub": "carol"}, {}, {"sub": "*"}, {"sub": ["alice"]}):
         with pytest.raises(Closed, match="401"):
             s.connect(token=jwt(exp=soon, iss="me", **claims))
-    assert status(s, "Bearer " + jwt(exp=soon, iss="me", sub="carol")) == (401, "invalid websocket jwt")
+    assert status(s, "Bearer " + jwt(exp=soon, iss="me", sub="carol")) == (
+        401, "no identity has the subject of this websocket jwt")
+    s.wait_log("refused: no identity has the subject of this websocket jwt: `carol`")
+    other = jwt(exp=soon, iss="me", sub="carol")
+    assert status(s, "Bearer " + other[:-4] + "AAAA") == (401, "invalid websocket jwt")
+    s.wait_log("refused: invalid websocket jwt")
     assert status(s, "Bearer " + jwt(exp=soon, sub="alice")) == (401, "websocket jwt issuer mismatch")
     with pytest.raises(Closed, match="401"):
         s.connect(token="tok-c")
