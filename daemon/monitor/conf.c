@@ -73,6 +73,15 @@ clear_keys(const struct conf_section *s, void *object)
 			    (char *)object + s->keys[i].offset);
 }
 
+bool
+conf_has_identity(const struct conf *c, const struct identity *identity)
+{
+	for (size_t i = 0; i < c->nidentities; i++)
+		if (c->identities[i] == identity)
+			return true;
+	return false;
+}
+
 void
 conf_free(struct conf *c)
 {

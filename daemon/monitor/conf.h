@@ -97,6 +97,9 @@ extern const struct conf_section conf_sandbox;
 struct conf *conf_new(void);
 void conf_free(struct conf *c);
 
+/* Is it one of this configuration, or only of an older one? */
+bool conf_has_identity(const struct conf *c, const struct identity *identity);
+
 /* What a session of the identity is told: the defaults, [sandbox], then the
  * identity's own. */
 void conf_sandbox_limits(

@@ -132,6 +132,16 @@ identity_unref(struct identity *id)
 	free(id);
 }
 
+void
+identity_retire(struct identity *id)
+{
+	runner_template_stop(&id->template);
+	if (id->door >= 0)
+		close(id->door);
+	id->door = -1;
+	id->door_tried = false;
+}
+
 bool
 identity_is(const struct identity *a, const struct identity *b)
 {

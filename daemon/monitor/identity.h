@@ -97,6 +97,10 @@ void identity_unref(struct identity *id); /* NULL is fine */
  */
 int identity_resolve(struct identity *id, char *why);
 
+/* Another configuration is in force. Its sessions may go on for long and need
+ * neither its template nor its door; who still opens one makes them again. */
+void identity_retire(struct identity *id);
+
 /* The same in the eyes of a session: after a reload, too. */
 bool identity_is(const struct identity *a, const struct identity *b);
 

@@ -76,6 +76,8 @@ reload_configuration(struct monitor *m)
 	m->conf = next;
 	conf_warn(next);
 	session_spare_drop_all(m);
+	for (size_t i = 0; i < old->nidentities; i++)
+		identity_retire(old->identities[i]);
 	reload_unlink_listeners(old, next);
 	frontend_reload(m);
 	conf_free(old);

@@ -187,6 +187,9 @@ session_open(struct monitor *m, struct identity *identity, uint32_t conn,
 		session_terminate(m, s);
 		return SESSION_FAILED;
 	}
+	/* Its grant may be older than a reload. */
+	if (!conf_has_identity(m->conf, identity))
+		identity_retire(identity);
 	session_spare_want(m, identity);
 	*session = s;
 	return SESSION_OK;

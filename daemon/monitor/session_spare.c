@@ -111,16 +111,6 @@ session_spare_take(struct monitor *m, const struct identity *identity)
 	return s;
 }
 
-/* A grant may be older than a reload. */
-static bool
-is_in_force(const struct conf *c, const struct identity *identity)
-{
-	for (size_t i = 0; i < c->nidentities; i++)
-		if (c->identities[i] == identity)
-			return true;
-	return false;
-}
-
 /* Of the identities in use those that were used last. */
 static struct spare *
 take_slot(struct registry *r)
@@ -143,7 +133,7 @@ session_spare_want(struct monitor *m, struct identity *identity)
 
 	if (m->stdio || m->draining || m->stopping ||
 	    identity->limits.max_processes > 0 ||
-	    !is_in_force(m->conf, identity))
+	    !conf_has_identity(m->conf, identity))
 		return;
 	if (m->root)
 		watch_mounts();
