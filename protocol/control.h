@@ -102,7 +102,7 @@ enum control_type {
 
 	/* monitor -> starter, orders and their answers */
 	STARTER_BEGIN = 70,   /* nothing + fd for STARTER_EXITED; once */
-	STARTER_READY = 71,   /* control_starter_error */
+	STARTER_READY = 71,   /* control_starter_ready */
 	STARTER_START = 72,   /* control_start + fds: runner's control, list */
 	STARTER_STARTED = 73, /* control_runner_started + fds of `cgroups` */
 	STARTER_DOOR = 74,    /* control_door */

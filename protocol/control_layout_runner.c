@@ -202,6 +202,12 @@ static const struct field starter_error_fields[] = {
 	FIELD(FIELD_STRING, control_starter_error, step),
 };
 
+static const struct field starter_ready_fields[] = {
+	FIELD(FIELD_U32, control_starter_ready, error),
+	FIELD(FIELD_STRING, control_starter_ready, step),
+	FIELD(FIELD_U32, control_starter_ready, controllers),
+};
+
 static const struct field pid_fields[] = {
 	FIELD(FIELD_U32, control_pid, pid),
 };
@@ -245,7 +251,7 @@ static const struct control_layout rows[] = {
 	LAYOUT(RUNNER_ORDER_CAST, cast_file_fields),
 	LAYOUT(CHANNEL_CLIENT, client_fields),
 	EMPTY(STARTER_BEGIN),
-	LAYOUT(STARTER_READY, starter_error_fields),
+	LAYOUT(STARTER_READY, starter_ready_fields),
 	LAYOUT(STARTER_START, start_fields),
 	LAYOUT(STARTER_STARTED, runner_started_fields),
 	LAYOUT(STARTER_DOOR, door_fields),

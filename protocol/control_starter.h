@@ -38,6 +38,12 @@ struct control_starter_error {
 	char step[64];	/* that failed */
 };
 
+struct control_starter_ready {
+	uint32_t error; /* as in control_starter_error */
+	char step[64];
+	uint32_t controllers; /* CGROUP_COUNTS_*: what its groups can hold */
+};
+
 struct control_pid {
 	uint32_t pid;
 };

@@ -68,6 +68,31 @@ advise_network(int err)
 }
 
 static const char *
+advise_ipc(int err)
+{
+	return "sysctl user.max_ipc_namespaces=10000";
+}
+
+static const char *
+advise_uts(int err)
+{
+	return "sysctl user.max_uts_namespaces=10000";
+}
+
+static const char *
+advise_cgroup_namespace(int err)
+{
+	return "sysctl user.max_cgroup_namespaces=10000";
+}
+
+static const char *
+advise_keyring(int err)
+{
+	return "commands share the keyring of the session's user; in a "
+	       "container: a seccomp profile that permits keyctl";
+}
+
+static const char *
 advise_kernel(int err)
 {
 	return "a kernel with CONFIG_SECCOMP_FILTER";
@@ -121,7 +146,7 @@ advise_openat2(int err)
 static const char *
 advise_command(int err)
 {
-	return "execd's log says which step failed (execd --debug)";
+	return "the command's own words are above, as execd-runner said them";
 }
 
 /* --- the table ---------------------------------------------------------- */
@@ -138,8 +163,13 @@ static const struct layer {
 	    advise_mount },
 	{ "pid namespace and its /proc", true, true, doctor_try_pid,
 	    advise_proc },
-	{ "network, ipc, uts and cgroup namespaces", true, true,
-	    doctor_try_network, advise_network },
+	{ "network namespace", true, true, doctor_try_network, advise_network },
+	{ "ipc namespace", true, true, doctor_try_ipc, advise_ipc },
+	{ "uts namespace", true, true, doctor_try_uts, advise_uts },
+	{ "cgroup namespace", true, true, doctor_try_cgroup_namespace,
+	    advise_cgroup_namespace },
+	{ "a keyring of its own", false, false, doctor_try_keyring,
+	    advise_keyring },
 	{ "system-call filter (seccomp)", true, false, doctor_try_seccomp,
 	    advise_kernel },
 	{ "Landlock", false, false, doctor_try_landlock, advise_landlock },
@@ -218,6 +248,21 @@ find_patient(struct patient *p, const char *user)
 	return p->root && p->uid == 0 ? -EPERM : 0;
 }
 
+/* The user namespace that root makes for all sandboxes of a user. */
+static void
+try_door(struct patient *p)
+{
+	static const char name[] = "user namespace made by root";
+	const char *step;
+
+	p->door = door_open(p->programs->runner, p->uid, p->gid, &step);
+	if (p->door >= 0)
+		printf("%-8s %s\n", "ok", name);
+	else
+		printf("%-8s %s: %s: %s; the runner tries to make one itself\n",
+		    "without", name, step, strerror(-p->door));
+}
+
 int
 doctor_run(const struct programs *programs, const char *user)
 {
@@ -226,17 +271,16 @@ doctor_run(const struct programs *programs, const char *user)
 	};
 	int code = EXIT_STOPPED, err = find_patient(&p, user);
 	bool no_user = false;
-	const char *step;
 
 	if (err < 0) {
 		fprintf(stderr, "execd: user %s: %s\n",
 		    user != NULL ? user : "nobody", strerror(-err));
 		return EXIT_USAGE;
 	}
-	if (p.root)
-		p.door = door_open(programs->runner, p.uid, p.gid, &step);
 	printf("What execd, started as %s, can enforce on commands of %s:\n",
 	    p.root ? "root" : p.name, p.name);
+	if (p.root)
+		try_door(&p);
 	fflush(stdout);
 	for (size_t i = 0; i < nitems(layers); i++) {
 		if (no_user && layers[i].inside) {

@@ -295,7 +295,11 @@ main(int argc, char **argv)
 		return EXIT_FAILED;
 	if (!starter_is_used())
 		quota_init();
-	code = monitor_run(m);
+	if (m->root &&
+	    quota_check(m->conf->identities, m->conf->nidentities) < 0)
+		code = EXIT_UNENFORCEABLE;
+	else
+		code = monitor_run(m);
 	runner_template_stop_all();
 	quota_clear();
 	log_info("stopped");

@@ -12,7 +12,15 @@
 #include "monitor_paths.h"
 #include "util.h"
 
-/* Both layouts are found from the directory that execd lies in:
+#define INSTALLED(execd)                                                       \
+	{                                                                      \
+		execd, "/" EXECD_LIBEXECDIR "/execd-frontend",                 \
+		    "/" EXECD_LIBEXECDIR "/execd-runner",                      \
+		    "/" EXECD_LIBEXECDIR "/execd-http",                        \
+		    "/" EXECD_LIBEXECDIR "/execd-keys"                         \
+	}
+
+/* These layouts are found from the directory that execd lies in:
  * $prefix/sbin/execd and BUILD/daemon/monitor/execd. */
 static const struct layout {
 	const char *execd, *frontend, *runner, *http, *keys;
@@ -20,10 +28,9 @@ static const struct layout {
 	{ "/daemon/monitor/execd", "/daemon/frontend/execd-frontend",
 	    "/runner/execd-runner", "/runner/http/execd-http",
 	    "/daemon/keys/execd-keys" },
-	{ "/" EXECD_SBINDIR "/execd", "/" EXECD_LIBEXECDIR "/execd-frontend",
-	    "/" EXECD_LIBEXECDIR "/execd-runner",
-	    "/" EXECD_LIBEXECDIR "/execd-http",
-	    "/" EXECD_LIBEXECDIR "/execd-keys" },
+	INSTALLED("/" EXECD_SBINDIR "/execd"),
+	/* /usr/sbin may be a link to bin: the kernel knows the real name. */
+	INSTALLED("/bin/execd"),
 };
 
 static const struct layout *

@@ -137,6 +137,53 @@ quota_controllers(void)
 	return controllers;
 }
 
+void
+quota_learn(unsigned there)
+{
+	controllers = there;
+}
+
+/* What limits of a session need of its control group. */
+static const struct need {
+	const char *keyword, *what;
+	unsigned controller;
+} needs[] = {
+	{ "session-processes", "processes", CGROUP_COUNTS_PIDS },
+	{ "session-memory", "memory", CGROUP_COUNTS_MEMORY },
+	{ "session-cpu", "processor time", CGROUP_COUNTS_CPU },
+};
+
+static unsigned
+needed_by(const struct identity_limits *l)
+{
+	return (l->session_processes ? CGROUP_COUNTS_PIDS : 0) |
+	       (l->session_memory_bytes ? CGROUP_COUNTS_MEMORY : 0) |
+	       (l->session_cpu_percent ? CGROUP_COUNTS_CPU : 0);
+}
+
+int
+quota_check(struct identity *const *identities, size_t n)
+{
+	int err = 0;
+
+	for (size_t i = 0; i < n; i++) {
+		unsigned missing =
+		    needed_by(&identities[i]->limits) & ~controllers;
+
+		for (size_t j = 0; j < nitems(needs); j++) {
+			if (!(missing & needs[j].controller))
+				continue;
+			log_error(0,
+			    "[identity %s]: %s: this host cannot enforce it: "
+			    "no control group counts %s (execd doctor)",
+			    identities[i]->name, needs[j].keyword,
+			    needs[j].what);
+			err = -EOPNOTSUPP;
+		}
+	}
+	return err;
+}
+
 static void
 take_back(int dir)
 {
@@ -268,12 +315,9 @@ quota_for(const char *name, const struct identity *id, struct cgroup *c,
 		.memory_bytes = l->session_memory_bytes,
 		.cpu_percent = l->session_cpu_percent,
 	};
-	unsigned needed = (l->session_processes ? CGROUP_COUNTS_PIDS : 0) |
-			  (l->session_memory_bytes ? CGROUP_COUNTS_MEMORY : 0) |
-			  (l->session_cpu_percent ? CGROUP_COUNTS_CPU : 0);
 	int err;
 
-	if (needed & ~controllers) {
+	if (needed_by(l) & ~controllers) {
 		quota_reason(id, reason);
 		return -EOPNOTSUPP;
 	}

@@ -20,6 +20,13 @@ void quota_init(void);
  * cgroup_controller. */
 unsigned quota_controllers(void);
 
+/* Instead of quota_init(), where another process makes the groups. */
+void quota_learn(unsigned controllers);
+
+/* Can the sessions of every identity be held to their limits here? -EOPNOTSUPP,
+ * and the log says which cannot. */
+int quota_check(struct identity *const *identities, size_t n);
+
 /* Removes what quota_init() made. */
 void quota_clear(void);
 

@@ -3,9 +3,12 @@
  */
 #include "reload.h"
 
+#include <unistd.h>
+
 #include "log.h"
 #include "monitor.h"
 #include "notify.h"
+#include "quota.h"
 #include "session_spare.h"
 #include "util.h"
 
@@ -14,7 +17,12 @@ static int
 open_all(struct conf *next, const struct conf *old)
 {
 	const char *place;
-	int code = 0, err = audit_open(&next->audit, &place);
+	int code = 0, err;
+
+	if (geteuid() == 0 &&
+	    quota_check(next->identities, next->nidentities) < 0)
+		return EXIT_UNENFORCEABLE;
+	err = audit_open(&next->audit, &place);
 
 	if (err < 0) {
 		log_error(err, "audit log %s", place);

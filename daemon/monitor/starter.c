@@ -17,6 +17,7 @@
 #include "door.h"
 #include "log.h"
 #include "monitor.h"
+#include "quota.h"
 #include "seqpacket.h"
 #include "starter_identity.h"
 #include "sweep.h"
@@ -120,7 +121,7 @@ open_channel(const char *path)
 }
 
 static int
-begin(struct control_starter_error *answer)
+begin(struct control_starter_ready *answer)
 {
 	int fds[SEQPACKET_FDS_MAX], pair[2], err = seqpacket_pair(pair);
 	size_t nfds;
@@ -143,7 +144,7 @@ begin(struct control_starter_error *answer)
 int
 starter_connect(const char *path)
 {
-	struct control_starter_error answer = { 0 };
+	struct control_starter_ready answer = { 0 };
 	int err;
 
 	channel = open_channel(path);
@@ -153,6 +154,7 @@ starter_connect(const char *path)
 		    stderr, "execd: --starter %s: %s\n", path, strerror(-err));
 		return EXIT_FAILED;
 	}
+	quota_learn(answer.controllers);
 	if (answer.error == 0)
 		return 0;
 	fprintf(stderr, "execd: this host does not give a session %s: %s\n",

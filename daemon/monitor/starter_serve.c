@@ -64,7 +64,8 @@ tell(int fd, enum control_type type, const void *payload, const int *fds,
 static int
 take_begin(const uint8_t *packet, size_t len, const int *fds, size_t nfds)
 {
-	struct control_starter_error answer = { 0 };
+	struct control_starter_ready answer = { .controllers =
+						    quota_controllers() };
 	const char *step = "";
 
 	if (nfds != 1 || control_get(packet, len, STARTER_BEGIN, NULL) < 0)

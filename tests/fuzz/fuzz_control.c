@@ -51,6 +51,7 @@ union payload {
 	struct control_runner_started runner_started;
 	struct control_door door;
 	struct control_starter_error starter_error;
+	struct control_starter_ready starter_ready;
 	struct control_pid pid;
 	struct control_runner_status runner_status;
 };

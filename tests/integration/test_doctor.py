@@ -1,13 +1,14 @@
 """execd doctor: it tries every layer, and says what to change where one is missing."""
 import os
+import re
 import shutil
 import subprocess
 
 import pytest
-from conftest import EXECD, SANITIZED, as_user
+from conftest import BUILD, EXECD, RUNNER, SANITIZED, as_user
 
 NEEDED = ["user namespace", "view of the file system", "pid namespace and its /proc",
-          "network, ipc, uts and cgroup namespaces", "system-call filter (seccomp)", "a command in a sandbox"]
+          "network namespace", "ipc namespace", "uts namespace", "cgroup namespace", "system-call filter (seccomp)", "a command in a sandbox"]
 
 
 def doctor(user, *before):
@@ -24,7 +25,7 @@ def test_a_line_per_layer_and_a_code_that_agrees(user):
     for layer in NEEDED:
         assert [x for x in lines if layer in x] != [], layer
     assert code == (5 if missing else 0)
-    assert all("; " in x for x in lines if not x.startswith("ok")), "what to change is said"
+    assert all("; " in x for x in lines if not x.startswith(("ok", " "))), "what to change is said"
 
 
 @pytest.mark.skipif(os.geteuid() != 0, reason="SKIPPED: needs root to make a mount namespace")
@@ -52,8 +53,57 @@ def test_why_there_is_no_landlock():
     for error, words in (("ENOSYS", "Linux 5.13 or newer"), ("EOPNOTSUPP", "lsm="), ("ENOMEM", "no sandbox starts")):
         lines, code = doctor(None, "strace", "-f", "-qq", "-o", "/dev/null", "-e", "trace=landlock_create_ruleset",
                              "-e", f"inject=landlock_create_ruleset:error={error}")
-        line = [x for x in lines if " Landlock" in x]
+        line = [x for x in lines if " Landlock" in x and x[0] != " "]
         assert len(line) == 1 and line[0].startswith("without") and words in line[0], lines
+
+
+STRACE = ["strace", "-f", "-qq", "-o", "/dev/null"]
+
+
+def injected(call, error, *more):
+    return doctor(None, *STRACE, "-e", f"trace={call}", "-e", f"inject={call}:error={error}", *more)
+
+
+@pytest.mark.skipif(os.geteuid() != 0 or not shutil.which("strace") or SANITIZED,
+                    reason="SKIPPED: needs root, strace and no leak detector, which cannot be traced")
+def test_each_step_has_its_row():
+    lines, code = injected("keyctl", "EPERM")
+    assert [x for x in lines if x.startswith("without  a keyring of its own: Operation not permitted; ")], lines
+    assert [x for x in lines if x.startswith("ok       a command in a sandbox")] and code == 0, "it does without"
+    lines, code = injected("unshare", "ENOSPC")
+    for kind in ("net", "ipc", "uts", "cgroup"):
+        assert [x for x in lines if x.startswith("MISSING") and f"; sysctl user.max_{kind}_namespaces=" in x], (kind, lines)
+    assert code == 5
+
+
+@pytest.mark.skipif(os.geteuid() != 0 or not shutil.which("strace") or SANITIZED,
+                    reason="SKIPPED: needs root, strace and no leak detector, which cannot be traced")
+def test_a_command_that_fails_says_why():
+    """Where every layer is there and the whole is not, the words of the runner stand above the line."""
+    lines, code = injected("pivot_root", "EPERM")
+    at = next(i for i, x in enumerate(lines) if x.startswith("MISSING  a command in a sandbox"))
+    assert code == 5 and lines[at - 1].startswith("         "), lines
+    assert "Operation not permitted" in "".join(x for x in lines[:at] if x.startswith("  ")), lines
+    # What is advised exists.
+    flags = {w for x in lines for w in x.split() if w.startswith("--")}
+    known = subprocess.run([str(EXECD), "--help"], capture_output=True, text=True).stdout
+    assert all(f in known for f in flags - {"--security-opt"}), flags
+
+
+@pytest.mark.parametrize("sbin", ["sbin", "bin"])
+def test_an_installed_execd_finds_its_programs(directory, sbin):
+    """/usr/sbin may be a link to bin."""
+    libexec = re.search('LIBEXECDIR "(.*)"', (BUILD / "daemon/monitor/monitor_paths.h").read_text())[1]
+    at = directory / "usr"
+    for path, program in [(f"{sbin}/execd", EXECD), *((f"{libexec}/{p.name}", p) for p in (
+            BUILD / "daemon/frontend/execd-frontend", BUILD / "daemon/keys/execd-keys", RUNNER,
+            BUILD / "runner/http/execd-http"))]:
+        (at / path).parent.mkdir(parents=True, exist_ok=True)
+        shutil.copy(program, at / path)
+    if sbin == "bin":
+        (at / "sbin").symlink_to("bin")
+    r = subprocess.run([at / "sbin/execd", "doctor"], capture_output=True, text=True, timeout=60)
+    assert r.stdout.startswith("What execd, started as ") and r.stderr == "", r
 
 
 def test_wrong_arguments():

@@ -269,9 +269,8 @@ def test_requirements_that_no_group_holds(elsewhere, version_2, work, sandboxes)
     text = pathlib.Path(config).read_text().replace("[sandbox]", "session-memory = 1G\n[sandbox]")
     pathlib.Path(config).write_text(text)
     subprocess.run(["kill", "-HUP", str(s.pid)], check=True)
-    s.wait_log("reload:")
-    m = s.connect(token="t").request("initialize", {"clientName": "test"})
-    assert "this host has no control groups for the limits of a" in m["error"]["message"], m
+    s.wait_log("reload: refused")
+    assert "[identity a]: session-memory: this host cannot enforce it: no control group counts memory" in s.log
 
 
 def test_what_execd_made_goes_with_it(configured, user):
@@ -324,3 +323,18 @@ def test_two_with_the_same_pid(user):
         first.stop()
         second.stop()
     assert not other.exists()
+
+
+@pytest.mark.parametrize("limit, what", [
+    ("session-memory = 1G", "memory"), ("session-processes = 50", "processes"), ("session-cpu = 50%", "processor time")])
+def test_a_limit_that_this_host_cannot_enforce_is_refused_at_start(user, directory, limit, what):
+    """Once, with the code for that, and not at each session."""
+    path = directory / "execd.conf"
+    path.write_text(f"[listener main]\naddress = ws://127.0.0.1:0\n[identity a]\nuser = {user.pw_name}\n"
+                    f"token-sha256 = {digest('t')}\n{limit}\n")
+    hide = 'grep " - cgroup" /proc/self/mountinfo | cut -d" " -f5 | sort -r | xargs -n1 umount -l; exec "$@"'
+    r = subprocess.run(["unshare", "-m", "--propagation", "private", "sh", "-c", hide, "sh", str(EXECD), "-c", str(path)],
+                       capture_output=True, text=True, timeout=20)
+    assert r.returncode == 5, r
+    key = limit.split()[0]
+    assert f"[identity a]: {key}: this host cannot enforce it: no control group counts {what} (execd doctor)" in r.stderr

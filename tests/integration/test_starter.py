@@ -438,3 +438,36 @@ def expand(word):
         if name and not name.startswith("#"):
             found |= expand(name)
     return found
+
+
+# --- the units ------------------------------------------------------------
+
+
+def settings(name):
+    return re.findall(rf"(?m)^{name}=(.*)$", UNIT.read_text())
+
+
+def test_a_missing_file_is_no_silent_skip():
+    assert settings("AssertPathExists") == ["/etc/execd/execd.conf"]
+    assert not [x for x in UNIT.read_text().splitlines() if x.startswith("Condition")]
+
+
+def test_what_another_start_would_not_change_is_not_started_again(directory):
+    """The codes of usage, configuration, permission and a host that cannot; each of them is one that execd has."""
+    assert settings("RestartPreventExitStatus") == ["2 3 4 5"] and settings("Restart") == ["on-failure"]
+    (directory / "bad.conf").write_text("[listner x]\n")
+    assert subprocess.run([EXECD, "-c", directory / "bad.conf"], capture_output=True).returncode == 3
+    assert subprocess.run([EXECD, "--no-such-flag"], capture_output=True).returncode == 2
+
+
+def test_a_reload_with_a_bad_file_fails_before_anything_is_told(server, user):
+    """systemctl reload runs these commands one after the other until one fails."""
+    s = server()
+    check, signal_ = settings("ExecReload")
+    assert check.endswith("/execd -t") and signal_ == "/bin/kill -HUP $MAINPID"
+    s.path.write_text(text(user).replace("[listener main]", "[listner main]"))
+    r = subprocess.run([EXECD, "-t", "-c", s.path], capture_output=True, text=True)
+    assert r.returncode == 3 and "unknown section `listner`" in r.stderr
+    s.path.write_text(text(user))
+    assert subprocess.run([EXECD, "-t", "-c", s.path]).returncode == 0
+    assert "reload" not in s.log

@@ -71,7 +71,7 @@ static const struct {
 	{ KEYS_VERIFY, sizeof(struct control_verify) },
 	{ KEYS_VERIFIED, sizeof(struct control_verified) },
 	{ STARTER_BEGIN, 0 },
-	{ STARTER_READY, sizeof(struct control_starter_error) },
+	{ STARTER_READY, sizeof(struct control_starter_ready) },
 	{ STARTER_START, sizeof(struct control_start) },
 	{ STARTER_STARTED, sizeof(struct control_runner_started) },
 	{ STARTER_DOOR, sizeof(struct control_door) },
