@@ -159,8 +159,8 @@ control_verdict_name(enum verdict verdict)
 		[VERDICT_BUSY] =
 		    "the server has no room for another connection",
 		[VERDICT_STRANGER] = "the client is not known here",
-		[VERDICT_SUBJECT] = "no identity has the subject of this "
-				    "websocket jwt",
+		[VERDICT_SUBJECT] =
+		    "no identity has the subject of this websocket jwt",
 	};
 
 	return (size_t)verdict < nitems(names) ? names[verdict] : "";
