@@ -320,6 +320,10 @@ def test_a_tmp_of_its_own(start, work, directory, user, mode):
     assert c.finished("m").stdout == "held\n" and (work / "kept").exists()
     try_start(c, "n", work, box, ["/bin/cat", str(work / "kept")])
     assert c.finished("n").stdout == "y\n"
+    # Empty files have no size: 1 MiB holds 256 of them, with those that are there.
+    script = "rm -f /tmp/large; i=0; while (: > /tmp/empty$i) 2> /dev/null; do i=$((i+1)); done; echo $i"
+    try_start(c, "i", work, box, ["/bin/sh", "-c", script])
+    assert 240 < int(c.finished("i").stdout) <= 256
     c = start("tmp = host\n")
     try_start(c, "h", work, box, ["/bin/sh", "-c", f"echo x > /tmp/{name}"])
     assert c.finished("h").code == 0 and os.path.exists(f"/tmp/{name}")

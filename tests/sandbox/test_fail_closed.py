@@ -299,6 +299,21 @@ def test_a_command_that_cannot_be_confined(bench, mode, user, call, args, outcom
     check(bench, mode, user, True, call, args, error, outcome)
 
 
+def test_a_terminal_that_cannot_be_opened(bench, user):
+    """Its own, in a /dev/pts of its own: without it no command runs on one that others could name."""
+    shell = bench.shell(user)
+    tracer = Tracer(bench.prepare(shell, True), bench.place, "-e", "trace=ioctl",
+                    "-e", "inject=ioctl:error=EPERM:when=1")
+    try:
+        m = bench.client.start(shell.id(), ["/bin/bash", "-c", "echo > ran"], **shell.params(tty=True))
+    finally:
+        trace = tracer.stop()
+    assert "INJECTED" in trace, trace
+    assert (m["error"]["code"], m["error"]["message"]) == REFUSED and not (shell.cwd / "ran").exists()
+    bench.check_nothing_left(shell.cwd)
+    assert shell.run("tty", tty=True).pty == "/dev/pts/0\r\n"
+
+
 @pytest.mark.parametrize("call, args, outcome, error", tried(FILES))
 def test_a_file_helper_that_cannot_be_confined(bench, mode, user, call, args, outcome, error):
     shell = bench.shell(user)
