@@ -25,19 +25,55 @@ type_of(mode_t mode)
 	return S_ISLNK(mode) ? FS_LINK : FS_OTHER;
 }
 
+static bool
+is_dots(const char *name)
+{
+	return name[0] == '.' &&
+	       (name[1] == '\0' || (name[1] == '.' && name[2] == '\0'));
+}
+
+/* Is there nothing in the directory that st is of? One that cannot be read is
+ * not known to be empty. */
+static bool
+is_empty(const char *path, const struct stat *st)
+{
+	int fd = open(
+	    path, O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_NONBLOCK | O_CLOEXEC);
+	DIR *dir = fd < 0 ? NULL : fdopendir(fd);
+	struct dirent *e;
+	struct stat now;
+	bool empty;
+
+	if (dir == NULL) {
+		if (fd >= 0)
+			close(fd);
+		return false;
+	}
+	while ((errno = 0, e = readdir(dir)) != NULL)
+		if (!is_dots(e->d_name))
+			break;
+	empty = e == NULL && errno == 0 && fstat(fd, &now) == 0 &&
+		now.st_dev == st->st_dev && now.st_ino == st->st_ino;
+	closedir(dir);
+	return empty;
+}
+
 static int
 lookup(void *owner, const char *path, struct fs_node *node)
 {
+	bool missing;
 	struct stat st;
 
 	*node = (struct fs_node){ .type = FS_MISSING };
 	if (lstat(path, &st) < 0)
 		return errno == ENOENT || errno == ENOTDIR ? 0 : -errno;
-	/* What stands for a missing name, whoever put it there; the number
-	 * tells whether it is still the one that was covered. */
-	*node =
-	    (struct fs_node){ mask_is(&st) ? FS_MISSING : type_of(st.st_mode),
-		    st.st_dev, st.st_ino };
+	/* A mask stands for a missing name. Anybody can forge its mode and
+	 * time, so only one with nothing in it counts, and what is put into it
+	 * later is never seen (view_cover()). The number tells whether it is
+	 * still the one that was covered. */
+	missing = mask_is(&st) && (!S_ISDIR(st.st_mode) || is_empty(path, &st));
+	*node = (struct fs_node){ missing ? FS_MISSING : type_of(st.st_mode),
+		st.st_dev, st.st_ino };
 	return 0;
 }
 
@@ -88,13 +124,6 @@ type_of_entry(const struct dirent *e)
 	default:
 		return FS_OTHER;
 	}
-}
-
-static bool
-is_dots(const char *name)
-{
-	return name[0] == '.' &&
-	       (name[1] == '\0' || (name[1] == '.' && name[2] == '\0'));
 }
 
 /* Of what patterns are compared with; others look at few directories. */

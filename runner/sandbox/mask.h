@@ -4,8 +4,10 @@
  * rule 6, and C3, step 4).
  *
  * A mask is an empty directory of mode 0555 or an empty file of mode 0600, and
- * its time of modification is one second after the epoch: so everybody can
- * tell it from what a user made, and whatever is put into it unmakes it.
+ * its time of modification is one second after the epoch. That tells masks of
+ * other sessions from what a user made; it proves nothing, for the user can
+ * forge it. So a directory counts only while it is empty, and commands never
+ * see the mask: something empty is mounted over it.
  * Whoever uses one holds a shared lock on it; the last one takes it away.
  */
 #ifndef MASK_H
@@ -23,7 +25,7 @@ struct mask {
 	struct fs_node seen; /* once taken */
 };
 
-/* Whether it is a mask, a file only of this user's. */
+/* Whether it looks like a mask, a file only of this user's. */
 bool mask_is(const struct stat *st);
 
 /* Makes it, or shares it with who made it. 0; m->fd stays -1 where this user

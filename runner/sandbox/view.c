@@ -78,6 +78,8 @@ make_empty(struct view *v)
 	    mkdirat(v->empty, "directory", 0555) < 0)
 		return v->empty < 0 ? v->empty : -errno;
 	err = make_empty_file(v->empty, "file", 0);
+	if (err == 0)
+		err = make_empty_file(v->empty, "blank", 0444);
 	if (err < 0)
 		return err;
 	v->closed_directory = mounts_open(v->empty, "/closed");

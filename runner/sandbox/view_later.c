@@ -7,7 +7,6 @@
 #include <stdio.h>
 #include <string.h>
 #include <sys/stat.h>
-#include <sys/statvfs.h>
 #include <sys/sysmacros.h>
 #include <unistd.h>
 
@@ -36,25 +35,38 @@ view_is_dev_grant(const struct plan_mount *m)
 	       path_lies_in(m->path, "/dev");
 }
 
+static bool
+is_same_file(int a, int b)
+{
+	struct stat one, other;
+
+	return fstat(a, &one) == 0 && fstat(b, &other) == 0 &&
+	       one.st_dev == other.st_dev && one.st_ino == other.st_ino;
+}
+
+/* Puts something empty over a placeholder, and never the placeholder itself:
+ * its mode and time can be forged, and whatever somebody puts into it later
+ * must not be seen. What was covered before, and is still, is left. */
 static int
 cover(int root, const struct plan_mount *m)
 {
+	bool directory = m->seen.type == FS_DIRECTORY;
 	_cleanup_close_ int fd = mounts_open(root, m->path);
-	struct statvfs fs;
+	_cleanup_close_ int nothing = mounts_open(
+	    root, directory ? VIEW_EMPTY_DIRECTORY : VIEW_EMPTY_BLANK);
 
 	/* Of the host's /dev, which is another one. */
 	if (fd == -ENOENT && view_is_dev_grant(m))
 		return 0;
 	if (fd < 0)
 		return fd;
+	if (nothing < 0)
+		return nothing;
+	if (is_same_file(fd, nothing))
+		return 0;
 	if (!view_is_same(fd, &m->seen))
 		return -ESTALE;
-	if (fstatvfs(fd, &fs) < 0)
-		return -errno;
-	/* It stayed since the last time: somebody else uses it, too. */
-	if (fs.f_flag & ST_RDONLY)
-		return 0;
-	return mounts_bind(fd, fd, HARDENED | MOUNTS_READONLY);
+	return mounts_bind(nothing, fd, HARDENED | MOUNTS_READONLY);
 }
 
 int

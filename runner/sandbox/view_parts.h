@@ -12,6 +12,7 @@
 #define VIEW_EMPTY	     "/dev/.empty"
 #define VIEW_EMPTY_FILE	     VIEW_EMPTY "/file"
 #define VIEW_EMPTY_DIRECTORY VIEW_EMPTY "/directory"
+#define VIEW_EMPTY_BLANK     VIEW_EMPTY "/blank"
 
 /* /dev of the view. */
 #define VIEW_DEVICES 6

@@ -100,6 +100,44 @@ def test_masks_are_not_in_the_way_of_others(session, place, user):
     assert Shell(session, git, place)("echo x > .git/objects/x && cat .git/objects/x") == "x\n"
 
 
+FORGE = "chmod 555 a; touch -d @1 a"
+
+
+@pytest.mark.parametrize("denied", ["a/private", "a/private/key"])
+def test_a_forged_mask_with_content(session, place, user, denied):
+    """Mode and time prove nothing: what is denied below a directory that looks like a mask stays denied."""
+    as_test_user(user, f"mkdir -p a/private; echo secret > a/private/key; {FORGE}", place)
+    box = Shell(session, managed(READ_ALL, path(place, "write"), path(place / denied, "deny"), roots=[place]), place)
+    assert box("cat a/private/key 2> /dev/null; (echo x > a/private/key) 2> /dev/null; echo tried") == "tried\n"
+    assert (place / "a/private/key").read_text() == "secret\n"
+
+
+def test_a_mask_that_is_filled_outside(session, place, user):
+    """A command never sees what somebody writes into the mask of a denied name, or puts into that of a protected one."""
+    box = Shell(session, managed(READ_ALL, path(place, "write"), path(place / "a", "deny"), roots=[place]), place)
+    id = box.start("echo up; read x; cat a; ls .git; echo tried", pipeStdin=True)
+    box.client.wait_output(id, "up")
+    as_test_user(user, "test -f a && echo secret > a; touch -d @1 a; chmod 755 .git; echo secret > .git/config; "
+                       "chmod 555 .git; touch -d @1 .git", place)
+    assert (place / "a").read_text() == (place / ".git/config").read_text() == "secret\n"
+    box.client.write(id, "\n")
+    assert box.client.finished(id).stdout == "up\ntried\n"
+    # The next one finds files of the user's: the one is denied, the other protected.
+    assert box("cat a 2> /dev/null; (echo x > .git/config) 2> /dev/null; cat .git/config") == "secret\n"
+
+
+def test_a_forged_mask_under_what_the_operator_denies(configured, place, user, sandboxes):
+    """From any session, with any policy."""
+    as_test_user(user, f"mkdir -p a/private; echo secret > a/private/key; {FORGE}", place)
+    s = configured(f"[listener main]\naddress = ws://127.0.0.1:0\nallow-unauthenticated = a\n[identity a]\n"
+                   f"user = {user.pw_name}\n[sandbox]\ndeny-read = {place}/a/private\n")
+    for _ in range(2):
+        box = Shell(s.ready(), workspace_write(place), place)
+        assert box("cat a/private/key 2> /dev/null; echo tried") == "tried\n"
+        m = box.client.request("fs/readFile", {"path": f"file://{place}/a/private/key"})
+        assert "error" in m, m
+
+
 def test_links_out_of_what_is_protected(box, place, user):
     as_test_user(user, "mkdir -p .git/hooks; echo real > .git/config", place)
     out = box("ln .git/config a 2> /dev/null && echo BREACH; cp -al .git b 2> /dev/null; "
