@@ -47,22 +47,39 @@ mask_node(const struct resolver *s, struct node *n)
 		      : PLAN_MASK_FILE;
 }
 
-/* The first line of a small file behind a prefix; NULL: it is none such. */
-static char *
-read_line(struct resolver *s, const struct node *file, const char *prefix)
+/* The first line of a small file behind a prefix: 1 and *line is the caller's;
+ * 0, it is none such or has gone. Every other error refuses the policy: a
+ * lease, a mode or a file that changes its kind must not make a pointer look
+ * absent, for then what it points to would be writable. */
+static int
+read_line(struct resolver *s, const struct node *file, const char *prefix,
+    char **line)
 {
 	_cleanup_free_ char *path = node_path(file);
 	const struct fs_view *view = s->tree.view;
 	char text[PATH_MAX + 16], *p = text;
+	int err;
 
-	if (file->seen.type != FS_FILE ||
-	    view->read_file(view->owner, path, text, sizeof(text)) < 0 ||
-	    strncmp(text, prefix, strlen(prefix)) != 0)
-		return NULL;
+	*line = NULL;
+	if (file->seen.type != FS_FILE)
+		return 0;
+	err = view->read_file(view->owner, path, text, sizeof(text));
+	if (err == -ENOENT)
+		return 0;
+	if (err < 0)
+		return resolve_fail(s,
+		    "cannot read %.400s, which may name a git directory to "
+		    "protect: %s (os error %d)",
+		    path, strerror(-err), -err);
+	if (strncmp(text, prefix, strlen(prefix)) != 0)
+		return 0;
 	p += strlen(prefix);
 	p += strspn(p, " \t");
 	p[strcspn(p, "\r\n")] = '\0';
-	return *p != '\0' ? xstrdup(p) : NULL;
+	if (*p == '\0')
+		return 0;
+	*line = xstrdup(p);
+	return 1;
 }
 
 /* Where a pointer leads, as seen from a directory. True: to a directory. */
@@ -88,9 +105,10 @@ int
 resolve_git_pointer(struct resolver *s, struct node *file,
     struct node *directory, struct walk *w)
 {
-	_cleanup_free_ char *text = read_line(s, file, "gitdir:");
+	_cleanup_free_ char *text = NULL;
+	int err = read_line(s, file, "gitdir:", &text);
 
-	return walk_pointer(s, text, directory, w);
+	return err < 0 ? err : walk_pointer(s, text, directory, w);
 }
 
 /* The common directory of a worktree's gitdir, likewise. */
@@ -103,8 +121,8 @@ resolve_common(struct resolver *s, struct node *gitdir, struct walk *w)
 
 	if (err < 0)
 		return err;
-	text = read_line(s, file, "");
-	return walk_pointer(s, text, gitdir, w);
+	err = read_line(s, file, "", &text);
+	return err < 0 ? err : walk_pointer(s, text, gitdir, w);
 }
 
 static int
@@ -180,17 +198,18 @@ protect_once(struct resolver *s, struct node *root)
 	return protect_root(s, root);
 }
 
-/* With or without scratch places, like /tmp. */
+/* Scratch places, like /tmp, protect no names: they are nobody's workspace, and
+ * whoever may write there could otherwise make another user's policy fail. */
 static int
-protect_roots(struct resolver *s, bool scratch,
-    int (*protect)(struct resolver *, struct node *))
+protect_roots(
+    struct resolver *s, int (*protect)(struct resolver *, struct node *))
 {
 	int err = 0;
 
 	for (size_t i = 0; i < s->nrecords && err == 0; i++) {
 		const struct record *r = &s->records[i];
 
-		if (is_root(r->at) && !r->at->apart && (scratch || !r->scratch))
+		if (is_root(r->at) && !r->at->apart && !r->scratch)
 			err = protect(s, r->at);
 	}
 	return err;
@@ -219,11 +238,10 @@ hold_missing(struct resolver *s, const struct record *r)
 int
 resolve_protect(struct resolver *s)
 {
-	int err = protect_roots(s, true, protect_once);
+	int err = protect_roots(s, protect_once);
 
-	/* Repositories in /tmp are nobody's workspace, and /tmp is large. */
 	if (err == 0 && s->r->nested_git_depth > 0)
-		err = protect_roots(s, false, resolve_protect_nested);
+		err = protect_roots(s, resolve_protect_nested);
 	for (size_t i = 0; i < s->nrecords && err == 0; i++) {
 		const struct record *r = &s->records[i];
 

@@ -229,6 +229,15 @@ check_names(struct input *in, const char *root)
 	}
 }
 
+/* Scratch places keep no names. */
+static bool
+is_scratch(const struct sandbox_entry *e)
+{
+	return e->kind == SANDBOX_SPECIAL &&
+	       (e->special == SANDBOX_TMPDIR ||
+		   e->special == SANDBOX_SLASH_TMP);
+}
+
 /* Denied means denied, and a writable root keeps its names. */
 static void
 check_entry(struct input *in, const struct sandbox_entry *e)
@@ -250,7 +259,7 @@ check_entry(struct input *in, const struct sandbox_entry *e)
 		if (e->kind == SANDBOX_PATH && e->access == SANDBOX_DENY)
 			assert(access == SANDBOX_DENY);
 		if (e->access == SANDBOX_WRITE && access == SANDBOX_WRITE &&
-		    node->type == FS_DIRECTORY)
+		    node->type == FS_DIRECTORY && !is_scratch(e))
 			check_names(in, r.path);
 	}
 }

@@ -6,9 +6,10 @@ import pathlib
 import re
 import socket
 import subprocess
+import sys
 
 import pytest
-from conftest import ROOT, Shell, as_test_user, children, direct, name, poll
+from conftest import ROOT, Shell, as_test_user, as_user, children, direct, name, poll
 from policies import PROTECTED, READ_ALL, managed, path, workspace_write
 
 # Raw system calls: what each answers, by name. 0 is success.
@@ -136,6 +137,31 @@ def test_a_forged_mask_under_what_the_operator_denies(configured, place, user, s
         assert box("cat a/private/key 2> /dev/null; echo tried") == "tried\n"
         m = box.client.request("fs/readFile", {"path": f"file://{place}/a/private/key"})
         assert "error" in m, m
+
+
+LEASE = "import fcntl, os, sys; f = os.open(sys.argv[1], os.O_WRONLY); fcntl.fcntl(f, fcntl.F_SETLEASE, fcntl.F_WRLCK); " \
+        "print('held', flush=True); sys.stdin.read()"
+
+
+@pytest.mark.parametrize("file", [".git", "repo/commondir"])
+def test_a_lease_on_a_pointer(session, place, user, file):
+    """A pointer that cannot be read now is not one that is absent: what it points to would be writable."""
+    as_test_user(user, "mkdir -p ws repo common; echo gitdir: ../repo > ws/.git; echo ../common > repo/commondir", place)
+    work = place / "ws"
+    box = Shell(session, managed(READ_ALL, path(place, "write"), path(work, "write"), roots=[work]), work)
+    assert box("(echo x > ../repo/config) 2> /dev/null; (echo x > ../common/config) 2> /dev/null; echo tried") == "tried\n"
+    held = place / ("ws/.git" if file == ".git" else file)
+    holder = subprocess.Popen(as_user(user, [sys.executable, "-c", LEASE, str(held)]), stdin=subprocess.PIPE,
+                              stdout=subprocess.PIPE, text=True)
+    try:
+        assert holder.stdout.readline() == "held\n"
+        m = session.start(f"leased{next(Shell.numbers)}", ["/bin/true"], cwd=f"file://{work}", sandbox=box.sandbox)
+        assert m["error"]["code"] == -32602 and f"cannot read {held}, which may name a git directory" in m["error"]["message"], m
+        assert session.run(f"beside{next(Shell.numbers)}", ["/bin/echo", "in"]).stdout == "in\n", "nothing else waits for the lease"
+    finally:
+        holder.communicate("")
+    assert box("(echo x > ../repo/config) 2> /dev/null; (echo x > ../common/config) 2> /dev/null; echo tried") == "tried\n"
+    assert not (place / "repo/config").exists() and not (place / "common/config").exists()
 
 
 def test_links_out_of_what_is_protected(box, place, user):
