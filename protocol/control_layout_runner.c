@@ -134,6 +134,7 @@ static const struct field cast_file_fields[] = {
 
 static const struct field recording_fields[] = {
 	FIELD(FIELD_BOOL, control_recording, works),
+	FIELD(FIELD_STRING, control_recording, process),
 };
 
 static const struct field file_fields[] = {

@@ -79,6 +79,8 @@ struct control_cast_file {
 /* With `required`: commands and files may be used only while it works. */
 struct control_recording {
 	bool works;
+	/* The start of this one is not on record: it ends. "": of none */
+	char process[CONTROL_PROCESS_MAX];
 };
 
 /* What a sandbox is asked for, or enforces. */

@@ -10,6 +10,7 @@
 #include "audit_text.h"
 #include "buf.h"
 #include "end_cause.h"
+#include "log.h"
 #include "methods.h"
 #include "session.h"
 #include "util.h"
@@ -145,6 +146,23 @@ audit_started(const struct session_process *p, char *const argv[],
 	    audit_command(s, argv, started.command, &started.command_cut);
 	put_policy(&started, &p->sandbox);
 	s->report(RUNNER_REPORT_STARTED, &started);
+}
+
+void
+audit_end_unrecorded(struct session *s, const char *process)
+{
+	char id[CONTROL_PROCESS_MAX];
+	struct session_process *p;
+
+	TAILQ_FOREACH (p, &s->started, link) {
+		audit_copy_id(id, (struct slice){ p->id, p->id_len });
+		if (strcmp(id, process) != 0)
+			continue;
+		log_warn(0, "a command is ended: its start is not on record");
+		p->unrecorded = true;
+		process_terminate(&p->process);
+		return;
+	}
 }
 
 static uint64_t

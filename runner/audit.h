@@ -48,6 +48,9 @@ int64_t audit_clock_us(const struct session *s);
 void audit_started(const struct session_process *p, char *const argv[],
     const char *cwd, int64_t began_us);
 
+/* Its start could not be recorded: it ends, and its client hears why. */
+void audit_end_unrecorded(struct session *s, const char *process);
+
 /* It ended by itself or was killed. */
 void audit_exited(struct session_process *p);
 

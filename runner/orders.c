@@ -169,6 +169,8 @@ take_recording(const uint8_t *packet, size_t len, const int *fds, size_t nfds)
 	    control_get(packet, len, RUNNER_ORDER_RECORDING, &r) < 0)
 		return -EBADMSG;
 	session.record->fails = !r.works;
+	if (r.process[0] != '\0')
+		audit_end_unrecorded(&session, r.process);
 	return 0;
 }
 

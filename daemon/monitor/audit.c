@@ -5,6 +5,7 @@
 
 #include <errno.h>
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 #include <time.h>
 #include <unistd.h>
@@ -32,14 +33,40 @@ void
 audit_rules_init(struct audit_rules *a)
 {
 	*a = (struct audit_rules){ .required = true };
-	for (size_t i = 0; i < AUDIT_PLACES; i++)
+	for (size_t i = 0; i < AUDIT_PLACES; i++) {
 		a->sinks[i].fd = -1;
+		STAILQ_INIT(&a->sinks[i].held);
+	}
+}
+
+static struct audit_held *
+take_held(struct audit_sink *s)
+{
+	struct audit_held *h = STAILQ_FIRST(&s->held);
+
+	if (h == NULL)
+		return NULL;
+	STAILQ_REMOVE_HEAD(&s->held, link);
+	s->nheld--;
+	return h;
+}
+
+static void
+free_held(struct audit_held *h)
+{
+	buf_clear(&h->text);
+	buf_clear(&h->fields);
+	free(h);
 }
 
 void
 audit_rules_close(struct audit_rules *a)
 {
 	for (size_t i = 0; i < AUDIT_PLACES; i++) {
+		struct audit_held *h;
+
+		while ((h = take_held(&a->sinks[i])) != NULL)
+			free_held(h);
 		if (a->sinks[i].fd >= 0)
 			close(a->sinks[i].fd);
 		a->sinks[i].fd = -1;
@@ -103,6 +130,7 @@ audit_begin(struct audit_event *e, const char *event)
 	char now[40];
 
 	format_now(now);
+	e->start = (struct audit_start){ .session = "" };
 	buf_init(&e->text, EVENT_MAX);
 	buf_init(&e->fields, EVENT_MAX);
 	json_writer_init(&e->json, &e->text);
@@ -139,16 +167,15 @@ audit_number(struct audit_event *e, const char *key, uint64_t value)
 /* --- to where they go --------------------------------------------------- */
 
 static int
-put(struct audit_rules *a, size_t place, const struct audit_event *e)
+put(struct audit_rules *a, size_t place, const struct buf *text,
+    const struct buf *fields)
 {
-	struct audit_sink *s = &a->sinks[place];
 	const struct audit_record r = {
-		.text = { (char *)e->text.data, e->text.len },
-		.fields = { (char *)e->fields.data, e->fields.len },
-		.wait = !s->failing,
+		.text = { (char *)text->data, text->len },
+		.fields = { (char *)fields->data, fields->len },
 	};
 
-	return audit_kinds[place].write(s, &r);
+	return audit_kinds[place].write(&a->sinks[place], &r);
 }
 
 /* What is missing is on record before what is not. */
@@ -162,7 +189,7 @@ put_lost(struct audit_rules *a, size_t place)
 	audit_begin(&e, "records-lost");
 	audit_number(&e, "lost", s->lost);
 	json_end(&e.json, '}');
-	err = put(a, place, &e);
+	err = put(a, place, &e.text, &e.fields);
 	buf_clear(&e.text);
 	buf_clear(&e.fields);
 	if (err < 0)
@@ -174,23 +201,102 @@ put_lost(struct audit_rules *a, size_t place)
 	return 0;
 }
 
+/* Those who wait no longer. */
+static void
+give_up(struct audit_rules *a, size_t place)
+{
+	struct audit_sink *s = &a->sinks[place];
+	struct audit_held *h;
+
+	/* Once: a log that fails must not fill another. */
+	log_error(s->held_for, "%s %s", audit_kinds[place].name, s->path);
+	s->failing = true;
+	while ((h = take_held(s)) != NULL) {
+		s->lost++;
+		a->lost++;
+		if (h->start.session[0] != '\0' && a->unrecorded != NULL)
+			a->unrecorded(&h->start);
+		free_held(h);
+	}
+}
+
+static int
+hold(struct audit_rules *a, size_t place, const struct audit_event *e, int err)
+{
+	struct audit_sink *s = &a->sinks[place];
+	struct audit_held *h = xcalloc(1, sizeof(*h));
+
+	buf_init(&h->text, EVENT_MAX);
+	buf_init(&h->fields, EVENT_MAX);
+	buf_put(&h->text, e->text.data, e->text.len);
+	buf_put(&h->fields, e->fields.data, e->fields.len);
+	h->start = e->start;
+	if (s->nheld++ == 0) {
+		s->held_since_ms = now_ms();
+		s->held_for = err;
+	}
+	STAILQ_INSERT_TAIL(&s->held, h, link);
+	if (s->nheld >= AUDIT_HELD_MAX)
+		give_up(a, place);
+	return s->failing ? err : 0;
+}
+
+/* Those that wait, in their order, as far as they are taken. */
+static void
+put_held(struct audit_rules *a, size_t place)
+{
+	struct audit_sink *s = &a->sinks[place];
+	struct audit_held *h;
+
+	while ((h = STAILQ_FIRST(&s->held)) != NULL) {
+		int err = put(a, place, &h->text, &h->fields);
+
+		if (err < 0) {
+			s->held_for = err;
+			return;
+		}
+		a->records++;
+		free_held(take_held(s));
+	}
+}
+
+/* A receiver that is started anew, or behind: not a disk that is full. */
+static bool
+is_away(int err)
+{
+	static const int away[] = { ENOENT, ECONNREFUSED, ENOTCONN, ECONNRESET,
+		EPIPE, EAGAIN, ENOBUFS };
+
+	for (size_t i = 0; i < nitems(away); i++)
+		if (err == -away[i])
+			return true;
+	return false;
+}
+
 static int
 deliver(struct audit_rules *a, size_t place, const struct audit_event *e)
 {
 	struct audit_sink *s = &a->sinks[place];
-	int err = s->failing ? put_lost(a, place) : 0;
+	int err;
 
+	put_held(a, place);
+	if (s->nheld > 0)
+		return hold(a, place, e, s->held_for);
+	err = s->failing ? put_lost(a, place) : 0;
 	if (err == 0)
-		err = e->text.failed ? -E2BIG : put(a, place, e);
-	a->records += err == 0;
-	a->lost += err < 0;
-	if (err == 0)
+		err = e->text.failed ? -E2BIG
+				     : put(a, place, &e->text, &e->fields);
+	if (err == 0) {
+		a->records++;
 		return 0;
-	/* Once: a log that fails must not fill another. */
+	}
+	if (!s->failing && is_away(err))
+		return hold(a, place, e, err);
 	if (!s->failing)
 		log_error(err, "%s %s", audit_kinds[place].name, s->path);
 	s->failing = true;
 	s->lost++;
+	a->lost++;
 	return err;
 }
 
@@ -221,10 +327,32 @@ audit_is_failing(const struct audit_rules *a)
 }
 
 bool
-audit_retry(struct audit_rules *a)
+audit_is_waiting(const struct audit_rules *a)
 {
 	for (size_t i = 0; i < AUDIT_PLACES; i++)
-		if (a->sinks[i].failing)
+		if (a->sinks[i].nheld > 0)
+			return true;
+	return false;
+}
+
+bool
+audit_retry(struct audit_rules *a, int64_t now)
+{
+	for (size_t i = 0; i < AUDIT_PLACES; i++) {
+		struct audit_sink *s = &a->sinks[i];
+
+		put_held(a, i);
+		if (s->nheld > 0 && now - s->held_since_ms >= AUDIT_GRACE_MS)
+			give_up(a, i);
+		else if (s->failing)
 			put_lost(a, i);
+	}
 	return !audit_is_failing(a);
+}
+
+void
+audit_settle(struct audit_rules *a)
+{
+	if (audit_is_waiting(a))
+		audit_retry(a, INT64_MAX);
 }

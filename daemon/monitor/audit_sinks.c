@@ -5,7 +5,6 @@
 
 #include <errno.h>
 #include <fcntl.h>
-#include <poll.h>
 #include <stdio.h>
 #include <string.h>
 #include <sys/mman.h>
@@ -17,9 +16,6 @@
 #include <unistd.h>
 
 #include "util.h"
-
-/* A receiver that takes nothing for so long does not work. */
-#define RECEIVER_WAIT_MS 1000
 
 /* Larger records go to the journal in a memfd: a datagram of their size may
  * be more than a socket may hold. */
@@ -111,30 +107,22 @@ is_orphaned(int err)
 	       err == -EPIPE;
 }
 
+/* Waits for nobody: what is not taken now is tried again (audit_retry()). */
 static int
-send_once(const struct audit_sink *s, const struct msghdr *m, bool wait)
+send_once(const struct audit_sink *s, const struct msghdr *m)
 {
-	struct pollfd room = { .fd = s->fd, .events = POLLOUT };
-
-	for (;;) {
-		if (sendmsg(s->fd, m, MSG_NOSIGNAL) >= 0)
-			return 0;
-		if (errno != EAGAIN || !wait)
-			return -errno;
-		if (poll(&room, 1, RECEIVER_WAIT_MS) <= 0)
-			return -ETIMEDOUT;
-	}
+	return sendmsg(s->fd, m, MSG_NOSIGNAL) < 0 ? -errno : 0;
 }
 
 static int
-send_datagram(struct audit_sink *s, const struct msghdr *m, bool wait)
+send_datagram(struct audit_sink *s, const struct msghdr *m)
 {
-	int err = s->fd < 0 ? -ENOTCONN : send_once(s, m, wait);
+	int err = s->fd < 0 ? -ENOTCONN : send_once(s, m);
 
 	if (!is_orphaned(err))
 		return err;
 	err = open_socket(s);
-	return err < 0 ? err : send_once(s, m, wait);
+	return err < 0 ? err : send_once(s, m);
 }
 
 /* --- syslog ------------------------------------------------------------- */
@@ -155,7 +143,7 @@ write_syslog(struct audit_sink *s, const struct audit_record *r)
 	strftime(date, sizeof(date), "%b %e %H:%M:%S", &tm);
 	iov[0].iov_len = (size_t)snprintf(head, sizeof(head),
 	    "<%d>%s execd[%d]: ", LOG_AUTHPRIV | LOG_INFO, date, (int)getpid());
-	return send_datagram(s, &m, r->wait);
+	return send_datagram(s, &m);
 }
 
 /* --- the journal -------------------------------------------------------- */
@@ -192,7 +180,7 @@ make_memfd(const struct buf *b)
 }
 
 static int
-send_memfd(struct audit_sink *s, const struct buf *b, bool wait)
+send_memfd(struct audit_sink *s, const struct buf *b)
 {
 	union {
 		struct cmsghdr header;
@@ -209,7 +197,7 @@ send_memfd(struct audit_sink *s, const struct buf *b, bool wait)
 	c->cmsg_type = SCM_RIGHTS;
 	c->cmsg_len = CMSG_LEN(sizeof(int));
 	memcpy(CMSG_DATA(c), &fd, sizeof(int));
-	return send_datagram(s, &m, wait);
+	return send_datagram(s, &m);
 }
 
 static int
@@ -227,8 +215,8 @@ write_journal(struct audit_sink *s, const struct audit_record *r)
 	    LOG_INFO, LOG_FAC(LOG_AUTHPRIV));
 	buf_put(&b, r->fields.ptr, r->fields.len);
 	iov = (struct iovec){ b.data, b.len };
-	err = b.len > JOURNAL_DATAGRAM_MAX ? send_memfd(s, &b, r->wait)
-					   : send_datagram(s, &m, r->wait);
+	err = b.len > JOURNAL_DATAGRAM_MAX ? send_memfd(s, &b)
+					   : send_datagram(s, &m);
 	buf_clear(&b);
 	return err;
 }

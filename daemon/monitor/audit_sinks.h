@@ -11,7 +11,6 @@
 struct audit_record {
 	struct slice text;
 	struct slice fields; /* of the journal, each complete */
-	bool wait;	     /* for a receiver that is behind, a moment */
 };
 
 struct audit_kind {

@@ -79,6 +79,7 @@ reload_configuration(struct monitor *m)
 	}
 	if (conf_log_changes(old, next) == 0)
 		log_info("reload: nothing changed");
+	audit_settle(&old->audit);
 	next->audit.records = old->audit.records;
 	next->audit.lost = old->audit.lost;
 	m->conf = next;

@@ -53,8 +53,8 @@ match_pid(const struct table_node *node, const void *key)
 	       *(const pid_t *)key;
 }
 
-static struct session *
-find_by_id(const struct registry *r, const char *id)
+struct session *
+session_of_id(const struct registry *r, const char *id)
 {
 	struct table_node *node =
 	    table_find(&r->by_id, siphash_bytes(id, strlen(id)), match_id, id);
@@ -198,7 +198,7 @@ session_open(struct monitor *m, struct identity *identity, uint32_t conn,
 struct session *
 session_find(struct monitor *m, const struct identity *identity, const char *id)
 {
-	struct session *s = find_by_id(&m->sessions, id);
+	struct session *s = session_of_id(&m->sessions, id);
 
 	return s == NULL || !identity_is(s->identity, identity) || s->hung_up ||
 		       s->state == SESSION_STATE_TERMINATING

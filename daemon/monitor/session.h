@@ -104,6 +104,9 @@ struct registry {
 
 void registry_init(struct registry *r);
 
+/* Whosever it is; or NULL. */
+struct session *session_of_id(const struct registry *r, const char *id);
+
 /*
  * Starts a runner for the identity, with that end of a session channel, which
  * stays the caller's. SESSION_OK and *session is set, or SESSION_LIMIT /

@@ -15,7 +15,8 @@
 #include "util.h"
 
 /* How often a log that fails is tried. */
-#define RETRY_MS 1000
+#define RETRY_MS   1000
+#define WAITING_MS 100 /* while records wait for it */
 
 static void
 begin(struct audit_event *e, const struct session *s, const char *event)
@@ -107,11 +108,34 @@ put_policy(
 	json_end(&e->json, '}');
 }
 
+/* Its start is on record nowhere: this command ends, and nothing else. */
+static void
+end_unrecorded(
+    struct monitor *m, struct session *s, const struct audit_start *start)
+{
+	struct control_recording order = { .works = !m->audit_stopped };
+
+	if (s->hung_up || !s->audited)
+		return;
+	memcpy(order.process, start->process, sizeof(order.process));
+	session_order(s, RUNNER_ORDER_RECORDING, &order, NULL, 0);
+}
+
+static void
+start_unrecorded(const struct audit_start *start)
+{
+	struct session *s = session_of_id(&monitor.sessions, start->session);
+
+	if (s != NULL && monitor.conf->audit.required)
+		end_unrecorded(&monitor, s, start);
+}
+
 static int
 report_started(
     struct monitor *m, struct session *s, const uint8_t *packet, size_t len)
 {
 	struct control_started started;
+	struct audit_start start;
 	struct audit_event e;
 
 	if (control_get(packet, len, RUNNER_REPORT_STARTED, &started) < 0 ||
@@ -133,7 +157,13 @@ report_started(
 	put_policy(&e, "enforced", &started.enforced);
 	audit_number(&e, "landlockAbi", started.landlock_abi);
 	audit_flag(&e, "landlockOnly", started.landlock_only);
-	return end(&e, &m->conf->audit);
+	snprintf(e.start.session, sizeof(e.start.session), "%s", s->id);
+	snprintf(
+	    e.start.process, sizeof(e.start.process), "%s", started.process);
+	start = e.start;
+	if (end(&e, &m->conf->audit) < 0)
+		end_unrecorded(m, s, &start);
+	return 0;
 }
 
 static int
@@ -191,7 +221,8 @@ report_file(
 		    file.destination);
 	audit_flag(&e, "pathCut", file.cut);
 	audit_flag(&e, "sandboxed", file.sandboxed);
-	return end(&e, &m->conf->audit);
+	end(&e, &m->conf->audit);
+	return 0; /* it is done; see session_audit_watch() for the next */
 }
 
 static int
@@ -209,7 +240,8 @@ report_http(
 	audit_string(&e, "url", http.url);
 	audit_flag(&e, "urlCut", http.url_cut);
 	audit_number(&e, "redacted", http.redacted);
-	return end(&e, &m->conf->audit);
+	end(&e, &m->conf->audit);
+	return 0; /* it is done; see session_audit_watch() for the next */
 }
 
 /* What a runner that was told of no audit must not say. */
@@ -281,18 +313,23 @@ int64_t
 session_audit_watch(struct monitor *m, int64_t now)
 {
 	struct audit_rules *audit = &m->conf->audit;
-	bool failing = audit_is_failing(audit);
-	struct control_recording state;
+	struct control_recording state = { .works = false };
+	bool failing, waiting;
 
-	if (failing && now >= m->audit_retry_ms) {
-		failing = !audit_retry(audit);
-		m->audit_retry_ms = now + RETRY_MS;
+	audit->unrecorded = start_unrecorded;
+	if ((audit_is_failing(audit) || audit_is_waiting(audit)) &&
+	    now >= m->audit_retry_ms) {
+		audit_retry(audit, now);
+		m->audit_retry_ms =
+		    now + (audit_is_waiting(audit) ? WAITING_MS : RETRY_MS);
 	}
+	failing = audit_is_failing(audit);
+	waiting = audit_is_waiting(audit);
 	if ((failing && audit->required) != m->audit_stopped) {
 		m->audit_stopped = !m->audit_stopped;
 		state.works = !m->audit_stopped;
 		table_each(&m->sessions.by_id, tell_visit, &state);
 		session_spare_drop_all(m);
 	}
-	return failing ? m->audit_retry_ms : -1;
+	return failing || waiting ? m->audit_retry_ms : -1;
 }

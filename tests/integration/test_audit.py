@@ -121,16 +121,20 @@ def test_many_at_once_are_all_on_record(configured, user, directory):
 
 
 def test_no_run_without_a_record(configured, user, directory):
-    """The log fails while a session runs: its next command ends it."""
+    """The log fails while a session runs: its next command is ended, and what runs goes on."""
     log = directory / "audit.jsonl"
     text = configuration(user, log)
     s = configured(text)
     c = s.connect(token="tok-a").ready()
     assert c.run("a", ["/bin/echo", "in"]).stdout == "in\n"
+    c.sh("runs", "read line; echo $line; read line", pipeStdin=True)
     s.reload(text.replace(str(log), "/dev/full"), "/dev/full, was")
     c.post("process/start", {"processId": "b", "argv": ["/bin/sleep", "1000"], "cwd": "file:///", "env": {}, "tty": False})
-    closed = c.wait_closed()
-    assert closed["code"] == 1011 and "the audit log cannot be written" in closed["reason"]
+    assert c.finished("b").code == 137
+    s.wait_log("a command is ended: its start is not on record")
+    assert c.start("c", ["/bin/true"])["error"] == {"code": -32603, "message": "the audit log cannot be written"}
+    c.write("runs", "still\n")
+    c.wait_output("runs", "still")
 
 
 def test_a_killed_runner_and_a_resume(configured, user, directory):
