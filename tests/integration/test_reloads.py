@@ -40,8 +40,8 @@ def test_templates_and_descriptors_do_not_pile_up(configured, user, mode):
         s.reload(text(user, n), "reload: ")
         clients.append(s.connect(token="t").ready())
     poll(lambda: children(s.pid, "execd-template") == 1, what="end of the other templates")
-    # A control channel for each session, and a spare's.
-    assert descriptors(s.pid) <= first + SESSIONS + 1, os.listdir(f"/proc/{s.pid}/fd")
+    # A control channel for each session, and what comes once; another template and namespace each would be twice that.
+    assert descriptors(s.pid) <= first + SESSIONS + 6, os.listdir(f"/proc/{s.pid}/fd")
     for i, c in enumerate(clients):
         assert c.run("x", ["/bin/echo", str(i)]).stdout == f"{i}\n"
 
@@ -68,4 +68,5 @@ def test_many_reloads_in_a_row(configured, user, mode):
         s.reload(text(user, n), "reload: ")
     s.connect(token="t").ready()
     after = descriptors(s.pid), descriptors(s.frontend())
-    assert after[0] <= before[0] + 2 and after[1] <= before[1] + 2, (before, after)
+    # A session, a spare runner, and what the first of them brought; each reload that left one would leave 99.
+    assert after[0] <= before[0] + 10 and after[1] <= before[1] + 10, (before, after)
