@@ -62,8 +62,9 @@ choose_server(struct ctl *ctl, const struct record *r)
 		return 0;
 	if (r->environment == NULL) {
 		ctl->environment.url = xstrdup(r->url);
-		if (getenv("EXECD_TOKEN") != NULL)
-			ctl->environment.token = xstrdup(getenv("EXECD_TOKEN"));
+		if (execd_token_for_url(
+			r->url, &ctl->environment.token, &error) < 0)
+			return ctl_fail(ctl, EXIT_CTL_USAGE, "%s", error);
 		return 0;
 	}
 	if (execd_environment_find(r->environment, &ctl->environment, &error) <

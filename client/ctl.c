@@ -247,8 +247,11 @@ find_server(struct ctl *ctl)
 
 	if (url != NULL) {
 		ctl->environment.url = xstrdup(url);
-		if (getenv("EXECD_TOKEN") != NULL)
-			ctl->environment.token = xstrdup(getenv("EXECD_TOKEN"));
+		/* --token-file says which token: nothing else is read. */
+		if (option(ctl->parsed, "token-file") == NULL &&
+		    execd_token_for_url(url, &ctl->environment.token, &error) <
+			0)
+			return ctl_fail(ctl, EXIT_CTL_USAGE, "%s", error);
 		return 0;
 	}
 	if (execd_environment_find(option(ctl->parsed, "environment"),

@@ -339,6 +339,35 @@ from_file(const char *name, struct execd_environment *out, char **error)
 	return execd_token_read(token_file, &out->token, error);
 }
 
+static void
+look_at_url(void *arg, const struct execd_environment *e, bool is_default)
+{
+	struct search *s = arg;
+
+	(void)is_default;
+	if (s->found.token == NULL && strcmp(e->url, s->name) == 0)
+		s->found.token = copy(e->token);
+}
+
+int
+execd_token_for_url(const char *url, char **token, char **error)
+{
+	struct search s = { .name = url };
+	_cleanup_free_ char *file = NULL;
+	int err;
+
+	*token = NULL;
+	*error = NULL;
+	if (getenv("EXECD_TOKEN") != NULL) {
+		*token = xstrdup(getenv("EXECD_TOKEN"));
+		return 0;
+	}
+	err = execd_environment_each(look_at_url, &s, error);
+	file = s.found.token;
+	return err < 0 || file == NULL ? err
+				       : execd_token_read(file, token, error);
+}
+
 int
 execd_environment_find(
     const char *name, struct execd_environment *out, char **error)
@@ -349,7 +378,9 @@ execd_environment_find(
 	*error = NULL;
 	if (name == NULL)
 		err = from_variable(out, error);
-	if (err == -ENOENT)
+	if (err == 0)
+		err = execd_token_for_url(out->url, &out->token, error);
+	else if (err == -ENOENT)
 		err = from_file(name, out, error);
 	if (err == 0 && out->token == NULL && getenv("EXECD_TOKEN") != NULL)
 		out->token = xstrdup(getenv("EXECD_TOKEN"));

@@ -57,7 +57,8 @@ struct execd_environment {
 /*
  * The environment `name` of the file, or with NULL the one that is meant:
  * EXECD_URL, else CODEX_EXEC_SERVER_URL, else the file's default. The token is
- * that of the file's token-file, else EXECD_TOKEN.
+ * that of the environment's token-file, else EXECD_TOKEN; for the variables it
+ * is what execd_token_for_url() finds.
  * 0; -ENOENT: there is none; -ECANCELED: the variable says `none`; -EINVAL: a
  * line of the file; else why a file cannot be read. *error is then a
  * sentence, to be freed.
@@ -77,6 +78,11 @@ int execd_environment_each(
  * token_file names the file that holds it. -EEXIST: the name is taken. */
 int execd_environment_add(const struct execd_environment *e,
     const char *token_file, bool make_default, char **error);
+
+/* EXECD_TOKEN, else the token of the first environment of the file that has
+ * exactly this URL and a token-file; NULL without either. The token is to be
+ * freed. Errors as above. */
+int execd_token_for_url(const char *url, char **token, char **error);
 
 /* The first line of a file, without white space around it. */
 int execd_token_read(const char *path, char **token, char **error);

@@ -19,6 +19,10 @@ static const char secrets[] = "~/.ssh"
 			      "\n-~/.config/gcloud"
 			      "\n-/etc/execd";
 
+/* Sockets of the system, and the tokens that execctl uses. A command with
+ * network access and a token could start commands outside of its sandbox. */
+#define HIDDEN "/run\n-~/.config/execd"
+
 void
 sandbox_limits_default(struct sandbox_limits *l, bool hide_secrets)
 {
@@ -27,7 +31,7 @@ sandbox_limits_default(struct sandbox_limits *l, bool hide_secrets)
 		.unsandboxed = true,
 		.external = true,
 		.network = true,
-		.hide = "/run",
+		.hide = HIDDEN,
 		.protected_names = ".git\n.codex\n.agents\n.aws",
 		.nested_git = SANDBOX_NESTED_OFF,
 		.nested_git_depth = 3,

@@ -145,6 +145,13 @@ conf_warn(const struct conf *c)
 			    "%s: tokens and all that commands read and write "
 			    "cross the network as plain text there: use wss://",
 			    l->url);
+		if (l->kind == LISTENER_WS && l->allow_unauthenticated != NULL)
+			log_warn(0,
+			    "%s: no authentication: whoever connects starts "
+			    "commands as %s, and a sandboxed command with "
+			    "network access that connects leaves its sandbox: "
+			    "use a token",
+			    l->url, l->allow_unauthenticated);
 	}
 }
 

@@ -219,7 +219,7 @@ def test_effective_values_are_a_configuration(mode, user, directory):
     for line in ("mode = auto", "allow-unsandboxed = yes", "max-profile = full", "allow-network = yes",
                  "over-limit = refuse", "unix-sockets = deny", "nested-git = off", "tmp = host", "landlock-min-abi = 0",
                  "landlock-only = no",
-                 "max-processes = 512", "max-memory = 1G", "max-cpu = none", "max-file-size = 16G", "hide = /run"):
+                 "max-processes = 512", "max-memory = 1G", "max-cpu = none", "max-file-size = 16G", "hide = /run\n\t-~/.config/execd"):
         assert f"{line}\n" in rules, (line, rules)
     keys = re.findall(r"KEY\(\"([a-z0-9-]+)\"", "".join(
         f.read_text() for f in (CONF / "conf_sandbox.c", CONF / "sandbox_keys.def") if f.exists()))

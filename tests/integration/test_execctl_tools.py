@@ -8,6 +8,7 @@ import subprocess
 import threading
 
 import pytest
+from conftest import digest
 from execctl import EXECCTL, Execctl
 
 
@@ -112,6 +113,22 @@ def test_the_token_of_an_environment(spawn, alone, directory):
     token.unlink()
     r = alone("-e", "x", "run", "true")
     assert r.code == 255 and "token file" in r.err
+
+
+def test_the_token_of_a_url(spawn, alone, directory):
+    token = directory / "token"
+    token.write_text("open-sesame\n")
+    token.chmod(0o600)
+    s = spawn("--ws-auth", "capability-token", "--ws-token-sha256", digest("open-sesame"))
+    assert alone("--url", s.url, "run", "true").code == 255
+    alone.ok("--token-file", token, "environments", "add", "x", s.url)
+    alone.ok("--url", s.url, "run", "true")
+    alone.ok("run", "true", env={"EXECD_URL": s.url})
+    alone.ok("run", "true", env={"CODEX_EXEC_SERVER_URL": s.url})
+    r = alone("--url", s.url, "run", "true", env={"EXECD_TOKEN": "another"})
+    assert r.code == 255 and "does not accept the token" in r.err
+    r = alone("--url", s.url + "/", "run", "true")      # no other URL gets it
+    assert r.code == 255 and "wants a token" in r.err
 
 
 class Answers(http.server.BaseHTTPRequestHandler):
