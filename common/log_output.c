@@ -123,7 +123,9 @@ log_output_take_lost(void)
 {
 	uint64_t lost = queue.lost;
 
-	queue.lost = 0;
+	/* A page that is only read costs no memory. */
+	if (lost > 0)
+		queue.lost = 0;
 	return lost;
 }
 
