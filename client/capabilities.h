@@ -15,6 +15,7 @@
 #define CAN_START_ID	       "processStartId"
 #define CAN_CHMOD	       "fsChmod"
 #define CAN_SYMLINK	       "fsSymlink"
+#define CAN_MOVE	       "fsMove"
 #define CAN_END_SESSION	       "sessionEnd"
 
 #endif

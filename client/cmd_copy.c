@@ -7,6 +7,7 @@
 #include <stdio.h>
 #include <string.h>
 #include <sys/stat.h>
+#include <unistd.h>
 
 #include "cmd.h"
 #include "copy.h"
@@ -247,10 +248,19 @@ cmd_cp(struct ctl *ctl)
 	int code = check_sides(ctl, &c.to_server);
 
 	if (code == 0)
+		code = copy_begin(&c);
+	if (code == 0)
 		code = ctl_connect(ctl, NULL, false);
 	if (code != 0)
 		return code;
 	code = copy_all(&c);
+	if (c.signal != 0) {
+		copy_give_up(&c);
+		ctl_say("interrupted; what was not complete was taken away");
+		/* At once: answers that are still due are for files that are
+		 * given up. */
+		_exit(128 + c.signal);
+	}
 	if (execd_client_state(ctl->client) == EXECD_OVER)
 		code = ctl_over(ctl);
 	print_summary(&c);

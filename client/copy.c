@@ -3,13 +3,18 @@
  */
 #include "copy.h"
 #include "capabilities.h"
+#include "jsonrpc.h"
 #include "path_uri.h"
 
 #include <errno.h>
 #include <fcntl.h>
 #include <inttypes.h>
+#include <poll.h>
+#include <signal.h>
 #include <stdio.h>
 #include <string.h>
+#include <sys/random.h>
+#include <sys/signalfd.h>
 #include <sys/stat.h>
 #include <unistd.h>
 
@@ -17,11 +22,13 @@
 
 /* One file: embedded is the transfer, whichever it is. */
 struct copy_item {
+	TAILQ_ENTRY(copy_item) link; /* copy.items */
 	struct copy *copy;
-	char *from, *to;  /* owned */
-	int fd;		  /* the file of this machine */
-	mode_t mode;	  /* of it, for an upload */
-	char *temporary;  /* what is written, until it is complete */
+	char *from, *to; /* owned */
+	int fd;		 /* the file of this machine */
+	mode_t mode;	 /* of it, for an upload */
+	char *temporary; /* what is written, until it is complete; owned */
+	char *final; /* an upload's name then: `to`, links followed; owned */
 	uint64_t counted; /* bytes of it in copy.bytes */
 	struct upload upload;
 	struct download download;
@@ -88,7 +95,7 @@ copy_skipped(struct copy *c, const char *what, const char *why)
 void
 copy_wait(struct copy *c, unsigned int active)
 {
-	while (c->active > active)
+	while (c->active > active && c->signal == 0)
 		loop_once(c->ctl);
 	if (active == 0)
 		hide_progress(c);
@@ -106,20 +113,23 @@ item_new(struct copy *c, const char *from, const char *to)
 	i->to = xstrdup(to);
 	i->fd = -1;
 	c->active++;
+	TAILQ_INSERT_TAIL(&c->items, i, link);
 	return i;
 }
 
 static void
 item_free(struct copy_item *i)
 {
+	TAILQ_REMOVE(&i->copy->items, i, link);
 	if (i->fd >= 0)
 		close(i->fd);
-	if (i->temporary != NULL)
+	if (i->temporary != NULL && !i->copy->to_server)
 		unlink(i->temporary);
 	upload_clear(&i->upload);
 	download_clear(&i->download);
 	i->copy->active--;
 	free(i->temporary);
+	free(i->final);
 	free(i->from);
 	free(i->to);
 	free(i);
@@ -179,13 +189,128 @@ uploaded_so_far(void *arg, uint64_t offset)
 }
 
 static void
+ask(struct copy_item *i, const char *method, struct buf *b,
+    struct json_writer *w, execd_answer_fn *fn)
+{
+	json_end(w, '}');
+	execd_client_request(i->copy->ctl->client, method,
+	    (const char *)b->data, b->len, EXECD_REPEAT, fn, i);
+	buf_clear(b);
+}
+
+static void
+ask_of(struct copy_item *i, const char *method, const char *path,
+    execd_answer_fn *fn)
+{
+	struct json_writer w;
+	struct buf b;
+
+	params_path(&b, &w, "path", path);
+	ask(i, method, &b, &w, fn);
+}
+
+/* --- An upload gets its name when it is complete ------------------------- */
+
+/* left: what of it stays on the server, incomplete; NULL: nothing. */
+static void
+upload_failed(
+    struct copy_item *i, int code, const char *message, const char *left)
+{
+	_cleanup_free_ char *why = xasprintf("to :%s: %s%s%s%s", i->to, message,
+	    left ? "; :" : "", left ? left : "", left ? " is incomplete" : "");
+
+	transfer_done(i, code, why);
+}
+
+struct failure {
+	struct copy_item *item;
+	int code;
+	char *message; /* owned */
+};
+
+static void
+removed(void *arg, const struct execd_answer *a)
+{
+	struct failure *f = arg;
+
+	upload_failed(f->item, f->code, f->message,
+	    a->code != 0 ? f->item->temporary : NULL);
+	free(f->message);
+	free(f);
+}
+
+/* What was there before is there still; what was sent is taken away. */
+static void
+remove_temporary(struct copy_item *i, int code, const char *message)
+{
+	struct failure *f = xcalloc(1, sizeof(*f));
+	struct json_writer w;
+	struct buf b;
+
+	*f = (struct failure){ i, code, xstrdup(message) };
+	params_path(&b, &w, "path", i->temporary);
+	json_key(&w, "force");
+	json_bool(&w, true);
+	json_end(&w, '}');
+	execd_client_request(i->copy->ctl->client, "fs/remove",
+	    (const char *)b.data, b.len, EXECD_REPEAT, removed, f);
+	buf_clear(&b);
+}
+
+/* The connection was lost behind the request, and it was sent again: the first
+ * one had moved it. */
+static void
+moved_before(void *arg, const struct execd_answer *a)
+{
+	struct copy_item *i = arg;
+	int64_t size = execd_json_number(json_get(a->result, "size"), -1);
+
+	if (a->code == 0 && size >= 0 && (uint64_t)size == i->upload.size)
+		transfer_done(i, 0, "");
+	else
+		upload_failed(i, EXECD_CODE_LOST,
+		    "it went away before it had its name", NULL);
+}
+
+static void
+moved(void *arg, const struct execd_answer *a)
+{
+	struct copy_item *i = arg;
+
+	if (a->code == RPC_NOT_FOUND)
+		ask_of(i, "fs/getMetadata", i->final, moved_before);
+	else if (a->code != 0)
+		remove_temporary(i, a->code, a->message);
+	else
+		transfer_done(i, 0, "");
+}
+
+static void
+put_on_server(struct copy_item *i)
+{
+	struct json_writer w;
+	struct buf b;
+
+	if (i->temporary == NULL) {
+		transfer_done(i, 0, "");
+		return;
+	}
+	params_path(&b, &w, "sourcePath", i->temporary);
+	json_key(&w, "destinationPath");
+	json_path(&w, i->final);
+	json_key(&w, "overwrite");
+	json_bool(&w, true);
+	ask(i, "fs/move", &b, &w, moved);
+}
+
+static void
 mode_set(void *arg, const struct execd_answer *a)
 {
 	struct copy_item *i = arg;
 
 	if (a->code != 0)
 		copy_failed(i->copy, i->to, a->message);
-	transfer_done(i, 0, "");
+	put_on_server(i);
 }
 
 /* A program stays one, where the server can do that. */
@@ -195,25 +320,23 @@ set_mode(struct copy_item *i)
 	struct json_writer w;
 	struct buf b;
 
-	params_path(&b, &w, "path", i->to);
+	params_path(&b, &w, "path", i->upload.path);
 	json_key(&w, "mode");
 	json_u64(&w, i->mode);
-	json_end(&w, '}');
-	execd_client_request(i->copy->ctl->client, "fs/chmod",
-	    (const char *)b.data, b.len, EXECD_REPEAT, mode_set, i);
-	buf_clear(&b);
+	ask(i, "fs/chmod", &b, &w, mode_set);
 }
 
 static void
 upload_done(void *arg, int code, const char *message)
 {
 	struct copy_item *i = arg;
-	_cleanup_free_ char *why = NULL;
 
+	if (code != 0 && i->temporary != NULL) {
+		remove_temporary(i, code, message);
+		return;
+	}
 	if (code != 0) {
-		why = xasprintf(
-		    "to :%s: %s; what is there is incomplete", i->to, message);
-		transfer_done(i, code, why);
+		upload_failed(i, code, message, i->to);
 		return;
 	}
 	count(i, i->upload.size);
@@ -221,7 +344,126 @@ upload_done(void *arg, int code, const char *message)
 	    execd_client_can(i->copy->ctl->client, CAN_CHMOD))
 		set_mode(i);
 	else
-		transfer_done(i, 0, "");
+		put_on_server(i);
+}
+
+static void
+start_upload(struct copy_item *i)
+{
+	const char *path = i->temporary != NULL ? i->temporary : i->to;
+
+	/* It was given up meanwhile: it would be made again. */
+	if (i->copy->signal != 0)
+		return;
+	i->upload.path = xstrdup(path);
+	upload_start(&i->upload);
+}
+
+/* An interruption would leave half a file: that is said before it begins. */
+static void
+upload_in_place(struct copy_item *i, const char *why)
+{
+	struct copy *c = i->copy;
+
+	if (!c->told_in_place)
+		ctl_tell(c->ctl,
+		    "%s: written in place, an interruption leaves it "
+		    "incomplete: %s",
+		    i->to, why);
+	c->told_in_place = true;
+	free(i->temporary);
+	free(i->final);
+	i->temporary = i->final = NULL;
+	start_upload(i);
+}
+
+/* Beside the final name, so that fs/move can be one step. */
+static char *
+temporary_beside(const char *path)
+{
+	const char *slash = strrchr(path, '/');
+	char handle[32];
+	uint32_t r = 0;
+
+	transfer_handle(handle);
+	if (getrandom(&r, sizeof(r), 0) != (ssize_t)sizeof(r))
+		r = (uint32_t)getpid();
+	return xasprintf("%.*s/.%s-%08x", (int)(slash - path), path, handle, r);
+}
+
+static void
+mode_taken_over(void *arg, const struct execd_answer *a)
+{
+	struct copy_item *i = arg;
+
+	if (a->code != 0)
+		upload_in_place(i, a->message);
+	else
+		start_upload(i);
+}
+
+/* A file that is replaced keeps its mode, which a copy of it has: a secret does
+ * not become readable because it is written anew. */
+static void
+take_over_mode(struct copy_item *i)
+{
+	struct json_writer w;
+	struct buf b;
+
+	params_path(&b, &w, "sourcePath", i->final);
+	json_key(&w, "destinationPath");
+	json_path(&w, i->temporary);
+	json_key(&w, "recursive");
+	json_bool(&w, false);
+	ask(i, "fs/copy", &b, &w, mode_taken_over);
+}
+
+static void
+link_followed(void *arg, const struct execd_answer *a)
+{
+	struct copy_item *i = arg;
+	struct json_doc doc = { 0 };
+	struct path_uri uri = { .path = NULL };
+	char error[256];
+	size_t len = 0;
+	const char *text = execd_json_string(json_get(a->result, "path"), &len);
+
+	if (a->code == 0 && text != NULL &&
+	    path_uri_parse(&uri, &doc, (struct slice){ text, len }, error,
+		sizeof(error)) == 0 &&
+	    uri.path != NULL)
+		i->final = xstrdup(uri.path);
+	json_clear(&doc);
+	if (i->final == NULL) {
+		upload_in_place(i, "the link cannot be followed");
+		return;
+	}
+	i->temporary = temporary_beside(i->final);
+	take_over_mode(i);
+}
+
+/* What is there under the final name. */
+static void
+target_known(void *arg, const struct execd_answer *a)
+{
+	struct copy_item *i = arg;
+	bool file = execd_json_bool(json_get(a->result, "isFile"), false);
+	bool link = execd_json_bool(json_get(a->result, "isSymlink"), false);
+
+	if (a->code == 0 && file && link) {
+		ask_of(i, "fs/canonicalize", i->to, link_followed);
+		return;
+	}
+	if (a->code != RPC_NOT_FOUND && (a->code != 0 || !file)) {
+		upload_in_place(i, a->code ? a->message : "it is no file");
+		return;
+	}
+	i->final = xstrdup(i->to);
+	i->temporary = temporary_beside(i->final);
+	if (a->code == 0)
+		take_over_mode(i);
+	else
+		start_upload(i);
 }
 
 void
@@ -242,13 +484,15 @@ copy_upload(struct copy *c, const char *from, const char *to)
 	}
 	i->mode = st.st_mode & 0777;
 	i->upload = (struct upload){ .ctl = c->ctl,
-		.path = xstrdup(to),
 		.size = (uint64_t)st.st_size,
 		.read = read_local,
 		.progress = uploaded_so_far,
 		.done = upload_done,
 		.arg = i };
-	upload_start(&i->upload);
+	if (execd_client_can(c->ctl->client, CAN_MOVE))
+		ask_of(i, "fs/getMetadata", i->to, target_known);
+	else
+		upload_in_place(i, "the server cannot rename files");
 }
 
 /* --- From the server ---------------------------------------------------- */
@@ -343,4 +587,98 @@ copy_download(struct copy *c, const char *from, const char *to)
 		.done = download_done,
 		.arg = i };
 	download_start(&i->download);
+}
+
+/* --- The end before the end ---------------------------------------------- */
+
+#define GIVE_UP_MS 2000
+
+static struct source signals;
+
+static void
+signal_ready(void *arg)
+{
+	struct copy *c = arg;
+	struct signalfd_siginfo info;
+
+	if (read(signals.fd, &info, sizeof(info)) == sizeof(info))
+		c->signal = (int)info.ssi_signo;
+	c->stop = true;
+}
+
+int
+copy_begin(struct copy *c)
+{
+	sigset_t set;
+	int fd;
+
+	TAILQ_INIT(&c->items);
+	sigemptyset(&set);
+	sigaddset(&set, SIGINT);
+	sigaddset(&set, SIGTERM);
+	sigaddset(&set, SIGHUP);
+	sigprocmask(SIG_BLOCK, &set, NULL);
+	fd = signalfd(-1, &set, SFD_CLOEXEC | SFD_NONBLOCK);
+	if (fd < 0)
+		return ctl_fail(
+		    c->ctl, EXIT_CTL_REFUSED, "signalfd: %s", strerror(errno));
+	signals.ready = signal_ready;
+	signals.arg = c;
+	source_set(c->ctl, &signals, fd, POLLIN);
+	return 0;
+}
+
+static void
+taken_away(void *arg, const struct execd_answer *a)
+{
+	struct copy *c = arg;
+
+	c->removing--;
+}
+
+static void
+give_up_item(struct copy_item *i)
+{
+	struct copy *c = i->copy;
+	struct json_writer w;
+	struct buf b;
+
+	if (i->temporary == NULL)
+		return;
+	if (!c->to_server) {
+		unlink(i->temporary);
+		return;
+	}
+	params_path(&b, &w, "path", i->temporary);
+	json_key(&w, "force");
+	json_bool(&w, true);
+	json_end(&w, '}');
+	c->removing++;
+	execd_client_request(c->ctl->client, "fs/remove", (const char *)b.data,
+	    b.len, EXECD_REPEAT, taken_away, c);
+	buf_clear(&b);
+}
+
+static void
+end_waiting(void *arg)
+{
+	*(bool *)arg = true;
+}
+
+void
+copy_give_up(struct copy *c)
+{
+	bool late = false;
+	struct timer timer = { .fire = end_waiting, .arg = &late };
+	struct copy_item *i;
+
+	hide_progress(c);
+	TAILQ_FOREACH (i, &c->items, link)
+		give_up_item(i);
+	timer_set(c->ctl, &timer, GIVE_UP_MS);
+	while (c->removing > 0 && !late &&
+	       execd_client_state(c->ctl->client) != EXECD_OVER)
+		loop_once(c->ctl);
+	timer_remove(c->ctl, &timer);
+	source_remove(c->ctl, &signals);
 }

@@ -4,17 +4,23 @@
 #ifndef COPY_H
 #define COPY_H
 
+#include "queue.h"
 #include "transfer.h"
 
 #define COPY_ACTIVE 16 /* transfers at a time */
 
 struct copy_item;
+TAILQ_HEAD(copy_items, copy_item);
 
 struct copy {
 	struct ctl *ctl;
 	bool to_server;
 	bool recursive;
 	unsigned int active;
+	struct copy_items items; /* those under way */
+	int signal;		 /* that ended it; 0: none */
+	unsigned int removing;	 /* answers of copy_give_up() */
+	bool told_in_place;
 	uint64_t files, bytes; /* done; bytes also of those under way */
 	uint64_t size; /* of the one file, for a percentage; 0: unknown */
 	unsigned int failed, skipped;
@@ -23,6 +29,13 @@ struct copy {
 	int64_t shown_ms;
 	bool showing; /* progress is on the screen */
 };
+
+/* Before anything else; signals end the copy from then on. 0, or an exit
+ * status after saying why. */
+int copy_begin(struct copy *c);
+/* Takes away what is incomplete, here and on the server, as far as the server
+ * answers within two seconds. */
+void copy_give_up(struct copy *c);
 
 /* Waits until another transfer may begin. */
 void copy_wait(struct copy *c, unsigned int active);

@@ -62,7 +62,8 @@ sandbox_permits_none(const struct sandbox *sb)
 int
 sandbox_refuse(const char *why, char *error)
 {
-	snprintf(error, ARGS_ERROR_MAX, SANDBOX_UNENFORCEABLE ": %.400s", why);
+	snprintf(error, ARGS_ERROR_MAX, SANDBOX_UNENFORCEABLE ": %.400s",
+	    *why != '\0' ? why : "its process ended before it was ready");
 	return -EINVAL;
 }
 

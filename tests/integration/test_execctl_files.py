@@ -2,11 +2,13 @@
 not."""
 import json
 import os
+import signal
 import stat
 import subprocess
+import time
 
 import pytest
-from conftest import ROOT
+from conftest import ROOT, poll
 from execctl import Execctl
 
 
@@ -146,7 +148,7 @@ def test_a_full_disk_of_the_server(spawn, directory):
     try:
         # Mounted before the server starts: its sessions have a namespace.
         r = Execctl(directory, spawn().url)("cp", directory / "big", f":{small}/big")
-        assert r.code == 125 and "No space left" in r.err and "incomplete" in r.err
+        assert r.code == 125 and "No space left" in r.err and os.listdir(small) == []
     finally:
         subprocess.run(["umount", str(small)], check=True)
 
@@ -239,3 +241,45 @@ def test_modes_are_those_of_a_new_file(ctl, directory, there):
     os.umask(0o022)
     ctl.ok("cp", f":{there}/a", directory / "b")
     assert stat.S_IMODE((directory / "b").stat().st_mode) == 0o644
+
+
+def left_over(where):
+    return [n for n in os.listdir(where) if n.startswith(".execctl-")]
+
+
+@pytest.mark.parametrize("way", ["up", "down"])
+def test_an_interruption_leaves_the_old_file_or_the_new_one(ctl, directory, user, way):
+    """At any moment: never a mixture, never a part of it, and nothing beside it."""
+    old, new = b"o" * (1 << 20), os.urandom(24 << 20)
+    source, target = directory / "source", directory / "target"
+    source.write_bytes(new)
+    arguments = [str(source), f":{target}"] if way == "up" else [f":{source}", str(target)]
+    complete = 0
+    for moment in range(20):
+        target.write_bytes(old)
+        target.chmod(0o666)
+        p = ctl.popen("cp", *arguments)
+        time.sleep(moment * 0.008)      # no event: any moment is as good as another
+        p.send_signal(signal.SIGINT)
+        _, err = p.communicate(timeout=20)
+        assert p.returncode in (0, 130, -signal.SIGINT), (moment, p.returncode, err)
+        found = target.read_bytes()
+        assert found in (old, new), f"{len(found)} bytes, {err}"
+        assert p.returncode != 0 or found == new
+        complete += found == new
+        poll(lambda: not left_over(directory), what=f"end of {left_over(directory)}")
+    assert complete < 20, "no interruption came in time"
+
+
+def test_a_replaced_file_keeps_its_mode_and_its_link(ctl, directory, user):
+    source, target, link = directory / "source", directory / "target", directory / "link"
+    source.write_bytes(b"new")
+    source.chmod(0o644)
+    target.write_bytes(b"old")
+    os.chown(target, user.pw_uid, user.pw_gid) if ROOT else None
+    target.chmod(0o600)
+    link.symlink_to(target)
+    assert ctl("cp", source, f":{link}").code == 0
+    assert link.is_symlink() and target.read_bytes() == b"new" and target.stat().st_mode & 0o777 == 0o600
+    assert ctl("cp", source, f":{directory}/fresh").code == 0
+    assert (directory / "fresh").read_bytes() == b"new" and left_over(directory) == []
