@@ -2,11 +2,33 @@
  * execctl: the client of execd and of every other exec-server; execctl(1).
  * Runs as whoever types it, and trusts a server only with what it sends.
  */
+#include <fcntl.h>
 #include <signal.h>
+#include <unistd.h>
 
 #include "crypto_memory.h"
 #include "ctl.h"
 #include "log.h"
+
+/*
+ * A caller may have closed 0, 1 or 2. The next file opened would take that
+ * number, and the connection would then be read as standard input or mixed
+ * with output. open() returns the lowest free number, so this fills them in
+ * order. Output that the caller closed is dropped.
+ */
+static int
+open_standard_files(void)
+{
+	int fd;
+
+	do {
+		fd = open("/dev/null", O_RDWR);
+	} while (fd >= 0 && fd <= STDERR_FILENO);
+	if (fd < 0)
+		return -1;
+	close(fd);
+	return 0;
+}
 
 int
 main(int argc, char **argv)
@@ -15,6 +37,8 @@ main(int argc, char **argv)
 	struct ctl ctl;
 	int code;
 
+	if (open_standard_files() < 0)
+		return EXIT_CTL_REFUSED;
 	log_init("execctl", LOG_LEVEL_WARN);
 	crypto_memory_init();
 	/* A reader that is gone shows as EPIPE, and is told. */

@@ -48,6 +48,30 @@ def test_a_command_is_as_without_execd(ctl, user, directory, script):
     assert (r.out, r.err.encode(), r.code) == (d.stdout, d.stderr, code)
 
 
+@pytest.mark.parametrize("closed", [(0,), (1,), (2,), (0, 1), (0, 1, 2)])
+def test_closed_standard_files_do_not_become_the_connection(ctl, directory, closed):
+    """The command ends, writes what the caller still reads, and its status arrives."""
+    def close_them():
+        for fd in closed:
+            os.close(fd)
+
+    proof = os.path.join(directory, "proof")
+    script = f"echo ran > {proof}; echo out; echo err >&2; exit 7"
+    if 0 in closed and ctl.can("processCloseStdin"):
+        script = f"cat > {proof}; echo ran >> {proof}; echo out; echo err >&2; exit 7"
+    p = ctl.popen("run", "-C", directory, "/bin/sh", "-c", script, preexec_fn=close_them)
+    try:
+        out, err = p.communicate(timeout=20)
+    finally:
+        p.kill()
+        p.wait()
+    assert p.returncode == 7
+    assert out == (b"" if 1 in closed else b"out\n")
+    assert err == (b"" if 2 in closed else b"err\n")
+    with open(proof, "rb") as f:
+        assert f.read() == b"ran\n"
+
+
 def test_arguments_arrive_as_they_are(ctl):
     words = ["", " ", "a b", "'", '"', "\\", "$HOME", "*", "-n", "--", "ünï", "\t\n", "x" * 5000]
     out = ctl.ok("run", "printf", "%s\\0", *words)
