@@ -82,6 +82,22 @@ read_line(struct resolver *s, const struct node *file, const char *prefix,
 	return 1;
 }
 
+/* A directory on the way may not be searched. A command that may write there
+ * can change that mode back, so what lies behind it is not absent. */
+static int
+check_way(struct resolver *s, const struct walk *w, const char *text)
+{
+	_cleanup_free_ char *path = NULL;
+
+	if (w->state != WALK_BLOCKED || node_access(w->at) != SANDBOX_WRITE)
+		return 0;
+	path = node_path(w->at);
+	return resolve_fail(s,
+	    "cannot look into %.400s, where the git directory %.400s to "
+	    "protect may lie",
+	    path, text);
+}
+
 /* Where a pointer leads, as seen from a directory. True: to a directory. */
 static int
 walk_pointer(struct resolver *s, const char *text, struct node *directory,
@@ -92,9 +108,12 @@ walk_pointer(struct resolver *s, const char *text, struct node *directory,
 	*w = tree_start(&s->tree);
 	w->at = directory;
 	err = text != NULL ? tree_walk(&s->tree, w, text) : 0;
-	if (err == -ELOOP || err == -E2BIG)
+	if (err == -ELOOP)
 		w->state = WALK_NEVER;
 	else if (err < 0)
+		return resolve_error(s, err, text, "");
+	err = text != NULL ? check_way(s, w, text) : 0;
+	if (err < 0)
 		return err;
 	return text != NULL && w->state == WALK_FOUND &&
 	       w->at->seen.type == FS_DIRECTORY;

@@ -254,6 +254,18 @@ def test_a_workspace_cannot_be_moved(box, place):
     assert out == "tried\n" and place.exists()
 
 
+def test_a_git_directory_is_not_hidden_by_a_mode(box, place, user):
+    """A command closes the way to a separate git directory: no later one starts that could open it and write there."""
+    as_test_user(user, "mkdir -p d/g/hooks; echo 'gitdir: d/g' > .git", place)
+    assert "Read-only" in box.run("chmod 0 d; chmod 755 d; touch d/g/hooks/x").stderr
+    box("chmod 0 d")
+    code, message = box.refusal("chmod 755 d; touch d/g/hooks/x")
+    assert code == -32602 and f"{place}/d," in message and "d/g" in message, (code, message)
+    (place / "d").chmod(0o755)
+    assert "Read-only" in box.run("touch d/g/hooks/x").stderr
+    assert not (place / "d/g/hooks/x").exists()
+
+
 @pytest.mark.skipif(not ROOT, reason="SKIPPED: only root may look at another user's processes")
 def test_two_commands_do_not_see_each_other(session, place):
     box = Shell(session, workspace_write(place), place)

@@ -112,6 +112,16 @@ static const struct resolve_case rows[] = {
 	    "r:@root w:@ws", .want = "read w /ws r /ws/.git" },
 	{ "O5 a gitdir that is a file", "/ws/.git=gitdir:f /ws/f",
 	    "r:@root w:@ws", .want = "read w /ws r /ws/.git" },
+	{ "O5 a way that may not be looked along", "/ws/.git=gitdir:d/x /ws/d!",
+	    "r:@root w:@ws",
+	    .want = "!cannot look into /ws/d, where the git directory d/x to "
+		    "protect may lie" },
+	{ "O5 the way to a common directory, likewise",
+	    "/ws/.git=gitdir:g /ws/g/commondir=../d/x /ws/d!", "r:@root w:@ws",
+	    .want = "!cannot look into /ws/d, where the git directory ../d/x "
+		    "to protect may lie" },
+	{ "O5 such a way where nobody writes", "/ws/.git=gitdir:/d/x /d!",
+	    "r:@root w:@ws", .want = "read w /ws r /ws/.git" },
 	/* O6: nested repositories */
 	{ "O6 off", "/ws/.git/ /ws/s/.git/hooks/", "r:@root w:@ws",
 	    .want = "read w /ws r /ws/.git" },
