@@ -264,6 +264,15 @@ look_at(void *arg, const struct execd_environment *e, bool is_default)
 	s->found.key_file = copy(e->key_file);
 }
 
+/* As ssh judges a key: whoever else may read it, may come in with it. Files of
+ * somebody else, which root may have lent, are his business. */
+static bool
+is_exposed(int fd, struct stat *st)
+{
+	return fstat(fd, st) == 0 && S_ISREG(st->st_mode) &&
+	       st->st_uid == getuid() && (st->st_mode & 077) != 0;
+}
+
 int
 execd_token_read(const char *path, char **token, char **error)
 {
@@ -272,6 +281,7 @@ execd_token_read(const char *path, char **token, char **error)
 	ssize_t n = fd < 0 ? -1 : read(fd, text, sizeof(text));
 	int err = n < 0 ? -errno : 0;
 	size_t from = 0, len = n < 0 ? 0 : (size_t)n;
+	struct stat st;
 
 	*error = NULL;
 	while (from < len && (unsigned char)text[from] <= ' ')
@@ -280,6 +290,10 @@ execd_token_read(const char *path, char **token, char **error)
 		len--;
 	if (err < 0)
 		*error = xasprintf("token file %s: %s", path, strerror(-err));
+	else if (is_exposed(fd, &st))
+		*error = xasprintf("token file %s: mode %04o lets others read "
+				   "it; chmod 600 it",
+		    path, (unsigned int)st.st_mode & 07777);
 	else if (n > TOKEN_FILE_MAX)
 		*error = xasprintf("token file %s: longer than %d bytes", path,
 		    TOKEN_FILE_MAX);

@@ -189,7 +189,7 @@ option_duration(const char *text, uint64_t *ms)
 	static const struct {
 		const char *unit;
 		uint64_t ms;
-	} units[] = { { "ms", 1 }, { "s", 1000 }, { "m", 60000 },
+	} units[] = { { "", 1000 }, { "ms", 1 }, { "s", 1000 }, { "m", 60000 },
 		{ "h", 3600000 } };
 	unsigned long long n;
 	char *end;

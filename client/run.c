@@ -2,6 +2,8 @@
  * One command over there and the standard streams of execctl.
  */
 #include "run.h"
+#include "jsonrpc.h"
+#include "path_uri.h"
 
 #include <errno.h>
 #include <inttypes.h>
@@ -191,6 +193,50 @@ start_status(const char *message)
 }
 
 static void
+say_not_found(struct run *r, bool directory)
+{
+	const struct execd_start *s = r->start;
+
+	if (directory)
+		run_finish(
+		    r, ctl_fail(r->ctl, EXIT_CTL_REFUSED,
+			   "the command was not started: there is no directory "
+			   "%s on the server",
+			   s->cwd));
+	else
+		run_finish(
+		    r, ctl_fail(r->ctl, EXIT_CTL_NOT_FOUND,
+			   "the command was not started: %s: not found%s",
+			   s->argv[0],
+			   strchr(s->argv[0], '/')
+			       ? ""
+			       : " in the PATH of the session"));
+}
+
+static void
+directory_known(void *arg, const struct execd_answer *a)
+{
+	struct run *r = arg;
+
+	if (!r->done)
+		say_not_found(r, a->code == RPC_NOT_FOUND);
+}
+
+/* The error is the same for a missing program and a missing directory. */
+static void
+find_what_is_missing(struct run *r)
+{
+	struct json_writer w;
+	struct buf b;
+
+	params_path(&b, &w, "path", r->start->cwd);
+	json_end(&w, '}');
+	execd_client_request(r->ctl->client, "fs/getMetadata",
+	    (const char *)b.data, b.len, EXECD_REPEAT, directory_known, r);
+	buf_clear(&b);
+}
+
+static void
 on_failed(void *arg, int code, const char *message)
 {
 	struct run *r = arg;
@@ -204,8 +250,12 @@ on_failed(void *arg, int code, const char *message)
 			"%s; what became of the command is unknown", message));
 		return;
 	}
-	run_finish(r, ctl_fail(r->ctl, start_status(message),
-			  "the command was not started: %s", message));
+	if (start_status(message) == EXIT_CTL_NOT_FOUND && r->start != NULL &&
+	    r->start->cwd != NULL)
+		find_what_is_missing(r);
+	else
+		run_finish(r, ctl_fail(r->ctl, start_status(message),
+				  "the command was not started: %s", message));
 }
 
 static const struct execd_process_events events = { .started = on_started,

@@ -16,6 +16,35 @@
 static const int forwarded[] = { SIGINT, SIGTERM, SIGHUP, SIGQUIT, SIGUSR1,
 	SIGUSR2 };
 
+/* After SIGTERM, whatever the server, a reader or a writer does. */
+#define TERMINATED_S 2
+
+static volatile sig_atomic_t known_code = EXIT_CTL_UNKNOWN;
+
+/* Only async-signal-safe functions: it comes at any moment. */
+static void
+leave_now(int sig)
+{
+	static const char text[] =
+	    "execctl: SIGTERM: what becomes of the command is unknown\n";
+
+	terminal_restore();
+	if (known_code == EXIT_CTL_UNKNOWN &&
+	    write(STDERR_FILENO, text, sizeof(text) - 1) < 0)
+		_exit(EXIT_CTL_UNKNOWN);
+	_exit(known_code);
+}
+
+/* The command is told, and has this long to end. */
+static void
+leave_soon(void)
+{
+	struct sigaction action = { .sa_handler = leave_now };
+
+	sigaction(SIGALRM, &action, NULL);
+	alarm(TERMINATED_S);
+}
+
 static void
 resize(struct run *r)
 {
@@ -50,6 +79,8 @@ forward(struct run *r, int sig)
 	const char *name = sigabbrev_np(sig);
 	int err;
 
+	if (sig == SIGTERM)
+		leave_soon();
 	if (leave(r, sig))
 		return;
 	if (sig == SIGINT && ++r->interrupts >= INTERRUPTS_MAX) {
@@ -124,6 +155,8 @@ run_signals_end(struct run *r)
 
 	if (!r->signals.added)
 		return;
+	if (r->done)
+		known_code = r->code;
 	source_remove(r->ctl, &r->signals);
 	close(r->signals.fd);
 	fill(&set);

@@ -3,10 +3,12 @@ codes when it cannot be."""
 import base64
 import json
 import os
+import re
 import signal
 import socket
 import subprocess
 import threading
+import time
 
 import pytest
 from conftest import ROOT, poll
@@ -79,7 +81,9 @@ def test_arguments_arrive_as_they_are(ctl):
 
 
 @pytest.mark.parametrize("argv, code, text", [
-    (["run", "-C", "/", "/no/such/program"], 127, "No such file"),
+    (["run", "-C", "/", "/no/such/program"], 127, "/no/such/program: not found"),
+    (["run", "-C", "/", "no-such-program"], 127, "no-such-program: not found in the PATH of the session"),
+    (["run", "-C", "/nonexistent", "true"], 125, "there is no directory /nonexistent on the server"),
     (["run", "-C", "/", "/etc/passwd"], 126, "Permission denied"),
     (["run", "-C", "/", "/"], 126, "Permission denied"),
     (["run"], 255, "usage"),
@@ -177,8 +181,11 @@ def test_a_server_that_says_nothing_times_out(directory):
 
 def test_tokens(spawn, directory):
     token = directory / "token"
-    token.write_text("open-sesame\n")
-    s = spawn("--ws-auth", "capability-token", "--ws-token-file", str(token))
+    theirs = directory / "theirs"
+    for at in token, theirs:
+        at.write_text("open-sesame\n")
+    token.chmod(0o600)
+    s = spawn("--ws-auth", "capability-token", "--ws-token-file", str(theirs))
     ctl = Execctl(directory, s.url)
     r = ctl("run", "true")
     assert r.code == 255 and "wants a token" in r.err
@@ -188,6 +195,11 @@ def test_tokens(spawn, directory):
     assert r.code == 255 and "blanks" in r.err
     ctl.ok("run", "true", env={"EXECD_TOKEN": "open-sesame"})
     ctl.ok("--token-file", token, "run", "true", env={"EXECD_TOKEN": "wrong"})
+    for mode in 0o644, 0o640, 0o604:
+        token.chmod(mode)
+        r = ctl("--token-file", token, "run", "true")
+        assert r.code == 255 and f"mode {mode:04o} lets others read it; chmod 600 it" in r.err, r
+    token.chmod(0o600)
     token.write_text("")
     r = ctl("--token-file", token, "run", "true")
     assert r.code == 255 and "empty" in r.err
@@ -379,3 +391,33 @@ def test_stdio(directory, user, mode):
     ctl = Execctl(directory, "stdio:exec " + " ".join(argv) + f" 2>{directory}/log")
     r = ctl("run", "-C", "/", "sh", "-c", "echo out; echo err >&2; exit 3")
     assert (r.out, r.err, r.code) == (b"out\n", "err\n", 3)
+
+
+@pytest.mark.parametrize("stopped", [False, True])
+def test_sigterm_ends_it(server, directory, stopped):
+    """The command is told. Two seconds later execctl is gone, whatever the command, the server and the reader do."""
+    ctl = Execctl(directory, server.url)
+    p = ctl.popen("run", "/bin/sh", "-c", "trap 'echo told' TERM; echo up; while :; do sleep 0.1; done")
+    assert p.stdout.readline() == b"up\n"
+    programs = [server.pid, server.frontend(), runner_of(server)] if stopped else []
+    for pid in programs:
+        os.kill(pid, signal.SIGSTOP)
+    try:
+        began = time.monotonic()
+        p.send_signal(signal.SIGTERM)
+        out, err = p.communicate(timeout=10)
+        assert time.monotonic() - began < 5
+    finally:
+        for pid in programs:
+            os.kill(pid, signal.SIGCONT)
+    assert p.returncode == 254 and b"unknown" in err, (p.returncode, err)
+    assert stopped or b"told" in out
+
+
+def runner_of(server):
+    return int(re.findall(r"opened .* runner (\d+)", server.log)[-1])
+
+
+def test_a_time_without_a_unit_is_in_seconds(server, directory):
+    r = Execctl(directory, server.url)("run", "-T", "1", "sleep", "100")
+    assert r.code == 124, r
