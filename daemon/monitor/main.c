@@ -231,12 +231,12 @@ run_starter(struct monitor *m)
 	prctl(PR_SET_NAME, "execd-starter");
 	log_init("execd-starter", LOG_LEVEL_INFO);
 	log_name_by_journal();
-	log_never_block();
 	err = programs_open(&m->programs, missing);
 	if (err < 0) {
 		fprintf(stderr, "execd: %s: %s\n", missing, strerror(-err));
 		return EXIT_FAILED;
 	}
+	log_never_block();
 	return starter_serve(m);
 }
 
@@ -275,13 +275,14 @@ main(int argc, char **argv)
 		return EXIT_STOPPED;
 	}
 	log_name_by_journal();
-	log_never_block();
 	if ((code = find_frontend_user(m)) != 0 ||
 	    (code = check_host(m)) != 0 || (code = open_audit(m)) != 0 ||
 	    (code = open_listeners(m)) != 0 ||
 	    (code = check_authentication(m)) != 0 ||
 	    (code = detach_stdio(m)) != 0)
 		return code;
+	/* What was wrong until now was told to whoever started it. */
+	log_never_block();
 	conf_warn(m->conf);
 	conf_tell_ceilings(m->conf);
 	raise_descriptors(m);

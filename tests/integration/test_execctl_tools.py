@@ -104,9 +104,11 @@ def test_a_file_that_others_can_write_is_refused(alone, directory):
 
 
 def test_the_token_of_an_environment(spawn, alone, directory):
-    token = directory / "token"
-    token.write_text("open-sesame\n")
-    s = spawn("--ws-auth", "capability-token", "--ws-token-file", str(token))
+    token, theirs = directory / "token", directory / "theirs"
+    for at in token, theirs:
+        at.write_text("open-sesame\n")
+    token.chmod(0o600)
+    s = spawn("--ws-auth", "capability-token", "--ws-token-file", str(theirs))
     alone.ok("--token-file", token, "environments", "add", "x", s.url)
     alone.ok("-e", "x", "run", "true")
     assert "open-sesame" not in (directory / "environments.conf").read_text()

@@ -112,7 +112,7 @@ def test_without_landlock_nothing_runs(bare, where, error):
 
 
 STEPS = ["landlock_create_ruleset", "landlock_add_rule", "landlock_restrict_self", "seccomp", "capset", "capget",
-         "prlimit64", "keyctl", "chdir", "setsid"]
+         "prlimit64", "chdir", "setsid"]
 
 
 traced = pytest.mark.skipif(not ROOT or not shutil.which("strace") or
