@@ -4,7 +4,9 @@
 #include "program.h"
 
 #include <errno.h>
+#include <fcntl.h>
 #include <signal.h>
+#include <stdbool.h>
 #include <unistd.h>
 
 void
@@ -17,6 +19,20 @@ program_reset_signals(void)
 	sigprocmask(SIG_SETMASK, &none, NULL);
 }
 
+/* Does somebody hold a lease on the program (fcntl(2), F_SETLEASE)? execve(2)
+ * would wait for its holder, up to 45 seconds, and with it whoever waits for
+ * the start. What cannot be read has no say here. */
+static bool
+is_leased(const char *path)
+{
+	int fd = open(path, O_RDONLY | O_NONBLOCK | O_NOCTTY | O_CLOEXEC);
+
+	if (fd < 0)
+		return errno == EWOULDBLOCK;
+	close(fd);
+	return false;
+}
+
 int
 program_execute(
     const char *const *candidates, char *const argv[], char *const envp[])
@@ -24,6 +40,8 @@ program_execute(
 	int err = ENOENT;
 
 	for (const char *const *c = candidates; *c != NULL; c++) {
+		if (is_leased(*c))
+			return -ETXTBSY;
 		execve(*c, argv, envp);
 		if (errno == EACCES)
 			err = EACCES;

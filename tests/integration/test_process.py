@@ -1,10 +1,13 @@
 """process/start, read, write, signal, terminate (PROTOCOL.md sections 6 to 8)."""
 import base64
+import fcntl
 import os
 import stat
+import subprocess
+import sys
 
 import pytest
-from conftest import poll
+from conftest import ROOT, as_user, poll
 from execd_client import b64, start_params
 from refusals import UNENFORCEABLE
 
@@ -284,3 +287,26 @@ def current_umask():
     mask = os.umask(0)
     os.umask(mask)
     return mask
+
+
+LEASE = "import fcntl, os, sys; f = os.open(sys.argv[1], os.O_RDONLY); fcntl.fcntl(f, fcntl.F_SETLEASE, int(sys.argv[2])); " \
+        "print('held', flush=True); sys.stdin.read()"
+
+
+def test_a_lease_on_a_program_stops_nobody(client, directory, user):
+    """execve(2) would wait for its holder, and the whole session with it."""
+    program = directory / "program"
+    program.write_text("#!/bin/sh\necho ran\n")
+    program.chmod(0o755)
+    os.chown(program, user.pw_uid, user.pw_gid) if ROOT else None
+    holder = subprocess.Popen(as_user(user, [sys.executable, "-c", LEASE, str(program), str(fcntl.F_WRLCK)]),
+                              stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True)
+    try:
+        assert holder.stdout.readline() == "held\n"
+        m = client.request("process/start", {"processId": "a", "argv": [str(program)], "cwd": "file:///", "env": {},
+                                             "tty": False}, timeout=10)
+        assert m["error"] == {"code": -32603, "message": "Text file busy (os error 26)"}
+        assert client.run("b", ["/bin/echo", "in"]).stdout == "in\n"
+    finally:
+        holder.communicate("")
+    assert client.run("c", [str(program)]).stdout == "ran\n"
