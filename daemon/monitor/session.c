@@ -330,6 +330,7 @@ session_reap(struct monitor *m, pid_t pid, int status)
 		    ID_LOG_CHARS, s->id, reason);
 	else if (session_may_log(s))
 		log_info("session %.*s: ended", ID_LOG_CHARS, s->id);
+	session_audit_processes_ended(m, s);
 	session_audit(m, s, "session-ended", NULL, reason);
 	s->crashed = is_crash(status);
 	requests_session_ended(m, s, reason);

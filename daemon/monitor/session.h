@@ -40,6 +40,13 @@ struct watcher {
 /* At a time, of one session. */
 #define SESSION_WATCHERS_MAX 16
 
+/* A command whose start is on record and whose end is not. */
+struct running_process {
+	TAILQ_ENTRY(running_process) link; /* session.processes */
+	char id[];
+};
+TAILQ_HEAD(running_processes, running_process);
+
 struct session {
 	struct table_node by_id;       /* registry.by_id */
 	struct table_node by_pid;      /* registry.by_pid */
@@ -65,8 +72,9 @@ struct session {
 	bool asked_to_end;	/* by its client */
 	bool empty;		/* detached: nothing was ever started */
 	bool crashed;		/* its runner had a fault */
-	bool audited;		/* its runner reports processes: */
-	uint32_t running;	/* of them */
+	bool audited;		/* its runner reports processes */
+	uint32_t running;	/* of them: */
+	struct running_processes processes; /* session_audit.c */
 	bool close_asked;	/* answer CLOSE when the runner is reaped */
 	bool hung_up;		/* the control channel is at its end */
 	enum channel_end end;	/* reported for this generation */

@@ -4,6 +4,7 @@
 #include "session_audit.h"
 
 #include <errno.h>
+#include <signal.h>
 #include <stdio.h>
 #include <string.h>
 
@@ -130,6 +131,39 @@ start_unrecorded(const struct audit_start *start)
 		end_unrecorded(&monitor, s, start);
 }
 
+/* --- commands that run ---------------------------------------------------- */
+
+/* More than a session can have; a runner that was taken over reports any. */
+#define RUNNING_MAX 65536
+
+static int
+note_started(struct session *s, const char *id)
+{
+	struct running_process *p;
+	size_t len = strlen(id) + 1;
+
+	if (s->running >= RUNNING_MAX)
+		return -EBADMSG;
+	p = xmalloc(sizeof(*p) + len);
+	memcpy(p->id, id, len);
+	TAILQ_INSERT_TAIL(&s->processes, p, link);
+	return 0;
+}
+
+static void
+note_exited(struct session *s, const char *id)
+{
+	struct running_process *p;
+
+	TAILQ_FOREACH (p, &s->processes, link)
+		if (strcmp(p->id, id) == 0)
+			break;
+	if (p == NULL)
+		return;
+	TAILQ_REMOVE(&s->processes, p, link);
+	free(p);
+}
+
 static int
 report_started(
     struct monitor *m, struct session *s, const uint8_t *packet, size_t len)
@@ -139,7 +173,7 @@ report_started(
 	struct audit_event e;
 
 	if (control_get(packet, len, RUNNER_REPORT_STARTED, &started) < 0 ||
-	    started.asked.type > 2)
+	    started.asked.type > 2 || note_started(s, started.process) < 0)
 		return -EBADMSG;
 	stats_started(m, s, &started);
 	begin(&e, s, "process-started");
@@ -166,40 +200,66 @@ report_started(
 	return 0;
 }
 
+static void
+record_exited(
+    struct monitor *m, struct session *s, const struct control_exited *exited)
+{
+	const char *cause = control_cause_name(exited->cause);
+	struct audit_event e;
+
+	stats_exited(m, s, exited);
+	begin(&e, s, "process-exited");
+	audit_string(&e, "process", exited->process);
+	if (exited->signal > 0)
+		audit_number(&e, "signal", exited->signal);
+	else
+		audit_number(&e, "code", exited->code);
+	if (cause != NULL)
+		audit_string(&e, "killedBy", cause);
+	audit_flag(&e, "terminated", exited->terminated);
+	audit_flag(&e, "sandboxDenied", exited->denied);
+	audit_number(&e, "memoryKills", exited->memory_kills);
+	audit_number(&e, "forksDenied", exited->forks_denied);
+	audit_number(&e, "outputBytes", exited->output_bytes);
+	audit_number(&e, "durationMs", exited->duration_ms);
+	audit_number(&e, "userMs", exited->user_ms);
+	audit_number(&e, "systemMs", exited->system_ms);
+	audit_number(&e, "maxRssBytes", exited->max_rss_bytes);
+	/* Its start is on record, and it is over: nothing is left to stop but
+	 * what would be next, and for that see session_audit_watch(). */
+	end(&e, &m->conf->audit);
+}
+
 static int
 report_exited(
     struct monitor *m, struct session *s, const uint8_t *packet, size_t len)
 {
 	struct control_exited exited;
-	struct audit_event e;
-	const char *cause;
 
 	if (control_get(packet, len, RUNNER_REPORT_EXITED, &exited) < 0 ||
 	    exited.cause >= END_CAUSES)
 		return -EBADMSG;
-	stats_exited(m, s, &exited);
-	cause = control_cause_name(exited.cause);
-	begin(&e, s, "process-exited");
-	audit_string(&e, "process", exited.process);
-	if (exited.signal > 0)
-		audit_number(&e, "signal", exited.signal);
-	else
-		audit_number(&e, "code", exited.code);
-	if (cause != NULL)
-		audit_string(&e, "killedBy", cause);
-	audit_flag(&e, "terminated", exited.terminated);
-	audit_flag(&e, "sandboxDenied", exited.denied);
-	audit_number(&e, "memoryKills", exited.memory_kills);
-	audit_number(&e, "forksDenied", exited.forks_denied);
-	audit_number(&e, "outputBytes", exited.output_bytes);
-	audit_number(&e, "durationMs", exited.duration_ms);
-	audit_number(&e, "userMs", exited.user_ms);
-	audit_number(&e, "systemMs", exited.system_ms);
-	audit_number(&e, "maxRssBytes", exited.max_rss_bytes);
-	/* Its start is on record, and it is over: nothing is left to stop but
-	 * what would be next, and for that see session_audit_watch(). */
-	end(&e, &m->conf->audit);
+	note_exited(s, exited.process);
+	record_exited(m, s, &exited);
 	return 0;
+}
+
+/* A runner that was killed told nothing of the commands that ended with it:
+ * every start on record has its end. */
+void
+session_audit_processes_ended(struct monitor *m, struct session *s)
+{
+	struct control_exited exited = {
+		.signal = SIGKILL, .terminated = true, .cause = END_SESSION
+	};
+	struct running_process *p;
+
+	while ((p = TAILQ_FIRST(&s->processes)) != NULL) {
+		TAILQ_REMOVE(&s->processes, p, link);
+		snprintf(exited.process, sizeof(exited.process), "%s", p->id);
+		record_exited(m, s, &exited);
+		free(p);
+	}
 }
 
 static int

@@ -36,6 +36,10 @@ void session_audit_configure(
 int session_audit_report(
     struct monitor *m, struct session *s, const uint8_t *packet, size_t len);
 
+/* Its runner is gone: records the end of every command whose end it did not
+ * report. */
+void session_audit_processes_ended(struct monitor *m, struct session *s);
+
 /* While records are required and cannot be written, runners are told to start
  * nothing; tried again now and then. Returns when, or -1. */
 int64_t session_audit_watch(struct monitor *m, int64_t now);

@@ -55,6 +55,7 @@ session_new(struct identity *identity)
 	s->masks = -1;
 	s->state = SESSION_STATE_SPARE;
 	TAILQ_INIT(&s->watchers);
+	TAILQ_INIT(&s->processes);
 	make_id(s->id);
 	name_group(s->group);
 	return s;

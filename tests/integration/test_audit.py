@@ -137,6 +137,29 @@ def test_no_run_without_a_record(configured, user, directory):
     c.wait_output("runs", "still")
 
 
+def test_every_start_has_its_end(configured, user, directory):
+    """Also of commands whose runner was killed, which told nothing of their end."""
+    log = directory / "audit.jsonl"
+    s = configured(configuration(user, log))
+    c, other = s.connect(token="tok-a").ready(), s.connect(token="tok-a").ready()
+    for id in "one", "two", "three":
+        c.sh(id, "echo up; exec sleep 1000")
+        c.wait_output(id, "up")
+    other.sh("lives", "echo up; exec sleep 1000")
+    other.wait_output("lives", "up")
+    c.terminate("two")
+    c.finished("two")
+    os.kill(s.runner(c), signal.SIGKILL)
+    c.wait_closed()
+    poll(lambda: "session-ended" in written(log), what="its end")
+    mine = [e for e in events(log) if e.get("session") == c.session_id[:8]]
+    assert [e["process"] for e in mine if e["event"] == "process-started"] == ["one", "two", "three"]
+    ended = [e for e in mine if e["event"] == "process-exited"]
+    assert [e["process"] for e in ended] == ["two", "one", "three"] and mine[-1]["event"] == "session-ended"
+    assert all((e["killedBy"], e["signal"], e["terminated"]) == ("session-end", 9, True) for e in ended[1:])
+    assert "lives" not in [e["process"] for e in events(log) if e["event"] == "process-exited"]
+
+
 def test_a_killed_runner_and_a_resume(configured, user, directory):
     log = directory / "audit.jsonl"
     s = configured(configuration(user, log).replace("200ms", "80s"))

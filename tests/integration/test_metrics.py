@@ -1,6 +1,7 @@
 """/metrics on the operator's listener: what it counts, and that a scraper can
 read it (Prometheus' text format, version 0.0.4)."""
 import os
+import signal
 import re
 
 import pytest
@@ -101,6 +102,19 @@ def test_what_is_counted(served, directory, audit):
     with pytest.raises(Closed):
         s.connect(token="wrong")
     assert metric("execd_credentials_refused_total", '{reason="invalid websocket bearer token"}') == 1
+
+
+def test_commands_of_a_killed_runner_have_ended(served):
+    s, metric = served()
+    c = s.connect(token="t").ready()
+    for id in "a", "b":
+        c.sh(id, "echo up; exec sleep 1000")
+        c.wait_output(id, "up")
+    poll(lambda: metric("execd_processes") == 2, what="both")
+    os.kill(s.runner(c), signal.SIGKILL)
+    c.wait_closed()
+    poll(lambda: metric("execd_processes") == 0, what="none")
+    assert metric("execd_processes_exited_total", '{by="session-end"}') == 2
 
 
 def test_memory_of_each_program(served):

@@ -50,6 +50,7 @@ set_up(struct fixture *f, enum session_state state, bool audited)
 	monitor.conf = &f->conf;
 	f->session.identity = &f->identity;
 	TAILQ_INIT(&f->session.watchers);
+	TAILQ_INIT(&f->session.processes);
 	assert_int_equal(seqpacket_pair(pair), 0);
 	f->session.control.fd = pair[0];
 	f->runner = pair[1];
