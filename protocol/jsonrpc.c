@@ -14,13 +14,20 @@ malformed(struct rpc_message *m, const char *detail)
 	return -EBADMSG;
 }
 
+/* As an id minus zero is an integer to the peer; as a parameter it is none. */
+static bool
+is_minus_zero(const struct json_value *v)
+{
+	return v->type == JSON_NUMBER && slice_equal(v->text, SLICE("-0"));
+}
+
 /* A string, or an integer of 64 bits without fraction or exponent. */
 static bool
 is_id(const struct json_value *v)
 {
 	int64_t ignored;
 
-	return v->type == JSON_STRING ||
+	return v->type == JSON_STRING || is_minus_zero(v) ||
 	       (v->type == JSON_NUMBER && json_to_i64(v, &ignored) == 0);
 }
 
@@ -159,8 +166,11 @@ rpc_id_copy(struct rpc_id *id, const struct json_value *v)
 	struct buf b;
 
 	if (v->type == JSON_NUMBER) {
-		id->text = xstrndup(v->text.ptr, v->text.len);
-		id->len = v->text.len;
+		/* Minus zero comes back as zero. */
+		bool zero = is_minus_zero(v);
+
+		id->text = xstrndup(v->text.ptr + zero, v->text.len - zero);
+		id->len = v->text.len - zero;
 		return;
 	}
 	buf_init(&b, v->text.len * 6 + 2);

@@ -120,6 +120,14 @@ def test_ids_are_echoed(client, id):
     assert client.request("nope", {}, id=id)["id"] == id
 
 
+def test_minus_zero_is_an_id(server):
+    """An integer; it comes back as zero, as the peer sends it."""
+    c = server.ready()
+    c.send_text(b'{"id":-0,"method":"nope","params":{}}')
+    assert c.answer(0)["error"]["code"] == -32601
+    assert b'"id":-0' not in json.dumps(c.messages).encode()
+
+
 @pytest.mark.parametrize("message", [
     {"method": "foo"}, {"method": "environment/status"}, {"id": 1, "result": {}},
     {"id": 1, "error": {"code": 1, "message": "x"}}])
