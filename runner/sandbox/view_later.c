@@ -7,6 +7,7 @@
 #include <stdio.h>
 #include <string.h>
 #include <sys/stat.h>
+#include <sys/statvfs.h>
 #include <sys/sysmacros.h>
 #include <unistd.h>
 
@@ -44,6 +45,20 @@ is_same_file(int a, int b)
 	       one.st_dev == other.st_dev && one.st_ino == other.st_ino;
 }
 
+/* A view without /dev has nothing empty to put there. */
+static int
+cover_itself(int fd)
+{
+	struct statvfs fs;
+
+	if (fstatvfs(fd, &fs) < 0)
+		return -errno;
+	/* It stayed since the last time: somebody else uses it, too. */
+	if (fs.f_flag & ST_RDONLY)
+		return 0;
+	return mounts_bind(fd, fd, HARDENED | MOUNTS_READONLY);
+}
+
 /* Puts something empty over a placeholder, and never the placeholder itself:
  * its mode and time can be forged, and whatever somebody puts into it later
  * must not be seen. What was covered before, and is still, is left. */
@@ -60,12 +75,14 @@ cover(int root, const struct plan_mount *m)
 		return 0;
 	if (fd < 0)
 		return fd;
-	if (nothing < 0)
+	if (nothing < 0 && nothing != -ENOENT)
 		return nothing;
-	if (is_same_file(fd, nothing))
+	if (nothing >= 0 && is_same_file(fd, nothing))
 		return 0;
 	if (!view_is_same(fd, &m->seen))
 		return -ESTALE;
+	if (nothing < 0)
+		return cover_itself(fd);
 	return mounts_bind(nothing, fd, HARDENED | MOUNTS_READONLY);
 }
 

@@ -64,7 +64,7 @@ def refused(m, what, by=""):
     error = m.get("error", {"code": 0, "message": ""})
     return error["code"] == -32602 and re.match(
         rf"sandbox policy exceeds this executor's limit: {re.escape(what)} \(limited by {re.escape(by)}.*; use a .*, or ask "
-        r"the operator for sandbox-.* in \[identity a\]\)$", error["message"])
+        r"the operator for sandbox-.* in \[identity \w+\]\)$", error["message"])
 
 
 def try_start(c, id, work, sandbox=None, argv=("/bin/true",)):

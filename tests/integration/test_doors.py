@@ -38,7 +38,7 @@ def configure(namespace=0, door=0, cgroups=0, grace_ms=100):
 def sandbox(profile=3, unix=0):
     """What the operator permits: everything."""
     return (u32(SANDBOX) + bytes([profile, 1, 1, 1, 0, 0]) + 3 * string(b"") + string(b"/run") + string(b".git") +
-            bytes([0, 3, 0, 0, 0, unix, 0, 0, 0, 0, 0, 0]) + u64(1 << 20) + 4 * u64(0) + u32(0))
+            bytes([0, 3, 0, 0, 0, unix, 0, 0, 0, 0, 0, 0]) + u64(1 << 20) + 4 * u64(0) + u32(0) + 6 * string(b""))
 
 
 def attach(generation=1):
@@ -88,7 +88,7 @@ class Program:
 ORDERS = {
     "CONFIGURE": (configure(), 1), "SANDBOX": (sandbox(), 0), "ATTACH": (attach(), 1), "DETACH": (u32(DETACH), 0),
     "TERMINATE": (u32(TERMINATE), 0), "WATCH": (watch(), 1),
-    "AUDIT": (u32(AUDIT) + b"\0" + 2 * string(b""), 0), "RECORDING": (u32(RECORDING) + b"\1", 0),
+    "AUDIT": (u32(AUDIT) + b"\0" + 2 * string(b""), 0), "RECORDING": (u32(RECORDING) + b"\1" + string(b""), 0),
     "CAST": (u32(CAST) + u32(5), 0),
 }
 STATES = {"FRESH": [], "CONFIGURED": ["CONFIGURE"], "READY": ["CONFIGURE", "SANDBOX"]}
@@ -214,7 +214,7 @@ def test_an_impossible_frame_detaches(frame):
     p.send(*ORDERS["SANDBOX"])
     channel = p.attach()
     channel.sendall(frame)
-    assert p.control.recv(100) == u32(41) + u32(1) + b"\0", "DETACHED, and alive"
+    assert p.control.recv(100) == u32(41) + u32(1) + b"\0\1", "DETACHED, and alive; nothing was started"
     assert channel.recv(1) == b""
     again = p.attach(2)
     text = b'{"id":1,"method":"initialize","params":{"clientName":"x"}}'

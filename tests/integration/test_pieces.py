@@ -81,7 +81,7 @@ def test_a_file_in_pieces(tmp_path, size):
 def test_impossible_pieces_detach(frames):
     s = Session()
     s.channel.sendall(frames)
-    assert s.program.control.recv(100) == u32(41) + u32(1) + b"\0", "DETACHED, and alive"
+    assert s.program.control.recv(100) == u32(41) + u32(1) + b"\0\1", "DETACHED, and alive; nothing was started"
     assert s.channel.recv(1) == b""
     s.program.control.close()
     assert "impossible frame" in s.program.end()[1]
