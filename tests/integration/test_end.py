@@ -147,7 +147,7 @@ def test_deadline(client):
     begin = time.monotonic()
     client.sh("a", f"setsid sleep {n} & echo out; wait", timeoutMs=300)
     r = client.finished("a")
-    assert time.monotonic() - begin >= 0.3
+    assert time.monotonic() - begin >= 0.298     # clocks of whole milliseconds on the way
     assert (r.stdout, r.code) == ("out\n", 137)
     assert r.events[-2]["params"]["timedOut"] is True
     r = wait(client, "a")
