@@ -62,6 +62,17 @@ set_up(struct fixture *f, enum session_state state, bool audited)
 	assert_true(f->session.pid > 0);
 }
 
+static void
+forget_processes(struct fixture *f)
+{
+	struct running_process *p;
+
+	while ((p = TAILQ_FIRST(&f->session.processes)) != NULL) {
+		TAILQ_REMOVE(&f->session.processes, p, link);
+		free(p);
+	}
+}
+
 /* Was it killed? */
 static bool
 tear_down(struct fixture *f)
@@ -75,6 +86,7 @@ tear_down(struct fixture *f)
 	kill(pid, SIGTERM);
 	assert_int_equal(waitid(P_PID, (id_t)pid, &info, WEXITED | WNOWAIT), 0);
 	assert_int_equal(waitpid(pid, &status, 0), pid);
+	forget_processes(f);
 	close(f->runner);
 	close(f->session.control.fd);
 	if (f->session.masks >= 0)
