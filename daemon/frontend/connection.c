@@ -204,8 +204,7 @@ connection_penalise(struct connection *c, enum offence offence)
 void
 connection_release(struct connection *c)
 {
-	if (c->dead || c->in_fd >= 0 || c->channel_fd >= 0 ||
-	    c->awaiting)
+	if (c->dead || c->in_fd >= 0 || c->channel_fd >= 0 || c->awaiting)
 		return;
 	if (c->granted && !c->close_sent)
 		monitor_close(c);

@@ -26,7 +26,7 @@ struct http_request {
 	struct slice key; /* Sec-WebSocket-Key */
 	bool has_authorization;
 	struct slice authorization;
-	bool has_body;		    /* announced by the headers */
+	bool has_body; /* announced by the headers */
 };
 
 /* Bytes of the request head when it is complete, 0 when more is needed,

@@ -100,8 +100,7 @@ metrics_write_monitor(struct buf *b, const struct control_metrics *m)
 	    "Until the first server certificate expires; 0: it has.",
 	    m->certificate_end);
 	write_expiry(b, "execd_crl_expiry_seconds",
-	    "Until the first revocation list expires; 0: it has.",
-	    m->crl_end);
+	    "Until the first revocation list expires; 0: it has.", m->crl_end);
 	write_exited(b, m->exited);
 	metrics_histogram(b, "execd_process_start_seconds",
 	    "From the request to exec.", m->start_us, m->start_us_sum);

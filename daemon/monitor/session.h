@@ -75,10 +75,10 @@ struct session {
 	bool audited;		/* its runner reports processes */
 	uint32_t running;	/* of them: */
 	struct running_processes processes; /* session_audit.c */
-	bool close_asked;	/* answer CLOSE when the runner is reaped */
-	bool hung_up;		/* the control channel is at its end */
-	enum channel_end end;	/* reported for this generation */
-	uint32_t reported;	/* the newest generation with a report */
+	bool close_asked;     /* answer CLOSE when the runner is reaped */
+	bool hung_up;	      /* the control channel is at its end */
+	enum channel_end end; /* reported for this generation */
+	uint32_t reported;    /* the newest generation with a report */
 	TAILQ_HEAD(, watcher) watchers;
 	unsigned watching; /* of them */
 	uint32_t watches;  /* ever */

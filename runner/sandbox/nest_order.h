@@ -45,7 +45,7 @@ struct nest_options {
 	bool landlock_only;
 	bool
 	    parent_death_signal; /* no pid namespace would kill what is in it */
-	bool unix_allow; /* command_filter_options */
+	bool unix_allow;	 /* command_filter_options */
 	bool allow_32bit, allow_setid, allow_nested_userns, log;
 	uint64_t shm_bytes;  /* of /dev/shm */
 	uint64_t open_files; /* RLIMIT_NOFILE */

@@ -184,8 +184,8 @@ fake_read_file(void *owner, const char *path, char *text, size_t cap)
 }
 
 static inline int
-fake_list(void *owner, const char *path, bool directories,
-    fs_visit_fn *visit, void *arg)
+fake_list(void *owner, const char *path, bool directories, fs_visit_fn *visit,
+    void *arg)
 {
 	struct fake_fs *fs = owner;
 	const struct fake_node *node = fake_find(fs, path, strlen(path));
@@ -201,8 +201,9 @@ fake_list(void *owner, const char *path, bool directories,
 		if (directories && fs->nodes[i].type != FS_DIRECTORY)
 			continue;
 		if (strncmp(p, path, n) == 0 && p[n] == '/' &&
-		    strchr(p + n + 1, '/') == NULL && !visit(arg, p + n + 1,
-			i % 2 ? FS_MISSING : fs->nodes[i].type))
+		    strchr(p + n + 1, '/') == NULL &&
+		    !visit(
+			arg, p + n + 1, i % 2 ? FS_MISSING : fs->nodes[i].type))
 			break;
 	}
 	return 0;
