@@ -21,6 +21,7 @@
  */
 #define CLOSERS_MAX 32
 #define REMOVED_MS  1000 /* a scheduler's turn */
+#define ENDED_MS    20	 /* all senders wait meanwhile */
 
 static pid_t closers[CLOSERS_MAX];
 
@@ -75,6 +76,18 @@ await_removal(int fd)
 		nanosleep(&pause, NULL);
 }
 
+/* A killed closer is mostly gone at once. One that is not is found at the next
+ * disposal; until then it is shown as a defunct process. */
+static void
+await_end(const pid_t *slot)
+{
+	const struct timespec pause = { .tv_nsec = 100000 };
+	int64_t until = now_ms() + ENDED_MS;
+
+	for (reap(); *slot != 0 && now_ms() < until; reap())
+		nanosleep(&pause, NULL);
+}
+
 static void
 dispose_one(int fd)
 {
@@ -90,7 +103,7 @@ dispose_one(int fd)
 	await_removal(fd);
 	/* Also ends the wait for a socket that lingers. */
 	kill(pid, SIGKILL);
-	reap();
+	await_end(slot);
 }
 
 void

@@ -61,7 +61,8 @@ ask(enum control_type type, const void *payload)
 	ask_with(type, payload, -1);
 }
 
-/* The answer of that type; what comes before it is dropped. */
+/* The answer of that type. What comes before it is dropped; only a question
+ * whether the front-end is alive is answered, as silence would be its end. */
 static void
 hear(enum control_type type, void *answer, int *fd)
 {
@@ -81,6 +82,8 @@ hear(enum control_type type, void *answer, int *fd)
 		}
 		if (control_peek(packet, (size_t)n) == type)
 			break;
+		if (control_peek(packet, (size_t)n) == MON_EV_PING)
+			ask(MON_REQ_ALIVE, NULL);
 		while (nfds > 0)
 			close(fds[--nfds]);
 	}
