@@ -149,7 +149,7 @@ class Server:
 
 def start_execd(bench, mode=None, *flags, wrap=()):
     """mode: root, or user; whichever the caller can be."""
-    argv = [str(BUILD / "daemon/monitor/execd"), "--listen", "ws://127.0.0.1:0", *flags]
+    argv = [str(BUILD / "daemon/root/execd"), "--listen", "ws://127.0.0.1:0", *flags]
     if (mode or ("root" if ROOT else "user")) == "root":
         argv += ["--user", bench.user.pw_name, "--allow-unauthenticated"]
     else:
@@ -159,7 +159,7 @@ def start_execd(bench, mode=None, *flags, wrap=()):
 
 def missing_layers(bench, mode):
     """What execd doctor finds missing on this host for a sandbox."""
-    argv = [str(BUILD / "daemon/monitor/execd"), "doctor"]
+    argv = [str(BUILD / "daemon/root/execd"), "doctor"]
     argv = argv + ["--user", bench.user.pw_name] if mode == "root" else bench.as_user(argv)
     out = subprocess.run(argv, capture_output=True, text=True).stdout
     return [line for line in out.splitlines() if line.startswith("MISSING")]
@@ -197,7 +197,7 @@ def start_execd_tls(bench):
     if ROOT:
         for path in (at, *at.iterdir()):
             os.chown(path, 0, 0)
-    server = Server(bench, [str(BUILD / "daemon/monitor/execd"), "-c", str(at / "execd.conf")]).wait_url()
+    server = Server(bench, [str(BUILD / "daemon/root/execd"), "-c", str(at / "execd.conf")]).wait_url()
     server.certificate = at / "cert.pem"
     return server
 

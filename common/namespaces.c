@@ -30,7 +30,7 @@ read_number(const char *path)
 	return atol(text);
 }
 
-/* Of the template's /proc, for all its runners: writing it sets the number of
+/* Of the parent's /proc, for all its children: writing it sets the number of
  * whoever writes. */
 static int last_pid_fd = -1;
 
@@ -39,15 +39,15 @@ static int last_pid_fd = -1;
 static long pid_max;
 
 pid_t
-namespaces_fork(bool isolated, bool parent)
+namespaces_fork(bool isolated)
 {
-	unsigned long flags = (isolated ? CLONE_NEWPID | CLONE_NEWNS : 0) |
-			      (parent ? CLONE_PARENT : 0) | SIGCHLD;
+	unsigned long flags =
+	    (isolated ? CLONE_NEWPID | CLONE_NEWNS : 0) | SIGCHLD;
 	pid_t pid;
 
 	if (isolated && pid_max == 0)
 		pid_max = read_number("/proc/sys/kernel/pid_max");
-	if (isolated && parent && last_pid_fd < 0)
+	if (isolated && last_pid_fd < 0)
 		last_pid_fd =
 		    open("/proc/sys/kernel/ns_last_pid", O_WRONLY | O_CLOEXEC);
 	pid = (pid_t)syscall(SYS_clone, flags, NULL, NULL, NULL, NULL);

@@ -8,11 +8,10 @@
 #include <stdbool.h>
 #include <sys/types.h>
 
-/* Forks into new pid and mount namespaces; `parent` makes the child one of the
- * caller's parent, as if that had forked it. Only a program with one thread
- * may; the child goes on like after fork(2). The pid, 0 in the child, or
+/* Forks; `isolated` into new pid and mount namespaces. Only a program with one
+ * thread may; the child goes on like after fork(2). The pid, 0 in the child, or
  * -errno. */
-pid_t namespaces_fork(bool isolated, bool parent);
+pid_t namespaces_fork(bool isolated);
 
 /* In the child: mounts become one-way (what the host mounts later still
  * appears), /proc its own, and pids begin at a random place. 0, or -errno with

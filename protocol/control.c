@@ -23,10 +23,12 @@ find_in(const struct control_layouts *l, enum control_type type)
 static const struct control_layout *
 layout_find(enum control_type type)
 {
-	const struct control_layout *l =
-	    find_in(&control_layouts_frontend, type);
+	const struct control_layouts *const *all = control_layouts_all;
+	const struct control_layout *l = NULL;
 
-	return l ? l : find_in(&control_layouts_runner, type);
+	for (; *all != NULL && l == NULL; all++)
+		l = find_in(*all, type);
+	return l;
 }
 
 static void

@@ -6,7 +6,7 @@
  * message that does not decode exactly is a compromised peer.
  *
  * The structs are in control_frontend.h, control_helper.h, control_runner.h,
- * control_starter.h and sandbox_limits.h.
+ * control_spawn.h and sandbox_limits.h.
  *
  * Requests are even, their answers odd.
  */
@@ -22,7 +22,7 @@
 #include "control_helper.h"
 #include "control_limits.h"
 #include "control_runner.h"
-#include "control_starter.h"
+#include "control_spawn.h"
 #include "sandbox_limits.h"
 
 enum control_type {
@@ -70,6 +70,7 @@ enum control_type {
 	RUNNER_ORDER_AUDIT = 42,     /* control_audit; once, before SANDBOX */
 	RUNNER_ORDER_RECORDING = 44, /* control_recording: is there a record? */
 	RUNNER_ORDER_CAST = 46,	     /* control_cast_file (+ fd), for CAST */
+	RUNNER_ORDER_IDENTIFY = 48,  /* nothing: a broker that is new asks */
 
 	/* runner -> monitor, reports */
 	RUNNER_REPORT_DETACHED = 41,  /* control_detached */
@@ -81,15 +82,12 @@ enum control_type {
 	RUNNER_REPORT_HTTP = 53,      /* control_http; likewise */
 	RUNNER_REPORT_END = 57,	      /* nothing: its client ends it */
 	RUNNER_REPORT_CAST = 55,      /* control_cast: waits for its file */
+	RUNNER_REPORT_IDENTITY = 59, /* control_identity, for IDENTIFY, then: */
+	RUNNER_REPORT_RUNNING = 61,  /* control_running, for each command */
 
 	/* runner -> front-end, as frames of the session channel of a client
 	 * that was handed over */
 	CHANNEL_CLIENT = 91, /* control_client */
-
-	/* monitor <-> template of runners */
-	TEMPLATE_ORDER_START = 82,    /* control_template_start + fds: the
-				       * runner's control channel, joins */
-	TEMPLATE_REPORT_STARTED = 83, /* control_template_started */
 
 	/* to a helper of the front-end's: the monitor's, then its own */
 	KEYS_CONFIGURE = 60, /* control_key + fd of the key, each in turn */
@@ -100,17 +98,29 @@ enum control_type {
 	KEYS_VERIFY = 68,    /* control_verify; of the certificate process */
 	KEYS_VERIFIED = 69,  /* control_verified */
 
-	/* monitor -> starter, orders and their answers */
-	STARTER_BEGIN = 70,   /* nothing + fd for STARTER_EXITED; once */
-	STARTER_READY = 71,   /* control_starter_ready */
-	STARTER_START = 72,   /* control_start + fds: runner's control, list */
-	STARTER_STARTED = 73, /* control_runner_started + fds of `cgroups` */
-	STARTER_DOOR = 74,    /* control_door */
-	STARTER_OPENED = 75,  /* control_starter_error (+ fd) */
-	STARTER_SWEEP = 76,   /* control_start + fds: what is left, list */
-	STARTER_KILL = 78,    /* control_pid */
-	STARTER_EXITED = 79,  /* control_runner_status; on its own channel */
-	STARTER_END = 80,     /* control_pid: it was heard, its pid is free */
+	/* broker -> root, orders and their answers */
+	SPAWN_BEGIN = 70,   /* nothing + fd for events; once */
+	SPAWN_READY = 71,   /* control_spawn_ready */
+	SPAWN_START = 72,   /* control_start + fds: the runner's end of its
+			     * control channel, ours to be kept, list */
+	SPAWN_STARTED = 73, /* control_runner_started + fds of `cgroups` */
+	SPAWN_DOOR = 74,    /* control_door */
+	SPAWN_OPENED = 75,  /* control_spawn_error (+ fd) */
+	SPAWN_SWEEP = 76,   /* control_start + fds: what is left, list */
+	SPAWN_KILL = 78,    /* control_pid */
+	SPAWN_END = 80,	    /* control_pid: it was heard, its pid is free */
+	SPAWN_NEXT = 82,    /* control_next */
+	SPAWN_KEPT = 83,    /* control_kept (+ fd: our end of its control) */
+	SPAWN_STORE = 84,   /* control_store + fd; without one: forget it */
+	SPAWN_TAKE = 86,    /* control_store */
+	SPAWN_STORED = 87,  /* control_stored (+ fd) */
+	SPAWN_SERVING = 88, /* control_serving; once */
+	SPAWN_STOP = 90,    /* control_stop: everything ends with this code */
+	SPAWN_ALIVE = 92,   /* nothing; once for each PING */
+
+	/* root -> broker, events on their own channel */
+	SPAWN_EXITED = 79, /* control_runner_status */
+	SPAWN_PING = 93,   /* nothing: answered by ALIVE */
 };
 
 /* Appends type and fields. */

@@ -173,7 +173,8 @@ struct control_runner_exited {
 
 /* execd's programs, for control_metrics. */
 enum program {
-	PROGRAM_MONITOR,
+	PROGRAM_ROOT,
+	PROGRAM_BROKER,
 	PROGRAM_FRONTEND,
 	PROGRAM_KEYS,
 	PROGRAM_RUNNER,

@@ -50,8 +50,13 @@ struct control_layouts {
 	size_t count;
 };
 
-/* No type is in both. */
+/* No type is in two of them. */
 extern const struct control_layouts control_layouts_frontend;
 extern const struct control_layouts control_layouts_runner;
+extern const struct control_layouts control_layouts_spawn;
+
+/* Those that this program speaks, then NULL: every one, unless the program
+ * defines it itself. */
+extern const struct control_layouts *const control_layouts_all[];
 
 #endif

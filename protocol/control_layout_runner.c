@@ -1,6 +1,5 @@
 /*
- * How the messages of runners are laid out: their own, those of the template
- * that forks them and of the starter that starts it.
+ * How the messages of runners are laid out.
  */
 #include "control_layout.h"
 
@@ -73,16 +72,19 @@ static const struct field sandbox_fields[] = {
 	FIELD(FIELD_STRING, sandbox_limits, origins.roots),
 };
 
-static const struct field template_start_fields[] = {
-	FIELD(FIELD_BOOL, control_template_start, isolated),
-	FIELD(FIELD_U32, control_template_start, uid),
-	FIELD(FIELD_U32, control_template_start, gid),
-	FIELD(FIELD_U8, control_template_start, joins),
+static const struct field identity_fields[] = {
+	FIELD(FIELD_STRING, control_identity, peer),
+	FIELD(FIELD_U32, control_identity, generation),
+	FIELD(FIELD_U32, control_identity, watches),
+	FIELD(FIELD_U32, control_identity, casts),
+	FIELD(FIELD_U64, control_identity, age_ms),
+	FIELD(FIELD_BOOL, control_identity, empty),
+	FIELD(FIELD_BOOL, control_identity, audited),
+	FIELD(FIELD_BOOL, control_identity, terminating),
 };
 
-static const struct field template_started_fields[] = {
-	FIELD(FIELD_U32, control_template_started, pid),
-	FIELD(FIELD_U32, control_template_started, error),
+static const struct field running_fields[] = {
+	FIELD(FIELD_STRING, control_running, process),
 };
 
 static const struct field attach_fields[] = {
@@ -169,55 +171,6 @@ static const struct field exited_fields[] = {
 	FIELD(FIELD_U64, control_exited, forks_denied),
 };
 
-static const struct field start_fields[] = {
-	FIELD(FIELD_STRING, control_start, group),
-	FIELD(FIELD_STRING, control_start, name),
-	FIELD(FIELD_STRING, control_start, home),
-	FIELD(FIELD_U32, control_start, uid),
-	FIELD(FIELD_U32, control_start, gid),
-	FIELD(FIELD_U32, control_start, umask),
-	FIELD(FIELD_U32, control_start, session_processes),
-	FIELD(FIELD_U32, control_start, session_cpu_percent),
-	FIELD(FIELD_BOOL, control_start, limits_command_cpu),
-	FIELD(FIELD_U64, control_start, session_memory_bytes),
-	FIELD(FIELD_U32, control_start, max_processes),
-	FIELD(FIELD_U32, control_start, max_open_files),
-	FIELD(FIELD_U32, control_start, max_cpu_ms),
-	FIELD(FIELD_U64, control_start, max_memory_bytes),
-	FIELD(FIELD_U64, control_start, max_file_bytes),
-};
-
-static const struct field runner_started_fields[] = {
-	FIELD(FIELD_U32, control_runner_started, error),
-	FIELD(FIELD_U32, control_runner_started, pid),
-	FIELD(FIELD_U8, control_runner_started, cgroups),
-};
-
-static const struct field door_fields[] = {
-	FIELD(FIELD_U32, control_door, uid),
-	FIELD(FIELD_U32, control_door, gid),
-};
-
-static const struct field starter_error_fields[] = {
-	FIELD(FIELD_U32, control_starter_error, error),
-	FIELD(FIELD_STRING, control_starter_error, step),
-};
-
-static const struct field starter_ready_fields[] = {
-	FIELD(FIELD_U32, control_starter_ready, error),
-	FIELD(FIELD_STRING, control_starter_ready, step),
-	FIELD(FIELD_U32, control_starter_ready, controllers),
-};
-
-static const struct field pid_fields[] = {
-	FIELD(FIELD_U32, control_pid, pid),
-};
-
-static const struct field runner_status_fields[] = {
-	FIELD(FIELD_U32, control_runner_status, pid),
-	FIELD(FIELD_U32, control_runner_status, status),
-};
-
 static const struct field watch_fields[] = {
 	FIELD(FIELD_U32, control_watch, number),
 	FIELD(FIELD_STRING, control_watch, peer),
@@ -241,8 +194,9 @@ static const struct control_layout rows[] = {
 	LAYOUT(RUNNER_REPORT_STARTED, started_fields),
 	LAYOUT(RUNNER_REPORT_EXITED, exited_fields),
 	EMPTY(RUNNER_REPORT_MASKS),
-	LAYOUT(TEMPLATE_ORDER_START, template_start_fields),
-	LAYOUT(TEMPLATE_REPORT_STARTED, template_started_fields),
+	EMPTY(RUNNER_ORDER_IDENTIFY),
+	LAYOUT(RUNNER_REPORT_IDENTITY, identity_fields),
+	LAYOUT(RUNNER_REPORT_RUNNING, running_fields),
 	LAYOUT(RUNNER_ORDER_AUDIT, audit_fields),
 	LAYOUT(RUNNER_ORDER_RECORDING, recording_fields),
 	LAYOUT(RUNNER_REPORT_FILE, file_fields),
@@ -251,16 +205,6 @@ static const struct control_layout rows[] = {
 	LAYOUT(RUNNER_REPORT_CAST, cast_fields),
 	LAYOUT(RUNNER_ORDER_CAST, cast_file_fields),
 	LAYOUT(CHANNEL_CLIENT, client_fields),
-	EMPTY(STARTER_BEGIN),
-	LAYOUT(STARTER_READY, starter_ready_fields),
-	LAYOUT(STARTER_START, start_fields),
-	LAYOUT(STARTER_STARTED, runner_started_fields),
-	LAYOUT(STARTER_DOOR, door_fields),
-	LAYOUT(STARTER_OPENED, starter_error_fields),
-	LAYOUT(STARTER_SWEEP, start_fields),
-	LAYOUT(STARTER_KILL, pid_fields),
-	LAYOUT(STARTER_EXITED, runner_status_fields),
-	LAYOUT(STARTER_END, pid_fields),
 };
 
 const struct control_layouts control_layouts_runner = { rows, nitems(rows) };

@@ -11,6 +11,7 @@
 #define CONTROL_PEER_MAX       96 /* "websocket [::1]:65535", with NUL */
 #define CONTROL_SESSION_ID_MAX 40 /* a UUID, with NUL */
 #define CONTROL_GROUP_MAX      32 /* name of a control group, with NUL */
+#define CONTROL_IDENTITY_MAX   80 /* name of an identity, with NUL */
 
 /* Local users see the names of control groups, so no session id is in them:
  * a number follows. */

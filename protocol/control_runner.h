@@ -1,6 +1,5 @@
 /*
- * What runners and their templates are told and report: RUNNER_* and
- * TEMPLATE_* of control.h.
+ * What runners are told and report: RUNNER_* of control.h.
  */
 #ifndef CONTROL_RUNNER_H
 #define CONTROL_RUNNER_H
@@ -152,19 +151,21 @@ struct control_http {
 	uint32_t redacted;
 };
 
-struct control_template_start {
-	bool isolated;	   /* root mode: own namespaces, become this: */
-	uint32_t uid, gid; /* with the template's groups */
-	uint8_t joins;	   /* bits: which enum cgroup_hierarchy travel along */
+/* The session as its runner knows it, for a broker that does not. */
+struct control_identity {
+	char peer[CONTROL_PEER_MAX]; /* where its client is, or was */
+	uint32_t generation; /* of attachments; 0: nobody ever attached */
+	uint32_t watches;    /* connections that ever watched it */
+	uint32_t casts;	     /* recordings of terminals, ever */
+	uint64_t age_ms;     /* since the first attachment */
+	bool empty;	     /* as in control_detached */
+	bool audited;	     /* it was told of an audit log */
+	bool terminating;
 };
 
-/* The last variable of a template's environment, and not its runners': what
- * the linker finds before the fork is found once, on pages that all share. */
-#define CONTROL_TEMPLATE_VARIABLE "LD_BIND_NOW=1"
-
-struct control_template_started {
-	uint32_t pid;	/* 0: it could not be forked */
-	uint32_t error; /* why not, an errno */
+/* A command that runs, whose start was reported. */
+struct control_running {
+	char process[CONTROL_PROCESS_MAX];
 };
 
 struct control_attach {

@@ -22,7 +22,6 @@
 #include "orders.h"
 #include "sandbox/mask_list.h"
 #include "sandbox/nest_main.h"
-#include "template.h"
 #include "user_namespace.h"
 #include "util.h"
 
@@ -38,7 +37,6 @@ enum {
 	OPT_FILES,
 	OPT_NEST,
 	OPT_SWEEP,
-	OPT_TEMPLATE,
 	OPT_USER,
 	OPT_USER_NAMESPACE,
 	OPT_VERSION
@@ -51,7 +49,6 @@ static const struct option long_options[] = {
 	{ "files", no_argument, NULL, OPT_FILES },
 	{ "nest", no_argument, NULL, OPT_NEST },
 	{ "sweep", no_argument, NULL, OPT_SWEEP },
-	{ "template", no_argument, NULL, OPT_TEMPLATE },
 	{ "user", required_argument, NULL, OPT_USER },
 	{ "user-namespace", required_argument, NULL, OPT_USER_NAMESPACE },
 	{ "help", no_argument, NULL, 'h' },
@@ -64,7 +61,6 @@ struct runner_options {
 	bool files;	  /* the runner's own: serves fs/ methods */
 	bool nest;	  /* likewise: starts what is sandboxed */
 	bool sweep;	  /* the monitor's: after a runner that was killed */
-	bool template;	  /* likewise: forks runners */
 	const char *user; /* likewise: to become first, "UID:GID" */
 	const char *user_namespace; /* likewise: to make one for this user */
 	const char *pipe_in, *pipe_out;
@@ -92,9 +88,6 @@ parse_options(struct runner_options *o, int argc, char **argv)
 			break;
 		case OPT_SWEEP:
 			o->sweep = true;
-			break;
-		case OPT_TEMPLATE:
-			o->template = true;
 			break;
 		case OPT_USER:
 			o->user = optarg;
@@ -164,21 +157,12 @@ serve_files(void)
 	files_run(make_event_base(), true);
 }
 
-static char **session_env;
-
-static void
-become_session(void)
-{
-	orders_run(make_event_base(), session_env);
-}
-
 int
 main(int argc, char **argv)
 {
 	struct runner_options o = { 0 };
 	int code = parse_options(&o, argc, argv);
 
-	session_env = environ;
 	if (code >= 0)
 		return code;
 	/* Executed by descriptor, it would be called after that. */
@@ -205,7 +189,5 @@ main(int argc, char **argv)
 	if (o.pipe_in != NULL)
 		return dialect_v1_run_paths(
 		    make_event_base(), o.pipe_in, o.pipe_out);
-	if (o.template)
-		template_run(become_session);
-	become_session();
+	orders_run(make_event_base(), environ);
 }

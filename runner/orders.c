@@ -10,10 +10,12 @@
 #include <event2/event.h>
 #include <poll.h>
 #include <stdlib.h>
+#include <string.h>
 #include <sys/prctl.h>
 #include <unistd.h>
 
 #include "audit.h"
+#include "audit_text.h"
 #include "descriptors.h"
 #include "frame.h"
 #include "heap.h"
@@ -209,8 +211,10 @@ take_attach(const uint8_t *packet, size_t len, const int *fds, size_t nfds)
 
 	if (nfds != 1 || control_get(packet, len, RUNNER_ORDER_ATTACH, &a) < 0)
 		return -EBADMSG;
-	if (session.generation == 0)
+	if (session.generation == 0) {
 		go_home();
+		session.attached_ms = now_ms();
+	}
 	session_attach(&session, fds[0], &a);
 	return 0;
 }
@@ -222,6 +226,7 @@ take_watch(const uint8_t *packet, size_t len, const int *fds, size_t nfds)
 
 	if (nfds != 1 || control_get(packet, len, RUNNER_ORDER_WATCH, &w) < 0)
 		return -EBADMSG;
+	session.last_watcher = w.number;
 	watcher_add(&session, fds[0], &w);
 	return 0;
 }
@@ -250,6 +255,45 @@ take_terminate(const uint8_t *packet, size_t len, const int *fds, size_t nfds)
 	return 0;
 }
 
+static void
+report_running(const struct session_process *p)
+{
+	struct control_running r;
+
+	audit_copy_id(r.process, (struct slice){ p->id, p->id_len });
+	orders_report(RUNNER_REPORT_RUNNING, &r);
+}
+
+/* The broker that knew it is gone, and this one asks. */
+static int
+take_identify(const uint8_t *packet, size_t len, const int *fds, size_t nfds)
+{
+	struct control_identity i = {
+		.generation = session.generation,
+		.watches = session.last_watcher,
+		.casts = orders_casts,
+		.age_ms = session.generation > 0
+			      ? (uint64_t)(now_ms() - session.attached_ms)
+			      : 0,
+		.empty = is_empty(&session),
+		.audited = session.record != NULL,
+		.terminating = state == RUNNER_TERMINATING,
+	};
+	const struct session_process *p;
+
+	if (nfds > 0 ||
+	    control_get(packet, len, RUNNER_ORDER_IDENTIFY, NULL) < 0)
+		return -EBADMSG;
+	memcpy(i.peer, session.client.peer, sizeof(i.peer));
+	orders_report(RUNNER_REPORT_IDENTITY, &i);
+	if (session.masks.fd >= 0)
+		report_masks(session.masks.fd);
+	TAILQ_FOREACH (p, &session.started, link)
+		if (i.audited && !p->process.state.exited && !p->unrecorded)
+			report_running(p);
+	return 0;
+}
+
 static const struct order {
 	enum control_type type;
 	unsigned when;
@@ -266,6 +310,8 @@ static const struct order {
 	{ RUNNER_ORDER_WATCH, RUNNER_READY, take_watch },
 	{ RUNNER_ORDER_DETACH, RUNNER_READY | RUNNER_TERMINATING, take_detach },
 	{ RUNNER_ORDER_TERMINATE, RUNNER_READY, take_terminate },
+	{ RUNNER_ORDER_IDENTIFY, RUNNER_READY | RUNNER_TERMINATING,
+	    take_identify },
 };
 
 void

@@ -82,10 +82,23 @@ hear(uint8_t packet[CONTROL_MESSAGE_MAX], int *fds, size_t *nfds)
 	return n > 0 ? (size_t)n : 0;
 }
 
-/* The order that answers a report, into *answer, with its descriptors. */
+uint32_t orders_casts;
+
 static void
-wait_for(enum control_type type, void *answer, int *fds, size_t *nfds)
+ask_for_cast(const struct control_cast *ask)
 {
+	orders_casts++;
+	orders_report(RUNNER_REPORT_CAST, ask);
+}
+
+/* The answer, with its descriptors. A broker that took the question with it
+ * when it ended does not answer; the next one is asked again. */
+static void
+wait_for_cast(const struct control_cast *ask, struct control_cast_file *answer,
+    int *fds, size_t *nfds)
+{
+	const enum control_type type = RUNNER_ORDER_CAST;
+
 	static heap_aligned uint8_t packet[CONTROL_MESSAGE_MAX];
 
 	for (;;) {
@@ -96,8 +109,13 @@ wait_for(enum control_type type, void *answer, int *fds, size_t *nfds)
 				orders_impossible(type);
 			return;
 		}
-		if (len > 0)
+		if (len > 0 &&
+		    control_peek(packet, len) == RUNNER_ORDER_IDENTIFY) {
+			orders_take(packet, len, fds, *nfds);
+			ask_for_cast(ask);
+		} else if (len > 0) {
 			put_off(packet, len, fds, *nfds);
+		}
 	}
 }
 
@@ -110,8 +128,8 @@ orders_open_cast(struct slice process)
 	size_t nfds;
 
 	audit_copy_id(ask.process, process);
-	orders_report(RUNNER_REPORT_CAST, &ask);
-	wait_for(RUNNER_ORDER_CAST, &file, fds, &nfds);
+	ask_for_cast(&ask);
+	wait_for_cast(&ask, &file, fds, &nfds);
 	if (nfds != (file.error == 0) || file.error > ERRNO_MAX)
 		orders_impossible(RUNNER_ORDER_CAST);
 	return file.error == 0 ? fds[0] : -(int)file.error;

@@ -12,8 +12,8 @@
 #include "control.h"
 #include "orders.h"
 
-/* A monitor that does not read for so long is stuck. */
-#define REPORT_WAIT_MS 10000
+/* A broker that does not read for so long is stuck, and so is the next. */
+#define REPORT_WAIT_MS 30000
 
 extern struct event_base *orders_base;
 
@@ -29,6 +29,9 @@ void orders_impossible(enum control_type type) __attribute__((noreturn));
 
 /* The program exits with the session. */
 void orders_end(void) __attribute__((noreturn));
+
+/* Recordings that were asked for, ever. */
+extern uint32_t orders_casts;
 
 /* session.open_cast. */
 int orders_open_cast(struct slice process);

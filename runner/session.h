@@ -90,6 +90,8 @@ struct session {
 	int null_fd;			/* -1: nothing was started yet */
 	struct client client;		/* the attached connection */
 	uint32_t generation;		/* of the attachment */
+	int64_t attached_ms;		/* for the first time, as now_ms() */
+	uint32_t last_watcher;		/* its number */
 	TAILQ_HEAD(, watcher) watchers; /* watcher.h */
 	struct watch *watch;		/* fs/watchMissing; NULL: none */
 	struct watches *watches;	/* fs/watch; NULL: none */

@@ -163,7 +163,7 @@ make(uid_t uid, gid_t gid, const char **step)
 int
 user_namespace_run(const char *user)
 {
-	struct control_starter_error answer = { 0 };
+	struct control_spawn_error answer = { 0 };
 	const char *step = "";
 	struct buf b;
 	uid_t uid;
@@ -175,7 +175,7 @@ user_namespace_run(const char *user)
 	answer.error = fd < 0 ? (uint32_t)-fd : 0;
 	snprintf(answer.step, sizeof(answer.step), "%s", step);
 	buf_init(&b, CONTROL_MESSAGE_MAX);
-	control_put(&b, STARTER_OPENED, &answer);
+	control_put(&b, SPAWN_OPENED, &answer);
 	err = seqpacket_send(CONTROL_FD, b.data, b.len, &fd, fd >= 0);
 	buf_clear(&b);
 	return err < 0;

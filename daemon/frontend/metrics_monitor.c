@@ -40,7 +40,8 @@ write_programs(struct buf *b, const char *name, const char *help,
     const uint64_t values[PROGRAMS])
 {
 	static const char *const programs[PROGRAMS] = {
-		[PROGRAM_MONITOR] = "execd",
+		[PROGRAM_ROOT] = "execd",
+		[PROGRAM_BROKER] = "execd-broker",
 		[PROGRAM_FRONTEND] = "execd-frontend",
 		[PROGRAM_KEYS] = "execd-keys",
 		[PROGRAM_RUNNER] = "execd-runner",

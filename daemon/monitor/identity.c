@@ -83,7 +83,6 @@ identity_new(const char *name)
 	id->refs = 1;
 	id->umask = CONF_MODE_UNSET;
 	id->door = -1;
-	id->template.fd = -1;
 	id->audit_files = AUDIT_FILES_UNSET;
 	id->record.max_bytes = RECORD_MAX_BYTES;
 	sandbox_rules_init(&id->sandbox);
@@ -104,7 +103,6 @@ identity_unref(struct identity *id)
 		return;
 	if (id->door >= 0)
 		close(id->door);
-	runner_template_stop(&id->template);
 	for (char **e = id->env; e && *e; e++)
 		free(*e);
 	free(id->env);
@@ -135,7 +133,6 @@ identity_unref(struct identity *id)
 void
 identity_retire(struct identity *id)
 {
-	runner_template_stop(&id->template);
 	if (id->door >= 0)
 		close(id->door);
 	id->door = -1;

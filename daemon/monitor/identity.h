@@ -11,7 +11,6 @@
 #include <sys/types.h>
 
 #include "conf_value.h"
-#include "queue.h"
 #include "sandbox_rules.h"
 
 /* Given to every process of a session (setrlimit(2)); 0: as execd's own. */
@@ -30,16 +29,6 @@ struct identity_limits {
 	uint64_t max_memory_bytes; /* address space of one process */
 	uint64_t max_file_bytes;
 };
-
-/* The process that its runners are copies of (runner_start.h). */
-struct runner_template {
-	TAILQ_ENTRY(runner_template) link;
-	pid_t pid;
-	int fd;	   /* our end of its channel; -1: there is none yet */
-	bool owes; /* the answer to an order */
-};
-
-void runner_template_stop(struct runner_template *t);
 
 /* Of each recording, unless the operator says otherwise. */
 #define RECORD_MAX_BYTES (64u << 20)
@@ -81,7 +70,6 @@ struct identity {
 	char **env; /* environment of the runner: what envPolicy inherits */
 	int door;   /* door.h; -1: none */
 	bool door_tried;
-	struct runner_template template;
 };
 
 /* One reference, the caller's. */
@@ -98,7 +86,7 @@ void identity_unref(struct identity *id); /* NULL is fine */
 int identity_resolve(struct identity *id, char *why);
 
 /* Another configuration is in force. Its sessions may go on for long and need
- * neither its template nor its door; who still opens one makes them again. */
+ * no door; who still opens one makes it again. */
 void identity_retire(struct identity *id);
 
 /* The same in the eyes of a session: after a reload, too. */

@@ -19,6 +19,7 @@
 #include "activation.h"
 #include "log.h"
 #include "options.h"
+#include "spawn_client.h"
 #include "util.h"
 
 #define LISTEN_BACKLOG 4096
@@ -371,19 +372,62 @@ listener_stays(const struct listener *old, const struct listener *next)
 	       strcmp(old->name, next->name) == 0;
 }
 
+/* Under which root keeps its socket: as listener_stays(). */
+static void
+name_stored(const struct listener *l, char name[CONTROL_STORE_NAME_MAX])
+{
+	size_t len = strlen(l->address);
+	bool any_port = len > 2 && strcmp(l->address + len - 2, ":0") == 0;
+
+	snprintf(name, CONTROL_STORE_NAME_MAX, "listener %.150s %.48s",
+	    l->address, any_port ? l->name : "");
+}
+
+/* The socket of the broker before this one. -ENOENT: there is none. */
+static int
+take_stored(struct listener *l)
+{
+	char name[CONTROL_STORE_NAME_MAX];
+	int fd, err;
+
+	name_stored(l, name);
+	fd = spawn_take(name);
+	if (fd < 0)
+		return -ENOENT;
+	err = take_socket(l, fd);
+	if (err == 0 && l->scheme == ADDRESS_UNIX)
+		err = permit_unix(l, l->address + strlen("unix:"));
+	return err;
+}
+
+static int
+open_new(struct listener *l)
+{
+	char name[CONTROL_STORE_NAME_MAX];
+	int err;
+
+	l->id = ids_used++;
+	if (l->scheme == ADDRESS_STDIO)
+		return open_stdio(l);
+	err = take_stored(l);
+	if (err == -ENOENT)
+		err = l->scheme == ADDRESS_SYSTEMD ? take_activated(l)
+						   : bind_and_listen(l);
+	name_stored(l, name);
+	if (err == 0)
+		spawn_store(name, l->fd);
+	return err;
+}
+
 int
 listener_open(struct listener *l, const struct listener *before)
 {
 	int err;
 
-	if (before != NULL && before->fd >= 0) {
+	if (before != NULL && before->fd >= 0)
 		err = take_over(l, before);
-	} else {
-		l->id = ids_used++;
-		err = l->scheme == ADDRESS_STDIO     ? open_stdio(l)
-		      : l->scheme == ADDRESS_SYSTEMD ? take_activated(l)
-						     : bind_and_listen(l);
-	}
+	else
+		err = open_new(l);
 	if (err == 0)
 		return 0;
 	if (l->scheme == ADDRESS_SYSTEMD && err == -ENOENT)
@@ -405,6 +449,12 @@ listener_was(uint32_t id)
 void
 listener_unlink(const struct listener *l)
 {
-	if (l->scheme == ADDRESS_UNIX && l->fd >= 0)
+	char name[CONTROL_STORE_NAME_MAX];
+
+	if (l->fd < 0 || l->scheme == ADDRESS_STDIO)
+		return;
+	name_stored(l, name);
+	spawn_store(name, -1);
+	if (l->scheme == ADDRESS_UNIX)
 		unlink(l->address + strlen("unix:"));
 }

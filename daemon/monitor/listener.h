@@ -75,7 +75,8 @@ int listener_open(struct listener *l, const struct listener *before);
 /* Was there ever a listener of that id? */
 bool listener_was(uint32_t id);
 
-/* Removes what a unix listener leaves in the file system. */
+/* It is no more: root keeps no socket of it, and what a unix listener leaves in
+ * the file system is removed. */
 void listener_unlink(const struct listener *l);
 
 #endif

@@ -1,6 +1,7 @@
 /*
- * execd: the monitor. Root, or one ordinary user; see execd(8). Everything
- * that can fail for a reason of the operator's fails here, before a client.
+ * execd-broker: reads the arguments of execd, which starts it; see execd(8).
+ * Everything that can fail for a reason of the operator's fails here, before a
+ * client.
  */
 #include <errno.h>
 #include <fcntl.h>
@@ -20,15 +21,14 @@
 #include "dispose.h"
 #include "doctor.h"
 #include "drop.h"
+#include "group_limits.h"
 #include "log.h"
 #include "monitor.h"
 #include "notify.h"
-#include "quota.h"
-#include "runner_start.h"
 #include "seqpacket.h"
 #include "session_limit.h"
 #include "source.h"
-#include "starter.h"
+#include "spawn_client.h"
 #include "util.h"
 
 static int
@@ -174,27 +174,17 @@ static int
 check_host(struct monitor *m)
 {
 	char missing[PATH_MAX];
-	const char *step;
 	int err = programs_open(&m->programs, missing);
+	bool served = false;
 
 	if (err < 0) {
 		fprintf(stderr, "execd: %s: %s\n", missing, strerror(-err));
 		return EXIT_FAILED;
 	}
-	if (m->options->starter != NULL)
-		return starter_connect(m->options->starter);
-	if (m->root && (err = runner_probe(&step)) < 0) {
-		fprintf(stderr,
-		    "execd: this host does not give a session "
-		    "%s: %s\n",
-		    step, strerror(-err));
-		return EXIT_UNENFORCEABLE;
-	}
-	if (!m->root && prctl(PR_SET_CHILD_SUBREAPER, 1) < 0) {
-		fprintf(stderr, "execd: subreaper: %s\n", strerror(errno));
-		return EXIT_UNENFORCEABLE;
-	}
-	return 0;
+	err = spawn_begin(&served);
+	/* Whoever reads our standard output has read it. */
+	m->announced = served && m->options->sessions == NULL;
+	return err;
 }
 
 /* execd doctor [--user NAME] */
@@ -221,23 +211,40 @@ run_doctor(int argc, char **argv)
 	return doctor_run(&programs, user);
 }
 
-/* execd starter */
+/* Who started us, or the socket of root's execd. */
 static int
-run_starter(struct monitor *m)
+find_root(const struct monitor *m)
 {
-	char missing[PATH_MAX];
+	const char *path = m->options->sessions;
+	bool started = spawn_find();
 	int err;
 
-	prctl(PR_SET_NAME, "execd-starter");
-	log_init("execd-starter", LOG_LEVEL_INFO);
-	log_name_by_journal();
-	err = programs_open(&m->programs, missing);
-	if (err < 0) {
-		fprintf(stderr, "execd: %s: %s\n", missing, strerror(-err));
-		return EXIT_FAILED;
+	if (started != (path == NULL)) {
+		fputs(started ? "execd: --sessions is said to execd-broker\n"
+			      : "execd-broker: execd starts this program; "
+				"systemd says --sessions PATH\n",
+		    stderr);
+		return EXIT_USAGE;
 	}
-	log_never_block();
-	return starter_serve(m);
+	err = started ? 0 : spawn_connect(path);
+	if (err == 0)
+		return 0;
+	fprintf(stderr, "execd: --sessions %s: %s\n", path, strerror(-err));
+	return EXIT_FAILED;
+}
+
+static int
+serve(struct monitor *m)
+{
+	int code;
+
+	if (m->root &&
+	    group_limits_check(m->conf->identities, m->conf->nidentities) < 0)
+		return EXIT_UNENFORCEABLE;
+	session_adopt_all(m);
+	code = monitor_run(m);
+	log_info("stopped");
+	return code;
 }
 
 int
@@ -247,16 +254,17 @@ main(int argc, char **argv)
 	struct monitor *m = &monitor;
 	int code, err;
 
+	/* Executed by descriptor, it would be called after that. */
+	prctl(PR_SET_NAME, "execd-broker");
 	crypto_memory_init_secret();
 	drop_visibility();
 	if (argc > 1 && strcmp(argv[1], "doctor") == 0)
 		return run_doctor(argc, argv);
-	if (argc == 2 && strcmp(argv[1], "starter") == 0)
-		return run_starter(m);
 	code = options_parse(&options, argc, argv);
 	if (code >= 0)
 		return code;
-	log_init("execd", options.debug ? LOG_LEVEL_DEBUG : LOG_LEVEL_INFO);
+	log_init(
+	    "execd-broker", options.debug ? LOG_LEVEL_DEBUG : LOG_LEVEL_INFO);
 	seqpacket_set_drop(dispose);
 	m->options = &options;
 	m->root = geteuid() == 0;
@@ -275,7 +283,7 @@ main(int argc, char **argv)
 		return EXIT_STOPPED;
 	}
 	log_name_by_journal();
-	if ((code = find_frontend_user(m)) != 0 ||
+	if ((code = find_root(m)) != 0 || (code = find_frontend_user(m)) != 0 ||
 	    (code = check_host(m)) != 0 || (code = open_audit(m)) != 0 ||
 	    (code = open_listeners(m)) != 0 ||
 	    (code = check_authentication(m)) != 0 ||
@@ -292,17 +300,10 @@ main(int argc, char **argv)
 		log_error(err, "epoll");
 		return EXIT_FAILED;
 	}
-	if (starter_watch() < 0)
+	if (spawn_watch() < 0)
 		return EXIT_FAILED;
-	if (!starter_is_used())
-		quota_init();
-	if (m->root &&
-	    quota_check(m->conf->identities, m->conf->nidentities) < 0)
-		code = EXIT_UNENFORCEABLE;
-	else
-		code = monitor_run(m);
-	runner_template_stop_all();
-	quota_clear();
-	log_info("stopped");
+	code = serve(m);
+	if (!m->leaving)
+		spawn_stop(code);
 	return code;
 }

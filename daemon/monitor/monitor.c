@@ -13,15 +13,11 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
-#include "children.h"
 #include "log.h"
 #include "notify.h"
 #include "reload.h"
-#include "runner_start.h"
 #include "session_audit.h"
 #include "session_spare.h"
-#include "starter.h"
-#include "sweep.h"
 #include "util.h"
 
 /* The front-end has this long to tell its clients when all else is over. */
@@ -29,90 +25,28 @@
 
 struct monitor monitor;
 
-static pid_t older_children[16]; /* not ours: execd was exec'd over them */
-
-static void
-remember_older(pid_t pid, void *arg)
-{
-	size_t *n = arg;
-
-	if (*n < nitems(older_children))
-		older_children[(*n)++] = pid;
-}
-
-static bool
-is_older(pid_t pid)
-{
-	for (size_t i = 0; i < nitems(older_children); i++)
-		if (older_children[i] == pid)
-			return true;
-	return false;
-}
-
-struct orphan_hunt {
-	struct monitor *m;
-	unsigned found;
-};
-
-static bool
-match_any_pid(const struct table_node *node, const void *key)
-{
-	return TABLE_OBJECT(node, const struct session, by_pid)->pid ==
-	       *(const pid_t *)key;
-}
-
-static void
-kill_orphan(pid_t pid, void *arg)
-{
-	struct orphan_hunt *hunt = arg;
-
-	if (pid == hunt->m->frontend.pid || is_older(pid) ||
-	    helpers_have(&hunt->m->helpers, pid) || sweep_has(pid) ||
-	    runner_template_has(pid) ||
-	    table_find(&hunt->m->sessions.by_pid, (uint64_t)pid, match_any_pid,
-		&pid) != NULL)
-		return;
-	hunt->found++;
-	kill(pid, SIGKILL);
-}
-
-/*
- * Single-user mode has no pid namespace: what a killed runner leaves behind
- * was handed to the monitor (it is a subreaper) and ends here. Killing one
- * orphan may hand over its children; each arrives with a SIGCHLD.
- */
-static void
-kill_orphans(struct monitor *m)
-{
-	struct orphan_hunt hunt = { .m = m };
-
-	if (m->root)
-		return;
-	children_each(kill_orphan, &hunt);
-	if (hunt.found > 0)
-		log_info("%u orphaned processes of an ended session killed",
-		    hunt.found);
-}
-
 static void
 reap_children(struct monitor *m)
 {
-	bool orphans = false;
 	int status;
 	pid_t pid;
 
-	/* Whose child it was must be known. */
-	session_spare_collect(&m->sessions);
-	while ((pid = waitpid(-1, &status, WNOHANG)) > 0) {
-		if (frontend_reap(m, pid, status) ||
-		    helpers_reap(m, pid, status) || sweep_reap(pid) ||
-		    runner_template_reap(pid, status))
-			continue;
-		orphans = true;
-		session_reap(m, pid, status);
-	}
-	if (orphans)
-		kill_orphans(m);
+	while ((pid = waitpid(-1, &status, WNOHANG)) > 0)
+		if (!frontend_reap(m, pid, status))
+			helpers_reap(m, pid, status);
+}
+
+/* Of a service whose sessions are root's in another unit, only the way in
+ * ends: the next broker finds them. */
+static void
+leave(struct monitor *m)
+{
+	log_info("stopping; %zu sessions go on", m->sessions.by_id.count);
+	notify("STOPPING=1");
+	m->stopping = m->leaving = true;
+	m->exit_code = EXIT_STOPPED;
+	session_spare_drop_all(m);
+	frontend_stop(m);
 }
 
 static void
@@ -130,6 +64,10 @@ signals_ready(struct source *source, uint32_t events)
 			reload_configuration(m);
 			break;
 		case SIGTERM:
+			if (m->options->sessions != NULL) {
+				leave(m);
+				break;
+			}
 			if (!m->draining) {
 				monitor_drain(m);
 				break;
@@ -229,7 +167,7 @@ sooner(int64_t a, int64_t b)
 static bool
 is_over(struct monitor *m)
 {
-	if (!m->stopping || m->sessions.by_pid.count > 0)
+	if (!m->stopping || (m->sessions.by_pid.count > 0 && !m->leaving))
 		return false;
 	if (m->frontend.pid == 0)
 		return true;
@@ -249,7 +187,8 @@ start_frontend_when_due(struct monitor *m, int64_t now)
 	int err;
 
 	if (m->stopping || m->frontend.state != FRONTEND_DOWN ||
-	    m->frontend.pid != 0 || now < m->frontend.restart_ms)
+	    m->frontend.pid != 0 || now < m->frontend.restart_ms ||
+	    session_adopt_expire(m, now) >= 0)
 		return;
 	err = frontend_start(m);
 	if (err < 0) {
@@ -296,7 +235,8 @@ static int
 next_timeout(struct monitor *m, int64_t now, int64_t deadline)
 {
 	bool waiting = m->stopping ? m->frontend.control.fd < 0
-				   : m->frontend.state == FRONTEND_DOWN;
+				   : m->frontend.state == FRONTEND_DOWN &&
+					 session_adopt_expire(m, now) < 0;
 
 	if (waiting && (deadline < 0 || m->frontend.restart_ms < deadline))
 		deadline = m->frontend.restart_ms;
@@ -310,11 +250,8 @@ next_timeout(struct monitor *m, int64_t now, int64_t deadline)
 int
 monitor_run(struct monitor *m)
 {
-	size_t n = 0;
 	int err;
 
-	if (!m->root)
-		children_each(remember_older, &n);
 	if ((err = watch_signals(m)) < 0 || (err = watch_relay(m)) < 0) {
 		log_error(err, "event loop");
 		return EXIT_FAILED;
@@ -322,7 +259,6 @@ monitor_run(struct monitor *m)
 	while (!is_over(m)) {
 		int64_t now = now_ms(), deadline;
 
-		starter_check(m);
 		start_frontend_when_due(m, now);
 		deadline = sooner(session_expire(m, now),
 		    sooner(finish_drain(m, now), restart_helpers(m, now)));

@@ -34,6 +34,7 @@ struct monitor {
 	struct control_metrics counts; /* stats.h: those that only go up */
 	bool announced;		       /* the URLs were printed */
 	bool stopping;
+	bool leaving;	    /* likewise, and sessions go on */
 	bool audit_stopped; /* no record, no run: runners were told so */
 	int64_t audit_retry_ms;
 	bool draining; /* no new session; stops at drain_until_ms */

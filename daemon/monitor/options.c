@@ -26,7 +26,7 @@ enum {
 	OPT_WS_ISSUER,
 	OPT_WS_AUDIENCE,
 	OPT_WS_MAX_CLOCK_SKEW,
-	OPT_STARTER,
+	OPT_SESSIONS,
 	OPT_LIMIT, /* a key of [limits] by its own name */
 	OPT_VERSION,
 };
@@ -54,7 +54,7 @@ static const struct option long_options[] = {
 	{ "max-connections", required_argument, NULL, OPT_LIMIT },
 	{ "retention", required_argument, NULL, OPT_LIMIT },
 	{ "max-sessions", required_argument, NULL, OPT_LIMIT },
-	{ "starter", required_argument, NULL, OPT_STARTER },
+	{ "sessions", required_argument, NULL, OPT_SESSIONS },
 	{ "help", no_argument, NULL, 'h' },
 	{ "version", no_argument, NULL, OPT_VERSION },
 	{ NULL, 0, NULL, 0 },
@@ -85,8 +85,8 @@ static const char usage_text[] =
     "  --pre-auth-deadline DURATION  from accept to initialize (10s)\n"
     "  --max-connections N       at once (10000)\n"
     "  --max-sessions N          at once (10000)\n"
-    "  --starter PATH            have runners started by `execd starter` "
-    "there\n"
+    "  --sessions PATH           said to execd-broker: where `execd sessions` "
+    "is\n"
     "  -d                        log debug messages\n"
     "  -f                        stay in the foreground (always so)\n"
     "  -h, --help                this text\n"
@@ -274,11 +274,11 @@ take_option(struct options *o, int opt, const char *arg, int index)
 		return take_count("concurrent-requests", arg, &ignored);
 	case OPT_LIMIT:
 		return take_limit(o, long_options[index].name, arg);
-	case OPT_STARTER:
-		o->starter = arg;
+	case OPT_SESSIONS:
+		o->sessions = arg;
 		return geteuid() == 0
 			   ? -1
-			   : usage_error("--starter %s needs root", arg);
+			   : usage_error("--sessions %s needs root", arg);
 	case 'c':
 		o->config_file = arg;
 		return -1;

@@ -36,7 +36,7 @@ struct options {
 	const char *ws_token_file, *ws_token_sha256;
 	const char *ws_shared_secret_file, *ws_issuer, *ws_audience;
 	uint32_t ws_skew_s;
-	const char *starter; /* socket of another unit; NULL: none */
+	const char *sessions; /* socket of root's execd; NULL: it started us */
 	bool debug;
 	/* Keys of [limits] given as flags: they count more than the file. */
 	struct {

@@ -5,10 +5,10 @@
 
 #include <unistd.h>
 
+#include "group_limits.h"
 #include "log.h"
 #include "monitor.h"
 #include "notify.h"
-#include "quota.h"
 #include "session_spare.h"
 #include "util.h"
 
@@ -20,7 +20,7 @@ open_all(struct conf *next, const struct conf *old)
 	int code = 0, err;
 
 	if (geteuid() == 0 &&
-	    quota_check(next->identities, next->nidentities) < 0)
+	    group_limits_check(next->identities, next->nidentities) < 0)
 		return EXIT_UNENFORCEABLE;
 	err = audit_open(&next->audit, &place);
 

@@ -20,6 +20,7 @@
 #include "monitor.h"
 #include "notify.h"
 #include "session_audit.h"
+#include "spawn_client.h"
 #include "stats.h"
 #include "util.h"
 
@@ -29,10 +30,11 @@
 static void
 announce(struct monitor *m)
 {
+	spawn_serving(!m->stdio);
+	notify("READY=1\nSTATUS=serving");
 	if (m->announced)
 		return;
 	m->announced = true;
-	notify("READY=1\nSTATUS=serving");
 	for (size_t i = 0; i < m->conf->nlisteners; i++)
 		if (m->conf->listeners[i]->kind != LISTENER_STDIO)
 			dprintf(

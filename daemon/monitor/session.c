@@ -17,13 +17,12 @@
 #include "log.h"
 #include "log_limit.h"
 #include "monitor.h"
-#include "quota.h"
 #include "requests.h"
 #include "seqpacket.h"
 #include "session_audit.h"
 #include "session_limit.h"
 #include "session_spare.h"
-#include "starter.h"
+#include "spawn_client.h"
 #include "util.h"
 
 /* A runner that was told to end gets its own grace plus this. */
@@ -106,7 +105,9 @@ destroy(struct registry *r, struct session *s)
 	if (s->ends_ms > 0)
 		TAILQ_REMOVE(&r->limited, s, end_link);
 	session_forget_silence(r, s);
-	if (s->state != SESSION_STATE_SPARE)
+	if (s->state == SESSION_STATE_UNKNOWN)
+		session_adopt_forget(r, s);
+	else if (s->state != SESSION_STATE_SPARE)
 		table_remove(&r->by_id, &s->by_id);
 	if (s->pid > 0)
 		table_remove(&r->by_pid, &s->by_pid);
@@ -123,8 +124,8 @@ session_discard(struct registry *r, struct session *s)
 {
 	dispose_channel(source_detach(&s->control));
 	/* Then the rest when it is reaped. */
-	if (session_collect(r, s) == 0)
-		starter_kill(s->pid);
+	if (s->pid > 0)
+		spawn_kill(s->pid);
 	else
 		destroy(r, s);
 }
@@ -173,7 +174,7 @@ session_open(struct monitor *m, struct identity *identity, uint32_t conn,
 		session_discard(r, s);
 		return SESSION_FAILED;
 	}
-	session_limit_time(r, s);
+	session_limit_time(r, s, now_ms());
 	table_insert(&r->by_id, &s->by_id, siphash_bytes(s->id, strlen(s->id)));
 	/* Not SPARE any more, whatever comes of it. */
 	s->state = SESSION_STATE_ATTACHED;
@@ -315,9 +316,10 @@ session_reap(struct monitor *m, pid_t pid, int status)
 
 	if (s == NULL)
 		return false;
-	if (s->state == SESSION_STATE_SPARE) {
+	if (s->state == SESSION_STATE_SPARE)
 		session_spare_reaped(m, s);
-		quota_close(s->group);
+	if (s->state == SESSION_STATE_SPARE ||
+	    s->state == SESSION_STATE_UNKNOWN) {
 		destroy(&m->sessions, s);
 		return true;
 	}
@@ -334,9 +336,8 @@ session_reap(struct monitor *m, pid_t pid, int status)
 	session_audit(m, s, "session-ended", NULL, reason);
 	s->crashed = is_crash(status);
 	requests_session_ended(m, s, reason);
-	quota_close(s->group);
 	if (s->masks >= 0 && status != 0)
-		starter_sweep(m, s->identity, s->masks);
+		spawn_sweep(s->identity, s->masks);
 	destroy(&m->sessions, s);
 	return true;
 }
@@ -356,11 +357,12 @@ session_expire(struct monitor *m, int64_t now)
 	    session_silence_expire(&m->sessions, now));
 
 	next = earlier(next, session_limit_detached(m, now));
+	next = earlier(next, session_adopt_expire(m, now));
 	while ((s = TAILQ_FIRST(&m->sessions.terminating)) != NULL &&
 	       s->deadline_ms <= now) {
 		log_warn(0, "session %.*s: runner did not end in time, killed",
 		    ID_LOG_CHARS, s->id);
-		starter_kill(s->pid);
+		spawn_kill(s->pid);
 		s->deadline_ms = now + KILL_MARGIN_MS;
 		TAILQ_REMOVE(&m->sessions.terminating, s, link);
 		TAILQ_INSERT_TAIL(&m->sessions.terminating, s, link);

@@ -25,6 +25,7 @@ enum session_state {
 	SESSION_STATE_DETACHED,	   /* until its deadline */
 	SESSION_STATE_TERMINATING, /* told to end; killed at its deadline */
 	SESSION_STATE_SPARE,	   /* nobody's yet: only in registry.by_pid */
+	SESSION_STATE_UNKNOWN, /* likewise: its runner was asked who it is */
 };
 
 /* A connection that only watches a session. */
@@ -47,6 +48,10 @@ struct running_process {
 };
 TAILQ_HEAD(running_processes, running_process);
 
+/* What a runner said before it said who it is; session_adopt.c. */
+struct early_report;
+STAILQ_HEAD(early_reports, early_report);
+
 struct session {
 	struct table_node by_id;       /* registry.by_id */
 	struct table_node by_pid;      /* registry.by_pid */
@@ -56,12 +61,11 @@ struct session {
 	struct source control;		  /* the runner's control channel */
 	char id[CONTROL_SESSION_ID_MAX];
 	char group[CONTROL_GROUP_MAX]; /* name of its control group */
-	struct identity *identity;     /* a reference */
+	struct identity *identity;     /* a reference; UNKNOWN: NULL */
 	int64_t ends_ms;	       /* CLOCK_MONOTONIC; 0: never */
 	int64_t silent_ms; /* likewise, killed then: a channel ended without
 			    * a report; -1: that was done */
-	pid_t pid;	   /* of the runner; 0: none, */
-	bool pid_owed;	   /* or its template has yet to say it */
+	pid_t pid;	   /* of the runner; 0: none */
 	int masks; /* the list of what its runner made on the disk; -1: none */
 	enum session_state state;
 	int64_t deadline_ms;	/* TERMINATING */
@@ -73,6 +77,7 @@ struct session {
 	bool empty;		/* detached: nothing was ever started */
 	bool crashed;		/* its runner had a fault */
 	bool audited;		/* its runner reports processes */
+	bool adopted;		/* a broker before this one opened it */
 	uint32_t running;	/* of them: */
 	struct running_processes processes; /* session_audit.c */
 	bool close_asked;     /* answer CLOSE when the runner is reaped */
@@ -80,9 +85,10 @@ struct session {
 	enum channel_end end; /* reported for this generation */
 	uint32_t reported;    /* the newest generation with a report */
 	TAILQ_HEAD(, watcher) watchers;
-	unsigned watching; /* of them */
-	uint32_t watches;  /* ever */
-	uint32_t casts;	   /* recordings of terminals, ever */
+	struct early_reports early; /* UNKNOWN: what came too soon */
+	unsigned watching;	    /* of them */
+	uint32_t watches;	    /* ever */
+	uint32_t casts;		    /* recordings of terminals, ever */
 	/* where its client is, or last was */
 	char peer[CONTROL_PEER_MAX];
 };
@@ -108,6 +114,8 @@ struct registry {
 	struct session_list limited; /* in order of ends_ms */
 	struct session_list silent;  /* in order of silent_ms */
 	struct spare spares[SESSION_SPARES_MAX];
+	size_t unknown;		  /* runners that have yet to answer, */
+	int64_t unknown_until_ms; /* and how long they are waited for */
 };
 
 void registry_init(struct registry *r);
@@ -177,17 +185,25 @@ int64_t session_silence_expire(struct registry *r, int64_t now);
 struct session *session_new(struct identity *identity);
 int session_start(struct monitor *m, struct session *s, char *reason);
 
-/* The same, and its pid may be asked for later: nothing is waited for. */
-int session_order_start(struct monitor *m, struct session *s, char *reason);
-
-/* Asks for it. 0, or -errno: there is no runner. */
-int session_collect(struct registry *r, struct session *s);
-
 /* Ends one that is SPARE. */
 void session_discard(struct registry *r, struct session *s);
 
+/* session_adopt.c: takes over the runners of the broker before this one, each
+ * of which is asked how its session stands. What such a one said, fd taken
+ * over; false: it cannot be. One that is UNKNOWN goes. How long to wait for
+ * the others before a client is let in, or -1. */
+void session_adopt_all(struct monitor *m);
+bool session_adopt_report(struct monitor *m, struct session *s,
+    const uint8_t *packet, size_t len, int fd);
+void session_adopt_forget(struct registry *r, struct session *s);
+int64_t session_adopt_expire(struct monitor *m, int64_t now);
+
 /* session_report.c: session.control has something. */
 void session_control_ready(struct source *source, uint32_t events);
+
+/* One report, with at most one descriptor, which is taken over; -1: none. */
+void session_take_report(
+    struct session *s, const uint8_t *packet, size_t len, int fd);
 
 /* For session_watch.c: the session of that id that can be reached and is the
  * identity's, or NULL; an order to its runner; what the runner said. */

@@ -150,6 +150,32 @@ note_started(struct session *s, const char *id)
 	return 0;
 }
 
+/* Of a broker before this one: it is on record already. */
+static bool
+is_noted(const struct session *s, const char *id)
+{
+	const struct running_process *p;
+
+	TAILQ_FOREACH (p, &s->processes, link)
+		if (strcmp(p->id, id) == 0)
+			return true;
+	return false;
+}
+
+int
+session_audit_running(struct session *s, const uint8_t *packet, size_t len)
+{
+	struct control_running r;
+
+	if (!s->adopted ||
+	    control_get(packet, len, RUNNER_REPORT_RUNNING, &r) < 0)
+		return -EBADMSG;
+	if (is_noted(s, r.process))
+		return 0;
+	s->running++;
+	return note_started(s, r.process);
+}
+
 static void
 note_exited(struct session *s, const char *id)
 {

@@ -27,6 +27,10 @@ void session_audit_refused(struct monitor *m, const struct identity *identity,
 int session_audit_recorded(struct monitor *m, const struct session *s,
     const char *process, const char *path);
 
+/* A command of an adopted session that runs, and whose start is on record. 0 or
+ * -EBADMSG. */
+int session_audit_running(struct session *s, const uint8_t *packet, size_t len);
+
 /* What a new runner shall tell of, to the orders that it begins with. */
 void session_audit_configure(
     struct monitor *m, struct session *s, struct session_orders *orders);

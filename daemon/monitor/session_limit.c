@@ -148,13 +148,13 @@ session_limit_end_empty(struct monitor *m, struct session *s)
 
 /* Most come with the latest deadline: the list is searched from its end. */
 void
-session_limit_time(struct registry *r, struct session *s)
+session_limit_time(struct registry *r, struct session *s, int64_t opened_ms)
 {
 	struct session *before;
 
 	if (s->identity->limits.session_deadline_ms == 0)
 		return;
-	s->ends_ms = now_ms() + s->identity->limits.session_deadline_ms;
+	s->ends_ms = opened_ms + s->identity->limits.session_deadline_ms;
 	TAILQ_FOREACH_REVERSE(before, &r->limited, session_list, end_link)
 	if (before->ends_ms <= s->ends_ms)
 		break;

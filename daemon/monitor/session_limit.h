@@ -22,7 +22,8 @@ uint32_t session_limit_descriptors(void);
 uint64_t session_limit_wanted(uint32_t sessions);
 
 /* Its time runs from now on, if its identity's sessions have a deadline. */
-void session_limit_time(struct registry *r, struct session *s);
+void session_limit_time(
+    struct registry *r, struct session *s, int64_t opened_ms);
 
 /* Ends those whose time is over. Returns the next deadline (CLOCK_MONOTONIC
  * ms) or -1. */

@@ -9,7 +9,7 @@
 #include "log.h"
 #include "monitor.h"
 #include "seqpacket.h"
-#include "starter.h"
+#include "spawn_client.h"
 
 /* One that does not fit into the socket means a runner that has not read for
  * hundreds of messages: it is stuck, and its session with it. */
@@ -22,8 +22,8 @@ send_order(struct session *s, enum control_type type, const struct buf *b,
 	if (err < 0 && err != -EPIPE) {
 		log_error(err, "session %.*s: %s: killing the runner",
 		    ID_LOG_CHARS, s->id, control_name(type));
-		if (session_collect(&monitor.sessions, s) == 0)
-			starter_kill(s->pid);
+		if (s->pid > 0)
+			spawn_kill(s->pid);
 	}
 	return err;
 }

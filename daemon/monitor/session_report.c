@@ -17,7 +17,7 @@
 #include "session_cast.h"
 #include "session_limit.h"
 #include "session_spare.h"
-#include "starter.h"
+#include "spawn_client.h"
 
 /* In one go: more than a socket holds. */
 #define REPORTS_MAX 1024
@@ -78,6 +78,8 @@ take_one(struct session *s, const uint8_t *packet, size_t len)
 		return take_unwatched(s, packet, len) ? 0 : -EBADMSG;
 	case RUNNER_REPORT_END:
 		return take_end(s, packet, len);
+	case RUNNER_REPORT_RUNNING:
+		return session_audit_running(s, packet, len);
 	case RUNNER_REPORT_CAST:
 		return session_cast_report(&monitor, s, packet, len);
 	default:
@@ -96,15 +98,13 @@ hang_up(struct session *s)
 static void
 give_up(struct session *s)
 {
-	starter_kill(s->pid);
+	spawn_kill(s->pid);
 	hang_up(s);
 }
 
 static void
-take_report(struct session *s, const uint8_t *packet, size_t len, size_t nfds)
+judge(struct session *s, int err)
 {
-	int err = nfds > 0 ? -EBADMSG : take_one(s, packet, len);
-
 	if (err == -EBADMSG)
 		log_error(0,
 		    "session %.*s: impossible message from its runner: "
@@ -135,6 +135,32 @@ take_masks(struct session *s, const uint8_t *packet, size_t len, int fd)
 	return true;
 }
 
+void
+session_take_report(
+    struct session *s, const uint8_t *packet, size_t len, int fd)
+{
+	if (fd >= 0 && take_masks(s, packet, len, fd))
+		return;
+	judge(s, fd >= 0 ? -EBADMSG : take_one(s, packet, len));
+	dispose(&fd, 1);
+}
+
+static void
+take_packet(
+    struct session *s, const uint8_t *packet, size_t len, int *fds, size_t nfds)
+{
+	if (nfds > 1) {
+		judge(s, -EBADMSG);
+		dispose(fds, nfds);
+	} else if (s->state == SESSION_STATE_UNKNOWN) {
+		if (!session_adopt_report(
+			&monitor, s, packet, len, nfds == 1 ? fds[0] : -1))
+			judge(s, -EBADMSG);
+	} else {
+		session_take_report(s, packet, len, nfds == 1 ? fds[0] : -1);
+	}
+}
+
 /* Reads what the runner said so far; notes the end of the channel. */
 void
 session_take_reports(struct session *s)
@@ -147,11 +173,7 @@ session_take_reports(struct session *s)
 
 	while (!s->hung_up && (n = seqpacket_recv(s->control.fd, packet,
 				   sizeof(packet), fds, &nfds)) > 0) {
-		if (nfds == 1 && take_masks(s, packet, (size_t)n, fds[0]))
-			nfds = 0;
-		else
-			take_report(s, packet, (size_t)n, nfds);
-		dispose(fds, nfds);
+		take_packet(s, packet, (size_t)n, fds, nfds);
 		if (++count == REPORTS_MAX)
 			return; /* the others have their turn */
 	}
@@ -172,7 +194,7 @@ session_control_ready(struct source *source, uint32_t events)
 	}
 	session_take_reports(s);
 	if (s->hung_up || events & (EPOLLHUP | EPOLLERR)) {
-		starter_kill(s->pid);
+		spawn_kill(s->pid);
 		dispose_channel(source_detach(&s->control));
 		s->hung_up = true;
 	}

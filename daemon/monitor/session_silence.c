@@ -7,7 +7,7 @@
 
 #include "log.h"
 #include "monitor.h"
-#include "starter.h"
+#include "spawn_client.h"
 #include "util.h"
 
 /* A runner that is dying is reaped sooner than this. */
@@ -42,7 +42,7 @@ session_silence_expire(struct registry *r, int64_t now)
 		    "session %.*s: its runner ended a channel without a "
 		    "report: killing it",
 		    ID_LOG_CHARS, s->id);
-		starter_kill(s->pid);
+		spawn_kill(s->pid);
 		session_forget_silence(r, s);
 	}
 	return -1;

@@ -102,7 +102,7 @@ session_spare_take(struct monitor *m, const struct identity *identity)
 	slot = find_slot(r, identity);
 	if (slot == NULL || slot->session == NULL)
 		return NULL;
-	if (session_collect(r, slot->session) < 0 || !is_alive(slot->session)) {
+	if (!is_alive(slot->session)) {
 		session_spare_lost(m, slot->session);
 		return NULL;
 	}
@@ -155,7 +155,7 @@ make(struct monitor *m, struct spare *slot)
 	if (is_crowded(m, 1) || !session_limit_room(m, slot->identity, reason))
 		return;
 	s = session_new(slot->identity);
-	if (session_order_start(m, s, reason) == 0) {
+	if (session_start(m, s, reason) == 0) {
 		slot->session = s;
 		return;
 	}
@@ -173,14 +173,6 @@ session_spare_make(struct monitor *m)
 			make(m, &r->spares[i]);
 			return;
 		}
-}
-
-void
-session_spare_collect(struct registry *r)
-{
-	for (size_t i = 0; i < nitems(r->spares); i++)
-		if (r->spares[i].session != NULL)
-			session_collect(r, r->spares[i].session);
 }
 
 int64_t

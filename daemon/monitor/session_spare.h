@@ -24,9 +24,6 @@ void session_spare_want(struct monitor *m, struct identity *identity);
 /* Nothing else is to be done: makes one that is wanted. */
 void session_spare_make(struct monitor *m);
 
-/* Asks for the pids of those that were ordered. */
-void session_spare_collect(struct registry *r);
-
 /* Ends those that waited for too long. Returns when to come back
  * (CLOCK_MONOTONIC ms; now, while one is wanted) or -1. */
 int64_t session_spare_expire(struct monitor *m, int64_t now);

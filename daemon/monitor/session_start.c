@@ -9,14 +9,13 @@
 #include <sys/random.h>
 #include <unistd.h>
 
+#include "group_limits.h"
 #include "log.h"
 #include "monitor.h"
-#include "quota.h"
-#include "runner_start.h"
 #include "seqpacket.h"
 #include "session_audit.h"
 #include "session_orders.h"
-#include "starter.h"
+#include "spawn_client.h"
 #include "util.h"
 
 /* RFC 9562 version 4, from the kernel's random bytes. */
@@ -41,6 +40,8 @@ name_group(char name[CONTROL_GROUP_MAX])
 {
 	static uint64_t made;
 
+	if (made == 0)
+		made = spawn_groups_made();
 	snprintf(name, CONTROL_GROUP_MAX, SESSION_GROUP_PREFIX "%llu",
 	    (unsigned long long)++made);
 }
@@ -54,6 +55,7 @@ session_new(struct identity *identity)
 	s->control.fd = -1;
 	s->masks = -1;
 	s->state = SESSION_STATE_SPARE;
+	STAILQ_INIT(&s->early);
 	TAILQ_INIT(&s->watchers);
 	TAILQ_INIT(&s->processes);
 	make_id(s->id);
@@ -73,7 +75,7 @@ find_door(const struct monitor *m, struct identity *id)
 	if (id->door_tried)
 		return id->door;
 	id->door_tried = true;
-	id->door = starter_door(id->uid, id->gid, &step);
+	id->door = spawn_door(id->uid, id->gid, &step);
 	if (id->door < 0)
 		log_warn(
 		    id->door, "no sandbox door for %s: %s", id->name, step);
@@ -130,74 +132,28 @@ configure(struct monitor *m, struct session *s, const struct cgroup *cgroup)
 	session_orders_send(s, &orders);
 }
 
-/* 0 or -errno. */
+/* 0, or -errno with the reason. */
 static int
-run_here(const struct monitor *m, struct session *s, int control_fd,
-    const struct cgroup *cgroup, bool wait)
+start_runner(struct session *s, struct cgroup *cgroup, char *reason)
 {
-	struct identity *id = s->identity;
-	int joins[CGROUP_HIERARCHIES], program = m->programs.runner;
-	int err = quota_open_joins(cgroup, joins);
-	pid_t pid;
-
-	if (err < 0) {
-		log_error(err, "runner for %s: its control group", id->name);
-		return err;
-	}
-	if (wait)
-		pid = runner_start(program, id, m->root, control_fd, joins);
-	else
-		pid = runner_order(program, id, m->root, control_fd, joins);
-	cgroup_close_joins(joins);
-	if (pid < 0)
-		return pid;
-	s->pid = pid;
-	s->pid_owed = !wait;
-	return 0;
-}
-
-static int
-run_there(struct session *s, int control_fd, struct cgroup *cgroup)
-{
-	pid_t pid = starter_run(s->group, s->identity, control_fd, cgroup);
-
-	s->pid = pid > 0 ? pid : 0;
-	return pid < 0 ? pid : 0;
-}
-
-/* Of a runner that was ordered. 0 or -errno. */
-static int
-learn_pid(struct session *s)
-{
-	pid_t pid = s->pid_owed ? runner_collect(s->identity) : 0;
-
-	s->pid_owed = false;
-	if (pid > 0)
-		s->pid = pid;
-	return pid < 0 ? pid : 0;
-}
-
-static int
-start_runner(
-    struct monitor *m, struct session *s, struct cgroup *cgroup, bool wait)
-{
+	char step[64] = "a channel to its runner";
 	int pair[2], err = seqpacket_pair(pair);
 
-	if (err < 0)
-		return err;
-	err = starter_is_used() ? run_there(s, pair[1], cgroup)
-				: run_here(m, s, pair[1], cgroup, wait);
-	close(pair[1]);
-	if (err == 0)
-		err = source_add(
-		    &s->control, pair[0], EPOLLIN, session_control_ready);
-	if (err == 0)
-		return 0;
-	close(pair[0]);
-	learn_pid(s);
-	if (s->pid > 0)
-		starter_kill(s->pid);
-	s->pid = 0;
+	if (err == 0) {
+		pid_t pid = spawn_run(s, pair[1], pair[0], cgroup, step);
+
+		close(pair[1]);
+		s->pid = pid > 0 ? pid : 0;
+		err = pid > 0 ? source_add(&s->control, pair[0], EPOLLIN,
+				    session_control_ready)
+			      : (int)pid;
+		if (err < 0)
+			close(pair[0]);
+	}
+	if (err == -EOPNOTSUPP)
+		group_limits_reason(s->identity, reason);
+	else if (err < 0)
+		snprintf(reason, 256, "%s: %s", step, strerror(-err));
 	return err;
 }
 
@@ -208,65 +164,17 @@ enter_pid(struct registry *r, struct session *s)
 }
 
 int
-session_collect(struct registry *r, struct session *s)
-{
-	int err;
-
-	if (!s->pid_owed)
-		return s->pid > 0 ? 0 : -ESRCH;
-	err = learn_pid(s);
-	if (err == 0) {
-		enter_pid(r, s);
-		return 0;
-	}
-	log_warn(err, "no runner for %s", s->identity->name);
-	quota_close(s->group);
-	return err;
-}
-
-/* What all its processes may take together: 0, or -errno with the reason why
- * the host cannot hold it to that. */
-static int
-open_quota(struct session *s, struct cgroup *c, char *reason)
-{
-	if (starter_is_used())
-		return 0;
-	return quota_for(s->group, s->identity, c, reason);
-}
-
-static int
-begin(struct monitor *m, struct session *s, bool wait, char *reason)
+session_start(struct monitor *m, struct session *s, char *reason)
 {
 	struct cgroup cgroup = CGROUP_NONE;
-	int err = open_quota(s, &cgroup, reason);
+	int err = start_runner(s, &cgroup, reason);
 
-	if (err < 0)
-		return err;
-	err = start_runner(m, s, &cgroup, wait);
-	if (err == -EOPNOTSUPP) {
-		quota_reason(s->identity, reason);
-		return err;
-	}
-	if (err == 0 && s->pid > 0)
+	if (s->pid > 0)
 		enter_pid(&m->sessions, s);
 	if (err == 0)
 		configure(m, s, &cgroup);
+	else if (s->pid > 0)
+		spawn_kill(s->pid);
 	cgroup_close(&cgroup);
-	if (err == 0)
-		return 0;
-	quota_close(s->group);
-	snprintf(reason, 256, "starting the runner: %s", strerror(-err));
 	return err;
-}
-
-int
-session_start(struct monitor *m, struct session *s, char *reason)
-{
-	return begin(m, s, true, reason);
-}
-
-int
-session_order_start(struct monitor *m, struct session *s, char *reason)
-{
-	return begin(m, s, false, reason);
 }

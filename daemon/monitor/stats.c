@@ -8,6 +8,7 @@
 #include <unistd.h>
 
 #include "monitor.h"
+#include "spawn_client.h"
 #include "util.h"
 
 /* Runners whose memory is looked at for one answer: with more it is the mean
@@ -123,7 +124,8 @@ stats_collect(struct monitor *m, struct control_metrics *out)
 	out->records_lost = audit->lost;
 	out->record_failing = audit_is_failing(audit);
 	note_ends(out, m->conf);
-	add_program(out, PROGRAM_MONITOR, getpid());
+	add_program(out, PROGRAM_ROOT, spawn_root_pid());
+	add_program(out, PROGRAM_BROKER, getpid());
 	add_program(out, PROGRAM_FRONTEND, m->frontend.pid);
 	TAILQ_FOREACH (helper, &m->helpers.all, link)
 		add_program(out, PROGRAM_KEYS, helper->pid);

@@ -50,8 +50,16 @@ union payload {
 	struct control_start start;
 	struct control_runner_started runner_started;
 	struct control_door door;
-	struct control_starter_error starter_error;
-	struct control_starter_ready starter_ready;
+	struct control_spawn_error spawn_error;
+	struct control_spawn_ready spawn_ready;
+	struct control_next next;
+	struct control_kept kept;
+	struct control_store store;
+	struct control_stored stored;
+	struct control_serving serving;
+	struct control_stop stop;
+	struct control_identity identity;
+	struct control_running running;
 	struct control_pid pid;
 	struct control_runner_status runner_status;
 };

@@ -21,7 +21,7 @@ sys.path.insert(0, os.path.dirname(__file__))
 from execd_client import Stdio, WebSocket  # noqa: E402
 
 BUILD = pathlib.Path(os.environ.get("EXECD_BUILD", "build")).resolve()
-EXECD = BUILD / "daemon/monitor/execd"
+EXECD = BUILD / "daemon/root/execd"
 RUNNER = BUILD / "runner/execd-runner"
 # Words in front of the monitor, and of a runner that a test starts itself: scripts/torture has valgrind here.
 WRAP = os.environ.get("EXECD_WRAP", "").split()
@@ -122,6 +122,11 @@ class Server:
         """The front-end's pid, from the newest log line that names it."""
         return int(re.findall(r"front-end (\d+): serving", self.log)[-1])
 
+    @property
+    def broker(self):
+        """Its pid: the only child of that name. s.pid is root's execd."""
+        return int(poll(lambda: children_named(self.pid, "execd-broker"), what="broker")[0])
+
     def runner(self, client):
         opened = rf"session {client.session_id[:8]}: opened .* runner (\d+)"
         return int(poll(lambda: re.search(opened, self.log), what="line in the log")[1])
@@ -204,7 +209,7 @@ def need_mode(mode):
 # A sanitizer makes everything slow. Of what root runs with one, both modes are
 # seen where they differ; everything is, in single-user mode, when an ordinary
 # user runs it, and in both by EXECD_TORTURE=1.
-BOTH_MODES = ("test_doors", "test_process", "test_session", "test_stdio", "test_template", "test_policies", "test_works")
+BOTH_MODES = ("test_doors", "test_process", "test_session", "test_stdio", "test_policies", "test_works")
 ONE_MODE = ROOT and SANITIZED and not os.environ.get("EXECD_TORTURE")
 
 
@@ -318,6 +323,13 @@ def poll(probe, timeout=10, what="a condition"):
 def lines_of(path):
     """Of a file that is written: the last line may be there in part, as far as a page goes."""
     return path.read_text().rpartition("\n")[0].splitlines()
+
+
+def children_named(pid, name):
+    """Pids of the living children of that process with that name."""
+    out = subprocess.run(["ps", "-o", "pid=,stat=,comm=", "--ppid", str(pid)], capture_output=True, text=True).stdout
+    rows = [line.split(None, 2) for line in out.splitlines()]
+    return [int(row[0]) for row in rows if row[2] == name and row[1][0] != "Z"]
 
 
 def is_alive(pid):

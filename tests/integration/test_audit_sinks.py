@@ -106,7 +106,7 @@ def test_syslog(configured, user, receiver):
     assert c.run("x", ["/bin/echo", "é\n"]).code == 0
     data = receiver.wait(lambda d: b"process-exited" in d)
     facility, severity, program, pid, text = parse_syslog(data)
-    assert (facility, severity, program, pid) == (10, 6, "execd", s.pid)
+    assert (facility, severity, program, pid) == (10, 6, "execd", s.broker)
     assert json.loads(text)["event"] == "process-exited"
     assert [json.loads(parse_syslog(d)[4])["event"] for d in receiver.got] == [
         "granted", "session-opened", "process-started", "process-exited"]

@@ -89,7 +89,7 @@ def test_reload_changes_nothing_and_the_log_has_one_line_per_event(spawn):
     s.wait_log("SIGHUP")
     assert c.call("environment/status") == {"status": "ready"}
     for line in s.log.splitlines():
-        assert line.startswith(("execd[", "execd-frontend[", "execd-runner[")), line
+        assert line.startswith(("execd[", "execd-broker[", "execd-frontend[", "execd-runner[")), line
 
 
 def test_installed_programs_find_each_other(user, tmp_path_factory):

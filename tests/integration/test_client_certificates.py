@@ -15,8 +15,8 @@ from execd_client import Closed
 
 
 def helper(server, name):
-    """The newest of the monitor's children of that name."""
-    pid = server.child.pid
+    """The newest of the broker's children of that name."""
+    pid = server.broker
     children = pathlib.Path(f"/proc/{pid}/task/{pid}/children").read_text().split()
     found = [int(p) for p in children if pathlib.Path(f"/proc/{p}/comm").read_text() == f"{name}\n" and is_alive(p)]
     return found[-1] if found else None

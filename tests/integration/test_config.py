@@ -314,10 +314,11 @@ def test_the_units_are_sound(directory):
         pytest.skip("THE UNITS ARE NOT CHECKED: there is no systemd-analyze")
     unit = (BUILD / "systemd/execd.service").read_text()
     assert "Type=notify" in unit and "@sbindir" not in unit
-    names = ["execd.service", "execd.socket", "execd-starter.socket", "execd-starter@.service"]
+    names = ["execd.service", "execd.socket", "execd-sessions.socket", "execd-sessions.service"]
     for name in names:
         at = BUILD / "systemd" / name if name.endswith(".service") else EXAMPLE.parents[1] / "systemd" / name
-        (directory / name).write_text(re.sub(r"(?m)^(Exec\w*=)\S+/execd\b", rf"\1{EXECD}", at.read_text()))
+        text = re.sub(r"(?m)^(Exec\w*=)\S+/execd-broker\b", rf"\1{BUILD}/daemon/monitor/execd-broker", at.read_text())
+        (directory / name).write_text(re.sub(r"(?m)^(Exec\w*=)\S+/execd ", rf"\1{EXECD} ", text))
     r = subprocess.run(["systemd-analyze", "verify", "--man=no", *(directory / name for name in names)],
                        capture_output=True, text=True, timeout=60, env={**os.environ, "SYSTEMD_UNIT_PATH": f"{directory}:"})
     assert r.returncode == 0 and "execd" not in r.stderr, r.stderr

@@ -12,7 +12,7 @@ import pytest
 from conftest import BUILD, RUNNER, WRAP
 
 CONFIGURE, ATTACH, DETACH, TERMINATE, WATCH, SANDBOX = 30, 32, 34, 36, 38, 40
-AUDIT, RECORDING, CAST, SEVERAL = 42, 44, 46, 28
+AUDIT, RECORDING, CAST, IDENTIFY, SEVERAL = 42, 44, 46, 48, 28
 FRONTEND = BUILD / "daemon/frontend/execd-frontend"
 
 
@@ -89,7 +89,7 @@ ORDERS = {
     "CONFIGURE": (configure(), 1), "SANDBOX": (sandbox(), 0), "ATTACH": (attach(), 1), "DETACH": (u32(DETACH), 0),
     "TERMINATE": (u32(TERMINATE), 0), "WATCH": (watch(), 1),
     "AUDIT": (u32(AUDIT) + b"\0" + 2 * string(b""), 0), "RECORDING": (u32(RECORDING) + b"\1" + string(b""), 0),
-    "CAST": (u32(CAST) + u32(5), 0),
+    "CAST": (u32(CAST) + u32(5), 0), "IDENTIFY": (u32(IDENTIFY), 0),
 }
 STATES = {"FRESH": [], "CONFIGURED": ["CONFIGURE"], "READY": ["CONFIGURE", "SANDBOX"]}
 # With a record, which comes before the sandbox or never.
@@ -97,7 +97,7 @@ AUDITED = {"AUDITED": ["CONFIGURE", "AUDIT"], "READY, AUDITED": ["CONFIGURE", "A
 PERMITTED = {("FRESH", "CONFIGURE"), ("CONFIGURED", "SANDBOX"), ("CONFIGURED", "AUDIT"), ("READY", "ATTACH"),
              ("READY", "DETACH"), ("READY", "TERMINATE"), ("READY", "WATCH"), ("AUDITED", "SANDBOX"),
              ("AUDITED", "RECORDING"), ("READY, AUDITED", "ATTACH"), ("READY, AUDITED", "DETACH"),
-             ("READY, AUDITED", "TERMINATE"), ("READY, AUDITED", "WATCH"), ("READY, AUDITED", "RECORDING")}
+             ("READY", "IDENTIFY"), ("READY, AUDITED", "IDENTIFY"), ("READY, AUDITED", "TERMINATE"), ("READY, AUDITED", "WATCH"), ("READY, AUDITED", "RECORDING")}
 
 
 @pytest.mark.parametrize("state", STATES | AUDITED)
@@ -132,7 +132,7 @@ def test_orders_to_a_runner_that_ends(order):
         said += channel.recv(1000)
     p.send(*ORDERS["TERMINATE"])
     p.send(*ORDERS[order])
-    if order == "DETACH":
+    if order in ("DETACH", "IDENTIFY"):
         p.control.shutdown(socket.SHUT_WR)
         status, log = p.end()
         assert status == 0 and "impossible" not in log, log
@@ -144,7 +144,7 @@ def test_orders_to_a_runner_that_ends(order):
 @pytest.mark.parametrize("state", STATES)
 def test_what_is_no_order_in_every_state(state):
     """Messages of the other doors, and numbers that are nothing."""
-    for number in set(range(100)) - {CONFIGURE, ATTACH, DETACH, TERMINATE, WATCH, SANDBOX}:
+    for number in set(range(100)) - {CONFIGURE, ATTACH, DETACH, TERMINATE, WATCH, SANDBOX} - ({IDENTIFY} if state == "READY" else set()):
         p = Program(RUNNER)
         for before in STATES[state]:
             p.send(*ORDERS[before])

@@ -109,7 +109,7 @@ def test_graceful_end_of_who_does_not_listen(client):
     begin = time.monotonic()
     assert terminate(client, "a", timeoutMs=200)
     assert client.finished("a").code == 137
-    assert time.monotonic() - begin >= 0.2
+    assert time.monotonic() - begin >= 0.198     # clocks of whole milliseconds on the way
     r = wait(client, "a")
     assert (r["signal"], r["timedOut"]) == ("KILL", False)
 

@@ -399,7 +399,7 @@ def test_sigterm_ends_it(server, directory, stopped):
     ctl = Execctl(directory, server.url)
     p = ctl.popen("run", "/bin/sh", "-c", "trap 'echo told' TERM; echo up; while :; do sleep 0.1; done")
     assert p.stdout.readline() == b"up\n"
-    programs = [server.pid, server.frontend(), runner_of(server)] if stopped else []
+    programs = [server.pid, server.broker, server.frontend(), runner_of(server)] if stopped else []
     for pid in programs:
         os.kill(pid, signal.SIGSTOP)
     try:

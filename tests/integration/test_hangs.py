@@ -13,14 +13,14 @@ from certificates import fingerprint
 from conftest import is_alive, poll
 from execd_client import Closed
 from test_client_certificates import world  # noqa: F401
-from test_starter import server as with_starter, starters  # noqa: F401
+from test_sessions_unit import server as with_sessions, sessions  # noqa: F401
 from test_tls import authority, secure  # noqa: F401
 
-BOUND = 15      # seconds; five to ask, five to answer, and a new program
+BOUND = 25      # seconds; five to ask, ten to answer, and a new program
 
 
 def child(pid, name):
-    """The oldest child of that name: a copy of the template has its name for a moment."""
+    """The oldest child of that name."""
     def find():
         found = []
         for p in pathlib.Path(f"/proc/{pid}/task/{pid}/children").read_text().split():
@@ -62,46 +62,55 @@ def test_a_key_process_that_hangs(secure, authority):
     """Handshakes wait for it in the front-end: all of them together once, and for two seconds."""
     s = secure()
     s.connect(tls=authority.client(), token="t").ready()
-    keys = child(s.pid, "execd-keys")
+    keys = child(s.broker, "execd-keys")
     os.kill(keys, signal.SIGSTOP)
     took = wait_served(lambda: s.connect(tls=authority.client(), token="t").ready(), BOUND)
     s.wait_log(f"key process {keys}: does not answer: killing it")
     assert took < 8, f"clients waited {took:.1f} s"
-    poll(lambda: child(s.pid, "execd-keys") != keys, what="another one")
+    poll(lambda: child(s.broker, "execd-keys") != keys, what="another one")
 
 
 def test_a_certificate_process_that_hangs(world):
     bob = world.issue("bob")
     s = world.start(f"certificate-sha256 = {fingerprint(bob)}\n")
     s.connect(tls=world.client(bob)).ready()
-    old = child(s.pid, "execd-certs")
+    old = child(s.broker, "execd-certs")
     os.kill(old, signal.SIGSTOP)
     took = wait_served(lambda: s.connect(tls=world.client(bob)).ready(), BOUND)
     s.wait_log(f"certificate process {old}: does not answer: killing it")
     assert took < 8, f"clients waited {took:.1f} s"
 
 
-def test_a_template_that_hangs(spawn):
+def test_a_broker_that_hangs(spawn):
+    """Root asks it, and replaces it; the sessions go on."""
     s = spawn()
-    s.ready().drop()
-    os.kill(child(s.pid, "execd-template"), signal.SIGSTOP)
-    for _ in range(3):      # the first may have a runner that waited for it
-        assert (took := wait_served(s.ready, BOUND)) < 6, (took, s.log)
-    s.wait_log("its template")
+    c = s.ready()
+    c.sh("x", "sleep 1000")
+    old = s.broker
+    os.kill(old, signal.SIGSTOP)
+    s.wait_log(f"broker {old} does not answer: killing it", BOUND)
+    c.wait_closed()
+    poll(lambda: s.broker != old, what="another one")
+    assert wait_served(s.ready, 5)
+    again = s.connect().ready(resumeSessionId=c.session_id)
+    assert again.terminate("x") is True
 
 
-def test_a_starter_that_hangs(with_starter, starters):
-    """Every session is its child: the monitor ends, and systemd starts both again."""
-    s = with_starter()
-    s.connect(token="t").ready()
-    os.kill(starters.children[0].pid, signal.SIGSTOP)
+def test_root_that_hangs(sessions, with_sessions):
+    """The broker waits for no answer for ever; what it had goes on when root does."""
+    s = with_sessions()
+    c = s.connect(token="t").ready()
+    c.sh("x", "sleep 1000")
+    os.kill(sessions.pid, signal.SIGSTOP)
     try:
-        with contextlib.suppress(Closed):   # the monitor asks for a spare runner by itself, too
+        with contextlib.suppress(Closed):   # it asks for a spare runner by itself, too
             s.connect(token="t").ready()
         assert s.child.wait(BOUND) == 1
-        assert "the starter does not answer" in s.log
+        assert "root's execd" in s.log
     finally:
-        os.kill(starters.children[0].pid, signal.SIGCONT)
+        os.kill(sessions.pid, signal.SIGCONT)
+    again = with_sessions()
+    assert again.connect(token="t").ready(resumeSessionId=c.session_id).terminate("x") is True
 
 
 def lingering():

@@ -121,7 +121,7 @@ def test_an_impossible_message_of_the_front_end_kills_it(tmp_path_factory, user,
     need_mode("root")
     import shutil
     import subprocess
-    for name in ("daemon/monitor/execd", "runner/execd-runner", "runner/http/execd-http",
+    for name in ("daemon/root/execd", "daemon/monitor/execd-broker", "runner/execd-runner", "runner/http/execd-http",
                  "daemon/keys/execd-keys"):
         (directory / name).parent.mkdir(parents=True, exist_ok=True)
         shutil.copy(BUILD / name, directory / name)
@@ -140,7 +140,7 @@ def test_an_impossible_message_of_the_front_end_kills_it(tmp_path_factory, user,
         (directory / "fuse").touch()
         mounted = ["unshare", "--mount", "--propagation", "private", sys.executable,
                    pathlib.Path(__file__).with_name("fuse_file.py"), directory / "fuse"]
-    child = subprocess.Popen([*mounted, directory / "daemon/monitor/execd", "--listen", "ws://127.0.0.1:0", "--user",
+    child = subprocess.Popen([*mounted, directory / "daemon/root/execd", "--listen", "ws://127.0.0.1:0", "--user",
                               user.pw_name, "--allow-unauthenticated"],
                              stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True)
     log = []

@@ -9,7 +9,7 @@ import socket
 import subprocess
 
 import pytest
-from conftest import EXECD, WRAP, as_user, poll
+from conftest import EXECD, WRAP, as_user, children_named, poll
 from execd_client import WebSocket
 
 CONF = """
@@ -76,8 +76,9 @@ def unread(mode, user, directory, request):
 
 
 def frontend_of(pid):
-    children = subprocess.run(["pgrep", "-P", str(pid), "execd-frontend"], capture_output=True, text=True)
-    return int(children.stdout.split()[0]) if children.stdout else 0  # between two of them
+    """Of the broker of that execd; 0 between two of them."""
+    found = [f for b in children_named(pid, "execd-broker") for f in children_named(b, "execd-frontend")]
+    return found[0] if found else 0
 
 
 def test_a_log_that_nobody_reads_stops_nobody(unread):
@@ -94,7 +95,7 @@ def test_a_log_that_nobody_reads_stops_nobody(unread):
     # What a shell shares with us has not changed for the shell.
     assert fcntl.fcntl(unread.theirs, fcntl.F_GETFL) & os.O_NONBLOCK == 0
     # Now it flows again, without another event.
-    lost = poll(lambda: re.search(r"execd\[\d+\]: (\d+) lines were lost: nobody read the log\n", unread.read_log()),
+    lost = poll(lambda: re.search(r"execd-broker\[\d+\]: (\d+) lines were lost: nobody read the log\n", unread.read_log()),
                 what="count of what is missing")
     assert int(lost[1]) > 10
     # What was kept comes first, whole, and the newest lines after it.
@@ -128,10 +129,10 @@ def test_the_journal_s_lines_have_their_tag_once(mode, user, directory):
     log = b"".join(iter(lambda: ours.recv(1 << 16), b"")).decode()
     assert re.search(r"^<6>session \w+: opened for", log, re.M), log
     assert re.search(r"^<4>execd-frontend\[\d+\]: ", log, re.M), log
-    assert "execd[" not in log
+    assert "execd-broker[" not in log
 
 
 def test_what_is_not_the_journal_s_socket_has_no_prefix(spawn):
     s = spawn(env={**os.environ, "JOURNAL_STREAM": "1:2"})
     s.ready()
-    assert re.search(r"^execd\[\d+\]: session \w+: opened for", s.log, re.M), s.log
+    assert re.search(r"^execd-broker\[\d+\]: session \w+: opened for", s.log, re.M), s.log

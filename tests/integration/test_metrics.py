@@ -125,7 +125,7 @@ def test_memory_of_each_program(served):
     def resident(pids):
         return sum(int(open(f"/proc/{p}/statm", encoding="ascii").read().split()[1]) * page for p in pids)
 
-    for program, pids in (("execd", [s.pid]), ("execd-frontend", [s.frontend()]),
+    for program, pids in (("execd", [s.pid]), ("execd-broker", [s.broker]), ("execd-frontend", [s.frontend()]),
                           ("execd-runner", [s.runner(c) for c in clients])):
         label = f'{{program="{program}"}}'
         assert metric("execd_programs", label) == len(pids)

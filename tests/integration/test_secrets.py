@@ -227,7 +227,7 @@ def test_programs_that_hold_secrets_are_not_dumpable(configured, user, mode, dir
     s = configured(settings(directory, None, f"[identity x]\nuser = {user.pw_name}\ntoken-subject = x\n",
                             user if mode == "user" else None))
     s.wait_log(": serving")
-    for pid in s.pid, s.frontend():
+    for pid in s.pid, s.broker, s.frontend():
         assert_hidden(pid)
 
 
@@ -243,7 +243,7 @@ def memory(pid):
 
 
 def key_process(s, mode):
-    pid, = poll(lambda: [p for p in pathlib.Path(f"/proc/{s.pid}/task/{s.pid}/children").read_text().split()
+    pid, = poll(lambda: [p for p in pathlib.Path(f"/proc/{s.broker}/task/{s.broker}/children").read_text().split()
                          if pathlib.Path(f"/proc/{p}/comm").read_text() == "execd-keys\n"], what="key process")
     text = poll(lambda: "\nSeccomp:\t2\n" in (t := pathlib.Path(f"/proc/{pid}/status").read_text()) and t, what="its filter")
     if mode == "root":
@@ -272,4 +272,4 @@ def test_the_monitor_forgets_a_key_that_it_has_checked(configured, user, mode, d
     s.wait_log(": serving")
     assert_hidden(key_process(s, mode))
     for what, mark in (("number", scalar[-32:]), ("DER", der[-60:]), ("PEM", pem)):
-        assert not any(mark in piece for piece in memory(s.pid)), f"the key's {what} is in the monitor's memory"
+        assert not any(mark in piece for piece in memory(s.broker) + memory(s.pid)), f"the key's {what} is in the broker's memory"

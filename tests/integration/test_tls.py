@@ -206,7 +206,7 @@ def memory_has(pid, needles):
 
 
 def key_process(server):
-    pid = server.child.pid
+    pid = server.broker
     children = pathlib.Path(f"/proc/{pid}/task/{pid}/children").read_text().split()
     found = [int(p) for p in children if pathlib.Path(f"/proc/{p}/comm").read_text() == "execd-keys\n" and is_alive(p)]
     return found[-1] if found else None

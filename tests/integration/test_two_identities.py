@@ -188,8 +188,8 @@ def test_sessions(world):
 def test_execd_itself(world):
     """Its programs, descriptors and sockets are out of reach from either session."""
     w = world(None)
-    monitor, front_end = w.s.pid, w.s.frontend()
-    r = w.b.run_sh("x", f"exec 2>/dev/null; kill -0 {monitor} && echo GOT; kill -0 {front_end} && echo GOT; "
-                        f"ls /proc/{monitor} /proc/{front_end} && echo GOT; cat {w.s.path}; echo tried")
+    programs = w.s.pid, w.s.broker, w.s.frontend()
+    r = w.b.run_sh("x", "exec 2>/dev/null; " + "".join(f"kill -0 {p} && echo GOT; ls /proc/{p} && echo GOT; " for p in programs) +
+                   f"cat {w.s.path}; echo tried")
     assert "GOT" not in r.stdout and r.stdout.endswith("tried\n")
     w.unharmed()

@@ -103,7 +103,7 @@ class Bench:
         elif self.program != "execctl":
             text = "".join(f"{k}={v}\n" for k, v in self.environment(kind, at).items())
             self.tree.file(self.program, "environment").write_text(text)
-        argv = [str(self.tree.path / "daemon/monitor/execd"), "--listen", "ws://127.0.0.1:0"]
+        argv = [str(self.tree.path / "daemon/root/execd"), "--listen", "ws://127.0.0.1:0"]
         if self.mode == "root":
             argv += ["--user", self.user.pw_name, "--allow-unauthenticated"]
         else:

@@ -262,7 +262,7 @@ def start_server(network, build, where, limits=""):
     path = where / "execd.conf"
     path.write_text(configuration(base, "nobody", limits))
     log = open(where / "log", "w+", encoding="utf-8")
-    child = subprocess.Popen(network.inside("s", [build / "daemon/monitor/execd", "-c", path]), stdout=subprocess.PIPE,
+    child = subprocess.Popen(network.inside("s", [build / "daemon/root/execd", "-c", path]), stdout=subprocess.PIPE,
                              stderr=log, text=True)
     for _ in range(2):
         line = child.stdout.readline()

@@ -13,7 +13,7 @@ import tempfile
 import time
 
 from torture import Clock, alone, arguments, descriptors, modes, poll, test_user
-from conftest import Configured, digest, is_alive, pids_with
+from conftest import Configured, children_named, digest, is_alive, pids_with
 from execd_client import dial
 from load import Load
 from soak import groups_of
@@ -45,10 +45,8 @@ class Server:
 
     def keys(self):
         """The key process's pid."""
-        for pid in pathlib.Path(f"/proc/{self.s.pid}/task/{self.s.pid}/children").read_text().split():
-            if pathlib.Path(f"/proc/{pid}/comm").read_text() == "execd-keys\n":
-                return int(pid)
-        return None
+        found = children_named(self.s.broker, "execd-keys")
+        return found[0] if found else None
 
     def handshake(self):
         try:
@@ -136,7 +134,7 @@ def survivors(mode, user, kills, sessions, seed, patience):
         directory.chmod(0o777)
         server = Server(mode, user, directory)
         s = server.s
-        held = descriptors(s.pid)
+        held = descriptors(s.broker)
         load = Load(s, sessions, directory, seed)
         matrix = Matrix(server, load, seed, patience)
         for n in range(kills):
@@ -149,7 +147,7 @@ def survivors(mode, user, kills, sessions, seed, patience):
         poll(lambda: not pids_with(f"{d}/"), what="end of the processes")
     times = ", ".join(f"{what} {t:.2f} s" for what, t in matrix.slowest.items())
     return (f"{mode}: {kills} kills, {sessions} sessions, {rounds} rounds of work, {resumes} resumes, {gone} sessions "
-            f"ended as their runners were; slowest: {times}; monitor had {held} descriptors; {clock}")
+            f"ended as their runners were; slowest: {times}; broker had {held} descriptors; {clock}")
 
 
 def monitors(mode, user, kills, sessions, seed):

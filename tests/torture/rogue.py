@@ -5,7 +5,6 @@ order. What is not in the tables is their end; the monitor's memory and
 descriptors stay as they were, and so does the honest session beside them.
 """
 import os
-import pathlib
 import re
 import signal
 import sys
@@ -47,11 +46,11 @@ def frontend(mode, user, scale, seed):
         s = tree.serve(mode, user, "--detached-ttl", "3s")
         try:
             s.wait_log(f"rogue: life {lives // 4}:", 3600, unless=GIVEN_UP)
-            held = Held(s.pid)
+            held = Held(s.broker)
             s.wait_log("rogue: done", 3600, unless=GIVEN_UP)
-            figures = held.check("monitor")
+            figures = held.check("broker")
             # Those that were lied about end, too.
-            poll(lambda: len(children(s.pid)) <= 3, 30, "end of all but the front-end, the template and a spare")
+            poll(lambda: len(children(s.pid)) <= 2, 30, "end of all but the broker and a spare")
         finally:
             s.stop()
     killed = len(re.findall(r"front-end \d+: .*: killing it", s.log))
@@ -83,8 +82,8 @@ def suffer(s):
 def end_spare(s, client):
     """The next session's runner is an honest one that waits already."""
     def spare():
-        beside = {str(s.frontend()), str(s.runner(client))}
-        return [p for p in children(s.pid) if p not in beside and pathlib.Path(f"/proc/{p}/comm").read_text() != "execd-template\n"]
+        beside = {str(s.broker), str(s.runner(client))}
+        return [p for p in children(s.pid) if p not in beside]
 
     os.kill(int(poll(spare, 30, "spare runner")[0]), signal.SIGKILL)
     s.wait_log("a spare runner for ", 30)
@@ -132,7 +131,7 @@ def runner(mode, user, scale, seed, hand_over):
                 honest.write("h", f"line {life}\n")
                 honest.wait_output("h", f"line {life}\n")
                 if life == lives // 4:
-                    held = [(Held(s.pid), "monitor"), (Held(s.frontend()), "front-end")]
+                    held = [(Held(s.broker), "broker"), (Held(s.pid), "root"), (Held(s.frontend()), "front-end")]
             figures = "; ".join(h.check(what) for h, what in held)
             assert honest.output("h") == b"".join(b"line %d\n" % i for i in range(lives))
         finally:

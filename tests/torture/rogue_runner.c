@@ -17,7 +17,6 @@
 #include "frame.h"
 #include "rogue.h"
 #include "seqpacket.h"
-#include "template.h"
 #include "util.h"
 
 static void
@@ -259,24 +258,9 @@ is_honest(void)
 	return !rogue_load("settings", text, sizeof(text)) || text[0] == '\0';
 }
 
-/* A copy of the template. */
-static void
-begin_session(void)
-{
-	char *argv[] = { (char *)(uintptr_t) "execd-runner", NULL };
-
-	if (!is_honest())
-		play_session();
-	fcntl(CONTROL_FD, F_SETFD, 0);
-	become_real(argv);
-}
-
-/* The monitor's template is as it should be, its copies are not. */
 int
 main(int argc, char **argv)
 {
-	if (argc == 2 && strcmp(argv[1], "--template") == 0)
-		template_run(begin_session);
 	if (argc > 1 || is_honest())
 		become_real(argv);
 	play_session();

@@ -15,7 +15,7 @@ from execd_client import WebSocket
 
 CLIENTS = 4
 COMMANDS = 10       # of a session
-BESIDE = 3          # children that are no session's: front-end, template, spare runner
+BESIDE = 2          # children that are no session's: broker, spare runner
 
 
 def groups_of(pid):
@@ -28,8 +28,8 @@ class Account:
     """What execd and the host hold."""
 
     def __init__(self, s):
-        self.fds = {"monitor": descriptors(s.pid), "front-end": descriptors(s.frontend())}
-        self.rss = {"monitor": rss_kib(s.pid), "front-end": rss_kib(s.frontend())}
+        self.fds = {"root": descriptors(s.pid), "broker": descriptors(s.broker), "front-end": descriptors(s.frontend())}
+        self.rss = {"root": rss_kib(s.pid), "broker": rss_kib(s.broker), "front-end": rss_kib(s.frontend())}
         self.children = len(children(s.pid))
         self.groups = len(groups_of(s.pid))
         self.mounts = len(pathlib.Path("/proc/self/mounts").read_text().splitlines())

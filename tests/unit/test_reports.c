@@ -9,22 +9,24 @@
 #include <stdarg.h>
 #include <stddef.h>
 #include <stdint.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/mman.h>
 #include <sys/socket.h>
-#include <sys/wait.h>
 #include <unistd.h>
 
 #include <cmocka.h>
 
 #include "monitor.h"
 #include "seqpacket.h"
+#include "spawn_client.h"
 #include "util.h"
 
 #define TYPES	   64
 #define GENERATION 3
 #define WATCHES	   2
+#define RUNNER	   4711
 
 struct fixture {
 	struct session session;
@@ -33,7 +35,25 @@ struct fixture {
 	int runner; /* its end of the control channel */
 };
 
-/* A session whose runner is a child that waits to be killed. */
+/* Root's end of the spawn channel. */
+static int root = -1;
+
+static void
+play_root(void)
+{
+	char number[16];
+	int pair[2];
+
+	if (root >= 0)
+		return;
+	assert_int_equal(seqpacket_pair(pair), 0);
+	snprintf(number, sizeof(number), "%d", pair[0]);
+	assert_int_equal(setenv("EXECD_SPAWN_CHANNEL", number, 1), 0);
+	assert_true(spawn_find());
+	root = pair[1];
+}
+
+/* A session whose runner root is asked to kill. */
 static void
 set_up(struct fixture *f, enum session_state state, bool audited)
 {
@@ -54,12 +74,8 @@ set_up(struct fixture *f, enum session_state state, bool audited)
 	assert_int_equal(seqpacket_pair(pair), 0);
 	f->session.control.fd = pair[0];
 	f->runner = pair[1];
-	f->session.pid = fork();
-	if (f->session.pid == 0) {
-		pause();
-		_exit(0);
-	}
-	assert_true(f->session.pid > 0);
+	f->session.pid = RUNNER;
+	play_root();
 }
 
 static void
@@ -77,21 +93,27 @@ forget_processes(struct fixture *f)
 static bool
 tear_down(struct fixture *f)
 {
-	siginfo_t info = { 0 };
-	pid_t pid = f->session.pid;
-	int status;
+	uint8_t packet[CONTROL_MESSAGE_MAX];
+	int fds[SEQPACKET_FDS_MAX];
+	struct control_pid p;
+	bool killed = false;
+	size_t nfds;
+	ssize_t n;
 
-	/* A signal that was sent is pending or has done its work: only then
-	 * SIGTERM is not what it dies of. */
-	kill(pid, SIGTERM);
-	assert_int_equal(waitid(P_PID, (id_t)pid, &info, WEXITED | WNOWAIT), 0);
-	assert_int_equal(waitpid(pid, &status, 0), pid);
+	while ((n = seqpacket_recv(root, packet, sizeof(packet), fds, &nfds)) >
+	       0) {
+		assert_int_equal(nfds, 0);
+		assert_int_equal(
+		    control_get(packet, (size_t)n, SPAWN_KILL, &p), 0);
+		assert_int_equal(p.pid, RUNNER);
+		killed = true;
+	}
 	forget_processes(f);
 	close(f->runner);
 	close(f->session.control.fd);
 	if (f->session.masks >= 0)
 		close(f->session.masks);
-	return WTERMSIG(status) == SIGKILL;
+	return killed;
 }
 
 static void

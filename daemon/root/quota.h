@@ -7,25 +7,18 @@
 #define QUOTA_H
 
 #include "cgroup.h"
-#include "identity.h"
+#include "control.h"
 
 /* Processes of one session, its runner and helpers included. */
 #define SESSION_PIDS_MAX 4096
 
 /* Below the group execd was started in. What none of them counts is logged,
- * with what takes its place. */
-void quota_init(void);
+ * with what takes its place. `broker` moves where this process moves. */
+void quota_init(pid_t broker);
 
 /* Which limits sessions and their commands can have: a mask of enum
  * cgroup_controller. */
 unsigned quota_controllers(void);
-
-/* Instead of quota_init(), where another process makes the groups. */
-void quota_learn(unsigned controllers);
-
-/* Can the sessions of every identity be held to their limits here? -EOPNOTSUPP,
- * and the log says which cannot. */
-int quota_check(struct identity *const *identities, size_t n);
 
 /* Removes what quota_init() made. */
 void quota_clear(void);
@@ -35,14 +28,11 @@ void quota_clear(void);
 int quota_open_joins(
     const struct cgroup *session, int joins[CGROUP_HIERARCHIES]);
 
-/* A group for a session of the identity, whose user may make others below it.
- * The directories are the caller's; there are none where the host has none. 0
- * with all limits in force that quota_controllers() can hold, or -errno with
- * the reason: -EOPNOTSUPP the host cannot hold it to that, in quota_reason()'s
- * words. */
-int quota_for(const char *name, const struct identity *id, struct cgroup *c,
-    char reason[256]);
-void quota_reason(const struct identity *id, char reason[256]);
+/* A group for a session, whose user may make others below it. The directories
+ * are the caller's; there are none where the host has none. 0 with all limits
+ * in force that quota_controllers() can hold, or -errno: -EOPNOTSUPP the host
+ * cannot hold it to that. */
+int quota_for(const struct control_start *start, struct cgroup *c);
 
 /* The session is over: whoever is left is killed, its groups removed. */
 void quota_close(const char *name);

@@ -1,7 +1,7 @@
 /*
  * The sandbox door. It is made by a program of its own, which root executes:
- * whoever has the namespace may signal everybody in it, and no copy of the
- * monitor is ever that.
+ * whoever has the namespace may signal everybody in it, and no copy of
+ * root's execd is ever that.
  */
 #include "door.h"
 
@@ -38,7 +38,7 @@ child(int program_fd, uid_t uid, gid_t gid, int channel)
 static int
 receive(int channel, const char **step)
 {
-	static struct control_starter_error answer;
+	static struct control_spawn_error answer;
 	struct pollfd pfd = { .fd = channel, .events = POLLIN };
 	int fds[SEQPACKET_FDS_MAX] = { -1 };
 	uint8_t packet[CONTROL_MESSAGE_MAX];
@@ -49,7 +49,7 @@ receive(int channel, const char **step)
 		return -ETIMEDOUT;
 	n = seqpacket_recv(channel, packet, sizeof(packet), fds, &nfds);
 	if (n <= 0 ||
-	    control_get(packet, (size_t)n, STARTER_OPENED, &answer) < 0 ||
+	    control_get(packet, (size_t)n, SPAWN_OPENED, &answer) < 0 ||
 	    nfds != (answer.error == 0))
 		return -EIO;
 	*step = answer.step;

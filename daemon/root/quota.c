@@ -19,6 +19,7 @@ static struct cgroup base = CGROUP_NONE; /* execd's own, below it */
 static char base_name[32];
 static unsigned controllers; /* of the sessions' groups */
 static bool moved;	     /* into base's MONITOR_NAME */
+static pid_t companion;	     /* moves with this process */
 
 /* Groups that are tried before there is none. */
 #define CLAIMS_MAX 100
@@ -45,6 +46,9 @@ move_aside(void)
 	if (err < 0)
 		return err;
 	err = write(joins[CGROUP_UNIFIED], "0", 1) == 1 ? 0 : -errno;
+	if (err == 0 && companion > 0 &&
+	    dprintf(joins[CGROUP_UNIFIED], "%d", (int)companion) < 0)
+		err = -errno;
 	cgroup_close_joins(joins);
 	moved = err == 0;
 	return err;
@@ -104,10 +108,11 @@ claim(void)
 }
 
 void
-quota_init(void)
+quota_init(pid_t broker)
 {
 	int err;
 
+	companion = broker;
 	cgroup_open_usable(&own);
 	if (!cgroup_is_open(&own)) {
 		log_missing(0);
@@ -137,51 +142,13 @@ quota_controllers(void)
 	return controllers;
 }
 
-void
-quota_learn(unsigned there)
-{
-	controllers = there;
-}
-
-/* What limits of a session need of its control group. */
-static const struct need {
-	const char *keyword, *what;
-	unsigned controller;
-} needs[] = {
-	{ "session-processes", "processes", CGROUP_COUNTS_PIDS },
-	{ "session-memory", "memory", CGROUP_COUNTS_MEMORY },
-	{ "session-cpu", "processor time", CGROUP_COUNTS_CPU },
-};
-
+/* Without which its limits are none. */
 static unsigned
-needed_by(const struct identity_limits *l)
+needed_by(const struct control_start *s)
 {
-	return (l->session_processes ? CGROUP_COUNTS_PIDS : 0) |
-	       (l->session_memory_bytes ? CGROUP_COUNTS_MEMORY : 0) |
-	       (l->session_cpu_percent ? CGROUP_COUNTS_CPU : 0);
-}
-
-int
-quota_check(struct identity *const *identities, size_t n)
-{
-	int err = 0;
-
-	for (size_t i = 0; i < n; i++) {
-		unsigned missing =
-		    needed_by(&identities[i]->limits) & ~controllers;
-
-		for (size_t j = 0; j < nitems(needs); j++) {
-			if (!(missing & needs[j].controller))
-				continue;
-			log_error(0,
-			    "[identity %s]: %s: this host cannot enforce it: "
-			    "no control group counts %s (execd doctor)",
-			    identities[i]->name, needs[j].keyword,
-			    needs[j].what);
-			err = -EOPNOTSUPP;
-		}
-	}
-	return err;
+	return (s->session_processes ? CGROUP_COUNTS_PIDS : 0) |
+	       (s->session_memory_bytes ? CGROUP_COUNTS_MEMORY : 0) |
+	       (s->session_cpu_percent ? CGROUP_COUNTS_CPU : 0);
 }
 
 static void
@@ -295,38 +262,21 @@ quota_open_joins(const struct cgroup *session, int joins[CGROUP_HIERARCHIES])
 	return err;
 }
 
-void
-quota_reason(const struct identity *id, char reason[256])
-{
-	snprintf(reason, 256,
-	    "this host has no control groups for the limits of %.100s: "
-	    "execd doctor tells which",
-	    id->name);
-}
-
 int
-quota_for(const char *name, const struct identity *id, struct cgroup *c,
-    char reason[256])
+quota_for(const struct control_start *s, struct cgroup *c)
 {
-	const struct identity_limits *l = &id->limits;
 	const struct cgroup_limits limits = {
-		.pids = l->session_processes ? l->session_processes
+		.pids = s->session_processes ? s->session_processes
 					     : SESSION_PIDS_MAX,
-		.memory_bytes = l->session_memory_bytes,
-		.cpu_percent = l->session_cpu_percent,
+		.memory_bytes = s->session_memory_bytes,
+		.cpu_percent = s->session_cpu_percent,
 	};
-	int err;
 
-	if (needed_by(l) & ~controllers) {
-		quota_reason(id, reason);
+	*c = (struct cgroup)CGROUP_NONE;
+	if (needed_by(s) & ~controllers)
 		return -EOPNOTSUPP;
-	}
-	err = quota_open(name, id->uid, id->gid, &limits,
-	    l->session_cpu_percent > 0 || l->limits_command_cpu, c);
-	if (err < 0)
-		snprintf(reason, 256, "making the session's control group: %s",
-		    strerror(-err));
-	return err;
+	return quota_open(s->group, s->uid, s->gid, &limits,
+	    s->session_cpu_percent > 0 || s->limits_command_cpu, c);
 }
 
 /* The groups that a runner made are empty: its processes are gone with it. */

@@ -8,18 +8,16 @@
 #include <stdbool.h>
 #include <sys/types.h>
 
-struct monitor;
-struct identity;
+#include "order.h"
 
 /* Starts it and waits for nothing. list: what the runner handed over, opaque
  * here; the caller's to close. A failure is logged. */
-void sweep_start(const struct monitor *m, const struct identity *id, int list);
+void sweep_start(int program, const struct spawn_order *o, int list);
 
-/* Is it one of them? Did one of them end? */
+/* Is it one of them? */
 bool sweep_has(pid_t pid);
-bool sweep_reap(pid_t pid);
 
-/* Takes leave of all that ended, for who waits for no other child. */
+/* Takes leave of all that ended. */
 void sweep_reap_all(void);
 
 #endif

@@ -1,7 +1,7 @@
-"""Two units: a monitor that is confined and has no runners, and `execd starter`,
-which has them and hears only the monitor (execd(8)). systemd's part, the
-listening socket, is played here."""
+"""Two units: the broker, which is confined and has no runners, and `execd sessions`, which has them and hears only the
+broker (execd(8)). systemd's part, the listening socket, is played here."""
 import array
+import fcntl
 import os
 import pathlib
 import re
@@ -18,42 +18,35 @@ from test_ceiling import policy
 from test_isolation import status
 
 UNIT = BUILD / "systemd/execd.service"
+BROKER = BUILD / "daemon/monitor/execd-broker"
 
 
-class Starters:
-    """Accept=yes: a starter for each connection, with the connection as descriptor 3."""
+class Sessions:
+    """`execd sessions` with a socket as descriptor 3."""
 
     def __init__(self, where):
-        self.path = where / "starter"
-        self.listener = socket.socket(socket.AF_UNIX, socket.SOCK_SEQPACKET)
-        self.listener.bind(str(self.path))
+        self.path = where / "sessions"
+        listener = socket.socket(socket.AF_UNIX, socket.SOCK_SEQPACKET)
+        listener.bind(str(self.path))
         os.chmod(self.path, 0o600)
-        self.listener.listen()
-        self.children = []
+        listener.listen()
         self.log = ""
-        threading.Thread(target=self._accept, daemon=True).start()
+        # The shell has the pid that the variable names, and becomes the program.
+        self.child = subprocess.Popen(["sh", "-c", 'export LISTEN_FDS=1 LISTEN_PID=$$; exec "$0" sessions', EXECD],
+                                      stderr=subprocess.PIPE, stdin=subprocess.DEVNULL, pass_fds=(3,),
+                                      preexec_fn=lambda: os.dup2(listener.fileno(), 3))
+        self.pid = self.child.pid
+        listener.close()
+        threading.Thread(target=self._read, daemon=True).start()
 
-    def _accept(self):
-        while True:
-            try:
-                c, _ = self.listener.accept()
-            except OSError:
-                return
-            self.children.append(subprocess.Popen(
-                [EXECD, "starter"], stderr=subprocess.PIPE, stdin=subprocess.DEVNULL, pass_fds=(3,),
-                preexec_fn=lambda c=c: os.dup2(c.fileno(), 3)))
-            c.close()
-            threading.Thread(target=self._read, args=(self.children[-1],), daemon=True).start()
-
-    def _read(self, child):
-        for line in child.stderr:
+    def _read(self):
+        for line in self.child.stderr:
             self.log += line.decode(errors="replace")
 
     def close(self):
-        self.listener.shutdown(socket.SHUT_RDWR)
-        self.listener.close()
-        for c in self.children:
-            assert c.wait(15) == 0 or c.returncode < 0, self.log
+        if self.child.poll() is None:
+            self.child.terminate()
+            assert self.child.wait(15) == 0, self.log
 
 
 class Confined(Configured):
@@ -64,15 +57,16 @@ class Confined(Configured):
         path.write_text(text)
         self.path = path
         self._start("root", ["setpriv", "--no-new-privs", "--bounding-set=-all," + ",".join(bounding.split()),
-                             "--inh-caps=-all", str(EXECD), "-c", str(path), *flags], None, text.count("[listener "))
+                             "--inh-caps=-all", str(BROKER), "-c", str(path), *flags], None, text.count("[listener "))
 
 
 @pytest.fixture
-def starters(directory):
+def sessions(directory, user):
     need_mode("root")
-    s = Starters(directory)
+    s = Sessions(directory)
     yield s
     s.close()
+    assert_nothing_left(user)
 
 
 def text(user, more=""):
@@ -81,11 +75,11 @@ def text(user, more=""):
 
 
 @pytest.fixture
-def server(starters, user, directory):
+def server(sessions, user, directory):
     made = []
 
     def make(kind=Confined, more=""):
-        flags = ("--starter", str(starters.path))
+        flags = ("--sessions", str(sessions.path))
         path = directory / "execd.conf"
         s = Confined(user, path, text(user, more), flags) if kind is Confined else kind(
             "root", user, path, text(user, more), flags)
@@ -96,46 +90,9 @@ def server(starters, user, directory):
     for s in made:
         if s.child.poll() is None:
             s.stop()
-    assert_nothing_left(user)
 
 
-def templates(starter):
-    """Pids of its children that are templates."""
-    def is_template(pid):
-        try:
-            return pathlib.Path(f"/proc/{pid}/comm").read_text() == "execd-template\n" and is_alive(pid)
-        except OSError:     # it is gone by now
-            return False
-
-    children = pathlib.Path(f"/proc/{starter.pid}/task/{starter.pid}/children").read_text().split()
-    return [int(p) for p in children if is_template(p)]
-
-
-def only_template(starter):
-    """A copy of it has its name until it is a runner."""
-    return poll(lambda: len(t := templates(starter)) == 1 and t, what="a template alone")[0]
-
-
-def test_a_template_for_each_identity(server, starters, user):
-    """Loaded for its first session, used for the next, replaced when it dies, another when the configuration is."""
-    s = server()
-    s.connect(token="t").ready()
-    starter, = starters.children
-    first = only_template(starter)
-    for _ in range(3):
-        s.connect(token="t").ready()
-    assert only_template(starter) == first
-    os.kill(first, signal.SIGKILL)
-    # Reaped, or missed by the order for a spare runner that was under way.
-    poll(lambda: re.search("a template of runners ended|: its template", starters.log), what="its end")
-    assert s.connect(token="t").ready().run("x", ["/bin/echo", "in"]).stdout == "in\n"
-    second = only_template(starter)
-    s.reload(s.path.read_text().replace("[identity a]", "[identity a]\numask = 027"), "umask: 0027, was")
-    assert s.connect(token="t").ready().run_sh("x", "umask").stdout == "0027\n"
-    poll(lambda: len(t := templates(starter)) == 2 and second in t, what="both templates alone")
-
-
-def test_commands_know_nothing_of_the_monitor_s_confinement(server, starters, user):
+def test_commands_know_nothing_of_the_monitor_s_confinement(server, sessions, user):
     """What setpriv takes away here, and systemd there, is the monitor's loss alone."""
     s = server()
     monitor = status(s.pid)
@@ -147,8 +104,8 @@ def test_commands_know_nothing_of_the_monitor_s_confinement(server, starters, us
         str(g) for g in os.getgrouplist(user.pw_name, user.pw_gid)}
     assert lines[2:] == [f"CapBnd:\t{status('self')['CapBnd']}", "NoNewPrivs:\t0", "Seccomp:\t0", "execd-runner"], out
     parent = int(status(s.runner(c))["PPid"])
-    assert parent == starters.children[0].pid != s.pid
-    assert status(parent)["Name"] == "execd-starter"
+    assert parent == sessions.pid != s.pid
+    assert status(parent)["Name"] == "execd"
 
 
 class ReadOnly(Configured):
@@ -158,7 +115,7 @@ class ReadOnly(Configured):
         path.write_text(text)
         self.path = path
         self._start(mode, ["unshare", "--mount", "--propagation", "private", "sh", "-c",
-                           'mount -o remount,bind,ro / && exec "$@"', "sh", str(EXECD), "-c", str(path), *flags], None, 1)
+                           'mount -o remount,bind,ro / && exec "$@"', "sh", str(BROKER), "-c", str(path), *flags], None, 1)
 
 
 def test_nor_of_its_file_system(server, user, directory):
@@ -172,7 +129,7 @@ def test_nor_of_its_file_system(server, user, directory):
     assert "no file system" in s.log, "the front-end still finds a place for its empty root"
 
 
-def test_a_sandbox_through_its_door(server, starters, user, directory):
+def test_a_sandbox_through_its_door(server, sessions, user, directory):
     need_sandbox("root", user)
     work = directory / "work"
     work.mkdir()
@@ -218,7 +175,7 @@ def test_detached_and_resumed(server):
 
 
 def test_sessions_that_do_not_end(server):
-    """A stopped runner is killed by way of the starter."""
+    """A stopped runner is killed by way of root."""
     s = server(more="[limits]\ndetached-ttl = 100ms\nkill-grace = 100ms\n")
     c = s.connect(token="t").ready()
     runner = s.runner(c)
@@ -228,39 +185,66 @@ def test_sessions_that_do_not_end(server):
     poll(lambda: not is_alive(runner), what="its end")
 
 
-def test_the_starter_is_gone(server, starters, user):
+def test_root_is_gone(server, sessions, user):
     s = server()
     c = s.connect(token="t").ready()
     c.sh("x", "sleep 1000")
-    starters.children[0].kill()
+    sessions.child.kill()
     assert s.child.wait(15) == 1
-    assert "the starter is gone" in s.log
+    assert "root's execd" in s.log
     c.wait_closed()
     assert_nothing_left(user)
 
 
-def test_the_monitor_is_gone(server, starters, user):
+@pytest.mark.parametrize("sig", [signal.SIGTERM, signal.SIGKILL])
+def test_the_service_is_restarted(server, sessions, sig):
+    """systemctl restart execd; and what systemd does when it crashed."""
     s = server()
     c = s.connect(token="t").ready()
-    c.sh("x", "sleep 1000")
-    s.child.kill()
-    assert starters.children[0].wait(15) == 0, starters.log
-    s.child.wait()
+    runner = s.runner(c)
+    c.sh("x", "echo one; read line; echo $line; sleep 1000", pipeStdin=True)
+    c.wait_output("x", "one")
+    s.child.send_signal(sig)
+    assert s.child.wait(15) == (0 if sig == signal.SIGTERM else -sig)
     c.wait_closed()
-    assert_nothing_left(user)
+    assert is_alive(runner)
+    again = server()
+    d = again.connect(token="t").ready(resumeSessionId=c.session_id)
+    d.write("x", "two\n")
+    d.wait_output("x", "two\n")
+    assert d.terminate("x") is True
+
+
+def test_who_is_no_broker(sessions, server, user):
+    s = server()
+    c = s.connect(token="t").ready()
+    second = socket.socket(socket.AF_UNIX, socket.SOCK_SEQPACKET)
+    second.connect(str(sessions.path))
+    assert second.recv(100) == b"", "there is one"
+    os.chmod(sessions.path, 0o666)
+    r = subprocess.run(["setpriv", f"--reuid={user.pw_uid}", "--clear-groups", "/usr/bin/python3", "-c",
+                        f"import socket; s = socket.socket(socket.AF_UNIX, socket.SOCK_SEQPACKET); "
+                        f"s.connect({str(sessions.path)!r}); print(s.recv(100))"], capture_output=True, text=True, timeout=20)
+    assert r.stdout == "b''\n", r
+    poll(lambda: sessions.log.count("it is no broker, or not the only one") == 2, what="both in the log")
+    assert c.run("x", ["/bin/echo", "fine"]).stdout == "fine\n"
 
 
 def test_a_socket_that_nobody_listens_behind(user, directory):
     need_mode("root")
     path = directory / "execd.conf"
     path.write_text(text(user))
-    r = subprocess.run([EXECD, "-c", path, "--starter", directory / "none"], capture_output=True, text=True, timeout=20)
-    assert r.returncode == 1 and f"--starter {directory}/none: No such file" in r.stderr
-    r = subprocess.run([EXECD, "starter"], capture_output=True, text=True, timeout=20, stdin=subprocess.DEVNULL)
+    r = subprocess.run([BROKER, "-c", path, "--sessions", directory / "none"], capture_output=True, text=True, timeout=20)
+    assert r.returncode == 1 and f"--sessions {directory}/none: No such file" in r.stderr
+    r = subprocess.run([EXECD, "-c", path, "--sessions", directory / "none"], capture_output=True, text=True, timeout=20)
+    assert r.returncode == 2 and "is said to execd-broker" in r.stderr
+    r = subprocess.run([BROKER, "-c", path], capture_output=True, text=True, timeout=20)
+    assert r.returncode == 2 and "execd starts this program" in r.stderr
+    r = subprocess.run([EXECD, "sessions"], capture_output=True, text=True, timeout=20, stdin=subprocess.DEVNULL)
     assert r.returncode == 2 and "is started by systemd" in r.stderr
 
 
-# --- a monitor in the hands of somebody else ------------------------------
+# --- a broker in the hands of somebody else ------------------------------
 
 BEGIN, START, DOOR, SWEEP, KILL, END = 70, 72, 74, 76, 78, 80
 ID = b"session-12"
@@ -275,24 +259,26 @@ def string(s):
 
 
 def start(uid, gid=1, id=ID, kind=START):
-    return (u32(kind) + string(id) + string(b"x") + string(b"/") + u32(uid, gid, 0o22, 0, 0) + b"\0" * 9 + u32(0, 0, 0) +
+    return (u32(kind) + string(id) + string(b"0123") + string(b"x") + u32(uid, gid, 0o22, 0, 0) + b"\0" * 9 + u32(0, 0, 0) +
             b"\0" * 16)
 
 
-def memfd(data):
-    fd = os.memfd_create("list")
+def memfd(data, sealed=True):
+    fd = os.memfd_create("list", os.MFD_ALLOW_SEALING)
     os.write(fd, data)
+    if sealed:
+        fcntl.fcntl(fd, fcntl.F_ADD_SEALS, fcntl.F_SEAL_SHRINK)
     return fd
 
 
 class Rogue:
-    """The monitor's end of a starter's channel."""
+    """The broker's end of the spawn channel."""
 
-    def __init__(self, starters):
+    def __init__(self, sessions):
         self.s = socket.socket(socket.AF_UNIX, socket.SOCK_SEQPACKET)
         self.s.settimeout(20)
-        self.s.connect(str(starters.path))
-        self.starters = starters
+        self.s.connect(str(sessions.path))
+        self.sessions = sessions
         self.mine, theirs = socket.socketpair(socket.AF_UNIX, socket.SOCK_SEQPACKET)
         self.send(u32(BEGIN), theirs.fileno())
         assert self.s.recv(4096)[:8] == u32(BEGIN + 1, 0)
@@ -311,12 +297,12 @@ class Rogue:
 LIST = u32(0, 0)
 
 
-def test_no_runner_is_root(starters):
-    r = Rogue(starters)
+def test_no_runner_is_root(sessions):
+    r = Rogue(sessions)
     control, _other = socket.socketpair(socket.AF_UNIX, socket.SOCK_SEQPACKET)
-    r.send(start(0), control.fileno(), memfd(LIST))
+    r.send(start(0), control.fileno(), control.fileno(), memfd(LIST))
     answer = r.s.recv(4096)
-    assert answer[:12] == u32(START + 1, 1, 0), answer      # EPERM, no pid
+    assert answer[:12] == u32(START + 1, 1, 0), answer      # EPERM, no step
     r.send(u32(DOOR, 0, 0))
     assert r.s.recv(4096)[:8] == u32(DOOR + 1, 1)
     r.send(u32(KILL, os.getpid()))                          # none of its runners: nothing happens
@@ -329,27 +315,33 @@ def test_no_runner_is_root(starters):
     lambda r: r.send(u32(999)),
     lambda r: r.send(u32(BEGIN), 0),                                            # twice
     lambda r: r.send(start(1)),                                                 # without descriptors
-    lambda r: r.send(start(1, id=b"../../x"), 0, memfd(LIST)),
-    lambda r: r.send(start(1, id=b""), 0, memfd(LIST)),
-    lambda r: r.send(start(1, id=b"session-"), 0, memfd(LIST)),
-    lambda r: r.send(start(1, id=b"session-1x"), 0, memfd(LIST)),
-    lambda r: r.send(start(1), 0, memfd(u32(1 << 30, 0))),                      # groups without end
-    lambda r: r.send(start(1), 0, memfd(u32(0, 1 << 30))),
-    lambda r: r.send(start(1), 0, memfd(u32(0, 1) + string(b"A=b\0c"))),
-    lambda r: r.send(start(1), 0, memfd(LIST + b"x")),
-    lambda r: r.send(start(1), 0, memfd(b"")),
-    lambda r: r.send(start(1) + b"x", 0, memfd(LIST)),
+    lambda r: r.send(start(1, id=b"../../x"), 0, 0, memfd(LIST)),
+    lambda r: r.send(start(1, id=b""), 0, 0, memfd(LIST)),
+    lambda r: r.send(start(1, id=b"session-"), 0, 0, memfd(LIST)),
+    lambda r: r.send(start(1, id=b"session-1x"), 0, 0, memfd(LIST)),
+    lambda r: r.send(start(1), 0, 0, memfd(u32(1 << 30, 0))),                      # groups without end
+    lambda r: r.send(start(1), 0, 0, memfd(u32(0, 1 << 30))),
+    lambda r: r.send(start(1), 0, 0, memfd(u32(0, 1) + string(b"A=b\0c"))),
+    lambda r: r.send(start(1), 0, 0, memfd(LIST + b"x")),
+    lambda r: r.send(start(1), 0, 0, memfd(b"")),
+    lambda r: r.send(start(1) + b"x", 0, 0, memfd(LIST)),
     lambda r: r.send(start(0, kind=SWEEP), 0, memfd(LIST)),
+    lambda r: r.send(start(1), 0, 0, memfd(LIST, sealed=False)),
     lambda r: r.send(u32(END, os.getpid())),                                    # nobody's
+    lambda r: r.send(u32(92)),                                                  # ALIVE, without a question
+    lambda r: r.send(u32(90) + b"\0"),                                          # STOP: the sessions are another unit's
+    lambda r: r.send(u32(84) + string(b"n"), 0, 0),                             # two to keep
+    lambda r: r.send(u32(84) + string(b"n" * 300), 0),
+    lambda r: r.send(u32(82)),
     lambda r: r.send(u32(KILL)),
-], ids=range(16))
-def test_impossible_orders_end_it(starters, order):
-    r = Rogue(starters)
+], ids=range(22))
+def test_impossible_orders_end_it(sessions, order):
+    """The broker; root is as it was, and serves the next."""
+    r = Rogue(sessions)
     order(r)
     assert r.ended()
-    assert starters.children[-1].wait(15) == 1
-    poll(lambda: "impossible order" in starters.log, what="its last words")
-    starters.children.clear()
+    poll(lambda: "impossible order" in sessions.log, what="a line about it")
+    Rogue(sessions)
 
 
 # --- the units ------------------------------------------------------------
@@ -370,25 +362,25 @@ def systemd():
         pytest.skip("THE UNITS ARE NOT CHECKED: there is no systemd-analyze of version 250 or newer")
 
 
-def test_the_monitor_s_unit_is_confined(systemd):
+def test_the_broker_s_unit_is_confined(systemd):
     """`systemd-analyze security` gives it at most 4.0."""
     r = analyze("security", "--offline=true", "--threshold=40", "--no-pager", UNIT)
     score = float(re.search(r"Overall exposure level for execd.service: (\d+\.\d)", r.stdout)[1])
     assert r.returncode == 0 and score <= 4.0, r.stdout
 
 
-def test_the_starter_s_unit_takes_nothing_away():
+def test_the_unit_of_the_sessions_takes_nothing_away():
     """Every setting of systemd.exec(5) there would be a setting of the commands."""
-    text = (BUILD / "systemd/execd-starter@.service").read_text()
+    text = (BUILD / "systemd/execd-sessions.service").read_text()
     keys = re.findall(r"(?m)^(\w+)=", text)
-    allowed = {"Description", "Before", "Documentation", "CollectMode", "ExecStart", "KillMode", "TasksMax", "OOMPolicy", "Delegate",
-               "TimeoutStopSec"}
+    allowed = {"Description", "Requires", "After", "Before", "Documentation", "ExecStart", "KillMode", "TasksMax", "OOMPolicy",
+               "Delegate"}
     assert set(keys) <= allowed, set(keys) - allowed
 
 
 @pytest.mark.skipif(SANITIZED, reason="SYSTEM CALLS ARE NOT CHECKED: a sanitizer makes others")
-def test_the_system_calls_that_the_unit_allows_are_enough(systemd, starters, user, directory):
-    """All that the monitor and its children other than runners call in a life:
+def test_the_system_calls_that_the_unit_allows_are_enough(systemd, sessions, user, directory):
+    """All that the broker and its children other than runners call in a life:
     start, TLS, client certificates, a reload, a session, the end."""
     from certificates import Authority
     import ssl
@@ -404,8 +396,8 @@ def test_the_system_calls_that_the_unit_allows_are_enough(systemd, starters, use
     trace = directory / "trace"
     s = Configured.__new__(Configured)
     s.path = path
-    s._start("root", ["strace", "-f", "-qq", "-o", str(trace), "-e", "signal=none", str(EXECD), "-c", str(path), "--starter",
-                      str(starters.path)], None, 3)
+    s._start("root", ["strace", "-f", "-qq", "-o", str(trace), "-e", "signal=none", str(BROKER), "-c", str(path), "--sessions",
+                      str(sessions.path)], None, 3)
     monitor = int(pathlib.Path(f"/proc/{s.pid}/task/{s.pid}/children").read_text().split()[0])
     tls = ssl.create_default_context(cafile=authority.cert)
     tls.load_cert_chain(f"{bob}.pem", f"{bob}.key")
@@ -464,7 +456,7 @@ def test_a_reload_with_a_bad_file_fails_before_anything_is_told(server, user):
     """systemctl reload runs these commands one after the other until one fails."""
     s = server()
     check, signal_ = settings("ExecReload")
-    assert check.endswith("/execd -t") and signal_ == "/bin/kill -HUP $MAINPID"
+    assert check.endswith("/execd-broker -t") and signal_ == "/bin/kill -HUP $MAINPID"
     s.path.write_text(text(user).replace("[listener main]", "[listner main]"))
     r = subprocess.run([EXECD, "-t", "-c", s.path], capture_output=True, text=True)
     assert r.returncode == 3 and "unknown section `listner`" in r.stderr

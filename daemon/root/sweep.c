@@ -5,12 +5,13 @@
 
 #include <errno.h>
 #include <signal.h>
+#include <stdint.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
 #include "child.h"
+#include "drop.h"
 #include "log.h"
-#include "monitor.h"
 #include "util.h"
 
 /* At once; each lives for milliseconds, unless its user stops it. */
@@ -37,16 +38,6 @@ bool
 sweep_has(pid_t pid)
 {
 	return find(pid) != NULL;
-}
-
-bool
-sweep_reap(pid_t pid)
-{
-	struct sweep *s = find(pid);
-
-	if (s != NULL)
-		s->pid = 0;
-	return s != NULL;
 }
 
 void
@@ -81,32 +72,31 @@ find_slot(uid_t uid)
 }
 
 static void __attribute__((noreturn))
-child(const struct monitor *m, const struct identity *id, int list)
+child(int program, const struct spawn_order *o, int list)
 {
-	char user[CHILD_USER_MAX];
 	char *argv[] = { (char *)(uintptr_t) "execd-runner",
-		(char *)(uintptr_t) "--sweep", NULL, NULL, NULL };
+		(char *)(uintptr_t) "--sweep", NULL };
 	char *none[] = { NULL };
 
 	child_reset_signals();
-	if (m->root) {
-		child_set_groups(id->gids, id->ngids);
-		argv[2] = (char *)(uintptr_t) "--user";
-		argv[3] = child_user(user, id->uid, id->gid);
+	child_place(program, list);
+	if (geteuid() == 0) {
+		drop_to_user(o->start.uid, o->start.gid, o->gids, o->ngids);
+		drop_visibility();
 	}
-	child_exec(m->programs.runner, list, argv, none);
+	child_run(argv, none);
 }
 
 void
-sweep_start(const struct monitor *m, const struct identity *id, int list)
+sweep_start(int program, const struct spawn_order *o, int list)
 {
-	struct sweep *s = find_slot(id->uid);
+	struct sweep *s = find_slot(o->start.uid);
 	pid_t pid = s != NULL ? fork() : -1;
 
 	if (pid == 0)
-		child(m, id, list);
+		child(program, o, list);
 	if (pid > 0)
-		*s = (struct sweep){ pid, id->uid, now_ms() };
+		*s = (struct sweep){ pid, o->start.uid, now_ms() };
 	else
 		log_error(s != NULL ? -errno : -EAGAIN,
 		    "sweeping what a session left behind");

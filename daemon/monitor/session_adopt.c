@@ -1,0 +1,228 @@
+/*
+ * Sessions of the broker before this one. Their runners live, root has kept the
+ * channels to them, and each is asked how its session stands. Whose session it
+ * is, root says, and not the runner.
+ */
+#include "session.h"
+
+#include <errno.h>
+#include <stdio.h>
+#include <string.h>
+#include <sys/epoll.h>
+#include <unistd.h>
+
+#include "dispose.h"
+#include "log.h"
+#include "monitor.h"
+#include "session_audit.h"
+#include "session_limit.h"
+#include "spawn_client.h"
+#include "util.h"
+
+/* So long clients wait for runners to answer; who answers later is adopted
+ * later. One that never does is stopped or stuck, and is left alone: its client
+ * may come back when it goes on. */
+#define ANSWERS_MS 2000
+
+/* In the socket of one runner there are fewer. */
+#define EARLY_MAX 4096
+
+/* What a runner said before it answered; reports keep their order. */
+struct early_report {
+	STAILQ_ENTRY(early_report) link; /* session.early */
+	int fd;				 /* owned, or -1 */
+	size_t len;
+	uint8_t packet[];
+};
+
+static struct identity *
+find_identity(const struct monitor *m, const struct control_kept *kept)
+{
+	for (size_t i = 0; i < m->conf->nidentities; i++) {
+		struct identity *id = m->conf->identities[i];
+
+		if (id->uid == kept->uid && strcmp(id->name, kept->name) == 0)
+			return id;
+	}
+	return NULL;
+}
+
+static void
+ask(struct monitor *m, struct session *s)
+{
+	session_order(s, RUNNER_ORDER_IDENTIFY, NULL, NULL, 0);
+	m->sessions.unknown++;
+}
+
+/* A session of an identity that is not in the configuration any more is
+ * nobody's. */
+static void
+adopt(struct monitor *m, const struct control_kept *kept, int own)
+{
+	struct registry *r = &m->sessions;
+	struct identity *id = find_identity(m, kept);
+	struct session *s;
+
+	if (id == NULL || own < 0) {
+		log_warn(0, "session %.*s: [identity %s] is gone: ending it",
+		    ID_LOG_CHARS, kept->session_id, kept->name);
+		spawn_kill((pid_t)kept->pid);
+	}
+	if (id == NULL && own >= 0)
+		close(own);
+	if (id == NULL || own < 0)
+		return;
+	s = session_new(id);
+	s->state = SESSION_STATE_UNKNOWN;
+	s->adopted = true;
+	s->pid = (pid_t)kept->pid;
+	memcpy(s->id, kept->session_id, sizeof(s->id));
+	memcpy(s->group, kept->group, sizeof(s->group));
+	table_insert(&r->by_pid, &s->by_pid, (uint64_t)s->pid);
+	if (source_add(&s->control, own, EPOLLIN, session_control_ready) < 0) {
+		close(own);
+		spawn_kill(s->pid);
+	}
+	ask(m, s);
+}
+
+void
+session_adopt_all(struct monitor *m)
+{
+	struct control_kept kept;
+	uint32_t n = 0;
+	int own;
+
+	while (spawn_kept(n, &kept, &own)) {
+		adopt(m, &kept, own);
+		n++;
+	}
+	m->sessions.unknown_until_ms = now_ms() + ANSWERS_MS;
+	if (n > 0)
+		log_info("%u runners of the broker before are asked for their "
+			 "sessions",
+		    n);
+}
+
+static bool
+put_off(struct session *s, const uint8_t *packet, size_t len, int fd)
+{
+	struct early_report *e;
+	size_t n = 0;
+
+	STAILQ_FOREACH (e, &s->early, link)
+		n++;
+	if (n == EARLY_MAX)
+		return false;
+	e = xmalloc(sizeof(*e) + len);
+	e->fd = fd;
+	e->len = len;
+	memcpy(e->packet, packet, len);
+	STAILQ_INSERT_TAIL(&s->early, e, link);
+	return true;
+}
+
+static void
+drop_early(struct session *s)
+{
+	struct early_report *e;
+
+	while ((e = STAILQ_FIRST(&s->early)) != NULL) {
+		STAILQ_REMOVE_HEAD(&s->early, link);
+		dispose(&e->fd, 1);
+		free(e);
+	}
+}
+
+static void
+take_early(struct session *s)
+{
+	struct early_report *e;
+
+	while (!s->hung_up && (e = STAILQ_FIRST(&s->early)) != NULL) {
+		STAILQ_REMOVE_HEAD(&s->early, link);
+		session_take_report(s, e->packet, e->len, e->fd);
+		free(e);
+	}
+	drop_early(s);
+}
+
+void
+session_adopt_forget(struct registry *r, struct session *s)
+{
+	r->unknown--;
+	drop_early(s);
+}
+
+/* Its connection went with the front-end of the broker before. */
+static void
+begin_again(struct monitor *m, struct session *s,
+    const struct control_identity *i, int64_t now)
+{
+	struct registry *r = &m->sessions;
+
+	s->generation = s->reported = i->generation;
+	s->watches = i->watches;
+	s->casts = i->casts;
+	s->audited = i->audited;
+	s->empty = i->empty;
+	memcpy(s->peer, i->peer, sizeof(s->peer));
+	s->state = SESSION_STATE_DETACHED;
+	s->end = CHANNEL_END_DETACHED;
+	s->detached_ms = now;
+	TAILQ_INSERT_TAIL(&r->detached, s, link);
+	table_insert(&r->by_id, &s->by_id, siphash_bytes(s->id, strlen(s->id)));
+	session_limit_time(r, s, now - (int64_t)i->age_ms);
+}
+
+static void
+settle(struct monitor *m, struct session *s, const struct control_identity *i)
+{
+	struct control_recording works = { .works = !m->audit_stopped };
+	bool spare = i->generation == 0;
+
+	m->sessions.unknown--;
+	if (spare || session_of_id(&m->sessions, s->id) != NULL) {
+		drop_early(s);
+		s->state = SESSION_STATE_SPARE;
+		spawn_kill(s->pid);
+		return;
+	}
+	begin_again(m, s, i, now_ms());
+	if (s->audited)
+		session_order(s, RUNNER_ORDER_RECORDING, &works, NULL, 0);
+	session_audit(m, s, "session-adopted", NULL, NULL);
+	log_info("session %.*s: adopted, of %s, runner %d", ID_LOG_CHARS, s->id,
+	    s->identity->name, (int)s->pid);
+	take_early(s);
+	if (i->terminating)
+		session_terminate(m, s);
+}
+
+bool
+session_adopt_report(struct monitor *m, struct session *s,
+    const uint8_t *packet, size_t len, int fd)
+{
+	struct control_identity i;
+
+	if (control_peek(packet, len) != RUNNER_REPORT_IDENTITY) {
+		if (put_off(s, packet, len, fd))
+			return true;
+	} else if (fd < 0 &&
+		   control_get(packet, len, RUNNER_REPORT_IDENTITY, &i) == 0 &&
+		   i.age_ms <= INT64_MAX / 2) {
+		settle(m, s, &i);
+		return true;
+	}
+	dispose(&fd, 1);
+	return false;
+}
+
+int64_t
+session_adopt_expire(struct monitor *m, int64_t now)
+{
+	struct registry *r = &m->sessions;
+
+	return r->unknown > 0 && now < r->unknown_until_ms ? r->unknown_until_ms
+							   : -1;
+}

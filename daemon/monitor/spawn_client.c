@@ -1,0 +1,352 @@
+/*
+ * The broker's side of the spawn channel.
+ */
+#include "spawn_client.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <poll.h>
+#include <signal.h>
+#include <stdio.h>
+#include <string.h>
+#include <sys/epoll.h>
+#include <sys/socket.h>
+#include <sys/un.h>
+#include <unistd.h>
+
+#include "group_limits.h"
+#include "log.h"
+#include "monitor.h"
+#include "order.h"
+#include "root.h"
+#include "secret.h"
+#include "seqpacket.h"
+#include "util.h"
+
+/* Root's execd waits two seconds for one program, and for nobody else. */
+#define ANSWER_MS 10000
+
+static int channel = -1;
+static int events_fd = -1; /* until spawn_watch() */
+static struct source events = { .fd = -1 };
+static uint64_t groups_made;
+
+static void __attribute__((noreturn)) give_up(int err, const char *what)
+{
+	log_fatal_errno(err, "root's execd: %s: this broker ends", what);
+}
+
+bool
+spawn_find(void)
+{
+	const char *text = getenv(SPAWN_CHANNEL_VARIABLE);
+
+	channel = text != NULL ? atoi(text) : -1;
+	unsetenv(SPAWN_CHANNEL_VARIABLE);
+	if (channel < CONTROL_FD || fcntl(channel, F_SETFD, FD_CLOEXEC) < 0)
+		channel = -1;
+	return channel >= 0;
+}
+
+int
+spawn_connect(const char *path)
+{
+	struct sockaddr_un a = { .sun_family = AF_UNIX };
+	_cleanup_close_ int fd =
+	    socket(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC, 0);
+
+	if (strlen(path) >= sizeof(a.sun_path))
+		return -ENAMETOOLONG;
+	strcpy(a.sun_path, path);
+	if (fd < 0 || connect(fd, (struct sockaddr *)&a, sizeof(a)) < 0)
+		return -errno;
+	set_nonblock(fd);
+	channel = steal_fd(&fd);
+	return 0;
+}
+
+pid_t
+spawn_root_pid(void)
+{
+	socklen_t len = sizeof(struct ucred);
+	struct ucred peer = { .pid = 0 };
+
+	getsockopt(channel, SOL_SOCKET, SO_PEERCRED, &peer, &len);
+	return peer.pid;
+}
+
+static void
+tell(enum control_type type, const void *payload, const int *fds, size_t nfds)
+{
+	struct pollfd room = { .fd = channel, .events = POLLOUT };
+	struct buf b;
+	int err;
+
+	if (channel < 0)
+		return; /* a part of the broker, alone in a test */
+	buf_init(&b, CONTROL_MESSAGE_MAX);
+	control_put(&b, type, payload);
+	while ((err = seqpacket_send(channel, b.data, b.len, fds, nfds)) ==
+		   -EAGAIN &&
+	       poll(&room, 1, ANSWER_MS) > 0)
+		continue;
+	buf_clear(&b);
+	if (err < 0)
+		give_up(err, control_name(type));
+}
+
+/* fds[SEQPACKET_FDS_MAX]: the caller's. */
+static void
+hear(enum control_type type, void *answer, int *fds, size_t *nfds)
+{
+	struct pollfd ready = { .fd = channel, .events = POLLIN };
+	uint8_t packet[CONTROL_MESSAGE_MAX];
+	ssize_t n;
+
+	if (poll(&ready, 1, ANSWER_MS) <= 0)
+		give_up(-ETIMEDOUT, control_name(type));
+	n = seqpacket_recv(channel, packet, sizeof(packet), fds, nfds);
+	if (n <= 0)
+		give_up(n < 0 ? (int)n : -EPIPE, control_name(type));
+	if (control_get(packet, (size_t)n, type, answer) < 0)
+		give_up(-EBADMSG, control_name(type));
+}
+
+/* An answer with at most one descriptor, which is returned, or -1. */
+static int
+hear_one(enum control_type type, void *answer)
+{
+	int fds[SEQPACKET_FDS_MAX];
+	size_t nfds;
+
+	hear(type, answer, fds, &nfds);
+	if (nfds > 1)
+		give_up(-EBADMSG, control_name(type));
+	return nfds == 1 ? fds[0] : -1;
+}
+
+/* --- the beginning ------------------------------------------------------ */
+
+int
+spawn_begin(bool *served)
+{
+	struct control_spawn_ready answer = { 0 };
+	int pair[2], err = seqpacket_pair(pair);
+
+	if (err < 0)
+		give_up(err, "the channel of events");
+	tell(SPAWN_BEGIN, NULL, &pair[1], 1);
+	close(pair[1]);
+	events_fd = pair[0];
+	hear_one(SPAWN_READY, &answer);
+	group_limits_learn(answer.controllers);
+	groups_made = answer.groups_made;
+	*served = answer.served;
+	if (answer.error == 0)
+		return 0;
+	fprintf(stderr, "execd: this host does not give a session %s: %s\n",
+	    answer.step, strerror((int)answer.error));
+	return EXIT_UNENFORCEABLE;
+}
+
+uint64_t
+spawn_groups_made(void)
+{
+	return groups_made;
+}
+
+/* --- what it tells ------------------------------------------------------ */
+
+static void
+take_exited(const uint8_t *packet, size_t len)
+{
+	struct control_runner_status s;
+
+	if (control_get(packet, len, SPAWN_EXITED, &s) < 0)
+		give_up(-EBADMSG, "an event");
+	session_reap(&monitor, (pid_t)s.pid, (int)s.status);
+	tell(SPAWN_END, &(struct control_pid){ s.pid }, NULL, 0);
+}
+
+static void
+take_event(const uint8_t *packet, size_t len)
+{
+	if (control_peek(packet, len) == SPAWN_PING)
+		tell(SPAWN_ALIVE, NULL, NULL, 0);
+	else
+		take_exited(packet, len);
+}
+
+static void
+events_ready(struct source *source, uint32_t what)
+{
+	uint8_t packet[CONTROL_MESSAGE_MAX];
+	int fds[SEQPACKET_FDS_MAX];
+	size_t nfds;
+	ssize_t n;
+
+	while ((n = seqpacket_recv(
+		    events.fd, packet, sizeof(packet), fds, &nfds)) > 0) {
+		while (nfds > 0)
+			close(fds[--nfds]);
+		take_event(packet, (size_t)n);
+	}
+	if (n != -EAGAIN)
+		give_up(n < 0 ? (int)n : -EPIPE, "its events");
+}
+
+int
+spawn_watch(void)
+{
+	return source_add(&events, steal_fd(&events_fd), EPOLLIN, events_ready);
+}
+
+/* --- what it is told ---------------------------------------------------- */
+
+static int
+make_list(const struct identity *id)
+{
+	uint32_t n = 0;
+	struct buf b;
+	int fd;
+
+	buf_init(&b, ORDER_LIST_MAX);
+	buf_put_u32(&b, (uint32_t)id->ngids);
+	for (size_t i = 0; i < id->ngids; i++)
+		buf_put_u32(&b, id->gids[i]);
+	while (id->env[n] != NULL)
+		n++;
+	buf_put_u32(&b, n);
+	for (uint32_t i = 0; i < n; i++)
+		buf_put_string(&b, id->env[i], strlen(id->env[i]));
+	fd = b.failed ? -E2BIG : secret_memfd("identity", b.data, b.len);
+	buf_clear(&b);
+	return fd;
+}
+
+static struct control_start
+make_start(const struct identity *id)
+{
+	const struct identity_limits *l = &id->limits;
+	struct control_start s = {
+		.uid = id->uid,
+		.gid = id->gid,
+		.umask = id->umask,
+		.session_processes = l->session_processes,
+		.session_cpu_percent = l->session_cpu_percent,
+		.limits_command_cpu = l->limits_command_cpu,
+		.session_memory_bytes = l->session_memory_bytes,
+		.max_processes = l->max_processes,
+		.max_open_files = l->max_open_files,
+		.max_cpu_ms = l->max_cpu_ms,
+		.max_memory_bytes = l->max_memory_bytes,
+		.max_file_bytes = l->max_file_bytes,
+	};
+
+	snprintf(s.name, sizeof(s.name), "%s", id->name);
+	return s;
+}
+
+pid_t
+spawn_run(const struct session *session, int control_fd, int own,
+    struct cgroup *cgroup, char *step)
+{
+	struct control_start s = make_start(session->identity);
+	struct control_runner_started answer;
+	_cleanup_close_ int list = make_list(session->identity);
+	int fds[SEQPACKET_FDS_MAX];
+	size_t nfds;
+
+	snprintf(step, 64, "describing the user");
+	if (list < 0)
+		return list;
+	memcpy(s.group, session->group, sizeof(s.group));
+	memcpy(s.session_id, session->id, sizeof(s.session_id));
+	tell(SPAWN_START, &s, (const int[]){ control_fd, own, list }, 3);
+	hear(SPAWN_STARTED, &answer, fds, &nfds);
+	memcpy(step, answer.step, sizeof(answer.step));
+	if (cgroup_get(cgroup, answer.cgroups, fds, nfds) < 0)
+		give_up(-EBADMSG, "the control group of a session");
+	return answer.error != 0 ? -(pid_t)answer.error : (pid_t)answer.pid;
+}
+
+bool
+spawn_kept(uint32_t index, struct control_kept *kept, int *own)
+{
+	tell(SPAWN_NEXT, &(struct control_next){ index }, NULL, 0);
+	*own = hear_one(SPAWN_KEPT, kept);
+	return kept->pid > 0;
+}
+
+int
+spawn_door(uid_t uid, gid_t gid, const char **step)
+{
+	static struct control_spawn_error answer;
+	int fd;
+
+	tell(SPAWN_DOOR, &(struct control_door){ uid, gid }, NULL, 0);
+	fd = hear_one(SPAWN_OPENED, &answer);
+	*step = answer.step;
+	if (answer.error == 0 && fd >= 0)
+		return fd;
+	return answer.error != 0 ? -(int)answer.error : -EBADMSG;
+}
+
+void
+spawn_sweep(const struct identity *id, int list)
+{
+	struct control_start s = make_start(id);
+	_cleanup_close_ int user = make_list(id);
+
+	if (user < 0)
+		log_error(user, "sweeping what a session left behind");
+	else
+		tell(SPAWN_SWEEP, &s, (const int[]){ list, user }, 2);
+}
+
+void
+spawn_kill(pid_t runner)
+{
+	tell(SPAWN_KILL, &(struct control_pid){ (uint32_t)runner }, NULL, 0);
+}
+
+static struct control_store
+make_name(const char *name)
+{
+	struct control_store s;
+
+	snprintf(s.name, sizeof(s.name), "%s", name);
+	return s;
+}
+
+void
+spawn_store(const char *name, int fd)
+{
+	struct control_store s = make_name(name);
+
+	tell(SPAWN_STORE, &s, &fd, fd >= 0);
+}
+
+int
+spawn_take(const char *name)
+{
+	struct control_store s = make_name(name);
+	struct control_stored stored;
+
+	if (channel < 0)
+		return -1;
+	tell(SPAWN_TAKE, &s, NULL, 0);
+	return hear_one(SPAWN_STORED, &stored);
+}
+
+void
+spawn_serving(bool replaceable)
+{
+	tell(SPAWN_SERVING, &(struct control_serving){ replaceable }, NULL, 0);
+}
+
+void
+spawn_stop(int exit_code)
+{
+	tell(SPAWN_STOP, &(struct control_stop){ (uint8_t)exit_code }, NULL, 0);
+}

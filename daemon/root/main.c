@@ -1,0 +1,308 @@
+/*
+ * execd: the program that is root (or one ordinary user). It hands its
+ * arguments on to the broker, which alone reads them, and does for it what
+ * takes root: see root.h.
+ */
+#include <errno.h>
+#include <fcntl.h>
+#include <poll.h>
+#include <signal.h>
+#include <stdio.h>
+#include <string.h>
+#include <sys/prctl.h>
+#include <sys/signalfd.h>
+#include <sys/wait.h>
+#include <time.h>
+#include <unistd.h>
+
+#include "child.h"
+#include "children.h"
+#include "descriptors.h"
+#include "dispose.h"
+#include "drop.h"
+#include "log.h"
+#include "programs.h"
+#include "quota.h"
+#include "root.h"
+#include "seqpacket.h"
+#include "sweep.h"
+#include "util.h"
+
+#define LAST_WORDS_MS 3000 /* for a broker that said that all is over */
+#define TELL_AGAIN_MS 20   /* while the broker has no room for events */
+
+struct root root = { .listener = -1,
+	.channel = -1,
+	.events = -1,
+	.exit_code = -1,
+	.replaceable = true };
+
+/* --- children ------------------------------------------------------------ */
+
+static pid_t older_children[16]; /* not ours: execd was exec'd over them */
+
+static void
+remember_older(pid_t pid, void *arg)
+{
+	size_t *n = arg;
+
+	if (*n < nitems(older_children))
+		older_children[(*n)++] = pid;
+}
+
+static bool
+is_older(pid_t pid)
+{
+	for (size_t i = 0; i < nitems(older_children); i++)
+		if (older_children[i] == pid)
+			return true;
+	return false;
+}
+
+static bool
+is_ours(pid_t pid)
+{
+	return pid == root.broker || is_older(pid) || sweep_has(pid) ||
+	       runners_have(pid);
+}
+
+/* Killing one orphan may hand over its children; each arrives with a
+ * SIGCHLD. */
+static void
+end_orphan(pid_t pid, void *arg)
+{
+	unsigned *found = arg;
+
+	if (is_ours(pid))
+		return;
+	if (waitpid(pid, NULL, WNOHANG) != 0 || root.is_root)
+		return;
+	(*found)++;
+	kill(pid, SIGKILL);
+}
+
+/*
+ * This process is a subreaper: it is handed what a broker leaves behind when
+ * it is killed, and, of an ordinary user, who has no pid namespaces, what a
+ * killed runner leaves behind. As root it kills none of them: it may be the
+ * first process of a container.
+ */
+static void
+end_orphans(void)
+{
+	siginfo_t info = { .si_pid = 0 };
+	unsigned found = 0;
+
+	if (root.is_root &&
+	    (waitid(P_ALL, 0, &info, WEXITED | WNOHANG | WNOWAIT) < 0 ||
+		info.si_pid == 0 || is_ours(info.si_pid)))
+		return;
+	children_each(end_orphan, &found);
+	if (found > 0)
+		log_info(
+		    "%u orphaned processes of an ended session killed", found);
+}
+
+/* Runners stay as they are until the broker has heard of them. */
+static void
+reap(void)
+{
+	int status;
+
+	sweep_reap_all();
+	if (root.broker > 0 &&
+	    waitpid(root.broker, &status, WNOHANG) == root.broker)
+		broker_reap(root.broker, status);
+	end_orphans();
+	runners_tell_exits();
+}
+
+/* --- signals ------------------------------------------------------------- */
+
+static int
+watch_signals(void)
+{
+	static const int watched[] = { SIGCHLD, SIGHUP, SIGINT, SIGTERM };
+	sigset_t set;
+
+	signal(SIGPIPE, SIG_IGN);
+	sigemptyset(&set);
+	for (size_t i = 0; i < nitems(watched); i++)
+		sigaddset(&set, watched[i]);
+	sigprocmask(SIG_BLOCK, &set, NULL);
+	return signalfd(-1, &set, SFD_CLOEXEC | SFD_NONBLOCK);
+}
+
+static void
+take_signals(int fd)
+{
+	struct signalfd_siginfo info;
+
+	while (read(fd, &info, sizeof(info)) == sizeof(info))
+		if (info.ssi_signo == SIGCHLD)
+			reap();
+		else
+			broker_signal((int)info.ssi_signo);
+}
+
+/* --- the loop ------------------------------------------------------------ */
+
+static int64_t
+sooner(int64_t a, int64_t b)
+{
+	return a < 0 || (b >= 0 && b < a) ? b : a;
+}
+
+static int
+next_timeout(int64_t now)
+{
+	int64_t next = broker_watch(now);
+
+	if (!runners_tell_exits())
+		next = sooner(next, now + TELL_AGAIN_MS);
+	if (!log_flush())
+		next = sooner(next, now + LOG_RETRY_MS);
+	if (next < 0)
+		return -1;
+	return next <= now ? 0 : (int)(next - now);
+}
+
+static void
+serve(int signals)
+{
+	while (!root.stopping) {
+		int timeout = next_timeout(now_ms());
+		/* Of this turn: the timeout may have brought another broker. */
+		struct pollfd ready[] = { { .fd = signals, .events = POLLIN },
+			{ .fd = root.channel, .events = POLLIN },
+			{ .fd = log_relay_fd(), .events = POLLIN },
+			{ .fd = root.listener, .events = POLLIN } };
+
+		if (root.stopping ||
+		    (poll(ready, nitems(ready), timeout) < 0 && errno != EINTR))
+			break;
+		take_signals(signals);
+		if (ready[1].revents != 0 && root.channel == ready[1].fd &&
+		    !orders_take())
+			broker_lose(NULL);
+		if (ready[3].revents != 0)
+			broker_accept();
+	}
+}
+
+/* Everything is over: the broker said so, or has never served. */
+static void
+end(void)
+{
+	int64_t until = now_ms() + LAST_WORDS_MS;
+	const struct timespec pause = { .tv_nsec = 1000000 };
+	pid_t broker = root.broker;
+
+	runners_kill_all();
+	while (broker > 0 && waitpid(broker, NULL, WNOHANG) == 0) {
+		log_flush();
+		if (now_ms() >= until)
+			kill(broker, SIGKILL);
+		nanosleep(&pause, NULL);
+	}
+	root.broker = 0;
+	runners_clear();
+	end_orphans();
+	if (root.begun)
+		quota_clear();
+	log_flush();
+}
+
+static int
+open_runner(void)
+{
+	char missing[PATH_MAX];
+
+	root.runner = programs_open_one(INSTALLED_RUNNER, missing);
+	if (root.runner < 0)
+		fprintf(
+		    stderr, "execd: %s: %s\n", missing, strerror(-root.runner));
+	return root.runner;
+}
+
+/* The first broker has them; the client of stdio is nobody else's. */
+static void
+let_go_of_stdio(void)
+{
+	int null = open("/dev/null", O_RDWR | O_CLOEXEC);
+
+	if (null < 0 || dup2(null, STDIN_FILENO) < 0 ||
+	    dup2(null, STDOUT_FILENO) < 0)
+		log_fatal_errno(-errno, "/dev/null");
+	close(null);
+}
+
+static int
+begin(int *signals)
+{
+	size_t n = 0;
+	int err;
+
+	if (!root.is_root)
+		children_each(remember_older, &n);
+	if (prctl(PR_SET_CHILD_SUBREAPER, 1) < 0)
+		return -errno;
+	*signals = watch_signals();
+	if (*signals < 0)
+		return -errno;
+	if (root.listener >= 0)
+		return 0;
+	err = broker_start();
+	if (err < 0)
+		return err;
+	let_go_of_stdio();
+	return 0;
+}
+
+/* execd sessions: systemd has started the broker in another unit, or will, and
+ * gives the socket that it connects to. */
+static bool
+take_listener(void)
+{
+	const char *n = getenv("LISTEN_FDS"), *pid = getenv("LISTEN_PID");
+
+	if (!root.is_root || n == NULL || strcmp(n, "1") != 0 || pid == NULL ||
+	    atoi(pid) != (int)getpid())
+		return false;
+	root.listener = fcntl(CONTROL_FD, F_DUPFD_CLOEXEC, CONTROL_FD + 1);
+	close(CONTROL_FD);
+	unsetenv("LISTEN_FDS");
+	unsetenv("LISTEN_PID");
+	unsetenv("LISTEN_FDNAMES");
+	return root.listener >= 0 && set_nonblock(root.listener) == 0;
+}
+
+int
+main(int argc, char **argv)
+{
+	int signals, err;
+
+	drop_visibility();
+	log_init("execd", LOG_LEVEL_INFO);
+	log_name_by_journal();
+	root.argv = argv;
+	root.is_root = geteuid() == 0;
+	seqpacket_set_drop(dispose);
+	if (argc == 2 && strcmp(argv[1], "sessions") == 0 && !take_listener()) {
+		fputs("execd: `execd sessions` is started by systemd as root, "
+		      "with one socket\n",
+		    stderr);
+		return 2;
+	}
+	if (open_runner() < 0)
+		return 1;
+	descriptors_raise(UINT64_MAX);
+	err = begin(&signals);
+	if (err < 0) {
+		fprintf(stderr, "execd: starting: %s\n", strerror(-err));
+		return 1;
+	}
+	serve(signals);
+	end();
+	return root.exit_code < 0 ? 1 : root.exit_code;
+}

@@ -1,0 +1,87 @@
+/*
+ * Orders of the broker's, as root reads them.
+ */
+#include "order.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <sys/mman.h>
+#include <sys/stat.h>
+
+#include "util.h"
+
+static int
+read_groups(struct buf_reader *r, struct spawn_order *o)
+{
+	uint32_t n = buf_get_u32(r);
+
+	if (n > ORDER_GROUPS_MAX)
+		return -E2BIG;
+	o->gids = xcalloc(n + 1, sizeof(*o->gids));
+	for (o->ngids = 0; o->ngids < n; o->ngids++)
+		o->gids[o->ngids] = buf_get_u32(r);
+	return 0;
+}
+
+static int
+read_environment(struct buf_reader *r, struct spawn_order *o)
+{
+	_cleanup_free_ char *text = xmalloc(ORDER_VARIABLE_MAX);
+	uint32_t n = buf_get_u32(r);
+
+	if (n > ORDER_STRINGS_MAX)
+		return -E2BIG;
+	o->env = xcalloc(n + 1, sizeof(*o->env));
+	for (uint32_t i = 0; i < n && !r->failed; i++) {
+		buf_get_string(r, text, ORDER_VARIABLE_MAX);
+		o->env[i] = xstrdup(r->failed ? "" : text);
+	}
+	return 0;
+}
+
+static int
+read_list(struct spawn_order *o, const void *data, size_t len)
+{
+	struct buf_reader r;
+	int err;
+
+	buf_reader_init(&r, data, len);
+	err = read_groups(&r, o);
+	if (err == 0)
+		err = read_environment(&r, o);
+	return err < 0 ? err : buf_end(&r);
+}
+
+int
+order_read(struct spawn_order *o, const struct control_start *start, int list)
+{
+	struct stat st;
+	void *data;
+	int err;
+
+	*o = (struct spawn_order){ .start = *start };
+	/* A file that can shrink would be the end of who maps it. */
+	if (fcntl(list, F_GET_SEALS) < 0 ||
+	    !(fcntl(list, F_GET_SEALS) & F_SEAL_SHRINK) ||
+	    fstat(list, &st) < 0 || st.st_size <= 0 ||
+	    st.st_size > ORDER_LIST_MAX)
+		return -EBADMSG;
+	data = mmap(NULL, (size_t)st.st_size, PROT_READ, MAP_PRIVATE, list, 0);
+	if (data == MAP_FAILED)
+		return -errno;
+	err = read_list(o, data, (size_t)st.st_size);
+	munmap(data, (size_t)st.st_size);
+	if (err < 0)
+		order_clear(o);
+	return err;
+}
+
+void
+order_clear(struct spawn_order *o)
+{
+	for (char **e = o->env; e && *e; e++)
+		free(*e);
+	free(o->env);
+	free(o->gids);
+	*o = (struct spawn_order){ .ngids = 0 };
+}

@@ -1,0 +1,243 @@
+/*
+ * The runners that root has started, until a broker has heard of their end.
+ */
+#include <errno.h>
+#include <fcntl.h>
+#include <signal.h>
+#include <stdio.h>
+#include <string.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include "log.h"
+#include "queue.h"
+#include "quota.h"
+#include "root.h"
+#include "spawn.h"
+#include "table.h"
+#include "util.h"
+
+/* Until the broker has heard of its end it stays a zombie: its pid is nobody
+ * else's meanwhile. */
+struct kept {
+	TAILQ_ENTRY(kept) link;	  /* runners */
+	struct table_node by_pid; /* pids */
+	pid_t pid;
+	int control_fd; /* the broker's end of its control channel */
+	bool told;	/* of its end */
+	struct control_kept what;
+};
+
+static TAILQ_HEAD(, kept) runners = TAILQ_HEAD_INITIALIZER(runners);
+static struct table pids;
+static uint64_t groups_made;
+
+static void
+note_group(const char *name)
+{
+	uint64_t n = strtoull(name + strlen(SESSION_GROUP_PREFIX), NULL, 10);
+
+	if (n > groups_made)
+		groups_made = n;
+}
+
+uint64_t
+runners_groups_made(void)
+{
+	return groups_made;
+}
+
+static void
+keep(pid_t pid, int control_fd, const struct control_start *start)
+{
+	struct kept *k = xcalloc(1, sizeof(*k));
+
+	k->pid = pid;
+	k->control_fd = fcntl(control_fd, F_DUPFD_CLOEXEC, CONTROL_FD + 1);
+	if (k->control_fd < 0)
+		log_warn(-errno, "runner %d: no broker to come can reach it",
+		    (int)pid);
+	k->what.pid = (uint32_t)pid;
+	k->what.uid = start->uid;
+	memcpy(k->what.group, start->group, sizeof(k->what.group));
+	memcpy(
+	    k->what.session_id, start->session_id, sizeof(k->what.session_id));
+	memcpy(k->what.name, start->name, sizeof(k->what.name));
+	TAILQ_INSERT_TAIL(&runners, k, link);
+	table_insert(&pids, &k->by_pid, (uint64_t)pid);
+}
+
+/* Its pid, or -errno with the step that failed. */
+static pid_t
+run(const struct spawn_order *o, int control_fd, struct cgroup *cgroup,
+    const char **step)
+{
+	int joins[CGROUP_HIERARCHIES], err;
+	pid_t pid;
+
+	*step = "making the session's control group";
+	err = quota_for(&o->start, cgroup);
+	if (err < 0)
+		return err;
+	err = quota_open_joins(cgroup, joins);
+	pid = err;
+	if (err == 0) {
+		*step = "starting the runner";
+		pid = spawn_runner(root.runner, o, control_fd, joins);
+		cgroup_close_joins(joins);
+	}
+	if (pid < 0) {
+		cgroup_close(cgroup);
+		quota_close(o->start.group);
+	}
+	return pid;
+}
+
+void
+runners_start(const struct spawn_order *o, int control_fd, int kept_fd,
+    struct control_runner_started *answer, int dirs[CONTROL_FDS_MAX],
+    size_t *ndirs)
+{
+	struct cgroup cgroup = CGROUP_NONE;
+	const char *step;
+	pid_t pid;
+
+	*ndirs = 0;
+	note_group(o->start.group);
+	pid = run(o, control_fd, &cgroup, &step);
+	snprintf(answer->step, sizeof(answer->step), "%s", step);
+	if (pid < 0) {
+		answer->error = (uint32_t)-pid;
+		return;
+	}
+	keep(pid, kept_fd, &o->start);
+	answer->pid = (uint32_t)pid;
+	*ndirs = cgroup_put(&cgroup, &answer->cgroups, dirs);
+}
+
+void
+runners_at(uint32_t index, struct control_kept *kept, int *fd)
+{
+	struct kept *k;
+
+	TAILQ_FOREACH (k, &runners, link)
+		if (index-- == 0)
+			break;
+	if (k == NULL)
+		return;
+	*kept = k->what;
+	*fd = k->control_fd;
+}
+
+static bool
+match_pid(const struct table_node *node, const void *key)
+{
+	return TABLE_OBJECT(node, const struct kept, by_pid)->pid ==
+	       *(const pid_t *)key;
+}
+
+static struct kept *
+find(pid_t pid)
+{
+	struct table_node *node =
+	    table_find(&pids, (uint64_t)pid, match_pid, &pid);
+
+	return node != NULL ? TABLE_OBJECT(node, struct kept, by_pid) : NULL;
+}
+
+bool
+runners_have(pid_t pid)
+{
+	return find(pid) != NULL;
+}
+
+void
+runners_kill(pid_t pid)
+{
+	if (find(pid) != NULL)
+		kill(pid, SIGKILL);
+}
+
+void
+runners_kill_all(void)
+{
+	struct kept *k;
+
+	TAILQ_FOREACH (k, &runners, link)
+		kill(k->pid, SIGKILL);
+}
+
+static void
+forget(struct kept *k)
+{
+	while (waitpid(k->pid, NULL, 0) < 0 && errno == EINTR)
+		continue;
+	quota_close(k->what.group);
+	if (k->control_fd >= 0)
+		close(k->control_fd);
+	TAILQ_REMOVE(&runners, k, link);
+	table_remove(&pids, &k->by_pid);
+	free(k);
+}
+
+int
+runners_forget(pid_t pid)
+{
+	struct kept *k = find(pid);
+
+	if (k == NULL || !k->told)
+		return -ENOENT;
+	forget(k);
+	return 0;
+}
+
+void
+runners_clear(void)
+{
+	struct kept *k;
+
+	while ((k = TAILQ_FIRST(&runners)) != NULL)
+		forget(k);
+}
+
+/* False: it lives, or nobody can be told now. */
+static bool
+tell_exit(struct kept *k, bool *full)
+{
+	struct control_runner_status s = { .pid = (uint32_t)k->pid };
+	siginfo_t info = { 0 };
+	int err;
+
+	if (waitid(P_PID, (id_t)k->pid, &info, WEXITED | WNOHANG | WNOWAIT) <
+		0 ||
+	    info.si_pid == 0)
+		return false;
+	s.status = (uint32_t)(info.si_code == CLD_EXITED ? info.si_status << 8
+							 : info.si_status);
+	err = orders_tell(root.events, SPAWN_EXITED, &s, NULL, 0);
+	*full = err == -EAGAIN;
+	return err == 0;
+}
+
+bool
+runners_tell_exits(void)
+{
+	bool full = false;
+	struct kept *k;
+
+	if (root.events < 0)
+		return true;
+	TAILQ_FOREACH (k, &runners, link)
+		if (!k->told && !full)
+			k->told = tell_exit(k, &full);
+	return !full;
+}
+
+void
+runners_tell_again(void)
+{
+	struct kept *k;
+
+	TAILQ_FOREACH (k, &runners, link)
+		k->told = false;
+}

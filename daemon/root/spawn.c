@@ -1,0 +1,124 @@
+/*
+ * The way from root to a user's program.
+ */
+#include "spawn.h"
+
+#include <errno.h>
+#include <signal.h>
+#include <stdint.h>
+#include <sys/prctl.h>
+#include <sys/resource.h>
+#include <sys/stat.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include "child.h"
+#include "drop.h"
+#include "log.h"
+#include "namespaces.h"
+#include "util.h"
+
+#define UMASK_UNSET UINT32_MAX
+
+/* What the operator allows every process of the session. An ordinary user's
+ * execd cannot raise what it has itself; that is not silent. */
+static void
+limit_resources(const struct control_start *s)
+{
+	const struct {
+		const char *key;
+		int resource;
+		uint64_t value;
+	} limits[] = {
+		{ "max-processes", RLIMIT_NPROC, s->max_processes },
+		{ "max-open-files", RLIMIT_NOFILE, s->max_open_files },
+		{ "max-cpu-time", RLIMIT_CPU, s->max_cpu_ms / 1000 },
+		{ "max-memory", RLIMIT_AS, s->max_memory_bytes },
+		{ "max-file-size", RLIMIT_FSIZE, s->max_file_bytes },
+	};
+
+	for (size_t i = 0; i < nitems(limits); i++) {
+		struct rlimit r = { limits[i].value, limits[i].value };
+
+		/* First SIGXCPU, which says why, then SIGKILL. */
+		if (limits[i].resource == RLIMIT_CPU)
+			r.rlim_max++;
+		if (limits[i].value > 0 &&
+		    setrlimit(limits[i].resource, &r) < 0)
+			log_fatal_errno(-errno, "runner for %s: %s %llu",
+			    s->name, limits[i].key,
+			    (unsigned long long)limits[i].value);
+	}
+}
+
+static void
+become_user(const struct spawn_order *o)
+{
+	drop_to_user(o->start.uid, o->start.gid, o->gids, o->ngids);
+	/* The change of user made it visible where fs.suid_dumpable says so. */
+	drop_visibility();
+	if (chdir("/") < 0)
+		log_fatal_errno(-errno, "/");
+}
+
+static void __attribute__((noreturn))
+runner_child(int program_fd, const struct spawn_order *o, int control_fd,
+    const int joins[CGROUP_HIERARCHIES], bool root)
+{
+	char *argv[] = { (char *)(uintptr_t) "execd-runner", NULL };
+	const char *step;
+	int err;
+
+	child_reset_signals();
+	setsid();
+	err = cgroup_join(joins, false);
+	if (err < 0)
+		log_fatal_errno(
+		    err, "runner for %s: its control group", o->start.name);
+	if (root && (err = namespaces_enter(&step)) < 0)
+		log_fatal_errno(err, "runner for %s: %s", o->start.name, step);
+	child_place(program_fd, control_fd);
+	limit_resources(&o->start);
+	if (o->start.umask != UMASK_UNSET)
+		umask((mode_t)o->start.umask);
+	if (root)
+		become_user(o);
+	/* After the drop: a change of credentials clears it. The kernel then
+	 * ends the whole namespace when root's execd is gone. */
+	if (root && prctl(PR_SET_PDEATHSIG, SIGKILL) < 0)
+		log_fatal_errno(-errno, "parent death signal");
+	child_run(argv, o->env);
+}
+
+pid_t
+spawn_runner(int program_fd, const struct spawn_order *o, int control_fd,
+    const int joins[CGROUP_HIERARCHIES])
+{
+	bool root = geteuid() == 0;
+	pid_t pid = namespaces_fork(root);
+
+	if (pid == 0)
+		runner_child(program_fd, o, control_fd, joins, root);
+	return pid;
+}
+
+int
+spawn_probe(const char **step)
+{
+	pid_t pid;
+	int status;
+
+	*step = "a new pid and mount namespace";
+	pid = namespaces_fork(true);
+	if (pid < 0)
+		return (int)pid;
+	if (pid == 0)
+		_exit(-namespaces_enter(step));
+	while (waitpid(pid, &status, 0) < 0)
+		if (errno != EINTR)
+			return -errno;
+	*step = "an own /proc";
+	if (!WIFEXITED(status))
+		return -EIO;
+	return -WEXITSTATUS(status);
+}

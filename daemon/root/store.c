@@ -1,0 +1,102 @@
+/*
+ * Descriptors that the broker leaves for the next one, each under a name.
+ */
+#include <errno.h>
+#include <fcntl.h>
+#include <stdio.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "queue.h"
+#include "root.h"
+#include "util.h"
+
+/* Listeners, and some more. */
+#define STORE_MAX 256
+
+struct stored {
+	TAILQ_ENTRY(stored) link; /* all */
+	int fd;
+	bool used; /* by this broker */
+	char name[CONTROL_STORE_NAME_MAX];
+};
+
+static TAILQ_HEAD(, stored) all = TAILQ_HEAD_INITIALIZER(all);
+static unsigned count;
+
+static struct stored *
+find(const char *name)
+{
+	struct stored *s;
+
+	TAILQ_FOREACH (s, &all, link)
+		if (strcmp(s->name, name) == 0)
+			return s;
+	return NULL;
+}
+
+int
+store_find(const char *name)
+{
+	struct stored *s = find(name);
+
+	if (s == NULL)
+		return -1;
+	s->used = true;
+	return s->fd;
+}
+
+static void
+forget(struct stored *s)
+{
+	if (s == NULL)
+		return;
+	close(s->fd);
+	TAILQ_REMOVE(&all, s, link);
+	count--;
+	free(s);
+}
+
+int
+store_keep(const char *name, int fd)
+{
+	struct stored *s;
+	int copy;
+
+	forget(find(name));
+	if (fd < 0)
+		return 0;
+	if (count == STORE_MAX)
+		return -ENOSPC;
+	copy = fcntl(fd, F_DUPFD_CLOEXEC, CONTROL_FD + 1);
+	if (copy < 0)
+		return -errno;
+	s = xcalloc(1, sizeof(*s));
+	s->fd = copy;
+	s->used = true;
+	snprintf(s->name, sizeof(s->name), "%s", name);
+	TAILQ_INSERT_TAIL(&all, s, link);
+	count++;
+	return 0;
+}
+
+void
+store_begin(void)
+{
+	struct stored *s;
+
+	TAILQ_FOREACH (s, &all, link)
+		s->used = false;
+}
+
+void
+store_drop_unused(void)
+{
+	struct stored *s, *next;
+
+	for (s = TAILQ_FIRST(&all); s != NULL; s = next) {
+		next = TAILQ_NEXT(s, link);
+		if (!s->used)
+			forget(s);
+	}
+}

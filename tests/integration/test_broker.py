@@ -1,0 +1,265 @@
+"""The broker is replaced: whatever ends it, sessions go on, root keeps what the next one needs, and clients resume."""
+import base64
+import json
+import os
+import pathlib
+import re
+import signal
+import subprocess
+
+import pytest
+from conftest import BUILD, SANITIZED, children_named, digest, is_alive, kill, lines_of, poll
+from execd_client import Closed
+
+COUNT = "i=0; while [ $i -lt 400 ]; do i=$((i + 1)); echo $i; sleep 0.005; done; echo over"
+ALL = b"".join(b"%d\n" % i for i in range(1, 401)) + b"over\n"
+
+
+def text(user, directory, more="", audit=True):
+    record = f"[audit]\nfile = {directory}/audit\n" if audit else ""
+    return (f"[listener main]\naddress = ws://127.0.0.1:0\n[identity a]\nuser = {user.pw_name}\n"
+            f"token-sha256 = {digest('t')}\nsandbox-allow-unsandboxed = yes\n{record}{more}")
+
+
+def replaced(s, old):
+    """The pid of the broker after that one, which serves."""
+    new = poll(lambda: (b := s.broker) != old and b, what="another broker")
+    poll(lambda: len(re.findall(r"front-end \d+: serving", s.log)) > s.fronts, what="another front-end")
+    s.fronts = len(re.findall(r"front-end \d+: serving", s.log))
+    return new
+
+
+@pytest.fixture
+def server(configured, user, directory):
+    def go(more="", **kwargs):
+        s = configured(text(user, directory, more, **kwargs))
+        s.wait_log(": serving")
+        s.fronts = 1
+        return s
+    return go
+
+
+def resume(s, c):
+    """The next client of that session; the front-end may be new."""
+    def attempt():
+        try:
+            return s.connect(token="t").ready(resumeSessionId=c.session_id)
+        except (Closed, OSError):
+            return None
+
+    return poll(attempt, what="resumption")
+
+
+def whole(c, process="p"):
+    """Its output from the beginning, when it is over."""
+    def read():
+        r = c.call("process/read", {"processId": process, "afterSeq": 0, "waitMs": 100})
+        return r["closed"] and r
+
+    r = poll(read, 30, "end of the command")
+    return joined(r), r["exitCode"]
+
+
+def joined(r):
+    return b"".join(base64.b64decode(x["chunk"]) for x in r["chunks"])
+
+
+def so_far(c, process):
+    return joined(c.call("process/read", {"processId": process, "afterSeq": 0, "waitMs": 0}))
+
+
+@pytest.mark.parametrize("sig", [signal.SIGKILL, signal.SIGSEGV])
+def test_every_byte_once(server, sig):
+    s = server()
+    clients = [s.connect(token="t").ready() for _ in range(4)]
+    for c in clients:
+        c.sh("p", COUNT)
+        c.wait_output("p", "3\n")
+    port, runners = s.url, [s.runner(c) for c in clients]
+    old = s.broker
+    kill(old, sig)
+    for c in clients:
+        c.wait_closed()
+    replaced(s, old)
+    for c in clients:
+        assert whole(resume(s, c)) == (ALL, 0)
+    assert s.url == port and all(is_alive(r) for r in runners)
+    assert s.connect(token="t").ready().run("x", ["/bin/echo", "new"]).stdout == "new\n"
+
+
+def test_again_and_again(server):
+    s = server()
+    c = s.connect(token="t").ready()
+    c.start("cat", ["/bin/cat"], pipeStdin=True)
+    for n in range(6):
+        old = s.broker
+        kill(old)
+        c.wait_closed()
+        replaced(s, old)
+        c = resume(s, c)
+        c.write("cat", f"line {n}\n", f"write {n}")
+        poll(lambda c=c, n=n: f"line {n}\n".encode() in so_far(c, "cat"), what="answer")
+
+
+def test_detached_sessions_and_their_time(server):
+    """One that nobody is attached to is kept as well, and ends when its time is over."""
+    s = server("[limits]\ndetached-ttl = 3s\n")
+    c, gone = s.connect(token="t").ready(), s.connect(token="t").ready()
+    for x in c, gone:
+        x.sh("p", "sleep 1000")
+    runner = s.runner(gone)
+    for x in c, gone:
+        x.drop()
+    s.wait_log("detached")
+    old = s.broker
+    kill(old)
+    replaced(s, old)
+    again = resume(s, c)
+    poll(lambda: not is_alive(runner), what="end of the session that nobody came back to")
+    assert again.terminate("p") is True
+
+
+def test_a_watcher_comes_back(server):
+    s = server()
+    c = s.connect(token="t").ready()
+    c.sh("p", COUNT)
+    w = s.connect(token="t")
+    w.call("initialize", {"clientName": "w", "watchSessionId": c.session_id})
+    old = s.broker
+    kill(old)
+    for x in c, w:
+        x.wait_closed()
+    replaced(s, old)
+    c = resume(s, c)
+    w = s.connect(token="t")
+    w.call("initialize", {"clientName": "w", "watchSessionId": c.session_id})
+    assert whole(c) == (ALL, 0)
+
+
+def test_the_record_has_no_hole(server, directory):
+    """What ran before has its end on record, and who took the session over."""
+    s = server()
+    c = s.connect(token="t").ready()
+    c.sh("p", "read line; exit 7", pipeStdin=True)
+    record = directory / "audit"
+    poll(lambda: any("process-started" in line for line in lines_of(record)), what="the start")
+    old = s.broker
+    kill(old)
+    c.wait_closed()
+    replaced(s, old)
+    c = resume(s, c)
+    c.write("p", "go\n", "another")
+
+    def events():
+        return [json.loads(line) for line in lines_of(record)]
+    ended = poll(lambda: [e for e in events() if e["event"] == "process-exited"], what="the end")
+    assert ended[0]["process"] == "p" and ended[0]["code"] == 7
+    assert [e["event"] for e in events() if e.get("session") == c.session_id[:8]].count("session-adopted") == 1
+    assert [e["event"] for e in events()].count("process-started") == 1
+
+
+def test_a_killed_runner_of_an_adopted_session(server, directory):
+    s = server()
+    c = s.connect(token="t").ready()
+    c.sh("p", "sleep 1000")
+    old = s.broker
+    kill(old)
+    c.wait_closed()
+    replaced(s, old)
+    c = resume(s, c)
+    kill(int(re.findall(r"adopted, of a, runner (\d+)", s.log)[-1]))
+    assert c.wait_closed()["code"] == 1011
+    poll(lambda: any('"process-exited"' in line for line in lines_of(directory / "audit")), what="the end of its command")
+
+
+def test_a_runner_that_does_not_answer(server):
+    """Nobody waits for it for long, and it is there when it goes on."""
+    s = server()
+    c, other = s.connect(token="t").ready(), s.connect(token="t").ready()
+    c.sh("p", "sleep 1000")
+    runner = s.runner(c)
+    old = s.broker
+    os.kill(runner, signal.SIGSTOP)
+    try:
+        kill(old)
+        other.wait_closed()
+        replaced(s, old)
+        assert resume(s, other).run("x", ["/bin/echo", "fine"]).stdout == "fine\n"
+        with pytest.raises((Closed, AssertionError)):
+            s.connect(token="t").ready(resumeSessionId=c.session_id)
+    finally:
+        os.kill(runner, signal.SIGCONT)
+    s.wait_log(f"session {c.session_id[:8]}: adopted")
+    assert resume(s, c).terminate("p") is True
+
+
+def test_a_configuration_that_became_wrong(server):
+    """Sessions go on without a broker; the next that can read it has them."""
+    s = server()
+    c = s.connect(token="t").ready()
+    c.sh("p", "sleep 1000")
+    runner, good, old = s.runner(c), s.path.read_text(), s.broker
+    s.path.write_text("rubbish\n")
+    kill(old)
+    s.wait_log("broker: exited with status 3; sessions go on")
+    assert is_alive(runner)
+    s.path.write_text(good)
+    replaced(s, old)
+    assert resume(s, c).terminate("p") is True
+
+
+def test_an_identity_that_is_gone(server):
+    """Its session has nobody who may resume it, and says so."""
+    s = server()
+    c = s.connect(token="t").ready()
+    runner, old = s.runner(c), s.broker
+    s.path.write_text(s.path.read_text().replace("[identity a]", "[identity c]"))
+    kill(old)
+    poll(lambda: not is_alive(runner), what="end of the session")
+    assert "[identity a] is gone: ending it" in s.log
+
+
+def test_the_end_comes_from_the_next_broker(server):
+    s = server()
+    c = s.connect(token="t").ready()
+    c.sh("p", "sleep 1000")
+    old = s.broker
+    kill(old)
+    c.wait_closed()
+    replaced(s, old)
+    runner = int(re.findall(r"adopted, of a, runner (\d+)", s.log)[-1])
+    s.stop()
+    assert not is_alive(runner)
+
+
+def test_a_signal_while_there_is_no_broker(server):
+    s = server()
+    c = s.connect(token="t").ready()
+    runner, old = s.runner(c), s.broker
+    s.path.write_text("rubbish\n")
+    kill(old)
+    s.wait_log("broker: exited with status 3")
+    s.child.terminate()
+    assert s.child.wait(15) == 0
+    poll(lambda: not is_alive(runner), what="end of the session")
+
+
+def test_stdio_has_one_broker(stdio):
+    """Its client cannot come again: it is told at once."""
+    c = stdio()
+    c.ready()
+    kill(poll(lambda: children_named(c.child.pid, "execd-broker"), what="broker")[0])
+    assert c.child.wait(15) == 1
+
+
+@pytest.mark.skipif(SANITIZED, reason="LINES ARE NOT COUNTED: a sanitizer links its own")
+def test_root_can_be_read_in_a_sitting():
+    """Every file that is linked into the program that is root, from its own symbols."""
+    out = subprocess.run(["nm", "-l", str(BUILD / "daemon/root/execd")], capture_output=True, text=True).stdout
+    files = {m for m in re.findall(r"\t(\S+\.c):\d+$", out, re.M) if "/glibc" not in m and os.path.exists(m)}
+    assert any(f.endswith("root/orders.c") for f in files)
+    total = sum(len(pathlib.Path(f).read_text().splitlines()) for f in files)
+    assert total <= 4900, (total, sorted(files))
+    linked = subprocess.run(["ldd", str(BUILD / "daemon/root/execd")], capture_output=True, text=True).stdout
+    assert set(re.findall(r"^\t(\S+)", linked, re.M)) <= {"linux-vdso.so.1", "libc.so.6", "/lib64/ld-linux-x86-64.so.2",
+                                                         "/lib/ld-linux-aarch64.so.1"}, linked
