@@ -1,8 +1,9 @@
 /*
  * Repositories below a writable root, where the operator asks for it: `hooks`
  * and `config` of each stay read-only down to a configured depth. This is
- * hardening: what cannot be looked at is left alone, and the scan ends without
- * complaint when it has seen enough.
+ * hardening: what cannot be looked at is left alone. A tree with more
+ * directories than one start may look at refuses the policy: a search that
+ * ended early would protect less than the operator believes.
  */
 #include "resolve_parts.h"
 
@@ -107,20 +108,30 @@ visit(struct resolver *s, struct queue *q, const struct level *l,
 }
 
 static int
+fail_too_many(struct resolver *s, const char *path)
+{
+	return resolve_fail(s,
+	    "nested-git: more than %d directories to search for repositories, "
+	    "at %.400s: lower nested-git-depth (%u), or set nested-git = off",
+	    NESTED_NAMES_MAX, path, s->r->nested_git_depth);
+}
+
+static int
 visit_names(struct resolver *s, struct queue *q, const struct level *l)
 {
 	_cleanup_free_ char *path = node_path(l->directory);
 	struct names names = { .max = NESTED_NAMES_MAX - s->nested_names };
 	int err = tree_list(&s->tree, path, true, &names);
 
-	err = err == -E2BIG || err == -EACCES || err == -EPERM ||
-		      err == -ENOENT || err == -ENOTDIR
-		  ? 0
-		  : err;
+	if (err == -E2BIG)
+		err = fail_too_many(s, path);
+	else if (err == -EACCES || err == -EPERM || err == -ENOENT ||
+		 err == -ENOTDIR)
+		err = 0;
 	for (size_t at = 0; at < names.len && err == 0;
 	     at += strlen(names.text + at) + 1)
 		err = visit(s, q, l, names.text + at + 1);
-	s->nested_names += names.count < names.max ? names.count : names.max;
+	s->nested_names += names.count;
 	free(names.text);
 	return err;
 }
@@ -132,8 +143,7 @@ resolve_protect_nested(struct resolver *s, struct node *root)
 	int err = 0;
 
 	put(s, &q, root, 0);
-	while (q.next < q.count && err == 0 &&
-	       s->nested_names < NESTED_NAMES_MAX) {
+	while (q.next < q.count && err == 0) {
 		struct level l = q.items[q.next++];
 
 		err = visit_names(s, &q, &l);

@@ -298,6 +298,19 @@ def test_repositories_below_a_root(start, work, user):
         assert c.finished("g").stdout.split() == written.split(), key
 
 
+def test_too_many_directories_for_nested_git(start, work, user):
+    """The start that cannot look at all of them is refused, and says which key to change."""
+    for n in range(5001):
+        (work / f"d{n}").mkdir()
+    for key, refused in (("hooks\nnested-git-depth = 1", True), ("off", False)):
+        c = start(f"allow-unsandboxed = yes\nmax-profile = managed\nnested-git = {key}\n")
+        m = try_start(c, "n", work, policy(work, ("roots", "write")), ["/bin/true"])
+        assert ("error" in m) == refused, m
+        if refused:
+            assert m["error"]["code"] == -32602 and "more than 5000 directories" in m["error"]["message"], m
+            assert str(work) in m["error"]["message"] and "nested-git-depth (1)" in m["error"]["message"], m
+
+
 def test_a_tmp_of_its_own(start, work, directory, user, mode):
     """Nothing of the host's is in it and nothing gets out; what the policy names below it is the host's."""
     name = f"execd-private-{os.getpid()}"

@@ -207,6 +207,32 @@ test_nested(void **state)
 	big_clear(&b);
 }
 
+/* A search for repositories never ends before it has seen all: the directory
+ * beyond the limit refuses. */
+static void
+test_nested_names(void **state)
+{
+	struct big b = { .nested = 1, .files = 4999 };
+
+	big_add(&b, SANDBOX_WRITE, deep_path(0, "d"));
+	check_big(&b, 0, "");
+	b = (struct big){ .nested = 1, .files = 5000 };
+	big_add(&b, SANDBOX_WRITE, deep_path(0, "d"));
+	check_big(&b, -EINVAL,
+	    "nested-git: more than 5000 directories to search for "
+	    "repositories, at /d: lower nested-git-depth (1), or set "
+	    "nested-git = off");
+	b = (struct big){ .nested = 2, .files = 2499 };
+	big_add(&b, SANDBOX_WRITE, deep_path(0, "d"));
+	check_big(&b, 0, "");
+	b = (struct big){ .nested = 2, .files = 2500 };
+	big_add(&b, SANDBOX_WRITE, deep_path(0, "d"));
+	check_big(&b, -EINVAL,
+	    "nested-git: more than 5000 directories to search for "
+	    "repositories, at /d/d: lower nested-git-depth (2), or set "
+	    "nested-git = off");
+}
+
 static void
 test_deep(void **state)
 {
@@ -433,6 +459,7 @@ main(void)
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(test_many),
 		cmocka_unit_test(test_nested),
+		cmocka_unit_test(test_nested_names),
 		cmocka_unit_test(test_deep),
 		cmocka_unit_test(test_long_name),
 		cmocka_unit_test(test_links),
