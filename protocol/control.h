@@ -77,7 +77,6 @@ enum control_type {
 	RUNNER_REPORT_UNWATCHED = 43, /* control_unwatched */
 	RUNNER_REPORT_STARTED = 45,   /* control_started; with `audit` */
 	RUNNER_REPORT_EXITED = 47,    /* control_exited; with `audit` */
-	RUNNER_REPORT_MASKS = 49,     /* nothing + fd; at most once */
 	RUNNER_REPORT_FILE = 51,      /* control_file; as AUDIT says */
 	RUNNER_REPORT_HTTP = 53,      /* control_http; likewise */
 	RUNNER_REPORT_END = 57,	      /* nothing: its client ends it */

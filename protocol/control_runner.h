@@ -17,6 +17,7 @@ struct control_session_config {
 	char home[CONTROL_STRING_MAX];
 	bool pid_namespace; /* the runner is pid 1 of its own */
 	bool door;	    /* the sandbox door travels along */
+	bool masks;	    /* and the list of its user's masks */
 	uint8_t cgroups;    /* bits: which enum cgroup_hierarchy travel along */
 	uint32_t command_deadline_ms; /* 0: none */
 	uint64_t output_rate;	      /* bytes a second in all; 0: none */

@@ -62,8 +62,8 @@ on_idle(void)
 }
 
 /* The monitor never waits for a runner, so waiting for it has an end. */
-static void
-send_report(enum control_type type, const void *payload, int fd)
+void
+orders_report(enum control_type type, const void *payload)
 {
 	struct pollfd room = { .fd = CONTROL_FD, .events = POLLOUT };
 	struct buf b;
@@ -71,26 +71,14 @@ send_report(enum control_type type, const void *payload, int fd)
 
 	buf_init(&b, CONTROL_MESSAGE_MAX);
 	control_put(&b, type, payload);
-	while ((err = seqpacket_send(
-		    CONTROL_FD, b.data, b.len, &fd, fd >= 0)) == -EAGAIN &&
+	while ((err = seqpacket_send(CONTROL_FD, b.data, b.len, NULL, 0)) ==
+		   -EAGAIN &&
 	       poll(&room, 1, REPORT_WAIT_MS) > 0)
 		continue;
 	/* Of a monitor that is gone the channel itself tells. */
 	if (err < 0 && err != -EPIPE)
 		log_fatal_errno(err, "the monitor takes no report");
 	buf_clear(&b);
-}
-
-void
-orders_report(enum control_type type, const void *payload)
-{
-	send_report(type, payload, -1);
-}
-
-static void
-report_masks(int fd)
-{
-	send_report(RUNNER_REPORT_MASKS, NULL, fd);
 }
 
 /* Would a client that comes back find anything? */
@@ -119,32 +107,43 @@ report_unwatched(uint32_t number, enum channel_end why)
 	orders_report(RUNNER_REPORT_UNWATCHED, &u);
 }
 
+/* In their order: the program, what the flags name, control groups. */
+static int
+take_fds(const struct control_session_config *c, const int *fds, size_t nfds,
+    struct session_fds *own, struct cgroup *cgroup)
+{
+	size_t n = 0;
+
+	if (nfds < 1u + c->door + c->masks)
+		return -EBADMSG;
+	own->http_program = fds[n++];
+	own->door = c->door ? fds[n++] : -1;
+	own->masks = c->masks ? fds[n++] : -1;
+	return cgroup_get(cgroup, c->cgroups, fds + n, nfds - n);
+}
+
 static int
 take_configure(const uint8_t *packet, size_t len, const int *fds, size_t nfds)
 {
 	struct control_session_config c;
+	struct session_fds own;
 	struct cgroup cgroup;
 	char label[16];
 	int err;
 
 	if (control_get(packet, len, RUNNER_ORDER_CONFIGURE, &c) < 0 ||
-	    nfds < 1u + c.door ||
-	    cgroup_get(
-		&cgroup, c.cgroups, fds + 1 + c.door, nfds - 1 - c.door) < 0)
+	    take_fds(&c, fds, nfds, &own, &cgroup) < 0)
 		return -EBADMSG;
 	snprintf(label, sizeof(label), "session %.7s", c.session_id);
 	log_set_label(label);
 	err = reaper_init(orders_base, c.pid_namespace, on_idle);
 	if (err < 0)
 		log_fatal_errno(err, "taking over the session's children");
-	session_init(
-	    &session, orders_base, &c, base_env, c.door ? fds[1] : -1, &cgroup);
+	session_init(&session, orders_base, &c, base_env, &own, &cgroup);
 	session.report = orders_report;
 	session.open_cast = orders_open_cast;
 	session.report_detached = report_detached;
 	session.report_unwatched = report_unwatched;
-	session.report_masks = report_masks;
-	session.http_program = fds[0];
 	state = RUNNER_CONFIGURED;
 	return 0;
 }
@@ -286,8 +285,6 @@ take_identify(const uint8_t *packet, size_t len, const int *fds, size_t nfds)
 		return -EBADMSG;
 	memcpy(i.peer, session.client.peer, sizeof(i.peer));
 	orders_report(RUNNER_REPORT_IDENTITY, &i);
-	if (session.masks.fd >= 0)
-		report_masks(session.masks.fd);
 	TAILQ_FOREACH (p, &session.started, link)
 		if (i.audited && !p->process.state.exited && !p->unrecorded)
 			report_running(p);

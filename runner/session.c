@@ -26,17 +26,19 @@
 static void kill_cb(evutil_socket_t fd, short what, void *arg);
 static void rate_cb(evutil_socket_t fd, short what, void *arg);
 
-/* Before it is made: killed in between, the runner leaves nothing unknown. */
-static void
-note_mask(void *owner, const char *path)
+/* Before they are made: killed in between, the runner leaves nothing unknown.
+ */
+static const struct siphash_key *
+note_masks(void *owner, const struct mask *masks, size_t n)
 {
 	struct session *s = owner;
-	int new = mask_list_add(&s->masks, path);
+	int err =
+	    s->masks.fd >= 0 ? mask_list_add(&s->masks, masks, n) : -ENOENT;
 
-	if (new > 0)
-		s->report_masks(s->masks.fd);
-	else if (new < 0)
-		log_warn(new, "sandbox: listing %s", path);
+	if (err == 0)
+		return &s->masks.key;
+	log_warn(err, "sandbox: masks that no list has stay after a hard stop");
+	return NULL;
 }
 
 static bool
@@ -47,14 +49,15 @@ give_up_helper(void *owner, const struct nest *n)
 
 void
 session_init(struct session *s, struct event_base *base,
-    const struct control_session_config *config, char **env, int door,
-    const struct cgroup *cgroup)
+    const struct control_session_config *config, char **env,
+    const struct session_fds *fds, const struct cgroup *cgroup)
 {
 	/* Field by field: what stays zero costs an idle session nothing. */
 	s->base = base;
 	s->config = *config;
 	s->env = env;
-	s->door = door;
+	s->door = fds->door;
+	s->http_program = fds->http_program;
 	s->groups.session = *cgroup;
 	s->client.channel.in_fd = s->client.channel.out_fd = -1;
 	s->client.session = s;
@@ -63,7 +66,7 @@ session_init(struct session *s, struct event_base *base,
 	TAILQ_INIT(&s->closed);
 	TAILQ_INIT(&s->helpers);
 	file_router_init(&s->files);
-	mask_list_init(&s->masks);
+	mask_list_init(&s->masks, fds->masks);
 	s->null_fd = -1;
 	event_assign(
 	    &s->forget_event, base, -1, 0, session_process_forget_cb, s);
@@ -87,7 +90,7 @@ session_limit(struct session *s, const struct sandbox_limits *limits)
 		.home = s->config.home,
 		.tmpdir = environment_get(s->env, "TMPDIR"),
 		.give_up = give_up_helper,
-		.note = note_mask,
+		.note = note_masks,
 		.owner = s,
 	};
 

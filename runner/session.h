@@ -119,7 +119,6 @@ struct session {
 	struct event forget_event;
 	struct event kill_event;
 	/* How the monitor hears that a connection is over, and the rest. */
-	void (*report_masks)(int fd); /* the list, to the monitor */
 	void (*report)(enum control_type type, const void *payload);
 	/* A file for the recording of a terminal, or -errno. Waits for it. */
 	int (*open_cast)(struct slice process);
@@ -127,10 +126,17 @@ struct session {
 	void (*report_unwatched)(uint32_t number, enum channel_end end);
 };
 
+/* What the monitor opened for it. */
+struct session_fds {
+	int http_program;
+	int door;  /* -1: none */
+	int masks; /* likewise */
+};
+
 /* *s is all zero. */
 void session_init(struct session *s, struct event_base *base,
-    const struct control_session_config *config, char **env, int door,
-    const struct cgroup *cgroup);
+    const struct control_session_config *config, char **env,
+    const struct session_fds *fds, const struct cgroup *cgroup);
 
 /* What the operator permits; once, before the first client. */
 void session_limit(struct session *s, const struct sandbox_limits *limits);

@@ -21,7 +21,7 @@ static const char *const dropped_names[] = { "HOME", "USER", "LOGNAME", "SHELL",
 	"MAIL", "XDG_RUNTIME_DIR", "SUDO_COMMAND", "SUDO_USER", "SUDO_UID",
 	"SUDO_GID", "NOTIFY_SOCKET", "WATCHDOG_USEC", "WATCHDOG_PID",
 	"INVOCATION_ID", "JOURNAL_STREAM", "LISTEN_FDS", "LISTEN_PID",
-	"LISTEN_FDNAMES" };
+	"LISTEN_FDNAMES", "STATE_DIRECTORY" };
 
 static bool
 is_dropped(const char *entry)

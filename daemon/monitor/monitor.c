@@ -14,6 +14,7 @@
 #include <unistd.h>
 
 #include "log.h"
+#include "mask_files.h"
 #include "notify.h"
 #include "reload.h"
 #include "session_audit.h"
@@ -256,6 +257,7 @@ monitor_run(struct monitor *m)
 		log_error(err, "event loop");
 		return EXIT_FAILED;
 	}
+	mask_files_begin(m);
 	while (!is_over(m)) {
 		int64_t now = now_ms(), deadline;
 
@@ -273,5 +275,6 @@ monitor_run(struct monitor *m)
 		if (err == 0)
 			session_spare_make(m);
 	}
+	mask_files_end();
 	return m->exit_code;
 }

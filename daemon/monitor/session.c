@@ -16,6 +16,7 @@
 #include "dispose.h"
 #include "log.h"
 #include "log_limit.h"
+#include "mask_files.h"
 #include "monitor.h"
 #include "requests.h"
 #include "seqpacket.h"
@@ -114,8 +115,7 @@ destroy(struct registry *r, struct session *s)
 	dispose_channel(source_detach(&s->control));
 	session_forget_watchers(s);
 	identity_unref(s->identity);
-	if (s->masks >= 0)
-		close(s->masks);
+	mask_file_put(s->masks, s->failed);
 	free(s);
 }
 
@@ -336,8 +336,11 @@ session_reap(struct monitor *m, pid_t pid, int status)
 	session_audit(m, s, "session-ended", NULL, reason);
 	s->crashed = is_crash(status);
 	requests_session_ended(m, s, reason);
-	if (s->masks >= 0 && status != 0)
-		spawn_sweep(s->identity, s->masks);
+	s->failed = status != 0;
+	if (s->masks != NULL && s->failed)
+		spawn_sweep(s->identity, mask_file_fd(s->masks));
+	else if (s->adopted && s->failed)
+		mask_files_look(m);
 	destroy(&m->sessions, s);
 	return true;
 }

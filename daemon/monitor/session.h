@@ -65,8 +65,8 @@ struct session {
 	int64_t ends_ms;	       /* CLOCK_MONOTONIC; 0: never */
 	int64_t silent_ms; /* likewise, killed then: a channel ended without
 			    * a report; -1: that was done */
-	pid_t pid;	   /* of the runner; 0: none */
-	int masks; /* the list of what its runner made on the disk; -1: none */
+	pid_t pid;		 /* of the runner; 0: none */
+	struct mask_file *masks; /* the list of what it makes on the disk */
 	enum session_state state;
 	int64_t deadline_ms;	/* TERMINATING */
 	int64_t detached_ms;	/* DETACHED since then */
@@ -76,6 +76,7 @@ struct session {
 	bool asked_to_end;	/* by its client */
 	bool empty;		/* detached: nothing was ever started */
 	bool crashed;		/* its runner had a fault */
+	bool failed;		/* it did not end as it should */
 	bool audited;		/* its runner reports processes */
 	bool adopted;		/* a broker before this one opened it */
 	uint32_t running;	/* of them: */
@@ -189,21 +190,20 @@ int session_start(struct monitor *m, struct session *s, char *reason);
 void session_discard(struct registry *r, struct session *s);
 
 /* session_adopt.c: takes over the runners of the broker before this one, each
- * of which is asked how its session stands. What such a one said, fd taken
- * over; false: it cannot be. One that is UNKNOWN goes. How long to wait for
+ * of which is asked how its session stands. What such a one said;
+ * false: it cannot be. One that is UNKNOWN goes. How long to wait for
  * the others before a client is let in, or -1. */
 void session_adopt_all(struct monitor *m);
-bool session_adopt_report(struct monitor *m, struct session *s,
-    const uint8_t *packet, size_t len, int fd);
+bool session_adopt_report(
+    struct monitor *m, struct session *s, const uint8_t *packet, size_t len);
 void session_adopt_forget(struct registry *r, struct session *s);
 int64_t session_adopt_expire(struct monitor *m, int64_t now);
 
 /* session_report.c: session.control has something. */
 void session_control_ready(struct source *source, uint32_t events);
 
-/* One report, with at most one descriptor, which is taken over; -1: none. */
-void session_take_report(
-    struct session *s, const uint8_t *packet, size_t len, int fd);
+/* One report. */
+void session_take_report(struct session *s, const uint8_t *packet, size_t len);
 
 /* For session_watch.c: the session of that id that can be reached and is the
  * identity's, or NULL; an order to its runner; what the runner said. */

@@ -11,7 +11,6 @@
 #include <sys/epoll.h>
 #include <unistd.h>
 
-#include "dispose.h"
 #include "log.h"
 #include "monitor.h"
 #include "session_audit.h"
@@ -30,7 +29,6 @@
 /* What a runner said before it answered; reports keep their order. */
 struct early_report {
 	STAILQ_ENTRY(early_report) link; /* session.early */
-	int fd;				 /* owned, or -1 */
 	size_t len;
 	uint8_t packet[];
 };
@@ -105,7 +103,7 @@ session_adopt_all(struct monitor *m)
 }
 
 static bool
-put_off(struct session *s, const uint8_t *packet, size_t len, int fd)
+put_off(struct session *s, const uint8_t *packet, size_t len)
 {
 	struct early_report *e;
 	size_t n = 0;
@@ -115,7 +113,6 @@ put_off(struct session *s, const uint8_t *packet, size_t len, int fd)
 	if (n == EARLY_MAX)
 		return false;
 	e = xmalloc(sizeof(*e) + len);
-	e->fd = fd;
 	e->len = len;
 	memcpy(e->packet, packet, len);
 	STAILQ_INSERT_TAIL(&s->early, e, link);
@@ -129,7 +126,6 @@ drop_early(struct session *s)
 
 	while ((e = STAILQ_FIRST(&s->early)) != NULL) {
 		STAILQ_REMOVE_HEAD(&s->early, link);
-		dispose(&e->fd, 1);
 		free(e);
 	}
 }
@@ -141,7 +137,7 @@ take_early(struct session *s)
 
 	while (!s->hung_up && (e = STAILQ_FIRST(&s->early)) != NULL) {
 		STAILQ_REMOVE_HEAD(&s->early, link);
-		session_take_report(s, e->packet, e->len, e->fd);
+		session_take_report(s, e->packet, e->len);
 		free(e);
 	}
 	drop_early(s);
@@ -200,22 +196,18 @@ settle(struct monitor *m, struct session *s, const struct control_identity *i)
 }
 
 bool
-session_adopt_report(struct monitor *m, struct session *s,
-    const uint8_t *packet, size_t len, int fd)
+session_adopt_report(
+    struct monitor *m, struct session *s, const uint8_t *packet, size_t len)
 {
 	struct control_identity i;
 
-	if (control_peek(packet, len) != RUNNER_REPORT_IDENTITY) {
-		if (put_off(s, packet, len, fd))
-			return true;
-	} else if (fd < 0 &&
-		   control_get(packet, len, RUNNER_REPORT_IDENTITY, &i) == 0 &&
-		   i.age_ms <= INT64_MAX / 2) {
-		settle(m, s, &i);
-		return true;
-	}
-	dispose(&fd, 1);
-	return false;
+	if (control_peek(packet, len) != RUNNER_REPORT_IDENTITY)
+		return put_off(s, packet, len);
+	if (control_get(packet, len, RUNNER_REPORT_IDENTITY, &i) < 0 ||
+	    i.age_ms > INT64_MAX / 2)
+		return false;
+	settle(m, s, &i);
+	return true;
 }
 
 int64_t

@@ -3,7 +3,6 @@
  * cannot be, ends the runner and its session.
  */
 #include <errno.h>
-#include <fcntl.h>
 #include <stdio.h>
 #include <sys/epoll.h>
 #include <unistd.h>
@@ -11,7 +10,6 @@
 #include "dispose.h"
 #include "log.h"
 #include "monitor.h"
-#include "rights.h"
 #include "seqpacket.h"
 #include "session_audit.h"
 #include "session_cast.h"
@@ -116,49 +114,23 @@ judge(struct session *s, int err)
 		give_up(s);
 }
 
-/* Of nothing else it is known that closing it waits for nobody. */
-static bool
-is_memory(int fd)
-{
-	return fcntl(fd, F_GET_SEALS) >= 0;
-}
-
-/* The only report with a descriptor, which is kept as it is: true. */
-static bool
-take_masks(struct session *s, const uint8_t *packet, size_t len, int fd)
-{
-	if (s->masks >= 0 || !is_memory(fd) ||
-	    control_get(packet, len, RUNNER_REPORT_MASKS, NULL) < 0)
-		return false;
-	s->masks = fd;
-	rights_refuse(s->control.fd);
-	return true;
-}
-
 void
-session_take_report(
-    struct session *s, const uint8_t *packet, size_t len, int fd)
+session_take_report(struct session *s, const uint8_t *packet, size_t len)
 {
-	if (fd >= 0 && take_masks(s, packet, len, fd))
-		return;
-	judge(s, fd >= 0 ? -EBADMSG : take_one(s, packet, len));
-	dispose(&fd, 1);
+	judge(s, take_one(s, packet, len));
 }
 
 static void
 take_packet(
     struct session *s, const uint8_t *packet, size_t len, int *fds, size_t nfds)
 {
-	if (nfds > 1) {
+	if (nfds > 0)
 		judge(s, -EBADMSG);
-		dispose(fds, nfds);
-	} else if (s->state == SESSION_STATE_UNKNOWN) {
-		if (!session_adopt_report(
-			&monitor, s, packet, len, nfds == 1 ? fds[0] : -1))
-			judge(s, -EBADMSG);
-	} else {
-		session_take_report(s, packet, len, nfds == 1 ? fds[0] : -1);
-	}
+	else if (s->state != SESSION_STATE_UNKNOWN)
+		session_take_report(s, packet, len);
+	else if (!session_adopt_report(&monitor, s, packet, len))
+		judge(s, -EBADMSG);
+	dispose(fds, nfds);
 }
 
 /* Reads what the runner said so far; notes the end of the channel. */

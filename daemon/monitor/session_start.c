@@ -11,7 +11,9 @@
 
 #include "group_limits.h"
 #include "log.h"
+#include "mask_files.h"
 #include "monitor.h"
+#include "rights.h"
 #include "seqpacket.h"
 #include "session_audit.h"
 #include "session_orders.h"
@@ -53,7 +55,6 @@ session_new(struct identity *identity)
 
 	s->identity = identity_ref(identity);
 	s->control.fd = -1;
-	s->masks = -1;
 	s->state = SESSION_STATE_SPARE;
 	STAILQ_INIT(&s->early);
 	TAILQ_INIT(&s->watchers);
@@ -94,7 +95,7 @@ static void
 configure(struct monitor *m, struct session *s, const struct cgroup *cgroup)
 {
 	const struct limits *l = &m->conf->limits;
-	int fds[2 + CGROUP_HIERARCHIES] = { m->programs.http };
+	int fds[3 + CGROUP_HIERARCHIES] = { m->programs.http };
 	struct sandbox_limits limits;
 	struct session_orders orders;
 	size_t nfds = 1;
@@ -123,6 +124,10 @@ configure(struct monitor *m, struct session *s, const struct cgroup *cgroup)
 	c.door = door >= 0;
 	if (c.door)
 		fds[nfds++] = door;
+	s->masks = mask_file_get(s->identity);
+	c.masks = s->masks != NULL;
+	if (c.masks)
+		fds[nfds++] = mask_file_fd(s->masks);
 	nfds += cgroup_put(cgroup, &c.cgroups, fds + nfds);
 	session_orders_begin(&orders, fds, nfds);
 	session_orders_add(&orders, RUNNER_ORDER_CONFIGURE, &c);
@@ -149,6 +154,8 @@ start_runner(struct session *s, struct cgroup *cgroup, char *reason)
 			      : (int)pid;
 		if (err < 0)
 			close(pair[0]);
+		else
+			rights_refuse(pair[0]); /* it has none to send */
 	}
 	if (err == -EOPNOTSUPP)
 		group_limits_reason(s->identity, reason);

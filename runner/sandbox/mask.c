@@ -12,10 +12,13 @@
 #include <time.h>
 #include <unistd.h>
 
+#include "log.h"
 #include "mounts.h"
 #include "util.h"
 
 #define MARK_SECONDS 1
+#define MARKS_MAX    1000000000 /* nanoseconds */
+#define NAME_CAP     40
 
 /* Somebody may take a mask away between our finding and locking it. */
 #define TRIES	 16
@@ -57,38 +60,116 @@ open_it(int parent, const char *name)
 	return fd < 0 ? -errno : fd;
 }
 
+/* --- the mark ----------------------------------------------------------- */
+
+static uint64_t
+hash(const struct siphash_key *key, const char *path, uint64_t device,
+    uint64_t inode)
+{
+	const uint64_t numbers[] = { device, inode };
+	size_t n = strlen(path) + 1;
+	_cleanup_free_ char *text = xmalloc(n + sizeof(numbers));
+	uint64_t out[2];
+
+	memcpy(text, path, n);
+	memcpy(text + n, numbers, sizeof(numbers));
+	siphash128(key, text, n + sizeof(numbers), out);
+	return out[0];
+}
+
+static long
+mark_of(const struct siphash_key *key, const char *path, const struct stat *st)
+{
+	return (long)(hash(key, path, st->st_dev, st->st_ino) % MARKS_MAX);
+}
+
+static int
+put_mark(int parent, const char *name, const char *path,
+    const struct siphash_key *key)
+{
+	struct timespec times[2] = { { .tv_sec = MARK_SECONDS },
+		{ .tv_sec = MARK_SECONDS } };
+	struct stat st;
+
+	if (key != NULL) {
+		if (fstatat(parent, name, &st, AT_SYMLINK_NOFOLLOW) < 0)
+			return -errno;
+		times[1].tv_nsec = mark_of(key, path, &st);
+	}
+	return utimensat(parent, name, times, AT_SYMLINK_NOFOLLOW) < 0 ? -errno
+								       : 0;
+}
+
+/* --- making ------------------------------------------------------------- */
+
+static void
+name_temporary(char name[NAME_CAP], uint64_t number)
+{
+	snprintf(
+	    name, NAME_CAP, ".execd-mask-%016llx", (unsigned long long)number);
+}
+
+static int
+make_empty(int parent, const char *name, bool directory)
+{
+	int fd;
+
+	if (directory)
+		return mkdirat(parent, name, 0555) < 0 ? -errno : 0;
+	fd = openat(parent, name,
+	    O_WRONLY | O_CREAT | O_EXCL | O_NOFOLLOW | O_CLOEXEC, 0600);
+	if (fd < 0)
+		return -errno;
+	close(fd);
+	return 0;
+}
+
+/* Under a name that the list leads to; where somebody else is making the same,
+ * under any. */
+static int
+make_temporary(int parent, char name[NAME_CAP], const struct mask *m,
+    const struct siphash_key *key)
+{
+	int err = -EEXIST;
+	uint64_t r;
+
+	if (key != NULL) {
+		name_temporary(name, hash(key, m->path, 0, 0));
+		err = make_empty(parent, name, m->directory);
+	}
+	if (err != -EEXIST)
+		return err;
+	if (getrandom(&r, sizeof(r), 0) != (ssize_t)sizeof(r))
+		return -EIO;
+	name_temporary(name, r);
+	return make_empty(parent, name, m->directory);
+}
+
 /* Marked while it has another name: under its own it is never seen half made.
  */
 static int
-make(int parent, const char *name, bool directory)
+make(int parent, const char *name, const struct mask *m,
+    const struct siphash_key *key)
 {
-	const struct timespec times[2] = { { .tv_sec = MARK_SECONDS },
-		{ .tv_sec = MARK_SECONDS } };
-	_cleanup_close_ int fd = -1;
-	char temporary[40];
-	uint64_t r;
-	int err = 0;
+	mode_t mode = m->directory ? 0555 : 0600;
+	char temporary[NAME_CAP];
+	int err = make_temporary(parent, temporary, m, key);
 
-	if (getrandom(&r, sizeof(r), 0) != (ssize_t)sizeof(r))
-		return -EIO;
-	snprintf(temporary, sizeof(temporary), ".execd-mask-%016llx",
-	    (unsigned long long)r);
-	if (directory)
-		err = mkdirat(parent, temporary, 0555) < 0 ? -errno : 0;
-	else if ((fd = openat(parent, temporary,
-		      O_WRONLY | O_CREAT | O_EXCL | O_NOFOLLOW | O_CLOEXEC,
-		      0600)) < 0)
-		err = -errno;
 	if (err < 0)
 		return err;
-	if (fchmodat(parent, temporary, directory ? 0555 : 0600, 0) < 0 ||
-	    utimensat(parent, temporary, times, AT_SYMLINK_NOFOLLOW) < 0 ||
+	if (fchmodat(parent, temporary, mode, 0) < 0)
+		err = -errno;
+	if (err == 0)
+		err = put_mark(parent, temporary, m->path, key);
+	if (err == 0 &&
 	    renameat2(parent, temporary, parent, name, RENAME_NOREPLACE) < 0)
 		err = -errno;
 	if (err < 0)
-		unlinkat(parent, temporary, directory ? AT_REMOVEDIR : 0);
+		unlinkat(parent, temporary, m->directory ? AT_REMOVEDIR : 0);
 	return err;
 }
+
+/* --- taking and leaving ------------------------------------------------- */
 
 /* Not ours, and closed to us: then it is closed to commands as well. */
 static bool
@@ -142,7 +223,7 @@ lock(struct mask *m, int parent, const char *name)
 }
 
 int
-mask_take(struct mask *m)
+mask_take(struct mask *m, const struct siphash_key *key)
 {
 	const char *name;
 	_cleanup_close_ int parent = open_parent(m->path, &name);
@@ -152,7 +233,7 @@ mask_take(struct mask *m)
 	if (parent < 0)
 		return parent;
 	for (int i = 0; i < TRIES && err == 1; i++) {
-		err = make(parent, name, m->directory);
+		err = make(parent, name, m, key);
 		if (err < 0 && err != -EEXIST)
 			return is_closed(parent, err) ? 0 : err;
 		made = err == 0;
@@ -190,13 +271,41 @@ mask_leave(struct mask *m)
 	m->fd = -1;
 }
 
+/* --- what was left behind ----------------------------------------------- */
+
+/* Empty, or it stays. */
+static void
+sweep_temporary(int parent, const char *path, const struct siphash_key *key)
+{
+	char name[NAME_CAP];
+	struct stat st;
+
+	name_temporary(name, hash(key, path, 0, 0));
+	if (fstatat(parent, name, &st, AT_SYMLINK_NOFOLLOW) < 0 ||
+	    st.st_uid != geteuid())
+		return;
+	if (S_ISDIR(st.st_mode))
+		unlinkat(parent, name, AT_REMOVEDIR);
+	else if (S_ISREG(st.st_mode) && st.st_size == 0)
+		unlinkat(parent, name, 0);
+}
+
 void
-mask_sweep(const char *path)
+mask_sweep(const char *path, const struct siphash_key *key, bool orphan)
 {
 	const char *name;
 	_cleanup_close_ int parent = open_parent(path, &name);
 	_cleanup_close_ int fd = parent < 0 ? parent : open_it(parent, name);
+	struct stat st;
 
-	if (fd >= 0)
+	if (parent >= 0 && orphan)
+		sweep_temporary(parent, path, key);
+	if (fd < 0 || fstat(fd, &st) < 0)
+		return;
+	if (st.st_uid == geteuid() && mask_is(&st) &&
+	    st.st_mtim.tv_nsec == mark_of(key, path, &st))
 		remove_unused(fd, parent, name);
+	if (orphan && is_there(parent, name, &st))
+		log_info("%s is not as a stop left it, or is in use: it stays",
+		    path);
 }

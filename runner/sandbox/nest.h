@@ -27,7 +27,7 @@ struct nest {
 	struct plan plan;   /* owned */
 	struct mask *masks; /* owned */
 	size_t nmasks;
-	bool noted;	     /* they are on the list */
+	bool noted;	     /* they are on the list, if there is one */
 	bool covered;	     /* taken, and covered in the view */
 	struct event linger; /* until they are given up, without users */
 	int fd;
@@ -45,8 +45,11 @@ struct nest_pool {
 	unsigned count;
 	/* The helper in a nest is not needed any more; false: it is. */
 	bool (*give_up)(void *owner, const struct nest *n);
-	/* A mask is about to be made; NULL: nobody keeps a list. */
-	void (*note)(void *owner, const char *path);
+	/* Masks are about to be made: the key for their marks. NULL: nobody
+	 * keeps a list, and nobody gives a key. */
+	const struct siphash_key *(*note)(
+	    void *owner, const struct mask *masks, size_t n);
+	const struct siphash_key *key;
 	void *owner;
 	int door; /* -1: each makes its own */
 	struct nest_options options;

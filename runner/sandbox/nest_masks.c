@@ -85,8 +85,7 @@ note(struct nest *n)
 
 	if (n->noted || pool->note == NULL)
 		return;
-	for (size_t i = 0; i < n->nmasks; i++)
-		pool->note(pool->owner, n->masks[i].path);
+	pool->key = pool->note(pool->owner, n->masks, n->nmasks);
 	n->noted = true;
 }
 
@@ -99,7 +98,7 @@ take_and_cover(struct nest *n)
 
 	note(n);
 	for (size_t i = 0; i < n->nmasks && err == 0; i++) {
-		err = mask_take(&n->masks[i]);
+		err = mask_take(&n->masks[i], n->pool->key);
 		if (err < 0)
 			log_error(err, "sandbox: making %s", n->masks[i].path);
 	}

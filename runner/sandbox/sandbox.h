@@ -37,7 +37,8 @@ struct sandbox_host {
 	const char *home, *tmpdir;
 	/* The helper in a nest is not needed any more; false: it is. */
 	bool (*give_up)(void *owner, const struct nest *n);
-	void (*note)(void *owner, const char *path); /* nest_pool.note */
+	const struct siphash_key *(*note)(
+	    void *owner, const struct mask *masks, size_t n); /* nest_pool */
 	void *owner;
 };
 

@@ -192,7 +192,7 @@ violate(void)
 		report(RUNNER_REPORT_EXITED, &e, 0); /* there is no audit */
 		break;
 	case 3:
-		report(RUNNER_REPORT_MASKS, NULL, 2 + rogue_pick(252));
+		report(RUNNER_REPORT_END, NULL, 1 + rogue_pick(252));
 		break;
 	case 4:
 		break;
@@ -216,7 +216,7 @@ end(int channel, unsigned long flood)
 		send_all(channel, impossible, sizeof(impossible));
 		break;
 	case 2:
-		report(RUNNER_REPORT_MASKS, NULL, 1);
+		report(RUNNER_REPORT_END, NULL, 1);
 		/* fall through */
 	default:
 		violate();

@@ -52,7 +52,6 @@ static const struct {
 	{ RUNNER_REPORT_UNWATCHED, sizeof(struct control_unwatched) },
 	{ RUNNER_REPORT_STARTED, sizeof(struct control_started) },
 	{ RUNNER_REPORT_EXITED, sizeof(struct control_exited) },
-	{ RUNNER_REPORT_MASKS, 0 },
 	{ RUNNER_ORDER_AUDIT, sizeof(struct control_audit) },
 	{ RUNNER_ORDER_RECORDING, sizeof(struct control_recording) },
 	{ RUNNER_REPORT_FILE, sizeof(struct control_file) },

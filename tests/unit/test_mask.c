@@ -52,7 +52,7 @@ test_made_and_removed(void **state)
 		struct mask m = mask_of(directory);
 		struct stat st;
 
-		assert_int_equal(mask_take(&m), 0);
+		assert_int_equal(mask_take(&m, NULL), 0);
 		assert_int_equal(lstat(path, &st), 0);
 		assert_true(mask_is(&st) && m.fd >= 0);
 		assert_int_equal(
@@ -71,8 +71,8 @@ test_shared(void **state)
 {
 	struct mask a = mask_of(true), b = mask_of(true);
 
-	assert_int_equal(mask_take(&a), 0);
-	assert_int_equal(mask_take(&b), 0);
+	assert_int_equal(mask_take(&a, NULL), 0);
+	assert_int_equal(mask_take(&b, NULL), 0);
 	assert_int_equal(a.seen.inode, b.seen.inode);
 	mask_leave(&a);
 	assert_int_equal(access(path, F_OK), 0);
@@ -88,11 +88,11 @@ test_somebody_elses(void **state)
 	struct mask m = mask_of(true);
 
 	assert_int_equal(mkdir(path, 0755), 0);
-	assert_int_equal(mask_take(&m), 0);
+	assert_int_equal(mask_take(&m, NULL), 0);
 	mask_leave(&m);
 	assert_int_equal(rmdir(path), 0);
 
-	assert_int_equal(mask_take(&m), 0);
+	assert_int_equal(mask_take(&m, NULL), 0);
 	snprintf(inner, sizeof(inner), "%s/x", path);
 	assert_int_equal(chmod(path, 0755), 0);
 	assert_int_equal(mkdir(inner, 0755), 0);
@@ -100,7 +100,7 @@ test_somebody_elses(void **state)
 	assert_int_equal(rmdir(inner), 0);
 	assert_int_equal(rmdir(path), 0);
 
-	assert_int_equal(mask_take(&m), 0);
+	assert_int_equal(mask_take(&m, NULL), 0);
 	snprintf(aside, sizeof(aside), "%s/aside", dir);
 	assert_int_equal(rename(path, aside), 0);
 	assert_int_equal(mkdir(path, 0555), 0);
@@ -117,7 +117,7 @@ test_other_kind(void **state)
 	int fd = open(path, O_WRONLY | O_CREAT, 0644);
 
 	assert_true(fd >= 0);
-	assert_int_equal(mask_take(&m), 0);
+	assert_int_equal(mask_take(&m, NULL), 0);
 	assert_false(m.directory);
 	assert_int_equal(m.seen.type, FS_FILE);
 	mask_leave(&m);
@@ -134,7 +134,7 @@ test_held(void **state)
 	assert_int_equal(mkdir(path, 0755), 0);
 	fd = open(path, O_RDONLY | O_DIRECTORY);
 	assert_int_equal(flock(fd, LOCK_EX | LOCK_NB), 0);
-	assert_int_equal(mask_take(&m), -EBUSY);
+	assert_int_equal(mask_take(&m, NULL), -EBUSY);
 	assert_int_equal(m.fd, -1);
 	close(fd);
 	assert_int_equal(rmdir(path), 0);
@@ -159,7 +159,7 @@ test_taken_away(void **state)
 		_exit(rmdir(path));
 	}
 	close(fd); /* the child's is the last one */
-	assert_int_equal(mask_take(&m), 0);
+	assert_int_equal(mask_take(&m, NULL), 0);
 	assert_int_equal(waitpid(pid, &status, 0), pid);
 	assert_int_equal(status, 0);
 	mask_leave(&m);
@@ -174,36 +174,114 @@ test_links(void **state)
 	struct mask m = mask_of(true);
 
 	assert_int_equal(symlink("/tmp", path), 0);
-	assert_int_equal(mask_take(&m), -ELOOP);
+	assert_int_equal(mask_take(&m, NULL), -ELOOP);
 	snprintf(through, sizeof(through), "%s/x", path);
 	m.path = through;
-	assert_int_equal(mask_take(&m), -ENOTDIR);
+	assert_int_equal(mask_take(&m, NULL), -ENOTDIR);
 	snprintf(through, sizeof(through), "%s/x/y", path);
-	assert_int_equal(mask_take(&m), -ELOOP);
+	assert_int_equal(mask_take(&m, NULL), -ELOOP);
 	assert_int_equal(m.fd, -1);
 	assert_int_equal(unlink(path), 0);
-	assert_int_equal(mask_take(&m), -ENOENT);
+	assert_int_equal(mask_take(&m, NULL), -ENOENT);
 }
+
+static const struct siphash_key key = { 1, 2 }, other = { 1, 3 };
 
 static void
 test_sweep(void **state)
 {
 	struct mask a = mask_of(true), b = mask_of(true);
 
-	assert_int_equal(mask_take(&a), 0);
-	mask_sweep(path);
+	assert_int_equal(mask_take(&a, &key), 0);
+	mask_sweep(path, &key, true);
 	assert_int_equal(access(path, F_OK), 0); /* in use */
 	close(a.fd);				 /* its user died */
-	assert_int_equal(mask_take(&b), 0);
-	mask_sweep(path);
+	assert_int_equal(mask_take(&b, &other), 0);
+	mask_sweep(path, &key, true);
 	assert_int_equal(access(path, F_OK), 0);
 	close(b.fd);
-	mask_sweep(path);
+	mask_sweep(path, &other, true);
+	assert_int_equal(access(path, F_OK), 0); /* it was the first one's */
+	mask_sweep(path, &key, true);
 	assert_int_equal(access(path, F_OK), -1);
-	mask_sweep(path);
+	mask_sweep(path, &key, true);
 	assert_int_equal(mkdir(path, 0555), 0);
-	mask_sweep(path); /* no mask: its time is now */
+	mask_sweep(path, &key, true); /* no mask: its time is now */
 	assert_int_equal(rmdir(path), 0);
+}
+
+/* As a hard stop leaves one behind. */
+static void
+leave_behind(bool directory, struct stat *st)
+{
+	struct mask m = mask_of(directory);
+
+	assert_int_equal(mask_take(&m, &key), 0);
+	close(m.fd);
+	assert_int_equal(lstat(path, st), 0);
+}
+
+static void
+set_time(const char *at, const struct stat *st)
+{
+	const struct timespec times[2] = { st->st_mtim, st->st_mtim };
+
+	assert_int_equal(utimensat(AT_FDCWD, at, times, 0), 0);
+}
+
+/* With the mode and the time of the mask, and another inode or path. */
+static void
+test_sweep_knows_its_own(void **state)
+{
+	char aside[160], inner[160];
+	struct stat st;
+
+	snprintf(aside, sizeof(aside), "%s/aside", dir);
+	snprintf(inner, sizeof(inner), "%s/x", path);
+	leave_behind(true, &st);
+	assert_int_equal(rename(path, aside), 0);
+	assert_int_equal(mkdir(path, 0555), 0);
+	set_time(path, &st);
+	mask_sweep(path, &key, true);
+	mask_sweep(aside, &key, true);
+	assert_int_equal(access(aside, F_OK), 0);
+	assert_int_equal(rmdir(path), 0);
+	/* Filled, with everything as it was. */
+	assert_int_equal(rename(aside, path), 0);
+	assert_int_equal(chmod(path, 0755), 0);
+	assert_int_equal(mkdir(inner, 0755), 0);
+	assert_int_equal(chmod(path, 0555), 0);
+	set_time(path, &st);
+	mask_sweep(path, &key, true);
+	assert_int_equal(access(inner, F_OK), 0);
+	assert_int_equal(chmod(path, 0755), 0);
+	assert_int_equal(rmdir(inner), 0);
+	assert_int_equal(rmdir(path), 0);
+}
+
+static void
+test_sweep_of_files(void **state)
+{
+	struct stat st;
+	int fd;
+
+	leave_behind(false, &st);
+	mask_sweep(path, &other, true);
+	assert_int_equal(access(path, F_OK), 0);
+	mask_sweep(path, &key, true);
+	assert_int_equal(access(path, F_OK), -1);
+	leave_behind(false, &st);
+	fd = open(path, O_WRONLY | O_CLOEXEC);
+	assert_int_equal(write(fd, "x", 1), 1);
+	close(fd);
+	set_time(path, &st);
+	mask_sweep(path, &key, true);
+	assert_int_equal(access(path, F_OK), 0);
+	/* Neither through a link to one. */
+	assert_int_equal(unlink(path), 0);
+	assert_int_equal(symlink("nowhere", path), 0);
+	mask_sweep(path, &key, true);
+	assert_int_equal(unlink(path), 0);
 }
 
 int
@@ -218,6 +296,8 @@ main(void)
 		cmocka_unit_test(test_taken_away),
 		cmocka_unit_test(test_links),
 		cmocka_unit_test(test_sweep),
+		cmocka_unit_test(test_sweep_knows_its_own),
+		cmocka_unit_test(test_sweep_of_files),
 	};
 
 	return cmocka_run_group_tests(tests, make_place, remove_place);

@@ -65,7 +65,6 @@ set_up(struct fixture *f, enum session_state state, bool audited)
 		    .audited = audited,
 		    .generation = GENERATION,
 		    .watches = WATCHES,
-		    .masks = -1,
 		    .id = "01234567-0000-4000-8000-000000000000" } };
 	monitor.conf = &f->conf;
 	f->session.identity = &f->identity;
@@ -111,8 +110,6 @@ tear_down(struct fixture *f)
 	forget_processes(f);
 	close(f->runner);
 	close(f->session.control.fd);
-	if (f->session.masks >= 0)
-		close(f->session.masks);
 	return killed;
 }
 
@@ -150,7 +147,6 @@ put_report(struct buf *b, uint32_t type)
 		{ RUNNER_REPORT_UNWATCHED, &unwatched },
 		{ RUNNER_REPORT_STARTED, &started },
 		{ RUNNER_REPORT_EXITED, &exited },
-		{ RUNNER_REPORT_MASKS, NULL },
 	};
 
 	buf_init(b, CONTROL_MESSAGE_MAX);
@@ -172,8 +168,6 @@ permitted(uint32_t type, bool audited, bool with_fd)
 	case RUNNER_REPORT_STARTED:
 	case RUNNER_REPORT_EXITED:
 		return audited && !with_fd;
-	case RUNNER_REPORT_MASKS:
-		return with_fd;
 	default:
 		return false;
 	}
@@ -248,37 +242,6 @@ test_impossible_values(void **state)
 	}
 }
 
-static void
-test_the_list_of_masks_comes_once(void **state)
-{
-	struct fixture f;
-	struct buf b;
-
-	set_up(&f, SESSION_STATE_ATTACHED, true);
-	put_report(&b, RUNNER_REPORT_MASKS);
-	send_report(&f, &b, true);
-	assert_true(f.session.masks >= 0);
-	/* From now on the kernel may refuse descriptors to the sender. */
-	send_report(&f, &b, false);
-	buf_clear(&b);
-	assert_true(tear_down(&f));
-}
-
-/* Closing another kind of file may wait for whoever sent it. */
-static void
-test_the_list_of_masks_is_memory(void **state)
-{
-	struct fixture f;
-	struct buf b;
-
-	set_up(&f, SESSION_STATE_ATTACHED, true);
-	put_report(&b, RUNNER_REPORT_MASKS);
-	send_with(&f, &b, f.runner);
-	buf_clear(&b);
-	assert_true(f.session.masks < 0);
-	assert_true(tear_down(&f));
-}
-
 /* Behind the first impossible one nothing counts. */
 static void
 test_nothing_is_taken_from_the_condemned(void **state)
@@ -305,8 +268,6 @@ main(void)
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(test_every_message_in_every_state),
 		cmocka_unit_test(test_impossible_values),
-		cmocka_unit_test(test_the_list_of_masks_comes_once),
-		cmocka_unit_test(test_the_list_of_masks_is_memory),
 		cmocka_unit_test(test_nothing_is_taken_from_the_condemned),
 	};
 
