@@ -10,6 +10,7 @@
 #include "helper.h"
 #include "log.h"
 #include "methods.h"
+#include "pattern_scan.h"
 
 struct held_request {
 	STAILQ_ENTRY(held_request) link; /* file_router.held */
@@ -28,6 +29,7 @@ file_router_init(struct file_router *f)
 	f->held_bytes = 0;
 	f->outstanding = 0;
 	f->exclusive = false;
+	f->scanning = false;
 }
 
 /* --- handles ------------------------------------------------------------ */
@@ -163,6 +165,16 @@ is_exclusive(struct session *s, const struct rpc_method *method,
 	return h != NULL && helper_nest(h->helper) != NULL;
 }
 
+struct sandbox_request
+file_router_wants(const struct rpc_method *method, const struct fs_params *p)
+{
+	return (struct sandbox_request){
+		.asked = p->has_sandbox ? &p->sandbox : NULL,
+		.reads = method->use == FILE_READS ||
+			 (method->use == FILE_OPENS && !p->replace),
+	};
+}
+
 /* The nest of the request's policy; *nest is NULL when it has none that says
  * anything of files. Answers and returns false when there can be none. */
 static bool
@@ -171,22 +183,20 @@ find_nest(struct request *r, const struct rpc_method *method,
 {
 	struct sandbox *sb = &r->session->sandbox;
 	char error[ARGS_ERROR_MAX];
+	struct sandbox_request wanted;
 	union method_params p;
-	int err = 0;
+	int err;
 
 	*nest = NULL;
 	if (!names_policy(m) && sandbox_permits_none(sb))
 		return true;
 	err = method->params(m, &p, error);
-	if (err == 0)
-		err = sandbox_find(sb,
-		    &(struct sandbox_request){
-			.asked = p.fs.has_sandbox ? &p.fs.sandbox : NULL,
-			.reads = method->use == FILE_READS ||
-				 (method->use == FILE_OPENS && !p.fs.replace),
-		    },
-		    nest, error);
-	if (err < 0)
+	if (err == 0) {
+		wanted = file_router_wants(method, &p.fs);
+		err = sandbox_find(sb, &wanted, nest, error);
+	}
+	r->unscanned = err == -EINPROGRESS;
+	if (err < 0 && !r->unscanned)
 		reply_error(
 		    r->channel, &r->id, RPC_INVALID_PARAMS, "%s", error);
 	return err == 0;
@@ -286,7 +296,18 @@ has_turn(struct session *s, bool exclusive)
 {
 	const struct file_router *f = &s->files;
 
-	return f->outstanding == 0 || (!exclusive && !f->exclusive);
+	return !f->scanning &&
+	       (f->outstanding == 0 || (!exclusive && !f->exclusive));
+}
+
+/* Its patterns are looked for; the others wait. */
+static void
+scan_first(struct session *s)
+{
+	struct held_request *h = STAILQ_FIRST(&s->files.held);
+
+	s->files.scanning = true;
+	pattern_scan_ask(s, SCAN_FOR_FILES, h->text, h->len);
 }
 
 int
@@ -301,7 +322,26 @@ file_router_take(struct request *r, const struct rpc_method *method,
 		helper_pause_client(s);
 		return RPC_PENDING;
 	}
-	return forward(r, method, m, text, len);
+	forward(r, method, m, text, len);
+	if (r->unscanned) {
+		hold(r, text, len);
+		scan_first(s);
+	}
+	return RPC_PENDING;
+}
+
+/* It has to wait for its patterns, and the others for it. */
+static void
+put_back(struct request *r, struct held_request *h)
+{
+	struct file_router *f = &r->session->files;
+
+	h->id = r->id;
+	h->spool = r->spool;
+	STAILQ_INSERT_HEAD(&f->held, h, link);
+	f->held_bytes += h->len;
+	r->session->client.waiting++;
+	scan_first(r->session);
 }
 
 /* False: the first one has to wait still. */
@@ -329,13 +369,32 @@ release_first(struct session *s)
 		r.id = h->id;
 		r.spool = h->spool;
 		forward(&r, method, &m, h->text, h->len);
-		rpc_id_clear(&r.id);
-		spool_free(r.spool);
 	}
 	rpc_message_clear(&m);
-	if (turn)
-		free(h);
-	return turn;
+	if (r.unscanned) {
+		put_back(&r, h);
+		return false;
+	}
+	if (!turn)
+		return false;
+	rpc_id_clear(&r.id);
+	spool_free(r.spool);
+	free(h);
+	return true;
+}
+
+void
+file_router_scanned(struct session *s, const struct resolve_matches *found)
+{
+	if (!s->files.scanning)
+		return;
+	s->files.scanning = false;
+	if (STAILQ_EMPTY(&s->files.held))
+		return;
+	s->sandbox.known = found;
+	release_first(s);
+	s->sandbox.known = NULL;
+	file_router_resume(s);
 }
 
 void

@@ -17,8 +17,10 @@
 #define FILE_HANDLES_MAX   128 /* PROTOCOL.md section 14 */
 #define FILE_HANDLE_ID_MAX 32
 
+struct fs_params;
 struct helper;
 struct request;
+struct resolve_matches;
 struct rpc_message;
 struct rpc_method;
 struct session;
@@ -47,6 +49,7 @@ struct file_router {
 	size_t held_bytes;
 	unsigned outstanding; /* handed on, not answered */
 	bool exclusive;	      /* that one is under a policy */
+	bool scanning;	      /* the first one waits for its patterns */
 };
 
 void file_router_init(struct file_router *f);
@@ -58,6 +61,15 @@ int file_router_take(struct request *r, const struct rpc_method *method,
 /* One that was handed on is answered; others may have their turn now. */
 void file_router_answered(struct session *s, struct helper *by,
     const struct file_note *note, bool failed);
+
+/* What sandbox_find() is asked for a request of that method. */
+struct sandbox_request file_router_wants(
+    const struct rpc_method *method, const struct fs_params *p);
+
+/* The first one goes on with what its patterns match (NULL: it asks anew), if
+ * it waits for that. */
+void file_router_scanned(
+    struct session *s, const struct resolve_matches *found);
 
 /* Those whose turn has come. */
 void file_router_resume(struct session *s);

@@ -207,7 +207,8 @@ helper_out_cb(evutil_socket_t fd, short what, void *arg)
 void
 helper_pause_client(struct session *s)
 {
-	bool behind = s->files.held_bytes > QUEUE_PAUSE_BYTES;
+	bool behind =
+	    s->files.held_bytes + s->starting.bytes > QUEUE_PAUSE_BYTES;
 	struct helper *h;
 
 	TAILQ_FOREACH (h, &s->helpers, link)

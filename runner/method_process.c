@@ -244,6 +244,24 @@ permitted_policy(const struct session *s, const struct env_policy *asked)
 	return p;
 }
 
+struct sandbox_request
+method_process_wants(
+    struct session *s, const struct process_start_params *p, char ***envp)
+{
+	struct env_policy policy = permitted_policy(s, &p->env_policy);
+
+	*envp = environment_build(
+	    s->env, p->has_env_policy ? &policy : NULL, p->env);
+	if (*envp != NULL && p->has_term)
+		*envp = environment_with(*envp, "TERM", p->term);
+	return (struct sandbox_request){
+		.asked = p->has_sandbox ? &p->sandbox : NULL,
+		.cwd = p->cwd.path,
+		.tmpdir =
+		    *envp != NULL ? environment_get(*envp, "TMPDIR") : NULL,
+	};
+}
+
 struct session_process *
 method_process_begin(struct request *r, const struct process_start_params *p)
 {
@@ -256,8 +274,8 @@ method_process_begin(struct request *r, const struct process_start_params *p)
 	char error[ARGS_ERROR_MAX];
 	struct session_process *sp;
 	struct sandbox_request wanted;
-	struct env_policy policy;
 	struct nest *nest = NULL;
+	int err;
 
 	if (!check_start(r, p) || !audit_permits(r))
 		return NULL;
@@ -267,21 +285,18 @@ method_process_begin(struct request *r, const struct process_start_params *p)
 		    "nul byte found in provided data");
 		return NULL;
 	}
-	policy = permitted_policy(s, &p->env_policy);
-	envp = environment_build(
-	    s->env, p->has_env_policy ? &policy : NULL, p->env);
-	if (envp != NULL && p->has_term)
-		envp = environment_with(envp, "TERM", p->term);
+	wanted = method_process_wants(s, p, &envp);
 	if (envp == NULL) {
 		reply_error(r->channel, &r->id, RPC_INTERNAL,
 		    "data provided contains a nul byte");
 		return NULL;
 	}
-	wanted = (struct sandbox_request){ .asked = asked,
-		.cwd = p->cwd.path,
-		.tmpdir = environment_get(envp, "TMPDIR") };
 	for (int tries = 1; tries <= START_TRIES; tries++) {
-		if (sandbox_find(&s->sandbox, &wanted, &nest, error) < 0) {
+		err = sandbox_find(&s->sandbox, &wanted, &nest, error);
+		r->unscanned = err == -EINPROGRESS;
+		if (r->unscanned)
+			return NULL;
+		if (err < 0) {
 			reply_error(r->channel, &r->id, RPC_INVALID_PARAMS,
 			    "%s", error);
 			return NULL;

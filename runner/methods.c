@@ -9,6 +9,8 @@
 
 #include "audit.h"
 #include "helper.h"
+#include "log.h"
+#include "start_queue.h"
 
 const struct rpc_method rpc_methods[] = {
 #define METHOD(name, wire, family, when)                                       \
@@ -118,8 +120,10 @@ forward(struct request *r, const struct rpc_method *m, struct rpc_message *msg,
 		   : forward_http(r, msg, text, len);
 }
 
+/* `again`: it is one that was held, and all before it are answered. */
 static int
-answer(struct request *r, struct rpc_message *msg, const char *text, size_t len)
+answer(struct request *r, struct rpc_message *msg, const char *text, size_t len,
+    bool again)
 {
 	const struct rpc_method *m = rpc_method_find(msg->method);
 	bool permitted = m != NULL && (m->when & r->client->state);
@@ -136,11 +140,27 @@ answer(struct request *r, struct rpc_message *msg, const char *text, size_t len)
 		    r->channel, &r->id, RPC_INVALID_PARAMS, "%s", error);
 	if (!permitted)
 		return refuse_state(r, m);
+	if (!again && start_queue_is_before(r->session, r, m, msg))
+		return start_queue_hold(r, m, msg, text, len);
 	if (settle(r, m) < 0 ||
 	    (m->method == method_fs_watch &&
 		!audit_file(r, m, &params.fs, params.fs.has_sandbox)))
 		return 0;
-	return m->method(r, &params);
+	m->method(r, &params);
+	return r->unscanned && !again ? start_queue_hold(r, m, msg, text, len)
+				      : 0;
+}
+
+void
+methods_repeat(struct request *r, const char *text, size_t len)
+{
+	struct rpc_message msg;
+
+	/* It was decoded once; the copy decodes again. */
+	if (rpc_parse(&msg, text, len) < 0)
+		log_fatal("a held request does not decode any more");
+	answer(r, &msg, text, len, true);
+	rpc_message_clear(&msg);
 }
 
 struct session_process *
@@ -188,7 +208,7 @@ methods_dispatch(struct client *c, char *text, size_t len)
 		refuse_malformed(c, msg.doc.error);
 	} else if (msg.kind == RPC_KIND_REQUEST) {
 		rpc_id_copy(&r.id, msg.id);
-		answer(&r, &msg, text, len);
+		answer(&r, &msg, text, len, false);
 		rpc_id_clear(&r.id);
 	} else if (msg.kind == RPC_KIND_NOTIFICATION) {
 		take_notification(c, msg.method);

@@ -14,6 +14,7 @@ struct request {
 	struct client *client; /* whose request; NULL in a helper */
 	struct rpc_id id;      /* owned by the dispatcher; rpc_id_take() */
 	struct spool *spool;   /* likewise; NULL: the content is in the text */
+	bool unscanned; /* not answered: its patterns are to be looked for */
 };
 
 /* Requests of one session that may wait for their answer at a time. */

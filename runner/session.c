@@ -66,6 +66,8 @@ session_init(struct session *s, struct event_base *base,
 	TAILQ_INIT(&s->closed);
 	TAILQ_INIT(&s->helpers);
 	file_router_init(&s->files);
+	start_queue_init(&s->starting);
+	pattern_scan_init(s);
 	mask_list_init(&s->masks, fds->masks);
 	s->null_fd = -1;
 	event_assign(
@@ -97,6 +99,7 @@ session_limit(struct session *s, const struct sandbox_limits *limits)
 	group_pool_init(&s->groups, &cgroup, &group);
 	host.controllers = s->groups.controllers;
 	sandbox_init(&s->sandbox, &host, limits);
+	s->sandbox.defers = true;
 	s->groups.counted = s->record != NULL;
 }
 
@@ -184,6 +187,8 @@ session_detach(struct session *s, enum channel_end end)
 	channel_close(&s->client.channel);
 	/* File handles and HTTP exchanges belong to the connection. */
 	helper_stop_all(s);
+	start_queue_clear(s);
+	pattern_scan_cancel(s);
 	watch_stop(s);
 	watches_stop(s);
 	table_each(&s->processes, orphan_visit, NULL);

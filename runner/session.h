@@ -14,6 +14,7 @@
 #include "control.h"
 #include "file_router.h"
 #include "groups.h"
+#include "pattern_scan.h"
 #include "process.h"
 #include "queue.h"
 #include "rate.h"
@@ -21,6 +22,7 @@
 #include "sandbox/sandbox.h"
 #include "sandbox/sandbox_report.h"
 #include "spool.h"
+#include "start_queue.h"
 #include "table.h"
 
 struct event_base;
@@ -98,6 +100,8 @@ struct session {
 	struct helper_list helpers;
 	struct helper *relaying; /* whose frame is under way */
 	struct file_router files;
+	struct start_queue starting;
+	struct pattern_scan scan;
 	unsigned spools;  /* content of requests that is on disk */
 	int http_program; /* execd-http */
 	struct sandbox sandbox;

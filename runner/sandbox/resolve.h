@@ -45,6 +45,24 @@ struct fs_view {
 	    fs_visit_fn *visit, void *arg);
 };
 
+/* What patterns match, found by one who may take his time, for one who may not.
+ * The list holds while no directory on it that the second one would look into
+ * is `unseen`. */
+struct resolve_match {
+	char *path;  /* owned */
+	bool unseen; /* nobody looked for matches below it */
+};
+
+struct resolve_matches {
+	struct resolve_match *items; /* owned */
+	size_t count, cap;
+	int err; /* of the scan: 0, or -errno with what is to be said */
+	char error[ARGS_ERROR_MAX];
+};
+
+void resolve_matches_clear(struct resolve_matches *m);
+void resolve_matches_add(struct resolve_matches *m, const char *path);
+
 enum plan_base {
 	PLAN_BASE_READ,	 /* the whole tree, read-only */
 	PLAN_BASE_WRITE, /* the whole tree, writable */
@@ -97,11 +115,15 @@ struct resolve_request {
 	const char *const *deny_read;
 	const char *const *hide;   /* likewise: PLAN_DENY_DIRECTORY */
 	unsigned nested_git_depth; /* 0: off */
+	bool no_scan; /* with patterns: -EINPROGRESS, unless `known` */
+	const struct resolve_matches *known; /* NULL: what matches is found */
+	struct resolve_matches *found;	     /* NULL; or what was */
 };
 
 /*
  * Fills *plan. 0, or -EINVAL with the -32602 message in error[ARGS_ERROR_MAX]
- * (section A9), or the -errno of a view function. End with plan_clear() in
+ * (section A9), -EINPROGRESS (no_scan), -ESTALE when `known` is not enough, or
+ * the -errno of a view function. End with plan_clear() in
  * any case.
  */
 int resolve(struct plan *plan, const struct resolve_request *r,

@@ -6,6 +6,7 @@
 #include "resolve_parts.h"
 
 #include <errno.h>
+#include <stdio.h>
 #include <string.h>
 
 #define PROJECT_ROOTS "codex-project-roots://"
@@ -242,11 +243,29 @@ step(struct scan *scan, const struct scan_directory *d, const char *name,
 	}
 }
 
+void
+resolve_matches_add(struct resolve_matches *m, const char *path)
+{
+	m->items = resolve_grow(m->items, m->count, &m->cap, sizeof(*m->items));
+	m->items[m->count++] = (struct resolve_match){ .path = xstrdup(path) };
+}
+
+void
+resolve_matches_clear(struct resolve_matches *m)
+{
+	for (size_t i = 0; i < m->count; i++)
+		free(m->items[i].path);
+	free(m->items);
+	*m = (struct resolve_matches){ 0 };
+}
+
 static int
 match(struct resolver *s, const char *path, struct walk *w)
 {
 	int err;
 
+	if (s->r->found != NULL)
+		resolve_matches_add(s->r->found, path);
 	*w = tree_start(&s->tree);
 	err = tree_walk(&s->tree, w, path);
 	if (err == -ELOOP) {
@@ -278,8 +297,13 @@ visit(struct scan *scan, struct scan_directory *next, enum fs_type type,
 	if (err < 0 || seen.type != FS_DIRECTORY ||
 	    strcmp(next->path, "/proc") == 0)
 		return 0;
-	if (matched && w.at != NULL && !w.at->grant_below)
+	if (matched && w.at != NULL && !w.at->grant_below) {
+		/* The newest match is this one. */
+		if (s->r->found != NULL)
+			s->r->found->items[s->r->found->count - 1].unseen =
+			    true;
 		return 0;
+	}
 	next->next = scan->todo;
 	scan->todo = next;
 	return 1;
@@ -372,8 +396,30 @@ compare_bases(const void *a, const void *b)
 	return x < y ? -1 : x > y;
 }
 
-int
-resolve_expand(struct resolver *s)
+/* What somebody else found, asked of the disk again: what is a link by now, or
+ * something else, counts as it is. */
+static int
+take_known(struct resolver *s)
+{
+	const struct resolve_matches *known = s->r->known;
+	struct walk w;
+	int err = 0;
+
+	if (known->err == -EINVAL)
+		return resolve_fail(s, "%s", known->error);
+	if (known->err < 0)
+		return known->err;
+	for (size_t i = 0; i < known->count && err == 0; i++) {
+		err = match(s, known->items[i].path, &w);
+		if (err == 0 && known->items[i].unseen && w.at != NULL &&
+		    w.at->grant_below)
+			err = -ESTALE;
+	}
+	return err;
+}
+
+static int
+scan_all(struct resolver *s)
 {
 	struct scan scan = { .s = s };
 	int err = 0;
@@ -388,6 +434,26 @@ resolve_expand(struct resolver *s)
 		       scan.patterns[scan.npatterns].at == scan.patterns->at)
 			scan.npatterns++;
 		err = run(&scan);
+	}
+	return err;
+}
+
+int
+resolve_expand(struct resolver *s)
+{
+	struct resolve_matches *found = s->r->found;
+	int err;
+
+	if (s->npatterns > 0 && s->r->known != NULL)
+		return take_known(s);
+	if (s->npatterns > 0 && s->r->no_scan)
+		return -EINPROGRESS;
+	if (found != NULL)
+		resolve_matches_clear(found);
+	err = scan_all(s);
+	if (found != NULL && err < 0) {
+		found->err = err;
+		snprintf(found->error, sizeof(found->error), "%s", s->error);
 	}
 	return err;
 }

@@ -129,6 +129,9 @@ make_plan(struct sandbox *sb, const struct sandbox_context *granted,
 		.nested_git_depth = c->limits.nested_git == SANDBOX_NESTED_OFF
 					? 0
 					: c->limits.nested_git_depth,
+		.no_scan = sb->defers && sb->found == NULL,
+		.known = sb->known,
+		.found = sb->found,
 	};
 	int err = resolve(plan, &r, &disk_view, error);
 
@@ -137,7 +140,8 @@ make_plan(struct sandbox *sb, const struct sandbox_context *granted,
 		err = resolve(plan, &r, &disk_view, error);
 		free(context.entries);
 	}
-	if (err < 0 && err != -EINVAL) {
+	if (err < 0 && err != -EINVAL && err != -EINPROGRESS &&
+	    err != -ESTALE) {
 		log_error(err, "sandbox: resolving the policy");
 		return sandbox_refuse("resolving the policy", error);
 	}
@@ -275,7 +279,7 @@ find_granted(struct sandbox *sb, struct ceiling_grant *g, const char *cwd,
 
 	for (int i = 0; i < PLAN_TRIES && err == -ESTALE; i++) {
 		err = plan_grant(sb, g, cwd, tmpdir, &plan, error);
-		if (err == 0)
+		if (err == 0 && sb->found == NULL)
 			err = get_nest(sb, &plan, cwd == NULL, nest, error);
 		plan_clear(&plan);
 	}
@@ -328,9 +332,25 @@ sandbox_find(struct sandbox *sb, const struct sandbox_request *r,
 {
 	int err = find(sb, r, nest, error);
 
+	if (err == -EINPROGRESS)
+		return err;
 	if (err < 0 && log_permits(LOG_DECISION, "sandbox", error))
 		log_warn(0, "refused: %s", error);
 	/* Who may write where another policy masks a name finds none. */
 	nest_pool_unmask(&sb->pool, *nest);
 	return err;
+}
+
+void
+sandbox_scan(struct sandbox *sb, const struct sandbox_request *r,
+    struct resolve_matches *found)
+{
+	char error[ARGS_ERROR_MAX];
+	struct nest *none;
+
+	*found = (struct resolve_matches){ 0 };
+	sb->found = found;
+	/* Every refusal but the scan's is made again by who asked. */
+	find(sb, r, &none, error);
+	sb->found = NULL;
 }

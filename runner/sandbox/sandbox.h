@@ -22,6 +22,11 @@ struct sandbox {
 	bool told;	      /* of one that nothing holds */
 	bool single_user;     /* execd is not root */
 	bool told_landlock_only;
+	/* Patterns are not looked for here: sandbox_find() says -EINPROGRESS
+	 * unless what they match is `known`. */
+	bool defers;
+	const struct resolve_matches *known;
+	struct resolve_matches *found; /* of sandbox_scan() */
 	bool required;	  /* of the latest request: it must have every layer */
 	unsigned clamped; /* enum ceiling_limit: of the latest request, what was
 			   * cut down */
@@ -55,11 +60,17 @@ struct sandbox_request {
 /*
  * Finds the nest for a request. 0 with *nest, which is NULL when nothing is to
  * be enforced; or -EINVAL with the message of a -32602 in
- * error[ARGS_ERROR_MAX], which the log has then, too. The nest never enforces
- * less than what is asked, and never grants more than the operator permits.
+ * error[ARGS_ERROR_MAX], which the log has then, too; or -EINPROGRESS, when
+ * sb->defers and it takes a sandbox_scan(). The nest never enforces less than
+ * what is asked, and never grants more than the operator permits.
  */
 int sandbox_find(struct sandbox *sb, const struct sandbox_request *r,
     struct nest **nest, char *error);
+
+/* What the patterns of a request match, for sb->known of the same request. It
+ * takes as long as the tree is large. */
+void sandbox_scan(struct sandbox *sb, const struct sandbox_request *r,
+    struct resolve_matches *found);
 
 /* Writes the message of a -32602 into error[ARGS_ERROR_MAX]: a sandbox cannot
  * be enforced, and why. -EINVAL. */

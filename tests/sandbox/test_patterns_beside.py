@@ -1,0 +1,150 @@
+"""What patterns match is looked for beside the session's loop: whatever else the session is asked, it answers
+meanwhile. The process that looks is stopped by the test, so that nothing depends on how long it takes."""
+import os
+import pathlib
+import signal
+
+import pytest
+from execd_client import start_params
+from integration_conftest import ROOT, poll
+
+from conftest import Shell, as_test_user, children, name
+from policies import glob, uri, workspace_write
+
+
+@pytest.fixture
+def one(server, place, user):
+    """A session, and a shell under a policy with a pattern, which has run once: so the one that looks is there."""
+    client = server.ready()
+    client.server = server
+    server.wait_log(f"session {client.session_id[:8]}: opened")
+    as_test_user(user, "echo secret > a.env; mkdir d; echo secret > d/b.env; echo open > f", place)
+    shell = Shell(client, workspace_write(place, more=[glob("**/*.env")]), place)
+    assert shell.run("cat a.env d/b.env f").stdout == "open\n"
+    shell.runner = server.runner(client)
+    yield shell
+    client.drop()
+
+
+def looker(shell):
+    found = [p for p in children(shell.runner) if name(p) == "execd-patterns"]
+    assert len(found) == 1, found
+    return found[0]
+
+
+class Stopped:
+    def __init__(self, shell):
+        self.pid = looker(shell)
+
+    def __enter__(self):
+        os.kill(self.pid, signal.SIGSTOP)
+        poll(lambda: pathlib.Path(f"/proc/{self.pid}/stat").read_text().rsplit(")", 1)[1].split()[0] == "T", what="stop")
+        return self.pid
+
+    def __exit__(self, *_):
+        try:
+            os.kill(self.pid, signal.SIGCONT)
+        except ProcessLookupError:
+            pass
+
+
+def has_answer(client, id):
+    return any(m.get("id") == id and "method" not in m for m in client.messages)
+
+
+def send_start(shell, script, **extra):
+    id = shell.id()
+    return id, shell.client.post("process/start", start_params(id, ["/bin/sh", "-c", script], **shell.params(**extra)))
+
+
+def test_others_are_answered_while_a_start_looks(one, user):
+    client = one.client
+    free = Shell(client, None, one.cwd)
+    before = free.start("echo up; read x; echo $x", pipeStdin=True)
+    client.wait_output(before, "up")
+    with Stopped(one):
+        id, start = send_start(one, "cat a.env new.env; echo done")
+        as_test_user(user, "echo secret > new.env", one.cwd)
+        client.write(before, "more\n")
+        assert client.finished(before).stdout == "up\nmore\n"
+        m = client.request("fs/readFile", {"path": uri(one.cwd / "f")})
+        assert "result" in m, m
+        listed = client.request("process/list", {})
+        assert "result" in listed and id not in str(listed)
+        assert not has_answer(client, start)
+    assert "result" in client.answer(start)
+    r = client.finished(id)
+    assert r.stdout == "done\n", "what came before the search is denied too"
+
+
+def test_what_follows_a_start_waits_for_it(one):
+    """Later starts keep their order, and a request for a process that is about to be finds it."""
+    client = one.client
+    with Stopped(one):
+        id, start = send_start(one, "echo first >> order; read x; echo $x", pipeStdin=True)
+        write = client.post("process/write", {"processId": id, "chunk": "eAo=", "writeId": "w1"})
+        free = Shell(client, None, one.cwd)
+        second, later = send_start(free, "echo second >> order")
+        ping = client.request("fs/getMetadata", {"path": uri(one.cwd)})
+        assert "result" in ping
+        assert not any(has_answer(client, n) for n in (start, write, later))
+    assert all("result" in client.answer(n) for n in (start, write, later))
+    assert client.finished(id).stdout == "x\n"
+    client.finished(second)
+    assert sorted((one.cwd / "order").read_text().split()) == ["first", "second"]
+
+
+def test_a_request_of_files_waits_alone(one):
+    client = one.client
+    free = Shell(client, None, one.cwd)
+    with Stopped(one):
+        read = client.post("fs/readFile", {"path": uri(one.cwd / "a.env"), "sandbox": one.sandbox})
+        after = client.post("fs/readFile", {"path": uri(one.cwd / "f")})
+        assert free("echo served") == "served\n"
+        assert not has_answer(client, read) and not has_answer(client, after)
+    assert "error" in client.answer(read) and "result" in client.answer(after)
+
+
+def test_a_search_that_dies_refuses_and_the_next_works(one):
+    client = one.client
+    with Stopped(one) as pid:
+        id, start = send_start(one, "true")
+        client.request("process/list", {})
+        os.kill(pid, signal.SIGKILL)
+        m = client.answer(start)
+    assert m["error"]["code"] == -32602 and "cannot be enforced" in m["error"]["message"], m
+    assert one.run("cat a.env; echo again").stdout == "again\n"
+
+
+def test_a_connection_that_is_ended_meanwhile(one, server):
+    """For a fault of the client: what still looks is not carried out; the session goes on."""
+    client = one.client
+    with Stopped(one) as pid:
+        send_start(one, "echo ran > ran")
+        client.request("process/list", {})
+        client.send({"id": 1, "result": {}})
+        client.wait_closed()
+        poll(lambda: not pathlib.Path(f"/proc/{pid}").exists(), what="end of the search")
+    again = server.ready(resumeSessionId=client.session_id)
+    again.server = server
+    shell = Shell(again, one.sandbox, one.cwd)
+    assert shell.run("cat a.env; echo on; cat ran").stdout == "on\n"
+    again.drop()
+
+
+def test_a_connection_that_ends_meanwhile(one, server):
+    """Nobody is there to hear of it; the start is carried out."""
+    client = one.client
+    with Stopped(one):
+        send_start(one, "cat a.env > ran; echo ran >> ran")
+        client.request("process/list", {})
+        client.drop()
+    poll(lambda: (one.cwd / "ran").exists() and (one.cwd / "ran").read_text() == "ran\n", what="command")
+
+
+def test_a_refusal_of_the_search_reaches_the_client(one, user, place):
+    as_test_user(user, "mkdir many && cd many && seq 8200 | sed 's/$/.env/' | xargs touch", place)
+    code, message = one.refusal()
+    assert code == -32602 and "sandbox patterns match more than 8192 paths" in message
+    as_test_user(user, "rm -r many", place)
+    assert one.run("cat a.env; echo on").stdout == "on\n"
