@@ -120,8 +120,10 @@ method_command_exec(struct request *r, const union method_params *params)
 
 	p.process_id = make_id(r->session, id);
 	sp = method_process_begin(r, &p);
-	if (sp == NULL)
+	if (sp == NULL) {
+		r->session->v0_starts -= r->unscanned; /* it comes again */
 		return 0;
+	}
 	sp->v0 = true;
 	sp->process.observer = &observer;
 	process_state_keep(&sp->process.state, 0, 0);

@@ -4,12 +4,14 @@ follows it must be as safe as before.
 import os
 import pathlib
 import re
+import signal
 import socket
 import subprocess
 import sys
 
 import pytest
 from conftest import ROOT, Shell, as_test_user, as_user, children, direct, name, poll
+from execd_client import start_params
 from policies import PROTECTED, READ_ALL, managed, path, workspace_write
 
 # Raw system calls: what each answers, by name. 0 is success.
@@ -171,6 +173,106 @@ def test_links_out_of_what_is_protected(box, place, user):
               "cd .git/..; (echo x > ./.git/config) 2> /dev/null && echo BREACH; "
               "exec 3< .git/config; (echo x > /proc/self/fd/3) 2> /dev/null && echo BREACH; echo tried")
     assert out == "tried\n" and (place / ".git/config").read_text() == "real\n"
+
+
+LINKS = """
+at = -100
+def tries(old, new):
+    fd = None
+    for how, answer in (("link", lambda: call(86, old, new)), ("follow", lambda: call(265, at, old, at, new, 0x400))):
+        a = answer()
+        if a == "0":
+            print("BREACH", how, old, new)
+    for flags in (os.O_RDONLY, os.O_PATH):
+        try:
+            fd = os.open(old, flags)
+        except OSError:
+            continue
+        for how, from_, name, flag in (("empty", fd, b"", 0x1000), ("proc", at, b"/proc/self/fd/%d" % fd, 0x400)):
+            if call(265, from_, name, at, new, flag) == "0":
+                print("BREACH", how, old, new)
+        os.close(fd)
+"""
+
+
+def test_hard_links_to_what_is_protected(session, place, user):
+    """No command gives what it may not write, may not see, or must find missing, a second name."""
+    if os.uname().machine != "x86_64":
+        pytest.skip("NOT TESTED: the numbers are x86-64's")
+    as_test_user(user, "mkdir -p .git/hooks sub; echo real > .git/config; echo secret > denied; echo ro > read", place)
+    more = [path(place / "denied", "deny"), path(place / "missing", "deny"), path(place / "read", "read")]
+    box = Shell(session, workspace_write(place, more=more), place)
+    out = python(box, LINKS + """
+for n, old in enumerate((".git/config", "denied", "missing", "read", ".codex", "/etc/passwd")):
+    tries(old.encode(), b"sub/%d" % n)
+    tries(b"attack.py", old.encode() + (b"/x" if old == ".codex" else b""))
+os.symlink(b"../.git/config", b"sub/s")
+tries(b"sub/s", b"sub/t")
+print("tried")
+""")
+    # A link to the symbolic link itself is nobody's loss.
+    found = [line for line in out.splitlines() if "sub/s" not in line]
+    assert found == ["tried"] and (place / "sub/t").is_symlink(), out
+    box("(echo x > sub/t) 2> /dev/null; :")
+    assert (place / ".git/config").read_text() == "real\n" and (place / "denied").read_text() == "secret\n"
+
+
+def test_a_hard_link_made_before_is_another_name(session, place, user):
+    """A policy is about names. What the user gave a second name in the workspace is what that name says."""
+    as_test_user(user, "mkdir .git; echo real > .git/config; ln .git/config second", place)
+    box = Shell(session, workspace_write(place), place)
+    assert "Read-only" in box.run("echo x > .git/config").stderr
+    box("echo written > second")
+    assert (place / ".git/config").read_text() == "written\n"
+
+
+REPLACEMENTS = {
+    "a link to a directory": "rmdir .git; ln -s elsewhere .git",
+    "a link to itself": "rmdir .git; ln -s .git .git",
+    "a repository": "rmdir .git; cp -r elsewhere .git",
+    "a hard link to a file": "rmdir .git; ln elsewhere/config .git",
+    "a pipe": "rmdir .git; mkfifo .git",
+    "another empty directory": "mv .git moved; mkdir -m 555 .git; touch -r moved .git",
+    "nothing": "rmdir .git",
+}
+
+
+@pytest.mark.parametrize("script", REPLACEMENTS.values(), ids=REPLACEMENTS.keys())
+def test_a_mask_that_is_replaced_before_it_is_covered(session, place, user, script):
+    """The mask is made and the view is not told of it yet: whoever covers it, and what the command finds there,
+    is stopped by the test in between."""
+    session.server.wait_log(f"session {session.session_id[:8]}: opened")
+    runner = session.server.runner(session)
+    as_test_user(user, "mkdir -p elsewhere/hooks; echo real > elsewhere/config; chmod -R a+rwX elsewhere", place)
+    box = Shell(session, workspace_write(place), place)
+    before = set(children(runner))
+    box("true")
+    nest, = (p for p in set(children(runner)) - before if name(p) == "execd-nest")
+    poll(lambda: not (place / ".git").exists(), what="end of the mask")
+    os.kill(nest, signal.SIGSTOP)
+    try:
+        id = box.id()
+        write = "for f in .git .git/config .git/hooks/x; do (timeout 1 sh -c \"echo x >> $f\") 2> /dev/null; done; " \
+                "(rm -rf .git; mkdir -p .git/hooks && echo x > .git/hooks/x) 2> /dev/null; echo tried"
+        start = session.post("process/start", start_params(id, ["/bin/sh", "-c", write], **box.params()))
+        poll(lambda: all((place / n).exists() for n in PROTECTED), what="masks")
+        as_test_user(user, script, place)
+        left = os.readlink(place / ".git") if (place / ".git").is_symlink() else None
+    finally:
+        os.kill(nest, signal.SIGCONT)
+    m = session.answer(start)
+    if "result" in m:
+        assert session.finished(id).stdout == "tried\n"
+    else:
+        assert m["error"]["code"] == -32602 and "cannot be enforced" in m["error"]["message"], m
+    assert (place / "elsewhere/config").read_text() == "real\n" and os.listdir(place / "elsewhere/hooks") == []
+    if (place / ".git").is_dir() and (place / ".git/config").exists():
+        assert (place / ".git/config").read_text() == "real\n"
+    assert not (place / ".git/hooks/x").exists()
+    assert left is None or os.readlink(place / ".git") == left
+    # And what follows is as safe as before.
+    if not (place / ".git").is_symlink() and not (place / ".git").is_fifo():
+        assert box("(mkdir -p .git/hooks && echo x > .git/hooks/x) 2> /dev/null || echo held") == "held\n"
 
 
 def test_namespaces_by_other_doors(box):

@@ -1,5 +1,6 @@
 """A hard stop, as of the power: every program of a server ends at once, and what it made on the disk is swept
 at the next start."""
+import contextlib
 import os
 import pathlib
 import signal
@@ -40,7 +41,8 @@ def stop_hard(server):
         stopped.append(pid)
         todo += children(pid)
     for pid in stopped:
-        os.kill(pid, signal.SIGKILL)
+        with contextlib.suppress(ProcessLookupError):   # it went with the first of its namespace
+            os.kill(pid, signal.SIGKILL)
     server.child.wait(10)
     for c in server.clients:
         c.drop()
@@ -96,6 +98,63 @@ def test_what_somebody_changed_stays(start, place, user):
     assert (place / ".git/x").read_text() == "x\n"
     assert all((place / n).is_dir() for n in (".aws", "moved", "elsewhere/.aws")) and (place / ".codex").is_symlink()
     assert f"{place}/.git is not as a stop left it" in s.log and f"{place}/.aws is not as a stop left it" in s.log
+
+
+def test_links_after_a_stop(start, place, user):
+    """The next start follows none, neither in the place of a mask nor on the way to it; and the policy is no other."""
+    work = place / "w"
+    as_test_user(user, "mkdir w", place)
+    box = managed(path("/", "read"), path(work, "write"), path(work / "secret", "deny"), path(work / "other", "deny"),
+                  roots=[work])
+    s = start()
+    run_under_masks(s, work, box)
+    stop_hard(s)
+    assert {"secret", "other"} < set(os.listdir(work))
+    as_test_user(user, """
+        mkdir there; chmod 755 w/.git; mv w/.git there/.git; chmod 555 there/.git; ln -s ../there/.git w/.git
+        ln w/secret second; ln w/other full; echo kept > full
+        mv w there/w; ln -s there/w w
+    """, place)
+    s = start()
+    poll(lambda: all(p.stat().st_size == 0 for p in s.lists.iterdir()), what="end of the sweep")
+    assert sorted(os.listdir(place / "there/w")) == sorted([*PROTECTED, "other", "secret"])
+    assert (place / "there/.git").is_dir() and (place / "full").read_text() == "kept\n"
+
+
+def test_hard_links_after_a_stop(start, place, user):
+    """The name goes, and what somebody linked to it stays; with content, both do."""
+    box = managed(path("/", "read"), path(place, "write"), path(place / "empty", "deny"), path(place / "full", "deny"))
+    s = start()
+    run_under_masks(s, place, box)
+    stop_hard(s)
+    as_test_user(user, "ln empty a; ln full b; echo kept > b; touch -d @1 b", place)
+    s = start()
+    poll(lambda: all(p.stat().st_size == 0 for p in s.lists.iterdir()), what="end of the sweep")
+    assert sorted(os.listdir(place)) == ["a", "b", "full"] and (place / "full").read_text() == "kept\n"
+
+
+@pytest.mark.parametrize("script", ["rmdir .git; ln -s elsewhere .git", "rmdir .git; cp -r elsewhere .git",
+                                    "chmod 755 .git; cp -r elsewhere/* .git; chmod 555 .git; touch -d @1 .git"])
+def test_a_name_that_changed_in_between_is_protected(start, place, user, script):
+    """Masks of the server before, something else of the user's by now, and the same policy on the next server."""
+    as_test_user(user, "mkdir -p elsewhere/hooks; echo real > elsewhere/config", place)
+    s = start()
+    run_under_masks(s, place)
+    stop_hard(s)
+    as_test_user(user, script, place)
+    s = start()
+    poll(lambda: all(p.stat().st_size == 0 for p in s.lists.iterdir()), what="end of the sweep")
+    client = s.ready()
+    client.server = s
+    shell = Shell(client, workspace_write(place), place)
+    m = client.start(shell.id(), ["/bin/sh", "-c", "echo x > .git/config; echo x > .git/hooks/x; mv .git g; :"],
+                     **shell.params())
+    if "result" in m:
+        client.finished(m["result"]["processId"])
+    else:
+        assert m["error"]["code"] == -32602, m
+    for at in ("elsewhere", ".git"):
+        assert (place / at / "config").read_text() == "real\n" and os.listdir(place / at / "hooks") == []
 
 
 def test_a_server_that_lives_keeps_its_masks(start, place):
