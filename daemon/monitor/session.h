@@ -65,7 +65,7 @@ struct session {
 	int64_t ends_ms;	       /* CLOCK_MONOTONIC; 0: never */
 	int64_t silent_ms; /* likewise, killed then: a channel ended without
 			    * a report; -1: that was done */
-	pid_t pid;		 /* of the runner; 0: none */
+	pid_t pid;	   /* of the runner; 0: none */
 	struct mask_file *masks; /* the list of what it makes on the disk */
 	enum session_state state;
 	int64_t deadline_ms;	/* TERMINATING */
