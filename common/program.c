@@ -33,6 +33,14 @@ is_leased(const char *path)
 	return false;
 }
 
+/* A directory of PATH that may not be searched says nothing of the programs
+ * that may be in it; a program that is named by its path is refused. */
+static bool
+is_refused(const char *path, bool searched)
+{
+	return !searched || faccessat(AT_FDCWD, path, F_OK, AT_EACCESS) == 0;
+}
+
 int
 program_execute(
     const char *const *candidates, char *const argv[], char *const envp[])
@@ -43,9 +51,10 @@ program_execute(
 		if (is_leased(*c))
 			return -ETXTBSY;
 		execve(*c, argv, envp);
-		if (errno == EACCES)
-			err = EACCES;
-		else if (errno != ENOENT && errno != ENOTDIR)
+		if (errno == EACCES) {
+			if (is_refused(*c, candidates[1] != NULL))
+				err = EACCES;
+		} else if (errno != ENOENT && errno != ENOTDIR)
 			return -errno;
 		else if (candidates[1] == NULL)
 			err = errno;

@@ -310,3 +310,20 @@ def test_a_lease_on_a_program_stops_nobody(client, directory, user):
     finally:
         holder.communicate("")
     assert client.run("c", [str(program)]).stdout == "ran\n"
+
+
+def test_a_closed_directory_of_path_hides_nothing(client, directory):
+    """What may not be searched counts as empty; what is there and may not be run is refused as such."""
+    closed, there = directory / "closed", directory / "there"
+    closed.mkdir(0o700), there.mkdir(0o755)
+    closed.chmod(0)
+    (there / "refused").write_text("#!/bin/sh\n")
+    (there / "refused").chmod(0o644)
+    env = {"PATH": f"{closed}:{there}:/usr/bin"}
+
+    def message(name):
+        return client.start(f"p-{name}", [name], env=env)["error"]["message"]
+
+    assert message("no-such-program") == "No such file or directory (os error 2)"
+    assert message("refused") == "Permission denied (os error 13)"
+    assert client.run("x", ["true"], env=env).code == 0
