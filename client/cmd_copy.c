@@ -12,48 +12,12 @@
 #include "cmd.h"
 #include "copy.h"
 #include "jsonrpc.h"
+#include "server_path.h"
 
 const struct option_row copy_options[] = {
 	{ "recursive", 'r', NULL, "directories, and everything in them" },
 	{ 0 },
 };
-
-/* --- Whose path? -------------------------------------------------------- */
-
-/* The part behind the colon, or NULL: a path of this machine. */
-static const char *
-remote_part(const char *argument)
-{
-	const char *colon = strchr(argument, ':');
-
-	/* ./a:b and /a:b are ours. */
-	if (colon == NULL || memchr(argument, '/', (size_t)(colon - argument)))
-		return NULL;
-	return colon + 1;
-}
-
-/* The server that NAME: names; all must name the same. */
-static int
-choose_server(struct ctl *ctl, const char *argument)
-{
-	const char *path = remote_part(argument);
-	_cleanup_free_ char *name =
-	    xstrndup(argument, (size_t)(path - argument) - 1);
-	_cleanup_free_ char *error = NULL;
-
-	if (name[0] == '\0')
-		return 0;
-	if (ctl->environment.name != NULL &&
-	    strcmp(ctl->environment.name, name) == 0)
-		return 0;
-	if (ctl->environment.url != NULL)
-		return ctl_fail(ctl, EXIT_CTL_USAGE,
-		    "cp: `%s' is of another server; copy in two steps",
-		    argument);
-	if (execd_environment_find(name, &ctl->environment, &error) < 0)
-		return ctl_fail(ctl, EXIT_CTL_USAGE, "%s", error);
-	return 0;
-}
 
 /* Either all sources or the target are the server's. */
 static int
@@ -62,9 +26,9 @@ check_sides(struct ctl *ctl, bool *to_server)
 	const struct parsed *p = ctl->parsed;
 	int last = p->narguments - 1, code = 0;
 
-	*to_server = remote_part(p->arguments[last]) != NULL;
+	*to_server = server_path_part(p->arguments[last]) != NULL;
 	for (int i = 0; i < last; i++)
-		if ((remote_part(p->arguments[i]) != NULL) == *to_server)
+		if ((server_path_part(p->arguments[i]) != NULL) == *to_server)
 			return ctl_fail(ctl, EXIT_CTL_USAGE,
 			    *to_server
 				? "cp: `%s' and the target are both the "
@@ -74,8 +38,8 @@ check_sides(struct ctl *ctl, bool *to_server)
 				  "a colon",
 			    p->arguments[i]);
 	for (int i = 0; i <= last && code == 0; i++)
-		if (remote_part(p->arguments[i]) != NULL)
-			code = choose_server(ctl, p->arguments[i]);
+		if (server_path_part(p->arguments[i]) != NULL)
+			code = server_path_choose(ctl, p->arguments[i]);
 	return code;
 }
 
@@ -210,9 +174,9 @@ copy_all(struct copy *c)
 	const struct parsed *p = c->ctl->parsed;
 	int nsources = p->narguments - 1;
 	const char *last = p->arguments[nsources];
-	_cleanup_free_ char *path = c->to_server
-					? remote_path(c->ctl, remote_part(last))
-					: xstrdup(last);
+	_cleanup_free_ char *path =
+	    c->to_server ? remote_path(c->ctl, server_path_part(last))
+			 : xstrdup(last);
 	struct target t = { .path = path };
 	int code = find_target(c, &t, nsources);
 
@@ -221,8 +185,8 @@ copy_all(struct copy *c)
 	for (int i = 0; i < nsources && !c->stop; i++) {
 		const char *source = p->arguments[i];
 
-		copy_source(c, c->to_server ? source : remote_part(source), &t,
-		    nsources == 1);
+		copy_source(c, c->to_server ? source : server_path_part(source),
+		    &t, nsources == 1);
 	}
 	copy_wait(c, 0);
 	return c->code;

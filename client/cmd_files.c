@@ -11,6 +11,7 @@
 
 #include "cmd.h"
 #include "output.h"
+#include "server_path.h"
 #include "transfer.h"
 
 #define QUEUED_MAX (4u << 20) /* bytes of output */
@@ -241,11 +242,27 @@ list_path(struct ctl *ctl, const char *given)
 	return code;
 }
 
+/* NAME:PATH and :PATH are those of cp, too. */
+static int
+connect_to_paths(struct ctl *ctl)
+{
+	const struct parsed *p = ctl->parsed;
+	int code = 0;
+
+	for (int i = 0; i < p->narguments && code == 0; i++) {
+		const char *path = p->arguments[i];
+
+		code = server_path_take(ctl, &path);
+		p->arguments[i] = (char *)(uintptr_t)path;
+	}
+	return code != 0 ? code : ctl_connect(ctl, NULL, false);
+}
+
 int
 cmd_ls(struct ctl *ctl)
 {
 	const struct parsed *p = ctl->parsed;
-	int code = ctl_connect(ctl, NULL, false), worst = code;
+	int code = connect_to_paths(ctl), worst = code;
 
 	if (code != 0)
 		return code;
@@ -352,7 +369,7 @@ int
 cmd_cat(struct ctl *ctl)
 {
 	const struct parsed *p = ctl->parsed;
-	int code = ctl_connect(ctl, NULL, false), worst = code;
+	int code = connect_to_paths(ctl), worst = code;
 
 	if (code != 0)
 		return code;

@@ -217,10 +217,16 @@ link_read_upgrade(struct execd_client *c)
 		return;
 	if (n <= 0) {
 		client_set_error(c,
-		    "%s: the connection was closed instead of upgraded%s%s",
+		    "%s: the connection was closed instead of upgraded%s%s%s",
 		    c->options.url, n < 0 ? ": " : "",
-		    n < 0 ? strerror((int)-n) : "");
-		link_failed(c, EXECD_FAILURE_UNREACHABLE);
+		    n < 0 ? stream_strerror((int)n) : "",
+		    c->stream.tls == NULL
+			? " (if there is TLS, its address begins with wss://)"
+			: "");
+		link_failed(c, n == -EKEYREVOKED || n == -EKEYEXPIRED ||
+				       n == -EKEYREJECTED || n == -ENOKEY
+				   ? EXECD_FAILURE_AUTH
+				   : EXECD_FAILURE_UNREACHABLE);
 		return;
 	}
 	buf_put(&c->in, data, (size_t)n);

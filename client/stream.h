@@ -45,6 +45,10 @@ int stream_tls_config(struct stream_config *config, const char *ca_file,
     const char *certificate_file, const char *key_file, char **error);
 void stream_config_clear(struct stream_config *config);
 
+/* Of a read or write that failed: strerror(3), but for what a server says of
+ * our certificate. */
+const char *stream_strerror(int err);
+
 void stream_init(struct stream *s);
 /* Begins to connect to addresses[i] (or starts the command). 0: connected;
  * -EINPROGRESS: stream_connected() when it is writable; -errno. */

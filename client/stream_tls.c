@@ -125,11 +125,16 @@ handshake_error(struct stream *s, int reason, char **error)
 		ERR_clear_error();
 		return -EACCES;
 	}
-	if (reason == SSL_ERROR_SYSCALL && ERR_peek_error() == 0)
+	if (ERR_GET_REASON(ERR_peek_error()) == SSL_R_WRONG_VERSION_NUMBER) {
+		*error = xstrdup("TLS handshake: what answers there does not "
+				 "speak TLS: its address begins with ws://");
+		ERR_clear_error();
+	} else if (reason == SSL_ERROR_SYSCALL && ERR_peek_error() == 0) {
 		*error = xasprintf("TLS handshake: %s",
 		    saved ? strerror(saved) : "the connection was closed");
-	else
+	} else {
 		*error = openssl_error("TLS handshake");
+	}
 	return -EPROTO;
 }
 
@@ -158,15 +163,55 @@ stream_handshake(struct stream *s, const struct endpoint *e,
 	return -EAGAIN;
 }
 
+/* In TLS 1.3 the server's word on our certificate comes after the handshake. */
+static int
+alert_error(int reason)
+{
+	switch (reason) {
+	case SSL_R_SSLV3_ALERT_CERTIFICATE_REVOKED:
+		return -EKEYREVOKED;
+	case SSL_R_SSLV3_ALERT_CERTIFICATE_EXPIRED:
+		return -EKEYEXPIRED;
+	case SSL_R_SSLV3_ALERT_BAD_CERTIFICATE:
+	case SSL_R_SSLV3_ALERT_CERTIFICATE_UNKNOWN:
+	case SSL_R_SSLV3_ALERT_UNSUPPORTED_CERTIFICATE:
+	case SSL_R_TLSV1_ALERT_UNKNOWN_CA:
+	case SSL_R_TLSV1_ALERT_ACCESS_DENIED:
+		return -EKEYREJECTED;
+	case SSL_R_TLSV13_ALERT_CERTIFICATE_REQUIRED:
+		return -ENOKEY;
+	default:
+		return -EPROTO;
+	}
+}
+
+const char *
+stream_strerror(int err)
+{
+	switch (-err) {
+	case EKEYREVOKED:
+		return "the server refuses our certificate: it is revoked";
+	case EKEYEXPIRED:
+		return "the server refuses our certificate: it has expired";
+	case EKEYREJECTED:
+		return "the server refuses our certificate";
+	case ENOKEY:
+		return "the server wants a certificate, and there is none";
+	default:
+		return strerror(-err);
+	}
+}
+
 /* The same for both directions: a result of SSL_read_ex or SSL_write_ex. */
 static ssize_t
 transfer_result(struct stream *s, int ok, size_t done)
 {
-	int reason, saved = errno;
+	int reason, alert, saved = errno;
 
 	if (ok == 1)
 		return (ssize_t)done;
 	reason = SSL_get_error(s->tls, ok);
+	alert = alert_error(ERR_GET_REASON(ERR_peek_error()));
 	ERR_clear_error();
 	switch (reason) {
 	case SSL_ERROR_WANT_READ:
@@ -177,7 +222,7 @@ transfer_result(struct stream *s, int ok, size_t done)
 	case SSL_ERROR_SYSCALL:
 		return saved ? -saved : -ECONNRESET;
 	default:
-		return -EPROTO;
+		return alert;
 	}
 }
 

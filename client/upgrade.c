@@ -40,6 +40,10 @@ upgrade_request(struct buf *out, const struct endpoint *e, const char *token,
 	return 0;
 }
 
+/* How a server with TLS answers what is none: record type alert, version 3
+ * (RFC 8446, section 5.1). */
+#define TLS_ALERT "\x15\x03"
+
 /* "HTTP/1.1 101 ..." */
 static int
 take_status(const char *line, size_t len)
@@ -92,6 +96,9 @@ upgrade_answer(const char *text, size_t len, const char *accept, int *status,
 
 	/* Told from the first bytes: a peer that is not HTTP may be silent
 	 * from here on. */
+	*why = "what answers there speaks TLS: its address begins with wss://";
+	if (len > 1 && memcmp(text, TLS_ALERT, 2) == 0)
+		return -EPROTO;
 	*why = "what answers there does not speak HTTP";
 	if (strncmp(text, "HTTP/1.", len < 7 ? len : 7) != 0)
 		return -EPROTO;

@@ -280,7 +280,7 @@ take_listener(void)
 int
 main(int argc, char **argv)
 {
-	int signals, err;
+	int signals = -1, err;
 
 	drop_visibility();
 	log_init("execd", LOG_LEVEL_INFO);

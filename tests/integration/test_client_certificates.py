@@ -11,6 +11,7 @@ from urllib.parse import urlsplit
 import pytest
 from certificates import TOMORROW, WEAK, YESTERDAY, Authority, fingerprint
 from conftest import ROOT, digest, is_alive, lines_of, poll
+from execctl import Execctl
 from execd_client import Closed
 
 
@@ -149,6 +150,23 @@ def test_curl_and_python_hear_of_it(world):
     r = subprocess.run(["curl", "-s", "-S", "--cacert", world.root.cert, "--cert", f"{base}.pem", "--key", f"{base}.key",
                         "https" + s.url[3:] + "/readyz"], capture_output=True, text=True, timeout=20)
     assert r.returncode != 0 and "revoked" in r.stderr, r
+
+
+def test_execctl_hears_of_it(world, directory):
+    base = revoked(world)
+    s = world.start(f"certificate-sha256 = {fingerprint(base)}\n")
+    r = Execctl(directory, s.url)("--ca", world.root.cert, "--certificate", f"{base}.pem", "--key", f"{base}.key",
+                                  "run", "-C", "/", "true")
+    assert r.code == 255 and "the server refuses our certificate: it is revoked" in r.err, r
+
+
+def test_execctl_with_the_wrong_scheme(world, directory, spawn):
+    """Each of the two says the other."""
+    with_tls, without = world.start(f"certificate-sha256 = {'0' * 64}\n"), spawn()
+    r = Execctl(directory, "wss" + without.url[2:])("run", "true")
+    assert r.code == 125 and "does not speak TLS: its address begins with ws://" in r.err, r
+    r = Execctl(directory, "ws" + with_tls.url[3:])("run", "true")
+    assert r.code == 125 and "its address begins with wss://" in r.err, r
 
 
 def ssl_socket(world, server, base):

@@ -176,6 +176,23 @@ def test_ls(ctl, directory, there):
     assert r.code == 125 and b"a/\n" in r.out and "/no/such" in r.err
 
 
+def test_paths_as_cp_takes_them(ctl, directory, there):
+    """:PATH and NAME:PATH; one server for all of them, and ./a:b is a path."""
+    (there / "f").write_text("in")
+    (there / "a:b").write_text("with a colon")
+    assert ctl.ok("ls", f":{there}") == b"a:b\nf\n"
+    assert ctl.ok("cat", f":{there}/f", f"{there}/f") == b"inin"
+    assert ctl.ok("cat", f"{there}/a:b") == b"with a colon"
+    named = Execctl(directory, None)
+    named.ok("environments", "add", "box", ctl.url)
+    assert named.ok("cat", f"box:{there}/f") == b"in"
+    assert named.ok("ls", f"box:{there}") == b"a:b\nf\n"
+    r = named("cat", f"box:{there}/f", f"other:{there}/f")
+    assert r.code == 255 and "is of another server" in r.err, r
+    r = named("cat", f"nobody:{there}/f")
+    assert r.code == 255 and "nobody" in r.err, r
+
+
 def test_cat_to_a_reader_that_goes(ctl, directory, there):
     (there / "big").write_bytes(b"x" * (20 << 20))
     p = ctl.popen("cat", there / "big")

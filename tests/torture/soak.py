@@ -10,10 +10,11 @@ import sys
 import threading
 
 from torture import Clock, arguments, children, descriptors, in_words, modes, poll, rss_kib, test_user
-from conftest import Server
+from conftest import SANITIZED, Server
 from execd_client import WebSocket
 
 CLIENTS = 4
+GROWTH_KIB = 64 << 10 if SANITIZED else 2048     # the allocator of a sanitizer keeps what was freed
 COMMANDS = 10       # of a session
 BESIDE = 2          # children that are no session's: broker, spare runner
 
@@ -40,7 +41,7 @@ class Account:
         found = [f"{who}: {n} descriptors, {base.fds[who]} before" for who, n in self.fds.items()
                  if n is not None and n > base.fds[who]]
         found += [f"{who}: {n} KiB, {base.rss[who]} before" for who, n in self.rss.items()
-                  if n > base.rss[who] + 2048]
+                  if n > base.rss[who] + GROWTH_KIB]
         for what in ("children", "groups", "mounts", "files"):
             if getattr(self, what) > getattr(base, what):
                 found.append(f"{getattr(self, what)} {what}, {getattr(base, what)} before")
