@@ -14,8 +14,8 @@ const char *server_path_part(const char *argument);
  * An exit status. */
 int server_path_choose(struct ctl *ctl, const char *argument);
 
-/* Of a command all of whose paths are the server's: *argument without the server
- * that it names, if it names one. An exit status. */
+/* Of a command all of whose paths are the server's: *argument without the
+ * server that it names, if it names one. An exit status. */
 int server_path_take(struct ctl *ctl, const char **argument);
 
 #endif
