@@ -144,17 +144,21 @@ struct process_wait_params {
 
 /* Permission bits, set-id bits and the sticky bit. */
 #define FILE_MODE_MAX 07777
+/* The end of the year 9999, in milliseconds since 1970. */
+#define FILE_TIME_MAX 253402300799999
 
 /* Params of every fs/ method; each fills what it has. */
 struct fs_params {
 	struct path_uri path;	     /* sourcePath of fs/copy, fs/move */
 	struct path_uri destination; /* of them */
 	bool recursive, force;
-	bool overwrite;	     /* fs/move */
-	uint16_t mode;	     /* fs/chmod: permission bits */
-	struct slice target; /* fs/symlink: no NUL byte, not empty */
-	struct slice data;   /* fs/writeFile: base64 text as it came.
-			      * fs/writeBlock: decoded bytes */
+	bool overwrite;	      /* fs/move */
+	uint16_t mode;	      /* fs/chmod: permission bits */
+	bool details;	      /* fs/getMetadata, fs/readDirectory */
+	uint64_t modified_ms; /* fs/setTimes: since 1970 */
+	struct slice target;  /* fs/symlink: no NUL byte, not empty */
+	struct slice data;    /* fs/writeFile: base64 text as it came.
+			       * fs/writeBlock: decoded bytes */
 	struct slice handle_id;
 	bool replace; /* fs/open: mode */
 	uint64_t offset, len;

@@ -36,6 +36,19 @@ path_only(struct rpc_message *m, union method_params *p, char *error,
 	return end(&a, p, error);
 }
 
+/* `details` is execd's own: the answer has more than the peer's. */
+static int
+path_details(struct rpc_message *m, union method_params *p, char *error,
+    const char *name)
+{
+	struct args a;
+
+	begin(&a, m, p, name);
+	p->fs.path = args_path(&a, "path");
+	p->fs.details = args_opt_bool(&a, "details", false);
+	return end(&a, p, error);
+}
+
 int
 params_fs_read_file(struct rpc_message *m, union method_params *p, char *error)
 {
@@ -46,7 +59,7 @@ int
 params_fs_get_metadata(
     struct rpc_message *m, union method_params *p, char *error)
 {
-	return path_only(m, p, error, "FsGetMetadataParams");
+	return path_details(m, p, error, "FsGetMetadataParams");
 }
 
 int
@@ -60,7 +73,7 @@ int
 params_fs_read_directory(
     struct rpc_message *m, union method_params *p, char *error)
 {
-	return path_only(m, p, error, "FsReadDirectoryParams");
+	return path_details(m, p, error, "FsReadDirectoryParams");
 }
 
 /* Bad base64 is -32600 here and nowhere else (quirk Q23): it is decoded when
@@ -132,6 +145,17 @@ params_fs_chmod(struct rpc_message *m, union method_params *p, char *error)
 	begin(&a, m, p, "FsChmodParams");
 	p->fs.path = args_path(&a, "path");
 	p->fs.mode = (uint16_t)args_range(&a, "mode", 0, FILE_MODE_MAX);
+	return end(&a, p, error);
+}
+
+int
+params_fs_set_times(struct rpc_message *m, union method_params *p, char *error)
+{
+	struct args a;
+
+	begin(&a, m, p, "FsSetTimesParams");
+	p->fs.path = args_path(&a, "path");
+	p->fs.modified_ms = args_range(&a, "modifiedAtMs", 0, FILE_TIME_MAX);
 	return end(&a, p, error);
 }
 

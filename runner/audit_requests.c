@@ -22,6 +22,7 @@ static const struct operation {
 	{ "fs/move", true },
 	{ "fs/chmod", true },
 	{ "fs/symlink", true },
+	{ "fs/setTimes", true },
 	{ "fs/open", false },
 	{ "fs/readFile", false },
 	{ "fs/getMetadata", false },

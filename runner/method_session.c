@@ -39,6 +39,7 @@ write_capabilities(struct json_writer *w)
 		"fsWatchMissing",
 		"httpHeaderEnvVars",
 		"fileWriteStreaming",
+		"sandboxedFileStreaming",
 		/* execd's own */
 		"processCloseStdin",
 		"processResize",
@@ -55,6 +56,8 @@ write_capabilities(struct json_writer *w)
 		"fsMove",
 		"fsChmod",
 		"fsSymlink",
+		"fsSetTimes",
+		"fsDetails",
 		"fsWatch",
 		"commandExec",
 		"sessionWatch",

@@ -1,10 +1,12 @@
 /*
- * fs/move, fs/chmod, fs/symlink: what changes a name or a mode, not content
+ * fs/move, fs/chmod, fs/symlink, fs/setTimes: what changes a name, a mode or a
+ * time, not content
  * (PROTOCOL.md section 17).
  */
 #include <errno.h>
 #include <fcntl.h>
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 #include <sys/stat.h>
 #include <unistd.h>
@@ -35,4 +37,32 @@ file_fs_symlink(struct request *r, const struct fs_params *p)
 	_cleanup_free_ char *target = xstrndup(p->target.ptr, p->target.len);
 
 	return reply_done(r, symlink(target, p->path.path) < 0 ? -errno : 0);
+}
+
+/* A file system that has no such time keeps another one without a word. Some
+ * count in steps of two seconds. */
+static int
+check_time(const char *path, time_t wanted)
+{
+	struct stat st;
+
+	if (stat(path, &st) < 0)
+		return -errno;
+	return llabs((long long)st.st_mtim.tv_sec - (long long)wanted) > 2
+		   ? -ERANGE
+		   : 0;
+}
+
+int
+file_fs_set_times(struct request *r, const struct fs_params *p)
+{
+	const struct timespec times[] = {
+		{ .tv_nsec = UTIME_OMIT },
+		{ .tv_sec = (time_t)(p->modified_ms / 1000),
+		    .tv_nsec = (long)(p->modified_ms % 1000) * 1000000 },
+	};
+
+	if (utimensat(AT_FDCWD, p->path.path, times, 0) < 0)
+		return reply_file_error(r, -errno);
+	return reply_done(r, check_time(p->path.path, times[1].tv_sec));
 }

@@ -12,6 +12,7 @@
 #include <unistd.h>
 
 #include "files.h"
+#include "utf8.h"
 
 /* Rounded down, also before 1970. */
 static int64_t
@@ -20,35 +21,89 @@ to_ms(int64_t seconds, uint32_t nanoseconds)
 	return seconds * 1000 + nanoseconds / 1000000;
 }
 
+/* The text of a link, where it is one and the text is UTF-8; else null. */
+static void
+write_link_target(
+    struct json_writer *w, int dir, const char *path, const struct stat *link)
+{
+	char target[PATH_MAX];
+	ssize_t n = -1;
+
+	json_key(w, "linkTarget");
+	if (S_ISLNK(link->st_mode))
+		n = readlinkat(dir, path, target, sizeof(target));
+	if (n < 0 || n == sizeof(target) ||
+	    utf8_check(0, (const uint8_t *)target, (size_t)n) != 0)
+		json_null(w);
+	else
+		json_string(w, target, (size_t)n);
+}
+
+/* Members of an answer with details. */
+static void
+write_details(struct json_writer *w, int dir, const char *path, mode_t mode,
+    const struct stat *link)
+{
+	json_key(w, "mode");
+	json_u64(w, mode & FILE_MODE_MAX);
+	write_link_target(w, dir, path, link);
+}
+
+static void
+write_metadata(
+    struct json_writer *w, const struct statx *st, const struct stat *link)
+{
+	int64_t born = 0;
+
+	/* 0 where the file system does not know (quirk Q15). */
+	if (st->stx_mask & STATX_BTIME)
+		born = to_ms(st->stx_btime.tv_sec, st->stx_btime.tv_nsec);
+	json_key(w, "isDirectory");
+	json_bool(w, S_ISDIR(st->stx_mode));
+	json_key(w, "isFile");
+	json_bool(w, S_ISREG(st->stx_mode));
+	json_key(w, "isSymlink");
+	json_bool(w, S_ISLNK(link->st_mode));
+	json_key(w, "size");
+	json_u64(w, st->stx_size);
+	json_key(w, "createdAtMs");
+	json_i64(w, born);
+	json_key(w, "modifiedAtMs");
+	json_i64(w, to_ms(st->stx_mtime.tv_sec, st->stx_mtime.tv_nsec));
+}
+
+/* With `dangling`, a link that leads to nothing is described itself. */
+static int
+read_metadata(const char *path, bool dangling, struct statx *st)
+{
+	const unsigned mask = STATX_BASIC_STATS | STATX_BTIME;
+
+	if (statx(AT_FDCWD, path, AT_STATX_SYNC_AS_STAT, mask, st) == 0)
+		return 0;
+	if (errno != ENOENT || !dangling ||
+	    statx(AT_FDCWD, path, AT_SYMLINK_NOFOLLOW, mask, st) < 0)
+		return -errno;
+	return 0;
+}
+
 int
 file_fs_get_metadata(struct request *r, const struct fs_params *p)
 {
 	struct json_writer w;
 	struct statx st;
 	struct stat link;
-	int64_t born = 0;
+	int err;
 
-	if (lstat(p->path.path, &link) < 0 ||
-	    statx(AT_FDCWD, p->path.path, AT_STATX_SYNC_AS_STAT,
-		STATX_BASIC_STATS | STATX_BTIME, &st) < 0)
+	if (lstat(p->path.path, &link) < 0)
 		return reply_file_error(r, -errno);
-	/* 0 where the file system does not know (quirk Q15). */
-	if (st.stx_mask & STATX_BTIME)
-		born = to_ms(st.stx_btime.tv_sec, st.stx_btime.tv_nsec);
+	err = read_metadata(p->path.path, p->details, &st);
+	if (err < 0)
+		return reply_file_error(r, err);
 	w = reply_begin(r->channel, &r->id);
 	json_begin(&w, '{');
-	json_key(&w, "isDirectory");
-	json_bool(&w, S_ISDIR(st.stx_mode));
-	json_key(&w, "isFile");
-	json_bool(&w, S_ISREG(st.stx_mode));
-	json_key(&w, "isSymlink");
-	json_bool(&w, S_ISLNK(link.st_mode));
-	json_key(&w, "size");
-	json_u64(&w, st.stx_size);
-	json_key(&w, "createdAtMs");
-	json_i64(&w, born);
-	json_key(&w, "modifiedAtMs");
-	json_i64(&w, to_ms(st.stx_mtime.tv_sec, st.stx_mtime.tv_nsec));
+	write_metadata(&w, &st, &link);
+	if (p->details)
+		write_details(&w, AT_FDCWD, p->path.path, st.stx_mode, &link);
 	json_end(&w, '}');
 	reply_end(r->channel, &w);
 	return 0;
@@ -218,31 +273,72 @@ file_fs_remove(struct request *r, const struct fs_params *p)
 	return reply_done(r, remove_entry(p));
 }
 
-static void
-write_entry(struct json_writer *w, const char *name, const struct stat *st)
+/* What follows links, or what does not where they lead nowhere. False: it went
+ * away, or a link leads nowhere and nobody asked for details. */
+static bool
+read_entry(int dir_fd, const char *name, const struct fs_params *p,
+    struct stat *st, struct stat *link)
 {
+	if (fstatat(dir_fd, name, st, 0) == 0)
+		return !p->details ||
+		       fstatat(dir_fd, name, link, AT_SYMLINK_NOFOLLOW) == 0;
+	if (!p->details || fstatat(dir_fd, name, link, AT_SYMLINK_NOFOLLOW) < 0)
+		return false;
+	*st = *link;
+	return true;
+}
+
+/* The URI has every byte of a name, which fileName has not if it is no
+ * UTF-8. */
+static void
+write_entry_details(struct json_writer *w, int dir_fd, const char *name,
+    const struct fs_params *p, const struct stat *st, const struct stat *link)
+{
+	_cleanup_free_ char *path = xasprintf(
+	    "%s/%s", strcmp(p->path.path, "/") == 0 ? "" : p->path.path, name);
+
+	json_key(w, "path");
+	json_path(w, path);
+	json_key(w, "isSymlink");
+	json_bool(w, S_ISLNK(link->st_mode));
+	json_key(w, "size");
+	json_u64(w, (uint64_t)st->st_size);
+	json_key(w, "modifiedAtMs");
+	json_i64(w, to_ms(st->st_mtim.tv_sec, (uint32_t)st->st_mtim.tv_nsec));
+	write_details(w, dir_fd, name, st->st_mode, link);
+}
+
+static void
+write_entry(struct json_writer *w, int dir_fd, const char *name,
+    const struct fs_params *p)
+{
+	struct stat st, link;
+
+	if (!read_entry(dir_fd, name, p, &st, &link))
+		return;
 	json_begin(w, '{');
 	json_key(w, "fileName");
 	json_cstring(w, name);
 	json_key(w, "isDirectory");
-	json_bool(w, S_ISDIR(st->st_mode));
+	json_bool(w, S_ISDIR(st.st_mode));
 	json_key(w, "isFile");
-	json_bool(w, S_ISREG(st->st_mode));
+	json_bool(w, S_ISREG(st.st_mode));
+	if (p->details)
+		write_entry_details(w, dir_fd, name, p, &st, &link);
 	json_end(w, '}');
 }
 
 static void
-reply_entries(struct request *r, int dir_fd, const struct names *names)
+reply_entries(struct request *r, int dir_fd, const struct names *names,
+    const struct fs_params *p)
 {
 	struct json_writer w = reply_begin(r->channel, &r->id);
-	struct stat st;
 
 	json_begin(&w, '{');
 	json_key(&w, "entries");
 	json_begin(&w, '[');
 	for (size_t i = 0; i < names->count; i++)
-		if (fstatat(dir_fd, names->all[i], &st, 0) == 0)
-			write_entry(&w, names->all[i], &st);
+		write_entry(&w, dir_fd, names->all[i], p);
 	json_end(&w, ']');
 	json_end(&w, '}');
 	reply_end(r->channel, &w);
@@ -262,7 +358,7 @@ file_fs_read_directory(struct request *r, const struct fs_params *p)
 	if (err < 0)
 		reply_file_error(r, err);
 	else
-		reply_entries(r, dirfd(d), &names);
+		reply_entries(r, dirfd(d), &names, p);
 	names_free(&names);
 	closedir(d);
 	return 0;

@@ -1,4 +1,4 @@
-"""fs/move, fs/chmod, fs/symlink (PROTOCOL.md section 17)."""
+"""fs/move, fs/chmod, fs/symlink, fs/setTimes, and details of files (PROTOCOL.md section 17)."""
 import os
 import stat
 
@@ -78,7 +78,58 @@ def test_symlink(client, directory):
     assert os.readlink(directory / "l0") == "nowhere"
 
 
+def test_set_times(client, directory):
+    own(client, directory, "echo a > a; ln -s a l; mkdir d; ln -s nowhere dangling")
+    for name, ms in (("a", 1), ("l", 1700000000123), ("d", 0), ("a", 4102444800000)):
+        before = (directory / name).stat().st_atime_ns
+        assert client.call("fs/setTimes", {"path": f"file://{directory}/{name}", "modifiedAtMs": ms}) == {}
+        st = (directory / name).stat()
+        assert st.st_mtime_ns == ms * 1000000 and st.st_atime_ns == before
+    # A file system that cannot keep a time keeps another one: that is told.
+    m = client.request("fs/setTimes", {"path": f"file://{directory}/a", "modifiedAtMs": 253402300799000})
+    kept = (directory / "a").stat().st_mtime_ns == 253402300799000 * 1000000
+    assert m.get("result") == {} if kept else m["error"]["message"] == "Numerical result out of range (os error 34)"
+    assert client.error("fs/setTimes", {"path": f"file://{directory}/dangling", "modifiedAtMs": 0}) == GONE
+    assert client.error("fs/setTimes", {"path": "file:///etc/passwd", "modifiedAtMs": 1}) == \
+        (-32600, "Operation not permitted (os error 1)")
+    assert client.error("fs/setTimes", {"path": f"file://{directory}/a", "modifiedAtMs": 253402300800000}) == \
+        (-32602, "modifiedAtMs must be between 0 and 253402300799999")
+
+
+PEERS = {"isDirectory", "isFile", "isSymlink", "size", "createdAtMs", "modifiedAtMs"}
+
+
+def test_details(client, directory):
+    own(client, directory, r"""echo a > a; chmod 4750 a; ln -s a l; ln -s nowhere dangling; mkdir -m 1700 d
+                               ln -s "$(printf 'x\377')" raw; : > "$(printf 'n\376')" """)
+    at = f"file://{directory}"
+    # Nobody else sees more than from the peer.
+    assert client.call("fs/getMetadata", {"path": f"{at}/a"}).keys() == PEERS
+    assert client.call("fs/getMetadata", {"path": f"{at}/a", "details": None}).keys() == PEERS
+    assert client.error("fs/getMetadata", {"path": f"{at}/dangling"}) == GONE
+    plain = client.call("fs/readDirectory", {"path": at})["entries"]
+    assert all(e.keys() == {"fileName", "isDirectory", "isFile"} for e in plain)
+    assert sorted(e["fileName"] for e in plain) == ["a", "d", "l", "n\ufffd"]
+    one = {n: client.call("fs/getMetadata", {"path": f"{at}/{n}", "details": True})
+           for n in ("a", "l", "dangling", "d")}
+    assert [one[n]["mode"] for n in ("a", "l", "d")] == [0o4750, 0o4750, 0o1700]
+    assert [one[n]["linkTarget"] for n in one] == [None, "a", "nowhere", None]
+    assert (one["dangling"]["isSymlink"], one["dangling"]["isFile"]) == (True, False)
+    assert client.error("fs/getMetadata", {"path": f"{at}/none", "details": True}) == GONE
+    detailed = client.call("fs/readDirectory", {"path": at, "details": True})["entries"]
+    every = {e["path"].rpartition("/")[2]: e for e in detailed}
+    assert sorted(every) == ["a", "d", "dangling", "l", "n%FE", "raw"]
+    assert every["n%FE"]["fileName"] == "n\ufffd" and every["n%FE"]["size"] == 0
+    assert [every[n]["isSymlink"] for n in ("a", "l", "dangling", "raw")] == [False, True, True, True]
+    assert [every[n]["linkTarget"] for n in ("a", "l", "dangling", "raw")] == [None, "a", "nowhere", None]
+    assert every["a"]["mode"] == 0o4750 and every["l"]["isFile"] and not every["dangling"]["isFile"]
+    assert every["a"]["modifiedAtMs"] == (directory / "a").stat().st_mtime_ns // 1000000
+    root = client.call("fs/readDirectory", {"path": "file:///", "details": True})["entries"]
+    assert "file:///etc" in [e["path"] for e in root]
+
+
 METHODS = [
+    ("fs/setTimes", {"path": "f", "modifiedAtMs": 5}),
     ("fs/move", {"sourcePath": "f", "destinationPath": "g"}), ("fs/chmod", {"path": "f", "mode": 0o600}),
     ("fs/symlink", {"path": "l", "target": "f"})]
 

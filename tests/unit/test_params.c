@@ -22,6 +22,7 @@ enum type {
 	U64,
 	SIZE,	  /* of a terminal */
 	MODE,	  /* of a file */
+	TIME,	  /* of a file, in milliseconds */
 	TEXT,	  /* a string without NUL */
 	ABSOLUTE, /* a plain path */
 	LIST,
@@ -116,10 +117,12 @@ static const struct field {
 	{ "fs/createDirectory", "recursive", "false", BOOL, OPTIONAL },
 	{ "fs/createDirectory", "sandbox", SANDBOX, OBJECT, OPTIONAL },
 	{ "fs/getMetadata", "path", URI, PATH, REQUIRED },
+	{ "fs/getMetadata", "details", "true", BOOL, OPTIONAL },
 	{ "fs/getMetadata", "sandbox", SANDBOX, OBJECT, OPTIONAL },
 	{ "fs/canonicalize", "path", URI, PATH, REQUIRED },
 	{ "fs/canonicalize", "sandbox", SANDBOX, OBJECT, OPTIONAL },
 	{ "fs/readDirectory", "path", URI, PATH, REQUIRED },
+	{ "fs/readDirectory", "details", "true", BOOL, OPTIONAL },
 	{ "fs/readDirectory", "sandbox", SANDBOX, OBJECT, OPTIONAL },
 	{ "fs/walk", "path", URI, PATH, REQUIRED },
 	{ "fs/walk", "options", WALK, OBJECT, REQUIRED },
@@ -139,6 +142,9 @@ static const struct field {
 	{ "fs/chmod", "path", URI, PATH, REQUIRED },
 	{ "fs/chmod", "mode", "1", MODE, REQUIRED },
 	{ "fs/chmod", "sandbox", SANDBOX, OBJECT, OPTIONAL },
+	{ "fs/setTimes", "path", URI, PATH, REQUIRED },
+	{ "fs/setTimes", "modifiedAtMs", "1", TIME, REQUIRED },
+	{ "fs/setTimes", "sandbox", SANDBOX, OBJECT, OPTIONAL },
 	{ "fs/symlink", "path", URI, PATH, REQUIRED },
 	{ "fs/symlink", "target", "\"t\"", TEXT, REQUIRED },
 	{ "fs/symlink", "sandbox", SANDBOX, OBJECT, OPTIONAL },
@@ -233,8 +239,9 @@ static const struct kind {
 } kinds[] = {
 	{ "true", "boolean `true`", 1u << BOOL },
 	{ "false", "boolean `false`", 1u << BOOL },
-	{ "7", "number", 1u << U64 | 1u << SIZE | 1u << MODE },
-	{ "-1.5e99", "number", 1u << U64 | 1u << SIZE | 1u << MODE },
+	{ "7", "number", 1u << U64 | 1u << SIZE | 1u << MODE | 1u << TIME },
+	{ "-1.5e99", "number",
+	    1u << U64 | 1u << SIZE | 1u << MODE | 1u << TIME },
 	{ "\"x\"", "string \"x\"",
 	    1u << STRING | 1u << TEXT | 1u << ABSOLUTE | 1u << PATH |
 		1u << BASE64 | 1u << ENUM },
@@ -249,6 +256,7 @@ static const char *const expected[] = {
 	[U64] = "u64",
 	[SIZE] = "u64",
 	[MODE] = "u64",
+	[TIME] = "u64",
 	[TEXT] = "a string",
 	[ABSOLUTE] = "a string",
 	[LIST] = "a sequence",
@@ -317,6 +325,9 @@ static const struct value_row {
 	{ MODE, "4095", NULL },
 	{ MODE, "4096", "mode must be between 0 and 4095" },
 	{ MODE, "-1", "invalid number" },
+	{ TIME, "253402300799999", NULL },
+	{ TIME, "253402300800000",
+	    "modifiedAtMs must be between 0 and 253402300799999" },
 	{ ABSOLUTE, "\"/a b/..\"", NULL },
 	{ ABSOLUTE, "\"a\"", "cwd must be an absolute path" },
 	{ ABSOLUTE, "\"\"", "cwd must be an absolute path" },
