@@ -2,8 +2,10 @@
 
 System calls are those of all programs and of the commands they run, counted by strace: of a run with many operations
 less those of a run with none. Page faults are of execd's own programs and of what they have reaped; context switches are
-the voluntary ones of its own programs. All of it happens on one processor, so that two are no lottery. Fails when one is
-above its limit in count-limits, three times in a row; --set writes that file, from the largest of three measurements.
+the voluntary ones of its own programs. All of it happens on one processor, so that two are no lottery. As root it comes
+before everything else that wants that processor: a program that must wait in the middle of an operation divides its work
+otherwise. Fails when one is above its limit in count-limits, three times in a row; --set writes that file, from the
+largest of three measurements.
 """
 import argparse
 import math
@@ -144,6 +146,8 @@ def can_trace():
 def measure_all(operations, limits):
     measured = {}
     os.sched_setaffinity(0, {min(os.sched_getaffinity(0))})
+    if servers.ROOT:
+        os.setpriority(os.PRIO_PROCESS, 0, -20)
     with servers.ordinary_user() as user, tempfile.TemporaryDirectory(prefix="execd-counts-", dir="/var/tmp",
                                                                       ignore_cleanup_errors=True) as directory:
         bench = servers.Bench(user, directory)

@@ -12,7 +12,7 @@ from conftest import ROOT, Shell, as_test_user, children, name, poll
 from policies import glob, uri, workspace_write
 from test_fail_closed import Tracer, is_traceable
 
-MANY = 3000
+MANY = 1000
 SLACK = 10
 
 
@@ -25,7 +25,7 @@ def plant(user, place, n):
 
 
 @pytest.fixture
-def count(server, user):
+def count(server, user, directory):
     """The system calls of the runner during one start, by name."""
     if not ROOT or not shutil.which("strace") or not is_traceable():
         pytest.skip("COSTS ARE NOT TESTED: root must be able to strace a runner")
@@ -34,7 +34,7 @@ def count(server, user):
     server.wait_log(f"session {client.session_id[:8]}: opened")
 
     def counted(shell, work, pid=None):
-        tracer = Tracer(pid or server.runner(client), "/var/tmp", "-c", "-U", "name,calls")
+        tracer = Tracer(pid or server.runner(client), directory, "-c", "-U", "name,calls")
         work(shell)
         text = tracer.stop()
         return {m[1]: int(m[2]) for m in re.finditer(r"(?m)^ *(\w+) +(\d+)\s*$", text)}

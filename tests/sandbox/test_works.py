@@ -142,7 +142,8 @@ gcc -pthread -o p p.c && ./p""", "8 threads"),
     "dd": ("dd if=/dev/zero of=f bs=64k count=16 status=none && stat -c %s f && dd if=f bs=1M status=none | md5sum",
            "1048576"),
     "flock": ("flock -x l sh -c 'flock -n l echo twice || echo locked'", "locked"),
-    "nice": ("nice -n 5 nice; nice -n 5 echo lower", "5\nlower"),
+    # The suite itself may run at some niceness; it ends at 19.
+    "nice": ("n=$(nice); echo $(($(nice -n 1 nice) - n)); nice -n 1 echo lower", "1\nlower"),
     "timeout": ("timeout 0.1 sleep 1000; echo $?; exec 2> /dev/null; timeout -s KILL 0.1 sleep 1000; echo $?", "124\n137"),
     "nohup": ("nohup echo out 2>&1 | cat", "out"),
     "long-environment": ("[ ${#LONG} = 100000 ] && env | md5sum | wc -l", "1"),
@@ -157,7 +158,8 @@ gcc -pthread -o p p.c && ./p""", "8 threads"),
     "devices": ("echo x > /dev/null && head -c 4 /dev/zero | od -An -tx1 && head -c 8 /dev/urandom | wc -c && "
                 "echo x > /dev/full; echo y | cat /dev/stdin; echo z | tee /dev/fd/2 2>&1 | cat; ls -d /dev/shm /dev/pts /dev/tty",
                 " 00 00 00 00\n8\ny\nz\nz\n/dev/pts"),
-    "shm": ("echo s > /dev/shm/execd-test && cat /dev/shm/execd-test && rm /dev/shm/execd-test", "s"),
+    # Outside of the sandbox the name is one of the host's.
+    "shm": ("f=$(mktemp -p /dev/shm) && echo s > $f && cat $f && rm $f", "s"),
     "proc-self": ("readlink /proc/self/exe; cat /proc/self/comm; wc -l < /proc/self/stat; "
                   "[ $(readlink /proc/$$/cwd) = $PWD ] && ls /proc/self/fd | head -n 3", "/usr/bin/readlink\ncat\n1\n0\n1\n2"),
     "proc-system": ("grep -c ^processor /proc/cpuinfo; awk '/^MemTotal/ { print $2 }' /proc/meminfo; nproc; "
