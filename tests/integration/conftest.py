@@ -29,6 +29,8 @@ ROOT = os.geteuid() == 0
 # A sanitizer keeps freed memory for a while: bounds on memory are wider then.
 SANITIZED = "EXECD_SANITIZED 1" in (BUILD / "config.h").read_text()
 MIB = (4 if SANITIZED else 1) << 10  # KiB, for comparison with rss_kib()
+# Set by scripts/torture: nothing is left out for want of time.
+TORTURE = bool(os.environ.get("EXECD_TORTURE"))
 USER = f"execd-t{os.getpid()}"  # of this run: others may test here too
 
 
@@ -210,23 +212,41 @@ def need_mode(mode):
 # seen where they differ; everything is, in single-user mode, when an ordinary
 # user runs it, and in both by EXECD_TORTURE=1.
 BOTH_MODES = ("test_doors", "test_process", "test_session", "test_stdio", "test_policies", "test_works")
-ONE_MODE = ROOT and SANITIZED and not os.environ.get("EXECD_TORTURE")
+ONE_MODE = ROOT and SANITIZED and not TORTURE
+
+
+def more_rounds(short, long):
+    """How often a test repeats what depends on chance: `long` in scripts/torture."""
+    return long if TORTURE else short
+
+
+def pytest_configure(config):
+    config.addinivalue_line("markers", "nightly: takes long and rarely fails; only scripts/torture runs it")
+
+
+def is_nightly(item):
+    return not TORTURE and item.get_closest_marker("nightly") is not None
+
+
+def is_other_mode(item):
+    return (ONE_MODE and hasattr(item, "callspec") and item.callspec.params.get("mode") == "user" and
+            item.path.stem not in BOTH_MODES)
 
 
 def pytest_collection_modifyitems(config, items):
-    def is_left_out(item):
-        return (hasattr(item, "callspec") and item.callspec.params.get("mode") == "user" and
-                item.path.stem not in BOTH_MODES)
-
-    left_out = [i for i in items if ONE_MODE and is_left_out(i)]
+    left_out = [i for i in items if is_nightly(i) or is_other_mode(i)]
     if left_out:
         config.hook.pytest_deselected(items=left_out)
-        items[:] = [i for i in items if not is_left_out(i)]
+        items[:] = [i for i in items if i not in left_out]
 
 
 def pytest_terminal_summary(terminalreporter):
-    if ONE_MODE and terminalreporter.stats.get("deselected"):
+    left_out = terminalreporter.stats.get("deselected", [])
+    if any(is_other_mode(i) for i in left_out):
         terminalreporter.write_line("SINGLE-USER MODE IS NOT TESTED HERE: with a sanitizer an ordinary user does that")
+    nightly = sum(map(is_nightly, left_out))
+    if nightly:
+        terminalreporter.write_line(f"LEFT TO scripts/torture suites: {nightly} cases that take long")
 
 
 @pytest.fixture(params=["user", "root"], scope="session")

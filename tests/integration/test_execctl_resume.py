@@ -6,7 +6,7 @@ import random
 import signal
 
 import pytest
-from conftest import pids_with, poll
+from conftest import more_rounds, pids_with, poll
 from execctl import Execctl, Proxy, digest, make_file
 
 
@@ -174,7 +174,7 @@ def test_a_big_file_survives_three_cuts_each_way(ctl, proxy, directory):
 
 
 def test_a_tree_survives_three_cuts_each_way(ctl, proxy, directory):
-    files = int(os.environ.get("EXECD_TREE_FILES", "1200"))
+    files = int(os.environ.get("EXECD_TREE_FILES", more_rounds(300, 1200)))
     names = {}
     for i in range(files):
         d = directory / "tree" / f"d{i % 37}" / f"e{i % 5}"

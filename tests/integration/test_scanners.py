@@ -68,6 +68,7 @@ EXPLAINED = {
 }
 
 
+@pytest.mark.nightly
 @pytest.mark.skipif(SANITIZED, reason="TESTSSL IS LEFT OUT: it takes minutes, and the other build says the same bytes")
 @pytest.mark.parametrize("port", [RSA], ids=["rsa"], indirect=True)
 def test_testssl(port, directory):

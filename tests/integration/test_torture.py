@@ -1,5 +1,6 @@
-"""The long tests of tests/torture/, for as long as every change can wait. At
-full length: scripts/torture."""
+"""The long tests of tests/torture/, for as long as every change can wait: what
+a compromised program may send, and connections that drop. The rest, and these
+at full length: scripts/torture."""
 import pathlib
 import sys
 
@@ -24,6 +25,7 @@ def test_a_compromised_runner(mode, user, hand_over):
     rogue.runner(mode, user, 0.01, SEED, hand_over)
 
 
+@pytest.mark.nightly
 def test_programs_that_are_killed_under_load(mode, user):
     """The times are those of an idle machine; here they may be much longer."""
     kills.survivors(mode, user, 8, 3, SEED, 20)
@@ -34,5 +36,6 @@ def test_connections_that_drop_anywhere(mode, user):
     drops.drops(mode, user, 30, 6, SEED)
 
 
+@pytest.mark.nightly
 def test_soak(mode, user):
     soak.soak(mode, user, 30)

@@ -10,7 +10,7 @@ import shutil
 import subprocess
 
 import pytest
-from conftest import ROOT, SANITIZED, Shell, children, name, poll
+from conftest import ROOT, SANITIZED, TORTURE, Shell, children, name, poll
 from policies import READ_ALL, UNENFORCEABLE, managed, path, uri
 
 ERRORS = ("ENOSYS", "EPERM", "EINVAL")
@@ -278,9 +278,8 @@ def ids(rows):
 
 def tried(rows):
     """Each step with one error in turn; with every error by scripts/torture."""
-    each = os.environ.get("EXECD_TORTURE")
     return [pytest.param(*row, error, id=f"{name}-{error}")
-            for i, (row, name) in enumerate(zip(rows, ids(rows))) for error in (ERRORS if each else [ERRORS[i % 3]])]
+            for i, (row, name) in enumerate(zip(rows, ids(rows))) for error in (ERRORS if TORTURE else [ERRORS[i % 3]])]
 
 
 @pytest.mark.parametrize("call, args, outcome, error", tried(COLD))
