@@ -16,6 +16,8 @@
 #define CAN_CHMOD	       "fsChmod"
 #define CAN_SYMLINK	       "fsSymlink"
 #define CAN_MOVE	       "fsMove"
+#define CAN_SET_TIMES	       "fsSetTimes"
+#define CAN_DETAILS	       "fsDetails"
 #define CAN_END_SESSION	       "sessionEnd"
 
 #endif

@@ -4,7 +4,9 @@
  */
 #include <errno.h>
 #include <inttypes.h>
+#include <stddef.h>
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 #include <sys/stat.h>
 #include <unistd.h>
@@ -16,8 +18,17 @@
 
 const struct option_row copy_options[] = {
 	{ "recursive", 'r', NULL, "directories, and everything in them" },
+	{ "preserve", 'p', NULL, "keep modes and times of modification" },
 	{ 0 },
 };
+
+static bool
+is_same_server(const char *a, const char *b)
+{
+	ptrdiff_t len = server_path_part(a) - a;
+
+	return len == server_path_part(b) - b && strncmp(a, b, len) == 0;
+}
 
 /* Either all sources or the target are the server's. */
 static int
@@ -30,7 +41,12 @@ check_sides(struct ctl *ctl, bool *to_server)
 	for (int i = 0; i < last; i++)
 		if ((server_path_part(p->arguments[i]) != NULL) == *to_server)
 			return ctl_fail(ctl, EXIT_CTL_USAGE,
-			    *to_server
+			    *to_server && !is_same_server(p->arguments[i],
+					      p->arguments[last])
+				? "cp: `%s' and the target are of two servers, "
+				  "which execctl does not connect; copy to "
+				  "this machine, and from here"
+			    : *to_server
 				? "cp: `%s' and the target are both the "
 				  "server's; run cp(1) there"
 				: "cp: `%s' and the target are both of this "
@@ -47,8 +63,20 @@ check_sides(struct ctl *ctl, bool *to_server)
 
 enum kind { KIND_NONE, KIND_FILE, KIND_DIRECTORY, KIND_FAILED };
 
+/* It leads nowhere: as if nothing was there. */
+static bool
+is_dangling(const struct reply *r)
+{
+	return r->code == 0 &&
+	       execd_json_bool(json_get(r->result, "isSymlink"), false) &&
+	       json_get(r->result, "linkTarget") != NULL &&
+	       !execd_json_bool(json_get(r->result, "isFile"), false) &&
+	       !execd_json_bool(json_get(r->result, "isDirectory"), false);
+}
+
 static enum kind
-remote_kind(struct copy *c, const char *path, uint64_t *size)
+remote_kind(
+    struct copy *c, const char *path, uint64_t *size, struct facts *facts)
 {
 	struct json_writer w;
 	struct reply r;
@@ -56,9 +84,12 @@ remote_kind(struct copy *c, const char *path, uint64_t *size)
 	enum kind kind = KIND_FILE;
 
 	params_path(&b, &w, "path", path);
+	json_key(&w, "details");
+	json_bool(&w, true);
 	json_end(&w, '}');
 	call(c->ctl, "fs/getMetadata", &b, EXECD_REPEAT, &r);
-	if (r.code == RPC_NOT_FOUND)
+	facts_of_remote(facts, r.code == 0 ? r.result : NULL);
+	if (r.code == RPC_NOT_FOUND || is_dangling(&r))
 		kind = KIND_NONE;
 	else if (r.code != 0)
 		kind = KIND_FAILED;
@@ -117,6 +148,16 @@ full_target(const struct target *t, const char *source)
 	    t->path[strlen(t->path) - 1] == '/' ? "" : "/", name);
 }
 
+/* A link that leads to a file stays, and the file is replaced. */
+static void
+download_file(
+    struct copy *c, const char *from, const char *to, const struct facts *facts)
+{
+	_cleanup_free_ char *real = realpath(to, NULL);
+
+	copy_download(c, from, real != NULL ? real : to, facts);
+}
+
 static void
 copy_source(
     struct copy *c, const char *source, const struct target *t, bool only)
@@ -124,9 +165,10 @@ copy_source(
 	_cleanup_free_ char *to = full_target(t, source);
 	_cleanup_free_ char *from =
 	    c->to_server ? xstrdup(source) : remote_path(c->ctl, source);
+	struct facts facts = { 0 };
 	uint64_t size = 0;
 	enum kind kind = c->to_server ? local_kind(from, &size)
-				      : remote_kind(c, from, &size);
+				      : remote_kind(c, from, &size, &facts);
 
 	if (kind == KIND_NONE)
 		copy_failed(c, source, strerror(ENOENT));
@@ -143,20 +185,52 @@ copy_source(
 	if (kind == KIND_FILE && c->to_server)
 		copy_upload(c, from, to);
 	else if (kind == KIND_FILE)
-		copy_download(c, from, to);
+		download_file(c, from, to, &facts);
 	else if (c->to_server)
 		copy_upload_tree(c, from, to);
 	else
-		copy_download_tree(c, from, to);
+		copy_download_tree(c, from, to, &facts);
+}
+
+static enum kind
+kind_of(struct copy *c, const char *path)
+{
+	struct facts facts;
+	uint64_t size;
+
+	return c->to_server ? remote_kind(c, path, &size, &facts)
+			    : local_kind(path, &size);
+}
+
+/* A new name needs a directory to be in, also one with a slash behind it, which
+ * only a directory that is copied makes. */
+static int
+check_parent(struct copy *c, const char *path)
+{
+	_cleanup_free_ char *parent = xstrdup(path);
+	size_t len = strlen(parent);
+	char *slash;
+	enum kind kind;
+
+	while (c->recursive && len > 1 && parent[len - 1] == '/')
+		parent[--len] = '\0';
+	slash = strrchr(parent, '/');
+	if (slash == NULL || slash == parent)
+		return 0;
+	*slash = '\0';
+	kind = kind_of(c, parent);
+	if (kind != KIND_NONE && kind != KIND_FILE)
+		return 0;
+	return ctl_fail(c->ctl, EXIT_CTL_REFUSED,
+	    "cp: there is no directory %s%s (%s); nothing was copied", parent,
+	    c->to_server ? " on the server" : "", strerror(ENOENT));
 }
 
 /* Several sources go into a directory, which must be there. */
 static int
 find_target(struct copy *c, struct target *t, int nsources)
 {
-	uint64_t ignored;
-	enum kind kind = c->to_server ? remote_kind(c, t->path, &ignored)
-				      : local_kind(t->path, &ignored);
+	enum kind kind = kind_of(c, t->path);
 
 	if (kind == KIND_FAILED)
 		return c->code;
@@ -165,7 +239,7 @@ find_target(struct copy *c, struct target *t, int nsources)
 		return ctl_fail(c->ctl, EXIT_CTL_USAGE,
 		    "cp: %s is no directory, and there are %d sources", t->path,
 		    nsources);
-	return 0;
+	return kind == KIND_NONE ? check_parent(c, t->path) : 0;
 }
 
 static int
@@ -189,26 +263,33 @@ copy_all(struct copy *c)
 		    &t, nsources == 1);
 	}
 	copy_wait(c, 0);
+	copy_finish(c);
 	return c->code;
 }
 
 static void
 print_summary(const struct copy *c)
 {
-	if (c->ctl->json)
+	if (c->ctl->json) {
 		printf("{\"files\":%" PRIu64 ",\"bytes\":%" PRIu64
-		       ",\"failed\":%u,\"skipped\":%u}\n",
+		       ",\"failed\":%u,\"skipped\":%u",
 		    c->files, c->bytes, c->failed, c->skipped);
-	else if (c->failed + c->skipped > 0)
-		ctl_say("%" PRIu64 " files copied, %u failed, %u skipped",
-		    c->files, c->failed, c->skipped);
+		if (c->preserve || c->unkept > 0)
+			printf(",\"unkept\":%u", c->unkept);
+		puts("}");
+	} else if (c->failed + c->skipped + c->unkept > 0) {
+		ctl_say("%" PRIu64 " files copied, %u failed, %u skipped, "
+			"%u not kept as they were",
+		    c->files, c->failed, c->skipped, c->unkept);
+	}
 }
 
 int
 cmd_cp(struct ctl *ctl)
 {
 	struct copy c = { .ctl = ctl,
-		.recursive = option(ctl->parsed, "recursive") != NULL };
+		.recursive = option(ctl->parsed, "recursive") != NULL,
+		.preserve = option(ctl->parsed, "preserve") != NULL };
 	int code = check_sides(ctl, &c.to_server);
 
 	if (code == 0)

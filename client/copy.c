@@ -18,16 +18,19 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
-#define SHOW_MS 200
+#define SHOW_MS	   200
+#define HOLE_BYTES 65536 /* as many zeros are not written */
 
 /* One file: embedded is the transfer, whichever it is. */
 struct copy_item {
 	TAILQ_ENTRY(copy_item) link; /* copy.items */
 	struct copy *copy;
-	char *from, *to; /* owned */
-	int fd;		 /* the file of this machine */
-	mode_t mode;	 /* of it, for an upload */
-	char *temporary; /* what is written, until it is complete; owned */
+	char *from, *to;    /* owned */
+	int fd;		    /* the file of this machine */
+	struct facts facts; /* of the source */
+	bool replaces;	    /* a file that was there keeps its mode */
+	mode_t kept_mode;   /* of that file, on this machine */
+	char *temporary;    /* what is written, until it is complete; owned */
 	char *final; /* an upload's name then: `to`, links followed; owned */
 	uint64_t counted; /* bytes of it in copy.bytes */
 	struct upload upload;
@@ -182,6 +185,18 @@ read_local(void *arg, uint64_t offset, void *data, size_t len)
 	return 0;
 }
 
+/* Holes are not sent: what is not written is zero there. */
+static uint64_t
+next_local_data(void *arg, uint64_t offset)
+{
+	struct copy_item *i = arg;
+	off_t at = lseek(i->fd, (off_t)offset, SEEK_DATA);
+
+	if (at < 0)
+		return errno == ENXIO ? i->upload.size : offset;
+	return (uint64_t)at;
+}
+
 static void
 uploaded_so_far(void *arg, uint64_t offset)
 {
@@ -304,26 +319,76 @@ put_on_server(struct copy_item *i)
 }
 
 static void
+time_set(void *arg, const struct execd_answer *a)
+{
+	struct copy_item *i = arg;
+
+	if (a->code != 0)
+		copy_unkept(i->copy, i->to, a->message);
+	put_on_server(i);
+}
+
+static void
+set_time(struct copy_item *i)
+{
+	struct copy *c = i->copy;
+	struct json_writer w;
+	struct buf b;
+
+	if (!c->preserve) {
+		put_on_server(i);
+		return;
+	}
+	if (!i->facts.has_time ||
+	    !execd_client_can(c->ctl->client, CAN_SET_TIMES)) {
+		copy_unkept(c, i->from,
+		    i->facts.has_time ? "the server sets no times"
+				      : "a time before 1970");
+		put_on_server(i);
+		return;
+	}
+	params_path(&b, &w, "path", i->upload.path);
+	json_key(&w, "modifiedAtMs");
+	json_u64(&w, (uint64_t)i->facts.modified_ms);
+	ask(i, "fs/setTimes", &b, &w, time_set);
+}
+
+static void
 mode_set(void *arg, const struct execd_answer *a)
 {
 	struct copy_item *i = arg;
 
 	if (a->code != 0)
-		copy_failed(i->copy, i->to, a->message);
-	put_on_server(i);
+		copy_unkept(i->copy, i->to, a->message);
+	set_time(i);
 }
 
-/* A program stays one, where the server can do that. */
 static void
-set_mode(struct copy_item *i)
+ask_mode(struct copy_item *i, const char *path, execd_answer_fn *fn)
 {
 	struct json_writer w;
 	struct buf b;
 
-	params_path(&b, &w, "path", i->upload.path);
+	params_path(&b, &w, "path", path);
 	json_key(&w, "mode");
-	json_u64(&w, i->mode);
-	ask(i, "fs/chmod", &b, &w, mode_set);
+	json_u64(&w, facts_mode(i->copy, &i->facts, i->from));
+	ask(i, "fs/chmod", &b, &w, fn);
+}
+
+/* A program stays one, also without -p. */
+static void
+set_mode(struct copy_item *i)
+{
+	struct copy *c = i->copy;
+
+	if (!c->preserve && (i->facts.mode & 0111) == 0) {
+		set_time(i);
+	} else if (!execd_client_can(c->ctl->client, CAN_CHMOD)) {
+		copy_unkept(c, i->from, "the server sets no modes");
+		set_time(i);
+	} else {
+		ask_mode(i, i->upload.path, mode_set);
+	}
 }
 
 static void
@@ -340,11 +405,7 @@ upload_done(void *arg, int code, const char *message)
 		return;
 	}
 	count(i, i->upload.size);
-	if ((i->mode & 0111) != 0 &&
-	    execd_client_can(i->copy->ctl->client, CAN_CHMOD))
-		set_mode(i);
-	else
-		put_on_server(i);
+	set_mode(i);
 }
 
 static void
@@ -365,10 +426,9 @@ upload_in_place(struct copy_item *i, const char *why)
 {
 	struct copy *c = i->copy;
 
-	if (!c->told_in_place)
-		ctl_tell(c->ctl,
-		    "%s: written in place, an interruption leaves it "
-		    "incomplete: %s",
+	if (!c->told_in_place && !c->ctl->quiet)
+		ctl_say("%s: written in place, an interruption leaves it "
+			"incomplete: %s",
 		    i->to, why);
 	c->told_in_place = true;
 	free(i->temporary);
@@ -419,6 +479,46 @@ take_over_mode(struct copy_item *i)
 }
 
 static void
+private_made(void *arg, const struct execd_answer *a)
+{
+	struct copy_item *i = arg;
+
+	if (a->code != 0)
+		remove_temporary(i, a->code, a->message);
+	else
+		start_upload(i);
+}
+
+static void
+empty_made(void *arg, const struct execd_answer *a)
+{
+	struct copy_item *i = arg;
+
+	if (a->code != 0)
+		upload_failed(i, a->code, a->message, NULL);
+	else
+		ask_mode(i, i->temporary, private_made);
+}
+
+/* What only its owner may read is so before its first byte is there. */
+static void
+start_new(struct copy_item *i)
+{
+	struct json_writer w;
+	struct buf b;
+
+	if ((i->facts.mode & 077) != 0 ||
+	    !execd_client_can(i->copy->ctl->client, CAN_CHMOD)) {
+		start_upload(i);
+		return;
+	}
+	params_path(&b, &w, "path", i->temporary);
+	json_key(&w, "dataBase64");
+	json_cstring(&w, "");
+	ask(i, "fs/writeFile", &b, &w, empty_made);
+}
+
+static void
 link_followed(void *arg, const struct execd_answer *a)
 {
 	struct copy_item *i = arg;
@@ -463,7 +563,7 @@ target_known(void *arg, const struct execd_answer *a)
 	if (a->code == 0)
 		take_over_mode(i);
 	else
-		start_upload(i);
+		start_new(i);
 }
 
 void
@@ -482,10 +582,11 @@ copy_upload(struct copy *c, const char *from, const char *to)
 		item_free(i);
 		return;
 	}
-	i->mode = st.st_mode & 0777;
+	facts_of_local(&i->facts, &st);
 	i->upload = (struct upload){ .ctl = c->ctl,
 		.size = (uint64_t)st.st_size,
 		.read = read_local,
+		.next_data = next_local_data,
 		.progress = uploaded_so_far,
 		.done = upload_done,
 		.arg = i };
@@ -498,21 +599,79 @@ copy_upload(struct copy *c, const char *from, const char *to)
 /* --- From the server ---------------------------------------------------- */
 
 static int
+write_piece(int fd, const char *data, size_t len)
+{
+	while (len > 0) {
+		ssize_t n = write(fd, data, len);
+
+		if (n < 0 && errno == EINTR)
+			continue;
+		if (n < 0)
+			return -errno;
+		data += n;
+		len -= (size_t)n;
+	}
+	return 0;
+}
+
+static bool
+is_zero(const char *data, size_t len)
+{
+	return data[0] == 0 && memcmp(data, data + 1, len - 1) == 0;
+}
+
+/* Zeros become a hole: the file gets its size at the end. */
+static int
 write_local(void *arg, const void *data, size_t len)
 {
 	struct copy_item *i = arg;
 	size_t at = 0;
 
 	while (at < len) {
-		ssize_t n = write(i->fd, (const char *)data + at, len - at);
+		const char *piece = (const char *)data + at;
+		size_t n = len - at < HOLE_BYTES ? len - at : HOLE_BYTES;
+		int err = 0;
 
-		if (n < 0 && errno == EINTR)
-			continue;
-		if (n < 0)
-			return -errno;
-		at += (size_t)n;
+		if (n == HOLE_BYTES && is_zero(piece, n))
+			err = lseek(i->fd, (off_t)n, SEEK_CUR) < 0 ? -errno : 0;
+		else
+			err = write_piece(i->fd, piece, n);
+		if (err < 0)
+			return err;
+		at += n;
 	}
 	count(i, i->counted + len);
+	return 0;
+}
+
+/* One that is replaced keeps its mode; a new one gets what cp(1) gives it. */
+static mode_t
+local_mode(struct copy_item *i)
+{
+	struct copy *c = i->copy;
+
+	if (i->replaces && !c->preserve)
+		return i->kept_mode;
+	if (!i->facts.has_mode)
+		return 0666 & ~c->umask;
+	return facts_mode(c, &i->facts, i->from) &
+	       ~(c->preserve ? 0 : c->umask);
+}
+
+static int
+keep_facts(struct copy_item *i)
+{
+	struct copy *c = i->copy;
+
+	if (ftruncate(i->fd, (off_t)i->counted) < 0 ||
+	    fchmod(i->fd, local_mode(i)) < 0)
+		return -errno;
+	if (!c->preserve)
+		return 0;
+	if (!i->facts.has_mode)
+		copy_unkept(c, i->from, "the server does not tell modes");
+	if (!i->facts.has_time || keep_local_time(i->fd, NULL, &i->facts) < 0)
+		copy_unkept(c, i->from, "the time of its modification");
 	return 0;
 }
 
@@ -520,8 +679,10 @@ write_local(void *arg, const void *data, size_t len)
 static int
 put_in_place(struct copy_item *i)
 {
-	int fd = i->fd;
+	int err = keep_facts(i), fd = i->fd;
 
+	if (err < 0)
+		return err;
 	i->fd = -1;
 	/* Where disks are far away, close(2) is what fails. */
 	if (close(fd) < 0 || rename(i->temporary, i->to) < 0)
@@ -546,8 +707,8 @@ download_done(void *arg, int code, const char *message)
 	transfer_done(i, code, why);
 }
 
-/* Beside the target, so that rename(2) works; the mode is what open(2) would
- * give. */
+/* Beside the target, so that rename(2) works; nobody else reads it before it
+ * has its mode. */
 static int
 open_temporary(struct copy_item *i)
 {
@@ -559,7 +720,7 @@ open_temporary(struct copy_item *i)
 	i->temporary =
 	    xasprintf("%.*s.%s-%d", length, i->to, handle, (int)getpid());
 	i->fd = open(i->temporary,
-	    O_WRONLY | O_CREAT | O_EXCL | O_NOFOLLOW | O_CLOEXEC, 0666);
+	    O_WRONLY | O_CREAT | O_EXCL | O_NOFOLLOW | O_CLOEXEC, 0600);
 	if (i->fd >= 0)
 		return 0;
 	free(i->temporary);
@@ -568,12 +729,18 @@ open_temporary(struct copy_item *i)
 }
 
 void
-copy_download(struct copy *c, const char *from, const char *to)
+copy_download(
+    struct copy *c, const char *from, const char *to, const struct facts *facts)
 {
 	struct copy_item *i = item_new(c, from, to);
 	int err = open_temporary(i);
 	_cleanup_free_ char *why = NULL;
+	struct stat st;
 
+	i->facts = *facts;
+	i->replaces = lstat(to, &st) == 0 && S_ISREG(st.st_mode);
+	if (i->replaces)
+		i->kept_mode = st.st_mode & 0777;
 	if (err < 0) {
 		why = xasprintf("to %s: %s", to, strerror(-err));
 		if (err == -ENOSPC || err == -EDQUOT)
@@ -613,6 +780,9 @@ copy_begin(struct copy *c)
 	int fd;
 
 	TAILQ_INIT(&c->items);
+	TAILQ_INIT(&c->late);
+	c->umask = umask(0);
+	umask(c->umask);
 	sigemptyset(&set);
 	sigaddset(&set, SIGINT);
 	sigaddset(&set, SIGTERM);

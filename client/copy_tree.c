@@ -57,15 +57,39 @@ make_remote(struct copy *c, const char *method, const char *path, struct buf *b,
 	buf_clear(b);
 }
 
-/* What is written below it is sent behind it, and served behind it. */
-static void
-make_directory(struct copy *c, const char *path)
+static bool
+is_there(struct copy *c, const char *path)
 {
 	struct json_writer w;
+	struct reply r;
 	struct buf b;
+	bool there;
 
 	params_path(&b, &w, "path", path);
+	json_end(&w, '}');
+	call(c->ctl, "fs/getMetadata", &b, EXECD_REPEAT, &r);
+	there = r.code == 0;
+	reply_clear(&r);
+	return there;
+}
+
+/* What is written below it is sent behind it, and served behind it. A new
+ * directory that only its owner may read is so before anything is in it. */
+static void
+make_directory(struct copy *c, const FTSENT *e, const char *path)
+{
+	bool hidden = (e->fts_statp->st_mode & 077) == 0 && !is_there(c, path);
+	struct json_writer w;
+	struct facts facts;
+	struct buf b;
+
+	facts_of_local(&facts, e->fts_statp);
+	params_path(&b, &w, "path", path);
 	make_remote(c, "fs/createDirectory", path, &b, &w, false);
+	if (hidden)
+		keep_remote_mode(c, path, 0700);
+	if (c->preserve)
+		copy_later(c, path, NULL, &facts);
 }
 
 static void
@@ -116,7 +140,7 @@ upload_entry(struct copy *c, const FTSENT *e, const char *to)
 {
 	switch (e->fts_info) {
 	case FTS_D:
-		make_directory(c, to);
+		make_directory(c, e, to);
 		break;
 	case FTS_F:
 		copy_upload(c, e->fts_accpath, to);
@@ -163,7 +187,10 @@ copy_upload_tree(struct copy *c, const char *from, const char *to)
 
 struct entry {
 	char *name;
-	bool directory, file;
+	char *target; /* of a link, where the server tells it */
+	bool directory, file, link;
+	bool detailed;
+	struct facts facts;
 };
 
 struct directory {
@@ -181,22 +208,70 @@ is_name(const char *name, size_t len)
 	return !(len <= 2 && strncmp(name, "..", len) == 0);
 }
 
+/* The path has every byte of the name, where the server gives it: fileName
+ * shows U+FFFD for what is no UTF-8. */
+static char *
+name_of_path(const struct json_value *v)
+{
+	struct json_doc doc = { 0 };
+	struct path_uri uri = { .path = NULL };
+	char error[256];
+	size_t len = 0;
+	const char *text = execd_json_string(json_get(v, "path"), &len);
+	char *name = NULL;
+
+	if (text != NULL &&
+	    path_uri_parse(&uri, &doc, (struct slice){ text, len }, error,
+		sizeof(error)) == 0 &&
+	    uri.path != NULL)
+		name = xstrdup(strrchr(uri.path, '/') + 1);
+	json_clear(&doc);
+	return name;
+}
+
+static char *
+name_of(const struct json_value *v)
+{
+	size_t len = 0;
+	const char *name = execd_json_string(json_get(v, "fileName"), &len);
+
+	if (name == NULL || !is_name(name, len))
+		return NULL;
+	if (json_get(v, "path") != NULL)
+		return name_of_path(v);
+	return xstrndup(name, len);
+}
+
+static void
+take_details(struct entry *e, const struct json_value *v)
+{
+	size_t len = 0;
+	const char *target = execd_json_string(json_get(v, "linkTarget"), &len);
+
+	e->detailed = json_get(v, "isSymlink") != NULL;
+	e->link = execd_json_bool(json_get(v, "isSymlink"), false);
+	if (target != NULL && len > 0 && memchr(target, '\0', len) == NULL)
+		e->target = xstrndup(target, len);
+	facts_of_remote(&e->facts, v);
+}
+
 static void
 take_entry(struct copy *c, struct directory *d, const char *path,
     const struct json_value *v)
 {
-	size_t len = 0;
-	const char *name = execd_json_string(json_get(v, "fileName"), &len);
 	struct entry *e = &d->entries[d->n];
 
-	if (name == NULL || !is_name(name, len)) {
+	e->name = name_of(v);
+	if (e->name == NULL || !is_name(e->name, strlen(e->name))) {
 		copy_failed(c, path,
 		    "the server lists a name that is none; it is left out");
+		free(e->name);
+		e->name = NULL;
 		return;
 	}
-	e->name = xstrndup(name, len);
 	e->directory = execd_json_bool(json_get(v, "isDirectory"), false);
 	e->file = execd_json_bool(json_get(v, "isFile"), false);
+	take_details(e, v);
 	d->n++;
 }
 
@@ -210,6 +285,8 @@ read_remote(struct copy *c, const char *path, struct directory *d)
 
 	*d = (struct directory){ 0 };
 	params_path(&b, &w, "path", path);
+	json_key(&w, "details");
+	json_bool(&w, true);
 	json_end(&w, '}');
 	call(c->ctl, "fs/readDirectory", &b, EXECD_REPEAT, &r);
 	if (r.code != 0)
@@ -223,46 +300,91 @@ read_remote(struct copy *c, const char *path, struct directory *d)
 	return list != NULL;
 }
 
-/* Links to directories may lead around in circles. */
-static bool
-is_link(struct copy *c, const char *path)
+/* A server without details tells these of one path at a time. */
+static void
+ask_details(struct copy *c, struct entry *e, const char *path)
 {
 	struct json_writer w;
 	struct reply r;
 	struct buf b;
-	bool link;
 
+	if (e->detailed || (e->file && !c->preserve))
+		return;
 	params_path(&b, &w, "path", path);
 	json_end(&w, '}');
 	call(c->ctl, "fs/getMetadata", &b, EXECD_REPEAT, &r);
-	link = execd_json_bool(json_get(r.result, "isSymlink"), false);
+	if (r.code == 0)
+		take_details(e, r.result);
 	reply_clear(&r);
-	return link;
 }
 
-static void download_directory(
-    struct copy *c, const char *from, const char *to, int depth);
+static void download_directory(struct copy *c, const char *from, const char *to,
+    const struct facts *facts, int depth);
+
+/* Links to files are copied as files; links to directories may lead around in
+ * circles. */
+static void
+download_link(
+    struct copy *c, const struct entry *e, const char *from, const char *to)
+{
+	if (e->target != NULL)
+		copy_later(c, to, e->target, NULL);
+	else
+		copy_skipped(c, from,
+		    e->detailed && execd_client_can(c->ctl->client, CAN_DETAILS)
+			? "a link whose text is not UTF-8"
+			: "a link to a directory, and this server does not "
+			  "tell where links lead");
+}
 
 static void
-download_entry(struct copy *c, const struct entry *e, const char *from,
+download_entry(struct copy *c, struct entry *e, const char *from,
     const char *to, int depth)
 {
 	_cleanup_free_ char *source = xasprintf("%s/%s", from, e->name);
 	_cleanup_free_ char *target = xasprintf("%s/%s", to, e->name);
 
 	copy_wait(c, COPY_ACTIVE - 1);
+	ask_details(c, e, source);
 	if (e->file)
-		copy_download(c, source, target);
+		copy_download(c, source, target, &e->facts);
+	else if (e->link)
+		download_link(c, e, source, target);
 	else if (!e->directory)
 		copy_skipped(c, source, "neither a file nor a directory");
-	else if (is_link(c, source))
-		copy_skipped(c, source, "a link to a directory");
 	else
-		download_directory(c, source, target, depth + 1);
+		download_directory(c, source, target, &e->facts, depth + 1);
+}
+
+/* What the owner may not do in it, he may still during the copy. Below the
+ * top, a link of that name is none of ours: a server could have had it made. */
+static bool
+make_local(struct copy *c, const char *path, const struct facts *f, int depth)
+{
+	mode_t mode = f->has_mode ? f->mode & 0777 : 0777;
+	struct stat st;
+
+	if (mkdir(path, mode | 0700) == 0) {
+		if (c->preserve || (mode & 0700) != 0700)
+			copy_later(c, path, NULL, f);
+		return true;
+	}
+	if (errno == EEXIST && depth > 0 &&
+	    (lstat(path, &st) < 0 || !S_ISDIR(st.st_mode)))
+		errno = ENOTDIR;
+	if (errno != EEXIST) {
+		c->stop |= errno == ENOSPC || errno == EDQUOT;
+		copy_failed(c, path, strerror(errno));
+		return false;
+	}
+	if (c->preserve)
+		copy_later(c, path, NULL, f);
+	return true;
 }
 
 static void
-download_directory(struct copy *c, const char *from, const char *to, int depth)
+download_directory(struct copy *c, const char *from, const char *to,
+    const struct facts *facts, int depth)
 {
 	struct directory d;
 
@@ -270,21 +392,21 @@ download_directory(struct copy *c, const char *from, const char *to, int depth)
 		copy_failed(c, from, "over 256 directories inside each other");
 		return;
 	}
-	if (mkdir(to, 0777) < 0 && errno != EEXIST) {
-		copy_failed(c, to, strerror(errno));
-		c->stop |= errno == ENOSPC || errno == EDQUOT;
+	if (!make_local(c, to, facts, depth))
 		return;
-	}
 	if (read_remote(c, from, &d))
 		for (size_t i = 0; i < d.n && !c->stop; i++)
 			download_entry(c, &d.entries[i], from, to, depth);
-	for (size_t i = 0; i < d.n; i++)
+	for (size_t i = 0; i < d.n; i++) {
 		free(d.entries[i].name);
+		free(d.entries[i].target);
+	}
 	free(d.entries);
 }
 
 void
-copy_download_tree(struct copy *c, const char *from, const char *to)
+copy_download_tree(
+    struct copy *c, const char *from, const char *to, const struct facts *facts)
 {
-	download_directory(c, from, to, 0);
+	download_directory(c, from, to, facts, 0);
 }

@@ -52,6 +52,8 @@ struct upload {
 	uint64_t size; /* bytes that it will have */
 	/* So many bytes at offset. 0 or -errno (-ENODATA: there is less). */
 	int (*read)(void *arg, uint64_t offset, void *data, size_t len);
+	/* Where the next byte that is not in a hole is. May be NULL. */
+	uint64_t (*next_data)(void *arg, uint64_t offset);
 	/* So many bytes are there; may go back. May be NULL. */
 	void (*progress)(void *arg, uint64_t offset);
 	void (*done)(void *arg, int code, const char *message);
@@ -60,6 +62,8 @@ struct upload {
 	/* private */
 	char handle[32];
 	uint64_t sent, acknowledged;
+	uint64_t ends[TRANSFER_WINDOW]; /* of blocks under way, a ring */
+	unsigned int blocks_sent, blocks_answered;
 	unsigned int waiting;
 	unsigned int attempts;
 	bool opened, closing, lost, ended;

@@ -58,11 +58,11 @@ put_block(void *arg, const struct execd_answer *a)
 {
 	struct upload *u = arg;
 
+	uint64_t end = u->ends[u->blocks_answered++ % TRANSFER_WINDOW];
+
 	if (take_answer(u, a)) {
 		u->attempts = 0;
-		u->acknowledged += TRANSFER_BLOCK;
-		if (u->acknowledged > u->size)
-			u->acknowledged = u->size;
+		u->acknowledged = end;
 		if (u->progress != NULL)
 			u->progress(u->arg, u->acknowledged);
 	}
@@ -102,6 +102,7 @@ open_handle(struct upload *u)
 	u->opened = true;
 	u->lost = u->closing = false;
 	u->sent = u->acknowledged = 0;
+	u->blocks_sent = u->blocks_answered = 0;
 	begin(&b, &w, u->handle);
 	json_key(&w, "path");
 	json_path(&w, u->path);
@@ -111,11 +112,8 @@ open_handle(struct upload *u)
 }
 
 static void
-send_block(struct upload *u)
+send_bytes(struct upload *u, size_t n)
 {
-	size_t n = u->size - u->sent < TRANSFER_BLOCK
-		       ? (size_t)(u->size - u->sent)
-		       : TRANSFER_BLOCK;
 	struct json_writer w;
 	struct buf b;
 	int err;
@@ -135,7 +133,32 @@ send_block(struct upload *u)
 	json_key(&w, "chunk");
 	json_base64(&w, u->block, n);
 	u->sent += n;
+	u->ends[u->blocks_sent++ % TRANSFER_WINDOW] = u->sent;
 	ask(u, "fs/writeBlock", &b, &w, put_block);
+}
+
+/* Whatever lies in a hole, except the last byte, which gives the size. */
+static void
+pass_hole(struct upload *u)
+{
+	uint64_t next;
+
+	if (u->next_data == NULL)
+		return;
+	next = u->next_data(u->arg, u->sent);
+	if (next >= u->size)
+		next = u->size - 1;
+	if (next > u->sent)
+		u->sent = next;
+}
+
+static void
+send_block(struct upload *u)
+{
+	pass_hole(u);
+	send_bytes(u, u->size - u->sent < TRANSFER_BLOCK
+			  ? (size_t)(u->size - u->sent)
+			  : TRANSFER_BLOCK);
 }
 
 static void
