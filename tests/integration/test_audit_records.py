@@ -121,7 +121,7 @@ def test_who_ended_it(audited):
     assert (exited(log, "signal")["killedBy"], exited(log, "signal")["signal"]) == ("signal", 15)
     c.start("timeout", ["/bin/sleep", "1000"], timeoutMs=50)
     assert exited(log, "timeout")["killedBy"] == "timeout"
-    c.sh("size", "exec head -c 100000 /dev/zero > $(mktemp)")
+    c.sh("size", f"exec head -c 100000 /dev/zero > {log.parent}/too-big")
     assert (exited(log, "size")["killedBy"], exited(log, "size")["signal"]) == ("max-file-size", 25)
 
 
