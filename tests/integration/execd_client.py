@@ -12,7 +12,7 @@ import threading
 import time
 from urllib.parse import urlsplit
 
-TIMEOUT = 20
+TIMEOUT = 30
 
 
 def b64(data):
