@@ -224,7 +224,8 @@ def try_connect(s):
 
 def test_small_messages_do_not_wait_for_acknowledgements(client):
     """Q16: with Nagle's algorithm 40 round trips take 40 delayed acks, over a
-    second; a round trip through a pipe takes a fraction of that of a fork."""
+    second; a round trip through a pipe takes a fraction of that of a fork. The
+    best of three, for a busy host may stop anybody for a moment."""
     client.start("a", ["/bin/cat"], pipeStdin=True)
     client.write("a", "warm\n")
     client.wait_output("a", "warm\n")
@@ -232,11 +233,14 @@ def test_small_messages_do_not_wait_for_acknowledgements(client):
     for i in range(40):
         client.run(f"t{i}", ["/bin/true"])
     forks = time.monotonic() - began
-    began = time.monotonic()
-    for i in range(40):
-        client.write("a", f"{i}\n")
-        client.wait_output("a", f"\n{i}\n")
-    assert time.monotonic() - began < forks * 2 + 0.5
+    trips = []
+    for n in range(3):
+        began = time.monotonic()
+        for i in range(40):
+            client.write("a", f"{n}.{i}\n")
+            client.wait_output("a", f"\n{n}.{i}\n")
+        trips.append(time.monotonic() - began)
+    assert min(trips) < forks * 2 + 0.5, trips
 
 
 def test_a_process_that_reads_nothing_hurts_nobody(server):
