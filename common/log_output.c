@@ -23,15 +23,10 @@
 
 #include "log.h"
 
-#define QUEUE_BYTES 16384
 #define PIECE_BYTES 65536
 
 /* Whole pages, so that a fork can begin with an empty one. */
-static struct {
-	size_t len;
-	uint64_t lost;
-	char text[QUEUE_BYTES - sizeof(size_t) - sizeof(uint64_t)];
-} queue __attribute__((aligned(QUEUE_BYTES)));
+static struct log_queue queue __attribute__((aligned(LOG_QUEUE_BYTES)));
 
 static bool is_socket;
 static int relay_in = -1, relay_out = -1; /* from our own pipe to the log */
@@ -135,6 +130,14 @@ log_on_wait(void (*hook)(void))
 	wait_hook = hook;
 }
 
+struct log_queue *
+log_output_parts(int **in, int **out)
+{
+	*in = &relay_in;
+	*out = &relay_out;
+	return &queue;
+}
+
 int
 log_relay_fd(void)
 {
@@ -166,7 +169,7 @@ put_relay_before(void)
 	relay_out = out;
 	relay_in = fcntl(pair[0], F_DUPFD_CLOEXEC, 4);
 	close(pair[0]);
-	fcntl(pair[1], F_SETPIPE_SZ, QUEUE_BYTES);
+	fcntl(pair[1], F_SETPIPE_SZ, LOG_QUEUE_BYTES);
 	dup2(pair[1], STDERR_FILENO);
 	close(pair[1]);
 }

@@ -8,6 +8,19 @@
 #include <stddef.h>
 #include <stdint.h>
 
+#define LOG_QUEUE_BYTES 16384
+
+/* Lines that found no room yet, and how many were lost. */
+struct log_queue {
+	size_t len;
+	uint64_t lost;
+	char text[LOG_QUEUE_BYTES - sizeof(size_t) - sizeof(uint64_t)];
+};
+
+/* The parts of it, for a program that executes its next version: lines that
+ * wait, and the descriptors of a pipe of our own, or -1. */
+struct log_queue *log_output_parts(int **relay_in, int **relay_out);
+
 /* Writes the line, or keeps it for later, or counts it as lost. */
 void log_output_put(const char *line, size_t len);
 

@@ -69,6 +69,8 @@ child(int program, int channel, pid_t parent)
 		log_fatal("root's execd is gone");
 	for (int fd = FIRST_LISTEN_FD; fd < n; fd++)
 		fcntl(fd, F_SETFD, 0);
+	/* The channel may take its place. */
+	program = fcntl(program, F_DUPFD_CLOEXEC, n + 1);
 	if (channel != n && dup2(channel, n) < 0)
 		log_fatal_errno(-errno, "the spawn channel");
 	fcntl(n, F_SETFD, 0);

@@ -23,7 +23,9 @@
 #include "log.h"
 #include "programs.h"
 #include "quota.h"
+#include "reexec.h"
 #include "root.h"
+#include "saved.h"
 #include "seqpacket.h"
 #include "sweep.h"
 #include "util.h"
@@ -39,22 +41,20 @@ struct root root = { .listener = -1,
 
 /* --- children ------------------------------------------------------------ */
 
-static pid_t older_children[16]; /* not ours: execd was exec'd over them */
-
 static void
 remember_older(pid_t pid, void *arg)
 {
 	size_t *n = arg;
 
-	if (*n < nitems(older_children))
-		older_children[(*n)++] = pid;
+	if (*n < nitems(root.older))
+		root.older[(*n)++] = pid;
 }
 
 static bool
 is_older(pid_t pid)
 {
-	for (size_t i = 0; i < nitems(older_children); i++)
-		if (older_children[i] == pid)
+	for (size_t i = 0; i < nitems(root.older); i++)
+		if (root.older[i] == pid)
 			return true;
 	return false;
 }
@@ -63,7 +63,7 @@ static bool
 is_ours(pid_t pid)
 {
 	return pid == root.broker || is_older(pid) || sweep_has(pid) ||
-	       runners_have(pid);
+	       reexec_has(pid) || runners_have(pid);
 }
 
 /* Killing one orphan may hand over its children; each arrives with a
@@ -113,8 +113,12 @@ reap(void)
 	if (root.broker > 0 &&
 	    waitpid(root.broker, &status, WNOHANG) == root.broker)
 		broker_reap(root.broker, status);
+	/* What the version before this one has left of dispose(). */
+	while (waitpid(-1, NULL, __WCLONE | WNOHANG) > 0)
+		continue;
 	end_orphans();
 	runners_tell_exits();
+	reexec_reap();
 }
 
 /* --- signals ------------------------------------------------------------- */
@@ -122,7 +126,8 @@ reap(void)
 static int
 watch_signals(void)
 {
-	static const int watched[] = { SIGCHLD, SIGHUP, SIGINT, SIGTERM };
+	static const int watched[] = { SIGCHLD, SIGHUP, SIGINT, SIGTERM,
+		SIGUSR2 };
 	sigset_t set;
 
 	signal(SIGPIPE, SIG_IGN);
@@ -141,6 +146,8 @@ take_signals(int fd)
 	while (read(fd, &info, sizeof(info)) == sizeof(info))
 		if (info.ssi_signo == SIGCHLD)
 			reap();
+		else if (info.ssi_signo == SIGUSR2)
+			reexec_ask();
 		else
 			broker_signal((int)info.ssi_signo);
 }
@@ -160,6 +167,7 @@ next_timeout(int64_t now)
 
 	if (!runners_tell_exits())
 		next = sooner(next, now + TELL_AGAIN_MS);
+	next = sooner(next, reexec_watch(now));
 	if (!log_flush())
 		next = sooner(next, now + LOG_RETRY_MS);
 	if (next < 0)
@@ -225,6 +233,22 @@ open_runner(void)
 	return root.runner;
 }
 
+/* A broker and the runners that it starts are of one version: that which is
+ * installed when it begins. */
+void
+root_renew_runner(void)
+{
+	char missing[PATH_MAX];
+	int fd = programs_open_one(INSTALLED_RUNNER, missing);
+
+	if (fd < 0) {
+		log_error(fd, "%s: runners are of the version before", missing);
+		return;
+	}
+	close(root.runner);
+	root.runner = fd;
+}
+
 /* The first broker has them; the client of stdio is nobody else's. */
 static void
 let_go_of_stdio(void)
@@ -237,20 +261,53 @@ let_go_of_stdio(void)
 	close(null);
 }
 
+/* Signals that came meanwhile are pending, children that ended are zombies:
+ * neither is lost. */
+static void
+go_on(void)
+{
+	if (root.begun)
+		log_never_block();
+	reap();
+}
+
+void
+root_save(struct saved *s)
+{
+	saved_fd(s, &root.runner);
+	saved_fd(s, &root.listener);
+	saved_fd(s, &root.channel);
+	saved_fd(s, &root.events);
+	SAVE(s, root.broker);
+	SAVE(s, root.state);
+	SAVE(s, root.begun);
+	SAVE(s, root.served);
+	SAVE(s, root.replaceable);
+	SAVE(s, root.restart_ms);
+	SAVE(s, root.started_ms);
+	SAVE(s, root.ping_ms);
+	SAVE(s, root.answer_ms);
+	SAVE(s, root.failures);
+	for (size_t i = 0; i < nitems(root.older); i++)
+		SAVE(s, root.older[i]);
+}
+
 static int
-begin(int *signals)
+begin(int *signals, bool resumed)
 {
 	size_t n = 0;
 	int err;
 
-	if (!root.is_root)
+	if (!root.is_root && !resumed)
 		children_each(remember_older, &n);
 	if (prctl(PR_SET_CHILD_SUBREAPER, 1) < 0)
 		return -errno;
 	*signals = watch_signals();
 	if (*signals < 0)
 		return -errno;
-	if (root.listener >= 0)
+	if (resumed)
+		go_on();
+	if (resumed || root.listener >= 0)
 		return 0;
 	err = broker_start();
 	if (err < 0)
@@ -281,6 +338,7 @@ int
 main(int argc, char **argv)
 {
 	int signals = -1, err;
+	bool resumed;
 
 	drop_visibility();
 	log_init("execd", LOG_LEVEL_INFO);
@@ -288,16 +346,21 @@ main(int argc, char **argv)
 	root.argv = argv;
 	root.is_root = geteuid() == 0;
 	seqpacket_set_drop(dispose);
-	if (argc == 2 && strcmp(argv[1], "sessions") == 0 && !take_listener()) {
+	programs_note_self();
+	if (argc == 2 && strcmp(argv[1], REEXEC_CHECK) == 0)
+		return reexec_check();
+	resumed = reexec_resume();
+	if (!resumed && argc == 2 && strcmp(argv[1], "sessions") == 0 &&
+	    !take_listener()) {
 		fputs("execd: `execd sessions` is started by systemd as root, "
 		      "with one socket\n",
 		    stderr);
 		return 2;
 	}
-	if (open_runner() < 0)
+	if (!resumed && open_runner() < 0)
 		return 1;
 	descriptors_raise(UINT64_MAX);
-	err = begin(&signals);
+	err = begin(&signals, resumed);
 	if (err < 0) {
 		fprintf(stderr, "execd: starting: %s\n", strerror(-err));
 		return 1;

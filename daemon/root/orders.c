@@ -76,6 +76,7 @@ take_begin(const uint8_t *packet, size_t len, const int *fds, size_t nfds)
 		return -EBADMSG;
 	if (!root.begun)
 		begin_serving();
+	root_renew_runner();
 	ready.controllers = quota_controllers();
 	if (root.is_root)
 		ready.error = (uint32_t)-spawn_probe(&step);

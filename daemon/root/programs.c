@@ -52,13 +52,29 @@ static const struct layout {
 /* What an upgrade has replaced has this behind its name (proc(5)). */
 #define DELETED " (deleted)"
 
-static const struct layout *
-find_layout(char *self)
+/* Where this program was when it was executed: later it may be renamed. */
+static const char *
+find_self(void)
 {
-	size_t len = strlen(self), deleted = strlen(DELETED);
+	static char self[PATH_MAX];
+	size_t len, deleted = strlen(DELETED);
+	ssize_t n = 0;
 
+	if (self[0] == '\0')
+		n = readlink("/proc/self/exe", self, sizeof(self) - 1);
+	if (n < 0)
+		return NULL;
+	len = strlen(self);
 	if (len > deleted && strcmp(self + len - deleted, DELETED) == 0)
-		self[len -= deleted] = '\0';
+		self[len - deleted] = '\0';
+	return self;
+}
+
+static const struct layout *
+find_layout(const char *self)
+{
+	size_t len = strlen(self);
+
 	for (size_t i = 0; i < nitems(layouts); i++) {
 		size_t tail = strlen(layouts[i].self);
 
@@ -87,14 +103,12 @@ open_at(
 int
 programs_open_one(enum installed_program program, char missing[PATH_MAX])
 {
-	char self[PATH_MAX];
-	ssize_t n = readlink("/proc/self/exe", self, sizeof(self) - 1);
+	const char *self = find_self();
 	const struct layout *l;
 
 	snprintf(missing, PATH_MAX, "/proc/self/exe");
-	if (n < 0)
+	if (self == NULL)
 		return -errno;
-	self[n] = '\0';
 	l = find_layout(self);
 	if (l == NULL) {
 		snprintf(missing, PATH_MAX,
@@ -103,6 +117,21 @@ programs_open_one(enum installed_program program, char missing[PATH_MAX])
 	}
 	return open_at(self, strlen(self) - strlen(l->self),
 	    l->programs[program], missing);
+}
+
+void
+programs_note_self(void)
+{
+	find_self();
+}
+
+int
+programs_open_self(void)
+{
+	const char *self = find_self();
+	int fd = self != NULL ? open(self, O_PATH | O_CLOEXEC) : -1;
+
+	return fd < 0 ? -errno : fd;
 }
 
 int

@@ -24,6 +24,14 @@ struct programs {
 	int frontend, runner, http, keys; /* O_PATH, CLOEXEC */
 };
 
+/* The running program's own, as it is installed now: not the file that was
+ * executed, which an upgrade replaces. O_PATH, CLOEXEC and the caller's, or
+ * -errno. */
+int programs_open_self(void);
+
+/* To be called first: a program that runs may be renamed. */
+void programs_note_self(void);
+
 /* A descriptor, O_PATH and CLOEXEC and the caller's, or -errno with the missing
  * program in `missing`. */
 int programs_open_one(enum installed_program program, char missing[PATH_MAX]);

@@ -12,6 +12,7 @@
 
 #include "log.h"
 #include "quota_sweep.h"
+#include "saved.h"
 #include "util.h"
 
 static struct cgroup own = CGROUP_NONE;	 /* where execd was started */
@@ -134,6 +135,20 @@ quota_init(pid_t broker)
 	}
 	controllers = cgroup_controllers(&base);
 	log_missing(controllers);
+}
+
+void
+quota_save(struct saved *s)
+{
+	for (int i = 0; i < CGROUP_HIERARCHIES; i++) {
+		saved_fd(s, &own.dirs[i]);
+		saved_fd(s, &base.dirs[i]);
+		saved_fd(s, &quota_locks[i]);
+	}
+	saved_text(s, base_name, sizeof(base_name));
+	SAVE(s, controllers);
+	SAVE(s, moved);
+	SAVE(s, companion);
 }
 
 unsigned

@@ -34,6 +34,9 @@ int quota_open_joins(
  * cannot hold it to that. */
 int quota_for(const struct control_start *start, struct cgroup *c);
 
+struct saved;
+void quota_save(struct saved *s);
+
 /* The session is over: whoever is left is killed, its groups removed. */
 void quota_close(const char *name);
 

@@ -126,25 +126,31 @@ lock_group(int dir, const char *name)
 	return -ENOENT;
 }
 
+int quota_locks[CGROUP_HIERARCHIES] = { -1, -1, -1, -1 };
+
+static void
+unlock_all(void)
+{
+	for (int i = 0; i < CGROUP_HIERARCHIES; i++)
+		if (quota_locks[i] >= 0)
+			close(steal_fd(&quota_locks[i]));
+}
+
 int
 quota_claim(const struct cgroup *own, const char *name, struct cgroup *base)
 {
-	int locks[CGROUP_HIERARCHIES], n = 0;
 	int err = cgroup_make(own, name, base);
 
 	for (int i = 0; err == 0 && i < CGROUP_HIERARCHIES; i++) {
 		if (own->dirs[i] < 0)
 			continue;
-		locks[n] = lock_group(own->dirs[i], name);
-		if (locks[n] < 0)
-			err = locks[n];
-		else
-			n++;
+		quota_locks[i] = lock_group(own->dirs[i], name);
+		if (quota_locks[i] < 0)
+			err = quota_locks[i];
 	}
 	if (err == 0)
-		return 0; /* never closed: the locks are the program's */
-	while (n > 0)
-		close(locks[--n]);
+		return 0;
+	unlock_all();
 	cgroup_close(base);
 	return err;
 }

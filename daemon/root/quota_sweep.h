@@ -18,6 +18,9 @@ void quota_sweep(const struct cgroup *own);
 int quota_claim(
     const struct cgroup *own, const char *name, struct cgroup *base);
 
+/* Its locks, which are never closed: they are the program's. Or -1. */
+extern int quota_locks[CGROUP_HIERARCHIES];
+
 /* Removes the empty groups in a directory, and so many levels below. */
 void quota_remove_children(int dir, int levels);
 

@@ -36,9 +36,17 @@ struct root {
 	int64_t ping_ms;   /* when it is asked next; 0: it was not */
 	int64_t answer_ms; /* by when it must have answered; 0: it has */
 	uint32_t failures; /* ends before it served, in a row */
+	pid_t older[16];   /* children that are not ours: execd was exec'd over
+			    * them */
 };
 
+struct saved; /* saved.h */
+
 extern struct root root;
+void root_save(struct saved *s);
+
+/* Opens the runner's program as it is installed now. */
+void root_renew_runner(void);
 
 /* --- orders.c ------------------------------------------------------------ */
 
@@ -84,6 +92,8 @@ void runners_clear(void);
 /* The largest number in the name of a session's control group. */
 uint64_t runners_groups_made(void);
 
+void runners_save(struct saved *s);
+
 /* --- store.c ------------------------------------------------------------- */
 
 /* Keeps a copy of fd under the name; -1: no more. 0 or -errno: -ENOSPC there
@@ -97,6 +107,8 @@ int store_find(const char *name);
  * kept any longer. */
 void store_begin(void);
 void store_drop_unused(void);
+
+void store_save(struct saved *s);
 
 /* --- broker.c ------------------------------------------------------------ */
 

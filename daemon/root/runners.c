@@ -13,6 +13,7 @@
 #include "queue.h"
 #include "quota.h"
 #include "root.h"
+#include "saved.h"
 #include "spawn.h"
 #include "table.h"
 #include "util.h"
@@ -65,6 +66,40 @@ keep(pid_t pid, int control_fd, const struct control_start *start)
 	memcpy(k->what.name, start->name, sizeof(k->what.name));
 	TAILQ_INSERT_TAIL(&runners, k, link);
 	table_insert(&pids, &k->by_pid, (uint64_t)pid);
+}
+
+static void
+save_one(struct saved *s, struct kept *k)
+{
+	SAVE(s, k->pid);
+	saved_fd(s, &k->control_fd);
+	SAVE(s, k->told);
+	SAVE(s, k->what.uid);
+	saved_text(s, k->what.group, sizeof(k->what.group));
+	saved_text(s, k->what.session_id, sizeof(k->what.session_id));
+	saved_text(s, k->what.name, sizeof(k->what.name));
+}
+
+void
+runners_save(struct saved *s)
+{
+	struct kept *k = TAILQ_FIRST(&runners);
+	uint32_t n = (uint32_t)pids.count;
+
+	SAVE(s, groups_made);
+	SAVE(s, n);
+	for (; n > 0 && !saved_failed(s); n--) {
+		if (s->mode == SAVED_READ) {
+			k = xcalloc(1, sizeof(*k));
+			TAILQ_INSERT_TAIL(&runners, k, link);
+		}
+		save_one(s, k);
+		if (s->mode == SAVED_READ) {
+			k->what.pid = (uint32_t)k->pid;
+			table_insert(&pids, &k->by_pid, (uint64_t)k->pid);
+		}
+		k = TAILQ_NEXT(k, link);
+	}
 }
 
 /* Its pid, or -errno with the step that failed. */

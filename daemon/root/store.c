@@ -9,6 +9,7 @@
 
 #include "queue.h"
 #include "root.h"
+#include "saved.h"
 #include "util.h"
 
 /* Listeners, and some more. */
@@ -78,6 +79,26 @@ store_keep(const char *name, int fd)
 	TAILQ_INSERT_TAIL(&all, s, link);
 	count++;
 	return 0;
+}
+
+void
+store_save(struct saved *s)
+{
+	struct stored *at = TAILQ_FIRST(&all);
+	uint32_t n = count;
+
+	SAVE(s, n);
+	for (; n > 0 && !saved_failed(s); n--) {
+		if (s->mode == SAVED_READ) {
+			at = xcalloc(1, sizeof(*at));
+			TAILQ_INSERT_TAIL(&all, at, link);
+			count++;
+		}
+		saved_fd(s, &at->fd);
+		SAVE(s, at->used);
+		saved_text(s, at->name, sizeof(at->name));
+		at = TAILQ_NEXT(at, link);
+	}
 }
 
 void

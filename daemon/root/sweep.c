@@ -12,6 +12,7 @@
 #include "child.h"
 #include "drop.h"
 #include "log.h"
+#include "saved.h"
 #include "util.h"
 
 /* At once; each lives for milliseconds, unless its user stops it. */
@@ -47,6 +48,16 @@ sweep_reap_all(void)
 		if (running[i].pid > 0 &&
 		    waitpid(running[i].pid, NULL, WNOHANG) > 0)
 			running[i].pid = 0;
+}
+
+void
+sweep_save(struct saved *s)
+{
+	for (size_t i = 0; i < nitems(running); i++) {
+		SAVE(s, running[i].pid);
+		SAVE(s, running[i].uid);
+		SAVE(s, running[i].started_ms);
+	}
 }
 
 /* A user can stop his own. Killed, it frees its slot when it is reaped. */

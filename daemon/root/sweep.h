@@ -20,4 +20,7 @@ bool sweep_has(pid_t pid);
 /* Takes leave of all that ended. */
 void sweep_reap_all(void);
 
+struct saved;
+void sweep_save(struct saved *s);
+
 #endif

@@ -215,6 +215,23 @@ def test_the_service_is_restarted(server, sessions, sig):
     assert d.terminate("x") is True
 
 
+def test_root_is_reloaded(server, sessions, user):
+    """systemctl reload execd-sessions: the same process, and nobody notices; the socket is still listened on."""
+    s = server()
+    c = s.connect(token="t").ready()
+    c.sh("x", "echo one; read line; echo $line; sleep 1000", pipeStdin=True)
+    c.wait_output("x", "one")
+    for n in range(3):
+        sessions.child.send_signal(signal.SIGUSR2)
+        poll(lambda n=n: sessions.log.count("re-exec: this version goes on") == n + 1, what="the next version")
+    c.write("x", "two\n")
+    c.wait_output("x", "two\n")
+    s.child.send_signal(signal.SIGTERM)
+    assert s.child.wait(15) == 0
+    d = server().connect(token="t").ready(resumeSessionId=c.session_id)
+    assert d.terminate("x") is True
+
+
 def test_who_is_no_broker(sessions, server, user):
     s = server()
     c = s.connect(token="t").ready()
@@ -373,7 +390,7 @@ def test_the_unit_of_the_sessions_takes_nothing_away():
     """Every setting of systemd.exec(5) there would be a setting of the commands."""
     text = (BUILD / "systemd/execd-sessions.service").read_text()
     keys = re.findall(r"(?m)^(\w+)=", text)
-    allowed = {"Description", "Requires", "After", "Before", "Documentation", "ExecStart", "KillMode", "TasksMax", "OOMPolicy",
+    allowed = {"Description", "Requires", "After", "Before", "Documentation", "ExecStart", "ExecReload", "KillMode", "TasksMax", "OOMPolicy",
                "Delegate"}
     assert set(keys) <= allowed, set(keys) - allowed
 
