@@ -163,6 +163,9 @@ struct fs_params {
 	bool replace; /* fs/open: mode */
 	uint64_t offset, len;
 	uint64_t watch_id; /* fs/watch, fs/unwatch */
+	/* environmentConfig/read: lists of lists of keys */
+	struct path_uri cwd;
+	const struct json_value *config_paths, *requirements_paths;
 	struct fs_walk_options {
 		uint64_t max_depth, max_directories, max_entries;
 		bool follow_symlinks, prune_hidden;
@@ -226,9 +229,9 @@ typedef int params_fn(
 /* Ends a params_NAME(): args_end() with the error copied out. */
 int params_end(const struct args *a, char *error);
 
-#define METHOD(name, wire, family, when) params_fn params_##name;
-#define FILE_METHOD(name, wire, use)	 params_fn params_##name;
-#define HTTP_METHOD(name, wire)		 params_fn params_##name;
+#define METHOD(name, wire, family, when)     params_fn params_##name;
+#define FILE_METHOD(name, wire, family, use) params_fn params_##name;
+#define HTTP_METHOD(name, wire)		     params_fn params_##name;
 #include "methods.def"
 #undef METHOD
 #undef FILE_METHOD

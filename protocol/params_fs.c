@@ -3,6 +3,7 @@
  */
 #include <string.h>
 
+#include "args_parts.h"
 #include "params.h"
 
 static void
@@ -295,5 +296,56 @@ params_fs_watch_missing(
 		for (const struct json_value *v = missing->first; v;
 		     v = v->next)
 			w->missing[w->missing_count++] = args_path_value(&a, v);
+	return params_end(&a, error);
+}
+
+/* A list of paths, each a list of keys. */
+static const struct json_value *
+take_key_paths(struct args *a, const char *key)
+{
+	const struct json_value *list = args_list(a, key);
+
+	if (list == NULL)
+		return NULL;
+	for (const struct json_value *p = list->first; p; p = p->next) {
+		if (!args_expect(a, p, JSON_ARRAY, "a sequence"))
+			return NULL;
+		for (const struct json_value *k = p->first; k; k = k->next)
+			if (!args_expect(a, k, JSON_STRING, "a string"))
+				return NULL;
+	}
+	return list;
+}
+
+static bool
+has_empty_path(const struct json_value *list)
+{
+	for (const struct json_value *p = list->first; p; p = p->next)
+		if (p->first == NULL)
+			return true;
+	return false;
+}
+
+int
+params_environment_config_read(
+    struct rpc_message *m, union method_params *p, char *error)
+{
+	struct fs_params *f = &p->fs;
+	struct args a;
+
+	begin(&a, m, p, "EnvironmentConfigReadParams");
+	f->cwd = args_path(&a, "cwd");
+	f->config_paths = take_key_paths(&a, "configPaths");
+	f->requirements_paths = take_key_paths(&a, "requirementsPaths");
+	if (args_end(&a) < 0)
+		return params_end(&a, error);
+	if (f->config_paths->first == NULL &&
+	    f->requirements_paths->first == NULL)
+		args_fail(
+		    &a, "at least one config or requirements path is required");
+	else if (has_empty_path(f->config_paths) ||
+		 has_empty_path(f->requirements_paths))
+		args_fail(
+		    &a, "TOML paths must contain at least one key segment");
 	return params_end(&a, error);
 }

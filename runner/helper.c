@@ -145,8 +145,7 @@ static void __attribute__((noreturn))
 child(const struct session *s, enum helper_kind kind, int fd)
 {
 	const struct helper_program *program = &programs[kind];
-	char *none[] = { NULL };
-	char **env = program->environment ? s->env : none;
+	char *const *env = program->environment ? s->env : s->homes;
 	char **argv = (char **)(uintptr_t)program->argv;
 	sigset_t unblocked;
 

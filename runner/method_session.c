@@ -40,6 +40,7 @@ write_capabilities(struct json_writer *w)
 		"httpHeaderEnvVars",
 		"fileWriteStreaming",
 		"sandboxedFileStreaming",
+		"environmentConfigRead",
 		/* execd's own */
 		"processCloseStdin",
 		"processResize",

@@ -15,8 +15,8 @@
 const struct rpc_method rpc_methods[] = {
 #define METHOD(name, wire, family, when)                                       \
 	{ wire, FAMILY_##family, when, params_##name, method_##name, 0 },
-#define FILE_METHOD(name, wire, use)                                           \
-	{ wire, FAMILY_FILESYSTEM, SESSION_READY, params_##name, NULL,         \
+#define FILE_METHOD(name, wire, family, use)                                   \
+	{ wire, FAMILY_##family, SESSION_READY, params_##name, NULL,           \
 		HELPER_FILES, FILE_##use },
 #define HTTP_METHOD(name, wire)                                                \
 	{ wire, FAMILY_HTTP, SESSION_READY, params_##name, NULL, HELPER_HTTP },
@@ -95,7 +95,9 @@ static bool
 may_start_process(const struct rpc_method *m)
 {
 	return m->family == FAMILY_EXEC || m->family == FAMILY_FILESYSTEM ||
-	       m->family == FAMILY_HTTP;
+	       m->family == FAMILY_HTTP ||
+	       m->family == FAMILY_ENVIRONMENT_CONFIG ||
+	       m->family == FAMILY_CAPABILITY_DISCOVERY;
 }
 
 static int

@@ -39,7 +39,7 @@ extern const size_t rpc_methods_count;
 const struct rpc_method *rpc_method_find(struct slice name);
 
 #define METHOD(name, wire, family, when) method_fn method_##name;
-#define FILE_METHOD(name, wire, use)
+#define FILE_METHOD(name, wire, family, use)
 #define HTTP_METHOD(name, wire)
 #include "methods.def"
 #undef METHOD

@@ -47,6 +47,18 @@ give_up_helper(void *owner, const struct nest *n)
 	return helper_give_up(owner, n);
 }
 
+/* Where a file helper, which has no other environment, finds the user's
+ * configuration. */
+static void
+name_homes(struct session *s)
+{
+	const char *codex = environment_get(s->env, "CODEX_HOME");
+
+	s->homes[0] = xasprintf("HOME=%s", s->config.home);
+	if (codex != NULL)
+		s->homes[1] = xasprintf("CODEX_HOME=%s", codex);
+}
+
 void
 session_init(struct session *s, struct event_base *base,
     const struct control_session_config *config, char **env,
@@ -56,6 +68,7 @@ session_init(struct session *s, struct event_base *base,
 	s->base = base;
 	s->config = *config;
 	s->env = env;
+	name_homes(s);
 	s->door = fds->door;
 	s->http_program = fds->http_program;
 	s->groups.session = *cgroup;
@@ -88,6 +101,7 @@ session_limit(struct session *s, const struct sandbox_limits *limits)
 	struct sandbox_host host = {
 		.base = s->base,
 		.door = s->door,
+		.homes = s->homes,
 		.parent_death_signal = !s->config.pid_namespace,
 		.home = s->config.home,
 		.tmpdir = environment_get(s->env, "TMPDIR"),

@@ -88,11 +88,12 @@ struct session_process {
 struct session {
 	struct event_base *base;
 	struct control_session_config config;
-	char **env;			/* what envPolicy inherits */
-	int null_fd;			/* -1: nothing was started yet */
-	struct client client;		/* the attached connection */
-	uint32_t generation;		/* of the attachment */
-	int64_t attached_ms;		/* for the first time, as now_ms() */
+	char **env;	      /* what envPolicy inherits */
+	char *homes[3];	      /* HOME and CODEX_HOME, for file helpers; owned */
+	int null_fd;	      /* -1: nothing was started yet */
+	struct client client; /* the attached connection */
+	uint32_t generation;  /* of the attachment */
+	int64_t attached_ms;  /* for the first time, as now_ms() */
 	uint32_t last_watcher;		/* its number */
 	TAILQ_HEAD(, watcher) watchers; /* watcher.h */
 	struct watch *watch;		/* fs/watchMissing; NULL: none */

@@ -34,8 +34,9 @@ struct early_method {
 static const struct early_method early_methods[] = {
 #define METHOD(name, wire, family, when)                                       \
 	{ wire, FAMILY_##family, params_##name },
-#define FILE_METHOD(name, wire, use) { wire, FAMILY_FILESYSTEM, params_##name },
-#define HTTP_METHOD(name, wire)	     { wire, FAMILY_HTTP, params_##name },
+#define FILE_METHOD(name, wire, family, use)                                   \
+	{ wire, FAMILY_##family, params_##name },
+#define HTTP_METHOD(name, wire) { wire, FAMILY_HTTP, params_##name },
 #include "methods.def"
 #undef METHOD
 #undef FILE_METHOD

@@ -23,7 +23,7 @@ int files_run(struct event_base *base, bool in_nest);
 typedef int file_fn(struct request *r, const struct fs_params *p);
 
 #define METHOD(name, wire, family, when)
-#define FILE_METHOD(name, wire, use) file_fn file_##name;
+#define FILE_METHOD(name, wire, family, use) file_fn file_##name;
 #define HTTP_METHOD(name, wire)
 #include "methods.def"
 #undef METHOD

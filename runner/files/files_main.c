@@ -18,7 +18,8 @@ static const struct file_method {
 	file_fn *act;
 } file_methods[] = {
 #define METHOD(name, wire, family, when)
-#define FILE_METHOD(name, wire, use) { wire, params_##name, file_##name },
+#define FILE_METHOD(name, wire, family, use)                                   \
+	{ wire, params_##name, file_##name },
 #define HTTP_METHOD(name, wire)
 #include "methods.def"
 #undef METHOD

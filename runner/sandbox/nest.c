@@ -92,9 +92,9 @@ ended(struct reaper_watch *w, int wait_status, const struct rusage *usage)
 }
 
 /* Never returns; runs on the runner's memory until it executes. */
-static void __attribute__((noreturn)) child(int fd, int door)
+static void __attribute__((noreturn))
+child(int fd, int door, char *const *homes)
 {
-	char *none[] = { NULL };
 	char *argv[] = { (char *)(uintptr_t) "execd-runner",
 		(char *)(uintptr_t) "--nest", NULL };
 	sigset_t unblocked;
@@ -109,7 +109,7 @@ static void __attribute__((noreturn)) child(int fd, int door)
 		_exit(127);
 	close_from(door >= 0 ? NEST_DOOR_FD + 1 : CONTROL_FD + 1);
 	descriptors_restore();
-	execve("/proc/self/exe", argv, none);
+	execve("/proc/self/exe", argv, homes);
 	_exit(127);
 }
 
@@ -129,7 +129,7 @@ start(struct nest_pool *pool, struct nest *n)
 		log_fatal_errno(-errno, "setsockopt");
 	pid = vfork();
 	if (pid == 0)
-		child(pair[1], pool->door);
+		child(pair[1], pool->door, pool->homes);
 	close(pair[1]);
 	if (pid < 0) {
 		close(pair[0]);

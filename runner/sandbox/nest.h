@@ -51,7 +51,8 @@ struct nest_pool {
 	    void *owner, const struct mask *masks, size_t n);
 	const struct siphash_key *key;
 	void *owner;
-	int door; /* -1: each makes its own */
+	int door;	    /* -1: each makes its own */
+	char *const *homes; /* environment of each, for its file helpers */
 	struct nest_options options;
 	char step[NEST_STEP_MAX]; /* what the latest failure was of */
 	bool no_userns;		  /* it was for want of user namespaces */

@@ -39,6 +39,7 @@ void
 sandbox_init(struct sandbox *sb, const struct sandbox_host *host,
     const struct sandbox_limits *limits)
 {
+	static char *const none[] = { NULL };
 	struct nest_options options = options_of(host, limits);
 
 	sandbox_context_accept_launch(limits->accept_launch);
@@ -50,6 +51,7 @@ sandbox_init(struct sandbox *sb, const struct sandbox_host *host,
 	ceiling_init(&sb->ceiling, limits, host->home ? host->home : "/");
 	nest_pool_init(&sb->pool, host->base, host->door, &options,
 	    host->give_up, host->owner);
+	sb->pool.homes = host->homes != NULL ? host->homes : none;
 	sb->pool.note = host->note;
 }
 

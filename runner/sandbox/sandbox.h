@@ -40,6 +40,7 @@ struct sandbox_host {
 	bool parent_death_signal; /* no pid namespace would kill what is left */
 	unsigned controllers;	  /* as in struct sandbox */
 	const char *home, *tmpdir;
+	char *const *homes; /* of file helpers */
 	/* The helper in a nest is not needed any more; false: it is. */
 	bool (*give_up)(void *owner, const struct nest *n);
 	const struct siphash_key *(*note)(

@@ -17,8 +17,9 @@ static const struct method_row {
 } methods[] = {
 #define METHOD(name, wire, family, when)                                       \
 	{ wire, params_##name, FAMILY_##family },
-#define FILE_METHOD(name, wire, use) { wire, params_##name, FAMILY_FILESYSTEM },
-#define HTTP_METHOD(name, wire)	     { wire, params_##name, FAMILY_HTTP },
+#define FILE_METHOD(name, wire, family, use)                                   \
+	{ wire, params_##name, FAMILY_##family },
+#define HTTP_METHOD(name, wire) { wire, params_##name, FAMILY_HTTP },
 #include "methods.def"
 #undef METHOD
 #undef FILE_METHOD

@@ -83,9 +83,10 @@ test_every_row_is_complete(void **state)
 	for (size_t i = 0; i < rpc_methods_count; i++) {
 		assert_non_null(rpc_methods[i].params);
 		if (rpc_methods[i].method == NULL)
-			assert_true(rpc_methods[i].family == FAMILY_FILESYSTEM
-					? rpc_methods[i].helper == HELPER_FILES
-					: rpc_methods[i].helper == HELPER_HTTP);
+			assert_true(
+			    rpc_methods[i].family == FAMILY_HTTP
+				? rpc_methods[i].helper == HELPER_HTTP
+				: rpc_methods[i].helper == HELPER_FILES);
 	}
 }
 

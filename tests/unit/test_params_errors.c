@@ -229,6 +229,7 @@ test_families(void **state)
 		{ "http/", "http" },
 		{ "environment/info", "environment info" },
 		{ "environment/status", "environment status" },
+		{ "environmentConfig/", "environment config" },
 		{ "session/end", "session" },
 	};
 	size_t found = 0;
