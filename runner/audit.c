@@ -11,7 +11,8 @@
 #include "buf.h"
 #include "end_cause.h"
 #include "log.h"
-#include "methods.h"
+#include "request.h"
+#include "rpc_method.h"
 #include "session.h"
 #include "util.h"
 

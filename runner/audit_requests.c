@@ -5,7 +5,8 @@
 
 #include "audit.h"
 #include "audit_text.h"
-#include "methods.h"
+#include "request.h"
+#include "rpc_method.h"
 #include "session.h"
 #include "util.h"
 

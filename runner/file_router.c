@@ -9,11 +9,13 @@
 #include "audit.h"
 #include "helper.h"
 #include "log.h"
-#include "methods.h"
 #include "pattern_scan.h"
+#include "rpc_method.h"
+#include "session.h"
 
 struct held_request {
 	STAILQ_ENTRY(held_request) link; /* file_router.held */
+	const struct rpc_method *method;
 	struct rpc_id id;
 	struct spool *spool; /* NULL: none */
 	size_t len;
@@ -26,7 +28,6 @@ file_router_init(struct file_router *f)
 	/* Without the handles: pages that stay zero are not the session's. */
 	f->nhandles = 0;
 	STAILQ_INIT(&f->held);
-	f->held_bytes = 0;
 	f->outstanding = 0;
 	f->exclusive = false;
 	f->scanning = false;
@@ -63,7 +64,7 @@ add_handle(
 static bool
 check_open(struct request *r, struct slice id, const struct helper *h)
 {
-	const struct file_router *f = &r->session->files;
+	const struct file_router *f = r->session->files;
 	const struct routed_handle *other = find_handle(f, id);
 
 	if (other != NULL && other->helper != h)
@@ -108,7 +109,7 @@ take_note(
 void
 file_router_forget(struct session *s, const struct helper *h)
 {
-	struct file_router *f = &s->files;
+	struct file_router *f = s->files;
 
 	for (size_t i = f->nhandles; i-- > 0;)
 		if (f->handles[i].helper == h)
@@ -118,7 +119,7 @@ file_router_forget(struct session *s, const struct helper *h)
 bool
 file_router_has_handles(const struct session *s, const struct helper *h)
 {
-	const struct file_router *f = &s->files;
+	const struct file_router *f = s->files;
 
 	for (size_t i = 0; i < f->nhandles; i++)
 		if (f->handles[i].helper == h)
@@ -161,7 +162,7 @@ is_exclusive(struct session *s, const struct rpc_method *method,
 
 	if (!uses_handle(method))
 		return names_policy(m) || !sandbox_permits_none(&s->sandbox);
-	h = find_handle(&s->files, handle_of(m));
+	h = find_handle(s->files, handle_of(m));
 	return h != NULL && helper_nest(h->helper) != NULL;
 }
 
@@ -220,7 +221,7 @@ find_helper(
 	struct helper *h;
 
 	if (uses_handle(method))
-		known = find_handle(&r->session->files, handle_of(m));
+		known = find_handle(r->session->files, handle_of(m));
 	if (known != NULL)
 		return known->helper;
 	if (!uses_handle(method) && !find_nest(r, method, m, &nest))
@@ -252,7 +253,7 @@ static int
 forward(struct request *r, const struct rpc_method *method,
     struct rpc_message *m, const char *text, size_t len)
 {
-	struct file_router *f = &r->session->files;
+	struct file_router *f = r->session->files;
 	struct helper *h = find_helper(r, method, m);
 	struct slice id = handle_of(m);
 	struct file_note note = { .kind = FILE_NOTE_NONE };
@@ -274,11 +275,13 @@ forward(struct request *r, const struct rpc_method *method,
 /* --- in which order ----------------------------------------------------- */
 
 static int
-hold(struct request *r, const char *text, size_t len)
+hold(struct request *r, const struct rpc_method *method, const char *text,
+    size_t len)
 {
-	struct file_router *f = &r->session->files;
+	struct file_router *f = r->session->files;
 	struct held_request *h = xmalloc(sizeof(*h) + len);
 
+	h->method = method;
 	h->id = r->id;
 	h->spool = r->spool;
 	r->id = (struct rpc_id){ 0 };
@@ -286,7 +289,7 @@ hold(struct request *r, const char *text, size_t len)
 	h->len = len;
 	memcpy(h->text, text, len);
 	STAILQ_INSERT_TAIL(&f->held, h, link);
-	f->held_bytes += len;
+	r->session->held_bytes += len;
 	r->session->client.waiting++;
 	return RPC_PENDING;
 }
@@ -294,7 +297,7 @@ hold(struct request *r, const char *text, size_t len)
 static bool
 has_turn(struct session *s, bool exclusive)
 {
-	const struct file_router *f = &s->files;
+	const struct file_router *f = s->files;
 
 	return !f->scanning &&
 	       (f->outstanding == 0 || (!exclusive && !f->exclusive));
@@ -304,9 +307,9 @@ has_turn(struct session *s, bool exclusive)
 static void
 scan_first(struct session *s)
 {
-	struct held_request *h = STAILQ_FIRST(&s->files.held);
+	struct held_request *h = STAILQ_FIRST(&s->files->held);
 
-	s->files.scanning = true;
+	s->files->scanning = true;
 	pattern_scan_ask(s, SCAN_FOR_FILES, h->text, h->len);
 }
 
@@ -316,15 +319,15 @@ file_router_take(struct request *r, const struct rpc_method *method,
 {
 	struct session *s = r->session;
 
-	if (!STAILQ_EMPTY(&s->files.held) ||
+	if (!STAILQ_EMPTY(&s->files->held) ||
 	    !has_turn(s, is_exclusive(s, method, m))) {
-		hold(r, text, len);
+		hold(r, method, text, len);
 		helper_pause_client(s);
 		return RPC_PENDING;
 	}
 	forward(r, method, m, text, len);
 	if (r->unscanned) {
-		hold(r, text, len);
+		hold(r, method, text, len);
 		scan_first(s);
 	}
 	return RPC_PENDING;
@@ -334,12 +337,12 @@ file_router_take(struct request *r, const struct rpc_method *method,
 static void
 put_back(struct request *r, struct held_request *h)
 {
-	struct file_router *f = &r->session->files;
+	struct file_router *f = r->session->files;
 
 	h->id = r->id;
 	h->spool = r->spool;
 	STAILQ_INSERT_HEAD(&f->held, h, link);
-	f->held_bytes += h->len;
+	r->session->held_bytes += h->len;
 	r->session->client.waiting++;
 	scan_first(r->session);
 }
@@ -348,27 +351,25 @@ put_back(struct request *r, struct held_request *h)
 static bool
 release_first(struct session *s)
 {
-	struct file_router *f = &s->files;
+	struct file_router *f = s->files;
 	struct held_request *h = STAILQ_FIRST(&f->held);
 	struct request r = { .channel = &s->client.channel,
 		.session = s,
 		.client = &s->client };
-	const struct rpc_method *method;
 	struct rpc_message m;
 	bool turn;
 
 	/* It was decoded once; the copy decodes again. */
-	if (rpc_parse(&m, h->text, h->len) < 0 ||
-	    (method = rpc_method_find(m.method)) == NULL)
+	if (rpc_parse(&m, h->text, h->len) < 0)
 		log_fatal("a held request does not decode any more");
-	turn = has_turn(s, is_exclusive(s, method, &m));
+	turn = has_turn(s, is_exclusive(s, h->method, &m));
 	if (turn) {
 		STAILQ_REMOVE_HEAD(&f->held, link);
-		f->held_bytes -= h->len;
+		s->held_bytes -= h->len;
 		s->client.waiting--;
 		r.id = h->id;
 		r.spool = h->spool;
-		forward(&r, method, &m, h->text, h->len);
+		forward(&r, h->method, &m, h->text, h->len);
 	}
 	rpc_message_clear(&m);
 	if (r.unscanned) {
@@ -386,10 +387,10 @@ release_first(struct session *s)
 void
 file_router_scanned(struct session *s, const struct resolve_matches *found)
 {
-	if (!s->files.scanning)
+	if (!s->files->scanning)
 		return;
-	s->files.scanning = false;
-	if (STAILQ_EMPTY(&s->files.held))
+	s->files->scanning = false;
+	if (STAILQ_EMPTY(&s->files->held))
 		return;
 	s->sandbox.known = found;
 	release_first(s);
@@ -401,7 +402,7 @@ void
 file_router_answered(struct session *s, struct helper *by,
     const struct file_note *note, bool failed)
 {
-	struct file_router *f = &s->files;
+	struct file_router *f = s->files;
 
 	if (helper_nest(by) != NULL)
 		nest_release(helper_nest(by));
@@ -414,7 +415,7 @@ file_router_answered(struct session *s, struct helper *by,
 void
 file_router_resume(struct session *s)
 {
-	struct file_router *f = &s->files;
+	struct file_router *f = s->files;
 
 	while (!STAILQ_EMPTY(&f->held) && release_first(s))
 		continue;
@@ -424,11 +425,12 @@ file_router_resume(struct session *s)
 void
 file_router_clear(struct session *s)
 {
-	struct file_router *f = &s->files;
+	struct file_router *f = s->files;
 	struct held_request *h;
 
 	while ((h = STAILQ_FIRST(&f->held)) != NULL) {
 		STAILQ_REMOVE_HEAD(&f->held, link);
+		s->held_bytes -= h->len;
 		rpc_id_clear(&h->id);
 		spool_free(h->spool);
 		free(h);

@@ -13,6 +13,7 @@
 #include <stdint.h>
 
 #include "queue.h"
+#include "sandbox/sandbox.h"
 
 #define FILE_HANDLES_MAX   128 /* PROTOCOL.md section 14 */
 #define FILE_HANDLE_ID_MAX 32
@@ -46,10 +47,9 @@ struct file_router {
 	struct routed_handle handles[2 * FILE_HANDLES_MAX]; /* open ones */
 	size_t nhandles;
 	STAILQ_HEAD(, held_request) held; /* in the order of requests */
-	size_t held_bytes;
-	unsigned outstanding; /* handed on, not answered */
-	bool exclusive;	      /* that one is under a policy */
-	bool scanning;	      /* the first one waits for its patterns */
+	unsigned outstanding;		  /* handed on, not answered */
+	bool exclusive;			  /* that one is under a policy */
+	bool scanning; /* the first one waits for its patterns */
 };
 
 void file_router_init(struct file_router *f);

@@ -65,7 +65,7 @@ helper_free(struct helper *h)
 static void
 forget_files(struct helper *h)
 {
-	struct file_router *files = &h->session->files;
+	struct file_router *files = h->session->files;
 	unsigned unanswered = h->answering;
 	struct forwarded *f;
 

@@ -8,7 +8,9 @@
 #ifndef HELPER_H
 #define HELPER_H
 
+#include "file_router.h"
 #include "request.h"
+#include "session.h"
 
 /* The one of that kind, in that nest (NULL: none), started if there is none.
  * NULL with errno. */

@@ -11,9 +11,9 @@
 #include <unistd.h>
 
 #include "heap.h"
+#include "jsonrpc.h"
 #include "log.h"
 #include "loop.h"
-#include "methods.h"
 
 /* Requests kept for a helper that is busy; beyond it the client waits. */
 #define QUEUE_PAUSE_BYTES (1u << 20)
@@ -207,8 +207,7 @@ helper_out_cb(evutil_socket_t fd, short what, void *arg)
 void
 helper_pause_client(struct session *s)
 {
-	bool behind =
-	    s->files.held_bytes + s->starting.bytes > QUEUE_PAUSE_BYTES;
+	bool behind = s->held_bytes > QUEUE_PAUSE_BYTES;
 	struct helper *h;
 
 	TAILQ_FOREACH (h, &s->helpers, link)

@@ -17,14 +17,15 @@
 #include "audit.h"
 #include "audit_text.h"
 #include "descriptors.h"
+#include "file_router.h"
 #include "frame.h"
 #include "heap.h"
 #include "log.h"
 #include "loop.h"
-#include "methods.h"
 #include "reaper.h"
 #include "reserve.h"
 #include "seqpacket.h"
+#include "server.h"
 #include "session.h"
 #include "watcher.h"
 
@@ -85,7 +86,7 @@ orders_report(enum control_type type, const void *payload)
 static bool
 is_empty(const struct session *s)
 {
-	return s->starts == 0 && s->v0_starts == 0 && s->files.nhandles == 0 &&
+	return s->starts == 0 && s->v0_starts == 0 && s->files->nhandles == 0 &&
 	       s->watch == NULL && s->watches == NULL;
 }
 
@@ -139,7 +140,8 @@ take_configure(const uint8_t *packet, size_t len, const int *fds, size_t nfds)
 	err = reaper_init(orders_base, c.pid_namespace, on_idle);
 	if (err < 0)
 		log_fatal_errno(err, "taking over the session's children");
-	session_init(&session, orders_base, &c, base_env, &own, &cgroup);
+	session_init(
+	    &session, &server, orders_base, &c, base_env, &own, &cgroup);
 	session.report = orders_report;
 	session.open_cast = orders_open_cast;
 	session.report_detached = report_detached;

@@ -15,11 +15,11 @@
 #include <unistd.h>
 
 #include "control.h"
-#include "file_router.h"
 #include "log.h"
 #include "loop.h"
-#include "methods.h"
-#include "start_queue.h"
+#include "params.h"
+#include "sandbox/sandbox.h"
+#include "session.h"
 
 /* A file system that does not answer must not hold starts for ever. */
 #define DEADLINE_SECONDS 60
@@ -110,20 +110,13 @@ get_matches(struct buf_reader *r, struct resolve_matches *m)
 static void
 look(struct session *s, struct rpc_message *m, struct resolve_matches *found)
 {
-	const struct rpc_method *method = rpc_method_find(m->method);
 	_cleanup_free_ char **envp = NULL;
 	struct sandbox_request wanted;
-	char error[ARGS_ERROR_MAX];
 	union method_params p;
 
 	*found = (struct resolve_matches){ .err = -EBADMSG };
-	if (method == NULL || method->params(m, &p, error) < 0)
-		return;
-	if (method->helper == HELPER_FILES && method->method == NULL)
-		wanted = file_router_wants(method, &p.fs);
-	else
-		wanted = method_process_wants(s, &p.process_start, &envp);
-	sandbox_scan(&s->sandbox, &wanted, found);
+	if (s->scan->user->wants(s, m, &p, &wanted, &envp) == 0)
+		sandbox_scan(&s->sandbox, &wanted, found);
 }
 
 static int
@@ -134,7 +127,7 @@ answer(struct session *s)
 	struct buf b;
 	size_t len;
 	char *text;
-	int err = get_all(s->scan.memory, SIZE_MAX / 2, &text, &len);
+	int err = get_all(s->scan->memory, SIZE_MAX / 2, &text, &len);
 
 	if (err < 0)
 		return err;
@@ -144,7 +137,7 @@ answer(struct session *s)
 	else
 		found = (struct resolve_matches){ .err = -EBADMSG };
 	put_matches(&b, &found);
-	err = b.failed ? -EMSGSIZE : put_all(s->scan.memory, b.data, b.len);
+	err = b.failed ? -EMSGSIZE : put_all(s->scan->memory, b.data, b.len);
 	resolve_matches_clear(&found);
 	rpc_message_clear(&m);
 	buf_clear(&b);
@@ -164,11 +157,11 @@ static void __attribute__((noreturn)) child(struct session *s, int fd)
 		signal(sig, SIG_DFL);
 	sigemptyset(&unblocked);
 	sigprocmask(SIG_SETMASK, &unblocked, NULL);
-	if (dup2(s->scan.memory, CONTROL_FD + 1) < 0 ||
+	if (dup2(s->scan->memory, CONTROL_FD + 1) < 0 ||
 	    dup2(fd, CONTROL_FD) < 0)
 		_exit(1);
 	close_from(CONTROL_FD + 2);
-	s->scan.memory = CONTROL_FD + 1;
+	s->scan->memory = CONTROL_FD + 1;
 	s->sandbox.known = NULL;
 	while (read(CONTROL_FD, &byte, 1) == 1)
 		if (answer(s) < 0 || write(CONTROL_FD, &byte, 1) != 1)
@@ -198,32 +191,25 @@ stop(struct pattern_scan *p)
 static void
 finish(struct session *s, struct resolve_matches *found)
 {
-	enum scan_for who = s->scan.asked_for;
+	enum scan_for who = s->scan->asked_for;
 
-	s->scan.asked_for = SCAN_FOR_NOBODY;
-	if (who == SCAN_FOR_START)
-		start_queue_resume(s, found);
-	else if (who == SCAN_FOR_FILES)
-		file_router_scanned(s, found);
+	s->scan->asked_for = SCAN_FOR_NOBODY;
+	s->scan->user->answered(s, who, found);
 	resolve_matches_clear(found);
-	/* The other one may have waited for its turn to ask. */
-	if (who == SCAN_FOR_START)
-		file_router_scanned(s, NULL);
-	else if (who == SCAN_FOR_FILES)
-		start_queue_resume(s, NULL);
+	s->scan->user->next(s, who);
 }
 
 static void
 fail(struct session *s, int err)
 {
 	struct resolve_matches none = { .err = err };
-	enum scan_for who = s->scan.asked_for;
+	enum scan_for who = s->scan->asked_for;
 
-	stop(&s->scan);
+	stop(s->scan);
 	if (who == SCAN_FOR_NOBODY)
 		return;
 	log_error(err, "sandbox: looking for what patterns match");
-	s->scan.asked_for = who;
+	s->scan->asked_for = who;
 	finish(s, &none);
 }
 
@@ -234,7 +220,7 @@ take_answer(struct session *s)
 	struct buf_reader r;
 	char *data;
 	size_t len;
-	int err = get_all(s->scan.memory, ANSWER_MAX_BYTES, &data, &len);
+	int err = get_all(s->scan->memory, ANSWER_MAX_BYTES, &data, &len);
 
 	if (err < 0) {
 		found.err = err;
@@ -242,7 +228,7 @@ take_answer(struct session *s)
 		buf_reader_init(&r, data, len);
 		get_matches(&r, &found);
 		free(data);
-		put_all(s->scan.memory, NULL, 0);
+		put_all(s->scan->memory, NULL, 0);
 	}
 	finish(s, &found);
 }
@@ -251,11 +237,11 @@ static void
 in_cb(evutil_socket_t fd, short what, void *arg)
 {
 	struct session *s = arg;
-	enum scan_for who = s->scan.asked_for;
+	enum scan_for who = s->scan->asked_for;
 	char byte;
 
 	if (read(fd, &byte, 1) == 1 && who != SCAN_FOR_NOBODY) {
-		event_del(&s->scan.deadline);
+		event_del(&s->scan->deadline);
 		take_answer(s);
 		return;
 	}
@@ -267,14 +253,15 @@ deadline_cb(evutil_socket_t fd, short what, void *arg)
 {
 	struct session *s = arg;
 
-	fail(s, s->scan.err < 0 ? s->scan.err : -ETIMEDOUT);
+	fail(s, s->scan->err < 0 ? s->scan->err : -ETIMEDOUT);
 }
 
 void
-pattern_scan_init(struct session *s)
+pattern_scan_init(struct session *s, const struct pattern_scan_user *user)
 {
-	s->scan.fd = s->scan.memory = -1;
-	event_assign(&s->scan.deadline, s->base, -1, 0, deadline_cb, s);
+	s->scan->user = user;
+	s->scan->fd = s->scan->memory = -1;
+	event_assign(&s->scan->deadline, s->base, -1, 0, deadline_cb, s);
 }
 
 static void
@@ -285,7 +272,7 @@ ended(struct reaper_watch *w, int wait_status, const struct rusage *usage)
 static int
 start(struct session *s)
 {
-	struct pattern_scan *p = &s->scan;
+	struct pattern_scan *p = s->scan;
 	int pair[2], err;
 	pid_t pid;
 
@@ -320,7 +307,7 @@ pattern_scan_ask(
     struct session *s, enum scan_for who, const char *text, size_t len)
 {
 	struct timeval deadline = { .tv_sec = DEADLINE_SECONDS };
-	struct pattern_scan *p = &s->scan;
+	struct pattern_scan *p = s->scan;
 
 	if (p->asked_for != SCAN_FOR_NOBODY)
 		return;
@@ -339,6 +326,6 @@ pattern_scan_ask(
 void
 pattern_scan_cancel(struct session *s)
 {
-	if (s->scan.asked_for != SCAN_FOR_NOBODY)
-		stop(&s->scan);
+	if (s->scan->asked_for != SCAN_FOR_NOBODY)
+		stop(s->scan);
 }

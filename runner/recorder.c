@@ -10,7 +10,8 @@
 #include "cast.h"
 #include "environment.h"
 #include "log.h"
-#include "methods.h"
+#include "params.h"
+#include "request.h"
 #include "session.h"
 #include "util.h"
 

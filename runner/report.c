@@ -8,6 +8,7 @@
 #include <sys/wait.h>
 
 #include "end_cause.h"
+#include "session.h"
 
 static void
 write_signal(struct json_writer *w, int sig)

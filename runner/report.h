@@ -7,6 +7,8 @@
 
 #include "request.h"
 
+struct session_process;
+
 /* Members into an object that is open: running, exitCode, closed, and how it
  * ended: signal, core, timedOut, oomKilled, rusage. */
 void report_write(struct json_writer *w, const struct session_process *p);

@@ -5,8 +5,18 @@
 #ifndef REQUEST_H
 #define REQUEST_H
 
+#include <stdbool.h>
+#include <stddef.h>
+
+#include "channel.h"
 #include "jsonrpc.h"
-#include "session.h"
+#include "spool.h"
+
+struct client;
+struct session;
+
+/* What a handler returns when the answer comes later: it took the id. */
+#define RPC_PENDING 1
 
 struct request {
 	struct channel *channel; /* where the answer goes */

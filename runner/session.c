@@ -12,16 +12,11 @@
 #include <string.h>
 
 #include "environment.h"
-#include "helper.h"
 #include "intake.h"
 #include "log.h"
 #include "loop.h"
-#include "methods.h"
 #include "reserve.h"
 #include "waiter.h"
-#include "watch.h"
-#include "watcher.h"
-#include "watches.h"
 
 static void kill_cb(evutil_socket_t fd, short what, void *arg);
 static void rate_cb(evutil_socket_t fd, short what, void *arg);
@@ -44,7 +39,9 @@ note_masks(void *owner, const struct mask *masks, size_t n)
 static bool
 give_up_helper(void *owner, const struct nest *n)
 {
-	return helper_give_up(owner, n);
+	struct session *s = owner;
+
+	return s->server->give_up(s, n);
 }
 
 /* Where a file helper, which has no other environment, finds the user's
@@ -60,11 +57,12 @@ name_homes(struct session *s)
 }
 
 void
-session_init(struct session *s, struct event_base *base,
-    const struct control_session_config *config, char **env,
-    const struct session_fds *fds, const struct cgroup *cgroup)
+session_init(struct session *s, const struct session_server *server,
+    struct event_base *base, const struct control_session_config *config,
+    char **env, const struct session_fds *fds, const struct cgroup *cgroup)
 {
 	/* Field by field: what stays zero costs an idle session nothing. */
+	s->server = server;
 	s->base = base;
 	s->config = *config;
 	s->env = env;
@@ -78,9 +76,6 @@ session_init(struct session *s, struct event_base *base,
 	TAILQ_INIT(&s->started);
 	TAILQ_INIT(&s->closed);
 	TAILQ_INIT(&s->helpers);
-	file_router_init(&s->files);
-	start_queue_init(&s->starting);
-	pattern_scan_init(s);
 	mask_list_init(&s->masks, fds->masks);
 	s->null_fd = -1;
 	event_assign(
@@ -88,6 +83,7 @@ session_init(struct session *s, struct event_base *base,
 	event_assign(&s->kill_event, base, -1, 0, kill_cb, s);
 	event_assign(&s->rate_event, base, -1, 0, rate_cb, s);
 	rate_init(&s->output_rate, config->output_rate, now_ms());
+	server->begin(s);
 }
 
 void
@@ -199,12 +195,7 @@ session_detach(struct session *s, enum channel_end end)
 	 * why, and the monitor must know by then. */
 	s->report_detached(s, end);
 	channel_close(&s->client.channel);
-	/* File handles and HTTP exchanges belong to the connection. */
-	helper_stop_all(s);
-	start_queue_clear(s);
-	pattern_scan_cancel(s);
-	watch_stop(s);
-	watches_stop(s);
+	s->server->detached(s);
 	table_each(&s->processes, orphan_visit, NULL);
 	session_drop_waiters(&s->client);
 	table_each(&s->processes, resume_visit, NULL);
@@ -234,7 +225,7 @@ on_message(struct channel *ch, char *text, size_t len)
 {
 	struct session *s = ch->owner;
 
-	methods_dispatch(&s->client, text, len);
+	s->server->message(&s->client, text, len);
 }
 
 /* Content for a file is not held in memory. */
@@ -254,14 +245,12 @@ on_drained(struct channel *ch)
 	struct session *s = ch->owner;
 
 	table_each(&s->processes, resume_visit, NULL);
-	helper_resume_all(s);
-	watches_resume(s);
+	s->server->drained(s);
 }
 
 /* The client said its last word; what waits for time to pass is answered
  * now with what there is. Over stdio somebody still reads the answers, and what
- * was read is answered. A socket that ended has nobody behind it: its HTTP
- * exchanges end, for they may last as long as their servers like. */
+ * was read is answered. A socket that ended has nobody behind it. */
 static void
 on_ended(struct channel *ch)
 {
@@ -269,7 +258,7 @@ on_ended(struct channel *ch)
 
 	s->client.input_ended = true;
 	if (!s->client.stdio)
-		helper_stop_http(s);
+		s->server->hung_up(s);
 	session_answer_waiters(&s->client);
 	table_each(&s->processes, refuse_writes_visit, NULL);
 }

@@ -12,9 +12,7 @@
 
 #include "channel.h"
 #include "control.h"
-#include "file_router.h"
 #include "groups.h"
-#include "pattern_scan.h"
 #include "process.h"
 #include "queue.h"
 #include "rate.h"
@@ -22,10 +20,12 @@
 #include "sandbox/sandbox.h"
 #include "sandbox/sandbox_report.h"
 #include "spool.h"
-#include "start_queue.h"
 #include "table.h"
 
 struct event_base;
+struct file_router;
+struct pattern_scan;
+struct start_queue;
 
 /* Where the handshake of a connection stands; a mask in methods.def. */
 enum session_state {
@@ -85,8 +85,28 @@ struct session_process {
 	char id[];
 };
 
+/*
+ * What serves the requests of a session's clients (server.h). The session
+ * knows connections and processes; it does not know a method.
+ */
+struct session_server {
+	/* Once, before everything else. */
+	void (*begin)(struct session *s);
+	/* A whole message of a client. */
+	void (*message)(struct client *c, char *text, size_t len);
+	/* The attached client reads again. */
+	void (*drained)(struct session *s);
+	/* The attached client hung up, and nobody reads its answers. */
+	void (*hung_up)(struct session *s);
+	/* The connection is over, and what belongs to it ends. */
+	void (*detached)(struct session *s);
+	/* A nest is to make room. False: a request or a handle needs it. */
+	bool (*give_up)(struct session *s, const struct nest *nest);
+};
+
 struct session {
 	struct event_base *base;
+	const struct session_server *server;
 	struct control_session_config config;
 	char **env;	      /* what envPolicy inherits */
 	char *homes[3];	      /* HOME and CODEX_HOME, for file helpers; owned */
@@ -100,11 +120,12 @@ struct session {
 	struct watches *watches;	/* fs/watch; NULL: none */
 	struct helper_list helpers;
 	struct helper *relaying; /* whose frame is under way */
-	struct file_router files;
-	struct start_queue starting;
-	struct pattern_scan scan;
-	unsigned spools;  /* content of requests that is on disk */
-	int http_program; /* execd-http */
+	struct file_router *files;
+	struct start_queue *starting;
+	struct pattern_scan *scan;
+	size_t held_bytes; /* of requests that these hold back */
+	unsigned spools;   /* content of requests that is on disk */
+	int http_program;  /* execd-http */
 	struct sandbox sandbox;
 	struct mask_list masks;
 	int door; /* for it */
@@ -139,9 +160,9 @@ struct session_fds {
 };
 
 /* *s is all zero. */
-void session_init(struct session *s, struct event_base *base,
-    const struct control_session_config *config, char **env,
-    const struct session_fds *fds, const struct cgroup *cgroup);
+void session_init(struct session *s, const struct session_server *server,
+    struct event_base *base, const struct control_session_config *config,
+    char **env, const struct session_fds *fds, const struct cgroup *cgroup);
 
 /* What the operator permits; once, before the first client. */
 void session_limit(struct session *s, const struct sandbox_limits *limits);

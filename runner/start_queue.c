@@ -9,6 +9,7 @@
 #include "helper.h"
 #include "methods.h"
 #include "pattern_scan.h"
+#include "session.h"
 #include "util.h"
 
 struct held_start {
@@ -25,7 +26,6 @@ start_queue_init(struct start_queue *q)
 {
 	STAILQ_INIT(&q->held);
 	q->count = 0;
-	q->bytes = 0;
 }
 
 static bool
@@ -51,12 +51,12 @@ start_queue_is_before(const struct session *s, const struct request *r,
 	struct slice id = process_of(m);
 	struct held_start *h;
 
-	if (STAILQ_EMPTY(&s->starting.held) || r->client != &s->client ||
+	if (STAILQ_EMPTY(&s->starting->held) || r->client != &s->client ||
 	    method->family != FAMILY_EXEC)
 		return false;
 	if (starts_process(method))
 		return true;
-	STAILQ_FOREACH (h, &s->starting.held, link)
+	STAILQ_FOREACH (h, &s->starting->held, link)
 		if (h->process_id != NULL &&
 		    slice_equal(
 			id, (struct slice){ h->process_id, h->process_len }))
@@ -76,7 +76,7 @@ int
 start_queue_hold(struct request *r, const struct rpc_method *method,
     const struct rpc_message *m, const char *text, size_t len)
 {
-	struct start_queue *q = &r->session->starting;
+	struct start_queue *q = r->session->starting;
 	struct slice id = process_of(m);
 	struct held_start *h;
 
@@ -96,7 +96,7 @@ start_queue_hold(struct request *r, const struct rpc_method *method,
 	memcpy(h->text, text, len);
 	STAILQ_INSERT_TAIL(&q->held, h, link);
 	q->count++;
-	q->bytes += len;
+	r->session->held_bytes += len;
 	r->session->client.waiting++;
 	if (q->count == 1)
 		pattern_scan_ask(r->session, SCAN_FOR_START, h->text, len);
@@ -109,7 +109,7 @@ start_queue_hold(struct request *r, const struct rpc_method *method,
 static bool
 go_on(struct session *s, const struct resolve_matches *found)
 {
-	struct start_queue *q = &s->starting;
+	struct start_queue *q = s->starting;
 	struct held_start *h = STAILQ_FIRST(&q->held);
 	struct request r = { .channel = &s->client.channel,
 		.session = s,
@@ -130,7 +130,7 @@ go_on(struct session *s, const struct resolve_matches *found)
 	}
 	rpc_id_clear(&r.id);
 	q->count--;
-	q->bytes -= h->len;
+	s->held_bytes -= h->len;
 	s->client.waiting--;
 	free_held(h);
 	return true;
@@ -139,7 +139,7 @@ go_on(struct session *s, const struct resolve_matches *found)
 void
 start_queue_resume(struct session *s, const struct resolve_matches *found)
 {
-	while (!STAILQ_EMPTY(&s->starting.held) && go_on(s, found))
+	while (!STAILQ_EMPTY(&s->starting->held) && go_on(s, found))
 		found = NULL;
 	helper_pause_client(s);
 }
@@ -147,11 +147,12 @@ start_queue_resume(struct session *s, const struct resolve_matches *found)
 void
 start_queue_clear(struct session *s)
 {
-	struct start_queue *q = &s->starting;
+	struct start_queue *q = s->starting;
 	struct held_start *h;
 
 	while ((h = STAILQ_FIRST(&q->held)) != NULL) {
 		STAILQ_REMOVE_HEAD(&q->held, link);
+		s->held_bytes -= h->len;
 		free_held(h);
 	}
 	start_queue_init(q);

@@ -22,7 +22,6 @@ struct session;
 struct start_queue {
 	STAILQ_HEAD(, held_start) held; /* in the order of requests */
 	unsigned count;
-	size_t bytes;
 };
 
 void start_queue_init(struct start_queue *q);

@@ -6,8 +6,10 @@
 #include <event2/event.h>
 
 #include "loop.h"
-#include "methods.h"
+#include "params.h"
 #include "report.h"
+#include "request.h"
+#include "session.h"
 
 static void
 write_chunk(const struct retention_chunk *chunk, void *arg)

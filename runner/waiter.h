@@ -6,7 +6,13 @@
 #ifndef WAITER_H
 #define WAITER_H
 
+#include <event2/event_struct.h>
+
+#include "process_state.h"
+#include "queue.h"
 #include "request.h"
+
+struct session_process;
 
 struct waiter {
 	TAILQ_ENTRY(waiter) link; /* session_process.waiters */

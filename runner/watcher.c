@@ -6,8 +6,8 @@
 #include <errno.h>
 #include <stdio.h>
 
+#include "jsonrpc.h"
 #include "log.h"
-#include "methods.h"
 
 struct watcher {
 	TAILQ_ENTRY(watcher) link; /* session.watchers */
@@ -35,7 +35,7 @@ on_message(struct channel *ch, char *text, size_t len)
 {
 	struct watcher *w = ch->owner;
 
-	methods_dispatch(&w->client, text, len);
+	w->client.session->server->message(&w->client, text, len);
 }
 
 /* It reads again: now it learns that it has to ask for what it missed. */
