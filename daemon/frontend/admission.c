@@ -8,9 +8,7 @@
 #include <stdio.h>
 #include <unistd.h>
 
-#include "connection.h"
 #include "frontend.h"
-#include "listener.h"
 #include "log.h"
 #include "log_limit.h"
 #include "loop.h"
@@ -26,7 +24,14 @@ uint32_t admission_connections_max = UINT32_MAX;
 
 static struct fairness fairness = FAIRNESS_INITIALIZER(fairness);
 static TAILQ_HEAD(, visitor) ages = TAILQ_HEAD_INITIALIZER(ages);
+static const struct admission_target *target;
 static struct event timer; /* the oldest has waited for long enough */
+
+void
+admission_init(const struct admission_target *behind)
+{
+	target = behind;
+}
 
 size_t
 admission_waiting(void)
@@ -79,7 +84,7 @@ send_away(struct visitor *v)
 static bool
 is_admitted(struct visitor *v, const struct sockaddr *from)
 {
-	uint32_t have = connection_count() + (uint32_t)fairness.waiting;
+	uint32_t have = target->count() + (uint32_t)fairness.waiting;
 	uint32_t max = config.max_connections < admission_connections_max
 			   ? config.max_connections
 			   : admission_connections_max;
@@ -167,7 +172,7 @@ wait_for_slot(const struct visitor *newcomer)
 static void
 begin(const struct visitor *v, bool slot)
 {
-	if (listener_begin(v, slot))
+	if (target->begin(v, slot))
 		return;
 	admission_refuse(v->fd, v->tls, RETRY_MS);
 	if (slot)
@@ -214,12 +219,9 @@ admission_take(const struct visitor *newcomer, const struct sockaddr *from)
 }
 
 void
-admission_leave(struct connection *c)
+admission_leave(struct source *source)
 {
-	if (!c->has_slot)
-		return;
-	c->has_slot = false;
-	fairness_leave(&fairness, source_share(c->source));
+	fairness_leave(&fairness, source_share(source));
 	let_in();
 }
 

@@ -16,8 +16,6 @@
 #include "fairness.h"
 #include "source.h"
 
-struct connection;
-
 /* How many connections there are descriptors for. Set once, before the first
  * connection. */
 extern uint32_t admission_connections_max;
@@ -33,16 +31,26 @@ struct visitor {
 	char peer[CONTROL_PEER_MAX];
 };
 
-/* Of a listener: v is copied, its descriptor taken over. listener_begin() is
- * called now or later, or it is refused. */
+/* What is behind the way in. */
+struct admission_target {
+	/* The visitor's connection begins. False: its listener is gone; the
+	 * descriptor is still the caller's. */
+	bool (*begin)(const struct visitor *v, bool slot);
+	unsigned (*count)(void); /* of connections */
+};
+
+/* Once, before the first visitor. */
+void admission_init(const struct admission_target *target);
+
+/* Of a listener: v is copied, its descriptor taken over. It begins now or
+ * later, or is refused. */
 void admission_take(const struct visitor *v, const struct sockaddr *from);
 
 /* Says 503 if there is a short way to, and closes the descriptor. */
 void admission_refuse(int fd, bool tls, int64_t wait_ms);
 
-/* It has shown its credential, or hears no more than why not: another may come
- * in. */
-void admission_leave(struct connection *c);
+/* A slot is given back: another may come in. */
+void admission_leave(struct source *source);
 
 /* The configuration is another one. */
 void admission_reload(void);

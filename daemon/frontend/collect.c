@@ -3,7 +3,6 @@
  */
 #include "collect.h"
 
-#include "connection.h"
 #include "frontend.h"
 
 /* Of each connection this much is there whatever others hold: an initialize
@@ -23,35 +22,35 @@ counted(size_t len)
 }
 
 bool
-collect(struct connection *c, const void *p, size_t len)
+collect(struct buf *message, const void *p, size_t len)
 {
-	uint64_t more = counted(c->message.len + len) - counted(c->message.len);
+	uint64_t more = counted(message->len + len) - counted(message->len);
 
-	if (c->message.limit == 0)
-		buf_init(&c->message, config.max_message_bytes);
+	if (message->limit == 0)
+		buf_init(message, config.max_message_bytes);
 	if (held + more > config.max_message_bytes * LARGEST_TOGETHER)
 		return false;
-	buf_put(&c->message, p, len);
-	if (c->message.failed)
+	buf_put(message, p, len);
+	if (message->failed)
 		return false;
 	held += more;
 	return true;
 }
 
 struct buf
-collect_take(struct connection *c)
+collect_take(struct buf *message)
 {
-	struct buf message = c->message;
+	struct buf taken = *message;
 
-	held -= counted(message.len);
-	buf_init(&c->message, message.limit);
-	return message;
+	held -= counted(taken.len);
+	buf_init(message, taken.limit);
+	return taken;
 }
 
 void
-collect_drop(struct connection *c)
+collect_drop(struct buf *message)
 {
-	struct buf message = collect_take(c);
+	struct buf taken = collect_take(message);
 
-	buf_clear(&message);
+	buf_clear(&taken);
 }

@@ -1,5 +1,5 @@
 /*
- * Messages that cannot go on as they come are put together in c->message: those
+ * Messages that cannot go on as they come are put together in a buffer: those
  * before a session, and lines. Before a session nobody else answers for their
  * memory, so all of these together have a limit.
  */
@@ -11,15 +11,13 @@
 
 #include "buf.h"
 
-struct connection;
-
 /* Appends. False: it is too long, or too much waits in other messages. */
-bool collect(struct connection *c, const void *p, size_t len);
+bool collect(struct buf *message, const void *p, size_t len);
 
 /* The message so far is the caller's. */
-struct buf collect_take(struct connection *c);
+struct buf collect_take(struct buf *message);
 
 /* Nobody wants it. */
-void collect_drop(struct connection *c);
+void collect_drop(struct buf *message);
 
 #endif

@@ -4,7 +4,7 @@
 #ifndef CONFINE_H
 #define CONFINE_H
 
-#include "monitor_client.h"
+#include "offer.h"
 
 /*
  * Everything that opens or loads anything has happened. As root (`drop`)

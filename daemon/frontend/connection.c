@@ -20,7 +20,7 @@
 #include "log_limit.h"
 #include "loop.h"
 #include "metrics.h"
-#include "monitor_client.h"
+#include "monitor_request.h"
 #include "pump.h"
 #include "util.h"
 
@@ -230,7 +230,7 @@ connection_reap(void)
 		free(c->recall);
 		buf_clear(&c->initialize);
 		buf_clear(&c->head);
-		collect_drop(c);
+		collect_drop(&c->message);
 		buf_clear(&c->uplink.buf);
 		buf_clear(&c->downlink.buf);
 		explicit_bzero(c, sizeof(*c));

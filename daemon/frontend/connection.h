@@ -112,6 +112,10 @@ unsigned connection_count(void);
 /* As read(2) of what the client sent. */
 ssize_t connection_recv(struct connection *c, void *p, size_t n);
 
+/* It has shown its credential, or hears no more than why not: another may come
+ * in. */
+void connection_leave_slot(struct connection *c);
+
 /* Its source is held responsible. */
 void connection_penalise(struct connection *c, enum offence offence);
 

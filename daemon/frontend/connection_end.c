@@ -15,15 +15,24 @@
 #include "hangup.h"
 #include "log.h"
 #include "metrics.h"
-#include "monitor_client.h"
+#include "monitor_request.h"
 #include "util.h"
+
+void
+connection_leave_slot(struct connection *c)
+{
+	if (!c->has_slot)
+		return;
+	c->has_slot = false;
+	admission_leave(c->source);
+}
 
 static void
 close_client(struct connection *c)
 {
 	if (c->in_fd < 0)
 		return;
-	admission_leave(c);
+	connection_leave_slot(c);
 	event_del(&c->in_event);
 	event_del(&c->out_event);
 	tls_free(c->tls);
@@ -78,7 +87,7 @@ connection_finish(struct connection *c)
 {
 	if (c->state < CONN_CLOSING) {
 		c->state = CONN_CLOSING;
-		admission_leave(c);
+		connection_leave_slot(c);
 		connection_timer(c, GOODBYE_MS);
 		leave_session(c);
 	}

@@ -13,7 +13,7 @@
 #include "log.h"
 #include "log_limit.h"
 #include "metrics.h"
-#include "monitor_client.h"
+#include "monitor_request.h"
 #include "pump.h"
 #include "tls_client.h"
 #include "util.h"
@@ -104,7 +104,7 @@ let_in(struct connection *c)
 {
 	struct iovec iov = { c->message.data, c->message.len };
 
-	admission_leave(c);
+	connection_leave_slot(c);
 	c->state = CONN_OPEN;
 	if (!c->stdio && !connection_write(c, &iov, 1))
 		return;
@@ -143,7 +143,7 @@ handshake_metrics(struct connection *c, const struct control_metrics *m)
 	struct buf text;
 
 	buf_init(&text, REPLY_MAX / 2);
-	metrics_write(&text, connection_count());
+	metrics_write(&text, connection_count(), admission_waiting());
 	metrics_write_monitor(&text, m);
 	buf_put_u8(&text, '\0');
 	reply.body = (char *)text.data;

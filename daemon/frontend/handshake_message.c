@@ -14,7 +14,7 @@
 #include "json_scan.h"
 #include "log.h"
 #include "metrics.h"
-#include "monitor_client.h"
+#include "monitor_request.h"
 #include "params.h"
 #include "pump.h"
 #include "util.h"

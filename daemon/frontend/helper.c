@@ -9,7 +9,6 @@
 #include <unistd.h>
 
 #include "log.h"
-#include "monitor_client.h"
 #include "rights.h"
 #include "seqpacket.h"
 #include "util.h"
@@ -26,6 +25,13 @@ static struct helper_channel {
 	[TLS_HELPER_CERTIFICATES] = { "certificate process", -1, -1 },
 };
 static uint32_t epoch, last_serial;
+static void (*hangs)(enum tls_helper who);
+
+void
+helper_init(void (*tell)(enum tls_helper who))
+{
+	hangs = tell;
+}
 
 void
 helper_retire(void)
@@ -137,7 +143,7 @@ give_up(enum tls_helper who, uint32_t of_epoch)
 	close(*channel);
 	*channel = -1;
 	if (of_epoch == epoch)
-		monitor_helper_hangs(who);
+		hangs(who);
 }
 
 int

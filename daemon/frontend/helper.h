@@ -10,6 +10,9 @@
 
 #include "control.h"
 
+/* Once, before any channel: `hangs` is told of one that does not answer. */
+void helper_init(void (*hangs)(enum tls_helper who));
+
 /* Takes the channels over; -1: there is none. Those before go on for what was
  * made in their epoch, until they are retired. */
 void helper_set_channels(const int fds[TLS_HELPERS]);

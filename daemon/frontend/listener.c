@@ -24,7 +24,7 @@
 #include "log.h"
 #include "log_limit.h"
 #include "loop.h"
-#include "monitor_client.h"
+#include "offer.h"
 #include "rights.h"
 #include "util.h"
 
@@ -99,8 +99,8 @@ find(uint32_t id)
 	return NULL;
 }
 
-bool
-listener_begin(const struct visitor *v, bool slot)
+static bool
+begin(const struct visitor *v, bool slot)
 {
 	const struct listener *l = find(v->listener);
 	struct connection *c;
@@ -187,9 +187,15 @@ take(const struct control_listener *l, const int *fds, size_t nfds, bool start)
 		add(l, fds[0], tls);
 }
 
+static const struct admission_target admission_target = {
+	.begin = begin,
+	.count = connection_count,
+};
+
 void
 listener_take(const struct offer *o, bool start)
 {
+	admission_init(&admission_target);
 	for (uint32_t i = 0; i < o->have; i++)
 		take(&o->listeners[i].listener, o->listeners[i].fds,
 		    o->listeners[i].nfds, start);

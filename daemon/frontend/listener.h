@@ -7,15 +7,10 @@
 #include <stdbool.h>
 
 struct offer;
-struct visitor;
 
 /* Makes the listeners that the monitor offers; the descriptors are taken
  * over. At the start one that cannot be is fatal, later it does not listen. */
 void listener_take(const struct offer *offer, bool start);
-
-/* The visitor's connection begins. False: its listener is gone; the descriptor
- * is still the caller's. */
-bool listener_begin(const struct visitor *v, bool slot);
 
 /* Before this program is confined: what stdio's descriptors are. */
 void listener_prepare_stdio(const struct offer *offer);

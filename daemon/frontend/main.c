@@ -24,13 +24,10 @@
 #include "log.h"
 #include "loop.h"
 #include "monitor_client.h"
+#include "monitor_request.h"
+#include "offer.h"
 #include "siphash.h"
 #include "util.h"
-
-struct event_base *base;
-struct control_configure config;
-uint8_t scratch[SCRATCH_BYTES];
-bool frontend_draining;
 
 #if EXECD_SANITIZED
 /* The leak checker attaches to its own process; the filter forbids that. */
@@ -90,6 +87,7 @@ main(void)
 	hangup_init();
 	listener_prepare_stdio(&offer);
 	confine(&offer, &ready);
+	helper_init(monitor_helper_hangs);
 	helper_set_channels(offer.helpers);
 	listener_take(&offer, true);
 	monitor_ready(&ready);

@@ -5,7 +5,6 @@
 
 #include <stddef.h>
 
-#include "admission.h"
 #include "util.h"
 
 struct metrics metrics;
@@ -119,13 +118,13 @@ write_penalties(struct buf *b)
 }
 
 void
-metrics_write(struct buf *b, unsigned connections)
+metrics_write(struct buf *b, unsigned connections, size_t waiting)
 {
 	metrics_head(b, "execd_connections", "Connections now.", "gauge");
 	buf_printf(b, "execd_connections %u\n", connections);
 	metrics_head(b, "execd_connections_waiting",
 	    "Connections that wait to come in, now.", "gauge");
-	buf_printf(b, "execd_connections_waiting %zu\n", admission_waiting());
+	buf_printf(b, "execd_connections_waiting %zu\n", waiting);
 	for (size_t i = 0; i < nitems(counters); i++) {
 		const struct counter *c = &counters[i];
 		const uint64_t *value =

@@ -30,8 +30,9 @@ extern struct metrics metrics;
 /* An initialize was answered so long after it came. */
 void metrics_initialized(uint64_t us);
 
-/* Appends all of it; connections: those there are now. */
-void metrics_write(struct buf *b, unsigned connections);
+/* Appends all of it; connections: those there are now; waiting: those that
+ * wait to come in. */
+void metrics_write(struct buf *b, unsigned connections, size_t waiting);
 
 /* Appends the monitor's. */
 void metrics_write_monitor(struct buf *b, const struct control_metrics *m);

@@ -20,6 +20,8 @@
 #include "listener.h"
 #include "log.h"
 #include "loop.h"
+#include "monitor_request.h"
+#include "offer.h"
 #include "seqpacket.h"
 #include "util.h"
 

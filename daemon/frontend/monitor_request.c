@@ -2,12 +2,13 @@
  * What the front-end asks of the monitor. The answers come as events
  * (monitor_client.c).
  */
-#include "monitor_client.h"
+#include "monitor_request.h"
 
 #include <errno.h>
 #include <stdio.h>
 #include <string.h>
 
+#include "connection.h"
 #include "log.h"
 #include "seqpacket.h"
 #include "tls_client.h"

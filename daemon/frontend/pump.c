@@ -140,7 +140,7 @@ is_taking(const struct connection *c)
 static void
 collected(struct connection *c, struct batch *b)
 {
-	struct buf message = collect_take(c);
+	struct buf message = collect_take(&c->message);
 	char empty[1] = "";
 
 	if (is_relaying(c)) {
@@ -177,7 +177,7 @@ refuse_message(struct connection *c)
 {
 	log_info("connection %u: %s: too much waits before initialize",
 	    c->number, c->peer);
-	collect_drop(c);
+	collect_drop(&c->message);
 	connection_close(
 	    c, WEBSOCKET_CLOSE_TOO_BIG, "too much waits before initialize");
 }
@@ -191,7 +191,7 @@ take_data(struct connection *c, struct batch *b, struct websocket_item *item)
 			       item->message_len >= FRAME_PIECES_FROM_BYTES;
 	}
 	if (c->collecting) {
-		if (!collect(c, item->payload, item->len))
+		if (!collect(&c->message, item->payload, item->len))
 			refuse_message(c);
 		else if (item->last)
 			collected(c, b);
@@ -298,14 +298,14 @@ take_lines(struct connection *c, uint8_t *data, size_t len)
 		size_t n = end ? (size_t)(end - data) - at : len - at;
 
 		if ((end == NULL || c->message.len > 0) &&
-		    !collect(c, data + at, n)) {
+		    !collect(&c->message, data + at, n)) {
 			log_error(0, "stdio: a line of more than %llu bytes",
 			    (unsigned long long)config.max_message_bytes);
 			connection_close(c, WEBSOCKET_CLOSE_TOO_BIG, "");
 			break;
 		}
 		if (end != NULL && c->message.len > 0) {
-			struct buf line = collect_take(c);
+			struct buf line = collect_take(&c->message);
 
 			take_line(c, &b, line.data, line.len);
 			uplink_write(c, &b);

@@ -1,0 +1,9 @@
+/*
+ * What the whole front-end shares.
+ */
+#include "frontend.h"
+
+struct event_base *base;
+struct control_configure config;
+uint8_t scratch[SCRATCH_BYTES];
+bool frontend_draining;
