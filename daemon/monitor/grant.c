@@ -79,5 +79,5 @@ grant_is_closing(const struct grant *g)
 	if (g->session == NULL)
 		return false;
 	return g->watching ? session_watcher(g->session, g->conn)->close_asked
-			   : g->session->close_asked;
+			   : g->session->attachment.close_asked;
 }

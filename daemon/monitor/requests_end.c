@@ -32,9 +32,9 @@ requests_forget(struct monitor *m)
 static enum channel_end
 end_of(const struct session *s)
 {
-	return s->asked_to_end ? CHANNEL_END_ASKED
-	       : s->crashed    ? CHANNEL_END_CRASHED
-			       : CHANNEL_END_RUNNER;
+	return s->asked_to_end	   ? CHANNEL_END_ASKED
+	       : s->runner.crashed ? CHANNEL_END_CRASHED
+				   : CHANNEL_END_RUNNER;
 }
 
 static void
@@ -63,12 +63,12 @@ void
 requests_session_ended(struct monitor *m, struct session *s, const char *reason)
 {
 	struct frontend *f = &m->frontend;
-	struct grant *g = grant_find(f, s->conn);
+	struct grant *g = grant_find(f, s->attachment.conn);
 	struct watcher *w;
 
 	if (g != NULL && g->session == s && !g->watching)
-		tell_ended(f, g, s->close_asked, reason);
-	TAILQ_FOREACH (w, &s->watchers, link) {
+		tell_ended(f, g, s->attachment.close_asked, reason);
+	TAILQ_FOREACH (w, &s->watchers.all, link) {
 		g = grant_find(f, w->conn);
 		if (g != NULL && g->session == s)
 			tell_ended(f, g, w->close_asked, reason);

@@ -49,7 +49,7 @@ match_id(const struct table_node *node, const void *key)
 static bool
 match_pid(const struct table_node *node, const void *key)
 {
-	return TABLE_OBJECT(node, const struct session, by_pid)->pid ==
+	return TABLE_OBJECT(node, const struct session, by_pid)->runner.pid ==
 	       *(const pid_t *)key;
 }
 
@@ -83,18 +83,19 @@ unlink_from_lists(struct registry *r, struct session *s)
 static int
 attach(struct session *s, uint32_t conn, const char *peer, int channel_fd)
 {
-	struct control_attach attach = { .generation = ++s->generation };
+	struct control_attach attach = { .generation =
+					     ++s->attachment.generation };
 	int err;
 
 	snprintf(attach.peer, sizeof(attach.peer), "%s", peer);
 	err = session_order(s, RUNNER_ORDER_ATTACH, &attach, &channel_fd, 1);
 	if (err < 0)
 		return err;
-	s->conn = conn;
-	memcpy(s->peer, attach.peer, sizeof(s->peer));
-	s->close_asked = false;
-	s->empty = false;
-	s->end = CHANNEL_END_DETACHED;
+	s->attachment.conn = conn;
+	memcpy(s->attachment.peer, attach.peer, sizeof(s->attachment.peer));
+	s->attachment.close_asked = false;
+	s->attachment.empty = false;
+	s->attachment.end = CHANNEL_END_DETACHED;
 	s->state = SESSION_STATE_ATTACHED;
 	return 0;
 }
@@ -110,22 +111,23 @@ destroy(struct registry *r, struct session *s)
 		session_adopt_forget(r, s);
 	else if (s->state != SESSION_STATE_SPARE)
 		table_remove(&r->by_id, &s->by_id);
-	if (s->pid > 0)
+	if (s->runner.pid > 0)
 		table_remove(&r->by_pid, &s->by_pid);
-	dispose_channel(source_detach(&s->control));
+	dispose_channel(source_detach(&s->runner.control));
 	session_forget_watchers(s);
 	identity_unref(s->identity);
-	mask_file_put(s->masks, s->failed);
+	free(s->end_reason);
+	mask_file_put(s->runner.masks, s->runner.failed);
 	free(s);
 }
 
 void
 session_discard(struct registry *r, struct session *s)
 {
-	dispose_channel(source_detach(&s->control));
+	dispose_channel(source_detach(&s->runner.control));
 	/* Then the rest when it is reaped. */
-	if (s->pid > 0)
-		spawn_kill(s->pid);
+	if (s->runner.pid > 0)
+		spawn_kill(s->runner.pid);
 	else
 		destroy(r, s);
 }
@@ -140,7 +142,7 @@ start(struct monitor *m, struct session *s, const char *peer, char *reason)
 		snprintf(reason, 256, "the audit log cannot be written");
 		return err;
 	}
-	if (s->pid > 0)
+	if (s->runner.pid > 0)
 		return 0; /* it waited */
 	err = session_start(m, s, reason);
 	if (err < 0)
@@ -174,14 +176,16 @@ session_open(struct monitor *m, struct identity *identity, uint32_t conn,
 		session_discard(r, s);
 		return SESSION_FAILED;
 	}
-	session_limit_time(r, s, now_ms());
+	s->opened_ms = now_ms();
+	session_limit_time(r, s, s->opened_ms);
 	table_insert(&r->by_id, &s->by_id, siphash_bytes(s->id, strlen(s->id)));
 	/* Not SPARE any more, whatever comes of it. */
 	s->state = SESSION_STATE_ATTACHED;
 	/* Before its client can know of it. */
 	if (session_may_log(s))
 		log_info("session %.*s: opened for %s, %s, runner %d",
-		    ID_LOG_CHARS, s->id, identity->name, peer, (int)s->pid);
+		    ID_LOG_CHARS, s->id, identity->name, peer,
+		    (int)s->runner.pid);
 	err = attach(s, conn, peer, channel_fd);
 	if (err < 0) {
 		snprintf(reason, 256, "session channel: %s", strerror(-err));
@@ -201,7 +205,8 @@ session_find(struct monitor *m, const struct identity *identity, const char *id)
 {
 	struct session *s = session_of_id(&m->sessions, id);
 
-	return s == NULL || !identity_is(s->identity, identity) || s->hung_up ||
+	return s == NULL || !identity_is(s->identity, identity) ||
+		       s->runner.hung_up ||
 		       s->state == SESSION_STATE_TERMINATING
 		   ? NULL
 		   : s;
@@ -239,12 +244,14 @@ session_detach(struct monitor *m, struct session *s, bool channel_ended,
 	session_take_reports(s);
 	/* A runner gives its reason before it hangs up. One that gave none is
 	 * dying: the kernel closes its descriptors in no order that counts. */
-	if (s->hung_up || (channel_ended && s->reported != s->generation)) {
-		s->close_asked = true;
+	if (s->runner.hung_up ||
+	    (channel_ended &&
+		s->attachment.reported != s->attachment.generation)) {
+		s->attachment.close_asked = true;
 		session_note_silence(&m->sessions, s);
 		return false;
 	}
-	*end = s->end;
+	*end = s->attachment.end;
 	if (s->state != SESSION_STATE_ATTACHED)
 		return true;
 	session_order(s, RUNNER_ORDER_DETACH, NULL, NULL, 0);
@@ -259,6 +266,13 @@ session_detach(struct monitor *m, struct session *s, bool channel_ended,
 }
 
 void
+session_end_reason(struct session *s, const char *reason)
+{
+	if (s->end_reason == NULL)
+		s->end_reason = xstrdup(reason);
+}
+
+void
 session_terminate(struct monitor *m, struct session *s)
 {
 	if (s->state == SESSION_STATE_TERMINATING)
@@ -268,7 +282,7 @@ session_terminate(struct monitor *m, struct session *s)
 	s->deadline_ms =
 	    now_ms() + m->conf->limits.kill_grace_ms + KILL_MARGIN_MS;
 	TAILQ_INSERT_TAIL(&m->sessions.terminating, s, link);
-	if (!s->hung_up)
+	if (!s->runner.hung_up)
 		session_order(s, RUNNER_ORDER_TERMINATE, NULL, NULL, 0);
 }
 
@@ -334,12 +348,12 @@ session_reap(struct monitor *m, pid_t pid, int status)
 		log_info("session %.*s: ended", ID_LOG_CHARS, s->id);
 	session_audit_processes_ended(m, s);
 	session_audit(m, s, "session-ended", NULL, reason);
-	s->crashed = is_crash(status);
+	s->runner.crashed = is_crash(status);
 	requests_session_ended(m, s, reason);
-	s->failed = status != 0;
-	if (s->masks != NULL && s->failed)
-		spawn_sweep(s->identity, mask_file_fd(s->masks));
-	else if (s->adopted && s->failed)
+	s->runner.failed = status != 0;
+	if (s->runner.masks != NULL && s->runner.failed)
+		spawn_sweep(s->identity, mask_file_fd(s->runner.masks));
+	else if (s->runner.adopted && s->runner.failed)
 		mask_files_look(m);
 	destroy(&m->sessions, s);
 	return true;
@@ -365,7 +379,7 @@ session_expire(struct monitor *m, int64_t now)
 	       s->deadline_ms <= now) {
 		log_warn(0, "session %.*s: runner did not end in time, killed",
 		    ID_LOG_CHARS, s->id);
-		spawn_kill(s->pid);
+		spawn_kill(s->runner.pid);
 		s->deadline_ms = now + KILL_MARGIN_MS;
 		TAILQ_REMOVE(&m->sessions.terminating, s, link);
 		TAILQ_INSERT_TAIL(&m->sessions.terminating, s, link);

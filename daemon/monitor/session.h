@@ -28,9 +28,21 @@ enum session_state {
 	SESSION_STATE_UNKNOWN, /* likewise: its runner was asked who it is */
 };
 
+/* The connection that has a session, or had it last. */
+struct attachment {
+	uint32_t conn;	      /* the front-end's number */
+	uint32_t generation;  /* counts up with each */
+	uint32_t reported;    /* the newest generation with a report */
+	enum channel_end end; /* reported for this generation */
+	bool close_asked;     /* answer CLOSE when the runner is reaped */
+	bool empty;	      /* it left, and nothing was ever started */
+	/* where its client is, or was */
+	char peer[CONTROL_PEER_MAX];
+};
+
 /* A connection that only watches a session. */
 struct watcher {
-	TAILQ_ENTRY(watcher) link; /* session.watchers */
+	TAILQ_ENTRY(watcher) link; /* watchers.all */
 	uint32_t conn;		   /* the front-end's number */
 	uint32_t number;	   /* the runner's name of it */
 	bool reported;		   /* the runner ended it, as `end` says */
@@ -41,12 +53,40 @@ struct watcher {
 /* At a time, of one session. */
 #define SESSION_WATCHERS_MAX 16
 
+struct watchers {
+	TAILQ_HEAD(, watcher) all;
+	unsigned count;
+	uint32_t ever;
+};
+
 /* A command whose start is on record and whose end is not. */
 struct running_process {
-	TAILQ_ENTRY(running_process) link; /* session.processes */
+	TAILQ_ENTRY(running_process) link; /* commands.processes */
 	char id[];
 };
 TAILQ_HEAD(running_processes, running_process);
+
+/* Those of a session; known only where its runner reports them. */
+struct commands {
+	uint32_t running;
+	struct running_processes processes; /* session_audit.c */
+};
+
+/* The process that is the session. */
+struct runner {
+	pid_t pid;		 /* 0: none */
+	struct source control;	 /* its control channel */
+	bool hung_up;		 /* which is at its end */
+	bool adopted;		 /* a broker before this one opened it */
+	bool audited;		 /* it reports commands */
+	bool crashed;		 /* it had a fault */
+	bool failed;		 /* it did not end as it should */
+	uint32_t casts;		 /* recordings of terminals, ever */
+	struct mask_file *masks; /* the list of what it makes on the disk */
+	TAILQ_ENTRY(session) silent_link; /* registry.silent, if silent_ms */
+	int64_t silent_ms; /* CLOCK_MONOTONIC: killed then, for a channel ended
+			    * without a report; -1: that was done */
+};
 
 /* What a runner said before it said who it is; session_adopt.c. */
 struct early_report;
@@ -57,41 +97,23 @@ struct session {
 	struct table_node by_pid;      /* registry.by_pid */
 	TAILQ_ENTRY(session) link;     /* registry.detached or .terminating */
 	TAILQ_ENTRY(session) end_link; /* registry.limited, if ends_ms */
-	TAILQ_ENTRY(session) silent_link; /* registry.silent, if silent_ms */
-	struct source control;		  /* the runner's control channel */
 	char id[CONTROL_SESSION_ID_MAX];
 	char group[CONTROL_GROUP_MAX]; /* name of its control group */
 	struct identity *identity;     /* a reference; UNKNOWN: NULL */
-	int64_t ends_ms;	       /* CLOCK_MONOTONIC; 0: never */
-	int64_t silent_ms; /* likewise, killed then: a channel ended without
-			    * a report; -1: that was done */
-	pid_t pid;	   /* of the runner; 0: none */
-	struct mask_file *masks; /* the list of what it makes on the disk */
+	int64_t opened_ms;	       /* CLOCK_MONOTONIC */
+	int64_t ends_ms;	       /* likewise; 0: never */
 	enum session_state state;
-	int64_t deadline_ms;	/* TERMINATING */
-	int64_t detached_ms;	/* DETACHED since then */
-	uint32_t conn;		/* ATTACHED: the front-end's number */
-	uint32_t generation;	/* of attachments, counts up */
-	const char *end_reason; /* static: why we end it, or NULL */
-	bool asked_to_end;	/* by its client */
-	bool empty;		/* detached: nothing was ever started */
-	bool crashed;		/* its runner had a fault */
-	bool failed;		/* it did not end as it should */
-	bool audited;		/* its runner reports processes */
-	bool adopted;		/* a broker before this one opened it */
-	uint32_t running;	/* of them: */
-	struct running_processes processes; /* session_audit.c */
-	bool close_asked;     /* answer CLOSE when the runner is reaped */
-	bool hung_up;	      /* the control channel is at its end */
-	enum channel_end end; /* reported for this generation */
-	uint32_t reported;    /* the newest generation with a report */
-	TAILQ_HEAD(, watcher) watchers;
-	struct early_reports early; /* UNKNOWN: what came too soon */
-	unsigned watching;	    /* of them */
-	uint32_t watches;	    /* ever */
-	uint32_t casts;		    /* recordings of terminals, ever */
-	/* where its client is, or last was */
-	char peer[CONTROL_PEER_MAX];
+	union {
+		int64_t detached_ms;	    /* DETACHED since then */
+		int64_t deadline_ms;	    /* TERMINATING */
+		struct early_reports early; /* UNKNOWN: what came too soon */
+	};
+	char *end_reason;  /* owned: why we end it, or NULL */
+	bool asked_to_end; /* by its client */
+	struct attachment attachment;
+	struct watchers watchers;
+	struct commands commands;
+	struct runner runner;
 };
 
 TAILQ_HEAD(session_list, session);
@@ -213,8 +235,10 @@ int session_order(struct session *s, enum control_type type,
     const void *payload, const int *fds, size_t nfds);
 void session_take_reports(struct session *s);
 
-/* Tells the runner to end its processes and itself, and kills it later. */
+/* Tells the runner to end its processes and itself, and kills it later. The
+ * first reason counts: its client and the audit log are told it. */
 void session_terminate(struct monitor *m, struct session *s);
+void session_end_reason(struct session *s, const char *reason);
 void session_terminate_all(struct monitor *m);
 
 /* A child of that pid ended with that wait status. False: not a runner. */

@@ -72,14 +72,16 @@ adopt(struct monitor *m, const struct control_kept *kept, int own)
 		return;
 	s = session_new(id);
 	s->state = SESSION_STATE_UNKNOWN;
-	s->adopted = true;
-	s->pid = (pid_t)kept->pid;
+	STAILQ_INIT(&s->early);
+	s->runner.adopted = true;
+	s->runner.pid = (pid_t)kept->pid;
 	memcpy(s->id, kept->session_id, sizeof(s->id));
 	memcpy(s->group, kept->group, sizeof(s->group));
-	table_insert(&r->by_pid, &s->by_pid, (uint64_t)s->pid);
-	if (source_add(&s->control, own, EPOLLIN, session_control_ready) < 0) {
+	table_insert(&r->by_pid, &s->by_pid, (uint64_t)s->runner.pid);
+	if (source_add(
+		&s->runner.control, own, EPOLLIN, session_control_ready) < 0) {
 		close(own);
-		spawn_kill(s->pid);
+		spawn_kill(s->runner.pid);
 	}
 	ask(m, s);
 }
@@ -120,34 +122,34 @@ put_off(struct session *s, const uint8_t *packet, size_t len)
 }
 
 static void
-drop_early(struct session *s)
+drop_early(struct early_reports *early)
 {
 	struct early_report *e;
 
-	while ((e = STAILQ_FIRST(&s->early)) != NULL) {
-		STAILQ_REMOVE_HEAD(&s->early, link);
+	while ((e = STAILQ_FIRST(early)) != NULL) {
+		STAILQ_REMOVE_HEAD(early, link);
 		free(e);
 	}
 }
 
 static void
-take_early(struct session *s)
+take_early(struct session *s, struct early_reports *early)
 {
 	struct early_report *e;
 
-	while (!s->hung_up && (e = STAILQ_FIRST(&s->early)) != NULL) {
-		STAILQ_REMOVE_HEAD(&s->early, link);
+	while (!s->runner.hung_up && (e = STAILQ_FIRST(early)) != NULL) {
+		STAILQ_REMOVE_HEAD(early, link);
 		session_take_report(s, e->packet, e->len);
 		free(e);
 	}
-	drop_early(s);
+	drop_early(early);
 }
 
 void
 session_adopt_forget(struct registry *r, struct session *s)
 {
 	r->unknown--;
-	drop_early(s);
+	drop_early(&s->early);
 }
 
 /* Its connection went with the front-end of the broker before. */
@@ -157,40 +159,44 @@ begin_again(struct monitor *m, struct session *s,
 {
 	struct registry *r = &m->sessions;
 
-	s->generation = s->reported = i->generation;
-	s->watches = i->watches;
-	s->casts = i->casts;
-	s->audited = i->audited;
-	s->empty = i->empty;
-	memcpy(s->peer, i->peer, sizeof(s->peer));
+	s->attachment.generation = s->attachment.reported = i->generation;
+	s->watchers.ever = i->watches;
+	s->runner.casts = i->casts;
+	s->runner.audited = i->audited;
+	s->attachment.empty = i->empty;
+	memcpy(s->attachment.peer, i->peer, sizeof(s->attachment.peer));
 	s->state = SESSION_STATE_DETACHED;
-	s->end = CHANNEL_END_DETACHED;
+	s->attachment.end = CHANNEL_END_DETACHED;
 	s->detached_ms = now;
 	TAILQ_INSERT_TAIL(&r->detached, s, link);
 	table_insert(&r->by_id, &s->by_id, siphash_bytes(s->id, strlen(s->id)));
-	session_limit_time(r, s, now - (int64_t)i->age_ms);
+	s->opened_ms = now - (int64_t)i->age_ms;
+	session_limit_time(r, s, s->opened_ms);
 }
 
 static void
 settle(struct monitor *m, struct session *s, const struct control_identity *i)
 {
 	struct control_recording works = { .works = !m->audit_stopped };
+	struct early_reports early = STAILQ_HEAD_INITIALIZER(early);
 	bool spare = i->generation == 0;
 
 	m->sessions.unknown--;
+	/* It is not UNKNOWN any more, so they have no place in it. */
+	STAILQ_CONCAT(&early, &s->early);
 	if (spare || session_of_id(&m->sessions, s->id) != NULL) {
-		drop_early(s);
+		drop_early(&early);
 		s->state = SESSION_STATE_SPARE;
-		spawn_kill(s->pid);
+		spawn_kill(s->runner.pid);
 		return;
 	}
 	begin_again(m, s, i, now_ms());
-	if (s->audited)
+	if (s->runner.audited)
 		session_order(s, RUNNER_ORDER_RECORDING, &works, NULL, 0);
 	session_audit(m, s, "session-adopted", NULL, NULL);
 	log_info("session %.*s: adopted, of %s, runner %d", ID_LOG_CHARS, s->id,
-	    s->identity->name, (int)s->pid);
-	take_early(s);
+	    s->identity->name, (int)s->runner.pid);
+	take_early(s, &early);
 	if (i->terminating)
 		session_terminate(m, s);
 }

@@ -116,7 +116,7 @@ end_unrecorded(
 {
 	struct control_recording order = { .works = !m->audit_stopped };
 
-	if (s->hung_up || !s->audited)
+	if (s->runner.hung_up || !s->runner.audited)
 		return;
 	memcpy(order.process, start->process, sizeof(order.process));
 	session_order(s, RUNNER_ORDER_RECORDING, &order, NULL, 0);
@@ -142,11 +142,11 @@ note_started(struct session *s, const char *id)
 	struct running_process *p;
 	size_t len = strlen(id) + 1;
 
-	if (s->running >= RUNNING_MAX)
+	if (s->commands.running >= RUNNING_MAX)
 		return -EBADMSG;
 	p = xmalloc(sizeof(*p) + len);
 	memcpy(p->id, id, len);
-	TAILQ_INSERT_TAIL(&s->processes, p, link);
+	TAILQ_INSERT_TAIL(&s->commands.processes, p, link);
 	return 0;
 }
 
@@ -156,7 +156,7 @@ is_noted(const struct session *s, const char *id)
 {
 	const struct running_process *p;
 
-	TAILQ_FOREACH (p, &s->processes, link)
+	TAILQ_FOREACH (p, &s->commands.processes, link)
 		if (strcmp(p->id, id) == 0)
 			return true;
 	return false;
@@ -167,12 +167,12 @@ session_audit_running(struct session *s, const uint8_t *packet, size_t len)
 {
 	struct control_running r;
 
-	if (!s->adopted ||
+	if (!s->runner.adopted ||
 	    control_get(packet, len, RUNNER_REPORT_RUNNING, &r) < 0)
 		return -EBADMSG;
 	if (is_noted(s, r.process))
 		return 0;
-	s->running++;
+	s->commands.running++;
 	return note_started(s, r.process);
 }
 
@@ -181,12 +181,12 @@ note_exited(struct session *s, const char *id)
 {
 	struct running_process *p;
 
-	TAILQ_FOREACH (p, &s->processes, link)
+	TAILQ_FOREACH (p, &s->commands.processes, link)
 		if (strcmp(p->id, id) == 0)
 			break;
 	if (p == NULL)
 		return;
-	TAILQ_REMOVE(&s->processes, p, link);
+	TAILQ_REMOVE(&s->commands.processes, p, link);
 	free(p);
 }
 
@@ -203,7 +203,7 @@ report_started(
 		return -EBADMSG;
 	stats_started(m, s, &started);
 	begin(&e, s, "process-started");
-	audit_string(&e, "peer", s->peer);
+	audit_string(&e, "peer", s->attachment.peer);
 	audit_string(&e, "process", started.process);
 	audit_number(&e, "pid", started.pid);
 	audit_string(&e, "cwd", started.cwd);
@@ -280,8 +280,8 @@ session_audit_processes_ended(struct monitor *m, struct session *s)
 	};
 	struct running_process *p;
 
-	while ((p = TAILQ_FIRST(&s->processes)) != NULL) {
-		TAILQ_REMOVE(&s->processes, p, link);
+	while ((p = TAILQ_FIRST(&s->commands.processes)) != NULL) {
+		TAILQ_REMOVE(&s->commands.processes, p, link);
 		snprintf(exited.process, sizeof(exited.process), "%s", p->id);
 		record_exited(m, s, &exited);
 		free(p);
@@ -348,7 +348,7 @@ session_audit_report(
 {
 	enum control_type type = control_peek(packet, len);
 
-	for (size_t i = 0; i < nitems(reports) && s->audited; i++)
+	for (size_t i = 0; i < nitems(reports) && s->runner.audited; i++)
 		if (reports[i].type == type)
 			return reports[i].take(m, s, packet, len);
 	return -EBADMSG;
@@ -375,7 +375,7 @@ session_audit_configure(
 
 	if (!audit_is_kept(audit) && !stats_are_wanted(m->conf))
 		return;
-	s->audited = true;
+	s->runner.audited = true;
 	order.files = s->identity->audit_files == AUDIT_FILES_UNSET
 			  ? audit->files
 			  : s->identity->audit_files;
@@ -391,7 +391,7 @@ tell_visit(struct table_node *node, void *arg)
 {
 	struct session *s = TABLE_OBJECT(node, struct session, by_id);
 
-	if (s->audited && !s->hung_up)
+	if (s->runner.audited && !s->runner.hung_up)
 		session_order(s, RUNNER_ORDER_RECORDING, arg, NULL, 0);
 }
 

@@ -53,7 +53,7 @@ make_path(const struct session *s)
 	gmtime_r(&now, &tm);
 	strftime(date, sizeof(date), "%Y%m%dT%H%M%SZ", &tm);
 	return xasprintf("%s/%s-%.*s-%u.cast", s->identity->record.directory,
-	    date, ID_LOG_CHARS, s->id, s->casts);
+	    date, ID_LOG_CHARS, s->id, s->runner.casts);
 }
 
 static int
@@ -61,7 +61,7 @@ open_file(struct session *s, const char *path)
 {
 	int fd;
 
-	if (s->casts > CASTS_MAX)
+	if (s->runner.casts > CASTS_MAX)
 		return -EDQUOT;
 	fd = open(path,
 	    O_WRONLY | O_APPEND | O_CREAT | O_EXCL | O_NOFOLLOW | O_CLOEXEC,
@@ -81,7 +81,7 @@ session_cast_report(
 	if (s->identity->record.directory == NULL ||
 	    control_get(packet, len, RUNNER_REPORT_CAST, &ask) < 0)
 		return -EBADMSG;
-	s->casts++;
+	s->runner.casts++;
 	path = make_path(s);
 	fd = open_file(s, path);
 	if (fd < 0) {

@@ -136,10 +136,11 @@ is_scarce(const struct monitor *m, const struct identity *identity)
 void
 session_limit_end_empty(struct monitor *m, struct session *s)
 {
-	if (s->state != SESSION_STATE_DETACHED || !s->empty ||
+	if (s->state != SESSION_STATE_DETACHED || !s->attachment.empty ||
 	    !is_scarce(m, s->identity))
 		return;
-	s->end_reason = "nothing was started in it, and places are scarce";
+	session_end_reason(
+	    s, "nothing was started in it, and places are scarce");
 	if (session_may_log(s))
 		log_info("session %.*s: %s, ending it", ID_LOG_CHARS, s->id,
 		    s->end_reason);
@@ -178,7 +179,7 @@ session_limit_expire(struct monitor *m, int64_t now)
 			 "ending it",
 		    ID_LOG_CHARS, s->id,
 		    s->identity->limits.session_deadline_ms);
-		s->end_reason = "its session-deadline was reached";
+		session_end_reason(s, "its session-deadline was reached");
 		session_terminate(m, s);
 	}
 	return -1;

@@ -17,13 +17,14 @@ static int
 send_order(struct session *s, enum control_type type, const struct buf *b,
     const int *fds, size_t nfds)
 {
-	int err = seqpacket_send(s->control.fd, b->data, b->len, fds, nfds);
+	int err =
+	    seqpacket_send(s->runner.control.fd, b->data, b->len, fds, nfds);
 
 	if (err < 0 && err != -EPIPE) {
 		log_error(err, "session %.*s: %s: killing the runner",
 		    ID_LOG_CHARS, s->id, control_name(type));
-		if (s->pid > 0)
-			spawn_kill(s->pid);
+		if (s->runner.pid > 0)
+			spawn_kill(s->runner.pid);
 	}
 	return err;
 }

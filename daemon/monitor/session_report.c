@@ -26,13 +26,14 @@ take_detached(struct session *s, const uint8_t *packet, size_t len)
 	struct control_detached d;
 
 	if (control_get(packet, len, RUNNER_REPORT_DETACHED, &d) < 0 ||
-	    d.end > CHANNEL_END_RUNNER || d.generation > s->generation)
+	    d.end > CHANNEL_END_RUNNER ||
+	    d.generation > s->attachment.generation)
 		return false;
-	if (d.generation > s->reported)
-		s->reported = d.generation;
-	if (d.generation == s->generation) {
-		s->end = d.end;
-		s->empty = d.empty;
+	if (d.generation > s->attachment.reported)
+		s->attachment.reported = d.generation;
+	if (d.generation == s->attachment.generation) {
+		s->attachment.end = d.end;
+		s->attachment.empty = d.empty;
 	}
 	/* Its connection ended before it said so. */
 	session_limit_end_empty(&monitor, s);
@@ -57,7 +58,7 @@ take_end(struct session *s, const uint8_t *packet, size_t len)
 	if (s->state == SESSION_STATE_TERMINATING)
 		return 0;
 	s->asked_to_end = true;
-	s->end_reason = "its client ended it";
+	session_end_reason(s, "its client ended it");
 	if (session_may_log(s))
 		log_info(
 		    "session %.*s: its client ends it", ID_LOG_CHARS, s->id);
@@ -89,14 +90,14 @@ take_one(struct session *s, const uint8_t *packet, size_t len)
 static void
 hang_up(struct session *s)
 {
-	s->hung_up = true;
-	source_set_events(&s->control, 0);
+	s->runner.hung_up = true;
+	source_set_events(&s->runner.control, 0);
 }
 
 static void
 give_up(struct session *s)
 {
-	spawn_kill(s->pid);
+	spawn_kill(s->runner.pid);
 	hang_up(s);
 }
 
@@ -109,7 +110,7 @@ judge(struct session *s, int err)
 		    "killing it",
 		    ID_LOG_CHARS, s->id);
 	else if (err < 0)
-		s->end_reason = "the audit log cannot be written";
+		session_end_reason(s, "the audit log cannot be written");
 	if (err < 0)
 		give_up(s);
 }
@@ -143,13 +144,14 @@ session_take_reports(struct session *s)
 	ssize_t n = -EAGAIN;
 	int count = 0;
 
-	while (!s->hung_up && (n = seqpacket_recv(s->control.fd, packet,
-				   sizeof(packet), fds, &nfds)) > 0) {
+	while (!s->runner.hung_up &&
+	       (n = seqpacket_recv(s->runner.control.fd, packet, sizeof(packet),
+		    fds, &nfds)) > 0) {
 		take_packet(s, packet, (size_t)n, fds, nfds);
 		if (++count == REPORTS_MAX)
 			return; /* the others have their turn */
 	}
-	if (n != -EAGAIN && !s->hung_up)
+	if (n != -EAGAIN && !s->runner.hung_up)
 		hang_up(s);
 }
 
@@ -158,16 +160,17 @@ session_take_reports(struct session *s)
 void
 session_control_ready(struct source *source, uint32_t events)
 {
-	struct session *s = SOURCE_OWNER(source, struct session, control);
+	struct session *s =
+	    SOURCE_OWNER(source, struct session, runner.control);
 
 	if (s->state == SESSION_STATE_SPARE) {
 		session_spare_lost(&monitor, s);
 		return;
 	}
 	session_take_reports(s);
-	if (s->hung_up || events & (EPOLLHUP | EPOLLERR)) {
-		spawn_kill(s->pid);
-		dispose_channel(source_detach(&s->control));
-		s->hung_up = true;
+	if (s->runner.hung_up || events & (EPOLLHUP | EPOLLERR)) {
+		spawn_kill(s->runner.pid);
+		dispose_channel(source_detach(&s->runner.control));
+		s->runner.hung_up = true;
 	}
 }

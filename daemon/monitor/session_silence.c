@@ -16,18 +16,18 @@
 void
 session_note_silence(struct registry *r, struct session *s)
 {
-	if (s->silent_ms != 0)
+	if (s->runner.silent_ms != 0)
 		return;
-	s->silent_ms = now_ms() + SILENCE_MS;
-	TAILQ_INSERT_TAIL(&r->silent, s, silent_link);
+	s->runner.silent_ms = now_ms() + SILENCE_MS;
+	TAILQ_INSERT_TAIL(&r->silent, s, runner.silent_link);
 }
 
 void
 session_forget_silence(struct registry *r, struct session *s)
 {
-	if (s->silent_ms > 0)
-		TAILQ_REMOVE(&r->silent, s, silent_link);
-	s->silent_ms = -1;
+	if (s->runner.silent_ms > 0)
+		TAILQ_REMOVE(&r->silent, s, runner.silent_link);
+	s->runner.silent_ms = -1;
 }
 
 int64_t
@@ -36,13 +36,13 @@ session_silence_expire(struct registry *r, int64_t now)
 	struct session *s;
 
 	while ((s = TAILQ_FIRST(&r->silent)) != NULL) {
-		if (s->silent_ms > now)
-			return s->silent_ms;
+		if (s->runner.silent_ms > now)
+			return s->runner.silent_ms;
 		log_error(0,
 		    "session %.*s: its runner ended a channel without a "
 		    "report: killing it",
 		    ID_LOG_CHARS, s->id);
-		spawn_kill(s->pid);
+		spawn_kill(s->runner.pid);
 		session_forget_silence(r, s);
 	}
 	return -1;

@@ -64,7 +64,7 @@ is_crowded(const struct monitor *m, uint32_t more)
 static bool
 is_alive(const struct session *s)
 {
-	struct pollfd end = { .fd = s->control.fd, .events = POLLIN };
+	struct pollfd end = { .fd = s->runner.control.fd, .events = POLLIN };
 
 	return poll(&end, 1, 0) == 0;
 }

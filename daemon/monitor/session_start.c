@@ -54,11 +54,10 @@ session_new(struct identity *identity)
 	struct session *s = xcalloc(1, sizeof(*s));
 
 	s->identity = identity_ref(identity);
-	s->control.fd = -1;
+	s->runner.control.fd = -1;
 	s->state = SESSION_STATE_SPARE;
-	STAILQ_INIT(&s->early);
-	TAILQ_INIT(&s->watchers);
-	TAILQ_INIT(&s->processes);
+	TAILQ_INIT(&s->watchers.all);
+	TAILQ_INIT(&s->commands.processes);
 	make_id(s->id);
 	name_group(s->group);
 	return s;
@@ -124,10 +123,10 @@ configure(struct monitor *m, struct session *s, const struct cgroup *cgroup)
 	c.door = door >= 0;
 	if (c.door)
 		fds[nfds++] = door;
-	s->masks = mask_file_get(s->identity);
-	c.masks = s->masks != NULL;
+	s->runner.masks = mask_file_get(s->identity);
+	c.masks = s->runner.masks != NULL;
 	if (c.masks)
-		fds[nfds++] = mask_file_fd(s->masks);
+		fds[nfds++] = mask_file_fd(s->runner.masks);
 	nfds += cgroup_put(cgroup, &c.cgroups, fds + nfds);
 	session_orders_begin(&orders, fds, nfds);
 	session_orders_add(&orders, RUNNER_ORDER_CONFIGURE, &c);
@@ -148,8 +147,8 @@ start_runner(struct session *s, struct cgroup *cgroup, char *reason)
 		pid_t pid = spawn_run(s, pair[1], pair[0], cgroup, step);
 
 		close(pair[1]);
-		s->pid = pid > 0 ? pid : 0;
-		err = pid > 0 ? source_add(&s->control, pair[0], EPOLLIN,
+		s->runner.pid = pid > 0 ? pid : 0;
+		err = pid > 0 ? source_add(&s->runner.control, pair[0], EPOLLIN,
 				    session_control_ready)
 			      : (int)pid;
 		if (err < 0)
@@ -167,7 +166,7 @@ start_runner(struct session *s, struct cgroup *cgroup, char *reason)
 static void
 enter_pid(struct registry *r, struct session *s)
 {
-	table_insert(&r->by_pid, &s->by_pid, (uint64_t)s->pid);
+	table_insert(&r->by_pid, &s->by_pid, (uint64_t)s->runner.pid);
 }
 
 int
@@ -176,12 +175,12 @@ session_start(struct monitor *m, struct session *s, char *reason)
 	struct cgroup cgroup = CGROUP_NONE;
 	int err = start_runner(s, &cgroup, reason);
 
-	if (s->pid > 0)
+	if (s->runner.pid > 0)
 		enter_pid(&m->sessions, s);
 	if (err == 0)
 		configure(m, s, &cgroup);
-	else if (s->pid > 0)
-		spawn_kill(s->pid);
+	else if (s->runner.pid > 0)
+		spawn_kill(s->runner.pid);
 	cgroup_close(&cgroup);
 	return err;
 }

@@ -16,7 +16,7 @@
 static int
 watch(struct session *s, const char *peer, int channel_fd)
 {
-	struct control_watch order = { .number = ++s->watches };
+	struct control_watch order = { .number = ++s->watchers.ever };
 
 	snprintf(order.peer, sizeof(order.peer), "%s", peer);
 	return session_order(s, RUNNER_ORDER_WATCH, &order, &channel_fd, 1);
@@ -33,7 +33,7 @@ session_watch(struct monitor *m, const struct identity *identity,
 
 	if (s == NULL)
 		return SESSION_UNKNOWN;
-	if (s->watching >= SESSION_WATCHERS_MAX) {
+	if (s->watchers.count >= SESSION_WATCHERS_MAX) {
 		snprintf(reason, 256,
 		    "at most %d connections may watch a session",
 		    SESSION_WATCHERS_MAX);
@@ -49,10 +49,10 @@ session_watch(struct monitor *m, const struct identity *identity,
 	}
 	w = xcalloc(1, sizeof(*w));
 	w->conn = conn;
-	w->number = s->watches;
+	w->number = s->watchers.ever;
 	w->end = CHANNEL_END_DETACHED;
-	TAILQ_INSERT_TAIL(&s->watchers, w, link);
-	s->watching++;
+	TAILQ_INSERT_TAIL(&s->watchers.all, w, link);
+	s->watchers.count++;
 	*session = s;
 	return SESSION_OK;
 }
@@ -60,8 +60,8 @@ session_watch(struct monitor *m, const struct identity *identity,
 static void
 forget(struct session *s, struct watcher *w)
 {
-	TAILQ_REMOVE(&s->watchers, w, link);
-	s->watching--;
+	TAILQ_REMOVE(&s->watchers.all, w, link);
+	s->watchers.count--;
 	free(w);
 }
 
@@ -77,8 +77,8 @@ session_forget_watcher(struct session *s, uint32_t conn)
 void
 session_forget_watchers(struct session *s)
 {
-	while (!TAILQ_EMPTY(&s->watchers))
-		forget(s, TAILQ_FIRST(&s->watchers));
+	while (!TAILQ_EMPTY(&s->watchers.all))
+		forget(s, TAILQ_FIRST(&s->watchers.all));
 }
 
 struct watcher *
@@ -86,7 +86,7 @@ session_watcher(struct session *s, uint32_t conn)
 {
 	struct watcher *w;
 
-	TAILQ_FOREACH (w, &s->watchers, link)
+	TAILQ_FOREACH (w, &s->watchers.all, link)
 		if (w->conn == conn)
 			return w;
 	return NULL;
@@ -97,13 +97,13 @@ session_watch_ended(struct session *s, uint32_t number, enum channel_end end)
 {
 	struct watcher *w;
 
-	TAILQ_FOREACH (w, &s->watchers, link)
+	TAILQ_FOREACH (w, &s->watchers.all, link)
 		if (w->number == number) {
 			w->reported = true;
 			w->end = end;
 		}
 	/* One that was forgotten here may just have been told so. */
-	return number > 0 && number <= s->watches;
+	return number > 0 && number <= s->watchers.ever;
 }
 
 bool
@@ -115,7 +115,7 @@ session_unwatch(struct monitor *m, struct session *s, uint32_t conn,
 	assert(w != NULL);
 	session_take_reports(s);
 	/* As for the attached one: who hung up without a word is dying. */
-	if (s->hung_up || (channel_ended && !w->reported)) {
+	if (s->runner.hung_up || (channel_ended && !w->reported)) {
 		w->close_asked = true;
 		session_note_silence(&m->sessions, s);
 		return false;

@@ -40,7 +40,7 @@ void
 stats_started(
     struct monitor *m, struct session *s, const struct control_started *p)
 {
-	s->running++;
+	s->commands.running++;
 	m->counts.started++;
 	count_start(&m->counts, p->start_us);
 }
@@ -50,7 +50,7 @@ void
 stats_exited(
     struct monitor *m, struct session *s, const struct control_exited *p)
 {
-	s->running -= s->running > 0;
+	s->commands.running -= s->commands.running > 0;
 	m->counts.exited[p->cause]++;
 	m->counts.denied += p->denied;
 	m->counts.output_bytes += p->output_bytes;
@@ -90,9 +90,9 @@ session_visit(struct table_node *node, void *arg)
 	out->attached += s->state == SESSION_STATE_ATTACHED;
 	out->detached += s->state == SESSION_STATE_DETACHED;
 	out->ending += s->state == SESSION_STATE_TERMINATING;
-	out->processes += s->running;
+	out->processes += s->commands.running;
 	if (out->programs[PROGRAM_RUNNER] < RUNNERS_READ_MAX)
-		add_program(out, PROGRAM_RUNNER, s->pid);
+		add_program(out, PROGRAM_RUNNER, s->runner.pid);
 }
 
 static void

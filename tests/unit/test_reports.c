@@ -62,18 +62,17 @@ set_up(struct fixture *f, enum session_state state, bool audited)
 
 	*f = (struct fixture){ .identity = { .name = none, .user_name = none },
 		.session = { .state = state,
-		    .audited = audited,
-		    .generation = GENERATION,
-		    .watches = WATCHES,
+		    .runner = { .audited = audited, .pid = RUNNER },
+		    .attachment = { .generation = GENERATION },
+		    .watchers = { .ever = WATCHES },
 		    .id = "01234567-0000-4000-8000-000000000000" } };
 	monitor.conf = &f->conf;
 	f->session.identity = &f->identity;
-	TAILQ_INIT(&f->session.watchers);
-	TAILQ_INIT(&f->session.processes);
+	TAILQ_INIT(&f->session.watchers.all);
+	TAILQ_INIT(&f->session.commands.processes);
 	assert_int_equal(seqpacket_pair(pair), 0);
-	f->session.control.fd = pair[0];
+	f->session.runner.control.fd = pair[0];
 	f->runner = pair[1];
-	f->session.pid = RUNNER;
 	play_root();
 }
 
@@ -82,8 +81,8 @@ forget_processes(struct fixture *f)
 {
 	struct running_process *p;
 
-	while ((p = TAILQ_FIRST(&f->session.processes)) != NULL) {
-		TAILQ_REMOVE(&f->session.processes, p, link);
+	while ((p = TAILQ_FIRST(&f->session.commands.processes)) != NULL) {
+		TAILQ_REMOVE(&f->session.commands.processes, p, link);
 		free(p);
 	}
 }
@@ -108,8 +107,9 @@ tear_down(struct fixture *f)
 		killed = true;
 	}
 	forget_processes(f);
+	free(f->session.end_reason);
 	close(f->runner);
-	close(f->session.control.fd);
+	close(f->session.runner.control.fd);
 	return killed;
 }
 
@@ -187,7 +187,7 @@ check_report(enum session_state state, uint32_t type, bool audited, bool fd)
 		fail_msg("message %u in state %d, audit %d, descriptor %d",
 		    type, state, audited, fd);
 	assert_int_equal(f.session.state, state);
-	assert_int_equal(f.session.end == CHANNEL_END_PROTOCOL,
+	assert_int_equal(f.session.attachment.end == CHANNEL_END_PROTOCOL,
 	    type == RUNNER_REPORT_DETACHED && !fd);
 }
 
@@ -237,7 +237,8 @@ test_impossible_values(void **state)
 			    &unwatched[i - nitems(detached)]);
 		send_report(&f, &b, false);
 		buf_clear(&b);
-		assert_int_equal(f.session.end, CHANNEL_END_DETACHED);
+		assert_int_equal(
+		    f.session.attachment.end, CHANNEL_END_DETACHED);
 		assert_true(tear_down(&f));
 	}
 }
@@ -257,8 +258,8 @@ test_nothing_is_taken_from_the_condemned(void **state)
 	put_report(&b, RUNNER_REPORT_DETACHED);
 	send_report(&f, &b, false);
 	buf_clear(&b);
-	assert_int_equal(f.session.end, CHANNEL_END_DETACHED);
-	assert_true(f.session.hung_up);
+	assert_int_equal(f.session.attachment.end, CHANNEL_END_DETACHED);
+	assert_true(f.session.runner.hung_up);
 	assert_true(tear_down(&f));
 }
 

@@ -31,7 +31,7 @@ set_up(void **state)
 		sessions[i] = (struct session){ .id = "x",
 			.identity = &identity,
 			.state = SESSION_STATE_DETACHED,
-			.hung_up = true };
+			.runner = { .hung_up = true } };
 		TAILQ_INSERT_TAIL(&m.sessions.detached, &sessions[i], link);
 	}
 	return 0;
