@@ -11,6 +11,7 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
+#include "buf.h"
 #include "log_output.h"
 
 #define LINE_MAX_BYTES 1024
@@ -19,6 +20,7 @@ static const char *log_program = "execd";
 static char log_label[48];
 static enum log_level log_max = LOG_LEVEL_INFO;
 static bool log_prefix; /* "<6>" for the journal */
+static struct buf *log_copy;
 static bool log_tagged; /* the journal writes program and pid itself */
 
 /* systemd.exec(5): the variable names device and inode of the journal's
@@ -56,6 +58,12 @@ log_name_by_journal(void)
 	log_tagged = log_prefix;
 }
 
+void
+log_copy_to(struct buf *copy)
+{
+	log_copy = copy;
+}
+
 enum log_level
 log_get_level(void)
 {
@@ -82,7 +90,7 @@ __attribute__((format(printf, 3, 0))) static void
 log_line(enum log_level level, int err, const char *fmt, va_list ap)
 {
 	char text[LINE_MAX_BYTES], line[LINE_MAX_BYTES + 128];
-	size_t at = 0;
+	size_t at = 0, begin;
 	int saved = errno;
 
 	if (level > log_max)
@@ -94,6 +102,7 @@ log_line(enum log_level level, int err, const char *fmt, va_list ap)
 	if (!log_tagged)
 		at += (size_t)snprintf(line + at, sizeof(line) - at,
 		    "%s[%s]: ", log_program, log_label);
+	begin = at;
 	at = append_escaped(line, at, sizeof(line) - 80, text);
 	if (err != 0) {
 		at = append_escaped(line, at, sizeof(line) - 2, ": ");
@@ -102,6 +111,8 @@ log_line(enum log_level level, int err, const char *fmt, va_list ap)
 	}
 	line[at++] = '\n';
 	log_output_put(line, at);
+	if (log_copy != NULL)
+		buf_put(log_copy, line + begin, at - begin);
 	errno = saved;
 }
 

@@ -47,6 +47,11 @@ void log_on_wait(void (*hook)(void));
 /* Replaces "[pid]" by "[label]": in a pid namespace every pid is 1. */
 void log_set_label(const char *label);
 
+/* Lines are appended to this buffer as well, as they were meant, without the
+ * name of the program; NULL: no more. */
+struct buf;
+void log_copy_to(struct buf *copy);
+
 enum log_level log_get_level(void);
 
 #define LOG_PRINTF(n) __attribute__((format(printf, n, n + 1)))

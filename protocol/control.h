@@ -30,7 +30,7 @@ enum control_type {
 	MON_EV_CONFIGURE = 1,	  /* control_configure + fds of `helpers` */
 	MON_EV_RUNNER_EXITED = 3, /* control_runner_exited */
 	MON_EV_RELOAD = 5,	  /* the same again, in place of the old one */
-	MON_EV_DRAIN = 7,	  /* nothing: no new sessions */
+	MON_EV_DRAIN = 7,	  /* control_drain: new sessions, or not */
 	MON_EV_STOP = 9,	  /* nothing: tell the clients and end them */
 	MON_EV_LISTENER = 11,	  /* control_listener + its fds */
 	MON_EV_PING = 21,	  /* nothing: answered by MON_REQ_ALIVE */
@@ -96,6 +96,8 @@ enum control_type {
 	KEYS_TRUST = 66,     /* control_trust + fds: client CA, revocations */
 	KEYS_VERIFY = 68,    /* control_verify; of the certificate process */
 	KEYS_VERIFIED = 69,  /* control_verified */
+	KEYS_PING = 58,	     /* control_alive; of either */
+	KEYS_ALIVE = 63,     /* control_alive */
 
 	/* broker -> root, orders and their answers */
 	SPAWN_BEGIN = 70,   /* nothing + fd for events; once */

@@ -43,6 +43,17 @@ struct control_configure {
 	uint32_t listeners; /* so many MON_EV_LISTENER follow */
 };
 
+/* Why no new session is opened. */
+enum drain_reason {
+	DRAIN_NONE, /* they are */
+	DRAIN_OPERATOR,
+	DRAIN_STOPPING,
+};
+
+struct control_drain {
+	uint8_t why; /* enum drain_reason */
+};
+
 enum client_certificate {
 	CLIENT_CERTIFICATE_NONE, /* not asked for */
 	CLIENT_CERTIFICATE_OPTIONAL,

@@ -60,6 +60,11 @@ struct control_serve {
 	uint8_t secret[CONTROL_SECRET_BYTES]; /* seals vouchers */
 };
 
+/* Does it answer? */
+struct control_alive {
+	uint32_t serial;
+};
+
 #define CONTROL_CHAIN_MAX (12u << 10)
 
 struct control_verify {

@@ -104,6 +104,10 @@ static const struct field runner_exited_fields[] = {
 	FIELD(FIELD_STRING, control_runner_exited, reason),
 };
 
+static const struct field drain_fields[] = {
+	FIELD(FIELD_U8, control_drain, why),
+};
+
 static const struct field helper_fields[] = {
 	FIELD(FIELD_U8, control_helper, kind),
 };
@@ -167,6 +171,10 @@ static const struct field verify_fields[] = {
 	FIELD(FIELD_BYTES, control_verify, chain),
 };
 
+static const struct field alive_fields[] = {
+	FIELD(FIELD_U32, control_alive, serial),
+};
+
 static const struct field verified_fields[] = {
 	FIELD(FIELD_U32, control_verified, serial),
 	FIELD(FIELD_U32, control_verified, error),
@@ -181,7 +189,7 @@ static const struct control_layout rows[] = {
 	LAYOUT(MON_EV_CONFIGURE, configure_fields),
 	LAYOUT(MON_EV_RUNNER_EXITED, runner_exited_fields),
 	LAYOUT(MON_EV_RELOAD, configure_fields),
-	EMPTY(MON_EV_DRAIN),
+	LAYOUT(MON_EV_DRAIN, drain_fields),
 	EMPTY(MON_EV_STOP),
 	LAYOUT(MON_EV_LISTENER, listener_fields),
 	LAYOUT(MON_REQ_READY, ready_fields),
@@ -209,6 +217,8 @@ static const struct control_layout rows[] = {
 	LAYOUT(KEYS_TRUST, trust_fields),
 	LAYOUT(KEYS_VERIFY, verify_fields),
 	LAYOUT(KEYS_VERIFIED, verified_fields),
+	LAYOUT(KEYS_PING, alive_fields),
+	LAYOUT(KEYS_ALIVE, alive_fields),
 };
 
 const struct control_layouts control_layouts_frontend = { rows, nitems(rows) };

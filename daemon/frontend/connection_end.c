@@ -116,6 +116,9 @@ write_close_frame(struct connection *c, uint16_t code, const char *reason)
 		payload[1] = (uint8_t)code;
 		if (n > sizeof(payload) - 2)
 			n = sizeof(payload) - 2;
+		/* Not within a character. */
+		while (n > 0 && ((uint8_t)reason[n] & 0xc0) == 0x80)
+			n--;
 		memcpy(payload + 2, reason, n);
 		len = n + 2;
 	}

@@ -6,4 +6,4 @@
 struct event_base *base;
 struct control_configure config;
 uint8_t scratch[SCRATCH_BYTES];
-bool frontend_draining;
+enum drain_reason frontend_drain;

@@ -23,7 +23,7 @@ struct event_base;
 #define GOODBYE_MS 2000 /* for the client to hear a close frame */
 
 extern struct event_base *base;
-extern bool frontend_draining; /* the monitor opens no new session */
+extern enum drain_reason frontend_drain; /* why no session is opened */
 extern struct control_configure config;
 extern uint8_t scratch[SCRATCH_BYTES];
 

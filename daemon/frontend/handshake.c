@@ -9,6 +9,7 @@
 
 #include "admission.h"
 #include "frontend.h"
+#include "health.h"
 #include "http.h"
 #include "log.h"
 #include "log_limit.h"
@@ -19,6 +20,9 @@
 #include "util.h"
 
 #define REPLY_MAX (64u << 10)
+
+/* Seconds: what does not answer is replaced sooner. */
+#define RETRY_AFTER "retry-after: 5\r\n"
 
 _Static_assert(HTTP_HEAD_MAX <= CONTROL_CREDENTIAL_MAX,
     "a token that a request holds could not be passed on");
@@ -117,6 +121,8 @@ static bool
 answer_operator(struct connection *c, const struct http_request *r)
 {
 	struct http_reply reply = { 200, "ok\n", HTTP_TEXT_PLAIN };
+	bool live = slice_equal(r->path, SLICE("/livez"));
+	const char *ill = live ? NULL : health_reason();
 
 	if (!c->operate || r->origin || r->method == HTTP_OTHER)
 		return false;
@@ -127,11 +133,12 @@ answer_operator(struct connection *c, const struct http_request *r)
 		monitor_ask_metrics(c);
 		return true;
 	}
-	if (!slice_equal(r->path, SLICE("/healthz")))
+	if (!live && !slice_equal(r->path, SLICE("/healthz")) &&
+	    !slice_equal(r->path, SLICE("/readyz")))
 		return false;
-	if (frontend_draining)
-		reply =
-		    (struct http_reply){ 503, "stopping\n", HTTP_TEXT_PLAIN };
+	if (ill != NULL)
+		reply = (struct http_reply){ 503, ill,
+			HTTP_TEXT_PLAIN RETRY_AFTER };
 	send_reply(c, &reply, r->method == HTTP_HEAD);
 	return true;
 }
@@ -154,14 +161,15 @@ handshake_metrics(struct connection *c, const struct control_metrics *m)
 static void
 take_request(struct connection *c, const struct http_request *r, size_t len)
 {
-	static const struct http_reply draining = { 503, "", "" };
+	static const struct http_reply not_ready = { 503, "", RETRY_AFTER };
 	struct http_reply reply = http_check(r);
 
 	if (answer_operator(c, r))
 		return;
-	/* /readyz of a server that takes no more work. */
-	if (reply.status == 200 && frontend_draining)
-		reply = draining;
+	/* /readyz of a server that takes no work. Why, strangers are not told.
+	 */
+	if (reply.status == 200 && health_reason() != NULL)
+		reply = not_ready;
 	if (reply.status != 101) {
 		send_reply(c, &reply, r->method == HTTP_HEAD);
 		return;

@@ -169,6 +169,17 @@ handshake_message(struct connection *c, char *text, size_t len)
 
 /* --- the session -------------------------------------------------------- */
 
+/* With the reason, if the operator ended it. */
+static void
+answer_unknown(struct connection *c, struct slice id, const char *reason)
+{
+	_cleanup_free_ char *why =
+	    xasprintf("%s%s", reason[0] ? ": " : "", reason);
+
+	answer_error(c, &c->initialize_id, RPC_MALFORMED, "unknown session id ",
+	    id, why);
+}
+
 /* The id as the client named it: it is still in the message. */
 static void
 answer_refused(struct connection *c, const struct control_session *s)
@@ -183,8 +194,7 @@ answer_refused(struct connection *c, const struct control_session *s)
 	id = p.initialize.watch ? p.initialize.watch_session_id
 				: p.initialize.resume_session_id;
 	if (s->result == SESSION_UNKNOWN)
-		answer_error(c, &c->initialize_id, RPC_MALFORMED,
-		    "unknown session id ", id, "");
+		answer_unknown(c, id, s->reason);
 	else if (s->result == SESSION_ATTACHED)
 		answer_error(c, &c->initialize_id, RPC_ATTACHED, "session ", id,
 		    " is already attached to another connection");

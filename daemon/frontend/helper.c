@@ -8,6 +8,7 @@
 #include <string.h>
 #include <unistd.h>
 
+#include "frontend.h"
 #include "log.h"
 #include "rights.h"
 #include "seqpacket.h"
@@ -18,11 +19,13 @@
 #define DEADLINE_MS 2000
 
 static struct helper_channel {
-	const char *name;
+	const char *name, *missing;
 	int newest, previous;
 } channels[TLS_HELPERS] = {
-	[TLS_HELPER_KEYS] = { "key process", -1, -1 },
-	[TLS_HELPER_CERTIFICATES] = { "certificate process", -1, -1 },
+	[TLS_HELPER_KEYS] = { "key process",
+	    "the key process does not answer\n", -1, -1 },
+	[TLS_HELPER_CERTIFICATES] = { "certificate process",
+	    "the certificate process does not answer\n", -1, -1 },
 };
 static uint32_t epoch, last_serial;
 static void (*hangs)(enum tls_helper who);
@@ -163,4 +166,35 @@ helper_ask(enum tls_helper who, uint32_t of_epoch, enum control_type ask,
 	if (err == -ETIMEDOUT)
 		give_up(who, of_epoch);
 	return err;
+}
+
+void
+helper_ask_all(void)
+{
+	for (int i = 0; i < TLS_HELPERS; i++) {
+		struct control_alive ask, answer;
+
+		if (channels[i].newest >= 0)
+			helper_ask(
+			    i, epoch, KEYS_PING, &ask, KEYS_ALIVE, &answer);
+	}
+}
+
+/* Its other end is closed: it has died, and another one comes. */
+static bool
+has_ended(int channel)
+{
+	struct pollfd p = { .fd = channel };
+
+	return poll(&p, 1, 0) > 0;
+}
+
+const char *
+helper_reason(void)
+{
+	for (int i = 0; i < TLS_HELPERS; i++)
+		if (config.helpers & 1u << i &&
+		    (channels[i].newest < 0 || has_ended(channels[i].newest)))
+			return channels[i].missing;
+	return NULL;
 }

@@ -17,6 +17,12 @@ void helper_init(void (*hangs)(enum tls_helper who));
  * made in their epoch, until they are retired. */
 void helper_set_channels(const int fds[TLS_HELPERS]);
 
+/* Asks each whether it answers. One that does not is replaced. */
+void helper_ask_all(void);
+
+/* Which of them is missing, or has ended: a line; NULL: none. */
+const char *helper_reason(void);
+
 /* Ends the channels before the newest ones. */
 void helper_retire(void);
 

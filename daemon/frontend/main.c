@@ -18,6 +18,7 @@
 #include "crypto_memory.h"
 #include "frontend.h"
 #include "hangup.h"
+#include "health.h"
 #include "heap.h"
 #include "helper.h"
 #include "listener.h"
@@ -84,6 +85,7 @@ main(void)
 	config = offer.configure;
 	warm_up();
 	monitor_watch();
+	health_watch();
 	hangup_init();
 	listener_prepare_stdio(&offer);
 	confine(&offer, &ready);

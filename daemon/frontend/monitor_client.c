@@ -16,6 +16,7 @@
 #include "admission.h"
 #include "frontend.h"
 #include "handshake.h"
+#include "health.h"
 #include "helper.h"
 #include "listener.h"
 #include "log.h"
@@ -222,8 +223,13 @@ on_listener(const uint8_t *packet, size_t len, const int *fds, size_t nfds)
 static int
 on_drain(const uint8_t *packet, size_t len, const int *fds, size_t nfds)
 {
-	frontend_draining = true;
-	return control_get(packet, len, MON_EV_DRAIN, NULL);
+	struct control_drain d;
+
+	if (control_get(packet, len, MON_EV_DRAIN, &d) < 0 ||
+	    d.why > DRAIN_STOPPING)
+		return -EBADMSG;
+	frontend_drain = d.why;
+	return 0;
 }
 
 static int
@@ -302,6 +308,7 @@ control_cb(evutil_socket_t fd, short what, void *arg)
 			event_base_loopbreak(base);
 			return;
 		}
+		health_heard();
 		take_event(packet, (size_t)n, fds, nfds);
 	}
 }

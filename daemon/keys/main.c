@@ -225,6 +225,17 @@ take_verify(const uint8_t *packet, size_t len, const int *fds, size_t nfds)
 	return 0;
 }
 
+static int
+take_ping(const uint8_t *packet, size_t len, const int *fds, size_t nfds)
+{
+	struct control_alive a;
+
+	if (nfds > 0 || control_get(packet, len, KEYS_PING, &a) < 0)
+		return -EBADMSG;
+	reply(KEYS_ALIVE, &a);
+	return 0;
+}
+
 static const struct request {
 	enum control_type type;
 	unsigned when;
@@ -236,6 +247,7 @@ static const struct request {
 	{ KEYS_TRUST, KEYS_LOADING, take_trust },
 	{ KEYS_SIGN, KEYS_SIGNING, take_sign },
 	{ KEYS_VERIFY, KEYS_VERIFYING, take_verify },
+	{ KEYS_PING, KEYS_SIGNING | KEYS_VERIFYING, take_ping },
 };
 
 static void

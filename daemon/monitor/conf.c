@@ -20,6 +20,7 @@ const struct conf_section *const conf_sections[] = {
 	&conf_tokens,
 	&conf_audit,
 	&conf_sandbox,
+	&conf_control,
 	&conf_limits,
 	NULL,
 };
@@ -94,6 +95,9 @@ conf_free(struct conf *c)
 	clear_keys(&conf_tokens, &c->tokens);
 	clear_keys(&conf_audit, &c->audit);
 	clear_keys(&conf_sandbox, &c->sandbox);
+	clear_keys(&conf_control, &c->control);
+	if (c->control.listener != NULL)
+		listener_free(c->control.listener);
 	audit_rules_close(&c->audit);
 	secret_free(c->tokens.secret, c->tokens.secret_len);
 	free(c->identities);
@@ -243,6 +247,9 @@ load(struct conf *c, const struct options *o)
 	}
 	if (code != 0)
 		return code;
+	if (o->ctl_socket != NULL)
+		conf_set(&conf_control, &c->control, "ctl-socket",
+		    o->ctl_socket, why);
 	for (size_t i = 0; i < o->nlimits; i++)
 		conf_set(&conf_limits, &c->limits, o->limits[i].keyword,
 		    o->limits[i].value, why);

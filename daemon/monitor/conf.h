@@ -47,9 +47,17 @@ struct token_rules {
 	size_t secret_len;
 };
 
+/* [control]: who may use `execd ctl`, and where. */
+struct control_rules {
+	char *socket; /* a path, or "none"; NULL: the default, ctl_path.h */
+	char *group;  /* its members may; NULL: only root and ourselves */
+	struct listener *listener; /* as opened, owned; or NULL */
+};
+
 struct conf {
 	char *path; /* NULL: from the command line */
 	struct limits limits;
+	struct control_rules control;
 	struct token_rules tokens;
 	struct audit_rules audit;
 	struct sandbox_rules sandbox;
@@ -92,6 +100,9 @@ extern const struct conf_section conf_identity;
 extern const struct conf_section conf_tokens;
 extern const struct conf_section conf_audit;
 extern const struct conf_section conf_sandbox;
+extern const struct conf_section conf_control;
+
+extern const struct conf_type conf_ctl_socket; /* char * */
 
 /* A configuration of defaults; every section's object that is there once. */
 struct conf *conf_new(void);

@@ -335,7 +335,7 @@ frontend_start(struct monitor *m)
 		return err;
 	}
 	send_configuration(m, MON_EV_CONFIGURE);
-	if (m->draining)
+	if (drain_reason(m) != NULL)
 		frontend_drain(m);
 	return 0;
 }
@@ -449,7 +449,12 @@ frontend_is_alive(struct frontend *f)
 void
 frontend_drain(struct monitor *m)
 {
-	frontend_send(&m->frontend, MON_EV_DRAIN, NULL, -1);
+	struct control_drain d = { .why = m->stopping || m->draining
+					      ? DRAIN_STOPPING
+					  : m->drain.drained ? DRAIN_OPERATOR
+							     : DRAIN_NONE };
+
+	frontend_send(&m->frontend, MON_EV_DRAIN, &d, -1);
 }
 
 void

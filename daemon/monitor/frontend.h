@@ -64,7 +64,7 @@ int64_t frontend_watch(struct monitor *m, int64_t now);
 /* It has answered. 0, or -EPERM: it was not asked. */
 int frontend_is_alive(struct frontend *f);
 
-/* Tells it that no new session will be opened. */
+/* Tells it whether new sessions are opened, and why they are not. */
 void frontend_drain(struct monitor *m);
 
 /* Tells it that no more work comes: clients are told, it exits at the end of

@@ -179,15 +179,27 @@ helpers_start(struct monitor *m, int fds[TLS_HELPERS])
 void
 helpers_kill(struct helpers *h, enum tls_helper kind)
 {
-	const struct helper_process *p;
+	struct helper_process *p;
 
 	TAILQ_FOREACH (p, &h->all, link) {
 		if (p->kind != kind || p->replaced_ms > 0)
 			continue;
 		log_error(0, "%s %d: does not answer: killing it", names[kind],
 		    (int)p->pid);
+		p->killed = true;
 		kill(p->pid, SIGKILL);
 	}
+}
+
+bool
+helpers_are_ending(const struct helpers *h)
+{
+	const struct helper_process *p;
+
+	TAILQ_FOREACH (p, &h->all, link)
+		if (p->killed && p->replaced_ms == 0)
+			return true;
+	return false;
 }
 
 static struct helper_process *

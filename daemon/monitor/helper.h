@@ -23,6 +23,7 @@ struct helper_process {
 	pid_t pid;
 	int64_t started_ms;
 	int64_t replaced_ms; /* another took its place; 0: not yet */
+	bool killed;	     /* it did not answer */
 	uint8_t secret[CONTROL_SECRET_BYTES]; /* seals its vouchers */
 };
 
@@ -44,6 +45,9 @@ bool helpers_reap(struct monitor *m, pid_t pid, int status);
 /* Those of this kind that are in use hang: others take over when they are
  * reaped. */
 void helpers_kill(struct helpers *h, enum tls_helper kind);
+
+/* Is one of those in use being ended, because it does not answer? */
+bool helpers_are_ending(const struct helpers *h);
 
 bool helpers_have(const struct helpers *h, pid_t pid);
 

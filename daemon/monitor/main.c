@@ -17,6 +17,7 @@
 #include "activation.h"
 #include "config.h"
 #include "crypto_memory.h"
+#include "ctl.h"
 #include "descriptors.h"
 #include "dispose.h"
 #include "doctor.h"
@@ -27,6 +28,7 @@
 #include "notify.h"
 #include "seqpacket.h"
 #include "session_limit.h"
+#include "session_usage.h"
 #include "source.h"
 #include "spawn_client.h"
 #include "util.h"
@@ -97,7 +99,7 @@ open_listeners(struct monitor *m)
 		code = listener_open(l, NULL);
 		m->stdio |= l->kind == LISTENER_STDIO;
 	}
-	return code;
+	return code != 0 ? code : ctl_open(m->conf, NULL, m->options);
 }
 
 static int
@@ -241,7 +243,10 @@ serve(struct monitor *m)
 	if (m->root &&
 	    group_limits_check(m->conf->identities, m->conf->nidentities) < 0)
 		return EXIT_UNENFORCEABLE;
+	drain_init(&m->drain);
+	session_usage_init();
 	session_adopt_all(m);
+	ctl_serve(m);
 	code = monitor_run(m);
 	log_info("stopped");
 	return code;
@@ -260,6 +265,8 @@ main(int argc, char **argv)
 	drop_visibility();
 	if (argc > 1 && strcmp(argv[1], "doctor") == 0)
 		return run_doctor(argc, argv);
+	if (argc > 1 && strcmp(argv[1], "ctl") == 0)
+		return ctl_main(argc, argv);
 	code = options_parse(&options, argc, argv);
 	if (code >= 0)
 		return code;

@@ -13,6 +13,8 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
+#include "ctl.h"
+#include "health.h"
 #include "log.h"
 #include "mask_files.h"
 #include "notify.h"
@@ -265,7 +267,9 @@ monitor_run(struct monitor *m)
 		deadline = sooner(session_expire(m, now),
 		    sooner(finish_drain(m, now), restart_helpers(m, now)));
 		deadline = sooner(deadline, frontend_watch(m, now));
-		deadline = sooner(deadline, notify_alive(now));
+		deadline = sooner(deadline,
+		    notify_alive(now, health_of_parts(m, now) == NULL));
+		deadline = sooner(deadline, ctl_expire(m, now));
 		deadline = sooner(deadline, deliver_log(m, now));
 		deadline = sooner(deadline, session_audit_watch(m, now));
 		deadline = sooner(deadline, session_spare_expire(m, now));

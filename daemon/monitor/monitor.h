@@ -9,6 +9,7 @@
 #include <stdint.h>
 
 #include "conf.h"
+#include "drain.h"
 #include "frontend.h"
 #include "helper.h"
 #include "options.h"
@@ -37,7 +38,8 @@ struct monitor {
 	bool leaving;	    /* likewise, and sessions go on */
 	bool audit_stopped; /* no record, no run: runners were told so */
 	int64_t audit_retry_ms;
-	bool draining; /* no new session; stops at drain_until_ms */
+	struct drain drain; /* by the operator, until he says otherwise */
+	bool draining;	    /* no new session; stops at drain_until_ms */
 	int64_t drain_until_ms;
 	int exit_code;
 };

@@ -54,11 +54,16 @@ notify_init(void)
 	take_watchdog();
 }
 
+/* While something does not answer, it is looked at this often. */
+#define ILL_MS 500
+
 int64_t
-notify_alive(int64_t now)
+notify_alive(int64_t now, bool well)
 {
 	if (alive_every_ms == 0)
 		return -1;
+	if (now >= alive_at_ms && !well)
+		return now + ILL_MS;
 	if (now >= alive_at_ms) {
 		notify("WATCHDOG=1");
 		alive_at_ms = now + alive_every_ms;

@@ -27,6 +27,7 @@ enum {
 	OPT_WS_AUDIENCE,
 	OPT_WS_MAX_CLOCK_SKEW,
 	OPT_SESSIONS,
+	OPT_CTL_SOCKET,
 	OPT_LIMIT, /* a key of [limits] by its own name */
 	OPT_VERSION,
 };
@@ -55,13 +56,17 @@ static const struct option long_options[] = {
 	{ "retention", required_argument, NULL, OPT_LIMIT },
 	{ "max-sessions", required_argument, NULL, OPT_LIMIT },
 	{ "sessions", required_argument, NULL, OPT_SESSIONS },
+	{ "ctl-socket", required_argument, NULL, OPT_CTL_SOCKET },
 	{ "help", no_argument, NULL, 'h' },
 	{ "version", no_argument, NULL, OPT_VERSION },
 	{ NULL, 0, NULL, 0 },
 };
 
 static const char usage_text[] =
-    "usage: execd [-c FILE | --listen URL... [--user NAME] "
+    "usage: execd ctl [--json] [--socket PATH] COMMAND, see `execd ctl "
+    "--help`\n"
+    "       execd doctor [--user NAME]\n"
+    "       execd [-c FILE | --listen URL... [--user NAME] "
     "[--allow-unauthenticated]] [-dfhtT]\n"
     "  -c FILE                   read this configuration, execd.conf(5)\n"
     "  -t                        only check the configuration\n"
@@ -85,6 +90,8 @@ static const char usage_text[] =
     "  --pre-auth-deadline DURATION  from accept to initialize (10s)\n"
     "  --max-connections N       at once (10000)\n"
     "  --max-sessions N          at once (10000)\n"
+    "  --ctl-socket PATH         where `execd ctl` reaches this execd; or "
+    "none\n"
     "  --sessions PATH           said to execd-broker: where `execd sessions` "
     "is\n"
     "  -d                        log debug messages\n"
@@ -222,6 +229,22 @@ take_limit(struct options *o, const char *keyword, const char *value)
 }
 
 static int
+take_ctl_socket(struct options *o, const char *value)
+{
+	struct control_rules scratch = { .socket = NULL };
+	char why[CONF_WHY_MAX];
+	int err = conf_set(&conf_control, &scratch, "ctl-socket", value, why);
+
+	free(scratch.socket);
+	if (err < 0) {
+		fprintf(stderr, "execd: --ctl-socket: %s\n", why);
+		return EXIT_USAGE;
+	}
+	o->ctl_socket = value;
+	return -1;
+}
+
+static int
 take_listen(struct options *o, const char *url)
 {
 	if (o->listeners == OPTIONS_LISTENERS_MAX)
@@ -274,6 +297,8 @@ take_option(struct options *o, int opt, const char *arg, int index)
 		return take_count("concurrent-requests", arg, &ignored);
 	case OPT_LIMIT:
 		return take_limit(o, long_options[index].name, arg);
+	case OPT_CTL_SOCKET:
+		return take_ctl_socket(o, arg);
 	case OPT_SESSIONS:
 		o->sessions = arg;
 		return geteuid() == 0

@@ -37,6 +37,7 @@ struct options {
 	const char *ws_shared_secret_file, *ws_issuer, *ws_audience;
 	uint32_t ws_skew_s;
 	const char *sessions; /* socket of root's execd; NULL: it started us */
+	const char *ctl_socket; /* of [control]; it counts more than the file */
 	bool debug;
 	/* Keys of [limits] given as flags: they count more than the file. */
 	struct {

@@ -5,6 +5,7 @@
 
 #include <unistd.h>
 
+#include "ctl.h"
 #include "group_limits.h"
 #include "log.h"
 #include "monitor.h"
@@ -14,7 +15,7 @@
 
 /* Opens what is next, takes over what stays. On failure nothing was changed. */
 static int
-open_all(struct conf *next, const struct conf *old)
+open_all(struct monitor *m, struct conf *next, const struct conf *old)
 {
 	const char *place;
 	int code = 0, err;
@@ -37,7 +38,7 @@ open_all(struct conf *next, const struct conf *old)
 				before = old->listeners[j];
 		code = listener_open(next->listeners[i], before);
 	}
-	return code;
+	return code != 0 ? code : ctl_open(next, old, m->options);
 }
 
 void
@@ -52,21 +53,22 @@ reload_unlink_listeners(const struct conf *old, const struct conf *next)
 		if (!stays)
 			listener_unlink(old->listeners[i]);
 	}
+	ctl_unlink(old, next);
 }
 
-void
+int
 reload_configuration(struct monitor *m)
 {
 	struct conf *next, *old = m->conf;
 	int code;
 
 	if (old->path == NULL) {
-		log_info("SIGHUP: there is no configuration to reload");
-		return;
+		log_info("reload: there is no configuration file");
+		return EXIT_FAILED;
 	}
 	notify("RELOADING=1\nMONOTONIC_USEC=%lld", (long long)now_ms() * 1000);
 	next = conf_load(m->options, &code);
-	if (next != NULL && open_all(next, old) != 0) {
+	if (next != NULL && (code = open_all(m, next, old)) != 0) {
 		reload_unlink_listeners(next, old);
 		conf_free(next);
 		next = NULL;
@@ -75,7 +77,7 @@ reload_configuration(struct monitor *m)
 		log_error(0, "reload: refused, the configuration stays as it "
 			     "was");
 		notify("READY=1");
-		return;
+		return code;
 	}
 	if (conf_log_changes(old, next) == 0)
 		log_info("reload: nothing changed");
@@ -89,6 +91,8 @@ reload_configuration(struct monitor *m)
 		identity_retire(old->identities[i]);
 	reload_unlink_listeners(old, next);
 	frontend_reload(m);
+	ctl_serve(m);
 	conf_free(old);
 	notify("READY=1");
+	return 0;
 }

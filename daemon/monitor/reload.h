@@ -8,8 +8,9 @@ struct conf;
 struct monitor;
 
 /* All or nothing. Sessions go on as they are; what is new counts for new
- * ones, and for every connection that has no session yet. */
-void reload_configuration(struct monitor *m);
+ * ones, and for every connection that has no session yet. 0, or an enum
+ * exit_code after logging why nothing has changed. */
+int reload_configuration(struct monitor *m);
 
 /* Removes what listeners of `old` left in the file system, unless one of
  * `next` (or NULL) has the same place. */

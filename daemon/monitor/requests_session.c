@@ -10,6 +10,7 @@
 #include "grant.h"
 #include "monitor.h"
 #include "session_audit.h"
+#include "session_ended.h"
 #include "util.h"
 
 /* On success the runner answers the client; only failures are answered here.
@@ -28,12 +29,24 @@ finish_request(struct monitor *m, enum control_type answer_type,
 static bool
 is_ending(const struct monitor *m, struct control_session *answer)
 {
-	if (!m->stopping && !m->draining)
+	const char *reason = drain_reason(m);
+
+	if (reason == NULL)
 		return false;
 	answer->result = SESSION_LIMIT;
-	snprintf(answer->reason, sizeof(answer->reason),
-	    "the server is shutting down");
+	snprintf(answer->reason, sizeof(answer->reason), "%s", reason);
 	return true;
+}
+
+/* Of one that the operator ended, why. */
+static void
+explain_unknown(
+    const struct grant *g, const char *id, struct control_session *answer)
+{
+	const char *reason = session_ended_reason(g->identity, id);
+
+	if (answer->result == SESSION_UNKNOWN && reason != NULL)
+		snprintf(answer->reason, sizeof(answer->reason), "%s", reason);
 }
 
 int
@@ -69,6 +82,7 @@ request_resume(struct monitor *m, const uint8_t *packet, size_t len, int *fd)
 	answer.conn = r.conn;
 	answer.result = session_resume(
 	    m, g->identity, r.session_id, g->conn, g->peer, &g->session, *fd);
+	explain_unknown(g, r.session_id, &answer);
 	finish_request(m, MON_ANS_RESUME, &answer, g, fd);
 	return 0;
 }
@@ -87,6 +101,7 @@ request_watch(struct monitor *m, const uint8_t *packet, size_t len, int *fd)
 	answer.conn = r.conn;
 	answer.result = session_watch(m, g->identity, r.session_id, g->conn,
 	    g->peer, &g->session, *fd, answer.reason);
+	explain_unknown(g, r.session_id, &answer);
 	g->watching = answer.result == SESSION_OK;
 	finish_request(m, MON_ANS_WATCH, &answer, g, fd);
 	return 0;

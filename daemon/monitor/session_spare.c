@@ -131,7 +131,7 @@ session_spare_want(struct monitor *m, struct identity *identity)
 {
 	struct spare *slot;
 
-	if (m->stdio || m->draining || m->stopping ||
+	if (m->stdio || drain_reason(m) != NULL ||
 	    identity->limits.max_processes > 0 ||
 	    !conf_has_identity(m->conf, identity))
 		return;

@@ -17,6 +17,7 @@
 #include "seqpacket.h"
 #include "session_audit.h"
 #include "session_orders.h"
+#include "session_usage.h"
 #include "spawn_client.h"
 #include "util.h"
 
@@ -177,6 +178,7 @@ session_start(struct monitor *m, struct session *s, char *reason)
 
 	if (s->runner.pid > 0)
 		enter_pid(&m->sessions, s);
+	session_usage_learn(&cgroup);
 	if (err == 0)
 		configure(m, s, &cgroup);
 	else if (s->runner.pid > 0)

@@ -1,12 +1,15 @@
 """execd-audit(5) and the records themselves: the same events with the same
 members, and examples that are records."""
 import json
+import os
 import pathlib
+import pwd
 import re
 
 import pytest
-from conftest import digest, poll
+from conftest import ROOT, digest, poll
 from execd_client import Closed, b64
+from test_ctl import Ctl
 from test_audit_sinks import Receiver, parse_syslog
 from test_http import Origin
 
@@ -34,10 +37,21 @@ def items(text):
 MEMBERS, EXAMPLES = read_page()
 
 
+def ask_as_operator(s, user, mode, client):
+    """Of whom there are records, too; a stranger's needs root."""
+    ctl = Ctl(s, user)
+    ctl("kill", client.session_id[:8], "--reason", "x")
+    if ROOT:
+        os.chmod(os.path.dirname(ctl.path), 0o755)
+        os.chmod(ctl.path, 0o666)
+        ctl("list", uid=pwd.getpwnam("nobody"), code=4)
+    else:
+        MEMBERS.pop("ctl-refused", None), EXAMPLES.pop("ctl-refused", None)
+
+
 @pytest.fixture
 def records(configured, user, directory, mode):
     """A record of every kind, from a session that has everything."""
-    import os
     casts = directory / "casts"
     casts.mkdir(mode=0o700)
     if mode == "user":
@@ -67,6 +81,7 @@ def records(configured, user, directory, mode):
     s.wait_log("audit log, syslog")
     receiver.open()
     receiver.wait(lambda d: b"records-lost" in d)
+    ask_as_operator(s, user, mode, c)
     c.drop()
     receiver.wait(lambda d: b"session-ended" in d)
     yield [json.loads(parse_syslog(d)[4]) for d in receiver.got]

@@ -1,0 +1,544 @@
+/*
+ * `execd ctl`: the operator's side of the control socket. It has no privilege
+ * of its own; the socket's file and the broker decide who may ask what.
+ */
+#include <dirent.h>
+#include <errno.h>
+#include <getopt.h>
+#include <poll.h>
+#include <stdio.h>
+#include <string.h>
+#include <sys/socket.h>
+#include <sys/un.h>
+#include <unistd.h>
+
+#include "ctl.h"
+#include "ctl_path.h"
+#include "options.h"
+#include "util.h"
+
+#define SILENT_MS   15000	 /* then the broker does not answer */
+#define ANSWER_MAX  (256u << 20) /* of more sessions than there can be */
+#define SOCKETS_MAX 64		 /* execds that are looked at */
+
+static const char usage_text[] =
+    "usage: execd ctl [--json] [--socket PATH] COMMAND\n"
+    "  list                      the sessions that there are\n"
+    "  show ID                   one of them\n"
+    "  kill ID --reason TEXT     end it; its client is told who did and why\n"
+    "  drain                     open no new session; those there are go on\n"
+    "  undrain                   open new sessions again\n"
+    "  status                    how execd is\n"
+    "  reload                    read the configuration again, and print what\n"
+    "                            changed, or what is wrong with it\n"
+    "ID is at least four characters of a session's id, or session-NUMBER.\n";
+
+struct ctl_options {
+	bool json;
+	const char *socket, *reason;
+	const char *command, *session;
+};
+
+static int
+usage_error(const char *text, const char *word)
+{
+	fprintf(
+	    stderr, "execd ctl: %s%s\nTry 'execd ctl --help'.\n", text, word);
+	return EXIT_USAGE;
+}
+
+static const struct option long_options[] = {
+	{ "json", no_argument, NULL, 'j' },
+	{ "socket", required_argument, NULL, 's' },
+	{ "reason", required_argument, NULL, 'r' },
+	{ "help", no_argument, NULL, 'h' },
+	{ NULL, 0, NULL, 0 },
+};
+
+static int
+parse(struct ctl_options *o, int argc, char **argv)
+{
+	int opt;
+
+	while ((opt = getopt_long(argc, argv, "h", long_options, NULL)) != -1) {
+		if (opt == 'h') {
+			fputs(usage_text, stdout);
+			return EXIT_STOPPED;
+		}
+		if (opt == '?')
+			return usage_error("unknown option", "");
+		if (opt == 'j')
+			o->json = true;
+		else if (opt == 's')
+			o->socket = optarg;
+		else
+			o->reason = optarg;
+	}
+	if (optind == argc)
+		return usage_error("a command is missing", "");
+	o->command = argv[optind++];
+	if (optind < argc)
+		o->session = argv[optind++];
+	return optind < argc ? usage_error("unexpected ", argv[optind]) : -1;
+}
+
+/* --- the socket ----------------------------------------------------------- */
+
+struct found {
+	char paths[SOCKETS_MAX][CTL_PATH_MAX];
+	int fd; /* of the first that answers */
+	size_t n;
+	int refused; /* an errno why one could not be asked, or 0 */
+	char refused_path[CTL_PATH_MAX];
+};
+
+/* A descriptor or -errno. */
+static int
+connect_to(const char *path)
+{
+	struct sockaddr_un un = { .sun_family = AF_UNIX };
+	_cleanup_close_ int fd = socket(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0);
+
+	if (fd < 0)
+		return -errno;
+	if (strlen(path) >= sizeof(un.sun_path))
+		return -ENAMETOOLONG;
+	memcpy(un.sun_path, path, strlen(path) + 1);
+	if (connect(fd, (const struct sockaddr *)&un, sizeof(un)) < 0)
+		return -errno;
+	return steal_fd(&fd);
+}
+
+static void
+try_socket(struct found *f, const char *path)
+{
+	int fd = connect_to(path);
+
+	if (fd >= 0 && f->n < SOCKETS_MAX) {
+		snprintf(f->paths[f->n++], CTL_PATH_MAX, "%s", path);
+		if (f->fd < 0)
+			f->fd = steal_fd(&fd);
+	} else if (fd == -EACCES || fd == -EPERM) {
+		f->refused = -fd;
+		snprintf(f->refused_path, CTL_PATH_MAX, "%s", path);
+	}
+	if (fd >= 0)
+		close(fd);
+}
+
+static void
+look_in(struct found *f, const char *directory)
+{
+	DIR *dir =
+	    ctl_directory_check(directory) == 0 ? opendir(directory) : NULL;
+	struct dirent *entry;
+
+	while (dir != NULL && (entry = readdir(dir)) != NULL) {
+		_cleanup_free_ char *path = NULL;
+
+		if (strncmp(entry->d_name, CTL_NAME_PREFIX,
+			strlen(CTL_NAME_PREFIX)) != 0)
+			continue;
+		path = xasprintf("%s/%s", directory, entry->d_name);
+		try_socket(f, path);
+	}
+	if (dir != NULL)
+		closedir(dir);
+}
+
+/* One's own execd before root's: an ordinary user means that. */
+static void
+look_around(struct found *f)
+{
+	char directory[CTL_DIRECTORY_MAX];
+
+	if (geteuid() != 0 && ctl_directory(directory, false) == 0)
+		look_in(f, directory);
+	if (f->n == 0)
+		look_in(f, CTL_ROOT_DIRECTORY);
+}
+
+static int
+tell_not_permitted(const char *path, int err)
+{
+	fprintf(stderr,
+	    "execd ctl: %s: %s: only root, the user execd runs as, and members "
+	    "of ctl-group may ask (execd.conf(5))\n",
+	    path, strerror(err));
+	return EXIT_PERMISSION;
+}
+
+/* -1 and *fd, or an exit code after saying what is wrong. */
+static int
+find_socket(const char *path, int *fd)
+{
+	struct found f = { .fd = -1 };
+
+	if (path != NULL) {
+		*fd = connect_to(path);
+		if (*fd >= 0)
+			return -1;
+		if (*fd == -EACCES || *fd == -EPERM)
+			return tell_not_permitted(path, -*fd);
+		fprintf(stderr, "execd ctl: %s: %s\n", path, strerror(-*fd));
+		return EXIT_FAILED;
+	}
+	look_around(&f);
+	*fd = f.fd;
+	if (f.n == 1)
+		return -1;
+	if (f.n == 0 && f.refused != 0)
+		return tell_not_permitted(f.refused_path, f.refused);
+	if (f.n == 0) {
+		fputs("execd ctl: no execd of yours, nor of root's, runs here; "
+		      "--socket says where else one is\n",
+		    stderr);
+		return EXIT_FAILED;
+	}
+	fprintf(stderr, "execd ctl: which one? --socket PATH says it:\n");
+	for (size_t i = 0; i < f.n; i++)
+		fprintf(stderr, "  %s\n", f.paths[i]);
+	close(f.fd);
+	return EXIT_FAILED;
+}
+
+/* --- question and answer -------------------------------------------------- */
+
+static void
+put_request(struct buf *b, const struct ctl_options *o)
+{
+	struct json_writer w;
+
+	json_writer_init(&w, b);
+	json_begin(&w, '{');
+	json_key(&w, "command");
+	json_cstring(&w, o->command);
+	if (o->session != NULL) {
+		json_key(&w, "session");
+		json_cstring(&w, o->session);
+	}
+	if (o->reason != NULL) {
+		json_key(&w, "reason");
+		json_cstring(&w, o->reason);
+	}
+	json_end(&w, '}');
+	buf_puts(b, "\n");
+}
+
+/* 0 and the line without its end; or -errno: -ETIMEDOUT, -ECONNRESET. */
+static int
+hear(int fd, struct buf *answer)
+{
+	struct pollfd p = { .fd = fd, .events = POLLIN };
+	char piece[65536];
+
+	for (;;) {
+		int ready = poll(&p, 1, SILENT_MS);
+		ssize_t n;
+
+		if (ready < 0 && errno == EINTR)
+			continue;
+		if (ready == 0)
+			return -ETIMEDOUT;
+		n = read(fd, piece, sizeof(piece));
+		if (n < 0 && errno == EINTR)
+			continue;
+		if (n <= 0)
+			return -ECONNRESET;
+		buf_put(answer, piece, (size_t)n);
+		if (answer->failed)
+			return -EFBIG;
+		if (piece[n - 1] == '\n')
+			return 0;
+	}
+}
+
+static int
+ask(int fd, const struct ctl_options *o, struct buf *answer)
+{
+	struct buf request;
+	int err = 0;
+
+	buf_init(&request, CTL_REQUEST_MAX);
+	put_request(&request, o);
+	if (request.failed)
+		err = -E2BIG;
+	else
+		/* One that was turned away has its answer to read. */
+		send(fd, request.data, request.len, MSG_NOSIGNAL);
+	buf_clear(&request);
+	return err < 0 ? err : hear(fd, answer);
+}
+
+static int
+tell_no_answer(int err)
+{
+	const char *why =
+	    err == -ETIMEDOUT ? "the broker does not answer"
+	    : err == -E2BIG   ? "the request is too long"
+	    : err == -EFBIG   ? "the answer is too long"
+			    : "the broker ended before it answered: ask again; "
+			      "what was asked may have been done";
+
+	fprintf(stderr, "execd ctl: %s\n", why);
+	return err == -E2BIG ? EXIT_USAGE : EXIT_FAILED;
+}
+
+/* --- for people ----------------------------------------------------------- */
+
+/* Text of a client's or of a file's never reaches the terminal as it is. */
+static void
+print_text(FILE *to, struct slice text)
+{
+	for (size_t i = 0; i < text.len; i++) {
+		unsigned char c = (unsigned char)text.ptr[i];
+
+		if (c >= 0x20 && c != 0x7f)
+			putc(c, to);
+		else
+			fprintf(to, "\\x%02x", c);
+	}
+}
+
+static struct slice
+text_of(const struct json_value *object, const char *key)
+{
+	const struct json_value *v = json_get(object, key);
+
+	return v != NULL && (v->type == JSON_STRING || v->type == JSON_NUMBER)
+		   ? v->text
+		   : SLICE("-");
+}
+
+static uint64_t
+number_of(const struct json_value *object, const char *key, bool *known)
+{
+	const struct json_value *v = json_get(object, key);
+	uint64_t n = 0;
+
+	*known = v != NULL && json_to_u64(v, &n) == 0;
+	return n;
+}
+
+static void
+print_age(const struct json_value *s, const char *key)
+{
+	bool known;
+	uint64_t seconds = number_of(s, key, &known) / 1000;
+	char text[32] = "-";
+
+	if (known && seconds < 60)
+		snprintf(text, sizeof(text), "%us", (unsigned)seconds);
+	else if (known && seconds < 3600)
+		snprintf(text, sizeof(text), "%um%02us",
+		    (unsigned)(seconds / 60), (unsigned)(seconds % 60));
+	else if (known)
+		snprintf(text, sizeof(text), "%lluh%02um",
+		    (unsigned long long)seconds / 3600,
+		    (unsigned)(seconds / 60 % 60));
+	printf(" %9s", text);
+}
+
+static void
+print_cpu(const struct json_value *s)
+{
+	bool known;
+	uint64_t ms = number_of(s, "cpuMs", &known);
+
+	if (known)
+		printf(" %8.2fs", (double)ms / 1000);
+	else
+		printf(" %9s", "-");
+}
+
+static void
+print_memory(const struct json_value *s)
+{
+	bool known;
+	uint64_t bytes = number_of(s, "memoryBytes", &known);
+
+	if (known)
+		printf(" %7.1fM", (double)bytes / (1 << 20));
+	else
+		printf(" %8s", "-");
+}
+
+/* A column; what is longer moves the rest. */
+static void
+print_column(const struct json_value *s, const char *key, int width)
+{
+	struct slice text = text_of(s, key);
+
+	print_text(stdout, text);
+	for (size_t n = text.len; n < (size_t)width; n++)
+		putchar(' ');
+	putchar(' ');
+}
+
+static void
+print_list(const struct json_value *result)
+{
+	const struct json_value *sessions = json_get(result, "sessions");
+
+	printf("%-8s %-6s %-12s %-8s %9s %4s %9s %8s  %s\n", "ID", "NUMBER",
+	    "IDENTITY", "STATE", "AGE", "CMDS", "CPU", "MEMORY", "PEER");
+	for (const struct json_value *s = sessions ? sessions->first : NULL;
+	     s != NULL; s = s->next) {
+		struct slice commands = text_of(s, "commands");
+
+		print_column(s, "id", 8);
+		print_column(s, "number", 6);
+		print_column(s, "identity", 12);
+		print_column(s, "state", 8);
+		print_age(s, "ageMs");
+		printf(" %4.*s", (int)commands.len, commands.ptr);
+		print_cpu(s);
+		print_memory(s);
+		fputs("  ", stdout);
+		print_text(stdout, text_of(s, "peer"));
+		putchar('\n');
+	}
+}
+
+static void
+print_value(const struct json_value *v)
+{
+	const char *between = "";
+
+	switch (v->type) {
+	case JSON_ARRAY:
+	case JSON_OBJECT:
+		if (v->first == NULL)
+			putchar('-');
+		for (const struct json_value *i = v->first; i != NULL;
+		     i = i->next) {
+			fputs(between, stdout);
+			print_text(stdout, i->key);
+			if (v->type == JSON_OBJECT)
+				putchar(' ');
+			print_value(i);
+			between = ", ";
+		}
+		return;
+	case JSON_BOOL:
+		fputs(v->boolean ? "yes" : "no", stdout);
+		return;
+	case JSON_NULL:
+		putchar('-');
+		return;
+	default:
+		print_text(stdout, v->text);
+	}
+}
+
+static void
+print_members(const struct json_value *result)
+{
+	for (const struct json_value *v = result->first; v != NULL;
+	     v = v->next) {
+		print_text(stdout, v->key);
+		fputs(": ", stdout);
+		print_value(v);
+		putchar('\n');
+	}
+}
+
+/* Line by line. */
+static void
+print_lines(FILE *to, struct slice text)
+{
+	while (text.len > 0) {
+		const char *end = memchr(text.ptr, '\n', text.len);
+		size_t n = end ? (size_t)(end - text.ptr) : text.len;
+
+		print_text(to, (struct slice){ text.ptr, n });
+		putc('\n', to);
+		n += end != NULL;
+		text = (struct slice){ text.ptr + n, text.len - n };
+	}
+}
+
+static void
+print_result(const struct ctl_options *o, const struct json_value *result)
+{
+	if (strcmp(o->command, "list") == 0)
+		print_list(result);
+	else if (strcmp(o->command, "reload") == 0)
+		print_lines(stdout, text_of(result, "log"));
+	else
+		print_members(result);
+}
+
+static int
+code_of(const struct json_value *error)
+{
+	const struct json_value *code = json_get(error, "code");
+
+	if (code == NULL)
+		return EXIT_FAILED;
+	if (json_is(code, "badRequest"))
+		return EXIT_USAGE;
+	if (json_is(code, "configuration"))
+		return EXIT_CONFIG;
+	return json_is(code, "notPermitted") ? EXIT_PERMISSION : EXIT_FAILED;
+}
+
+static int
+print_error(const struct json_value *error)
+{
+	struct slice message = text_of(error, "message");
+
+	if (memchr(message.ptr, '\n', message.len) == NULL)
+		fputs("execd ctl: ", stderr);
+	print_lines(stderr, message);
+	return code_of(error);
+}
+
+static int
+print_answer(const struct ctl_options *o, const struct buf *answer)
+{
+	const struct json_value *result, *error;
+	struct json_doc doc;
+	int code = EXIT_FAILED;
+
+	if (json_parse(&doc, (const char *)answer->data, answer->len) < 0) {
+		fprintf(
+		    stderr, "execd ctl: no answer of execd's: %s\n", doc.error);
+		json_clear(&doc);
+		return code;
+	}
+	result = json_get(doc.root, "result");
+	error = json_get(doc.root, "error");
+	if (o->json)
+		fwrite(answer->data, 1, answer->len, stdout);
+	else if (result != NULL)
+		print_result(o, result);
+	else if (error != NULL)
+		print_error(error);
+	if (result != NULL)
+		code = EXIT_STOPPED;
+	else if (error != NULL)
+		code = code_of(error);
+	json_clear(&doc);
+	return fflush(stdout) == 0 ? code : EXIT_FAILED;
+}
+
+int
+ctl_main(int argc, char **argv)
+{
+	struct ctl_options o = { .json = false };
+	_cleanup_close_ int fd = -1;
+	int code = parse(&o, argc - 1, argv + 1), err;
+	struct buf answer;
+
+	if (code >= 0)
+		return code;
+	code = find_socket(o.socket, &fd);
+	if (code >= 0)
+		return code;
+	buf_init(&answer, ANSWER_MAX);
+	err = ask(fd, &o, &answer);
+	code = err < 0 ? tell_no_answer(err) : print_answer(&o, &answer);
+	buf_clear(&answer);
+	return code;
+}

@@ -1,0 +1,30 @@
+/*
+ * Drained by the operator: no new session is opened, and those there are go on
+ * until they end. Undone by another word of the operator's. It is kept over the
+ * broker's end, and not over that of root's execd.
+ */
+#ifndef DRAIN_H
+#define DRAIN_H
+
+#include <stdbool.h>
+#include <stdint.h>
+
+struct monitor;
+
+struct drain {
+	bool drained;
+	uint32_t by;	   /* uid */
+	uint64_t since_ms; /* CLOCK_REALTIME */
+};
+
+/* What the broker before was told. */
+void drain_init(struct drain *d);
+
+/* False: it was so already. */
+bool drain_begin(struct monitor *m, uint32_t uid);
+bool drain_end(struct monitor *m, uint32_t uid);
+
+/* Why no new session is opened now, or NULL. */
+const char *drain_reason(const struct monitor *m);
+
+#endif

@@ -1,0 +1,18 @@
+/*
+ * Does all of execd answer? What the watchdog of systemd, `execd ctl status`
+ * and nobody's good faith is told.
+ */
+#ifndef HEALTH_H
+#define HEALTH_H
+
+#include <stdint.h>
+
+struct monitor;
+
+/* What does not answer, in words; NULL: all parts do. */
+const char *health_of_parts(const struct monitor *m, int64_t now);
+
+/* The same, and what else keeps sessions from being served. */
+const char *health_reason(const struct monitor *m, int64_t now);
+
+#endif

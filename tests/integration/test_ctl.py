@@ -1,0 +1,508 @@
+"""execd ctl: the operator sees sessions, ends them, drains and reloads (execd-ctl(8))."""
+import contextlib
+import json
+import os
+import re
+import signal
+import socket
+import subprocess
+import threading
+import time
+
+import pytest
+from conftest import EXECD, ROOT, as_user, change_users, is_alive, kill, pids_with, poll
+from execctl import Execctl
+from test_audit import configuration, events
+
+KEYS = {"id", "number", "identity", "user", "peer", "state", "ageMs", "detachedMs", "commands", "watchers", "runner",
+        "cpuMs", "memoryBytes", "processes"}
+
+
+def path_of(s, user):
+    return f"/run/execd/ctl.{s.pid}" if s.mode == "root" else f"/tmp/execd-{user.pw_uid}/ctl.{s.pid}"
+
+
+class Ctl:
+    """Runs execd ctl as whoever runs that execd."""
+
+    def __init__(self, s, user, path=None):
+        self.s, self.user, self.path = s, user, path or path_of(s, user)
+
+    def argv(self, *args, uid=None):
+        argv = [str(EXECD), "ctl", "--socket", self.path, *args]
+        return argv if uid is None and self.s.mode == "root" else as_user(uid or self.user, argv)
+
+    def __call__(self, *args, code=0, uid=None):
+        r = subprocess.run(self.argv(*args, uid=uid), capture_output=True, text=True, timeout=30)
+        assert r.returncode == code, r
+        return r.stdout if code == 0 else r.stderr
+
+    def json(self, *args):
+        return json.loads(self("--json", *args))["result"]
+
+    def sessions(self):
+        return self.json("list")["sessions"]
+
+    def raw(self, data, timeout=20):
+        """What comes for these bytes until the end."""
+        with self.connect(timeout) as sock:
+            sock.sendall(data)
+            got = b""
+            with contextlib.suppress(ConnectionResetError):
+                while piece := sock.recv(65536):
+                    got += piece
+        return got
+
+    def connect(self, timeout=20):
+        sock = socket.socket(socket.AF_UNIX)
+        sock.settimeout(timeout)
+        sock.connect(self.path)
+        return sock
+
+    def error(self, data):
+        return json.loads(self.raw(data))["error"]
+
+
+@pytest.fixture
+def audited(configured, user, directory):
+    """An execd that keeps a record, and its ctl."""
+    def start():
+        log = directory / "audit.jsonl"
+        text = configuration(user, log).replace("detached-ttl = 200ms", "detached-ttl = 1h")
+        s = configured(text)
+        return s, Ctl(s, user), log
+
+    return start
+
+
+def commands_of(log):
+    return [e for e in events(log) if e["event"] == "ctl-command"]
+
+
+# --- list, show ------------------------------------------------------------
+
+
+def test_sessions_are_shown(audited, user):
+    s, ctl, log = audited()
+    assert ctl.sessions() == [] and len(ctl("list").splitlines()) == 1
+    c, idle = s.connect(token="tok-a").ready(), s.connect(token="tok-a").ready()
+    watcher = s.connect(token="tok-a").ready(watchSessionId=c.session_id)
+    c.sh("busy", "echo up; x=0; while :; do x=$((x + 1)); done")
+    c.wait_output("busy", "up")
+    idle.drop()
+    s.wait_log(f"session {idle.session_id[:8]}: detached")
+    both = {x["id"]: x for x in ctl.sessions()}
+    assert set(both) == {c.session_id[:8], idle.session_id[:8]}
+    mine, other = both[c.session_id[:8]], both[idle.session_id[:8]]
+    assert set(mine) == set(other) == KEYS
+    assert (mine["identity"], mine["user"], mine["state"], mine["commands"], mine["watchers"]) == (
+        "a", user.pw_name, "attached", 1, 1)
+    assert (other["state"], other["commands"], mine["detachedMs"]) == ("detached", 0, None)
+    assert other["detachedMs"] <= other["ageMs"] and mine["runner"] == s.runner(c)
+    assert mine["peer"].startswith("websocket 127.0.0.1:") and mine["number"] != other["number"]
+    assert mine["processes"] >= 2 and mine["memoryBytes"] > 0
+    poll(lambda: ctl.json("show", c.session_id[:8])["cpuMs"] >= 300, what="time that the command took")
+    assert ctl.json("show", idle.session_id[:8])["cpuMs"] < 300
+    text = ctl("list")
+    assert all(word in text for word in (c.session_id[:8], "attached", "detached", "websocket"))
+    shown = ctl.json("show", f"session-{mine['number']}")
+    assert set(shown) == KEYS | {"endsInMs", "adopted", "processIds", "processIdsCut"}
+    assert shown["id"] == mine["id"] and shown["processIds"] == ["busy"] and shown["adopted"] is False
+    seen = text + ctl("show", c.session_id[:8]) + ctl("--json", "list") + ctl("--json", "show", c.session_id[:8])
+    assert c.session_id not in seen and c.session_id[9:] not in seen, "an id that could be resumed is shown"
+    assert [e["command"] for e in commands_of(log)][:2] == ["list", "list"]
+    assert all(e["uid"] == (0 if s.mode == "root" else user.pw_uid) and e["result"] == "done" for e in commands_of(log))
+    watcher.drop()
+
+
+def test_what_is_not_kept_is_not_known(spawn, user):
+    """Without a record and without counters runners report no commands: that is said, and not zero."""
+    s = spawn()
+    c = s.ready()
+    assert Ctl(s, user).sessions()[0]["commands"] is None
+    assert re.search(rf"^{c.session_id[:8]} .* +- ", Ctl(s, user)("list"), re.M)
+
+
+def test_more_sessions_than_are_told_at_once(spawn, user):
+    s = spawn()
+    all = [s.ready() for _ in range(70)]
+    assert {x["id"] for x in Ctl(s, user).sessions()} == {c.session_id[:8] for c in all}
+
+
+# --- kill ------------------------------------------------------------------
+
+
+def test_one_that_streams_is_ended(audited, user, directory):
+    s, ctl, log = audited()
+    c, other = s.connect(token="tok-a").ready(), s.connect(token="tok-a").ready()
+    watcher = s.connect(token="tok-a").ready(watchSessionId=c.session_id)
+    c.sh("p", f"echo {directory.name} up; while :; do echo x; done")
+    c.wait_output("p", "up")
+    uid = 0 if s.mode == "root" else user.pw_uid
+    said = f"ended by the operator (uid {uid}): too loud \N{LATIN SMALL LETTER E WITH ACUTE}"
+    ctl("kill", c.session_id[:8], "--reason", "too loud \N{LATIN SMALL LETTER E WITH ACUTE}")
+    for who in (c, watcher):
+        closed = who.wait_closed()
+        assert (closed["code"], closed["reason"]) == (1011, f"session ended: {said}")
+    poll(lambda: not pids_with(f"{directory.name} up"), what="end of its command")
+    assert s.connect(token="tok-a").error("initialize", {"clientName": "x", "resumeSessionId": c.session_id}) == (
+        -32600, f"unknown session id {c.session_id}: {said}")
+    poll(lambda: any(e["event"] == "session-ended" for e in events(log)), what="its end on record")
+    end = next(e for e in events(log) if e["event"] == "session-ended")
+    assert (end["session"], end["reason"]) == (c.session_id[:8], said)
+    record = commands_of(log)[-1]
+    assert (record["command"], record["target"], record["uid"], record["result"]) == ("kill", c.session_id[:8], uid, "done")
+    assert record["reason"] == "too loud \N{LATIN SMALL LETTER E WITH ACUTE}"
+    assert other.run("x", ["/bin/echo", "in"]).stdout == "in\n"
+
+
+def test_one_that_is_detached_is_ended(audited):
+    """Who comes back is told."""
+    s, ctl, log = audited()
+    c = s.connect(token="tok-a").ready()
+    runner = s.runner(c)
+    c.sh("p", "sleep 1000")
+    c.drop()
+    s.wait_log("detached")
+    ctl("kill", c.session_id[:6], "--reason", "nobody came")
+    poll(lambda: not is_alive(runner), what="end of the runner")
+    code, text = s.connect(token="tok-a").error("initialize", {"clientName": "x", "resumeSessionId": c.session_id})
+    assert code == -32600 and text.startswith(f"unknown session id {c.session_id}: ended by the operator (uid ")
+    assert text.endswith("): nobody came")
+
+
+def test_execctl_says_who_and_why(spawn, user, directory):
+    s = spawn()
+    ctl = Ctl(s, user)
+    done = []
+    run = threading.Thread(target=lambda: done.append(Execctl(directory, s.url)("run", "sh", "-c", "echo up; sleep 1000")))
+    run.start()
+    id = poll(lambda: [x["id"] for x in ctl.sessions() if x["processes"] and x["processes"] > 1], what="its session")[0]
+    ctl("kill", id, "--reason", "maintenance")
+    run.join(20)
+    assert done[0].code == 254 and "ended by the operator (uid" in done[0].err and "maintenance" in done[0].err
+
+
+def test_a_name_that_names_no_session(audited):
+    s, ctl, log = audited()
+    c = s.connect(token="tok-a").ready()
+    assert "there is no session `00000000-x`" in ctl("kill", "00000000-x", "--reason", "x", code=1)
+    assert "there is no session `session-99`" in ctl("show", "session-99", code=1)
+    assert "at least 4 characters" in ctl("show", c.session_id[:3], code=2)
+    assert "reason: `kill` needs one" in ctl("kill", c.session_id[:8], code=2)
+    assert "reason: `show` takes none" in ctl("show", c.session_id[:8], "--reason", "x", code=2)
+    assert "session: `show` needs one" in ctl("show", code=2)
+    assert "a command is missing" in ctl(code=2) and "none of list, show" in ctl("stop", code=2)
+    assert "a control character at byte 1" in ctl("kill", c.session_id[:8], "--reason", "a\x1b[2J", code=2)
+    assert "1 to 200 bytes" in ctl("kill", c.session_id[:8], "--reason", "x" * 201, code=2)
+    assert c.run("x", ["/bin/echo", "in"]).stdout == "in\n", "and none is ended"
+    assert {e["result"] for e in commands_of(log)} == {"noSuchSession", "badRequest"}
+
+
+# --- drain -----------------------------------------------------------------
+
+
+def test_drain_and_back(configured, user, directory):
+    from test_listeners import get
+    log = directory / "audit.jsonl"
+    s = configured(configuration(user, log).replace("detached-ttl = 200ms", "detached-ttl = 1h").replace(
+        "[identity", f"[listener op]\naddress = unix:{directory}/op\noperate = yes\n[identity", 1))
+    ctl, op = Ctl(s, user), f"unix:{directory}/op"
+    c = s.connect(token="tok-a").ready()
+    c.sh("p", "echo up; read x; echo got $x", pipeStdin=True)
+    c.wait_output("p", "up")
+    assert ctl.json("drain") == {"changed": True, "state": "drained", "sessions": 1}
+    assert ctl.json("drain")["changed"] is False
+    refused = (-32603, "the server takes no new sessions: it is drained by its operator")
+
+    def is_drained():
+        assert s.connect(token="tok-a").error("initialize", {"clientName": "x"}) == refused
+        poll(lambda: get(s.url, "/readyz")[0] == 503, what="503")
+        assert get(op, "/healthz") == get(op, "/readyz") == (503, "drained by the operator\n")
+        assert get(op, "/livez") == (200, "ok\n") and get(s.url, "/livez")[0] == 404
+        assert ctl.json("status")["state"] == "drained"
+
+    is_drained()
+    c.drop()
+    s.wait_log("detached")
+    c = s.connect(token="tok-a").ready(resumeSessionId=c.session_id)
+    kill(s.broker)
+    c.wait_closed()
+    s.wait_log("no new sessions: execd was drained by uid")
+    poll(lambda: "front-end" not in ctl.json("status")["health"], what="front-end of the next broker")
+    is_drained()
+    c = s.connect(token="tok-a").ready(resumeSessionId=c.session_id)
+    c.write("p", "in\n")
+    assert c.finished("p").stdout == "got in\n"
+    assert ctl.json("undrain") == {"changed": True, "state": "serving"}
+    assert s.connect(token="tok-a").ready().run("x", ["/bin/echo", "in"]).stdout == "in\n"
+    poll(lambda: get(s.url, "/readyz")[0] == get(op, "/healthz")[0] == 200, what="200")
+    assert ctl.json("undrain")["changed"] is False
+    assert [e["command"] for e in commands_of(log) if "drain" in e["command"]] == ["drain", "drain", "undrain", "undrain"]
+
+
+def test_what_stops_cannot_be_undrained(configured, user, directory):
+    s = configured(configuration(user, directory / "audit").replace("[limits]", "[limits]\ndrain-timeout = 1h"))
+    ctl, c = Ctl(s, user), s.connect(token="tok-a").ready()
+    s.child.send_signal(signal.SIGTERM)
+    s.wait_log("no new sessions")
+    assert ctl.json("status")["state"] == "stopping"
+    assert "cannot be undone" in ctl("undrain", code=1)
+    c.drop()
+
+
+# --- status, reload --------------------------------------------------------
+
+
+def test_status(audited):
+    s, ctl, _ = audited()
+    s.connect(token="tok-a").ready()
+    r = ctl.json("status")
+    assert set(r) == {"state", "drainedBy", "health", "version", "programs", "sessions", "listeners", "auditFailing"}
+    assert (r["state"], r["health"], r["listeners"], r["auditFailing"]) == ("serving", "ok", [s.url], False)
+    assert r["programs"] == {"execd": s.pid, "execd-broker": s.broker, "execd-frontend": s.frontend(), "execd-keys": []}
+    assert r["sessions"] == {"attached": 1, "detached": 0, "ending": 0, "max": 10000}
+    assert "state: serving\n" in ctl("status")
+
+
+def test_reload_says_what_changed_and_what_is_wrong(audited):
+    s, ctl, log = audited()
+    good = s.path.read_text()
+    assert ctl("reload") == "reload: nothing changed\n"
+    s.path.write_text(good.replace("[limits]", "[limits]\nmax-sessions = 3"))
+    assert ctl("reload") == "reload: [limits] max-sessions: 3, was 10000\n"
+    s.path.write_text(good + "max-sesions = 4\n")
+    line = len(good.splitlines()) + 1
+    told = ctl("reload", code=3)
+    assert f"{s.path}:{line}: " in told and "max-sesions" in told and "the configuration stays as it was" in told
+    assert ctl.json("status")["sessions"]["max"] == 3
+    assert [e["result"] for e in commands_of(log) if e["command"] == "reload"] == ["done", "done", "configuration"]
+
+
+def test_without_a_file_there_is_nothing_to_reload(spawn, user):
+    assert "there is no configuration file" in Ctl(spawn(), user)("reload", code=1)
+
+
+# --- who may ask -----------------------------------------------------------
+
+
+@pytest.fixture
+def stranger():
+    if not ROOT:
+        pytest.skip("NO OTHER USER IS TESTED: this needs root")
+    import pwd
+    name = f"execd-o{os.getpid()}"
+    change_users("useradd", "-m", name)
+    yield pwd.getpwnam(name)
+    change_users("userdel", "-r", name)
+
+
+@pytest.fixture
+def group(stranger):
+    name = f"execd-g{os.getpid()}"
+    change_users("groupadd", name)
+    yield name
+    change_users("groupdel", name)
+
+
+def test_others_are_refused(audited, stranger):
+    """By the file; and where somebody opened it, by the broker, which records it."""
+    s, ctl, log = audited()
+    assert "Permission denied" in ctl("list", uid=stranger, code=4)
+    if s.mode == "user":
+        assert os.stat(os.path.dirname(ctl.path)).st_mode & 0o077 == 0
+        os.chmod(os.path.dirname(ctl.path), 0o755)
+    os.chmod(ctl.path, 0o666)
+    for command in ("list", "drain", "reload"):
+        assert "only root and members of ctl-group may ask" in ctl(command, uid=stranger, code=4)
+    assert commands_of(log) == [] and ctl.json("status")["state"] == "serving"
+    refused = [e for e in events(log) if e["event"] == "ctl-refused"]
+    assert len(refused) == 3 and {e["uid"] for e in refused} == {stranger.pw_uid}
+    os.chmod(os.path.dirname(ctl.path), 0o755 if s.mode == "root" else 0o700)
+
+
+def test_members_of_the_group_may_ask(configured, user, directory, group, stranger, mode):
+    """Also by a group that is not their first; after a reload that takes it back they may not."""
+    if mode == "user":
+        pytest.skip("NO GROUP IS TESTED HERE: an ordinary user's execd cannot give its socket to a group of others")
+    log = directory / "audit.jsonl"
+    text = configuration(user, log)
+    s = configured(text + f"[control]\nctl-group = {group}\nctl-socket = {directory}/ctl\n")
+    ctl = Ctl(s, user, f"{directory}/ctl")
+    assert oct(os.stat(ctl.path).st_mode)[-3:] == "660"
+    ctl("list", uid=stranger, code=4)
+    subprocess.run(["usermod", "-a", "-G", group, stranger.pw_name], check=True)
+    assert len(ctl("list", uid=stranger).splitlines()) == 1
+    assert commands_of(log)[-1]["uid"] == stranger.pw_uid
+    s.reload(text + f"[control]\nctl-socket = {directory}/ctl\n", "[control] ctl-group: unset")
+    ctl("list", uid=stranger, code=4)
+    s.reload(text + "[control]\nctl-socket = none\n", "[control] ctl-socket")
+    poll(lambda: not os.path.exists(ctl.path), what="end of the socket")
+
+
+@pytest.mark.parametrize("section, told", [
+    ("ctl-socket = here", "`here` is neither none nor an absolute path"),
+    ("ctl-socket = /" + "x" * 107, "at most 107 characters"),
+    ("ctl-group = no-such-group-here", "ctl-group: there is no group `no-such-group-here`"),
+    ("ctl-socket = none\nctl-group = root", "ctl-group: there is no ctl-socket to permit"),
+    ("ctl-sockets = /x", "unknown key `ctl-sockets`")])
+def test_bad_configuration(user, directory, section, told):
+    path = directory / "execd.conf"
+    path.write_text(configuration(user, directory / "audit") + f"[control]\n{section}\n")
+    r = subprocess.run([EXECD, "-t", "-c", path], capture_output=True, text=True, timeout=20)
+    assert r.returncode == 3 and f"{path}:" in r.stderr and told in r.stderr, r
+
+
+def test_a_socket_that_cannot_be_made(user, directory, mode):
+    """What was asked for in words is a reason not to start."""
+    path = directory / "execd.conf"
+    path.write_text(configuration(user, directory / "audit") + f"[control]\nctl-socket = {directory}/no/ctl\n")
+    argv = [str(EXECD), "-c", str(path)]
+    r = subprocess.run(argv if mode == "root" else as_user(user, argv), capture_output=True, text=True, timeout=20)
+    assert r.returncode == 1 and f"unix:{directory}/no/ctl: No such file or directory" in r.stderr, r
+
+
+# --- several execds ----------------------------------------------------------
+
+
+def test_several_never_collide(user, directory, spawn, mode):
+    if mode == "root":
+        pytest.skip("ONLY SINGLE-USER MODE IS TESTED: other tests' execds have their sockets in /run/execd, too")
+    runtime = directory / "runtime"
+    runtime.mkdir(mode=0o700)
+    if ROOT:
+        os.chown(runtime, user.pw_uid, user.pw_gid)
+    env = {**os.environ, "XDG_RUNTIME_DIR": str(runtime)}
+
+    def ctl(*args):
+        return subprocess.run(as_user(user, [str(EXECD), "ctl", *args]), env=env, capture_output=True, text=True, timeout=30)
+
+    a = spawn(env=env)
+    assert ctl("status").stdout.startswith("state: serving\n")
+    b = spawn(env=env)
+    r = ctl("status")
+    assert r.returncode == 1 and all(f"{runtime}/execd/ctl.{s.pid}" in r.stderr for s in (a, b)), r
+    assert f"execd {b.pid}," in ctl("--socket", f"{runtime}/execd/ctl.{b.pid}", "status").stdout
+    kill(a.pid)
+    a.child.wait(10)
+    assert f"execd {b.pid}," in ctl("status").stdout, "one that is gone counts nothing"
+    spawn(env=env)
+    assert not (runtime / f"execd/ctl.{a.pid}").exists(), "and its socket goes with the next start"
+
+
+def test_none_at_all(user, directory):
+    env = {**os.environ, "XDG_RUNTIME_DIR": str(directory)}
+    r = subprocess.run([EXECD, "ctl", "--socket", directory / "none", "list"], env=env, capture_output=True, text=True)
+    assert r.returncode == 1 and "none: No such file or directory" in r.stderr
+
+
+# --- peers that are not what they should be -----------------------------------
+
+
+def test_bad_requests(audited):
+    s, ctl, log = audited()
+    assert ctl.error(b"list\n")["code"] == "badRequest"
+    assert ctl.error(b'{"command":"list","more":1}\n')["message"] == "unknown key `more`"
+    assert ctl.error(b'{"command":7}\n')["message"] == "command: a string of 1 to 31 bytes is expected"
+    assert ctl.error(b'["list"]\n')["message"] == "a request is an object"
+    assert ctl.error(b'{"command":"li\\u0000st"}\n')["message"] == "command: a control character at byte 2"
+    assert ctl.error(b"[" * 4000 + b"\n")["code"] == "badRequest"
+    assert ctl.error(b"\xff\n")["code"] == "badRequest"
+    assert ctl.error(b"x" * 5000) == {"code": "tooLarge", "message": "a request is one line of at most 4096 bytes"}
+    assert ctl.raw(b'{"command":"list"}')[:0] == b"" and ctl.sessions() == []
+    assert {e["result"] for e in commands_of(log)} == {"badRequest", "done"}
+
+
+def test_who_is_slow_holds_nobody_up(spawn, user):
+    s = spawn()
+    ctl, c = Ctl(s, user), s.ready()
+    slow = [ctl.connect() for _ in range(8)]
+    for sock in slow:
+        sock.sendall(b'{"command":')
+    began = time.monotonic()
+    assert ctl.error(b'{"command":"list"}\n')["code"] == "busy"
+    assert "8 others" in ctl("list", code=1)
+    assert c.run("x", ["/bin/echo", "in"]).stdout == "in\n"
+    for sock in slow:
+        assert sock.recv(1) == b""
+        sock.close()
+    assert 3 < time.monotonic() - began < 12
+    assert len(ctl.sessions()) == 1
+
+
+def test_who_hangs_up_or_does_not_read(spawn, user):
+    s = spawn()
+    ctl = Ctl(s, user)
+    all = [s.ready() for _ in range(40)]
+    for _ in range(50):
+        with ctl.connect() as sock:
+            sock.sendall(b'{"command":"list"}\n')
+    for _ in range(50):
+        ctl.connect().close()
+    with ctl.connect() as sock:
+        sock.setsockopt(socket.SOL_SOCKET, socket.SO_RCVBUF, 1)
+        sock.sendall(b'{"command":"list"}\n')
+        sock.shutdown(socket.SHUT_WR)
+        assert len(ctl.sessions()) == 40
+        time.sleep(0.2)
+        got = b""
+        while piece := sock.recv(100):
+            got += piece
+    assert len(json.loads(got)["result"]["sessions"]) == 40
+    assert all[0].run("x", ["/bin/echo", "in"]).stdout == "in\n"
+
+
+def test_two_at_once(spawn, user):
+    """Of two who end the same session one does, and the other hears that it ends already."""
+    s = spawn()
+    ctl, c = Ctl(s, user), s.ready()
+    c.sh("p", "trap '' TERM; echo up; while :; do sleep 0.1; done")
+    c.wait_output("p", "up")
+    argv = ctl.argv("kill", c.session_id[:8], "--reason", "x")
+    both = [subprocess.Popen(argv, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True) for _ in range(2)]
+    out = [p.communicate(timeout=20) for p in both]
+    assert sorted(p.returncode for p in both) == [0, 1]
+    assert any("is ending: ended by the operator" in err or "there is no session" in err for _, err in out), out
+
+
+# --- a broker that ends, or hangs ------------------------------------------------
+
+
+def test_a_broker_that_ends_in_the_middle(spawn, user):
+    """Who waits in front of the door is answered by the next one; who was let in hears the end."""
+    s = spawn()
+    ctl = Ctl(s, user)
+    inside = ctl.connect()
+    inside.sendall(b'{"command":')
+    time.sleep(0.2)
+    broker = s.broker
+    os.kill(broker, signal.SIGSTOP)
+    waiting = subprocess.Popen(ctl.argv("status"), stdout=subprocess.PIPE, text=True)
+    time.sleep(0.2)
+    kill(broker)
+    assert inside.recv(1) == b""
+    assert "state: serving" in waiting.communicate(timeout=20)[0] and waiting.returncode == 0
+
+
+@pytest.mark.parametrize("says, told", [(b"", "the broker ended before it answered"), (b'{"result":{', "ended before"),
+                                        (b"hello\n", "no answer of execd's")])
+def test_an_answer_that_is_none(directory, says, told):
+    path = directory / "ctl"
+    with socket.socket(socket.AF_UNIX) as door:
+        door.bind(str(path))
+        door.listen()
+        child = subprocess.Popen([EXECD, "ctl", "--socket", path, "list"], stderr=subprocess.PIPE, text=True)
+        peer = door.accept()[0]
+        peer.recv(100)
+        peer.sendall(says)
+        peer.close()
+        assert told in child.communicate(timeout=10)[1] and child.returncode == 1
+
+
+def test_a_broker_that_hangs(directory):
+    path = directory / "ctl"
+    with socket.socket(socket.AF_UNIX) as door:
+        door.bind(str(path))
+        door.listen()
+        r = subprocess.run([EXECD, "ctl", "--socket", path, "list"], capture_output=True, text=True, timeout=40)
+    assert r.returncode == 1 and "the broker does not answer" in r.stderr

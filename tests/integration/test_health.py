@@ -1,0 +1,92 @@
+"""/livez, /healthz and /readyz tell the truth: each program is stopped in turn, and the front-end says so by itself."""
+import os
+import signal
+import time
+
+import pytest
+from conftest import digest, poll
+from test_hangs import BOUND, child
+from test_listeners import get
+from test_tls import Authority
+
+WELL = (200, "ok\n")
+
+
+@pytest.fixture
+def operated(configured, user, directory):
+    """An execd with TLS, the operator's listener, and a plain one."""
+    def start():
+        base = Authority(directory).issue("server", group=user.pw_gid)
+        s = configured(f"[listener tls]\naddress = wss://127.0.0.1:0\ncertificate = {base}.pem\ncertificate-key = {base}.key\n"
+                       "[listener plain]\naddress = ws://127.0.0.1:0\n"
+                       f"[listener op]\naddress = unix:{directory}/op\noperate = yes\n"
+                       f"[identity a]\nuser = {user.pw_name}\ntoken-sha256 = {digest('t')}\n")
+        return s, s.urls[1], f"unix:{directory}/op"
+
+    return start
+
+
+def head(url, path):
+    from execd_client import dial
+    with dial(url) as s:
+        s.sendall(f"GET {path} HTTP/1.1\r\nHost: x\r\n\r\n".encode())
+        data = b""
+        while piece := s.recv(65536):
+            data += piece
+    return data.decode().split("\r\n\r\n", 1)[0].lower()
+
+
+def test_all_is_well(operated):
+    s, plain, op = operated()
+    assert get(op, "/livez") == get(op, "/healthz") == get(op, "/readyz") == WELL
+    assert get(plain, "/readyz") == (200, "") and get(plain, "/livez")[0] == get(plain, "/healthz")[0] == 404
+    assert get(op, "/livez", "HEAD") == (200, "") and get(op, "/livez", "POST")[0] == 404
+
+
+def test_a_broker_that_hangs(operated):
+    """The front-end says so within ten seconds, and root ends it within sixteen; sessions go on."""
+    s, plain, op = operated()
+    c = s.connect(plain, token="t").ready()
+    broker, began = s.broker, time.monotonic()
+    os.kill(broker, signal.SIGSTOP)
+    poll(lambda: get(op, "/healthz") == (503, "the broker does not answer\n"), 10, "a word about it")
+    assert get(op, "/readyz")[0] == get(plain, "/readyz")[0] == 503 and get(plain, "/readyz")[1] == ""
+    assert get(op, "/livez") == WELL
+    for url in (op, plain):
+        assert "\r\nretry-after: " in head(url, "/readyz")
+    poll(lambda: s.broker != broker, BOUND, "another broker")
+    assert time.monotonic() - began < BOUND
+    poll(lambda: get(op, "/healthz") == WELL and get(plain, "/readyz")[0] == 200, what="health")
+    c.wait_closed()
+    again = s.connect(plain, token="t").ready(resumeSessionId=c.session_id)
+    assert again.run("x", ["/bin/echo", "in"]).stdout == "in\n"
+
+
+def test_a_key_process_that_hangs_is_noticed_without_a_client(operated):
+    s, plain, op = operated()
+    keys = child(s.broker, "execd-keys")
+    os.kill(keys, signal.SIGSTOP)
+    s.wait_log(f"key process {keys}: does not answer: killing it", 10)
+    poll(lambda: child(s.broker, "execd-keys") != keys, what="another one")
+    poll(lambda: get(op, "/healthz") == WELL, what="health")
+
+
+def test_a_key_process_that_is_gone(operated):
+    """One that dies again and again is started again each second; until then that is said."""
+    s, plain, op = operated()
+    told = set()
+    for _ in range(2):
+        os.kill(child(s.broker, "execd-keys"), signal.SIGKILL)
+        s.wait_log("TLS handshakes fail until there is another")
+        told.add(get(op, "/healthz"))
+    assert (503, "the key process does not answer\n") in told
+    poll(lambda: get(op, "/healthz") == WELL, what="health")
+
+
+def test_a_front_end_that_hangs(operated):
+    """Nobody is there to say so; who asks is answered by the next one."""
+    s, plain, op = operated()
+    os.kill(s.frontend(), signal.SIGSTOP)
+    began = time.monotonic()
+    assert get(op, "/healthz") == WELL
+    assert time.monotonic() - began < 12
