@@ -33,6 +33,9 @@ struct command_filter_options {
 	bool allow_32bit;
 	/* Set-id bits on files; openat2, whose mode is in memory. */
 	bool allow_setid;
+	/* Somebody else answers chmod(2) with the set-group-id bit alone
+	 * (chmod_proxy.h): it is not refused here. */
+	bool ask_setgid;
 	/* Making and entering namespaces. Mounting stays refused. */
 	bool allow_nested_userns;
 	/* The command sees the host's file system, ipc and processes: what

@@ -59,13 +59,17 @@
 #define DENY_NEW_IF(name, when, ...)                                           \
 	BRACES(NR_##name, EPERM, when, true, BRACES(__VA_ARGS__))
 
-/* Calls with a mode; calls with flags by which the mode counts. */
+/* Calls with a mode; of what may be a directory; calls with flags by which the
+ * mode counts. */
 #define SETID(name, mode)                                                      \
 	DENY_IF(name, NO_SETID, HAS(mode, S_ISUID)),                           \
 	    DENY_IF(name, NO_SETID, HAS(mode, S_ISGID))
-#define SETID_NEW(name, mode)                                                  \
+#define SETID_CHANGE(name, mode)                                               \
+	DENY_IF(name, NO_SETID, HAS(mode, S_ISUID)),                           \
+	    DENY_IF(name, NO_SETGID, HAS(mode, S_ISGID))
+#define SETID_CHANGE_NEW(name, mode)                                           \
 	DENY_NEW_IF(name, NO_SETID, HAS(mode, S_ISUID)),                       \
-	    DENY_NEW_IF(name, NO_SETID, HAS(mode, S_ISGID))
+	    DENY_NEW_IF(name, NO_SETGID, HAS(mode, S_ISGID))
 #define SETID_FLAG(name, flags, bit, mode)                                     \
 	DENY_IF(name, NO_SETID, HAS(flags, bit), HAS(mode, S_ISUID)),          \
 	    DENY_IF(name, NO_SETID, HAS(flags, bit), HAS(mode, S_ISGID))
@@ -133,10 +137,11 @@ const struct row command_filter_rows[] = {
 	DENY_IF(ioctl, ALWAYS, IS(1, TIOCSCTTY), IS(2, 1)),
 
 	/* set-id bits; openat2 has its mode in memory */
-	SETID(chmod, 1), SETID(fchmod, 1), SETID(fchmodat, 2),
-	SETID_NEW(fchmodat2, 2), SETID(creat, 1), SETID(mknod, 1),
-	SETID(mknodat, 2), SETID_FLAG(open, 1, O_CREAT, 2),
-	SETID_FLAG(open, 1, TMPFILE_BIT, 2), SETID_FLAG(openat, 2, O_CREAT, 3),
+	SETID_CHANGE(chmod, 1), SETID_CHANGE(fchmod, 1),
+	SETID_CHANGE(fchmodat, 2), SETID_CHANGE_NEW(fchmodat2, 2),
+	SETID(creat, 1), SETID(mknod, 1), SETID(mknodat, 2),
+	SETID_FLAG(open, 1, O_CREAT, 2), SETID_FLAG(open, 1, TMPFILE_BIT, 2),
+	SETID_FLAG(openat, 2, O_CREAT, 3),
 	SETID_FLAG(openat, 2, TMPFILE_BIT, 3), ABSENT(openat2, NO_SETID),
 
 	/* gdb and setarch -R switch off the random layout of what they start */
@@ -216,6 +221,7 @@ unsigned
 command_filter_active(const struct command_filter_options *o)
 {
 	return ALWAYS | network_rows(o) | (o->allow_setid ? 0 : NO_SETID) |
+	       (o->allow_setid || o->ask_setgid ? 0 : NO_SETGID) |
 	       (o->allow_nested_userns ? 0 : NO_USERNS) |
 	       (o->allow_32bit ? WITH_32BIT : 0) | (o->no_view ? NO_VIEW : 0) |
 	       (o->no_chmod ? NO_CHMOD : 0) |

@@ -23,6 +23,7 @@ enum {
 	NO_VIEW = 1 << 8,     /* nor namespaces */
 	NO_CHMOD = 1 << 9,
 	NO_PTRACE = 1 << 10,
+	NO_SETGID = 1 << 11, /* on directories neither */
 	NETWORK = ONLY_IP | IP_AND_UNIX,
 };
 

@@ -3,14 +3,10 @@
  * it does, and the init that does next to nothing.
  */
 #include <errno.h>
-#include <linux/audit.h>
 #include <linux/capability.h>
-#include <linux/filter.h>
 #include <linux/keyctl.h>
-#include <linux/seccomp.h>
 #include <linux/securebits.h>
 #include <signal.h>
-#include <stddef.h>
 #include <sys/prctl.h>
 #include <sys/resource.h>
 #include <sys/syscall.h>
@@ -21,6 +17,7 @@
 #include "inside.h"
 #include "log.h"
 #include "util.h"
+#include "written_filter.h"
 
 /* What the kernel gives everybody (since Linux 5.16), and not more. */
 #define MEMLOCK_BYTES (8u << 20)
@@ -177,36 +174,18 @@ inside_drop(void)
 
 /* --- init --------------------------------------------------------------- */
 
-#define LOAD(field)                                                            \
-	BPF_STMT(BPF_LD | BPF_W | BPF_ABS, offsetof(struct seccomp_data, field))
-#define ALLOW(number)                                                          \
-	BPF_JUMP(BPF_JMP | BPF_JEQ | BPF_K, (number), 0, 1),                   \
-	    BPF_STMT(BPF_RET | BPF_K, SECCOMP_RET_ALLOW)
-#define KILL BPF_STMT(BPF_RET | BPF_K, SECCOMP_RET_KILL_PROCESS)
-
-#if defined(__x86_64__)
-#define NATIVE AUDIT_ARCH_X86_64
-#elif defined(__aarch64__)
-#define NATIVE AUDIT_ARCH_AARCH64
-#elif defined(__riscv)
-#define NATIVE AUDIT_ARCH_RISCV64
-#else
-#error "which audit architecture is this?"
-#endif
-
-/* Written out: libseccomp would allocate, and this runs on a copy. */
 static const struct sock_filter init_filter[] = {
 	LOAD(arch),
 	BPF_JUMP(BPF_JMP | BPF_JEQ | BPF_K, NATIVE, 1, 0),
 	KILL,
 	LOAD(nr),
-	ALLOW(SYS_write), /* once: then there is nothing to write to */
-	ALLOW(SYS_close),
-	ALLOW(SYS_wait4),
-	ALLOW(SYS_rt_sigtimedwait),
-	ALLOW(SYS_rt_sigreturn),
-	ALLOW(SYS_restart_syscall),
-	ALLOW(SYS_exit_group),
+	PERMIT(SYS_write), /* once: then there is nothing to write to */
+	PERMIT(SYS_close),
+	PERMIT(SYS_wait4),
+	PERMIT(SYS_rt_sigtimedwait),
+	PERMIT(SYS_rt_sigreturn),
+	PERMIT(SYS_restart_syscall),
+	PERMIT(SYS_exit_group),
 	KILL,
 };
 

@@ -14,6 +14,7 @@
 #include <sys/utsname.h>
 #include <unistd.h>
 
+#include "chmod_proxy.h"
 #include "control.h"
 #include "door.h"
 #include "inside.h"
@@ -151,14 +152,24 @@ filters_see_traced_calls(void)
 	return major > 4 || (major == 4 && minor >= 8);
 }
 
+/* Not where a command could have another root, or call with 32 bits: there
+ * set-id bits are refused on directories, too. */
+static bool
+wants_chmod_proxy(const struct nest_options *o)
+{
+	return !inside.landlock_only && !o->allow_setid && !o->allow_32bit &&
+	       !o->allow_nested_userns;
+}
+
 static int
-prepare_filters(const struct nest_options *o, const char **step)
+prepare_filters(const struct nest_options *o, bool ask, const char **step)
 {
 	struct command_filter_options f = {
 		.network = inside.network,
 		.unix_allow = o->unix_allow,
 		.allow_32bit = o->allow_32bit,
 		.allow_setid = o->allow_setid,
+		.ask_setgid = ask,
 		.allow_nested_userns =
 		    o->allow_nested_userns && !inside.landlock_only,
 		.allow_ptrace = filters_see_traced_calls(),
@@ -195,9 +206,27 @@ enter(const struct nest_options *o, bool *no_userns, const char **step)
 	return chdir("/") < 0 ? -errno : 0;
 }
 
+/* Where the kernel hands no calls out, the filter refuses them. */
+static int
+start_chmod_proxy(const struct nest_options *o, int proc, const char **step)
+{
+	bool there;
+	int err;
+
+	if (proc < 0)
+		return 0;
+	*step = "the proxy for modes of directories";
+	err = chmod_proxy_start(proc, &there);
+	if (err < 0 || there)
+		return err;
+	command_filter_clear(&inside.filter);
+	return prepare_filters(o, false, step);
+}
+
 static int
 build(const struct nest_options *o, struct nest_answer *a)
 {
+	_cleanup_close_ int proc = -1;
 	const char *what = "";
 	int err;
 
@@ -208,8 +237,11 @@ build(const struct nest_options *o, struct nest_answer *a)
 		shared_counts_limit();
 	inside.proc = !inside.landlock_only && view_has_proc(&plan);
 	inside.terminals = !inside.landlock_only && view_has_dev(&plan);
+	/* Of the host, or of the session: it shows all commands. */
+	if (err == 0 && wants_chmod_proxy(o))
+		proc = open("/proc", O_PATH | O_DIRECTORY | O_CLOEXEC);
 	if (err == 0)
-		err = prepare_filters(o, &what);
+		err = prepare_filters(o, proc >= 0, &what);
 	if (err == 0 && !inside.landlock_only) {
 		err = view_build(&plan, o->shm_bytes, a->step);
 		what = a->step;
@@ -218,6 +250,9 @@ build(const struct nest_options *o, struct nest_answer *a)
 		err = prepare_landlock(&what);
 	if (err == 0)
 		err = inside_prepare(&inside, &what);
+	/* After everything that makes the view: its filter stays. */
+	if (err == 0)
+		err = start_chmod_proxy(o, proc, &what);
 	if (what != a->step)
 		snprintf(a->step, sizeof(a->step), "%s", what);
 	return err;

@@ -111,11 +111,6 @@ ROWS = {
     "shared-git": ("git", HOME + "mkdir d && chmod g+s d && git init -q --shared=group s && echo shared", "shared"),
 }
 
-# What is worse here on purpose, and why; nothing else may be.
-REFUSED = {
-    "shared-git": "a filter cannot tell a directory from a program, and a program with a set-id bit gives its group to "
-                  "whoever starts it outside of the sandbox; allow-setid = yes permits it",
-}
 SHADOW = ("asan", "lsan", "tsan")     # sanitizers that reserve more address space than RLIMIT_DATA leaves
 
 
@@ -167,8 +162,5 @@ def test_no_row_is_worse(session, peer, user, mode, name):
     there, peer_said = (True, None) if here else work(peer, user, name)
     if not here and name in SHADOW and mode == "user":
         pytest.skip("NOT COMPARED: no control group counts memory here; max-memory = none is needed for it")
-    if name in REFUSED:
-        assert not here, f"{name} works: take it out of REFUSED"
-        pytest.skip(f"WORSE ON PURPOSE: {REFUSED[name]}")
     print(f"{name}: execd {here}, peer {there if peer_said else 'not asked'}")
     assert here or not there, (said, peer_said)

@@ -184,12 +184,18 @@ process_attributes(void)
 
 /* No file has this name. */
 static int
-modes(bool refused, long mode)
+changes(bool refused, long mode)
 {
 	EITHER(refused, syscall(SYS_chmod, "", mode));
 	EITHER(refused, syscall(SYS_fchmod, -1, mode));
 	EITHER(refused, syscall(SYS_fchmodat, -1, "", mode));
 	EITHER(refused, syscall(NR_fchmodat2, -1, "", mode, 0));
+	return 0;
+}
+
+static int
+creations(bool refused, long mode)
+{
 	EITHER(refused, syscall(SYS_creat, "", mode));
 	EITHER(refused, syscall(SYS_mknod, "", S_IFREG | mode, 0));
 	EITHER(refused, syscall(SYS_mknodat, -1, "", S_IFIFO | mode, 0));
@@ -209,10 +215,26 @@ no_setid(void)
 {
 	static const int bits[] = { S_ISUID, S_ISGID, S_ISUID | S_ISGID };
 
-	for (size_t i = 0; i < nitems(bits); i++)
-		WORKS(modes(true, 0755 | bits[i]) == 0 &&
-		      modes(true, bits[i] | HIGH) == 0);
-	WORKS(modes(false, 01777) == 0 && modes(false, 0777 | HIGH) == 0);
+	for (size_t i = 0; i < nitems(bits); i++) {
+		WORKS(changes(true, 0755 | bits[i]) == 0 &&
+		      creations(true, 0755 | bits[i]) == 0);
+		WORKS(changes(true, bits[i] | HIGH) == 0 &&
+		      creations(true, bits[i] | HIGH) == 0);
+	}
+	WORKS(changes(false, 01777) == 0 && changes(false, 0777 | HIGH) == 0);
+	WORKS(
+	    creations(false, 01777) == 0 && creations(false, 0777 | HIGH) == 0);
+	REFUSED(ENOSYS, syscall(SYS_openat2, -1, "", NULL, 0));
+	return 0;
+}
+
+/* Another filter hands these calls to the proxy, and nothing else. */
+static int
+asked_setgid(void)
+{
+	WORKS(changes(false, 02755) == 0 && creations(true, 02755) == 0);
+	WORKS(changes(true, 06755) == 0 && creations(true, 06755) == 0);
+	WORKS(changes(true, 04755) == 0 && creations(true, 04755) == 0);
 	REFUSED(ENOSYS, syscall(SYS_openat2, -1, "", NULL, 0));
 	return 0;
 }
@@ -220,7 +242,7 @@ no_setid(void)
 static int
 any_setid(void)
 {
-	WORKS(modes(false, 06755) == 0);
+	WORKS(changes(false, 06755) == 0 && creations(false, 06755) == 0);
 	PASSED(syscall(SYS_openat2, -1, "", NULL, 0));
 	REFUSED(EPERM, syscall(SYS_mknod, "", S_IFCHR | 06600, 0));
 	return 0;
@@ -230,11 +252,13 @@ static void
 test_arguments(void **state)
 {
 	const struct command_filter_options o = { .allow_setid = true };
+	const struct command_filter_options ask = { .ask_setgid = true };
 
 	assert_int_equal(run(&strict, node_types), 0);
 	assert_int_equal(run(&strict, terminals), 0);
 	assert_int_equal(run(&strict, process_attributes), 0);
 	assert_int_equal(run(&strict, no_setid), 0);
+	assert_int_equal(run(&ask, asked_setgid), 0);
 	assert_int_equal(run(&o, any_setid), 0);
 }
 

@@ -1,0 +1,403 @@
+/*
+ * The process that changes modes of directories for commands. It trusts nobody
+ * inside: a command chooses the path, its own memory and when it dies.
+ *
+ * Sources: seccomp_unotify(2), process_vm_readv(2), openat2(2).
+ */
+#include "chmod_proxy.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <limits.h>
+#include <linux/capability.h>
+#include <linux/openat2.h>
+#include <poll.h>
+#include <sched.h>
+#include <signal.h>
+#include <stdint.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/ioctl.h>
+#include <sys/prctl.h>
+#include <sys/stat.h>
+#include <sys/syscall.h>
+#include <sys/uio.h>
+#include <unistd.h>
+
+#include "clone_into.h"
+#include "heap.h"
+#include "seqpacket.h"
+#include "util.h"
+#include "written_filter.h"
+
+#define NR_fchmodat2 452 /* Debian 12's headers do not name it */
+#define STACK_BYTES  (64u << 10)
+#define RECORD_BYTES 512 /* of the kernel's structs: 80 and 24 today */
+
+/* Where the proxy has what it was given; everything else is closed. */
+enum { NEST_FD, PROC_FD, LISTENER_FD };
+
+/* What a command has called. */
+struct call {
+	int directory; /* a descriptor of the command's, or AT_FDCWD */
+	bool by_path;  /* else the descriptor itself is meant */
+	uint64_t path; /* in the command's memory */
+	mode_t mode;
+	int flags;
+};
+
+static _Alignas(HEAP_PAGE_BYTES) char stack[STACK_BYTES];
+
+/* --- what commands load ------------------------------------------------- */
+
+#define IF(value, to)	  BPF_JUMP(BPF_JMP | BPF_JEQ | BPF_K, (value), (to), 0)
+#define UNLESS(value, to) BPF_JUMP(BPF_JMP | BPF_JEQ | BPF_K, (value), 0, (to))
+#define ANSWER(action)	  BPF_STMT(BPF_RET | BPF_K, (action))
+
+#ifdef SYS_chmod
+#define FIRST_CHMOD SYS_chmod
+#else
+#define FIRST_CHMOD SYS_fchmod
+#endif
+
+/* The set-group-id bit alone: a mode with the other one is refused by the
+ * command's own filter, before this answer counts. */
+static const struct sock_filter asking_filter[] = {
+	LOAD(arch),
+	UNLESS(NATIVE, 5),
+	LOAD(nr),
+	IF(FIRST_CHMOD, 4),
+	IF(SYS_fchmod, 3),
+	IF(SYS_fchmodat, 4),
+	IF(NR_fchmodat2, 3),
+	ANSWER(SECCOMP_RET_ALLOW),
+	LOAD(args[1]), /* chmod, fchmod */
+	BPF_JUMP(BPF_JMP | BPF_JA, 1, 0, 0),
+	LOAD(args[2]), /* fchmodat, fchmodat2 */
+	BPF_STMT(BPF_ALU | BPF_AND | BPF_K, S_ISUID | S_ISGID),
+	UNLESS(S_ISGID, 1),
+	ANSWER(SECCOMP_RET_USER_NOTIF),
+	ANSWER(SECCOMP_RET_ALLOW),
+};
+
+/* --- one call ----------------------------------------------------------- */
+
+static int
+take_call(const struct seccomp_data *d, struct call *c)
+{
+	*c = (struct call){ .directory = AT_FDCWD };
+	switch (d->nr) {
+#ifdef SYS_chmod
+	case SYS_chmod:
+		c->path = d->args[0];
+		c->by_path = true;
+		c->mode = (mode_t)d->args[1];
+		return 0;
+#endif
+	case SYS_fchmod:
+		c->directory = (int)d->args[0];
+		c->mode = (mode_t)d->args[1];
+		return 0;
+	case NR_fchmodat2:
+		c->flags = (int)d->args[3];
+		/* fall through */
+	case SYS_fchmodat:
+		c->directory = (int)d->args[0];
+		c->path = d->args[1];
+		c->by_path = true;
+		c->mode = (mode_t)d->args[2];
+		return c->flags & ~(AT_SYMLINK_NOFOLLOW | AT_EMPTY_PATH)
+			   ? -EINVAL
+			   : 0;
+	default:
+		return -EPERM;
+	}
+}
+
+/* A string of the command's memory, as it is now: it is looked at once. Read up
+ * to the end of a page at a time, as the next one need not be there. */
+static int
+read_path(pid_t pid, uint64_t from, char text[PATH_MAX])
+{
+	size_t len = 0;
+
+	while (len < PATH_MAX) {
+		size_t n = HEAP_PAGE_BYTES - (from + len) % HEAP_PAGE_BYTES;
+		struct iovec to = { text + len,
+			n < PATH_MAX - len ? n : PATH_MAX - len };
+		struct iovec theirs = { (void *)(uintptr_t)(from + len),
+			to.iov_len };
+		ssize_t got = process_vm_readv(pid, &to, 1, &theirs, 1, 0);
+
+		if (got <= 0)
+			return got < 0 && errno != EFAULT ? -EPERM : -EFAULT;
+		if (memchr(text + len, '\0', (size_t)got) != NULL)
+			return 0;
+		len += (size_t)got;
+	}
+	return -ENAMETOOLONG;
+}
+
+/* What a descriptor of the command's is of, or where it is. */
+static int
+open_theirs(pid_t pid, int fd)
+{
+	char name[48];
+	int ours;
+
+	if (fd < 0 && fd != AT_FDCWD)
+		return -EBADF;
+	if (fd == AT_FDCWD)
+		snprintf(name, sizeof(name), "%d/cwd", pid);
+	else
+		snprintf(name, sizeof(name), "%d/fd/%d", pid, fd);
+	ours = openat(PROC_FD, name, O_PATH | O_CLOEXEC);
+	if (ours < 0)
+		return errno == ENOENT && fd != AT_FDCWD ? -EBADF : -errno;
+	return ours;
+}
+
+/* The C library spells fchmodat(AT_SYMLINK_NOFOLLOW) this way. */
+static int
+descriptor_in(const char *path)
+{
+	static const char start[] = "/proc/self/fd/";
+	const char *digits = path + strlen(start);
+	size_t n;
+
+	if (strncmp(path, start, strlen(start)) != 0)
+		return -1;
+	n = strspn(digits, "0123456789");
+	return n > 0 && n < 9 && digits[n] == '\0' ? atoi(digits) : -1;
+}
+
+/* In the view, from where the command is. Links of /proc that are no names
+ * would lead to what this process has. */
+static int
+open_path(pid_t pid, const struct call *c, const char *path)
+{
+	const struct open_how how = {
+		.flags = (uint64_t)(O_PATH | O_CLOEXEC |
+				    (c->flags & AT_SYMLINK_NOFOLLOW ? O_NOFOLLOW
+								    : 0)),
+		.resolve = RESOLVE_NO_MAGICLINKS,
+	};
+	_cleanup_close_ int from = -1;
+	int fd;
+
+	if (*path != '/') {
+		from = open_theirs(pid, c->directory);
+		if (from < 0)
+			return from;
+	}
+	fd = (int)syscall(SYS_openat2, from, path, &how, sizeof(how));
+	return fd < 0 ? -errno : fd;
+}
+
+static int
+open_meant(pid_t pid, const struct call *c)
+{
+	char path[PATH_MAX];
+	int err;
+
+	if (!c->by_path)
+		return c->directory == AT_FDCWD
+			   ? -EBADF
+			   : open_theirs(pid, c->directory);
+	err = read_path(pid, c->path, path);
+	if (err < 0)
+		return err;
+	if (*path == '\0')
+		return c->flags & AT_EMPTY_PATH ? open_theirs(pid, c->directory)
+						: -ENOENT;
+	if (descriptor_in(path) >= 0)
+		return open_theirs(pid, descriptor_in(path));
+	return open_path(pid, c, path);
+}
+
+/* Is it still the same process that waits? Its number may be another's by now.
+ */
+static bool
+is_waiting(uint64_t id)
+{
+	return ioctl(LISTENER_FD, SECCOMP_IOCTL_NOTIF_ID_VALID, &id) == 0;
+}
+
+/* What is opened stays what it is, whatever becomes of its name. */
+static int
+change(uint64_t id, pid_t pid, const struct seccomp_data *data)
+{
+	_cleanup_close_ int fd = -1;
+	struct call c;
+	struct stat st;
+	char name[32];
+	int err = take_call(data, &c);
+
+	if (err < 0)
+		return err;
+	fd = open_meant(pid, &c);
+	if (fd < 0)
+		return fd;
+	if (!is_waiting(id) || fstat(fd, &st) < 0 || !S_ISDIR(st.st_mode))
+		return -EPERM;
+	snprintf(name, sizeof(name), "self/fd/%d", fd);
+	return fchmodat(PROC_FD, name, c.mode & 07777, 0) < 0 ? -errno : 0;
+}
+
+static void
+serve_one(void)
+{
+	static union {
+		struct seccomp_notif n;
+		char room[RECORD_BYTES];
+	} call;
+	static union {
+		struct seccomp_notif_resp r;
+		char room[RECORD_BYTES];
+	} answer;
+
+	memset(&call, 0, sizeof(call));
+	memset(&answer, 0, sizeof(answer));
+	/* Who was killed meanwhile waits for nothing. */
+	if (ioctl(LISTENER_FD, SECCOMP_IOCTL_NOTIF_RECV, &call) < 0)
+		return;
+	answer.r.id = call.n.id;
+	answer.r.error = change(call.n.id, (pid_t)call.n.pid, &call.n.data);
+	ioctl(LISTENER_FD, SECCOMP_IOCTL_NOTIF_SEND, &answer);
+}
+
+/* --- the process -------------------------------------------------------- */
+
+static const struct sock_filter own_filter[] = {
+	LOAD(arch),
+	UNLESS(NATIVE, 1),
+	BPF_JUMP(BPF_JMP | BPF_JA, 1, 0, 0),
+	KILL,
+	LOAD(nr),
+#ifdef SYS_poll
+	PERMIT(SYS_poll),
+#endif
+	PERMIT(SYS_ppoll),
+	PERMIT(SYS_ioctl),
+	PERMIT(SYS_process_vm_readv),
+	PERMIT(SYS_openat),
+	PERMIT(SYS_openat2),
+	PERMIT(SYS_fstat),
+#ifdef SYS_newfstatat
+	PERMIT(SYS_newfstatat),
+#endif
+	PERMIT(SYS_fchmodat),
+	PERMIT(SYS_close),
+	PERMIT(SYS_restart_syscall),
+	PERMIT(SYS_exit_group),
+	KILL,
+};
+
+static int
+load(const struct sock_filter *code, size_t n, unsigned flags)
+{
+	const struct sock_fprog program = { (unsigned short)n,
+		(struct sock_filter *)(uintptr_t)code };
+
+	return (int)syscall(
+	    SYS_seccomp, SECCOMP_SET_MODE_FILTER, flags, &program);
+}
+
+/* Looking into commands is all that it keeps: what it may change is what its
+ * user may. */
+static int
+keep_only_tracing(void)
+{
+	struct __user_cap_header_struct header = {
+		.version = _LINUX_CAPABILITY_VERSION_3
+	};
+	const struct __user_cap_data_struct kept[2] = {
+		{ .effective = 1u << CAP_SYS_PTRACE,
+		    .permitted = 1u << CAP_SYS_PTRACE }
+	};
+
+	return (int)syscall(SYS_capset, &header, kept);
+}
+
+/* False: the nest has none for it. */
+static bool
+receive_listener(void)
+{
+	struct pollfd nest = { .fd = NEST_FD, .events = POLLIN };
+	int fds[SEQPACKET_FDS_MAX];
+	size_t nfds = 0;
+	char byte;
+
+	return poll(&nest, 1, -1) == 1 &&
+	       seqpacket_recv(NEST_FD, &byte, 1, fds, &nfds) == 1 &&
+	       nfds == 1 && fds[0] == LISTENER_FD;
+}
+
+struct given {
+	int nest, proc;
+};
+
+ON_OWN_STACK static int
+serve(void *arg)
+{
+	const struct given *g = arg;
+	struct pollfd pfds[] = {
+		{ .fd = LISTENER_FD, .events = POLLIN },
+		{ .fd = NEST_FD },
+	};
+
+	prctl(PR_SET_NAME, "execd-chmod");
+	if (dup2(g->nest, NEST_FD) < 0 || dup2(g->proc, PROC_FD) < 0)
+		_exit(1);
+	close_from(LISTENER_FD);
+	if (!receive_listener() || keep_only_tracing() < 0 ||
+	    load(own_filter, nitems(own_filter), 0) < 0)
+		_exit(1);
+	while (poll(pfds, nitems(pfds), -1) > 0 && pfds[1].revents == 0)
+		if (pfds[0].revents & POLLIN)
+			serve_one();
+		else
+			break;
+	_exit(0);
+}
+
+/* Is it the kernel, or a container that has such a filter already? */
+static bool
+is_missing(int err)
+{
+	return err == EINVAL || err == ENOSYS || err == EBUSY;
+}
+
+int
+chmod_proxy_start(int proc, bool *there)
+{
+	_cleanup_close_ int nest = -1, listener = -1;
+	int pair[2], err = seqpacket_pair(pair);
+	struct given given = { -1, proc };
+	pid_t pid;
+
+	*there = false;
+	if (err < 0)
+		return err;
+	nest = pair[0];
+	given.nest = pair[1];
+	/* A child of the runner's, like all that a nest starts. It has no such
+	 * filter itself, for nobody would answer it. */
+	pid = clone(serve, stack + STACK_BYTES, CLONE_PARENT | SIGCHLD, &given);
+	err = pid < 0 ? -errno : 0;
+	close(pair[1]);
+	if (err < 0)
+		return err;
+	listener = load(asking_filter, nitems(asking_filter),
+	    SECCOMP_FILTER_FLAG_NEW_LISTENER);
+	if (listener < 0)
+		return is_missing(errno) ? 0 : -errno;
+	err = seqpacket_send(nest, "", 1, &listener, 1);
+	if (err < 0)
+		return err;
+	/* It stays open for as long as there is a nest: then the proxy ends. */
+	steal_fd(&nest);
+	*there = true;
+	return 0;
+}
