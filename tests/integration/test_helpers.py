@@ -33,9 +33,11 @@ class Helper:
 
     def send(self, data, *files):
         fds = [os.open(f, os.O_RDONLY) for f in files]
-        self.s.sendmsg([data], [(socket.SOL_SOCKET, socket.SCM_RIGHTS, array.array("i", fds))] if fds else [])
-        for fd in fds:
-            os.close(fd)
+        try:
+            self.s.sendmsg([data], [(socket.SOL_SOCKET, socket.SCM_RIGHTS, array.array("i", fds))] if fds else [])
+        finally:
+            for fd in fds:
+                os.close(fd)
 
     def serve(self):
         self.send(u32(SERVE) + SECRET)
@@ -110,13 +112,21 @@ def test_what_is_not_good_is_not_sealed(verifier, authority, directory):
     assert verifier.verify(good + other)[0] == 0, "what else the client sends is not needed"
 
 
+def trust_too_late(h):
+    """Once it serves, the kernel lets no descriptor in (from Linux 6.16); before, the descriptor comes along."""
+    try:
+        h.send(u32(TRUST, 9) + b"\0", "/dev/null")
+    except PermissionError:
+        h.send(u32(TRUST, 9) + b"\0")
+
+
 @pytest.mark.parametrize("order", [
     lambda h: h.send(u32(SIGN, 1, 7, 0x0403, 130) + b" " * 1024),               # it has no key
     lambda h: h.send(u32(VERIFY, 1, 8, 10) + b"\0" * CHAIN_MAX),                # no such listener
     lambda h: h.send(u32(VERIFY, 1, 7, CHAIN_MAX + 1) + b"\0" * CHAIN_MAX),
     lambda h: h.send(u32(VERIFY, 1, 7, 0) + b"\0" * (CHAIN_MAX - 1)),
     lambda h: h.send(u32(SERVE) + SECRET),                                      # twice
-    lambda h: h.send(u32(TRUST, 9) + b"\0", "/dev/null"),                       # too late
+    trust_too_late,
     lambda h: h.send(u32(VERIFIED, 1)), lambda h: h.send(b"x"), lambda h: h.send(b"x" * 30000)], ids=range(9))
 def test_impossible_requests_of_a_verifier(verifier, order):
     order(verifier)
