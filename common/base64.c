@@ -52,6 +52,26 @@ value(char c)
 	return c == '+' ? 62 : c == '/' ? 63 : -1;
 }
 
+/* Where the data ends and padding begins, in the words of the peer's decoder.
+ */
+static int
+check_end(size_t data, size_t n, char *error)
+{
+	size_t padding = n - data, rest = data % 4;
+
+	if (padding > 0 && (rest < 2 || (rest == 3 && padding == 2)))
+		snprintf(error, BASE64_ERROR_MAX,
+		    "Invalid symbol 61, offset %zu.", data);
+	else if (rest == 1)
+		snprintf(
+		    error, BASE64_ERROR_MAX, "Invalid input length: %zu", n);
+	else if (n % 4 != 0)
+		snprintf(error, BASE64_ERROR_MAX, "Invalid padding");
+	else
+		return 0;
+	return -EBADMSG;
+}
+
 ssize_t
 base64_decode(
     void *dst, const char *src, size_t n, char error[BASE64_ERROR_MAX])
@@ -80,10 +100,8 @@ base64_decode(
 			v = 0;
 		}
 	}
-	if (n % 4 != 0 || data % 4 == 1) {
-		snprintf(error, BASE64_ERROR_MAX, "Invalid padding");
+	if (check_end(data, n, error) < 0)
 		return -EBADMSG;
-	}
 	if (data % 4 == 0)
 		return at - (uint8_t *)dst;
 	if (v & (data % 4 == 2 ? 0xf : 0x3)) {

@@ -53,28 +53,28 @@ path_details(struct rpc_message *m, union method_params *p, char *error,
 int
 params_fs_read_file(struct rpc_message *m, union method_params *p, char *error)
 {
-	return path_only(m, p, error, "FsReadFileParams");
+	return path_only(m, p, error, "WireFsReadFileParams");
 }
 
 int
 params_fs_get_metadata(
     struct rpc_message *m, union method_params *p, char *error)
 {
-	return path_details(m, p, error, "FsGetMetadataParams");
+	return path_details(m, p, error, "WireFsGetMetadataParams");
 }
 
 int
 params_fs_canonicalize(
     struct rpc_message *m, union method_params *p, char *error)
 {
-	return path_only(m, p, error, "FsCanonicalizeParams");
+	return path_only(m, p, error, "WireFsCanonicalizeParams");
 }
 
 int
 params_fs_read_directory(
     struct rpc_message *m, union method_params *p, char *error)
 {
-	return path_details(m, p, error, "FsReadDirectoryParams");
+	return path_details(m, p, error, "WireFsReadDirectoryParams");
 }
 
 /* Bad base64 is -32600 here and nowhere else (quirk Q23): it is decoded when
@@ -84,7 +84,7 @@ params_fs_write_file(struct rpc_message *m, union method_params *p, char *error)
 {
 	struct args a;
 
-	begin(&a, m, p, "FsWriteFileParams");
+	begin(&a, m, p, "WireFsWriteFileParams");
 	p->fs.path = args_path(&a, "path");
 	p->fs.data = args_string(&a, "dataBase64");
 	return end(&a, p, error);
@@ -96,7 +96,7 @@ params_fs_create_directory(
 {
 	struct args a;
 
-	begin(&a, m, p, "FsCreateDirectoryParams");
+	begin(&a, m, p, "WireFsCreateDirectoryParams");
 	p->fs.path = args_path(&a, "path");
 	p->fs.recursive = args_opt_bool(&a, "recursive", true);
 	return end(&a, p, error);
@@ -107,7 +107,7 @@ params_fs_remove(struct rpc_message *m, union method_params *p, char *error)
 {
 	struct args a;
 
-	begin(&a, m, p, "FsRemoveParams");
+	begin(&a, m, p, "WireFsRemoveParams");
 	p->fs.path = args_path(&a, "path");
 	p->fs.recursive = args_opt_bool(&a, "recursive", true);
 	p->fs.force = args_opt_bool(&a, "force", true);
@@ -119,7 +119,7 @@ params_fs_copy(struct rpc_message *m, union method_params *p, char *error)
 {
 	struct args a;
 
-	begin(&a, m, p, "FsCopyParams");
+	begin(&a, m, p, "WireFsCopyParams");
 	p->fs.path = args_path(&a, "sourcePath");
 	p->fs.destination = args_path(&a, "destinationPath");
 	p->fs.recursive = args_bool(&a, "recursive");
@@ -199,7 +199,7 @@ params_fs_walk(struct rpc_message *m, union method_params *p, char *error)
 	const struct json_value *options;
 	struct args a;
 
-	begin(&a, m, p, "FsWalkParams");
+	begin(&a, m, p, "WireFsWalkParams");
 	p->fs.path = args_path(&a, "path");
 	options = args_object(&a, "options", "FsWalkOptions");
 	if (options != NULL)
@@ -213,7 +213,7 @@ params_fs_open(struct rpc_message *m, union method_params *p, char *error)
 	static const char *const modes[] = { "read", "replace", NULL };
 	struct args a;
 
-	begin(&a, m, p, "FsOpenParams");
+	begin(&a, m, p, "WireFsOpenParams");
 	p->fs.handle_id = args_string(&a, "handleId");
 	p->fs.path = args_path(&a, "path");
 	p->fs.replace = args_default_enum(&a, "mode", modes, 0) == 1;

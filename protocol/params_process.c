@@ -101,7 +101,7 @@ params_process_start(struct rpc_message *m, union method_params *p, char *error)
 	struct args a;
 
 	memset(s, 0, sizeof(*s));
-	args_init(&a, &m->doc, m->params, "ExecParams");
+	args_init(&a, &m->doc, m->params, "WireExecParams");
 	s->process_id = args_string(&a, "processId");
 	s->argv = args_strings(&a, "argv");
 	s->cwd = args_path(&a, "cwd");

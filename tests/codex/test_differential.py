@@ -1,0 +1,408 @@
+"""The same requests to execd and to the reference server, side by side (scripts/test --with-codex).
+
+Each row is a case: what lies in the directory, and the requests. Both servers run as the same user over stdio, each in
+a directory of its own; what they answer, notify and leave behind must be equal. Where execd means to differ, INTENDED
+says why, and the two must differ indeed: a row that is not true any more fails.
+"""
+import base64
+import json
+import os
+import pathlib
+import re
+import shutil
+import socket
+import stat
+import subprocess
+import sys
+import tempfile
+import threading
+import tomllib
+
+import pytest
+
+sys.path[:0] = [os.path.dirname(__file__), os.path.join(os.path.dirname(__file__), "../integration")]
+from conftest import EXECD, ROOT, as_user, user  # noqa: E402,F401
+from driver import codex_program  # noqa: E402
+from execd_client import Stdio  # noqa: E402
+
+
+class Origin:
+    """Answers each connection with the bytes of its path, however wrong they are, and closes it."""
+
+    ANSWERS = {
+        "/plain": b"HTTP/1.1 200 OK\r\nContent-Length: 2\r\nX-A: 1\r\nx-a: 2\r\n\r\nhi",
+        "/lengths": b"HTTP/1.1 200 OK\r\nContent-Length: 2\r\nContent-Length: 3\r\n\r\nhi!",
+        "/same-length": b"HTTP/1.1 200 OK\r\nContent-Length: 2\r\nContent-Length: 2\r\n\r\nhi",
+        "/folded": b"HTTP/1.1 200 OK\r\nX-A: 1\r\n 2\r\nContent-Length: 2\r\n\r\nhi",
+        "/bad-name": b"HTTP/1.1 200 OK\r\nX A: 1\r\nContent-Length: 2\r\n\r\nhi",
+        "/no-name": b"HTTP/1.1 200 OK\r\n: 1\r\nContent-Length: 2\r\n\r\nhi",
+        "/head": b"HTTP/1.1 200 OK\r\nContent-Length: 2\r\n\r\n",
+        "/nowhere": b"HTTP/1.1 302 Found\r\nLocation: http://[\r\nContent-Length: 5\r\n\r\nstill",
+        "/no-location": b"HTTP/1.1 302 Found\r\nContent-Length: 5\r\n\r\nstill",
+        "/moved": b"HTTP/1.1 302 Found\r\nLocation: /echo\r\nContent-Length: 0\r\n\r\n",
+        "/kept": b"HTTP/1.1 307 Temporary Redirect\r\nLocation: /echo\r\nContent-Length: 0\r\n\r\n",
+        "/ftp": b"HTTP/1.1 302 Found\r\nLocation: ftp://x/\r\nContent-Length: 0\r\n\r\n",
+        "/loop": b"HTTP/1.1 302 Found\r\nLocation: /loop\r\nContent-Length: 0\r\n\r\n",
+        "/chunked": b"HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\n2\r\nhi\r\n0\r\n\r\n",
+        "/cut": b"HTTP/1.1 200 OK\r\nContent-Length: 10\r\n\r\nhi",
+        "/until-close": b"HTTP/1.1 200 OK\r\n\r\nhi",
+        "/empty": b"HTTP/1.1 204 No Content\r\n\r\n",
+        "/error": b"HTTP/1.1 503 Busy\r\nContent-Length: 4\r\n\r\nbusy",
+        "/early": b"HTTP/1.1 103 Early Hints\r\nX: 1\r\n\r\nHTTP/1.1 200 OK\r\nContent-Length: 2\r\n\r\nhi",
+        "/latin": b"HTTP/1.1 200 OK\r\nX-L: \xe9\r\nContent-Length: 0\r\n\r\n",
+        "/rubbish": b"rubbish\r\n\r\n",
+        "/nothing": b"",
+    }
+
+    def __init__(self):
+        self.listener = socket.create_server(("127.0.0.1", 0))
+        self.url = f"http://127.0.0.1:{self.listener.getsockname()[1]}"
+        threading.Thread(target=self._accept, daemon=True).start()
+
+    def _accept(self):
+        while True:
+            try:
+                s, _ = self.listener.accept()
+            except OSError:
+                return
+            threading.Thread(target=self._answer, args=(s,), daemon=True).start()
+
+    def _answer(self, s):
+        with s, s.makefile("rb") as f:
+            head = b""
+            while not head.endswith(b"\r\n\r\n") and (line := f.readline()):
+                head += line
+            found = re.search(rb"(?i)\r\ncontent-length: (\d+)", head)
+            body = f.read(int(found[1])) if found else b""
+            path = head.split(b" ")[1].decode() if b" " in head else ""
+            answer = self.ANSWERS.get(path)
+            if answer is None:      # what was asked, without what names this origin
+                first, *lines = head.decode("latin1").split("\r\n")
+                lines = sorted(lower(x) for x in lines if x and x[:4].lower() != "host")
+                said = json.dumps([first, lines, body.decode("latin1")]).encode()
+                answer = b"HTTP/1.1 200 OK\r\nContent-Length: %d\r\n\r\n" % len(said) + said
+            s.sendall(closing(answer))
+
+    def stop(self):
+        """No connection is waited for: each ends with its answer."""
+        self.listener.shutdown(socket.SHUT_RDWR)
+        self.listener.close()
+
+
+def lower(line):
+    """How names of headers are written means nothing."""
+    name, colon, value = line.partition(":")
+    return name.lower() + colon + value
+
+
+def closing(answer):
+    """Says that the connection ends, so that nobody uses it again."""
+    at = answer.rfind(b"HTTP/1.1 ")
+    end = answer.find(b"\r\n", at) + 2
+    return answer[:end] + b"Connection: close\r\n" + answer[end:] if at >= 0 else answer
+
+
+def fs(method, path, **params):
+    return (f"fs/{method}", {"path": f"file://DIR/{path}" if path is not None else "file://DIR", **params})
+
+
+def two(method, source, destination, **params):
+    return (f"fs/{method}", {"sourcePath": f"file://DIR/{source}", "destinationPath": f"file://DIR/{destination}",
+                             **params})
+
+
+def get(path, method="GET", **params):
+    return ("http/request", {"method": method, "url": f"ORIGIN{path}", "requestId": "r", **params})
+
+
+def run(script, **params):
+    return ("run", {"argv": ["/bin/sh", "-c", script], "env": {"PATH": "/usr/bin:/bin"}, "tty": False,
+                    "cwd": "file://DIR", **params})
+
+
+def config(paths, requirements=(), **params):
+    return ("environmentConfig/read", {"cwd": "file://DIR", "configPaths": paths,
+                                       "requirementsPaths": list(requirements), **params})
+
+
+WALK = {"maxDepth": 8, "maxDirectories": 100, "maxEntries": 100, "followDirectorySymlinks": False}
+FOLLOW = {**WALK, "followDirectorySymlinks": True}
+TREE = "mkdir -p d/e; echo f >f; echo g >d/g; chmod 600 d/g; ln -s d l; ln -s f lf; ln -s nowhere dangling; mkfifo p"
+TOML = ("mkdir HOME/.codex; cat >HOME/.codex/config.toml <<'E'\nmodel = \"x\"\nn = 0x1F\nt = 1979-05-27 07:32:00Z\n"
+        "list = [1, {a = 1}]\na.b = 1\n[tab]\nz = \"\"\"\nq\"\"\"\n[tab.sub]\n[[aot]]\nk = 1\n[[aot]]\nE\n")
+
+# name: (what to prepare, requests)
+CASES = {
+    # files
+    "read": (TREE, [fs("readFile", "f"), fs("readFile", "lf"), fs("readFile", "d"), fs("readFile", "none"),
+                    fs("readFile", "p"), fs("readFile", "dangling"), fs("readFile", "f/x")]),
+    "metadata": (TREE, [fs("getMetadata", n) for n in ("f", "d", "l", "lf", "dangling", "p", "none", "d/")]),
+    "directory": (TREE, [fs("readDirectory", n) for n in (None, "d", "l", "f", "none")]),
+    "canonicalize": (TREE, [fs("canonicalize", n) for n in ("l/e", "lf", "dangling", "d/../f", "none")]),
+    "base64": ("", [("process/write", {"processId": "x", "writeId": "w", "chunk": c}) for c in (
+        "a", "aa", "aaa", "aaaa", "aaaaa", "a=", "a==", "a===", "=", "==", "aa=", "aa==", "aaa=", "aaa==", "aaaaaa",
+        "a!", "aaaa=", "aaaa====", "Zg==a", "Zh==", "aaaaaaaaa", " aaa", "aaaa\n", "a" * 401, "a" * 400 + "=")]),
+    "no-params": ("", [(m, p) for p in (None, 7) for m in (
+        "initialize", "environmentConfig/read", "process/start", "process/read", "process/write", "process/signal",
+        "process/terminate", "fs/readFile", "fs/open", "fs/readBlock", "fs/writeBlock", "fs/close", "fs/writeFile",
+        "fs/createDirectory", "fs/getMetadata", "fs/canonicalize", "fs/readDirectory", "fs/walk", "fs/remove",
+        "fs/copy", "fs/watchMissing", "http/request")]),
+    "write": (TREE, [fs("writeFile", "new", dataBase64="aGk="), fs("writeFile", "f", dataBase64=""),
+                     fs("writeFile", "none/x", dataBase64=""), fs("writeFile", "d", dataBase64=""),
+                     fs("writeFile", "bad", dataBase64="a"), fs("writeFile", "dangling", dataBase64="aGk=")]),
+    "create": (TREE, [fs("createDirectory", "a/b/c"), fs("createDirectory", "x/y", recursive=False),
+                      fs("createDirectory", "d", recursive=False), fs("createDirectory", "d"),
+                      fs("createDirectory", "f"), fs("createDirectory", "l"), fs("createDirectory", "f/x")]),
+    "remove": (TREE, [fs("remove", "f"), fs("remove", "l"), fs("remove", "d", recursive=False), fs("remove", "d"),
+                      fs("remove", "none", force=False), fs("remove", "none"), fs("remove", "dangling")]),
+    "copy": (TREE, [two("copy", "f", "c", recursive=False), two("copy", "d", "e", recursive=False),
+                    two("copy", "d", "e", recursive=True), two("copy", "none", "x", recursive=False),
+                    two("copy", "l", "m", recursive=True), two("copy", "d", "d/inside", recursive=True)]),
+    "copy-set-id": ("echo x >s; chmod 6755 s", [two("copy", "s", "t", recursive=False)]),
+    "copy-onto-itself": (TREE, [two("copy", "f", "f", recursive=False)]),
+    "walk": (TREE, [fs("walk", None, options=WALK), fs("walk", "d", options=WALK), fs("walk", "f", options=WALK),
+                    fs("walk", "none", options=WALK), fs("walk", None, options={**WALK, "maxEntries": 2})]),
+    "walk-link": (TREE, [fs("walk", "l", options=WALK), fs("walk", "l", options=FOLLOW),
+                         fs("walk", None, options=FOLLOW)]),
+    "walk-hidden": ("mkdir .h; echo x >.h/x; echo y >.y",
+                    [fs("walk", None, options={**WALK, "pruneHiddenDirectories": True})]),
+    "names": (r"""mkdir n; : >n/'a b'; : >"n/$(printf 'x\377')"; : >n/ü""",
+              [fs("readDirectory", "n"), fs("getMetadata", "n/a%20b"), fs("getMetadata", "n/x%ff"),
+               fs("getMetadata", "n/%C3%BC"), fs("walk", "n", options=WALK)]),
+    "handles": (TREE, [fs("open", "f", handleId="h"), ("fs/readBlock", {"handleId": "h", "offset": 0, "len": 10}),
+                       ("fs/readBlock", {"handleId": "h", "offset": 100, "len": 10}),
+                       ("fs/readBlock", {"handleId": "h", "offset": 0, "len": 0}),
+                       fs("open", "f", handleId="h"),
+                       ("fs/writeBlock", {"handleId": "h", "offset": 0, "chunk": "aGk="}),
+                       ("fs/close", {"handleId": "h"}), ("fs/close", {"handleId": "h"}),
+                       ("fs/readBlock", {"handleId": "h", "offset": 0, "len": 1}), fs("open", "d", handleId="x"),
+                       fs("open", "none", handleId="x"), fs("open", "f", handleId="y" * 33)]),
+    "write-blocks": ("", [fs("open", "w", handleId="h", mode="replace"),
+                          ("fs/writeBlock", {"handleId": "h", "offset": 5, "chunk": "aGk="}),
+                          ("fs/writeBlock", {"handleId": "h", "offset": 0, "chunk": ""}),
+                          ("fs/writeBlock", {"handleId": "h", "offset": (1 << 63) - 1, "chunk": "aGk="}),
+                          ("fs/close", {"handleId": "h"})]),
+    "open-sandboxed": (TREE, [fs("open", "f", handleId="h", sandbox={
+        "windowsSandboxLevel": "disabled", "permissions": {"type": "disabled"}}),
+        ("fs/readBlock", {"handleId": "h", "offset": 0, "len": 10})]),
+    "paths": (TREE, [("fs/readFile", {"path": p}) for p in (
+        "DIR/f", "file:DIR/f", "file://localhostDIR/f", "file://hostDIR/f", "http://x", "file://DIR/%zz",
+        "file://DIR/f?x", "file://DIR/f#x", "file://DIR/./d/../f", "file://DIR//f", "FILE://DIR/f", "file://DIR/f%00")]),
+    "watch-missing": ("", [("fs/watchMissing", {"watchId": 1, "missing": []})]),
+    # envelopes
+    "ids": ("", [("raw", '{"id":%s,"method":"nope","params":{}}' % i) for i in
+                 ("0", "-0", "-1", '"x"', '""', "9007199254740993", "9223372036854775807")]),
+    "unknown": ("", [("nope", {}), ("fs/nope", None), ("process/resize2", {})]),
+    "environment": ("", [("environment/status", None), ("environment/status", {}), ("environment/status", {"x": 1}),
+                         ("environment/status", [])]),
+    "twice": ("", [("initialize", {"clientName": "again"})]),
+    "wrong-types": ("", [("fs/readFile", {}), ("fs/readFile", None), ("fs/readFile", {"path": 1}),
+                         ("process/start", {}), ("process/read", {"processId": "x", "waitMs": -1}),
+                         ("process/write", {"processId": "x", "chunk": "a", "writeId": "w"}),
+                         ("process/signal", {"processId": "x", "signal": "kill"}),
+                         ("process/terminate", {"processId": "none"}), ("process/read", {"processId": "none"})]),
+    # processes
+    "run": (TREE, [run("echo out; echo err >&2; exit 3"), run("pwd; umask; echo $USER"), run("kill -9 $$")]),
+    "run-arg0": ("", [run("echo $0", arg0="name"), ("run", {"argv": ["cat", "/proc/self/comm"], "env": {"PATH": "/bin"},
+                                                            "tty": False, "cwd": "file://DIR"})]),
+    "run-nothing": ("", [run("", argv=[]), run("", argv=["/none"]), run("", cwd="file://DIR/none"),
+                         run("", argv=["DIR"]), run("", cwd="DIR")]),
+    "run-input": ("", [run("cat", pipeStdin=True, write="some input")]),
+    # HTTP
+    **{f"http{path.replace('/', '-')}": ("", [get(path), get(path, streamResponse=True)]) for path in Origin.ANSWERS
+       if path != "/head"},
+    "http-head": ("", [get("/head", "HEAD"), get("/head", "HEAD", bodyBase64="aGk="), get("/echo", "GET",
+                                                                                          bodyBase64="aGk=")]),
+    "http-methods": ("", [get("/echo", m, bodyBase64="aGk=") for m in ("POST", "post", "PROPFIND", "DELETE")]),
+    "http-redirected": ("", [get("/moved", "POST", bodyBase64="aGk="), get("/kept", "POST", bodyBase64="aGk="),
+                             get("/moved", redirectPolicy="stop"), get("/moved", redirectPolicy="nope")]),
+    "http-headers": ("", [get("/echo", headers=[{"name": "X-A", "value": "1"}, {"name": "x-a", "value": "2"}]),
+                          get("/echo", headers=[{"name": "X A", "value": "1"}]),
+                          get("/echo", headers=[{"name": "X", "value": "a\nb"}]),
+                          get("/echo", headers=[{"name": "X", "value": "", "valueEnvVar": "EXECD_TEST_UNSET"}]),
+                          get("/echo", headers=None)]),
+    "http-urls": ("", [("http/request", {"method": "GET", "url": u, "requestId": "r"}) for u in
+                       ("ftp://x", "nope", "http://", "file:///etc/passwd")]),
+    "http-credentials": ("", [("http/request", {"method": "GET", "url": "http://u:p@ORIGIN_HOST/echo#f",
+                                                "requestId": "r"})]),
+    "http-timeout": ("", [get("/plain", timeoutMs=0)]),
+    # configuration
+    "config": (TOML, [config([["model"], ["n"], ["t"], ["list"], ["a"], ["tab"], ["aot"]]), config([["tab", "z"]]),
+                      config([["model", "x"], ["aot", "k"]]), config([["tab", "none"]]), config([["none"]]),
+                      config([["model"]], [["x"]])]),
+    "config-none": ("", [config([["model"]])]),
+    "config-params": ("", [config([]), config([[]]), config([[1]]), config("a"), config(None),
+                           config([["a"]], cwd=None), config([["a"]], cwd="/x"), config([["a"]], cwd="file://host/x"), config([["a"]], [[]]),
+                           ("environmentConfig/read", None), ("environmentConfig/read", {})]),
+    "config-a-directory": ("mkdir -p HOME/.codex/config.toml", [config([["a"]])]),
+}
+
+# Where execd means to differ.
+INTENDED = {
+    "copy-onto-itself": "the reference empties the file",
+    "names": "fs/walk finds a file whose name is not UTF-8, the reference an error",
+}
+
+
+@pytest.fixture(scope="module")
+def reference(user):
+    """The reference server where the test user may execute it."""
+    with tempfile.TemporaryDirectory(prefix="execd-codex-") as at:
+        os.chmod(at, 0o755)
+        program = pathlib.Path(at) / "codex"
+        shutil.copy(codex_program(), program)
+        program.chmod(0o755)
+        yield str(program)
+
+
+@pytest.fixture(scope="module")
+def origin():
+    o = Origin()
+    yield o
+    o.stop()
+
+
+class Side:
+    """One of the two servers, with a directory that only it uses."""
+
+    def __init__(self, argv, user, prepare, origin):
+        self.directory, self.home = (pathlib.Path(tempfile.mkdtemp(prefix="execd-diff-")) for _ in range(2))
+        if ROOT:
+            for at in self.directory, self.home:
+                os.chown(at, user.pw_uid, user.pw_gid)
+        self.origin = origin
+        prepare = f"umask 022; cd {self.directory}; {prepare.replace('HOME', str(self.home))}"
+        subprocess.run(as_user(user, ["sh", "-c", prepare]), check=True)
+        env = {"PATH": os.environ["PATH"], "HOME": str(self.home)}
+        self.client = Stdio(as_home(user, argv, self.home), env=env).ready()
+        self.runs = 0
+
+    def place(self, value):
+        """A request for this side."""
+        text = json.dumps(value) if not isinstance(value, str) else value
+        for name, real in (("DIR", str(self.directory)), ("ORIGIN_HOST", self.origin.url.split("//")[1]),
+                           ("ORIGIN", self.origin.url)):
+            text = text.replace(name, real)
+        return json.loads(text) if not isinstance(value, str) else text
+
+    def ask(self, method, params):
+        if method == "raw":
+            return self.raw(params)
+        params = self.place(params)
+        if method == "run":
+            return self.run(params)
+        before = len(self.client.messages)
+        m = self.client.request(method, params)
+        if isinstance(params, dict) and params.get("streamResponse") and "result" in m:
+            self.client.wait(lambda: any(x["params"]["done"] for x in self.deltas(before)), what="the last piece")
+            return m, body_of(self.deltas(before))
+        return m
+
+    def deltas(self, since):
+        return [x for x in self.client.messages[since:] if x.get("method") == "http/request/bodyDelta"]
+
+    def raw(self, text):
+        before = len(self.client.messages)
+        self.client.send_text(text.encode())
+        return self.client.wait(lambda: self.client.messages[before:], what=f"an answer to {text}")[0]
+
+    def run(self, params):
+        id = f"p{self.runs}"
+        self.runs += 1
+        written = params.pop("write", None)
+        m = self.client.request("process/start", {"processId": id, **params})
+        if "error" in m:
+            return m
+        if written:
+            self.client.write(id, written)
+            self.client.wait_output(id, written)
+            self.client.terminate(id)
+        done = self.client.finished(id)
+        return [done.code if not written else None, done.stdout, done.stderr]
+
+    def tree(self):
+        """What is left: kind, mode, content."""
+        found = {}
+        for at, directories, files in os.walk(os.fsencode(self.directory)):
+            for name in directories + files:
+                path = os.path.join(at, name)
+                st = os.lstat(path)
+                what = os.readlink(path) if stat.S_ISLNK(st.st_mode) else \
+                    open(path, "rb").read() if stat.S_ISREG(st.st_mode) else None
+                found[os.path.relpath(path, os.fsencode(self.directory))] = (st.st_mode, what)
+        return found
+
+    def stop(self):
+        self.client.close()
+        shutil.rmtree(self.directory)
+        shutil.rmtree(self.home)
+
+
+def as_home(user, argv, home):
+    found = as_user(user, argv)
+    return [f"HOME={home}" if x.startswith("HOME=") else x for x in found]
+
+
+def body_of(deltas):
+    """How a body is cut into pieces is the network's."""
+    whole = b"".join(base64.b64decode(d["params"]["deltaBase64"]) for d in deltas)
+    return [whole, deltas[-1]["params"]["error"] is not None]
+
+
+def normal(value, side):
+    """Without what may differ: where it ran, times, the order of a directory, how TOML is laid out."""
+    if isinstance(value, dict):
+        value = {k: v for k, v in value.items() if k not in ("createdAtMs", "modifiedAtMs", "id")} \
+            if "method" not in value else value
+        if "toml" in value:
+            value = {**value, "toml": json.dumps(tomllib.loads(value["toml"]), sort_keys=True, default=repr)}
+        if isinstance(value.get("bodyBase64"), str):
+            value = {**value, "bodyBase64": base64.b64decode(value["bodyBase64"]).decode("latin1")}
+        if "error" in value and isinstance(value["error"], dict):
+            return error_of(value["error"], side)
+        return {k: normal(v, side) for k, v in value.items()}
+    if isinstance(value, (list, tuple)):
+        values = [normal(v, side) for v in value]
+        if values and isinstance(values[0], dict) and "fileName" in values[0]:
+            values.sort(key=lambda e: e["fileName"])
+        return values
+    if isinstance(value, str):
+        for name, real in ("DIR", side.directory), ("HOME", side.home), ("ORIGIN", side.origin.url):
+            value = value.replace(str(real), name)
+    return value
+
+
+# What follows these is in each program's own words.
+WORDS = ("http/request failed", "failed to read http/request response body", "http/request url is invalid",
+         "failed to load executor-local config: HOME", "failed to parse JSON-RPC message")
+
+
+def error_of(error, side):
+    message = normal(error["message"], side)
+    for words in WORDS:
+        if message.startswith(words):
+            message = words
+    return [error["code"], message]
+
+
+def test_there_is_a_row_for_each_difference():
+    assert set(INTENDED) <= set(CASES)
+
+
+@pytest.mark.parametrize("name", CASES)
+def test_case(name, reference, origin, user):
+    """An ordinary user's servers; a server of root's has the same runner, and test_codex.py drives it."""
+    prepare, requests = CASES[name]
+    answers = []
+    for argv in [reference, "exec-server", "--listen", "stdio"], [str(EXECD), "--listen", "stdio"]:
+        side = Side(argv, user, prepare, origin)
+        try:
+            answers.append([[normal(side.ask(*r), side) for r in requests], side.tree()])
+        finally:
+            side.stop()
+    if name in INTENDED:
+        assert answers[0] != answers[1], f"execd does not differ any more: {INTENDED[name]}"
+        return
+    for request, theirs, ours in zip(requests, answers[0][0], answers[1][0]):
+        assert ours == theirs, request
+    assert answers[1][1] == answers[0][1]
