@@ -1,4 +1,4 @@
-"""The picture: on a logarithmic axis, what execd costs as a share of what its peer costs."""
+"""The pictures. The large one: on a logarithmic axis, what execd costs as a share of what its peer costs."""
 import html
 import math
 
@@ -81,3 +81,24 @@ def svg(lines):
     return (f'<svg xmlns="http://www.w3.org/2000/svg" width="{width}" height="{bottom + BOTTOM}" '
             f'viewBox="0 0 {width} {bottom + BOTTOM}"><style>{STYLE}</style>'
             f'<rect width="100%" height="100%" fill="#fff"/>' + "\n".join(body) + "</svg>\n")
+
+
+def _times(value):
+    return f"{value:.0f}×" if value >= 10 else f"{value:.1f}×"
+
+
+def summary(bars):
+    """The small one, for README.md: how many times faster or smaller than the peer, as bars of that length."""
+    left, width, step, top = 220, 380, 34, 56
+    longest = max(times for _, times, _ in bars)
+    height = top + step * len(bars) + 12
+    body = ['<text class="title" x="20" y="30">execd beside codex exec-server 0.169.0</text>']
+    for i, (words, times, kind) in enumerate(bars):
+        y, length = top + step * i, max(2, width * times / longest)
+        body += [f'<text x="{left - 12}" y="{y + 18}" text-anchor="end">{html.escape(words)}</text>',
+                 f'<rect x="{left}" y="{y + 4}" width="{length:.1f}" height="20" rx="2" fill="#2a6fb0"/>',
+                 f'<text class="times" x="{left + length + 8:.1f}" y="{y + 19}">{_times(times)} {kind}</text>']
+    size = left + width + 110
+    return (f'<svg xmlns="http://www.w3.org/2000/svg" width="{size}" height="{height}" viewBox="0 0 {size} {height}">'
+            f'<style>{STYLE}.times{{font-weight:600}}</style><rect width="100%" height="100%" fill="#fff"/>'
+            + "\n".join(body) + "</svg>\n")

@@ -1,4 +1,4 @@
-"""The table and the picture of a run."""
+"""The table and the two pictures of a run."""
 import dataclasses
 import datetime
 import os
@@ -9,8 +9,13 @@ import plot
 
 COMMAND = "scripts/bench"
 HERE = pathlib.Path(__file__).parent
-README = HERE.parent / "README.md"
-MARKS = ("<!-- scripts/bench writes this -->\n", "<!-- until here -->\n")
+# What README.md shows: row, figure, and the words for it.
+SUMMARY = [("spawn", "p50", "run a short command", "faster"),
+           ("spawn-sandboxed", "p50", "run it in a sandbox", "faster"),
+           ("spawn-many", "rate", "run many at once", "faster"),
+           ("read", "rate", "read a large file", "faster"),
+           ("output", "rate", "take a gigabyte of output", "faster"),
+           ("start", "pss", "memory of an idle server", "less")]
 SMALLEST = .001  # share that the picture shows; nothing grew is less
 
 
@@ -76,16 +81,15 @@ def _machine():
     return f"{os.cpu_count()} × {cpu}, Linux {platform.release()}"
 
 
-def write_readme(lines):
-    """The table between the marks; README.md shows the picture beside."""
-    before, _, rest = README.read_text().partition(MARKS[0])
-    _, mark, after = rest.partition(MARKS[1])
-    assert mark, f"{README} has no {MARKS[0].strip()} and {MARKS[1].strip()}"
-    README.write_text(f"{before}{MARKS[0]}\n{table(lines)}\n\n{MARKS[1]}{after}")
+def summary(lines):
+    """[(words, how many times, "faster" or "less")] of what README.md shows, as far as it was measured."""
+    found = {(line.row.name, line.figure.name): line for line in lines}
+    shown = [(found.get((row, figure)), words, kind) for row, figure, words, kind in SUMMARY]
+    return [(words, 1 / line.cost(), kind) for line, words, kind in shown if line and line.cost() is not None]
 
 
 def write(lines, rounds, quick, load):
-    """RESULTS.md, results.svg, and the table of README.md."""
+    """RESULTS.md, results.svg, and summary.svg, which README.md shows."""
     now = datetime.datetime.now(datetime.timezone.utc)
     mode = "as root, sessions of an ordinary user" if os.geteuid() == 0 else "as an ordinary user"
     size = " of short runs (`--quick`)" if quick else ""
@@ -104,4 +108,4 @@ the figures differ; the ratios hardly. *Must* and *aim* bound the ratio, or with
 {table(lines)}
 """)
     (HERE / "results.svg").write_text(plot.svg([line for line in lines if line.cost() is not None]))
-    write_readme(lines)
+    (HERE / "summary.svg").write_text(plot.summary(summary(lines)))

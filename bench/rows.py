@@ -210,8 +210,7 @@ ROWS = [
     Row("echo", _echo, [
         Figure("p50", "echo through a pipe, acknowledged at once, p50", "µs", 1.2, .75)]),
     Row("connect", _connect, [
-        Figure("p50", "connect and initialize, with its runner, p50", "µs", 1.5, .8),
-        Figure("cpu", "connect and initialize, CPU", "µs", 1.2, .8)]),
+        Figure("p50", "connect and initialize, with its runner, p50", "µs", 1.5, .8)]),
     Row("sessions", _idle("sessions", 300), [
         Figure("pss", "an idle session, PSS of all programs", "KiB", .6, .3)], memory=True),
     Row("processes", _idle("processes", 300), [
