@@ -6,6 +6,8 @@
 #include <errno.h>
 #include <signal.h>
 #include <stdint.h>
+#include <stdio.h>
+#include <string.h>
 #include <sys/prctl.h>
 #include <sys/resource.h>
 #include <sys/stat.h>
@@ -61,11 +63,24 @@ become_user(const struct spawn_order *o)
 		log_fatal_errno(-errno, "/");
 }
 
+/* For ps(1). Every user of the host sees it: the session's number, of which
+ * nothing can be resumed, and not its id. */
+#define TITLE_MAX (CONTROL_GROUP_MAX + CONTROL_IDENTITY_MAX + 32)
+
+static char *
+put_title(char title[TITLE_MAX], const struct control_start *s)
+{
+	snprintf(title, TITLE_MAX, "execd-runner: session %s of %s",
+	    s->group + strlen(SESSION_GROUP_PREFIX), s->name);
+	return title;
+}
+
 static void __attribute__((noreturn))
 runner_child(int program_fd, const struct spawn_order *o, int control_fd,
     const int joins[CGROUP_HIERARCHIES], bool root)
 {
-	char *argv[] = { (char *)(uintptr_t) "execd-runner", NULL };
+	char title[TITLE_MAX];
+	char *argv[] = { put_title(title, &o->start), NULL };
 	const char *step;
 	int err;
 

@@ -115,6 +115,19 @@ def test_sessions_are_shown(audited, user):
     watcher.drop()
 
 
+def test_a_runner_says_whose_it_is(spawn, user):
+    """In ps(1), which every user sees: a number, which leads to the session, and nothing that could resume it."""
+    s = spawn()
+    clients = [s.ready() for _ in range(2)]
+    for x in Ctl(s, user).sessions():
+        with open(f"/proc/{x['runner']}/cmdline") as f:
+            assert f.read() == f"execd-runner: session {x['number']} of {x['identity']}\0"
+        with open(f"/proc/{x['runner']}/comm") as f:
+            assert f.read() == "execd-runner\n"
+    titles = subprocess.run(["ps", "-eo", "args="], capture_output=True, text=True).stdout
+    assert not any(c.session_id[:8] in titles for c in clients)
+
+
 def test_what_is_not_kept_is_not_known(spawn, user):
     """Without a record and without counters runners report no commands: that is said, and not zero."""
     s = spawn()
