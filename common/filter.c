@@ -56,11 +56,11 @@ watch_denied(void)
 #define DENIED SCMP_ACT_KILL_PROCESS
 #endif
 
+/* `plain` is the action of a row without an errno. */
 static int
-add_rule(scmp_filter_ctx ctx, const struct filter_rule *r)
+add_rule(scmp_filter_ctx ctx, const struct filter_rule *r, uint32_t plain)
 {
-	uint32_t action =
-	    r->error ? SCMP_ACT_ERRNO((uint32_t)r->error) : SCMP_ACT_ALLOW;
+	uint32_t action = r->error ? SCMP_ACT_ERRNO((uint32_t)r->error) : plain;
 	struct scmp_arg_cmp cmp = { .arg = r->argument,
 		.op = SCMP_CMP_MASKED_EQ,
 		.datum_a = r->mask,
@@ -190,6 +190,7 @@ filter_program_clear(struct filter_program *p)
 struct table {
 	const struct filter_rule *rules;
 	size_t n;
+	uint32_t plain; /* action of a row without an errno */
 };
 
 static int
@@ -199,17 +200,16 @@ add_rules(void *ctx, const void *policy)
 	int err = 0;
 
 	for (size_t i = 0; i < t->n && err == 0; i++)
-		err = add_rule(ctx, &t->rules[i]);
+		err = add_rule(ctx, &t->rules[i], t->plain);
 	return err;
 }
 
-int
-filter_load(const struct filter_rule *rules, size_t n)
+static int
+load(uint32_t otherwise, const struct table *table)
 {
-	const struct table table = { rules, n };
 	struct filter_program p;
 	struct sock_fprog program;
-	int err = filter_compile(&p, DENIED, add_rules, &table);
+	int err = filter_compile(&p, otherwise, add_rules, table);
 
 	if (err != 0)
 		return err;
@@ -220,4 +220,20 @@ filter_load(const struct filter_rule *rules, size_t n)
 		err = -errno;
 	filter_program_clear(&p);
 	return err;
+}
+
+int
+filter_load(const struct filter_rule *rules, size_t n)
+{
+	const struct table table = { rules, n, SCMP_ACT_ALLOW };
+
+	return load(DENIED, &table);
+}
+
+int
+filter_load_denied(const struct filter_rule *rules, size_t n)
+{
+	const struct table table = { rules, n, DENIED };
+
+	return load(SCMP_ACT_ALLOW, &table);
 }

@@ -1,6 +1,6 @@
 /*
  * System-call policies, compiled by libseccomp; load one that stands as a
- * table. Filters are inherited and only add up: the monitor never loads one.
+ * table. Filters are inherited and only add up: root never loads one.
  *
  * Sources: seccomp(2), seccomp_rule_add(3), seccomp_export_bpf(3).
  */
@@ -61,5 +61,11 @@ void filter_program_clear(struct filter_program *p);
  * built with -Dsandbox-debug, is logged by name and kills then). 0 or -errno.
  */
 int filter_load(const struct filter_rule *rules, size_t n);
+
+/*
+ * no_new_privs, then a deny-list: what has no row is allowed, a row with an
+ * errno answers it, and a row without one kills the process. 0 or -errno.
+ */
+int filter_load_denied(const struct filter_rule *rules, size_t n);
 
 #endif

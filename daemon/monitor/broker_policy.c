@@ -1,0 +1,82 @@
+/*
+ * What the serving broker may not call. This is a deny-list: the broker is
+ * linked with libraries that may need other harmless calls tomorrow, and an
+ * unknown one must not end it. A call that can only mean an attack kills.
+ */
+#include "broker_policy.h"
+
+#include <sys/socket.h>
+
+#include "filter_rows.h"
+#include "util.h"
+
+#define KILL(name)   ALLOW(name) /* in a deny-list, a row without errno */
+#define REFUSE(name) DENY(name)
+#define REFUSE_IF(a, b, c, d)                                                  \
+	{                                                                      \
+		.syscall = SCMP_SYS(a), .error = EACCES, .compare = true,      \
+		.argument = b, .mask = c, .value = d                           \
+	}
+
+static const struct filter_rule rules[] = {
+	/* other programs: root starts them */
+	KILL(execve),
+	KILL(execveat),
+	/* other processes */
+	KILL(ptrace),
+	KILL(process_vm_readv),
+	KILL(process_vm_writev),
+	KILL(pidfd_getfd),
+	KILL(kcmp),
+	/* other views of the host */
+	KILL(unshare),
+	KILL(setns),
+	KILL(mount),
+	KILL(umount2),
+	KILL(pivot_root),
+	KILL(chroot),
+	KILL(move_mount),
+	KILL(open_tree),
+	KILL(fsopen),
+	KILL(fsmount),
+	KILL(mount_setattr),
+	KILL(open_by_handle_at),
+	/* the kernel's larger surfaces */
+	KILL(bpf),
+	KILL(perf_event_open),
+	KILL(userfaultfd),
+	KILL(io_uring_setup),
+	KILL(init_module),
+	KILL(finit_module),
+	KILL(delete_module),
+	KILL(kexec_load),
+	KILL(reboot),
+	KILL(swapon),
+	KILL(swapoff),
+	KILL(acct),
+	KILL(quotactl),
+	REFUSE(keyctl),
+	REFUSE(add_key),
+	REFUSE(request_key),
+	/* Who it is does not change; libraries may ask for what it is. */
+	KILL(setuid),
+	KILL(setgid),
+	KILL(setreuid),
+	KILL(setregid),
+	KILL(setresuid),
+	KILL(setresgid),
+	KILL(setgroups),
+	KILL(capset),
+	/* Root binds and dials. A library that tries, as name services do, is
+	 * told no and goes on without. */
+	REFUSE(connect),
+	REFUSE(bind),
+	REFUSE(listen),
+	REFUSE(socket),
+};
+
+int
+broker_policy_load(void)
+{
+	return filter_load_denied(rules, nitems(rules));
+}
