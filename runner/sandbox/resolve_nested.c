@@ -1,9 +1,10 @@
 /*
  * Repositories below a writable root, where the operator asks for it: `hooks`
- * and `config` of each stay read-only down to a configured depth. This is
- * hardening: what cannot be looked at is left alone. A tree with more
- * directories than one start may look at refuses the policy: a search that
- * ended early would protect less than the operator believes.
+ * and `config` of each stay read-only down to a configured depth. What cannot
+ * be looked at stays as it is, whole: a command that owns it could open it
+ * again, and write there. A tree with more directories than one start may look
+ * at refuses the policy: a search that ended early would protect less than the
+ * operator believes.
  */
 #include "resolve_parts.h"
 
@@ -36,6 +37,14 @@ put(struct resolver *s, struct queue *q, struct node *directory, unsigned depth)
 	q->items[q->count++] = (struct level){ directory, depth };
 }
 
+static void
+protect_closed(struct node *directory)
+{
+	if (directory->claim == CLAIM_NONE &&
+	    node_access(directory) == SANDBOX_WRITE)
+		directory->claim = CLAIM_READ;
+}
+
 /* A mask only where there is a repository: it would be one else. */
 static int
 protect_repository(struct resolver *s, struct node *git)
@@ -49,6 +58,8 @@ protect_repository(struct resolver *s, struct node *git)
 	if (err < 0 || git->claim == CLAIM_WRITE ||
 	    node_access(git) != SANDBOX_WRITE)
 		return err;
+	if (hooks->blocked || config->blocked)
+		protect_closed(git);
 	if (hooks->claim == CLAIM_NONE && hooks->seen.type == FS_DIRECTORY)
 		hooks->claim = CLAIM_READ;
 	if (hooks->seen.type == FS_MISSING && !hooks->blocked &&
@@ -83,6 +94,8 @@ look_for_git(struct resolver *s, struct node *directory)
 
 	if (err < 0)
 		return err;
+	if (git->blocked)
+		protect_closed(directory);
 	if (git->seen.type == FS_DIRECTORY)
 		return protect_repository(s, git);
 	return git->seen.type == FS_FILE ? protect_pointed(s, git) : 0;
@@ -99,6 +112,8 @@ visit(struct resolver *s, struct queue *q, const struct level *l,
 	if (strcmp(name, ".git") == 0)
 		return 0;
 	err = tree_child(&s->tree, l->directory, text, &child);
+	if (err == 0 && child->blocked)
+		protect_closed(l->directory);
 	if (err < 0 || child->seen.type != FS_DIRECTORY ||
 	    node_access(child) == SANDBOX_DENY)
 		return err;
@@ -123,11 +138,14 @@ visit_names(struct resolver *s, struct queue *q, const struct level *l)
 	struct names names = { .max = NESTED_NAMES_MAX - s->nested_names };
 	int err = tree_list(&s->tree, path, true, &names);
 
-	if (err == -E2BIG)
+	if (err == -E2BIG) {
 		err = fail_too_many(s, path);
-	else if (err == -EACCES || err == -EPERM || err == -ENOENT ||
-		 err == -ENOTDIR)
+	} else if (err == -EACCES || err == -EPERM) {
+		protect_closed(l->directory);
 		err = 0;
+	} else if (err == -ENOENT || err == -ENOTDIR) {
+		err = 0;
+	}
 	for (size_t at = 0; at < names.len && err == 0;
 	     at += strlen(names.text + at) + 1)
 		err = visit(s, q, l, names.text + at + 1);

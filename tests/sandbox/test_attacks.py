@@ -368,6 +368,20 @@ def test_a_git_directory_is_not_hidden_by_a_mode(box, place, user):
     assert not (place / "d/g/hooks/x").exists()
 
 
+def test_a_nested_repository_is_not_hidden_by_a_mode(configured, place, user, sandboxes):
+    """Where the operator asks for nested repositories: a command closes one, so that the next one finds none."""
+    as_test_user(user, "mkdir -p d/.git/hooks e/.git/hooks; echo '[core]' | tee d/.git/config > e/.git/config", place)
+    s = configured(f"[listener main]\naddress = ws://127.0.0.1:0\nallow-unauthenticated = a\n[identity a]\n"
+                   f"user = {user.pw_name}\n[sandbox]\nnested-git = hooks\n")
+    box = Shell(s.ready(), workspace_write(place), place)
+    assert "Read-only" in box.run("touch d/.git/hooks/x").stderr
+    box("chmod 0 d; chmod 0 e/.git")
+    box("(chmod 755 d; touch d/.git/hooks/x; chmod 755 e/.git; touch e/.git/hooks/x) 2> /dev/null; :")
+    for closed in "d", "e/.git":
+        (place / closed).chmod(0o755)
+    assert not (place / "d/.git/hooks/x").exists() and not (place / "e/.git/hooks/x").exists()
+
+
 @pytest.mark.skipif(not ROOT, reason="SKIPPED: only root may look at another user's processes")
 def test_two_commands_do_not_see_each_other(session, place):
     box = Shell(session, workspace_write(place), place)
