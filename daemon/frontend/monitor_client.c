@@ -7,8 +7,8 @@
 
 #include <errno.h>
 #include <event2/event.h>
-#include <fcntl.h>
 #include <poll.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
@@ -313,11 +313,30 @@ control_cb(evutil_socket_t fd, short what, void *arg)
 	}
 }
 
+/* As if it had been refused at once. */
+static void
+tell_unsent(enum control_type type, uint32_t conn)
+{
+	const struct control_verdict busy = { .conn = conn,
+		.verdict = VERDICT_BUSY };
+	struct control_session failed = { .conn = conn,
+		.result = SESSION_FAILED };
+	struct connection *c = connection_find(conn);
+
+	snprintf(failed.reason, sizeof(failed.reason),
+	    "the session channel cannot be passed on");
+	if (c != NULL && type == MON_REQ_AUTHENTICATE)
+		handshake_verdict(c, &busy);
+	else if (c != NULL && c->state == CONN_STARTING)
+		handshake_refused(c, &failed);
+}
+
 void
 monitor_watch(void)
 {
 	static struct event control;
 
+	monitor_on_unsent(tell_unsent);
 	event_assign(
 	    &control, base, CONTROL_FD, EV_READ | EV_PERSIST, control_cb, NULL);
 	loop_add(&control, NULL);
@@ -348,8 +367,6 @@ monitor_wait_configure(struct offer *o)
 	ssize_t n;
 	int err;
 
-	/* Sends may wait, receiving never does. */
-	fcntl(CONTROL_FD, F_SETFL, fcntl(CONTROL_FD, F_GETFL) & ~O_NONBLOCK);
 	n = wait_packet(packet, sizeof(packet), fds, &nfds);
 	err = begin_offer(o, packet, (size_t)n, MON_EV_CONFIGURE, fds, nfds);
 	while (err == 0 && o->have < o->configure.listeners) {

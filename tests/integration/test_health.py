@@ -90,3 +90,39 @@ def test_a_front_end_that_hangs(operated):
     began = time.monotonic()
     assert get(op, "/healthz") == WELL
     assert time.monotonic() - began < 12
+
+
+def ask_to_come_in(url, token):
+    """A handshake that waits for the broker's word."""
+    from execd_client import dial, upgrade
+    sock = dial(url)
+    sock.settimeout(20)
+    sock.sendall(upgrade(f"Authorization: Bearer {token}\r\n"))
+    return sock
+
+
+def test_credentials_wait_for_a_broker_that_hangs_and_nobody_else_does(operated):
+    """More of them than its socket holds: the front-end goes on, says that the broker hangs, and sends them later."""
+    s, plain, op = operated()
+    c = s.connect(plain, token="t").ready()
+    c.sh("p", "i=0; while :; do i=$((i + 1)); echo $i; sleep 0.1; done")
+    c.wait_output("p", "3")
+    broker = s.broker
+    os.kill(broker, signal.SIGSTOP)
+    began = time.monotonic()
+    waiting = [ask_to_come_in(plain, "t") for _ in range(40)]
+    # 256 wait beside what the socket holds; whoever comes then is told to come again.
+    large = [ask_to_come_in(plain, "x" * 8000) for _ in range(400)]
+    seen = c.output("p")
+    poll(lambda: get(op, "/livez") == WELL, 3, "an answer")
+    assert large[-1].recv(100).startswith(b"HTTP/1.1 503 ")
+    poll(lambda: len(c.output("p")) > len(seen), 5, "output of a session that there is")
+    assert c.call("environment/status") == {"status": "ready"}
+    assert time.monotonic() - began < 10, "too slow: root ends a broker that hangs"
+    os.kill(broker, signal.SIGCONT)
+    assert all(sock.recv(100).startswith(b"HTTP/1.1 101 ") for sock in waiting)
+    answers = {sock.recv(100).split(b"\r\n")[0] for sock in large[:-1]}
+    assert answers == {b"HTTP/1.1 401 Unauthorized", b"HTTP/1.1 503 Service Unavailable"}
+    assert s.broker == broker and s.connect(plain, token="t").ready().run("x", ["/bin/echo", "in"]).stdout == "in\n"
+    for sock in waiting + large:
+        sock.close()
