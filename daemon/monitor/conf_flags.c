@@ -5,6 +5,7 @@
  */
 #include <errno.h>
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
 
@@ -16,6 +17,18 @@
 #include "util.h"
 
 #define SHARED_SECRET_MIN 32
+
+/* By name only: an argument is there for every local user to read. */
+static void
+add_variables(struct identity *id, const struct options *o)
+{
+	for (size_t i = 0; i < o->nvariables; i++) {
+		_cleanup_free_ char *entry = xasprintf(
+		    "%s=%s", o->variables[i], getenv(o->variables[i]));
+
+		strings_add(&id->environment, entry);
+	}
+}
 
 static int
 take_identity(struct conf *c, const struct options *o)
@@ -41,6 +54,7 @@ take_identity(struct conf *c, const struct options *o)
 	}
 	id = conf_identity.add(c, name, why);
 	id->user = o->user ? xstrdup(o->user) : NULL;
+	add_variables(id, o);
 	err = identity_resolve(id, why);
 	if (err == 0) {
 		free(id->name);

@@ -16,22 +16,31 @@
 
 #define GROUPS_MAX 65536
 
-/* Belong to execd's own login or service, not to the session's user. */
-static const char *const dropped_names[] = { "HOME", "USER", "LOGNAME", "SHELL",
-	"MAIL", "XDG_RUNTIME_DIR", "SUDO_COMMAND", "SUDO_USER", "SUDO_UID",
-	"SUDO_GID", "NOTIFY_SOCKET", "WATCHDOG_USEC", "WATCHDOG_PID",
-	"INVOCATION_ID", "JOURNAL_STREAM", "LISTEN_FDS", "LISTEN_PID",
-	"LISTEN_FDNAMES", "STATE_DIRECTORY" };
+/* All that a session of another user has of root's environment: whatever else
+ * is there, a secret among it, is root's. */
+static const char *const kept_names[] = { "PATH", "LANG", "LANGUAGE", "TZ",
+	"SSL_CERT_FILE", "SSL_CERT_DIR", "EXECD_DEBUG", "ASAN_OPTIONS",
+	"UBSAN_OPTIONS", "LSAN_OPTIONS" };
 
 static bool
-is_dropped(const char *entry)
+is_named(const char *entry, const char *name)
 {
-	for (size_t i = 0; i < nitems(dropped_names); i++) {
-		size_t n = strlen(dropped_names[i]);
+	size_t n = strlen(name);
 
-		if (!strncmp(entry, dropped_names[i], n) && entry[n] == '=')
+	return strncmp(entry, name, n) == 0 && entry[n] == '=';
+}
+
+static bool
+is_kept(const char *entry, bool another)
+{
+	/* How execd's programs find each other. */
+	if (is_named(entry, "EXECD_SPAWN_CHANNEL"))
+		return false;
+	if (!another || strncmp(entry, "LC_", 3) == 0)
+		return true;
+	for (size_t i = 0; i < nitems(kept_names); i++)
+		if (is_named(entry, kept_names[i]))
 			return true;
-	}
 	return false;
 }
 
@@ -46,8 +55,8 @@ is_replaced(const struct identity *id, const char *entry)
 	return false;
 }
 
-/* execd's environment, with the variables that name the user replaced if it
- * is another, and those the operator gives. */
+/* execd's environment, or of root's what another user may have, and what the
+ * operator gives. */
 static void
 make_environment(struct identity *id, bool another)
 {
@@ -64,7 +73,7 @@ make_environment(struct identity *id, bool another)
 		env[n++] = xasprintf("SHELL=%s", id->shell);
 	}
 	for (size_t i = 0; i < count; i++)
-		if (!(another && is_dropped(environ[i])) &&
+		if (is_kept(environ[i], another) &&
 		    !is_replaced(id, environ[i]))
 			env[n++] = xstrdup(environ[i]);
 	for (size_t i = 0; i < id->environment.count; i++)

@@ -17,6 +17,7 @@
 enum {
 	OPT_LISTEN = 256,
 	OPT_USER,
+	OPT_ENVIRONMENT,
 	OPT_ALLOW_UNAUTHENTICATED,
 	OPT_CONCURRENT_REQUESTS,
 	OPT_WS_AUTH,
@@ -35,6 +36,7 @@ enum {
 static const struct option long_options[] = {
 	{ "listen", required_argument, NULL, OPT_LISTEN },
 	{ "user", required_argument, NULL, OPT_USER },
+	{ "environment", required_argument, NULL, OPT_ENVIRONMENT },
 	{ "allow-unauthenticated", no_argument, NULL,
 	    OPT_ALLOW_UNAUTHENTICATED },
 	{ "ws-auth", required_argument, NULL, OPT_WS_AUTH },
@@ -75,6 +77,8 @@ static const char usage_text[] =
     "stdio\n"
     "                            (default ws://127.0.0.1:0)\n"
     "  --user NAME               as root: run every session as this user\n"
+    "  --environment NAME        sessions of --user have this variable of "
+    "root's, too\n"
     "  --allow-unauthenticated   let clients in that present no credential\n"
     "  --ws-auth MODE            capability-token or signed-bearer-token, "
     "with:\n"
@@ -254,6 +258,21 @@ take_listen(struct options *o, const char *url)
 }
 
 static int
+take_variable(struct options *o, const char *name)
+{
+	if (o->nvariables == OPTIONS_VARIABLES_MAX)
+		return usage_error("--environment %s: too many of them", name);
+	if (name[0] == '\0' || strchr(name, '=') != NULL)
+		return usage_error(
+		    "--environment: `%s` is not the name of a variable", name);
+	if (getenv(name) == NULL)
+		return usage_error(
+		    "--environment: there is no variable %s", name);
+	o->variables[o->nvariables++] = name;
+	return -1;
+}
+
+static int
 print_and_stop(const char *text)
 {
 	fputs(text, stdout);
@@ -271,6 +290,8 @@ take_option(struct options *o, int opt, const char *arg, int index)
 	case OPT_USER:
 		o->user = arg;
 		return -1;
+	case OPT_ENVIRONMENT:
+		return take_variable(o, arg);
 	case OPT_ALLOW_UNAUTHENTICATED:
 		o->allow_unauthenticated = true;
 		return -1;
@@ -352,6 +373,6 @@ options_parse(struct options *o, int argc, char **argv)
 bool
 options_describe_service(const struct options *o)
 {
-	return o->listeners > 0 || o->user || o->allow_unauthenticated ||
-	       o->ws_auth != AUTH_NONE;
+	return o->listeners > 0 || o->user || o->nvariables > 0 ||
+	       o->allow_unauthenticated || o->ws_auth != AUTH_NONE;
 }

@@ -21,6 +21,7 @@ enum exit_code {
 
 #define OPTIONS_LISTENERS_MAX 8
 #define OPTIONS_LIMITS_MAX    32
+#define OPTIONS_VARIABLES_MAX 64
 
 /* --ws-auth, with codex exec-server's words (PROTOCOL.md section 1.5). */
 enum auth_mode { AUTH_NONE, AUTH_CAPABILITY_TOKEN, AUTH_SIGNED_TOKEN };
@@ -31,6 +32,8 @@ struct options {
 	const char *listen[OPTIONS_LISTENERS_MAX];
 	size_t listeners;
 	const char *user; /* NULL: single-user mode */
+	const char *variables[OPTIONS_VARIABLES_MAX]; /* --environment */
+	size_t nvariables;
 	bool allow_unauthenticated;
 	enum auth_mode ws_auth;
 	const char *ws_token_file, *ws_token_sha256;

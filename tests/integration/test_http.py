@@ -178,7 +178,7 @@ def test_credentials_in_the_url_are_a_header(client, origin):
 
 def test_a_header_from_the_environment(spawn, origin, mode):
     env = {**os.environ, "API_TOKEN": "s3cret"}
-    c = spawn(env=env).ready()
+    c = spawn("--environment", "API_TOKEN", env=env).ready()
     headers = [{"name": "Authorization", "value": "Bearer ", "valueEnvVar": "API_TOKEN"}]
     assert echoed(fetch(c, origin.url(), headers=headers))["header"]["authorization"] == "Bearer s3cret"
     headers[0]["valueEnvVar"] = "NO_SUCH"

@@ -261,7 +261,7 @@ def test_terminate_waits_for_nobody(client):
 
 def test_base_environment_policy(spawn, mode, user):
     env = {"PATH": "/usr/bin:/bin", "HOME": "/x", "FOO": "foo", "MY_KEY": "k", "LANG": "C"}
-    c = spawn(env=env).ready()
+    c = spawn("--environment", "FOO", "--environment", "MY_KEY", env=env).ready()
     policy = {"inherit": "all", "ignoreDefaultExcludes": False, "exclude": [], "set": {}, "includeOnly": []}
 
     def environment(id, **changes):
@@ -275,6 +275,26 @@ def test_base_environment_policy(spawn, mode, user):
     assert environment("d", inherit="none", set={"A": "1"}) == {"A": "1"}
     if mode == "root":
         assert everything["USER"] == everything["LOGNAME"] == user.pw_name
+
+
+def test_root_s_environment_is_not_the_sessions(spawn, mode):
+    """A secret that root started execd with reaches no command, no tool and no HTTP header."""
+    env = {"PATH": "/usr/bin:/bin", "HOME": "/x", "LANG": "C", "LC_TIME": "C", "PLANTED": "secret", "TMPDIR": "/tmp"}
+    c = spawn(env=env).ready()
+    policy = {"inherit": "all", "ignoreDefaultExcludes": True, "exclude": [], "set": {}, "includeOnly": []}
+    r = c.run("a", ["/usr/bin/env"], env={}, envPolicy=policy)
+    have = dict(line.split("=", 1) for line in r.stdout.splitlines())
+    assert "EXECD_SPAWN_CHANNEL" not in have
+    code, message = c.error("http/request", {
+        "method": "GET", "url": "http://127.0.0.1:1/", "requestId": "r",
+        "headers": [{"name": "X", "value": "", "valueEnvVar": "PLANTED"}]})
+    if mode == "user":          # it is his own
+        assert have["PLANTED"] == "secret" and code == -32603
+        return
+    assert set(have) == {"PATH", "LANG", "LC_TIME", "HOME", "USER", "LOGNAME", "SHELL"}
+    assert (code, message) == (-32602, "http/request header X requires executor environment variable PLANTED")
+    everywhere = c.run_sh("b", "cat /proc/[0-9]*/environ 2>/dev/null | tr '\\0' '\\n' | grep -c PLANTED")
+    assert everywhere.stdout == "0\n"
 
 
 def test_umask_and_files_are_the_users(client, directory, user):
