@@ -86,7 +86,7 @@ def test_reload_changes_nothing_and_the_log_has_one_line_per_event(spawn):
     s = spawn()
     c = s.ready()
     s.child.send_signal(signal.SIGHUP)
-    s.wait_log("SIGHUP")
+    s.wait_log("reload: there is no configuration file")
     assert c.call("environment/status") == {"status": "ready"}
     for line in s.log.splitlines():
         assert line.startswith(("execd[", "execd-broker[", "execd-frontend[", "execd-runner[")), line
@@ -104,6 +104,10 @@ def test_installed_programs_find_each_other(user, tmp_path_factory):
     assert r.returncode == 0, r.stderr
     execd = next(root.rglob("sbin/execd"))
     assert next(root.rglob("libexec/execd/execd-frontend")) and next(root.rglob("libexec/execd/execd-runner"))
+    # The library is found where pkg-config looks without being told.
+    found = next(root.rglob("execd-client.pc")).parent
+    looked = subprocess.run(["pkg-config", "--variable", "pc_path", "pkg-config"], capture_output=True, text=True)
+    assert looked.returncode != 0 or f"/{found.relative_to(root)}" in looked.stdout.strip().split(":"), (found, looked)
     p = subprocess.Popen([str(execd), "--listen", "stdio", *(["--user", user.pw_name] if ROOT else [])],
                          stdin=subprocess.PIPE, stdout=subprocess.PIPE, stderr=subprocess.PIPE)
     if ROOT:
