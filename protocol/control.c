@@ -1,12 +1,13 @@
 /*
  * Messages of the control channels: tables (control_layout.h) say how each is
  * laid out, one loop writes them and one reads them. Both ends are execd's own
- * programs of the same build; the reader still trusts nothing.
+ * programs; the reader still trusts nothing.
  */
 #include "control.h"
 
 #include <assert.h>
 #include <errno.h>
+#include <stdio.h>
 #include <string.h>
 
 #include "control_layout.h"
@@ -20,15 +21,26 @@ find_in(const struct control_layouts *l, enum control_type type)
 	return NULL;
 }
 
+/* *channel: the layouts that it is one of. */
 static const struct control_layout *
-layout_find(enum control_type type)
+layout_on(enum control_type type, const struct control_layouts **channel)
 {
 	const struct control_layouts *const *all = control_layouts_all;
 	const struct control_layout *l = NULL;
 
-	for (; *all != NULL && l == NULL; all++)
+	for (; *all != NULL && l == NULL; all++) {
+		*channel = *all;
 		l = find_in(*all, type);
+	}
 	return l;
+}
+
+static const struct control_layout *
+layout_find(enum control_type type)
+{
+	const struct control_layouts *channel;
+
+	return layout_on(type, &channel);
 }
 
 static void
@@ -65,10 +77,13 @@ put_field(struct buf *b, const struct field *f, const uint8_t *at)
 void
 control_put(struct buf *b, enum control_type type, const void *payload)
 {
-	const struct control_layout *l = layout_find(type);
+	const struct control_layouts *channel;
+	const struct control_layout *l = layout_on(type, &channel);
 
 	assert(l != NULL);
 	buf_put_u32(b, type);
+	if (l->first)
+		buf_put_u32(b, channel->version);
 	for (size_t i = 0; i < l->count; i++)
 		put_field(b, &l->fields[i],
 		    (const uint8_t *)payload + l->fields[i].offset);
@@ -119,18 +134,39 @@ control_peek(const void *message, size_t len)
 	return r.failed || layout_find(type) == NULL ? 0 : type;
 }
 
+static bool
+is_spoken(const struct control_layouts *channel, uint32_t version)
+{
+	return version >= channel->oldest && version <= channel->version;
+}
+
+static int
+get_version(struct buf_reader *r, const struct control_layouts *channel)
+{
+	uint32_t version = buf_get_u32(r);
+
+	if (r->failed)
+		return -EBADMSG;
+	return is_spoken(channel, version) ? 0 : -EPROTO;
+}
+
 int
 control_get(
     const void *message, size_t len, enum control_type type, void *payload)
 {
-	const struct control_layout *l = layout_find(type);
+	const struct control_layouts *channel;
+	const struct control_layout *l = layout_on(type, &channel);
 	struct buf_reader r;
+	int err;
 
 	if (l == NULL)
 		return -EBADMSG;
 	buf_reader_init(&r, message, len);
 	if (buf_get_u32(&r) != type)
 		return -EBADMSG;
+	err = l->first ? get_version(&r, channel) : 0;
+	if (err < 0)
+		return err;
 	for (size_t i = 0; i < l->count; i++)
 		get_field(&r, &l->fields[i],
 		    (uint8_t *)payload + l->fields[i].offset);
@@ -143,6 +179,26 @@ control_name(enum control_type type)
 	const struct control_layout *l = layout_find(type);
 
 	return l ? l->name : "unknown message";
+}
+
+const char *
+control_fault(const void *message, size_t len, char text[CONTROL_FAULT_MAX])
+{
+	enum control_type type = control_peek(message, len);
+	const struct control_layouts *channel;
+	const struct control_layout *l = layout_on(type, &channel);
+	struct buf_reader r;
+	uint32_t version;
+
+	buf_reader_init(&r, message, len);
+	buf_get_u32(&r);
+	version = buf_get_u32(&r);
+	if (l == NULL || !l->first || r.failed || is_spoken(channel, version))
+		return control_name(type);
+	snprintf(text, CONTROL_FAULT_MAX,
+	    "%s of version %u; this program speaks %u to %u", l->name, version,
+	    channel->oldest, channel->version);
+	return text;
 }
 
 const char *

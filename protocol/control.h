@@ -23,6 +23,7 @@
 #include "control_limits.h"
 #include "control_runner.h"
 #include "control_spawn.h"
+#include "control_version.h"
 #include "sandbox_limits.h"
 
 enum control_type {
@@ -131,7 +132,8 @@ void control_put(struct buf *b, enum control_type type, const void *payload);
 enum control_type control_peek(const void *message, size_t len);
 
 /* Decodes the payload of a message of that type into its struct, which is
- * *payload. 0, or -EBADMSG. A type without fields takes NULL. */
+ * *payload. 0; -EPROTO: its sender speaks another version of the channel; or
+ * -EBADMSG. A type without fields takes NULL. */
 int control_get(
     const void *message, size_t len, enum control_type type, void *payload);
 
@@ -141,5 +143,11 @@ const char *control_verdict_name(enum verdict verdict);
 
 /* "MON_REQ_OPEN", for logs. */
 const char *control_name(enum control_type type);
+
+/* What is said of a message that did not decode: its name, and which version
+ * its sender speaks if that is the reason. */
+#define CONTROL_FAULT_MAX 128
+const char *control_fault(
+    const void *message, size_t len, char text[CONTROL_FAULT_MAX]);
 
 #endif

@@ -34,20 +34,30 @@ struct control_layout {
 	const char *name;
 	const struct field *fields; /* in the order of the wire */
 	size_t count;
+	bool first; /* of a side of its channel: a version comes before */
 };
 
 #define LAYOUT(type, fields)                                                   \
 	{                                                                      \
-		type, #type, fields, nitems(fields)                            \
+		type, #type, fields, nitems(fields), false                     \
 	}
 #define EMPTY(type)                                                            \
 	{                                                                      \
-		type, #type, NULL, 0                                           \
+		type, #type, NULL, 0, false                                    \
+	}
+#define FIRST_LAYOUT(type, fields)                                             \
+	{                                                                      \
+		type, #type, fields, nitems(fields), true                      \
+	}
+#define FIRST_EMPTY(type)                                                      \
+	{                                                                      \
+		type, #type, NULL, 0, true                                     \
 	}
 
 struct control_layouts {
 	const struct control_layout *rows;
 	size_t count;
+	uint32_t version, oldest; /* that is spoken (control_version.h) */
 };
 
 /* No type is in two of them. */

@@ -186,13 +186,13 @@ static const struct field verified_fields[] = {
 };
 
 static const struct control_layout rows[] = {
-	LAYOUT(MON_EV_CONFIGURE, configure_fields),
+	FIRST_LAYOUT(MON_EV_CONFIGURE, configure_fields),
 	LAYOUT(MON_EV_RUNNER_EXITED, runner_exited_fields),
 	LAYOUT(MON_EV_RELOAD, configure_fields),
 	LAYOUT(MON_EV_DRAIN, drain_fields),
 	EMPTY(MON_EV_STOP),
 	LAYOUT(MON_EV_LISTENER, listener_fields),
-	LAYOUT(MON_REQ_READY, ready_fields),
+	FIRST_LAYOUT(MON_REQ_READY, ready_fields),
 	LAYOUT(MON_REQ_AUTHENTICATE, authenticate_fields),
 	LAYOUT(MON_ANS_AUTHENTICATE, verdict_fields),
 	LAYOUT(MON_REQ_OPEN, open_fields),
@@ -210,15 +210,16 @@ static const struct control_layout rows[] = {
 	LAYOUT(MON_REQ_HELPER, helper_fields),
 	LAYOUT(MON_REQ_METRICS, ask_metrics_fields),
 	LAYOUT(MON_ANS_METRICS, metrics_fields),
-	LAYOUT(KEYS_CONFIGURE, key_fields),
-	LAYOUT(KEYS_SERVE, serve_fields),
+	FIRST_LAYOUT(KEYS_CONFIGURE, key_fields),
+	FIRST_LAYOUT(KEYS_SERVE, serve_fields),
 	LAYOUT(KEYS_SIGN, sign_fields),
 	LAYOUT(KEYS_SIGNED, signed_fields),
-	LAYOUT(KEYS_TRUST, trust_fields),
+	FIRST_LAYOUT(KEYS_TRUST, trust_fields),
 	LAYOUT(KEYS_VERIFY, verify_fields),
 	LAYOUT(KEYS_VERIFIED, verified_fields),
 	LAYOUT(KEYS_PING, alive_fields),
 	LAYOUT(KEYS_ALIVE, alive_fields),
 };
 
-const struct control_layouts control_layouts_frontend = { rows, nitems(rows) };
+const struct control_layouts control_layouts_frontend = { rows, nitems(rows),
+	FRONTEND_VERSION, FRONTEND_VERSION };

@@ -184,7 +184,7 @@ static const struct field unwatched_fields[] = {
 
 static const struct control_layout rows[] = {
 	EMPTY(RUNNER_ORDER_SEVERAL),
-	LAYOUT(RUNNER_ORDER_CONFIGURE, session_config_fields),
+	FIRST_LAYOUT(RUNNER_ORDER_CONFIGURE, session_config_fields),
 	LAYOUT(RUNNER_ORDER_SANDBOX, sandbox_fields),
 	LAYOUT(RUNNER_ORDER_ATTACH, attach_fields),
 	EMPTY(RUNNER_ORDER_DETACH),
@@ -194,8 +194,8 @@ static const struct control_layout rows[] = {
 	LAYOUT(RUNNER_REPORT_UNWATCHED, unwatched_fields),
 	LAYOUT(RUNNER_REPORT_STARTED, started_fields),
 	LAYOUT(RUNNER_REPORT_EXITED, exited_fields),
-	EMPTY(RUNNER_ORDER_IDENTIFY),
-	LAYOUT(RUNNER_REPORT_IDENTITY, identity_fields),
+	FIRST_EMPTY(RUNNER_ORDER_IDENTIFY),
+	FIRST_LAYOUT(RUNNER_REPORT_IDENTITY, identity_fields),
 	LAYOUT(RUNNER_REPORT_RUNNING, running_fields),
 	LAYOUT(RUNNER_ORDER_AUDIT, audit_fields),
 	LAYOUT(RUNNER_ORDER_RECORDING, recording_fields),
@@ -207,4 +207,5 @@ static const struct control_layout rows[] = {
 	LAYOUT(CHANNEL_CLIENT, client_fields),
 };
 
-const struct control_layouts control_layouts_runner = { rows, nitems(rows) };
+const struct control_layouts control_layouts_runner = { rows, nitems(rows),
+	RUNNER_VERSION, RUNNER_OLDEST };

@@ -85,8 +85,8 @@ static const struct field status_fields[] = {
 };
 
 static const struct control_layout rows[] = {
-	EMPTY(SPAWN_BEGIN),
-	LAYOUT(SPAWN_READY, ready_fields),
+	FIRST_EMPTY(SPAWN_BEGIN),
+	FIRST_LAYOUT(SPAWN_READY, ready_fields),
 	LAYOUT(SPAWN_START, start_fields),
 	LAYOUT(SPAWN_STARTED, started_fields),
 	LAYOUT(SPAWN_DOOR, door_fields),
@@ -106,4 +106,5 @@ static const struct control_layout rows[] = {
 	EMPTY(SPAWN_PING),
 };
 
-const struct control_layouts control_layouts_spawn = { rows, nitems(rows) };
+const struct control_layouts control_layouts_spawn = { rows, nitems(rows),
+	SPAWN_VERSION, SPAWN_VERSION };

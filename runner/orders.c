@@ -281,9 +281,11 @@ take_identify(const uint8_t *packet, size_t len, const int *fds, size_t nfds)
 		.terminating = state == RUNNER_TERMINATING,
 	};
 	const struct session_process *p;
+	int err = control_get(packet, len, RUNNER_ORDER_IDENTIFY, NULL);
 
-	if (nfds > 0 ||
-	    control_get(packet, len, RUNNER_ORDER_IDENTIFY, NULL) < 0)
+	/* A broker of another version learns from the answer which one this
+	 * runner speaks, and decides. */
+	if (nfds > 0 || (err < 0 && err != -EPROTO))
 		return -EBADMSG;
 	memcpy(i.peer, session.client.peer, sizeof(i.peer));
 	orders_report(RUNNER_REPORT_IDENTITY, &i);
@@ -323,6 +325,7 @@ static void
 take_one(const uint8_t *packet, size_t len, const int *fds, size_t nfds)
 {
 	enum control_type type = control_peek(packet, len);
+	char fault[CONTROL_FAULT_MAX];
 
 	for (size_t i = 0; i < nitems(orders); i++) {
 		if (orders[i].type != type)
@@ -332,7 +335,8 @@ take_one(const uint8_t *packet, size_t len, const int *fds, size_t nfds)
 			break;
 		return;
 	}
-	orders_impossible(type);
+	log_fatal("impossible order from the monitor: %s",
+	    control_fault(packet, len, fault));
 }
 
 /* The first of them has the descriptors. */

@@ -362,6 +362,7 @@ void
 monitor_wait_configure(struct offer *o)
 {
 	uint8_t packet[CONTROL_MESSAGE_MAX];
+	char fault[CONTROL_FAULT_MAX];
 	int fds[SEQPACKET_FDS_MAX];
 	size_t nfds;
 	ssize_t n;
@@ -374,5 +375,6 @@ monitor_wait_configure(struct offer *o)
 		err = add_to_offer(o, packet, (size_t)n, fds, nfds);
 	}
 	if (err < 0)
-		log_fatal("impossible configuration from the monitor");
+		log_fatal("impossible configuration from the broker: %s",
+		    control_fault(packet, (size_t)n, fault));
 }

@@ -100,6 +100,15 @@ attach(struct session *s, uint32_t conn, const char *peer, int channel_fd)
 	return 0;
 }
 
+/* Has it an id that a client may know? */
+static bool
+is_listed(const struct session *s)
+{
+	return s->state != SESSION_STATE_SPARE &&
+	       s->state != SESSION_STATE_UNKNOWN &&
+	       s->state != SESSION_STATE_FOREIGN;
+}
+
 static void
 destroy(struct registry *r, struct session *s)
 {
@@ -109,7 +118,7 @@ destroy(struct registry *r, struct session *s)
 	session_forget_silence(r, s);
 	if (s->state == SESSION_STATE_UNKNOWN)
 		session_adopt_forget(r, s);
-	else if (s->state != SESSION_STATE_SPARE)
+	else if (is_listed(s))
 		table_remove(&r->by_id, &s->by_id);
 	if (s->runner.pid > 0)
 		table_remove(&r->by_pid, &s->by_pid);
@@ -292,9 +301,21 @@ terminate_visit(struct table_node *node, void *arg)
 	session_terminate(arg, TABLE_OBJECT(node, struct session, by_id));
 }
 
+/* Those that this broker cannot tell. */
+static void
+kill_visit(struct table_node *node, void *arg)
+{
+	const struct session *s = TABLE_OBJECT(node, struct session, by_pid);
+
+	if (s->state == SESSION_STATE_UNKNOWN ||
+	    s->state == SESSION_STATE_FOREIGN)
+		spawn_kill(s->runner.pid);
+}
+
 void
 session_terminate_all(struct monitor *m)
 {
+	table_each(&m->sessions.by_pid, kill_visit, m);
 	table_each(&m->sessions.by_id, terminate_visit, m);
 }
 
@@ -332,8 +353,7 @@ session_reap(struct monitor *m, pid_t pid, int status)
 		return false;
 	if (s->state == SESSION_STATE_SPARE)
 		session_spare_reaped(m, s);
-	if (s->state == SESSION_STATE_SPARE ||
-	    s->state == SESSION_STATE_UNKNOWN) {
+	if (!is_listed(s)) {
 		destroy(&m->sessions, s);
 		return true;
 	}

@@ -25,7 +25,8 @@ enum session_state {
 	SESSION_STATE_DETACHED,	   /* until its deadline */
 	SESSION_STATE_TERMINATING, /* told to end; killed at its deadline */
 	SESSION_STATE_SPARE,	   /* nobody's yet: only in registry.by_pid */
-	SESSION_STATE_UNKNOWN, /* likewise: its runner was asked who it is */
+	SESSION_STATE_UNKNOWN, /* likewise: its runner was asked who it is, */
+	SESSION_STATE_FOREIGN, /* likewise: and speaks another version */
 };
 
 /* The connection that has a session, or had it last. */

@@ -152,6 +152,21 @@ session_adopt_forget(struct registry *r, struct session *s)
 	drop_early(&s->early);
 }
 
+/* A runner that this broker cannot speak with. It is left alone, and its
+ * commands go on: a broker of its version can go on with the session. */
+static void
+leave_alone(
+    struct registry *r, struct session *s, const uint8_t *packet, size_t len)
+{
+	char fault[CONTROL_FAULT_MAX];
+
+	session_adopt_forget(r, s);
+	s->state = SESSION_STATE_FOREIGN;
+	log_error(0, "session %.*s: runner %d: %s; it is left alone",
+	    ID_LOG_CHARS, s->id, (int)s->runner.pid,
+	    control_fault(packet, len, fault));
+}
+
 /* Its connection went with the front-end of the broker before. */
 static void
 begin_again(struct monitor *m, struct session *s,
@@ -206,11 +221,16 @@ session_adopt_report(
     struct monitor *m, struct session *s, const uint8_t *packet, size_t len)
 {
 	struct control_identity i;
+	int err;
 
 	if (control_peek(packet, len) != RUNNER_REPORT_IDENTITY)
 		return put_off(s, packet, len);
-	if (control_get(packet, len, RUNNER_REPORT_IDENTITY, &i) < 0 ||
-	    i.age_ms > INT64_MAX / 2)
+	err = control_get(packet, len, RUNNER_REPORT_IDENTITY, &i);
+	if (err == -EPROTO) {
+		leave_alone(&m->sessions, s, packet, len);
+		return true;
+	}
+	if (err < 0 || i.age_ms > INT64_MAX / 2)
 		return false;
 	settle(m, s, &i);
 	return true;

@@ -127,9 +127,12 @@ take_packet(
 {
 	if (nfds > 0)
 		judge(s, -EBADMSG);
-	else if (s->state != SESSION_STATE_UNKNOWN)
+	/* Of a foreign one it is read, so that it need not wait. */
+	else if (s->state != SESSION_STATE_UNKNOWN &&
+		 s->state != SESSION_STATE_FOREIGN)
 		session_take_report(s, packet, len);
-	else if (!session_adopt_report(&monitor, s, packet, len))
+	else if (s->state == SESSION_STATE_UNKNOWN &&
+		 !session_adopt_report(&monitor, s, packet, len))
 		judge(s, -EBADMSG);
 	dispose(fds, nfds);
 }

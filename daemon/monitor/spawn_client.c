@@ -101,6 +101,7 @@ hear(enum control_type type, void *answer, int *fds, size_t *nfds)
 {
 	struct pollfd ready = { .fd = channel, .events = POLLIN };
 	uint8_t packet[CONTROL_MESSAGE_MAX];
+	char fault[CONTROL_FAULT_MAX];
 	ssize_t n;
 
 	if (poll(&ready, 1, ANSWER_MS) <= 0)
@@ -109,7 +110,7 @@ hear(enum control_type type, void *answer, int *fds, size_t *nfds)
 	if (n <= 0)
 		give_up(n < 0 ? (int)n : -EPIPE, control_name(type));
 	if (control_get(packet, (size_t)n, type, answer) < 0)
-		give_up(-EBADMSG, control_name(type));
+		give_up(-EBADMSG, control_fault(packet, (size_t)n, fault));
 }
 
 /* An answer with at most one descriptor, which is returned, or -1. */

@@ -268,6 +268,9 @@ go_on(void)
 {
 	if (root.begun)
 		log_never_block();
+	if (root.channel >= 0 && root.state != ORDERS_NEW &&
+	    root.spoken != SPAWN_VERSION)
+		broker_lose("is of another version");
 	reap();
 }
 
@@ -280,6 +283,7 @@ root_save(struct saved *s)
 	saved_fd(s, &root.events);
 	SAVE(s, root.broker);
 	SAVE(s, root.state);
+	SAVE(s, root.spoken);
 	SAVE(s, root.begun);
 	SAVE(s, root.served);
 	SAVE(s, root.replaceable);

@@ -82,6 +82,7 @@ take_begin(const uint8_t *packet, size_t len, const int *fds, size_t nfds)
 		ready.error = (uint32_t)-spawn_probe(&step);
 	snprintf(ready.step, sizeof(ready.step), "%s", step);
 	root.state = ORDERS_SERVING;
+	root.spoken = SPAWN_VERSION;
 	store_begin();
 	return answer(SPAWN_READY, &ready, NULL, 0);
 }
@@ -321,6 +322,7 @@ bool
 orders_take(void)
 {
 	uint8_t packet[CONTROL_MESSAGE_MAX];
+	char fault[CONTROL_FAULT_MAX];
 	int fds[SEQPACKET_FDS_MAX];
 	size_t nfds;
 	ssize_t n = -EAGAIN;
@@ -332,7 +334,7 @@ orders_take(void)
 			break;
 		if (!take(packet, (size_t)n, fds, nfds)) {
 			log_error(0, "impossible order from the broker: %s",
-			    control_name(control_peek(packet, (size_t)n)));
+			    control_fault(packet, (size_t)n, fault));
 			n = -EBADMSG;
 		}
 		give_back(fds, nfds);

@@ -26,6 +26,7 @@ struct root {
 	int events;	    /* what it is told beside its answers, or -1 */
 	pid_t broker;	    /* 0: none, or another unit's */
 	unsigned state;	    /* enum order_state */
+	uint32_t spoken;    /* SPAWN_VERSION that it speaks */
 	bool begun;	    /* a broker has begun, */
 	bool served;	    /* and one has served */
 	bool replaceable;   /* another broker could go on */

@@ -24,7 +24,7 @@ def string(s):
 
 
 def ready():
-    return u32(READY) + bytes([1, 1, 1, 1])
+    return u32(READY) + u32(1) + bytes([1, 1, 1, 1])
 
 
 def authenticate(conn, listener=0, kind=0, voucher=None):
@@ -170,7 +170,7 @@ EARLY = [
     lambda s: s.send(u32(1)),                                # an event, not a request
     lambda s: s.send(b"\x0a"),                               # too short
     lambda s: s.send(ready() + b"x"),                        # leftover bytes
-    lambda s: s.send(u32(READY) + bytes([1, 1, 2, 1])),      # a bool that is none
+    lambda s: s.send(u32(READY) + u32(1) + bytes([1, 1, 2, 1])),      # a bool that is none
     lambda s: s.send(ready() + b"y" * 30000),                # oversize
     with_descriptor,
 ]

@@ -30,7 +30,7 @@ def string(s):
 
 def configure(namespace=0, door=0, cgroups=0, grace_ms=100, masks=0):
     """The runner's configuration; it is no pid 1 here."""
-    return (u32(CONFIGURE) + string(b"0123") + string(b"sha256:0") + string(b"/bin/sh") + string(b"/") +
+    return (u32(CONFIGURE) + u32(1) + string(b"0123") + string(b"sha256:0") + string(b"/bin/sh") + string(b"/") +
             bytes([namespace, door, masks, cgroups]) + u32(0) + u64(0) + bytes(3) + u64(0) +
             u32(80000) + u32(grace_ms) + u64(1 << 20) + u64(64 << 20) + u64(16 << 20) + u32(30000) + u32(120000))
 
@@ -89,7 +89,7 @@ ORDERS = {
     "CONFIGURE": (configure(), 1), "SANDBOX": (sandbox(), 0), "ATTACH": (attach(), 1), "DETACH": (u32(DETACH), 0),
     "TERMINATE": (u32(TERMINATE), 0), "WATCH": (watch(), 1),
     "AUDIT": (u32(AUDIT) + b"\0" + 2 * string(b""), 0), "RECORDING": (u32(RECORDING) + b"\1" + string(b""), 0),
-    "CAST": (u32(CAST) + u32(5), 0), "IDENTIFY": (u32(IDENTIFY), 0),
+    "CAST": (u32(CAST) + u32(5), 0), "IDENTIFY": (u32(IDENTIFY) + u32(1), 0),
 }
 STATES = {"FRESH": [], "CONFIGURED": ["CONFIGURE"], "READY": ["CONFIGURE", "SANDBOX"]}
 # With a record, which comes before the sandbox or never.
@@ -141,6 +141,27 @@ def test_orders_to_a_runner_that_ends(order):
         assert status == 1 and f"impossible order from the monitor: RUNNER_ORDER_{order}" in log, log
 
 
+def test_a_configuration_of_another_version():
+    p = Program(RUNNER)
+    p.send(configure().replace(u32(CONFIGURE) + u32(1), u32(CONFIGURE) + u32(2)), 1)
+    status, log = p.end()
+    assert status == 1, log
+    assert "impossible order from the monitor: RUNNER_ORDER_CONFIGURE of version 2; this program speaks 1 to 1" in log, log
+
+
+def test_a_broker_of_another_version_asks():
+    """It hears which version the runner speaks, and decides."""
+    p = Program(RUNNER)
+    p.send(*ORDERS["CONFIGURE"])
+    p.send(*ORDERS["SANDBOX"])
+    for version in 0, 1, 2, 0xffffffff:
+        p.send(u32(IDENTIFY) + u32(version))
+        assert p.control.recv(1000)[:8] == u32(59) + u32(1)
+    p.send(u32(IDENTIFY) + u32(1) + b"x")
+    status, log = p.end()
+    assert status == 1 and "impossible order from the monitor: RUNNER_ORDER_IDENTIFY" in log, log
+
+
 @pytest.mark.parametrize("state", STATES)
 def test_what_is_no_order_in_every_state(state):
     """Messages of the other doors, and numbers that are nothing."""
@@ -158,7 +179,7 @@ def test_what_is_no_order_in_every_state(state):
     (configure() + b"x", 1), (configure()[:-1], 1), (configure(2), 1), (configure(), 0), (configure(), 2),
     (configure(door=1), 1), (configure(masks=1), 1), (configure(masks=2), 2), (configure(door=1), 3), (configure(door=2), 2),
     (configure(cgroups=16), 2), (configure(cgroups=1), 1), (configure(cgroups=1, door=1), 2),
-    (u32(CONFIGURE) + string(b"0" * 5000), 1), (configure() + b"x" * 30000, 1)])
+    (u32(CONFIGURE) + u32(1) + string(b"0" * 5000), 1), (configure() + b"x" * 30000, 1)])
 def test_malformed_configurations(message, fds):
     p = Program(RUNNER)
     p.send(message, fds)
@@ -265,7 +286,7 @@ def test_a_watching_channel_ends_alone():
 
 
 def frontend_configuration(listeners=0, type=1, exempt=0):
-    return (u32(type) + u32(os.getuid()) + u32(os.getgid()) + b"\0\0" + u32(30000) + u32(120000) + u32(10000) +
+    return (u32(type) + (u32(1) if type == 1 else b"") + u32(os.getuid()) + u32(os.getgid()) + b"\0\0" + u32(30000) + u32(120000) + u32(10000) +
             u32(100) * 3 + u32(5000) * 6 + u32(exempt) + b"\0" * 17 * 16 +
             u64(16 << 20) + u64(64 << 20) + u32(listeners))
 

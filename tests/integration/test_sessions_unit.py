@@ -297,8 +297,8 @@ class Rogue:
         self.s.connect(str(sessions.path))
         self.sessions = sessions
         self.mine, theirs = socket.socketpair(socket.AF_UNIX, socket.SOCK_SEQPACKET)
-        self.send(u32(BEGIN), theirs.fileno())
-        assert self.s.recv(4096)[:8] == u32(BEGIN + 1, 0)
+        self.send(u32(BEGIN, 1), theirs.fileno())
+        assert self.s.recv(4096)[:12] == u32(BEGIN + 1, 1, 0)
         theirs.close()
 
     def send(self, data, *fds):
@@ -330,7 +330,7 @@ def test_no_runner_is_root(sessions):
 
 @pytest.mark.parametrize("order", [
     lambda r: r.send(u32(999)),
-    lambda r: r.send(u32(BEGIN), 0),                                            # twice
+    lambda r: r.send(u32(BEGIN, 1), 0),                                            # twice
     lambda r: r.send(start(1)),                                                 # without descriptors
     lambda r: r.send(start(1, id=b"../../x"), 0, 0, memfd(LIST)),
     lambda r: r.send(start(1, id=b""), 0, 0, memfd(LIST)),

@@ -1,0 +1,131 @@
+"""Programs of two releases: a broker speaks to the runners of the release before, and nobody who speaks another version is
+taken for somebody who speaks rubbish."""
+import os
+import re
+import struct
+import subprocess
+
+import pytest
+from conftest import BUILD, SANITIZED, is_alive, kill, poll
+from execd_client import Closed
+from test_broker import ALL, COUNT, replaced, resume, whole
+from test_reexec import installed, server  # noqa: F401
+
+BROKER, FRONT, RUNNER, EXECD = ("daemon/monitor/execd-broker", "daemon/frontend/execd-frontend", "runner/execd-runner",
+                                "daemon/root/execd")
+
+
+def of_version(program, channel, version, oldest):
+    """The program as a release would have it that speaks these versions: the two numbers are the last fields of
+    struct control_layouts."""
+    path = BUILD / program
+    out = subprocess.run(["nm", path], capture_output=True, text=True, check=True).stdout
+    address = int(re.search(rf"(?m)^([0-9a-f]+) \w control_layouts_{channel}$", out)[1], 16)
+    out = subprocess.run(["readelf", "-SW", path], capture_output=True, text=True, check=True).stdout
+    for m in re.finditer(r"(?m)^ +\[ *\d+\] \S+ +PROGBITS +([0-9a-f]+) ([0-9a-f]+) ([0-9a-f]+)", out):
+        start, offset, size = (int(x, 16) for x in m.groups())
+        if start <= address < start + size:
+            break
+    data = bytearray(path.read_bytes())
+    at = address - start + offset + 16
+    assert struct.unpack_from("<II", data, at) == (1, 1)
+    struct.pack_into("<II", data, at, version, oldest)
+    return bytes(data)
+
+
+def test_runners_of_the_version_before(server):
+    """The next broker speaks more, and goes on with them."""
+    s = server()
+    c = s.connect(token="t").ready()
+    c.sh("p", COUNT)
+    s.install(BROKER, of_version(BROKER, "runner", 2, 1))
+    old, runner = s.broker, s.runner(c)
+    kill(old)
+    c.wait_closed()
+    replaced(s, old)
+    assert os.stat(f"/proc/{s.broker}/exe").st_ino == os.stat(s.place / BROKER).st_ino
+    assert whole(resume(s, c)) == (ALL, 0) and is_alive(runner)
+
+
+def test_runners_of_a_version_that_is_not_spoken(server):
+    """They are left alone, and a broker that speaks it goes on with them."""
+    s = server()
+    c = s.connect(token="t").ready()
+    c.sh("p", COUNT)
+    old, runner = s.broker, s.runner(c)
+    s.install(BROKER, of_version(BROKER, "runner", 3, 2))
+    kill(old)
+    c.wait_closed()
+    s.wait_log(f"session {c.session_id[:8]}: runner {runner}: RUNNER_REPORT_IDENTITY of version 1; this program speaks 2 to 3; "
+               "it is left alone")
+    replaced(s, old)
+    with pytest.raises((Closed, AssertionError)):
+        s.connect(token="t").ready(resumeSessionId=c.session_id)
+    assert is_alive(runner)
+    s.install(BROKER)
+    old = s.broker
+    kill(old)
+    replaced(s, old)
+    assert whole(resume(s, c)) == (ALL, 0)
+
+
+def test_runners_of_the_version_after(server):
+    """As when an upgrade is taken back."""
+    s = server()
+    s.install(RUNNER, of_version(RUNNER, "runner", 2, 1))
+    old = s.broker
+    kill(old)
+    replaced(s, old)
+    c = s.connect(token="t").ready()
+    c.sh("p", COUNT)
+    runner = s.runner(c)
+    assert os.stat(f"/proc/{runner}/exe").st_ino == os.stat(s.place / RUNNER).st_ino
+    old = s.broker
+    kill(old)
+    c.wait_closed()
+    s.wait_log(f"runner {runner}: RUNNER_REPORT_IDENTITY of version 2; this program speaks 1 to 1; it is left alone")
+    replaced(s, old)
+    assert is_alive(runner)
+    kill(runner)
+    poll(lambda: not is_alive(runner), what="its end")
+    assert s.connect(token="t").ready().run("x", ["/bin/echo", "fine"]).stdout == "fine\n"
+    s.install(RUNNER)
+
+
+def test_a_runner_that_refuses_its_broker(server):
+    s = server()
+    s.install(RUNNER, of_version(RUNNER, "runner", 2, 2))
+    old = s.broker
+    kill(old)
+    replaced(s, old)
+    with pytest.raises((Closed, AssertionError)):
+        s.connect(token="t").ready()
+    s.wait_log("RUNNER_ORDER_CONFIGURE of version 1; this program speaks 2 to 2")
+    s.install(RUNNER)
+
+
+def test_a_broker_that_root_does_not_speak_with(server):
+    """Sessions go on without it, until one comes that root speaks with."""
+    s = server()
+    c = s.connect(token="t").ready()
+    c.sh("p", COUNT)
+    s.install(BROKER, of_version(BROKER, "spawn", 2, 2))
+    old = s.broker
+    kill(old)
+    s.wait_log("impossible order from the broker: SPAWN_BEGIN of version 2; this program speaks 1 to 1")
+    s.install(BROKER)
+    replaced(s, old)
+    assert whole(resume(s, c)) == (ALL, 0)
+
+
+def test_a_front_end_that_refuses_its_broker(server):
+    s = server()
+    s.install(FRONT, of_version(FRONT, "frontend", 2, 2))
+    old = s.broker
+    kill(old)
+    s.wait_log("impossible configuration from the broker: MON_EV_CONFIGURE of version 1; this program speaks 2 to 2")
+    s.install(FRONT)
+    old = poll(lambda: s.broker, what="broker")
+    kill(old)
+    replaced(s, old)
+    s.connect(token="t").ready()
