@@ -125,14 +125,58 @@ is_member(int fd, const struct ucred *who, gid_t gid)
 	return false;
 }
 
+static pid_t
+parent_of(pid_t pid)
+{
+	char path[64], text[512];
+	_cleanup_close_ int fd = -1;
+	const char *at;
+	int parent = -1;
+	ssize_t n;
+
+	snprintf(path, sizeof(path), "/proc/%d/stat", (int)pid);
+	fd = open(path, O_RDONLY | O_CLOEXEC);
+	n = fd < 0 ? -1 : read(fd, text, sizeof(text) - 1);
+	if (n <= 0)
+		return -1;
+	text[n] = '\0';
+	at = strrchr(text, ')');
+	return at != NULL && sscanf(at, ") %*c %d", &parent) == 1 ? parent : -1;
+}
+
+#define ANCESTORS_MAX 256
+
+/*
+ * Of one user's execd, a command of a session is a process of the same user:
+ * also one in a sandbox, which must not end other sessions. Whoever has left
+ * its parents is a child of root's execd, which is a subreaper. Of whom it
+ * cannot be told any more it is taken for granted.
+ */
+static bool
+is_of_a_session(pid_t pid)
+{
+	pid_t root = spawn_root_pid();
+
+	for (int i = 0; i < ANCESTORS_MAX && pid > 1; i++) {
+		if (pid == root)
+			return true;
+		pid = parent_of(pid);
+		if (pid < 0)
+			return true;
+	}
+	return pid > 1;
+}
+
 /* The file's mode says the same, as long as nobody changes it. */
 static bool
 may_ask(const struct conf *c, int fd, const struct ucred *who)
 {
 	const struct group *gr = NULL;
 
-	if (who->uid == 0 || who->uid == geteuid())
+	if (who->uid == 0)
 		return true;
+	if (who->uid == geteuid())
+		return !is_of_a_session(who->pid);
 	if (c->control.group != NULL)
 		gr = getgrnam(c->control.group);
 	return gr != NULL && is_member(fd, who, gr->gr_gid);
@@ -144,8 +188,8 @@ audit_refused(struct monitor *m, const struct ucred *who)
 	struct audit_event e;
 
 	log_warn(0,
-	    "ctl: uid %u, pid %d: refused: neither root nor in "
-	    "ctl-group",
+	    "ctl: uid %u, pid %d: refused: neither root nor in ctl-group, or "
+	    "a command of a session",
 	    (unsigned)who->uid, (int)who->pid);
 	audit_begin(&e, "ctl-refused");
 	audit_number(&e, "uid", who->uid);
@@ -298,7 +342,8 @@ judge_client(struct monitor *m, int fd)
 		if (log_permits(LOG_FAILURE, "ctl", "refused"))
 			audit_refused(m, &who);
 		turn_away(fd, "notPermitted",
-		    "only root and members of ctl-group may ask");
+		    "only root and members of ctl-group may ask, and no "
+		    "command of a session");
 	} else if (nclients == CTL_CLIENTS_MAX) {
 		turn_away(fd, "busy", "8 others are being answered");
 	} else {

@@ -63,7 +63,8 @@ reload_configuration(struct monitor *m)
 	int code;
 
 	if (old->path == NULL) {
-		log_info("reload: there is no configuration file");
+		log_info(
+		    "reload (SIGHUP, execd ctl): there is no configuration to reload");
 		return EXIT_FAILED;
 	}
 	notify("RELOADING=1\nMONOTONIC_USEC=%lld", (long long)now_ms() * 1000);

@@ -293,7 +293,7 @@ def test_reload_says_what_changed_and_what_is_wrong(audited):
 
 
 def test_without_a_file_there_is_nothing_to_reload(spawn, user):
-    assert "there is no configuration file" in Ctl(spawn(), user)("reload", code=1)
+    assert "there is no configuration to reload" in Ctl(spawn(), user)("reload", code=1)
 
 
 # --- who may ask -----------------------------------------------------------
@@ -332,6 +332,36 @@ def test_others_are_refused(audited, stranger):
     refused = [e for e in events(log) if e["event"] == "ctl-refused"]
     assert len(refused) == 3 and {e["uid"] for e in refused} == {stranger.pw_uid}
     os.chmod(os.path.dirname(ctl.path), 0o755 if s.mode == "root" else 0o700)
+
+
+ASK = """import contextlib, socket, sys
+try:
+    s = socket.socket(socket.AF_UNIX)
+    s.connect(sys.argv[1])
+    with contextlib.suppress(BrokenPipeError):
+        s.sendall(b'{"command":"drain"}' + bytes([10]))
+    print(s.recv(1000))
+except OSError as e:
+    print(e.strerror)
+"""
+
+
+@pytest.mark.parametrize("how", ["plain", "sandboxed", "orphaned"])
+def test_a_command_of_a_session_may_not_ask(configured, user, directory, how, mode, sandboxes):
+    """Of an ordinary user's execd it is a process of the same user, also where a sandbox shows it the socket."""
+    s = configured(configuration(user, directory / "audit") + f"[control]\nctl-socket = {directory}/ctl\n"
+                   "[sandbox]\nunix-sockets = allow\n")
+    ctl, c = Ctl(s, user, f"{directory}/ctl"), s.connect(token="tok-a").ready()
+    argv = ["/usr/bin/python3", "-c", ASK, ctl.path]
+    if how == "orphaned":
+        argv = ["/bin/sh", "-c", '(setsid sh -c \'sleep 0.3; "$@"\' sh "$@" & ); sleep 3', "sh", *argv]
+    everything = {"permissions": {"type": "managed", "file_system": {"type": "restricted", "entries": [
+        {"path": {"type": "special", "value": {"kind": "root"}}, "access": "read"}]}, "network": "enabled"},
+        "cwd": "file:///tmp", "workspaceRoots": ["file:///tmp"], "windowsSandboxLevel": "disabled"}
+    r = c.run("x", argv, **({"sandbox": everything} if how == "sandboxed" else {}))
+    said = r.stdout + r.stderr
+    assert ("Permission denied" if mode == "root" else "notPermitted") in said, said
+    assert ctl.json("status")["state"] == "serving"
 
 
 def test_members_of_the_group_may_ask(configured, user, directory, group, stranger, mode):
