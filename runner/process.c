@@ -15,6 +15,7 @@
 #include "log.h"
 #include "loop.h"
 #include "oom.h"
+#include "process_tree.h"
 #include "sandbox/nest.h"
 #include "util.h"
 
@@ -321,6 +322,8 @@ process_start(struct process *p, struct event_base *base,
 	if (err < 0)
 		return err;
 	oom_before = p->group != NULL ? 0 : oom_kills();
+	if (p->group == NULL && r->nest == NULL)
+		r->mark = p->mark = process_tree_new_mark();
 	err = spawn(r, &res, step);
 	*enforcing = res.enforcing;
 	if (err < 0) {

@@ -69,6 +69,8 @@ struct process {
 	struct process_stream streams[2]; /* stdout or pty; stderr */
 	pid_t pid;    /* also its process group; 0 once reaped */
 	pid_t leader; /* the same, for those it left behind */
+	uint64_t
+	    mark; /* of all that it starts; 0: a group or an init has them */
 	bool tty;
 	bool sandboxed;
 	bool terminated; /* by us: nothing is waited for */

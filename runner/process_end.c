@@ -40,7 +40,8 @@ signal_tree(struct process *p, int sig, enum process_target target)
 	int n;
 
 	reserve_give(RESERVE_TO_KILL);
-	n = owns_pid(p) ? process_tree_signal(p->leader, sig, target) : 0;
+	n = owns_pid(p) ? process_tree_signal(p->leader, p->mark, sig, target)
+			: 0;
 	if (sig == SIGKILL && target == PROCESS_TREE)
 		kill_group(p);
 	if (n < 0)
@@ -56,8 +57,9 @@ process_end_kill_all(struct process *p)
 	int n = 0;
 
 	reserve_give(RESERVE_TO_KILL);
-	if (kill_group(p) < 0 && owns_pid(p))
-		n = process_tree_signal(p->leader, SIGKILL, PROCESS_TREE);
+	if ((kill_group(p) < 0 || p->mark != 0) && owns_pid(p))
+		n = process_tree_signal(
+		    p->leader, p->mark, SIGKILL, PROCESS_TREE);
 	if (n < 0)
 		log_error(n, "killing the processes of %d", (int)p->leader);
 	reserve_keep();

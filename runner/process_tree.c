@@ -11,6 +11,8 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/random.h>
+#include <sys/resource.h>
 #include <sys/syscall.h>
 #include <time.h>
 #include <unistd.h>
@@ -33,10 +35,54 @@ struct entry {
 	unsigned depth; /* of a member, below those that are none; 0: unknown */
 };
 
+/* What is killed: who belongs to it is asked anew in each round. */
+struct tree {
+	pid_t leader;
+	uint64_t mark; /* 0: none */
+	enum process_target target;
+};
+
 struct entries {
 	struct entry *all; /* owned; in order of their pids */
 	size_t count, cap;
 };
+
+#define MARKS (1ull << 62)
+
+uint64_t
+process_tree_new_mark(void)
+{
+	static uint64_t next;
+	uint32_t runner;
+
+	if (next == 0) {
+		if (getrandom(&runner, sizeof(runner), 0) !=
+		    (ssize_t)sizeof(runner))
+			return 0;
+		next = MARKS | (uint64_t)(runner >> 2) << 32;
+	}
+	return ++next;
+}
+
+void
+process_tree_set_mark(uint64_t mark)
+{
+	const struct rlimit limit = { mark, mark };
+	struct rlimit old;
+
+	if (mark != 0 && getrlimit(RLIMIT_RTTIME, &old) == 0 &&
+	    old.rlim_cur == RLIM_INFINITY)
+		setrlimit(RLIMIT_RTTIME, &limit);
+}
+
+static bool
+has_mark(pid_t pid, uint64_t mark)
+{
+	struct rlimit limit;
+
+	return mark != 0 && prlimit(pid, RLIMIT_RTTIME, NULL, &limit) == 0 &&
+	       limit.rlim_max == mark;
+}
 
 /* proc(5): the fields of /proc/PID/stat behind the name in parentheses. 0 or
  * -errno; -ESRCH also for one that is dead already. */
@@ -136,14 +182,15 @@ mark_line(const struct entries *list, struct entry *e)
 }
 
 static void
-mark(const struct entries *list, pid_t leader, enum process_target target)
+mark(const struct entries *list, const struct tree *t)
 {
 	for (size_t i = 0; i < list->count; i++) {
 		struct entry *e = &list->all[i];
 
-		if (target == PROCESS_GROUP)
-			e->kind = e->group == leader ? MEMBER : OTHER;
-		else if (e->pid == leader || e->session == leader)
+		if (t->target == PROCESS_GROUP)
+			e->kind = e->group == t->leader ? MEMBER : OTHER;
+		else if (e->pid == t->leader || e->session == t->leader ||
+			 has_mark(e->pid, t->mark))
 			e->kind = MEMBER;
 	}
 	for (size_t i = 0; i < list->count; i++)
@@ -237,7 +284,7 @@ kill_stopped(struct entries *list)
 }
 
 static int
-kill_round(pid_t leader, enum process_target target)
+kill_round(const struct tree *t)
 {
 	const struct timespec nap = { 0, STOP_NAP_NS };
 	int64_t deadline = now_ms() + STOP_MS;
@@ -245,7 +292,7 @@ kill_round(pid_t leader, enum process_target target)
 	int err;
 
 	while ((err = read_all(&list)) == 0) {
-		mark(&list, leader, target);
+		mark(&list, t);
 		if (!stop_all(&list) || now_ms() >= deadline)
 			break;
 		nanosleep(&nap, NULL);
@@ -257,26 +304,28 @@ kill_round(pid_t leader, enum process_target target)
 }
 
 static int
-kill_all(pid_t leader, enum process_target target)
+kill_all(const struct tree *t)
 {
-	int first = kill_round(leader, target), n = first;
+	int first = kill_round(t), n = first;
 
 	for (int round = 1; n > 0 && round < ROUNDS_MAX; round++)
-		n = kill_round(leader, target);
+		n = kill_round(t);
 	return n < 0 ? n : first;
 }
 
 int
-process_tree_signal(pid_t leader, int sig, enum process_target target)
+process_tree_signal(
+    pid_t leader, uint64_t mark_of_it, int sig, enum process_target target)
 {
+	const struct tree tree = { leader, mark_of_it, target };
 	struct entries list = { 0 };
 	int err;
 
 	if (sig == SIGKILL)
-		return kill_all(leader, target);
+		return kill_all(&tree);
 	err = read_all(&list);
 	if (err == 0) {
-		mark(&list, leader, target);
+		mark(&list, &tree);
 		err = send_all(&list, sig);
 	}
 	free(list.all);

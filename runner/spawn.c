@@ -21,6 +21,7 @@
 #include "descriptors.h"
 #include "groups.h"
 #include "heap.h"
+#include "process_tree.h"
 #include "program.h"
 #include "sandbox/nest.h"
 #include "util.h"
@@ -138,6 +139,7 @@ child_steps(const struct spawn_request *r, const struct child_ends *c,
 			return -errno;
 	}
 	descriptors_restore();
+	process_tree_set_mark(r->mark);
 	*step = "parent-death signal";
 	if (r->parent_death_signal && prctl(PR_SET_PDEATHSIG, SIGKILL) < 0)
 		return -errno;

@@ -7,6 +7,7 @@
 #define SPAWN_H
 
 #include <stdbool.h>
+#include <stdint.h>
 #include <sys/types.h>
 
 struct group;
@@ -23,6 +24,7 @@ struct spawn_request {
 	unsigned short rows, cols; /* tty */
 	bool pipe_stdin;
 	bool parent_death_signal; /* no pid namespace would kill it */
+	uint64_t mark;		  /* process_tree.h; 0: none */
 	int null_fd;		  /* /dev/null, for stdin without a pipe */
 };
 

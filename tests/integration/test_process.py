@@ -7,7 +7,7 @@ import subprocess
 import sys
 
 import pytest
-from conftest import ROOT, as_user, poll
+from conftest import ROOT, as_user, pids_with, poll
 from execd_client import b64, start_params
 from refusals import UNENFORCEABLE
 
@@ -257,6 +257,35 @@ def test_terminate_waits_for_nobody(client):
     client.wait_output("a", "\n")
     client.terminate("a")
     assert client.finished("a").code == 137
+
+
+DAEMON = """import os, signal, sys, time
+for n in range(2):
+    if os.fork():
+        os._exit(0) if n else time.sleep(1000)
+    os.setsid()
+for s in range(1, 32):
+    if s not in (signal.SIGKILL, signal.SIGSTOP): signal.signal(s, signal.SIG_IGN)
+os.fork()
+if os.fork() == 0:
+    os.setsid()
+os.write(1, b"x")
+os.close(1), os.close(2)
+time.sleep(float(sys.argv[1]))
+"""
+
+
+def test_terminate_ends_daemons(client):
+    """In a session of its own, with no parent left, deaf: a group has it, a pid namespace, or the command's mark."""
+    marker, other = f"1{os.getpid()}.25", f"1{os.getpid()}.75"
+    for id, seconds in ("a", marker), ("b", other):
+        client.start(id, ["/usr/bin/python3", "-c", DAEMON, seconds])
+        client.wait(lambda: len(client.output(id)) == 4, what="four of them")
+    client.terminate("a")
+    poll(lambda: not pids_with(marker), what="end of all")
+    assert len(pids_with(other)) == 5, "another command's go on"
+    client.terminate("b")
+    poll(lambda: not pids_with(other), what="end of all")
 
 
 def test_base_environment_policy(spawn, mode, user):

@@ -71,11 +71,11 @@ end_family(pid_t leader)
 	int status;
 
 	assert_int_equal(
-	    process_tree_signal(leader, SIGKILL, PROCESS_TREE), FAMILY);
+	    process_tree_signal(leader, 0, SIGKILL, PROCESS_TREE), FAMILY);
 	assert_int_equal(waitpid(leader, &status, 0), leader);
 	assert_true(WIFSIGNALED(status) && WTERMSIG(status) == SIGKILL);
 	/* They are dead when the last of them is. */
-	while (process_tree_signal(leader, 0, PROCESS_TREE) > 0)
+	while (process_tree_signal(leader, 0, 0, PROCESS_TREE) > 0)
 		continue;
 }
 
@@ -85,11 +85,11 @@ test_members(void **state)
 {
 	pid_t a = start_family(), b = start_family();
 
-	assert_int_equal(process_tree_signal(a, 0, PROCESS_GROUP), 2);
-	assert_int_equal(process_tree_signal(a, 0, PROCESS_TREE), FAMILY);
+	assert_int_equal(process_tree_signal(a, 0, 0, PROCESS_GROUP), 2);
+	assert_int_equal(process_tree_signal(a, 0, 0, PROCESS_TREE), FAMILY);
 	end_family(a);
-	assert_int_equal(process_tree_signal(a, 0, PROCESS_TREE), 0);
-	assert_int_equal(process_tree_signal(b, 0, PROCESS_TREE), FAMILY);
+	assert_int_equal(process_tree_signal(a, 0, 0, PROCESS_TREE), 0);
+	assert_int_equal(process_tree_signal(b, 0, 0, PROCESS_TREE), FAMILY);
 	end_family(b);
 }
 
@@ -116,13 +116,65 @@ test_without_leader(void **state)
 	close(fds[1]);
 	assert_int_equal(read(fds[0], &c, 1), 1);
 	assert_int_equal(waitpid(pid, NULL, 0), pid);
-	assert_int_equal(process_tree_signal(pid, 0, PROCESS_GROUP), 1);
-	assert_int_equal(process_tree_signal(pid, SIGKILL, PROCESS_GROUP), 1);
+	assert_int_equal(process_tree_signal(pid, 0, 0, PROCESS_GROUP), 1);
+	assert_int_equal(
+	    process_tree_signal(pid, 0, SIGKILL, PROCESS_GROUP), 1);
 	/* The end of the pipe is its end. */
 	assert_int_equal(read(fds[0], &c, 1), 0);
 	close(fds[0]);
-	while (process_tree_signal(pid, 0, PROCESS_TREE) > 0)
+	while (process_tree_signal(pid, 0, 0, PROCESS_TREE) > 0)
 		continue;
+}
+
+/* Forks twice, is in a session of its own, and nobody above it is left. */
+static pid_t
+start_daemon(uint64_t mark, int *end)
+{
+	pid_t pid;
+	int fds[2];
+	char c;
+
+	assert_int_equal(pipe(fds), 0);
+	pid = fork();
+	if (pid == 0) {
+		setsid();
+		process_tree_set_mark(mark);
+		if (fork() > 0)
+			_exit(0);
+		setsid();
+		if (fork() > 0)
+			_exit(0);
+		rest(fds[1]);
+	}
+	close(fds[1]);
+	assert_int_equal(read(fds[0], &c, 1), 1);
+	assert_int_equal(waitpid(pid, NULL, 0), pid);
+	*end = fds[0];
+	return pid;
+}
+
+/* Its mark finds it, and no other one does. */
+static void
+test_mark(void **state)
+{
+	uint64_t mark = process_tree_new_mark();
+	uint64_t others = process_tree_new_mark();
+	int ours, theirs;
+	pid_t a = start_daemon(mark, &ours), b = start_daemon(others, &theirs);
+	char c;
+
+	assert_int_not_equal(mark, others);
+	assert_int_equal(process_tree_signal(a, 0, 0, PROCESS_TREE), 0);
+	assert_int_equal(process_tree_signal(a, mark, 0, PROCESS_GROUP), 0);
+	assert_int_equal(process_tree_signal(a, mark, 0, PROCESS_TREE), 1);
+	assert_int_equal(
+	    process_tree_signal(a, mark, SIGKILL, PROCESS_TREE), 1);
+	assert_int_equal(read(ours, &c, 1), 0);
+	assert_int_equal(
+	    process_tree_signal(b, others, SIGKILL, PROCESS_TREE), 1);
+	assert_int_equal(read(theirs, &c, 1), 0);
+	close(ours);
+	close(theirs);
 }
 
 int
@@ -131,6 +183,7 @@ main(void)
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(test_members),
 		cmocka_unit_test(test_without_leader),
+		cmocka_unit_test(test_mark),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);
