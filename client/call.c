@@ -5,6 +5,7 @@
 #include <string.h>
 
 #include "ctl.h"
+#include "files_sandbox.h"
 #include "jsonrpc.h"
 #include "path_uri.h"
 
@@ -60,6 +61,7 @@ params_path(
 	json_begin(w, '{');
 	json_key(w, key);
 	json_path(w, path);
+	files_sandbox_add(w);
 }
 
 int

@@ -22,6 +22,7 @@ int cmd_ps(struct ctl *ctl);
 
 /* cmd_files.c */
 extern const struct option_row ls_options[];
+extern const struct option_row cat_options[];
 int cmd_ls(struct ctl *ctl);
 int cmd_cat(struct ctl *ctl);
 

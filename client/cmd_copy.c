@@ -13,12 +13,14 @@
 
 #include "cmd.h"
 #include "copy.h"
+#include "files_sandbox.h"
 #include "jsonrpc.h"
 #include "server_path.h"
 
 const struct option_row copy_options[] = {
 	{ "recursive", 'r', NULL, "directories, and everything in them" },
 	{ "preserve", 'p', NULL, "keep modes and times of modification" },
+	FILES_SANDBOX_OPTIONS,
 	{ 0 },
 };
 
@@ -296,6 +298,8 @@ cmd_cp(struct ctl *ctl)
 		code = copy_begin(&c);
 	if (code == 0)
 		code = ctl_connect(ctl, NULL, false);
+	if (code == 0)
+		code = files_sandbox_take(ctl);
 	if (code != 0)
 		return code;
 	code = copy_all(&c);

@@ -10,6 +10,7 @@
 #include <unistd.h>
 
 #include "cmd.h"
+#include "files_sandbox.h"
 #include "output.h"
 #include "server_path.h"
 #include "transfer.h"
@@ -19,6 +20,12 @@
 const struct option_row ls_options[] = {
 	{ "long", 'l', NULL, "kind, size and time, too" },
 	{ "all", 'a', NULL, "names that begin with a dot, too" },
+	FILES_SANDBOX_OPTIONS,
+	{ 0 },
+};
+
+const struct option_row cat_options[] = {
+	FILES_SANDBOX_OPTIONS,
 	{ 0 },
 };
 
@@ -255,7 +262,9 @@ connect_to_paths(struct ctl *ctl)
 		code = server_path_take(ctl, &path);
 		p->arguments[i] = (char *)(uintptr_t)path;
 	}
-	return code != 0 ? code : ctl_connect(ctl, NULL, false);
+	if (code == 0)
+		code = ctl_connect(ctl, NULL, false);
+	return code != 0 ? code : files_sandbox_take(ctl);
 }
 
 int

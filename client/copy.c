@@ -231,8 +231,9 @@ static void
 upload_failed(
     struct copy_item *i, int code, const char *message, const char *left)
 {
-	_cleanup_free_ char *why = xasprintf("to :%s: %s%s%s%s", i->to, message,
-	    left ? "; :" : "", left ? left : "", left ? " is incomplete" : "");
+	_cleanup_free_ char *why =
+	    xasprintf("to :%s: %s%s%s%s", i->to, message, left ? "; :" : "",
+		left ? left : "", left ? " may be left there, incomplete" : "");
 
 	transfer_done(i, code, why);
 }

@@ -6,6 +6,7 @@
 #include <string.h>
 
 #include "base64.h"
+#include "files_sandbox.h"
 #include "path_uri.h"
 #include "transfer.h"
 
@@ -164,6 +165,7 @@ open_handle(struct download *d)
 	begin(&b, &w, d->handle);
 	json_key(&w, "path");
 	json_path(&w, d->path);
+	files_sandbox_add(&w);
 	json_key(&w, "mode");
 	json_cstring(&w, "read");
 	ask(d, "fs/open", &b, &w, 0, opened);

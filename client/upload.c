@@ -6,6 +6,7 @@
 #include <stdio.h>
 #include <string.h>
 
+#include "files_sandbox.h"
 #include "path_uri.h"
 #include "transfer.h"
 
@@ -106,6 +107,7 @@ open_handle(struct upload *u)
 	begin(&b, &w, u->handle);
 	json_key(&w, "path");
 	json_path(&w, u->path);
+	files_sandbox_add(&w);
 	json_key(&w, "mode");
 	json_cstring(&w, "replace");
 	ask(u, "fs/open", &b, &w, opened);

@@ -188,3 +188,33 @@ def test_a_missing_directory_is_said_before_anything_is_sent(ctl, places, target
 def test_two_servers(ctl):
     assert "are of two servers, which execctl does not connect" in ctl("cp", "a:/x", "b:/y").err
     assert "both the server's; run cp(1) there" in ctl("cp", "a:/x", "a:/y").err
+
+
+def test_under_a_profile(configured, directory, user, mode, sandboxes):
+    """Where nothing unsandboxed is permitted, cp, ls and cat take -s as run does, and -C is the workspace."""
+    s = configured(f"[listener main]\naddress = ws://127.0.0.1:0\nallow-unauthenticated = any\n"
+                   f"[identity any]\nuser = {user.pw_name}\n[sandbox]\nmax-profile = workspace-write\n")
+    ctl = Execctl(directory, s.url)
+    work, outside = directory / "work", f"{user.pw_dir}/execd-test-outside"
+    work.mkdir()
+    work.chmod(0o777)
+    make(directory / "tree")
+    want = facts(directory / "tree")
+    r = ctl("cp", directory / "tree/program", f":{work}/program")
+    assert r.code == 125 and "-s workspace-write" in r.err and "max-profile in [sandbox]" in r.err, r
+    assert os.listdir(work) == []
+    workspace = ("-s", "workspace-write", "-C", work)
+    ctl.ok("cp", "-rp", *workspace, directory / "tree", f":{work}/up")
+    assert facts(work / "up") == want
+    ctl.ok("cp", "-rp", *workspace, f":{work}/up", directory / "down")
+    assert facts(directory / "down") == want
+    r = ctl("cp", *workspace, directory / "tree/program", f":{outside}")
+    assert r.code == 125 and "Read-only file system" in r.err and not os.path.exists(outside), r
+    r = ctl("cp", "-s", "read-only", "-C", work, directory / "tree/program", f":{work}/x")
+    assert r.code == 125 and "Read-only file system" in r.err and not (work / "x").exists(), r
+    assert b"program\n" in ctl.ok("ls", "-s", "read-only", f":{work}/up")
+    assert ctl.ok("cat", "-s", "read-only", f":{work}/up/program") == b"program"
+    r = ctl("ls", "-s", "nothing", f":{work}")
+    assert r.code == 255 and "neither read-only nor workspace-write" in r.err
+    r = ctl("ls", "-C", work, f":{work}")
+    assert r.code == 255 and "means nothing without it" in r.err

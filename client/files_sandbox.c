@@ -1,0 +1,41 @@
+/*
+ * execctl cp, ls and cat under a sandbox profile: every request of files
+ * carries the same context.
+ */
+#include "files_sandbox.h"
+
+#include "cmd.h"
+#include "sandbox_profile.h"
+
+static struct buf context; /* empty: none */
+
+int
+files_sandbox_take(struct ctl *ctl)
+{
+	const char *profile = option(ctl->parsed, "sandbox");
+	const char *given = option(ctl->parsed, "cwd");
+	_cleanup_free_ char *workspace = NULL;
+
+	if (profile == NULL)
+		return given == NULL
+			   ? 0
+			   : ctl_fail(ctl, EXIT_CTL_USAGE,
+				 "--cwd is the workspace of --sandbox, and "
+				 "means nothing without it");
+	workspace = remote_path(ctl, given != NULL ? given : "");
+	buf_init(&context, 1u << 20);
+	if (sandbox_profile_write(&context, profile, workspace, false))
+		return 0;
+	return ctl_fail(ctl, EXIT_CTL_USAGE,
+	    "--sandbox: `%s' is neither read-only nor workspace-write",
+	    profile);
+}
+
+void
+files_sandbox_add(struct json_writer *w)
+{
+	if (context.len == 0)
+		return;
+	json_key(w, "sandbox");
+	json_raw(w, (const char *)context.data, context.len);
+}
