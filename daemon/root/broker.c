@@ -24,8 +24,8 @@
 
 #define RESTART_MS     200   /* after one that had served */
 #define RESTART_MAX_MS 10000 /* after several that had not */
-#define PING_MS	       5000  /* from its answer to the next question */
-#define ANSWER_MS      10000 /* then it is dead */
+#define PING_MS	       2000  /* from its answer to the next question */
+#define ANSWER_MS      8000  /* then it is dead: 10 s after its last word */
 #define BEGIN_MS       30000 /* to read its configuration */
 
 /* systemd's sockets begin there, and the broker finds them where it would
