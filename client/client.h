@@ -15,7 +15,7 @@
 #include "url.h"
 #include "websocket.h"
 
-/* What a server may send at once; and what we may (PROTOCOL.md 1.3). */
+/* What a server may send at once; and what we may (doc/protocol.md 1.3). */
 #define CLIENT_RECEIVE_MAX WEBSOCKET_MESSAGE_MAX
 #define CLIENT_SEND_MAX	   WEBSOCKET_FRAME_MAX
 /* Read at once. */

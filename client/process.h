@@ -1,6 +1,6 @@
 /*
  * Events of a process in the order of their numbers, each once
- * (PROTOCOL.md section 7.7), whatever connections they came over.
+ * (doc/protocol.md section 7.7), whatever connections they came over.
  */
 #ifndef PROCESS_H
 #define PROCESS_H

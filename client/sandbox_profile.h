@@ -1,6 +1,6 @@
 /*
  * Names of sandbox profiles -> the context that process/start takes
- * (SANDBOX.md section A3).
+ * (doc/sandbox.md section A3).
  */
 #ifndef SANDBOX_PROFILE_H
 #define SANDBOX_PROFILE_H

@@ -28,9 +28,8 @@ size_t base64_encode(char *dst, const void *src, size_t n);
 
 /*
  * Strict and canonical: no blanks, no URL alphabet, padding required, unused
- * bits zero (PROTOCOL.md section 4). dst holds base64_decoded_max(n) bytes and
- * may be src itself.
- * Returns the number of bytes, or -EBADMSG with one of
+ * bits zero (doc/protocol.md section 4). dst holds base64_decoded_max(n) bytes
+ * and may be src itself. Returns the number of bytes, or -EBADMSG with one of
  *	Invalid symbol 33, offset 0.
  *	Invalid padding
  *	Invalid last symbol 108, offset 2.

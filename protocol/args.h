@@ -6,8 +6,8 @@
  *	return args_end(&a);
  *
  * Unknown members are ignored. The first error is kept, in the words of the
- * peer's decoder (PROTOCOL.md section 4): a wrong type comes before a missing
- * field, as serde reads the object before it looks for what is missing.
+ * peer's decoder (doc/protocol.md section 4): a wrong type comes before a
+ * missing field, as serde reads the object before it looks for what is missing.
  */
 #ifndef ARGS_H
 #define ARGS_H
@@ -73,7 +73,7 @@ const struct json_value *args_opt_object(
     struct args *a, const char *key, const char *name);
 bool args_opt_base64(struct args *a, const char *key, struct slice *out);
 
-/* Default when absent, but null is refused ("not null" in PROTOCOL.md). */
+/* Default when absent, but null is refused ("not null" in doc/protocol.md). */
 bool args_default_bool(struct args *a, const char *key, bool fallback);
 /* NULL when absent. */
 const struct json_value *args_default_list(struct args *a, const char *key);

@@ -1,5 +1,5 @@
 /*
- * Messages of the two control channels (DESIGN.md section 3): front-end <->
+ * Messages of the two control channels (doc/design.md section 3): front-end <->
  * monitor and monitor <-> runner. AF_UNIX SOCK_SEQPACKET: one message is one
  * packet, descriptors travel with their message. Every message begins with
  * its type; the rest is the struct beside the type, field by field. A
@@ -138,7 +138,7 @@ int control_get(
     const void *message, size_t len, enum control_type type, void *payload);
 
 /* "invalid websocket bearer token": what a refused client and the log are
- * told (PROTOCOL.md section 1.5). */
+ * told (doc/protocol.md section 1.5). */
 const char *control_verdict_name(enum verdict verdict);
 
 /* "MON_REQ_OPEN", for logs. */

@@ -108,7 +108,7 @@ struct control_refused {
 	char reason[CONTROL_SUBJECT_MAX + 128];
 };
 
-/* Rows of PROTOCOL.md section 1.5. */
+/* Rows of doc/protocol.md section 1.5. */
 enum verdict {
 	VERDICT_GRANTED,
 	VERDICT_MISSING_TOKEN,

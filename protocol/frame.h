@@ -1,6 +1,7 @@
 /*
  * Length-prefixed frames: u32 little-endian, then that many bytes of JSON,
- * never empty (DESIGN.md section 3, PROTOCOL.md section 18). No sockets here.
+ * never empty (doc/design.md section 3, doc/protocol.md section 18). No sockets
+ * here.
  */
 #ifndef FRAME_H
 #define FRAME_H

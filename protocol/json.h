@@ -4,8 +4,8 @@
  *
  * Strict: one value and nothing behind it, no comments, no duplicate keys at
  * any depth (compared after unescaping), no lone surrogates, valid UTF-8, at
- * most JSON_MAX_DEPTH containers (PROTOCOL.md section 2.3). Numbers stay text
- * until somebody asks. Never recursive.
+ * most JSON_MAX_DEPTH containers (doc/protocol.md section 2.3). Numbers stay
+ * text until somebody asks. Never recursive.
  */
 #ifndef JSON_H
 #define JSON_H

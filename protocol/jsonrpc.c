@@ -1,5 +1,5 @@
 /*
- * The envelope (PROTOCOL.md section 2).
+ * The envelope (doc/protocol.md section 2).
  */
 #include "jsonrpc.h"
 

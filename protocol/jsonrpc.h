@@ -1,5 +1,5 @@
 /*
- * The envelope (PROTOCOL.md section 2): request, notification, response. No
+ * The envelope (doc/protocol.md section 2): request, notification, response. No
  * "jsonrpc" member is required or sent, there are no batches.
  */
 #ifndef JSONRPC_H
@@ -31,8 +31,8 @@ struct rpc_message {
 	const struct json_value *params; /* NULL: absent */
 };
 
-/* 0, or -EBADMSG with doc.error set to the DETAIL of PROTOCOL.md section 2.3.
- * End with rpc_message_clear() in either case. */
+/* 0, or -EBADMSG with doc.error set to the DETAIL of doc/protocol.md
+ * section 2.3. End with rpc_message_clear() in either case. */
 int rpc_parse(struct rpc_message *m, const char *text, size_t len);
 void rpc_message_clear(struct rpc_message *m);
 

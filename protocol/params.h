@@ -23,7 +23,7 @@ enum method_family {
 	FAMILY_SESSION,
 };
 
-/* "exec", "filesystem", ... (PROTOCOL.md section 5.3) */
+/* "exec", "filesystem", ... (doc/protocol.md section 5.3) */
 const char *method_family_name(enum method_family family);
 
 struct initialize_params {

@@ -1,6 +1,6 @@
 /*
  * Params of the process/ methods that act on a process that runs, or ask
- * about it (PROTOCOL.md sections 7.6 and 17).
+ * about it (doc/protocol.md sections 7.6 and 17).
  */
 #include "params.h"
 

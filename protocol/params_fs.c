@@ -1,5 +1,5 @@
 /*
- * Params of the fs/ methods (PROTOCOL.md section 10).
+ * Params of the fs/ methods (doc/protocol.md section 10).
  */
 #include <string.h>
 

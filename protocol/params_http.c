@@ -1,5 +1,5 @@
 /*
- * Params of http/request (PROTOCOL.md section 12).
+ * Params of http/request (doc/protocol.md section 12).
  */
 #include <string.h>
 

@@ -1,5 +1,5 @@
 /*
- * Params of the process/ methods (PROTOCOL.md sections 7 and 8).
+ * Params of the process/ methods (doc/protocol.md sections 7 and 8).
  */
 #include <string.h>
 

@@ -1,5 +1,5 @@
 /*
- * Params of the first protocol version, exec-server.v0 (PROTOCOL.md section
+ * Params of the first protocol version, exec-server.v0 (doc/protocol.md section
  * 16). A command/exec is a process/start with less said; its sessionId is
  * what a processId is elsewhere.
  */

@@ -1,6 +1,6 @@
 /*
  * file: URIs <-> path bytes, by the rules of the WHATWG URL standard as far
- * as file: needs them (PROTOCOL.md section 9).
+ * as file: needs them (doc/protocol.md section 9).
  */
 #include "path_uri.h"
 

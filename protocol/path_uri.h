@@ -1,6 +1,6 @@
 /*
- * file: URIs <-> path bytes (PROTOCOL.md section 9, WHATWG URL rules). Pure:
- * never looks at the disk.
+ * file: URIs <-> path bytes (doc/protocol.md section 9, WHATWG URL rules).
+ * Pure: never looks at the disk.
  */
 #ifndef PATH_URI_H
 #define PATH_URI_H

@@ -1,5 +1,5 @@
 /*
- * The reference runner's dialect (PROTOCOL.md section 18): frames of
+ * The reference runner's dialect (doc/protocol.md section 18): frames of
  * {"version":1,"type":TYPE,"payload":{...}}. Encode and decode only.
  */
 #ifndef RUNNER_V1_H

@@ -1,5 +1,5 @@
 /*
- * The client's portable sandbox intent, decoded and validated (SANDBOX.md
+ * The client's portable sandbox intent, decoded and validated (doc/sandbox.md
  * sections A3 to A7, errors A9). Members are snake_case inside `permissions`
  * and camelCase outside.
  */

@@ -1,5 +1,5 @@
 /*
- * The older shapes of a client's sandbox intent (SANDBOX.md section A8):
+ * The older shapes of a client's sandbox intent (doc/sandbox.md section A8):
  * legacy SandboxPolicy and SandboxLaunchConfig.
  */
 #include "sandbox_legacy.h"

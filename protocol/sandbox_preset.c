@@ -1,6 +1,6 @@
 /*
- * The runner dialect's presets (SANDBOX.md section A8): the name or the text
- * of a legacy policy.
+ * The runner dialect's presets (doc/sandbox.md section A8): the name or the
+ * text of a legacy policy.
  */
 #include <errno.h>
 #include <stdio.h>

@@ -33,7 +33,7 @@ enum websocket_close_code {
 #define WEBSOCKET_CONTROL_MAX 125
 #define WEBSOCKET_HEADER_MAX  10	  /* server frames are not masked */
 #define WEBSOCKET_MASKED_MAX  14	  /* the header of a client's frame */
-#define WEBSOCKET_FRAME_MAX   (16u << 20) /* PROTOCOL.md section 1.3 */
+#define WEBSOCKET_FRAME_MAX   (16u << 20) /* doc/protocol.md section 1.3 */
 #define WEBSOCKET_MESSAGE_MAX (64u << 20)
 
 enum websocket_event {

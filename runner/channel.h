@@ -1,6 +1,6 @@
 /*
  * The session channel: whole messages in both directions over a stream
- * socket, with back-pressure (DESIGN.md section 3). The runner knows its
+ * socket, with back-pressure (doc/design.md section 3). The runner knows its
  * client only through this. A client that the front-end hands over is spoken
  * with directly, by WebSocket (channel_direct.h).
  *

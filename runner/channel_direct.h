@@ -1,9 +1,9 @@
 /*
  * The session channel: a client whose connection the front-end handed over
- * (DESIGN.md section 3). The same messages go by WebSocket over the client's
- * own socket; the channel's is left for reports to the front-end, which has
- * the last word to the client, and for its wish to have it back: the end of
- * what it sends.
+ * (doc/design.md section 3). The same messages go by WebSocket over the
+ * client's own socket; the channel's is left for reports to the front-end,
+ * which has the last word to the client, and for its wish to have it back: the
+ * end of what it sends.
  */
 #ifndef CHANNEL_DIRECT_H
 #define CHANNEL_DIRECT_H

@@ -1,6 +1,6 @@
 /*
  * The session channel: the WebSocket frames of a client that was handed over
- * (RFC 6455, PROTOCOL.md section 1).
+ * (RFC 6455, doc/protocol.md section 1).
  */
 #include <string.h>
 

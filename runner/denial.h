@@ -1,6 +1,6 @@
 /*
  * Whether a sandboxed command failed because it was denied something, as the
- * peer guesses it and clients decide by it (SANDBOX.md part D). Plain C, no
+ * peer guesses it and clients decide by it (doc/sandbox.md part D). Plain C, no
  * operating system.
  */
 #ifndef DENIAL_H

@@ -1,6 +1,6 @@
 /*
  * The first protocol version, exec-server.v0, beside the current one on the
- * same connection (PROTOCOL.md section 16): the server names the processes,
+ * same connection (doc/protocol.md section 16): the server names the processes,
  * nothing is retained of them, and they end with their connection.
  */
 #include <stdio.h>

@@ -1,5 +1,5 @@
 /*
- * The reference runner's dialect (PROTOCOL.md section 18): one command, its
+ * The reference runner's dialect (doc/protocol.md section 18): one command, its
  * parent at the other end of a pipe. Shares all process code with the session.
  */
 #ifndef DIALECT_V1_H

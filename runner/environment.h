@@ -1,5 +1,5 @@
 /*
- * The environment of a command, by the client's policy (PROTOCOL.md section
+ * The environment of a command, by the client's policy (doc/protocol.md section
  * 8). Plain C, no operating system.
  */
 #ifndef ENVIRONMENT_H

@@ -1,8 +1,8 @@
 /*
- * Which helper serves which fs/ request, and when (PROTOCOL.md section 10,
- * SANDBOX.md C9). Without a policy it is the session's own file helper; under
- * one it is a helper inside that policy's nest; what a handle was opened with
- * goes to whoever opened it. Requests keep their order: one under a policy
+ * Which helper serves which fs/ request, and when (doc/protocol.md section 10,
+ * doc/sandbox.md C9). Without a policy it is the session's own file helper;
+ * under one it is a helper inside that policy's nest; what a handle was opened
+ * with goes to whoever opened it. Requests keep their order: one under a policy
  * waits for all before it, and those after it wait for it.
  */
 #ifndef FILE_ROUTER_H
@@ -15,7 +15,7 @@
 #include "queue.h"
 #include "sandbox/sandbox.h"
 
-#define FILE_HANDLES_MAX   128 /* PROTOCOL.md section 14 */
+#define FILE_HANDLES_MAX   128 /* doc/protocol.md section 14 */
 #define FILE_HANDLE_ID_MAX 32
 
 struct fs_params;

@@ -1,7 +1,7 @@
 /*
  * What goes to a command's standard input or terminal: a bounded queue in
  * front of the pipe. Beyond it a write waits for its answer, and waits alone;
- * nothing else of the session does (PROTOCOL.md section 7.6, quirk Q8).
+ * nothing else of the session does (doc/protocol.md section 7.6, quirk Q8).
  */
 #ifndef INPUT_H
 #define INPUT_H

@@ -1,6 +1,7 @@
 /*
  * The process/ methods that act on a process that runs: signals, its end, its
- * input and terminal; and waiting for its end (PROTOCOL.md sections 7.6, 17).
+ * input and terminal; and waiting for its end (doc/protocol.md sections 7.6,
+ * 17).
  */
 #include <errno.h>
 #include <signal.h>

@@ -1,5 +1,5 @@
 /*
- * The process/ methods (PROTOCOL.md section 7).
+ * The process/ methods (doc/protocol.md section 7).
  */
 #include <errno.h>
 #include <inttypes.h>

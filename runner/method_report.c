@@ -1,6 +1,6 @@
 /*
  * process/snapshot and process/list: what is known of a process, and of all
- * (PROTOCOL.md section 17).
+ * (doc/protocol.md section 17).
  */
 #include <string.h>
 

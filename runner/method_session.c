@@ -1,5 +1,5 @@
 /*
- * initialize and environment/info, environment/status (PROTOCOL.md
+ * initialize and environment/info, environment/status (doc/protocol.md
  * sections 5.1, 5.5, 13).
  */
 #include <string.h>

@@ -1,6 +1,6 @@
 /*
  * The dispatcher: envelope, then parameters, then state, then the method
- * (PROTOCOL.md sections 2 and 4).
+ * (doc/protocol.md sections 2 and 4).
  */
 #include "methods.h"
 

@@ -1,6 +1,6 @@
 /*
  * What a client can know of one process: its sequence of output, exited and
- * closed, and what of it is retained (PROTOCOL.md sections 7.4, 7.5, 7.7).
+ * closed, and what of it is retained (doc/protocol.md sections 7.4, 7.5, 7.7).
  * Plain C, no operating system: any runner keeps this the same way.
  *
  * A process is over when it has exited AND closed; exited comes first.

@@ -1,6 +1,6 @@
 /*
  * The last ids of what was done, first in first out, so that it is not done
- * again: of writes to a process (PROTOCOL.md section 7.6), of starts in a
+ * again: of writes to a process (doc/protocol.md section 7.6), of starts in a
  * session. Plain C, no operating system.
  *
  * An id is remembered as 128 bits of a keyed hash whose key never leaves the

@@ -1,6 +1,6 @@
 /*
  * How a process stands and how it ended, as process/wait answers it
- * (PROTOCOL.md section 17).
+ * (doc/protocol.md section 17).
  */
 #ifndef REPORT_H
 #define REPORT_H

@@ -1,6 +1,6 @@
 /*
  * The newest output of one process, whole chunks with their sequence numbers
- * (PROTOCOL.md section 7.5). Plain C, no operating system.
+ * (doc/protocol.md section 7.5). Plain C, no operating system.
  *
  * Chunks lie one behind the other in a few blocks that grow with the output,
  * so that an idle process costs nothing and a chatty one no allocation per

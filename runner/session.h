@@ -224,7 +224,7 @@ void session_note_output(
     struct session_process *p, const void *data, size_t len);
 void session_note_closed(struct session_process *p);
 
-/* The observer that tells the attached client (PROTOCOL.md section 7.4). */
+/* The observer that tells the attached client (doc/protocol.md section 7.4). */
 extern const struct process_observer session_observer;
 
 #endif

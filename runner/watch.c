@@ -1,5 +1,6 @@
 /*
- * fs/watchMissing: one watch for each connection (PROTOCOL.md section 13.4).
+ * fs/watchMissing: one watch for each connection (doc/protocol.md
+ * section 13.4).
  */
 #include "watch.h"
 

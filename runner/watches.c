@@ -1,6 +1,6 @@
 /*
  * fs/watch, fs/unwatch: a few watches for each connection, by inotify(7)
- * (PROTOCOL.md section 17). What the client does not read in time waits in
+ * (doc/protocol.md section 17). What the client does not read in time waits in
  * the kernel, which says when it had to drop some.
  */
 #include "watches.h"

@@ -1,5 +1,5 @@
 /*
- * Connections that their runners have (DESIGN.md section 3): without TLS
+ * Connections that their runners have (doc/design.md section 3): without TLS
  * there is nothing more for a relay to do once a session is there. The runner
  * speaks WebSocket with the client itself; here its socket is kept, for the
  * last words, and the session channel, on which the runner says what becomes

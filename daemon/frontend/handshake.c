@@ -1,6 +1,6 @@
 /*
- * Before a session: TLS, HTTP upgrade and authentication (PROTOCOL.md sections
- * 1.2, 1.5, 2). The messages that follow are in handshake_message.c.
+ * Before a session: TLS, HTTP upgrade and authentication (doc/protocol.md
+ * sections 1.2, 1.5, 2). The messages that follow are in handshake_message.c.
  */
 #include "handshake.h"
 

@@ -1,6 +1,6 @@
 /*
  * The messages that come before initialize has an answer, and that answer
- * (PROTOCOL.md section 5). The only place of the front-end that reads JSON.
+ * (doc/protocol.md section 5). The only place of the front-end that reads JSON.
  */
 #include "handshake.h"
 

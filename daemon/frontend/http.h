@@ -1,5 +1,5 @@
 /*
- * The HTTP/1.1 surface of the WebSocket listener (PROTOCOL.md sections 1.2
+ * The HTTP/1.1 surface of the WebSocket listener (doc/protocol.md sections 1.2
  * and 1.5): one request head, one answer. Pure: bytes in, bytes out.
  */
 #ifndef HTTP_H

@@ -25,8 +25,8 @@ const struct conf_section *const conf_sections[] = {
 	NULL,
 };
 
-/* The peer's where a client sees them (PROTOCOL.md section 14), sshd's where
- * a stranger does. */
+/* The peer's where a client sees them (doc/protocol.md section 14), sshd's
+ * where a stranger does. */
 static const struct limits default_limits = {
 	.detached_ttl_ms = 80000,
 	.closed_ttl_ms = 80000,

@@ -38,7 +38,7 @@ struct limits {
 	struct nets exempt;
 };
 
-/* [signed-tokens]: how a JWT is checked (PROTOCOL.md section 1.5). */
+/* [signed-tokens]: how a JWT is checked (doc/protocol.md section 1.5). */
 struct token_rules {
 	char *secret_file; /* NULL: no signed tokens */
 	char *issuer, *audience;

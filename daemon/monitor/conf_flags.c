@@ -1,7 +1,7 @@
 /*
  * The configuration that the command line describes: listeners, and one
  * identity for all who come in there. Texts are the reference server's where
- * it has them (PROTOCOL.md sections 1.1 and 1.5).
+ * it has them (doc/protocol.md sections 1.1 and 1.5).
  */
 #include <errno.h>
 #include <stdio.h>

@@ -1,7 +1,7 @@
 /*
  * Who a client is: the credential that it presented, against what the
- * operator wrote down. Decided here and nowhere else (PROTOCOL.md section
- * 1.5, DESIGN.md section 2).
+ * operator wrote down. Decided here and nowhere else (doc/protocol.md section
+ * 1.5, doc/design.md section 2).
  */
 #ifndef CREDENTIAL_H
 #define CREDENTIAL_H

@@ -1,5 +1,5 @@
 /*
- * Signed bearer tokens: JWT with HS256 (RFC 7519, RFC 7515; PROTOCOL.md
+ * Signed bearer tokens: JWT with HS256 (RFC 7519, RFC 7515; doc/protocol.md
  * section 1.5). The signature comes before any of the JSON is parsed. Pure.
  */
 #ifndef JWT_H

@@ -9,7 +9,7 @@
 #include <stddef.h>
 #include <stdint.h>
 
-/* Exit codes of the daemon (DESIGN.md section 8). */
+/* Exit codes of the daemon (doc/design.md section 8). */
 enum exit_code {
 	EXIT_STOPPED = 0,
 	EXIT_FAILED = 1,
@@ -23,7 +23,7 @@ enum exit_code {
 #define OPTIONS_LIMITS_MAX    32
 #define OPTIONS_VARIABLES_MAX 64
 
-/* --ws-auth, with codex exec-server's words (PROTOCOL.md section 1.5). */
+/* --ws-auth, with codex exec-server's words (doc/protocol.md section 1.5). */
 enum auth_mode { AUTH_NONE, AUTH_CAPABILITY_TOKEN, AUTH_SIGNED_TOKEN };
 
 struct options {

@@ -1,6 +1,6 @@
 /*
  * The door between the front-end and the monitor: the table of what may be
- * asked, and the grants that were given (DESIGN.md section 3).
+ * asked, and the grants that were given (doc/design.md section 3).
  */
 #ifndef REQUESTS_H
 #define REQUESTS_H

@@ -1,6 +1,6 @@
 /*
  * What every child of the monitor is given, and nothing else: 0 and 1
- * /dev/null, 2 the log, 3 the control channel (HOUSE.md).
+ * /dev/null, 2 the log, 3 the control channel (doc/design.md section 3).
  */
 #ifndef CHILD_H
 #define CHILD_H

@@ -1,8 +1,8 @@
 /*
- * The sandbox door (DESIGN.md section 2): a user namespace that belongs to the
- * user of an identity. Whoever has the descriptor and is that user may enter
- * it and has capabilities there, and nowhere else, on hosts too where ordinary
- * users may not make such a thing.
+ * The sandbox door (doc/design.md section 2): a user namespace that belongs to
+ * the user of an identity. Whoever has the descriptor and is that user may
+ * enter it and has capabilities there, and nowhere else, on hosts too where
+ * ordinary users may not make such a thing.
  */
 #ifndef DOOR_H
 #define DOOR_H

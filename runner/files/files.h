@@ -1,7 +1,7 @@
 /*
  * The file helper: serves the fs/ methods of one connection, in order, as
- * the session's user (PROTOCOL.md section 10). Started by the runner with its
- * channel on CONTROL_FD; ends with it.
+ * the session's user (doc/protocol.md section 10). Started by the runner with
+ * its channel on CONTROL_FD; ends with it.
  */
 #ifndef FILES_H
 #define FILES_H

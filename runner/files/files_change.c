@@ -1,7 +1,7 @@
 /*
  * fs/move, fs/chmod, fs/symlink, fs/setTimes: what changes a name, a mode or a
  * time, not content
- * (PROTOCOL.md section 17).
+ * (doc/protocol.md section 17).
  */
 #include <errno.h>
 #include <fcntl.h>

@@ -1,6 +1,6 @@
 /*
  * environmentConfig/read: the keys that a client asks for, of the Codex
- * configuration files that are on this machine (PROTOCOL.md section 13).
+ * configuration files that are on this machine (doc/protocol.md section 13).
  */
 #include <errno.h>
 #include <limits.h>

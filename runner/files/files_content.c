@@ -11,7 +11,7 @@
 #include "files.h"
 #include "frame.h"
 
-#define FILE_READ_MAX (512ull << 20) /* PROTOCOL.md section 14 */
+#define FILE_READ_MAX (512ull << 20) /* doc/protocol.md section 14 */
 #define WHOLE_MAX     (1u << 20)     /* up to this a file is read at once */
 #define PIECE_BYTES   (96u << 10)    /* divisible by 3: no padding inside */
 

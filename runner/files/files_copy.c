@@ -1,6 +1,6 @@
 /*
  * fs/copy: files with their permission bits, links as links, directories
- * merged (PROTOCOL.md section 10).
+ * merged (doc/protocol.md section 10).
  */
 #include <errno.h>
 #include <fcntl.h>

@@ -8,7 +8,7 @@
 
 #include "files.h"
 
-#define HANDLES_MAX	128 /* PROTOCOL.md section 14 */
+#define HANDLES_MAX	128 /* doc/protocol.md section 14 */
 #define HANDLE_ID_MAX	32
 #define BLOCK_MAX_BYTES 1048576
 

@@ -1,6 +1,6 @@
 /*
  * fs/walk: breadth first, each directory's entries by name, within the
- * client's limits (PROTOCOL.md section 10).
+ * client's limits (doc/protocol.md section 10).
  */
 #include <errno.h>
 #include <fcntl.h>
@@ -13,7 +13,7 @@
 #include "queue.h"
 #include "table.h"
 
-#define DEPTH_MAX	64 /* PROTOCOL.md section 14 */
+#define DEPTH_MAX	64 /* doc/protocol.md section 14 */
 #define DIRECTORIES_MAX 10000
 #define ENTRIES_MAX	50000
 /* Of paths in one answer, as large as a message may be: only a tree that was

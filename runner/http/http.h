@@ -1,6 +1,6 @@
 /*
  * execd-http: serves http/request for one connection of a session, as the
- * session's user (PROTOCOL.md section 12). Started by the runner with its
+ * session's user (doc/protocol.md section 12). Started by the runner with its
  * channel on CONTROL_FD; ends with it, and every exchange with it.
  */
 #ifndef HTTP_H

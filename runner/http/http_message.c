@@ -1,6 +1,6 @@
 /*
  * What is sent to the origin: URL, method, headers, body; checked, and
- * changed by redirects (PROTOCOL.md section 12).
+ * changed by redirects (doc/protocol.md section 12).
  */
 #include <ctype.h>
 #include <errno.h>

@@ -1,5 +1,5 @@
 /*
- * A ruleset from a policy (SANDBOX.md C5).
+ * A ruleset from a policy (doc/sandbox.md C5).
  */
 #include "command_landlock.h"
 

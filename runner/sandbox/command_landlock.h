@@ -1,5 +1,5 @@
 /*
- * Landlock for sandboxed commands (SANDBOX.md C5): a second lock on writes
+ * Landlock for sandboxed commands (doc/sandbox.md C5): a second lock on writes
  * below the mounts, TCP without a network, and always abstract sockets and
  * signals out of the sandbox. It never refuses to read or execute: that is
  * the view's. Where it handles files, mount(2) is refused as well.

@@ -1,6 +1,6 @@
 /*
  * Through the door: into the user namespace of the session, and from there
- * into namespaces of the nest's own (DESIGN.md section 2, "The sandbox door").
+ * into namespaces of the nest's own (doc/design.md section 2).
  */
 #ifndef DOOR_H
 #define DOOR_H

@@ -189,7 +189,8 @@ command_steps(struct start *s)
 	s->step = "controlling terminal";
 	if (c->tty && ioctl(s->stdio[0], TIOCSCTTY, 0) < 0)
 		return -errno;
-	/* What the policy hides or denies is no place to be (SANDBOX.md B4). */
+	/* What the policy hides or denies is no place to be (doc/sandbox.md
+	 * B4). */
 	s->step = "working directory";
 	if (chdir(c->cwd) < 0 &&
 	    ((errno != EACCES && errno != ENOENT && errno != ENOTDIR) ||

@@ -1,6 +1,6 @@
 /*
  * Start of a process inside a nest's namespaces, from capabilities in a user
- * namespace to none at all, in one straight line (SANDBOX.md C2).
+ * namespace to none at all, in one straight line (doc/sandbox.md C2).
  *
  * The nest clones a relay, which enters a new pid and mount namespace and
  * clones, as children of the runner (CLONE_PARENT), the init of the pid

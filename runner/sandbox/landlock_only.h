@@ -1,7 +1,7 @@
 /*
- * Sandboxes without user namespaces, by Landlock and seccomp alone (SANDBOX.md
- * C7): only where the operator permits it, and only for plans that say no more
- * than what is writable. A view does everything else.
+ * Sandboxes without user namespaces, by Landlock and seccomp alone
+ * (doc/sandbox.md C7): only where the operator permits it, and only for plans
+ * that say no more than what is writable. A view does everything else.
  */
 #ifndef LANDLOCK_ONLY_H
 #define LANDLOCK_ONLY_H

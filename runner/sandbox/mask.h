@@ -1,6 +1,6 @@
 /*
  * Masks: what is made on the disk for a name that is missing and must stay
- * so, because only what is there can be covered by a mount (SANDBOX.md A10,
+ * so, because only what is there can be covered by a mount (doc/sandbox.md A10,
  * rule 6, and C3, step 4).
  *
  * A mask is an empty directory of mode 0555 or an empty file of mode 0600, and

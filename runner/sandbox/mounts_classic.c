@@ -1,7 +1,7 @@
 /*
- * Mounts as before Linux 5.12 (SANDBOX.md C7): mount(2) by names. A bind mount
- * has the flags of what it copies, so each mount of the copy is mounted again
- * with more of them, as mountinfo tells.
+ * Mounts as before Linux 5.12 (doc/sandbox.md C7): mount(2) by names. A bind
+ * mount has the flags of what it copies, so each mount of the copy is mounted
+ * again with more of them, as mountinfo tells.
  */
 #include "mounts_classic.h"
 

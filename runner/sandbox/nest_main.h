@@ -1,6 +1,6 @@
 /*
  * The nest: the process that holds the namespaces and the view of one policy
- * and starts what runs in them (SANDBOX.md C1). Started by the runner as
+ * and starts what runs in them (doc/sandbox.md C1). Started by the runner as
  * `execd-runner --nest`; it hears nobody else.
  */
 #ifndef NEST_MAIN_H

@@ -1,5 +1,5 @@
 /*
- * Patterns of denied paths: braces, components, names (SANDBOX.md section
+ * Patterns of denied paths: braces, components, names (doc/sandbox.md section
  * A6; the words of the peer's matcher with a literal separator).
  */
 #include "path_glob.h"

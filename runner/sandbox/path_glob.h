@@ -1,5 +1,5 @@
 /*
- * Patterns of denied paths (SANDBOX.md section A6): `*` and `?` stop at a
+ * Patterns of denied paths (doc/sandbox.md section A6): `*` and `?` stop at a
  * slash, `**` as a whole component crosses, `[a-z]` and `[!a]` are classes,
  * an unclosed `[` is a letter, `{a,b}` are alternatives, a backslash quotes.
  * Hidden names are names like any other. Pure: looks at no disk.

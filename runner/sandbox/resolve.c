@@ -1,6 +1,6 @@
 /*
  * From a client's sandbox context to a plan of mounts: the order of the
- * steps (SANDBOX.md section A10).
+ * steps (doc/sandbox.md section A10).
  */
 #include "resolve_parts.h"
 

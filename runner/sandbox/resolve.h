@@ -1,5 +1,5 @@
 /*
- * From a client's sandbox context to a plan of mounts (SANDBOX.md section
+ * From a client's sandbox context to a plan of mounts (doc/sandbox.md section
  * A10). Pure: what it knows of the disk it asks a fs_view, so that tests and
  * the fuzzer bring their own.
  *

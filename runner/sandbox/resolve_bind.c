@@ -1,6 +1,6 @@
 /*
- * Entries to paths: what each symbol binds to (SANDBOX.md sections A3, A6 and
- * A10, rules 1 and 2). Claims nothing yet.
+ * Entries to paths: what each symbol binds to (doc/sandbox.md sections A3, A6
+ * and A10, rules 1 and 2). Claims nothing yet.
  */
 #include "resolve_parts.h"
 

@@ -1,6 +1,6 @@
 /*
- * Which entry counts where (SANDBOX.md section A10, rules 4, 6, 7 and 9), and
- * which may not count because a command could turn a link under it.
+ * Which entry counts where (doc/sandbox.md section A10, rules 4, 6, 7 and 9),
+ * and which may not count because a command could turn a link under it.
  *
  * A link that lies where the policy lets commands write is the commands' own:
  * what is granted through it is dropped, what is protected or denied through

@@ -1,7 +1,7 @@
 /*
- * Patterns to the paths they match now (SANDBOX.md sections A6 and A10, rule
- * 8; O9, O16). Patterns that begin in one directory share one scan of it; a
- * scan follows no link and does not enter /proc.
+ * Patterns to the paths they match now (doc/sandbox.md sections A6 and A10,
+ * rule 8; O9, O16). Patterns that begin in one directory share one scan of it;
+ * a scan follows no link and does not enter /proc.
  */
 #include "resolve_parts.h"
 

@@ -1,6 +1,6 @@
 /*
  * Claims to mounts: what changes something, in order, and what must stay in
- * place for it (SANDBOX.md sections A10, rule 3, and C3, steps 1 to 3; O4).
+ * place for it (doc/sandbox.md sections A10, rule 3, and C3, steps 1 to 3; O4).
  */
 #include "resolve_parts.h"
 

@@ -1,7 +1,7 @@
 /*
  * What a writable root keeps from its commands: the protected names, the git
  * directory a `.git` file points to, and carve-outs that do not exist yet
- * (SANDBOX.md section A10, rules 5 and 6; O5).
+ * (doc/sandbox.md section A10, rules 5 and 6; O5).
  */
 #include "resolve_parts.h"
 

@@ -1,6 +1,6 @@
 /*
  * What the resolver knows of the disk: each name asked once, links followed
- * by hand (SANDBOX.md section A10, rules 1 and 9). Knows no entry.
+ * by hand (doc/sandbox.md section A10, rules 1 and 9). Knows no entry.
  */
 #include "resolve_parts.h"
 

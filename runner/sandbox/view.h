@@ -1,8 +1,8 @@
 /*
  * The view: what the file system looks like to the commands of one policy
- * (SANDBOX.md C3). Built once by the nest, which has capabilities in its own
- * user namespace and nowhere else; every command has a copy, in which it gets
- * the /proc of its own pid namespace.
+ * (doc/sandbox.md C3). Built once by the nest, which has capabilities in its
+ * own user namespace and nowhere else; every command has a copy, in which it
+ * gets the /proc of its own pid namespace.
  */
 #ifndef VIEW_H
 #define VIEW_H

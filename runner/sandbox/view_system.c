@@ -1,5 +1,5 @@
 /*
- * /dev, /sys and /proc of the view (SANDBOX.md C3, steps 7 to 9).
+ * /dev, /sys and /proc of the view (doc/sandbox.md C3, steps 7 to 9).
  */
 #include "view_parts.h"
 

@@ -1,4 +1,4 @@
-"""Credentials of the websocket listener (PROTOCOL.md section 1.5)."""
+"""Credentials of the websocket listener (doc/protocol.md section 1.5)."""
 import base64
 import hashlib
 import hmac

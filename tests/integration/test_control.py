@@ -1,4 +1,4 @@
-"""execd's own process/ methods (PROTOCOL.md section 17): closeStdin, resize, wait."""
+"""execd's own process/ methods (doc/protocol.md section 17): closeStdin, resize, wait."""
 import pytest
 from conftest import poll
 from execd_client import b64

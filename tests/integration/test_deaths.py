@@ -1,4 +1,4 @@
-"""Who dies, and what happens (DESIGN.md section 2)."""
+"""Who dies, and what happens (doc/design.md section 2)."""
 import base64
 import os
 import signal

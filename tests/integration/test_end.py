@@ -1,5 +1,5 @@
 """How processes are brought to their end: signals by name, graceful ends,
-deadlines; and what is told of it (PROTOCOL.md section 17)."""
+deadlines; and what is told of it (doc/protocol.md section 17)."""
 import os
 import pathlib
 import re

@@ -1,4 +1,4 @@
-"""The fs/ methods on ordinary trees (PROTOCOL.md section 10)."""
+"""The fs/ methods on ordinary trees (doc/protocol.md section 10)."""
 import base64
 import os
 import socket

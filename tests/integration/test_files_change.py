@@ -1,4 +1,4 @@
-"""fs/move, fs/chmod, fs/symlink, fs/setTimes, and details of files (PROTOCOL.md section 17)."""
+"""fs/move, fs/chmod, fs/symlink, fs/setTimes, and details of files (doc/protocol.md section 17)."""
 import os
 import stat
 

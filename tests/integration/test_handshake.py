@@ -1,4 +1,4 @@
-"""Transport, envelope and handshake (PROTOCOL.md sections 1.2, 1.3, 2 to 5)."""
+"""Transport, envelope and handshake (doc/protocol.md sections 1.2, 1.3, 2 to 5)."""
 import json
 import socket
 import struct

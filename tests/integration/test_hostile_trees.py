@@ -1,5 +1,5 @@
 """The fs/ methods against trees that lie, change, deny and never end
-(PROTOCOL.md section 10): a result or a typed error, in bounded time and memory,
+(doc/protocol.md section 10): a result or a typed error, in bounded time and memory,
 and nothing happens to what lies outside of the tree that was named.
 """
 import base64

@@ -1,4 +1,4 @@
-"""http/request against a real origin, HTTP and HTTPS (PROTOCOL.md section 12)."""
+"""http/request against a real origin, HTTP and HTTPS (doc/protocol.md section 12)."""
 import base64
 import hashlib
 import http.server

@@ -1,4 +1,4 @@
-"""Who runs as what, and what each may not (DESIGN.md section 2)."""
+"""Who runs as what, and what each may not (doc/design.md section 2)."""
 import contextlib
 import os
 import pathlib

@@ -1,4 +1,4 @@
-"""process/start, read, write, signal, terminate (PROTOCOL.md sections 6 to 8)."""
+"""process/start, read, write, signal, terminate (doc/protocol.md sections 6 to 8)."""
 import base64
 import fcntl
 import os

@@ -1,5 +1,5 @@
 """What is retained and what is told of it: gaps, head and tail, snapshots, the
-list of processes (PROTOCOL.md section 17)."""
+list of processes (doc/protocol.md section 17)."""
 import base64
 import os
 

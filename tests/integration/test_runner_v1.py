@@ -1,4 +1,4 @@
-"""execd-runner's own dialect: frames v1 (PROTOCOL.md section 18)."""
+"""execd-runner's own dialect: frames v1 (doc/protocol.md section 18)."""
 import base64
 import hashlib
 import json

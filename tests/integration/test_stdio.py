@@ -1,4 +1,4 @@
-"""The stdio transport (PROTOCOL.md section 1.4, Q12, Q25)."""
+"""The stdio transport (doc/protocol.md section 1.4, Q12, Q25)."""
 import json
 
 import pytest

@@ -1,4 +1,4 @@
-"""Terminals (PROTOCOL.md section 7.3): the real kernel's, with a real bash."""
+"""Terminals (doc/protocol.md section 7.3): the real kernel's, with a real bash."""
 import pathlib
 
 from conftest import poll, pids_with

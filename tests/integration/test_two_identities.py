@@ -1,6 +1,6 @@
 """Two users of one machine, each with an identity: what one cannot do to the
 other's sessions, files, processes and sockets, with a sandbox and without
-(DESIGN.md section 2)."""
+(doc/design.md section 2)."""
 import os
 import pathlib
 import pwd

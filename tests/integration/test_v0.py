@@ -1,4 +1,4 @@
-"""exec-server.v0 beside the current protocol (PROTOCOL.md section 16)."""
+"""exec-server.v0 beside the current protocol (doc/protocol.md section 16)."""
 import base64
 import os
 import time

@@ -1,4 +1,4 @@
-"""fs/watchMissing and fs/missingChanged (PROTOCOL.md section 13.4), as
+"""fs/watchMissing and fs/missingChanged (doc/protocol.md section 13.4), as
 measured on the peer."""
 import os
 import shutil

@@ -1,4 +1,4 @@
-"""fs/watch, fs/unwatch and fs/changed (PROTOCOL.md section 17)."""
+"""fs/watch, fs/unwatch and fs/changed (doc/protocol.md section 17)."""
 import os
 
 import pytest

@@ -1,4 +1,4 @@
-"""A second connection that watches a session (PROTOCOL.md section 17)."""
+"""A second connection that watches a session (doc/protocol.md section 17)."""
 import base64
 
 import pytest

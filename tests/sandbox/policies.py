@@ -1,4 +1,4 @@
-"""Sandbox contexts as clients write them (SANDBOX.md A3 to A6)."""
+"""Sandbox contexts as clients write them (doc/sandbox.md A3 to A6)."""
 import urllib.parse
 
 from refusals import UNENFORCEABLE  # noqa: F401

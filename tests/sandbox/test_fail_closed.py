@@ -64,7 +64,7 @@ COLD = [
     ("clone", "child_stack=", "refused"),
     ("seccomp", "SECCOMP_SET_MODE_FILTER, SECCOMP_FILTER_FLAG_NEW_LISTENER, {",
      {"ENOSYS": "runs", "EINVAL": "runs", "EBUSY": "runs"}),
-    # Landlock is the second lock: SANDBOX.md C7, "go on" where there is none.
+    # Landlock is the second lock: doc/sandbox.md C7, "go on" where there is none.
     ("landlock_create_ruleset", "NULL", {"ENOSYS": "runs"}),
     # The masks, which the runner makes.
     ("fchmodat", "", "refused"),

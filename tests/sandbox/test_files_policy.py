@@ -1,5 +1,5 @@
 """The fs/ methods under policies: the same view as a command's, in a helper of
-each policy (SANDBOX.md B8, C9).
+each policy (doc/sandbox.md B8, C9).
 """
 import base64
 import os

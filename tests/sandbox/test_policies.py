@@ -1,4 +1,4 @@
-"""Every kind of entry against the real kernel (SANDBOX.md A4 to A10), looked
+"""Every kind of entry against the real kernel (doc/sandbox.md A4 to A10), looked
 at from inside, by a command, and from outside, by the test.
 """
 import os

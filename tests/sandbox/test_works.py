@@ -481,7 +481,7 @@ def test_the_network_is_enabled(session, place, web):
 
 @pytest.mark.parametrize("access", ["deny", "hidden"])
 def test_a_working_directory_that_is_not_seen(session, user, place, access):
-    """The command starts in / (SANDBOX.md B4)."""
+    """The command starts in / (doc/sandbox.md B4)."""
     as_test_user(user, "mkdir d", place)
     if access == "deny":
         policy = managed(READ_ALL, path(place / "d", "deny"))

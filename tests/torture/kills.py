@@ -60,7 +60,7 @@ class Matrix:
     def __init__(self, server, load, seed, patience):
         self.server, self.s, self.load = server, server.s, load
         self.random = random.Random(seed)
-        self.patience = patience    # of the times in DESIGN.md, so many
+        self.patience = patience    # of the times in doc/design.md, so many
         self.slowest = {}
         self.killed_runners = 0
 

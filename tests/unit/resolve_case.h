@@ -20,7 +20,7 @@
 #define CASE_WORDS 64
 
 struct resolve_case {
-	const char *rule; /* of SANDBOX.md */
+	const char *rule; /* of doc/sandbox.md */
 	const char *fs, *entries, *roots, *want;
 	const char *cwd;	/* "/ws" */
 	const char *policy_cwd; /* none */

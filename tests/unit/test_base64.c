@@ -192,7 +192,7 @@ static const struct error_row {
 	struct slice text;
 	const char *error;
 } errors[] = {
-	/* the three of PROTOCOL.md section 4 */
+	/* the three of doc/protocol.md section 4 */
 	{ { "!!!!", 4 }, "Invalid symbol 33, offset 0." },
 	{ { "Zg", 2 }, "Invalid padding" },
 	{ { "Zml=", 4 }, "Invalid last symbol 108, offset 2." },

@@ -1,6 +1,6 @@
 /*
- * command_filter: every row of SANDBOX.md C4 by a real call that would do no
- * harm, and what must go on working.
+ * command_filter: every row of doc/sandbox.md C4 by a real call that would do
+ * no harm, and what must go on working.
  */
 #include <errno.h>
 #include <fcntl.h>

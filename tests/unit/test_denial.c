@@ -1,5 +1,5 @@
 /*
- * denial: the rules of SANDBOX.md part D, words across chunks and streams
+ * denial: the rules of doc/sandbox.md part D, words across chunks and streams
  * included.
  */
 #include <setjmp.h>

@@ -1,5 +1,5 @@
 /*
- * environment: the steps of PROTOCOL.md section 8 in their order, and the
+ * environment: the steps of doc/protocol.md section 8 in their order, and the
  * patterns.
  */
 #include <setjmp.h>

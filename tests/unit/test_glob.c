@@ -1,5 +1,5 @@
 /*
- * glob: the patterns of SANDBOX.md section A6, and what is no pattern.
+ * glob: the patterns of doc/sandbox.md section A6, and what is no pattern.
  */
 #include <errno.h>
 #include <setjmp.h>

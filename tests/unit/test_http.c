@@ -1,6 +1,6 @@
 /*
- * http: every row of PROTOCOL.md 1.2 in its order, hostile heads, every cut,
- * the exact limit, the replies and the bearer token of 1.5.
+ * http: every row of doc/protocol.md section 1.2 in its order, hostile heads,
+ * every cut, the exact limit, the replies and the bearer token of 1.5.
  */
 #include <errno.h>
 #include <setjmp.h>

@@ -1,5 +1,5 @@
 /*
- * json: what is a JSON text here and what is not (PROTOCOL.md section 2.3),
+ * json: what is a JSON text here and what is not (doc/protocol.md section 2.3),
  * and the tree that comes out.
  */
 #include <errno.h>

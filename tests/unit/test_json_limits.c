@@ -1,6 +1,6 @@
 /*
  * json: how deep a text may nest, a key twice among few and many members
- * (PROTOCOL.md section 2.3), and no memory.
+ * (doc/protocol.md section 2.3), and no memory.
  */
 #include <errno.h>
 #include <setjmp.h>

@@ -1,6 +1,6 @@
 /*
- * jsonrpc: kinds and ids of messages, the error texts of PROTOCOL.md section
- * 2.3, and what is written.
+ * jsonrpc: kinds and ids of messages, the error texts of doc/protocol.md
+ * section 2.3, and what is written.
  */
 #include <errno.h>
 #include <setjmp.h>

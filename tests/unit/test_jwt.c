@@ -1,5 +1,5 @@
 /*
- * jwt: tokens good and bad, by rows (PROTOCOL.md section 1.5).
+ * jwt: tokens good and bad, by rows (doc/protocol.md section 1.5).
  */
 #include <openssl/evp.h>
 #include <openssl/hmac.h>

@@ -1,6 +1,6 @@
 /*
  * params: every member of every method: good, missing, null, of every wrong
- * type, with the texts of PROTOCOL.md section 4.
+ * type, with the texts of doc/protocol.md section 4.
  */
 #include <errno.h>
 #include <setjmp.h>

@@ -1,6 +1,6 @@
 /*
  * params: errors inside of members, which of several errors is told, methods
- * without parameters, and the families of PROTOCOL.md section 5.3.
+ * without parameters, and the families of doc/protocol.md section 5.3.
  */
 #include <errno.h>
 #include <setjmp.h>
@@ -249,7 +249,7 @@ test_families(void **state)
 	assert_int_equal(found, nitems(methods) - 1);
 }
 
-/* Those without a method here (PROTOCOL.md section 5.3). */
+/* Those without a method here (doc/protocol.md section 5.3). */
 static void
 test_other_families(void **state)
 {

@@ -1,5 +1,5 @@
 /*
- * path_uri: PROTOCOL.md section 9, both directions.
+ * path_uri: doc/protocol.md section 9, both directions.
  */
 #include <errno.h>
 #include <setjmp.h>

@@ -59,7 +59,7 @@ test_sequence(void **state)
 	process_state_clear(&s);
 }
 
-/* PROTOCOL.md section 7.5, as the peer answered. */
+/* doc/protocol.md section 7.5, as the peer answered. */
 static void
 test_read_pages(void **state)
 {

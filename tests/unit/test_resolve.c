@@ -1,6 +1,6 @@
 /*
  * resolve: what binds to what, the base, who decides, links. Rows name the
- * rule of SANDBOX.md they show.
+ * rule of doc/sandbox.md they show.
  */
 #include <setjmp.h>
 #include <stdarg.h>

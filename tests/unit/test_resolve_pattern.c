@@ -1,5 +1,5 @@
 /*
- * resolve: patterns (SANDBOX.md sections A6 and A10, rule 8; O9, O16).
+ * resolve: patterns (doc/sandbox.md sections A6 and A10, rule 8; O9, O16).
  */
 #include <setjmp.h>
 #include <stdarg.h>

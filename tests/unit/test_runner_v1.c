@@ -1,5 +1,5 @@
 /*
- * runner_v1: the messages of PROTOCOL.md section 18, both directions.
+ * runner_v1: the messages of doc/protocol.md section 18, both directions.
  */
 #include <errno.h>
 #include <setjmp.h>

@@ -1,5 +1,5 @@
 /*
- * sandbox_context: SANDBOX.md sections A3 to A7, member by member.
+ * sandbox_context: doc/sandbox.md sections A3 to A7, member by member.
  */
 #include <errno.h>
 #include <setjmp.h>

@@ -1,5 +1,5 @@
 /*
- * sandbox_context: the parse errors of SANDBOX.md section A9, the limits of
+ * sandbox_context: the parse errors of doc/sandbox.md section A9, the limits of
  * its lists, and the cwd that no command may have.
  */
 #include <errno.h>

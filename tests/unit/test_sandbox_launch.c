@@ -1,5 +1,5 @@
 /*
- * sandbox_legacy: launch configurations (SANDBOX.md section A8). A row says
+ * sandbox_legacy: launch configurations (doc/sandbox.md section A8). A row says
  * what one converts to in the words of 0.169.0, and both are decoded.
  */
 #include <errno.h>

@@ -1,7 +1,7 @@
 /*
- * sandbox_legacy: presets and policies, the older shapes of SANDBOX.md section
- * A8. A row says what a shape converts to in the words of 0.169.0, and both are
- * decoded.
+ * sandbox_legacy: presets and policies, the older shapes of doc/sandbox.md
+ * section A8. A row says what a shape converts to in the words of 0.169.0, and
+ * both are decoded.
  */
 #include <errno.h>
 #include <setjmp.h>
