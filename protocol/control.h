@@ -34,6 +34,7 @@ enum control_type {
 	MON_EV_DRAIN = 7,	  /* control_drain: new sessions, or not */
 	MON_EV_STOP = 9,	  /* nothing: tell the clients and end them */
 	MON_EV_LISTENER = 11,	  /* control_listener + its fds */
+	MON_EV_END = 27,	  /* control_runner_exited: tell its client */
 	MON_EV_PING = 21,	  /* nothing: answered by MON_REQ_ALIVE */
 
 	/* front-end -> monitor, requests and their answers */

@@ -190,6 +190,7 @@ static const struct control_layout rows[] = {
 	LAYOUT(MON_EV_RUNNER_EXITED, runner_exited_fields),
 	LAYOUT(MON_EV_RELOAD, configure_fields),
 	LAYOUT(MON_EV_DRAIN, drain_fields),
+	LAYOUT(MON_EV_END, runner_exited_fields),
 	EMPTY(MON_EV_STOP),
 	LAYOUT(MON_EV_LISTENER, listener_fields),
 	FIRST_LAYOUT(MON_REQ_READY, ready_fields),

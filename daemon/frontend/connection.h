@@ -158,6 +158,10 @@ void connection_client_gone(struct connection *c);
 /* No more is written behind what is pending; then the connection ends. */
 void connection_finish(struct connection *c);
 
+/* So much of a reason has room in a close frame; never a part of a character.
+ */
+size_t connection_reason_len(const char *reason);
+
 /* Ends the connection with this close code and reason; the session, if any,
  * is told at once. */
 void connection_close(struct connection *c, uint16_t code, const char *reason);

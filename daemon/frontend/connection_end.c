@@ -103,22 +103,32 @@ connection_finish(struct connection *c)
 		connection_read_client(c, true);
 }
 
+size_t
+connection_reason_len(const char *reason)
+{
+	size_t n = strlen(reason);
+
+	if (n <= CONTROL_CLOSE_REASON_MAX - 1)
+		return n;
+	n = CONTROL_CLOSE_REASON_MAX - 1;
+	while (n > 0 && ((uint8_t)reason[n] & 0xc0) == 0x80)
+		n--;
+	return n;
+}
+_Static_assert(CONTROL_CLOSE_REASON_MAX - 1 + 2 <= WEBSOCKET_CONTROL_MAX,
+    "a reason and its code are one close frame");
+
 static void
 write_close_frame(struct connection *c, uint16_t code, const char *reason)
 {
 	uint8_t header[WEBSOCKET_HEADER_MAX], payload[WEBSOCKET_CONTROL_MAX];
-	size_t len = 0, n = strlen(reason);
+	size_t len = 0, n = connection_reason_len(reason);
 	struct iovec iov[2];
 
 	/* 1005 stands for a close frame without a code: echoed as it came. */
 	if (code != 1005) {
 		payload[0] = (uint8_t)(code >> 8);
 		payload[1] = (uint8_t)code;
-		if (n > sizeof(payload) - 2)
-			n = sizeof(payload) - 2;
-		/* Not within a character. */
-		while (n > 0 && ((uint8_t)reason[n] & 0xc0) == 0x80)
-			n--;
 		memcpy(payload + 2, reason, n);
 		len = n + 2;
 	}

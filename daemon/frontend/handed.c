@@ -199,7 +199,8 @@ handed_recall(struct connection *c, uint16_t code, const char *reason)
 		return true;
 	c->recall = xcalloc(1, sizeof(*c->recall));
 	c->recall->code = code;
-	snprintf(c->recall->reason, sizeof(c->recall->reason), "%s", reason);
+	snprintf(c->recall->reason, sizeof(c->recall->reason), "%.*s",
+	    (int)connection_reason_len(reason), reason);
 	shutdown(c->channel_fd, SHUT_WR);
 	connection_timer(c, GOODBYE_MS);
 	return true;

@@ -116,6 +116,26 @@ on_runner_exited(const uint8_t *packet, size_t len, const int *fds, size_t nfds)
 	return control_get(packet, len, MON_EV_RUNNER_EXITED, &r);
 }
 
+/* The operator ended its session: its client hears that, and nothing more of
+ * the session. It may have left. */
+static int
+on_end(const uint8_t *packet, size_t len, const int *fds, size_t nfds)
+{
+	_cleanup_free_ char *text = NULL;
+	struct control_runner_exited end;
+	struct connection *c;
+
+	if (control_get(packet, len, MON_EV_END, &end) < 0)
+		return -EBADMSG;
+	c = connection_find(end.conn);
+	if (c == NULL)
+		return 0;
+	text = xasprintf("session ended: %s", end.reason);
+	log_error(0, "connection %u: %s: %s", c->number, c->peer, text);
+	connection_close(c, WEBSOCKET_CLOSE_INTERNAL, text);
+	return 0;
+}
+
 static int
 begin_offer(struct offer *o, const uint8_t *packet, size_t len,
     enum control_type type, const int *fds, size_t nfds)
@@ -263,6 +283,7 @@ static const struct event_row {
 	{ MON_ANS_CLOSE, 0, on_closed },
 	{ MON_ANS_METRICS, 0, on_metrics },
 	{ MON_EV_RUNNER_EXITED, 0, on_runner_exited },
+	{ MON_EV_END, 0, on_end },
 	{ MON_EV_RELOAD, TLS_HELPERS, on_reload },
 	{ MON_EV_LISTENER, CONTROL_LISTENER_FDS_MAX, on_listener },
 	{ MON_EV_DRAIN, 0, on_drain },

@@ -292,7 +292,8 @@ answer_kill(struct ctl_request *r, struct json_writer *w)
 
 	if (s == NULL)
 		return -EINVAL;
-	if (s->state == SESSION_STATE_TERMINATING)
+	if (s->state == SESSION_STATE_LEAVING ||
+	    s->state == SESSION_STATE_TERMINATING)
 		return refuse(r, "endingAlready", "session `%s` is ending: %s",
 		    r->session,
 		    s->end_reason ? s->end_reason : "its time was over");
@@ -301,7 +302,7 @@ answer_kill(struct ctl_request *r, struct json_writer *w)
 	log_info("session %.*s: %s", ID_LOG_CHARS, s->id, reason);
 	session_end_reason(s, reason);
 	session_ended_note(s);
-	session_terminate(r->monitor, s);
+	session_dismiss(r->monitor, s);
 	put_id(w, s);
 	put_string(w, "state", state_name(s));
 	return 0;
@@ -373,7 +374,8 @@ census_visit(struct table_node *node, void *arg)
 
 	census->attached += s->state == SESSION_STATE_ATTACHED;
 	census->detached += s->state == SESSION_STATE_DETACHED;
-	census->ending += s->state == SESSION_STATE_TERMINATING;
+	census->ending += s->state == SESSION_STATE_LEAVING ||
+			  s->state == SESSION_STATE_TERMINATING;
 }
 
 static void

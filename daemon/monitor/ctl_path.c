@@ -109,6 +109,9 @@ ctl_directory_prepare(const char *directory, bool root)
 	else if (errno != EEXIST)
 		return -errno;
 	err = ctl_directory_check(directory);
+	/* One that was left open. */
+	if (err == 0 && !root)
+		chmod(directory, 0700);
 	if (err == 0)
 		remove_stale(directory);
 	return err;

@@ -29,11 +29,15 @@
 /* A runner that was told to end gets its own grace plus this. */
 #define KILL_MARGIN_MS 2000
 
+/* For the front-end to tell its clients; a runner may have to give one back. */
+#define LEAVING_MS 300
+
 void
 registry_init(struct registry *r)
 {
 	*r = (struct registry){ 0 };
 	TAILQ_INIT(&r->detached);
+	TAILQ_INIT(&r->leaving);
 	TAILQ_INIT(&r->terminating);
 	TAILQ_INIT(&r->limited);
 	TAILQ_INIT(&r->silent);
@@ -76,6 +80,8 @@ unlink_from_lists(struct registry *r, struct session *s)
 {
 	if (s->state == SESSION_STATE_DETACHED)
 		TAILQ_REMOVE(&r->detached, s, link);
+	else if (s->state == SESSION_STATE_LEAVING)
+		TAILQ_REMOVE(&r->leaving, s, link);
 	else if (s->state == SESSION_STATE_TERMINATING)
 		TAILQ_REMOVE(&r->terminating, s, link);
 }
@@ -215,7 +221,7 @@ session_find(struct monitor *m, const struct identity *identity, const char *id)
 	struct session *s = session_of_id(&m->sessions, id);
 
 	return s == NULL || !identity_is(s->identity, identity) ||
-		       s->runner.hung_up ||
+		       s->runner.hung_up || s->state == SESSION_STATE_LEAVING ||
 		       s->state == SESSION_STATE_TERMINATING
 		   ? NULL
 		   : s;
@@ -293,6 +299,26 @@ session_terminate(struct monitor *m, struct session *s)
 	TAILQ_INSERT_TAIL(&m->sessions.terminating, s, link);
 	if (!s->runner.hung_up)
 		session_order(s, RUNNER_ORDER_TERMINATE, NULL, NULL, 0);
+}
+
+void
+session_dismiss(struct monitor *m, struct session *s)
+{
+	struct control_runner_exited end = { .conn = s->attachment.conn };
+	const struct watcher *w;
+
+	snprintf(end.reason, sizeof(end.reason), "%s",
+	    s->end_reason ? s->end_reason : "it is over");
+	if (s->state == SESSION_STATE_ATTACHED)
+		frontend_send(&m->frontend, MON_EV_END, &end, -1);
+	TAILQ_FOREACH (w, &s->watchers.all, link) {
+		end.conn = w->conn;
+		frontend_send(&m->frontend, MON_EV_END, &end, -1);
+	}
+	unlink_from_lists(&m->sessions, s);
+	s->state = SESSION_STATE_LEAVING;
+	s->deadline_ms = now_ms() + LEAVING_MS;
+	TAILQ_INSERT_TAIL(&m->sessions.leaving, s, link);
 }
 
 static void
@@ -395,6 +421,11 @@ session_expire(struct monitor *m, int64_t now)
 
 	next = earlier(next, session_limit_detached(m, now));
 	next = earlier(next, session_adopt_expire(m, now));
+	while ((s = TAILQ_FIRST(&m->sessions.leaving)) != NULL &&
+	       s->deadline_ms <= now)
+		session_terminate(m, s);
+	if (s != NULL)
+		next = earlier(next, s->deadline_ms);
 	while ((s = TAILQ_FIRST(&m->sessions.terminating)) != NULL &&
 	       s->deadline_ms <= now) {
 		log_warn(0, "session %.*s: runner did not end in time, killed",

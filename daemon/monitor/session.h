@@ -22,7 +22,9 @@ struct monitor;
 
 enum session_state {
 	SESSION_STATE_ATTACHED,
-	SESSION_STATE_DETACHED,	   /* until its deadline */
+	SESSION_STATE_DETACHED, /* until its deadline */
+	SESSION_STATE_LEAVING,	/* its clients are told; then it is told to end
+				 */
 	SESSION_STATE_TERMINATING, /* told to end; killed at its deadline */
 	SESSION_STATE_SPARE,	   /* nobody's yet: only in registry.by_pid */
 	SESSION_STATE_UNKNOWN, /* likewise: its runner was asked who it is, */
@@ -94,9 +96,10 @@ struct early_report;
 STAILQ_HEAD(early_reports, early_report);
 
 struct session {
-	struct table_node by_id;       /* registry.by_id */
-	struct table_node by_pid;      /* registry.by_pid */
-	TAILQ_ENTRY(session) link;     /* registry.detached or .terminating */
+	struct table_node by_id;  /* registry.by_id */
+	struct table_node by_pid; /* registry.by_pid */
+	TAILQ_ENTRY(session)
+	link; /* registry.detached, .leaving, .terminating */
 	TAILQ_ENTRY(session) end_link; /* registry.limited, if ends_ms */
 	char id[CONTROL_SESSION_ID_MAX];
 	char group[CONTROL_GROUP_MAX]; /* name of its control group */
@@ -106,7 +109,7 @@ struct session {
 	enum session_state state;
 	union {
 		int64_t detached_ms;	    /* DETACHED since then */
-		int64_t deadline_ms;	    /* TERMINATING */
+		int64_t deadline_ms;	    /* LEAVING, TERMINATING */
 		struct early_reports early; /* UNKNOWN: what came too soon */
 	};
 	char *end_reason;  /* owned: why we end it, or NULL */
@@ -133,6 +136,7 @@ struct registry {
 	struct table by_id;
 	struct table by_pid;
 	struct session_list detached; /* in order of detached_ms */
+	struct session_list leaving;  /* in order of deadline_ms */
 	struct session_list terminating;
 	int64_t rest_until_ms;	     /* of those detached, no more end before */
 	struct session_list limited; /* in order of ends_ms */
@@ -240,6 +244,10 @@ void session_take_reports(struct session *s);
  * first reason counts: its client and the audit log are told it. */
 void session_terminate(struct monitor *m, struct session *s);
 void session_end_reason(struct session *s, const char *reason);
+
+/* The same, and who is connected to it hears the reason before commands are
+ * told to end: their last words would come first, and look like all of it. */
+void session_dismiss(struct monitor *m, struct session *s);
 void session_terminate_all(struct monitor *m);
 
 /* A child of that pid ended with that wait status. False: not a runner. */

@@ -89,7 +89,8 @@ session_visit(struct table_node *node, void *arg)
 
 	out->attached += s->state == SESSION_STATE_ATTACHED;
 	out->detached += s->state == SESSION_STATE_DETACHED;
-	out->ending += s->state == SESSION_STATE_TERMINATING;
+	out->ending += s->state == SESSION_STATE_LEAVING ||
+		       s->state == SESSION_STATE_TERMINATING;
 	out->processes += s->commands.running;
 	if (out->programs[PROGRAM_RUNNER] < RUNNERS_READ_MAX)
 		add_program(out, PROGRAM_RUNNER, s->runner.pid);

@@ -46,7 +46,8 @@ class Ctl:
     def raw(self, data, timeout=20):
         """What comes for these bytes until the end."""
         with self.connect(timeout) as sock:
-            sock.sendall(data)
+            with contextlib.suppress(BrokenPipeError):
+                sock.sendall(data)
             got = b""
             with contextlib.suppress(ConnectionResetError):
                 while piece := sock.recv(65536):
@@ -167,6 +168,19 @@ def test_one_that_streams_is_ended(audited, user, directory):
     assert (record["command"], record["target"], record["uid"], record["result"]) == ("kill", c.session_id[:8], uid, "done")
     assert record["reason"] == "too loud \N{LATIN SMALL LETTER E WITH ACUTE}"
     assert other.run("x", ["/bin/echo", "in"]).stdout == "in\n"
+
+
+def test_a_reason_longer_than_a_close_frame(spawn, user):
+    """It is cut between characters there, and whole for who comes back."""
+    s = spawn()
+    for hand_over in (True, False):
+        c = s.ready()
+        who = s.connect().ready(watchSessionId=c.session_id) if not hand_over else c
+        Ctl(s, user)("kill", c.session_id[:8], "--reason", "\N{EURO SIGN}" * 66)
+        closed = who.wait_closed()
+        assert closed["code"] == 1011 and re.fullmatch(r"session ended: ended by the operator \(uid \d+\): \u20ac+", closed["reason"])
+        assert 120 < len(closed["reason"].encode()) <= 123
+        assert s.connect().error("initialize", {"clientName": "x", "resumeSessionId": c.session_id})[1].endswith("\u20ac" * 66)
 
 
 def test_one_that_is_detached_is_ended(audited):
@@ -478,10 +492,11 @@ def test_who_hangs_up_or_does_not_read(spawn, user):
     ctl = Ctl(s, user)
     all = [s.ready() for _ in range(40)]
     for _ in range(50):
-        with ctl.connect() as sock:
+        with ctl.connect() as sock, contextlib.suppress(BrokenPipeError):
             sock.sendall(b'{"command":"list"}\n')
     for _ in range(50):
         ctl.connect().close()
+    poll(lambda: subprocess.run(ctl.argv("status"), capture_output=True).returncode == 0, what="a place")
     with ctl.connect() as sock:
         sock.setsockopt(socket.SOL_SOCKET, socket.SO_RCVBUF, 1)
         sock.sendall(b'{"command":"list"}\n')

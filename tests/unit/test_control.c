@@ -23,6 +23,7 @@ static const struct {
 	{ MON_EV_RELOAD, sizeof(struct control_configure) },
 	{ MON_EV_DRAIN, sizeof(struct control_drain) },
 	{ MON_EV_STOP, 0 },
+	{ MON_EV_END, sizeof(struct control_runner_exited) },
 	{ MON_EV_LISTENER, sizeof(struct control_listener) },
 	{ MON_REQ_READY, sizeof(struct control_ready) },
 	{ MON_REQ_AUTHENTICATE, sizeof(struct control_authenticate) },
