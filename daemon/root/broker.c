@@ -200,6 +200,14 @@ hear_last_words(void)
 		continue;
 }
 
+static void
+stop_for(int sig)
+{
+	log_info("signal %d: stopping", sig);
+	root.stopping = true;
+	root.exit_code = 0;
+}
+
 bool
 broker_reap(pid_t pid, int status)
 {
@@ -210,7 +218,10 @@ broker_reap(pid_t pid, int status)
 	hang_up();
 	if (root.stopping)
 		return true;
-	if (!root.served || !root.replaceable)
+	/* One that has just begun dies of the signal before it can take it. */
+	if (root.stop_signal != 0)
+		stop_for(root.stop_signal);
+	else if (!root.served || !root.replaceable)
 		give_up(status);
 	else
 		plan_restart(status);
@@ -274,12 +285,11 @@ void
 broker_signal(int sig)
 {
 	if (root.broker > 0) {
+		root.stop_signal = sig == SIGHUP ? root.stop_signal : sig;
 		kill(root.broker, sig);
 		return;
 	}
 	if (sig == SIGHUP)
 		return; /* the next one reads the configuration anyhow */
-	log_info("signal %d: stopping", sig);
-	root.stopping = true;
-	root.exit_code = 0;
+	stop_for(sig);
 }

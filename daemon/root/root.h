@@ -30,6 +30,7 @@ struct root {
 	bool begun;	    /* a broker has begun, */
 	bool served;	    /* and one has served */
 	bool replaceable;   /* another broker could go on */
+	int stop_signal;    /* the broker was told to end everything */
 	bool stopping;	    /* everything ends, */
 	int exit_code;	    /* with this */
 	int64_t restart_ms; /* CLOCK_MONOTONIC: another broker, not before */

@@ -6,9 +6,10 @@ import pathlib
 import re
 import signal
 import subprocess
+import time
 
 import pytest
-from conftest import BUILD, SANITIZED, children_named, digest, is_alive, kill, lines_of, poll
+from conftest import BUILD, PATIENCE_S, SANITIZED, children_named, digest, is_alive, kill, lines_of, poll
 from execd_client import Closed
 
 COUNT = "i=0; while [ $i -lt 400 ]; do i=$((i + 1)); echo $i; sleep 0.005; done; echo over"
@@ -242,6 +243,17 @@ def test_a_signal_while_there_is_no_broker(server):
     s.child.terminate()
     assert s.child.wait(15) == 0
     poll(lambda: not is_alive(runner), what="end of the session")
+
+
+@pytest.mark.parametrize("moment", range(10))
+def test_a_signal_while_a_broker_begins(server, moment):
+    """It may die of the signal before it can take it, and nobody forgets that everything is to end."""
+    s = server()
+    kill(s.broker)
+    s.wait_log("broker: killed by signal 9")
+    time.sleep(moment * 0.004)      # no event: any moment is as good as another
+    s.child.terminate()
+    assert s.child.wait(PATIENCE_S) == 0
 
 
 def test_stdio_has_one_broker(stdio):
