@@ -1,18 +1,20 @@
 """Programs of two releases: a broker speaks to the runners of the release before, and nobody who speaks another version is
 taken for somebody who speaks rubbish."""
 import os
+import pathlib
 import re
+import shutil
+import signal
 import struct
 import subprocess
 
 import pytest
-from conftest import BUILD, SANITIZED, is_alive, kill, poll
+from conftest import BUILD, SANITIZED, WRAP, Configured, is_alive, kill, poll
 from execd_client import Closed
-from test_broker import ALL, COUNT, replaced, resume, whole
+from test_broker import ALL, COUNT, replaced, resume, text, whole
 from test_reexec import installed, server  # noqa: F401
 
-BROKER, FRONT, RUNNER, EXECD = ("daemon/monitor/execd-broker", "daemon/frontend/execd-frontend", "runner/execd-runner",
-                                "daemon/root/execd")
+BROKER, FRONT, RUNNER = "daemon/monitor/execd-broker", "daemon/frontend/execd-frontend", "runner/execd-runner"
 
 
 def of_version(program, channel, version, oldest):
@@ -129,3 +131,76 @@ def test_a_front_end_that_refuses_its_broker(server):
     kill(old)
     replaced(s, old)
     s.connect(token="t").ready()
+
+
+# --- the release before ---------------------------------------------------
+
+# The first whose channels have versions and whose root executes its next one.
+RELEASE = "5ec6f4cabbb8d7497bee2698a8eb8a070b114a49"
+SOURCE = pathlib.Path(__file__).parents[2]
+NAMES = ("execd", "execd-broker", "execd-frontend", "execd-runner", "execd-http", "execd-keys")
+
+
+@pytest.fixture(scope="module")
+def before(tmp_path_factory):
+    """The programs of that release, built from the history."""
+    if SANITIZED or WRAP:
+        pytest.skip("THE RELEASE BEFORE IS NOT TESTED: it is built without a sanitizer")
+    archive = subprocess.run(["git", "-C", SOURCE, "archive", RELEASE], capture_output=True)
+    if archive.returncode != 0:
+        pytest.skip(f"THE RELEASE BEFORE IS NOT TESTED: there is no commit {RELEASE} here")
+    place = tmp_path_factory.mktemp("before")
+    subprocess.run(["tar", "x", "-C", place], input=archive.stdout, check=True)
+    env = {**os.environ, "CC": "ccache gcc" if shutil.which("ccache") else "gcc"}
+    subprocess.run(["meson", "setup", "build", "-Doptimization=0"], cwd=place, env=env, check=True, capture_output=True)
+    targets = subprocess.run(["ninja", "-C", "build", "-t", "targets", "all"], cwd=place, capture_output=True, text=True).stdout
+    programs = [re.search(rf"(?m)^(\S+/{name}): ", targets)[1] for name in NAMES]
+    subprocess.run(["ninja", "-C", "build", *programs], cwd=place, check=True, capture_output=True)
+    return place / "build"
+
+
+def install_release(prefix, build):
+    """As a package does, in the layout that every release shares."""
+    for name in NAMES:
+        to = prefix / ("sbin" if name == "execd" else "libexec/execd") / name
+        to.parent.mkdir(parents=True, exist_ok=True)
+        new = to.with_name(f"{name}.new")
+        shutil.copy(next(p for p in build.rglob(name) if p.is_file()), new)
+        new.rename(to)
+
+
+@pytest.mark.nightly
+def test_an_upgrade_from_the_release_before(before, mode, user, directory, monkeypatch):
+    """Its sessions go on under today's root and today's broker, with their runners of then."""
+    prefix = directory / "prefix"
+    install_release(prefix, before)
+    monkeypatch.setattr("conftest.EXECD", prefix / "sbin/execd")
+    s = Configured(mode, user, directory / "execd.conf", text(user, directory))
+    s.wait_log(": serving")
+    s.fronts = 1
+    clients = [s.connect(token="t").ready() for _ in range(3)]
+    for c in clients:
+        c.sh("p", COUNT)
+    clients[2].drop()
+    runners = [s.runner(c) for c in clients]
+    install_release(prefix, BUILD)
+    old = s.broker
+    s.child.send_signal(signal.SIGUSR2)
+    s.wait_log("re-exec: this version goes on")
+    if is_alive(old):
+        kill(old)
+    for c in clients:
+        c.wait_closed()
+    replaced(s, old)
+    for c in clients:
+        assert whole(resume(s, c)) == (ALL, 0)
+    assert all(is_alive(r) for r in runners)
+    # A runner of then has its inode of then; the next one is today's.
+    n = s.connect(token="t").ready()
+    assert n.run("x", ["/bin/echo", "new"]).stdout == "new\n"
+    for r, program in (runners[0], None), (s.runner(n), prefix / "libexec/execd/execd-runner"), (s.pid, prefix / "sbin/execd"):
+        now = os.stat(f"/proc/{r}/exe").st_ino
+        assert program is None or now == os.stat(program).st_ino
+        assert program or now != os.stat(prefix / "libexec/execd/execd-runner").st_ino
+    s.stop()
+    assert not any(is_alive(r) for r in runners)
