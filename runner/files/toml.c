@@ -733,7 +733,8 @@ toml_parse(struct toml_doc *doc, const char *text, size_t len)
 	struct toml_value *table = &doc->root;
 
 	*doc = (struct toml_doc){ .root = { .type = TOML_TABLE } };
-	t.end = text + len;
+	/* Nothing may have no address. */
+	t.end = len > 0 ? text + len : text;
 	if (utf8_check(0, (const uint8_t *)text, len) != 0)
 		fail(&t, "the file is not UTF-8");
 	take(&t, "\xef\xbb\xbf");
