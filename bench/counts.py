@@ -8,7 +8,6 @@ otherwise. Fails when one is above its limit in count-limits, three times in a r
 largest of three measurements.
 """
 import argparse
-import atexit
 import math
 import os
 import pathlib
@@ -144,20 +143,9 @@ def can_trace():
         return False
 
 
-def share_of_session(nice):
-    """Of a kernel that shares processors among sessions (sched(7), autogroup). Returns what it was."""
-    share = pathlib.Path("/proc/self/autogroup")
-    if not share.exists():
-        return nice
-    before = share.read_text().split()[-1]
-    share.write_text(str(nice))
-    return before
-
-
 def come_first():
     try:
         os.setpriority(os.PRIO_PROCESS, 0, -20)
-        atexit.register(share_of_session, share_of_session(-20))
     except PermissionError:
         print("counts: no priority over other programs (no CAP_SYS_NICE): on a busy host counts may be too high", file=sys.stderr)
 
