@@ -12,16 +12,16 @@
 #include <sys/prctl.h>
 #include <unistd.h>
 
+#include "commands.h"
 #include "config.h"
 #include "control.h"
 #include "dialect_v1.h"
 #include "drop.h"
-#include "files/files.h"
+#include "files.h"
 #include "log.h"
 #include "loop.h"
-#include "orders.h"
-#include "sandbox/mask_list.h"
-#include "sandbox/nest_main.h"
+#include "placeholder_list.h"
+#include "sandbox_main.h"
 #include "user_namespace.h"
 #include "util.h"
 

@@ -21,9 +21,9 @@
 #include "admission.h"
 #include "config.h"
 #include "drop.h"
+#include "frontend_policy.h"
 #include "landlock.h"
 #include "log.h"
-#include "policy.h"
 #include "util.h"
 
 /* Listeners, TLS, the control and key channels, and what is on its way. */

@@ -11,6 +11,8 @@
 #include <sys/prctl.h>
 #include <unistd.h>
 
+#include "broker_client.h"
+#include "broker_request.h"
 #include "code_pages.h"
 #include "config.h"
 #include "confine.h"
@@ -20,14 +22,12 @@
 #include "hangup.h"
 #include "health.h"
 #include "heap.h"
-#include "helper.h"
 #include "listener.h"
 #include "log.h"
 #include "loop.h"
-#include "monitor_client.h"
-#include "monitor_request.h"
 #include "offer.h"
 #include "siphash.h"
+#include "tls_helper.h"
 #include "util.h"
 
 #if EXECD_SANITIZED

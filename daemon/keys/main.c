@@ -20,19 +20,19 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
+#include "cert_verdict.h"
 #include "config.h"
 #include "control.h"
 #include "crypto_memory.h"
 #include "drop.h"
+#include "keys_policy.h"
 #include "landlock.h"
 #include "log.h"
-#include "policy.h"
 #include "rights.h"
 #include "seqpacket.h"
 #include "sign.h"
 #include "trust.h"
 #include "util.h"
-#include "voucher.h"
 
 enum keys_state {
 	KEYS_LOADING = 1 << 0,

@@ -11,12 +11,12 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
+#include "cert_verdict.h"
 #include "child.h"
 #include "log.h"
 #include "monitor.h"
 #include "seqpacket.h"
 #include "util.h"
-#include "voucher.h"
 
 #define RESTART_AFTER_MS 1000 /* if it lived shorter than this */
 #define VOUCHER_SLACK_MS 1000 /* a timer may be late */

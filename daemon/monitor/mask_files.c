@@ -20,8 +20,8 @@
 #include <unistd.h>
 
 #include "log.h"
-#include "mask_format.h"
 #include "monitor.h"
+#include "placeholder_format.h"
 #include "queue.h"
 #include "spawn_client.h"
 #include "util.h"

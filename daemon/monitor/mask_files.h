@@ -1,5 +1,5 @@
 /*
- * The lists of the masks (runner/sandbox/mask.h) that sessions make in the
+ * The lists of the masks (runner/sandbox/enforce/placeholder.h) that sessions make in the
  * trees of their users: one file for each user, in a directory that is
  * execd's alone. A hard stop leaves list and masks; the next start finds a list
  * that nobody locks, and a process of its user takes away what is on it.

@@ -7,7 +7,7 @@
 #include <string.h>
 
 #include "frame.h"
-#include "http.h"
+#include "http_exchange.h"
 
 /* So much of a redirect's body is read to keep its connection. */
 #define DISCARD_MAX (64u << 10)

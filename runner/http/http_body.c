@@ -6,7 +6,7 @@
 
 #include "base64.h"
 #include "frame.h"
-#include "http.h"
+#include "http_exchange.h"
 #include "util.h"
 
 #define PIECE_BYTES (96u << 10) /* divisible by 3: no padding inside */

@@ -7,7 +7,7 @@
 #include <stdio.h>
 #include <string.h>
 
-#include "http.h"
+#include "http_exchange.h"
 #include "log.h"
 #include "loop.h"
 

@@ -7,7 +7,7 @@
 
 #include "control.h"
 #include "crypto_memory.h"
-#include "http.h"
+#include "http_exchange.h"
 #include "log.h"
 #include "serve.h"
 

@@ -9,7 +9,7 @@
 #include <strings.h>
 
 #include "base64.h"
-#include "http.h"
+#include "http_exchange.h"
 
 static int
 fail(char *error, const char *fmt, struct slice s)

@@ -6,7 +6,7 @@
 #include <errno.h>
 #include <event2/event.h>
 
-#include "http.h"
+#include "http_exchange.h"
 #include "log.h"
 #include "loop.h"
 

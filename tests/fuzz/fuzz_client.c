@@ -7,7 +7,7 @@
 #include <stdint.h>
 #include <string.h>
 
-#include "process.h"
+#include "remote_process.h"
 #include "upgrade.h"
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t len);

@@ -6,7 +6,7 @@
 #include <stddef.h>
 #include <stdint.h>
 
-#include "files/toml.h"
+#include "toml.h"
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
 

@@ -14,7 +14,7 @@ import threading
 import pytest
 from conftest import RUNNER
 from execd_client import frame
-from test_doors import ORDERS, Program, configure, u32
+from test_userns import ORDERS, Program, configure, u32
 
 CLIENT = 91
 ANSWERED, COUNTED, ENDED = 0, 1, 2

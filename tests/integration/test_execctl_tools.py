@@ -257,10 +257,10 @@ def test_a_library_program(server, directory):
     if SANITIZED:
         pytest.skip("the archive wants the sanitizer")
     source = os.path.join(os.path.dirname(__file__), "library_example.c")
-    client = os.path.join(os.path.dirname(__file__), "../../client")
+    client = os.path.join(os.path.dirname(__file__), "../../client/lib")
     program = directory / "example"
     subprocess.run(["cc", "-std=c11", "-D_POSIX_C_SOURCE=200809L", "-Wall", "-Wextra", "-Werror", f"-I{client}", source,
-                    str(BUILD / "client/libexecd-client.a"), "-lssl", "-lcrypto", "-lyajl", "-linih", "-o", program],
+                    str(BUILD / "client/lib/libexecd-client.a"), "-lssl", "-lcrypto", "-lyajl", "-linih", "-o", program],
                    check=True)
     r = subprocess.run([program, server.url], capture_output=True, timeout=30)
     assert (r.stdout, r.returncode) == (b"from the library\n", 5), r.stderr

@@ -7,7 +7,7 @@ import struct
 
 import pytest
 from conftest import RUNNER
-from test_doors import ORDERS, Program, u32
+from test_userns import ORDERS, Program, u32
 
 MORE = 1 << 31
 MESSAGE_MAX = 64 << 20

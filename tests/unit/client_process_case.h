@@ -5,7 +5,7 @@
 #ifndef CLIENT_PROCESS_CASE_H
 #define CLIENT_PROCESS_CASE_H
 
-#include "process.h"
+#include "remote_process.h"
 
 struct fixture {
 	struct execd_client *client;

@@ -10,9 +10,9 @@
 
 #include <cmocka.h>
 
+#include "cert_verdict.h"
 #include "monitor.h"
 #include "util.h"
-#include "voucher.h"
 
 #define DEADLINE_MS 10000
 #define LISTENER    3

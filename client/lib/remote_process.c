@@ -1,0 +1,407 @@
+/*
+ * Events of a process: live ones in order, and after a resume, or when a
+ * number is missing, what process/read gives.
+ */
+#include "remote_process.h"
+
+#include <errno.h>
+#include <string.h>
+
+#include "capabilities.h"
+
+struct execd_client *
+process_client(const struct execd_process *p)
+{
+	return p->client;
+}
+
+/* --- Handing out -------------------------------------------------------- */
+
+static void
+event_free(struct event *e)
+{
+	free(e->data);
+	free(e);
+}
+
+static void
+drop_held(struct execd_process *p)
+{
+	struct event *e;
+
+	while ((e = TAILQ_FIRST(&p->held)) != NULL) {
+		TAILQ_REMOVE(&p->held, e, link);
+		event_free(e);
+	}
+	p->held_bytes = 0;
+}
+
+void
+process_fail(struct execd_process *p, int code, const char *message)
+{
+	if (p->ended)
+		return;
+	p->ended = true;
+	drop_held(p);
+	if (p->events.failed != NULL)
+		p->events.failed(p->arg, code, message);
+}
+
+void
+process_enter(struct execd_process *p)
+{
+	p->busy++;
+}
+
+void
+process_leave(struct execd_process *p)
+{
+	if (--p->busy > 0 || !p->freed)
+		return;
+	drop_held(p);
+	free(p->id);
+	free(p);
+}
+
+static void
+hand_out_exit(struct execd_process *p, const struct execd_exit *how)
+{
+	if (p->exited)
+		return;
+	p->exited = true;
+	if (p->events.exited != NULL)
+		p->events.exited(p->arg, how);
+}
+
+static void
+hand_out(struct execd_process *p, const struct event *e)
+{
+	p->last = e->seq;
+	switch (e->kind) {
+	case EVENT_OUTPUT:
+		p->bytes += e->len;
+		if (p->events.output != NULL && e->len > 0)
+			p->events.output(p->arg, e->stream, e->data, e->len);
+		break;
+	case EVENT_EXITED:
+		hand_out_exit(p, &e->how);
+		break;
+	case EVENT_CLOSED:
+		p->ended = true;
+		if (p->events.closed != NULL)
+			p->events.closed(p->arg);
+		break;
+	}
+}
+
+/* --- Live events -------------------------------------------------------- */
+
+static void
+hold(struct execd_process *p, const struct event *e)
+{
+	struct event *kept = xmalloc(sizeof(*kept)), *before;
+
+	*kept = *e;
+	/* It points into the message, which goes. */
+	kept->how.details = NULL;
+	before = TAILQ_LAST(&p->held, event_list);
+	while (before != NULL && before->seq > kept->seq)
+		before = TAILQ_PREV(before, event_list, link);
+	if (before != NULL)
+		TAILQ_INSERT_AFTER(&p->held, before, kept, link);
+	else
+		TAILQ_INSERT_HEAD(&p->held, kept, link);
+	p->held_bytes += sizeof(*kept) + kept->len;
+	if (p->held_bytes > PROCESS_HELD_MAX)
+		process_fail(p, EXECD_CODE_LOST,
+		    "over 64 MiB of output came before the output that is "
+		    "missing");
+}
+
+/* True: the event's memory was taken over. */
+static bool
+take_event(struct execd_process *p, const struct event *e)
+{
+	if (p->ended || e->seq <= p->last)
+		return false;
+	if (!p->reading && e->seq == p->last + 1) {
+		hand_out(p, e);
+		return false;
+	}
+	process_read(p);
+	hold(p, e);
+	return true;
+}
+
+static struct execd_process *
+find_process(struct execd_client *c, const struct json_value *id)
+{
+	struct execd_process *p;
+
+	TAILQ_FOREACH (p, &c->processes, link)
+		if (json_is(id, p->id))
+			return p;
+	return NULL;
+}
+
+bool
+process_notification(struct execd_client *c, const struct rpc_message *m)
+{
+	static const struct slice prefix = { "process/", 8 };
+	struct execd_process *p;
+	struct event e;
+
+	/* To one that watches and was slow: events were left out. */
+	if (slice_equal(m->method, SLICE("session/lagged"))) {
+		process_resume_all(c);
+		return true;
+	}
+	if (m->method.len < prefix.len ||
+	    memcmp(m->method.ptr, prefix.ptr, prefix.len) != 0)
+		return false;
+	p = find_process(c, json_get(m->params, "processId"));
+	/* A malformed one is missing in the numbers, and then read. */
+	if (p == NULL ||
+	    !event_decode(&e, m->method.ptr, m->method.len, m->params))
+		return true;
+	process_enter(p);
+	if (!take_event(p, &e))
+		free(e.data);
+	process_leave(p);
+	return true;
+}
+
+/* --- What is missing ---------------------------------------------------- */
+
+static void
+release_held(struct execd_process *p)
+{
+	struct event *e;
+
+	while (!p->reading && (e = TAILQ_FIRST(&p->held)) != NULL) {
+		TAILQ_REMOVE(&p->held, e, link);
+		p->held_bytes -= sizeof(*e) + e->len;
+		if (!take_event(p, e))
+			free(e->data);
+		free(e);
+		/* What is missing now will be asked for; the rest waits. */
+	}
+}
+
+/* How many numbers up to the next one are neither in chunks nor the end. */
+static uint64_t
+count_lost(const struct execd_process *p, const struct json_value *result,
+    uint64_t next)
+{
+	uint64_t known = 0, seq;
+	const struct json_value *chunks = json_get(result, "chunks");
+
+	for (const struct json_value *v = execd_json_first(chunks); v;
+	     v = v->next)
+		if (json_get(v, "seq") != NULL &&
+		    json_to_u64(json_get(v, "seq"), &seq) == 0 && seq > p->last)
+			known++;
+	if (!p->exited && execd_json_bool(json_get(result, "exited"), false))
+		known++;
+	if (execd_json_bool(json_get(result, "closed"), false))
+		known++;
+	if (next <= p->last + 1 || known >= next - 1 - p->last)
+		return 0;
+	return next - 1 - p->last - known;
+}
+
+/* What fell out of retention, and where it belongs. */
+struct gap {
+	uint64_t events;    /* 0: nothing is missing, or it was told */
+	uint64_t after;	    /* behind this number; 0: unknown, in front */
+	uint64_t end_bytes; /* of all output up to its end; 0: unknown */
+};
+
+static struct gap
+find_gap(const struct execd_process *p, const struct json_value *result,
+    uint64_t next)
+{
+	const struct json_value *v = json_get(result, "gap");
+
+	return (struct gap){ .events = count_lost(p, result, next),
+		.after =
+		    (uint64_t)execd_json_number(json_get(v, "afterSeq"), 0),
+		.end_bytes =
+		    (uint64_t)execd_json_number(json_get(v, "endBytes"), 0) };
+}
+
+static void
+hand_out_gap(struct execd_process *p, struct gap *gap)
+{
+	uint64_t bytes = 0;
+
+	if (gap->events == 0)
+		return;
+	if (gap->end_bytes > p->bytes) {
+		bytes = gap->end_bytes - p->bytes;
+		p->bytes = gap->end_bytes;
+	}
+	if (p->events.gap != NULL)
+		p->events.gap(p->arg, gap->events, bytes);
+	gap->events = 0;
+}
+
+static void
+hand_out_chunks(
+    struct execd_process *p, const struct json_value *chunks, struct gap *gap)
+{
+	for (const struct json_value *v = execd_json_first(chunks);
+	     v && !p->ended; v = v->next) {
+		struct event e;
+
+		if (!event_decode_chunk(&e, v)) {
+			process_fail(p, EXECD_CODE_LOST,
+			    "the server's answer to process/read has a chunk "
+			    "that is none");
+			return;
+		}
+		if (e.seq > p->last && e.seq > gap->after)
+			hand_out_gap(p, gap);
+		if (e.seq > p->last)
+			hand_out(p, &e);
+		free(e.data);
+	}
+	if (!p->ended)
+		hand_out_gap(p, gap);
+}
+
+/* What process/read told, with the details if there are any. */
+static void
+hand_out_end(struct execd_process *p, const struct json_value *details)
+{
+	struct event closed = { .kind = EVENT_CLOSED, .seq = p->last };
+	struct execd_exit how = p->read_exit;
+
+	if (details != NULL)
+		event_decode_exit(&how, details);
+	hand_out_exit(p, &how);
+	if (!p->ended && p->read_closed)
+		hand_out(p, &closed);
+	if (!p->ended)
+		release_held(p);
+}
+
+static void
+details_answered(void *arg, const struct execd_answer *a)
+{
+	struct execd_process *p = arg;
+
+	p->reading = false;
+	if (p->ended)
+		return;
+	process_enter(p);
+	hand_out_end(p, a->result);
+	process_leave(p);
+}
+
+/* process/read does not say whether a deadline or want of memory ended it. */
+static void
+ask_details(struct execd_process *p)
+{
+	struct json_writer w;
+	struct buf b;
+
+	p->reading = true; /* live events wait meanwhile */
+	process_begin(p, &b, &w);
+	json_key(&w, "timeoutMs");
+	json_u64(&w, 0);
+	calls_send(p, "process/wait", &b, &w, details_answered, p);
+}
+
+static void
+take_end(struct execd_process *p, const struct json_value *result)
+{
+	event_decode_exit(&p->read_exit, result);
+	p->read_exit.details = NULL;
+	p->read_closed = execd_json_bool(json_get(result, "closed"), false);
+	if (!p->exited && execd_client_can(p->client, CAN_EXIT_DETAILS))
+		ask_details(p);
+	else
+		hand_out_end(p, NULL);
+}
+
+static void
+take_result(struct execd_process *p, const struct json_value *result)
+{
+	const struct json_value *number = json_get(result, "nextSeq");
+	struct gap gap;
+	uint64_t next;
+
+	if (number == NULL || json_to_u64(number, &next) < 0 || next == 0) {
+		process_fail(p, EXECD_CODE_LOST,
+		    "the server's answer to process/read has no nextSeq");
+		return;
+	}
+	gap = find_gap(p, result, next);
+	hand_out_chunks(p, json_get(result, "chunks"), &gap);
+	if (!p->ended && next - 1 > p->last)
+		p->last = next - 1;
+	if (!p->ended && p->events.caught_up != NULL)
+		p->events.caught_up(p->arg);
+	if (p->ended)
+		return;
+	if (execd_json_bool(json_get(result, "exited"), false))
+		take_end(p, result);
+	else
+		release_held(p);
+}
+
+static void
+read_answered(void *arg, const struct execd_answer *a)
+{
+	struct execd_process *p = arg;
+
+	p->reading = false;
+	if (p->ended)
+		return;
+	process_enter(p);
+	if (a->code == 0)
+		take_result(p, a->result);
+	else if (p->started)
+		process_fail(p, EXECD_CODE_LOST, a->message);
+	else if (p->client->state != EXECD_OVER)
+		process_read(p); /* the answer to its start comes first */
+	process_leave(p);
+}
+
+void
+process_read(struct execd_process *p)
+{
+	struct json_writer w;
+	struct buf b;
+
+	/* One that is under way is sent again after a resume. */
+	if (p->reading)
+		return;
+	p->reading = true;
+	process_begin(p, &b, &w);
+	json_key(&w, "afterSeq");
+	json_u64(&w, p->last);
+	calls_send(p, "process/read", &b, &w, read_answered, p);
+}
+
+/* --- All of them -------------------------------------------------------- */
+
+void
+process_resume_all(struct execd_client *c)
+{
+	struct execd_process *p;
+
+	TAILQ_FOREACH (p, &c->processes, link)
+		if (!p->ended)
+			process_read(p);
+}
+
+void
+process_fail_all(struct execd_client *c)
+{
+	struct execd_process *p, *next;
+
+	TAILQ_FOREACH_SAFE (p, &c->processes, link, next)
+		process_fail(p, EXECD_CODE_LOST, execd_client_error(c));
+}

@@ -1,0 +1,360 @@
+/*
+ * Processes, from the caller's side: start, attach, input, signals.
+ */
+#include <errno.h>
+#include <stdio.h>
+#include <string.h>
+
+#include "capabilities.h"
+#include "path_uri.h"
+#include "remote_process.h"
+#include "utf8.h"
+
+void
+process_begin(
+    const struct execd_process *p, struct buf *b, struct json_writer *w)
+{
+	calls_begin(b, w);
+	json_key(w, "processId");
+	json_cstring(w, p->id);
+}
+
+static struct execd_process *
+process_new(struct execd_client *c, char *id,
+    const struct execd_process_events *events, void *arg)
+{
+	struct execd_process *p = xcalloc(1, sizeof(*p));
+
+	p->client = c;
+	p->id = id;
+	p->events = *events;
+	p->arg = arg;
+	TAILQ_INIT(&p->held);
+	TAILQ_INSERT_TAIL(&c->processes, p, link);
+	return p;
+}
+
+void
+execd_process_free(struct execd_process *p)
+{
+	if (p == NULL)
+		return;
+	p->events = (struct execd_process_events){ 0 };
+	process_enter(p);
+	process_fail(p, EXECD_CODE_LOST, "freed");
+	calls_orphan(p);
+	TAILQ_REMOVE(&p->client->processes, p, link);
+	p->freed = true;
+	process_leave(p);
+}
+
+const char *
+execd_process_id(const struct execd_process *p)
+{
+	return p->id;
+}
+
+/* --- Start -------------------------------------------------------------- */
+
+/* Only text goes over the wire; anything else would arrive changed. */
+static int
+check_strings(const char *const *list, bool assignments)
+{
+	for (size_t i = 0; list != NULL && list[i] != NULL; i++) {
+		if (utf8_check(0, (const uint8_t *)list[i], strlen(list[i])))
+			return -EILSEQ;
+		if (assignments && strchr(list[i], '=') == NULL)
+			return -EINVAL;
+	}
+	return 0;
+}
+
+static int
+check_start(const struct execd_client *c, const struct execd_start *s)
+{
+	int err = check_strings(s->argv, false);
+
+	if (err == 0)
+		err = check_strings(s->env, true);
+	if (err == 0 && s->cwd != NULL && s->cwd[0] != '/')
+		err = -EINVAL;
+	if (err == 0 && s->timeout_ms != 0 && !execd_client_can(c, CAN_TIMEOUT))
+		err = -ENOTSUP;
+	return err;
+}
+
+static void
+write_strings(struct json_writer *w, const char *const *list)
+{
+	json_begin(w, '[');
+	for (size_t i = 0; list[i] != NULL; i++)
+		json_cstring(w, list[i]);
+	json_end(w, ']');
+}
+
+/* The last of two assignments to one name counts, and a key may be there
+ * once only. */
+static bool
+is_overridden(const char *const *list, size_t i)
+{
+	size_t n = strcspn(list[i], "=") + 1;
+
+	for (size_t j = i + 1; list[j] != NULL; j++)
+		if (strncmp(list[j], list[i], n) == 0)
+			return true;
+	return false;
+}
+
+static void
+write_env(struct json_writer *w, const struct execd_start *s)
+{
+	bool term = false;
+
+	json_key(w, "env");
+	json_begin(w, '{');
+	for (size_t i = 0; s->env != NULL && s->env[i] != NULL; i++) {
+		const char *value = strchr(s->env[i], '=') + 1;
+		struct slice name = { s->env[i],
+			(size_t)(value - s->env[i]) - 1 };
+
+		if (is_overridden(s->env, i))
+			continue;
+		term |= slice_equal(name, SLICE("TERM"));
+		json_slice_key(w, name);
+		json_cstring(w, value);
+	}
+	if (s->tty && s->term != NULL && !term) {
+		json_key(w, "TERM");
+		json_cstring(w, s->term);
+	}
+	json_end(w, '}');
+}
+
+static void
+write_env_policy(struct json_writer *w, enum execd_inherit inherit)
+{
+	json_key(w, "envPolicy");
+	json_begin(w, '{');
+	json_key(w, "inherit");
+	json_cstring(w, inherit == EXECD_INHERIT_ALL ? "all" : "core");
+	json_key(w, "ignoreDefaultExcludes");
+	json_bool(w, true);
+	json_key(w, "exclude");
+	json_raw(w, "[]", 2);
+	json_key(w, "set");
+	json_raw(w, "{}", 2);
+	json_key(w, "includeOnly");
+	json_raw(w, "[]", 2);
+	json_end(w, '}');
+}
+
+static void
+write_cwd(struct json_writer *w, const struct execd_client *c, const char *cwd)
+{
+	const struct json_value *home =
+	    json_get(execd_client_info(c), "userHomeDir");
+
+	json_key(w, "cwd");
+	if (cwd != NULL)
+		json_path(w, cwd);
+	else if (home != NULL && home->type == JSON_STRING)
+		json_string(w, home->text.ptr, home->text.len);
+	else
+		json_cstring(w, "file:///");
+}
+
+static void
+write_terminal(struct json_writer *w, const struct execd_client *c,
+    const struct execd_start *s)
+{
+	json_key(w, "tty");
+	json_bool(w, s->tty);
+	if (!s->tty || s->rows == 0 || s->cols == 0 ||
+	    !execd_client_can(c, CAN_RESIZE))
+		return;
+	json_key(w, "rows");
+	json_u64(w, s->rows);
+	json_key(w, "cols");
+	json_u64(w, s->cols);
+}
+
+static void
+start_answered(void *arg, const struct execd_answer *a)
+{
+	struct execd_process *p = arg;
+	const struct json_value *type;
+	_cleanup_free_ char *name = NULL;
+
+	if (p->ended)
+		return;
+	/* Sent again after a resume: the first one had arrived. The id is
+	 * this handle's own, so nobody else's process has it. */
+	if (a->code != 0 &&
+	    !(a->repeated && strstr(a->message, "already exists"))) {
+		process_fail(p, a->code, a->message);
+		return;
+	}
+	p->started = true;
+	type = json_get(a->result, "sandboxType");
+	if (type != NULL && type->type == JSON_STRING)
+		name = xstrndup(type->text.ptr, type->text.len);
+	if (p->events.started != NULL)
+		p->events.started(p->arg, name ? name : "unknown");
+}
+
+static void
+send_start(struct execd_process *p, const struct execd_start *s)
+{
+	struct json_writer w;
+	struct buf b;
+
+	process_begin(p, &b, &w);
+	json_key(&w, "argv");
+	write_strings(&w, s->argv);
+	write_cwd(&w, p->client, s->cwd);
+	write_env(&w, s);
+	if (s->inherit != EXECD_INHERIT_NONE)
+		write_env_policy(&w, s->inherit);
+	write_terminal(&w, p->client, s);
+	json_key(&w, "pipeStdin");
+	json_bool(&w, s->pipe_stdin);
+	/* Answers a repeated start as the first time, however late. */
+	if (execd_client_can(p->client, CAN_START_ID)) {
+		json_key(&w, "startId");
+		json_cstring(&w, p->id);
+	}
+	if (s->timeout_ms != 0) {
+		json_key(&w, "timeoutMs");
+		json_u64(&w, s->timeout_ms);
+	}
+	if (s->sandbox != NULL) {
+		json_key(&w, "sandbox");
+		json_raw(&w, s->sandbox, strlen(s->sandbox));
+	}
+	calls_send(p, "process/start", &b, &w, start_answered, p);
+}
+
+int
+execd_process_start(struct execd_client *c, const struct execd_start *start,
+    const struct execd_process_events *events, void *arg,
+    struct execd_process **out)
+{
+	int err;
+
+	/* What the server can, and where home is, comes with initialize. */
+	if (!c->has_info && execd_client_connect(c) < 0)
+		return -ENOTCONN;
+	if (c->state == EXECD_OVER)
+		return -ENOTCONN;
+	err = check_start(c, start);
+	if (err < 0)
+		return err;
+	*out = process_new(c,
+	    xasprintf("%s-%llu", c->nonce, (unsigned long long)c->next_id),
+	    events, arg);
+	send_start(*out, start);
+	return 0;
+}
+
+struct execd_process *
+execd_process_attach(struct execd_client *c, const char *process_id,
+    const struct execd_process_events *events, void *arg)
+{
+	struct execd_process *p =
+	    process_new(c, xstrdup(process_id), events, arg);
+
+	p->started = true;
+	process_read(p);
+	return p;
+}
+
+/* --- Input and signals -------------------------------------------------- */
+
+int
+execd_process_write(struct execd_process *p, const void *data, size_t len,
+    execd_answer_fn *fn, void *arg)
+{
+	char id[48];
+	struct json_writer w;
+	struct buf b;
+
+	if (len > EXECD_WRITE_MAX)
+		return -EMSGSIZE;
+	snprintf(id, sizeof(id), "%s-%llu", p->client->nonce,
+	    (unsigned long long)++p->writes);
+	process_begin(p, &b, &w);
+	json_key(&w, "chunk");
+	json_base64(&w, data, len);
+	json_key(&w, "writeId");
+	json_cstring(&w, id);
+	calls_send(p, "process/write", &b, &w, fn, arg);
+	return 0;
+}
+
+static void
+ask(struct execd_process *p, const char *method, const char *more)
+{
+	struct json_writer w;
+	struct buf b;
+
+	process_begin(p, &b, &w);
+	buf_puts(&b, more);
+	calls_send(p, method, &b, &w, NULL, NULL);
+}
+
+int
+execd_process_close_stdin(struct execd_process *p)
+{
+	if (!execd_client_can(p->client, CAN_CLOSE_STDIN))
+		return -ENOTSUP;
+	ask(p, "process/closeStdin", "");
+	return 0;
+}
+
+int
+execd_process_resize(
+    struct execd_process *p, unsigned int rows, unsigned int cols)
+{
+	char more[64];
+
+	if (!execd_client_can(p->client, CAN_RESIZE))
+		return -ENOTSUP;
+	snprintf(more, sizeof(more), ",\"rows\":%u,\"cols\":%u", rows, cols);
+	ask(p, "process/resize", more);
+	return 0;
+}
+
+int
+execd_process_signal(struct execd_process *p, const char *name)
+{
+	char more[64];
+
+	if (strcmp(name, "INT") == 0) {
+		ask(p, "process/signal", ",\"signal\":\"interrupt\"");
+		return 0;
+	}
+	if (!execd_client_can(p->client, CAN_SIGNAL_TARGET))
+		return -ENOTSUP;
+	if (strlen(name) > 10 || name[strspn(name, "ABCDEFGHIJKLMNOPQRSTUVWXYZ"
+						   "0123456789")] != '\0')
+		return -EINVAL;
+	snprintf(more, sizeof(more), ",\"signal\":\"%s\",\"target\":\"group\"",
+	    name);
+	ask(p, "process/signal", more);
+	return 0;
+}
+
+int
+execd_process_terminate(struct execd_process *p, unsigned int grace_ms)
+{
+	char more[64] = "";
+
+	if (grace_ms > 0 &&
+	    !execd_client_can(p->client, CAN_TERMINATE_GRACEFUL))
+		return -ENOTSUP;
+	if (grace_ms > 0)
+		snprintf(more, sizeof(more),
+		    ",\"mode\":\"graceful\",\"timeoutMs\":%u", grace_ms);
+	ask(p, "process/terminate", more);
+	return 0;
+}

@@ -1,0 +1,17 @@
+/*
+ * The front-end's side of the control channel: answers and events, by table.
+ * Requests are in broker_request.h.
+ */
+#ifndef BROKER_CLIENT_H
+#define BROKER_CLIENT_H
+
+struct offer;
+
+/* Waits for all of it; anything else is fatal. The descriptors are the
+ * caller's. */
+void monitor_wait_configure(struct offer *offer);
+
+/* Serves the control channel from now on. */
+void monitor_watch(void);
+
+#endif

@@ -1,0 +1,238 @@
+/*
+ * What the front-end asks of the monitor. The answers come as events
+ * (broker_client.c).
+ */
+#include "broker_request.h"
+
+#include <errno.h>
+#include <event2/event.h>
+#include <event2/event_struct.h>
+#include <fcntl.h>
+#include <stdio.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "connection.h"
+#include "frontend.h"
+#include "log.h"
+#include "loop.h"
+#include "queue.h"
+#include "seqpacket.h"
+#include "tls_client.h"
+
+/*
+ * A message that found no room: the monitor hangs, or has much to do. Nobody
+ * waits for it here: clients that have their session are served, and whoever
+ * asks how execd is hears that the monitor does not answer.
+ */
+struct waiting {
+	STAILQ_ENTRY(waiting) link; /* waiting */
+	struct buf message;
+	int fd; /* owned, or -1 */
+	enum control_type type;
+	uint32_t conn; /* who hears it if this cannot be sent */
+};
+
+/* Credentials at once; whoever comes then is told to come again. What else
+ * waits, connections that there are have asked for, and not often each. */
+#define CREDENTIALS_WAITING_MAX 256
+
+static STAILQ_HEAD(, waiting) waiting = STAILQ_HEAD_INITIALIZER(waiting);
+static unsigned credentials_waiting;
+static struct event writable;
+static void (*tell_unsent)(enum control_type type, uint32_t conn);
+
+void
+monitor_on_unsent(void (*tell)(enum control_type type, uint32_t conn))
+{
+	tell_unsent = tell;
+}
+
+/* When the monitor has hung up that is the next to be read, and clients still
+ * hear the last of us then. */
+static int
+send_now(const struct buf *b, int fd)
+{
+	int err = seqpacket_send(CONTROL_FD, b->data, b->len, &fd, fd >= 0);
+
+	/* Sockets within sockets, as deep as the client liked (unix(7)). */
+	if (err == -ETOOMANYREFS || err == -EAGAIN)
+		return err;
+	if (err < 0 && err != -EPIPE && err != -ECONNRESET)
+		log_fatal_errno(err, "control channel");
+	return 0;
+}
+
+static void
+waiting_free(struct waiting *w)
+{
+	STAILQ_REMOVE_HEAD(&waiting, link);
+	credentials_waiting -= w->type == MON_REQ_AUTHENTICATE;
+	if (w->fd >= 0)
+		close(w->fd);
+	explicit_bzero(w->message.data, w->message.len);
+	buf_clear(&w->message);
+	free(w);
+}
+
+static void
+writable_cb(evutil_socket_t fd, short what, void *arg)
+{
+	struct waiting *w;
+
+	while ((w = STAILQ_FIRST(&waiting)) != NULL) {
+		int err = send_now(&w->message, w->fd);
+
+		if (err == -EAGAIN)
+			return;
+		if (err < 0 && tell_unsent != NULL)
+			tell_unsent(w->type, w->conn);
+		waiting_free(w);
+	}
+	event_del(&writable);
+}
+
+/* Takes the message over. 0 or -errno. */
+static int
+put_off(struct buf *b, enum control_type type, uint32_t conn, int fd)
+{
+	struct waiting *w;
+	int copy = -1;
+
+	if (type == MON_REQ_AUTHENTICATE &&
+	    credentials_waiting == CREDENTIALS_WAITING_MAX)
+		return -EBUSY;
+	if (fd >= 0 && (copy = fcntl(fd, F_DUPFD_CLOEXEC, 4)) < 0)
+		return -errno;
+	if (STAILQ_EMPTY(&waiting)) {
+		event_assign(&writable, base, CONTROL_FD, EV_WRITE | EV_PERSIST,
+		    writable_cb, NULL);
+		loop_add(&writable, NULL);
+	}
+	w = xcalloc(1, sizeof(*w));
+	w->message = *b;
+	buf_init(b, CONTROL_MESSAGE_MAX);
+	w->fd = copy;
+	w->type = type;
+	w->conn = conn;
+	STAILQ_INSERT_TAIL(&waiting, w, link);
+	credentials_waiting += type == MON_REQ_AUTHENTICATE;
+	return 0;
+}
+
+/* In the order in which they are asked. 0; or -ETOOMANYREFS, -EBUSY, -EMFILE
+ * of those that bring a descriptor or a credential. */
+static int
+request_with(enum control_type type, const void *payload, uint32_t conn, int fd)
+{
+	int err = -EAGAIN;
+	struct buf b;
+
+	buf_init(&b, CONTROL_MESSAGE_MAX);
+	control_put(&b, type, payload);
+	if (STAILQ_EMPTY(&waiting))
+		err = send_now(&b, fd);
+	if (err == -EAGAIN)
+		err = put_off(&b, type, conn, fd);
+	buf_clear(&b);
+	return err;
+}
+
+static void
+request(enum control_type type, const void *payload)
+{
+	request_with(type, payload, 0, -1);
+}
+
+void
+monitor_ready(const struct control_ready *r)
+{
+	request(MON_REQ_READY, r);
+}
+
+void
+monitor_alive(void)
+{
+	request(MON_REQ_ALIVE, NULL);
+}
+
+void
+monitor_helper_hangs(enum tls_helper who)
+{
+	const struct control_helper h = { .kind = (uint8_t)who };
+
+	request(MON_REQ_HELPER, &h);
+}
+
+int
+monitor_authenticate(const struct connection *c, enum credential_kind kind,
+    struct slice credential)
+{
+	struct control_authenticate a = {
+		.conn = c->number,
+		.listener = c->listener,
+		.kind = kind,
+	};
+	const struct control_voucher *voucher =
+	    c->tls ? tls_client_voucher(c->tls) : NULL;
+	int err;
+
+	memcpy(a.peer, c->peer, sizeof(a.peer));
+	if (credential.len < sizeof(a.credential))
+		memcpy(a.credential, credential.ptr, credential.len);
+	a.has_certificate = voucher != NULL;
+	if (voucher != NULL)
+		a.voucher = *voucher;
+	err = request_with(
+	    MON_REQ_AUTHENTICATE, &a, c->number, c->unix_peer ? c->in_fd : -1);
+	explicit_bzero(&a, sizeof(a));
+	return err;
+}
+
+void
+monitor_refused(const struct connection *c, const char *why)
+{
+	struct control_refused r = { .listener = c->listener };
+
+	memcpy(r.peer, c->peer, sizeof(r.peer));
+	snprintf(r.reason, sizeof(r.reason), "%s", why);
+	request(MON_REQ_REFUSED, &r);
+}
+
+void
+monitor_ask_metrics(const struct connection *c)
+{
+	struct control_ask_metrics ask = { .conn = c->number };
+
+	request(MON_REQ_METRICS, &ask);
+}
+
+int
+monitor_ask_session(const struct connection *c, int channel_fd)
+{
+	struct control_open o = { .conn = c->number };
+	struct control_resume r = { .conn = c->number };
+
+	memcpy(o.grant, c->grant, sizeof(o.grant));
+	memcpy(r.grant, c->grant, sizeof(r.grant));
+	memcpy(r.session_id, c->wanted, sizeof(r.session_id));
+	if (!c->resuming)
+		return request_with(MON_REQ_OPEN, &o, c->number, channel_fd);
+	return request_with(c->watching ? MON_REQ_WATCH : MON_REQ_RESUME, &r,
+	    c->number, channel_fd);
+}
+
+void
+monitor_close(const struct connection *c)
+{
+	struct control_close close = { .conn = c->number,
+		.channel_ended = c->channel_ended };
+
+	request(MON_REQ_CLOSE, &close);
+}
+
+void
+monitor_done(void)
+{
+	request(MON_REQ_DONE, NULL);
+}

@@ -1,0 +1,367 @@
+/*
+ * A client's connection: the object, its events and its links. Its session
+ * channel is in connection_channel.c, how it ends in connection_end.c.
+ */
+#include "connection.h"
+
+#include <errno.h>
+#include <event2/event.h>
+#include <stdio.h>
+#include <string.h>
+#include <sys/socket.h>
+#include <unistd.h>
+
+#include "broker_request.h"
+#include "collect.h"
+#include "frontend.h"
+#include "handoff.h"
+#include "handshake.h"
+#include "http.h"
+#include "log.h"
+#include "log_limit.h"
+#include "loop.h"
+#include "metrics.h"
+#include "relay.h"
+#include "util.h"
+
+static struct table connections;
+static struct connection *dead;
+static uint32_t last_number;
+
+static void timer_cb(evutil_socket_t fd, short what, void *arg);
+
+/* No event will tell of what is already there. */
+static bool
+has_more(const struct connection *c)
+{
+	return c->in_always || (c->tls != NULL && tls_has_bytes(c->tls));
+}
+
+static void
+in_cb(evutil_socket_t fd, short what, void *arg)
+{
+	struct connection *c = arg;
+
+	if (!c->reading) {
+		event_del(&c->in_event);
+		return;
+	}
+	if (c->state == CONN_TLS)
+		handshake_tls(c);
+	else
+		pump_read_client(c);
+	if (c->reading && c->in_fd >= 0 && has_more(c))
+		event_active(&c->in_event, EV_READ, 0);
+}
+
+static void
+out_cb(evutil_socket_t fd, short what, void *arg)
+{
+	struct connection *c = arg;
+
+	if (c->state == CONN_TLS) {
+		handshake_tls(c);
+		return;
+	}
+	pump_write_client(c);
+	if (c->read_wants_write && c->reading && c->in_fd >= 0)
+		pump_read_client(c);
+	if (c->state == CONN_CLOSING && pending_bytes(&c->downlink) == 0)
+		connection_finish(c);
+}
+
+static void
+watch_client(struct connection *c)
+{
+	event_assign(
+	    &c->in_event, base, c->in_fd, EV_READ | EV_PERSIST, in_cb, c);
+	event_assign(&c->out_event, base, c->out_fd, EV_WRITE, out_cb, c);
+}
+
+struct connection *
+connection_new(uint32_t listener, int in_fd, int out_fd, const char *peer)
+{
+	struct connection *c = xcalloc(1, sizeof(*c));
+
+	c->number = ++last_number;
+	c->state = CONN_HTTP;
+	c->listener = listener;
+	c->in_fd = in_fd;
+	c->out_fd = out_fd;
+	c->channel_fd = -1;
+	snprintf(c->peer, sizeof(c->peer), "%s", peer);
+	buf_init(&c->head, HTTP_HEAD_MAX + SCRATCH_BYTES);
+	buf_init(&c->uplink.buf, config.max_message_bytes + SCRATCH_BYTES * 2);
+	buf_init(&c->downlink.buf, SIZE_MAX);
+	websocket_parser_init(
+	    &c->parser, config.max_frame_bytes, config.max_message_bytes);
+	watch_client(c);
+	event_assign(&c->timer, base, -1, 0, timer_cb, c);
+	table_insert(&connections, &c->node, c->number);
+	return c;
+}
+
+static bool
+match_number(const struct table_node *node, const void *key)
+{
+	return TABLE_OBJECT(node, const struct connection, node)->number ==
+	       *(const uint32_t *)key;
+}
+
+struct connection *
+connection_find(uint32_t number)
+{
+	struct table_node *node =
+	    table_find(&connections, number, match_number, &number);
+
+	return node ? TABLE_OBJECT(node, struct connection, node) : NULL;
+}
+
+unsigned
+connection_count(void)
+{
+	return (unsigned)connections.count;
+}
+
+void
+connection_timer(struct connection *c, uint32_t ms)
+{
+	struct timeval tv = { ms / 1000, ms % 1000 * 1000 };
+
+	event_del(&c->timer);
+	if (ms > 0)
+		loop_add(&c->timer, &tv);
+}
+
+void
+connection_hear_end(int fd, struct event *ev)
+{
+	shutdown(fd, SHUT_RDWR);
+	event_active(ev, EV_READ, 0);
+}
+
+void
+connection_await_client(struct connection *c)
+{
+	if (event_add(&c->out_event, NULL) == 0)
+		return;
+	if (c->stdio) {
+		event_active(&c->out_event, EV_WRITE, 0);
+		return;
+	}
+	c->reading = true;
+	connection_hear_end(c->in_fd, &c->in_event);
+}
+
+void
+connection_read_client(struct connection *c, bool on)
+{
+	if (c->reading == on || c->in_fd < 0)
+		return;
+	c->reading = on;
+	/* epoll(7) is told when something comes meanwhile: mostly nothing. */
+	if (!on)
+		return;
+	if (c->in_always || event_add(&c->in_event, NULL) < 0) {
+		/* A file is always ready, and epoll does not take it. */
+		c->in_always = c->stdio;
+		if (c->stdio)
+			event_active(&c->in_event, EV_READ, 0);
+		else
+			connection_hear_end(c->in_fd, &c->in_event);
+	}
+	if (c->tls != NULL && tls_has_bytes(c->tls))
+		event_active(&c->in_event, EV_READ, 0);
+}
+
+ssize_t
+connection_recv(struct connection *c, void *p, size_t n)
+{
+	ssize_t got;
+
+	if (c->tls == NULL)
+		return read(c->in_fd, p, n);
+	got = tls_read(c->tls, p, n, &c->read_wants_write);
+	if (got < 0 && c->read_wants_write)
+		connection_await_client(c);
+	return got;
+}
+
+void
+connection_penalise(struct connection *c, enum offence offence)
+{
+	if (c->source != NULL)
+		metrics.penalties[offence]++;
+	if (source_penalise(&config, c->source, offence, now_ms()) &&
+	    log_permits(LOG_DECISION, c->peer, "penalty"))
+		log_warn(0,
+		    "%s: too many failures from there, refused for a while",
+		    c->peer);
+}
+
+/* --- the end ------------------------------------------------------------ */
+
+void
+connection_release(struct connection *c)
+{
+	if (c->dead || c->in_fd >= 0 || c->channel_fd >= 0 || c->awaiting)
+		return;
+	if (c->granted && !c->close_sent)
+		monitor_close(c);
+	if (c->stdio)
+		monitor_done();
+	event_del(&c->timer);
+	source_leave(c->source, now_ms());
+	c->source = NULL;
+	table_remove(&connections, &c->node);
+	c->dead = true;
+	c->next_dead = dead;
+	dead = c;
+}
+
+void
+connection_reap(void)
+{
+	struct connection *c;
+
+	while ((c = dead) != NULL) {
+		dead = c->next_dead;
+		rpc_id_clear(&c->initialize_id);
+		free(c->recall);
+		buf_clear(&c->initialize);
+		buf_clear(&c->head);
+		collect_drop(&c->message);
+		buf_clear(&c->uplink.buf);
+		buf_clear(&c->downlink.buf);
+		explicit_bzero(c, sizeof(*c));
+		free(c);
+	}
+}
+
+static void
+end_visit(struct table_node *node, void *arg)
+{
+	struct connection *c = TABLE_OBJECT(node, struct connection, node);
+	struct connection ***at = arg;
+
+	*(*at)++ = c;
+}
+
+/* The caller's; one that ends changes the table. */
+static struct connection **
+all_connections(void)
+{
+	struct connection **all = xcalloc(connections.count, sizeof(*all));
+	struct connection **at = all;
+
+	table_each(&connections, end_visit, &at);
+	return all;
+}
+
+void
+connection_end_all(void)
+{
+	size_t n = connections.count;
+	_cleanup_free_ struct connection **all = all_connections();
+
+	for (size_t i = 0; i < n; i++)
+		connection_close(all[i], WEBSOCKET_CLOSE_GOING_AWAY,
+		    "the server is stopping");
+}
+
+void
+connection_return_all(void)
+{
+	size_t n = connections.count;
+	_cleanup_free_ struct connection **all = all_connections();
+
+	for (size_t i = 0; i < n; i++)
+		handed_return(all[i]);
+}
+
+/* It does not even answer pings. One that is not read from, because its runner
+ * falls behind, may have. */
+static bool
+is_silent(const struct connection *c)
+{
+	return config.pong_deadline_ms > 0 && c->pinged_ms > 0 && c->reading &&
+	       now_ms() - c->pinged_ms >= config.pong_deadline_ms;
+}
+
+static void
+timer_cb(evutil_socket_t fd, short what, void *arg)
+{
+	struct connection *c = arg;
+
+	if (!c->returned && (c->recall != NULL || c->hung_up)) {
+		handed_timeout(c);
+		return;
+	}
+	switch (c->state) {
+	case CONN_ATTACHED:
+		if (is_silent(c)) {
+			log_info("connection %u: %s: no pong within %u ms",
+			    c->number, c->peer, config.pong_deadline_ms);
+			connection_client_gone(c);
+			break;
+		}
+		pump_ping(c);
+		/* It may have been the end, of which nobody knew yet. */
+		if (c->state == CONN_ATTACHED)
+			connection_timer(c, config.ping_interval_ms);
+		break;
+	case CONN_CLOSING:
+		connection_client_gone(c);
+		break;
+	case CONN_LEAVING:
+		break;
+	case CONN_GONE:
+		buf_clear(&c->uplink.buf);
+		c->uplink.at = 0;
+		connection_client_gone(c);
+		break;
+	default:
+		if (log_permits(LOG_FAILURE, c->peer, "deadline"))
+			log_info("connection %u: %s: not ready within %u ms",
+			    c->number, c->peer, config.pre_auth_deadline_ms);
+		metrics.deadline_missed++;
+		connection_penalise(c, OFFENCE_DEADLINE);
+		connection_close(c, WEBSOCKET_CLOSE_POLICY,
+		    "no session was initialized in time");
+	}
+}
+
+/* --- the links ---------------------------------------------------------- */
+
+bool
+connection_write(struct connection *c, struct iovec *iov, int n)
+{
+	if (c->out_fd < 0)
+		return false;
+	for (int i = 0; i < n; i++)
+		metrics.bytes_sent += iov[i].iov_len;
+	if (pending_write(&c->downlink, c->out_fd, c->tls, iov, n) < 0) {
+		connection_client_gone(c);
+		return false;
+	}
+	if (pending_bytes(&c->downlink) > 0) {
+		connection_read_runner(c, false);
+		connection_await_client(c);
+	}
+	return true;
+}
+
+void
+connection_send(struct connection *c, const void *text, size_t len)
+{
+	uint8_t header[WEBSOCKET_HEADER_MAX];
+	struct iovec iov[2] = { { (void *)(uintptr_t)text, len },
+		{ (void *)(uintptr_t) "\n", 1 } };
+
+	if (!c->stdio) {
+		iov[1] = iov[0];
+		iov[0] = (struct iovec){ header,
+			websocket_put_header(header, WEBSOCKET_TEXT, len) };
+	}
+	connection_write(c, iov, 2);
+}

@@ -1,0 +1,98 @@
+/*
+ * A connection's session channel: made, listened to, and given up.
+ */
+#include "connection.h"
+
+#include <errno.h>
+#include <event2/event.h>
+#include <sys/socket.h>
+#include <unistd.h>
+
+#include "frontend.h"
+#include "handoff.h"
+#include "log.h"
+#include "relay.h"
+#include "rights.h"
+
+static void
+channel_in_cb(evutil_socket_t fd, short what, void *arg)
+{
+	struct connection *c = arg;
+
+	if (c->handed)
+		handed_read(c);
+	else
+		pump_read_runner(c);
+}
+
+static void
+channel_out_cb(evutil_socket_t fd, short what, void *arg)
+{
+	pump_write_runner(arg);
+}
+
+/* If the runner is alive its session is there to be resumed. */
+static void
+lose_channel(struct connection *c, int err)
+{
+	log_error(err, "connection %u: session channel", c->number);
+	c->channel_failed = true;
+	connection_hear_end(c->channel_fd, &c->channel_in);
+}
+
+void
+connection_read_runner(struct connection *c, bool on)
+{
+	if (c->channel_reading == on || c->channel_fd < 0)
+		return;
+	c->channel_reading = on;
+	if (!on)
+		event_del(&c->channel_in);
+	else if (event_add(&c->channel_in, NULL) < 0)
+		lose_channel(c, -errno);
+}
+
+void
+connection_await_runner(struct connection *c)
+{
+	if (event_add(&c->channel_out, NULL) < 0)
+		lose_channel(c, -errno);
+}
+
+int
+connection_attach(struct connection *c)
+{
+	int pair[2];
+
+	if (socketpair(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0,
+		pair) < 0)
+		return -errno;
+	c->channel_fd = pair[0];
+	rights_refuse(c->channel_fd);
+	event_assign(&c->channel_in, base, c->channel_fd, EV_READ | EV_PERSIST,
+	    channel_in_cb, c);
+	event_assign(
+	    &c->channel_out, base, c->channel_fd, EV_WRITE, channel_out_cb, c);
+	connection_read_runner(c, true);
+	return pair[1];
+}
+
+void
+connection_drop_channel(struct connection *c)
+{
+	if (c->channel_fd < 0)
+		return;
+	event_del(&c->channel_in);
+	event_del(&c->channel_out);
+	close(c->channel_fd);
+	c->channel_fd = -1;
+}
+
+void
+connection_unattach(struct connection *c)
+{
+	connection_drop_channel(c);
+	c->channel_reading = c->channel_failed = false;
+	buf_clear(&c->uplink.buf);
+	c->uplink.at = 0;
+}

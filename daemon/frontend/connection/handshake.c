@@ -1,0 +1,247 @@
+/*
+ * Before a session: TLS, HTTP upgrade and authentication (doc/protocol.md
+ * sections 1.2, 1.5, 2). The messages that follow are in handshake_message.c.
+ */
+#include "handshake.h"
+
+#include <errno.h>
+#include <string.h>
+
+#include "admission.h"
+#include "broker_request.h"
+#include "frontend.h"
+#include "health.h"
+#include "http.h"
+#include "log.h"
+#include "log_limit.h"
+#include "metrics.h"
+#include "relay.h"
+#include "tls_client.h"
+#include "util.h"
+
+#define REPLY_MAX (64u << 10)
+
+/* Seconds: what does not answer is replaced sooner. */
+#define RETRY_AFTER "retry-after: 5\r\n"
+
+_Static_assert(HTTP_HEAD_MAX <= CONTROL_CREDENTIAL_MAX,
+    "a token that a request holds could not be passed on");
+
+/* --- TLS ---------------------------------------------------------------- */
+
+/* Bytes that nobody read would make close(2) a reset, and the alert that says
+ * why is lost with it: what still comes is read, as it is, and dropped. */
+static void
+leave_tls(struct connection *c)
+{
+	tls_free(c->tls);
+	c->tls = NULL;
+	connection_finish(c);
+}
+
+void
+handshake_tls(struct connection *c)
+{
+	bool wants_write = false;
+	const char *why;
+	int err = tls_handshake(c->tls, &wants_write, &why);
+
+	if (err == -EAGAIN) {
+		if (wants_write)
+			connection_await_client(c);
+		return;
+	}
+	if (err < 0) {
+		if (log_permits(LOG_FAILURE, c->peer, "TLS"))
+			log_info("connection %u: %s: TLS: %s", c->number,
+			    c->peer, why);
+		metrics.tls_failed++;
+		if (err == -EACCES)
+			monitor_refused(c, why);
+		if (err != -EIO) /* that was not the client's fault */
+			connection_penalise(c, err == -EACCES
+						   ? OFFENCE_AUTHENTICATION
+						   : OFFENCE_PROTOCOL);
+		leave_tls(c);
+		return;
+	}
+	c->state = CONN_HTTP;
+	pump_read_client(c);
+}
+
+/* --- HTTP --------------------------------------------------------------- */
+
+static void
+send_reply(struct connection *c, const struct http_reply *reply, bool head)
+{
+	struct iovec iov;
+	struct buf b;
+
+	buf_init(&b, REPLY_MAX);
+	http_write_reply(&b, reply, head);
+	iov = (struct iovec){ b.data, b.len };
+	connection_write(c, &iov, 1);
+	buf_clear(&b);
+	connection_finish(c);
+}
+
+static void
+ask_for_grant(struct connection *c, const struct http_request *r)
+{
+	const struct control_verdict busy = { .verdict = VERDICT_BUSY };
+	enum credential_kind kind = CREDENTIAL_NONE;
+	struct slice token = { "", 0 };
+
+	if (r != NULL && r->has_authorization)
+		kind = http_bearer(r->authorization, &token) == 0
+			   ? CREDENTIAL_BEARER
+			   : CREDENTIAL_INVALID;
+	c->state = CONN_AUTHENTICATING;
+	connection_read_client(c, false);
+	c->awaiting = true;
+	if (monitor_authenticate(c, kind, token) < 0)
+		handshake_verdict(c, &busy);
+}
+
+static void
+let_in(struct connection *c)
+{
+	struct iovec iov = { c->message.data, c->message.len };
+
+	connection_leave_slot(c);
+	c->state = CONN_OPEN;
+	if (!c->stdio && !connection_write(c, &iov, 1))
+		return;
+	buf_clear(&c->message);
+	pump_take_kept(c);
+}
+
+/* What the operator asks, on a listener that is his alone. */
+static bool
+answer_operator(struct connection *c, const struct http_request *r)
+{
+	struct http_reply reply = { 200, "ok\n", HTTP_TEXT_PLAIN };
+	bool live = slice_equal(r->path, SLICE("/livez"));
+	const char *ill = live ? NULL : health_reason();
+
+	if (!c->operate || r->origin || r->method == HTTP_OTHER)
+		return false;
+	if (slice_equal(r->path, SLICE("/metrics"))) {
+		c->state = CONN_OPERATING;
+		c->head_only = r->method == HTTP_HEAD;
+		connection_read_client(c, false);
+		monitor_ask_metrics(c);
+		return true;
+	}
+	if (!live && !slice_equal(r->path, SLICE("/healthz")) &&
+	    !slice_equal(r->path, SLICE("/readyz")))
+		return false;
+	if (ill != NULL)
+		reply = (struct http_reply){ 503, ill,
+			HTTP_TEXT_PLAIN RETRY_AFTER };
+	send_reply(c, &reply, r->method == HTTP_HEAD);
+	return true;
+}
+
+void
+handshake_metrics(struct connection *c, const struct control_metrics *m)
+{
+	struct http_reply reply = { 200, "", HTTP_TEXT_METRICS };
+	struct buf text;
+
+	buf_init(&text, REPLY_MAX / 2);
+	metrics_write(&text, connection_count(), admission_waiting());
+	metrics_write_monitor(&text, m);
+	buf_put_u8(&text, '\0');
+	reply.body = (char *)text.data;
+	send_reply(c, &reply, c->head_only);
+	buf_clear(&text);
+}
+
+static void
+take_request(struct connection *c, const struct http_request *r, size_t len)
+{
+	static const struct http_reply not_ready = { 503, "", RETRY_AFTER };
+	struct http_reply reply = http_check(r);
+
+	if (answer_operator(c, r))
+		return;
+	/* /readyz of a server that takes no work. Why, strangers are not told.
+	 */
+	if (reply.status == 200 && health_reason() != NULL)
+		reply = not_ready;
+	if (reply.status != 101) {
+		send_reply(c, &reply, r->method == HTTP_HEAD);
+		return;
+	}
+	/* The answer is ready before the credential is passed on. */
+	buf_init(&c->message, config.max_message_bytes);
+	http_write_upgrade(&c->message, r->key);
+	ask_for_grant(c, r);
+	explicit_bzero(c->head.data, len);
+	buf_consume(&c->head, len);
+}
+
+void
+handshake_http(struct connection *c, const char *data, size_t len)
+{
+	static const struct http_reply bad = { 400, "", "" };
+	static const struct http_reply large = { 431, "", "" };
+	struct http_request r;
+	ssize_t n;
+
+	buf_put(&c->head, data, len);
+	n = c->head.failed ? -E2BIG
+			   : http_parse(&r, (char *)c->head.data, c->head.len);
+	if (n > 0)
+		take_request(c, &r, (size_t)n);
+	if (n >= 0)
+		return;
+	if (log_permits(LOG_FAILURE, c->peer, "HTTP"))
+		log_info("connection %u: %s: %s", c->number, c->peer,
+		    n == -E2BIG ? "its request is too long" : "not HTTP");
+	metrics.http_failed++;
+	connection_penalise(c, OFFENCE_PROTOCOL);
+	send_reply(c, n == -E2BIG ? &large : &bad, false);
+}
+
+void
+handshake_stdio(struct connection *c)
+{
+	ask_for_grant(c, NULL);
+}
+
+static void
+refuse(struct connection *c, uint8_t verdict)
+{
+	const char *text = control_verdict_name((enum verdict)verdict);
+	struct http_reply reply = { 401, text, HTTP_TEXT_PLAIN };
+
+	if (verdict != VERDICT_BUSY)
+		connection_penalise(c, OFFENCE_AUTHENTICATION);
+	else
+		reply = (struct http_reply){ 503, text,
+			HTTP_TEXT_PLAIN "retry-after: 1\r\n" };
+	send_reply(c, &reply, false);
+}
+
+void
+handshake_verdict(struct connection *c, const struct control_verdict *v)
+{
+	c->awaiting = false;
+	c->granted = v->verdict == VERDICT_GRANTED;
+	metrics.granted += c->granted;
+	if (v->verdict < VERDICTS)
+		metrics.verdicts[v->verdict]++;
+	metrics.denied += !c->granted;
+	if (c->state != CONN_AUTHENTICATING) {
+		connection_client_gone(c); /* it left meanwhile */
+		return;
+	}
+	if (!c->granted) {
+		refuse(c, v->verdict);
+		return;
+	}
+	memcpy(c->grant, v->grant, sizeof(c->grant));
+	let_in(c);
+}

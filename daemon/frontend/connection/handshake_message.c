@@ -1,0 +1,284 @@
+/*
+ * The messages that come before initialize has an answer, and that answer
+ * (doc/protocol.md section 5). The only place of the front-end that reads JSON.
+ */
+#include "handshake.h"
+
+#include <stdio.h>
+#include <string.h>
+#include <sys/socket.h>
+#include <unistd.h>
+
+#include "broker_request.h"
+#include "frontend.h"
+#include "handoff.h"
+#include "json_scan.h"
+#include "log.h"
+#include "metrics.h"
+#include "params.h"
+#include "relay.h"
+#include "util.h"
+
+/* The front-end is everybody's: what it must look at closely is bounded. */
+#define PARSED_MAX_BYTES (256u << 10)
+
+/* Of the session channel, each way. */
+#define CHANNEL_SEND_BYTES (208 << 10)
+
+struct early_method {
+	const char *name;
+	enum method_family family;
+	params_fn *params;
+};
+
+static const struct early_method early_methods[] = {
+#define METHOD(name, wire, family, when)                                       \
+	{ wire, FAMILY_##family, params_##name },
+#define FILE_METHOD(name, wire, family, use)                                   \
+	{ wire, FAMILY_##family, params_##name },
+#define HTTP_METHOD(name, wire) { wire, FAMILY_HTTP, params_##name },
+#include "methods.def"
+#undef METHOD
+#undef FILE_METHOD
+#undef HTTP_METHOD
+};
+
+static const struct early_method *
+find_method(struct slice name)
+{
+	for (size_t i = 0; i < nitems(early_methods); i++)
+		if (strlen(early_methods[i].name) == name.len &&
+		    !memcmp(early_methods[i].name, name.ptr, name.len))
+			return &early_methods[i];
+	return NULL;
+}
+
+static void
+answer_error(struct connection *c, const struct rpc_id *id, int code,
+    const char *before, struct slice text, const char *after)
+{
+	struct buf message, b;
+	struct json_writer w;
+
+	buf_init(&message, text.len + 512);
+	buf_puts(&message, before);
+	buf_put(&message, text.ptr, text.len);
+	buf_puts(&message, after);
+	/* Escapes make a byte six; an id may be as long as its message. */
+	buf_init(&b, message.len * 6 + (id ? id->len : 0) + 64);
+	json_writer_init(&w, &b);
+	rpc_write_error(&w, id, code, (char *)message.data, message.len);
+	connection_send(c, b.data, b.len);
+	buf_clear(&message);
+	buf_clear(&b);
+}
+
+static struct slice
+slice_of(const char *s)
+{
+	return (struct slice){ s, strlen(s) };
+}
+
+static void
+answer_malformed(struct connection *c, const char *detail)
+{
+	_cleanup_free_ char *before = xasprintf("failed to parse %sJSON-RPC "
+						"message from exec-server %s: ",
+	    c->stdio ? "" : "websocket ", c->peer);
+
+	answer_error(c, NULL, RPC_MALFORMED, before, slice_of(detail), "");
+}
+
+/* Until the answer no other message is handled. The session is asked for when
+ * all is known that came behind this one. */
+static void
+take_initialize(struct connection *c, struct rpc_id *id,
+    const struct initialize_params *p, const char *text, size_t len)
+{
+	struct slice want =
+	    p->watch ? p->watch_session_id : p->resume_session_id;
+	bool named = p->watch || p->resume;
+
+	if (named && (want.len >= sizeof(c->wanted) ||
+			 memchr(want.ptr, '\0', want.len) != NULL)) {
+		answer_error(
+		    c, id, RPC_MALFORMED, "unknown session id ", want, "");
+		return;
+	}
+	if (named)
+		memcpy(c->wanted, want.ptr, want.len);
+	c->wanted[named ? want.len : 0] = '\0';
+	buf_init(&c->initialize, SIZE_MAX);
+	buf_put(&c->initialize, text, len);
+	c->initialize_id = *id;
+	*id = (struct rpc_id){ 0 };
+	c->state = CONN_ATTACHING;
+	c->asked_ms = now_ms();
+	connection_read_client(c, false);
+	c->resuming = named;
+	c->watching = p->watch;
+}
+
+static void
+take_request_message(struct connection *c, struct rpc_message *m,
+    struct rpc_id *id, const char *text, size_t len)
+{
+	const struct early_method *method = find_method(m->method);
+	char error[ARGS_ERROR_MAX];
+	union method_params params;
+
+	if (method == NULL)
+		answer_error(c, id, RPC_UNKNOWN_METHOD,
+		    "exec-server stub does "
+		    "not implement `",
+		    m->method, "` yet");
+	else if (method->params(m, &params, error) < 0)
+		answer_error(
+		    c, id, RPC_INVALID_PARAMS, "", slice_of(error), "");
+	else if (method->family == FAMILY_INITIALIZE)
+		take_initialize(c, id, &params.initialize, text, len);
+	else
+		answer_error(c, id, RPC_MALFORMED,
+		    "client must call initialize "
+		    "before using ",
+		    slice_of(method_family_name(method->family)), " methods");
+}
+
+void
+handshake_message(struct connection *c, char *text, size_t len)
+{
+	struct rpc_id id = { 0 };
+	struct rpc_message m;
+
+	if (json_scan_exceeds(text, len, PARSED_MAX_BYTES)) {
+		answer_malformed(c, "too long before initialize");
+		return;
+	}
+	if (rpc_parse(&m, text, len) < 0) {
+		answer_malformed(c, m.doc.error);
+	} else if (m.kind == RPC_KIND_REQUEST) {
+		rpc_id_copy(&id, m.id);
+		take_request_message(c, &m, &id, text, len);
+		rpc_id_clear(&id);
+	} else {
+		connection_close(
+		    c, WEBSOCKET_CLOSE_POLICY, "initialize comes first");
+	}
+	rpc_message_clear(&m);
+}
+
+/* --- the session -------------------------------------------------------- */
+
+/* With the reason, if the operator ended it. */
+static void
+answer_unknown(struct connection *c, struct slice id, const char *reason)
+{
+	_cleanup_free_ char *why =
+	    xasprintf("%s%s", reason[0] ? ": " : "", reason);
+
+	answer_error(c, &c->initialize_id, RPC_MALFORMED, "unknown session id ",
+	    id, why);
+}
+
+/* The id as the client named it: it is still in the message. */
+static void
+answer_refused(struct connection *c, const struct control_session *s)
+{
+	struct rpc_message m;
+	union method_params p = { 0 };
+	char error[ARGS_ERROR_MAX];
+	struct slice id;
+
+	if (rpc_parse(&m, (char *)c->initialize.data, c->initialize.len) == 0)
+		params_initialize(&m, &p, error);
+	id = p.initialize.watch ? p.initialize.watch_session_id
+				: p.initialize.resume_session_id;
+	if (s->result == SESSION_UNKNOWN)
+		answer_unknown(c, id, s->reason);
+	else if (s->result == SESSION_ATTACHED)
+		answer_error(c, &c->initialize_id, RPC_ATTACHED, "session ", id,
+		    " is already attached to another connection");
+	else
+		answer_error(c, &c->initialize_id, RPC_INTERNAL, "",
+		    slice_of(s->reason), "");
+	rpc_message_clear(&m);
+}
+
+static void
+refuse_session(struct connection *c, const struct control_session *s)
+{
+	metrics.sessions_failed++;
+	connection_unattach(c);
+	handed_refused(c);
+	c->state = CONN_OPEN;
+	answer_refused(c, s);
+	rpc_id_clear(&c->initialize_id);
+	buf_clear(&c->initialize);
+}
+
+void
+handshake_refused(struct connection *c, const struct control_session *s)
+{
+	if (c->state != CONN_STARTING)
+		return; /* it left meanwhile */
+	refuse_session(c, s);
+	handed_return(c);
+	pump_take_kept(c);
+}
+
+static void
+refuse_channel(struct connection *c, int err)
+{
+	struct control_session s = { .result = SESSION_FAILED };
+
+	log_error(err, "connection %u: session channel", c->number);
+	snprintf(
+	    s.reason, sizeof(s.reason), "session channel: %s", strerror(-err));
+	refuse_session(c, &s);
+	connection_close(c, WEBSOCKET_CLOSE_INTERNAL, s.reason);
+}
+
+/* For several messages of 64 KiB in one turn. */
+static void
+widen(int fd)
+{
+	setsockopt(fd, SOL_SOCKET, SO_SNDBUF, &(int){ CHANNEL_SEND_BYTES },
+	    sizeof(int));
+}
+
+void
+handshake_attach(struct connection *c)
+{
+	int theirs = connection_attach(c), err;
+
+	c->state = CONN_STARTING;
+	if (theirs < 0) {
+		refuse_channel(c, theirs);
+		return;
+	}
+	if (!handed_over(c)) {
+		widen(c->channel_fd);
+		widen(theirs);
+		pump_forward(c, c->initialize.data, c->initialize.len);
+	}
+	err = monitor_ask_session(c, theirs);
+	close(theirs);
+	if (err < 0)
+		refuse_channel(c, err);
+}
+
+void
+handshake_started(struct connection *c)
+{
+	c->state = CONN_ATTACHED;
+	metrics.sessions_resumed += c->resuming;
+	metrics.sessions_opened += !c->resuming;
+	metrics_initialized((uint64_t)(now_ms() - c->asked_ms) * 1000);
+	rpc_id_clear(&c->initialize_id);
+	buf_clear(&c->initialize);
+	/* A runner pings its client itself; one that was asked for it, or whose
+	 * client hung up, still has no more than its time. */
+	if (c->recall == NULL && !c->hung_up)
+		connection_timer(
+		    c, c->stdio || c->handed ? 0 : config.ping_interval_ms);
+}

@@ -1,0 +1,394 @@
+/*
+ * The pump: WebSocket frames or lines on one side, length-prefixed frames on
+ * the other. A payload is read once, unmasked in place and written once; it
+ * is copied only when its receiver does not take it. Here is the client's way
+ * to the runner, the other one is in relay_downlink.c.
+ */
+#include "relay.h"
+
+#include <errno.h>
+#include <string.h>
+#include <sys/socket.h>
+
+#include "collect.h"
+#include "frontend.h"
+#include "handshake.h"
+#include "log.h"
+#include "metrics.h"
+#include "utf8.h"
+
+/* --- to the runner ------------------------------------------------------ */
+
+/* What one read of the client becomes. */
+struct batch {
+	struct iovec iov[PUMP_IOV_MAX];
+	int n;
+	uint8_t headers[PUMP_IOV_MAX][FRAME_HEADER_BYTES];
+	int headers_used;
+};
+
+/* A message that cannot be passed on must not be missed: nothing goes on this
+ * channel any more, and its end of file tells the rest. If the runner is alive
+ * its session is there to be resumed. */
+static void
+give_up_channel(struct connection *c, int err)
+{
+	if (err != -EPIPE && err != -ECONNRESET) {
+		log_error(err, "connection %u: session channel", c->number);
+		c->channel_failed = true;
+		shutdown(c->channel_fd, SHUT_RDWR);
+	}
+	buf_clear(&c->uplink.buf);
+	c->uplink.at = 0;
+}
+
+void
+pump_write(struct connection *c, struct iovec *iov, int n)
+{
+	int err = pending_write(&c->uplink, c->channel_fd, NULL, iov, n);
+
+	if (err < 0) {
+		give_up_channel(c, err);
+		return;
+	}
+	if (pending_bytes(&c->uplink) > 0) {
+		connection_read_client(c, false);
+		connection_await_runner(c);
+	}
+}
+
+static void
+uplink_write(struct connection *c, struct batch *b)
+{
+	if (b->n > 0 && c->channel_fd >= 0)
+		pump_write(c, b->iov, b->n);
+	b->n = b->headers_used = 0;
+}
+
+static void
+batch_add(struct connection *c, struct batch *b, const void *p, size_t len)
+{
+	if (b->n == PUMP_IOV_MAX)
+		uplink_write(c, b);
+	b->iov[b->n++] = (struct iovec){ (void *)(uintptr_t)p, len };
+}
+
+static void
+batch_header(struct connection *c, struct batch *b, size_t len, bool more)
+{
+	uint8_t *header;
+
+	if (b->n >= PUMP_IOV_MAX - 2)
+		uplink_write(c, b);
+	header = b->headers[b->headers_used++];
+	frame_put_length(header, (uint32_t)len | (more ? FRAME_MORE : 0));
+	batch_add(c, b, header, FRAME_HEADER_BYTES);
+}
+
+/* A frame is never empty: an empty message is as malformed as a blank one,
+ * and the runner answers it in its turn. */
+static void
+batch_message(struct connection *c, struct batch *b, const void *p, size_t len)
+{
+	batch_header(c, b, len ? len : 1, false);
+	batch_add(c, b, len ? p : " ", len ? len : 1);
+}
+
+void
+pump_forward(struct connection *c, const void *text, size_t len)
+{
+	struct batch b;
+
+	b.n = b.headers_used = 0;
+	batch_message(c, &b, text, len);
+	uplink_write(c, &b);
+}
+
+void
+pump_write_runner(struct connection *c)
+{
+	int err = pending_flush(&c->uplink, c->channel_fd, NULL);
+
+	if (err < 0)
+		give_up_channel(c, err);
+	if (pending_bytes(&c->uplink) > 0)
+		connection_await_runner(c);
+	else if (c->state == CONN_GONE || c->state == CONN_CLOSING)
+		connection_client_gone(c);
+	else
+		pump_take_kept(c);
+}
+
+/* --- from the client ---------------------------------------------------- */
+
+static bool
+is_relaying(const struct connection *c)
+{
+	return !c->handed && c->state == CONN_ATTACHED;
+}
+
+/* May the next message be handled, or must it wait? What was read while the
+ * runner falls behind is passed on all the same: it is one read at most. */
+static bool
+is_taking(const struct connection *c)
+{
+	return is_relaying(c) ||
+	       (c->state == CONN_OPEN &&
+		   pending_bytes(&c->downlink) < UNREAD_MAX_BYTES);
+}
+
+static void
+collected(struct connection *c, struct batch *b)
+{
+	struct buf message = collect_take(&c->message);
+	char empty[1] = "";
+
+	if (is_relaying(c)) {
+		batch_message(c, b, message.data, message.len);
+		uplink_write(c, b);
+	} else {
+		handshake_message(
+		    c, message.len ? (char *)message.data : empty, message.len);
+	}
+	buf_clear(&message);
+}
+
+/* How long a fragmented message will be is not known, and a long one is not
+ * to be held by the runner as one: these go on in pieces. */
+static void
+relay_piece(struct connection *c, struct batch *b, struct websocket_item *item)
+{
+	if (item->first)
+		c->pieces = false;
+	if (item->last && item->len == 0 && !c->pieces) {
+		batch_message(c, b, NULL, 0);
+		return;
+	}
+	if (item->len == 0 && !item->last)
+		return;
+	c->pieces = true;
+	batch_header(c, b, item->len, !item->last);
+	if (item->len > 0)
+		batch_add(c, b, item->payload, item->len);
+}
+
+static void
+refuse_message(struct connection *c)
+{
+	log_info("connection %u: %s: too much waits before initialize",
+	    c->number, c->peer);
+	collect_drop(&c->message);
+	connection_close(
+	    c, WEBSOCKET_CLOSE_TOO_BIG, "too much waits before initialize");
+}
+
+static void
+take_data(struct connection *c, struct batch *b, struct websocket_item *item)
+{
+	if (item->first) {
+		c->collecting = !is_relaying(c);
+		c->in_pieces = item->fragmented ||
+			       item->message_len >= FRAME_PIECES_FROM_BYTES;
+	}
+	if (c->collecting) {
+		if (!collect(&c->message, item->payload, item->len))
+			refuse_message(c);
+		else if (item->last)
+			collected(c, b);
+	} else if (c->in_pieces) {
+		relay_piece(c, b, item);
+	} else if (item->first && item->message_len == 0) {
+		batch_message(c, b, NULL, 0);
+	} else {
+		if (item->first)
+			batch_header(c, b, item->message_len, false);
+		if (item->len > 0)
+			batch_add(c, b, item->payload, item->len);
+	}
+}
+
+static void
+take_item(struct connection *c, struct batch *b, struct websocket_item *item)
+{
+	switch (item->event) {
+	case WEBSOCKET_EV_DATA:
+		take_data(c, b, item);
+		break;
+	case WEBSOCKET_EV_PING:
+		/* The newest counts (RFC 6455 section 5.5.3). */
+		memcpy(c->pong, item->payload, item->len);
+		c->pong_len = (uint8_t)item->len;
+		c->want_pong = true;
+		/* Before what follows it is answered. */
+		uplink_write(c, b);
+		pump_own_frames(c);
+		break;
+	case WEBSOCKET_EV_CLOSE:
+		uplink_write(c, b);
+		connection_close(c, item->close_code, "");
+		break;
+	case WEBSOCKET_EV_ERROR:
+		uplink_write(c, b);
+		log_info(
+		    "connection %u: %s: %s", c->number, c->peer, item->error);
+		connection_close(c, item->close_code, item->error);
+		break;
+	default:
+		break;
+	}
+}
+
+static size_t
+take_frames(struct connection *c, uint8_t *data, size_t len)
+{
+	struct websocket_item item = { .event = WEBSOCKET_EV_DATA };
+	struct batch b;
+	size_t at = 0;
+
+	b.n = b.headers_used = 0;
+	while (at < len && is_taking(c)) {
+		at += websocket_parse(&c->parser, data + at, len - at, &item);
+		if (item.event == WEBSOCKET_EV_NEED_MORE)
+			break;
+		take_item(c, &b, &item);
+	}
+	uplink_write(c, &b);
+	return at;
+}
+
+static bool
+is_blank(const uint8_t *p, size_t n)
+{
+	for (size_t i = 0; i < n; i++)
+		if (p[i] != ' ' && p[i] != '\t' && p[i] != '\r' &&
+		    p[i] != '\v' && p[i] != '\f')
+			return false;
+	return true;
+}
+
+static void
+take_line(struct connection *c, struct batch *b, const uint8_t *p, size_t n)
+{
+	if (utf8_check(0, p, n) != 0) {
+		uplink_write(c, b);
+		log_error(0, "stdio: a line that is not UTF-8");
+		connection_close(c, WEBSOCKET_CLOSE_BAD_DATA, "");
+		return;
+	}
+	if (n > 0 && p[n - 1] == '\r')
+		n--;
+	if (is_blank(p, n))
+		return;
+	if (is_relaying(c))
+		batch_message(c, b, p, n);
+	else
+		handshake_message(c, (char *)(uintptr_t)p, n);
+}
+
+/* stdio: lines. One that is not whole yet is put together in c->message. */
+static size_t
+take_lines(struct connection *c, uint8_t *data, size_t len)
+{
+	struct batch b;
+	size_t at = 0;
+
+	b.n = b.headers_used = 0;
+	while (at < len && is_taking(c)) {
+		uint8_t *end = memchr(data + at, '\n', len - at);
+		size_t n = end ? (size_t)(end - data) - at : len - at;
+
+		if ((end == NULL || c->message.len > 0) &&
+		    !collect(&c->message, data + at, n)) {
+			log_error(0, "stdio: a line of more than %llu bytes",
+			    (unsigned long long)config.max_message_bytes);
+			connection_close(c, WEBSOCKET_CLOSE_TOO_BIG, "");
+			break;
+		}
+		if (end != NULL && c->message.len > 0) {
+			struct buf line = collect_take(&c->message);
+
+			take_line(c, &b, line.data, line.len);
+			uplink_write(c, &b);
+			buf_clear(&line);
+		} else if (end != NULL) {
+			take_line(c, &b, data + at, n);
+		}
+		at += n + (end ? 1 : 0);
+	}
+	uplink_write(c, &b);
+	return at;
+}
+
+/* Bytes behind what could be handled wait in c->head. */
+void
+pump_take_client(struct connection *c, uint8_t *data, size_t len)
+{
+	size_t at =
+	    c->stdio ? take_lines(c, data, len) : take_frames(c, data, len);
+
+	if (at < len && c->state < CONN_LEAVING) {
+		buf_put(&c->head, data + at, len - at);
+		connection_read_client(c, false);
+	}
+	pump_own_frames(c);
+	if (c->state == CONN_ATTACHING)
+		handshake_attach(c);
+}
+
+/* stdio's end of input is passed on behind what was read, so that the runner
+ * answers all of it. */
+static void
+finish_input(struct connection *c)
+{
+	if (!c->input_ended || c->head.len > 0 || pending_bytes(&c->uplink) > 0)
+		return;
+	if (c->channel_fd >= 0)
+		shutdown(c->channel_fd, SHUT_WR);
+	else if (c->state == CONN_OPEN)
+		connection_close(c, WEBSOCKET_CLOSE_NORMAL, "");
+}
+
+void
+pump_take_kept(struct connection *c)
+{
+	struct buf kept = c->head;
+
+	if (!is_taking(c))
+		return;
+	connection_read_client(c, !c->input_ended);
+	if (kept.len > 0) {
+		buf_init(&c->head, kept.limit);
+		pump_take_client(c, kept.data, kept.len);
+		buf_clear(&kept);
+	}
+	finish_input(c);
+}
+
+static void
+input_ended(struct connection *c)
+{
+	if (!c->stdio || c->state >= CONN_LEAVING) {
+		connection_client_gone(c);
+		return;
+	}
+	c->input_ended = true;
+	connection_read_client(c, false);
+	finish_input(c);
+}
+
+void
+pump_read_client(struct connection *c)
+{
+	ssize_t n = connection_recv(c, scratch, sizeof(scratch));
+
+	if (n < 0 && (errno == EAGAIN || errno == EINTR))
+		return;
+	metrics.bytes_received += n > 0 ? (size_t)n : 0;
+	c->pinged_ms = 0; /* whatever it said, it is there */
+	if (n <= 0)
+		input_ended(c);
+	else if (c->state == CONN_HTTP)
+		handshake_http(c, (char *)scratch, (size_t)n);
+	else if (c->state < CONN_LEAVING)
+		pump_take_client(c, scratch, (size_t)n);
+}

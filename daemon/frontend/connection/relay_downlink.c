@@ -1,0 +1,163 @@
+/*
+ * The pump's way from the runner to the client (relay.h): frames become those
+ * of WebSocket, or lines.
+ */
+#include "relay.h"
+
+#include "frontend.h"
+#include "handshake.h"
+#include "log.h"
+
+/* Between two frames, and only when everything before is written: a client
+ * that does not read cannot pile up our own frames. */
+void
+pump_own_frames(struct connection *c)
+{
+	uint8_t header[WEBSOCKET_HEADER_MAX];
+	struct iovec iov[2];
+
+	if (c->out_fd < 0 || c->stdio || !c->want_pong || c->frame_left > 0 ||
+	    c->frame_header_len > 0 || pending_bytes(&c->downlink) > 0)
+		return;
+	c->want_pong = false;
+	iov[0] = (struct iovec){ header,
+		websocket_put_header(header, WEBSOCKET_PONG, c->pong_len) };
+	iov[1] = (struct iovec){ c->pong, c->pong_len };
+	connection_write(c, iov, 2);
+}
+
+void
+pump_ping(struct connection *c)
+{
+	uint8_t header[WEBSOCKET_HEADER_MAX];
+	struct iovec iov = { header,
+		websocket_put_header(header, WEBSOCKET_PING, 0) };
+
+	if (c->frame_left > 0 || pending_bytes(&c->downlink) > 0)
+		return;
+	if (c->pinged_ms == 0)
+		c->pinged_ms = now_ms();
+	connection_write(c, &iov, 1);
+}
+
+/* What one read of the runner becomes. */
+struct out_batch {
+	struct iovec iov[PUMP_IOV_MAX];
+	int n;
+	uint8_t headers[PUMP_IOV_MAX][WEBSOCKET_HEADER_MAX];
+	int headers_used;
+};
+
+static bool
+out_add(struct connection *c, struct out_batch *b, void *p, size_t len)
+{
+	if (b->n == PUMP_IOV_MAX) {
+		if (!connection_write(c, b->iov, b->n))
+			return false;
+		b->n = b->headers_used = 0;
+	}
+	b->iov[b->n++] = (struct iovec){ p, len };
+	return true;
+}
+
+/* A frame begins: its header for the client, if it has any. */
+static bool
+out_begin(struct connection *c, struct out_batch *b)
+{
+	uint8_t *header;
+
+	c->frame_left = frame_get_length(c->frame_header);
+	c->frame_header_len = 0;
+	if (c->frame_left == 0 || c->frame_left > RUNNER_FRAME_MAX) {
+		log_error(0, "connection %u: impossible frame of the runner",
+		    c->number);
+		return false;
+	}
+	if (c->stdio)
+		return true;
+	/* Headers must not be overwritten before they are written. */
+	if (b->n >= PUMP_IOV_MAX - 1) {
+		if (!connection_write(c, b->iov, b->n))
+			return false;
+		b->n = b->headers_used = 0;
+	}
+	header = b->headers[b->headers_used++];
+	return out_add(c, b, header,
+	    websocket_put_header(header, WEBSOCKET_TEXT, c->frame_left));
+}
+
+static bool
+out_piece(struct connection *c, struct out_batch *b, uint8_t *p, size_t len)
+{
+	c->frame_left -= (uint32_t)len;
+	if (!out_add(c, b, p, len))
+		return false;
+	if (c->stdio && c->frame_left == 0)
+		return out_add(c, b, (void *)(uintptr_t) "\n", 1);
+	return true;
+}
+
+/* False: the channel or the client is gone. */
+static bool
+take_runner(struct connection *c, uint8_t *p, size_t n)
+{
+	struct out_batch b;
+	size_t at = 0;
+
+	b.n = b.headers_used = 0;
+	while (at < n) {
+		size_t piece = n - at;
+
+		if (c->frame_left > 0) {
+			if (piece > c->frame_left)
+				piece = c->frame_left;
+			if (!out_piece(c, &b, p + at, piece))
+				return false;
+			at += piece;
+			continue;
+		}
+		c->frame_header[c->frame_header_len++] = p[at++];
+		if (c->frame_header_len == FRAME_HEADER_BYTES &&
+		    !out_begin(c, &b))
+			return false;
+	}
+	return b.n == 0 || connection_write(c, b.iov, b.n);
+}
+
+void
+pump_read_runner(struct connection *c)
+{
+	size_t n = connection_read_channel(c, scratch, sizeof(scratch));
+	bool starts = c->state == CONN_STARTING;
+
+	if (n == 0)
+		return;
+	if (c->state == CONN_GONE || c->state == CONN_CLOSING)
+		return; /* nobody is left to read it */
+	if (starts)
+		handshake_started(c);
+	if (take_runner(c, scratch, n)) {
+		pump_own_frames(c);
+		if (starts)
+			pump_take_kept(c);
+	} else if (c->channel_fd >= 0 && c->state < CONN_LEAVING) {
+		connection_channel_ended(c);
+	}
+}
+
+void
+pump_write_client(struct connection *c)
+{
+	if (pending_flush(&c->downlink, c->out_fd, c->tls) < 0) {
+		connection_client_gone(c);
+		return;
+	}
+	if (pending_bytes(&c->downlink) > 0) {
+		connection_await_client(c);
+		return;
+	}
+	pump_own_frames(c);
+	connection_read_runner(c, true);
+	if (c->state == CONN_OPEN)
+		pump_take_kept(c);
+}

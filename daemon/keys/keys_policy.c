@@ -1,0 +1,24 @@
+/*
+ * Every system call the key process needs once it has its keys: it hears one
+ * channel, computes, and answers there.
+ */
+#include "keys_policy.h"
+
+#include "filter_rows.h"
+#include "util.h"
+
+static const struct filter_rule rules[] = {
+	FILTER_CHANNEL,
+	FILTER_MEMORY,
+	FILTER_SELF,
+	FILTER_TRIED,
+#if EXECD_SANITIZED
+	FILTER_SANITIZER,
+#endif
+};
+
+int
+policy_load(void)
+{
+	return filter_load(rules, nitems(rules));
+}

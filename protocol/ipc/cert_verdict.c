@@ -1,0 +1,49 @@
+/*
+ * Vouchers.
+ */
+#include "cert_verdict.h"
+
+#include <openssl/crypto.h>
+#include <openssl/evp.h>
+#include <openssl/hmac.h>
+#include <string.h>
+
+#include "util.h"
+
+/* The fields as they travel, so that no two vouchers look the same. */
+static void
+make_seal(const struct control_voucher *v, const uint8_t *secret,
+    uint8_t seal[CONTROL_SECRET_BYTES])
+{
+	struct buf b;
+	unsigned len = CONTROL_SECRET_BYTES;
+
+	buf_init(&b, 128 + sizeof(v->subject));
+	buf_puts(&b, "execd client certificate");
+	buf_put_u32(&b, v->listener);
+	buf_put_u64(&b, v->made_ms);
+	buf_put(&b, v->digest, sizeof(v->digest));
+	buf_put_string(
+	    &b, v->subject, strnlen(v->subject, sizeof(v->subject) - 1));
+	if (HMAC(EVP_sha256(), secret, CONTROL_SECRET_BYTES, b.data, b.len,
+		seal, &len) == NULL)
+		abort(); /* only without memory */
+	buf_clear(&b);
+}
+
+void
+voucher_seal(
+    struct control_voucher *v, const uint8_t secret[CONTROL_SECRET_BYTES])
+{
+	make_seal(v, secret, v->seal);
+}
+
+bool
+voucher_is_sealed(
+    const struct control_voucher *v, const uint8_t secret[CONTROL_SECRET_BYTES])
+{
+	uint8_t seal[CONTROL_SECRET_BYTES];
+
+	make_seal(v, secret, seal);
+	return CRYPTO_memcmp(seal, v->seal, sizeof(seal)) == 0;
+}

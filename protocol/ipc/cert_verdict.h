@@ -1,0 +1,21 @@
+/*
+ * The certificate process's word about a client's certificate, on its way to
+ * the monitor through a front-end that is trusted with nothing: sealed with
+ * HMAC-SHA-256 (RFC 2104) under a secret that only the two of them have.
+ */
+#ifndef CERT_VERDICT_H
+#define CERT_VERDICT_H
+
+#include <stdbool.h>
+
+#include "control.h"
+
+/* Sets the seal over all other fields. */
+void voucher_seal(
+    struct control_voucher *v, const uint8_t secret[CONTROL_SECRET_BYTES]);
+
+/* Is it the seal of that secret? */
+bool voucher_is_sealed(const struct control_voucher *v,
+    const uint8_t secret[CONTROL_SECRET_BYTES]);
+
+#endif

@@ -1,0 +1,83 @@
+/*
+ * What the front-end's helpers are told and answer: KEYS_* of control.h.
+ */
+#ifndef CONTROL_HELPER_H
+#define CONTROL_HELPER_H
+
+#include <stdbool.h>
+#include <stdint.h>
+
+#include "control_limits.h"
+
+/* Programs that do for the front-end what it must not do itself. */
+enum tls_helper {
+	TLS_HELPER_KEYS,	 /* signs handshakes */
+	TLS_HELPER_CERTIFICATES, /* verifies those of clients */
+	TLS_HELPERS
+};
+
+/*
+ * What the certificate process found out about a client. The front-end carries
+ * it to the monitor and can make none of its own (cert_verdict.h).
+ */
+struct control_voucher {
+	uint32_t listener;		   /* whose client CA it was */
+	uint64_t made_ms;		   /* now_ms() */
+	uint8_t digest[32];		   /* SHA-256 of the DER form */
+	char subject[CONTROL_SUBJECT_MAX]; /* RFC 4514; empty: longer */
+	uint8_t seal[CONTROL_SECRET_BYTES];
+};
+
+#define CONTROL_TBS_MAX	      1024 /* TLS's longest is 2 * 32 + 4 + 133 */
+#define CONTROL_SIGNATURE_MAX 1024 /* RSA with 8192 bits */
+
+/* control_listener.key of the key that comes along. */
+struct control_key {
+	uint32_t key;
+};
+
+struct control_sign {
+	uint32_t serial;
+	uint32_t key;
+	uint32_t scheme; /* SignatureScheme of RFC 8446 section 4.2.3 */
+	uint32_t len;
+	uint8_t tbs[CONTROL_TBS_MAX];
+};
+
+struct control_signed {
+	uint32_t serial;
+	uint32_t len; /* 0: refused */
+	uint8_t signature[CONTROL_SIGNATURE_MAX];
+};
+
+/* control_listener.id; the second descriptor only with `crl`. Both PEM. */
+struct control_trust {
+	uint32_t listener;
+	bool crl;
+};
+
+struct control_serve {
+	uint8_t secret[CONTROL_SECRET_BYTES]; /* seals vouchers */
+};
+
+/* Does it answer? */
+struct control_alive {
+	uint32_t serial;
+};
+
+#define CONTROL_CHAIN_MAX (12u << 10)
+
+struct control_verify {
+	uint32_t serial;
+	uint32_t listener;
+	uint32_t len;
+	uint8_t chain[CONTROL_CHAIN_MAX]; /* DER, the client's own first */
+};
+
+struct control_verified {
+	uint32_t serial;
+	uint32_t error;			/* X509_V_ERR_*, 0: it is good */
+	struct control_voucher voucher; /* sealed only if it is good */
+};
+
+#endif

@@ -1,0 +1,437 @@
+/*
+ * Session mode. The monitor is the only one who can say whose session this
+ * is: CONFIGURE comes first, on a channel no front-end ever held. An order
+ * that is not in the table, or not permitted now, ends the runner. Those that
+ * are waited for are in commands_asked.c.
+ */
+#include "commands_parts.h"
+
+#include <errno.h>
+#include <event2/event.h>
+#include <poll.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/prctl.h>
+#include <unistd.h>
+
+#include "audit.h"
+#include "audit_text.h"
+#include "descriptors.h"
+#include "file_router.h"
+#include "frame.h"
+#include "heap.h"
+#include "log.h"
+#include "loop.h"
+#include "reaper.h"
+#include "reserve.h"
+#include "seqpacket.h"
+#include "server.h"
+#include "session.h"
+#include "watcher.h"
+
+/* The session's last processes get this long to die of SIGKILL. */
+#define LAST_KILL_MS 3000
+
+enum runner_state {
+	RUNNER_FRESH = 1 << 0,
+	RUNNER_CONFIGURED = 1 << 1,
+	RUNNER_READY = 1 << 2,
+	RUNNER_TERMINATING = 1 << 3,
+};
+
+static struct session session;
+static enum runner_state state = RUNNER_FRESH;
+struct event_base *orders_base;
+static char **base_env;
+
+void
+orders_end(void)
+{
+	reaper_kill_all(LAST_KILL_MS);
+	/* Masks on the disk go with the last who used them. */
+	if (!(state & (RUNNER_FRESH | RUNNER_CONFIGURED)))
+		nest_pool_clear(&session.sandbox.pool);
+	exit(0);
+}
+
+/* The last child was reaped. */
+static void
+on_idle(void)
+{
+	if (state == RUNNER_TERMINATING)
+		orders_end();
+}
+
+/* The monitor never waits for a runner, so waiting for it has an end. */
+void
+orders_report(enum control_type type, const void *payload)
+{
+	struct pollfd room = { .fd = CONTROL_FD, .events = POLLOUT };
+	struct buf b;
+	int err;
+
+	buf_init(&b, CONTROL_MESSAGE_MAX);
+	control_put(&b, type, payload);
+	while ((err = seqpacket_send(CONTROL_FD, b.data, b.len, NULL, 0)) ==
+		   -EAGAIN &&
+	       poll(&room, 1, REPORT_WAIT_MS) > 0)
+		continue;
+	/* Of a monitor that is gone the channel itself tells. */
+	if (err < 0 && err != -EPIPE)
+		log_fatal_errno(err, "the monitor takes no report");
+	buf_clear(&b);
+}
+
+/* Would a client that comes back find anything? */
+static bool
+is_empty(const struct session *s)
+{
+	return s->starts == 0 && s->v0_starts == 0 && s->files->nhandles == 0 &&
+	       s->watch == NULL && s->watches == NULL;
+}
+
+static void
+report_detached(struct session *s, enum channel_end why)
+{
+	struct control_detached d = {
+		.generation = s->generation, .end = why, .empty = is_empty(s)
+	};
+
+	orders_report(RUNNER_REPORT_DETACHED, &d);
+}
+
+static void
+report_unwatched(uint32_t number, enum channel_end why)
+{
+	struct control_unwatched u = { .number = number, .end = why };
+
+	orders_report(RUNNER_REPORT_UNWATCHED, &u);
+}
+
+/* In their order: the program, what the flags name, control groups. */
+static int
+take_fds(const struct control_session_config *c, const int *fds, size_t nfds,
+    struct session_fds *own, struct cgroup *cgroup)
+{
+	size_t n = 0;
+
+	if (nfds < 1u + c->door + c->masks)
+		return -EBADMSG;
+	own->http_program = fds[n++];
+	own->door = c->door ? fds[n++] : -1;
+	own->masks = c->masks ? fds[n++] : -1;
+	return cgroup_get(cgroup, c->cgroups, fds + n, nfds - n);
+}
+
+static int
+take_configure(const uint8_t *packet, size_t len, const int *fds, size_t nfds)
+{
+	struct control_session_config c;
+	struct session_fds own;
+	struct cgroup cgroup;
+	char label[16];
+	int err;
+
+	if (control_get(packet, len, RUNNER_ORDER_CONFIGURE, &c) < 0 ||
+	    take_fds(&c, fds, nfds, &own, &cgroup) < 0)
+		return -EBADMSG;
+	snprintf(label, sizeof(label), "session %.7s", c.session_id);
+	log_set_label(label);
+	err = reaper_init(orders_base, c.pid_namespace, on_idle);
+	if (err < 0)
+		log_fatal_errno(err, "taking over the session's children");
+	session_init(
+	    &session, &server, orders_base, &c, base_env, &own, &cgroup);
+	session.report = orders_report;
+	session.open_cast = orders_open_cast;
+	session.report_detached = report_detached;
+	session.report_unwatched = report_unwatched;
+	state = RUNNER_CONFIGURED;
+	return 0;
+}
+
+static int
+take_audit(const uint8_t *packet, size_t len, const int *fds, size_t nfds)
+{
+	struct control_audit a;
+
+	if (nfds != 0 || session.record != NULL ||
+	    control_get(packet, len, RUNNER_ORDER_AUDIT, &a) < 0 ||
+	    a.files > AUDIT_FILES_ALL)
+		return -EBADMSG;
+	audit_begin(&session, &a);
+	return 0;
+}
+
+static int
+take_recording(const uint8_t *packet, size_t len, const int *fds, size_t nfds)
+{
+	struct control_recording r;
+
+	if (nfds != 0 || session.record == NULL ||
+	    control_get(packet, len, RUNNER_ORDER_RECORDING, &r) < 0)
+		return -EBADMSG;
+	session.record->fails = !r.works;
+	if (r.process[0] != '\0')
+		audit_end_unrecorded(&session, r.process);
+	return 0;
+}
+
+/* Without it nobody is attached: there is no default to fall back to. */
+static int
+take_sandbox(const uint8_t *packet, size_t len, const int *fds, size_t nfds)
+{
+	struct sandbox_limits l;
+
+	if (nfds != 0 ||
+	    control_get(packet, len, RUNNER_ORDER_SANDBOX, &l) < 0 ||
+	    l.max_profile > SANDBOX_PROFILE_FULL ||
+	    l.unix_sockets > SANDBOX_UNIX_ALLOW ||
+	    l.nested_git > SANDBOX_NESTED_HOOKS ||
+	    l.environment > SANDBOX_ENVIRONMENT_ALL ||
+	    l.tmp > SANDBOX_TMP_PRIVATE || l.tmpdir > SANDBOX_TMP_REQUEST)
+		return -EBADMSG;
+	session_limit(&session, &l);
+	state = RUNNER_READY;
+	return 0;
+}
+
+/* The user's home, if he may go there; its absence is his business. Now, not
+ * when the runner was made: it may have waited. */
+static void
+go_home(void)
+{
+	if (session.config.pid_namespace && chdir(session.config.home) < 0)
+		log_warn(-errno, "%s", session.config.home);
+}
+
+static int
+take_attach(const uint8_t *packet, size_t len, const int *fds, size_t nfds)
+{
+	struct control_attach a;
+
+	if (nfds != 1 || control_get(packet, len, RUNNER_ORDER_ATTACH, &a) < 0)
+		return -EBADMSG;
+	if (session.generation == 0) {
+		go_home();
+		session.attached_ms = now_ms();
+	}
+	session_attach(&session, fds[0], &a);
+	return 0;
+}
+
+static int
+take_watch(const uint8_t *packet, size_t len, const int *fds, size_t nfds)
+{
+	struct control_watch w;
+
+	if (nfds != 1 || control_get(packet, len, RUNNER_ORDER_WATCH, &w) < 0)
+		return -EBADMSG;
+	session.last_watcher = w.number;
+	watcher_add(&session, fds[0], &w);
+	return 0;
+}
+
+/* The connection is over for the monitor. Usually the channel said so
+ * before; then there is nothing left to do. */
+static int
+take_detach(const uint8_t *packet, size_t len, const int *fds, size_t nfds)
+{
+	return nfds > 0 ||
+		       control_get(packet, len, RUNNER_ORDER_DETACH, NULL) < 0
+		   ? -EBADMSG
+		   : 0;
+}
+
+static int
+take_terminate(const uint8_t *packet, size_t len, const int *fds, size_t nfds)
+{
+	if (nfds > 0 ||
+	    control_get(packet, len, RUNNER_ORDER_TERMINATE, NULL) < 0)
+		return -EBADMSG;
+	state = RUNNER_TERMINATING;
+	session_terminate(&session);
+	if (!reaper_has_children())
+		orders_end();
+	return 0;
+}
+
+static void
+report_running(const struct session_process *p)
+{
+	struct control_running r;
+
+	audit_copy_id(r.process, (struct slice){ p->id, p->id_len });
+	orders_report(RUNNER_REPORT_RUNNING, &r);
+}
+
+/* The broker that knew it is gone, and this one asks. */
+static int
+take_identify(const uint8_t *packet, size_t len, const int *fds, size_t nfds)
+{
+	struct control_identity i = {
+		.generation = session.generation,
+		.watches = session.last_watcher,
+		.casts = orders_casts,
+		.age_ms = session.generation > 0
+			      ? (uint64_t)(now_ms() - session.attached_ms)
+			      : 0,
+		.empty = is_empty(&session),
+		.audited = session.record != NULL,
+		.terminating = state == RUNNER_TERMINATING,
+	};
+	const struct session_process *p;
+	int err = control_get(packet, len, RUNNER_ORDER_IDENTIFY, NULL);
+
+	/* A broker of another version learns from the answer which one this
+	 * runner speaks, and decides. */
+	if (nfds > 0 || (err < 0 && err != -EPROTO))
+		return -EBADMSG;
+	memcpy(i.peer, session.client.peer, sizeof(i.peer));
+	orders_report(RUNNER_REPORT_IDENTITY, &i);
+	TAILQ_FOREACH (p, &session.started, link)
+		if (i.audited && !p->process.state.exited && !p->unrecorded)
+			report_running(p);
+	return 0;
+}
+
+static const struct order {
+	enum control_type type;
+	unsigned when;
+	int (*take)(
+	    const uint8_t *packet, size_t len, const int *fds, size_t nfds);
+} orders[] = {
+	{ RUNNER_ORDER_CONFIGURE, RUNNER_FRESH, take_configure },
+	{ RUNNER_ORDER_AUDIT, RUNNER_CONFIGURED, take_audit },
+	{ RUNNER_ORDER_SANDBOX, RUNNER_CONFIGURED, take_sandbox },
+	{ RUNNER_ORDER_RECORDING,
+	    RUNNER_CONFIGURED | RUNNER_READY | RUNNER_TERMINATING,
+	    take_recording },
+	{ RUNNER_ORDER_ATTACH, RUNNER_READY, take_attach },
+	{ RUNNER_ORDER_WATCH, RUNNER_READY, take_watch },
+	{ RUNNER_ORDER_DETACH, RUNNER_READY | RUNNER_TERMINATING, take_detach },
+	{ RUNNER_ORDER_TERMINATE, RUNNER_READY, take_terminate },
+	{ RUNNER_ORDER_IDENTIFY, RUNNER_READY | RUNNER_TERMINATING,
+	    take_identify },
+};
+
+void
+orders_impossible(enum control_type type)
+{
+	log_fatal("impossible order from the monitor: %s", control_name(type));
+}
+
+static void
+take_one(const uint8_t *packet, size_t len, const int *fds, size_t nfds)
+{
+	enum control_type type = control_peek(packet, len);
+	char fault[CONTROL_FAULT_MAX];
+
+	for (size_t i = 0; i < nitems(orders); i++) {
+		if (orders[i].type != type)
+			continue;
+		if (!(orders[i].when & state) ||
+		    orders[i].take(packet, len, fds, nfds) < 0)
+			break;
+		return;
+	}
+	log_fatal("impossible order from the monitor: %s",
+	    control_fault(packet, len, fault));
+}
+
+/* The first of them has the descriptors. */
+static void
+take_several(const uint8_t *p, size_t len, const int *fds, size_t nfds)
+{
+	do {
+		size_t n = len < FRAME_HEADER_BYTES ? 0 : frame_get_length(p);
+
+		if (n == 0 || n > len - FRAME_HEADER_BYTES)
+			orders_impossible(RUNNER_ORDER_SEVERAL);
+		take_one(p + FRAME_HEADER_BYTES, n, fds, nfds);
+		p += FRAME_HEADER_BYTES + n;
+		len -= FRAME_HEADER_BYTES + n;
+		nfds = 0;
+	} while (len > 0);
+}
+
+void
+orders_take(const uint8_t *packet, size_t len, const int *fds, size_t nfds)
+{
+	const size_t type_bytes = sizeof(uint32_t);
+
+	if (control_peek(packet, len) == RUNNER_ORDER_SEVERAL)
+		take_several(packet + type_bytes, len - type_bytes, fds, nfds);
+	else
+		take_one(packet, len, fds, nfds);
+}
+
+/* False: there is none. */
+static bool
+take_next(void)
+{
+	static heap_aligned uint8_t packet[CONTROL_MESSAGE_MAX];
+	int fds[SEQPACKET_FDS_MAX];
+	size_t nfds;
+	ssize_t n;
+
+	reserve_give(1);
+	n = seqpacket_recv(CONTROL_FD, packet, sizeof(packet), fds, &nfds);
+	if (n == -EAGAIN)
+		return false;
+	orders_take_stashed_cb(-1, 0, NULL);
+	if (n > 0) {
+		orders_take(packet, (size_t)n, fds, nfds);
+		return true;
+	}
+	/* The monitor is gone: no command outlives its session. */
+	log_error(n < 0 ? (int)n : 0, "the monitor is gone");
+	orders_end();
+}
+
+static void
+control_cb(evutil_socket_t fd, short what, void *arg)
+{
+	take_next();
+}
+
+/* Until it knows whose session this is, there is nothing else to wait for. */
+static void
+take_first(void)
+{
+	struct pollfd next = { .fd = CONTROL_FD, .events = POLLIN };
+
+	while (state & (RUNNER_FRESH | RUNNER_CONFIGURED))
+		if (!take_next())
+			poll(&next, 1, -1);
+}
+
+void
+orders_run(struct event_base *base, char **env)
+{
+	struct event *control =
+	    event_new(base, CONTROL_FD, EV_READ | EV_PERSIST, control_cb, NULL);
+
+	orders_base = base;
+	loop_trust();
+	base_env = env;
+	if (control == NULL)
+		log_fatal("control channel: no event");
+	loop_add(control, NULL);
+	/* Up to four for each process. */
+	descriptors_raise(UINT64_MAX);
+	/* Same-uid processes must not look into, or drive, this one. */
+	prctl(PR_SET_DUMPABLE, 0);
+	heap_init(base);
+	take_first();
+	for (;;) {
+		if (event_base_loop(base, EVLOOP_ONCE) < 0)
+			log_fatal("event loop failed");
+		/* One write for all that this turn composed. */
+		channel_flush(&session.client.channel);
+		session_finish_if_answered(&session);
+		watchers_flush(&session);
+		heap_turn();
+		reserve_keep();
+	}
+}

@@ -1,0 +1,256 @@
+/*
+ * The runner's side of its helpers: how they start and end. What goes to them
+ * and comes back is in helper_relay.c.
+ */
+#include "helper_parts.h"
+
+#include <errno.h>
+#include <event2/event.h>
+#include <fcntl.h>
+#include <signal.h>
+#include <string.h>
+#include <sys/prctl.h>
+#include <sys/socket.h>
+#include <unistd.h>
+
+#include "control.h"
+#include "descriptors.h"
+#include "log.h"
+#include "loop.h"
+#include "sandbox.h"
+
+/* What they are. Without a program of its own a helper is this one again. */
+static const struct helper_program {
+	const char *name; /* in errors */
+	const char *argv[3];
+	bool environment; /* is given the session's */
+} programs[HELPER_KINDS] = {
+	[HELPER_FILES] = { "the file helper",
+	    { "execd-runner", "--files", NULL }, false },
+	[HELPER_HTTP] = { "execd-http", { "execd-http", NULL }, true },
+};
+
+const char *
+helper_name(const struct helper *h)
+{
+	return programs[h->kind].name;
+}
+
+void
+helper_forwarded_free(struct helper *h, struct forwarded *f)
+{
+	STAILQ_REMOVE(&h->waiting, f, forwarded, link);
+	h->session->client.waiting--;
+	rpc_id_clear(&f->id);
+	if (f->spool != NULL && !f->sent)
+		h->spools--;
+	spool_free(f->spool);
+	free(f);
+}
+
+static void
+helper_free(struct helper *h)
+{
+	event_del(&h->in_event);
+	event_del(&h->out_event);
+	close(h->fd);
+	reaper_remove(&h->watch);
+	buf_clear(&h->queue);
+	while (!STAILQ_EMPTY(&h->waiting))
+		helper_forwarded_free(h, STAILQ_FIRST(&h->waiting));
+	free(h);
+}
+
+/* What it was asked will not be answered by it. */
+static void
+forget_files(struct helper *h)
+{
+	struct file_router *files = h->session->files;
+	unsigned unanswered = h->answering;
+	struct forwarded *f;
+
+	STAILQ_FOREACH (f, &h->waiting, link)
+		unanswered++;
+	files->outstanding -= unanswered;
+	file_router_forget(h->session, h);
+	if (h->nest == NULL)
+		return;
+	if (unanswered > 0)
+		nest_release(h->nest);
+	h->nest->helpers--;
+}
+
+static void
+stop(struct helper *h)
+{
+	struct session *s = h->session;
+
+	TAILQ_REMOVE(&s->helpers, h, link);
+	if (s->relaying == h)
+		s->relaying = NULL;
+	if (h->kind == HELPER_FILES)
+		forget_files(h);
+	if (h->watch.pid > 0)
+		kill(h->watch.pid, SIGKILL);
+	helper_free(h);
+}
+
+void
+helper_stop_http(struct session *s)
+{
+	struct helper *h, *next;
+
+	TAILQ_FOREACH_SAFE (h, &s->helpers, link, next)
+		if (h->kind == HELPER_HTTP)
+			stop(h);
+}
+
+void
+helper_stop_all(struct session *s)
+{
+	while (!TAILQ_EMPTY(&s->helpers))
+		stop(TAILQ_FIRST(&s->helpers));
+	file_router_clear(s);
+}
+
+/* Half an answer cannot be taken back, and of a stream the client would wait
+ * for the rest; then the connection ends. */
+void
+helper_failed(struct helper *h)
+{
+	struct session *s = h->session;
+	const char *name = helper_name(h);
+	struct forwarded *f;
+
+	log_error(0, "%s ended unexpectedly", name);
+	if (s->relaying == h || h->streams > 0) {
+		session_detach(s, CHANNEL_END_RUNNER);
+		return;
+	}
+	STAILQ_FOREACH (f, &h->waiting, link)
+		reply_error(&s->client.channel, &f->id, RPC_INTERNAL,
+		    "%s of this session ended unexpectedly", name);
+	stop(h);
+	file_router_resume(s);
+}
+
+/* Nothing watches the helper's pid but its socket: this only reaps. */
+static void
+ended(struct reaper_watch *w, int wait_status, const struct rusage *usage)
+{
+}
+
+/* Never returns; runs on the runner's memory until it executes. */
+static void __attribute__((noreturn))
+child(const struct session *s, enum helper_kind kind, int fd)
+{
+	const struct helper_program *program = &programs[kind];
+	char *const *env = program->environment ? s->env : s->homes;
+	char **argv = (char **)(uintptr_t)program->argv;
+	sigset_t unblocked;
+
+	sigemptyset(&unblocked);
+	sigprocmask(SIG_SETMASK, &unblocked, NULL);
+	prctl(PR_SET_PDEATHSIG, SIGKILL);
+	if (dup2(fd, CONTROL_FD) < 0)
+		_exit(127);
+	descriptors_restore();
+	if (kind == HELPER_HTTP)
+		execveat(s->http_program, "", argv, env, AT_EMPTY_PATH);
+	else
+		execve("/proc/self/exe", argv, env);
+	_exit(127);
+}
+
+/* In a nest: no program is executed, there may be none to see. */
+static pid_t
+start_in_nest(struct nest *nest, int fd)
+{
+	struct nest_answer a;
+	int err = nest_start_files(nest, fd, &a);
+
+	if (err == 0)
+		return a.command;
+	log_error(err, "sandbox: %s", a.step);
+	errno = -err;
+	return -1;
+}
+
+static pid_t
+start_plain(const struct session *s, enum helper_kind kind, int fd)
+{
+	pid_t pid = vfork();
+
+	if (pid == 0)
+		child(s, kind, fd);
+	return pid;
+}
+
+static struct helper *
+start(struct session *s, enum helper_kind kind, struct nest *nest)
+{
+	struct helper *h;
+	int pair[2];
+	pid_t pid;
+
+	if (socketpair(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0, pair) < 0)
+		return NULL;
+	pid = nest != NULL ? start_in_nest(nest, pair[1])
+			   : start_plain(s, kind, pair[1]);
+	close(pair[1]);
+	if (pid < 0) {
+		close(pair[0]);
+		return NULL;
+	}
+	h = xcalloc(1, sizeof(*h));
+	h->kind = kind;
+	h->session = s;
+	h->nest = nest;
+	if (nest != NULL)
+		nest->helpers++;
+	h->fd = pair[0];
+	set_nonblock(h->fd);
+	buf_init(&h->queue, QUEUE_MAX_BYTES);
+	STAILQ_INIT(&h->waiting);
+	reaper_add(&h->watch, pid, ended);
+	event_assign(&h->in_event, s->base, h->fd, EV_READ | EV_PERSIST,
+	    helper_in_cb, h);
+	event_assign(&h->out_event, s->base, h->fd, EV_WRITE, helper_out_cb, h);
+	loop_watch(&h->in_event, &h->reading, true);
+	TAILQ_INSERT_HEAD(&s->helpers, h, link);
+	return h;
+}
+
+struct helper *
+helper_get(struct session *s, enum helper_kind kind, struct nest *nest)
+{
+	struct helper *h;
+
+	TAILQ_FOREACH (h, &s->helpers, link)
+		if (h->kind == kind && h->nest == nest)
+			return h;
+	return start(s, kind, nest);
+}
+
+struct nest *
+helper_nest(const struct helper *h)
+{
+	return h->nest;
+}
+
+bool
+helper_give_up(struct session *s, const struct nest *nest)
+{
+	struct helper *h;
+
+	TAILQ_FOREACH (h, &s->helpers, link)
+		if (h->nest == nest)
+			break;
+	if (h == NULL)
+		return true;
+	if (h->answering || !STAILQ_EMPTY(&h->waiting) ||
+	    file_router_has_handles(s, h))
+		return false;
+	stop(h);
+	return true;
+}

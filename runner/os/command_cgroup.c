@@ -1,0 +1,175 @@
+/*
+ * Control groups of commands.
+ */
+#include "command_cgroup.h"
+
+#include <errno.h>
+#include <stdio.h>
+#include <unistd.h>
+
+#include "log.h"
+#include "util.h"
+
+/* Left ones that are looked at again when a group is wanted. */
+#define LOOK_AGAIN 4
+
+void
+group_pool_init(struct group_pool *pool, const struct cgroup *session,
+    const struct cgroup_limits *limits)
+{
+	*pool = (struct group_pool){ .limits = *limits, .session = *session };
+	TAILQ_INIT(&pool->free);
+	TAILQ_INIT(&pool->left);
+	pool->controllers = cgroup_controllers(session);
+	/* Version 1: no group there for what is not limited. */
+	if (pool->limits.cpu_percent == 0 &&
+	    pool->session.dirs[CGROUP_CPU] >= 0) {
+		close(pool->session.dirs[CGROUP_CPU]);
+		pool->session.dirs[CGROUP_CPU] = -1;
+	}
+}
+
+#define GROUP_NAME_MAX 32
+
+static void
+group_name(const struct group *g, char name[GROUP_NAME_MAX])
+{
+	snprintf(name, GROUP_NAME_MAX, "command-%u", g->number);
+}
+
+/* Whatever fails: no command runs with less than a whole group. */
+static int
+make(struct group_pool *pool, struct group *g)
+{
+	unsigned wanted = pool->controllers;
+	char name[GROUP_NAME_MAX];
+	int err;
+
+	if (pool->limits.cpu_percent == 0)
+		wanted &= ~(unsigned)CGROUP_COUNTS_CPU;
+	g->number = pool->made++;
+	group_name(g, name);
+	err = cgroup_make(&pool->session, name, &g->cgroup);
+	if (err == 0)
+		err = cgroup_limit(&g->cgroup, &pool->limits, wanted);
+	if (err == 0)
+		err = cgroup_open_joins(&g->cgroup, g->joins);
+	if (err == 0)
+		return 0;
+	log_error(err, "control group %s of this session", name);
+	cgroup_close(&g->cgroup);
+	cgroup_remove(&pool->session, name);
+	return err;
+}
+
+/* Those whose last process ended meanwhile. */
+static void
+collect(struct group_pool *pool)
+{
+	struct group *g;
+
+	for (int i = 0; i < LOOK_AGAIN; i++) {
+		g = TAILQ_FIRST(&pool->left);
+		if (g == NULL)
+			return;
+		TAILQ_REMOVE(&pool->left, g, link);
+		group_give_back(pool, g);
+	}
+}
+
+struct group *
+group_take(struct group_pool *pool)
+{
+	struct group *g;
+	int err;
+
+	errno = 0;
+	if (!cgroup_is_open(&pool->session))
+		return NULL;
+	collect(pool);
+	g = TAILQ_FIRST(&pool->free);
+	if (g != NULL) {
+		TAILQ_REMOVE(&pool->free, g, link);
+		return g;
+	}
+	g = xcalloc(1, sizeof(*g));
+	err = make(pool, g);
+	if (err == 0)
+		return g;
+	free(g);
+	errno = -err;
+	return NULL;
+}
+
+/* By how much; a count that cannot be read now is 0. */
+static uint64_t
+rise(uint64_t *seen, uint64_t now)
+{
+	uint64_t before = *seen;
+
+	if (now <= before)
+		return 0;
+	*seen = now;
+	return now - before;
+}
+
+bool
+group_ran_out_of_memory(struct group *g)
+{
+	return rise(&g->oom_kills, cgroup_oom_kills(&g->cgroup)) > 0;
+}
+
+struct group_counts
+group_counts(struct group *g)
+{
+	return (struct group_counts){
+		.memory_kills =
+		    rise(&g->counts.memory_kills, cgroup_oom_kills(&g->cgroup)),
+		.forks_denied = rise(
+		    &g->counts.forks_denied, cgroup_forks_denied(&g->cgroup)),
+	};
+}
+
+int
+group_kill(struct group *g)
+{
+	g->killed = true;
+	return cgroup_kill(&g->cgroup);
+}
+
+/* In version 1 nobody could fork in it any more; in version 2 some kernels kill
+ * at birth whoever is cloned into a group that ever was. */
+static bool
+discard(struct group_pool *pool, struct group *g)
+{
+	char name[GROUP_NAME_MAX];
+
+	group_name(g, name);
+	if (cgroup_remove(&pool->session, name) < 0)
+		return false;
+	cgroup_close_joins(g->joins);
+	cgroup_close(&g->cgroup);
+	free(g);
+	return true;
+}
+
+bool
+group_settle(struct group_pool *pool, struct group *g)
+{
+	if (!cgroup_is_empty(&g->cgroup))
+		return false;
+	if (g->killed)
+		return discard(pool, g);
+	TAILQ_INSERT_HEAD(&pool->free, g, link);
+	return true;
+}
+
+void
+group_give_back(struct group_pool *pool, struct group *g)
+{
+	/* What was left behind is none of the next command's. */
+	if (pool->counted)
+		group_counts(g);
+	if (!group_settle(pool, g))
+		TAILQ_INSERT_TAIL(&pool->left, g, link);
+}

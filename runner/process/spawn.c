@@ -1,0 +1,327 @@
+/*
+ * Start of a command. Between vfork() and exec() the child runs on the
+ * runner's memory: it only makes system calls, and reports by writing to the
+ * runner's own stack.
+ */
+#include "spawn.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <paths.h>
+#include <sched.h>
+#include <signal.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/ioctl.h>
+#include <sys/prctl.h>
+#include <sys/resource.h>
+#include <unistd.h>
+
+#include "clone_into.h"
+#include "command_cgroup.h"
+#include "descriptors.h"
+#include "heap.h"
+#include "process_tree.h"
+#include "program.h"
+#include "sandbox.h"
+#include "util.h"
+
+/* For what the child does before exec. */
+#define CHILD_STACK_BYTES (64u << 10)
+
+/* What the child fills in when it fails. */
+struct failure {
+	int err; /* -errno, 0: none */
+	const char *step;
+};
+
+/* The child's ends. */
+struct child_ends {
+	int in, out, err;
+};
+
+static int
+pipe_pair(int *ours, int *theirs, bool we_read)
+{
+	int fds[2];
+
+	if (pipe2(fds, O_CLOEXEC) < 0)
+		return -errno;
+	*ours = fds[we_read ? 0 : 1];
+	*theirs = fds[we_read ? 1 : 0];
+	return set_nonblock(*ours);
+}
+
+static int
+open_pipes(const struct spawn_request *r, struct spawn_result *res,
+    struct child_ends *c)
+{
+	int err = 0;
+
+	if (r->pipe_stdin)
+		err = pipe_pair(&res->in, &c->in, false);
+	else
+		c->in = fcntl(r->null_fd, F_DUPFD_CLOEXEC, 3);
+	if (err == 0 && c->in < 0)
+		err = -errno;
+	if (err == 0)
+		err = pipe_pair(&res->out, &c->out, true);
+	if (err == 0)
+		err = pipe_pair(&res->err, &c->err, true);
+	return err;
+}
+
+/* TIOCGPTPEER opens the slave of this very master: no name in a file system
+ * that may be another one here. Kernels before 4.13 need the name. */
+static int
+open_slave(int master)
+{
+	char name[64];
+	int fd = ioctl(master, TIOCGPTPEER, O_RDWR | O_NOCTTY | O_CLOEXEC);
+
+	if (fd >= 0)
+		return fd;
+	if (ptsname_r(master, name, sizeof(name)) != 0)
+		return -errno;
+	fd = open(name, O_RDWR | O_NOCTTY | O_CLOEXEC);
+	return fd < 0 ? -errno : fd;
+}
+
+static int
+open_tty(const struct spawn_request *r, struct spawn_result *res,
+    struct child_ends *c)
+{
+	struct winsize ws = { .ws_row = r->rows, .ws_col = r->cols };
+
+	res->out = posix_openpt(O_RDWR | O_NOCTTY | O_CLOEXEC | O_NONBLOCK);
+	if (res->out < 0 || grantpt(res->out) < 0 || unlockpt(res->out) < 0 ||
+	    ioctl(res->out, TIOCSWINSZ, &ws) < 0)
+		return -errno;
+	c->out = open_slave(res->out);
+	if (c->out < 0)
+		return c->out;
+	res->in = fcntl(res->out, F_DUPFD_CLOEXEC, 3);
+	return res->in < 0 ? -errno : 0;
+}
+
+/* The child, in order: session, terminal, standard descriptors, directory,
+ * what the kernel shall do when the runner dies, limits, program. */
+static int
+child_steps(const struct spawn_request *r, const struct child_ends *c,
+    pid_t runner, bool born, const char **step)
+{
+	const struct rlimit core = { 0, RLIM_INFINITY };
+	struct rlimit old;
+	int err;
+
+	*step = "control group";
+	if (r->group != NULL && (err = cgroup_join(r->group->joins, born)) < 0)
+		return err;
+	*step = "setsid";
+	if (setsid() < 0)
+		return -errno;
+	*step = "controlling terminal";
+	if (r->tty && ioctl(c->out, TIOCSCTTY, 0) < 0)
+		return -errno;
+	*step = "standard descriptors";
+	if (dup2(r->tty ? c->out : c->in, STDIN_FILENO) < 0 ||
+	    dup2(c->out, STDOUT_FILENO) < 0 ||
+	    dup2(r->tty ? c->out : c->err, STDERR_FILENO) < 0)
+		return -errno;
+	close_from(STDERR_FILENO + 1);
+	*step = "working directory";
+	if (chdir(r->cwd) < 0)
+		return -errno;
+	*step = "core limit";
+	if (getrlimit(RLIMIT_CORE, &old) == 0) {
+		old.rlim_cur = core.rlim_cur;
+		if (setrlimit(RLIMIT_CORE, &old) < 0)
+			return -errno;
+	}
+	descriptors_restore();
+	process_tree_set_mark(r->mark);
+	*step = "parent-death signal";
+	if (r->parent_death_signal && prctl(PR_SET_PDEATHSIG, SIGKILL) < 0)
+		return -errno;
+	if (r->parent_death_signal && getppid() != runner)
+		return -ESRCH; /* it died before the signal was armed */
+	program_reset_signals();
+	*step = "exec";
+	return program_execute(r->candidates, r->argv, r->envp);
+}
+
+struct child {
+	const struct spawn_request *request;
+	const struct child_ends *ends;
+	volatile struct failure *failure;
+	pid_t runner;
+	bool born; /* in its version 2 group */
+};
+
+ON_OWN_STACK static int
+run_child(void *arg)
+{
+	const struct child *c = arg;
+	const char *step = NULL;
+	int err = child_steps(c->request, c->ends, c->runner, c->born, &step);
+
+	c->failure->err = err;
+	c->failure->step = step;
+	_exit(127);
+}
+
+/* Where the group is one of version 2 and the kernel can do it. */
+static pid_t
+start_in_group(struct child *c)
+{
+	static _Alignas(HEAP_PAGE_BYTES) char stack[CHILD_STACK_BYTES];
+	const struct group *g = c->request->group;
+
+	if (g == NULL || g->cgroup.dirs[CGROUP_UNIFIED] < 0)
+		return -ENOSYS;
+	c->born = true;
+	return clone_into(g->cgroup.dirs[CGROUP_UNIFIED], run_child, c, stack,
+	    sizeof(stack), CLONE_VM | CLONE_VFORK);
+}
+
+static pid_t __attribute__((noinline))
+start_child(const struct spawn_request *r, const struct child_ends *c,
+    volatile struct failure *failure)
+{
+	struct child child = { r, c, failure, getpid(), false };
+	pid_t pid = start_in_group(&child);
+
+	if (pid > 0 || !clone_into_is_missing(pid))
+		return pid;
+	child.born = false;
+	pid = vfork();
+	if (pid == 0)
+		run_child(&child);
+	return pid < 0 ? -errno : pid;
+}
+
+static void
+close_all(const int *fds, size_t n)
+{
+	for (size_t i = 0; i < n; i++)
+		if (fds[i] >= 0)
+			close(fds[i]);
+}
+
+/* The command has opened another terminal, whose master takes the place of the
+ * first one's. */
+static int
+take_terminal(struct spawn_result *res, int master)
+{
+	bool done = dup3(master, res->out, O_CLOEXEC) >= 0 &&
+		    dup3(master, res->in, O_CLOEXEC) >= 0;
+	int err = done ? 0 : -errno;
+
+	close(master);
+	return err;
+}
+
+/* The same in a sandbox; its nest does the steps. */
+static int
+start_inside(const struct spawn_request *r, const struct child_ends *c,
+    struct spawn_result *res, const char **step)
+{
+	static struct nest_answer answer; /* *step points into it */
+	const struct nest_command command = { .candidates = r->candidates,
+		.argv = r->argv,
+		.envp = r->envp,
+		.cwd = r->cwd,
+		.tty = r->tty };
+	const int stdio[3] = { r->tty ? c->out : c->in, c->out,
+		r->tty ? c->out : c->err };
+	int terminal, err = nest_start(r->nest, &command, stdio, r->group,
+			  &terminal, &answer);
+
+	/* Signals go to it, and to -pid: to one that is somebody. */
+	if (err == 0 && answer.command <= 1)
+		err = -EPROTO;
+	res->pid = answer.command;
+	res->init = answer.init;
+	res->enforcing = answer.enforcing;
+	if (err == 0 && terminal >= 0)
+		err = take_terminal(res, terminal);
+	if (err < 0)
+		*step = answer.step;
+	return err;
+}
+
+static int
+start_plain(const struct spawn_request *r, const struct child_ends *c,
+    struct spawn_result *res, const char **step)
+{
+	volatile struct failure failure = { 0 };
+
+	res->pid = start_child(r, c, &failure);
+	if (failure.err < 0)
+		*step = failure.step;
+	return res->pid < 0 ? res->pid : failure.err;
+}
+
+int
+spawn(
+    const struct spawn_request *r, struct spawn_result *res, const char **step)
+{
+	struct child_ends c = { -1, -1, -1 };
+	int err;
+
+	*res =
+	    (struct spawn_result){ .pid = -1, .in = -1, .out = -1, .err = -1 };
+	*step = r->tty ? "pseudo terminal" : "pipes";
+	err = r->tty ? open_tty(r, res, &c) : open_pipes(r, res, &c);
+	if (err == 0) {
+		*step = "fork";
+		err = r->nest != NULL ? start_inside(r, &c, res, step)
+				      : start_plain(r, &c, res, step);
+	}
+	close_all((int[]){ c.in, c.out, c.err }, 3);
+	if (err < 0)
+		close_all((int[]){ res->in, res->out, res->err }, 3);
+	return err;
+}
+
+char **
+spawn_candidates(const char *program, const char *path)
+{
+	size_t n = 1, bytes = 0, len = strlen(program);
+	char **list, *at;
+
+	if (path == NULL)
+		path = _PATH_DEFPATH;
+	if (strchr(program, '/') != NULL) {
+		list = xmalloc(2 * sizeof(char *) + len + 1);
+		list[0] = memcpy(list + 2, program, len + 1);
+		list[1] = NULL;
+		return list;
+	}
+	for (const char *p = path; *p != '\0'; p++)
+		n += *p == ':';
+	bytes = strlen(path) + n * (len + 2);
+	list = xmalloc((n + 1) * sizeof(char *) + bytes);
+	at = (char *)(list + n + 1);
+	n = 0;
+	while (*path != '\0') {
+		size_t dir = strcspn(path, ":");
+
+		list[n++] = at;
+		memcpy(at, path, dir);
+		at += dir;
+		if (dir > 0)
+			*at++ = '/';
+		memcpy(at, program, len + 1);
+		at += len + 1;
+		path += dir;
+		if (*path == ':' && *++path == '\0') {
+			/* A trailing colon names the working directory too. */
+			list[n++] = at;
+			memcpy(at, program, len + 1);
+			at += len + 1;
+		}
+	}
+	list[n] = NULL;
+	return list;
+}

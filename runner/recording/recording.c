@@ -1,0 +1,201 @@
+/*
+ * The recording of a terminal.
+ */
+#include "recording.h"
+
+#include <errno.h>
+#include <stdio.h>
+#include <string.h>
+#include <time.h>
+#include <unistd.h>
+
+#include "json.h"
+
+/* For the line that says there is no more room. */
+#define LAST_LINE_BYTES 256
+
+static int64_t
+clock_us(void)
+{
+	struct timespec now;
+
+	clock_gettime(CLOCK_MONOTONIC, &now);
+	return (int64_t)now.tv_sec * 1000000 + now.tv_nsec / 1000;
+}
+
+static void
+stop(struct cast *c)
+{
+	if (c->fd >= 0)
+		close(c->fd);
+	c->fd = -1;
+}
+
+/* A line that is torn would be no line for a player. */
+static int
+write_line(struct cast *c, const struct buf *line)
+{
+	ssize_t n = write(c->fd, line->data, line->len);
+
+	if (n == (ssize_t)line->len)
+		return 0;
+	n = n < 0 ? -errno : -ENOSPC;
+	stop(c);
+	return (int)n;
+}
+
+static void
+make_event(struct cast *c, struct buf *line, const char *code, const void *data,
+    size_t len)
+{
+	int64_t us = clock_us() - c->began_us;
+	struct json_writer w;
+	char at[32];
+	int n;
+
+	buf_init(line, SIZE_MAX);
+	json_writer_init(&w, line);
+	json_begin(&w, '[');
+	n = snprintf(at, sizeof(at), "%lld.%06lld", (long long)(us / 1000000),
+	    (long long)(us % 1000000));
+	json_raw(&w, at, (size_t)n);
+	json_cstring(&w, code);
+	json_string(&w, data, len);
+	json_end(&w, ']');
+	buf_puts(line, "\n");
+}
+
+static int
+write_event(struct cast *c, const char *code, const void *data, size_t len)
+{
+	static const char full[] = "recording ended: it has reached its limit";
+	struct buf line;
+	int err;
+
+	make_event(c, &line, code, data, len);
+	if (line.len <= c->room_bytes) {
+		c->room_bytes -= line.len;
+		err = write_line(c, &line);
+	} else {
+		buf_clear(&line);
+		make_event(c, &line, "m", full, strlen(full));
+		write_line(c, &line);
+		stop(c);
+		err = -EFBIG;
+	}
+	buf_clear(&line);
+	return err;
+}
+
+int
+cast_begin(struct cast *c, int fd, uint64_t max_bytes, bool input,
+    const struct cast_title *title)
+{
+	struct json_writer w;
+	struct buf line;
+	int err;
+
+	*c = (struct cast){ .fd = fd,
+		.began_us = clock_us(),
+		.room_bytes = max_bytes - LAST_LINE_BYTES,
+		.input = input };
+	buf_init(&line, SIZE_MAX);
+	json_writer_init(&w, &line);
+	json_begin(&w, '{');
+	json_key(&w, "version");
+	json_u64(&w, 2);
+	json_key(&w, "width");
+	json_u64(&w, title->cols);
+	json_key(&w, "height");
+	json_u64(&w, title->rows);
+	json_key(&w, "timestamp");
+	json_i64(&w, time(NULL));
+	json_key(&w, "command");
+	json_cstring(&w, title->command);
+	json_key(&w, "title");
+	json_cstring(&w, title->title);
+	json_key(&w, "env");
+	json_begin(&w, '{');
+	if (title->term != NULL) {
+		json_key(&w, "TERM");
+		json_cstring(&w, title->term);
+	}
+	if (title->shell != NULL) {
+		json_key(&w, "SHELL");
+		json_cstring(&w, title->shell);
+	}
+	json_end(&w, '}');
+	json_end(&w, '}');
+	buf_puts(&line, "\n");
+	c->room_bytes -= line.len < c->room_bytes ? line.len : c->room_bytes;
+	err = write_line(c, &line);
+	buf_clear(&line);
+	return err;
+}
+
+/* Bytes at the end that begin a character and do not finish it. */
+static size_t
+unfinished(const uint8_t *p, size_t n)
+{
+	for (size_t back = 1; back <= 3 && back <= n; back++) {
+		uint8_t b = p[n - back];
+		size_t need = b >= 0xf0 ? 4 : b >= 0xe0 ? 3 : b >= 0xc0 ? 2 : 1;
+
+		if ((b & 0xc0) != 0x80)
+			return need > back ? back : 0;
+	}
+	return 0;
+}
+
+static int
+write_text(struct cast *c, const char *code, struct cast_rest *rest,
+    const uint8_t *data, size_t len)
+{
+	struct buf text;
+	size_t keep;
+	int err = 0;
+
+	buf_init(&text, SIZE_MAX);
+	buf_put(&text, rest->bytes, rest->len);
+	buf_put(&text, data, len);
+	keep = unfinished(text.data, text.len);
+	rest->len = keep;
+	memcpy(rest->bytes, text.data + text.len - keep, keep);
+	if (text.len > keep)
+		err = write_event(c, code, text.data, text.len - keep);
+	buf_clear(&text);
+	return err;
+}
+
+int
+cast_output(struct cast *c, const void *data, size_t len)
+{
+	return c->fd < 0 || len == 0
+		   ? 0
+		   : write_text(c, "o", &c->output_rest, data, len);
+}
+
+int
+cast_input(struct cast *c, const void *data, size_t len)
+{
+	return c->fd < 0 || !c->input || len == 0
+		   ? 0
+		   : write_text(c, "i", &c->input_rest, data, len);
+}
+
+int
+cast_resize(struct cast *c, unsigned rows, unsigned cols)
+{
+	char size[32];
+	int n = snprintf(size, sizeof(size), "%ux%u", cols, rows);
+
+	return c->fd < 0 ? 0 : write_event(c, "r", size, (size_t)n);
+}
+
+void
+cast_end(struct cast *c)
+{
+	if (c->fd >= 0 && c->output_rest.len > 0)
+		write_event(c, "o", c->output_rest.bytes, c->output_rest.len);
+	stop(c);
+}

@@ -1,0 +1,311 @@
+/*
+ * Masks for missing names.
+ */
+#include "placeholder.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <stdio.h>
+#include <string.h>
+#include <sys/file.h>
+#include <sys/random.h>
+#include <time.h>
+#include <unistd.h>
+
+#include "log.h"
+#include "mounts.h"
+#include "util.h"
+
+#define MARK_SECONDS 1
+#define MARKS_MAX    1000000000 /* nanoseconds */
+#define NAME_CAP     40
+
+/* Somebody may take a mask away between our finding and locking it. */
+#define TRIES	 16
+#define PAUSE_NS 1000000
+
+bool
+mask_is(const struct stat *st)
+{
+	mode_t mode = S_ISDIR(st->st_mode) ? S_IFDIR | 0555 : S_IFREG | 0600;
+
+	/* A directory is covered whoever made it; a file of somebody else's
+	 * could not be opened to be locked. */
+	return st->st_mode == mode &&
+	       (S_ISDIR(st->st_mode) || st->st_uid == geteuid()) &&
+	       st->st_mtim.tv_sec == MARK_SECONDS &&
+	       (S_ISDIR(st->st_mode) || st->st_size == 0);
+}
+
+/* The directory it is in, no link on the way; *name points into path. */
+static int
+open_parent(const char *path, const char **name)
+{
+	const char *slash = strrchr(path, '/');
+	_cleanup_free_ char *parent = xstrndup(path, (size_t)(slash - path));
+	_cleanup_close_ int root = open("/", O_PATH | O_CLOEXEC);
+
+	*name = slash + 1;
+	if (root < 0)
+		return -errno;
+	return mounts_open(root, *parent ? parent : "/");
+}
+
+static int
+open_it(int parent, const char *name)
+{
+	int fd = openat(parent, name,
+	    O_RDONLY | O_NOFOLLOW | O_NONBLOCK | O_NOCTTY | O_CLOEXEC);
+
+	return fd < 0 ? -errno : fd;
+}
+
+/* --- the mark ----------------------------------------------------------- */
+
+static uint64_t
+hash(const struct siphash_key *key, const char *path, uint64_t device,
+    uint64_t inode)
+{
+	const uint64_t numbers[] = { device, inode };
+	size_t n = strlen(path) + 1;
+	_cleanup_free_ char *text = xmalloc(n + sizeof(numbers));
+	uint64_t out[2];
+
+	memcpy(text, path, n);
+	memcpy(text + n, numbers, sizeof(numbers));
+	siphash128(key, text, n + sizeof(numbers), out);
+	return out[0];
+}
+
+static long
+mark_of(const struct siphash_key *key, const char *path, const struct stat *st)
+{
+	return (long)(hash(key, path, st->st_dev, st->st_ino) % MARKS_MAX);
+}
+
+static int
+put_mark(int parent, const char *name, const char *path,
+    const struct siphash_key *key)
+{
+	struct timespec times[2] = { { .tv_sec = MARK_SECONDS },
+		{ .tv_sec = MARK_SECONDS } };
+	struct stat st;
+
+	if (key != NULL) {
+		if (fstatat(parent, name, &st, AT_SYMLINK_NOFOLLOW) < 0)
+			return -errno;
+		times[1].tv_nsec = mark_of(key, path, &st);
+	}
+	return utimensat(parent, name, times, AT_SYMLINK_NOFOLLOW) < 0 ? -errno
+								       : 0;
+}
+
+/* --- making ------------------------------------------------------------- */
+
+static void
+name_temporary(char name[NAME_CAP], uint64_t number)
+{
+	snprintf(
+	    name, NAME_CAP, ".execd-mask-%016llx", (unsigned long long)number);
+}
+
+static int
+make_empty(int parent, const char *name, bool directory)
+{
+	int fd;
+
+	if (directory)
+		return mkdirat(parent, name, 0555) < 0 ? -errno : 0;
+	fd = openat(parent, name,
+	    O_WRONLY | O_CREAT | O_EXCL | O_NOFOLLOW | O_CLOEXEC, 0600);
+	if (fd < 0)
+		return -errno;
+	close(fd);
+	return 0;
+}
+
+/* Under a name that the list leads to; where somebody else is making the same,
+ * under any. */
+static int
+make_temporary(int parent, char name[NAME_CAP], const struct mask *m,
+    const struct siphash_key *key)
+{
+	int err = -EEXIST;
+	uint64_t r;
+
+	if (key != NULL) {
+		name_temporary(name, hash(key, m->path, 0, 0));
+		err = make_empty(parent, name, m->directory);
+	}
+	if (err != -EEXIST)
+		return err;
+	if (getrandom(&r, sizeof(r), 0) != (ssize_t)sizeof(r))
+		return -EIO;
+	name_temporary(name, r);
+	return make_empty(parent, name, m->directory);
+}
+
+/* Marked while it has another name: under its own it is never seen half made.
+ */
+static int
+make(int parent, const char *name, const struct mask *m,
+    const struct siphash_key *key)
+{
+	mode_t mode = m->directory ? 0555 : 0600;
+	char temporary[NAME_CAP];
+	int err = make_temporary(parent, temporary, m, key);
+
+	if (err < 0)
+		return err;
+	if (fchmodat(parent, temporary, mode, 0) < 0)
+		err = -errno;
+	if (err == 0)
+		err = put_mark(parent, temporary, m->path, key);
+	if (err == 0 &&
+	    renameat2(parent, temporary, parent, name, RENAME_NOREPLACE) < 0)
+		err = -errno;
+	if (err < 0)
+		unlinkat(parent, temporary, m->directory ? AT_REMOVEDIR : 0);
+	return err;
+}
+
+/* --- taking and leaving ------------------------------------------------- */
+
+/* Not ours, and closed to us: then it is closed to commands as well. */
+static bool
+is_closed(int parent, int err)
+{
+	struct stat st;
+
+	if (err == -EROFS)
+		return true;
+	return (err == -EACCES || err == -EPERM) && fstat(parent, &st) == 0 &&
+	       st.st_uid != geteuid();
+}
+
+static bool
+is_there(int parent, const char *name, const struct stat *st)
+{
+	struct stat now;
+
+	return fstatat(parent, name, &now, AT_SYMLINK_NOFOLLOW) == 0 &&
+	       now.st_dev == st->st_dev && now.st_ino == st->st_ino;
+}
+
+/* 1: again, it went away meanwhile, or somebody is about to take it away.
+ * Whatever is there by now, a mask or somebody's own, is covered. */
+static int
+lock(struct mask *m, int parent, const char *name)
+{
+	const struct timespec pause = { .tv_nsec = PAUSE_NS };
+	_cleanup_close_ int fd = open_it(parent, name);
+	struct stat st;
+
+	if (fd == -ENOENT)
+		return 1;
+	if (fd < 0)
+		return fd;
+	if (flock(fd, LOCK_SH | LOCK_NB) < 0) {
+		if (errno != EWOULDBLOCK)
+			return -errno;
+		nanosleep(&pause, NULL);
+		return 1;
+	}
+	if (fstat(fd, &st) < 0)
+		return -errno;
+	if (!is_there(parent, name, &st))
+		return 1;
+	m->directory = S_ISDIR(st.st_mode);
+	m->seen = (struct fs_node){ m->directory ? FS_DIRECTORY : FS_FILE,
+		st.st_dev, st.st_ino };
+	m->fd = steal_fd(&fd);
+	return 0;
+}
+
+int
+mask_take(struct mask *m, const struct siphash_key *key)
+{
+	const char *name;
+	_cleanup_close_ int parent = open_parent(m->path, &name);
+	bool made = false;
+	int err = 1;
+
+	if (parent < 0)
+		return parent;
+	for (int i = 0; i < TRIES && err == 1; i++) {
+		err = make(parent, name, m, key);
+		if (err < 0 && err != -EEXIST)
+			return is_closed(parent, err) ? 0 : err;
+		made = err == 0;
+		err = lock(m, parent, name);
+	}
+	/* Where there are no locks, nobody shares it either. */
+	if (made && err < 0 && err != -EBUSY)
+		unlinkat(parent, name, m->directory ? AT_REMOVEDIR : 0);
+	return err == 1 ? -EBUSY : err;
+}
+
+static void
+remove_unused(int fd, int parent, const char *name)
+{
+	struct stat st;
+
+	if (flock(fd, LOCK_EX | LOCK_NB) < 0 || fstat(fd, &st) < 0 ||
+	    !mask_is(&st) || !is_there(parent, name, &st))
+		return;
+	unlinkat(parent, name, S_ISDIR(st.st_mode) ? AT_REMOVEDIR : 0);
+}
+
+void
+mask_leave(struct mask *m)
+{
+	_cleanup_close_ int parent = -1;
+	const char *name;
+
+	if (m->fd < 0)
+		return;
+	parent = open_parent(m->path, &name);
+	if (parent >= 0)
+		remove_unused(m->fd, parent, name);
+	close(m->fd);
+	m->fd = -1;
+}
+
+/* --- what was left behind ----------------------------------------------- */
+
+/* Empty, or it stays. */
+static void
+sweep_temporary(int parent, const char *path, const struct siphash_key *key)
+{
+	char name[NAME_CAP];
+	struct stat st;
+
+	name_temporary(name, hash(key, path, 0, 0));
+	if (fstatat(parent, name, &st, AT_SYMLINK_NOFOLLOW) < 0 ||
+	    st.st_uid != geteuid())
+		return;
+	if (S_ISDIR(st.st_mode))
+		unlinkat(parent, name, AT_REMOVEDIR);
+	else if (S_ISREG(st.st_mode) && st.st_size == 0)
+		unlinkat(parent, name, 0);
+}
+
+void
+mask_sweep(const char *path, const struct siphash_key *key, bool orphan)
+{
+	const char *name;
+	_cleanup_close_ int parent = open_parent(path, &name);
+	_cleanup_close_ int fd = parent < 0 ? parent : open_it(parent, name);
+	struct stat st;
+
+	if (parent >= 0 && orphan)
+		sweep_temporary(parent, path, key);
+	if (fd < 0 || fstat(fd, &st) < 0)
+		return;
+	if (st.st_uid == geteuid() && mask_is(&st) &&
+	    st.st_mtim.tv_nsec == mark_of(key, path, &st))
+		remove_unused(fd, parent, name);
+	if (orphan && is_there(parent, name, &st))
+		log_info("%s is not as a stop left it, or is in use: it stays",
+		    path);
+}

@@ -1,0 +1,132 @@
+/*
+ * The masks that sessions of one user made.
+ */
+#include "placeholder_list.h"
+
+#include <errno.h>
+#include <inttypes.h>
+#include <stdio.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "buf.h"
+#include "util.h"
+
+/* A list as it is on the disk; the last byte is a NUL of our own. */
+struct content {
+	char *text; /* owned */
+	size_t len;
+	bool orphan;
+	struct siphash_key key;
+};
+
+void
+mask_list_init(struct mask_list *l, int fd)
+{
+	*l = (struct mask_list){ .fd = fd };
+}
+
+static int
+parse_header(struct content *c)
+{
+	const char *p = c->text;
+
+	c->orphan = p[0] == MASK_LIST_ORPHAN[0];
+	return (c->orphan || p[0] == MASK_LIST_LIVE[0]) &&
+		       strlen(p) == MASK_LIST_HEADER - 1 &&
+		       sscanf(p + 1, "%16" SCNx64 "%16" SCNx64, &c->key.k0,
+			   &c->key.k1) == 2
+		   ? 0
+		   : -EBADMSG;
+}
+
+/* More than is permitted is not looked at. c->text is the caller's in any
+ * case. */
+static int
+read_list(int fd, struct content *c)
+{
+	ssize_t n;
+
+	*c = (struct content){ .text = xmalloc(MASK_LIST_MAX_BYTES + 1) };
+	n = pread(fd, c->text, MASK_LIST_MAX_BYTES, 0);
+	if (n < 0)
+		return -errno;
+	c->len = (size_t)n;
+	c->text[c->len] = '\0';
+	return parse_header(c);
+}
+
+static const char *
+next_path(const struct content *c, const char *path)
+{
+	path += strlen(path) + 1;
+	return path < c->text + c->len ? path : NULL;
+}
+
+static bool
+has(const struct content *c, const char *wanted)
+{
+	for (const char *path = next_path(c, c->text); path != NULL;
+	     path = next_path(c, path))
+		if (strcmp(path, wanted) == 0)
+			return true;
+	return false;
+}
+
+/* On the disk before there is anything to sweep. */
+static int
+append(int fd, const struct buf *b)
+{
+	if (b->len == 0)
+		return 0;
+	if (write(fd, b->data, b->len) != (ssize_t)b->len)
+		return errno != 0 ? -errno : -EIO;
+	return fsync(fd) < 0 && errno != EINVAL ? -errno : 0;
+}
+
+int
+mask_list_add(struct mask_list *l, const struct mask *masks, size_t n)
+{
+	struct content c;
+	struct buf b;
+	int err = read_list(l->fd, &c);
+
+	buf_init(&b, MASK_LIST_MAX_BYTES);
+	for (size_t i = 0; i < n && err == 0; i++) {
+		size_t len = strlen(masks[i].path) + 1;
+
+		if (has(&c, masks[i].path))
+			continue;
+		if (c.len + b.len + len > MASK_LIST_MAX_BYTES)
+			err = -ENOSPC;
+		else
+			buf_put(&b, masks[i].path, len);
+	}
+	errno = 0;
+	if (err == 0)
+		err = append(l->fd, &b);
+	if (err == 0)
+		l->key = c.key;
+	buf_clear(&b);
+	free(c.text);
+	return err;
+}
+
+/* A runner that was taken over could have written anything: what is no path,
+ * or no mask of this list and this user, is left alone. Nobody reads a list
+ * again whose server is gone and that was swept. */
+int
+mask_list_sweep(int fd)
+{
+	struct content c;
+	int err = read_list(fd, &c);
+
+	for (const char *path = err < 0 ? NULL : next_path(&c, c.text);
+	     path != NULL; path = next_path(&c, path))
+		if (path[0] == '/')
+			mask_sweep(path, &c.key, c.orphan);
+	if (err == 0 && c.orphan && ftruncate(fd, 0) < 0)
+		err = -errno;
+	free(c.text);
+	return err;
+}

@@ -1,0 +1,410 @@
+/*
+ * The nest's loop. One order after the other; the first is BUILD, and a nest
+ * that could not be built answers why and ends.
+ */
+#include "sandbox_main.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <stdio.h>
+#include <string.h>
+#include <sys/prctl.h>
+#include <sys/stat.h>
+#include <sys/syscall.h>
+#include <sys/utsname.h>
+#include <unistd.h>
+
+#include "chmod_proxy.h"
+#include "control.h"
+#include "inside.h"
+#include "log.h"
+#include "mounts.h"
+#include "sandbox_limits.h"
+#include "sandbox_userns.h"
+#include "shared_counts.h"
+#include "view.h"
+
+/* Devices, and what make_ruleset() of inside.c adds. */
+#define WRITABLE_MORE (8 + 2)
+
+static struct inside inside = { .channel = CONTROL_FD };
+static void (*run_files)(void);
+static struct plan plan; /* as it was built */
+
+static void
+reply(const struct nest_answer *a)
+{
+	struct buf b;
+
+	buf_init(&b, NEST_MESSAGE_MAX);
+	nest_answer_put(&b, a);
+	if (nest_send(CONTROL_FD, &b, NULL, 0) < 0)
+		exit(0); /* the runner is gone */
+	buf_clear(&b);
+}
+
+/* --- BUILD -------------------------------------------------------------- */
+
+static bool
+is_writable(const struct plan_mount *m)
+{
+	return m->kind == PLAN_WRITE || m->kind == PLAN_PRIVATE;
+}
+
+static int
+add_writable(int fd)
+{
+	struct stat st;
+
+	if (fd < 0)
+		return fd;
+	if (fstat(fd, &st) < 0)
+		return -errno;
+	inside.writable[inside.nwritable++] =
+	    (struct command_landlock_place){ fd, S_ISDIR(st.st_mode) };
+	return 0;
+}
+
+/* The last two are shared with others where there is no view. */
+static int
+open_devices(void)
+{
+	static const char *const devices[] = { "/dev/null", "/dev/zero",
+		"/dev/full", "/dev/random", "/dev/urandom", "/dev/tty",
+		"/dev/pts", "/dev/shm" };
+	size_t n = nitems(devices) - (inside.landlock_only ? 2 : 0);
+	int err = 0;
+
+	for (size_t i = 0; i < n && err == 0; i++) {
+		err = add_writable(mounts_open(AT_FDCWD, devices[i]));
+		if (err == -ENOENT)
+			err = 0;
+	}
+	return err;
+}
+
+/* What commands may write to: roots and devices, as they are in the view, or
+ * as the resolver saw them. */
+static int
+open_writable(void)
+{
+	size_t n = plan.count + WRITABLE_MORE;
+	int err;
+
+	inside.writable = xcalloc(n, sizeof(*inside.writable));
+	err = open_devices();
+	for (size_t i = 0; i < plan.count && err == 0; i++) {
+		const struct plan_mount *m = &plan.mounts[i];
+
+		if (is_writable(m))
+			err =
+			    add_writable(inside.landlock_only
+					     ? view_open_host(m)
+					     : mounts_open(AT_FDCWD, m->path));
+	}
+	return err;
+}
+
+static int
+prepare_landlock(const char **step)
+{
+	static char text[VIEW_STEP_MAX];
+	int err;
+
+	*step = "Landlock";
+	err = command_landlock_abi();
+	if (err < 0)
+		return err;
+	inside.landlock_abi = (unsigned)err;
+	if (inside.landlock_only && err < SANDBOX_LANDLOCK_ONLY_ABI) {
+		snprintf(text, sizeof(text),
+		    "landlock-only: Landlock ABI %d, at least %d is needed",
+		    err, SANDBOX_LANDLOCK_ONLY_ABI);
+		*step = text;
+		return -EOPNOTSUPP;
+	}
+	if (inside.landlock_abi == 0) {
+		log_warn(0, "no Landlock here: one lock less");
+		return 0;
+	}
+	inside.restrict_files = plan.base != PLAN_BASE_WRITE;
+	if (inside.restrict_files) {
+		err = open_writable();
+		if (err < 0)
+			return err;
+	} else {
+		inside.writable =
+		    xcalloc(WRITABLE_MORE, sizeof(*inside.writable));
+	}
+	return 0;
+}
+
+/* Before Linux 4.8 a tracer could change a call after the filter had seen it.
+ */
+static bool
+filters_see_traced_calls(void)
+{
+	struct utsname u;
+	unsigned major, minor;
+
+	if (uname(&u) < 0 || sscanf(u.release, "%u.%u", &major, &minor) != 2)
+		return false;
+	return major > 4 || (major == 4 && minor >= 8);
+}
+
+/* Not where a command could have another root, or call with 32 bits: there
+ * set-id bits are refused on directories, too. */
+static bool
+wants_chmod_proxy(const struct nest_options *o)
+{
+	return !inside.landlock_only && !o->allow_setid && !o->allow_32bit &&
+	       !o->allow_nested_userns;
+}
+
+static int
+prepare_filters(const struct nest_options *o, bool ask, const char **step)
+{
+	struct command_filter_options f = {
+		.network = inside.network,
+		.unix_allow = o->unix_allow,
+		.allow_32bit = o->allow_32bit,
+		.allow_setid = o->allow_setid,
+		.ask_setgid = ask,
+		.allow_nested_userns =
+		    o->allow_nested_userns && !inside.landlock_only,
+		.allow_ptrace = filters_see_traced_calls(),
+		.no_view = inside.landlock_only,
+		.log = o->log,
+	};
+
+	int err;
+
+	*step = "compiling the seccomp filter";
+	err = command_filter_compile(&inside.filter, &f);
+	if (err < 0 || !inside.landlock_only) {
+		inside.files_filter = inside.filter;
+		return err;
+	}
+	/* Of a command nobody knows which file it means; of fs/chmod nobody
+	 * need ask. */
+	f.no_chmod = true;
+	return command_filter_compile(&inside.files_filter, &f);
+}
+
+/* Into namespaces; or, where there can be none and the plan may do without, no
+ * further than "/". */
+static int
+enter(const struct nest_options *o, bool *no_userns, const char **step)
+{
+	int err = door_enter(
+	    o->door ? NEST_DOOR_FD : -1, plan.network, no_userns, step);
+
+	if (err == 0 || !*no_userns || !o->landlock_only || geteuid() == 0)
+		return err;
+	inside.landlock_only = true;
+	*step = "landlock-only: the root directory";
+	return chdir("/") < 0 ? -errno : 0;
+}
+
+/* Where the kernel hands no calls out, the filter refuses them. */
+static int
+start_chmod_proxy(const struct nest_options *o, int proc, const char **step)
+{
+	bool there;
+	int err;
+
+	if (proc < 0)
+		return 0;
+	*step = "the proxy for modes of directories";
+	err = chmod_proxy_start(proc, &there);
+	if (err < 0 || there)
+		return err;
+	command_filter_clear(&inside.filter);
+	return prepare_filters(o, false, step);
+}
+
+static int
+build(const struct nest_options *o, struct nest_answer *a)
+{
+	_cleanup_close_ int proc = -1;
+	const char *what = "";
+	int err;
+
+	inside.options = *o;
+	inside.network = plan.network;
+	err = enter(o, &a->no_userns, &what);
+	if (err == 0 && !inside.landlock_only)
+		shared_counts_limit();
+	inside.proc = !inside.landlock_only && view_has_proc(&plan);
+	inside.terminals = !inside.landlock_only && view_has_dev(&plan);
+	/* Of the host, or of the session: it shows all commands. */
+	if (err == 0 && wants_chmod_proxy(o))
+		proc = open("/proc", O_PATH | O_DIRECTORY | O_CLOEXEC);
+	if (err == 0)
+		err = prepare_filters(o, proc >= 0, &what);
+	if (err == 0 && !inside.landlock_only) {
+		err = view_build(&plan, o->shm_bytes, a->step);
+		what = a->step;
+	}
+	if (err == 0)
+		err = prepare_landlock(&what);
+	if (err == 0)
+		err = inside_prepare(&inside, &what);
+	/* After everything that makes the view: its filter stays. */
+	if (err == 0)
+		err = start_chmod_proxy(o, proc, &what);
+	if (what != a->step)
+		snprintf(a->step, sizeof(a->step), "%s", what);
+	return err;
+}
+
+static bool
+take_build(struct buf_reader *r)
+{
+	struct nest_answer a = { .enforcing = true };
+	struct nest_options o;
+
+	if (nest_build_get(r, &o, &plan) < 0)
+		log_fatal("impossible order from the runner");
+	a.err = build(&o, &a);
+	a.landlock_abi = inside.landlock_abi;
+	if (a.err == 0)
+		a.step[0] = '\0';
+	reply(&a);
+	return a.err == 0;
+}
+
+/* --- START, FILES ------------------------------------------------------- */
+
+static int
+check(struct nest_answer *a)
+{
+	*a = (struct nest_answer){ .enforcing = true };
+	a->err = inside.landlock_only ? view_check_host(&plan, a->step)
+				      : view_check(&plan, a->step);
+	a->stale = a->err < 0;
+	return a->err;
+}
+
+/* stdio, one for each hierarchy, the directory of version 2, and where a
+ * terminal is sent to. */
+static size_t
+fds_of(const struct nest_command *c)
+{
+	return 3 + (size_t)__builtin_popcount(c->joins) +
+	       (c->joins & 1u << CGROUP_UNIFIED ? 1 : 0) + (c->tty ? 1 : 0);
+}
+
+static void
+take_start(struct buf_reader *r, const int *fds, size_t nfds)
+{
+	struct nest_command c;
+	struct nest_answer a;
+
+	if (nest_start_get(r, &c) < 0 || nfds != fds_of(&c))
+		log_fatal("impossible order from the runner");
+	if (check(&a) == 0)
+		inside_start(&inside, &c, fds, &a);
+	nest_command_clear(&c);
+	reply(&a);
+}
+
+static void
+take_cover(struct buf_reader *r)
+{
+	struct nest_answer a = { .enforcing = true };
+	struct plan cover;
+
+	if (nest_cover_get(r, &cover) < 0)
+		log_fatal("impossible order from the runner");
+	a.err = view_cover(&cover, a.step);
+	plan_clear(&cover);
+	reply(&a);
+}
+
+static void
+take_check(struct buf_reader *r)
+{
+	struct nest_answer a;
+
+	if (buf_end(r) < 0)
+		log_fatal("impossible order from the runner");
+	check(&a);
+	reply(&a);
+}
+
+static void
+take_files(struct buf_reader *r, const int *fds, size_t nfds)
+{
+	struct nest_answer a;
+
+	if (nfds != 1 || buf_end(r) < 0)
+		log_fatal("impossible order from the runner");
+	inside_serve(&inside, fds[0], run_files, &a);
+	reply(&a);
+}
+
+/* False: there is nothing more to serve. */
+static bool
+take_order(struct buf *b, const int *fds, size_t nfds)
+{
+	static bool built;
+	struct buf_reader r;
+	uint8_t type;
+
+	buf_reader_init(&r, b->data, b->len);
+	type = buf_get_u8(&r);
+	if (!built && type == NEST_BUILD && nfds == 0)
+		return built = take_build(&r);
+	if (built && type == NEST_START)
+		take_start(&r, fds, nfds);
+	else if (built && type == NEST_COVER && nfds == 0)
+		take_cover(&r);
+	else if (built && type == NEST_CHECK && nfds == 0)
+		take_check(&r);
+	else if (built && type == NEST_FILES)
+		take_files(&r, fds, nfds);
+	else
+		log_fatal("impossible order from the runner");
+	return true;
+}
+
+/* They came together and usually lie side by side. */
+static void
+close_fds(const int *fds, size_t n)
+{
+	bool side_by_side = n > 1;
+
+	for (size_t i = 1; i < n; i++)
+		side_by_side &= fds[i] == fds[i - 1] + 1;
+	if (side_by_side &&
+	    syscall(SYS_close_range, fds[0], fds[n - 1], 0) == 0)
+		return;
+	for (size_t i = 0; i < n; i++)
+		close(fds[i]);
+}
+
+void
+nest_run(void (*files)(void))
+{
+	int fds[NEST_FDS_MAX];
+	struct buf b;
+	size_t nfds;
+	bool go_on = true;
+
+	log_set_label("nest");
+	prctl(PR_SET_NAME, "execd-nest");
+	if (prctl(PR_SET_DUMPABLE, 0) < 0)
+		log_fatal_errno(-errno, "hiding from other processes");
+	umask(022);
+	run_files = files;
+	buf_init(&b, NEST_MESSAGE_MAX);
+	while (go_on && nest_recv(CONTROL_FD, &b, fds, &nfds) == 0) {
+		go_on = take_order(&b, fds, nfds);
+		close_fds(fds, nfds);
+		/* Somebody else's environment is not for the next copy. */
+		explicit_bzero(b.data, b.len);
+		buf_clear(&b);
+	}
+	exit(0);
+}

@@ -1,0 +1,411 @@
+/*
+ * What the runner orders of a nest: encoding, decoding, and the way there.
+ */
+#include "sandbox_message.h"
+
+#include <errno.h>
+#include <limits.h>
+#include <string.h>
+#include <sys/socket.h>
+#include <sys/uio.h>
+#include <unistd.h>
+
+#include "frame.h"
+
+/* As much is received with a message's length. */
+#define FIRST_BYTES 4096
+
+/* --- fields ------------------------------------------------------------- */
+
+static void
+put_cstring(struct buf *b, const char *s)
+{
+	buf_put_string(b, s, strlen(s));
+}
+
+static void
+put_strings(struct buf *b, const char *const *list)
+{
+	uint32_t n = 0;
+
+	while (list[n] != NULL)
+		n++;
+	buf_put_u32(b, n);
+	for (uint32_t i = 0; i < n; i++)
+		buf_put(b, list[i], strlen(list[i]) + 1);
+}
+
+/* In the message itself. NULL: it is not there whole. */
+static char *
+get_text(struct buf_reader *r)
+{
+	const uint8_t *end = r->left > 0 ? memchr(r->p, '\0', r->left) : NULL;
+	char *text = (char *)(uintptr_t)r->p;
+
+	if (r->failed || end == NULL) {
+		r->failed = true;
+		return NULL;
+	}
+	r->left -= (size_t)(end + 1 - r->p);
+	r->p = end + 1;
+	return text;
+}
+
+/* How many strings follow: each has at least its NUL. */
+static uint32_t
+get_count(struct buf_reader *r)
+{
+	uint32_t n = buf_get_u32(r);
+
+	if (n > r->left) {
+		r->failed = true;
+		return 0;
+	}
+	return n;
+}
+
+/* A vector of its own; the strings stay in the message. */
+static char **
+get_strings(struct buf_reader *r)
+{
+	uint32_t n = get_count(r);
+	char **list = xcalloc((size_t)n + 1, sizeof(*list));
+
+	for (uint32_t i = 0; i < n; i++)
+		list[i] = get_text(r);
+	return list;
+}
+
+/* --- messages ----------------------------------------------------------- */
+
+static void
+put_mount(struct buf *b, const struct plan_mount *m)
+{
+	buf_put_u8(b, (uint8_t)m->kind);
+	buf_put_u8(b, m->reopened);
+	buf_put_u8(b, (uint8_t)m->seen.type);
+	buf_put_u64(b, m->seen.device);
+	buf_put_u64(b, m->seen.inode);
+	put_cstring(b, m->path);
+}
+
+static bool
+get_mount(struct buf_reader *r, struct plan_mount *m)
+{
+	char path[PATH_MAX];
+
+	m->kind = buf_get_u8(r);
+	m->reopened = buf_get_u8(r);
+	m->seen.type = buf_get_u8(r);
+	m->seen.device = buf_get_u64(r);
+	m->seen.inode = buf_get_u64(r);
+	buf_get_string(r, path, sizeof(path));
+	if (r->failed || m->kind > PLAN_PRIVATE || m->seen.type > FS_OTHER ||
+	    path[0] != '/')
+		return false;
+	m->path = xstrdup(path);
+	return true;
+}
+
+void
+nest_build_put(
+    struct buf *b, const struct nest_options *o, const struct plan *plan)
+{
+	uint32_t n = 0;
+
+	buf_put_u8(b, NEST_BUILD);
+	buf_put(b, o, sizeof(*o)); /* both ends are one program */
+	buf_put_u8(b, (uint8_t)plan->base);
+	buf_put_u8(b, plan->network);
+	buf_put_u8(b, plan->minimal);
+	buf_put_u8(b, plan->deny_proc);
+	for (size_t i = 0; i < plan->count; i++)
+		n += !plan_is_mask(&plan->mounts[i]);
+	buf_put_u32(b, n);
+	for (size_t i = 0; i < plan->count; i++)
+		if (!plan_is_mask(&plan->mounts[i]))
+			put_mount(b, &plan->mounts[i]);
+}
+
+static int
+get_mounts(struct buf_reader *r, struct plan *plan)
+{
+	uint32_t n = buf_get_u32(r);
+
+	if (r->failed || n > RESOLVE_MOUNTS_MAX)
+		return -EBADMSG;
+	plan->mounts = xcalloc(n, sizeof(*plan->mounts));
+	while (plan->count < n) {
+		if (!get_mount(r, &plan->mounts[plan->count]))
+			return -EBADMSG;
+		plan->count++;
+	}
+	return buf_end(r);
+}
+
+int
+nest_build_get(struct buf_reader *r, struct nest_options *o, struct plan *plan)
+{
+	*plan = (struct plan){ 0 };
+	buf_get(r, o, sizeof(*o));
+	plan->base = buf_get_u8(r);
+	plan->network = buf_get_u8(r);
+	plan->minimal = buf_get_u8(r);
+	plan->deny_proc = buf_get_u8(r);
+	if (r->failed || plan->base > PLAN_BASE_EMPTY)
+		return -EBADMSG;
+	return get_mounts(r, plan);
+}
+
+void
+nest_start_put(struct buf *b, const struct nest_command *c, uint8_t joins)
+{
+	buf_put_u8(b, NEST_START);
+	buf_put_u8(b, c->tty);
+	buf_put_u8(b, joins);
+	buf_put(b, c->cwd, strlen(c->cwd) + 1);
+	put_strings(b, c->candidates);
+	put_strings(b, (const char *const *)c->argv);
+	put_strings(b, (const char *const *)c->envp);
+}
+
+int
+nest_start_get(struct buf_reader *r, struct nest_command *c)
+{
+	*c = (struct nest_command){ .tty = buf_get_u8(r) };
+	c->joins = buf_get_u8(r);
+	c->cwd = get_text(r);
+	c->candidates = (const char *const *)get_strings(r);
+	c->argv = get_strings(r);
+	c->envp = get_strings(r);
+	return buf_end(r);
+}
+
+void
+nest_command_clear(struct nest_command *c)
+{
+	free((void *)(uintptr_t)c->candidates);
+	free((void *)(uintptr_t)c->argv);
+	free((void *)(uintptr_t)c->envp);
+}
+
+void
+nest_cover_put(struct buf *b, const struct mask *masks, size_t n)
+{
+	uint32_t taken = 0;
+
+	for (size_t i = 0; i < n; i++)
+		taken += masks[i].fd >= 0;
+	buf_put_u8(b, NEST_COVER);
+	buf_put_u32(b, taken);
+	for (size_t i = 0; i < n; i++) {
+		const struct plan_mount m = { .kind = PLAN_READ,
+			.path = (char *)(uintptr_t)masks[i].path,
+			.seen = masks[i].seen };
+
+		if (masks[i].fd >= 0)
+			put_mount(b, &m);
+	}
+}
+
+int
+nest_cover_get(struct buf_reader *r, struct plan *plan)
+{
+	*plan = (struct plan){ 0 };
+	return get_mounts(r, plan);
+}
+
+void
+nest_check_put(struct buf *b)
+{
+	buf_put_u8(b, NEST_CHECK);
+}
+
+void
+nest_files_put(struct buf *b)
+{
+	buf_put_u8(b, NEST_FILES);
+}
+
+void
+nest_answer_put(struct buf *b, const struct nest_answer *a)
+{
+	buf_put_u32(b, (uint32_t)-a->err);
+	buf_put_u8(b, a->enforcing);
+	buf_put_u8(b, a->stale);
+	put_cstring(b, a->step);
+	buf_put_u32(b, (uint32_t)a->command);
+	buf_put_u32(b, (uint32_t)a->init);
+	buf_put_u32(b, a->landlock_abi);
+	buf_put_u8(b, a->no_userns);
+}
+
+int
+nest_answer_get(struct buf_reader *r, struct nest_answer *a)
+{
+	a->err = -(int)(buf_get_u32(r) & 0xffff);
+	a->enforcing = buf_get_u8(r);
+	a->stale = buf_get_u8(r);
+	buf_get_string(r, a->step, sizeof(a->step));
+	a->command = (pid_t)(buf_get_u32(r) & INT_MAX);
+	a->init = (pid_t)(buf_get_u32(r) & INT_MAX);
+	a->landlock_abi = buf_get_u32(r);
+	a->no_userns = buf_get_u8(r);
+	return buf_end(r);
+}
+
+/* --- on the way --------------------------------------------------------- */
+
+static int
+send_all(int fd, const uint8_t *p, size_t n)
+{
+	while (n > 0) {
+		ssize_t done = send(fd, p, n, MSG_NOSIGNAL);
+
+		if (done < 0 && errno != EINTR)
+			return errno == EAGAIN ? -ETIMEDOUT : -errno;
+		if (done > 0) {
+			p += done;
+			n -= (size_t)done;
+		}
+	}
+	return 0;
+}
+
+/* Descriptors come with the first byte. */
+static void
+attach_fds(struct msghdr *msg, void *control, const int *fds, size_t nfds)
+{
+	struct cmsghdr *c = control;
+
+	msg->msg_control = control;
+	msg->msg_controllen = CMSG_SPACE(nfds * sizeof(int));
+	c->cmsg_level = SOL_SOCKET;
+	c->cmsg_type = SCM_RIGHTS;
+	c->cmsg_len = CMSG_LEN(nfds * sizeof(int));
+	memcpy(CMSG_DATA(c), fds, nfds * sizeof(int));
+}
+
+/* Length and message in one call, unless there is too much for the socket. */
+int
+nest_send(int fd, const struct buf *b, const int *fds, size_t nfds)
+{
+	uint8_t header[FRAME_HEADER_BYTES];
+	struct iovec iov[2] = { { header, sizeof(header) },
+		{ b->data, b->len } };
+	_Alignas(struct cmsghdr) char
+	    control[CMSG_SPACE(NEST_FDS_MAX * sizeof(int))] = { 0 };
+	struct msghdr msg = { .msg_iov = iov, .msg_iovlen = nitems(iov) };
+	size_t head = sizeof(header), done;
+	ssize_t n;
+	int err = 0;
+
+	if (b->failed || b->len == 0 || b->len > NEST_MESSAGE_MAX)
+		return -E2BIG;
+	frame_put_length(header, (uint32_t)b->len);
+	if (nfds > 0)
+		attach_fds(&msg, control, fds, nfds);
+	do
+		n = sendmsg(fd, &msg, MSG_NOSIGNAL);
+	while (n < 0 && errno == EINTR);
+	if (n < 0)
+		return errno == EAGAIN ? -ETIMEDOUT : -errno;
+	done = (size_t)n;
+	if (done < head)
+		err = send_all(fd, header + done, head - done);
+	done = done < head ? 0 : done - head;
+	return err < 0 ? err : send_all(fd, b->data + done, b->len - done);
+}
+
+static int
+recv_all(int fd, uint8_t *p, size_t n)
+{
+	while (n > 0) {
+		ssize_t done = recv(fd, p, n, 0);
+
+		if (done == 0)
+			return -EPIPE;
+		if (done < 0 && errno != EINTR)
+			return errno == EAGAIN ? -ETIMEDOUT : -errno;
+		if (done > 0) {
+			p += done;
+			n -= (size_t)done;
+		}
+	}
+	return 0;
+}
+
+static void
+take_fds(struct msghdr *msg, int fds[NEST_FDS_MAX], size_t *nfds)
+{
+	struct cmsghdr *c = CMSG_FIRSTHDR(msg);
+
+	*nfds = 0;
+	if (c == NULL || c->cmsg_level != SOL_SOCKET ||
+	    c->cmsg_type != SCM_RIGHTS)
+		return;
+	*nfds = (c->cmsg_len - CMSG_LEN(0)) / sizeof(int);
+	memcpy(fds, CMSG_DATA(c), *nfds * sizeof(int));
+}
+
+/* What one call gives: the header at least, in header[], and what else there
+ * is, which fills `room` at most. */
+static ssize_t
+recv_first(int fd, uint8_t header[FRAME_HEADER_BYTES], uint8_t *room,
+    int fds[NEST_FDS_MAX], size_t *nfds)
+{
+	struct iovec iov[2] = { { header, FRAME_HEADER_BYTES },
+		{ room, FIRST_BYTES } };
+	_Alignas(struct cmsghdr) char
+	    control[CMSG_SPACE(NEST_FDS_MAX * sizeof(int))];
+	struct msghdr msg = { .msg_iov = iov,
+		.msg_iovlen = nitems(iov),
+		.msg_control = control,
+		.msg_controllen = sizeof(control) };
+	ssize_t n;
+	int err;
+
+	do
+		n = recvmsg(fd, &msg, MSG_CMSG_CLOEXEC);
+	while (n < 0 && errno == EINTR);
+	if (n < 0)
+		return errno == EAGAIN ? -ETIMEDOUT : -errno;
+	take_fds(&msg, fds, nfds);
+	if (n == 0)
+		return -EPIPE;
+	if (msg.msg_flags & MSG_CTRUNC)
+		return -EBADMSG;
+	if (n >= FRAME_HEADER_BYTES)
+		return n - FRAME_HEADER_BYTES;
+	err = recv_all(fd, header + n, FRAME_HEADER_BYTES - (size_t)n);
+	return err < 0 ? err : 0;
+}
+
+int
+nest_recv(int fd, struct buf *b, int fds[NEST_FDS_MAX], size_t *nfds)
+{
+	uint8_t header[FRAME_HEADER_BYTES], *room;
+	uint32_t len;
+	ssize_t got;
+	int err;
+
+	buf_clear(b);
+	room = buf_reserve(b, FIRST_BYTES);
+	got = recv_first(fd, header, room, fds, nfds);
+	if (got < 0)
+		return (int)got;
+	len = frame_get_length(header);
+	/* An order is answered before the next one: nothing follows. */
+	if (len == 0 || len > NEST_MESSAGE_MAX || (size_t)got > len)
+		return -EBADMSG;
+	buf_commit(b, (size_t)got);
+	if ((size_t)got == len)
+		return 0;
+	room = buf_reserve(b, len - (size_t)got);
+	if (room == NULL)
+		return -EBADMSG;
+	err = recv_all(fd, room, len - (size_t)got);
+	if (err == 0)
+		buf_commit(b, len - (size_t)got);
+	return err;
+}

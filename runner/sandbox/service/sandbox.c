@@ -1,0 +1,390 @@
+/*
+ * The runner's side of its nests.
+ */
+#include "sandbox.h"
+
+#include <errno.h>
+#include <signal.h>
+#include <stdio.h>
+#include <string.h>
+#include <sys/prctl.h>
+#include <sys/socket.h>
+#include <sys/time.h>
+#include <unistd.h>
+
+#include "command_cgroup.h"
+#include "control.h"
+#include "descriptors.h"
+#include "inside_terminal.h"
+#include "log.h"
+
+/* A nest answers in milliseconds; beyond this it is stuck, on a file system
+ * that does not answer perhaps. */
+#define ANSWER_SECONDS 20
+
+void
+nest_pool_init(struct nest_pool *pool, struct event_base *base, int door,
+    const struct nest_options *options,
+    bool (*give_up)(void *owner, const struct nest *n), void *owner)
+{
+	*pool = (struct nest_pool){ .base = base,
+		.door = door,
+		.options = *options,
+		.give_up = give_up,
+		.owner = owner };
+	pool->options.door = door >= 0;
+	TAILQ_INIT(&pool->nests);
+}
+
+static void
+nest_free(struct nest_pool *pool, struct nest *n)
+{
+	TAILQ_REMOVE(&pool->nests, n, link);
+	pool->count--;
+	if (n->watch.pid > 0)
+		kill(n->watch.pid, SIGKILL);
+	reaper_remove(&n->watch);
+	close(n->fd);
+	nest_masks_clear(n);
+	plan_clear(&n->plan);
+	free(n);
+}
+
+void
+nest_pool_clear(struct nest_pool *pool)
+{
+	while (!TAILQ_EMPTY(&pool->nests))
+		nest_free(pool, TAILQ_FIRST(&pool->nests));
+}
+
+/* --- finding ------------------------------------------------------------ */
+
+static bool
+same_mount(const struct plan_mount *a, const struct plan_mount *b)
+{
+	if (plan_is_mask(a))
+		return a->kind == b->kind && strcmp(a->path, b->path) == 0;
+	return a->kind == b->kind && a->reopened == b->reopened &&
+	       a->seen.type == b->seen.type &&
+	       a->seen.device == b->seen.device &&
+	       a->seen.inode == b->seen.inode && strcmp(a->path, b->path) == 0;
+}
+
+static bool
+same_plan(const struct plan *a, const struct plan *b)
+{
+	if (a->base != b->base || a->network != b->network ||
+	    a->minimal != b->minimal || a->deny_proc != b->deny_proc ||
+	    a->count != b->count)
+		return false;
+	for (size_t i = 0; i < a->count; i++)
+		if (!same_mount(&a->mounts[i], &b->mounts[i]))
+			return false;
+	return true;
+}
+
+/* --- starting ----------------------------------------------------------- */
+
+static void
+ended(struct reaper_watch *w, int wait_status, const struct rusage *usage)
+{
+	w->pid = 0; /* and never found again */
+}
+
+/* Never returns; runs on the runner's memory until it executes. */
+static void __attribute__((noreturn))
+child(int fd, int door, char *const *homes)
+{
+	char *argv[] = { (char *)(uintptr_t) "execd-runner",
+		(char *)(uintptr_t) "--nest", NULL };
+	sigset_t unblocked;
+
+	sigemptyset(&unblocked);
+	sigprocmask(SIG_SETMASK, &unblocked, NULL);
+	prctl(PR_SET_PDEATHSIG, SIGKILL);
+	/* Out of the way of both numbers first. */
+	if (door >= 0 && dup2(door, NEST_DOOR_FD) < 0)
+		_exit(127);
+	if (dup2(fd, CONTROL_FD) < 0)
+		_exit(127);
+	close_from(door >= 0 ? NEST_DOOR_FD + 1 : CONTROL_FD + 1);
+	descriptors_restore();
+	execve("/proc/self/exe", argv, homes);
+	_exit(127);
+}
+
+static int
+start(struct nest_pool *pool, struct nest *n)
+{
+	const struct timeval wait = { .tv_sec = ANSWER_SECONDS };
+	int pair[2];
+	pid_t pid;
+
+	if (socketpair(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0, pair) < 0)
+		return -errno;
+	if (setsockopt(pair[0], SOL_SOCKET, SO_RCVTIMEO, &wait, sizeof(wait)) <
+		0 ||
+	    setsockopt(pair[0], SOL_SOCKET, SO_SNDTIMEO, &wait, sizeof(wait)) <
+		0)
+		log_fatal_errno(-errno, "setsockopt");
+	pid = vfork();
+	if (pid == 0)
+		child(pair[1], pool->door, pool->homes);
+	close(pair[1]);
+	if (pid < 0) {
+		close(pair[0]);
+		return -errno;
+	}
+	n->fd = pair[0];
+	reaper_add(&n->watch, pid, ended);
+	TAILQ_INSERT_HEAD(&pool->nests, n, link);
+	pool->count++;
+	return 0;
+}
+
+/* --- orders ------------------------------------------------------------- */
+
+/* What runs in its namespaces goes on. */
+static void
+retire(struct nest *n)
+{
+	if (n->watch.pid > 0)
+		kill(n->watch.pid, SIGKILL);
+	reaper_remove(&n->watch);
+}
+
+int
+nest_ask(struct nest *n, struct buf *order, const int *fds, size_t nfds,
+    struct nest_answer *a)
+{
+	int got[NEST_FDS_MAX], err;
+	struct buf_reader r;
+	size_t ngot = 0;
+	struct buf b;
+
+	*a = (struct nest_answer){ .enforcing = true };
+	buf_init(&b, NEST_MESSAGE_MAX);
+	err = nest_send(n->fd, order, fds, nfds);
+	if (err == 0)
+		err = nest_recv(n->fd, &b, got, &ngot);
+	buf_reader_init(&r, b.data, b.len);
+	if (err == 0)
+		err = nest_answer_get(&r, a);
+	while (ngot > 0)
+		close(got[--ngot]);
+	buf_clear(&b);
+	buf_clear(order);
+	if (err == 0)
+		return a->err;
+	/* Nobody knows what it did: it is not asked again. */
+	log_error(err, "the sandbox's nest does not answer");
+	retire(n);
+	return err == -EPIPE ? -EIO : err;
+}
+
+/* What it is joined by, and the directory of version 2. */
+static size_t
+put_group(const struct group *g, int *fds, uint8_t *joins)
+{
+	size_t n = 0;
+
+	for (int i = 0; i < CGROUP_HIERARCHIES; i++) {
+		if (g->joins[i] < 0)
+			continue;
+		fds[n++] = g->joins[i];
+		*joins |= (uint8_t)(1u << i);
+	}
+	if (g->joins[CGROUP_UNIFIED] >= 0)
+		fds[n++] = g->cgroup.dirs[CGROUP_UNIFIED];
+	return n;
+}
+
+static int
+cannot_start(struct nest_answer *a, int err)
+{
+	*a = (struct nest_answer){ .err = err, .step = "a socket pair" };
+	return err;
+}
+
+static void
+close_pair(const int pair[2])
+{
+	for (int i = 0; i < 2; i++)
+		if (pair[i] >= 0)
+			close(pair[i]);
+}
+
+int
+nest_start(struct nest *n, const struct nest_command *c, const int stdio[3],
+    const struct group *group, int *terminal, struct nest_answer *a)
+{
+	int fds[NEST_FDS_MAX] = { stdio[0], stdio[1], stdio[2] };
+	int handover[2] = { -1, -1 };
+	size_t nfds = 3;
+	uint8_t joins = 0;
+	struct buf b;
+	int err;
+
+	if (group != NULL)
+		nfds += put_group(group, fds + nfds, &joins);
+	if (c->tty &&
+	    socketpair(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0, handover) < 0)
+		return cannot_start(a, -errno);
+	if (c->tty)
+		fds[nfds++] = handover[1];
+	buf_init(&b, NEST_MESSAGE_MAX);
+	nest_start_put(&b, c, joins);
+	err = nest_ask(n, &b, fds, nfds, a);
+	*terminal = c->tty && err == 0 ? inside_terminal_take(handover[0]) : -1;
+	close_pair(handover);
+	if (err < 0 && a->stale)
+		retire(n);
+	return err;
+}
+
+bool
+nest_is_stale(const struct nest *n)
+{
+	return n->watch.pid <= 0;
+}
+
+int
+nest_start_files(struct nest *n, int fd, struct nest_answer *a)
+{
+	struct buf b;
+
+	buf_init(&b, NEST_MESSAGE_MAX);
+	nest_files_put(&b);
+	return nest_ask(n, &b, &fd, 1, a);
+}
+
+/* --- one per plan ------------------------------------------------------ */
+
+static void
+failed(struct nest_pool *pool, int err, const char *step)
+{
+	log_error(err, "sandbox: %s", step);
+	snprintf(pool->step, sizeof(pool->step), "%s", step);
+}
+
+static int
+build(struct nest_pool *pool, struct nest *n, bool landlock_only)
+{
+	struct nest_options options = pool->options;
+	struct nest_answer a;
+	struct buf b;
+	int err;
+
+	options.landlock_only = landlock_only;
+	buf_init(&b, NEST_MESSAGE_MAX);
+	nest_build_put(&b, &options, &n->plan);
+	err = nest_ask(n, &b, NULL, 0, &a);
+	n->landlock_abi = a.landlock_abi;
+	n->landlock_only = pool->no_userns = a.no_userns;
+	if (err < 0)
+		failed(pool, err, a.step);
+	return err;
+}
+
+/* The oldest that nobody uses. False: all are in use, and too many. */
+static bool
+make_room(struct nest_pool *pool)
+{
+	struct nest *n;
+
+	if (pool->count < NESTS_MAX)
+		return true;
+	TAILQ_FOREACH_REVERSE(n, &pool->nests, nest_list, link)
+	{
+		if (n->users > 0 ||
+		    (n->helpers > 0 && !pool->give_up(pool->owner, n)))
+			continue;
+		nest_free(pool, n);
+		return true;
+	}
+	return false;
+}
+
+/* What somebody replaced under it is not protected in it any more. */
+static bool
+is_intact(struct nest *n)
+{
+	struct nest_answer a;
+	struct buf b;
+	int err;
+
+	buf_init(&b, NEST_MESSAGE_MAX);
+	nest_check_put(&b);
+	err = nest_ask(n, &b, NULL, 0, &a);
+	if (err < 0)
+		log_debug("sandbox: a view is given up: %s", a.step);
+	return err == 0;
+}
+
+/* Somebody took masks away that are in use, or may be. */
+static bool
+has_its_masks(struct nest *n, const struct plan *plan)
+{
+	if (nest_masks_are(n, plan))
+		return true;
+	if (n->users > 0)
+		return false;
+	nest_pool_unmask(n->pool, NULL);
+	return true;
+}
+
+/* An intact one. Those that are not are used no more. */
+static struct nest *
+find(struct nest_pool *pool, const struct plan *plan, bool check)
+{
+	struct nest *n;
+
+	TAILQ_FOREACH (n, &pool->nests, link) {
+		if (n->watch.pid <= 0 || !same_plan(&n->plan, plan))
+			continue;
+		if (has_its_masks(n, plan) && (!check || is_intact(n)))
+			return n;
+		retire(n);
+	}
+	return NULL;
+}
+
+int
+nest_get(struct nest_pool *pool, struct plan *plan, bool check,
+    bool landlock_only, struct nest **nest)
+{
+	struct nest *n = find(pool, plan, check);
+	int err;
+
+	pool->no_userns = false;
+	if (n != NULL) {
+		TAILQ_REMOVE(&pool->nests, n, link);
+		TAILQ_INSERT_HEAD(&pool->nests, n, link);
+		*nest = n;
+		return 0;
+	}
+	if (!make_room(pool)) {
+		log_error(0, "sandbox: %d policies of this session are in use",
+		    NESTS_MAX);
+		snprintf(pool->step, sizeof(pool->step), "too many policies");
+		return -EUSERS;
+	}
+	n = xcalloc(1, sizeof(*n));
+	n->pool = pool;
+	err = start(pool, n);
+	if (err < 0) {
+		failed(pool, err, "starting its nest");
+		free(n);
+		return err;
+	}
+	n->plan = *plan;
+	*plan = (struct plan){ 0 };
+	nest_masks_init(n);
+	err = build(pool, n, landlock_only);
+	if (err < 0) {
+		nest_free(pool, n);
+		return err;
+	}
+	*nest = n;
+	return 0;
+}

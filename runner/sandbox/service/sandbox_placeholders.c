@@ -1,0 +1,149 @@
+/*
+ * The masks of a nest: made and covered before its first process, and given up
+ * when nobody has used them for a moment, so that one command after the other
+ * does not make them anew.
+ */
+#include <event2/event.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "log.h"
+#include "loop.h"
+#include "sandbox.h"
+#include "util.h"
+
+/* Who uses the same files without a policy would stumble over them. */
+#define LINGER_MS 100
+
+static void
+leave(struct nest *n)
+{
+	event_del(&n->linger);
+	for (size_t i = 0; i < n->nmasks; i++)
+		mask_leave(&n->masks[i]);
+	n->covered = false;
+}
+
+static void
+linger_cb(evutil_socket_t fd, short what, void *arg)
+{
+	leave(arg);
+}
+
+void
+nest_masks_init(struct nest *n)
+{
+	const struct plan *plan = &n->plan;
+
+	event_assign(&n->linger, n->pool->base, -1, 0, linger_cb, n);
+	n->masks = xcalloc(plan->count, sizeof(*n->masks));
+	for (size_t i = 0; i < plan->count; i++) {
+		const struct plan_mount *m = &plan->mounts[i];
+
+		if (plan_is_mask(m))
+			n->masks[n->nmasks++] = (struct mask){ .path = m->path,
+				.directory = m->kind == PLAN_MASK_DIRECTORY,
+				.fd = -1 };
+	}
+}
+
+void
+nest_masks_clear(struct nest *n)
+{
+	if (n->masks == NULL)
+		return;
+	leave(n);
+	free(n->masks);
+	n->masks = NULL;
+}
+
+/* Both lists are in the order of the plan. What this user can make nowhere is
+ * not there, and stays so. */
+bool
+nest_masks_are(const struct nest *n, const struct plan *plan)
+{
+	size_t next = 0;
+
+	for (size_t i = 0; n->covered && i < plan->count; i++) {
+		const struct fs_node *now = &plan->mounts[i].seen;
+		const struct mask *m;
+
+		if (!plan_is_mask(&plan->mounts[i]))
+			continue;
+		m = &n->masks[next++];
+		if (m->fd >= 0 && (now->device != m->seen.device ||
+				      now->inode != m->seen.inode))
+			return false;
+	}
+	return true;
+}
+
+static void
+note(struct nest *n)
+{
+	struct nest_pool *pool = n->pool;
+
+	if (n->noted || pool->note == NULL)
+		return;
+	pool->key = pool->note(pool->owner, n->masks, n->nmasks);
+	n->noted = true;
+}
+
+static int
+take_and_cover(struct nest *n)
+{
+	struct nest_answer a;
+	struct buf b;
+	int err = 0;
+
+	note(n);
+	for (size_t i = 0; i < n->nmasks && err == 0; i++) {
+		err = mask_take(&n->masks[i], n->pool->key);
+		if (err < 0)
+			log_error(err, "sandbox: making %s", n->masks[i].path);
+	}
+	if (err < 0)
+		return err;
+	buf_init(&b, NEST_MESSAGE_MAX);
+	nest_cover_put(&b, n->masks, n->nmasks);
+	err = nest_ask(n, &b, NULL, 0, &a);
+	if (err < 0)
+		log_error(err, "sandbox: %s", a.step);
+	return err;
+}
+
+int
+nest_use(struct nest *n)
+{
+	int err = 0;
+
+	event_del(&n->linger);
+	if (n->nmasks > 0 && !n->covered)
+		err = take_and_cover(n);
+	if (err < 0) {
+		leave(n);
+		return err;
+	}
+	n->covered = n->nmasks > 0;
+	n->users++;
+	return 0;
+}
+
+void
+nest_release(struct nest *n)
+{
+	const struct timeval linger = { .tv_usec = LINGER_MS * 1000 };
+
+	if (--n->users == 0 && n->covered)
+		loop_add(&n->linger, &linger);
+}
+
+void
+nest_pool_unmask(struct nest_pool *pool, const struct nest *n)
+{
+	struct nest *other;
+
+	TAILQ_FOREACH (other, &pool->nests, link)
+		if (other != n && other->users == 0 && other->covered)
+			leave(other);
+}

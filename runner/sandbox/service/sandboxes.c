@@ -1,0 +1,358 @@
+/*
+ * From a client's sandbox context to the nest that enforces it.
+ */
+#include "sandboxes.h"
+
+#include <errno.h>
+#include <stdio.h>
+#include <string.h>
+
+#include "disk_view.h"
+#include "landlock_only.h"
+#include "log.h"
+#include "log_limit.h"
+#include "path.h"
+#include "util.h"
+
+static struct nest_options
+options_of(const struct sandbox_host *host, const struct sandbox_limits *l)
+{
+	return (struct nest_options){
+		.parent_death_signal = host->parent_death_signal,
+		.unix_allow = l->unix_sockets == SANDBOX_UNIX_ALLOW,
+		.allow_32bit = l->allow_32bit,
+		.allow_setid = l->allow_setid,
+		.allow_nested_userns = l->allow_nested_userns,
+		.shm_bytes = l->shm_bytes,
+		.open_files = l->open_files,
+		.file_bytes = l->file_bytes,
+		/* The same by other means, where no group does it. */
+		.processes =
+		    host->controllers & CGROUP_COUNTS_PIDS ? 0 : l->pids,
+		.data_bytes = host->controllers & CGROUP_COUNTS_MEMORY
+				  ? 0
+				  : l->memory_bytes,
+	};
+}
+
+void
+sandbox_init(struct sandbox *sb, const struct sandbox_host *host,
+    const struct sandbox_limits *limits)
+{
+	static char *const none[] = { NULL };
+	struct nest_options options = options_of(host, limits);
+
+	sandbox_context_accept_launch(limits->accept_launch);
+	sb->home = host->home;
+	sb->tmpdir = host->tmpdir;
+	sb->controllers = host->controllers;
+	sb->told = sb->told_landlock_only = false;
+	sb->single_user = host->parent_death_signal;
+	ceiling_init(&sb->ceiling, limits, host->home ? host->home : "/");
+	nest_pool_init(&sb->pool, host->base, host->door, &options,
+	    host->give_up, host->owner);
+	sb->pool.homes = host->homes != NULL ? host->homes : none;
+	sb->pool.note = host->note;
+}
+
+bool
+sandbox_permits_none(const struct sandbox *sb)
+{
+	return sb->ceiling.limits.unsandboxed;
+}
+
+int
+sandbox_refuse(const char *why, char *error)
+{
+	snprintf(error, ARGS_ERROR_MAX, SANDBOX_UNENFORCEABLE ": %.400s",
+	    *why != '\0' ? why : "its process ended before it was ready");
+	return -EINVAL;
+}
+
+/* --- name resolution ---------------------------------------------------- */
+
+#define RESOLVER_FILE "/etc/resolv.conf"
+
+/* Is it only the operator's list that hides a path, which the policy would let
+ * be read? */
+static bool
+is_hidden(const struct ceiling *c, const struct plan *plan, const char *path)
+{
+	for (const char **hide = c->hide; *hide != NULL; hide++)
+		if (path_lies_in(path, *hide) && strcmp(path, *hide) != 0)
+			return plan_access(plan, path) == SANDBOX_DENY;
+	return false;
+}
+
+/* What a network is of little use without lies below /run on many hosts: with
+ * a network that one file is opened again. The entries are the caller's to
+ * free. False: nothing to do. */
+static bool
+reopen_resolver(const struct ceiling *c, const struct plan *plan,
+    struct sandbox_context *context, char **target)
+{
+	struct sandbox_entry *entries;
+	size_t n = context->nentries;
+
+	*target = context->network_enabled && !context->files_unrestricted
+		      ? realpath(RESOLVER_FILE, NULL)
+		      : NULL;
+	if (*target == NULL || !is_hidden(c, plan, *target))
+		return false;
+	entries = xcalloc(n + 1, sizeof(*entries));
+	memcpy(entries, context->entries, n * sizeof(*entries));
+	entries[n] = (struct sandbox_entry){ .access = SANDBOX_READ,
+		.kind = SANDBOX_PATH,
+		.path = { .path = *target } };
+	context->entries = entries;
+	context->nentries = n + 1;
+	return true;
+}
+
+/* --- plans -------------------------------------------------------------- */
+
+static int
+make_plan(struct sandbox *sb, const struct sandbox_context *granted,
+    const char *cwd, const char *tmpdir, struct plan *plan, char *error)
+{
+	const struct ceiling *c = &sb->ceiling;
+	struct sandbox_context context = *granted;
+	_cleanup_free_ char *resolver = NULL;
+	const struct resolve_request r = {
+		.context = &context,
+		.cwd = cwd,
+		.tmpdir = tmpdir,
+		.private_tmp = c->limits.tmp == SANDBOX_TMP_PRIVATE,
+		.private_tmpdir = c->limits.tmpdir == SANDBOX_TMP_PRIVATE,
+		.home = sb->home,
+		.protected_names = c->protected_names,
+		.deny_read = c->deny_read,
+		.hide = c->hide,
+		.nested_git_depth = c->limits.nested_git == SANDBOX_NESTED_OFF
+					? 0
+					: c->limits.nested_git_depth,
+		.no_scan = sb->defers && sb->found == NULL,
+		.known = sb->known,
+		.found = sb->found,
+	};
+	int err = resolve(plan, &r, &disk_view, error);
+
+	if (err == 0 && reopen_resolver(c, plan, &context, &resolver)) {
+		plan_clear(plan);
+		err = resolve(plan, &r, &disk_view, error);
+		free(context.entries);
+	}
+	if (err < 0 && err != -EINVAL && err != -EINPROGRESS &&
+	    err != -ESTALE) {
+		log_error(err, "sandbox: resolving the policy");
+		return sandbox_refuse("resolving the policy", error);
+	}
+	return err;
+}
+
+/* A plan within the ceiling; what was cut down is resolved once more. */
+static int
+plan_grant(struct sandbox *sb, struct ceiling_grant *g, const char *cwd,
+    const char *tmpdir, struct plan *plan, char *error)
+{
+	int err = -EAGAIN;
+
+	for (int i = 0; i < 2 && err == -EAGAIN; i++) {
+		plan_clear(plan);
+		err = make_plan(sb, &g->context, cwd, tmpdir, plan, error);
+		if (err == 0)
+			err = ceiling_judge_plan(
+			    &sb->ceiling, g, tmpdir, plan, error);
+	}
+	return err == -EAGAIN ? sandbox_refuse("the view", error) : err;
+}
+
+/* What the operator gave up is said where he will look for it. */
+static void
+tell_landlock_only(struct sandbox *sb, const struct nest *n)
+{
+	if (sb->told_landlock_only)
+		return;
+	sb->told_landlock_only = true;
+	log_warn(0,
+	    "landlock-only: no user namespaces, so that sandboxes of this "
+	    "session have Landlock (ABI %u) and seccomp alone: commands may "
+	    "change modes and times of every file of their user, and see %s"
+	    "his processes",
+	    n->landlock_abi, n->landlock_abi < 6 ? "and signal " : "");
+}
+
+/* A nest without namespaces is for those who may do without: it may be
+ * another request's. */
+static int
+check_namespaces(struct sandbox *sb, const struct nest *n, bool landlock_only,
+    const char *why, char *error)
+{
+	if (!n->landlock_only)
+		return 0;
+	if (landlock_only) {
+		tell_landlock_only(sb, n);
+		return 0;
+	}
+	log_error(0, "sandbox: landlock-only: %s", why);
+	return sandbox_refuse("a new user namespace", error);
+}
+
+static int
+check_landlock(struct sandbox *sb, const struct nest *n, char *error)
+{
+	unsigned least = sb->ceiling.limits.landlock_min_abi;
+
+	if (sb->required && least == 0)
+		least = 1;
+	if (n->landlock_abi >= least)
+		return 0;
+	log_error(0, "sandbox: Landlock ABI %u, at least %u is required",
+	    n->landlock_abi, least);
+	return sandbox_refuse("Landlock", error);
+}
+
+#define PLAN_TRIES 3
+
+static int
+get_nest(struct sandbox *sb, struct plan *plan, bool check, struct nest **nest,
+    char *error)
+{
+	const struct landlock_only q = { .limits = &sb->ceiling.limits,
+		.plan = plan,
+		.single_user = sb->single_user,
+		.required = sb->required };
+	char why[LANDLOCK_ONLY_WHY_MAX];
+	bool landlock_only = landlock_only_suits(&q, why);
+	int err = nest_get(&sb->pool, plan, check, landlock_only, nest);
+
+	if (err < 0) {
+		if (sb->pool.no_userns && why[0] != '\0')
+			log_error(0, "sandbox: landlock-only: %s", why);
+		sandbox_refuse(sb->pool.step, error);
+		return err;
+	}
+	err = check_namespaces(sb, *nest, landlock_only, why, error);
+	return err < 0 ? err : check_landlock(sb, *nest, error);
+}
+
+/* What is to be limited and no control group counts. Refused where it must
+ * be. */
+static int
+check_groups(struct sandbox *sb, char *error)
+{
+	const struct sandbox_limits *l = &sb->ceiling.limits;
+	const struct {
+		unsigned controller;
+		bool limited;
+		const char *what;
+	} kinds[] = {
+		{ CGROUP_COUNTS_PIDS, l->pids > 0, "processes" },
+		{ CGROUP_COUNTS_MEMORY, l->memory_bytes > 0, "memory" },
+		{ CGROUP_COUNTS_CPU, l->cpu_percent > 0, "processor time" },
+	};
+	bool must = l->require_groups || sb->required, fine = true;
+
+	for (size_t i = 0; i < nitems(kinds); i++) {
+		if (!kinds[i].limited || sb->controllers & kinds[i].controller)
+			continue;
+		fine &= !must;
+		if (must)
+			log_error(0,
+			    "a control group is required and none counts %s",
+			    kinds[i].what);
+		else if (!sb->told)
+			log_warn(0,
+			    "no control group counts the %s of commands",
+			    kinds[i].what);
+	}
+	sb->told |= !must;
+	return fine ? 0 : sandbox_refuse("control groups", error);
+}
+
+/* In /tmp names come and go, masks of other users among them: what was there
+ * for the plan and not for the view is looked at again. */
+static int
+find_granted(struct sandbox *sb, struct ceiling_grant *g, const char *cwd,
+    const char *tmpdir, struct nest **nest, char *error)
+{
+	struct plan plan = { 0 };
+	int err = -ESTALE;
+
+	for (int i = 0; i < PLAN_TRIES && err == -ESTALE; i++) {
+		err = plan_grant(sb, g, cwd, tmpdir, &plan, error);
+		if (err == 0 && sb->found == NULL)
+			err = get_nest(sb, &plan, cwd == NULL, nest, error);
+		plan_clear(&plan);
+	}
+	return err == -ESTALE ? sandbox_refuse("a view that changes", error)
+			      : err;
+}
+
+/* Does the grant leave files to whoever the user is? A file operation has
+ * nothing else; the operator's denials hold where it must have a policy. */
+static bool
+is_direct(const struct sandbox *sb, const struct sandbox_context *granted,
+    const char *cwd)
+{
+	return granted->unrestricted ||
+	       (cwd == NULL && granted->files_unrestricted && !sb->required &&
+		   sandbox_permits_none(sb));
+}
+
+static int
+find(struct sandbox *sb, const struct sandbox_request *r, struct nest **nest,
+    char *error)
+{
+	const struct sandbox_context *asked = r->asked;
+	const char *tmpdir = sb->ceiling.limits.tmpdir == SANDBOX_TMP_REQUEST
+				 ? r->tmpdir
+				 : sb->tmpdir;
+	struct ceiling_grant grant;
+	int err;
+
+	*nest = NULL;
+	sb->clamped = 0;
+	sb->required = asked != NULL && asked->required;
+	if (asked != NULL && asked->managed_network)
+		return sandbox_refuse("managed network", error);
+	err = check_groups(sb, error);
+	if (err < 0)
+		return err;
+	err =
+	    ceiling_judge(&sb->ceiling, asked, r->reads, r->cwd, &grant, error);
+	if (err == 0 && !is_direct(sb, &grant.context, r->cwd))
+		err = find_granted(sb, &grant, r->cwd, tmpdir, nest, error);
+	sb->clamped = grant.clamped;
+	ceiling_grant_clear(&grant);
+	return err;
+}
+
+int
+sandbox_find(struct sandbox *sb, const struct sandbox_request *r,
+    struct nest **nest, char *error)
+{
+	int err = find(sb, r, nest, error);
+
+	if (err == -EINPROGRESS)
+		return err;
+	if (err < 0 && log_permits(LOG_DECISION, "sandbox", error))
+		log_warn(0, "refused: %s", error);
+	/* Who may write where another policy masks a name finds none. */
+	nest_pool_unmask(&sb->pool, *nest);
+	return err;
+}
+
+void
+sandbox_scan(struct sandbox *sb, const struct sandbox_request *r,
+    struct resolve_matches *found)
+{
+	char error[ARGS_ERROR_MAX];
+	struct nest *none;
+
+	*found = (struct resolve_matches){ 0 };
+	sb->found = found;
+	/* Every refusal but the scan's is made again by who asked. */
+	find(sb, r, &none, error);
+	sb->found = NULL;
+}

@@ -1,0 +1,112 @@
+/*
+ * Which terminals of the session are recorded.
+ */
+#include "recorder.h"
+
+#include <stdio.h>
+#include <string.h>
+
+#include "audit.h"
+#include "environment.h"
+#include "log.h"
+#include "params.h"
+#include "recording.h"
+#include "request.h"
+#include "session.h"
+#include "util.h"
+
+static int
+begin(struct session_process *sp, const struct process_start_params *p,
+    char *const argv[], char *const envp[])
+{
+	struct session *s = sp->session;
+	char command[CONTROL_COMMAND_MAX], title[CONTROL_PROCESS_MAX + 32];
+	const struct cast_title head = { .rows = p->rows,
+		.cols = p->cols,
+		.command = command,
+		.title = title,
+		.term = environment_get(envp, "TERM"),
+		.shell = s->config.shell };
+	struct cast *c;
+	bool cut;
+	int err, fd;
+
+	snprintf(title, sizeof(title), "session %.8s, process %.*s",
+	    s->config.session_id, CONTROL_PROCESS_MAX - 1, sp->id);
+	fd = s->open_cast((struct slice){ sp->id, sp->id_len });
+	if (fd < 0)
+		return fd;
+	audit_command(s, argv, command, &cut);
+	c = xcalloc(1, sizeof(*c));
+	err = cast_begin(
+	    c, fd, s->config.record_max_bytes, s->config.record_input, &head);
+	if (err < 0)
+		free(c);
+	else
+		sp->cast = c;
+	return err;
+}
+
+bool
+recorder_begin(struct request *r, struct session_process *sp,
+    const struct process_start_params *p, char *const argv[],
+    char *const envp[])
+{
+	const struct session *s = r->session;
+	int err;
+
+	if (!p->tty || !s->config.record_tty)
+		return true;
+	err = begin(sp, p, argv, envp);
+	if (err == 0)
+		return true;
+	log_error(err, "recording a terminal");
+	if (!s->config.record_required)
+		return true;
+	reply_error(r->channel, &r->id, RPC_INTERNAL,
+	    "the terminal cannot be recorded: %s", strerror(-err));
+	return false;
+}
+
+/* It ended too early. */
+static void
+check(struct session_process *sp, int err)
+{
+	if (err == 0)
+		return;
+	log_error(err, "recording of a terminal ended");
+	if (!sp->session->config.record_required)
+		return;
+	sp->unrecorded = true;
+	process_terminate(&sp->process);
+}
+
+void
+recorder_output(struct session_process *sp, const void *data, size_t len)
+{
+	if (sp->cast != NULL)
+		check(sp, cast_output(sp->cast, data, len));
+}
+
+void
+recorder_input(struct session_process *sp, const void *data, size_t len)
+{
+	if (sp->cast != NULL)
+		check(sp, cast_input(sp->cast, data, len));
+}
+
+void
+recorder_resize(struct session_process *sp, unsigned rows, unsigned cols)
+{
+	if (sp->cast != NULL)
+		check(sp, cast_resize(sp->cast, rows, cols));
+}
+
+void
+recorder_end(struct session_process *sp)
+{
+	if (sp->cast != NULL)
+		cast_end(sp->cast);
+	free(sp->cast);
+	sp->cast = NULL;
+}
