@@ -1,5 +1,5 @@
 /*
- * Session mode. The monitor is the only one who can say whose session this
+ * Session mode. The broker is the only one who can say whose session this
  * is: CONFIGURE comes first, on a channel no front-end ever held. An order
  * that is not in the table, or not permitted now, ends the runner. Those that
  * are waited for are in commands_asked.c.
@@ -41,16 +41,16 @@ enum runner_state {
 
 static struct session session;
 static enum runner_state state = RUNNER_FRESH;
-struct event_base *orders_base;
+struct event_base *commands_base;
 static char **base_env;
 
 void
-orders_end(void)
+commands_end(void)
 {
 	reaper_kill_all(LAST_KILL_MS);
-	/* Masks on the disk go with the last who used them. */
+	/* Placeholders on the disk go with the last who used them. */
 	if (!(state & (RUNNER_FRESH | RUNNER_CONFIGURED)))
-		nest_pool_clear(&session.sandbox.pool);
+		sandbox_pool_clear(&session.sandbox.pool);
 	exit(0);
 }
 
@@ -59,12 +59,12 @@ static void
 on_idle(void)
 {
 	if (state == RUNNER_TERMINATING)
-		orders_end();
+		commands_end();
 }
 
-/* The monitor never waits for a runner, so waiting for it has an end. */
+/* The broker never waits for a runner, so waiting for it has an end. */
 void
-orders_report(enum control_type type, const void *payload)
+commands_report(enum control_type type, const void *payload)
 {
 	struct pollfd room = { .fd = CONTROL_FD, .events = POLLOUT };
 	struct buf b;
@@ -76,9 +76,9 @@ orders_report(enum control_type type, const void *payload)
 		   -EAGAIN &&
 	       poll(&room, 1, REPORT_WAIT_MS) > 0)
 		continue;
-	/* Of a monitor that is gone the channel itself tells. */
+	/* Of a broker that is gone the channel itself tells. */
 	if (err < 0 && err != -EPIPE)
-		log_fatal_errno(err, "the monitor takes no report");
+		log_fatal_errno(err, "the broker takes no report");
 	buf_clear(&b);
 }
 
@@ -97,7 +97,7 @@ report_detached(struct session *s, enum channel_end why)
 		.generation = s->generation, .end = why, .empty = is_empty(s)
 	};
 
-	orders_report(RUNNER_REPORT_DETACHED, &d);
+	commands_report(RUNNER_EVENT_DETACHED, &d);
 }
 
 static void
@@ -105,7 +105,7 @@ report_unwatched(uint32_t number, enum channel_end why)
 {
 	struct control_unwatched u = { .number = number, .end = why };
 
-	orders_report(RUNNER_REPORT_UNWATCHED, &u);
+	commands_report(RUNNER_EVENT_UNWATCHED, &u);
 }
 
 /* In their order: the program, what the flags name, control groups. */
@@ -115,11 +115,11 @@ take_fds(const struct control_session_config *c, const int *fds, size_t nfds,
 {
 	size_t n = 0;
 
-	if (nfds < 1u + c->door + c->masks)
+	if (nfds < 1u + c->userns + c->placeholders)
 		return -EBADMSG;
 	own->http_program = fds[n++];
-	own->door = c->door ? fds[n++] : -1;
-	own->masks = c->masks ? fds[n++] : -1;
+	own->userns = c->userns ? fds[n++] : -1;
+	own->placeholders = c->placeholders ? fds[n++] : -1;
 	return cgroup_get(cgroup, c->cgroups, fds + n, nfds - n);
 }
 
@@ -132,18 +132,18 @@ take_configure(const uint8_t *packet, size_t len, const int *fds, size_t nfds)
 	char label[16];
 	int err;
 
-	if (control_get(packet, len, RUNNER_ORDER_CONFIGURE, &c) < 0 ||
+	if (control_get(packet, len, RUNNER_COMMAND_CONFIGURE, &c) < 0 ||
 	    take_fds(&c, fds, nfds, &own, &cgroup) < 0)
 		return -EBADMSG;
 	snprintf(label, sizeof(label), "session %.7s", c.session_id);
 	log_set_label(label);
-	err = reaper_init(orders_base, c.pid_namespace, on_idle);
+	err = reaper_init(commands_base, c.pid_namespace, on_idle);
 	if (err < 0)
 		log_fatal_errno(err, "taking over the session's children");
 	session_init(
-	    &session, &server, orders_base, &c, base_env, &own, &cgroup);
-	session.report = orders_report;
-	session.open_cast = orders_open_cast;
+	    &session, &server, commands_base, &c, base_env, &own, &cgroup);
+	session.report = commands_report;
+	session.open_recording = commands_open_recording;
 	session.report_detached = report_detached;
 	session.report_unwatched = report_unwatched;
 	state = RUNNER_CONFIGURED;
@@ -156,7 +156,7 @@ take_audit(const uint8_t *packet, size_t len, const int *fds, size_t nfds)
 	struct control_audit a;
 
 	if (nfds != 0 || session.record != NULL ||
-	    control_get(packet, len, RUNNER_ORDER_AUDIT, &a) < 0 ||
+	    control_get(packet, len, RUNNER_COMMAND_AUDIT, &a) < 0 ||
 	    a.files > AUDIT_FILES_ALL)
 		return -EBADMSG;
 	audit_begin(&session, &a);
@@ -169,7 +169,7 @@ take_recording(const uint8_t *packet, size_t len, const int *fds, size_t nfds)
 	struct control_recording r;
 
 	if (nfds != 0 || session.record == NULL ||
-	    control_get(packet, len, RUNNER_ORDER_RECORDING, &r) < 0)
+	    control_get(packet, len, RUNNER_COMMAND_RECORDING, &r) < 0)
 		return -EBADMSG;
 	session.record->fails = !r.works;
 	if (r.process[0] != '\0')
@@ -184,7 +184,7 @@ take_sandbox(const uint8_t *packet, size_t len, const int *fds, size_t nfds)
 	struct sandbox_limits l;
 
 	if (nfds != 0 ||
-	    control_get(packet, len, RUNNER_ORDER_SANDBOX, &l) < 0 ||
+	    control_get(packet, len, RUNNER_COMMAND_SANDBOX, &l) < 0 ||
 	    l.max_profile > SANDBOX_PROFILE_FULL ||
 	    l.unix_sockets > SANDBOX_UNIX_ALLOW ||
 	    l.nested_git > SANDBOX_NESTED_HOOKS ||
@@ -210,7 +210,8 @@ take_attach(const uint8_t *packet, size_t len, const int *fds, size_t nfds)
 {
 	struct control_attach a;
 
-	if (nfds != 1 || control_get(packet, len, RUNNER_ORDER_ATTACH, &a) < 0)
+	if (nfds != 1 ||
+	    control_get(packet, len, RUNNER_COMMAND_ATTACH, &a) < 0)
 		return -EBADMSG;
 	if (session.generation == 0) {
 		go_home();
@@ -225,20 +226,20 @@ take_watch(const uint8_t *packet, size_t len, const int *fds, size_t nfds)
 {
 	struct control_watch w;
 
-	if (nfds != 1 || control_get(packet, len, RUNNER_ORDER_WATCH, &w) < 0)
+	if (nfds != 1 || control_get(packet, len, RUNNER_COMMAND_WATCH, &w) < 0)
 		return -EBADMSG;
 	session.last_watcher = w.number;
 	watcher_add(&session, fds[0], &w);
 	return 0;
 }
 
-/* The connection is over for the monitor. Usually the channel said so
+/* The connection is over for the broker. Usually the channel said so
  * before; then there is nothing left to do. */
 static int
 take_detach(const uint8_t *packet, size_t len, const int *fds, size_t nfds)
 {
 	return nfds > 0 ||
-		       control_get(packet, len, RUNNER_ORDER_DETACH, NULL) < 0
+		       control_get(packet, len, RUNNER_COMMAND_DETACH, NULL) < 0
 		   ? -EBADMSG
 		   : 0;
 }
@@ -247,12 +248,12 @@ static int
 take_terminate(const uint8_t *packet, size_t len, const int *fds, size_t nfds)
 {
 	if (nfds > 0 ||
-	    control_get(packet, len, RUNNER_ORDER_TERMINATE, NULL) < 0)
+	    control_get(packet, len, RUNNER_COMMAND_TERMINATE, NULL) < 0)
 		return -EBADMSG;
 	state = RUNNER_TERMINATING;
 	session_terminate(&session);
 	if (!reaper_has_children())
-		orders_end();
+		commands_end();
 	return 0;
 }
 
@@ -262,7 +263,7 @@ report_running(const struct session_process *p)
 	struct control_running r;
 
 	audit_copy_id(r.process, (struct slice){ p->id, p->id_len });
-	orders_report(RUNNER_REPORT_RUNNING, &r);
+	commands_report(RUNNER_EVENT_RUNNING, &r);
 }
 
 /* The broker that knew it is gone, and this one asks. */
@@ -272,7 +273,7 @@ take_identify(const uint8_t *packet, size_t len, const int *fds, size_t nfds)
 	struct control_identity i = {
 		.generation = session.generation,
 		.watches = session.last_watcher,
-		.casts = orders_casts,
+		.recordings = commands_recordings,
 		.age_ms = session.generation > 0
 			      ? (uint64_t)(now_ms() - session.attached_ms)
 			      : 0,
@@ -281,14 +282,14 @@ take_identify(const uint8_t *packet, size_t len, const int *fds, size_t nfds)
 		.terminating = state == RUNNER_TERMINATING,
 	};
 	const struct session_process *p;
-	int err = control_get(packet, len, RUNNER_ORDER_IDENTIFY, NULL);
+	int err = control_get(packet, len, RUNNER_COMMAND_IDENTIFY, NULL);
 
 	/* A broker of another version learns from the answer which one this
 	 * runner speaks, and decides. */
 	if (nfds > 0 || (err < 0 && err != -EPROTO))
 		return -EBADMSG;
 	memcpy(i.peer, session.client.peer, sizeof(i.peer));
-	orders_report(RUNNER_REPORT_IDENTITY, &i);
+	commands_report(RUNNER_EVENT_IDENTITY, &i);
 	TAILQ_FOREACH (p, &session.started, link)
 		if (i.audited && !p->process.state.exited && !p->unrecorded)
 			report_running(p);
@@ -301,24 +302,25 @@ static const struct order {
 	int (*take)(
 	    const uint8_t *packet, size_t len, const int *fds, size_t nfds);
 } orders[] = {
-	{ RUNNER_ORDER_CONFIGURE, RUNNER_FRESH, take_configure },
-	{ RUNNER_ORDER_AUDIT, RUNNER_CONFIGURED, take_audit },
-	{ RUNNER_ORDER_SANDBOX, RUNNER_CONFIGURED, take_sandbox },
-	{ RUNNER_ORDER_RECORDING,
+	{ RUNNER_COMMAND_CONFIGURE, RUNNER_FRESH, take_configure },
+	{ RUNNER_COMMAND_AUDIT, RUNNER_CONFIGURED, take_audit },
+	{ RUNNER_COMMAND_SANDBOX, RUNNER_CONFIGURED, take_sandbox },
+	{ RUNNER_COMMAND_RECORDING,
 	    RUNNER_CONFIGURED | RUNNER_READY | RUNNER_TERMINATING,
 	    take_recording },
-	{ RUNNER_ORDER_ATTACH, RUNNER_READY, take_attach },
-	{ RUNNER_ORDER_WATCH, RUNNER_READY, take_watch },
-	{ RUNNER_ORDER_DETACH, RUNNER_READY | RUNNER_TERMINATING, take_detach },
-	{ RUNNER_ORDER_TERMINATE, RUNNER_READY, take_terminate },
-	{ RUNNER_ORDER_IDENTIFY, RUNNER_READY | RUNNER_TERMINATING,
+	{ RUNNER_COMMAND_ATTACH, RUNNER_READY, take_attach },
+	{ RUNNER_COMMAND_WATCH, RUNNER_READY, take_watch },
+	{ RUNNER_COMMAND_DETACH, RUNNER_READY | RUNNER_TERMINATING,
+	    take_detach },
+	{ RUNNER_COMMAND_TERMINATE, RUNNER_READY, take_terminate },
+	{ RUNNER_COMMAND_IDENTIFY, RUNNER_READY | RUNNER_TERMINATING,
 	    take_identify },
 };
 
 void
-orders_impossible(enum control_type type)
+commands_impossible(enum control_type type)
 {
-	log_fatal("impossible order from the monitor: %s", control_name(type));
+	log_fatal("impossible order from the broker: %s", control_name(type));
 }
 
 static void
@@ -335,7 +337,7 @@ take_one(const uint8_t *packet, size_t len, const int *fds, size_t nfds)
 			break;
 		return;
 	}
-	log_fatal("impossible order from the monitor: %s",
+	log_fatal("impossible order from the broker: %s",
 	    control_fault(packet, len, fault));
 }
 
@@ -347,7 +349,7 @@ take_several(const uint8_t *p, size_t len, const int *fds, size_t nfds)
 		size_t n = len < FRAME_HEADER_BYTES ? 0 : frame_get_length(p);
 
 		if (n == 0 || n > len - FRAME_HEADER_BYTES)
-			orders_impossible(RUNNER_ORDER_SEVERAL);
+			commands_impossible(RUNNER_COMMAND_SEVERAL);
 		take_one(p + FRAME_HEADER_BYTES, n, fds, nfds);
 		p += FRAME_HEADER_BYTES + n;
 		len -= FRAME_HEADER_BYTES + n;
@@ -356,11 +358,11 @@ take_several(const uint8_t *p, size_t len, const int *fds, size_t nfds)
 }
 
 void
-orders_take(const uint8_t *packet, size_t len, const int *fds, size_t nfds)
+commands_take(const uint8_t *packet, size_t len, const int *fds, size_t nfds)
 {
 	const size_t type_bytes = sizeof(uint32_t);
 
-	if (control_peek(packet, len) == RUNNER_ORDER_SEVERAL)
+	if (control_peek(packet, len) == RUNNER_COMMAND_SEVERAL)
 		take_several(packet + type_bytes, len - type_bytes, fds, nfds);
 	else
 		take_one(packet, len, fds, nfds);
@@ -379,14 +381,14 @@ take_next(void)
 	n = seqpacket_recv(CONTROL_FD, packet, sizeof(packet), fds, &nfds);
 	if (n == -EAGAIN)
 		return false;
-	orders_take_stashed_cb(-1, 0, NULL);
+	commands_take_stashed_cb(-1, 0, NULL);
 	if (n > 0) {
-		orders_take(packet, (size_t)n, fds, nfds);
+		commands_take(packet, (size_t)n, fds, nfds);
 		return true;
 	}
-	/* The monitor is gone: no command outlives its session. */
-	log_error(n < 0 ? (int)n : 0, "the monitor is gone");
-	orders_end();
+	/* The broker is gone: no command outlives its session. */
+	log_error(n < 0 ? (int)n : 0, "the broker is gone");
+	commands_end();
 }
 
 static void
@@ -407,12 +409,12 @@ take_first(void)
 }
 
 void
-orders_run(struct event_base *base, char **env)
+commands_run(struct event_base *base, char **env)
 {
 	struct event *control =
 	    event_new(base, CONTROL_FD, EV_READ | EV_PERSIST, control_cb, NULL);
 
-	orders_base = base;
+	commands_base = base;
 	loop_trust();
 	base_env = env;
 	if (control == NULL)

@@ -1,13 +1,14 @@
 /*
- * Session mode: what the monitor tells this runner (execd-runner(8)).
+ * Session mode: what the broker tells this runner (execd-runner(8)).
  */
 #ifndef COMMANDS_H
 #define COMMANDS_H
 
 struct event_base;
 
-/* Serves the session that the monitor configures over CONTROL_FD. Does not
+/* Serves the session that the broker configures over CONTROL_FD. Does not
  * return: the program exits with the session. */
-void orders_run(struct event_base *base, char **env) __attribute__((noreturn));
+void commands_run(struct event_base *base, char **env)
+    __attribute__((noreturn));
 
 #endif

@@ -1,5 +1,5 @@
 /*
- * Asks the monitor for the file of a terminal's recording. The runner waits for
+ * Asks the broker for the file of a terminal's recording. The runner waits for
  * the answer; other orders that arrive meanwhile are put off.
  */
 #include "commands_parts.h"
@@ -27,20 +27,20 @@ struct stashed_order {
 static STAILQ_HEAD(, stashed_order) stash = STAILQ_HEAD_INITIALIZER(stash);
 static unsigned stashed;
 
-/* More than the monitor says in so short a time. */
+/* More than the broker says in so short a time. */
 #define STASH_MAX 1024
 
 #define ERRNO_MAX 4095
 
 void
-orders_take_stashed_cb(evutil_socket_t fd, short what, void *arg)
+commands_take_stashed_cb(evutil_socket_t fd, short what, void *arg)
 {
 	struct stashed_order *o;
 
 	while ((o = STAILQ_FIRST(&stash)) != NULL) {
 		STAILQ_REMOVE_HEAD(&stash, link);
 		stashed--;
-		orders_take(o->packet, o->len, o->fds, o->nfds);
+		commands_take(o->packet, o->len, o->fds, o->nfds);
 		free(o);
 	}
 }
@@ -51,21 +51,21 @@ put_off(const uint8_t *packet, size_t len, const int *fds, size_t nfds)
 	struct stashed_order *o = xmalloc(sizeof(*o) + len);
 
 	if (++stashed > STASH_MAX)
-		log_fatal("the monitor gave %d orders in place of an answer",
+		log_fatal("the broker gave %d orders in place of an answer",
 		    STASH_MAX);
 	o->len = len;
 	o->nfds = nfds;
 	memcpy(o->packet, packet, len);
 	memcpy(o->fds, fds, nfds * sizeof(int));
 	if (STAILQ_EMPTY(&stash) &&
-	    event_base_once(orders_base, -1, EV_TIMEOUT, orders_take_stashed_cb,
-		NULL, &(struct timeval){ 0, 0 }) < 0)
+	    event_base_once(commands_base, -1, EV_TIMEOUT,
+		commands_take_stashed_cb, NULL, &(struct timeval){ 0, 0 }) < 0)
 		log_fatal("orders that were put off: no event");
 	STAILQ_INSERT_TAIL(&stash, o, link);
 }
 
 /* One packet into what the caller has: its bytes, 0 if there was none. The
- * monitor never waits for a runner, so this wait has an end as well. */
+ * broker never waits for a runner, so this wait has an end as well. */
 static size_t
 hear(uint8_t packet[CONTROL_MESSAGE_MAX], int *fds, size_t *nfds)
 {
@@ -73,31 +73,31 @@ hear(uint8_t packet[CONTROL_MESSAGE_MAX], int *fds, size_t *nfds)
 	ssize_t n;
 
 	if (poll(&in, 1, REPORT_WAIT_MS) <= 0)
-		log_fatal("the monitor does not answer");
+		log_fatal("the broker does not answer");
 	n = seqpacket_recv(CONTROL_FD, packet, CONTROL_MESSAGE_MAX, fds, nfds);
 	if (n == 0 || (n < 0 && n != -EAGAIN)) {
-		log_error((int)n, "the monitor is gone");
-		orders_end();
+		log_error((int)n, "the broker is gone");
+		commands_end();
 	}
 	return n > 0 ? (size_t)n : 0;
 }
 
-uint32_t orders_casts;
+uint32_t commands_recordings;
 
 static void
-ask_for_cast(const struct control_cast *ask)
+ask_for_recording(const struct control_recording_wanted *ask)
 {
-	orders_casts++;
-	orders_report(RUNNER_REPORT_CAST, ask);
+	commands_recordings++;
+	commands_report(RUNNER_EVENT_RECORDING_FILE, ask);
 }
 
 /* The answer, with its descriptors. A broker that took the question with it
  * when it ended does not answer; the next one is asked again. */
 static void
-wait_for_cast(const struct control_cast *ask, struct control_cast_file *answer,
-    int *fds, size_t *nfds)
+wait_for_recording(const struct control_recording_wanted *ask,
+    struct control_recording_file *answer, int *fds, size_t *nfds)
 {
-	const enum control_type type = RUNNER_ORDER_CAST;
+	const enum control_type type = RUNNER_COMMAND_RECORDING_FILE;
 
 	static heap_aligned uint8_t packet[CONTROL_MESSAGE_MAX];
 
@@ -106,13 +106,13 @@ wait_for_cast(const struct control_cast *ask, struct control_cast_file *answer,
 
 		if (len > 0 && control_peek(packet, len) == type) {
 			if (control_get(packet, len, type, answer) < 0)
-				orders_impossible(type);
+				commands_impossible(type);
 			return;
 		}
 		if (len > 0 &&
-		    control_peek(packet, len) == RUNNER_ORDER_IDENTIFY) {
-			orders_take(packet, len, fds, *nfds);
-			ask_for_cast(ask);
+		    control_peek(packet, len) == RUNNER_COMMAND_IDENTIFY) {
+			commands_take(packet, len, fds, *nfds);
+			ask_for_recording(ask);
 		} else if (len > 0) {
 			put_off(packet, len, fds, *nfds);
 		}
@@ -120,17 +120,17 @@ wait_for_cast(const struct control_cast *ask, struct control_cast_file *answer,
 }
 
 int
-orders_open_cast(struct slice process)
+commands_open_recording(struct slice process)
 {
-	struct control_cast ask = { 0 };
-	struct control_cast_file file;
+	struct control_recording_wanted ask = { 0 };
+	struct control_recording_file file;
 	int fds[SEQPACKET_FDS_MAX];
 	size_t nfds;
 
 	audit_copy_id(ask.process, process);
-	ask_for_cast(&ask);
-	wait_for_cast(&ask, &file, fds, &nfds);
+	ask_for_recording(&ask);
+	wait_for_recording(&ask, &file, fds, &nfds);
 	if (nfds != (file.error == 0) || file.error > ERRNO_MAX)
-		orders_impossible(RUNNER_ORDER_CAST);
+		commands_impossible(RUNNER_COMMAND_RECORDING_FILE);
 	return file.error == 0 ? fds[0] : -(int)file.error;
 }

@@ -15,28 +15,28 @@
 /* A broker that does not read for so long is stuck, and so is the next. */
 #define REPORT_WAIT_MS 30000
 
-extern struct event_base *orders_base;
+extern struct event_base *commands_base;
 
 /* An order in its turn; one that is impossible ends the runner. */
-void orders_take(
+void commands_take(
     const uint8_t *packet, size_t len, const int *fds, size_t nfds);
 
-/* A report to the monitor, at once. */
-void orders_report(enum control_type type, const void *payload);
+/* A report to the broker, at once. */
+void commands_report(enum control_type type, const void *payload);
 
 /* It ends with a word about it. */
-void orders_impossible(enum control_type type) __attribute__((noreturn));
+void commands_impossible(enum control_type type) __attribute__((noreturn));
 
 /* The program exits with the session. */
-void orders_end(void) __attribute__((noreturn));
+void commands_end(void) __attribute__((noreturn));
 
 /* Recordings that were asked for, ever. */
-extern uint32_t orders_casts;
+extern uint32_t commands_recordings;
 
-/* session.open_cast. */
-int orders_open_cast(struct slice process);
+/* session.open_recording. */
+int commands_open_recording(struct slice process);
 
 /* Orders that were put off, now. An event's, and of who takes the next. */
-void orders_take_stashed_cb(evutil_socket_t fd, short what, void *arg);
+void commands_take_stashed_cb(evutil_socket_t fd, short what, void *arg);
 
 #endif

@@ -1,6 +1,6 @@
 /*
  * execd-runner: one session of one user (execd-runner(8)). Started by the
- * monitor with its control channel on descriptor 3; or, speaking the
+ * broker with its control channel on descriptor 3; or, speaking the
  * reference runner's dialect for one command, by anybody.
  */
 #include <errno.h>
@@ -35,8 +35,8 @@ enum {
 	OPT_PIPE_IN,
 	OPT_PIPE_OUT,
 	OPT_FILES,
-	OPT_NEST,
-	OPT_SWEEP,
+	OPT_SANDBOX,
+	OPT_CLEANUP,
 	OPT_USER,
 	OPT_USER_NAMESPACE,
 	OPT_VERSION
@@ -47,8 +47,8 @@ static const struct option long_options[] = {
 	{ "pipe-in", required_argument, NULL, OPT_PIPE_IN },
 	{ "pipe-out", required_argument, NULL, OPT_PIPE_OUT },
 	{ "files", no_argument, NULL, OPT_FILES },
-	{ "nest", no_argument, NULL, OPT_NEST },
-	{ "sweep", no_argument, NULL, OPT_SWEEP },
+	{ "sandbox", no_argument, NULL, OPT_SANDBOX },
+	{ "sweep", no_argument, NULL, OPT_CLEANUP },
 	{ "user", required_argument, NULL, OPT_USER },
 	{ "user-namespace", required_argument, NULL, OPT_USER_NAMESPACE },
 	{ "help", no_argument, NULL, 'h' },
@@ -59,8 +59,8 @@ static const struct option long_options[] = {
 struct runner_options {
 	bool stdio;
 	bool files;	  /* the runner's own: serves fs/ methods */
-	bool nest;	  /* likewise: starts what is sandboxed */
-	bool sweep;	  /* the monitor's: after a runner that was killed */
+	bool sandbox;	  /* likewise: starts what is sandboxed */
+	bool cleanup;	  /* the broker's: after a runner that was killed */
 	const char *user; /* likewise: to become first, "UID:GID" */
 	const char *user_namespace; /* likewise: to make one for this user */
 	const char *pipe_in, *pipe_out;
@@ -86,8 +86,8 @@ parse_options(struct runner_options *o, int argc, char **argv)
 		case OPT_FILES:
 			o->files = true;
 			break;
-		case OPT_SWEEP:
-			o->sweep = true;
+		case OPT_CLEANUP:
+			o->cleanup = true;
 			break;
 		case OPT_USER:
 			o->user = optarg;
@@ -95,8 +95,8 @@ parse_options(struct runner_options *o, int argc, char **argv)
 		case OPT_USER_NAMESPACE:
 			o->user_namespace = optarg;
 			break;
-		case OPT_NEST:
-			o->nest = true;
+		case OPT_SANDBOX:
+			o->sandbox = true;
 			break;
 		case OPT_VERSION:
 			puts("execd-runner " EXECD_VERSION);
@@ -150,7 +150,7 @@ make_event_base(void)
 	return base;
 }
 
-/* In a sandbox: the file helper, on a copy of the nest. */
+/* In a sandbox: the file helper, on a copy of the sandbox. */
 static void
 serve_files(void)
 {
@@ -177,10 +177,10 @@ main(int argc, char **argv)
 		return user_namespace_run(o.user_namespace);
 	if (o.user != NULL)
 		drop_to_given(o.user);
-	if (o.sweep)
-		return mask_list_sweep(CONTROL_FD) < 0;
-	if (o.nest)
-		nest_run(serve_files);
+	if (o.cleanup)
+		return placeholder_list_sweep(CONTROL_FD) < 0;
+	if (o.sandbox)
+		sandbox_run(serve_files);
 	if (o.files)
 		return files_run(make_event_base(), false);
 	if (o.stdio)
@@ -189,5 +189,5 @@ main(int argc, char **argv)
 	if (o.pipe_in != NULL)
 		return dialect_v1_run_paths(
 		    make_event_base(), o.pipe_in, o.pipe_out);
-	orders_run(make_event_base(), environ);
+	commands_run(make_event_base(), environ);
 }

@@ -1,5 +1,5 @@
 /*
- * Become a user for good, then prove it. Run by the monitor's children before
+ * Become a user for good, then prove it. Run by the broker's children before
  * they exec and by the front-end before it reads a byte of a stranger.
  */
 #include "drop.h"

@@ -1,5 +1,5 @@
 /*
- * The front-end's side of the control channel: what the monitor says. It is
+ * The front-end's side of the control channel: what the broker says. It is
  * trusted; a message it cannot have sent means that something is broken, and
  * this program ends. What it is asked is in broker_request.c.
  */
@@ -32,7 +32,7 @@ on_verdict(const uint8_t *packet, size_t len, const int *fds, size_t nfds)
 	struct control_verdict v;
 	struct connection *c;
 
-	if (control_get(packet, len, MON_ANS_AUTHENTICATE, &v) < 0)
+	if (control_get(packet, len, BROKER_ANS_AUTHENTICATE, &v) < 0)
 		return -EBADMSG;
 	c = connection_find(v.conn);
 	if (c == NULL)
@@ -62,19 +62,19 @@ on_no_session(const uint8_t *packet, size_t len, const int *fds, size_t nfds,
 static int
 on_open(const uint8_t *packet, size_t len, const int *fds, size_t nfds)
 {
-	return on_no_session(packet, len, fds, nfds, MON_ANS_OPEN);
+	return on_no_session(packet, len, fds, nfds, BROKER_ANS_OPEN);
 }
 
 static int
 on_resume(const uint8_t *packet, size_t len, const int *fds, size_t nfds)
 {
-	return on_no_session(packet, len, fds, nfds, MON_ANS_RESUME);
+	return on_no_session(packet, len, fds, nfds, BROKER_ANS_RESUME);
 }
 
 static int
 on_watch(const uint8_t *packet, size_t len, const int *fds, size_t nfds)
 {
-	return on_no_session(packet, len, fds, nfds, MON_ANS_WATCH);
+	return on_no_session(packet, len, fds, nfds, BROKER_ANS_WATCH);
 }
 
 static int
@@ -83,7 +83,7 @@ on_metrics(const uint8_t *packet, size_t len, const int *fds, size_t nfds)
 	struct control_metrics m;
 	struct connection *c;
 
-	if (control_get(packet, len, MON_ANS_METRICS, &m) < 0)
+	if (control_get(packet, len, BROKER_ANS_METRICS, &m) < 0)
 		return -EBADMSG;
 	c = connection_find(m.conn);
 	/* Who asked may have left. */
@@ -98,7 +98,7 @@ on_closed(const uint8_t *packet, size_t len, const int *fds, size_t nfds)
 	struct control_closed closed;
 	struct connection *c;
 
-	if (control_get(packet, len, MON_ANS_CLOSE, &closed) < 0)
+	if (control_get(packet, len, BROKER_ANS_CLOSE, &closed) < 0)
 		return -EBADMSG;
 	c = connection_find(closed.conn);
 	if (c != NULL)
@@ -106,14 +106,14 @@ on_closed(const uint8_t *packet, size_t len, const int *fds, size_t nfds)
 	return 0;
 }
 
-/* Its channel says the same, perhaps a moment later; then the monitor is
+/* Its channel says the same, perhaps a moment later; then the broker is
  * asked and tells the reason again. */
 static int
 on_runner_exited(const uint8_t *packet, size_t len, const int *fds, size_t nfds)
 {
 	struct control_runner_exited r;
 
-	return control_get(packet, len, MON_EV_RUNNER_EXITED, &r);
+	return control_get(packet, len, BROKER_EV_RUNNER_EXITED, &r);
 }
 
 /* The operator ended its session: its client hears that, and nothing more of
@@ -125,7 +125,7 @@ on_end(const uint8_t *packet, size_t len, const int *fds, size_t nfds)
 	struct control_runner_exited end;
 	struct connection *c;
 
-	if (control_get(packet, len, MON_EV_END, &end) < 0)
+	if (control_get(packet, len, BROKER_EV_END, &end) < 0)
 		return -EBADMSG;
 	c = connection_find(end.conn);
 	if (c == NULL)
@@ -173,7 +173,7 @@ add_to_offer(struct offer *o, const uint8_t *packet, size_t len, const int *fds,
 {
 	struct control_listener l;
 
-	if (control_get(packet, len, MON_EV_LISTENER, &l) < 0 ||
+	if (control_get(packet, len, BROKER_EV_LISTENER, &l) < 0 ||
 	    o->have >= o->configure.listeners || l.kind > LISTENER_UNIX ||
 	    l.client_certificate > CLIENT_CERTIFICATE_REQUIRED ||
 	    nfds != fds_of(&l))
@@ -226,7 +226,7 @@ static int
 on_reload(const uint8_t *packet, size_t len, const int *fds, size_t nfds)
 {
 	if (reloading ||
-	    begin_offer(&reload, packet, len, MON_EV_RELOAD, fds, nfds) < 0)
+	    begin_offer(&reload, packet, len, BROKER_EV_RELOAD, fds, nfds) < 0)
 		return -EBADMSG;
 	reloading = true;
 	return apply_when_complete();
@@ -245,7 +245,7 @@ on_drain(const uint8_t *packet, size_t len, const int *fds, size_t nfds)
 {
 	struct control_drain d;
 
-	if (control_get(packet, len, MON_EV_DRAIN, &d) < 0 ||
+	if (control_get(packet, len, BROKER_EV_DRAIN, &d) < 0 ||
 	    d.why > DRAIN_STOPPING)
 		return -EBADMSG;
 	frontend_drain = d.why;
@@ -255,7 +255,7 @@ on_drain(const uint8_t *packet, size_t len, const int *fds, size_t nfds)
 static int
 on_stop(const uint8_t *packet, size_t len, const int *fds, size_t nfds)
 {
-	if (control_get(packet, len, MON_EV_STOP, NULL) < 0)
+	if (control_get(packet, len, BROKER_EV_STOP, NULL) < 0)
 		return -EBADMSG;
 	listener_close_all();
 	admission_end();
@@ -266,8 +266,8 @@ on_stop(const uint8_t *packet, size_t len, const int *fds, size_t nfds)
 static int
 on_ping(const uint8_t *packet, size_t len, const int *fds, size_t nfds)
 {
-	monitor_alive();
-	return control_get(packet, len, MON_EV_PING, NULL);
+	broker_alive();
+	return control_get(packet, len, BROKER_EV_PING, NULL);
 }
 
 static const struct event_row {
@@ -276,19 +276,19 @@ static const struct event_row {
 	int (*react)(
 	    const uint8_t *packet, size_t len, const int *fds, size_t nfds);
 } events[] = {
-	{ MON_ANS_AUTHENTICATE, 0, on_verdict },
-	{ MON_ANS_OPEN, 1, on_open },
-	{ MON_ANS_RESUME, 1, on_resume },
-	{ MON_ANS_WATCH, 1, on_watch },
-	{ MON_ANS_CLOSE, 0, on_closed },
-	{ MON_ANS_METRICS, 0, on_metrics },
-	{ MON_EV_RUNNER_EXITED, 0, on_runner_exited },
-	{ MON_EV_END, 0, on_end },
-	{ MON_EV_RELOAD, TLS_HELPERS, on_reload },
-	{ MON_EV_LISTENER, CONTROL_LISTENER_FDS_MAX, on_listener },
-	{ MON_EV_DRAIN, 0, on_drain },
-	{ MON_EV_STOP, 0, on_stop },
-	{ MON_EV_PING, 0, on_ping },
+	{ BROKER_ANS_AUTHENTICATE, 0, on_verdict },
+	{ BROKER_ANS_OPEN, 1, on_open },
+	{ BROKER_ANS_RESUME, 1, on_resume },
+	{ BROKER_ANS_WATCH, 1, on_watch },
+	{ BROKER_ANS_CLOSE, 0, on_closed },
+	{ BROKER_ANS_METRICS, 0, on_metrics },
+	{ BROKER_EV_RUNNER_EXITED, 0, on_runner_exited },
+	{ BROKER_EV_END, 0, on_end },
+	{ BROKER_EV_RELOAD, TLS_HELPERS, on_reload },
+	{ BROKER_EV_LISTENER, CONTROL_LISTENER_FDS_MAX, on_listener },
+	{ BROKER_EV_DRAIN, 0, on_drain },
+	{ BROKER_EV_STOP, 0, on_stop },
+	{ BROKER_EV_PING, 0, on_ping },
 };
 
 static void
@@ -304,8 +304,7 @@ take_event(const uint8_t *packet, size_t len, const int *fds, size_t nfds)
 			break;
 		return;
 	}
-	log_fatal(
-	    "impossible message from the monitor: %s", control_name(type));
+	log_fatal("impossible message from the broker: %s", control_name(type));
 }
 
 static void
@@ -321,7 +320,7 @@ control_cb(evutil_socket_t fd, short what, void *arg)
 		if (n == -EAGAIN)
 			return;
 		if (n <= 0) {
-			/* The monitor is gone, or has no more use for us; or a
+			/* The broker is gone, or has no more use for us; or a
 			 * descriptor found no place here. */
 			if (n < 0)
 				log_error((int)n, "control channel");
@@ -346,18 +345,18 @@ tell_unsent(enum control_type type, uint32_t conn)
 
 	snprintf(failed.reason, sizeof(failed.reason),
 	    "the session channel cannot be passed on");
-	if (c != NULL && type == MON_REQ_AUTHENTICATE)
+	if (c != NULL && type == BROKER_REQ_AUTHENTICATE)
 		handshake_verdict(c, &busy);
 	else if (c != NULL && c->state == CONN_STARTING)
 		handshake_refused(c, &failed);
 }
 
 void
-monitor_watch(void)
+broker_watch(void)
 {
 	static struct event control;
 
-	monitor_on_unsent(tell_unsent);
+	broker_on_unsent(tell_unsent);
 	event_assign(
 	    &control, base, CONTROL_FD, EV_READ | EV_PERSIST, control_cb, NULL);
 	loop_add(&control, NULL);
@@ -380,7 +379,7 @@ wait_packet(uint8_t *packet, size_t cap, int *fds, size_t *nfds)
 }
 
 void
-monitor_wait_configure(struct offer *o)
+broker_wait_configure(struct offer *o)
 {
 	uint8_t packet[CONTROL_MESSAGE_MAX];
 	char fault[CONTROL_FAULT_MAX];
@@ -390,7 +389,7 @@ monitor_wait_configure(struct offer *o)
 	int err;
 
 	n = wait_packet(packet, sizeof(packet), fds, &nfds);
-	err = begin_offer(o, packet, (size_t)n, MON_EV_CONFIGURE, fds, nfds);
+	err = begin_offer(o, packet, (size_t)n, BROKER_EV_CONFIGURE, fds, nfds);
 	while (err == 0 && o->have < o->configure.listeners) {
 		n = wait_packet(packet, sizeof(packet), fds, &nfds);
 		err = add_to_offer(o, packet, (size_t)n, fds, nfds);

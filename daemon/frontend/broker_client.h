@@ -9,9 +9,9 @@ struct offer;
 
 /* Waits for all of it; anything else is fatal. The descriptors are the
  * caller's. */
-void monitor_wait_configure(struct offer *offer);
+void broker_wait_configure(struct offer *offer);
 
 /* Serves the control channel from now on. */
-void monitor_watch(void);
+void broker_watch(void);
 
 #endif

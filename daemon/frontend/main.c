@@ -1,5 +1,5 @@
 /*
- * execd-frontend: speaks with strangers. Started by the monitor with its
+ * execd-frontend: speaks with strangers. Started by the broker with its
  * control channel on descriptor 3; everything else it will ever have comes in
  * the first message there.
  */
@@ -81,18 +81,18 @@ main(void)
 	make_event_base();
 	loop_log(base);
 	heap_init(base);
-	monitor_wait_configure(&offer);
+	broker_wait_configure(&offer);
 	config = offer.configure;
 	warm_up();
-	monitor_watch();
+	broker_watch();
 	health_watch();
 	hangup_init();
 	listener_prepare_stdio(&offer);
 	confine(&offer, &ready);
-	helper_init(monitor_helper_hangs);
+	helper_init(broker_helper_hangs);
 	helper_set_channels(offer.helpers);
 	listener_take(&offer, true);
-	monitor_ready(&ready);
+	broker_ready(&ready);
 	listener_take_stdio(&offer);
 	code_pages_give_back();
 	while (!event_base_got_break(base)) {

@@ -2,8 +2,8 @@
  * execd-keys: does for the front-end what it must not do itself, in one of two
  * lives. The key process holds the private keys of the TLS listeners and signs;
  * the certificate process holds the client CAs and verifies, and what a
- * hostile certificate could reach there is no key. Started by the monitor with
- * one channel on descriptor 3: first the monitor says there what it holds, then
+ * hostile certificate could reach there is no key. Started by the broker with
+ * one channel on descriptor 3: first the broker says there what it holds, then
  * the front-end asks. It opens nothing, knows nobody, and ends with its
  * channel.
  */
@@ -220,7 +220,7 @@ take_verify(const uint8_t *packet, size_t len, const int *fds, size_t nfds)
 	if (trust_verify(&r, &answer) < 0)
 		return -EPERM;
 	if (answer.error == 0)
-		voucher_seal(&answer.voucher, secret);
+		cert_verdict_seal(&answer.cert_verdict, secret);
 	reply(KEYS_VERIFIED, &answer);
 	return 0;
 }
@@ -284,7 +284,7 @@ main(int argc, char **argv)
 	}
 	drop_visibility();
 	prctl(PR_SET_NAME, "execd-keys");
-	/* Dies with its monitor even while the front-end lives on. */
+	/* Dies with its broker even while the front-end lives on. */
 	prctl(PR_SET_PDEATHSIG, SIGKILL);
 	signal(SIGPIPE, SIG_IGN);
 	crypto_memory_init_secret();

@@ -132,7 +132,7 @@ static STACK_OF(X509) * read_chain(const uint8_t *p, size_t len)
 
 /* As in execd.conf(5); one that does not fit can be nobody's. */
 static void
-describe(X509 *x, struct control_voucher *v)
+describe(X509 *x, struct control_cert_verdict *v)
 {
 	unsigned len = sizeof(v->digest);
 	BIO *bio = BIO_new(BIO_s_mem());
@@ -186,12 +186,12 @@ trust_verify(
 	answer->serial = request->serial;
 	answer->error = X509_V_ERR_UNSPECIFIED;
 	if (chain != NULL && sk_X509_num(chain) > 0) {
-		describe(sk_X509_value(chain, 0), &answer->voucher);
+		describe(sk_X509_value(chain, 0), &answer->cert_verdict);
 		answer->error = judge(store, chain);
 	}
 	free_chain(chain);
 	ERR_clear_error();
-	answer->voucher.listener = request->listener;
-	answer->voucher.made_ms = (uint64_t)now_ms();
+	answer->cert_verdict.listener = request->listener;
+	answer->cert_verdict.made_ms = (uint64_t)now_ms();
 	return 0;
 }

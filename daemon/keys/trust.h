@@ -16,7 +16,7 @@ int trust_add(uint32_t listener, int ca_fd, int crl_fd);
 /* Is there a client CA at all? */
 bool trust_is_there(void);
 
-/* Judges a chain. 0 with the answer's error, and its voucher filled in but not
+/* Judges a chain. 0 with the answer's error, and its verdict filled in but not
  * sealed; -EPERM: nobody asks this. */
 int trust_verify(
     const struct control_verify *request, struct control_verified *answer);

@@ -1,5 +1,5 @@
 /*
- * How a record gets to where records go. None waits long: the monitor does
+ * How a record gets to where records go. None waits long: the broker does
  * nothing else meanwhile.
  */
 #ifndef AUDIT_SINKS_H

@@ -1,6 +1,6 @@
 /*
  * What the operator wants, in one form wherever it was said: execd.conf(5) or
- * the command line. Read by the monitor alone. A configuration is never
+ * the command line. Read by the broker alone. A configuration is never
  * changed: a reload makes another one, and what it says is compared.
  */
 #ifndef CONF_H

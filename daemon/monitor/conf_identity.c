@@ -116,7 +116,7 @@ check(struct conf *c, void *o, char *why)
 	if (sandbox_rules_check(&id->sandbox, why) < 0)
 		return -EINVAL;
 	if (id->record.directory != NULL &&
-	    session_cast_check(id->record.directory, why) < 0)
+	    session_recording_check(id->record.directory, why) < 0)
 		return -EINVAL;
 	if (id->record.max_bytes < RECORD_MIN_BYTES)
 		return conf_refuse(why,

@@ -46,7 +46,7 @@ find_subject(const struct conf *c, const char *subject)
 
 /* A certificate of its own comes before a name that several may have. */
 static struct identity *
-find_certificate(const struct conf *c, const struct control_voucher *v)
+find_certificate(const struct conf *c, const struct control_cert_verdict *v)
 {
 	struct identity *found = find_digest(c, v->digest, true);
 
@@ -127,7 +127,7 @@ verify_other(const struct conf *c, const struct listener *l,
 	*who = NULL;
 	*how = "certificate";
 	if (presented->has_certificate)
-		*who = find_certificate(c, &presented->voucher);
+		*who = find_certificate(c, &presented->cert_verdict);
 	if (*who == NULL && peer != NULL) {
 		*who = find_uid(c, peer->uid);
 		*how = "peer user";

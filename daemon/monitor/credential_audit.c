@@ -16,7 +16,7 @@ begin(struct audit_event *e, const char *event, const char *peer,
 }
 
 void
-credential_audit(struct monitor *m, const struct control_authenticate *a,
+credential_audit(struct broker *m, const struct control_authenticate *a,
     const struct listener *l, enum verdict v, const struct identity *who,
     const char *how)
 {
@@ -35,8 +35,8 @@ credential_audit(struct monitor *m, const struct control_authenticate *a,
 }
 
 void
-credential_audit_refused(struct monitor *m, const struct control_refused *r,
-    const struct listener *l)
+credential_audit_refused(
+    struct broker *m, const struct control_refused *r, const struct listener *l)
 {
 	struct audit_event e;
 

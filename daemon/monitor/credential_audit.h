@@ -8,15 +8,15 @@
 
 struct identity;
 struct listener;
-struct monitor;
+struct broker;
 
 /* A verdict; who: NULL unless granted, l: NULL if it is closed by now. */
-void credential_audit(struct monitor *m, const struct control_authenticate *a,
+void credential_audit(struct broker *m, const struct control_authenticate *a,
     const struct listener *l, enum verdict v, const struct identity *who,
     const char *how);
 
 /* In TLS, as the front-end tells. */
-void credential_audit_refused(struct monitor *m,
-    const struct control_refused *r, const struct listener *l);
+void credential_audit_refused(struct broker *m, const struct control_refused *r,
+    const struct listener *l);
 
 #endif

@@ -27,7 +27,7 @@
 
 static TAILQ_HEAD(, ctl_client) clients = TAILQ_HEAD_INITIALIZER(clients);
 static unsigned nclients;
-static struct source door = { .fd = -1 };
+static struct source userns = { .fd = -1 };
 static int64_t rest_until_ms;
 
 /* --- the socket ---------------------------------------------------------- */
@@ -183,7 +183,7 @@ may_ask(const struct conf *c, int fd, const struct ucred *who)
 }
 
 static void
-audit_refused(struct monitor *m, const struct ucred *who)
+audit_refused(struct broker *m, const struct ucred *who)
 {
 	struct audit_event e;
 
@@ -226,7 +226,7 @@ refill(struct ctl_client *c)
 	c->out.len = c->sent = 0;
 	if (c->state != CTL_LISTING)
 		return false;
-	if (!ctl_list_more(&monitor, c))
+	if (!ctl_list_more(&broker, c))
 		c->state = CTL_ANSWERING;
 	return true;
 }
@@ -274,7 +274,7 @@ read_request(struct ctl_client *c)
 	end = c->in.failed ? NULL : memchr(c->in.data, '\n', c->in.len);
 	if (end != NULL) {
 		c->state = CTL_ANSWERING;
-		ctl_carry_out(&monitor, c, (const char *)c->in.data,
+		ctl_carry_out(&broker, c, (const char *)c->in.data,
 		    (size_t)(end - (const char *)c->in.data));
 		ctl_send(c);
 	} else if (c->in.failed || c->in.len == CTL_REQUEST_MAX) {
@@ -311,7 +311,7 @@ turn_away(int fd, const char *code, const char *message)
 }
 
 static void
-take_client(struct monitor *m, int fd, const struct ucred *who)
+take_client(struct broker *m, int fd, const struct ucred *who)
 {
 	struct ctl_client *c = xcalloc(1, sizeof(*c));
 	int64_t now = now_ms();
@@ -331,7 +331,7 @@ take_client(struct monitor *m, int fd, const struct ucred *who)
 }
 
 static void
-judge_client(struct monitor *m, int fd)
+judge_client(struct broker *m, int fd)
 {
 	struct ucred who = { .uid = (uid_t)-1 };
 	socklen_t len = sizeof(who);
@@ -354,14 +354,14 @@ _Static_assert(CTL_CLIENTS_MAX == 8, "the sentence above");
 
 /* Without a descriptor for it, who knocks would wake this program for ever. */
 static void
-door_ready(struct source *source, uint32_t events)
+userns_ready(struct source *source, uint32_t events)
 {
 	for (int i = 0; i < ACCEPTS_PER_WAKE; i++) {
 		int fd = accept4(
 		    source->fd, NULL, NULL, SOCK_CLOEXEC | SOCK_NONBLOCK);
 
 		if (fd >= 0) {
-			judge_client(&monitor, fd);
+			judge_client(&broker, fd);
 			continue;
 		}
 		if (errno != EMFILE && errno != ENFILE && errno != ENOMEM &&
@@ -375,16 +375,16 @@ door_ready(struct source *source, uint32_t events)
 }
 
 void
-ctl_serve(struct monitor *m)
+ctl_serve(struct broker *m)
 {
 	const struct listener *l = m->conf->control.listener;
 	int fd;
 
-	source_remove(&door);
+	source_remove(&userns);
 	if (l == NULL)
 		return;
 	fd = fcntl(l->fd, F_DUPFD_CLOEXEC, CONTROL_FD + 1);
-	if (fd < 0 || source_add(&door, fd, EPOLLIN, door_ready) < 0) {
+	if (fd < 0 || source_add(&userns, fd, EPOLLIN, userns_ready) < 0) {
 		log_error(-errno, "ctl");
 		if (fd >= 0)
 			close(fd);
@@ -400,15 +400,15 @@ sooner(int64_t a, int64_t b)
 }
 
 int64_t
-ctl_expire(struct monitor *m, int64_t now)
+ctl_expire(struct broker *m, int64_t now)
 {
 	struct ctl_client *c, *next;
 	int64_t deadline = -1;
 
 	if (rest_until_ms > 0 && now >= rest_until_ms) {
 		rest_until_ms = 0;
-		if (door.fd >= 0)
-			source_set_events(&door, EPOLLIN);
+		if (userns.fd >= 0)
+			source_set_events(&userns, EPOLLIN);
 	} else if (rest_until_ms > 0) {
 		deadline = rest_until_ms;
 	}

@@ -17,7 +17,7 @@
 #include "source.h"
 
 struct conf;
-struct monitor;
+struct broker;
 struct options;
 
 #define CTL_CLIENTS_MAX	    8	  /* at once */
@@ -51,7 +51,7 @@ struct ctl_client {
 
 /* One that was understood. Strings are of the document, which outlives it. */
 struct ctl_request {
-	struct monitor *monitor;
+	struct broker *broker;
 	struct ctl_client *client;
 	const char *command;
 	char session[CONTROL_SESSION_ID_MAX]; /* as asked for, or "" */
@@ -68,10 +68,10 @@ int ctl_open(
     struct conf *next, const struct conf *old, const struct options *o);
 
 /* Serves the socket of the configuration in force. */
-void ctl_serve(struct monitor *m);
+void ctl_serve(struct broker *m);
 
 /* Gives up clients that take too long. When to come again, or -1. */
-int64_t ctl_expire(struct monitor *m, int64_t now);
+int64_t ctl_expire(struct broker *m, int64_t now);
 
 /* What `old` left in the file system goes, unless `next` has the same. */
 void ctl_unlink(const struct conf *old, const struct conf *next);
@@ -81,10 +81,10 @@ void ctl_send(struct ctl_client *c);
 
 /* ctl_commands.c: carries a request out and writes the answer to c->out. */
 void ctl_carry_out(
-    struct monitor *m, struct ctl_client *c, const char *line, size_t len);
+    struct broker *m, struct ctl_client *c, const char *line, size_t len);
 
 /* LISTING: writes the next of its sessions; false: that was the end. */
-bool ctl_list_more(struct monitor *m, struct ctl_client *c);
+bool ctl_list_more(struct broker *m, struct ctl_client *c);
 
 /* A failure as the answer. */
 void ctl_write_error(struct buf *b, const char *code, const char *message);

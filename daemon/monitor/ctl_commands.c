@@ -187,7 +187,7 @@ find_session(struct ctl_request *r)
 		    r->session, CTL_ID_CHARS_MIN);
 		return NULL;
 	}
-	table_each(&r->monitor->sessions.by_id, search_visit, &search);
+	table_each(&r->broker->sessions.by_id, search_visit, &search);
 	if (search.found == 1)
 		return search.session;
 	if (search.found == 0)
@@ -216,7 +216,7 @@ static int
 answer_list(struct ctl_request *r, struct json_writer *w)
 {
 	struct ctl_client *c = r->client;
-	const struct registry *sessions = &r->monitor->sessions;
+	const struct registry *sessions = &r->broker->sessions;
 
 	c->ids = xcalloc(sessions->by_id.count + 1, sizeof(*c->ids));
 	table_each(&sessions->by_id, note_id, c);
@@ -227,7 +227,7 @@ answer_list(struct ctl_request *r, struct json_writer *w)
 }
 
 bool
-ctl_list_more(struct monitor *m, struct ctl_client *c)
+ctl_list_more(struct broker *m, struct ctl_client *c)
 {
 	struct json_writer w;
 	int told = 0;
@@ -302,7 +302,7 @@ answer_kill(struct ctl_request *r, struct json_writer *w)
 	log_info("session %.*s: %s", ID_LOG_CHARS, s->id, reason);
 	session_end_reason(s, reason);
 	session_ended_note(s);
-	session_dismiss(r->monitor, s);
+	session_dismiss(r->broker, s);
 	put_id(w, s);
 	put_string(w, "state", state_name(s));
 	return 0;
@@ -311,7 +311,7 @@ answer_kill(struct ctl_request *r, struct json_writer *w)
 /* --- the whole of it ------------------------------------------------------ */
 
 static const char *
-execd_state(const struct monitor *m)
+execd_state(const struct broker *m)
 {
 	return m->stopping || m->draining ? "stopping"
 	       : m->drain.drained	  ? "drained"
@@ -321,30 +321,30 @@ execd_state(const struct monitor *m)
 static int
 answer_drain(struct ctl_request *r, struct json_writer *w)
 {
-	if (r->monitor->stopping || r->monitor->draining)
+	if (r->broker->stopping || r->broker->draining)
 		return refuse(r, "stopping", "execd is stopping already");
 	json_key(w, "changed");
-	json_bool(w, drain_begin(r->monitor, r->client->who.uid));
-	put_string(w, "state", execd_state(r->monitor));
-	put_number(w, "sessions", r->monitor->sessions.by_id.count);
+	json_bool(w, drain_begin(r->broker, r->client->who.uid));
+	put_string(w, "state", execd_state(r->broker));
+	put_number(w, "sessions", r->broker->sessions.by_id.count);
 	return 0;
 }
 
 static int
 answer_undrain(struct ctl_request *r, struct json_writer *w)
 {
-	if (r->monitor->stopping || r->monitor->draining)
+	if (r->broker->stopping || r->broker->draining)
 		return refuse(r, "stopping",
 		    "execd is stopping, and that "
 		    "cannot be undone");
 	json_key(w, "changed");
-	json_bool(w, drain_end(r->monitor, r->client->who.uid));
-	put_string(w, "state", execd_state(r->monitor));
+	json_bool(w, drain_end(r->broker, r->client->who.uid));
+	put_string(w, "state", execd_state(r->broker));
 	return 0;
 }
 
 static void
-put_programs(struct json_writer *w, const struct monitor *m)
+put_programs(struct json_writer *w, const struct broker *m)
 {
 	const struct helper_process *h;
 
@@ -379,7 +379,7 @@ census_visit(struct table_node *node, void *arg)
 }
 
 static void
-put_census(struct json_writer *w, const struct monitor *m)
+put_census(struct json_writer *w, const struct broker *m)
 {
 	struct census census = { 0 };
 
@@ -396,7 +396,7 @@ put_census(struct json_writer *w, const struct monitor *m)
 static int
 answer_status(struct ctl_request *r, struct json_writer *w)
 {
-	const struct monitor *m = r->monitor;
+	const struct broker *m = r->broker;
 	const char *ill = health_reason(m, now_ms());
 
 	put_string(w, "state", execd_state(m));
@@ -426,7 +426,7 @@ answer_reload(struct ctl_request *r, struct json_writer *w)
 
 	buf_init(&told, sizeof(r->message) - sizeof(MORE));
 	log_copy_to(&told);
-	code = reload_configuration(r->monitor);
+	code = reload_configuration(r->broker);
 	log_copy_to(NULL);
 	if (told.failed) {
 		told.failed = false;
@@ -548,7 +548,7 @@ record(const struct ctl_request *r)
 	if (r->reason[0] != '\0')
 		audit_string(&e, "reason", r->reason);
 	audit_string(&e, "result", r->code ? r->code : "done");
-	audit_end(&e, &r->monitor->conf->audit);
+	audit_end(&e, &r->broker->conf->audit);
 }
 
 static void
@@ -572,9 +572,9 @@ run(const struct ctl_command *c, struct ctl_request *r)
 
 void
 ctl_carry_out(
-    struct monitor *m, struct ctl_client *client, const char *line, size_t len)
+    struct broker *m, struct ctl_client *client, const char *line, size_t len)
 {
-	struct ctl_request r = { .monitor = m, .client = client };
+	struct ctl_request r = { .broker = m, .client = client };
 	const struct ctl_command *c = NULL;
 	struct json_doc doc;
 

@@ -250,24 +250,24 @@ find_patient(struct patient *p, const char *user)
 
 /* The user namespace that root makes for all sandboxes of a user. */
 static void
-try_door(struct patient *p)
+try_userns(struct patient *p)
 {
 	static const char name[] = "user namespace made by root";
 	const char *step;
 
-	p->door = door_open(p->programs->runner, p->uid, p->gid, &step);
-	if (p->door >= 0)
+	p->userns = userns_open(p->programs->runner, p->uid, p->gid, &step);
+	if (p->userns >= 0)
 		printf("%-8s %s\n", "ok", name);
 	else
 		printf("%-8s %s: %s: %s; the runner tries to make one itself\n",
-		    "without", name, step, strerror(-p->door));
+		    "without", name, step, strerror(-p->userns));
 }
 
 int
 doctor_run(const struct programs *programs, const char *user)
 {
 	struct patient p = {
-		.programs = programs, .root = geteuid() == 0, .door = -1
+		.programs = programs, .root = geteuid() == 0, .userns = -1
 	};
 	int code = EXIT_STOPPED, err = find_patient(&p, user);
 	bool no_user = false;
@@ -280,7 +280,7 @@ doctor_run(const struct programs *programs, const char *user)
 	printf("What execd, started as %s, can enforce on commands of %s:\n",
 	    p.root ? "root" : p.name, p.name);
 	if (p.root)
-		try_door(&p);
+		try_userns(&p);
 	fflush(stdout);
 	for (size_t i = 0; i < nitems(layers); i++) {
 		if (no_user && layers[i].inside) {

@@ -45,8 +45,8 @@ become_patient(const struct patient *p)
 	    (setgroups(0, NULL) < 0 || setresgid(p->gid, p->gid, p->gid) < 0 ||
 		setresuid(p->uid, p->uid, p->uid) < 0))
 		give_up();
-	if (p->door >= 0)
-		err = setns(p->door, CLONE_NEWUSER) < 0 ? -errno : 0;
+	if (p->userns >= 0)
+		err = setns(p->userns, CLONE_NEWUSER) < 0 ? -errno : 0;
 	else
 		err = userns_enter_new(NULL, &step);
 	errno = -err;

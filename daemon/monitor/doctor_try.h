@@ -15,8 +15,8 @@ struct patient {
 	char *name; /* owned */
 	uid_t uid;
 	gid_t gid;
-	bool root; /* execd is */
-	int door;  /* root only; -errno: it could not be made */
+	bool root;  /* execd is */
+	int userns; /* root only; -errno: it could not be made */
 };
 
 /* In a child, which ends with the errno of what failed; else they return. */

@@ -58,7 +58,7 @@ keep(const struct drain *d)
 }
 
 bool
-drain_begin(struct monitor *m, uint32_t uid)
+drain_begin(struct broker *m, uint32_t uid)
 {
 	if (m->drain.drained)
 		return false;
@@ -73,7 +73,7 @@ drain_begin(struct monitor *m, uint32_t uid)
 }
 
 bool
-drain_end(struct monitor *m, uint32_t uid)
+drain_end(struct broker *m, uint32_t uid)
 {
 	if (!m->drain.drained)
 		return false;
@@ -86,7 +86,7 @@ drain_end(struct monitor *m, uint32_t uid)
 }
 
 const char *
-drain_reason(const struct monitor *m)
+drain_reason(const struct broker *m)
 {
 	if (m->stopping || m->draining)
 		return "the server is shutting down";

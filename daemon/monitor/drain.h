@@ -9,7 +9,7 @@
 #include <stdbool.h>
 #include <stdint.h>
 
-struct monitor;
+struct broker;
 
 struct drain {
 	bool drained;
@@ -21,10 +21,10 @@ struct drain {
 void drain_init(struct drain *d);
 
 /* False: it was so already. */
-bool drain_begin(struct monitor *m, uint32_t uid);
-bool drain_end(struct monitor *m, uint32_t uid);
+bool drain_begin(struct broker *m, uint32_t uid);
+bool drain_end(struct broker *m, uint32_t uid);
 
 /* Why no new session is opened now, or NULL. */
-const char *drain_reason(const struct monitor *m);
+const char *drain_reason(const struct broker *m);
 
 #endif

@@ -165,8 +165,8 @@ control_ready(struct source *source, uint32_t events)
 		if (nfds > 1)
 			err = -EBADMSG;
 		else
-			err = request_take(&monitor, packet, (size_t)n,
-			    nfds ? &fds[0] : &none);
+			err = request_take(
+			    &broker, packet, (size_t)n, nfds ? &fds[0] : &none);
 		if (err < 0)
 			dispose(fds, nfds);
 		else
@@ -220,7 +220,7 @@ send_listener(struct frontend *f, const struct listener *l)
 	int err = copy_descriptors(l, fds, &n);
 
 	if (err == 0) {
-		send_with(f, MON_EV_LISTENER, &c, fds, n);
+		send_with(f, BROKER_EV_LISTENER, &c, fds, n);
 		return;
 	}
 	log_error(err, "listener %s", l->name);
@@ -230,7 +230,7 @@ send_listener(struct frontend *f, const struct listener *l)
 
 /* type: CONFIGURE or RELOAD. With it come other helpers. */
 static void
-send_configuration(struct monitor *m, enum control_type type)
+send_configuration(struct broker *m, enum control_type type)
 {
 	const struct limits *l = &m->conf->limits;
 	struct control_configure c = {
@@ -271,14 +271,14 @@ send_configuration(struct monitor *m, enum control_type type)
 }
 
 void
-frontend_reload(struct monitor *m)
+frontend_reload(struct broker *m)
 {
 	if (m->frontend.control.fd >= 0)
-		send_configuration(m, MON_EV_RELOAD);
+		send_configuration(m, BROKER_EV_RELOAD);
 }
 
 static void __attribute__((noreturn))
-frontend_child(const struct monitor *m, int control_fd)
+frontend_child(const struct broker *m, int control_fd)
 {
 	char *argv[] = { (char *)(uintptr_t) "execd-frontend", NULL };
 	char *env[3] = { NULL };
@@ -295,7 +295,7 @@ frontend_child(const struct monitor *m, int control_fd)
 /* Its pid is set only once there is one: whoever kills a front-end kills
  * that pid, and kill(2) takes -1 for everybody. */
 static int
-fork_frontend(struct monitor *m, int *control_fd)
+fork_frontend(struct broker *m, int *control_fd)
 {
 	int pair[2], err = seqpacket_pair(pair);
 	pid_t pid;
@@ -317,7 +317,7 @@ fork_frontend(struct monitor *m, int *control_fd)
 }
 
 int
-frontend_start(struct monitor *m)
+frontend_start(struct broker *m)
 {
 	struct frontend *f = &m->frontend;
 	int fd, err = fork_frontend(m, &fd);
@@ -334,7 +334,7 @@ frontend_start(struct monitor *m)
 		close(fd);
 		return err;
 	}
-	send_configuration(m, MON_EV_CONFIGURE);
+	send_configuration(m, BROKER_EV_CONFIGURE);
 	if (drain_reason(m) != NULL)
 		frontend_drain(m);
 	return 0;
@@ -342,7 +342,7 @@ frontend_start(struct monitor *m)
 
 /* What was not said to it is not said to the next one. */
 static void
-forget(struct monitor *m)
+forget(struct broker *m)
 {
 	struct frontend *f = &m->frontend;
 
@@ -352,7 +352,7 @@ forget(struct monitor *m)
 }
 
 static void
-plan_restart(struct monitor *m)
+plan_restart(struct broker *m)
 {
 	struct frontend *f = &m->frontend;
 	int64_t now = now_ms();
@@ -360,10 +360,10 @@ plan_restart(struct monitor *m)
 	if (f->state == FRONTEND_CONFINING &&
 	    ++f->failures >= (m->announced ? FAILURES_MAX : 1)) {
 		log_error(0, "the front-end cannot be started");
-		monitor_stop(m, EXIT_FAILED);
+		broker_stop(m, EXIT_FAILED);
 	} else if (m->stdio) {
 		log_error(0, "the front-end of the stdio connection is gone");
-		monitor_stop(m, EXIT_FAILED);
+		broker_stop(m, EXIT_FAILED);
 	}
 	f->restart_ms =
 	    now - f->started_ms < RESTART_AFTER_MS / 2 && f->failures > 1
@@ -373,7 +373,7 @@ plan_restart(struct monitor *m)
 }
 
 bool
-frontend_reap(struct monitor *m, pid_t pid, int status)
+frontend_reap(struct broker *m, pid_t pid, int status)
 {
 	struct frontend *f = &m->frontend;
 
@@ -419,7 +419,7 @@ judge_silence(struct frontend *f, int64_t now, int64_t deadline_ms)
 }
 
 int64_t
-frontend_watch(struct monitor *m, int64_t now)
+frontend_watch(struct broker *m, int64_t now)
 {
 	struct frontend *f = &m->frontend;
 
@@ -432,7 +432,7 @@ frontend_watch(struct monitor *m, int64_t now)
 	if (now < f->ping_ms)
 		return f->ping_ms;
 	f->answer_ms = now + ANSWER_MS;
-	frontend_send(f, MON_EV_PING, NULL, -1);
+	frontend_send(f, BROKER_EV_PING, NULL, -1);
 	return f->answer_ms;
 }
 
@@ -447,24 +447,24 @@ frontend_is_alive(struct frontend *f)
 }
 
 void
-frontend_drain(struct monitor *m)
+frontend_drain(struct broker *m)
 {
 	struct control_drain d = { .why = m->stopping || m->draining
 					      ? DRAIN_STOPPING
 					  : m->drain.drained ? DRAIN_OPERATOR
 							     : DRAIN_NONE };
 
-	frontend_send(&m->frontend, MON_EV_DRAIN, &d, -1);
+	frontend_send(&m->frontend, BROKER_EV_DRAIN, &d, -1);
 }
 
 void
-frontend_stop(struct monitor *m)
+frontend_stop(struct broker *m)
 {
-	frontend_send(&m->frontend, MON_EV_STOP, NULL, -1);
+	frontend_send(&m->frontend, BROKER_EV_STOP, NULL, -1);
 }
 
 void
-frontend_hang_up(struct monitor *m)
+frontend_hang_up(struct broker *m)
 {
 	dispose_channel(source_detach(&m->frontend.control));
 }

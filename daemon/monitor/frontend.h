@@ -1,5 +1,5 @@
 /*
- * The monitor's side of the front-end: its process and its control channel.
+ * The broker's side of the front-end: its process and its control channel.
  * What it may ask is in requests.h.
  */
 #ifndef FRONTEND_H
@@ -14,7 +14,7 @@
 #include "source.h"
 #include "table.h"
 
-struct monitor;
+struct broker;
 
 enum frontend_state {
 	FRONTEND_DOWN = 1 << 0,	     /* none; may be started at restart_ms */
@@ -49,28 +49,28 @@ void frontend_init(struct frontend *f);
 
 /* Gives the running front-end the configuration that is in force now, and
  * another key process. */
-void frontend_reload(struct monitor *m);
+void frontend_reload(struct broker *m);
 
 /* Starts it and sends CONFIGURE. 0 or -errno. */
-int frontend_start(struct monitor *m);
+int frontend_start(struct broker *m);
 
 /* A child of that pid ended. False: not the front-end. */
-bool frontend_reap(struct monitor *m, pid_t pid, int status);
+bool frontend_reap(struct broker *m, pid_t pid, int status);
 
 /* Asks it from time to time, and kills one that does not answer, so that
  * another takes over. When to call it again, or -1. */
-int64_t frontend_watch(struct monitor *m, int64_t now);
+int64_t frontend_watch(struct broker *m, int64_t now);
 
 /* It has answered. 0, or -EPERM: it was not asked. */
 int frontend_is_alive(struct frontend *f);
 
 /* Tells it whether new sessions are opened, and why they are not. */
-void frontend_drain(struct monitor *m);
+void frontend_drain(struct broker *m);
 
 /* Tells it that no more work comes: clients are told, it exits at the end of
  * its control channel. */
-void frontend_stop(struct monitor *m);
-void frontend_hang_up(struct monitor *m);
+void frontend_stop(struct broker *m);
+void frontend_hang_up(struct broker *m);
 
 /* Sends a message, later if its socket is full. fd (or -1) is taken over. */
 void frontend_send(

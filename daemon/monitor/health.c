@@ -7,7 +7,7 @@
 #include "monitor.h"
 
 const char *
-health_of_parts(const struct monitor *m, int64_t now)
+health_of_parts(const struct broker *m, int64_t now)
 {
 	const struct frontend *f = &m->frontend;
 
@@ -23,7 +23,7 @@ health_of_parts(const struct monitor *m, int64_t now)
 }
 
 const char *
-health_reason(const struct monitor *m, int64_t now)
+health_reason(const struct broker *m, int64_t now)
 {
 	const char *ill = health_of_parts(m, now);
 

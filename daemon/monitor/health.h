@@ -7,12 +7,12 @@
 
 #include <stdint.h>
 
-struct monitor;
+struct broker;
 
 /* What does not answer, in words; NULL: all parts do. */
-const char *health_of_parts(const struct monitor *m, int64_t now);
+const char *health_of_parts(const struct broker *m, int64_t now);
 
 /* The same, and what else keeps sessions from being served. */
-const char *health_reason(const struct monitor *m, int64_t now);
+const char *health_reason(const struct broker *m, int64_t now);
 
 #endif

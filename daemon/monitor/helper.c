@@ -18,8 +18,8 @@
 #include "seqpacket.h"
 #include "util.h"
 
-#define RESTART_AFTER_MS 1000 /* if it lived shorter than this */
-#define VOUCHER_SLACK_MS 1000 /* a timer may be late */
+#define RESTART_AFTER_MS      1000 /* if it lived shorter than this */
+#define CERT_VERDICT_SLACK_MS 1000 /* a timer may be late */
 
 static const char *const names[] = { [TLS_HELPER_KEYS] = "key process",
 	[TLS_HELPER_CERTIFICATES] = "certificate process" };
@@ -93,7 +93,7 @@ hand_over(const struct conf *c, const struct helper_process *p, int fd)
 }
 
 static void __attribute__((noreturn))
-helper_child(const struct monitor *m, int channel_fd)
+helper_child(const struct broker *m, int channel_fd)
 {
 	char user[CHILD_USER_MAX];
 	char *argv[] = { (char *)(uintptr_t) "execd-keys", NULL, NULL, NULL };
@@ -120,7 +120,7 @@ helper_free(struct helpers *h, struct helper_process *p)
 
 /* The front-end's end of its channel, or -errno. */
 static int
-start(struct monitor *m, enum tls_helper kind)
+start(struct broker *m, enum tls_helper kind)
 {
 	struct helper_process *p;
 	int pair[2], err = seqpacket_pair(pair);
@@ -160,7 +160,7 @@ replace_all(struct helpers *h)
 }
 
 void
-helpers_start(struct monitor *m, int fds[TLS_HELPERS])
+helpers_start(struct broker *m, int fds[TLS_HELPERS])
 {
 	m->helpers.restart_ms = 0;
 	replace_all(&m->helpers);
@@ -220,7 +220,7 @@ helpers_have(const struct helpers *h, pid_t pid)
 }
 
 static void
-note_death(struct monitor *m, const struct helper_process *p, int status)
+note_death(struct broker *m, const struct helper_process *p, int status)
 {
 	int64_t now = now_ms();
 
@@ -240,7 +240,7 @@ note_death(struct monitor *m, const struct helper_process *p, int status)
 }
 
 bool
-helpers_reap(struct monitor *m, pid_t pid, int status)
+helpers_reap(struct broker *m, pid_t pid, int status)
 {
 	struct helper_process *p = find(&m->helpers, pid);
 
@@ -262,11 +262,11 @@ still_counts(const struct helper_process *p, int64_t now, int64_t deadline_ms)
 }
 
 bool
-helpers_vouch(
-    const struct monitor *m, uint32_t listener, const struct control_voucher *v)
+helpers_vouch(const struct broker *m, uint32_t listener,
+    const struct control_cert_verdict *v)
 {
-	int64_t deadline_ms =
-	    (int64_t)m->conf->limits.pre_auth_deadline_ms + VOUCHER_SLACK_MS;
+	int64_t deadline_ms = (int64_t)m->conf->limits.pre_auth_deadline_ms +
+			      CERT_VERDICT_SLACK_MS;
 	int64_t now = now_ms(), made = (int64_t)v->made_ms;
 	const struct helper_process *p;
 
@@ -275,7 +275,7 @@ helpers_vouch(
 	TAILQ_FOREACH (p, &m->helpers.all, link)
 		if (p->kind == TLS_HELPER_CERTIFICATES &&
 		    still_counts(p, now, deadline_ms) &&
-		    voucher_is_sealed(v, p->secret))
+		    cert_verdict_is_sealed(v, p->secret))
 			return true;
 	return false;
 }

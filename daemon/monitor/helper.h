@@ -15,7 +15,7 @@
 #include "control.h"
 #include "queue.h"
 
-struct monitor;
+struct broker;
 
 struct helper_process {
 	TAILQ_ENTRY(helper_process) link; /* helpers.all */
@@ -24,7 +24,7 @@ struct helper_process {
 	int64_t started_ms;
 	int64_t replaced_ms; /* another took its place; 0: not yet */
 	bool killed;	     /* it did not answer */
-	uint8_t secret[CONTROL_SECRET_BYTES]; /* seals its vouchers */
+	uint8_t secret[CONTROL_SECRET_BYTES]; /* seals its verdicts */
 };
 
 struct helpers {
@@ -37,10 +37,10 @@ void helpers_init(struct helpers *h);
 /* Starts one of each kind that the configuration in force needs. fds[]: the
  * front-end's ends of their channels, the caller's, or -1. What fails is
  * logged. */
-void helpers_start(struct monitor *m, int fds[TLS_HELPERS]);
+void helpers_start(struct broker *m, int fds[TLS_HELPERS]);
 
 /* A child of that pid ended. False: not a helper. */
-bool helpers_reap(struct monitor *m, pid_t pid, int status);
+bool helpers_reap(struct broker *m, pid_t pid, int status);
 
 /* Those of this kind that are in use hang: others take over when they are
  * reaped. */
@@ -56,7 +56,7 @@ bool helpers_have(const struct helpers *h, pid_t pid);
  * for this listener, and not longer ago than a client may take: so a
  * front-end can neither make one nor keep one for later.
  */
-bool helpers_vouch(const struct monitor *m, uint32_t listener,
-    const struct control_voucher *v);
+bool helpers_vouch(const struct broker *m, uint32_t listener,
+    const struct control_cert_verdict *v);
 
 #endif

@@ -91,7 +91,7 @@ identity_new(const char *name)
 	id->name = xstrdup(name);
 	id->refs = 1;
 	id->umask = CONF_MODE_UNSET;
-	id->door = -1;
+	id->userns = -1;
 	id->audit_files = AUDIT_FILES_UNSET;
 	id->record.max_bytes = RECORD_MAX_BYTES;
 	sandbox_rules_init(&id->sandbox);
@@ -110,8 +110,8 @@ identity_unref(struct identity *id)
 {
 	if (id == NULL || --id->refs > 0)
 		return;
-	if (id->door >= 0)
-		close(id->door);
+	if (id->userns >= 0)
+		close(id->userns);
 	for (char **e = id->env; e && *e; e++)
 		free(*e);
 	free(id->env);
@@ -142,10 +142,10 @@ identity_unref(struct identity *id)
 void
 identity_retire(struct identity *id)
 {
-	if (id->door >= 0)
-		close(id->door);
-	id->door = -1;
-	id->door_tried = false;
+	if (id->userns >= 0)
+		close(id->userns);
+	id->userns = -1;
+	id->userns_tried = false;
 }
 
 bool

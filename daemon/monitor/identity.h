@@ -68,8 +68,8 @@ struct identity {
 	size_t ngids;
 	uid_t *peer_uids; /* of peer_users */
 	char **env; /* environment of the runner: what envPolicy inherits */
-	int door;   /* door.h; -1: none */
-	bool door_tried;
+	int userns; /* user namespace.h; -1: none */
+	bool userns_tried;
 };
 
 /* One reference, the caller's. */
@@ -86,7 +86,7 @@ void identity_unref(struct identity *id); /* NULL is fine */
 int identity_resolve(struct identity *id, char *why);
 
 /* Another configuration is in force. Its sessions may go on for long and need
- * no door; who still opens one makes it again. */
+ * no user namespace; who still opens one makes it again. */
 void identity_retire(struct identity *id);
 
 /* The same in the eyes of a session: after a reload, too. */

@@ -1,5 +1,5 @@
 /*
- * Listening addresses: parsed and bound by the monitor, accepted from by the
+ * Listening addresses: parsed and bound by the broker, accepted from by the
  * front-end. A bound socket outlives every front-end.
  */
 #ifndef LISTENER_H

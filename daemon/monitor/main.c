@@ -34,7 +34,7 @@
 #include "util.h"
 
 static int
-find_frontend_user(struct monitor *m)
+find_frontend_user(struct broker *m)
 {
 	struct passwd *pw;
 
@@ -57,7 +57,7 @@ find_frontend_user(struct monitor *m)
 /* Whoever can connect becomes the session's user: that is said in words,
  * unless only this user's own machine can connect. A file has its words. */
 static int
-check_authentication(const struct monitor *m)
+check_authentication(const struct broker *m)
 {
 	for (size_t i = 0; i < m->conf->nlisteners; i++) {
 		const struct listener *l = m->conf->listeners[i];
@@ -77,7 +77,7 @@ check_authentication(const struct monitor *m)
 }
 
 static int
-open_audit(struct monitor *m)
+open_audit(struct broker *m)
 {
 	const char *place;
 	int err = audit_open(&m->conf->audit, &place);
@@ -89,7 +89,7 @@ open_audit(struct monitor *m)
 }
 
 static int
-open_listeners(struct monitor *m)
+open_listeners(struct broker *m)
 {
 	int code = 0;
 
@@ -103,7 +103,7 @@ open_listeners(struct monitor *m)
 }
 
 static int
-load_configuration(struct monitor *m)
+load_configuration(struct broker *m)
 {
 	struct buf text;
 	int code;
@@ -120,7 +120,7 @@ load_configuration(struct monitor *m)
 }
 
 static void
-raise_descriptors(const struct monitor *m)
+raise_descriptors(const struct broker *m)
 {
 	uint32_t sessions = m->conf->limits.max_sessions;
 	uint64_t wanted = session_limit_wanted(sessions);
@@ -137,7 +137,7 @@ raise_descriptors(const struct monitor *m)
 /* The client is on 0 and 1 with stdio; from here on only the front-end's
  * copies lead there. */
 static int
-detach_stdio(const struct monitor *m)
+detach_stdio(const struct broker *m)
 {
 	_cleanup_close_ int null = -1;
 
@@ -155,7 +155,7 @@ detach_stdio(const struct monitor *m)
 /* The same for every run on this machine, and nothing more: a hash of the
  * machine id (machine-id(5) asks not to show the id itself). */
 static void
-make_provider_id(struct monitor *m)
+make_provider_id(struct broker *m)
 {
 	char text[256] = "execd provider ";
 	size_t at = strlen(text);
@@ -173,7 +173,7 @@ make_provider_id(struct monitor *m)
 }
 
 static int
-check_host(struct monitor *m)
+check_host(struct broker *m)
 {
 	char missing[PATH_MAX];
 	int err = programs_open(&m->programs, missing);
@@ -215,7 +215,7 @@ run_doctor(int argc, char **argv)
 
 /* Who started us, or the socket of root's execd. */
 static int
-find_root(const struct monitor *m)
+find_root(const struct broker *m)
 {
 	const char *path = m->options->sessions;
 	bool started = spawn_find();
@@ -236,7 +236,7 @@ find_root(const struct monitor *m)
 }
 
 static int
-serve(struct monitor *m)
+serve(struct broker *m)
 {
 	int code;
 
@@ -247,7 +247,7 @@ serve(struct monitor *m)
 	session_usage_init();
 	session_adopt_all(m);
 	ctl_serve(m);
-	code = monitor_run(m);
+	code = broker_run(m);
 	log_info("stopped");
 	return code;
 }
@@ -256,7 +256,7 @@ int
 main(int argc, char **argv)
 {
 	static struct options options;
-	struct monitor *m = &monitor;
+	struct broker *m = &broker;
 	int code, err;
 
 	/* Executed by descriptor, it would be called after that. */

@@ -1,5 +1,5 @@
 /*
- * The lists of the masks that sessions make.
+ * The lists of the placeholders that sessions make.
  *
  * The lock on a list says that its server, or a runner of it, is alive. It
  * belongs to the open file, which all of them share, so it ends with the last.
@@ -33,10 +33,10 @@
 /* Younger than this, an empty one may be about to be locked. */
 #define EMPTY_SECONDS 60
 /* Beyond this size the next session has a new one. */
-#define ROTATE_BYTES (MASK_LIST_MAX_BYTES / 2)
+#define ROTATE_BYTES (PLACEHOLDER_LIST_MAX_BYTES / 2)
 
-struct mask_file {
-	TAILQ_ENTRY(mask_file) link;
+struct placeholder_file {
+	TAILQ_ENTRY(placeholder_file) link;
 	uid_t uid;
 	unsigned refs; /* sessions, and `files` while it is current */
 	bool current;
@@ -45,7 +45,7 @@ struct mask_file {
 	char name[NAME_LEN_MAX]; /* empty: in memory */
 };
 
-static TAILQ_HEAD(, mask_file) files = TAILQ_HEAD_INITIALIZER(files);
+static TAILQ_HEAD(, placeholder_file) files = TAILQ_HEAD_INITIALIZER(files);
 static int directory = -1;
 
 /* --- the directory ------------------------------------------------------ */
@@ -114,7 +114,7 @@ open_of_root(void)
 /* --- lists of dead servers ---------------------------------------------- */
 
 static struct identity *
-find_identity(const struct monitor *m, uid_t uid)
+find_identity(const struct broker *m, uid_t uid)
 {
 	for (size_t i = 0; i < m->conf->nidentities; i++)
 		if (m->conf->identities[i]->uid == uid)
@@ -144,7 +144,7 @@ remove_empty(const char *name, const struct stat *st)
 }
 
 static void
-sweep_orphan(const struct monitor *m, const char *name, uid_t uid)
+sweep_orphan(const struct broker *m, const char *name, uid_t uid)
 {
 	_cleanup_close_ int fd =
 	    openat(directory, name, O_RDWR | O_NOFOLLOW | O_CLOEXEC);
@@ -158,7 +158,7 @@ sweep_orphan(const struct monitor *m, const char *name, uid_t uid)
 		remove_empty(name, &st);
 		return;
 	}
-	if (st.st_size <= MASK_LIST_HEADER) {
+	if (st.st_size <= PLACEHOLDER_LIST_HEADER) {
 		unlinkat(directory, name, 0);
 		return;
 	}
@@ -170,12 +170,12 @@ sweep_orphan(const struct monitor *m, const char *name, uid_t uid)
 		return;
 	}
 	log_info("sweeping what a stop left behind for %s", id->name);
-	if (pwrite(fd, MASK_LIST_ORPHAN, 1, 0) == 1)
+	if (pwrite(fd, PLACEHOLDER_LIST_ORPHAN, 1, 0) == 1)
 		spawn_sweep(id, fd);
 }
 
 static void
-sweep_orphans(const struct monitor *m)
+sweep_orphans(const struct broker *m)
 {
 	int fd = openat(directory, ".", O_RDONLY | O_DIRECTORY | O_CLOEXEC);
 	DIR *dir = fd < 0 ? NULL : fdopendir(fd);
@@ -195,7 +195,7 @@ sweep_orphans(const struct monitor *m)
 }
 
 void
-mask_files_begin(const struct monitor *m)
+placeholder_files_begin(const struct broker *m)
 {
 	directory = m->root ? open_of_root() : open_of_user();
 	if (directory >= 0)
@@ -207,7 +207,7 @@ mask_files_begin(const struct monitor *m)
 }
 
 void
-mask_files_look(const struct monitor *m)
+placeholder_files_look(const struct broker *m)
 {
 	if (directory >= 0)
 		sweep_orphans(m);
@@ -216,7 +216,7 @@ mask_files_look(const struct monitor *m)
 /* --- our own ------------------------------------------------------------ */
 
 static int
-make_named(struct mask_file *f, uint64_t r)
+make_named(struct placeholder_file *f, uint64_t r)
 {
 	int fd;
 
@@ -233,7 +233,7 @@ make_named(struct mask_file *f, uint64_t r)
 }
 
 static int
-make_unnamed(struct mask_file *f)
+make_unnamed(struct placeholder_file *f)
 {
 	int fd = memfd_create("execd masks", MFD_CLOEXEC);
 
@@ -244,18 +244,21 @@ make_unnamed(struct mask_file *f)
 static int
 write_header(int fd)
 {
-	char text[MASK_LIST_HEADER + 1];
+	char text[PLACEHOLDER_LIST_HEADER + 1];
 	uint64_t key[2];
 
 	if (getrandom(key, sizeof(key), 0) != (ssize_t)sizeof(key))
 		return -EIO;
-	snprintf(text, sizeof(text), MASK_LIST_LIVE "%016" PRIx64 "%016" PRIx64,
-	    key[0], key[1]);
-	return write(fd, text, MASK_LIST_HEADER) == MASK_LIST_HEADER ? 0 : -EIO;
+	snprintf(text, sizeof(text),
+	    PLACEHOLDER_LIST_LIVE "%016" PRIx64 "%016" PRIx64, key[0], key[1]);
+	return write(fd, text, PLACEHOLDER_LIST_HEADER) ==
+		       PLACEHOLDER_LIST_HEADER
+		   ? 0
+		   : -EIO;
 }
 
 static int
-make(struct mask_file *f)
+make(struct placeholder_file *f)
 {
 	int fd = -ENOENT;
 	uint64_t r;
@@ -276,10 +279,10 @@ make(struct mask_file *f)
 	return fd;
 }
 
-static struct mask_file *
+static struct placeholder_file *
 find_current(uid_t uid)
 {
-	struct mask_file *f;
+	struct placeholder_file *f;
 
 	TAILQ_FOREACH (f, &files, link)
 		if (f->current && f->uid == uid)
@@ -288,7 +291,7 @@ find_current(uid_t uid)
 }
 
 static void
-drop(struct mask_file *f)
+drop(struct placeholder_file *f)
 {
 	if (--f->refs > 0)
 		return;
@@ -300,24 +303,24 @@ drop(struct mask_file *f)
 }
 
 static void
-retire(struct mask_file *f)
+retire(struct placeholder_file *f)
 {
 	f->current = false;
 	drop(f);
 }
 
 static bool
-is_large(const struct mask_file *f)
+is_large(const struct placeholder_file *f)
 {
 	struct stat st;
 
 	return fstat(f->fd, &st) == 0 && st.st_size > ROTATE_BYTES;
 }
 
-struct mask_file *
-mask_file_get(const struct identity *id)
+struct placeholder_file *
+placeholder_file_get(const struct identity *id)
 {
-	struct mask_file *f = find_current(id->uid);
+	struct placeholder_file *f = find_current(id->uid);
 
 	if (f != NULL && is_large(f)) {
 		retire(f);
@@ -341,13 +344,13 @@ mask_file_get(const struct identity *id)
 }
 
 int
-mask_file_fd(const struct mask_file *f)
+placeholder_file_fd(const struct placeholder_file *f)
 {
 	return f != NULL ? f->fd : -1;
 }
 
 void
-mask_file_put(struct mask_file *f, bool swept)
+placeholder_file_put(struct placeholder_file *f, bool swept)
 {
 	if (f == NULL)
 		return;
@@ -356,9 +359,9 @@ mask_file_put(struct mask_file *f, bool swept)
 }
 
 void
-mask_files_end(void)
+placeholder_files_end(void)
 {
-	struct mask_file *f, *next;
+	struct placeholder_file *f, *next;
 
 	for (f = TAILQ_FIRST(&files); f != NULL; f = next) {
 		next = TAILQ_NEXT(f, link);

@@ -1,5 +1,5 @@
 /*
- * The monitor's loop: signals, children, deadlines.
+ * The broker's loop: signals, children, deadlines.
  */
 #include "monitor.h"
 
@@ -26,10 +26,10 @@
 /* The front-end has this long to tell its clients when all else is over. */
 #define FRONTEND_EXIT_MS 1500
 
-struct monitor monitor;
+struct broker broker;
 
 static void
-reap_children(struct monitor *m)
+reap_children(struct broker *m)
 {
 	int status;
 	pid_t pid;
@@ -42,7 +42,7 @@ reap_children(struct monitor *m)
 /* Of a service whose sessions are root's in another unit, only the way in
  * ends: the next broker finds them. */
 static void
-leave(struct monitor *m)
+leave(struct broker *m)
 {
 	log_info("stopping; %zu sessions go on", m->sessions.by_id.count);
 	notify("STOPPING=1");
@@ -55,7 +55,7 @@ leave(struct monitor *m)
 static void
 signals_ready(struct source *source, uint32_t events)
 {
-	struct monitor *m = SOURCE_OWNER(source, struct monitor, signals);
+	struct broker *m = SOURCE_OWNER(source, struct broker, signals);
 	struct signalfd_siginfo info;
 
 	while (read(source->fd, &info, sizeof(info)) == sizeof(info)) {
@@ -72,19 +72,19 @@ signals_ready(struct source *source, uint32_t events)
 				break;
 			}
 			if (!m->draining) {
-				monitor_drain(m);
+				broker_drain(m);
 				break;
 			}
 			/* fall through */
 		default:
 			log_info("signal %u: stopping", info.ssi_signo);
-			monitor_stop(m, EXIT_STOPPED);
+			broker_stop(m, EXIT_STOPPED);
 		}
 	}
 }
 
 static int
-watch_signals(struct monitor *m)
+watch_signals(struct broker *m)
 {
 	sigset_t set;
 	int fd;
@@ -103,7 +103,7 @@ watch_signals(struct monitor *m)
 }
 
 void
-monitor_stop(struct monitor *m, int exit_code)
+broker_stop(struct broker *m, int exit_code)
 {
 	if (m->stopping)
 		return;
@@ -117,13 +117,13 @@ monitor_stop(struct monitor *m, int exit_code)
 }
 
 void
-monitor_drain(struct monitor *m)
+broker_drain(struct broker *m)
 {
 	uint32_t ms = m->conf->limits.drain_timeout_ms;
 
 	if (ms == 0 || m->sessions.by_id.count == 0) {
 		log_info("signal %d: stopping", SIGTERM);
-		monitor_stop(m, EXIT_STOPPED);
+		broker_stop(m, EXIT_STOPPED);
 		return;
 	}
 	log_info("signal %d: no new sessions; %zu may go on for %u ms", SIGTERM,
@@ -137,20 +137,20 @@ monitor_drain(struct monitor *m)
 
 /* The last session is gone, or the time is. Returns the deadline or -1. */
 static int64_t
-finish_drain(struct monitor *m, int64_t now)
+finish_drain(struct broker *m, int64_t now)
 {
 	if (!m->draining || m->stopping)
 		return -1;
 	if (m->sessions.by_id.count > 0 && now < m->drain_until_ms)
 		return m->drain_until_ms;
 	log_info("drained: %zu sessions are ended", m->sessions.by_id.count);
-	monitor_stop(m, EXIT_STOPPED);
+	broker_stop(m, EXIT_STOPPED);
 	return now;
 }
 
 /* Other helpers for the one that died. Returns when, or -1. */
 static int64_t
-restart_helpers(struct monitor *m, int64_t now)
+restart_helpers(struct broker *m, int64_t now)
 {
 	if (m->helpers.restart_ms == 0 || m->stopping)
 		return -1;
@@ -168,7 +168,7 @@ sooner(int64_t a, int64_t b)
 }
 
 static bool
-is_over(struct monitor *m)
+is_over(struct broker *m)
 {
 	if (!m->stopping || (m->sessions.by_pid.count > 0 && !m->leaving))
 		return false;
@@ -185,7 +185,7 @@ is_over(struct monitor *m)
 }
 
 static void
-start_frontend_when_due(struct monitor *m, int64_t now)
+start_frontend_when_due(struct broker *m, int64_t now)
 {
 	int err;
 
@@ -214,7 +214,7 @@ relay_ready(struct source *source, uint32_t events)
 /* Lines that found no room, and lines of children on their way. Returns when
  * to try again, or -1. */
 static int64_t
-deliver_log(struct monitor *m, int64_t now)
+deliver_log(struct broker *m, int64_t now)
 {
 	bool done = log_flush();
 
@@ -225,7 +225,7 @@ deliver_log(struct monitor *m, int64_t now)
 }
 
 static int
-watch_relay(struct monitor *m)
+watch_relay(struct broker *m)
 {
 	int fd = log_relay_fd();
 
@@ -235,7 +235,7 @@ watch_relay(struct monitor *m)
 }
 
 static int
-next_timeout(struct monitor *m, int64_t now, int64_t deadline)
+next_timeout(struct broker *m, int64_t now, int64_t deadline)
 {
 	bool waiting = m->stopping ? m->frontend.control.fd < 0
 				   : m->frontend.state == FRONTEND_DOWN &&
@@ -251,7 +251,7 @@ next_timeout(struct monitor *m, int64_t now, int64_t deadline)
 }
 
 int
-monitor_run(struct monitor *m)
+broker_run(struct broker *m)
 {
 	int err;
 
@@ -259,7 +259,7 @@ monitor_run(struct monitor *m)
 		log_error(err, "event loop");
 		return EXIT_FAILED;
 	}
-	mask_files_begin(m);
+	placeholder_files_begin(m);
 	while (!is_over(m)) {
 		int64_t now = now_ms(), deadline;
 
@@ -279,6 +279,6 @@ monitor_run(struct monitor *m)
 		if (err == 0)
 			session_spare_make(m);
 	}
-	mask_files_end();
+	placeholder_files_end();
 	return m->exit_code;
 }

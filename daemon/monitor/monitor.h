@@ -1,5 +1,5 @@
 /*
- * The monitor: one loop over signals, the front-end and the runners. It
+ * The broker: one loop over signals, the front-end and the runners. It
  * parses no byte of a client; it trusts numbers it made and nothing else.
  */
 #ifndef MONITOR_H
@@ -17,7 +17,7 @@
 #include "session.h"
 #include "source.h"
 
-struct monitor {
+struct broker {
 	const struct options *options;
 	struct conf *conf; /* in force */
 	struct programs programs;
@@ -45,15 +45,15 @@ struct monitor {
 };
 
 /* There is one; its children hold nothing of it. */
-extern struct monitor monitor;
+extern struct broker broker;
 
 /* Runs until it is told to stop. Returns an enum exit_code. */
-int monitor_run(struct monitor *m);
+int broker_run(struct broker *m);
 
 /* SIGTERM: no new sessions, and time for those there are. */
-void monitor_drain(struct monitor *m);
+void broker_drain(struct broker *m);
 
 /* Ends everything; the loop returns when all children are gone. */
-void monitor_stop(struct monitor *m, int exit_code);
+void broker_stop(struct broker *m, int exit_code);
 
 #endif

@@ -15,7 +15,7 @@
 
 /* Opens what is next, takes over what stays. On failure nothing was changed. */
 static int
-open_all(struct monitor *m, struct conf *next, const struct conf *old)
+open_all(struct broker *m, struct conf *next, const struct conf *old)
 {
 	const char *place;
 	int code = 0, err;
@@ -57,7 +57,7 @@ reload_unlink_listeners(const struct conf *old, const struct conf *next)
 }
 
 int
-reload_configuration(struct monitor *m)
+reload_configuration(struct broker *m)
 {
 	struct conf *next, *old = m->conf;
 	int code;

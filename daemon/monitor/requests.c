@@ -28,7 +28,7 @@
 #define GRANTS_MAX (1u << 20)
 
 static void
-announce(struct monitor *m)
+announce(struct broker *m)
 {
 	spawn_serving(!m->stdio);
 	notify("READY=1\nSTATUS=serving");
@@ -42,14 +42,14 @@ announce(struct monitor *m)
 }
 
 static int
-answer_ready(struct monitor *m, const uint8_t *packet, size_t len, int *fd)
+answer_ready(struct broker *m, const uint8_t *packet, size_t len, int *fd)
 {
 	struct control_ready r;
 
-	REQUEST(MON_REQ_READY, &r, packet, len);
+	REQUEST(BROKER_REQ_READY, &r, packet, len);
 	if (!r.seccomp || (m->root && (!r.root_empty || !r.user_changed))) {
 		log_error(0, "the front-end could not confine itself");
-		monitor_stop(m, EXIT_UNENFORCEABLE);
+		broker_stop(m, EXIT_UNENFORCEABLE);
 		return 0;
 	}
 	log_info("front-end %d: serving; %s file system, %s user, seccomp%s",
@@ -65,7 +65,7 @@ answer_ready(struct monitor *m, const uint8_t *packet, size_t len, int *fd)
 }
 
 static struct listener *
-find_listener(const struct monitor *m, uint32_t id)
+find_listener(const struct broker *m, uint32_t id)
 {
 	for (size_t i = 0; i < m->conf->nlisteners; i++)
 		if (m->conf->listeners[i]->id == id)
@@ -102,16 +102,17 @@ send_verdict(struct frontend *f, const struct control_authenticate *a,
 
 	if (g != NULL)
 		memcpy(v.grant, g->token, sizeof(v.grant));
-	frontend_send(f, MON_ANS_AUTHENTICATE, &v, -1);
+	frontend_send(f, BROKER_ANS_AUTHENTICATE, &v, -1);
 	explicit_bzero(&v, sizeof(v));
 }
 
-/* A helper that died meanwhile is no crime of the front-end's; its voucher
+/* A helper that died meanwhile is no crime of the front-end's; its verdict
  * counts nothing any more. */
 static void
-check_voucher(const struct monitor *m, struct control_authenticate *a)
+check_cert_verdict(const struct broker *m, struct control_authenticate *a)
 {
-	if (!a->has_certificate || helpers_vouch(m, a->listener, &a->voucher))
+	if (!a->has_certificate ||
+	    helpers_vouch(m, a->listener, &a->cert_verdict))
 		return;
 	if (log_permits(LOG_FAILURE, a->peer, "voucher"))
 		log_warn(0,
@@ -134,7 +135,7 @@ log_refused(const char *peer, enum verdict v, const char *how)
 
 static int
 answer_authenticate(
-    struct monitor *m, const uint8_t *packet, size_t len, int *fd)
+    struct broker *m, const uint8_t *packet, size_t len, int *fd)
 {
 	struct frontend *f = &m->frontend;
 	struct control_authenticate a;
@@ -145,14 +146,14 @@ answer_authenticate(
 	struct ucred peer;
 	enum verdict v;
 
-	REQUEST(MON_REQ_AUTHENTICATE, &a, packet, len);
+	REQUEST(BROKER_REQ_AUTHENTICATE, &a, packet, len);
 	l = find_listener(m, a.listener);
 	if (a.kind > CREDENTIAL_BEARER || !listener_was(a.listener) ||
 	    grant_find(f, a.conn) != NULL)
 		return -EPERM;
 	if (l != NULL && take_peer(l, *fd, &peer) < 0)
 		return -EBADMSG;
-	check_voucher(m, &a);
+	check_cert_verdict(m, &a);
 	if (l == NULL || m->stopping ||
 	    f->grants.count >= m->conf->limits.max_connections)
 		v = VERDICT_BUSY; /* l: closed by a reload meanwhile */
@@ -172,11 +173,11 @@ answer_authenticate(
 
 /* In TLS, before any request: what the front-end says of it goes on record. */
 static int
-answer_refused(struct monitor *m, const uint8_t *packet, size_t len, int *fd)
+answer_refused(struct broker *m, const uint8_t *packet, size_t len, int *fd)
 {
 	struct control_refused r;
 
-	REQUEST(MON_REQ_REFUSED, &r, packet, len);
+	REQUEST(BROKER_REQ_REFUSED, &r, packet, len);
 	if (!listener_was(r.listener))
 		return -EPERM;
 	credential_audit_refused(m, &r, find_listener(m, r.listener));
@@ -185,7 +186,7 @@ answer_refused(struct monitor *m, const uint8_t *packet, size_t len, int *fd)
 
 /* False: the answer follows when the runner is reaped. */
 static bool
-leave_session(struct monitor *m, struct grant *g, bool channel_ended,
+leave_session(struct broker *m, struct grant *g, bool channel_ended,
     enum channel_end *end)
 {
 	return g->watching
@@ -194,14 +195,14 @@ leave_session(struct monitor *m, struct grant *g, bool channel_ended,
 }
 
 static int
-answer_close(struct monitor *m, const uint8_t *packet, size_t len, int *fd)
+answer_close(struct broker *m, const uint8_t *packet, size_t len, int *fd)
 {
 	struct control_close c;
 	struct control_closed answer = { .end = CHANNEL_END_DETACHED };
 	enum channel_end end;
 	struct grant *g;
 
-	REQUEST(MON_REQ_CLOSE, &c, packet, len);
+	REQUEST(BROKER_REQ_CLOSE, &c, packet, len);
 	g = grant_find(&m->frontend, c.conn);
 	if (g == NULL || grant_is_closing(g))
 		return -EPERM;
@@ -215,50 +216,50 @@ answer_close(struct monitor *m, const uint8_t *packet, size_t len, int *fd)
 		answer.end = end;
 	}
 	grant_free(&m->frontend, g);
-	frontend_send(&m->frontend, MON_ANS_CLOSE, &answer, -1);
+	frontend_send(&m->frontend, BROKER_ANS_CLOSE, &answer, -1);
 	return 0;
 }
 
 static int
-answer_done(struct monitor *m, const uint8_t *packet, size_t len, int *fd)
+answer_done(struct broker *m, const uint8_t *packet, size_t len, int *fd)
 {
-	REQUEST(MON_REQ_DONE, NULL, packet, len);
+	REQUEST(BROKER_REQ_DONE, NULL, packet, len);
 	if (!m->stdio)
 		return -EPERM;
 	m->frontend.done = true;
-	monitor_stop(m, EXIT_STOPPED);
+	broker_stop(m, EXIT_STOPPED);
 	return 0;
 }
 
 static int
-answer_metrics(struct monitor *m, const uint8_t *packet, size_t len, int *fd)
+answer_metrics(struct broker *m, const uint8_t *packet, size_t len, int *fd)
 {
 	struct control_ask_metrics ask;
 	struct control_metrics answer;
 
-	REQUEST(MON_REQ_METRICS, &ask, packet, len);
+	REQUEST(BROKER_REQ_METRICS, &ask, packet, len);
 	if (!stats_are_wanted(m->conf))
 		return -EPERM;
 	stats_collect(m, &answer);
 	answer.conn = ask.conn;
-	frontend_send(&m->frontend, MON_ANS_METRICS, &answer, -1);
+	frontend_send(&m->frontend, BROKER_ANS_METRICS, &answer, -1);
 	return 0;
 }
 
 static int
-answer_alive(struct monitor *m, const uint8_t *packet, size_t len, int *fd)
+answer_alive(struct broker *m, const uint8_t *packet, size_t len, int *fd)
 {
-	REQUEST(MON_REQ_ALIVE, NULL, packet, len);
+	REQUEST(BROKER_REQ_ALIVE, NULL, packet, len);
 	return frontend_is_alive(&m->frontend);
 }
 
 /* One that was taken over can end its helpers anyway. */
 static int
-answer_helper(struct monitor *m, const uint8_t *packet, size_t len, int *fd)
+answer_helper(struct broker *m, const uint8_t *packet, size_t len, int *fd)
 {
 	struct control_helper h;
 
-	REQUEST(MON_REQ_HELPER, &h, packet, len);
+	REQUEST(BROKER_REQ_HELPER, &h, packet, len);
 	if (h.kind >= TLS_HELPERS)
 		return -EBADMSG;
 	helpers_kill(&m->helpers, h.kind);
@@ -271,20 +272,20 @@ static const struct request {
 	unsigned when;
 	enum { NO_FD, MAY_HAVE_FD, CHANNEL_FD } fd;
 	int (*answer)(
-	    struct monitor *m, const uint8_t *packet, size_t len, int *fd);
+	    struct broker *m, const uint8_t *packet, size_t len, int *fd);
 } requests[] = {
-	{ MON_REQ_READY, FRONTEND_CONFINING, NO_FD, answer_ready },
-	{ MON_REQ_AUTHENTICATE, FRONTEND_SERVING, MAY_HAVE_FD,
+	{ BROKER_REQ_READY, FRONTEND_CONFINING, NO_FD, answer_ready },
+	{ BROKER_REQ_AUTHENTICATE, FRONTEND_SERVING, MAY_HAVE_FD,
 	    answer_authenticate },
-	{ MON_REQ_REFUSED, FRONTEND_SERVING, NO_FD, answer_refused },
-	{ MON_REQ_OPEN, FRONTEND_SERVING, CHANNEL_FD, request_open },
-	{ MON_REQ_RESUME, FRONTEND_SERVING, CHANNEL_FD, request_resume },
-	{ MON_REQ_WATCH, FRONTEND_SERVING, CHANNEL_FD, request_watch },
-	{ MON_REQ_CLOSE, FRONTEND_SERVING, NO_FD, answer_close },
-	{ MON_REQ_METRICS, FRONTEND_SERVING, NO_FD, answer_metrics },
-	{ MON_REQ_DONE, FRONTEND_SERVING, NO_FD, answer_done },
-	{ MON_REQ_ALIVE, FRONTEND_SERVING, NO_FD, answer_alive },
-	{ MON_REQ_HELPER, FRONTEND_SERVING, NO_FD, answer_helper },
+	{ BROKER_REQ_REFUSED, FRONTEND_SERVING, NO_FD, answer_refused },
+	{ BROKER_REQ_OPEN, FRONTEND_SERVING, CHANNEL_FD, request_open },
+	{ BROKER_REQ_RESUME, FRONTEND_SERVING, CHANNEL_FD, request_resume },
+	{ BROKER_REQ_WATCH, FRONTEND_SERVING, CHANNEL_FD, request_watch },
+	{ BROKER_REQ_CLOSE, FRONTEND_SERVING, NO_FD, answer_close },
+	{ BROKER_REQ_METRICS, FRONTEND_SERVING, NO_FD, answer_metrics },
+	{ BROKER_REQ_DONE, FRONTEND_SERVING, NO_FD, answer_done },
+	{ BROKER_REQ_ALIVE, FRONTEND_SERVING, NO_FD, answer_alive },
+	{ BROKER_REQ_HELPER, FRONTEND_SERVING, NO_FD, answer_helper },
 };
 
 /* Nothing else is given to a runner as its session channel. */
@@ -307,7 +308,7 @@ fd_fits(unsigned wanted, int fd)
 }
 
 int
-request_take(struct monitor *m, const uint8_t *packet, size_t len, int *fd)
+request_take(struct broker *m, const uint8_t *packet, size_t len, int *fd)
 {
 	enum control_type type = control_peek(packet, len);
 

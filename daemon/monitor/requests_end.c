@@ -11,7 +11,7 @@
 
 /* Its connections are gone; their sessions wait for them to come back. */
 void
-requests_forget(struct monitor *m)
+requests_forget(struct broker *m)
 {
 	struct frontend *f = &m->frontend;
 	struct table_node *node;
@@ -49,18 +49,18 @@ tell_ended(
 	snprintf(exited.reason, sizeof(exited.reason), "%s", reason);
 	if (close_asked) {
 		grant_free(f, g);
-		frontend_send(f, MON_ANS_CLOSE, &closed, -1);
+		frontend_send(f, BROKER_ANS_CLOSE, &closed, -1);
 		return;
 	}
 	g->session = NULL;
 	g->ended = true;
 	g->end = closed.end;
 	snprintf(g->reason, sizeof(g->reason), "%s", reason);
-	frontend_send(f, MON_EV_RUNNER_EXITED, &exited, -1);
+	frontend_send(f, BROKER_EV_RUNNER_EXITED, &exited, -1);
 }
 
 void
-requests_session_ended(struct monitor *m, struct session *s, const char *reason)
+requests_session_ended(struct broker *m, struct session *s, const char *reason)
 {
 	struct frontend *f = &m->frontend;
 	struct grant *g = grant_find(f, s->attachment.conn);

@@ -16,10 +16,9 @@
 
 /* requests_session.c. *fd is the runner's end of a session channel: the
  * caller's, unless it is -1 then. 0, or as request_take(). */
-int request_open(struct monitor *m, const uint8_t *packet, size_t len, int *fd);
+int request_open(struct broker *m, const uint8_t *packet, size_t len, int *fd);
 int request_resume(
-    struct monitor *m, const uint8_t *packet, size_t len, int *fd);
-int request_watch(
-    struct monitor *m, const uint8_t *packet, size_t len, int *fd);
+    struct broker *m, const uint8_t *packet, size_t len, int *fd);
+int request_watch(struct broker *m, const uint8_t *packet, size_t len, int *fd);
 
 #endif

@@ -17,7 +17,7 @@
  * The runner's end of the channel goes back with the answer, so that the
  * front-end reads the answer before it sees the channel end. */
 static void
-finish_request(struct monitor *m, enum control_type answer_type,
+finish_request(struct broker *m, enum control_type answer_type,
     const struct control_session *answer, const struct grant *g, int *fd)
 {
 	if (answer->result == SESSION_OK)
@@ -27,7 +27,7 @@ finish_request(struct monitor *m, enum control_type answer_type,
 }
 
 static bool
-is_ending(const struct monitor *m, struct control_session *answer)
+is_ending(const struct broker *m, struct control_session *answer)
 {
 	const char *reason = drain_reason(m);
 
@@ -50,13 +50,13 @@ explain_unknown(
 }
 
 int
-request_open(struct monitor *m, const uint8_t *packet, size_t len, int *fd)
+request_open(struct broker *m, const uint8_t *packet, size_t len, int *fd)
 {
 	struct control_open o;
 	struct control_session answer = { 0 };
 	struct grant *g;
 
-	REQUEST(MON_REQ_OPEN, &o, packet, len);
+	REQUEST(BROKER_REQ_OPEN, &o, packet, len);
 	g = grant_take(&m->frontend, o.conn, o.grant);
 	if (g == NULL)
 		return -EPERM;
@@ -64,18 +64,18 @@ request_open(struct monitor *m, const uint8_t *packet, size_t len, int *fd)
 	if (!is_ending(m, &answer))
 		answer.result = session_open(m, g->identity, g->conn, g->peer,
 		    &g->session, *fd, answer.reason);
-	finish_request(m, MON_ANS_OPEN, &answer, g, fd);
+	finish_request(m, BROKER_ANS_OPEN, &answer, g, fd);
 	return 0;
 }
 
 int
-request_resume(struct monitor *m, const uint8_t *packet, size_t len, int *fd)
+request_resume(struct broker *m, const uint8_t *packet, size_t len, int *fd)
 {
 	struct control_resume r;
 	struct control_session answer = { 0 };
 	struct grant *g;
 
-	REQUEST(MON_REQ_RESUME, &r, packet, len);
+	REQUEST(BROKER_REQ_RESUME, &r, packet, len);
 	g = grant_take(&m->frontend, r.conn, r.grant);
 	if (g == NULL)
 		return -EPERM;
@@ -83,18 +83,18 @@ request_resume(struct monitor *m, const uint8_t *packet, size_t len, int *fd)
 	answer.result = session_resume(
 	    m, g->identity, r.session_id, g->conn, g->peer, &g->session, *fd);
 	explain_unknown(g, r.session_id, &answer);
-	finish_request(m, MON_ANS_RESUME, &answer, g, fd);
+	finish_request(m, BROKER_ANS_RESUME, &answer, g, fd);
 	return 0;
 }
 
 int
-request_watch(struct monitor *m, const uint8_t *packet, size_t len, int *fd)
+request_watch(struct broker *m, const uint8_t *packet, size_t len, int *fd)
 {
 	struct control_resume r;
 	struct control_session answer = { 0 };
 	struct grant *g;
 
-	REQUEST(MON_REQ_WATCH, &r, packet, len);
+	REQUEST(BROKER_REQ_WATCH, &r, packet, len);
 	g = grant_take(&m->frontend, r.conn, r.grant);
 	if (g == NULL)
 		return -EPERM;
@@ -103,6 +103,6 @@ request_watch(struct monitor *m, const uint8_t *packet, size_t len, int *fd)
 	    g->peer, &g->session, *fd, answer.reason);
 	explain_unknown(g, r.session_id, &answer);
 	g->watching = answer.result == SESSION_OK;
-	finish_request(m, MON_ANS_WATCH, &answer, g, fd);
+	finish_request(m, BROKER_ANS_WATCH, &answer, g, fd);
 	return 0;
 }

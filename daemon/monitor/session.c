@@ -94,7 +94,7 @@ attach(struct session *s, uint32_t conn, const char *peer, int channel_fd)
 	int err;
 
 	snprintf(attach.peer, sizeof(attach.peer), "%s", peer);
-	err = session_order(s, RUNNER_ORDER_ATTACH, &attach, &channel_fd, 1);
+	err = session_order(s, RUNNER_COMMAND_ATTACH, &attach, &channel_fd, 1);
 	if (err < 0)
 		return err;
 	s->attachment.conn = conn;
@@ -132,7 +132,7 @@ destroy(struct registry *r, struct session *s)
 	session_forget_watchers(s);
 	identity_unref(s->identity);
 	free(s->end_reason);
-	mask_file_put(s->runner.masks, s->runner.failed);
+	placeholder_file_put(s->runner.placeholders, s->runner.failed);
 	free(s);
 }
 
@@ -149,7 +149,7 @@ session_discard(struct registry *r, struct session *s)
 
 /* On record before it runs. */
 static int
-start(struct monitor *m, struct session *s, const char *peer, char *reason)
+start(struct broker *m, struct session *s, const char *peer, char *reason)
 {
 	int err = session_audit(m, s, "session-opened", peer, NULL);
 
@@ -172,7 +172,7 @@ session_may_log(const struct session *s)
 }
 
 enum session_result
-session_open(struct monitor *m, struct identity *identity, uint32_t conn,
+session_open(struct broker *m, struct identity *identity, uint32_t conn,
     const char *peer, struct session **session, int channel_fd, char *reason)
 {
 	struct registry *r = &m->sessions;
@@ -216,7 +216,7 @@ session_open(struct monitor *m, struct identity *identity, uint32_t conn,
 }
 
 struct session *
-session_find(struct monitor *m, const struct identity *identity, const char *id)
+session_find(struct broker *m, const struct identity *identity, const char *id)
 {
 	struct session *s = session_of_id(&m->sessions, id);
 
@@ -228,7 +228,7 @@ session_find(struct monitor *m, const struct identity *identity, const char *id)
 }
 
 enum session_result
-session_resume(struct monitor *m, const struct identity *identity,
+session_resume(struct broker *m, const struct identity *identity,
     const char *id, uint32_t conn, const char *peer, struct session **session,
     int channel_fd)
 {
@@ -253,7 +253,7 @@ session_resume(struct monitor *m, const struct identity *identity,
 }
 
 bool
-session_detach(struct monitor *m, struct session *s, bool channel_ended,
+session_detach(struct broker *m, struct session *s, bool channel_ended,
     enum channel_end *end)
 {
 	session_take_reports(s);
@@ -269,7 +269,7 @@ session_detach(struct monitor *m, struct session *s, bool channel_ended,
 	*end = s->attachment.end;
 	if (s->state != SESSION_STATE_ATTACHED)
 		return true;
-	session_order(s, RUNNER_ORDER_DETACH, NULL, NULL, 0);
+	session_order(s, RUNNER_COMMAND_DETACH, NULL, NULL, 0);
 	s->state = SESSION_STATE_DETACHED;
 	s->detached_ms = now_ms();
 	TAILQ_INSERT_TAIL(&m->sessions.detached, s, link);
@@ -288,7 +288,7 @@ session_end_reason(struct session *s, const char *reason)
 }
 
 void
-session_terminate(struct monitor *m, struct session *s)
+session_terminate(struct broker *m, struct session *s)
 {
 	if (s->state == SESSION_STATE_TERMINATING)
 		return;
@@ -298,11 +298,11 @@ session_terminate(struct monitor *m, struct session *s)
 	    now_ms() + m->conf->limits.kill_grace_ms + KILL_MARGIN_MS;
 	TAILQ_INSERT_TAIL(&m->sessions.terminating, s, link);
 	if (!s->runner.hung_up)
-		session_order(s, RUNNER_ORDER_TERMINATE, NULL, NULL, 0);
+		session_order(s, RUNNER_COMMAND_TERMINATE, NULL, NULL, 0);
 }
 
 void
-session_dismiss(struct monitor *m, struct session *s)
+session_dismiss(struct broker *m, struct session *s)
 {
 	struct control_runner_exited end = { .conn = s->attachment.conn };
 	const struct watcher *w;
@@ -310,10 +310,10 @@ session_dismiss(struct monitor *m, struct session *s)
 	snprintf(end.reason, sizeof(end.reason), "%s",
 	    s->end_reason ? s->end_reason : "it is over");
 	if (s->state == SESSION_STATE_ATTACHED)
-		frontend_send(&m->frontend, MON_EV_END, &end, -1);
+		frontend_send(&m->frontend, BROKER_EV_END, &end, -1);
 	TAILQ_FOREACH (w, &s->watchers.all, link) {
 		end.conn = w->conn;
-		frontend_send(&m->frontend, MON_EV_END, &end, -1);
+		frontend_send(&m->frontend, BROKER_EV_END, &end, -1);
 	}
 	unlink_from_lists(&m->sessions, s);
 	s->state = SESSION_STATE_LEAVING;
@@ -339,7 +339,7 @@ kill_visit(struct table_node *node, void *arg)
 }
 
 void
-session_terminate_all(struct monitor *m)
+session_terminate_all(struct broker *m)
 {
 	table_each(&m->sessions.by_pid, kill_visit, m);
 	table_each(&m->sessions.by_id, terminate_visit, m);
@@ -370,7 +370,7 @@ describe_status(int status, char reason[256])
 }
 
 bool
-session_reap(struct monitor *m, pid_t pid, int status)
+session_reap(struct broker *m, pid_t pid, int status)
 {
 	struct session *s = find_by_pid(&m->sessions, pid);
 	char reason[256];
@@ -397,10 +397,11 @@ session_reap(struct monitor *m, pid_t pid, int status)
 	s->runner.crashed = is_crash(status);
 	requests_session_ended(m, s, reason);
 	s->runner.failed = status != 0;
-	if (s->runner.masks != NULL && s->runner.failed)
-		spawn_sweep(s->identity, mask_file_fd(s->runner.masks));
+	if (s->runner.placeholders != NULL && s->runner.failed)
+		spawn_sweep(
+		    s->identity, placeholder_file_fd(s->runner.placeholders));
 	else if (s->runner.adopted && s->runner.failed)
-		mask_files_look(m);
+		placeholder_files_look(m);
 	destroy(&m->sessions, s);
 	return true;
 }
@@ -413,7 +414,7 @@ earlier(int64_t a, int64_t b)
 }
 
 int64_t
-session_expire(struct monitor *m, int64_t now)
+session_expire(struct broker *m, int64_t now)
 {
 	struct session *s;
 	int64_t next = earlier(session_limit_expire(m, now),

@@ -15,7 +15,7 @@
 #include "table.h"
 
 struct identity;
-struct monitor;
+struct broker;
 
 /* Enough of an id to follow it in a log, not enough to resume it. */
 #define ID_LOG_CHARS 8
@@ -77,15 +77,16 @@ struct commands {
 
 /* The process that is the session. */
 struct runner {
-	pid_t pid;		 /* 0: none */
-	struct source control;	 /* its control channel */
-	bool hung_up;		 /* which is at its end */
-	bool adopted;		 /* a broker before this one opened it */
-	bool audited;		 /* it reports commands */
-	bool crashed;		 /* it had a fault */
-	bool failed;		 /* it did not end as it should */
-	uint32_t casts;		 /* recordings of terminals, ever */
-	struct mask_file *masks; /* the list of what it makes on the disk */
+	pid_t pid;	       /* 0: none */
+	struct source control; /* its control channel */
+	bool hung_up;	       /* which is at its end */
+	bool adopted;	       /* a broker before this one opened it */
+	bool audited;	       /* it reports commands */
+	bool crashed;	       /* it had a fault */
+	bool failed;	       /* it did not end as it should */
+	uint32_t recordings;   /* recordings of terminals, ever */
+	struct placeholder_file
+	    *placeholders; /* the list of what it makes on the disk */
 	TAILQ_ENTRY(session) silent_link; /* registry.silent, if silent_ms */
 	int64_t silent_ms; /* CLOCK_MONOTONIC: killed then, for a channel ended
 			    * without a report; -1: that was done */
@@ -156,7 +157,7 @@ struct session *session_of_id(const struct registry *r, const char *id);
  * stays the caller's. SESSION_OK and *session is set, or SESSION_LIMIT /
  * SESSION_FAILED with a sentence in reason[256].
  */
-enum session_result session_open(struct monitor *m, struct identity *identity,
+enum session_result session_open(struct broker *m, struct identity *identity,
     uint32_t conn, const char *peer, struct session **session, int channel_fd,
     char *reason);
 
@@ -165,7 +166,7 @@ bool session_may_log(const struct session *s);
 
 /* Gives a detached session a new channel. SESSION_OK, SESSION_UNKNOWN (also
  * for another identity's), or SESSION_ATTACHED. */
-enum session_result session_resume(struct monitor *m,
+enum session_result session_resume(struct broker *m,
     const struct identity *identity, const char *id, uint32_t conn,
     const char *peer, struct session **session, int channel_fd);
 
@@ -175,18 +176,18 @@ enum session_result session_resume(struct monitor *m,
  * true with *end set, or false when the runner is about to be reaped: then
  * the answer follows from session_reap().
  */
-bool session_detach(struct monitor *m, struct session *s, bool channel_ended,
+bool session_detach(struct broker *m, struct session *s, bool channel_ended,
     enum channel_end *end);
 
 /* Lets a connection watch a session that is attached or detached: as
  * session_resume(), or SESSION_LIMIT / SESSION_FAILED with a sentence in
  * reason[256]. */
-enum session_result session_watch(struct monitor *m,
+enum session_result session_watch(struct broker *m,
     const struct identity *identity, const char *id, uint32_t conn,
     const char *peer, struct session **session, int channel_fd, char *reason);
 
 /* The watching connection is over; as session_detach(). */
-bool session_unwatch(struct monitor *m, struct session *s, uint32_t conn,
+bool session_unwatch(struct broker *m, struct session *s, uint32_t conn,
     bool channel_ended, enum channel_end *end);
 
 /* The watching connection of that number, or NULL. */
@@ -211,7 +212,7 @@ int64_t session_silence_expire(struct registry *r, int64_t now);
  * referenced. Then its runner, told all but who is attached: 0 and it is in
  * registry.by_pid, or -errno with a sentence in reason[256]. */
 struct session *session_new(struct identity *identity);
-int session_start(struct monitor *m, struct session *s, char *reason);
+int session_start(struct broker *m, struct session *s, char *reason);
 
 /* Ends one that is SPARE. */
 void session_discard(struct registry *r, struct session *s);
@@ -220,11 +221,11 @@ void session_discard(struct registry *r, struct session *s);
  * of which is asked how its session stands. What such a one said;
  * false: it cannot be. One that is UNKNOWN goes. How long to wait for
  * the others before a client is let in, or -1. */
-void session_adopt_all(struct monitor *m);
+void session_adopt_all(struct broker *m);
 bool session_adopt_report(
-    struct monitor *m, struct session *s, const uint8_t *packet, size_t len);
+    struct broker *m, struct session *s, const uint8_t *packet, size_t len);
 void session_adopt_forget(struct registry *r, struct session *s);
-int64_t session_adopt_expire(struct monitor *m, int64_t now);
+int64_t session_adopt_expire(struct broker *m, int64_t now);
 
 /* session_report.c: session.control has something. */
 void session_control_ready(struct source *source, uint32_t events);
@@ -235,25 +236,25 @@ void session_take_report(struct session *s, const uint8_t *packet, size_t len);
 /* For session_watch.c: the session of that id that can be reached and is the
  * identity's, or NULL; an order to its runner; what the runner said. */
 struct session *session_find(
-    struct monitor *m, const struct identity *identity, const char *id);
+    struct broker *m, const struct identity *identity, const char *id);
 int session_order(struct session *s, enum control_type type,
     const void *payload, const int *fds, size_t nfds);
 void session_take_reports(struct session *s);
 
 /* Tells the runner to end its processes and itself, and kills it later. The
  * first reason counts: its client and the audit log are told it. */
-void session_terminate(struct monitor *m, struct session *s);
+void session_terminate(struct broker *m, struct session *s);
 void session_end_reason(struct session *s, const char *reason);
 
 /* The same, and who is connected to it hears the reason before commands are
  * told to end: their last words would come first, and look like all of it. */
-void session_dismiss(struct monitor *m, struct session *s);
-void session_terminate_all(struct monitor *m);
+void session_dismiss(struct broker *m, struct session *s);
+void session_terminate_all(struct broker *m);
 
 /* A child of that pid ended with that wait status. False: not a runner. */
-bool session_reap(struct monitor *m, pid_t pid, int status);
+bool session_reap(struct broker *m, pid_t pid, int status);
 
 /* Ends what is due. Returns the next deadline (CLOCK_MONOTONIC ms) or -1. */
-int64_t session_expire(struct monitor *m, int64_t now);
+int64_t session_expire(struct broker *m, int64_t now);
 
 #endif

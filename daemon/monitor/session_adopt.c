@@ -34,7 +34,7 @@ struct early_report {
 };
 
 static struct identity *
-find_identity(const struct monitor *m, const struct control_kept *kept)
+find_identity(const struct broker *m, const struct control_kept *kept)
 {
 	for (size_t i = 0; i < m->conf->nidentities; i++) {
 		struct identity *id = m->conf->identities[i];
@@ -46,16 +46,16 @@ find_identity(const struct monitor *m, const struct control_kept *kept)
 }
 
 static void
-ask(struct monitor *m, struct session *s)
+ask(struct broker *m, struct session *s)
 {
-	session_order(s, RUNNER_ORDER_IDENTIFY, NULL, NULL, 0);
+	session_order(s, RUNNER_COMMAND_IDENTIFY, NULL, NULL, 0);
 	m->sessions.unknown++;
 }
 
 /* A session of an identity that is not in the configuration any more is
  * nobody's. */
 static void
-adopt(struct monitor *m, const struct control_kept *kept, int own)
+adopt(struct broker *m, const struct control_kept *kept, int own)
 {
 	struct registry *r = &m->sessions;
 	struct identity *id = find_identity(m, kept);
@@ -87,7 +87,7 @@ adopt(struct monitor *m, const struct control_kept *kept, int own)
 }
 
 void
-session_adopt_all(struct monitor *m)
+session_adopt_all(struct broker *m)
 {
 	struct control_kept kept;
 	uint32_t n = 0;
@@ -169,14 +169,14 @@ leave_alone(
 
 /* Its connection went with the front-end of the broker before. */
 static void
-begin_again(struct monitor *m, struct session *s,
+begin_again(struct broker *m, struct session *s,
     const struct control_identity *i, int64_t now)
 {
 	struct registry *r = &m->sessions;
 
 	s->attachment.generation = s->attachment.reported = i->generation;
 	s->watchers.ever = i->watches;
-	s->runner.casts = i->casts;
+	s->runner.recordings = i->recordings;
 	s->runner.audited = i->audited;
 	s->attachment.empty = i->empty;
 	memcpy(s->attachment.peer, i->peer, sizeof(s->attachment.peer));
@@ -190,7 +190,7 @@ begin_again(struct monitor *m, struct session *s,
 }
 
 static void
-settle(struct monitor *m, struct session *s, const struct control_identity *i)
+settle(struct broker *m, struct session *s, const struct control_identity *i)
 {
 	struct control_recording works = { .works = !m->audit_stopped };
 	struct early_reports early = STAILQ_HEAD_INITIALIZER(early);
@@ -207,7 +207,7 @@ settle(struct monitor *m, struct session *s, const struct control_identity *i)
 	}
 	begin_again(m, s, i, now_ms());
 	if (s->runner.audited)
-		session_order(s, RUNNER_ORDER_RECORDING, &works, NULL, 0);
+		session_order(s, RUNNER_COMMAND_RECORDING, &works, NULL, 0);
 	session_audit(m, s, "session-adopted", NULL, NULL);
 	log_info("session %.*s: adopted, of %s, runner %d", ID_LOG_CHARS, s->id,
 	    s->identity->name, (int)s->runner.pid);
@@ -218,14 +218,14 @@ settle(struct monitor *m, struct session *s, const struct control_identity *i)
 
 bool
 session_adopt_report(
-    struct monitor *m, struct session *s, const uint8_t *packet, size_t len)
+    struct broker *m, struct session *s, const uint8_t *packet, size_t len)
 {
 	struct control_identity i;
 	int err;
 
-	if (control_peek(packet, len) != RUNNER_REPORT_IDENTITY)
+	if (control_peek(packet, len) != RUNNER_EVENT_IDENTITY)
 		return put_off(s, packet, len);
-	err = control_get(packet, len, RUNNER_REPORT_IDENTITY, &i);
+	err = control_get(packet, len, RUNNER_EVENT_IDENTITY, &i);
 	if (err == -EPROTO) {
 		leave_alone(&m->sessions, s, packet, len);
 		return true;
@@ -237,7 +237,7 @@ session_adopt_report(
 }
 
 int64_t
-session_adopt_expire(struct monitor *m, int64_t now)
+session_adopt_expire(struct broker *m, int64_t now)
 {
 	struct registry *r = &m->sessions;
 

@@ -40,7 +40,7 @@ end(struct audit_event *e, struct audit_rules *audit)
 }
 
 int
-session_audit(struct monitor *m, const struct session *s, const char *event,
+session_audit(struct broker *m, const struct session *s, const char *event,
     const char *peer, const char *reason)
 {
 	struct audit_event e;
@@ -56,7 +56,7 @@ session_audit(struct monitor *m, const struct session *s, const char *event,
 }
 
 void
-session_audit_refused(struct monitor *m, const struct identity *identity,
+session_audit_refused(struct broker *m, const struct identity *identity,
     const char *peer, const struct control_session *answer)
 {
 	const char *reason = answer->reason;
@@ -75,7 +75,7 @@ session_audit_refused(struct monitor *m, const struct identity *identity,
 }
 
 int
-session_audit_recorded(struct monitor *m, const struct session *s,
+session_audit_recorded(struct broker *m, const struct session *s,
     const char *process, const char *path)
 {
 	struct audit_event e;
@@ -112,23 +112,23 @@ put_policy(
 /* Its start is on record nowhere: this command ends, and nothing else. */
 static void
 end_unrecorded(
-    struct monitor *m, struct session *s, const struct audit_start *start)
+    struct broker *m, struct session *s, const struct audit_start *start)
 {
 	struct control_recording order = { .works = !m->audit_stopped };
 
 	if (s->runner.hung_up || !s->runner.audited)
 		return;
 	memcpy(order.process, start->process, sizeof(order.process));
-	session_order(s, RUNNER_ORDER_RECORDING, &order, NULL, 0);
+	session_order(s, RUNNER_COMMAND_RECORDING, &order, NULL, 0);
 }
 
 static void
 start_unrecorded(const struct audit_start *start)
 {
-	struct session *s = session_of_id(&monitor.sessions, start->session);
+	struct session *s = session_of_id(&broker.sessions, start->session);
 
-	if (s != NULL && monitor.conf->audit.required)
-		end_unrecorded(&monitor, s, start);
+	if (s != NULL && broker.conf->audit.required)
+		end_unrecorded(&broker, s, start);
 }
 
 /* --- commands that run ---------------------------------------------------- */
@@ -168,7 +168,7 @@ session_audit_running(struct session *s, const uint8_t *packet, size_t len)
 	struct control_running r;
 
 	if (!s->runner.adopted ||
-	    control_get(packet, len, RUNNER_REPORT_RUNNING, &r) < 0)
+	    control_get(packet, len, RUNNER_EVENT_RUNNING, &r) < 0)
 		return -EBADMSG;
 	if (is_noted(s, r.process))
 		return 0;
@@ -192,13 +192,13 @@ note_exited(struct session *s, const char *id)
 
 static int
 report_started(
-    struct monitor *m, struct session *s, const uint8_t *packet, size_t len)
+    struct broker *m, struct session *s, const uint8_t *packet, size_t len)
 {
 	struct control_started started;
 	struct audit_start start;
 	struct audit_event e;
 
-	if (control_get(packet, len, RUNNER_REPORT_STARTED, &started) < 0 ||
+	if (control_get(packet, len, RUNNER_EVENT_STARTED, &started) < 0 ||
 	    started.asked.type > 2 || note_started(s, started.process) < 0)
 		return -EBADMSG;
 	stats_started(m, s, &started);
@@ -228,7 +228,7 @@ report_started(
 
 static void
 record_exited(
-    struct monitor *m, struct session *s, const struct control_exited *exited)
+    struct broker *m, struct session *s, const struct control_exited *exited)
 {
 	const char *cause = control_cause_name(exited->cause);
 	struct audit_event e;
@@ -258,11 +258,11 @@ record_exited(
 
 static int
 report_exited(
-    struct monitor *m, struct session *s, const uint8_t *packet, size_t len)
+    struct broker *m, struct session *s, const uint8_t *packet, size_t len)
 {
 	struct control_exited exited;
 
-	if (control_get(packet, len, RUNNER_REPORT_EXITED, &exited) < 0 ||
+	if (control_get(packet, len, RUNNER_EVENT_EXITED, &exited) < 0 ||
 	    exited.cause >= END_CAUSES)
 		return -EBADMSG;
 	note_exited(s, exited.process);
@@ -273,7 +273,7 @@ report_exited(
 /* A runner that was killed told nothing of the commands that ended with it:
  * every start on record has its end. */
 void
-session_audit_processes_ended(struct monitor *m, struct session *s)
+session_audit_processes_ended(struct broker *m, struct session *s)
 {
 	struct control_exited exited = {
 		.signal = SIGKILL, .terminated = true, .cause = END_SESSION
@@ -290,12 +290,12 @@ session_audit_processes_ended(struct monitor *m, struct session *s)
 
 static int
 report_file(
-    struct monitor *m, struct session *s, const uint8_t *packet, size_t len)
+    struct broker *m, struct session *s, const uint8_t *packet, size_t len)
 {
 	struct control_file file;
 	struct audit_event e;
 
-	if (control_get(packet, len, RUNNER_REPORT_FILE, &file) < 0)
+	if (control_get(packet, len, RUNNER_EVENT_FILE, &file) < 0)
 		return -EBADMSG;
 	begin(&e, s, "file-operation");
 	audit_string(&e, "operation", file.operation);
@@ -313,12 +313,12 @@ report_file(
 
 static int
 report_http(
-    struct monitor *m, struct session *s, const uint8_t *packet, size_t len)
+    struct broker *m, struct session *s, const uint8_t *packet, size_t len)
 {
 	struct control_http http;
 	struct audit_event e;
 
-	if (control_get(packet, len, RUNNER_REPORT_HTTP, &http) < 0)
+	if (control_get(packet, len, RUNNER_EVENT_HTTP, &http) < 0)
 		return -EBADMSG;
 	begin(&e, s, "http-request");
 	audit_string(&e, "method", http.method);
@@ -333,18 +333,18 @@ report_http(
 /* What a runner that was told of no audit must not say. */
 static const struct report {
 	enum control_type type;
-	int (*take)(struct monitor *m, struct session *s, const uint8_t *packet,
+	int (*take)(struct broker *m, struct session *s, const uint8_t *packet,
 	    size_t len);
 } reports[] = {
-	{ RUNNER_REPORT_STARTED, report_started },
-	{ RUNNER_REPORT_EXITED, report_exited },
-	{ RUNNER_REPORT_FILE, report_file },
-	{ RUNNER_REPORT_HTTP, report_http },
+	{ RUNNER_EVENT_STARTED, report_started },
+	{ RUNNER_EVENT_EXITED, report_exited },
+	{ RUNNER_EVENT_FILE, report_file },
+	{ RUNNER_EVENT_HTTP, report_http },
 };
 
 int
 session_audit_report(
-    struct monitor *m, struct session *s, const uint8_t *packet, size_t len)
+    struct broker *m, struct session *s, const uint8_t *packet, size_t len)
 {
 	enum control_type type = control_peek(packet, len);
 
@@ -367,7 +367,7 @@ put_patterns(char text[CONTROL_PATTERNS_MAX], const struct strings *patterns)
 
 void
 session_audit_configure(
-    struct monitor *m, struct session *s, struct session_orders *orders)
+    struct broker *m, struct session *s, struct session_orders *orders)
 {
 	const struct audit_rules *audit = &m->conf->audit;
 	struct control_audit order = { 0 };
@@ -381,9 +381,9 @@ session_audit_configure(
 			  : s->identity->audit_files;
 	put_patterns(order.redact_names, &audit->redact_names);
 	put_patterns(order.redact_values, &audit->redact_values);
-	session_orders_add(orders, RUNNER_ORDER_AUDIT, &order);
+	session_orders_add(orders, RUNNER_COMMAND_AUDIT, &order);
 	if (m->audit_stopped)
-		session_orders_add(orders, RUNNER_ORDER_RECORDING, &state);
+		session_orders_add(orders, RUNNER_COMMAND_RECORDING, &state);
 }
 
 static void
@@ -392,11 +392,11 @@ tell_visit(struct table_node *node, void *arg)
 	struct session *s = TABLE_OBJECT(node, struct session, by_id);
 
 	if (s->runner.audited && !s->runner.hung_up)
-		session_order(s, RUNNER_ORDER_RECORDING, arg, NULL, 0);
+		session_order(s, RUNNER_COMMAND_RECORDING, arg, NULL, 0);
 }
 
 int64_t
-session_audit_watch(struct monitor *m, int64_t now)
+session_audit_watch(struct broker *m, int64_t now)
 {
 	struct audit_rules *audit = &m->conf->audit;
 	struct control_recording state = { .works = false };

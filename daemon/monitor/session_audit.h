@@ -1,6 +1,6 @@
 /*
  * Sessions and what is done in them in the audit log. A runner is trusted to
- * speak for its own session and for no other: whose it is, the monitor adds.
+ * speak for its own session and for no other: whose it is, the broker adds.
  */
 #ifndef SESSION_AUDIT_H
 #define SESSION_AUDIT_H
@@ -10,21 +10,21 @@
 
 struct control_session;
 struct identity;
-struct monitor;
+struct broker;
 struct session;
 struct session_orders;
 
 /* An event of the session; peer and reason may be NULL. 0, or -errno if it
  * must not go on without a record. */
-int session_audit(struct monitor *m, const struct session *s, const char *event,
+int session_audit(struct broker *m, const struct session *s, const char *event,
     const char *peer, const char *reason);
 
 /* No session for one whose credential is good; the answer says why. */
-void session_audit_refused(struct monitor *m, const struct identity *identity,
+void session_audit_refused(struct broker *m, const struct identity *identity,
     const char *peer, const struct control_session *answer);
 
 /* A terminal is recorded, there. As above. */
-int session_audit_recorded(struct monitor *m, const struct session *s,
+int session_audit_recorded(struct broker *m, const struct session *s,
     const char *process, const char *path);
 
 /* A command of an adopted session that runs, and whose start is on record. 0 or
@@ -33,19 +33,19 @@ int session_audit_running(struct session *s, const uint8_t *packet, size_t len);
 
 /* What a new runner shall tell of, to the orders that it begins with. */
 void session_audit_configure(
-    struct monitor *m, struct session *s, struct session_orders *orders);
+    struct broker *m, struct session *s, struct session_orders *orders);
 
 /* A report of its runner. 0, -EBADMSG if it is none of these or impossible,
  * or another -errno as above. */
 int session_audit_report(
-    struct monitor *m, struct session *s, const uint8_t *packet, size_t len);
+    struct broker *m, struct session *s, const uint8_t *packet, size_t len);
 
 /* Its runner is gone: records the end of every command whose end it did not
  * report. */
-void session_audit_processes_ended(struct monitor *m, struct session *s);
+void session_audit_processes_ended(struct broker *m, struct session *s);
 
 /* While records are required and cannot be written, runners are told to start
  * nothing; tried again now and then. Returns when, or -1. */
-int64_t session_audit_watch(struct monitor *m, int64_t now);
+int64_t session_audit_watch(struct broker *m, int64_t now);
 
 #endif

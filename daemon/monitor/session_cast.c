@@ -17,10 +17,10 @@
 #include "util.h"
 
 /* Of one session, ever: names in a directory are not for nothing. */
-#define CASTS_MAX 4096
+#define RECORDINGS_MAX 4096
 
 int
-session_cast_check(const char *directory, char *why)
+session_recording_check(const char *directory, char *why)
 {
 	struct stat st;
 
@@ -53,7 +53,7 @@ make_path(const struct session *s)
 	gmtime_r(&now, &tm);
 	strftime(date, sizeof(date), "%Y%m%dT%H%M%SZ", &tm);
 	return xasprintf("%s/%s-%.*s-%u.cast", s->identity->record.directory,
-	    date, ID_LOG_CHARS, s->id, s->runner.casts);
+	    date, ID_LOG_CHARS, s->id, s->runner.recordings);
 }
 
 static int
@@ -61,7 +61,7 @@ open_file(struct session *s, const char *path)
 {
 	int fd;
 
-	if (s->runner.casts > CASTS_MAX)
+	if (s->runner.recordings > RECORDINGS_MAX)
 		return -EDQUOT;
 	fd = open(path,
 	    O_WRONLY | O_APPEND | O_CREAT | O_EXCL | O_NOFOLLOW | O_CLOEXEC,
@@ -70,24 +70,24 @@ open_file(struct session *s, const char *path)
 }
 
 int
-session_cast_report(
-    struct monitor *m, struct session *s, const uint8_t *packet, size_t len)
+session_recording_event(
+    struct broker *m, struct session *s, const uint8_t *packet, size_t len)
 {
-	struct control_cast_file answer = { 0 };
+	struct control_recording_file answer = { 0 };
 	_cleanup_free_ char *path = NULL;
 	_cleanup_close_ int fd = -1;
-	struct control_cast ask;
+	struct control_recording_wanted ask;
 
 	if (s->identity->record.directory == NULL ||
-	    control_get(packet, len, RUNNER_REPORT_CAST, &ask) < 0)
+	    control_get(packet, len, RUNNER_EVENT_RECORDING_FILE, &ask) < 0)
 		return -EBADMSG;
-	s->runner.casts++;
+	s->runner.recordings++;
 	path = make_path(s);
 	fd = open_file(s, path);
 	if (fd < 0) {
 		log_error(fd, "session %.*s: %s", ID_LOG_CHARS, s->id, path);
 		answer.error = (uint32_t)-fd;
 	}
-	session_order(s, RUNNER_ORDER_CAST, &answer, &fd, fd >= 0);
+	session_order(s, RUNNER_COMMAND_RECORDING_FILE, &answer, &fd, fd >= 0);
 	return fd < 0 ? 0 : session_audit_recorded(m, s, ask.process, path);
 }

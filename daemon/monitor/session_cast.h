@@ -1,6 +1,6 @@
 /*
  * Files for recordings of terminals (execd.conf(5), record-tty): made by the
- * monitor, for their runner to write to. The session's user can neither name
+ * broker, for their runner to write to. The session's user can neither name
  * nor open them; a runner that was taken over can write nonsense into those
  * of its own session, and into no other's.
  */
@@ -10,14 +10,14 @@
 #include <stddef.h>
 #include <stdint.h>
 
-struct monitor;
+struct broker;
 struct session;
 
 /* Is this a directory for it? 0, or -EINVAL with why[CONF_WHY_MAX]. */
-int session_cast_check(const char *directory, char *why);
+int session_recording_check(const char *directory, char *why);
 
 /* A runner asks for a file, and is answered. As session_audit_report(). */
-int session_cast_report(
-    struct monitor *m, struct session *s, const uint8_t *packet, size_t len);
+int session_recording_event(
+    struct broker *m, struct session *s, const uint8_t *packet, size_t len);
 
 #endif

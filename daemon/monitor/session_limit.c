@@ -53,7 +53,7 @@ session_limit_descriptors(void)
 }
 
 static uint32_t
-count_sessions(const struct monitor *m, const struct identity *identity)
+count_sessions(const struct broker *m, const struct identity *identity)
 {
 	struct census census = { .identity = identity };
 
@@ -63,7 +63,7 @@ count_sessions(const struct monitor *m, const struct identity *identity)
 
 /* So many sessions there can be. */
 static size_t
-places(const struct monitor *m)
+paths(const struct broker *m)
 {
 	uint32_t configured = m->conf->limits.max_sessions;
 	uint32_t possible = session_limit_descriptors();
@@ -77,9 +77,9 @@ places(const struct monitor *m)
  * comes next finds some.
  */
 static bool
-is_fair(const struct monitor *m, const struct identity *identity)
+is_fair(const struct broker *m, const struct identity *identity)
 {
-	size_t all = places(m), used = m->sessions.by_id.count;
+	size_t all = paths(m), used = m->sessions.by_id.count;
 	size_t part =
 	    m->conf->nidentities > 1 ? all / m->conf->nidentities : all;
 	size_t free_places = all - used, permitted;
@@ -93,7 +93,7 @@ is_fair(const struct monitor *m, const struct identity *identity)
 
 bool
 session_limit_room(
-    const struct monitor *m, const struct identity *identity, char *reason)
+    const struct broker *m, const struct identity *identity, char *reason)
 {
 	uint32_t all = m->conf->limits.max_sessions;
 	uint32_t own = identity->limits.max_sessions;
@@ -114,7 +114,7 @@ session_limit_room(
 		snprintf(reason, 256,
 		    "%.100s holds its share of the %zu sessions that there "
 		    "can be; max-sessions of the identity sets another limit",
-		    identity->name, places(m));
+		    identity->name, paths(m));
 	else if (count_sessions(m, identity) < own)
 		return true;
 	else
@@ -125,16 +125,16 @@ session_limit_room(
 
 /* Is less than half of what this identity may have left? */
 static bool
-is_scarce(const struct monitor *m, const struct identity *identity)
+is_scarce(const struct broker *m, const struct identity *identity)
 {
 	uint32_t own = identity->limits.max_sessions;
 
-	return m->sessions.by_id.count > places(m) / 2 ||
+	return m->sessions.by_id.count > paths(m) / 2 ||
 	       (own > 0 && count_sessions(m, identity) > own / 2);
 }
 
 void
-session_limit_end_empty(struct monitor *m, struct session *s)
+session_limit_end_empty(struct broker *m, struct session *s)
 {
 	if (s->state != SESSION_STATE_DETACHED || !s->attachment.empty ||
 	    !is_scarce(m, s->identity))
@@ -166,7 +166,7 @@ session_limit_time(struct registry *r, struct session *s, int64_t opened_ms)
 }
 
 int64_t
-session_limit_expire(struct monitor *m, int64_t now)
+session_limit_expire(struct broker *m, int64_t now)
 {
 	struct session *s;
 
@@ -191,7 +191,7 @@ session_limit_expire(struct monitor *m, int64_t now)
 #define ENDS_REST_MS 20
 
 int64_t
-session_limit_detached(struct monitor *m, int64_t now)
+session_limit_detached(struct broker *m, int64_t now)
 {
 	struct registry *r = &m->sessions;
 	/* As it is now: a reload changes it for those who wait as well. */

@@ -47,7 +47,7 @@ void
 session_orders_begin(struct session_orders *o, const int *fds, size_t nfds)
 {
 	buf_init(&o->packet, CONTROL_MESSAGE_MAX);
-	buf_put_u32(&o->packet, RUNNER_ORDER_SEVERAL);
+	buf_put_u32(&o->packet, RUNNER_COMMAND_SEVERAL);
 	o->fds = fds;
 	o->nfds = nfds;
 }
@@ -69,7 +69,7 @@ int
 session_orders_send(struct session *s, struct session_orders *o)
 {
 	int err =
-	    send_order(s, RUNNER_ORDER_SEVERAL, &o->packet, o->fds, o->nfds);
+	    send_order(s, RUNNER_COMMAND_SEVERAL, &o->packet, o->fds, o->nfds);
 
 	buf_clear(&o->packet);
 	return err;

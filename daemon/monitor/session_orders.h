@@ -12,7 +12,7 @@
 struct session;
 
 struct session_orders {
-	struct buf packet; /* RUNNER_ORDER_SEVERAL so far */
+	struct buf packet; /* RUNNER_COMMAND_SEVERAL so far */
 	const int *fds;
 	size_t nfds;
 };

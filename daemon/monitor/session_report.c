@@ -25,7 +25,7 @@ take_detached(struct session *s, const uint8_t *packet, size_t len)
 {
 	struct control_detached d;
 
-	if (control_get(packet, len, RUNNER_REPORT_DETACHED, &d) < 0 ||
+	if (control_get(packet, len, RUNNER_EVENT_DETACHED, &d) < 0 ||
 	    d.end > CHANNEL_END_RUNNER ||
 	    d.generation > s->attachment.generation)
 		return false;
@@ -36,7 +36,7 @@ take_detached(struct session *s, const uint8_t *packet, size_t len)
 		s->attachment.empty = d.empty;
 	}
 	/* Its connection ended before it said so. */
-	session_limit_end_empty(&monitor, s);
+	session_limit_end_empty(&broker, s);
 	return true;
 }
 
@@ -45,7 +45,7 @@ take_unwatched(struct session *s, const uint8_t *packet, size_t len)
 {
 	struct control_unwatched u;
 
-	return control_get(packet, len, RUNNER_REPORT_UNWATCHED, &u) == 0 &&
+	return control_get(packet, len, RUNNER_EVENT_UNWATCHED, &u) == 0 &&
 	       u.end <= CHANNEL_END_RUNNER &&
 	       session_watch_ended(s, u.number, u.end);
 }
@@ -53,7 +53,7 @@ take_unwatched(struct session *s, const uint8_t *packet, size_t len)
 static int
 take_end(struct session *s, const uint8_t *packet, size_t len)
 {
-	if (control_get(packet, len, RUNNER_REPORT_END, NULL) < 0)
+	if (control_get(packet, len, RUNNER_EVENT_END, NULL) < 0)
 		return -EBADMSG;
 	if (s->state == SESSION_STATE_TERMINATING)
 		return 0;
@@ -62,7 +62,7 @@ take_end(struct session *s, const uint8_t *packet, size_t len)
 	if (session_may_log(s))
 		log_info(
 		    "session %.*s: its client ends it", ID_LOG_CHARS, s->id);
-	session_terminate(&monitor, s);
+	session_terminate(&broker, s);
 	return 0;
 }
 
@@ -71,18 +71,18 @@ static int
 take_one(struct session *s, const uint8_t *packet, size_t len)
 {
 	switch (control_peek(packet, len)) {
-	case RUNNER_REPORT_DETACHED:
+	case RUNNER_EVENT_DETACHED:
 		return take_detached(s, packet, len) ? 0 : -EBADMSG;
-	case RUNNER_REPORT_UNWATCHED:
+	case RUNNER_EVENT_UNWATCHED:
 		return take_unwatched(s, packet, len) ? 0 : -EBADMSG;
-	case RUNNER_REPORT_END:
+	case RUNNER_EVENT_END:
 		return take_end(s, packet, len);
-	case RUNNER_REPORT_RUNNING:
+	case RUNNER_EVENT_RUNNING:
 		return session_audit_running(s, packet, len);
-	case RUNNER_REPORT_CAST:
-		return session_cast_report(&monitor, s, packet, len);
+	case RUNNER_EVENT_RECORDING_FILE:
+		return session_recording_event(&broker, s, packet, len);
 	default:
-		return session_audit_report(&monitor, s, packet, len);
+		return session_audit_report(&broker, s, packet, len);
 	}
 }
 
@@ -132,7 +132,7 @@ take_packet(
 		 s->state != SESSION_STATE_FOREIGN)
 		session_take_report(s, packet, len);
 	else if (s->state == SESSION_STATE_UNKNOWN &&
-		 !session_adopt_report(&monitor, s, packet, len))
+		 !session_adopt_report(&broker, s, packet, len))
 		judge(s, -EBADMSG);
 	dispose(fds, nfds);
 }
@@ -167,7 +167,7 @@ session_control_ready(struct source *source, uint32_t events)
 	    SOURCE_OWNER(source, struct session, runner.control);
 
 	if (s->state == SESSION_STATE_SPARE) {
-		session_spare_lost(&monitor, s);
+		session_spare_lost(&broker, s);
 		return;
 	}
 	session_take_reports(s);

@@ -44,7 +44,7 @@ drop(struct registry *r, struct spare *slot)
 }
 
 void
-session_spare_drop_all(struct monitor *m)
+session_spare_drop_all(struct broker *m)
 {
 	struct registry *r = &m->sessions;
 
@@ -54,7 +54,7 @@ session_spare_drop_all(struct monitor *m)
 
 /* Descriptors are for sessions first. */
 static bool
-is_crowded(const struct monitor *m, uint32_t more)
+is_crowded(const struct broker *m, uint32_t more)
 {
 	return m->sessions.by_id.count + count(&m->sessions) + more >=
 	       session_limit_descriptors();
@@ -74,7 +74,7 @@ is_alive(const struct session *s)
 static void
 mounts_changed(struct source *source, uint32_t events)
 {
-	session_spare_drop_all(&monitor);
+	session_spare_drop_all(&broker);
 }
 
 static void
@@ -91,7 +91,7 @@ watch_mounts(void)
 }
 
 struct session *
-session_spare_take(struct monitor *m, const struct identity *identity)
+session_spare_take(struct broker *m, const struct identity *identity)
 {
 	struct registry *r = &m->sessions;
 	struct spare *slot;
@@ -127,7 +127,7 @@ take_slot(struct registry *r)
 /* Where the user's processes are counted it would take a place; over stdio
  * there is one session. */
 void
-session_spare_want(struct monitor *m, struct identity *identity)
+session_spare_want(struct broker *m, struct identity *identity)
 {
 	struct spare *slot;
 
@@ -146,7 +146,7 @@ session_spare_want(struct monitor *m, struct identity *identity)
 }
 
 static void
-make(struct monitor *m, struct spare *slot)
+make(struct broker *m, struct spare *slot)
 {
 	struct session *s;
 	char reason[256];
@@ -164,7 +164,7 @@ make(struct monitor *m, struct spare *slot)
 }
 
 void
-session_spare_make(struct monitor *m)
+session_spare_make(struct broker *m)
 {
 	struct registry *r = &m->sessions;
 
@@ -176,7 +176,7 @@ session_spare_make(struct monitor *m)
 }
 
 int64_t
-session_spare_expire(struct monitor *m, int64_t now)
+session_spare_expire(struct broker *m, int64_t now)
 {
 	struct registry *r = &m->sessions;
 	int64_t next = -1;
@@ -208,14 +208,14 @@ forget(struct registry *r, const struct session *s)
 }
 
 void
-session_spare_lost(struct monitor *m, struct session *s)
+session_spare_lost(struct broker *m, struct session *s)
 {
 	forget(&m->sessions, s);
 	session_discard(&m->sessions, s);
 }
 
 void
-session_spare_reaped(struct monitor *m, struct session *s)
+session_spare_reaped(struct broker *m, struct session *s)
 {
 	forget(&m->sessions, s);
 }

@@ -10,30 +10,30 @@
 #include <stdint.h>
 
 struct identity;
-struct monitor;
+struct broker;
 struct registry;
 struct session;
 
 /* The one that waits for the identity, the caller's; NULL: none does. */
 struct session *session_spare_take(
-    struct monitor *m, const struct identity *identity);
+    struct broker *m, const struct identity *identity);
 
 /* The identity has a new session: the next one is to find a spare. */
-void session_spare_want(struct monitor *m, struct identity *identity);
+void session_spare_want(struct broker *m, struct identity *identity);
 
 /* Nothing else is to be done: makes one that is wanted. */
-void session_spare_make(struct monitor *m);
+void session_spare_make(struct broker *m);
 
 /* Ends those that waited for too long. Returns when to come back
  * (CLOCK_MONOTONIC ms; now, while one is wanted) or -1. */
-int64_t session_spare_expire(struct monitor *m, int64_t now);
+int64_t session_spare_expire(struct broker *m, int64_t now);
 
 /* Ends them all: what they were told is not so any more. */
-void session_spare_drop_all(struct monitor *m);
+void session_spare_drop_all(struct broker *m);
 
 /* It hung up, or said something: it is ended. It is dead. The next comes with
  * the next session: not to be made, and to die, for ever. */
-void session_spare_lost(struct monitor *m, struct session *s);
-void session_spare_reaped(struct monitor *m, struct session *s);
+void session_spare_lost(struct broker *m, struct session *s);
+void session_spare_reaped(struct broker *m, struct session *s);
 
 #endif

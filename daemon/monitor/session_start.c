@@ -67,20 +67,20 @@ session_new(struct identity *identity)
 /* One for all sessions of an identity: they are one user's. Without it the
  * runner tries to make one itself. */
 static int
-find_door(const struct monitor *m, struct identity *id)
+find_userns(const struct broker *m, struct identity *id)
 {
 	const char *step;
 
 	if (!m->root)
 		return -1;
-	if (id->door_tried)
-		return id->door;
-	id->door_tried = true;
-	id->door = spawn_door(id->uid, id->gid, &step);
-	if (id->door < 0)
+	if (id->userns_tried)
+		return id->userns;
+	id->userns_tried = true;
+	id->userns = spawn_userns(id->uid, id->gid, &step);
+	if (id->userns < 0)
 		log_warn(
-		    id->door, "no sandbox door for %s: %s", id->name, step);
-	return id->door;
+		    id->userns, "no sandbox door for %s: %s", id->name, step);
+	return id->userns;
 }
 
 /* Layouts add a length to each string, and nothing else. */
@@ -92,14 +92,14 @@ _Static_assert(sizeof(struct control_session_config) +
     "a runner's first orders could be more than a packet");
 
 static void
-configure(struct monitor *m, struct session *s, const struct cgroup *cgroup)
+configure(struct broker *m, struct session *s, const struct cgroup *cgroup)
 {
 	const struct limits *l = &m->conf->limits;
 	int fds[3 + CGROUP_HIERARCHIES] = { m->programs.http };
 	struct sandbox_limits limits;
 	struct session_orders orders;
 	size_t nfds = 1;
-	int door = find_door(m, s->identity);
+	int userns = find_userns(m, s->identity);
 	struct control_session_config c = {
 		.pid_namespace = m->root,
 		.command_deadline_ms = s->identity->limits.command_deadline_ms,
@@ -121,19 +121,19 @@ configure(struct monitor *m, struct session *s, const struct cgroup *cgroup)
 	snprintf(c.provider_id, sizeof(c.provider_id), "%s", m->provider_id);
 	snprintf(c.shell, sizeof(c.shell), "%s", s->identity->shell);
 	snprintf(c.home, sizeof(c.home), "%s", s->identity->home);
-	c.door = door >= 0;
-	if (c.door)
-		fds[nfds++] = door;
-	s->runner.masks = mask_file_get(s->identity);
-	c.masks = s->runner.masks != NULL;
-	if (c.masks)
-		fds[nfds++] = mask_file_fd(s->runner.masks);
+	c.userns = userns >= 0;
+	if (c.userns)
+		fds[nfds++] = userns;
+	s->runner.placeholders = placeholder_file_get(s->identity);
+	c.placeholders = s->runner.placeholders != NULL;
+	if (c.placeholders)
+		fds[nfds++] = placeholder_file_fd(s->runner.placeholders);
 	nfds += cgroup_put(cgroup, &c.cgroups, fds + nfds);
 	session_orders_begin(&orders, fds, nfds);
-	session_orders_add(&orders, RUNNER_ORDER_CONFIGURE, &c);
+	session_orders_add(&orders, RUNNER_COMMAND_CONFIGURE, &c);
 	session_audit_configure(m, s, &orders);
 	conf_sandbox_limits(m->conf, s->identity, &limits);
-	session_orders_add(&orders, RUNNER_ORDER_SANDBOX, &limits);
+	session_orders_add(&orders, RUNNER_COMMAND_SANDBOX, &limits);
 	session_orders_send(s, &orders);
 }
 
@@ -171,7 +171,7 @@ enter_pid(struct registry *r, struct session *s)
 }
 
 int
-session_start(struct monitor *m, struct session *s, char *reason)
+session_start(struct broker *m, struct session *s, char *reason)
 {
 	struct cgroup cgroup = CGROUP_NONE;
 	int err = start_runner(s, &cgroup, reason);

@@ -19,13 +19,13 @@ watch(struct session *s, const char *peer, int channel_fd)
 	struct control_watch order = { .number = ++s->watchers.ever };
 
 	snprintf(order.peer, sizeof(order.peer), "%s", peer);
-	return session_order(s, RUNNER_ORDER_WATCH, &order, &channel_fd, 1);
+	return session_order(s, RUNNER_COMMAND_WATCH, &order, &channel_fd, 1);
 }
 
 enum session_result
-session_watch(struct monitor *m, const struct identity *identity,
-    const char *id, uint32_t conn, const char *peer, struct session **session,
-    int channel_fd, char *reason)
+session_watch(struct broker *m, const struct identity *identity, const char *id,
+    uint32_t conn, const char *peer, struct session **session, int channel_fd,
+    char *reason)
 {
 	struct session *s = session_find(m, identity, id);
 	struct watcher *w;
@@ -107,7 +107,7 @@ session_watch_ended(struct session *s, uint32_t number, enum channel_end end)
 }
 
 bool
-session_unwatch(struct monitor *m, struct session *s, uint32_t conn,
+session_unwatch(struct broker *m, struct session *s, uint32_t conn,
     bool channel_ended, enum channel_end *end)
 {
 	struct watcher *w = session_watcher(s, conn);

@@ -1,5 +1,5 @@
 /*
- * One epoll set for the whole monitor. With 10 000 sessions poll(2) would
+ * One epoll set for the whole broker. With 10 000 sessions poll(2) would
  * hand the kernel 10 000 descriptors at every wake-up.
  */
 #include "source.h"

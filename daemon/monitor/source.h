@@ -1,5 +1,5 @@
 /*
- * One epoll set for the whole monitor. A source is embedded in its owner.
+ * One epoll set for the whole broker. A source is embedded in its owner.
  */
 #ifndef SOURCE_H
 #define SOURCE_H

@@ -165,7 +165,7 @@ take_exited(const uint8_t *packet, size_t len)
 
 	if (control_get(packet, len, SPAWN_EXITED, &s) < 0)
 		give_up(-EBADMSG, "an event");
-	session_reap(&monitor, (pid_t)s.pid, (int)s.status);
+	session_reap(&broker, (pid_t)s.pid, (int)s.status);
 	tell(SPAWN_END, &(struct control_pid){ s.pid }, NULL, 0);
 }
 
@@ -280,12 +280,12 @@ spawn_kept(uint32_t index, struct control_kept *kept, int *own)
 }
 
 int
-spawn_door(uid_t uid, gid_t gid, const char **step)
+spawn_userns(uid_t uid, gid_t gid, const char **step)
 {
 	static struct control_spawn_error answer;
 	int fd;
 
-	tell(SPAWN_DOOR, &(struct control_door){ uid, gid }, NULL, 0);
+	tell(SPAWN_USERNS, &(struct control_userns){ uid, gid }, NULL, 0);
 	fd = hear_one(SPAWN_OPENED, &answer);
 	*step = answer.step;
 	if (answer.error == 0 && fd >= 0)

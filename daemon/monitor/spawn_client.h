@@ -51,7 +51,7 @@ bool spawn_kept(uint32_t index, struct control_kept *kept, int *own);
 
 /* A user namespace for the sandboxes of that user; its descriptor is the
  * caller's. -errno with what failed in *step. */
-int spawn_door(uid_t uid, gid_t gid, const char **step);
+int spawn_userns(uid_t uid, gid_t gid, const char **step);
 
 /* Takes away what a killed runner left behind. */
 void spawn_sweep(const struct identity *id, int list);

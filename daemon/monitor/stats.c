@@ -1,5 +1,5 @@
 /*
- * What the monitor counts.
+ * What the broker counts.
  */
 #include "stats.h"
 
@@ -38,7 +38,7 @@ count_start(struct control_metrics *counts, uint32_t us)
 
 void
 stats_started(
-    struct monitor *m, struct session *s, const struct control_started *p)
+    struct broker *m, struct session *s, const struct control_started *p)
 {
 	s->commands.running++;
 	m->counts.started++;
@@ -48,7 +48,7 @@ stats_started(
 /* A runner can say of more ends than there were starts; of its own only. */
 void
 stats_exited(
-    struct monitor *m, struct session *s, const struct control_exited *p)
+    struct broker *m, struct session *s, const struct control_exited *p)
 {
 	s->commands.running -= s->commands.running > 0;
 	m->counts.exited[p->cause]++;
@@ -114,7 +114,7 @@ note_ends(struct control_metrics *out, const struct conf *c)
 }
 
 void
-stats_collect(struct monitor *m, struct control_metrics *out)
+stats_collect(struct broker *m, struct control_metrics *out)
 {
 	const struct audit_rules *audit = &m->conf->audit;
 	const struct helper_process *helper;

@@ -1,5 +1,5 @@
 /*
- * What the monitor counts, for the operator's /metrics (execd.conf(5),
+ * What the broker counts, for the operator's /metrics (execd.conf(5),
  * `operate`): it knows the sessions, and survives front-ends.
  */
 #ifndef STATS_H
@@ -10,18 +10,18 @@
 #include "control.h"
 
 struct conf;
-struct monitor;
+struct broker;
 struct session;
 
 /* Is there a listener that tells them? Then runners report their commands. */
 bool stats_are_wanted(const struct conf *c);
 
 void stats_started(
-    struct monitor *m, struct session *s, const struct control_started *p);
+    struct broker *m, struct session *s, const struct control_started *p);
 void stats_exited(
-    struct monitor *m, struct session *s, const struct control_exited *p);
+    struct broker *m, struct session *s, const struct control_exited *p);
 
 /* Everything as it is now; conn is the caller's. */
-void stats_collect(struct monitor *m, struct control_metrics *out);
+void stats_collect(struct broker *m, struct control_metrics *out);
 
 #endif

@@ -1,6 +1,6 @@
 /*
  * The files of a TLS listener: do they belong together, and copies of them
- * for the programs that need them. The monitor makes no TLS itself.
+ * for the programs that need them. The broker makes no TLS itself.
  */
 #ifndef TLS_FILES_H
 #define TLS_FILES_H

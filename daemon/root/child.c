@@ -1,5 +1,5 @@
 /*
- * What every child of the monitor is given, and nothing else.
+ * What every child of the broker is given, and nothing else.
  */
 #include "child.h"
 

@@ -1,5 +1,5 @@
 /*
- * What every child of the monitor is given, and nothing else: 0 and 1
+ * What every child of the broker is given, and nothing else: 0 and 1
  * /dev/null, 2 the log, 3 the control channel (doc/design.md section 3).
  */
 #ifndef CHILD_H
@@ -21,8 +21,8 @@ void child_run(char *const argv[], char *const env[]) __attribute__((noreturn));
 
 /*
  * A child of root's executes its program as root, and the program becomes the
- * user (drop_to_given()): until then it is a copy of the monitor, with all that
- * the monitor knows, and must not be a process of that user. This is what such
+ * user (drop_to_given()): until then it is a copy of the broker, with all that
+ * the broker knows, and must not be a process of that user. This is what such
  * a program is told: its supplementary groups, and "UID:GID" for its arguments.
  */
 #define CHILD_USER_MAX 24

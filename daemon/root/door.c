@@ -1,5 +1,5 @@
 /*
- * The sandbox door. It is made by a program of its own, which root executes:
+ * The user namespace. It is made by a program of its own, which root executes:
  * whoever has the namespace may signal everybody in it, and no copy of
  * root's execd is ever that.
  */
@@ -57,7 +57,7 @@ receive(int channel, const char **step)
 }
 
 int
-door_open(int program_fd, uid_t uid, gid_t gid, const char **step)
+userns_open(int program_fd, uid_t uid, gid_t gid, const char **step)
 {
 	int pair[2], fd, err = seqpacket_pair(pair);
 	pid_t pid;

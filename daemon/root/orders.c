@@ -211,17 +211,17 @@ take_start(const uint8_t *packet, size_t len, const int *fds, size_t nfds)
 }
 
 static int
-take_door(const uint8_t *packet, size_t len, const int *fds, size_t nfds)
+take_userns(const uint8_t *packet, size_t len, const int *fds, size_t nfds)
 {
 	struct control_spawn_error opened = { 0 };
 	const char *step = "";
-	struct control_door d;
+	struct control_userns d;
 	int fd = -EPERM, err;
 
-	if (nfds != 0 || control_get(packet, len, SPAWN_DOOR, &d) < 0)
+	if (nfds != 0 || control_get(packet, len, SPAWN_USERNS, &d) < 0)
 		return -EBADMSG;
 	if (is_permitted(d.uid))
-		fd = door_open(root.runner, d.uid, d.gid, &step);
+		fd = userns_open(root.runner, d.uid, d.gid, &step);
 	opened.error = fd < 0 ? (uint32_t)-fd : 0;
 	snprintf(opened.step, sizeof(opened.step), "%s", step);
 	err = answer(SPAWN_OPENED, &opened, &fd, fd >= 0);
@@ -277,7 +277,7 @@ static const struct order {
 	{ SPAWN_TAKE, ORDERS_SERVING, take_take },
 	{ SPAWN_SERVING, ORDERS_SERVING, take_serving },
 	{ SPAWN_START, ORDERS_SERVING, take_start },
-	{ SPAWN_DOOR, ORDERS_SERVING, take_door },
+	{ SPAWN_USERNS, ORDERS_SERVING, take_userns },
 	{ SPAWN_SWEEP, ORDERS_SERVING, take_sweep },
 	{ SPAWN_KILL, ORDERS_SERVING, take_kill },
 	{ SPAWN_END, ORDERS_SERVING, take_end },

@@ -19,15 +19,15 @@ static struct cgroup own = CGROUP_NONE;	 /* where execd was started */
 static struct cgroup base = CGROUP_NONE; /* execd's own, below it */
 static char base_name[32];
 static unsigned controllers; /* of the sessions' groups */
-static bool moved;	     /* into base's MONITOR_NAME */
+static bool moved;	     /* into base's BROKER_NAME */
 static pid_t companion;	     /* moves with this process */
 
 /* Groups that are tried before there is none. */
 #define CLAIMS_MAX 100
 
 /* Leaves, for version 2. */
-#define MONITOR_NAME "monitor"
-#define RUNNER_NAME  "runner"
+#define BROKER_NAME "monitor"
+#define RUNNER_NAME "runner"
 
 static const char *const taken_back[] = { "-pids", "-memory", "-cpu" };
 
@@ -39,7 +39,7 @@ move_aside(void)
 	int joins[CGROUP_HIERARCHIES], err;
 	struct cgroup aside;
 
-	err = cgroup_make(&base, MONITOR_NAME, &aside);
+	err = cgroup_make(&base, BROKER_NAME, &aside);
 	if (err < 0)
 		return err;
 	err = cgroup_open_joins(&aside, joins);
@@ -204,7 +204,7 @@ quota_clear(void)
 		return;
 	if (moved) {
 		move_back();
-		cgroup_remove(&base, MONITOR_NAME);
+		cgroup_remove(&base, BROKER_NAME);
 	}
 	for (int i = 0; i < CGROUP_HIERARCHIES; i++)
 		if (base.dirs[i] >= 0)

@@ -10,9 +10,9 @@
 
 #include "util.h"
 
-/* The fields as they travel, so that no two vouchers look the same. */
+/* The fields as they travel, so that no two verdicts look the same. */
 static void
-make_seal(const struct control_voucher *v, const uint8_t *secret,
+make_seal(const struct control_cert_verdict *v, const uint8_t *secret,
     uint8_t seal[CONTROL_SECRET_BYTES])
 {
 	struct buf b;
@@ -32,15 +32,15 @@ make_seal(const struct control_voucher *v, const uint8_t *secret,
 }
 
 void
-voucher_seal(
-    struct control_voucher *v, const uint8_t secret[CONTROL_SECRET_BYTES])
+cert_verdict_seal(
+    struct control_cert_verdict *v, const uint8_t secret[CONTROL_SECRET_BYTES])
 {
 	make_seal(v, secret, v->seal);
 }
 
 bool
-voucher_is_sealed(
-    const struct control_voucher *v, const uint8_t secret[CONTROL_SECRET_BYTES])
+cert_verdict_is_sealed(const struct control_cert_verdict *v,
+    const uint8_t secret[CONTROL_SECRET_BYTES])
 {
 	uint8_t seal[CONTROL_SECRET_BYTES];
 

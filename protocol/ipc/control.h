@@ -1,6 +1,6 @@
 /*
  * Messages of the two control channels (doc/design.md section 3): front-end <->
- * monitor and monitor <-> runner. AF_UNIX SOCK_SEQPACKET: one message is one
+ * broker and broker <-> runner. AF_UNIX SOCK_SEQPACKET: one message is one
  * packet, descriptors travel with their message. Every message begins with
  * its type; the rest is the struct beside the type, field by field. A
  * message that does not decode exactly is a compromised peer.
@@ -27,70 +27,73 @@
 #include "sandbox_limits.h"
 
 enum control_type {
-	/* monitor -> front-end, events */
-	MON_EV_CONFIGURE = 1,	  /* control_configure + fds of `helpers` */
-	MON_EV_RUNNER_EXITED = 3, /* control_runner_exited */
-	MON_EV_RELOAD = 5,	  /* the same again, in place of the old one */
-	MON_EV_DRAIN = 7,	  /* control_drain: new sessions, or not */
-	MON_EV_STOP = 9,	  /* nothing: tell the clients and end them */
-	MON_EV_LISTENER = 11,	  /* control_listener + its fds */
-	MON_EV_END = 27,	  /* control_runner_exited: tell its client */
-	MON_EV_PING = 21,	  /* nothing: answered by MON_REQ_ALIVE */
+	/* broker -> front-end, events */
+	BROKER_EV_CONFIGURE = 1,     /* control_configure + fds of `helpers` */
+	BROKER_EV_RUNNER_EXITED = 3, /* control_runner_exited */
+	BROKER_EV_RELOAD = 5,	 /* the same again, in place of the old one */
+	BROKER_EV_DRAIN = 7,	 /* control_drain: new sessions, or not */
+	BROKER_EV_STOP = 9,	 /* nothing: tell the clients and end them */
+	BROKER_EV_LISTENER = 11, /* control_listener + its fds */
+	BROKER_EV_END = 27,	 /* control_runner_exited: tell its client */
+	BROKER_EV_PING = 21,	 /* nothing: answered by BROKER_REQ_ALIVE */
 
-	/* front-end -> monitor, requests and their answers */
-	MON_REQ_READY = 10,	   /* control_ready; once, before all others */
-	MON_REQ_AUTHENTICATE = 12, /* control_authenticate (+ the client's
-				    * socket, of LISTENER_UNIX) */
-	MON_ANS_AUTHENTICATE = 13, /* control_verdict */
-	MON_REQ_OPEN = 14,	   /* control_open + the runner's end of a
-				    * channel; answered if there is none: */
-	MON_ANS_OPEN = 15,	   /* control_session + that end back */
-	MON_REQ_RESUME = 16,	   /* control_resume, the same way */
-	MON_ANS_RESUME = 17,	   /* control_session + fd */
-	MON_REQ_CLOSE = 18,	   /* control_close: the connection is over */
-	MON_ANS_CLOSE = 19,	   /* control_closed */
-	MON_REQ_DONE = 20,	   /* nothing: stdio reached its end */
-	MON_REQ_WATCH = 22,	   /* control_resume, the same way */
-	MON_ANS_WATCH = 23,	   /* control_session + fd */
-	MON_REQ_METRICS = 24,	   /* control_ask_metrics */
-	MON_ANS_METRICS = 25,	   /* control_metrics */
-	MON_REQ_REFUSED = 26,	   /* control_refused; has no answer */
-	MON_REQ_ALIVE = 8,	   /* nothing; once for each PING */
-	MON_REQ_HELPER = 6,	   /* control_helper: it does not answer */
+	/* front-end -> broker, requests and their answers */
+	BROKER_REQ_READY = 10, /* control_ready; once, before all others */
+	BROKER_REQ_AUTHENTICATE = 12, /* control_authenticate (+ the client's
+				       * socket, of LISTENER_UNIX) */
+	BROKER_ANS_AUTHENTICATE = 13, /* control_verdict */
+	BROKER_REQ_OPEN = 14,	      /* control_open + the runner's end of a
+				       * channel; answered if there is none: */
+	BROKER_ANS_OPEN = 15,	      /* control_session + that end back */
+	BROKER_REQ_RESUME = 16,	      /* control_resume, the same way */
+	BROKER_ANS_RESUME = 17,	      /* control_session + fd */
+	BROKER_REQ_CLOSE = 18,	 /* control_close: the connection is over */
+	BROKER_ANS_CLOSE = 19,	 /* control_closed */
+	BROKER_REQ_DONE = 20,	 /* nothing: stdio reached its end */
+	BROKER_REQ_WATCH = 22,	 /* control_resume, the same way */
+	BROKER_ANS_WATCH = 23,	 /* control_session + fd */
+	BROKER_REQ_METRICS = 24, /* control_ask_metrics */
+	BROKER_ANS_METRICS = 25, /* control_metrics */
+	BROKER_REQ_REFUSED = 26, /* control_refused; has no answer */
+	BROKER_REQ_ALIVE = 8,	 /* nothing; once for each PING */
+	BROKER_REQ_HELPER = 6,	 /* control_helper: it does not answer */
 
-	/* monitor -> runner, orders */
-	RUNNER_ORDER_SEVERAL = 28, /* orders in their order, each behind its
-				    * length (u32); fds of the first */
-	RUNNER_ORDER_CONFIGURE =
-	    30, /* control_session_config + fds: execd-http, door, cgroups */
-	RUNNER_ORDER_ATTACH = 32,    /* control_attach + channel fd */
-	RUNNER_ORDER_DETACH = 34,    /* nothing */
-	RUNNER_ORDER_TERMINATE = 36, /* nothing */
-	RUNNER_ORDER_WATCH = 38,     /* control_watch + channel fd */
-	RUNNER_ORDER_SANDBOX = 40,   /* struct sandbox_limits; once, before the
+	/* broker -> runner, orders */
+	RUNNER_COMMAND_SEVERAL = 28,   /* orders in their order, each behind its
+					* length (u32); fds of the first */
+	RUNNER_COMMAND_CONFIGURE = 30, /* control_session_config + fds:
+					  execd-http, user namespace, cgroups */
+	RUNNER_COMMAND_ATTACH = 32,    /* control_attach + channel fd */
+	RUNNER_COMMAND_DETACH = 34,    /* nothing */
+	RUNNER_COMMAND_TERMINATE = 36, /* nothing */
+	RUNNER_COMMAND_WATCH = 38,     /* control_watch + channel fd */
+	RUNNER_COMMAND_SANDBOX = 40, /* struct sandbox_limits; once, before the
 				      * first ATTACH */
-	RUNNER_ORDER_AUDIT = 42,     /* control_audit; once, before SANDBOX */
-	RUNNER_ORDER_RECORDING = 44, /* control_recording: is there a record? */
-	RUNNER_ORDER_CAST = 46,	     /* control_cast_file (+ fd), for CAST */
-	RUNNER_ORDER_IDENTIFY = 48,  /* nothing: a broker that is new asks */
+	RUNNER_COMMAND_AUDIT = 42,   /* control_audit; once, before SANDBOX */
+	RUNNER_COMMAND_RECORDING =
+	    44, /* control_recording: is there a record? */
+	RUNNER_COMMAND_RECORDING_FILE =
+	    46, /* control_recording_file (+ fd), for CAST */
+	RUNNER_COMMAND_IDENTIFY = 48, /* nothing: a broker that is new asks */
 
-	/* runner -> monitor, reports */
-	RUNNER_REPORT_DETACHED = 41,  /* control_detached */
-	RUNNER_REPORT_UNWATCHED = 43, /* control_unwatched */
-	RUNNER_REPORT_STARTED = 45,   /* control_started; with `audit` */
-	RUNNER_REPORT_EXITED = 47,    /* control_exited; with `audit` */
-	RUNNER_REPORT_FILE = 51,      /* control_file; as AUDIT says */
-	RUNNER_REPORT_HTTP = 53,      /* control_http; likewise */
-	RUNNER_REPORT_END = 57,	      /* nothing: its client ends it */
-	RUNNER_REPORT_CAST = 55,      /* control_cast: waits for its file */
-	RUNNER_REPORT_IDENTITY = 59, /* control_identity, for IDENTIFY, then: */
-	RUNNER_REPORT_RUNNING = 61,  /* control_running, for each command */
+	/* runner -> broker, reports */
+	RUNNER_EVENT_DETACHED = 41,  /* control_detached */
+	RUNNER_EVENT_UNWATCHED = 43, /* control_unwatched */
+	RUNNER_EVENT_STARTED = 45,   /* control_started; with `audit` */
+	RUNNER_EVENT_EXITED = 47,    /* control_exited; with `audit` */
+	RUNNER_EVENT_FILE = 51,	     /* control_file; as AUDIT says */
+	RUNNER_EVENT_HTTP = 53,	     /* control_http; likewise */
+	RUNNER_EVENT_END = 57,	     /* nothing: its client ends it */
+	RUNNER_EVENT_RECORDING_FILE =
+	    55, /* control_recording_wanted: waits for its file */
+	RUNNER_EVENT_IDENTITY = 59, /* control_identity, for IDENTIFY, then: */
+	RUNNER_EVENT_RUNNING = 61,  /* control_running, for each command */
 
 	/* runner -> front-end, as frames of the session channel of a client
 	 * that was handed over */
 	CHANNEL_CLIENT = 91, /* control_client */
 
-	/* to a helper of the front-end's: the monitor's, then its own */
+	/* to a helper of the front-end's: the broker's, then its own */
 	KEYS_CONFIGURE = 60, /* control_key + fd of the key, each in turn */
 	KEYS_SERVE = 62,     /* control_serve: from now on only these: */
 	KEYS_SIGN = 64,	     /* control_sign; of the key process */
@@ -107,7 +110,7 @@ enum control_type {
 	SPAWN_START = 72,   /* control_start + fds: the runner's end of its
 			     * control channel, ours to be kept, list */
 	SPAWN_STARTED = 73, /* control_runner_started + fds of `cgroups` */
-	SPAWN_DOOR = 74,    /* control_door */
+	SPAWN_USERNS = 74,  /* control_userns */
 	SPAWN_OPENED = 75,  /* control_spawn_error (+ fd) */
 	SPAWN_SWEEP = 76,   /* control_start + fds: what is left, list */
 	SPAWN_KILL = 78,    /* control_pid */
@@ -142,7 +145,7 @@ int control_get(
  * told (doc/protocol.md section 1.5). */
 const char *control_verdict_name(enum verdict verdict);
 
-/* "MON_REQ_OPEN", for logs. */
+/* "BROKER_REQ_OPEN", for logs. */
 const char *control_name(enum control_type type);
 
 /* What is said of a message that did not decode: its name, and which version

@@ -1,5 +1,5 @@
 /*
- * What the front-end and the monitor tell each other: MON_* of control.h.
+ * What the front-end and the broker tell each other: MON_* of control.h.
  */
 #ifndef CONTROL_FRONTEND_H
 #define CONTROL_FRONTEND_H
@@ -40,7 +40,7 @@ struct control_configure {
 	uint8_t exempt_nets[CONTROL_NETS_MAX * CONTROL_NET_BYTES];
 	uint64_t max_frame_bytes;
 	uint64_t max_message_bytes;
-	uint32_t listeners; /* so many MON_EV_LISTENER follow */
+	uint32_t listeners; /* so many BROKER_EV_LISTENER follow */
 };
 
 /* Why no new session is opened. */
@@ -66,7 +66,7 @@ enum client_certificate {
  * CA's certificates (PEM) if client certificates are asked for.
  */
 struct control_listener {
-	uint32_t id; /* the monitor's number, never reused for another */
+	uint32_t id; /* the broker's number, never reused for another */
 	uint8_t kind;
 	bool tls;
 	bool operate;		    /* answers /healthz and /metrics */
@@ -77,7 +77,7 @@ struct control_listener {
 
 #define CONTROL_LISTENER_FDS_MAX 3
 
-/* What the front-end could confine itself with; the monitor logs the rest. */
+/* What the front-end could confine itself with; the broker logs the rest. */
 struct control_ready {
 	bool root_empty; /* no file system */
 	bool landlock;
@@ -95,8 +95,8 @@ struct control_authenticate {
 	uint32_t conn;	      /* the front-end's number, never reused */
 	uint32_t listener;    /* control_listener.id */
 	uint8_t kind;	      /* enum credential_kind */
-	bool has_certificate; /* `voucher` is of it */
-	struct control_voucher voucher;
+	bool has_certificate; /* `verdict` is of it */
+	struct control_cert_verdict cert_verdict;
 	char peer[CONTROL_PEER_MAX]; /* for messages: "websocket IP:PORT" */
 	char credential[CONTROL_CREDENTIAL_MAX];
 };
@@ -136,7 +136,7 @@ struct control_open {
 	uint8_t grant[CONTROL_GRANT_BYTES];
 };
 
-struct control_resume { /* also of MON_REQ_WATCH */
+struct control_resume { /* also of BROKER_REQ_WATCH */
 	uint32_t conn;
 	uint8_t grant[CONTROL_GRANT_BYTES];
 	char session_id[CONTROL_SESSION_ID_MAX];
@@ -211,7 +211,7 @@ struct control_ask_metrics {
 	uint32_t conn;
 };
 
-/* What the monitor counts. The arrays are of this machine. */
+/* What the broker counts. The arrays are of this machine. */
 struct control_metrics {
 	uint32_t conn;
 	uint64_t attached, detached, ending; /* sessions now */

@@ -18,9 +18,9 @@ enum tls_helper {
 
 /*
  * What the certificate process found out about a client. The front-end carries
- * it to the monitor and can make none of its own (cert_verdict.h).
+ * it to the broker and can make none of its own (cert_verdict.h).
  */
-struct control_voucher {
+struct control_cert_verdict {
 	uint32_t listener;		   /* whose client CA it was */
 	uint64_t made_ms;		   /* now_ms() */
 	uint8_t digest[32];		   /* SHA-256 of the DER form */
@@ -57,7 +57,7 @@ struct control_trust {
 };
 
 struct control_serve {
-	uint8_t secret[CONTROL_SECRET_BYTES]; /* seals vouchers */
+	uint8_t secret[CONTROL_SECRET_BYTES]; /* seals verdicts */
 };
 
 /* Does it answer? */
@@ -76,8 +76,9 @@ struct control_verify {
 
 struct control_verified {
 	uint32_t serial;
-	uint32_t error;			/* X509_V_ERR_*, 0: it is good */
-	struct control_voucher voucher; /* sealed only if it is good */
+	uint32_t error; /* X509_V_ERR_*, 0: it is good */
+	struct control_cert_verdict
+	    cert_verdict; /* sealed only if it is good */
 };
 
 #endif

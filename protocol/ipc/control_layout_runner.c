@@ -9,8 +9,8 @@ static const struct field session_config_fields[] = {
 	FIELD(FIELD_STRING, control_session_config, shell),
 	FIELD(FIELD_STRING, control_session_config, home),
 	FIELD(FIELD_BOOL, control_session_config, pid_namespace),
-	FIELD(FIELD_BOOL, control_session_config, door),
-	FIELD(FIELD_BOOL, control_session_config, masks),
+	FIELD(FIELD_BOOL, control_session_config, userns),
+	FIELD(FIELD_BOOL, control_session_config, placeholders),
 	FIELD(FIELD_U8, control_session_config, cgroups),
 	FIELD(FIELD_U32, control_session_config, command_deadline_ms),
 	FIELD(FIELD_U64, control_session_config, output_rate),
@@ -77,7 +77,7 @@ static const struct field identity_fields[] = {
 	FIELD(FIELD_STRING, control_identity, peer),
 	FIELD(FIELD_U32, control_identity, generation),
 	FIELD(FIELD_U32, control_identity, watches),
-	FIELD(FIELD_U32, control_identity, casts),
+	FIELD(FIELD_U32, control_identity, recordings),
 	FIELD(FIELD_U64, control_identity, age_ms),
 	FIELD(FIELD_BOOL, control_identity, empty),
 	FIELD(FIELD_BOOL, control_identity, audited),
@@ -127,12 +127,12 @@ static const struct field audit_fields[] = {
 	FIELD(FIELD_STRING, control_audit, redact_values),
 };
 
-static const struct field cast_fields[] = {
-	FIELD(FIELD_STRING, control_cast, process),
+static const struct field recording_wanted_fields[] = {
+	FIELD(FIELD_STRING, control_recording_wanted, process),
 };
 
-static const struct field cast_file_fields[] = {
-	FIELD(FIELD_U32, control_cast_file, error),
+static const struct field recording_file_fields[] = {
+	FIELD(FIELD_U32, control_recording_file, error),
 };
 
 static const struct field recording_fields[] = {
@@ -183,27 +183,27 @@ static const struct field unwatched_fields[] = {
 };
 
 static const struct control_layout rows[] = {
-	EMPTY(RUNNER_ORDER_SEVERAL),
-	FIRST_LAYOUT(RUNNER_ORDER_CONFIGURE, session_config_fields),
-	LAYOUT(RUNNER_ORDER_SANDBOX, sandbox_fields),
-	LAYOUT(RUNNER_ORDER_ATTACH, attach_fields),
-	EMPTY(RUNNER_ORDER_DETACH),
-	EMPTY(RUNNER_ORDER_TERMINATE),
-	LAYOUT(RUNNER_ORDER_WATCH, watch_fields),
-	LAYOUT(RUNNER_REPORT_DETACHED, detached_fields),
-	LAYOUT(RUNNER_REPORT_UNWATCHED, unwatched_fields),
-	LAYOUT(RUNNER_REPORT_STARTED, started_fields),
-	LAYOUT(RUNNER_REPORT_EXITED, exited_fields),
-	FIRST_EMPTY(RUNNER_ORDER_IDENTIFY),
-	FIRST_LAYOUT(RUNNER_REPORT_IDENTITY, identity_fields),
-	LAYOUT(RUNNER_REPORT_RUNNING, running_fields),
-	LAYOUT(RUNNER_ORDER_AUDIT, audit_fields),
-	LAYOUT(RUNNER_ORDER_RECORDING, recording_fields),
-	LAYOUT(RUNNER_REPORT_FILE, file_fields),
-	LAYOUT(RUNNER_REPORT_HTTP, http_fields),
-	EMPTY(RUNNER_REPORT_END),
-	LAYOUT(RUNNER_REPORT_CAST, cast_fields),
-	LAYOUT(RUNNER_ORDER_CAST, cast_file_fields),
+	EMPTY(RUNNER_COMMAND_SEVERAL),
+	FIRST_LAYOUT(RUNNER_COMMAND_CONFIGURE, session_config_fields),
+	LAYOUT(RUNNER_COMMAND_SANDBOX, sandbox_fields),
+	LAYOUT(RUNNER_COMMAND_ATTACH, attach_fields),
+	EMPTY(RUNNER_COMMAND_DETACH),
+	EMPTY(RUNNER_COMMAND_TERMINATE),
+	LAYOUT(RUNNER_COMMAND_WATCH, watch_fields),
+	LAYOUT(RUNNER_EVENT_DETACHED, detached_fields),
+	LAYOUT(RUNNER_EVENT_UNWATCHED, unwatched_fields),
+	LAYOUT(RUNNER_EVENT_STARTED, started_fields),
+	LAYOUT(RUNNER_EVENT_EXITED, exited_fields),
+	FIRST_EMPTY(RUNNER_COMMAND_IDENTIFY),
+	FIRST_LAYOUT(RUNNER_EVENT_IDENTITY, identity_fields),
+	LAYOUT(RUNNER_EVENT_RUNNING, running_fields),
+	LAYOUT(RUNNER_COMMAND_AUDIT, audit_fields),
+	LAYOUT(RUNNER_COMMAND_RECORDING, recording_fields),
+	LAYOUT(RUNNER_EVENT_FILE, file_fields),
+	LAYOUT(RUNNER_EVENT_HTTP, http_fields),
+	EMPTY(RUNNER_EVENT_END),
+	LAYOUT(RUNNER_EVENT_RECORDING_FILE, recording_wanted_fields),
+	LAYOUT(RUNNER_COMMAND_RECORDING_FILE, recording_file_fields),
 	LAYOUT(CHANNEL_CLIENT, client_fields),
 };
 

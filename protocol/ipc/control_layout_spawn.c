@@ -29,9 +29,9 @@ static const struct field started_fields[] = {
 	FIELD(FIELD_U8, control_runner_started, cgroups),
 };
 
-static const struct field door_fields[] = {
-	FIELD(FIELD_U32, control_door, uid),
-	FIELD(FIELD_U32, control_door, gid),
+static const struct field userns_fields[] = {
+	FIELD(FIELD_U32, control_userns, uid),
+	FIELD(FIELD_U32, control_userns, gid),
 };
 
 static const struct field error_fields[] = {
@@ -89,7 +89,7 @@ static const struct control_layout rows[] = {
 	FIRST_LAYOUT(SPAWN_READY, ready_fields),
 	LAYOUT(SPAWN_START, start_fields),
 	LAYOUT(SPAWN_STARTED, started_fields),
-	LAYOUT(SPAWN_DOOR, door_fields),
+	LAYOUT(SPAWN_USERNS, userns_fields),
 	LAYOUT(SPAWN_OPENED, error_fields),
 	LAYOUT(SPAWN_SWEEP, start_fields),
 	LAYOUT(SPAWN_KILL, pid_fields),

@@ -4,7 +4,7 @@
 #ifndef CONTROL_LIMITS_H
 #define CONTROL_LIMITS_H
 
-#define CONTROL_FD	       3 /* in every child of the monitor */
+#define CONTROL_FD	       3 /* in every child of the broker */
 #define CONTROL_MESSAGE_MAX    (24u << 10)
 #define CONTROL_FDS_MAX	       16
 #define CONTROL_CREDENTIAL_MAX (16u << 10) /* any that a request can hold */

@@ -16,8 +16,8 @@ struct control_session_config {
 	char shell[CONTROL_STRING_MAX]; /* login shell, absolute */
 	char home[CONTROL_STRING_MAX];
 	bool pid_namespace; /* the runner is pid 1 of its own */
-	bool door;	    /* the sandbox door travels along */
-	bool masks;	    /* and the list of its user's masks */
+	bool userns;	    /* the user namespace travels along */
+	bool placeholders;  /* and the list of its user's placeholders */
 	uint8_t cgroups;    /* bits: which enum cgroup_hierarchy travel along */
 	uint32_t command_deadline_ms; /* 0: none */
 	uint64_t output_rate;	      /* bytes a second in all; 0: none */
@@ -68,11 +68,11 @@ struct control_audit {
 };
 
 /* A terminal that is recorded. */
-struct control_cast {
+struct control_recording_wanted {
 	char process[CONTROL_PROCESS_MAX];
 };
 
-struct control_cast_file {
+struct control_recording_file {
 	uint32_t error; /* errno; 0: a descriptor comes along */
 };
 
@@ -157,7 +157,7 @@ struct control_identity {
 	char peer[CONTROL_PEER_MAX]; /* where its client is, or was */
 	uint32_t generation; /* of attachments; 0: nobody ever attached */
 	uint32_t watches;    /* connections that ever watched it */
-	uint32_t casts;	     /* recordings of terminals, ever */
+	uint32_t recordings; /* recordings of terminals, ever */
 	uint64_t age_ms;     /* since the first attachment */
 	bool empty;	     /* as in control_detached */
 	bool audited;	     /* it was told of an audit log */

@@ -32,7 +32,7 @@ struct control_runner_started {
 	uint8_t cgroups; /* bits: which enum cgroup_hierarchy travel along */
 };
 
-struct control_door {
+struct control_userns {
 	uint32_t uid, gid;
 };
 

@@ -1,5 +1,5 @@
 /*
- * Configured patterns of secrets: read by the monitor, used by runners.
+ * Configured patterns of secrets: read by the broker, used by runners.
  */
 #ifndef REDACT_LIMITS_H
 #define REDACT_LIMITS_H

@@ -1,6 +1,6 @@
 /*
  * The operator's ceiling on what clients may ask of a sandbox, and what every
- * sandbox gets: what the monitor tells a runner.
+ * sandbox gets: what the broker tells a runner.
  */
 #ifndef SANDBOX_LIMITS_H
 #define SANDBOX_LIMITS_H

@@ -107,7 +107,7 @@ channel_is_socket(const struct channel *ch)
 bool
 channel_is_behind(const struct channel *ch)
 {
-	return ch->paused || (ch->direct != NULL && ch->direct->recalled) ||
+	return ch->paused || (ch->direct != NULL && ch->direct->reclaimed) ||
 	       ch->out.len - ch->out_at + ch->held.len >= OUT_PAUSE_BYTES;
 }
 

@@ -18,7 +18,7 @@
 #include "util.h"
 
 /* For a client to take what it was sent before the server stops. */
-#define RECALL_MS 1500
+#define RECLAIM_MS 1500
 
 /* --- reports ------------------------------------------------------------ */
 
@@ -163,7 +163,7 @@ tell_lost(struct channel *ch)
 static void
 channel_cb(evutil_socket_t fd, short what, void *arg)
 {
-	const struct timeval tv = timeval_of_ms(RECALL_MS);
+	const struct timeval tv = timeval_of_ms(RECLAIM_MS);
 	struct channel *ch = arg;
 	char byte;
 	ssize_t n = recv(fd, &byte, 1, MSG_DONTWAIT);
@@ -175,7 +175,7 @@ channel_cb(evutil_socket_t fd, short what, void *arg)
 		return;
 	}
 	event_del(&ch->direct->channel_event);
-	ch->direct->recalled = true;
+	ch->direct->reclaimed = true;
 	channel_review_reading(ch);
 	loop_add(&ch->direct->timer, &tv);
 	channel_flush(ch);
@@ -209,7 +209,7 @@ timer_cb(evutil_socket_t fd, short what, void *arg)
 	struct direct *d = ch->direct;
 	char text[CONTROL_CLOSE_REASON_MAX];
 
-	if (d->recalled) {
+	if (d->reclaimed) {
 		direct_end(ch, 0, "");
 		return;
 	}
@@ -252,7 +252,7 @@ direct_read(struct channel *ch)
 	struct direct *d = ch->direct;
 	ssize_t n;
 
-	if (d->recalled && channel_drained(ch)) {
+	if (d->reclaimed && channel_drained(ch)) {
 		direct_end(ch, 0, "");
 		return -EAGAIN;
 	}
@@ -308,7 +308,7 @@ direct_writing(struct channel *ch)
 void
 direct_drained(struct channel *ch)
 {
-	if (ch->direct->recalled)
+	if (ch->direct->reclaimed)
 		end_soon(ch);
 	if (!ch->direct->want_pong)
 		return;

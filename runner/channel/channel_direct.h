@@ -22,7 +22,7 @@ struct direct {
 	struct event timer;	    /* ping; `recalled`: enough of waiting */
 	bool lost;		    /* the client takes nothing any more, */
 	bool was_full;		    /* and nobody was told yet */
-	bool recalled;		    /* to be given back when all is written */
+	bool reclaimed;		    /* to be given back when all is written */
 	bool over;		    /* given back */
 	bool answered;
 	bool want_pong; /* between two outgoing frames */

@@ -22,15 +22,15 @@
 #include "sandboxes.h"
 #include "util.h"
 
-#define SWEEP_MS     20 /* between looks for what was left behind */
+#define CLEANUP_MS   20 /* between looks for what was left behind */
 #define LAST_KILL_MS 3000
 
 static struct dialect {
 	struct event_base *base;
 	struct channel channel;
 	struct process process;
-	struct sandbox sandbox;
-	struct event timeout, sweep;
+	struct sandboxes sandbox;
+	struct event timeout, cleanup;
 	bool started;
 	bool timed_out;
 	bool finished; /* nothing more will be told */
@@ -74,12 +74,12 @@ on_output(struct process *p, uint64_t seq, enum stream stream, const void *data,
 }
 
 static void
-sweep_cb(evutil_socket_t fd, short what, void *arg)
+cleanup_cb(evutil_socket_t fd, short what, void *arg)
 {
-	struct timeval again = { 0, SWEEP_MS * 1000 };
+	struct timeval again = { 0, CLEANUP_MS * 1000 };
 
 	reaper_signal_all(SIGKILL);
-	loop_add(&d.sweep, &again);
+	loop_add(&d.cleanup, &again);
 }
 
 static void
@@ -87,7 +87,7 @@ on_exited(struct process *p, uint64_t seq)
 {
 	event_del(&d.timeout);
 	if (reaper_has_children())
-		sweep_cb(-1, 0, NULL);
+		cleanup_cb(-1, 0, NULL);
 }
 
 static void
@@ -150,13 +150,13 @@ build_argv(const struct json_value *command)
 
 static void
 start(const struct runner_v1_spawn *s, char **argv, char **envp, int null_fd,
-    struct nest *nest)
+    struct sandbox *sandbox)
 {
 	_cleanup_free_ char **candidates =
 	    spawn_candidates(argv[0], environment_get(envp, "PATH"));
 	_cleanup_free_ char *cwd = xstrndup(s->cwd.ptr, s->cwd.len);
 	struct spawn_request r = {
-		.nest = nest,
+		.sandbox = sandbox,
 		.candidates = (const char *const *)candidates,
 		.argv = argv,
 		.envp = envp,
@@ -198,20 +198,20 @@ is_unrestricted(struct slice policy)
 }
 
 static bool
-keep_helper(void *owner, const struct nest *n)
+keep_helper(void *owner, const struct sandbox *n)
 {
 	return false; /* there are no helpers here */
 }
 
-/* The nest of the policy; NULL: none was asked for. False: it was, and there
+/* The sandbox of the policy; NULL: none was asked for. False: it was, and there
  * is none. */
 static bool
-find_nest(
-    const struct runner_v1_spawn *s, char *const *envp, struct nest **nest)
+find_sandbox(const struct runner_v1_spawn *s, char *const *envp,
+    struct sandbox **sandbox)
 {
 	const struct sandbox_host host = {
 		.base = d.base,
-		.door = -1,
+		.userns = -1,
 		.parent_death_signal = true,
 		.home = environment_get(envp, "HOME"),
 		.tmpdir = getenv("TMPDIR"),
@@ -226,18 +226,18 @@ find_nest(
 	char error[ARGS_ERROR_MAX];
 	int err;
 
-	*nest = NULL;
+	*sandbox = NULL;
 	if (is_unrestricted(s->policy))
 		return true;
 	sandbox_limits_default(&limits, false);
-	sandbox_init(&d.sandbox, &host, &limits);
+	sandboxes_init(&d.sandbox, &host, &limits);
 	err =
 	    sandbox_preset_decode(&doc, s->policy, policy_cwd, &context, error);
 	if (err == 0)
-		err = sandbox_find(&d.sandbox,
+		err = sandboxes_find(&d.sandbox,
 		    &(struct sandbox_request){
 			.asked = &context, .cwd = command_cwd },
-		    nest, error);
+		    sandbox, error);
 	json_clear(&doc);
 	if (err < 0)
 		fail("sandbox_unavailable", "%s", error);
@@ -249,7 +249,7 @@ take_spawn(const struct runner_v1_spawn *s)
 {
 	_cleanup_close_ int null_fd = open("/dev/null", O_RDWR | O_CLOEXEC);
 	_cleanup_free_ char **envp = NULL;
-	struct nest *nest;
+	struct sandbox *sandbox;
 	char **argv;
 
 	if (d.started) {
@@ -260,8 +260,8 @@ take_spawn(const struct runner_v1_spawn *s)
 	envp = environment_build(NULL, NULL, s->env);
 	if (argv == NULL || envp == NULL)
 		fail("spawn_failed", "%s", "nul byte found in provided data");
-	else if (find_nest(s, envp, &nest))
-		start(s, argv, envp, null_fd, nest);
+	else if (find_sandbox(s, envp, &sandbox))
+		start(s, argv, envp, null_fd, sandbox);
 	for (char **a = argv; a != NULL && *a != NULL; a++)
 		free(*a);
 	free(argv);
@@ -346,7 +346,7 @@ static const struct channel_events channel_events = {
 static void
 on_idle(void)
 {
-	event_del(&d.sweep);
+	event_del(&d.cleanup);
 }
 
 int
@@ -360,7 +360,7 @@ dialect_v1_run(struct event_base *base, int in_fd, int out_fd)
 		log_fatal_errno(err, "taking over the command's children");
 	d.base = base;
 	event_assign(&d.timeout, base, -1, 0, timeout_cb, NULL);
-	event_assign(&d.sweep, base, -1, 0, sweep_cb, NULL);
+	event_assign(&d.cleanup, base, -1, 0, cleanup_cb, NULL);
 	channel_open(&d.channel, base, in_fd, out_fd, RUNNER_V1_FRAME_MAX,
 	    &channel_events, &d);
 	while (!d.finished ||
@@ -371,7 +371,7 @@ dialect_v1_run(struct event_base *base, int in_fd, int out_fd)
 	}
 	reaper_kill_all(LAST_KILL_MS);
 	if (d.sandbox.pool.count > 0)
-		nest_pool_clear(&d.sandbox.pool);
+		sandbox_pool_clear(&d.sandbox.pool);
 	return d.code;
 }
 

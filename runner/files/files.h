@@ -15,9 +15,9 @@
 
 struct event_base;
 
-/* Serves until the runner goes. in_nest: the process is confined to the
+/* Serves until the runner goes. in_sandbox: the process is confined to the
  * policy that its requests name. Returns the exit code. */
-int files_run(struct event_base *base, bool in_nest);
+int files_run(struct event_base *base, bool in_sandbox);
 
 /* Acts on decoded params and answers; the value is ignored. */
 typedef int file_fn(struct request *r, const struct fs_params *p);

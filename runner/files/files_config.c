@@ -301,7 +301,7 @@ find_codex_home(struct layers *l, const char *home)
 	return real;
 }
 
-/* The runner told it: there may be no other way to know in a nest. */
+/* The runner told it: there may be no other way to know in a sandbox. */
 static const char *
 home_directory(void)
 {

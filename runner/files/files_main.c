@@ -10,7 +10,7 @@
 #include "log.h"
 #include "serve.h"
 
-static bool inside; /* a nest, whose view enforces the policy */
+static bool inside; /* a sandbox, whose view enforces the policy */
 
 static const struct file_method {
 	const char *name;
@@ -59,7 +59,7 @@ answer(struct request *r, struct rpc_message *m)
 		return reply_error(
 		    r->channel, &r->id, RPC_INVALID_PARAMS, "%s", error);
 	/* The network is no concern of a file operation. What restricts files
-	 * comes to the helper in that policy's nest, and to no other. */
+	 * comes to the helper in that policy's sandbox, and to no other. */
 	if (!inside && p.fs.has_sandbox && !p.fs.sandbox.files_unrestricted)
 		return reply_error(r->channel, &r->id, RPC_INVALID_PARAMS,
 		    "sandbox intent cannot be enforced on this executor: "
@@ -84,9 +84,9 @@ take(struct request *r, struct rpc_message *m)
 }
 
 int
-files_run(struct event_base *base, bool in_nest)
+files_run(struct event_base *base, bool in_sandbox)
 {
-	inside = in_nest;
+	inside = in_sandbox;
 	/* The runner did, or the request would not be here. */
 	sandbox_context_accept_launch(true);
 	log_init("execd-runner", LOG_LEVEL_INFO);

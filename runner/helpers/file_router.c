@@ -70,7 +70,7 @@ check_open(struct request *r, struct slice id, const struct helper *h)
 	if (other != NULL && other->helper != h)
 		reply_error(r->channel, &r->id, RPC_MALFORMED,
 		    "file handle `%.*s` already exists", (int)id.len, id.ptr);
-	else if (helper_nest(h) != NULL && f->nhandles >= FILE_HANDLES_MAX)
+	else if (helper_sandbox(h) != NULL && f->nhandles >= FILE_HANDLES_MAX)
 		reply_error(r->channel, &r->id, RPC_MALFORMED,
 		    "at most %d file handles may be open per connection",
 		    FILE_HANDLES_MAX);
@@ -161,9 +161,9 @@ is_exclusive(struct session *s, const struct rpc_method *method,
 	const struct routed_handle *h;
 
 	if (!uses_handle(method))
-		return names_policy(m) || !sandbox_permits_none(&s->sandbox);
+		return names_policy(m) || !sandboxes_permit_none(&s->sandbox);
 	h = find_handle(s->files, handle_of(m));
-	return h != NULL && helper_nest(h->helper) != NULL;
+	return h != NULL && helper_sandbox(h->helper) != NULL;
 }
 
 struct sandbox_request
@@ -176,25 +176,25 @@ file_router_wants(const struct rpc_method *method, const struct fs_params *p)
 	};
 }
 
-/* The nest of the request's policy; *nest is NULL when it has none that says
- * anything of files. Answers and returns false when there can be none. */
+/* The sandbox of the request's policy; *sandbox is NULL when it has none that
+ * says anything of files. Answers and returns false when there can be none. */
 static bool
-find_nest(struct request *r, const struct rpc_method *method,
-    struct rpc_message *m, struct nest **nest)
+find_sandbox(struct request *r, const struct rpc_method *method,
+    struct rpc_message *m, struct sandbox **sandbox)
 {
-	struct sandbox *sb = &r->session->sandbox;
+	struct sandboxes *sb = &r->session->sandbox;
 	char error[ARGS_ERROR_MAX];
 	struct sandbox_request wanted;
 	union method_params p;
 	int err;
 
-	*nest = NULL;
-	if (!names_policy(m) && sandbox_permits_none(sb))
+	*sandbox = NULL;
+	if (!names_policy(m) && sandboxes_permit_none(sb))
 		return true;
 	err = method->params(m, &p, error);
 	if (err == 0) {
 		wanted = file_router_wants(method, &p.fs);
-		err = sandbox_find(sb, &wanted, nest, error);
+		err = sandboxes_find(sb, &wanted, sandbox, error);
 	}
 	r->unscanned = err == -EINPROGRESS;
 	if (err < 0 && !r->unscanned)
@@ -208,7 +208,7 @@ refuse(struct request *r, const char *layer)
 {
 	char error[ARGS_ERROR_MAX];
 
-	sandbox_refuse(layer, error);
+	sandboxes_refuse(layer, error);
 	return reply_error(r->channel, &r->id, RPC_INVALID_PARAMS, "%s", error);
 }
 
@@ -217,17 +217,17 @@ find_helper(
     struct request *r, const struct rpc_method *method, struct rpc_message *m)
 {
 	const struct routed_handle *known = NULL;
-	struct nest *nest = NULL;
+	struct sandbox *sandbox = NULL;
 	struct helper *h;
 
 	if (uses_handle(method))
 		known = find_handle(r->session->files, handle_of(m));
 	if (known != NULL)
 		return known->helper;
-	if (!uses_handle(method) && !find_nest(r, method, m, &nest))
+	if (!uses_handle(method) && !find_sandbox(r, method, m, &sandbox))
 		return NULL;
-	h = helper_get(r->session, HELPER_FILES, nest);
-	if (h == NULL && nest != NULL)
+	h = helper_get(r->session, HELPER_FILES, sandbox);
+	if (h == NULL && sandbox != NULL)
 		refuse(r, "the file helper");
 	else if (h == NULL)
 		reply_os_error(r->channel, &r->id, -errno);
@@ -259,16 +259,16 @@ forward(struct request *r, const struct rpc_method *method,
 	struct file_note note = { .kind = FILE_NOTE_NONE };
 
 	if (h == NULL || (method->use == FILE_OPENS && !check_open(r, id, h)) ||
-	    !record(r, method, m, helper_nest(h) != NULL))
+	    !record(r, method, m, helper_sandbox(h) != NULL))
 		return 0;
 	if (method->use == FILE_OPENS)
 		note = make_note(FILE_NOTE_OPEN, id);
 	else if (method->use == FILE_CLOSES)
 		note = make_note(FILE_NOTE_CLOSE, id);
-	if (helper_nest(h) != NULL && nest_use(helper_nest(h)) < 0)
+	if (helper_sandbox(h) != NULL && sandbox_use(helper_sandbox(h)) < 0)
 		return refuse(r, "masks for missing names");
 	f->outstanding++;
-	f->exclusive = helper_nest(h) != NULL;
+	f->exclusive = helper_sandbox(h) != NULL;
 	return helper_forward(h, r, &note, text, len);
 }
 
@@ -404,8 +404,8 @@ file_router_answered(struct session *s, struct helper *by,
 {
 	struct file_router *f = s->files;
 
-	if (helper_nest(by) != NULL)
-		nest_release(helper_nest(by));
+	if (helper_sandbox(by) != NULL)
+		sandbox_release(helper_sandbox(by));
 	if (!failed && note->kind != FILE_NOTE_NONE)
 		take_note(f, note, by);
 	f->outstanding--;

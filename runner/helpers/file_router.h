@@ -1,9 +1,9 @@
 /*
  * Which helper serves which fs/ request, and when (doc/protocol.md section 10,
  * doc/sandbox.md C9). Without a policy it is the session's own file helper;
- * under one it is a helper inside that policy's nest; what a handle was opened
- * with goes to whoever opened it. Requests keep their order: one under a policy
- * waits for all before it, and those after it wait for it.
+ * under one it is a helper inside that policy's sandbox; what a handle was
+ * opened with goes to whoever opened it. Requests keep their order: one under a
+ * policy waits for all before it, and those after it wait for it.
  */
 #ifndef FILE_ROUTER_H
 #define FILE_ROUTER_H
@@ -62,7 +62,7 @@ int file_router_take(struct request *r, const struct rpc_method *method,
 void file_router_answered(struct session *s, struct helper *by,
     const struct file_note *note, bool failed);
 
-/* What sandbox_find() is asked for a request of that method. */
+/* What sandboxes_find() is asked for a request of that method. */
 struct sandbox_request file_router_wants(
     const struct rpc_method *method, const struct fs_params *p);
 

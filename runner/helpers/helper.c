@@ -73,11 +73,11 @@ forget_files(struct helper *h)
 		unanswered++;
 	files->outstanding -= unanswered;
 	file_router_forget(h->session, h);
-	if (h->nest == NULL)
+	if (h->sandbox == NULL)
 		return;
 	if (unanswered > 0)
-		nest_release(h->nest);
-	h->nest->helpers--;
+		sandbox_release(h->sandbox);
+	h->sandbox->helpers--;
 }
 
 static void
@@ -162,12 +162,12 @@ child(const struct session *s, enum helper_kind kind, int fd)
 	_exit(127);
 }
 
-/* In a nest: no program is executed, there may be none to see. */
+/* In a sandbox: no program is executed, there may be none to see. */
 static pid_t
-start_in_nest(struct nest *nest, int fd)
+start_in_sandbox(struct sandbox *sandbox, int fd)
 {
-	struct nest_answer a;
-	int err = nest_start_files(nest, fd, &a);
+	struct sandbox_answer a;
+	int err = sandbox_start_files(sandbox, fd, &a);
 
 	if (err == 0)
 		return a.command;
@@ -187,7 +187,7 @@ start_plain(const struct session *s, enum helper_kind kind, int fd)
 }
 
 static struct helper *
-start(struct session *s, enum helper_kind kind, struct nest *nest)
+start(struct session *s, enum helper_kind kind, struct sandbox *sandbox)
 {
 	struct helper *h;
 	int pair[2];
@@ -195,8 +195,8 @@ start(struct session *s, enum helper_kind kind, struct nest *nest)
 
 	if (socketpair(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0, pair) < 0)
 		return NULL;
-	pid = nest != NULL ? start_in_nest(nest, pair[1])
-			   : start_plain(s, kind, pair[1]);
+	pid = sandbox != NULL ? start_in_sandbox(sandbox, pair[1])
+			      : start_plain(s, kind, pair[1]);
 	close(pair[1]);
 	if (pid < 0) {
 		close(pair[0]);
@@ -205,9 +205,9 @@ start(struct session *s, enum helper_kind kind, struct nest *nest)
 	h = xcalloc(1, sizeof(*h));
 	h->kind = kind;
 	h->session = s;
-	h->nest = nest;
-	if (nest != NULL)
-		nest->helpers++;
+	h->sandbox = sandbox;
+	if (sandbox != NULL)
+		sandbox->helpers++;
 	h->fd = pair[0];
 	set_nonblock(h->fd);
 	buf_init(&h->queue, QUEUE_MAX_BYTES);
@@ -222,29 +222,29 @@ start(struct session *s, enum helper_kind kind, struct nest *nest)
 }
 
 struct helper *
-helper_get(struct session *s, enum helper_kind kind, struct nest *nest)
+helper_get(struct session *s, enum helper_kind kind, struct sandbox *sandbox)
 {
 	struct helper *h;
 
 	TAILQ_FOREACH (h, &s->helpers, link)
-		if (h->kind == kind && h->nest == nest)
+		if (h->kind == kind && h->sandbox == sandbox)
 			return h;
-	return start(s, kind, nest);
+	return start(s, kind, sandbox);
 }
 
-struct nest *
-helper_nest(const struct helper *h)
+struct sandbox *
+helper_sandbox(const struct helper *h)
 {
-	return h->nest;
+	return h->sandbox;
 }
 
 bool
-helper_give_up(struct session *s, const struct nest *nest)
+helper_give_up(struct session *s, const struct sandbox *sandbox)
 {
 	struct helper *h;
 
 	TAILQ_FOREACH (h, &s->helpers, link)
-		if (h->nest == nest)
+		if (h->sandbox == sandbox)
 			break;
 	if (h == NULL)
 		return true;

@@ -2,8 +2,8 @@
  * The runner's side of its helpers, processes that serve some methods of the
  * attached connection so that nothing slow stalls the rest: file helpers
  * (this same program; fs/ methods, one after the other), one for the session
- * and one in each nest that is asked for files, and execd-http. Their answers
- * are passed on as they come. They end with their connection.
+ * and one in each sandbox that is asked for files, and execd-http. Their
+ * answers are passed on as they come. They end with their connection.
  */
 #ifndef HELPER_H
 #define HELPER_H
@@ -12,12 +12,12 @@
 #include "request.h"
 #include "session.h"
 
-/* The one of that kind, in that nest (NULL: none), started if there is none.
+/* The one of that kind, in that sandbox (NULL: none), started if there is none.
  * NULL with errno. */
 struct helper *helper_get(
-    struct session *s, enum helper_kind kind, struct nest *nest);
+    struct session *s, enum helper_kind kind, struct sandbox *sandbox);
 
-struct nest *helper_nest(const struct helper *h);
+struct sandbox *helper_sandbox(const struct helper *h);
 
 /* Hands a request on; `note` is for file_router_answered(), NULL for other
  * kinds. Always RPC_PENDING. */
@@ -27,9 +27,9 @@ int helper_forward(struct helper *h, struct request *r,
 /* While helpers are far behind, their client waits. */
 void helper_pause_client(struct session *s);
 
-/* A nest is to make room: its helper is stopped if nothing needs it. False:
+/* A sandbox is to make room: its helper is stopped if nothing needs it. False:
  * something does. */
-bool helper_give_up(struct session *s, const struct nest *nest);
+bool helper_give_up(struct session *s, const struct sandbox *sandbox);
 
 /* The client reads again. */
 void helper_resume_all(struct session *s);

@@ -27,7 +27,7 @@ struct forwarded {
 struct helper {
 	TAILQ_ENTRY(helper) link; /* session.helpers */
 	enum helper_kind kind;
-	struct nest *nest; /* it runs in; NULL: none */
+	struct sandbox *sandbox; /* it runs in; NULL: none */
 	struct session *session;
 	struct reaper_watch watch;
 	int fd;

@@ -116,7 +116,7 @@ look(struct session *s, struct rpc_message *m, struct resolve_matches *found)
 
 	*found = (struct resolve_matches){ .err = -EBADMSG };
 	if (s->scan->user->wants(s, m, &p, &wanted, &envp) == 0)
-		sandbox_scan(&s->sandbox, &wanted, found);
+		sandboxes_scan(&s->sandbox, &wanted, found);
 }
 
 static int

@@ -14,10 +14,10 @@
 #define LOOK_AGAIN 4
 
 void
-group_pool_init(struct group_pool *pool, const struct cgroup *session,
+cgroup_pool_init(struct cgroup_pool *pool, const struct cgroup *session,
     const struct cgroup_limits *limits)
 {
-	*pool = (struct group_pool){ .limits = *limits, .session = *session };
+	*pool = (struct cgroup_pool){ .limits = *limits, .session = *session };
 	TAILQ_INIT(&pool->free);
 	TAILQ_INIT(&pool->left);
 	pool->controllers = cgroup_controllers(session);
@@ -39,7 +39,7 @@ group_name(const struct group *g, char name[GROUP_NAME_MAX])
 
 /* Whatever fails: no command runs with less than a whole group. */
 static int
-make(struct group_pool *pool, struct group *g)
+make(struct cgroup_pool *pool, struct group *g)
 {
 	unsigned wanted = pool->controllers;
 	char name[GROUP_NAME_MAX];
@@ -64,7 +64,7 @@ make(struct group_pool *pool, struct group *g)
 
 /* Those whose last process ended meanwhile. */
 static void
-collect(struct group_pool *pool)
+collect(struct cgroup_pool *pool)
 {
 	struct group *g;
 
@@ -73,12 +73,12 @@ collect(struct group_pool *pool)
 		if (g == NULL)
 			return;
 		TAILQ_REMOVE(&pool->left, g, link);
-		group_give_back(pool, g);
+		command_cgroup_give_back(pool, g);
 	}
 }
 
 struct group *
-group_take(struct group_pool *pool)
+command_cgroup_take(struct cgroup_pool *pool)
 {
 	struct group *g;
 	int err;
@@ -114,15 +114,15 @@ rise(uint64_t *seen, uint64_t now)
 }
 
 bool
-group_ran_out_of_memory(struct group *g)
+command_cgroup_ran_out_of_memory(struct group *g)
 {
 	return rise(&g->oom_kills, cgroup_oom_kills(&g->cgroup)) > 0;
 }
 
-struct group_counts
-group_counts(struct group *g)
+struct command_cgroup_counts
+command_cgroup_counts(struct group *g)
 {
-	return (struct group_counts){
+	return (struct command_cgroup_counts){
 		.memory_kills =
 		    rise(&g->counts.memory_kills, cgroup_oom_kills(&g->cgroup)),
 		.forks_denied = rise(
@@ -131,7 +131,7 @@ group_counts(struct group *g)
 }
 
 int
-group_kill(struct group *g)
+command_cgroup_kill(struct group *g)
 {
 	g->killed = true;
 	return cgroup_kill(&g->cgroup);
@@ -140,7 +140,7 @@ group_kill(struct group *g)
 /* In version 1 nobody could fork in it any more; in version 2 some kernels kill
  * at birth whoever is cloned into a group that ever was. */
 static bool
-discard(struct group_pool *pool, struct group *g)
+discard(struct cgroup_pool *pool, struct group *g)
 {
 	char name[GROUP_NAME_MAX];
 
@@ -154,7 +154,7 @@ discard(struct group_pool *pool, struct group *g)
 }
 
 bool
-group_settle(struct group_pool *pool, struct group *g)
+command_cgroup_settle(struct cgroup_pool *pool, struct group *g)
 {
 	if (!cgroup_is_empty(&g->cgroup))
 		return false;
@@ -165,11 +165,11 @@ group_settle(struct group_pool *pool, struct group *g)
 }
 
 void
-group_give_back(struct group_pool *pool, struct group *g)
+command_cgroup_give_back(struct cgroup_pool *pool, struct group *g)
 {
 	/* What was left behind is none of the next command's. */
 	if (pool->counted)
-		group_counts(g);
-	if (!group_settle(pool, g))
+		command_cgroup_counts(g);
+	if (!command_cgroup_settle(pool, g))
 		TAILQ_INSERT_TAIL(&pool->left, g, link);
 }

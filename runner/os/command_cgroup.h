@@ -10,51 +10,51 @@
 #include "queue.h"
 
 /* What a group's limits did. */
-struct group_counts {
+struct command_cgroup_counts {
 	uint64_t memory_kills, forks_denied;
 };
 
 struct group {
-	TAILQ_ENTRY(group) link; /* group_pool.free or .left */
+	TAILQ_ENTRY(group) link; /* cgroup_pool.free or .left */
 	struct cgroup cgroup;
 	int joins[CGROUP_HIERARCHIES];
-	uint64_t oom_kills;	    /* told of already */
-	struct group_counts counts; /* likewise; of pool.counted */
-	unsigned number;	    /* in its name */
-	bool killed;		    /* and not to be used again */
+	uint64_t oom_kills;		     /* told of already */
+	struct command_cgroup_counts counts; /* likewise; of pool.counted */
+	unsigned number;		     /* in its name */
+	bool killed;			     /* and not to be used again */
 };
 
-TAILQ_HEAD(group_list, group);
+TAILQ_HEAD(command_cgroup_list, group);
 
-struct group_pool {
-	struct cgroup session;	/* none: the host gives none */
-	struct group_list free; /* empty */
-	struct group_list left; /* given back with somebody in it */
+struct cgroup_pool {
+	struct cgroup session;		 /* none: the host gives none */
+	struct command_cgroup_list free; /* empty */
+	struct command_cgroup_list left; /* given back with somebody in it */
 	unsigned made;
 	struct cgroup_limits limits; /* of each */
 	unsigned controllers;	     /* which of them are in force */
-	bool counted;		     /* somebody asks for group_counts() */
+	bool counted; /* somebody asks for command_cgroup_counts() */
 };
 
 /* The directories are taken over. */
-void group_pool_init(struct group_pool *pool, const struct cgroup *session,
+void cgroup_pool_init(struct cgroup_pool *pool, const struct cgroup *session,
     const struct cgroup_limits *limits);
 
 /* NULL with errno 0: there are none here; with another errno: it failed. */
-struct group *group_take(struct group_pool *pool);
+struct group *command_cgroup_take(struct cgroup_pool *pool);
 /* Was somebody in it killed for want of memory since this was asked last? */
-bool group_ran_out_of_memory(struct group *g);
+bool command_cgroup_ran_out_of_memory(struct group *g);
 
 /* What the limits did since this was asked last. */
-struct group_counts group_counts(struct group *g);
+struct command_cgroup_counts command_cgroup_counts(struct group *g);
 
 /* SIGKILL to all of it. 0 or -errno. */
-int group_kill(struct group *g);
+int command_cgroup_kill(struct group *g);
 
 /* Gives it back if nobody is in it any more; then it may be gone. */
-bool group_settle(struct group_pool *pool, struct group *g);
+bool command_cgroup_settle(struct cgroup_pool *pool, struct group *g);
 
 /* Whoever is in it. */
-void group_give_back(struct group_pool *pool, struct group *g);
+void command_cgroup_give_back(struct cgroup_pool *pool, struct group *g);
 
 #endif

@@ -121,7 +121,7 @@ static void
 give_group_back(struct process *p)
 {
 	if (p->group != NULL)
-		group_give_back(p->groups, p->group);
+		command_cgroup_give_back(p->groups, p->group);
 	p->group = NULL;
 }
 
@@ -133,7 +133,7 @@ settle_group(struct process *p)
 	if (p->terminated)
 		give_group_back(p);
 	else if (p->group != NULL && p->init.pid <= 0 &&
-		 group_settle(p->groups, p->group))
+		 command_cgroup_settle(p->groups, p->group))
 		p->group = NULL;
 }
 
@@ -217,11 +217,11 @@ plan_drain(struct process *p)
 }
 
 static void
-leave_nest(struct process *p)
+leave_sandbox(struct process *p)
 {
-	if (p->nest != NULL)
-		nest_release(p->nest);
-	p->nest = NULL;
+	if (p->sandbox != NULL)
+		sandbox_release(p->sandbox);
+	p->sandbox = NULL;
 }
 
 /* All that was inside is gone now. */
@@ -230,7 +230,7 @@ init_ended(struct reaper_watch *w, int wait_status, const struct rusage *usage)
 {
 	struct process *p = TABLE_OBJECT(w, struct process, init);
 
-	leave_nest(p);
+	leave_sandbox(p);
 	if (p->state.closed)
 		settle_group(p);
 }
@@ -249,7 +249,7 @@ kill_inside(struct process *p)
 static bool
 ran_out_of_memory(const struct process *p)
 {
-	return p->group != NULL ? group_ran_out_of_memory(p->group)
+	return p->group != NULL ? command_cgroup_ran_out_of_memory(p->group)
 				: oom_kills() > p->oom_kills;
 }
 
@@ -267,7 +267,7 @@ ended(struct reaper_watch *w, int wait_status, const struct rusage *usage)
 			ran_out_of_memory(p);
 	kill_inside(p);
 	if (p->init.pid <= 0)
-		leave_nest(p);
+		leave_sandbox(p);
 	plan_drain(p);
 	settle(p);
 }
@@ -289,20 +289,20 @@ stream_open(struct process *p, struct event_base *base, int i, int fd,
 
 /* What must be there before the command. */
 static int
-prepare(struct process *p, struct group_pool *groups, struct spawn_request *r,
+prepare(struct process *p, struct cgroup_pool *groups, struct spawn_request *r,
     const char **step)
 {
 	int err = 0;
 
 	*step = "a control group";
 	p->groups = groups;
-	p->group = groups != NULL ? group_take(groups) : NULL;
+	p->group = groups != NULL ? command_cgroup_take(groups) : NULL;
 	if (groups != NULL && p->group == NULL && errno != 0)
 		return -errno;
 	r->group = p->group;
 	*step = "masks for missing names";
-	if (r->nest != NULL)
-		err = nest_use(r->nest);
+	if (r->sandbox != NULL)
+		err = sandbox_use(r->sandbox);
 	if (err < 0)
 		give_group_back(p);
 	return err;
@@ -310,7 +310,7 @@ prepare(struct process *p, struct group_pool *groups, struct spawn_request *r,
 
 int
 process_start(struct process *p, struct event_base *base,
-    struct group_pool *groups, struct spawn_request *r, size_t retention_bytes,
+    struct cgroup_pool *groups, struct spawn_request *r, size_t retention_bytes,
     const struct process_observer *observer, void *owner, const char **step,
     bool *enforcing)
 {
@@ -318,29 +318,29 @@ process_start(struct process *p, struct event_base *base,
 	uint64_t oom_before;
 	int err = prepare(p, groups, r, step);
 
-	*enforcing = r->nest != NULL;
+	*enforcing = r->sandbox != NULL;
 	if (err < 0)
 		return err;
 	oom_before = p->group != NULL ? 0 : oom_kills();
-	if (p->group == NULL && r->nest == NULL)
+	if (p->group == NULL && r->sandbox == NULL)
 		r->mark = p->mark = process_tree_new_mark();
 	err = spawn(r, &res, step);
 	*enforcing = res.enforcing;
 	if (err < 0) {
-		if (r->nest != NULL)
-			nest_release(r->nest);
+		if (r->sandbox != NULL)
+			sandbox_release(r->sandbox);
 		give_group_back(p);
 		return err;
 	}
 	p->observer = observer;
 	p->owner = owner;
 	p->tty = r->tty;
-	p->sandboxed = r->nest != NULL;
+	p->sandboxed = r->sandbox != NULL;
 	p->pid = p->leader = res.pid;
 	p->oom_kills = oom_before;
 	process_state_init(&p->state, retention_bytes);
 	reaper_add(&p->watch, res.pid, ended);
-	p->nest = r->nest;
+	p->sandbox = r->sandbox;
 	if (res.init > 0)
 		reaper_add(&p->init, res.init, init_ended);
 	input_open(&p->input, base, res.in);
@@ -397,7 +397,7 @@ process_clear(struct process *p)
 		stream_close(&p->streams[i]);
 	reaper_remove(&p->watch);
 	process_end_clear(p);
-	leave_nest(p);
+	leave_sandbox(p);
 	give_group_back(p);
 	reaper_remove(&p->init);
 	input_clear(&p->input);

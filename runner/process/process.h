@@ -62,9 +62,9 @@ struct process {
 	struct reaper_watch init; /* sandboxed: pid 1 around it */
 	/* Sandboxed: until init has ended, or where there is none, the command.
 	 * NULL: none. */
-	struct nest *nest;
-	struct group_pool *groups; /* of .group */
-	struct group *group;	   /* NULL: none, or given back */
+	struct sandbox *sandbox;
+	struct cgroup_pool *groups; /* of .group */
+	struct group *group;	    /* NULL: none, or given back */
 	struct input input;
 	struct process_stream streams[2]; /* stdout or pty; stderr */
 	pid_t pid;    /* also its process group; 0 once reaped */
@@ -93,7 +93,7 @@ struct process {
  * -errno with the step that failed; *enforcing: it is one that enforces the
  * sandbox. */
 int process_start(struct process *p, struct event_base *base,
-    struct group_pool *groups, struct spawn_request *r, size_t retention_bytes,
+    struct cgroup_pool *groups, struct spawn_request *r, size_t retention_bytes,
     const struct process_observer *observer, void *owner, const char **step,
     bool *enforcing);
 

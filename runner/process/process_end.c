@@ -25,7 +25,7 @@ owns_pid(const struct process *p)
 static int
 kill_group(struct process *p)
 {
-	int err = p->group != NULL ? group_kill(p->group) : 0;
+	int err = p->group != NULL ? command_cgroup_kill(p->group) : 0;
 
 	if (err < 0)
 		log_error(err,
@@ -68,7 +68,7 @@ process_end_kill_all(struct process *p)
 void
 process_end_without_init(struct process *p)
 {
-	if (p->nest == NULL || p->init.pid > 0)
+	if (p->sandbox == NULL || p->init.pid > 0)
 		return;
 	/* What it left is ours now, or below what is: mostly there is nothing,
 	 * and nobody need look at every process there is. */

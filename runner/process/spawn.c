@@ -221,20 +221,20 @@ take_terminal(struct spawn_result *res, int master)
 	return err;
 }
 
-/* The same in a sandbox; its nest does the steps. */
+/* The same in a sandbox; its sandbox does the steps. */
 static int
 start_inside(const struct spawn_request *r, const struct child_ends *c,
     struct spawn_result *res, const char **step)
 {
-	static struct nest_answer answer; /* *step points into it */
-	const struct nest_command command = { .candidates = r->candidates,
+	static struct sandbox_answer answer; /* *step points into it */
+	const struct sandbox_command command = { .candidates = r->candidates,
 		.argv = r->argv,
 		.envp = r->envp,
 		.cwd = r->cwd,
 		.tty = r->tty };
 	const int stdio[3] = { r->tty ? c->out : c->in, c->out,
 		r->tty ? c->out : c->err };
-	int terminal, err = nest_start(r->nest, &command, stdio, r->group,
+	int terminal, err = sandbox_start(r->sandbox, &command, stdio, r->group,
 			  &terminal, &answer);
 
 	/* Signals go to it, and to -pid: to one that is somebody. */
@@ -275,8 +275,8 @@ spawn(
 	err = r->tty ? open_tty(r, res, &c) : open_pipes(r, res, &c);
 	if (err == 0) {
 		*step = "fork";
-		err = r->nest != NULL ? start_inside(r, &c, res, step)
-				      : start_plain(r, &c, res, step);
+		err = r->sandbox != NULL ? start_inside(r, &c, res, step)
+					 : start_plain(r, &c, res, step);
 	}
 	close_all((int[]){ c.in, c.out, c.err }, 3);
 	if (err < 0)

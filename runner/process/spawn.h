@@ -11,11 +11,11 @@
 #include <sys/types.h>
 
 struct group;
-struct nest;
+struct sandbox;
 
 struct spawn_request {
 	const struct group *group;     /* control group; NULL: none */
-	struct nest *nest;	       /* NULL: no sandbox */
+	struct sandbox *sandbox;       /* NULL: no sandbox */
 	const char *const *candidates; /* program paths to try, in order */
 	char *const *argv;	       /* as the program sees it */
 	char *const *envp;

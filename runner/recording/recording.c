@@ -24,7 +24,7 @@ clock_us(void)
 }
 
 static void
-stop(struct cast *c)
+stop(struct recording *c)
 {
 	if (c->fd >= 0)
 		close(c->fd);
@@ -33,7 +33,7 @@ stop(struct cast *c)
 
 /* A line that is torn would be no line for a player. */
 static int
-write_line(struct cast *c, const struct buf *line)
+write_line(struct recording *c, const struct buf *line)
 {
 	ssize_t n = write(c->fd, line->data, line->len);
 
@@ -45,8 +45,8 @@ write_line(struct cast *c, const struct buf *line)
 }
 
 static void
-make_event(struct cast *c, struct buf *line, const char *code, const void *data,
-    size_t len)
+make_event(struct recording *c, struct buf *line, const char *code,
+    const void *data, size_t len)
 {
 	int64_t us = clock_us() - c->began_us;
 	struct json_writer w;
@@ -66,7 +66,7 @@ make_event(struct cast *c, struct buf *line, const char *code, const void *data,
 }
 
 static int
-write_event(struct cast *c, const char *code, const void *data, size_t len)
+write_event(struct recording *c, const char *code, const void *data, size_t len)
 {
 	static const char full[] = "recording ended: it has reached its limit";
 	struct buf line;
@@ -88,14 +88,14 @@ write_event(struct cast *c, const char *code, const void *data, size_t len)
 }
 
 int
-cast_begin(struct cast *c, int fd, uint64_t max_bytes, bool input,
-    const struct cast_title *title)
+recording_begin(struct recording *c, int fd, uint64_t max_bytes, bool input,
+    const struct recording_title *title)
 {
 	struct json_writer w;
 	struct buf line;
 	int err;
 
-	*c = (struct cast){ .fd = fd,
+	*c = (struct recording){ .fd = fd,
 		.began_us = clock_us(),
 		.room_bytes = max_bytes - LAST_LINE_BYTES,
 		.input = input };
@@ -148,7 +148,7 @@ unfinished(const uint8_t *p, size_t n)
 }
 
 static int
-write_text(struct cast *c, const char *code, struct cast_rest *rest,
+write_text(struct recording *c, const char *code, struct recording_rest *rest,
     const uint8_t *data, size_t len)
 {
 	struct buf text;
@@ -168,7 +168,7 @@ write_text(struct cast *c, const char *code, struct cast_rest *rest,
 }
 
 int
-cast_output(struct cast *c, const void *data, size_t len)
+recording_output(struct recording *c, const void *data, size_t len)
 {
 	return c->fd < 0 || len == 0
 		   ? 0
@@ -176,7 +176,7 @@ cast_output(struct cast *c, const void *data, size_t len)
 }
 
 int
-cast_input(struct cast *c, const void *data, size_t len)
+recording_input(struct recording *c, const void *data, size_t len)
 {
 	return c->fd < 0 || !c->input || len == 0
 		   ? 0
@@ -184,7 +184,7 @@ cast_input(struct cast *c, const void *data, size_t len)
 }
 
 int
-cast_resize(struct cast *c, unsigned rows, unsigned cols)
+recording_resize(struct recording *c, unsigned rows, unsigned cols)
 {
 	char size[32];
 	int n = snprintf(size, sizeof(size), "%ux%u", cols, rows);
@@ -193,7 +193,7 @@ cast_resize(struct cast *c, unsigned rows, unsigned cols)
 }
 
 void
-cast_end(struct cast *c)
+recording_end(struct recording *c)
 {
 	if (c->fd >= 0 && c->output_rest.len > 0)
 		write_event(c, "o", c->output_rest.bytes, c->output_rest.len);

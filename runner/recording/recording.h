@@ -3,7 +3,7 @@
  * (docs.asciinema.org/manual/asciicast/v2): what the command wrote, when its
  * terminal changed its size, and, if the operator wants it, what was typed.
  *
- * The monitor opens the file, where the session's user cannot go, and passes
+ * The broker opens the file, where the session's user cannot go, and passes
  * its descriptor. Every event is one write to a plain file, which waits for
  * nobody. What does not fit is not recorded, and the recording says so.
  */
@@ -16,37 +16,37 @@
 #include "util.h"
 
 /* The beginning of a character whose end is still to come. */
-struct cast_rest {
+struct recording_rest {
 	uint8_t bytes[4];
 	size_t len;
 };
 
-struct cast {
+struct recording {
 	int fd; /* owned; -1: at its end */
 	int64_t began_us;
 	uint64_t room_bytes; /* that are left of its limit */
 	bool input;	     /* what is typed, too */
-	struct cast_rest output_rest, input_rest;
+	struct recording_rest output_rest, input_rest;
 };
 
 /* What stands in the first line. */
-struct cast_title {
+struct recording_title {
 	unsigned rows, cols;
 	const char *command, *title;
 	const char *term, *shell; /* NULL: not there */
 };
 
 /* Takes fd over. 0, or -errno: nothing is recorded. */
-int cast_begin(struct cast *c, int fd, uint64_t max_bytes, bool input,
-    const struct cast_title *title);
+int recording_begin(struct recording *c, int fd, uint64_t max_bytes, bool input,
+    const struct recording_title *title);
 
 /* 0, or -errno of the write, or -EFBIG, that ended the recording; after it
  * always 0. */
-int cast_output(struct cast *c, const void *data, size_t len);
-int cast_input(struct cast *c, const void *data, size_t len);
-int cast_resize(struct cast *c, unsigned rows, unsigned cols);
+int recording_output(struct recording *c, const void *data, size_t len);
+int recording_input(struct recording *c, const void *data, size_t len);
+int recording_resize(struct recording *c, unsigned rows, unsigned cols);
 
 /* What waits for the rest of a character is written, and the file closed. */
-void cast_end(struct cast *c);
+void recording_end(struct recording *c);
 
 #endif

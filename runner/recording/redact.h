@@ -4,7 +4,7 @@
  * "password" in JSON), by place ("https://user:x@host") or by their own look
  * ("ghp_..."). Each is replaced by REDACTED_MARK, and counted.
  *
- * It is the runner that does it, before anything is told to the monitor: the
+ * It is the runner that does it, before anything is told to the broker: the
  * arguments are still apart here, patterns meet hostile text in no program
  * with privilege, and no secret is ever sent. A runner that was taken over
  * can leave its own session's secrets in, as it can lie about its commands.

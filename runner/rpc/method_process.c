@@ -127,7 +127,7 @@ refuse_start(struct request *r, int err, const char *step, bool enforcing)
 
 	if (enforcing) {
 		log_error(err, "sandbox: %s", step);
-		sandbox_refuse(step, error);
+		sandboxes_refuse(step, error);
 		reply_error(
 		    r->channel, &r->id, RPC_INVALID_PARAMS, "%s", error);
 	} else {
@@ -136,14 +136,14 @@ refuse_start(struct request *r, int err, const char *step, bool enforcing)
 	}
 }
 
-/* A view that somebody replaced under its nest is built anew. */
+/* A view that somebody replaced under its sandbox is built anew. */
 #define START_TRIES 3
 
 /* Starts it into the session, or answers why not; NULL without an answer when
- * the nest was stale, and `again` says that there may be another try. */
+ * the sandbox was stale, and `again` says that there may be another try. */
 static struct session_process *
 start(struct request *r, const struct process_start_params *p, char **argv,
-    char **envp, struct nest *nest, bool again)
+    char **envp, struct sandbox *sandbox, bool again)
 {
 	struct session *s = r->session;
 	_cleanup_free_ char *program =
@@ -151,7 +151,7 @@ start(struct request *r, const struct process_start_params *p, char **argv,
 	_cleanup_free_ char **candidates =
 	    spawn_candidates(program, environment_get(envp, "PATH"));
 	struct spawn_request request = {
-		.nest = nest,
+		.sandbox = sandbox,
 		.candidates = (const char *const *)candidates,
 		.argv = argv,
 		.envp = envp,
@@ -176,7 +176,7 @@ start(struct request *r, const struct process_start_params *p, char **argv,
 	    s->config.retention_bytes, &session_observer, sp, &step,
 	    &enforcing);
 	if (err < 0) {
-		if (enforcing && again && nest_is_stale(nest))
+		if (enforcing && again && sandbox_is_stale(sandbox))
 			log_debug("sandbox: a view is given up: %s", step);
 		else
 			refuse_start(r, err, step, enforcing);
@@ -274,7 +274,7 @@ method_process_begin(struct request *r, const struct process_start_params *p)
 	char error[ARGS_ERROR_MAX];
 	struct session_process *sp;
 	struct sandbox_request wanted;
-	struct nest *nest = NULL;
+	struct sandbox *sandbox = NULL;
 	int err;
 
 	if (!check_start(r, p) || !audit_permits(r))
@@ -292,7 +292,7 @@ method_process_begin(struct request *r, const struct process_start_params *p)
 		return NULL;
 	}
 	for (int tries = 1; tries <= START_TRIES; tries++) {
-		err = sandbox_find(&s->sandbox, &wanted, &nest, error);
+		err = sandboxes_find(&s->sandbox, &wanted, &sandbox, error);
 		r->unscanned = err == -EINPROGRESS;
 		if (r->unscanned)
 			return NULL;
@@ -301,12 +301,12 @@ method_process_begin(struct request *r, const struct process_start_params *p)
 			    "%s", error);
 			return NULL;
 		}
-		sp = start(r, p, argv, envp, nest, tries < START_TRIES);
-		if (sp != NULL || nest == NULL || !nest_is_stale(nest))
+		sp = start(r, p, argv, envp, sandbox, tries < START_TRIES);
+		if (sp != NULL || sandbox == NULL || !sandbox_is_stale(sandbox))
 			break;
 	}
 	if (sp != NULL) {
-		sandbox_report_fill(&sp->sandbox, &s->sandbox, asked, nest);
+		sandbox_report_fill(&sp->sandbox, &s->sandbox, asked, sandbox);
 		audit_started(sp, argv, p->cwd.path, began_us);
 	}
 	return sp;

@@ -154,12 +154,12 @@ method_environment_status(struct request *r, const union method_params *p)
 	return 0;
 }
 
-/* The monitor ends sessions: it orders this one's end, and knows why. */
+/* The broker ends sessions: it orders this one's end, and knows why. */
 int
 method_session_end(struct request *r, const union method_params *p)
 {
 	int err = reply_empty(r);
 
-	r->session->report(RUNNER_REPORT_END, NULL);
+	r->session->report(RUNNER_EVENT_END, NULL);
 	return err;
 }

@@ -29,7 +29,7 @@ struct session_process *method_find_process(struct request *r, struct slice id);
 struct session_process *method_process_begin(
     struct request *r, const struct process_start_params *p);
 
-/* What sandbox_find() is asked for a start; *envp, which the caller frees, is
+/* What sandboxes_find() is asked for a start; *envp, which the caller frees, is
  * the command's environment, NULL when it has a NUL byte inside. */
 struct sandbox_request method_process_wants(
     struct session *s, const struct process_start_params *p, char ***envp);

@@ -219,7 +219,7 @@ method_fs_watch_missing(struct request *r, const union method_params *params)
 
 	watch_stop(s);
 	/* Nothing of the disk is told outside of a sandbox that is due. */
-	if (sandbox_permits_none(&s->sandbox) && p->missing_count > 0 &&
+	if (sandboxes_permit_none(&s->sandbox) && p->missing_count > 0 &&
 	    p->missing_count <= WATCH_PATHS_MAX)
 		s->watch = watch_new(s, p->watch_id);
 	if (s->watch != NULL && !watch_all(s->watch, p))

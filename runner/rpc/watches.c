@@ -290,7 +290,7 @@ method_fs_watch(struct request *r, const union method_params *params)
 
 	if (w == NULL)
 		return reply_file_error(r, -errno);
-	if (!sandbox_permits_none(&r->session->sandbox))
+	if (!sandboxes_permit_none(&r->session->sandbox))
 		return reply_error(r->channel, &r->id, RPC_INVALID_PARAMS, "%s",
 		    SANDBOX_UNENFORCEABLE ": fs/watch has no sandbox, and "
 					  "unsandboxed requests are not "

@@ -1,5 +1,5 @@
 /*
- * What the session does, told to the monitor: its commands.
+ * What the session does, told to the broker: its commands.
  */
 #include "audit.h"
 
@@ -146,7 +146,7 @@ audit_started(const struct session_process *p, char *const argv[],
 	started.redacted =
 	    audit_command(s, argv, started.command, &started.command_cut);
 	put_policy(&started, &p->sandbox);
-	s->report(RUNNER_REPORT_STARTED, &started);
+	s->report(RUNNER_EVENT_STARTED, &started);
 }
 
 void
@@ -176,10 +176,10 @@ to_ms(const struct timeval *tv)
 static void
 put_counts(struct control_exited *exited, const struct process *p)
 {
-	struct group_counts counts = { .memory_kills = p->oom_killed };
+	struct command_cgroup_counts counts = { .memory_kills = p->oom_killed };
 
 	if (p->group != NULL)
-		counts = group_counts(p->group);
+		counts = command_cgroup_counts(p->group);
 	exited->memory_kills = counts.memory_kills;
 	exited->forks_denied = counts.forks_denied;
 }
@@ -206,5 +206,5 @@ audit_exited(struct session_process *p)
 		return;
 	put_counts(&exited, &p->process);
 	audit_copy_id(exited.process, (struct slice){ p->id, p->id_len });
-	s->report(RUNNER_REPORT_EXITED, &exited);
+	s->report(RUNNER_EVENT_EXITED, &exited);
 }

@@ -1,10 +1,10 @@
 /*
- * What the session does, told to the monitor for its audit log and its
+ * What the session does, told to the broker for its audit log and its
  * counters, if it wants to know: commands when they run and when they have
  * ended, operations on files and HTTP requests before they are carried out.
  * Secrets are taken out here (redact.h).
  *
- * Nothing is lost on the way: a report waits until the monitor takes it, and
+ * Nothing is lost on the way: a report waits until the broker takes it, and
  * what is asked waits with it. Where a record is required and none can be
  * written, what would have to be recorded is refused.
  */

@@ -1,5 +1,5 @@
 /*
- * What the session does, told to the monitor: operations on files, and HTTP.
+ * What the session does, told to the broker: operations on files, and HTTP.
  */
 #include <string.h>
 
@@ -76,7 +76,7 @@ audit_file(struct request *r, const struct rpc_method *method,
 	else
 		file.cut |=
 		    copy_path(file.destination, room, p->destination.path);
-	s->report(RUNNER_REPORT_FILE, &file);
+	s->report(RUNNER_EVENT_FILE, &file);
 	return true;
 }
 
@@ -109,6 +109,6 @@ audit_http(struct request *r, const struct http_request_params *p)
 	if (url.len > 0)
 		memcpy(http.url, url.data, url.len);
 	buf_clear(&url);
-	s->report(RUNNER_REPORT_HTTP, &http);
+	s->report(RUNNER_EVENT_HTTP, &http);
 	return true;
 }

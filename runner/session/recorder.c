@@ -21,29 +21,29 @@ begin(struct session_process *sp, const struct process_start_params *p,
 {
 	struct session *s = sp->session;
 	char command[CONTROL_COMMAND_MAX], title[CONTROL_PROCESS_MAX + 32];
-	const struct cast_title head = { .rows = p->rows,
+	const struct recording_title head = { .rows = p->rows,
 		.cols = p->cols,
 		.command = command,
 		.title = title,
 		.term = environment_get(envp, "TERM"),
 		.shell = s->config.shell };
-	struct cast *c;
+	struct recording *c;
 	bool cut;
 	int err, fd;
 
 	snprintf(title, sizeof(title), "session %.8s, process %.*s",
 	    s->config.session_id, CONTROL_PROCESS_MAX - 1, sp->id);
-	fd = s->open_cast((struct slice){ sp->id, sp->id_len });
+	fd = s->open_recording((struct slice){ sp->id, sp->id_len });
 	if (fd < 0)
 		return fd;
 	audit_command(s, argv, command, &cut);
 	c = xcalloc(1, sizeof(*c));
-	err = cast_begin(
+	err = recording_begin(
 	    c, fd, s->config.record_max_bytes, s->config.record_input, &head);
 	if (err < 0)
 		free(c);
 	else
-		sp->cast = c;
+		sp->recording = c;
 	return err;
 }
 
@@ -84,29 +84,29 @@ check(struct session_process *sp, int err)
 void
 recorder_output(struct session_process *sp, const void *data, size_t len)
 {
-	if (sp->cast != NULL)
-		check(sp, cast_output(sp->cast, data, len));
+	if (sp->recording != NULL)
+		check(sp, recording_output(sp->recording, data, len));
 }
 
 void
 recorder_input(struct session_process *sp, const void *data, size_t len)
 {
-	if (sp->cast != NULL)
-		check(sp, cast_input(sp->cast, data, len));
+	if (sp->recording != NULL)
+		check(sp, recording_input(sp->recording, data, len));
 }
 
 void
 recorder_resize(struct session_process *sp, unsigned rows, unsigned cols)
 {
-	if (sp->cast != NULL)
-		check(sp, cast_resize(sp->cast, rows, cols));
+	if (sp->recording != NULL)
+		check(sp, recording_resize(sp->recording, rows, cols));
 }
 
 void
 recorder_end(struct session_process *sp)
 {
-	if (sp->cast != NULL)
-		cast_end(sp->cast);
-	free(sp->cast);
-	sp->cast = NULL;
+	if (sp->recording != NULL)
+		recording_end(sp->recording);
+	free(sp->recording);
+	sp->recording = NULL;
 }

@@ -24,20 +24,21 @@ static void rate_cb(evutil_socket_t fd, short what, void *arg);
 /* Before they are made: killed in between, the runner leaves nothing unknown.
  */
 static const struct siphash_key *
-note_masks(void *owner, const struct mask *masks, size_t n)
+note_placeholders(void *owner, const struct placeholder *placeholders, size_t n)
 {
 	struct session *s = owner;
-	int err =
-	    s->masks.fd >= 0 ? mask_list_add(&s->masks, masks, n) : -ENOENT;
+	int err = s->placeholders.fd >= 0
+		      ? placeholder_list_add(&s->placeholders, placeholders, n)
+		      : -ENOENT;
 
 	if (err == 0)
-		return &s->masks.key;
+		return &s->placeholders.key;
 	log_warn(err, "sandbox: masks that no list has stay after a hard stop");
 	return NULL;
 }
 
 static bool
-give_up_helper(void *owner, const struct nest *n)
+give_up_helper(void *owner, const struct sandbox *n)
 {
 	struct session *s = owner;
 
@@ -67,7 +68,7 @@ session_init(struct session *s, const struct session_server *server,
 	s->config = *config;
 	s->env = env;
 	name_homes(s);
-	s->door = fds->door;
+	s->userns = fds->userns;
 	s->http_program = fds->http_program;
 	s->groups.session = *cgroup;
 	s->client.channel.in_fd = s->client.channel.out_fd = -1;
@@ -76,7 +77,7 @@ session_init(struct session *s, const struct session_server *server,
 	TAILQ_INIT(&s->started);
 	TAILQ_INIT(&s->closed);
 	TAILQ_INIT(&s->helpers);
-	mask_list_init(&s->masks, fds->masks);
+	placeholder_list_init(&s->placeholders, fds->placeholders);
 	s->null_fd = -1;
 	event_assign(
 	    &s->forget_event, base, -1, 0, session_process_forget_cb, s);
@@ -96,19 +97,19 @@ session_limit(struct session *s, const struct sandbox_limits *limits)
 		.end_together = true };
 	struct sandbox_host host = {
 		.base = s->base,
-		.door = s->door,
+		.userns = s->userns,
 		.homes = s->homes,
 		.parent_death_signal = !s->config.pid_namespace,
 		.home = s->config.home,
 		.tmpdir = environment_get(s->env, "TMPDIR"),
 		.give_up = give_up_helper,
-		.note = note_masks,
+		.note = note_placeholders,
 		.owner = s,
 	};
 
-	group_pool_init(&s->groups, &cgroup, &group);
+	cgroup_pool_init(&s->groups, &cgroup, &group);
 	host.controllers = s->groups.controllers;
-	sandbox_init(&s->sandbox, &host, limits);
+	sandboxes_init(&s->sandbox, &host, limits);
 	s->sandbox.defers = true;
 	s->groups.counted = s->record != NULL;
 }
@@ -191,8 +192,8 @@ session_detach(struct session *s, enum channel_end end)
 {
 	if (!channel_is_open(&s->client.channel))
 		return;
-	/* First the word, then the end of file: the front-end asks the monitor
-	 * why, and the monitor must know by then. */
+	/* First the word, then the end of file: the front-end asks the broker
+	 * why, and the broker must know by then. */
 	s->report_detached(s, end);
 	channel_close(&s->client.channel);
 	s->server->detached(s);

@@ -67,16 +67,16 @@ struct session_process {
 	struct process process;
 	struct sandbox_report sandbox;
 	struct session *session;
-	struct cast *cast;  /* recorder.h; NULL: not recorded */
-	bool unrecorded;    /* ended because it must be */
-	bool v0;	    /* of dialect_v0.c, where ids are apart */
-	bool orphaned;	    /* v0: its connection is over */
-	int64_t forget_ms;  /* closed: when the id is free again */
-	size_t output_kept; /* closed: bytes of session.output_kept */
-	uint64_t number;    /* counts the starts of the session */
-	int64_t started_ms; /* since 1970 */
-	int64_t began_ms;   /* the same, as now_ms() */
-	char *start_id;	    /* owned; NULL: none */
+	struct recording *recording; /* recorder.h; NULL: not recorded */
+	bool unrecorded;	     /* ended because it must be */
+	bool v0;		     /* of dialect_v0.c, where ids are apart */
+	bool orphaned;		     /* v0: its connection is over */
+	int64_t forget_ms;	     /* closed: when the id is free again */
+	size_t output_kept;	     /* closed: bytes of session.output_kept */
+	uint64_t number;	     /* counts the starts of the session */
+	int64_t started_ms;	     /* since 1970 */
+	int64_t began_ms;	     /* the same, as now_ms() */
+	char *start_id;		     /* owned; NULL: none */
 	size_t start_id_len;
 	char *command; /* owned: what is kept of argv, each with its NUL */
 	size_t command_len;
@@ -100,8 +100,8 @@ struct session_server {
 	void (*hung_up)(struct session *s);
 	/* The connection is over, and what belongs to it ends. */
 	void (*detached)(struct session *s);
-	/* A nest is to make room. False: a request or a handle needs it. */
-	bool (*give_up)(struct session *s, const struct nest *nest);
+	/* A sandbox is to make room. False: a request or a handle needs it. */
+	bool (*give_up)(struct session *s, const struct sandbox *sandbox);
 };
 
 struct session {
@@ -126,10 +126,10 @@ struct session {
 	size_t held_bytes; /* of requests that these hold back */
 	unsigned spools;   /* content of requests that is on disk */
 	int http_program;  /* execd-http */
-	struct sandbox sandbox;
-	struct mask_list masks;
-	int door; /* for it */
-	struct group_pool groups;
+	struct sandboxes sandbox;
+	struct placeholder_list placeholders;
+	int userns; /* for it */
+	struct cgroup_pool groups;
 	struct record *record; /* audit.h; NULL: nobody asks */
 	bool terminating;
 	struct table processes;
@@ -144,19 +144,19 @@ struct session {
 	struct event rate_event;
 	struct event forget_event;
 	struct event kill_event;
-	/* How the monitor hears that a connection is over, and the rest. */
+	/* How the broker hears that a connection is over, and the rest. */
 	void (*report)(enum control_type type, const void *payload);
 	/* A file for the recording of a terminal, or -errno. Waits for it. */
-	int (*open_cast)(struct slice process);
+	int (*open_recording)(struct slice process);
 	void (*report_detached)(struct session *s, enum channel_end end);
 	void (*report_unwatched)(uint32_t number, enum channel_end end);
 };
 
-/* What the monitor opened for it. */
+/* What the broker opened for it. */
 struct session_fds {
 	int http_program;
-	int door;  /* -1: none */
-	int masks; /* likewise */
+	int userns;	  /* -1: none */
+	int placeholders; /* likewise */
 };
 
 /* *s is all zero. */

@@ -12,7 +12,7 @@
 struct watcher {
 	TAILQ_ENTRY(watcher) link; /* session.watchers */
 	struct client client;
-	uint32_t number; /* the monitor's name of it */
+	uint32_t number; /* the broker's name of it */
 	bool lagging;	 /* something was not told */
 };
 

@@ -37,9 +37,9 @@ union payload {
 	struct control_recording recording;
 	struct control_file file;
 	struct control_http http;
-	struct control_cast cast;
+	struct control_recording_wanted recording_wanted;
 	struct control_metrics metrics;
-	struct control_cast_file cast_file;
+	struct control_recording_file recording_file;
 	struct control_key key;
 	struct control_sign sign;
 	struct control_signed answer;
@@ -49,7 +49,7 @@ union payload {
 	struct control_verified verified;
 	struct control_start start;
 	struct control_runner_started runner_started;
-	struct control_door door;
+	struct control_userns userns;
 	struct control_spawn_error spawn_error;
 	struct control_spawn_ready spawn_ready;
 	struct control_next next;

@@ -190,8 +190,8 @@ check_mounts(const struct plan *plan)
 		assert(strstr(m->path, "//") == NULL);
 		assert(!has_dot_segment(m->path));
 		assert(!is_below(m->path, "/proc"));
-		assert((m->kind == PLAN_MASK_FILE ||
-			   m->kind == PLAN_MASK_DIRECTORY) ==
+		assert((m->kind == PLAN_PLACEHOLDER_FILE ||
+			   m->kind == PLAN_PLACEHOLDER_DIRECTORY) ==
 		       (m->seen.type == FS_MISSING));
 		for (size_t k = i + 1; k < plan->count; k++)
 			assert(!is_below(m->path, plan->mounts[k].path));

@@ -23,7 +23,7 @@ from execd_client import Stdio, WebSocket  # noqa: E402
 BUILD = pathlib.Path(os.environ.get("EXECD_BUILD", "build")).resolve()
 EXECD = BUILD / "daemon/root/execd"
 RUNNER = BUILD / "runner/execd-runner"
-# Words in front of the monitor, and of a runner that a test starts itself: scripts/torture has valgrind here.
+# Words in front of the broker, and of a runner that a test starts itself: scripts/torture has valgrind here.
 WRAP = os.environ.get("EXECD_WRAP", "").split()
 ROOT = os.geteuid() == 0
 # A sanitizer keeps freed memory for a while: bounds on memory are wider then.

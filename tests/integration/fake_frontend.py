@@ -221,17 +221,17 @@ def main():
     counter.write_text(str(case + 1))
     if case >= len(CASES):
         s.send(ready())
-        # A certificate that nobody verified: the monitor finds its seal wrong.
+        # A certificate that nobody verified: the broker finds its seal wrong.
         s.send(authenticate(1, voucher=u32(0) + struct.pack("<Q", time.monotonic_ns() // 1000000) + b"\1" * 32 +
                             string(b"CN=admin") + b"\1" * 32))
         assert s.recv(16384)[:4] == u32(AUTHENTICATE + 1)
         print(f"fake: done {len(CASES)}", file=sys.stderr, flush=True)
     else:
         CASES[case](s)
-    while s.recv(16384):    # until the monitor ends it
+    while s.recv(16384):    # until the broker ends it
         pass
     while case < len(CASES):
-        signal.pause()      # the monitor's SIGKILL
+        signal.pause()      # the broker's SIGKILL
     os._exit(0)
 
 

@@ -38,7 +38,7 @@ def audited(configured, user, directory):
 
 
 def requests(log, n):
-    """Records of requests: the runner reports one before it does it, and the monitor writes it when it is there."""
+    """Records of requests: the runner reports one before it does it, and the broker writes it when it is there."""
     return poll(lambda: (found := events(log, "http-request")) and len(found) >= n and found, what=f"record {n}")
 
 
@@ -238,7 +238,7 @@ WRITES = ["fs/writeFile", "fs/copy", "fs/symlink", "fs/open", "fs/remove"]
 def test_files(audited, directory, lines, expected):
     c, log = audited(*lines)
     use_files(c, directory)
-    # On its way before it is answered: the monitor may not have read all of it.
+    # On its way before it is answered: the broker may not have read all of it.
     poll(lambda: len(events(log, "file-operation")) >= len(expected), what="records")
     found = events(log, "file-operation")
     assert [e["operation"] for e in found] == expected

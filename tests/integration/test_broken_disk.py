@@ -116,7 +116,7 @@ def test_nothing_runs_without_its_record(on_disk, disk, directory):
     c.sh("runs", "read line; echo $line", pipeStdin=True)
     seen = pathlib.Path(f"/proc/{s.pid}/root{log}")
     poll(lambda: "process-started" in seen.read_text(), what="record")
-    # What is seen may not be on the disk yet; now the monitor has gone on.
+    # What is seen may not be on the disk yet; now the broker has gone on.
     first = s.connect(token="tok-a").ready()
     disk.break_it()
     with pytest.raises(AssertionError, match=NO_RECORD[1]):
@@ -125,7 +125,7 @@ def test_nothing_runs_without_its_record(on_disk, disk, directory):
     # Its session goes on, and what it has started.
     assert first.call("environment/status") == {"status": "ready"}
     s.wait_log(f"audit log {log}: Input/output error")
-    # The second time the monitor has told all runners of the first.
+    # The second time the broker has told all runners of the first.
     for _ in range(2):
         code, message = s.connect(token="tok-a").error("initialize", {"clientName": "x"})
         assert code == NO_RECORD[0] and message.endswith(NO_RECORD[1])

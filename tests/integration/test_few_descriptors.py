@@ -12,7 +12,7 @@ from test_ceiling import policy
 
 DESCRIPTORS = 210
 CONNECTIONS = (DESCRIPTORS - 64) // 2   # of the front-end
-SESSIONS = (DESCRIPTORS - 96) // 2      # of the monitor
+SESSIONS = (DESCRIPTORS - 96) // 2      # of the broker
 
 
 @pytest.fixture
@@ -109,7 +109,7 @@ def test_all_of_them_drop(short):
 
 
 def test_lists_of_what_sandboxes_made(short, user, directory, sandboxes):
-    """The monitor keeps one for each session, and has a descriptor for each."""
+    """The broker keeps one for each session, and has a descriptor for each."""
     s = short()
     clients = fill(s)
     works = [directory / str(i) for i in range(SESSIONS)]

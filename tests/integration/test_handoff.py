@@ -214,7 +214,7 @@ def test_what_no_monitor_says(bad):
     rights = array.array("i", [h.channel.fileno()])
     h.control.sendmsg([bad(h)], [(socket.SOL_SOCKET, socket.SCM_RIGHTS, rights)])
     status, log = h.end()
-    assert status != 0 and "impossible message from the monitor" in log
+    assert status != 0 and "impossible message from the broker" in log
 
 
 @pytest.mark.skipif(SANITIZED, reason="FAULTS ARE NOT TESTED: the sanitizer wants the same functions for itself")

@@ -73,7 +73,7 @@ def test_runner_and_monitor(root, user):
     assert all(int(runner[k], 16) == 0 for k in ("CapInh", "CapPrm", "CapEff", "CapAmb"))
     assert runner["NSpid"].split()[-1] == "1"
     assert sorted(int(f) for f in os.listdir(f"/proc/{root.runner(c)}/fd"))[:4] == [0, 1, 2, 3]
-    # The monitor holds listeners, control channels, and nothing of a client.
+    # The broker holds listeners, control channels, and nothing of a client.
     sockets = open_files(root.pid)
     tcp = pathlib.Path(f"/proc/{root.pid}/net/tcp").read_text()
     states = {line.split()[9]: line.split()[3] for line in tcp.splitlines()[1:]}
@@ -117,7 +117,7 @@ def test_front_end_of_an_ordinary_user(user):
 
 def test_an_impossible_message_of_the_front_end_kills_it(tmp_path_factory, user, directory):
     """A front-end that is not ours: wrong order, unknown types, leftover
-    bytes, descriptors, foreign grants. The monitor kills each and goes on."""
+    bytes, descriptors, foreign grants. The broker kills each and goes on."""
     need_mode("root")
     import shutil
     import subprocess
@@ -153,7 +153,7 @@ def test_an_impossible_message_of_the_front_end_kills_it(tmp_path_factory, user,
     assert child.wait(15) == 0, rest
     sink.close()
     took = time.monotonic() - began
-    assert took < 30, f"the monitor waited for descriptors that nobody should send: {took:.0f} s"
+    assert took < 30, f"the broker waited for descriptors that nobody should send: {took:.0f} s"
     text = "".join(log) + rest
     cases = int(re.search(r"fake: done (\d+)", text)[1])
     assert cases >= 10

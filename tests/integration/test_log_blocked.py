@@ -84,7 +84,7 @@ def frontend_of(pid):
 def test_a_log_that_nobody_reads_stops_nobody(unread):
     for _ in range(5):
         unread.session()
-    # The monitor and a new front-end as well.
+    # The broker and a new front-end as well.
     old = frontend_of(unread.child.pid)
     os.kill(old, signal.SIGKILL)
     poll(lambda: frontend_of(unread.child.pid) not in (0, old), what="another front-end")

@@ -142,7 +142,7 @@ def test_penalties(served):
 
 
 def test_it_goes_on_after_another_frontend(served):
-    """The monitor's counters are not the front-end's."""
+    """The broker's counters are not the front-end's."""
     s, metric = served()
     c = s.connect(token="t").ready()
     c.run("a", ["/bin/true"])
@@ -162,7 +162,7 @@ def test_records_that_are_lost(served):
 
 
 def test_who_asks_and_leaves(served):
-    """Between the question and the monitor's answer."""
+    """Between the question and the broker's answer."""
     import socket
     s, metric = served()
     for _ in range(50):

@@ -50,7 +50,7 @@ class Sessions:
 
 
 class Confined(Configured):
-    """With what systemd would take from the monitor's unit and no descendant gets back."""
+    """With what systemd would take from the broker's unit and no descendant gets back."""
 
     def __init__(self, user, path, text, flags):
         bounding = re.search(r"(?m)^CapabilityBoundingSet=(.*)$", UNIT.read_text())[1].lower().replace("cap_", "+")
@@ -93,7 +93,7 @@ def server(sessions, user, directory):
 
 
 def test_commands_know_nothing_of_the_monitor_s_confinement(server, sessions, user):
-    """What setpriv takes away here, and systemd there, is the monitor's loss alone."""
+    """What setpriv takes away here, and systemd there, is the broker's loss alone."""
     s = server()
     monitor = status(s.pid)
     assert monitor["NoNewPrivs"] == "1" and int(monitor["CapBnd"], 16) != int(status("self")["CapBnd"], 16)

@@ -1,6 +1,6 @@
-"""The runner's and the front-end's doors to the monitor, every message in
+"""The runner's and the front-end's doors to the broker, every message in
 every state: what is not in the table, or not permitted now, ends them with a
-log line. (The monitor's own door: test_isolation.py.)"""
+log line. (The broker's own door: test_isolation.py.)"""
 import array
 import os
 import select
@@ -89,7 +89,7 @@ ORDERS = {
     "CONFIGURE": (configure(), 1), "SANDBOX": (sandbox(), 0), "ATTACH": (attach(), 1), "DETACH": (u32(DETACH), 0),
     "TERMINATE": (u32(TERMINATE), 0), "WATCH": (watch(), 1),
     "AUDIT": (u32(AUDIT) + b"\0" + 2 * string(b""), 0), "RECORDING": (u32(RECORDING) + b"\1" + string(b""), 0),
-    "CAST": (u32(CAST) + u32(5), 0), "IDENTIFY": (u32(IDENTIFY) + u32(1), 0),
+    "RECORDING_FILE": (u32(CAST) + u32(5), 0), "IDENTIFY": (u32(IDENTIFY) + u32(1), 0),
 }
 STATES = {"FRESH": [], "CONFIGURED": ["CONFIGURE"], "READY": ["CONFIGURE", "SANDBOX"]}
 # With a record, which comes before the sandbox or never.
@@ -113,7 +113,7 @@ def test_orders_in_every_state(state, order):
         assert status == 0 and "impossible" not in log, log
     else:
         status, log = p.end()
-        assert status == 1 and f"impossible order from the monitor: RUNNER_ORDER_{order}" in log, log
+        assert status == 1 and f"impossible order from the broker: RUNNER_COMMAND_{order}" in log, log
 
 
 @pytest.mark.parametrize("order", ORDERS)
@@ -138,7 +138,7 @@ def test_orders_to_a_runner_that_ends(order):
         assert status == 0 and "impossible" not in log, log
     else:
         status, log = p.end()
-        assert status == 1 and f"impossible order from the monitor: RUNNER_ORDER_{order}" in log, log
+        assert status == 1 and f"impossible order from the broker: RUNNER_COMMAND_{order}" in log, log
 
 
 def test_a_configuration_of_another_version():
@@ -146,7 +146,7 @@ def test_a_configuration_of_another_version():
     p.send(configure().replace(u32(CONFIGURE) + u32(1), u32(CONFIGURE) + u32(2)), 1)
     status, log = p.end()
     assert status == 1, log
-    assert "impossible order from the monitor: RUNNER_ORDER_CONFIGURE of version 2; this program speaks 1 to 1" in log, log
+    assert "impossible order from the broker: RUNNER_COMMAND_CONFIGURE of version 2; this program speaks 1 to 1" in log, log
 
 
 def test_a_broker_of_another_version_asks():
@@ -159,7 +159,7 @@ def test_a_broker_of_another_version_asks():
         assert p.control.recv(1000)[:8] == u32(59) + u32(1)
     p.send(u32(IDENTIFY) + u32(1) + b"x")
     status, log = p.end()
-    assert status == 1 and "impossible order from the monitor: RUNNER_ORDER_IDENTIFY" in log, log
+    assert status == 1 and "impossible order from the broker: RUNNER_COMMAND_IDENTIFY" in log, log
 
 
 @pytest.mark.parametrize("state", STATES)
@@ -171,7 +171,7 @@ def test_what_is_no_order_in_every_state(state):
             p.send(*ORDERS[before])
         p.send(u32(number))
         status, log = p.end()
-        assert status == 1 and "impossible order from the monitor" in log, (number, log)
+        assert status == 1 and "impossible order from the broker" in log, (number, log)
 
 
 @pytest.mark.parametrize("message, fds", [
@@ -186,7 +186,7 @@ def test_malformed_configurations(message, fds):
     if not message:
         p.control.close()
     status, log = p.end()
-    assert (status == 1 and "impossible" in log) or "the monitor is gone" in log, (status, log)
+    assert (status == 1 and "impossible" in log) or "the broker is gone" in log, (status, log)
 
 
 @pytest.mark.parametrize("message, fds", [
@@ -198,7 +198,7 @@ def test_malformed_orders(message, fds):
     p.send(*ORDERS["SANDBOX"])
     p.send(message, fds)
     status, log = p.end()
-    assert status == 1 and "impossible order from the monitor" in log, log
+    assert status == 1 and "impossible order from the broker" in log, log
 
 
 def several(*messages):
@@ -225,7 +225,7 @@ def test_malformed_several(message, fds):
     p = Program(RUNNER)
     p.send(message, fds)
     status, log = p.end()
-    assert status == 1 and "impossible order from the monitor" in log, log
+    assert status == 1 and "impossible order from the broker" in log, log
 
 
 @pytest.mark.parametrize("frame", [u32(0), u32((64 << 20) + 1) + b"x", u32(0xffffffff)])
@@ -327,4 +327,4 @@ def test_the_front_end_ends_at_an_impossible_message(message, fds):
     assert p.control.recv(100)[:4] == u32(10), "READY"
     p.send(message, fds)
     status, log = p.end()
-    assert status == 1 and "impossible message from the monitor" in log, (status, log)
+    assert status == 1 and "impossible message from the broker" in log, (status, log)

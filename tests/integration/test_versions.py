@@ -58,7 +58,7 @@ def test_runners_of_a_version_that_is_not_spoken(server):
     s.install(BROKER, of_version(BROKER, "runner", 3, 2))
     kill(old)
     c.wait_closed()
-    s.wait_log(f"session {c.session_id[:8]}: runner {runner}: RUNNER_REPORT_IDENTITY of version 1; this program speaks 2 to 3; "
+    s.wait_log(f"session {c.session_id[:8]}: runner {runner}: RUNNER_EVENT_IDENTITY of version 1; this program speaks 2 to 3; "
                "it is left alone")
     replaced(s, old)
     with pytest.raises((Closed, AssertionError)):
@@ -85,7 +85,7 @@ def test_runners_of_the_version_after(server):
     old = s.broker
     kill(old)
     c.wait_closed()
-    s.wait_log(f"runner {runner}: RUNNER_REPORT_IDENTITY of version 2; this program speaks 1 to 1; it is left alone")
+    s.wait_log(f"runner {runner}: RUNNER_EVENT_IDENTITY of version 2; this program speaks 1 to 1; it is left alone")
     replaced(s, old)
     assert is_alive(runner)
     kill(runner)
@@ -102,7 +102,7 @@ def test_a_runner_that_refuses_its_broker(server):
     replaced(s, old)
     with pytest.raises((Closed, AssertionError)):
         s.connect(token="t").ready()
-    s.wait_log("RUNNER_ORDER_CONFIGURE of version 1; this program speaks 2 to 2")
+    s.wait_log("RUNNER_COMMAND_CONFIGURE of version 1; this program speaks 2 to 2")
     s.install(RUNNER)
 
 
@@ -125,7 +125,7 @@ def test_a_front_end_that_refuses_its_broker(server):
     s.install(FRONT, of_version(FRONT, "frontend", 2, 2))
     old = s.broker
     kill(old)
-    s.wait_log("impossible configuration from the broker: MON_EV_CONFIGURE of version 1; this program speaks 2 to 2")
+    s.wait_log("impossible configuration from the broker: BROKER_EV_CONFIGURE of version 1; this program speaks 2 to 2")
     s.install(FRONT)
     old = poll(lambda: s.broker, what="broker")
     kill(old)

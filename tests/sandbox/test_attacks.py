@@ -247,7 +247,7 @@ def test_a_mask_that_is_replaced_before_it_is_covered(session, place, user, scri
     box = Shell(session, workspace_write(place), place)
     before = set(children(runner))
     box("true")
-    nest, = (p for p in set(children(runner)) - before if name(p) == "execd-nest")
+    nest, = (p for p in set(children(runner)) - before if name(p) == "execd-sandbox")
     poll(lambda: not (place / ".git").exists(), what="end of the mask")
     os.kill(nest, signal.SIGSTOP)
     try:

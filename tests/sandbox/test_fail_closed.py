@@ -209,7 +209,7 @@ class Bench:
     def check_nothing_left(self, where):
         """Nests stay; what they start, and masks, do not."""
         poll(lambda: not os.listdir(where), what=f"end of the masks: {os.listdir(where)}")
-        poll(lambda: all(name(p) in ("execd-nest", "execd-chmod") and not children(p) for p in children(self.runner)),
+        poll(lambda: all(name(p) in ("execd-sandbox", "execd-chmod") and not children(p) for p in children(self.runner)),
              what="end of what was started")
 
 

@@ -268,7 +268,7 @@ def test_masks_are_gone_after_every_end(server, place, end):
             pytest.skip("NOT TESTED: only root reaches into a sandbox")
         # The shell becomes the sleep: in between neither name finds it.
         asleep = poll(lambda: named("sleep"), what="all of the command")
-        for p in named({"command": "sleep", "init": "execd-init", "nest": "execd-nest"}[end]) or asleep:
+        for p in named({"command": "sleep", "init": "execd-init", "nest": "execd-sandbox"}[end]) or asleep:
             os.kill(p, 9)
         if end == "nest":
             assert protected(place) == sorted(PROTECTED), "what runs keeps its masks"

@@ -150,7 +150,7 @@ def test_the_proxy_goes_with_its_nest(server, place, user):
         lines = dict(line.split(":\t", 1) for line in text.splitlines() if ":\t" in line)
         assert lines["CapEff"] == lines["CapPrm"] == f"{1 << 19:016x}" and lines["Seccomp"] == "2", text
         assert sorted(os.listdir(f"/proc/{proxy}/fd")) == ["0", "1", "2"]
-    nest, = (p for p in children(runner) if name(p) == "execd-nest")
+    nest, = (p for p in children(runner) if name(p) == "execd-sandbox")
     os.kill(nest, 9)
     poll(lambda: proxy not in children(runner), what="end of the proxy")
     c.drop()

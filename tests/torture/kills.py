@@ -127,7 +127,7 @@ class Matrix:
 
 
 def survivors(mode, user, kills, sessions, seed, patience):
-    """Kills of what the monitor replaces. Returns a line of figures."""
+    """Kills of what the broker replaces. Returns a line of figures."""
     clock = Clock()
     with tempfile.TemporaryDirectory(prefix="execd-kills-") as d:
         directory = pathlib.Path(d)
@@ -151,7 +151,7 @@ def survivors(mode, user, kills, sessions, seed, patience):
 
 
 def monitors(mode, user, kills, sessions, seed):
-    """The monitor dies, and with it everything. Returns a line of figures."""
+    """The broker dies, and with it everything. Returns a line of figures."""
     clock = Clock()
     slowest = 0
     for n in range(kills):

@@ -1,7 +1,7 @@
 #!/usr/bin/python3
 """Compromised programs: a front-end, then a runner, that hold the real
 descriptors and say a million arbitrary things and a million good ones out of
-order. What is not in the tables is their end; the monitor's memory and
+order. What is not in the tables is their end; the broker's memory and
 descriptors stay as they were, and so does the honest session beside them.
 """
 import os
@@ -110,7 +110,7 @@ def serve(tree, mode, user, hand_over):
 
 
 def runner(mode, user, scale, seed, hand_over):
-    """Returns a line of figures. Of its ends some take the monitor two seconds
+    """Returns a line of figures. Of its ends some take the broker two seconds
     to believe: fewer lives, and longer ones."""
     lives, messages = max(int(250 * scale), 8), 4 * MESSAGES
     clock = Clock()

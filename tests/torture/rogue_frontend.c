@@ -82,8 +82,8 @@ hear(enum control_type type, void *answer, int *fd)
 		}
 		if (control_peek(packet, (size_t)n) == type)
 			break;
-		if (control_peek(packet, (size_t)n) == MON_EV_PING)
-			ask(MON_REQ_ALIVE, NULL);
+		if (control_peek(packet, (size_t)n) == BROKER_EV_PING)
+			ask(BROKER_REQ_ALIVE, NULL);
 		while (nfds > 0)
 			close(fds[--nfds]);
 	}
@@ -108,8 +108,8 @@ authenticate(struct connection *c)
 	for (char *at = a.credential; at < a.credential + 99; at++)
 		if (*at == '\0')
 			*at = 'x';
-	ask(MON_REQ_AUTHENTICATE, &a);
-	hear(MON_ANS_AUTHENTICATE, &v, NULL);
+	ask(BROKER_REQ_AUTHENTICATE, &a);
+	hear(BROKER_ANS_AUTHENTICATE, &v, NULL);
 	*c = (struct connection){ .number = a.conn,
 		.granted = v.verdict == VERDICT_GRANTED };
 	memcpy(c->token, v.grant, sizeof(v.grant));
@@ -135,7 +135,7 @@ open_session(const struct connection *c)
 	struct control_open o = { .conn = c->number };
 
 	memcpy(o.grant, c->token, sizeof(o.grant));
-	return ask_session(MON_REQ_OPEN, &o);
+	return ask_session(BROKER_REQ_OPEN, &o);
 }
 
 static int
@@ -168,11 +168,11 @@ close_connection(struct connection *c, bool channel_ended, bool answered)
 	struct control_close close = { .conn = c->number,
 		.channel_ended = channel_ended };
 
-	ask(MON_REQ_CLOSE, &close);
+	ask(BROKER_REQ_CLOSE, &close);
 	c->over = !answered;
 	c->granted = false;
 	if (answered)
-		hear(MON_ANS_CLOSE, NULL, NULL);
+		hear(BROKER_ANS_CLOSE, NULL, NULL);
 }
 
 /* --- the honest session --------------------------------------------------- */
@@ -190,8 +190,8 @@ check_honest(unsigned life)
 		rogue_say("the honest session is not known");
 		exit(1);
 	}
-	channel =
-	    life == 0 ? open_session(&c) : find_session(&c, MON_REQ_RESUME, id);
+	channel = life == 0 ? open_session(&c)
+			    : find_session(&c, BROKER_REQ_RESUME, id);
 	if (!rogue_session_begin(channel, id) ||
 	    !rogue_session_check(channel, life))
 		exit(1);
@@ -214,10 +214,10 @@ step(struct connection *c)
 	}
 	switch (rogue_pick(4)) {
 	case 0:
-		find_no_session(c, MON_REQ_RESUME);
+		find_no_session(c, BROKER_REQ_RESUME);
 		break;
 	case 1:
-		find_no_session(c, MON_REQ_WATCH);
+		find_no_session(c, BROKER_REQ_WATCH);
 		break;
 	default:
 		close_connection(c, rogue_pick(2), true);
@@ -236,7 +236,7 @@ static int
 resume(struct connection *c, const char *id)
 {
 	authenticate_again(c);
-	return find_session(c, MON_REQ_RESUME, id);
+	return find_session(c, BROKER_REQ_RESUME, id);
 }
 
 /* A session of its own: flooded, resumed, watched, left in a lie. */
@@ -254,7 +254,7 @@ attack_session(unsigned long frames)
 	channel = open_session(&c);
 	if (!rogue_session_begin(channel, id))
 		exit(1);
-	watching = find_session(&other, MON_REQ_WATCH, id);
+	watching = find_session(&other, BROKER_REQ_WATCH, id);
 	rogue_session_attack(watching, frames / 10 + 1);
 	close(watching);
 	close_connection(&other, false, true);
@@ -309,30 +309,30 @@ violate(void)
 
 	switch (rogue_pick(10)) {
 	case 0:
-		tell(MON_REQ_READY, &ready, 0, 0);
+		tell(BROKER_REQ_READY, &ready, 0, 0);
 		break;
 	case 1:
 		a.listener = 1 + rogue_pick(100);
-		tell(MON_REQ_AUTHENTICATE, &a, 0, 0);
+		tell(BROKER_REQ_AUTHENTICATE, &a, 0, 0);
 		break;
 	case 2:
-		tell(MON_REQ_AUTHENTICATE, &a, 0, 1 + rogue_pick(253));
+		tell(BROKER_REQ_AUTHENTICATE, &a, 0, 1 + rogue_pick(253));
 		break;
 	case 3:
-		tell(MON_REQ_OPEN, &o, 0, rogue_pick(2));
+		tell(BROKER_REQ_OPEN, &o, 0, rogue_pick(2));
 		break;
 	case 4:
-		tell(rogue_pick(2) ? MON_REQ_RESUME : MON_REQ_WATCH, &r, 0,
-		    rogue_pick(2));
+		tell(rogue_pick(2) ? BROKER_REQ_RESUME : BROKER_REQ_WATCH, &r,
+		    0, rogue_pick(2));
 		break;
 	case 5:
-		tell(MON_REQ_CLOSE, &c, 0, 0);
+		tell(BROKER_REQ_CLOSE, &c, 0, 0);
 		break;
 	case 6:
-		tell(MON_REQ_DONE, NULL, 0, 0);
+		tell(BROKER_REQ_DONE, NULL, 0, 0);
 		break;
 	case 7:
-		tell(MON_REQ_CLOSE, &c, 1 + rogue_pick(100), 0);
+		tell(BROKER_REQ_CLOSE, &c, 1 + rogue_pick(100), 0);
 		break;
 	default:
 		while (!rogue_send_anything(CONTROL_FD))
@@ -362,13 +362,13 @@ main(void)
 	unsigned life = rogue_begin(&settings);
 	struct control_configure configure;
 
-	hear(MON_EV_CONFIGURE, &configure, NULL);
-	hear(MON_EV_LISTENER, NULL, NULL);
-	ask(MON_REQ_READY, &ready);
+	hear(BROKER_EV_CONFIGURE, &configure, NULL);
+	hear(BROKER_EV_LISTENER, NULL, NULL);
+	ask(BROKER_REQ_READY, &ready);
 	check_honest(life);
 	if (life == settings.lives) {
 		rogue_say("done");
-		hear(MON_EV_STOP, NULL, NULL);
+		hear(BROKER_EV_STOP, NULL, NULL);
 		return 0;
 	}
 	for (unsigned long i = 0; i < settings.messages; i++)

@@ -1,7 +1,7 @@
 /*
  * A compromised runner: stands where execd-runner does, and becomes the real
  * one as long as the test has written no settings. Then each life says to the
- * monitor and to the front-end what a runner may say, in any order, passes
+ * broker and to the front-end what a runner may say, in any order, passes
  * descriptors that nobody asked for, and ends with what it may not say.
  */
 #include <fcntl.h>
@@ -71,7 +71,7 @@ report_anything_permitted(void)
 	struct control_detached d = { .generation = rogue_pick(2),
 		.end = (uint8_t)rogue_pick(CHANNEL_END_RUNNER + 1) };
 
-	report(RUNNER_REPORT_DETACHED, &d, 0);
+	report(RUNNER_EVENT_DETACHED, &d, 0);
 }
 
 /* All of it, though the channel is full. False: it hung up. */
@@ -173,7 +173,7 @@ answer_initialize(int channel)
 	send(channel, frame, sizeof(frame), MSG_NOSIGNAL);
 }
 
-/* To the monitor: what is not in its table, or names what never was. */
+/* To the broker: what is not in its table, or names what never was. */
 static void
 violate(void)
 {
@@ -183,16 +183,16 @@ violate(void)
 
 	switch (rogue_pick(7)) {
 	case 0:
-		report(RUNNER_REPORT_DETACHED, &d, 0);
+		report(RUNNER_EVENT_DETACHED, &d, 0);
 		break;
 	case 1:
-		report(RUNNER_REPORT_UNWATCHED, &u, 0);
+		report(RUNNER_EVENT_UNWATCHED, &u, 0);
 		break;
 	case 2:
-		report(RUNNER_REPORT_EXITED, &e, 0); /* there is no audit */
+		report(RUNNER_EVENT_EXITED, &e, 0); /* there is no audit */
 		break;
 	case 3:
-		report(RUNNER_REPORT_END, NULL, 1 + rogue_pick(252));
+		report(RUNNER_EVENT_END, NULL, 1 + rogue_pick(252));
 		break;
 	case 4:
 		break;
@@ -216,7 +216,7 @@ end(int channel, unsigned long flood)
 		send_all(channel, impossible, sizeof(impossible));
 		break;
 	case 2:
-		report(RUNNER_REPORT_END, NULL, 1);
+		report(RUNNER_EVENT_END, NULL, 1);
 		/* fall through */
 	default:
 		violate();
@@ -234,8 +234,8 @@ play_session(void)
 	unsigned life = rogue_begin(&settings);
 	int channel, client;
 
-	wait_order(RUNNER_ORDER_SEVERAL);
-	channel = wait_order(RUNNER_ORDER_ATTACH);
+	wait_order(RUNNER_COMMAND_SEVERAL);
+	channel = wait_order(RUNNER_COMMAND_ATTACH);
 	client = wait_initialize(channel);
 	if (client < 0)
 		answer_initialize(channel);

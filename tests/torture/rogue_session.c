@@ -223,7 +223,7 @@ send_client_frame(int client)
 	return send_all(client, bytes, at + n);
 }
 
-/* The runner hangs up, after it has told the monitor. */
+/* The runner hangs up, after it has told the broker. */
 static void
 wait_end(int channel)
 {

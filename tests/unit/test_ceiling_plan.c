@@ -52,7 +52,7 @@ test_plans(void **state)
 	struct plan plan;
 
 	begin(&c, &g, &plan, at("work"), at("work"));
-	add(&plan, PLAN_MASK_DIRECTORY, at("work/.git"));
+	add(&plan, PLAN_PLACEHOLDER_DIRECTORY, at("work/.git"));
 	assert_int_equal(ceiling_judge_plan(&c, &g, NULL, &plan, error), 0);
 	assert_int_equal(plan.count, 2);
 	c.limits.max_profile = SANDBOX_PROFILE_READ_ONLY;
@@ -78,7 +78,7 @@ test_pins(void **state)
 	begin(&c, &g, &plan, at("work/a"), at("work"));
 	add(&plan, PLAN_PIN, at("work/a"));
 	add(&plan, PLAN_DENY_DIRECTORY, at("work/a/b"));
-	add(&plan, PLAN_MASK_DIRECTORY, at("work/a/c"));
+	add(&plan, PLAN_PLACEHOLDER_DIRECTORY, at("work/a/c"));
 	c.limits.max_profile = SANDBOX_PROFILE_READ_ONLY;
 	c.limits.clamp = true;
 	assert_int_equal(ceiling_judge_plan(&c, &g, NULL, &plan, error), 0);

@@ -55,11 +55,11 @@ happen(unsigned kills, unsigned denied)
 static void
 check(uint64_t kills, uint64_t denied)
 {
-	struct group_counts counts = group_counts(&g);
+	struct command_cgroup_counts counts = command_cgroup_counts(&g);
 
 	assert_int_equal(counts.memory_kills, kills);
 	assert_int_equal(counts.forks_denied, denied);
-	assert_true(group_ran_out_of_memory(&g) == (kills > 0));
+	assert_true(command_cgroup_ran_out_of_memory(&g) == (kills > 0));
 }
 
 static void

@@ -97,7 +97,7 @@ compile_failing(const struct command_filter *whole, unsigned long at)
 		   : OTHER;
 }
 
-/* A crash (libseccomp frees twice) or the signal of the limit is a nest that
+/* A crash (libseccomp frees twice) or the signal of the limit is a sandbox that
  * was not built; nobody wants to read of it. */
 static void
 be_quiet(void)

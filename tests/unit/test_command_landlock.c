@@ -77,7 +77,7 @@ remove_tree(const char *dir)
 static int
 make(struct command_landlock_options o)
 {
-	const struct command_landlock_place places[] = {
+	const struct command_landlock_place paths[] = {
 		{ open("a", O_PATH | O_CLOEXEC), true },
 		{ open("b", O_PATH | O_CLOEXEC), true },
 		{ open("b/file", O_PATH | O_CLOEXEC), false },
@@ -85,11 +85,11 @@ make(struct command_landlock_options o)
 	};
 	int ruleset;
 
-	o.writable = places;
-	o.writable_count = nitems(places);
+	o.writable = paths;
+	o.writable_count = nitems(paths);
 	ruleset = command_landlock_make(&o);
-	for (size_t i = 0; i < nitems(places); i++)
-		close(places[i].fd);
+	for (size_t i = 0; i < nitems(paths); i++)
+		close(paths[i].fd);
 	return ruleset;
 }
 

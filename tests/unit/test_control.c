@@ -18,49 +18,51 @@ static const struct {
 	enum control_type type;
 	size_t size;
 } messages[] = {
-	{ MON_EV_CONFIGURE, sizeof(struct control_configure) },
-	{ MON_EV_RUNNER_EXITED, sizeof(struct control_runner_exited) },
-	{ MON_EV_RELOAD, sizeof(struct control_configure) },
-	{ MON_EV_DRAIN, sizeof(struct control_drain) },
-	{ MON_EV_STOP, 0 },
-	{ MON_EV_END, sizeof(struct control_runner_exited) },
-	{ MON_EV_LISTENER, sizeof(struct control_listener) },
-	{ MON_REQ_READY, sizeof(struct control_ready) },
-	{ MON_REQ_AUTHENTICATE, sizeof(struct control_authenticate) },
-	{ MON_ANS_AUTHENTICATE, sizeof(struct control_verdict) },
-	{ MON_REQ_OPEN, sizeof(struct control_open) },
-	{ MON_ANS_OPEN, sizeof(struct control_session) },
-	{ MON_REQ_RESUME, sizeof(struct control_resume) },
-	{ MON_ANS_RESUME, sizeof(struct control_session) },
-	{ MON_REQ_CLOSE, sizeof(struct control_close) },
-	{ MON_ANS_CLOSE, sizeof(struct control_closed) },
-	{ MON_REQ_DONE, 0 },
-	{ MON_REQ_WATCH, sizeof(struct control_resume) },
-	{ MON_REQ_REFUSED, sizeof(struct control_refused) },
-	{ MON_EV_PING, 0 },
-	{ MON_REQ_ALIVE, 0 },
-	{ MON_REQ_HELPER, sizeof(struct control_helper) },
-	{ MON_REQ_METRICS, sizeof(struct control_ask_metrics) },
-	{ MON_ANS_METRICS, sizeof(struct control_metrics) },
-	{ MON_ANS_WATCH, sizeof(struct control_session) },
-	{ RUNNER_ORDER_SEVERAL, 0 },
-	{ RUNNER_ORDER_CONFIGURE, sizeof(struct control_session_config) },
-	{ RUNNER_ORDER_ATTACH, sizeof(struct control_attach) },
-	{ RUNNER_ORDER_DETACH, 0 },
-	{ RUNNER_ORDER_TERMINATE, 0 },
-	{ RUNNER_ORDER_WATCH, sizeof(struct control_watch) },
-	{ RUNNER_ORDER_SANDBOX, sizeof(struct sandbox_limits) },
-	{ RUNNER_REPORT_DETACHED, sizeof(struct control_detached) },
-	{ RUNNER_REPORT_UNWATCHED, sizeof(struct control_unwatched) },
-	{ RUNNER_REPORT_STARTED, sizeof(struct control_started) },
-	{ RUNNER_REPORT_EXITED, sizeof(struct control_exited) },
-	{ RUNNER_ORDER_AUDIT, sizeof(struct control_audit) },
-	{ RUNNER_ORDER_RECORDING, sizeof(struct control_recording) },
-	{ RUNNER_REPORT_FILE, sizeof(struct control_file) },
-	{ RUNNER_REPORT_HTTP, sizeof(struct control_http) },
-	{ RUNNER_REPORT_END, 0 },
-	{ RUNNER_REPORT_CAST, sizeof(struct control_cast) },
-	{ RUNNER_ORDER_CAST, sizeof(struct control_cast_file) },
+	{ BROKER_EV_CONFIGURE, sizeof(struct control_configure) },
+	{ BROKER_EV_RUNNER_EXITED, sizeof(struct control_runner_exited) },
+	{ BROKER_EV_RELOAD, sizeof(struct control_configure) },
+	{ BROKER_EV_DRAIN, sizeof(struct control_drain) },
+	{ BROKER_EV_STOP, 0 },
+	{ BROKER_EV_END, sizeof(struct control_runner_exited) },
+	{ BROKER_EV_LISTENER, sizeof(struct control_listener) },
+	{ BROKER_REQ_READY, sizeof(struct control_ready) },
+	{ BROKER_REQ_AUTHENTICATE, sizeof(struct control_authenticate) },
+	{ BROKER_ANS_AUTHENTICATE, sizeof(struct control_verdict) },
+	{ BROKER_REQ_OPEN, sizeof(struct control_open) },
+	{ BROKER_ANS_OPEN, sizeof(struct control_session) },
+	{ BROKER_REQ_RESUME, sizeof(struct control_resume) },
+	{ BROKER_ANS_RESUME, sizeof(struct control_session) },
+	{ BROKER_REQ_CLOSE, sizeof(struct control_close) },
+	{ BROKER_ANS_CLOSE, sizeof(struct control_closed) },
+	{ BROKER_REQ_DONE, 0 },
+	{ BROKER_REQ_WATCH, sizeof(struct control_resume) },
+	{ BROKER_REQ_REFUSED, sizeof(struct control_refused) },
+	{ BROKER_EV_PING, 0 },
+	{ BROKER_REQ_ALIVE, 0 },
+	{ BROKER_REQ_HELPER, sizeof(struct control_helper) },
+	{ BROKER_REQ_METRICS, sizeof(struct control_ask_metrics) },
+	{ BROKER_ANS_METRICS, sizeof(struct control_metrics) },
+	{ BROKER_ANS_WATCH, sizeof(struct control_session) },
+	{ RUNNER_COMMAND_SEVERAL, 0 },
+	{ RUNNER_COMMAND_CONFIGURE, sizeof(struct control_session_config) },
+	{ RUNNER_COMMAND_ATTACH, sizeof(struct control_attach) },
+	{ RUNNER_COMMAND_DETACH, 0 },
+	{ RUNNER_COMMAND_TERMINATE, 0 },
+	{ RUNNER_COMMAND_WATCH, sizeof(struct control_watch) },
+	{ RUNNER_COMMAND_SANDBOX, sizeof(struct sandbox_limits) },
+	{ RUNNER_EVENT_DETACHED, sizeof(struct control_detached) },
+	{ RUNNER_EVENT_UNWATCHED, sizeof(struct control_unwatched) },
+	{ RUNNER_EVENT_STARTED, sizeof(struct control_started) },
+	{ RUNNER_EVENT_EXITED, sizeof(struct control_exited) },
+	{ RUNNER_COMMAND_AUDIT, sizeof(struct control_audit) },
+	{ RUNNER_COMMAND_RECORDING, sizeof(struct control_recording) },
+	{ RUNNER_EVENT_FILE, sizeof(struct control_file) },
+	{ RUNNER_EVENT_HTTP, sizeof(struct control_http) },
+	{ RUNNER_EVENT_END, 0 },
+	{ RUNNER_EVENT_RECORDING_FILE,
+	    sizeof(struct control_recording_wanted) },
+	{ RUNNER_COMMAND_RECORDING_FILE,
+	    sizeof(struct control_recording_file) },
 	{ CHANNEL_CLIENT, sizeof(struct control_client) },
 	{ KEYS_CONFIGURE, sizeof(struct control_key) },
 	{ KEYS_SERVE, sizeof(struct control_serve) },
@@ -75,7 +77,7 @@ static const struct {
 	{ SPAWN_READY, sizeof(struct control_spawn_ready) },
 	{ SPAWN_START, sizeof(struct control_start) },
 	{ SPAWN_STARTED, sizeof(struct control_runner_started) },
-	{ SPAWN_DOOR, sizeof(struct control_door) },
+	{ SPAWN_USERNS, sizeof(struct control_userns) },
 	{ SPAWN_OPENED, sizeof(struct control_spawn_error) },
 	{ SPAWN_SWEEP, sizeof(struct control_start) },
 	{ SPAWN_KILL, sizeof(struct control_pid) },
@@ -90,9 +92,9 @@ static const struct {
 	{ SPAWN_ALIVE, 0 },
 	{ SPAWN_EXITED, sizeof(struct control_runner_status) },
 	{ SPAWN_PING, 0 },
-	{ RUNNER_ORDER_IDENTIFY, 0 },
-	{ RUNNER_REPORT_IDENTITY, sizeof(struct control_identity) },
-	{ RUNNER_REPORT_RUNNING, sizeof(struct control_running) },
+	{ RUNNER_COMMAND_IDENTIFY, 0 },
+	{ RUNNER_EVENT_IDENTITY, sizeof(struct control_identity) },
+	{ RUNNER_EVENT_RUNNING, sizeof(struct control_running) },
 };
 
 static void
@@ -146,20 +148,22 @@ test_values_survive(void **state)
 	struct buf b;
 
 	buf_init(&b, CONTROL_MESSAGE_MAX);
-	control_put(&b, MON_EV_CONFIGURE, &in);
+	control_put(&b, BROKER_EV_CONFIGURE, &in);
 	memset(&out, 0, sizeof(out));
-	assert_int_equal(control_get(b.data, b.len, MON_EV_CONFIGURE, &out), 0);
+	assert_int_equal(
+	    control_get(b.data, b.len, BROKER_EV_CONFIGURE, &out), 0);
 	assert_int_equal(out.uid, 7);
 	assert_true(out.drop);
 	assert_true(out.max_frame_bytes == 1ULL << 40);
 	assert_int_equal(out.exempt_nets[2], 3);
 	buf_clear(&b);
-	control_put(&b, MON_REQ_RESUME, &rin);
-	assert_int_equal(control_get(b.data, b.len, MON_REQ_RESUME, &rout), 0);
+	control_put(&b, BROKER_REQ_RESUME, &rin);
+	assert_int_equal(
+	    control_get(b.data, b.len, BROKER_REQ_RESUME, &rout), 0);
 	assert_memory_equal(rout.grant, rin.grant, sizeof(rin.grant));
 	assert_string_equal(rout.session_id, "some-id");
 	assert_int_equal(
-	    control_get(b.data, b.len, MON_REQ_OPEN, &rout), -EBADMSG);
+	    control_get(b.data, b.len, BROKER_REQ_OPEN, &rout), -EBADMSG);
 	buf_clear(&b);
 }
 
@@ -186,18 +190,19 @@ test_bool_is_0_or_1(void **state)
 	struct buf b;
 
 	buf_init(&b, 64);
-	control_put(&b, MON_REQ_READY, &ready);
+	control_put(&b, BROKER_REQ_READY, &ready);
 	b.data[8] = 2;
 	assert_int_equal(
-	    control_get(b.data, b.len, MON_REQ_READY, &ready), -EBADMSG);
+	    control_get(b.data, b.len, BROKER_REQ_READY, &ready), -EBADMSG);
 	buf_clear(&b);
 }
 
 /* --- versions ------------------------------------------------------------ */
 
-static const enum control_type firsts[] = { MON_EV_CONFIGURE, MON_REQ_READY,
-	RUNNER_ORDER_CONFIGURE, RUNNER_ORDER_IDENTIFY, RUNNER_REPORT_IDENTITY,
-	KEYS_CONFIGURE, KEYS_TRUST, KEYS_SERVE, SPAWN_BEGIN, SPAWN_READY };
+static const enum control_type firsts[] = { BROKER_EV_CONFIGURE,
+	BROKER_REQ_READY, RUNNER_COMMAND_CONFIGURE, RUNNER_COMMAND_IDENTIFY,
+	RUNNER_EVENT_IDENTITY, KEYS_CONFIGURE, KEYS_TRUST, KEYS_SERVE,
+	SPAWN_BEGIN, SPAWN_READY };
 
 static void
 test_another_version_is_refused_as_that(void **state)
@@ -233,9 +238,9 @@ test_another_version_is_refused_as_that(void **state)
 static bool
 outlives_a_broker(enum control_type type)
 {
-	return type != RUNNER_ORDER_CONFIGURE && type != RUNNER_ORDER_AUDIT &&
-	       type != RUNNER_ORDER_SANDBOX && type != RUNNER_ORDER_SEVERAL &&
-	       type != CHANNEL_CLIENT;
+	return type != RUNNER_COMMAND_CONFIGURE &&
+	       type != RUNNER_COMMAND_AUDIT && type != RUNNER_COMMAND_SANDBOX &&
+	       type != RUNNER_COMMAND_SEVERAL && type != CHANNEL_CLIENT;
 }
 
 static uint32_t

@@ -21,12 +21,12 @@
 
 #define NOW 100000
 
-static struct monitor m;
+static struct broker m;
 
 static int
 set_up(void **state)
 {
-	m = (struct monitor){ .frontend = { .state = FRONTEND_SERVING } };
+	m = (struct broker){ .frontend = { .state = FRONTEND_SERVING } };
 	helpers_init(&m.helpers);
 	return 0;
 }

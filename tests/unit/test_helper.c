@@ -1,6 +1,6 @@
 /*
- * helper: which vouchers the monitor believes. A front-end that was taken over
- * has every voucher that it ever carried.
+ * helper: which verdicts the broker believes. A front-end that was taken over
+ * has every verdict that it ever carried.
  */
 #include <setjmp.h>
 #include <stdarg.h>
@@ -18,7 +18,7 @@
 #define LISTENER    3
 
 static struct conf conf = { .limits.pre_auth_deadline_ms = DEADLINE_MS };
-static struct monitor m = { .conf = &conf };
+static struct broker m = { .conf = &conf };
 static struct helper_process keys = { .kind = TLS_HELPER_KEYS, .pid = 1 };
 static struct helper_process old = { .kind = TLS_HELPER_CERTIFICATES,
 	.pid = 2 };
@@ -40,19 +40,19 @@ setup(void **state)
 }
 
 /* Made so long ago, by that process. */
-static struct control_voucher
+static struct control_cert_verdict
 made(int64_t ms_ago, const struct helper_process *by)
 {
-	struct control_voucher v = { .listener = LISTENER,
+	struct control_cert_verdict v = { .listener = LISTENER,
 		.made_ms = (uint64_t)(now_ms() - ms_ago),
 		.subject = "CN=bob" };
 
-	voucher_seal(&v, by->secret);
+	cert_verdict_seal(&v, by->secret);
 	return v;
 }
 
 static bool
-is_believed(struct control_voucher v, uint32_t listener)
+is_believed(struct control_cert_verdict v, uint32_t listener)
 {
 	return helpers_vouch(&m, listener, &v);
 }
@@ -73,7 +73,7 @@ test_another_listener(void **state)
 static void
 test_one_that_was_kept(void **state)
 {
-	struct control_voucher v = made(DEADLINE_MS * 2, &current);
+	struct control_cert_verdict v = made(DEADLINE_MS * 2, &current);
 
 	assert_false(is_believed(v, LISTENER));
 	/* Its date is sealed, too. */
@@ -84,11 +84,11 @@ test_one_that_was_kept(void **state)
 static void
 test_one_from_the_future(void **state)
 {
-	struct control_voucher v = made(-60000, &current);
+	struct control_cert_verdict v = made(-60000, &current);
 
 	assert_false(is_believed(v, LISTENER));
 	v.made_ms = UINT64_MAX;
-	voucher_seal(&v, current.secret);
+	cert_verdict_seal(&v, current.secret);
 	assert_false(is_believed(v, LISTENER));
 }
 

@@ -1,5 +1,5 @@
 /*
- * json: how deep a text may nest, a key twice among few and many members
+ * json: how deep a text may sandbox, a key twice among few and many members
  * (doc/protocol.md section 2.3), and no memory.
  */
 #include <errno.h>

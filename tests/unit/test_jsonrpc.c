@@ -249,7 +249,7 @@ test_malformed(void **state)
 	}
 }
 
-/* params may nest 126: one less than the message. */
+/* params may sandbox 126: one less than the message. */
 static void
 test_params_depth(void **state)
 {

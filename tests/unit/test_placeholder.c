@@ -1,5 +1,6 @@
 /*
- * mask: made, shared, taken away by the last user, and never anybody's own.
+ * placeholder: made, shared, taken away by the last user, and never anybody's
+ * own.
  */
 #include <errno.h>
 #include <fcntl.h>
@@ -39,44 +40,46 @@ remove_place(void **state)
 	return rmdir(dir);
 }
 
-static struct mask
-mask_of(bool directory)
+static struct placeholder
+placeholder_of(bool directory)
 {
-	return (struct mask){ .path = path, .directory = directory, .fd = -1 };
+	return (struct placeholder){
+		.path = path, .directory = directory, .fd = -1
+	};
 }
 
 static void
 test_made_and_removed(void **state)
 {
 	for (int directory = 0; directory < 2; directory++) {
-		struct mask m = mask_of(directory);
+		struct placeholder m = placeholder_of(directory);
 		struct stat st;
 
-		assert_int_equal(mask_take(&m, NULL), 0);
+		assert_int_equal(placeholder_take(&m, NULL), 0);
 		assert_int_equal(lstat(path, &st), 0);
-		assert_true(mask_is(&st) && m.fd >= 0);
+		assert_true(placeholder_is(&st) && m.fd >= 0);
 		assert_int_equal(
 		    st.st_mode, directory ? S_IFDIR | 0555 : S_IFREG | 0600);
 		assert_int_equal(m.seen.inode, st.st_ino);
 		assert_int_equal(m.seen.device, st.st_dev);
-		mask_leave(&m);
+		placeholder_leave(&m);
 		assert_int_equal(m.fd, -1);
 		assert_int_equal(lstat(path, &st), -1);
-		mask_leave(&m); /* nothing to leave */
+		placeholder_leave(&m); /* nothing to leave */
 	}
 }
 
 static void
 test_shared(void **state)
 {
-	struct mask a = mask_of(true), b = mask_of(true);
+	struct placeholder a = placeholder_of(true), b = placeholder_of(true);
 
-	assert_int_equal(mask_take(&a, NULL), 0);
-	assert_int_equal(mask_take(&b, NULL), 0);
+	assert_int_equal(placeholder_take(&a, NULL), 0);
+	assert_int_equal(placeholder_take(&b, NULL), 0);
 	assert_int_equal(a.seen.inode, b.seen.inode);
-	mask_leave(&a);
+	placeholder_leave(&a);
 	assert_int_equal(access(path, F_OK), 0);
-	mask_leave(&b);
+	placeholder_leave(&b);
 	assert_int_equal(access(path, F_OK), -1);
 }
 
@@ -85,26 +88,26 @@ static void
 test_somebody_elses(void **state)
 {
 	char inner[160], aside[160];
-	struct mask m = mask_of(true);
+	struct placeholder m = placeholder_of(true);
 
 	assert_int_equal(mkdir(path, 0755), 0);
-	assert_int_equal(mask_take(&m, NULL), 0);
-	mask_leave(&m);
+	assert_int_equal(placeholder_take(&m, NULL), 0);
+	placeholder_leave(&m);
 	assert_int_equal(rmdir(path), 0);
 
-	assert_int_equal(mask_take(&m, NULL), 0);
+	assert_int_equal(placeholder_take(&m, NULL), 0);
 	snprintf(inner, sizeof(inner), "%s/x", path);
 	assert_int_equal(chmod(path, 0755), 0);
 	assert_int_equal(mkdir(inner, 0755), 0);
-	mask_leave(&m);
+	placeholder_leave(&m);
 	assert_int_equal(rmdir(inner), 0);
 	assert_int_equal(rmdir(path), 0);
 
-	assert_int_equal(mask_take(&m, NULL), 0);
+	assert_int_equal(placeholder_take(&m, NULL), 0);
 	snprintf(aside, sizeof(aside), "%s/aside", dir);
 	assert_int_equal(rename(path, aside), 0);
 	assert_int_equal(mkdir(path, 0555), 0);
-	mask_leave(&m);
+	placeholder_leave(&m);
 	assert_int_equal(rmdir(path), 0);
 	assert_int_equal(rmdir(aside), 0);
 }
@@ -113,14 +116,14 @@ test_somebody_elses(void **state)
 static void
 test_other_kind(void **state)
 {
-	struct mask m = mask_of(true);
+	struct placeholder m = placeholder_of(true);
 	int fd = open(path, O_WRONLY | O_CREAT, 0644);
 
 	assert_true(fd >= 0);
-	assert_int_equal(mask_take(&m, NULL), 0);
+	assert_int_equal(placeholder_take(&m, NULL), 0);
 	assert_false(m.directory);
 	assert_int_equal(m.seen.type, FS_FILE);
-	mask_leave(&m);
+	placeholder_leave(&m);
 	close(fd);
 	assert_int_equal(unlink(path), 0);
 }
@@ -128,13 +131,13 @@ test_other_kind(void **state)
 static void
 test_held(void **state)
 {
-	struct mask m = mask_of(true);
+	struct placeholder m = placeholder_of(true);
 	int fd;
 
 	assert_int_equal(mkdir(path, 0755), 0);
 	fd = open(path, O_RDONLY | O_DIRECTORY);
 	assert_int_equal(flock(fd, LOCK_EX | LOCK_NB), 0);
-	assert_int_equal(mask_take(&m, NULL), -EBUSY);
+	assert_int_equal(placeholder_take(&m, NULL), -EBUSY);
 	assert_int_equal(m.fd, -1);
 	close(fd);
 	assert_int_equal(rmdir(path), 0);
@@ -145,7 +148,7 @@ static void
 test_taken_away(void **state)
 {
 	const struct timespec middle = { .tv_nsec = 5 * 1000 * 1000 };
-	struct mask m = mask_of(true);
+	struct placeholder m = placeholder_of(true);
 	int fd, status;
 	pid_t pid;
 
@@ -159,10 +162,10 @@ test_taken_away(void **state)
 		_exit(rmdir(path));
 	}
 	close(fd); /* the child's is the last one */
-	assert_int_equal(mask_take(&m, NULL), 0);
+	assert_int_equal(placeholder_take(&m, NULL), 0);
 	assert_int_equal(waitpid(pid, &status, 0), pid);
 	assert_int_equal(status, 0);
-	mask_leave(&m);
+	placeholder_leave(&m);
 	assert_int_equal(access(path, F_OK), -1);
 }
 
@@ -171,42 +174,43 @@ static void
 test_links(void **state)
 {
 	char through[160];
-	struct mask m = mask_of(true);
+	struct placeholder m = placeholder_of(true);
 
 	assert_int_equal(symlink("/tmp", path), 0);
-	assert_int_equal(mask_take(&m, NULL), -ELOOP);
+	assert_int_equal(placeholder_take(&m, NULL), -ELOOP);
 	snprintf(through, sizeof(through), "%s/x", path);
 	m.path = through;
-	assert_int_equal(mask_take(&m, NULL), -ENOTDIR);
+	assert_int_equal(placeholder_take(&m, NULL), -ENOTDIR);
 	snprintf(through, sizeof(through), "%s/x/y", path);
-	assert_int_equal(mask_take(&m, NULL), -ELOOP);
+	assert_int_equal(placeholder_take(&m, NULL), -ELOOP);
 	assert_int_equal(m.fd, -1);
 	assert_int_equal(unlink(path), 0);
-	assert_int_equal(mask_take(&m, NULL), -ENOENT);
+	assert_int_equal(placeholder_take(&m, NULL), -ENOENT);
 }
 
 static const struct siphash_key key = { 1, 2 }, other = { 1, 3 };
 
 static void
-test_sweep(void **state)
+test_cleanup(void **state)
 {
-	struct mask a = mask_of(true), b = mask_of(true);
+	struct placeholder a = placeholder_of(true), b = placeholder_of(true);
 
-	assert_int_equal(mask_take(&a, &key), 0);
-	mask_sweep(path, &key, true);
+	assert_int_equal(placeholder_take(&a, &key), 0);
+	placeholder_sweep(path, &key, true);
 	assert_int_equal(access(path, F_OK), 0); /* in use */
 	close(a.fd);				 /* its user died */
-	assert_int_equal(mask_take(&b, &other), 0);
-	mask_sweep(path, &key, true);
+	assert_int_equal(placeholder_take(&b, &other), 0);
+	placeholder_sweep(path, &key, true);
 	assert_int_equal(access(path, F_OK), 0);
 	close(b.fd);
-	mask_sweep(path, &other, true);
+	placeholder_sweep(path, &other, true);
 	assert_int_equal(access(path, F_OK), 0); /* it was the first one's */
-	mask_sweep(path, &key, true);
+	placeholder_sweep(path, &key, true);
 	assert_int_equal(access(path, F_OK), -1);
-	mask_sweep(path, &key, true);
+	placeholder_sweep(path, &key, true);
 	assert_int_equal(mkdir(path, 0555), 0);
-	mask_sweep(path, &key, true); /* no mask: its time is now */
+	placeholder_sweep(
+	    path, &key, true); /* no placeholder: its time is now */
 	assert_int_equal(rmdir(path), 0);
 }
 
@@ -214,9 +218,9 @@ test_sweep(void **state)
 static void
 leave_behind(bool directory, struct stat *st)
 {
-	struct mask m = mask_of(directory);
+	struct placeholder m = placeholder_of(directory);
 
-	assert_int_equal(mask_take(&m, &key), 0);
+	assert_int_equal(placeholder_take(&m, &key), 0);
 	close(m.fd);
 	assert_int_equal(lstat(path, st), 0);
 }
@@ -229,9 +233,9 @@ set_time(const char *at, const struct stat *st)
 	assert_int_equal(utimensat(AT_FDCWD, at, times, 0), 0);
 }
 
-/* With the mode and the time of the mask, and another inode or path. */
+/* With the mode and the time of the placeholder, and another inode or path. */
 static void
-test_sweep_knows_its_own(void **state)
+test_cleanup_knows_its_own(void **state)
 {
 	char aside[160], inner[160];
 	struct stat st;
@@ -242,8 +246,8 @@ test_sweep_knows_its_own(void **state)
 	assert_int_equal(rename(path, aside), 0);
 	assert_int_equal(mkdir(path, 0555), 0);
 	set_time(path, &st);
-	mask_sweep(path, &key, true);
-	mask_sweep(aside, &key, true);
+	placeholder_sweep(path, &key, true);
+	placeholder_sweep(aside, &key, true);
 	assert_int_equal(access(aside, F_OK), 0);
 	assert_int_equal(rmdir(path), 0);
 	/* Filled, with everything as it was. */
@@ -252,7 +256,7 @@ test_sweep_knows_its_own(void **state)
 	assert_int_equal(mkdir(inner, 0755), 0);
 	assert_int_equal(chmod(path, 0555), 0);
 	set_time(path, &st);
-	mask_sweep(path, &key, true);
+	placeholder_sweep(path, &key, true);
 	assert_int_equal(access(inner, F_OK), 0);
 	assert_int_equal(chmod(path, 0755), 0);
 	assert_int_equal(rmdir(inner), 0);
@@ -260,27 +264,27 @@ test_sweep_knows_its_own(void **state)
 }
 
 static void
-test_sweep_of_files(void **state)
+test_cleanup_of_files(void **state)
 {
 	struct stat st;
 	int fd;
 
 	leave_behind(false, &st);
-	mask_sweep(path, &other, true);
+	placeholder_sweep(path, &other, true);
 	assert_int_equal(access(path, F_OK), 0);
-	mask_sweep(path, &key, true);
+	placeholder_sweep(path, &key, true);
 	assert_int_equal(access(path, F_OK), -1);
 	leave_behind(false, &st);
 	fd = open(path, O_WRONLY | O_CLOEXEC);
 	assert_int_equal(write(fd, "x", 1), 1);
 	close(fd);
 	set_time(path, &st);
-	mask_sweep(path, &key, true);
+	placeholder_sweep(path, &key, true);
 	assert_int_equal(access(path, F_OK), 0);
 	/* Neither through a link to one. */
 	assert_int_equal(unlink(path), 0);
 	assert_int_equal(symlink("nowhere", path), 0);
-	mask_sweep(path, &key, true);
+	placeholder_sweep(path, &key, true);
 	assert_int_equal(unlink(path), 0);
 }
 
@@ -295,9 +299,9 @@ main(void)
 		cmocka_unit_test(test_held),
 		cmocka_unit_test(test_taken_away),
 		cmocka_unit_test(test_links),
-		cmocka_unit_test(test_sweep),
-		cmocka_unit_test(test_sweep_knows_its_own),
-		cmocka_unit_test(test_sweep_of_files),
+		cmocka_unit_test(test_cleanup),
+		cmocka_unit_test(test_cleanup_knows_its_own),
+		cmocka_unit_test(test_cleanup_of_files),
 	};
 
 	return cmocka_run_group_tests(tests, make_place, remove_place);

@@ -1,5 +1,5 @@
 /*
- * session, session_audit: the runner's door to the monitor. Every known
+ * session, session_audit: the runner's door to the broker. Every known
  * message, with and without a descriptor, to a session in every state: it is
  * taken, or the runner is killed.
  */
@@ -66,7 +66,7 @@ set_up(struct fixture *f, enum session_state state, bool audited)
 		    .attachment = { .generation = GENERATION },
 		    .watchers = { .ever = WATCHES },
 		    .id = "01234567-0000-4000-8000-000000000000" } };
-	monitor.conf = &f->conf;
+	broker.conf = &f->conf;
 	f->session.identity = &f->identity;
 	TAILQ_INIT(&f->session.watchers.all);
 	TAILQ_INIT(&f->session.commands.processes);
@@ -143,10 +143,10 @@ put_report(struct buf *b, uint32_t type)
 		enum control_type type;
 		const void *payload;
 	} reports[] = {
-		{ RUNNER_REPORT_DETACHED, &detached },
-		{ RUNNER_REPORT_UNWATCHED, &unwatched },
-		{ RUNNER_REPORT_STARTED, &started },
-		{ RUNNER_REPORT_EXITED, &exited },
+		{ RUNNER_EVENT_DETACHED, &detached },
+		{ RUNNER_EVENT_UNWATCHED, &unwatched },
+		{ RUNNER_EVENT_STARTED, &started },
+		{ RUNNER_EVENT_EXITED, &exited },
 	};
 
 	buf_init(b, CONTROL_MESSAGE_MAX);
@@ -162,11 +162,11 @@ static bool
 permitted(uint32_t type, bool audited, bool with_fd)
 {
 	switch (type) {
-	case RUNNER_REPORT_DETACHED:
-	case RUNNER_REPORT_UNWATCHED:
+	case RUNNER_EVENT_DETACHED:
+	case RUNNER_EVENT_UNWATCHED:
 		return !with_fd;
-	case RUNNER_REPORT_STARTED:
-	case RUNNER_REPORT_EXITED:
+	case RUNNER_EVENT_STARTED:
+	case RUNNER_EVENT_EXITED:
 		return audited && !with_fd;
 	default:
 		return false;
@@ -188,7 +188,7 @@ check_report(enum session_state state, uint32_t type, bool audited, bool fd)
 		    type, state, audited, fd);
 	assert_int_equal(f.session.state, state);
 	assert_int_equal(f.session.attachment.end == CHANNEL_END_PROTOCOL,
-	    type == RUNNER_REPORT_DETACHED && !fd);
+	    type == RUNNER_EVENT_DETACHED && !fd);
 }
 
 static void
@@ -196,7 +196,7 @@ test_every_message_in_every_state(void **state)
 {
 	for (uint32_t type = 0; type < TYPES; type++) {
 		/* It ends the session, which is in no registry here. */
-		if (type == RUNNER_REPORT_END)
+		if (type == RUNNER_EVENT_END)
 			continue;
 		for (unsigned bits = 0; bits < 4; bits++) {
 			check_report(
@@ -231,9 +231,9 @@ test_impossible_values(void **state)
 		set_up(&f, SESSION_STATE_ATTACHED, true);
 		buf_init(&b, CONTROL_MESSAGE_MAX);
 		if (i < nitems(detached))
-			control_put(&b, RUNNER_REPORT_DETACHED, &detached[i]);
+			control_put(&b, RUNNER_EVENT_DETACHED, &detached[i]);
 		else
-			control_put(&b, RUNNER_REPORT_UNWATCHED,
+			control_put(&b, RUNNER_EVENT_UNWATCHED,
 			    &unwatched[i - nitems(detached)]);
 		send_report(&f, &b, false);
 		buf_clear(&b);
@@ -255,7 +255,7 @@ test_nothing_is_taken_from_the_condemned(void **state)
 	buf_put_u32(&b, 999);
 	assert_int_equal(seqpacket_send(f.runner, b.data, b.len, NULL, 0), 0);
 	buf_clear(&b);
-	put_report(&b, RUNNER_REPORT_DETACHED);
+	put_report(&b, RUNNER_EVENT_DETACHED);
 	send_report(&f, &b, false);
 	buf_clear(&b);
 	assert_int_equal(f.session.attachment.end, CHANNEL_END_DETACHED);

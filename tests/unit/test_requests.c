@@ -1,8 +1,8 @@
 /*
- * requests: the front-end's door to the monitor. Every known message in every
+ * requests: the front-end's door to the broker. Every known message in every
  * state of the front-end, then as many made-up ones as the first argument
  * says (seed: the second), against a model of what may be granted. No session
- * is opened here: the monitor is draining.
+ * is opened here: the broker is draining.
  */
 #include <errno.h>
 #include <fcntl.h>
@@ -31,10 +31,10 @@ static unsigned seed = 7;
 static int front;      /* its end of the control channel */
 static int channel[2]; /* what it could give a runner */
 
-static const enum control_type requests[] = { MON_REQ_READY,
-	MON_REQ_AUTHENTICATE, MON_REQ_OPEN, MON_REQ_RESUME, MON_REQ_WATCH,
-	MON_REQ_CLOSE, MON_REQ_METRICS, MON_REQ_DONE, MON_REQ_REFUSED,
-	MON_REQ_ALIVE, MON_REQ_HELPER };
+static const enum control_type requests[] = { BROKER_REQ_READY,
+	BROKER_REQ_AUTHENTICATE, BROKER_REQ_OPEN, BROKER_REQ_RESUME,
+	BROKER_REQ_WATCH, BROKER_REQ_CLOSE, BROKER_REQ_METRICS, BROKER_REQ_DONE,
+	BROKER_REQ_REFUSED, BROKER_REQ_ALIVE, BROKER_REQ_HELPER };
 static const enum frontend_state states[] = { FRONTEND_DOWN, FRONTEND_CONFINING,
 	FRONTEND_SERVING };
 
@@ -57,45 +57,45 @@ set_up(void **state)
 		return -1;
 	/* Whom commands would run as does not matter: none runs. */
 	options.user = geteuid() == 0 ? "nobody" : NULL;
-	monitor.options = &options;
-	monitor.announced = monitor.draining = true;
-	frontend_init(&monitor.frontend);
-	registry_init(&monitor.sessions);
-	monitor.conf = conf_load(&options, &code);
-	if (monitor.conf == NULL || source_init() < 0 ||
-	    listener_open(monitor.conf->listeners[0], NULL) != 0 ||
+	broker.options = &options;
+	broker.announced = broker.draining = true;
+	frontend_init(&broker.frontend);
+	registry_init(&broker.sessions);
+	broker.conf = conf_load(&options, &code);
+	if (broker.conf == NULL || source_init() < 0 ||
+	    listener_open(broker.conf->listeners[0], NULL) != 0 ||
 	    seqpacket_pair(pair) < 0 ||
 	    socketpair(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0, channel) < 0)
 		return -1;
 	front = pair[1];
-	monitor.frontend.control.fd = pair[0];
+	broker.frontend.control.fd = pair[0];
 	return 0;
 }
 
 static int
 tear_down(void **state)
 {
-	requests_forget(&monitor);
+	requests_forget(&broker);
 	close(front);
 	close(channel[0]);
 	close(channel[1]);
-	close(monitor.frontend.control.fd);
-	table_clear(&monitor.frontend.grants);
-	conf_free(monitor.conf);
+	close(broker.frontend.control.fd);
+	table_clear(&broker.frontend.grants);
+	conf_free(broker.conf);
 	return 0;
 }
 
 static bool
 wants_channel(enum control_type type)
 {
-	return type == MON_REQ_OPEN || type == MON_REQ_RESUME ||
-	       type == MON_REQ_WATCH;
+	return type == BROKER_REQ_OPEN || type == BROKER_REQ_RESUME ||
+	       type == BROKER_REQ_WATCH;
 }
 
 static int
 take(const struct buf *b, int fd)
 {
-	int err = request_take(&monitor, b->data, b->len, &fd);
+	int err = request_take(&broker, b->data, b->len, &fd);
 
 	if (fd >= 0)
 		close(fd);
@@ -149,16 +149,16 @@ put_request(struct buf *b, enum control_type type, uint32_t conn,
 	}
 	buf_init(b, CONTROL_MESSAGE_MAX);
 	control_put(b, type,
-	    type == MON_REQ_READY	   ? (void *)&ready
-	    : type == MON_REQ_AUTHENTICATE ? (void *)&a
-	    : type == MON_REQ_OPEN	   ? (void *)&open
-	    : type == MON_REQ_CLOSE	   ? (void *)&close
-	    : type == MON_REQ_METRICS	   ? (void *)&ask
-	    : type == MON_REQ_REFUSED	   ? (void *)&refused
-	    : type == MON_REQ_HELPER	   ? (void *)&helper
-	    : type == MON_REQ_ALIVE	   ? NULL
-	    : type == MON_REQ_DONE	   ? NULL
-					   : (void *)&resume);
+	    type == BROKER_REQ_READY	      ? (void *)&ready
+	    : type == BROKER_REQ_AUTHENTICATE ? (void *)&a
+	    : type == BROKER_REQ_OPEN	      ? (void *)&open
+	    : type == BROKER_REQ_CLOSE	      ? (void *)&close
+	    : type == BROKER_REQ_METRICS      ? (void *)&ask
+	    : type == BROKER_REQ_REFUSED      ? (void *)&refused
+	    : type == BROKER_REQ_HELPER	      ? (void *)&helper
+	    : type == BROKER_REQ_ALIVE	      ? NULL
+	    : type == BROKER_REQ_DONE	      ? NULL
+					      : (void *)&resume);
 }
 
 static void
@@ -179,9 +179,9 @@ grant(uint32_t conn, uint8_t token[CONTROL_GRANT_BYTES])
 	struct control_verdict v;
 	struct buf b;
 
-	put_request(&b, MON_REQ_AUTHENTICATE, conn, NULL);
+	put_request(&b, BROKER_REQ_AUTHENTICATE, conn, NULL);
 	assert_int_equal(take(&b, -1), 0);
-	assert_true(take_answer(MON_ANS_AUTHENTICATE, &v));
+	assert_true(take_answer(BROKER_ANS_AUTHENTICATE, &v));
 	assert_int_equal(v.verdict, VERDICT_GRANTED);
 	memcpy(token, v.grant, sizeof(v.grant));
 	buf_clear(&b);
@@ -212,17 +212,17 @@ static int
 expected(enum control_type type, enum frontend_state state, enum gift gift)
 {
 	enum frontend_state when =
-	    type == MON_REQ_READY ? FRONTEND_CONFINING : FRONTEND_SERVING;
+	    type == BROKER_REQ_READY ? FRONTEND_CONFINING : FRONTEND_SERVING;
 
 	if (state != when)
 		return -EACCES;
-	if (type == MON_REQ_AUTHENTICATE)
+	if (type == BROKER_REQ_AUTHENTICATE)
 		return -EPERM; /* it has one already */
 	if (gift != (wants_channel(type) ? A_CHANNEL : NOTHING))
 		return -EBADMSG;
 	/* There is no stdio, and no operator's listener; nobody has asked. */
-	return type == MON_REQ_DONE || type == MON_REQ_METRICS ||
-		       type == MON_REQ_ALIVE
+	return type == BROKER_REQ_DONE || type == BROKER_REQ_METRICS ||
+		       type == BROKER_REQ_ALIVE
 		   ? -EPERM
 		   : 0;
 }
@@ -234,9 +234,9 @@ check_request(enum control_type type, enum frontend_state state, enum gift gift)
 	struct buf b;
 	int err;
 
-	monitor.frontend.state = FRONTEND_SERVING;
+	broker.frontend.state = FRONTEND_SERVING;
 	grant(1, token);
-	monitor.frontend.state = state;
+	broker.frontend.state = state;
 	put_request(&b, type, 1, token);
 	err = take(&b, open_gift(gift));
 	if (err != expected(type, state, gift))
@@ -248,7 +248,7 @@ check_request(enum control_type type, enum frontend_state state, enum gift gift)
 	assert_true(err == -EBADMSG || err == -EACCES);
 	buf_clear(&b);
 	ignore_answers();
-	requests_forget(&monitor);
+	requests_forget(&broker);
 }
 
 static void
@@ -264,7 +264,7 @@ test_every_message_in_every_state(void **state)
 					    type, states[i], (enum gift)gift);
 				continue;
 			}
-			monitor.frontend.state = states[i];
+			broker.frontend.state = states[i];
 			buf_init(&b, 64);
 			buf_put_u32(&b, type);
 			assert_int_equal(take(&b, -1), -ENOSYS);
@@ -310,17 +310,17 @@ send_good(void)
 	put_request(&b, type, conn, model[of].token);
 	err = take_good(&b, type);
 	buf_clear(&b);
-	if (type == MON_REQ_AUTHENTICATE) {
+	if (type == BROKER_REQ_AUTHENTICATE) {
 		assert_int_equal(err, model[conn].granted ? -EPERM : 0);
 		if (err < 0)
 			return;
-		assert_true(take_answer(MON_ANS_AUTHENTICATE, &v));
+		assert_true(take_answer(BROKER_ANS_AUTHENTICATE, &v));
 		memcpy(model[conn].token, v.grant, sizeof(v.grant));
 		model[conn].granted = true;
-	} else if (type == MON_REQ_CLOSE) {
+	} else if (type == BROKER_REQ_CLOSE) {
 		assert_int_equal(err, model[conn].granted ? 0 : -EPERM);
 		if (err == 0)
-			assert_true(take_answer(MON_ANS_CLOSE, &closed));
+			assert_true(take_answer(BROKER_ANS_CLOSE, &closed));
 		model[conn].granted = false;
 	} else {
 		bool own = model[conn].granted &&
@@ -339,7 +339,7 @@ send_good(void)
 static void
 send_spoilt(void)
 {
-	size_t grants = monitor.frontend.grants.count;
+	size_t grants = broker.frontend.grants.count;
 	uint32_t conn = pick(CONNECTIONS);
 	enum control_type type = requests[pick(nitems(requests))];
 	struct buf b;
@@ -352,12 +352,12 @@ send_spoilt(void)
 	if (err < 0) {
 		assert_true(err == -EBADMSG || err == -ENOSYS ||
 			    err == -EPERM || err == -EACCES);
-		assert_int_equal(monitor.frontend.grants.count, grants);
+		assert_int_equal(broker.frontend.grants.count, grants);
 		return;
 	}
-	assert_true(monitor.frontend.grants.count <= grants + 1);
+	assert_true(broker.frontend.grants.count <= grants + 1);
 	ignore_answers();
-	requests_forget(&monitor);
+	requests_forget(&broker);
 	memset(model, 0, sizeof(model));
 }
 
@@ -365,15 +365,15 @@ static void
 test_made_up_messages(void **state)
 {
 	print_message("%lu messages, seed %u\n", messages, seed);
-	monitor.frontend.state = FRONTEND_SERVING;
+	broker.frontend.state = FRONTEND_SERVING;
 	for (unsigned long i = 0; i < messages; i++) {
 		if (i % 2)
 			send_good();
 		else
 			send_spoilt();
-		assert_int_equal(monitor.frontend.state, FRONTEND_SERVING);
-		assert_int_equal(monitor.sessions.by_id.count, 0);
-		assert_false(monitor.stopping);
+		assert_int_equal(broker.frontend.state, FRONTEND_SERVING);
+		assert_int_equal(broker.sessions.by_id.count, 0);
+		assert_false(broker.stopping);
 	}
 }
 

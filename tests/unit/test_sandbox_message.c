@@ -1,6 +1,6 @@
 /*
- * nest_order: every message comes back as it was put, none of its beginnings
- * does, and no count or length is believed before it is checked.
+ * sandbox_message: every message comes back as it was put, none of its
+ * beginnings does, and no count or length is believed before it is checked.
  */
 #include <errno.h>
 #include <fcntl.h>
@@ -20,7 +20,7 @@
 
 static struct plan_mount mounts[] = {
 	{ PLAN_WRITE, false, (char[]){ "/w" }, { FS_DIRECTORY, 1, 2 } },
-	{ PLAN_MASK_DIRECTORY, false, (char[]){ "/w/.git" }, { 0 } },
+	{ PLAN_PLACEHOLDER_DIRECTORY, false, (char[]){ "/w/.git" }, { 0 } },
 	{ PLAN_DENY_DIRECTORY, true, (char[]){ "/w/a" },
 	    { FS_DIRECTORY, UINT64_MAX, UINT64_MAX } },
 	{ PLAN_DENY_FILE, false, (char[]){ "/w/b c" }, { FS_FILE, 3, 4 } },
@@ -45,7 +45,7 @@ check_truncations(const struct message *m)
 	struct buf_reader r;
 	struct buf b;
 
-	buf_init(&b, NEST_MESSAGE_MAX);
+	buf_init(&b, SANDBOX_MESSAGE_MAX);
 	m->put(&b);
 	assert_false(b.failed);
 	for (size_t n = 0; n <= b.len + 1; n++) {
@@ -62,22 +62,22 @@ check_truncations(const struct message *m)
 static void
 put_build(struct buf *b)
 {
-	const struct nest_options o = { .door = true,
+	const struct sandbox_options o = { .userns = true,
 		.landlock_only = true,
 		.log = true,
 		.shm_bytes = 7,
 		.data_bytes = UINT64_MAX };
 
-	nest_build_put(b, &o, &plan);
+	sandbox_build_put(b, &o, &plan);
 }
 
-/* Masks stay with the runner. */
+/* Placeholders stay with the runner. */
 static void
-check_build(const struct nest_options *o, const struct plan *got)
+check_build(const struct sandbox_options *o, const struct plan *got)
 {
 	size_t n = 0;
 
-	assert_true(o->door && o->landlock_only && o->log && !o->allow_32bit);
+	assert_true(o->userns && o->landlock_only && o->log && !o->allow_32bit);
 	assert_int_equal(o->shm_bytes, 7);
 	assert_true(o->data_bytes == UINT64_MAX);
 	assert_int_equal(got->base, PLAN_BASE_EMPTY);
@@ -86,7 +86,7 @@ check_build(const struct nest_options *o, const struct plan *got)
 	for (size_t i = 0; i < plan.count; i++) {
 		const struct plan_mount *m = &got->mounts[n];
 
-		if (plan_is_mask(&mounts[i]))
+		if (plan_is_placeholder(&mounts[i]))
 			continue;
 		assert_string_equal(m->path, mounts[i].path);
 		assert_int_equal(m->kind, mounts[i].kind);
@@ -99,12 +99,12 @@ check_build(const struct nest_options *o, const struct plan *got)
 static int
 get_build(struct buf_reader *r)
 {
-	struct nest_options o;
+	struct sandbox_options o;
 	struct plan got;
 	int err;
 
 	buf_get_u8(r);
-	err = nest_build_get(r, &o, &got);
+	err = sandbox_build_get(r, &o, &got);
 	if (err == 0)
 		check_build(&o, &got);
 	plan_clear(&got);
@@ -120,19 +120,20 @@ put_start(struct buf *b)
 	static const char *const candidates[] = { "/bin/sh", "/usr/bin/sh",
 		NULL };
 	char *const envp[] = { NULL };
-	const struct nest_command c = { candidates, argv, envp, "/tmp", true };
+	const struct sandbox_command c = { candidates, argv, envp, "/tmp",
+		true };
 
-	nest_start_put(b, &c, 5);
+	sandbox_start_put(b, &c, 5);
 }
 
 static int
 get_start(struct buf_reader *r)
 {
-	struct nest_command c;
+	struct sandbox_command c;
 	int err;
 
 	buf_get_u8(r);
-	err = nest_start_get(r, &c);
+	err = sandbox_start_get(r, &c);
 	if (err == 0) {
 		assert_true(c.tty);
 		assert_int_equal(c.joins, 5);
@@ -144,19 +145,19 @@ get_start(struct buf_reader *r)
 		assert_null(c.argv[3]);
 		assert_null(c.envp[0]);
 	}
-	nest_command_clear(&c);
+	sandbox_command_clear(&c);
 	return err;
 }
 
 static void
 put_cover(struct buf *b)
 {
-	const struct mask masks[] = {
+	const struct placeholder placeholders[] = {
 		{ "/w/.git", true, 5, { FS_DIRECTORY, 1, 2 } },
 		{ "/w/.aws", true, -1, { 0 } }, /* not taken */
 	};
 
-	nest_cover_put(b, masks, nitems(masks));
+	sandbox_cover_put(b, placeholders, nitems(placeholders));
 }
 
 static int
@@ -166,7 +167,7 @@ get_cover(struct buf_reader *r)
 	int err;
 
 	buf_get_u8(r);
-	err = nest_cover_get(r, &got);
+	err = sandbox_cover_get(r, &got);
 	if (err == 0) {
 		assert_int_equal(got.count, 1);
 		assert_string_equal(got.mounts[0].path, "/w/.git");
@@ -179,7 +180,7 @@ get_cover(struct buf_reader *r)
 static void
 put_answer(struct buf *b)
 {
-	const struct nest_answer a = { .err = -EPERM,
+	const struct sandbox_answer a = { .err = -EPERM,
 		.enforcing = true,
 		.stale = true,
 		.step = "mounting /w",
@@ -188,14 +189,14 @@ put_answer(struct buf *b)
 		.landlock_abi = 9,
 		.no_userns = true };
 
-	nest_answer_put(b, &a);
+	sandbox_answer_put(b, &a);
 }
 
 static int
 get_answer(struct buf_reader *r)
 {
-	struct nest_answer a;
-	int err = nest_answer_get(r, &a);
+	struct sandbox_answer a;
+	int err = sandbox_answer_get(r, &a);
 
 	if (err == 0) {
 		assert_int_equal(a.err, -EPERM);
@@ -231,23 +232,23 @@ test_hostile_counts(void **state)
 		RESOLVE_MOUNTS_MAX + 1, INT32_MAX, UINT32_MAX };
 
 	for (size_t i = 0; i < nitems(counts); i++) {
-		struct nest_command c;
+		struct sandbox_command c;
 		struct buf_reader r;
 		struct plan got;
 		struct buf b;
 
-		buf_init(&b, NEST_MESSAGE_MAX);
+		buf_init(&b, SANDBOX_MESSAGE_MAX);
 		buf_put_u32(&b, counts[i]);
 		buf_reader_init(&r, b.data, b.len);
-		assert_int_equal(nest_cover_get(&r, &got), -EBADMSG);
+		assert_int_equal(sandbox_cover_get(&r, &got), -EBADMSG);
 		plan_clear(&got);
 		buf_clear(&b);
 
 		buf_put(&b, "\0\0/", 4); /* tty, joins, cwd */
 		buf_put_u32(&b, counts[i]);
 		buf_reader_init(&r, b.data, b.len);
-		assert_int_equal(nest_start_get(&r, &c), -EBADMSG);
-		nest_command_clear(&c);
+		assert_int_equal(sandbox_start_get(&r, &c), -EBADMSG);
+		sandbox_command_clear(&c);
 		buf_clear(&b);
 	}
 }
@@ -259,7 +260,7 @@ check_mount(uint8_t kind, uint8_t type, const char *path, int want)
 	struct plan got;
 	struct buf b;
 
-	buf_init(&b, NEST_MESSAGE_MAX);
+	buf_init(&b, SANDBOX_MESSAGE_MAX);
 	buf_put_u32(&b, 1);
 	buf_put_u8(&b, kind);
 	buf_put_u8(&b, 0);
@@ -268,7 +269,7 @@ check_mount(uint8_t kind, uint8_t type, const char *path, int want)
 	buf_put_u64(&b, 0);
 	buf_put_string(&b, path, strlen(path));
 	buf_reader_init(&r, b.data, b.len);
-	assert_int_equal(nest_cover_get(&r, &got), want);
+	assert_int_equal(sandbox_cover_get(&r, &got), want);
 	plan_clear(&got);
 	buf_clear(&b);
 }
@@ -309,15 +310,15 @@ close_pair(void **state)
 static void
 test_descriptors_travel(void **state)
 {
-	int fds[] = { 0, 1, 2 }, got[NEST_FDS_MAX];
+	int fds[] = { 0, 1, 2 }, got[SANDBOX_FDS_MAX];
 	struct buf in, out;
 	size_t n = 0;
 
-	buf_init(&in, NEST_MESSAGE_MAX);
-	buf_init(&out, NEST_MESSAGE_MAX);
+	buf_init(&in, SANDBOX_MESSAGE_MAX);
+	buf_init(&out, SANDBOX_MESSAGE_MAX);
 	put_answer(&out);
-	assert_int_equal(nest_send(pair[1], &out, fds, nitems(fds)), 0);
-	assert_int_equal(nest_recv(pair[0], &in, got, &n), 0);
+	assert_int_equal(sandbox_send(pair[1], &out, fds, nitems(fds)), 0);
+	assert_int_equal(sandbox_recv(pair[0], &in, got, &n), 0);
 	assert_int_equal(n, nitems(fds));
 	assert_int_equal(in.len, out.len);
 	assert_memory_equal(in.data, out.data, in.len);
@@ -325,10 +326,10 @@ test_descriptors_travel(void **state)
 		assert_int_equal(fcntl(got[--n], F_GETFD), FD_CLOEXEC);
 		close(got[n]);
 	}
-	assert_int_equal(nest_send(pair[1], &out, NULL, 0), 0);
-	assert_int_equal(nest_recv(pair[0], &in, got, &n), 0);
+	assert_int_equal(sandbox_send(pair[1], &out, NULL, 0), 0);
+	assert_int_equal(sandbox_recv(pair[0], &in, got, &n), 0);
 	assert_int_equal(n, 0);
-	assert_int_equal(nest_recv(pair[0], &in, got, &n), -ETIMEDOUT);
+	assert_int_equal(sandbox_recv(pair[0], &in, got, &n), -ETIMEDOUT);
 	buf_clear(&in);
 	buf_clear(&out);
 }
@@ -341,15 +342,15 @@ test_sizes(void **state)
 	struct buf in, out;
 
 	for (size_t i = 0; i < nitems(sizes); i++) {
-		int got[NEST_FDS_MAX];
+		int got[SANDBOX_FDS_MAX];
 		size_t n;
 
-		buf_init(&in, NEST_MESSAGE_MAX);
-		buf_init(&out, NEST_MESSAGE_MAX);
+		buf_init(&in, SANDBOX_MESSAGE_MAX);
+		buf_init(&out, SANDBOX_MESSAGE_MAX);
 		for (size_t at = 0; at < sizes[i]; at++)
 			buf_put_u8(&out, (uint8_t)(at * 7));
-		assert_int_equal(nest_send(pair[1], &out, NULL, 0), 0);
-		assert_int_equal(nest_recv(pair[0], &in, got, &n), 0);
+		assert_int_equal(sandbox_send(pair[1], &out, NULL, 0), 0);
+		assert_int_equal(sandbox_recv(pair[0], &in, got, &n), 0);
 		assert_int_equal(in.len, sizes[i]);
 		assert_memory_equal(in.data, out.data, in.len);
 		buf_clear(&in);
@@ -360,13 +361,13 @@ test_sizes(void **state)
 static int
 receive(const void *bytes, size_t len)
 {
-	int got[NEST_FDS_MAX], err;
+	int got[SANDBOX_FDS_MAX], err;
 	struct buf b;
 	size_t n;
 
-	buf_init(&b, NEST_MESSAGE_MAX);
+	buf_init(&b, SANDBOX_MESSAGE_MAX);
 	assert_int_equal(write(pair[1], bytes, len), len);
-	err = nest_recv(pair[0], &b, got, &n);
+	err = sandbox_recv(pair[0], &b, got, &n);
 	buf_clear(&b);
 	return err;
 }
@@ -385,19 +386,19 @@ test_impossible_lengths(void **state)
 static void
 test_the_end(void **state)
 {
-	int got[NEST_FDS_MAX];
+	int got[SANDBOX_FDS_MAX];
 	struct buf b;
 	size_t n;
 
-	buf_init(&b, NEST_MESSAGE_MAX);
-	assert_int_equal(nest_send(pair[1], &b, NULL, 0), -E2BIG);
+	buf_init(&b, SANDBOX_MESSAGE_MAX);
+	assert_int_equal(sandbox_send(pair[1], &b, NULL, 0), -E2BIG);
 	assert_int_equal(write(pair[1], "\4\0\0\0x", 5), 5);
 	shutdown(pair[1], SHUT_WR);
-	assert_int_equal(nest_recv(pair[0], &b, got, &n), -EPIPE);
-	assert_int_equal(nest_recv(pair[0], &b, got, &n), -EPIPE);
+	assert_int_equal(sandbox_recv(pair[0], &b, got, &n), -EPIPE);
+	assert_int_equal(sandbox_recv(pair[0], &b, got, &n), -EPIPE);
 	close(pair[0]);
 	put_answer(&b);
-	assert_int_equal(nest_send(pair[1], &b, NULL, 0), -EPIPE);
+	assert_int_equal(sandbox_send(pair[1], &b, NULL, 0), -EPIPE);
 	pair[0] = dup(pair[1]);
 	buf_clear(&b);
 }

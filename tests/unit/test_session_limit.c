@@ -19,13 +19,13 @@
 static struct session sessions[MANY];
 static struct identity identity = { .name = (char *)(uintptr_t) "x" };
 static struct conf conf;
-static struct monitor m;
+static struct broker m;
 
 /* Whose runners have hung up, so that nobody is told anything. */
 static int
 set_up(void **state)
 {
-	m = (struct monitor){ .conf = &conf };
+	m = (struct broker){ .conf = &conf };
 	registry_init(&m.sessions);
 	for (size_t i = 0; i < MANY; i++) {
 		sessions[i] = (struct session){ .id = "x",

@@ -17,14 +17,14 @@
 
 static struct identity *all[IDENTITIES];
 static struct conf conf = { .identities = all, .nidentities = IDENTITIES };
-static struct monitor m;
+static struct broker m;
 
 static int
 set_up(void **state)
 {
 	char name[16];
 
-	m = (struct monitor){ .conf = &conf };
+	m = (struct broker){ .conf = &conf };
 	registry_init(&m.sessions);
 	for (size_t i = 0; i < IDENTITIES; i++) {
 		snprintf(name, sizeof(name), "i%zu", i);

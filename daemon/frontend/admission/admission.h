@@ -24,7 +24,7 @@ struct visitor {
 	struct fair_waiter waiter;
 	TAILQ_ENTRY(visitor) age; /* the oldest first */
 	struct source *source;	  /* NULL: exempt, or no IP address */
-	uint32_t listener;	  /* the monitor's number */
+	uint32_t listener;	  /* the broker's number */
 	bool tls;
 	int fd; /* owned */
 	int64_t since_ms;

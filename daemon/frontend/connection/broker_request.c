@@ -1,5 +1,5 @@
 /*
- * What the front-end asks of the monitor. The answers come as events
+ * What the front-end asks of the broker. The answers come as events
  * (broker_client.c).
  */
 #include "broker_request.h"
@@ -21,9 +21,9 @@
 #include "tls_client.h"
 
 /*
- * A message that found no room: the monitor hangs, or has much to do. Nobody
+ * A message that found no room: the broker hangs, or has much to do. Nobody
  * waits for it here: clients that have their session are served, and whoever
- * asks how execd is hears that the monitor does not answer.
+ * asks how execd is hears that the broker does not answer.
  */
 struct waiting {
 	STAILQ_ENTRY(waiting) link; /* waiting */
@@ -43,12 +43,12 @@ static struct event writable;
 static void (*tell_unsent)(enum control_type type, uint32_t conn);
 
 void
-monitor_on_unsent(void (*tell)(enum control_type type, uint32_t conn))
+broker_on_unsent(void (*tell)(enum control_type type, uint32_t conn))
 {
 	tell_unsent = tell;
 }
 
-/* When the monitor has hung up that is the next to be read, and clients still
+/* When the broker has hung up that is the next to be read, and clients still
  * hear the last of us then. */
 static int
 send_now(const struct buf *b, int fd)
@@ -67,7 +67,7 @@ static void
 waiting_free(struct waiting *w)
 {
 	STAILQ_REMOVE_HEAD(&waiting, link);
-	credentials_waiting -= w->type == MON_REQ_AUTHENTICATE;
+	credentials_waiting -= w->type == BROKER_REQ_AUTHENTICATE;
 	if (w->fd >= 0)
 		close(w->fd);
 	explicit_bzero(w->message.data, w->message.len);
@@ -99,7 +99,7 @@ put_off(struct buf *b, enum control_type type, uint32_t conn, int fd)
 	struct waiting *w;
 	int copy = -1;
 
-	if (type == MON_REQ_AUTHENTICATE &&
+	if (type == BROKER_REQ_AUTHENTICATE &&
 	    credentials_waiting == CREDENTIALS_WAITING_MAX)
 		return -EBUSY;
 	if (fd >= 0 && (copy = fcntl(fd, F_DUPFD_CLOEXEC, 4)) < 0)
@@ -116,7 +116,7 @@ put_off(struct buf *b, enum control_type type, uint32_t conn, int fd)
 	w->type = type;
 	w->conn = conn;
 	STAILQ_INSERT_TAIL(&waiting, w, link);
-	credentials_waiting += type == MON_REQ_AUTHENTICATE;
+	credentials_waiting += type == BROKER_REQ_AUTHENTICATE;
 	return 0;
 }
 
@@ -145,27 +145,27 @@ request(enum control_type type, const void *payload)
 }
 
 void
-monitor_ready(const struct control_ready *r)
+broker_ready(const struct control_ready *r)
 {
-	request(MON_REQ_READY, r);
+	request(BROKER_REQ_READY, r);
 }
 
 void
-monitor_alive(void)
+broker_alive(void)
 {
-	request(MON_REQ_ALIVE, NULL);
+	request(BROKER_REQ_ALIVE, NULL);
 }
 
 void
-monitor_helper_hangs(enum tls_helper who)
+broker_helper_hangs(enum tls_helper who)
 {
 	const struct control_helper h = { .kind = (uint8_t)who };
 
-	request(MON_REQ_HELPER, &h);
+	request(BROKER_REQ_HELPER, &h);
 }
 
 int
-monitor_authenticate(const struct connection *c, enum credential_kind kind,
+broker_authenticate(const struct connection *c, enum credential_kind kind,
     struct slice credential)
 {
 	struct control_authenticate a = {
@@ -173,42 +173,42 @@ monitor_authenticate(const struct connection *c, enum credential_kind kind,
 		.listener = c->listener,
 		.kind = kind,
 	};
-	const struct control_voucher *voucher =
-	    c->tls ? tls_client_voucher(c->tls) : NULL;
+	const struct control_cert_verdict *cert_verdict =
+	    c->tls ? tls_client_verdict(c->tls) : NULL;
 	int err;
 
 	memcpy(a.peer, c->peer, sizeof(a.peer));
 	if (credential.len < sizeof(a.credential))
 		memcpy(a.credential, credential.ptr, credential.len);
-	a.has_certificate = voucher != NULL;
-	if (voucher != NULL)
-		a.voucher = *voucher;
-	err = request_with(
-	    MON_REQ_AUTHENTICATE, &a, c->number, c->unix_peer ? c->in_fd : -1);
+	a.has_certificate = cert_verdict != NULL;
+	if (cert_verdict != NULL)
+		a.cert_verdict = *cert_verdict;
+	err = request_with(BROKER_REQ_AUTHENTICATE, &a, c->number,
+	    c->unix_peer ? c->in_fd : -1);
 	explicit_bzero(&a, sizeof(a));
 	return err;
 }
 
 void
-monitor_refused(const struct connection *c, const char *why)
+broker_refused(const struct connection *c, const char *why)
 {
 	struct control_refused r = { .listener = c->listener };
 
 	memcpy(r.peer, c->peer, sizeof(r.peer));
 	snprintf(r.reason, sizeof(r.reason), "%s", why);
-	request(MON_REQ_REFUSED, &r);
+	request(BROKER_REQ_REFUSED, &r);
 }
 
 void
-monitor_ask_metrics(const struct connection *c)
+broker_ask_metrics(const struct connection *c)
 {
 	struct control_ask_metrics ask = { .conn = c->number };
 
-	request(MON_REQ_METRICS, &ask);
+	request(BROKER_REQ_METRICS, &ask);
 }
 
 int
-monitor_ask_session(const struct connection *c, int channel_fd)
+broker_ask_session(const struct connection *c, int channel_fd)
 {
 	struct control_open o = { .conn = c->number };
 	struct control_resume r = { .conn = c->number };
@@ -217,22 +217,22 @@ monitor_ask_session(const struct connection *c, int channel_fd)
 	memcpy(r.grant, c->grant, sizeof(r.grant));
 	memcpy(r.session_id, c->wanted, sizeof(r.session_id));
 	if (!c->resuming)
-		return request_with(MON_REQ_OPEN, &o, c->number, channel_fd);
-	return request_with(c->watching ? MON_REQ_WATCH : MON_REQ_RESUME, &r,
-	    c->number, channel_fd);
+		return request_with(BROKER_REQ_OPEN, &o, c->number, channel_fd);
+	return request_with(c->watching ? BROKER_REQ_WATCH : BROKER_REQ_RESUME,
+	    &r, c->number, channel_fd);
 }
 
 void
-monitor_close(const struct connection *c)
+broker_close(const struct connection *c)
 {
 	struct control_close close = { .conn = c->number,
 		.channel_ended = c->channel_ended };
 
-	request(MON_REQ_CLOSE, &close);
+	request(BROKER_REQ_CLOSE, &close);
 }
 
 void
-monitor_done(void)
+broker_done(void)
 {
-	request(MON_REQ_DONE, NULL);
+	request(BROKER_REQ_DONE, NULL);
 }

@@ -1,5 +1,5 @@
 /*
- * What the front-end asks of the monitor. The answers come as events
+ * What the front-end asks of the broker. The answers come as events
  * (broker_client.h).
  */
 #ifndef BROKER_REQUEST_H
@@ -9,30 +9,30 @@
 
 struct connection;
 
-void monitor_ready(const struct control_ready *r);
+void broker_ready(const struct control_ready *r);
 
 /* Answers a PING: this loop turns. */
-void monitor_alive(void);
+void broker_alive(void);
 
 /* Asks for another helper in place of one that does not answer. */
-void monitor_helper_hangs(enum tls_helper who);
+void broker_helper_hangs(enum tls_helper who);
 
 /* 0, or -errno: what the client's socket holds cannot be sent, or too many
- * credentials wait for the monitor. */
-int monitor_authenticate(const struct connection *c, enum credential_kind kind,
+ * credentials wait for the broker. */
+int broker_authenticate(const struct connection *c, enum credential_kind kind,
     struct slice credential);
 
 /* A new session, or the one of c->wanted, to be attached to or watched; with
  * the runner's end of its channel. 0 or -errno. */
-int monitor_ask_session(const struct connection *c, int channel_fd);
-void monitor_close(const struct connection *c);
-void monitor_done(void);
+int broker_ask_session(const struct connection *c, int channel_fd);
+void broker_close(const struct connection *c);
+void broker_done(void);
 /* A client certificate that TLS refused goes on record. */
-void monitor_refused(const struct connection *c, const char *why);
-void monitor_ask_metrics(const struct connection *c);
+void broker_refused(const struct connection *c, const char *why);
+void broker_ask_metrics(const struct connection *c);
 
-/* Who hears of a request that waited for the monitor and then could not be
+/* Who hears of a request that waited for the broker and then could not be
  * sent: AUTHENTICATE, OPEN, RESUME or WATCH of that connection. */
-void monitor_on_unsent(void (*tell)(enum control_type type, uint32_t conn));
+void broker_on_unsent(void (*tell)(enum control_type type, uint32_t conn));
 
 #endif

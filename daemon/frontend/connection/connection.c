@@ -49,7 +49,7 @@ in_cb(evutil_socket_t fd, short what, void *arg)
 	if (c->state == CONN_TLS)
 		handshake_tls(c);
 	else
-		pump_read_client(c);
+		relay_read_client(c);
 	if (c->reading && c->in_fd >= 0 && has_more(c))
 		event_active(&c->in_event, EV_READ, 0);
 }
@@ -63,9 +63,9 @@ out_cb(evutil_socket_t fd, short what, void *arg)
 		handshake_tls(c);
 		return;
 	}
-	pump_write_client(c);
+	relay_write_client(c);
 	if (c->read_wants_write && c->reading && c->in_fd >= 0)
-		pump_read_client(c);
+		relay_read_client(c);
 	if (c->state == CONN_CLOSING && pending_bytes(&c->downlink) == 0)
 		connection_finish(c);
 }
@@ -207,9 +207,9 @@ connection_release(struct connection *c)
 	if (c->dead || c->in_fd >= 0 || c->channel_fd >= 0 || c->awaiting)
 		return;
 	if (c->granted && !c->close_sent)
-		monitor_close(c);
+		broker_close(c);
 	if (c->stdio)
-		monitor_done();
+		broker_done();
 	event_del(&c->timer);
 	source_leave(c->source, now_ms());
 	c->source = NULL;
@@ -227,7 +227,7 @@ connection_reap(void)
 	while ((c = dead) != NULL) {
 		dead = c->next_dead;
 		rpc_id_clear(&c->initialize_id);
-		free(c->recall);
+		free(c->reclaim);
 		buf_clear(&c->initialize);
 		buf_clear(&c->head);
 		collect_drop(&c->message);
@@ -276,7 +276,7 @@ connection_return_all(void)
 	_cleanup_free_ struct connection **all = all_connections();
 
 	for (size_t i = 0; i < n; i++)
-		handed_return(all[i]);
+		handoff_return(all[i]);
 }
 
 /* It does not even answer pings. One that is not read from, because its runner
@@ -293,8 +293,8 @@ timer_cb(evutil_socket_t fd, short what, void *arg)
 {
 	struct connection *c = arg;
 
-	if (!c->returned && (c->recall != NULL || c->hung_up)) {
-		handed_timeout(c);
+	if (!c->returned && (c->reclaim != NULL || c->hung_up)) {
+		handoff_timeout(c);
 		return;
 	}
 	switch (c->state) {
@@ -305,7 +305,7 @@ timer_cb(evutil_socket_t fd, short what, void *arg)
 			connection_client_gone(c);
 			break;
 		}
-		pump_ping(c);
+		relay_ping(c);
 		/* It may have been the end, of which nobody knew yet. */
 		if (c->state == CONN_ATTACHED)
 			connection_timer(c, config.ping_interval_ms);

@@ -30,13 +30,13 @@
 enum connection_state {
 	CONN_TLS,	     /* shaking hands */
 	CONN_HTTP,	     /* collecting a request head */
-	CONN_OPERATING,	     /* the monitor is asked for its counters */
-	CONN_AUTHENTICATING, /* the monitor is asked */
+	CONN_OPERATING,	     /* the broker is asked for its counters */
+	CONN_AUTHENTICATING, /* the broker is asked */
 	CONN_OPEN,	     /* messages, but no session */
 	CONN_ATTACHING,	     /* initialize was taken; in this turn: */
-	CONN_STARTING,	     /* the monitor is asked, its runner answers */
+	CONN_STARTING,	     /* the broker is asked, its runner answers */
 	CONN_ATTACHED,
-	CONN_LEAVING, /* the session is gone, the monitor says why */
+	CONN_LEAVING, /* the session is gone, the broker says why */
 	CONN_CLOSING, /* last words to the client */
 	CONN_GONE,    /* no client; the session is still told */
 };
@@ -44,7 +44,7 @@ enum connection_state {
 struct connection {
 	struct table_node node; /* connections, by number */
 	uint32_t number;
-	uint32_t listener; /* the monitor's number */
+	uint32_t listener; /* the broker's number */
 	enum connection_state state;
 	SSL *tls;		    /* NULL: none */
 	struct source *source;	    /* NULL: exempt, or no IP address */
@@ -54,20 +54,20 @@ struct connection {
 	bool resuming;		    /* STARTING: to a session there was */
 	bool watching;		    /* STARTING: only to watch */
 	bool hand_over;		    /* its listener permits that */
-	bool handed;		    /* its runner has it (handoff.h), */
+	bool handed_off;	    /* its runner has it (handoff.h), */
 	bool returned;		    /* or has let go of it; */
 	bool hung_up;		    /* the client has, while it had it, */
 	int unread;		    /* with so much not read yet, or -1 */
-	bool unix_peer;		    /* the monitor asks the kernel who it is */
+	bool unix_peer;		    /* the broker asks the kernel who it is */
 	bool read_wants_write;	    /* TLS: before more can be read */
-	bool granted;		    /* the monitor holds something for us */
-	bool close_sent;	    /* MON_REQ_CLOSE, at most once */
+	bool granted;		    /* the broker holds something for us */
+	bool close_sent;	    /* BROKER_REQ_CLOSE, at most once */
 	bool in_always, out_always; /* files: epoll does not know them */
 	bool input_ended;	    /* stdio: end of input */
 	bool reading, channel_reading;
 	bool want_pong;	     /* between two outgoing frames */
 	bool shut;	     /* nothing more will be written */
-	bool awaiting;	     /* the monitor owes a verdict */
+	bool awaiting;	     /* the broker owes a verdict */
 	bool channel_ended;  /* the runner hung up */
 	bool channel_failed; /* an error of ours, not of the runner */
 	bool dead;	     /* freed at the end of the turn */
@@ -86,7 +86,7 @@ struct connection {
 	bool head_only;	   /* OPERATING: HEAD */
 	int64_t pinged_ms; /* the oldest ping without an answer, or 0 */
 	struct websocket_parser parser;
-	struct recall *recall;	     /* owned; `handed`: it is to be ended */
+	struct reclaim *reclaim;     /* owned; `handed`: it is to be ended */
 	struct rpc_id initialize_id; /* ATTACHING, STARTING */
 	struct buf initialize;	     /* the same: the message itself */
 	size_t behind;		     /* `handed`: bytes of what came behind
@@ -125,7 +125,7 @@ void connection_end_all(void);
 /* Every runner is at its end: those that were wanted back are here. */
 void connection_return_all(void);
 
-/* The object goes when neither side nor the monitor needs it. */
+/* The object goes when neither side nor the broker needs it. */
 void connection_release(struct connection *c);
 
 /* Frees what died during this turn of the event loop. */
@@ -166,7 +166,7 @@ size_t connection_reason_len(const char *reason);
  * is told at once. */
 void connection_close(struct connection *c, uint16_t code, const char *reason);
 
-/* The session channel is at its end: the monitor is asked why. */
+/* The session channel is at its end: the broker is asked why. */
 void connection_channel_ended(struct connection *c);
 
 /* Bytes of the session channel, at most `room`; 0: none now, or no more, and
@@ -186,7 +186,7 @@ void connection_drop_channel(struct connection *c);
 /* The kernel does not watch it: better an end than to wait for ever. */
 void connection_hear_end(int fd, struct event *ev);
 
-/* The monitor says why the session channel ended. */
+/* The broker says why the session channel ended. */
 void connection_on_closed(
     struct connection *c, enum channel_end end, const char *reason);
 

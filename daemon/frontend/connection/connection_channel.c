@@ -19,16 +19,16 @@ channel_in_cb(evutil_socket_t fd, short what, void *arg)
 {
 	struct connection *c = arg;
 
-	if (c->handed)
-		handed_read(c);
+	if (c->handed_off)
+		handoff_read(c);
 	else
-		pump_read_runner(c);
+		relay_read_runner(c);
 }
 
 static void
 channel_out_cb(evutil_socket_t fd, short what, void *arg)
 {
-	pump_write_runner(arg);
+	relay_write_runner(arg);
 }
 
 /* If the runner is alive its session is there to be resumed. */

@@ -38,7 +38,7 @@ close_client(struct connection *c)
 	tls_free(c->tls);
 	c->tls = NULL;
 	/* Its runner may still have it. */
-	if (c->handed) {
+	if (c->handed_off) {
 		hangup_forget(c);
 		shutdown(c->in_fd, SHUT_RDWR);
 	}
@@ -56,7 +56,7 @@ close_channel(struct connection *c)
 	connection_drop_channel(c);
 	if (c->granted && !c->close_sent && !c->awaiting) {
 		c->close_sent = true;
-		monitor_close(c);
+		broker_close(c);
 	}
 }
 
@@ -143,7 +143,7 @@ connection_close(struct connection *c, uint16_t code, const char *reason)
 {
 	bool inside = c->frame_left > 0 || c->frame_header_len > 0;
 
-	if (c->state >= CONN_CLOSING || handed_recall(c, code, reason))
+	if (c->state >= CONN_CLOSING || handoff_reclaim(c, code, reason))
 		return;
 	/* Inside a frame there is no place for another one. */
 	if (inside) {
@@ -165,8 +165,8 @@ connection_channel_ended(struct connection *c)
 		connection_release(c);
 		return;
 	}
-	if (c->recall != NULL) {
-		handed_return(c);
+	if (c->reclaim != NULL) {
+		handoff_return(c);
 		return;
 	}
 	c->state = CONN_LEAVING;

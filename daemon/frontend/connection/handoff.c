@@ -25,7 +25,7 @@
 #define COUNT_MAX_BYTES (UINT64_C(1) << 48)
 
 /* What a client is ended with when its runner has let go of it. */
-struct recall {
+struct reclaim {
 	uint16_t code;
 	char reason[CONTROL_CLOSE_REASON_MAX];
 };
@@ -52,11 +52,11 @@ send_rest(struct connection *c, struct iovec *iov, int count, size_t n)
 		return;
 	iov->iov_base = (uint8_t *)iov->iov_base + n;
 	iov->iov_len -= n;
-	pump_write(c, iov, count);
+	relay_write(c, iov, count);
 }
 
 bool
-handed_over(struct connection *c)
+handoff_begin(struct connection *c)
 {
 	size_t len = FRAME_HEADER_BYTES + c->initialize.len + c->head.len;
 	uint8_t header[2 * FRAME_HEADER_BYTES];
@@ -76,7 +76,7 @@ handed_over(struct connection *c)
 		hangup_forget(c);
 		return false;
 	}
-	c->handed = true;
+	c->handed_off = true;
 	event_del(&c->in_event);
 	send_rest(c, iov, (int)nitems(iov), (size_t)n);
 	/* From now on reports come into the other. */
@@ -87,12 +87,12 @@ handed_over(struct connection *c)
 }
 
 void
-handed_refused(struct connection *c)
+handoff_refused(struct connection *c)
 {
-	if (!c->handed)
+	if (!c->handed_off)
 		return;
 	hangup_forget(c);
-	c->handed = c->hung_up = false;
+	c->handed_off = c->hung_up = false;
 	c->initialize.len -= c->behind;
 	buf_put(&c->head, c->initialize.data + c->initialize.len, c->behind);
 	c->behind = 0;
@@ -103,7 +103,7 @@ handed_refused(struct connection *c)
 static void
 let_end(struct connection *c, const struct control_client *r)
 {
-	uint16_t code = c->recall ? c->recall->code : (uint16_t)r->close_code;
+	uint16_t code = c->reclaim ? c->reclaim->code : (uint16_t)r->close_code;
 
 	c->returned = true;
 	if (r->reason[0] != '\0')
@@ -113,7 +113,7 @@ let_end(struct connection *c, const struct control_client *r)
 		connection_client_gone(c);
 	else
 		connection_close(
-		    c, code, c->recall ? c->recall->reason : r->reason);
+		    c, code, c->reclaim ? c->reclaim->reason : r->reason);
 }
 
 /* As from somebody who may be anybody's: 0 or -EBADMSG. */
@@ -173,7 +173,7 @@ take_reports(struct connection *c)
 }
 
 void
-handed_read(struct connection *c)
+handoff_read(struct connection *c)
 {
 	size_t n = connection_read_channel(c, scratch, SCRATCH_BYTES);
 
@@ -191,15 +191,15 @@ handed_read(struct connection *c)
 /* --- back again --------------------------------------------------------- */
 
 bool
-handed_recall(struct connection *c, uint16_t code, const char *reason)
+handoff_reclaim(struct connection *c, uint16_t code, const char *reason)
 {
-	if (!c->handed || c->returned || c->channel_fd < 0)
+	if (!c->handed_off || c->returned || c->channel_fd < 0)
 		return false;
-	if (c->recall != NULL)
+	if (c->reclaim != NULL)
 		return true;
-	c->recall = xcalloc(1, sizeof(*c->recall));
-	c->recall->code = code;
-	snprintf(c->recall->reason, sizeof(c->recall->reason), "%.*s",
+	c->reclaim = xcalloc(1, sizeof(*c->reclaim));
+	c->reclaim->code = code;
+	snprintf(c->reclaim->reason, sizeof(c->reclaim->reason), "%.*s",
 	    (int)connection_reason_len(reason), reason);
 	shutdown(c->channel_fd, SHUT_WR);
 	connection_timer(c, GOODBYE_MS);
@@ -207,20 +207,20 @@ handed_recall(struct connection *c, uint16_t code, const char *reason)
 }
 
 void
-handed_return(struct connection *c)
+handoff_return(struct connection *c)
 {
-	if (c->recall == NULL || c->returned)
+	if (c->reclaim == NULL || c->returned)
 		return;
 	c->returned = true;
-	connection_close(c, c->recall->code, c->recall->reason);
+	connection_close(c, c->reclaim->code, c->reclaim->reason);
 }
 
 /* --- a client that hangs up --------------------------------------------- */
 
 void
-handed_hung_up(struct connection *c)
+handoff_hung_up(struct connection *c)
 {
-	if (c->returned || c->recall != NULL || c->state >= CONN_LEAVING)
+	if (c->returned || c->reclaim != NULL || c->state >= CONN_LEAVING)
 		return;
 	c->hung_up = true;
 	c->unread = -1;
@@ -239,11 +239,11 @@ is_reading(struct connection *c)
 }
 
 void
-handed_timeout(struct connection *c)
+handoff_timeout(struct connection *c)
 {
 	if (c->state >= CONN_LEAVING)
 		return;
-	if (c->recall == NULL && is_reading(c))
+	if (c->reclaim == NULL && is_reading(c))
 		connection_timer(c, LINGER_MS);
 	else
 		connection_client_gone(c);

@@ -13,25 +13,25 @@
 /* Hands the client over, on its way into the channel, with its initialize and
  * what it sent behind it. False: it stays here, and its messages are passed
  * on. */
-bool handed_over(struct connection *c);
+bool handoff_begin(struct connection *c);
 
 /* There is no runner that it could have gone to. */
-void handed_refused(struct connection *c);
+void handoff_refused(struct connection *c);
 
 /* Reports of the runner are there. */
-void handed_read(struct connection *c);
+void handoff_read(struct connection *c);
 
 /* Its client will send no more, or nothing will reach it. */
-void handed_hung_up(struct connection *c);
+void handoff_hung_up(struct connection *c);
 
 /* The connection's timer: the runner has had its time. */
-void handed_timeout(struct connection *c);
+void handoff_timeout(struct connection *c);
 
 /* It was wanted back, and its runner is no more: it is ended here and now. */
-void handed_return(struct connection *c);
+void handoff_return(struct connection *c);
 
 /* The client is to be ended with that code and reason. True: its runner is
  * asked to let go of it first. */
-bool handed_recall(struct connection *c, uint16_t code, const char *reason);
+bool handoff_reclaim(struct connection *c, uint16_t code, const char *reason);
 
 #endif

@@ -57,7 +57,7 @@ handshake_tls(struct connection *c)
 			    c->peer, why);
 		metrics.tls_failed++;
 		if (err == -EACCES)
-			monitor_refused(c, why);
+			broker_refused(c, why);
 		if (err != -EIO) /* that was not the client's fault */
 			connection_penalise(c, err == -EACCES
 						   ? OFFENCE_AUTHENTICATION
@@ -66,7 +66,7 @@ handshake_tls(struct connection *c)
 		return;
 	}
 	c->state = CONN_HTTP;
-	pump_read_client(c);
+	relay_read_client(c);
 }
 
 /* --- HTTP --------------------------------------------------------------- */
@@ -99,7 +99,7 @@ ask_for_grant(struct connection *c, const struct http_request *r)
 	c->state = CONN_AUTHENTICATING;
 	connection_read_client(c, false);
 	c->awaiting = true;
-	if (monitor_authenticate(c, kind, token) < 0)
+	if (broker_authenticate(c, kind, token) < 0)
 		handshake_verdict(c, &busy);
 }
 
@@ -113,7 +113,7 @@ let_in(struct connection *c)
 	if (!c->stdio && !connection_write(c, &iov, 1))
 		return;
 	buf_clear(&c->message);
-	pump_take_kept(c);
+	relay_take_kept(c);
 }
 
 /* What the operator asks, on a listener that is his alone. */
@@ -130,7 +130,7 @@ answer_operator(struct connection *c, const struct http_request *r)
 		c->state = CONN_OPERATING;
 		c->head_only = r->method == HTTP_HEAD;
 		connection_read_client(c, false);
-		monitor_ask_metrics(c);
+		broker_ask_metrics(c);
 		return true;
 	}
 	if (!live && !slice_equal(r->path, SLICE("/healthz")) &&
@@ -151,7 +151,7 @@ handshake_metrics(struct connection *c, const struct control_metrics *m)
 
 	buf_init(&text, REPLY_MAX / 2);
 	metrics_write(&text, connection_count(), admission_waiting());
-	metrics_write_monitor(&text, m);
+	metrics_write_broker(&text, m);
 	buf_put_u8(&text, '\0');
 	reply.body = (char *)text.data;
 	send_reply(c, &reply, c->head_only);

@@ -19,18 +19,18 @@ void handshake_stdio(struct connection *c);
 void handshake_message(struct connection *c, char *text, size_t len);
 
 /* ATTACHING: asks for the session. The runner answers initialize, which is in
- * the channel already, as soon as it has that; or the monitor says why there is
+ * the channel already, as soon as it has that; or the broker says why there is
  * none. */
 void handshake_attach(struct connection *c);
 
 /* The runner's first bytes: the session stands. */
 void handshake_started(struct connection *c);
 
-/* The monitor's answers. */
+/* The broker's answers. */
 void handshake_verdict(struct connection *c, const struct control_verdict *v);
 void handshake_refused(struct connection *c, const struct control_session *s);
 
-/* The monitor's counters, for an operator who waits for them. */
+/* The broker's counters, for an operator who waits for them. */
 void handshake_metrics(struct connection *c, const struct control_metrics *m);
 
 #endif

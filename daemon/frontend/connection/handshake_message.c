@@ -209,7 +209,7 @@ refuse_session(struct connection *c, const struct control_session *s)
 {
 	metrics.sessions_failed++;
 	connection_unattach(c);
-	handed_refused(c);
+	handoff_refused(c);
 	c->state = CONN_OPEN;
 	answer_refused(c, s);
 	rpc_id_clear(&c->initialize_id);
@@ -222,8 +222,8 @@ handshake_refused(struct connection *c, const struct control_session *s)
 	if (c->state != CONN_STARTING)
 		return; /* it left meanwhile */
 	refuse_session(c, s);
-	handed_return(c);
-	pump_take_kept(c);
+	handoff_return(c);
+	relay_take_kept(c);
 }
 
 static void
@@ -256,12 +256,12 @@ handshake_attach(struct connection *c)
 		refuse_channel(c, theirs);
 		return;
 	}
-	if (!handed_over(c)) {
+	if (!handoff_begin(c)) {
 		widen(c->channel_fd);
 		widen(theirs);
-		pump_forward(c, c->initialize.data, c->initialize.len);
+		relay_forward(c, c->initialize.data, c->initialize.len);
 	}
-	err = monitor_ask_session(c, theirs);
+	err = broker_ask_session(c, theirs);
 	close(theirs);
 	if (err < 0)
 		refuse_channel(c, err);
@@ -278,7 +278,7 @@ handshake_started(struct connection *c)
 	buf_clear(&c->initialize);
 	/* A runner pings its client itself; one that was asked for it, or whose
 	 * client hung up, still has no more than its time. */
-	if (c->recall == NULL && !c->hung_up)
+	if (c->reclaim == NULL && !c->hung_up)
 		connection_timer(
-		    c, c->stdio || c->handed ? 0 : config.ping_interval_ms);
+		    c, c->stdio || c->handed_off ? 0 : config.ping_interval_ms);
 }

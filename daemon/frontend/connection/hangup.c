@@ -28,7 +28,7 @@ epoll_cb(evutil_socket_t fd, short what, void *arg)
 		struct connection *c = connection_find(events[i].data.u32);
 
 		if (c != NULL)
-			handed_hung_up(c);
+			handoff_hung_up(c);
 	}
 }
 

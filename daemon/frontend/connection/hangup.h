@@ -10,7 +10,7 @@
 /* Once, before the first connection. */
 void hangup_init(void);
 
-/* Tells handed_hung_up() once; nothing of what the client sends is read. 0 or
+/* Tells handoff_hung_up() once; nothing of what the client sends is read. 0 or
  * -errno. */
 int hangup_watch(const struct connection *c);
 

@@ -13,7 +13,7 @@
 #include "tls_helper.h"
 #include "util.h"
 
-/* The monitor asks this program every five seconds (PING). */
+/* The broker asks this program every five seconds (PING). */
 #define MONITOR_SILENT_MS 8000
 #define HELPERS_ASKED_MS  3000
 
@@ -49,7 +49,7 @@ health_reason(void)
 		return "stopping\n";
 	if (frontend_drain == DRAIN_OPERATOR)
 		return "drained by the operator\n";
-	/* This program may have been stopped itself: then what the monitor said
+	/* This program may have been stopped itself: then what the broker said
 	 * meanwhile is read in this turn. */
 	if (now_ms() - heard_ms > MONITOR_SILENT_MS)
 		return "the broker does not answer\n";

@@ -1,11 +1,11 @@
 /*
  * Does execd serve? The front-end knows it by itself, so it can say so while
- * the monitor hangs.
+ * the broker hangs.
  */
 #ifndef HEALTH_H
 #define HEALTH_H
 
-/* The monitor has said something. */
+/* The broker has said something. */
 void health_heard(void);
 
 /* Begins to ask the helpers from time to time. */

@@ -1,5 +1,5 @@
 /*
- * The pump: WebSocket frames or lines on one side, length-prefixed frames on
+ * The relay: WebSocket frames or lines on one side, length-prefixed frames on
  * the other. A payload is read once, unmasked in place and written once; it
  * is copied only when its receiver does not take it. Here is the client's way
  * to the runner, the other one is in relay_downlink.c.
@@ -21,9 +21,9 @@
 
 /* What one read of the client becomes. */
 struct batch {
-	struct iovec iov[PUMP_IOV_MAX];
+	struct iovec iov[RELAY_IOV_MAX];
 	int n;
-	uint8_t headers[PUMP_IOV_MAX][FRAME_HEADER_BYTES];
+	uint8_t headers[RELAY_IOV_MAX][FRAME_HEADER_BYTES];
 	int headers_used;
 };
 
@@ -43,7 +43,7 @@ give_up_channel(struct connection *c, int err)
 }
 
 void
-pump_write(struct connection *c, struct iovec *iov, int n)
+relay_write(struct connection *c, struct iovec *iov, int n)
 {
 	int err = pending_write(&c->uplink, c->channel_fd, NULL, iov, n);
 
@@ -61,14 +61,14 @@ static void
 uplink_write(struct connection *c, struct batch *b)
 {
 	if (b->n > 0 && c->channel_fd >= 0)
-		pump_write(c, b->iov, b->n);
+		relay_write(c, b->iov, b->n);
 	b->n = b->headers_used = 0;
 }
 
 static void
 batch_add(struct connection *c, struct batch *b, const void *p, size_t len)
 {
-	if (b->n == PUMP_IOV_MAX)
+	if (b->n == RELAY_IOV_MAX)
 		uplink_write(c, b);
 	b->iov[b->n++] = (struct iovec){ (void *)(uintptr_t)p, len };
 }
@@ -78,7 +78,7 @@ batch_header(struct connection *c, struct batch *b, size_t len, bool more)
 {
 	uint8_t *header;
 
-	if (b->n >= PUMP_IOV_MAX - 2)
+	if (b->n >= RELAY_IOV_MAX - 2)
 		uplink_write(c, b);
 	header = b->headers[b->headers_used++];
 	frame_put_length(header, (uint32_t)len | (more ? FRAME_MORE : 0));
@@ -95,7 +95,7 @@ batch_message(struct connection *c, struct batch *b, const void *p, size_t len)
 }
 
 void
-pump_forward(struct connection *c, const void *text, size_t len)
+relay_forward(struct connection *c, const void *text, size_t len)
 {
 	struct batch b;
 
@@ -105,7 +105,7 @@ pump_forward(struct connection *c, const void *text, size_t len)
 }
 
 void
-pump_write_runner(struct connection *c)
+relay_write_runner(struct connection *c)
 {
 	int err = pending_flush(&c->uplink, c->channel_fd, NULL);
 
@@ -116,7 +116,7 @@ pump_write_runner(struct connection *c)
 	else if (c->state == CONN_GONE || c->state == CONN_CLOSING)
 		connection_client_gone(c);
 	else
-		pump_take_kept(c);
+		relay_take_kept(c);
 }
 
 /* --- from the client ---------------------------------------------------- */
@@ -124,7 +124,7 @@ pump_write_runner(struct connection *c)
 static bool
 is_relaying(const struct connection *c)
 {
-	return !c->handed && c->state == CONN_ATTACHED;
+	return !c->handed_off && c->state == CONN_ATTACHED;
 }
 
 /* May the next message be handled, or must it wait? What was read while the
@@ -221,7 +221,7 @@ take_item(struct connection *c, struct batch *b, struct websocket_item *item)
 		c->want_pong = true;
 		/* Before what follows it is answered. */
 		uplink_write(c, b);
-		pump_own_frames(c);
+		relay_own_frames(c);
 		break;
 	case WEBSOCKET_EV_CLOSE:
 		uplink_write(c, b);
@@ -321,7 +321,7 @@ take_lines(struct connection *c, uint8_t *data, size_t len)
 
 /* Bytes behind what could be handled wait in c->head. */
 void
-pump_take_client(struct connection *c, uint8_t *data, size_t len)
+relay_take_client(struct connection *c, uint8_t *data, size_t len)
 {
 	size_t at =
 	    c->stdio ? take_lines(c, data, len) : take_frames(c, data, len);
@@ -330,7 +330,7 @@ pump_take_client(struct connection *c, uint8_t *data, size_t len)
 		buf_put(&c->head, data + at, len - at);
 		connection_read_client(c, false);
 	}
-	pump_own_frames(c);
+	relay_own_frames(c);
 	if (c->state == CONN_ATTACHING)
 		handshake_attach(c);
 }
@@ -349,7 +349,7 @@ finish_input(struct connection *c)
 }
 
 void
-pump_take_kept(struct connection *c)
+relay_take_kept(struct connection *c)
 {
 	struct buf kept = c->head;
 
@@ -358,7 +358,7 @@ pump_take_kept(struct connection *c)
 	connection_read_client(c, !c->input_ended);
 	if (kept.len > 0) {
 		buf_init(&c->head, kept.limit);
-		pump_take_client(c, kept.data, kept.len);
+		relay_take_client(c, kept.data, kept.len);
 		buf_clear(&kept);
 	}
 	finish_input(c);
@@ -377,7 +377,7 @@ input_ended(struct connection *c)
 }
 
 void
-pump_read_client(struct connection *c)
+relay_read_client(struct connection *c)
 {
 	ssize_t n = connection_recv(c, scratch, sizeof(scratch));
 
@@ -390,5 +390,5 @@ pump_read_client(struct connection *c)
 	else if (c->state == CONN_HTTP)
 		handshake_http(c, (char *)scratch, (size_t)n);
 	else if (c->state < CONN_LEAVING)
-		pump_take_client(c, scratch, (size_t)n);
+		relay_take_client(c, scratch, (size_t)n);
 }

@@ -1,5 +1,5 @@
 /*
- * The pump's way from the runner to the client (relay.h): frames become those
+ * The relay's way from the runner to the client (relay.h): frames become those
  * of WebSocket, or lines.
  */
 #include "relay.h"
@@ -11,7 +11,7 @@
 /* Between two frames, and only when everything before is written: a client
  * that does not read cannot pile up our own frames. */
 void
-pump_own_frames(struct connection *c)
+relay_own_frames(struct connection *c)
 {
 	uint8_t header[WEBSOCKET_HEADER_MAX];
 	struct iovec iov[2];
@@ -27,7 +27,7 @@ pump_own_frames(struct connection *c)
 }
 
 void
-pump_ping(struct connection *c)
+relay_ping(struct connection *c)
 {
 	uint8_t header[WEBSOCKET_HEADER_MAX];
 	struct iovec iov = { header,
@@ -42,16 +42,16 @@ pump_ping(struct connection *c)
 
 /* What one read of the runner becomes. */
 struct out_batch {
-	struct iovec iov[PUMP_IOV_MAX];
+	struct iovec iov[RELAY_IOV_MAX];
 	int n;
-	uint8_t headers[PUMP_IOV_MAX][WEBSOCKET_HEADER_MAX];
+	uint8_t headers[RELAY_IOV_MAX][WEBSOCKET_HEADER_MAX];
 	int headers_used;
 };
 
 static bool
 out_add(struct connection *c, struct out_batch *b, void *p, size_t len)
 {
-	if (b->n == PUMP_IOV_MAX) {
+	if (b->n == RELAY_IOV_MAX) {
 		if (!connection_write(c, b->iov, b->n))
 			return false;
 		b->n = b->headers_used = 0;
@@ -76,7 +76,7 @@ out_begin(struct connection *c, struct out_batch *b)
 	if (c->stdio)
 		return true;
 	/* Headers must not be overwritten before they are written. */
-	if (b->n >= PUMP_IOV_MAX - 1) {
+	if (b->n >= RELAY_IOV_MAX - 1) {
 		if (!connection_write(c, b->iov, b->n))
 			return false;
 		b->n = b->headers_used = 0;
@@ -125,7 +125,7 @@ take_runner(struct connection *c, uint8_t *p, size_t n)
 }
 
 void
-pump_read_runner(struct connection *c)
+relay_read_runner(struct connection *c)
 {
 	size_t n = connection_read_channel(c, scratch, sizeof(scratch));
 	bool starts = c->state == CONN_STARTING;
@@ -137,16 +137,16 @@ pump_read_runner(struct connection *c)
 	if (starts)
 		handshake_started(c);
 	if (take_runner(c, scratch, n)) {
-		pump_own_frames(c);
+		relay_own_frames(c);
 		if (starts)
-			pump_take_kept(c);
+			relay_take_kept(c);
 	} else if (c->channel_fd >= 0 && c->state < CONN_LEAVING) {
 		connection_channel_ended(c);
 	}
 }
 
 void
-pump_write_client(struct connection *c)
+relay_write_client(struct connection *c)
 {
 	if (pending_flush(&c->downlink, c->out_fd, c->tls) < 0) {
 		connection_client_gone(c);
@@ -156,8 +156,8 @@ pump_write_client(struct connection *c)
 		connection_await_client(c);
 		return;
 	}
-	pump_own_frames(c);
+	relay_own_frames(c);
 	connection_read_runner(c, true);
 	if (c->state == CONN_OPEN)
-		pump_take_kept(c);
+		relay_take_kept(c);
 }

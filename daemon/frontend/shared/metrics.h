@@ -1,5 +1,5 @@
 /*
- * What this front-end has seen, and what the monitor counts, for the
+ * What this front-end has seen, and what the broker counts, for the
  * operator's listener in Prometheus' text format: seconds and bytes, counters
  * end in _total. This front-end's begin at zero with each front-end.
  */
@@ -34,8 +34,8 @@ void metrics_initialized(uint64_t us);
  * wait to come in. */
 void metrics_write(struct buf *b, unsigned connections, size_t waiting);
 
-/* Appends the monitor's. */
-void metrics_write_monitor(struct buf *b, const struct control_metrics *m);
+/* Appends the broker's. */
+void metrics_write_broker(struct buf *b, const struct control_metrics *m);
 
 /* A family's first two lines; type: "gauge", "counter", "histogram". */
 void metrics_head(

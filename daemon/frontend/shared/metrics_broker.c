@@ -1,5 +1,5 @@
 /*
- * What the monitor counts, as text.
+ * What the broker counts, as text.
  */
 #include <stddef.h>
 #include <time.h>
@@ -82,7 +82,7 @@ write_expiry(struct buf *b, const char *name, const char *help, uint64_t end)
 }
 
 void
-metrics_write_monitor(struct buf *b, const struct control_metrics *m)
+metrics_write_broker(struct buf *b, const struct control_metrics *m)
 {
 	for (size_t i = 0; i < nitems(families); i++) {
 		const struct family *f = &families[i];

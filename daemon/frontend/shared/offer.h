@@ -1,5 +1,5 @@
 /*
- * What the monitor offers this front-end: its configuration, its helpers and
+ * What the broker offers this front-end: its configuration, its helpers and
  * its listeners.
  */
 #ifndef OFFER_H

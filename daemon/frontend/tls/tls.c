@@ -86,7 +86,7 @@ set_rules(SSL_CTX *ctx)
 		   : -EINVAL;
 }
 
-/* The bytes behind a descriptor of the monitor's, as a BIO over them. */
+/* The bytes behind a descriptor of the broker's, as a BIO over them. */
 static BIO *
 map_file(int fd, void **text, size_t *len)
 {

@@ -23,7 +23,7 @@ struct judge {
 /* Of a connection: what the certificate process said. */
 struct judgement {
 	uint32_t error;
-	struct control_voucher voucher;
+	struct control_cert_verdict cert_verdict;
 };
 
 static int judge_index = -1, judgement_index = -1; /* CRYPTO_set_ex_data(3) */
@@ -76,7 +76,7 @@ ask(const struct judge *j, X509_STORE_CTX *store, struct judgement *result)
 	if (helper_ask(TLS_HELPER_CERTIFICATES, j->epoch, KEYS_VERIFY, &request,
 		KEYS_VERIFIED, &answer) < 0)
 		return X509_V_ERR_APPLICATION_VERIFICATION;
-	result->voucher = answer.voucher;
+	result->cert_verdict = answer.cert_verdict;
 	return (int)answer.error;
 }
 
@@ -117,12 +117,12 @@ tls_client_ask(SSL_CTX *ctx, const struct control_listener *l)
 	return 0;
 }
 
-const struct control_voucher *
-tls_client_voucher(const SSL *tls)
+const struct control_cert_verdict *
+tls_client_verdict(const SSL *tls)
 {
 	const struct judgement *j = SSL_get_ex_data(tls, judgement_index);
 
-	return j != NULL && j->error == X509_V_OK ? &j->voucher : NULL;
+	return j != NULL && j->error == X509_V_OK ? &j->cert_verdict : NULL;
 }
 
 int
@@ -138,7 +138,7 @@ tls_client_refusal(const SSL *tls, const char **why)
 		return -EIO;
 	}
 	snprintf(text, sizeof(text), "the client's certificate (%s): %s",
-	    j->voucher.subject, X509_verify_cert_error_string(j->error));
+	    j->cert_verdict.subject, X509_verify_cert_error_string(j->error));
 	*why = text;
 	return -EACCES;
 }

@@ -1,7 +1,7 @@
 /*
  * Certificates of clients: libssl checks that the client has the key, the
- * certificate process judges the certificate, and its voucher goes to the
- * monitor, who decides whose it is.
+ * certificate process judges the certificate, and its verdict goes to the
+ * broker, who decides whose it is.
  */
 #ifndef TLS_CLIENT_H
 #define TLS_CLIENT_H
@@ -18,7 +18,7 @@ void tls_client_init(void);
 int tls_client_ask(SSL_CTX *ctx, const struct control_listener *l);
 
 /* Of a client that showed a good one; NULL: it showed none. The TLS's. */
-const struct control_voucher *tls_client_voucher(const SSL *tls);
+const struct control_cert_verdict *tls_client_verdict(const SSL *tls);
 
 /*
  * Why the handshake failed, if it was the client's certificate: a sentence,

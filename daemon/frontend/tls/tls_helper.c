@@ -135,7 +135,7 @@ hear(int channel, enum control_type type, void *answer, int64_t deadline)
 	}
 }
 
-/* Nobody else waits for it: it is asked nothing more, and the monitor ends it
+/* Nobody else waits for it: it is asked nothing more, and the broker ends it
  * and gives another. */
 static void
 give_up(enum tls_helper who, uint32_t of_epoch)

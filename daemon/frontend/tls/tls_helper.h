@@ -1,6 +1,6 @@
 /*
  * What this program must not do itself others do for it (enum tls_helper),
- * each behind a channel that the monitor gave. This program waits for each
+ * each behind a channel that the broker gave. This program waits for each
  * answer, and not for long.
  */
 #ifndef TLS_HELPER_H

@@ -36,7 +36,7 @@
 #define RECORD_BYTES 512 /* of the kernel's structs: 80 and 24 today */
 
 /* Where the proxy has what it was given; everything else is closed. */
-enum { NEST_FD, PROC_FD, LISTENER_FD };
+enum { SANDBOX_FD, PROC_FD, LISTENER_FD };
 
 /* What a command has called. */
 struct call {
@@ -320,22 +320,22 @@ keep_only_tracing(void)
 	return (int)syscall(SYS_capset, &header, kept);
 }
 
-/* False: the nest has none for it. */
+/* False: the sandbox has none for it. */
 static bool
 receive_listener(void)
 {
-	struct pollfd nest = { .fd = NEST_FD, .events = POLLIN };
+	struct pollfd sandbox = { .fd = SANDBOX_FD, .events = POLLIN };
 	int fds[SEQPACKET_FDS_MAX];
 	size_t nfds = 0;
 	char byte;
 
-	return poll(&nest, 1, -1) == 1 &&
-	       seqpacket_recv(NEST_FD, &byte, 1, fds, &nfds) == 1 &&
+	return poll(&sandbox, 1, -1) == 1 &&
+	       seqpacket_recv(SANDBOX_FD, &byte, 1, fds, &nfds) == 1 &&
 	       nfds == 1 && fds[0] == LISTENER_FD;
 }
 
 struct given {
-	int nest, proc;
+	int sandbox, proc;
 };
 
 ON_OWN_STACK static int
@@ -344,11 +344,11 @@ serve(void *arg)
 	const struct given *g = arg;
 	struct pollfd pfds[] = {
 		{ .fd = LISTENER_FD, .events = POLLIN },
-		{ .fd = NEST_FD },
+		{ .fd = SANDBOX_FD },
 	};
 
 	prctl(PR_SET_NAME, "execd-chmod");
-	if (dup2(g->nest, NEST_FD) < 0 || dup2(g->proc, PROC_FD) < 0)
+	if (dup2(g->sandbox, SANDBOX_FD) < 0 || dup2(g->proc, PROC_FD) < 0)
 		_exit(1);
 	close_from(LISTENER_FD);
 	if (!receive_listener() || keep_only_tracing() < 0 ||
@@ -372,7 +372,7 @@ is_missing(int err)
 int
 chmod_proxy_start(int proc, bool *there)
 {
-	_cleanup_close_ int nest = -1, listener = -1;
+	_cleanup_close_ int sandbox = -1, listener = -1;
 	int pair[2], err = seqpacket_pair(pair);
 	struct given given = { -1, proc };
 	pid_t pid;
@@ -380,10 +380,10 @@ chmod_proxy_start(int proc, bool *there)
 	*there = false;
 	if (err < 0)
 		return err;
-	nest = pair[0];
-	given.nest = pair[1];
-	/* A child of the runner's, like all that a nest starts. It has no such
-	 * filter itself, for nobody would answer it. */
+	sandbox = pair[0];
+	given.sandbox = pair[1];
+	/* A child of the runner's, like all that a sandbox starts. It has no
+	 * such filter itself, for nobody would answer it. */
 	pid = clone(serve, stack + STACK_BYTES, CLONE_PARENT | SIGCHLD, &given);
 	err = pid < 0 ? -errno : 0;
 	close(pair[1]);
@@ -393,11 +393,12 @@ chmod_proxy_start(int proc, bool *there)
 	    SECCOMP_FILTER_FLAG_NEW_LISTENER);
 	if (listener < 0)
 		return is_missing(errno) ? 0 : -errno;
-	err = seqpacket_send(nest, "", 1, &listener, 1);
+	err = seqpacket_send(sandbox, "", 1, &listener, 1);
 	if (err < 0)
 		return err;
-	/* It stays open for as long as there is a nest: then the proxy ends. */
-	steal_fd(&nest);
+	/* It stays open for as long as there is a sandbox: then the proxy ends.
+	 */
+	steal_fd(&sandbox);
 	*there = true;
 	return 0;
 }

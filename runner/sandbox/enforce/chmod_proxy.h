@@ -2,9 +2,9 @@
  * Set-group-id bits on directories. A filter of system calls cannot tell a
  * directory from a program, and on a program that bit would give the user's
  * group to whoever starts it outside of the sandbox. So the kernel hands each
- * chmod(2) with that bit to a process of the nest (seccomp_unotify(2)), which
- * opens what is meant, looks whether it is a directory, and changes the mode of
- * what it has opened. The command's own call is never let through.
+ * chmod(2) with that bit to a process of the sandbox (seccomp_unotify(2)),
+ * which opens what is meant, looks whether it is a directory, and changes the
+ * mode of what it has opened. The command's own call is never let through.
  */
 #ifndef CHMOD_PROXY_H
 #define CHMOD_PROXY_H

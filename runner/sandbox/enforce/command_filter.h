@@ -1,7 +1,7 @@
 /*
  * The system-call filter of a sandboxed command: a deny-list,
  * because a command is any program. Compiled once per session and policy in
- * the nest; each command only loads it. Errors answer, so that programs that
+ * the sandbox; each command only loads it. Errors answer, so that programs that
  * probe go on; only a foreign calling convention (x32, and i386 unless it is
  * permitted) kills the process.
  *

@@ -1,6 +1,6 @@
 /*
- * Start of a process inside. Relay and command run on the nest's memory
- * (CLONE_VM) while the nest waits, as after vfork(2): they make system calls
+ * Start of a process inside. Relay and command run on the sandbox's memory
+ * (CLONE_VM) while the sandbox waits, as after vfork(2): they make system calls
  * and report where they failed.
  */
 #include "inside.h"
@@ -29,7 +29,7 @@
 /* One start. Relay and command write into it. */
 struct start {
 	const struct inside *in;
-	const struct nest_command *command; /* NULL: run() */
+	const struct sandbox_command *command; /* NULL: run() */
 	int stdio[3];
 	int terminal; /* where the master of a new terminal is sent */
 	int joins[CGROUP_HIERARCHIES]; /* of its control group; -1: none */
@@ -169,7 +169,7 @@ place_descriptors(const int stdio[3], int *ruleset)
 static int
 command_steps(struct start *s)
 {
-	const struct nest_command *c = s->command;
+	const struct sandbox_command *c = s->command;
 	int ruleset, err = enter(s, &ruleset);
 
 	if (err < 0)
@@ -222,7 +222,7 @@ command(void *arg)
 
 /* --- a helper ----------------------------------------------------------- */
 
-/* On a copy of the nest's memory: it reports through its exit status, and
+/* On a copy of the sandbox's memory: it reports through its exit status, and
  * nobody waits for it. What fails ends it, which its channel tells. */
 ON_OWN_STACK static int
 helper(void *arg)
@@ -353,7 +353,7 @@ start_relay(struct start *s)
 }
 
 static void
-start(struct start *s, struct nest_answer *a)
+start(struct start *s, struct sandbox_answer *a)
 {
 	volatile struct start *seen = s;
 	pid_t pid;
@@ -363,7 +363,7 @@ start(struct start *s, struct nest_answer *a)
 	s->err = -ESRCH;
 	s->enforcing = true;
 	pid = start_relay(s);
-	*a = (struct nest_answer){ .err = pid < 0 ? pid : seen->err };
+	*a = (struct sandbox_answer){ .err = pid < 0 ? pid : seen->err };
 	if (a->err < 0) {
 		a->enforcing = pid >= 0 && seen->enforcing;
 		snprintf(a->step, sizeof(a->step), "%s", seen->step);
@@ -374,8 +374,8 @@ start(struct start *s, struct nest_answer *a)
 }
 
 void
-inside_start(const struct inside *in, const struct nest_command *c,
-    const int *fds, struct nest_answer *a)
+inside_start(const struct inside *in, const struct sandbox_command *c,
+    const int *fds, struct sandbox_answer *a)
 {
 	struct start s = { .in = in,
 		.command = c,
@@ -393,7 +393,7 @@ inside_start(const struct inside *in, const struct nest_command *c,
 
 void
 inside_serve(const struct inside *in, int channel, void (*run)(void),
-    struct nest_answer *a)
+    struct sandbox_answer *a)
 {
 	struct start s = {
 		.in = in, .channel = channel, .run = run, .group = -1

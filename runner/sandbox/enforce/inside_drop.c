@@ -1,5 +1,5 @@
 /*
- * Giving up privileges inside: what the nest does once, what each process of
+ * Giving up privileges inside: what the sandbox does once, what each process of
  * it does, and the init that does next to nothing.
  */
 #include <errno.h>
@@ -22,7 +22,8 @@
 /* What the kernel gives everybody (since Linux 5.16), and not more. */
 #define MEMLOCK_BYTES (8u << 20)
 
-/* --- once, in the nest -------------------------------------------------- */
+/* --- once, in the sandbox --------------------------------------------------
+ */
 
 static int
 set_limit(__rlimit_resource_t what, uint64_t value)
@@ -51,7 +52,7 @@ lower_limit(__rlimit_resource_t what, uint64_t value)
 }
 
 static int
-set_limits(const struct nest_options *o)
+set_limits(const struct sandbox_options *o)
 {
 	int err = set_limit(RLIMIT_CORE, 0);
 
@@ -69,7 +70,7 @@ set_limits(const struct nest_options *o)
 }
 
 int
-inside_limit_command(const struct nest_options *o)
+inside_limit_command(const struct sandbox_options *o)
 {
 	int err = lower_limit(RLIMIT_NPROC, o->processes);
 

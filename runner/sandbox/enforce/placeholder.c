@@ -1,5 +1,5 @@
 /*
- * Masks for missing names.
+ * Placeholders for missing names.
  */
 #include "placeholder.h"
 
@@ -20,12 +20,12 @@
 #define MARKS_MAX    1000000000 /* nanoseconds */
 #define NAME_CAP     40
 
-/* Somebody may take a mask away between our finding and locking it. */
+/* Somebody may take a placeholder away between our finding and locking it. */
 #define TRIES	 16
 #define PAUSE_NS 1000000
 
 bool
-mask_is(const struct stat *st)
+placeholder_is(const struct stat *st)
 {
 	mode_t mode = S_ISDIR(st->st_mode) ? S_IFDIR | 0555 : S_IFREG | 0600;
 
@@ -127,7 +127,7 @@ make_empty(int parent, const char *name, bool directory)
 /* Under a name that the list leads to; where somebody else is making the same,
  * under any. */
 static int
-make_temporary(int parent, char name[NAME_CAP], const struct mask *m,
+make_temporary(int parent, char name[NAME_CAP], const struct placeholder *m,
     const struct siphash_key *key)
 {
 	int err = -EEXIST;
@@ -148,7 +148,7 @@ make_temporary(int parent, char name[NAME_CAP], const struct mask *m,
 /* Marked while it has another name: under its own it is never seen half made.
  */
 static int
-make(int parent, const char *name, const struct mask *m,
+make(int parent, const char *name, const struct placeholder *m,
     const struct siphash_key *key)
 {
 	mode_t mode = m->directory ? 0555 : 0600;
@@ -193,9 +193,9 @@ is_there(int parent, const char *name, const struct stat *st)
 }
 
 /* 1: again, it went away meanwhile, or somebody is about to take it away.
- * Whatever is there by now, a mask or somebody's own, is covered. */
+ * Whatever is there by now, a placeholder or somebody's own, is covered. */
 static int
-lock(struct mask *m, int parent, const char *name)
+lock(struct placeholder *m, int parent, const char *name)
 {
 	const struct timespec pause = { .tv_nsec = PAUSE_NS };
 	_cleanup_close_ int fd = open_it(parent, name);
@@ -223,7 +223,7 @@ lock(struct mask *m, int parent, const char *name)
 }
 
 int
-mask_take(struct mask *m, const struct siphash_key *key)
+placeholder_take(struct placeholder *m, const struct siphash_key *key)
 {
 	const char *name;
 	_cleanup_close_ int parent = open_parent(m->path, &name);
@@ -251,13 +251,13 @@ remove_unused(int fd, int parent, const char *name)
 	struct stat st;
 
 	if (flock(fd, LOCK_EX | LOCK_NB) < 0 || fstat(fd, &st) < 0 ||
-	    !mask_is(&st) || !is_there(parent, name, &st))
+	    !placeholder_is(&st) || !is_there(parent, name, &st))
 		return;
 	unlinkat(parent, name, S_ISDIR(st.st_mode) ? AT_REMOVEDIR : 0);
 }
 
 void
-mask_leave(struct mask *m)
+placeholder_leave(struct placeholder *m)
 {
 	_cleanup_close_ int parent = -1;
 	const char *name;
@@ -275,7 +275,7 @@ mask_leave(struct mask *m)
 
 /* Empty, or it stays. */
 static void
-sweep_temporary(int parent, const char *path, const struct siphash_key *key)
+cleanup_temporary(int parent, const char *path, const struct siphash_key *key)
 {
 	char name[NAME_CAP];
 	struct stat st;
@@ -291,7 +291,7 @@ sweep_temporary(int parent, const char *path, const struct siphash_key *key)
 }
 
 void
-mask_sweep(const char *path, const struct siphash_key *key, bool orphan)
+placeholder_sweep(const char *path, const struct siphash_key *key, bool orphan)
 {
 	const char *name;
 	_cleanup_close_ int parent = open_parent(path, &name);
@@ -299,10 +299,10 @@ mask_sweep(const char *path, const struct siphash_key *key, bool orphan)
 	struct stat st;
 
 	if (parent >= 0 && orphan)
-		sweep_temporary(parent, path, key);
+		cleanup_temporary(parent, path, key);
 	if (fd < 0 || fstat(fd, &st) < 0)
 		return;
-	if (st.st_uid == geteuid() && mask_is(&st) &&
+	if (st.st_uid == geteuid() && placeholder_is(&st) &&
 	    st.st_mtim.tv_nsec == mark_of(key, path, &st))
 		remove_unused(fd, parent, name);
 	if (orphan && is_there(parent, name, &st))

@@ -1,5 +1,5 @@
 /*
- * The masks that sessions of one user made.
+ * The placeholders that sessions of one user made.
  */
 #include "placeholder_list.h"
 
@@ -21,9 +21,9 @@ struct content {
 };
 
 void
-mask_list_init(struct mask_list *l, int fd)
+placeholder_list_init(struct placeholder_list *l, int fd)
 {
-	*l = (struct mask_list){ .fd = fd };
+	*l = (struct placeholder_list){ .fd = fd };
 }
 
 static int
@@ -31,9 +31,9 @@ parse_header(struct content *c)
 {
 	const char *p = c->text;
 
-	c->orphan = p[0] == MASK_LIST_ORPHAN[0];
-	return (c->orphan || p[0] == MASK_LIST_LIVE[0]) &&
-		       strlen(p) == MASK_LIST_HEADER - 1 &&
+	c->orphan = p[0] == PLACEHOLDER_LIST_ORPHAN[0];
+	return (c->orphan || p[0] == PLACEHOLDER_LIST_LIVE[0]) &&
+		       strlen(p) == PLACEHOLDER_LIST_HEADER - 1 &&
 		       sscanf(p + 1, "%16" SCNx64 "%16" SCNx64, &c->key.k0,
 			   &c->key.k1) == 2
 		   ? 0
@@ -47,8 +47,9 @@ read_list(int fd, struct content *c)
 {
 	ssize_t n;
 
-	*c = (struct content){ .text = xmalloc(MASK_LIST_MAX_BYTES + 1) };
-	n = pread(fd, c->text, MASK_LIST_MAX_BYTES, 0);
+	*c =
+	    (struct content){ .text = xmalloc(PLACEHOLDER_LIST_MAX_BYTES + 1) };
+	n = pread(fd, c->text, PLACEHOLDER_LIST_MAX_BYTES, 0);
 	if (n < 0)
 		return -errno;
 	c->len = (size_t)n;
@@ -85,22 +86,23 @@ append(int fd, const struct buf *b)
 }
 
 int
-mask_list_add(struct mask_list *l, const struct mask *masks, size_t n)
+placeholder_list_add(struct placeholder_list *l,
+    const struct placeholder *placeholders, size_t n)
 {
 	struct content c;
 	struct buf b;
 	int err = read_list(l->fd, &c);
 
-	buf_init(&b, MASK_LIST_MAX_BYTES);
+	buf_init(&b, PLACEHOLDER_LIST_MAX_BYTES);
 	for (size_t i = 0; i < n && err == 0; i++) {
-		size_t len = strlen(masks[i].path) + 1;
+		size_t len = strlen(placeholders[i].path) + 1;
 
-		if (has(&c, masks[i].path))
+		if (has(&c, placeholders[i].path))
 			continue;
-		if (c.len + b.len + len > MASK_LIST_MAX_BYTES)
+		if (c.len + b.len + len > PLACEHOLDER_LIST_MAX_BYTES)
 			err = -ENOSPC;
 		else
-			buf_put(&b, masks[i].path, len);
+			buf_put(&b, placeholders[i].path, len);
 	}
 	errno = 0;
 	if (err == 0)
@@ -113,10 +115,10 @@ mask_list_add(struct mask_list *l, const struct mask *masks, size_t n)
 }
 
 /* A runner that was taken over could have written anything: what is no path,
- * or no mask of this list and this user, is left alone. Nobody reads a list
- * again whose server is gone and that was swept. */
+ * or no placeholder of this list and this user, is left alone. Nobody reads a
+ * list again whose server is gone and that was swept. */
 int
-mask_list_sweep(int fd)
+placeholder_list_sweep(int fd)
 {
 	struct content c;
 	int err = read_list(fd, &c);
@@ -124,7 +126,7 @@ mask_list_sweep(int fd)
 	for (const char *path = err < 0 ? NULL : next_path(&c, c.text);
 	     path != NULL; path = next_path(&c, path))
 		if (path[0] == '/')
-			mask_sweep(path, &c.key, c.orphan);
+			placeholder_sweep(path, &c.key, c.orphan);
 	if (err == 0 && c.orphan && ftruncate(fd, 0) < 0)
 		err = -errno;
 	free(c.text);

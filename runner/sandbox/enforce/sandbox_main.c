@@ -1,6 +1,6 @@
 /*
- * The nest's loop. One order after the other; the first is BUILD, and a nest
- * that could not be built answers why and ends.
+ * The sandbox's loop. One order after the other; the first is BUILD, and a
+ * sandbox that could not be built answers why and ends.
  */
 #include "sandbox_main.h"
 
@@ -32,13 +32,13 @@ static void (*run_files)(void);
 static struct plan plan; /* as it was built */
 
 static void
-reply(const struct nest_answer *a)
+reply(const struct sandbox_answer *a)
 {
 	struct buf b;
 
-	buf_init(&b, NEST_MESSAGE_MAX);
-	nest_answer_put(&b, a);
-	if (nest_send(CONTROL_FD, &b, NULL, 0) < 0)
+	buf_init(&b, SANDBOX_MESSAGE_MAX);
+	sandbox_answer_put(&b, a);
+	if (sandbox_send(CONTROL_FD, &b, NULL, 0) < 0)
 		exit(0); /* the runner is gone */
 	buf_clear(&b);
 }
@@ -155,14 +155,14 @@ filters_see_traced_calls(void)
 /* Not where a command could have another root, or call with 32 bits: there
  * set-id bits are refused on directories, too. */
 static bool
-wants_chmod_proxy(const struct nest_options *o)
+wants_chmod_proxy(const struct sandbox_options *o)
 {
 	return !inside.landlock_only && !o->allow_setid && !o->allow_32bit &&
 	       !o->allow_nested_userns;
 }
 
 static int
-prepare_filters(const struct nest_options *o, bool ask, const char **step)
+prepare_filters(const struct sandbox_options *o, bool ask, const char **step)
 {
 	struct command_filter_options f = {
 		.network = inside.network,
@@ -194,10 +194,10 @@ prepare_filters(const struct nest_options *o, bool ask, const char **step)
 /* Into namespaces; or, where there can be none and the plan may do without, no
  * further than "/". */
 static int
-enter(const struct nest_options *o, bool *no_userns, const char **step)
+enter(const struct sandbox_options *o, bool *no_userns, const char **step)
 {
-	int err = door_enter(
-	    o->door ? NEST_DOOR_FD : -1, plan.network, no_userns, step);
+	int err = userns_enter(
+	    o->userns ? SANDBOX_USERNS_FD : -1, plan.network, no_userns, step);
 
 	if (err == 0 || !*no_userns || !o->landlock_only || geteuid() == 0)
 		return err;
@@ -208,7 +208,7 @@ enter(const struct nest_options *o, bool *no_userns, const char **step)
 
 /* Where the kernel hands no calls out, the filter refuses them. */
 static int
-start_chmod_proxy(const struct nest_options *o, int proc, const char **step)
+start_chmod_proxy(const struct sandbox_options *o, int proc, const char **step)
 {
 	bool there;
 	int err;
@@ -224,7 +224,7 @@ start_chmod_proxy(const struct nest_options *o, int proc, const char **step)
 }
 
 static int
-build(const struct nest_options *o, struct nest_answer *a)
+build(const struct sandbox_options *o, struct sandbox_answer *a)
 {
 	_cleanup_close_ int proc = -1;
 	const char *what = "";
@@ -261,10 +261,10 @@ build(const struct nest_options *o, struct nest_answer *a)
 static bool
 take_build(struct buf_reader *r)
 {
-	struct nest_answer a = { .enforcing = true };
-	struct nest_options o;
+	struct sandbox_answer a = { .enforcing = true };
+	struct sandbox_options o;
 
-	if (nest_build_get(r, &o, &plan) < 0)
+	if (sandbox_build_get(r, &o, &plan) < 0)
 		log_fatal("impossible order from the runner");
 	a.err = build(&o, &a);
 	a.landlock_abi = inside.landlock_abi;
@@ -277,9 +277,9 @@ take_build(struct buf_reader *r)
 /* --- START, FILES ------------------------------------------------------- */
 
 static int
-check(struct nest_answer *a)
+check(struct sandbox_answer *a)
 {
-	*a = (struct nest_answer){ .enforcing = true };
+	*a = (struct sandbox_answer){ .enforcing = true };
 	a->err = inside.landlock_only ? view_check_host(&plan, a->step)
 				      : view_check(&plan, a->step);
 	a->stale = a->err < 0;
@@ -289,7 +289,7 @@ check(struct nest_answer *a)
 /* stdio, one for each hierarchy, the directory of version 2, and where a
  * terminal is sent to. */
 static size_t
-fds_of(const struct nest_command *c)
+fds_of(const struct sandbox_command *c)
 {
 	return 3 + (size_t)__builtin_popcount(c->joins) +
 	       (c->joins & 1u << CGROUP_UNIFIED ? 1 : 0) + (c->tty ? 1 : 0);
@@ -298,24 +298,24 @@ fds_of(const struct nest_command *c)
 static void
 take_start(struct buf_reader *r, const int *fds, size_t nfds)
 {
-	struct nest_command c;
-	struct nest_answer a;
+	struct sandbox_command c;
+	struct sandbox_answer a;
 
-	if (nest_start_get(r, &c) < 0 || nfds != fds_of(&c))
+	if (sandbox_start_get(r, &c) < 0 || nfds != fds_of(&c))
 		log_fatal("impossible order from the runner");
 	if (check(&a) == 0)
 		inside_start(&inside, &c, fds, &a);
-	nest_command_clear(&c);
+	sandbox_command_clear(&c);
 	reply(&a);
 }
 
 static void
 take_cover(struct buf_reader *r)
 {
-	struct nest_answer a = { .enforcing = true };
+	struct sandbox_answer a = { .enforcing = true };
 	struct plan cover;
 
-	if (nest_cover_get(r, &cover) < 0)
+	if (sandbox_cover_get(r, &cover) < 0)
 		log_fatal("impossible order from the runner");
 	a.err = view_cover(&cover, a.step);
 	plan_clear(&cover);
@@ -325,7 +325,7 @@ take_cover(struct buf_reader *r)
 static void
 take_check(struct buf_reader *r)
 {
-	struct nest_answer a;
+	struct sandbox_answer a;
 
 	if (buf_end(r) < 0)
 		log_fatal("impossible order from the runner");
@@ -336,7 +336,7 @@ take_check(struct buf_reader *r)
 static void
 take_files(struct buf_reader *r, const int *fds, size_t nfds)
 {
-	struct nest_answer a;
+	struct sandbox_answer a;
 
 	if (nfds != 1 || buf_end(r) < 0)
 		log_fatal("impossible order from the runner");
@@ -354,15 +354,15 @@ take_order(struct buf *b, const int *fds, size_t nfds)
 
 	buf_reader_init(&r, b->data, b->len);
 	type = buf_get_u8(&r);
-	if (!built && type == NEST_BUILD && nfds == 0)
+	if (!built && type == SANDBOX_BUILD && nfds == 0)
 		return built = take_build(&r);
-	if (built && type == NEST_START)
+	if (built && type == SANDBOX_START)
 		take_start(&r, fds, nfds);
-	else if (built && type == NEST_COVER && nfds == 0)
+	else if (built && type == SANDBOX_COVER && nfds == 0)
 		take_cover(&r);
-	else if (built && type == NEST_CHECK && nfds == 0)
+	else if (built && type == SANDBOX_CHECK && nfds == 0)
 		take_check(&r);
-	else if (built && type == NEST_FILES)
+	else if (built && type == SANDBOX_FILES)
 		take_files(&r, fds, nfds);
 	else
 		log_fatal("impossible order from the runner");
@@ -385,21 +385,21 @@ close_fds(const int *fds, size_t n)
 }
 
 void
-nest_run(void (*files)(void))
+sandbox_run(void (*files)(void))
 {
-	int fds[NEST_FDS_MAX];
+	int fds[SANDBOX_FDS_MAX];
 	struct buf b;
 	size_t nfds;
 	bool go_on = true;
 
-	log_set_label("nest");
-	prctl(PR_SET_NAME, "execd-nest");
+	log_set_label("sandbox");
+	prctl(PR_SET_NAME, "execd-sandbox");
 	if (prctl(PR_SET_DUMPABLE, 0) < 0)
 		log_fatal_errno(-errno, "hiding from other processes");
 	umask(022);
 	run_files = files;
-	buf_init(&b, NEST_MESSAGE_MAX);
-	while (go_on && nest_recv(CONTROL_FD, &b, fds, &nfds) == 0) {
+	buf_init(&b, SANDBOX_MESSAGE_MAX);
+	while (go_on && sandbox_recv(CONTROL_FD, &b, fds, &nfds) == 0) {
 		go_on = take_order(&b, fds, nfds);
 		close_fds(fds, nfds);
 		/* Somebody else's environment is not for the next copy. */

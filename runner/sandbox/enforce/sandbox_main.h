@@ -1,5 +1,5 @@
 /*
- * The nest: the process that holds the namespaces and the view of one policy
+ * The sandbox: the process that holds the namespaces and the view of one policy
  * and starts what runs in them (doc/sandbox.md C1). Started by the runner as
  * `execd-runner --nest`; it hears nobody else.
  */
@@ -8,6 +8,6 @@
 
 /* Serves on CONTROL_FD until the runner goes. `files` is what a file helper
  * runs. */
-void nest_run(void (*files)(void)) __attribute__((noreturn));
+void sandbox_run(void (*files)(void)) __attribute__((noreturn));
 
 #endif

@@ -1,5 +1,5 @@
 /*
- * What the runner orders of a nest: encoding, decoding, and the way there.
+ * What the runner orders of a sandbox: encoding, decoding, and the way there.
  */
 #include "sandbox_message.h"
 
@@ -108,22 +108,22 @@ get_mount(struct buf_reader *r, struct plan_mount *m)
 }
 
 void
-nest_build_put(
-    struct buf *b, const struct nest_options *o, const struct plan *plan)
+sandbox_build_put(
+    struct buf *b, const struct sandbox_options *o, const struct plan *plan)
 {
 	uint32_t n = 0;
 
-	buf_put_u8(b, NEST_BUILD);
+	buf_put_u8(b, SANDBOX_BUILD);
 	buf_put(b, o, sizeof(*o)); /* both ends are one program */
 	buf_put_u8(b, (uint8_t)plan->base);
 	buf_put_u8(b, plan->network);
 	buf_put_u8(b, plan->minimal);
 	buf_put_u8(b, plan->deny_proc);
 	for (size_t i = 0; i < plan->count; i++)
-		n += !plan_is_mask(&plan->mounts[i]);
+		n += !plan_is_placeholder(&plan->mounts[i]);
 	buf_put_u32(b, n);
 	for (size_t i = 0; i < plan->count; i++)
-		if (!plan_is_mask(&plan->mounts[i]))
+		if (!plan_is_placeholder(&plan->mounts[i]))
 			put_mount(b, &plan->mounts[i]);
 }
 
@@ -144,7 +144,8 @@ get_mounts(struct buf_reader *r, struct plan *plan)
 }
 
 int
-nest_build_get(struct buf_reader *r, struct nest_options *o, struct plan *plan)
+sandbox_build_get(
+    struct buf_reader *r, struct sandbox_options *o, struct plan *plan)
 {
 	*plan = (struct plan){ 0 };
 	buf_get(r, o, sizeof(*o));
@@ -158,9 +159,9 @@ nest_build_get(struct buf_reader *r, struct nest_options *o, struct plan *plan)
 }
 
 void
-nest_start_put(struct buf *b, const struct nest_command *c, uint8_t joins)
+sandbox_start_put(struct buf *b, const struct sandbox_command *c, uint8_t joins)
 {
-	buf_put_u8(b, NEST_START);
+	buf_put_u8(b, SANDBOX_START);
 	buf_put_u8(b, c->tty);
 	buf_put_u8(b, joins);
 	buf_put(b, c->cwd, strlen(c->cwd) + 1);
@@ -170,9 +171,9 @@ nest_start_put(struct buf *b, const struct nest_command *c, uint8_t joins)
 }
 
 int
-nest_start_get(struct buf_reader *r, struct nest_command *c)
+sandbox_start_get(struct buf_reader *r, struct sandbox_command *c)
 {
-	*c = (struct nest_command){ .tty = buf_get_u8(r) };
+	*c = (struct sandbox_command){ .tty = buf_get_u8(r) };
 	c->joins = buf_get_u8(r);
 	c->cwd = get_text(r);
 	c->candidates = (const char *const *)get_strings(r);
@@ -182,7 +183,7 @@ nest_start_get(struct buf_reader *r, struct nest_command *c)
 }
 
 void
-nest_command_clear(struct nest_command *c)
+sandbox_command_clear(struct sandbox_command *c)
 {
 	free((void *)(uintptr_t)c->candidates);
 	free((void *)(uintptr_t)c->argv);
@@ -190,45 +191,46 @@ nest_command_clear(struct nest_command *c)
 }
 
 void
-nest_cover_put(struct buf *b, const struct mask *masks, size_t n)
+sandbox_cover_put(
+    struct buf *b, const struct placeholder *placeholders, size_t n)
 {
 	uint32_t taken = 0;
 
 	for (size_t i = 0; i < n; i++)
-		taken += masks[i].fd >= 0;
-	buf_put_u8(b, NEST_COVER);
+		taken += placeholders[i].fd >= 0;
+	buf_put_u8(b, SANDBOX_COVER);
 	buf_put_u32(b, taken);
 	for (size_t i = 0; i < n; i++) {
 		const struct plan_mount m = { .kind = PLAN_READ,
-			.path = (char *)(uintptr_t)masks[i].path,
-			.seen = masks[i].seen };
+			.path = (char *)(uintptr_t)placeholders[i].path,
+			.seen = placeholders[i].seen };
 
-		if (masks[i].fd >= 0)
+		if (placeholders[i].fd >= 0)
 			put_mount(b, &m);
 	}
 }
 
 int
-nest_cover_get(struct buf_reader *r, struct plan *plan)
+sandbox_cover_get(struct buf_reader *r, struct plan *plan)
 {
 	*plan = (struct plan){ 0 };
 	return get_mounts(r, plan);
 }
 
 void
-nest_check_put(struct buf *b)
+sandbox_check_put(struct buf *b)
 {
-	buf_put_u8(b, NEST_CHECK);
+	buf_put_u8(b, SANDBOX_CHECK);
 }
 
 void
-nest_files_put(struct buf *b)
+sandbox_files_put(struct buf *b)
 {
-	buf_put_u8(b, NEST_FILES);
+	buf_put_u8(b, SANDBOX_FILES);
 }
 
 void
-nest_answer_put(struct buf *b, const struct nest_answer *a)
+sandbox_answer_put(struct buf *b, const struct sandbox_answer *a)
 {
 	buf_put_u32(b, (uint32_t)-a->err);
 	buf_put_u8(b, a->enforcing);
@@ -241,7 +243,7 @@ nest_answer_put(struct buf *b, const struct nest_answer *a)
 }
 
 int
-nest_answer_get(struct buf_reader *r, struct nest_answer *a)
+sandbox_answer_get(struct buf_reader *r, struct sandbox_answer *a)
 {
 	a->err = -(int)(buf_get_u32(r) & 0xffff);
 	a->enforcing = buf_get_u8(r);
@@ -288,19 +290,19 @@ attach_fds(struct msghdr *msg, void *control, const int *fds, size_t nfds)
 
 /* Length and message in one call, unless there is too much for the socket. */
 int
-nest_send(int fd, const struct buf *b, const int *fds, size_t nfds)
+sandbox_send(int fd, const struct buf *b, const int *fds, size_t nfds)
 {
 	uint8_t header[FRAME_HEADER_BYTES];
 	struct iovec iov[2] = { { header, sizeof(header) },
 		{ b->data, b->len } };
 	_Alignas(struct cmsghdr) char
-	    control[CMSG_SPACE(NEST_FDS_MAX * sizeof(int))] = { 0 };
+	    control[CMSG_SPACE(SANDBOX_FDS_MAX * sizeof(int))] = { 0 };
 	struct msghdr msg = { .msg_iov = iov, .msg_iovlen = nitems(iov) };
 	size_t head = sizeof(header), done;
 	ssize_t n;
 	int err = 0;
 
-	if (b->failed || b->len == 0 || b->len > NEST_MESSAGE_MAX)
+	if (b->failed || b->len == 0 || b->len > SANDBOX_MESSAGE_MAX)
 		return -E2BIG;
 	frame_put_length(header, (uint32_t)b->len);
 	if (nfds > 0)
@@ -336,7 +338,7 @@ recv_all(int fd, uint8_t *p, size_t n)
 }
 
 static void
-take_fds(struct msghdr *msg, int fds[NEST_FDS_MAX], size_t *nfds)
+take_fds(struct msghdr *msg, int fds[SANDBOX_FDS_MAX], size_t *nfds)
 {
 	struct cmsghdr *c = CMSG_FIRSTHDR(msg);
 
@@ -352,12 +354,12 @@ take_fds(struct msghdr *msg, int fds[NEST_FDS_MAX], size_t *nfds)
  * is, which fills `room` at most. */
 static ssize_t
 recv_first(int fd, uint8_t header[FRAME_HEADER_BYTES], uint8_t *room,
-    int fds[NEST_FDS_MAX], size_t *nfds)
+    int fds[SANDBOX_FDS_MAX], size_t *nfds)
 {
 	struct iovec iov[2] = { { header, FRAME_HEADER_BYTES },
 		{ room, FIRST_BYTES } };
 	_Alignas(struct cmsghdr) char
-	    control[CMSG_SPACE(NEST_FDS_MAX * sizeof(int))];
+	    control[CMSG_SPACE(SANDBOX_FDS_MAX * sizeof(int))];
 	struct msghdr msg = { .msg_iov = iov,
 		.msg_iovlen = nitems(iov),
 		.msg_control = control,
@@ -382,7 +384,7 @@ recv_first(int fd, uint8_t header[FRAME_HEADER_BYTES], uint8_t *room,
 }
 
 int
-nest_recv(int fd, struct buf *b, int fds[NEST_FDS_MAX], size_t *nfds)
+sandbox_recv(int fd, struct buf *b, int fds[SANDBOX_FDS_MAX], size_t *nfds)
 {
 	uint8_t header[FRAME_HEADER_BYTES], *room;
 	uint32_t len;
@@ -396,7 +398,7 @@ nest_recv(int fd, struct buf *b, int fds[NEST_FDS_MAX], size_t *nfds)
 		return (int)got;
 	len = frame_get_length(header);
 	/* An order is answered before the next one: nothing follows. */
-	if (len == 0 || len > NEST_MESSAGE_MAX || (size_t)got > len)
+	if (len == 0 || len > SANDBOX_MESSAGE_MAX || (size_t)got > len)
 		return -EBADMSG;
 	buf_commit(b, (size_t)got);
 	if ((size_t)got == len)

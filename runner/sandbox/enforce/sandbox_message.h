@@ -1,5 +1,5 @@
 /*
- * What the runner orders of a nest, and the answers: frames over a stream
+ * What the runner orders of a sandbox, and the answers: frames over a stream
  * socket (u32 little-endian length, then a type and its fields), descriptors
  * with the first byte. Both sides are execd-runner and wait for each other:
  * an order is answered before the next one.
@@ -16,30 +16,31 @@
 #include "resolve.h"
 
 /* A plan of RESOLVE_MOUNTS_MAX mounts, or the arguments of one command. */
-#define NEST_MESSAGE_MAX (192u << 20)
-#define NEST_FDS_MAX	 (3 + CGROUP_HIERARCHIES + 2)
-#define NEST_STEP_MAX	 240
+#define SANDBOX_MESSAGE_MAX (192u << 20)
+#define SANDBOX_FDS_MAX	    (3 + CGROUP_HIERARCHIES + 2)
+#define SANDBOX_STEP_MAX    240
 
-/* Where a nest finds the door, when the monitor made one. */
-#define NEST_DOOR_FD (CONTROL_FD + 1)
+/* Where a sandbox finds the user namespace, when the broker made one. */
+#define SANDBOX_USERNS_FD (CONTROL_FD + 1)
 
-enum nest_order {
-	NEST_BUILD = 1, /* nest_options + plan without masks; once, first */
-	/* nest_command; stdin, stdout and stderr travel along, then what its
-	 * control group is joined by (a mask says which hierarchies), then
-	 * that group's directory if it is one of version 2, then for a
+enum sandbox_message {
+	SANDBOX_BUILD =
+	    1, /* sandbox_options + plan without placeholders; once, first */
+	/* sandbox_command; stdin, stdout and stderr travel along, then what its
+	 * control group is joined by (a placeholder says which hierarchies),
+	 * then that group's directory if it is one of version 2, then for a
 	 * terminal a socket (inside_terminal.h). Answers -ESTALE
 	 * and `stale` when the view is not what was built any more. */
-	NEST_START = 2,
-	NEST_COVER = 3, /* the plan's masks, as they were made; before the first
-			 * process after a time without any */
-	NEST_CHECK = 4, /* nothing; answers as NEST_START */
-	NEST_FILES = 5, /* nothing; the helper's channel travels along */
+	SANDBOX_START = 2,
+	SANDBOX_COVER = 3, /* the plan's placeholders, as they were made; before
+			    * the first process after a time without any */
+	SANDBOX_CHECK = 4, /* nothing; answers as SANDBOX_START */
+	SANDBOX_FILES = 5, /* nothing; the helper's channel travels along */
 };
 
 /* Everything of a policy but its plan. */
-struct nest_options {
-	bool door; /* NEST_DOOR_FD is one */
+struct sandbox_options {
+	bool userns; /* SANDBOX_USERNS_FD is one */
 	/* Where no user namespace can be made the plan may do without: it
 	 * needs no view (landlock_only.h). */
 	bool landlock_only;
@@ -56,7 +57,7 @@ struct nest_options {
 };
 
 /* Decoded, the vectors are owned and their strings lie in the message. */
-struct nest_command {
+struct sandbox_command {
 	const char *const *candidates; /* program paths to try, in order */
 	char *const *argv;
 	char *const *envp;
@@ -65,47 +66,50 @@ struct nest_command {
 	uint8_t joins; /* bits: enum cgroup_hierarchy */
 };
 
-struct nest_answer {
-	int err;		  /* 0 or -errno */
-	bool enforcing;		  /* the step that failed enforces the policy */
-	bool stale;		  /* it was: the view is what it was built as */
-	char step[NEST_STEP_MAX]; /* what failed; else empty */
-	pid_t command, init;	  /* NEST_START, NEST_FILES (no init): children
-				   * of the runner */
-	unsigned landlock_abi;	  /* NEST_BUILD: in force; 0: none */
-	/* NEST_BUILD: there are no user namespaces here; when it worked, it
+struct sandbox_answer {
+	int err;	/* 0 or -errno */
+	bool enforcing; /* the step that failed enforces the policy */
+	bool stale;	/* it was: the view is what it was built as */
+	char step[SANDBOX_STEP_MAX]; /* what failed; else empty */
+	pid_t command, init; /* SANDBOX_START, SANDBOX_FILES (no init): children
+			      * of the runner */
+	unsigned landlock_abi; /* SANDBOX_BUILD: in force; 0: none */
+	/* SANDBOX_BUILD: there are no user namespaces here; when it worked, it
 	 * did without. */
 	bool no_userns;
 };
 
-void nest_build_put(
-    struct buf *b, const struct nest_options *o, const struct plan *plan);
-void nest_start_put(struct buf *b, const struct nest_command *c, uint8_t joins);
-void nest_cover_put(struct buf *b, const struct mask *masks, size_t n);
-void nest_check_put(struct buf *b);
-void nest_files_put(struct buf *b);
-void nest_answer_put(struct buf *b, const struct nest_answer *a);
+void sandbox_build_put(
+    struct buf *b, const struct sandbox_options *o, const struct plan *plan);
+void sandbox_start_put(
+    struct buf *b, const struct sandbox_command *c, uint8_t joins);
+void sandbox_cover_put(
+    struct buf *b, const struct placeholder *placeholders, size_t n);
+void sandbox_check_put(struct buf *b);
+void sandbox_files_put(struct buf *b);
+void sandbox_answer_put(struct buf *b, const struct sandbox_answer *a);
 
 /* 0 or -EBADMSG. The type is read already; plan_clear() in any case. */
-int nest_build_get(
-    struct buf_reader *r, struct nest_options *o, struct plan *plan);
+int sandbox_build_get(
+    struct buf_reader *r, struct sandbox_options *o, struct plan *plan);
 
-/* 0 or -EBADMSG. The message must outlive *c; nest_command_clear() in any
+/* 0 or -EBADMSG. The message must outlive *c; sandbox_command_clear() in any
  * case. */
-int nest_start_get(struct buf_reader *r, struct nest_command *c);
-void nest_command_clear(struct nest_command *c);
+int sandbox_start_get(struct buf_reader *r, struct sandbox_command *c);
+void sandbox_command_clear(struct sandbox_command *c);
 
-/* The masks as mounts without a kind; plan_clear() in any case. 0 or -EBADMSG.
+/* The placeholders as mounts without a kind; plan_clear() in any case. 0 or
+ * -EBADMSG.
  */
-int nest_cover_get(struct buf_reader *r, struct plan *plan);
-int nest_answer_get(struct buf_reader *r, struct nest_answer *a);
+int sandbox_cover_get(struct buf_reader *r, struct plan *plan);
+int sandbox_answer_get(struct buf_reader *r, struct sandbox_answer *a);
 
 /* Sends what b holds as one message. 0 or -errno; blocks. */
-int nest_send(int fd, const struct buf *b, const int *fds, size_t nfds);
+int sandbox_send(int fd, const struct buf *b, const int *fds, size_t nfds);
 
 /* Receives one message into *b, which is overwritten; descriptors are CLOEXEC
  * and the caller's. 0, -EPIPE at the end, -ETIMEDOUT beyond SO_RCVTIMEO,
  * -EBADMSG beyond a limit, or another -errno. */
-int nest_recv(int fd, struct buf *b, int fds[NEST_FDS_MAX], size_t *nfds);
+int sandbox_recv(int fd, struct buf *b, int fds[SANDBOX_FDS_MAX], size_t *nfds);
 
 #endif

@@ -1,5 +1,5 @@
 /*
- * Through the door.
+ * Through the user namespace.
  */
 #include "sandbox_userns.h"
 
@@ -9,15 +9,15 @@
 #include "userns.h"
 
 int
-door_enter(int door, bool network, bool *none, const char **step)
+userns_enter(int userns, bool network, bool *none, const char **step)
 {
 	int err = 0;
 
 	*none = false;
 	*step = "entering the session's user namespace";
-	if (door < 0)
+	if (userns < 0)
 		err = userns_enter_new(none, step);
-	else if (setns(door, CLONE_NEWUSER) < 0)
+	else if (setns(userns, CLONE_NEWUSER) < 0)
 		err = -errno;
 	if (err < 0)
 		return err;

@@ -1,6 +1,6 @@
 /*
  * The view: what the file system looks like to the commands of one policy
- * (doc/sandbox.md C3). Built once by the nest, which has capabilities in its
+ * (doc/sandbox.md C3). Built once by the sandbox, which has capabilities in its
  * own user namespace and nowhere else; every command has a copy, in which it
  * gets the /proc of its own pid namespace.
  */
@@ -21,9 +21,9 @@
  */
 int view_build(const struct plan *plan, uint64_t shm_bytes, char *step);
 
-/* In the finished view: what the plan's masks cover, unless it is covered
- * already. 0 or -errno, with step as above. */
-int view_cover(const struct plan *masks, char *step);
+/* In the finished view: what the plan's placeholders cover, unless it is
+ * covered already. 0 or -errno, with step as above. */
+int view_cover(const struct plan *placeholders, char *step);
 
 /* Whether what was mounted still is: who removes a directory outside takes
  * away what is mounted on it here. 0, or -ESTALE with step as above. */

@@ -1,6 +1,6 @@
 /*
- * The finished view: masks that are covered, and whether all that was mounted
- * still is.
+ * The finished view: placeholders that are covered, and whether all that was
+ * mounted still is.
  */
 #include <errno.h>
 #include <fcntl.h>
@@ -87,15 +87,15 @@ cover(int root, const struct plan_mount *m)
 }
 
 int
-view_cover(const struct plan *masks, char *step)
+view_cover(const struct plan *placeholders, char *step)
 {
 	_cleanup_close_ int root = open("/", O_PATH | O_CLOEXEC);
 	int err = root < 0 ? -errno : 0;
 
-	for (size_t i = 0; i < masks->count && err == 0; i++) {
+	for (size_t i = 0; i < placeholders->count && err == 0; i++) {
 		snprintf(step, VIEW_STEP_MAX, "covering %.200s",
-		    masks->mounts[i].path);
-		err = cover(root, &masks->mounts[i]);
+		    placeholders->mounts[i].path);
+		err = cover(root, &placeholders->mounts[i]);
 	}
 	return err;
 }

@@ -1,6 +1,6 @@
 /*
  * Filters that are written out: libseccomp would allocate, and these are loaded
- * by processes on a copy of the nest's memory.
+ * by processes on a copy of the sandbox's memory.
  */
 #ifndef WRITTEN_FILTER_H
 #define WRITTEN_FILTER_H

@@ -277,7 +277,7 @@ judge_everything(struct ceiling *c, const struct sandbox_context *asked,
 /* One root after the other; those outside are refused or left out. */
 static int
 judge_each_root(struct ceiling *c, const struct sandbox_context *asked,
-    const struct places *permitted, struct ceiling_grant *g, char *error)
+    const struct paths *permitted, struct ceiling_grant *g, char *error)
 {
 	int err = 0;
 
@@ -286,7 +286,7 @@ judge_each_root(struct ceiling *c, const struct sandbox_context *asked,
 		const struct path_uri *root = &asked->roots[i];
 
 		if (root->foreign ||
-		    places_hold_target(permitted, root->path, &g->workspace))
+		    path_set_hold_target(permitted, root->path, &g->workspace))
 			g->roots[g->nroots++] = *root;
 		else
 			err = ceiling_exceed(
@@ -302,15 +302,15 @@ judge_roots(struct ceiling *c, const struct sandbox_context *asked,
     const char *cwd, struct ceiling_grant *g, char *error)
 {
 	bool anywhere = c->workspace_roots[0] == NULL;
-	struct places set = { 0 }, *permitted = anywhere ? NULL : &set;
+	struct paths set = { 0 }, *permitted = anywhere ? NULL : &set;
 	int err = 0;
 
-	places_add_patterns(&set, c->workspace_roots);
-	if (cwd != NULL && !places_hold_target(permitted, cwd, &g->at))
+	path_set_add_patterns(&set, c->workspace_roots);
+	if (cwd != NULL && !path_set_hold_target(permitted, cwd, &g->at))
 		err = refuse(c, CEILING_CWD, cwd, error);
 	if (err == 0 && asked != NULL)
 		err = judge_each_root(c, asked, permitted, g, error);
-	places_clear(&set);
+	path_set_clear(&set);
 	return err;
 }
 
@@ -370,8 +370,8 @@ ceiling_judge(struct ceiling *c, const struct sandbox_context *asked,
 void
 ceiling_grant_clear(struct ceiling_grant *g)
 {
-	places_clear(&g->workspace);
-	places_clear(&g->at);
+	path_set_clear(&g->workspace);
+	path_set_clear(&g->at);
 	free(g->roots);
 	free(g->entries);
 	for (size_t i = 0; i < g->ntexts; i++)

@@ -40,8 +40,8 @@ struct ceiling_grant {
 	struct sandbox_context context;
 	struct sandbox_entry fixed[4];
 	struct path_uri root;
-	struct places workspace, at; /* what its roots and cwd led to */
-	struct path_uri *roots;	     /* owned; those of the request */
+	struct paths workspace, at; /* what its roots and cwd led to */
+	struct path_uri *roots;	    /* owned; those of the request */
 	size_t nroots;
 	unsigned clamped;	       /* bits: enum ceiling_limit */
 	struct sandbox_entry *entries; /* owned, when it was narrowed */

@@ -11,23 +11,24 @@
 /* What may be written, as it lies on the disk. */
 struct bounds {
 	const struct ceiling *c;
-	struct places workspace; /* roots, /tmp, TMPDIR */
-	struct places writable;	 /* writable-roots */
+	struct paths workspace; /* roots, /tmp, TMPDIR */
+	struct paths writable;	/* writable-roots */
 };
 
 /* Where the workspace has bounds, a link on the way to TMPDIR may be one that
  * a command made in it. */
 static void
-add_tmpdir(struct places *p, const struct ceiling *c, const char *tmpdir)
+add_tmpdir(struct paths *p, const struct ceiling *c, const char *tmpdir)
 {
-	struct places there = { 0 };
+	struct paths there = { 0 };
 
 	if (tmpdir == NULL || *tmpdir != '/')
 		return;
-	places_add(&there, tmpdir);
-	if (c->workspace_roots[0] == NULL || places_hold(&there, tmpdir, NULL))
-		places_copy(p, &there);
-	places_clear(&there);
+	path_set_add(&there, tmpdir);
+	if (c->workspace_roots[0] == NULL ||
+	    path_set_hold(&there, tmpdir, NULL))
+		path_set_copy(p, &there);
+	path_set_clear(&there);
 }
 
 static void
@@ -35,18 +36,18 @@ bounds_init(struct bounds *b, const struct ceiling *c,
     const struct ceiling_grant *g, const char *tmpdir)
 {
 	*b = (struct bounds){ .c = c };
-	places_copy(&b->workspace,
+	path_set_copy(&b->workspace,
 	    g->context.roots == &g->root ? &g->at : &g->workspace);
-	places_add(&b->workspace, "/tmp");
+	path_set_add(&b->workspace, "/tmp");
 	add_tmpdir(&b->workspace, c, tmpdir);
-	places_add_patterns(&b->writable, c->writable_roots);
+	path_set_add_patterns(&b->writable, c->writable_roots);
 }
 
 static void
 bounds_clear(struct bounds *b)
 {
-	places_clear(&b->workspace);
-	places_clear(&b->writable);
+	path_set_clear(&b->workspace);
+	path_set_clear(&b->writable);
 }
 
 static bool
@@ -56,10 +57,10 @@ may_write(const struct bounds *b, const struct plan_mount *m)
 
 	if (profile == SANDBOX_PROFILE_READ_ONLY)
 		return false;
-	if (places_hold(&b->writable, m->path, &m->seen))
+	if (path_set_hold(&b->writable, m->path, &m->seen))
 		return true;
 	if (profile == SANDBOX_PROFILE_WORKSPACE_WRITE &&
-	    !places_hold(&b->workspace, m->path, &m->seen))
+	    !path_set_hold(&b->workspace, m->path, &m->seen))
 		return false;
 	return b->c->writable_roots[0] == NULL;
 }
@@ -137,7 +138,7 @@ is_idle(const struct plan *plan, const struct plan_mount *m)
 {
 	_cleanup_free_ char *parent = xstrdup(m->path);
 
-	if (!plan_is_mask(m) && m->kind != PLAN_PIN)
+	if (!plan_is_placeholder(m) && m->kind != PLAN_PIN)
 		return false;
 	*strrchr(parent, '/') = '\0';
 	return plan_access(plan, parent) != SANDBOX_WRITE;

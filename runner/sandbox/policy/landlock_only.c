@@ -64,8 +64,8 @@ mount_against(const struct plan *plan, const struct plan_mount *m)
 	case PLAN_DENY_DIRECTORY:
 	case PLAN_DENY_FILE:
 		return "denies reading";
-	case PLAN_MASK_FILE:
-	case PLAN_MASK_DIRECTORY:
+	case PLAN_PLACEHOLDER_FILE:
+	case PLAN_PLACEHOLDER_DIRECTORY:
 		return "protects";
 	case PLAN_PRIVATE:
 		return "has one of its own:";

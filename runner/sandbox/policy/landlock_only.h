@@ -22,7 +22,7 @@ struct landlock_only {
  * Would Landlock and seccomp hold what the plan says? False: why not in
  * why[LANDLOCK_ONLY_WHY_MAX], or nothing where the operator did not ask for it.
  * Pure; what the kernel has, user namespaces and SANDBOX_LANDLOCK_ONLY_ABI, the
- * nest finds out (sandbox_main.c).
+ * sandbox finds out (sandbox_main.c).
  */
 bool landlock_only_suits(const struct landlock_only *q, char *why);
 

@@ -19,7 +19,7 @@ is_same(const struct fs_node *a, const struct stat *st)
 }
 
 static bool
-has(const struct places *p, const struct stat *st)
+has(const struct paths *p, const struct stat *st)
 {
 	for (size_t i = 0; i < p->count; i++)
 		if (is_same(&p->items[i], st))
@@ -28,7 +28,7 @@ has(const struct places *p, const struct stat *st)
 }
 
 static void
-put(struct places *p, struct fs_node node)
+put(struct paths *p, struct fs_node node)
 {
 	if (p->count == p->cap) {
 		p->cap = p->cap * 2 + 8;
@@ -38,7 +38,7 @@ put(struct places *p, struct fs_node node)
 }
 
 static bool
-add(struct places *p, int fd)
+add(struct paths *p, int fd)
 {
 	struct stat st;
 
@@ -51,14 +51,14 @@ add(struct places *p, int fd)
 }
 
 void
-places_copy(struct places *p, const struct places *from)
+path_set_copy(struct paths *p, const struct paths *from)
 {
 	for (size_t i = 0; i < from->count; i++)
 		put(p, from->items[i]);
 }
 
 bool
-places_add(struct places *p, const char *path)
+path_set_add(struct paths *p, const char *path)
 {
 	_cleanup_close_ int fd = open(path, O_PATH | O_CLOEXEC);
 
@@ -84,7 +84,7 @@ step(int *fd, const char *name)
 
 /* From the directory `from`, which ends with a slash, down to the rest. */
 static void
-add_below(struct places *p, const char *from, const char *rest)
+add_below(struct paths *p, const char *from, const char *rest)
 {
 	_cleanup_close_ int fd = open(from, O_PATH | O_DIRECTORY | O_CLOEXEC);
 	_cleanup_free_ char *names = xstrdup(rest);
@@ -97,7 +97,7 @@ add_below(struct places *p, const char *from, const char *rest)
 }
 
 static void
-add_pattern(struct places *p, const char *pattern)
+add_pattern(struct paths *p, const char *pattern)
 {
 	_cleanup_free_ char *from = xstrdup(pattern);
 	glob_t g = { 0 };
@@ -105,7 +105,7 @@ add_pattern(struct places *p, const char *pattern)
 
 	from[strcspn(from, "*?[\\")] = '\0';
 	if (strcmp(from, pattern) == 0) {
-		places_add(p, pattern);
+		path_set_add(p, pattern);
 		return;
 	}
 	len = (size_t)(strrchr(from, '/') - from) + 1;
@@ -117,7 +117,7 @@ add_pattern(struct places *p, const char *pattern)
 }
 
 void
-places_add_patterns(struct places *p, const char *const *patterns)
+path_set_add_patterns(struct paths *p, const char *const *patterns)
 {
 	for (; *patterns != NULL; patterns++)
 		if (**patterns == '/')
@@ -125,8 +125,8 @@ places_add_patterns(struct places *p, const char *const *patterns)
 }
 
 bool
-places_hold(
-    const struct places *p, const char *path, const struct fs_node *seen)
+path_set_hold(
+    const struct paths *p, const char *path, const struct fs_node *seen)
 {
 	_cleanup_close_ int fd = open("/", O_PATH | O_DIRECTORY | O_CLOEXEC);
 	_cleanup_free_ char *names = xstrdup(path);
@@ -163,8 +163,8 @@ real_path(const char *path)
 }
 
 bool
-places_hold_target(
-    const struct places *p, const char *path, struct places *found)
+path_set_hold_target(
+    const struct paths *p, const char *path, struct paths *found)
 {
 	_cleanup_close_ int fd = open(path, O_PATH | O_CLOEXEC);
 	_cleanup_free_ char *real = p != NULL ? real_path(path) : NULL;
@@ -173,15 +173,15 @@ places_hold_target(
 
 	if (fd >= 0 && fstat(fd, &st) == 0)
 		seen = (struct fs_node){ FS_OTHER, st.st_dev, st.st_ino };
-	if (p != NULL && !places_hold(p, real, fd >= 0 ? &seen : NULL))
+	if (p != NULL && !path_set_hold(p, real, fd >= 0 ? &seen : NULL))
 		return false;
 	add(found, fd);
 	return true;
 }
 
 void
-places_clear(struct places *p)
+path_set_clear(struct paths *p)
 {
 	free(p->items);
-	*p = (struct places){ 0 };
+	*p = (struct paths){ 0 };
 }

@@ -8,36 +8,36 @@
 
 #include "resolve.h"
 
-struct places {
+struct paths {
 	struct fs_node *items; /* owned */
 	size_t count, cap;
 };
 
 /* Where the path leads now, through links too; what leads nowhere is left
  * out. False: that. */
-bool places_add(struct places *p, const char *path);
+bool path_set_add(struct paths *p, const char *path);
 
-void places_copy(struct places *p, const struct places *from);
+void path_set_copy(struct paths *p, const struct paths *from);
 
 /* What glob(7) patterns match now. Whoever may make a link in a directory must
  * not choose what a pattern means: names that a pattern matched, and what
  * follows them, are no links. */
-void places_add_patterns(struct places *p, const char *const *patterns);
+void path_set_add_patterns(struct paths *p, const char *const *patterns);
 
 /*
  * Whether the path is one of the places or lies in one, gone down from the
  * root without a link on the way. seen: what must be found there, or it is
  * in none of them.
  */
-bool places_hold(
-    const struct places *p, const char *path, const struct fs_node *seen);
+bool path_set_hold(
+    const struct paths *p, const char *path, const struct fs_node *seen);
 
 /* The same of where a path leads; what is not there yet is where its directory
  * is. p: NULL for anywhere. What it leads to, if that is there and in one of
  * them, goes into *found. */
-bool places_hold_target(
-    const struct places *p, const char *path, struct places *found);
+bool path_set_hold_target(
+    const struct paths *p, const char *path, struct paths *found);
 
-void places_clear(struct places *p);
+void path_set_clear(struct paths *p);
 
 #endif

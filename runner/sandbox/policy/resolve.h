@@ -32,7 +32,8 @@ typedef bool fs_visit_fn(void *arg, const char *name, enum fs_type type);
 
 struct fs_view {
 	void *owner;
-	/* As lstat(2); FS_MISSING for a mask (placeholder.h), with its numbers.
+	/* As lstat(2); FS_MISSING for a placeholder (placeholder.h), with its
+	 * numbers.
 	 */
 	int (*lookup)(void *owner, const char *path, struct fs_node *node);
 	/* The text of a link, NUL-terminated. */
@@ -71,28 +72,31 @@ enum plan_base {
 };
 
 enum plan_kind {
-	PLAN_READ,	     /* read-only; a link is re-made as a link */
-	PLAN_WRITE,	     /* writable */
-	PLAN_DENY_DIRECTORY, /* empty, mode 000, or 111 when `reopened` */
-	PLAN_DENY_FILE,	     /* empty, mode 000 */
-	PLAN_MASK_FILE,	     /* a missing carve-out: empty file, mode 600,
-			      * read-only */
-	PLAN_MASK_DIRECTORY, /* a missing protected name: empty, mode 555 */
-	PLAN_PIN,	     /* bound onto itself, so that it stays in place */
-	PLAN_PRIVATE,	     /* writable, and not the host's: empty at first */
+	PLAN_READ,	       /* read-only; a link is re-made as a link */
+	PLAN_WRITE,	       /* writable */
+	PLAN_DENY_DIRECTORY,   /* empty, mode 000, or 111 when `reopened` */
+	PLAN_DENY_FILE,	       /* empty, mode 000 */
+	PLAN_PLACEHOLDER_FILE, /* a missing carve-out: empty file, mode 600,
+				* read-only */
+	PLAN_PLACEHOLDER_DIRECTORY, /* a missing protected name: empty, mode 555
+				     */
+	PLAN_PIN,     /* bound onto itself, so that it stays in place */
+	PLAN_PRIVATE, /* writable, and not the host's: empty at first */
 };
 
 struct plan_mount {
 	enum plan_kind kind;
-	bool reopened;	     /* PLAN_DENY_DIRECTORY: mounts follow below it */
-	char *path;	     /* owned */
-	struct fs_node seen; /* FS_MISSING for masks, with what stands there */
+	bool reopened; /* PLAN_DENY_DIRECTORY: mounts follow below it */
+	char *path;    /* owned */
+	struct fs_node
+	    seen; /* FS_MISSING for placeholders, with what stands there */
 };
 
 static inline bool
-plan_is_mask(const struct plan_mount *m)
+plan_is_placeholder(const struct plan_mount *m)
 {
-	return m->kind == PLAN_MASK_FILE || m->kind == PLAN_MASK_DIRECTORY;
+	return m->kind == PLAN_PLACEHOLDER_FILE ||
+	       m->kind == PLAN_PLACEHOLDER_DIRECTORY;
 }
 
 /* Mounts are ordered: a path comes before what lies below it. */

@@ -65,7 +65,7 @@ protect_repository(struct resolver *s, struct node *git)
 	if (hooks->seen.type == FS_MISSING && !hooks->blocked &&
 	    config->seen.type == FS_FILE) {
 		hooks->masked = true;
-		hooks->mask = PLAN_MASK_DIRECTORY;
+		hooks->mask = PLAN_PLACEHOLDER_DIRECTORY;
 	}
 	if (config->claim == CLAIM_NONE && config->seen.type == FS_FILE)
 		config->claim = CLAIM_READ;

@@ -37,14 +37,14 @@ protect_node(struct node *n)
 }
 
 static void
-mask_node(const struct resolver *s, struct node *n)
+placeholder_node(const struct resolver *s, struct node *n)
 {
 	if (n->masked || node_access(n) != SANDBOX_WRITE)
 		return;
 	n->masked = true;
 	n->mask = is_root(n->parent) && is_name(s, n->name)
-		      ? PLAN_MASK_DIRECTORY
-		      : PLAN_MASK_FILE;
+		      ? PLAN_PLACEHOLDER_DIRECTORY
+		      : PLAN_PLACEHOLDER_FILE;
 }
 
 /* The first line of a small file behind a prefix: 1 and *line is the caller's;
@@ -181,7 +181,7 @@ protect_child(struct resolver *s, struct node *child)
 	case FS_LINK:
 		return resolve_check_links(s, &child, 1, path, "");
 	case FS_MISSING:
-		mask_node(s, child);
+		placeholder_node(s, child);
 		return 0;
 	default:
 		protect_node(child);
@@ -240,7 +240,7 @@ hold_missing(struct resolver *s, const struct record *r)
 {
 	switch (r->state) {
 	case WALK_MISSING:
-		mask_node(s, r->at);
+		placeholder_node(s, r->at);
 		break;
 	case WALK_FILE:
 		if (node_access(r->at) == SANDBOX_WRITE)

@@ -71,7 +71,8 @@ lookup(void *owner, const char *path, struct fs_node *node)
 	 * time, so only one with nothing in it counts, and what is put into it
 	 * later is never seen (view_cover()). The number tells whether it is
 	 * still the one that was covered. */
-	missing = mask_is(&st) && (!S_ISDIR(st.st_mode) || is_empty(path, &st));
+	missing = placeholder_is(&st) &&
+		  (!S_ISDIR(st.st_mode) || is_empty(path, &st));
 	*node = (struct fs_node){ missing ? FS_MISSING : type_of(st.st_mode),
 		st.st_dev, st.st_ino };
 	return 0;

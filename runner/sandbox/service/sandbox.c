@@ -1,5 +1,5 @@
 /*
- * The runner's side of its nests.
+ * The runner's side of its sandboxes.
  */
 #include "sandbox.h"
 
@@ -18,43 +18,43 @@
 #include "inside_terminal.h"
 #include "log.h"
 
-/* A nest answers in milliseconds; beyond this it is stuck, on a file system
+/* A sandbox answers in milliseconds; beyond this it is stuck, on a file system
  * that does not answer perhaps. */
 #define ANSWER_SECONDS 20
 
 void
-nest_pool_init(struct nest_pool *pool, struct event_base *base, int door,
-    const struct nest_options *options,
-    bool (*give_up)(void *owner, const struct nest *n), void *owner)
+sandbox_pool_init(struct sandbox_pool *pool, struct event_base *base,
+    int userns, const struct sandbox_options *options,
+    bool (*give_up)(void *owner, const struct sandbox *n), void *owner)
 {
-	*pool = (struct nest_pool){ .base = base,
-		.door = door,
+	*pool = (struct sandbox_pool){ .base = base,
+		.userns = userns,
 		.options = *options,
 		.give_up = give_up,
 		.owner = owner };
-	pool->options.door = door >= 0;
-	TAILQ_INIT(&pool->nests);
+	pool->options.userns = userns >= 0;
+	TAILQ_INIT(&pool->sandboxes);
 }
 
 static void
-nest_free(struct nest_pool *pool, struct nest *n)
+sandbox_free(struct sandbox_pool *pool, struct sandbox *n)
 {
-	TAILQ_REMOVE(&pool->nests, n, link);
+	TAILQ_REMOVE(&pool->sandboxes, n, link);
 	pool->count--;
 	if (n->watch.pid > 0)
 		kill(n->watch.pid, SIGKILL);
 	reaper_remove(&n->watch);
 	close(n->fd);
-	nest_masks_clear(n);
+	sandbox_masks_clear(n);
 	plan_clear(&n->plan);
 	free(n);
 }
 
 void
-nest_pool_clear(struct nest_pool *pool)
+sandbox_pool_clear(struct sandbox_pool *pool)
 {
-	while (!TAILQ_EMPTY(&pool->nests))
-		nest_free(pool, TAILQ_FIRST(&pool->nests));
+	while (!TAILQ_EMPTY(&pool->sandboxes))
+		sandbox_free(pool, TAILQ_FIRST(&pool->sandboxes));
 }
 
 /* --- finding ------------------------------------------------------------ */
@@ -62,7 +62,7 @@ nest_pool_clear(struct nest_pool *pool)
 static bool
 same_mount(const struct plan_mount *a, const struct plan_mount *b)
 {
-	if (plan_is_mask(a))
+	if (plan_is_placeholder(a))
 		return a->kind == b->kind && strcmp(a->path, b->path) == 0;
 	return a->kind == b->kind && a->reopened == b->reopened &&
 	       a->seen.type == b->seen.type &&
@@ -93,28 +93,28 @@ ended(struct reaper_watch *w, int wait_status, const struct rusage *usage)
 
 /* Never returns; runs on the runner's memory until it executes. */
 static void __attribute__((noreturn))
-child(int fd, int door, char *const *homes)
+child(int fd, int userns, char *const *homes)
 {
 	char *argv[] = { (char *)(uintptr_t) "execd-runner",
-		(char *)(uintptr_t) "--nest", NULL };
+		(char *)(uintptr_t) "--sandbox", NULL };
 	sigset_t unblocked;
 
 	sigemptyset(&unblocked);
 	sigprocmask(SIG_SETMASK, &unblocked, NULL);
 	prctl(PR_SET_PDEATHSIG, SIGKILL);
 	/* Out of the way of both numbers first. */
-	if (door >= 0 && dup2(door, NEST_DOOR_FD) < 0)
+	if (userns >= 0 && dup2(userns, SANDBOX_USERNS_FD) < 0)
 		_exit(127);
 	if (dup2(fd, CONTROL_FD) < 0)
 		_exit(127);
-	close_from(door >= 0 ? NEST_DOOR_FD + 1 : CONTROL_FD + 1);
+	close_from(userns >= 0 ? SANDBOX_USERNS_FD + 1 : CONTROL_FD + 1);
 	descriptors_restore();
 	execve("/proc/self/exe", argv, homes);
 	_exit(127);
 }
 
 static int
-start(struct nest_pool *pool, struct nest *n)
+start(struct sandbox_pool *pool, struct sandbox *n)
 {
 	const struct timeval wait = { .tv_sec = ANSWER_SECONDS };
 	int pair[2];
@@ -129,7 +129,7 @@ start(struct nest_pool *pool, struct nest *n)
 		log_fatal_errno(-errno, "setsockopt");
 	pid = vfork();
 	if (pid == 0)
-		child(pair[1], pool->door, pool->homes);
+		child(pair[1], pool->userns, pool->homes);
 	close(pair[1]);
 	if (pid < 0) {
 		close(pair[0]);
@@ -137,7 +137,7 @@ start(struct nest_pool *pool, struct nest *n)
 	}
 	n->fd = pair[0];
 	reaper_add(&n->watch, pid, ended);
-	TAILQ_INSERT_HEAD(&pool->nests, n, link);
+	TAILQ_INSERT_HEAD(&pool->sandboxes, n, link);
 	pool->count++;
 	return 0;
 }
@@ -146,7 +146,7 @@ start(struct nest_pool *pool, struct nest *n)
 
 /* What runs in its namespaces goes on. */
 static void
-retire(struct nest *n)
+retire(struct sandbox *n)
 {
 	if (n->watch.pid > 0)
 		kill(n->watch.pid, SIGKILL);
@@ -154,22 +154,22 @@ retire(struct nest *n)
 }
 
 int
-nest_ask(struct nest *n, struct buf *order, const int *fds, size_t nfds,
-    struct nest_answer *a)
+sandbox_ask(struct sandbox *n, struct buf *order, const int *fds, size_t nfds,
+    struct sandbox_answer *a)
 {
-	int got[NEST_FDS_MAX], err;
+	int got[SANDBOX_FDS_MAX], err;
 	struct buf_reader r;
 	size_t ngot = 0;
 	struct buf b;
 
-	*a = (struct nest_answer){ .enforcing = true };
-	buf_init(&b, NEST_MESSAGE_MAX);
-	err = nest_send(n->fd, order, fds, nfds);
+	*a = (struct sandbox_answer){ .enforcing = true };
+	buf_init(&b, SANDBOX_MESSAGE_MAX);
+	err = sandbox_send(n->fd, order, fds, nfds);
 	if (err == 0)
-		err = nest_recv(n->fd, &b, got, &ngot);
+		err = sandbox_recv(n->fd, &b, got, &ngot);
 	buf_reader_init(&r, b.data, b.len);
 	if (err == 0)
-		err = nest_answer_get(&r, a);
+		err = sandbox_answer_get(&r, a);
 	while (ngot > 0)
 		close(got[--ngot]);
 	buf_clear(&b);
@@ -200,9 +200,9 @@ put_group(const struct group *g, int *fds, uint8_t *joins)
 }
 
 static int
-cannot_start(struct nest_answer *a, int err)
+cannot_start(struct sandbox_answer *a, int err)
 {
-	*a = (struct nest_answer){ .err = err, .step = "a socket pair" };
+	*a = (struct sandbox_answer){ .err = err, .step = "a socket pair" };
 	return err;
 }
 
@@ -215,10 +215,11 @@ close_pair(const int pair[2])
 }
 
 int
-nest_start(struct nest *n, const struct nest_command *c, const int stdio[3],
-    const struct group *group, int *terminal, struct nest_answer *a)
+sandbox_start(struct sandbox *n, const struct sandbox_command *c,
+    const int stdio[3], const struct group *group, int *terminal,
+    struct sandbox_answer *a)
 {
-	int fds[NEST_FDS_MAX] = { stdio[0], stdio[1], stdio[2] };
+	int fds[SANDBOX_FDS_MAX] = { stdio[0], stdio[1], stdio[2] };
 	int handover[2] = { -1, -1 };
 	size_t nfds = 3;
 	uint8_t joins = 0;
@@ -232,9 +233,9 @@ nest_start(struct nest *n, const struct nest_command *c, const int stdio[3],
 		return cannot_start(a, -errno);
 	if (c->tty)
 		fds[nfds++] = handover[1];
-	buf_init(&b, NEST_MESSAGE_MAX);
-	nest_start_put(&b, c, joins);
-	err = nest_ask(n, &b, fds, nfds, a);
+	buf_init(&b, SANDBOX_MESSAGE_MAX);
+	sandbox_start_put(&b, c, joins);
+	err = sandbox_ask(n, &b, fds, nfds, a);
 	*terminal = c->tty && err == 0 ? inside_terminal_take(handover[0]) : -1;
 	close_pair(handover);
 	if (err < 0 && a->stale)
@@ -243,42 +244,42 @@ nest_start(struct nest *n, const struct nest_command *c, const int stdio[3],
 }
 
 bool
-nest_is_stale(const struct nest *n)
+sandbox_is_stale(const struct sandbox *n)
 {
 	return n->watch.pid <= 0;
 }
 
 int
-nest_start_files(struct nest *n, int fd, struct nest_answer *a)
+sandbox_start_files(struct sandbox *n, int fd, struct sandbox_answer *a)
 {
 	struct buf b;
 
-	buf_init(&b, NEST_MESSAGE_MAX);
-	nest_files_put(&b);
-	return nest_ask(n, &b, &fd, 1, a);
+	buf_init(&b, SANDBOX_MESSAGE_MAX);
+	sandbox_files_put(&b);
+	return sandbox_ask(n, &b, &fd, 1, a);
 }
 
 /* --- one per plan ------------------------------------------------------ */
 
 static void
-failed(struct nest_pool *pool, int err, const char *step)
+failed(struct sandbox_pool *pool, int err, const char *step)
 {
 	log_error(err, "sandbox: %s", step);
 	snprintf(pool->step, sizeof(pool->step), "%s", step);
 }
 
 static int
-build(struct nest_pool *pool, struct nest *n, bool landlock_only)
+build(struct sandbox_pool *pool, struct sandbox *n, bool landlock_only)
 {
-	struct nest_options options = pool->options;
-	struct nest_answer a;
+	struct sandbox_options options = pool->options;
+	struct sandbox_answer a;
 	struct buf b;
 	int err;
 
 	options.landlock_only = landlock_only;
-	buf_init(&b, NEST_MESSAGE_MAX);
-	nest_build_put(&b, &options, &n->plan);
-	err = nest_ask(n, &b, NULL, 0, &a);
+	buf_init(&b, SANDBOX_MESSAGE_MAX);
+	sandbox_build_put(&b, &options, &n->plan);
+	err = sandbox_ask(n, &b, NULL, 0, &a);
 	n->landlock_abi = a.landlock_abi;
 	n->landlock_only = pool->no_userns = a.no_userns;
 	if (err < 0)
@@ -288,18 +289,18 @@ build(struct nest_pool *pool, struct nest *n, bool landlock_only)
 
 /* The oldest that nobody uses. False: all are in use, and too many. */
 static bool
-make_room(struct nest_pool *pool)
+make_room(struct sandbox_pool *pool)
 {
-	struct nest *n;
+	struct sandbox *n;
 
-	if (pool->count < NESTS_MAX)
+	if (pool->count < SANDBOXES_MAX)
 		return true;
-	TAILQ_FOREACH_REVERSE(n, &pool->nests, nest_list, link)
+	TAILQ_FOREACH_REVERSE(n, &pool->sandboxes, sandbox_list, link)
 	{
 		if (n->users > 0 ||
 		    (n->helpers > 0 && !pool->give_up(pool->owner, n)))
 			continue;
-		nest_free(pool, n);
+		sandbox_free(pool, n);
 		return true;
 	}
 	return false;
@@ -307,42 +308,42 @@ make_room(struct nest_pool *pool)
 
 /* What somebody replaced under it is not protected in it any more. */
 static bool
-is_intact(struct nest *n)
+is_intact(struct sandbox *n)
 {
-	struct nest_answer a;
+	struct sandbox_answer a;
 	struct buf b;
 	int err;
 
-	buf_init(&b, NEST_MESSAGE_MAX);
-	nest_check_put(&b);
-	err = nest_ask(n, &b, NULL, 0, &a);
+	buf_init(&b, SANDBOX_MESSAGE_MAX);
+	sandbox_check_put(&b);
+	err = sandbox_ask(n, &b, NULL, 0, &a);
 	if (err < 0)
 		log_debug("sandbox: a view is given up: %s", a.step);
 	return err == 0;
 }
 
-/* Somebody took masks away that are in use, or may be. */
+/* Somebody took placeholders away that are in use, or may be. */
 static bool
-has_its_masks(struct nest *n, const struct plan *plan)
+has_its_placeholders(struct sandbox *n, const struct plan *plan)
 {
-	if (nest_masks_are(n, plan))
+	if (sandbox_masks_are(n, plan))
 		return true;
 	if (n->users > 0)
 		return false;
-	nest_pool_unmask(n->pool, NULL);
+	sandbox_pool_unmask(n->pool, NULL);
 	return true;
 }
 
 /* An intact one. Those that are not are used no more. */
-static struct nest *
-find(struct nest_pool *pool, const struct plan *plan, bool check)
+static struct sandbox *
+find(struct sandbox_pool *pool, const struct plan *plan, bool check)
 {
-	struct nest *n;
+	struct sandbox *n;
 
-	TAILQ_FOREACH (n, &pool->nests, link) {
+	TAILQ_FOREACH (n, &pool->sandboxes, link) {
 		if (n->watch.pid <= 0 || !same_plan(&n->plan, plan))
 			continue;
-		if (has_its_masks(n, plan) && (!check || is_intact(n)))
+		if (has_its_placeholders(n, plan) && (!check || is_intact(n)))
 			return n;
 		retire(n);
 	}
@@ -350,22 +351,22 @@ find(struct nest_pool *pool, const struct plan *plan, bool check)
 }
 
 int
-nest_get(struct nest_pool *pool, struct plan *plan, bool check,
-    bool landlock_only, struct nest **nest)
+sandbox_get(struct sandbox_pool *pool, struct plan *plan, bool check,
+    bool landlock_only, struct sandbox **sandbox)
 {
-	struct nest *n = find(pool, plan, check);
+	struct sandbox *n = find(pool, plan, check);
 	int err;
 
 	pool->no_userns = false;
 	if (n != NULL) {
-		TAILQ_REMOVE(&pool->nests, n, link);
-		TAILQ_INSERT_HEAD(&pool->nests, n, link);
-		*nest = n;
+		TAILQ_REMOVE(&pool->sandboxes, n, link);
+		TAILQ_INSERT_HEAD(&pool->sandboxes, n, link);
+		*sandbox = n;
 		return 0;
 	}
 	if (!make_room(pool)) {
 		log_error(0, "sandbox: %d policies of this session are in use",
-		    NESTS_MAX);
+		    SANDBOXES_MAX);
 		snprintf(pool->step, sizeof(pool->step), "too many policies");
 		return -EUSERS;
 	}
@@ -379,12 +380,12 @@ nest_get(struct nest_pool *pool, struct plan *plan, bool check,
 	}
 	n->plan = *plan;
 	*plan = (struct plan){ 0 };
-	nest_masks_init(n);
+	sandbox_masks_init(n);
 	err = build(pool, n, landlock_only);
 	if (err < 0) {
-		nest_free(pool, n);
+		sandbox_free(pool, n);
 		return err;
 	}
-	*nest = n;
+	*sandbox = n;
 	return 0;
 }

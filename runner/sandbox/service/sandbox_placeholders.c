@@ -1,7 +1,7 @@
 /*
- * The masks of a nest: made and covered before its first process, and given up
- * when nobody has used them for a moment, so that one command after the other
- * does not make them anew.
+ * The placeholders of a sandbox: made and covered before its first process, and
+ * given up when nobody has used them for a moment, so that one command after
+ * the other does not make them anew.
  */
 #include <event2/event.h>
 #include <stdlib.h>
@@ -16,11 +16,11 @@
 #define LINGER_MS 100
 
 static void
-leave(struct nest *n)
+leave(struct sandbox *n)
 {
 	event_del(&n->linger);
 	for (size_t i = 0; i < n->nmasks; i++)
-		mask_leave(&n->masks[i]);
+		placeholder_leave(&n->placeholders[i]);
 	n->covered = false;
 }
 
@@ -31,46 +31,48 @@ linger_cb(evutil_socket_t fd, short what, void *arg)
 }
 
 void
-nest_masks_init(struct nest *n)
+sandbox_masks_init(struct sandbox *n)
 {
 	const struct plan *plan = &n->plan;
 
 	event_assign(&n->linger, n->pool->base, -1, 0, linger_cb, n);
-	n->masks = xcalloc(plan->count, sizeof(*n->masks));
+	n->placeholders = xcalloc(plan->count, sizeof(*n->placeholders));
 	for (size_t i = 0; i < plan->count; i++) {
 		const struct plan_mount *m = &plan->mounts[i];
 
-		if (plan_is_mask(m))
-			n->masks[n->nmasks++] = (struct mask){ .path = m->path,
-				.directory = m->kind == PLAN_MASK_DIRECTORY,
-				.fd = -1 };
+		if (plan_is_placeholder(m))
+			n->placeholders[n->nmasks++] =
+			    (struct placeholder){ .path = m->path,
+				    .directory =
+					m->kind == PLAN_PLACEHOLDER_DIRECTORY,
+				    .fd = -1 };
 	}
 }
 
 void
-nest_masks_clear(struct nest *n)
+sandbox_masks_clear(struct sandbox *n)
 {
-	if (n->masks == NULL)
+	if (n->placeholders == NULL)
 		return;
 	leave(n);
-	free(n->masks);
-	n->masks = NULL;
+	free(n->placeholders);
+	n->placeholders = NULL;
 }
 
 /* Both lists are in the order of the plan. What this user can make nowhere is
  * not there, and stays so. */
 bool
-nest_masks_are(const struct nest *n, const struct plan *plan)
+sandbox_masks_are(const struct sandbox *n, const struct plan *plan)
 {
 	size_t next = 0;
 
 	for (size_t i = 0; n->covered && i < plan->count; i++) {
 		const struct fs_node *now = &plan->mounts[i].seen;
-		const struct mask *m;
+		const struct placeholder *m;
 
-		if (!plan_is_mask(&plan->mounts[i]))
+		if (!plan_is_placeholder(&plan->mounts[i]))
 			continue;
-		m = &n->masks[next++];
+		m = &n->placeholders[next++];
 		if (m->fd >= 0 && (now->device != m->seen.device ||
 				      now->inode != m->seen.inode))
 			return false;
@@ -79,41 +81,42 @@ nest_masks_are(const struct nest *n, const struct plan *plan)
 }
 
 static void
-note(struct nest *n)
+note(struct sandbox *n)
 {
-	struct nest_pool *pool = n->pool;
+	struct sandbox_pool *pool = n->pool;
 
 	if (n->noted || pool->note == NULL)
 		return;
-	pool->key = pool->note(pool->owner, n->masks, n->nmasks);
+	pool->key = pool->note(pool->owner, n->placeholders, n->nmasks);
 	n->noted = true;
 }
 
 static int
-take_and_cover(struct nest *n)
+take_and_cover(struct sandbox *n)
 {
-	struct nest_answer a;
+	struct sandbox_answer a;
 	struct buf b;
 	int err = 0;
 
 	note(n);
 	for (size_t i = 0; i < n->nmasks && err == 0; i++) {
-		err = mask_take(&n->masks[i], n->pool->key);
+		err = placeholder_take(&n->placeholders[i], n->pool->key);
 		if (err < 0)
-			log_error(err, "sandbox: making %s", n->masks[i].path);
+			log_error(
+			    err, "sandbox: making %s", n->placeholders[i].path);
 	}
 	if (err < 0)
 		return err;
-	buf_init(&b, NEST_MESSAGE_MAX);
-	nest_cover_put(&b, n->masks, n->nmasks);
-	err = nest_ask(n, &b, NULL, 0, &a);
+	buf_init(&b, SANDBOX_MESSAGE_MAX);
+	sandbox_cover_put(&b, n->placeholders, n->nmasks);
+	err = sandbox_ask(n, &b, NULL, 0, &a);
 	if (err < 0)
 		log_error(err, "sandbox: %s", a.step);
 	return err;
 }
 
 int
-nest_use(struct nest *n)
+sandbox_use(struct sandbox *n)
 {
 	int err = 0;
 
@@ -130,7 +133,7 @@ nest_use(struct nest *n)
 }
 
 void
-nest_release(struct nest *n)
+sandbox_release(struct sandbox *n)
 {
 	const struct timeval linger = { .tv_usec = LINGER_MS * 1000 };
 
@@ -139,11 +142,11 @@ nest_release(struct nest *n)
 }
 
 void
-nest_pool_unmask(struct nest_pool *pool, const struct nest *n)
+sandbox_pool_unmask(struct sandbox_pool *pool, const struct sandbox *n)
 {
-	struct nest *other;
+	struct sandbox *other;
 
-	TAILQ_FOREACH (other, &pool->nests, link)
+	TAILQ_FOREACH (other, &pool->sandboxes, link)
 		if (other != n && other->users == 0 && other->covered)
 			leave(other);
 }

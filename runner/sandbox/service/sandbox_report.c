@@ -6,8 +6,8 @@
 #include "view.h"
 
 void
-sandbox_report_fill(struct sandbox_report *r, const struct sandbox *sb,
-    const struct sandbox_context *asked, const struct nest *nest)
+sandbox_report_fill(struct sandbox_report *r, const struct sandboxes *sb,
+    const struct sandbox_context *asked, const struct sandbox *sandbox)
 {
 	const struct sandbox_limits *l = &sb->ceiling.limits;
 
@@ -20,15 +20,15 @@ sandbox_report_fill(struct sandbox_report *r, const struct sandbox *sb,
 		r->asked_files = !asked->files_unrestricted;
 		r->asked_network = !asked->network_enabled;
 	}
-	if (nest == NULL)
+	if (sandbox == NULL)
 		return;
 	r->enforced = true;
-	r->files = nest->plan.base != PLAN_BASE_WRITE;
-	r->network = !nest->plan.network;
-	r->proc = view_has_proc(&nest->plan) && !nest->landlock_only;
+	r->files = sandbox->plan.base != PLAN_BASE_WRITE;
+	r->network = !sandbox->plan.network;
+	r->proc = view_has_proc(&sandbox->plan) && !sandbox->landlock_only;
 	r->controllers = sb->controllers;
-	r->landlock_abi = nest->landlock_abi;
-	r->landlock_only = nest->landlock_only;
+	r->landlock_abi = sandbox->landlock_abi;
+	r->landlock_only = sandbox->landlock_only;
 	r->pids = l->pids;
 	r->memory_bytes = l->memory_bytes;
 	/* Nothing else can hold that one. */

@@ -23,9 +23,9 @@ struct sandbox_report {
 	uint32_t cpu_percent;
 };
 
-/* asked: NULL for none; nest: NULL for none. */
-void sandbox_report_fill(struct sandbox_report *r, const struct sandbox *sb,
-    const struct sandbox_context *asked, const struct nest *nest);
+/* asked: NULL for none; sandbox: NULL for none. */
+void sandbox_report_fill(struct sandbox_report *r, const struct sandboxes *sb,
+    const struct sandbox_context *asked, const struct sandbox *sandbox);
 
 /* A member "sandbox" of the object being written; nothing when there was no
  * context and nothing is enforced. */

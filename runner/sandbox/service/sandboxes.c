@@ -1,5 +1,5 @@
 /*
- * From a client's sandbox context to the nest that enforces it.
+ * From a client's sandbox context to the sandbox that enforces it.
  */
 #include "sandboxes.h"
 
@@ -14,10 +14,10 @@
 #include "path.h"
 #include "util.h"
 
-static struct nest_options
+static struct sandbox_options
 options_of(const struct sandbox_host *host, const struct sandbox_limits *l)
 {
-	return (struct nest_options){
+	return (struct sandbox_options){
 		.parent_death_signal = host->parent_death_signal,
 		.unix_allow = l->unix_sockets == SANDBOX_UNIX_ALLOW,
 		.allow_32bit = l->allow_32bit,
@@ -36,11 +36,11 @@ options_of(const struct sandbox_host *host, const struct sandbox_limits *l)
 }
 
 void
-sandbox_init(struct sandbox *sb, const struct sandbox_host *host,
+sandboxes_init(struct sandboxes *sb, const struct sandbox_host *host,
     const struct sandbox_limits *limits)
 {
 	static char *const none[] = { NULL };
-	struct nest_options options = options_of(host, limits);
+	struct sandbox_options options = options_of(host, limits);
 
 	sandbox_context_accept_launch(limits->accept_launch);
 	sb->home = host->home;
@@ -49,20 +49,20 @@ sandbox_init(struct sandbox *sb, const struct sandbox_host *host,
 	sb->told = sb->told_landlock_only = false;
 	sb->single_user = host->parent_death_signal;
 	ceiling_init(&sb->ceiling, limits, host->home ? host->home : "/");
-	nest_pool_init(&sb->pool, host->base, host->door, &options,
+	sandbox_pool_init(&sb->pool, host->base, host->userns, &options,
 	    host->give_up, host->owner);
 	sb->pool.homes = host->homes != NULL ? host->homes : none;
 	sb->pool.note = host->note;
 }
 
 bool
-sandbox_permits_none(const struct sandbox *sb)
+sandboxes_permit_none(const struct sandboxes *sb)
 {
 	return sb->ceiling.limits.unsandboxed;
 }
 
 int
-sandbox_refuse(const char *why, char *error)
+sandboxes_refuse(const char *why, char *error)
 {
 	snprintf(error, ARGS_ERROR_MAX, SANDBOX_UNENFORCEABLE ": %.400s",
 	    *why != '\0' ? why : "its process ended before it was ready");
@@ -112,7 +112,7 @@ reopen_resolver(const struct ceiling *c, const struct plan *plan,
 /* --- plans -------------------------------------------------------------- */
 
 static int
-make_plan(struct sandbox *sb, const struct sandbox_context *granted,
+make_plan(struct sandboxes *sb, const struct sandbox_context *granted,
     const char *cwd, const char *tmpdir, struct plan *plan, char *error)
 {
 	const struct ceiling *c = &sb->ceiling;
@@ -145,14 +145,14 @@ make_plan(struct sandbox *sb, const struct sandbox_context *granted,
 	if (err < 0 && err != -EINVAL && err != -EINPROGRESS &&
 	    err != -ESTALE) {
 		log_error(err, "sandbox: resolving the policy");
-		return sandbox_refuse("resolving the policy", error);
+		return sandboxes_refuse("resolving the policy", error);
 	}
 	return err;
 }
 
 /* A plan within the ceiling; what was cut down is resolved once more. */
 static int
-plan_grant(struct sandbox *sb, struct ceiling_grant *g, const char *cwd,
+plan_grant(struct sandboxes *sb, struct ceiling_grant *g, const char *cwd,
     const char *tmpdir, struct plan *plan, char *error)
 {
 	int err = -EAGAIN;
@@ -164,12 +164,12 @@ plan_grant(struct sandbox *sb, struct ceiling_grant *g, const char *cwd,
 			err = ceiling_judge_plan(
 			    &sb->ceiling, g, tmpdir, plan, error);
 	}
-	return err == -EAGAIN ? sandbox_refuse("the view", error) : err;
+	return err == -EAGAIN ? sandboxes_refuse("the view", error) : err;
 }
 
 /* What the operator gave up is said where he will look for it. */
 static void
-tell_landlock_only(struct sandbox *sb, const struct nest *n)
+tell_landlock_only(struct sandboxes *sb, const struct sandbox *n)
 {
 	if (sb->told_landlock_only)
 		return;
@@ -182,11 +182,11 @@ tell_landlock_only(struct sandbox *sb, const struct nest *n)
 	    n->landlock_abi, n->landlock_abi < 6 ? "and signal " : "");
 }
 
-/* A nest without namespaces is for those who may do without: it may be
+/* A sandbox without namespaces is for those who may do without: it may be
  * another request's. */
 static int
-check_namespaces(struct sandbox *sb, const struct nest *n, bool landlock_only,
-    const char *why, char *error)
+check_namespaces(struct sandboxes *sb, const struct sandbox *n,
+    bool landlock_only, const char *why, char *error)
 {
 	if (!n->landlock_only)
 		return 0;
@@ -195,11 +195,11 @@ check_namespaces(struct sandbox *sb, const struct nest *n, bool landlock_only,
 		return 0;
 	}
 	log_error(0, "sandbox: landlock-only: %s", why);
-	return sandbox_refuse("a new user namespace", error);
+	return sandboxes_refuse("a new user namespace", error);
 }
 
 static int
-check_landlock(struct sandbox *sb, const struct nest *n, char *error)
+check_landlock(struct sandboxes *sb, const struct sandbox *n, char *error)
 {
 	unsigned least = sb->ceiling.limits.landlock_min_abi;
 
@@ -209,14 +209,14 @@ check_landlock(struct sandbox *sb, const struct nest *n, char *error)
 		return 0;
 	log_error(0, "sandbox: Landlock ABI %u, at least %u is required",
 	    n->landlock_abi, least);
-	return sandbox_refuse("Landlock", error);
+	return sandboxes_refuse("Landlock", error);
 }
 
 #define PLAN_TRIES 3
 
 static int
-get_nest(struct sandbox *sb, struct plan *plan, bool check, struct nest **nest,
-    char *error)
+get_sandbox(struct sandboxes *sb, struct plan *plan, bool check,
+    struct sandbox **sandbox, char *error)
 {
 	const struct landlock_only q = { .limits = &sb->ceiling.limits,
 		.plan = plan,
@@ -224,22 +224,22 @@ get_nest(struct sandbox *sb, struct plan *plan, bool check, struct nest **nest,
 		.required = sb->required };
 	char why[LANDLOCK_ONLY_WHY_MAX];
 	bool landlock_only = landlock_only_suits(&q, why);
-	int err = nest_get(&sb->pool, plan, check, landlock_only, nest);
+	int err = sandbox_get(&sb->pool, plan, check, landlock_only, sandbox);
 
 	if (err < 0) {
 		if (sb->pool.no_userns && why[0] != '\0')
 			log_error(0, "sandbox: landlock-only: %s", why);
-		sandbox_refuse(sb->pool.step, error);
+		sandboxes_refuse(sb->pool.step, error);
 		return err;
 	}
-	err = check_namespaces(sb, *nest, landlock_only, why, error);
-	return err < 0 ? err : check_landlock(sb, *nest, error);
+	err = check_namespaces(sb, *sandbox, landlock_only, why, error);
+	return err < 0 ? err : check_landlock(sb, *sandbox, error);
 }
 
 /* What is to be limited and no control group counts. Refused where it must
  * be. */
 static int
-check_groups(struct sandbox *sb, char *error)
+check_groups(struct sandboxes *sb, char *error)
 {
 	const struct sandbox_limits *l = &sb->ceiling.limits;
 	const struct {
@@ -267,14 +267,14 @@ check_groups(struct sandbox *sb, char *error)
 			    kinds[i].what);
 	}
 	sb->told |= !must;
-	return fine ? 0 : sandbox_refuse("control groups", error);
+	return fine ? 0 : sandboxes_refuse("control groups", error);
 }
 
-/* In /tmp names come and go, masks of other users among them: what was there
- * for the plan and not for the view is looked at again. */
+/* In /tmp names come and go, placeholders of other users among them: what was
+ * there for the plan and not for the view is looked at again. */
 static int
-find_granted(struct sandbox *sb, struct ceiling_grant *g, const char *cwd,
-    const char *tmpdir, struct nest **nest, char *error)
+find_granted(struct sandboxes *sb, struct ceiling_grant *g, const char *cwd,
+    const char *tmpdir, struct sandbox **sandbox, char *error)
 {
 	struct plan plan = { 0 };
 	int err = -ESTALE;
@@ -282,27 +282,28 @@ find_granted(struct sandbox *sb, struct ceiling_grant *g, const char *cwd,
 	for (int i = 0; i < PLAN_TRIES && err == -ESTALE; i++) {
 		err = plan_grant(sb, g, cwd, tmpdir, &plan, error);
 		if (err == 0 && sb->found == NULL)
-			err = get_nest(sb, &plan, cwd == NULL, nest, error);
+			err =
+			    get_sandbox(sb, &plan, cwd == NULL, sandbox, error);
 		plan_clear(&plan);
 	}
-	return err == -ESTALE ? sandbox_refuse("a view that changes", error)
+	return err == -ESTALE ? sandboxes_refuse("a view that changes", error)
 			      : err;
 }
 
 /* Does the grant leave files to whoever the user is? A file operation has
  * nothing else; the operator's denials hold where it must have a policy. */
 static bool
-is_direct(const struct sandbox *sb, const struct sandbox_context *granted,
+is_direct(const struct sandboxes *sb, const struct sandbox_context *granted,
     const char *cwd)
 {
 	return granted->unrestricted ||
 	       (cwd == NULL && granted->files_unrestricted && !sb->required &&
-		   sandbox_permits_none(sb));
+		   sandboxes_permit_none(sb));
 }
 
 static int
-find(struct sandbox *sb, const struct sandbox_request *r, struct nest **nest,
-    char *error)
+find(struct sandboxes *sb, const struct sandbox_request *r,
+    struct sandbox **sandbox, char *error)
 {
 	const struct sandbox_context *asked = r->asked;
 	const char *tmpdir = sb->ceiling.limits.tmpdir == SANDBOX_TMP_REQUEST
@@ -311,44 +312,44 @@ find(struct sandbox *sb, const struct sandbox_request *r, struct nest **nest,
 	struct ceiling_grant grant;
 	int err;
 
-	*nest = NULL;
+	*sandbox = NULL;
 	sb->clamped = 0;
 	sb->required = asked != NULL && asked->required;
 	if (asked != NULL && asked->managed_network)
-		return sandbox_refuse("managed network", error);
+		return sandboxes_refuse("managed network", error);
 	err = check_groups(sb, error);
 	if (err < 0)
 		return err;
 	err =
 	    ceiling_judge(&sb->ceiling, asked, r->reads, r->cwd, &grant, error);
 	if (err == 0 && !is_direct(sb, &grant.context, r->cwd))
-		err = find_granted(sb, &grant, r->cwd, tmpdir, nest, error);
+		err = find_granted(sb, &grant, r->cwd, tmpdir, sandbox, error);
 	sb->clamped = grant.clamped;
 	ceiling_grant_clear(&grant);
 	return err;
 }
 
 int
-sandbox_find(struct sandbox *sb, const struct sandbox_request *r,
-    struct nest **nest, char *error)
+sandboxes_find(struct sandboxes *sb, const struct sandbox_request *r,
+    struct sandbox **sandbox, char *error)
 {
-	int err = find(sb, r, nest, error);
+	int err = find(sb, r, sandbox, error);
 
 	if (err == -EINPROGRESS)
 		return err;
 	if (err < 0 && log_permits(LOG_DECISION, "sandbox", error))
 		log_warn(0, "refused: %s", error);
-	/* Who may write where another policy masks a name finds none. */
-	nest_pool_unmask(&sb->pool, *nest);
+	/* Who may write where another policy placeholders a name finds none. */
+	sandbox_pool_unmask(&sb->pool, *sandbox);
 	return err;
 }
 
 void
-sandbox_scan(struct sandbox *sb, const struct sandbox_request *r,
+sandboxes_scan(struct sandboxes *sb, const struct sandbox_request *r,
     struct resolve_matches *found)
 {
 	char error[ARGS_ERROR_MAX];
-	struct nest *none;
+	struct sandbox *none;
 
 	*found = (struct resolve_matches){ 0 };
 	sb->found = found;

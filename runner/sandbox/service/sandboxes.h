@@ -1,5 +1,5 @@
 /*
- * From a client's sandbox context to the nest that enforces it, under what
+ * From a client's sandbox context to the sandbox that enforces it, under what
  * the operator permits.
  */
 #ifndef SANDBOXES_H
@@ -12,8 +12,8 @@
 #define SANDBOX_UNENFORCEABLE                                                  \
 	"sandbox intent cannot be enforced on this executor"
 
-struct sandbox {
-	struct nest_pool pool;
+struct sandboxes {
+	struct sandbox_pool pool;
 	struct ceiling ceiling;
 	const char *home;     /* of the identity */
 	const char *tmpdir;   /* of the session's environment; NULL: none */
@@ -22,11 +22,11 @@ struct sandbox {
 	bool told;	      /* of one that nothing holds */
 	bool single_user;     /* execd is not root */
 	bool told_landlock_only;
-	/* Patterns are not looked for here: sandbox_find() says -EINPROGRESS
+	/* Patterns are not looked for here: sandboxes_find() says -EINPROGRESS
 	 * unless what they match is `known`. */
 	bool defers;
 	const struct resolve_matches *known;
-	struct resolve_matches *found; /* of sandbox_scan() */
+	struct resolve_matches *found; /* of sandboxes_scan() */
 	bool required;	  /* of the latest request: it must have every layer */
 	unsigned clamped; /* enum ceiling_limit: of the latest request, what was
 			   * cut down */
@@ -36,19 +36,20 @@ struct sandbox {
  */
 struct sandbox_host {
 	struct event_base *base;
-	int door; /* a user namespace of the session's user; -1: none */
+	int userns; /* a user namespace of the session's user; -1: none */
 	bool parent_death_signal; /* no pid namespace would kill what is left */
-	unsigned controllers;	  /* as in struct sandbox */
+	unsigned controllers;	  /* as in struct sandboxes */
 	const char *home, *tmpdir;
 	char *const *homes; /* of file helpers */
-	/* The helper in a nest is not needed any more; false: it is. */
-	bool (*give_up)(void *owner, const struct nest *n);
-	const struct siphash_key *(*note)(
-	    void *owner, const struct mask *masks, size_t n); /* nest_pool */
+	/* The helper in a sandbox is not needed any more; false: it is. */
+	bool (*give_up)(void *owner, const struct sandbox *n);
+	const struct siphash_key *(*note)(void *owner,
+	    const struct placeholder *placeholders,
+	    size_t n); /* sandbox_pool */
 	void *owner;
 };
 
-void sandbox_init(struct sandbox *sb, const struct sandbox_host *host,
+void sandboxes_init(struct sandboxes *sb, const struct sandbox_host *host,
     const struct sandbox_limits *limits);
 
 /* What a request asks of the sandbox. */
@@ -59,25 +60,25 @@ struct sandbox_request {
 };
 
 /*
- * Finds the nest for a request. 0 with *nest, which is NULL when nothing is to
- * be enforced; or -EINVAL with the message of a -32602 in
+ * Finds the sandbox for a request. 0 with *sandbox, which is NULL when nothing
+ * is to be enforced; or -EINVAL with the message of a -32602 in
  * error[ARGS_ERROR_MAX], which the log has then, too; or -EINPROGRESS, when
- * sb->defers and it takes a sandbox_scan(). The nest never enforces less than
- * what is asked, and never grants more than the operator permits.
+ * sb->defers and it takes a sandboxes_scan(). The sandbox never enforces less
+ * than what is asked, and never grants more than the operator permits.
  */
-int sandbox_find(struct sandbox *sb, const struct sandbox_request *r,
-    struct nest **nest, char *error);
+int sandboxes_find(struct sandboxes *sb, const struct sandbox_request *r,
+    struct sandbox **sandbox, char *error);
 
 /* What the patterns of a request match, for sb->known of the same request. It
  * takes as long as the tree is large. */
-void sandbox_scan(struct sandbox *sb, const struct sandbox_request *r,
+void sandboxes_scan(struct sandboxes *sb, const struct sandbox_request *r,
     struct resolve_matches *found);
 
 /* Writes the message of a -32602 into error[ARGS_ERROR_MAX]: a sandbox cannot
  * be enforced, and why. -EINVAL. */
-int sandbox_refuse(const char *why, char *error);
+int sandboxes_refuse(const char *why, char *error);
 
 /* May a request without a context act as the user? */
-bool sandbox_permits_none(const struct sandbox *sb);
+bool sandboxes_permit_none(const struct sandboxes *sb);
 
 #endif
