@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: ISC
 """Measures execd beside the codex server and sshd: scripts/bench.
 
 Rounds, in each of which every row runs against both servers, one right after the other, in an order that changes from

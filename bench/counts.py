@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: ISC
 """Counts per operation, for CI: what a busy machine does not change, and a careless change does.
 
 System calls are those of all programs and of the commands they run, counted by strace: of a run with many operations

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: ISC */
 /*
  * Round trips through a command that writes what it reads.
  */

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: ISC */
 /*
  * What was measured, written as the members of one JSON object on standard
  * output: NAME is a number, or for many of a kind {"n":, "p50":, "p99":}.

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: ISC */
 /*
  * One run of the load client: what the flags said, the connections, and what
  * is shared by the modes. Any failure, of the server or here, ends the

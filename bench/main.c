@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: ISC */
 /*
  * load: a client that measures servers of the exec-server protocol, execd's
  * and others. It is started by bench/ and trusts the server.

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: ISC */
 /*
  * Looks for a few members of a JSON-RPC message.
  */

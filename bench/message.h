@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: ISC */
 /*
  * What the load client wants of a server's message: members by name, in any
  * order, wherever they stand. It skips over the rest without copying or

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: ISC */
 /*
  * Many at rest: sessions without a command, commands that sleep. At each stage
  * the driver measures what they cost; an echo beside them is timed.

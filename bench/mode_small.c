@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: ISC */
 /*
  * One small thing after another: round trips, connections, files.
  */

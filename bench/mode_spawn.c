@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: ISC */
 /*
  * Commands: from process/start to process/closed, several at a time.
  */

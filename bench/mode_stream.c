@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: ISC */
 /*
  * Bytes in bulk: what a command writes, what it is sent, and what happens
  * when nobody reads.

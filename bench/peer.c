@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: ISC */
 /*
  * A connection of the load client, once it is open: frames and events.
  */

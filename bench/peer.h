@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: ISC */
 /*
  * A connection of the load client: WebSocket messages out and in. What the
  * server sends is not checked beyond what is needed to take it apart.

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: ISC */
 /*
  * How a connection of the load client comes about, and the requests that it
  * makes most.

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: ISC
 """The pictures. The large one: on a logarithmic axis, what execd costs as a share of what its peer costs."""
 import html
 import math

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: ISC
 """The table and the two pictures of a run."""
 import dataclasses
 import datetime

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: ISC
 """The rows of the table: what is run, what is read off it, and what must and should come out."""
 import dataclasses
 import socket

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: ISC
 """How cost grows with numbers: sessions at rest, sleeping commands of one session, sleeping commands of many.
 
 Runs execd in its default configuration until it refuses or fails, and says where and with which words.

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: ISC
 """Starts and stops the servers that are measured; everything is stopped by its pid."""
 import contextlib
 import json

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: ISC */
 /*
  * message: members wherever they stand, and what is no object refused.
  */

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: ISC
 """What the programs of a server cost at a moment: /proc of everything below one pid."""
 import os
 import pathlib

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: ISC */
 /*
  * execctl: the client of execd and of every other exec-server; execctl(1).
  * Runs as whoever types it, and trusts a server only with what it sends.

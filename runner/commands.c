@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: ISC */
 /*
  * Session mode. The broker is the only one who can say whose session this
  * is: CONFIGURE comes first, on a channel no front-end ever held. An order

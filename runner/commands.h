@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: ISC */
 /*
  * Session mode: what the broker tells this runner (execd-runner(8)).
  */

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: ISC */
 /*
  * Asks the broker for the file of a terminal's recording. The runner waits for
  * the answer; other orders that arrive meanwhile are put off.

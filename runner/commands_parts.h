@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: ISC */
 /*
  * For the files of session mode: commands.c and commands_asked.c.
  */

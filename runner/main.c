@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: ISC */
 /*
  * execd-runner: one session of one user (execd-runner(8)). Started by the
  * broker with its control channel on descriptor 3; or, speaking the

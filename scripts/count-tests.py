@@ -1,4 +1,5 @@
 #!/usr/bin/python3
+# SPDX-License-Identifier: ISC
 """Adds up what meson's logs of tests say: passed, failed, skipped. With
 --failed: the names of the tests that failed instead, a line each.
 

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: ISC */
 /*
  * Runs the WebSocket parser and writes down what came out, in a way that does
  * not depend on how the input was cut: "ping(x) text(Hello) error(1002)". A

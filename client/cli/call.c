@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: ISC */
 /*
  * Requests that are waited for, and what their params and results have in
  * common.

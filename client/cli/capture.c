@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: ISC */
 /*
  * run --capture: the beginning and the end of what a command writes.
  */

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: ISC */
 /*
  * run --capture: standard output and error in the order they came, no more
  * than so many bytes and lines of them, half from the beginning and half from

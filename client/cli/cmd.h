@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: ISC */
 /*
  * The commands of execctl; each returns the exit status.
  */

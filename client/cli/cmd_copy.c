@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: ISC */
 /*
  * execctl cp: which files go where. :PATH is the server's, NAME:PATH that of
  * a named server.

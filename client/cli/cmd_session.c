@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: ISC */
 /*
  * execctl attach, watch, logs, wait, kill, ps: commands that were started
  * before, by way of their records.

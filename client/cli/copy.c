@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: ISC */
 /*
  * Files on their way, some at a time, and what the user sees of it.
  */

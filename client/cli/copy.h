@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: ISC */
 /*
  * execctl cp: many files, some at a time.
  */

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: ISC */
 /*
  * execctl cp: what of a file is kept beside its content: mode, time of
  * modification, links. What cannot be kept is counted and named.

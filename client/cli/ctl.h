@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: ISC */
 /*
  * What the commands of execctl share: the client, the loop, the way to say
  * what went wrong. Exit codes are those of execctl(1).

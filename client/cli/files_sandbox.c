@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: ISC */
 /*
  * execctl cp, ls and cat under a sandbox profile: every request of files
  * carries the same context.

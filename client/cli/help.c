@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: ISC */
 /*
  * --help and the completions, written from the tables.
  */

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: ISC */
 /*
  * The loop of execctl: the client, a few descriptors, a few timers.
  */

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: ISC */
 /*
  * The command line of execctl: one table from which arguments are read, and
  * --help and the completions of three shells are written.

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: ISC */
 /*
  * Bytes on their way to standard output or error.
  */

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: ISC */
 /*
  * What execctl remembers of the commands it started.
  */

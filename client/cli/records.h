@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: ISC */
 /*
  * What execctl remembers of the commands it started and that have not ended
  * as far as it knows: one file each, in the user's own directory. The

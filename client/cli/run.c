@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: ISC */
 /*
  * One command over there and the standard streams of execctl.
  */

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: ISC */
 /*
  * One command over there and the standard streams of execctl: what run,
  * shell, attach, watch, logs and wait have in common.

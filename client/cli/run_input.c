@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: ISC */
 /*
  * Standard input on its way to the command: each byte once, and no more of
  * them under way than the server queues.

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: ISC */
 /*
  * run --json: one object a line for each event.
  */

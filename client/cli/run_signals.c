@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: ISC */
 /*
  * Signals: those a user or a script sends to execctl are for the command.
  */

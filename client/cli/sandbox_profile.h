@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: ISC */
 /*
  * Names of sandbox profiles -> the context that process/start takes
  * (doc/sandbox.md section A3).

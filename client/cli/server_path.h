@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: ISC */
 /*
  * Paths of a server on the command line: :PATH, and NAME:PATH of a server that
  * has a name.

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: ISC */
 /*
  * The user's terminal in raw mode, and back.
  */

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: ISC */
 /*
  * The user's terminal in raw mode, and back, on every way out that a program
  * can notice.

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: ISC */
 /*
  * One file on its way, in blocks, several of them under way. A lost
  * connection takes the server's file handle with it: the transfer begins

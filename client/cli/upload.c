@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: ISC */
 /*
  * One file to the server.
  */

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: ISC */
 /*
  * The rest of an upload after a lost connection. No file method opens a file
  * without emptying it, so a command appends: its input survives lost

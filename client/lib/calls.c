@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: ISC */
 /*
  * Requests and their answers. A request is kept as the message that it is
  * until it is answered, so that it can be sent again.

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: ISC */
 /*
  * What execd announces beyond the peer (execd-protocol(7)), as the client
  * uses it. Without one, the matching function says -ENOTSUP or execctl(1)

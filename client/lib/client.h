@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: ISC */
 /*
  * What the files of libexecd-client share: the handle and who does what with
  * it. client.c is the loop, link.c the life of the connection, wire.c bytes

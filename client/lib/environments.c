@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: ISC */
 /*
  * Named servers: the file of environments, and the variables that name one.
  */

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: ISC */
 /*
  * Adds to the file of environments: a new file takes the place of the old
  * one, so that nobody ever reads half of it.

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: ISC */
 /*
  * Events of a process, from their JSON.
  */

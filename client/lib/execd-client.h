@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: ISC */
 /*
  * libexecd-client: a client of execd and of every other exec-server
  * (execd-protocol(7)).

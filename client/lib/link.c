@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: ISC */
 /*
  * The life of the connection: opened (link_open.c), used, lost, and opened
  * again until the session's time is over.

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: ISC */
 /*
  * What link.c, which knows when a connection is opened, lost and given up, and
  * link_open.c, which knows how it is opened, tell each other.

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: ISC */
 /*
  * The steps to a connection that is ready: addresses, TLS, upgrade,
  * initialize. What answers may be any program.

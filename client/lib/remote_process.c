@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: ISC */
 /*
  * Events of a process: live ones in order, and after a resume, or when a
  * number is missing, what process/read gives.

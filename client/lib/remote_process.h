@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: ISC */
 /*
  * Events of a process in the order of their numbers, each once
  * (doc/protocol.md section 7.7), whatever connections they came over.

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: ISC */
 /*
  * Processes, from the caller's side: start, attach, input, signals.
  */

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: ISC */
 /*
  * The bytes of a connection.
  */

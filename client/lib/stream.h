@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: ISC */
 /*
  * The bytes of a connection: a TCP or UNIX socket, TLS over TCP, or a
  * command's standard input and output. Never blocks, but for the names that

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: ISC */
 /*
  * TLS of a client's stream: TLS 1.2 and 1.3, the server's certificate must be
  * the host's, and no certificate is taken on trust.

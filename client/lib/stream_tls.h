@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: ISC */
 /*
  * TLS of a client's stream, with OpenSSL: only stream.c uses it.
  */

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: ISC */
 /*
  * The HTTP upgrade of a WebSocket client. What answers may be any program.
  */

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: ISC */
 /*
  * The HTTP upgrade of a WebSocket client (RFC 6455 section 4.1).
  */

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: ISC */
 /*
  * The URLs a client connects to. Pure; looks nothing up.
  */

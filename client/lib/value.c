@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: ISC */
 /*
  * Values of messages, for programs that do not know common/json/json.h.
  */

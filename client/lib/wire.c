@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: ISC */
 /*
  * Bytes and messages: WebSocket frames, or lines of a command.
  */

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: ISC */
 /*
  * Standard base64 with padding.
  */

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: ISC */
 /*
  * Standard base64 with padding (RFC 4648 section 4), the hot path of output.
  */

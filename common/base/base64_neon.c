@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: ISC */
 /*
  * base64 with NEON, which every 64-bit ARM has: its loads and stores take
  * every third or fourth byte apart by themselves, its table is of 64 bytes.

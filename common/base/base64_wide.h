@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: ISC */
 /*
  * base64 in steps of many bytes, for base64.c alone. What the processor has is
  * found at run time; without it a step takes nothing and the caller does the

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: ISC */
 /*
  * A growing byte buffer with a hard limit, and a reader that fails once.
  */

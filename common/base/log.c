@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: ISC */
 /*
  * What a log line looks like. log_output.c brings it to where it goes.
  */

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: ISC */
 /*
  * Log lines: one line per event on descriptor 2, never more than one write.
  *

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: ISC */
 /*
  * Lines of the log about those who never came in: a flood must not fill the
  * disk, nor may one source's lines hide another's, and whoever reads the log

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: ISC */
 /*
  * How lines get to descriptor 2 without ever waiting for its reader.
  *

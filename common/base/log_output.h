@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: ISC */
 /*
  * How lines get to descriptor 2, and what happens when they do not. For log.c.
  */

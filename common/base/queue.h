@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: ISC */
 /*
  * <sys/queue.h> plus the one macro glibc leaves out.
  */

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: ISC */
 /*
  * SipHash-2-4 with 128-bit output. Checked in tests/unit/test_siphash.c
  * against the vectors of the reference paper's authors.

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: ISC */
 /*
  * SipHash-2-4 with 128-bit output (Aumasson, Bernstein 2012): a keyed hash
  * for tables and sets whose keys a hostile peer chooses.

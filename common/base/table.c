@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: ISC */
 /*
  * An intrusive hash table, grown by doubling, never shrunk.
  */

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: ISC */
 /*
  * An intrusive hash table: the node lives in the object, so nothing is
  * allocated per entry. Keys may come from a hostile peer: hash them with

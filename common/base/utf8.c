@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: ISC */
 /*
  * UTF-8 over pieces: text messages are checked as they come, so that bad
  * text ends the connection at its first wrong byte.

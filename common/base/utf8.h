@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: ISC */
 /*
  * UTF-8, whole or in pieces (RFC 3629): no overlong forms, no surrogates,
  * nothing beyond U+10FFFF.

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: ISC */
 /*
  * Allocation that cannot fail, scope cleanup, and descriptor housekeeping.
  */

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: ISC */
 /*
  * What malloc keeps (mallopt(3), malloc_trim(3)).
  */

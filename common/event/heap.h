@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: ISC */
 /*
  * What malloc and the stack keep: while there is work, everything; when there
  * was none for a second, nothing. Buffers come and go with every message, and

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: ISC */
 /*
  * Errors of the event loop. With its change list libevent learns that the
  * kernel does not watch a descriptor only after event_add() has returned; it

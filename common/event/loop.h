@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: ISC */
 /*
  * What the event loop cannot do ends the program that would wait for it.
  */

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: ISC */
 /*
  * Typed access to params, with the peer's words for what is wrong: members as
  * JSON has them. What their text means is in args_decode.c.

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: ISC */
 /*
  * Typed access to params, read in a straight line and checked once:
  *

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: ISC */
 /*
  * Params whose text means something: one of several words, base64, a path.
  */

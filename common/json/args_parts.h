@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: ISC */
 /*
  * What args.c and args_decode.c share: members found, and their type.
  */

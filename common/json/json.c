@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: ISC */
 /*
  * JSON text -> a small tree. But for its memory the only file that knows yajl,
  * and it uses the callback parser alone: yajl's own tree recurses, keeps

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: ISC */
 /*
  * JSON text -> a small tree, and a writer. json.c is the only file that
  * knows yajl, and uses only its callback parser.

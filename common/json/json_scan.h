@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: ISC */
 /*
  * What json.c looks at before yajl does: the checks yajl leaves out, and the
  * long strings it need not see.

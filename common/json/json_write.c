@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: ISC */
 /*
  * JSON writing: values append to a buffer, commas come by themselves.
  */

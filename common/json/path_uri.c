@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: ISC */
 /*
  * file: URIs <-> path bytes, by the rules of the WHATWG URL standard as far
  * as file: needs them (doc/protocol.md section 9).

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: ISC */
 /*
  * file: URIs <-> path bytes (doc/protocol.md section 9, WHATWG URL rules).
  * Pure: never looks at the disk.

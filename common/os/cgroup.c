@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: ISC */
 /*
  * Control groups, by descriptor. Their limits are in cgroup_limit.c.
  */

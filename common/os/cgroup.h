@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: ISC */
 /*
  * Control groups (cgroups(7)), version 2 or the version 1 hierarchies that
  * count processes, memory and processor time: a directory each, by descriptor.

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: ISC */
 /*
  * The files of a control group, for the files of cgroup.h.
  */

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: ISC */
 /*
  * What control groups can limit, and their limits.
  */

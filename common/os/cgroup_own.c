@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: ISC */
 /*
  * The control group a process is in: from proc_pid_cgroup(5) and the table of
  * mounts to descriptors.

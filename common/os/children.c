@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: ISC */
 /*
  * The calling process's own children.
  */

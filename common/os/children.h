@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: ISC */
 /*
  * The calling process's own children, as the kernel lists them: also orphans
  * that were handed to it (PR_SET_CHILD_SUBREAPER, or pid 1).

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: ISC */
 /*
  * A child in its control group, by the raw system call: the C library has no
  * function for it, and its clone() cannot say where.

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: ISC */
 /*
  * A child that is in its control group from its first moment (clone3(2),
  * CLONE_INTO_CGROUP; Linux 5.7, version 2 only). Joining by cgroup.procs makes

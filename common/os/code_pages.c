@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: ISC */
 /*
  * Pages of programs and libraries.
  */

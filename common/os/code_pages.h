@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: ISC */
 /*
  * Pages of programs and libraries. A library like libcrypto is run through
  * once, to start, and most of it never again.

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: ISC */
 /*
  * The memory of OpenSSL (CRYPTO_set_mem_functions(3)).
  */

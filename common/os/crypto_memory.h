@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: ISC */
 /*
  * The memory of OpenSSL, which in places does not look whether it got any.
  */

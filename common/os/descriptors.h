@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: ISC */
 /*
  * How many descriptors this program may have open. Its own limit is raised as
  * far as it may be; what it executes gets the one that it was started with

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: ISC */
 /*
  * Become a user for good, then prove it. Run by the broker's children before
  * they exec and by the front-end before it reads a byte of a stranger.

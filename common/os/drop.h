@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: ISC */
 /*
  * Become a user for good, then prove it.
  */

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: ISC */
 /*
  * System-call policies through libseccomp to BPF.
  *

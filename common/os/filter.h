@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: ISC */
 /*
  * System-call policies, compiled by libseccomp; load one that stands as a
  * table. Filters are inherited and only add up: root never loads one.

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: ISC */
 /*
  * Rows of a filter's table (filter.h), and those that more than one program of
  * the daemon needs. What only one needs stands in its own policy.c, with its

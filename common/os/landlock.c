@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: ISC */
 /*
  * Landlock by its three system calls, with constants of our own up to ABI 7
  * (Linux 6.15); an older kernel gets what it knows.

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: ISC */
 /*
  * Landlock (landlock(7)) without its headers: Debian 12's know ABI 2 only.
  * Constants up to ABI 7 (Linux 6.15), and the three system calls.

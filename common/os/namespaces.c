@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: ISC */
 /*
  * A session's own namespaces (pid_namespaces(7), mount_namespaces(7)).
  */

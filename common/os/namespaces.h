@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: ISC */
 /*
  * A session's own namespaces: its processes are numbered apart and see only
  * themselves in /proc; what is mounted there stays there.

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: ISC */
 /*
  * The last steps before a program.
  */

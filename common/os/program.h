@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: ISC */
 /*
  * The last steps before a program: only system calls, safe in a child of
  * vfork(2).

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: ISC */
 /*
  * A descriptor beside the bytes of a stream socket.
  */

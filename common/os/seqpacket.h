@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: ISC */
 /*
  * One end of an AF_UNIX SOCK_SEQPACKET pair: a message is a packet, and
  * descriptors travel with their message (unix(7), SCM_RIGHTS).

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: ISC */
 /*
  * User namespaces with one user in them (user_namespaces(7)).
  */

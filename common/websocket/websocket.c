@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: ISC */
 /*
  * RFC 6455: frame parser and frame headers. Runs in the front-end and in
  * runners on bytes of clients, and in clients on bytes of a server; trusts

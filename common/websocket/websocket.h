@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: ISC */
 /*
  * RFC 6455: frame parser, frame headers, handshake key, for either side. A
  * state machine over bytes that somebody else reads and writes; it never

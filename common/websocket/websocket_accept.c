@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: ISC */
 /*
  * RFC 6455: the handshake's key. Apart from the frames, which programs parse
  * that load no libcrypto.

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: ISC */
 /*
  * The front-end's side of the control channel: what the broker says. It is
  * trusted; a message it cannot have sent means that something is broken, and

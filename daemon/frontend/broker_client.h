@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: ISC */
 /*
  * The front-end's side of the control channel: answers and events, by table.
  * Requests are in broker_request.h.

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: ISC */
 /*
  * What the front-end gives up, in the order it must be given up: the file
  * system while mounting is allowed, the user while ids may change, the rest

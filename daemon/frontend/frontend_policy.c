@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: ISC */
 /*
  * Every system call the front-end needs. What is not here kills it; what a
  * library only tries is answered with an error. Add a row with its reason.

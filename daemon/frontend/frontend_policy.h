@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: ISC */
 /*
  * The front-end's system calls (confine.c loads them last).
  */

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: ISC */
 /*
  * Listening sockets. When descriptors run out, a reserve one is spent to
  * accept and drop, so that a waiting client hears of it at once.

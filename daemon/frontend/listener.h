@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: ISC */
 /*
  * Listening sockets: accepted from, never made here.
  */

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: ISC */
 /*
  * execd-frontend: speaks with strangers. Started by the broker with its
  * control channel on descriptor 3; everything else it will ever have comes in

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: ISC */
 /*
  * Every system call the key process needs once it has its keys: it hears one
  * channel, computes, and answers there.

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: ISC */
 /*
  * The key process's system calls.
  */

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: ISC */
 /*
  * execd-keys: does for the front-end what it must not do itself, in one of two
  * lives. The key process holds the private keys of the TLS listeners and signs;

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: ISC */
 /*
  * What the key process signs: the handshake of a TLS server and nothing else,
  * so that whoever holds the front-end cannot have anything signed or

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: ISC */
 /*
  * Whose certificates the certificate process believes: per listener the client
  * CAs and what they revoked (RFC 5280). It holds no private key, so that a

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: ISC */
 /*
  * Sockets that systemd bound and hands over (sd_listen_fds(3), the protocol
  * as documented there; without its library).

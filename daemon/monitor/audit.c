@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: ISC */
 /*
  * The audit log: events, and what happens when they cannot be written.
  */

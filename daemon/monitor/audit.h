@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: ISC */
 /*
  * The audit log: who came in, as whom, what was run and what became of it
  * (execd-audit(5)). One JSON object for each event, to a file, to syslog, to

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: ISC */
 /*
  * How a record gets to where records go.
  */

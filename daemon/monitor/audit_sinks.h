@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: ISC */
 /*
  * How a record gets to where records go. None waits long: the broker does
  * nothing else meanwhile.

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: ISC */
 /*
  * What the serving broker may not call. This is a deny-list: the broker is
  * linked with libraries that may need other harmless calls tomorrow, and an

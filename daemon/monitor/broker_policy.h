@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: ISC */
 /*
  * System calls of the broker that serves. It has read its configuration and
  * opened what it needs, so it never executes a program, looks into another

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: ISC */
 /*
  * What the operator wants, in one form wherever it was said: execd.conf(5) or
  * the command line. Read by the broker alone. A configuration is never

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: ISC */
 /*
  * [audit] of execd.conf(5).
  */

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: ISC */
 /*
  * What clients of an identity may ask of a sandbox: the defaults, what
  * [sandbox] says over them, what the identity says over that, and which key set

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: ISC */
 /*
  * [control] of execd.conf(5): where `execd ctl` reaches the broker, and who
  * beside root may use it.

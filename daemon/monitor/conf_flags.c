@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: ISC */
 /*
  * The configuration that the command line describes: listeners, and one
  * identity for all who come in there. Texts are the reference server's where

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: ISC */
 /*
  * [identity NAME] of execd.conf(5).
  */

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: ISC */
 /*
  * [limits] of execd.conf(5). Most are flags as well: --detached-ttl.
  */

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: ISC */
 /*
  * Values of execd.conf(5): strings, and lists of all kinds.
  */

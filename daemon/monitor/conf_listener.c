@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: ISC */
 /*
  * [listener NAME] of execd.conf(5).
  */

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: ISC */
 /*
  * Reads execd.conf(5). libinih takes the lines apart; what it would let pass
  * (long lines, bytes behind a NUL, sections without keys, text behind a

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: ISC */
 /*
  * [sandbox] of execd.conf(5).
  */

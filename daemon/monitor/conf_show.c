@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: ISC */
 /*
  * The configuration as text, and what differs between two of them.
  */

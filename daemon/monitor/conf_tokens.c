@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: ISC */
 /*
  * [signed-tokens] of execd.conf(5): how the signed token of a client is
  * checked. Whose it is, the identities say.

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: ISC */
 /*
  * Who a client is: the credential that it presented, against what the
  * operator wrote down. Decided here and nowhere else (doc/protocol.md section

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: ISC */
 /*
  * What became of credentials in the audit log. Of a session that cannot be
  * recorded session_open() decides.

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: ISC */
 /*
  * The operator's socket: who may ask, and how requests come and answers go.
  * Whoever is let in is believed to mean well and not to be well: requests have

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: ISC */
 /*
  * The operator's socket: `execd ctl` asks here, one line of JSON, and is
  * answered by one line. Only root, the user execd itself runs as, and members

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: ISC */
 /*
  * `execd ctl`: the operator's side of the control socket. It has no privilege
  * of its own; the socket's file and the broker decide who may ask what.

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: ISC */
 /*
  * What the operator may ask: one table. Every command is on record, also one
  * that was refused.

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: ISC */
 /*
  * Where control sockets lie if nobody says where: the broker makes one there,
  * and `execd ctl` looks for them there. Each is named after the process of the

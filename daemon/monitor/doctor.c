@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: ISC */
 /*
  * execd doctor: a line for each layer of a sandbox, and what to change where
  * one is missing.

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: ISC */
 /*
  * execd doctor: what this host can enforce on a sandboxed command, a line per
  * layer, and what to change where it cannot. It tries, it does not guess.

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: ISC */
 /*
  * What execd doctor tries: as the user whose commands a layer would hold, and
  * at the end a real command in a real sandbox.

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: ISC */
 /*
  * What execd doctor tries: each layer of a sandbox, in a child of its own.
  */

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: ISC */
 /*
  * Drained by the operator.
  */

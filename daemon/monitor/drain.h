@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: ISC */
 /*
  * Drained by the operator: no new session is opened, and those there are go on
  * until they end. Undone by another word of the operator's. It is kept over the

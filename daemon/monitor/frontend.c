@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: ISC */
 /*
  * The front-end's process: started, listened to, ended, and started again. It
  * is trusted with nothing: what requests.c refuses means that it is

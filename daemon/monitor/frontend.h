@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: ISC */
 /*
  * The broker's side of the front-end: its process and its control channel.
  * What it may ask is in requests.h.

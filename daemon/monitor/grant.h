@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: ISC */
 /*
  * Grants: who authenticated on a connection of the front-end. A grant is random
  * and dies with its connection; OPEN and RESUME take one, never a user.

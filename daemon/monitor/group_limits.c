@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: ISC */
 /*
  * Limits of sessions that only a control group can hold.
  */

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: ISC */
 /*
  * Does all of execd answer? The front-end is asked by the broker, its helpers
  * by the front-end, which says so when one does not answer.

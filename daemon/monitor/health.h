@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: ISC */
 /*
  * Does all of execd answer? What the watchdog of systemd, `execd ctl status`
  * and nobody's good faith is told.

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: ISC */
 /*
  * The front-end's helpers: the key process holds the private keys of the TLS
  * listeners and signs handshakes, the certificate process holds the client CAs

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: ISC */
 /*
  * Who a session's commands run as: [identity NAME] of execd.conf(5), and
  * everything the C library knows about its user, looked up once, before the

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: ISC */
 /*
  * Signed bearer tokens: JWT with HS256 (RFC 7519, RFC 7515; doc/protocol.md
  * section 1.5). The signature comes before any of the JSON is parsed. Pure.

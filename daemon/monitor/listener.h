@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: ISC */
 /*
  * Listening addresses: parsed and bound by the broker, accepted from by the
  * front-end. A bound socket outlives every front-end.

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: ISC */
 /*
  * execd-broker: reads the arguments of execd, which starts it; see execd(8).
  * Everything that can fail for a reason of the operator's fails here, before a

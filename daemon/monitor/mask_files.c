@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: ISC */
 /*
  * The lists of the placeholders that sessions make.
  *

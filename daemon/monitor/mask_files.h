@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: ISC */
 /*
  * The lists of the placeholders (runner/sandbox/enforce/placeholder.h) that
  * sessions make in the trees of their users: one file for each user, in a

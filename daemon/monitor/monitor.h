@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: ISC */
 /*
  * The broker: one loop over signals, the front-end and the runners. It
  * parses no byte of a client; it trusts numbers it made and nothing else.

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: ISC */
 /*
  * Tells systemd how we are (sd_notify(3), the protocol as documented there;
  * without its library). Without NOTIFY_SOCKET it tells nobody.

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: ISC */
 /*
  * What the operator said on the command line (execd(8)). Parsed once, by root,
  * from root's own argv.

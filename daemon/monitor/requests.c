@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: ISC */
 /*
  * What the front-end may ask. Whatever it says must be in the table below,
  * permitted now, decode exactly, and name a grant that it was given.

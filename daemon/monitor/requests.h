@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: ISC */
 /*
  * The door between the front-end and the broker: the table of what may be
  * asked, and the grants that were given (doc/design.md section 3).

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: ISC */
 /*
  * What a grant comes to when the front-end, or the runner of its session, is
  * gone.

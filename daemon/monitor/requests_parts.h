@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: ISC */
 /*
  * Of the front-end's requests what their files share.
  */

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: ISC */
 /*
  * The front-end's requests for sessions: a new one, one that there is, or to
  * watch one.

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: ISC */
 /*
  * What [sandbox] comes to where the operator said nothing: for execd -T. Reads
  * struct sandbox_limits back into the rules.

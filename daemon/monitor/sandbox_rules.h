@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: ISC */
 /*
  * What the operator says of sandboxes: [sandbox] of execd.conf(5), and the
  * sandbox- keys of an identity, which come before it.

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: ISC */
 /*
  * Files that decide who may do what: opened with a look at who could have
  * written or read them, and taken as they are at that moment.

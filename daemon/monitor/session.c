@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: ISC */
 /*
  * The session registry. What a runner says here is DETACHED and UNWATCHED;
  * anything else ends it and its session.

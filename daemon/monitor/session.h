@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: ISC */
 /*
  * The session registry: which runner has which session id and owner. The
  * runner is the session; this is only where to find it, and when it ends.

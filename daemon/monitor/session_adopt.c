@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: ISC */
 /*
  * Sessions of the broker before this one. Their runners live, root has kept the
  * channels to them, and each is asked how its session stands. Whose session it

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: ISC */
 /*
  * Sessions and what is done in them in the audit log. A runner is trusted to
  * speak for its own session and for no other: whose it is, the broker adds.

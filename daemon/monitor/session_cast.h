@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: ISC */
 /*
  * Files for recordings of terminals (execd.conf(5), record-tty): made by the
  * broker, for their runner to write to. The session's user can neither name

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: ISC */
 /*
  * Sessions that the operator ended, for a while: a client that comes back to
  * one is told who did it and why, and not only that there is no such session.

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: ISC */
 /*
  * What an identity's sessions may have: how many, and for how long.
  */

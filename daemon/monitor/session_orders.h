@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: ISC */
 /*
  * Orders to a runner that leave together: it wakes for them once.
  */

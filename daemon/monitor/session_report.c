@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: ISC */
 /*
  * What runners say of their sessions. What is not in the table below, or
  * cannot be, ends the runner and its session.

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: ISC */
 /*
  * Sessions whose runner ended a channel without a report. As a rule it is
  * dying, and reaped in a moment. One that lives on is not what it should be,

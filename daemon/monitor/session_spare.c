@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: ISC */
 /*
  * Spare runners, one for each identity that is in use.
  */

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: ISC */
 /*
  * Spare runners. Most of what a session costs is making its runner: so an
  * identity that just had one has the next made while nothing else is to be

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: ISC */
 /*
  * How a session's runner comes to be: its control group, its process, and what
  * it is told before anybody is attached.

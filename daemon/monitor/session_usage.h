@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: ISC */
 /*
  * What a session uses of the host: processor time and memory of its runner and
  * of all that it started. Its control group knows; where there is none, the

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: ISC */
 /*
  * Connections that watch a session, beside the one that is attached to it.
  * They have channels of their own to its runner, which knows what they may

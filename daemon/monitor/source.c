@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: ISC */
 /*
  * One epoll set for the whole broker. With 10 000 sessions poll(2) would
  * hand the kernel 10 000 descriptors at every wake-up.

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: ISC */
 /*
  * One epoll set for the whole broker. A source is embedded in its owner.
  */

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: ISC */
 /*
  * The broker's side of the spawn channel.
  */

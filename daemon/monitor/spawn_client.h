@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: ISC */
 /*
  * The broker's side of the spawn channel: what it asks of root's execd, which
  * starts runners and keeps what the next broker needs. The broker waits for

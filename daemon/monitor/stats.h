@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: ISC */
 /*
  * What the broker counts, for the operator's /metrics (execd.conf(5),
  * `operate`): it knows the sessions, and survives front-ends.

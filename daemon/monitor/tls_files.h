@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: ISC */
 /*
  * The files of a TLS listener: do they belong together, and copies of them
  * for the programs that need them. The broker makes no TLS itself.

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: ISC */
 /*
  * The broker's process: started, asked whether it is alive, and replaced.
  * Sessions do not end with it: their runners are children of this process,

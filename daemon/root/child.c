@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: ISC */
 /*
  * What every child of the broker is given, and nothing else.
  */

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: ISC */
 /*
  * What every child of the broker is given, and nothing else: 0 and 1
  * /dev/null, 2 the log, 3 the control channel (doc/design.md section 3).

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: ISC */
 /*
  * Closing what an untrusted program sent. A close may wait as long as the
  * sender likes: a socket with SO_LINGER for what its peer does not read, a file

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: ISC */
 /*
  * The user namespace. It is made by a program of its own, which root executes:
  * whoever has the namespace may signal everybody in it, and no copy of

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: ISC */
 /*
  * The user namespace (doc/design.md section 2): a user namespace that belongs
  * to the user of an identity. Whoever has the descriptor and is that user may

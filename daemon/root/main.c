@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: ISC */
 /*
  * execd: the program that is root (or one ordinary user). It hands its
  * arguments on to the broker, which alone reads them, and does for it what

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: ISC */
 /*
  * Orders of the broker's, as root reads them.
  */

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: ISC */
 /*
  * An order of the broker's to start a program as a user: control_start, and a
  * list of what has no fixed length. The list is a file in memory, as buf.h

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: ISC */
 /*
  * What the broker may ask of root: one table. The broker is believed in
  * everything but one: nobody is ever root. What is not in the table, or not

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: ISC */
 /*
  * Where the other programs are: under the prefix that the running one was
  * installed to, or in the build tree it was built in. Never searched for on a

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: ISC */
 /*
  * Control groups of the sessions: what all processes of one may take together,
  * and a place where its runner makes groups for its commands. Without root only

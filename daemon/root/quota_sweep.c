@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: ISC */
 /*
  * Groups are called execd-PID. The pid alone does not tell whether that execd
  * runs, it may be in another pid namespace: it holds a lock on the directory

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: ISC */
 /*
  * Control groups of an execd that was killed: it could not remove them, and
  * the next one that is started beside them does.

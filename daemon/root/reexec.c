@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: ISC */
 /*
  * The next version of this program takes over. Before anything is given up,
  * the next one is asked, in a process of its own: it reads the state as it

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: ISC */
 /*
  * Another version of this program takes over, by execve(2): the process stays,
  * and so do its children, their channels and all that is kept. Nobody notices,

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: ISC */
 /*
  * execd: the program that is root. It binds nothing and parses nothing of a
  * client's or a runner's: it starts the broker and, on the broker's order,

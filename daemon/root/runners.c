@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: ISC */
 /*
  * The runners that root has started, until a broker has heard of their end.
  */

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: ISC */
 /*
  * The state of root's execd in a file in memory: a magic number, a version, and
  * the fields of each module in turn.

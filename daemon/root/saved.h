@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: ISC */
 /*
  * What this program knows, for the version of it that takes over by execve(2).
  * Each module lists its fields once, in one function; the same function writes

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: ISC */
 /*
  * The way from root to a user's program.
  */

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: ISC */
 /*
  * The child that becomes a user's program. It is a copy of root's execd until
  * it executes; there is nothing in that copy but numbers, and it cannot be

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: ISC */
 /*
  * Descriptors that the broker leaves for the next one, each under a name.
  */

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: ISC */
 /*
  * After a runner that was killed.
  */

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: ISC */
 /*
  * After a runner that was killed: what its session left on the disk in place
  * of missing names is taken away by a process of its user.

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: ISC */
 /*
  * The certificate process's word about a client's certificate, on its way to
  * the broker through a front-end that is trusted with nothing: sealed with

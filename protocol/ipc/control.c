@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: ISC */
 /*
  * Messages of the control channels: tables (control_layout.h) say how each is
  * laid out, one loop writes them and one reads them. Both ends are execd's own

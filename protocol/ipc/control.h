@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: ISC */
 /*
  * Messages of the two control channels (doc/design.md section 3): front-end <->
  * broker and broker <-> runner. AF_UNIX SOCK_SEQPACKET: one message is one

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: ISC */
 /*
  * What the front-end and the broker tell each other: MON_* of control.h.
  */

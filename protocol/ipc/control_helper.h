@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: ISC */
 /*
  * What the front-end's helpers are told and answer: KEYS_* of control.h.
  */

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: ISC */
 /*
  * How the messages of the control channels are laid out: field by field, in
  * tables. Of control.c and the files with the tables only.

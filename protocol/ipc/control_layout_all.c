@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: ISC */
 /*
  * The messages of a program that may speak all of them.
  */

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: ISC */
 /*
  * How the messages of the front-end are laid out: those between it and the
  * broker, and those of its helpers.

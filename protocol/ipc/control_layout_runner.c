@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: ISC */
 /*
  * How the messages of runners are laid out.
  */

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: ISC */
 /*
  * How the messages of the spawn channel are laid out, between root and the
  * broker.

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: ISC */
 /*
  * Limits of the messages of control.h.
  */

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: ISC */
 /*
  * What runners are told and report: RUNNER_* of control.h.
  */

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: ISC */
 /*
  * What the broker asks of root: SPAWN_* of control.h. Numbers and descriptors;
  * the strings are the operator's, not a client's.

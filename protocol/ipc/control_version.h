@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: ISC */
 /*
  * Versions of the control channels. The first message of each side begins with
  * the version of its channel, right behind the type; control_put() writes it,

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: ISC */
 /*
  * Length-prefixed frames: u32 little-endian, then that many bytes of JSON,
  * never empty (doc/design.md section 3, doc/protocol.md section 18). No sockets

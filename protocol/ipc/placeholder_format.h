@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: ISC */
 /*
  * What the list of a user's placeholders looks like, for the broker that makes
  * it and for runners, which read the key and add paths: a letter, the key as 32

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: ISC */
 /*
  * Configured patterns of secrets: read by the broker, used by runners.
  */

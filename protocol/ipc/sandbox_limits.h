@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: ISC */
 /*
  * The operator's ceiling on what clients may ask of a sandbox, and what every
  * sandbox gets: what the broker tells a runner.

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: ISC */
 /*
  * The client's portable sandbox intent, decoded and validated (doc/sandbox.md
  * sections A3 to A7, errors A9). Members are snake_case inside `permissions`

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: ISC */
 /*
  * The client's portable sandbox intent, decoded and validated (doc/sandbox.md
  * sections A3 to A7). Pure: binds nothing, looks at no disk. Memory comes

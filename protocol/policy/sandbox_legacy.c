@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: ISC */
 /*
  * The older shapes of a client's sandbox intent (doc/sandbox.md section A8):
  * legacy SandboxPolicy and SandboxLaunchConfig.

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: ISC */
 /*
  * The older shapes of a client's sandbox intent (doc/sandbox.md section A8),
  * converted into the context of 0.169.0. Pure: binds nothing, looks at no

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: ISC */
 /*
  * The runner dialect's presets (doc/sandbox.md section A8): the name or the
  * text of a legacy policy.

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: ISC */
 /*
  * The envelope (doc/protocol.md section 2).
  */

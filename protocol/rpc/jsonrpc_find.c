@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: ISC */
 /*
  * The beginning of a long message. Never recursive; whatever is unusual is
  * not found.

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: ISC */
 /*
  * Looks into the beginning of a long message: what it asks for, and where the
  * string begins that makes it long. A hint that is checked later: the whole

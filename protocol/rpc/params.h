@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: ISC */
 /*
  * Params of every method, decoded: one struct and one params_NAME() each.
  * Pure; used by the runner, and by the front-end before a session exists.

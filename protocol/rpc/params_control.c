@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: ISC */
 /*
  * Params of the process/ methods that act on a process that runs, or ask
  * about it (doc/protocol.md sections 7.6 and 17).

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: ISC */
 /*
  * Params of the fs/ methods (doc/protocol.md section 10).
  */

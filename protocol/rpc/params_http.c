@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: ISC */
 /*
  * Params of http/request (doc/protocol.md section 12).
  */

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: ISC */
 /*
  * Params of the process/ methods (doc/protocol.md sections 7 and 8).
  */

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: ISC */
 /*
  * Params of initialize and environment/info, environment/status, and the
  * names of the method families.

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: ISC */
 /*
  * Params of the first protocol version, exec-server.v0 (doc/protocol.md section
  * 16). A command/exec is a process/start with less said; its sessionId is

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: ISC */
 /*
  * The reference runner's dialect (doc/protocol.md section 18): frames of
  * {"version":1,"type":TYPE,"payload":{...}}. Encode and decode only.

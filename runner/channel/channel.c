@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: ISC */
 /*
  * The session channel: u32-LE length-prefixed frames over a stream.
  */

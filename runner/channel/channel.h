@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: ISC */
 /*
  * The session channel: whole messages in both directions over a stream
  * socket, with back-pressure (doc/design.md section 3). The runner knows its

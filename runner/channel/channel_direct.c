@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: ISC */
 /*
  * The session channel: a client that was handed over, from its coming to its
  * going back.

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: ISC */
 /*
  * The session channel: a client whose connection the front-end handed over
  * (doc/design.md section 3). The same messages go by WebSocket over the

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: ISC */
 /*
  * The session channel: long messages that are taken in as they come, and the
  * descriptors that come with a helper's.

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: ISC */
 /*
  * Of the session channel, what its two directions share.
  */

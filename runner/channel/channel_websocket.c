@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: ISC */
 /*
  * The session channel: the WebSocket frames of a client that was handed over
  * (RFC 6455, doc/protocol.md section 1).

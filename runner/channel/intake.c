@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: ISC */
 /*
  * A long fs/writeFile as it comes.
  */

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: ISC */
 /*
  * A long fs/writeFile as it comes from the front-end: its text is kept, its
  * content is decoded into a spool. Whatever is unusual about it - bad base64,

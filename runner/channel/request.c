@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: ISC */
 /*
  * Answers of the session to its client.
  */

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: ISC */
 /*
  * A request being answered, and the ways to answer it. A handler answers
  * once: now, or later through a waiter that keeps the id.

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: ISC */
 /*
  * Descriptors kept for later (runner).
  */

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: ISC */
 /*
  * Descriptors that the runner keeps for what must not fail for want of one,
  * however many its commands take: orders that bring one, and killing.

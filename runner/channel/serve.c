@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: ISC */
 /*
  * A helper's side of its channel.
  */

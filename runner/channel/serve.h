@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: ISC */
 /*
  * A helper's side of its channel: requests come from the runner, one after
  * the other, and answers go back with the number of their request.

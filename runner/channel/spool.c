@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: ISC */
 /*
  * Content on disk on its way through the runner.
  */

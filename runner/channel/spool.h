@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: ISC */
 /*
  * The content of a long request in a file without a name, instead of in
  * memory: on its way from the runner, which decodes it as it comes, to the

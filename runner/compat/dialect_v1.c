@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: ISC */
 /*
  * The reference runner's dialect: one command for one parent. When the
  * command has ended, whatever it left behind is killed, its last output is

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: ISC */
 /*
  * The reference runner's dialect (doc/protocol.md section 18): one command, its
  * parent at the other end of a pipe. Shares all process code with the session.

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: ISC */
 /*
  * The file helper: serves the fs/ methods of one connection, in order, as
  * the session's user (doc/protocol.md section 10). Started by the runner with

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: ISC */
 /*
  * fs/move, fs/chmod, fs/symlink, fs/setTimes: what changes a name, a mode or a
  * time, not content

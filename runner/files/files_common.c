@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: ISC */
 /*
  * What the file methods share: errors in the protocol's words, and opening
  * without surprises.

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: ISC */
 /*
  * environmentConfig/read: the keys that a client asks for, of the Codex
  * configuration files that are on this machine (doc/protocol.md section 13).

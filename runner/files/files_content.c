@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: ISC */
 /*
  * fs/readFile and fs/writeFile.
  */

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: ISC */
 /*
  * fs/copy: files with their permission bits, links as links, directories
  * merged (doc/protocol.md section 10).

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: ISC */
 /*
  * fs/open, fs/readBlock, fs/writeBlock, fs/close: handles of the connection.
  */

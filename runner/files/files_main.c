@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: ISC */
 /*
  * The file helper's dispatcher. Blocking is its purpose: the session goes on
  * meanwhile.

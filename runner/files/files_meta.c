@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: ISC */
 /*
  * fs/getMetadata, fs/canonicalize, fs/createDirectory, fs/remove,
  * fs/readDirectory.

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: ISC */
 /*
  * fs/walk: breadth first, each directory's entries by name, within the
  * client's limits (doc/protocol.md section 10).

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: ISC */
 /*
  * TOML 1.0, read into a tree and written again: files that belong to the
  * session's user, of which a client is told parts. Values that are no strings

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: ISC */
 /*
  * What is picked of a TOML document, written again. Tables follow the other
  * members of their table, each under its own header.

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: ISC */
 /*
  * Which helper serves which fs/ request, and when (doc/protocol.md section 10,
  * doc/sandbox.md C9). Without a policy it is the session's own file helper;

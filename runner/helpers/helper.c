@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: ISC */
 /*
  * The runner's side of its helpers: how they start and end. What goes to them
  * and comes back is in helper_relay.c.

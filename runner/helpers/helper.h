@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: ISC */
 /*
  * The runner's side of its helpers, processes that serve some methods of the
  * attached connection so that nothing slow stalls the rest: file helpers

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: ISC */
 /*
  * A helper, for the files that make it: tls_helper.c and helper_relay.c.
  */

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: ISC */
 /*
  * What goes to the runner's helpers, and what comes from them: requests in a
  * queue for each, answers straight into the session's channel.

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: ISC */
 /*
  * The search for what patterns match, and the process that makes it.
  */

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: ISC */
 /*
  * What the deny patterns of a policy match, looked for beside the session's
  * loop: a process forked from the runner reads the request, decides as the

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: ISC */
 /*
  * The answer of an exchange: what curl tells us of it, and what the client is
  * told. Bodies that are not streamed are in http_body.c.

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: ISC */
 /*
  * Bodies that are answered in one piece: held within a limit until they are
  * whole, and then sent piece by piece out of where they are.

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: ISC */
 /*
  * One exchange: sent, perhaps redirected, and its end. The answer is in
  * http_answer.c.

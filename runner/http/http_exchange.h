@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: ISC */
 /*
  * execd-http: serves http/request for one connection of a session, as the
  * session's user (doc/protocol.md section 12). Started by the runner with its

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: ISC */
 /*
  * What is sent to the origin: URL, method, headers, body; checked, and
  * changed by redirects (doc/protocol.md section 12).

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: ISC */
 /*
  * curl's multi interface on libevent: curl says which sockets and which
  * deadline it waits for, the event loop says when they are ready

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: ISC */
 /*
  * Control groups of commands.
  */

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: ISC */
 /*
  * Control groups of commands: one each while the command or anything it left
  * behind lives, so that all of it can be counted, limited and killed. They are

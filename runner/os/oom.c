@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: ISC */
 /*
  * Kills for want of memory, from a file that stays open.
  */

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: ISC */
 /*
  * Whom the kernel kills for want of memory, as far as the cgroup of the
  * runner and its commands counts it (cgroups(7)).

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: ISC */
 /*
  * Who belongs to a command, by what /proc says now: its process group, or
  * everything in the session it leads (setsid(2)) and below that. A descendant

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: ISC */
 /*
  * Children: who ended, and that nobody is left at the end.
  */

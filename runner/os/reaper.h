@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: ISC */
 /*
  * Children: who ended, and that nobody is left at the end. The runner is pid
  * 1 of its namespace or a subreaper, so every orphan of the session ends up

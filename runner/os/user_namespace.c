@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: ISC */
 /*
  * execd-runner --user-namespace: root executes it to make a user namespace
  * that belongs to a user. It knows nothing but a number of a user and of a

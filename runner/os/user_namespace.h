@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: ISC */
 /*
  * A user namespace for the sandboxes of a user, made by root.
  */

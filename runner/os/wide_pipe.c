@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: ISC */
 /*
  * Room in a command's pipes (runner).
  */

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: ISC */
 /*
  * Room in a command's pipes. A pipe is made with the kernel's 64 KiB; one that
  * proves busy gets more, so that the command and the runner need not wake each

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: ISC */
 /*
  * What goes to a command's standard input or terminal.
  */

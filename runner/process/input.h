@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: ISC */
 /*
  * What goes to a command's standard input or terminal: a bounded queue in
  * front of the pipe. Beyond it a write waits for its answer, and waits alone;

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: ISC */
 /*
  * A running command: its descriptors and its end.
  */

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: ISC */
 /*
  * A running command: its descriptors, its end, and what is told of both. It
  * does not know which dialect tells it (struct process_observer).

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: ISC */
 /*
  * How a command is brought to its end: asked, signalled, or killed at a
  * deadline. A deadline counts for all that the command started: what holds

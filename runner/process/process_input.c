@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: ISC */
 /*
  * A running command's input and terminal, from the client's side.
  */

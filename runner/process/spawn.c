@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: ISC */
 /*
  * Start of a command. Between vfork() and exec() the child runs on the
  * runner's memory: it only makes system calls, and reports by writing to the

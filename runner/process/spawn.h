@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: ISC */
 /*
  * Start of a command: pipes or a pty, session keeping, exec. The caller is
  * suspended until exec has worked or failed (vfork), so a failure comes back

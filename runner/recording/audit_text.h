@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: ISC */
 /*
  * What clients wrote, for records of fixed size.
  */

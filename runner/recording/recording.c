@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: ISC */
 /*
  * The recording of a terminal.
  */

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: ISC */
 /*
  * The recording of a terminal as asciicast v2
  * (docs.asciinema.org/manual/asciicast/v2): what the command wrote, when its

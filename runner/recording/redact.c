@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: ISC */
 /*
  * What must not stand in a record. A word may be a whole script, so it is
  * looked through as text: tokens between blanks, quotes and the like.

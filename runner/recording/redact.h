@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: ISC */
 /*
  * What must not stand in a record: secrets in the arguments of a command or
  * in a URL, found by name ("--token x", "API_KEY=x", "Authorization: x",

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: ISC */
 /*
  * What is a secret: names, values, options.
  */

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: ISC */
 /*
  * What is a secret: by its name, by its look, or because an option takes one.
  * Built-in rules, and configured ones. For redact.c.

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: ISC */
 /*
  * The first protocol version, exec-server.v0, beside the current one on the
  * same connection (doc/protocol.md section 16): the server names the processes,

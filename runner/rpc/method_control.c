@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: ISC */
 /*
  * The process/ methods that act on a process that runs: signals, its end, its
  * input and terminal; and waiting for its end (doc/protocol.md sections 7.6,

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: ISC */
 /*
  * The process/ methods (doc/protocol.md section 7).
  */

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: ISC */
 /*
  * process/snapshot and process/list: what is known of a process, and of all
  * (doc/protocol.md section 17).

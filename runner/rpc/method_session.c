@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: ISC */
 /*
  * initialize and environment/info, environment/status (doc/protocol.md
  * sections 5.1, 5.5, 13).

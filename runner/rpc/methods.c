@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: ISC */
 /*
  * The dispatcher: envelope, then parameters, then state, then the method
  * (doc/protocol.md sections 2 and 4).

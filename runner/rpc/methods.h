@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: ISC */
 /*
  * The one table of what a session answers, and the dispatcher.
  */

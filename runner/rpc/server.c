@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: ISC */
 /*
  * What serves a session.
  */

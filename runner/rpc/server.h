@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: ISC */
 /*
  * What serves a session: it puts methods, helpers, held requests and watched
  * directories behind the one interface that the session knows.

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: ISC */
 /*
  * Starts that wait for what their patterns match.
  */

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: ISC */
 /*
  * Starts whose patterns are looked for beside the loop (pattern_scan.h), and
  * what must wait for them: later starts, so that they keep their order, and

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: ISC */
 /*
  * fs/watchMissing: one watch for each connection (doc/protocol.md
  * section 13.4).

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: ISC */
 /*
  * fs/watchMissing: tells the client once when paths that were missing appear,
  * or the one that was there changes. Belongs to the connection.

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: ISC */
 /*
  * fs/watch, fs/unwatch: a few watches for each connection, by inotify(7)
  * (doc/protocol.md section 17). What the client does not read in time waits in

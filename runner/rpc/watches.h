@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: ISC */
 /*
  * fs/watch: tells the client of every change of a file or a directory. They
  * belong to the connection.

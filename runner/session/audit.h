@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: ISC */
 /*
  * What the session does, told to the broker for its audit log and its
  * counters, if it wants to know: commands when they run and when they have

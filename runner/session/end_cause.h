@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: ISC */
 /*
  * Why a command ended: by itself, because somebody wanted it to, or at which
  * limit.

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: ISC */
 /*
  * Which terminals of the session are recorded (recording.h), and what happens
  * when one cannot be: it goes on without, or, where the operator requires it,

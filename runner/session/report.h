@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: ISC */
 /*
  * How a process stands and how it ended, as process/wait answers it
  * (doc/protocol.md section 17).

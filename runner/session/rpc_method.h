@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: ISC */
 /*
  * A row of the table of methods. Who holds a request until later, or records
  * it, knows the row; only methods.c knows all of them.

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: ISC */
 /*
  * The session: its connection and its end. Its processes are in
  * session_process.c, what clients are told of them in session_tell.c.

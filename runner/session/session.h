@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: ISC */
 /*
  * The session: everything a client could lose. Lives as long as its runner;
  * clients attach to it one after the other.

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: ISC */
 /*
  * The processes of a session: by id, and closed ones until they are forgotten.
  */

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: ISC */
 /*
  * What the attached client is told of the session's processes, and how fast.
  */

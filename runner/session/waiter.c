@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: ISC */
 /*
  * Requests that wait for news of a process, and the answer to process/read.
  */

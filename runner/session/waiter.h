@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: ISC */
 /*
  * A request that waits for something of a process: process/read with waitMs
  * for news, process/wait for its end. It keeps the id and dies with its

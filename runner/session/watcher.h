@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: ISC */
 /*
  * Connections that watch a session: they are told what the attached one is
  * told of processes, and may ask about them, but change nothing. They stop

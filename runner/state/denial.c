@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: ISC */
 /*
  * The guess that a command was denied something.
  */

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: ISC */
 /*
  * Whether a sandboxed command failed because it was denied something, as the
  * peer guesses it and clients decide by it (doc/sandbox.md part D). Plain C, no

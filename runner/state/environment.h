@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: ISC */
 /*
  * The environment of a command, by the client's policy (doc/protocol.md section
  * 8). Plain C, no operating system.

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: ISC */
 /*
  * What a client can know of one process: its sequence of output, exited and
  * closed, and what of it is retained (doc/protocol.md sections 7.4, 7.5, 7.7).

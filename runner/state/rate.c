@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: ISC */
 /*
  * So many bytes a second.
  */

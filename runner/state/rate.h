@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: ISC */
 /*
  * So many bytes a second, of whatever is counted together: a bucket that
  * fills with time and may be overdrawn by one read. Plain C; the time is the

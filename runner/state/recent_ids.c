@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: ISC */
 /*
  * The last ids of what was done.
  */

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: ISC */
 /*
  * The last ids of what was done, first in first out, so that it is not done
  * again: of writes to a process (doc/protocol.md section 7.6), of starts in a

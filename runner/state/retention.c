@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: ISC */
 /*
  * The newest output of one process.
  */

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: ISC */
 /*
  * The newest output of one process, whole chunks with their sequence numbers
  * (doc/protocol.md section 7.5). Plain C, no operating system.

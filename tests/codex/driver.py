@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: ISC
 """The real Codex CLI, driven by a test that plays its model and writes down everything both say."""
 import json
 import os

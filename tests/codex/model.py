@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: ISC
 """A model that says what the test tells it to: enough of the OpenAI Responses API for Codex, on loopback.
 
 The test is the model. Codex's request waits at the server until the test has looked at it and answers, so a test

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: ISC
 """The real Codex CLI against execd, with a model that the test plays (scripts/test --with-codex).
 
 Every scenario is one `codex exec`; what the model was sent and said, what codex printed, what passed between codex

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: ISC
 """The same requests to execd and to the reference server, side by side (scripts/test --with-codex).
 
 Each row is a case: what lies in the directory, and the requests. Both servers run as the same user over stdio, each in

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: ISC
 """A WebSocket relay that writes down what passes, so that a failure shows the exchange and not only its effect.
 
 It changes no byte: both directions are copied as they come and decoded beside that.

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: ISC */
 /*
  * A channel's bytes, in pieces of random size.
  */

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: ISC */
 /*
  * base64: what decodes is the one text of its bytes; any bytes come back.
  * Both sides get exactly the room that the header promises to be enough.

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: ISC */
 /*
  * channel: the session frames of a peer, in pieces, are the messages that a
  * parser in ten lines finds, or break the channel at the same frame; what is

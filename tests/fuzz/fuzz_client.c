@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: ISC */
 /*
  * client: whatever a server answers, the client neither crashes nor hands an
  * event out twice. Each line is a message; the first bytes also are the answer

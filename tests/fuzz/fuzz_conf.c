@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: ISC */
 /*
  * conf: any text is read to its end or refused; what is taken is shown as a
  * text that is taken as well and shows the same.

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: ISC */
 /*
  * control: what decodes encodes back to the same bytes, and is no message of
  * another type. Every decode starts on a dirty struct.

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: ISC */
 /*
  * direct: what a client sends to a runner that it was handed to, in pieces, is
  * the messages that the parser of frames finds in one piece, and ends with the

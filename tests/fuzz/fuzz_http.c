@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: ISC */
 /*
  * http: a head is read inside its bounds, whatever follows it; a shorter
  * piece of it says "more" or what the whole says.

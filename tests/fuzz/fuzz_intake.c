@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: ISC */
 /*
  * intake: a message in pieces is taken for what the whole of it says, with the
  * same content, or is put together again as it was. The first byte chooses the

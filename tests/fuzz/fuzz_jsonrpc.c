@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: ISC */
 /*
  * json, jsonrpc: what parses, written out, parses to the same tree and means
  * the same message; what does not says why. An id survives its echo.

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: ISC */
 /*
  * jwt: nothing unsigned is granted, and what is granted says so in claims that
  * hold. The input is a token; its two lines are also a header and claims,

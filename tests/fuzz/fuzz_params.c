@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: ISC */
 /*
  * params: the first line is a method's wire name, the rest its message. It
  * decodes, or says why; written out again it decodes to the same answer.

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: ISC */
 /*
  * path_uri: a path is absolute and clean, and written as a URI it is read as
  * the same path again. The input is the URI.

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: ISC */
 /*
  * redact: any words, in any place, with any rules; what comes out is marked
  * as often as it is counted, and never longer than it may be.

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: ISC */
 /*
  * resolve: whatever the context and the tree, the plan grants no more than
  * was named, keeps what is protected, and depends on no order. The input is

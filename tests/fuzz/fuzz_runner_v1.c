@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: ISC */
 /*
  * runner_v1: what parses keeps the promises of runner_v1.h, what does not
  * says why; what execd itself writes is JSON of the dialect.

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: ISC */
 /*
  * sandbox_context: a context that decodes is complete and asks for no more
  * than its text says. The input is the JSON of a context.

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: ISC */
 /*
  * sandbox_legacy: whatever the older shapes say, the context they become is
  * complete, bounded, and lifts no restriction they did not lift. The input is

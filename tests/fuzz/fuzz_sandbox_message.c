@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: ISC */
 /*
  * sandbox_message: what decodes encodes to a message that decodes to the same;
  * no length or count reads beyond the message or allocates without a limit.

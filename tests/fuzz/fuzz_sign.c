@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: ISC */
 /*
  * sign: the key process signs what a TLS server signs, told apart here by
  * other means, and nothing else. The input is the front-end's message.

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: ISC */
 /*
  * Any bytes as a configuration file: read, part of it picked, written, and
  * what was written is read again.

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: ISC */
 /*
  * websocket: whatever comes in, it means the same in one piece, byte by byte
  * and cut at random. The first byte chooses the cuts, the limits and, by 0x40,

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: ISC */
 /*
  * What several targets want of JSON: a tree written out again, two trees
  * compared, and the promises of a decoded path. Recursive, unlike json.c:

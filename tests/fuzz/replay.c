@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: ISC */
 /*
  * replay: the fuzz targets without libFuzzer. Every file of a corpus runs as
  * it is and in a fixed number of small mutations, the same ones every time:

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: ISC */
 /*
  * What an entry of a sandbox context promises, however the context came to be.
  */

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: ISC
 """Certificates for tests: an authority of its own, which issues good ones and
 all kinds of bad ones, and revokes (openssl-ca(1))."""
 import hashlib

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: ISC
 """Servers for the tests: the real programs out of the build tree, in the modes
 they have. Everything started here is stopped by its pid.
 """

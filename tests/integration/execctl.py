@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: ISC
 """execctl for tests: started as a user would, and the networks between it and a
 server: proxies that cut, swallow and encrypt. Nothing here sleeps to
 synchronise.

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: ISC
 """A client of the exec-server protocol for tests: WebSocket or stdio, raw enough
 to break rules, pause reading and drop the connection. Nothing here sleeps to
 synchronise: wait() wakes at every message.

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: ISC */
 /*
  * A program that is installed as execd and is none: the last byte of its file
  * says what it does (test_reexec.py).

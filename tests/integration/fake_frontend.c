@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: ISC */
 /*
  * Stands where execd-frontend does and becomes the script beside it: programs
  * are executed by descriptor, which a script's interpreter cannot open.

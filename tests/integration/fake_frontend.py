@@ -1,4 +1,5 @@
 #!/usr/bin/python3
+# SPDX-License-Identifier: ISC
 """A compromised front-end for test_isolation.py: holds the real control
 channel and says what no front-end says, one case per life."""
 import array

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: ISC
 """A file whose last word nobody hears: whoever closes it waits until this program ends, but for Python programs.
 fuse(4) without a library: the mounted file is the root of its file system."""
 import ctypes

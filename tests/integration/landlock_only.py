@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: ISC
 """Servers of an ordinary user who can make no user namespace, and what is tried in their sandboxes."""
 import json
 import os

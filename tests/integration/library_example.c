@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: ISC */
 /*
  * A program that knows libexecd-client by its header only: runs a command and
  * ends with its status.

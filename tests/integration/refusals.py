@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: ISC
 """What refusals of a sandbox say."""
 
 

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: ISC
 """The audit log: every connection, session and end, and no run without it
 where it is required (execd.conf(5), [audit])."""
 import json

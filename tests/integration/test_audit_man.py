@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: ISC
 """execd-audit(5) and the records themselves: the same events with the same
 members, and examples that are records."""
 import json

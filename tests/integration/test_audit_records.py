@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: ISC
 """What stands in the audit log (execd-audit(5)): commands without their
 secrets, how they ended and at which limit, operations on files, requests."""
 import json

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: ISC
 """Where records go: file, syslog, journal; what happens when they do not get
 there (execd-audit(5), execd.conf(5))."""
 import array

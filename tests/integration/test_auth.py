@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: ISC
 """Credentials of the websocket listener (doc/protocol.md section 1.5)."""
 import base64
 import hashlib

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: ISC
 """Bad input of strangers, each kind by itself: a typed answer or none, a line in
 the log, a penalty, and no word about what is there (execd.conf(5)).
 

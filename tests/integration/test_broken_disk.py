@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: ISC
 """A disk that takes no more: its writes fail (EIO) or it is full (ENOSPC). Who
 wrote is told, and nothing runs without the record that must be there.
 

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: ISC
 """The broker is replaced: whatever ends it, sessions go on, root keeps what the next one needs, and clients resume."""
 import base64
 import json

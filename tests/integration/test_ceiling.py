@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: ISC
 """The operator's ceiling on what clients may ask of a sandbox: [sandbox] of execd.conf(5)."""
 import base64
 import contextlib

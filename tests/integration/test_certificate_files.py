@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: ISC
 """What `execd -t` says of certificates and lists that will not do: it refuses or warns, and leaves nothing out."""
 import time
 

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: ISC
 """The command line: errors in words, exit codes, signals (execd(8))."""
 import os
 import subprocess

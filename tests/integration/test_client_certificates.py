@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: ISC
 """Certificates of clients: what each bad one is told, and the log; who they
 are; what a front-end that lies about them can do (execd.conf(5), execd(8))."""
 import json

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: ISC
 """execd.conf(5): what is accepted, what is refused and how, what a reload does."""
 import os
 import pathlib

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: ISC
 """execd's own process/ methods (doc/protocol.md section 17): closeStdin, resize, wait."""
 import pytest
 from conftest import poll

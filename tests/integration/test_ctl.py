@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: ISC
 """execd ctl: the operator sees sessions, ends them, drains and reloads (execd-ctl(8))."""
 import contextlib
 import json

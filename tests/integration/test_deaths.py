@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: ISC
 """Who dies, and what happens (doc/design.md section 2)."""
 import base64
 import os

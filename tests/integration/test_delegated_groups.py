@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: ISC
 """Control groups of an ordinary user: those that were delegated to him hold his commands as root's would."""
 import errno
 import itertools

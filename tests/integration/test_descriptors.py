@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: ISC
 """Every program at the end of its descriptors: refused in words, and nobody who
 was served before loses anything."""
 import pytest

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: ISC
 """A runner that is handed its client: the client's own socket comes with the
 first message on the session channel, WebSocket goes over it, and the channel
 is left for reports (channel_direct.h). Here we are the front-end, hostile

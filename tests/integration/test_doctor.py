@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: ISC
 """execd doctor: it tries every layer, and says what to change where one is missing."""
 import os
 import re

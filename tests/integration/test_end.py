@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: ISC
 """How processes are brought to their end: signals by name, graceful ends,
 deadlines; and what is told of it (doc/protocol.md section 17)."""
 import os

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: ISC
 """The ends of what there is: a peer that is slow on purpose in every phase, or
 gone without a word; no processes; a clock that jumps."""
 import os

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: ISC
 """environmentConfig/read: the keys that are asked for, of configuration files that are there (doc/protocol.md section 13).
 
 tests/codex/test_differential.py compares the same with the reference server.

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: ISC
 """execctl cp, ls, cat: every byte and every name, or a sentence that says why
 not."""
 import json

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: ISC
 """execctl against the reference server, when CODEX_BIN names it: it announces
 none of execd's own capabilities."""
 import os

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: ISC
 """execctl over a network that fails: nothing is lost, nothing is done twice, and
 what cannot be known is not called a success."""
 import hashlib

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: ISC
 """execctl run: byte for byte what the command does without it, and honest exit
 codes when it cannot be."""
 import base64

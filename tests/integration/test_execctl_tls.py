@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: ISC
 """execctl over TLS: only the right certificate will do."""
 import pytest
 from execctl import Execctl, Proxy, make_authority, server_context

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: ISC
 """execctl: environments, info, doctor, http, completions, watch."""
 import http.server
 import json

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: ISC
 """execctl cp -r and -p: what a tree is besides the content of its files, and what of it cannot be kept."""
 import json
 import os

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: ISC
 """execctl on a terminal, typed by tmux: a shell is a shell, and the terminal is
 as it was on every way out."""
 import fcntl

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: ISC
 """execctl against the real TLS listener: credentials, every wrong certificate of
 either side, and a change of certificates under a session (execctl(1))."""
 import pathlib

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: ISC
 """Single calls that fail, where that once did harm. Each of them:
 scripts/torture faults."""
 import pathlib

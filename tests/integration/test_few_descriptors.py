@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: ISC
 """Fewer descriptors than the configured connections and sessions need: as many are served as fit, the next one is told
 why not, and whoever is served notices nothing."""
 import os

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: ISC
 """The fs/ methods on ordinary trees (doc/protocol.md section 10)."""
 import base64
 import os

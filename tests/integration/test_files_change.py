@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: ISC
 """fs/move, fs/chmod, fs/symlink, fs/setTimes, and details of files (doc/protocol.md section 17)."""
 import os
 import stat

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: ISC
 """Sources in network namespaces of their own: what one does is not held against
 another, and a flood from many hurts nobody honest. tests/torture/flood.py does
 the same at full length."""

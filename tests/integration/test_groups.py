@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: ISC
 """Control groups: who is in them, what they hold, and that nothing runs outside of its own."""
 import itertools
 import os

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: ISC
 """Clients that the front-end hands over (handed.h): to a runner that may be
 anybody's. Here we are its monitor, the runner and the client; and then, with
 the real ones, who has the client's connection."""

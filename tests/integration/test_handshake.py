@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: ISC
 """Transport, envelope and handshake (doc/protocol.md sections 1.2, 1.3, 2 to 5)."""
 import json
 import socket

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: ISC
 """Who hangs is replaced: each program is stopped, and clients that come then are served within a bounded time."""
 import array
 import contextlib

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: ISC
 """What is installed: how each program was linked, and what it loads."""
 import re
 import stat

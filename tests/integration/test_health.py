@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: ISC
 """/livez, /healthz and /readyz tell the truth: each program is stopped in turn, and the front-end says so by itself."""
 import os
 import signal

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: ISC
 """execd-keys by itself, in both of its lives, with a front-end that is not ours:
 what it answers, what it seals, and what ends it."""
 import array

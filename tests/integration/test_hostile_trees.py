@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: ISC
 """The fs/ methods against trees that lie, change, deny and never end
 (doc/protocol.md section 10): a result or a typed error, in bounded time and memory,
 and nothing happens to what lies outside of the tree that was named.

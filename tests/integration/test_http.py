@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: ISC
 """http/request against a real origin, HTTP and HTTPS (doc/protocol.md section 12)."""
 import base64
 import hashlib

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: ISC
 """Who a client is, and what becomes of it: credentials, users, limits; two
 identities that try to reach each other (execd.conf(5))."""
 import time

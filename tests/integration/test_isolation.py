@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: ISC
 """Who runs as what, and what each may not (doc/design.md section 2)."""
 import contextlib
 import os

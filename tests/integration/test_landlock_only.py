@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: ISC
 """Sandboxes of Landlock and seccomp alone: what they hold, what they do not, and that it is told."""
 import base64
 import os

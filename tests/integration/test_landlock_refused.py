@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: ISC
 """Whom the operator lets have sandboxes of Landlock and seccomp alone, and for which policies; the others are
 refused, and the log says what is in the way.
 """

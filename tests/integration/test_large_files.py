@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: ISC
 """fs/writeFile of content that is not held in memory: it is decoded into a file without a name as it comes. Whatever
 is unusual about the message is answered as it would be in memory.
 """

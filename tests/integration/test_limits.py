@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: ISC
 """Hostile or slow clients: bounded, and alone with their trouble (sections 6, 14)."""
 import os
 import pathlib

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: ISC
 """What a sandboxed command is held to, and what the answer to its start says about that, are the same thing: where
 the session's control group holds a limit, no resource limit of each process holds another one."""
 import re

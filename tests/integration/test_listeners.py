@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: ISC
 """Listeners: several at once, IPv6, unix sockets, sockets of systemd; what a
 reload does to them (execd.conf(5))."""
 import os

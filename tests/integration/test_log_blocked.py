@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: ISC
 """Where the log goes: nobody reads it, and everything serves on, and the log tells later how many lines are missing;
 the journal reads it, and each line has its tag once."""
 import contextlib

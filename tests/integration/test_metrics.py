@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: ISC
 """/metrics on the operator's listener: what it counts, and that a scraper can
 read it (Prometheus' text format, version 0.0.4)."""
 import os

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: ISC
 """The limit of open files: execd's own programs raise theirs, commands have the one that execd was started with."""
 import os
 import resource

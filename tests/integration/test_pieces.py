@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: ISC
 """Messages that come to a runner in pieces: put together whatever the pieces,
 bounded as a whole, and taken by the file helper as they lie there."""
 import base64

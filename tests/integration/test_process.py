@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: ISC
 """process/start, read, write, signal, terminate (doc/protocol.md sections 6 to 8)."""
 import base64
 import fcntl

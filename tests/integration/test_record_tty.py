@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: ISC
 """Recordings of terminals as asciicast v2 (execd.conf(5), record-tty)."""
 import base64
 import json

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: ISC
 """Root's execd executes its next version: the process, its children and all connections stay; one that cannot is not executed."""
 import os
 import pathlib

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: ISC
 """Many reloads: nothing of a configuration that is not in force any more piles up."""
 import os
 

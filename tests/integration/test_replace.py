@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: ISC
 """Replacement under load (tests/torture/replace.py), for as long as every change can wait."""
 import pathlib
 import sys

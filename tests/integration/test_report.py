@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: ISC
 """What is retained and what is told of it: gaps, head and tail, snapshots, the
 list of processes (doc/protocol.md section 17)."""
 import base64

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: ISC
 """What of the disk an identity may use: roots of its own, for commands and for
 file methods, by what a path leads to (execd.conf(5))."""
 import os

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: ISC
 """execd-runner's own dialect: frames v1 (doc/protocol.md section 18)."""
 import base64
 import hashlib

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: ISC
 """What scanners say of the TLS listener. Each finding is either none, or stands
 below with its reason."""
 import json

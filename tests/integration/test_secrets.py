@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: ISC
 """What execd keeps secret is in no process of an ordinary user, at no moment:
 a program of the sessions' user looks into, and stops, everything that is ever
 his while sessions start."""

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: ISC
 """Sessions: detach, resume, and what outlives a connection (section 5.4)."""
 import base64
 import os

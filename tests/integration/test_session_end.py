@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: ISC
 """session/end: a client that needs its session no more (execd-protocol(7))."""
 import pytest
 from conftest import is_alive, poll

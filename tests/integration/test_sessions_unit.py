@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: ISC
 """Two units: the broker, which is confined and has no runners, and `execd sessions`, which has them and hears only the
 broker (execd(8)). systemd's part, the listening socket, is played here."""
 import array

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: ISC
 """Hostile sources: caps and penalties for each, and nobody else (execd.conf(5)).
 Every address of 127.0.0.0/8 is a source of its own here."""
 import os

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: ISC
 """Spare runners: the next session of an identity finds its runner made. It is a session's like any other, nobody counts
 it before, and it does not stay when what it was told is not so any more."""
 import itertools

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: ISC
 """One identity that takes all it can get leaves room for the others, in the table of sessions and in the log."""
 import re
 

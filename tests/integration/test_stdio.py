@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: ISC
 """The stdio transport (doc/protocol.md section 1.4, Q12, Q25)."""
 import json
 

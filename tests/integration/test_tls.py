@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: ISC
 """TLS: versions, suites, keys and certificates; who holds the private key; what
 a hostile client can do before HTTP begins (execd.conf(5))."""
 import asyncio

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: ISC
 """The long tests of tests/torture/, for as long as every change can wait: what
 a compromised program may send, and connections that drop. The rest, and these
 at full length: scripts/torture."""

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: ISC
 """Terminals (doc/protocol.md section 7.3): the real kernel's, with a real bash."""
 import pathlib
 

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: ISC
 """Two users of one machine, each with an identity: what one cannot do to the
 other's sessions, files, processes and sockets, with a sandbox and without
 (doc/design.md section 2)."""

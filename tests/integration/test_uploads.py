@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: ISC
 """Uploads that never pause: what the runner keeps of them, whatever the helper's pace."""
 import base64
 import hashlib

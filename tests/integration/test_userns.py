@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: ISC
 """The runner's and the front-end's doors to the broker, every message in
 every state: what is not in the table, or not permitted now, ends them with a
 log line. (The broker's own door: test_isolation.py.)"""

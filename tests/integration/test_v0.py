@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: ISC
 """exec-server.v0 beside the current protocol (doc/protocol.md section 16)."""
 import base64
 import os

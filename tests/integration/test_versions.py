@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: ISC
 """Programs of two releases: a broker speaks to the runners of the release before, and nobody who speaks another version is
 taken for somebody who speaks rubbish."""
 import os

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: ISC
 """fs/watchMissing and fs/missingChanged (doc/protocol.md section 13.4), as
 measured on the peer."""
 import os

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: ISC
 """fs/watch, fs/unwatch and fs/changed (doc/protocol.md section 17)."""
 import os
 

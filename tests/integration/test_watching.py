@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: ISC
 """A second connection that watches a session (doc/protocol.md section 17)."""
 import base64
 

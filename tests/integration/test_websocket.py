@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: ISC
 """The cases of the Autobahn test suite, sections 1 to 7 and 9, against the running
 server, by their numbers there: over ws and wss, with and without a session, in one
 piece and one byte at a time. execd answers JSON-RPC and echoes nothing but the id

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: ISC
 """Real work through execd, compared with the same thing run directly."""
 import hashlib
 import subprocess

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: ISC
 """The servers of tests/integration, and what sandboxes need besides: places
 outside /tmp, which most policies open, and the same work done directly.
 """

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: ISC
 """Sandbox contexts as clients write them (doc/sandbox.md A3 to A6)."""
 import urllib.parse
 

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: ISC
 """What a hostile command under workspace-write may try beside the public attacks: each attempt must fail, and what
 follows it must be as safe as before.
 """

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: ISC
 """Each step of the sandbox made to fail, by a tracer that answers its system
 call with an error: the command never runs, the client gets a typed error,
 nothing stays behind, and the next start works.

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: ISC
 """Honest work under workspace-write, here and on the reference server: what works there works here. Attacks alone are
 half a test, as a sandbox that is in the way is switched off.
 

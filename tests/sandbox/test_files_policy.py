@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: ISC
 """The fs/ methods under policies: the same view as a command's, in a helper of
 each policy (doc/sandbox.md B8, C9).
 """

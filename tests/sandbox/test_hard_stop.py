@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: ISC
 """A hard stop, as of the power: every program of a server ends at once, and what it made on the disk is swept
 at the next start."""
 import contextlib

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: ISC
 """A sandboxed command with network access does not get out through execd's own
 port, set up as scripts/quickstart does it: a token below ~/.config/execd.
 """

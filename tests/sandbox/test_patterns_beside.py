@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: ISC
 """What patterns match is looked for beside the session's loop: whatever else the session is asked, it answers
 meanwhile. The process that looks is stopped by the test, so that nothing depends on how long it takes."""
 import os

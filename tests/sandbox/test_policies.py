@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: ISC
 """Every kind of entry against the real kernel (doc/sandbox.md A4 to A10), looked
 at from inside, by a command, and from outside, by the test.
 """

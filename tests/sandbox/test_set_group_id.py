@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: ISC
 """The set-group-id bit: on directories as outside of a sandbox, and on nothing else, whatever a command does to have
 the one taken for the other."""
 import os

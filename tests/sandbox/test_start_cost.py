@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: ISC
 """What a sandboxed start costs: system calls of the runner, which do not depend on how busy the machine is. And that
 what was remembered of a tree for it is never older than the tree.
 """

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: ISC
 """What must work inside workspace-write, and as it does without a sandbox:
 every script runs twice, sandboxed by execd and directly by the same user, in
 two empty directories. Exit code and output must be the same, and what is

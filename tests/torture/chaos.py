@@ -1,4 +1,5 @@
 #!/usr/bin/python3
+# SPDX-License-Identifier: ISC
 """Clients that say anything, in pieces of any size, over ws and wss, and reset
 their connections at any moment, while pings and deadlines are as short as they
 can be. The front-end lives, and serves.

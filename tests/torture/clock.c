@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: ISC */
 /*
  * Preloaded: CLOCK_REALTIME is ten years ahead as long as the file exists that
  * CLOCK_JUMP names. Deadlines must not mind.

@@ -1,4 +1,5 @@
 #!/usr/bin/python3
+# SPDX-License-Identifier: ISC
 """Connections that drop at random message boundaries and are resumed: nothing
 is lost, nothing comes twice."""
 import pathlib

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: ISC */
 /*
  * Preloaded into one of execd's programs: the n-th call of one kind fails,
  * once. FAULT_KIND names the kind, FAULT_AT is n; with FAULT_TRACE set it is

@@ -1,4 +1,5 @@
 #!/usr/bin/python3
+# SPDX-License-Identifier: ISC
 """Faults: the n-th call of one kind fails, once, in one program, through a
 short session; a run for each n. It must come to nothing worse than one error
 in words: no crash, no hang, no descriptor lost, and the next session as good

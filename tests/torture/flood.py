@@ -1,4 +1,5 @@
 #!/usr/bin/python3
+# SPDX-License-Identifier: ISC
 """A flood of rubbish from other sources, and honest clients who notice nothing.
 
 	flood.py BUILD [--seconds 30] [--rate 2000] [--honest 200] [--sources 254]

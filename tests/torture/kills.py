@@ -1,4 +1,5 @@
 #!/usr/bin/python3
+# SPDX-License-Identifier: ISC
 """The kill matrix: under load, each program is killed, crashed or stopped for
 five seconds. After each time everything is back within its time, nothing is
 lost, nothing comes twice, and nothing is left running that should not be.

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: ISC
 """Sessions under load, each knowing what it must have heard: output by number,
 echoes of its input, a terminal, files. Attached, dropped and resumed at any
 moment; then nothing may be lost, nothing come twice."""

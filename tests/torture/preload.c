@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: ISC */
 /*
  * Stands where one of execd's programs does and becomes it, NAME.real, with
  * what the file `environment` beside it says: execd gives its programs an

@@ -1,4 +1,5 @@
 #!/usr/bin/python3
+# SPDX-License-Identifier: ISC
 """A thousand clients that ask for endless output and read none of it: memory
 stays in bounds, and others do not notice.
 """

@@ -1,4 +1,5 @@
 #!/usr/bin/python3
+# SPDX-License-Identifier: ISC
 """Replacement under load: the broker is killed and reloaded, root's execd executes its next version, and each program is
 stopped, beside sessions with commands that stream, detached sessions, watchers and open HTTP exchanges. Every byte comes
 once, every session is there at the end, and a new client is served in time after each.

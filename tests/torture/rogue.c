@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: ISC */
 /*
  * Random choices and shared files of the simulators.
  */

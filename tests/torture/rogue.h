@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: ISC */
 /*
  * What the simulators of compromised programs share: random choices that can
  * be repeated, and the small files beside the program by which the test and

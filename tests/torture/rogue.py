@@ -1,4 +1,5 @@
 #!/usr/bin/python3
+# SPDX-License-Identifier: ISC
 """Compromised programs: a front-end, then a runner, that hold the real
 descriptors and say a million arbitrary things and a million good ones out of
 order. What is not in the tables is their end; the broker's memory and

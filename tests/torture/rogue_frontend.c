@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: ISC */
 /*
  * A compromised front-end: stands where execd-frontend does, holds the real
  * control channel and the channels of real sessions. Each life asks for what

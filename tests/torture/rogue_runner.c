@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: ISC */
 /*
  * A compromised runner: stands where execd-runner does, and becomes the real
  * one as long as the test has written no settings. Then each life says to the

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: ISC */
 /*
  * Frames for a runner: of no meaning, good ones in any order, and those of an
  * honest client.

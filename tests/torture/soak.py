@@ -1,4 +1,5 @@
 #!/usr/bin/python3
+# SPDX-License-Identifier: ISC
 """Soak: a hundred thousand commands, ten thousand sessions, as many resumes.
 Then memory, descriptors, processes, control groups, mounts and files are what
 they were when the first hundredth was done.

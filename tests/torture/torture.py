@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: ISC
 """What the long tests share: a scale on the command line, a copy of the
 programs in which one is another's, and what a process holds."""
 import argparse

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: ISC */
 /*
  * A real directory for tests of the ceiling: work/a, other, work/out which
  * leads to other, in which leads to work.

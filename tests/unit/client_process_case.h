@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: ISC */
 /*
  * For the tests of a client's processes: what is handed out becomes a text,
  * and the server is this file.

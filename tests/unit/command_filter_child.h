@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: ISC */
 /*
  * A forked child under a command_filter, and what it says of a call. Included
  * once in a test, after cmocka.h.

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: ISC */
 /*
  * A small file system out of one line of text, as a fs_view:
  *

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: ISC */
 /*
  * For the tests of everything that reads JSON: parse from memory of exactly
  * that size, show a tree as compact text, compare what was written.

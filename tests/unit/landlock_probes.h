@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: ISC */
 /*
  * What a sandboxed command may try: each probe gives 0, or the errno it got.
  * The working directory has a/ and b/, which are writable, and out/. Included

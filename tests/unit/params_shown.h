@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: ISC */
 /*
  * For the tests of params: the values that come out, written as an array.
  */

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: ISC */
 /*
  * For the tests of params: a method by its name on the wire, and its params
  * decoded from text as they come in a message.

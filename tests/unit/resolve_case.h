@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: ISC */
 /*
  * A resolution in one row: a tree, entries and roots as text, and the plan
  * as text. Entries are words "ACCESS:PATH", ACCESS one of r w d:

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: ISC */
 /* The loop of a test whose rows are resolutions. */
 #ifndef RESOLVE_ROWS_H
 #define RESOLVE_ROWS_H

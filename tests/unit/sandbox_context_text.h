@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: ISC */
 /*
  * For the tests of sandbox contexts: their parts as text, and decoding as a
  * request does it.

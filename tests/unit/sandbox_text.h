@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: ISC */
 /*
  * For the tests of the older sandbox shapes: contexts in the words of 0.169.0,
  * and what is compared with them.

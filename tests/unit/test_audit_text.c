@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: ISC */
 /*
  * audit_text: texts of clients in records, and ids that must not look alike
  * there.

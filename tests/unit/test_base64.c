@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: ISC */
 /*
  * base64: the vectors of RFC 4648, every length against a naive coder, every
  * error with its offset, and not a byte beyond the destination.

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: ISC */
 /*
  * broker_policy: what only an attack calls kills the process, what a library
  * may try is refused, and what the broker needs goes on.

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: ISC */
 /*
  * buf: the limit holds, reading past the end fails once and for all.
  */

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: ISC */
 /*
  * The operator's ceiling over what a client asks, on a real directory.
  */

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: ISC */
 /*
  * verdict: a seal is good for exactly what it was made over, under its secret.
  */

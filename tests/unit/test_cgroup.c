@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: ISC */
 /*
  * cgroup: the calls of a group on directories that look like one, and where
  * this process is.

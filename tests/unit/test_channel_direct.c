@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: ISC */
 /*
  * channel, of a client that was handed over: whatever is composed, passed on
  * and pinged in one turn of the loop, and however little the client takes at

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: ISC */
 /*
  * capture: the beginning and the end, never more than asked for.
  */

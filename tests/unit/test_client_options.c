@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: ISC */
 /*
  * options: the tables are sound, and what they say is what is read.
  */

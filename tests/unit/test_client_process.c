@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: ISC */
 /*
  * process: whatever order events come in, live, missing or again, they are
  * handed out once and in the order of their numbers.

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: ISC */
 /*
  * sandbox_profile: what a name becomes is what the runner's decoder takes, and
  * grants no more than the name says.

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: ISC */
 /*
  * process: starts, answered, refused, sent again after a lost connection.
  */

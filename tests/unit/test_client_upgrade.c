@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: ISC */
 /*
  * upgrade: the request, and what may answer it.
  */

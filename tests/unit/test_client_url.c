@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: ISC */
 /*
  * url: what a client connects to.
  */

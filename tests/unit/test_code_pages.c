@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: ISC */
 /*
  * code_pages: what only starting needed is not held, and everything is there
  * when it is wanted again.

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: ISC */
 /*
  * groups: what the limits of a group did is told of once, also when its counts
  * cannot be read for a while.

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: ISC */
 /*
  * command_filter: every row of doc/sandbox.md C4 by a real call that would do
  * no harm, and what must go on working.

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: ISC */
 /*
  * command_filter on x86_64: x32 and i386 calls kill, or i386 has the same
  * policy.

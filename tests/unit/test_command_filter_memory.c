@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: ISC */
 /*
  * command_filter_compile() when an allocation in it fails: an error, a killed
  * process, or the very same program; never another one. libseccomp 2.5.4 by

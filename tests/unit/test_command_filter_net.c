@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: ISC */
 /*
  * command_filter: which sockets each setting of the network permits, by every
  * family and type.

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: ISC */
 /*
  * command_filter: what is refused on top where there is no view, by real calls
  * that would do no harm, and what must go on working.

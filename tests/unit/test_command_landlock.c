@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: ISC */
 /*
  * command_landlock: what a real kernel then refuses and what not, for each
  * policy and each ABI that the kernel has. As root and as anyone.

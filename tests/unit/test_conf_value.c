@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: ISC */
 /*
  * conf_value: what each kind of value takes, what it shows, and that what it
  * shows it takes again.

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: ISC */
 /*
  * control: every message survives a round trip, and no cut, stretched or
  * foreign message decodes.

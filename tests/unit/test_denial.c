@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: ISC */
 /*
  * denial: the rules of doc/sandbox.md part D, words across chunks and streams
  * included.

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: ISC */
 /*
  * environment: the steps of doc/protocol.md section 8 in their order, and the
  * patterns.

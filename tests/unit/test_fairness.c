@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: ISC */
 /*
  * fairness: nobody is kept out by what another source sends, sources take
  * turns, and the fullest one loses first.

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: ISC */
 /*
  * filter: a row is permitted, refused with its error, or the process dies, and
  * in a debugging build says of which call.

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: ISC */
 /*
  * glob: the patterns of doc/sandbox.md section A6, and what is no pattern.
  */

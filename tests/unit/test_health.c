@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: ISC */
 /*
  * health: what is said of parts that do not answer, and that the watchdog is
  * fed only while all of them do.

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: ISC */
 /*
  * heap: what a program used while it was busy is given back when it has been
  * idle for a second, and not before.

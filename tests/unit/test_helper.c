@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: ISC */
 /*
  * helper: which verdicts the broker believes. A front-end that was taken over
  * has every verdict that it ever carried.

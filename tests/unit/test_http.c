@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: ISC */
 /*
  * http: every row of doc/protocol.md section 1.2 in its order, hostile heads,
  * every cut, the exact limit, the replies and the bearer token of 1.5.

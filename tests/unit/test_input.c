@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: ISC */
 /*
  * input: a bounded queue in front of a pipe, in order, each byte once.
  */

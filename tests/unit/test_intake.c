@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: ISC */
 /*
  * intake: however a message is cut, it becomes its text and its content, or
  * it is put together again as it was, byte for byte.

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: ISC */
 /*
  * json: what is a JSON text here and what is not (doc/protocol.md section 2.3),
  * and the tree that comes out.

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: ISC */
 /*
  * json: how deep a text may sandbox, a key twice among few and many members
  * (doc/protocol.md section 2.3), and no memory.

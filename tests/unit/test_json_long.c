@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: ISC */
 /*
  * json: long strings, which the parser is given the quotes of alone, mean the
  * same as short ones, and errors behind them stand where they are.

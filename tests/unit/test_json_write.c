@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: ISC */
 /*
  * json: numbers as integers, members by name, and the writer.
  */

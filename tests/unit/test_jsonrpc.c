@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: ISC */
 /*
  * jsonrpc: kinds and ids of messages, the error texts of doc/protocol.md
  * section 2.3, and what is written.

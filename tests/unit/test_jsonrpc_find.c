@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: ISC */
 /*
  * jsonrpc_find: where the long string of a request begins, or nothing when
  * there is any doubt.

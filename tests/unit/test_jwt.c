@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: ISC */
 /*
  * jwt: tokens good and bad, by rows (doc/protocol.md section 1.5).
  */

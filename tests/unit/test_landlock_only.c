@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: ISC */
 /*
  * landlock_only: which plans Landlock and seccomp would hold alone, from
  * policies to answers, and whom the operator lets have them.

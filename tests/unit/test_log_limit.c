@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: ISC */
 /*
  * log_limit: so many lines of a source and kind, so many of all of them, and
  * every one that is left out is counted once.

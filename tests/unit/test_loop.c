@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: ISC */
 /*
  * loop: what is not watched for ends the program, a file does not.
  */

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: ISC */
 /*
  * methods: which method is permitted in which state of a connection. What is
  * not listed here is for READY connections only.

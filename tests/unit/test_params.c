@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: ISC */
 /*
  * params: every member of every method: good, missing, null, of every wrong
  * type, with the texts of doc/protocol.md section 4.

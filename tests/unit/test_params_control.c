@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: ISC */
 /*
  * params of execd's own methods and members: values, defaults, and the errors
  * of values that are not allowed.

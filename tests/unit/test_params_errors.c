@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: ISC */
 /*
  * params: errors inside of members, which of several errors is told, methods
  * without parameters, and the families of doc/protocol.md section 5.3.

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: ISC */
 /*
  * params: the values that come out, and their defaults.
  */

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: ISC */
 /*
  * path: what lies in a directory, and what only begins like it.
  */

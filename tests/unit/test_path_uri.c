@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: ISC */
 /*
  * path_uri: doc/protocol.md section 9, both directions.
  */

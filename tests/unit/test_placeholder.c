@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: ISC */
 /*
  * placeholder: made, shared, taken away by the last user, and never anybody's
  * own.

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: ISC */
 /*
  * process_state and retention: sequence numbers without a gap, whole chunks
  * within the limit, and the answers of process/read.

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: ISC */
 /*
  * process_tree: who belongs to a command, wherever it went, and that nobody
  * else does.

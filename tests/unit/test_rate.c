@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: ISC */
 /*
  * rate: never more than a second's worth ahead of the time, and never less
  * than what was promised.

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: ISC */
 /*
  * recent_ids: 4096 are remembered, first in first out, and repeating an id
  * does not refresh it.

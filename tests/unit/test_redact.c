@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: ISC */
 /*
  * redact: what is a secret in a command, and what is not.
  */

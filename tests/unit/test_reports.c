@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: ISC */
 /*
  * session, session_audit: the runner's door to the broker. Every known
  * message, with and without a descriptor, to a session in every state: it is

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: ISC */
 /*
  * requests: the front-end's door to the broker. Every known message in every
  * state of the front-end, then as many made-up ones as the first argument

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: ISC */
 /*
  * resolve: what binds to what, the base, who decides, links. Rows name the
  * rule of doc/sandbox.md they show.

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: ISC */
 /*
  * resolve: many entries, deep paths, too many of anything, errors of the
  * disk, and what plan_access() reads from a plan.

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: ISC */
 /*
  * resolve: patterns (doc/sandbox.md sections A6 and A10, rule 8; O9, O16).
  */

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: ISC */
 /*
  * resolve: protected names, worktrees, nested repositories, missing
  * carve-outs, pins, and links inside of writable roots.

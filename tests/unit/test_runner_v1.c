@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: ISC */
 /*
  * runner_v1: the messages of doc/protocol.md section 18, both directions.
  */

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: ISC */
 /*
  * sandbox_context: doc/sandbox.md sections A3 to A7, member by member.
  */

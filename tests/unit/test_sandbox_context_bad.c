@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: ISC */
 /*
  * sandbox_context: the parse errors of doc/sandbox.md section A9, the limits of
  * its lists, and the cwd that no command may have.

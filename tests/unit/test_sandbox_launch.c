@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: ISC */
 /*
  * sandbox_legacy: launch configurations (doc/sandbox.md section A8). A row says
  * what one converts to in the words of 0.169.0, and both are decoded.

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: ISC */
 /*
  * sandbox_legacy: presets and policies, the older shapes of doc/sandbox.md
  * section A8. A row says what a shape converts to in the words of 0.169.0, and

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: ISC */
 /*
  * sandbox_message: every message comes back as it was put, none of its
  * beginnings does, and no count or length is believed before it is checked.

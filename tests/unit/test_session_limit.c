@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: ISC */
 /*
  * When detached sessions end: each not before its time, and of many only a few
  * in one moment.

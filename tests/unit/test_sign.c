@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: ISC */
 /*
  * sign: the key process signs the handshake of a TLS server, and nothing that
  * only looks a little like it.

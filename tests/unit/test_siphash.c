@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: ISC */
 /*
  * siphash: the published vectors of SipHash-2-4-128 (key 00..0f, message
  * 00..n-1).

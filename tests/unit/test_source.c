@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: ISC */
 /*
  * source: caps and penalties of each source, what is one source and what is
  * exempt, and that what is remembered has an end.

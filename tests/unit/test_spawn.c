@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: ISC */
 /*
  * spawn: where programs are looked for, and that every failure comes back as
  * its step and errno with nothing left open.

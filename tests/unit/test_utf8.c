@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: ISC */
 /*
  * utf8_check: against a decoder of a few obvious lines, over every sequence
  * that matters, every cut and every alignment.

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: ISC */
 /*
  * websocket: every rule of RFC 6455 that a server's parser owes its peer. The
  * cases follow the families of the Autobahn test suite; each runs whole, cut

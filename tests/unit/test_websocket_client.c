@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: ISC */
 /*
  * websocket, the client's side: a server's frames are unmasked, and what a
  * client masks a server's parser reads.

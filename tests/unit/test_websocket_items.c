@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: ISC */
 /*
  * websocket: what the items promise (flags, lengths, close codes), payloads
  * of every size and alignment, the real limits, and what the server writes.

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: ISC */
 /*
  * wide_pipe: a busy pipe gets more room, an idle one does not, and one runner
  * takes its share of the user's and no more.

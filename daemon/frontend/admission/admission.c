@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: ISC */
 /*
  * The way in of an accepted socket.
  */

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: ISC */
 /*
  * The way in of an accepted socket: caps and penalties of its source, then a
  * slot for those that have shown no credential yet, or a place in the queue

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: ISC */
 /*
  * What the front-end asks of the broker. The answers come as events
  * (broker_client.h).

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: ISC */
 /*
  * Messages that cannot go on as they come are put together in a buffer: those
  * before a session, and lines. Before a session nobody else answers for their

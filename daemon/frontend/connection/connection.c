@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: ISC */
 /*
  * A client's connection: the object, its events and its links. Its session
  * channel is in connection_channel.c, how it ends in connection_end.c.

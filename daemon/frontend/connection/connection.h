@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: ISC */
 /*
  * A client's connection: from its first byte to the end of its session
  * channel. It holds no session state: a resumed session finds everything in

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: ISC */
 /*
  * A connection's session channel: made, listened to, and given up.
  */

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: ISC */
 /*
  * The end of a connection: of its client, of its session channel, and the last
  * words of either.

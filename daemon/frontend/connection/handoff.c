@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: ISC */
 /*
  * Connections that their runners have.
  */

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: ISC */
 /*
  * Connections that their runners have (doc/design.md section 3): without TLS
  * there is nothing more for a relay to do once a session is there. The runner

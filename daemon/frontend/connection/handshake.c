@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: ISC */
 /*
  * Before a session: TLS, HTTP upgrade and authentication (doc/protocol.md
  * sections 1.2, 1.5, 2). The messages that follow are in handshake_message.c.

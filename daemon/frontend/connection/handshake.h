@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: ISC */
 /*
  * Before a session: HTTP upgrade, authentication, initialize.
  */

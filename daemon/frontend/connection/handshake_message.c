@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: ISC */
 /*
  * The messages that come before initialize has an answer, and that answer
  * (doc/protocol.md section 5). The only place of the front-end that reads JSON.

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: ISC */
 /*
  * Clients that hang up. libevent does not tell of a reset without reading, so
  * an epoll(7) of our own does, which libevent watches.

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: ISC */
 /*
  * Clients that their runners have and that hang up: the runner hears it and
  * says so, if it can. One that stands still must not keep a session attached.

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: ISC */
 /*
  * Does execd serve? The front-end knows it by itself, so it can say so while
  * the broker hangs.

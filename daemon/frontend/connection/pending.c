@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: ISC */
 /*
  * Bytes that one side did not take yet.
  */

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: ISC */
 /*
  * The relay: WebSocket frames or lines on one side, length-prefixed frames on
  * the other. A payload is read once, unmasked in place and written once; it

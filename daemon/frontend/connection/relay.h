@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: ISC */
 /*
  * The two links of a connection (connection.h). Messages pass unread.
  */

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: ISC */
 /*
  * The relay's way from the runner to the client (relay.h): frames become those
  * of WebSocket, or lines.

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: ISC */
 /*
  * The HTTP/1.1 surface of the WebSocket listener. Runs in the front-end on
  * bytes of strangers, maybe behind a proxy that reads HTTP otherwise than we

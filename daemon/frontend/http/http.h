@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: ISC */
 /*
  * The HTTP/1.1 surface of the WebSocket listener (doc/protocol.md sections 1.2
  * and 1.5): one request head, one answer. Pure: bytes in, bytes out.

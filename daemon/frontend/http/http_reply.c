@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: ISC */
 /*
  * What the front-end answers to a request head: the checks in their order,
  * and the replies. Texts are those of the reference server.

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: ISC */
 /*
  * Who may come in next. Connections that have shown no credential yet hold
  * slots, of which there are only so many; the others wait, each in the queue of

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: ISC */
 /*
  * What the whole front-end shares: the event loop, its configuration, the
  * numbers that bound it.

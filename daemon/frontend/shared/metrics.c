@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: ISC */
 /*
  * What this front-end has seen.
  */

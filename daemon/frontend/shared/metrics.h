@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: ISC */
 /*
  * What this front-end has seen, and what the broker counts, for the
  * operator's listener in Prometheus' text format: seconds and bytes, counters

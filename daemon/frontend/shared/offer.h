@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: ISC */
 /*
  * What the broker offers this front-end: its configuration, its helpers and
  * its listeners.

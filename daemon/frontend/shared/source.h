@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: ISC */
 /*
  * Where connections come from, and what each source has done: an IPv4
  * address, or an IPv6 network of 64 bits, which is what one customer gets. A

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: ISC */
 /*
  * TLS of a client's connection: TLS 1.2 with AEAD and 1.3, server side. The
  * certificate comes as bytes, the key never comes (tls_provider.h).

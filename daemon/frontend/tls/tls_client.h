@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: ISC */
 /*
  * Certificates of clients: libssl checks that the client has the key, the
  * certificate process judges the certificate, and its verdict goes to the

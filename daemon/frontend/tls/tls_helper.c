@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: ISC */
 /*
  * Asks a helper, and waits for its answer.
  */

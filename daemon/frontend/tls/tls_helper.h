@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: ISC */
 /*
  * What this program must not do itself others do for it (enum tls_helper),
  * each behind a channel that the broker gave. This program waits for each

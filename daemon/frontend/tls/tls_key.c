@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: ISC */
 /*
  * Asks the key process for a signature.
  */

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: ISC */
 /*
  * The private keys are elsewhere: the key process signs (tls_helper.h).
  */

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: ISC */
 /*
  * An OpenSSL provider for keys that are elsewhere: key management that knows
  * public halves, and only what libssl's server needs of it

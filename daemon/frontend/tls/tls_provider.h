@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: ISC */
 /*
  * OpenSSL's door to the key process: a provider (provider(7)) whose private
  * keys are a number and a public key.

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: ISC */
 /*
  * What the two halves of the provider share: a key that is elsewhere, and the
  * algorithms that sign with it.

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: ISC */
 /*
  * Signatures with keys that are elsewhere: what libssl's server needs of
  * provider-signature(7), and the key process makes them.

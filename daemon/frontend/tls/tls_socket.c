@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: ISC */
 /*
  * The socket under a connection's TLS (front-end).
  */

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: ISC */
 /*
  * The socket under a connection's TLS. What libssl makes of one write, records
  * of 16 KiB, leaves together; what the socket does not take then waits here.

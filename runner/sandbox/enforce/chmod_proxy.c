@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: ISC */
 /*
  * The process that changes modes of directories for commands. It trusts nobody
  * inside: a command chooses the path, its own memory and when it dies.

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: ISC */
 /*
  * Set-group-id bits on directories. A filter of system calls cannot tell a
  * directory from a program, and on a program that bit would give the user's

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: ISC */
 /*
  * From the table of refused calls through libseccomp to BPF.
  */

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: ISC */
 /*
  * The system-call filter of a sandboxed command: a deny-list,
  * because a command is any program. Compiled once per session and policy in

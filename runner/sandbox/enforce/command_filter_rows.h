@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: ISC */
 /*
  * What commands may not call: the table, for command_filter.c alone.
  */

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: ISC */
 /*
  * A ruleset from a policy (doc/sandbox.md C5).
  */

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: ISC */
 /*
  * Landlock for sandboxed commands (doc/sandbox.md C5): a second lock on writes
  * below the mounts, TCP without a network, and always abstract sockets and

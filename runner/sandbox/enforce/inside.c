@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: ISC */
 /*
  * Start of a process inside. Relay and command run on the sandbox's memory
  * (CLONE_VM) while the sandbox waits, as after vfork(2): they make system calls

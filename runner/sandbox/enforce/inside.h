@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: ISC */
 /*
  * Start of a process inside a sandbox's namespaces, from capabilities in a user
  * namespace to none at all, in one straight line (doc/sandbox.md C2).

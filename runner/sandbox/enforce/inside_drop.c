@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: ISC */
 /*
  * Giving up privileges inside: what the sandbox does once, what each process of
  * it does, and the init that does next to nothing.

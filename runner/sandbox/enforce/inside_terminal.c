@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: ISC */
 /*
  * The terminal of a sandboxed command. The runner opens one before it knows
  * the view, in a file system that the view has not; so the command opens

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: ISC */
 /*
  * The few things a sandbox's view does with mounts. Descriptors, not names:
  * what was compared is what is mounted.

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: ISC */
 /*
  * Mounts as before Linux 5.12 (doc/sandbox.md C7): mount(2) by names. A bind
  * mount has the flags of what it copies, so each mount of the copy is mounted

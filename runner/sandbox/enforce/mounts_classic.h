@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: ISC */
 /*
  * mounts.h without the system calls of Linux 5.2 and 5.12.
  */

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: ISC */
 /*
  * Placeholders for missing names.
  */

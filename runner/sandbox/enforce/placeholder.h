@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: ISC */
 /*
  * Placeholders: what is made on the disk for a name that is missing and must
  * stay so, because only what is there can be covered by a mount (doc/sandbox.md

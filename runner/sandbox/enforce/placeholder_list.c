@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: ISC */
 /*
  * The placeholders that sessions of one user made.
  */

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: ISC */
 /*
  * The placeholders that sessions of one user made, on record outside of them:
  * who kills a runner, or the whole machine, takes its chance to remove them.

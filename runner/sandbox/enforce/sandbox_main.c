@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: ISC */
 /*
  * The sandbox's loop. One order after the other; the first is BUILD, and a
  * sandbox that could not be built answers why and ends.

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: ISC */
 /*
  * The sandbox: the process that holds the namespaces and the view of one policy
  * and starts what runs in them (doc/sandbox.md C1). Started by the runner as

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: ISC */
 /*
  * What the runner orders of a sandbox: encoding, decoding, and the way there.
  */

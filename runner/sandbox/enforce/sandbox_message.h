@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: ISC */
 /*
  * What the runner orders of a sandbox, and the answers: frames over a stream
  * socket (u32 little-endian length, then a type and its fields), descriptors

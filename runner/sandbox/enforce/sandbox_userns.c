@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: ISC */
 /*
  * Through the user namespace.
  */

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: ISC */
 /*
  * Through the user namespace: into the user namespace of the session, and from
  * there into namespaces of the sandbox's own (doc/design.md section 2).

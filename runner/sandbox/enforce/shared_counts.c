@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: ISC */
 /*
  * What the kernel counts per user, in a sandbox as well (namespaces(7),
  * "The /proc/sys/user directory"): a count holds in the namespace where it is

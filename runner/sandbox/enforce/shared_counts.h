@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: ISC */
 /*
  * What the kernel counts per user, in a sandbox as well.
  */

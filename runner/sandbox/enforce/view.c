@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: ISC */
 /*
  * The view, in order: the old root is kept at hand, the new one is put
  * together beside it, and takes its place.

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: ISC */
 /*
  * The view: what the file system looks like to the commands of one policy
  * (doc/sandbox.md C3). Built once by the sandbox, which has capabilities in its

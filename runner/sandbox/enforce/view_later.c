@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: ISC */
 /*
  * The finished view: placeholders that are covered, and whether all that was
  * mounted still is.

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: ISC */
 /*
  * Places in the new root: found without following a link, and made where the
  * view itself made the file system.

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: ISC */
 /*
  * /dev, /sys and /proc of the view (doc/sandbox.md C3, steps 7 to 9).
  */

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: ISC */
 /*
  * Filters that are written out: libseccomp would allocate, and these are loaded
  * by processes on a copy of the sandbox's memory.

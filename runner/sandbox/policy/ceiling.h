@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: ISC */
 /*
  * The operator's ceiling over a client's policy. What exceeds it is refused, or
  * cut down to it where the operator says so. Paths are compared by device and

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: ISC */
 /*
  * What directories hold, remembered from one resolution of patterns to the
  * next. An entry counts while its directory has the device, the inode number

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: ISC */
 /*
  * Sandboxes without user namespaces, by Landlock and seccomp alone
  * (doc/sandbox.md C7): only where the operator permits it, and only for plans

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: ISC */
 /*
  * Patterns of denied paths: braces, components, names (doc/sandbox.md section
  * A6; the words of the peer's matcher with a literal separator).

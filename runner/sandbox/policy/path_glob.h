@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: ISC */
 /*
  * Patterns of denied paths (doc/sandbox.md section A6): `*` and `?` stop at a
  * slash, `**` as a whole component crosses, `[a-z]` and `[!a]` are classes,

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: ISC */
 /*
  * Places by device and inode.
  */

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: ISC */
 /*
  * A set of places on the disk, each known by device and inode, asked whether
  * something lies in one of them. A place is looked up once, when it is added:

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: ISC */
 /*
  * From a client's sandbox context to a plan of mounts: the order of the
  * steps (doc/sandbox.md section A10).

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: ISC */
 /*
  * From a client's sandbox context to a plan of mounts (doc/sandbox.md section
  * A10). Pure: what it knows of the disk it asks a fs_view, so that tests and

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: ISC */
 /*
  * Entries to paths: what each symbol binds to (doc/sandbox.md sections A3, A6
  * and A10, rules 1 and 2). Claims nothing yet.

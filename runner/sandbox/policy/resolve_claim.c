@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: ISC */
 /*
  * Which entry counts where (doc/sandbox.md section A10, rules 4, 6, 7 and 9),
  * and which may not count because a command could turn a link under it.

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: ISC */
 /*
  * Repositories below a writable root, where the operator asks for it: `hooks`
  * and `config` of each stay read-only down to a configured depth. What cannot

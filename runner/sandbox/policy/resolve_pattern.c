@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: ISC */
 /*
  * Patterns to the paths they match now (doc/sandbox.md sections A6 and A10,
  * rule 8; O9, O16). Patterns that begin in one directory share one scan of it;

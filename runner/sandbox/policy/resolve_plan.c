@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: ISC */
 /*
  * Claims to mounts: what changes something, in order, and what must stay in
  * place for it (doc/sandbox.md sections A10, rule 3, and C3, steps 1 to 3; O4).

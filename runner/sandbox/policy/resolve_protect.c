@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: ISC */
 /*
  * What a writable root keeps from its commands: the protected names, the git
  * directory a `.git` file points to, and carve-outs that do not exist yet

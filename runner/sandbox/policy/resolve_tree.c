@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: ISC */
 /*
  * What the resolver knows of the disk: each name asked once, links followed
  * by hand (doc/sandbox.md section A10, rules 1 and 9). Knows no entry.

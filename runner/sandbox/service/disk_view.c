@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: ISC */
 /*
  * The disk, as the resolver asks for it. Nothing is opened for reading but
  * directories, and small plain files named .git or commondir; a name that

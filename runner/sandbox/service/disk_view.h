@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: ISC */
 /*
  * The file system as the session's user sees it, for the resolver.
  */

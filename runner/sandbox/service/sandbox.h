@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: ISC */
 /*
  * The runner's side of its sandboxes: one per policy in use, found again by its
  * plan. A sandbox may end at any time; what runs in its namespaces goes on.

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: ISC */
 /*
  * The placeholders of a sandbox: made and covered before its first process, and
  * given up when nobody has used them for a moment, so that one command after

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: ISC */
 /*
  * What was asked of a sandbox and what is in force.
  */

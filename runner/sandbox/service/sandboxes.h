@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: ISC */
 /*
  * From a client's sandbox context to the sandbox that enforces it, under what
  * the operator permits.
