@@ -54,6 +54,7 @@ helper_free(struct helper *h)
 {
 	event_del(&h->in_event);
 	event_del(&h->out_event);
+	event_del(&h->look_event);
 	close(h->fd);
 	reaper_remove(&h->watch);
 	buf_clear(&h->queue);
@@ -116,23 +117,63 @@ helper_stop_all(struct session *s)
 
 /* Half an answer cannot be taken back, and of a stream the client would wait
  * for the rest; then the connection ends. */
-void
-helper_failed(struct helper *h)
+static void
+fail(struct helper *h, const char *how)
 {
 	struct session *s = h->session;
 	const char *name = helper_name(h);
 	struct forwarded *f;
 
-	log_error(0, "%s ended unexpectedly", name);
+	log_error(0, "%s %s", name, how);
 	if (s->relaying == h || h->streams > 0) {
 		session_detach(s, CHANNEL_END_RUNNER);
 		return;
 	}
 	STAILQ_FOREACH (f, &h->waiting, link)
 		reply_error(&s->client.channel, &f->id, RPC_INTERNAL,
-		    "%s of this session ended unexpectedly", name);
+		    "%s of this session %s", name, how);
 	stop(h);
 	file_router_resume(s);
+}
+
+void
+helper_failed(struct helper *h)
+{
+	fail(h, "ended unexpectedly");
+}
+
+/* --- a helper that is stopped ------------------------------------------- */
+
+static bool
+owes_answer(const struct helper *h)
+{
+	return !STAILQ_EMPTY(&h->waiting) || h->session->relaying == h ||
+	       h->streams > 0;
+}
+
+void
+helper_look(struct helper *h)
+{
+	const struct timeval after = { .tv_sec = LOOK_SECONDS };
+
+	if (!event_pending(&h->look_event, EV_TIMEOUT, NULL))
+		loop_add(&h->look_event, &after);
+}
+
+/* A deadline would end honest work: a tree may be large, a disk or an origin
+ * slow. A helper that is stopped, in contrast, never answers. */
+static void
+look_cb(evutil_socket_t fd, short what, void *arg)
+{
+	struct helper *h = arg;
+
+	h->stopped = reaper_is_stopped(&h->watch) ? h->stopped + 1 : 0;
+	if (!owes_answer(h))
+		h->stopped = 0;
+	else if (h->stopped < LOOKS_STOPPED)
+		helper_look(h);
+	else
+		fail(h, "was stopped by a signal, and is replaced");
 }
 
 /* Nothing watches the helper's pid but its socket: this only reaps. */
@@ -217,6 +258,7 @@ start(struct session *s, enum helper_kind kind, struct sandbox *sandbox)
 	event_assign(&h->in_event, s->base, h->fd, EV_READ | EV_PERSIST,
 	    helper_in_cb, h);
 	event_assign(&h->out_event, s->base, h->fd, EV_WRITE, helper_out_cb, h);
+	event_assign(&h->look_event, s->base, -1, 0, look_cb, h);
 	loop_watch(&h->in_event, &h->reading, true);
 	TAILQ_INSERT_HEAD(&s->helpers, h, link);
 	return h;

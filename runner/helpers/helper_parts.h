@@ -14,6 +14,11 @@
 
 #define QUEUE_MAX_BYTES (512u << 20) /* of requests, for one helper */
 
+/* How often a helper that owes an answer is looked at. */
+#define LOOK_SECONDS 5
+/* A helper that is found stopped as often as this in a row is replaced. */
+#define LOOKS_STOPPED 2
+
 /* A request whose answer is due. */
 struct forwarded {
 	STAILQ_ENTRY(forwarded) link; /* helper.waiting */
@@ -33,6 +38,8 @@ struct helper {
 	struct reaper_watch watch;
 	int fd;
 	struct event in_event, out_event;
+	struct event look_event; /* pending while it owes an answer */
+	unsigned stopped;	 /* looks in a row that found it stopped */
 	bool reading;
 	struct buf queue; /* request frames not written yet */
 	size_t queue_at;
@@ -53,6 +60,10 @@ const char *helper_name(const struct helper *h);
 /* It died on its own, or said what it must not: whoever waits is told, and
  * the next request starts another. May free h. */
 void helper_failed(struct helper *h);
+
+/* A request was handed on. A helper may take as long as it needs for the
+ * answer, but not be stopped meanwhile. */
+void helper_look(struct helper *h);
 
 /* It is answered, or will not be. Frees f. */
 void helper_forwarded_free(struct helper *h, struct forwarded *f);

@@ -291,6 +291,7 @@ helper_forward(struct helper *h, struct request *r,
 	r->id = (struct rpc_id){ 0 };
 	STAILQ_INSERT_TAIL(&h->waiting, f, link);
 	s->client.waiting++;
+	helper_look(h);
 	/* A helper that stopped reading gets no event, and so no flush(). */
 	if (!event_pending(&h->out_event, EV_WRITE, NULL))
 		flush(h);

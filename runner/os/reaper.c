@@ -108,6 +108,18 @@ reaper_remove(struct reaper_watch *w)
 }
 
 bool
+reaper_is_stopped(const struct reaper_watch *w)
+{
+	siginfo_t info = { 0 };
+
+	/* WNOWAIT leaves the state, so that it can be asked for again. */
+	return w->pid > 0 &&
+	       waitid(P_PID, (id_t)w->pid, &info,
+		   WSTOPPED | WNOHANG | WNOWAIT) == 0 &&
+	       info.si_pid == w->pid;
+}
+
+bool
 reaper_is_watched(pid_t pid)
 {
 	return table_find(&watches, (uint64_t)pid, match_pid, &pid) != NULL;

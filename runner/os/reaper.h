@@ -34,6 +34,10 @@ void reaper_add(struct reaper_watch *w, pid_t pid,
 	struct reaper_watch *w, int wait_status, const struct rusage *usage));
 void reaper_remove(struct reaper_watch *w);
 
+/* Has a signal stopped that child (SIGSTOP)? Its pid is not reused meanwhile:
+ * nobody but this file reaps it. False when it has ended. */
+bool reaper_is_stopped(const struct reaper_watch *w);
+
 /* Is that pid a child's that somebody wants to hear of? */
 bool reaper_is_watched(pid_t pid);
 
