@@ -5,6 +5,8 @@
 #include "sandbox.h"
 
 #include <errno.h>
+#include <fcntl.h>
+#include <poll.h>
 #include <signal.h>
 #include <stdio.h>
 #include <string.h>
@@ -13,15 +15,23 @@
 #include <sys/time.h>
 #include <unistd.h>
 
+#include "children.h"
 #include "command_cgroup.h"
 #include "control.h"
 #include "descriptors.h"
 #include "inside_terminal.h"
 #include "log.h"
+#include "util.h"
 
 /* A sandbox answers in milliseconds; beyond this it is stuck, on a file system
  * that does not answer perhaps. */
 #define ANSWER_SECONDS 20
+
+/* The event loop waits for the answer, and every request of the session with
+ * it. So a sandbox that a signal stopped is found at two looks this far apart,
+ * and is killed. Its end is waited for as long as KILLED_MS. */
+#define LOOK_MS	  100
+#define KILLED_MS 1000
 
 void
 sandbox_pool_init(struct sandbox_pool *pool, struct event_base *base,
@@ -154,6 +164,101 @@ retire(struct sandbox *n)
 	reaper_remove(&n->watch);
 }
 
+/* --- one that ended without an answer ----------------------------------- */
+
+static bool
+is_named(pid_t pid, const char *const *names, size_t n)
+{
+	char path[sizeof("/proc/2147483647/comm")], name[32] = "";
+	_cleanup_close_ int fd = -1;
+	ssize_t len;
+
+	snprintf(path, sizeof(path), "/proc/%d/comm", (int)pid);
+	fd = open(path, O_RDONLY | O_CLOEXEC);
+	len = fd < 0 ? -1 : read(fd, name, sizeof(name) - 1);
+	if (len <= 0 || name[len - 1] != '\n')
+		return false;
+	name[len - 1] = '\0';
+	for (size_t i = 0; i < n; i++)
+		if (strcmp(name, names[i]) == 0)
+			return true;
+	return false;
+}
+
+/* A sandbox's children are the runner's, which watches all but one that it was
+ * not told of. A command of the client's that gives itself such a name, and
+ * whose parent is gone, ends too. */
+static void
+end_untold(pid_t pid, void *arg)
+{
+	static const char *const names[] = { "execd-init", "execd-sandbox",
+		"execd-files" };
+
+	if (!reaper_is_watched(pid) && is_named(pid, names, nitems(names)))
+		kill(pid, SIGKILL);
+}
+
+/* Its start is answered with an error, so nothing may run of it. The end of an
+ * init ends what it started. */
+static void
+end_lost_start(struct sandbox *n)
+{
+	int err = n->lost ? children_each(end_untold, NULL) : 0;
+
+	if (err < 0)
+		log_error(err, "looking for what a sandbox has started");
+}
+
+/* --- one that is stopped ------------------------------------------------ */
+
+static bool
+is_held(struct sandbox *n)
+{
+	if (!reaper_is_stopped(&n->watch))
+		return false;
+	poll(NULL, 0, LOOK_MS);
+	if (!reaper_is_stopped(&n->watch))
+		return false;
+	log_error(0, "a sandbox was stopped by a signal: killing it");
+	kill(n->watch.pid, SIGKILL);
+	return true;
+}
+
+/* Until the answer is there, or its end. 0 or -ETIMEDOUT. */
+static int
+await_answer(struct sandbox *n)
+{
+	struct pollfd pfd = { .fd = n->fd, .events = POLLIN };
+	int64_t until = now_ms() + ANSWER_SECONDS * 1000;
+
+	while (poll(&pfd, 1, LOOK_MS) == 0) {
+		if (is_held(n))
+			until = now_ms() + KILLED_MS;
+		else if (now_ms() >= until)
+			return -ETIMEDOUT;
+	}
+	return 0;
+}
+
+/* Sets n->lost unless the order certainly was not carried out: it was not
+ * sent, or the kernel says that the sandbox ended before it had read all of it
+ * (ECONNRESET). */
+static int
+exchange(struct sandbox *n, const struct buf *order, const int *fds,
+    size_t nfds, struct buf *answer, int *got, size_t *ngot)
+{
+	int err =
+	    is_held(n) ? -ECONNRESET : sandbox_send(n->fd, order, fds, nfds);
+	bool sent = err == 0;
+
+	if (err == 0)
+		err = await_answer(n);
+	if (err == 0)
+		err = sandbox_recv(n->fd, answer, got, ngot);
+	n->lost = sent && err < 0 && err != -ECONNRESET;
+	return err;
+}
+
 int
 sandbox_ask(struct sandbox *n, struct buf *order, const int *fds, size_t nfds,
     struct sandbox_answer *a)
@@ -165,12 +270,10 @@ sandbox_ask(struct sandbox *n, struct buf *order, const int *fds, size_t nfds,
 
 	*a = (struct sandbox_answer){ .enforcing = true };
 	buf_init(&b, SANDBOX_MESSAGE_MAX);
-	err = sandbox_send(n->fd, order, fds, nfds);
-	if (err == 0)
-		err = sandbox_recv(n->fd, &b, got, &ngot);
+	err = exchange(n, order, fds, nfds, &b, got, &ngot);
 	buf_reader_init(&r, b.data, b.len);
-	if (err == 0)
-		err = sandbox_answer_get(&r, a);
+	if (err == 0 && (err = sandbox_answer_get(&r, a)) < 0)
+		n->lost = true;
 	while (ngot > 0)
 		close(got[--ngot]);
 	buf_clear(&b);
@@ -178,8 +281,10 @@ sandbox_ask(struct sandbox *n, struct buf *order, const int *fds, size_t nfds,
 	if (err == 0)
 		return a->err;
 	/* Nobody knows what it did: it is not asked again. */
-	log_error(err, "the sandbox's nest does not answer");
+	log_error(err, "a sandbox does not answer");
+	snprintf(a->step, sizeof(a->step), "its process does not answer");
 	retire(n);
+	end_lost_start(n);
 	return err == -EPIPE ? -EIO : err;
 }
 
@@ -247,7 +352,7 @@ sandbox_start(struct sandbox *n, const struct sandbox_command *c,
 bool
 sandbox_is_stale(const struct sandbox *n)
 {
-	return n->watch.pid <= 0;
+	return n->watch.pid <= 0 && !n->lost;
 }
 
 int

@@ -36,6 +36,9 @@ struct sandbox {
 	unsigned helpers;
 	unsigned landlock_abi; /* in force; 0: none */
 	bool landlock_only;    /* there is no view, nor a namespace */
+	/* It read an order and ended without an answer: whether the order was
+	 * carried out is unknown. */
+	bool lost;
 };
 
 TAILQ_HEAD(sandbox_list, sandbox);
@@ -83,6 +86,8 @@ int sandbox_start(struct sandbox *n, const struct sandbox_command *c,
     const int stdio[3], const struct group *group, int *terminal,
     struct sandbox_answer *a);
 
+/* It ended, and did not carry out the latest order: another sandbox may be
+ * given the same order. */
 bool sandbox_is_stale(const struct sandbox *n);
 
 /* Starts a file helper in it, on the other end of the channel `fd`. */
