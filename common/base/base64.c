@@ -16,7 +16,7 @@ size_t
 base64_encode(char *dst, const void *src, size_t n)
 {
 	size_t wide = base64_encode_wide(dst, src, n);
-	/* Nothing may be at no address. */
+	/* src may be NULL when n is 0, so nothing is added to it then. */
 	const uint8_t *p = wide > 0 ? (const uint8_t *)src + wide : src;
 	char *at = dst + wide / 3 * 4;
 
@@ -53,8 +53,8 @@ value(char c)
 	return c == '+' ? 62 : c == '/' ? 63 : -1;
 }
 
-/* Where the data ends and padding begins, in the words of the peer's decoder.
- */
+/* Checks the padding. `data` is the number of characters before it. The
+ * messages are those of the peer's decoder. */
 static int
 check_end(size_t data, size_t n, char *error)
 {

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: ISC */
 /*
- * base64 with NEON, which every 64-bit ARM has: its loads and stores take
- * every third or fourth byte apart by themselves, its table is of 64 bytes.
+ * base64 with NEON, which every 64-bit ARM processor has. Its loads and stores
+ * separate every third or fourth byte, and it can look up a table of 64 bytes.
  */
 #include "base64_wide.h"
 
@@ -13,7 +13,7 @@ static const uint8_t letters[64] = "ABCDEFGHIJKLMNOPQRSTUVWXYZ"
 				   "abcdefghijklmnopqrstuvwxyz"
 				   "0123456789+/";
 
-/* 48 bytes a step. */
+/* Encodes 48 bytes per step. */
 size_t
 base64_encode_wide(char *dst, const uint8_t *src, size_t n)
 {
@@ -38,7 +38,7 @@ base64_encode_wide(char *dst, const uint8_t *src, size_t n)
 	return i;
 }
 
-/* All ones where c is from first to last. */
+/* Sets all bits of each byte that lies between first and last. */
 static uint8x16_t
 is_in(uint8x16_t c, uint8_t first, uint8_t last)
 {
@@ -46,7 +46,7 @@ is_in(uint8x16_t c, uint8_t first, uint8_t last)
 	    vdupq_n_u8((uint8_t)(last - first)));
 }
 
-/* The values of 16 characters; what has none is marked in *bad. */
+/* Returns the values of 16 characters. *bad marks invalid characters. */
 static uint8x16_t
 values(uint8x16_t c, uint8x16_t *bad)
 {
@@ -64,7 +64,7 @@ values(uint8x16_t c, uint8x16_t *bad)
 	return vaddq_u8(c, shift);
 }
 
-/* 64 characters a step. */
+/* Decodes 64 characters per step. */
 size_t
 base64_decode_wide(uint8_t *dst, const char *src, size_t n)
 {

@@ -1,12 +1,12 @@
 /* SPDX-License-Identifier: ISC */
 /*
- * base64 with SSSE3 and AVX2.
+ * base64 with SSSE3 and AVX2. Both widths use the same method.
  *
- * Both widths do the same. Encoding spreads three bytes over four lanes of six
- * bits, two multiplications put each six bits into a byte of its own, and a
- * table of 16 gives what must be added to make it its letter. Decoding goes
- * the same way back; the upper half of a character says which range of the
- * alphabet it must be in.
+ * To encode, three bytes are spread over a lane of four bytes, and two
+ * multiplications move each group of six bits into a byte of its own. A table
+ * of 16 entries gives the number that turns the value into its letter. Decoding
+ * does the reverse. The upper four bits of a character select the range of the
+ * alphabet that it must be in.
  */
 #include "base64_wide.h"
 
@@ -14,20 +14,20 @@
 
 #include <immintrin.h>
 
-/* Six-bit values fall into 13 classes: 0 for a..z, 1..10 for the digits, then
- * '+', '/', and A..Z. */
+/* Six-bit values fall into 14 classes: 0 for a..z, 1 to 10 for the digits, then
+ * '+', '/' and A..Z. The table holds what is added for each class. */
 #define LETTER_SHIFTS                                                          \
 	71, -4, -4, -4, -4, -4, -4, -4, -4, -4, -4, -19, -16, 65, 0, 0
 
-/* By the upper half of a character: the first and the last one of the
- * alphabet, and what must be added to get its value. '+' is apart: it shares
- * its half with '/'. */
+/* Tables indexed by the upper four bits of a character: the first and the last
+ * valid character, and what is added to get the value. '+' is handled
+ * separately, because its upper bits are those of '/'. */
 #define RANGE_FIRST 1, 1, '/', '0', 'A', 'P', 'a', 'p', 1, 1, 1, 1, 1, 1, 1, 1
 #define RANGE_LAST  0, 0, '/', '9', 'O', 'Z', 'o', 'z', 0, 0, 0, 0, 0, 0, 0, 0
 #define RANGE_SHIFT 0, 0, 16, 4, -65, -65, -71, -71, 0, 0, 0, 0, 0, 0, 0, 0
-#define PLUS_SHIFT  3 /* more than '/' gets */
+#define PLUS_SHIFT  3 /* added for '+', beyond what '/' gets */
 
-/* Which byte goes where, per 16 bytes. */
+/* The order in which bytes are shuffled, for 16 bytes. */
 #define SPREAD 1, 0, 2, 1, 4, 3, 5, 4, 7, 6, 8, 7, 10, 9, 11, 10
 #define GATHER 2, 1, 0, 6, 5, 4, 10, 9, 8, 14, 13, 12, -1, -1, -1, -1
 
@@ -52,7 +52,7 @@ letters_16(__m128i in)
 	return _mm_add_epi8(v, _mm_shuffle_epi8(shifts, class));
 }
 
-/* 12 bytes a step, of which 16 are read. */
+/* Each step reads 16 bytes and encodes 12 of them. */
 SSSE3 static size_t
 encode_ssse3(char *dst, const uint8_t *src, size_t n)
 {
@@ -87,7 +87,8 @@ letters_32(__m256i in)
 	return _mm256_add_epi8(v, _mm256_shuffle_epi8(shifts, class));
 }
 
-/* 24 bytes a step, of which 28 are read: the halves do not mix. */
+/* Each step reads 28 bytes and encodes 24 of them. The two halves of the
+ * register are loaded separately, because a shuffle does not cross them. */
 AVX2 static size_t
 encode_avx2(char *dst, const uint8_t *src, size_t n)
 {
@@ -115,7 +116,7 @@ base64_encode_wide(char *dst, const uint8_t *src, size_t n)
 	return 0;
 }
 
-/* The values of 16 characters; *bad: those that have none. */
+/* Returns the values of 16 characters. *bad marks invalid characters. */
 SSSE3 static __m128i
 values_16(__m128i c, __m128i *bad)
 {
@@ -133,7 +134,8 @@ values_16(__m128i c, __m128i *bad)
 	return _mm_add_epi8(c, _mm_and_si128(plus, _mm_set1_epi8(PLUS_SHIFT)));
 }
 
-/* 16 characters a step; 16 bytes are written, 12 of them stay. */
+/* Each step decodes 16 characters. It writes 16 bytes, of which 12 are
+ * valid. */
 SSSE3 static size_t
 decode_ssse3(uint8_t *dst, const char *src, size_t n)
 {
@@ -172,7 +174,8 @@ values_32(__m256i c, __m256i *bad)
 	    c, _mm256_and_si256(plus, _mm256_set1_epi8(PLUS_SHIFT)));
 }
 
-/* 32 characters a step; 32 bytes are written, 24 of them stay. */
+/* Each step decodes 32 characters. It writes 32 bytes, of which 24 are
+ * valid. */
 AVX2 static size_t
 decode_avx2(uint8_t *dst, const char *src, size_t n)
 {

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: ISC */
 /*
- * A growing byte buffer with a hard limit, and a reader that fails once.
+ * A growing byte buffer with a hard limit, and a reader of bytes.
  */
 #include "buf.h"
 
@@ -12,7 +12,7 @@
 
 #define BUF_FIRST_BYTES 256
 
-/* From here on page faults cost more than the bytes. */
+/* From this size on, page faults cost more than copying the bytes. */
 #define HUGE_FROM_BYTES (4u << 20)
 
 void
@@ -28,8 +28,9 @@ buf_clear(struct buf *b)
 	*b = (struct buf){ .limit = b->limit };
 }
 
-/* A wish only: small pages serve as well. All of the mapping, or it would
- * fall apart and could not grow in place. */
+/* This is only advice; small pages work as well. It covers the whole mapping:
+ * otherwise the kernel would split the mapping, and it could not grow in
+ * place. */
 static void
 ask_for_huge_pages(uint8_t *p, size_t n)
 {

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: ISC */
 /*
- * What a log line looks like. log_output.c brings it to where it goes.
+ * Formats log lines. log_output.c writes them.
  */
 #include "log.h"
 
@@ -20,12 +20,14 @@
 static const char *log_program = "execd";
 static char log_label[48];
 static enum log_level log_max = LOG_LEVEL_INFO;
-static bool log_prefix; /* "<6>" for the journal */
+/* each line begins with "<6>" or similar, for the journal */
+static bool log_prefix;
 static struct buf *log_copy;
-static bool log_tagged; /* the journal writes program and pid itself */
+/* the journal adds program and pid, so the line does not */
+static bool log_tagged;
 
-/* systemd.exec(5): the variable names device and inode of the journal's
- * socket, because stderr may be something else by now. */
+/* systemd.exec(5): JOURNAL_STREAM holds device and inode of the journal's
+ * socket. They are compared because stderr may have been redirected since. */
 static bool
 is_journal(void)
 {
@@ -71,7 +73,8 @@ log_get_level(void)
 	return log_max;
 }
 
-/* Appends text to line, escaping whatever is not printable ASCII. */
+/* Appends text to line and escapes all bytes that are not printable ASCII.
+ * Returns the new length. */
 static size_t
 append_escaped(char *line, size_t at, size_t cap, const char *text)
 {

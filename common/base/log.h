@@ -1,11 +1,12 @@
 /* SPDX-License-Identifier: ISC */
 /*
- * Log lines: one line per event on descriptor 2, never more than one write.
+ * Writes log lines: one line per event, on descriptor 2.
  *
  *	execd-frontend[123]: connection 7: accept: Too many open files
  *
  * Bytes that are not printable ASCII are escaped, so that no peer can forge a
- * line. On the journal's own socket each line begins with "<n>".
+ * line. If descriptor 2 is the journal's socket, each line begins with "<n>",
+ * its priority.
  */
 #ifndef LOG_H
 #define LOG_H
@@ -19,37 +20,42 @@ enum log_level {
 	LOG_LEVEL_DEBUG = 7,
 };
 
-/* `program` must outlive the process. Messages above `level` are dropped. */
+/* `program` must stay valid until the process ends. Messages above `level` are
+ * dropped. */
 void log_init(const char *program, enum log_level level);
 
-/* The journal names this program and its pid beside each line: if the log goes
- * there, the line does not repeat them. For the first program of a unit. */
+/* Omits program and pid from lines that go to the journal, because the journal
+ * records both itself. For the first program of a unit only: the journal knows
+ * no other by name. */
 void log_name_by_journal(void);
 
 /*
- * From now on no line waits for whoever reads the log. Lines that find no room
- * wait in a buffer; those that find none there are counted, and the count is
- * logged when the log is read again. For programs that serve others.
+ * From now on no log line waits for a slow reader of the log. A line that
+ * cannot be written is kept in a buffer. When the buffer is full, lines are
+ * dropped and counted, and the count is logged as soon as the log is read
+ * again. For programs that serve others.
  */
 void log_never_block(void);
 
-/* Tries to write what waits. False while something still waits: then to be
- * called again within LOG_RETRY_MS. */
+/* Tries to write the lines that are kept. Returns false while some remain; the
+ * caller then calls again within LOG_RETRY_MS milliseconds. */
 #define LOG_RETRY_MS 200
 bool log_flush(void);
 
-/* When this can be read, lines of children wait for log_flush(). Or -1: they
- * need no help. */
+/* Returns a descriptor that is readable when log lines of child processes wait
+ * for log_flush(), or -1 if children need no help. Not the caller's to
+ * close. */
 int log_relay_fd(void);
 
-/* Called when a line begins to wait, for a loop that sleeps otherwise. */
+/* Sets a function that is called when a line has to wait. An event loop that
+ * would otherwise sleep can then call log_flush() in time. */
 void log_on_wait(void (*hook)(void));
 
-/* Replaces "[pid]" by "[label]": in a pid namespace every pid is 1. */
+/* Replaces "[pid]" by "[label]". In a pid namespace the pid says little. */
 void log_set_label(const char *label);
 
-/* Lines are appended to this buffer as well, as they were meant, without the
- * name of the program; NULL: no more. */
+/* Appends every line to this buffer as well, without priority and program name.
+ * The buffer stays the caller's. NULL ends this. */
 struct buf;
 void log_copy_to(struct buf *copy);
 
@@ -57,13 +63,13 @@ enum log_level log_get_level(void);
 
 #define LOG_PRINTF(n) __attribute__((format(printf, n, n + 1)))
 
-/* The -errno form appends ": TEXT"; err may be 0 for none. */
+/* A nonzero err is a -errno and appends ": TEXT"; 0 appends nothing. */
 void log_error(int err, const char *fmt, ...) LOG_PRINTF(2);
 void log_warn(int err, const char *fmt, ...) LOG_PRINTF(2);
 void log_info(const char *fmt, ...) LOG_PRINTF(1);
 void log_debug(const char *fmt, ...) LOG_PRINTF(1);
 
-/* Logs and exits with status 1: going on would be unsafe. */
+/* Logs and exits with status 1, for cases where going on would be unsafe. */
 void log_fatal(const char *fmt, ...) LOG_PRINTF(1) __attribute__((noreturn));
 void log_fatal_errno(int err, const char *fmt, ...) LOG_PRINTF(2)
     __attribute__((noreturn));

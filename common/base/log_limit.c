@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: ISC */
 /*
- * Lines of the log about those who never came in.
+ * Limits log lines about connections that were never accepted.
  */
 #include "log_limit.h"
 
@@ -17,8 +17,9 @@ times(const struct log_limit *l)
 	return l->factor > 0 ? l->factor : 1;
 }
 
-/* Of all of them: a new second begins with what the last ones left out, and
- * that is one line more. */
+/* Applies the limit of all sources together. At the start of a new second,
+ * *others becomes the number of lines left out before, which costs the caller
+ * one more line. */
 static bool
 is_room(struct log_limit *l, int64_t now, unsigned *others)
 {
@@ -34,7 +35,8 @@ is_room(struct log_limit *l, int64_t now, unsigned *others)
 	return true;
 }
 
-/* Its own, or that of whoever began longest ago. */
+/* Returns the slot of this key, or the slot that has been counting for
+ * longest. */
 static unsigned
 find_slot(const struct log_limit *l, uint64_t key)
 {
@@ -57,7 +59,8 @@ log_limit_permits(struct log_limit *l, uint64_t key, int64_t now, unsigned *own,
 	bool another = l->slots[i].key != key;
 
 	*own = *others = 0;
-	/* Who had the place before is not told of by name any more. */
+	/* The previous owner of the slot is from now on counted without its
+	 * name. */
 	if (another) {
 		l->left_out += l->slots[i].left_out;
 		l->slots[i].left_out = 0;

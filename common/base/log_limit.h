@@ -1,8 +1,9 @@
 /* SPDX-License-Identifier: ISC */
 /*
- * Lines of the log about those who never came in: a flood must not fill the
- * disk, nor may one source's lines hide another's, and whoever reads the log
- * must know that something is missing there.
+ * Limits log lines about connections that were never accepted. A flood must not
+ * fill the disk, and the lines of one source must not hide those of another.
+ * Lines that are left out are counted, so that a reader of the log knows that
+ * they are missing.
  */
 #ifndef LOG_LIMIT_H
 #define LOG_LIMIT_H
@@ -10,17 +11,21 @@
 #include <stdbool.h>
 #include <stdint.h>
 
-#define LOG_LIMIT_MS	   10000 /* of one source and kind there may be so many */
-#define LOG_LIMIT_LINES	   10
-#define LOG_LIMIT_ALL	   50 /* a second, of all of one matter */
-#define LOG_LIMIT_SESSIONS 50 /* times as many of LOG_SESSION */
-#define LOG_LIMIT_SLOTS	   64 /* sources and kinds that are told apart */
+/* per source and kind: at most LOG_LIMIT_LINES lines in this time */
+#define LOG_LIMIT_MS	10000
+#define LOG_LIMIT_LINES 10
+/* lines per second, for all sources of one matter */
+#define LOG_LIMIT_ALL	   50
+#define LOG_LIMIT_SESSIONS 50 /* factor for LOG_SESSION */
+/* sources and kinds that are counted separately */
+#define LOG_LIMIT_SLOTS 64
 
-/* Failures cost who floods nothing: their lines have no part in the others'. */
+/* Each matter has its own limits. A flood of failures therefore costs no lines
+ * of another matter. */
 enum log_matter {
-	LOG_FAILURE,  /* what somebody did wrong */
+	LOG_FAILURE,  /* what a client did wrong */
 	LOG_DECISION, /* what was done about it, or could not be done */
-	LOG_SESSION,  /* sessions that come and go; more of them are usual */
+	LOG_SESSION,  /* sessions that start and end; many of them are normal */
 	LOG_MATTERS
 };
 
@@ -31,20 +36,22 @@ struct log_limit {
 		unsigned lines, left_out;
 	} slots[LOG_LIMIT_SLOTS];
 	int64_t second_ms;
-	unsigned lines, left_out; /* left out: of nobody in the slots */
-	unsigned factor;	  /* so many times the lines; 0: once */
+	/* left_out: lines of sources that have no slot any more */
+	unsigned lines, left_out;
+	unsigned factor; /* multiplies the limits; 0 counts as 1 */
 };
 
 /*
- * May there be another line of this kind about that source? *own and *others
- * are how many of it, and of all others, were left out before, if there may:
- * that is to be logged first, and then forgotten.
+ * Returns true if another line of this kind about this source may be logged.
+ * Then *own and *others are the numbers of lines that were left out before, of
+ * this source and of all others. The caller logs these numbers first; they are
+ * not returned again. `now` is in milliseconds.
  */
 bool log_limit_permits(struct log_limit *l, uint64_t key, int64_t now,
     unsigned *own, unsigned *others);
 
-/* The same for this program's log, which hears of what was left out. peer:
- * "websocket ADDRESS:PORT", of which the port does not count. */
+/* The same for the log of this program. It also logs how many lines were left
+ * out. `peer` is "websocket ADDRESS:PORT"; the port is ignored. */
 bool log_permits(enum log_matter matter, const char *peer, const char *kind);
 
 #endif

@@ -1,15 +1,16 @@
 /* SPDX-License-Identifier: ISC */
 /*
- * How lines get to descriptor 2 without ever waiting for its reader.
+ * Writes lines to descriptor 2 without ever waiting for the reader of the log.
  *
- * Descriptor 2 is often shared with a shell or with other programs, so its
- * flags are not ours to change: O_NONBLOCK belongs to the open file and not to
- * the descriptor. A socket is asked per message (MSG_DONTWAIT). A pipe or a
- * terminal is opened once more, which gives an open file of our own. A pipe
- * that cannot be opened, because it belongs to another user, gets a pipe of
- * our own before it, and splice(2) moves the bytes on without waiting; the
- * program's loop does that for its children as well (log_relay_fd()).
- * Children inherit descriptor 2 as it is then, and need nothing else.
+ * Descriptor 2 is often shared with a shell or other programs. O_NONBLOCK
+ * belongs to the open file description, not to the descriptor, so its flags
+ * must not be changed here. There are three cases. A socket gets MSG_DONTWAIT
+ * with each message. A pipe or a terminal is opened again, which makes an open
+ * file description of our own. A pipe that cannot be opened, because it belongs
+ * to another user, is preceded by a pipe of our own (the relay), and splice(2)
+ * moves the bytes on without waiting. The event loop of the program calls
+ * log_flush() to do so for its children as well (log_relay_fd()). Children
+ * inherit descriptor 2 as it is then and need nothing else.
  */
 #include "log_output.h"
 
@@ -26,14 +27,16 @@
 
 #define PIECE_BYTES 65536
 
-/* Whole pages, so that a fork can begin with an empty one. */
+/* Occupies whole pages, so that a child starts with an empty queue
+ * (MADV_WIPEONFORK). */
 static struct log_queue queue __attribute__((aligned(LOG_QUEUE_BYTES)));
 
 static bool is_socket;
-static int relay_in = -1, relay_out = -1; /* from our own pipe to the log */
+/* the relay: from our own pipe to the log */
+static int relay_in = -1, relay_out = -1;
 static void (*wait_hook)(void);
 
-/* Moves on what waits in our own pipe. False: not all of it. */
+/* Moves the contents of the relay to the log. Returns false if some remain. */
 static bool
 relay(void)
 {
@@ -48,14 +51,15 @@ relay(void)
 		    SPLICE_F_NONBLOCK);
 	if (n < 0 && errno == EAGAIN)
 		return ioctl(relay_in, FIONREAD, &left) < 0 || left == 0;
-	/* Nobody is left to read the log. */
+	/* The log has no reader any more, so the bytes are discarded. */
 	while (read(relay_in, nowhere, sizeof(nowhere)) > 0)
 		;
 	return true;
 }
 
-/* How much was taken, 0 for nothing now; what can never be taken, because
- * nobody is left to read it, counts as taken. */
+/* Returns the number of bytes written, or 0 if none can be written now. On any
+ * other error the log has no reader any more, and all bytes count as
+ * written. */
 static size_t
 put_now(const char *text, size_t len)
 {
@@ -76,7 +80,8 @@ keep(const char *text, size_t len)
 {
 	bool first = queue.len == 0 && queue.lost == 0;
 
-	/* Nothing is kept behind a gap: the count stands where it is. */
+	/* After a lost line nothing is queued, so that the count of lost lines
+	 * is logged where they are missing. */
 	if (queue.lost > 0 || len > sizeof(queue.text) - queue.len) {
 		queue.lost++;
 	} else {
@@ -119,7 +124,8 @@ log_output_take_lost(void)
 {
 	uint64_t lost = queue.lost;
 
-	/* A page that is only read costs no memory. */
+	/* The count is written only if needed: a page that is only read uses no
+	 * memory. */
 	if (lost > 0)
 		queue.lost = 0;
 	return lost;
@@ -145,7 +151,7 @@ log_relay_fd(void)
 	return relay_in;
 }
 
-/* --- an open file of our own -------------------------------------------- */
+/* --- a file description of our own -------------------------------------- */
 
 static bool
 open_again(void)
@@ -159,7 +165,7 @@ open_again(void)
 	return true;
 }
 
-/* Above the descriptors that a child is given. */
+/* Makes the relay. Its descriptors lie above those that a child is given. */
 static void
 put_relay_before(void)
 {
@@ -185,7 +191,7 @@ log_never_block(void)
 	if (flags < 0 || fstat(STDERR_FILENO, &st) < 0)
 		return;
 	is_socket = S_ISSOCK(st.st_mode);
-	/* Also what a parent of ours made so. */
+	/* O_NONBLOCK may also have been set by a parent process of ours. */
 	if ((flags & O_NONBLOCK) || is_socket)
 		return;
 	if ((S_ISFIFO(st.st_mode) || isatty(STDERR_FILENO)) && open_again())

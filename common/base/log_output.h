@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: ISC */
 /*
- * How lines get to descriptor 2, and what happens when they do not. For log.c.
+ * Writes lines to descriptor 2 and handles the lines that cannot be written.
+ * For log.c, and for a program that executes its next version.
  */
 #ifndef LOG_OUTPUT_H
 #define LOG_OUTPUT_H
@@ -11,24 +12,25 @@
 
 #define LOG_QUEUE_BYTES 16384
 
-/* Lines that found no room yet, and how many were lost. */
+/* Lines that could not be written yet, and the number of lines lost. */
 struct log_queue {
 	size_t len;
 	uint64_t lost;
 	char text[LOG_QUEUE_BYTES - sizeof(size_t) - sizeof(uint64_t)];
 };
 
-/* The parts of it, for a program that executes its next version: lines that
- * wait, and the descriptors of a pipe of our own, or -1. */
+/* Returns the state, for a program that executes its next version: the lines
+ * that wait, and pointers to the two descriptors of the relay, which are -1 if
+ * there is none. */
 struct log_queue *log_output_parts(int **relay_in, int **relay_out);
 
-/* Writes the line, or keeps it for later, or counts it as lost. */
+/* Writes the line, keeps it for later, or counts it as lost. */
 void log_output_put(const char *line, size_t len);
 
-/* Writes what was kept. False while something is left. */
+/* Writes the lines that were kept. Returns false while some remain. */
 bool log_output_drain(void);
 
-/* How many lines were lost; from now on none was. */
+/* Returns how many lines were lost and resets the count. */
 uint64_t log_output_take_lost(void);
 
 #endif

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: ISC */
 /*
- * Absolute paths, as text.
+ * Absolute paths as text.
  */
 #include "path.h"
 

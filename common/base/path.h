@@ -1,14 +1,15 @@
 /* SPDX-License-Identifier: ISC */
 /*
- * Absolute paths, as text: nothing in them is looked up.
+ * Absolute paths as text. Nothing is looked up in the file system.
  */
 #ifndef PATH_H
 #define PATH_H
 
 #include <stdbool.h>
 
-/* Is it the directory itself, or below it? Neither has ".." or "//" in it, nor
- * ends in a slash, but "/". */
+/* Returns true if path is the directory itself or lies below it. Neither
+ * argument may contain ".." or "//". Neither may end in a slash, except "/"
+ * itself. */
 bool path_lies_in(const char *path, const char *directory);
 
 #endif

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: ISC */
 /*
- * <sys/queue.h> plus the one macro glibc leaves out.
+ * <sys/queue.h> and TAILQ_FOREACH_SAFE, which glibc does not have.
  */
 #ifndef QUEUE_H
 #define QUEUE_H

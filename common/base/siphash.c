@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: ISC */
 /*
- * SipHash-2-4 with 128-bit output. Checked in tests/unit/test_siphash.c
- * against the vectors of the reference paper's authors.
+ * SipHash-2-4 with 128-bit output. tests/unit/test_siphash.c checks it against
+ * the test vectors of its authors.
  */
 #include "siphash.h"
 

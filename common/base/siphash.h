@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: ISC */
 /*
- * SipHash-2-4 with 128-bit output (Aumasson, Bernstein 2012): a keyed hash
- * for tables and sets whose keys a hostile peer chooses.
+ * SipHash-2-4 with 128-bit output (Aumasson and Bernstein, 2012). A keyed hash
+ * for tables whose keys may be chosen by a hostile peer.
  */
 #ifndef SIPHASH_H
 #define SIPHASH_H
@@ -13,7 +13,7 @@ struct siphash_key {
 	uint64_t k0, k1;
 };
 
-/* The process's own random key, made at the first call. */
+/* Returns the random key of this process, which the first call makes. */
 const struct siphash_key *siphash_process_key(void);
 
 void siphash128(

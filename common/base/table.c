@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: ISC */
 /*
- * An intrusive hash table, grown by doubling, never shrunk.
+ * An intrusive hash table. It grows by doubling and never shrinks.
  */
 #include "table.h"
 

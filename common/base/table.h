@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: ISC */
 /*
- * An intrusive hash table: the node lives in the object, so nothing is
- * allocated per entry. Keys may come from a hostile peer: hash them with
- * siphash_bytes(), whose key nobody outside knows.
+ * An intrusive hash table: the node is part of the object, so an entry needs no
+ * allocation of its own. Keys that come from a peer are hashed with
+ * siphash_bytes(), whose key no peer knows.
  */
 #ifndef TABLE_H
 #define TABLE_H
@@ -22,11 +22,11 @@ struct table {
 	size_t count;
 };
 
-/* The object that holds `node` as `member`. */
+/* Returns the object of this type that contains `node` as `member`. */
 #define TABLE_OBJECT(node, type, member)                                       \
 	((type *)(void *)((char *)(node)-offsetof(type, member)))
 
-/* Is this node the one with that key? */
+/* Returns true if the node is the one with that key. */
 typedef bool table_match_fn(const struct table_node *node, const void *key);
 
 void table_clear(struct table *t); /* frees the buckets, not the objects */
@@ -35,10 +35,10 @@ void table_remove(struct table *t, struct table_node *node);
 struct table_node *table_find(const struct table *t, uint64_t hash,
     table_match_fn *match, const void *key);
 
-/* Any node, or NULL: to empty a table. */
+/* Returns any node, or NULL if the table is empty. Used to empty a table. */
 struct table_node *table_any(const struct table *t);
 
-/* Calls visit for every node; visit must not change the table. */
+/* Calls visit() for every node. visit() must not change the table. */
 void table_each(const struct table *t,
     void (*visit)(struct table_node *node, void *arg), void *arg);
 

@@ -1,11 +1,11 @@
 /* SPDX-License-Identifier: ISC */
 /*
- * UTF-8 over pieces: text messages are checked as they come, so that bad
+ * Checks UTF-8 in pieces. Text messages are checked as they arrive, so invalid
  * text ends the connection at its first wrong byte.
  *
- * A state says which byte must come next; every such byte leads on to one
- * state. The odd ranges keep out overlong forms, surrogates and code points
- * beyond U+10FFFF.
+ * A state says which bytes may come next, and each of them leads to one other
+ * state. The narrower ranges after E0, ED, F0 and F4 exclude overlong forms,
+ * surrogates and code points beyond U+10FFFF.
  */
 #include "utf8.h"
 
@@ -14,7 +14,7 @@
 enum utf8_state {
 	UTF8_COMPLETE = 0,
 	UTF8_REFUSED = 1,
-	UTF8_TAIL_1, /* one more of 80..BF */
+	UTF8_TAIL_1, /* one more byte of 80..BF */
 	UTF8_TAIL_2,
 	UTF8_TAIL_3,
 	UTF8_AFTER_E0,
@@ -55,7 +55,7 @@ utf8_lead(uint8_t c)
 			   : UTF8_TAIL_3;
 }
 
-/* Length of the ASCII run at p. */
+/* Returns the length of the run of ASCII bytes at p. */
 static size_t
 ascii_run(const uint8_t *p, size_t n)
 {

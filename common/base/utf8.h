@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: ISC */
 /*
- * UTF-8, whole or in pieces (RFC 3629): no overlong forms, no surrogates,
- * nothing beyond U+10FFFF.
+ * UTF-8 in one piece or in several (RFC 3629). Overlong forms, surrogates and
+ * code points beyond U+10FFFF are refused.
  */
 #ifndef UTF8_H
 #define UTF8_H
@@ -9,11 +9,13 @@
 #include <stddef.h>
 #include <stdint.h>
 
-/* DFA step over n bytes; 0 is "complete", 1 is "refused", else inside a
- * character. Fast over ASCII. */
+/* Advances the state over n bytes and returns the new state. State 0 means
+ * complete, and is also the first state. State 1 means refused. Any other state
+ * is inside a character. Runs of ASCII are fast. */
 uint32_t utf8_check(uint32_t state, const uint8_t *p, size_t n);
 
-/* Offset of the first byte that does not belong, or n. */
+/* Returns the offset of the first invalid byte, or n if all bytes are valid. If
+ * the text ends inside a character, the offset is n - 1. */
 size_t utf8_find_invalid(const void *p, size_t n);
 
 #endif

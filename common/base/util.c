@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: ISC */
 /*
- * Allocation that cannot fail, scope cleanup, and descriptor housekeeping.
+ * Allocation that cannot fail, scope cleanup, and helpers for descriptors.
  */
 #include "util.h"
 
@@ -99,7 +99,7 @@ now_ms(void)
 	return (int64_t)ts.tv_sec * 1000 + ts.tv_nsec / 1000000;
 }
 
-/* For kernels before 5.9; the listing's own descriptor is closed last. */
+/* For kernels before 5.9. The directory's own descriptor is closed last. */
 static void
 close_from_proc(int lowest)
 {

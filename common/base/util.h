@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: ISC */
 /*
- * Allocation that cannot fail, scope cleanup, and descriptor housekeeping.
- * Used by every program; knows nothing of execd.
+ * Allocation that cannot fail, scope cleanup, and helpers for descriptors.
+ * Every program uses it; it knows nothing of execd.
  */
 #ifndef UTIL_H
 #define UTIL_H
@@ -15,7 +15,7 @@
 
 #define nitems(a) (sizeof(a) / sizeof((a)[0]))
 
-/* A run of bytes owned by somebody else; never NUL-terminated by promise. */
+/* Bytes that somebody else owns. A NUL at the end is never promised. */
 struct slice {
 	const char *ptr;
 	size_t len;
@@ -25,7 +25,8 @@ struct slice {
 
 bool slice_equal(struct slice a, struct slice b);
 
-/* Running out of memory ends the program: callers never see NULL. */
+/* The program ends when memory runs out, so callers never see NULL. The caller
+ * owns the result. */
 void *xmalloc(size_t size);
 void *xcalloc(size_t n, size_t size);
 void *xreallocarray(void *p, size_t n, size_t size);
@@ -33,19 +34,19 @@ char *xstrdup(const char *s);
 char *xstrndup(const char *s, size_t n);
 char *xasprintf(const char *fmt, ...) __attribute__((format(printf, 1, 2)));
 
-/* Milliseconds of CLOCK_MONOTONIC. */
+/* Returns CLOCK_MONOTONIC in milliseconds. */
 int64_t now_ms(void);
 
-/* For a timer. What is longer than 68 years is cut: nobody lives to see it. */
+/* For timers. Times above 68 years are cut to about 68 years. */
 struct timeval timeval_of_ms(uint64_t ms);
 
-/* Closes every descriptor from lowest up (close_range(2), else /proc). */
+/* Closes every descriptor from `lowest` up, by close_range(2) or from /proc. */
 void close_from(int lowest);
 
 /* Sets O_NONBLOCK. Returns 0 or -errno. */
 int set_nonblock(int fd);
 
-/* Moves fd to exactly number `to`, CLOEXEC as told. Returns 0 or -errno. */
+/* Moves fd to the number `to`, close-on-exec or not. Returns 0 or -errno. */
 int move_fd(int fd, int to, bool cloexec);
 
 static inline int
