@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: ISC */
 /*
- * What malloc keeps (mallopt(3), malloc_trim(3)).
+ * Limits the memory that malloc keeps (mallopt(3), malloc_trim(3)).
  */
 #include "heap.h"
 
@@ -11,12 +11,13 @@
 #include <sys/mman.h>
 #include <sys/time.h>
 
-/* Larger blocks are mappings of their own, given back as they are freed. */
+/* Larger blocks are mappings of their own, which free() returns at once. */
 #define MAPPED_BYTES (1 << 20)
 #define KEPT_BYTES   (8 << 20)
 
-/* Below the stack in use the kernel keeps what was once touched. Nothing else
- * is mapped so close to a stack (stack_guard_gap in its documentation). */
+/* The kernel keeps stack pages that were touched once. This much is returned
+ * below the part in use; the kernel maps nothing else so close to a stack
+ * (stack_guard_gap in its documentation). */
 #define STACK_BYTES (512u << 10)
 
 #define SCRATCHES_MAX 4

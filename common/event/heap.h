@@ -1,9 +1,10 @@
 /* SPDX-License-Identifier: ISC */
 /*
- * What malloc and the stack keep: while there is work, everything; when there
- * was none for a second, nothing. Buffers come and go with every message, and
- * faulting their pages in anew costs more than filling them; but thousands of
- * idle sessions must not each hold what their busiest moment took.
+ * Controls how much memory malloc and the stack keep. While there is work they
+ * keep everything, because buffers come and go with every message, and faulting
+ * pages in again costs more than filling them. After a second without work the
+ * memory is returned to the kernel: thousands of idle sessions must not each
+ * hold the memory of their busiest moment.
  */
 #ifndef HEAP_H
 #define HEAP_H
@@ -12,19 +13,21 @@
 
 struct event_base;
 
-/* Before the first large allocation. The base must outlive the program. */
+/* Call before the first large allocation. `base` must live until the program
+ * ends. */
 void heap_init(struct event_base *base);
 
-/* What processes share, and so the unit of what is given back. Large buffers
- * are aligned to it, so that small variables lie together. */
+/* The page size, which is the unit in which memory is shared and returned.
+ * Large buffers are aligned to it, so that small variables lie together. */
 #define HEAP_PAGE_BYTES 4096
 #define heap_aligned	__attribute__((aligned(HEAP_PAGE_BYTES)))
 
-/* A static buffer, heap_aligned, in which nothing lives from one turn of the
- * loop to the next: it is given back as well. Again is as good as once. */
+/* Registers a static buffer, declared heap_aligned, whose contents are not
+ * needed after the current turn of the event loop. Its memory is returned as
+ * well. Registering a buffer twice is harmless. */
 void heap_scratch(void *p, size_t n);
 
-/* After every turn of the loop. */
+/* Call after every turn of the event loop. */
 void heap_turn(void);
 
 #endif

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: ISC */
 /*
- * Errors of the event loop. With its change list libevent learns that the
- * kernel does not watch a descriptor only after event_add() has returned; it
- * tells by a warning.
+ * Errors of the event loop. Because libevent collects its changes in a list, it
+ * may learn only after event_add() has returned that the kernel does not watch
+ * a descriptor. It reports this by a warning.
  */
 #include "loop.h"
 
@@ -14,7 +14,7 @@
 static void
 on_message(int severity, const char *text)
 {
-	/* EPERM: a file, which needs no watching (epoll_ctl(2)). */
+	/* EPERM: a regular file, which needs no watching (epoll_ctl(2)). */
 	if (severity >= EVENT_LOG_WARN && errno != EPERM)
 		log_fatal("event loop: %s", text);
 }
@@ -28,7 +28,7 @@ loop_trust(void)
 void
 loop_add(struct event *ev, const struct timeval *after)
 {
-	/* Without the memory for it errno says nothing. */
+	/* event_add() does not set errno when it has no memory. */
 	errno = ENOMEM;
 	if (event_add(ev, after) < 0 && errno != EPERM)
 		log_fatal_errno(-errno, "event loop: cannot wait for an event");

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: ISC */
 /*
- * What the event loop cannot do ends the program that would wait for it.
+ * The event loop. If the loop cannot watch an event, the program ends instead
+ * of waiting for it for ever.
  */
 #ifndef LOOP_H
 #define LOOP_H
@@ -11,18 +12,19 @@ struct event;
 struct event_base;
 struct timeval;
 
-/* From now on a warning of libevent's ends the program: an event that is not
- * watched for never comes, and somebody would wait for it for ever. */
+/* From now on any warning of libevent ends the program. An event that is not
+ * watched would never occur, and the program would wait for it for ever. */
 void loop_trust(void);
 
-/* event_add(3), which ends the program when it fails. A file, which
- * is always ready, is not watched, and that is no failure. */
+/* Like event_add(3), but ends the program on failure. A regular file is always
+ * ready and cannot be watched; that is not a failure. */
 void loop_add(struct event *ev, const struct timeval *after);
 
-/* Log lines that found no room are tried again by this loop. */
+/* Makes this loop retry log lines that could not be written. */
 void loop_log(struct event_base *base);
 
-/* Watched for from now on, or no more, where *watching says what is so. */
+/* Starts or stops watching an event. *watching is the current state and is
+ * updated. */
 void loop_watch(struct event *ev, bool *watching, bool wanted);
 
 #endif
