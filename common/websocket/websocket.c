@@ -1,12 +1,12 @@
 /* SPDX-License-Identifier: ISC */
 /*
- * RFC 6455: frame parser and frame headers. Runs in the front-end and in
- * runners on bytes of clients, and in clients on bytes of a server; trusts
- * nothing about either.
+ * RFC 6455: the frame parser and frame headers. It runs in the front-end and in
+ * runners on bytes of clients, and in clients on bytes of a server. It trusts
+ * neither.
  *
- * A frame is header then payload. The header is gathered byte by byte and
- * refused at the first byte that cannot be right, so that chopping the input
- * changes neither the verdict nor its place.
+ * A frame is a header and a payload. The header is collected byte by byte and
+ * refused at the first byte that cannot be valid. The way the input is split
+ * therefore changes neither the result nor where an error is found.
  */
 #include "websocket.h"
 #include "utf8.h"
@@ -21,9 +21,9 @@
 #define LENGTH_16     126 /* a length of 16 bits follows */
 #define LENGTH_64     127
 
-#define CLOSE_CODE_NONE 1005 /* "no status received", never on the wire */
+#define CLOSE_CODE_NONE 1005 /* "no status received"; never sent */
 
-/* One step of 32 bytes; the compiler makes it what the machine has. */
+/* 32 bytes per step. The compiler uses the vectors that the machine has. */
 typedef uint64_t wide __attribute__((vector_size(32)));
 
 static bool
@@ -60,7 +60,8 @@ websocket_parser_init_client(
 	p->from_server = true;
 }
 
-/* The first byte against the state of the message; NULL if it may come. */
+/* Checks the first byte of a frame against the state of the message. Returns
+ * NULL if it is valid, or else an error text. */
 static const char *
 first_byte_error(const struct websocket_parser *p)
 {
@@ -91,7 +92,8 @@ second_byte_error(const struct websocket_parser *p)
 	return NULL;
 }
 
-/* Bytes of the extended length; the second byte must be there. */
+/* Returns the size of the extended length in bytes. The second header byte must
+ * have been received. */
 static size_t
 length_bytes(const struct websocket_parser *p)
 {
@@ -108,7 +110,8 @@ mask_bytes(const struct websocket_parser *p)
 	return p->from_server ? 0 : sizeof(p->mask);
 }
 
-/* 0 and *length, or -1 for an encoding that RFC 6455 5.2 forbids. */
+/* Returns 0 and *length, or -1 for an encoding that RFC 6455 section 5.2
+ * forbids. */
 static int
 header_length(const struct websocket_parser *p, uint64_t *length)
 {
@@ -124,7 +127,7 @@ header_length(const struct websocket_parser *p, uint64_t *length)
 	return 0;
 }
 
-/* Counts a data frame into its message. False when a limit is exceeded. */
+/* Adds a data frame to its message. Returns false if a limit is exceeded. */
 static bool
 message_add(struct websocket_parser *p)
 {
@@ -161,7 +164,8 @@ begin_frame(struct websocket_parser *p, struct websocket_item *item)
 	p->in_payload = true;
 }
 
-/* A byte was added to the header: is it right, is the header complete? */
+/* Checks the byte that was just added to the header, and begins the frame when
+ * the header is complete. */
 static void
 check_header(struct websocket_parser *p, struct websocket_item *item)
 {
@@ -213,7 +217,7 @@ websocket_mask(uint8_t *data, size_t len, const uint8_t mask[4], uint64_t at)
 		data[i] ^= key[i % 4];
 }
 
-/* A server's payload is as it is; its mask is all zero. */
+/* A server's payload is not masked. */
 static void
 unmask(const struct websocket_parser *p, uint8_t *data, size_t len)
 {
@@ -255,8 +259,8 @@ end_control(struct websocket_parser *p, struct websocket_item *item)
 		item->event = WEBSOCKET_EV_PONG;
 }
 
-/* Control payloads are kept until complete: they may come in pieces, and the
- * input is gone by then. */
+/* The payload of a control frame is copied until it is complete: it may come in
+ * pieces, and earlier input is gone by then. */
 static size_t
 take_control(struct websocket_parser *p, const uint8_t *data, size_t n,
     struct websocket_item *item)
@@ -294,7 +298,7 @@ take_data(struct websocket_parser *p, uint8_t *data, size_t n,
 		return n;
 	}
 	if (n == 0 && p->started && !last)
-		return 0; /* an empty fragment in the middle says nothing */
+		return 0; /* an empty fragment in the middle is ignored */
 	*item = (struct websocket_item){ .event = WEBSOCKET_EV_DATA,
 		.payload = data,
 		.len = n,
@@ -334,7 +338,7 @@ websocket_parse(struct websocket_parser *p, uint8_t *data, size_t len,
 	if (p->failed)
 		refuse(p, item, p->close_code, p->error);
 	if (p->failed || p->closed || len == 0)
-		return len; /* after a close frame nothing counts */
+		return len; /* input after a close frame is ignored */
 	do {
 		if (!p->in_payload)
 			used += take_header(p, data + used, len - used, item);

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: ISC */
 /*
- * RFC 6455: the handshake's key. Apart from the frames, which programs parse
- * that load no libcrypto.
+ * RFC 6455: the handshake key. It is in a file of its own because some programs
+ * that parse frames do not link libcrypto.
  */
 #include <openssl/evp.h>
 
@@ -17,7 +17,7 @@ websocket_accept(
 	uint8_t digest[EVP_MAX_MD_SIZE];
 	unsigned int n = 0;
 
-	/* Without SHA-1 the accept is empty, and no client goes on with it. */
+	/* Without SHA-1 the result stays empty, which every client refuses. */
 	accept[0] = '\0';
 	if (ctx != NULL && EVP_DigestInit_ex(ctx, EVP_sha1(), NULL) == 1 &&
 	    EVP_DigestUpdate(ctx, key, len) == 1 &&
