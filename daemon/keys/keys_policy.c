@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: ISC */
 /*
- * Every system call the key process needs once it has its keys: it hears one
- * channel, computes, and answers there.
+ * The system calls that execd-keys needs once it has its keys or CAs: it reads
+ * one channel, computes, and answers on that channel.
  */
 #include "keys_policy.h"
 

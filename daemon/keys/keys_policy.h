@@ -1,11 +1,11 @@
 /* SPDX-License-Identifier: ISC */
 /*
- * The key process's system calls.
+ * The system calls that execd-keys may make.
  */
 #ifndef KEYS_POLICY_H
 #define KEYS_POLICY_H
 
-/* 0 or -errno. */
+/* Loads the filter. Returns 0 or -errno. */
 int policy_load(void);
 
 #endif

@@ -1,12 +1,16 @@
 /* SPDX-License-Identifier: ISC */
 /*
- * execd-keys: does for the front-end what it must not do itself, in one of two
- * lives. The key process holds the private keys of the TLS listeners and signs;
- * the certificate process holds the client CAs and verifies, and what a
- * hostile certificate could reach there is no key. Started by the broker with
- * one channel on descriptor 3: first the broker says there what it holds, then
- * the front-end asks. It opens nothing, knows nobody, and ends with its
- * channel.
+ * execd-keys does for the front-end what the front-end must not do itself. The
+ * program runs as one of two processes. The key process holds the private keys
+ * of the TLS listeners and signs with them. The certificate process holds the
+ * client CAs and verifies certificates; it has no key that a hostile
+ * certificate could steal.
+ *
+ * The broker starts both, each with one channel on descriptor 3. On this
+ * channel the broker first sends the keys or CAs; after that the front-end
+ * sends its requests. The process trusts the broker and does not trust the
+ * front-end. It opens no file and no socket, and it ends when the channel is
+ * closed.
  */
 #include <errno.h>
 #include <fcntl.h>
@@ -50,7 +54,7 @@ static enum keys_state state = KEYS_LOADING;
 static uint8_t secret[CONTROL_SECRET_BYTES];
 
 #if EXECD_SANITIZED
-/* The leak checker attaches to its own process; the filter forbids that. */
+/* The leak checker attaches to its own process, which the filter forbids. */
 const char *__asan_default_options(void);
 const char *
 __asan_default_options(void)
@@ -128,7 +132,7 @@ limit(int resource)
 		log_fatal_errno(-errno, "limits");
 }
 
-/* Nothing more is needed than the channel and a processor. */
+/* From now on the process needs only its channel and processor time. */
 static void
 confine(void)
 {
@@ -184,11 +188,11 @@ reply(enum control_type type, const void *answer)
 		poll(&room, 1, -1);
 	buf_clear(&b);
 	if (err < 0)
-		exit(0); /* the front-end is gone */
+		exit(0); /* the front-end has closed the channel */
 }
 
-/* A request that is no handshake comes from a front-end that is not ours any
- * more. */
+/* A request that is not part of a handshake means that the front-end is
+ * compromised. */
 static int
 take_sign(const uint8_t *packet, size_t len, const int *fds, size_t nfds)
 {
@@ -278,14 +282,14 @@ main(int argc, char **argv)
 
 	log_init("execd-keys", LOG_LEVEL_INFO);
 	log_never_block();
-	/* Before it holds anything. */
+	/* Privileges are dropped before the process holds any secret. */
 	if (argc == 3 && strcmp(argv[1], "--user") == 0) {
 		drop_bounding_set();
 		drop_to_given(argv[2]);
 	}
 	drop_visibility();
 	prctl(PR_SET_NAME, "execd-keys");
-	/* Dies with its broker even while the front-end lives on. */
+	/* The process dies with its broker, even if the front-end lives on. */
 	prctl(PR_SET_PDEATHSIG, SIGKILL);
 	signal(SIGPIPE, SIG_IGN);
 	crypto_memory_init_secret();

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: ISC */
 /*
- * What the key process signs.
+ * Checks and signs TLS handshakes, in the key process.
  */
 #include "sign.h"
 
@@ -12,19 +12,20 @@
 
 #include "util.h"
 
-#define RANDOMS_BYTES  64 /* of client and server, RFC 5246 section 7.4.3 */
+/* client random and server random, RFC 5246 section 7.4.3 */
+#define RANDOMS_BYTES  64
 #define NAMED_CURVE    3
-#define CURVE_HEADER   4 /* type, group (2), length of the point */
+#define CURVE_HEADER   4 /* curve type, curve (2 bytes), length of the point */
 #define PADDING_13     64
 #define HASH_MIN_BYTES 32
 #define HASH_MAX_BYTES 48
 
-/* SignatureScheme: the digest, the padding, and whose it is. */
+/* The SignatureSchemes of TLS: which key, digest and padding each needs. */
 static const struct scheme {
 	uint32_t number;
 	const char *key;
-	const char *digest; /* NULL: the algorithm's own */
-	int padding;	    /* RSA */
+	const char *digest; /* NULL: the algorithm has its own */
+	int padding;	    /* RSA only */
 	bool only_12;
 } schemes[] = {
 	{ 0x0401, "RSA", "SHA256", RSA_PKCS1_PADDING, true },
@@ -52,7 +53,8 @@ static bool
 is_certificate_verify(const uint8_t *p, size_t len)
 {
 	static const char label[] = "TLS 1.3, server CertificateVerify";
-	size_t fixed = PADDING_13 + sizeof(label); /* its NUL ends it */
+	/* sizeof counts the NUL, which ends the label */
+	size_t fixed = PADDING_13 + sizeof(label);
 
 	if (len < fixed + HASH_MIN_BYTES || len > fixed + HASH_MAX_BYTES)
 		return false;

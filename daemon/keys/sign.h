@@ -1,8 +1,7 @@
 /* SPDX-License-Identifier: ISC */
 /*
- * What the key process signs: the handshake of a TLS server and nothing else,
- * so that whoever holds the front-end cannot have anything signed or
- * decrypted with the key.
+ * Signs the handshake of a TLS server and nothing else. Whoever controls the
+ * front-end can therefore not use the key to sign or decrypt anything else.
  */
 #ifndef SIGN_H
 #define SIGN_H
@@ -12,14 +11,15 @@
 #include "control.h"
 
 /*
- * Is this what a server signs under that scheme? CertificateVerify of TLS 1.3
- * (RFC 8446 section 4.4.3), or the parameters of a ServerKeyExchange with a
- * named curve (RFC 8422 section 5.4). 0 or -EPERM.
+ * Checks that the bytes are what a TLS server signs under that scheme:
+ * CertificateVerify of TLS 1.3 (RFC 8446 section 4.4.3), or the parameters of a
+ * ServerKeyExchange with a named curve (RFC 8422 section 5.4). Returns 0 or
+ * -EPERM.
  */
 int sign_check(const struct control_sign *request);
 
-/* Signs with the key, if the scheme fits it. 0 with the answer's len and
- * signature, or -errno with len 0. */
+/* Signs with the key if the scheme fits the key. Returns 0 and sets the
+ * answer's signature and len, or returns -errno with len 0. */
 int sign_make(EVP_PKEY *key, const struct control_sign *request,
     struct control_signed *answer);
 

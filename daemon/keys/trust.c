@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: ISC */
 /*
- * Certificates of clients.
+ * Verifies certificates of clients, in the certificate process.
  */
 #include "trust.h"
 
@@ -15,8 +15,9 @@
 
 #include "util.h"
 
-#define CHAIN_LENGTH_MAX 8 /* certificates between the client and the CA */
-#define SECURITY_LEVEL	 2 /* 112 bits, SSL_CTX_set_security_level(3) */
+#define CHAIN_LENGTH_MAX 8 /* certificates between the client's and the CA's   \
+			    */
+#define SECURITY_LEVEL 2   /* 112 bits; see SSL_CTX_set_security_level(3) */
 
 static struct trust {
 	uint32_t listener;
@@ -50,7 +51,7 @@ take_crl(X509_STORE *store, BIO *bio)
 	return ok;
 }
 
-/* Calls take until the text ends. Returns how many there were. */
+/* Calls take() until the text ends. Returns how many objects there were. */
 static int
 each(int fd, X509_STORE *store, int (*take)(X509_STORE *store, BIO *bio))
 {
@@ -69,7 +70,7 @@ each(int fd, X509_STORE *store, int (*take)(X509_STORE *store, BIO *bio))
 		n++;
 	BIO_free(bio);
 	munmap(text, (size_t)st.st_size);
-	ERR_clear_error(); /* the end of the text is one, too */
+	ERR_clear_error(); /* the end of the text also counts as an error */
 	return n;
 }
 
@@ -113,7 +114,7 @@ free_chain(STACK_OF(X509) * chain)
 	sk_X509_pop_free(chain, X509_free);
 }
 
-/* NULL: some of it is no certificate. */
+/* Returns NULL if any part is not a certificate. */
 static STACK_OF(X509) * read_chain(const uint8_t *p, size_t len)
 {
 	STACK_OF(X509) *chain = sk_X509_new_null();
@@ -131,7 +132,8 @@ static STACK_OF(X509) * read_chain(const uint8_t *p, size_t len)
 	return chain;
 }
 
-/* As in execd.conf(5); one that does not fit can be nobody's. */
+/* Fills in digest and subject in the form of execd.conf(5). A subject that does
+ * not fit is left empty and so matches no identity. */
 static void
 describe(X509 *x, struct control_cert_verdict *v)
 {
@@ -168,7 +170,7 @@ judge(X509_STORE *store, STACK_OF(X509) * chain)
 		error = (uint32_t)X509_STORE_CTX_get_error(ctx);
 	}
 	X509_STORE_CTX_free(ctx);
-	/* Without memory there need not be an error. */
+	/* When memory runs out, OpenSSL may set no error. */
 	if (!good && error == X509_V_OK)
 		return X509_V_ERR_UNSPECIFIED;
 	return good ? X509_V_OK : error;
