@@ -15,9 +15,8 @@
 
 #include "util.h"
 
-#define CHAIN_LENGTH_MAX 8 /* certificates between the client's and the CA's   \
-			    */
-#define SECURITY_LEVEL 2   /* 112 bits; see SSL_CTX_set_security_level(3) */
+#define CHAIN_LENGTH_MAX 8 /* certificates between the client and the CA */
+#define SECURITY_LEVEL	 2 /* 112 bits; see SSL_CTX_set_security_level(3) */
 
 static struct trust {
 	uint32_t listener;
