@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: ISC */
 /*
- * Control groups, by descriptor. Their limits are in cgroup_limit.c.
+ * Control groups, accessed through descriptors. Limits are in cgroup_limit.c.
  */
 #include "cgroup.h"
 
@@ -199,7 +199,7 @@ kill_members(int dir)
 
 	if (f == NULL)
 		return -errno;
-	/* 0: outside our pid namespace, out of reach. */
+	/* A pid of 0 is outside our pid namespace and cannot be signalled. */
 	while (fscanf(f, "%d", &pid) == 1)
 		if (pid > 0)
 			kill((pid_t)pid, SIGKILL);
@@ -207,7 +207,8 @@ kill_members(int dir)
 	return 0;
 }
 
-/* Version 1 has no kill: who may not fork any more cannot escape a list. */
+/* Version 1 has no cgroup.kill. The members are first kept from forking, so
+ * that none can escape the list. */
 static int
 kill_by_list(int dir)
 {
@@ -227,7 +228,8 @@ cgroup_kill(const struct cgroup *c)
 	return -ENOENT;
 }
 
-/* Of a file of lines "KEY N"; 0 when it or the key is not there. */
+/* Reads N from a line "KEY N" of the file. Returns 0 if the file or the key
+ * does not exist. */
 static uint64_t
 read_count(int dir, const char *name, const char *key)
 {
@@ -265,7 +267,7 @@ cgroup_open_oom(const struct cgroup *c)
 	return fd < 0 ? -errno : fd;
 }
 
-/* The line "oom_kill N" of either file. */
+/* Both files have a line "oom_kill N". */
 uint64_t
 cgroup_read_oom(int fd)
 {

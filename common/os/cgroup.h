@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: ISC */
 /*
- * Control groups (cgroups(7)), version 2 or the version 1 hierarchies that
- * count processes, memory and processor time: a directory each, by descriptor.
+ * Control groups (cgroups(7)): version 2, or the version 1 hierarchies for
+ * processes, memory and processor time. Each is a directory that is held as a
+ * descriptor.
  */
 #ifndef CGROUP_H
 #define CGROUP_H
@@ -19,7 +20,7 @@ enum cgroup_hierarchy {
 	CGROUP_HIERARCHIES,
 };
 
-/* What a group can hold its members to: a mask. */
+/* What a group can limit; a mask. */
 enum cgroup_controller {
 	CGROUP_COUNTS_PIDS = 1 << 0,
 	CGROUP_COUNTS_MEMORY = 1 << 1,
@@ -27,14 +28,14 @@ enum cgroup_controller {
 };
 
 struct cgroup_limits {
-	uint64_t pids;	       /* 0: no limit; likewise below */
-	uint64_t memory_bytes; /* with what is swapped out */
-	uint32_t cpu_percent;  /* of one processor, in any tenth of a second */
-	bool end_together;     /* version 2: whoever is out of memory takes all
-				* others of the group along */
+	uint64_t pids;	       /* 0: no limit; the same for the fields below */
+	uint64_t memory_bytes; /* includes what is swapped out */
+	uint32_t cpu_percent;  /* of one processor, in each tenth of a second */
+	/* version 2: when memory runs out, all members are killed */
+	bool end_together;
 };
 
-/* Directories of one group; -1 where the host has none. */
+/* The directories of one group; -1 where the host has no such hierarchy. */
 struct cgroup {
 	int dirs[CGROUP_HIERARCHIES];
 };
@@ -46,74 +47,88 @@ struct cgroup {
 		}                                                              \
 	}
 
-/* The group the caller is in. Unified only if it counts processes, or if there
- * is no version 1 hierarchy that does. */
+/* Opens the group of the calling process. The version 2 directory is opened
+ * only if it counts processes, or if no version 1 hierarchy counts them. */
 void cgroup_open_own(struct cgroup *c);
 
-/* The same, and of an ordinary user only what was delegated to him. */
+/* The same, but an ordinary user gets only directories that were delegated to
+ * him. */
 void cgroup_open_usable(struct cgroup *c);
 
-/* What there is of a group below another. */
+/* Opens the existing directories of the group `name` below `parent`.
+ * Directories that cannot be opened are -1. */
 void cgroup_open(
     const struct cgroup *parent, const char *name, struct cgroup *c);
 
-/* A group below another. 0 or -errno; what exists already is opened. On error
- * nothing is left. cgroup_remove(): -EBUSY while somebody is in it; what is not
- * there is no error. */
+/*
+ * cgroup_make() creates and opens a group below another one. A group that
+ * exists is opened. Returns 0 or -errno; on error nothing is left.
+ * cgroup_remove() returns 0 or -errno: -EBUSY while the group has members. A
+ * group that does not exist is no error.
+ */
 int cgroup_make(
     const struct cgroup *parent, const char *name, struct cgroup *c);
 int cgroup_remove(const struct cgroup *parent, const char *name);
 void cgroup_close(struct cgroup *c);
 bool cgroup_is_open(const struct cgroup *c);
 
-/* For a message: the directories there are, in order, and a bit for each
- * enum cgroup_hierarchy of them. How many. */
+/* For sending a group in a message: fills `dirs` with its open directories, in
+ * order, and sets a bit in *hierarchies for each enum cgroup_hierarchy among
+ * them. Returns their number. The descriptors stay those of c. */
 size_t cgroup_put(
     const struct cgroup *c, uint8_t *hierarchies, int dirs[CGROUP_HIERARCHIES]);
 
-/* From one: the directories are taken over. 0, or -EBADMSG when there are not
- * as many as bits; then none are. */
+/* The reverse, for a received message. The descriptors now belong to c. Returns
+ * 0, or -EBADMSG if their number does not match the bits; then they stay the
+ * caller's. */
 int cgroup_get(
     struct cgroup *c, uint8_t hierarchies, const int *dirs, size_t n);
 
-/* Which limits groups below can have once all that is here is handed down. */
+/* Returns which limits groups below could have after cgroup_hand_down(). */
 unsigned cgroup_available(const struct cgroup *c);
 
-/* Which limits a group below this one can have. */
+/* Returns which limits a group below this one can have now. */
 unsigned cgroup_controllers(const struct cgroup *parent);
 
-/* Version 2: groups below may have limits. 0; -EBUSY while this one has
- * members of its own (the "no internal process" rule); or another -errno. */
+/* Version 2: permits limits in groups below this one. Returns 0 or -errno:
+ * -EBUSY while this group has members of its own (the "no internal process"
+ * rule). */
 int cgroup_hand_down(const struct cgroup *c);
 
-/* Sets those limits of a new group that `controllers` can hold; it has no
- * others. 0, then they are in force; or -errno. */
+/* Sets the limits of a new group, as far as `controllers` permits. Returns 0
+ * when they are in force, or -errno. */
 int cgroup_limit(const struct cgroup *c, const struct cgroup_limits *l,
     unsigned controllers);
 
-/* Files by which a process joins ("0" is whoever writes), O_WRONLY, the
- * caller's to close; -1 only where the group has no such directory. 0 or
- * -errno, then all are -1. In version 1 joining costs microseconds, in version
- * 2 it may wait for a grace period of the kernel. */
+/*
+ * Opens the files through which a process joins the group, for writing: a
+ * process that writes "0" joins. An entry is -1 only where the group has no
+ * such directory. The caller closes them with cgroup_close_joins(). Returns 0,
+ * or -errno with every entry -1. Joining takes microseconds in version 1; in
+ * version 2 it may wait for a grace period of the kernel.
+ */
 int cgroup_open_joins(const struct cgroup *c, int joins[CGROUP_HIERARCHIES]);
 void cgroup_close_joins(int joins[CGROUP_HIERARCHIES]);
 
-/* born: in the version 2 group already. Only system calls. 0 or -errno. */
+/* Moves the calling process into the group. `born` means that it is in the
+ * version 2 group already. Makes only system calls. Returns 0 or -errno. */
 int cgroup_join(const int joins[CGROUP_HIERARCHIES], bool born);
 
-/* SIGKILL to everything in it, forks included. 0 or -errno. */
+/* Kills all members with SIGKILL, including those that fork meanwhile. Returns
+ * 0 or -errno. */
 int cgroup_kill(const struct cgroup *c);
 
-/* Processes of it that were killed for want of memory, ever: at once, or from
- * a file that stays open (-errno: there is none). */
+/* Counts the processes of the group that were ever killed because memory ran
+ * out. cgroup_open_oom() opens the file for repeated use and returns a
+ * descriptor, which is the caller's, or -errno. */
 uint64_t cgroup_oom_kills(const struct cgroup *c);
 int cgroup_open_oom(const struct cgroup *c);
 uint64_t cgroup_read_oom(int fd);
 
-/* Processes it was denied because there were too many, ever. */
+/* Counts the forks that were ever refused because of the limit of processes. */
 uint64_t cgroup_forks_denied(const struct cgroup *c);
 
-/* Is nobody in it? */
+/* Returns true if the group has no members. */
 bool cgroup_is_empty(const struct cgroup *c);
 
 #endif

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: ISC */
 /*
- * What control groups can limit, and their limits.
+ * Which limits control groups can have, and how they are set.
  */
 #include <errno.h>
 #include <stdio.h>
@@ -11,7 +11,7 @@
 #include "cgroup_file.h"
 #include "util.h"
 
-/* A tenth of a second, the kernel's own choice. */
+/* A tenth of a second, the kernel's default. */
 #define CPU_PERIOD_US 100000
 
 static bool
@@ -22,9 +22,11 @@ has_file(int dir, const char *name)
 
 static const struct {
 	unsigned controller;
-	const char *name; /* in version 2 */
+	const char *name; /* of the controller in version 2 */
 	enum cgroup_hierarchy hierarchy;
-	const char *file; /* in version 1, there also in the topmost group */
+	/* exists in version 1 if it has this controller, also in the root
+	 * group */
+	const char *file;
 } kinds[] = {
 	{ CGROUP_COUNTS_PIDS, "pids", CGROUP_PIDS, "cgroup.procs" },
 	{ CGROUP_COUNTS_MEMORY, "memory", CGROUP_MEMORY,
@@ -32,7 +34,7 @@ static const struct {
 	{ CGROUP_COUNTS_CPU, "cpu", CGROUP_CPU, "cpu.cfs_period_us" },
 };
 
-/* Of a list like "cpu memory pids". */
+/* Reads a list such as "cpu memory pids" and returns the known controllers. */
 static unsigned
 read_controllers(int dir, const char *file)
 {
@@ -97,7 +99,7 @@ write_number(int dir, const char *name, uint64_t value)
 	return cgroup_write_file(dir, name, text);
 }
 
-/* A file that only some kernels have. */
+/* Some kernels do not have the file; that is no error. */
 static int
 write_optional(int dir, const char *name, uint64_t value)
 {
@@ -116,7 +118,8 @@ limit_pids(const struct cgroup *c, uint64_t pids)
 			       "pids.max", pids);
 }
 
-/* What is limited is not swapped out in place of it. */
+/* Memory is limited together with swap, so that a group cannot exceed its limit
+ * by swapping. */
 static int
 limit_memory(const struct cgroup *c, uint64_t bytes)
 {
@@ -134,7 +137,7 @@ limit_memory(const struct cgroup *c, uint64_t bytes)
 	return err < 0 ? err : write_optional(v2, "memory.swap.max", 0);
 }
 
-/* Version 1 ends one process. */
+/* Version 1 cannot do this; it kills a single process. */
 static int
 end_together(const struct cgroup *c)
 {
@@ -162,8 +165,8 @@ limit_cpu(const struct cgroup *c, uint32_t percent)
 	err = write_number(v1, "cpu.cfs_period_us", CPU_PERIOD_US);
 	if (err == 0)
 		err = write_number(v1, "cpu.cfs_quota_us", quota_us);
-	/* Version 1 refuses what a group above allows less of; then that is
-	 * the limit. */
+	/* Version 1 refuses a limit above that of a parent group. The parent's
+	 * limit then applies, so this is no error. */
 	return err == -EINVAL ? 0 : err;
 }
 

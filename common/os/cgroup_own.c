@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: ISC */
 /*
- * The control group a process is in: from proc_pid_cgroup(5) and the table of
- * mounts to descriptors.
+ * Opens the control group of this process, found through proc_pid_cgroup(5) and
+ * the list of mounts.
  */
 #include <errno.h>
 #include <fcntl.h>
@@ -16,7 +16,7 @@
 
 #define LINE_BYTES 8192
 
-/* Version 1 controllers by hierarchy; "" is version 2. */
+/* The controller of each hierarchy in version 1; "" stands for version 2. */
 static const char *const controllers[CGROUP_HIERARCHIES] = { "", "pids",
 	"memory", "cpu" };
 
@@ -35,7 +35,8 @@ has_word(const char *list, const char *word, char separator)
 	return false;
 }
 
-/* A line of /proc/self/cgroup: "ID:CONTROLLERS:PATH". */
+/* Finds the path of this process in /proc/self/cgroup, whose lines are
+ * "ID:CONTROLLERS:PATH". */
 static bool
 find_own_path(const char *controller, char path[PATH_MAX])
 {
@@ -62,7 +63,8 @@ find_own_path(const char *controller, char path[PATH_MAX])
 	return found;
 }
 
-/* Where a hierarchy is mounted, and what of it: proc_pid_mountinfo(5). */
+/* Finds where a hierarchy is mounted, and which part of it:
+ * proc_pid_mountinfo(5). */
 static bool
 find_mount(const char *controller, char root[PATH_MAX], char point[PATH_MAX])
 {
@@ -99,7 +101,7 @@ open_hierarchy(const char *controller)
 	if (!find_own_path(controller, own) ||
 	    !find_mount(controller, root, point))
 		return -ENOENT;
-	/* Of a mount that shows only a part of the hierarchy. */
+	/* The mount shows only the part of the hierarchy below `root`. */
 	if (strcmp(root, "/") != 0) {
 		if (!path_lies_in(own, root))
 			return -ENOENT;
@@ -137,7 +139,8 @@ cgroup_open_own(struct cgroup *c)
 	c->dirs[CGROUP_UNIFIED] = -1;
 }
 
-/* Nothing can be made there; in version 2 nobody can be moved below it. */
+/* Returns true if this user cannot create groups there or, in version 2, cannot
+ * move processes into groups below. */
 static bool
 is_anothers(int i, int dir)
 {

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: ISC */
 /*
- * The calling process's own children.
+ * The children of the calling process.
  */
 #include "children.h"
 
@@ -14,7 +14,7 @@
 
 #include "util.h"
 
-/* Field 4 of /proc/PID/stat, behind the name in parentheses. */
+/* Field 4 of /proc/PID/stat. It follows the name, which is in parentheses. */
 static pid_t
 parent_of(const char *pid)
 {
@@ -35,7 +35,8 @@ parent_of(const char *pid)
 	return ppid;
 }
 
-/* For kernels without CONFIG_PROC_CHILDREN: every process there is. */
+/* For kernels without CONFIG_PROC_CHILDREN. Looks at every process of the
+ * system. */
 static int
 scan_proc(void (*visit)(pid_t pid, void *arg), void *arg)
 {

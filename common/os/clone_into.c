@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: ISC */
 /*
- * A child in its control group, by the raw system call: the C library has no
- * function for it, and its clone() cannot say where.
+ * Starts a child inside a control group through the raw system call. The C
+ * library has no function for it, and clone() cannot name a group.
  */
 #include "clone_into.h"
 
@@ -17,7 +17,7 @@
 
 #define INTO_CGROUP 0x200000000ull
 
-/* As in the kernel, version 2 of it. */
+/* The kernel's struct clone_args, version 2. */
 struct arguments {
 	uint64_t flags;
 	uint64_t pidfd, child_tid, parent_tid;
@@ -28,8 +28,8 @@ struct arguments {
 	uint64_t cgroup;
 };
 
-/* The child begins behind the system call, on a stack with nothing on it: it
- * must call at once and never come back. */
+/* The child continues after the system call on an empty stack. It must
+ * therefore call run() at once and never return. */
 #if defined(__x86_64__)
 static long
 call(const struct arguments *a, int (*run)(void *arg), void *arg)
@@ -93,7 +93,8 @@ clone_into(int group, int (*run)(void *arg), void *arg, char *stack,
 	uintptr_t end = ((uintptr_t)stack + stack_bytes) & ~(uintptr_t)15;
 	const struct arguments a = {
 		.flags = flags | INTO_CGROUP,
-		/* A sibling ends with the signal its parent ends with. */
+		/* With CLONE_PARENT the kernel uses the signal of the
+		 * caller. */
 		.exit_signal = flags & CLONE_PARENT ? 0 : SIGCHLD,
 		.stack = (uintptr_t)stack,
 		.stack_size = end - (uintptr_t)stack,

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: ISC */
 /*
- * A child that is in its control group from its first moment (clone3(2),
- * CLONE_INTO_CGROUP; Linux 5.7, version 2 only). Joining by cgroup.procs makes
- * all of the system wait; this makes nobody wait.
+ * Starts a child inside a control group (clone3(2), CLONE_INTO_CGROUP; Linux
+ * 5.7, version 2 only). Joining through cgroup.procs makes the whole system
+ * wait; this does not.
  */
 #ifndef CLONE_INTO_H
 #define CLONE_INTO_H
@@ -11,17 +11,17 @@
 #include <stddef.h>
 #include <sys/types.h>
 
-/* Whoever runs on a stack that was made for it and does not return. The
- * address sanitizer would look for the stack it knows, and end the program
- * when it does not find it. */
+/* For functions that run on a stack made for them and do not return. The
+ * address sanitizer would look for the stack that it knows, not find it, and
+ * end the program. */
 #define ON_OWN_STACK __attribute__((no_sanitize("address")))
 
 /*
- * As clone(2) with these flags, and SIGCHLD unless CLONE_PARENT is one of
- * them: `run` with `arg` on `stack`; its result is the child's exit status.
- * `group` is a directory of version 2. The pid, or -errno;
- * clone_into_is_missing() tells of those with which this kernel says that it
- * cannot do it, and another way is due.
+ * Like clone(2) with these flags, and with SIGCHLD unless flags contain
+ * CLONE_PARENT. The child calls run(arg) on `stack`; the result is its exit
+ * status. `group` is a descriptor of a version 2 directory. Returns the pid or
+ * -errno. clone_into_is_missing() tells whether this -errno means that the
+ * kernel does not support the call; then the caller uses another way.
  */
 pid_t clone_into(int group, int (*run)(void *arg), void *arg, char *stack,
     size_t stack_bytes, unsigned long flags);

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: ISC */
 /*
- * Pages of programs and libraries.
+ * Memory pages of program code.
  */
 #include "code_pages.h"
 
@@ -11,7 +11,7 @@
 
 #define PAGE 4096u
 
-/* What relocation has written lies in segments that can be written. */
+/* Relocations are written to writable segments only, so nothing is lost. */
 static int
 give_back(struct dl_phdr_info *info, size_t size, void *arg)
 {

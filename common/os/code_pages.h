@@ -1,13 +1,14 @@
 /* SPDX-License-Identifier: ISC */
 /*
- * Pages of programs and libraries. A library like libcrypto is run through
- * once, to start, and most of it never again.
+ * Memory pages of program code. A library like libcrypto is run once at the
+ * start, and most of its pages are never used again.
  */
 #ifndef CODE_PAGES_H
 #define CODE_PAGES_H
 
-/* Maps none of those that nobody can write any more: what runs on comes back
- * from the page cache, the rest is not held (madvise(2), MADV_DONTNEED). */
+/* Unmaps all pages of segments that cannot be written. Pages that are still
+ * used come back from the page cache; the others use no memory of this process
+ * (madvise(2), MADV_DONTNEED). */
 void code_pages_give_back(void);
 
 #endif

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: ISC */
 /*
- * The memory of OpenSSL (CRYPTO_set_mem_functions(3)).
+ * Memory for OpenSSL (CRYPTO_set_mem_functions(3)).
  */
 #include "crypto_memory.h"
 
@@ -13,7 +13,8 @@
 
 #include "log.h"
 
-/* In the middle of OpenSSL exit(3) would wait for it for ever. */
+/* exit(3) is not called here: inside OpenSSL it could wait for OpenSSL for
+ * ever. */
 static void *
 need(void *p)
 {
@@ -36,7 +37,7 @@ give_back(void *p, const char *file, int line)
 	free(p);
 }
 
-/* Of no size: what was there is given back, as the library's own does. */
+/* A size of 0 frees the memory, as in OpenSSL's own function. */
 static void *
 resize(void *p, size_t size, const char *file, int line)
 {
@@ -46,8 +47,8 @@ resize(void *p, size_t size, const char *file, int line)
 	return NULL;
 }
 
-/* The library cleanses a key when it frees one, but not every buffer that it
- * decoded the key in. */
+/* OpenSSL overwrites a key when it frees it, but not every buffer in which it
+ * decoded the key. */
 static void
 cleanse(void *p, const char *file, int line)
 {

@@ -1,16 +1,16 @@
 /* SPDX-License-Identifier: ISC */
 /*
- * The memory of OpenSSL, which in places does not look whether it got any.
+ * Memory for OpenSSL, which does not check every allocation for failure.
  */
 #ifndef CRYPTO_MEMORY_H
 #define CRYPTO_MEMORY_H
 
-/* From now on the program ends without it, as everywhere else (util.h). To be
- * called before anything of OpenSSL. */
+/* From now on the program ends if OpenSSL gets no memory, as in util.h. Call
+ * before any other function of OpenSSL. */
 void crypto_memory_init(void);
 
-/* The same for programs that handle keys: memory is overwritten before it is
- * given back. */
+/* The same for programs that handle keys: memory is also overwritten before it
+ * is freed. */
 void crypto_memory_init_secret(void);
 
 #endif

@@ -1,13 +1,13 @@
 /* SPDX-License-Identifier: ISC */
 /*
- * The limit of open files.
+ * The limit on open descriptors.
  */
 #include "descriptors.h"
 
 #include <stdbool.h>
 #include <sys/resource.h>
 
-static struct rlimit before, after; /* of the raise */
+static struct rlimit before, after; /* the raise */
 static bool raised;
 
 uint64_t
@@ -29,7 +29,7 @@ descriptors_raise(uint64_t wanted)
 	return after.rlim_cur;
 }
 
-/* One that was set since stays. */
+/* A limit that was changed after the raise stays as it is. */
 void
 descriptors_restore(void)
 {

@@ -1,20 +1,20 @@
 /* SPDX-License-Identifier: ISC */
 /*
- * How many descriptors this program may have open. Its own limit is raised as
- * far as it may be; what it executes gets the one that it was started with
- * (programs that use select(2) count on that).
+ * The limit on open descriptors. A program raises its own limit as far as it
+ * may. Programs that it executes get the old limit back, because users of
+ * select(2) depend on it.
  */
 #ifndef DESCRIPTORS_H
 #define DESCRIPTORS_H
 
 #include <stdint.h>
 
-/* Raises the soft limit (setrlimit(2)) to `wanted`, or as near as the hard one
- * lets it. Returns what it is now. */
+/* Raises the soft limit (setrlimit(2)) to `wanted`, or to the hard limit if
+ * that is lower. Returns the soft limit that is now in force, or 0 on error. */
 uint64_t descriptors_raise(uint64_t wanted);
 
-/* In a child, before exec: the soft limit as it was before the first raise.
- * Safe after vfork(2). */
+/* Called in a child before exec. Restores the limits from before the first
+ * raise. Safe after vfork(2). */
 void descriptors_restore(void);
 
 #endif

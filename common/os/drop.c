@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: ISC */
 /*
- * Become a user for good, then prove it. Run by the broker's children before
- * they exec and by the front-end before it reads a byte of a stranger.
+ * Drops privileges for ever and verifies that they are gone. Used by children
+ * of execd before they exec, and by the front-end and its helpers before they
+ * read a byte of a client.
  */
 #include "drop.h"
 
@@ -78,7 +79,7 @@ drop_to_user(uid_t uid, gid_t gid, const gid_t *groups, size_t ngroups)
 	prove_no_capabilities();
 }
 
-/* "UID:GID", both decimal and neither of them -1. */
+/* Parses "UID:GID". Both are decimal, and neither may be -1. */
 static bool
 parse_user(const char *text, uid_t *uid, gid_t *gid)
 {

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: ISC */
 /*
- * Become a user for good, then prove it.
+ * Drops privileges for ever and verifies that they are gone.
  */
 #ifndef DROP_H
 #define DROP_H
@@ -9,29 +9,31 @@
 #include <sys/types.h>
 
 /*
- * From root: supplementary groups, gid, uid, and every capability set but the
- * bounding one (set-id programs of the user keep working) are given up.
- * Afterwards root must be out of reach and no capability left. Any failure
- * is fatal: half a drop cannot be recovered from.
+ * Called by root. Sets the supplementary groups, the gid and the uid, and
+ * clears every capability set except the bounding set, so that set-id programs
+ * of the user still work. Then verifies that root cannot be regained and that
+ * no capability is left. Any failure is fatal, because half a drop cannot be
+ * undone.
  */
 void drop_to_user(uid_t uid, gid_t gid, const gid_t *groups, size_t ngroups);
 
-/* The same for a program that root executed first, so that no copy of the
- * parent ever belongs to the user: text is "UID:GID", and the supplementary
+/* The same for a program that was executed as root, so that no copy of its
+ * parent ever belongs to the user. `text` is "UID:GID". The supplementary
  * groups are those that the parent has set. Fatal on failure. */
 void drop_to_given(const char *text);
 void drop_parse(const char *text, uid_t *uid, gid_t *gid);
 
-/* Processes of the same user may neither read this process nor drive it, and
- * it leaves no core file. The hard limit stays, because commands inherit it.
- * Fatal on failure. */
+/* Prevents processes of the same user from reading or tracing this process, and
+ * disables core files. The hard limit stays, because commands inherit it. Fatal
+ * on failure. */
 void drop_visibility(void);
 
-/* Gives up every capability but keeps the user, and proves it. Fatal. */
+/* Clears every capability set except the bounding set, keeps the user, and
+ * verifies the result. Fatal on failure. */
 void drop_capabilities(void);
 
-/* Also empties the bounding set; before drop_to_user(). For programs that
- * never run anything. Fatal on failure. */
+/* Empties the bounding set as well. For programs that execute nothing. Call
+ * before drop_to_user(). Fatal on failure. */
 void drop_bounding_set(void);
 
 #endif

@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: ISC */
 /*
- * System-call policies through libseccomp to BPF.
+ * System-call filters, compiled to BPF by libseccomp.
  *
- * libseccomp 2.5 does not always notice that it got no memory: it may return
- * success with rules left out, or never return. What says so all the same is
- * errno, and the time it takes.
+ * libseccomp 2.5 does not always notice that it is out of memory. It may return
+ * success with rules missing, or never return. Both cases are detected here, by
+ * errno and by a limit on processor time.
  */
 #include "filter.h"
 
@@ -27,8 +27,8 @@
 #include "util.h"
 
 #if EXECD_SANDBOX_DEBUG
-/* Names the call that has no row; the policy's author adds it or mends the
- * caller. */
+/* Logs the name of a system call without a row. The author of the policy then
+ * adds a row or changes the caller. */
 static void
 on_denied(int sig, siginfo_t *info, void *context)
 {
@@ -57,7 +57,7 @@ watch_denied(void)
 #define DENIED SCMP_ACT_KILL_PROCESS
 #endif
 
-/* `plain` is the action of a row without an errno. */
+/* `plain` is the action for a row without an errno. */
 static int
 add_rule(scmp_filter_ctx ctx, const struct filter_rule *r, uint32_t plain)
 {
@@ -73,8 +73,8 @@ add_rule(scmp_filter_ctx ctx, const struct filter_rule *r, uint32_t plain)
 
 /* --- export ------------------------------------------------------------- */
 
-/* More than this of the processor's time is not needed; it takes milliseconds.
- * The signal ends the process. */
+/* Compiling takes milliseconds. When this much processor time is used, SIGPROF
+ * kills the process. */
 #define COMPILE_SECONDS 10
 
 static void
@@ -87,15 +87,15 @@ limit_time(int seconds)
 	setitimer(ITIMER_PROF, &t, NULL);
 }
 
-/* An error, or memory that was missing on the way. */
+/* Returns the error, or -ENOMEM if errno says that memory was missing. */
 static int
 judge(int err)
 {
 	return err == 0 && errno == ENOMEM ? -ENOMEM : err;
 }
 
-/* Whole instructions, the last of which answers; the kernel looks at the rest
- * when it takes them. */
+/* Copies the program. It must consist of whole instructions and end with a
+ * return. The kernel checks the rest when the filter is loaded. */
 static int
 take_program(struct filter_program *p, const void *code, size_t bytes)
 {
@@ -114,8 +114,8 @@ take_program(struct filter_program *p, const void *code, size_t bytes)
 	return -EIO;
 }
 
-/* All that is in a pipe whose other end is closed. libseccomp takes a write
- * that was cut short for a whole one: a pipe that is full may be that. */
+/* Reads everything from a pipe whose other end is closed. libseccomp takes a
+ * short write for a complete one, so a full pipe counts as an error. */
 static int
 read_program(int fd, struct filter_program *p)
 {
@@ -131,7 +131,8 @@ read_program(int fd, struct filter_program *p)
 	return len < (size_t)size ? take_program(p, code, len) : -EIO;
 }
 
-/* Through a pipe: who may write no file writes this. */
+/* Exports through a pipe, because the process may not be permitted to write
+ * files. */
 static int export(scmp_filter_ctx ctx, struct filter_program *p)
 {
 	int fds[2], err;
@@ -153,7 +154,7 @@ compile(scmp_filter_ctx ctx, filter_fill fill, const void *policy,
 	int err = seccomp_attr_set(
 	    ctx, SCMP_FLTATR_ACT_BADARCH, SCMP_ACT_KILL_PROCESS);
 
-	/* A balanced tree instead of one long chain of compares. */
+	/* Makes a balanced tree instead of one long chain of comparisons. */
 	if (err == 0)
 		err = seccomp_attr_set(ctx, SCMP_FLTATR_CTL_OPTIMIZE, 2);
 	err = judge(err == 0 ? fill(ctx, policy) : err);
@@ -191,7 +192,7 @@ filter_program_clear(struct filter_program *p)
 struct table {
 	const struct filter_rule *rules;
 	size_t n;
-	uint32_t plain; /* action of a row without an errno */
+	uint32_t plain; /* action for a row without an errno */
 };
 
 static int

@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: ISC */
 /*
- * System-call policies, compiled by libseccomp; load one that stands as a
- * table. Filters are inherited and only add up: root never loads one.
+ * System-call filters, compiled by libseccomp, and filters that are loaded from
+ * a table. Children inherit filters, and filters can only be added; the program
+ * of root therefore never loads one.
  *
  * Sources: seccomp(2), seccomp_rule_add(3), seccomp_export_bpf(3).
  */
@@ -12,16 +13,17 @@
 #include <stddef.h>
 #include <stdint.h>
 
-/* One row: a call, perhaps only when (argument & mask) == value. */
+/* One row: a system call. With `compare`, the row applies only if (argument &
+ * mask) == value. */
 struct filter_rule {
 	int syscall; /* SCMP_SYS(name) */
-	int error;   /* 0: allowed; else this errno instead */
+	int error;   /* 0: allowed; else the call fails with this errno */
 	bool compare;
 	unsigned argument;
 	uint64_t mask, value;
 };
 
-/* Rows; whoever writes them includes <errno.h> and <seccomp.h>. */
+/* Rows of a table. Files that use them include <errno.h> and <seccomp.h>. */
 #define ALLOW(name)                                                            \
 	{                                                                      \
 		.syscall = SCMP_SYS(name)                                      \
@@ -36,36 +38,41 @@ struct filter_rule {
 		.mask = bits, .value = want                                    \
 	}
 
-/* A program as seccomp(2) takes it. */
+/* A filter in the form that seccomp(2) takes. */
 struct sock_filter;
 struct filter_program {
 	struct sock_filter *code; /* owned */
 	unsigned short len;	  /* instructions */
 };
 
-/* Adds a policy's rules to a scmp_filter_ctx. 0 or libseccomp's -errno. */
+/* Adds the rules of a policy to a scmp_filter_ctx. Returns 0 or the -errno of
+ * libseccomp. */
 typedef int (*filter_fill)(void *ctx, const void *policy);
 
 /*
- * What has no rule gets `otherwise` (SCMP_ACT_*), a foreign calling convention
- * kills. 0 and the whole program, or -errno and nothing to clear: -ENOMEM,
- * -EMFILE, -ENFILE, -EIO; -EOPNOTSUPP or -EINVAL when libseccomp finds no
- * SECCOMP_RET_KILL_PROCESS (Linux 4.14). Beyond 10 s of processor time the
- * process is killed (SIGPROF).
+ * Compiles a filter. System calls without a rule get the action `otherwise`
+ * (SCMP_ACT_*), and calls of a foreign architecture kill the process. Returns 0
+ * and a program, which the caller ends with filter_program_clear(), or -errno
+ * and nothing to clear: -ENOMEM, -EMFILE, -ENFILE, -EIO, and -EOPNOTSUPP or
+ * -EINVAL if libseccomp finds no SECCOMP_RET_KILL_PROCESS (Linux 4.14). If
+ * compiling takes more than 10 s of processor time, the process is killed by
+ * SIGPROF.
  */
 int filter_compile(struct filter_program *p, uint32_t otherwise,
     filter_fill fill, const void *policy);
 void filter_program_clear(struct filter_program *p);
 
 /*
- * no_new_privs, then an allow-list: what has no row kills the process (or,
- * built with -Dsandbox-debug, is logged by name and kills then). 0 or -errno.
+ * Sets no_new_privs and loads an allow-list. A system call without a row kills
+ * the process. A build with -Dsandbox-debug first logs its name. Returns 0 or
+ * -errno.
  */
 int filter_load(const struct filter_rule *rules, size_t n);
 
 /*
- * no_new_privs, then a deny-list: what has no row is allowed, a row with an
- * errno answers it, and a row without one kills the process. 0 or -errno.
+ * Sets no_new_privs and loads a deny-list. A system call without a row is
+ * allowed. A row with an errno makes the call fail with it, and a row without
+ * one kills the process. Returns 0 or -errno.
  */
 int filter_load_denied(const struct filter_rule *rules, size_t n);
 

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: ISC */
 /*
- * Rows of a filter's table (filter.h), and those that more than one program of
- * the daemon needs. What only one needs stands in its own policy.c, with its
- * reason.
+ * Groups of rows for filter tables (filter.h) that several programs of the
+ * daemon need. Rows that only one program needs are in its own policy file,
+ * with the reason.
  */
 #ifndef FILTER_ROWS_H
 #define FILTER_ROWS_H
@@ -22,25 +22,25 @@
 	ALLOW(recvmsg), ALLOW(sendmsg), ALLOW(write), ALLOW(close),            \
 	    ALLOW(poll), ALLOW(ppoll), ALLOW(restart_syscall)
 
-/* Memory, never executable. */
+/* Memory that is not executable. */
 #define FILTER_MEMORY                                                          \
 	ALLOW(brk), ALLOW(munmap), ALLOW(mremap), ALLOW(madvise),              \
 	    ALLOW_IF(mmap, 2, PROT_EXEC, 0),                                   \
 	    ALLOW_IF(mprotect, 2, PROT_EXEC, 0)
 
-/* The process itself: random bytes, time and locks of libraries, its end. */
+/* The process itself: random bytes, time, locks of libraries, and exit. */
 #define FILTER_SELF                                                            \
 	ALLOW(getrandom), ALLOW(futex), ALLOW(clock_gettime),                  \
 	    ALLOW(gettimeofday), ALLOW(getpid), ALLOW(gettid),                 \
 	    ALLOW(rt_sigreturn), ALLOW(rt_sigaction), ALLOW(rt_sigprocmask),   \
 	    ALLOW(exit), ALLOW(exit_group)
 
-/* Tried by libraries, to no avail. */
+/* System calls that libraries try, but do not need. */
 #define FILTER_TRIED                                                           \
 	DENY(open), DENY(openat), DENY(newfstatat), DENY(readlink),            \
 	    DENY(sysinfo)
 
-/* What the sanitizers' runtime does beside the program. */
+/* System calls of the runtime of the sanitizers. */
 #define FILTER_SANITIZER                                                       \
 	ALLOW(sigaltstack), ALLOW(sched_yield), ALLOW(getrusage),              \
 	    ALLOW(prlimit64), ALLOW(tgkill), ALLOW(getuid), ALLOW(uname),      \

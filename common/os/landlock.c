@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: ISC */
 /*
- * Landlock by its three system calls, with constants of our own up to ABI 7
- * (Linux 6.15); an older kernel gets what it knows.
+ * Landlock through its three system calls, with constants of our own up to ABI
+ * 7 (Linux 6.15). An older kernel gets only what it knows.
  */
 #include "landlock.h"
 
@@ -26,7 +26,7 @@ struct path_beneath {
 	int32_t fd;
 } __attribute__((packed));
 
-/* Number of file access rights each ABI knows: bits 0 to n-1. */
+/* The number of file rights that each ABI knows: bits 0 to n - 1. */
 static const uint8_t fs_rights[] = { 0, 13, 14, 15, 15, 16 };
 
 #define NET_RIGHTS (LANDLOCK_BIND_TCP | LANDLOCK_CONNECT_TCP)	     /* ABI 4 */

@@ -1,14 +1,16 @@
 /* SPDX-License-Identifier: ISC */
 /*
- * Landlock (landlock(7)) without its headers: Debian 12's know ABI 2 only.
- * Constants up to ABI 7 (Linux 6.15), and the three system calls.
+ * Landlock (landlock(7)) without the kernel's headers, because those of Debian
+ * 12 know only ABI 2. Constants up to ABI 7 (Linux 6.15), and the three system
+ * calls.
  */
 #ifndef LANDLOCK_H
 #define LANDLOCK_H
 
 #include <stdint.h>
 
-/* Rights to files, by the ABI that brought them. */
+/* Rights to files. The number behind a constant is the first ABI that has it
+ * and those below it. */
 #define LANDLOCK_EXECUTE     (1ull << 0) /* 1 */
 #define LANDLOCK_WRITE_FILE  (1ull << 1)
 #define LANDLOCK_READ_FILE   (1ull << 2)
@@ -32,42 +34,51 @@
 #define LANDLOCK_SCOPE_ABSTRACT (1ull << 0) /* 6 */
 #define LANDLOCK_SCOPE_SIGNAL	(1ull << 1)
 
-/* Of landlock_restrict_self(2): ABI 7. */
+/* Flags of landlock_restrict_self(2), since ABI 7. */
 #define LANDLOCK_LOG_SAME_EXEC_OFF  (1u << 0)
 #define LANDLOCK_LOG_NEW_EXEC_ON    (1u << 1)
 #define LANDLOCK_LOG_SUBDOMAINS_OFF (1u << 2)
 
-/* What a ruleset handles: refused unless a rule of it permits. As in the
- * kernel; an older one takes only its beginning. */
+/* The actions that a ruleset restricts: each is refused unless a rule permits
+ * it. The layout is the kernel's; an older kernel takes only the first
+ * fields. */
 struct landlock_attr {
 	uint64_t fs;
 	uint64_t net;
 	uint64_t scopes;
 };
 
-/* The newest ABI this kernel speaks, 1 and up; -ENOSYS where it has none,
- * -EOPNOTSUPP where it is switched off, or another -errno. */
+/* Returns the newest ABI of this kernel, 1 or more. Returns -ENOSYS if the
+ * kernel has no Landlock, -EOPNOTSUPP if it is switched off, or another
+ * -errno. */
 int landlock_abi(void);
 
-/* Takes away what an ABI does not know. */
+/* Removes from *attr what this ABI does not know. */
 void landlock_mask(struct landlock_attr *attr, int abi);
 
-/* A ruleset, close-on-exec, of what `abi` (at most the kernel's) knows of
- * `attr`. -errno: -ENOSYS when abi is 0, abi itself when that is one, -ENOMSG
- * when nothing is left. */
+/*
+ * Makes a ruleset from the parts of `attr` that `abi` knows. `abi` must not
+ * exceed that of the kernel. Returns a close-on-exec descriptor, which is the
+ * caller's, or -errno: -ENOSYS if abi is 0, abi itself if it is negative,
+ * -ENOMSG if no restriction is left.
+ */
 int landlock_create(const struct landlock_attr *attr, int abi);
 
-/* A rule: these rights (each handled) to the file behind a descriptor, or
- * below the directory. 0 or -errno: -EINVAL for a right that is not handled,
- * or not one to a plain file; -EBADFD where there is no file system. */
+/*
+ * Adds a rule that permits `rights` to the file behind `fd`, or to everything
+ * below that directory. The ruleset must restrict all these rights. Returns 0
+ * or -errno: -EINVAL for a right that the ruleset does not restrict or that
+ * does not apply to a plain file, -EBADFD if fd belongs to no file system.
+ */
 int landlock_allow(int ruleset, int fd, uint64_t rights);
 
-/* Of this thread and its children, for ever. Needs no_new_privs. Only a system
- * call. 0 or -errno: -E2BIG after 16 times, -EINVAL for unknown flags. */
+/* Applies the ruleset to this thread and its future children, for ever. Needs
+ * no_new_privs. Makes only a system call. Returns 0 or -errno: -E2BIG after 16
+ * rulesets, -EINVAL for unknown flags. */
 int landlock_restrict(int ruleset, unsigned flags);
 
-/* No file, no TCP port, no abstract socket and no foreign process from now
- * on, as far as this kernel's ABI knows them. Needs no_new_privs. 0 or
+/* Refuses all files, TCP ports, abstract sockets and signals to other
+ * processes, as far as this kernel's ABI can. Needs no_new_privs. Returns 0 or
  * -errno (-ENOSYS: no Landlock). */
 int landlock_deny_all(void);
 

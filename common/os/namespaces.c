@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: ISC */
 /*
- * A session's own namespaces (pid_namespaces(7), mount_namespaces(7)).
+ * Pid and mount namespaces for a session (pid_namespaces(7),
+ * mount_namespaces(7)).
  */
 #include "namespaces.h"
 
@@ -31,12 +32,12 @@ read_number(const char *path)
 	return atol(text);
 }
 
-/* Of the parent's /proc, for all its children: writing it sets the number of
- * whoever writes. */
+/* The parent's /proc/sys/kernel/ns_last_pid, opened once for all its children.
+ * The kernel applies a write to the pid namespace of the writer. */
 static int last_pid_fd = -1;
 
-/* Read by the parent: asked from inside, the kernel keeps an entry for every
- * namespace that ever asked, and looks through all of them. */
+/* Read by the parent. When it is read from inside a namespace, the kernel keeps
+ * an entry for each namespace that ever did so, and searches all of them. */
 static long pid_max;
 
 pid_t
@@ -57,12 +58,12 @@ namespaces_fork(bool isolated)
 }
 
 /*
- * Numbers the session's processes from a random place, half the number space
- * away from where the host is now. Programs that name files in a shared /tmp
- * after their pid would otherwise meet themselves in every other session, and
- * a pid in a log would name some kernel thread of the host. Needs the old
- * /proc to know the host's numbers; a kernel without ns_last_pid counts from
- * 2, which harms nobody.
+ * Chooses a random number at which the pids of the session begin, far from the
+ * pids that the host uses now. Otherwise programs that name files in a shared
+ * /tmp after their pid would meet the same names in every session, and a pid in
+ * a log would be that of some kernel thread of the host. The host's pids are
+ * read from the old /proc, before it is mounted over. On a kernel without
+ * ns_last_pid the pids begin at 2, which is harmless.
  */
 static long
 choose_first_pid(void)
@@ -95,7 +96,8 @@ namespaces_enter(const char **step)
 	long first = choose_first_pid();
 
 	*step = "making mounts one-way";
-	/* In a chroot "/" is no mount, but the one we mount over is. */
+	/* In a chroot "/" may not be a mount; then only /proc is made
+	 * one-way. */
 	if (mount(NULL, "/", NULL, MS_SLAVE | MS_REC, NULL) < 0 &&
 	    (errno != EINVAL || mount(NULL, "/proc", NULL, MS_SLAVE, NULL) < 0))
 		return -errno;

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: ISC */
 /*
- * A session's own namespaces: its processes are numbered apart and see only
- * themselves in /proc; what is mounted there stays there.
+ * Pid and mount namespaces for a session. Its processes have pids of their own
+ * and see only each other in /proc, and mounts made inside stay inside.
  */
 #ifndef NAMESPACES_H
 #define NAMESPACES_H
@@ -9,14 +9,17 @@
 #include <stdbool.h>
 #include <sys/types.h>
 
-/* Forks; `isolated` into new pid and mount namespaces. Only a program with one
- * thread may; the child goes on like after fork(2). The pid, 0 in the child, or
- * -errno. */
+/* Forks, if `isolated` into new pid and mount namespaces. Only a program with
+ * one thread may call it. The child continues as after fork(2). Returns the
+ * pid, 0 in the child, or -errno. */
 pid_t namespaces_fork(bool isolated);
 
-/* In the child: mounts become one-way (what the host mounts later still
- * appears), /proc its own, and pids begin at a random place. 0, or -errno with
- * the step. */
+/*
+ * Called in the child. Makes mounts one-way: mounts that the host makes later
+ * still appear inside, but none made inside appears on the host. Mounts a /proc
+ * of its own, and lets pids begin at a random number. Returns 0, or -errno with
+ * the failed step in *step.
+ */
 int namespaces_enter(const char **step);
 
 #endif

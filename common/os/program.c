@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: ISC */
 /*
- * The last steps before a program.
+ * The last steps before exec.
  */
 #include "program.h"
 
@@ -20,9 +20,9 @@ program_reset_signals(void)
 	sigprocmask(SIG_SETMASK, &none, NULL);
 }
 
-/* Does somebody hold a lease on the program (fcntl(2), F_SETLEASE)? execve(2)
- * would wait for its holder, up to 45 seconds, and with it whoever waits for
- * the start. What cannot be read has no say here. */
+/* Returns true if another process holds a lease on the file (fcntl(2),
+ * F_SETLEASE). execve(2) would wait for that process for up to 45 seconds. A
+ * file that cannot be opened for another reason counts as not leased. */
 static bool
 is_leased(const char *path)
 {
@@ -34,8 +34,9 @@ is_leased(const char *path)
 	return false;
 }
 
-/* A directory of PATH that may not be searched says nothing of the programs
- * that may be in it; a program that is named by its path is refused. */
+/* With several candidates, EACCES may only mean that a directory of PATH may
+ * not be searched, which is no refusal. A program that is named by its path is
+ * always refused. */
 static bool
 is_refused(const char *path, bool searched)
 {

@@ -1,20 +1,21 @@
 /* SPDX-License-Identifier: ISC */
 /*
- * The last steps before a program: only system calls, safe in a child of
- * vfork(2).
+ * The last steps before exec. These functions make only system calls and are
+ * safe in a child of vfork(2).
  */
 #ifndef PROGRAM_H
 #define PROGRAM_H
 
-/* SIGPIPE, which every program of execd ignores, at its default, and nothing
- * blocked. */
+/* Restores the default action of SIGPIPE, which every program of execd ignores,
+ * and unblocks all signals. */
 void program_reset_signals(void);
 
 /*
- * Executes the first of the candidates (NULL-terminated) that can be, as
- * execvp(3) does: a name that is not there leads to the next, one that may not
- * be run is remembered, and a directory that may not be searched counts as
- * empty. Returns only -errno.
+ * Executes the first candidate that can be executed, like execvp(3).
+ * `candidates` ends with NULL. If a file does not exist, the next candidate is
+ * tried. If a file may not be executed, the next one is tried as well, but the
+ * error is kept. A directory that may not be searched counts as empty. Returns
+ * only on error, with -errno.
  */
 int program_execute(
     const char *const *candidates, char *const argv[], char *const envp[]);

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: ISC */
 /*
- * A descriptor beside the bytes of a stream socket.
+ * Descriptors that travel beside the bytes of a stream socket.
  */
 #include "rights.h"
 

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: ISC */
 /*
- * One end of an AF_UNIX SOCK_SEQPACKET pair.
+ * AF_UNIX SOCK_SEQPACKET sockets.
  */
 #include "seqpacket.h"
 

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: ISC */
 /*
- * User namespaces with one user in them.
+ * User namespaces that contain one user.
  */
 #include "userns.h"
 
@@ -32,7 +32,8 @@ map_id(const char *path, unsigned id)
 	return write_file(path, line);
 }
 
-/* Switched off, at a limit, or refused by the kernel's policy. */
+/* User namespaces are switched off, at their limit, or refused by a policy of
+ * the kernel. */
 static bool
 is_refused(int err)
 {
@@ -54,7 +55,7 @@ userns_enter_new(bool *none, const char **step)
 		*none = is_refused(err);
 	if (err < 0)
 		return err;
-	/* Of a process that may not be dumped, /proc belongs to root. */
+	/* The /proc files of a process that cannot be dumped belong to root. */
 	*step = "opening its own /proc files";
 	if (prctl(PR_SET_DUMPABLE, 1) < 0)
 		return -errno;

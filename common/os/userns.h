@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: ISC */
 /*
- * User namespaces with one user in them (user_namespaces(7)).
+ * User namespaces that contain one user (user_namespaces(7)).
  */
 #ifndef USERNS_H
 #define USERNS_H
@@ -8,12 +8,13 @@
 #include <stdbool.h>
 
 /*
- * The calling process goes into a new one, where its effective user and group
- * are themselves and everybody else is nobody. It has every capability in
- * there afterwards and none outside, and may not be dumped. Needs user
- * namespaces for ordinary users, or CAP_SYS_ADMIN. 0, or -errno with *step;
- * *none (NULL: nobody asks): the kernel lets this user make none at all, and
- * nothing has changed.
+ * Moves the calling process into a new user namespace. Its effective user and
+ * group keep their ids inside; all others appear as nobody. Afterwards the
+ * process has every capability inside and none outside, and it cannot be
+ * dumped. The kernel must permit user namespaces to ordinary users, or the
+ * process needs CAP_SYS_ADMIN. Returns 0, or -errno with the failed step in
+ * *step. *none becomes true if the kernel lets this user make no user
+ * namespace; then nothing has changed. `none` may be NULL.
  */
 int userns_enter_new(bool *none, const char **step);
 
