@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: ISC */
 /*
- * Typed access to params, with the peer's words for what is wrong: members as
- * JSON has them. What their text means is in args_decode.c.
+ * Typed access to params: members with their JSON types. Error messages are
+ * those of the peer. Members whose text has a meaning are in args_decode.c.
  */
 #include "args.h"
 

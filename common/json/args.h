@@ -1,14 +1,16 @@
 /* SPDX-License-Identifier: ISC */
 /*
- * Typed access to params, read in a straight line and checked once:
+ * Typed access to params. A decoder reads its members in a straight line and
+ * checks for errors once at the end:
  *
  *	p->id = args_string(&a, "processId");
  *	p->tty = args_bool(&a, "tty");
  *	return args_end(&a);
  *
  * Unknown members are ignored. The first error is kept, in the words of the
- * peer's decoder (doc/protocol.md section 4): a wrong type comes before a
- * missing field, as serde reads the object before it looks for what is missing.
+ * peer's decoder (doc/protocol.md section 4). A wrong type takes precedence
+ * over a missing field, because serde reads the whole object before it looks
+ * for missing fields.
  */
 #ifndef ARGS_H
 #define ARGS_H
@@ -26,45 +28,47 @@ struct args {
 	char error[ARGS_ERROR_MAX];
 };
 
-/* `name` is the peer's struct name, for "expected struct NAME". params may be
- * NULL (absent counts as null). */
+/* Begins with an object. `name` is the name of the peer's struct, for the
+ * message "expected struct NAME". params may be NULL, which counts as null. */
 void args_init(struct args *a, struct json_doc *doc,
     const struct json_value *params, const char *name);
 
-/* 0, or -EBADMSG with a->error set. */
+/* Returns 0, or -EBADMSG with a->error set. */
 int args_end(const struct args *a);
 
-/* Params of a method that takes none: null, {} or absent. 0 or -EBADMSG. */
+/* For methods without params: null, {} and absent are accepted. Returns 0 or
+ * -EBADMSG. */
 int args_none(
     struct args *a, struct json_doc *doc, const struct json_value *params);
 
-/* Required members. On error they return an empty value. */
+/* Required members. On error these functions return an empty value. */
 struct slice args_string(struct args *a, const char *key);
 bool args_bool(struct args *a, const char *key);
 uint64_t args_u64(struct args *a, const char *key);
-/* Refused outside of min..max. */
+/* Values outside min..max are refused. */
 uint64_t args_range(
     struct args *a, const char *key, uint64_t min, uint64_t max);
 const struct json_value *args_strings(struct args *a, const char *key);
 const struct json_value *args_string_map(struct args *a, const char *key);
 const struct json_value *args_object(
     struct args *a, const char *key, const char *name);
-/* Index into variants[] (NULL-terminated). */
+/* Returns the index in variants[], which ends with NULL. */
 int args_enum(struct args *a, const char *key, const char *const variants[]);
-/* Standard base64; bytes live in the arena. */
+/* Standard base64. The decoded bytes are in the arena. */
 struct slice args_base64(struct args *a, const char *key);
-/* A file URI; see path_uri.h. A foreign URI is not an error here. */
+/* A file URI; see path_uri.h. A foreign URI is no error here. */
 struct path_uri args_path(struct args *a, const char *key);
 
-/* A list of anything; its members are the caller's to check. NULL on error. */
+/* A list with members of any type, which the caller checks. NULL on error. */
 const struct json_value *args_list(struct args *a, const char *key);
-/* The value itself as a file URI: for members of lists. */
+/* Takes the value itself as a file URI. For members of lists. */
 struct path_uri args_path_value(struct args *a, const struct json_value *v);
 
-/* Optional members: absent or null is `fallback` (or false / NULL / 0). */
+/* Optional members. If the member is absent or null, these functions return
+ * `fallback` (or false, NULL or 0). */
 bool args_opt_string(struct args *a, const char *key, struct slice *out);
 uint64_t args_opt_u64(struct args *a, const char *key, uint64_t fallback);
-/* As args_opt_u64; false: there is none. */
+/* Like args_opt_u64(), but returns false if there is no value. */
 bool args_opt_number(struct args *a, const char *key, uint64_t *out);
 uint64_t args_opt_range(struct args *a, const char *key, uint64_t min,
     uint64_t max, uint64_t fallback);
@@ -74,18 +78,19 @@ const struct json_value *args_opt_object(
     struct args *a, const char *key, const char *name);
 bool args_opt_base64(struct args *a, const char *key, struct slice *out);
 
-/* Default when absent, but null is refused ("not null" in doc/protocol.md). */
+/* Optional members that must not be null ("not null" in doc/protocol.md). If
+ * the member is absent, the result is `fallback`. */
 bool args_default_bool(struct args *a, const char *key, bool fallback);
-/* NULL when absent. */
+/* NULL if absent. */
 const struct json_value *args_default_list(struct args *a, const char *key);
 int args_default_enum(struct args *a, const char *key,
     const char *const variants[], int fallback);
 
-/* As args_enum, but absent or null is `fallback`. */
+/* Like args_enum(), but `fallback` if absent or null. */
 int args_opt_enum(struct args *a, const char *key, const char *const variants[],
     int fallback);
 
-/* Sets an error of the caller's own (a value check). */
+/* Reports an error that the caller found in a value. */
 void args_fail(struct args *a, const char *fmt, ...)
     __attribute__((format(printf, 2, 3)));
 

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: ISC */
 /*
- * Params whose text means something: one of several words, base64, a path.
+ * Typed access to params whose text has a meaning: an enum, base64 or a path.
  */
 #include "args.h"
 

@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: ISC */
 /*
- * JSON text -> a small tree. But for its memory the only file that knows yajl,
- * and it uses the callback parser alone: yajl's own tree recurses, keeps
- * duplicates and cuts strings at NUL. Everything it is too lenient about is
- * checked here.
+ * Parses JSON text into a small tree. Apart from json_memory.c this is the only
+ * file that uses yajl. It uses only the callback parser, because yajl's own
+ * tree recurses, keeps duplicate keys and cuts strings at NUL. What yajl
+ * accepts too easily is checked here and in json_scan.c.
  */
 #include "json.h"
 
@@ -20,7 +20,7 @@
 #define BLOCK_FIRST_BYTES 1024
 #define BLOCK_MAX_BYTES	  (64u << 10)
 
-/* Objects with more members find duplicates by hash. */
+/* In larger objects, duplicate keys are found through a hash table. */
 #define KEYS_BY_HASH 16
 
 struct json_block {
@@ -29,12 +29,12 @@ struct json_block {
 	_Alignas(16) char bytes[];
 };
 
-/* A container that is still open. */
+/* A container that is still open while parsing. */
 struct level {
 	struct json_value *value;
 	struct json_value *last; /* its newest child */
-	struct slice key;	 /* of the member to come */
-	struct table keys;	 /* used beyond KEYS_BY_HASH members */
+	struct slice key;	 /* key of the next member */
+	struct table keys;	 /* used from KEYS_BY_HASH members on */
 };
 
 struct key_node {
@@ -48,11 +48,12 @@ struct parser {
 	size_t len;
 	yajl_handle handle;
 	struct json_cuts cuts;
-	size_t piece; /* where the piece begins that yajl has now */
-	const struct json_cut *whole; /* the string to come was cut; or NULL */
+	size_t piece; /* offset of the piece that yajl parses now */
+	/* the cut that the next string stands for; or NULL */
+	const struct json_cut *whole;
 	struct level levels[JSON_MAX_DEPTH];
 	size_t depth;
-	size_t root_end; /* offset behind the root; 0: not complete */
+	size_t root_end; /* offset after the root value; 0: not complete */
 };
 
 void *
@@ -93,7 +94,8 @@ json_clear(struct json_doc *doc)
 	doc->root = NULL;
 }
 
-/* serde counts lines from 1 and bytes within the line. */
+/* Records an error in serde's format. Lines count from 1, and columns are bytes
+ * within the line. */
 static void
 fail_at(struct parser *p, size_t offset, const char *what)
 {
@@ -118,8 +120,8 @@ offset_now(const struct parser *p)
 	return p->piece + yajl_get_bytes_consumed(p->handle);
 }
 
-/* A piece of the text stays where it is; what yajl unescaped or put together
- * elsewhere moves into the arena. */
+/* Returns the string or number as a slice. Bytes inside the parsed text stay
+ * there. Bytes that yajl unescaped or joined are copied to the arena. */
 static struct slice
 keep(struct parser *p, const void *ptr, size_t len)
 {
@@ -248,8 +250,9 @@ remember_key(struct parser *p, struct level *l, struct slice key)
 	table_insert(&l->keys, &k->node, siphash_bytes(key.ptr, key.len));
 }
 
-/* A hostile object may have millions of members: past a handful they are
- * found by a hash whose key nobody knows. */
+/* A hostile object may have millions of members. From KEYS_BY_HASH members on
+ * they are searched by a keyed hash, so that nobody can choose keys that
+ * collide. */
 static bool
 is_duplicate(struct parser *p, struct level *l, struct slice key)
 {
@@ -311,7 +314,7 @@ is_at_end(const struct parser *p, size_t offset)
 	return offset == p->len;
 }
 
-/* yajl names its errors otherwise; these are the peer's words for them. */
+/* Translates an error of yajl into the words of the peer. */
 static void
 explain(struct parser *p, size_t offset, bool at_end)
 {
@@ -345,7 +348,7 @@ fail_run(struct parser *p, size_t offset, const char *what)
 	return -EBADMSG;
 }
 
-/* To yajl, which is in the middle of a text. */
+/* Gives a piece of the text to yajl. */
 static int
 feed(struct parser *p, size_t from, size_t to)
 {
@@ -383,7 +386,7 @@ run(struct parser *p)
 		return fail_run(p, bad + 6, "unexpected end of hex escape");
 	if (feed_pieces(p) < 0)
 		return -EBADMSG;
-	/* What is wrong only now is wrong at the end of the text. */
+	/* Errors that appear only now are reported at the end of the text. */
 	if ((p->len > 0 && yajl_complete_parse(p->handle) != yajl_status_ok) ||
 	    p->doc->root == NULL || p->depth > 0) {
 		explain(p, p->len, true);

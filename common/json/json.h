@@ -1,12 +1,13 @@
 /* SPDX-License-Identifier: ISC */
 /*
- * JSON text -> a small tree, and a writer. json.c is the only file that
- * knows yajl, and uses only its callback parser.
+ * Parses JSON text into a small tree, and writes JSON. Only json.c uses yajl,
+ * and only its callback parser.
  *
- * Strict: one value and nothing behind it, no comments, no duplicate keys at
- * any depth (compared after unescaping), no lone surrogates, valid UTF-8, at
- * most JSON_MAX_DEPTH containers (doc/protocol.md section 2.3). Numbers stay
- * text until somebody asks. Never recursive.
+ * The parser is strict. It accepts one value and nothing after it, no comments,
+ * no duplicate keys at any depth (compared after unescaping), no lone
+ * surrogates, only valid UTF-8, and at most JSON_MAX_DEPTH nested containers
+ * (doc/protocol.md section 2.3). Numbers stay text until they are converted.
+ * Nothing here is recursive.
  */
 #ifndef JSON_H
 #define JSON_H
@@ -32,50 +33,55 @@ enum json_type {
 
 struct json_value {
 	enum json_type type;
-	bool boolean;		  /* JSON_BOOL */
-	size_t count;		  /* JSON_ARRAY, JSON_OBJECT: members */
-	struct slice text;	  /* JSON_STRING unescaped, JSON_NUMBER raw */
-	struct slice key;	  /* when member of an object */
-	struct json_value *first; /* first child, in order of the text */
+	bool boolean;	   /* JSON_BOOL */
+	size_t count;	   /* JSON_ARRAY, JSON_OBJECT: members */
+	struct slice text; /* JSON_STRING: unescaped; JSON_NUMBER: as written */
+	struct slice key;  /* if it is a member of an object */
+	struct json_value *first; /* first child, in the order of the text */
 	struct json_value *next;  /* next sibling */
 };
 
 /*
- * The tree of one text. Strings without escapes point into the text that was
- * parsed, so the text must outlive the tree; everything else is in the arena.
+ * The tree of one text. Strings without escapes point into the parsed text, so
+ * the text must outlive the tree. Everything else is in the arena.
  */
 struct json_doc {
 	struct json_value *root;
 	struct json_block *arena; /* owned */
 	char
-	    error[JSON_ERROR_MAX]; /* serde's words: "... at line 1 column 4" */
+	    /* as serde writes it: "... at line 1 column 4" */
+	    error[JSON_ERROR_MAX];
 };
 
-/* 0, or -EBADMSG with doc->error set (the tree is then empty). Initialises
- * doc; end with json_clear() in either case. */
+/* Parses the text and initialises *doc. Returns 0, or -EBADMSG with doc->error
+ * set and an empty tree. In both cases the caller ends with json_clear(). */
 int json_parse(struct json_doc *doc, const char *text, size_t len);
 void json_clear(struct json_doc *doc);
 
-/* n bytes that live as long as the tree. Never NULL. */
+/* Allocates n bytes that live as long as the tree. Never returns NULL. */
 void *json_alloc(struct json_doc *doc, size_t n);
 
-/* Member of an object by name, or NULL. */
+/* json_get() returns a member of an object by name, or NULL. json_is() returns
+ * true if the value is a string equal to `text`. */
 const struct json_value *json_get(
     const struct json_value *object, const char *key);
 bool json_is(const struct json_value *string, const char *text);
 
-/* The number as an integer in range. 0, or -ERANGE (fraction, exponent, out
- * of range, not a number). */
+/* Converts a number to an integer. Returns 0, or -ERANGE for a fraction, an
+ * exponent, a value out of range, or a value that is no number. */
 int json_to_i64(const struct json_value *v, int64_t *out);
 int json_to_u64(const struct json_value *v, uint64_t *out);
 
 /*
- * Writing: values append to the buffer, commas come by themselves.
+ * Writes JSON. Values are appended to the buffer, and commas are added
+ * automatically.
  *
- *	json_begin(&w, '{'); json_key(&w, "seq"); json_u64(&w, 7); json_end(&w,
- *'}');
+ *	json_begin(&w, '{');
+ *	json_key(&w, "seq");
+ *	json_u64(&w, 7);
+ *	json_end(&w, '}');
  *
- * Strings that are not UTF-8 have their bad bytes shown as U+FFFD.
+ * In strings that are not UTF-8, each invalid byte becomes U+FFFD.
  */
 struct json_writer {
 	struct buf *buf; /* not owned */

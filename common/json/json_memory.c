@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: ISC */
 /*
- * The memory of yajl.
+ * Memory for yajl.
  */
 #include "json_memory.h"
 

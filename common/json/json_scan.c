@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: ISC */
 /*
- * Before yajl.
+ * Scans a text before yajl parses it.
  */
 #include "json_scan.h"
 
@@ -10,7 +10,7 @@
 
 #include "utf8.h"
 
-/* Shorter ones are not worth it. */
+/* Cutting shorter strings gains nothing. */
 #ifndef LONG_STRING_BYTES
 #define LONG_STRING_BYTES 4096
 #endif
@@ -33,9 +33,9 @@ hex4(const char *s)
 	return v;
 }
 
-/* yajl turns half a surrogate pair into a question mark; here it is an
- * error. Escapes stand in strings only, so no parser is needed to find them.
- * Returns the offset of the bad escape, or the length. */
+/* yajl turns half a surrogate pair into a question mark; here it is an error.
+ * Escapes occur only in strings, so they can be found without a parser. Returns
+ * the offset of the bad escape, or the length. */
 static size_t
 find_lone_surrogate(const char *text, size_t len)
 {
@@ -86,7 +86,7 @@ find_bad_utf8(const char *text, size_t len)
 	return utf8_find_invalid(text, len);
 }
 
-/* yajl takes a form feed and a vertical tab for blanks; in a string it
+/* yajl takes a form feed and a vertical tab for blanks. Inside strings it has
  * refused them already. */
 static size_t
 find_bad_blank(const char *text, size_t len)
@@ -117,7 +117,7 @@ json_scan_blanks(const struct json_cuts *cuts, const char *text, size_t len)
 	return find_in_pieces(cuts, text, len, find_bad_blank);
 }
 
-/* What every 64-bit processor compares in one step. */
+/* 16 bytes, which every 64-bit processor compares in one step. */
 typedef int8_t wide __attribute__((vector_size(16)));
 
 static bool
@@ -126,7 +126,7 @@ is_plain(char c)
 	return (signed char)c >= 0x20 && c != '"' && c != '\\';
 }
 
-/* Length of the plain run at s. */
+/* Returns the length of the plain run at s. */
 static size_t
 plain_run(const char *s, size_t n)
 {
@@ -137,7 +137,7 @@ plain_run(const char *s, size_t n)
 		wide w;
 
 		memcpy(&w, s + i, sizeof(w));
-		/* bytes from 0x80 are negative */
+		/* bytes from 0x80 up are negative */
 		w = (w < 0x20) | (w == '"') | (w == '\\');
 		memcpy(odd, &w, sizeof(odd));
 		if (odd[0] | odd[1])
@@ -148,7 +148,8 @@ plain_run(const char *s, size_t n)
 	return i;
 }
 
-/* Offset of the quote that ends the string at `at`, or len. */
+/* Returns the offset of the quote that ends the string, or len. `at` is a
+ * position inside the string. */
 static size_t
 string_end(const char *text, size_t len, size_t at)
 {
@@ -161,9 +162,9 @@ string_end(const char *text, size_t len, size_t at)
 	return len;
 }
 
-/* Quotes stand in strings (escaped) and around them only: up to the first
- * error, and behind it nothing counts. False: no whole string is behind `at`.
- */
+/* Finds the next string at or after `at`. In a correct text a quote is either
+ * around a string or escaped in one; after an error the result does not matter.
+ * Returns false if no complete string follows. */
 static bool
 next_string(
     const char *text, size_t len, size_t at, struct json_cut *string, bool *cut)

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: ISC */
 /*
- * What json.c looks at before yajl does: the checks yajl leaves out, and the
- * long strings it need not see.
+ * Scans a text before json.c gives it to yajl: checks that yajl does not make,
+ * and long strings that yajl need not see.
  */
 #ifndef JSON_SCAN_H
 #define JSON_SCAN_H
@@ -12,27 +12,30 @@
 #define JSON_CUTS_MAX 8
 
 /*
- * yajl looks at every byte. A long string that is plain (ASCII, no escape, no
- * control character) stands for itself, so yajl is given its quotes alone.
+ * yajl looks at every byte, which is slow for long strings. A long plain string
+ * (ASCII, no escapes, no control characters) has no need for that: it is cut
+ * out, and yajl sees only its two quotes.
  */
 struct json_cuts {
 	size_t count;
 	struct json_cut {
-		size_t from, to; /* offsets of what is between the quotes */
+		/* offsets of the contents, without the quotes */
+		size_t from, to;
 	} cut[JSON_CUTS_MAX];
 };
 
-/* Finds the long plain strings of the text, the first JSON_CUTS_MAX of them.
- * Right up to the first error in the text; what is behind does not count. */
+/* Finds the first JSON_CUTS_MAX long plain strings of the text. The cuts are
+ * correct up to the first error in the text; after that they do not matter. */
 void json_scan_plan(struct json_cuts *cuts, const char *text, size_t len);
 
-/* Is there more than `most` bytes of it that yajl has to look at? Costs what
- * these bytes and the long strings cost, whatever else the text is. */
+/* Returns true if yajl would have to look at more than `most` bytes. Takes time
+ * only for those bytes and for the long strings, whatever the rest of the text
+ * is. */
 bool json_scan_exceeds(const char *text, size_t len, size_t most);
 
-/* Offset of the first fault between the cuts, or len: bytes that are not
- * UTF-8; half a surrogate pair in escapes; form feeds and vertical tabs, which
- * yajl takes for blanks (in strings it refuses them). */
+/* Each returns the offset of a fault outside the cuts, or len. The faults are
+ * bytes that are not UTF-8, half a surrogate pair in escapes, and form feeds or
+ * vertical tabs, which yajl takes for blanks outside strings. */
 size_t json_scan_utf8(
     const struct json_cuts *cuts, const char *text, size_t len);
 size_t json_scan_surrogates(

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: ISC */
 /*
- * Reading a tree: members by name, numbers in range.
+ * Reads a tree: members by name, and numbers in range.
  */
 #include "json.h"
 
@@ -29,7 +29,7 @@ json_is(const struct json_value *string, const char *text)
 	       string->text.len == n && !memcmp(string->text.ptr, text, n);
 }
 
-/* Digits only; 0 or -ERANGE. */
+/* Parses digits only. Returns 0, or -ERANGE. */
 static int
 parse_digits(const char *s, size_t n, uint64_t max, uint64_t *out)
 {
@@ -68,7 +68,7 @@ json_to_i64(const struct json_value *v, int64_t *out)
 	if (parse_digits(v->text.ptr + negative, v->text.len - negative,
 		(uint64_t)INT64_MAX + negative, &u) < 0)
 		return -ERANGE;
-	/* Minus zero is a floating-point number to the peer. */
+	/* The peer takes minus zero for a floating-point number. */
 	if (negative && u == 0)
 		return -ERANGE;
 	*out = negative ? (int64_t)(0 - u) : (int64_t)u;

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: ISC */
 /*
- * JSON writing: values append to a buffer, commas come by themselves.
+ * Writes JSON. Values are appended to a buffer, and commas are added
+ * automatically.
  */
 #include <stdio.h>
 #include <string.h>
@@ -47,7 +48,8 @@ json_key(struct json_writer *w, const char *key)
 	w->comma = false;
 }
 
-/* Length of the UTF-8 character at p, 0 if there is none (RFC 3629). */
+/* Returns the length of the UTF-8 character at p, or 0 if it is invalid (RFC
+ * 3629). */
 static size_t
 utf8_char(const unsigned char *p, size_t left)
 {
@@ -64,7 +66,7 @@ utf8_char(const unsigned char *p, size_t left)
 	return n;
 }
 
-/* Of the UTF-8 character at p, of n bytes. */
+/* Decodes the valid UTF-8 character of n bytes at p. */
 static unsigned
 utf8_decode(const unsigned char *p, size_t n)
 {
@@ -75,8 +77,9 @@ utf8_decode(const unsigned char *p, size_t n)
 	return c;
 }
 
-/* What a terminal or an editor would obey or turn the text around with: C1,
- * line separators, marks of direction. */
+/* Returns true for characters that a terminal or editor would obey, or that
+ * change the direction of the text: C1 controls, line separators and direction
+ * marks. */
 static bool
 is_control(unsigned c)
 {
@@ -109,7 +112,8 @@ is_plain(unsigned char c)
 	return c >= 0x20 && c < 0x7f && c != '"' && c != '\\';
 }
 
-/* Returns how many of the bytes it was; one that is none becomes U+FFFD. */
+/* Writes the character at p and returns its length. An invalid byte becomes
+ * U+FFFD. */
 static size_t
 put_character(struct buf *b, const unsigned char *p, size_t left)
 {
@@ -211,7 +215,7 @@ json_null(struct json_writer *w)
 	buf_puts(w->buf, "null");
 }
 
-/* Nothing in base64 needs an escape: it goes straight into the buffer. */
+/* base64 needs no escapes, so it is encoded directly into the buffer. */
 void
 json_base64(struct json_writer *w, const void *p, size_t n)
 {

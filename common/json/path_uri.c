@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: ISC */
 /*
- * file: URIs <-> path bytes, by the rules of the WHATWG URL standard as far
- * as file: needs them (doc/protocol.md section 9).
+ * Converts between file: URIs and paths, by the rules of the WHATWG URL
+ * standard that concern file: (doc/protocol.md section 9).
  */
 #include "path_uri.h"
 
@@ -13,14 +13,15 @@
 #define RELATIVE_URI "invalid URI: relative URL without a base"
 #define BAD_HOST     "invalid URI: invalid international domain name"
 
-/* The URI while it is taken apart; everything lies in the arena. */
+/* A URI while it is being parsed. All memory is in the arena. */
 struct parts {
-	char *text; /* cleaned: no blanks around, no tab, newline inside */
+	/* without blanks around it and without tabs and newlines inside */
+	char *text;
 	size_t len;
-	size_t at;   /* behind what was read */
-	char *uri;   /* as it is shown: "file://", host, normalised path */
-	size_t host; /* where its host begins */
-	size_t path; /* where its path begins */
+	size_t at;   /* offset after what was parsed */
+	char *uri;   /* the result: "file://", host, normalised path */
+	size_t host; /* offset of the host in uri */
+	size_t path; /* offset of the path in uri */
 	size_t end;
 };
 
@@ -31,8 +32,8 @@ fail(char *error, size_t cap, const char *text)
 	return -EBADMSG;
 }
 
-/* C0 controls and blanks around it do not count, nor do tabs and newlines
- * inside. */
+/* Copies the URI without the C0 controls and blanks around it, and without tabs
+ * and newlines inside. */
 static void
 clean(struct parts *p, struct json_doc *doc, struct slice uri)
 {
@@ -43,7 +44,7 @@ clean(struct parts *p, struct json_doc *doc, struct slice uri)
 	while (end > s && (unsigned char)end[-1] <= ' ')
 		end--;
 	p->text = json_alloc(doc, (size_t)(end - s) + 1);
-	/* An escape is three characters for one. */
+	/* An escaped character becomes three characters. */
 	p->uri = json_alloc(doc, 16 + 3 * (size_t)(end - s));
 	for (; s < end; s++)
 		if (*s != '\t' && *s != '\n' && *s != '\r')
@@ -107,8 +108,8 @@ hex(char c)
 	return c >= 'a' && c <= 'f' ? c - 'a' + 10 : -1;
 }
 
-/* The byte at s, unescaped, and how many characters it took. A broken escape
- * is text. */
+/* Returns the byte at s, unescaped. *took is the number of characters used. An
+ * invalid escape is taken as text. */
 static unsigned char
 unescape(const char *s, size_t n, size_t *took)
 {
@@ -120,7 +121,8 @@ unescape(const char *s, size_t n, size_t *took)
 			: (unsigned char)s[0];
 }
 
-/* "X:" or "X|": no host and no path of this system. */
+/* Returns true for "X:" or "X|", a drive letter, which is neither a host nor a
+ * path of this system. */
 static bool
 is_drive(const char *s, size_t n)
 {
@@ -128,7 +130,7 @@ is_drive(const char *s, size_t n)
 	       (s[1] == ':' || s[1] == '|');
 }
 
-/* An address of version 6 in its brackets. */
+/* Returns true for an IPv6 address in brackets. */
 static bool
 is_address(const char *s, size_t n)
 {
@@ -140,7 +142,8 @@ is_address(const char *s, size_t n)
 	return true;
 }
 
-/* Appends the host, unescaped and in lower case. False: it cannot be one. */
+/* Appends the host, unescaped and in lower case. Returns false if it is no
+ * valid host. */
 static bool
 append_host(struct parts *p, const char *s, size_t n)
 {
@@ -158,7 +161,7 @@ append_host(struct parts *p, const char *s, size_t n)
 	return true;
 }
 
-/* "//HOST" in front of the path. */
+/* Parses "//HOST", if it comes before the path. */
 static int
 take_host(struct parts *p, char *error, size_t cap)
 {
@@ -185,7 +188,8 @@ take_host(struct parts *p, char *error, size_t cap)
 	return 0;
 }
 
-/* "." or "..", each dot perhaps as %2e: the number of dots, else 0. */
+/* Returns 1 for "." and 2 for "..", where each dot may be written as %2e;
+ * otherwise 0. */
 static int
 dots(const char *s, size_t n)
 {
@@ -198,7 +202,8 @@ dots(const char *s, size_t n)
 	return count <= 2 ? count : 0;
 }
 
-/* Appends a segment behind a slash, with what a URI may not hold escaped. */
+/* Appends a slash and a segment. Characters that a URI may not contain are
+ * escaped. */
 static void
 append_segment(struct parts *p, const char *s, size_t n)
 {
@@ -228,8 +233,8 @@ has_drive(const struct parts *p)
 	       (p->end - p->path == 3 || p->uri[p->path + 3] == '/');
 }
 
-/* ".." takes a whole segment, also an empty one; an escaped slash is part of
- * its segment. A drive stays. */
+/* Removes the last segment, for "..". An empty segment counts as one, and an
+ * escaped slash is part of its segment. A drive letter is not removed. */
 static void
 remove_last(struct parts *p)
 {
@@ -266,8 +271,9 @@ take_path(struct parts *p)
 	}
 }
 
-/* Resolves "." and ".." in the text and drops doubled and trailing slashes;
- * only an unescaped slash brings them here (quirk Q14). */
+/* Resolves "." and ".." in the decoded path, and removes doubled and trailing
+ * slashes. Dots and slashes that are still here come from escapes or from empty
+ * segments (quirk Q14). */
 static void
 resolve(char *path)
 {
@@ -293,7 +299,7 @@ resolve(char *path)
 	*to = '\0';
 }
 
-/* The path as bytes. False: it holds a NUL. */
+/* Decodes the path to bytes. Returns false if it contains a NUL. */
 static bool
 decode_path(const struct parts *p, char *path)
 {
@@ -338,8 +344,9 @@ path_uri_parse(struct path_uri *out, struct json_doc *doc, struct slice uri,
 	return 0;
 }
 
-/* Where a first name that looks like a drive has its colon: unescaped it
- * would be read as no path of this system. NULL: no such name. */
+/* If the first name looks like a drive letter, returns the position of its
+ * colon. Without an escape, that path would be read as a foreign one. Otherwise
+ * returns NULL. */
 static const char *
 drive_mark(const char *path)
 {

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: ISC */
 /*
- * file: URIs <-> path bytes (doc/protocol.md section 9, WHATWG URL rules).
- * Pure: never looks at the disk.
+ * Converts between file: URIs and paths (doc/protocol.md section 9, WHATWG URL
+ * rules). Never looks at the disk.
  */
 #ifndef PATH_URI_H
 #define PATH_URI_H
@@ -10,24 +10,25 @@
 #include "json.h"
 
 struct path_uri {
-	struct slice uri; /* normalised as the peer shows it in errors */
-	const char *path; /* absolute, NUL-terminated, dot segments and
-			   * doubled or trailing slashes gone; in the arena.
-			   * NULL when foreign */
-	bool foreign;	  /* another host or a drive letter: a URI, but no
-			   * path of this machine */
+	struct slice uri; /* normalised, as the peer shows it in errors */
+	/* absolute, NUL-terminated, in the arena; without dot segments and
+	 * without doubled or trailing slashes. NULL if foreign */
+	const char *path;
+	/* another host or a drive letter: a valid URI, but no path of this
+	 * machine */
+	bool foreign;
 };
 
-/* 0, or -EBADMSG with the message of section 9 in error[]. Memory comes from
- * doc's arena. */
+/* Returns 0, or -EBADMSG with a message of section 9 in error[]. Memory comes
+ * from the arena of doc. */
 int path_uri_parse(struct path_uri *out, struct json_doc *doc, struct slice uri,
     char *error, size_t error_cap);
 
-/* Appends "file:///..." with section 9's escapes (no quotes, nothing that
- * JSON would escape again). */
+/* Appends "file:///..." with the escapes of section 9. The result contains no
+ * quotes and nothing that JSON would have to escape. */
 void path_uri_write(struct buf *b, const char *path);
 
-/* The same as a JSON string value. */
+/* Writes the same as a JSON string. */
 void json_path(struct json_writer *w, const char *path);
 
 #endif
