@@ -1,7 +1,5 @@
 /* SPDX-License-Identifier: ISC */
-/*
- * The guess that a command was denied something.
- */
+/* The guess whether something was denied to a command. */
 #include "denial.h"
 
 #include <ctype.h>
@@ -24,7 +22,10 @@ holds_word(const char *text, size_t len)
 	return false;
 }
 
-/* The streams of a mask, one text, in lower case. */
+/*
+ * Writes the chunks of the given streams into text, in lower case, and returns
+ * its length. text has room for all of them.
+ */
 static size_t
 collect(const struct retention *output, unsigned streams, char *text)
 {
@@ -41,7 +42,11 @@ collect(const struct retention *output, unsigned streams, char *text)
 	return len;
 }
 
-/* A word may be cut in two by another stream's chunk, or put together by it. */
+/*
+ * Each stream is searched alone and all are searched together: a word may be
+ * split by a chunk of another stream, or may appear only when chunks are
+ * joined.
+ */
 static bool
 output_names_denial(const struct retention *output)
 {

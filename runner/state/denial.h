@@ -1,16 +1,18 @@
 /* SPDX-License-Identifier: ISC */
 /*
- * Whether a sandboxed command failed because it was denied something, as the
- * peer guesses it and clients decide by it (doc/sandbox.md part D). Plain C, no
- * operating system.
+ * Guesses whether a sandboxed command failed because something was denied to
+ * it. The guess follows the peer's rules, and clients act on it (doc/sandbox.md
+ * part D). Plain C without system calls.
  */
 #ifndef DENIAL_H
 #define DENIAL_H
 
 #include "retention.h"
 
-/* From the exit code (128 + n for signal n) and what is retained of the
- * output. */
+/*
+ * exit_code is 128 + n for a command that signal n killed. The guess uses this
+ * code and the retained output.
+ */
 bool denial_is_likely(const struct retention *output, int exit_code);
 
 #endif

@@ -1,7 +1,5 @@
 /* SPDX-License-Identifier: ISC */
-/*
- * The environment of a command, by the client's policy.
- */
+/* The environment of a command, by the client's policy. */
 #include "environment.h"
 
 #include <ctype.h>
@@ -10,14 +8,14 @@
 #include "table.h"
 
 struct variable {
-	struct table_node node; /* environment.names */
+	struct table_node node; /* variables.names */
 	struct slice name, value;
 	bool dropped;
 };
 
-/* In the order of their first appearance; found by name. */
+/* In the order of their first appearance; a table finds them by name. */
 struct variables {
-	struct variable *all; /* room for every candidate */
+	struct variable *all; /* with room for every candidate */
 	size_t count;
 	struct table names;
 };
@@ -34,7 +32,10 @@ slice_of(const char *s)
 	return (struct slice){ s, strlen(s) };
 }
 
-/* The classic two-pointer glob: linear but for the last star. */
+/*
+ * The usual glob with two positions: on a mismatch only the last star takes one
+ * more character.
+ */
 bool
 environment_matches(struct slice pattern, struct slice name)
 {
@@ -138,7 +139,7 @@ inherit(struct variables *v, char *const *base, const struct env_policy *policy)
 	}
 }
 
-/* False: a NUL byte, which no environment can hold. */
+/* Returns false if there is a NUL byte, which no environment can hold. */
 static bool
 set_all(struct variables *v, const struct json_value *map)
 {
@@ -159,7 +160,7 @@ apply_include_only(struct variables *v, const struct json_value *patterns)
 			v->all[i].dropped = true;
 }
 
-/* The vector and its strings in one piece. */
+/* Allocates the vector and its strings as one block. */
 static char **
 flatten(const struct variables *v)
 {

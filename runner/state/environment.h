@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: ISC */
 /*
- * The environment of a command, by the client's policy (doc/protocol.md section
- * 8). Plain C, no operating system.
+ * Builds the environment of a command by the client's policy (doc/protocol.md
+ * section 8). Plain C without system calls.
  */
 #ifndef ENVIRONMENT_H
 #define ENVIRONMENT_H
@@ -9,21 +9,27 @@
 #include "params.h"
 
 /*
- * Builds "NAME=value" strings: inherited ones of base[] by policy, then the
- * policy's set, then env. Returns a NULL-terminated vector that one free()
- * frees, or NULL when a name or value holds a NUL byte.
+ * Builds strings of the form "NAME=value": first the variables of base[] that
+ * the policy inherits, then the policy's set, then env. Later ones replace
+ * earlier ones. Returns a NULL-terminated vector that one free() frees, or NULL
+ * if a name or value holds a NUL byte.
  */
 char **environment_build(char *const *base, const struct env_policy *policy,
     const struct json_value *env);
 
-/* The vector with one variable set; takes envp. NULL, with envp freed: a NUL
- * byte in the value. */
+/*
+ * Returns a new vector in which one variable is set; one free() frees it. envp
+ * is always freed. Returns NULL if the value holds a NUL byte.
+ */
 char **environment_with(char **envp, const char *name, struct slice value);
 
-/* Value of a name in such a vector, or NULL. */
+/* Returns the value of a name in such a vector, or NULL. */
 const char *environment_get(char *const *envp, const char *name);
 
-/* Whole name, any case, with * and ? (section 8, patterns). */
+/*
+ * Matches a pattern with * and ? against a whole name, ignoring case (section
+ * 8, patterns).
+ */
 bool environment_matches(struct slice pattern, struct slice name);
 
 #endif

@@ -1,7 +1,5 @@
 /* SPDX-License-Identifier: ISC */
-/*
- * What a client can know of one process.
- */
+/* What a client can know of one process (process_state.h). */
 #include "process_state.h"
 
 #include "util.h"
@@ -43,7 +41,7 @@ process_state_output(
 {
 	struct retention *r = &s->tail;
 
-	/* Everything so far is in the head, and this fits. */
+	/* All output so far is in the head, and this chunk fits there too. */
 	if (process_state_chunk_max(s) != SIZE_MAX &&
 	    len <= process_state_chunk_max(s)) {
 		r = &s->head;
@@ -96,7 +94,7 @@ process_state_has_news(const struct process_state *s, uint64_t after_seq)
 		return true;
 	if (s->exited && after_seq < s->next_seq - 1)
 		return true;
-	/* The newest chunk is retained until it is closed. */
+	/* The newest chunk stays retained until the process is closed. */
 	return s->last_output_seq > after_seq;
 }
 

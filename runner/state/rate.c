@@ -1,7 +1,5 @@
 /* SPDX-License-Identifier: ISC */
-/*
- * So many bytes a second.
- */
+/* A limit in bytes per second. */
 #include "rate.h"
 
 void
@@ -14,7 +12,7 @@ rate_init(struct rate *r, uint64_t per_second, int64_t now)
 		.filled_ms = now };
 }
 
-/* Whole milliseconds only: what is less stays for the next time. */
+/* Adds what the elapsed whole milliseconds are worth. */
 static void
 fill(struct rate *r, int64_t now)
 {
@@ -24,7 +22,7 @@ fill(struct rate *r, int64_t now)
 
 	if (ms == 0)
 		return;
-	/* Beyond that the bucket is full, however far it was overdrawn. */
+	/* At most 60 seconds are counted, which also avoids an overflow. */
 	more = ms >= 60000 ? full * 60
 			   : full / 1000 * (int64_t)ms +
 				 full % 1000 * (int64_t)ms / 1000;

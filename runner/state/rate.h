@@ -1,8 +1,7 @@
 /* SPDX-License-Identifier: ISC */
 /*
- * So many bytes a second, of whatever is counted together: a bucket that
- * fills with time and may be overdrawn by one read. Plain C; the time is the
- * caller's.
+ * Limits a rate in bytes per second. It is a bucket that fills with time; one
+ * read may overdraw it. Plain C; the caller passes the time.
  */
 #ifndef RATE_H
 #define RATE_H
@@ -15,19 +14,24 @@
 
 struct rate {
 	uint64_t per_second; /* 0: no limit */
-	int64_t left;	     /* bytes; below zero: overdrawn */
-	int64_t filled_ms;   /* when `left` was right */
+	int64_t left;	     /* bytes; negative: overdrawn */
+	int64_t filled_ms;   /* time in ms for which `left` is right */
 };
 
-/* Full: a second's worth. More than RATE_MAX is as good as no limit. */
+/*
+ * The bucket starts full, with the bytes of one second. A rate above RATE_MAX
+ * is lowered to it. now is in ms, of a clock that never goes back.
+ */
 void rate_init(struct rate *r, uint64_t per_second, int64_t now);
 
-/* May there be more now? */
+/* Tells whether more may be read now. */
 bool rate_permits(struct rate *r, int64_t now);
 
 void rate_spend(struct rate *r, size_t bytes);
 
-/* How long until rate_permits(), in ms; at least 1. */
+/*
+ * Returns the ms until rate_permits() is true; at least 1. Only with a limit.
+ */
 uint64_t rate_wait_ms(const struct rate *r);
 
 #endif

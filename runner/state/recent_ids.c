@@ -1,7 +1,5 @@
 /* SPDX-License-Identifier: ISC */
-/*
- * The last ids of what was done.
- */
+/* The last ids of operations that were carried out. */
 #include "recent_ids.h"
 
 #include "siphash.h"

@@ -1,12 +1,13 @@
 /* SPDX-License-Identifier: ISC */
 /*
- * The last ids of what was done, first in first out, so that it is not done
- * again: of writes to a process (doc/protocol.md section 7.6), of starts in a
- * session. Plain C, no operating system.
+ * Remembers the last ids of operations that were carried out, so that none is
+ * carried out twice: writes to a process (doc/protocol.md section 7.6) and
+ * starts in a session. The oldest id is forgotten first. Plain C without system
+ * calls.
  *
- * An id is remembered as 128 bits of a keyed hash whose key never leaves the
- * program: nobody can make two ids meet on purpose, and by chance it does not
- * happen.
+ * An id is remembered as 128 bits of a keyed hash. The key never leaves the
+ * program, so nobody can construct two ids with the same hash, and an
+ * accidental match is too unlikely to matter.
  */
 #ifndef RECENT_IDS_H
 #define RECENT_IDS_H
@@ -23,7 +24,7 @@ struct recent_ids {
 	uint64_t (*ids)[2]; /* owned; a ring once it is full */
 	uint32_t count;
 	uint32_t cap;
-	uint32_t next; /* oldest, when full */
+	uint32_t next; /* index of the oldest, when full */
 };
 
 void recent_ids_clear(struct recent_ids *w);

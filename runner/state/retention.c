@@ -9,18 +9,21 @@
 #include "util.h"
 
 #define BLOCK_FIRST_BYTES 512
-/* Two of the longest chunks, with their records: one would waste the half. */
+/*
+ * Room for two chunks of the maximal length with their records. With room for
+ * one, a block could waste half of its memory.
+ */
 #define BLOCK_MAX_BYTES (2 * ((64u << 10) + sizeof(struct record)))
 
 struct retention_block {
 	TAILQ_ENTRY(retention_block) link; /* retention.blocks */
-	size_t head;			   /* first record still held */
+	size_t head; /* offset of the first record still held */
 	size_t used;
 	size_t cap;
 	uint8_t bytes[];
 };
 
-/* In front of every chunk, unaligned. */
+/* Precedes each chunk in a block; not aligned. */
 struct record {
 	uint64_t seq;
 	uint32_t len;
@@ -72,7 +75,10 @@ drop_oldest(struct retention *r)
 		drop_block(r, b);
 }
 
-/* Each block doubles the one before, up to a size worth having. */
+/*
+ * Returns a block with room for need bytes. A new block is twice as large as
+ * the one before, up to BLOCK_MAX_BYTES.
+ */
 static struct retention_block *
 block_for(struct retention *r, size_t need)
 {
