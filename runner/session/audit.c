@@ -1,7 +1,5 @@
 /* SPDX-License-Identifier: ISC */
-/*
- * What the session does, told to the broker: its commands.
- */
+/* Reports of the session's commands to the broker. */
 #include "audit.h"
 
 #include <string.h>
@@ -64,7 +62,7 @@ is_plain(struct slice word)
 	return word.len > 0;
 }
 
-/* As a shell would read it again. */
+/* Quotes the word so that a shell reads it as it was. */
 static void
 put_word(struct buf *b, struct slice word)
 {
@@ -173,7 +171,7 @@ to_ms(const struct timeval *tv)
 	return (uint64_t)tv->tv_sec * 1000 + (uint64_t)tv->tv_usec / 1000;
 }
 
-/* What its limits did to it and to all it started. */
+/* Counts what limits did to the command and to all it started. */
 static void
 put_counts(struct control_exited *exited, const struct process *p)
 {

@@ -1,13 +1,13 @@
 /* SPDX-License-Identifier: ISC */
 /*
- * What the session does, told to the broker for its audit log and its
- * counters, if it wants to know: commands when they run and when they have
- * ended, operations on files and HTTP requests before they are carried out.
- * Secrets are taken out here (redact.h).
+ * Reports what the session does to the broker, for its audit log and its
+ * counters, if the broker asks for it. A command is reported when it runs and
+ * when it has ended; an operation on a file and an HTTP request are reported
+ * before they are carried out. Secrets are removed here (redact.h).
  *
- * Nothing is lost on the way: a report waits until the broker takes it, and
- * what is asked waits with it. Where a record is required and none can be
- * written, what would have to be recorded is refused.
+ * No report is lost: the runner waits until the broker takes it, and the
+ * request waits with it. Where a record is required and cannot be written, the
+ * request is refused.
  */
 #ifndef AUDIT_H
 #define AUDIT_H
@@ -27,41 +27,52 @@ struct session_process;
 
 struct record {
 	struct control_audit order;
-	struct redact_rules rules; /* of its texts */
-	bool fails;		   /* nothing can be written down */
+	struct redact_rules rules; /* for secrets in texts */
+	bool fails; /* records are required and cannot be written */
 };
 
-/* From now on; once. */
+/* Starts reporting; called once. order is copied. */
 void audit_begin(struct session *s, const struct control_audit *order);
 
-/* False: what must be recorded cannot be; the request was answered so. */
+/*
+ * Returns false if a record is required and cannot be written; then the request
+ * was answered with an error.
+ */
 bool audit_permits(struct request *r);
 
-/* argv as a shell would read it, without its secrets, as far as it fits into
- * text[CONTROL_COMMAND_MAX]. Returns how many secrets were found. */
+/*
+ * Writes argv as a shell would read it into text[CONTROL_COMMAND_MAX], without
+ * secrets, as far as it fits. *cut is set if it did not fit. Returns the number
+ * of secrets found.
+ */
 unsigned audit_command(
     const struct session *s, char *const argv[], char *text, bool *cut);
 
-/* For audit_started(); 0 when nobody asks. */
+/* The time in us for audit_started(); 0 if no reports are wanted. */
 int64_t audit_clock_us(const struct session *s);
 
-/* A command runs; it was asked for at began_us. */
+/* Reports that a command runs. It was requested at began_us. */
 void audit_started(const struct session_process *p, char *const argv[],
     const char *cwd, int64_t began_us);
 
-/* Its start could not be recorded: it ends, and its client hears why. */
+/*
+ * Ends a command whose start could not be recorded, and tells the client why.
+ * process is its id.
+ */
 void audit_end_unrecorded(struct session *s, const char *process);
 
-/* It ended by itself or was killed. */
+/* Reports that a command has ended, by itself or killed. */
 void audit_exited(struct session_process *p);
 
-/* It is about to be carried out, sandboxed or not. False: as
- * audit_permits(). */
+/*
+ * Report a request that is about to be carried out, in a sandbox or not. They
+ * return false as audit_permits() does.
+ */
 bool audit_file(struct request *r, const struct rpc_method *method,
     const struct fs_params *p, bool sandboxed);
 bool audit_http(struct request *r, const struct http_request_params *p);
 
-/* Are operations on files recorded at all? */
+/* Tells whether operations on files are recorded at all. */
 bool audit_wants_files(const struct session *s);
 
 #endif

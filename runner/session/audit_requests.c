@@ -1,7 +1,5 @@
 /* SPDX-License-Identifier: ISC */
-/*
- * What the session does, told to the broker: operations on files, and HTTP.
- */
+/* Reports of operations on files and of HTTP requests to the broker. */
 #include <string.h>
 
 #include "audit.h"
@@ -11,8 +9,11 @@
 #include "session.h"
 #include "util.h"
 
-/* What changes something; fs/open does with mode `replace`. Blocks of an open
- * file are its fs/open's. */
+/*
+ * The operations that are recorded, and whether they write. fs/open writes when
+ * its mode is `replace`. Blocks of an open file are not recorded; its fs/open
+ * is.
+ */
 static const struct operation {
 	const char *name;
 	bool writes;

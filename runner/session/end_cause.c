@@ -16,10 +16,13 @@ to_ms(const struct timeval *tv)
 	return (uint64_t)tv->tv_sec * 1000 + (uint64_t)tv->tv_usec / 1000;
 }
 
-/* At its hard limit the kernel kills without another word (setrlimit(2)). The
- * runner has the same limit. The kernel counts ticks for the limit, and
- * measures for getrusage(2): on a busy host a process had used 1.68 s when the
- * limit of 2 s killed it. Half of the limit is therefore enough. */
+/*
+ * At the hard limit the kernel kills with SIGKILL and gives no other sign
+ * (setrlimit(2)). The runner has the same limit as its commands. The kernel
+ * counts ticks for the limit, but getrusage(2) measures exactly: on a busy host
+ * a process had used 1.68 s when the limit of 2 s killed it. So half of the
+ * limit is taken as reached.
+ */
 static bool
 used_all_cpu_time(const struct rusage *usage)
 {

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: ISC */
 /*
- * Why a command ended: by itself, because somebody wanted it to, or at which
- * limit.
+ * Finds out why a command ended: by itself, because somebody ended it, or at
+ * which limit.
  */
 #ifndef END_CAUSE_H
 #define END_CAUSE_H
@@ -10,7 +10,7 @@
 
 struct session_process;
 
-/* Of one that was reaped. */
+/* Only for a command that was reaped. */
 enum end_cause end_cause(const struct session_process *p);
 
 #endif

@@ -69,7 +69,10 @@ recorder_begin(struct request *r, struct session_process *sp,
 	return false;
 }
 
-/* It ended too early. */
+/*
+ * Called after each write. If the recording ended early and the operator
+ * requires it, the command is ended.
+ */
 static void
 check(struct session_process *sp, int err)
 {

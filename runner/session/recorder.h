@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: ISC */
 /*
- * Which terminals of the session are recorded (recording.h), and what happens
- * when one cannot be: it goes on without, or, where the operator requires it,
- * is not started, or ended.
+ * Decides which terminals of the session are recorded (recording.h). If one
+ * cannot be recorded, its command goes on without a recording. If the operator
+ * requires recordings, the command is not started, or is ended.
  */
 #ifndef RECORDER_H
 #define RECORDER_H
@@ -15,7 +15,10 @@ struct process_start_params;
 struct request;
 struct session_process;
 
-/* Before it is started. False: it must not be; the request was answered so. */
+/*
+ * Called before the command is started. Returns false if it must not start;
+ * then the request was answered.
+ */
 bool recorder_begin(struct request *r, struct session_process *sp,
     const struct process_start_params *p, char *const argv[],
     char *const envp[]);

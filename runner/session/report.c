@@ -1,7 +1,5 @@
 /* SPDX-License-Identifier: ISC */
-/*
- * How a process stands and how it ended.
- */
+/* The state of a process and how it ended. */
 #include "report.h"
 
 #include <stdio.h>
@@ -27,7 +25,7 @@ to_ms(const struct timeval *tv)
 	return (uint64_t)tv->tv_sec * 1000 + (uint64_t)tv->tv_usec / 1000;
 }
 
-/* Of the command and of what it has waited for (getrusage(2)). */
+/* The usage of the command and of the children it waited for (getrusage(2)). */
 static void
 write_usage(struct json_writer *w, const struct rusage *usage)
 {

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: ISC */
 /*
- * How a process stands and how it ended, as process/wait answers it
+ * Writes the state of a process and how it ended, as process/wait answers it
  * (doc/protocol.md section 17).
  */
 #ifndef REPORT_H
@@ -10,11 +10,13 @@
 
 struct session_process;
 
-/* Members into an object that is open: running, exitCode, closed, and how it
- * ended: signal, core, timedOut, oomKilled, rusage. */
+/*
+ * Writes members into an object that is open: running, exitCode, closed, and
+ * how it ended: signal, core, timedOut, oomKilled, rusage.
+ */
 void report_write(struct json_writer *w, const struct session_process *p);
 
-/* The answer of process/wait. */
+/* Answers process/wait. */
 void report_reply(struct channel *ch, const struct session_process *p,
     const struct rpc_id *id);
 

@@ -22,7 +22,9 @@
 static void kill_cb(evutil_socket_t fd, short what, void *arg);
 static void rate_cb(evutil_socket_t fd, short what, void *arg);
 
-/* Before they are made: killed in between, the runner leaves nothing unknown.
+/*
+ * Notes placeholders in the session's list before they are made. If the runner
+ * is killed in between, the cleanup still knows them.
  */
 static const struct siphash_key *
 note_placeholders(void *owner, const struct placeholder *placeholders, size_t n)
@@ -46,8 +48,10 @@ give_up_helper(void *owner, const struct sandbox *n)
 	return s->server->give_up(s, n);
 }
 
-/* Where a file helper, which has no other environment, finds the user's
- * configuration. */
+/*
+ * Builds the variables that tell a file helper where the user's configuration
+ * is. A file helper has no other environment.
+ */
 static void
 name_homes(struct session *s)
 {
@@ -63,7 +67,10 @@ session_init(struct session *s, const struct session_server *server,
     struct event_base *base, const struct control_session_config *config,
     char **env, const struct session_fds *fds, const struct cgroup *cgroup)
 {
-	/* Field by field: what stays zero costs an idle session nothing. */
+	/*
+	 * Fields are set one by one: memory that stays zero costs an idle
+	 * session nothing.
+	 */
 	s->server = server;
 	s->base = base;
 	s->config = *config;
@@ -193,8 +200,10 @@ session_detach(struct session *s, enum channel_end end)
 {
 	if (!channel_is_open(&s->client.channel))
 		return;
-	/* First the word, then the end of file: the front-end asks the broker
-	 * why, and the broker must know by then. */
+	/*
+	 * The report goes first, then the end of file. The front-end then asks
+	 * the broker for the reason, and the broker must know it by then.
+	 */
 	s->report_detached(s, end);
 	channel_close(&s->client.channel);
 	s->server->detached(s);
@@ -230,7 +239,7 @@ on_message(struct channel *ch, char *text, size_t len)
 	s->server->message(&s->client, text, len);
 }
 
-/* Content for a file is not held in memory. */
+/* Content for a file is not held in memory but written to a spool. */
 static struct intake *
 on_long_message(struct channel *ch, const char *text, size_t len)
 {
@@ -250,9 +259,11 @@ on_drained(struct channel *ch)
 	s->server->drained(s);
 }
 
-/* The client said its last word; what waits for time to pass is answered
- * now with what there is. Over stdio somebody still reads the answers, and what
- * was read is answered. A socket that ended has nobody behind it. */
+/*
+ * The client sends no more. Waiting requests are answered now with what there
+ * is. Over stdio somebody still reads the answers. A socket that has ended has
+ * no reader.
+ */
 static void
 on_ended(struct channel *ch)
 {
@@ -314,7 +325,7 @@ kill_cb(evutil_socket_t fd, short what, void *arg)
 	struct session *s = arg;
 	struct timeval again = { 0, 20000 };
 
-	/* In rounds: those who die hand their children over. */
+	/* Repeated, because processes that die leave their children to us. */
 	reaper_signal_all(SIGKILL);
 	loop_add(&s->kill_event, &again);
 }

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: ISC */
 /*
- * The session: everything a client could lose. Lives as long as its runner;
- * clients attach to it one after the other.
+ * The session: everything that a client could lose. It lives as long as its
+ * runner; clients attach to it one after another.
  */
 #ifndef SESSION_H
 #define SESSION_H
@@ -28,38 +28,39 @@ struct file_router;
 struct pattern_scan;
 struct start_queue;
 
-/* Where the handshake of a connection stands; a mask in methods.def. */
+/* The state of a connection's handshake; a bit mask in methods.def. */
 enum session_state {
 	SESSION_NEW = 1 << 0,	      /* waiting for initialize */
 	SESSION_INITIALIZED = 1 << 1, /* waiting for initialized */
 	SESSION_READY = 1 << 2,
-	SESSION_WATCHING = 1 << 3, /* the same, of one that only watches */
+	/* like READY, on a connection that only watches */
+	SESSION_WATCHING = 1 << 3,
 };
 
-/* A connection: where requests come from and answers go. */
+/* A connection, from which requests come and to which answers go. */
 struct client {
 	struct session *session;
 	struct channel channel;
 	enum session_state state;
 	char peer[CONTROL_PEER_MAX];
-	unsigned waiting; /* requests without answer */
+	unsigned waiting; /* requests not answered yet */
 	bool watching;
 	bool stdio;
-	bool input_ended; /* it said all it will say */
-	bool violated;	  /* it broke the envelope */
+	bool input_ended; /* the client will send no more */
+	bool violated;	  /* the client broke the envelope's rules */
 };
 
-/* Processes beside the runner that serve some methods. */
+/* Kinds of processes that serve some methods beside the runner. */
 enum helper_kind { HELPER_FILES, HELPER_HTTP, HELPER_KINDS };
 TAILQ_HEAD(helper_list, helper);
 
-/* A connection that only watches. */
+/* A connection that only watches (watcher.h). */
 struct watcher;
 
-/* A request that is answered later; dies with its connection. */
+/* A request that is answered later (waiter.h). */
 struct waiter;
 
-/* A process and what the session keeps about it. */
+/* A process and what the session knows about it. */
 struct session_process {
 	struct table_node node;			  /* session.processes, by id */
 	TAILQ_ENTRY(session_process) link;	  /* session.started */
@@ -69,39 +70,45 @@ struct session_process {
 	struct sandbox_report sandbox;
 	struct session *session;
 	struct recording *recording; /* recorder.h; NULL: not recorded */
-	bool unrecorded;	     /* ended because it must be */
-	bool v0;		     /* of dialect_v0.c, where ids are apart */
-	bool orphaned;		     /* v0: its connection is over */
-	int64_t forget_ms;	     /* closed: when the id is free again */
-	size_t output_kept;	     /* closed: bytes of session.output_kept */
-	uint64_t number;	     /* counts the starts of the session */
-	int64_t started_ms;	     /* since 1970 */
-	int64_t began_ms;	     /* the same, as now_ms() */
-	char *start_id;		     /* owned; NULL: none */
+	bool unrecorded;	     /* ended because a record was required */
+	bool v0;       /* started by dialect_v0.c, which has ids of its own */
+	bool orphaned; /* v0: its connection has ended */
+	/* closed: when the id becomes free, in now_ms() time */
+	int64_t forget_ms;
+	size_t output_kept; /* closed: its bytes in session.output_kept */
+	/* how many starts the session has had, with this one */
+	uint64_t number;
+	int64_t started_ms; /* start in ms since 1970 */
+	int64_t began_ms;   /* start in now_ms() time */
+	char *start_id;	    /* owned; NULL: none */
 	size_t start_id_len;
-	char *command; /* owned: what is kept of argv, each with its NUL */
+	/* owned: the first arguments of argv, each with its NUL */
+	char *command;
 	size_t command_len;
-	bool command_cut; /* there was more */
+	bool command_cut; /* argv had more */
 	size_t id_len;
 	char id[];
 };
 
 /*
- * What serves the requests of a session's clients (server.h). The session
- * knows connections and processes; it does not know a method.
+ * What serves the requests of a session's clients (server.h). The session knows
+ * connections and processes, but no methods.
  */
 struct session_server {
-	/* Once, before everything else. */
+	/* Called once, before everything else. */
 	void (*begin)(struct session *s);
-	/* A whole message of a client. */
+	/* A client sent a whole message. */
 	void (*message)(struct client *c, char *text, size_t len);
 	/* The attached client reads again. */
 	void (*drained)(struct session *s);
-	/* The attached client hung up, and nobody reads its answers. */
+	/* The attached client hung up; nobody reads its answers. */
 	void (*hung_up)(struct session *s);
-	/* The connection is over, and what belongs to it ends. */
+	/* The connection has ended, and what belongs to it must end. */
 	void (*detached)(struct session *s);
-	/* A sandbox is to make room. False: a request or a handle needs it. */
+	/*
+	 * Asks to free a sandbox to make room. Returns false if a request or a
+	 * handle needs it.
+	 */
 	bool (*give_up)(struct session *s, const struct sandbox *sandbox);
 };
 
@@ -109,123 +116,154 @@ struct session {
 	struct event_base *base;
 	const struct session_server *server;
 	struct control_session_config config;
-	char **env;	      /* what envPolicy inherits */
-	char *homes[3];	      /* HOME and CODEX_HOME, for file helpers; owned */
-	int null_fd;	      /* -1: nothing was started yet */
-	struct client client; /* the attached connection */
-	uint32_t generation;  /* of the attachment */
-	int64_t attached_ms;  /* for the first time, as now_ms() */
-	uint32_t last_watcher;		/* its number */
+	char **env;	       /* the base environment for envPolicy */
+	char *homes[3];	       /* owned: HOME=, CODEX_HOME= for file helpers */
+	int null_fd;	       /* /dev/null; -1: no process was started yet */
+	struct client client;  /* the attached connection */
+	uint32_t generation;   /* of the current attachment */
+	int64_t attached_ms;   /* time of the first attachment, as now_ms() */
+	uint32_t last_watcher; /* the number of the newest watcher */
 	TAILQ_HEAD(, watcher) watchers; /* watcher.h */
 	struct watch *watch;		/* fs/watchMissing; NULL: none */
 	struct watches *watches;	/* fs/watch; NULL: none */
 	struct helper_list helpers;
-	struct helper *relaying; /* whose frame is under way */
+	struct helper *relaying; /* the helper that has sent half a frame */
 	struct file_router *files;
 	struct start_queue *starting;
 	struct pattern_scan *scan;
-	size_t held_bytes; /* of requests that these hold back */
-	unsigned spools;   /* content of requests that is on disk */
-	int http_program;  /* execd-http */
+	size_t held_bytes; /* bytes of requests held by the three above */
+	unsigned spools;   /* spools of requests now on disk */
+	int http_program;  /* descriptor of execd-http */
 	struct sandboxes sandbox;
 	struct placeholder_list placeholders;
-	int userns; /* for it */
+	int userns; /* the user namespace for sandboxes; -1: none */
 	struct cgroup_pool groups;
-	struct record *record; /* audit.h; NULL: nobody asks */
+	struct record *record; /* audit.h; NULL: no reports are wanted */
 	bool terminating;
 	struct table processes;
-	TAILQ_HEAD(, session_process) started; /* the same, in that order */
+	/* all processes, in order of their start */
+	TAILQ_HEAD(, session_process) started;
 	uint64_t starts;
-	struct recent_ids start_ids; /* carried out */
+	struct recent_ids start_ids; /* ids of starts that were carried out */
 	unsigned v0_starts;
-	TAILQ_HEAD(, session_process) closed; /* in the order of forgetting */
-	struct session_process *oldest_kept;  /* of these, with its output */
-	uint64_t output_kept;		      /* bytes of it, of all of them */
-	struct rate output_rate;	      /* of all of them together */
+	/* in the order in which they are forgotten */
+	TAILQ_HEAD(, session_process) closed;
+	/* the oldest in `closed` whose output is kept */
+	struct session_process *oldest_kept;
+	uint64_t output_kept; /* bytes of output kept by `closed` processes */
+	/* limit for the output of all processes together */
+	struct rate output_rate;
 	struct event rate_event;
 	struct event forget_event;
 	struct event kill_event;
-	/* How the broker hears that a connection is over, and the rest. */
+	/*
+	 * Sends a report to the broker. report_detached and report_unwatched
+	 * report the end of a connection.
+	 */
 	void (*report)(enum control_type type, const void *payload);
-	/* A file for the recording of a terminal, or -errno. Waits for it. */
+	/*
+	 * Asks the broker for the file of a terminal's recording and waits for
+	 * it. Returns the descriptor or -errno.
+	 */
 	int (*open_recording)(struct slice process);
 	void (*report_detached)(struct session *s, enum channel_end end);
 	void (*report_unwatched)(uint32_t number, enum channel_end end);
 };
 
-/* What the broker opened for it. */
+/* Descriptors that the broker opened for the session. */
 struct session_fds {
 	int http_program;
 	int userns;	  /* -1: none */
-	int placeholders; /* likewise */
+	int placeholders; /* -1: none */
 };
 
-/* *s is all zero. */
+/* *s must be all zero. */
 void session_init(struct session *s, const struct session_server *server,
     struct event_base *base, const struct control_session_config *config,
     char **env, const struct session_fds *fds, const struct cgroup *cgroup);
 
-/* What the operator permits; once, before the first client. */
+/* Sets what the operator permits. Called once, before the first client. */
 void session_limit(struct session *s, const struct sandbox_limits *limits);
 
-/* Opens what the session needs before its first process. 0, or -errno: the
- * next request may try again. */
+/*
+ * Opens what the session needs before its first process. Returns 0 or -errno;
+ * after an error the next request may try again.
+ */
 int session_settle(struct session *s);
 
-/* A new connection; an older one is dropped. fd is taken over. */
+/* Attaches a new connection and drops an older one. Takes fd over. */
 void session_attach(
     struct session *s, int fd, const struct control_attach *attach);
 
-/* The connection is gone; processes go on. */
+/* Ends the connection; processes go on. */
 void session_detach(struct session *s, enum channel_end end);
 
-/* The client broke a rule that ends the connection: what was answered is
- * still sent, nothing more is read. */
+/*
+ * The client broke a rule that ends the connection. Answers composed so far are
+ * still sent; nothing more is read.
+ */
 void client_violation(struct client *c);
 
-/* Ends the connection once the client's last words are answered. */
+/*
+ * Ends the connection if the client sends no more and everything is answered.
+ */
 void session_finish_if_answered(struct session *s);
 
-/* Starts to end: TERM now, KILL after the grace. The program exits when the
- * last process is reaped. */
+/*
+ * Begins to end the session: SIGTERM now, SIGKILL after the grace time. The
+ * program exits when the last process is reaped.
+ */
 void session_terminate(struct session *s);
 
 struct session_process *session_find(struct session *s, struct slice id);
 struct session_process *session_find_v0(struct session *s, struct slice id);
 
-/* Room for a process of that id, not yet in the session. */
+/* Allocates a process with that id; it is not in the session yet. */
 struct session_process *session_process_new(struct session *s, struct slice id);
 void session_add(struct session *s, struct session_process *p);
-/* Keeps the beginning of argv for process/list. */
+/* Keeps the first part of argv for process/list. */
 void session_note_command(struct session_process *p, char *const *argv);
 void session_process_free(struct session_process *p);
-/* Of session.forget_event: those whose time has come go. */
+/*
+ * Callback of session.forget_event: forgets the closed processes whose time has
+ * come.
+ */
 void session_process_forget_cb(evutil_socket_t fd, short what, void *arg);
 
-/* What a client is told of a process, in whichever way. */
+/* An event of a process, independent of the protocol version. */
 struct process_event {
 	enum { EVENT_OUTPUT, EVENT_EXITED, EVENT_CLOSED } kind;
 	uint64_t seq;
-	enum stream stream; /* EVENT_OUTPUT */
+	enum stream stream; /* EVENT_OUTPUT only, as data and len */
 	const void *data;
 	size_t len;
 };
 void session_tell(
     struct client *c, struct session_process *p, const struct process_event *e);
 
-/* A client's waiting requests: answered with what there is, or given up. */
+/*
+ * End a client's waiting requests: the first answers them with what there is,
+ * the second drops them.
+ */
 void session_answer_waiters(struct client *c);
 void session_drop_waiters(struct client *c);
 
-/* For observers: is anybody told of p; does the client keep up; p is closed
- * and will be forgotten. */
+/*
+ * For observers. session_is_told: does the attached client get events of p?
+ * session_congested: must reading from the process pause? session_note_output:
+ * counts and records output. session_note_closed: p is closed and will be
+ * forgotten later.
+ */
 bool session_is_told(const struct session_process *p);
 bool session_congested(struct process *process);
 void session_note_output(
     struct session_process *p, const void *data, size_t len);
 void session_note_closed(struct session_process *p);
 
-/* The observer that tells the attached client (doc/protocol.md section 7.4). */
+/*
+ * The observer that reports to the attached client (doc/protocol.md section
+ * 7.4).
+ */
 extern const struct process_observer session_observer;
 
 #endif

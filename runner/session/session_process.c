@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: ISC */
 /*
- * The processes of a session: by id, and closed ones until they are forgotten.
+ * The processes of a session: found by id, and kept after they closed until
+ * they are forgotten.
  */
 #include "session.h"
 
@@ -12,10 +13,13 @@
 #include "loop.h"
 #include "recorder.h"
 
-/* Of a command line, for process/list. */
+/* bytes of a command line kept for process/list */
 #define COMMAND_KEPT_BYTES 4096
 
-/* Closed processes keep together what so many running ones can. */
+/*
+ * The retained output of all closed processes is limited to what this many
+ * running ones may retain.
+ */
 #define CLOSED_OUTPUTS_MAX 256
 
 struct process_key {
@@ -140,7 +144,10 @@ session_process_forget_cb(evutil_socket_t fd, short what, void *arg)
 	plan_forgetting(s);
 }
 
-/* The output of the oldest goes; how they ended can still be asked. */
+/*
+ * If there is too much, the output of the oldest processes is dropped. How they
+ * ended can still be asked.
+ */
 static void
 keep_output(struct session_process *p)
 {
@@ -161,7 +168,9 @@ keep_output(struct session_process *p)
 	}
 }
 
-/* Whoever nobody can ask about is forgotten at once. */
+/*
+ * An orphaned process is forgotten at once, because no client can ask about it.
+ */
 void
 session_note_closed(struct session_process *p)
 {

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: ISC */
 /*
- * What the attached client is told of the session's processes, and how fast.
+ * What the attached client is told about the session's processes, and how fast.
  */
 #include "session.h"
 
@@ -38,7 +38,7 @@ write_exited(struct json_writer *w, const struct process *process)
 	json_i64(w, process->state.exit_code);
 	json_key(w, "sandboxDenied");
 	json_bool(w, process->state.sandbox_denied);
-	/* What only execd can do is told where it was done. */
+	/* Members that only execd knows appear only when they apply. */
 	if (process->timed_out) {
 		json_key(w, "timedOut");
 		json_bool(w, true);
@@ -70,7 +70,10 @@ session_tell(
 	channel_send(&c->channel);
 }
 
-/* While nobody is attached nothing is told; it can be read later. */
+/*
+ * While no client is attached, no events are sent; the output can be read
+ * later.
+ */
 bool
 session_is_told(const struct session_process *p)
 {
@@ -125,7 +128,7 @@ session_note_output(struct session_process *p, const void *data, size_t len)
 	recorder_output(p, data, len);
 }
 
-/* Nothing is read until there may be more output again. */
+/* Pauses all reading until the rate permits more output. */
 static bool
 is_too_fast(struct session *s)
 {
@@ -140,7 +143,7 @@ is_too_fast(struct session *s)
 	return true;
 }
 
-/* Those who only watch stop nobody. */
+/* Connections that only watch never pause a command. */
 bool
 session_congested(struct process *process)
 {

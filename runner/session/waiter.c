@@ -1,7 +1,5 @@
 /* SPDX-License-Identifier: ISC */
-/*
- * Requests that wait for news of a process, and the answer to process/read.
- */
+/* Requests that wait for a process, and the answer to process/read. */
 #include "waiter.h"
 
 #include <event2/event.h>
@@ -74,7 +72,7 @@ waiter_reply(struct channel *ch, const struct session_process *p,
 	json_null(&w);
 	json_key(&w, "sandboxDenied");
 	json_bool(&w, state->sandbox_denied);
-	/* The peer's answer has no such member, and its gap is silent. */
+	/* The peer has no such member; it leaves gaps unmentioned. */
 	if (crosses)
 		write_gap(&w, state);
 	json_end(&w, '}');

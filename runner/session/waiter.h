@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: ISC */
 /*
- * A request that waits for something of a process: process/read with waitMs
- * for news, process/wait for its end. It keeps the id and dies with its
+ * A request that waits for a process: process/read with waitMs waits for news,
+ * process/wait for the end. It owns its request id and ends with its
  * connection.
  */
 #ifndef WAITER_H
@@ -20,25 +20,30 @@ struct waiter {
 	struct session_process *process;
 	struct client *client;
 	struct rpc_id id; /* owned */
-	bool for_end;	  /* process/wait, which has no query */
+	bool for_end;	  /* process/wait; has no query */
 	struct process_query query;
 	struct event timeout;
 };
 
-/* process/read (or, without a query, process/wait): waits for news (or the
- * end), or until wait_ms are over. Takes the request's id, or answers that
- * too many wait. */
+/*
+ * Waits for news of p, or without a query for its end, until wait_ms have
+ * passed. UINT64_MAX is for ever. Takes the request's id and returns
+ * RPC_PENDING, or answers that too many requests wait.
+ */
 int waiter_add(struct request *r, struct session_process *p,
     const struct process_query *query, uint64_t wait_ms);
 
-/* Something was told of p: whoever waited for it is answered. */
+/* Called after an event of p: answers the waiters for which it is news. */
 void waiter_wake(struct session_process *p);
 
-/* A client's waiters for p: answered with what there is, or given up. */
+/*
+ * End a client's waiters for p: the first answers them with what there is, the
+ * second drops them.
+ */
 void waiter_answer_all(struct session_process *p, const struct client *c);
 void waiter_drop_all(struct session_process *p, const struct client *c);
 
-/* The answer of process/read. */
+/* Answers process/read. */
 void waiter_reply(struct channel *ch, const struct session_process *p,
     const struct rpc_id *id, const struct process_query *query);
 

@@ -13,11 +13,14 @@
 struct watcher {
 	TAILQ_ENTRY(watcher) link; /* session.watchers */
 	struct client client;
-	uint32_t number; /* the broker's name of it */
-	bool lagging;	 /* something was not told */
+	uint32_t number; /* given by the broker */
+	bool lagging;	 /* an event was not sent */
 };
 
-/* The object stays until the end of the turn: the channel may be at work. */
+/*
+ * The object is freed only at the end of the turn, because its channel may be
+ * in use now.
+ */
 static void
 end_watcher(struct watcher *w, enum channel_end end)
 {
@@ -25,7 +28,7 @@ end_watcher(struct watcher *w, enum channel_end end)
 
 	if (!channel_is_open(&w->client.channel))
 		return;
-	/* First the word, then the end of file (session_detach). */
+	/* The report goes first, then the end of file (session_detach). */
 	s->report_unwatched(w->number, end);
 	channel_close(&w->client.channel);
 	session_drop_waiters(&w->client);
@@ -39,7 +42,7 @@ on_message(struct channel *ch, char *text, size_t len)
 	w->client.session->server->message(&w->client, text, len);
 }
 
-/* It reads again: now it learns that it has to ask for what it missed. */
+/* The watcher reads again. It is told once that it missed events. */
 static void
 on_drained(struct channel *ch)
 {

@@ -1,22 +1,25 @@
 /* SPDX-License-Identifier: ISC */
 /*
- * Connections that watch a session: they are told what the attached one is
- * told of processes, and may ask about them, but change nothing. They stop
- * no command by not reading; what they miss is said.
+ * Connections that watch a session. They get the same events of processes as
+ * the attached one and may ask about them, but change nothing. A watcher that
+ * does not read never pauses a command; it is told later that it missed
+ * something.
  */
 #ifndef WATCHER_H
 #define WATCHER_H
 
 #include "session.h"
 
-/* A new one; fd is taken over. */
+/* Adds a watcher. Takes fd over. */
 void watcher_add(struct session *s, int fd, const struct control_watch *order);
 
-/* An event of a process. */
+/* Sends an event of a process to all watchers. */
 void watchers_tell(struct session_process *p, const struct process_event *e);
 
-/* Writes what was composed and frees those that are over; once per turn of
- * the event loop. */
+/*
+ * Writes the messages composed so far and frees the watchers that have ended.
+ * Called once in each turn of the event loop.
+ */
 void watchers_flush(struct session *s);
 
 #endif
