@@ -15,9 +15,9 @@
 struct input_chunk {
 	TAILQ_ENTRY(input_chunk) link; /* input.queue */
 	size_t at, len;
-	input_answer_fn *answer; /* NULL: accepted already */
+	input_answer_fn *answer; /* NULL: accepted */
 	void *arg;
-	char *write_id; /* waiting: owned */
+	char *write_id; /* owned; of a waiting write */
 	size_t write_id_len;
 	char bytes[];
 };
@@ -56,7 +56,7 @@ has_room(const struct input *in, size_t len)
 		   in->queued_bytes + len <= INPUT_QUEUE_BYTES);
 }
 
-/* A write without an id is not remembered. */
+/* Remembers the id of a write; a write without an id is not remembered. */
 static void
 remember(struct input *in, struct slice id)
 {
@@ -64,7 +64,7 @@ remember(struct input *in, struct slice id)
 		recent_ids_add(&in->ids, id);
 }
 
-/* Room appeared: the oldest writes that waited are accepted now. */
+/* There is room again: accepts the oldest waiting writes. */
 static void
 accept_waiting(struct input *in)
 {
@@ -87,7 +87,7 @@ accept_waiting(struct input *in)
 	}
 }
 
-/* Bytes written, 0 when the command does not take more now, or -errno. */
+/* Returns the bytes written, 0 if the command takes no more now, or -errno. */
 static ssize_t
 write_some(struct input *in, const char *p, size_t n)
 {
@@ -176,8 +176,10 @@ wait_for_room(struct input *in, struct slice write_id, struct slice data,
 	return INPUT_WAITING;
 }
 
-/* An id that is still waiting is asked for again: both wait for the same
- * bytes, which are written once. */
+/*
+ * Tells whether a write with this id waits already. Then both wait for the same
+ * bytes, which are written once.
+ */
 static bool
 is_waiting(const struct input *in, struct slice id)
 {

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: ISC */
 /*
- * What goes to a command's standard input or terminal: a bounded queue in
- * front of the pipe. Beyond it a write waits for its answer, and waits alone;
- * nothing else of the session does (doc/protocol.md section 7.6, quirk Q8).
+ * Input for a command's standard input or terminal. A bounded queue stands in
+ * front of the pipe. When it is full, a write waits for its answer, and nothing
+ * else of the session waits (doc/protocol.md section 7.6, quirk Q8).
  */
 #ifndef INPUT_H
 #define INPUT_H
@@ -18,17 +18,18 @@
 #include "util.h"
 #include "wide_pipe.h"
 
-#define INPUT_QUEUE_CHUNKS  128		/* accepted, not written yet */
-#define INPUT_QUEUE_BYTES   (8u << 20)	/* of them, unless it is only one */
-#define INPUT_WAITING_MAX   4096	/* writes without answer */
-#define INPUT_WAITING_BYTES (64u << 20) /* of them */
+#define INPUT_QUEUE_CHUNKS 128 /* chunks accepted but not written yet */
+/* their bytes; one chunk alone may be larger */
+#define INPUT_QUEUE_BYTES   (8u << 20)
+#define INPUT_WAITING_MAX   4096	/* writes not answered yet */
+#define INPUT_WAITING_BYTES (64u << 20) /* their bytes */
 
 enum input_status {
 	INPUT_ACCEPTED,
 	INPUT_CLOSED,	  /* no input, or the command has ended */
 	INPUT_TERMINATED, /* ... because it was killed */
-	INPUT_FULL,	  /* too much is waiting: refused */
-	INPUT_WAITING,	  /* `answer` comes later */
+	INPUT_FULL,	  /* too much is waiting already: refused */
+	INPUT_WAITING,	  /* the caller's `answer` is called later */
 };
 
 struct input_chunk;
@@ -39,35 +40,44 @@ struct input {
 	enum input_status closed_as;
 	struct event event;
 	bool armed;
-	bool closing;			 /* end of file behind what is queued */
-	struct recent_ids ids;		 /* accepted before */
-	TAILQ_HEAD(, input_chunk) queue; /* accepted first, then waiting */
+	bool closing;	       /* end of file after the queue */
+	struct recent_ids ids; /* ids accepted before */
+	/* accepted ones first, then waiting ones */
+	TAILQ_HEAD(, input_chunk) queue;
 	size_t queued, queued_bytes;
 	size_t waiting, waiting_bytes;
 };
 
-/* Told once for a write that had to wait. `arg` is the caller's. */
+/* Called once for a write that had to wait. `arg` is the caller's. */
 typedef void input_answer_fn(void *arg, enum input_status status);
 
-/* fd (or -1 for none) is taken over. */
+/* Takes fd over; -1: there is no input. */
 void input_open(struct input *in, struct event_base *base, int fd);
 
-/* Writes or queues a copy of data. An id accepted before is accepted again
- * and not written; an empty id is none. INPUT_WAITING: answer(arg) follows. */
+/*
+ * Writes or queues a copy of data. An id that was accepted before is accepted
+ * again, and its data is not written. An empty write_id means no id. After
+ * INPUT_WAITING, answer(arg, status) is called later.
+ */
 enum input_status input_write(struct input *in, struct slice write_id,
     struct slice data, input_answer_fn *answer, void *arg);
 
-/* End of file once everything queued is written. */
+/* Closes the input once everything queued is written. */
 void input_finish(struct input *in);
 
-/* Writes that wait for room are answered INPUT_FULL: their client leaves. */
+/*
+ * Answers the writes that wait for room with INPUT_FULL, because their client
+ * leaves.
+ */
 void input_refuse_waiting(struct input *in);
 
-/* No more input; waiting writes are answered with `as`. */
+/* Closes the input. Waiting writes are answered with `as`. */
 void input_close(struct input *in, enum input_status as);
 
-/* Frees everything; waiting writes are forgotten (their free is arg's
- * owner's: answer is called with INPUT_CLOSED). */
+/*
+ * Frees everything. Waiting writes are answered with INPUT_CLOSED, so that
+ * their owner can free `arg`.
+ */
 void input_clear(struct input *in);
 
 #endif

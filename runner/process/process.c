@@ -24,11 +24,17 @@
 #define READ_BYTES (64u << 10)
 static heap_aligned uint8_t scratch[READ_BYTES];
 
-/* A terminal says no more than "more": what a descendant in another session
- * writes for ever must not keep exited waiting. */
+/*
+ * Limits what is read from a terminal before exited is reported. A terminal
+ * does not say how much is waiting, and a descendant in another session may
+ * write for ever.
+ */
 #define TTY_DRAIN_BYTES (1u << 20)
 
-/* One read of a terminal gives a page at most: after so much there is more. */
+/*
+ * One read of a terminal returns at most a page. After a read of this size
+ * there may be more.
+ */
 #define TTY_MORE_BYTES 2048
 
 static void settle(struct process *p);
@@ -60,8 +66,10 @@ pause_reading(struct process *p)
 		set_reading(&p->streams[i], false);
 }
 
-/* As read(2). A terminal gives a page at most, so it is asked again while it
- * does: what ended or failed meanwhile shows the next time. */
+/*
+ * Like read(2). A terminal returns at most a page, so it is read again while
+ * pages are full. An end or error that comes meanwhile shows at the next call.
+ */
 static ssize_t
 read_what_is_there(struct process_stream *s, size_t max)
 {
@@ -77,8 +85,10 @@ read_what_is_there(struct process_stream *s, size_t max)
 	return n > 0 ? (ssize_t)at : n;
 }
 
-/* Reads and tells. 1: there may be more, 0: nothing now, -1: the end.
- * EIO on a terminal's master is its end of file. */
+/*
+ * Reads and reports output. Returns 1 if there may be more, 0 if nothing is
+ * there now, -1 at the end. EIO on a terminal's master is its end of file.
+ */
 static int
 stream_read(struct process_stream *s)
 {
@@ -126,8 +136,10 @@ give_group_back(struct process *p)
 	p->group = NULL;
 }
 
-/* What a command left running keeps its group, until it is terminated or
- * forgotten. While there is an init, it is not empty. */
+/*
+ * If a command left something running, it keeps its group until it is
+ * terminated or forgotten. While there is an init, the group is not empty.
+ */
 static void
 settle_group(struct process *p)
 {
@@ -138,8 +150,11 @@ settle_group(struct process *p)
 		p->group = NULL;
 }
 
-/* What the command had written when it ended is told before exited. False:
- * the client does not keep up, later. */
+/*
+ * Reports the output that was written before the command ended; exited comes
+ * after it. Returns false if the client does not keep up; then it is done
+ * later.
+ */
 static bool
 drain(struct process *p)
 {
@@ -175,7 +190,7 @@ tell_exited(struct process *p)
 	p->observer->exited(p, process_state_exited(&p->state, code));
 }
 
-/* Tells exited and closed as soon as each is true, in that order. */
+/* Reports exited and closed, in that order, as soon as each is true. */
 static void
 settle(struct process *p)
 {
@@ -212,7 +227,10 @@ plan_drain(struct process *p)
 		if (p->tty)
 			s->drain_bytes = TTY_DRAIN_BYTES;
 		else if (ioctl(s->fd, FIONREAD, &waiting) == 0)
-			/* One more: behind it may be the end of file. */
+			/*
+			 * One more byte than is waiting, so that an end of file
+			 * after it is seen.
+			 */
 			s->drain_bytes = (size_t)waiting + 1;
 	}
 }
@@ -225,7 +243,7 @@ leave_sandbox(struct process *p)
 	p->sandbox = NULL;
 }
 
-/* All that was inside is gone now. */
+/* The init has ended, so nothing is left inside. */
 static void
 init_ended(struct reaper_watch *w, int wait_status, const struct rusage *usage)
 {
@@ -236,7 +254,7 @@ init_ended(struct reaper_watch *w, int wait_status, const struct rusage *usage)
 		settle_group(p);
 }
 
-/* Everything that a sandboxed command left ends with it. */
+/* Kills everything that a sandboxed command left behind. */
 static void
 kill_inside(struct process *p)
 {
@@ -246,7 +264,10 @@ kill_inside(struct process *p)
 		process_end_without_init(p);
 }
 
-/* Without a group of its own it may have been another's memory. */
+/*
+ * Without a group of its own, the kill that was counted may have hit another
+ * command.
+ */
 static bool
 ran_out_of_memory(const struct process *p)
 {
@@ -288,7 +309,7 @@ stream_open(struct process *p, struct event_base *base, int i, int fd,
 	set_reading(s, true);
 }
 
-/* What must be there before the command. */
+/* Gets what must exist before the command starts. */
 static int
 prepare(struct process *p, struct cgroup_pool *groups, struct spawn_request *r,
     const char **step)
@@ -368,9 +389,12 @@ process_terminate(struct process *p)
 	if (p->reaped)
 		return false;
 	p->terminated = p->killed = true;
-	/* While the command is there to say whose children they are. */
+	/*
+	 * Done while the command is still there to show which children are its
+	 * own.
+	 */
 	kill_inside(p);
-	/* A pid is ours until it is reaped, so this is the right group. */
+	/* A pid is not reused before we reap it, so this is the right group. */
 	kill(-p->pid, SIGKILL);
 	input_close(&p->input, INPUT_TERMINATED);
 	return true;

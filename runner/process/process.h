@@ -1,11 +1,11 @@
 /* SPDX-License-Identifier: ISC */
 /*
- * A running command: its descriptors, its end, and what is told of both. It
- * does not know which dialect tells it (struct process_observer).
+ * A running command: its descriptors, its end, and the events of both. It does
+ * not know which protocol version reports the events (struct process_observer).
  *
- * exited is told when the command itself has ended and what it had written
- * is told; closed when its streams are at their end too. After terminate
- * nothing is waited for.
+ * exited is reported when the command itself has ended and its output up to
+ * then is reported. closed follows when its streams have ended too. After
+ * terminate, nothing is waited for.
  */
 #ifndef PROCESS_H
 #define PROCESS_H
@@ -26,31 +26,33 @@
 struct event_base;
 struct process;
 
-/* What a command has until a time for. */
+/* Why a deadline was set. */
 enum process_deadline {
-	DEADLINE_GRACE,	  /* to end as it was asked to */
-	DEADLINE_CLIENT,  /* to run, says its start */
-	DEADLINE_COMMAND, /* likewise, says the operator */
+	DEADLINE_GRACE,	  /* to end after it was asked to */
+	DEADLINE_CLIENT,  /* for running, set by its start */
+	DEADLINE_COMMAND, /* for running, set by the operator */
 };
 
-/* Who tells the client. */
+/* Receives the events of a process. */
 struct process_observer {
 	void (*output)(struct process *p, uint64_t seq, enum stream stream,
 	    const void *data, size_t len);
 	void (*exited)(struct process *p, uint64_t seq);
 	void (*closed)(struct process *p, uint64_t seq);
-	/* The client does not keep up: do not read, try again later
-	 * (process_resume). */
+	/*
+	 * Returns true if the client does not keep up. Then nothing is read
+	 * until process_resume().
+	 */
 	bool (*congested)(struct process *p);
 };
 
-/* One of our ends of the command's output. */
+/* Our end of one output stream of the command. */
 struct process_stream {
 	struct process *process;
 	enum stream stream;
-	int fd; /* -1: at its end */
+	int fd; /* -1: has ended */
 	struct wide_pipe wide;
-	size_t drain_bytes; /* still to be told before exited */
+	size_t drain_bytes; /* bytes to report before exited */
 	struct event event;
 	bool reading;
 };
@@ -60,97 +62,130 @@ struct process {
 	void *owner;
 	struct process_state state;
 	struct reaper_watch watch;
-	struct reaper_watch init; /* sandboxed: pid 1 around it */
-	/* Sandboxed: until init has ended, or where there is none, the command.
-	 * NULL: none. */
+	struct reaper_watch init; /* sandboxed: its pid 1 */
+	/*
+	 * Sandboxed: held until init has ended, or without an init, until the
+	 * command has. NULL: none.
+	 */
 	struct sandbox *sandbox;
-	struct cgroup_pool *groups; /* of .group */
+	struct cgroup_pool *groups; /* the pool that .group is from */
 	struct group *group;	    /* NULL: none, or given back */
 	struct input input;
 	struct process_stream streams[2]; /* stdout or pty; stderr */
-	pid_t pid;    /* also its process group; 0 once reaped */
-	pid_t leader; /* the same, for those it left behind */
+	pid_t pid;			  /* process group too; 0 once reaped */
+	pid_t leader;			  /* like pid, kept after reaping */
 	uint64_t
-	    mark; /* of all that it starts; 0: a group or an init has them */
+	    /* process_tree.h; 0: held by a group or an init */
+	    mark;
 	bool tty;
 	bool sandboxed;
-	bool terminated; /* by us: nothing is waited for */
+	bool terminated; /* by us; nothing is waited for */
 	bool reaped;
-	bool paused;	 /* congested; process_resume() goes on */
-	int wait_status; /* once reaped */
+	bool paused;	 /* congested, until process_resume() */
+	int wait_status; /* valid once reaped */
 	struct rusage usage;
 	struct event deadline;
 	int64_t deadline_ms; /* 0: none */
 	enum process_deadline deadline_for;
-	bool timed_out;	    /* killed at a deadline for running */
-	bool killed;	    /* SIGKILL by us */
-	uint64_t signals;   /* sent by us: a bit for each */
-	uint64_t oom_kills; /* before it started */
+	bool timed_out; /* killed at a deadline for running */
+	bool killed;	/* we sent SIGKILL */
+	/* bit mask of the signals we sent */
+	uint64_t signals;
+	/* count before it started (oom.h) */
+	uint64_t oom_kills;
 	bool oom_killed;
 };
 
-/* Starts r's command into *p, which is zeroed and stays in place, in a control
- * group of its own where there are any (NULL: there are none). 0, or
- * -errno with the step that failed; *enforcing: it is one that enforces the
- * sandbox. */
+/*
+ * Starts r's command into *p, which is zeroed and stays at its address. The
+ * command gets a control group of its own from groups (NULL: there are none).
+ * Returns 0, or -errno with *step naming the step that failed. *enforcing is
+ * set if that step enforces the sandbox.
+ */
 int process_start(struct process *p, struct event_base *base,
     struct cgroup_pool *groups, struct spawn_request *r, size_t retention_bytes,
     const struct process_observer *observer, void *owner, const char **step,
     bool *enforcing);
 
-/* The client keeps up again. */
+/* Resumes reading: the client keeps up again. */
 void process_resume(struct process *p);
 
-/* SIGKILL to the process group and to all of its control group. False: it has
- * ended already. */
+/*
+ * Sends SIGKILL to the process group and to its whole control group. Returns
+ * false if the command has ended already.
+ */
 bool process_terminate(struct process *p);
 
-/* SIGKILL to its control group, daemons included, whether or not who started
- * them is still there; to what its tree shows when the group cannot be killed.
+/*
+ * Sends SIGKILL to the control group, daemons included, even if their parents
+ * have ended. If there is no group to kill or that fails, uses what the process
+ * tree shows.
  */
 void process_end_kill_all(struct process *p);
 
-/* What a sandboxed command without an init around it has left behind, or has
- * started: as far as its tree shows (process_tree.h). */
+/*
+ * For a sandboxed command without an init of its own: kills what it started or
+ * left behind, as far as the process tree shows (process_tree.h).
+ */
 void process_end_without_init(struct process *p);
 
-/* A signal to the whole process group; nothing when it has ended. */
+/*
+ * Sends a signal to the whole process group. Does nothing if the command has
+ * ended.
+ */
 void process_signal(struct process *p, int sig);
 
-/* Its streams are not waited for any longer. */
+/* Stops waiting for the end of its streams. */
 void process_abandon(struct process *p);
 
-/* SIGKILL to all of it (process_tree.h) when timeout_ms are over; of several
- * the earliest counts. */
+/*
+ * Sends SIGKILL to the whole tree (process_tree.h) after timeout_ms. Of several
+ * deadlines the earliest counts.
+ */
 void process_set_timeout(struct process *p, struct event_base *base,
     uint64_t timeout_ms, enum process_deadline why);
 
-/* Asks it to end, and kills what is left after grace_ms. False: it has ended
- * already. */
+/*
+ * Asks the command to end, and kills what is left after grace_ms. Returns false
+ * if it has ended already.
+ */
 bool process_end_gracefully(
     struct process *p, struct event_base *base, uint64_t grace_ms);
 
-/* It is closed: it has met the deadline of its start. What is left after a
- * graceful end is still killed. */
+/*
+ * Called when p is closed: removes the deadline for running. What is left after
+ * a graceful end is still killed at its deadline.
+ */
 void process_end_closed(struct process *p);
 void process_end_clear(struct process *p);
 
-/* TERM, in the words a shell on a terminal or a stopped process hears. */
+/*
+ * Sends SIGTERM, with SIGHUP for a shell on a terminal and SIGCONT for a
+ * stopped process.
+ */
 void process_ask_to_end(struct process *p);
 
-/* A signal to those of `target` that are left. False: nobody is. */
+/*
+ * Sends a signal to those of `target` that are left. Returns false if there are
+ * none.
+ */
 bool process_signal_target(
     struct process *p, int sig, enum process_target target);
 
-/* End of file behind everything written; on a terminal the character that
- * says so. 0, also when it was closed before, or -ENOBUFS: too much waits. */
+/*
+ * Closes the input after everything written so far; on a terminal sends its
+ * end-of-file character. Returns 0, also if it was closed before, or -ENOBUFS
+ * if too much waits.
+ */
 int process_end_input(struct process *p);
 
-/* Of its terminal; nothing when it has ended. 0 or -errno: -ENOTTY without
- * one. */
+/*
+ * Sets the size of its terminal; does nothing if that has ended. Returns 0 or
+ * -errno; -ENOTTY without a terminal.
+ */
 int process_resize(struct process *p, uint16_t rows, uint16_t cols);
 
-/* Frees what p holds; it must have closed, or its session is ending. */
+/* Frees what p holds. p must be closed, or its session must be ending. */
 void process_clear(struct process *p);
 
 #endif

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: ISC */
 /*
- * How a command is brought to its end: asked, signalled, or killed at a
- * deadline. A deadline counts for all that the command started: what holds
- * its streams when it is over is killed too.
+ * Ends a command: asks it, signals it, or kills it at a deadline. A deadline
+ * holds for everything that the command started: what still holds its streams
+ * then is killed too.
  */
 #include <event2/event.h>
 #include <signal.h>
@@ -13,16 +13,21 @@
 #include "process.h"
 #include "reserve.h"
 
-/* Those it left behind have its pid as their session's id. It may be another's
- * by now, of a command, which would be watched. */
+/*
+ * Processes left behind have the command's pid as their session id. After
+ * reaping, that pid may belong to another command; such a command would be
+ * watched.
+ */
 static bool
 owns_pid(const struct process *p)
 {
 	return !p->reaped || !reaper_is_watched(p->leader);
 }
 
-/* Exact where there is a group, and for daemons, too. 0 or -errno: then some
- * may be left. */
+/*
+ * Kills the control group, daemons included; exact where there is a group.
+ * Returns 0 or -errno; after an error some processes may be left.
+ */
 static int
 kill_group(struct process *p)
 {
@@ -71,13 +76,15 @@ process_end_without_init(struct process *p)
 {
 	if (p->sandbox == NULL || p->init.pid > 0)
 		return;
-	/* What it left is ours now, or below what is: mostly there is nothing,
-	 * and nobody need look at every process there is. */
+	/*
+	 * What it left behind is our child now, or below one. Usually there is
+	 * nothing, and /proc need not be searched.
+	 */
 	if (!p->reaped || reaper_has_orphans())
 		signal_tree(p, SIGKILL, PROCESS_TREE);
 }
 
-/* Has the kernel ended it, though nobody has reaped it yet? */
+/* Tells whether the kernel has ended it, even if it is not reaped yet. */
 static bool
 is_over(const struct process *p)
 {
@@ -101,7 +108,7 @@ deadline_cb(evutil_socket_t fd, short what, void *arg)
 		process_abandon(p);
 }
 
-/* The earlier one counts. */
+/* Sets a deadline, unless an earlier one is set. */
 static void
 plan(struct process *p, struct event_base *base, uint64_t ms,
     enum process_deadline why)
@@ -137,13 +144,18 @@ void
 process_set_timeout(struct process *p, struct event_base *base,
     uint64_t timeout_ms, enum process_deadline why)
 {
-	/* From now on, not from the beginning of the turn: never early. */
+	/*
+	 * Counts from now, not from the beginning of the turn, so that it is
+	 * never early.
+	 */
 	event_base_update_cache_time(base);
 	plan(p, base, timeout_ms, why);
 }
 
-/* A stopped process hears TERM only when it goes on; a shell on a terminal
- * minds a hangup, not TERM. */
+/*
+ * A stopped process gets SIGTERM only when it continues. A shell on a terminal
+ * ignores SIGTERM, but not SIGHUP.
+ */
 void
 process_ask_to_end(struct process *p)
 {

@@ -1,7 +1,5 @@
 /* SPDX-License-Identifier: ISC */
-/*
- * A running command's input and terminal, from the client's side.
- */
+/* A running command's input and terminal, as the client uses them. */
 #include <errno.h>
 #include <sys/ioctl.h>
 #include <termios.h>
@@ -9,9 +7,12 @@
 
 #include "process.h"
 
-/* What says "end of file" on a terminal; once behind an unfinished line it
- * only sends the line, so it is said twice. Without line editing it is one
- * character like others. 0: nothing says it. */
+/*
+ * Puts the end-of-file character of a terminal into text and returns how often
+ * to send it. After an unfinished line it only sends the line, so it is sent
+ * twice. Without line editing it is an ordinary character and is sent once. 0:
+ * the terminal has no such character.
+ */
 static size_t
 end_of_file(int master, char text[2])
 {
@@ -49,7 +50,7 @@ process_resize(struct process *p, uint16_t rows, uint16_t cols)
 
 	if (!p->tty)
 		return -ENOTTY;
-	/* Its terminal is gone with it. */
+	/* The command's terminal has ended with it. */
 	if (p->streams[0].fd < 0)
 		return 0;
 	return ioctl(p->streams[0].fd, TIOCSWINSZ, &ws) < 0 ? -errno : 0;

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: ISC */
 /*
- * Start of a command. Between vfork() and exec() the child runs on the
- * runner's memory: it only makes system calls, and reports by writing to the
+ * Starts a command. Between vfork() and exec() the child runs in the runner's
+ * memory, so it only makes system calls. It reports a failure by writing to the
  * runner's own stack.
  */
 #include "spawn.h"
@@ -27,10 +27,10 @@
 #include "sandbox.h"
 #include "util.h"
 
-/* For what the child does before exec. */
+/* Stack of the child until exec. */
 #define CHILD_STACK_BYTES (64u << 10)
 
-/* What the child fills in when it fails. */
+/* Filled in by the child when it fails. */
 struct failure {
 	int err; /* -errno, 0: none */
 	const char *step;
@@ -72,8 +72,10 @@ open_pipes(const struct spawn_request *r, struct spawn_result *res,
 	return err;
 }
 
-/* TIOCGPTPEER opens the slave of this very master: no name in a file system
- * that may be another one here. Kernels before 4.13 need the name. */
+/*
+ * TIOCGPTPEER opens the slave of this very master. A name in a file system
+ * could lead to another one here. Kernels before 4.13 need the name.
+ */
 static int
 open_slave(int master)
 {
@@ -105,8 +107,10 @@ open_tty(const struct spawn_request *r, struct spawn_result *res,
 	return res->in < 0 ? -errno : 0;
 }
 
-/* The child, in order: session, terminal, standard descriptors, directory,
- * what the kernel shall do when the runner dies, limits, program. */
+/*
+ * The steps of the child, in order: control group, session, terminal, standard
+ * descriptors, directory, limits, parent-death signal, program.
+ */
 static int
 child_steps(const struct spawn_request *r, const struct child_ends *c,
     pid_t runner, bool born, const char **step)
@@ -145,7 +149,7 @@ child_steps(const struct spawn_request *r, const struct child_ends *c,
 	if (r->parent_death_signal && prctl(PR_SET_PDEATHSIG, SIGKILL) < 0)
 		return -errno;
 	if (r->parent_death_signal && getppid() != runner)
-		return -ESRCH; /* it died before the signal was armed */
+		return -ESRCH; /* the runner died before the signal was set */
 	program_reset_signals();
 	*step = "exec";
 	return program_execute(r->candidates, r->argv, r->envp);
@@ -156,7 +160,7 @@ struct child {
 	const struct child_ends *ends;
 	volatile struct failure *failure;
 	pid_t runner;
-	bool born; /* in its version 2 group */
+	bool born; /* started inside its version 2 group */
 };
 
 ON_OWN_STACK static int
@@ -171,7 +175,7 @@ run_child(void *arg)
 	_exit(127);
 }
 
-/* Where the group is one of version 2 and the kernel can do it. */
+/* Works only if the group is of version 2 and the kernel can clone into it. */
 static pid_t
 start_in_group(struct child *c)
 {
@@ -209,8 +213,10 @@ close_all(const int *fds, size_t n)
 			close(fds[i]);
 }
 
-/* The command has opened another terminal, whose master takes the place of the
- * first one's. */
+/*
+ * The sandboxed command has opened a terminal of its own. Its master replaces
+ * the first one.
+ */
 static int
 take_terminal(struct spawn_result *res, int master)
 {
@@ -222,7 +228,7 @@ take_terminal(struct spawn_result *res, int master)
 	return err;
 }
 
-/* The same in a sandbox; its sandbox does the steps. */
+/* Starts the command in a sandbox; the sandbox does the steps. */
 static int
 start_inside(const struct spawn_request *r, const struct child_ends *c,
     struct spawn_result *res, const char **step)
@@ -238,7 +244,7 @@ start_inside(const struct spawn_request *r, const struct child_ends *c,
 	int terminal, err = sandbox_start(r->sandbox, &command, stdio, r->group,
 			  &terminal, &answer);
 
-	/* Signals go to it, and to -pid: to one that is somebody. */
+	/* Signals go to this pid and to -pid, so it must not be 1 or less. */
 	if (err == 0 && answer.command <= 1)
 		err = -EPROTO;
 	res->pid = answer.command;

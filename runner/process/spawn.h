@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: ISC */
 /*
- * Start of a command: pipes or a pty, session keeping, exec. The caller is
- * suspended until exec has worked or failed (vfork), so a failure comes back
- * as the step and its errno, never as an exit code to guess from.
+ * Starts a command: pipes or a pty, a new session, exec. The caller is
+ * suspended until exec has worked or failed (vfork). So a failure comes back as
+ * the step and its errno, and need not be guessed from an exit code.
  */
 #ifndef SPAWN_H
 #define SPAWN_H
@@ -17,14 +17,14 @@ struct sandbox;
 struct spawn_request {
 	const struct group *group;     /* control group; NULL: none */
 	struct sandbox *sandbox;       /* NULL: no sandbox */
-	const char *const *candidates; /* program paths to try, in order */
+	const char *const *candidates; /* program paths, tried in order */
 	char *const *argv;	       /* as the program sees it */
 	char *const *envp;
 	const char *cwd; /* absolute */
 	bool tty;
 	unsigned short rows, cols; /* tty */
 	bool pipe_stdin;
-	bool parent_death_signal; /* no pid namespace would kill it */
+	bool parent_death_signal; /* set it: no pid namespace would kill it */
 	uint64_t mark;		  /* process_tree.h; 0: none */
 	int null_fd;		  /* /dev/null, for stdin without a pipe */
 };
@@ -32,20 +32,23 @@ struct spawn_request {
 struct spawn_result {
 	pid_t pid;	/* leads its own session and process group */
 	pid_t init;	/* sandboxed: pid 1 around it; else 0 */
-	bool enforcing; /* what failed enforces the sandbox */
+	bool enforcing; /* the failed step enforces the sandbox */
 	int in;		/* our ends: CLOEXEC, non-blocking; -1: none */
-	int out;	/* tty: in is a duplicate of out, the master */
+	int out;	/* tty: the master, and in is its duplicate */
 	int err;
 };
 
-/* 0, or -errno of the step that failed; *step names it for the log. */
+/*
+ * Starts the command. Returns 0, or -errno of the step that failed; *step then
+ * names it for the log.
+ */
 int spawn(const struct spawn_request *r, struct spawn_result *result,
     const char **step);
 
 /*
- * Where argv[0] is looked for: itself when it has a slash, else along `path`
- * (NULL: the default path; "": nowhere). A NULL-terminated vector that is
- * freed with one free().
+ * Returns where argv[0] is looked for: only the name itself if it has a slash,
+ * otherwise along `path` (NULL: the default path; "": nowhere). The result is
+ * NULL-terminated and freed with one free().
  */
 char **spawn_candidates(const char *program, const char *path);
 
