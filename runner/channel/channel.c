@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: ISC */
 /*
- * The session channel: u32-LE length-prefixed frames over a stream.
+ * The session channel: frames with a u32 length in little-endian order over a
+ * stream.
  */
 #include "channel_direct.h"
 
@@ -112,7 +113,7 @@ channel_is_behind(const struct channel *ch)
 	       ch->out.len - ch->out_at + ch->held.len >= OUT_PAUSE_BYTES;
 }
 
-/* Payload of the frame, or -errno for one that must not be. */
+/* Returns the payload's length, or -errno if the frame breaks the rules. */
 static ssize_t
 payload_bytes(const struct channel *ch, const uint8_t *header)
 {
@@ -125,7 +126,10 @@ payload_bytes(const struct channel *ch, const uint8_t *header)
 	return len > ch->max_message - before ? -EMSGSIZE : (ssize_t)len;
 }
 
-/* Is there a frame to take without reading, good or bad? */
+/*
+ * Tells whether a frame is complete without further reading. A bad frame
+ * counts.
+ */
 static bool
 has_kept_frame(const struct channel *ch)
 {
@@ -150,7 +154,7 @@ set_reading(struct channel *ch, bool reading)
 		return;
 	}
 	loop_add(&ch->in_event, NULL);
-	/* The socket does not tell of what was read before the pause. */
+	/* No event comes for what was read before the pause. */
 	if (has_kept_frame(ch))
 		event_active(&ch->in_event, EV_READ, 0);
 }
@@ -187,7 +191,7 @@ channel_stop_reading(struct channel *ch)
 	ch->ended = true;
 }
 
-/* A frame in a buffer of its own: its message may be kept with it. */
+/* Delivers a frame that has a buffer of its own, so the owner can keep it. */
 static void
 deliver_whole(struct channel *ch, struct buf *frame)
 {
@@ -228,9 +232,9 @@ channel_take_piece(struct channel *ch, const uint8_t *p, size_t len, bool more)
 }
 
 /*
- * Takes the whole frames at the front of p. Returns the bytes taken, or a
- * negative errno for a frame that must not be. Stops early when a message
- * closed the channel, or the answers so far are all that may wait.
+ * Takes the complete frames at the front of p. Returns the bytes taken, or
+ * -errno for a frame that breaks the rules. Stops early if a message closed the
+ * channel, or if as many answers wait as may.
  */
 static ssize_t
 take_frames(struct channel *ch, uint8_t *p, size_t n)
@@ -260,20 +264,20 @@ take_frames(struct channel *ch, uint8_t *p, size_t n)
 		    channel_is_behind(ch))
 			break;
 	}
-	/* Who handed its client over has nothing more to say. */
+	/* A front-end that handed its client over must send nothing more. */
 	if (ch->direct != NULL && at < n)
 		return -EBADMSG;
 	return (ssize_t)at;
 }
 
-/* The frame began earlier: more of it is behind what was kept. */
+/* Takes a frame that began in an earlier read and is in ch->in. */
 static ssize_t
 take_kept(struct channel *ch)
 {
 	struct buf kept = ch->in;
 	ssize_t n = payload_bytes(ch, kept.data);
 
-	/* A message may close the channel, and that clears ch->in. */
+	/* A message may close the channel, which clears ch->in. */
 	buf_init(&ch->in, kept.limit);
 	if (n > 0 && kept.len == FRAME_HEADER_BYTES + (size_t)n &&
 	    ch->parts.len == 0 && ch->intake == NULL &&
@@ -293,8 +297,10 @@ take_kept(struct channel *ch)
 	return n;
 }
 
-/* How much to read: up to the end of the frame under way and no further, so
- * that what is kept never holds more than one frame. */
+/*
+ * Returns how much to read: up to the end of the current frame, so that ch->in
+ * never holds more than one frame.
+ */
 static size_t
 wanted(const struct channel *ch)
 {

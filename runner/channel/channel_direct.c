@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: ISC */
 /*
- * The session channel: a client that was handed over, from its coming to its
- * going back.
+ * The session channel of a client that was handed over, from the handover until
+ * the client is given back.
  */
 #include "channel_direct.h"
 
@@ -18,12 +18,12 @@
 #include "loop.h"
 #include "util.h"
 
-/* For a client to take what it was sent before the server stops. */
+/* Before the server stops, a client has this long to take what it was sent. */
 #define RECLAIM_MS 1500
 
 /* --- reports ------------------------------------------------------------ */
 
-/* The front-end reads these few bytes, or it is not there any more. */
+/* Reports are a few bytes, so the front-end either reads them or is gone. */
 static void
 report(struct channel *ch, struct control_client *c)
 {
@@ -65,13 +65,15 @@ close_cb(evutil_socket_t none, short what, void *arg)
 	close((int)(intptr_t)arg);
 }
 
-/* Its events are taken out of epoll(7) only with the next turn of the loop,
- * and that goes by number: the front-end has the same socket open, which would
- * be reported for ever. */
+/*
+ * libevent removes events from epoll(7) only in the next turn of the loop, by
+ * number. If the number were closed before, the events of the socket, which the
+ * front-end has open too, would be reported for ever.
+ */
 static void
 close_later(struct event_base *base, int fd)
 {
-	/* Zero would be this turn. */
+	/* A timeout of zero would come in this turn. */
 	const struct timeval soon = { 0, 1 };
 
 	errno = ENOMEM;
@@ -80,7 +82,10 @@ close_later(struct event_base *base, int fd)
 		log_fatal_errno(-errno, "event loop: cannot close later");
 }
 
-/* Inside a frame there is no place for another one: no close frame either. */
+/*
+ * Inside a half written frame no other frame may be sent, not even a close
+ * frame.
+ */
 static void
 let_go(struct channel *ch)
 {
@@ -110,7 +115,7 @@ direct_free(struct channel *ch)
 	free(d);
 }
 
-/* Answers that are still to come go nowhere, and nobody waits for room. */
+/* Later answers are dropped, and nobody waits for room any more. */
 void
 direct_end(struct channel *ch, uint16_t close_code, const char *reason)
 {
@@ -133,7 +138,10 @@ direct_end(struct channel *ch, uint16_t close_code, const char *reason)
 		ch->on->ended(ch);
 }
 
-/* Whoever is writing is not disturbed: its end comes with the next turn. */
+/*
+ * The end comes in the next turn, so that a caller who is writing is not
+ * disturbed.
+ */
 static void
 end_soon(struct channel *ch)
 {
@@ -148,7 +156,7 @@ direct_lose(struct channel *ch)
 	end_soon(ch);
 }
 
-/* What it had said before is taken none the less. */
+/* Messages that the client sent before are still taken. */
 static void
 tell_lost(struct channel *ch)
 {
@@ -184,7 +192,10 @@ channel_cb(evutil_socket_t fd, short what, void *arg)
 		end_soon(ch);
 }
 
-/* It does not even answer pings. One that is not read from may have. */
+/*
+ * The client does not even answer pings. While we do not read from it, its
+ * answer may be unread.
+ */
 static bool
 is_silent(const struct channel *ch)
 {
@@ -268,7 +279,7 @@ direct_read(struct channel *ch)
 	    ch->in_fd, channel_scratch, CHANNEL_SCRATCH_BYTES, MSG_DONTWAIT);
 	if (n < 0 && (errno == EAGAIN || errno == EINTR))
 		return -EAGAIN;
-	d->pinged_ms = 0; /* whatever it said, it is there */
+	d->pinged_ms = 0; /* any data shows that the client is there */
 	if (n <= 0) {
 		direct_end(ch, 0, "");
 		return -EAGAIN;

@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: ISC */
 /*
- * The session channel: a client whose connection the front-end handed over
- * (doc/design.md section 3). The same messages go by WebSocket over the
- * client's own socket; the channel's is left for reports to the front-end,
- * which has the last word to the client, and for its wish to have it back: the
- * end of what it sends.
+ * The session channel of a client that the front-end handed over (doc/design.md
+ * section 3). The same messages go by WebSocket over the client's own socket.
+ * The channel's socket remains for reports to the front-end, which closes the
+ * client's connection in the end. The front-end asks for the client back by
+ * ending what it sends.
  */
 #ifndef CHANNEL_DIRECT_H
 #define CHANNEL_DIRECT_H
@@ -19,66 +19,77 @@ struct direct {
 	const struct control_session_config *terms;
 	struct websocket_parser parser;
 	int channel_fd;		    /* to the front-end */
-	struct event channel_event; /* it wants it back */
-	struct event timer;	    /* ping; `recalled`: enough of waiting */
-	bool lost;		    /* the client takes nothing any more, */
-	bool was_full;		    /* and nobody was told yet */
-	bool reclaimed;		    /* to be given back when all is written */
-	bool over;		    /* given back */
+	struct event channel_event; /* the front-end ends its side */
+	struct event timer; /* for pings; if `reclaimed`, the time limit */
+	bool lost;	    /* the client takes nothing any more */
+	bool was_full;	    /* lost, and the owner may still wait for room */
+	bool reclaimed;	    /* give it back once all is written */
+	bool over;	    /* given back */
 	bool answered;
-	bool want_pong; /* between two outgoing frames */
+	bool want_pong; /* send it between two frames */
 	uint8_t pong_len;
 	uint8_t pong[WEBSOCKET_CONTROL_MAX];
-	int64_t pinged_ms;	 /* the oldest ping without an answer, or 0 */
-	uint64_t left;		 /* of the frame that is half written */
-	uint64_t received, sent; /* since the last report */
+	int64_t pinged_ms; /* oldest unanswered ping, as now_ms(); 0: none */
+	uint64_t left;	   /* bytes left of a half written frame */
+	uint64_t received, sent; /* bytes since the last report */
 };
 
-/* The first message on a channel brought the client's socket, which is
- * fds[0]: the message is u32 length, `initialize` of that length, then what
- * the client sent behind it. 0, or -EBADMSG. */
+/*
+ * For the first message on a channel if it brought the client's socket, which
+ * is fds[0]. The message is a u32 length, `initialize` of that length, and then
+ * what the client sent after it. Returns 0 or -EBADMSG.
+ */
 int direct_begin(struct channel *ch, char *text, size_t len);
 
-/* The rest is silent without ch->direct. */
+/* Does nothing if ch->direct is NULL. The functions below need it. */
 void direct_free(struct channel *ch);
 
-/* What one read of the client brings is taken. -errno as of recv(2). */
+/* Reads once from the client and takes what comes. Always returns -EAGAIN. */
 ssize_t direct_read(struct channel *ch);
 
-/* The client's socket goes back to the front-end, to be closed with that code;
- * 0: the client is gone. The owner hears that it ended. */
+/*
+ * Gives the client's socket back to the front-end, which closes it with that
+ * code. 0: the client is gone. The owner's `ended` is called.
+ */
 void direct_end(struct channel *ch, uint16_t close_code, const char *reason);
 
-/* The client does not take what is written; its end follows. */
+/*
+ * The client no longer takes what is written. Drops the output; the end of the
+ * connection follows.
+ */
 void direct_lose(struct channel *ch);
 
-/* Something is about to be written: whoever hears it first, the front-end
- * knows, though the runner may be stopped in between. */
+/*
+ * Called before each write. Before the first one, tells the front-end that the
+ * client gets an answer, because the runner may be stopped in between.
+ */
 void direct_writing(struct channel *ch);
 
-/* These n bytes were written. */
+/* Called after n bytes at p were written. */
 void direct_written(struct channel *ch, const uint8_t *p, size_t n);
 
-/* All is written. */
+/* Called when everything is written. */
 void direct_drained(struct channel *ch);
 
 /* --- channel_websocket.c: its frames ------------------------------------ */
 
-/* Takes frames from p, as far as they may be taken now; returns how far. */
+/* Takes frames from p, as many as may be taken now. Returns the bytes taken. */
 size_t direct_take(struct channel *ch, uint8_t *p, size_t n);
 
-/* The header of a message that was composed behind WEBSOCKET_HEADER_MAX bytes
- * of room at ch->frame_at. */
+/*
+ * Writes the header of a composed message. The message follows
+ * WEBSOCKET_HEADER_MAX bytes of room at ch->frame_at.
+ */
 void direct_finish_frame(struct channel *ch, struct buf *out, size_t len);
 
-/* The same for one whose length is known before. */
+/* Writes the header of a message whose length is known in advance. */
 void direct_begin_frame(struct buf *out, size_t len);
 
-/* Frames of our own, when there is no other under way. */
+/* Queue a control frame, unless the channel is congested. */
 void direct_ping(struct channel *ch);
 void direct_pong(struct channel *ch);
 
-/* Bytes of the frame that begins at p. */
+/* Returns the length in bytes of the frame that begins at p. */
 uint64_t direct_frame_bytes(const uint8_t *p);
 
 #endif

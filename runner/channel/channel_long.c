@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: ISC */
 /*
  * The session channel: long messages that are taken in as they come, and the
- * descriptors that come with a helper's.
+ * descriptors that come with a helper's frames.
  */
 #include <errno.h>
 #include <string.h>
@@ -13,7 +13,7 @@
 #include "intake.h"
 #include "reserve.h"
 
-/* So much of a message is looked at. */
+/* This much of a message must be there before an intake is asked for. */
 #define LOOK_BYTES (256u << 10)
 
 void
@@ -40,7 +40,7 @@ end_intake(struct channel *ch)
 	ch->intake_bytes = 0;
 }
 
-/* It stays in memory after all, as if it had been there from the start. */
+/* Restores the message into `parts`, as if it had always been in memory. */
 static int
 give_back(struct channel *ch)
 {
@@ -140,12 +140,14 @@ channel_recv(struct channel *ch, void *p, size_t n)
 		return -errno;
 	if (takes_fds(ch))
 		keep_fds(ch, &m);
-	/* With the first bytes, or not at all. */
+	/* The descriptor comes with the first bytes, or not at all. */
 	if (ch->nfds == 0 && !(m.msg_flags & MSG_CTRUNC))
 		ch->hand_over = NULL;
 	if (ch->hand_over == NULL || ch->nfds == 1)
 		return got;
-	/* One client, or none: more is not waited for. */
+	/*
+	 * Either one socket came, or none did; a handover has no more than one.
+	 */
 	return ch->nfds == 0 ? -EMFILE : -EBADMSG;
 }
 

@@ -1,7 +1,5 @@
 /* SPDX-License-Identifier: ISC */
-/*
- * The session channel: what is sent.
- */
+/* The session channel: output. */
 #include <errno.h>
 #include <event2/event.h>
 #include <poll.h>
@@ -13,13 +11,13 @@
 #include "log.h"
 #include "loop.h"
 
-/* Frames composed beyond this leave before the turn ends. */
+/* With more than this composed, frames are written before the turn ends. */
 #define FLUSH_BYTES (256u << 10)
 
-/* A buffer this large is given back when it is empty. */
+/* A larger buffer is freed when it is empty. */
 #define OUT_KEEP_BYTES (64u << 10)
 
-/* Where the next message goes. */
+/* The buffer of the next message. */
 static struct buf *
 composing(struct channel *ch)
 {
@@ -105,8 +103,10 @@ channel_write_all(struct channel *ch)
 	}
 }
 
-/* Nobody listens any more: what they do not read is not kept. A frame that is
- * passed on still comes to its end. */
+/*
+ * Nobody reads any more, so the output is dropped. A relayed frame still runs
+ * to its end.
+ */
 void
 channel_discard_output(struct channel *ch)
 {
@@ -127,7 +127,10 @@ after_write(struct channel *ch)
 			buf_clear(&ch->out);
 		ch->want_write = false;
 	} else {
-		/* The front is dropped when it is the larger part. */
+		/*
+		 * The written part is removed once it is the larger part of the
+		 * buffer.
+		 */
 		if (ch->out_at > ch->out.len / 2) {
 			buf_consume(&ch->out, ch->out_at);
 			ch->out_at = 0;
@@ -142,7 +145,7 @@ after_write(struct channel *ch)
 		direct_drained(ch);
 }
 
-/* As write(2). */
+/* Like write(2). A socket never blocks, even if others set it to block. */
 static ssize_t
 write_some(struct channel *ch, const uint8_t *p, size_t n)
 {

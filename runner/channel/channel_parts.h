@@ -1,39 +1,45 @@
 /* SPDX-License-Identifier: ISC */
-/*
- * Of the session channel, what its two directions share.
- */
+/* What the two directions of the session channel share. */
 #ifndef CHANNEL_PARTS_H
 #define CHANNEL_PARTS_H
 
 #include "channel.h"
 
-/* With so much unwritten, no further request is taken: a client that asks
- * without listening stops itself. */
+/*
+ * With this much unwritten no further request is taken. So a client that asks
+ * without reading stops itself.
+ */
 #define OUT_PAUSE_BYTES (4u << 20)
 
-/* The largest answer (1 MiB of retained output, in base64, many times over). */
+/* Far more than the largest answer (1 MiB of retained output in base64). */
 #define OUT_MAX_BYTES (1u << 30)
 
-/* Input is read into one place for all, so that an idle channel holds none. */
+/* One input buffer for all channels, so that an idle one needs none. */
 #define CHANNEL_SCRATCH_BYTES (256u << 10)
 extern uint8_t channel_scratch[CHANNEL_SCRATCH_BYTES];
 
-/* From now on it is this socket; the one before stays open. */
+/* Uses this socket from now on; the one before stays open. */
 void channel_watch(struct channel *ch, int fd);
 
-/* Whoever else has that socket open may say that it blocks: nothing waits for
- * it none the less. */
+/*
+ * Tells whether in and out are one socket. Reads and writes of a socket ask
+ * never to wait, because others who have it open could set it to block.
+ */
 bool channel_is_socket(const struct channel *ch);
 
-/* The peer asks without listening, or the owner has enough. */
+/*
+ * Tells whether the peer asks without reading, or the owner paused the channel.
+ */
 bool channel_is_behind(const struct channel *ch);
 
-/* A message in pieces is put together with a header of its own, unless an
- * intake takes it. 0 or -errno. */
+/*
+ * Takes a piece of a message that comes in pieces. The pieces are joined as one
+ * frame, unless an intake takes them. Returns 0 or -errno.
+ */
 int channel_take_piece(
     struct channel *ch, const uint8_t *p, size_t len, bool more);
 
-/* Drops what is not a whole message yet. */
+/* Drops a message that is not complete yet. */
 void channel_discard_input(struct channel *ch);
 
 void channel_out_cb(evutil_socket_t fd, short what, void *arg);
@@ -43,27 +49,31 @@ void channel_discard_output(struct channel *ch);
 
 /* --- channel_long.c: messages that are not held in memory --------------- */
 
-/* An intake for what is in `parts`, if it is enough to know and there is one.
- */
+/* Asks for an intake if `parts` holds enough of the message to decide. */
 void channel_long_begin(struct channel *ch);
 
-/* The intake takes the piece, and delivers the message when it is whole. 0, or
- * -errno: -EAGAIN when the message goes on in `parts` after all, where *p and
- * *len are still missing. */
+/*
+ * Gives the piece to the intake, and delivers the message when it is complete.
+ * Returns 0 or -errno. -EAGAIN: the message goes on in `parts` after all, and
+ * *p and *len are the rest to put there.
+ */
 int channel_long_piece(
     struct channel *ch, const uint8_t **p, size_t *len, bool more);
 
-/* As read(2), with the descriptors that come. */
+/* Like read(2), but also takes descriptors. Returns -errno for an error. */
 ssize_t channel_recv(struct channel *ch, void *p, size_t n);
 
-/* Hands the message over, with what came beside its frame. */
+/*
+ * Delivers the message to the owner, with the descriptor that came with its
+ * frame.
+ */
 void channel_deliver(
     struct channel *ch, uint32_t header, char *text, size_t len);
 
-/* What was taken in and not delivered. */
+/* Frees what was received but not delivered. */
 void channel_long_clear(struct channel *ch);
 
-/* Reads or not, as things stand now. */
+/* Starts or stops reading, depending on the state of the channel. */
 void channel_review_reading(struct channel *ch);
 
 #endif

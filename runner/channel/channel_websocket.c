@@ -10,8 +10,10 @@
 
 /* --- what the client sends ---------------------------------------------- */
 
-/* A short message is put together in memory; what is long, or may be, is
- * looked at, as one that the front-end passes on in pieces. */
+/*
+ * A short message is joined in memory. A message that is long, or may become
+ * long, is offered to an intake, as one that the front-end passes on in pieces.
+ */
 static void
 begin_message(struct channel *ch, const struct websocket_item *item)
 {
@@ -25,7 +27,7 @@ begin_message(struct channel *ch, const struct websocket_item *item)
 static void
 take_data(struct channel *ch, const struct websocket_item *item)
 {
-	/* An empty message is as malformed as a blank one. */
+	/* An empty message is treated as a blank one; both are malformed. */
 	bool empty = item->last && item->len == 0 &&
 		     ch->parts.len <= FRAME_HEADER_BYTES && ch->intake == NULL;
 	char blank[1] = { ' ' };
@@ -49,7 +51,7 @@ take_ping(struct channel *ch, const struct websocket_item *item)
 {
 	struct direct *d = ch->direct;
 
-	/* The newest counts (RFC 6455 section 5.5.3). */
+	/* Only the newest ping is answered (RFC 6455 section 5.5.3). */
 	memcpy(d->pong, item->payload, item->len);
 	d->pong_len = (uint8_t)item->len;
 	d->want_pong = true;
@@ -108,8 +110,10 @@ direct_begin_frame(struct buf *out, size_t len)
 	buf_put(out, header, websocket_put_header(header, WEBSOCKET_TEXT, len));
 }
 
-/* The room in front of the header is skipped when it is the first that will
- * be written, else closed. */
+/*
+ * Unused room before the header is skipped if this frame is the next to be
+ * written; otherwise the frame is moved.
+ */
 void
 direct_finish_frame(struct channel *ch, struct buf *out, size_t len)
 {
@@ -138,7 +142,10 @@ put_control(
 	buf_put(&ch->out, p, n);
 }
 
-/* A client that does not read cannot pile these up. */
+/*
+ * No pong is sent while the channel is congested, so pongs cannot pile up for a
+ * client that does not read.
+ */
 void
 direct_pong(struct channel *ch)
 {

@@ -19,20 +19,20 @@
 #define METHOD "fs/writeFile"
 #define MEMBER "dataBase64"
 
-/* Decoded and written at a time; of characters, divisible by 4. */
+/* Characters decoded at a time; divisible by 4. */
 #define PIECE_CHARS (128u << 10)
 #define PIECE_BYTES (PIECE_CHARS / 4 * 3)
 
-/* The last characters are kept back: padding may be among them. */
+/* The last characters are kept back, because padding may be among them. */
 #define KEPT_MAX 16
 #define KEPT_MIN 4
 
 struct intake {
-	struct buf before, after; /* of the text, around the content */
-	struct spool *spool;	  /* what was decoded: without padding */
-	char kept[KEPT_MAX];	  /* what follows it */
+	struct buf before, after; /* the text before and after the content */
+	struct spool *spool;	  /* decoded content, without padding */
+	char kept[KEPT_MAX];	  /* characters not decoded yet */
 	size_t nkept;
-	bool ended; /* the quote has come */
+	bool ended; /* the closing quote has come */
 };
 
 struct intake *
@@ -73,7 +73,10 @@ keep(struct intake *in, const char *p, size_t n)
 	in->nkept += n;
 }
 
-/* Characters to bytes, none of which is padding. False: not these. */
+/*
+ * Decodes characters of which none is padding. Returns false if they are no
+ * such base64.
+ */
 static bool
 decode(uint8_t *bytes, const char *p, size_t n)
 {
@@ -83,7 +86,9 @@ decode(uint8_t *bytes, const char *p, size_t n)
 	       base64_decode(bytes, p, n, error) == (ssize_t)(n / 4 * 3);
 }
 
-/* Up to PIECE_CHARS of the content. False: nothing was taken. */
+/*
+ * Takes up to PIECE_CHARS of the content. Returns false if nothing was taken.
+ */
 static bool
 take_piece(struct intake *in, const char *p, size_t n)
 {
@@ -130,7 +135,9 @@ intake_add(struct intake *in, const void *p, size_t n)
 	return n;
 }
 
-/* Is the text what it was taken for, apart from the content? */
+/*
+ * Tells whether the text, with empty content, is a valid fs/writeFile request.
+ */
 static bool
 is_write(const struct buf *text)
 {
@@ -180,7 +187,7 @@ intake_take_spool(struct intake *in)
 	return s;
 }
 
-/* The content so far, as the characters it was. */
+/* Encodes the spooled content again, as the original characters. */
 static int
 restore_content(const struct spool *s, struct buf *out)
 {

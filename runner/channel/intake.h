@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: ISC */
 /*
- * A long fs/writeFile as it comes from the front-end: its text is kept, its
- * content is decoded into a spool. Whatever is unusual about it - bad base64,
- * escapes, a full disk, a text that is no such request - is not judged here:
- * the message is put together again as it was, for the ordinary way.
+ * Takes in a long fs/writeFile as it comes from the front-end: keeps its text
+ * and decodes its content into a spool. Anything unusual - bad base64, escapes,
+ * a full disk, a text that is no such request - is not judged here. The message
+ * is then restored as it was and handled like any other.
  */
 #ifndef INTAKE_H
 #define INTAKE_H
@@ -16,26 +16,35 @@
 
 struct intake;
 
-/* The beginning of a message of at most `limit` bytes, all of which is taken.
- * NULL: it is not one of these, or there is no place for it. */
+/*
+ * Begins with the first part of a message of at most `limit` bytes; all of the
+ * part is taken. Returns NULL if it is no such message or no spool can be made.
+ * *spools counts the spool.
+ */
 struct intake *intake_begin(
     const void *p, size_t n, size_t limit, unsigned *spools);
 void intake_free(struct intake *in); /* NULL is fine */
 
-/* What follows. Returns how much was taken; less than n: it is no longer one
- * of these and must be restored, with the rest behind. */
+/*
+ * Takes the next part. Returns the bytes taken. If it is less than n, the
+ * message must be restored, followed by the rest.
+ */
 size_t intake_add(struct intake *in, const void *p, size_t n);
 
-/* The message is whole. False: it must be restored. */
+/* The message is complete. Returns false if it must be restored. */
 bool intake_finish(struct intake *in);
 
-/* Of a finished one: its text with an empty string for the content, which is
- * the intake's; and the content, which is the caller's. */
+/*
+ * Of a finished message: its text, with an empty string as content, which the
+ * intake owns; and the content, which the caller then owns.
+ */
 struct buf *intake_text(struct intake *in);
 struct spool *intake_take_spool(struct intake *in);
 
-/* Appends the message as far as it was taken. 0 or -errno; -EMSGSIZE: there
- * was more of it than the limit. */
+/*
+ * Appends to *out the part of the message that was taken. Returns 0 or -errno;
+ * -EMSGSIZE if it was longer than the limit.
+ */
 int intake_restore(struct intake *in, struct buf *out);
 
 #endif

@@ -1,7 +1,5 @@
 /* SPDX-License-Identifier: ISC */
-/*
- * Answers of the session to its client.
- */
+/* Answers to the client. */
 #include "request.h"
 
 #include <stdarg.h>
@@ -42,7 +40,7 @@ reply_error_text(struct channel *ch, const struct rpc_id *id, int code,
 {
 	struct json_writer w;
 
-	ch->tag |= FRAME_FAILED; /* of a helper: for its runner */
+	ch->tag |= FRAME_FAILED; /* in a helper: tells its runner */
 	w = channel_begin(ch);
 	rpc_write_error(&w, id, code, text, len);
 	channel_send(ch);

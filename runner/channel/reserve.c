@@ -1,7 +1,5 @@
 /* SPDX-License-Identifier: ISC */
-/*
- * Descriptors kept for later (runner).
- */
+/* Reserved descriptors. Program: execd-runner. */
 #include "reserve.h"
 
 #include <fcntl.h>
@@ -10,12 +8,14 @@
 
 #include "util.h"
 
-/* An order brings a descriptor, and without a place for it the kernel drops
- * it: for the attached client, whose own connection may follow, and for those
- * that watch (16, session.h of the broker). */
+/*
+ * An order brings a descriptor, and the kernel drops it if there is no place
+ * for it. There is room for the attached client, the connection that may follow
+ * it, and the watchers (16, session.h of the broker).
+ */
 #define FOR_ORDERS 19
 
-/* 0: none, -1: given. */
+/* 0: not reserved yet; -1: given */
 static int paths[FOR_ORDERS + RESERVE_TO_KILL];
 
 void

@@ -1,21 +1,25 @@
 /* SPDX-License-Identifier: ISC */
 /*
- * Descriptors that the runner keeps for what must not fail for want of one,
- * however many its commands take: orders that bring one, and killing.
+ * Descriptors that the runner reserves for operations that must not fail for
+ * lack of one, however many its commands use: orders that bring a descriptor,
+ * and killing.
  */
 #ifndef RESERVE_H
 #define RESERVE_H
 
-/* To look for processes and to kill them takes so many at once. */
+/* Descriptors needed at once to find processes and kill them. */
 #define RESERVE_TO_KILL 3
 
-/* Once; before that there is none, and what follows does nothing. */
+/*
+ * Reserves the descriptors; called once. Before that, the functions below do
+ * nothing.
+ */
 void reserve_begin(void);
 
-/* Closes up to n of those kept: so many can be opened now. */
+/* Closes up to n reserved descriptors, so that as many can be opened. */
 void reserve_give(unsigned n);
 
-/* Takes again what was given, as far as there are descriptors. */
+/* Reserves again what was given, as far as descriptors are available. */
 void reserve_keep(void);
 
 #endif

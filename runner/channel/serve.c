@@ -13,7 +13,7 @@
 #include "log.h"
 #include "loop.h"
 
-/* The runner let no larger message in (max-message-bytes). */
+/* The runner accepts no larger message (max-message-bytes). */
 #define REQUEST_MAX_BYTES (1u << 30)
 
 static struct channel channel;

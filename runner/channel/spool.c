@@ -1,7 +1,5 @@
 /* SPDX-License-Identifier: ISC */
-/*
- * Content on disk on its way through the runner.
- */
+/* The content of long requests in files. */
 #include "spool.h"
 
 #include <errno.h>
@@ -19,7 +17,7 @@
 #define DIRECTORY  "/var/tmp"
 #define COPY_BYTES (128u << 10)
 
-/* O_EXCL: it never gets a name. */
+/* O_EXCL: the file can never get a name. */
 static int
 open_file(void)
 {
@@ -35,7 +33,7 @@ spool_new(unsigned *count)
 	struct spool *s;
 	int fd;
 
-	/* A file that grows beyond it ends the program. */
+	/* With such a limit, SIGXFSZ would end the program. */
 	if (getrlimit(RLIMIT_FSIZE, &most) < 0 ||
 	    most.rlim_cur != RLIM_INFINITY) {
 		errno = EFBIG;
@@ -93,7 +91,10 @@ spool_write(struct spool *s, const void *p, size_t n)
 	return 0;
 }
 
-/* Bytes that the kernel moved, 0 when it cannot for these two, or -errno. */
+/*
+ * Returns the bytes that the kernel copied, 0 if it cannot copy between these
+ * two files, or -errno.
+ */
 static ssize_t
 move_some(const struct spool *s, int fd, uint64_t at)
 {
