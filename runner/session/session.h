@@ -205,7 +205,8 @@ void session_detach(struct session *s, enum channel_end end);
 void client_violation(struct client *c);
 
 /*
- * Ends the connection if the client sends no more and everything is answered.
+ * Ends the connection once everything composed is written, if the client broke
+ * a rule, or if it sends no more and waits for no answer.
  */
 void session_finish_if_answered(struct session *s);
 
