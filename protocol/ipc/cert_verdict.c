@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: ISC */
 /*
- * Vouchers.
+ * Seals verdicts on certificates.
  */
 #include "cert_verdict.h"
 
@@ -11,7 +11,8 @@
 
 #include "util.h"
 
-/* The fields as they travel, so that no two verdicts look the same. */
+/* The fields are encoded as in a message, so that different verdicts never give
+ * the same bytes. */
 static void
 make_seal(const struct control_cert_verdict *v, const uint8_t *secret,
     uint8_t seal[CONTROL_SECRET_BYTES])
@@ -28,7 +29,7 @@ make_seal(const struct control_cert_verdict *v, const uint8_t *secret,
 	    &b, v->subject, strnlen(v->subject, sizeof(v->subject) - 1));
 	if (HMAC(EVP_sha256(), secret, CONTROL_SECRET_BYTES, b.data, b.len,
 		seal, &len) == NULL)
-		abort(); /* only without memory */
+		abort(); /* happens only without memory */
 	buf_clear(&b);
 }
 

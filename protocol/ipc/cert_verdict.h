@@ -1,8 +1,9 @@
 /* SPDX-License-Identifier: ISC */
 /*
- * The certificate process's word about a client's certificate, on its way to
- * the broker through a front-end that is trusted with nothing: sealed with
- * HMAC-SHA-256 (RFC 2104) under a secret that only the two of them have.
+ * The verdict of the certificate process on a client's certificate. It travels
+ * to the broker through the front-end, which is not trusted. It is therefore
+ * sealed with HMAC-SHA-256 (RFC 2104), under a secret that only the certificate
+ * process and the broker know.
  */
 #ifndef CERT_VERDICT_H
 #define CERT_VERDICT_H
@@ -11,11 +12,11 @@
 
 #include "control.h"
 
-/* Sets the seal over all other fields. */
+/* Computes the seal over all other fields. */
 void cert_verdict_seal(
     struct control_cert_verdict *v, const uint8_t secret[CONTROL_SECRET_BYTES]);
 
-/* Is it the seal of that secret? */
+/* Returns true if the seal was made with that secret. */
 bool cert_verdict_is_sealed(const struct control_cert_verdict *v,
     const uint8_t secret[CONTROL_SECRET_BYTES]);
 

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: ISC */
 /*
- * Messages of the control channels: tables (control_layout.h) say how each is
- * laid out, one loop writes them and one reads them. Both ends are execd's own
- * programs; the reader still trusts nothing.
+ * Encodes and decodes the messages of the control channels. Tables describe the
+ * layout of each message (control_layout.h); one loop writes them and one reads
+ * them. Both ends are programs of execd, but the reader trusts nothing.
  */
 #include "control.h"
 
@@ -22,7 +22,7 @@ find_in(const struct control_layouts *l, enum control_type type)
 	return NULL;
 }
 
-/* *channel: the layouts that it is one of. */
+/* Finds the layout of a type. *channel becomes the table that contains it. */
 static const struct control_layout *
 layout_on(enum control_type type, const struct control_layouts **channel)
 {

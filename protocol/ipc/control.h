@@ -1,15 +1,15 @@
 /* SPDX-License-Identifier: ISC */
 /*
- * Messages of the two control channels (doc/design.md section 3): front-end <->
- * broker and broker <-> runner. AF_UNIX SOCK_SEQPACKET: one message is one
- * packet, descriptors travel with their message. Every message begins with
- * its type; the rest is the struct beside the type, field by field. A
- * message that does not decode exactly is a compromised peer.
+ * Messages of the control channels (doc/design.md section 3). The channels are
+ * AF_UNIX SOCK_SEQPACKET sockets: one message is one packet, and descriptors
+ * travel with their message. Every message begins with its type. The rest is
+ * the struct named beside the type, field by field. A message that does not
+ * decode exactly comes from a compromised peer.
  *
  * The structs are in control_frontend.h, control_helper.h, control_runner.h,
  * control_spawn.h and sandbox_limits.h.
  *
- * Requests are even, their answers odd.
+ * Requests have even numbers, their answers odd ones.
  */
 #ifndef CONTROL_H
 #define CONTROL_H
@@ -28,82 +28,87 @@
 #include "sandbox_limits.h"
 
 enum control_type {
-	/* broker -> front-end, events */
+	/* broker -> front-end: events */
 	BROKER_EV_CONFIGURE = 1,     /* control_configure + fds of `helpers` */
 	BROKER_EV_RUNNER_EXITED = 3, /* control_runner_exited */
-	BROKER_EV_RELOAD = 5,	 /* the same again, in place of the old one */
-	BROKER_EV_DRAIN = 7,	 /* control_drain: new sessions, or not */
-	BROKER_EV_STOP = 9,	 /* nothing: tell the clients and end them */
-	BROKER_EV_LISTENER = 11, /* control_listener + its fds */
-	BROKER_EV_END = 27,	 /* control_runner_exited: tell its client */
-	BROKER_EV_PING = 21,	 /* nothing: answered by BROKER_REQ_ALIVE */
+	BROKER_EV_RELOAD = 5,	     /* the same, replaces it */
+	BROKER_EV_DRAIN = 7,	     /* control_drain: new sessions or none */
+	BROKER_EV_STOP = 9,	     /* no fields; tell all clients and end */
+	BROKER_EV_LISTENER = 11,     /* control_listener + its fds */
+	BROKER_EV_END = 27,  /* control_runner_exited: tell its client */
+	BROKER_EV_PING = 21, /* no fields; BROKER_REQ_ALIVE answers */
 
-	/* front-end -> broker, requests and their answers */
+	/* front-end -> broker: requests and their answers */
 	BROKER_REQ_READY = 10, /* control_ready; once, before all others */
-	BROKER_REQ_AUTHENTICATE = 12, /* control_authenticate (+ the client's
-				       * socket, of LISTENER_UNIX) */
+	/* control_authenticate (+ the client's socket, for LISTENER_UNIX) */
+	BROKER_REQ_AUTHENTICATE = 12,
 	BROKER_ANS_AUTHENTICATE = 13, /* control_verdict */
-	BROKER_REQ_OPEN = 14,	      /* control_open + the runner's end of a
-				       * channel; answered if there is none: */
-	BROKER_ANS_OPEN = 15,	      /* control_session + that end back */
-	BROKER_REQ_RESUME = 16,	      /* control_resume, the same way */
-	BROKER_ANS_RESUME = 17,	      /* control_session + fd */
+	/* control_open + the runner's end of a session channel; answered only
+	 * if there is no session: */
+	BROKER_REQ_OPEN = 14,
+	BROKER_ANS_OPEN = 15,	 /* control_session + that descriptor */
+	BROKER_REQ_RESUME = 16,	 /* control_resume, in the same way */
+	BROKER_ANS_RESUME = 17,	 /* control_session + fd */
 	BROKER_REQ_CLOSE = 18,	 /* control_close: the connection is over */
 	BROKER_ANS_CLOSE = 19,	 /* control_closed */
-	BROKER_REQ_DONE = 20,	 /* nothing: stdio reached its end */
-	BROKER_REQ_WATCH = 22,	 /* control_resume, the same way */
+	BROKER_REQ_DONE = 20,	 /* no fields; stdio reached its end */
+	BROKER_REQ_WATCH = 22,	 /* control_resume, in the same way */
 	BROKER_ANS_WATCH = 23,	 /* control_session + fd */
 	BROKER_REQ_METRICS = 24, /* control_ask_metrics */
 	BROKER_ANS_METRICS = 25, /* control_metrics */
 	BROKER_REQ_REFUSED = 26, /* control_refused; has no answer */
-	BROKER_REQ_ALIVE = 8,	 /* nothing; once for each PING */
-	BROKER_REQ_HELPER = 6,	 /* control_helper: it does not answer */
+	BROKER_REQ_ALIVE = 8,	 /* no fields; answers a PING */
+	BROKER_REQ_HELPER = 6,	 /* control_helper: does not answer */
 
-	/* broker -> runner, orders */
-	RUNNER_COMMAND_SEVERAL = 28,   /* orders in their order, each behind its
-					* length (u32); fds of the first */
-	RUNNER_COMMAND_CONFIGURE = 30, /* control_session_config + fds:
-					  execd-http, user namespace, cgroups */
+	/* broker -> runner: commands */
+	/* several commands in order, each after its length (u32); all fds
+	 * belong to the first */
+	RUNNER_COMMAND_SEVERAL = 28,
+	/* control_session_config + fds: execd-http, user namespace, cgroups */
+	RUNNER_COMMAND_CONFIGURE = 30,
 	RUNNER_COMMAND_ATTACH = 32,    /* control_attach + channel fd */
-	RUNNER_COMMAND_DETACH = 34,    /* nothing */
-	RUNNER_COMMAND_TERMINATE = 36, /* nothing */
+	RUNNER_COMMAND_DETACH = 34,    /* no fields */
+	RUNNER_COMMAND_TERMINATE = 36, /* no fields */
 	RUNNER_COMMAND_WATCH = 38,     /* control_watch + channel fd */
-	RUNNER_COMMAND_SANDBOX = 40, /* struct sandbox_limits; once, before the
-				      * first ATTACH */
-	RUNNER_COMMAND_AUDIT = 42,   /* control_audit; once, before SANDBOX */
+	/* struct sandbox_limits; once, before the first ATTACH */
+	RUNNER_COMMAND_SANDBOX = 40,
+	RUNNER_COMMAND_AUDIT = 42, /* control_audit; once, before SANDBOX */
 	RUNNER_COMMAND_RECORDING =
-	    44, /* control_recording: is there a record? */
+	    44, /* control_recording: is the audit log written? */
 	RUNNER_COMMAND_RECORDING_FILE =
 	    46, /* control_recording_file (+ fd), for CAST */
-	RUNNER_COMMAND_IDENTIFY = 48, /* nothing: a broker that is new asks */
+	RUNNER_COMMAND_IDENTIFY = 48, /* no fields; from a new broker */
 
-	/* runner -> broker, reports */
+	/* runner -> broker: reports */
 	RUNNER_EVENT_DETACHED = 41,  /* control_detached */
 	RUNNER_EVENT_UNWATCHED = 43, /* control_unwatched */
 	RUNNER_EVENT_STARTED = 45,   /* control_started; with `audit` */
 	RUNNER_EVENT_EXITED = 47,    /* control_exited; with `audit` */
-	RUNNER_EVENT_FILE = 51,	     /* control_file; as AUDIT says */
-	RUNNER_EVENT_HTTP = 53,	     /* control_http; likewise */
-	RUNNER_EVENT_END = 57,	     /* nothing: its client ends it */
+	RUNNER_EVENT_FILE = 51,	     /* control_file; if AUDIT asks for it */
+	RUNNER_EVENT_HTTP = 53,	     /* control_http; the same */
+	RUNNER_EVENT_END = 57, /* no fields; the client ends the session */
 	RUNNER_EVENT_RECORDING_FILE =
 	    55, /* control_recording_wanted: waits for its file */
-	RUNNER_EVENT_IDENTITY = 59, /* control_identity, for IDENTIFY, then: */
-	RUNNER_EVENT_RUNNING = 61,  /* control_running, for each command */
+	/* control_identity; answers IDENTIFY, then: */
+	RUNNER_EVENT_IDENTITY = 59,
+	RUNNER_EVENT_RUNNING = 61, /* control_running, for each command */
 
-	/* runner -> front-end, as frames of the session channel of a client
+	/* runner -> front-end, as frames on the session channel of a client
 	 * that was handed over */
 	CHANNEL_CLIENT = 91, /* control_client */
 
-	/* to a helper of the front-end's: the broker's, then its own */
-	KEYS_CONFIGURE = 60, /* control_key + fd of the key, each in turn */
-	KEYS_SERVE = 62,     /* control_serve: from now on only these: */
-	KEYS_SIGN = 64,	     /* control_sign; of the key process */
-	KEYS_SIGNED = 65,    /* control_signed */
-	KEYS_TRUST = 66,     /* control_trust + fds: client CA, revocations */
-	KEYS_VERIFY = 68,    /* control_verify; of the certificate process */
-	KEYS_VERIFIED = 69,  /* control_verified */
-	KEYS_PING = 58,	     /* control_alive; of either */
-	KEYS_ALIVE = 63,     /* control_alive */
+	/* to a helper of the front-end: first from the broker, then from the
+	 * front-end */
+	/* control_key + fd of the key; one message per key */
+	KEYS_CONFIGURE = 60,
+	KEYS_SERVE = 62,  /* control_serve; then only what follows: */
+	KEYS_SIGN = 64,	  /* control_sign; to the key process */
+	KEYS_SIGNED = 65, /* control_signed */
+	KEYS_TRUST = 66,  /* control_trust + fds: client CA, revocation lists */
+	KEYS_VERIFY = 68, /* control_verify; to the certificate process */
+	KEYS_VERIFIED = 69, /* control_verified */
+	KEYS_PING = 58,	    /* control_alive; to both */
+	KEYS_ALIVE = 63,    /* control_alive */
 
 	/* broker -> root, orders and their answers */
 	SPAWN_BEGIN = 70,   /* nothing + fd for events; once */
@@ -130,27 +135,28 @@ enum control_type {
 	SPAWN_PING = 93,   /* nothing: answered by ALIVE */
 };
 
-/* Appends type and fields. */
+/* Appends the type and the fields. `payload` is the struct of that type, or
+ * NULL for a type without fields. */
 void control_put(struct buf *b, enum control_type type, const void *payload);
 
-/* The type of a message, or 0 when it is too short or not known. */
+/* Returns the type of a message, or 0 if it is too short or unknown. */
 enum control_type control_peek(const void *message, size_t len);
 
-/* Decodes the payload of a message of that type into its struct, which is
- * *payload. 0; -EPROTO: its sender speaks another version of the channel; or
- * -EBADMSG. A type without fields takes NULL. */
+/* Decodes a message of this type into its struct *payload; a type without
+ * fields takes NULL. Returns 0, -EPROTO if the sender uses another version of
+ * the channel, or -EBADMSG. */
 int control_get(
     const void *message, size_t len, enum control_type type, void *payload);
 
-/* "invalid websocket bearer token": what a refused client and the log are
- * told (doc/protocol.md section 1.5). */
+/* Returns the text for the client and the log, for example "invalid websocket
+ * bearer token" (doc/protocol.md section 1.5). */
 const char *control_verdict_name(enum verdict verdict);
 
-/* "BROKER_REQ_OPEN", for logs. */
+/* Returns the name of a type for logs, for example "BROKER_REQ_OPEN". */
 const char *control_name(enum control_type type);
 
-/* What is said of a message that did not decode: its name, and which version
- * its sender speaks if that is the reason. */
+/* Describes a message that could not be decoded: its name, and the version of
+ * its sender if that is the reason. May use text[]. */
 #define CONTROL_FAULT_MAX 128
 const char *control_fault(
     const void *message, size_t len, char text[CONTROL_FAULT_MAX]);

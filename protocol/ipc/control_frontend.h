@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: ISC */
 /*
- * What the front-end and the broker tell each other: MON_* of control.h.
+ * Messages between the front-end and the broker: BROKER_* of control.h.
  */
 #ifndef CONTROL_FRONTEND_H
 #define CONTROL_FRONTEND_H
@@ -12,41 +12,44 @@
 #include "control_limits.h"
 
 #define CONTROL_LISTENERS_MAX 16
-#define CONTROL_TRUSTED_MAX   64 /* certificates, or lists, in one file */
+#define CONTROL_TRUSTED_MAX   64 /* certificates or lists in one file */
 #define CONTROL_NETS_MAX      16
-#define CONTROL_NET_BYTES     17 /* IPv6 address, then bits of its prefix */
+/* IPv6 address, then the length of its prefix */
+#define CONTROL_NET_BYTES 17
 
 enum listener_kind {
 	LISTENER_WS,	/* a listening stream socket */
 	LISTENER_STDIO, /* two descriptors: input, output */
-	LISTENER_UNIX,	/* a listening AF_UNIX socket, WebSocket over it */
+	LISTENER_UNIX,	/* a listening AF_UNIX socket that carries WebSocket */
 };
 
-/* Everything the front-end needs; it opens nothing itself. */
+/* Everything that the front-end needs. It opens nothing itself. */
 struct control_configure {
-	uint32_t uid, gid; /* become this; only if `drop` */
+	uint32_t uid, gid; /* only if `drop`: the user to become */
 	bool drop;	   /* root mode */
-	uint8_t helpers;   /* bits: to which enum tls_helper a channel comes */
+	/* bits: for which enum tls_helper a channel comes along */
+	uint8_t helpers;
 	uint32_t ping_interval_ms;
 	uint32_t pong_deadline_ms;
 	uint32_t pre_auth_deadline_ms;
 	uint32_t max_connections;
-	uint32_t max_per_source; /* 0: as many as there may be in all */
+	uint32_t max_per_source; /* 0: no limit per source */
 	uint32_t max_unauthenticated;
-	/* A source collects these; refused while it has `threshold`. */
+	/* A source collects these penalties and is refused while their sum
+	 * exceeds the threshold. */
 	uint32_t penalty_auth_ms, penalty_deadline_ms, penalty_protocol_ms;
 	uint32_t penalty_crash_ms;
 	uint32_t penalty_threshold_ms, penalty_max_ms;
-	uint32_t exempt; /* count; neither cap nor penalty for these */
+	uint32_t exempt; /* number of networks without limits and penalties */
 	uint8_t exempt_nets[CONTROL_NETS_MAX * CONTROL_NET_BYTES];
 	uint64_t max_frame_bytes;
 	uint64_t max_message_bytes;
-	uint32_t listeners; /* so many BROKER_EV_LISTENER follow */
+	uint32_t listeners; /* number of BROKER_EV_LISTENER that follow */
 };
 
-/* Why no new session is opened. */
+/* Why no new session may be opened. */
 enum drain_reason {
-	DRAIN_NONE, /* they are */
+	DRAIN_NONE, /* new sessions may be opened */
 	DRAIN_OPERATOR,
 	DRAIN_STOPPING,
 };
@@ -56,31 +59,33 @@ struct control_drain {
 };
 
 enum client_certificate {
-	CLIENT_CERTIFICATE_NONE, /* not asked for */
+	CLIENT_CERTIFICATE_NONE, /* clients are not asked for one */
 	CLIENT_CERTIFICATE_OPTIONAL,
 	CLIENT_CERTIFICATE_REQUIRED,
 };
 
 /*
- * Its descriptors, in this order: LISTENER_STDIO input and output; else the
- * listening socket, with `tls` the certificate chain (PEM), and the client
- * CA's certificates (PEM) if client certificates are asked for.
+ * A listener. Its descriptors, in this order: for LISTENER_STDIO the input and
+ * the output; otherwise the listening socket, with `tls` the certificate chain
+ * (PEM), and if client certificates are asked for the client CA's certificates
+ * (PEM).
  */
 struct control_listener {
-	uint32_t id; /* the broker's number, never reused for another */
+	uint32_t id; /* given by the broker, never used for another */
 	uint8_t kind;
 	bool tls;
-	bool operate;		    /* answers /healthz and /metrics */
-	bool hand_over;		    /* clients go to their runners */
+	bool operate;	/* answers /healthz and /metrics */
+	bool hand_over; /* clients are handed over to their runners */
 	uint8_t client_certificate; /* enum client_certificate */
-	uint32_t key;		    /* `tls`: number in the key process */
+	uint32_t key; /* `tls`: number of its key in the key process */
 };
 
 #define CONTROL_LISTENER_FDS_MAX 3
 
-/* What the front-end could confine itself with; the broker logs the rest. */
+/* Which means of confinement worked in the front-end. The broker logs those
+ * that did not. */
 struct control_ready {
-	bool root_empty; /* no file system */
+	bool root_empty; /* sees no file system */
 	bool landlock;
 	bool seccomp;
 	bool user_changed;
@@ -93,16 +98,17 @@ enum credential_kind {
 };
 
 struct control_authenticate {
-	uint32_t conn;	      /* the front-end's number, never reused */
+	uint32_t conn;	      /* given by the front-end, never used again */
 	uint32_t listener;    /* control_listener.id */
 	uint8_t kind;	      /* enum credential_kind */
-	bool has_certificate; /* `verdict` is of it */
+	bool has_certificate; /* `cert_verdict` is filled in */
 	struct control_cert_verdict cert_verdict;
 	char peer[CONTROL_PEER_MAX]; /* for messages: "websocket IP:PORT" */
 	char credential[CONTROL_CREDENTIAL_MAX];
 };
 
-/* A client certificate, or that there was none: in TLS, before any request. */
+/* A connection that was refused during TLS, before any request, because of its
+ * client certificate or because it had none. */
 struct control_refused {
 	uint32_t listener;
 	char peer[CONTROL_PEER_MAX];
@@ -120,9 +126,10 @@ enum verdict {
 	VERDICT_EARLY_JWT,
 	VERDICT_ISSUER,
 	VERDICT_AUDIENCE,
-	VERDICT_BUSY,	  /* a limit: 503 */
-	VERDICT_STRANGER, /* nobody's certificate or user: 401 */
-	VERDICT_SUBJECT,  /* a good signed token, of nobody's subject: 401 */
+	VERDICT_BUSY,	  /* a limit was reached: 503 */
+	VERDICT_STRANGER, /* certificate or user of no identity: 401 */
+	/* valid signed token with a subject of no identity: 401 */
+	VERDICT_SUBJECT,
 };
 #define VERDICTS (VERDICT_SUBJECT + 1)
 
@@ -137,39 +144,39 @@ struct control_open {
 	uint8_t grant[CONTROL_GRANT_BYTES];
 };
 
-struct control_resume { /* also of BROKER_REQ_WATCH */
+struct control_resume { /* also for BROKER_REQ_WATCH */
 	uint32_t conn;
 	uint8_t grant[CONTROL_GRANT_BYTES];
 	char session_id[CONTROL_SESSION_ID_MAX];
 };
 
 enum session_result {
-	SESSION_OK,	  /* not answered: its runner does */
-	SESSION_UNKNOWN,  /* resume: no such session for this identity */
-	SESSION_ATTACHED, /* resume: another connection has it */
-	SESSION_LIMIT,	  /* open, watch: a limit */
+	SESSION_OK,	  /* never sent: the runner answers the client */
+	SESSION_UNKNOWN,  /* resume: this identity has no such session */
+	SESSION_ATTACHED, /* resume: attached to another connection */
+	SESSION_LIMIT,	  /* open, watch: a limit was reached */
 	SESSION_FAILED,	  /* open, watch: the runner could not be reached */
 };
 
-struct control_session { /* there is none */
+struct control_session { /* the answer if there is no session */
 	uint32_t conn;
-	uint8_t result;	  /* enum session_result, but SESSION_OK */
-	char reason[256]; /* LIMIT, FAILED: a sentence */
+	uint8_t result;	  /* enum session_result, except SESSION_OK */
+	char reason[256]; /* LIMIT, FAILED: a text for the client */
 };
 
 struct control_close {
 	uint32_t conn;
-	bool channel_ended; /* the runner hung up first */
+	bool channel_ended; /* the runner closed the channel first */
 };
 
-/* Why a session channel ended, as the runner or the kernel told it. */
+/* Why a session channel ended, as reported by the runner or the kernel. */
 enum channel_end {
-	CHANNEL_END_DETACHED, /* the connection went away first */
-	CHANNEL_END_PROTOCOL, /* the client broke the envelope's rules */
-	CHANNEL_END_REPLACED, /* resumed elsewhere */
-	CHANNEL_END_RUNNER,   /* the runner is gone */
-	CHANNEL_END_ASKED,    /* likewise, as its client asked */
-	CHANNEL_END_CRASHED,  /* likewise, by a fault of its own */
+	CHANNEL_END_DETACHED, /* the connection was closed first */
+	CHANNEL_END_PROTOCOL, /* the client broke the rules of the envelope */
+	CHANNEL_END_REPLACED, /* the session was resumed elsewhere */
+	CHANNEL_END_RUNNER,   /* the runner has ended */
+	CHANNEL_END_ASKED, /* the runner has ended, because its client asked */
+	CHANNEL_END_CRASHED, /* the runner has ended, by a fault of its own */
 };
 
 struct control_closed {
@@ -193,17 +200,17 @@ enum program {
 	PROGRAMS
 };
 
-/* How long it took commands to start, up to so many microseconds, and longer
- * than all of them. */
+/* Upper bounds, in microseconds, of the buckets for the time that commands took
+ * to start. A last bucket holds those that took longer. */
 #define METRICS_BUCKETS                                                        \
 	{                                                                      \
 		1000, 2500, 5000, 10000, 25000, 50000, 100000, 250000, 1000000 \
 	}
 #define METRICS_NBUCKETS 10
 
-#define METRICS_CAUSES_MAX 16 /* at least END_CAUSES */
+#define METRICS_CAUSES_MAX 16 /* must be at least END_CAUSES */
 
-/* A helper that hangs is replaced. */
+/* Reports a helper that hangs. The broker replaces it. */
 struct control_helper {
 	uint8_t kind; /* enum tls_helper */
 };
@@ -212,23 +219,25 @@ struct control_ask_metrics {
 	uint32_t conn;
 };
 
-/* What the broker counts. The arrays are of this machine. */
+/* The counters of the broker. Arrays are sent in the byte order of this
+ * machine. */
 struct control_metrics {
 	uint32_t conn;
-	uint64_t attached, detached, ending; /* sessions now */
-	uint64_t processes;		     /* now */
+	uint64_t attached, detached, ending; /* current numbers of sessions */
+	uint64_t processes;		     /* current number */
 	uint64_t started;
 	uint64_t exited[METRICS_CAUSES_MAX]; /* by enum end_cause */
-	uint64_t denied;		     /* by a sandbox, likely */
-	uint64_t output_bytes;		     /* of those that have exited */
-	uint64_t start_us[METRICS_NBUCKETS]; /* of `started` */
+	uint64_t denied;       /* those that a sandbox probably stopped */
+	uint64_t output_bytes; /* of commands that have exited */
+	uint64_t start_us[METRICS_NBUCKETS]; /* start times of `started` */
 	uint64_t start_us_sum;
 	uint64_t records, records_lost;
 	bool record_failing;
-	/* when the first expires, in seconds since 1970; 0: there is none */
+	/* when the first one expires, in seconds since 1970; 0: none */
 	uint64_t certificate_end, crl_end;
-	uint64_t programs[PROGRAMS];	 /* now */
-	uint64_t memory_bytes[PROGRAMS]; /* resident, of all of them */
+	uint64_t programs[PROGRAMS]; /* current numbers */
+	/* resident memory of all of them together */
+	uint64_t memory_bytes[PROGRAMS];
 };
 
 #endif

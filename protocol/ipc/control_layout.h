@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: ISC */
 /*
- * How the messages of the control channels are laid out: field by field, in
- * tables. Of control.c and the files with the tables only.
+ * The layout of the messages on the control channels: tables that list the
+ * fields of each message. For control.c and the files with the tables only.
  */
 #ifndef CONTROL_LAYOUT_H
 #define CONTROL_LAYOUT_H
@@ -33,9 +33,11 @@ struct field {
 struct control_layout {
 	enum control_type type;
 	const char *name;
-	const struct field *fields; /* in the order of the wire */
+	const struct field *fields; /* in the order in which they are sent */
 	size_t count;
-	bool first; /* of a side of its channel: a version comes before */
+	/* the first message of one side of a channel, which carries a
+	 * version */
+	bool first;
 };
 
 #define LAYOUT(type, fields)                                                   \
@@ -58,16 +60,17 @@ struct control_layout {
 struct control_layouts {
 	const struct control_layout *rows;
 	size_t count;
-	uint32_t version, oldest; /* that is spoken (control_version.h) */
+	/* versions that are understood (control_version.h) */
+	uint32_t version, oldest;
 };
 
-/* No type is in two of them. */
+/* No type is in two of these tables. */
 extern const struct control_layouts control_layouts_frontend;
 extern const struct control_layouts control_layouts_runner;
 extern const struct control_layouts control_layouts_spawn;
 
-/* Those that this program speaks, then NULL: every one, unless the program
- * defines it itself. */
+/* The tables that this program uses, ending with NULL. A program that does not
+ * define the array itself gets all of them. */
 extern const struct control_layouts *const control_layouts_all[];
 
 #endif

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: ISC */
 /*
- * The messages of a program that may speak all of them.
+ * The tables for a program that may use all messages.
  */
 #include "control_layout.h"
 

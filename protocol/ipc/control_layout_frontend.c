@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: ISC */
 /*
- * How the messages of the front-end are laid out: those between it and the
- * broker, and those of its helpers.
+ * The layout of the messages of the front-end: those between it and the broker,
+ * and those of its helpers.
  */
 #include "control_layout.h"
 

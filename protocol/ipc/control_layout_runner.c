@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: ISC */
 /*
- * How the messages of runners are laid out.
+ * The layout of the messages of runners.
  */
 #include "control_layout.h"
 

@@ -1,21 +1,23 @@
 /* SPDX-License-Identifier: ISC */
 /*
- * Limits of the messages of control.h.
+ * Limits for the messages of control.h.
  */
 #ifndef CONTROL_LIMITS_H
 #define CONTROL_LIMITS_H
 
-#define CONTROL_FD	       3 /* in every child of the broker */
-#define CONTROL_MESSAGE_MAX    (24u << 10)
-#define CONTROL_FDS_MAX	       16
-#define CONTROL_CREDENTIAL_MAX (16u << 10) /* any that a request can hold */
+/* the channel's descriptor in every child of execd */
+#define CONTROL_FD	    3
+#define CONTROL_MESSAGE_MAX (24u << 10)
+#define CONTROL_FDS_MAX	    16
+/* the longest that a request can hold */
+#define CONTROL_CREDENTIAL_MAX (16u << 10)
 #define CONTROL_PEER_MAX       96 /* "websocket [::1]:65535", with NUL */
 #define CONTROL_SESSION_ID_MAX 40 /* a UUID, with NUL */
 #define CONTROL_GROUP_MAX      32 /* name of a control group, with NUL */
 #define CONTROL_IDENTITY_MAX   80 /* name of an identity, with NUL */
 
-/* Local users see the names of control groups, so no session id is in them:
- * a number follows. */
+/* The names of control groups of sessions: this prefix and a number. They
+ * contain no session id, because local users can see them. */
 #define SESSION_GROUP_PREFIX "session-"
 #define CONTROL_STRING_MAX   1024
 #define CONTROL_GRANT_BYTES  16

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: ISC */
 /*
- * What runners are told and report: RUNNER_* of control.h.
+ * Messages between the broker and runners: RUNNER_* of control.h.
  */
 #ifndef CONTROL_RUNNER_H
 #define CONTROL_RUNNER_H
@@ -16,132 +16,141 @@ struct control_session_config {
 	char provider_id[80];
 	char shell[CONTROL_STRING_MAX]; /* login shell, absolute */
 	char home[CONTROL_STRING_MAX];
-	bool pid_namespace; /* the runner is pid 1 of its own */
-	bool userns;	    /* the user namespace travels along */
-	bool placeholders;  /* and the list of its user's placeholders */
-	uint8_t cgroups;    /* bits: which enum cgroup_hierarchy travel along */
+	bool pid_namespace; /* the runner is pid 1 of its own pid namespace */
+	bool userns;	    /* the user namespace comes along */
+	bool placeholders; /* the list of its user's placeholders comes along */
+	uint8_t cgroups;   /* bits: which enum cgroup_hierarchy come along */
 	uint32_t command_deadline_ms; /* 0: none */
-	uint64_t output_rate;	      /* bytes a second in all; 0: none */
-	bool record_tty;	      /* terminals; and what is typed, too: */
+	/* bytes per second for all commands; 0: no limit */
+	uint64_t output_rate;
+	/* record terminals, and with record_input also what is typed */
+	bool record_tty;
 	bool record_input;
-	bool record_required;	   /* what cannot be recorded is not run */
+	bool record_required; /* refuse terminals that cannot be recorded */
 	uint64_t record_max_bytes; /* of each recording */
-	uint32_t closed_ttl_ms;	   /* a closed process is remembered */
-	uint32_t kill_grace_ms;	   /* TERM to KILL at the session's end */
-	uint64_t retention_bytes;  /* of output, per process */
+	uint32_t closed_ttl_ms;	   /* how long a closed process is remembered */
+	/* from SIGTERM to SIGKILL at the session's end */
+	uint32_t kill_grace_ms;
+	uint64_t retention_bytes; /* output kept per process */
 	uint64_t max_message_bytes;
-	/* Of a client that is handed over: */
+	/* For a client that is handed over: */
 	uint64_t max_frame_bytes;
 	uint32_t ping_interval_ms;
-	uint32_t pong_deadline_ms; /* 0: none */
+	uint32_t pong_deadline_ms; /* 0: no limit */
 };
 
-/* What becomes of a client that was handed over. */
+/* What a report about a handed-over client says. */
 enum client_event {
-	CLIENT_ANSWERED, /* for the first time */
-	CLIENT_COUNTED,	 /* only the bytes */
-	CLIENT_ENDED,	 /* the last of these: the runner has let go of it */
+	CLIENT_ANSWERED, /* the client got its first answer */
+	CLIENT_COUNTED,	 /* only a count of bytes */
+	CLIENT_ENDED, /* the last report: the runner has let go of the client */
 };
 
-#define CONTROL_CLOSE_REASON_MAX 124 /* of a close frame, with NUL */
+#define CONTROL_CLOSE_REASON_MAX 124 /* reason in a close frame, with NUL */
 
 struct control_client {
 	uint8_t event;		 /* enum client_event */
-	uint64_t received, sent; /* bytes since the report before */
-	uint32_t close_code;	 /* ENDED: to end it with; 0: it is gone */
+	uint64_t received, sent; /* bytes since the previous report */
+	/* ENDED: the code to close with; 0: the client has gone */
+	uint32_t close_code;
 	char reason[CONTROL_CLOSE_REASON_MAX];
 };
 
-#define CONTROL_PROCESS_MAX 256 /* of an id the beginning */
+#define CONTROL_PROCESS_MAX 256 /* the beginning of a process id */
 #define CONTROL_COMMAND_MAX 4096
 
-/* Operations on files that are recorded. */
+/* Which file operations the audit log records. */
 enum audit_files { AUDIT_FILES_NONE, AUDIT_FILES_WRITES, AUDIT_FILES_ALL };
 
-/* Patterns of secrets, each with its line end. */
+/* The size of a list of patterns, each with its newline. */
 #define CONTROL_PATTERNS_MAX                                                   \
 	(REDACT_PATTERNS_MAX * (REDACT_PATTERN_CHARS + 1) + 1)
 
 struct control_audit {
 	uint8_t files;				 /* enum audit_files */
-	char redact_names[CONTROL_PATTERNS_MAX]; /* one on each line */
+	char redact_names[CONTROL_PATTERNS_MAX]; /* one per line */
 	char redact_values[CONTROL_PATTERNS_MAX];
 };
 
-/* A terminal that is recorded. */
+/* Asks for a file to record a terminal in. */
 struct control_recording_wanted {
 	char process[CONTROL_PROCESS_MAX];
 };
 
 struct control_recording_file {
-	uint32_t error; /* errno; 0: a descriptor comes along */
+	uint32_t error; /* an errno; 0: a descriptor comes along */
 };
 
-/* With `required`: commands and files may be used only while it works. */
+/* Whether the audit log is written. With `required`, commands and files may be
+ * used only while it is. */
 struct control_recording {
 	bool works;
-	/* The start of this one is not on record: it ends. "": of none */
+	/* The start of this command could not be logged, so it ends. "":
+	 * none */
 	char process[CONTROL_PROCESS_MAX];
 };
 
-/* What a sandbox is asked for, or enforces. */
+/* What a sandbox was asked for, or what it enforces. */
 struct control_policy {
 	bool there;
-	uint8_t type;	     /* asked: enum sandbox_type */
-	bool files, network; /* restricted */
+	uint8_t type;	     /* of `asked`: enum sandbox_type */
+	bool files, network; /* true: restricted */
 };
 
 struct control_started {
-	char process[CONTROL_PROCESS_MAX]; /* the client's id */
-	uint32_t pid;			   /* as the session sees it */
+	char process[CONTROL_PROCESS_MAX]; /* the id that the client chose */
+	uint32_t pid;			   /* as seen inside the session */
 	bool sandboxed, tty;
 	struct control_policy asked, enforced;
-	uint32_t landlock_abi; /* of `enforced`; 0: none */
-	bool landlock_only;    /* likewise: there are no namespaces */
+	uint32_t landlock_abi; /* part of `enforced`; 0: Landlock is not used */
+	bool landlock_only;    /* part of `enforced`: no namespaces are used */
 	char cwd[CONTROL_STRING_MAX];
 	bool cwd_cut;
 	char command[CONTROL_COMMAND_MAX]; /* argv, quoted for a shell */
 	bool command_cut;
-	uint32_t redacted; /* secrets taken out of it */
+	uint32_t redacted; /* number of secrets that were replaced */
 	uint32_t start_us; /* from the request to exec */
 };
 
-/* Why a command ended, other than by itself. */
+/* Why a command ended. */
 enum end_cause {
 	END_ITSELF,
-	END_SIGNAL,	      /* of whoever may send it one */
+	END_SIGNAL,	      /* sent by anybody who may signal it */
 	END_CLIENT,	      /* process/terminate, process/signal kill */
-	END_SESSION,	      /* the session's end */
-	END_TIMEOUT,	      /* its client's timeoutMs */
-	END_COMMAND_DEADLINE, /* the identity's */
-	END_MEMORY,	      /* out of it: the kernel */
-	END_CPU_TIME,	      /* max-cpu-time: likewise */
-	END_FILE_SIZE,	      /* max-file-size: likewise */
-	END_FILTER,	      /* the sandbox's, of system calls */
-	END_RECORDING,	      /* its terminal could not be recorded on */
+	END_SESSION,	      /* the session ended */
+	END_TIMEOUT,	      /* timeoutMs of its client */
+	END_COMMAND_DEADLINE, /* command-deadline of the identity */
+	END_MEMORY,	      /* killed by the kernel, out of memory */
+	END_CPU_TIME,	      /* killed by the kernel, max-cpu-time */
+	END_FILE_SIZE,	      /* killed by the kernel, max-file-size */
+	END_FILTER,	      /* killed by the sandbox's system-call filter */
+	END_RECORDING, /* its terminal could not be recorded any longer */
 	END_CAUSES,
 };
 
-/* "command-deadline"; NULL for END_ITSELF and what is none. */
+/* Returns a name such as "command-deadline". Returns NULL for END_ITSELF and
+ * for unknown values. */
 const char *control_cause_name(unsigned cause);
 
 struct control_exited {
 	char process[CONTROL_PROCESS_MAX];
-	uint32_t code, signal; /* signal: 0 for none */
-	bool terminated;       /* by the client or the session's end */
-	bool denied;	       /* the sandbox was in its way */
+	uint32_t code, signal; /* signal: 0 if it exited by itself */
+	bool terminated;       /* by the client or at the session's end */
+	bool denied;	       /* the sandbox probably stopped it */
 	uint8_t cause;	       /* enum end_cause */
 	uint64_t output_bytes, duration_ms;
 	uint64_t user_ms, system_ms, max_rss_bytes; /* getrusage(2) */
-	uint64_t memory_kills, forks_denied; /* of all of it, by its group */
+	/* counted for the whole command, by its control group */
+	uint64_t memory_kills, forks_denied;
 };
 
-/* Before it is done. */
+/* A file operation. It is sent before the operation is carried out. */
 struct control_file {
 	char operation[32]; /* "fs/writeFile" */
 	char path[CONTROL_COMMAND_MAX];
-	char destination[CONTROL_COMMAND_MAX]; /* or a link's target; or "" */
-	bool cut;			       /* one of them was longer */
+	/* or the target of a link; or "" */
+	char destination[CONTROL_COMMAND_MAX];
+	bool cut; /* a path was longer and was cut */
 	bool sandboxed;
 };
 
@@ -153,19 +162,20 @@ struct control_http {
 	uint32_t redacted;
 };
 
-/* The session as its runner knows it, for a broker that does not. */
+/* What a runner knows of its session, for a broker that adopts it. */
 struct control_identity {
-	char peer[CONTROL_PEER_MAX]; /* where its client is, or was */
-	uint32_t generation; /* of attachments; 0: nobody ever attached */
-	uint32_t watches;    /* connections that ever watched it */
-	uint32_t recordings; /* recordings of terminals, ever */
+	/* the client's address, also of the last one */
+	char peer[CONTROL_PEER_MAX];
+	uint32_t generation; /* of attachments; 0: there never was one */
+	uint32_t watches;    /* connections that have ever watched it */
+	uint32_t recordings; /* recordings of terminals so far */
 	uint64_t age_ms;     /* since the first attachment */
 	bool empty;	     /* as in control_detached */
 	bool audited;	     /* it was told of an audit log */
 	bool terminating;
 };
 
-/* A command that runs, whose start was reported. */
+/* A running command whose start was reported before. */
 struct control_running {
 	char process[CONTROL_PROCESS_MAX];
 };
@@ -178,12 +188,12 @@ struct control_attach {
 struct control_detached {
 	uint32_t generation;
 	uint8_t end; /* enum channel_end */
-	bool empty;  /* nothing was ever started or opened in the session */
+	bool empty;  /* nothing was ever started or opened in it */
 };
 
 /* A connection that only watches. */
 struct control_watch {
-	uint32_t number; /* of the session's watching connections, ever */
+	uint32_t number; /* counts the watching connections of the session */
 	char peer[CONTROL_PEER_MAX];
 };
 

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: ISC */
 /*
- * Length-prefixed frames: u32 little-endian, then that many bytes of JSON,
- * never empty (doc/design.md section 3, doc/protocol.md section 18). No sockets
- * here.
+ * Frames with a length: a u32, little-endian, then as many bytes of JSON, at
+ * least one (doc/design.md section 3, doc/protocol.md section 18). This file
+ * knows no sockets.
  */
 #ifndef FRAME_H
 #define FRAME_H
@@ -12,31 +12,34 @@
 
 #define FRAME_HEADER_BYTES 4
 
-/* From the front-end: the message goes on in the next frame, because its
- * length is not known yet. Pieces may be empty, the whole may not. */
+/* From the front-end: the message continues in the next frame, because its
+ * length was not known. Single frames of it may be empty, but not all. */
 #define FRAME_MORE 0x80000000u
 
-/* A message from here on, or one of unknown length, goes in pieces. */
+/* Messages of this size or more, and those of unknown length, are sent in
+ * pieces. */
 #define FRAME_PIECES_FROM_BYTES (1u << 20)
 
-/* From a runner to its file helper, where all messages are whole, the same bit:
- * the first byte of the frame brought a descriptor, whose bytes stand for the
- * empty string that is params.dataBase64. */
+/* From a runner to its file helper, which gets whole messages only, the same
+ * bit means: a descriptor came with the first byte of the frame, and its
+ * contents stand for params.dataBase64, which is empty in the message. */
 #define FRAME_SPOOLED FRAME_MORE
 
 /*
- * From a helper to its runner a second u32 follows the length, the tag: which
- * request this frame answers, counted from 1 in the order they were handed
- * on; 0 for a notification. FRAME_STREAM with a number says that notifications
- * of a stream follow that answer, alone that one stream is at its end;
- * FRAME_FAILED that the answer is an error.
+ * From a helper to its runner, a second u32 follows the length: the tag. Its
+ * number says which request the frame answers, counted from 1 in the order in
+ * which the requests were sent; 0 stands for a notification. FRAME_STREAM with
+ * a number says that notifications of a stream follow this answer. FRAME_STREAM
+ * alone says that one such stream has ended. FRAME_FAILED says that the answer
+ * is an error.
  */
 #define FRAME_TAGGED_BYTES 8
 #define FRAME_STREAM	   0x80000000u
 #define FRAME_FAILED	   0x40000000u
 #define FRAME_NUMBER	   (FRAME_FAILED - 1)
 
-/* Numbers go round below the flags, without 0. */
+/* Returns the number after this one. Numbers stay below the flags, wrap around
+ * and skip 0. */
 static inline uint32_t
 frame_next_number(uint32_t number)
 {

@@ -1,11 +1,12 @@
 /* SPDX-License-Identifier: ISC */
 /*
- * Configured patterns of secrets: read by the broker, used by runners.
+ * Limits for the configured patterns of secrets. The broker reads the patterns,
+ * and runners use them.
  */
 #ifndef REDACT_LIMITS_H
 #define REDACT_LIMITS_H
 
-#define REDACT_PATTERNS_MAX  32 /* of names and of values each */
+#define REDACT_PATTERNS_MAX  32 /* for names and for values separately */
 #define REDACT_PATTERN_CHARS 60
 
 #endif

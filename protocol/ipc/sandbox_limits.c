@@ -1,13 +1,14 @@
 /* SPDX-License-Identifier: ISC */
 /*
- * The operator's ceiling: its defaults.
+ * The defaults of the operator's ceiling.
  */
 #include "sandbox_limits.h"
 
 #include <string.h>
 
-/* What opens other machines, in the home of who runs strangers' commands; and
- * nobody makes the directory that opens this one. */
+/* Credentials for other machines, in the home of the user that runs the
+ * commands. /etc/execd, which holds the credentials for this machine, may not
+ * even be created. */
 static const char secrets[] = "~/.ssh"
 			      "\n-~/.gnupg"
 			      "\n-~/.aws"
@@ -20,8 +21,8 @@ static const char secrets[] = "~/.ssh"
 			      "\n-~/.config/gcloud"
 			      "\n-/etc/execd";
 
-/* Sockets of the system, and the tokens that execctl uses. A command with
- * network access and a token could start commands outside of its sandbox. */
+/* Sockets of the system, and the tokens of execctl. A command with network
+ * access and a token could start commands outside its sandbox. */
 #define HIDDEN "/run\n-~/.config/execd"
 
 void

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: ISC */
 /*
- * The operator's ceiling on what clients may ask of a sandbox, and what every
- * sandbox gets: what the broker tells a runner.
+ * The operator's ceiling on what clients may ask of a sandbox, and the settings
+ * of every sandbox. The broker sends this to a runner.
  */
 #ifndef SANDBOX_LIMITS_H
 #define SANDBOX_LIMITS_H
@@ -9,39 +9,38 @@
 #include <stdbool.h>
 #include <stdint.h>
 
-/* A list: one item a line. */
+/* The size of a list, which has one item per line. */
 #define SANDBOX_LIMITS_LIST_MAX 2048
 
-/* What a sandbox of Landlock and seccomp alone needs: truncation, too. */
+/* The ABI that a sandbox of Landlock and seccomp alone needs, because it must
+ * also control truncation. */
 #define SANDBOX_LANDLOCK_ONLY_ABI 3
 
-/* Each permits what those before it do. */
+/* Each profile permits everything that those before it permit. */
 enum sandbox_profile {
 	SANDBOX_PROFILE_READ_ONLY,
 	SANDBOX_PROFILE_WORKSPACE_WRITE, /* workspace roots, /tmp, TMPDIR */
-	SANDBOX_PROFILE_MANAGED,	 /* any path that is named */
-	SANDBOX_PROFILE_FULL,		 /* the whole disk */
+	SANDBOX_PROFILE_MANAGED, /* any path that is named in the context */
+	SANDBOX_PROFILE_FULL,	 /* the whole disk */
 };
 
 enum sandbox_unix { SANDBOX_UNIX_DENY, SANDBOX_UNIX_ALLOW };
 
-/* Repositories below a writable root. */
+/* Repositories in directories below a writable root. */
 enum sandbox_nested {
 	SANDBOX_NESTED_OFF,
-	SANDBOX_NESTED_HOOKS, /* hooks and configuration stay */
+	SANDBOX_NESTED_HOOKS, /* hooks and configuration stay read-only */
 };
 
-/* What stands for a directory for temporary files. */
+/* What a sandbox sees as /tmp or TMPDIR. */
 enum sandbox_tmp {
 	SANDBOX_TMP_HOST,
-	SANDBOX_TMP_PRIVATE, /* of its own, for all of one policy in a session
-			      */
-	SANDBOX_TMP_REQUEST, /* TMPDIR only: as the request's environment says
-			      */
+	SANDBOX_TMP_PRIVATE, /* its own; shared by one policy in a session */
+	SANDBOX_TMP_REQUEST, /* TMPDIR only: from the request's environment */
 };
 
-/* What a request may take of the session's environment; each permits what
- * those before it do. */
+/* Which variables of the session's environment a request may have. Each value
+ * permits everything that those before it permit. */
 enum sandbox_environment {
 	SANDBOX_ENVIRONMENT_NONE,
 	SANDBOX_ENVIRONMENT_CORE,
@@ -50,9 +49,9 @@ enum sandbox_environment {
 
 #define SANDBOX_ORIGIN_MAX 160
 
-/* Which key of which section set a limit, in words; empty: none did. */
+/* The key and section that set each limit, as text. Empty: it was not set. */
 struct sandbox_origins {
-	char identity[64]; /* whose limits these are */
+	char identity[64]; /* name of the identity */
 	char unsandboxed[SANDBOX_ORIGIN_MAX];
 	char external[SANDBOX_ORIGIN_MAX];
 	char network[SANDBOX_ORIGIN_MAX];
@@ -61,38 +60,40 @@ struct sandbox_origins {
 };
 
 struct sandbox_limits {
-	/* what may be asked */
+	/* what a client may ask for */
 	uint8_t max_profile; /* enum sandbox_profile */
-	bool unsandboxed;    /* no context, or `disabled` */
+	bool unsandboxed;    /* no context, or type `disabled` */
 	bool external;
 	bool network;
-	bool clamp;	    /* less is granted, not refused */
-	bool accept_launch; /* SandboxLaunchConfig, of older clients */
+	bool clamp; /* ask for too much: get less, instead of a refusal */
+	bool accept_launch; /* accept SandboxLaunchConfig of older clients */
 	/* what every sandbox gets */
 	uint8_t nested_git; /* enum sandbox_nested */
 	uint8_t nested_git_depth;
 	uint8_t environment;  /* enum sandbox_environment */
-	uint8_t tmp, tmpdir;  /* enum sandbox_tmp; of /tmp and of TMPDIR */
+	uint8_t tmp, tmpdir;  /* enum sandbox_tmp; for /tmp and for TMPDIR */
 	uint8_t unix_sockets; /* enum sandbox_unix */
 	bool allow_32bit, allow_setid, allow_nested_userns;
 	uint8_t landlock_min_abi;
-	bool landlock_only;  /* where no user namespace can be made */
-	bool require_groups; /* mode = require: control groups must be there */
+	bool landlock_only;  /* used where no user namespace can be made */
+	bool require_groups; /* mode = require: control groups must exist */
 	uint64_t shm_bytes, open_files, file_bytes;
-	uint64_t pids, memory_bytes;	/* of each command; 0: no limit */
-	uint32_t cpu_percent;		/* likewise; of one processor */
-	struct sandbox_origins origins; /* what a refusal names */
-	/* lines: what may be asked, patterns; empty: any */
+	uint64_t pids, memory_bytes;	/* for each command; 0: no limit */
+	uint32_t cpu_percent;		/* the same; of one processor */
+	struct sandbox_origins origins; /* named in refusals */
+	/* patterns that a client's roots must match, one per line; empty:
+	 * any */
 	char workspace_roots[SANDBOX_LIMITS_LIST_MAX];
 	char writable_roots[SANDBOX_LIMITS_LIST_MAX];
-	/* what every sandbox gets */
+	/* what every sandbox gets, one item per line */
 	char deny_read[SANDBOX_LIMITS_LIST_MAX];
 	char hide[SANDBOX_LIMITS_LIST_MAX];
 	char protected_names[SANDBOX_LIMITS_LIST_MAX];
 };
 
-/* Everything may be asked, as on the peer; the operator lowers it. With
- * hide_secrets no sandbox reads what opens other machines. */
+/* Sets the defaults: everything may be asked for, as with the peer, until the
+ * operator lowers it. With hide_secrets, no sandbox can read the credentials
+ * for other machines. */
 void sandbox_limits_default(struct sandbox_limits *l, bool hide_secrets);
 
 #endif
