@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: ISC */
 /*
- * The client's portable sandbox intent, decoded and validated (doc/sandbox.md
- * sections A3 to A7, errors A9). Members are snake_case inside `permissions`
- * and camelCase outside.
+ * Decodes and validates a client's sandbox context (doc/sandbox.md sections A3
+ * to A7, errors A9). Member names are snake_case inside `permissions` and
+ * camelCase outside.
  */
 #include "sandbox_context.h"
 
@@ -15,7 +15,8 @@
 
 #define NUL_BYTE "nul byte found in provided data"
 
-/* Passes an inner object's error on. */
+/* Reports the error of an inner object in the outer one. Returns true if there
+ * was none. */
 static bool
 finish(struct args *outer, const struct args *in)
 {
@@ -24,7 +25,7 @@ finish(struct args *outer, const struct args *in)
 	return args_end(in) == 0;
 }
 
-/* What becomes part of a path here holds no NUL. */
+/* Text that becomes part of a path must not contain a NUL. */
 static void
 check_text(struct args *a, struct slice text)
 {
@@ -32,8 +33,8 @@ check_text(struct args *a, struct slice text)
 		args_fail(a, NUL_BYTE);
 }
 
-/* As a URI in which nothing but slashes and dots has a meaning: the URI parser
- * then does what is to be done to any path. */
+/* Converts the path to a URI with all special characters escaped. The URI
+ * parser then treats it like any other path. */
 struct path_uri
 sandbox_plain_path(struct args *a, const char *what, struct slice text)
 {
@@ -77,7 +78,7 @@ decode_special(
 	finish(a, &in);
 }
 
-/* A file URI; in the older shapes a plain path, too. */
+/* Decodes a file URI. In the older forms a plain path is accepted as well. */
 static void
 decode_path(struct args *a, struct sandbox_entry *e, bool older)
 {
@@ -114,7 +115,7 @@ decode_entry_path(struct args *a, const struct json_value *v,
 	finish(a, &in);
 }
 
-/* An enum that may be absent or null and has no effect here. */
+/* Checks an enum that may be absent or null and has no effect here. */
 static void
 check_enum(struct args *a, const char *key, const char *const variants[])
 {
@@ -245,8 +246,8 @@ decode_roots(struct args *a, struct sandbox_context *c)
 		c->roots[c->nroots++] = args_path_value(a, v);
 }
 
-/* The newer place of cwd and roots; its roots replace the outer ones even
- * when it has none. */
+/* policyContext is the newer place for cwd and roots. Its roots replace the
+ * outer ones, even if it has none. */
 static void
 decode_policy_context(struct args *a, struct sandbox_context *c)
 {
@@ -266,7 +267,7 @@ decode_policy_context(struct args *a, struct sandbox_context *c)
 	finish(a, &in);
 }
 
-/* Meant for `tmpdir`, which the executor binds. */
+/* temporaryDirectories is checked only; `tmpdir` is bound by the executor. */
 static void
 check_temporary(struct args *a)
 {
@@ -295,7 +296,7 @@ sandbox_windows_check(struct args *a, bool required)
 	args_default_bool(a, "useLegacyLandlock", false);
 }
 
-/* Known, checked, and without effect here. */
+/* Checks members that are known but have no effect here. */
 static void
 check_ignored(struct args *a)
 {

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: ISC */
 /*
- * The older shapes of a client's sandbox intent (doc/sandbox.md section A8):
- * legacy SandboxPolicy and SandboxLaunchConfig.
+ * Decodes the older forms of a client's sandbox description (doc/sandbox.md
+ * section A8): the legacy SandboxPolicy and SandboxLaunchConfig.
  */
 #include "sandbox_legacy.h"
 
@@ -9,12 +9,11 @@
 #include <stdio.h>
 #include <string.h>
 
-/* What is protected in every root, as 0.169.0 writes it into its own
- * policies. */
+/* Names that are protected in every root, as in the policies of 0.169.0. */
 static const char *const protected_names[] = { ".git", ".agents", ".codex",
 	".aws" };
 
-/* Entries of a workspace-write policy without writable roots. */
+/* Entries of a workspace-write policy, apart from its writable roots. */
 #define WORKSPACE_ENTRIES (4 + nitems(protected_names))
 
 _Static_assert(WORKSPACE_ENTRIES + (1 + nitems(protected_names)) *
@@ -33,7 +32,7 @@ finish(const struct args *a, struct sandbox_context *c, char *error)
 	return -EBADMSG;
 }
 
-/* The workspace of a context. */
+/* Sets cwd as the policy cwd and the only root. */
 static void
 set_workspace(struct args *a, struct sandbox_context *c, struct path_uri cwd)
 {
@@ -44,7 +43,7 @@ set_workspace(struct args *a, struct sandbox_context *c, struct path_uri cwd)
 	c->nroots = 1;
 }
 
-/* The caller's cwd, unless the message named one. */
+/* Uses the caller's cwd, unless the message contained one. */
 static void
 set_default_workspace(
     struct args *a, struct sandbox_context *c, const char *cwd)
@@ -92,7 +91,7 @@ alloc_entries(struct args *a, struct sandbox_context *c, size_t n)
 	c->nentries = 0;
 }
 
-/* A root and its protected names. */
+/* Adds a root and its protected names. */
 static void
 add_root(struct args *a, struct sandbox_context *c, struct path_uri root)
 {
@@ -129,8 +128,8 @@ add_writable_roots(
 	}
 }
 
-/* Some versions could restrict reading here. To leave that out would give
- * more than was asked for. */
+/* Some versions could restrict reading here. To ignore that would grant more
+ * than was asked for, so it is refused. */
 static void
 refuse_restricted_reads(struct args *a, const char *key)
 {
@@ -222,8 +221,9 @@ sandbox_is_launch_config(const struct json_value *v)
 	       json_get(v, "permissions") == NULL;
 }
 
-/* Whether an entry takes from a whole disk that may be written. Reading a
- * pattern means nothing, and writing the root wins over reading it. */
+/* Returns true if an entry restricts a disk that is writable as a whole. A glob
+ * pattern with read access has no effect, and write access to the root wins
+ * over read access. */
 static bool
 narrows(const struct sandbox_entry *e)
 {
@@ -253,7 +253,7 @@ may_write_all(const struct sandbox_context *c)
 	return root;
 }
 
-/* The rule of mode auto. */
+/* Decides whether mode auto needs a sandbox. */
 static bool
 needs_sandbox(const struct sandbox_context *c, bool managed_network)
 {
@@ -283,7 +283,8 @@ decode_file_policy(
 		args_fail(a, "%s", in.error);
 }
 
-/* A policy that is a shadow of what counts: its type is looked at, no more. */
+/* The member `policy` only repeats what other members say. Only its type is
+ * checked. */
 static void
 check_shadow(struct args *a)
 {
@@ -307,7 +308,8 @@ is_given(const struct args *a, const char *key)
 	return v != NULL && v->type != JSON_NULL;
 }
 
-/* The two that count; without a sandbox they may be left out. */
+/* Decodes the two policies that are used. Without a sandbox they may be
+ * absent. */
 static void
 decode_policies(struct args *a, struct sandbox_context *c, bool required)
 {

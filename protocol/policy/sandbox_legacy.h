@@ -1,54 +1,61 @@
 /* SPDX-License-Identifier: ISC */
 /*
- * The older shapes of a client's sandbox intent (doc/sandbox.md section A8),
- * converted into the context of 0.169.0. Pure: binds nothing, looks at no
+ * Decodes the older forms of a client's sandbox description (doc/sandbox.md
+ * section A8) into a context of version 0.169.0. Nothing here looks at the
  * disk.
  *
- * Everything decoded lives in doc's arena; doc may be zeroed or hold the
- * message the value came in, and is the caller's to clear. Functions return
- * 0, or -EBADMSG with the message in error[ARGS_ERROR_MAX]; *out is then the
- * strictest context there is.
+ * Decoded values are in the arena of doc, which the caller clears. doc may be
+ * zeroed, or hold the message that the value came in. The functions return 0,
+ * or -EBADMSG with a message in error[ARGS_ERROR_MAX]; *out is then the
+ * strictest context.
  *
- * Paths are plain and absolute. cwd is what these shapes call a workspace: it
- * becomes the policy cwd and the only root. NULL: there is none.
+ * Paths are plain and absolute. cwd becomes the policy cwd and the only root,
+ * which is what these forms call a workspace. cwd may be NULL.
  */
 #ifndef SANDBOX_LEGACY_H
 #define SANDBOX_LEGACY_H
 
 #include "sandbox_context.h"
 
-/* Writable roots of a policy: each becomes five entries, and with what every
- * policy has they stay below SANDBOX_LIST_MAX. */
+/* The most writable roots of a policy. Each becomes five entries, which
+ * together with the entries of every policy must not exceed
+ * SANDBOX_LIST_MAX. */
 #define SANDBOX_LEGACY_ROOTS_MAX ((SANDBOX_LIST_MAX - 8) / 5)
 
-/* A legacy SandboxPolicy: {"type":"read-only"|"workspace-write"|...}. */
+/* Decodes a legacy SandboxPolicy:
+ * {"type":"read-only"|"workspace-write"|...}. */
 int sandbox_policy_decode(struct json_doc *doc, const struct json_value *v,
     const char *cwd, struct sandbox_context *out, char *error);
 
 enum sandbox_mode {
-	SANDBOX_MODE_NONE,     /* no sandbox; *out is that of `disabled` */
-	SANDBOX_MODE_WANTED,   /* auto, and there is something to enforce */
-	SANDBOX_MODE_REQUIRED, /* require, whatever there is to enforce */
+	SANDBOX_MODE_NONE,   /* no sandbox; *out is a `disabled` context */
+	SANDBOX_MODE_WANTED, /* auto, and there is something to enforce */
+	/* require, even if there is nothing to enforce */
+	SANDBOX_MODE_REQUIRED,
 };
 
 struct sandbox_launch {
 	enum sandbox_mode mode;
-	bool enforce_managed_network; /* in any mode; section A7 says what
-				       * to do with it */
+	/* independent of the mode; see section A7 */
+	bool enforce_managed_network;
 };
 
-/* Whether it is a SandboxLaunchConfig, not a context of 0.169.0: it has
+/* Returns true for a SandboxLaunchConfig: unlike a context of 0.169.0 it has
  * `mode` and no `permissions`. */
 bool sandbox_is_launch_config(const struct json_value *v);
 
-/* sandboxPolicyCwd comes before cwd. On error *launch asks for a sandbox. */
+/* Decodes a SandboxLaunchConfig. Its sandboxPolicyCwd takes precedence over
+ * cwd. On error *launch asks for a sandbox. */
 int sandbox_launch_decode(struct json_doc *doc, const struct json_value *v,
     const char *cwd, struct sandbox_context *out, struct sandbox_launch *launch,
     char *error);
 
-/* The runner dialect's policy_json_or_preset: `read-only`, `workspace-write`
- * or the JSON text of a legacy policy. What asks for no sandbox, or for that
- * of somebody else, is an error. The text may go when this returns. */
+/*
+ * Decodes policy_json_or_preset of the runner dialect: `read-only`,
+ * `workspace-write`, or the JSON text of a legacy policy. A policy without a
+ * sandbox, or with an external one, is an error. The text need not stay valid
+ * afterwards.
+ */
 int sandbox_preset_decode(struct json_doc *doc, struct slice text,
     const char *cwd, struct sandbox_context *out, char *error);
 

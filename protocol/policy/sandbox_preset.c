@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: ISC */
 /*
- * The runner dialect's presets (doc/sandbox.md section A8): the name or the
- * text of a legacy policy.
+ * Decodes a preset of the runner dialect: the name or the text of a legacy
+ * policy (doc/sandbox.md section A8).
  */
 #include <errno.h>
 #include <stdio.h>
@@ -21,7 +21,7 @@ fail(struct sandbox_context *out, char *error, const char *text)
 	return -EBADMSG;
 }
 
-/* A preset is the policy of that type with all its defaults. */
+/* A preset is the policy of that type with all defaults. */
 static int
 decode_default(struct json_doc *doc, struct slice type, const char *cwd,
     struct sandbox_context *out, char *error)
@@ -49,7 +49,8 @@ sandbox_preset_decode(struct json_doc *doc, struct slice text, const char *cwd,
 	if (slice_equal(text, SLICE("read-only")) ||
 	    slice_equal(text, SLICE("workspace-write")))
 		return decode_default(doc, text, cwd, out, error);
-	/* What is decoded moves to doc's arena; the tree does not stay. */
+	/* Decoded values are copied to the arena of doc, so the tree can be
+	 * cleared. */
 	if (json_parse(&policy, text.ptr, text.len) < 0)
 		return fail(out, error, policy.error);
 	err = sandbox_policy_decode(doc, policy.root, cwd, out, error);
