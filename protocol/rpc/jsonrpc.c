@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: ISC */
 /*
- * The envelope (doc/protocol.md section 2).
+ * The JSON-RPC envelope (doc/protocol.md section 2).
  */
 #include "jsonrpc.h"
 
@@ -15,14 +15,14 @@ malformed(struct rpc_message *m, const char *detail)
 	return -EBADMSG;
 }
 
-/* As an id minus zero is an integer to the peer; as a parameter it is none. */
+/* The peer accepts minus zero as an integer in an id, but not in params. */
 static bool
 is_minus_zero(const struct json_value *v)
 {
 	return v->type == JSON_NUMBER && slice_equal(v->text, SLICE("-0"));
 }
 
-/* A string, or an integer of 64 bits without fraction or exponent. */
+/* An id is a string, or a 64-bit integer without fraction or exponent. */
 static bool
 is_id(const struct json_value *v)
 {
@@ -105,7 +105,7 @@ classify_call(struct rpc_message *m, const struct json_value *method,
 	return id ? check_trace(m, json_get(m->doc.root, "trace")) : 0;
 }
 
-/* An error needs {code, message}; both forms need an id. */
+/* An error needs {code, message}. Results and errors both need an id. */
 static int
 classify_answer(struct rpc_message *m, const struct json_value *id)
 {
@@ -167,7 +167,7 @@ rpc_id_copy(struct rpc_id *id, const struct json_value *v)
 	struct buf b;
 
 	if (v->type == JSON_NUMBER) {
-		/* Minus zero comes back as zero. */
+		/* Minus zero is sent back as zero. */
 		bool zero = is_minus_zero(v);
 
 		id->text = xstrndup(v->text.ptr + zero, v->text.len - zero);

@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: ISC */
 /*
- * The envelope (doc/protocol.md section 2): request, notification, response. No
- * "jsonrpc" member is required or sent, there are no batches.
+ * The JSON-RPC envelope (doc/protocol.md section 2): request, notification,
+ * response. A "jsonrpc" member is neither required nor sent. There are no
+ * batches.
  */
 #ifndef JSONRPC_H
 #define JSONRPC_H
@@ -9,21 +10,21 @@
 #include "json.h"
 
 enum rpc_code {
-	RPC_MALFORMED = -32600, /* also: wrong state, refused */
+	RPC_MALFORMED = -32600, /* also: wrong state, or refused */
 	RPC_UNKNOWN_METHOD = -32601,
 	RPC_INVALID_PARAMS = -32602,
 	RPC_INTERNAL = -32603, /* also: operating-system errors */
 	RPC_NOT_FOUND = -32004,
-	RPC_ATTACHED = -32010, /* session attached elsewhere */
+	RPC_ATTACHED = -32010, /* attached to another connection */
 };
 
 enum rpc_kind {
 	RPC_KIND_REQUEST,
 	RPC_KIND_NOTIFICATION,
-	RPC_KIND_RESPONSE, /* result or error: nobody asked */
+	RPC_KIND_RESPONSE, /* result or error; execd asks for none */
 };
 
-/* A parsed message; slices point into the text or the tree. */
+/* A parsed message. Its slices point into the text or the tree. */
 struct rpc_message {
 	struct json_doc doc;
 	enum rpc_kind kind;
@@ -32,26 +33,28 @@ struct rpc_message {
 	const struct json_value *params; /* NULL: absent */
 };
 
-/* 0, or -EBADMSG with doc.error set to the DETAIL of doc/protocol.md
- * section 2.3. End with rpc_message_clear() in either case. */
+/* Parses a message. Returns 0, or -EBADMSG with doc.error set to the DETAIL of
+ * doc/protocol.md section 2.3. In both cases the caller ends with
+ * rpc_message_clear(). */
 int rpc_parse(struct rpc_message *m, const char *text, size_t len);
 void rpc_message_clear(struct rpc_message *m);
 
 /*
- * A request id kept beyond its message: the JSON text of it, as it is echoed.
- * Owned; a malformed message has the id -1.
+ * A copy of a request id that outlives its message: the JSON text as it is sent
+ * back. rpc_id_clear() frees it. The answer to a malformed message has the id
+ * -1.
  */
 struct rpc_id {
-	char *text; /* NULL: none */
+	char *text; /* owned; NULL: none */
 	size_t len;
 };
 void rpc_id_copy(struct rpc_id *id, const struct json_value *v);
 void rpc_id_clear(struct rpc_id *id);
 
 /*
- * Writing. rpc_begin_result() leaves the writer where the result value is
- * due, rpc_end_result() closes the message. The id is written as it came,
- * `id` == NULL writes -1.
+ * Writing. After rpc_begin_result() the caller writes the result value, and
+ * rpc_end_result() ends the message. The id is written as it was received; NULL
+ * writes -1.
  *	{"id":7,"result":VALUE}
  *	{"error":{"code":-32600,"message":"..."},"id":7}
  *	{"method":"process/exited","params":VALUE}

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: ISC */
 /*
- * The beginning of a long message. Never recursive; whatever is unusual is
- * not found.
+ * Looks at the beginning of a long message. Not recursive. If anything is
+ * unusual, nothing is found.
  */
 #include "jsonrpc_find.h"
 
@@ -20,7 +20,8 @@ is_blank(char c)
 	return c == ' ' || c == '\t' || c == '\n' || c == '\r';
 }
 
-/* The next character that is no blank; '\0' at the end. */
+/* Skips blanks and returns the next character without taking it, or '\0' at the
+ * end. */
 static char
 peek(struct cursor *c)
 {
@@ -38,7 +39,8 @@ take(struct cursor *c, char expected)
 	return true;
 }
 
-/* A string without escapes. False: there is none, or not all of it. */
+/* Takes a string without escapes. Returns false if there is none or if it is
+ * incomplete. */
 static bool
 take_string(struct cursor *c, struct slice *s)
 {
@@ -51,7 +53,7 @@ take_string(struct cursor *c, struct slice *s)
 	return take(c, '"');
 }
 
-/* Behind the string whose first quote is at the cursor. */
+/* Skips the string whose first quote is at the cursor. */
 static bool
 skip_string(struct cursor *c)
 {
@@ -61,7 +63,7 @@ skip_string(struct cursor *c)
 	return c->at < c->end && take(c, '"');
 }
 
-/* A value of any kind, up to the comma or bracket behind it. */
+/* Skips a value of any type, up to the comma or bracket after it. */
 static bool
 skip_value(struct cursor *c)
 {
@@ -83,7 +85,7 @@ skip_value(struct cursor *c)
 	return false;
 }
 
-/* Goes to the value of a member of the object whose bracket was taken. */
+/* Takes the next key and moves to its value. The cursor is inside an object. */
 static bool
 find_member(struct cursor *c, struct slice *key)
 {
@@ -96,7 +98,7 @@ is(struct slice s, const char *text)
 	return s.len == strlen(text) && memcmp(s.ptr, text, s.len) == 0;
 }
 
-/* The cursor behind the quote of the string. */
+/* Moves the cursor to the first byte of the string, after its quote. */
 static bool
 find_in_params(struct cursor *c, const char *wanted)
 {

@@ -1,18 +1,20 @@
 /* SPDX-License-Identifier: ISC */
 /*
- * Looks into the beginning of a long message: what it asks for, and where the
- * string begins that makes it long. A hint that is checked later: the whole
- * message, less that string, still meets json.c.
+ * Looks at the beginning of a long message to find out what it asks for, and
+ * where its long string begins. The result is only a hint: the whole message
+ * without that string is parsed by json.c later.
  */
 #ifndef JSONRPC_FIND_H
 #define JSONRPC_FIND_H
 
 #include <stddef.h>
 
-/* Offset of the first byte of the string params.KEY, right behind its quote,
- * in a message whose `method`, which must come before, is METHOD. 0: `text`
- * does not reach that far, it is another message, or one with escapes where
- * none are needed. */
+/*
+ * Returns the offset of the first byte of the string params.KEY, after its
+ * quote. The message must have the `method` METHOD before its params. Returns 0
+ * if `text` does not reach that far, if it is another message, or if a key or
+ * the method is written with escapes.
+ */
 size_t rpc_find_string(
     const char *text, size_t len, const char *method, const char *key);
 

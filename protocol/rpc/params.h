@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: ISC */
 /*
- * Params of every method, decoded: one struct and one params_NAME() each.
- * Pure; used by the runner, and by the front-end before a session exists.
- * Slices and pointers live as long as the message.
+ * Decodes the params of every method: each method has a struct and a function
+ * params_NAME(). Used by the runner, and by the front-end before a session
+ * exists. Slices and pointers are valid as long as the message.
  */
 #ifndef PARAMS_H
 #define PARAMS_H
@@ -11,9 +11,10 @@
 #include "jsonrpc.h"
 #include "sandbox_context.h"
 
-/* Names in "client must call initialize before using FAMILY methods". */
+/* Families of methods, for "client must call initialize before using FAMILY
+ * methods". */
 enum method_family {
-	FAMILY_INITIALIZE, /* allowed without a session */
+	FAMILY_INITIALIZE, /* permitted without a session */
 	FAMILY_EXEC,
 	FAMILY_FILESYSTEM,
 	FAMILY_HTTP,
@@ -24,14 +25,14 @@ enum method_family {
 	FAMILY_SESSION,
 };
 
-/* "exec", "filesystem", ... (doc/protocol.md section 5.3) */
+/* Returns "exec", "filesystem", ... (doc/protocol.md section 5.3). */
 const char *method_family_name(enum method_family family);
 
 struct initialize_params {
 	struct slice client_name;
 	bool resume;
 	struct slice resume_session_id;
-	bool watch; /* not with resume */
+	bool watch; /* not together with resume */
 	struct slice watch_session_id;
 };
 
@@ -50,19 +51,19 @@ struct env_policy {
 /* The longest startId. */
 #define START_ID_MAX_BYTES 256
 
-/* A terminal's size unless process/start says another. */
+/* The size of a terminal, unless process/start sets another. */
 #define TTY_ROWS     24
 #define TTY_COLS     80
 #define TTY_SIZE_MAX 65535
 
 struct process_start_params {
 	struct slice process_id;
-	const struct json_value *argv; /* strings, maybe empty */
+	const struct json_value *argv; /* strings; may be empty */
 	struct path_uri cwd;
 	const struct json_value *env; /* string map */
 	bool tty;
-	uint16_t rows, cols; /* tty */
-	bool has_term;	     /* tty */
+	uint16_t rows, cols; /* only with tty */
+	bool has_term;	     /* only with tty */
 	struct slice term;
 	bool pipe_stdin;
 	bool has_arg0;
@@ -71,12 +72,13 @@ struct process_start_params {
 	struct env_policy env_policy;
 	bool has_timeout;
 	uint64_t timeout_ms;
-	struct slice start_id; /* empty: none */
+	struct slice start_id; /* empty: not given */
 	bool has_retention;
 	struct retention_params {
-		uint64_t head_bytes; /* the first output, for good */
-		bool has_tail;	     /* else: what the server's limit leaves */
-		uint64_t tail_bytes; /* the newest */
+		/* the first output, which is kept for good */
+		uint64_t head_bytes;
+		bool has_tail;	     /* false: the rest of the server's limit */
+		uint64_t tail_bytes; /* the newest output */
 	} retention;
 	bool has_sandbox;
 	struct sandbox_context sandbox;
@@ -99,14 +101,15 @@ struct process_write_params {
 	struct slice write_id;
 };
 
-/* Positions in signals.def; numbers are the runner's to know. */
+/* Positions in signals.def. Only the runner knows the numbers of signals. */
 enum client_signal {
 #define SIGNAL(name) CLIENT_SIGNAL_##name,
 #include "signals.def"
 #undef SIGNAL
 };
 
-/* Without a target it is the peer's: "interrupt", to the group. */
+/* Without a target the signal is "interrupt" and goes to the group, as with the
+ * peer. */
 struct process_signal_params {
 	struct slice process_id;
 	bool has_target;
@@ -121,7 +124,7 @@ struct process_signal_params {
 struct process_terminate_params {
 	struct slice process_id;
 	bool graceful;
-	bool has_timeout; /* graceful */
+	bool has_timeout; /* only if graceful */
 	uint64_t timeout_ms;
 };
 
@@ -135,7 +138,7 @@ struct process_resize_params {
 };
 
 struct process_list_params {
-	uint64_t after; /* the `next` of an earlier answer */
+	uint64_t after; /* `next` of an earlier answer */
 };
 
 struct process_wait_params {
@@ -148,20 +151,21 @@ struct process_wait_params {
 /* The end of the year 9999, in milliseconds since 1970. */
 #define FILE_TIME_MAX 253402300799999
 
-/* Params of every fs/ method; each fills what it has. */
+/* Params of every fs/ method. Each method fills in its own members. */
 struct fs_params {
-	struct path_uri path;	     /* sourcePath of fs/copy, fs/move */
-	struct path_uri destination; /* of them */
+	struct path_uri path;	     /* fs/copy, fs/move: sourcePath */
+	struct path_uri destination; /* fs/copy, fs/move */
 	bool recursive, force;
 	bool overwrite;	      /* fs/move */
 	uint16_t mode;	      /* fs/chmod: permission bits */
 	bool details;	      /* fs/getMetadata, fs/readDirectory */
-	uint64_t modified_ms; /* fs/setTimes: since 1970 */
-	struct slice target;  /* fs/symlink: no NUL byte, not empty */
-	struct slice data;    /* fs/writeFile: base64 text as it came.
-			       * fs/writeBlock: decoded bytes */
+	uint64_t modified_ms; /* fs/setTimes: milliseconds since 1970 */
+	struct slice target;  /* fs/symlink: not empty, no NUL byte */
+	/* fs/writeFile: base64 text as received. fs/writeBlock: decoded
+	 * bytes */
+	struct slice data;
 	struct slice handle_id;
-	bool replace; /* fs/open: mode */
+	bool replace; /* fs/open: mode `replace` */
 	uint64_t offset, len;
 	uint64_t watch_id; /* fs/watch, fs/unwatch */
 	/* environmentConfig/read: lists of lists of keys */
@@ -175,7 +179,7 @@ struct fs_params {
 	struct sandbox_context sandbox;
 };
 
-/* Paths that one fs/watchMissing may name. */
+/* The most paths that one fs/watchMissing may name. */
 #define WATCH_PATHS_MAX 1024
 
 struct watch_params {
@@ -188,7 +192,7 @@ struct watch_params {
 
 struct http_header {
 	struct slice name, value;
-	struct slice env_var; /* .ptr NULL: none; else appended to value */
+	struct slice env_var; /* .ptr NULL: none; otherwise appended to value */
 };
 
 struct http_request_params {
@@ -203,7 +207,7 @@ struct http_request_params {
 	bool stream;
 };
 
-/* Any of them, for callers that decode by table. */
+/* The params of any method, for callers that use a table. */
 union method_params {
 	struct initialize_params initialize;
 	struct process_start_params process_start;
@@ -211,7 +215,8 @@ union method_params {
 	struct process_write_params process_write;
 	struct process_signal_params process_signal;
 	struct process_terminate_params process_terminate;
-	struct process_id_params process_id; /* that takes no more */
+	/* for methods with no other params */
+	struct process_id_params process_id;
 	struct process_resize_params process_resize;
 	struct process_wait_params process_wait;
 	struct process_list_params process_list;
@@ -221,13 +226,13 @@ union method_params {
 };
 
 /*
- * Each decodes m->params into its member of *p. 0, or -EBADMSG with the
- * -32602 message in error[ARGS_ERROR_MAX].
+ * Decodes m->params into its member of *p. Returns 0, or -EBADMSG with the
+ * message of the -32602 error in error[ARGS_ERROR_MAX].
  */
 typedef int params_fn(
     struct rpc_message *m, union method_params *p, char *error);
 
-/* Ends a params_NAME(): args_end() with the error copied out. */
+/* Ends a params_NAME(): like args_end(), but copies the error. */
 int params_end(const struct args *a, char *error);
 
 #define METHOD(name, wire, family, when)     params_fn params_##name;

@@ -1,13 +1,13 @@
 /* SPDX-License-Identifier: ISC */
 /*
- * Params of the process/ methods that act on a process that runs, or ask
- * about it (doc/protocol.md sections 7.6 and 17).
+ * Params of the process/ methods that control a running process or ask about it
+ * (doc/protocol.md sections 7.6 and 17).
  */
 #include "params.h"
 
 /*
- * The peer knows one signal, and its words for any other are the answer as
- * long as no target is named; with one, every signal has its name.
+ * Without a target only the peer's single signal is accepted, and errors are in
+ * the peer's words. With a target every signal is accepted by its name.
  */
 int
 params_process_signal(
@@ -80,7 +80,7 @@ params_process_snapshot(
 	return params_end(&a, error);
 }
 
-/* All of them is what an absent `params` asks for. */
+/* Absent `params` ask for the whole list. */
 int
 params_process_list(struct rpc_message *m, union method_params *p, char *error)
 {

@@ -38,7 +38,8 @@ path_only(struct rpc_message *m, union method_params *p, char *error,
 	return end(&a, p, error);
 }
 
-/* `details` is execd's own: the answer has more than the peer's. */
+/* `details` is an addition of execd: the answer has more members than the
+ * peer's. */
 static int
 path_details(struct rpc_message *m, union method_params *p, char *error,
     const char *name)
@@ -78,8 +79,8 @@ params_fs_read_directory(
 	return path_details(m, p, error, "WireFsReadDirectoryParams");
 }
 
-/* Bad base64 is -32600 here and nowhere else (quirk Q23): it is decoded when
- * it is written. */
+/* Invalid base64 gives -32600 here and nowhere else (quirk Q23), because it is
+ * decoded only when the file is written. */
 int
 params_fs_write_file(struct rpc_message *m, union method_params *p, char *error)
 {
@@ -161,7 +162,8 @@ params_fs_set_times(struct rpc_message *m, union method_params *p, char *error)
 	return end(&a, p, error);
 }
 
-/* The target is text for the file system, not a path of this request. */
+/* The target is stored in the link as text. It is not resolved for this
+ * request. */
 int
 params_fs_symlink(struct rpc_message *m, union method_params *p, char *error)
 {
@@ -300,7 +302,7 @@ params_fs_watch_missing(
 	return params_end(&a, error);
 }
 
-/* A list of paths, each a list of keys. */
+/* A list of key paths, each of which is a list of keys. */
 static const struct json_value *
 take_key_paths(struct args *a, const char *key)
 {

@@ -24,8 +24,8 @@ decode_env_policy(
 		args_fail(a, "%s", in.error);
 }
 
-/* A terminal that is not there has no size and no name: what asks for one
- * is a mistake that is told. */
+/* A process without a terminal has no terminal size and no terminal name.
+ * Params that set them are an error. */
 static void
 decode_terminal(struct args *a, struct process_start_params *s)
 {
@@ -52,7 +52,7 @@ decode_retention(
 		args_fail(a, "%s", in.error);
 }
 
-/* Members that are execd's own. */
+/* Members that only execd has. */
 static void
 decode_own_options(struct args *a, struct process_start_params *s)
 {

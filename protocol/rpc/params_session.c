@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: ISC */
 /*
- * Params of initialize and environment/info, environment/status, and the
- * names of the method families.
+ * Params of initialize, environment/info, environment/status and session/end,
+ * and the names of the method families.
  */
 #include <stdio.h>
 

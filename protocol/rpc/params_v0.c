@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: ISC */
 /*
  * Params of the first protocol version, exec-server.v0 (doc/protocol.md section
- * 16). A command/exec is a process/start with less said; its sessionId is
- * what a processId is elsewhere.
+ * 16). A command/exec is a process/start with fewer members. Its sessionId is
+ * called processId elsewhere.
  */
 #include <string.h>
 

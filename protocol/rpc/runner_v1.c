@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: ISC */
 /*
- * The reference runner's dialect.
+ * Encodes and decodes the dialect of the reference runner.
  */
 #include "runner_v1.h"
 
@@ -10,7 +10,7 @@
 
 #define RUNNER_V1_VERSION 1
 
-/* Older parents leave what is false or unset out. */
+/* Older parents omit members that are false or unset. */
 static bool
 opt_bool(struct args *a, const char *key)
 {
@@ -33,7 +33,7 @@ decode_spawn(struct args *a, struct runner_v1_spawn *s)
 	s->command = args_strings(a, "command");
 	s->cwd = args_string(a, "cwd");
 	s->env = args_string_map(a, "env");
-	/* Absent, null or empty is an error, never "no sandbox". */
+	/* Absent, null or empty is an error; it never means "no sandbox". */
 	s->policy = args_string(a, "policy_json_or_preset");
 	if (args_end(a) == 0 && s->policy.len == 0)
 		args_fail(a, "policy_json_or_preset must not be empty");

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: ISC */
 /*
- * The reference runner's dialect (doc/protocol.md section 18): frames of
- * {"version":1,"type":TYPE,"payload":{...}}. Encode and decode only.
+ * Encodes and decodes the dialect of the reference runner (doc/protocol.md
+ * section 18): frames with {"version":1,"type":TYPE,"payload":{...}}.
  */
 #ifndef RUNNER_V1_H
 #define RUNNER_V1_H
@@ -19,17 +19,17 @@ enum runner_v1_type {
 
 struct runner_v1_spawn {
 	const struct json_value *command; /* strings */
-	struct slice cwd;		  /* plain absolute path */
+	struct slice cwd;		  /* a plain absolute path */
 	const struct json_value *env;	  /* string map */
-	struct slice policy;	 /* for sandbox_preset_decode(); "": none */
-	struct slice policy_cwd; /* likewise; plain and absolute, "": cwd's */
+	struct slice policy;	 /* for sandbox_preset_decode(); never empty */
+	struct slice policy_cwd; /* plain and absolute; "": use cwd */
 	bool has_timeout;
 	uint64_t timeout_ms;
 	bool tty;
 	bool stdin_open;
 };
 
-/* A message of the parent. */
+/* A message from the parent. */
 struct runner_v1_message {
 	struct json_doc doc;
 	enum runner_v1_type type;
@@ -37,13 +37,14 @@ struct runner_v1_message {
 	struct slice stdin_bytes; /* decoded */
 };
 
-/* 0, or -EBADMSG with the reason in error[ARGS_ERROR_MAX]. End with
- * runner_v1_clear() in either case. */
+/* Parses a message. Returns 0, or -EBADMSG with the reason in
+ * error[ARGS_ERROR_MAX]. In both cases the caller ends with
+ * runner_v1_clear(). */
 int runner_v1_parse(
     struct runner_v1_message *m, const char *text, size_t len, char *error);
 void runner_v1_clear(struct runner_v1_message *m);
 
-/* Messages to the parent, each one complete value. */
+/* Write messages to the parent, each a complete JSON value. */
 void runner_v1_write_ready(struct json_writer *w, int64_t process_id);
 void runner_v1_write_output(
     struct json_writer *w, const char *stream, const void *data, size_t len);
