@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: ISC */
 /*
- * Who may come in next.
+ * Decides which connection may come in next.
  */
 #include "fairness.h"
 
@@ -11,7 +11,7 @@ fair_source_init(struct fair_source *s)
 	TAILQ_INIT(&s->waiters);
 }
 
-/* After a reload there may be more slots taken than there are. */
+/* After a reload, more slots may be taken than the new maximum. */
 static bool
 may_take(const struct fairness *f, const struct fair_source *s, size_t max)
 {
@@ -62,7 +62,7 @@ fairness_forget(struct fairness *f, struct fair_waiter *w)
 		TAILQ_REMOVE(&f->turns, s, turn);
 }
 
-/* Its turn is over, if it has still somebody who waits. */
+/* Takes the oldest waiter of s. If s has more, its next turn is the last. */
 static struct fair_waiter *
 take_first(struct fairness *f, struct fair_source *s)
 {

@@ -1,10 +1,11 @@
 /* SPDX-License-Identifier: ISC */
 /*
- * Who may come in next. Connections that have shown no credential yet hold
- * slots, of which there are only so many; the others wait, each in the queue of
- * its source, and the sources take turns. A source may hold as many slots as
- * are free: alone half of them, so that there is room for whoever comes from
- * elsewhere, however many it sends.
+ * Decides which connection may come in next. Connections that have shown no
+ * credential yet need a slot, and the number of slots is limited. The others
+ * wait, each in the queue of its source, and the sources take turns. A source
+ * may hold as many slots as remain free. A single source can therefore hold
+ * half of them, and other sources always find room, however many connections it
+ * makes.
  */
 #ifndef FAIRNESS_H
 #define FAIRNESS_H
@@ -14,22 +15,23 @@
 
 #include "queue.h"
 
-/* Of one that waits; part of the caller's object. */
+/* A connection that waits. Part of the caller's object. */
 struct fair_waiter {
 	TAILQ_ENTRY(fair_waiter) link; /* fair_source.waiters */
 	struct fair_source *source;
 };
 
-/* Of a source; it must stay while it has slots or waiters. */
+/* A source. It must exist while it has slots or waiters. */
 struct fair_source {
-	TAILQ_HEAD(, fair_waiter) waiters; /* the oldest first */
-	TAILQ_ENTRY(fair_source) turn;	   /* fairness.turns, with waiters */
+	TAILQ_HEAD(, fair_waiter) waiters; /* oldest first */
+	/* fairness.turns, while it has waiters */
+	TAILQ_ENTRY(fair_source) turn;
 	size_t waiting, slots;
 };
 
 struct fairness {
 	TAILQ_HEAD(, fair_source) turns;
-	size_t waiting, slots; /* of all sources */
+	size_t waiting, slots; /* of all sources together */
 };
 
 #define FAIRNESS_INITIALIZER(f)                                                \
@@ -39,25 +41,28 @@ struct fairness {
 
 void fair_source_init(struct fair_source *s);
 
-/* Takes a slot, with max of them in all. False: it has to wait, also behind
- * those of its source that do. */
+/* Takes a slot, if less than max are taken and the source may have another.
+ * Returns false if the connection must wait; it must also wait if others of its
+ * source do. */
 bool fairness_enter(struct fairness *f, struct fair_source *s, size_t max);
 
 /* Gives a slot back. */
 void fairness_leave(struct fairness *f, struct fair_source *s);
 
-/* Waits, behind the others of its source. */
+/* Adds w to the end of its source's queue. */
 void fairness_wait(
     struct fairness *f, struct fair_source *s, struct fair_waiter *w);
 
-/* Waits no more. */
+/* Removes w from the queue. */
 void fairness_forget(struct fairness *f, struct fair_waiter *w);
 
-/* The next, which has a slot and waits no more; NULL when nobody may. */
+/* Returns the next connection that may come in, or NULL. It has a slot and is
+ * no longer in the queue. */
 struct fair_waiter *fairness_next(struct fairness *f, size_t max);
 
-/* Of the source with the most waiters the one that has waited for longest; of
- * several such sources the one whose turn is last. NULL: nobody waits. */
+/* Returns the oldest waiter of the source with the most waiters. Among equal
+ * sources, the one whose turn is last is chosen. Returns NULL if nobody
+ * waits. */
 struct fair_waiter *fairness_fullest(const struct fairness *f);
 
 #endif

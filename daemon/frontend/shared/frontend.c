@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: ISC */
 /*
- * What the whole front-end shares.
+ * State that the whole front-end shares.
  */
 #include "frontend.h"
 

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: ISC */
 /*
- * What the whole front-end shares: the event loop, its configuration, the
- * numbers that bound it.
+ * State that the whole front-end shares: the event loop, the configuration, and
+ * limits.
  */
 #ifndef FRONTEND_H
 #define FRONTEND_H
@@ -10,21 +10,22 @@
 
 struct event_base;
 
-/* One read; shared by all connections, so that an idle one holds no memory. */
+/* The most bytes of one read. All connections share the buffer, so that an idle
+ * connection holds no memory. */
 #define SCRATCH_BYTES (256u << 10)
 
-/* Answers a client has not read before it attached a session; then no more of
- * its messages are taken. */
+/* The most unread answers that a client may have before it has a session.
+ * Beyond this no more of its messages are handled. */
 #define UNREAD_MAX_BYTES (1u << 20)
 
-/* A frame of the runner: the largest answer there is. */
+/* The largest frame of a runner, which is the largest possible answer. */
 #define RUNNER_FRAME_MAX (1u << 30)
 
-#define LINGER_MS  1000 /* for the runner to take the last messages */
-#define GOODBYE_MS 2000 /* for the client to hear a close frame */
+#define LINGER_MS  1000 /* for the runner to read the last messages */
+#define GOODBYE_MS 2000 /* for the client to read a close frame */
 
 extern struct event_base *base;
-extern enum drain_reason frontend_drain; /* why no session is opened */
+extern enum drain_reason frontend_drain; /* why no new session may be opened */
 extern struct control_configure config;
 extern uint8_t scratch[SCRATCH_BYTES];
 

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: ISC */
 /*
- * What this front-end has seen.
+ * The metrics of the front-end.
  */
 #include "metrics.h"
 
@@ -10,7 +10,8 @@
 
 struct metrics metrics;
 
-/* A counter, perhaps one of several by a label: those stand together. */
+/* A counter. Counters with the same name and different labels are in adjacent
+ * rows. */
 static const struct counter {
 	const char *name, *help, *label;
 	size_t offset;
@@ -65,7 +66,7 @@ metrics_initialized(uint64_t us)
 	metrics.initialize_us_sum += us;
 }
 
-/* Each bucket holds all below it. */
+/* Each bucket includes those below it. */
 void
 metrics_histogram(struct buf *b, const char *name, const char *help,
     const uint64_t counts[METRICS_NBUCKETS], uint64_t sum_us)

@@ -1,8 +1,9 @@
 /* SPDX-License-Identifier: ISC */
 /*
- * What this front-end has seen, and what the broker counts, for the
- * operator's listener in Prometheus' text format: seconds and bytes, counters
- * end in _total. This front-end's begin at zero with each front-end.
+ * Metrics for the operator's listener, in the text format of Prometheus: the
+ * counters of the front-end and those of the broker. Units are seconds and
+ * bytes, and names of counters end in _total. The front-end's counters start at
+ * zero with each front-end.
  */
 #ifndef METRICS_H
 #define METRICS_H
@@ -16,7 +17,7 @@
 struct metrics {
 	uint64_t accepted;
 	uint64_t refused_limit, refused_source, refused_penalty;
-	uint64_t refused_waiting; /* until then, for a slot */
+	uint64_t refused_waiting; /* refused after waiting for a slot */
 	uint64_t tls_failed, http_failed, deadline_missed;
 	uint64_t granted, denied;
 	uint64_t verdicts[VERDICTS];
@@ -28,21 +29,22 @@ struct metrics {
 
 extern struct metrics metrics;
 
-/* An initialize was answered so long after it came. */
+/* Counts an answer to initialize. `us` is the time since the request. */
 void metrics_initialized(uint64_t us);
 
-/* Appends all of it; connections: those there are now; waiting: those that
- * wait to come in. */
+/* Appends the metrics of the front-end. `connections` is the current number of
+ * connections, `waiting` the number of those that wait to come in. */
 void metrics_write(struct buf *b, unsigned connections, size_t waiting);
 
-/* Appends the broker's. */
+/* Appends the metrics of the broker. */
 void metrics_write_broker(struct buf *b, const struct control_metrics *m);
 
-/* A family's first two lines; type: "gauge", "counter", "histogram". */
+/* Appends the first two lines of a family. type is "gauge", "counter" or
+ * "histogram". */
 void metrics_head(
     struct buf *b, const char *name, const char *help, const char *type);
 
-/* A histogram of METRICS_BUCKETS, in seconds. */
+/* Appends a histogram with the bounds of METRICS_BUCKETS, in seconds. */
 void metrics_histogram(struct buf *b, const char *name, const char *help,
     const uint64_t counts[METRICS_NBUCKETS], uint64_t sum_us);
 

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: ISC */
 /*
- * What the broker counts, as text.
+ * The metrics of the broker.
  */
 #include <stddef.h>
 #include <time.h>
@@ -67,7 +67,7 @@ write_exited(struct buf *b, const uint64_t *exited)
 		    (unsigned long long)exited[i]);
 }
 
-/* Nothing where there is nothing that could expire. */
+/* Writes nothing if nothing can expire. */
 static void
 write_expiry(struct buf *b, const char *name, const char *help, uint64_t end)
 {

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: ISC */
 /*
- * What the broker offers this front-end: its configuration, its helpers and
- * its listeners.
+ * What the broker gives the front-end: the configuration, channels to the
+ * helpers, and listeners.
  */
 #ifndef OFFER_H
 #define OFFER_H
@@ -11,16 +11,17 @@
 
 #include "control.h"
 
-/* What CONFIGURE or RELOAD and the LISTENERs behind it say. */
+/* The contents of CONFIGURE or RELOAD, and of the LISTENER messages after
+ * it. */
 struct offer {
 	struct control_configure configure;
-	int helpers[TLS_HELPERS]; /* their channels, or -1 */
+	int helpers[TLS_HELPERS]; /* channels to them, or -1 */
 	struct {
 		struct control_listener listener;
 		int fds[CONTROL_LISTENER_FDS_MAX];
 		size_t nfds;
 	} listeners[CONTROL_LISTENERS_MAX];
-	uint32_t have; /* listeners so far */
+	uint32_t have; /* listeners received so far */
 };
 
 #endif

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: ISC */
 /*
- * Where connections come from.
+ * Sources of connections, and their penalties.
  */
 #include "source.h"
 
@@ -12,21 +12,22 @@
 #include "util.h"
 
 #define KEY_BYTES 16
-#define MAPPED	  96 /* bits before an IPv4 address in IPv6's form */
+#define MAPPED	  96 /* bits before an IPv4 address in IPv6 form */
 
 struct source {
 	struct table_node node;	  /* sources */
-	TAILQ_ENTRY(source) link; /* idle, while it has no connection */
+	TAILQ_ENTRY(source) link; /* idle, while it has no connections */
 	uint8_t key[KEY_BYTES];
 	struct fair_source share;
 	uint32_t connections;
-	int64_t until; /* its penalties end; in the past: none */
+	int64_t until; /* when its penalty time ends; in the past: none */
 };
 
 static struct table sources;
 static TAILQ_HEAD(, source) idle = TAILQ_HEAD_INITIALIZER(idle);
 
-/* As IPv6 has it: ::ffff:a.b.c.d for IPv4. False: not an IP address. */
+/* Sets the address in IPv6 form, which is ::ffff:a.b.c.d for IPv4. Returns
+ * false if it is no IP address. */
 static bool
 address_of(const struct sockaddr *from, uint8_t address[KEY_BYTES])
 {
@@ -66,7 +67,8 @@ is_exempt(const struct control_configure *c, const uint8_t *address)
 	return false;
 }
 
-/* What is not told apart: the lower half of an IPv6 address. */
+/* Clears the lower half of an IPv6 address, which does not tell sources
+ * apart. */
 static void
 make_key(uint8_t address[KEY_BYTES])
 {
@@ -100,8 +102,8 @@ forget(struct source *s)
 	free(s);
 }
 
-/* The one that has been idle for longest goes first, and whoever has nothing
- * to remember. With more sources than fit, the oldest penalties are lost. */
+/* Forgets idle sources without a penalty, the longest idle first. If there are
+ * too many sources, those with a penalty are forgotten as well. */
 static void
 make_room(int64_t now)
 {

@@ -1,9 +1,10 @@
 /* SPDX-License-Identifier: ISC */
 /*
- * Where connections come from, and what each source has done: an IPv4
- * address, or an IPv6 network of 64 bits, which is what one customer gets. A
- * source has so many connections and no more; one that fails collects time,
- * as sshd's PerSourcePenalties do, and is refused while it has too much.
+ * Sources of connections, and what each of them has done. A source is an IPv4
+ * address, or an IPv6 network of 64 bits, which is what one customer gets. The
+ * number of connections of a source is limited. A source of bad connections
+ * collects penalty time, like with PerSourcePenalties of sshd, and is refused
+ * while it has too much.
  */
 #ifndef SOURCE_H
 #define SOURCE_H
@@ -18,39 +19,40 @@
 struct source;
 
 enum offence {
-	OFFENCE_AUTHENTICATION, /* a credential that is nobody's */
-	OFFENCE_DEADLINE,	/* no session within the pre-auth deadline */
-	OFFENCE_PROTOCOL,	/* neither TLS nor HTTP */
-	OFFENCE_CRASH,		/* its runner had a fault */
+	OFFENCE_AUTHENTICATION, /* its credential belongs to nobody */
+	OFFENCE_DEADLINE, /* it had no session within the pre-auth deadline */
+	OFFENCE_PROTOCOL, /* it sent neither TLS nor HTTP */
+	OFFENCE_CRASH,	  /* its runner crashed */
 };
 #define OFFENCES (OFFENCE_CRASH + 1)
 
 enum admission { ADMITTED, REFUSED_CONNECTIONS, REFUSED_PENALTY };
 
-/* Sources that are remembered at once. */
+/* The most sources that are remembered. */
 #define SOURCES_MAX 65536
 
 /*
- * A connection from there. ADMITTED: *source is its source until
- * source_leave(), NULL for one that is exempt. REFUSED_PENALTY: *wait_ms is
- * how long it still has.
+ * Decides about a new connection. On ADMITTED, *source is valid until
+ * source_leave(), and NULL for exempt addresses and for sockets that are not
+ * IP. On REFUSED_PENALTY, *wait_ms is the penalty time that is left. `now` is
+ * in milliseconds, here and below.
  */
 enum admission source_admit(const struct control_configure *c,
     const struct sockaddr *from, int64_t now, struct source **source,
     int64_t *wait_ms);
 
-/* Its part in what is shared fairly. */
+/* Returns the queue and slots of the source. */
 struct fair_source *source_share(struct source *s);
 
-/* The connection is over. NULL is fine. */
+/* Ends a connection of the source. s may be NULL. */
 void source_leave(struct source *s, int64_t now);
 
-/* Adds what the offence costs. True: from now on it is refused, and was not
- * before. NULL is fine. */
+/* Adds the penalty for an offence. Returns true if the source is refused from
+ * now on and was not before. s may be NULL. */
 bool source_penalise(const struct control_configure *c, struct source *s,
     enum offence offence, int64_t now);
 
-/* Sources remembered. */
+/* Returns the number of remembered sources. */
 size_t source_count(void);
 
 #endif
