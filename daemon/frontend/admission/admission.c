@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: ISC */
 /*
- * The way in of an accepted socket.
+ * The way of an accepted socket to a connection.
  */
 #include "admission.h"
 
@@ -26,7 +26,8 @@ uint32_t admission_connections_max = UINT32_MAX;
 static struct fairness fairness = FAIRNESS_INITIALIZER(fairness);
 static TAILQ_HEAD(, visitor) ages = TAILQ_HEAD_INITIALIZER(ages);
 static const struct admission_target *target;
-static struct event timer; /* the oldest has waited for long enough */
+/* runs until the oldest visitor has waited too long */
+static struct event timer;
 
 void
 admission_init(const struct admission_target *behind)
@@ -40,9 +41,10 @@ admission_waiting(void)
 	return fairness.waiting;
 }
 
-/* --- refused ------------------------------------------------------------ */
+/* --- refusals ----------------------------------------------------------- */
 
-/* Floods come from many sources: the lines of all of them count as one's. */
+/* Floods come from many sources, so these lines are limited for all sources
+ * together. */
 static void
 log_refusal(const char *peer, const char *why, uint32_t limit)
 {
@@ -51,7 +53,7 @@ log_refusal(const char *peer, const char *why, uint32_t limit)
 		    peer, limit, why);
 }
 
-/* With TLS there is no short way to say anything. */
+/* Through TLS, an answer would need a handshake first. */
 void
 admission_refuse(int fd, bool tls, int64_t wait_ms)
 {
@@ -61,13 +63,13 @@ admission_refuse(int fd, bool tls, int64_t wait_ms)
 	    "connection: close\r\ncontent-length: 0\r\n\r\n",
 	    (long long)((wait_ms + 999) / 1000));
 
-	/* A short answer fits into the socket of a new connection. */
+	/* A short answer fits into the socket buffer of a new connection. */
 	if (!tls && send(fd, reply, (size_t)n, MSG_NOSIGNAL | MSG_DONTWAIT) < 0)
 		log_debug("a refused client did not hear of it");
 	close(fd);
 }
 
-/* One that waits is told to come again. */
+/* Tells a waiting visitor to come again. */
 static void
 send_away(struct visitor *v)
 {
@@ -81,7 +83,8 @@ send_away(struct visitor *v)
 	free(v);
 }
 
-/* False: it was refused. Of penalties the log heard when they were given. */
+/* Returns false if the visitor was refused. Penalties are not logged here,
+ * because they were logged when they were given. */
 static bool
 is_admitted(struct visitor *v, const struct sockaddr *from)
 {
@@ -120,7 +123,7 @@ is_admitted(struct visitor *v, const struct sockaddr *from)
 
 static void expire_cb(evutil_socket_t fd, short what, void *arg);
 
-/* For the oldest of those that wait. */
+/* Sets the timer for the oldest waiting visitor. */
 static void
 arm(void)
 {
@@ -152,7 +155,9 @@ expire_cb(evutil_socket_t fd, short what, void *arg)
 	arm();
 }
 
-/* The queue is as long as there are slots. */
+/* Adds a visitor to the queue. The queue holds as many visitors as there are
+ * slots. If it is too long, the oldest visitor of the source with the most is
+ * sent away. */
 static void
 wait_for_slot(const struct visitor *newcomer)
 {
@@ -169,7 +174,7 @@ wait_for_slot(const struct visitor *newcomer)
 	arm();
 }
 
-/* Its listener may be gone by now. */
+/* Begins the connection, unless its listener has been closed meanwhile. */
 static void
 begin(const struct visitor *v, bool slot)
 {
@@ -200,7 +205,7 @@ let_in(void)
 		arm();
 }
 
-/* --- in and out --------------------------------------------------------- */
+/* --- coming and leaving ------------------------------------------------- */
 
 void
 admission_take(const struct visitor *newcomer, const struct sockaddr *from)

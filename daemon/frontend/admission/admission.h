@@ -1,9 +1,10 @@
 /* SPDX-License-Identifier: ISC */
 /*
- * The way in of an accepted socket: caps and penalties of its source, then a
- * slot for those that have shown no credential yet, or a place in the queue
- * (fairness.h). Whoever waits in vain for as long as the pre-auth deadline, or
- * has no place, is told to come again.
+ * The way of an accepted socket to a connection. First the limits and penalties
+ * of its source are checked. Then it gets one of the slots for connections
+ * without a credential, or waits in the queue (fairness.h). A client that waits
+ * for as long as the pre-auth deadline, or finds no place in the queue, is told
+ * to come again.
  */
 #ifndef ADMISSION_H
 #define ADMISSION_H
@@ -17,46 +18,47 @@
 #include "fairness.h"
 #include "source.h"
 
-/* How many connections there are descriptors for. Set once, before the first
- * connection. */
+/* The number of connections for which there are descriptors. Set once, before
+ * the first connection. */
 extern uint32_t admission_connections_max;
 
 struct visitor {
 	struct fair_waiter waiter;
-	TAILQ_ENTRY(visitor) age; /* the oldest first */
+	TAILQ_ENTRY(visitor) age; /* ages, oldest first */
 	struct source *source;	  /* NULL: exempt, or no IP address */
-	uint32_t listener;	  /* the broker's number */
+	uint32_t listener;	  /* control_listener.id */
 	bool tls;
 	int fd; /* owned */
 	int64_t since_ms;
 	char peer[CONTROL_PEER_MAX];
 };
 
-/* What is behind the way in. */
+/* What happens after admission. */
 struct admission_target {
-	/* The visitor's connection begins. False: its listener is gone; the
-	 * descriptor is still the caller's. */
+	/* Begins the visitor's connection. Returns false if its listener has
+	 * been closed; the descriptor then stays the caller's. */
 	bool (*begin)(const struct visitor *v, bool slot);
-	unsigned (*count)(void); /* of connections */
+	unsigned (*count)(void); /* the number of connections */
 };
 
-/* Once, before the first visitor. */
+/* Call once, before the first visitor. */
 void admission_init(const struct admission_target *target);
 
-/* Of a listener: v is copied, its descriptor taken over. It begins now or
- * later, or is refused. */
+/* Called by a listener. v is copied, and its descriptor is taken over. The
+ * connection begins now or later, or is refused. */
 void admission_take(const struct visitor *v, const struct sockaddr *from);
 
-/* Says 503 if there is a short way to, and closes the descriptor. */
+/* Answers with 503 unless the connection needs TLS, and closes the descriptor.
+ * wait_ms becomes its Retry-After. */
 void admission_refuse(int fd, bool tls, int64_t wait_ms);
 
-/* A slot is given back: another may come in. */
+/* Gives a slot back and lets the next visitor in. */
 void admission_leave(struct source *source);
 
-/* The configuration is another one. */
+/* Applies a new configuration. */
 void admission_reload(void);
 
-/* Nobody comes in any more. */
+/* Sends all waiting visitors away. */
 void admission_end(void);
 
 size_t admission_waiting(void);
