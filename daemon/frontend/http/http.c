@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: ISC */
 /*
- * The HTTP/1.1 surface of the WebSocket listener. Runs in the front-end on
- * bytes of strangers, maybe behind a proxy that reads HTTP otherwise than we
- * do; so whatever two parsers could understand differently is refused: bare
- * LF, folded lines, blanks around names, control characters, repeated
- * headers of which one counts.
+ * Parses HTTP/1.1 requests on the WebSocket listener, in the front-end. The
+ * bytes come from untrusted clients, perhaps through a proxy that parses HTTP
+ * differently. Everything that two parsers could understand differently is
+ * therefore refused: bare LF, folded lines, blanks around names, control
+ * characters, and repeated headers that may occur only once.
  */
 #include "http.h"
 
@@ -40,7 +40,8 @@ is_blank(char c)
 	return c == ' ' || c == '\t';
 }
 
-/* Bytes that a header value may hold; those beyond ASCII are opaque. */
+/* Returns true if a header value may contain these bytes. Bytes beyond ASCII
+ * are permitted. */
 static bool
 is_value(struct slice s)
 {
@@ -78,15 +79,15 @@ trim(struct slice s)
 	return s;
 }
 
-/* Header names, schemes and tokens compare without case. */
+/* Compares header names, schemes and tokens, which ignore case. */
 static bool
 same_word(struct slice s, struct slice word)
 {
 	return s.len == word.len && !strncasecmp(s.ptr, word.ptr, s.len);
 }
 
-/* Takes what stands before the first `end` off *rest, `end` as well. Without
- * one takes everything and returns false. */
+/* Takes the part before the first `end` from *rest, and removes `end`. Without
+ * an `end` it takes everything and returns false. */
 static bool
 split(struct slice *rest, char end, struct slice *part)
 {
@@ -102,8 +103,8 @@ split(struct slice *rest, char end, struct slice *part)
 	return true;
 }
 
-/* One line without its CRLF: 1, 0 when it is not complete, -EBADMSG when it
- * ends in a bare LF. */
+/* Takes one line without its CRLF. Returns 1, 0 if the line is not complete, or
+ * -EBADMSG if it ends with a bare LF. */
 static int
 split_line(struct slice *rest, struct slice *line)
 {
@@ -197,9 +198,9 @@ on_transfer_encoding(struct http_request *r, struct slice value)
 	return 0;
 }
 
-/* Every header that means something here; the others only have to be well
- * formed. `once`: of two, a proxy before us may have looked at the other one.
- */
+/* The headers that are used here. All others must only be well formed. A header
+ * with `once` must not be repeated, because a proxy may have used the other
+ * one. */
 static const struct header {
 	struct slice name;
 	bool once;
@@ -216,7 +217,8 @@ static const struct header {
 	{ { "transfer-encoding", 17 }, true, on_transfer_encoding },
 };
 
-/* *seen has a bit for each row of headers[] that came already. */
+/* Parses one header line. *seen has a bit for each row of headers[] that was
+ * seen before. */
 static int
 parse_header(struct http_request *r, struct slice line, unsigned int *seen)
 {
@@ -245,7 +247,7 @@ method_of(struct slice name)
 	return HTTP_OTHER;
 }
 
-/* How far s goes without any of these characters. */
+/* Returns the length of s up to the first of these characters. */
 static size_t
 length_before(struct slice s, const char *stop)
 {
@@ -256,8 +258,9 @@ length_before(struct slice s, const char *stop)
 	return n;
 }
 
-/* The path of a target. An absolute one (http://host/path) counts by its
- * path, any other ("*", host:port) is no path that we serve. */
+/* Returns the path of a request target. For an absolute URI (http://host/path)
+ * this is its path. Other forms ("*", host:port) are returned as they are, and
+ * match no path that is served. */
 static struct slice
 path_of(struct slice target)
 {
@@ -296,8 +299,8 @@ parse_request_line(struct http_request *r, struct slice line)
 	return 0;
 }
 
-/* Of a line that is still growing: could it become a request line? Answers a
- * TLS hello or another protocol at once instead of by timeout. */
+/* Checks whether an incomplete line can still become a request line. A TLS
+ * hello or another protocol is then refused at once and not by timeout. */
 static int
 check_request_line_start(struct slice line)
 {
@@ -324,8 +327,9 @@ parse_headers(struct http_request *r, struct slice rest)
 }
 
 /*
- * The request line is looked at as soon as it is there, the headers when all
- * are: called again for every byte that trickles in, the work stays small.
+ * The request line is parsed as soon as it is complete, the headers only when
+ * all of them are. The work stays small even if the function is called again
+ * for every byte.
  */
 ssize_t
 http_parse(struct http_request *r, const char *data, size_t len)
@@ -346,14 +350,15 @@ http_parse(struct http_request *r, const char *data, size_t len)
 		return n;
 	if (end == NULL)
 		return len < HTTP_HEAD_MAX ? 0 : -E2BIG;
-	/* From behind the request line to the CRLF of the last header. */
+	/* The headers: from after the request line to the CRLF of the last
+	 * one. */
 	rest.len = (size_t)(end + 2 - rest.ptr);
 	n = parse_headers(r, rest);
 	return n < 0 ? n : end + 4 - data;
 }
 
-/* Blanks inside the token are left to whoever compares it: it cannot match.
- * The peer trims tabs as well, but they do not end the scheme. */
+/* Blanks inside the token are kept; such a token matches none. The peer also
+ * trims tabs, but a tab does not end the scheme. */
 int
 http_bearer(struct slice authorization, struct slice *token)
 {

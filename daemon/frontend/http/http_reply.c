@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: ISC */
 /*
- * What the front-end answers to a request head: the checks in their order,
- * and the replies. Texts are those of the reference server.
+ * Checks a request head and writes replies, in the front-end. The order of the
+ * checks and the texts are those of the reference server.
  */
 #include "http.h"
 
@@ -22,7 +22,7 @@ reply_empty(int status)
 	return (struct http_reply){ status, "", "" };
 }
 
-/* 16 bytes in base64 (RFC 6455 section 4.1). */
+/* Returns true for 16 bytes in base64 (RFC 6455 section 4.1). */
 static bool
 is_key(struct slice key)
 {
@@ -33,7 +33,7 @@ is_key(struct slice key)
 	       base64_decode(bytes, key.ptr, key.len, error) == 16;
 }
 
-/* `GET /`: is it a WebSocket handshake? */
+/* Checks that `GET /` is a WebSocket handshake. */
 static struct http_reply
 check_upgrade(const struct http_request *r)
 {
@@ -55,7 +55,7 @@ check_upgrade(const struct http_request *r)
 		return reply_text(426,
 		    "WebSocket request couldn't be upgraded since no upgrade "
 		    "state was present");
-	/* A body would be read as frames. */
+	/* A body would be taken for frames. */
 	if (r->has_body)
 		return reply_empty(400);
 	return reply_empty(101);
