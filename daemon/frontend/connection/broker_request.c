@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: ISC */
 /*
- * What the front-end asks of the broker. The answers come as events
- * (broker_client.c).
+ * Requests of the front-end to the broker. The answers are handled in
+ * broker_client.c.
  */
 #include "broker_request.h"
 
@@ -22,20 +22,21 @@
 #include "tls_client.h"
 
 /*
- * A message that found no room: the broker hangs, or has much to do. Nobody
- * waits for it here: clients that have their session are served, and whoever
- * asks how execd is hears that the broker does not answer.
+ * A message that waits because the channel is full: the broker hangs or is
+ * busy. The front-end does not wait for it. Clients with a session are served,
+ * and health checks report that the broker does not answer.
  */
 struct waiting {
-	STAILQ_ENTRY(waiting) link; /* waiting */
+	STAILQ_ENTRY(waiting) link; /* the queue below */
 	struct buf message;
 	int fd; /* owned, or -1 */
 	enum control_type type;
-	uint32_t conn; /* who hears it if this cannot be sent */
+	uint32_t conn; /* told if the message cannot be sent */
 };
 
-/* Credentials at once; whoever comes then is told to come again. What else
- * waits, connections that there are have asked for, and not often each. */
+/* The most credentials that may wait; further clients are told to come again.
+ * Other messages need no limit: they belong to existing connections, each of
+ * which makes few. */
 #define CREDENTIALS_WAITING_MAX 256
 
 static STAILQ_HEAD(, waiting) waiting = STAILQ_HEAD_INITIALIZER(waiting);
@@ -49,14 +50,15 @@ broker_on_unsent(void (*tell)(enum control_type type, uint32_t conn))
 	tell_unsent = tell;
 }
 
-/* When the broker has hung up that is the next to be read, and clients still
- * hear the last of us then. */
+/* Sends a message now. If the broker has closed the channel, that is no error
+ * here: the end of file is read next, and clients are then closed properly. */
 static int
 send_now(const struct buf *b, int fd)
 {
 	int err = seqpacket_send(CONTROL_FD, b->data, b->len, &fd, fd >= 0);
 
-	/* Sockets within sockets, as deep as the client liked (unix(7)). */
+	/* ETOOMANYREFS: the client's socket holds sockets that hold sockets,
+	 * too deep to be sent (unix(7)). */
 	if (err == -ETOOMANYREFS || err == -EAGAIN)
 		return err;
 	if (err < 0 && err != -EPIPE && err != -ECONNRESET)
@@ -93,7 +95,8 @@ writable_cb(evutil_socket_t fd, short what, void *arg)
 	event_del(&writable);
 }
 
-/* Takes the message over. 0 or -errno. */
+/* Queues the message and takes its buffer over; fd is duplicated. Returns 0 or
+ * -errno. */
 static int
 put_off(struct buf *b, enum control_type type, uint32_t conn, int fd)
 {
@@ -121,8 +124,9 @@ put_off(struct buf *b, enum control_type type, uint32_t conn, int fd)
 	return 0;
 }
 
-/* In the order in which they are asked. 0; or -ETOOMANYREFS, -EBUSY, -EMFILE
- * of those that bring a descriptor or a credential. */
+/* Sends a request after those that wait, or queues it. Returns 0 or -errno.
+ * -ETOOMANYREFS, -EBUSY and -EMFILE are possible only for requests with a
+ * descriptor or a credential. */
 static int
 request_with(enum control_type type, const void *payload, uint32_t conn, int fd)
 {

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: ISC */
 /*
- * What the front-end asks of the broker. The answers come as events
- * (broker_client.h).
+ * Requests of the front-end to the broker. The answers are handled in
+ * broker_client.c.
  */
 #ifndef BROKER_REQUEST_H
 #define BROKER_REQUEST_H
@@ -12,28 +12,29 @@ struct connection;
 
 void broker_ready(const struct control_ready *r);
 
-/* Answers a PING: this loop turns. */
+/* Answers a PING: the event loop is alive. */
 void broker_alive(void);
 
-/* Asks for another helper in place of one that does not answer. */
+/* Asks for a new helper in place of one that does not answer. */
 void broker_helper_hangs(enum tls_helper who);
 
-/* 0, or -errno: what the client's socket holds cannot be sent, or too many
- * credentials wait for the broker. */
+/* Sends a credential. Returns 0 or -errno: the client's socket cannot be sent
+ * because of what it holds, or too many credentials wait for the broker. */
 int broker_authenticate(const struct connection *c, enum credential_kind kind,
     struct slice credential);
 
-/* A new session, or the one of c->wanted, to be attached to or watched; with
- * the runner's end of its channel. 0 or -errno. */
+/* Asks for a new session, or for session c->wanted, to attach to it or to watch
+ * it. channel_fd is the runner's end of the session channel and stays the
+ * caller's. Returns 0 or -errno. */
 int broker_ask_session(const struct connection *c, int channel_fd);
 void broker_close(const struct connection *c);
 void broker_done(void);
-/* A client certificate that TLS refused goes on record. */
+/* Reports a client certificate that was refused in TLS, for the audit log. */
 void broker_refused(const struct connection *c, const char *why);
 void broker_ask_metrics(const struct connection *c);
 
-/* Who hears of a request that waited for the broker and then could not be
- * sent: AUTHENTICATE, OPEN, RESUME or WATCH of that connection. */
+/* Sets the function that is told when a request waited for the broker and then
+ * could not be sent: AUTHENTICATE, OPEN, RESUME or WATCH of this connection. */
 void broker_on_unsent(void (*tell)(enum control_type type, uint32_t conn));
 
 #endif

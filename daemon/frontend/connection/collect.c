@@ -1,21 +1,20 @@
 /* SPDX-License-Identifier: ISC */
 /*
- * Messages that are put together (front-end).
+ * Collects messages that cannot be relayed piece by piece.
  */
 #include "collect.h"
 
 #include "frontend.h"
 
-/* Of each connection this much is there whatever others hold: an initialize
- * is smaller. */
+/* Each connection may always hold this much. An initialize is smaller. */
 #define ALWAYS_BYTES (64u << 10)
 
-/* Together they may hold so many of the largest messages. */
+/* All messages together may hold as much as this many of the largest. */
 #define LARGEST_TOGETHER 4
 
 static uint64_t held;
 
-/* What of a message counts. */
+/* Returns how many bytes of a message count against the limit. */
 static uint64_t
 counted(size_t len)
 {

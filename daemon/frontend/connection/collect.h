@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: ISC */
 /*
- * Messages that cannot go on as they come are put together in a buffer: those
- * before a session, and lines. Before a session nobody else answers for their
- * memory, so all of these together have a limit.
+ * Collects messages in a buffer that cannot be relayed piece by piece: messages
+ * before a session, and lines. No session is charged for their memory, so all
+ * of them together have a limit.
  */
 #ifndef COLLECT_H
 #define COLLECT_H
@@ -12,13 +12,14 @@
 
 #include "buf.h"
 
-/* Appends. False: it is too long, or too much waits in other messages. */
+/* Appends to the message. Returns false if it is too long, or if all messages
+ * together hold too much. */
 bool collect(struct buf *message, const void *p, size_t len);
 
-/* The message so far is the caller's. */
+/* Returns the message, whose buffer is then the caller's. */
 struct buf collect_take(struct buf *message);
 
-/* Nobody wants it. */
+/* Discards the message. */
 void collect_drop(struct buf *message);
 
 #endif

@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: ISC */
 /*
- * A client's connection: the object, its events and its links. Its session
- * channel is in connection_channel.c, how it ends in connection_end.c.
+ * A client's connection: the object, its events and its links. The session
+ * channel is in connection_channel.c, the end of a connection in
+ * connection_end.c.
  */
 #include "connection.h"
 
@@ -31,7 +32,7 @@ static uint32_t last_number;
 
 static void timer_cb(evutil_socket_t fd, short what, void *arg);
 
-/* No event will tell of what is already there. */
+/* Returns true if more can be read at once, for which no event will come. */
 static bool
 has_more(const struct connection *c)
 {
@@ -160,11 +161,12 @@ connection_read_client(struct connection *c, bool on)
 	if (c->reading == on || c->in_fd < 0)
 		return;
 	c->reading = on;
-	/* epoll(7) is told when something comes meanwhile: mostly nothing. */
+	/* The event is removed only when input comes (in_cb()), which is
+	 * rare. */
 	if (!on)
 		return;
 	if (c->in_always || event_add(&c->in_event, NULL) < 0) {
-		/* A file is always ready, and epoll does not take it. */
+		/* A file is always ready, and epoll cannot watch it. */
 		c->in_always = c->stdio;
 		if (c->stdio)
 			event_active(&c->in_event, EV_READ, 0);
@@ -248,7 +250,8 @@ end_visit(struct table_node *node, void *arg)
 	*(*at)++ = c;
 }
 
-/* The caller's; one that ends changes the table. */
+/* Returns a list of all connections, which is the caller's. The table cannot be
+ * walked directly, because a connection that ends changes it. */
 static struct connection **
 all_connections(void)
 {
@@ -280,8 +283,8 @@ connection_return_all(void)
 		handoff_return(all[i]);
 }
 
-/* It does not even answer pings. One that is not read from, because its runner
- * falls behind, may have. */
+/* Returns true if the client does not answer pings. A client that is not read
+ * from, because its runner is slow, may have answered. */
 static bool
 is_silent(const struct connection *c)
 {
@@ -307,7 +310,7 @@ timer_cb(evutil_socket_t fd, short what, void *arg)
 			break;
 		}
 		relay_ping(c);
-		/* It may have been the end, of which nobody knew yet. */
+		/* The ping may have found that the client is gone. */
 		if (c->state == CONN_ATTACHED)
 			connection_timer(c, config.ping_interval_ms);
 		break;

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: ISC */
 /*
- * A connection's session channel: made, listened to, and given up.
+ * The session channel of a connection: made, read and closed.
  */
 #include "connection.h"
 
@@ -32,7 +32,8 @@ channel_out_cb(evutil_socket_t fd, short what, void *arg)
 	relay_write_runner(arg);
 }
 
-/* If the runner is alive its session is there to be resumed. */
+/* The channel cannot be watched, so it is given up. If the runner is alive, its
+ * session can be resumed. */
 static void
 lose_channel(struct connection *c, int err)
 {

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: ISC */
 /*
  * The end of a connection: of its client, of its session channel, and the last
- * words of either.
+ * messages to both.
  */
 #include "connection.h"
 
@@ -38,7 +38,7 @@ close_client(struct connection *c)
 	event_del(&c->out_event);
 	tls_free(c->tls);
 	c->tls = NULL;
-	/* Its runner may still have it. */
+	/* The runner may still have the socket open. */
 	if (c->handed_off) {
 		hangup_forget(c);
 		shutdown(c->in_fd, SHUT_RDWR);
@@ -61,14 +61,14 @@ close_channel(struct connection *c)
 	}
 }
 
-/* The session hears everything the client had said, then of its end. */
+/* The session gets everything that the client had sent, and then the end. */
 static void
 leave_session(struct connection *c)
 {
 	if (c->channel_fd < 0 || pending_bytes(&c->uplink) == 0)
 		close_channel(c);
 	else
-		connection_read_runner(c, true); /* and drops it */
+		connection_read_runner(c, true); /* its output is discarded */
 }
 
 void
@@ -100,7 +100,8 @@ connection_finish(struct connection *c)
 	if (c->stdio || shutdown(c->out_fd, SHUT_WR) < 0)
 		connection_client_gone(c);
 	else
-		/* Its end of file comes when it has read our last word. */
+		/* The client's end of file shows that it has read
+		 * everything. */
 		connection_read_client(c, true);
 }
 
@@ -126,7 +127,8 @@ write_close_frame(struct connection *c, uint16_t code, const char *reason)
 	size_t len = 0, n = connection_reason_len(reason);
 	struct iovec iov[2];
 
-	/* 1005 stands for a close frame without a code: echoed as it came. */
+	/* 1005 stands for a close frame without a code. It is answered in the
+	 * same way. */
 	if (code != 1005) {
 		payload[0] = (uint8_t)(code >> 8);
 		payload[1] = (uint8_t)code;
@@ -146,7 +148,7 @@ connection_close(struct connection *c, uint16_t code, const char *reason)
 
 	if (c->state >= CONN_CLOSING || handoff_reclaim(c, code, reason))
 		return;
-	/* Inside a frame there is no place for another one. */
+	/* A frame cannot begin inside another one. */
 	if (inside) {
 		connection_client_gone(c);
 		return;

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: ISC */
 /*
- * Connections that their runners have.
+ * Connections that were handed over to their runners.
  */
 #include "handoff.h"
 
@@ -22,10 +22,10 @@
 #include "utf8.h"
 #include "util.h"
 
-/* More than any connection moves between two reports. */
+/* More bytes than a connection can transfer between two reports. */
 #define COUNT_MAX_BYTES (UINT64_C(1) << 48)
 
-/* What a client is ended with when its runner has let go of it. */
+/* How the client is closed when its runner has let go of it. */
 struct reclaim {
 	uint16_t code;
 	char reason[CONTROL_CLOSE_REASON_MAX];
@@ -33,7 +33,8 @@ struct reclaim {
 
 /* --- to the runner ------------------------------------------------------ */
 
-/* What is not written yet to the client must come before the runner's. */
+/* Everything for the client must have been written before the runner writes to
+ * it. */
 static bool
 may_go(const struct connection *c, size_t len)
 {
@@ -43,7 +44,7 @@ may_go(const struct connection *c, size_t len)
 	       len <= config.max_message_bytes;
 }
 
-/* What of it was not sent waits for its turn. */
+/* Sends the rest of what was not sent yet. */
 static void
 send_rest(struct connection *c, struct iovec *iov, int count, size_t n)
 {
@@ -80,7 +81,7 @@ handoff_begin(struct connection *c)
 	c->handed_off = true;
 	event_del(&c->in_event);
 	send_rest(c, iov, (int)nitems(iov), (size_t)n);
-	/* From now on reports come into the other. */
+	/* From now on c->head holds reports of the runner. */
 	c->behind = c->head.len;
 	buf_put(&c->initialize, c->head.data, c->head.len);
 	buf_clear(&c->head);
@@ -117,7 +118,8 @@ let_end(struct connection *c, const struct control_client *r)
 		    c, code, c->reclaim ? c->reclaim->reason : r->reason);
 }
 
-/* As from somebody who may be anybody's: 0 or -EBADMSG. */
+/* Checks a report. The runner may be controlled by its client. Returns 0 or
+ * -EBADMSG. */
 static int
 check(const struct control_client *r)
 {
@@ -150,7 +152,7 @@ take_report(struct connection *c, const uint8_t *p, size_t len)
 	return 0;
 }
 
-/* Takes whole reports from c->head. 0 or -EBADMSG. */
+/* Takes complete reports from c->head. Returns 0 or -EBADMSG. */
 static int
 take_reports(struct connection *c)
 {
@@ -189,7 +191,7 @@ handoff_read(struct connection *c)
 		connection_channel_ended(c);
 }
 
-/* --- back again --------------------------------------------------------- */
+/* --- back from the runner ----------------------------------------------- */
 
 bool
 handoff_reclaim(struct connection *c, uint16_t code, const char *reason)
@@ -228,7 +230,7 @@ handoff_hung_up(struct connection *c)
 	connection_timer(c, LINGER_MS);
 }
 
-/* Does the runner still read what the client had said? */
+/* Returns true if the runner is still reading what the client sent before. */
 static bool
 is_reading(struct connection *c)
 {

@@ -1,38 +1,39 @@
 /* SPDX-License-Identifier: ISC */
 /*
- * Connections that their runners have (doc/design.md section 3): without TLS
- * there is nothing more for a relay to do once a session is there. The runner
- * speaks WebSocket with the client itself; here its socket is kept, for the
- * last words, and the session channel, on which the runner says what becomes
- * of the client.
+ * Connections that were handed over to their runners (doc/design.md section 3).
+ * Without TLS there is nothing for a relay to do once a session exists. The
+ * runner then speaks WebSocket with the client itself. The front-end keeps the
+ * client's socket, to close the connection properly, and the session channel,
+ * on which the runner reports about the client.
  */
 #ifndef HANDOFF_H
 #define HANDOFF_H
 
 #include "connection.h"
 
-/* Hands the client over, on its way into the channel, with its initialize and
- * what it sent behind it. False: it stays here, and its messages are passed
- * on. */
+/* Hands the client over: its socket goes into the session channel, together
+ * with its initialize and what it sent after that. Returns false if the client
+ * stays here; its messages are then relayed. */
 bool handoff_begin(struct connection *c);
 
-/* There is no runner that it could have gone to. */
+/* Takes the connection back, because no runner has received it. */
 void handoff_refused(struct connection *c);
 
-/* Reports of the runner are there. */
+/* Reads reports of the runner. */
 void handoff_read(struct connection *c);
 
-/* Its client will send no more, or nothing will reach it. */
+/* The client has ended its side, or can no longer be reached. */
 void handoff_hung_up(struct connection *c);
 
-/* The connection's timer: the runner has had its time. */
+/* The connection's timer: the runner has had enough time. */
 void handoff_timeout(struct connection *c);
 
-/* It was wanted back, and its runner is no more: it is ended here and now. */
+/* The runner has ended. If the connection was reclaimed, closes it now. */
 void handoff_return(struct connection *c);
 
-/* The client is to be ended with that code and reason. True: its runner is
- * asked to let go of it first. */
+/* The client is to be closed with this code and reason. Returns true if its
+ * runner was asked to let go of it first; the connection is closed after
+ * that. */
 bool handoff_reclaim(struct connection *c, uint16_t code, const char *reason);
 
 #endif

@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: ISC */
 /*
- * Before a session: TLS, HTTP upgrade and authentication (doc/protocol.md
- * sections 1.2, 1.5, 2). The messages that follow are in handshake_message.c.
+ * The phases before a session: TLS, HTTP upgrade and authentication
+ * (doc/protocol.md sections 1.2, 1.5 and 2). Messages after that are in
+ * handshake_message.c.
  */
 #include "handshake.h"
 
@@ -22,7 +23,7 @@
 
 #define REPLY_MAX (64u << 10)
 
-/* Seconds: what does not answer is replaced sooner. */
+/* Seconds. A program that does not answer is replaced in less time. */
 #define RETRY_AFTER "retry-after: 5\r\n"
 
 _Static_assert(HTTP_HEAD_MAX <= CONTROL_CREDENTIAL_MAX,
@@ -30,8 +31,9 @@ _Static_assert(HTTP_HEAD_MAX <= CONTROL_CREDENTIAL_MAX,
 
 /* --- TLS ---------------------------------------------------------------- */
 
-/* Bytes that nobody read would make close(2) a reset, and the alert that says
- * why is lost with it: what still comes is read, as it is, and dropped. */
+/* If unread bytes are left, close(2) resets the connection, and the TLS alert
+ * with the reason is lost. Input is therefore still read, without TLS, and
+ * discarded. */
 static void
 leave_tls(struct connection *c)
 {
@@ -59,7 +61,7 @@ handshake_tls(struct connection *c)
 		metrics.tls_failed++;
 		if (err == -EACCES)
 			broker_refused(c, why);
-		if (err != -EIO) /* that was not the client's fault */
+		if (err != -EIO) /* -EIO is not the client's fault */
 			connection_penalise(c, err == -EACCES
 						   ? OFFENCE_AUTHENTICATION
 						   : OFFENCE_PROTOCOL);
@@ -117,7 +119,8 @@ let_in(struct connection *c)
 	relay_take_kept(c);
 }
 
-/* What the operator asks, on a listener that is his alone. */
+/* Answers requests of the operator, on a listener that only the operator uses.
+ * Returns false if the request is none of these. */
 static bool
 answer_operator(struct connection *c, const struct http_request *r)
 {
@@ -167,15 +170,15 @@ take_request(struct connection *c, const struct http_request *r, size_t len)
 
 	if (answer_operator(c, r))
 		return;
-	/* /readyz of a server that takes no work. Why, strangers are not told.
-	 */
+	/* /readyz is not OK while the server takes no work. Clients do not
+	 * learn why. */
 	if (reply.status == 200 && health_reason() != NULL)
 		reply = not_ready;
 	if (reply.status != 101) {
 		send_reply(c, &reply, r->method == HTTP_HEAD);
 		return;
 	}
-	/* The answer is ready before the credential is passed on. */
+	/* The reply is prepared before the credential is passed on. */
 	buf_init(&c->message, config.max_message_bytes);
 	http_write_upgrade(&c->message, r->key);
 	ask_for_grant(c, r);
@@ -236,7 +239,7 @@ handshake_verdict(struct connection *c, const struct control_verdict *v)
 		metrics.verdicts[v->verdict]++;
 	metrics.denied += !c->granted;
 	if (c->state != CONN_AUTHENTICATING) {
-		connection_client_gone(c); /* it left meanwhile */
+		connection_client_gone(c); /* the client left meanwhile */
 		return;
 	}
 	if (!c->granted) {

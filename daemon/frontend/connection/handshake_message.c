@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: ISC */
 /*
- * The messages that come before initialize has an answer, and that answer
- * (doc/protocol.md section 5). The only place of the front-end that reads JSON.
+ * Messages before initialize is answered, and that answer (doc/protocol.md
+ * section 5). This is the only place in the front-end that parses JSON.
  */
 #include "handshake.h"
 
@@ -20,10 +20,10 @@
 #include "relay.h"
 #include "util.h"
 
-/* The front-end is everybody's: what it must look at closely is bounded. */
+/* All clients share the front-end, so the size of what it parses is limited. */
 #define PARSED_MAX_BYTES (256u << 10)
 
-/* Of the session channel, each way. */
+/* Buffer of the session channel, in each direction. */
 #define CHANNEL_SEND_BYTES (208 << 10)
 
 struct early_method {
@@ -65,7 +65,8 @@ answer_error(struct connection *c, const struct rpc_id *id, int code,
 	buf_puts(&message, before);
 	buf_put(&message, text.ptr, text.len);
 	buf_puts(&message, after);
-	/* Escapes make a byte six; an id may be as long as its message. */
+	/* An escape makes six bytes of one. An id may be as long as its
+	 * message. */
 	buf_init(&b, message.len * 6 + (id ? id->len : 0) + 64);
 	json_writer_init(&w, &b);
 	rpc_write_error(&w, id, code, (char *)message.data, message.len);
@@ -90,8 +91,9 @@ answer_malformed(struct connection *c, const char *detail)
 	answer_error(c, NULL, RPC_MALFORMED, before, slice_of(detail), "");
 }
 
-/* Until the answer no other message is handled. The session is asked for when
- * all is known that came behind this one. */
+/* No other message is handled until initialize is answered. The session is
+ * asked for at the end of this turn, when the bytes after initialize are
+ * known. */
 static void
 take_initialize(struct connection *c, struct rpc_id *id,
     const struct initialize_params *p, const char *text, size_t len)
@@ -170,7 +172,8 @@ handshake_message(struct connection *c, char *text, size_t len)
 
 /* --- the session -------------------------------------------------------- */
 
-/* With the reason, if the operator ended it. */
+/* Answers that the session is unknown; if the operator ended it, with the
+ * reason. */
 static void
 answer_unknown(struct connection *c, struct slice id, const char *reason)
 {
@@ -181,7 +184,8 @@ answer_unknown(struct connection *c, struct slice id, const char *reason)
 	    id, why);
 }
 
-/* The id as the client named it: it is still in the message. */
+/* Answers why there is no session. The message contains the session id as the
+ * client wrote it. */
 static void
 answer_refused(struct connection *c, const struct control_session *s)
 {
@@ -221,7 +225,7 @@ void
 handshake_refused(struct connection *c, const struct control_session *s)
 {
 	if (c->state != CONN_STARTING)
-		return; /* it left meanwhile */
+		return; /* the client left meanwhile */
 	refuse_session(c, s);
 	handoff_return(c);
 	relay_take_kept(c);
@@ -239,7 +243,7 @@ refuse_channel(struct connection *c, int err)
 	connection_close(c, WEBSOCKET_CLOSE_INTERNAL, s.reason);
 }
 
-/* For several messages of 64 KiB in one turn. */
+/* Makes room for several messages of 64 KiB in one turn. */
 static void
 widen(int fd)
 {
@@ -277,8 +281,8 @@ handshake_started(struct connection *c)
 	metrics_initialized((uint64_t)(now_ms() - c->asked_ms) * 1000);
 	rpc_id_clear(&c->initialize_id);
 	buf_clear(&c->initialize);
-	/* A runner pings its client itself; one that was asked for it, or whose
-	 * client hung up, still has no more than its time. */
+	/* A runner pings its client itself. A client that was reclaimed or has
+	 * hung up keeps the timer that it has. */
 	if (c->reclaim == NULL && !c->hung_up)
 		connection_timer(
 		    c, c->stdio || c->handed_off ? 0 : config.ping_interval_ms);

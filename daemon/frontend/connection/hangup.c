@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: ISC */
 /*
- * Clients that hang up. libevent does not tell of a reset without reading, so
- * an epoll(7) of our own does, which libevent watches.
+ * Detects that a client has hung up. libevent does not report a reset without
+ * reading, so this file has an epoll(7) instance of its own, which libevent
+ * watches.
  */
 #include "hangup.h"
 

@@ -1,21 +1,23 @@
 /* SPDX-License-Identifier: ISC */
 /*
- * Clients that their runners have and that hang up: the runner hears it and
- * says so, if it can. One that stands still must not keep a session attached.
+ * Detects that a client has hung up while its runner has it. A runner that
+ * works notices and reports this itself. A runner that has stopped must not
+ * keep the session attached.
  */
 #ifndef HANGUP_H
 #define HANGUP_H
 
 #include "connection.h"
 
-/* Once, before the first connection. */
+/* Call once, before the first connection. */
 void hangup_init(void);
 
-/* Tells handoff_hung_up() once; nothing of what the client sends is read. 0 or
- * -errno. */
+/* Watches the client's socket without reading from it. handoff_hung_up() is
+ * called once when the client hangs up. Returns 0 or -errno. */
 int hangup_watch(const struct connection *c);
 
-/* Before its socket is closed, which others may still have open. */
+/* Stops watching. Call before the socket is closed, because the runner may
+ * still have it open. */
 void hangup_forget(const struct connection *c);
 
 #endif

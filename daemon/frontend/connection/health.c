@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: ISC */
 /*
- * Does execd serve?
+ * Tells whether execd works.
  */
 #include "health.h"
 
@@ -14,7 +14,7 @@
 #include "tls_helper.h"
 #include "util.h"
 
-/* The broker asks this program every five seconds (PING). */
+/* The broker sends a PING every five seconds. */
 #define MONITOR_SILENT_MS 8000
 #define HELPERS_ASKED_MS  3000
 
@@ -50,8 +50,8 @@ health_reason(void)
 		return "stopping\n";
 	if (frontend_drain == DRAIN_OPERATOR)
 		return "drained by the operator\n";
-	/* This program may have been stopped itself: then what the broker said
-	 * meanwhile is read in this turn. */
+	/* This program may have been stopped itself. Messages that the broker
+	 * sent meanwhile are read in this turn, before the next request. */
 	if (now_ms() - heard_ms > MONITOR_SILENT_MS)
 		return "the broker does not answer\n";
 	return helper_reason();

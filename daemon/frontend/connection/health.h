@@ -1,18 +1,18 @@
 /* SPDX-License-Identifier: ISC */
 /*
- * Does execd serve? The front-end knows it by itself, so it can say so while
- * the broker hangs.
+ * Tells whether execd works. The front-end decides this itself and can
+ * therefore answer even while the broker hangs.
  */
 #ifndef HEALTH_H
 #define HEALTH_H
 
-/* The broker has said something. */
+/* The broker has sent a message. */
 void health_heard(void);
 
-/* Begins to ask the helpers from time to time. */
+/* Starts asking the helpers regularly whether they answer. */
 void health_watch(void);
 
-/* What is wrong: a line with its end. NULL: all is well. */
+/* Returns what is wrong, as a line with its newline, or NULL if all is well. */
 const char *health_reason(void);
 
 #endif

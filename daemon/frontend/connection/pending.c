@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: ISC */
 /*
- * Bytes that one side did not take yet.
+ * Bytes that one side of a connection has not accepted yet.
  */
 #include "pending.h"
 

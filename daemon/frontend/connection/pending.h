@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: ISC */
 /*
- * Bytes that one side of a connection did not take yet.
+ * Bytes that one side of a connection has not accepted yet.
  */
 #ifndef PENDING_H
 #define PENDING_H
@@ -16,12 +16,12 @@ struct pending {
 	size_t at;
 };
 
-/* Writes iov to fd, or through TLS to it, unless something is pending already;
- * the rest is kept. 0 or -errno. */
+/* Writes iov to fd, or through TLS, unless bytes are pending already. What
+ * cannot be written is kept. Returns 0 or -errno. */
 int pending_write(
     struct pending *p, int fd, SSL *tls, struct iovec *iov, int n);
 
-/* Writes of it what is taken now. 0 or -errno. */
+/* Writes pending bytes, as many as are accepted now. Returns 0 or -errno. */
 int pending_flush(struct pending *p, int fd, SSL *tls);
 
 static inline size_t

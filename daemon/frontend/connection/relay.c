@@ -1,9 +1,10 @@
 /* SPDX-License-Identifier: ISC */
 /*
- * The relay: WebSocket frames or lines on one side, length-prefixed frames on
- * the other. A payload is read once, unmasked in place and written once; it
- * is copied only when its receiver does not take it. Here is the client's way
- * to the runner, the other one is in relay_downlink.c.
+ * The relay: WebSocket frames or lines on one side, frames with a length on the
+ * other. A payload is read once, unmasked in place and written once. It is
+ * copied only if its receiver does not take it at once. This file has the
+ * direction from the client to the runner; the other one is in
+ * relay_downlink.c.
  */
 #include "relay.h"
 
@@ -20,7 +21,7 @@
 
 /* --- to the runner ------------------------------------------------------ */
 
-/* What one read of the client becomes. */
+/* What is sent to the runner for one read from the client. */
 struct batch {
 	struct iovec iov[RELAY_IOV_MAX];
 	int n;
@@ -28,9 +29,9 @@ struct batch {
 	int headers_used;
 };
 
-/* A message that cannot be passed on must not be missed: nothing goes on this
- * channel any more, and its end of file tells the rest. If the runner is alive
- * its session is there to be resumed. */
+/* A message could not be sent. Later ones must not be sent either, so the
+ * channel is shut down, and its end of file does the rest. If the runner is
+ * alive, its session can be resumed. */
 static void
 give_up_channel(struct connection *c, int err)
 {
@@ -86,8 +87,8 @@ batch_header(struct connection *c, struct batch *b, size_t len, bool more)
 	batch_add(c, b, header, FRAME_HEADER_BYTES);
 }
 
-/* A frame is never empty: an empty message is as malformed as a blank one,
- * and the runner answers it in its turn. */
+/* A frame must not be empty. An empty message is sent as a blank, which is just
+ * as malformed, and the runner answers it in its turn. */
 static void
 batch_message(struct connection *c, struct batch *b, const void *p, size_t len)
 {
@@ -128,8 +129,8 @@ is_relaying(const struct connection *c)
 	return !c->handed_off && c->state == CONN_ATTACHED;
 }
 
-/* May the next message be handled, or must it wait? What was read while the
- * runner falls behind is passed on all the same: it is one read at most. */
+/* Returns true if the next message may be handled now. Bytes that were already
+ * read are relayed even if the runner is slow; they are at most one read. */
 static bool
 is_taking(const struct connection *c)
 {
@@ -154,8 +155,9 @@ collected(struct connection *c, struct batch *b)
 	buf_clear(&message);
 }
 
-/* How long a fragmented message will be is not known, and a long one is not
- * to be held by the runner as one: these go on in pieces. */
+/* Relays a message in pieces: either its length is unknown, because it is
+ * fragmented, or it is so long that the runner should not hold it as a
+ * whole. */
 static void
 relay_piece(struct connection *c, struct batch *b, struct websocket_item *item)
 {
@@ -216,11 +218,13 @@ take_item(struct connection *c, struct batch *b, struct websocket_item *item)
 		take_data(c, b, item);
 		break;
 	case WEBSOCKET_EV_PING:
-		/* The newest counts (RFC 6455 section 5.5.3). */
+		/* Only the newest ping must be answered (RFC 6455 section
+		 * 5.5.3). */
 		memcpy(c->pong, item->payload, item->len);
 		c->pong_len = (uint8_t)item->len;
 		c->want_pong = true;
-		/* Before what follows it is answered. */
+		/* What came before the ping is relayed before the pong is
+		 * sent. */
 		uplink_write(c, b);
 		relay_own_frames(c);
 		break;
@@ -286,7 +290,7 @@ take_line(struct connection *c, struct batch *b, const uint8_t *p, size_t n)
 		handshake_message(c, (char *)(uintptr_t)p, n);
 }
 
-/* stdio: lines. One that is not whole yet is put together in c->message. */
+/* Handles lines on stdio. An incomplete line is collected in c->message. */
 static size_t
 take_lines(struct connection *c, uint8_t *data, size_t len)
 {
@@ -320,7 +324,8 @@ take_lines(struct connection *c, uint8_t *data, size_t len)
 	return at;
 }
 
-/* Bytes behind what could be handled wait in c->head. */
+/* Handles bytes of the client. Bytes that cannot be handled now are kept in
+ * c->head. */
 void
 relay_take_client(struct connection *c, uint8_t *data, size_t len)
 {
@@ -336,8 +341,8 @@ relay_take_client(struct connection *c, uint8_t *data, size_t len)
 		handshake_attach(c);
 }
 
-/* stdio's end of input is passed on behind what was read, so that the runner
- * answers all of it. */
+/* Passes on the end of stdio's input, after everything that was read, so that
+ * the runner answers all of it. */
 static void
 finish_input(struct connection *c)
 {
@@ -385,7 +390,7 @@ relay_read_client(struct connection *c)
 	if (n < 0 && (errno == EAGAIN || errno == EINTR))
 		return;
 	metrics.bytes_received += n > 0 ? (size_t)n : 0;
-	c->pinged_ms = 0; /* whatever it said, it is there */
+	c->pinged_ms = 0; /* any input counts as an answer to a ping */
 	if (n <= 0)
 		input_ended(c);
 	else if (c->state == CONN_HTTP)

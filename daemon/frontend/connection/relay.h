@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: ISC */
 /*
- * The two links of a connection (connection.h). Messages pass unread.
+ * The relay between a client and its runner, over the two links of a connection
+ * (connection.h). It does not look into messages.
  */
 #ifndef RELAY_H
 #define RELAY_H
@@ -9,29 +10,30 @@
 
 #include "connection.h"
 
-/* Pieces of one writev: headers of our own and pieces of the scratch. */
+/* The most parts of one writev(2): headers, and pieces of the read buffer. */
 #define RELAY_IOV_MAX 128
 
-/* Client bytes: frames or lines are taken apart; what may not be handled yet
- * is kept in c->head. */
+/* Handles bytes of the client, which are frames or lines. Bytes that cannot be
+ * handled yet are kept in c->head. */
 void relay_take_client(struct connection *c, uint8_t *data, size_t len);
 
-/* One turn of either direction. */
+/* Read or write once, in one direction. */
 void relay_read_client(struct connection *c);
 void relay_read_runner(struct connection *c);
 void relay_write_client(struct connection *c);
 void relay_write_runner(struct connection *c);
 
-/* A complete message to the runner. */
+/* Sends a complete message to the runner. */
 void relay_forward(struct connection *c, const void *text, size_t len);
 
-/* To the runner as they are; what it does not take now is kept. */
+/* Sends bytes to the runner as they are, and keeps what it does not take now.
+ * iov may be changed. */
 void relay_write(struct connection *c, struct iovec *iov, int n);
 
-/* Bytes kept earlier are handled now. */
+/* Handles bytes that were kept before. */
 void relay_take_kept(struct connection *c);
 
-/* Our own frames (pong, ping, close), when they may be sent. */
+/* Sends a pong that is due, if it may be sent now. */
 void relay_own_frames(struct connection *c);
 void relay_ping(struct connection *c);
 

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: ISC */
 /*
- * The relay's way from the runner to the client (relay.h): frames become those
- * of WebSocket, or lines.
+ * The relay's direction from the runner to the client (relay.h): frames with a
+ * length become WebSocket frames or lines.
  */
 #include "relay.h"
 
@@ -9,8 +9,8 @@
 #include "handshake.h"
 #include "log.h"
 
-/* Between two frames, and only when everything before is written: a client
- * that does not read cannot pile up our own frames. */
+/* Sends a pong, but only between two frames and when everything before is
+ * written. A client that does not read can thus not make pongs pile up. */
 void
 relay_own_frames(struct connection *c)
 {
@@ -41,7 +41,7 @@ relay_ping(struct connection *c)
 	connection_write(c, &iov, 1);
 }
 
-/* What one read of the runner becomes. */
+/* What is sent to the client for one read from the runner. */
 struct out_batch {
 	struct iovec iov[RELAY_IOV_MAX];
 	int n;
@@ -61,7 +61,7 @@ out_add(struct connection *c, struct out_batch *b, void *p, size_t len)
 	return true;
 }
 
-/* A frame begins: its header for the client, if it has any. */
+/* Begins a frame and adds its header for the client, unless that gets lines. */
 static bool
 out_begin(struct connection *c, struct out_batch *b)
 {
@@ -76,7 +76,8 @@ out_begin(struct connection *c, struct out_batch *b)
 	}
 	if (c->stdio)
 		return true;
-	/* Headers must not be overwritten before they are written. */
+	/* A header in the batch must be written before its memory is used
+	 * again. */
 	if (b->n >= RELAY_IOV_MAX - 1) {
 		if (!connection_write(c, b->iov, b->n))
 			return false;
@@ -98,7 +99,7 @@ out_piece(struct connection *c, struct out_batch *b, uint8_t *p, size_t len)
 	return true;
 }
 
-/* False: the channel or the client is gone. */
+/* Returns false if the channel or the client is gone. */
 static bool
 take_runner(struct connection *c, uint8_t *p, size_t n)
 {
