@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: ISC */
 /*
- * TLS of a client's connection.
+ * TLS on a client's connection.
  */
 #include "tls.h"
 
@@ -19,19 +19,21 @@
 #include "tls_socket.h"
 #include "util.h"
 
-#define RECORD_BYTES 16384 /* the most one record holds */
-#define CHAIN_MAX    16	   /* certificates in a chain, and of CAs */
+#define RECORD_BYTES 16384 /* most bytes in one record */
+#define CHAIN_MAX    16	   /* most certificates in a chain, and most CAs */
 
-/* Forward secrecy and AEAD only; the suites of 1.3 all are. */
+/* Only suites with forward secrecy and AEAD. All suites of TLS 1.3 have
+ * both. */
 static const char ciphers_12[] =
     "ECDHE-ECDSA-AES128-GCM-SHA256:ECDHE-RSA-AES128-GCM-SHA256:"
     "ECDHE-ECDSA-AES256-GCM-SHA384:ECDHE-RSA-AES256-GCM-SHA384:"
     "ECDHE-ECDSA-CHACHA20-POLY1305:ECDHE-RSA-CHACHA20-POLY1305";
 
-/* No finite fields: the large ones cost more than a stranger should. */
+/* No finite fields: large ones cost more processor time than an unknown client
+ * should get. */
 static const char groups[] = "X25519:P-256:P-384:P-521";
 
-/* Those the key process makes. */
+/* The signature schemes that the key process supports. */
 static const char signatures[] =
     "ecdsa_secp256r1_sha256:ecdsa_secp384r1_sha384:ecdsa_secp521r1_sha512:"
     "ed25519:rsa_pss_rsae_sha256:rsa_pss_rsae_sha384:rsa_pss_rsae_sha512:"
@@ -52,7 +54,8 @@ tls_init(void)
 {
 	SSL_CTX *ctx;
 
-	/* Only what is written here decides, not this machine's openssl.cnf. */
+	/* Only the rules in this file apply, not an openssl.cnf of this
+	 * machine. */
 	OPENSSL_init_ssl(OPENSSL_INIT_NO_LOAD_CONFIG, NULL);
 	tls_provider_init();
 	tls_client_init();
@@ -65,7 +68,8 @@ tls_init(void)
 
 /* --- contexts ----------------------------------------------------------- */
 
-/* No session is resumed: a ticket's key would have to live somewhere. */
+/* Sessions are not resumed, because the key of a ticket would have to be stored
+ * somewhere. */
 static int
 set_rules(SSL_CTX *ctx)
 {
@@ -87,7 +91,7 @@ set_rules(SSL_CTX *ctx)
 		   : -EINVAL;
 }
 
-/* The bytes behind a descriptor of the broker's, as a BIO over them. */
+/* Maps the file of the broker's descriptor and makes a BIO over it. */
 static BIO *
 map_file(int fd, void **text, size_t *len)
 {
@@ -106,8 +110,8 @@ no_passphrase(char *buf, int size, int writing, void *arg)
 	return -1;
 }
 
-/* Calls take for each certificate; it takes the certificate over. Returns how
- * many, or -1. */
+/* Calls take() for each certificate; take() owns it then. Returns their number
+ * or -1. */
 static int
 each_certificate(
     int fd, SSL_CTX *ctx, int (*take)(SSL_CTX *ctx, X509 *x, int i))
@@ -124,7 +128,7 @@ each_certificate(
 	BIO_free(bio);
 	if (text != NULL && text != MAP_FAILED)
 		munmap(text, len);
-	/* The end of the text is an error, too. */
+	/* The end of the text also counts as an error. */
 	if (n > 0)
 		ERR_clear_error();
 	return n;
@@ -142,7 +146,7 @@ take_chain(SSL_CTX *ctx, X509 *x, int i)
 	return ok;
 }
 
-/* Its name, for the client to choose a certificate by. */
+/* Adds the name of the CA, by which the client chooses its certificate. */
 static int
 take_client_ca(SSL_CTX *ctx, X509 *x, int i)
 {
@@ -248,7 +252,7 @@ tls_handshake(SSL *tls, bool *wants_write, const char **why)
 	return err < 0 ? err : -EPROTO;
 }
 
-/* The errno that stands for why a call of libssl did nothing. */
+/* Returns the errno for an error of libssl. */
 static int
 errno_of(int err)
 {
@@ -262,7 +266,7 @@ errno_of(int err)
 	}
 }
 
-/* As many records as fit: each is decrypted for itself. */
+/* Reads as many records as fit, because each is decrypted separately. */
 ssize_t
 tls_read(SSL *tls, void *p, size_t n, bool *wants_write)
 {
@@ -284,7 +288,7 @@ tls_read(SSL *tls, void *p, size_t n, bool *wants_write)
 	return err == SSL_ERROR_ZERO_RETURN ? 0 : -1;
 }
 
-/* Up to a record's worth from `skip` on, in one piece. */
+/* Returns the bytes after `skip`, up to one record, in one piece. */
 static const void *
 gather(const struct iovec *iov, int n, size_t skip, size_t *len)
 {
@@ -310,8 +314,8 @@ gather(const struct iovec *iov, int n, size_t skip, size_t *len)
 	return record;
 }
 
-/* Encrypts from `at` on, as much as is to leave together. Returns where it
- * came to, or -errno when it came nowhere. */
+/* Encrypts from `at` on, as much as is sent together. Returns the new position,
+ * or -errno if nothing was encrypted. */
 static ssize_t
 encrypt(SSL *tls, const struct iovec *iov, int n, size_t at)
 {
@@ -340,8 +344,9 @@ total_of(const struct iovec *iov, int n)
 	return total;
 }
 
-/* While records wait below, the last byte of what is in them is not reported:
- * it is asked for again, and then owed no longer. */
+/* While encrypted records are kept by the socket, the last byte of them is not
+ * reported as written. The caller then passes this byte again, and it is
+ * reported once the records are sent. */
 ssize_t
 tls_writev(SSL *tls, const struct iovec *iov, int n)
 {

@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: ISC */
 /*
- * TLS of a client's connection: TLS 1.2 with AEAD and 1.3, server side. The
- * certificate comes as bytes, the key never comes (tls_provider.h).
+ * TLS on a client's connection, server side: TLS 1.3, and TLS 1.2 with AEAD.
+ * The certificate arrives as bytes. The private key stays in the key process
+ * (tls_provider.h).
  */
 #ifndef TLS_H
 #define TLS_H
@@ -14,33 +15,38 @@
 
 #include "control.h"
 
-/* Loads and opens what libssl would later: before this program is confined. */
+/* Loads and opens what libssl would use later. Call before the program is
+ * confined. */
 void tls_init(void);
 
-/* For a listener with TLS. NULL after logging why. The descriptors stay the
- * caller's; client_ca_fd is -1 for none. The context is the caller's. */
+/* Makes a context for a listener with TLS, which is the caller's, or returns
+ * NULL after logging why. The descriptors stay the caller's. client_ca_fd is -1
+ * if client certificates are not asked for. */
 SSL_CTX *tls_context(
     const struct control_listener *l, int chain_fd, int client_ca_fd);
-void tls_context_free(SSL_CTX *ctx); /* NULL is fine */
+void tls_context_free(SSL_CTX *ctx); /* ctx may be NULL */
 
-/* A connection's TLS on its socket; the descriptor stays the caller's. */
+/* Makes the TLS of a connection on its socket. fd stays the caller's. */
 SSL *tls_new(SSL_CTX *ctx, int fd);
-void tls_free(SSL *tls); /* NULL is fine */
+void tls_free(SSL *tls); /* tls may be NULL */
 
-/* One turn of the handshake: 0 it is done, -EAGAIN with *wants_write, or with
- * why (static) -EPROTO, -EACCES the client's certificate is refused, -EIO it
- * could not be judged. */
+/*
+ * Continues the handshake. Returns 0 when it is complete, or -EAGAIN with
+ * *wants_write. Otherwise *why is a static text, and the result is -EPROTO,
+ * -EACCES (the client's certificate is refused) or -EIO (it could not be
+ * verified).
+ */
 int tls_handshake(SSL *tls, bool *wants_write, const char **why);
 
-/* As read(2) and writev(2). *wants_write: the bytes come when the socket
- * takes some of ours. */
+/* Like read(2) and writev(2). *wants_write is set if TLS must write before it
+ * can read more. */
 ssize_t tls_read(SSL *tls, void *p, size_t n, bool *wants_write);
 ssize_t tls_writev(SSL *tls, const struct iovec *iov, int n);
 
-/* Bytes that were decrypted, and that no event will tell of. */
+/* Returns true if decrypted bytes can be read, for which no event will come. */
 bool tls_has_bytes(SSL *tls);
 
-/* Says goodbye, if the socket takes it. */
+/* Sends the closing alert, if the socket accepts it. */
 void tls_shutdown(SSL *tls);
 
 #endif

@@ -15,19 +15,20 @@
 #include "tls_helper.h"
 #include "util.h"
 
-/* Of a context: whom to ask, and for which listener. */
+/* Data of a context: which helper to ask, and for which listener. */
 struct judge {
 	uint32_t epoch;
 	uint32_t listener;
 };
 
-/* Of a connection: what the certificate process said. */
+/* Data of a connection: the answer of the certificate process. */
 struct judgement {
 	uint32_t error;
 	struct control_cert_verdict cert_verdict;
 };
 
-static int judge_index = -1, judgement_index = -1; /* CRYPTO_set_ex_data(3) */
+/* indexes for CRYPTO_set_ex_data(3) */
+static int judge_index = -1, judgement_index = -1;
 
 static void
 free_data(void *parent, void *data, CRYPTO_EX_DATA *ad, int index, long argl,
@@ -45,7 +46,7 @@ tls_client_init(void)
 		log_fatal("TLS: no place for client certificates");
 }
 
-/* The chain as the client sent it. 0 or an X509_V_ERR_*. */
+/* Copies the chain as the client sent it. Returns 0 or an X509_V_ERR_*. */
 static int
 put_chain(STACK_OF(X509) * chain, struct control_verify *request)
 {
@@ -81,7 +82,7 @@ ask(const struct judge *j, X509_STORE_CTX *store, struct judgement *result)
 	return (int)answer.error;
 }
 
-/* In place of X509_verify_cert(3): libssl makes the alert of the error. */
+/* Replaces X509_verify_cert(3). libssl turns the error into an alert. */
 static int
 verify_cb(X509_STORE_CTX *store, void *arg)
 {

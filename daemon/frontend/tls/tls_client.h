@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: ISC */
 /*
- * Certificates of clients: libssl checks that the client has the key, the
- * certificate process judges the certificate, and its verdict goes to the
- * broker, who decides whose it is.
+ * Certificates of clients. libssl checks that the client has the private key.
+ * The certificate process verifies the certificate. Its verdict goes to the
+ * broker, which decides whose identity it is.
  */
 #ifndef TLS_CLIENT_H
 #define TLS_CLIENT_H
@@ -11,19 +11,21 @@
 
 #include "control.h"
 
-/* Once, before any context. Fatal on failure. */
+/* Call once, before any context. Fatal on failure. */
 void tls_client_init(void);
 
-/* Has client certificates asked for, as the listener wants them, and judged.
- * 0 or -ENOMEM. */
+/* Makes the context ask for client certificates, as the listener requires, and
+ * have them verified. Returns 0 or -ENOMEM. */
 int tls_client_ask(SSL_CTX *ctx, const struct control_listener *l);
 
-/* Of a client that showed a good one; NULL: it showed none. The TLS's. */
+/* Returns the verdict on a valid client certificate, or NULL if there was none.
+ * It is valid as long as tls. */
 const struct control_cert_verdict *tls_client_verdict(const SSL *tls);
 
 /*
- * Why the handshake failed, if it was the client's certificate: a sentence,
- * until the next call, and -EACCES; -EIO if it could not be judged. Else 0.
+ * Tells why a handshake failed, if it was because of the client's certificate.
+ * Returns -EACCES if it was refused, or -EIO if it could not be verified; *why
+ * is then a text that is valid until the next call. Otherwise returns 0.
  */
 int tls_client_refusal(const SSL *tls, const char **why);
 

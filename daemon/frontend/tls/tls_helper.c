@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: ISC */
 /*
- * Asks a helper, and waits for its answer.
+ * Asks helpers and waits for their answers.
  */
 #include "tls_helper.h"
 
@@ -15,8 +15,8 @@
 #include "seqpacket.h"
 #include "util.h"
 
-/* An answer takes about a millisecond; longer than this, and the other clients
- * should not wait. */
+/* An answer takes about a millisecond. Other clients should not wait longer
+ * than this. */
 #define DEADLINE_MS 2000
 
 static struct helper_channel {
@@ -106,7 +106,7 @@ ask_channel(
 	return err;
 }
 
-/* An answer to an earlier question that was given up is skipped. */
+/* Reads the answer. Answers to earlier requests that timed out are skipped. */
 static int
 hear(int channel, enum control_type type, void *answer, int64_t deadline)
 {
@@ -136,8 +136,8 @@ hear(int channel, enum control_type type, void *answer, int64_t deadline)
 	}
 }
 
-/* Nobody else waits for it: it is asked nothing more, and the broker ends it
- * and gives another. */
+/* Closes the channel of a helper that does not answer, so that nobody waits for
+ * it again. The broker ends it and starts another. */
 static void
 give_up(enum tls_helper who, uint32_t of_epoch)
 {
@@ -181,7 +181,8 @@ helper_ask_all(void)
 	}
 }
 
-/* Its other end is closed: it has died, and another one comes. */
+/* Returns true if the other end is closed: the helper has died and will be
+ * replaced. */
 static bool
 has_ended(int channel)
 {

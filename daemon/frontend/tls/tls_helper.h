@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: ISC */
 /*
- * What this program must not do itself others do for it (enum tls_helper),
- * each behind a channel that the broker gave. This program waits for each
- * answer, and not for long.
+ * Asks the helpers, which do what the front-end must not do itself (enum
+ * tls_helper). Each has a channel that came from the broker. The front-end
+ * waits for an answer, but only for a short time.
  */
 #ifndef TLS_HELPER_H
 #define TLS_HELPER_H
@@ -11,29 +11,31 @@
 
 #include "control.h"
 
-/* Once, before any channel: `hangs` is told of one that does not answer. */
+/* Call once, before any channel. `hangs` is called for a helper that does not
+ * answer. */
 void helper_init(void (*hangs)(enum tls_helper who));
 
-/* Takes the channels over; -1: there is none. Those before go on for what was
- * made in their epoch, until they are retired. */
+/* Takes over new channels; -1 means none. Keys and contexts of the previous
+ * epoch still use the previous channels, until helper_retire(). */
 void helper_set_channels(const int fds[TLS_HELPERS]);
 
-/* Asks each whether it answers. One that does not is replaced. */
+/* Asks each helper whether it answers. The broker is asked to replace one that
+ * does not. */
 void helper_ask_all(void);
 
-/* Which of them is missing, or has ended: a line; NULL: none. */
+/* Returns a line about a helper that is missing or has ended, or NULL. */
 const char *helper_reason(void);
 
-/* Ends the channels before the newest ones. */
+/* Closes the previous channels. */
 void helper_retire(void);
 
-/* Which channels are the newest: counts up. */
+/* Returns the number of the newest channels, which counts up. */
 uint32_t helper_epoch(void);
 
 /*
- * Asks the helper of that epoch and waits. Both structs begin with their
- * serial, which is set here. 0, or after logging it -errno: -ETIMEDOUT, -EPIPE
- * (nobody answers), -EBADMSG.
+ * Asks the helper of that epoch and waits for its answer. Both structs begin
+ * with a u32 serial, which is set here. Returns 0, or -errno after logging it:
+ * -ETIMEDOUT, -EPIPE (there is no helper), -EBADMSG.
  */
 int helper_ask(enum tls_helper who, uint32_t of_epoch, enum control_type ask,
     void *request, enum control_type type, void *answer);

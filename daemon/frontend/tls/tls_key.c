@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: ISC */
 /*
- * Asks the key process for a signature.
+ * Asks the key process for signatures.
  */
 #include "tls_key.h"
 

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: ISC */
 /*
- * An OpenSSL provider for keys that are elsewhere: key management that knows
- * public halves, and only what libssl's server needs of it
+ * An OpenSSL provider for keys that the key process holds: key management that
+ * knows only the public key, as far as libssl's server needs it
  * (provider-keymgmt(7)).
  */
 #include "tls_provider.h"
@@ -19,7 +19,7 @@
 #include "tls_remote.h"
 #include "util.h"
 
-/* Parameters of ours, by which a key comes into being. */
+/* Our own parameters, from which a key is made. */
 #define PARAM_PUBLIC "execd-public-key" /* pointer to EVP_PKEY */
 #define PARAM_NUMBER "execd-key-number"
 
@@ -57,7 +57,8 @@ key_match(const void *a, const void *b, int selection)
 	return EVP_PKEY_eq(one->public_key, other->public_key) == 1;
 }
 
-/* Of keys that tls_provider_key() makes, and of no others. */
+/* Imports a key that tls_provider_key() makes; nobody else uses these
+ * parameters. */
 static int
 key_import(void *data, int selection, const OSSL_PARAM params[])
 {
@@ -88,7 +89,7 @@ key_import_types(int selection)
 	return types;
 }
 
-/* The public half; there is no other here. */
+/* Exports the public key. The private key is not in this process. */
 static int
 key_export(void *data, int selection, OSSL_CALLBACK *take, void *arg)
 {
@@ -213,7 +214,8 @@ provider_start(const OSSL_CORE_HANDLE *handle, const OSSL_DISPATCH *in,
 	return 1;
 }
 
-/* Whatever names no provider is the default one's: our keys can only sign. */
+/* Operations that name no provider use the default one, because our keys can
+ * only sign. */
 void
 tls_provider_init(void)
 {

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: ISC */
 /*
- * OpenSSL's door to the key process: a provider (provider(7)) whose private
- * keys are a number and a public key.
+ * An OpenSSL provider (provider(7)) for keys that the key process holds. Such a
+ * private key consists of a number and the public key.
  */
 #ifndef TLS_PROVIDER_H
 #define TLS_PROVIDER_H
@@ -9,12 +9,15 @@
 #include <openssl/types.h>
 #include <stdint.h>
 
-/* Once, before any key. Fatal on failure. */
+/* Call once, before any key. Fatal on failure. */
 void tls_provider_init(void);
 
-/* The private key to this public one, for SSL_CTX_use_PrivateKey(); every
- * signature asks the key process for its key of that number. NULL: of a kind
- * that is not served. The caller's. */
+/*
+ * Returns the private key that belongs to this public key, for
+ * SSL_CTX_use_PrivateKey(). Every signature asks the key process for its key
+ * `number`. The result is the caller's. NULL: this kind of key is not
+ * supported.
+ */
 EVP_PKEY *tls_provider_key(EVP_PKEY *public_key, uint32_t number);
 
 #endif

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: ISC */
 /*
- * What the two halves of the provider share: a key that is elsewhere, and the
- * algorithms that sign with it.
+ * Shared by the two files of the OpenSSL provider: a key that another process
+ * holds, and the algorithms that sign with it.
  */
 #ifndef TLS_REMOTE_H
 #define TLS_REMOTE_H
@@ -14,13 +14,13 @@
 #define TLS_REMOTE_PROPERTIES "provider=execd"
 
 struct remote_key {
-	EVP_PKEY *public_key; /* a reference */
+	EVP_PKEY *public_key; /* a reference, owned */
 	struct tls_key key;
 };
 
-typedef void (*tls_function)(void); /* of an OSSL_DISPATCH */
+typedef void (*tls_function)(void); /* element of an OSSL_DISPATCH */
 
-/* Signatures that the key process makes, for the provider's query. */
+/* The signature algorithms, for which the key process signs. */
 extern const OSSL_ALGORITHM tls_remote_signatures[];
 
 #endif

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: ISC */
 /*
- * Signatures with keys that are elsewhere: what libssl's server needs of
- * provider-signature(7), and the key process makes them.
+ * Signatures with keys that the key process holds: the part of
+ * provider-signature(7) that libssl's server needs.
  */
 #include <openssl/core_names.h>
 #include <openssl/evp.h>
@@ -61,7 +61,7 @@ digest_len(const char *name)
 	return 0;
 }
 
-/* libssl says the padding as a number, EVP's translation as a word. */
+/* libssl passes the padding as a number, EVP as a name. */
 static int
 signing_set_params(void *ctx, const OSSL_PARAM params[])
 {
@@ -111,13 +111,13 @@ signing_start(
 	return signing_set_params(ctx, params);
 }
 
-/* The SignatureScheme of RFC 8446 section 4.2.3, or 0. */
+/* Returns the SignatureScheme of RFC 8446 section 4.2.3, or 0. */
 static uint32_t
 scheme_of(const struct signing *s)
 {
 	static const struct {
 		const char *key;
-		int padding; /* 0: whatever */
+		int padding; /* 0: any */
 		size_t digest_len;
 		uint32_t scheme;
 	} schemes[] = {

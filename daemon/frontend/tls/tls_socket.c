@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: ISC */
 /*
- * The socket under a connection's TLS (front-end).
+ * The socket under a TLS connection, in the front-end.
  */
 #include "tls_socket.h"
 
@@ -16,18 +16,18 @@
 #include "buf.h"
 #include "util.h"
 
-/* A record, its header, its tag and what the cipher may add. */
+/* The size of a record, with header, tag, and what a cipher may add. */
 #define RECORD_MAX (16384 + 512)
 
 struct tls_socket {
 	int fd;
 	bool gathering;
 	struct buf rest; /* waits for the socket */
-	size_t at;	 /* of it is written */
+	size_t at;	 /* this much of it is written */
 	size_t owed;
 };
 
-/* One connection writes at a time. */
+/* Shared, because only one connection writes at a time. */
 static uint8_t gathered[TLS_GATHER_BYTES];
 static size_t gathered_len;
 static BIO_METHOD *method;
@@ -38,7 +38,8 @@ socket_of(SSL *tls)
 	return BIO_get_data(SSL_get_wbio(tls));
 }
 
-/* 0, or -errno: -EAGAIN when something still waits. */
+/* Writes what was kept. Returns 0, or -errno; -EAGAIN means that some bytes are
+ * left. */
 static int
 flush_rest(struct tls_socket *s)
 {
@@ -100,7 +101,7 @@ bio_read(BIO *b, char *p, int n)
 static long
 bio_ctrl(BIO *b, int what, long value, void *p)
 {
-	return what == BIO_CTRL_FLUSH; /* nothing else is there to control */
+	return what == BIO_CTRL_FLUSH; /* there is nothing else to control */
 }
 
 static int

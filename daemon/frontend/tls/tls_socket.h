@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: ISC */
 /*
- * The socket under a connection's TLS. What libssl makes of one write, records
- * of 16 KiB, leaves together; what the socket does not take then waits here.
+ * The socket under a TLS connection. libssl splits one write into records of 16
+ * KiB. They are collected here and written together. What the socket does not
+ * accept is kept here.
  */
 #ifndef TLS_SOCKET_H
 #define TLS_SOCKET_H
@@ -10,28 +11,29 @@
 #include <stdbool.h>
 #include <stddef.h>
 
-/* Room for a few records; a write is to end when they do not fit any more. */
+/* Room for a few records. A write should end when no further record fits. */
 #define TLS_GATHER_BYTES (128u << 10)
 
-/* Once, before the first connection. False: no memory. */
+/* Call once, before the first connection. Returns false without memory. */
 bool tls_socket_init(void);
 
-/* Gives tls its socket; fd stays the caller's. False: no memory. */
+/* Sets the socket of tls. fd stays the caller's. Returns false without
+ * memory. */
 bool tls_socket_set(SSL *tls, int fd);
 
-/* From now on records are kept together, until the end. Nothing else of
- * libssl is called meanwhile. */
+/* Collects records until tls_socket_end_gathering(). Until then only
+ * SSL_write_ex() may be called. */
 void tls_socket_gather(SSL *tls);
 
-/* Is there room for another record? */
+/* Returns true if another record fits. */
 bool tls_socket_has_room(SSL *tls);
 
-/* They are written, behind what waited. 0, or -errno: -EAGAIN when some of
- * it waits. */
+/* Writes the records, after what was kept before. Returns 0, or -errno; -EAGAIN
+ * means that some bytes were kept. */
 int tls_socket_end_gathering(SSL *tls);
 
-/* Plaintext that was encrypted but not reported as written, because it waits:
- * for tls_writev(). */
+/* Returns a pointer to the number of bytes that were encrypted but not yet
+ * reported as written, because they are kept here. For tls_writev(). */
 size_t *tls_socket_owed(SSL *tls);
 
 #endif
