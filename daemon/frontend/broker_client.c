@@ -1,8 +1,9 @@
 /* SPDX-License-Identifier: ISC */
 /*
- * The front-end's side of the control channel: what the broker says. It is
- * trusted; a message it cannot have sent means that something is broken, and
- * this program ends. What it is asked is in broker_request.c.
+ * The front-end's side of the control channel: handles answers and events of
+ * the broker. The broker is trusted. A message that it cannot have sent means
+ * that something is broken, and ends this program. Requests are in
+ * broker_request.c.
  */
 #include "broker_client.h"
 
@@ -42,7 +43,8 @@ on_verdict(const uint8_t *packet, size_t len, const int *fds, size_t nfds)
 	return 0;
 }
 
-/* With the end of the channel that nobody wanted. Who asked may have left. */
+/* Handles an answer that says that there is no session. It returns the runner's
+ * end of the channel. The client may have left meanwhile. */
 static int
 on_no_session(const uint8_t *packet, size_t len, const int *fds, size_t nfds,
     enum control_type type)
@@ -87,7 +89,7 @@ on_metrics(const uint8_t *packet, size_t len, const int *fds, size_t nfds)
 	if (control_get(packet, len, BROKER_ANS_METRICS, &m) < 0)
 		return -EBADMSG;
 	c = connection_find(m.conn);
-	/* Who asked may have left. */
+	/* The client may have left meanwhile. */
 	if (c != NULL && c->state == CONN_OPERATING)
 		handshake_metrics(c, &m);
 	return 0;
@@ -107,8 +109,8 @@ on_closed(const uint8_t *packet, size_t len, const int *fds, size_t nfds)
 	return 0;
 }
 
-/* Its channel says the same, perhaps a moment later; then the broker is
- * asked and tells the reason again. */
+/* Nothing is done here. The session channel ends at about the same time; then
+ * the broker is asked and gives the reason again. */
 static int
 on_runner_exited(const uint8_t *packet, size_t len, const int *fds, size_t nfds)
 {
@@ -117,8 +119,8 @@ on_runner_exited(const uint8_t *packet, size_t len, const int *fds, size_t nfds)
 	return control_get(packet, len, BROKER_EV_RUNNER_EXITED, &r);
 }
 
-/* The operator ended its session: its client hears that, and nothing more of
- * the session. It may have left. */
+/* The operator ended the session: the client gets the reason and nothing more
+ * of the session. The client may have left meanwhile. */
 static int
 on_end(const uint8_t *packet, size_t len, const int *fds, size_t nfds)
 {
@@ -158,7 +160,7 @@ begin_offer(struct offer *o, const uint8_t *packet, size_t len,
 	return at == nfds ? 0 : -EBADMSG;
 }
 
-/* How many descriptors a listener comes with. */
+/* Returns how many descriptors a listener comes with. */
 static size_t
 fds_of(const struct control_listener *l)
 {
@@ -185,7 +187,8 @@ add_to_offer(struct offer *o, const uint8_t *packet, size_t len, const int *fds,
 	return 0;
 }
 
-/* The one under way; complete, it takes the place of what was. */
+/* The offer that is being received. When it is complete, it replaces the
+ * previous one. */
 static struct offer reload;
 static bool reloading;
 
@@ -195,7 +198,8 @@ retire_cb(evutil_socket_t fd, short what, void *arg)
 	helper_retire();
 }
 
-/* Handshakes that began under the old configuration end under it. */
+/* Handshakes that began under the old configuration continue with the old
+ * helpers, until the pre-auth deadline. */
 static void
 plan_retirement(void)
 {
@@ -321,8 +325,9 @@ control_cb(evutil_socket_t fd, short what, void *arg)
 		if (n == -EAGAIN)
 			return;
 		if (n <= 0) {
-			/* The broker is gone, or has no more use for us; or a
-			 * descriptor found no place here. */
+			/* The broker has ended or closed the channel, or a
+			 * descriptor could not be received because there are
+			 * too many. */
 			if (n < 0)
 				log_error((int)n, "control channel");
 			connection_return_all();
@@ -334,7 +339,8 @@ control_cb(evutil_socket_t fd, short what, void *arg)
 	}
 }
 
-/* As if it had been refused at once. */
+/* The request could not be sent. The client is told as if it had been
+ * refused. */
 static void
 tell_unsent(enum control_type type, uint32_t conn)
 {

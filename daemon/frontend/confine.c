@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: ISC */
 /*
- * What the front-end gives up, in the order it must be given up: the file
- * system while mounting is allowed, the user while ids may change, the rest
- * while prctl is allowed, system calls last.
+ * Confines the front-end. The order matters: first the file system, while
+ * mounting is permitted; then the user, while ids may change; then everything
+ * that needs prctl(2); the system-call filter last.
  */
 #include "confine.h"
 
@@ -27,7 +27,8 @@
 #include "log.h"
 #include "util.h"
 
-/* Listeners, TLS, the control and key channels, and what is on its way. */
+/* Descriptors for listeners, TLS, the control channel, the helpers, and
+ * connections that are being opened. */
 #define OWN_DESCRIPTORS 64
 
 static int
@@ -40,8 +41,8 @@ write_file(const char *path, const char *text)
 	return 0;
 }
 
-/* A user namespace of our own, in which we are who we were: enough to mount
- * for somebody who is not root, where the kernel allows it. */
+/* Makes a user namespace in which user and group keep their ids. It permits an
+ * ordinary user to mount, if the kernel allows it. */
 static int
 enter_user_namespace(void)
 {
@@ -63,8 +64,8 @@ enter_user_namespace(void)
 	return write_file("/proc/self/gid_map", map);
 }
 
-/* The root becomes an empty read-only tmpfs; the old one is detached, so that
- * no path leads anywhere. */
+/* Makes an empty read-only tmpfs the root and detaches the old root, so that no
+ * path leads to a file. */
 static int
 empty_root(void)
 {
@@ -84,8 +85,8 @@ empty_root(void)
 	return 0;
 }
 
-/* Where the root is no mount (a chroot) it cannot be pivoted: an empty tmpfs
- * that is mounted nowhere becomes the root instead. */
+/* A root that is not a mount (a chroot) cannot be pivoted. Instead, an empty
+ * tmpfs that is mounted nowhere becomes the root. */
 static int
 chroot_to_nothing(void)
 {
@@ -110,9 +111,12 @@ limit(int resource, const char *name, rlim_t value)
 		log_fatal_errno(-errno, "limit %s", name);
 }
 
-/* A connection takes two descriptors: its client's and its session's. Where the
- * hard limit allows fewer connections than are configured, that is logged, and
- * clients above that number are refused with status 503. */
+/*
+ * Sets the limit on descriptors. Each connection needs two: one for the client
+ * and one for the session. If the hard limit permits fewer connections than
+ * configured, a warning is logged, and further clients are refused with status
+ * 503.
+ */
 static void
 limit_files(uint32_t connections)
 {
@@ -138,7 +142,7 @@ limit_files(uint32_t connections)
 		: (uint32_t)((r.rlim_max - OWN_DESCRIPTORS) / 2);
 }
 
-/* No process, no core. */
+/* No new processes and no core files. */
 static void
 limit_resources(const struct control_configure *c)
 {
@@ -194,7 +198,8 @@ confine(const struct offer *offer, struct control_ready *ready)
 	*ready = (struct control_ready){ 0 };
 	leave_file_system(c, ready);
 	limit_resources(c);
-	/* The log or stdio's output may be a file, and must still grow. */
+	/* The log or stdio's output may be a file, which must be able to
+	 * grow. */
 	if (!is_stdio(offer) && !is_file(STDERR_FILENO))
 		limit(RLIMIT_FSIZE, "FSIZE", 0);
 	if (c->drop || ready->root_empty)
@@ -204,12 +209,13 @@ confine(const struct offer *offer, struct control_ready *ready)
 	else
 		drop_capabilities();
 	ready->user_changed = c->drop;
-	/* Nobody of the same uid may look into this process or drive it. */
+	/* Prevents processes of the same user from reading or tracing this
+	 * one. */
 	if (prctl(PR_SET_DUMPABLE, 0) < 0 ||
 	    prctl(PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0) < 0)
 		log_fatal_errno(-errno, "prctl");
 	ready->landlock = landlock_deny_all() == 0;
-	/* Last: it would forbid every step before it. */
+	/* The filter is last, because it would forbid all steps before it. */
 	err = policy_load();
 	if (err < 0)
 		log_fatal_errno(err, "system call filter");

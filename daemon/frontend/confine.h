@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: ISC */
 /*
- * What the front-end gives up before it hears a stranger.
+ * Confines the front-end before it reads a byte of a client.
  */
 #ifndef CONFINE_H
 #define CONFINE_H
@@ -8,9 +8,9 @@
 #include "offer.h"
 
 /*
- * Everything that opens or loads anything has happened. As root (`drop`)
- * every step must work or the program ends; an ordinary user gets what the
- * kernel allows him, and *ready says what that is.
+ * Called when everything has been opened and loaded. As root (`drop`) every
+ * step must succeed, or the program ends. For an ordinary user the steps that
+ * the kernel permits are made. *ready says which steps succeeded.
  */
 void confine(const struct offer *offer, struct control_ready *ready);
 

@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: ISC */
 /*
- * Every system call the front-end needs. What is not here kills it; what a
- * library only tries is answered with an error. Add a row with its reason.
+ * The system calls that the front-end needs. Any other call kills it, except
+ * those that libraries only try, which fail with an error. A new row needs a
+ * reason.
  */
 #include "frontend_policy.h"
 
@@ -23,7 +24,7 @@ static const struct filter_rule rules[] = {
 	ALLOW(recvfrom),
 	ALLOW(sendto),
 	ALLOW(shutdown),
-	/* connections; none is ever made from here */
+	/* connections; the front-end accepts them and never makes one */
 	ALLOW(accept4),
 	ALLOW(getsockopt),
 	ALLOW(setsockopt),
@@ -37,7 +38,7 @@ static const struct filter_rule rules[] = {
 	ALLOW(epoll_pwait),
 	ALLOW(epoll_ctl),
 	ALLOW(clock_nanosleep),
-	/* descriptors: flags, the reserve one, a certificate's length */
+	/* descriptors: their flags, the reserve, the size of a certificate */
 	ALLOW(lseek),
 	ALLOW_IF(fcntl, 1, FILTER_ALL_BITS, F_GETFL),
 	ALLOW_IF(fcntl, 1, FILTER_ALL_BITS, F_SETFL),
@@ -45,7 +46,7 @@ static const struct filter_rule rules[] = {
 	ALLOW_IF(fcntl, 1, FILTER_ALL_BITS, F_SETFD),
 	ALLOW_IF(fcntl, 1, FILTER_ALL_BITS, F_DUPFD_CLOEXEC),
 	ALLOW_IF(ioctl, 1, FILTER_ALL_BITS, FIONREAD),
-	/* tried by libraries, to no avail */
+	/* tried by libraries, but not needed */
 	DENY(access),
 	DENY(faccessat),
 	DENY(prctl),

@@ -1,11 +1,12 @@
 /* SPDX-License-Identifier: ISC */
 /*
- * The front-end's system calls (confine.c loads them last).
+ * The system calls that the front-end may make. confine.c loads the filter as
+ * its last step.
  */
 #ifndef FRONTEND_POLICY_H
 #define FRONTEND_POLICY_H
 
-/* 0 or -errno. */
+/* Loads the filter. Returns 0 or -errno. */
 int policy_load(void);
 
 #endif

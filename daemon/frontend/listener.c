@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: ISC */
 /*
- * Listening sockets. When descriptors run out, a reserve one is spent to
- * accept and drop, so that a waiting client hears of it at once.
+ * Listening sockets. When descriptors run out, a reserve descriptor is closed
+ * to accept and refuse one client. A waiting client then learns of it at once.
  */
 #include "listener.h"
 
@@ -37,7 +37,7 @@ static struct listener {
 	enum listener_kind kind;
 	bool operate;
 	bool hand_over;
-	SSL_CTX *tls; /* NULL: none */
+	SSL_CTX *tls; /* NULL: no TLS */
 	int fd;
 } listeners[CONTROL_LISTENERS_MAX];
 static size_t count;
@@ -109,7 +109,8 @@ begin(const struct visitor *v, bool slot)
 
 	if (l == NULL)
 		return false;
-	/* Every message is complete when it is sent (quirk Q16). */
+	/* Every message is sent as a whole, so Nagle's algorithm only delays it
+	 * (quirk Q16). */
 	if (l->kind == LISTENER_WS)
 		setsockopt(v->fd, IPPROTO_TCP, TCP_NODELAY, &on, sizeof(on));
 	c = connection_new(l->id, v->fd, v->fd, v->peer);
@@ -164,7 +165,8 @@ add(const struct control_listener *order, int fd, SSL_CTX *tls)
 	l->fd = fd;
 	set_nonblock(fd);
 	if (l->kind == LISTENER_UNIX)
-		rights_refuse(fd); /* a client could stop us with one */
+		/* closing a client's descriptor could block us */
+		rights_refuse(fd);
 	event_assign(&l->event, base, fd, EV_READ | EV_PERSIST, accept_cb, l);
 	loop_add(&l->event, NULL);
 }
@@ -207,8 +209,8 @@ listener_prepare_stdio(const struct offer *o)
 {
 	struct stat st;
 
-	/* A pipe or socket is ours alone; a terminal or file may be shared
-	 * with others who do not expect it to change. */
+	/* A pipe or socket belongs to us alone. A terminal or file may be
+	 * shared with programs that do not expect it to become non-blocking. */
 	for (uint32_t i = 0; i < o->have; i++)
 		if (o->listeners[i].listener.kind == LISTENER_STDIO &&
 		    fstat(o->listeners[i].fds[1], &st) == 0 &&

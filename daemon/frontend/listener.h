@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: ISC */
 /*
- * Listening sockets: accepted from, never made here.
+ * Listening sockets. The front-end accepts connections from them, but never
+ * makes them.
  */
 #ifndef LISTENER_H
 #define LISTENER_H
@@ -9,17 +10,17 @@
 
 struct offer;
 
-/* Makes the listeners that the broker offers; the descriptors are taken
- * over. At the start one that cannot be is fatal, later it does not listen. */
+/* Takes over the listeners that the broker offers, with their descriptors. At
+ * the start, a listener that cannot be set up is fatal; later it is closed. */
 void listener_take(const struct offer *offer, bool start);
 
-/* Before this program is confined: what stdio's descriptors are. */
+/* Prepares the descriptors of stdio. Call before the program is confined. */
 void listener_prepare_stdio(const struct offer *offer);
 
-/* The one connection over stdio, if there is one; it asks the broker. */
+/* Begins the connection over stdio, if there is one. */
 void listener_take_stdio(const struct offer *offer);
 
-/* No new connections. */
+/* Closes all listeners, so that no connection comes in any more. */
 void listener_close_all(void);
 
 #endif

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: ISC */
 /*
- * execd-frontend: speaks with strangers. Started by the broker with its
- * control channel on descriptor 3; everything else it will ever have comes in
- * the first message there.
+ * execd-frontend: speaks with clients over the network, and trusts none of
+ * them. The broker starts it with the control channel on descriptor 3. The
+ * first messages on this channel bring everything else that it needs.
  */
 #include <event2/event.h>
 #include <openssl/evp.h>
@@ -32,7 +32,7 @@
 #include "util.h"
 
 #if EXECD_SANITIZED
-/* The leak checker attaches to its own process; the filter forbids that. */
+/* The leak checker attaches to its own process, which the filter forbids. */
 const char *__asan_default_options(void);
 const char *
 __asan_default_options(void)
@@ -56,7 +56,7 @@ make_event_base(void)
 		log_fatal("event base: out of memory");
 }
 
-/* Whatever is opened or loaded at its first use is used once, now. */
+/* Uses everything once that opens or loads something at its first use. */
 static void
 warm_up(void)
 {
