@@ -63,6 +63,22 @@ prove_ids(uid_t uid, gid_t gid, size_t ngroups)
 		log_fatal("root could be regained after the drop");
 }
 
+/* The kernel hides a process that changes its user from other processes of the
+ * new user, unless fs.suid_dumpable is 1: then it makes the process visible to
+ * them, even if it was hidden before. Capabilities that are kept over the
+ * change close that moment: the kernel lets nobody look into a process that
+ * has capabilities which the looker has not. */
+static void
+change_user(uid_t uid)
+{
+	if (prctl(PR_SET_KEEPCAPS, 1) < 0)
+		log_fatal_errno(-errno, "keeping capabilities");
+	if (setresuid(uid, uid, uid) < 0)
+		log_fatal_errno(-errno, "setresuid(%u)", uid);
+	if (prctl(PR_SET_DUMPABLE, 0) < 0 || prctl(PR_SET_KEEPCAPS, 0) < 0)
+		log_fatal_errno(-errno, "hiding memory");
+}
+
 void
 drop_to_user(uid_t uid, gid_t gid, const gid_t *groups, size_t ngroups)
 {
@@ -72,8 +88,7 @@ drop_to_user(uid_t uid, gid_t gid, const gid_t *groups, size_t ngroups)
 		log_fatal_errno(-errno, "setgroups");
 	if (setresgid(gid, gid, gid) < 0)
 		log_fatal_errno(-errno, "setresgid(%u)", gid);
-	if (setresuid(uid, uid, uid) < 0)
-		log_fatal_errno(-errno, "setresuid(%u)", uid);
+	change_user(uid);
 	clear_capabilities();
 	prove_ids(uid, gid, ngroups);
 	prove_no_capabilities();

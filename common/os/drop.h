@@ -12,8 +12,9 @@
  * Called by root. Sets the supplementary groups, the gid and the uid, and
  * clears every capability set except the bounding set, so that set-id programs
  * of the user still work. Then verifies that root cannot be regained and that
- * no capability is left. Any failure is fatal, because half a drop cannot be
- * undone.
+ * no capability is left. At no moment may other processes of the user look into
+ * this one, whatever fs.suid_dumpable is. Any failure is fatal, because half a
+ * drop cannot be undone.
  */
 void drop_to_user(uid_t uid, gid_t gid, const gid_t *groups, size_t ngroups);
 

@@ -58,7 +58,7 @@ static void
 become_user(const struct spawn_order *o)
 {
 	drop_to_user(o->start.uid, o->start.gid, o->gids, o->ngids);
-	/* The change of user made it visible where fs.suid_dumpable says so. */
+	/* Nor a core file. */
 	drop_visibility();
 	if (chdir("/") < 0)
 		log_fatal_errno(-errno, "/");
