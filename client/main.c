@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: ISC */
 /*
- * execctl: the client of execd and of every other exec-server; execctl(1).
- * Runs as whoever types it, and trusts a server only with what it sends.
+ * execctl: the client of execd and of every other exec-server (execctl(1)). It
+ * runs as the calling user. What a server sends is not trusted.
  */
 #include <fcntl.h>
 #include <signal.h>
@@ -42,7 +42,7 @@ main(int argc, char **argv)
 		return EXIT_CTL_REFUSED;
 	log_init("execctl", LOG_LEVEL_WARN);
 	crypto_memory_init();
-	/* A reader that is gone shows as EPIPE, and is told. */
+	/* Writing to a closed pipe must fail with EPIPE, which is reported. */
 	signal(SIGPIPE, SIG_IGN);
 	code = options_parse(&parsed, argc, argv);
 	if (code == 0 && parsed.command != NULL) {

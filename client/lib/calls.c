@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: ISC */
 /*
- * Requests and their answers. A request is kept as the message that it is
- * until it is answered, so that it can be sent again.
+ * Requests and their answers. A repeatable request keeps its message until the
+ * answer comes, so that it can be sent again on a new connection.
  */
 #include <errno.h>
 #include <string.h>
@@ -134,7 +134,8 @@ calls_orphan(const struct execd_process *p)
 			call->fn = NULL;
 }
 
-/* Bytes of the socket's queue and of requests that wait for a connection. */
+/* Counts the bytes in the send queue and the requests that wait for a
+ * connection. */
 size_t
 execd_client_queued(const struct execd_client *c)
 {
@@ -194,7 +195,8 @@ calls_answer(struct execd_client *c, const struct rpc_message *m,
 	uint64_t zero;
 
 	if (c->link == LINK_INITIALIZE) {
-		/* Only initialize was asked; -1 is "I did not understand". */
+		/* Only initialize was sent, with id 0. The server uses id -1
+		 * for a message that it could not parse. */
 		if (json_to_u64(id, &zero) < 0 || zero == 0)
 			link_initialized(c, m, text, len);
 		return;
@@ -216,7 +218,8 @@ calls_lost(struct execd_client *c)
 {
 	struct call *call, *next;
 
-	/* What a callback asks for is not in flight. */
+	/* Requests that a callback makes here are not in flight yet, so the
+	 * loop leaves them alone. */
 	TAILQ_FOREACH_SAFE (call, &c->calls, link, next) {
 		if (call->in_flight && !(call->flags & EXECD_REPEAT))
 			call_fail(c, call, EXECD_CODE_LOST,

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: ISC */
 /*
- * What execd announces beyond the peer (execd-protocol(7)), as the client
- * uses it. Without one, the matching function says -ENOTSUP or execctl(1)
- * says what it does instead.
+ * The capabilities that execd announces beyond the peer (execd-protocol(7)), as
+ * far as the client uses them. Without a capability the matching function
+ * returns -ENOTSUP, or execctl does what execctl(1) describes instead.
  */
 #ifndef CAPABILITIES_H
 #define CAPABILITIES_H

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: ISC */
 /*
- * The handle and its loop.
+ * The client handle and its event loop.
  */
 #include "client.h"
 
@@ -12,7 +12,7 @@
 
 #define CONNECT_TIMEOUT_MS    10000
 #define INITIALIZE_TIMEOUT_MS 10000
-#define RESUME_TIMEOUT_MS     75000 /* servers keep a session for 80 s */
+#define RESUME_TIMEOUT_MS     75000 /* a server keeps a session for 80 s */
 #define KEEPALIVE_MS	      20000
 
 void
@@ -79,7 +79,8 @@ copy_options(struct execd_options *o)
 		o->keepalive_ms = KEEPALIVE_MS;
 }
 
-/* A token ends up in a header: one line, no blanks (RFC 6750 section 2.1). */
+/* The token becomes part of a header, so it must be one line without blanks
+ * (RFC 6750 section 2.1). */
 static bool
 token_is_clean(const char *token)
 {
@@ -115,7 +116,8 @@ check_options(struct execd_client *c)
 	return 0;
 }
 
-/* Of this handle alone: a session outlives handles, and their ids meet. */
+/* Makes this handle's ids unique: a session can outlive a handle, so ids of
+ * different handles meet in one session. */
 static void
 make_nonce(char nonce[17])
 {
@@ -165,7 +167,8 @@ say_goodbye(struct execd_client *c)
 static void
 free_options(const struct execd_options *o)
 {
-	/* Copied by copy_options(): not const but for the caller. */
+	/* copy_options() allocated these strings; they are const only for the
+	 * caller. */
 	free((char *)(uintptr_t)o->url);
 	if (o->token != NULL)
 		explicit_bzero((char *)(uintptr_t)o->token, strlen(o->token));
@@ -237,7 +240,7 @@ execd_client_prepare(
 		begin(c);
 	link_prepare(c, fds, &n);
 	lower(timeout_ms, link_next_ms(c));
-	/* Whoever waits for the end must not wait for an event. */
+	/* A caller that waits for the end must see it at once. */
 	if (c->state == EXECD_OVER)
 		*timeout_ms = 0;
 	return n;
@@ -284,7 +287,8 @@ void
 execd_client_pause(struct execd_client *c, bool pause)
 {
 	if (c->paused && !pause) {
-		/* It was not listening: that is no silence. */
+		/* While paused nothing was read, so that time does not count as
+		 * silence. */
 		c->heard_ms = now_ms();
 		c->ping_ms = 0;
 	}
@@ -337,6 +341,6 @@ execd_client_can(const struct execd_client *c, const char *capability)
 int64_t
 execd_client_lost_ms(const struct execd_client *c)
 {
-	/* Not 0 in the first millisecond either. */
+	/* Adds 1 so that the result is not 0 in the first millisecond. */
 	return c->lost_ms == 0 ? 0 : now_ms() - c->lost_ms + 1;
 }

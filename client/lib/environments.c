@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: ISC */
 /*
- * Named servers: the file of environments, and the variables that name one.
+ * Named servers: reads the file of environments and the variables that name a
+ * server.
  */
 #include "execd-client.h"
 
@@ -36,7 +37,7 @@ environments_path(void)
 	return NULL;
 }
 
-/* What the callback of the parser knows. */
+/* The state of the parser's callback. */
 struct reader {
 	const char *path;
 	void (*visit)(void *, const struct execd_environment *, bool);
@@ -88,7 +89,7 @@ set(char **field, const char *value)
 	*field = xstrdup(value);
 }
 
-/* 0, -ENOENT: no such key; -EINVAL: a bad value. */
+/* Returns 0, -ENOENT for an unknown key, or -EINVAL for a bad value. */
 static int
 take_key(struct reader *r, const char *key, const char *value)
 {
@@ -113,7 +114,7 @@ take_key(struct reader *r, const char *key, const char *value)
 	return 0;
 }
 
-/* An environment is complete: the next section or the end begins. */
+/* Completes an environment when the next section begins or the file ends. */
 static int
 finish_section(struct reader *r)
 {
@@ -127,7 +128,7 @@ finish_section(struct reader *r)
 		    xasprintf("environment `%s' has no url", r->current.name);
 		return -EINVAL;
 	}
-	/* The name of the file is all that a list shows of a token. */
+	/* The visitor gets the name of the token file, not the token. */
 	r->current.token = r->token_file;
 	r->visit(r->arg, &r->current, is_default);
 	r->token_file = NULL;
@@ -135,7 +136,7 @@ finish_section(struct reader *r)
 	return 0;
 }
 
-/* The parser goes on behind an error; the first one counts. */
+/* The parser continues after an error; only the first error is reported. */
 static int
 take_line(void *arg, const char *section, const char *key, const char *value)
 {
@@ -162,7 +163,7 @@ take_line(void *arg, const char *section, const char *key, const char *value)
 	return err == 0;
 }
 
-/* Whoever can write there chooses where commands go. */
+/* Refuses a file that others can write: they could choose where commands go. */
 static int
 check_file(FILE *f, const char *path, char **error)
 {
@@ -178,7 +179,7 @@ check_file(FILE *f, const char *path, char **error)
 	return -EINVAL;
 }
 
-/* Puts file and line before what is wrong. */
+/* Puts the file name and the line number before the message. */
 static void
 place_error(struct reader *r, int line)
 {
@@ -224,7 +225,7 @@ execd_environment_each(void (*visit)(void *arg,
 	} else if (errno != ENOENT) {
 		err = -errno;
 	} else {
-		err = 0; /* no file is an empty one */
+		err = 0; /* a missing file counts as empty */
 	}
 	if (err < 0 && r.error == NULL)
 		r.error = xasprintf("%s: %s", path, strerror(-err));
@@ -265,8 +266,9 @@ look_at(void *arg, const struct execd_environment *e, bool is_default)
 	s->found.key_file = copy(e->key_file);
 }
 
-/* As ssh judges a key: whoever else may read it, may come in with it. Files of
- * somebody else, which root may have lent, are his business. */
+/* Follows ssh's rule for private keys: a token that others can read lets them
+ * in. A file that belongs to another user is that user's responsibility; root
+ * may have provided it. */
 static bool
 is_exposed(int fd, struct stat *st)
 {

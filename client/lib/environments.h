@@ -1,11 +1,12 @@
 /* SPDX-License-Identifier: ISC */
 /*
- * The file of environments, for those who change it.
+ * Where the file of environments is, for the code that changes it.
  */
 #ifndef ENVIRONMENTS_H
 #define ENVIRONMENTS_H
 
-/* Owned; NULL: neither EXECD_ENVIRONMENTS nor a home. */
+/* The caller frees the path. NULL: there is neither EXECD_ENVIRONMENTS nor an
+ * absolute XDG_CONFIG_HOME or HOME. */
 char *environments_path(void);
 
 #endif

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: ISC */
 /*
- * Adds to the file of environments: a new file takes the place of the old
- * one, so that nobody ever reads half of it.
+ * Adds an entry to the file of environments. A new file replaces the old one by
+ * rename(2), so nobody ever reads a partial file.
  */
 #include "execd-client.h"
 
@@ -51,7 +51,7 @@ check_new(const struct execd_environment *e, char **error)
 	return err;
 }
 
-/* The old text, without its default if there is to be another. */
+/* Copies the old text. Leaves out its default if there will be a new one. */
 static int
 copy_old(struct buf *b, const char *path, bool drop_default)
 {

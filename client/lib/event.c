@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: ISC */
 /*
- * Events of a process, from their JSON.
+ * Decodes the events of a process from JSON.
  */
 #include <string.h>
 

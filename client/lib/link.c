@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: ISC */
 /*
- * The life of the connection: opened (link_open.c), used, lost, and opened
- * again until the session's time is over.
+ * The life of the connection: it is opened (link_open.c), used, lost, and
+ * opened again until the resume timeout ends.
  *
  *	NONE -> CONNECT -> TLS -> UPGRADE -> INITIALIZE -> READY
  *	  ^        |        |       |            |           |
@@ -27,7 +27,7 @@ link_close(struct execd_client *c)
 
 /* --- When it fails ------------------------------------------------------ */
 
-/* May another attempt help? */
+/* Tells whether another attempt is useless. */
 static bool
 is_final(const struct execd_client *c, enum execd_failure failure)
 {
@@ -101,8 +101,8 @@ link_prepare(const struct execd_client *c, struct pollfd fds[2], size_t *n)
 	short out = wire_pending(c) ? POLLOUT : 0;
 
 	*n = 0;
-	/* A descriptor without events would still report its end, again and
-	 * again, while nobody reads. */
+	/* Leaves out a descriptor without events: poll(2) would report its
+	 * hangup again and again while nobody reads. */
 	if (c->link == LINK_NONE || c->link == LINK_WAIT)
 		return;
 	if (c->link == LINK_CONNECT)
@@ -126,7 +126,7 @@ transfer(struct execd_client *c)
 {
 	int err = c->paused ? 0 : wire_read(c);
 
-	/* A callback may have ended or lost it. */
+	/* A callback may have ended the client or lost the connection. */
 	if (err == 0 && c->link >= LINK_INITIALIZE)
 		err = wire_flush(c);
 	if (err == -EBADMSG && c->link >= LINK_INITIALIZE) {
@@ -159,7 +159,9 @@ link_events(struct execd_client *c, const struct pollfd *fds, size_t n)
 		transfer(c);
 }
 
-/* Silence on the way to the server: a ping, and then the end. */
+/* Returns when the server has been silent for too long; INT64_MAX: never. The
+ * first time a ping is sent. If nothing comes after it, the connection is
+ * lost. */
 static int64_t
 keepalive_at(const struct execd_client *c)
 {
@@ -195,7 +197,8 @@ step_timed_out(struct execd_client *c)
 		[LINK_INITIALIZE] = "initialize" };
 	bool attached = c->link == LINK_INITIALIZE && c->retry_ms != 0;
 
-	/* "attached to another connection" says more. */
+	/* Keeps the server's error that the session is attached to another
+	 * connection: it says more than a timeout. */
 	if (!attached)
 		client_set_error(c, "%s: %s: no answer within %u ms",
 		    c->options.url, steps[c->link],

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: ISC */
 /*
- * The steps to a connection that is ready: addresses, TLS, upgrade,
- * initialize. What answers may be any program.
+ * The steps to a ready connection: addresses, TLS, upgrade, initialize. The
+ * program that answers is not trusted.
  */
 #include "link.h"
 
@@ -10,7 +10,7 @@
 
 #include "upgrade.h"
 
-#define ATTACHED_RETRY_MS 100 /* the server has not noticed the old end yet */
+#define ATTACHED_RETRY_MS 100 /* the server still sees the old connection */
 
 /* --- Connecting --------------------------------------------------------- */
 
@@ -20,7 +20,7 @@ next_address(struct execd_client *c, int err)
 	client_set_error(c, "%s: connect: %s", c->options.url, strerror(-err));
 	stream_close(&c->stream);
 	if (++c->address < c->stream_config.naddresses)
-		c->link = LINK_NONE; /* link_advance() tries it */
+		c->link = LINK_NONE; /* link_advance() tries the next address */
 	else
 		link_failed(c, EXECD_FAILURE_UNREACHABLE);
 }
@@ -144,7 +144,7 @@ begin_upgrade(struct execd_client *c)
 	}
 }
 
-/* Statuses of servers and of the proxies before them. */
+/* Handles the HTTP statuses of servers and of the proxies in front of them. */
 static void
 upgrade_refused(struct execd_client *c, int status)
 {
@@ -169,7 +169,7 @@ upgrade_refused(struct execd_client *c, int status)
 	link_failed(c, failure);
 }
 
-/* The rest of an answer that is a refusal: what is there of its body. */
+/* Reads what has arrived of a refusal's body, for the error message. */
 static void
 refused_with_body(struct execd_client *c, int status, size_t head)
 {
@@ -198,7 +198,7 @@ take_upgrade(struct execd_client *c)
 	} else if (status != 101) {
 		refused_with_body(c, status, (size_t)n);
 	} else if ((size_t)n < c->in.len) {
-		/* A server waits for initialize. */
+		/* A server must not send anything before initialize. */
 		client_set_error(
 		    c, "%s: bytes behind the upgrade", c->options.url);
 		link_failed(c, EXECD_FAILURE_PROTOCOL);
@@ -265,14 +265,14 @@ keep_info(struct execd_client *c, const char *text, size_t len)
 	free(c->info_text);
 	c->info_text = xstrndup(text, len);
 	c->has_info = true;
-	/* It was parsed a moment ago. */
+	/* The text was parsed before, so this cannot fail. */
 	json_parse(&c->info, c->info_text, len);
 }
 
 static const char *
 check_session(const struct execd_client *c, const struct json_value *id)
 {
-	/* A server that does not know watchSessionId made a new session. */
+	/* A server that ignores watchSessionId has made a new session. */
 	if (c->options.watch && !c->watching)
 		return "this server lets nobody watch a session (it does not "
 		       "announce sessionWatch)";
@@ -318,7 +318,7 @@ link_initialized(struct execd_client *c, const struct rpc_message *m,
 	client_set_state(c, EXECD_READY);
 }
 
-/* Steps that need no event. */
+/* Takes the steps that need no event. */
 void
 link_advance(struct execd_client *c)
 {

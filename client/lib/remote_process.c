@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: ISC */
 /*
- * Events of a process: live ones in order, and after a resume, or when a
- * number is missing, what process/read gives.
+ * Delivers the events of a process in order. After a resume, or when a number
+ * is missing, it asks the server with process/read.
  */
 #include "remote_process.h"
 
@@ -103,7 +103,7 @@ hold(struct execd_process *p, const struct event *e)
 	struct event *kept = xmalloc(sizeof(*kept)), *before;
 
 	*kept = *e;
-	/* It points into the message, which goes. */
+	/* The details point into the message, which is freed soon. */
 	kept->how.details = NULL;
 	before = TAILQ_LAST(&p->held, event_list);
 	while (before != NULL && before->seq > kept->seq)
@@ -119,7 +119,7 @@ hold(struct execd_process *p, const struct event *e)
 		    "missing");
 }
 
-/* True: the event's memory was taken over. */
+/* Returns true if it took ownership of the event's data. */
 static bool
 take_event(struct execd_process *p, const struct event *e)
 {
@@ -152,7 +152,7 @@ process_notification(struct execd_client *c, const struct rpc_message *m)
 	struct execd_process *p;
 	struct event e;
 
-	/* To one that watches and was slow: events were left out. */
+	/* The server tells a slow watcher that it left out events. */
 	if (slice_equal(m->method, SLICE("session/lagged"))) {
 		process_resume_all(c);
 		return true;
@@ -161,7 +161,8 @@ process_notification(struct execd_client *c, const struct rpc_message *m)
 	    memcmp(m->method.ptr, prefix.ptr, prefix.len) != 0)
 		return false;
 	p = find_process(c, json_get(m->params, "processId"));
-	/* A malformed one is missing in the numbers, and then read. */
+	/* A malformed event leaves a gap in the numbers. The gap is read when
+	 * the next event arrives. */
 	if (p == NULL ||
 	    !event_decode(&e, m->method.ptr, m->method.len, m->params))
 		return true;
@@ -185,11 +186,13 @@ release_held(struct execd_process *p)
 		if (!take_event(p, e))
 			free(e->data);
 		free(e);
-		/* What is missing now will be asked for; the rest waits. */
+		/* If another number is missing, take_event() starts to read it
+		 * and the rest stays held. */
 	}
 }
 
-/* How many numbers up to the next one are neither in chunks nor the end. */
+/* Counts the lost events: the numbers below `next` that are neither in chunks
+ * nor used by the exit and close events. */
 static uint64_t
 count_lost(const struct execd_process *p, const struct json_value *result,
     uint64_t next)
@@ -211,11 +214,11 @@ count_lost(const struct execd_process *p, const struct json_value *result,
 	return next - 1 - p->last - known;
 }
 
-/* What fell out of retention, and where it belongs. */
+/* Events that the server no longer retains, and their place in the output. */
 struct gap {
-	uint64_t events;    /* 0: nothing is missing, or it was told */
-	uint64_t after;	    /* behind this number; 0: unknown, in front */
-	uint64_t end_bytes; /* of all output up to its end; 0: unknown */
+	uint64_t events;    /* 0: nothing is missing, or it was reported */
+	uint64_t after;	    /* number before the gap; 0: unknown, first */
+	uint64_t end_bytes; /* of output up to the gap's end; 0: unknown */
 };
 
 static struct gap
@@ -271,7 +274,8 @@ hand_out_chunks(
 		hand_out_gap(p, gap);
 }
 
-/* What process/read told, with the details if there are any. */
+/* Delivers the end that process/read reported, with the details if there are
+ * any. */
 static void
 hand_out_end(struct execd_process *p, const struct json_value *details)
 {
@@ -300,14 +304,15 @@ details_answered(void *arg, const struct execd_answer *a)
 	process_leave(p);
 }
 
-/* process/read does not say whether a deadline or want of memory ended it. */
+/* process/read does not say whether a timeout or a lack of memory ended the
+ * process. */
 static void
 ask_details(struct execd_process *p)
 {
 	struct json_writer w;
 	struct buf b;
 
-	p->reading = true; /* live events wait meanwhile */
+	p->reading = true; /* live events are held meanwhile */
 	process_begin(p, &b, &w);
 	json_key(&w, "timeoutMs");
 	json_u64(&w, 0);
@@ -366,7 +371,7 @@ read_answered(void *arg, const struct execd_answer *a)
 	else if (p->started)
 		process_fail(p, EXECD_CODE_LOST, a->message);
 	else if (p->client->state != EXECD_OVER)
-		process_read(p); /* the answer to its start comes first */
+		process_read(p); /* process/start is not answered yet */
 	process_leave(p);
 }
 
@@ -376,7 +381,7 @@ process_read(struct execd_process *p)
 	struct json_writer w;
 	struct buf b;
 
-	/* One that is under way is sent again after a resume. */
+	/* A read that is under way is sent again after a resume. */
 	if (p->reading)
 		return;
 	p->reading = true;

@@ -1,14 +1,14 @@
 /* SPDX-License-Identifier: ISC */
 /*
- * Events of a process in the order of their numbers, each once
- * (doc/protocol.md section 7.7), whatever connections they came over.
+ * The events of a process. Each is delivered once and in the order of its
+ * number (doc/protocol.md section 7.7), even across several connections.
  */
 #ifndef REMOTE_PROCESS_H
 #define REMOTE_PROCESS_H
 
 #include "client.h"
 
-/* Events that came before the ones missing, while those are read. */
+/* The most bytes of events that are held while missing ones are read. */
 #define PROCESS_HELD_MAX (64u << 20) /* bytes */
 
 enum event_kind { EVENT_OUTPUT, EVENT_EXITED, EVENT_CLOSED };
@@ -33,32 +33,35 @@ struct execd_process {
 	bool started; /* the server has it */
 	bool ended;   /* closed or failed: no event follows */
 	bool exited;
-	struct execd_exit read_exit; /* as process/read tells it, and whether */
-	bool read_closed;	     /* it is closed, while details are asked */
-	bool reading;		     /* process/read is under way */
-	uint64_t last;	/* number of the last event that was handed out */
-	uint64_t bytes; /* of output: handed out, and known to be lost */
+	struct execd_exit read_exit; /* what process/read reported */
+	bool read_closed; /* it was also closed; kept while details are asked */
+	bool reading;	  /* process/read or process/wait is under way */
+	uint64_t last;	  /* number of the last delivered event */
+	uint64_t bytes;	  /* of output, delivered or known to be lost */
 	struct event_list held;
 	size_t held_bytes;
 	uint64_t writes;
-	unsigned int busy; /* its events are being handed out */
-	bool freed;	   /* by a callback meanwhile */
+	unsigned int busy; /* callers that deliver its events now */
+	bool freed;	   /* freed by a callback while busy */
 };
 
-/* Appends "processId" to params that calls_begin() began. */
+/* Begins params with "processId"; calls_send() ends them. */
 void process_begin(
     const struct execd_process *p, struct buf *b, struct json_writer *w);
 
-/* While its events are handed out it stays, whatever a callback frees. */
+/* Keep the process in memory while its events are delivered: a callback may
+ * free it. */
 void process_enter(struct execd_process *p);
 void process_leave(struct execd_process *p);
 
-/* Asks for what is missing behind p->last. */
+/* Asks the server for the events after p->last. */
 void process_read(struct execd_process *p);
-/* The last event: it was not started, or its state is unknown. */
+/* Delivers the last event: the process was not started, or its state is
+ * unknown. */
 void process_fail(struct execd_process *p, int code, const char *message);
 
-/* Decode one event; false: it is malformed. */
+/* Decode one event. False: it is malformed. e->data is then the caller's to
+ * free; e->how.details points into the message. */
 bool event_decode(struct event *e, const char *method, size_t len,
     const struct json_value *params);
 bool event_decode_chunk(struct event *e, const struct json_value *chunk);

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: ISC */
 /*
- * Processes, from the caller's side: start, attach, input, signals.
+ * Processes as the caller sees them: start, attach, input and signals.
  */
 #include <errno.h>
 #include <stdio.h>
@@ -57,7 +57,7 @@ execd_process_id(const struct execd_process *p)
 
 /* --- Start -------------------------------------------------------------- */
 
-/* Only text goes over the wire; anything else would arrive changed. */
+/* JSON carries only UTF-8; other bytes would arrive changed. */
 static int
 check_strings(const char *const *list, bool assignments)
 {
@@ -93,8 +93,8 @@ write_strings(struct json_writer *w, const char *const *list)
 	json_end(w, ']');
 }
 
-/* The last of two assignments to one name counts, and a key may be there
- * once only. */
+/* If a name is assigned twice, the last assignment counts. A JSON object may
+ * hold each key only once. */
 static bool
 is_overridden(const char *const *list, size_t i)
 {
@@ -188,8 +188,9 @@ start_answered(void *arg, const struct execd_answer *a)
 
 	if (p->ended)
 		return;
-	/* Sent again after a resume: the first one had arrived. The id is
-	 * this handle's own, so nobody else's process has it. */
+	/* The request was repeated after a resume, so the first one had
+	 * arrived. No other client uses this id, because it contains the
+	 * handle's nonce. */
 	if (a->code != 0 &&
 	    !(a->repeated && strstr(a->message, "already exists"))) {
 		process_fail(p, a->code, a->message);
@@ -219,7 +220,8 @@ send_start(struct execd_process *p, const struct execd_start *s)
 	write_terminal(&w, p->client, s);
 	json_key(&w, "pipeStdin");
 	json_bool(&w, s->pipe_stdin);
-	/* Answers a repeated start as the first time, however late. */
+	/* With startId the server gives a repeated start the same answer as the
+	 * first time, however late it comes. */
 	if (execd_client_can(p->client, CAN_START_ID)) {
 		json_key(&w, "startId");
 		json_cstring(&w, p->id);
@@ -242,7 +244,8 @@ execd_process_start(struct execd_client *c, const struct execd_start *start,
 {
 	int err;
 
-	/* What the server can, and where home is, comes with initialize. */
+	/* The capabilities and the home directory are known only after
+	 * initialize. */
 	if (!c->has_info && execd_client_connect(c) < 0)
 		return -ENOTCONN;
 	if (c->state == EXECD_OVER)

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: ISC */
 /*
- * The bytes of a connection.
+ * The bytes of a connection, without TLS (stream_tls.c).
  */
 #include "stream.h"
 
@@ -24,8 +24,8 @@
 
 /* --- Addresses ---------------------------------------------------------- */
 
-/* getaddrinfo(3) with an end to the waiting. On a timeout the request is
- * leaked: the resolver's thread still writes to it. */
+/* Like getaddrinfo(3), but with a timeout. If the request cannot be cancelled
+ * it is leaked, because the resolver's thread still writes to it. */
 static int
 look_up(
     const struct endpoint *e, unsigned int timeout_ms, struct addrinfo **out)
@@ -143,13 +143,15 @@ connect_socket(struct stream *s, const struct sockaddr *address, socklen_t len)
 	if (fd < 0)
 		return -errno;
 	s->in = s->out = fd;
-	/* Small messages go out at once; refused for a UNIX socket. */
+	/* Sends small messages at once. A UNIX socket does not know the
+	 * option. */
 	if (address->sa_family != AF_UNIX)
 		setsockopt(fd, IPPROTO_TCP, TCP_NODELAY, &on, sizeof(on));
 	return connect(fd, address, len) < 0 ? -errno : 0;
 }
 
-/* In the child: nothing but what a signal handler may do. */
+/* Runs in the child after fork(2), so it calls only async-signal-safe
+ * functions. */
 static void __attribute__((noreturn))
 run_command(const char *command, int in, int out)
 {
@@ -158,7 +160,7 @@ run_command(const char *command, int in, int out)
 
 	for (size_t i = 0; i < nitems(by_default); i++)
 		signal(by_default[i], SIG_DFL);
-	/* A terminal's ^C is for the command over there, not for this one. */
+	/* A ^C at the terminal is for the remote command, not for this one. */
 	signal(SIGINT, SIG_IGN);
 	signal(SIGQUIT, SIG_IGN);
 	sigemptyset(&none);
@@ -263,8 +265,9 @@ stream_has_input(const struct stream *s)
 	return s->tls != NULL && stream_tls_has_input(s);
 }
 
-/* It has seen the end of its input; most end by that. A pidfd is readable
- * when it has ended; without one (Linux before 5.3) it gets no grace. */
+/* Waits for the child, whose input is closed: most programs end then. A pidfd
+ * is readable when the process has ended. Without pidfds (Linux before 5.3) the
+ * child is killed at once. */
 static void
 end_child(pid_t child)
 {

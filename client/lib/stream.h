@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: ISC */
 /*
- * The bytes of a connection: a TCP or UNIX socket, TLS over TCP, or a
- * command's standard input and output. Never blocks, but for the names that
- * stream_resolve() looks up.
+ * The bytes of a connection: a TCP or UNIX socket, TLS over TCP, or the
+ * standard input and output of a command. Only stream_resolve() and
+ * stream_close() of a command may block.
  */
 #ifndef STREAM_H
 #define STREAM_H
@@ -22,7 +22,7 @@
 struct ssl_ctx_st;
 struct ssl_st;
 
-/* What every connection to an endpoint needs; made once. */
+/* What every connection to an endpoint needs; it is made once. */
 struct stream_config {
 	struct sockaddr_storage addresses[STREAM_ADDRESSES_MAX];
 	socklen_t lengths[STREAM_ADDRESSES_MAX];
@@ -31,42 +31,47 @@ struct stream_config {
 };
 
 struct stream {
-	int in, out;	    /* owned; the same number for a socket; or -1 */
+	int in, out;	    /* owned; equal for a socket; -1: closed */
 	pid_t child;	    /* of a stdio endpoint; 0: none */
 	struct ssl_st *tls; /* owned */
-	short tls_wants;    /* what the handshake waits for, as of poll(2) */
+	short tls_wants;    /* poll(2) events that the handshake waits for */
 };
 
-/* Looks the host up, for at most timeout_ms. 0, or -errno with *error, owned
- * by the caller. */
+/* Looks up the host for at most timeout_ms. Returns 0, or -errno with *error,
+ * which the caller frees. */
 int stream_resolve(struct stream_config *config, const struct endpoint *e,
     unsigned int timeout_ms, char **error);
-/* Certificates and keys: -EINVAL with *error. Files may be NULL. */
+/* Loads certificates and keys. Returns 0, or -EINVAL with *error, which the
+ * caller frees. The file names may be NULL. */
 int stream_tls_config(struct stream_config *config, const char *ca_file,
     const char *certificate_file, const char *key_file, char **error);
 void stream_config_clear(struct stream_config *config);
 
-/* Of a read or write that failed: strerror(3), but for what a server says of
- * our certificate. */
+/* Describes the -errno of a failed read or write. Like strerror(3), but also
+ * explains how a server rejects our certificate. */
 const char *stream_strerror(int err);
 
 void stream_init(struct stream *s);
-/* Begins to connect to addresses[i] (or starts the command). 0: connected;
- * -EINPROGRESS: stream_connected() when it is writable; -errno. */
+/* Begins to connect to addresses[i], or starts the command. Returns 0 if it is
+ * connected, -EINPROGRESS if stream_connected() must be called once it is
+ * writable, or -errno. */
 int stream_connect(struct stream *s, const struct endpoint *e,
     const struct stream_config *config, size_t i);
-/* 0, or why the connection failed. */
+/* Returns 0, or -errno if the connection failed. */
 int stream_connected(struct stream *s);
-/* TLS: 0: done; -EAGAIN: poll for tls_wants; -EACCES: the certificate is not
- * the host's, -EPROTO: anything else, both with *error. */
+/* Continues the TLS handshake. Returns 0 when it is done; -EAGAIN: poll for
+ * tls_wants; -EACCES: the server's certificate is refused; -EPROTO: any other
+ * error. With the last two the caller frees *error. */
 int stream_handshake(struct stream *s, const struct endpoint *e,
     const struct stream_config *config, char **error);
-/* Bytes, 0 at the end of the stream, -EAGAIN, -errno. -EPROTO: TLS. */
+/* Return the number of bytes, 0 at the end of the stream, -EAGAIN, or -errno.
+ * -EPROTO is a TLS error. */
 ssize_t stream_read(struct stream *s, void *p, size_t n);
 ssize_t stream_write(struct stream *s, const void *p, size_t n);
-/* Has bytes that poll(2) does not know of. */
+/* Tells whether TLS holds bytes that poll(2) does not show. */
 bool stream_has_input(const struct stream *s);
-/* Also ends the command, with SIGKILL if it must be. */
+/* Closes the stream. Ends its command too: waits up to 2 s, then sends
+ * SIGKILL. */
 void stream_close(struct stream *s);
 
 #endif

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: ISC */
 /*
- * TLS of a client's stream: TLS 1.2 and 1.3, the server's certificate must be
- * the host's, and no certificate is taken on trust.
+ * TLS of a client's stream: TLS 1.2 and 1.3. The server's certificate must be
+ * valid and must name the host; there is no way to skip this check.
  */
 #include "stream_tls.h"
 
@@ -17,7 +17,7 @@
 
 #include "util.h"
 
-/* The oldest of OpenSSL's errors is the cause of the others. */
+/* Reports OpenSSL's oldest error, because it is the cause of the others. */
 static char *
 openssl_error(const char *what)
 {
@@ -100,7 +100,8 @@ stream_tls_config_clear(struct stream_config *config)
 	config->tls = NULL;
 }
 
-/* The certificate must name the host: as an address if it is one. */
+/* The certificate must name the host. A host that is an IP address must be in
+ * it as an address. */
 static bool
 expect_host(SSL *ssl, const char *host)
 {
@@ -164,7 +165,8 @@ stream_handshake(struct stream *s, const struct endpoint *e,
 	return -EAGAIN;
 }
 
-/* In TLS 1.3 the server's word on our certificate comes after the handshake. */
+/* In TLS 1.3 the server rejects our certificate only after the handshake, so
+ * the error shows when we read or write. */
 static int
 alert_error(int reason)
 {
@@ -203,7 +205,8 @@ stream_strerror(int err)
 	}
 }
 
-/* The same for both directions: a result of SSL_read_ex or SSL_write_ex. */
+/* Converts the result of SSL_read_ex() or SSL_write_ex() to that of
+ * stream_read(). */
 static ssize_t
 transfer_result(struct stream *s, int ok, size_t done)
 {
@@ -252,14 +255,15 @@ stream_tls_write(struct stream *s, const void *p, size_t n)
 bool
 stream_tls_has_input(const struct stream *s)
 {
-	/* Not SSL_has_pending(): half a record cannot be read yet. */
+	/* SSL_has_pending() would also count half a record, which cannot be
+	 * read yet. */
 	return SSL_pending(s->tls) > 0;
 }
 
 void
 stream_tls_close(struct stream *s)
 {
-	/* Best effort: the other side learns it from the socket, too. */
+	/* Best effort: the peer also learns of the end from the socket. */
 	if (SSL_is_init_finished(s->tls))
 		SSL_shutdown(s->tls);
 	SSL_free(s->tls);

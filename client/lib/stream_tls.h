@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: ISC */
 /*
- * TLS of a client's stream, with OpenSSL: only stream.c uses it.
+ * TLS of a client's stream, with OpenSSL. Only stream.c includes it besides
+ * stream_tls.c.
  */
 #ifndef STREAM_TLS_H
 #define STREAM_TLS_H

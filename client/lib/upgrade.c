@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: ISC */
 /*
- * The HTTP upgrade of a WebSocket client. What answers may be any program.
+ * The HTTP upgrade of a WebSocket client. The program that answers is not
+ * trusted.
  */
 #include "upgrade.h"
 
@@ -41,11 +42,11 @@ upgrade_request(struct buf *out, const struct endpoint *e, const char *token,
 	return 0;
 }
 
-/* How a server with TLS answers what is none: record type alert, version 3
- * (RFC 8446, section 5.1). */
+/* The first bytes of a TLS alert: record type 21, version 3 (RFC 8446 section
+ * 5.1). A TLS server answers plain text with one. */
 #define TLS_ALERT "\x15\x03"
 
-/* "HTTP/1.1 101 ..." */
+/* Returns the status of a line like "HTTP/1.1 101 ...", or -1. */
 static int
 take_status(const char *line, size_t len)
 {
@@ -61,7 +62,8 @@ take_status(const char *line, size_t len)
 	return status;
 }
 
-/* Is it the header `name` with this value, whatever blanks are around? */
+/* Tells whether the line is header `name` with this value. Blanks around the
+ * value are ignored. */
 static bool
 header_is(const char *line, size_t len, const char *name, const char *value)
 {
@@ -95,8 +97,8 @@ upgrade_answer(const char *text, size_t len, const char *accept, int *status,
 {
 	const char *end = memmem(text, len, "\r\n\r\n", 4);
 
-	/* Told from the first bytes: a peer that is not HTTP may be silent
-	 * from here on. */
+	/* Checks the first bytes at once: a peer that does not speak HTTP may
+	 * send nothing more. */
 	*why = "what answers there speaks TLS: its address begins with wss://";
 	if (len > 1 && memcmp(text, TLS_ALERT, 2) == 0)
 		return -EPROTO;

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: ISC */
 /*
- * The URLs a client connects to. Pure; looks nothing up.
+ * Parses the URLs a client connects to. Makes no system calls and looks no
+ * names up.
  */
 #include "url.h"
 
@@ -9,7 +10,7 @@
 
 #include "util.h"
 
-/* Nothing of it may end a header or a line early. */
+/* Blanks and control characters could end the HTTP header or its line early. */
 static bool
 is_clean(const char *url)
 {
@@ -34,7 +35,8 @@ is_port(const char *s, size_t n)
 	return n > 0 && port > 0;
 }
 
-/* Splits HOST[:PORT]; an IPv6 address is in brackets. */
+/* Splits HOST[:PORT]. An IPv6 address is in brackets. Returns NULL, or a
+ * constant text that says what is wrong. */
 static const char *
 take_authority(struct endpoint *e, const char *s, size_t n)
 {

@@ -13,22 +13,23 @@
 
 enum endpoint_kind { ENDPOINT_WS, ENDPOINT_WSS, ENDPOINT_UNIX, ENDPOINT_STDIO };
 
-/* All strings owned; NULL where the kind has none. */
+/* The strings are owned; NULL where the kind has none. */
 struct endpoint {
 	enum endpoint_kind kind;
 	char *host; /* without brackets */
 	char *port;
-	char *authority; /* HOST[:PORT] as it was written */
-	char *path;	 /* of the HTTP request; for ENDPOINT_UNIX / */
+	char *authority; /* HOST[:PORT] as written */
+	char *path;	 /* of the HTTP request; / for ENDPOINT_UNIX */
 	char *file;	 /* ENDPOINT_UNIX */
-	char *command;	 /* ENDPOINT_STDIO, for /bin/sh */
+	char *command;	 /* ENDPOINT_STDIO; /bin/sh runs it */
 };
 
-/* 0, or -EINVAL with *why a constant text. End with endpoint_clear(). */
+/* Returns 0, or -EINVAL with a constant text in *why. Free with
+ * endpoint_clear() in both cases. */
 int endpoint_parse(struct endpoint *e, const char *url, const char **why);
 void endpoint_clear(struct endpoint *e);
 
-/* Is the other end on this machine? */
+/* Tells whether the server is on this machine. */
 bool endpoint_is_local(const struct endpoint *e);
 
 #endif

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: ISC */
 /*
- * Values of messages, for programs that do not know common/json/json.h.
+ * Access to the values of messages, for programs that do not include
+ * common/json/json.h.
  */
 #include "client.h"
 

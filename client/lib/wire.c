@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: ISC */
 /*
- * Bytes and messages: WebSocket frames, or lines of a command.
+ * Converts between bytes and messages: WebSocket frames, or the lines of a
+ * command.
  */
 #include <errno.h>
 #include <string.h>
@@ -8,7 +9,7 @@
 
 #include "client.h"
 
-#define READ_ROUNDS 16 /* before the caller may do something else */
+#define READ_ROUNDS 16 /* reads before the caller gets a turn */
 
 void
 wire_reset(struct execd_client *c)
@@ -26,7 +27,8 @@ is_lines(const struct execd_client *c)
 	return c->endpoint.kind == ENDPOINT_STDIO;
 }
 
-/* Has no callback ended the connection that is being read? */
+/* Tells whether the connection is still open. A callback may have ended it
+ * while its data was being parsed. */
 static bool
 is_alive(const struct execd_client *c)
 {
@@ -48,7 +50,8 @@ put_frame(struct execd_client *c, enum websocket_opcode opcode,
 	uint8_t header[WEBSOCKET_MASKED_MAX], mask[4];
 	uint8_t *at;
 
-	/* Only proxies need the mask: without entropy it is no secret. */
+	/* The mask protects only proxies (RFC 6455 section 10.3), so zeros will
+	 * do while the kernel has no entropy. */
 	if (getrandom(mask, sizeof(mask), GRND_NONBLOCK) != sizeof(mask))
 		memset(mask, 0, sizeof(mask));
 	buf_put(&c->out, header,
@@ -96,7 +99,8 @@ wire_flush(struct execd_client *c)
 		}
 		c->out_at += (size_t)n;
 	}
-	/* What was sent is dropped when that is cheap. */
+	/* Moves the queue only when at least half of it was sent, to keep
+	 * copying cheap. */
 	if (c->out_at == c->out.len || c->out_at > c->out.len / 2) {
 		buf_consume(&c->out, c->out_at);
 		c->out_at = 0;
@@ -142,7 +146,7 @@ take_data(struct execd_client *c, const struct websocket_item *item)
 {
 	int err = 0;
 
-	/* A message in one piece is parsed where it lies. */
+	/* A message in one piece is parsed in place. */
 	if (item->first && item->last)
 		return take_message(c, (const char *)item->payload, item->len);
 	buf_put(&c->in, item->payload, item->len);
@@ -178,7 +182,7 @@ take_item(struct execd_client *c, const struct websocket_item *item)
 	}
 }
 
-/* Frames, as long as the connection is the one they came from. */
+/* Parses frames until a callback ends the connection. */
 static int
 take_frames(struct execd_client *c, uint8_t *data, size_t len)
 {
