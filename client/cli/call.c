@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: ISC */
 /*
- * Requests that are waited for, and what their params and results have in
- * common.
+ * Requests that wait for their answer, and helpers for their params and
+ * results.
  */
 #include <string.h>
 
@@ -21,7 +21,7 @@ reply_answered(void *arg, const struct execd_answer *a)
 		r->message = xstrdup(a->message);
 		return;
 	}
-	/* The answer's memory goes with it. */
+	/* The answer is freed after this callback, so it is copied. */
 	r->text = xstrndup(a->text, a->text_len);
 	r->parsed = true;
 	if (json_parse(&r->doc, r->text, a->text_len) == 0)
@@ -38,7 +38,7 @@ call(struct ctl *ctl, const char *method, struct buf *params,
 	    params ? params->len : 0, flags, reply_answered, r);
 	if (params != NULL)
 		buf_clear(params);
-	/* The client answers everything before it is over. */
+	/* This ends: the client answers all requests before it is over. */
 	while (!r->done)
 		loop_once(ctl);
 }
@@ -89,7 +89,8 @@ value_string(const struct json_value *v, char *dst, size_t cap)
 	return dst;
 }
 
-/* The path of a member of environmentInfo, or NULL. Owned. */
+/* Returns the path of a member of environmentInfo, or NULL. The caller frees
+ * it. */
 static char *
 info_path(const struct ctl *ctl, const char *key)
 {

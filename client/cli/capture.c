@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: ISC */
 /*
- * run --capture: the beginning and the end of what a command writes.
+ * run --capture: keeps the beginning and the end of a command's output.
  */
 #include "capture.h"
 
@@ -13,7 +13,8 @@ capture_init(struct capture *c, size_t bytes_max, size_t lines_max)
 	*c = (struct capture){ .bytes_max = bytes_max,
 		.lines_max = lines_max,
 		.ends_line = true };
-	/* The tail keeps the whole, too: short output is shown as it is. */
+	/* The head can hold all of bytes_max, so short output is shown
+	 * unchanged. */
 	buf_init(&c->head, bytes_max);
 	buf_init(&c->tail, bytes_max * 2);
 }
@@ -36,7 +37,7 @@ count_lines(const uint8_t *p, size_t n)
 	return lines;
 }
 
-/* The last bytes_max bytes of everything. */
+/* Keeps the last bytes_max bytes of the output. */
 static void
 put_tail(struct capture *c, const uint8_t *p, size_t n)
 {
@@ -64,7 +65,7 @@ capture_put(struct capture *c, const void *data, size_t len)
 	put_tail(c, p, len);
 }
 
-/* Bytes of the first `lines` lines, at most bytes_max / 2. */
+/* Returns the bytes of the first `lines` lines, at most bytes_max / 2. */
 static size_t
 head_bytes(const struct capture *c, size_t lines)
 {
@@ -87,7 +88,7 @@ tail_bytes(const struct capture *c, size_t lines)
 
 	if (max > c->tail.len)
 		max = c->tail.len;
-	/* The newline at the very end closes its line and begins none. */
+	/* The newline at the very end belongs to the last line. */
 	if (n < max && end[-1] == '\n')
 		n++;
 	while (n < max) {

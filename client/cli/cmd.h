@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: ISC */
 /*
- * The commands of execctl; each returns the exit status.
+ * The commands of execctl. Each returns the exit status.
  */
 #ifndef CMD_H
 #define CMD_H

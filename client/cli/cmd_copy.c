@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: ISC */
 /*
- * execctl cp: which files go where. :PATH is the server's, NAME:PATH that of
- * a named server.
+ * execctl cp: decides which file goes where. :PATH is on the server, NAME:PATH
+ * on a named server.
  */
 #include <errno.h>
 #include <inttypes.h>
@@ -33,7 +33,7 @@ is_same_server(const char *a, const char *b)
 	return len == server_path_part(b) - b && strncmp(a, b, len) == 0;
 }
 
-/* Either all sources or the target are the server's. */
+/* Either all sources or the target must be on the server. */
 static int
 check_sides(struct ctl *ctl, bool *to_server)
 {
@@ -66,7 +66,7 @@ check_sides(struct ctl *ctl, bool *to_server)
 
 enum kind { KIND_NONE, KIND_FILE, KIND_DIRECTORY, KIND_FAILED };
 
-/* It leads nowhere: as if nothing was there. */
+/* A link that leads nowhere counts as missing. */
 static bool
 is_dangling(const struct reply *r)
 {
@@ -117,7 +117,8 @@ local_kind(const char *path, uint64_t *size)
 	return S_ISDIR(st.st_mode) ? KIND_DIRECTORY : KIND_FILE;
 }
 
-/* The last name of a path: of "a/b/" it is b, of "." and "/" there is none. */
+/* Returns the last name of a path: b for "a/b/", "" for "." and "/". The caller
+ * frees it. */
 static char *
 last_name(const char *path)
 {
@@ -137,7 +138,7 @@ last_name(const char *path)
 
 struct target {
 	const char *path;
-	bool directory; /* it is there, and one */
+	bool directory; /* an existing directory */
 };
 
 static char *
@@ -151,7 +152,8 @@ full_target(const struct target *t, const char *source)
 	    t->path[strlen(t->path) - 1] == '/' ? "" : "/", name);
 }
 
-/* A link that leads to a file stays, and the file is replaced. */
+/* If the target is a link to a file, the file is replaced and the link
+ * stays. */
 static void
 download_file(
     struct copy *c, const char *from, const char *to, const struct facts *facts)
@@ -205,8 +207,8 @@ kind_of(struct copy *c, const char *path)
 			    : local_kind(path, &size);
 }
 
-/* A new name needs a directory to be in, also one with a slash behind it, which
- * only a directory that is copied makes. */
+/* A new name needs an existing parent directory. "NAME/" counts as a new name
+ * only with -r; otherwise NAME itself must be a directory. */
 static int
 check_parent(struct copy *c, const char *path)
 {
@@ -229,7 +231,7 @@ check_parent(struct copy *c, const char *path)
 	    c->to_server ? " on the server" : "", strerror(ENOENT));
 }
 
-/* Several sources go into a directory, which must be there. */
+/* Several sources need a target that is an existing directory. */
 static int
 find_target(struct copy *c, struct target *t, int nsources)
 {
@@ -307,8 +309,8 @@ cmd_cp(struct ctl *ctl)
 	if (c.signal != 0) {
 		copy_give_up(&c);
 		ctl_say("interrupted; what was not complete was taken away");
-		/* At once: answers that are still due are for files that are
-		 * given up. */
+		/* Exits at once: callbacks for abandoned files must not run any
+		 * more. */
 		_exit(128 + c.signal);
 	}
 	if (execd_client_state(ctl->client) == EXECD_OVER)

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: ISC */
 /*
- * execctl ls, execctl cat.
+ * The commands execctl ls and execctl cat.
  */
 #include <errno.h>
 #include <inttypes.h>
@@ -32,12 +32,12 @@ const struct option_row cat_options[] = {
 
 /* --- ls ----------------------------------------------------------------- */
 
-/* One entry; its metadata is asked for while others are under way. */
+/* One entry. Metadata of several entries is requested at the same time. */
 struct entry {
 	struct listing *listing;
 	char *name;
 	bool directory, file;
-	bool known; /* size and time are */
+	bool known; /* size and time are known */
 	bool link;
 	int64_t size, modified_ms;
 	char *error;
@@ -114,7 +114,7 @@ take_entries(struct listing *l, const struct json_value *list, bool all)
 		qsort(l->entries, l->n, sizeof(*l->entries), by_name);
 }
 
-/* A name of the server's must not steer the terminal. */
+/* Control characters in a server's name must not reach the terminal. */
 static void
 print_name(const char *name)
 {
@@ -193,7 +193,7 @@ listing_clear(struct listing *l)
 	free(l->entries);
 }
 
-/* What is no directory is listed itself, as ls(1) does. */
+/* Lists a path that is not a directory as itself, like ls(1). */
 static int
 list_one(struct ctl *ctl, const char *path, const struct reply *failed)
 {
@@ -250,7 +250,8 @@ list_path(struct ctl *ctl, const char *given)
 	return code;
 }
 
-/* NAME:PATH and :PATH are those of cp, too. */
+/* Connects to the server of the paths, which may be NAME:PATH or :PATH as in
+ * cp. */
 static int
 connect_to_paths(struct ctl *ctl)
 {

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: ISC */
 /*
- * execctl http: a request that the server sends.
+ * execctl http: the server sends an HTTP request and returns the answer.
  */
 #include <errno.h>
 #include <fcntl.h>
@@ -13,8 +13,8 @@
 #include "cmd.h"
 #include "output.h"
 
-#define BODY_MAX   (8u << 20)  /* bytes; a request has 16 MiB in all */
-#define EARLY_MAX  (64u << 20) /* bytes before the answer */
+#define BODY_MAX   (8u << 20)  /* bytes; a whole request has 16 MiB */
+#define EARLY_MAX  (64u << 20) /* bytes of body before the answer */
 #define EARLY_TEXT "over 64 MiB came before the answer"
 
 const struct option_row http_options[] = {
@@ -32,7 +32,7 @@ const struct option_row http_options[] = {
 
 struct exchange {
 	struct output out;
-	struct buf early; /* of the body: it may come before the answer */
+	struct buf early; /* body that came before the answer */
 	bool answered, done;
 	bool failed;
 	char *error;

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: ISC */
 /*
- * execctl info, doctor, environments, completion.
+ * The commands execctl info, doctor, environments and completion.
  */
 #include <errno.h>
 #include <stdio.h>
@@ -18,7 +18,7 @@ const struct option_row environments_options[] = {
 
 /* --- JSON as it came ---------------------------------------------------- */
 
-/* Copies a value; its tree is not deeper than a parser allows. */
+/* Copies a value. The recursion is bounded by the depth limit of the parser. */
 static void
 copy_value(struct json_writer *w, const struct json_value *v)
 {
@@ -152,7 +152,7 @@ checked(const struct ctl *ctl, bool ok, const char *what, const char *detail)
 }
 
 struct trial {
-	int code; /* -1: not yet */
+	int code; /* -1: not finished */
 	char *error;
 };
 
@@ -173,7 +173,7 @@ not_started(void *arg, int code, const char *message)
 	t->error = xstrdup(message);
 }
 
-/* Does a command run, with this sandbox? */
+/* Tells whether a command runs with this sandbox. */
 static int
 try_command(struct ctl *ctl, const char *what, const char *sandbox)
 {
@@ -310,7 +310,8 @@ unconst(const char *s)
 	return (char *)(uintptr_t)s;
 }
 
-/* A file is found from wherever execctl is run later. */
+/* File names must be absolute, because execctl may later run in another
+ * directory. */
 static int
 check_files(struct ctl *ctl)
 {

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: ISC */
 /*
- * execctl run, execctl shell.
+ * The commands execctl run and execctl shell.
  */
 #include <errno.h>
 #include <inttypes.h>
@@ -42,11 +42,11 @@ const struct option_row shell_options[] = {
 	{ 0 },
 };
 
-/* What start needs, and who owns it. */
+/* The parameters of a start, and the memory they use. */
 struct job {
 	struct execd_start start;
 	char *cwd;
-	char **env; /* its strings are owned, too */
+	char **env; /* owned, with its strings */
 	struct buf sandbox;
 };
 
@@ -140,7 +140,7 @@ take_timeout(struct ctl *ctl, struct job *j)
 	    "--timeout: `%s' is not a duration like 500ms, 10s or 2m", given);
 }
 
-/* Connects, too: the home directory is the server's. */
+/* Reads the options and connects: the home directory is known only then. */
 static int
 job_init(struct job *j, struct ctl *ctl, const char *const *argv)
 {
@@ -188,14 +188,15 @@ is_null(int fd)
 {
 	struct stat st;
 
-	/* One that is closed has nothing, either. */
+	/* A closed descriptor gives no input either. */
 	if (fstat(fd, &st) < 0)
 		return true;
 	return S_ISCHR(st.st_mode) && st.st_rdev == makedev(1, 3);
 }
 
-/* Without closeStdin a command that reads to the end of its input would wait
- * for ever: it gets no input, and that is said where there is some. */
+/* Without closeStdin a command that reads until the end of its input would wait
+ * forever. It therefore gets no input, and the user is told if there was
+ * some. */
 static int
 choose_input(struct ctl *ctl, struct run *r, struct execd_start *s)
 {

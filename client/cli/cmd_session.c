@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: ISC */
 /*
- * execctl attach, watch, logs, wait, kill, ps: commands that were started
- * before, by way of their records.
+ * The commands attach, watch, logs, wait, kill and ps. They find a command that
+ * was started before by its record.
  */
 #include <errno.h>
 #include <inttypes.h>
@@ -36,7 +36,7 @@ const struct option_row kill_options[] = {
 
 /* --- Finding it --------------------------------------------------------- */
 
-/* A session that no record tells of is named in full, with its process. */
+/* Without a record the session must be named in full, with its process. */
 static int
 without_record(struct ctl *ctl, struct record *r, const char *name)
 {
@@ -52,7 +52,7 @@ without_record(struct ctl *ctl, struct record *r, const char *name)
 	return 0;
 }
 
-/* Where it runs: what the command line says, else what the record says. */
+/* Chooses the server: the command line decides, else the record. */
 static int
 choose_server(struct ctl *ctl, const struct record *r)
 {
@@ -94,7 +94,7 @@ find_session(struct ctl *ctl, struct record *r)
 
 /* --- Going on with it --------------------------------------------------- */
 
-/* Remembers that this execctl has it now. */
+/* Saves in the record whether this execctl is attached. */
 static void
 take_over(struct ctl *ctl, struct record *r, bool attached)
 {
@@ -109,15 +109,16 @@ follow(struct ctl *ctl, struct record *record, struct run *r)
 {
 	int code;
 
-	/* To look on is enough for those who only read; but it does not keep
-	 * a session that nobody else has. */
+	/* A command that only reads may watch while another execctl is
+	 * attached. Otherwise it attaches, because a watcher does not keep a
+	 * session alive. */
 	if (r->reads && record_attached(record))
 		r->read_only = true;
 	if (r->read_only)
 		r->forget = false;
 	code = ctl_connect(ctl, record->session, r->read_only);
 
-	/* A session that is gone will not come back. */
+	/* A session that is gone never comes back. */
 	if (code != 0 && ctl->client != NULL &&
 	    execd_client_failure(ctl->client) == EXECD_FAILURE_SESSION &&
 	    strstr(execd_client_error(ctl->client), "unknown session"))
@@ -230,7 +231,7 @@ nothing(void *arg, int code, const char *message)
 {
 }
 
-/* Sends it over a connection of our own. */
+/* Sends the signal over a connection of its own. */
 static int
 kill_remote(struct ctl *ctl, struct record *record, const char *name)
 {
@@ -249,7 +250,8 @@ kill_remote(struct ctl *ctl, struct record *record, const char *name)
 		    "the server cannot send SIG%s (it does not announce "
 		    "processSignalTarget); INT and KILL work",
 		    name);
-	/* Requests are answered in their order: this one means it is done. */
+	/* The server answers requests in order, so this answer means that the
+	 * signal was sent. */
 	call(ctl, "environment/status", NULL, EXECD_REPEAT, &r);
 	if (r.code != 0)
 		code = call_failed(ctl, &r, "kill");
@@ -272,7 +274,8 @@ cmd_kill(struct ctl *ctl)
 		return ctl_fail(ctl, EXIT_CTL_USAGE,
 		    "--signal: there is no signal `%s'", name);
 	code = find_session(ctl, &record);
-	/* The session is another execctl's: that one passes it on. */
+	/* Another execctl is attached to the session. It passes the signal
+	 * on. */
 	if (code == 0 && record_attached(&record) && sig != SIGKILL &&
 	    sig != SIGSTOP) {
 		if (kill((pid_t)record.pid, sig) < 0)

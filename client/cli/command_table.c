@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: ISC */
 /*
- * Every command and every option of execctl, once.
+ * The table of all commands and global options of execctl.
  */
 #include "cmd.h"
 

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: ISC */
 /*
- * Files on their way, some at a time, and what the user sees of it.
+ * Copies files, several at a time, and shows the progress.
  */
 #include "copy.h"
 #include "capabilities.h"
@@ -20,20 +20,20 @@
 #include <unistd.h>
 
 #define SHOW_MS	   200
-#define HOLE_BYTES 65536 /* as many zeros are not written */
+#define HOLE_BYTES 65536 /* zeros that become a hole */
 
-/* One file: embedded is the transfer, whichever it is. */
+/* One file. It embeds both kinds of transfer and uses one. */
 struct copy_item {
 	TAILQ_ENTRY(copy_item) link; /* copy.items */
 	struct copy *copy;
 	char *from, *to;    /* owned */
-	int fd;		    /* the file of this machine */
+	int fd;		    /* the local file; owned */
 	struct facts facts; /* of the source */
-	bool replaces;	    /* a file that was there keeps its mode */
-	mode_t kept_mode;   /* of that file, on this machine */
-	char *temporary;    /* what is written, until it is complete; owned */
-	char *final; /* an upload's name then: `to`, links followed; owned */
-	uint64_t counted; /* bytes of it in copy.bytes */
+	bool replaces;	    /* an existing file keeps its mode */
+	mode_t kept_mode;   /* of that local file */
+	char *temporary;    /* name until it is complete; owned */
+	char *final;	  /* then an upload's name: `to` without links; owned */
+	uint64_t counted; /* its part of copy.bytes */
 	struct upload upload;
 	struct download download;
 };
@@ -156,7 +156,7 @@ transfer_done(struct copy_item *i, int code, const char *message)
 		item_free(i);
 		return;
 	}
-	/* Neither a full disk nor a dead connection spares the others. */
+	/* A full disk or a dead connection also stops the other files. */
 	if (code == -ENOSPC || code == -EDQUOT ||
 	    execd_client_state(c->ctl->client) == EXECD_OVER)
 		c->stop = true;
@@ -186,7 +186,7 @@ read_local(void *arg, uint64_t offset, void *data, size_t len)
 	return 0;
 }
 
-/* Holes are not sent: what is not written is zero there. */
+/* Skips holes: the server's file has zeros where nothing is written. */
 static uint64_t
 next_local_data(void *arg, uint64_t offset)
 {
@@ -227,7 +227,7 @@ ask_of(struct copy_item *i, const char *method, const char *path,
 
 /* --- An upload gets its name when it is complete ------------------------- */
 
-/* left: what of it stays on the server, incomplete; NULL: nothing. */
+/* left: the incomplete file that may stay on the server; NULL: none. */
 static void
 upload_failed(
     struct copy_item *i, int code, const char *message, const char *left)
@@ -256,7 +256,7 @@ removed(void *arg, const struct execd_answer *a)
 	free(f);
 }
 
-/* What was there before is there still; what was sent is taken away. */
+/* Removes what was uploaded. The file that was there before is unchanged. */
 static void
 remove_temporary(struct copy_item *i, int code, const char *message)
 {
@@ -274,8 +274,8 @@ remove_temporary(struct copy_item *i, int code, const char *message)
 	buf_clear(&b);
 }
 
-/* The connection was lost behind the request, and it was sent again: the first
- * one had moved it. */
+/* The move was repeated after a lost connection, and the first request may have
+ * done it. Then the final name has the right size. */
 static void
 moved_before(void *arg, const struct execd_answer *a)
 {
@@ -377,7 +377,7 @@ ask_mode(struct copy_item *i, const char *path, execd_answer_fn *fn)
 	ask(i, "fs/chmod", &b, &w, fn);
 }
 
-/* A program stays one, also without -p. */
+/* An executable file stays executable even without -p. */
 static void
 set_mode(struct copy_item *i)
 {
@@ -415,14 +415,15 @@ start_upload(struct copy_item *i)
 {
 	const char *path = i->temporary != NULL ? i->temporary : i->to;
 
-	/* It was given up meanwhile: it would be made again. */
+	/* The copy was given up: a new upload would create the file again. */
 	if (i->copy->signal != 0)
 		return;
 	i->upload.path = xstrdup(path);
 	upload_start(&i->upload);
 }
 
-/* An interruption would leave half a file: that is said before it begins. */
+/* Writes to the final name directly. An interruption would leave an incomplete
+ * file, so the user is told first. */
 static void
 upload_in_place(struct copy_item *i, const char *why)
 {
@@ -439,7 +440,8 @@ upload_in_place(struct copy_item *i, const char *why)
 	start_upload(i);
 }
 
-/* Beside the final name, so that fs/move can be one step. */
+/* Makes a name in the same directory, so that fs/move can rename the file in
+ * one step. */
 static char *
 temporary_beside(const char *path)
 {
@@ -464,8 +466,8 @@ mode_taken_over(void *arg, const struct execd_answer *a)
 		start_upload(i);
 }
 
-/* A file that is replaced keeps its mode, which a copy of it has: a secret does
- * not become readable because it is written anew. */
+/* A file that is replaced keeps its mode: the temporary file begins as a copy
+ * of it. A secret must not become readable because it is written again. */
 static void
 take_over_mode(struct copy_item *i)
 {
@@ -502,7 +504,7 @@ empty_made(void *arg, const struct execd_answer *a)
 		ask_mode(i, i->temporary, private_made);
 }
 
-/* What only its owner may read is so before its first byte is there. */
+/* A file that only its owner may read gets that mode before its first byte. */
 static void
 start_new(struct copy_item *i)
 {
@@ -544,7 +546,7 @@ link_followed(void *arg, const struct execd_answer *a)
 	take_over_mode(i);
 }
 
-/* What is there under the final name. */
+/* Handles what exists under the final name. */
 static void
 target_known(void *arg, const struct execd_answer *a)
 {
@@ -622,7 +624,8 @@ is_zero(const char *data, size_t len)
 	return data[0] == 0 && memcmp(data, data + 1, len - 1) == 0;
 }
 
-/* Zeros become a hole: the file gets its size at the end. */
+/* Leaves out blocks of zeros, which become holes. keep_facts() sets the final
+ * size. */
 static int
 write_local(void *arg, const void *data, size_t len)
 {
@@ -646,7 +649,8 @@ write_local(void *arg, const void *data, size_t len)
 	return 0;
 }
 
-/* One that is replaced keeps its mode; a new one gets what cp(1) gives it. */
+/* An existing file keeps its mode. A new file gets the mode that cp(1) would
+ * give it. */
 static mode_t
 local_mode(struct copy_item *i)
 {
@@ -677,7 +681,7 @@ keep_facts(struct copy_item *i)
 	return 0;
 }
 
-/* Complete: only now does it get its name. */
+/* Renames the complete file to its final name. */
 static int
 put_in_place(struct copy_item *i)
 {
@@ -686,7 +690,7 @@ put_in_place(struct copy_item *i)
 	if (err < 0)
 		return err;
 	i->fd = -1;
-	/* Where disks are far away, close(2) is what fails. */
+	/* On a network file system close(2) may report a failed write. */
 	if (close(fd) < 0 || rename(i->temporary, i->to) < 0)
 		return -errno;
 	free(i->temporary);
@@ -709,8 +713,8 @@ download_done(void *arg, int code, const char *message)
 	transfer_done(i, code, why);
 }
 
-/* Beside the target, so that rename(2) works; nobody else reads it before it
- * has its mode. */
+/* Opens a file in the directory of the target, so that rename(2) works. Only
+ * the user can read it until it gets its final mode. */
 static int
 open_temporary(struct copy_item *i)
 {

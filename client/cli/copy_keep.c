@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: ISC */
 /*
- * execctl cp: what of a file is kept beside its content: mode, time of
- * modification, links. What cannot be kept is counted and named.
+ * execctl cp: keeps what belongs to a file besides its content: mode,
+ * modification time and links. It counts and reports what cannot be kept.
  */
 #include "capabilities.h"
 #include "copy.h"
@@ -14,9 +14,8 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
-/* What is done when everything else of the copy is done: a link would lead
- * what is written later elsewhere, and a directory's time changes with every
- * file in it. */
+/* Work for the end of the copy. A link made earlier could redirect later
+ * writes, and a directory's time changes with every file in it. */
 struct late {
 	TAILQ_ENTRY(late) link; /* copy.late */
 	char *path;		/* owned */
@@ -62,7 +61,8 @@ facts_of_local(struct facts *f, const struct stat *st)
 	};
 }
 
-/* The bits that change who one is, or who may delete, are nobody's to send. */
+/* The set-id and sticky bits are never copied: they decide who a program runs
+ * as and who may delete files. */
 mode_t
 facts_mode(struct copy *c, const struct facts *f, const char *path)
 {
@@ -105,7 +105,7 @@ finish_local_directory(struct copy *c, const struct late *l)
 		copy_unkept(c, l->path, "the time of its modification");
 }
 
-/* A link or file of that name gives way, as for a file; a directory stays. */
+/* The new link replaces a link or file of that name, but not a directory. */
 static void
 finish_local_link(struct copy *c, const struct late *l)
 {
@@ -213,7 +213,7 @@ finish(struct copy *c, const struct late *l)
 		finish_local_link(c, l);
 }
 
-/* Links before directories, and of these the lower ones first. */
+/* Makes links first. Then directories follow, inner ones before outer ones. */
 void
 copy_finish(struct copy *c)
 {

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: ISC */
 /*
- * Directories, either way.
+ * Copies directories in both directions.
  */
 #include <errno.h>
 #include <fts.h>
@@ -31,7 +31,8 @@ made_answered(void *arg, const struct execd_answer *a)
 	struct made *m = arg;
 
 	m->copy->active--;
-	/* Repeated after a lost connection: the first one had worked. */
+	/* The request was repeated after a lost connection, so error 17
+	 * (EEXIST) means that the first one worked. */
 	if (m->link && a->repeated && a->code != 0 &&
 	    strstr(a->message, "(os error 17)") != NULL)
 		m->copy->files++;
@@ -43,7 +44,7 @@ made_answered(void *arg, const struct execd_answer *a)
 	free(m);
 }
 
-/* Sends params that params_path() began. */
+/* Ends the params that params_path() began, and sends them. */
 static void
 make_remote(struct copy *c, const char *method, const char *path, struct buf *b,
     struct json_writer *w, bool link)
@@ -74,8 +75,9 @@ is_there(struct copy *c, const char *path)
 	return there;
 }
 
-/* What is written below it is sent behind it, and served behind it. A new
- * directory that only its owner may read is so before anything is in it. */
+/* The server handles requests in order, so later requests find this directory.
+ * A new directory that only its owner may read gets that mode before anything
+ * is in it. */
 static void
 make_directory(struct copy *c, const FTSENT *e, const char *path)
 {
@@ -115,8 +117,8 @@ make_link(struct copy *c, const FTSENT *e, const char *path)
 	make_remote(c, "fs/symlink", path, &b, &w, true);
 }
 
-/* A link to a file is copied as that file, as cp(1) without options would;
- * any other as a link, where the server can. */
+/* A link to a file is copied as that file, as cp(1) does without options. Any
+ * other link is copied as a link if the server can make one. */
 static void
 upload_link(struct copy *c, const FTSENT *e, const char *to)
 {
@@ -188,7 +190,7 @@ copy_upload_tree(struct copy *c, const char *from, const char *to)
 
 struct entry {
 	char *name;
-	char *target; /* of a link, where the server tells it */
+	char *target; /* of a link, if the server sent it */
 	bool directory, file, link;
 	bool detailed;
 	struct facts facts;
@@ -199,8 +201,8 @@ struct directory {
 	size_t n;
 };
 
-/* What a server says is a name becomes one of ours: nothing of it may lead
- * elsewhere. */
+/* A server's name becomes a local name, so it must not lead to another
+ * directory. */
 static bool
 is_name(const char *name, size_t len)
 {
@@ -209,8 +211,8 @@ is_name(const char *name, size_t len)
 	return !(len <= 2 && strncmp(name, "..", len) == 0);
 }
 
-/* The path has every byte of the name, where the server gives it: fileName
- * shows U+FFFD for what is no UTF-8. */
+/* Takes the name from `path` if the server sends it: `path` has every byte, but
+ * `fileName` shows U+FFFD for bytes that are not UTF-8. */
 static char *
 name_of_path(const struct json_value *v)
 {
@@ -301,7 +303,7 @@ read_remote(struct copy *c, const char *path, struct directory *d)
 	return list != NULL;
 }
 
-/* A server without details tells these of one path at a time. */
+/* A server without details must be asked about each path. */
 static void
 ask_details(struct copy *c, struct entry *e, const char *path)
 {
@@ -322,8 +324,8 @@ ask_details(struct copy *c, struct entry *e, const char *path)
 static void download_directory(struct copy *c, const char *from, const char *to,
     const struct facts *facts, int depth);
 
-/* Links to files are copied as files; links to directories may lead around in
- * circles. */
+/* Makes a link at the end of the copy. It is not followed, because links to
+ * directories can form circles. Links to files are copied as files instead. */
 static void
 download_link(
     struct copy *c, const struct entry *e, const char *from, const char *to)
@@ -357,8 +359,8 @@ download_entry(struct copy *c, struct entry *e, const char *from,
 		download_directory(c, source, target, &e->facts, depth + 1);
 }
 
-/* What the owner may not do in it, he may still during the copy. Below the
- * top, a link of that name is none of ours: a server could have had it made. */
+/* Makes a directory. Its owner keeps full access during the copy. Below the top
+ * an existing link is refused: the server could have had it made. */
 static bool
 make_local(struct copy *c, const char *path, const struct facts *f, int depth)
 {

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: ISC */
 /*
- * What the commands of execctl share.
+ * What the commands of execctl share: messages, the connection, and its end.
  */
 #include "ctl.h"
 
@@ -13,12 +13,12 @@
 #include "capabilities.h"
 #include "url.h"
 
-#define END_WAIT_MS  2000 /* then it ends by itself */
-#define LOST_TELL_MS 2000 /* a resume that is faster is not worth a line */
+#define END_WAIT_MS  2000 /* then the server ends it on its own */
+#define LOST_TELL_MS 2000 /* faster resumes are not reported */
 
 /* --- Saying ------------------------------------------------------------- */
 
-/* Escaped: what a server says may not steer the terminal. */
+/* Escapes control characters: a server's text must not control the terminal. */
 static void
 put_line(const char *text)
 {
@@ -36,7 +36,7 @@ put_line(const char *text)
 			at += (size_t)snprintf(
 			    line + at, sizeof(line) - at, "\\x%02x", c);
 	}
-	/* A terminal in raw mode wants both. */
+	/* A terminal in raw mode needs both characters. */
 	line[at++] = '\r';
 	line[at++] = '\n';
 	if (!isatty(STDERR_FILENO)) {
@@ -44,7 +44,7 @@ put_line(const char *text)
 		at--;
 	}
 	n = write(STDERR_FILENO, line, at);
-	(void)n; /* nobody is left to tell */
+	(void)n; /* an error cannot be reported anywhere */
 }
 
 __attribute__((format(printf, 1, 0))) static char *
@@ -186,7 +186,7 @@ take_timeout(const struct ctl *ctl, const char *name, unsigned int *ms)
 	return 0;
 }
 
-/* Who listens on the way has the token. */
+/* Warns if anybody on the network could read the token. */
 static void
 warn_of_plain_token(const struct ctl *ctl)
 {
@@ -248,7 +248,7 @@ find_server(struct ctl *ctl)
 
 	if (url != NULL) {
 		ctl->environment.url = xstrdup(url);
-		/* --token-file says which token: nothing else is read. */
+		/* With --token-file no other token is read. */
 		if (option(ctl->parsed, "token-file") == NULL &&
 		    execd_token_for_url(url, &ctl->environment.token, &error) <
 			0)
@@ -298,7 +298,8 @@ end_late(void *arg)
 	*(bool *)arg = true;
 }
 
-/* Else the server would keep it, with a program, until its time is over. */
+/* Ends the session. Otherwise the server would keep it, with a runner, until
+ * its timeout. */
 static void
 end_session(struct ctl *ctl)
 {
@@ -306,7 +307,7 @@ end_session(struct ctl *ctl)
 	struct timer timer = { .fire = end_late, .arg = &late };
 	struct reply r = { 0 };
 
-	/* What the command waited for was its own, and is gone with it. */
+	/* Drops the sources and timers of the command, whose memory is gone. */
 	TAILQ_INIT(&ctl->sources);
 	TAILQ_INIT(&ctl->timers);
 	execd_client_request(
@@ -315,7 +316,8 @@ end_session(struct ctl *ctl)
 	while (!r.done && !late && loop_once(ctl) == 0)
 		continue;
 	timer_remove(ctl, &timer);
-	/* Before the answer's memory: it may still come. */
+	/* The client must be freed before the reply: the answer may still
+	 * come. */
 	execd_client_free(ctl->client);
 	ctl->client = NULL;
 	reply_clear(&r);

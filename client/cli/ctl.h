@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: ISC */
 /*
- * What the commands of execctl share: the client, the loop, the way to say
- * what went wrong. Exit codes are those of execctl(1).
+ * What the commands of execctl share: the client, the loop, and how errors are
+ * reported. The exit codes are those of execctl(1).
  */
 #ifndef CTL_H
 #define CTL_H
@@ -17,15 +17,15 @@ enum {
 	EXIT_CTL_REFUSED = 125, /* the server refused, or something failed */
 	EXIT_CTL_NOT_EXECUTABLE = 126,
 	EXIT_CTL_NOT_FOUND = 127,
-	EXIT_CTL_UNKNOWN = 254, /* the connection is lost */
-	EXIT_CTL_USAGE = 255,	/* also authentication */
+	EXIT_CTL_UNKNOWN = 254, /* the connection was lost */
+	EXIT_CTL_USAGE = 255,	/* wrong usage, or authentication failed */
 };
 
 /* A descriptor that the loop polls; embedded in its owner. */
 struct source {
 	TAILQ_ENTRY(source) link; /* ctl.sources */
 	int fd;
-	short events; /* 0: not now */
+	short events; /* 0: do not poll now */
 	void (*ready)(void *arg);
 	void *arg;
 	bool added;
@@ -35,8 +35,8 @@ TAILQ_HEAD(source_list, source);
 /* A point in time; embedded in its owner. */
 struct timer {
 	TAILQ_ENTRY(timer) link; /* ctl.timers */
-	int64_t at_ms;		 /* of now_ms() */
-	void (*fire)(void *arg); /* once; the timer is removed before */
+	int64_t at_ms;		 /* on the clock of now_ms() */
+	void (*fire)(void *arg); /* called once, after removal */
 	void *arg;
 	bool added;
 };
@@ -49,8 +49,8 @@ struct ctl {
 	struct source_list sources;
 	struct timer_list timers;
 	bool json, quiet, verbose;
-	bool ends; /* the session is its own, and nothing is left in it */
-	/* Called when nobody else wants a notification. */
+	bool ends; /* ctl_clear() ends the session on the server */
+	/* Called for notifications that belong to no process. May be NULL. */
 	void (*on_notification)(
 	    void *arg, const char *method, const struct json_value *params);
 	void *notification_arg;
@@ -61,18 +61,19 @@ struct ctl {
 /* ctl.c */
 void ctl_init(struct ctl *ctl, const struct parsed *parsed);
 void ctl_clear(struct ctl *ctl);
-/* One sentence on stderr; bytes that are not printable are escaped. */
+/* Writes one sentence to stderr. Control characters are escaped. */
 void ctl_say(const char *fmt, ...) __attribute__((format(printf, 1, 2)));
-/* Only with --verbose. */
+/* Like ctl_say(), but only with --verbose. */
 void ctl_tell(const struct ctl *ctl, const char *fmt, ...)
     __attribute__((format(printf, 2, 3)));
-/* Says the sentence, with --json also as an object on stdout. Returns code. */
+/* Writes the sentence to stderr, and with --json also an object to stdout.
+ * Returns code. */
 int ctl_fail(const struct ctl *ctl, int code, const char *fmt, ...)
     __attribute__((format(printf, 3, 4)));
-/* Connects to the server that is meant; session may be NULL. 0, or the exit
- * status, and then it was said. */
+/* Connects to the server that the command line names. session may be NULL for a
+ * new session. Returns 0, or the exit status after a message. */
 int ctl_connect(struct ctl *ctl, const char *session, bool watch);
-/* Says why the client is over. Returns the exit status. */
+/* Reports why the client is over. Returns the exit status. */
 int ctl_over(struct ctl *ctl);
 
 /* loop.c */
@@ -80,13 +81,13 @@ void source_set(struct ctl *ctl, struct source *s, int fd, short events);
 void source_remove(struct ctl *ctl, struct source *s);
 void timer_set(struct ctl *ctl, struct timer *t, int64_t after_ms);
 void timer_remove(struct ctl *ctl, struct timer *t);
-/* Waits for one event and hands it out. 0, or -ENOTCONN: the client is over
- * (sources and timers go on). */
+/* Waits for events and handles them. Returns 0, -ENOTCONN if the client is over
+ * (sources and timers still work), or another -errno of poll(2). */
 int loop_once(struct ctl *ctl);
 
-/* call.c: a request and its answer, waited for */
+/* call.c: sends a request and waits for its answer */
 struct reply {
-	int code; /* 0, or of the error */
+	int code; /* 0, or the code of the error */
 	char *message;
 	char *text; /* owned */
 	struct json_doc doc;
@@ -94,23 +95,26 @@ struct reply {
 	const struct json_value *result; /* NULL with an error */
 	bool done;
 };
-/* Ends params that calls_begin()-like code began; *b is cleared. */
+/* Sends the request and waits for its answer. params is the text of a complete
+ * JSON object, or NULL; it is cleared. The caller frees r with
+ * reply_clear(). */
 void call(struct ctl *ctl, const char *method, struct buf *params,
     unsigned int flags, struct reply *r);
 void reply_clear(struct reply *r);
-/* What call() has the client call; arg is the reply. */
+/* Stores the answer in the reply; arg is the struct reply. */
 void reply_answered(void *arg, const struct execd_answer *a);
-/* Appends {"key":URI of path}; the object stays open. */
+/* Begins b with {"key":URI of path} and the sandbox. The object stays open. */
 void params_path(
     struct buf *b, struct json_writer *w, const char *key, const char *path);
-/* Says the error of a reply: "what: message". Returns the exit status. */
+/* Reports the error of a reply as "what: message". Returns the exit status. */
 int call_failed(struct ctl *ctl, const struct reply *r, const char *what);
 
-/* An absolute path of the server; relative ones begin at the user's home.
- * Owned. */
+/* Returns an absolute path on the server. Relative paths start at the user's
+ * home. The caller frees it. */
 char *remote_path(const struct ctl *ctl, const char *path);
 
-/* The name of a value's string, NUL-terminated, in dst. "" if it is none. */
+/* Copies the string v into dst, cut to cap - 1 bytes and NUL-terminated. Copies
+ * "" if v is not a string. Returns dst. */
 const char *value_string(const struct json_value *v, char *dst, size_t cap);
 
 #endif

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: ISC */
 /*
- * One file from the server.
+ * Downloads one file from the server.
  */
 #include <errno.h>
 #include <stdio.h>
@@ -51,7 +51,8 @@ download_fail(struct download *d, int code, const char *message)
 	d->message = xstrdup(message);
 }
 
-/* An answer came; is there anything to do with it? */
+/* Takes the answer's error, if any. Returns true if the result must be
+ * handled. */
 static bool
 take_answer(struct download *d, const struct execd_answer *a)
 {
@@ -77,7 +78,7 @@ closed(void *arg, const struct execd_answer *a)
 {
 	struct download *d = arg;
 
-	/* Everything is here: how the handle ends does not matter. */
+	/* The file is complete, so the result of fs/close does not matter. */
 	d->waiting--;
 	d->ended = true;
 	update(d);
@@ -112,7 +113,7 @@ got_block(void *arg, const struct execd_answer *a)
 {
 	struct download *d = arg;
 
-	/* Behind the end come empty blocks. */
+	/* Blocks after the end of the file are empty. */
 	if (take_answer(d, a) && !d->eof)
 		take_block(d, a->result);
 	update(d);
@@ -141,7 +142,7 @@ identified(void *arg, const struct execd_answer *a)
 
 /* --- Requests ----------------------------------------------------------- */
 
-/* So that the file can be known again after a lost connection. */
+/* Gets size and time, to recognize the file after a lost connection. */
 static void
 identify(struct download *d)
 {
@@ -221,8 +222,8 @@ try_again(struct download *d)
 	update(d);
 }
 
-/* Whatever can be done now. The first block of a file is asked for alone:
- * most files end in it. */
+/* Does everything that is possible now. Until the first block has come, at most
+ * two requests are under way, because most files end in that block. */
 static void
 update(struct download *d)
 {

@@ -1,14 +1,14 @@
 /* SPDX-License-Identifier: ISC */
 /*
- * execctl cp, ls and cat under a sandbox profile: every request of files
- * carries the same context.
+ * execctl cp, ls and cat with a sandbox profile: every file request carries the
+ * same context.
  */
 #include "files_sandbox.h"
 
 #include "cmd.h"
 #include "sandbox_profile.h"
 
-static struct buf context; /* empty: none */
+static struct buf context; /* empty: no sandbox */
 
 int
 files_sandbox_take(struct ctl *ctl)

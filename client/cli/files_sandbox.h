@@ -1,13 +1,13 @@
 /* SPDX-License-Identifier: ISC */
 /*
- * The sandbox of execctl cp, ls and cat.
+ * The sandbox options of execctl cp, ls and cat.
  */
 #ifndef FILES_SANDBOX_H
 #define FILES_SANDBOX_H
 
 #include "ctl.h"
 
-/* Rows of their tables of options. */
+/* Rows for the option tables of these commands. */
 #define FILES_SANDBOX_OPTIONS                                                  \
 	{ "sandbox", 's', "PROFILE", "read-only or workspace-write" },         \
 	{                                                                      \
@@ -15,11 +15,12 @@
 		    "the workspace of the sandbox (the home directory)"        \
 	}
 
-/* Takes --sandbox and --cwd; the server is connected. 0, or an exit status
- * after saying why. */
+/* Reads --sandbox and --cwd. The server must be connected. Returns 0, or an
+ * exit status after a message. */
 int files_sandbox_take(struct ctl *ctl);
 
-/* Adds the context to params of a request of files, if there is one. */
+/* Adds the sandbox context, if there is one, to the params of a file
+ * request. */
 void files_sandbox_add(struct json_writer *w);
 
 #endif

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: ISC */
 /*
- * --help and the completions, written from the tables.
+ * Writes --help and the shell completions from the tables.
  */
 #include <stdio.h>
 #include <string.h>
@@ -56,7 +56,8 @@ bash_options(const struct option_row *table)
 	}
 }
 
-/* The options that take a value which is no file: nothing is completed. */
+/* Lists the options whose value is not a file; nothing is completed for
+ * them. */
 static void
 bash_values(const struct option_row *table)
 {
@@ -105,7 +106,7 @@ bash_completion(void)
 	     "\tfi\n}\ncomplete -F _execctl execctl");
 }
 
-/* Text inside '...' of zsh and fish: no quote may end it. */
+/* Writes text for use inside '...' in zsh and fish; a quote must not end it. */
 static void
 put_quoted(const char *text, const char *escape)
 {

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: ISC */
 /*
- * The loop of execctl: the client, a few descriptors, a few timers.
+ * The event loop of execctl: the client, a few descriptors and a few timers.
  */
 #include <errno.h>
 #include <poll.h>
@@ -75,7 +75,7 @@ fire_timers(struct ctl *ctl)
 			continue;
 		timer_remove(ctl, t);
 		t->fire(t->arg);
-		return; /* it may have removed the next one */
+		return; /* the callback may have removed `next` */
 	}
 }
 
@@ -90,7 +90,8 @@ find_source(struct ctl *ctl, int fd)
 	return NULL;
 }
 
-/* Sources by their descriptor: one may be gone since poll(2). */
+/* Finds sources by descriptor: a callback may have removed one since
+ * poll(2). */
 static void
 hand_out(struct ctl *ctl, const struct pollfd *fds, size_t n)
 {

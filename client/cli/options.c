@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: ISC */
 /*
- * Reads the command line by the tables of command_table.c.
+ * Parses the command line with the tables of command_table.c.
  */
 #include "options.h"
 
@@ -15,9 +15,9 @@
 #include "util.h"
 
 #define ROWS_MAX  64
-#define VALUE_ROW 256 /* getopt's value of row 0 */
+#define VALUE_ROW 256 /* getopt_long's value of row 0 */
 
-/* The rows that are valid now, and getopt's picture of them. */
+/* The options that are valid now, and their form for getopt_long(3). */
 struct rows {
 	const struct option_row *row[ROWS_MAX];
 	struct option longs[ROWS_MAX + 1];
@@ -57,13 +57,14 @@ find_row(const struct rows *r, int value)
 	return NULL;
 }
 
-/* Returns the index of the first argument, or -1. argv[0] is skipped. */
+/* Skips argv[0]. Returns the index of the first argument, or -1 after a
+ * message. */
 static int
 take_options(struct parsed *p, const struct rows *r, int argc, char **argv)
 {
 	int value;
 
-	optind = 0; /* begin anew */
+	optind = 0; /* restarts getopt_long(3) */
 	while ((value = getopt_long(argc, argv, r->letters, r->longs, NULL)) !=
 	       -1) {
 		const struct option_row *row = find_row(r, value);
@@ -143,7 +144,7 @@ options_parse(struct parsed *p, int argc, char **argv)
 	strcpy(behind.letters, p->command->stops ? "+" : "");
 	add_rows(&behind, global_options);
 	add_rows(&behind, p->command->options);
-	/* getopt names the program in what it says. */
+	/* getopt_long(3) begins its messages with argv[0]. */
 	argc -= at;
 	argv += at;
 	argv[0] = program_invocation_short_name;

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: ISC */
 /*
- * The command line of execctl: one table from which arguments are read, and
- * --help and the completions of three shells are written.
+ * The command line of execctl. One table describes it: arguments are parsed
+ * with it, and --help and the completions of three shells are written from it.
  */
 #ifndef OPTIONS_H
 #define OPTIONS_H
@@ -12,13 +12,13 @@
 
 struct ctl;
 
-/* What an argument is, for completion. */
+/* What an argument is, for shell completion. */
 enum completes { COMPLETES_NOTHING, COMPLETES_FILE, COMPLETES_COMMAND };
 
 struct option_row {
 	const char *name;  /* NULL: end of the table */
 	char letter;	   /* 0: none */
-	const char *value; /* what --help calls it; NULL: takes none */
+	const char *value; /* its name in --help; NULL: no value */
 	const char *help;
 	enum completes completes;
 };
@@ -27,17 +27,17 @@ struct command {
 	const char *name; /* NULL: end of the table */
 	const char *arguments;
 	const char *help;
-	const struct option_row *options; /* its own; may be NULL */
+	const struct option_row *options; /* the command's own; may be NULL */
 	int min_arguments, max_arguments; /* -1: any number */
-	bool stops; /* what follows its first argument is not execctl's */
+	bool stops; /* options end at the first argument */
 	enum completes completes;
-	int (*run)(struct ctl *ctl); /* the exit status */
+	int (*run)(struct ctl *ctl); /* returns the exit status */
 };
 
 extern const struct option_row global_options[];
 extern const struct command commands[]; /* command_table.c */
 
-/* The command line, taken apart. Points into argv. */
+/* The parsed command line. The strings point into argv. */
 struct parsed {
 	const struct command *command;
 	struct given {
@@ -49,22 +49,24 @@ struct parsed {
 	int narguments;
 };
 
-/* 0, or the exit status: *p->command is NULL after --help and --version. Says
- * what is wrong on stderr. */
+/* Parses the command line. Returns 0, or an exit status after a message on
+ * stderr. p->command is NULL after --help and --version. */
 int options_parse(struct parsed *p, int argc, char **argv);
 void options_clear(struct parsed *p);
 
-/* The last value of an option ("" if it takes none); NULL: not given. */
+/* Returns the last value of an option, "" if it takes no value, or NULL if it
+ * was not given. */
 const char *option(const struct parsed *p, const char *name);
-/* The i-th value of an option that may be repeated, or NULL. */
+/* Returns the value of the option's occurrence i, or NULL. */
 const char *option_nth(const struct parsed *p, const char *name, size_t i);
 
-/* Milliseconds of "500ms", "10s", "2m", "1h". 0 or -EINVAL. */
+/* Parses a duration like "500ms", "10s", "2m" or "1h" into milliseconds.
+ * Without a unit it is in seconds. Returns 0 or -EINVAL. */
 int option_duration(const char *text, uint64_t *ms);
 
 /* help.c */
-void help_print(const struct command *command); /* NULL: of all */
-/* Writes the completion of a shell; false: unknown shell. */
+void help_print(const struct command *command); /* NULL: all commands */
+/* Writes the completion script of a shell. False: the shell is unknown. */
 bool help_completion(const char *shell);
 
 #endif

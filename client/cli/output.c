@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: ISC */
 /*
- * Bytes on their way to standard output or error.
+ * Queues bytes for standard output or error.
  */
 #include "output.h"
 
@@ -9,7 +9,7 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
-/* A pipe that is writable takes so many bytes without blocking: PIPE_BUF. */
+/* PIPE_BUF: a writable pipe takes this many bytes without blocking. */
 #define PIECE_BYTES 4096
 
 static void ready(void *arg);
@@ -39,7 +39,7 @@ output_queued(const struct output *o)
 	return o->queue.len - o->at;
 }
 
-/* A file is always ready, and never blocks for long. */
+/* A regular file is always ready and never blocks for long. */
 static bool
 is_file(int fd)
 {

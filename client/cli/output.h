@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: ISC */
 /*
- * Bytes on their way to standard output or error. Never blocks the loop and
- * never changes the descriptor's flags, which other programs share.
+ * Queues bytes for standard output or error. It never blocks the loop. It
+ * leaves the descriptor's flags alone, because other programs share them.
  */
 #ifndef OUTPUT_H
 #define OUTPUT_H
@@ -13,9 +13,9 @@ struct output {
 	int fd;
 	struct source source;
 	struct buf queue;
-	size_t at;  /* written of it */
-	int failed; /* -errno of a write; what follows is dropped */
-	void (*changed)(void *arg); /* less is queued, or it failed */
+	size_t at;		    /* bytes of queue already written */
+	int failed;		    /* -errno of a write; then all is dropped */
+	void (*changed)(void *arg); /* the queue shrank, or a write failed */
 	void *arg;
 };
 
@@ -24,7 +24,7 @@ void output_init(struct output *o, struct ctl *ctl, int fd,
 void output_clear(struct output *o);
 void output_put(struct output *o, const void *data, size_t len);
 size_t output_queued(const struct output *o);
-/* Waits until everything is written. 0 or -errno. */
+/* Runs the loop until everything is written. Returns 0 or -errno. */
 int output_drain(struct output *o);
 
 #endif

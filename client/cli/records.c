@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: ISC */
 /*
- * What execctl remembers of the commands it started.
+ * Records of the commands that execctl started.
  */
 #include "records.h"
 
@@ -14,11 +14,12 @@
 #include <unistd.h>
 
 #define RECORD_MAX  65536 /* bytes */
-#define COMMAND_MAX 4096  /* of them kept of a command */
+#define COMMAND_MAX 4096  /* bytes kept of each string */
 
 /* --- Files -------------------------------------------------------------- */
 
-/* The directory, made if need be; NULL: there is no place. Owned. */
+/* Returns the directory, which is created if necessary. NULL: there is none.
+ * The caller frees it. */
 static char *
 directory(void)
 {
@@ -37,7 +38,8 @@ directory(void)
 	return path;
 }
 
-/* A session's id is the server's word: only what can be a file's name. */
+/* A session's id comes from the server, so it is used only if it is a safe file
+ * name. */
 static bool
 is_name(const char *session)
 {
@@ -264,7 +266,7 @@ record_attached(const struct record *r)
 
 	if (r->pid <= 0)
 		return false;
-	/* The number may be another program's by now. */
+	/* The pid may belong to another program by now. */
 	snprintf(name, sizeof(name), "/proc/%lld/comm", (long long)r->pid);
 	fd = open(name, O_RDONLY | O_CLOEXEC);
 	return fd >= 0 && read(fd, comm, sizeof(comm) - 1) > 0 &&

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: ISC */
 /*
- * One command over there and the standard streams of execctl.
+ * Connects a remote command with the standard streams of execctl.
  */
 #include "run.h"
 #include "jsonrpc.h"
@@ -16,9 +16,9 @@
 #include "run_json.h"
 #include "terminal.h"
 
-#define QUEUED_MAX     (1u << 20) /* bytes of output; then the server waits */
-#define ABANDON_MS     3000	  /* for the end of a command that was killed */
-#define CLIENT_LATE_MS 2000	  /* the server's own deadline comes first */
+#define QUEUED_MAX     (1u << 20) /* bytes of output; more pauses the client */
+#define ABANDON_MS     3000	  /* wait for the end of a killed command */
+#define CLIENT_LATE_MS 2000	  /* the server's own timeout comes first */
 
 void
 run_finish(struct run *r, int code)
@@ -34,7 +34,8 @@ give_up(void *arg)
 {
 	struct run *r = arg;
 
-	/* Until it can be told, or the client gives up, nobody knows. */
+	/* While the connection is lost the kill cannot arrive. Waits until it
+	 * is back or the client gives up. */
 	if (execd_client_lost_ms(r->ctl->client) > 0)
 		timer_set(r->ctl, &r->giving_up, ABANDON_MS);
 	else
@@ -55,7 +56,7 @@ run_abandon(struct run *r, int code)
 
 /* --- Output ------------------------------------------------------------- */
 
-/* While nobody takes what is there, nothing more is read. */
+/* Stops reading from the server while the output is not taken. */
 static void
 output_changed(void *arg)
 {
@@ -105,7 +106,7 @@ on_gap(void *arg, uint64_t events, uint64_t bytes)
 		run_json_gap(r, events, bytes);
 }
 
-/* logs: what is there is all that was asked for. */
+/* Without --follow, logs ends when all retained output was written. */
 static void
 on_caught_up(void *arg)
 {
@@ -180,7 +181,7 @@ on_closed(void *arg)
 	run_finish(r, r->code);
 }
 
-/* The error of process/start as the exit status that a shell would give. */
+/* Converts the error of process/start to the exit status of a shell. */
 static int
 start_status(const char *message)
 {
@@ -223,7 +224,7 @@ directory_known(void *arg, const struct execd_answer *a)
 		say_not_found(r, a->code == RPC_NOT_FOUND);
 }
 
-/* The error is the same for a missing program and a missing directory. */
+/* A missing program and a missing directory give the same error. */
 static void
 find_what_is_missing(struct run *r)
 {
@@ -245,7 +246,7 @@ on_failed(void *arg, int code, const char *message)
 	if (r->done)
 		return;
 	if (code == EXECD_CODE_LOST) {
-		r->ctl->ends = false; /* it may run */
+		r->ctl->ends = false; /* the command may be running */
 		run_finish(r,
 		    ctl_fail(r->ctl, EXIT_CTL_UNKNOWN,
 			"%s; what became of the command is unknown", message));
@@ -292,8 +293,8 @@ run_init(struct run *r, struct ctl *ctl)
 void
 run_clear(struct run *r)
 {
-	/* Answers are still due to what is about to be gone: the session is
-	 * left to end by itself. */
+	/* Answers to writes are still due, and they point to memory that will
+	 * be gone. The session therefore ends by its timeout on the server. */
 	if (r->writes > 0)
 		r->ctl->ends = false;
 	run_input_end(r);
@@ -304,7 +305,7 @@ run_clear(struct run *r)
 	output_clear(&r->err);
 }
 
-/* Everything the command wrote is out before its status is. */
+/* Writes all output of the command before its exit status is returned. */
 static int
 drain(struct run *r)
 {
@@ -315,7 +316,7 @@ drain(struct run *r)
 	if (err == 0)
 		err = output_drain(&r->err);
 	if (err < 0 && r->code == 0)
-		return EXIT_CTL_REFUSED; /* it was said */
+		return EXIT_CTL_REFUSED; /* the error was reported */
 	return r->code;
 }
 
@@ -367,8 +368,8 @@ run_start(struct run *r, const struct execd_start *start)
 	int err;
 
 	r->start = start;
-	/* With a deadline of the server's ours only waits for a server that
-	 * does not keep it. */
+	/* If the server has a timeout, the local one comes later and only
+	 * catches a server that does not keep its own. */
 	err = execd_process_start(r->ctl->client, &s, &events, r, &r->process);
 	if (err == -ENOTSUP) {
 		s.timeout_ms = 0;
@@ -397,8 +398,8 @@ run_detached(struct run *r, const struct execd_start *start)
 {
 	int err;
 
-	/* The caller remembers it, with nobody attached; what it writes is
-	 * for those who attach. */
+	/* The caller saves the record, with nobody attached. Output is kept for
+	 * those who attach later. */
 	r->remember = NULL;
 	r->forget = false;
 	r->quiet_output = true;

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: ISC */
 /*
- * Standard input on its way to the command: each byte once, and no more of
- * them under way than the server queues.
+ * Sends standard input to the command. Each byte is sent once, and no more
+ * writes are under way than the server queues.
  */
 #include <errno.h>
 #include <poll.h>
@@ -12,7 +12,7 @@
 #include "terminal.h"
 
 #define READ_BYTES 32768
-#define WRITES_MAX 32 /* under way; the peer queues 128 and then blocks */
+#define WRITES_MAX 32 /* under way; the peer blocks after 128 */
 
 #define ESCAPE '~'
 
@@ -24,7 +24,8 @@ written(void *arg, const struct execd_answer *a)
 	struct run *r = arg;
 
 	r->writes--;
-	/* A command that ended does not want it, and its end tells that. */
+	/* A command that has ended takes no input; its end is reported
+	 * anyway. */
 	if (a->code != 0 && a->code != EXECD_CODE_LOST)
 		ctl_tell(r->ctl, "input: %s", a->message);
 	if (a->code != 0 || !json_is(json_get(a->result, "status"), "accepted"))
@@ -43,8 +44,8 @@ close_input(struct run *r)
 
 /* --- Keys --------------------------------------------------------------- */
 
-/* "~." at the start of a line ends it here and now, for connections that are
- * dead. True: it was that. Takes the escape out of data[]. */
+/* "~." at the start of a line makes execctl leave, even if the connection is
+ * dead. Returns true for that. Removes the escape character from data[]. */
 static bool
 take_escapes(struct run *r, char *data, ssize_t *n)
 {
@@ -56,7 +57,7 @@ take_escapes(struct run *r, char *data, ssize_t *n)
 		if (r->escaped && c == '.')
 			return true;
 		if (r->escaped && c != ESCAPE)
-			data[to++] = ESCAPE; /* it was none */
+			data[to++] = ESCAPE; /* it was not an escape */
 		if (!r->escaped && r->at_line_start && c == ESCAPE) {
 			r->escaped = true;
 			continue;
@@ -111,7 +112,8 @@ run_input_update(struct run *r)
 	bool more = r->started && !r->in_ended && !r->done &&
 		    r->writes < WRITES_MAX && r->input != RUN_INPUT_NONE;
 
-	/* ~. must work while nothing is answered. */
+	/* The terminal is read even while nothing is answered, so that ~.
+	 * works. */
 	if (r->input == RUN_INPUT_TTY && r->started && !r->done)
 		more = !r->in_ended;
 	if (r->in.added || more)

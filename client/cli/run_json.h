@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: ISC */
 /*
- * run --json: one object a line for each event.
+ * run --json: writes one JSON object per line for each event.
  */
 #ifndef RUN_JSON_H
 #define RUN_JSON_H

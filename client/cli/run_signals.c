@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: ISC */
 /*
- * Signals: those a user or a script sends to execctl are for the command.
+ * Forwards the signals that a user or a script sends to execctl to the command.
  */
 #include <errno.h>
 #include <poll.h>
@@ -17,12 +17,14 @@
 static const int forwarded[] = { SIGINT, SIGTERM, SIGHUP, SIGQUIT, SIGUSR1,
 	SIGUSR2 };
 
-/* After SIGTERM, whatever the server, a reader or a writer does. */
+/* Seconds until execctl exits after SIGTERM, even if the server or a standard
+ * stream blocks. */
 #define TERMINATED_S 2
 
 static volatile sig_atomic_t known_code = EXIT_CTL_UNKNOWN;
 
-/* Only async-signal-safe functions: it comes at any moment. */
+/* Calls only async-signal-safe functions, because it runs in a signal
+ * handler. */
 static void
 leave_now(int sig)
 {
@@ -36,7 +38,7 @@ leave_now(int sig)
 	_exit(known_code);
 }
 
-/* The command is told, and has this long to end. */
+/* Gives the command, which gets the signal, some time to end. */
 static void
 leave_soon(void)
 {
@@ -55,7 +57,8 @@ resize(struct run *r)
 		execd_process_resize(r->process, rows, cols);
 }
 
-/* Nobody can be told: the connection is away, or we only look on. */
+/* Leaves if the command cannot get the signal: the connection is lost, or
+ * execctl only watches or reads. */
 static bool
 leave(struct run *r, int sig)
 {

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: ISC */
 /*
- * Names of sandbox profiles -> the context that process/start takes.
+ * Converts a sandbox profile's name to the context that process/start takes.
  */
 #include "sandbox_profile.h"
 
@@ -33,7 +33,8 @@ write_entry(struct json_writer *w, const char *kind, const char *subpath,
 	json_end(w, '}');
 }
 
-/* The workspace without what tells tools how to behave in it. */
+/* The workspace is writable, except for the directories that configure
+ * tools. */
 static void
 write_workspace(struct json_writer *w)
 {

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: ISC */
 /*
- * Paths of a server on the command line.
+ * Server paths on the command line.
  */
 #include "server_path.h"
 
@@ -11,7 +11,8 @@ server_path_part(const char *argument)
 {
 	const char *colon = strchr(argument, ':');
 
-	/* ./a:b and /a:b are paths. */
+	/* A colon after a slash belongs to the path: ./a:b and /a:b are
+	 * local. */
 	if (colon == NULL || memchr(argument, '/', (size_t)(colon - argument)))
 		return NULL;
 	return colon + 1;

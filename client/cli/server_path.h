@@ -1,22 +1,22 @@
 /* SPDX-License-Identifier: ISC */
 /*
- * Paths of a server on the command line: :PATH, and NAME:PATH of a server that
- * has a name.
+ * Server paths on the command line: :PATH, and NAME:PATH for a named server.
  */
 #ifndef SERVER_PATH_H
 #define SERVER_PATH_H
 
 #include "ctl.h"
 
-/* The part behind the colon, or NULL: a path of this machine. */
+/* Returns the part after the colon, or NULL for a path on this machine. */
 const char *server_path_part(const char *argument);
 
-/* The server that NAME: names, before the connection; all must name the same.
- * An exit status. */
+/* Chooses the server of NAME:PATH before the connection. All arguments must
+ * name the same one. Returns 0, or an exit status after a message. */
 int server_path_choose(struct ctl *ctl, const char *argument);
 
-/* Of a command all of whose paths are the server's: *argument without the
- * server that it names, if it names one. An exit status. */
+/* For commands that take only server paths. If *argument names a server,
+ * chooses it and removes the name. Returns 0, or an exit status after a
+ * message. */
 int server_path_take(struct ctl *ctl, const char **argument);
 
 #endif

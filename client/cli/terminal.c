@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: ISC */
 /*
- * The user's terminal in raw mode, and back.
+ * Puts the user's terminal into raw mode and back.
  */
 #include "terminal.h"
 

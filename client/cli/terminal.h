@@ -1,20 +1,20 @@
 /* SPDX-License-Identifier: ISC */
 /*
- * The user's terminal in raw mode, and back, on every way out that a program
- * can notice.
+ * Puts the user's terminal into raw mode. It is restored whenever the program
+ * can notice that it ends.
  */
 #ifndef TERMINAL_H
 #define TERMINAL_H
 
 #include <stdbool.h>
 
-/* 0, or -errno: standard input is no terminal. */
+/* Returns 0, or -errno if standard input is not a terminal. */
 int terminal_raw(void);
-/* Does nothing unless it is raw. Also called at exit. */
+/* Does nothing unless the terminal is raw. Also runs at exit(3). */
 void terminal_restore(void);
-/* After a SIGCONT somebody else's mode may be there. */
+/* Restores raw mode after SIGCONT: a shell may have changed the mode. */
 void terminal_raw_again(void);
-/* False: unknown. */
+/* False: the size is unknown. */
 bool terminal_size(unsigned int *rows, unsigned int *cols);
 
 #endif

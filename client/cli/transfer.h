@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: ISC */
 /*
- * One file on its way, in blocks, several of them under way. A lost
- * connection takes the server's file handle with it: the transfer begins
- * again where it was.
+ * Transfers one file in blocks, with several blocks under way. A lost
+ * connection also closes the server's file handle. The transfer then continues
+ * where it stopped.
  */
 #ifndef TRANSFER_H
 #define TRANSFER_H
@@ -11,27 +11,27 @@
 
 #define TRANSFER_BLOCK	  (1u << 20) /* bytes, the protocol's limit */
 #define TRANSFER_WINDOW	  6	     /* blocks under way */
-#define TRANSFER_ATTEMPTS 20	     /* lost connections without a byte */
+#define TRANSFER_ATTEMPTS 20	     /* attempts without any progress */
 
-/* From the server. */
+/* A transfer from the server. */
 struct download {
 	struct ctl *ctl;
 	char *path; /* owned, absolute */
-	/* Takes bytes, in order. 0 or -errno. */
+	/* Takes the next bytes. Returns 0 or -errno. */
 	int (*write)(void *arg, const void *data, size_t len);
-	/* May more be asked for? NULL: always. */
+	/* Tells whether more may be requested. NULL: always. */
 	bool (*ready)(void *arg);
-	/* The last call. code 0: complete; -errno of write; else a code of
-	 * the server's with its message. The download may be freed in it. */
+	/* The last callback; it may free the download. code is 0 for a complete
+	 * file, the -errno of write, or the server's code with its message. */
 	void (*done)(void *arg, int code, const char *message);
 	void *arg;
 
 	/* private */
 	char handle[32];
-	uint64_t asked, got;  /* offsets: of the next request, of what came */
-	unsigned int waiting; /* answers */
+	uint64_t asked, got;  /* offsets: next request, bytes received */
+	unsigned int waiting; /* answers that are due */
 	unsigned int attempts;
-	unsigned int generation; /* of the handle; answers know theirs */
+	unsigned int generation; /* not used */
 	bool eof, lost, closing, ended;
 	bool identified; /* size and time are known */
 	int64_t size, modified_ms;
@@ -40,22 +40,24 @@ struct download {
 };
 
 void download_start(struct download *d);
-/* After ready() became true. */
+/* Must be called after ready() became true. */
 void download_update(struct download *d);
-/* No further block is asked for; done() comes with this. */
+/* Requests no more blocks. done() will get this code and message. */
 void download_fail(struct download *d, int code, const char *message);
 void download_clear(struct download *d);
 
-/* To the server. */
+/* A transfer to the server. */
 struct upload {
 	struct ctl *ctl;
 	char *path;    /* owned, absolute */
-	uint64_t size; /* bytes that it will have */
-	/* So many bytes at offset. 0 or -errno (-ENODATA: there is less). */
+	uint64_t size; /* bytes it will have */
+	/* Reads len bytes at offset. Returns 0 or -errno; -ENODATA: the file is
+	 * shorter. */
 	int (*read)(void *arg, uint64_t offset, void *data, size_t len);
-	/* Where the next byte that is not in a hole is. May be NULL. */
+	/* Returns the offset of the next byte outside a hole. May be NULL. */
 	uint64_t (*next_data)(void *arg, uint64_t offset);
-	/* So many bytes are there; may go back. May be NULL. */
+	/* Reports how many bytes were sent. The number may decrease. May be
+	 * NULL. */
 	void (*progress)(void *arg, uint64_t offset);
 	void (*done)(void *arg, int code, const char *message);
 	void *arg;
@@ -68,11 +70,11 @@ struct upload {
 	unsigned int waiting;
 	unsigned int attempts;
 	bool opened, closing, lost, ended;
-	bool no_append; /* it did not work */
+	bool no_append; /* appending failed before */
 	struct execd_process *append;
 	unsigned int append_writes;
 	int append_code;
-	uint8_t *block; /* owned, TRANSFER_BLOCK bytes; NULL: not needed yet */
+	uint8_t *block; /* owned, TRANSFER_BLOCK bytes; or NULL */
 	int code;
 	char *message;
 };
@@ -80,12 +82,13 @@ struct upload {
 void upload_start(struct upload *u);
 void upload_clear(struct upload *u);
 
-/* upload_append.c: the rest of a file, by a command on the server, because no
- * file method opens a file without emptying it. Calls upload_appended(). */
+/* upload_append.c: a command on the server appends the rest of a file, because
+ * no file method opens a file without truncating it. Calls upload_appended() at
+ * the end. */
 void upload_append(struct upload *u);
 void upload_appended(struct upload *u, bool worked);
 
-/* A name for a handle that this program has not used. */
+/* Makes a handle name that this program has not used before. */
 void transfer_handle(char handle[32]);
 
 #endif

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: ISC */
 /*
- * One file to the server.
+ * Uploads one file to the server.
  */
 #include <errno.h>
 #include <inttypes.h>
@@ -11,7 +11,7 @@
 #include "path_uri.h"
 #include "transfer.h"
 
-#define QUEUED_MAX (16u << 20) /* bytes of the client, over all uploads */
+#define QUEUED_MAX (16u << 20) /* bytes queued, for all uploads */
 
 static void update(struct upload *u);
 
@@ -54,7 +54,7 @@ opened(void *arg, const struct execd_answer *a)
 	update(arg);
 }
 
-/* Blocks are answered in their order. */
+/* Blocks are answered in order. */
 static void
 put_block(void *arg, const struct execd_answer *a)
 {
@@ -140,7 +140,7 @@ send_bytes(struct upload *u, size_t n)
 	ask(u, "fs/writeBlock", &b, &w, put_block);
 }
 
-/* Whatever lies in a hole, except the last byte, which gives the size. */
+/* Skips a hole, but not the last byte, which sets the file's size. */
 static void
 pass_hole(struct upload *u)
 {
@@ -182,8 +182,8 @@ finish(struct upload *u)
 	u->done(u->arg, u->code, u->message ? u->message : "");
 }
 
-/* The handle is gone with the connection. What is on the server stays there,
- * and the rest is appended; a small file is sent again. */
+/* The handle was lost with the connection. What the server has stays, and the
+ * rest is appended. A small file is sent again. */
 static void
 try_again(struct upload *u)
 {
@@ -229,7 +229,8 @@ update(struct upload *u)
 	       (u->waiting == 0 ||
 		   execd_client_queued(u->ctl->client) < QUEUED_MAX))
 		send_block(u);
-	/* Behind the last block, without waiting for it. */
+	/* Sends fs/close right after the last block, without waiting for its
+	 * answer. */
 	if (u->code == 0 && !u->lost && u->sent == u->size && !u->closing)
 		close_handle(u);
 	if (u->waiting > 0)

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: ISC */
 /*
- * The rest of an upload after a lost connection. No file method opens a file
- * without emptying it, so a command appends: its input survives lost
- * connections, each byte once.
+ * Sends the rest of an upload after a lost connection. No file method opens a
+ * file without truncating it, so a command on the server appends. Its input
+ * survives lost connections, and each byte arrives once.
  */
 #include <inttypes.h>
 #include <stdio.h>
@@ -97,7 +97,8 @@ ended(void *arg)
 {
 	struct upload *u = arg;
 
-	/* Its exit status is not all: the file must be as long as it is. */
+	/* The exit status is not enough: the file must also have the right
+	 * size. */
 	ask_size(u, check_size);
 }
 
@@ -131,7 +132,8 @@ start_append(void *arg, const struct execd_answer *a)
 		upload_appended(u, false);
 		return;
 	}
-	/* Blocks that were not answered may have been written. */
+	/* Continues at the real size: unanswered blocks may have been
+	 * written. */
 	u->sent = (uint64_t)size;
 	u->append_code = -1;
 	snprintf(count, sizeof(count), "%" PRIu64, u->size - u->sent);
