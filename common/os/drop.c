@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: ISC */
 /*
- * Drops privileges for ever and verifies that they are gone. Used by children
- * of execd before they exec, and by the front-end and its helpers before they
- * read a byte of a client.
+ * Drops privileges permanently and verifies that they are gone. Used by
+ * children of execd before they exec, and by the front-end and its helpers
+ * before they read a byte of a client.
  */
 #include "drop.h"
 

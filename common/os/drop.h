@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: ISC */
 /*
- * Drops privileges for ever and verifies that they are gone.
+ * Drops privileges permanently and verifies that they are gone.
  */
 #ifndef DROP_H
 #define DROP_H

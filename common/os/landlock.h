@@ -9,8 +9,8 @@
 
 #include <stdint.h>
 
-/* Rights to files. The number behind a constant is the first ABI that has it
- * and those below it. */
+/* Rights to files. The number beside a constant is the first ABI that knows
+ * this right and those on the following lines. */
 #define LANDLOCK_EXECUTE     (1ull << 0) /* 1 */
 #define LANDLOCK_WRITE_FILE  (1ull << 1)
 #define LANDLOCK_READ_FILE   (1ull << 2)
@@ -72,9 +72,9 @@ int landlock_create(const struct landlock_attr *attr, int abi);
  */
 int landlock_allow(int ruleset, int fd, uint64_t rights);
 
-/* Applies the ruleset to this thread and its future children, for ever. Needs
- * no_new_privs. Makes only a system call. Returns 0 or -errno: -E2BIG after 16
- * rulesets, -EINVAL for unknown flags. */
+/* Applies the ruleset to this thread and its future children, permanently.
+ * Needs no_new_privs. Makes only a system call. Returns 0 or -errno: -E2BIG
+ * after 16 rulesets, -EINVAL for unknown flags. */
 int landlock_restrict(int ruleset, unsigned flags);
 
 /* Refuses all files, TCP ports, abstract sockets and signals to other
