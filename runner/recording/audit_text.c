@@ -1,7 +1,5 @@
 /* SPDX-License-Identifier: ISC */
-/*
- * What clients wrote, for records of fixed size.
- */
+/* Text that clients wrote, for records of fixed size. */
 #include "audit_text.h"
 
 #include <inttypes.h>
@@ -35,7 +33,7 @@ ends_like_a_mark(const char *text)
 	       strncmp(text + n - MARK_CHARS, MARK, strlen(MARK)) == 0;
 }
 
-/* How many of at most n bytes are no beginning of a character. */
+/* Returns how much of the first n bytes is whole characters. */
 static size_t
 whole_characters(const char *text, size_t n)
 {

@@ -1,7 +1,5 @@
 /* SPDX-License-Identifier: ISC */
-/*
- * What clients wrote, for records of fixed size.
- */
+/* Copies text that clients wrote into records of fixed size. */
 #ifndef AUDIT_TEXT_H
 #define AUDIT_TEXT_H
 
@@ -11,13 +9,17 @@
 #include "control.h"
 #include "util.h"
 
-/* Of a text up to its first NUL what there is room for, and a NUL. True: that
- * is not all of it. */
+/*
+ * Copies text up to its first NUL, as far as there is room, and adds a NUL.
+ * Returns true if that is not the whole text.
+ */
 bool audit_copy(char *to, size_t room, struct slice text);
 
-/* An id of a process, UTF-8, so that no two of a session look alike: what is
- * not all of one ends in a mark with a hash that nobody outside can compute,
- * and so does what ends like a mark by itself. */
+/*
+ * Copies a process id (UTF-8) so that no two ids of a session look alike. A
+ * shortened id ends in a mark with a keyed hash, which nobody outside can
+ * compute. An id that already ends like a mark gets one too.
+ */
 void audit_copy_id(char to[CONTROL_PROCESS_MAX], struct slice id);
 
 #endif

@@ -12,7 +12,7 @@
 
 #include "json.h"
 
-/* For the line that says there is no more room. */
+/* Reserved for the line that says that the limit was reached. */
 #define LAST_LINE_BYTES 256
 
 static int64_t
@@ -32,7 +32,9 @@ stop(struct recording *c)
 	c->fd = -1;
 }
 
-/* A line that is torn would be no line for a player. */
+/*
+ * A line that was written only in part would be invalid, so the recording ends.
+ */
 static int
 write_line(struct recording *c, const struct buf *line)
 {
@@ -134,7 +136,7 @@ recording_begin(struct recording *c, int fd, uint64_t max_bytes, bool input,
 	return err;
 }
 
-/* Bytes at the end that begin a character and do not finish it. */
+/* Returns how many bytes at the end begin a character without completing it. */
 static size_t
 unfinished(const uint8_t *p, size_t n)
 {

@@ -1,12 +1,13 @@
 /* SPDX-License-Identifier: ISC */
 /*
- * The recording of a terminal as asciicast v2
- * (docs.asciinema.org/manual/asciicast/v2): what the command wrote, when its
- * terminal changed its size, and, if the operator wants it, what was typed.
+ * Records a terminal as asciicast v2 (docs.asciinema.org/manual/asciicast/v2):
+ * what the command wrote, the changes of the terminal's size, and what was
+ * typed if the operator wants it.
  *
- * The broker opens the file, where the session's user cannot go, and passes
- * its descriptor. Every event is one write to a plain file, which waits for
- * nobody. What does not fit is not recorded, and the recording says so.
+ * The broker opens the file, where the session's user has no access, and passes
+ * its descriptor. Each event is one write to a regular file, which does not
+ * block. When the limit is reached, nothing more is recorded, and the recording
+ * says so.
  */
 #ifndef RECORDING_H
 #define RECORDING_H
@@ -16,38 +17,45 @@
 
 #include "util.h"
 
-/* The beginning of a character whose end is still to come. */
+/* The first bytes of a character that is not complete yet. */
 struct recording_rest {
 	uint8_t bytes[4];
 	size_t len;
 };
 
 struct recording {
-	int fd; /* owned; -1: at its end */
+	int fd; /* owned; -1: ended */
 	int64_t began_us;
-	uint64_t room_bytes; /* that are left of its limit */
-	bool input;	     /* what is typed, too */
+	uint64_t room_bytes; /* left of its limit */
+	bool input;	     /* record what is typed too */
 	struct recording_rest output_rest, input_rest;
 };
 
-/* What stands in the first line. */
+/* The content of the first line. */
 struct recording_title {
 	unsigned rows, cols;
 	const char *command, *title;
-	const char *term, *shell; /* NULL: not there */
+	const char *term, *shell; /* NULL: left out */
 };
 
-/* Takes fd over. 0, or -errno: nothing is recorded. */
+/*
+ * Begins a recording. Takes fd over. Returns 0, or -errno if nothing is
+ * recorded.
+ */
 int recording_begin(struct recording *c, int fd, uint64_t max_bytes, bool input,
     const struct recording_title *title);
 
-/* 0, or -errno of the write, or -EFBIG, that ended the recording; after it
- * always 0. */
+/*
+ * Return 0, or -errno if the write failed and ended the recording; -EFBIG: the
+ * limit is reached. Once it has ended, they always return 0.
+ */
 int recording_output(struct recording *c, const void *data, size_t len);
 int recording_input(struct recording *c, const void *data, size_t len);
 int recording_resize(struct recording *c, unsigned rows, unsigned cols);
 
-/* What waits for the rest of a character is written, and the file closed. */
+/*
+ * Writes an incomplete character at the end of the output and closes the file.
+ */
 void recording_end(struct recording *c);
 
 #endif

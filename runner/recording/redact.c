@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: ISC */
 /*
- * What must not stand in a record. A word may be a whole script, so it is
- * looked through as text: tokens between blanks, quotes and the like.
+ * Removes secrets from text for a record. A word may be a whole script, so it
+ * is searched as text: for tokens between blanks, quotes and the like.
  */
 #include "redact.h"
 
@@ -13,7 +13,7 @@
 
 #define BLANKS " \t\r\n"
 #define QUOTES "\"'`"
-/* What ends a token; a NUL never does. */
+/* Characters that end a token; a NUL does not. */
 #define ENDS BLANKS QUOTES "\\;&|()<>,{}[]=:@?#"
 
 struct scan {
@@ -41,7 +41,7 @@ is_one_of(char c, const char *set)
 	return c != '\0' && strchr(set, c) != NULL;
 }
 
-/* How far it is to the first of these, or to the end. */
+/* Returns the distance to the first of these characters, or to the end. */
 static size_t
 span(const struct scan *s, size_t from, const char *set)
 {
@@ -58,7 +58,7 @@ at(const struct scan *s, size_t n)
 	return n < s->left ? s->p[n] : '\0';
 }
 
-/* Of the last that fits its beginning. */
+/* Appends the next n bytes, or as many of them as there is room for. */
 static void
 keep(struct scan *s, size_t n)
 {
@@ -93,8 +93,10 @@ skip_blanks(const struct scan *s, size_t n)
 	return n;
 }
 
-/* To the quote that closes; a quote that a backslash stands before ends where
- * the next one does. */
+/*
+ * Drops up to the closing quote. If a backslash stands before the opening
+ * quote, the text ends at the next such quote.
+ */
 static void
 drop_quoted(struct scan *s, bool escaped)
 {
@@ -117,7 +119,7 @@ drop_quoted(struct scan *s, bool escaped)
 		keep(s, 1);
 }
 
-/* The secret is here, quoted or up to one of these. */
+/* Drops a secret: quoted, or up to one of the characters in ends. */
 static void
 drop_value(struct scan *s, const char *ends)
 {
@@ -131,7 +133,10 @@ drop_value(struct scan *s, const char *ends)
 		drop(s, span(s, 0, ends));
 }
 
-/* "user:password" of an option; numbers are a user's and a group's. */
+/*
+ * Drops the password of an option's "user:password". A number is kept, because
+ * then it is a user's and a group's number.
+ */
 static void
 drop_pair(struct scan *s)
 {
@@ -149,8 +154,10 @@ drop_pair(struct scan *s)
 		drop(s, end);
 }
 
-/* "//user:password@host"; without a colon it may be a token, where those are
- * usual. */
+/*
+ * Handles "//user:password@host". Without a colon, the text before the @ may be
+ * a token; it is dropped only for http.
+ */
 static void
 scan_authority(struct scan *s, bool http)
 {
@@ -174,8 +181,10 @@ scan_authority(struct scan *s, bool http)
 	}
 }
 
-/* What stands behind a secret's name: "=x", ": x", "\": \"x\"", or for an
- * option a blank. */
+/*
+ * Handles what follows a secret's name: "=x", ": x", "\": \"x\"", or a blank
+ * after an option.
+ */
 static void
 scan_behind_name(struct scan *s, bool option)
 {
@@ -217,7 +226,10 @@ scan_token(struct scan *s, size_t n)
 		s->state->next = REDACT_VALUE;
 }
 
-/* "--token --password x": the first took nothing, the second does. */
+/*
+ * In "--token --password x" the first option has no value, but the second one
+ * has.
+ */
 static bool
 is_secret_option(const struct scan *s)
 {

@@ -1,7 +1,5 @@
 /* SPDX-License-Identifier: ISC */
-/*
- * What is a secret: names, values, options.
- */
+/* Rules for names, values and options that are secrets. */
 #include "redact_rules.h"
 
 #include <ctype.h>
@@ -10,23 +8,23 @@
 #include "environment.h"
 #include "util.h"
 
-/* In a name without its hyphens and underscores. */
+/* Parts of names; hyphens and underscores in a name are ignored. */
 static const char *const secret_names[] = { "password", "passwd", "passphrase",
 	"secret", "token", "apikey", "accesskey", "privatekey", "credential",
 	"authorization", "cookie" };
 
-/* Names that end so say where the secret is, or how much of it there is. */
+/* Names with these ends tell where a secret is, or how much of it there is. */
 static const char *const harmless_ends[] = { "file", "path", "dir", "tokens",
 	"type", "ttl" };
 
-/* Whole names. */
+/* Matched as whole words. */
 static const char *const short_names[] = { "pass", "auth", "pwd" };
 
-/* Options with NAME:PASSWORD behind them. */
+/* Options followed by NAME:PASSWORD. */
 static const char *const pair_options[] = { "-u", "-U", "--user",
 	"--proxy-user" };
 
-/* What tells by itself that it is a secret. */
+/* Values that are recognized as secrets by their form. */
 static const char *const secret_values[] = { "ghp_*", "gho_*", "ghu_*", "ghs_*",
 	"github_pat_*", "glpat-*", "xox?-*", "AKIA????????????????",
 	"sk-????????????????*", "eyJ*.eyJ*.*" };
@@ -81,7 +79,10 @@ ends_with(const char *s, const char *end)
 	return len >= n && strcmp(s + len - n, end) == 0;
 }
 
-/* "_PASS" of DB_PASS is no part of a longer word. */
+/*
+ * The word must be the whole name or follow a separator, as in DB_PASS. "pwd"
+ * counts only after a separator.
+ */
 static bool
 has_short_name(struct slice name)
 {

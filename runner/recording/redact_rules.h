@@ -1,19 +1,25 @@
 /* SPDX-License-Identifier: ISC */
 /*
- * What is a secret: by its name, by its look, or because an option takes one.
- * Built-in rules, and configured ones. For redact.c.
+ * Decides what is a secret: by its name, by its form, or because an option
+ * takes one. There are built-in and configured rules. Used by redact.c.
  */
 #ifndef REDACT_RULES_H
 #define REDACT_RULES_H
 
 #include "redact.h"
 
-/* Of a path the last name, of an option what follows its hyphens. */
+/*
+ * Tell whether token is the name of a secret, or a secret. Of a path only the
+ * last name counts, of an option what follows its hyphens.
+ */
 bool redact_is_name(const struct redact_rules *rules, struct slice token);
 
 bool redact_is_value(const struct redact_rules *rules, struct slice token);
 
-/* "-u": a name and a password follow, with a colon between. */
+/*
+ * An option like "-u", which a name and a password follow, separated by a
+ * colon.
+ */
 bool redact_is_pair_option(struct slice token);
 
 #endif
