@@ -11,7 +11,7 @@
 #include "log.h"
 #include "util.h"
 
-/* Left ones that are looked at again when a group is wanted. */
+/* How many groups of `left` are checked when a group is wanted. */
 #define LOOK_AGAIN 4
 
 void
@@ -22,7 +22,7 @@ cgroup_pool_init(struct cgroup_pool *pool, const struct cgroup *session,
 	TAILQ_INIT(&pool->free);
 	TAILQ_INIT(&pool->left);
 	pool->controllers = cgroup_controllers(session);
-	/* Version 1: no group there for what is not limited. */
+	/* In version 1, no group is made for a limit that is not set. */
 	if (pool->limits.cpu_percent == 0 &&
 	    pool->session.dirs[CGROUP_CPU] >= 0) {
 		close(pool->session.dirs[CGROUP_CPU]);
@@ -38,7 +38,10 @@ group_name(const struct group *g, char name[GROUP_NAME_MAX])
 	snprintf(name, GROUP_NAME_MAX, "command-%u", g->number);
 }
 
-/* Whatever fails: no command runs with less than a whole group. */
+/*
+ * After any error there is no group: no command runs with only a part of its
+ * limits.
+ */
 static int
 make(struct cgroup_pool *pool, struct group *g)
 {
@@ -63,7 +66,7 @@ make(struct cgroup_pool *pool, struct group *g)
 	return err;
 }
 
-/* Those whose last process ended meanwhile. */
+/* Reuses groups in `left` whose last process has ended. */
 static void
 collect(struct cgroup_pool *pool)
 {
@@ -102,7 +105,10 @@ command_cgroup_take(struct cgroup_pool *pool)
 	return NULL;
 }
 
-/* By how much; a count that cannot be read now is 0. */
+/*
+ * Returns the increase of a count since the last call. A count that cannot be
+ * read now is 0.
+ */
 static uint64_t
 rise(uint64_t *seen, uint64_t now)
 {
@@ -138,8 +144,11 @@ command_cgroup_kill(struct group *g)
 	return cgroup_kill(&g->cgroup);
 }
 
-/* In version 1 nobody could fork in it any more; in version 2 some kernels kill
- * at birth whoever is cloned into a group that ever was. */
+/*
+ * Removes a group that was killed. In version 1 no process could fork in it any
+ * more. In version 2 some kernels kill each process that is cloned into a group
+ * that was ever killed.
+ */
 static bool
 discard(struct cgroup_pool *pool, struct group *g)
 {
@@ -168,7 +177,10 @@ command_cgroup_settle(struct cgroup_pool *pool, struct group *g)
 void
 command_cgroup_give_back(struct cgroup_pool *pool, struct group *g)
 {
-	/* What was left behind is none of the next command's. */
+	/*
+	 * Counts of what was left behind must not be reported for the next
+	 * command.
+	 */
 	if (pool->counted)
 		command_cgroup_counts(g);
 	if (!command_cgroup_settle(pool, g))

@@ -1,7 +1,5 @@
 /* SPDX-License-Identifier: ISC */
-/*
- * Kills for want of memory, from a file that stays open.
- */
+/* Kills for lack of memory, read from a file that stays open. */
 #include "oom.h"
 
 #include "cgroup.h"

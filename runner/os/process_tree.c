@@ -1,7 +1,5 @@
 /* SPDX-License-Identifier: ISC */
-/*
- * Who belongs to a command, by what /proc says now.
- */
+/* The processes of a command, found in /proc. */
 #include "process_tree.h"
 
 #include <dirent.h>
@@ -20,23 +18,29 @@
 
 #include "util.h"
 
-/* To stop them all; one that the kernel does not let stop is not waited for
- * any longer. */
+/*
+ * Time for stopping all of them. A process that the kernel does not stop in
+ * this time is not waited for.
+ */
 #define STOP_MS	    100
 #define STOP_NAP_NS 200000
 
-/* Who forked faster than they could be stopped is killed in the next round. */
+/*
+ * A process that forked faster than it could be stopped is killed in the next
+ * round.
+ */
 #define ROUNDS_MAX 5
 
 struct entry {
 	pid_t pid, parent, group, session;
-	unsigned long long started; /* with the pid: which process it is */
+	/* identifies the process together with the pid */
+	unsigned long long started;
 	char state;
 	enum { UNKNOWN, MEMBER, OTHER } kind;
-	unsigned depth; /* of a member, below those that are none; 0: unknown */
+	unsigned depth; /* of a MEMBER below the topmost one; 0: unknown */
 };
 
-/* What is killed: who belongs to it is asked anew in each round. */
+/* What to kill. Each round searches its members again. */
 struct tree {
 	pid_t leader;
 	uint64_t mark; /* 0: none */
@@ -44,7 +48,7 @@ struct tree {
 };
 
 struct entries {
-	struct entry *all; /* owned; in order of their pids */
+	struct entry *all; /* owned; ordered by pid */
 	size_t count, cap;
 };
 
@@ -85,8 +89,10 @@ has_mark(pid_t pid, uint64_t mark)
 	       limit.rlim_max == mark;
 }
 
-/* proc(5): the fields of /proc/PID/stat behind the name in parentheses. 0 or
- * -errno; -ESRCH also for one that is dead already. */
+/*
+ * Reads /proc/PID/stat (proc(5)), whose fields follow the name in parentheses.
+ * Returns 0 or -errno; -ESRCH also for a dead process.
+ */
 static int
 read_entry(const char *pid, struct entry *e)
 {
@@ -165,8 +171,10 @@ find(const struct entries *list, pid_t pid)
 				      sizeof(key), compare_pids);
 }
 
-/* Up to an ancestor of which it is known, then the same for all on the way:
- * every process is looked at twice at most. */
+/*
+ * Goes up to an ancestor whose kind is known, then gives that kind to all on
+ * the way. So each process is visited at most twice.
+ */
 static void
 mark_line(const struct entries *list, struct entry *e)
 {
@@ -198,7 +206,9 @@ mark(const struct entries *list, const struct tree *t)
 		mark_line(list, &list->all[i]);
 }
 
-/* To that very process, not to one that has its pid since. */
+/*
+ * Sends the signal to that very process, not to a later one with the same pid.
+ */
 static bool
 send(const struct entry *e, int sig)
 {
@@ -225,8 +235,11 @@ send_all(const struct entries *list, int sig)
 	return sent;
 }
 
-/* False: every member was found stopped, so none of them forks. The signal
- * alone does not say so: one may be half way through a fork. */
+/*
+ * Returns false if every member was found stopped, so that none of them forks.
+ * Having sent the signal is not enough: a process may be in the middle of a
+ * fork.
+ */
 static bool
 stop_all(const struct entries *list)
 {
@@ -242,8 +255,10 @@ stop_all(const struct entries *list)
 	return running;
 }
 
-/* Up to an ancestor whose depth is known, then down again. No longer than
- * there are processes: /proc was read while they changed. */
+/*
+ * Goes up to an ancestor whose depth is known, then down again. The steps are
+ * limited, because /proc changed while it was read.
+ */
 static void
 measure_depth(const struct entries *list, struct entry *e)
 {
@@ -270,8 +285,10 @@ compare_depths(const void *a, const void *b)
 	return x > y ? -1 : x < y;
 }
 
-/* Children first: when a parent is gone, the kernel lets a stopped process
- * group go on that nobody in its session could continue any more. */
+/*
+ * Kills children first. When a parent ends first, the kernel continues a
+ * stopped process group if it becomes orphaned.
+ */
 static int
 kill_stopped(struct entries *list)
 {

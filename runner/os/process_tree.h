@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: ISC */
 /*
- * Who belongs to a command, by what /proc says now: its process group, or
- * everything in the session it leads (setsid(2)) and below that. A descendant
- * in a session of its own, whose parents have ended, is found by the command's
- * mark, where it has one.
+ * Finds the processes of a command in /proc: its process group, or everything
+ * in the session it leads (setsid(2)) and below that. A descendant in another
+ * session whose parents have ended is found by the command's mark, if it has
+ * one.
  */
 #ifndef PROCESS_TREE_H
 #define PROCESS_TREE_H
@@ -14,22 +14,22 @@
 enum process_target { PROCESS_ALONE, PROCESS_GROUP, PROCESS_TREE };
 
 /*
- * A mark for a command that neither a control group nor a pid namespace holds:
- * a limit on the time of real-time processes (RLIMIT_RTTIME) of more than a
- * hundred thousand years, which is none and which all descendants inherit.
- * Unique among the commands of all runners. A command that sets that limit
- * itself, or that was started with one, is found as if it had no mark.
+ * Returns a mark for a command that is held neither by a control group nor by a
+ * pid namespace. The mark is a limit on real-time CPU time (RLIMIT_RTTIME) of
+ * more than a hundred thousand years. It limits nothing, and all descendants
+ * inherit it. It is unique among the commands of all runners. If a command sets
+ * that limit itself, or was started with one, it is found as if it had no mark.
  */
 uint64_t process_tree_new_mark(void);
 
-/* In the child, before it executes the command; only system calls. */
+/* Sets the mark. Called in the child before exec; makes only system calls. */
 void process_tree_set_mark(uint64_t mark);
 
 /*
- * Sends a signal to the group or tree of a leader, which may have ended. With
- * SIGKILL all of them are stopped before the first one dies, so that none can
- * fork away. A mark of 0 is none. Returns how many got it, or -errno when /proc
- * does not tell.
+ * Sends a signal to the group or tree of a leader, which may have ended. For
+ * SIGKILL all processes are stopped before the first one is killed, so that
+ * none can escape by forking. mark 0: none. Returns how many got the signal, or
+ * -errno if /proc cannot be read.
  */
 int process_tree_signal(
     pid_t leader, uint64_t mark, int sig, enum process_target target);

@@ -1,7 +1,5 @@
 /* SPDX-License-Identifier: ISC */
-/*
- * Children: who ended, and that nobody is left at the end.
- */
+/* Reaps children, and makes sure that none is left at the end. */
 #include "reaper.h"
 
 #include <errno.h>
@@ -67,7 +65,7 @@ reaper_init(struct event_base *base, bool pid_namespace, void (*idle)(void))
 	struct event *ev;
 	sigset_t set;
 
-	/* Else "everybody" would be more than the session. */
+	/* Otherwise kill(-1) would reach more than the session. */
 	if (pid_namespace && getpid() != 1)
 		return -EPERM;
 	owns_namespace = pid_namespace;
@@ -112,7 +110,7 @@ reaper_is_stopped(const struct reaper_watch *w)
 {
 	siginfo_t info = { 0 };
 
-	/* WNOWAIT leaves the state, so that it can be asked for again. */
+	/* WNOWAIT keeps the state, so that it can be asked again. */
 	return w->pid > 0 &&
 	       waitid(P_PID, (id_t)w->pid, &info,
 		   WSTOPPED | WNOHANG | WNOWAIT) == 0 &&
@@ -154,8 +152,10 @@ signal_one(pid_t pid, void *arg)
 {
 	const int *sig = arg;
 
-	/* Leaders take their group along; a child's pid is ours to use until
-	 * it is reaped. */
+	/*
+	 * The signal goes to the whole group of a group leader. The pid of a
+	 * child is not reused before we reap it.
+	 */
 	if (getpgid(pid) == pid)
 		kill(-pid, *sig);
 	else
@@ -165,8 +165,11 @@ signal_one(pid_t pid, void *arg)
 void
 reaper_signal_all(int sig)
 {
-	/* To find those of a namespace, the kernel looks at every process of
-	 * the host; whoever has lost his parent in it is our child. */
+	/*
+	 * For kill(-1) the kernel visits every process of the host, so it is
+	 * skipped if there are no children: in a pid namespace every orphan is
+	 * our child.
+	 */
 	if (owns_namespace && reaper_has_children())
 		kill(-1, sig);
 	else if (!owns_namespace)
@@ -182,8 +185,10 @@ reaper_kill_all(int timeout_ms)
 
 	while (reaper_has_children() && now_ms() < deadline) {
 		reaper_signal_all(SIGKILL);
-		/* Those who die hand their own children over: look again at
-		 * each death, and every 10 ms in case one came in between. */
+		/*
+		 * Processes that die leave their children to us. So look again
+		 * at each death, and every 10 ms in case one was missed.
+		 */
 		poll(&pfd, 1, 10);
 		while (read(signal_fd, &info, sizeof(info)) > 0)
 			continue;

@@ -1,14 +1,13 @@
 /* SPDX-License-Identifier: ISC */
 /*
- * execd-runner --user-namespace: root executes it to make a user namespace
- * that belongs to a user. It knows nothing but a number of a user and of a
- * group.
+ * execd-runner --user-namespace: root executes it to make a user namespace that
+ * belongs to a user. It gets only the number of a user and of a group.
  *
- * A namespace belongs to the effective user of whoever makes it, and its owner
- * may signal everybody inside. So only the effective user changes here, and
- * only for one system call: real and saved user stay root's, and no process of
- * the user's may signal or trace this one. The child that is born inside holds
- * the namespace until there is a descriptor, has nothing else to do, and is
+ * A namespace belongs to the effective user of the process that makes it, and
+ * its owner may signal every process inside. So only the effective user changes
+ * here, and only for one system call. The real and saved users stay root, so no
+ * process of the user may signal or trace this one. The child inside keeps the
+ * namespace alive until there is a descriptor. It does nothing else, and is
  * waited for only after it was killed. The maps are written from outside.
  */
 #include "user_namespace.h"
@@ -31,8 +30,11 @@
 #include "seqpacket.h"
 #include "util.h"
 
-/* Where AppArmor or a sysctl forbid user namespaces to ordinary users, an
- * effective capability counts; a change of the effective user took them. */
+/*
+ * Where AppArmor or a sysctl forbids user namespaces to ordinary users, an
+ * effective capability permits them. Changing the effective user removed the
+ * capabilities.
+ */
 static int
 raise_capabilities(void)
 {
@@ -57,7 +59,10 @@ set_effective_user(uid_t uid, gid_t gid)
 	if (setresgid(keep_gid, gid, keep_gid) < 0 ||
 	    setresuid(keep_uid, uid, keep_uid) < 0)
 		return -errno;
-	/* Becoming another user may have made it visible (fs.suid_dumpable). */
+	/*
+	 * Changing the user may have made the process visible
+	 * (fs.suid_dumpable).
+	 */
 	drop_visibility();
 	return raise_capabilities();
 }
@@ -69,7 +74,7 @@ static void __attribute__((noreturn)) hold(void)
 		pause();
 }
 
-/* A process in a new namespace of the user's, or -errno. */
+/* Returns a process in a new namespace of the user, or -errno. */
 static pid_t
 make_holder(uid_t uid, gid_t gid)
 {
@@ -119,7 +124,7 @@ open_holder(pid_t holder)
 	return dir < 0 ? -errno : dir;
 }
 
-/* The namespace's descriptor, or -errno with *step. */
+/* Returns the namespace's descriptor, or -errno with *step. */
 static int
 take_namespace(pid_t holder, uid_t uid, gid_t gid, const char **step)
 {

@@ -1,12 +1,16 @@
 /* SPDX-License-Identifier: ISC */
 /*
- * A user namespace for the sandboxes of a user, made by root.
+ * Makes a user namespace for the sandboxes of a user. Program: execd-runner as
+ * root.
  */
 #ifndef USER_NAMESPACE_H
 #define USER_NAMESPACE_H
 
-/* user: "UID:GID". Sends the descriptor on the control channel as
- * STARTER_OPENED, and waits for nobody. The exit code. Root only. */
+/*
+ * user is "UID:GID". Sends the descriptor on the control channel as
+ * STARTER_OPENED, without waiting for anybody. Returns the exit code. Root
+ * only.
+ */
 int user_namespace_run(const char *user);
 
 #endif

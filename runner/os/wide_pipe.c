@@ -1,17 +1,17 @@
 /* SPDX-License-Identifier: ISC */
-/*
- * Room in a command's pipes (runner).
- */
+/* Enlarges a command's pipes. Program: execd-runner. */
 #include "wide_pipe.h"
 
 #include <fcntl.h>
 
-/* What it is widened to, when it was full so often. */
+/* The new size, and how often the pipe must have been full. */
 #define WIDE_BYTES (1 << 20)
 #define FULL_TIMES 4
 
-/* A user's pipes have room for 64 MiB together; beyond it the kernel makes new
- * ones tiny. A runner takes no more than this many wide ones of it. */
+/*
+ * The pipes of one user may hold 64 MiB together; beyond that the kernel makes
+ * new ones tiny. A runner enlarges no more pipes than this.
+ */
 #define WIDE_MAX 16
 
 static unsigned wide_pipes;
@@ -24,7 +24,7 @@ wide_pipe_note_full(struct wide_pipe *w, int fd)
 	w->asked = true;
 	if (wide_pipes == WIDE_MAX)
 		return;
-	/* Refused: it serves as it is. */
+	/* If the kernel refuses, the pipe is used as it is. */
 	w->wide = fcntl(fd, F_SETPIPE_SZ, WIDE_BYTES) >= 0;
 	wide_pipes += w->wide;
 }
