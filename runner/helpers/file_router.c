@@ -1,7 +1,5 @@
 /* SPDX-License-Identifier: ISC */
-/*
- * Which helper serves which fs/ request, and when.
- */
+/* Which helper serves which fs/ request, and when. */
 #include "file_router.h"
 
 #include <errno.h>
@@ -26,7 +24,10 @@ struct held_request {
 void
 file_router_init(struct file_router *f)
 {
-	/* Without the handles: pages that stay zero are not the session's. */
+	/*
+	 * handles[] is not cleared here: it is zero already, and untouched
+	 * pages cost the session nothing.
+	 */
 	f->nhandles = 0;
 	STAILQ_INIT(&f->held);
 	f->outstanding = 0;
@@ -60,8 +61,10 @@ add_handle(
 	memcpy(h->id, note->id, note->id_len);
 }
 
-/* A helper knows its own handles; here it is about those of another. Answers
- * and returns false when the handle cannot be. */
+/*
+ * Checks a new handle's id against those of other helpers; each helper checks
+ * its own. Answers and returns false if the handle cannot be opened.
+ */
 static bool
 check_open(struct request *r, struct slice id, const struct helper *h)
 {
@@ -93,7 +96,7 @@ make_note(enum file_note_kind kind, struct slice id)
 	return note;
 }
 
-/* An answer without an error: a handle more, or one less. */
+/* Applies a successful answer: adds or removes a handle. */
 static void
 take_note(
     struct file_router *f, const struct file_note *note, struct helper *by)
@@ -153,8 +156,10 @@ names_policy(const struct rpc_message *m)
 	return v != NULL && v->type != JSON_NULL;
 }
 
-/* Does it need a helper of its own, and all others to wait? A context that
- * does not decode does: it is judged when its turn comes. */
+/*
+ * Tells whether the request needs a helper of its own, and all others to wait.
+ * One whose context does not decode counts too; it is judged in its turn.
+ */
 static bool
 is_exclusive(struct session *s, const struct rpc_method *method,
     const struct rpc_message *m)
@@ -177,8 +182,11 @@ file_router_wants(const struct rpc_method *method, const struct fs_params *p)
 	};
 }
 
-/* The sandbox of the request's policy; *sandbox is NULL when it has none that
- * says anything of files. Answers and returns false when there can be none. */
+/*
+ * Finds the sandbox of the request's policy; *sandbox is NULL if the policy
+ * does not restrict files. Answers and returns false if there can be no
+ * sandbox.
+ */
 static bool
 find_sandbox(struct request *r, const struct rpc_method *method,
     struct rpc_message *m, struct sandbox **sandbox)
@@ -235,7 +243,10 @@ find_helper(
 	return h;
 }
 
-/* On record before it is done. What does not decode, the helper refuses. */
+/*
+ * Records the operation before it is done. Parameters that do not decode are
+ * left for the helper to refuse.
+ */
 static bool
 record(struct request *r, const struct rpc_method *method,
     struct rpc_message *m, bool sandboxed)
@@ -249,7 +260,7 @@ record(struct request *r, const struct rpc_method *method,
 	       audit_file(r, method, &p.fs, sandboxed);
 }
 
-/* Its turn has come. */
+/* Forwards a request whose turn has come. */
 static int
 forward(struct request *r, const struct rpc_method *method,
     struct rpc_message *m, const char *text, size_t len)
@@ -304,7 +315,7 @@ has_turn(struct session *s, bool exclusive)
 	       (f->outstanding == 0 || (!exclusive && !f->exclusive));
 }
 
-/* Its patterns are looked for; the others wait. */
+/* Scans the patterns of the first held request; the others wait. */
 static void
 scan_first(struct session *s)
 {
@@ -334,7 +345,7 @@ file_router_take(struct request *r, const struct rpc_method *method,
 	return RPC_PENDING;
 }
 
-/* It has to wait for its patterns, and the others for it. */
+/* Puts a request back at the front, where it waits for its patterns. */
 static void
 put_back(struct request *r, struct held_request *h)
 {
@@ -348,7 +359,7 @@ put_back(struct request *r, struct held_request *h)
 	scan_first(r->session);
 }
 
-/* False: the first one has to wait still. */
+/* Returns false if the first held request must still wait. */
 static bool
 release_first(struct session *s)
 {
@@ -360,7 +371,7 @@ release_first(struct session *s)
 	struct rpc_message m;
 	bool turn;
 
-	/* It was decoded once; the copy decodes again. */
+	/* It was decoded before, so the copy must decode too. */
 	if (rpc_parse(&m, h->text, h->len) < 0)
 		log_fatal("a held request does not decode any more");
 	turn = has_turn(s, is_exclusive(s, h->method, &m));

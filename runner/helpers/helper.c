@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: ISC */
 /*
- * The runner's side of its helpers: how they start and end. What goes to them
- * and comes back is in helper_relay.c.
+ * The runner's side of its helpers: start and end. The traffic is in
+ * helper_relay.c.
  */
 #include "helper_parts.h"
 
@@ -20,11 +20,11 @@
 #include "loop.h"
 #include "sandbox.h"
 
-/* What they are. Without a program of its own a helper is this one again. */
+/* The programs of the helpers. A file helper is execd-runner itself. */
 static const struct helper_program {
-	const char *name; /* in errors */
+	const char *name; /* for errors */
 	const char *argv[3];
-	bool environment; /* is given the session's */
+	bool environment; /* gets the session's environment */
 } programs[HELPER_KINDS] = {
 	[HELPER_FILES] = { "the file helper",
 	    { "execd-runner", "--files", NULL }, false },
@@ -63,7 +63,7 @@ helper_free(struct helper *h)
 	free(h);
 }
 
-/* What it was asked will not be answered by it. */
+/* Requests sent to this helper will not be answered by it. */
 static void
 forget_files(struct helper *h)
 {
@@ -115,8 +115,10 @@ helper_stop_all(struct session *s)
 	file_router_clear(s);
 }
 
-/* Half an answer cannot be taken back, and of a stream the client would wait
- * for the rest; then the connection ends. */
+/*
+ * Ends a failed helper. Half an answer cannot be taken back, and a client would
+ * wait for the rest of a stream; in these cases the connection ends.
+ */
 static void
 fail(struct helper *h, const char *how)
 {
@@ -160,8 +162,10 @@ helper_look(struct helper *h)
 		loop_add(&h->look_event, &after);
 }
 
-/* A deadline would end honest work: a tree may be large, a disk or an origin
- * slow. A helper that is stopped, in contrast, never answers. */
+/*
+ * There is no deadline: a tree may be large, and a disk or a server slow. But a
+ * helper that is stopped never answers.
+ */
 static void
 look_cb(evutil_socket_t fd, short what, void *arg)
 {
@@ -176,13 +180,16 @@ look_cb(evutil_socket_t fd, short what, void *arg)
 		fail(h, "was stopped by a signal, and is replaced");
 }
 
-/* Nothing watches the helper's pid but its socket: this only reaps. */
+/* The end of a helper is noticed by its socket; here it is only reaped. */
 static void
 ended(struct reaper_watch *w, int wait_status, const struct rusage *usage)
 {
 }
 
-/* Never returns; runs on the runner's memory until it executes. */
+/*
+ * The helper's child process. Never returns; runs in the runner's memory until
+ * exec.
+ */
 static void __attribute__((noreturn))
 child(const struct session *s, enum helper_kind kind, int fd)
 {
@@ -204,7 +211,10 @@ child(const struct session *s, enum helper_kind kind, int fd)
 	_exit(127);
 }
 
-/* In a sandbox: no program is executed, there may be none to see. */
+/*
+ * Starts a file helper in a sandbox, without exec, because the program may not
+ * be visible there.
+ */
 static pid_t
 start_in_sandbox(struct sandbox *sandbox, int fd)
 {

@@ -1,10 +1,11 @@
 /* SPDX-License-Identifier: ISC */
 /*
- * The runner's side of its helpers, processes that serve some methods of the
- * attached connection so that nothing slow stalls the rest: file helpers
- * (this same program; fs/ methods, one after the other), one for the session
- * and one in each sandbox that is asked for files, and execd-http. Their
- * answers are passed on as they come. They end with their connection.
+ * The runner's side of its helpers. Helpers are processes that serve some
+ * methods of the attached connection, so that slow work does not delay the
+ * rest. File helpers are this same program and serve fs/ methods one after
+ * another: one for the session, and one in each sandbox that needs it. The
+ * other helper is execd-http. Answers are passed on as they come. Helpers end
+ * with their connection.
  */
 #ifndef HELPER_H
 #define HELPER_H
@@ -13,32 +14,40 @@
 #include "request.h"
 #include "session.h"
 
-/* The one of that kind, in that sandbox (NULL: none), started if there is none.
- * NULL with errno. */
+/*
+ * Returns the helper of that kind in that sandbox (NULL: none), and starts it
+ * if needed. Returns NULL with errno on failure.
+ */
 struct helper *helper_get(
     struct session *s, enum helper_kind kind, struct sandbox *sandbox);
 
 struct sandbox *helper_sandbox(const struct helper *h);
 
-/* Hands a request on; `note` is for file_router_answered(), NULL for other
- * kinds. Always RPC_PENDING. */
+/*
+ * Forwards a request; `note` is for file_router_answered(), NULL for other
+ * kinds. Returns RPC_PENDING, or 0 if it was refused.
+ */
 int helper_forward(struct helper *h, struct request *r,
     const struct file_note *note, const char *text, size_t len);
 
-/* While helpers are far behind, their client waits. */
+/* Pauses the client while helpers are far behind. */
 void helper_pause_client(struct session *s);
 
-/* A sandbox is to make room: its helper is stopped if nothing needs it. False:
- * something does. */
+/*
+ * Asks to free a sandbox to make room: stops its helper if nothing needs it.
+ * Returns false if something does.
+ */
 bool helper_give_up(struct session *s, const struct sandbox *sandbox);
 
 /* The client reads again. */
 void helper_resume_all(struct session *s);
 
-/* Ends the HTTP exchanges of a connection that nobody reads from any more. */
+/*
+ * Ends the HTTP exchanges of a connection whose answers nobody reads any more.
+ */
 void helper_stop_http(struct session *s);
 
-/* The connection is over, and with it file handles and HTTP exchanges. */
+/* The connection has ended, and file handles and HTTP exchanges with it. */
 void helper_stop_all(struct session *s);
 
 #endif

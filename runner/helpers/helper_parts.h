@@ -1,7 +1,5 @@
 /* SPDX-License-Identifier: ISC */
-/*
- * A helper, for the files that make it: tls_helper.c and helper_relay.c.
- */
+/* Shared by the files of a helper: helper.c and helper_relay.c. */
 #ifndef HELPER_PARTS_H
 #define HELPER_PARTS_H
 
@@ -14,19 +12,19 @@
 
 #define QUEUE_MAX_BYTES (512u << 20) /* of requests, for one helper */
 
-/* How often a helper that owes an answer is looked at. */
+/* The interval at which a helper that owes an answer is checked. */
 #define LOOK_SECONDS 5
-/* A helper that is found stopped as often as this in a row is replaced. */
+/* A helper found stopped this many times in a row is replaced. */
 #define LOOKS_STOPPED 2
 
-/* A request whose answer is due. */
+/* A request that is not answered yet. */
 struct forwarded {
 	STAILQ_ENTRY(forwarded) link; /* helper.waiting */
 	uint32_t number;
 	struct rpc_id id;
-	struct spool *spool;   /* goes with it; NULL: none */
-	size_t at;	       /* spool: its frame in helper.queue, */
-	bool sent;	       /* until the frame has begun to go */
+	struct spool *spool; /* sent with it; NULL: none */
+	size_t at; /* with a spool: position of its frame in helper.queue */
+	bool sent; /* with a spool: its frame has begun to be sent */
 	struct file_note note; /* HELPER_FILES */
 };
 
@@ -39,36 +37,41 @@ struct helper {
 	int fd;
 	struct event in_event, out_event;
 	struct event look_event; /* pending while it owes an answer */
-	unsigned stopped;	 /* looks in a row that found it stopped */
+	unsigned stopped;	 /* checks in a row that found it stopped */
 	bool reading;
-	struct buf queue; /* request frames not written yet */
+	struct buf queue; /* request frames not completely written */
 	size_t queue_at;
-	unsigned spools;		  /* of requests in it */
+	unsigned spools;		  /* spools of requests in `queue` */
 	STAILQ_HEAD(, forwarded) waiting; /* in the order of requests */
 	uint32_t number;		  /* of the newest request */
-	unsigned streams;		  /* answered, but not at their end */
+	unsigned streams; /* answers whose stream has not ended */
 	uint8_t header[FRAME_TAGGED_BYTES];
 	uint8_t header_len;
-	bool answering; /* a file request; what the answer says: */
+	bool answering; /* a file request's answer is being relayed */
 	bool failed;
 	struct file_note note;
 };
 
-/* "the file helper", in errors. */
+/* The helper's name in errors, such as "the file helper". */
 const char *helper_name(const struct helper *h);
 
-/* It died on its own, or said what it must not: whoever waits is told, and
- * the next request starts another. May free h. */
+/*
+ * The helper died or broke the rules: waiting requests are answered with an
+ * error, and the next request starts another helper. May free h.
+ */
 void helper_failed(struct helper *h);
 
-/* A request was handed on. A helper may take as long as it needs for the
- * answer, but not be stopped meanwhile. */
+/*
+ * Called after a request was forwarded: begins checking whether the helper is
+ * stopped by a signal. It may take any time for an answer, but must not be
+ * stopped.
+ */
 void helper_look(struct helper *h);
 
-/* It is answered, or will not be. Frees f. */
+/* The request is answered, or never will be. Frees f. */
 void helper_forwarded_free(struct helper *h, struct forwarded *f);
 
-/* Of its events; arg is the helper. */
+/* Event callbacks; arg is the helper. */
 void helper_in_cb(evutil_socket_t fd, short what, void *arg);
 void helper_out_cb(evutil_socket_t fd, short what, void *arg);
 

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: ISC */
 /*
- * What goes to the runner's helpers, and what comes from them: requests in a
- * queue for each, answers straight into the session's channel.
+ * Traffic with the helpers: each has a queue of requests, and its answers go
+ * directly into the session's channel.
  */
 #include "helper_parts.h"
 
@@ -16,7 +16,7 @@
 #include "log.h"
 #include "loop.h"
 
-/* Requests kept for a helper that is busy; beyond it the client waits. */
+/* With more queued for a helper, the client is paused. */
 #define QUEUE_PAUSE_BYTES (1u << 20)
 
 #define READ_BYTES (128u << 10)
@@ -31,7 +31,7 @@ helper_resume_all(struct session *s)
 		loop_watch(&h->in_event, &h->reading, true);
 }
 
-/* False: the tag answers nothing that was asked. */
+/* Returns false if the tag belongs to no open request. */
 static bool
 take_tag(struct helper *h, uint32_t tag)
 {
@@ -57,7 +57,7 @@ take_tag(struct helper *h, uint32_t tag)
 	return true;
 }
 
-/* The header of the next frame is complete. */
+/* Begins to relay; the header of the next frame is complete. */
 static bool
 begin_relay(struct helper *h)
 {
@@ -72,7 +72,7 @@ begin_relay(struct helper *h)
 	return true;
 }
 
-/* The frame is whole; now others may have their turn. */
+/* The frame is complete; others may get their turn. */
 static void
 end_relay(struct helper *h)
 {
@@ -83,8 +83,10 @@ end_relay(struct helper *h)
 	h->answering = false;
 }
 
-/* Pieces of answers go straight into the session's channel. False: what came
- * is no frame. */
+/*
+ * Passes parts of answers into the session's channel. Returns false if the data
+ * is not a valid frame.
+ */
 static bool
 relay(struct helper *h, const uint8_t *p, size_t n)
 {
@@ -120,7 +122,10 @@ helper_in_cb(evutil_socket_t fd, short what, void *arg)
 	bool was_relaying = s->relaying == h;
 	ssize_t n;
 
-	/* The client does not read, or another helper's frame is under way. */
+	/*
+	 * Waits while the client does not read, or while another helper's frame
+	 * is being relayed.
+	 */
 	if (s->client.channel.want_write ||
 	    (s->relaying != NULL && !was_relaying)) {
 		loop_watch(&h->in_event, &h->reading, false);
@@ -134,12 +139,12 @@ helper_in_cb(evutil_socket_t fd, short what, void *arg)
 		helper_failed(h);
 		return;
 	}
-	/* Others were held back meanwhile. */
+	/* Others were held back during the frame. */
 	if (was_relaying && s->relaying == NULL)
 		s->client.channel.on->drained(&s->client.channel);
 }
 
-/* The next request in the queue that has a descriptor with it. */
+/* Returns the next queued request that has a spool. */
 static struct forwarded *
 next_spool(struct helper *h)
 {
@@ -153,8 +158,10 @@ next_spool(struct helper *h)
 	return f;
 }
 
-/* As write(2), of the queue up to the next descriptor, or with that one the
- * header of its frame. */
+/*
+ * Like write(2): writes the queue up to the next request with a spool, or the
+ * header of that request's frame with the spool's descriptor.
+ */
 static ssize_t
 write_queue(struct helper *h, struct forwarded *f)
 {
@@ -185,7 +192,10 @@ flush(struct helper *h)
 		h->queue_at += n > 0 ? (size_t)n : 0;
 	} while (n > 0 && f != NULL);
 	if (n < 0 && errno != EAGAIN && errno != EINTR) {
-		/* Its end of file tells the rest, of one that lives too. */
+		/*
+		 * The end of file that follows handles the rest, even if the
+		 * helper still lives.
+		 */
 		shutdown(h->fd, SHUT_RDWR);
 		return;
 	}
@@ -217,9 +227,12 @@ helper_pause_client(struct session *s)
 	channel_pause(&s->client.channel, behind);
 }
 
-/* Drops what was sent. A client that never stops sending keeps the queue from
- * ever being empty, so that flush() alone would keep every byte of an upload.
- * Each byte is moved once at most: half of the queue is dropped at a time. */
+/*
+ * Drops what was sent. A client that never stops sending keeps the queue from
+ * getting empty, and without this every byte of an upload would be kept. At
+ * least half of the queue is dropped at a time, so each byte is moved once at
+ * most.
+ */
 static void
 drop_sent(struct helper *h)
 {
@@ -234,7 +247,7 @@ drop_sent(struct helper *h)
 	h->queue_at = 0;
 }
 
-/* A large request is handed on as it lies there. */
+/* The frame of a large request is moved into the queue without a copy. */
 static void
 enqueue(struct helper *h, const char *text, size_t len, bool spooled)
 {
@@ -256,7 +269,7 @@ has_room(const struct helper *h, size_t len)
 	return len < QUEUE_MAX_BYTES - FRAME_HEADER_BYTES - h->queue.len;
 }
 
-/* One request too large for what waits already fails; the session goes on. */
+/* Refuses one request if too much is waiting; the session goes on. */
 static int
 refuse(struct helper *h, struct request *r, const struct file_note *note)
 {
@@ -292,7 +305,10 @@ helper_forward(struct helper *h, struct request *r,
 	STAILQ_INSERT_TAIL(&h->waiting, f, link);
 	s->client.waiting++;
 	helper_look(h);
-	/* A helper that stopped reading gets no event, and so no flush(). */
+	/*
+	 * A helper that stopped reading causes no event, so flush() is not
+	 * called.
+	 */
 	if (!event_pending(&h->out_event, EV_WRITE, NULL))
 		flush(h);
 	else

@@ -1,7 +1,5 @@
 /* SPDX-License-Identifier: ISC */
-/*
- * The search for what patterns match, and the process that makes it.
- */
+/* The scan for what patterns match, and the process that does it. */
 #include "pattern_scan.h"
 
 #include <errno.h>
@@ -22,10 +20,10 @@
 #include "sandboxes.h"
 #include "session.h"
 
-/* A file system that does not answer must not hold starts for ever. */
+/* A file system that does not answer must not block starts for ever. */
 #define DEADLINE_SECONDS 60
 
-/* Every match has a path, and there are RESOLVE_MATCHES_MAX of them. */
+/* Each match has a path, and there are at most RESOLVE_MATCHES_MAX. */
 #define ANSWER_MAX_BYTES (RESOLVE_MATCHES_MAX * (size_t)PATH_MAX + (1u << 20))
 
 /* --- memory that both sides have ---------------------------------------- */
@@ -47,7 +45,7 @@ put_all(int fd, const void *data, size_t len)
 	return 0;
 }
 
-/* Everything that is there; *data is the caller's. */
+/* Reads everything; the caller frees *data. */
 static int
 get_all(int fd, size_t max, char **data, size_t *len)
 {
@@ -107,7 +105,7 @@ get_matches(struct buf_reader *r, struct resolve_matches *m)
 
 /* --- the process -------------------------------------------------------- */
 
-/* The runner decoded the same text, and came to where the patterns are. */
+/* Decodes the request again; the runner decoded the same text before. */
 static void
 look(struct session *s, struct rpc_message *m, struct resolve_matches *found)
 {
@@ -146,7 +144,10 @@ answer(struct session *s)
 	return err;
 }
 
-/* On a copy of the runner's memory, and with nothing else of it. */
+/*
+ * The scanning process. It has a copy of the runner's memory, but no
+ * descriptors except its own.
+ */
 static void __attribute__((noreturn)) child(struct session *s, int fd)
 {
 	sigset_t unblocked;
@@ -188,7 +189,7 @@ stop(struct pattern_scan *p)
 	p->fd = p->memory = -1;
 }
 
-/* Whoever asked goes on with what there is; an error refuses him. */
+/* Continues the request with the result; an error refuses it. */
 static void
 finish(struct session *s, struct resolve_matches *found)
 {
@@ -318,7 +319,10 @@ pattern_scan_ask(
 		p->err = put_all(p->memory, text, len);
 	if (p->err == 0 && send(p->fd, "", 1, MSG_NOSIGNAL) != 1)
 		p->err = -errno;
-	/* Who could not be asked is refused in the next turn of the loop. */
+	/*
+	 * If the process could not be asked, the request is refused in the next
+	 * turn of the loop.
+	 */
 	if (p->err < 0)
 		deadline.tv_sec = 0;
 	loop_add(&p->deadline, &deadline);
