@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: ISC */
 /*
- * The reference runner's dialect: one command for one parent. When the
- * command has ended, whatever it left behind is killed, its last output is
- * told, then its exit: nothing outlives the runner, nothing is cut.
+ * The reference runner's dialect: one command for one parent. When the command
+ * has ended, everything it left behind is killed, then its last output and its
+ * exit are reported. So nothing outlives the runner, and no output is cut off.
  */
 #include "dialect_v1.h"
 
@@ -23,7 +23,7 @@
 #include "sandboxes.h"
 #include "util.h"
 
-#define CLEANUP_MS   20 /* between looks for what was left behind */
+#define CLEANUP_MS   20 /* interval of killing what was left behind */
 #define LAST_KILL_MS 3000
 
 static struct dialect {
@@ -34,8 +34,8 @@ static struct dialect {
 	struct event timeout, cleanup;
 	bool started;
 	bool timed_out;
-	bool finished; /* nothing more will be told */
-	int code;      /* of the program */
+	bool finished; /* nothing more will be reported */
+	int code;      /* exit code of the program */
 } d;
 
 static void
@@ -46,7 +46,7 @@ finish(int code)
 	channel_stop_reading(&d.channel);
 }
 
-/* An error ends the runner: its parent asked for one thing. */
+/* An error ends the runner, because its parent asked for only one thing. */
 static void
 fail(const char *code, const char *fmt, const char *detail)
 {
@@ -68,7 +68,7 @@ on_output(struct process *p, uint64_t seq, enum stream stream, const void *data,
 {
 	struct json_writer w = channel_begin(&d.channel);
 
-	/* A terminal has one stream, and this dialect no word for it. */
+	/* A terminal has one stream, and this dialect has no name for it. */
 	runner_v1_write_output(
 	    &w, stream == STREAM_STDERR ? "stderr" : "stdout", data, len);
 	channel_send(&d.channel);
@@ -130,7 +130,7 @@ arm_timeout(uint64_t ms)
 	loop_add(&d.timeout, &tv);
 }
 
-/* command[] as a vector; NULL when a NUL byte hides in it. */
+/* Returns command[] as a vector, or NULL if a string contains a NUL byte. */
 static char **
 build_argv(const struct json_value *command)
 {
@@ -204,8 +204,10 @@ keep_helper(void *owner, const struct sandbox *n)
 	return false; /* there are no helpers here */
 }
 
-/* The sandbox of the policy; NULL: none was asked for. False: it was, and there
- * is none. */
+/*
+ * Finds the sandbox of the policy; *sandbox is NULL if none was asked for.
+ * Returns false if one was asked for and cannot be had.
+ */
 static bool
 find_sandbox(const struct runner_v1_spawn *s, char *const *envp,
     struct sandbox **sandbox)
@@ -273,8 +275,10 @@ ignore_answer(void *arg, enum input_status status)
 {
 }
 
-/* No answer exists for stdin: what a command never reads is dropped with it,
- * what exceeds the queue is an error. */
+/*
+ * This dialect has no answer to stdin. Input that the command never reads is
+ * dropped; input that exceeds the queue is an error.
+ */
 static void
 take_stdin(struct slice bytes)
 {
@@ -311,7 +315,7 @@ on_drained(struct channel *ch)
 		process_resume(&d.process);
 }
 
-/* The parent went: its command goes too. */
+/* The parent is gone, so its command ends too. */
 static void
 on_ended(struct channel *ch)
 {
@@ -376,7 +380,10 @@ dialect_v1_run(struct event_base *base, int in_fd, int out_fd)
 	return d.code;
 }
 
-/* A FIFO for reading opens when its writer does; the other one follows. */
+/*
+ * Opening a FIFO for reading waits for its writer; so the parent must open them
+ * in this order.
+ */
 int
 dialect_v1_run_paths(struct event_base *base, const char *in, const char *out)
 {
