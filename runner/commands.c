@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: ISC */
 /*
- * Session mode. The broker is the only one who can say whose session this
- * is: CONFIGURE comes first, on a channel no front-end ever held. An order
- * that is not in the table, or not permitted now, ends the runner. Those that
- * are waited for are in commands_asked.c.
+ * Session mode: handles the broker's commands. Only the broker can say whose
+ * session this is: CONFIGURE comes first, on a channel that no front-end ever
+ * had. A command that is not in the table, or not permitted now, ends the
+ * runner. The question that waits for an answer is in commands_asked.c.
  */
 #include "commands_parts.h"
 
@@ -30,7 +30,7 @@
 #include "session.h"
 #include "watcher.h"
 
-/* The session's last processes get this long to die of SIGKILL. */
+/* How long the session's last processes have to die of SIGKILL. */
 #define LAST_KILL_MS 3000
 
 enum runner_state {
@@ -49,13 +49,15 @@ void
 commands_end(void)
 {
 	reaper_kill_all(LAST_KILL_MS);
-	/* Placeholders on the disk go with the last who used them. */
+	/*
+	 * Placeholders on the disk are removed when nobody uses them any more.
+	 */
 	if (!(state & (RUNNER_FRESH | RUNNER_CONFIGURED)))
 		sandbox_pool_clear(&session.sandbox.pool);
 	exit(0);
 }
 
-/* The last child was reaped. */
+/* Called when the last child was reaped. */
 static void
 on_idle(void)
 {
@@ -63,7 +65,9 @@ on_idle(void)
 		commands_end();
 }
 
-/* The broker never waits for a runner, so waiting for it has an end. */
+/*
+ * The broker never waits for a runner, so this wait for the broker is bounded.
+ */
 void
 commands_report(enum control_type type, const void *payload)
 {
@@ -77,13 +81,13 @@ commands_report(enum control_type type, const void *payload)
 		   -EAGAIN &&
 	       poll(&room, 1, REPORT_WAIT_MS) > 0)
 		continue;
-	/* Of a broker that is gone the channel itself tells. */
+	/* If the broker is gone, the channel reports it. */
 	if (err < 0 && err != -EPIPE)
 		log_fatal_errno(err, "the broker takes no report");
 	buf_clear(&b);
 }
 
-/* Would a client that comes back find anything? */
+/* Tells whether a client that comes back would find nothing. */
 static bool
 is_empty(const struct session *s)
 {
@@ -109,7 +113,10 @@ report_unwatched(uint32_t number, enum channel_end why)
 	commands_report(RUNNER_EVENT_UNWATCHED, &u);
 }
 
-/* In their order: the program, what the flags name, control groups. */
+/*
+ * The descriptors come in this order: the HTTP program, those the flags name,
+ * control groups.
+ */
 static int
 take_fds(const struct control_session_config *c, const int *fds, size_t nfds,
     struct session_fds *own, struct cgroup *cgroup)
@@ -178,7 +185,7 @@ take_recording(const uint8_t *packet, size_t len, const int *fds, size_t nfds)
 	return 0;
 }
 
-/* Without it nobody is attached: there is no default to fall back to. */
+/* No client is attached before the sandbox limits came; there is no default. */
 static int
 take_sandbox(const uint8_t *packet, size_t len, const int *fds, size_t nfds)
 {
@@ -197,8 +204,10 @@ take_sandbox(const uint8_t *packet, size_t len, const int *fds, size_t nfds)
 	return 0;
 }
 
-/* The user's home, if he may go there; its absence is his business. Now, not
- * when the runner was made: it may have waited. */
+/*
+ * Changes to the user's home, if permitted; a missing home is not an error.
+ * This is done now because the runner may have waited since it was made.
+ */
 static void
 go_home(void)
 {
@@ -234,8 +243,10 @@ take_watch(const uint8_t *packet, size_t len, const int *fds, size_t nfds)
 	return 0;
 }
 
-/* The connection is over for the broker. Usually the channel said so
- * before; then there is nothing left to do. */
+/*
+ * The connection has ended for the broker. Usually the channel ended first, and
+ * there is nothing left to do.
+ */
 static int
 take_detach(const uint8_t *packet, size_t len, const int *fds, size_t nfds)
 {
@@ -267,7 +278,7 @@ report_running(const struct session_process *p)
 	commands_report(RUNNER_EVENT_RUNNING, &r);
 }
 
-/* The broker that knew it is gone, and this one asks. */
+/* Asked by a new broker: the one that knew this runner is gone. */
 static int
 take_identify(const uint8_t *packet, size_t len, const int *fds, size_t nfds)
 {
@@ -285,8 +296,10 @@ take_identify(const uint8_t *packet, size_t len, const int *fds, size_t nfds)
 	const struct session_process *p;
 	int err = control_get(packet, len, RUNNER_COMMAND_IDENTIFY, NULL);
 
-	/* A broker of another version learns from the answer which one this
-	 * runner speaks, and decides. */
+	/*
+	 * A broker of another version learns this runner's version from the
+	 * answer, and decides.
+	 */
 	if (nfds > 0 || (err < 0 && err != -EPROTO))
 		return -EBADMSG;
 	memcpy(i.peer, session.client.peer, sizeof(i.peer));
@@ -342,7 +355,7 @@ take_one(const uint8_t *packet, size_t len, const int *fds, size_t nfds)
 	    control_fault(packet, len, fault));
 }
 
-/* The first of them has the descriptors. */
+/* The descriptors belong to the first command. */
 static void
 take_several(const uint8_t *p, size_t len, const int *fds, size_t nfds)
 {
@@ -369,7 +382,7 @@ commands_take(const uint8_t *packet, size_t len, const int *fds, size_t nfds)
 		take_one(packet, len, fds, nfds);
 }
 
-/* False: there is none. */
+/* Returns false if there is no command to take. */
 static bool
 take_next(void)
 {
@@ -387,7 +400,7 @@ take_next(void)
 		commands_take(packet, (size_t)n, fds, nfds);
 		return true;
 	}
-	/* The broker is gone: no command outlives its session. */
+	/* Without a broker the session ends, and its commands with it. */
 	log_error(n < 0 ? (int)n : 0, "the broker is gone");
 	commands_end();
 }
@@ -398,7 +411,7 @@ control_cb(evutil_socket_t fd, short what, void *arg)
 	take_next();
 }
 
-/* Until it knows whose session this is, there is nothing else to wait for. */
+/* Until the runner knows whose session this is, it waits for nothing else. */
 static void
 take_first(void)
 {
@@ -421,16 +434,16 @@ commands_run(struct event_base *base, char **env)
 	if (control == NULL)
 		log_fatal("control channel: no event");
 	loop_add(control, NULL);
-	/* Up to four for each process. */
+	/* Each process needs up to four descriptors. */
 	descriptors_raise(UINT64_MAX);
-	/* Same-uid processes must not look into, or drive, this one. */
+	/* Processes of the same user must not read or control this one. */
 	prctl(PR_SET_DUMPABLE, 0);
 	heap_init(base);
 	take_first();
 	for (;;) {
 		if (event_base_loop(base, EVLOOP_ONCE) < 0)
 			log_fatal("event loop failed");
-		/* One write for all that this turn composed. */
+		/* One write for everything composed in this turn. */
 		channel_flush(&session.client.channel);
 		session_finish_if_answered(&session);
 		watchers_flush(&session);

@@ -1,14 +1,14 @@
 /* SPDX-License-Identifier: ISC */
-/*
- * Session mode: what the broker tells this runner (execd-runner(8)).
- */
+/* Session mode: the runner obeys the broker's commands (execd-runner(8)). */
 #ifndef COMMANDS_H
 #define COMMANDS_H
 
 struct event_base;
 
-/* Serves the session that the broker configures over CONTROL_FD. Does not
- * return: the program exits with the session. */
+/*
+ * Serves the session that the broker configures over CONTROL_FD. Does not
+ * return; the program exits when the session ends.
+ */
 void commands_run(struct event_base *base, char **env)
     __attribute__((noreturn));
 

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: ISC */
 /*
  * Asks the broker for the file of a terminal's recording. The runner waits for
- * the answer; other orders that arrive meanwhile are put off.
+ * the answer; other commands of the broker that arrive meanwhile are put off.
  */
 #include "commands_parts.h"
 
@@ -18,7 +18,7 @@
 #include "seqpacket.h"
 #include "util.h"
 
-/* Orders that came while another was waited for; their turn is next. */
+/* A command that came during the wait; it is taken next. */
 struct stashed_order {
 	STAILQ_ENTRY(stashed_order) link; /* stash */
 	int fds[SEQPACKET_FDS_MAX];
@@ -28,7 +28,7 @@ struct stashed_order {
 static STAILQ_HEAD(, stashed_order) stash = STAILQ_HEAD_INITIALIZER(stash);
 static unsigned stashed;
 
-/* More than the broker says in so short a time. */
+/* More than the broker sends in such a short time. */
 #define STASH_MAX 1024
 
 #define ERRNO_MAX 4095
@@ -65,8 +65,11 @@ put_off(const uint8_t *packet, size_t len, const int *fds, size_t nfds)
 	STAILQ_INSERT_TAIL(&stash, o, link);
 }
 
-/* One packet into what the caller has: its bytes, 0 if there was none. The
- * broker never waits for a runner, so this wait has an end as well. */
+/*
+ * Receives one packet into the caller's buffers. Returns its length, or 0 if
+ * there was none. The broker never waits for a runner, so this wait is bounded
+ * too.
+ */
 static size_t
 hear(uint8_t packet[CONTROL_MESSAGE_MAX], int *fds, size_t *nfds)
 {
@@ -92,8 +95,10 @@ ask_for_recording(const struct control_recording_wanted *ask)
 	commands_report(RUNNER_EVENT_RECORDING_FILE, ask);
 }
 
-/* The answer, with its descriptors. A broker that took the question with it
- * when it ended does not answer; the next one is asked again. */
+/*
+ * Waits for the answer and its descriptors. If the broker ended before it
+ * answered, the next broker is asked again.
+ */
 static void
 wait_for_recording(const struct control_recording_wanted *ask,
     struct control_recording_file *answer, int *fds, size_t *nfds)

@@ -1,7 +1,5 @@
 /* SPDX-License-Identifier: ISC */
-/*
- * For the files of session mode: commands.c and commands_asked.c.
- */
+/* Shared by the files of session mode: commands.c and commands_asked.c. */
 #ifndef COMMANDS_PARTS_H
 #define COMMANDS_PARTS_H
 
@@ -13,31 +11,37 @@
 #include "commands.h"
 #include "control.h"
 
-/* A broker that does not read for so long is stuck, and so is the next. */
+/*
+ * A broker that does not read for this long is stuck, and a new one would be
+ * too.
+ */
 #define REPORT_WAIT_MS 30000
 
 extern struct event_base *commands_base;
 
-/* An order in its turn; one that is impossible ends the runner. */
+/* Carries out a command of the broker; an impossible one ends the runner. */
 void commands_take(
     const uint8_t *packet, size_t len, const int *fds, size_t nfds);
 
-/* A report to the broker, at once. */
+/* Sends a report to the broker at once. */
 void commands_report(enum control_type type, const void *payload);
 
-/* It ends with a word about it. */
+/* Ends the runner and logs which command was impossible. */
 void commands_impossible(enum control_type type) __attribute__((noreturn));
 
-/* The program exits with the session. */
+/* Ends the session and the program. */
 void commands_end(void) __attribute__((noreturn));
 
-/* Recordings that were asked for, ever. */
+/* How many recordings were requested so far. */
 extern uint32_t commands_recordings;
 
 /* session.open_recording. */
 int commands_open_recording(struct slice process);
 
-/* Orders that were put off, now. An event's, and of who takes the next. */
+/*
+ * Carries out the commands that were put off. Called by an event, and before
+ * the next command is taken.
+ */
 void commands_take_stashed_cb(evutil_socket_t fd, short what, void *arg);
 
 #endif

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: ISC */
 /*
- * execd-runner: one session of one user (execd-runner(8)). Started by the
- * broker with its control channel on descriptor 3; or, speaking the
- * reference runner's dialect for one command, by anybody.
+ * execd-runner: one session of one user (execd-runner(8)). execd starts it with
+ * its control channel on descriptor 3. Anybody may start it for one command in
+ * the reference runner's dialect.
  */
 #include <errno.h>
 #include <event2/event.h>
@@ -59,15 +59,16 @@ static const struct option long_options[] = {
 
 struct runner_options {
 	bool stdio;
-	bool files;	  /* the runner's own: serves fs/ methods */
-	bool sandbox;	  /* likewise: starts what is sandboxed */
-	bool cleanup;	  /* the broker's: after a runner that was killed */
-	const char *user; /* likewise: to become first, "UID:GID" */
-	const char *user_namespace; /* likewise: to make one for this user */
+	bool files;	  /* by a runner: serves fs/ methods */
+	bool sandbox;	  /* by a runner: starts sandboxed commands */
+	bool cleanup;	  /* cleans up after a killed runner */
+	const char *user; /* "UID:GID" to become first */
+	/* make a namespace for this "UID:GID" */
+	const char *user_namespace;
 	const char *pipe_in, *pipe_out;
 };
 
-/* -1 to go on, else an exit code. */
+/* Returns -1 to go on, otherwise an exit code. */
 static int
 parse_options(struct runner_options *o, int argc, char **argv)
 {
@@ -118,7 +119,9 @@ parse_options(struct runner_options *o, int argc, char **argv)
 	return -1;
 }
 
-/* What a parent ignored or blocked must not reach the commands. */
+/*
+ * Signals that a parent ignored or blocked must not stay so for the commands.
+ */
 static void
 reset_signals(void)
 {
@@ -131,7 +134,10 @@ reset_signals(void)
 	sigprocmask(SIG_SETMASK, &none, NULL);
 }
 
-/* Few descriptors, many sessions: epoll's own, no locks, no environment. */
+/*
+ * There are few descriptors but many sessions: epoll without locks, and no
+ * settings from the environment.
+ */
 static struct event_base *
 make_event_base(void)
 {
@@ -151,7 +157,9 @@ make_event_base(void)
 	return base;
 }
 
-/* In a sandbox: the file helper, on a copy of the sandbox. */
+/*
+ * The file helper inside a sandbox; it runs in a copy of the sandbox process.
+ */
 static void
 serve_files(void)
 {
@@ -166,12 +174,15 @@ main(int argc, char **argv)
 
 	if (code >= 0)
 		return code;
-	/* Executed by descriptor, it would be called after that. */
+	/*
+	 * A program that is executed by descriptor would have the descriptor's
+	 * number as its name.
+	 */
 	prctl(PR_SET_NAME, "execd-runner");
 	log_init("execd-runner",
 	    getenv("EXECD_DEBUG") ? LOG_LEVEL_DEBUG : LOG_LEVEL_INFO);
 	reset_signals();
-	/* Its standard error is its caller's otherwise. */
+	/* In the other modes standard error belongs to the caller. */
 	if (!o.stdio && o.pipe_in == NULL)
 		log_never_block();
 	if (o.user_namespace != NULL)
