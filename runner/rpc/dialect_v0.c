@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: ISC */
 /*
  * The first protocol version, exec-server.v0, beside the current one on the
- * same connection (doc/protocol.md section 16): the server names the processes,
- * nothing is retained of them, and they end with their connection.
+ * same connection (doc/protocol.md section 16). The server names the processes,
+ * nothing of them is retained, and they end with their connection.
  */
 #include <stdio.h>
 #include <string.h>
@@ -36,7 +36,7 @@ end_event(struct session_process *p, struct json_writer *w)
 	channel_send(&p->session->client.channel);
 }
 
-/* A terminal has one stream, and this dialect no word for it. */
+/* A terminal has one stream, and this dialect has no name for it. */
 static void
 on_output(struct process *process, uint64_t seq, enum stream stream,
     const void *data, size_t len)
@@ -98,7 +98,7 @@ reply_bool(struct request *r, const char *key, bool value)
 	return 0;
 }
 
-/* A new one, that no process of either dialect has. */
+/* Makes an id that no process of either dialect has. */
 static struct slice
 make_id(struct session *s, char text[ID_MAX])
 {
@@ -122,7 +122,8 @@ method_command_exec(struct request *r, const union method_params *params)
 	p.process_id = make_id(r->session, id);
 	sp = method_process_begin(r, &p);
 	if (sp == NULL) {
-		r->session->v0_starts -= r->unscanned; /* it comes again */
+		/* the request will be repeated */
+		r->session->v0_starts -= r->unscanned;
 		return 0;
 	}
 	sp->v0 = true;
@@ -157,10 +158,12 @@ reply_written(struct request *r, struct slice id, enum input_status status)
 	}
 }
 
-/* A write that waits for room in the queue. It may outlive its connection;
- * then nobody is told. */
+/*
+ * A write that waits for room in the queue. If its connection ends first,
+ * nobody is told.
+ */
 struct pending_write {
-	struct request request; /* its id is owned */
+	struct request request; /* owns its id */
 	uint32_t generation;
 	size_t id_len;
 	char id[ID_MAX];

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: ISC */
 /*
- * The process/ methods that act on a process that runs: signals, its end, its
- * input and terminal; and waiting for its end (doc/protocol.md sections 7.6,
- * 17).
+ * The process/ methods that act on a running process: signals, ending it, its
+ * input and its terminal; also waiting for its end (doc/protocol.md sections
+ * 7.6, 17).
  */
 #include <errno.h>
 #include <signal.h>
@@ -36,7 +36,10 @@ target_of(enum signal_target target)
 	return targets[target];
 }
 
-/* The peer's form tells nothing, whether there is a process or not. */
+/*
+ * The peer's form of the method: the answer does not tell whether there is such
+ * a process.
+ */
 static int
 signal_silently(struct request *r, const struct process_signal_params *p)
 {
@@ -133,7 +136,7 @@ method_process_resize(struct request *r, const union method_params *params)
 	return reply_empty(r);
 }
 
-/* Waits for closed, not for exited: then its output is complete, too. */
+/* Waits for closed instead of exited, so that the output is complete too. */
 int
 method_process_wait(struct request *r, const union method_params *params)
 {

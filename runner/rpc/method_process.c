@@ -15,8 +15,10 @@
 
 /* --- process/start ------------------------------------------------------ */
 
-/* A copy of the strings as argv[], argv[0] replaced by arg0 if there is one.
- * NULL: a NUL byte inside. One free() frees it. */
+/*
+ * Copies the strings to an argv[], with arg0 as argv[0] if it is given. Returns
+ * NULL if one contains a NUL byte. One free() frees the result.
+ */
 static char **
 build_argv(const struct process_start_params *p)
 {
@@ -50,7 +52,10 @@ check_retention(const struct retention_params *p, uint64_t limit_bytes)
 	       (!p->has_tail || p->tail_bytes <= limit_bytes - p->head_bytes);
 }
 
-/* What the answer does not wait for, before there is any output. */
+/*
+ * Applies the options that the answer does not wait for, before there is
+ * output.
+ */
 static void
 apply_options(struct session_process *sp, const struct process_start_params *p,
     char *const *argv)
@@ -77,8 +82,10 @@ apply_options(struct session_process *sp, const struct process_start_params *p,
 			: s->config.retention_bytes - keep->head_bytes);
 }
 
-/* The checks behind decoding and state, in the order of section 7.1. Answers
- * and returns false when one fails. */
+/*
+ * Checks what decoding and state leave open, in the order of section 7.1.
+ * Answers and returns false if a check fails.
+ */
 static bool
 check_start(struct request *r, const struct process_start_params *p)
 {
@@ -137,11 +144,16 @@ refuse_start(struct request *r, int err, const char *step, bool enforcing)
 	}
 }
 
-/* A view that somebody replaced under its sandbox is built anew. */
+/*
+ * How often a start is tried if somebody replaced a view under its sandbox,
+ * which is then built anew.
+ */
 #define START_TRIES 3
 
-/* Starts it into the session, or answers why not; NULL without an answer when
- * the sandbox was stale, and `again` says that there may be another try. */
+/*
+ * Starts the command in the session, or answers why not. Returns NULL without
+ * an answer if the sandbox was stale and `again` permits another try.
+ */
 static struct session_process *
 start(struct request *r, const struct process_start_params *p, char **argv,
     char **envp, struct sandbox *sandbox, bool again)
@@ -206,8 +218,10 @@ reply_started(struct request *r, const struct session_process *sp)
 	return 0;
 }
 
-/* A start that was carried out before is answered as it was, and never
- * carried out again. */
+/*
+ * A start that was carried out before gets the same answer again and is never
+ * carried out twice.
+ */
 static bool
 is_repeated(struct request *r, const struct process_start_params *p)
 {
@@ -230,7 +244,9 @@ is_repeated(struct request *r, const struct process_start_params *p)
 	return true;
 }
 
-/* Not more of the session's environment than the operator permits. */
+/*
+ * Limits the policy to what the operator permits of the session's environment.
+ */
 static struct env_policy
 permitted_policy(const struct session *s, const struct env_policy *asked)
 {
@@ -379,8 +395,10 @@ reply_written(
 	}
 }
 
-/* A write that waits for room in the queue. It may outlive its connection;
- * then nobody is told. */
+/*
+ * A write that waits for room in the queue. If its connection ends first,
+ * nobody is told.
+ */
 struct pending_write {
 	struct session *session;
 	uint32_t generation;

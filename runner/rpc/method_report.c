@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: ISC */
 /*
- * process/snapshot and process/list: what is known of a process, and of all
+ * process/snapshot and process/list: the state of one process, and of all
  * (doc/protocol.md section 17).
  */
 #include <string.h>
@@ -8,7 +8,7 @@
 #include "methods.h"
 #include "report.h"
 
-/* An answer of process/list gets no further entry beyond this. */
+/* An answer of process/list this large gets no further entry. */
 #define LIST_BYTES (1u << 20)
 
 /* --- process/snapshot --------------------------------------------------- */
@@ -19,7 +19,7 @@ static const char *const snapshot_names[STREAM_COUNT] = { "stdout", "stderr",
 struct snapshot {
 	const struct process_state *state;
 	struct buf text[STREAM_COUNT];
-	size_t head_bytes[STREAM_COUNT]; /* of text, in front of the gap */
+	size_t head_bytes[STREAM_COUNT]; /* of text, before the gap */
 };
 
 static void
@@ -41,7 +41,7 @@ write_texts(struct json_writer *w, const struct snapshot *s)
 	}
 }
 
-/* Of each stream: how many bytes are missing, and where in its text. */
+/* For each stream: how many bytes are missing, and where in its text. */
 static void
 write_gaps(struct json_writer *w, const struct snapshot *s)
 {
@@ -93,7 +93,7 @@ method_process_snapshot(struct request *r, const union method_params *params)
 	if (sp == NULL)
 		return 0;
 	s.state = &sp->process.state;
-	/* No more than is retained. */
+	/* The text cannot be longer than what is retained. */
 	for (size_t i = 0; i < STREAM_COUNT; i++)
 		buf_init(&s.text[i], s.state->head.bytes + s.state->tail.bytes);
 	w = reply_begin(r->channel, &r->id);
@@ -139,7 +139,7 @@ write_entry(struct json_writer *w, const struct session_process *sp)
 	json_end(w, '}');
 }
 
-/* Where the answer must end early, `next` says where to go on. */
+/* If the list is too long for one answer, `next` says where to continue. */
 int
 method_process_list(struct request *r, const union method_params *params)
 {

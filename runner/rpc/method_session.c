@@ -31,18 +31,18 @@ write_shell(struct json_writer *w, const char *path)
 	json_end(w, '}');
 }
 
-/* What is not there is left out. */
+/* Only what is available is listed. */
 static void
 write_capabilities(struct json_writer *w)
 {
 	static const char *const names[] = {
-		/* the peer's */
+		/* of the peer */
 		"fsWatchMissing",
 		"httpHeaderEnvVars",
 		"fileWriteStreaming",
 		"sandboxedFileStreaming",
 		"environmentConfigRead",
-		/* execd's own */
+		/* of execd only */
 		"processCloseStdin",
 		"processResize",
 		"processWait",
@@ -155,7 +155,7 @@ method_environment_status(struct request *r, const union method_params *p)
 	return 0;
 }
 
-/* The broker ends sessions: it orders this one's end, and knows why. */
+/* The broker ends sessions: it is asked to end this one, and then orders it. */
 int
 method_session_end(struct request *r, const union method_params *p)
 {

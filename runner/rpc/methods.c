@@ -81,7 +81,7 @@ forward_http(
 	if (ceiling_judge_network(&r->session->sandbox.ceiling, error) < 0)
 		return reply_error(
 		    r->channel, &r->id, RPC_INVALID_PARAMS, "%s", error);
-	/* What does not decode, execd-http refuses. */
+	/* If the parameters do not decode, execd-http refuses them. */
 	if (audit_wants_files(r->session) &&
 	    params_http_request(msg, &p, error) == 0 &&
 	    !audit_http(r, &p.http_request))
@@ -123,7 +123,7 @@ forward(struct request *r, const struct rpc_method *m, struct rpc_message *msg,
 		   : forward_http(r, msg, text, len);
 }
 
-/* `again`: it is one that was held, and all before it are answered. */
+/* `again`: the request was held, and all requests before it are answered. */
 static int
 answer(struct request *r, struct rpc_message *msg, const char *text, size_t len,
     bool again)
@@ -135,7 +135,7 @@ answer(struct request *r, struct rpc_message *msg, const char *text, size_t len,
 
 	if (m == NULL)
 		return refuse_unknown(r, msg->method);
-	/* The helper decodes what is its own. */
+	/* The helper decodes its own parameters. */
 	if (m->method == NULL && permitted)
 		return forward(r, m, msg, text, len);
 	if (m->params(msg, &params, error) < 0)
@@ -159,7 +159,7 @@ methods_repeat(struct request *r, const char *text, size_t len)
 {
 	struct rpc_message msg;
 
-	/* It was decoded once; the copy decodes again. */
+	/* It was decoded before, so the copy must decode too. */
 	if (rpc_parse(&msg, text, len) < 0)
 		log_fatal("a held request does not decode any more");
 	answer(r, &msg, text, len, true);
@@ -190,7 +190,10 @@ take_notification(struct client *c, struct slice method)
 static void
 refuse_malformed(struct client *c, const char *detail)
 {
-	/* The peer words it after the transport: its name and address. */
+	/*
+	 * The peer's text depends on the transport and names the client's
+	 * address.
+	 */
 	reply_error(&c->channel, NULL, RPC_MALFORMED,
 	    strcmp(c->peer, "stdio") == 0
 		? "failed to parse JSON-RPC message from exec-server %s: %s"

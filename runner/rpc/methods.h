@@ -1,7 +1,5 @@
 /* SPDX-License-Identifier: ISC */
-/*
- * The one table of what a session answers, and the dispatcher.
- */
+/* The table of all methods that a session answers, and the dispatcher. */
 #ifndef METHODS_H
 #define METHODS_H
 
@@ -12,7 +10,7 @@
 extern const struct rpc_method rpc_methods[];
 extern const size_t rpc_methods_count;
 
-/* By its name on the wire; NULL: unknown. */
+/* Finds a method by its name in the protocol. NULL: unknown. */
 const struct rpc_method *rpc_method_find(struct slice name);
 
 #define METHOD(name, wire, family, when) method_fn method_##name;
@@ -23,22 +21,33 @@ const struct rpc_method *rpc_method_find(struct slice name);
 #undef FILE_METHOD
 #undef HTTP_METHOD
 
-/* The process of that id, or NULL after answering that there is none. */
+/*
+ * Finds the process with that id. NULL: there is none, and the request was
+ * answered.
+ */
 struct session_process *method_find_process(struct request *r, struct slice id);
 
-/* Starts p's command into the session, or answers why not: NULL. */
+/*
+ * Starts p's command in the session. NULL: the request was answered with the
+ * reason, or it is r->unscanned.
+ */
 struct session_process *method_process_begin(
     struct request *r, const struct process_start_params *p);
 
-/* What sandboxes_find() is asked for a start; *envp, which the caller frees, is
- * the command's environment, NULL when it has a NUL byte inside. */
+/*
+ * Returns what sandboxes_find() is asked for a start. *envp is the command's
+ * environment, which the caller frees; NULL if it would contain a NUL byte.
+ */
 struct sandbox_request method_process_wants(
     struct session *s, const struct process_start_params *p, char ***envp);
 
-/* A request that was held, as if it came now: answered, or r->unscanned. */
+/*
+ * Carries out a held request as if it came now. It is answered, or r->unscanned
+ * is set.
+ */
 void methods_repeat(struct request *r, const char *text, size_t len);
 
-/* One message of the client: answered, or the connection ends. */
+/* Handles one message of the client: answers it, or ends the connection. */
 void methods_dispatch(struct client *c, char *text, size_t len);
 
 #endif

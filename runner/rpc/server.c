@@ -1,7 +1,5 @@
 /* SPDX-License-Identifier: ISC */
-/*
- * What serves a session.
- */
+/* Serves a session. */
 #include "server.h"
 
 #include <errno.h>
@@ -98,7 +96,7 @@ const struct session_server server = {
 	.begin = begin,
 	.message = methods_dispatch,
 	.drained = drained,
-	/* They may last as long as their servers like. */
+	/* HTTP exchanges could last as long as their servers like. */
 	.hung_up = helper_stop_http,
 	.detached = detached,
 	.give_up = helper_give_up,

@@ -1,7 +1,5 @@
 /* SPDX-License-Identifier: ISC */
-/*
- * Starts that wait for what their patterns match.
- */
+/* Starts that wait for what their patterns match. */
 #include "start_queue.h"
 
 #include <stdlib.h>
@@ -16,8 +14,8 @@
 struct held_start {
 	STAILQ_ENTRY(held_start) link; /* start_queue.held */
 	struct rpc_id id;
-	bool starts;	  /* a process, of that id: */
-	char *process_id; /* owned; NULL: it has none yet */
+	bool starts;	  /* it starts the process of that id */
+	char *process_id; /* owned; NULL: not known yet */
 	size_t process_len, len;
 	char text[];
 };
@@ -105,8 +103,11 @@ start_queue_hold(struct request *r, const struct rpc_method *method,
 	return RPC_PENDING;
 }
 
-/* True: it is answered, or waits for something else, and the next one is
- * first. False: it asks for its patterns. */
+/*
+ * Returns true if the first request is answered or waits for something else;
+ * then the next one is first. Returns false if it asked for a scan of its
+ * patterns.
+ */
 static bool
 go_on(struct session *s, const struct resolve_matches *found)
 {
@@ -117,7 +118,7 @@ go_on(struct session *s, const struct resolve_matches *found)
 		.client = &s->client,
 		.id = h->id };
 
-	/* It is first while it runs, so it must not be before itself. */
+	/* It is removed first, so that it does not have to wait for itself. */
 	STAILQ_REMOVE_HEAD(&q->held, link);
 	h->id = (struct rpc_id){ 0 };
 	s->sandbox.known = found;

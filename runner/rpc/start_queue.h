@@ -1,9 +1,10 @@
 /* SPDX-License-Identifier: ISC */
 /*
- * Starts whose patterns are looked for beside the loop (pattern_scan.h), and
- * what must wait for them: later starts, so that they keep their order, and
- * requests for a process that is about to be. Everything else is answered
- * meanwhile. They end with their connection and are not carried out then.
+ * Holds starts whose patterns are scanned outside the loop (pattern_scan.h),
+ * and the requests that must wait for them: later starts, to keep the order,
+ * and requests for a process that is not started yet. Everything else is
+ * answered meanwhile. Held requests end with their connection and are then not
+ * carried out.
  */
 #ifndef START_QUEUE_H
 #define START_QUEUE_H
@@ -27,20 +28,24 @@ struct start_queue {
 
 void start_queue_init(struct start_queue *q);
 
-/* Must that request wait for one that is held? */
+/* Tells whether the request must wait for one that is held. */
 bool start_queue_is_before(const struct session *s, const struct request *r,
     const struct rpc_method *method, const struct rpc_message *m);
 
-/* Holds it, behind all others; the first one is looked for. Always
- * RPC_PENDING, or answers that too many wait. */
+/*
+ * Holds the request behind all others and scans for the first one. Returns
+ * RPC_PENDING, or answers that too many requests wait.
+ */
 int start_queue_hold(struct request *r, const struct rpc_method *method,
     const struct rpc_message *m, const char *text, size_t len);
 
-/* Goes on with the first one, for which that was found (NULL: it asks anew),
- * and with those after it. */
+/*
+ * Continues with the first request, for which `found` was found (NULL: it asks
+ * again), and with those after it.
+ */
 void start_queue_resume(struct session *s, const struct resolve_matches *found);
 
-/* The connection is over. */
+/* The connection has ended; drops all held requests. */
 void start_queue_clear(struct session *s);
 
 #endif

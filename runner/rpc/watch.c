@@ -15,7 +15,7 @@
 #include "loop.h"
 #include "methods.h"
 
-/* What changes which names a directory has, or the directory's own. */
+/* Events that change the names in a directory, or its own name. */
 #define DIRECTORY_EVENTS                                                       \
 	(IN_CREATE | IN_MOVED_TO | IN_DELETE | IN_MOVED_FROM |                 \
 	    IN_DELETE_SELF | IN_MOVE_SELF)
@@ -23,10 +23,10 @@
 
 #define EVENTS_BYTES (16u << 10)
 
-/* A name whose coming or going in a directory is the news. */
+/* A name in a directory; its appearance or removal is reported. */
 struct watch_name {
 	int wd;
-	char *name; /* owned; NULL: whatever happens to the object itself */
+	char *name; /* owned; NULL: any event of the object itself */
 };
 
 struct watch {
@@ -65,7 +65,10 @@ add_name(struct watch *w, int wd, const char *name, size_t len)
 		.name = name ? xstrndup(name, len) : NULL };
 }
 
-/* 0 or -errno. A link is never followed: it could change unseen. */
+/*
+ * Returns 0 or -errno. A link is never followed, because its target could
+ * change unseen.
+ */
 static int
 watch_name(struct watch *w, const char *directory, const char *name, size_t len)
 {
@@ -79,10 +82,10 @@ watch_name(struct watch *w, const char *directory, const char *name, size_t len)
 }
 
 /*
- * Watches each directory on the way for the next component of the path, as
- * far as it exists. Returns 1 when all of it exists, 0 when the rest is
- * missing, or -errno. A directory further up that may not be read is left
- * out: what lies in it can still be seen.
+ * Watches each existing directory of the path for the next component. Returns 1
+ * if the whole path exists, 0 if the rest is missing, or -errno. An upper
+ * directory that may not be read is skipped; what is in it can still be
+ * watched.
  */
 static int
 watch_path(struct watch *w, const char *path)
@@ -111,7 +114,7 @@ watch_path(struct watch *w, const char *path)
 	}
 }
 
-/* It may be rewritten in place, too. */
+/* The file is watched too, because it may be rewritten in place. */
 static int
 watch_present(struct watch *w, const char *path)
 {
@@ -198,8 +201,7 @@ watch_new(struct session *s, uint64_t id)
 	return w;
 }
 
-/* All or nothing: a watch that misses one of the paths would promise what it
- * does not keep. */
+/* All paths or none: the answer must not promise a watch that misses one. */
 static bool
 watch_all(struct watch *w, const struct watch_params *p)
 {
@@ -219,7 +221,10 @@ method_fs_watch_missing(struct request *r, const union method_params *params)
 	struct json_writer w;
 
 	watch_stop(s);
-	/* Nothing of the disk is told outside of a sandbox that is due. */
+	/*
+	 * If a sandbox is required, nothing about the disk is told outside of
+	 * it.
+	 */
 	if (sandboxes_permit_none(&s->sandbox) && p->missing_count > 0 &&
 	    p->missing_count <= WATCH_PATHS_MAX)
 		s->watch = watch_new(s, p->watch_id);

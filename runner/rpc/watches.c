@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: ISC */
 /*
- * fs/watch, fs/unwatch: a few watches for each connection, by inotify(7)
- * (doc/protocol.md section 17). What the client does not read in time waits in
- * the kernel, which says when it had to drop some.
+ * fs/watch, fs/unwatch: up to WATCHES_MAX watches for each connection, by
+ * inotify(7) (doc/protocol.md section 17). Events that the client does not read
+ * in time wait in the kernel, which says when it had to drop some.
  */
 #include "watches.h"
 
@@ -23,7 +23,7 @@
 	(IN_CREATE | IN_MOVED_TO | IN_DELETE | IN_MOVED_FROM | IN_MODIFY |     \
 	    IN_ATTRIB | IN_DELETE_SELF | IN_MOVE_SELF | IN_EXCL_UNLINK)
 
-/* One notification holds what one read gave, at most: a few dozen names. */
+/* One read, and so the most in one notification: a few dozen names. */
 #define EVENTS_BYTES (4u << 10)
 
 struct fs_watch {
@@ -45,7 +45,7 @@ struct watches {
 static void
 remove_watch(struct watches *w, struct fs_watch *one)
 {
-	/* Fails when the kernel has removed it before. */
+	/* Fails if the kernel has removed the watch already. */
 	inotify_rm_watch(w->fd, one->wd);
 	TAILQ_REMOVE(&w->all, one, link);
 	w->count--;
@@ -165,7 +165,7 @@ event_size(const struct inotify_event *e)
 	return sizeof(*e) + e->len;
 }
 
-/* The kernel dropped some: whose, it does not say. */
+/* The kernel dropped events, but does not say of which watch. */
 static void
 tell_overflow(struct watches *w)
 {
@@ -178,8 +178,11 @@ tell_overflow(struct watches *w)
 	}
 }
 
-/* Tells one watch of its events from `at` up to the next one's. A watch
- * whose path names something else now is over. Returns where it stopped. */
+/*
+ * Reports the events of one watch, from `at` up to the first event of another
+ * watch. Ends the watch if its path names another object now. Returns where it
+ * stopped.
+ */
 static size_t
 tell_run(struct watches *w, const char *events, size_t at, size_t end)
 {
@@ -192,7 +195,7 @@ tell_run(struct watches *w, const char *events, size_t at, size_t end)
 	int wd = e->wd;
 
 	if (one == NULL)
-		return at + event_size(e); /* it is over already */
+		return at + event_size(e); /* the watch has ended already */
 	j = begin_changes(w->session, one->id);
 	while (at < end && !ended) {
 		e = event_at(events, at);
@@ -257,7 +260,7 @@ watches_of(struct session *s)
 	return w;
 }
 
-/* Answers and returns false when p may not be watched. */
+/* Answers and returns false if the path may not be watched. */
 static bool
 check_watch(struct request *r, struct watches *w, const struct fs_params *p)
 {

@@ -1,14 +1,14 @@
 /* SPDX-License-Identifier: ISC */
 /*
- * fs/watch: tells the client of every change of a file or a directory. They
- * belong to the connection.
+ * fs/watch: tells the client about every change of a file or a directory.
+ * Watches belong to the connection.
  */
 #ifndef WATCHES_H
 #define WATCHES_H
 
 struct session;
 
-/* The connection is over. */
+/* The connection has ended; removes all watches. */
 void watches_stop(struct session *s);
 
 /* The client reads again. */
