@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: ISC */
 /*
- * The answer of an exchange: what curl tells us of it, and what the client is
- * told. Bodies that are not streamed are in http_body.c.
+ * The answer of an exchange: what curl reports, and what the client is told.
+ * Bodies that are not streamed are in http_body.c.
  */
 #include <ctype.h>
 #include <stdlib.h>
@@ -10,7 +10,9 @@
 #include "frame.h"
 #include "http_exchange.h"
 
-/* So much of a redirect's body is read to keep its connection. */
+/*
+ * This much of a redirect's body is read so that its connection can be reused.
+ */
 #define DISCARD_MAX (64u << 10)
 
 void
@@ -102,7 +104,9 @@ note_header(struct exchange *x, const char *name, size_t name_len,
 	json_end(&x->header_list, '}');
 }
 
-/* A status line: what came before was only informational. */
+/*
+ * A status line begins a response; responses before it were only informational.
+ */
 static void
 begin_response(struct exchange *x)
 {
@@ -115,7 +119,7 @@ begin_response(struct exchange *x)
 	x->in_body = false;
 }
 
-/* RFC 9110 section 5.6.2. */
+/* Tells whether s is a token (RFC 9110 section 5.6.2). */
 static bool
 is_token(const char *s, size_t n)
 {
@@ -126,8 +130,10 @@ is_token(const char *s, size_t n)
 	return n > 0;
 }
 
-/* Two lengths that differ: where one reader sees the end of the body, another
- * sees more of it (RFC 9112 section 6.3). */
+/*
+ * Tells whether a second Content-Length differs from the first. Then readers
+ * disagree about where the body ends (RFC 9112 section 6.3).
+ */
 static bool
 is_contradiction(struct exchange *x, const char *name, size_t name_len,
     const char *value, size_t value_len)
@@ -143,8 +149,10 @@ is_contradiction(struct exchange *x, const char *name, size_t name_len,
 	       memcmp(x->length, value, value_len) != 0;
 }
 
-/* "Name: value". False: it is no header line, goes on with the line before it
- * (RFC 9112 section 5.2), or contradicts another. */
+/*
+ * Takes a line "Name: value". Returns false if it is no header line, continues
+ * the line before it (RFC 9112 section 5.2), or contradicts another one.
+ */
 static bool
 take_header(struct exchange *x, const char *line, size_t len)
 {
@@ -171,8 +179,9 @@ headers_complete(struct exchange *x)
 	if (x->status < 200)
 		return;
 	x->in_body = true;
-	/* A location that is no URL leaves the response as the result, with
-	 * its body. */
+	/*
+	 * If the location is no URL, the response is the result, with its body.
+	 */
 	x->redirecting = x->follow && http_message_redirects(
 					  &x->message, x->status, x->location);
 	if (x->stream && !x->redirecting)

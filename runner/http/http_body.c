@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: ISC */
 /*
- * Bodies that are answered in one piece: held within a limit until they are
- * whole, and then sent piece by piece out of where they are.
+ * Bodies that are answered in one piece. They are held within a limit until
+ * they are complete, and then sent in parts directly from there.
  */
 #include <event2/event.h>
 
@@ -12,12 +12,15 @@
 
 #define PIECE_BYTES (96u << 10) /* divisible by 3: no padding inside */
 
-/* Whole answers, in the order in which they are sent. */
+/* Complete answers, in the order in which they are sent. */
 static TAILQ_HEAD(, exchange) leaving = TAILQ_HEAD_INITIALIZER(leaving);
 
 static uint64_t claimed; /* by all exchanges */
 
-/* What it said it would be, or what there is. */
+/*
+ * Returns the announced length of the body, or the bytes so far if they are
+ * more.
+ */
 static uint64_t
 expected(const struct exchange *x, size_t n)
 {
@@ -82,7 +85,7 @@ begin(struct exchange *x)
 	x->answered = true;
 }
 
-/* False: the client does not read. */
+/* Sends the body. Returns false if the client does not read. */
 static bool
 send_body(struct exchange *x)
 {
@@ -98,7 +101,7 @@ send_body(struct exchange *x)
 		left -= n;
 		if (left > 0)
 			channel_flush(x->channel);
-		/* Nobody listens any more. */
+		/* The client is gone. */
 		if (x->channel->relay_left == 0)
 			return false;
 	}

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: ISC */
 /*
- * One exchange: sent, perhaps redirected, and its end. The answer is in
+ * One exchange: sending, redirects, and its end. The answer is in
  * http_answer.c.
  */
 #include <errno.h>
@@ -41,7 +41,9 @@ exchange_free(struct exchange *x)
 
 /* --- what the client is told --------------------------------------------- */
 
-/* URLs may hold secrets: curl's texts name hosts at most (quirk Q20). */
+/*
+ * URLs may contain secrets; curl's error texts name at most hosts (quirk Q20).
+ */
 static void
 fail(struct exchange *x, const char *detail)
 {
@@ -106,7 +108,7 @@ exchange_resume_all(void)
 /* --- sending ---------------------------------------------------------------
  */
 
-/* Sends again where the response pointed. */
+/* Sends the request again to where the response redirects. */
 static void
 follow(struct exchange *x)
 {
@@ -142,7 +144,7 @@ exchange_done(struct exchange *x, CURLcode code)
 		finish(x);
 }
 
-/* What curl would add on its own, unless the client gave it. */
+/* Suppresses the headers that curl would add, unless the client gave them. */
 static struct curl_slist *
 plain_headers(struct http_message *m)
 {
@@ -196,7 +198,7 @@ send_message(struct exchange *x)
 
 	curl_easy_reset(e);
 	x->redirecting = x->in_body = x->malformed = false;
-	/* curl would wait for the body of an answer to what has one. */
+	/* curl would wait for a body if a HEAD request has one itself. */
 	x->head =
 	    x->message.body != NULL && strcmp(x->message.method, "HEAD") == 0;
 	x->discarded = 0;
@@ -229,7 +231,7 @@ is_active(struct slice request_id)
 	return false;
 }
 
-/* Refuses and returns false when it cannot be started. */
+/* Refuses the request and returns false if it cannot be started. */
 static bool
 check(struct request *r, const struct http_request_params *p,
     struct http_message *m)

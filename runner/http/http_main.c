@@ -1,7 +1,5 @@
 /* SPDX-License-Identifier: ISC */
-/*
- * execd-http: its one method.
- */
+/* execd-http: its main program and its one method. */
 #include <event2/event.h>
 #include <sys/prctl.h>
 #include <unistd.h>
@@ -14,7 +12,7 @@
 
 static struct event_base *base;
 
-/* The runner passes on only what it found to be an HTTP method. */
+/* The runner forwards only requests for HTTP methods. */
 static void
 take(struct request *r, struct rpc_message *m)
 {
@@ -36,8 +34,10 @@ resize(void *p, size_t size)
 	return xreallocarray(p, 1, size);
 }
 
-/* Without memory the helper ends, as everywhere else, and who waits for it is
- * told; curl would forget a header, or a transfer. */
+/*
+ * Without memory the helper ends, as other programs do, and waiting requests
+ * are answered with an error. curl itself would lose a header or a transfer.
+ */
 static CURLcode
 init_curl(void)
 {

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: ISC */
 /*
- * What is sent to the origin: URL, method, headers, body; checked, and
- * changed by redirects (doc/protocol.md section 12).
+ * What is sent to the server: URL, method, headers and body. It is checked
+ * here, and changed by redirects (doc/protocol.md section 12).
  */
 #include <ctype.h>
 #include <errno.h>
@@ -23,7 +23,7 @@ fail(char *error, const char *fmt, struct slice s)
 	return -EBADMSG;
 }
 
-/* RFC 9110 section 5.6.2. */
+/* Tells whether s is a token (RFC 9110 section 5.6.2). */
 static bool
 is_token(struct slice s)
 {
@@ -37,7 +37,7 @@ is_token(struct slice s)
 	return s.len > 0;
 }
 
-/* No control characters; a tab is a blank. */
+/* Control characters are not allowed, except a tab. */
 static bool
 is_header_value(const char *s, size_t n)
 {
@@ -47,7 +47,7 @@ is_header_value(const char *s, size_t n)
 	return true;
 }
 
-/* The scheme in front of a colon, or an empty slice. */
+/* Returns the scheme before a colon, or an empty slice. */
 static struct slice
 scheme_of(struct slice url)
 {
@@ -101,7 +101,7 @@ static void
 add_header(struct http_message *m, const char *name, size_t name_len,
     const char *value, size_t value_len)
 {
-	/* curl's way to send a header without a value. */
+	/* A semicolon makes curl send a header without a value. */
 	_cleanup_free_ char *line =
 	    value_len > 0 ? xasprintf("%.*s: %.*s", (int)name_len, name,
 				(int)value_len, value)
@@ -180,8 +180,10 @@ take_header(struct http_message *m, const struct http_header *h, char *error)
 	return 0;
 }
 
-/* User and password of the URL become a header, which a redirect to another
- * host then loses like one that the client gave. */
+/*
+ * Moves user and password from the URL to a header. A redirect to another host
+ * then drops it, as it drops one that the client gave.
+ */
 static void
 take_credentials(struct http_message *m)
 {
@@ -300,8 +302,10 @@ has_scheme(CURLU *url, const char *scheme)
 	return same;
 }
 
-/* The page we come from, without its fragment; never from https to http. Its
- * credentials were taken out before. */
+/*
+ * Sets the Referer to the page we come from, without its fragment; never from
+ * https to http. Its credentials were removed before.
+ */
 static void
 set_referer(struct http_message *m, CURLU *next)
 {
@@ -317,7 +321,10 @@ set_referer(struct http_message *m, CURLU *next)
 	curl_url_cleanup(from);
 }
 
-/* Where the response points; NULL: at nothing that is a URL. */
+/*
+ * Returns the URL that the response redirects to; NULL if the location is no
+ * URL.
+ */
 static CURLU *
 resolve_location(const struct http_message *m, const char *location)
 {

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: ISC */
 /*
- * curl's multi interface on libevent: curl says which sockets and which
- * deadline it waits for, the event loop says when they are ready
+ * Connects curl's multi interface with libevent. curl says which sockets and
+ * which deadline it waits for; the event loop says when they are ready
  * (libcurl-multi(3), curl_multi_socket_action(3)).
  */
 #include <errno.h>
@@ -15,7 +15,10 @@ static struct event_base *base;
 static CURLM *multi;
 static struct event timer;
 
-/* Transfers that ended; told at most one at a time, as telling may remove. */
+/*
+ * Takes the transfers that have ended, one at a time, because handling one may
+ * remove others.
+ */
 static void
 take_done(void)
 {
@@ -32,7 +35,10 @@ take_done(void)
 	}
 }
 
-/* A transfer that curl does not go on with would be waited for for ever. */
+/*
+ * If curl cannot go on, the program ends; otherwise a transfer would be waited
+ * for for ever.
+ */
 static void
 go_on(curl_socket_t fd, int action)
 {
@@ -57,7 +63,7 @@ timer_cb(evutil_socket_t fd, short what, void *arg)
 	go_on(CURL_SOCKET_TIMEOUT, 0);
 }
 
-/* An event belongs to its socket: curl keeps the pointer beside it. */
+/* Each socket has one event; curl keeps the pointer to it. */
 static int
 watch_socket(
     CURL *easy, curl_socket_t fd, int what, void *arg, void *socket_arg)
