@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: ISC */
 /*
- * The file helper: serves the fs/ methods of one connection, in order, as
- * the session's user (doc/protocol.md section 10). Started by the runner with
- * its channel on CONTROL_FD; ends with it.
+ * The file helper: serves the fs/ methods of one connection, in order, as the
+ * session's user (doc/protocol.md section 10). The runner starts it with its
+ * channel on CONTROL_FD; it ends with that channel.
  */
 #ifndef FILES_H
 #define FILES_H
@@ -16,11 +16,13 @@
 
 struct event_base;
 
-/* Serves until the runner goes. in_sandbox: the process is confined to the
- * policy that its requests name. Returns the exit code. */
+/*
+ * Serves until the runner closes the channel. in_sandbox: the process is
+ * confined by the policy that its requests name. Returns the exit code.
+ */
 int files_run(struct event_base *base, bool in_sandbox);
 
-/* Acts on decoded params and answers; the value is ignored. */
+/* Acts on decoded parameters and answers. The return value is ignored. */
 typedef int file_fn(struct request *r, const struct fs_params *p);
 
 #define METHOD(name, wire, family, when)
@@ -31,31 +33,35 @@ typedef int file_fn(struct request *r, const struct fs_params *p);
 #undef FILE_METHOD
 #undef HTTP_METHOD
 
-/* "TEXT (os error N)": -32004 for ENOENT, -32600 for EACCES, EPERM and
- * EINVAL, else -32603 (section 3). err is -errno. Always 0. */
+/*
+ * Answers "TEXT (os error N)": with -32004 for ENOENT, -32600 for EACCES, EPERM
+ * and EINVAL, otherwise -32603 (section 3). err is -errno. Returns 0.
+ */
 int reply_file_error(struct request *r, int err);
 
-/* -32600 "path `PATH` is not a file" */
+/* Answers with -32600 "path `PATH` is not a file". */
 int reply_not_a_file(struct request *r, const char *path);
 
-/* {} or the error. */
+/* Answers {} if err is 0, otherwise the error. */
 int reply_done(struct request *r, int err);
 
 /*
- * Opens a regular file and nothing else: a FIFO, device or socket is never
- * waited for or touched. flags as open(2), without O_CLOEXEC and O_NONBLOCK.
- * Returns a descriptor, -errno, or -ENOTSUP for what is no regular file
- * (a directory too, unless `flags` asks to write: then -EISDIR). A relative
- * path begins at `dir`; with O_NOFOLLOW a link is no regular file.
+ * Opens a regular file and nothing else. A FIFO, device or socket is never
+ * waited for or touched. flags are those of open(2); O_CLOEXEC and O_NONBLOCK
+ * need not be given. Returns a descriptor, -errno, or -ENOTSUP if it is no
+ * regular file; -EISDIR for a directory that `flags` ask to write. A relative
+ * path begins at `dir`. With O_NOFOLLOW a link counts as no regular file.
  */
-#define OPEN_DEVICE (1 << 30) /* a character device will do: /dev/null */
+#define OPEN_DEVICE (1 << 30) /* also permits a character device: /dev/null */
 int open_regular(int dir, const char *path, int flags, struct stat *st);
 
-/* As mkdir -p; a link to a directory is one. 0 or -errno. */
+/* Like mkdir -p; a link to a directory counts as one. Returns 0 or -errno. */
 int make_directories(const char *path);
 
-/* The names in a directory, without "." and "..", in order of their bytes.
- * End with names_free() whatever names_read() returned: 0 or -errno. */
+/*
+ * The names in a directory, without "." and "..", ordered by their bytes. Call
+ * names_free() after names_read(), whether it returned 0 or -errno.
+ */
 struct names {
 	char **all; /* owned */
 	size_t count, cap;
@@ -64,24 +70,26 @@ int names_read(DIR *d, struct names *n);
 void names_add(struct names *n, const char *name);
 void names_free(struct names *n);
 
-/* For openat(): a directory and never a link to one; to read it, or only to
- * go on from it. */
+/*
+ * Flags for openat() that open a directory, never a link to one: OPEN_LISTED to
+ * read it, OPEN_PASSED only to go on from it.
+ */
 #define OPEN_LISTED                                                            \
 	(O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_NONBLOCK | O_CLOEXEC)
 #define OPEN_PASSED (O_PATH | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC)
 
 /*
- * The way from the top of a tree down to where a walk of it is. Every step
- * starts at a directory that is open, and none follows a link, so that nobody
- * who changes the tree meanwhile leads the walk out of it. Only the lowest
- * directory is open: any depth will do. The way up is "..", which counts
- * only if it is where the walk came from.
+ * The path from the top of a tree down to where a walk is now. Every step
+ * starts at an open directory and follows no link, so nobody who changes the
+ * tree meanwhile can lead the walk out of it. Only the lowest directory is
+ * open, so the depth is not limited. The way up is "..", which is accepted only
+ * if it is the directory the walk came from.
  */
 struct descent_level {
 	dev_t device;
 	ino_t inode;
 	struct names names;
-	size_t next; /* of them */
+	size_t next; /* index in names */
 };
 struct descent {
 	struct descent_level *levels; /* owned */
@@ -89,24 +97,31 @@ struct descent {
 	int fd; /* owned; -1 at depth 0 */
 };
 
-/* Takes fd and the names. 0, or -errno with both closed. */
+/*
+ * Goes down into fd. Takes fd and the names over. Returns 0, or -errno with
+ * both freed.
+ */
 int descent_enter(struct descent *d, int fd, struct names *names);
-/* 0 or -errno: -ESTALE when the directory was moved elsewhere. */
+/*
+ * Goes up. Returns 0 or -errno; -ESTALE if the directory was moved elsewhere.
+ */
 int descent_leave(struct descent *d);
-/* The next name in the lowest directory, or NULL. */
+/* Returns the next name in the lowest directory, or NULL. */
 const char *descent_next(struct descent *d);
-/* The name that descent_next() gave last. */
+/* Returns the name that descent_next() returned last. */
 const char *descent_name(const struct descent *d);
 void descent_clear(struct descent *d);
 
-/* The names in the directory that fd is; fd stays open. */
+/* Reads the names in the directory fd; fd stays open. */
 int names_read_fd(int fd, struct names *n);
 
-/* All of it, or -errno. */
+/* Write all n bytes. Return 0 or -errno. */
 int write_all(int fd, const void *p, size_t n);
 int write_at(int fd, const void *p, size_t n, off_t offset);
 
-/* Handles that are still open; the helper ends with its connection. */
+/*
+ * Closes the handles that are still open. The helper ends with its connection.
+ */
 void file_handles_clear(void);
 
 #endif

@@ -1,8 +1,7 @@
 /* SPDX-License-Identifier: ISC */
 /*
- * fs/move, fs/chmod, fs/symlink, fs/setTimes: what changes a name, a mode or a
- * time, not content
- * (doc/protocol.md section 17).
+ * fs/move, fs/chmod, fs/symlink, fs/setTimes: they change a name, a mode or a
+ * time, but no content (doc/protocol.md section 17).
  */
 #include <errno.h>
 #include <fcntl.h>
@@ -14,7 +13,7 @@
 
 #include "files.h"
 
-/* One step or none: what lies on another file system is not copied. */
+/* Moves in one step or not at all; nothing is copied to another file system. */
 int
 file_fs_move(struct request *r, const struct fs_params *p)
 {
@@ -40,8 +39,10 @@ file_fs_symlink(struct request *r, const struct fs_params *p)
 	return reply_done(r, symlink(target, p->path.path) < 0 ? -errno : 0);
 }
 
-/* A file system that has no such time keeps another one without a word. Some
- * count in steps of two seconds. */
+/*
+ * A file system that cannot store a time silently stores another one. Some
+ * count in steps of two seconds.
+ */
 static int
 check_time(const char *path, time_t wanted)
 {

@@ -1,7 +1,6 @@
 /* SPDX-License-Identifier: ISC */
 /*
- * What the file methods share: errors in the protocol's words, and opening
- * without surprises.
+ * Shared by the file methods: errors in the protocol's form, and safe opening.
  */
 #include <errno.h>
 #include <fcntl.h>
@@ -48,9 +47,11 @@ check_regular(const struct stat *st, int flags)
 		   : -ENOTSUP;
 }
 
-/* Looked at before it is opened, as opening a device may already do
- * something; and after, as it may be another one by then. O_NONBLOCK keeps
- * even that one from blocking. */
+/*
+ * The type is checked before opening, because opening a device may already have
+ * an effect. It is checked again after opening, because the file may have been
+ * replaced. O_NONBLOCK prevents that even such a file blocks.
+ */
 int
 open_regular(int dir, const char *path, int flags, struct stat *st)
 {

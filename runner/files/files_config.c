@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: ISC */
 /*
- * environmentConfig/read: the keys that a client asks for, of the Codex
- * configuration files that are on this machine (doc/protocol.md section 13).
+ * environmentConfig/read: returns the requested keys from the Codex
+ * configuration files on this machine (doc/protocol.md section 13).
  */
 #include <errno.h>
 #include <limits.h>
@@ -17,18 +17,18 @@
 #define FILE_BYTES_MAX (512u << 10)
 #define PARTS_MAX      (1u << 20) /* bytes of one file in an answer */
 
-/* A file that may be there; what it lacks is left out. */
+/* A file that may exist. Keys that it lacks are left out. */
 struct layer {
-	const char *source; /* a format for the path */
+	const char *source; /* the beginning of the source's text */
 	const char *base, *name;
-	const struct json_value *paths; /* what is asked of it */
+	const struct json_value *paths; /* the requested keys */
 };
 
 struct layers {
 	struct request *request;
 	struct json_writer *w;
-	struct buf toml; /* the latest one */
-	bool failed;	 /* and answered */
+	struct buf toml; /* of the file that was read last */
+	bool failed;	 /* the request was answered with an error */
 };
 
 static void fail(struct layers *l, const char *fmt, ...)
@@ -68,7 +68,7 @@ fail_to_read(struct layers *l, const char *path, int err)
 		    -err);
 }
 
-/* All of it, into b. -ENOENT: there is none. */
+/* Reads the whole file into b. -ENOENT: there is none. */
 static int
 read_all(const char *path, struct buf *b)
 {
@@ -91,7 +91,7 @@ read_all(const char *path, struct buf *b)
 	return (int)n;
 }
 
-/* *doc stays empty when there is no such file, and keeps pointing into b. */
+/* Reads a file. *doc stays empty if there is no such file; it points into b. */
 static void
 load(struct layers *l, const char *path, struct buf *b, struct toml_doc *doc)
 {
@@ -121,7 +121,7 @@ pick_path(struct toml_doc *doc, const struct json_value *path)
 	return toml_pick(doc, keys, n);
 }
 
-/* False: nothing of it is there. */
+/* Returns false if the file has none of the paths. */
 static bool
 pick(struct layers *l, struct toml_doc *doc, const struct json_value *paths,
     const char *path)
@@ -155,7 +155,10 @@ write_layer(struct layers *l, const char *source, const char *base)
 	json_end(l->w, '}');
 }
 
-/* 1: it is there, and has something of it. */
+/*
+ * Returns 1 if the file exists and has something that was requested, otherwise
+ * 0.
+ */
 static unsigned
 add_layer(struct layers *l, const struct layer *layer)
 {
@@ -191,8 +194,10 @@ text_of(const struct toml_doc *doc, const char *key)
 	return v->text;
 }
 
-/* managed_config.toml sets one value where requirements list what may be
- * chosen; reading alone always may. */
+/*
+ * managed_config.toml sets one value, but requirements list the values that may
+ * be chosen. Reading alone may always be chosen.
+ */
 static void
 translate(struct buf *b, const struct toml_doc *managed)
 {
@@ -284,7 +289,10 @@ write_config(
 	end_layers(l, cloud_index);
 }
 
-/* CODEX_HOME without links, or ~/.codex. NULL after answering. */
+/*
+ * Returns CODEX_HOME with its links resolved, or ~/.codex. Returns NULL after
+ * answering with an error.
+ */
 static char *
 find_codex_home(struct layers *l, const char *home)
 {
@@ -302,7 +310,9 @@ find_codex_home(struct layers *l, const char *home)
 	return real;
 }
 
-/* The runner told it: there may be no other way to know in a sandbox. */
+/*
+ * The runner sets HOME, because in a sandbox there may be no other way to know.
+ */
 static const char *
 home_directory(void)
 {

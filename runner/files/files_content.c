@@ -13,8 +13,8 @@
 #include "frame.h"
 
 #define FILE_READ_MAX (512ull << 20) /* doc/protocol.md section 14 */
-#define WHOLE_MAX     (1u << 20)     /* up to this a file is read at once */
-#define PIECE_BYTES   (96u << 10)    /* divisible by 3: no padding inside */
+#define WHOLE_MAX     (1u << 20)  /* a file up to this size is read at once */
+#define PIECE_BYTES   (96u << 10) /* divisible by 3: no padding inside */
 
 static int
 refuse_size(struct request *r)
@@ -48,8 +48,10 @@ relay_text(struct channel *ch, const char *s)
 	channel_relay(ch, s, strlen(s));
 }
 
-/* JSON does not mind blanks behind a value: a file that became shorter while
- * it was read leaves the announced length to be filled. */
+/*
+ * Fills the announced length with blanks if the file became shorter while it
+ * was read. JSON permits blanks after a value.
+ */
 static void
 relay_blanks(struct channel *ch)
 {
@@ -66,8 +68,8 @@ relay_blanks(struct channel *ch)
 }
 
 /*
- * A large file goes out as it is read, in one frame whose length is known
- * from its size, so that neither this process nor the next holds it.
+ * Sends a large file as it is read, in one frame whose length is known from the
+ * file's size. So neither this process nor the runner holds the whole file.
  */
 static int
 stream(struct request *r, int fd, uint64_t size)
@@ -79,7 +81,7 @@ stream(struct request *r, int fd, uint64_t size)
 	uint64_t left = size;
 	ssize_t n;
 
-	/* An error that can be told still. */
+	/* An error here can still be answered. */
 	if (pread(fd, raw, 1, 0) < 0)
 		return reply_file_error(r, -errno);
 	channel_relay_begin(
@@ -92,7 +94,9 @@ stream(struct request *r, int fd, uint64_t size)
 		size_t want = left < PIECE_BYTES ? left : PIECE_BYTES;
 
 		n = read_full(fd, raw, want);
-		/* Half an answer cannot be taken back: the connection ends. */
+		/*
+		 * Half an answer cannot be taken back, so the connection ends.
+		 */
 		if (n < 0)
 			_exit(1);
 		channel_relay(ch, text, base64_encode(text, raw, (size_t)n));
@@ -106,8 +110,10 @@ stream(struct request *r, int fd, uint64_t size)
 	return 0;
 }
 
-/* The size of a file that has more bytes than it claimed when it was opened:
- * one that grows knows by now, one in /proc is read to its end. */
+/*
+ * Returns the size of a file that had more bytes than its size said when it was
+ * opened. A file that grew has a size now; one in /proc is read to its end.
+ */
 static int64_t
 measure(int fd)
 {
@@ -156,7 +162,7 @@ reply_content(struct request *r, const struct buf *b)
 	return 0;
 }
 
-/* Up to its end, whatever size it claims: files in /proc claim none. */
+/* Reads to the end, whatever the size says: files in /proc have none. */
 static int
 read_whole(struct request *r, int fd)
 {
@@ -197,7 +203,7 @@ file_fs_read_file(struct request *r, const struct fs_params *p)
 	return stream(r, fd, (uint64_t)st.st_size);
 }
 
-/* From the spool, or n bytes. */
+/* Writes the content of the spool, or n bytes. */
 static int
 write_content(int fd, const struct spool *spool, const char *bytes, size_t n)
 {
@@ -207,7 +213,7 @@ write_content(int fd, const struct spool *spool, const char *bytes, size_t n)
 int
 file_fs_write_file(struct request *r, const struct fs_params *p)
 {
-	/* Where the text lies: it is ours, and nobody reads it again. */
+	/* Decodes in place: the text is ours, and nobody reads it again. */
 	char *bytes = (char *)(uintptr_t)p->data.ptr;
 	_cleanup_close_ int fd = -1;
 	char error[BASE64_ERROR_MAX];
@@ -225,7 +231,7 @@ file_fs_write_file(struct request *r, const struct fs_params *p)
 	if (fd < 0)
 		return reply_file_error(r, fd);
 	err = write_content(fd, r->spool, bytes, (size_t)n);
-	/* Some file systems tell of a full disk only here. */
+	/* Some file systems report a full disk only here. */
 	if (close(steal_fd(&fd)) < 0 && err == 0)
 		err = -errno;
 	return reply_done(r, err);

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: ISC */
 /*
- * fs/copy: files with their permission bits, links as links, directories
- * merged (doc/protocol.md section 10).
+ * fs/copy: copies files with their permission bits, links as links, and merges
+ * directories (doc/protocol.md section 10).
  */
 #include <errno.h>
 #include <fcntl.h>
@@ -16,7 +16,7 @@
 
 #define COPY_BYTES (1u << 20)
 
-/* The refusals this method words itself; below any errno. */
+/* Errors with a text of this method; below any -errno. */
 enum {
 	COPY_NEEDS_RECURSIVE = -10000,
 	COPY_INTO_ITSELF,
@@ -24,11 +24,13 @@ enum {
 	COPY_NOT_A_FILE
 };
 
-/* A file without a size that has more than this is none to be copied. */
+/* A file without a size that has more than this is not copied. */
 #define STREAM_MAX_BYTES (512u << 20)
 
-/* One piece of data; what lies between pieces are holes. *end: where the file
- * turned out to end, if in here. */
+/*
+ * Copies one piece of data; between pieces are holes. If the file ends within
+ * the piece, *end is set to its end.
+ */
 static int
 copy_piece(int in, int out, off_t from, off_t to, char *buffer, off_t *end)
 {
@@ -55,7 +57,7 @@ copy_piece(int in, int out, off_t from, off_t to, char *buffer, off_t *end)
 	return 0;
 }
 
-/* Files without a size (/proc) are read to their end. */
+/* Copies a file without a size (/proc) up to its end. */
 static int
 copy_stream(int in, int out, char *buffer)
 {
@@ -76,7 +78,10 @@ copy_stream(int in, int out, char *buffer)
 	return 0;
 }
 
-/* The next data behind the last hole: 1, or 0 where there is none. */
+/*
+ * Finds the next data after the last hole. Returns 1, 0 if there is none, or
+ * -errno.
+ */
 static int
 next_data(int in, off_t *data, off_t *hole)
 {
@@ -89,8 +94,10 @@ next_data(int in, off_t *data, off_t *hole)
 	return errno == ENXIO ? 0 : -errno;
 }
 
-/* Up to the size it has now: it may grow as fast as it is copied. What was
- * cut off meanwhile is not made up for. */
+/*
+ * Copies up to the size that the file has now, because it may grow as fast as
+ * it is copied. If it becomes shorter meanwhile, the copy becomes shorter too.
+ */
 static int
 copy_content(int in, int out, off_t size)
 {
@@ -128,7 +135,7 @@ open_source(int dir, const char *name, struct stat *st)
 	return fd;
 }
 
-/* Its content, mode included, into a file that is open. */
+/* Copies content and mode into an open file. */
 static int
 copy_into(int in, const struct stat *source, int out)
 {
@@ -137,7 +144,10 @@ copy_into(int in, const struct stat *source, int out)
 	if (ftruncate(out, 0) < 0)
 		return -errno;
 	err = copy_content(in, out, source->st_size);
-	/* A copy is never set-id: who copies need not be who owns it. */
+	/*
+	 * A copy is never set-user-id or set-group-id: its owner may be another
+	 * one.
+	 */
 	if (err == 0 && fchmod(out, source->st_mode & 0777) < 0)
 		err = -errno;
 	return err;
@@ -149,8 +159,10 @@ is_same(const struct stat *a, const struct stat *b)
 	return a->st_dev == b->st_dev && a->st_ino == b->st_ino;
 }
 
-/* follow: O_NOFOLLOW where a link in place of the target is not to be
- * followed. */
+/*
+ * follow is O_NOFOLLOW if a link in place of the target must not be followed,
+ * otherwise 0.
+ */
 static int
 copy_file(
     int from_dir, const char *from, int to_dir, const char *to, int follow)
@@ -162,8 +174,10 @@ copy_file(
 	in = open_source(from_dir, from, &source);
 	if (in < 0)
 		return in;
-	/* Onto itself, also through links, it would be emptied first (quirk
-	 * Q2). */
+	/*
+	 * Copied onto itself, also through links, a file would be emptied first
+	 * (quirk Q2).
+	 */
 	if (fstatat(to_dir, to, &target, follow ? AT_SYMLINK_NOFOLLOW : 0) ==
 		0 &&
 	    is_same(&source, &target))
@@ -191,7 +205,7 @@ copy_link(int from_dir, const char *from, int to_dir, const char *to)
 	return symlinkat(text, to_dir, to) < 0 ? -errno : 0;
 }
 
-/* The real path of what exists of it, with the rest behind. */
+/* Returns the real path of the part that exists, followed by the rest. */
 static char *
 resolve_as_far(const char *path)
 {
@@ -224,13 +238,13 @@ is_inside(const char *from, const char *to)
 	return path_lies_in(target, source);
 }
 
-/* The tree that is copied and the one it becomes, down to the same place. */
+/* The tree that is copied and its copy, both at the same place. */
 struct copy {
 	struct descent from, to;
-	struct stat top; /* of the new tree: copied itself it would not end */
+	struct stat top; /* of the copy, which must not be copied itself */
 };
 
-/* Takes both directories. An empty one is done with that. */
+/* Takes both directories over. An empty one needs nothing more. */
 static int
 enter(struct copy *c, int from, int to)
 {
@@ -251,7 +265,7 @@ enter(struct copy *c, int from, int to)
 	return err;
 }
 
-/* What is in its place may be a directory, but no link to one. */
+/* A directory that exists already is used, but not a link to one. */
 static int
 merge_directory(int dir, const char *name)
 {
@@ -280,8 +294,10 @@ copy_directory(struct copy *c, const char *name)
 	return to < 0 ? to : enter(c, steal_fd(&from), to);
 }
 
-/* A link where a file goes is there already, as it is for links: followed it
- * could lead anywhere. */
+/*
+ * Where a link stands in the target's place, it counts as existing already, as
+ * for links. It is not followed, because it could lead anywhere.
+ */
 static int
 copy_inner_file(struct copy *c, const char *name)
 {
@@ -366,7 +382,7 @@ copy_any(const struct fs_params *p)
 
 	if (lstat(from, &st) < 0)
 		return -errno;
-	/* No call would take it, but some work here would come before. */
+	/* No call would accept it, so it is refused before any work. */
 	if (strlen(to) >= PATH_MAX)
 		return -ENAMETOOLONG;
 	if (S_ISREG(st.st_mode))

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: ISC */
 /*
- * fs/open, fs/readBlock, fs/writeBlock, fs/close: handles of the connection.
+ * fs/open, fs/readBlock, fs/writeBlock, fs/close: file handles of the
+ * connection.
  */
 #include <errno.h>
 #include <fcntl.h>
@@ -51,7 +52,7 @@ refuse_unknown(struct request *r, struct slice id)
 	    "unknown file handle `%.*s`", (int)id.len, id.ptr);
 }
 
-/* Checks that need no file. Answers and returns false when one fails. */
+/* Checks that need no file. Answers and returns false if one fails. */
 static bool
 check_open(struct request *r, struct slice id)
 {
@@ -106,7 +107,7 @@ file_fs_open(struct request *r, const struct fs_params *p)
 	return reply_handle(r, p->handle_id);
 }
 
-/* As much as there is, at most n. */
+/* Reads what is there, at most n bytes. Returns the bytes read or -errno. */
 static ssize_t
 read_at(int fd, void *p, size_t n, off_t offset)
 {
@@ -156,7 +157,7 @@ file_fs_read_block(struct request *r, const struct fs_params *p)
 	if (h == NULL)
 		return refuse_unknown(r, p->handle_id);
 	block = xmalloc(p->len);
-	/* Beyond any file there is nothing to read. */
+	/* No file is as long as that, so there is nothing to read. */
 	if (p->offset <= (uint64_t)INT64_MAX - BLOCK_MAX_BYTES)
 		n = read_at(h->fd, block, p->len, (off_t)p->offset);
 	if (n < 0) {

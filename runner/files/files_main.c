@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: ISC */
 /*
- * The file helper's dispatcher. Blocking is its purpose: the session goes on
+ * The file helper's dispatcher. The helper may block; the session goes on
  * meanwhile.
  */
 #include <assert.h>
@@ -11,7 +11,7 @@
 #include "log.h"
 #include "serve.h"
 
-static bool inside; /* a sandbox, whose view enforces the policy */
+static bool inside; /* a sandbox whose view enforces the policy */
 
 static const struct file_method {
 	const char *name;
@@ -38,7 +38,9 @@ find_method(struct slice name)
 	return NULL;
 }
 
-/* A path of another host or a drive is a URI, but names nothing here. */
+/*
+ * A URI may name another host or a drive; it is valid but names nothing here.
+ */
 static const struct path_uri *
 foreign_path(const struct fs_params *p)
 {
@@ -55,12 +57,14 @@ answer(struct request *r, struct rpc_message *m)
 	union method_params p;
 	const struct path_uri *foreign;
 
-	assert(method != NULL); /* the runner hands on no other */
+	assert(method != NULL); /* the runner forwards no other method */
 	if (method->params(m, &p, error) < 0)
 		return reply_error(
 		    r->channel, &r->id, RPC_INVALID_PARAMS, "%s", error);
-	/* The network is no concern of a file operation. What restricts files
-	 * comes to the helper in that policy's sandbox, and to no other. */
+	/*
+	 * The network does not matter to a file operation. A policy that
+	 * restricts files is enforced only by the helper in its sandbox.
+	 */
 	if (!inside && p.fs.has_sandbox && !p.fs.sandbox.files_unrestricted)
 		return reply_error(r->channel, &r->id, RPC_INVALID_PARAMS,
 		    "sandbox intent cannot be enforced on this executor: "
@@ -73,8 +77,10 @@ answer(struct request *r, struct rpc_message *m)
 	return method->act(r, &p.fs);
 }
 
-/* The runner passes on only what it found to be a file method. Blocking until
- * the answer is written keeps one answer in memory, not all of them. */
+/*
+ * The runner forwards only file methods. Blocking until the answer is written
+ * keeps only one answer in memory.
+ */
 static void
 take(struct request *r, struct rpc_message *m)
 {
@@ -88,7 +94,7 @@ int
 files_run(struct event_base *base, bool in_sandbox)
 {
 	inside = in_sandbox;
-	/* The runner did, or the request would not be here. */
+	/* The runner accepted it before it forwarded the request. */
 	sandbox_context_accept_launch(true);
 	log_init("execd-runner", LOG_LEVEL_INFO);
 	prctl(PR_SET_NAME, "execd-files");

@@ -15,14 +15,17 @@
 #include "files.h"
 #include "utf8.h"
 
-/* Rounded down, also before 1970. */
+/* Rounded down, also for times before 1970. */
 static int64_t
 to_ms(int64_t seconds, uint32_t nanoseconds)
 {
 	return seconds * 1000 + nanoseconds / 1000000;
 }
 
-/* The text of a link, where it is one and the text is UTF-8; else null. */
+/*
+ * Writes the text of a link; null if it is no link, or if its text is not
+ * UTF-8.
+ */
 static void
 write_link_target(
     struct json_writer *w, int dir, const char *path, const struct stat *link)
@@ -40,7 +43,7 @@ write_link_target(
 		json_string(w, target, (size_t)n);
 }
 
-/* Members of an answer with details. */
+/* Writes the members that only an answer with details has. */
 static void
 write_details(struct json_writer *w, int dir, const char *path, mode_t mode,
     const struct stat *link)
@@ -56,7 +59,7 @@ write_metadata(
 {
 	int64_t born = 0;
 
-	/* 0 where the file system does not know (quirk Q15). */
+	/* 0 if the file system does not know it (quirk Q15). */
 	if (st->stx_mask & STATX_BTIME)
 		born = to_ms(st->stx_btime.tv_sec, st->stx_btime.tv_nsec);
 	json_key(w, "isDirectory");
@@ -116,7 +119,7 @@ file_fs_canonicalize(struct request *r, const struct fs_params *p)
 	_cleanup_free_ char *real = NULL;
 	struct json_writer w;
 
-	/* realpath(3) of glibc takes any length, at a cost. */
+	/* glibc's realpath(3) accepts any length, at a high cost. */
 	if (strlen(p->path.path) >= PATH_MAX)
 		return reply_file_error(r, -ENAMETOOLONG);
 	real = realpath(p->path.path, NULL);
@@ -139,7 +142,7 @@ is_directory(const char *path)
 	return stat(path, &st) == 0 && S_ISDIR(st.st_mode);
 }
 
-/* Something of that name that is a directory is as good as a new one. */
+/* An existing directory of that name is as good as a new one. */
 static int
 make_directory(const char *path)
 {
@@ -175,8 +178,11 @@ file_fs_create_directory(struct request *r, const struct fs_params *p)
 	return reply_done(r, mkdir(p->path.path, 0777) < 0 ? -errno : 0);
 }
 
-/* One name in the lowest directory: gone, or entered if it is a directory
- * that is not empty. Whatever somebody else removes first is gone as well. */
+/*
+ * Removes one name in the lowest directory, or enters it if it is a directory
+ * that is not empty. A name that somebody else removed first is removed as
+ * well.
+ */
 static int
 remove_name(struct descent *d, const char *name)
 {
@@ -202,7 +208,7 @@ remove_name(struct descent *d, const char *name)
 	return err;
 }
 
-/* Up again, where the directory is removed that was emptied. */
+/* Goes up and removes the directory that is empty now. */
 static int
 leave_removed(struct descent *d)
 {
@@ -216,7 +222,7 @@ leave_removed(struct descent *d)
 	return 0;
 }
 
-/* Begins in the parent, whose only name of interest is the tree's. */
+/* Begins in the parent, with the tree's name as the only name. */
 static int
 enter_parent(struct descent *d, const char *path)
 {
@@ -233,8 +239,10 @@ enter_parent(struct descent *d, const char *path)
 	return descent_enter(d, fd, &names);
 }
 
-/* Neither a link nor what it names is ever entered. Stops at the first error,
- * as the answer can tell of one only. */
+/*
+ * No link is entered, nor what a link names. Stops at the first error, because
+ * the answer can report only one.
+ */
 static int
 remove_tree(const char *path)
 {
@@ -274,8 +282,11 @@ file_fs_remove(struct request *r, const struct fs_params *p)
 	return reply_done(r, remove_entry(p));
 }
 
-/* What follows links, or what does not where they lead nowhere. False: it went
- * away, or a link leads nowhere and nobody asked for details. */
+/*
+ * Gets the attributes: those of a link's target if it has one. Returns false if
+ * the entry is gone, or if a link leads to nothing and no details were asked
+ * for.
+ */
 static bool
 read_entry(int dir_fd, const char *name, const struct fs_params *p,
     struct stat *st, struct stat *link)
@@ -289,8 +300,10 @@ read_entry(int dir_fd, const char *name, const struct fs_params *p,
 	return true;
 }
 
-/* The URI has every byte of a name, which fileName has not if it is no
- * UTF-8. */
+/*
+ * The URI has every byte of the name. fileName does not if the name is not
+ * UTF-8.
+ */
 static void
 write_entry_details(struct json_writer *w, int dir_fd, const char *name,
     const struct fs_params *p, const struct stat *st, const struct stat *link)
@@ -345,7 +358,9 @@ reply_entries(struct request *r, int dir_fd, const struct names *names,
 	reply_end(r->channel, &w);
 }
 
-/* All names are read before the answer begins: it cannot be taken back. */
+/*
+ * All names are read before the answer begins, because it cannot be taken back.
+ */
 int
 file_fs_read_directory(struct request *r, const struct fs_params *p)
 {

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: ISC */
 /*
- * fs/walk: breadth first, each directory's entries by name, within the
- * client's limits (doc/protocol.md section 10).
+ * fs/walk: walks a tree breadth first, the entries of each directory by name,
+ * within the client's limits (doc/protocol.md section 10).
  */
 #include <errno.h>
 #include <fcntl.h>
@@ -17,11 +17,13 @@
 #define DEPTH_MAX	64 /* doc/protocol.md section 14 */
 #define DIRECTORIES_MAX 10000
 #define ENTRIES_MAX	50000
-/* Of paths in one answer, as large as a message may be: only a tree that was
- * built for it comes here. */
+/*
+ * Limit for the paths of one answer, as large as a message may be. Only a tree
+ * that was built for it reaches the limit.
+ */
 #define TEXT_MAX_BYTES (64u << 20)
 
-/* A directory still to be read. */
+/* A directory that is not read yet. */
 struct pending_directory {
 	STAILQ_ENTRY(pending_directory) link; /* walk.queue */
 	uint64_t depth;
@@ -66,7 +68,7 @@ hash_inode(const struct stat *st)
 	return siphash_bytes(pair, sizeof(pair));
 }
 
-/* False: it was visited before. */
+/* Returns false if the directory was visited before. */
 static bool
 visit(struct walk *w, const struct stat *st)
 {
@@ -91,7 +93,7 @@ enqueue(struct walk *w, const char *path, uint64_t depth)
 	STAILQ_INSERT_TAIL(&w->queue, d, link);
 }
 
-/* False: the walk ends here. */
+/* Ends the walk. Always returns false. */
 static bool
 stop(struct walk *w)
 {
@@ -123,7 +125,7 @@ text_bytes(const struct walk *w)
 	return w->entries_text.len + w->errors_text.len;
 }
 
-/* False: no more entries may be listed. */
+/* Returns false if no more entries may be listed. */
 static bool
 note_entry(struct walk *w, const char *path, bool directory)
 {
@@ -139,8 +141,10 @@ note_entry(struct walk *w, const char *path, bool directory)
 	return true;
 }
 
-/* Links are left out, but for those to directories when they are followed;
- * what is neither file nor directory never appears. */
+/*
+ * Links are left out, except links to directories if they are followed.
+ * Anything that is neither file nor directory is left out.
+ */
 static bool
 take_entry(struct walk *w, int dir_fd, const struct pending_directory *d,
     const char *name)
@@ -168,8 +172,10 @@ take_entry(struct walk *w, int dir_fd, const struct pending_directory *d,
 	return true;
 }
 
-/* Name by name from the top and through no link: whoever changes the tree
- * meanwhile does not lead the walk out of it. */
+/*
+ * Opens name by name from the top, through no link, so that nobody who changes
+ * the tree meanwhile leads the walk out of it.
+ */
 static int
 open_unfollowed(int top_fd, const char *below)
 {
@@ -203,7 +209,7 @@ open_directory(const struct walk *w, const struct pending_directory *d)
 	return fd < 0 ? -errno : fd;
 }
 
-/* False: the walk is at its limit. */
+/* Returns false if the walk has reached a limit. */
 static bool
 read_directory(struct walk *w, const struct pending_directory *d)
 {
@@ -280,7 +286,7 @@ reply_walk(struct request *r, const struct walk *w)
 	return 0;
 }
 
-/* Answers and returns false when a limit is none. */
+/* Answers and returns false if a limit is not valid. */
 static bool
 check_limits(struct request *r, const struct fs_walk_options *o)
 {

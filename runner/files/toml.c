@@ -1,7 +1,5 @@
 /* SPDX-License-Identifier: ISC */
-/*
- * The reader of TOML.
- */
+/* Reads TOML. */
 #include "toml.h"
 
 #include <errno.h>
@@ -88,7 +86,10 @@ take_newline(struct parser *t)
 	return take(t, "\n") || take(t, "\r\n");
 }
 
-/* Between members of an array, and between lines. */
+/*
+ * Skips blanks, comments and newlines, between array elements and between
+ * lines.
+ */
 static void
 skip_space(struct parser *t)
 {
@@ -185,7 +186,7 @@ put_utf8(struct buf *b, uint32_t c)
 	buf_put(b, s, n);
 }
 
-/* A backslash at the end of a line joins it with the next text. */
+/* A backslash at the end of a line joins it with the text after it. */
 static bool
 take_continuation(struct parser *t)
 {
@@ -227,8 +228,10 @@ take_escape(struct parser *t, struct buf *b, bool lines)
 	t->p++;
 }
 
-/* Behind the opening quotes. Up to two quotes may stand before the closing
- * three. */
+/*
+ * Called after the opening quotes. Up to two quotes may stand before the three
+ * closing ones.
+ */
 static bool
 take_closing(struct parser *t, struct buf *b, const char *quotes)
 {
@@ -312,7 +315,7 @@ new_member(struct parser *t, struct toml_value *table, enum toml_type type,
 	return v;
 }
 
-/* The table that a key before the last one leads to. */
+/* Returns the table that a key, other than the last of a path, leads to. */
 static struct toml_value *
 enter(struct parser *t, struct toml_value *table, struct slice key, bool header)
 {
@@ -332,7 +335,10 @@ enter(struct parser *t, struct toml_value *table, struct slice key, bool header)
 	return v;
 }
 
-/* a.b.c: returns the last key, and *table is where it belongs. */
+/*
+ * Reads a path like a.b.c. Returns the last key; *table becomes the table it
+ * belongs to.
+ */
 static struct slice
 take_path(struct parser *t, struct toml_value **table, bool header)
 {
@@ -419,7 +425,7 @@ take_array(struct parser *t)
 	}
 }
 
-/* Digits with single underscores between them. */
+/* Digits, with single underscores between them. */
 static bool
 is_digits(const char *p, size_t n, const char *digits)
 {
@@ -435,7 +441,7 @@ is_digits(const char *p, size_t n, const char *digits)
 	return true;
 }
 
-/* The value fits into 64 bits, as the ones of the peer. */
+/* The value must fit into 64 bits, as for the peer. */
 static bool
 is_in_range(const char *p, size_t n, unsigned base, bool negative)
 {
@@ -516,7 +522,9 @@ is_float(const char *p, size_t n)
 	return is_digits(p, n, "0123456789");
 }
 
-/* In a pattern 0 is a digit; everything else is itself. */
+/*
+ * In a form, 0 stands for any digit; every other character stands for itself.
+ */
 static bool
 has_form(const char **p, size_t *n, const char *form)
 {
@@ -622,7 +630,7 @@ take_literal(struct parser *t)
 
 	while (t->p < t->end && is_literal_character(*t->p))
 		t->p++;
-	/* A date and a time may have a blank between them. */
+	/* A date and a time may be separated by a blank. */
 	p = from, n = (size_t)(t->p - from);
 	if (n == 10 && take_date(&p, &n) && t->end - t->p > 3 &&
 	    t->p[0] == ' ' && t->p[1] >= '0' && t->p[1] <= '9')
@@ -707,7 +715,7 @@ append_table(struct parser *t, struct toml_value *in, struct slice key)
 	return v;
 }
 
-/* The table that the lines after it belong to. */
+/* Returns the table that the lines after the header belong to. */
 static struct toml_value *
 take_header(struct parser *t)
 {
@@ -717,7 +725,7 @@ take_header(struct parser *t)
 
 	if (!array)
 		take(t, "[");
-	/* What follows lies that deep. */
+	/* The depth of what follows begins at the header's path. */
 	t->depth = 0;
 	key = take_path(t, &in, true);
 	if (!t->failed && !take(t, array ? "]]" : "]"))
@@ -734,7 +742,9 @@ toml_parse(struct toml_doc *doc, const char *text, size_t len)
 	struct toml_value *table = &doc->root;
 
 	*doc = (struct toml_doc){ .root = { .type = TOML_TABLE } };
-	/* Nothing may have no address. */
+	/*
+	 * If the text is empty, it may be NULL, to which nothing may be added.
+	 */
 	t.end = len > 0 ? text + len : text;
 	if (utf8_check(0, (const uint8_t *)text, len) != 0)
 		fail(&t, "the file is not UTF-8");

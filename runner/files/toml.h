@@ -1,15 +1,15 @@
 /* SPDX-License-Identifier: ISC */
 /*
- * TOML 1.0, read into a tree and written again: files that belong to the
- * session's user, of which a client is told parts. Values that are no strings
- * keep the text they had.
+ * Reads TOML 1.0 into a tree and writes it again. The files belong to the
+ * session's user, and a client is told parts of them. Values that are no
+ * strings keep their text.
  */
 #ifndef TOML_H
 #define TOML_H
 
 #include "json.h"
 
-#define TOML_VALUES_MAX 10000 /* keys and members of arrays in one file */
+#define TOML_VALUES_MAX 10000 /* keys and array elements of one file */
 #define TOML_DEPTH_MAX	64
 #define TOML_ERROR_MAX	128
 
@@ -22,15 +22,15 @@ enum toml_type {
 
 struct toml_value {
 	enum toml_type type;
-	struct slice key;  /* when member of a table */
-	struct slice text; /* TOML_STRING decoded, TOML_LITERAL as it came */
+	struct slice key;  /* if member of a table */
+	struct slice text; /* decoded string; TOML_LITERAL: as in the file */
 	struct toml_value *first, *last, *next;
-	bool defined; /* by a header, or a value: not to be defined again */
-	bool dotted;  /* a table made by a key: headers do not define it */
-	bool closed;  /* { a = 1 } and [1]: nothing may be added later */
-	bool headers; /* an array of [[headers]] */
-	bool picked;  /* toml_pick(): itself, with all that is in it */
-	bool passed;  /* toml_pick(): on the way to one that is picked */
+	bool defined; /* by a header or a value; not again */
+	bool dotted; /* a table made by a dotted key; no header may define it */
+	bool closed; /* { a = 1 } or [1]: nothing may be added */
+	bool headers; /* an array made by [[headers]] */
+	bool picked;  /* toml_pick(): wanted with all its content */
+	bool passed;  /* toml_pick(): on the path to a picked one */
 };
 
 struct toml_doc {
@@ -41,15 +41,20 @@ struct toml_doc {
 	char error[TOML_ERROR_MAX];
 };
 
-/* 0, or -EBADMSG with the error; end with toml_clear() in either case. */
+/*
+ * Returns 0, or -EBADMSG with the error in doc. Call toml_clear() in either
+ * case.
+ */
 int toml_parse(struct toml_doc *doc, const char *text, size_t len);
 void toml_clear(struct toml_doc *doc);
 
-/* Marks what a path of keys leads to. A value that is no table ends the path
- * early. False: there is nothing. */
+/*
+ * Marks what a path of keys leads to. A value that is no table ends the path
+ * early. Returns false if there is nothing.
+ */
 bool toml_pick(struct toml_doc *doc, const struct slice *keys, size_t n);
 
-/* Member of a table, or NULL. */
+/* Returns a member of a table, or NULL. */
 struct toml_value *toml_get(const struct toml_value *table, struct slice key);
 
 /* Appends what is picked, as TOML. */

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: ISC */
 /*
- * What is picked of a TOML document, written again. Tables follow the other
- * members of their table, each under its own header.
+ * Writes what is picked of a TOML document. In each table, tables come after
+ * the other members, each under its own header.
  */
 #include "toml.h"
 
@@ -106,7 +106,7 @@ is_wanted(const struct toml_value *v, bool all)
 	return all || v->picked || v->passed;
 }
 
-/* The header of a table, one step of the way to it. */
+/* One step of the path to a table, for its header. */
 struct step {
 	const struct step *up;
 	struct slice key;
@@ -134,7 +134,7 @@ write_header(struct buf *b, const struct step *s, bool array)
 static void write_table(struct buf *b, const struct toml_value *table,
     const struct step *at, bool all);
 
-/* A table that only has tables in it needs no header of its own. */
+/* A table that contains only tables needs no header of its own. */
 static bool
 needs_header(const struct toml_value *table, bool all)
 {
