@@ -61,8 +61,7 @@ struct channel {
 	uint32_t max_message; /* bytes of an incoming message */
 	struct buf in;	      /* incoming frame, not complete yet */
 	struct buf parts;  /* incoming message, not complete yet, as a frame */
-	struct buf *whole; /* The frame of the message being delivered, if it
-			      has a buffer of its own. */
+	struct buf *whole; /* the frame now delivered, if in its own buffer */
 	struct intake *intake; /* used instead of `parts`; or NULL */
 	uint32_t intake_bytes; /* bytes it has taken */
 	bool looked;	       /* no intake takes what is in `parts` */

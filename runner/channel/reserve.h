@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: ISC */
 /*
  * Descriptors that the runner reserves for operations that must not fail for
- * lack of one, however many its commands use: orders that bring a descriptor,
- * and killing.
+ * lack of one, however many its processes use: commands of the broker that
+ * bring a descriptor, and killing.
  */
 #ifndef RESERVE_H
 #define RESERVE_H

@@ -75,8 +75,7 @@ struct process {
 	pid_t pid;			  /* process group too; 0 once reaped */
 	pid_t leader;			  /* like pid, kept after reaping */
 	uint64_t
-	    /* process_tree.h; 0: held by a group or an init */
-	    mark;
+	    mark; /* of all that it starts; 0: held by a group or an init */
 	bool tty;
 	bool sandboxed;
 	bool terminated; /* by us; nothing is waited for */

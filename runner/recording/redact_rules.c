@@ -119,7 +119,10 @@ is_built_in_name(struct slice name)
 	return has_short_name(name);
 }
 
-/* Of a path the last name, of an option what follows its hyphens. */
+/*
+ * Tells whether token names a secret. Of a path only the last name counts, of
+ * an option what follows its hyphens.
+ */
 bool
 redact_is_name(const struct redact_rules *rules, struct slice token)
 {
