@@ -6,13 +6,14 @@ import os
 import pathlib
 import pwd
 import re
+import signal
 import subprocess
 import sys
 import time
 
 import pytest
 from certificates import EC, openssl
-from conftest import BUILD, ROOT, SANITIZED, as_user, need_mode, poll
+from conftest import BUILD, ROOT, SANITIZED, as_user, children_named, need_mode, poll
 from test_auth import jwt
 
 KEY = b"secret-of-the-signed-tokens-0123456789abcdef"
@@ -148,6 +149,30 @@ def test_no_process_of_a_user_ever_holds_a_secret(configured, user, mode, direct
     assert seen.stopped >= IDENTITIES, "it saw nothing"
     assert seen.found == 0, f"{seen.found} of {seen.stopped} processes of the user held the secret"
     assert "no sandbox door" not in s.log, s.log
+
+
+def test_nor_while_programs_are_replaced(configured, user, mode, directory, spy):
+    """A reload starts another broker or asks the old one, a re-exec replaces root: neither gives a user a process
+    with a secret, and whoever holds one stays closed to everybody."""
+    need_mode("root")
+    if mode == "user":
+        pytest.skip("in single-user mode everything is this user's: no process of it lets itself be read, see below")
+    text = settings(directory, user)
+    s = configured(text)
+    s.connect(token=token("a0")).ready()
+    watching = spy(KEY)
+    for i in range(1, 4):
+        s.reload(text + f"[limits]\nmax-connections = {1000 + i}\n")
+        s.connect(token=token(f"a{i}")).ready().run("x", ["/bin/true"])
+        n = s.log.count("re-exec: this version goes on")
+        s.child.send_signal(signal.SIGUSR2)
+        poll(lambda n=n: s.log.count("re-exec: this version goes on") > n, what="the next root")
+        s.connect(token=token(f"a{i + 4}")).ready().run("x", ["/bin/true"])
+        for pid in {s.pid, s.frontend(), *children_named(s.pid, "execd-broker"), *children_named(s.pid, "execd-runner")}:
+            assert_hidden(pid)
+    seen = watching.stop()
+    assert seen.stopped >= 6, "it saw nothing"
+    assert seen.found == 0, f"{seen.found} of {seen.stopped} processes of the user held the secret"
 
 
 def test_who_stops_all_that_is_his_stops_nobody_else(configured, user, mode, directory, spy):
