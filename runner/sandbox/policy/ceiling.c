@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: ISC */
 /*
- * The operator's ceiling over a client's policy.
+ * The operator's ceiling over a client's policy: what is judged before the
+ * policy is resolved.
  */
 #include "ceiling.h"
 
@@ -17,8 +18,10 @@
 
 /* --- lists -------------------------------------------------------------- */
 
-/* The lines of text as a vector; one free() frees it. "~" is the home, behind
- * a "-" too. */
+/*
+ * Splits the lines of a text into a vector, which one free() releases. "~"
+ * becomes the home directory, also after a "-".
+ */
 static const char **
 split(const char *text, const char *home)
 {
@@ -55,8 +58,10 @@ void
 ceiling_init(
     struct ceiling *c, const struct sandbox_limits *limits, const char *home)
 {
-	/* All but the lines, which are split: pages that stay zero are not the
-	 * session's. */
+	/*
+	 * The long texts at the end are not copied, because they are split
+	 * below. Their pages stay untouched and cost the session no memory.
+	 */
 	memcpy(&c->limits, limits,
 	    offsetof(struct sandbox_limits, workspace_roots));
 	c->home = home;
@@ -96,7 +101,10 @@ origin_of(const struct sandbox_origins *o, enum ceiling_limit what)
 	}
 }
 
-/* What the user can do himself: some of it is a policy of execctl's -s. */
+/*
+ * What users can do themselves. With `policy`, another policy for execctl's -s
+ * helps.
+ */
 static const struct {
 	const char *text;
 	bool policy;
@@ -118,8 +126,10 @@ static const char *const keys[] = {
 	[CEILING_CWD] = "workspace-roots",
 };
 
-/* Who set the limit, and what can be done. Without an origin there is no
- * operator to ask. */
+/*
+ * Tells who set the limit and what can be done. Without an origin there is no
+ * operator to ask.
+ */
 static void
 explain(const struct ceiling *c, enum ceiling_limit what, struct buf *b)
 {
@@ -183,7 +193,7 @@ special(enum sandbox_special kind, enum sandbox_access access)
 	};
 }
 
-/* The workspace is what the request says, or where the command is. */
+/* The workspace is what the request names, or else the command's directory. */
 static void
 set_workspace(struct ceiling_grant *g, const struct sandbox_context *asked,
     const char *cwd)
@@ -201,7 +211,10 @@ set_workspace(struct ceiling_grant *g, const struct sandbox_context *asked,
 	}
 }
 
-/* The maximum profile, in place of no sandbox. */
+/*
+ * Grants the maximum profile where the request asked for no sandbox or for
+ * more.
+ */
 static void
 grant_maximum(const struct ceiling *c, const struct sandbox_context *asked,
     const char *cwd, struct ceiling_grant *g)
@@ -223,7 +236,7 @@ grant_maximum(const struct ceiling *c, const struct sandbox_context *asked,
 	set_workspace(g, asked, cwd);
 }
 
-/* The whole disk to read, less what every sandbox hides. */
+/* Grants reading of the whole disk, except what every sandbox hides. */
 static void
 grant_reading(struct ceiling_grant *g)
 {
@@ -236,7 +249,7 @@ grant_reading(struct ceiling_grant *g)
 	set_workspace(g, NULL, NULL);
 }
 
-/* A request without a context, and one that asks for none, are the same. */
+/* Judges a request without a context, or with one that asks for no sandbox. */
 static int
 judge_unsandboxed(struct ceiling *c, bool reads, const char *cwd,
     struct ceiling_grant *g, char *error)
@@ -259,8 +272,10 @@ judge_unsandboxed(struct ceiling *c, bool reads, const char *cwd,
 	return err;
 }
 
-/* All files, where that is more than there is: of the network it never gets
- * more than it asked for. */
+/*
+ * Judges a request for more files than the ceiling permits. It never gets more
+ * of the network than it asked for.
+ */
 static int
 judge_everything(struct ceiling *c, const struct sandbox_context *asked,
     enum ceiling_limit what, const char *cwd, struct ceiling_grant *g,
@@ -275,7 +290,7 @@ judge_everything(struct ceiling *c, const struct sandbox_context *asked,
 	return err;
 }
 
-/* One root after the other; those outside are refused or left out. */
+/* Judges each root; those outside are refused or left out. */
 static int
 judge_each_root(struct ceiling *c, const struct sandbox_context *asked,
     const struct paths *permitted, struct ceiling_grant *g, char *error)
@@ -296,8 +311,10 @@ judge_each_root(struct ceiling *c, const struct sandbox_context *asked,
 	return err;
 }
 
-/* Where the workspace may lie. What cwd and roots lead to at this moment is
- * what they are from now on. */
+/*
+ * Checks where the workspace may lie. The places that cwd and the roots lead to
+ * now are recorded and used from here on.
+ */
 static int
 judge_roots(struct ceiling *c, const struct sandbox_context *asked,
     const char *cwd, struct ceiling_grant *g, char *error)
@@ -340,7 +357,7 @@ judge_policy(struct ceiling *c, const struct sandbox_context *asked, bool reads,
 	return err;
 }
 
-/* Nothing is compared where everything is permitted. */
+/* Nothing needs to be compared if everything is permitted. */
 static bool
 has_bounds(const struct ceiling *c)
 {

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: ISC */
 /*
  * The operator's ceiling over a client's policy. What exceeds it is refused, or
- * cut down to it where the operator says so. Paths are compared by device and
- * inode of what they lead to, never as text.
+ * cut down to it if the operator says so. Paths are compared by the device and
+ * inode that they lead to, never as text.
  */
 #ifndef CEILING_H
 #define CEILING_H
@@ -13,17 +13,17 @@
 
 struct ceiling {
 	struct sandbox_limits limits;
-	/* NULL-terminated; owned: the vector, and one block of text */
+	/* NULL-terminated; each vector and its text are one owned block */
 	const char **workspace_roots, **writable_roots;
 	const char **deny_read, **hide, **protected_names;
 	const char *home; /* for "~" */
-	bool told;	  /* of a policy that was cut down */
+	bool told; /* the log already mentions a policy that was cut down */
 };
 
 void ceiling_init(
     struct ceiling *c, const struct sandbox_limits *limits, const char *home);
 
-/* What a request may exceed. */
+/* The limits that a request may exceed. */
 enum ceiling_limit {
 	CEILING_UNSANDBOXED,
 	CEILING_EXTERNAL,
@@ -31,48 +31,58 @@ enum ceiling_limit {
 	CEILING_WRITE,
 	CEILING_ROOT,
 	CEILING_CWD,
-	CEILING_LIMITS, /* how many there are */
+	CEILING_LIMITS, /* the number of limits */
 };
 
 const char *ceiling_word(enum ceiling_limit what);
 
-/* A context of what is granted, and what it points to. */
+/* The context that is granted, and what it points to. */
 struct ceiling_grant {
 	struct sandbox_context context;
 	struct sandbox_entry fixed[4];
 	struct path_uri root;
-	struct paths workspace, at; /* what its roots and cwd led to */
-	struct path_uri *roots;	    /* owned; those of the request */
+	struct paths workspace, at; /* where its roots and cwd led */
+	struct path_uri *roots; /* owned: the permitted ones of the request */
 	size_t nroots;
-	unsigned clamped;	       /* bits: enum ceiling_limit */
-	struct sandbox_entry *entries; /* owned, when it was narrowed */
+	unsigned clamped;	       /* mask of 1 << enum ceiling_limit */
+	struct sandbox_entry *entries; /* owned; if it was narrowed */
 	char **texts;		       /* owned */
 	size_t ntexts;
 };
 
 /*
- * Judges a request before its policy is resolved. asked: NULL for a request
- * without a context, which is judged by what it does: one that only reads files
- * or metadata needs no permission for unsandboxed commands, and gets what a
- * read-only policy permits. cwd: of a command, else NULL. 0 with *grant, which
- * shares what `asked` points to; or -EINVAL with the message in
- * error[ARGS_ERROR_MAX]. ceiling_grant_clear() in any case.
+ * Judges a request before its policy is resolved.
+ *
+ * asked is NULL for a request without a context. Such a request is judged by
+ * what it does: if it only reads files or metadata (`reads`), it needs no
+ * permission for unsandboxed commands and gets what a read-only policy permits.
+ * cwd is the command's, or NULL.
+ *
+ * Returns 0 with *grant, which shares what `asked` points to; or -EINVAL with
+ * the message in error[ARGS_ERROR_MAX]. The caller calls ceiling_grant_clear()
+ * in any case.
  */
 int ceiling_judge(struct ceiling *c, const struct sandbox_context *asked,
     bool reads, const char *cwd, struct ceiling_grant *grant, char *error);
 void ceiling_grant_clear(struct ceiling_grant *grant);
 
-/* After resolving: what would be writable. 0, perhaps with less in the plan;
- * -EAGAIN, and grant->context is to be resolved anew, as it was cut down; or
- * -EINVAL likewise. */
+/*
+ * Judges what would be writable, after resolving. Returns 0, and the plan may
+ * have become stricter; -EAGAIN if grant->context was cut down and must be
+ * resolved again; -ESTALE if the cut-down context again makes the whole disk
+ * writable; or -EINVAL with the message in error[ARGS_ERROR_MAX].
+ */
 int ceiling_judge_plan(struct ceiling *c, struct ceiling_grant *grant,
     const char *tmpdir, struct plan *plan, char *error);
 
-/* http/request: 0 or -EINVAL likewise. */
+/* Judges an http/request. Returns 0, or -EINVAL with the message. */
 int ceiling_judge_network(const struct ceiling *c, char *error);
 
-/* Less than was asked: said once in the log, noted in the grant, and 0; or
- * refused, -EINVAL likewise. */
+/*
+ * Records that a request exceeds a limit. If policies are cut down, it notes
+ * that in the grant, logs the first case and returns 0. Otherwise it refuses
+ * with -EINVAL and the message.
+ */
 int ceiling_exceed(struct ceiling *c, enum ceiling_limit what, const char *path,
     struct ceiling_grant *grant, char *error);
 

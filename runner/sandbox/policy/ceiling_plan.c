@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: ISC */
 /*
- * The operator's ceiling over what a policy came to on this disk.
+ * The operator's ceiling over the resolved plan: what would be writable on this
+ * disk.
  */
 #include "ceiling.h"
 
@@ -9,15 +10,17 @@
 
 #include "util.h"
 
-/* What may be written, as it lies on the disk. */
+/* The places that may be writable, as they are on the disk now. */
 struct bounds {
 	const struct ceiling *c;
-	struct paths workspace; /* roots, /tmp, TMPDIR */
-	struct paths writable;	/* writable-roots */
+	struct paths workspace; /* workspace roots, /tmp and TMPDIR */
+	struct paths writable;	/* what sandbox-writable-roots matches */
 };
 
-/* Where the workspace has bounds, a link on the way to TMPDIR may be one that
- * a command made in it. */
+/*
+ * If workspace roots are limited, TMPDIR counts only if no link is on its path,
+ * because a command may have made the link.
+ */
 static void
 add_tmpdir(struct paths *p, const struct ceiling *c, const char *tmpdir)
 {
@@ -72,7 +75,7 @@ is_writable(const struct plan_mount *m)
 	return m->kind == PLAN_WRITE || m->kind == PLAN_PRIVATE;
 }
 
-/* --- less than the whole disk ------------------------------------------- */
+/* --- cutting down a policy that writes the whole disk ------------------- */
 
 static void
 put_entry(struct ceiling_grant *g, const char *path)
@@ -86,7 +89,7 @@ put_entry(struct ceiling_grant *g, const char *path)
 	};
 }
 
-/* A place of the workspace, where the policy let it be written. */
+/* Adds a place of the workspace if the policy made it writable. */
 static void
 put_place(struct ceiling_grant *g, const struct plan *plan, const char *path)
 {
@@ -98,8 +101,11 @@ put_place(struct ceiling_grant *g, const struct plan *plan, const char *path)
 		put_entry(g, real);
 }
 
-/* Who asked to write everything gets what he may of it: what he said of other
- * access stays, and so does what would have been writable of his workspace. */
+/*
+ * Replaces "write everything" by what is permitted of it. Entries with other
+ * access stay. Writable mounts stay where they are permitted. The workspace,
+ * /tmp and TMPDIR stay writable where the policy made them so.
+ */
 static void
 narrow(struct ceiling_grant *g, const struct bounds *b, const char *tmpdir,
     const struct plan *plan)
@@ -132,7 +138,7 @@ narrow(struct ceiling_grant *g, const struct bounds *b, const char *tmpdir,
 	put_place(g, plan, tmpdir);
 }
 
-/* --- less than some of it ----------------------------------------------- */
+/* --- cutting down single mounts ----------------------------------------- */
 
 static bool
 is_idle(const struct plan *plan, const struct plan_mount *m)
@@ -145,8 +151,11 @@ is_idle(const struct plan *plan, const struct plan_mount *m)
 	return plan_access(plan, parent) != SANDBOX_WRITE;
 }
 
-/* Where nothing is writable any more, nothing missing needs a mask, and a pin
- * would be writable itself. */
+/*
+ * Drops placeholders and pins whose parent is no longer writable: nobody could
+ * create the missing name or rename the directory, and a pin would itself be
+ * writable.
+ */
 static void
 drop_idle(struct plan *plan)
 {
@@ -201,7 +210,7 @@ ceiling_judge_plan(struct ceiling *c, struct ceiling_grant *g,
 		err = judge_mounts(c, g, &b, plan, error);
 	} else {
 		err = ceiling_exceed(c, CEILING_WRITE, "/", g, error);
-		/* Who was cut down before turned a link meanwhile. */
+		/* A link was changed after the policy was cut down. */
 		if (err == 0 && g->entries != NULL)
 			err = -ESTALE;
 		if (err == 0)

@@ -1,7 +1,5 @@
 /* SPDX-License-Identifier: ISC */
-/*
- * What directories hold, remembered.
- */
+/* Remembers the names in directories. */
 #include "directory_cache.h"
 
 #include <linux/magic.h>
@@ -11,9 +9,11 @@
 
 #include "util.h"
 
-/* The kernel's times have steps, of 10 ms at most, and those of file systems
- * on disk of up to 2 s: a change within the same step leaves the time as it
- * was. What changed this recently is not remembered. */
+/*
+ * The kernel's clock has steps of up to 10 ms, and the times of disk file
+ * systems have steps of up to 2 s. A change within the same step leaves the
+ * time as it was, so a directory that changed this recently is not remembered.
+ */
 #define SETTLED_SECONDS 3
 
 #ifndef XFS_SUPER_MAGIC
@@ -26,7 +26,7 @@ struct directory_entry {
 	ino_t inode;
 	struct timespec changed;
 	size_t len, cap;
-	char *names; /* owned: for each a type, its name and a NUL */
+	char *names; /* owned: for each name its type, the name and a NUL */
 	char path[];
 };
 

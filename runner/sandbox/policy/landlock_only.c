@@ -1,7 +1,5 @@
 /* SPDX-License-Identifier: ISC */
-/*
- * What a plan needs that only a view gives.
- */
+/* Finds what in a plan only a view can enforce. */
 #include "landlock_only.h"
 
 #include <stdio.h>
@@ -21,8 +19,10 @@ rule_against(const struct landlock_only *q)
 		return "mode = require";
 	if (q->required)
 		return "the request requires every layer";
-	/* The host's would be within reach: a user's service manager, for one,
-	 * starts what it is asked to outside of every sandbox. */
+	/*
+	 * Sockets of the host would be within reach. A user's service manager,
+	 * for example, starts any command outside of every sandbox.
+	 */
 	if (q->limits->unix_sockets != SANDBOX_UNIX_DENY)
 		return "unix-sockets is not deny";
 	if (plan->base == PLAN_BASE_WRITE)
@@ -32,7 +32,10 @@ rule_against(const struct landlock_only *q)
 	return plan->deny_proc ? "the policy denies reading /proc" : NULL;
 }
 
-/* Of these a view has its own, or nothing of the host's to write to. */
+/*
+ * A view has its own /dev and /proc, and lets nothing of the host's be written
+ * here.
+ */
 static bool
 is_system(const char *path)
 {
@@ -40,7 +43,7 @@ is_system(const char *path)
 	       path_lies_in(path, "/sys");
 }
 
-/* What lies in nothing writable is read-only anyway. */
+/* A read-only mount needs enforcement only if its parent is writable. */
 static bool
 is_carved_out(const struct plan *plan, const struct plan_mount *m)
 {
@@ -76,7 +79,10 @@ mount_against(const struct plan *plan, const struct plan_mount *m)
 	return "needs a view of";
 }
 
-/* A pin comes before what it is for, which says more. */
+/*
+ * Prefers another reason to a pin: the pin comes first in the plan, but the
+ * mount that it serves says more.
+ */
 static const struct plan_mount *
 find_against(const struct plan *plan)
 {

@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: ISC */
 /*
  * Patterns of denied paths: braces, components, names (doc/sandbox.md section
- * A6; the words of the peer's matcher with a literal separator).
+ * A6). Syntax and error texts follow the peer's matcher with a literal
+ * separator.
  */
 #include "path_glob.h"
 
@@ -15,7 +16,10 @@ fail(const char **reason, const char *text)
 	return -EINVAL;
 }
 
-/* The end of the class that begins at s, or NULL: unclosed, so no class. */
+/*
+ * Returns the end of the class that begins at s. NULL: the class is not closed,
+ * so the bracket is an ordinary letter.
+ */
 static const char *
 class_end(const char *s, const char *end)
 {
@@ -29,8 +33,10 @@ class_end(const char *s, const char *end)
 	return s < end ? s + 1 : NULL;
 }
 
-/* Calls for each range of the class [s, end) until one holds c or is wrong
- * way round. */
+/*
+ * Tells whether a range of the class [s, end) holds c. *wrong: a range runs
+ * from high to low.
+ */
 static bool
 class_find(const char *s, const char *end, int c, bool *wrong)
 {
@@ -58,7 +64,7 @@ class_matches(const char *s, const char *end, unsigned char c)
 	return class_find(s + 1 + negated, end, c, &wrong) != negated;
 }
 
-/* The end of the token at s: a class, a quoted byte, or one byte. */
+/* Returns the end of the token at s: a class, a quoted byte, or one byte. */
 static const char *
 token_end(const char *s, const char *end)
 {
@@ -69,7 +75,7 @@ token_end(const char *s, const char *end)
 	return *s == '\\' && end - s > 1 ? s + 2 : s + 1;
 }
 
-/* Does the token at s, which is no star, stand for this byte? */
+/* Tells whether the token at s matches this byte. The token is not a star. */
 static bool
 token_matches(const char *s, const char *end, unsigned char c)
 {
@@ -82,7 +88,9 @@ token_matches(const char *s, const char *end, unsigned char c)
 	return (unsigned char)*s == c;
 }
 
-/* One component and one name. Only the last star is ever taken back. */
+/*
+ * Matches one component with one name. Backtracking to the last star is enough.
+ */
 static bool
 part_matches(struct slice part, const char *name)
 {
@@ -145,7 +153,7 @@ is_dots(struct slice part, size_t n)
 	return part.len == n && memcmp(part.ptr, "..", n) == 0;
 }
 
-/* Appends a fixed component to the base, without its quotes. */
+/* Appends a fixed component to the base and removes its backslashes. */
 static void
 add_fixed(struct glob *g, struct slice part)
 {
@@ -182,7 +190,7 @@ add_part(struct glob *g, struct slice part, const char **reason)
 	return 0;
 }
 
-/* Takes the text over. */
+/* Takes ownership of the text. */
 static int
 parse_plain(struct glob *g, char *text, const char **reason)
 {
@@ -200,7 +208,10 @@ parse_plain(struct glob *g, char *text, const char **reason)
 	return err;
 }
 
-/* The first brace that opens, or the end. Stray closing ones are wrong. */
+/*
+ * Finds the first opening brace, or the end. *reason is set if a closing brace
+ * comes earlier.
+ */
 static const char *
 find_brace(const char *s, const char *end, const char **reason)
 {
@@ -210,7 +221,7 @@ find_brace(const char *s, const char *end, const char **reason)
 	return s;
 }
 
-/* The comma or closing brace that ends the alternative at s; NULL: none. */
+/* Returns the comma or brace that ends the alternative at s, or NULL. */
 static const char *
 alternative_end(const char *s, const char *end)
 {
@@ -227,7 +238,7 @@ alternative_end(const char *s, const char *end)
 	return NULL;
 }
 
-/* Work to do: texts that may still hold braces. */
+/* A stack of texts that may still contain braces. */
 struct texts {
 	char *items[GLOB_ALTERNATIVES_MAX];
 	size_t count, made;
@@ -245,7 +256,7 @@ put_text(struct texts *t, char *text, const char **reason)
 	return 0;
 }
 
-/* Puts one text per alternative of the group that opens at `open`. */
+/* Adds one text for each alternative of the group that opens at `open`. */
 static int
 put_alternatives(
     struct texts *t, const char *text, const char *open, const char **reason)
@@ -330,7 +341,7 @@ glob_list_clear(struct glob_list *list)
 	*list = (struct glob_list){ 0 };
 }
 
-/* `**` may also stand for no name at all, but not as the last part. */
+/* `**` also matches no name at all, except as the last part. */
 static uint64_t
 close_states(const struct glob *g, uint64_t states)
 {

@@ -1,7 +1,5 @@
 /* SPDX-License-Identifier: ISC */
-/*
- * Places by device and inode.
- */
+/* A set of places by device and inode. */
 #include "path_set.h"
 
 #include <errno.h>
@@ -66,8 +64,10 @@ path_set_add(struct paths *p, const char *path)
 	return add(p, fd);
 }
 
-/* Goes one name down from *fd, which is closed. False, and it is -1: there is
- * nothing, or a link. */
+/*
+ * Goes one name down from *fd, which is closed. Returns false and sets *fd to
+ * -1 if the name is missing or a link.
+ */
 static bool
 step(int *fd, const char *name)
 {
@@ -83,7 +83,9 @@ step(int *fd, const char *name)
 	return false;
 }
 
-/* From the directory `from`, which ends with a slash, down to the rest. */
+/*
+ * Adds what lies at `rest` below the directory `from`, which ends with a slash.
+ */
 static void
 add_below(struct paths *p, const char *from, const char *rest)
 {
@@ -147,7 +149,7 @@ path_set_hold(
 	}
 }
 
-/* Where a path leads, without links. */
+/* Resolves all links. A missing path becomes its nearest existing directory. */
 static char *
 real_path(const char *path)
 {

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: ISC */
 /*
- * From a client's sandbox context to a plan of mounts: the order of the
+ * Resolves a client's sandbox context to a plan of mounts: the order of the
  * steps (doc/sandbox.md section A10).
  */
 #include "resolve_parts.h"

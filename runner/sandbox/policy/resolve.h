@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: ISC */
 /*
- * From a client's sandbox context to a plan of mounts (doc/sandbox.md section
- * A10). Pure: what it knows of the disk it asks a fs_view, so that tests and
- * the fuzzer bring their own.
+ * Resolves a client's sandbox context to a plan of mounts (doc/sandbox.md
+ * section A10). The resolver is pure: it asks a fs_view about the disk, and the
+ * tests and the fuzzer bring their own.
  *
- * The plan is data. Whoever builds the view opens every path again and
+ * The plan is data. The code that builds the view opens every path again and
  * compares device and inode with what the resolver saw.
  */
 #ifndef RESOLVE_H
@@ -12,10 +12,10 @@
 
 #include "sandbox_context.h"
 
-/* Patterns may expand to so many paths, all together. */
+/* The most paths that all patterns of a request together may match. */
 #define RESOLVE_MATCHES_MAX 8192
 
-/* Mounts of one plan. */
+/* The most mounts of one plan. */
 #define RESOLVE_MOUNTS_MAX 20000
 
 enum fs_type { FS_MISSING, FS_FILE, FS_DIRECTORY, FS_LINK, FS_OTHER };
@@ -25,41 +25,54 @@ struct fs_node {
 	uint64_t device, inode;
 };
 
-/* The file system as the session's user sees it. Paths are absolute, without
- * dot segments. Functions return 0 or -errno; FS_MISSING is no error. */
-/* A name in a directory, and what it is; FS_MISSING: nobody knows without
- * looking. False: no more of them. */
+/*
+ * Receives a name in a directory and its type. FS_MISSING: the type is unknown
+ * until somebody looks. Returns false to stop.
+ */
 typedef bool fs_visit_fn(void *arg, const char *name, enum fs_type type);
 
+/*
+ * The file system as the session's user sees it. Paths are absolute and have no
+ * dot segments. The functions return 0 or -errno; a missing file is FS_MISSING
+ * and not an error.
+ */
 struct fs_view {
 	void *owner;
-	/* As lstat(2); FS_MISSING for a placeholder (placeholder.h), with its
-	 * numbers.
+	/*
+	 * Like lstat(2). A placeholder (placeholder.h) is FS_MISSING with its
+	 * own device and inode.
 	 */
 	int (*lookup)(void *owner, const char *path, struct fs_node *node);
-	/* The text of a link, NUL-terminated. */
+	/* Reads the target of a link, NUL-terminated. */
 	int (*read_link)(void *owner, const char *path, char *text, size_t cap);
-	/* The first cap - 1 bytes of a small file (.git, commondir),
-	 * NUL-terminated. */
+	/*
+	 * Reads the first cap - 1 bytes of a small file (.git, commondir),
+	 * NUL-terminated.
+	 */
 	int (*read_file)(void *owner, const char *path, char *text, size_t cap);
-	/* Calls visit for each name but "." and ".."; stops when it returns
-	 * false. directories: what is known to be none may be left out. */
+	/*
+	 * Calls visit for each name except "." and "..", until it returns
+	 * false. With `directories`, names that are known not to be directories
+	 * may be left out.
+	 */
 	int (*list)(void *owner, const char *path, bool directories,
 	    fs_visit_fn *visit, void *arg);
 };
 
-/* What patterns match, found by one who may take his time, for one who may not.
- * The list holds while no directory on it that the second one would look into
- * is `unseen`. */
+/*
+ * What patterns match. One process that may block scans the disk; another that
+ * may not block uses the result. The list is good enough unless the second one
+ * would have to look into a directory marked `unseen`.
+ */
 struct resolve_match {
 	char *path;  /* owned */
-	bool unseen; /* nobody looked for matches below it */
+	bool unseen; /* the scan did not look below it */
 };
 
 struct resolve_matches {
 	struct resolve_match *items; /* owned */
 	size_t count, cap;
-	int err; /* of the scan: 0, or -errno with what is to be said */
+	int err; /* error of the scan: 0, or -errno with its message */
 	char error[ARGS_ERROR_MAX];
 };
 
@@ -67,30 +80,29 @@ void resolve_matches_clear(struct resolve_matches *m);
 void resolve_matches_add(struct resolve_matches *m, const char *path);
 
 enum plan_base {
-	PLAN_BASE_READ,	 /* the whole tree, read-only */
-	PLAN_BASE_WRITE, /* the whole tree, writable */
+	PLAN_BASE_READ,	 /* the whole tree is read-only */
+	PLAN_BASE_WRITE, /* the whole tree is writable */
 	PLAN_BASE_EMPTY, /* nothing but the plan's mounts */
 };
 
 enum plan_kind {
-	PLAN_READ,	       /* read-only; a link is re-made as a link */
-	PLAN_WRITE,	       /* writable */
+	PLAN_READ,  /* read-only; a symbolic link is created again as a link */
+	PLAN_WRITE, /* writable */
 	PLAN_DENY_DIRECTORY,   /* empty, mode 000, or 111 when `reopened` */
 	PLAN_DENY_FILE,	       /* empty, mode 000 */
-	PLAN_PLACEHOLDER_FILE, /* a missing carve-out: empty file, mode 600,
-				* read-only */
-	PLAN_PLACEHOLDER_DIRECTORY, /* a missing protected name: empty, mode 555
-				     */
-	PLAN_PIN,     /* bound onto itself, so that it stays in place */
-	PLAN_PRIVATE, /* writable, and not the host's: empty at first */
+	PLAN_PLACEHOLDER_FILE, /* missing path to protect: empty file,
+				* mode 600, read-only */
+	PLAN_PLACEHOLDER_DIRECTORY, /* missing protected name, mode 555 */
+	PLAN_PIN,     /* mounted onto itself, so that it cannot be renamed */
+	PLAN_PRIVATE, /* writable, empty at first, and not the host's */
 };
 
 struct plan_mount {
 	enum plan_kind kind;
-	bool reopened; /* PLAN_DENY_DIRECTORY: mounts follow below it */
+	bool reopened; /* PLAN_DENY_DIRECTORY: other mounts lie below it */
 	char *path;    /* owned */
-	struct fs_node
-	    seen; /* FS_MISSING for placeholders, with what stands there */
+	struct fs_node seen; /* for placeholders FS_MISSING, with the inode that
+				stands there */
 };
 
 static inline bool
@@ -100,11 +112,11 @@ plan_is_placeholder(const struct plan_mount *m)
 	       m->kind == PLAN_PLACEHOLDER_DIRECTORY;
 }
 
-/* Mounts are ordered: a path comes before what lies below it. */
+/* The mounts are sorted: a path comes before what lies below it. */
 struct plan {
 	enum plan_base base;
 	bool network;
-	bool minimal;	/* PLAN_BASE_EMPTY: /proc and a small /dev, too */
+	bool minimal;	/* PLAN_BASE_EMPTY: also has /proc and a small /dev */
 	bool deny_proc; /* no /proc at all */
 	struct plan_mount *mounts; /* owned */
 	size_t count, cap;
@@ -112,31 +124,38 @@ struct plan {
 
 struct resolve_request {
 	const struct sandbox_context *context;
-	const char *cwd;    /* of the command; NULL: an fs/ method */
-	const char *tmpdir; /* what `tmpdir` binds to; NULL: nothing */
-	bool private_tmp, private_tmpdir; /* PLAN_PRIVATE in their place */
-	const char *home; /* of the identity, when the context names none */
+	const char *cwd;    /* the command's; NULL: an fs/ method */
+	const char *tmpdir; /* what `tmpdir` stands for; NULL: nothing */
+	bool private_tmp, private_tmpdir; /* use PLAN_PRIVATE for them */
+	const char *home; /* the identity's, used if the context names none */
 	const char *const *protected_names; /* NULL-terminated */
-	/* The operator's, always added; with "-" before it, unless missing. */
+	/*
+	 * The operator's paths, always denied. A path with "-" before it is
+	 * skipped if it is missing.
+	 */
 	const char *const *deny_read;
-	const char *const *hide;   /* likewise: PLAN_DENY_DIRECTORY */
+	const char *const *hide;   /* the same syntax: PLAN_DENY_DIRECTORY */
 	unsigned nested_git_depth; /* 0: off */
-	bool no_scan; /* with patterns: -EINPROGRESS, unless `known` */
-	const struct resolve_matches *known; /* NULL: what matches is found */
-	struct resolve_matches *found;	     /* NULL; or what was */
+	bool no_scan; /* patterns give -EINPROGRESS, unless `known` is set */
+	const struct resolve_matches *known; /* NULL: a scan finds them */
+	struct resolve_matches *found;	     /* receives the matches; or NULL */
 };
 
 /*
- * Fills *plan. 0, or -EINVAL with the -32602 message in error[ARGS_ERROR_MAX]
- * (section A9), -EINPROGRESS (no_scan), -ESTALE when `known` is not enough, or
- * the -errno of a view function. End with plan_clear() in
- * any case.
+ * Fills *plan. Returns 0, or:
+ * - -EINVAL with the message of error -32602 in error[ARGS_ERROR_MAX] (section
+ *   A9),
+ * - -EINPROGRESS if `no_scan` forbids a scan that is needed,
+ * - -ESTALE if `known` is not enough,
+ * - the -errno of a view function.
+ *
+ * The caller calls plan_clear() in any case.
  */
 int resolve(struct plan *plan, const struct resolve_request *r,
     const struct fs_view *view, char *error);
 void plan_clear(struct plan *plan);
 
-/* What the plan lets a path do: the most specific mount decides. */
+/* Tells how the plan lets a path be used: the most specific mount decides. */
 enum sandbox_access plan_access(const struct plan *plan, const char *path);
 
 #endif

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: ISC */
 /*
- * Entries to paths: what each symbol binds to (doc/sandbox.md sections A3, A6
- * and A10, rules 1 and 2). Claims nothing yet.
+ * Turns entries into paths: what each symbol stands for (doc/sandbox.md
+ * sections A3, A6 and A10, rules 1 and 2). This step makes no claims.
  */
 #include "resolve_parts.h"
 
@@ -34,7 +34,7 @@ resolve_add_record(
 	return 0;
 }
 
-/* So that patterns look below what they hide. */
+/* Lets a scan of patterns look below a directory that they hide. */
 static void
 mark_grant(struct node *n)
 {
@@ -42,8 +42,10 @@ mark_grant(struct node *n)
 		n->grant_below = true;
 }
 
-/* Goes from a place on to `rest`. A loop is the client's mistake only where
- * the client named it. */
+/*
+ * Walks from a place along `rest`. A loop of links is an error only if the
+ * client named the path.
+ */
 static int
 bind(struct resolver *s, const struct place *from, const char *rest,
     enum sandbox_access access, enum origin origin)
@@ -88,8 +90,7 @@ compare_texts(const void *a, const void *b)
 	return strcmp(x->path, y->path);
 }
 
-/* One after the other, without those that are not there or were named
- * before. */
+/* Walks the sorted roots and keeps those that exist, each once. */
 static int
 walk_roots(struct resolver *s, size_t named)
 {
@@ -126,8 +127,10 @@ bind_roots(struct resolver *s)
 	return walk_roots(s, c->nroots);
 }
 
-/* A subpath as text. NULL: it leads upwards or is absolute, and grants
- * nothing. */
+/*
+ * Copies a subpath. NULL: it is absolute or contains "..", so it grants
+ * nothing.
+ */
 static const char *
 take_subpath(struct resolver *s, struct slice text)
 {
@@ -162,7 +165,10 @@ bind_project_roots(struct resolver *s, const struct sandbox_entry *e)
 	return err;
 }
 
-/* Never more than read: the list is the executor's, not the client's. */
+/*
+ * Grants at most reading, because the executor chose this list and not the
+ * client.
+ */
 static int
 bind_minimal(struct resolver *s, const struct sandbox_entry *e)
 {
@@ -178,7 +184,10 @@ bind_minimal(struct resolver *s, const struct sandbox_entry *e)
 	return err;
 }
 
-/* A directory of the executor's choice; what is none binds to nothing. */
+/*
+ * Binds a directory that the executor chose. A path that is not a directory is
+ * ignored.
+ */
 static int
 bind_directory(struct resolver *s, const char *path, enum sandbox_access access)
 {
@@ -236,8 +245,10 @@ bind_entry(struct resolver *s, const struct sandbox_entry *e)
 	return bind_absolute(s, e->path.path, e->access, ORIGIN_CLIENT);
 }
 
-/* The operator's list: absolute, or "~" below the identity's home. What has a
- * "-" before it is left out where it is missing. */
+/*
+ * Binds the operator's list. A path is absolute or begins with "~", the
+ * identity's home. A path with "-" before it is left out if it is missing.
+ */
 static int
 bind_list(struct resolver *s, const char *const *list, enum origin origin)
 {
@@ -267,7 +278,7 @@ bind_list(struct resolver *s, const char *const *list, enum origin origin)
 	return err;
 }
 
-/* Would the policy need a cwd that nobody gave? */
+/* Tells whether the entry depends on the working directory. */
 static bool
 is_dynamic(const struct sandbox_entry *e)
 {

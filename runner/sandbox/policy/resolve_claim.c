@@ -1,18 +1,19 @@
 /* SPDX-License-Identifier: ISC */
 /*
- * Which entry counts where (doc/sandbox.md section A10, rules 4, 6, 7 and 9),
- * and which may not count because a command could turn a link under it.
+ * Decides which entry counts where (doc/sandbox.md section A10, rules 4, 6, 7
+ * and 9), and which entries cannot count because a command could change a link
+ * on their path.
  *
- * A link that lies where the policy lets commands write is the commands' own:
- * what is granted through it is dropped, what is protected or denied through
- * it cannot be held and is an error. What is writable is judged with every
- * grant in force, so that no order of entries opens a way around.
+ * Commands control every link in a directory that the policy lets them write. A
+ * grant through such a link is dropped. A protection or a denial through such a
+ * link cannot be enforced and is an error. All grants are in force when this is
+ * judged, so the order of the entries does not matter.
  */
 #include "resolve_parts.h"
 
 #include <string.h>
 
-/* deny > write > read on one path. */
+/* On one path, deny wins over write, and write wins over read. */
 static void
 raise_claim(struct node *n, enum sandbox_access access)
 {
@@ -33,7 +34,7 @@ is_below_absolute(const struct node *n)
 	return false;
 }
 
-/* The operator's denials stand above all entries. */
+/* The operator's denials win over all entries. */
 static void
 claim_operator(struct resolver *s)
 {
@@ -54,7 +55,7 @@ claim_operator(struct resolver *s)
 	}
 }
 
-/* Nothing of the host's /proc is ever bound: a grant asks for the new one. */
+/* The host's /proc is never mounted: a grant of /proc asks for a new one. */
 static void
 claim_record(struct resolver *s, const struct record *r)
 {
@@ -82,7 +83,7 @@ claim_entries(struct resolver *s)
 	}
 }
 
-/* Hidden unless an entry names the very path. */
+/* A hidden path stays visible if an entry names exactly this path. */
 static void
 claim_hidden(struct resolver *s)
 {
@@ -110,7 +111,10 @@ links_of(const struct resolver *s, const struct record *r)
 	return r->nlinks > 0 ? &s->links[r->first_link] : NULL;
 }
 
-/* Grants through a command's link; all are judged before any is dropped. */
+/*
+ * Drops grants that go through a command's link. All of them are judged with
+ * the same claims before the claims are made again.
+ */
 static bool
 drop_grants(struct resolver *s)
 {
@@ -146,8 +150,10 @@ resolve_check_links(struct resolver *s, struct node *const *links,
 	    base, slash, rest, path);
 }
 
-/* Only what the client itself named: a pattern is a picture of now, and the
- * operator's paths are denied where they lead. */
+/*
+ * Checks only the paths that the client named. A match of a pattern describes
+ * this moment only, and the operator's paths are denied where they lead now.
+ */
 static int
 check_carve_outs(struct resolver *s)
 {
@@ -164,7 +170,7 @@ check_carve_outs(struct resolver *s)
 	return err;
 }
 
-/* For rule 5: a write entry names the path, existing or not. */
+/* For rule 5: marks what a write entry names, whether it exists or not. */
 static void
 mark_named(struct resolver *s)
 {
@@ -182,8 +188,10 @@ mark_named(struct resolver *s)
 	}
 }
 
-/* Reached under both names: in an empty tree the links on the way are made
- * again. */
+/*
+ * In an empty view the links on the way are created again, so that a path is
+ * reached under both names.
+ */
 static void
 mark_links(struct resolver *s)
 {

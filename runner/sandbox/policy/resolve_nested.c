@@ -1,18 +1,21 @@
 /* SPDX-License-Identifier: ISC */
 /*
- * Repositories below a writable root, where the operator asks for it: `hooks`
- * and `config` of each stay read-only down to a configured depth. What cannot
- * be looked at stays as it is, whole: a command that owns it could open it
- * again, and write there. A tree with more directories than one start may look
- * at refuses the policy: a search that ended early would protect less than the
- * operator believes.
+ * Protects repositories below a writable root, if the operator asks for it:
+ * `hooks` and `config` of each repository stay read-only, down to a configured
+ * depth. A directory that may not be looked at becomes read-only as a whole,
+ * because a command that owns it could open it again and write there. If a tree
+ * has more directories than one start may look at, the policy is refused: a
+ * search that ended early would protect less than the operator believes.
  */
 #include "resolve_parts.h"
 
 #include <errno.h>
 #include <string.h>
 
-/* It happens before every command: two questions to the disk for each. */
+/*
+ * The search happens before every command and asks the disk twice for each
+ * name.
+ */
 #define NESTED_NAMES_MAX 5000
 
 struct level {
@@ -25,7 +28,7 @@ struct queue {
 	size_t count, cap, next;
 };
 
-/* Again when another root comes closer. */
+/* Searches a directory again if another root allows more levels below it. */
 static void
 put(struct resolver *s, struct queue *q, struct node *directory, unsigned depth)
 {
@@ -46,7 +49,10 @@ protect_closed(struct node *directory)
 		directory->claim = CLAIM_READ;
 }
 
-/* A mask only where there is a repository: it would be one else. */
+/*
+ * Missing `hooks` get a placeholder only if `config` exists; otherwise the
+ * placeholder itself would make the directory look like a repository.
+ */
 static int
 protect_repository(struct resolver *s, struct node *git)
 {
@@ -86,7 +92,10 @@ protect_pointed(struct resolver *s, struct node *file)
 	return found > 0 ? protect_repository(s, w.at) : found;
 }
 
-/* Is the directory a repository? The root's own `.git` is protected whole. */
+/*
+ * Protects the directory if it is a repository. The root's own `.git` is
+ * already protected as a whole.
+ */
 static int
 look_for_git(struct resolver *s, struct node *directory)
 {

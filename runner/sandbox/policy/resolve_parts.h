@@ -1,11 +1,11 @@
 /* SPDX-License-Identifier: ISC */
 /*
- * What the files of the resolver share, and nobody else includes.
+ * What the files of the resolver share. Nobody else includes this header.
  *
- * Every path that matters is a node of one tree: asked of the disk once,
- * reached from its parent, never through a link. What the entries say is
- * written on the nodes, so that "the most specific entry decides" is a walk
- * upwards. The tree grows by at most STEPS_MAX components, whatever the
+ * Every path that matters is a node of one tree. Each name is looked up on the
+ * disk once, below its parent, and never through a link. The entries' claims
+ * are written on the nodes, so "the most specific entry decides" is a walk
+ * upwards. RESOLVE_STEPS_MAX limits how far the tree can grow, whatever the
  * client names.
  */
 #ifndef RESOLVE_PARTS_H
@@ -16,12 +16,12 @@
 #include "path_glob.h"
 #include "table.h"
 
-#define RESOLVE_LINKS_MAX    40	     /* as the kernel */
-#define RESOLVE_STEPS_MAX    4000000 /* components walked, all together */
+#define RESOLVE_LINKS_MAX    40	     /* as in the kernel */
+#define RESOLVE_STEPS_MAX    4000000 /* components walked, in total */
 #define RESOLVE_RECORDS_MAX  100000  /* entries times workspace roots */
-#define RESOLVE_PATTERNS_MAX 20000   /* patterns times alternatives, roots */
+#define RESOLVE_PATTERNS_MAX 20000   /* times alternatives times roots */
 
-/* What an entry or a rule says of a node itself. */
+/* What an entry or a rule claims for the node itself. */
 enum claim {
 	CLAIM_NONE,
 	CLAIM_READ,
@@ -35,19 +35,19 @@ struct node {
 	struct fs_node seen;
 	size_t path_len;
 	enum claim claim;
-	enum sandbox_access access; /* of the plan, inherited or claimed */
-	enum plan_kind mask;	    /* when masked */
-	bool masked;		    /* missing, and must stay so */
-	bool blocked;		    /* may not be looked up */
-	bool absolute;		    /* the operator denies it: no reopening */
-	bool write_named;	    /* a write entry names it or below it */
-	bool grant_below;	    /* an entry grants something at or below */
-	bool root;		    /* a write entry leads right here */
-	bool protects;		    /* its protected names are done */
-	bool apart;	  /* PLAN_PRIVATE stands for it, where it is writable */
-	bool replaced;	  /* it or one above is, so that it is not seen */
-	unsigned scanned; /* levels looked at for nested repositories */
-	bool remade;	  /* a link to be made again */
+	enum sandbox_access access; /* in the plan: inherited or claimed */
+	enum plan_kind mask; /* the kind of its placeholder, if `masked` */
+	bool masked;	     /* missing, and must stay so */
+	bool blocked;	     /* looking it up is not permitted */
+	bool absolute;	     /* denied by the operator; cannot be reopened */
+	bool write_named;    /* a write entry names it or a path below it */
+	bool grant_below;    /* an entry grants it or a path below it */
+	bool root;	     /* a write entry leads exactly here */
+	bool protects;	     /* its protected names have been handled */
+	bool apart;	  /* where it is writable, PLAN_PRIVATE replaces it */
+	bool replaced;	  /* PLAN_PRIVATE hides the host's here */
+	unsigned scanned; /* levels searched for nested repositories */
+	bool remade;	  /* a link that the view creates again */
 	bool pinned, mounted;
 	size_t name_len;
 	char name[];
@@ -65,13 +65,13 @@ struct tree {
 enum walk_state {
 	WALK_FOUND,
 	WALK_MISSING, /* at: the first missing component */
-	WALK_FILE,    /* at: a file in the middle */
+	WALK_FILE,    /* at: a file in the middle of the path */
 	WALK_BLOCKED, /* at: a directory that may not be searched */
 	WALK_PROC,    /* at: /proc, which is never looked into */
 	WALK_NEVER,   /* a name too long for any file system */
 };
 
-/* Where a path leads, and the links on the way. */
+/* The place that a path leads to, and the links on the way. */
 struct walk {
 	enum walk_state state;
 	struct node *at;
@@ -82,30 +82,38 @@ struct walk {
 int tree_init(struct tree *t, const struct fs_view *view);
 void tree_clear(struct tree *t);
 
-/* The walk that has not begun: the root. */
+/* Returns a walk that stands at the root. */
 struct walk tree_start(const struct tree *t);
 
-/* Goes on from where w is; an absolute text starts over. 0, -ELOOP, -E2BIG
- * beyond RESOLVE_STEPS_MAX, or the -errno of the view. */
+/*
+ * Continues the walk along text; an absolute text starts again at the root.
+ * Returns 0, -ELOOP, -E2BIG beyond RESOLVE_STEPS_MAX, or the -errno of the
+ * view.
+ */
 int tree_walk(struct tree *t, struct walk *w, const char *text);
 
-/* A name of a directory, which may be missing. */
+/*
+ * Finds or adds a name in a directory. The name may be missing on the disk.
+ * Returns 0 or the -errno of the view.
+ */
 int tree_child(
     struct tree *t, struct node *parent, struct slice name, struct node **out);
 
 char *node_path(const struct node *n);
 
-/* The names in a directory, in their order, NUL-terminated one after another.
- * 0, -E2BIG beyond max names, or the -errno of the view. */
+/*
+ * The names in a directory, in the order of the view. tree_list() returns 0,
+ * -E2BIG beyond `max` names, or the -errno of the view.
+ */
 struct names {
-	char *text; /* owned: for each a type, its name and a NUL */
+	char *text; /* owned: for each name its type, the name and a NUL */
 	size_t len, cap, count, max;
 };
 
 int tree_list(
     struct tree *t, const char *path, bool directories, struct names *names);
 
-/* What the claims let a node do: the nearest one upwards decides. */
+/* Tells what the claims permit for a node: the nearest one upwards decides. */
 enum sandbox_access node_access(const struct node *n);
 
 enum origin {
@@ -116,19 +124,19 @@ enum origin {
 	ORIGIN_HIDE,
 };
 
-/* One path of one entry, bound. */
+/* One path that an entry names, with the node it leads to. */
 struct record {
 	enum origin origin;
 	enum sandbox_access access;
 	enum walk_state state;
 	struct node *at;
-	const char *base, *rest;   /* as it was named */
+	const char *base, *rest;   /* as it was named, for messages */
 	size_t first_link, nlinks; /* resolver.links */
-	bool scratch;		   /* a directory for temporary files */
+	bool scratch; /* a directory for temporary files (/tmp, TMPDIR) */
 	bool dropped;
 };
 
-/* A pattern and where it begins. */
+/* A pattern without braces and the directory where its scan begins. */
 struct pattern {
 	const struct glob *glob;
 	struct node *at;
@@ -157,44 +165,53 @@ struct resolver {
 	struct pattern *patterns; /* owned */
 	size_t npatterns, patterns_cap;
 	size_t matches;
-	size_t nested_names; /* looked at for nested repositories */
-	bool wants_proc;     /* an entry grants something of /proc */
+	size_t nested_names; /* directories searched for nested repositories */
+	bool wants_proc;     /* an entry grants something in /proc */
 	char *error;
 };
 
-/* Sets the message; -EINVAL. */
+/* Sets the message and returns -EINVAL. */
 int resolve_fail(struct resolver *s, const char *fmt, ...)
     __attribute__((format(printf, 2, 3)));
 
-/* `error` of tree_walk() or the view, with the message where one is due. */
+/*
+ * Passes on an error of tree_walk() or of the view. -ELOOP and -E2BIG become
+ * -EINVAL with a message.
+ */
 int resolve_error(
     struct resolver *s, int err, const char *base, const char *rest);
 
 /* Grows an array so that one more item fits. */
 void *resolve_grow(void *items, size_t count, size_t *cap, size_t size);
 
-/* resolve_bind.c: entries to records and patterns. */
+/* resolve_bind.c: turns entries into records and patterns. */
 int resolve_bind(struct resolver *s);
 int resolve_add_record(
     struct resolver *s, const struct record *record, const struct walk *w);
 
-/* resolve_pattern.c: patterns to records. */
+/* resolve_pattern.c: turns patterns into records. */
 int resolve_add_pattern(struct resolver *s, struct slice text);
 int resolve_expand(struct resolver *s);
 
-/* resolve_claim.c: records to claims; links that a command could change. */
+/*
+ * resolve_claim.c: turns records into claims, and checks for links that a
+ * command could change.
+ */
 int resolve_claim(struct resolver *s);
 int resolve_check_links(struct resolver *s, struct node *const *links,
     size_t nlinks, const char *base, const char *rest);
 
-/* resolve_protect.c, resolve_nested.c: what writable roots keep. */
+/*
+ * resolve_protect.c, resolve_nested.c: what commands may not write in a
+ * writable root.
+ */
 int resolve_protect(struct resolver *s);
 int resolve_git_pointer(struct resolver *s, struct node *file,
     struct node *directory, struct walk *w);
 int resolve_common(struct resolver *s, struct node *gitdir, struct walk *w);
 int resolve_protect_nested(struct resolver *s, struct node *root);
 
-/* resolve_plan.c: claims to mounts. */
+/* resolve_plan.c: turns claims into mounts. */
 int resolve_emit(struct resolver *s);
 
 #endif

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: ISC */
 /*
- * Patterns to the paths they match now (doc/sandbox.md sections A6 and A10,
- * rule 8; O9, O16). Patterns that begin in one directory share one scan of it;
- * a scan follows no link and does not enter /proc.
+ * Finds the paths that patterns match now (doc/sandbox.md sections A6 and A10,
+ * rule 8; O9, O16). Patterns that begin in the same directory share one scan. A
+ * scan follows no link and does not enter /proc.
  */
 #include "resolve_parts.h"
 
@@ -12,7 +12,7 @@
 
 #define PROJECT_ROOTS "codex-project-roots://"
 
-/* Names a resolution looks at, and names times patterns. */
+/* Limits of one resolution: names looked at, and names times patterns. */
 #define SCAN_NAMES_MAX 1000000
 #define SCAN_STEPS_MAX 8000000
 
@@ -23,7 +23,10 @@ fail_pattern(struct resolver *s, struct slice text, const char *reason)
 	    (int)(text.len < 300 ? text.len : 300), text.ptr, reason);
 }
 
-/* Removes ".." by the text alone: a pattern is no path of the disk yet. */
+/*
+ * Removes ".." by the text alone, because a pattern is not yet a path on the
+ * disk.
+ */
 static char *
 join(const char *base, const char *rest)
 {
@@ -81,8 +84,10 @@ put_match(struct resolver *s, const struct walk *w)
 	return resolve_add_record(s, &record, w);
 }
 
-/* One alternative below one base: a match, or a place to scan. What may not
- * be searched, and what leads into /proc, is denied as a whole. */
+/*
+ * Handles one alternative below one base: it is a match, or a place to scan. A
+ * base that may not be searched or that leads into /proc is denied as a whole.
+ */
 static int
 place_glob(struct resolver *s, struct slice text, const struct glob *g,
     const char *base)
@@ -126,7 +131,7 @@ place_below_roots(struct resolver *s, struct slice text)
 	return err;
 }
 
-/* The home of "~", of the context before the identity's. */
+/* The home for "~": the context's, or else the identity's. */
 static const char *
 home_of(const struct resolver *s)
 {
@@ -193,7 +198,7 @@ resolve_add_pattern(struct resolver *s, struct slice text)
 			: "/");
 }
 
-/* A directory to look into: what each pattern of the group expects there. */
+/* A directory to scan, with the state of each pattern of the group. */
 struct scan_directory {
 	struct scan_directory *next;
 	uint64_t depth;
@@ -203,10 +208,10 @@ struct scan_directory {
 
 struct scan {
 	struct resolver *s;
-	const struct pattern *patterns; /* of one base */
+	const struct pattern *patterns; /* all with the same base */
 	size_t npatterns;
 	struct scan_directory *todo;
-	size_t names, steps; /* of all scans */
+	size_t names, steps; /* the sum of all scans */
 };
 
 static struct scan_directory *
@@ -228,8 +233,10 @@ free_directory(struct scan_directory *d)
 	free(d);
 }
 
-/* Fills what the patterns expect behind a name: whether one of them matched,
- * whether one goes on. */
+/*
+ * Computes the states after a name. Tells whether a pattern matched and whether
+ * a pattern may match further below.
+ */
 static void
 step(struct scan *scan, const struct scan_directory *d, const char *name,
     struct scan_directory *next, bool *matched, bool *goes_on)
@@ -276,8 +283,11 @@ match(struct resolver *s, const char *path, struct walk *w)
 	return err < 0 ? resolve_error(s, err, "", path) : put_match(s, w);
 }
 
-/* Takes `next` over when it is a directory worth scanning. A directory that
- * matched is hidden, and scanned only for what is granted below it. */
+/*
+ * Takes ownership of `next` and returns 1 if it is a directory to scan; else 0
+ * or -errno. A directory that matched is hidden, so it is scanned only if
+ * something below it is granted.
+ */
 static int
 visit(struct scan *scan, struct scan_directory *next, enum fs_type type,
     bool matched)
@@ -299,7 +309,7 @@ visit(struct scan *scan, struct scan_directory *next, enum fs_type type,
 	    strcmp(next->path, "/proc") == 0)
 		return 0;
 	if (matched && w.at != NULL && !w.at->grant_below) {
-		/* The newest match is this one. */
+		/* The newest match is this directory. */
 		if (s->r->found != NULL)
 			s->r->found->items[s->r->found->count - 1].unseen =
 			    true;
@@ -319,7 +329,7 @@ scan_name(struct scan *scan, const struct scan_directory *d, const char *name,
 	int taken = 0;
 
 	step(scan, d, name, next, &matched, &goes_on);
-	/* Nothing lies below what is no directory. */
+	/* Only a directory has names below it. */
 	if (type != FS_DIRECTORY && type != FS_MISSING && !matched)
 		goes_on = false;
 	if (matched || goes_on) {
@@ -334,7 +344,10 @@ scan_name(struct scan *scan, const struct scan_directory *d, const char *name,
 	return taken < 0 ? taken : 0;
 }
 
-/* What may not be listed is hidden: who owns it could open it later. */
+/*
+ * A directory that may not be listed is hidden, because its owner could open it
+ * later.
+ */
 static int
 list(struct scan *scan, const struct scan_directory *d, struct names *names)
 {
@@ -397,8 +410,10 @@ compare_bases(const void *a, const void *b)
 	return x < y ? -1 : x > y;
 }
 
-/* What somebody else found, asked of the disk again: what is a link by now, or
- * something else, counts as it is. */
+/*
+ * Uses the matches that somebody else found, but looks each one up again. What
+ * has become a link or something else counts as what it is now.
+ */
 static int
 take_known(struct resolver *s)
 {

@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: ISC */
 /*
- * Claims to mounts: what changes something, in order, and what must stay in
- * place for it (doc/sandbox.md sections A10, rule 3, and C3, steps 1 to 3; O4).
+ * Turns claims into sorted mounts: those that change access, and pins that keep
+ * them in place (doc/sandbox.md sections A10, rule 3, and C3, steps 1 to 3;
+ * O4).
  */
 #include "resolve_parts.h"
 
@@ -46,8 +47,10 @@ kind_of(const struct node *n)
 					    : PLAN_DENY_FILE;
 }
 
-/* Below what is not the host's there is nothing, but what a claim of its own
- * shows. */
+/*
+ * Below a replaced directory nothing of the host's is visible, except what has
+ * a claim of its own.
+ */
 static int
 emit_replaced(struct resolver *s, struct node *n)
 {
@@ -58,7 +61,7 @@ emit_replaced(struct resolver *s, struct node *n)
 		   : put_mount(s, n, kind_of(n));
 }
 
-/* A node whose claim says nothing new needs no mount. */
+/* A node whose claim changes nothing needs no mount. */
 static int
 emit_node(struct resolver *s, struct node *n)
 {
@@ -97,7 +100,10 @@ set_base(struct resolver *s)
 	plan->minimal = plan->base == PLAN_BASE_EMPTY && s->wants_proc;
 }
 
-/* A directory that could be renamed away with what is mounted below it. */
+/*
+ * Pins writable directories above a mount; otherwise they could be renamed
+ * together with what is mounted below.
+ */
 static void
 mark_pins(const struct resolver *s)
 {
@@ -130,7 +136,7 @@ emit_pins(struct resolver *s)
 	return err;
 }
 
-/* The order of a tree: a slash comes before every other byte. */
+/* Compares in tree order: a slash sorts before every other byte. */
 static int
 compare_paths(const char *a, const char *b)
 {

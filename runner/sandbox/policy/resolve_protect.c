@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: ISC */
 /*
- * What a writable root keeps from its commands: the protected names, the git
- * directory a `.git` file points to, and carve-outs that do not exist yet
- * (doc/sandbox.md section A10, rules 5 and 6; O5).
+ * Protects parts of a writable root from its commands: the protected names, the
+ * git directory that a `.git` file points to, and paths to protect that do not
+ * exist yet (doc/sandbox.md section A10, rules 5 and 6; O5).
  */
 #include "resolve_parts.h"
 
@@ -20,8 +20,10 @@ is_name(const struct resolver *s, const char *name)
 	return p != NULL && *p != NULL;
 }
 
-/* A writable directory that an entry names, even one through a link that
- * grants nothing; the whole tree is none. */
+/*
+ * A writable directory that an entry names, even through a link that grants
+ * nothing. The root of the tree does not count.
+ */
 static bool
 is_root(const struct node *n)
 {
@@ -29,7 +31,7 @@ is_root(const struct node *n)
 	       node_access(n) == SANDBOX_WRITE;
 }
 
-/* What an entry names itself stays as the entry says. */
+/* A path with a claim of its own keeps that claim. */
 static void
 protect_node(struct node *n)
 {
@@ -48,10 +50,13 @@ placeholder_node(const struct resolver *s, struct node *n)
 		      : PLAN_PLACEHOLDER_FILE;
 }
 
-/* The first line of a small file behind a prefix: 1 and *line is the caller's;
- * 0, it is none such or has gone. Every other error refuses the policy: a
- * lease, a mode or a file that changes its kind must not make a pointer look
- * absent, for then what it points to would be writable. */
+/*
+ * Reads the rest of a small file's first line after a prefix. Returns 1 with
+ * *line, which the caller frees; 0 if there is no such line or the file is
+ * gone. Every other error refuses the policy: a lease, a mode or a change of
+ * the file's type must not make a pointer look absent, because its target would
+ * then be writable.
+ */
 static int
 read_line(struct resolver *s, const struct node *file, const char *prefix,
     char **line)
@@ -83,8 +88,11 @@ read_line(struct resolver *s, const struct node *file, const char *prefix,
 	return 1;
 }
 
-/* A directory on the way may not be searched. A command that may write there
- * can change that mode back, so what lies behind it is not absent. */
+/*
+ * Refuses the policy if a directory on the way may not be searched but lies
+ * where commands may write. A command could change the mode back, so what lies
+ * behind the directory is not absent.
+ */
 static int
 check_way(struct resolver *s, const struct walk *w, const char *text)
 {
@@ -99,7 +107,10 @@ check_way(struct resolver *s, const struct walk *w, const char *text)
 	    path, text);
 }
 
-/* Where a pointer leads, as seen from a directory. True: to a directory. */
+/*
+ * Follows a pointer from a directory. Returns 1 if it leads to a directory, 0
+ * if not, or -errno.
+ */
 static int
 walk_pointer(struct resolver *s, const char *text, struct node *directory,
     struct walk *w)
@@ -120,7 +131,10 @@ walk_pointer(struct resolver *s, const char *text, struct node *directory,
 	       w->at->seen.type == FS_DIRECTORY;
 }
 
-/* The directory a `.git` file points to. 1, 0 when to none, or -errno. */
+/*
+ * Finds the directory that a `.git` file points to. Returns 1, 0 if there is
+ * none, or -errno.
+ */
 int
 resolve_git_pointer(struct resolver *s, struct node *file,
     struct node *directory, struct walk *w)
@@ -131,7 +145,7 @@ resolve_git_pointer(struct resolver *s, struct node *file,
 	return err < 0 ? err : walk_pointer(s, text, directory, w);
 }
 
-/* The common directory of a worktree's gitdir, likewise. */
+/* The same for the common directory of a worktree's git directory. */
 int
 resolve_common(struct resolver *s, struct node *gitdir, struct walk *w)
 {
@@ -218,8 +232,11 @@ protect_once(struct resolver *s, struct node *root)
 	return protect_root(s, root);
 }
 
-/* Scratch places, like /tmp, protect no names: they are nobody's workspace, and
- * whoever may write there could otherwise make another user's policy fail. */
+/*
+ * Directories for temporary files protect no names. They are nobody's
+ * workspace, and any user who may write there could make another user's policy
+ * fail.
+ */
 static int
 protect_roots(
     struct resolver *s, int (*protect)(struct resolver *, struct node *))
@@ -235,7 +252,7 @@ protect_roots(
 	return err;
 }
 
-/* A carve-out the disk does not have: nobody may put something else there. */
+/* Makes sure that nobody creates a missing path that must be protected. */
 static void
 hold_missing(struct resolver *s, const struct record *r)
 {

@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: ISC */
 /*
- * What the resolver knows of the disk: each name asked once, links followed
- * by hand (doc/sandbox.md section A10, rules 1 and 9). Knows no entry.
+ * The resolver's picture of the disk. Each name is looked up once, and links
+ * are followed here and not by the kernel (doc/sandbox.md section A10, rules 1
+ * and 9). This file knows nothing of entries.
  */
 #include "resolve_parts.h"
 
@@ -67,8 +68,10 @@ node_path(const struct node *n)
 	return path;
 }
 
-/* Asks the view; what cannot be there is missing, what may not be looked at
- * is blocked. */
+/*
+ * Looks the node up. A path that cannot exist counts as missing, and a path
+ * that may not be looked at is blocked.
+ */
 static int
 look(struct tree *t, struct node *n)
 {
@@ -128,7 +131,7 @@ tree_start(const struct tree *t)
 	return (struct walk){ .state = WALK_FOUND, .at = t->root };
 }
 
-/* What is left to walk; the text of a link goes in front. */
+/* The rest of the path. A link's target is put in front of it. */
 struct rest {
 	char *text; /* owned */
 	const char *at;
@@ -153,7 +156,7 @@ follow(struct tree *t, struct walk *w, struct node *link, struct rest *rest)
 		return 0;
 	}
 	text = xasprintf("%s/%s", target, rest->at);
-	t->steps += strlen(text) / 64; /* copies are work, too */
+	t->steps += strlen(text) / 64; /* copying is work, too */
 	free(rest->text);
 	rest->text = text;
 	rest->at = text;
@@ -169,7 +172,7 @@ stop(struct walk *w, enum walk_state state, struct node *at)
 	w->at = at;
 }
 
-/* One name below a directory. */
+/* Walks one name below a directory. */
 static int
 enter(struct tree *t, struct walk *w, struct slice name, struct rest *rest)
 {
@@ -247,7 +250,7 @@ take_name(void *arg, const char *name, enum fs_type type)
 		names->cap = names->cap ? names->cap * 2 : 1024;
 		names->text = xreallocarray(names->text, names->cap, 1);
 	}
-	names->text[names->len] = (char)(type + 1); /* no NUL */
+	names->text[names->len] = (char)(type + 1); /* never a NUL */
 	memcpy(names->text + names->len + 1, name, n - 1);
 	names->len += n;
 	return true;
