@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: ISC */
 /*
- * The process that changes modes of directories for commands. It trusts nobody
- * inside: a command chooses the path, its own memory and when it dies.
+ * The process that changes modes of directories for commands. It trusts no
+ * command: a command chooses the path, the content of its memory and the time
+ * of its death.
  *
  * Sources: seccomp_unotify(2), process_vm_readv(2), openat2(2).
  */
@@ -32,25 +33,25 @@
 #include "util.h"
 #include "written_filter.h"
 
-#define NR_fchmodat2 452 /* Debian 12's headers do not name it */
+#define NR_fchmodat2 452 /* not in the headers of Debian 12 */
 #define STACK_BYTES  (64u << 10)
-#define RECORD_BYTES 512 /* of the kernel's structs: 80 and 24 today */
+#define RECORD_BYTES 512 /* the kernel's structs: 80 and 24 today */
 
-/* Where the proxy has what it was given; everything else is closed. */
+/* The proxy's descriptors. Everything else is closed. */
 enum { SANDBOX_FD, PROC_FD, LISTENER_FD };
 
-/* What a command has called. */
+/* The call that a command made. */
 struct call {
-	int directory; /* a descriptor of the command's, or AT_FDCWD */
-	bool by_path;  /* else the descriptor itself is meant */
-	uint64_t path; /* in the command's memory */
+	int directory; /* the command's descriptor, or AT_FDCWD */
+	bool by_path;  /* false: the descriptor itself is meant */
+	uint64_t path; /* address in the command's memory */
 	mode_t mode;
 	int flags;
 };
 
 static _Alignas(HEAP_PAGE_BYTES) char stack[STACK_BYTES];
 
-/* --- what commands load ------------------------------------------------- */
+/* --- the filter that commands load -------------------------------------- */
 
 #define IF(value, to)	  BPF_JUMP(BPF_JMP | BPF_JEQ | BPF_K, (value), (to), 0)
 #define UNLESS(value, to) BPF_JUMP(BPF_JMP | BPF_JEQ | BPF_K, (value), 0, (to))
@@ -62,8 +63,11 @@ static _Alignas(HEAP_PAGE_BYTES) char stack[STACK_BYTES];
 #define FIRST_CHMOD SYS_fchmod
 #endif
 
-/* The set-group-id bit alone: a mode with the other one is refused by the
- * command's own filter, before this answer counts. */
+/*
+ * Asks the proxy only about the set-group-id bit alone: a mode that also has
+ * the set-user-id bit is refused by the command's own filter, whose answer
+ * wins.
+ */
 static const struct sock_filter asking_filter[] = {
 	LOAD(arch),
 	UNLESS(NATIVE, 5),
@@ -116,8 +120,10 @@ take_call(const struct seccomp_data *d, struct call *c)
 	}
 }
 
-/* A string of the command's memory, as it is now: it is looked at once. Read up
- * to the end of a page at a time, as the next one need not be there. */
+/*
+ * Copies a string from the command's memory once. Each read ends at the end of
+ * a page, because the next page may not exist.
+ */
 static int
 read_path(pid_t pid, uint64_t from, char text[PATH_MAX])
 {
@@ -140,7 +146,7 @@ read_path(pid_t pid, uint64_t from, char text[PATH_MAX])
 	return -ENAMETOOLONG;
 }
 
-/* What a descriptor of the command's is of, or where it is. */
+/* Opens the file of a command's descriptor, or its working directory. */
 static int
 open_theirs(pid_t pid, int fd)
 {
@@ -159,7 +165,10 @@ open_theirs(pid_t pid, int fd)
 	return ours;
 }
 
-/* The C library spells fchmodat(AT_SYMLINK_NOFOLLOW) this way. */
+/*
+ * The C library implements fchmodat(AT_SYMLINK_NOFOLLOW) with this path.
+ * Returns the descriptor's number, or -1.
+ */
 static int
 descriptor_in(const char *path)
 {
@@ -173,8 +182,10 @@ descriptor_in(const char *path)
 	return n > 0 && n < 9 && digits[n] == '\0' ? atoi(digits) : -1;
 }
 
-/* In the view, from where the command is. Links of /proc that are no names
- * would lead to what this process has. */
+/*
+ * Opens a path in the view, relative to the command's directory. Magic links of
+ * /proc are refused, because they would lead to the files of this process.
+ */
 static int
 open_path(pid_t pid, const struct call *c, const char *path)
 {
@@ -217,7 +228,8 @@ open_meant(pid_t pid, const struct call *c)
 	return open_path(pid, c, path);
 }
 
-/* Is it still the same process that waits? Its number may be another's by now.
+/*
+ * Tells whether the same process still waits; its number may have been reused.
  */
 static bool
 is_waiting(uint64_t id)
@@ -225,7 +237,7 @@ is_waiting(uint64_t id)
 	return ioctl(LISTENER_FD, SECCOMP_IOCTL_NOTIF_ID_VALID, &id) == 0;
 }
 
-/* What is opened stays what it is, whatever becomes of its name. */
+/* The opened file stays the same whatever happens to its name. */
 static int
 change(uint64_t id, pid_t pid, const struct seccomp_data *data)
 {
@@ -260,7 +272,7 @@ serve_one(void)
 
 	memset(&call, 0, sizeof(call));
 	memset(&answer, 0, sizeof(answer));
-	/* Who was killed meanwhile waits for nothing. */
+	/* Fails if the command was killed meanwhile; nobody waits then. */
 	if (ioctl(LISTENER_FD, SECCOMP_IOCTL_NOTIF_RECV, &call) < 0)
 		return;
 	answer.r.id = call.n.id;
@@ -305,8 +317,10 @@ load(const struct sock_filter *code, size_t n, unsigned flags)
 	    SYS_seccomp, SECCOMP_SET_MODE_FILTER, flags, &program);
 }
 
-/* Looking into commands is all that it keeps: what it may change is what its
- * user may. */
+/*
+ * Keeps only the capability to look into commands. It can change only what its
+ * user can change.
+ */
 static int
 keep_only_tracing(void)
 {
@@ -321,7 +335,7 @@ keep_only_tracing(void)
 	return (int)syscall(SYS_capset, &header, kept);
 }
 
-/* False: the sandbox has none for it. */
+/* Returns false if the sandbox could not make a listener. */
 static bool
 receive_listener(void)
 {
@@ -363,7 +377,10 @@ serve(void *arg)
 	_exit(0);
 }
 
-/* Is it the kernel, or a container that has such a filter already? */
+/*
+ * Tells whether the kernel does not support the filter or a container already
+ * has one.
+ */
 static bool
 is_missing(int err)
 {
@@ -383,8 +400,11 @@ chmod_proxy_start(int proc, bool *there)
 		return err;
 	sandbox = pair[0];
 	given.sandbox = pair[1];
-	/* A child of the runner's, like all that a sandbox starts. It has no
-	 * such filter itself, for nobody would answer it. */
+	/*
+	 * The process is a child of the runner, like everything that a sandbox
+	 * starts. It is cloned before the filter is loaded, because nobody
+	 * would answer its own calls.
+	 */
 	pid = clone(serve, stack + STACK_BYTES, CLONE_PARENT | SIGCHLD, &given);
 	err = pid < 0 ? -errno : 0;
 	close(pair[1]);
@@ -397,7 +417,9 @@ chmod_proxy_start(int proc, bool *there)
 	err = seqpacket_send(sandbox, "", 1, &listener, 1);
 	if (err < 0)
 		return err;
-	/* It stays open for as long as there is a sandbox: then the proxy ends.
+	/*
+	 * The socket stays open until the sandbox ends; then the proxy ends,
+	 * too.
 	 */
 	steal_fd(&sandbox);
 	*there = true;

@@ -1,7 +1,5 @@
 /* SPDX-License-Identifier: ISC */
-/*
- * From the table of refused calls through libseccomp to BPF.
- */
+/* Compiles the table of refused calls to BPF with libseccomp. */
 #include "command_filter_rows.h"
 
 #include <errno.h>
@@ -18,8 +16,10 @@
 #include "filter.h"
 #include "util.h"
 
-/* Whether a value of the list is in the block, or an earlier one's sibling
- * block is this. */
+/*
+ * Tells whether the block must be skipped: it contains a value of the list, or
+ * an earlier value gave the same block.
+ */
 static bool
 is_done(const struct compare *c, unsigned i, const struct scmp_arg_cmp *block,
     uint32_t bit)
@@ -42,8 +42,11 @@ add_rule(scmp_filter_ctx ctx, const struct row *r, unsigned n,
 	    ctx, SCMP_ACT_ERRNO((uint32_t)r->error), r->call, n, cmp);
 }
 
-/* libseccomp has no «masked and not equal». As with prefixes of addresses: all
- * that differs from a value first at this bit is one block. */
+/*
+ * Refuses all values that are not in the list. libseccomp has no "masked and
+ * not equal", so this works as with prefixes of addresses: all values that
+ * first differ from a listed value at one bit form one block.
+ */
 static int
 add_none_of(scmp_filter_ctx ctx, const struct row *r, unsigned n,
     struct scmp_arg_cmp *cmp)
@@ -97,8 +100,10 @@ has_i386(void)
 	return seccomp_arch_native() == SCMP_ARCH_X86_64;
 }
 
-/* A number without a name can only be added while there is one architecture;
- * those that come later start empty. */
+/*
+ * A number without a name can be added only while there is one architecture. An
+ * architecture that is added later starts without rules.
+ */
 static int
 add_policy(void *ctx, const void *policy)
 {
@@ -114,10 +119,12 @@ add_policy(void *ctx, const void *policy)
 	BPF_STMT(BPF_LD | BPF_W | BPF_ABS, offsetof(struct seccomp_data, field))
 #define UNLESS(value, skip)                                                    \
 	BPF_JUMP(BPF_JMP | BPF_JEQ | BPF_K, (value), 0, (skip))
-#define PREFIX_MAX 64 /* two instructions, and 7 for each row by number */
+#define PREFIX_MAX 64 /* two instructions, at most 6 for each row */
 
-/* One row by number, which has one compare at most. A little-endian
- * argument's low half comes first. */
+/*
+ * Writes one row by number, which has at most one compare. On little-endian
+ * machines the low half of an argument comes first.
+ */
 static size_t
 emit_row(struct sock_filter *at, const struct row *r)
 {
@@ -140,7 +147,7 @@ emit_row(struct sock_filter *at, const struct row *r)
 	return n;
 }
 
-/* The rows by number for i386; everything else jumps over them. */
+/* Writes the rows by number for i386. Other architectures jump over them. */
 static size_t
 emit_prefix(struct sock_filter code[PREFIX_MAX], unsigned active)
 {

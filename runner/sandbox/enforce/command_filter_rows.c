@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: ISC */
 /*
- * What commands may not call.
+ * The calls that commands may not make.
  *
- * The kernel takes these arguments as 32 bits, so that a compare looks at no
- * more: high bits must neither hide a value nor make a good one bad.
+ * The kernel reads these arguments as 32 bits, so a compare looks at 32 bits
+ * only. Higher bits must neither hide a bad value nor make a good one bad.
  */
 #include "command_filter_rows.h"
 
@@ -19,8 +19,11 @@
 
 #include "util.h"
 
-/* Calls that Debian 12's headers or libseccomp 2.5.4 do not name. Since Linux
- * 5.1 a new call has the same number everywhere, on i386 too. */
+/*
+ * Calls without a name in the headers of Debian 12 or in libseccomp 2.5.4.
+ * Since Linux 5.1 a new call has the same number on all architectures, also on
+ * i386.
+ */
 #define NR_fchmodat2	  452
 #define NR_statmount	  457
 #define NR_listmount	  458
@@ -29,7 +32,7 @@
 #define NR_open_tree_attr 467
 #define NR_file_setattr	  469
 
-/* O_TMPFILE has the bit of O_DIRECTORY in it, which alone creates nothing. */
+/* O_TMPFILE includes the bit of O_DIRECTORY, which alone creates nothing. */
 #define TMPFILE_BIT ((uint32_t)O_TMPFILE & ~(uint32_t)O_DIRECTORY)
 
 #define ALL_BITS  0xffffffff
@@ -60,8 +63,10 @@
 #define DENY_NEW_IF(name, when, ...)                                           \
 	BRACES(NR_##name, EPERM, when, true, BRACES(__VA_ARGS__))
 
-/* Calls with a mode; of what may be a directory; calls with flags by which the
- * mode counts. */
+/*
+ * SETID: calls with a mode. SETID_CHANGE: calls that may change a directory.
+ * SETID_FLAG: calls whose mode counts only with a flag.
+ */
 #define SETID(name, mode)                                                      \
 	DENY_IF(name, NO_SETID, HAS(mode, S_ISUID)),                           \
 	    DENY_IF(name, NO_SETID, HAS(mode, S_ISGID))
@@ -75,12 +80,13 @@
 	DENY_IF(name, NO_SETID, HAS(flags, bit), HAS(mode, S_ISUID)),          \
 	    DENY_IF(name, NO_SETID, HAS(flags, bit), HAS(mode, S_ISGID))
 
-/* call, when, compares; DENY answers EPERM, ABSENT ENOSYS */
+/* DENY answers EPERM, ABSENT answers ENOSYS. */
 const struct row command_filter_rows[] = {
-	/* Other processes' memory and descriptors. A debugger needs the first
-	 * three for its own children, and reaches nobody else: no other process
-	 * has a number in the command's pid namespace, and its init cannot be
-	 * traced. */
+	/*
+	 * Memory and descriptors of other processes. A debugger needs the first
+	 * three for its own children and reaches nobody else: the pid namespace
+	 * of the command has no other processes, and its init cannot be traced.
+	 */
 	DENY_WHEN(ptrace, NO_PTRACE), DENY_WHEN(process_vm_readv, NO_PTRACE),
 	DENY_WHEN(process_vm_writev, NO_PTRACE), DENY(kcmp), DENY(pidfd_getfd),
 	DENY(process_madvise),
@@ -89,9 +95,9 @@ const struct row command_filter_rows[] = {
 	DENY(move_mount), DENY(open_tree), DENY_NEW(open_tree_attr),
 	DENY(fsopen), DENY(fsconfig), DENY(fsmount), DENY(fspick),
 	DENY(mount_setattr), DENY_NEW(statmount), DENY_NEW(listmount),
-	/* handles go around the view */
+	/* handles bypass the view */
 	DENY(open_by_handle_at), DENY(name_to_handle_at),
-	/* the kernel's surface */
+	/* the kernel's attack surface */
 	DENY(bpf), DENY(userfaultfd), DENY(perf_event_open), DENY(keyctl),
 	DENY(add_key), DENY(request_key), DENY(io_uring_setup),
 	DENY(io_uring_enter), DENY(io_uring_register), DENY(syslog),
@@ -103,18 +109,20 @@ const struct row command_filter_rows[] = {
 	DENY(iopl), DENY(ioperm), DENY(clock_settime), DENY(settimeofday),
 	DENY(clock_adjtime), DENY(adjtimex), DENY(sethostname),
 	DENY(setdomainname), DENY(vhangup),
-	/* where memory lies; odd and old calls */
+	/* placement of memory; rare and old calls */
 	DENY(move_pages), DENY(migrate_pages), DENY(mbind), DENY(set_mempolicy),
 	DENY(modify_ldt), DENY(vmsplice), DENY(remap_file_pages), DENY(uselib),
 	DENY(ustat), DENY(sysfs), DENY(nfsservctl),
-	/* i386: arguments in memory, and older names of what is above */
+	/* i386: arguments in memory, and older names of the calls above */
 	DENY_WHEN(socketcall, WITH_32BIT), DENY_WHEN(ipc, WITH_32BIT),
 	DENY_WHEN(umount, WITH_32BIT), DENY_WHEN(stime, WITH_32BIT),
 	DENY_WHEN(clock_settime64, WITH_32BIT),
 	DENY_WHEN(clock_adjtime64, WITH_32BIT),
 
-	/* namespaces; clone3 has its flags in memory, and glibc, musl and Go
-	 * fall back on ENOSYS */
+	/*
+	 * Namespaces. clone3 has its flags in memory; glibc, musl and Go fall
+	 * back to clone on ENOSYS.
+	 */
 	DENY_WHEN(setns, NO_USERNS), DENY_WHEN(unshare, NO_USERNS),
 	DENY_IF(clone, NO_USERNS, HAS(0, CLONE_NEWNS)),
 	DENY_IF(clone, NO_USERNS, HAS(0, CLONE_NEWUSER)),
@@ -126,18 +134,18 @@ const struct row command_filter_rows[] = {
 	DENY_IF(clone, NO_USERNS, HAS(0, CLONE_NEWTIME)),
 	ABSENT(clone3, NO_USERNS),
 
-	/* devices; mkfifo is needed */
+	/* Devices. mkfifo is needed. */
 	DENY_IF(mknod, ALWAYS, NONE_OF(1, S_IFMT, 0, S_IFIFO, S_IFREG)),
 	DENY_IF(mknodat, ALWAYS, NONE_OF(2, S_IFMT, 0, S_IFIFO, S_IFREG)),
 
-	/* typing into a terminal, or taking it away */
+	/* typing into a terminal, or taking it from its session */
 	DENY_IF(ioctl, ALWAYS, IS(1, TIOCSTI)),
 	DENY_IF(ioctl, ALWAYS, IS(1, TIOCLINUX)),
 	DENY_IF(ioctl, ALWAYS, IS(1, TIOCCONS)),
 	DENY_IF(ioctl, ALWAYS, IS(1, TIOCSETD)),
 	DENY_IF(ioctl, ALWAYS, IS(1, TIOCSCTTY), IS(2, 1)),
 
-	/* set-id bits; openat2 has its mode in memory */
+	/* Set-id bits. openat2 has its mode in memory. */
 	SETID_CHANGE(chmod, 1), SETID_CHANGE(fchmod, 1),
 	SETID_CHANGE(fchmodat, 2), SETID_CHANGE_NEW(fchmodat2, 2),
 	SETID(creat, 1), SETID(mknod, 1), SETID(mknodat, 2),
@@ -145,15 +153,21 @@ const struct row command_filter_rows[] = {
 	SETID_FLAG(openat, 2, O_CREAT, 3),
 	SETID_FLAG(openat, 2, TMPFILE_BIT, 3), ABSENT(openat2, NO_SETID),
 
-	/* gdb and setarch -R switch off the random layout of what they start */
+	/*
+	 * gdb and setarch -R switch off address randomization for the programs
+	 * that they start.
+	 */
 	DENY_IF(personality, ALWAYS,
 	    NONE_OF(0, ALL_BITS, 0, ADDR_NO_RANDOMIZE, 0xffffffff)),
 	DENY_IF(prctl, ALWAYS, IS(0, PR_SET_MM)),
-	/* LeakSanitizer is traced by its own thread. */
+	/* The thread of LeakSanitizer traces its own process. */
 	DENY_IF(prctl, NO_PTRACE, IS(0, PR_SET_PTRACER)),
 
-	/* Without a view. Attributes and owners of files that may only be
-	 * read; who copies them takes this for a file system without any. */
+	/*
+	 * Without a view: attributes and owners of files that may only be read.
+	 * Programs that copy attributes treat EOPNOTSUPP as a file system
+	 * without them.
+	 */
 	UNSUPPORTED(setxattr), UNSUPPORTED(lsetxattr), UNSUPPORTED(fsetxattr),
 	UNSUPPORTED(removexattr), UNSUPPORTED(lremovexattr),
 	UNSUPPORTED(fremovexattr), UNSUPPORTED_NEW(setxattrat),
@@ -162,9 +176,11 @@ const struct row command_filter_rows[] = {
 	DENY_WHEN(fchown, NO_VIEW), DENY_WHEN(fchownat, NO_VIEW),
 	DENY_WHEN(chown32, NO_VIEW), DENY_WHEN(lchown32, NO_VIEW),
 	DENY_WHEN(fchown32, NO_VIEW),
-	/* The same, and new names in directories, by a descriptor for reading:
-	 * FS_IOC_SETFLAGS, encryption, verity, FSSETXATTR; FAT's attributes;
-	 * OCFS2's links; Btrfs's subvolumes and snapshots. */
+	/*
+	 * The same, and new names in directories, through a descriptor for
+	 * reading: FS_IOC_SETFLAGS, encryption, verity, FSSETXATTR; attributes
+	 * of FAT; links of OCFS2; subvolumes and snapshots of Btrfs.
+	 */
 	DENY_IOCTL('f', 2), DENY_IOCTL('f', 19), DENY_IOCTL('f', 133),
 	DENY_IOCTL('X', 32), DENY_IOCTL('r', 17), DENY_IOCTL('o', 4),
 	DENY_IOCTL(0x94, 1), DENY_IOCTL(0x94, 14), DENY_IOCTL(0x94, 15),
@@ -178,7 +194,10 @@ const struct row command_filter_rows[] = {
 	DENY_WHEN(msgget, NO_VIEW), DENY_WHEN(msgsnd, NO_VIEW),
 	DENY_WHEN(msgrcv, NO_VIEW), DENY_WHEN(msgctl, NO_VIEW),
 	DENY_WHEN(mq_open, NO_VIEW), DENY_WHEN(mq_unlink, NO_VIEW),
-	/* modes of files that may only be read: where the caller is ours */
+	/*
+	 * Modes of files that may only be read, where the caller is the file
+	 * helper.
+	 */
 	DENY_WHEN(chmod, NO_CHMOD), DENY_WHEN(fchmodat, NO_CHMOD),
 	BRACES(NR_fchmodat2, EPERM, NO_CHMOD, true),
 	/* limits of other processes */
@@ -199,8 +218,10 @@ const struct row command_filter_rows[] = {
 	DENY_IF(socket, NETWORK, IS(0, AF_INET6),
 	    NONE_OF(1, TYPE_BITS, SOCK_STREAM, SOCK_DGRAM)),
 	DENY_IF(socket, NETWORK, IS(0, AF_NETLINK), NONE_OF(2, ALL_BITS, 0)),
-	/* An end of a datagram pair can send anywhere with sendmsg (O2), and
-	 * UNIX SOCK_RAW is SOCK_DGRAM by another name. */
+	/*
+	 * One end of a datagram pair can send to any address with sendmsg (O2),
+	 * and a UNIX SOCK_RAW socket is a SOCK_DGRAM one.
+	 */
 	DENY_IF(socket, ONLY_LOCAL, IS(0, AF_UNIX),
 	    NONE_OF(1, TYPE_BITS, SOCK_STREAM, SOCK_SEQPACKET)),
 	DENY_IF(socketpair, ALWAYS, NONE_OF(0, ALL_BITS, AF_UNIX)),

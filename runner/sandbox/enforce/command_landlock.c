@@ -1,7 +1,5 @@
 /* SPDX-License-Identifier: ISC */
-/*
- * A ruleset from a policy (doc/sandbox.md C5).
- */
+/* Makes a Landlock ruleset from a policy (doc/sandbox.md C5). */
 #include "command_landlock.h"
 
 #include <errno.h>
@@ -9,14 +7,14 @@
 #include "landlock.h"
 #include "util.h"
 
-/* What changes a directory: creating, removing, moving. */
+/* Rights that change a directory: creating, removing, moving. */
 #define DIRECTORY_RIGHTS                                                       \
 	(LANDLOCK_REMOVE_DIR | LANDLOCK_REMOVE_FILE | LANDLOCK_MAKE_CHAR |     \
 	    LANDLOCK_MAKE_DIR | LANDLOCK_MAKE_REG | LANDLOCK_MAKE_SOCK |       \
 	    LANDLOCK_MAKE_FIFO | LANDLOCK_MAKE_BLOCK | LANDLOCK_MAKE_SYM |     \
 	    LANDLOCK_REFER)
 
-/* What changes a file. Neither list has a right to read or to execute. */
+/* Rights that change a file. Neither list has a right to read or execute. */
 #define FILE_RIGHTS                                                            \
 	(LANDLOCK_WRITE_FILE | LANDLOCK_TRUNCATE | LANDLOCK_IOCTL_DEV)
 
@@ -65,7 +63,7 @@ command_landlock_make(const struct command_landlock_options *o)
 	return err != 0 ? err : steal_fd(&ruleset);
 }
 
-/* Before ABI 7 there is no flag, and nothing to log. */
+/* Before ABI 7 the kernel refuses the flags and logs nothing. */
 static int
 load(int ruleset, unsigned flags)
 {

@@ -1,13 +1,14 @@
 /* SPDX-License-Identifier: ISC */
 /*
- * Landlock for sandboxed commands (doc/sandbox.md C5): a second lock on writes
- * below the mounts, TCP without a network, and always abstract sockets and
- * signals out of the sandbox. It never refuses to read or execute: that is
- * the view's. Where it handles files, mount(2) is refused as well.
+ * Landlock for sandboxed commands (doc/sandbox.md C5). It is a second lock: on
+ * writes, which the mounts already limit, and on TCP without a network. It
+ * always restricts abstract sockets and signals out of the sandbox. It never
+ * refuses reading or executing, because the view does that. Where it handles
+ * files, mount(2) is refused as well.
  *
- * Prepared once per session and policy; each command only loads it.
- * Best effort: the kernel's ABI masks what is asked. A policy with a
- * `landlock_min_abi` compares it with command_landlock_abi() first.
+ * The places are prepared once per session and policy. Best effort: what the
+ * kernel's ABI does not know is masked. A policy with a `landlock_min_abi`
+ * compares it with command_landlock_abi() first.
  *
  * Sources: landlock(7), landlock_create_ruleset(2), landlock_add_rule(2),
  * landlock_restrict_self(2).
@@ -19,45 +20,56 @@
 #include <stddef.h>
 
 struct command_landlock_place {
-	int fd; /* O_PATH */
+	int fd; /* opened with O_PATH */
 	bool directory;
 };
 
 struct command_landlock_options {
-	bool network;	     /* else TCP can neither bind nor connect */
+	bool network;	     /* false: TCP can neither bind nor connect */
 	bool restrict_files; /* writes only below `writable` */
-	/* Writable roots and devices, opened in the finished view: a rule goes
-	 * by inode. Not owned. */
+	/*
+	 * Writable roots and devices, opened in the finished view, because a
+	 * rule applies to an inode. Not owned.
+	 */
 	const struct command_landlock_place *writable;
 	size_t writable_count;
-	int abi; /* command_landlock_abi(), asked once; 0: ask now */
+	int abi; /* of command_landlock_abi(); 0: ask now */
 };
 
-/* 1 and up; 0 when the kernel has none (ENOSYS) or it is off (EOPNOTSUPP); or
- * another -errno, of which nobody knows what it means. */
+/*
+ * Returns the ABI, 1 or more; 0 if the kernel has no Landlock (ENOSYS) or it is
+ * off (EOPNOTSUPP); or another -errno, which has no known meaning.
+ */
 int command_landlock_abi(void);
 
 /*
- * A ruleset for command_landlock_load(), close-on-exec, the caller's to close.
- * -ENOSYS: no Landlock. -ENOMSG: this kernel's knows nothing of what was
- * asked, so that there is nothing to load. Else -errno of the system calls:
- * -EBADF, -EBADFD (a descriptor of no file system), -ENOMEM, -EMFILE.
+ * Makes a ruleset for command_landlock_load(): a close-on-exec descriptor that
+ * the caller owns. Errors: -ENOSYS without Landlock; -ENOMSG if the kernel's
+ * Landlock knows nothing of what was asked, so there is nothing to load; or
+ * -errno of the system calls: -EBADF, -EBADFD (not a descriptor of a file
+ * system), -ENOMEM, -EMFILE.
  */
 int command_landlock_make(const struct command_landlock_options *o);
 
 /*
- * Only landlock_restrict_self(2): safe in a child of vfork(2). For this thread
- * and its children, for ever; the caller has set no_new_privs. What is open
- * already stays as it is. Denials are not logged. 0, or -errno: -EPERM
- * without no_new_privs, -EBADF, -EBADFD (no ruleset), -E2BIG (16 deep).
+ * Makes only the call landlock_restrict_self(2), so it is safe in a child of
+ * vfork(2). It applies to this thread and its children for ever. The caller
+ * must have set no_new_privs. Descriptors that are already open are not
+ * restricted. Denials are not logged. Returns 0 or -errno: -EPERM without
+ * no_new_privs, -EBADF, -EBADFD (not a ruleset), -E2BIG (16 layers).
  */
 int command_landlock_load(int ruleset);
 
-/* Likewise, and what is denied the programs that this process executes goes to
- * the audit log (ABI 7; before, nothing is ever logged). */
+/*
+ * The same, but what is denied to programs that this process executes goes to
+ * the audit log (ABI 7; before that, nothing is logged).
+ */
 int command_landlock_load_logged(int ruleset);
 
-/* Tests only: asked for the ABI instead of the kernel; NULL: the kernel. */
+/*
+ * For tests: replaces the question to the kernel for its ABI. NULL: ask the
+ * kernel.
+ */
 void command_landlock_set_probe(int (*probe)(void));
 
 #endif

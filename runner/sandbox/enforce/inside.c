@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: ISC */
 /*
- * Start of a process inside. Relay and command run on the sandbox's memory
- * (CLONE_VM) while the sandbox waits, as after vfork(2): they make system calls
- * and report where they failed.
+ * Starts a process inside a sandbox. The relay and the command run on the
+ * sandbox's memory (CLONE_VM) while the sandbox waits, as after vfork(2). Until
+ * exec they make system calls and record where they failed.
  */
 #include "inside.h"
 
@@ -27,31 +27,33 @@
 
 #define STACK_BYTES (64u << 10)
 
-/* One start. Relay and command write into it. */
+/* One start. The relay and the command write into it. */
 struct start {
 	const struct inside *in;
-	const struct sandbox_command *command; /* NULL: run() */
+	const struct sandbox_command *command; /* NULL: a helper */
 	int stdio[3];
-	int terminal; /* where the master of a new terminal is sent */
-	int joins[CGROUP_HIERARCHIES]; /* of its control group; -1: none */
-	int group;		       /* its directory in version 2; -1 */
-	bool born;		       /* in that one */
-	int channel;		       /* run()'s */
+	int terminal; /* socket for the master of a new terminal */
+	int joins[CGROUP_HIERARCHIES]; /* its control groups; -1: none */
+	int group;		       /* its version 2 directory, or -1 */
+	bool born;		       /* the relay was cloned into `group` */
+	int channel;		       /* for run() */
 	void (*run)(void);
 	int err;
 	const char *step;
 	bool enforcing;
 	pid_t pid, init;
-	int ready[2]; /* a pipe: the init says that it is locked */
+	int ready[2]; /* a pipe: the init says that it is locked down */
 };
 
 static _Alignas(HEAP_PAGE_BYTES) char relay_stack[STACK_BYTES];
 static _Alignas(HEAP_PAGE_BYTES) char process_stack[STACK_BYTES];
 
-/* --- steps that enforce ------------------------------------------------- */
+/* --- steps that enforce the policy -------------------------------------- */
 
-/* The runner may have died before the signal was armed: its end of the
- * channel tells. */
+/*
+ * The runner may have died before the signal was armed, so its end of the
+ * channel is checked afterwards.
+ */
 static int
 follow_runner(const struct inside *in)
 {
@@ -64,8 +66,10 @@ follow_runner(const struct inside *in)
 	return channel.revents & POLLHUP ? -ESRCH : 0;
 }
 
-/* Writes go below the writable roots, to the devices, to its own /proc, and
- * to its own terminal, which need not lie on a mount of the view. */
+/*
+ * Permits writes below the writable roots, to the devices, to its own /proc and
+ * to its own terminal, which need not be on a mount of the view.
+ */
 static int
 make_ruleset(const struct start *s)
 {
@@ -92,8 +96,11 @@ make_ruleset(const struct start *s)
 	return command_landlock_make(&o);
 }
 
-/* Before anything of the request is touched: what the process sees, what it
- * may, who it dies with. Landlock is made here, where /proc is its own. */
+/*
+ * Sets up what the process sees, what it may do and whom it dies with, before
+ * anything of the request is used. The Landlock ruleset is made here, because
+ * /proc must already be the process's own.
+ */
 static int
 enter(struct start *s, int *ruleset)
 {
@@ -123,7 +130,7 @@ enter(struct start *s, int *ruleset)
 	return follow_runner(in);
 }
 
-/* Last: seccomp refuses the steps before it. */
+/* Comes last, because seccomp refuses the steps before it. */
 static int
 lock(struct start *s, int ruleset)
 {
@@ -144,7 +151,7 @@ lock(struct start *s, int ruleset)
 
 /* --- a command ---------------------------------------------------------- */
 
-/* Without its init there is nobody to end what it leaves. */
+/* Without its init nothing would kill what the command leaves behind. */
 static int
 await_init(const struct start *s)
 {
@@ -190,8 +197,10 @@ command_steps(struct start *s)
 	s->step = "controlling terminal";
 	if (c->tty && ioctl(s->stdio[0], TIOCSCTTY, 0) < 0)
 		return -errno;
-	/* What the policy hides or denies is no place to be (doc/sandbox.md
-	 * B4). */
+	/*
+	 * A directory that the policy hides or denies is replaced by "/"
+	 * (doc/sandbox.md B4).
+	 */
 	s->step = "working directory";
 	if (chdir(c->cwd) < 0 &&
 	    ((errno != EACCES && errno != ENOENT && errno != ENOTDIR) ||
@@ -208,7 +217,7 @@ command_steps(struct start *s)
 	s->enforcing = false;
 	s->step = "exec";
 	s->err = 0;
-	/* Looked for inside, after all steps. */
+	/* The program is searched inside the view, after all steps. */
 	return program_execute(c->candidates, c->argv, c->envp);
 }
 
@@ -223,8 +232,10 @@ command(void *arg)
 
 /* --- a helper ----------------------------------------------------------- */
 
-/* On a copy of the sandbox's memory: it reports through its exit status, and
- * nobody waits for it. What fails ends it, which its channel tells. */
+/*
+ * Runs on a copy of the sandbox's memory. Nobody waits for its exit status; a
+ * failure ends it, and its channel closes.
+ */
 ON_OWN_STACK static int
 helper(void *arg)
 {
@@ -262,8 +273,11 @@ clone_on(char *stack, int (*run)(void *arg), int flags, struct start *s)
 	return pid < 0 ? -errno : pid;
 }
 
-/* Only now a cgroup namespace: its top is the group of the command, and from
- * inside one that is further down nobody could be put there. */
+/*
+ * The cgroup namespace is entered only after the command's group was joined:
+ * its root is that group, and from inside a deeper namespace nobody could be
+ * moved into the group.
+ */
 static int
 enter_namespaces(const struct start *s)
 {
@@ -288,7 +302,7 @@ start_init(struct start *s)
 	return 0;
 }
 
-/* A helper is itself the init of its namespace: it starts nobody. */
+/* A helper starts no processes, so it is itself the init of its namespace. */
 static int
 relay_steps(struct start *s)
 {
@@ -312,15 +326,16 @@ relay_steps(struct start *s)
 	err = start_init(s);
 	if (err < 0)
 		return err;
-	/* Who is killed before exec, by his init's end perhaps, says nothing
-	 * of it. */
+	/*
+	 * A command that is killed before exec, for example by its init's end,
+	 * cannot report an error. This value stays then.
+	 */
 	s->err = -ESRCH;
 	s->enforcing = true;
 	s->pid = clone_on(process_stack, command, CLONE_VM | CLONE_VFORK, s);
 	if (s->pid >= 0)
 		return s->err;
-	/* Where the init is gone already there is no memory, the kernel says.
-	 */
+	/* If the init is already gone, the kernel fails with ENOMEM. */
 	s->step = s->init > 0 ? "the init of its pid namespace" : "clone";
 	s->enforcing = s->init > 0 && await_init(s) < 0;
 	return s->pid;
@@ -337,7 +352,10 @@ relay(void *arg)
 	_exit(0);
 }
 
-/* In its version 2 group from the beginning, where the kernel can do it. */
+/*
+ * Clones the relay directly into its version 2 group, if the kernel supports
+ * it.
+ */
 static pid_t
 start_relay(struct start *s)
 {
@@ -359,7 +377,7 @@ start(struct start *s, struct sandbox_answer *a)
 	volatile struct start *seen = s;
 	pid_t pid;
 
-	/* Whoever is killed before it can say anything has not worked. */
+	/* A process that is killed before it reports counts as failed. */
 	s->step = "clone";
 	s->err = -ESRCH;
 	s->enforcing = true;

@@ -1,12 +1,13 @@
 /* SPDX-License-Identifier: ISC */
 /*
- * Start of a process inside a sandbox's namespaces, from capabilities in a user
- * namespace to none at all, in one straight line (doc/sandbox.md C2).
+ * Starts a process inside a sandbox's namespaces. The process begins with
+ * capabilities in a user namespace and ends with none, in one straight line
+ * (doc/sandbox.md C2).
  *
- * The sandbox clones a relay, which enters a new pid and mount namespace and
- * clones, as children of the runner (CLONE_PARENT), the init of the pid
- * namespace and then the command: so the runner reaps the command itself, and
- * killing the init kills all that is left of it.
+ * The sandbox clones a relay. The relay enters a new pid and mount namespace
+ * and clones the init of the pid namespace and then the command. Both are
+ * children of the runner (CLONE_PARENT): the runner reaps the command itself,
+ * and killing the init kills everything that is left of the command.
  */
 #ifndef INSIDE_H
 #define INSIDE_H
@@ -15,48 +16,63 @@
 #include "command_landlock.h"
 #include "sandbox_message.h"
 
-/* What one sandbox has ready for all its processes. */
+/* What a sandbox prepares once for all its processes. */
 struct inside {
 	struct sandbox_options options;
 	struct command_filter filter, files_filter; /* the file helper's */
-	bool landlock_only; /* no namespaces, and no capabilities in them */
-	bool proc;	    /* mount one */
-	bool terminals;	    /* there is a /dev/pts to mount over */
+	bool landlock_only; /* no namespaces, so no capabilities in them */
+	bool proc;	    /* mount a /proc for each process */
+	bool terminals;	    /* the view has a /dev/pts to mount over */
 	bool network, restrict_files;
 	struct command_landlock_place
-	    *writable; /* for Landlock: in the view, and room for two
-			* more; owned */
+	    *writable; /* owned; places for Landlock, in the view, with room for
+			  two more */
 	size_t nwritable;
-	unsigned landlock_abi; /* 0: none in force */
-	int channel;	       /* to the runner: its end is the runner's */
+	unsigned landlock_abi; /* 0: Landlock is not in force */
+	int channel;	       /* to the runner; it ends with the runner */
 };
 
-/* Once, in the sandbox, for everything it will clone: limits, no_new_privs, an
- * empty bounding set, locked securebits, a keyring of its own. What can be
- * done once is not done per command. Without namespaces the bounding set and
- * securebits stay, which takes a capability to change: no_new_privs counts.
- * 0, or -errno with *step. */
+/*
+ * Prepares the sandbox once for every process that it will clone: resource
+ * limits, an empty bounding set, locked securebits, no_new_privs and a keyring
+ * of its own. Without namespaces the bounding set and securebits stay as they
+ * are, because only a capability could change them; no_new_privs protects then.
+ * Returns 0, or -errno with *step.
+ */
 int inside_prepare(const struct inside *in, const char **step);
 
-/* What only commands are limited to, where no control group does it. */
+/*
+ * Sets the limits that apply to commands only, for use without control groups.
+ * Returns 0 or -errno.
+ */
 int inside_limit_command(const struct sandbox_options *o);
 
-/* fds are what came with the order SANDBOX_START. Fills *a. */
+/*
+ * Starts a command. fds are the descriptors that came with SANDBOX_START; the
+ * caller keeps them. Fills *a.
+ */
 void inside_start(const struct inside *in, const struct sandbox_command *c,
     const int *fds, struct sandbox_answer *a);
 
-/* The file helper: `channel` becomes its CONTROL_FD, and `run` does not
- * return. */
+/*
+ * Starts the file helper: `channel` becomes its CONTROL_FD, and `run` does not
+ * return. Fills *a.
+ */
 void inside_serve(const struct inside *in, int channel, void (*run)(void),
     struct sandbox_answer *a);
 
-/* Gives every capability up and proves it. Only system calls. 0 or -errno. */
+/*
+ * Gives up every capability and proves it. Makes only system calls. Returns 0
+ * or -errno.
+ */
 int inside_drop(void);
 
-/* Pid 1 of a command's namespace: reaps orphans until it is killed, and takes
- * everything in the namespace along. Has no capability, no descriptor, and
- * hardly a system call. Says through the pipe `ready`, with one byte, that it
- * has come so far. */
+/*
+ * Runs as pid 1 of a command's namespace: it reaps orphans until it is killed,
+ * and everything in the namespace dies with it. It has no capability, no
+ * descriptor and almost no system call. It writes one byte to the pipe `ready`
+ * when it is locked down.
+ */
 void inside_init(bool parent_death_signal, int ready) __attribute__((noreturn));
 
 #endif

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: ISC */
 /*
- * Giving up privileges inside: what the sandbox does once, what each process of
- * it does, and the init that does next to nothing.
+ * Gives up privileges inside: once in the sandbox, then in each of its
+ * processes, and in the init, which needs almost nothing.
  */
 #include <errno.h>
 #include <linux/capability.h>
@@ -20,11 +20,10 @@
 #include "util.h"
 #include "written_filter.h"
 
-/* What the kernel gives everybody (since Linux 5.16), and not more. */
+/* The kernel's default for everybody since Linux 5.16. */
 #define MEMLOCK_BYTES (8u << 20)
 
-/* --- once, in the sandbox --------------------------------------------------
- */
+/* --- once, in the sandbox ----------------------------------------------- */
 
 static int
 set_limit(__rlimit_resource_t what, uint64_t value)
@@ -34,7 +33,7 @@ set_limit(__rlimit_resource_t what, uint64_t value)
 	return setrlimit(what, &limit) < 0 ? -errno : 0;
 }
 
-/* Only ever down; 0: as it is. */
+/* Only lowers a limit. 0 leaves it as it is. */
 static int
 lower_limit(__rlimit_resource_t what, uint64_t value)
 {
@@ -78,7 +77,10 @@ inside_limit_command(const struct sandbox_options *o)
 	return err < 0 ? err : lower_limit(RLIMIT_DATA, o->data_bytes);
 }
 
-/* What is held stays usable; what exec could give back is gone. */
+/*
+ * Empties the bounding set and locks the securebits. Capabilities that are held
+ * stay usable, but exec cannot give new ones.
+ */
 static int
 bind_capabilities(void)
 {
@@ -92,16 +94,22 @@ bind_capabilities(void)
 	for (; prctl(PR_CAPBSET_READ, cap, 0, 0, 0) >= 0; cap++)
 		if (prctl(PR_CAPBSET_DROP, cap, 0, 0, 0) < 0)
 			return -errno;
-	/* The kernel has no more of them; any other end is none. */
+	/*
+	 * EINVAL means that the last capability was passed; any other end is an
+	 * error.
+	 */
 	if (errno != EINVAL || cap <= CAP_SETPCAP)
 		return -EPERM;
 	return prctl(PR_SET_SECUREBITS, bits, 0, 0, 0) < 0 ? -errno : 0;
 }
 
-/* Commands may not use keys at all (command_filter.c); this is for what the
- * kernel itself looks up. A kernel without keys has none, and where a container
- * refuses the call to everybody (systemd-nspawn, Docker's default filter)
- * nobody has put a key into the keyring that stays. */
+/*
+ * Joins a new session keyring. Commands may not use keys at all
+ * (command_filter.c); this is for keys that the kernel itself looks up. A
+ * kernel without keys has nothing to protect. A container that refuses the call
+ * to everybody (systemd-nspawn, Docker's default filter) also let nobody put a
+ * key into the keyring that stays.
+ */
 static int
 join_keyring(void)
 {
@@ -166,7 +174,10 @@ inside_drop(void)
 
 	if (syscall(SYS_capset, &header, none) < 0)
 		return -errno;
-	/* Proof, not hope. The raw call: this process only, no libc state. */
+	/*
+	 * Proves that root cannot be regained. The raw system call changes this
+	 * process only and no state of libc.
+	 */
 	if (geteuid() != 0 && syscall(SYS_setresuid, 0, 0, 0) == 0)
 		return -EPERM;
 	if (has_capabilities() || prctl(PR_GET_NO_NEW_PRIVS, 0, 0, 0, 0) != 1)
@@ -181,7 +192,7 @@ static const struct sock_filter init_filter[] = {
 	BPF_JUMP(BPF_JMP | BPF_JEQ | BPF_K, NATIVE, 1, 0),
 	KILL,
 	LOAD(nr),
-	PERMIT(SYS_write), /* once: then there is nothing to write to */
+	PERMIT(SYS_write), /* once; afterwards nothing is open to write to */
 	PERMIT(SYS_close),
 	PERMIT(SYS_wait4),
 	PERMIT(SYS_rt_sigtimedwait),

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: ISC */
 /*
- * The terminal of a sandboxed command. The runner opens one before it knows
- * the view, in a file system that the view has not; so the command opens
- * another one, and the runner uses that.
+ * The terminal of a sandboxed command. The runner opens a terminal before it
+ * knows the view, in a file system that the view does not have. So the command
+ * opens another one, and the runner uses that.
  */
 #include "inside_terminal.h"
 
@@ -19,7 +19,7 @@
 
 #define SLAVE_FLAGS (O_RDWR | O_NOCTTY | O_CLOEXEC)
 
-/* Kernels before 4.13 need the name. */
+/* Kernels before 4.13 have no TIOCGPTPEER and need the name. */
 static int
 open_slave(int master)
 {

@@ -1,7 +1,5 @@
 /* SPDX-License-Identifier: ISC */
-/*
- * Mounts, by descriptor.
- */
+/* Operations on mounts by descriptor. */
 #include "mounts.h"
 
 #include <errno.h>
@@ -17,10 +15,16 @@
 #include "mounts_classic.h"
 #include "util.h"
 
-/* Linux before 5.6 has no openat2(2); then paths are walked name by name. */
+/*
+ * Set if the kernel has no openat2(2), as before Linux 5.6. Paths are then
+ * walked name by name.
+ */
 static bool walk;
 
-/* The same meaning: a link on the way is no directory, ".." is none of ours. */
+/*
+ * Like openat2(2) here: a link on the way fails, because it is not a directory.
+ * ".." is refused.
+ */
 static int
 walk_names(int root, const char *path)
 {
@@ -109,7 +113,10 @@ bind_tree(int source, int target, unsigned flags)
 	return 0;
 }
 
-/* Linux before 5.12 lacks one of the calls, and then all are done without. */
+/*
+ * Set if the kernel lacks one of the calls, as before Linux 5.12. Then none of
+ * them is used.
+ */
 static bool classic;
 
 int

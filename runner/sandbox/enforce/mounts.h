@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: ISC */
 /*
- * The few things a sandbox's view does with mounts. Descriptors, not names:
- * what was compared is what is mounted.
+ * The operations on mounts that a sandbox's view needs. They work on
+ * descriptors and not on names, so what was compared is what is mounted.
  *
  * Sources: open_tree(2), mount_setattr(2), move_mount(2), openat2(2).
  */
@@ -15,19 +15,28 @@
 #define MOUNTS_READONLY (1u << 2)
 #define MOUNTS_NO_EXEC	(1u << 3)
 
-/* O_PATH, close-on-exec, below root (which is "/" for it); no component may
- * be a link, the last one may be one and is not followed. -errno: -ELOOP. */
+/*
+ * Opens a path below root, which is "/" for this path, with O_PATH and
+ * close-on-exec. No component may be a link, except the last, which is not
+ * followed. Returns a descriptor that the caller owns, or -errno. A
+ * link on the way is -ELOOP, or -ENOTDIR before Linux 5.6.
+ */
 int mounts_open(int root, const char *path);
 
-/* A copy of the tree at `source`, with all that is mounted below it, onto
- * `target`; `flags` are added to every mount of it, and nothing that happens
- * to the original's mounts shows. 0 or -errno. */
+/*
+ * Mounts a copy of the tree at `source`, with everything mounted below it, on
+ * `target`. `flags` are added to every mount of the copy. Later mounts in the
+ * original do not appear in the copy. Returns 0 or -errno.
+ */
 int mounts_bind(int source, int target, unsigned flags);
 
-/* Adds flags to the one mount whose root fd is. 0 or -errno. */
+/* Adds flags to the single mount whose root is fd. Returns 0 or -errno. */
 int mounts_seal(int fd, unsigned flags);
 
-/* Nothing that is mounted here shows elsewhere, or the other way. */
+/*
+ * Makes all mounts private: mounts made here do not appear elsewhere, nor the
+ * other way round. Returns 0 or -errno.
+ */
 int mounts_make_private(void);
 
 #endif

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: ISC */
 /*
- * Mounts as before Linux 5.12 (doc/sandbox.md C7): mount(2) by names. A bind
- * mount has the flags of what it copies, so each mount of the copy is mounted
- * again with more of them, as mountinfo tells.
+ * Mounts for kernels before Linux 5.12 (doc/sandbox.md C7), with mount(2) by
+ * name. A bind mount has the flags of its source. So each mount of the copy is
+ * listed from mountinfo and remounted with more flags.
  */
 #include "mounts_classic.h"
 
@@ -19,12 +19,14 @@
 #include "path.h"
 #include "util.h"
 
-/* More mounts than the kernel permits by itself (fs.mount-max). */
+/* More than the kernel permits by default (fs.mount-max). */
 #define MOUNTINFO_MAX_BYTES (16u << 20)
 #define MOUNTINFO_MAX_LINES 131072
 
-/* Names of descriptors and of mounts, wherever /proc is now: in the working
- * directory while the view is built. */
+/*
+ * Names a file of this process in /proc. While the view is built, /proc is the
+ * working directory.
+ */
 static const char *
 proc_name(char name[64], const char *file)
 {
@@ -43,7 +45,7 @@ name_fd(char name[64], int fd)
 	proc_name(name, file);
 }
 
-/* \ooo of mountinfo, in place. */
+/* Decodes the \ooo of mountinfo in place. */
 static void
 unescape(char *text)
 {
@@ -62,7 +64,10 @@ unescape(char *text)
 	*to = '\0';
 }
 
-/* What a mount has stays: in a user namespace it could not be taken away. */
+/*
+ * Keeps the flags that a mount has, because a user namespace may not remove
+ * them.
+ */
 static unsigned long
 flags_of(char *options)
 {
@@ -99,11 +104,14 @@ classic_flags(unsigned flags)
 }
 
 struct mount_line {
-	char *point; /* in the text */
+	char *point; /* points into the text */
 	unsigned long flags;
 };
 
-/* Cuts the text up; what is no line of mountinfo ends it. */
+/*
+ * Splits the text in place. Stops at a line that is not in the format of
+ * mountinfo.
+ */
 static size_t
 parse_lines(char *text, struct mount_line *lines, size_t max)
 {
@@ -126,7 +134,7 @@ parse_lines(char *text, struct mount_line *lines, size_t max)
 	return n;
 }
 
-/* Of mounts at one place the last one is on top, and is what its name says. */
+/* If several mounts are at one path, only the last one is visible there. */
 static bool
 is_covered(const struct mount_line *lines, size_t n, size_t i)
 {
@@ -142,8 +150,10 @@ is_meant(const char *point, const char *path, bool below)
 	return below ? path_lies_in(point, path) : strcmp(point, path) == 0;
 }
 
-/* A mount that another one hides the way to cannot be reached by commands
- * either. */
+/*
+ * Errors are ignored for mounts that another mount hides, because commands
+ * cannot reach them either.
+ */
 static int
 remount_lines(const struct mount_line *lines, size_t n, const char *path,
     bool below, unsigned flags)

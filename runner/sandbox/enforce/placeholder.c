@@ -1,7 +1,5 @@
 /* SPDX-License-Identifier: ISC */
-/*
- * Placeholders for missing names.
- */
+/* Makes, shares and removes placeholders. */
 #include "placeholder.h"
 
 #include <errno.h>
@@ -21,7 +19,9 @@
 #define MARKS_MAX    1000000000 /* nanoseconds */
 #define NAME_CAP     40
 
-/* Somebody may take a placeholder away between our finding and locking it. */
+/*
+ * Somebody may remove a placeholder after we found it and before we locked it.
+ */
 #define TRIES	 16
 #define PAUSE_NS 1000000
 
@@ -30,15 +30,20 @@ placeholder_is(const struct stat *st)
 {
 	mode_t mode = S_ISDIR(st->st_mode) ? S_IFDIR | 0555 : S_IFREG | 0600;
 
-	/* A directory is covered whoever made it; a file of somebody else's
-	 * could not be opened to be locked. */
+	/*
+	 * A directory is covered whoever made it. A file of another user could
+	 * not be opened for locking.
+	 */
 	return st->st_mode == mode &&
 	       (S_ISDIR(st->st_mode) || st->st_uid == geteuid()) &&
 	       st->st_mtim.tv_sec == MARK_SECONDS &&
 	       (S_ISDIR(st->st_mode) || st->st_size == 0);
 }
 
-/* The directory it is in, no link on the way; *name points into path. */
+/*
+ * Opens the directory that contains the path, without following a link. *name
+ * points into path.
+ */
 static int
 open_parent(const char *path, const char **name)
 {
@@ -125,8 +130,10 @@ make_empty(int parent, const char *name, bool directory)
 	return 0;
 }
 
-/* Under a name that the list leads to; where somebody else is making the same,
- * under any. */
+/*
+ * Uses a name that can be computed from the list, so that a sweep finds it. If
+ * somebody else is using that name, any other name is taken.
+ */
 static int
 make_temporary(int parent, char name[NAME_CAP], const struct placeholder *m,
     const struct siphash_key *key)
@@ -146,7 +153,9 @@ make_temporary(int parent, char name[NAME_CAP], const struct placeholder *m,
 	return make_empty(parent, name, m->directory);
 }
 
-/* Marked while it has another name: under its own it is never seen half made.
+/*
+ * The mark is set under a temporary name, so nobody sees an unfinished
+ * placeholder.
  */
 static int
 make(int parent, const char *name, const struct placeholder *m,
@@ -172,7 +181,10 @@ make(int parent, const char *name, const struct placeholder *m,
 
 /* --- taking and leaving ------------------------------------------------- */
 
-/* Not ours, and closed to us: then it is closed to commands as well. */
+/*
+ * Tells whether the directory is closed to this user, and so to commands as
+ * well.
+ */
 static bool
 is_closed(int parent, int err)
 {
@@ -193,8 +205,11 @@ is_there(int parent, const char *name, const struct stat *st)
 	       now.st_dev == st->st_dev && now.st_ino == st->st_ino;
 }
 
-/* 1: again, it went away meanwhile, or somebody is about to take it away.
- * Whatever is there by now, a placeholder or somebody's own, is covered. */
+/*
+ * Returns 1 to try again: the placeholder was removed, or somebody is about to
+ * remove it. Whatever exists under the name by now is locked and later covered,
+ * a placeholder or not.
+ */
 static int
 lock(struct placeholder *m, int parent, const char *name)
 {
@@ -240,7 +255,10 @@ placeholder_take(struct placeholder *m, const struct siphash_key *key)
 		made = err == 0;
 		err = lock(m, parent, name);
 	}
-	/* Where there are no locks, nobody shares it either. */
+	/*
+	 * On a file system without locks nobody can share the placeholder, so
+	 * it is removed again.
+	 */
 	if (made && err < 0 && err != -EBUSY)
 		unlinkat(parent, name, m->directory ? AT_REMOVEDIR : 0);
 	return err == 1 ? -EBUSY : err;
@@ -274,7 +292,7 @@ placeholder_leave(struct placeholder *m)
 
 /* --- what was left behind ----------------------------------------------- */
 
-/* Empty, or it stays. */
+/* Removes an unfinished placeholder if it is empty. */
 static void
 cleanup_temporary(int parent, const char *path, const struct siphash_key *key)
 {

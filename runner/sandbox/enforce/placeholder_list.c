@@ -1,7 +1,5 @@
 /* SPDX-License-Identifier: ISC */
-/*
- * The placeholders that sessions of one user made.
- */
+/* Reads, extends and sweeps the list of placeholders. */
 #include "placeholder_list.h"
 
 #include <errno.h>
@@ -13,7 +11,7 @@
 #include "buf.h"
 #include "util.h"
 
-/* A list as it is on the disk; the last byte is a NUL of our own. */
+/* The list as it is on the disk, with a NUL after its end. */
 struct content {
 	char *text; /* owned */
 	size_t len;
@@ -41,8 +39,7 @@ parse_header(struct content *c)
 		   : -EBADMSG;
 }
 
-/* More than is permitted is not looked at. c->text is the caller's in any
- * case. */
+/* Reads at most the permitted size. The caller frees c->text in any case. */
 static int
 read_list(int fd, struct content *c)
 {
@@ -75,7 +72,7 @@ has(const struct content *c, const char *wanted)
 	return false;
 }
 
-/* On the disk before there is anything to sweep. */
+/* The list must be on the disk before there is anything to sweep. */
 static int
 append(int fd, const struct buf *b)
 {
@@ -115,9 +112,11 @@ placeholder_list_add(struct placeholder_list *l,
 	return err;
 }
 
-/* A runner that was taken over could have written anything: what is no path,
- * or no placeholder of this list and this user, is left alone. Nobody reads a
- * list again whose server is gone and that was swept. */
+/*
+ * A compromised runner could have written anything: what is not a path, or not
+ * a placeholder of this list and this user, is left alone. The list of a server
+ * that is gone is emptied afterwards, because nobody reads it again.
+ */
 int
 placeholder_list_sweep(int fd)
 {

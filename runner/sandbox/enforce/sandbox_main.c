@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: ISC */
 /*
- * The sandbox's loop. One order after the other; the first is BUILD, and a
- * sandbox that could not be built answers why and ends.
+ * The sandbox's loop. It handles one order at a time. The first order is BUILD;
+ * if it fails, the sandbox answers why and ends.
  */
 #include "sandbox_main.h"
 
@@ -25,12 +25,12 @@
 #include "shared_counts.h"
 #include "view.h"
 
-/* Devices, and what make_ruleset() of inside.c adds. */
+/* The devices, and what make_ruleset() of inside.c adds. */
 #define WRITABLE_MORE (8 + 2)
 
 static struct inside inside = { .channel = CONTROL_FD };
 static void (*run_files)(void);
-static struct plan plan; /* as it was built */
+static struct plan plan; /* the plan of BUILD, without placeholders */
 
 static void
 reply(const struct sandbox_answer *a)
@@ -66,7 +66,10 @@ add_writable(int fd)
 	return 0;
 }
 
-/* The last two are shared with others where there is no view. */
+/*
+ * The last two are left out where there is no view, because they belong to the
+ * host and are shared.
+ */
 static int
 open_devices(void)
 {
@@ -84,8 +87,10 @@ open_devices(void)
 	return err;
 }
 
-/* What commands may write to: roots and devices, as they are in the view, or
- * as the resolver saw them. */
+/*
+ * Opens what commands may write to: the writable roots and devices, in the view
+ * or, without one, on the host as the resolver saw them.
+ */
 static int
 open_writable(void)
 {
@@ -140,7 +145,8 @@ prepare_landlock(const char **step)
 	return 0;
 }
 
-/* Before Linux 4.8 a tracer could change a call after the filter had seen it.
+/*
+ * Before Linux 4.8 a tracer could change a call after the filter had seen it.
  */
 static bool
 filters_see_traced_calls(void)
@@ -153,8 +159,10 @@ filters_see_traced_calls(void)
 	return major > 4 || (major == 4 && minor >= 8);
 }
 
-/* Not where a command could have another root, or call with 32 bits: there
- * set-id bits are refused on directories, too. */
+/*
+ * The proxy is not used if a command could have another root or make 32-bit
+ * calls. Then set-id bits are refused on directories, too.
+ */
 static bool
 wants_chmod_proxy(const struct sandbox_options *o)
 {
@@ -186,14 +194,18 @@ prepare_filters(const struct sandbox_options *o, bool ask, const char **step)
 		inside.files_filter = inside.filter;
 		return err;
 	}
-	/* Of a command nobody knows which file it means; of fs/chmod nobody
-	 * need ask. */
+	/*
+	 * Commands may change modes, because a filter cannot know which file
+	 * they mean. The file helper may not do so by name.
+	 */
 	f.no_chmod = true;
 	return command_filter_compile(&inside.files_filter, &f);
 }
 
-/* Into namespaces; or, where there can be none and the plan may do without, no
- * further than "/". */
+/*
+ * Enters namespaces. If there can be none and the plan needs none, only changes
+ * to "/".
+ */
 static int
 enter(const struct sandbox_options *o, bool *no_userns, const char **step)
 {
@@ -207,7 +219,9 @@ enter(const struct sandbox_options *o, bool *no_userns, const char **step)
 	return chdir("/") < 0 ? -errno : 0;
 }
 
-/* Where the kernel hands no calls out, the filter refuses them. */
+/*
+ * If the kernel cannot hand calls to a proxy, the filter refuses them instead.
+ */
 static int
 start_chmod_proxy(const struct sandbox_options *o, int proc, const char **step)
 {
@@ -238,7 +252,7 @@ build(const struct sandbox_options *o, struct sandbox_answer *a)
 		shared_counts_limit();
 	inside.proc = !inside.landlock_only && view_has_proc(&plan);
 	inside.terminals = !inside.landlock_only && view_has_dev(&plan);
-	/* Of the host, or of the session: it shows all commands. */
+	/* The host's or the session's /proc, which shows all commands. */
 	if (err == 0 && wants_chmod_proxy(o))
 		proc = open("/proc", O_PATH | O_DIRECTORY | O_CLOEXEC);
 	if (err == 0)
@@ -251,7 +265,10 @@ build(const struct sandbox_options *o, struct sandbox_answer *a)
 		err = prepare_landlock(&what);
 	if (err == 0)
 		err = inside_prepare(&inside, &what);
-	/* After everything that makes the view: its filter stays. */
+	/*
+	 * Comes after the view is complete, because the proxy's filter stays in
+	 * force.
+	 */
 	if (err == 0)
 		err = start_chmod_proxy(o, proc, &what);
 	if (what != a->step)
@@ -287,8 +304,10 @@ check(struct sandbox_answer *a)
 	return a->err;
 }
 
-/* stdio, one for each hierarchy, the directory of version 2, and where a
- * terminal is sent to. */
+/*
+ * Counts the descriptors of SANDBOX_START: three standard ones, one for each
+ * hierarchy, the version 2 directory, and the socket for a terminal.
+ */
 static size_t
 fds_of(const struct sandbox_command *c)
 {
@@ -345,7 +364,7 @@ take_files(struct buf_reader *r, const int *fds, size_t nfds)
 	reply(&a);
 }
 
-/* False: there is nothing more to serve. */
+/* Returns false if the sandbox must end. */
 static bool
 take_order(struct buf *b, const int *fds, size_t nfds)
 {
@@ -370,7 +389,9 @@ take_order(struct buf *b, const int *fds, size_t nfds)
 	return true;
 }
 
-/* They came together and usually lie side by side. */
+/*
+ * The descriptors arrived together, so their numbers are usually consecutive.
+ */
 static void
 close_fds(const int *fds, size_t n)
 {
@@ -403,7 +424,10 @@ sandbox_run(void (*files)(void))
 	while (go_on && sandbox_recv(CONTROL_FD, &b, fds, &nfds) == 0) {
 		go_on = take_order(&b, fds, nfds);
 		close_fds(fds, nfds);
-		/* Somebody else's environment is not for the next copy. */
+		/*
+		 * The environment of one command must not be in the memory that
+		 * is copied for the next one.
+		 */
 		explicit_bzero(b.data, b.len);
 		buf_clear(&b);
 	}

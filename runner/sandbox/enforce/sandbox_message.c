@@ -1,7 +1,5 @@
 /* SPDX-License-Identifier: ISC */
-/*
- * What the runner orders of a sandbox: encoding, decoding, and the way there.
- */
+/* Encodes, decodes, sends and receives the orders to a sandbox. */
 #include "sandbox_message.h"
 
 #include <errno.h>
@@ -13,7 +11,7 @@
 
 #include "frame.h"
 
-/* As much is received with a message's length. */
+/* The bytes of a message that are received together with its length. */
 #define FIRST_BYTES 4096
 
 /* --- fields ------------------------------------------------------------- */
@@ -36,7 +34,7 @@ put_strings(struct buf *b, const char *const *list)
 		buf_put(b, list[i], strlen(list[i]) + 1);
 }
 
-/* In the message itself. NULL: it is not there whole. */
+/* Returns a string inside the message, or NULL if it is incomplete. */
 static char *
 get_text(struct buf_reader *r)
 {
@@ -52,7 +50,7 @@ get_text(struct buf_reader *r)
 	return text;
 }
 
-/* How many strings follow: each has at least its NUL. */
+/* Reads the number of strings. Each string takes at least one byte, its NUL. */
 static uint32_t
 get_count(struct buf_reader *r)
 {
@@ -65,7 +63,7 @@ get_count(struct buf_reader *r)
 	return n;
 }
 
-/* A vector of its own; the strings stay in the message. */
+/* Returns a new vector; its strings lie in the message. */
 static char **
 get_strings(struct buf_reader *r)
 {
@@ -115,7 +113,7 @@ sandbox_build_put(
 	uint32_t n = 0;
 
 	buf_put_u8(b, SANDBOX_BUILD);
-	buf_put(b, o, sizeof(*o)); /* both ends are one program */
+	buf_put(b, o, sizeof(*o)); /* both ends are the same program */
 	buf_put_u8(b, (uint8_t)plan->base);
 	buf_put_u8(b, plan->network);
 	buf_put_u8(b, plan->minimal);
@@ -257,7 +255,7 @@ sandbox_answer_get(struct buf_reader *r, struct sandbox_answer *a)
 	return buf_end(r);
 }
 
-/* --- on the way --------------------------------------------------------- */
+/* --- sending and receiving ---------------------------------------------- */
 
 static int
 send_all(int fd, const uint8_t *p, size_t n)
@@ -275,7 +273,7 @@ send_all(int fd, const uint8_t *p, size_t n)
 	return 0;
 }
 
-/* Descriptors come with the first byte. */
+/* The descriptors come with the first byte. */
 static void
 attach_fds(struct msghdr *msg, void *control, const int *fds, size_t nfds)
 {
@@ -289,7 +287,9 @@ attach_fds(struct msghdr *msg, void *control, const int *fds, size_t nfds)
 	memcpy(CMSG_DATA(c), fds, nfds * sizeof(int));
 }
 
-/* Length and message in one call, unless there is too much for the socket. */
+/*
+ * Sends length and message with one call, unless the socket takes only a part.
+ */
 int
 sandbox_send(int fd, const struct buf *b, const int *fds, size_t nfds)
 {
@@ -351,8 +351,10 @@ take_fds(struct msghdr *msg, int fds[SANDBOX_FDS_MAX], size_t *nfds)
 	memcpy(fds, CMSG_DATA(c), *nfds * sizeof(int));
 }
 
-/* What one call gives: the header at least, in header[], and what else there
- * is, which fills `room` at most. */
+/*
+ * Receives with one call: at least the header, and up to FIRST_BYTES of the
+ * message into `room`. Returns the number of bytes in `room`, or -errno.
+ */
 static ssize_t
 recv_first(int fd, uint8_t header[FRAME_HEADER_BYTES], uint8_t *room,
     int fds[SANDBOX_FDS_MAX], size_t *nfds)
@@ -398,7 +400,7 @@ sandbox_recv(int fd, struct buf *b, int fds[SANDBOX_FDS_MAX], size_t *nfds)
 	if (got < 0)
 		return (int)got;
 	len = frame_get_length(header);
-	/* An order is answered before the next one: nothing follows. */
+	/* An order is answered before the next one, so nothing may follow. */
 	if (len == 0 || len > SANDBOX_MESSAGE_MAX || (size_t)got > len)
 		return -EBADMSG;
 	buf_commit(b, (size_t)got);

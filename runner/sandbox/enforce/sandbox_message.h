@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: ISC */
 /*
- * What the runner orders of a sandbox, and the answers: frames over a stream
- * socket (u32 little-endian length, then a type and its fields), descriptors
- * with the first byte. Both sides are execd-runner and wait for each other:
- * an order is answered before the next one.
+ * The orders that the runner gives a sandbox, and the answers. They are frames
+ * on a stream socket: a u32 little-endian length, then a type and its fields.
+ * Descriptors come with the first byte. Both sides are execd-runner and wait
+ * for each other: an order is answered before the next one.
  */
 #ifndef SANDBOX_MESSAGE_H
 #define SANDBOX_MESSAGE_H
@@ -16,67 +16,76 @@
 #include "placeholder.h"
 #include "resolve.h"
 
-/* A plan of RESOLVE_MOUNTS_MAX mounts, or the arguments of one command. */
+/*
+ * Large enough for a plan of RESOLVE_MOUNTS_MAX mounts or the arguments of one
+ * command.
+ */
 #define SANDBOX_MESSAGE_MAX (192u << 20)
 #define SANDBOX_FDS_MAX	    (3 + CGROUP_HIERARCHIES + 2)
 #define SANDBOX_STEP_MAX    240
 
-/* Where a sandbox finds the user namespace, when the broker made one. */
+/* The descriptor of the user namespace, if the broker made one. */
 #define SANDBOX_USERNS_FD (CONTROL_FD + 1)
 
 enum sandbox_message {
-	SANDBOX_BUILD =
-	    1, /* sandbox_options + plan without placeholders; once, first */
-	/* sandbox_command; stdin, stdout and stderr travel along, then what its
-	 * control group is joined by (a placeholder says which hierarchies),
-	 * then that group's directory if it is one of version 2, then for a
-	 * terminal a socket (inside_terminal.h). Answers -ESTALE
-	 * and `stale` when the view is not what was built any more. */
+	SANDBOX_BUILD = 1, /* first and only once: sandbox_options and the plan
+			      without placeholders */
+	/*
+	 * sandbox_command. The descriptors come in this order: stdin, stdout
+	 * and stderr; one for each hierarchy in `joins`; the directory of the
+	 * version 2 group, if it is joined; for a terminal a socket
+	 * (inside_terminal.h). Answers -ESTALE and `stale` if the view is no
+	 * longer as it was built.
+	 */
 	SANDBOX_START = 2,
-	SANDBOX_COVER = 3, /* the plan's placeholders, as they were made; before
-			    * the first process after a time without any */
-	SANDBOX_CHECK = 4, /* nothing; answers as SANDBOX_START */
-	SANDBOX_FILES = 5, /* nothing; the helper's channel travels along */
+	SANDBOX_COVER = 3, /* the placeholders that were taken, before the first
+			      process after a time without any */
+	SANDBOX_CHECK = 4, /* no fields; answers like SANDBOX_START */
+	SANDBOX_FILES = 5, /* no fields; the helper's channel comes with it */
 };
 
-/* Everything of a policy but its plan. */
+/* A policy without its plan. */
 struct sandbox_options {
-	bool userns; /* SANDBOX_USERNS_FD is one */
-	/* Where no user namespace can be made the plan may do without: it
-	 * needs no view (landlock_only.h). */
+	bool userns; /* SANDBOX_USERNS_FD is open */
+	/*
+	 * If no user namespace can be made, the plan can do without one,
+	 * because it needs no view (landlock_only.h).
+	 */
 	bool landlock_only;
-	bool
-	    parent_death_signal; /* no pid namespace would kill what is in it */
-	bool unix_allow;	 /* command_filter_options */
+	bool parent_death_signal; /* ask for a signal when the runner dies: no
+				     pid namespace would kill the processes */
+	bool unix_allow;	  /* as in command_filter_options */
 	bool allow_32bit, allow_setid, allow_nested_userns, log;
-	uint64_t shm_bytes;  /* of /dev/shm */
+	uint64_t shm_bytes;  /* size of /dev/shm */
 	uint64_t open_files; /* RLIMIT_NOFILE */
 	uint64_t file_bytes; /* RLIMIT_FSIZE */
-	/* Where there are no control groups to count them; 0: there are. */
+	/* Used if no control groups count these; 0: no limit here. */
 	uint64_t processes;  /* RLIMIT_NPROC */
 	uint64_t data_bytes; /* RLIMIT_DATA */
 };
 
-/* Decoded, the vectors are owned and their strings lie in the message. */
+/* After decoding, the vectors are owned and the strings lie in the message. */
 struct sandbox_command {
 	const char *const *candidates; /* program paths to try, in order */
 	char *const *argv;
 	char *const *envp;
 	const char *cwd;
 	bool tty;
-	uint8_t joins; /* bits: enum cgroup_hierarchy */
+	uint8_t joins; /* mask of 1 << enum cgroup_hierarchy */
 };
 
 struct sandbox_answer {
-	int err;	/* 0 or -errno */
-	bool enforcing; /* the step that failed enforces the policy */
-	bool stale;	/* it was: the view is what it was built as */
-	char step[SANDBOX_STEP_MAX]; /* what failed; else empty */
+	int err;		     /* 0 or -errno */
+	bool enforcing;		     /* the failed step enforces the policy */
+	bool stale;		     /* the view is no longer as it was built */
+	char step[SANDBOX_STEP_MAX]; /* the failed step, or empty */
 	pid_t command, init; /* SANDBOX_START, SANDBOX_FILES (no init): children
-			      * of the runner */
-	unsigned landlock_abi; /* SANDBOX_BUILD: in force; 0: none */
-	/* SANDBOX_BUILD: there are no user namespaces here; when it worked, it
-	 * did without. */
+				of the runner */
+	unsigned landlock_abi; /* SANDBOX_BUILD: the ABI in force; 0: none */
+	/*
+	 * SANDBOX_BUILD: user namespaces cannot be made here. If `err` is 0,
+	 * the sandbox was built without them.
+	 */
 	bool no_userns;
 };
 
@@ -90,27 +99,39 @@ void sandbox_check_put(struct buf *b);
 void sandbox_files_put(struct buf *b);
 void sandbox_answer_put(struct buf *b, const struct sandbox_answer *a);
 
-/* 0 or -EBADMSG. The type is read already; plan_clear() in any case. */
+/*
+ * Decodes BUILD after its type. Returns 0 or -EBADMSG. The caller calls
+ * plan_clear() in any case.
+ */
 int sandbox_build_get(
     struct buf_reader *r, struct sandbox_options *o, struct plan *plan);
 
-/* 0 or -EBADMSG. The message must outlive *c; sandbox_command_clear() in any
- * case. */
+/*
+ * Decodes START after its type. Returns 0 or -EBADMSG. The message must outlive
+ * *c. The caller calls sandbox_command_clear() in any case.
+ */
 int sandbox_start_get(struct buf_reader *r, struct sandbox_command *c);
 void sandbox_command_clear(struct sandbox_command *c);
 
-/* The placeholders as mounts without a kind; plan_clear() in any case. 0 or
- * -EBADMSG.
+/*
+ * Decodes COVER after its type: the placeholders as mounts, of which only path
+ * and `seen` count. Returns 0 or -EBADMSG. The caller calls plan_clear() in any
+ * case.
  */
 int sandbox_cover_get(struct buf_reader *r, struct plan *plan);
 int sandbox_answer_get(struct buf_reader *r, struct sandbox_answer *a);
 
-/* Sends what b holds as one message. 0 or -errno; blocks. */
+/*
+ * Sends the content of b as one message; blocks. Returns 0 or -errno: -E2BIG
+ * beyond a limit, -ETIMEDOUT beyond SO_SNDTIMEO.
+ */
 int sandbox_send(int fd, const struct buf *b, const int *fds, size_t nfds);
 
-/* Receives one message into *b, which is overwritten; descriptors are CLOEXEC
- * and the caller's. 0, -EPIPE at the end, -ETIMEDOUT beyond SO_RCVTIMEO,
- * -EBADMSG beyond a limit, or another -errno. */
+/*
+ * Receives one message into *b, which is overwritten. The descriptors are
+ * close-on-exec and owned by the caller. Returns 0, -EPIPE at the end,
+ * -ETIMEDOUT beyond SO_RCVTIMEO, -EBADMSG beyond a limit, or another -errno.
+ */
 int sandbox_recv(int fd, struct buf *b, int fds[SANDBOX_FDS_MAX], size_t *nfds);
 
 #endif

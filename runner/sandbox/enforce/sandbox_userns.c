@@ -1,7 +1,5 @@
 /* SPDX-License-Identifier: ISC */
-/*
- * Through the user namespace.
- */
+/* Enters the namespaces of a sandbox. */
 #include "sandbox_userns.h"
 
 #include <errno.h>

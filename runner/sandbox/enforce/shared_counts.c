@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: ISC */
 /*
- * What the kernel counts per user, in a sandbox as well (namespaces(7),
- * "The /proc/sys/user directory"): a count holds in the namespace where it is
- * written, and is charged to the user outside as before.
+ * Limits what the kernel counts per user, also inside a sandbox (namespaces(7),
+ * "The /proc/sys/user directory"). A limit applies in the namespace where it is
+ * written. What is used there is still charged to the user outside.
  */
 #include "shared_counts.h"
 

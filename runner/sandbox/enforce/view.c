@@ -1,10 +1,11 @@
 /* SPDX-License-Identifier: ISC */
 /*
- * The view, in order: the old root is kept at hand, the new one is put
- * together beside it, and takes its place.
+ * Builds the view: the old root stays open, the new root is put together beside
+ * it, and then takes its place.
  *
- * The base lies on the old /proc until then, empty things on the old /dev:
- * two directories that every system has, and that are replaced anyway.
+ * Until then the new root is mounted on the old /proc, and the empty files are
+ * on the old /dev. Every system has these two directories, and they are
+ * replaced anyway.
  */
 #include "view_parts.h"
 
@@ -22,7 +23,7 @@
 
 #define HARDENED (MOUNTS_NO_SUID | MOUNTS_NO_DEV)
 
-/* --- what is needed of the old root ------------------------------------- */
+/* --- what is needed from the old root ----------------------------------- */
 
 static int
 open_old(struct view *v)
@@ -62,8 +63,10 @@ make_empty_file(int at, const char *name, mode_t mode)
 	return fd < 0 || fchmod(fd, mode) < 0 ? -errno : 0;
 }
 
-/* Things to cover names with. A directory nobody may enter, a file nobody may
- * open; a directory to look into and find nothing. */
+/*
+ * Makes what covers names: a directory that nobody may enter, a file that
+ * nobody may open, and a directory and a file that are empty.
+ */
 static int
 make_empty(struct view *v)
 {
@@ -115,7 +118,7 @@ add_base(struct view *v)
 
 /* --- the plan ----------------------------------------------------------- */
 
-/* Of the old root, what covers its /dev left aside. */
+/* Opens a path in the old root. For /dev, what covers it now is skipped. */
 static int
 open_source(const struct view *v, const char *path)
 {
@@ -126,7 +129,7 @@ open_source(const struct view *v, const char *path)
 	return mounts_open(v->old, path);
 }
 
-/* A link of the old root, made again. */
+/* Creates a link of the old root again. */
 static int
 add_link(struct view *v, const struct plan_mount *m)
 {
@@ -150,7 +153,9 @@ add_link(struct view *v, const struct plan_mount *m)
 	return symlinkat(text, parent, name) < 0 ? -errno : 0;
 }
 
-/* A directory of which only what follows in the plan is seen. */
+/*
+ * Mounts an empty directory in which only later mounts of the plan are visible.
+ */
 static int
 add_reopened(struct view *v, const struct plan_mount *m, int target)
 {
@@ -158,7 +163,10 @@ add_reopened(struct view *v, const struct plan_mount *m, int target)
 	    "mode=0111,size=64k,nr_inodes=100000");
 }
 
-/* As large as /dev/shm; what is in it counts as memory of who wrote it. */
+/*
+ * The tmpfs is as large as /dev/shm. Its content counts as memory of the
+ * process that wrote it.
+ */
 static int
 add_private(struct view *v, const struct plan_mount *m, int target)
 {
@@ -242,8 +250,10 @@ view_has_proc(const struct plan *plan)
 	       (plan->base != PLAN_BASE_EMPTY || plan->minimal);
 }
 
-/* Each command mounts its own over it, which the kernel permits only where one
- * is to be seen already. */
+/*
+ * Each command mounts its own /proc over this one. The kernel permits that only
+ * if a /proc is already visible.
+ */
 static int
 add_proc(struct view *v)
 {
@@ -265,7 +275,10 @@ add_proc(struct view *v)
 
 /* --- the end ------------------------------------------------------------ */
 
-/* Success is never reported for what lands in a throw-away place. */
+/*
+ * Makes the file systems of the view read-only, so that no write succeeds where
+ * the data would be lost.
+ */
 static int
 seal(struct view *v)
 {

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: ISC */
 /*
- * The finished view: placeholders that are covered, and whether all that was
- * mounted still is.
+ * The finished view: covers placeholders, and checks that everything is still
+ * mounted.
  */
 #include <errno.h>
 #include <fcntl.h>
@@ -28,8 +28,10 @@ view_is_same(int fd, const struct fs_node *seen)
 	       st.st_ino == seen->inode;
 }
 
-/* A grant in /dev: what every view has there is what it gets; the host's
- * devices would be none in a view. */
+/*
+ * A grant in /dev gets what every view has there. The host's devices would not
+ * work in a view.
+ */
 bool
 view_is_dev_grant(const struct plan_mount *m)
 {
@@ -46,7 +48,10 @@ is_same_file(int a, int b)
 	       one.st_dev == other.st_dev && one.st_ino == other.st_ino;
 }
 
-/* A view without /dev has nothing empty to put there. */
+/*
+ * A view without /dev has nothing empty to mount, so the placeholder is mounted
+ * on itself, read-only.
+ */
 static int
 cover_itself(int fd)
 {
@@ -54,15 +59,20 @@ cover_itself(int fd)
 
 	if (fstatvfs(fd, &fs) < 0)
 		return -errno;
-	/* It stayed since the last time: somebody else uses it, too. */
+	/*
+	 * It is still covered from an earlier time, because another session
+	 * uses it, too.
+	 */
 	if (fs.f_flag & ST_RDONLY)
 		return 0;
 	return mounts_bind(fd, fd, HARDENED | MOUNTS_READONLY);
 }
 
-/* Puts something empty over a placeholder, and never the placeholder itself:
- * its mode and time can be forged, and whatever somebody puts into it later
- * must not be seen. What was covered before, and is still, is left. */
+/*
+ * Mounts something empty over a placeholder. The placeholder itself is never
+ * shown: its mode and time can be forged, and what somebody puts into it later
+ * must not be visible. A placeholder that is still covered is left as it is.
+ */
 static int
 cover(int root, const struct plan_mount *m)
 {
@@ -71,7 +81,7 @@ cover(int root, const struct plan_mount *m)
 	_cleanup_close_ int nothing = mounts_open(
 	    root, directory ? VIEW_EMPTY_DIRECTORY : VIEW_EMPTY_BLANK);
 
-	/* Of the host's /dev, which is another one. */
+	/* A placeholder in the host's /dev: the view's /dev is another one. */
 	if (fd == -ENOENT && view_is_dev_grant(m))
 		return 0;
 	if (fd < 0)
@@ -101,7 +111,7 @@ view_cover(const struct plan *placeholders, char *step)
 	return err;
 }
 
-/* A mount, and of the very thing. */
+/* Tells whether the path is a mount point, and of what the resolver saw. */
 static bool
 is_mounted(const struct plan_mount *m)
 {

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: ISC */
 /*
- * Places in the new root: found without following a link, and made where the
- * view itself made the file system.
+ * Mount points in the new root. They are found without following a link, and
+ * made if the view itself made the file system.
  */
 #include "view_parts.h"
 
@@ -82,7 +82,9 @@ view_tmpfs(struct view *v, int target, const char *path, unsigned flags,
 	return fd < 0 ? fd : view_own(v, fd, true);
 }
 
-/* One component, made if it is missing where things may be made. */
+/*
+ * Walks one component. A missing one is made if the view made the file system.
+ */
 static int
 step_into(struct view *v, int at, const char *name, bool directory)
 {
@@ -105,7 +107,7 @@ step_into(struct view *v, int at, const char *name, bool directory)
 	return fd < 0 ? -errno : fd;
 }
 
-/* Walks and makes; text is cut up. */
+/* Walks a path and makes missing components. The text is modified. */
 static int
 make_point(struct view *v, char *text, bool directory)
 {

@@ -1,7 +1,5 @@
 /* SPDX-License-Identifier: ISC */
-/*
- * /dev, /sys and /proc of the view (doc/sandbox.md C3, steps 7 to 9).
- */
+/* Makes /dev, /sys and /proc of the view (doc/sandbox.md C3, steps 7 to 9). */
 #include "view_parts.h"
 
 #include <errno.h>
@@ -33,7 +31,7 @@ add_device(struct view *v, size_t i)
 	target = view_point(v, path, false, &own);
 	if (target < 0)
 		return target;
-	/* The one kind of mount where a device may be opened. */
+	/* Only these mounts lack nodev, so only here devices can be opened. */
 	return mounts_bind(
 	    v->devices[i], target, MOUNTS_NO_SUID | MOUNTS_NO_EXEC);
 }
@@ -66,7 +64,7 @@ mount_terminals(const char *where)
 	return 0;
 }
 
-/* Terminals of its own; those of the host cannot be named. */
+/* A new devpts: the host's terminals have no name in it. */
 static int
 add_terminals(struct view *v)
 {
@@ -88,8 +86,10 @@ view_mount_terminals(void)
 	return mount_terminals("/dev/pts");
 }
 
-/* A file without content costs the kernel about 1 KiB: with one for each 4 KiB
- * files cost no more than a quarter besides. */
+/*
+ * An empty file costs the kernel about 1 KiB. With at most one file per 4 KiB,
+ * files add no more than a quarter to the memory.
+ */
 #define BYTES_PER_FILE 4096
 
 void
@@ -116,7 +116,7 @@ add_shm(struct view *v)
 	    v, target, NULL, MS_NOSUID | MS_NODEV | MS_NOEXEC, options);
 }
 
-/* Where commands find what they cover names with. */
+/* Places the empty files where commands can mount them. */
 static int
 add_empty(struct view *v)
 {
@@ -157,7 +157,7 @@ add_dev(struct view *v)
 
 /* --- /sys --------------------------------------------------------------- */
 
-/* What is in /sys already; a name that is not there is no harm. */
+/* Covers these directories of /sys. A missing name is skipped. */
 static int
 cover_sys(struct view *v)
 {
@@ -222,8 +222,10 @@ view_add_system(struct view *v)
 
 #define PROC_FLAGS (MS_NOSUID | MS_NODEV | MS_NOEXEC)
 
-/* By name and mount(2): the file system is this moment's own, nobody else can
- * put a link there, and it is a fifth of the system calls. */
+/*
+ * Uses names and mount(2): this /proc was just mounted here and nobody else can
+ * put a link into it, and this takes a fifth of the system calls.
+ */
 static int
 cover_file(const char *name)
 {

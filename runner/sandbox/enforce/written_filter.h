@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: ISC */
 /*
- * Filters that are written out: libseccomp would allocate, and these are loaded
- * by processes on a copy of the sandbox's memory.
+ * Macros for filters that are written by hand. They are loaded by processes
+ * that run on the sandbox's memory or a copy of it, where libseccomp would have
+ * to allocate.
  */
 #ifndef WRITTEN_FILTER_H
 #define WRITTEN_FILTER_H
