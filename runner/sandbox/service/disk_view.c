@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: ISC */
 /*
- * The disk, as the resolver asks for it. Nothing is opened for reading but
- * directories, and small plain files named .git or commondir; a name that
- * changes its kind meanwhile is an error, never a wait.
+ * The disk as the resolver sees it. Only directories and small regular files
+ * named .git or commondir are opened for reading. A name that changes its type
+ * meanwhile is an error and never blocks.
  */
 #include "disk_view.h"
 
@@ -33,8 +33,10 @@ is_dots(const char *name)
 	       (name[1] == '\0' || (name[1] == '.' && name[2] == '\0'));
 }
 
-/* Is there nothing in the directory that st is of? One that cannot be read is
- * not known to be empty. */
+/*
+ * Tells whether the directory of st is empty. A directory that cannot be read
+ * does not count as empty.
+ */
 static bool
 is_empty(const char *path, const struct stat *st)
 {
@@ -68,10 +70,12 @@ lookup(void *owner, const char *path, struct fs_node *node)
 	*node = (struct fs_node){ .type = FS_MISSING };
 	if (lstat(path, &st) < 0)
 		return errno == ENOENT || errno == ENOTDIR ? 0 : -errno;
-	/* A mask stands for a missing name. Anybody can forge its mode and
-	 * time, so only one with nothing in it counts, and what is put into it
-	 * later is never seen (view_cover()). The number tells whether it is
-	 * still the one that was covered. */
+	/*
+	 * A placeholder stands for a missing name. Anybody can forge its mode
+	 * and time, so a directory counts only while it is empty, and what is
+	 * put into it later is never visible (view_cover()). Device and inode
+	 * tell later whether it is still the one that was covered.
+	 */
 	missing = placeholder_is(&st) &&
 		  (!S_ISDIR(st.st_mode) || is_empty(path, &st));
 	*node = (struct fs_node){ missing ? FS_MISSING : type_of(st.st_mode),
@@ -128,11 +132,16 @@ type_of_entry(const struct dirent *e)
 	}
 }
 
-/* Of what patterns are compared with; others look at few directories. */
+/*
+ * Caches the directories that patterns are compared with. Other requests look
+ * at few directories.
+ */
 static struct directory_cache cache;
 
-/* What is read is remembered in *entry, unless that is NULL. 1: visit has seen
- * enough. */
+/*
+ * Calls visit for each name, and adds it to *entry, unless entry is NULL.
+ * Returns 0, 1 if visit stopped, or -errno.
+ */
 static int
 read_names(DIR *dir, bool directories, fs_visit_fn *visit, void *arg,
     struct directory_entry *entry)

@@ -1,7 +1,5 @@
 /* SPDX-License-Identifier: ISC */
-/*
- * The file system as the session's user sees it, for the resolver.
- */
+/* The file system as the session's user sees it, for the resolver. */
 #ifndef DISK_VIEW_H
 #define DISK_VIEW_H
 

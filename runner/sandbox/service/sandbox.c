@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: ISC */
 /*
- * The runner's side of its sandboxes.
+ * The runner's side of its sandboxes: starting them, sending orders and waiting
+ * for answers.
  */
 #include "sandbox.h"
 
@@ -23,13 +24,17 @@
 #include "log.h"
 #include "util.h"
 
-/* A sandbox answers in milliseconds; beyond this it is stuck, on a file system
- * that does not answer perhaps. */
+/*
+ * A sandbox answers in milliseconds. After this time it is stuck, perhaps on a
+ * file system that does not respond.
+ */
 #define ANSWER_SECONDS 20
 
-/* The event loop waits for the answer, and every request of the session with
- * it. So a sandbox that a signal stopped is found at two looks this far apart,
- * and is killed. Its end is waited for as long as KILLED_MS. */
+/*
+ * The event loop waits for the answer, and so do all requests of the session.
+ * So a sandbox that is stopped by a signal is killed once two checks this far
+ * apart find it stopped. After that, its end is awaited for at most KILLED_MS.
+ */
 #define LOOK_MS	  100
 #define KILLED_MS 1000
 
@@ -99,10 +104,10 @@ same_plan(const struct plan *a, const struct plan *b)
 static void
 ended(struct reaper_watch *w, int wait_status, const struct rusage *usage)
 {
-	w->pid = 0; /* and never found again */
+	w->pid = 0; /* find() skips it from now on */
 }
 
-/* Never returns; runs on the runner's memory until it executes. */
+/* Runs on the runner's memory until exec, and never returns. */
 static void __attribute__((noreturn))
 child(int fd, int userns, char *const *homes)
 {
@@ -113,7 +118,7 @@ child(int fd, int userns, char *const *homes)
 	sigemptyset(&unblocked);
 	sigprocmask(SIG_SETMASK, &unblocked, NULL);
 	prctl(PR_SET_PDEATHSIG, SIGKILL);
-	/* Out of the way of both numbers first. */
+	/* First, so that CONTROL_FD cannot overwrite it. */
 	if (userns >= 0 && dup2(userns, SANDBOX_USERNS_FD) < 0)
 		_exit(127);
 	if (dup2(fd, CONTROL_FD) < 0)
@@ -155,7 +160,7 @@ start(struct sandbox_pool *pool, struct sandbox *n)
 
 /* --- orders ------------------------------------------------------------- */
 
-/* What runs in its namespaces goes on. */
+/* Ends the sandbox; what runs in its namespaces continues. */
 static void
 retire(struct sandbox *n)
 {
@@ -164,7 +169,7 @@ retire(struct sandbox *n)
 	reaper_remove(&n->watch);
 }
 
-/* --- one that ended without an answer ----------------------------------- */
+/* --- a sandbox that ended without an answer ----------------------------- */
 
 static bool
 is_named(pid_t pid, const char *const *names, size_t n)
@@ -185,9 +190,11 @@ is_named(pid_t pid, const char *const *names, size_t n)
 	return false;
 }
 
-/* A sandbox's children are the runner's, which watches all but one that it was
- * not told of. A command of the client's that gives itself such a name, and
- * whose parent is gone, ends too. */
+/*
+ * Kills a child of the runner that the runner was not told of. The children of
+ * a sandbox are the runner's, and it watches all others. A client's command
+ * with one of these names whose parent has ended is killed, too.
+ */
 static void
 end_untold(pid_t pid, void *arg)
 {
@@ -198,8 +205,10 @@ end_untold(pid_t pid, void *arg)
 		kill(pid, SIGKILL);
 }
 
-/* Its start is answered with an error, so nothing may run of it. The end of an
- * init ends what it started. */
+/*
+ * The start is answered with an error, so nothing of it may run. When an init
+ * ends, everything that it started ends, too.
+ */
 static void
 end_lost_start(struct sandbox *n)
 {
@@ -209,7 +218,7 @@ end_lost_start(struct sandbox *n)
 		log_error(err, "looking for what a sandbox has started");
 }
 
-/* --- one that is stopped ------------------------------------------------ */
+/* --- a sandbox that is stopped ------------------------------------------ */
 
 static bool
 is_held(struct sandbox *n)
@@ -224,7 +233,7 @@ is_held(struct sandbox *n)
 	return true;
 }
 
-/* Until the answer is there, or its end. 0 or -ETIMEDOUT. */
+/* Waits until the answer or the sandbox's end. Returns 0 or -ETIMEDOUT. */
 static int
 await_answer(struct sandbox *n)
 {
@@ -240,9 +249,11 @@ await_answer(struct sandbox *n)
 	return 0;
 }
 
-/* Sets n->lost unless the order certainly was not carried out: it was not
- * sent, or the kernel says that the sandbox ended before it had read all of it
- * (ECONNRESET). */
+/*
+ * Sends an order and receives the answer. Sets n->lost unless the order was
+ * certainly not carried out: it was not sent, or the sandbox ended before it
+ * read all of it (ECONNRESET).
+ */
 static int
 exchange(struct sandbox *n, const struct buf *order, const int *fds,
     size_t nfds, struct buf *answer, int *got, size_t *ngot)
@@ -280,7 +291,7 @@ sandbox_ask(struct sandbox *n, struct buf *order, const int *fds, size_t nfds,
 	buf_clear(order);
 	if (err == 0)
 		return a->err;
-	/* Nobody knows what it did: it is not asked again. */
+	/* Nobody knows what the sandbox did, so it gets no more orders. */
 	log_error(err, "a sandbox does not answer");
 	snprintf(a->step, sizeof(a->step), "its process does not answer");
 	retire(n);
@@ -288,7 +299,10 @@ sandbox_ask(struct sandbox *n, struct buf *order, const int *fds, size_t nfds,
 	return err == -EPIPE ? -EIO : err;
 }
 
-/* What it is joined by, and the directory of version 2. */
+/*
+ * Adds the descriptors that join the group's hierarchies, and the directory of
+ * its version 2 group. Returns how many.
+ */
 static size_t
 put_group(const struct group *g, int *fds, uint8_t *joins)
 {
@@ -365,7 +379,7 @@ sandbox_start_files(struct sandbox *n, int fd, struct sandbox_answer *a)
 	return sandbox_ask(n, &b, &fd, 1, a);
 }
 
-/* --- one per plan ------------------------------------------------------ */
+/* --- one sandbox per plan ----------------------------------------------- */
 
 static void
 failed(struct sandbox_pool *pool, int err, const char *step)
@@ -393,7 +407,10 @@ build(struct sandbox_pool *pool, struct sandbox *n, bool landlock_only)
 	return err;
 }
 
-/* The oldest that nobody uses. False: all are in use, and too many. */
+/*
+ * Frees the least recently used sandbox that has no users. Returns false if the
+ * pool is full and all are in use.
+ */
 static bool
 make_room(struct sandbox_pool *pool)
 {
@@ -412,7 +429,9 @@ make_room(struct sandbox_pool *pool)
 	return false;
 }
 
-/* What somebody replaced under it is not protected in it any more. */
+/*
+ * Checks the view: what was replaced on the disk is no longer protected in it.
+ */
 static bool
 is_intact(struct sandbox *n)
 {
@@ -428,7 +447,10 @@ is_intact(struct sandbox *n)
 	return err == 0;
 }
 
-/* Somebody took placeholders away that are in use, or may be. */
+/*
+ * Tells whether the sandbox can be used with its placeholders. If some were
+ * replaced while nobody uses it, all are given up and made again.
+ */
 static bool
 has_its_placeholders(struct sandbox *n, const struct plan *plan)
 {
@@ -440,7 +462,7 @@ has_its_placeholders(struct sandbox *n, const struct plan *plan)
 	return true;
 }
 
-/* An intact one. Those that are not are used no more. */
+/* Finds an intact sandbox for the plan. Others with this plan are retired. */
 static struct sandbox *
 find(struct sandbox_pool *pool, const struct plan *plan, bool check)
 {

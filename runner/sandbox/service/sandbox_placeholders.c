@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: ISC */
 /*
- * The placeholders of a sandbox: made and covered before its first process, and
- * given up when nobody has used them for a moment, so that one command after
- * the other does not make them anew.
+ * The placeholders of a sandbox. They are made and covered before its first
+ * process. They are given up a moment after the last user, so that successive
+ * commands need not make them again.
  */
 #include <event2/event.h>
 #include <stdlib.h>
@@ -13,7 +13,10 @@
 #include "sandbox.h"
 #include "util.h"
 
-/* Who uses the same files without a policy would stumble over them. */
+/*
+ * Short, because programs without a policy see the placeholders among their
+ * files.
+ */
 #define LINGER_MS 100
 
 static void
@@ -60,8 +63,10 @@ sandbox_masks_clear(struct sandbox *n)
 	n->placeholders = NULL;
 }
 
-/* Both lists are in the order of the plan. What this user can make nowhere is
- * not there, and stays so. */
+/*
+ * Both lists are in the order of the plan. A placeholder that this user could
+ * not make does not exist and is skipped.
+ */
 bool
 sandbox_masks_are(const struct sandbox *n, const struct plan *plan)
 {

@@ -1,7 +1,5 @@
 /* SPDX-License-Identifier: ISC */
-/*
- * What was asked of a sandbox and what is in force.
- */
+/* Reports to the client what it asked of a sandbox and what is in force. */
 #include "sandbox_report.h"
 
 #include "view.h"
@@ -32,7 +30,7 @@ sandbox_report_fill(struct sandbox_report *r, const struct sandboxes *sb,
 	r->landlock_only = sandbox->landlock_only;
 	r->pids = l->pids;
 	r->memory_bytes = l->memory_bytes;
-	/* Nothing else can hold that one. */
+	/* Only a control group can limit processor time. */
 	if (sb->controllers & CGROUP_COUNTS_CPU)
 		r->cpu_percent = l->cpu_percent;
 	r->open_files = l->open_files;
@@ -78,7 +76,7 @@ write_asked(struct json_writer *w, const struct sandbox_report *r)
 	json_end(w, '}');
 }
 
-/* What the operator's ceiling took from what was asked. */
+/* Writes what the operator's ceiling cut down. */
 static void
 write_clamped(struct json_writer *w, const struct sandbox_report *r)
 {
@@ -92,8 +90,10 @@ write_clamped(struct json_writer *w, const struct sandbox_report *r)
 	json_end(w, ']');
 }
 
-/* Everything here was proved while the command was started: what could not be
- * enforced would have been an error. */
+/*
+ * Every layer listed here was confirmed while the command was started: a layer
+ * that cannot be enforced is an error.
+ */
 static void
 write_layers(struct json_writer *w, const struct sandbox_report *r)
 {
@@ -126,8 +126,10 @@ write_layers(struct json_writer *w, const struct sandbox_report *r)
 	json_end(w, ']');
 }
 
-/* Limits that hold for all of a command together; others hold for each of its
- * processes. */
+/*
+ * Writes the limits that apply to a command as a whole. The others apply to
+ * each of its processes.
+ */
 static void
 write_counted(struct json_writer *w, const struct sandbox_report *r)
 {

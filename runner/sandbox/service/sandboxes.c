@@ -1,7 +1,5 @@
 /* SPDX-License-Identifier: ISC */
-/*
- * From a client's sandbox context to the sandbox that enforces it.
- */
+/* Finds the sandbox that enforces a client's sandbox context. */
 #include "sandboxes.h"
 
 #include <errno.h>
@@ -27,7 +25,7 @@ options_of(const struct sandbox_host *host, const struct sandbox_limits *l)
 		.shm_bytes = l->shm_bytes,
 		.open_files = l->open_files,
 		.file_bytes = l->file_bytes,
-		/* The same by other means, where no group does it. */
+		/* Resource limits replace control groups that do not exist. */
 		.processes =
 		    host->controllers & CGROUP_COUNTS_PIDS ? 0 : l->pids,
 		.data_bytes = host->controllers & CGROUP_COUNTS_MEMORY
@@ -74,8 +72,10 @@ sandboxes_refuse(const char *why, char *error)
 
 #define RESOLVER_FILE "/etc/resolv.conf"
 
-/* Is it only the operator's list that hides a path, which the policy would let
- * be read? */
+/*
+ * Tells whether the path is denied because it lies below a path of the
+ * operator's hide list.
+ */
 static bool
 is_hidden(const struct ceiling *c, const struct plan *plan, const char *path)
 {
@@ -85,9 +85,12 @@ is_hidden(const struct ceiling *c, const struct plan *plan, const char *path)
 	return false;
 }
 
-/* What a network is of little use without lies below /run on many hosts: with
- * a network that one file is opened again. The entries are the caller's to
- * free. False: nothing to do. */
+/*
+ * On many hosts the resolver's file is below /run, which is hidden, and a
+ * network is of little use without it. With a network, this one file is made
+ * readable again. Returns true with a new vector in context->entries, which the
+ * caller frees along with *target; false if nothing changed.
+ */
 static bool
 reopen_resolver(const struct ceiling *c, const struct plan *plan,
     struct sandbox_context *context, char **target)
@@ -151,7 +154,10 @@ make_plan(struct sandboxes *sb, const struct sandbox_context *granted,
 	return err;
 }
 
-/* A plan within the ceiling; what was cut down is resolved once more. */
+/*
+ * Makes a plan within the ceiling. A context that was cut down is resolved once
+ * more.
+ */
 static int
 plan_grant(struct sandboxes *sb, struct ceiling_grant *g, const char *cwd,
     const char *tmpdir, struct plan *plan, char *error)
@@ -168,7 +174,7 @@ plan_grant(struct sandboxes *sb, struct ceiling_grant *g, const char *cwd,
 	return err == -EAGAIN ? sandboxes_refuse("the view", error) : err;
 }
 
-/* What the operator gave up is said where he will look for it. */
+/* Logs once what the operator gave up by permitting this mode. */
 static void
 tell_landlock_only(struct sandboxes *sb, const struct sandbox *n)
 {
@@ -183,8 +189,10 @@ tell_landlock_only(struct sandboxes *sb, const struct sandbox *n)
 	    n->landlock_abi, n->landlock_abi < 6 ? "and signal " : "");
 }
 
-/* A sandbox without namespaces is for those who may do without: it may be
- * another request's. */
+/*
+ * A sandbox without namespaces may have been built for another request, so each
+ * request checks whether it suits.
+ */
 static int
 check_namespaces(struct sandboxes *sb, const struct sandbox *n,
     bool landlock_only, const char *why, char *error)
@@ -237,8 +245,10 @@ get_sandbox(struct sandboxes *sb, struct plan *plan, bool check,
 	return err < 0 ? err : check_landlock(sb, *sandbox, error);
 }
 
-/* What is to be limited and no control group counts. Refused where it must
- * be. */
+/*
+ * Checks for limits that no control group can enforce. They are refused if they
+ * are required, and otherwise logged once.
+ */
 static int
 check_groups(struct sandboxes *sb, char *error)
 {
@@ -271,8 +281,10 @@ check_groups(struct sandboxes *sb, char *error)
 	return fine ? 0 : sandboxes_refuse("control groups", error);
 }
 
-/* In /tmp names come and go, placeholders of other users among them: what was
- * there for the plan and not for the view is looked at again. */
+/*
+ * Names in /tmp come and go, for example placeholders of other users. If a path
+ * was changed between the plan and the view, both are made again.
+ */
 static int
 find_granted(struct sandboxes *sb, struct ceiling_grant *g, const char *cwd,
     const char *tmpdir, struct sandbox **sandbox, char *error)
@@ -291,8 +303,11 @@ find_granted(struct sandboxes *sb, struct ceiling_grant *g, const char *cwd,
 			      : err;
 }
 
-/* Does the grant leave files to whoever the user is? A file operation has
- * nothing else; the operator's denials hold where it must have a policy. */
+/*
+ * Tells whether the user's own permissions are enough and no sandbox is needed.
+ * A file operation needs nothing but files. The operator's denials apply if
+ * every request must have a policy.
+ */
 static bool
 is_direct(const struct sandboxes *sb, const struct sandbox_context *granted,
     const char *cwd)
@@ -340,7 +355,10 @@ sandboxes_find(struct sandboxes *sb, const struct sandbox_request *r,
 		return err;
 	if (err < 0 && log_permits(LOG_DECISION, "sandbox", error))
 		log_warn(0, "refused: %s", error);
-	/* Who may write where another policy placeholders a name finds none. */
+	/*
+	 * A request may write where another policy has placeholders, so unused
+	 * placeholders are removed first.
+	 */
 	sandbox_pool_unmask(&sb->pool, *sandbox);
 	return err;
 }
@@ -354,7 +372,10 @@ sandboxes_scan(struct sandboxes *sb, const struct sandbox_request *r,
 
 	*found = (struct resolve_matches){ 0 };
 	sb->found = found;
-	/* Every refusal but the scan's is made again by who asked. */
+	/*
+	 * Errors other than the scan's are ignored here: the request itself
+	 * meets them again.
+	 */
 	find(sb, r, &none, error);
 	sb->found = NULL;
 }
