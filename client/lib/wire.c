@@ -99,7 +99,7 @@ wire_flush(struct execd_client *c)
 		}
 		c->out_at += (size_t)n;
 	}
-	/* Moves the queue only when at least half of it was sent, to keep
+	/* Moves the queue only when more than half of it was sent, to keep
 	 * copying cheap. */
 	if (c->out_at == c->out.len || c->out_at > c->out.len / 2) {
 		buf_consume(&c->out, c->out_at);
