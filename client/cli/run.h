@@ -24,7 +24,7 @@ struct run {
 	bool tty;		 /* the command has a terminal */
 	bool quiet_output;	 /* drop the command's output */
 	bool follow;		 /* until it is closed; else until caught up */
-	bool read_only;		 /* only watch: another client is attached */
+	bool read_only;		 /* only watch the session */
 	bool reads;		 /* only reads, so watching is enough */
 	const char *profile;	 /* --sandbox; NULL: none */
 	uint64_t timeout_ms;	 /* execctl's own limit; 0: none */

@@ -1,8 +1,9 @@
 /* SPDX-License-Identifier: ISC */
 /*
  * Transfers one file in blocks, with several blocks under way. A lost
- * connection also closes the server's file handle. The transfer then continues
- * where it stopped.
+ * connection also closes the server's file handle. A download then continues
+ * where it stopped. An upload does so if at least one block had arrived and
+ * appending works, and else begins again.
  */
 #ifndef TRANSFER_H
 #define TRANSFER_H
