@@ -26,6 +26,8 @@ struct request {
 	struct rpc_id id;      /* owned by the dispatcher; rpc_id_take() */
 	struct spool *spool;   /* owned by the dispatcher too; NULL: none */
 	bool unscanned; /* not answered: its patterns must be scanned first */
+	char **slow;	/* not answered: these paths must be opened first */
+	bool opened;	/* these paths were opened */
 };
 
 /* How many requests of one session may wait for an answer. */

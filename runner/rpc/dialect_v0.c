@@ -123,7 +123,7 @@ method_command_exec(struct request *r, const union method_params *params)
 	sp = method_process_begin(r, &p);
 	if (sp == NULL) {
 		/* the request will be repeated */
-		r->session->v0_starts -= r->unscanned;
+		r->session->v0_starts -= r->unscanned || r->slow != NULL;
 		return 0;
 	}
 	sp->v0 = true;

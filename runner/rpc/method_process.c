@@ -11,6 +11,7 @@
 #include "log.h"
 #include "methods.h"
 #include "recorder.h"
+#include "slow_paths.h"
 #include "waiter.h"
 
 /* --- process/start ------------------------------------------------------ */
@@ -279,6 +280,44 @@ method_process_wants(
 	};
 }
 
+/* What a sandbox has to do with, as far as it is slow. */
+static void
+add_policy(char ***paths, const struct slow_mounts *m,
+    const struct sandbox_request *wanted)
+{
+	const struct sandbox_context *c = wanted->asked;
+
+	if (wanted->tmpdir != NULL)
+		slow_paths_add(paths, m, wanted->tmpdir);
+	for (size_t i = 0; c != NULL && i < c->nroots; i++)
+		if (!c->roots[i].foreign)
+			slow_paths_add(paths, m, c->roots[i].path);
+	for (size_t i = 0; c != NULL && i < c->nentries; i++)
+		if (c->entries[i].kind == SANDBOX_PATH &&
+		    !c->entries[i].path.foreign)
+			slow_paths_add(paths, m, c->entries[i].path.path);
+}
+
+/* The paths of a start that may make the runner wait. NULL: none. */
+static char **
+find_slow(struct session *s, const struct process_start_params *p, char **envp,
+    const struct sandbox_request *wanted)
+{
+	const struct slow_mounts *m = slow_paths_now(s->base);
+	_cleanup_free_ char *program = NULL;
+	_cleanup_free_ char **candidates = NULL;
+	char **paths;
+
+	if (m == NULL)
+		return NULL;
+	program = xstrndup(p->argv->first->text.ptr, p->argv->first->text.len);
+	candidates = spawn_candidates(program, environment_get(envp, "PATH"));
+	paths = slow_paths_of_start(
+	    m, p->cwd.path, (const char *const *)candidates);
+	add_policy(&paths, m, wanted);
+	return paths;
+}
+
 struct session_process *
 method_process_begin(struct request *r, const struct process_start_params *p)
 {
@@ -308,6 +347,9 @@ method_process_begin(struct request *r, const struct process_start_params *p)
 		    "data provided contains a nul byte");
 		return NULL;
 	}
+	r->slow = r->opened ? NULL : find_slow(s, p, envp, &wanted);
+	if (r->slow != NULL)
+		return NULL;
 	for (int tries = 1; tries <= START_TRIES; tries++) {
 		err = sandboxes_find(&s->sandbox, &wanted, &sandbox, error);
 		r->unscanned = err == -EINPROGRESS;

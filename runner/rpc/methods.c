@@ -11,6 +11,7 @@
 #include "audit.h"
 #include "helper.h"
 #include "log.h"
+#include "slow_start.h"
 #include "start_queue.h"
 
 const struct rpc_method rpc_methods[] = {
@@ -143,6 +144,8 @@ answer(struct request *r, struct rpc_message *msg, const char *text, size_t len,
 		    r->channel, &r->id, RPC_INVALID_PARAMS, "%s", error);
 	if (!permitted)
 		return refuse_state(r, m);
+	if (slow_start_is_before(r->session, r, m, msg))
+		return slow_start_hold(r, m, msg, text, len);
 	if (!again && start_queue_is_before(r->session, r, m, msg))
 		return start_queue_hold(r, m, msg, text, len);
 	if (settle(r, m) < 0 ||
@@ -150,20 +153,34 @@ answer(struct request *r, struct rpc_message *msg, const char *text, size_t len,
 		!audit_file(r, m, &params.fs, params.fs.has_sandbox)))
 		return 0;
 	m->method(r, &params);
+	if (r->slow != NULL)
+		return slow_start_hold(r, m, msg, text, len);
 	return r->unscanned && !again ? start_queue_hold(r, m, msg, text, len)
 				      : 0;
 }
 
-void
-methods_repeat(struct request *r, const char *text, size_t len)
+static void
+answer_held(struct request *r, const char *text, size_t len, bool again)
 {
 	struct rpc_message msg;
 
 	/* It was decoded before, so the copy must decode too. */
 	if (rpc_parse(&msg, text, len) < 0)
 		log_fatal("a held request does not decode any more");
-	answer(r, &msg, text, len, true);
+	answer(r, &msg, text, len, again);
 	rpc_message_clear(&msg);
+}
+
+void
+methods_repeat(struct request *r, const char *text, size_t len)
+{
+	answer_held(r, text, len, true);
+}
+
+void
+methods_resume(struct request *r, const char *text, size_t len)
+{
+	answer_held(r, text, len, false);
 }
 
 struct session_process *

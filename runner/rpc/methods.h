@@ -47,6 +47,10 @@ struct sandbox_request method_process_wants(
  */
 void methods_repeat(struct request *r, const char *text, size_t len);
 
+/* Repeats a request that waited for its paths: it is answered, or held for its
+ * patterns. */
+void methods_resume(struct request *r, const char *text, size_t len);
+
 /* Handles one message of the client: answers it, or ends the connection. */
 void methods_dispatch(struct client *c, char *text, size_t len);
 

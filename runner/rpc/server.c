@@ -9,6 +9,7 @@
 #include "methods.h"
 #include "pattern_scan.h"
 #include "sandboxes.h"
+#include "slow_start.h"
 #include "start_queue.h"
 #include "watch.h"
 #include "watches.h"
@@ -87,6 +88,7 @@ detached(struct session *s)
 {
 	helper_stop_all(s);
 	start_queue_clear(s);
+	slow_start_clear(s);
 	pattern_scan_cancel(s);
 	watch_stop(s);
 	watches_stop(s);

@@ -15,6 +15,7 @@ struct held_start {
 	STAILQ_ENTRY(held_start) link; /* start_queue.held */
 	struct rpc_id id;
 	bool starts;	  /* it starts the process of that id */
+	bool opened;	  /* request.opened */
 	char *process_id; /* owned; NULL: not known yet */
 	size_t process_len, len;
 	char text[];
@@ -87,6 +88,7 @@ start_queue_hold(struct request *r, const struct rpc_method *method,
 	h->id = r->id;
 	r->id = (struct rpc_id){ 0 };
 	h->starts = starts_process(method);
+	h->opened = r->opened;
 	if (h->starts && id.len > 0) {
 		h->process_id = xstrndup(id.ptr, id.len);
 		h->process_len = id.len;
@@ -116,7 +118,8 @@ go_on(struct session *s, const struct resolve_matches *found)
 	struct request r = { .channel = &s->client.channel,
 		.session = s,
 		.client = &s->client,
-		.id = h->id };
+		.id = h->id,
+		.opened = h->opened };
 
 	/* It is removed first, so that it does not have to wait for itself. */
 	STAILQ_REMOVE_HEAD(&q->held, link);

@@ -11,10 +11,10 @@ INIT, GETATTR, OPEN, FLUSH, RELEASE, FORGET, INTERRUPT, ENOSYS = 26, 3, 14, 25, 
 ATTR = struct.pack("<QII6Q10I", 3600, 0, 0, 1, 0, 0, 0, 0, 0, 0, 0, 0, 0o100666, 1, 0, 0, 0, 4096, 0)
 
 
-def mount(path):
+def mount(path, rootmode="100000"):
     dev = os.open("/dev/fuse", os.O_RDWR)
     libc = ctypes.CDLL(None, use_errno=True)
-    options = f"fd={dev},rootmode=100000,user_id=0,group_id=0,allow_other"
+    options = f"fd={dev},rootmode={rootmode},user_id=0,group_id=0,allow_other"
     if libc.mount(b"none", os.fsencode(path), b"fuse", 6, options.encode()) < 0:
         sys.exit(f"mount: {os.strerror(ctypes.get_errno())}")
     return dev
@@ -57,4 +57,5 @@ def main():
     os.execv(sys.argv[2], sys.argv[2:])
 
 
-main()
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,50 @@
+/* SPDX-License-Identifier: ISC */
+/*
+ * Which paths may lie on a file system whose answers come from elsewhere: from
+ * a file server, or from a program of the user (fuse). The kernel makes whoever
+ * opens such a path wait, and the runner must not wait. The runner reads its
+ * mount table, once and after each change, and looks at nothing that may wait.
+ */
+#ifndef SLOW_PATHS_H
+#define SLOW_PATHS_H
+
+#include <stdbool.h>
+#include <stddef.h>
+
+struct event_base;
+
+/* The mount points of such file systems. */
+struct slow_mounts {
+	char **points;
+	size_t count;
+};
+
+/* Reads the text of /proc/self/mountinfo, which is changed. */
+void slow_mounts_read(struct slow_mounts *m, char *text);
+void slow_mounts_clear(struct slow_mounts *m);
+
+/* Does the absolute path lead there, itself or through a symbolic link? */
+bool slow_mounts_have(const struct slow_mounts *m, const char *path);
+
+/* The interpreter that the first line of a script names. False: the program
+ * has none. */
+bool slow_paths_interpreter(const char *program, char *path, size_t size);
+
+/* The mount points of now; the loop tells when they change. NULL: none. */
+const struct slow_mounts *slow_paths_now(struct event_base *base);
+
+/*
+ * What a start opens before its program runs, as far as it is slow. cwd is
+ * absolute, candidates are as in spawn.h. NULL when there is none, else a
+ * vector that slow_paths_free() frees.
+ */
+char **slow_paths_of_start(const struct slow_mounts *m, const char *cwd,
+    const char *const *candidates);
+
+/* One more for the vector, which may be NULL, if it is slow. */
+void slow_paths_add(
+    char ***paths, const struct slow_mounts *m, const char *path);
+
+void slow_paths_free(char **paths);
+
+#endif

@@ -1,0 +1,202 @@
+# SPDX-License-Identifier: ISC
+"""A start whose directory or program lies on a file system that does not answer: it alone waits, and is refused after
+SLOW_START_SECONDS (runner/rpc/slow_start.h)."""
+import ctypes
+import os
+import pathlib
+import signal
+import subprocess
+import sys
+import time
+
+import pytest
+from conftest import ROOT, children_named, is_alive, pids_with, poll
+from execd_client import start_params
+
+DEADLINE = 10
+
+
+class FileSystem:
+    def __init__(self, path):
+        self.path, self.away = path, pathlib.Path(f"{path}.away")
+        path.mkdir()
+        self.server = subprocess.Popen([sys.executable, pathlib.Path(__file__).with_name("fuse_server.py"), path],
+                                       stdout=subprocess.PIPE)
+        assert self.server.stdout.readline() == b"mounted\n"
+
+    def goes(self):
+        self.server.send_signal(signal.SIGSTOP)
+
+    def returns(self):
+        self.server.send_signal(signal.SIGCONT)
+
+    def takes_requests(self):
+        """Reads them, and does not answer: who waits then cannot be killed, until answers()."""
+        self.away.touch()
+
+    def answers(self):
+        self.away.unlink()
+
+    def stop(self):
+        """Ends the connection of the file system, and so what waits for it."""
+        self.server.kill()
+        self.server.wait()
+        assert ctypes.CDLL(None).umount2(os.fsencode(self.path), 2) == 0        # MNT_DETACH
+
+
+@pytest.fixture
+def slow(directory):
+    if not ROOT or not os.access("/dev/fuse", os.W_OK):
+        pytest.skip("HUNG FILE SYSTEMS ARE NOT TESTED: this needs root and /dev/fuse")
+    f = FileSystem(directory / "slow")
+    yield f
+    f.stop()
+
+
+@pytest.fixture
+def client(slow, spawn):
+    server = spawn()
+    c = server.ready()
+    c.server = server
+    return c
+
+
+def post_start(c, id, argv, cwd="/", **extra):
+    return c.post("process/start", start_params(id, argv, cwd=pathlib.Path(cwd).as_uri(), **extra))
+
+
+def assert_refused(c, start, path, began):
+    error = c.answer(start, timeout=DEADLINE + 20)["error"]
+    assert error == {"code": -32603, "message":
+                     f"`{path}`: its file system did not answer within {DEADLINE} s (os error 110)"}, error
+    assert DEADLINE - 1 < time.monotonic() - began < DEADLINE + 10
+
+
+def assert_others_are_served(c, directory):
+    """Requests of the same session, other starts too, well before the deadline."""
+    began = time.monotonic()
+    assert c.run("other", ["/bin/echo", "served"]).stdout == "served\n"
+    assert c.run_sh("with-path", "pwd", cwd=directory.as_uri()).stdout == f"{directory}\n"
+    assert "result" in c.request("process/list", {})
+    assert "result" in c.request("fs/getMetadata", {"path": directory.as_uri()})
+    assert time.monotonic() - began < DEADLINE - 3
+
+
+def test_a_file_system_that_answers(client, slow):
+    assert client.run("a", ["/bin/pwd"], cwd=(slow.path / "d").as_uri()).stdout == f"{slow.path}/d\n"
+    assert client.run("b", [str(slow.path / "prog")]).stdout == "slow\n"
+    error = client.error("process/start", start_params("c", ["/bin/true"], cwd=(slow.path / "none").as_uri()))
+    assert error[1] == "No such file or directory (os error 2)", error
+
+
+def test_only_the_start_there_waits(client, slow, directory):
+    (directory / "link").symlink_to(slow.path / "d")
+    (directory / "script").write_text(f"#!{slow.path}/prog\n")
+    (directory / "script").chmod(0o755)
+    client.run("first", ["/bin/true"])
+    slow.goes()
+    began = time.monotonic()
+    starts = {
+        slow.path / "d": post_start(client, "cwd", ["/bin/true"], slow.path / "d"),
+        directory / "link": post_start(client, "link", ["/bin/true"], directory / "link"),
+        slow.path / "prog": post_start(client, "program", [str(slow.path / "prog")]),
+        f"{slow.path}/./prog": post_start(client, "relative", ["./prog"], directory / "link" / ".."),
+    }
+    script = post_start(client, "script", [str(directory / "script")])
+    assert_others_are_served(client, directory)
+    wanted = dict(starts)
+    wanted.pop(f"{slow.path}/./prog")
+    for path, start in wanted.items():
+        assert_refused(client, start, path, began)
+    assert_refused(client, script, slow.path / "prog", began)
+    assert "error" in client.answer(starts[f"{slow.path}/./prog"])
+    assert all(p["processId"] in ("first", "other", "with-path") for p in client.call("process/list", {})["processes"])
+
+
+def test_it_is_carried_out_when_the_file_system_comes_back(client, slow):
+    slow.goes()
+    start = post_start(client, "x", ["/bin/sh", "-c", "read x; echo $x; pwd"], slow.path / "d", pipeStdin=True)
+    write = client.post("process/write", {"processId": "x", "chunk": "aGkK", "writeId": "1"})
+    twice = post_start(client, "x", ["/bin/true"])
+    assert client.run("y", ["/bin/echo", "meanwhile"]).stdout == "meanwhile\n"
+    assert not any(m.get("id") in (start, write, twice) for m in client.messages)
+    slow.returns()
+    assert "result" in client.answer(start)
+    assert client.answer(write)["result"] == {"status": "accepted"}
+    assert client.answer(twice)["error"]["message"] == "process x already exists"
+    assert client.finished("x").stdout == f"hi\n{slow.path}/d\n"
+
+
+def end_session(client, slow):
+    client.run("first", ["/bin/true"])
+    runner = client.server.runner(client)
+    post_start(client, "x", ["/bin/true"], slow.path / "d")
+    poll(lambda: children_named(runner, "execd-paths"), what="process that opens the paths")
+    client.sh("y", "sleep 1000")
+    client.post("session/end", {})
+    return runner
+
+
+def test_the_session_ends_while_a_start_waits(client, slow, user):
+    slow.goes()
+    began = time.monotonic()
+    runner = end_session(client, slow)
+    client.wait_closed()
+    poll(lambda: not is_alive(runner), what="end of the runner")
+    assert time.monotonic() - began < DEADLINE - 3
+    assert client.server.ready().run("z", ["/bin/echo", "new"]).stdout == "new\n"
+    assert not pids_with("execd-paths")
+
+
+def test_the_session_ends_when_the_kernel_lets_go_of_its_processes(client, slow, user):
+    slow.takes_requests()
+    runner = end_session(client, slow)
+    client.exited("y")
+    assert client.server.ready().run("z", ["/bin/echo", "new"]).stdout == "new\n"
+    slow.answers()
+    client.wait_closed()
+    poll(lambda: not is_alive(runner), what="end of the runner")
+
+
+def test_the_connection_ends_while_a_start_waits(client, slow):
+    slow.goes()
+    post_start(client, "x", ["/bin/touch", "made"], slow.path / "d")
+    runner = client.server.runner(client)
+    poll(lambda: children_named(runner, "execd-paths"), what="process that opens the paths")
+    id = client.session_id
+    client.drop()
+    poll(lambda: not children_named(runner, "execd-paths"), what="end of it")
+    again = client.server.ready(resumeSessionId=id)
+    assert again.call("process/list", {})["processes"] == []
+
+
+def test_more_of_them_than_processes_that_may_wait(client, slow):
+    client.run("first", ["/bin/true"])
+    runner = client.server.runner(client)
+    slow.takes_requests()
+    starts = [post_start(client, f"p{i}", ["/bin/true"], slow.path / "d") for i in range(40)]
+    assert client.run("y", ["/bin/echo", "meanwhile"]).stdout == "meanwhile\n"
+    assert len(children_named(runner, "execd-paths")) == 16
+    errors = [client.answer(s, timeout=DEADLINE + 20)["error"]["message"] for s in starts]
+    assert sum("its file system did not answer" in e for e in errors) == 16
+    assert sum("16 earlier starts wait" in e for e in errors) == 24
+    slow.answers()
+    poll(lambda: not children_named(runner, "execd-paths"), what="end of those that waited")
+    assert client.run("z", ["/bin/pwd"], cwd=(slow.path / "d").as_uri()).stdout == f"{slow.path}/d\n"
+
+
+def test_a_policy_that_names_a_path_there(client, slow, sandboxes, directory):
+    def entry(path, access):
+        return {"path": {"type": "path", "path": path.as_uri()}, "access": access}
+
+    policy = {"windowsSandboxLevel": "disabled", "workspaceRoots": [directory.as_uri()], "cwd": directory.as_uri(),
+              "permissions": {"type": "managed", "network": "restricted", "file_system": {
+                  "type": "restricted", "entries": [
+                      {"path": {"type": "special", "value": {"kind": "root"}}, "access": "read"},
+                      entry(directory, "write"), entry(slow.path / "d", "read")]}}}
+    assert client.run("a", ["/bin/pwd"], cwd=directory.as_uri(), sandbox=policy).stdout == f"{directory}\n"
+    slow.goes()
+    began = time.monotonic()
+    start = post_start(client, "b", ["/bin/pwd"], directory, sandbox=policy)
+    assert_others_are_served(client, directory)
+    assert_refused(client, start, slow.path / "d", began)
