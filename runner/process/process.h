@@ -117,8 +117,8 @@ bool process_terminate(struct process *p);
 
 /*
  * Sends SIGKILL to the control group, daemons included, even if their parents
- * have ended. If there is no group to kill or that fails, uses what the process
- * tree shows.
+ * have ended. If that fails, or if the command has a mark instead of a group,
+ * uses what the process tree shows.
  */
 void process_end_kill_all(struct process *p);
 

@@ -220,8 +220,8 @@ reply_started(struct request *r, const struct session_process *sp)
 }
 
 /*
- * A start that was carried out before gets the same answer again and is never
- * carried out twice.
+ * A start that was carried out before is never carried out again. It gets the
+ * same answer, or an error if its process is no longer known.
  */
 static bool
 is_repeated(struct request *r, const struct process_start_params *p)
