@@ -9,6 +9,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/socket.h>
 #include <sys/stat.h>
 #include <unistd.h>
 
@@ -65,6 +66,12 @@ void
 log_copy_to(struct buf *copy)
 {
 	log_copy = copy;
+}
+
+void
+log_set_level(enum log_level level)
+{
+	log_max = level;
 }
 
 enum log_level

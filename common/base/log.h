@@ -14,6 +14,7 @@
 #include <stdbool.h>
 
 enum log_level {
+	LOG_LEVEL_NOTHING = 0,
 	LOG_LEVEL_ERROR = 3,
 	LOG_LEVEL_WARN = 4,
 	LOG_LEVEL_INFO = 6,
@@ -58,6 +59,8 @@ void log_set_label(const char *label);
  * The buffer stays the caller's. NULL ends this. */
 struct buf;
 void log_copy_to(struct buf *copy);
+
+void log_set_level(enum log_level level);
 
 enum log_level log_get_level(void);
 

@@ -169,12 +169,11 @@ is_file(int fd)
 }
 
 static void
-leave_file_system(
-    const struct control_configure *c, struct control_ready *ready)
+leave_file_system(bool root, struct control_ready *ready)
 {
 	int err = 0;
 
-	if (c->drop)
+	if (root)
 		err = unshare(CLONE_NEWNS) < 0 ? -errno : 0;
 	else
 		err = enter_user_namespace();
@@ -182,7 +181,7 @@ leave_file_system(
 		err = empty_root();
 	if (err == -EINVAL)
 		err = chroot_to_nothing();
-	if (err < 0 && c->drop)
+	if (err < 0 && root)
 		log_fatal_errno(err, "an empty file system");
 	if (err < 0)
 		log_debug("no empty file system: %s", strerror(-err));
@@ -190,30 +189,38 @@ leave_file_system(
 }
 
 void
-confine(const struct offer *offer, struct control_ready *ready)
+confine_privileges(const char *user, struct control_ready *ready)
 {
-	const struct control_configure *c = &offer->configure;
-	int err;
+	uid_t uid;
+	gid_t gid;
 
 	*ready = (struct control_ready){ 0 };
-	leave_file_system(c, ready);
-	limit_resources(c);
-	/* The log or stdio's output may be a file, which must be able to
-	 * grow. */
-	if (!is_stdio(offer) && !is_file(STDERR_FILENO))
-		limit(RLIMIT_FSIZE, "FSIZE", 0);
-	if (c->drop || ready->root_empty)
+	leave_file_system(user != NULL, ready);
+	if (user != NULL || ready->root_empty)
 		drop_bounding_set();
-	if (c->drop)
-		drop_to_user(c->uid, c->gid, NULL, 0);
-	else
+	if (user != NULL) {
+		drop_parse(user, &uid, &gid);
+		drop_to_user(uid, gid, NULL, 0);
+	} else {
 		drop_capabilities();
-	ready->user_changed = c->drop;
+	}
+	ready->user_changed = user != NULL;
 	/* Prevents processes of the same user from reading or tracing this
 	 * one. */
 	if (prctl(PR_SET_DUMPABLE, 0) < 0 ||
 	    prctl(PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0) < 0)
 		log_fatal_errno(-errno, "prctl");
+}
+
+void
+confine(const struct offer *offer, struct control_ready *ready)
+{
+	int err;
+
+	limit_resources(&offer->configure);
+	/* The log or stdio's output may be a file, and must still grow. */
+	if (!is_stdio(offer) && !is_file(STDERR_FILENO))
+		limit(RLIMIT_FSIZE, "FSIZE", 0);
 	ready->landlock = landlock_deny_all() == 0;
 	/* The filter is last, because it would forbid all steps before it. */
 	err = policy_load();

@@ -68,8 +68,9 @@ warm_up(void)
 }
 
 int
-main(void)
+main(int argc, char **argv)
 {
+	bool given = argc == 3 && strcmp(argv[1], "--user") == 0;
 	struct control_ready ready;
 	struct offer offer;
 
@@ -82,9 +83,10 @@ main(void)
 	make_event_base();
 	loop_log(base);
 	heap_init(base);
+	warm_up();
+	confine_privileges(given ? argv[2] : NULL, &ready);
 	broker_wait_configure(&offer);
 	config = offer.configure;
-	warm_up();
 	broker_watch();
 	health_watch();
 	hangup_init();

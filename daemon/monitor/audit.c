@@ -14,6 +14,7 @@
 #include "audit_sinks.h"
 #include "control.h"
 #include "log.h"
+#include "spawn_client.h"
 #include "util.h"
 
 /* Of one line: two texts of CONTROL_COMMAND_MAX bytes, each of them escaped as
@@ -84,27 +85,21 @@ audit_is_kept(const struct audit_rules *a)
 }
 
 int
-audit_check(const struct audit_rules *a, const char **place)
+audit_place(struct audit_rules *a, const char **place)
 {
 	int err = 0;
 
 	for (size_t i = 0; i < AUDIT_PLACES && err == 0; i++) {
-		*place = a->sinks[i].path;
-		if (*place != NULL)
-			err = audit_kinds[i].check(&a->sinks[i]);
-	}
-	return err;
-}
+		struct audit_sink *s = &a->sinks[i];
+		struct control_found found;
+		struct control_place p;
 
-int
-audit_open(struct audit_rules *a, const char **place)
-{
-	int err = 0;
-
-	for (size_t i = 0; i < AUDIT_PLACES && err == 0; i++) {
-		*place = a->sinks[i].path;
-		if (*place != NULL)
-			err = audit_kinds[i].open(&a->sinks[i]);
+		*place = s->path;
+		if (s->path == NULL)
+			continue;
+		audit_sink_place(s, audit_kinds[i].kind, &p);
+		err = spawn_place(&p, &s->fd, &found);
+		s->number = p.number;
 	}
 	return err;
 }

@@ -42,11 +42,12 @@ struct audit_held {
 #define AUDIT_HELD_MAX 1024 /* records */
 
 struct audit_sink {
-	char *path;    /* NULL: none; with them it is configured */
-	int fd;	       /* owned, or -1 */
-	bool torn;     /* AUDIT_FILE: the last line is not whole */
-	bool failing;  /* the last record did not get there */
-	uint64_t lost; /* so many since it did */
+	char *path;	 /* NULL: none; with them it is configured */
+	uint32_t number; /* of root's list */
+	int fd;		 /* owned, or -1 */
+	bool torn;	 /* AUDIT_FILE: the last line is not whole */
+	bool failing;	 /* the last record did not get there */
+	uint64_t lost;	 /* so many since it did */
 	STAILQ_HEAD(, audit_held) held;
 	unsigned nheld;
 	int64_t held_since_ms;
@@ -80,13 +81,10 @@ void audit_rules_close(struct audit_rules *a);
 /* Is there a log at all? */
 bool audit_is_kept(const struct audit_rules *a);
 
-/* Could audit_open() do its work? Changes nothing. 0, or -errno with *place,
- * what was tried. */
-int audit_check(const struct audit_rules *a, const char **place);
-
-/* Opens the file, or makes it, readable for its owner alone, and the sockets.
- * 0, or -errno with *place. */
-int audit_open(struct audit_rules *a, const char **place);
+/* Has root open the file, or make it, readable for its owner alone, and the
+ * sockets; with execd -t it finds out whether it could. 0, or -errno with
+ * *place, what was tried. */
+int audit_place(struct audit_rules *a, const char **place);
 
 /* An event and its members, then audit_end(). */
 void audit_begin(struct audit_event *e, const char *event);

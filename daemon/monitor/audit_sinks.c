@@ -16,6 +16,7 @@
 #include <time.h>
 #include <unistd.h>
 
+#include "spawn_client.h"
 #include "util.h"
 
 /* Larger records go to the journal in a memfd: a datagram of their size may
@@ -23,27 +24,6 @@
 #define JOURNAL_DATAGRAM_MAX (16u << 10)
 
 /* --- the file ----------------------------------------------------------- */
-
-#define OPEN_FLAGS (O_WRONLY | O_APPEND | O_CLOEXEC | O_NOFOLLOW | O_NONBLOCK)
-
-static int
-check_file(const struct audit_sink *s)
-{
-	_cleanup_close_ int fd = open(s->path, OPEN_FLAGS);
-	_cleanup_free_ char *directory = xstrdup(s->path);
-
-	if (fd >= 0 || errno != ENOENT)
-		return fd >= 0 ? 0 : -errno;
-	strrchr(directory, '/')[1] = '\0';
-	return access(directory, W_OK | X_OK) < 0 ? -errno : 0;
-}
-
-static int
-open_file(struct audit_sink *s)
-{
-	s->fd = open(s->path, OPEN_FLAGS | O_CREAT, 0600);
-	return s->fd < 0 ? -errno : 0;
-}
 
 /* A line that was cut by a full disk ends before the next one begins. */
 static int
@@ -63,41 +43,28 @@ write_file(struct audit_sink *s, const struct audit_record *r)
 /* --- sockets ------------------------------------------------------------ */
 
 static int
-dial(const char *path)
-{
-	struct sockaddr_un un = { .sun_family = AF_UNIX };
-	_cleanup_close_ int fd =
-	    socket(AF_UNIX, SOCK_DGRAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0);
-
-	if (fd < 0)
-		return -errno;
-	if (strlen(path) >= sizeof(un.sun_path))
-		return -ENAMETOOLONG;
-	memcpy(un.sun_path, path, strlen(path));
-	if (connect(fd, (struct sockaddr *)&un, sizeof(un)) < 0)
-		return -errno;
-	return steal_fd(&fd);
-}
-
-static int
-check_socket(const struct audit_sink *s)
-{
-	_cleanup_close_ int fd = dial(s->path);
-
-	return fd < 0 ? fd : 0;
-}
-
-static int
 open_socket(struct audit_sink *s)
 {
-	int fd = dial(s->path);
+	struct control_place place;
+	int fd;
 
+	audit_sink_place(s, PLACE_AUDIT_SOCKET, &place);
+	fd = spawn_open(&place);
 	if (fd < 0)
 		return fd;
 	if (s->fd >= 0)
 		close(s->fd);
 	s->fd = fd;
 	return 0;
+}
+
+void
+audit_sink_place(
+    const struct audit_sink *s, unsigned kind, struct control_place *place)
+{
+	*place = (struct control_place){ .number = s->number,
+		.kind = (uint8_t)kind };
+	snprintf(place->path, sizeof(place->path), "%s", s->path);
 }
 
 /* Was there another receiver behind this path, which is gone? */
@@ -223,9 +190,9 @@ write_journal(struct audit_sink *s, const struct audit_record *r)
 }
 
 const struct audit_kind audit_kinds[AUDIT_PLACES] = {
-	[AUDIT_FILE] = { "audit log", check_file, open_file, write_file },
-	[AUDIT_SYSLOG] = { "audit log, syslog", check_socket, open_socket,
+	[AUDIT_FILE] = { "audit log", PLACE_AUDIT_FILE, write_file },
+	[AUDIT_SYSLOG] = { "audit log, syslog", PLACE_AUDIT_SOCKET,
 	    write_syslog },
-	[AUDIT_JOURNAL] = { "audit log, journal", check_socket, open_socket,
+	[AUDIT_JOURNAL] = { "audit log, journal", PLACE_AUDIT_SOCKET,
 	    write_journal },
 };

@@ -16,11 +16,14 @@ struct audit_record {
 
 struct audit_kind {
 	const char *name; /* in messages */
+	unsigned kind;	  /* enum control_place_kind */
 	/* 0 or -errno. */
-	int (*check)(const struct audit_sink *s);
-	int (*open)(struct audit_sink *s);
 	int (*write)(struct audit_sink *s, const struct audit_record *r);
 };
+
+/* What root knows of it. */
+void audit_sink_place(
+    const struct audit_sink *s, unsigned kind, struct control_place *place);
 
 extern const struct audit_kind audit_kinds[AUDIT_PLACES];
 

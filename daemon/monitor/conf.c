@@ -3,6 +3,7 @@
  * The configuration as a whole: made, checked, freed.
  */
 #include "conf.h"
+#include "spawn_client.h"
 
 #include <errno.h>
 #include <stdio.h>
@@ -227,8 +228,8 @@ file_to_read(const struct options *o)
 {
 	if (o->config_file != NULL)
 		return o->config_file;
-	if (geteuid() == 0 && !options_describe_service(o) &&
-	    access(CONF_DEFAULT_PATH, F_OK) == 0)
+	if (spawn_is_root() && !options_describe_service(o) &&
+	    (access(CONF_DEFAULT_PATH, F_OK) == 0 || errno != ENOENT))
 		return CONF_DEFAULT_PATH;
 	return NULL;
 }

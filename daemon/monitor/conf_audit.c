@@ -93,7 +93,7 @@ check(struct conf *c, void *o, char *why)
 	if (check_patterns(&a->redact_names, "redact-names", why) < 0 ||
 	    check_patterns(&a->redact_values, "redact-values", why) < 0)
 		return -EINVAL;
-	err = audit_check(a, &place);
+	err = audit_place(a, &place);
 	if (err == 0)
 		return 0;
 	snprintf(why, CONF_WHY_MAX, "%.200s: %s", place, strerror(-err));

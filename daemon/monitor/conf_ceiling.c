@@ -10,6 +10,7 @@
 
 #include "conf.h"
 #include "log.h"
+#include "spawn_client.h"
 
 /* A limit that the operator may set, in [sandbox] or for one identity. */
 enum limit {
@@ -151,7 +152,7 @@ conf_sandbox_limits(
     const struct conf *c, const struct identity *id, struct sandbox_limits *l)
 {
 	/* A file that root reads is for machines with the secrets of many. */
-	sandbox_limits_default(l, c->path != NULL && geteuid() == 0);
+	sandbox_limits_default(l, c->path != NULL && spawn_is_root());
 	if (c->sandbox.deny_read.count > 0)
 		l->deny_read[0] = '\0';
 	sandbox_rules_apply(&c->sandbox, l);

@@ -15,6 +15,7 @@
 #include "conf.h"
 #include "options.h"
 #include "secret.h"
+#include "spawn_client.h"
 #include "util.h"
 
 #define SHARED_SECRET_MIN 32
@@ -35,7 +36,7 @@ static int
 take_identity(struct conf *c, const struct options *o)
 {
 	const char *name = o->user ? o->user : "self";
-	bool root = geteuid() == 0;
+	bool root = spawn_is_root();
 	char why[CONF_WHY_MAX];
 	struct identity *id;
 	int err;

@@ -9,6 +9,7 @@
 
 #include "conf.h"
 #include "session_cast.h"
+#include "spawn_client.h"
 #include "util.h"
 
 /* What one read takes of a command's output. */
@@ -117,7 +118,7 @@ check(struct conf *c, void *o, char *why)
 	if (sandbox_rules_check(&id->sandbox, why) < 0)
 		return -EINVAL;
 	if (id->record.directory != NULL &&
-	    session_recording_check(id->record.directory, why) < 0)
+	    session_recording_check(&id->record, why) < 0)
 		return -EINVAL;
 	if (id->record.max_bytes < RECORD_MIN_BYTES)
 		return conf_refuse(why,
@@ -134,9 +135,9 @@ check(struct conf *c, void *o, char *why)
 		    "output-rate: less than %uK cannot be "
 		    "held",
 		    OUTPUT_RATE_MIN >> 10);
-	if (geteuid() != 0 && (id->limits.session_processes > 0 ||
-				  id->limits.session_memory_bytes > 0 ||
-				  id->limits.session_cpu_percent > 0))
+	if (!spawn_is_root() && (id->limits.session_processes > 0 ||
+				    id->limits.session_memory_bytes > 0 ||
+				    id->limits.session_cpu_percent > 0))
 		return conf_refuse(why,
 		    "session-processes, session-memory and session-cpu need "
 		    "root and its control groups");

@@ -37,7 +37,6 @@ static int64_t rest_until_ms;
 static int
 choose_path(const struct conf *c, char path[CTL_PATH_MAX])
 {
-	bool root = geteuid() == 0;
 	char directory[CTL_DIRECTORY_MAX];
 	int err;
 
@@ -47,9 +46,9 @@ choose_path(const struct conf *c, char path[CTL_PATH_MAX])
 			snprintf(path, CTL_PATH_MAX, "%s", c->control.socket);
 		return 0;
 	}
-	err = ctl_directory(directory, root);
+	err = ctl_directory(directory, spawn_is_root());
 	if (err == 0)
-		err = ctl_directory_prepare(directory, root);
+		err = ctl_directory_check(directory);
 	if (err == 0)
 		snprintf(path, CTL_PATH_MAX, "%s/" CTL_NAME_PREFIX "%d",
 		    directory, (int)spawn_root_pid());
@@ -69,24 +68,21 @@ is_service(const struct conf *c)
 }
 
 int
-ctl_open(struct conf *next, const struct conf *old, const struct options *o)
+ctl_open(struct conf *c)
 {
-	const struct listener *before = old ? old->control.listener : NULL;
-	struct control_rules *r = &next->control;
+	struct control_rules *r = &c->control;
 	char path[CTL_PATH_MAX];
 	int code;
 
-	if ((r->socket == NULL && !is_service(next)) ||
-	    choose_path(next, path) < 0 || path[0] == '\0')
+	if ((r->socket == NULL && !is_service(c)) || choose_path(c, path) < 0 ||
+	    path[0] == '\0')
 		return 0;
 	r->listener = listener_new("ctl");
 	r->listener->address = xasprintf("unix:%s", path);
 	r->listener->scheme = ADDRESS_UNIX;
 	r->listener->mode = r->group ? 0660 : 0600;
 	r->listener->group = r->group ? xstrdup(r->group) : NULL;
-	if (before != NULL && !listener_stays(before, r->listener))
-		before = NULL;
-	code = listener_open(r->listener, before);
+	code = listener_open(r->listener);
 	if (code == 0)
 		return 0;
 	listener_free(r->listener);
@@ -95,16 +91,6 @@ ctl_open(struct conf *next, const struct conf *old, const struct options *o)
 		return code;
 	log_warn(0, "there is no `execd ctl`: see the line before");
 	return 0;
-}
-
-void
-ctl_unlink(const struct conf *old, const struct conf *next)
-{
-	const struct listener *was = old->control.listener;
-	const struct listener *is = next ? next->control.listener : NULL;
-
-	if (was != NULL && (is == NULL || !listener_stays(was, is)))
-		listener_unlink(was);
 }
 
 /* --- who may ask --------------------------------------------------------- */
@@ -176,7 +162,7 @@ may_ask(const struct conf *c, int fd, const struct ucred *who)
 
 	if (who->uid == 0)
 		return true;
-	if (who->uid == geteuid())
+	if (!spawn_is_root() && who->uid == geteuid())
 		return !is_of_a_session(who->pid);
 	if (c->control.group != NULL)
 		gr = getgrnam(c->control.group);

@@ -19,7 +19,6 @@
 
 struct conf;
 struct broker;
-struct options;
 
 #define CTL_CLIENTS_MAX	    8	  /* at once */
 #define CTL_REQUEST_MAX	    4096  /* bytes, with its line end */
@@ -34,6 +33,7 @@ enum ctl_state {
 	CTL_READING,   /* its request */
 	CTL_ANSWERING, /* and nothing is to be added */
 	CTL_LISTING,   /* sessions are still to be told */
+	CTL_HANDED,    /* the next broker answers */
 };
 
 struct ctl_client {
@@ -62,11 +62,9 @@ struct ctl_request {
 	char message[8192];
 };
 
-/* Opens the socket that `next` wants, or takes over that of `old` (or NULL).
- * What nobody has asked for in words is no reason not to start: 0, or an enum
- * exit_code after logging. */
-int ctl_open(
-    struct conf *next, const struct conf *old, const struct options *o);
+/* Opens the socket that the configuration wants. What nobody has asked for in
+ * words is no reason not to start: 0, or an enum exit_code after logging. */
+int ctl_open(struct conf *c);
 
 /* Serves the socket of the configuration in force. */
 void ctl_serve(struct broker *m);
@@ -74,8 +72,10 @@ void ctl_serve(struct broker *m);
 /* Gives up clients that take too long. When to come again, or -1. */
 int64_t ctl_expire(struct broker *m, int64_t now);
 
-/* What `old` left in the file system goes, unless `next` has the same. */
-void ctl_unlink(const struct conf *old, const struct conf *next);
+/* Answers who asked the broker before this one for a reload: an enum exit_code,
+ * and what was logged. fd stays the caller's. */
+#define CTL_TOLD_MAX 8000
+void ctl_answer_reload(int fd, int code, struct buf *told);
 
 /* A client with its answer ready: sends, and goes on telling of sessions. */
 void ctl_send(struct ctl_client *c);

@@ -15,7 +15,6 @@
 #include "health.h"
 #include "log.h"
 #include "monitor.h"
-#include "reload.h"
 #include "session_ended.h"
 #include "session_usage.h"
 #include "spawn_client.h"
@@ -416,32 +415,53 @@ answer_status(struct ctl_request *r, struct json_writer *w)
 	return 0;
 }
 
-#define MORE "and more: see the log\n"
-
-/* Every line that a reload logs is part of the answer. */
+/* Another broker reads the configuration, and answers: with every line that it
+ * logs about that. */
 static int
 answer_reload(struct ctl_request *r, struct json_writer *w)
 {
-	struct buf told;
-	int code;
+	const struct broker *m = r->broker;
 
-	buf_init(&told, sizeof(r->message) - sizeof(MORE));
-	log_copy_to(&told);
-	code = reload_configuration(r->broker);
-	log_copy_to(NULL);
-	if (told.failed) {
-		told.failed = false;
-		told.limit = sizeof(r->message);
-		buf_puts(&told, MORE);
+	if (m->conf->path == NULL)
+		return refuse(
+		    r, "failed", "there is no configuration to reload\n");
+	if (m->options->sessions != NULL)
+		return refuse(
+		    r, "failed", "systemd reloads: systemctl reload execd\n");
+	spawn_reload(r->client->source.fd);
+	r->client->state = CTL_HANDED;
+	return 0;
+}
+
+void
+ctl_answer_reload(int fd, int code, struct buf *told)
+{
+	struct json_writer w;
+	struct buf out;
+
+	if (told->failed) {
+		told->failed = false;
+		told->limit = SIZE_MAX;
+		buf_puts(told, "and more: see the log\n");
 	}
-	buf_put_u8(&told, '\0');
-	if (code == 0)
-		put_string(w, "log", (const char *)told.data);
-	else
-		refuse(r, code == EXIT_CONFIG ? "configuration" : "failed",
-		    "%s", (const char *)told.data);
-	buf_clear(&told);
-	return code == 0 ? 0 : -EINVAL;
+	buf_put_u8(told, '\0');
+	buf_init(&out, SIZE_MAX);
+	if (code == 0) {
+		json_writer_init(&w, &out);
+		json_begin(&w, '{');
+		json_key(&w, "result");
+		json_begin(&w, '{');
+		put_string(&w, "log", (const char *)told->data);
+		json_end(&w, '}');
+		json_end(&w, '}');
+		buf_puts(&out, "\n");
+	} else {
+		ctl_write_error(&out,
+		    code == EXIT_CONFIG ? "configuration" : "failed",
+		    (const char *)told->data);
+	}
+	send(fd, out.data, out.len, MSG_NOSIGNAL | MSG_DONTWAIT);
+	buf_clear(&out);
 }
 
 /* --- the table ------------------------------------------------------------ */
@@ -548,7 +568,10 @@ record(const struct ctl_request *r)
 		audit_string(&e, "target", r->session);
 	if (r->reason[0] != '\0')
 		audit_string(&e, "reason", r->reason);
-	audit_string(&e, "result", r->code ? r->code : "done");
+	audit_string(&e, "result",
+	    r->code			     ? r->code
+	    : r->client->state == CTL_HANDED ? "asked"
+					     : "done");
 	audit_end(&e, &r->broker->conf->audit);
 }
 
@@ -562,7 +585,7 @@ run(const struct ctl_command *c, struct ctl_request *r)
 	json_begin(&w, '{');
 	json_key(&w, "result");
 	json_begin(&w, '{');
-	if (c->answer(r, &w) < 0) {
+	if (c->answer(r, &w) < 0 || r->client->state == CTL_HANDED) {
 		out->len = 0;
 	} else if (r->client->state == CTL_ANSWERING) {
 		json_end(&w, '}');

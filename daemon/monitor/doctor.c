@@ -14,11 +14,11 @@
 #include <unistd.h>
 
 #include "doctor_try.h"
-#include "door.h"
 #include "landlock.h"
 #include "options.h"
 #include "programs.h"
 #include "sandbox_limits.h"
+#include "user_namespace.h"
 #include "util.h"
 
 /* --- what to change ----------------------------------------------------- */

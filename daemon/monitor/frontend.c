@@ -16,12 +16,12 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
-#include "child.h"
 #include "dispose.h"
 #include "log.h"
 #include "monitor.h"
 #include "requests.h"
 #include "seqpacket.h"
+#include "spawn_client.h"
 #include "util.h"
 
 #define QUEUE_MAX	  65536 /* messages waiting for a stopped front-end */
@@ -61,7 +61,7 @@ static void
 condemn(struct frontend *f, const char *why)
 {
 	log_error(0, "front-end %d: %s: killing it", (int)f->pid, why);
-	kill(f->pid, SIGKILL);
+	spawn_kill(f->pid);
 }
 
 /* Takes the descriptors over. */
@@ -183,7 +183,7 @@ control_ready(struct source *source, uint32_t events)
 		return;
 	/* Whoever closes it has nothing to live for. */
 	if (f->pid > 0)
-		kill(f->pid, SIGKILL);
+		spawn_kill(f->pid);
 	dispose_channel(source_detach(&f->control));
 }
 
@@ -235,9 +235,6 @@ send_configuration(struct broker *m, enum control_type type)
 {
 	const struct limits *l = &m->conf->limits;
 	struct control_configure c = {
-		.uid = m->frontend_uid,
-		.gid = m->frontend_gid,
-		.drop = m->root,
 		.ping_interval_ms = l->ping_interval_ms,
 		.pong_deadline_ms = l->pong_deadline_ms,
 		.pre_auth_deadline_ms = l->pre_auth_deadline_ms,
@@ -278,39 +275,21 @@ frontend_reload(struct broker *m)
 		send_configuration(m, BROKER_EV_RELOAD);
 }
 
-static void __attribute__((noreturn))
-frontend_child(const struct broker *m, int control_fd)
-{
-	char *argv[] = { (char *)(uintptr_t) "execd-frontend", NULL };
-	char *env[3] = { NULL };
-	int n = 0;
-
-	if (m->options->debug)
-		env[n++] = (char *)(uintptr_t) "EXECD_DEBUG=1";
-	child_put_journal(env + n);
-	child_reset_signals();
-	setsid();
-	child_exec(m->programs.frontend, control_fd, argv, env);
-}
-
 /* Its pid is set only once there is one: whoever kills a front-end kills
- * that pid, and kill(2) takes -1 for everybody. */
+ * that pid. */
 static int
-fork_frontend(struct broker *m, int *control_fd)
+start_program(struct broker *m, int *control_fd)
 {
 	int pair[2], err = seqpacket_pair(pair);
 	pid_t pid;
 
 	if (err < 0)
 		return err;
-	pid = fork();
-	if (pid == 0)
-		frontend_child(m, pair[1]);
-	err = pid < 0 ? -errno : 0;
+	pid = spawn_program(PROGRAM_OF_STRANGERS, pair[1]);
 	close(pair[1]);
-	if (err < 0) {
+	if (pid < 0) {
 		close(pair[0]);
-		return err;
+		return (int)pid;
 	}
 	m->frontend.pid = pid;
 	*control_fd = pair[0];
@@ -321,7 +300,7 @@ int
 frontend_start(struct broker *m)
 {
 	struct frontend *f = &m->frontend;
-	int fd, err = fork_frontend(m, &fd);
+	int fd, err = start_program(m, &fd);
 
 	if (err < 0)
 		return err;

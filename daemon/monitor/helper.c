@@ -13,10 +13,10 @@
 #include <unistd.h>
 
 #include "cert_verdict.h"
-#include "child.h"
 #include "log.h"
 #include "monitor.h"
 #include "seqpacket.h"
+#include "spawn_client.h"
 #include "util.h"
 
 #define RESTART_AFTER_MS      1000 /* if it lived shorter than this */
@@ -93,24 +93,6 @@ hand_over(const struct conf *c, const struct helper_process *p, int fd)
 	return err;
 }
 
-static void __attribute__((noreturn))
-helper_child(const struct broker *m, int channel_fd)
-{
-	char user[CHILD_USER_MAX];
-	char *argv[] = { (char *)(uintptr_t) "execd-keys", NULL, NULL, NULL };
-	char *env[2] = { NULL };
-
-	child_put_journal(env);
-	child_reset_signals();
-	setsid();
-	if (m->root) {
-		child_set_groups(NULL, 0);
-		argv[1] = (char *)(uintptr_t) "--user";
-		argv[2] = child_user(user, m->frontend_uid, m->frontend_gid);
-	}
-	child_exec(m->programs.keys, channel_fd, argv, env);
-}
-
 static void
 helper_free(struct helpers *h, struct helper_process *p)
 {
@@ -135,10 +117,8 @@ start(struct broker *m, enum tls_helper kind)
 	if (getrandom(p->secret, sizeof(p->secret), 0) !=
 	    (ssize_t)sizeof(p->secret))
 		log_fatal("getrandom: no random bytes");
-	p->pid = fork();
-	if (p->pid == 0)
-		helper_child(m, pair[1]);
-	err = p->pid < 0 ? -errno : 0;
+	p->pid = spawn_program(PROGRAM_OF_KEYS, pair[1]);
+	err = p->pid < 0 ? (int)p->pid : 0;
 	close(pair[1]);
 	if (err < 0)
 		helper_free(&m->helpers, p);
@@ -188,7 +168,7 @@ helpers_kill(struct helpers *h, enum tls_helper kind)
 		log_error(0, "%s %d: does not answer: killing it", names[kind],
 		    (int)p->pid);
 		p->killed = true;
-		kill(p->pid, SIGKILL);
+		spawn_kill(p->pid);
 	}
 }
 
@@ -232,7 +212,7 @@ note_death(struct broker *m, const struct helper_process *p, int status)
 	    WIFSIGNALED(status) ? WTERMSIG(status) : WEXITSTATUS(status));
 	/* It ends itself over a request that our front-end does not make. */
 	if (WIFEXITED(status) && m->frontend.pid > 0) {
-		kill(m->frontend.pid, SIGKILL);
+		spawn_kill(m->frontend.pid);
 		return;
 	}
 	m->helpers.restart_ms = now - p->started_ms < RESTART_AFTER_MS

@@ -13,6 +13,7 @@
 #include <unistd.h>
 
 #include "audit.h"
+#include "spawn_client.h"
 #include "util.h"
 
 #define GROUPS_MAX 65536
@@ -35,7 +36,8 @@ static bool
 is_kept(const char *entry, bool another)
 {
 	/* How execd's programs find each other. */
-	if (is_named(entry, "EXECD_SPAWN_CHANNEL"))
+	if (is_named(entry, "EXECD_SPAWN_CHANNEL") ||
+	    is_named(entry, "EXECD_MASKS"))
 		return false;
 	if (!another || strncmp(entry, "LC_", 3) == 0)
 		return true;
@@ -138,15 +140,6 @@ identity_unref(struct identity *id)
 	strings_clear(&id->sandbox.hide);
 	strings_clear(&id->sandbox.protected_names);
 	free(id);
-}
-
-void
-identity_retire(struct identity *id)
-{
-	if (id->userns >= 0)
-		close(id->userns);
-	id->userns = -1;
-	id->userns_tried = false;
 }
 
 bool
@@ -292,7 +285,7 @@ find_user(struct identity *id, char *why)
 int
 identity_resolve(struct identity *id, char *why)
 {
-	bool root = geteuid() == 0;
+	bool root = spawn_is_root();
 	const struct passwd *pw = NULL;
 	int err;
 

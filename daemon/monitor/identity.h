@@ -9,6 +9,7 @@
 
 #include <stdbool.h>
 #include <stddef.h>
+#include <stdint.h>
 #include <sys/types.h>
 
 #include "conf_value.h"
@@ -37,6 +38,7 @@ struct identity_limits {
 /* Terminals that are recorded. */
 struct record_rules {
 	char *directory;    /* NULL: none */
+	uint32_t number;    /* of root's list */
 	bool input;	    /* what is typed, too */
 	bool required;	    /* no recording, no run */
 	uint64_t max_bytes; /* of each */
@@ -69,7 +71,8 @@ struct identity {
 	size_t ngids;
 	uid_t *peer_uids; /* of peer_users */
 	char **env; /* environment of the runner: what envPolicy inherits */
-	int userns; /* user namespace.h; -1: none */
+	uint32_t number; /* of root's list */
+	int userns;	 /* user_namespace.h; -1: none */
 	bool userns_tried;
 };
 
@@ -85,10 +88,6 @@ void identity_unref(struct identity *id); /* NULL is fine */
  * user, or another -errno.
  */
 int identity_resolve(struct identity *id, char *why);
-
-/* Another configuration is in force. Its sessions may go on for long and need
- * no user namespace; who still opens one makes it again. */
-void identity_retire(struct identity *id);
 
 /* The same in the eyes of a session: after a reload, too. */
 bool identity_is(const struct identity *a, const struct identity *b);

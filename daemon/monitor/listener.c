@@ -13,7 +13,6 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/socket.h>
-#include <sys/stat.h>
 #include <sys/un.h>
 #include <unistd.h>
 
@@ -22,8 +21,6 @@
 #include "options.h"
 #include "spawn_client.h"
 #include "util.h"
-
-#define LISTEN_BACKLOG 4096
 
 union address {
 	struct sockaddr any;
@@ -182,19 +179,6 @@ listener_parse(struct listener *l)
 	return err;
 }
 
-static socklen_t
-address_len(const union address *a)
-{
-	switch (a->any.sa_family) {
-	case AF_INET6:
-		return sizeof(a->in6);
-	case AF_INET:
-		return sizeof(a->in);
-	default:
-		return sizeof(a->un);
-	}
-}
-
 /* --- sockets ------------------------------------------------------------ */
 
 /* What is listening there, in the words of a client. */
@@ -220,61 +204,6 @@ describe(struct listener *l, const union address *a)
 	}
 }
 
-/* A socket file that nobody listens behind is what an earlier execd left. */
-static void
-remove_stale(const union address *a)
-{
-	_cleanup_close_ int fd =
-	    socket(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0);
-	struct stat st;
-
-	if (fd >= 0 && lstat(a->un.sun_path, &st) == 0 &&
-	    S_ISSOCK(st.st_mode) && connect(fd, &a->any, sizeof(a->un)) < 0 &&
-	    errno == ECONNREFUSED)
-		unlink(a->un.sun_path);
-}
-
-/* Who may connect. */
-static int
-permit_unix(const struct listener *l, const char *path)
-{
-	mode_t mode = l->mode == CONF_MODE_UNSET ? 0600 : (mode_t)l->mode;
-	const struct group *gr = NULL;
-
-	if (l->group != NULL && (gr = getgrnam(l->group)) == NULL)
-		return -ENOENT;
-	if ((gr != NULL && lchown(path, (uid_t)-1, gr->gr_gid) < 0) ||
-	    fchmodat(AT_FDCWD, path, mode, AT_SYMLINK_NOFOLLOW) < 0)
-		return -errno;
-	return 0;
-}
-
-/* Nobody can connect before it is said who may. */
-static int
-bind_unix(const struct listener *l, int fd, const union address *a)
-{
-	mode_t old;
-	int err = 0;
-
-	remove_stale(a);
-	old = umask(0777);
-	if (bind(fd, &a->any, sizeof(a->un)) < 0)
-		err = -errno;
-	umask(old);
-	return err < 0 ? err : permit_unix(l, a->un.sun_path);
-}
-
-static int
-bind_ip(int fd, const union address *a)
-{
-	int on = 1;
-
-	setsockopt(fd, SOL_SOCKET, SO_REUSEADDR, &on, sizeof(on));
-	if (a->any.sa_family == AF_INET6)
-		setsockopt(fd, IPPROTO_IPV6, IPV6_V6ONLY, &on, sizeof(on));
-	return bind(fd, &a->any, address_len(a)) < 0 ? -errno : 0;
-}
-
 /* Its address as the kernel has it: with the real port. */
 static int
 take_socket(struct listener *l, int fd)
@@ -289,27 +218,55 @@ take_socket(struct listener *l, int fd)
 	return 0;
 }
 
-static int
-bind_and_listen(struct listener *l)
+/* Which one of the configuration before goes on: that with the same address; of
+ * those with port 0, any number of which is possible, the name decides. */
+static void
+name_place(const struct listener *l, char name[CONTROL_PLACE_MAX])
 {
-	_cleanup_close_ int fd = -1;
-	union address a;
-	int err;
+	size_t len = strlen(l->address);
+	bool any_port = len > 2 && strcmp(l->address + len - 2, ":0") == 0;
 
-	if (parse_address(l->address, &l->scheme, &a) < 0)
+	snprintf(name, CONTROL_PLACE_MAX, "%.150s %.48s", l->address,
+	    any_port ? l->name : "");
+}
+
+static int
+describe_place(const struct listener *l, struct control_place *p)
+{
+	const struct group *gr = NULL;
+	enum address_scheme scheme;
+	union address a = { .any.sa_family = AF_UNSPEC };
+
+	*p = (struct control_place){ .kind = PLACE_LISTENER,
+		.mode = l->mode == CONF_MODE_UNSET ? 0600 : l->mode,
+		.gid = CONTROL_GID_NONE };
+	if (parse_address(l->address, &scheme, &a) < 0)
 		return -EINVAL;
-	fd = socket(
-	    a.any.sa_family, SOCK_STREAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0);
-	if (fd < 0)
-		return -errno;
-	err =
-	    l->scheme == ADDRESS_UNIX ? bind_unix(l, fd, &a) : bind_ip(fd, &a);
-	if (err == 0 && listen(fd, LISTEN_BACKLOG) < 0)
-		err = -errno;
+	if (l->group != NULL && (gr = getgrnam(l->group)) == NULL)
+		return -ENOENT;
+	if (gr != NULL)
+		p->gid = gr->gr_gid;
+	name_place(l, p->name);
+	if (scheme == ADDRESS_UNIX)
+		memcpy(p->path, a.un.sun_path, sizeof(a.un.sun_path));
+	else
+		memcpy(p->address, &a.in6, sizeof(p->address));
+	return 0;
+}
+
+/* Root binds, or has the socket of the broker before. */
+static int
+have_bound(struct listener *l)
+{
+	struct control_found found;
+	struct control_place p;
+	int fd, err = describe_place(l, &p);
+
 	if (err == 0)
-		err = take_socket(l, fd);
+		err = spawn_place(&p, &fd, &found);
+	l->place = p.number;
 	if (err == 0)
-		steal_fd(&fd);
+		err = fd < 0 ? -EBADMSG : take_socket(l, fd);
 	return err;
 }
 
@@ -346,89 +303,18 @@ open_stdio(struct listener *l)
 	return l->fd < 0 || l->out_fd < 0 ? -errno : 0;
 }
 
-static int
-take_over(struct listener *l, const struct listener *before)
+int
+listener_open(struct listener *l)
 {
-	int err, fd = fcntl(before->fd, F_DUPFD_CLOEXEC, 4);
-
-	if (fd < 0)
-		return -errno;
-	l->id = before->id;
-	err = take_socket(l, fd);
-	if (err == 0 && l->scheme == ADDRESS_UNIX)
-		err = permit_unix(l, l->address + strlen("unix:"));
-	return err;
-}
-
-bool
-listener_stays(const struct listener *old, const struct listener *next)
-{
-	size_t len = strlen(old->address);
-
-	if (strcmp(old->address, next->address) != 0)
-		return false;
-	if (old->scheme != ADDRESS_WS && old->scheme != ADDRESS_WSS)
-		return true;
-	return strcmp(old->address + len - 2, ":0") != 0 ||
-	       strcmp(old->name, next->name) == 0;
-}
-
-/* Under which root keeps its socket: as listener_stays(). */
-static void
-name_stored(const struct listener *l, char name[CONTROL_STORE_NAME_MAX])
-{
-	size_t len = strlen(l->address);
-	bool any_port = len > 2 && strcmp(l->address + len - 2, ":0") == 0;
-
-	snprintf(name, CONTROL_STORE_NAME_MAX, "listener %.150s %.48s",
-	    l->address, any_port ? l->name : "");
-}
-
-/* The socket of the broker before this one. -ENOENT: there is none. */
-static int
-take_stored(struct listener *l)
-{
-	char name[CONTROL_STORE_NAME_MAX];
-	int fd, err;
-
-	name_stored(l, name);
-	fd = spawn_take(name);
-	if (fd < 0)
-		return -ENOENT;
-	err = take_socket(l, fd);
-	if (err == 0 && l->scheme == ADDRESS_UNIX)
-		err = permit_unix(l, l->address + strlen("unix:"));
-	return err;
-}
-
-static int
-open_new(struct listener *l)
-{
-	char name[CONTROL_STORE_NAME_MAX];
 	int err;
 
 	l->id = ids_used++;
 	if (l->scheme == ADDRESS_STDIO)
-		return open_stdio(l);
-	err = take_stored(l);
-	if (err == -ENOENT)
-		err = l->scheme == ADDRESS_SYSTEMD ? take_activated(l)
-						   : bind_and_listen(l);
-	name_stored(l, name);
-	if (err == 0)
-		spawn_store(name, l->fd);
-	return err;
-}
-
-int
-listener_open(struct listener *l, const struct listener *before)
-{
-	int err;
-
-	if (before != NULL && before->fd >= 0)
-		err = take_over(l, before);
+		err = open_stdio(l);
+	else if (l->scheme == ADDRESS_SYSTEMD)
+		err = take_activated(l);
 	else
-		err = open_new(l);
+		err = have_bound(l);
 	if (err == 0)
 		return 0;
 	if (l->scheme == ADDRESS_SYSTEMD && err == -ENOENT)
@@ -448,14 +334,9 @@ listener_was(uint32_t id)
 }
 
 void
-listener_unlink(const struct listener *l)
+listener_close(const struct listener *l)
 {
-	char name[CONTROL_STORE_NAME_MAX];
-
-	if (l->fd < 0 || l->scheme == ADDRESS_STDIO)
-		return;
-	name_stored(l, name);
-	spawn_store(name, -1);
-	if (l->scheme == ADDRESS_UNIX)
-		unlink(l->address + strlen("unix:"));
+	if (l->fd >= 0 && l->scheme != ADDRESS_STDIO &&
+	    l->scheme != ADDRESS_SYSTEMD)
+		spawn_close(l->place);
 }

@@ -43,6 +43,7 @@ struct listener {
 	int64_t certificate_end, crl_end;
 	/* as bound */
 	uint32_t id;
+	uint32_t place; /* its number in root's list */
 	enum listener_kind kind;
 	int fd;	    /* listening. LISTENER_STDIO: input */
 	int out_fd; /* LISTENER_STDIO: output, else -1 */
@@ -63,21 +64,15 @@ listener_has_tls(const struct listener *l)
 	return l->certificate != NULL;
 }
 
-/* Does next go on with the socket of old? Both have the same address; of those
- * with port 0, any number of which is possible, the name decides. */
-bool listener_stays(const struct listener *old, const struct listener *next);
-
-/*
- * Binds it, or takes over the socket that `before` (or NULL) has. 0, or an enum
- * exit_code after logging what is wrong.
- */
-int listener_open(struct listener *l, const struct listener *before);
+/* Has it bound, or takes over the socket that the broker before had. 0, or an
+ * enum exit_code after logging what is wrong. */
+int listener_open(struct listener *l);
 
 /* Was there ever a listener of that id? */
 bool listener_was(uint32_t id);
 
-/* It is no more: root keeps no socket of it, and what a unix listener leaves in
- * the file system is removed. */
-void listener_unlink(const struct listener *l);
+/* It is no more: root keeps no socket of it, and removes what a unix listener
+ * leaves in the file system. */
+void listener_close(const struct listener *l);
 
 #endif

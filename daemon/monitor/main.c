@@ -27,6 +27,7 @@
 #include "log.h"
 #include "monitor.h"
 #include "notify.h"
+#include "programs.h"
 #include "seqpacket.h"
 #include "session_limit.h"
 #include "session_usage.h"
@@ -35,9 +36,9 @@
 #include "util.h"
 
 static int
-find_frontend_user(struct broker *m)
+find_frontend_user(const struct broker *m, struct control_seal *seal)
 {
-	struct passwd *pw;
+	const struct passwd *pw;
 
 	if (!m->root)
 		return 0;
@@ -50,8 +51,8 @@ find_frontend_user(struct broker *m)
 		    stderr);
 		return EXIT_CONFIG;
 	}
-	m->frontend_uid = pw->pw_uid;
-	m->frontend_gid = pw->pw_gid;
+	seal->uid = pw->pw_uid;
+	seal->gid = pw->pw_gid;
 	return 0;
 }
 
@@ -78,18 +79,6 @@ check_authentication(const struct broker *m)
 }
 
 static int
-open_audit(struct broker *m)
-{
-	const char *place;
-	int err = audit_open(&m->conf->audit, &place);
-
-	if (err == 0)
-		return 0;
-	log_error(err, "audit log %s", place);
-	return err == -EACCES ? EXIT_PERMISSION : EXIT_FAILED;
-}
-
-static int
 open_listeners(struct broker *m)
 {
 	int code = 0;
@@ -97,10 +86,10 @@ open_listeners(struct broker *m)
 	for (size_t i = 0; i < m->conf->nlisteners && code == 0; i++) {
 		struct listener *l = m->conf->listeners[i];
 
-		code = listener_open(l, NULL);
+		code = listener_open(l);
 		m->stdio |= l->kind == LISTENER_STDIO;
 	}
-	return code != 0 ? code : ctl_open(m->conf, NULL, m->options);
+	return code != 0 ? code : ctl_open(m->conf);
 }
 
 static int
@@ -173,23 +162,6 @@ make_provider_id(struct broker *m)
 		    sizeof(m->provider_id) - at, "%02x", digest[i]);
 }
 
-static int
-check_host(struct broker *m)
-{
-	char missing[PATH_MAX];
-	int err = programs_open(&m->programs, missing);
-	bool served = false;
-
-	if (err < 0) {
-		fprintf(stderr, "execd: %s: %s\n", missing, strerror(-err));
-		return EXIT_FAILED;
-	}
-	err = spawn_begin(&served);
-	/* Whoever reads our standard output has read it. */
-	m->announced = served && m->options->sessions == NULL;
-	return err;
-}
-
 /* execd doctor [--user NAME] */
 static int
 run_doctor(int argc, char **argv)
@@ -236,14 +208,121 @@ find_root(const struct broker *m)
 	return EXIT_FAILED;
 }
 
+/* What is in force, for what changed; NULL: it cannot be read any more. What
+ * was wrong with it was said when it was new. */
+static struct conf *
+load_past(const struct broker *m)
+{
+	enum log_level level = log_get_level();
+	struct conf *past;
+	int code;
+
+	log_set_level(LOG_LEVEL_NOTHING);
+	spawn_past(true);
+	past = conf_load(m->options, &code);
+	spawn_past(false);
+	log_set_level(level);
+	return past;
+}
+
+static void
+log_changes(const struct conf *past, const struct conf *now)
+{
+	if (past == NULL)
+		log_info("reload: what changed is not known");
+	else if (conf_log_changes(past, now) == 0)
+		log_info("reload: nothing changed");
+}
+
+/* Everything that can be wrong is found here, before root seals the list. */
+static int
+make_list(struct broker *m, struct control_seal *seal)
+{
+	int code;
+
+	if ((code = load_configuration(m)) != 0 ||
+	    (code = find_frontend_user(m, seal)) != 0)
+		return code;
+	if (m->options->check)
+		return 0;
+	if (m->root &&
+	    group_limits_check(m->conf->identities, m->conf->nidentities) < 0)
+		return EXIT_UNENFORCEABLE;
+	if ((code = open_listeners(m)) != 0)
+		return code;
+	return check_authentication(m);
+}
+
+/* Another broker serves until then, and goes on if this one does not. */
+static int
+seal_or_refuse(struct broker *m, struct control_seal *seal)
+{
+	int code = make_list(m, seal);
+
+	if (code == 0 && m->conf->path != NULL) {
+		spawn_seal(m->conf->identities, m->conf->nidentities, seal);
+		return 0;
+	}
+	notify("READY=1");
+	if (code == 0)
+		log_info("reload: there is no configuration file");
+	else
+		log_error(0, "reload: refused, the configuration stays as it "
+			     "was");
+	return code != 0 ? code : EXIT_CONFIG;
+}
+
+static int
+take_over(struct broker *m, struct control_seal *seal)
+{
+	int text = spawn_reload_client(), code;
+	struct conf *past = load_past(m);
+	struct buf told;
+
+	buf_init(&told, CTL_TOLD_MAX);
+	log_copy_to(&told);
+	notify("RELOADING=1\nMONOTONIC_USEC=%lld", (long long)now_ms() * 1000);
+	code = seal_or_refuse(m, seal);
+	if (code == 0)
+		log_changes(past, m->conf);
+	log_copy_to(NULL);
+	if (text >= 0) {
+		ctl_answer_reload(text, code, &told);
+		close(text);
+	}
+	buf_clear(&told);
+	conf_free(past);
+	return code;
+}
+
+/* From the first word with root to the last one before there are clients. */
+static int
+begin(struct broker *m)
+{
+	struct control_seal seal = { .debug = m->options->debug };
+	int code = spawn_begin(m->options->check);
+
+	if (code != 0)
+		return code;
+	m->root = spawn_is_root();
+	if (spawn_is_reload() && !m->options->check) {
+		code = take_over(m, &seal);
+	} else {
+		code = make_list(m, &seal);
+		if (code == 0)
+			spawn_seal(
+			    m->conf->identities, m->conf->nidentities, &seal);
+	}
+	/* Whoever reads our standard output has read it. */
+	m->announced = spawn_has_served() && m->options->sessions == NULL;
+	return code != 0 ? code : detach_stdio(m);
+}
+
 static int
 serve(struct broker *m)
 {
 	int code;
 
-	if (m->root &&
-	    group_limits_check(m->conf->identities, m->conf->nidentities) < 0)
-		return EXIT_UNENFORCEABLE;
 	drain_init(&m->drain);
 	session_usage_init();
 	session_adopt_all(m);
@@ -253,12 +332,32 @@ serve(struct broker *m)
 	return code;
 }
 
+static int
+prepare(struct broker *m)
+{
+	int err;
+
+	/* What was wrong until now was told to whoever started it. */
+	log_never_block();
+	conf_warn(m->conf);
+	if (!spawn_is_reload())
+		conf_tell_ceilings(m->conf);
+	raise_descriptors(m);
+	make_provider_id(m);
+	err = source_init();
+	if (err < 0) {
+		log_error(err, "epoll");
+		return EXIT_FAILED;
+	}
+	return spawn_watch() < 0 ? EXIT_FAILED : 0;
+}
+
 int
 main(int argc, char **argv)
 {
 	static struct options options;
 	struct broker *m = &broker;
-	int code, err;
+	int code;
 
 	/* Executed by descriptor, it would be called after that. */
 	prctl(PR_SET_NAME, "execd-broker");
@@ -275,7 +374,6 @@ main(int argc, char **argv)
 	    "execd-broker", options.debug ? LOG_LEVEL_DEBUG : LOG_LEVEL_INFO);
 	seqpacket_set_drop(dispose);
 	m->options = &options;
-	m->root = geteuid() == 0;
 	m->signals.fd = -1;
 	m->relay.fd = -1;
 	activation_init();
@@ -283,33 +381,17 @@ main(int argc, char **argv)
 	frontend_init(&m->frontend);
 	helpers_init(&m->helpers);
 	registry_init(&m->sessions);
-	if ((code = load_configuration(m)) != 0)
+	if (!options.check)
+		log_name_by_journal();
+	if ((code = find_root(m)) != 0 || (code = begin(m)) != 0)
 		return code;
 	if (options.check) {
 		if (!options.print)
 			conf_tell_ceilings(m->conf);
 		return EXIT_STOPPED;
 	}
-	log_name_by_journal();
-	if ((code = find_root(m)) != 0 || (code = find_frontend_user(m)) != 0 ||
-	    (code = check_host(m)) != 0 || (code = open_audit(m)) != 0 ||
-	    (code = open_listeners(m)) != 0 ||
-	    (code = check_authentication(m)) != 0 ||
-	    (code = detach_stdio(m)) != 0)
+	if ((code = prepare(m)) != 0)
 		return code;
-	/* What was wrong until now was told to whoever started it. */
-	log_never_block();
-	conf_warn(m->conf);
-	conf_tell_ceilings(m->conf);
-	raise_descriptors(m);
-	make_provider_id(m);
-	err = source_init();
-	if (err < 0) {
-		log_error(err, "epoll");
-		return EXIT_FAILED;
-	}
-	if (spawn_watch() < 0)
-		return EXIT_FAILED;
 	code = serve(m);
 	if (!m->leaving)
 		spawn_stop(code);

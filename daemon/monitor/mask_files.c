@@ -24,6 +24,7 @@
 #include "monitor.h"
 #include "placeholder_format.h"
 #include "queue.h"
+#include "root.h"
 #include "spawn_client.h"
 #include "util.h"
 
@@ -101,15 +102,20 @@ open_of_user(void)
 					      : -ENOENT;
 }
 
+/* Root's execd has left it to the broker that it started. systemd has made one
+ * for the user of a broker that it started itself. */
 static int
 open_of_root(void)
 {
 	static const char *const names[] = { "execd", "masks" };
 	const char *state = getenv("STATE_DIRECTORY");
+	const char *given = getenv(MASKS_VARIABLE);
 
+	if (given != NULL)
+		return fcntl(atoi(given), F_DUPFD_CLOEXEC, CONTROL_FD + 1);
 	if (state != NULL && state[0] == '/')
 		return open_below(state, names + 1, 1);
-	return open_below("/var/lib", names, 2);
+	return -ENOENT;
 }
 
 /* --- lists of dead servers ---------------------------------------------- */
@@ -172,7 +178,7 @@ sweep_orphan(const struct broker *m, const char *name, uid_t uid)
 	}
 	log_info("sweeping what a stop left behind for %s", id->name);
 	if (pwrite(fd, PLACEHOLDER_LIST_ORPHAN, 1, 0) == 1)
-		spawn_sweep(id, fd);
+		spawn_cleanup(id, fd);
 }
 
 static void

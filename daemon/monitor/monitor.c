@@ -11,7 +11,6 @@
 #include <string.h>
 #include <sys/epoll.h>
 #include <sys/signalfd.h>
-#include <sys/wait.h>
 #include <unistd.h>
 
 #include "ctl.h"
@@ -19,9 +18,9 @@
 #include "log.h"
 #include "mask_files.h"
 #include "notify.h"
-#include "reload.h"
 #include "session_audit.h"
 #include "session_spare.h"
+#include "spawn_client.h"
 #include "util.h"
 
 /* The front-end has this long to tell its clients when all else is over. */
@@ -29,28 +28,40 @@
 
 struct broker broker;
 
-static void
-reap_children(struct broker *m)
+void
+monitor_leave(struct broker *m)
 {
-	int status;
-	pid_t pid;
-
-	while ((pid = waitpid(-1, &status, WNOHANG)) > 0)
-		if (!frontend_reap(m, pid, status))
-			helpers_reap(m, pid, status);
+	if (m->stopping)
+		return;
+	m->stopping = m->leaving = true;
+	m->exit_code = EXIT_STOPPED;
+	session_spare_drop_all(m);
+	frontend_stop(m);
 }
 
 /* Of a service whose sessions are root's in another unit, only the way in
  * ends: the next broker finds them. */
 static void
-leave(struct broker *m)
+stop_service(struct broker *m)
 {
 	log_info("stopping; %zu sessions go on", m->sessions.by_id.count);
 	notify("STOPPING=1");
-	m->stopping = m->leaving = true;
-	m->exit_code = EXIT_STOPPED;
-	session_spare_drop_all(m);
-	frontend_stop(m);
+	monitor_leave(m);
+}
+
+/* Another broker reads the configuration. Of a service of its own, systemd
+ * starts it. */
+static void
+reload(struct broker *m)
+{
+	if (m->conf->path == NULL) {
+		log_info("reload: there is no configuration file");
+	} else if (m->options->sessions == NULL) {
+		spawn_reload(-1);
+	} else {
+		monitor_leave(m);
+		m->exit_code = EXIT_AGAIN;
+	}
 }
 
 static void
@@ -61,15 +72,12 @@ signals_ready(struct source *source, uint32_t events)
 
 	while (read(source->fd, &info, sizeof(info)) == sizeof(info)) {
 		switch (info.ssi_signo) {
-		case SIGCHLD:
-			reap_children(m);
-			break;
 		case SIGHUP:
-			reload_configuration(m);
+			reload(m);
 			break;
 		case SIGTERM:
 			if (m->options->sessions != NULL) {
-				leave(m);
+				stop_service(m);
 				break;
 			}
 			if (!m->draining) {
@@ -92,7 +100,6 @@ watch_signals(struct broker *m)
 
 	signal(SIGPIPE, SIG_IGN);
 	sigemptyset(&set);
-	sigaddset(&set, SIGCHLD);
 	sigaddset(&set, SIGHUP);
 	sigaddset(&set, SIGINT);
 	sigaddset(&set, SIGTERM);
@@ -111,7 +118,8 @@ broker_stop(struct broker *m, int exit_code)
 	notify("STOPPING=1");
 	m->stopping = true;
 	m->exit_code = exit_code;
-	reload_unlink_listeners(m->conf, NULL);
+	for (size_t i = 0; i < m->conf->nlisteners; i++)
+		listener_close(m->conf->listeners[i]);
 	frontend_stop(m);
 	session_spare_drop_all(m);
 	session_terminate_all(m);
@@ -179,7 +187,7 @@ is_over(struct broker *m)
 		frontend_hang_up(m);
 		m->frontend.restart_ms = now_ms() + FRONTEND_EXIT_MS;
 	} else if (now_ms() >= m->frontend.restart_ms) {
-		kill(m->frontend.pid, SIGKILL);
+		spawn_kill(m->frontend.pid);
 		m->frontend.restart_ms = now_ms() + FRONTEND_EXIT_MS;
 	}
 	return false;

@@ -14,18 +14,14 @@
 #include "frontend.h"
 #include "helper.h"
 #include "options.h"
-#include "programs.h"
 #include "session.h"
 #include "source.h"
 
 struct broker {
 	const struct options *options;
 	struct conf *conf; /* in force */
-	struct programs programs;
-	bool root;	    /* started by root */
-	bool stdio;	    /* a listener is stdio */
-	uid_t frontend_uid; /* root mode */
-	gid_t frontend_gid;
+	bool root;	   /* started by root */
+	bool stdio;	   /* a listener is stdio */
 	char provider_id[80];
 	int epoll_fd;
 	struct source signals;
@@ -50,6 +46,9 @@ extern struct broker broker;
 
 /* Runs until it is told to stop. Returns an enum exit_code. */
 int broker_run(struct broker *m);
+
+/* Another broker goes on with the sessions. */
+void monitor_leave(struct broker *m);
 
 /* SIGTERM: no new sessions, and time for those there are. */
 void broker_drain(struct broker *m);

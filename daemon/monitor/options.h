@@ -18,6 +18,7 @@ enum exit_code {
 	EXIT_CONFIG = 3,
 	EXIT_PERMISSION = 4,
 	EXIT_UNENFORCEABLE = 5,
+	EXIT_AGAIN = 75, /* systemd starts it anew (execd.service) */
 };
 
 #define OPTIONS_LISTENERS_MAX 8

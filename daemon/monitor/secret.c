@@ -14,7 +14,9 @@
 #include <unistd.h>
 
 #include "conf_value.h"
+#include "control.h"
 #include "log.h"
+#include "spawn_client.h"
 #include "util.h"
 
 static int
@@ -27,42 +29,34 @@ refuse(char *why, const char *text)
 /* Who can read a secret has it. A file of root's may be lent to a group, as
  * keys are; another owner's group is nobody's decision. */
 static int
-check_readers(
-    const char *path, enum secret_kind kind, const struct stat *st, char *why)
+check_readers(const char *path, enum secret_kind kind,
+    const struct control_found *f, char *why)
 {
-	mode_t readers = S_IROTH | (st->st_uid == 0 ? 0 : S_IRGRP);
+	mode_t readers = S_IROTH | (f->uid == 0 ? 0 : S_IRGRP);
 
-	if (kind == SECRET_PUBLIC || !(st->st_mode & readers))
+	if (kind == SECRET_PUBLIC || !(f->mode & readers))
 		return 0;
 	snprintf(why, CONF_WHY_MAX,
 	    "is a secret that others can read (mode %04o): chmod 600",
-	    (unsigned)st->st_mode & 07777);
+	    (unsigned)f->mode);
 	if (kind == SECRET_PRIVATE)
 		return -EINVAL;
 	log_warn(0, "%s: %s", path, why);
 	return 0;
 }
 
-/* O_NONBLOCK: a fifo in its place must not stop us. */
 int
 secret_open(const char *path, enum secret_kind kind, char *why)
 {
-	_cleanup_close_ int fd = open(path, O_RDONLY | O_CLOEXEC | O_NONBLOCK);
-	struct stat st;
+	struct control_found found;
+	_cleanup_close_ int fd = spawn_file(path, &found);
+	int err = fd;
 
-	if (fd < 0 || fstat(fd, &st) < 0) {
-		int err = errno;
-
-		refuse(why, strerror(err));
-		return -err;
+	if (fd < 0) {
+		refuse(why, found.why);
+		return err;
 	}
-	if (!S_ISREG(st.st_mode))
-		return refuse(why, "is not a plain file");
-	if (st.st_mode & S_IWOTH)
-		return refuse(why, "can be written by everybody");
-	if (st.st_uid != 0 && st.st_uid != geteuid())
-		return refuse(why, "belongs to another user");
-	if (check_readers(path, kind, &st, why) < 0)
+	if (check_readers(path, kind, &found, why) < 0)
 		return -EINVAL;
 	return steal_fd(&fd);
 }

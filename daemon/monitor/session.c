@@ -208,9 +208,6 @@ session_open(struct broker *m, struct identity *identity, uint32_t conn,
 		session_terminate(m, s);
 		return SESSION_FAILED;
 	}
-	/* Its grant may be older than a reload. */
-	if (!conf_has_identity(m->conf, identity))
-		identity_retire(identity);
 	session_spare_want(m, identity);
 	*session = s;
 	return SESSION_OK;
@@ -399,7 +396,7 @@ session_reap(struct broker *m, pid_t pid, int status)
 	requests_session_ended(m, s, reason);
 	s->runner.failed = status != 0;
 	if (s->runner.placeholders != NULL && s->runner.failed)
-		spawn_sweep(
+		spawn_cleanup(
 		    s->identity, placeholder_file_fd(s->runner.placeholders));
 	else if (s->runner.adopted && s->runner.failed)
 		placeholder_files_look(m);

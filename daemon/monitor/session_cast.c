@@ -15,37 +15,30 @@
 #include "log.h"
 #include "monitor.h"
 #include "session_audit.h"
+#include "spawn_client.h"
 #include "util.h"
 
 /* Of one session, ever: names in a directory are not for nothing. */
 #define RECORDINGS_MAX 4096
 
 int
-session_recording_check(const char *directory, char *why)
+session_recording_check(struct record_rules *rules, char *why)
 {
-	struct stat st;
+	struct control_place place = { .kind = PLACE_RECORDINGS };
+	struct control_found found;
+	int fd, err;
 
-	if (stat(directory, &st) < 0)
-		return conf_refuse(
-		    why, "record-tty: %.200s: %s", directory, strerror(errno));
-	if (!S_ISDIR(st.st_mode))
-		return conf_refuse(
-		    why, "record-tty: %.200s is no directory", directory);
-	if (st.st_uid != 0 && st.st_uid != geteuid())
-		return conf_refuse(why,
-		    "record-tty: %.200s belongs to another user", directory);
-	if (st.st_mode & (S_IWGRP | S_IWOTH))
-		return conf_refuse(why,
-		    "record-tty: %.200s can be written by others", directory);
-	if (access(directory, W_OK | X_OK) < 0)
-		return conf_refuse(
-		    why, "record-tty: %.200s: %s", directory, strerror(errno));
-	return 0;
+	snprintf(place.path, sizeof(place.path), "%s", rules->directory);
+	err = spawn_place(&place, &fd, &found);
+	rules->number = place.number;
+	return err < 0 ? conf_refuse(why, "record-tty: %.200s%s",
+			     rules->directory, found.why)
+		       : 0;
 }
 
-/* DIRECTORY/20261121T120000Z-SESSION-NUMBER.cast */
+/* 20261121T120000Z-SESSION-NUMBER.cast */
 static char *
-make_path(const struct session *s)
+make_name(const struct session *s)
 {
 	time_t now = time(NULL);
 	char date[32];
@@ -53,21 +46,16 @@ make_path(const struct session *s)
 
 	gmtime_r(&now, &tm);
 	strftime(date, sizeof(date), "%Y%m%dT%H%M%SZ", &tm);
-	return xasprintf("%s/%s-%.*s-%u.cast", s->identity->record.directory,
-	    date, ID_LOG_CHARS, s->id, s->runner.recordings);
+	return xasprintf(
+	    "%s-%.*s-%u.cast", date, ID_LOG_CHARS, s->id, s->runner.recordings);
 }
 
 static int
-open_file(struct session *s, const char *path)
+open_file(struct session *s, const char *name)
 {
-	int fd;
-
 	if (s->runner.recordings > RECORDINGS_MAX)
 		return -EDQUOT;
-	fd = open(path,
-	    O_WRONLY | O_APPEND | O_CREAT | O_EXCL | O_NOFOLLOW | O_CLOEXEC,
-	    0600);
-	return fd < 0 ? -errno : fd;
+	return spawn_record(s->identity->record.number, name);
 }
 
 int
@@ -75,7 +63,7 @@ session_recording_event(
     struct broker *m, struct session *s, const uint8_t *packet, size_t len)
 {
 	struct control_recording_file answer = { 0 };
-	_cleanup_free_ char *path = NULL;
+	_cleanup_free_ char *name = NULL, *path = NULL;
 	_cleanup_close_ int fd = -1;
 	struct control_recording_wanted ask;
 
@@ -83,8 +71,9 @@ session_recording_event(
 	    control_get(packet, len, RUNNER_EVENT_RECORDING_FILE, &ask) < 0)
 		return -EBADMSG;
 	s->runner.recordings++;
-	path = make_path(s);
-	fd = open_file(s, path);
+	name = make_name(s);
+	path = xasprintf("%s/%s", s->identity->record.directory, name);
+	fd = open_file(s, name);
 	if (fd < 0) {
 		log_error(fd, "session %.*s: %s", ID_LOG_CHARS, s->id, path);
 		answer.error = (uint32_t)-fd;

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: ISC */
 /*
- * Files for recordings of terminals (execd.conf(5), record-tty): made by the
- * broker, for their runner to write to. The session's user can neither name
+ * Files for recordings of terminals (execd.conf(5), record-tty): made by root
+ * for their runner to write to. The session's user can neither name
  * nor open them; a runner that was taken over can write nonsense into those
  * of its own session, and into no other's.
  */
@@ -12,10 +12,11 @@
 #include <stdint.h>
 
 struct broker;
+struct record_rules;
 struct session;
 
 /* Is this a directory for it? 0, or -EINVAL with why[CONF_WHY_MAX]. */
-int session_recording_check(const char *directory, char *why);
+int session_recording_check(struct record_rules *rules, char *why);
 
 /* A runner asks for a file, and is answered. As session_audit_report(). */
 int session_recording_event(

@@ -77,7 +77,7 @@ find_userns(const struct broker *m, struct identity *id)
 	if (id->userns_tried)
 		return id->userns;
 	id->userns_tried = true;
-	id->userns = spawn_userns(id->uid, id->gid, &step);
+	id->userns = spawn_userns(id, &step);
 	if (id->userns < 0)
 		log_warn(
 		    id->userns, "no sandbox door for %s: %s", id->name, step);
@@ -96,7 +96,7 @@ static void
 configure(struct broker *m, struct session *s, const struct cgroup *cgroup)
 {
 	const struct limits *l = &m->conf->limits;
-	int fds[3 + CGROUP_HIERARCHIES] = { m->programs.http };
+	int fds[3 + CGROUP_HIERARCHIES] = { spawn_http() };
 	struct sandbox_limits limits;
 	struct session_orders orders;
 	size_t nfds = 1;

@@ -12,6 +12,7 @@
 #include <string.h>
 #include <sys/epoll.h>
 #include <sys/socket.h>
+#include <sys/stat.h>
 #include <sys/un.h>
 #include <unistd.h>
 
@@ -19,9 +20,11 @@
 #include "log.h"
 #include "monitor.h"
 #include "order.h"
+#include "place.h"
 #include "root.h"
 #include "secret.h"
 #include "seqpacket.h"
+#include "trusted.h"
 #include "util.h"
 
 /* Root's execd waits two seconds for one program, and for nobody else. */
@@ -30,7 +33,11 @@
 static int channel = -1;
 static int events_fd = -1; /* until spawn_watch() */
 static struct source events = { .fd = -1 };
-static uint64_t groups_made;
+static struct control_spawn_ready ready;
+static int http = -1;
+static int reload_client = -1;
+static bool past;
+static uint32_t paths;
 
 static void __attribute__((noreturn)) give_up(int err, const char *what)
 {
@@ -100,12 +107,12 @@ tell(enum control_type type, const void *payload, const int *fds, size_t nfds)
 static void
 hear(enum control_type type, void *answer, int *fds, size_t *nfds)
 {
-	struct pollfd ready = { .fd = channel, .events = POLLIN };
+	struct pollfd heard = { .fd = channel, .events = POLLIN };
 	uint8_t packet[CONTROL_MESSAGE_MAX];
 	char fault[CONTROL_FAULT_MAX];
 	ssize_t n;
 
-	if (poll(&ready, 1, ANSWER_MS) <= 0)
+	if (poll(&heard, 1, ANSWER_MS) <= 0)
 		give_up(-ETIMEDOUT, control_name(type));
 	n = seqpacket_recv(channel, packet, sizeof(packet), fds, nfds);
 	if (n <= 0)
@@ -129,32 +136,72 @@ hear_one(enum control_type type, void *answer)
 
 /* --- the beginning ------------------------------------------------------ */
 
-int
-spawn_begin(bool *served)
+static void
+take_given(int *fds, size_t nfds)
 {
-	struct control_spawn_ready answer = { 0 };
-	int pair[2], err = seqpacket_pair(pair);
+	if (nfds == 0 || nfds > 2)
+		give_up(-EBADMSG, "the beginning");
+	http = fds[0];
+	if (nfds == 2)
+		reload_client = fds[1];
+}
+
+int
+spawn_begin(bool check)
+{
+	const struct control_begin begin = { check };
+	int fds[SEQPACKET_FDS_MAX], pair[2], err = seqpacket_pair(pair);
+	size_t nfds;
 
 	if (err < 0)
 		give_up(err, "the channel of events");
-	tell(SPAWN_BEGIN, NULL, &pair[1], 1);
+	tell(SPAWN_BEGIN, &begin, &pair[1], 1);
 	close(pair[1]);
 	events_fd = pair[0];
-	hear_one(SPAWN_READY, &answer);
-	group_limits_learn(answer.controllers);
-	groups_made = answer.groups_made;
-	*served = answer.served;
-	if (answer.error == 0)
+	hear(SPAWN_READY, &ready, fds, &nfds);
+	take_given(fds, nfds);
+	group_limits_learn(ready.controllers);
+	if (ready.error == 0)
 		return 0;
 	fprintf(stderr, "execd: this host does not give a session %s: %s\n",
-	    answer.step, strerror((int)answer.error));
+	    ready.step, strerror((int)ready.error));
 	return EXIT_UNENFORCEABLE;
+}
+
+bool
+spawn_is_root(void)
+{
+	return channel < 0 ? geteuid() == 0 : ready.is_root;
+}
+
+bool
+spawn_has_served(void)
+{
+	return ready.served;
+}
+
+bool
+spawn_is_reload(void)
+{
+	return ready.reload;
+}
+
+int
+spawn_http(void)
+{
+	return http;
+}
+
+int
+spawn_reload_client(void)
+{
+	return steal_fd(&reload_client);
 }
 
 uint64_t
 spawn_groups_made(void)
 {
-	return groups_made;
+	return ready.groups_made;
 }
 
 /* --- what it tells ------------------------------------------------------ */
@@ -166,17 +213,25 @@ take_exited(const uint8_t *packet, size_t len)
 
 	if (control_get(packet, len, SPAWN_EXITED, &s) < 0)
 		give_up(-EBADMSG, "an event");
-	session_reap(&broker, (pid_t)s.pid, (int)s.status);
+	if (!frontend_reap(&broker, (pid_t)s.pid, (int)s.status) &&
+	    !helpers_reap(&broker, (pid_t)s.pid, (int)s.status))
+		session_reap(&broker, (pid_t)s.pid, (int)s.status);
 	tell(SPAWN_END, &(struct control_pid){ s.pid }, NULL, 0);
 }
 
 static void
 take_event(const uint8_t *packet, size_t len)
 {
-	if (control_peek(packet, len) == SPAWN_PING)
+	switch (control_peek(packet, len)) {
+	case SPAWN_PING:
 		tell(SPAWN_ALIVE, NULL, NULL, 0);
-	else
+		break;
+	case SPAWN_LEAVE:
+		monitor_leave(&broker);
+		break;
+	default:
 		take_exited(packet, len);
+	}
 }
 
 static void
@@ -203,7 +258,84 @@ spawn_watch(void)
 	return source_add(&events, steal_fd(&events_fd), EPOLLIN, events_ready);
 }
 
-/* --- what it is told ---------------------------------------------------- */
+/* --- the list ----------------------------------------------------------- */
+
+void
+spawn_past(bool yes)
+{
+	past = yes;
+}
+
+/* Root's execd may be elsewhere. */
+static int
+make_absolute(const char *path, char text[CONTROL_PATH_MAX])
+{
+	_cleanup_free_ char *here = path[0] == '/' ? NULL : getcwd(NULL, 0);
+	int n;
+
+	if (path[0] != '/' && here == NULL)
+		return -errno;
+	n = snprintf(text, CONTROL_PATH_MAX, "%s%s%s", here ? here : "",
+	    here ? "/" : "", path);
+	return n < CONTROL_PATH_MAX ? 0 : -ENAMETOOLONG;
+}
+
+/* A part of the broker, alone in a test, has no root. */
+static int
+open_alone(const char *path, struct control_found *found)
+{
+	struct stat st;
+	int fd = trusted_open(path, &st, found->why, sizeof(found->why));
+
+	if (fd >= 0) {
+		found->uid = st.st_uid;
+		found->mode = st.st_mode & 07777;
+	}
+	return fd;
+}
+
+int
+spawn_file(const char *path, struct control_found *found)
+{
+	struct control_trusted file = { .past = past };
+	int fd, err;
+
+	*found = (struct control_found){ 0 };
+	if (channel < 0)
+		return open_alone(path, found);
+	err = make_absolute(path, file.path);
+	if (err < 0) {
+		snprintf(found->why, sizeof(found->why), "%s", strerror(-err));
+		return err;
+	}
+	tell(SPAWN_FILE, &file, NULL, 0);
+	fd = hear_one(SPAWN_FOUND, found);
+	if (found->error != 0)
+		return -(int)found->error;
+	/* The copy is one open file, also for the broker after this one. */
+	if (fd < 0 || lseek(fd, 0, SEEK_SET) < 0)
+		give_up(-EBADMSG, "a file");
+	return fd;
+}
+
+int
+spawn_place(struct control_place *place, int *fd, struct control_found *found)
+{
+	*found = (struct control_found){ 0 };
+	*fd = -1;
+	if (past)
+		return 0;
+	place->number = paths;
+	if (channel < 0) {
+		*fd = place_open(place, place->kind != PLACE_LISTENER,
+		    found->why, sizeof(found->why));
+		return *fd >= 0 || *fd == PLACE_NONE ? 0 : *fd;
+	}
+	tell(SPAWN_PLACE, place, NULL, 0);
+	*fd = hear_one(SPAWN_FOUND, found);
+	paths += found->error == 0;
+	return -(int)found->error;
+}
 
 static int
 make_list(const struct identity *id)
@@ -226,11 +358,12 @@ make_list(const struct identity *id)
 	return fd;
 }
 
-static struct control_start
-make_start(const struct identity *id)
+static void
+tell_user(const struct identity *id)
 {
 	const struct identity_limits *l = &id->limits;
-	struct control_start s = {
+	struct control_user u = {
+		.number = id->number,
 		.uid = id->uid,
 		.gid = id->gid,
 		.umask = id->umask,
@@ -244,27 +377,42 @@ make_start(const struct identity *id)
 		.max_memory_bytes = l->max_memory_bytes,
 		.max_file_bytes = l->max_file_bytes,
 	};
+	_cleanup_close_ int list = make_list(id);
 
-	snprintf(s.name, sizeof(s.name), "%s", id->name);
-	return s;
+	if (list < 0)
+		give_up(list, id->name);
+	snprintf(u.name, sizeof(u.name), "%s", id->name);
+	tell(SPAWN_USER, &u, &list, 1);
 }
+
+void
+spawn_seal(
+    struct identity *const *users, size_t n, const struct control_seal *seal)
+{
+	struct control_spawn_error sealed;
+
+	for (size_t i = 0; i < n; i++) {
+		users[i]->number = (uint32_t)i;
+		tell_user(users[i]);
+	}
+	tell(SPAWN_SEAL, seal, NULL, 0);
+	hear_one(SPAWN_SEALED, &sealed);
+}
+
+/* --- what it is told ---------------------------------------------------- */
 
 pid_t
 spawn_run(const struct session *session, int control_fd, int own,
     struct cgroup *cgroup, char *step)
 {
-	struct control_start s = make_start(session->identity);
+	struct control_start s = { .user = session->identity->number };
 	struct control_runner_started answer;
-	_cleanup_close_ int list = make_list(session->identity);
 	int fds[SEQPACKET_FDS_MAX];
 	size_t nfds;
 
-	snprintf(step, 64, "describing the user");
-	if (list < 0)
-		return list;
 	memcpy(s.group, session->group, sizeof(s.group));
 	memcpy(s.session_id, session->id, sizeof(s.session_id));
-	tell(SPAWN_START, &s, (const int[]){ control_fd, own, list }, 3);
+	tell(SPAWN_START, &s, (const int[]){ control_fd, own }, 2);
 	hear(SPAWN_STARTED, &answer, fds, &nfds);
 	memcpy(step, answer.step, sizeof(answer.step));
 	if (cgroup_get(cgroup, answer.cgroups, fds, nfds) < 0)
@@ -280,13 +428,24 @@ spawn_kept(uint32_t index, struct control_kept *kept, int *own)
 	return kept->pid > 0;
 }
 
+pid_t
+spawn_program(unsigned kind, int control_fd)
+{
+	const struct control_program p = { (uint8_t)kind };
+	struct control_runner_started answer;
+
+	tell(SPAWN_PROGRAM, &p, &control_fd, 1);
+	hear_one(SPAWN_STARTED, &answer);
+	return answer.error != 0 ? -(pid_t)answer.error : (pid_t)answer.pid;
+}
+
 int
-spawn_userns(uid_t uid, gid_t gid, const char **step)
+spawn_userns(const struct identity *id, const char **step)
 {
 	static struct control_spawn_error answer;
 	int fd;
 
-	tell(SPAWN_USERNS, &(struct control_userns){ uid, gid }, NULL, 0);
+	tell(SPAWN_USERNS, &(struct control_number){ id->number }, NULL, 0);
 	fd = hear_one(SPAWN_OPENED, &answer);
 	*step = answer.step;
 	if (answer.error == 0 && fd >= 0)
@@ -295,21 +454,59 @@ spawn_userns(uid_t uid, gid_t gid, const char **step)
 }
 
 void
-spawn_sweep(const struct identity *id, int list)
+spawn_cleanup(const struct identity *id, int list)
 {
-	struct control_start s = make_start(id);
-	_cleanup_close_ int user = make_list(id);
+	tell(SPAWN_CLEANUP, &(struct control_number){ id->number }, &list, 1);
+}
 
-	if (user < 0)
-		log_error(user, "sweeping what a session left behind");
-	else
-		tell(SPAWN_SWEEP, &s, (const int[]){ list, user }, 2);
+static int
+hear_found(void)
+{
+	struct control_found found;
+	int fd = hear_one(SPAWN_FOUND, &found);
+
+	if (found.error == 0 && fd >= 0)
+		return fd;
+	return found.error != 0 ? -(int)found.error : -EBADMSG;
+}
+
+int
+spawn_open(const struct control_place *place)
+{
+	char why[CONTROL_WHY_MAX];
+
+	if (channel < 0)
+		return place_open(place, false, why, sizeof(why));
+	tell(SPAWN_OPEN, &(struct control_number){ place->number }, NULL, 0);
+	return hear_found();
+}
+
+int
+spawn_record(uint32_t number, const char *name)
+{
+	struct control_record r = { .number = number };
+
+	snprintf(r.name, sizeof(r.name), "%s", name);
+	tell(SPAWN_RECORD, &r, NULL, 0);
+	return hear_found();
 }
 
 void
-spawn_kill(pid_t runner)
+spawn_close(uint32_t number)
 {
-	tell(SPAWN_KILL, &(struct control_pid){ (uint32_t)runner }, NULL, 0);
+	tell(SPAWN_CLOSE, &(struct control_number){ number }, NULL, 0);
+}
+
+void
+spawn_reload(int text)
+{
+	tell(SPAWN_RELOAD, NULL, &text, text >= 0);
+}
+
+void
+spawn_kill(pid_t pid)
+{
+	tell(SPAWN_KILL, &(struct control_pid){ (uint32_t)pid }, NULL, 0);
 }
 
 static struct control_store

@@ -9,6 +9,8 @@
 #define SPAWN_CLIENT_H
 
 #include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
 #include <sys/types.h>
 
 #include "cgroup.h"
@@ -23,9 +25,44 @@ int spawn_connect(const char *path);
 /* The process of root's execd. */
 pid_t spawn_root_pid(void);
 
-/* Asks what the host gives. An enum exit_code, after printing what is wrong;
- * 0. *served: another broker has served before this one. */
-int spawn_begin(bool *served);
+/* Begins. `check`: nothing is to be made. An enum exit_code, after printing
+ * what is wrong with this host; 0. */
+int spawn_begin(bool check);
+
+/* What root's execd says of itself, and of us: a broker has served before, one
+ * serves until our list is whole. execd-http, O_PATH. */
+bool spawn_is_root(void);
+bool spawn_has_served(void);
+bool spawn_is_reload(void);
+int spawn_http(void);
+
+/* Who asked for the reload, the caller's, or -1. */
+int spawn_reload_client(void);
+
+/* --- the list, before the first client ----------------------------------- */
+
+struct control_found;
+struct control_place;
+struct control_seal;
+
+/* From now on files are those of the configuration in force, and paths are
+ * nowhere. */
+void spawn_past(bool past);
+
+/* The file's content, which does not change any more; the descriptor is the
+ * caller's. Or -errno with the reason in found->why. */
+int spawn_file(const char *path, struct control_found *found);
+
+/* Gives the place its number. *fd: what was opened, the caller's, or -1.
+ * 0, or -errno, some with a reason in found->why. */
+int spawn_place(
+    struct control_place *place, int *fd, struct control_found *found);
+
+/* The list is whole, with these users. When it returns, this is the broker. */
+void spawn_seal(
+    struct identity *const *users, size_t n, const struct control_seal *seal);
+
+/* --- afterwards ----------------------------------------------------------- */
 
 /* Hears of ends of runners from now on, and of the end of root's execd, which
  * is the end of everything. 0 or -errno. */
@@ -52,13 +89,27 @@ bool spawn_kept(uint32_t index, struct control_kept *kept, int *own);
 
 /* A user namespace for the sandboxes of that user; its descriptor is the
  * caller's. -errno with what failed in *step. */
-int spawn_userns(uid_t uid, gid_t gid, const char **step);
+int spawn_userns(const struct identity *id, const char **step);
+
+/* A program that hears strangers, or its helper (enum control_program_kind),
+ * with its end of the control channel. Its pid or -errno. */
+pid_t spawn_program(unsigned kind, int control_fd);
+
+/* A place of records anew, and a new file in a directory: the caller's, or
+ * -errno. Nobody listens at that place any more. */
+int spawn_open(const struct control_place *place);
+int spawn_record(uint32_t number, const char *name);
+void spawn_close(uint32_t number);
+
+/* Asks for another broker, which reads the configuration and takes the place of
+ * this one. client: who asked, and is answered by it (ctl.h), or -1. */
+void spawn_reload(int client);
 
 /* Takes away what a killed runner left behind. */
-void spawn_sweep(const struct identity *id, int list);
+void spawn_cleanup(const struct identity *id, int list);
 
-/* SIGKILL. */
-void spawn_kill(pid_t runner);
+/* SIGKILL, for a runner or program. */
+void spawn_kill(pid_t pid);
 
 /* A descriptor for the next broker under that name; -1: no more. Then one that
  * was left, the caller's, or -1. Without root's execd there is none. */

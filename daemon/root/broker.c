@@ -3,22 +3,25 @@
  * The broker's process: started, asked whether it is alive, and replaced.
  * Sessions do not end with it: their runners are children of this process,
  * and the next broker gets the channels to them.
+ *
+ * Each broker begins as root.next and lists what there will be. When its list
+ * is whole and good, the serving one is told to leave, and it takes its place.
+ * This is the one way: for the start, after a crash, for a reload.
  */
 #include <errno.h>
 #include <fcntl.h>
 #include <poll.h>
 #include <signal.h>
 #include <stdio.h>
-#include <stdlib.h>
 #include <string.h>
-#include <sys/prctl.h>
 #include <sys/socket.h>
+#include <sys/stat.h>
+#include <sys/un.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
-#include "child.h"
+#include "broker_child.h"
 #include "log.h"
-#include "programs.h"
 #include "root.h"
 #include "seqpacket.h"
 #include "util.h"
@@ -27,112 +30,103 @@
 #define RESTART_MAX_MS 10000 /* after several that had not */
 #define PING_MS	       2000  /* from its answer to the next question */
 #define ANSWER_MS      8000  /* then it is dead: 10 s after its last word */
-#define BEGIN_MS       30000 /* to read its configuration */
+#define LIST_MS	       30000 /* to read its configuration */
+#define LEAVE_MS       5000  /* to say goodbye */
 
-/* systemd's sockets begin there, and the broker finds them where it would
- * find them without this program in between (sd_listen_fds(3)). */
-#define FIRST_LISTEN_FD 3
+static const struct broker_process none = {
+	.channel = -1, .events = -1, .text = -1
+};
 
-static int
-listen_fds(void)
+static bool
+is_there(const struct broker_process *b)
 {
-	const char *n = getenv("LISTEN_FDS"), *pid = getenv("LISTEN_PID");
-
-	if (n == NULL || pid == NULL || atoi(pid) != (int)getppid())
-		return 0;
-	return atoi(n) > 0 ? atoi(n) : 0;
+	return b->pid > 0 || b->channel >= 0;
 }
 
-/* What systemd said to this program, it says to the broker. */
-static void
-set_environment(int channel)
+pid_t
+broker_any(void)
 {
-	char text[32];
-
-	if (listen_fds() > 0) {
-		snprintf(text, sizeof(text), "%d", (int)getpid());
-		setenv("LISTEN_PID", text, 1);
-	}
-	unsetenv("WATCHDOG_PID");
-	snprintf(text, sizeof(text), "%d", channel);
-	setenv(SPAWN_CHANNEL_VARIABLE, text, 1);
-}
-
-static void __attribute__((noreturn))
-child(int program, int channel, pid_t parent)
-{
-	int n = FIRST_LISTEN_FD + listen_fds();
-
-	child_reset_signals();
-	setsid();
-	/* Root that is gone has no broker: it would serve nobody. */
-	if (prctl(PR_SET_PDEATHSIG, SIGKILL) < 0 || getppid() != parent)
-		log_fatal("root's execd is gone");
-	for (int fd = FIRST_LISTEN_FD; fd < n; fd++)
-		fcntl(fd, F_SETFD, 0);
-	/* The channel may take its place. */
-	program = fcntl(program, F_DUPFD_CLOEXEC, n + 1);
-	if (channel != n && dup2(channel, n) < 0)
-		log_fatal_errno(-errno, "the spawn channel");
-	fcntl(n, F_SETFD, 0);
-	set_environment(n);
-	fexecve(program, root.argv, environ);
-	log_fatal_errno(-errno, "execd-broker");
+	return root.serving.pid > 0 ? root.serving.pid : root.next.pid;
 }
 
 static void
-take_channel(int fd)
+take_channel(struct broker_process *b, pid_t pid, int fd)
 {
-	root.channel = fd;
-	root.state = ORDERS_NEW;
-	root.started_ms = now_ms();
-	root.ping_ms = now_ms() + PING_MS;
-	root.answer_ms = 0;
-	runners_tell_again();
+	*b = none;
+	b->pid = pid;
+	b->channel = fd;
+	b->state = ORDERS_NEW;
+	b->list = list_new();
+	b->started_ms = now_ms();
+	b->reload = is_there(&root.serving);
 }
 
 int
 broker_start(void)
 {
-	char missing[PATH_MAX];
-	_cleanup_close_ int program =
-	    programs_open_one(INSTALLED_BROKER, missing);
-	int pair[2], err;
-	pid_t parent = getpid();
+	int pair[2], err = seqpacket_pair(pair);
+	pid_t pid;
 
-	if (program < 0) {
-		log_error(program, "%s", missing);
-		return program;
-	}
-	err = seqpacket_pair(pair);
 	if (err < 0)
 		return err;
-	root.broker = fork();
-	if (root.broker == 0)
-		child(program, pair[1], parent);
+	pid = broker_child_start(pair[1]);
 	close(pair[1]);
-	if (root.broker < 0) {
-		root.broker = 0;
+	if (pid < 0) {
 		close(pair[0]);
-		return -errno;
+		return (int)pid;
 	}
-	take_channel(pair[0]);
+	take_channel(&root.next, pid, pair[0]);
 	return 0;
 }
 
-/* Only root may give orders to root, and only one broker at a time. */
+void
+broker_reload(int text)
+{
+	int err;
+
+	if (root.listener >= 0)
+		return; /* its own unit starts another one */
+	if (is_there(&root.next)) {
+		root.reload = true;
+		return;
+	}
+	if (!is_there(&root.serving))
+		return; /* the next one reads the configuration anyhow */
+	err = broker_start();
+	if (err < 0)
+		log_error(err, "starting another broker");
+	else if (text >= 0)
+		root.next.text = fcntl(text, F_DUPFD_CLOEXEC, CONTROL_FD + 1);
+}
+
+/* --- another unit's ------------------------------------------------------- */
+
+/* Whose the socket's file is may give orders. */
+static bool
+is_owner(int fd, struct ucred *peer)
+{
+	struct sockaddr_un un = { .sun_family = AF_UNIX };
+	socklen_t len = sizeof(*peer), unlen = sizeof(un) - 1;
+	struct stat st;
+
+	return getsockopt(fd, SOL_SOCKET, SO_PEERCRED, peer, &len) == 0 &&
+	       getsockname(root.listener, (struct sockaddr *)&un, &unlen) ==
+		   0 &&
+	       un.sun_path[0] == '/' && lstat(un.sun_path, &st) == 0 &&
+	       st.st_uid == peer->uid;
+}
+
+/* Only one may be on its way. */
 void
 broker_accept(void)
 {
 	int fd =
 	    accept4(root.listener, NULL, NULL, SOCK_CLOEXEC | SOCK_NONBLOCK);
-	socklen_t len = sizeof(struct ucred);
 	struct ucred peer = { .uid = (uid_t)-1 };
 
 	if (fd < 0)
 		return;
-	if (getsockopt(fd, SOL_SOCKET, SO_PEERCRED, &peer, &len) < 0 ||
-	    peer.uid != 0 || root.channel >= 0) {
+	if (!is_owner(fd, &peer) || is_there(&root.next)) {
 		log_error(0,
 		    "process %d of user %u: it is no broker, or not "
 		    "the only one",
@@ -140,26 +134,75 @@ broker_accept(void)
 		close(fd);
 		return;
 	}
-	take_channel(fd);
+	take_channel(&root.next, 0, fd);
+}
+
+/* --- from one to the next ------------------------------------------------- */
+
+static void
+hang_up(struct broker_process *b)
+{
+	const int fds[] = { b->channel, b->events, b->text };
+
+	for (size_t i = 0; i < nitems(fds); i++)
+		if (fds[i] >= 0)
+			close(fds[i]);
+	b->channel = b->events = b->text = -1;
+	list_free(b->list, root.list);
+	b->list = NULL;
 }
 
 static void
-hang_up(void)
+promote(void)
 {
-	if (root.channel >= 0)
-		close(steal_fd(&root.channel));
-	if (root.events >= 0)
-		close(steal_fd(&root.events));
+	struct list *old = root.list;
+
+	root.serving = root.next;
+	root.next = none;
+	root.leave_ms = 0;
+	root.list = root.serving.list;
+	root.serving.list = NULL;
+	list_free(old, root.list);
+	runners_change_hands();
+	store_begin();
+	root.serving.ping_ms = now_ms() + PING_MS;
+	orders_serve(&root.serving);
 }
 
 void
-broker_lose(const char *why)
+broker_sealed(struct broker_process *b)
 {
-	if (root.broker > 0 && why != NULL)
-		log_error(0, "broker %d %s: killing it", (int)root.broker, why);
-	hang_up();
-	if (root.broker > 0)
-		kill(root.broker, SIGKILL);
+	b->state = ORDERS_SEALED;
+	if (!is_there(&root.serving)) {
+		promote();
+		return;
+	}
+	root.leave_ms = now_ms() + LEAVE_MS;
+	if (orders_tell(root.serving.events, SPAWN_LEAVE, NULL, NULL, 0) < 0)
+		broker_lose(&root.serving, "cannot be told to leave");
+}
+
+void
+broker_lose(struct broker_process *b, const char *why)
+{
+	if (why != NULL && is_there(b))
+		log_error(0, "broker %d %s: killing it", (int)b->pid, why);
+	hang_up(b);
+	if (b->pid > 0)
+		kill(b->pid, SIGKILL);
+	else if (b == &root.serving && root.next.state == ORDERS_SEALED)
+		promote();
+}
+
+static void
+tell_end(const char *what, int status)
+{
+	if (WIFSIGNALED(status))
+		log_error(
+		    0, "broker: killed by signal %d%s", WTERMSIG(status), what);
+	else
+		log_error(0, "broker: exited with status %d%s",
+		    WEXITSTATUS(status), what);
 }
 
 /* One that never served has told why, or could not; nothing is lost. */
@@ -168,36 +211,63 @@ give_up(int status)
 {
 	root.stopping = true;
 	if (WIFSIGNALED(status))
-		log_error(0, "broker: killed by signal %d before it served",
-		    WTERMSIG(status));
+		tell_end(" before it served", status);
 	if (root.exit_code < 0)
 		root.exit_code = WIFEXITED(status) ? WEXITSTATUS(status) : 1;
 }
 
 static void
-plan_restart(int status)
+plan_restart(void)
 {
 	int64_t wait = RESTART_MS;
 
-	if (WIFSIGNALED(status))
-		log_error(0, "broker: killed by signal %d; sessions go on",
-		    WTERMSIG(status));
-	else
-		log_error(0, "broker: exited with status %d; sessions go on",
-		    WEXITSTATUS(status));
 	for (uint32_t i = 0; i < root.failures && wait < RESTART_MAX_MS; i++)
 		wait *= 2;
 	root.failures++;
 	root.restart_ms = now_ms() + (root.failures > 1 ? wait : 0);
 }
 
+static void
+reap_serving(int status)
+{
+	bool left = root.leave_ms > 0 && WIFEXITED(status);
+
+	if (!left)
+		tell_end("; sessions go on", status);
+	if (root.next.state == ORDERS_SEALED)
+		promote();
+	else if (!root.replaceable)
+		give_up(status);
+	else
+		plan_restart();
+}
+
+/* Why it would not go on it has said itself. */
+static void
+reap_next(bool reload, int status)
+{
+	if (reload) {
+		if (WIFSIGNALED(status))
+			tell_end(" before it served", status);
+		log_error(0, "reload: refused, the configuration stays as it "
+			     "was");
+		return;
+	}
+	if (!root.served)
+		give_up(status);
+	else
+		plan_restart();
+	if (root.served)
+		tell_end("; sessions go on", status);
+}
+
 /* They may wait to be read when it has ended. */
 static void
-hear_last_words(void)
+hear_last_words(struct broker_process *b)
 {
-	struct pollfd heard = { .fd = root.channel, .events = POLLIN };
+	struct pollfd heard = { .fd = b->channel, .events = POLLIN };
 
-	while (root.channel >= 0 && poll(&heard, 1, 0) > 0 && orders_take())
+	while (b->channel >= 0 && poll(&heard, 1, 0) > 0 && orders_take(b))
 		continue;
 }
 
@@ -212,85 +282,127 @@ stop_for(int sig)
 bool
 broker_reap(pid_t pid, int status)
 {
-	if (pid != root.broker)
+	struct broker_process *b =
+	    pid == root.serving.pid ? &root.serving : &root.next;
+	bool reload = b->reload && is_there(&root.serving);
+
+	if (pid <= 0 || pid != b->pid)
 		return false;
-	hear_last_words();
-	root.broker = 0;
-	hang_up();
+	hear_last_words(b);
+	hang_up(b);
+	*b = none;
 	if (root.stopping)
 		return true;
 	/* One that has just begun dies of the signal before it can take it. */
-	if (root.stop_signal != 0)
+	if (root.stop_signal != 0 && !is_there(&root.serving))
 		stop_for(root.stop_signal);
-	else if (!root.served || !root.replaceable)
-		give_up(status);
+	else if (b == &root.serving)
+		reap_serving(status);
 	else
-		plan_restart(status);
+		reap_next(reload, status);
 	return true;
 }
 
+/* --- alive? --------------------------------------------------------------- */
+
 void
-broker_is_alive(void)
+broker_is_alive(struct broker_process *b)
 {
-	root.answer_ms = 0;
-	root.ping_ms = now_ms() + PING_MS;
+	b->answer_ms = 0;
+	b->ping_ms = now_ms() + PING_MS;
 }
 
 static int64_t
-ask(int64_t now)
+ask(struct broker_process *b, int64_t now)
 {
-	if (root.events < 0 && (!root.served || root.listener >= 0))
-		return -1; /* whoever started it sees what it does */
-	if (root.events < 0 && now < root.started_ms + BEGIN_MS)
-		return root.started_ms + BEGIN_MS;
-	if (root.events < 0) {
-		broker_lose("does not begin");
+	if (b->answer_ms > 0 && now < b->answer_ms)
+		return b->answer_ms;
+	if (b->answer_ms > 0) {
+		broker_lose(b, "does not answer");
 		return -1;
 	}
-	if (root.answer_ms > 0 && now < root.answer_ms)
-		return root.answer_ms;
-	if (root.answer_ms > 0) {
-		broker_lose("does not answer");
+	if (now < b->ping_ms)
+		return b->ping_ms;
+	b->answer_ms = now + ANSWER_MS;
+	orders_tell(b->events, SPAWN_PING, NULL, NULL, 0);
+	return b->answer_ms;
+}
+
+/* Whoever started the first one sees what it does. */
+static int64_t
+watch_next(int64_t now)
+{
+	struct broker_process *b = &root.next;
+
+	if (b->channel < 0 || b->state == ORDERS_SEALED || !root.served)
 		return -1;
-	}
-	if (now < root.ping_ms)
-		return root.ping_ms;
-	root.answer_ms = now + ANSWER_MS;
-	orders_tell(root.events, SPAWN_PING, NULL, NULL, 0);
-	return root.answer_ms;
+	if (now < b->started_ms + LIST_MS)
+		return b->started_ms + LIST_MS;
+	broker_lose(b, "does not begin");
+	return -1;
+}
+
+static int64_t
+watch_serving(int64_t now)
+{
+	if (root.leave_ms == 0)
+		return ask(&root.serving, now);
+	if (now < root.leave_ms)
+		return root.leave_ms;
+	root.leave_ms = 0;
+	broker_lose(&root.serving, "does not leave");
+	return -1;
+}
+
+static int64_t
+start_when_due(int64_t now)
+{
+	int err;
+
+	if (now < root.restart_ms)
+		return root.restart_ms;
+	err = broker_start();
+	if (err == 0)
+		return -1;
+	log_error(err, "starting the broker");
+	root.restart_ms = now + RESTART_MAX_MS;
+	return root.restart_ms;
 }
 
 int64_t
 broker_watch(int64_t now)
 {
-	int err;
+	int64_t first, second;
 
 	if (root.stopping)
 		return -1;
-	if (root.channel >= 0)
-		return ask(now);
-	if (root.broker > 0 || root.listener >= 0)
-		return -1;
-	if (now < root.restart_ms)
-		return root.restart_ms;
-	err = broker_start();
-	if (err < 0) {
-		log_error(err, "starting the broker");
-		root.restart_ms = now + RESTART_MAX_MS;
-		return root.restart_ms;
+	if (root.reload && !is_there(&root.next)) {
+		root.reload = false;
+		broker_reload(-1);
 	}
-	return -1;
+	if (!is_there(&root.serving) && !is_there(&root.next) &&
+	    root.listener < 0)
+		return start_when_due(now);
+	first = root.serving.channel >= 0 ? watch_serving(now) : -1;
+	second = watch_next(now);
+	return first < 0 || (second >= 0 && second < first) ? second : first;
 }
 
 void
 broker_signal(int sig)
 {
-	if (root.broker > 0) {
-		root.stop_signal = sig == SIGHUP ? root.stop_signal : sig;
-		kill(root.broker, sig);
+	pid_t pid = broker_any();
+
+	if (sig == SIGHUP) {
+		broker_reload(-1);
 		return;
 	}
-	if (sig == SIGHUP)
-		return; /* the next one reads the configuration anyhow */
+	if (pid > 0 && pid != root.next.pid && is_there(&root.next))
+		broker_lose(&root.next, NULL);
+	if (pid > 0) {
+		root.stop_signal = sig;
+		kill(pid, sig);
+		return;
+	}
 	stop_for(sig);
 }

@@ -16,6 +16,7 @@
 #include <time.h>
 #include <unistd.h>
 
+#include "broker_child.h"
 #include "child.h"
 #include "children.h"
 #include "descriptors.h"
@@ -35,8 +36,8 @@
 #define TELL_AGAIN_MS 20   /* while the broker has no room for events */
 
 struct root root = { .listener = -1,
-	.channel = -1,
-	.events = -1,
+	.serving = { .channel = -1, .events = -1, .text = -1 },
+	.next = { .channel = -1, .events = -1, .text = -1 },
 	.exit_code = -1,
 	.replaceable = true };
 
@@ -63,8 +64,9 @@ is_older(pid_t pid)
 static bool
 is_ours(pid_t pid)
 {
-	return pid == root.broker || is_older(pid) || sweep_has(pid) ||
-	       reexec_has(pid) || runners_have(pid);
+	return pid == root.serving.pid || pid == root.next.pid ||
+	       is_older(pid) || sweep_has(pid) || reexec_has(pid) ||
+	       runners_have(pid);
 }
 
 /* Killing one orphan may hand over its children; each arrives with a
@@ -108,12 +110,14 @@ end_orphans(void)
 static void
 reap(void)
 {
+	const pid_t brokers[] = { root.serving.pid, root.next.pid };
 	int status;
 
 	sweep_reap_all();
-	if (root.broker > 0 &&
-	    waitpid(root.broker, &status, WNOHANG) == root.broker)
-		broker_reap(root.broker, status);
+	for (size_t i = 0; i < nitems(brokers); i++)
+		if (brokers[i] > 0 &&
+		    waitpid(brokers[i], &status, WNOHANG) == brokers[i])
+			broker_reap(brokers[i], status);
 	/* What the version before this one has left of dispose(). */
 	while (waitpid(-1, NULL, __WCLONE | WNOHANG) > 0)
 		continue;
@@ -177,23 +181,30 @@ next_timeout(int64_t now)
 }
 
 static void
+hear(struct broker_process *b, const struct pollfd *ready)
+{
+	if (ready->revents != 0 && b->channel == ready->fd && !orders_take(b))
+		broker_lose(b, NULL);
+}
+
+static void
 serve(int signals)
 {
 	while (!root.stopping) {
 		int timeout = next_timeout(now_ms());
 		/* Of this turn: the timeout may have brought another broker. */
 		struct pollfd ready[] = { { .fd = signals, .events = POLLIN },
-			{ .fd = root.channel, .events = POLLIN },
+			{ .fd = root.serving.channel, .events = POLLIN },
 			{ .fd = log_relay_fd(), .events = POLLIN },
-			{ .fd = root.listener, .events = POLLIN } };
+			{ .fd = root.listener, .events = POLLIN },
+			{ .fd = root.next.channel, .events = POLLIN } };
 
 		if (root.stopping ||
 		    (poll(ready, nitems(ready), timeout) < 0 && errno != EINTR))
 			break;
 		take_signals(signals);
-		if (ready[1].revents != 0 && root.channel == ready[1].fd &&
-		    !orders_take())
-			broker_lose(NULL);
+		hear(&root.serving, &ready[1]);
+		hear(&root.next, &ready[4]);
 		if (ready[3].revents != 0)
 			broker_accept();
 	}
@@ -205,16 +216,21 @@ end(void)
 {
 	int64_t until = now_ms() + LAST_WORDS_MS;
 	const struct timespec pause = { .tv_nsec = 1000000 };
-	pid_t broker = root.broker;
+	pid_t broker;
 
 	runners_kill_all();
-	while (broker > 0 && waitpid(broker, NULL, WNOHANG) == 0) {
+	for (; (broker = broker_any()) > 0; nanosleep(&pause, NULL)) {
+		if (waitpid(broker, NULL, WNOHANG) != 0) {
+			*(broker == root.serving.pid ? &root.serving.pid
+						     : &root.next.pid) = 0;
+			continue;
+		}
 		log_flush();
 		if (now_ms() >= until)
 			kill(broker, SIGKILL);
-		nanosleep(&pause, NULL);
 	}
-	root.broker = 0;
+	list_free(root.list, NULL);
+	list_free(root.next.list, NULL);
 	runners_clear();
 	end_orphans();
 	if (root.begun)
@@ -223,31 +239,35 @@ end(void)
 }
 
 static int
-open_runner(void)
+open_programs(void)
 {
 	char missing[PATH_MAX];
+	int err = programs_open(&root.programs, missing);
 
-	root.runner = programs_open_one(INSTALLED_RUNNER, missing);
-	if (root.runner < 0)
-		fprintf(
-		    stderr, "execd: %s: %s\n", missing, strerror(-root.runner));
-	return root.runner;
+	if (err < 0)
+		fprintf(stderr, "execd: %s: %s\n", missing, strerror(-err));
+	return err;
 }
 
-/* A broker and the runners that it starts are of one version: that which is
- * installed when it begins. */
+/* A broker and the programs that it has started are of one version: that which
+ * is installed when it begins. */
 void
-root_renew_runner(void)
+root_renew_programs(void)
 {
+	const int old[] = { root.programs.frontend, root.programs.runner,
+		root.programs.http, root.programs.keys };
 	char missing[PATH_MAX];
-	int fd = programs_open_one(INSTALLED_RUNNER, missing);
+	struct programs next;
+	int err = programs_open(&next, missing);
 
-	if (fd < 0) {
-		log_error(fd, "%s: runners are of the version before", missing);
+	if (err < 0) {
+		log_error(
+		    err, "%s: programs are of the version before", missing);
 		return;
 	}
-	close(root.runner);
-	root.runner = fd;
+	for (size_t i = 0; i < nitems(old); i++)
+		close(old[i]);
+	root.programs = next;
 }
 
 /* The first broker has them; the client of stdio is nobody else's. */
@@ -269,29 +289,38 @@ go_on(void)
 {
 	if (root.begun)
 		log_never_block();
-	if (root.channel >= 0 && root.state != ORDERS_NEW &&
-	    root.spoken != SPAWN_VERSION)
-		broker_lose("is of another version");
+	if (root.serving.channel >= 0 && root.serving.spoken != SPAWN_VERSION)
+		broker_lose(&root.serving, "is of another version");
 	reap();
 }
 
+static void
+save_broker(struct saved *s, struct broker_process *b)
+{
+	SAVE(s, b->pid);
+	saved_fd(s, &b->channel);
+	saved_fd(s, &b->events);
+	SAVE(s, b->state);
+	SAVE(s, b->spoken);
+	SAVE(s, b->ping_ms);
+	SAVE(s, b->answer_ms);
+}
+
+/* A broker that still makes its list is none of the next version's. */
 void
 root_save(struct saved *s)
 {
-	saved_fd(s, &root.runner);
+	saved_fd(s, &root.programs.frontend);
+	saved_fd(s, &root.programs.runner);
+	saved_fd(s, &root.programs.http);
+	saved_fd(s, &root.programs.keys);
 	saved_fd(s, &root.listener);
-	saved_fd(s, &root.channel);
-	saved_fd(s, &root.events);
-	SAVE(s, root.broker);
-	SAVE(s, root.state);
-	SAVE(s, root.spoken);
+	save_broker(s, &root.serving);
+	list_save(s, &root.list);
 	SAVE(s, root.begun);
 	SAVE(s, root.served);
 	SAVE(s, root.replaceable);
 	SAVE(s, root.restart_ms);
-	SAVE(s, root.started_ms);
-	SAVE(s, root.ping_ms);
-	SAVE(s, root.answer_ms);
 	SAVE(s, root.failures);
 	for (size_t i = 0; i < nitems(root.older); i++)
 		SAVE(s, root.older[i]);
@@ -362,7 +391,12 @@ main(int argc, char **argv)
 		    stderr);
 		return 2;
 	}
-	if (!resumed && open_runner() < 0)
+	if (argc > 1 &&
+	    (strcmp(argv[1], "doctor") == 0 || strcmp(argv[1], "ctl") == 0)) {
+		broker_child_become();
+		return 1;
+	}
+	if (!resumed && open_programs() < 0)
 		return 1;
 	descriptors_raise(UINT64_MAX);
 	err = begin(&signals, resumed);

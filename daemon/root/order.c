@@ -54,13 +54,13 @@ read_list(struct spawn_order *o, const void *data, size_t len)
 }
 
 int
-order_read(struct spawn_order *o, const struct control_start *start, int list)
+order_read(struct spawn_order *o, const struct control_user *who, int list)
 {
 	struct stat st;
 	void *data;
 	int err;
 
-	*o = (struct spawn_order){ .start = *start };
+	*o = (struct spawn_order){ .who = *who };
 	/* A file that can shrink would be the end of who maps it. */
 	if (fcntl(list, F_GET_SEALS) < 0 ||
 	    !(fcntl(list, F_GET_SEALS) & F_SEAL_SHRINK) ||

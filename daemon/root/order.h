@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: ISC */
 /*
- * An order of the broker's to start a program as a user: control_start, and a
+ * An order of the broker's to start a program as a user: control_user, and a
  * list of what has no fixed length. The list is a file in memory, as buf.h
  * writes it: u32 count, as many u32 group ids, u32 count, as many strings of
  * the environment.
@@ -19,7 +19,7 @@
 #define ORDER_VARIABLE_MAX (128u << 10) /* MAX_ARG_STRLEN of execve(2) */
 
 struct spawn_order {
-	struct control_start start;
+	struct control_user who;
 	gid_t *gids;
 	size_t ngids;
 	char **env; /* ends with NULL */
@@ -27,8 +27,7 @@ struct spawn_order {
 
 /* Reads the list, which stays the caller's. 0; or -EBADMSG, or -E2BIG over the
  * limits above, and nothing is to be cleared. */
-int order_read(
-    struct spawn_order *o, const struct control_start *start, int list);
+int order_read(struct spawn_order *o, const struct control_user *who, int list);
 void order_clear(struct spawn_order *o);
 
 #endif

@@ -160,7 +160,7 @@ quota_controllers(void)
 
 /* Without which its limits are none. */
 static unsigned
-needed_by(const struct control_start *s)
+needed_by(const struct control_user *s)
 {
 	return (s->session_processes ? CGROUP_COUNTS_PIDS : 0) |
 	       (s->session_memory_bytes ? CGROUP_COUNTS_MEMORY : 0) |
@@ -279,7 +279,7 @@ quota_open_joins(const struct cgroup *session, int joins[CGROUP_HIERARCHIES])
 }
 
 int
-quota_for(const struct control_start *s, struct cgroup *c)
+quota_for(const struct control_user *s, const char *group, struct cgroup *c)
 {
 	const struct cgroup_limits limits = {
 		.pids = s->session_processes ? s->session_processes
@@ -291,7 +291,7 @@ quota_for(const struct control_start *s, struct cgroup *c)
 	*c = (struct cgroup)CGROUP_NONE;
 	if (needed_by(s) & ~controllers)
 		return -EOPNOTSUPP;
-	return quota_open(s->group, s->uid, s->gid, &limits,
+	return quota_open(group, s->uid, s->gid, &limits,
 	    s->session_cpu_percent > 0 || s->limits_command_cpu, c);
 }
 

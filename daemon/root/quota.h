@@ -33,7 +33,8 @@ int quota_open_joins(
  * are the caller's; there are none where the host has none. 0 with all limits
  * in force that quota_controllers() can hold, or -errno: -EOPNOTSUPP the host
  * cannot hold it to that. */
-int quota_for(const struct control_start *start, struct cgroup *c);
+int quota_for(
+    const struct control_user *user, const char *group, struct cgroup *c);
 
 struct saved;
 void quota_save(struct saved *s);

@@ -33,6 +33,7 @@
 static pid_t checker;	 /* the process that was asked; 0: none */
 static int program = -1; /* what it executed, and this one will */
 static int64_t until_ms; /* time for its answer */
+static bool agreed;	 /* it can take over */
 
 static void
 refuse(int err, const char *why)
@@ -120,9 +121,10 @@ reexec_ask(void)
 	pid_t parent = getpid();
 	_cleanup_close_ int state = -1;
 
-	if (checker > 0 || root.stopping) {
-		log_info("re-exec: not now, %s",
-		    checker > 0 ? "it is under way" : "everything ends");
+	if (checker > 0 || agreed || root.stopping) {
+		log_info("re-exec: not now, %s", checker > 0 || agreed
+						     ? "it is under way"
+						     : "everything ends");
 		return;
 	}
 	program = programs_open_self();
@@ -198,7 +200,7 @@ reexec_reap(void)
 		return;
 	}
 	if (WIFEXITED(status) && WEXITSTATUS(status) == REEXEC_YES) {
-		take_over();
+		agreed = true;
 		return;
 	}
 	snprintf(why, sizeof(why), "the installed execd %s %d",
@@ -210,6 +212,11 @@ reexec_reap(void)
 int64_t
 reexec_watch(int64_t now)
 {
+	/* The list of a broker that is on its way is not in the state. */
+	if (agreed && root.next.pid == 0 && root.next.channel < 0) {
+		agreed = false;
+		take_over();
+	}
 	if (checker == 0)
 		return -1;
 	if (now < until_ms)

@@ -26,6 +26,8 @@ struct kept {
 	struct table_node by_pid; /* pids */
 	pid_t pid;
 	int control_fd; /* the broker's end of its control channel */
+	bool program;	/* no runner, but the broker's helper, */
+	bool orphan;	/* which nobody asks for any more */
 	bool told;	/* of its end */
 	struct control_kept what;
 };
@@ -50,7 +52,8 @@ runners_groups_made(void)
 }
 
 static void
-keep(pid_t pid, int control_fd, const struct control_start *start)
+keep(pid_t pid, int control_fd, const struct control_user *who,
+    const struct control_start *start)
 {
 	struct kept *k = xcalloc(1, sizeof(*k));
 
@@ -60,11 +63,11 @@ keep(pid_t pid, int control_fd, const struct control_start *start)
 		log_warn(-errno, "runner %d: no broker to come can reach it",
 		    (int)pid);
 	k->what.pid = (uint32_t)pid;
-	k->what.uid = start->uid;
+	k->what.uid = who->uid;
 	memcpy(k->what.group, start->group, sizeof(k->what.group));
 	memcpy(
 	    k->what.session_id, start->session_id, sizeof(k->what.session_id));
-	memcpy(k->what.name, start->name, sizeof(k->what.name));
+	memcpy(k->what.name, who->name, sizeof(k->what.name));
 	TAILQ_INSERT_TAIL(&runners, k, link);
 	table_insert(&pids, &k->by_pid, (uint64_t)pid);
 }
@@ -75,6 +78,8 @@ save_one(struct saved *s, struct kept *k)
 	SAVE(s, k->pid);
 	saved_fd(s, &k->control_fd);
 	SAVE(s, k->told);
+	SAVE(s, k->program);
+	SAVE(s, k->orphan);
 	SAVE(s, k->what.uid);
 	saved_text(s, k->what.group, sizeof(k->what.group));
 	saved_text(s, k->what.session_id, sizeof(k->what.session_id));
@@ -105,48 +110,49 @@ runners_save(struct saved *s)
 
 /* Its pid, or -errno with the step that failed. */
 static pid_t
-run(const struct spawn_order *o, int control_fd, struct cgroup *cgroup,
-    const char **step)
+run(const struct spawn_order *o, const char *group, int control_fd,
+    struct cgroup *cgroup, const char **step)
 {
 	int joins[CGROUP_HIERARCHIES], err;
 	pid_t pid;
 
 	*step = "making the session's control group";
-	err = quota_for(&o->start, cgroup);
+	err = quota_for(&o->who, group, cgroup);
 	if (err < 0)
 		return err;
 	err = quota_open_joins(cgroup, joins);
 	pid = err;
 	if (err == 0) {
 		*step = "starting the runner";
-		pid = spawn_runner(root.runner, o, control_fd, joins);
+		pid = spawn_runner(
+		    root.programs.runner, o, group, control_fd, joins);
 		cgroup_close_joins(joins);
 	}
 	if (pid < 0) {
 		cgroup_close(cgroup);
-		quota_close(o->start.group);
+		quota_close(group);
 	}
 	return pid;
 }
 
 void
-runners_start(const struct spawn_order *o, int control_fd, int kept_fd,
-    struct control_runner_started *answer, int dirs[CONTROL_FDS_MAX],
-    size_t *ndirs)
+runners_start(const struct spawn_order *o, const struct control_start *start,
+    int control_fd, int kept_fd, struct control_runner_started *answer,
+    int dirs[CONTROL_FDS_MAX], size_t *ndirs)
 {
 	struct cgroup cgroup = CGROUP_NONE;
 	const char *step;
 	pid_t pid;
 
 	*ndirs = 0;
-	note_group(o->start.group);
-	pid = run(o, control_fd, &cgroup, &step);
+	note_group(start->group);
+	pid = run(o, start->group, control_fd, &cgroup, &step);
 	snprintf(answer->step, sizeof(answer->step), "%s", step);
 	if (pid < 0) {
 		answer->error = (uint32_t)-pid;
 		return;
 	}
-	keep(pid, kept_fd, &o->start);
+	keep(pid, kept_fd, &o->who, start);
 	answer->pid = (uint32_t)pid;
 	*ndirs = cgroup_put(&cgroup, &answer->cgroups, dirs);
 }
@@ -157,7 +163,7 @@ runners_at(uint32_t index, struct control_kept *kept, int *fd)
 	struct kept *k;
 
 	TAILQ_FOREACH (k, &runners, link)
-		if (index-- == 0)
+		if (!k->program && index-- == 0)
 			break;
 	if (k == NULL)
 		return;
@@ -208,7 +214,8 @@ forget(struct kept *k)
 {
 	while (waitpid(k->pid, NULL, 0) < 0 && errno == EINTR)
 		continue;
-	quota_close(k->what.group);
+	if (!k->program)
+		quota_close(k->what.group);
 	if (k->control_fd >= 0)
 		close(k->control_fd);
 	TAILQ_REMOVE(&runners, k, link);
@@ -221,7 +228,7 @@ runners_forget(pid_t pid)
 {
 	struct kept *k = find(pid);
 
-	if (k == NULL || !k->told)
+	if (k == NULL || !k->told || k->orphan)
 		return -ENOENT;
 	forget(k);
 	return 0;
@@ -250,9 +257,31 @@ tell_exit(struct kept *k, bool *full)
 		return false;
 	s.status = (uint32_t)(info.si_code == CLD_EXITED ? info.si_status << 8
 							 : info.si_status);
-	err = orders_tell(root.events, SPAWN_EXITED, &s, NULL, 0);
+	err = orders_tell(root.serving.events, SPAWN_EXITED, &s, NULL, 0);
 	*full = err == -EAGAIN;
 	return err == 0;
+}
+
+static bool
+has_ended(const struct kept *k)
+{
+	siginfo_t info = { 0 };
+
+	return waitid(P_PID, (id_t)k->pid, &info,
+		   WEXITED | WNOHANG | WNOWAIT) == 0 &&
+	       info.si_pid != 0;
+}
+
+static void
+forget_orphans(void)
+{
+	struct kept *k, *next;
+
+	for (k = TAILQ_FIRST(&runners); k != NULL; k = next) {
+		next = TAILQ_NEXT(k, link);
+		if (k->orphan && has_ended(k))
+			forget(k);
+	}
 }
 
 bool
@@ -261,19 +290,36 @@ runners_tell_exits(void)
 	bool full = false;
 	struct kept *k;
 
-	if (root.events < 0)
+	forget_orphans();
+	if (root.serving.events < 0)
 		return true;
 	TAILQ_FOREACH (k, &runners, link)
-		if (!k->told && !full)
+		if (!k->told && !k->orphan && !full)
 			k->told = tell_exit(k, &full);
 	return !full;
 }
 
 void
-runners_tell_again(void)
+runners_change_hands(void)
 {
 	struct kept *k;
 
-	TAILQ_FOREACH (k, &runners, link)
+	TAILQ_FOREACH (k, &runners, link) {
 		k->told = false;
+		k->orphan = k->program;
+		if (k->orphan)
+			kill(k->pid, SIGKILL);
+	}
+}
+
+void
+runners_keep_program(pid_t pid)
+{
+	struct kept *k = xcalloc(1, sizeof(*k));
+
+	k->pid = pid;
+	k->control_fd = -1;
+	k->program = true;
+	TAILQ_INSERT_TAIL(&runners, k, link);
+	table_insert(&pids, &k->by_pid, (uint64_t)pid);
 }

@@ -17,8 +17,8 @@
 #include "buf.h"
 
 /* Raised with each change of any list of fields. */
-#define SAVED_VERSION 1
-#define SAVED_OLDEST  1 /* that this program reads */
+#define SAVED_VERSION 2
+#define SAVED_OLDEST  2 /* that this program reads */
 
 enum saved_mode {
 	SAVED_WRITE,

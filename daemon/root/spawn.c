@@ -26,7 +26,7 @@
 /* What the operator allows every process of the session. An ordinary user's
  * execd cannot raise what it has itself; that is not silent. */
 static void
-limit_resources(const struct control_start *s)
+limit_resources(const struct control_user *s)
 {
 	const struct {
 		const char *key;
@@ -57,7 +57,7 @@ limit_resources(const struct control_start *s)
 static void
 become_user(const struct spawn_order *o)
 {
-	drop_to_user(o->start.uid, o->start.gid, o->gids, o->ngids);
+	drop_to_user(o->who.uid, o->who.gid, o->gids, o->ngids);
 	/* Nor a core file. */
 	drop_visibility();
 	if (chdir("/") < 0)
@@ -69,19 +69,19 @@ become_user(const struct spawn_order *o)
 #define TITLE_MAX (CONTROL_GROUP_MAX + CONTROL_IDENTITY_MAX + 32)
 
 static char *
-put_title(char title[TITLE_MAX], const struct control_start *s)
+put_title(char title[TITLE_MAX], const struct spawn_order *o, const char *group)
 {
 	snprintf(title, TITLE_MAX, "execd-runner: session %s of %s",
-	    s->group + strlen(SESSION_GROUP_PREFIX), s->name);
+	    group + strlen(SESSION_GROUP_PREFIX), o->who.name);
 	return title;
 }
 
 static void __attribute__((noreturn))
-runner_child(int program_fd, const struct spawn_order *o, int control_fd,
-    const int joins[CGROUP_HIERARCHIES], bool root)
+runner_child(int program_fd, const struct spawn_order *o, const char *group,
+    int control_fd, const int joins[CGROUP_HIERARCHIES], bool root)
 {
 	char title[TITLE_MAX];
-	char *argv[] = { put_title(title, &o->start), NULL };
+	char *argv[] = { put_title(title, o, group), NULL };
 	const char *step;
 	int err;
 
@@ -90,13 +90,13 @@ runner_child(int program_fd, const struct spawn_order *o, int control_fd,
 	err = cgroup_join(joins, false);
 	if (err < 0)
 		log_fatal_errno(
-		    err, "runner for %s: its control group", o->start.name);
+		    err, "runner for %s: its control group", o->who.name);
 	if (root && (err = namespaces_enter(&step)) < 0)
-		log_fatal_errno(err, "runner for %s: %s", o->start.name, step);
+		log_fatal_errno(err, "runner for %s: %s", o->who.name, step);
 	child_place(program_fd, control_fd);
-	limit_resources(&o->start);
-	if (o->start.umask != UMASK_UNSET)
-		umask((mode_t)o->start.umask);
+	limit_resources(&o->who);
+	if (o->who.umask != UMASK_UNSET)
+		umask((mode_t)o->who.umask);
 	if (root)
 		become_user(o);
 	/* After the drop: a change of credentials clears it. The kernel then
@@ -107,15 +107,51 @@ runner_child(int program_fd, const struct spawn_order *o, int control_fd,
 }
 
 pid_t
-spawn_runner(int program_fd, const struct spawn_order *o, int control_fd,
-    const int joins[CGROUP_HIERARCHIES])
+spawn_runner(int program_fd, const struct spawn_order *o, const char *group,
+    int control_fd, const int joins[CGROUP_HIERARCHIES])
 {
 	bool root = geteuid() == 0;
 	pid_t pid = namespaces_fork(root);
 
 	if (pid == 0)
-		runner_child(program_fd, o, control_fd, joins, root);
+		runner_child(program_fd, o, group, control_fd, joins, root);
 	return pid;
+}
+
+/* The program becomes the user itself, before it reads anything: until then it
+ * needs root to leave the file system. */
+static void __attribute__((noreturn))
+program_child(int program_fd, enum control_program_kind kind,
+    const struct control_seal *seal, int control_fd)
+{
+	static const char *const names[] = { "execd-frontend", "execd-keys" };
+	char user[CHILD_USER_MAX];
+	char *argv[] = { (char *)(uintptr_t)names[kind], NULL, NULL, NULL };
+	char *env[3] = { NULL };
+	int n = 0;
+
+	if (seal->debug && kind == PROGRAM_OF_STRANGERS)
+		env[n++] = (char *)(uintptr_t) "EXECD_DEBUG=1";
+	child_put_journal(env + n);
+	child_reset_signals();
+	setsid();
+	if (geteuid() == 0) {
+		child_set_groups(NULL, 0);
+		argv[1] = (char *)(uintptr_t) "--user";
+		argv[2] = child_user(user, seal->uid, seal->gid);
+	}
+	child_exec(program_fd, control_fd, argv, env);
+}
+
+pid_t
+spawn_program(int program_fd, enum control_program_kind kind,
+    const struct control_seal *seal, int control_fd)
+{
+	pid_t pid = fork();
+
+	if (pid == 0)
+		program_child(program_fd, kind, seal, control_fd);
+	return pid < 0 ? -errno : pid;
 }
 
 int

@@ -93,7 +93,7 @@ child(int program, const struct spawn_order *o, int list)
 	child_reset_signals();
 	child_place(program, list);
 	if (geteuid() == 0) {
-		drop_to_user(o->start.uid, o->start.gid, o->gids, o->ngids);
+		drop_to_user(o->who.uid, o->who.gid, o->gids, o->ngids);
 		drop_visibility();
 	}
 	child_run(argv, none);
@@ -102,13 +102,13 @@ child(int program, const struct spawn_order *o, int list)
 void
 sweep_start(int program, const struct spawn_order *o, int list)
 {
-	struct sweep *s = find_slot(o->start.uid);
+	struct sweep *s = find_slot(o->who.uid);
 	pid_t pid = s != NULL ? fork() : -1;
 
 	if (pid == 0)
 		child(program, o, list);
 	if (pid > 0)
-		*s = (struct sweep){ pid, o->start.uid, now_ms() };
+		*s = (struct sweep){ pid, o->who.uid, now_ms() };
 	else
 		log_error(s != NULL ? -errno : -EAGAIN,
 		    "sweeping what a session left behind");

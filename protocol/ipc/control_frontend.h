@@ -25,8 +25,6 @@ enum listener_kind {
 
 /* Everything that the front-end needs. It opens nothing itself. */
 struct control_configure {
-	uint32_t uid, gid; /* only if `drop`: the user to become */
-	bool drop;	   /* root mode */
 	/* bits: for which enum tls_helper a channel comes along */
 	uint8_t helpers;
 	uint32_t ping_interval_ms;

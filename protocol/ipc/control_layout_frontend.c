@@ -6,9 +6,6 @@
 #include "control_layout.h"
 
 static const struct field configure_fields[] = {
-	FIELD(FIELD_U32, control_configure, uid),
-	FIELD(FIELD_U32, control_configure, gid),
-	FIELD(FIELD_BOOL, control_configure, drop),
 	FIELD(FIELD_U8, control_configure, helpers),
 	FIELD(FIELD_U32, control_configure, ping_interval_ms),
 	FIELD(FIELD_U32, control_configure, pong_deadline_ms),

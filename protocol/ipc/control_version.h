@@ -16,9 +16,9 @@
 #ifndef CONTROL_VERSION_H
 #define CONTROL_VERSION_H
 
-#define SPAWN_VERSION 1 /* broker and root */
+#define SPAWN_VERSION 2 /* broker and root */
 /* broker and front-end; also the front-end's helpers */
-#define FRONTEND_VERSION 1
+#define FRONTEND_VERSION 2
 #define RUNNER_VERSION	 1 /* broker and runner */
 #define RUNNER_OLDEST	 1
 

@@ -50,7 +50,15 @@ union payload {
 	struct control_verified verified;
 	struct control_start start;
 	struct control_runner_started runner_started;
-	struct control_userns userns;
+	struct control_begin begin;
+	struct control_trusted trusted;
+	struct control_found found;
+	struct control_place place;
+	struct control_user user;
+	struct control_seal seal;
+	struct control_number number;
+	struct control_program program;
+	struct control_record record;
 	struct control_spawn_error spawn_error;
 	struct control_spawn_ready spawn_ready;
 	struct control_next next;

@@ -25,7 +25,7 @@ def string(s):
 
 
 def ready():
-    return u32(READY) + u32(1) + bytes([1, 1, 1, 1])
+    return u32(READY) + u32(2) + bytes([1, 1, 1, 1])
 
 
 def authenticate(conn, listener=0, kind=0, voucher=None):

@@ -17,8 +17,8 @@ from execd_client import Closed
 
 
 def helper(server, name):
-    """The newest of the broker's children of that name."""
-    pid = server.broker
+    """The newest of root's children of that name."""
+    pid = server.pid
     children = pathlib.Path(f"/proc/{pid}/task/{pid}/children").read_text().split()
     found = [int(p) for p in children if pathlib.Path(f"/proc/{p}/comm").read_text() == f"{name}\n" and is_alive(p)]
     return found[-1] if found else None
@@ -188,7 +188,7 @@ def can_connect(s, world, base):
 def test_a_reload_brings_another_list(world):
     bob, eve = world.issue("bob"), world.issue("eve")
     s = world.start(f"certificate-sha256 = {fingerprint(bob)} {fingerprint(eve)}\n")
-    c = s.connect(tls=world.client(bob)).ready()
+    s.connect(tls=world.client(bob)).ready()
     assert can_connect(s, world, eve)
     world.middle.revoke(bob)
     world.crl.write_text(world.root.crl() + world.middle.crl())
@@ -196,7 +196,8 @@ def test_a_reload_brings_another_list(world):
     s.reload(s.path.read_text(), "another certificate, key, client CA or CRL")
     poll(lambda: not can_connect(s, world, bob), what="the new list")
     assert can_connect(s, world, eve)
-    assert c.run("x", ["/bin/echo", "still"]).stdout == "still\n", "what runs goes on"
+    c = s.connect(tls=world.client(eve)).ready()
+    assert c.run("x", ["/bin/echo", "still"]).stdout == "still\n", "others go on"
     world.crl.write_text("no list\n")
     s.reload(s.path.read_text(), f"{world.crl}: holds no PEM revocation list")
     assert can_connect(s, world, eve) and not can_connect(s, world, bob), "the one before counts"
@@ -267,6 +268,7 @@ def test_another_certificate_process_takes_over(world):
     poll(lambda: helper(s, "execd-certs") not in (None, old))
     poll(lambda: can_connect(s, world, bob), what="TLS handshakes")
     poll(lambda: not is_alive(keys), what="end of the old key process")
+    c = s.connect(tls=world.client(bob)).ready(resumeSessionId=c.session_id)
     assert c.run("x", ["/bin/echo", "still"]).stdout == "still\n"
 
 

@@ -63,19 +63,19 @@ def test_a_key_process_that_hangs(secure, authority):
     """Handshakes wait for it in the front-end: all of them together once, and for two seconds."""
     s = secure()
     s.connect(tls=authority.client(), token="t").ready()
-    keys = child(s.broker, "execd-keys")
+    keys = child(s.pid, "execd-keys")
     os.kill(keys, signal.SIGSTOP)
     took = wait_served(lambda: s.connect(tls=authority.client(), token="t").ready(), BOUND)
     s.wait_log(f"key process {keys}: does not answer: killing it")
     assert took < 8, f"clients waited {took:.1f} s"
-    poll(lambda: child(s.broker, "execd-keys") != keys, what="another one")
+    poll(lambda: child(s.pid, "execd-keys") != keys, what="another one")
 
 
 def test_a_certificate_process_that_hangs(world):
     bob = world.issue("bob")
     s = world.start(f"certificate-sha256 = {fingerprint(bob)}\n")
     s.connect(tls=world.client(bob)).ready()
-    old = child(s.broker, "execd-certs")
+    old = child(s.pid, "execd-certs")
     os.kill(old, signal.SIGSTOP)
     took = wait_served(lambda: s.connect(tls=world.client(bob)).ready(), BOUND)
     s.wait_log(f"certificate process {old}: does not answer: killing it")

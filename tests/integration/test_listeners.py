@@ -117,6 +117,9 @@ def test_a_reload_opens_closes_and_keeps(configured, user, directory):
     a, b = ready(s, one), ready(s, two)
     s.reload(first + f"[listener three]\naddress = unix:{directory}/three\n" + identity(user), "[listener two]: gone")
     poll(lambda: (directory / "three").exists() and not (directory / "two").exists())
+    for gone in (a, b):
+        gone.wait_closed()
+    a, b = (s.connect(one, token="t").ready(resumeSessionId=x.session_id) for x in (a, b))
     c = ready(s, one)
     ready(s, f"unix:{directory}/three")
     for still in (a, b, c):
@@ -253,7 +256,7 @@ def test_systemd_is_told(mode, user, directory):
         assert told(note).startswith(b"READY=1")
         child.send_signal(signal.SIGHUP)
         assert told(note).startswith(b"RELOADING=1\nMONOTONIC_USEC=")
-        assert told(note) == b"READY=1"
+        assert told(note).startswith(b"READY=1")
         for _ in range(3):
             assert note.recv(1000) == b"WATCHDOG=1"
     finally:

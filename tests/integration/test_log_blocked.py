@@ -78,7 +78,7 @@ def unread(mode, user, directory, request):
 
 def frontend_of(pid):
     """Of the broker of that execd; 0 between two of them."""
-    found = [f for b in children_named(pid, "execd-broker") for f in children_named(b, "execd-frontend")]
+    found = children_named(pid, "execd-frontend")
     return found[0] if found else 0
 
 

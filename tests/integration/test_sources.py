@@ -183,10 +183,12 @@ def test_waiting_in_vain(configured, user):
 
 def test_a_reload_while_some_wait(configured, user):
     s = configured(configuration(user, SILENT))
-    silent = [dial(s.url, source="127.0.0.2") for _ in range(4)]
-    silent[3].sendall(upgrade("Authorization: Bearer t\r\n"))
+    waiting = [dial(s.url, source="127.0.0.2") for _ in range(4)]
     s.reload(configuration(user, SILENT.replace("= 4", "= 40")), "max-unauthenticated: 40, was 4")
-    assert silent[3].recv(100).startswith(b"HTTP/1.1 101 ")
+    s.wait_log("serving", timeout=10)
+    silent = waiting + [dial(s.url, source="127.0.0.2") for _ in range(8)]
+    silent[-1].sendall(upgrade("Authorization: Bearer t\r\n"))
+    assert silent[-1].recv(100).startswith(b"HTTP/1.1 101 ")
     for x in silent:
         x.close()
 

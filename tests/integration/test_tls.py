@@ -207,7 +207,7 @@ def memory_has(pid, needles):
 
 
 def key_process(server):
-    pid = server.broker
+    pid = server.pid
     children = pathlib.Path(f"/proc/{pid}/task/{pid}/children").read_text().split()
     found = [int(p) for p in children if pathlib.Path(f"/proc/{p}/comm").read_text() == "execd-keys\n" and is_alive(p)]
     return found[-1] if found else None
@@ -286,6 +286,7 @@ def test_a_reload_brings_another_certificate(secure, authority, user):
         return c.sock.getpeercert(True) != before
 
     poll(changed)
+    a = s.connect(tls=authority.client(), token="t").ready(resumeSessionId=a.session_id)
     assert a.run("x", ["/bin/echo", "still"]).stdout == "still\n"
 
 

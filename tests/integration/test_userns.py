@@ -287,7 +287,7 @@ def test_a_watching_channel_ends_alone():
 
 
 def frontend_configuration(listeners=0, type=1, exempt=0):
-    return (u32(type) + (u32(1) if type == 1 else b"") + u32(os.getuid()) + u32(os.getgid()) + b"\0\0" + u32(30000) + u32(120000) + u32(10000) +
+    return (u32(type) + (u32(2) if type == 1 else b"") + b"\0" + u32(30000) + u32(120000) + u32(10000) +
             u32(100) * 3 + u32(5000) * 6 + u32(exempt) + b"\0" * 17 * 16 +
             u64(16 << 20) + u64(64 << 20) + u32(listeners))
 

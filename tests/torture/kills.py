@@ -46,7 +46,7 @@ class Server:
 
     def keys(self):
         """The key process's pid."""
-        found = children_named(self.s.broker, "execd-keys")
+        found = children_named(self.s.pid, "execd-keys")
         return found[0] if found else None
 
     def handshake(self):

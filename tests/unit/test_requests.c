@@ -64,7 +64,7 @@ set_up(void **state)
 	registry_init(&broker.sessions);
 	broker.conf = conf_load(&options, &code);
 	if (broker.conf == NULL || source_init() < 0 ||
-	    listener_open(broker.conf->listeners[0], NULL) != 0 ||
+	    listener_open(broker.conf->listeners[0]) != 0 ||
 	    seqpacket_pair(pair) < 0 ||
 	    socketpair(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0, channel) < 0)
 		return -1;

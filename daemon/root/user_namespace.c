@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: ISC */
 /*
- * The user namespace. It is made by a program of its own, which root executes:
- * whoever has the namespace may signal everybody in it, and no copy of
- * root's execd is ever that.
+ * The user namespace of a user's sandboxes. It is made by a program of its own,
+ * which root executes: whoever has the namespace may signal everybody in it,
+ * and no copy of root's execd is ever that.
  */
-#include "door.h"
+#include "user_namespace.h"
 
 #include <errno.h>
 #include <poll.h>

@@ -5,8 +5,8 @@
  * enter it and has capabilities there, and nowhere else, on hosts too where
  * ordinary users may not make such a thing.
  */
-#ifndef DOOR_H
-#define DOOR_H
+#ifndef ROOT_USER_NAMESPACE_H
+#define ROOT_USER_NAMESPACE_H
 
 #include <sys/types.h>
 

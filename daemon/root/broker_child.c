@@ -1,0 +1,143 @@
+/* SPDX-License-Identifier: ISC */
+/*
+ * The broker is no root: its process becomes a user of its own before the
+ * program is executed. An ordinary user's is his.
+ */
+#include "broker_child.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <pwd.h>
+#include <signal.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/prctl.h>
+#include <unistd.h>
+
+#include "child.h"
+#include "config.h"
+#include "drop.h"
+#include "log.h"
+#include "masks.h"
+#include "root.h"
+#include "util.h"
+
+#define EXIT_NO_USER 3 /* configuration */
+
+/* systemd's sockets begin there, and the broker finds them where it would
+ * find them without this program in between (sd_listen_fds(3)). */
+#define FIRST_LISTEN_FD 3
+
+static int
+listen_fds(void)
+{
+	const char *n = getenv("LISTEN_FDS"), *pid = getenv("LISTEN_PID");
+
+	if (n == NULL || pid == NULL || atoi(pid) != (int)getppid())
+		return 0;
+	return atoi(n) > 0 ? atoi(n) : 0;
+}
+
+static void
+set_number(const char *name, int value)
+{
+	char text[32];
+
+	snprintf(text, sizeof(text), "%d", value);
+	setenv(name, text, 1);
+}
+
+/* What systemd said to this program, it says to the broker. */
+static void
+set_environment(int channel)
+{
+	if (listen_fds() > 0)
+		set_number("LISTEN_PID", (int)getpid());
+	unsetenv("WATCHDOG_PID");
+	set_number(SPAWN_CHANNEL_VARIABLE, channel);
+}
+
+/* The C library's modules that know users run here, and not in root's execd. */
+static void
+become_broker(void)
+{
+	const struct passwd *pw = getpwnam(EXECD_BROKER_USER);
+	int placeholders;
+
+	if (pw == NULL || pw->pw_uid == 0) {
+		fputs(
+		    "execd: the broker needs a user of its own, and there is "
+		    "no `" EXECD_BROKER_USER "`; create it with\n"
+		    "  useradd --system --no-create-home --home-dir "
+		    "/nonexistent --shell /usr/sbin/nologin " EXECD_BROKER_USER
+		    "\n",
+		    stderr);
+		_exit(EXIT_NO_USER);
+	}
+	placeholders = masks_open(pw->pw_uid);
+	if (placeholders >= 0)
+		set_number(MASKS_VARIABLE, placeholders);
+	drop_to_user(pw->pw_uid, pw->pw_gid, NULL, 0);
+	if (prctl(PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0) < 0)
+		log_fatal_errno(-errno, "no new privileges");
+}
+
+static void __attribute__((noreturn))
+child(int program, int channel, pid_t parent)
+{
+	int n = FIRST_LISTEN_FD + listen_fds();
+
+	child_reset_signals();
+	setsid();
+	for (int fd = FIRST_LISTEN_FD; fd < n; fd++)
+		fcntl(fd, F_SETFD, 0);
+	if (channel != n && dup2(channel, n) < 0)
+		log_fatal_errno(-errno, "the spawn channel");
+	fcntl(n, F_SETFD, 0);
+	set_environment(n);
+	if (root.is_root)
+		become_broker();
+	/* After the drop, which clears it. Root that is gone has no broker: it
+	 * would serve nobody. */
+	if (prctl(PR_SET_PDEATHSIG, SIGKILL) < 0 || getppid() != parent)
+		log_fatal("root's execd is gone");
+	fexecve(program, root.argv, environ);
+	log_fatal_errno(-errno, "execd-broker");
+}
+
+static int
+open_program(void)
+{
+	char missing[PATH_MAX];
+	int program = programs_open_one(INSTALLED_BROKER, missing);
+
+	if (program < 0)
+		log_error(program, "%s", missing);
+	return program;
+}
+
+pid_t
+broker_child_start(int channel)
+{
+	_cleanup_close_ int program = open_program();
+	pid_t parent = getpid(), pid;
+
+	if (program < 0)
+		return program;
+	pid = fork();
+	if (pid == 0)
+		child(program, channel, parent);
+	return pid < 0 ? -errno : pid;
+}
+
+void
+broker_child_become(void)
+{
+	_cleanup_close_ int program = open_program();
+
+	if (program < 0)
+		return;
+	fexecve(program, root.argv, environ);
+	log_error(-errno, "execd-broker");
+}

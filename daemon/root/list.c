@@ -1,0 +1,395 @@
+/* SPDX-License-Identifier: ISC */
+/*
+ * The list of what there may be.
+ */
+#include "list.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <stdio.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include "place.h"
+#include "saved.h"
+#include "trusted.h"
+#include "util.h"
+
+struct list *
+list_new(void)
+{
+	struct list *l = xcalloc(1, sizeof(*l));
+
+	TAILQ_INIT(&l->paths);
+	TAILQ_INIT(&l->files);
+	return l;
+}
+
+static bool
+listens_there(const struct list *l, const char *path)
+{
+	const struct listed_place *p;
+
+	if (l == NULL)
+		return false;
+	TAILQ_FOREACH (p, &l->paths, link)
+		if (p->fd >= 0 && strcmp(p->what.path, path) == 0)
+			return true;
+	return false;
+}
+
+static void
+hang_up(struct listed_place *p, const struct list *next)
+{
+	if (p->fd < 0)
+		return;
+	close(steal_fd(&p->fd));
+	if (p->what.path[0] != '\0' && !listens_there(next, p->what.path))
+		unlink(p->what.path);
+}
+
+void
+list_free(struct list *l, const struct list *next)
+{
+	struct listed_place *p;
+	struct listed_file *f;
+
+	if (l == NULL)
+		return;
+	for (size_t i = 0; i < l->nusers; i++)
+		order_clear(&l->users[i]);
+	free(l->users);
+	while ((p = TAILQ_FIRST(&l->paths)) != NULL) {
+		TAILQ_REMOVE(&l->paths, p, link);
+		hang_up(p, next);
+		free(p);
+	}
+	while ((f = TAILQ_FIRST(&l->files)) != NULL) {
+		TAILQ_REMOVE(&l->files, f, link);
+		close(f->fd);
+		free(f);
+	}
+	free(l);
+}
+
+/* --- for the next version ------------------------------------------------ */
+
+static void
+save_variable(struct saved *s, char **variable)
+{
+	_cleanup_free_ char *text = NULL;
+
+	if (s->mode != SAVED_READ) {
+		saved_text(s, *variable, ORDER_VARIABLE_MAX);
+		return;
+	}
+	text = xcalloc(1, ORDER_VARIABLE_MAX);
+	saved_text(s, text, ORDER_VARIABLE_MAX);
+	*variable = xstrdup(text);
+}
+
+static void
+save_user(struct saved *s, struct spawn_order *o)
+{
+	uint32_t groups = (uint32_t)o->ngids, n = 0;
+
+	saved_bytes(s, &o->who, sizeof(o->who));
+	while (s->mode != SAVED_READ && o->env[n] != NULL)
+		n++;
+	SAVE(s, groups);
+	SAVE(s, n);
+	if (groups > ORDER_GROUPS_MAX || n > ORDER_STRINGS_MAX)
+		s->in.failed = true;
+	if (saved_failed(s))
+		return;
+	if (s->mode == SAVED_READ) {
+		o->ngids = groups;
+		o->gids = xcalloc(groups + 1, sizeof(*o->gids));
+		o->env = xcalloc(n + 1, sizeof(*o->env));
+	}
+	saved_bytes(s, o->gids, groups * sizeof(*o->gids));
+	for (uint32_t i = 0; i < n && !saved_failed(s); i++)
+		save_variable(s, &o->env[i]);
+}
+
+static void
+save_users(struct saved *s, struct list *l)
+{
+	uint32_t n = (uint32_t)l->nusers;
+
+	SAVE(s, n);
+	if (s->mode == SAVED_READ && (saved_failed(s) || n > LIST_USERS_MAX)) {
+		s->in.failed = true;
+		return;
+	}
+	if (s->mode == SAVED_READ)
+		l->users = xcalloc(n + 1, sizeof(*l->users));
+	for (l->nusers = 0; l->nusers < n && !saved_failed(s); l->nusers++)
+		save_user(s, &l->users[l->nusers]);
+}
+
+static void
+save_places(struct saved *s, struct list *l)
+{
+	struct listed_place *p = TAILQ_FIRST(&l->paths);
+	uint32_t n = (uint32_t)l->nplaces;
+
+	SAVE(s, n);
+	for (; n > 0 && !saved_failed(s); n--, p = TAILQ_NEXT(p, link)) {
+		if (s->mode == SAVED_READ) {
+			p = xcalloc(1, sizeof(*p));
+			TAILQ_INSERT_TAIL(&l->paths, p, link);
+			l->nplaces++;
+		}
+		saved_fd(s, &p->fd);
+		saved_bytes(s, &p->what, sizeof(p->what));
+	}
+}
+
+static void
+save_files(struct saved *s, struct list *l)
+{
+	struct listed_file *f = TAILQ_FIRST(&l->files);
+	uint32_t n = (uint32_t)l->nfiles;
+
+	SAVE(s, n);
+	for (; n > 0 && !saved_failed(s); n--, f = TAILQ_NEXT(f, link)) {
+		if (s->mode == SAVED_READ) {
+			f = xcalloc(1, sizeof(*f));
+			TAILQ_INSERT_TAIL(&l->files, f, link);
+			l->nfiles++;
+		}
+		saved_fd(s, &f->fd);
+		saved_bytes(s, &f->found, sizeof(f->found));
+		saved_text(s, f->path, sizeof(f->path));
+	}
+}
+
+void
+list_save(struct saved *s, struct list **l)
+{
+	bool there = *l != NULL;
+
+	SAVE(s, there);
+	if (!there || saved_failed(s))
+		return;
+	if (s->mode == SAVED_READ)
+		*l = list_new();
+	save_users(s, *l);
+	save_places(s, *l);
+	save_files(s, *l);
+	saved_bytes(s, &(*l)->seal, sizeof((*l)->seal));
+}
+
+/* --- users --------------------------------------------------------------- */
+
+/* Nobody is root; of an ordinary user's execd, nobody is anybody else. */
+int
+list_add_user(struct list *l, const struct control_user *u, int fd)
+{
+	bool root = geteuid() == 0;
+	int err;
+
+	if (u->number != l->nusers || l->nusers == LIST_USERS_MAX)
+		return -EBADMSG;
+	if (u->uid == 0 || u->uid == UINT32_MAX || u->gid == UINT32_MAX ||
+	    (!root && u->uid != geteuid()))
+		return -EPERM;
+	l->users = xreallocarray(l->users, l->nusers + 1, sizeof(*l->users));
+	err = order_read(&l->users[l->nusers], u, fd);
+	l->nusers += err == 0;
+	return err;
+}
+
+const struct spawn_order *
+list_user(const struct list *l, uint32_t number)
+{
+	return number < l->nusers ? &l->users[number] : NULL;
+}
+
+/* --- paths -------------------------------------------------------------- */
+
+static struct listed_place *
+find_place(const struct list *l, uint32_t number)
+{
+	struct listed_place *p;
+
+	TAILQ_FOREACH (p, &l->paths, link)
+		if (p->what.number == number)
+			return p;
+	return NULL;
+}
+
+/* The socket that goes on, the caller's, or -ENOENT. */
+static int
+take_over(const struct list *old, const struct control_place *what)
+{
+	const struct listed_place *p;
+	int fd;
+
+	if (old == NULL || what->kind != PLACE_LISTENER)
+		return -ENOENT;
+	TAILQ_FOREACH (p, &old->paths, link) {
+		if (p->fd < 0 || strcmp(p->what.name, what->name) != 0)
+			continue;
+		fd = fcntl(p->fd, F_DUPFD_CLOEXEC, CONTROL_FD + 1);
+		return fd < 0 ? -errno : fd;
+	}
+	return -ENOENT;
+}
+
+bool
+list_is_kept(const struct control_place *p)
+{
+	return p->kind == PLACE_LISTENER;
+}
+
+int
+list_add_place(struct list *l, const struct control_place *what,
+    const struct list *old, bool check, struct control_found *found)
+{
+	struct listed_place *p;
+	int fd;
+
+	if (what->number != l->nplaces || what->kind >= PLACE_KINDS ||
+	    l->nplaces == LIST_PLACES_MAX)
+		return -EBADMSG;
+	fd = take_over(old, what);
+	if (fd >= 0 && what->path[0] != '\0')
+		found->error = (uint32_t)-place_permit(what);
+	if (fd == -ENOENT)
+		fd = place_open(what, check, found->why, sizeof(found->why));
+	if (fd < 0 && fd != PLACE_NONE)
+		found->error = (uint32_t)-fd;
+	if (fd == PLACE_NONE)
+		fd = -1;
+	if (found->error != 0) {
+		if (fd >= 0)
+			close(fd);
+		return -1;
+	}
+	p = xcalloc(1, sizeof(*p));
+	p->what = *what;
+	p->fd = list_is_kept(what) ? fd : -1;
+	TAILQ_INSERT_TAIL(&l->paths, p, link);
+	l->nplaces++;
+	return fd;
+}
+
+int
+list_open(const struct list *l, uint32_t number)
+{
+	const struct listed_place *p = find_place(l, number);
+	char why[CONTROL_WHY_MAX];
+
+	if (p == NULL || (p->what.kind != PLACE_AUDIT_FILE &&
+			     p->what.kind != PLACE_AUDIT_SOCKET))
+		return -EBADMSG;
+	return place_open(&p->what, false, why, sizeof(why));
+}
+
+/* It becomes a name in a directory. */
+static bool
+is_file_name(const char *name)
+{
+	size_t len = strlen(name);
+
+	return len > 0 && name[0] != '.' &&
+	       strspn(name, "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUV"
+			    "WXYZ0123456789-.") == len;
+}
+
+int
+list_record(const struct list *l, uint32_t number, const char *name)
+{
+	const struct listed_place *p = find_place(l, number);
+	char why[CONTROL_WHY_MAX];
+	_cleanup_close_ int dir = -1;
+	int fd;
+
+	if (p == NULL || p->what.kind != PLACE_RECORDINGS ||
+	    !is_file_name(name))
+		return -EBADMSG;
+	dir = trusted_directory(p->what.path, why, sizeof(why));
+	if (dir < 0)
+		return dir;
+	fd = openat(dir, name,
+	    O_WRONLY | O_APPEND | O_CREAT | O_EXCL | O_NOFOLLOW | O_CLOEXEC,
+	    0600);
+	return fd < 0 ? -errno : fd;
+}
+
+int
+list_close(struct list *l, uint32_t number)
+{
+	struct listed_place *p = find_place(l, number);
+
+	if (p == NULL || p->what.kind != PLACE_LISTENER)
+		return -EBADMSG;
+	hang_up(p, NULL);
+	return 0;
+}
+
+/* --- files --------------------------------------------------------------- */
+
+const struct listed_file *
+list_find_file(const struct list *l, const char *path)
+{
+	const struct listed_file *f;
+
+	if (l == NULL)
+		return NULL;
+	TAILQ_FOREACH (f, &l->files, link)
+		if (strcmp(f->path, path) == 0)
+			return f;
+	return NULL;
+}
+
+/* Of the disk. */
+static int
+copy_file(const char *path, struct control_found *found)
+{
+	struct stat st;
+	_cleanup_close_ int fd =
+	    trusted_open(path, &st, found->why, sizeof(found->why));
+	int copy;
+
+	if (fd < 0)
+		return fd;
+	found->uid = st.st_uid;
+	found->mode = st.st_mode & 07777;
+	copy = trusted_copy(fd, LIST_FILE_BYTES);
+	if (copy < 0)
+		snprintf(found->why, sizeof(found->why), "%s", strerror(-copy));
+	return copy;
+}
+
+int
+list_add_file(struct list *l, const char *path, const struct list *old,
+    struct control_found *found)
+{
+	const struct listed_file *before = list_find_file(old, path);
+	struct listed_file *f;
+	int fd;
+
+	if (path[0] != '/' || l->nfiles == LIST_FILES_MAX)
+		return -EBADMSG;
+	if (before != NULL) {
+		*found = before->found;
+		fd = fcntl(before->fd, F_DUPFD_CLOEXEC, CONTROL_FD + 1);
+	} else {
+		fd = copy_file(path, found);
+	}
+	if (fd < 0) {
+		found->error = (uint32_t)(before != NULL ? errno : -fd);
+		return -1;
+	}
+	f = xcalloc(1, sizeof(*f));
+	f->fd = fd;
+	f->found = *found;
+	snprintf(f->path, sizeof(f->path), "%s", path);
+	TAILQ_INSERT_TAIL(&l->files, f, link);
+	l->nfiles++;
+	return fd;
+}

@@ -1,0 +1,84 @@
+/* SPDX-License-Identifier: ISC */
+/*
+ * Files that decide who may do what.
+ */
+#include "trusted.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <stdio.h>
+#include <string.h>
+#include <sys/mman.h>
+#include <sys/sendfile.h>
+#include <unistd.h>
+
+#include "util.h"
+
+static int
+refuse(int err, const char *text, char *why, size_t len)
+{
+	snprintf(why, len, "%s", text);
+	return err;
+}
+
+/* O_NONBLOCK: a fifo in its place must not stop us. */
+int
+trusted_open(const char *path, struct stat *st, char *why, size_t len)
+{
+	_cleanup_close_ int fd =
+	    open(path, O_RDONLY | O_CLOEXEC | O_NONBLOCK | O_NOCTTY);
+
+	if (fd < 0 || fstat(fd, st) < 0) {
+		int err = -errno;
+
+		return refuse(err, strerror(-err), why, len);
+	}
+	if (!S_ISREG(st->st_mode))
+		return refuse(-EINVAL, "is not a plain file", why, len);
+	if (st->st_mode & S_IWOTH)
+		return refuse(-EINVAL, "can be written by everybody", why, len);
+	if (st->st_uid != 0 && st->st_uid != geteuid())
+		return refuse(-EINVAL, "belongs to another user", why, len);
+	return steal_fd(&fd);
+}
+
+int
+trusted_directory(const char *path, char *why, size_t len)
+{
+	_cleanup_close_ int fd = open(path, O_PATH | O_CLOEXEC);
+	struct stat st;
+	int err = fd < 0 || fstat(fd, &st) < 0 ? -errno : 0;
+
+	if (err == 0 && !S_ISDIR(st.st_mode))
+		return refuse(-EINVAL, " is no directory", why, len);
+	if (err == 0 && st.st_uid != 0 && st.st_uid != geteuid())
+		return refuse(-EINVAL, " belongs to another user", why, len);
+	if (err == 0 && st.st_mode & (S_IWGRP | S_IWOTH))
+		return refuse(-EINVAL, " can be written by others", why, len);
+	if (err == 0 && faccessat(AT_FDCWD, path, W_OK | X_OK, AT_EACCESS) < 0)
+		err = -errno;
+	if (err == 0)
+		return steal_fd(&fd);
+	snprintf(why, len, ": %s", strerror(-err));
+	return err;
+}
+
+int
+trusted_copy(int fd, size_t limit)
+{
+	_cleanup_close_ int copy =
+	    memfd_create("execd file", MFD_CLOEXEC | MFD_ALLOW_SEALING);
+	ssize_t n = 1;
+
+	if (copy < 0)
+		return -errno;
+	while (limit > 0 && n > 0) {
+		n = sendfile(copy, fd, NULL, limit);
+		limit -= n > 0 ? (size_t)n : 0;
+	}
+	if (n < 0 ||
+	    fcntl(copy, F_ADD_SEALS,
+		F_SEAL_SEAL | F_SEAL_SHRINK | F_SEAL_GROW | F_SEAL_WRITE) < 0)
+		return -errno;
+	return steal_fd(&copy);
+}
