@@ -304,6 +304,10 @@ begin(struct broker *m)
 
 	if (code != 0)
 		return code;
+	/* The log of a server that runs already may have no reader: a broker
+	 * that waited for one would keep the next one from serving. */
+	if (spawn_has_served())
+		log_never_block();
 	m->root = spawn_is_root();
 	if (spawn_is_reload() && !m->options->check) {
 		code = take_over(m, &seal);

@@ -65,10 +65,10 @@ def test_a_broker_that_hangs(operated):
 
 def test_a_key_process_that_hangs_is_noticed_without_a_client(operated):
     s, plain, op = operated()
-    keys = child(s.broker, "execd-keys")
+    keys = child(s.pid, "execd-keys")
     os.kill(keys, signal.SIGSTOP)
     s.wait_log(f"key process {keys}: does not answer: killing it", 10)
-    poll(lambda: child(s.broker, "execd-keys") != keys, what="another one")
+    poll(lambda: child(s.pid, "execd-keys") != keys, what="another one")
     poll(lambda: get(op, "/healthz") == WELL, what="health")
 
 
@@ -77,7 +77,7 @@ def test_a_key_process_that_is_gone(operated):
     s, plain, op = operated()
     told = set()
     for _ in range(2):
-        os.kill(child(s.broker, "execd-keys"), signal.SIGKILL)
+        os.kill(child(s.pid, "execd-keys"), signal.SIGKILL)
         s.wait_log("TLS handshakes fail until there is another")
         told.add(get(op, "/healthz"))
     assert (503, "the key process does not answer\n") in told

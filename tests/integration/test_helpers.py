@@ -18,6 +18,7 @@ CONFIGURE, SERVE, SIGN, SIGNED, TRUST, VERIFY, VERIFIED = 60, 62, 64, 65, 66, 68
 CHAIN_MAX = 12 << 10
 SECRET = b"s" * 32
 EXPIRED = 10            # X509_V_ERR_CERT_HAS_EXPIRED
+VERSION = 2  # protocol/ipc/control_version.h
 
 
 def u32(*n):
@@ -41,7 +42,7 @@ class Helper:
                 os.close(fd)
 
     def serve(self):
-        self.send(u32(SERVE, 1) + SECRET)
+        self.send(u32(SERVE, VERSION) + SECRET)
 
     def verify(self, chain, listener=7, length=None):
         """(error, voucher) of this chain; the voucher without its seal, and the seal."""
@@ -83,7 +84,7 @@ def der(base):
 
 @pytest.fixture
 def verifier(helper, authority):
-    helper.send(u32(TRUST, 1, 7) + b"\0", authority.cert)
+    helper.send(u32(TRUST, VERSION, 7) + b"\0", authority.cert)
     helper.serve()
     return helper
 
@@ -116,9 +117,9 @@ def test_what_is_not_good_is_not_sealed(verifier, authority, directory):
 def trust_too_late(h):
     """Once it serves, the kernel lets no descriptor in (from Linux 6.16); before, the descriptor comes along."""
     try:
-        h.send(u32(TRUST, 1, 9) + b"\0", "/dev/null")
+        h.send(u32(TRUST, VERSION, 9) + b"\0", "/dev/null")
     except PermissionError:
-        h.send(u32(TRUST, 1, 9) + b"\0")
+        h.send(u32(TRUST, VERSION, 9) + b"\0")
 
 
 @pytest.mark.parametrize("order", [
@@ -137,18 +138,18 @@ def test_impossible_requests_of_a_verifier(verifier, order):
 def test_one_life_only(helper, authority):
     """Whoever has a key verifies nothing, and nobody has both."""
     base = authority.issue("server")
-    helper.send(u32(CONFIGURE, 1, 7), f"{base}.key")
-    helper.send(u32(TRUST, 1, 7) + b"\0", authority.cert)
+    helper.send(u32(CONFIGURE, VERSION, 7), f"{base}.key")
+    helper.send(u32(TRUST, VERSION, 7) + b"\0", authority.cert)
     assert "impossible request: KEYS_TRUST" in helper.ended()
     h = Helper()
-    h.send(u32(TRUST, 1, 7) + b"\0", authority.cert)
-    h.send(u32(CONFIGURE, 1, 7), f"{base}.key")
+    h.send(u32(TRUST, VERSION, 7) + b"\0", authority.cert)
+    h.send(u32(CONFIGURE, VERSION, 7), f"{base}.key")
     assert "impossible request: KEYS_CONFIGURE" in h.ended()
 
 
 def test_a_signer_verifies_nothing(helper, authority):
     base = authority.issue("server")
-    helper.send(u32(CONFIGURE, 1, 7), f"{base}.key")
+    helper.send(u32(CONFIGURE, VERSION, 7), f"{base}.key")
     helper.serve()
     helper.send(u32(VERIFY, 1, 7, 0) + b"\0" * CHAIN_MAX)
     assert "impossible request: KEYS_VERIFY" in helper.ended()
@@ -159,5 +160,5 @@ def test_files_that_are_none(helper, authority, directory, files):
     (directory / "empty").touch()
     (directory / "garbage").write_bytes(os.urandom(3000))
     at = {"ca": authority.key, "empty": directory / "empty", "garbage": directory / "garbage"}
-    helper.send(u32(TRUST, 1, 7) + bytes([len(files) - 1]), *(at[f] for f in files))
+    helper.send(u32(TRUST, VERSION, 7) + bytes([len(files) - 1]), *(at[f] for f in files))
     assert "a client CA that cannot be read" in helper.ended()

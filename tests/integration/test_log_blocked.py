@@ -91,8 +91,13 @@ def test_a_log_that_nobody_reads_stops_nobody(unread):
     poll(lambda: frontend_of(unread.child.pid) not in (0, old), what="another front-end")
     for _ in range(250):
         unread.session()
+    # Another broker, and another front-end: the connections of the old one end.
+    old = frontend_of(unread.child.pid)
     unread.child.send_signal(signal.SIGHUP)
-    unread.session()
+    poll(lambda: frontend_of(unread.child.pid) not in (0, old), what="the next broker's front-end")
+    # What the old broker could not say is lost with it; the next one counts anew.
+    for _ in range(250):
+        unread.session()
     # What a shell shares with us has not changed for the shell.
     assert fcntl.fcntl(unread.theirs, fcntl.F_GETFL) & os.O_NONBLOCK == 0
     # Now it flows again, without another event.

@@ -18,6 +18,9 @@ from test_reexec import installed, server  # noqa: F401
 BROKER, FRONT, RUNNER = "daemon/monitor/execd-broker", "daemon/frontend/execd-frontend", "runner/execd-runner"
 
 
+SPOKEN = {"runner": 1, "spawn": 2, "frontend": 2}  # protocol/ipc/control_version.h
+
+
 def of_version(program, channel, version, oldest):
     """The program as a release would have it that speaks these versions: the two numbers are the last fields of
     struct control_layouts."""
@@ -31,7 +34,7 @@ def of_version(program, channel, version, oldest):
             break
     data = bytearray(path.read_bytes())
     at = address - start + offset + 16
-    assert struct.unpack_from("<II", data, at) == (1, 1)
+    assert struct.unpack_from("<II", data, at)[0] == SPOKEN[channel]
     struct.pack_into("<II", data, at, version, oldest)
     return bytes(data)
 
@@ -112,10 +115,10 @@ def test_a_broker_that_root_does_not_speak_with(server):
     s = server()
     c = s.connect(token="t").ready()
     c.sh("p", COUNT)
-    s.install(BROKER, of_version(BROKER, "spawn", 2, 2))
+    s.install(BROKER, of_version(BROKER, "spawn", 3, 3))
     old = s.broker
     kill(old)
-    s.wait_log("impossible order from the broker: SPAWN_BEGIN of version 2; this program speaks 1 to 1")
+    s.wait_log("impossible order from the broker: SPAWN_BEGIN of version 3; this program speaks 2 to 2")
     s.install(BROKER)
     replaced(s, old)
     assert whole(resume(s, c)) == (ALL, 0)
@@ -123,10 +126,10 @@ def test_a_broker_that_root_does_not_speak_with(server):
 
 def test_a_front_end_that_refuses_its_broker(server):
     s = server()
-    s.install(FRONT, of_version(FRONT, "frontend", 2, 2))
+    s.install(FRONT, of_version(FRONT, "frontend", 3, 3))
     old = s.broker
     kill(old)
-    s.wait_log("impossible configuration from the broker: BROKER_EV_CONFIGURE of version 1; this program speaks 2 to 2")
+    s.wait_log("impossible configuration from the broker: BROKER_EV_CONFIGURE of version 2; this program speaks 3 to 3")
     s.install(FRONT)
     old = poll(lambda: s.broker, what="broker")
     kill(old)
