@@ -104,6 +104,16 @@ clone_into(int group, int (*run)(void *arg), void *arg, char *stack,
 	return (pid_t)call(&a, run, arg);
 }
 
+void __asan_unpoison_memory_region(const volatile void *at, size_t bytes)
+    __attribute__((weak));
+
+void
+own_stack_reuse(void *stack, size_t bytes)
+{
+	if (__asan_unpoison_memory_region != NULL)
+		__asan_unpoison_memory_region(stack, bytes);
+}
+
 bool
 clone_into_is_missing(int err)
 {

@@ -16,6 +16,11 @@
  * end the program. */
 #define ON_OWN_STACK __attribute__((no_sanitize("address")))
 
+/* Before such a stack is used again: functions that did not return left marks
+ * on it, which the address sanitizer would report as errors of the next
+ * function. Without that sanitizer this does nothing. */
+void own_stack_reuse(void *stack, size_t bytes);
+
 /*
  * Like clone(2) with these flags, and with SIGCHLD unless flags contain
  * CLONE_PARENT. The child calls run(arg) on `stack`; the result is its exit

@@ -185,6 +185,7 @@ start_in_group(struct child *c)
 	if (g == NULL || g->cgroup.dirs[CGROUP_UNIFIED] < 0)
 		return -ENOSYS;
 	c->born = true;
+	own_stack_reuse(stack, sizeof(stack));
 	return clone_into(g->cgroup.dirs[CGROUP_UNIFIED], run_child, c, stack,
 	    sizeof(stack), CLONE_VM | CLONE_VFORK);
 }

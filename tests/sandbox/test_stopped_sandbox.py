@@ -20,12 +20,16 @@ def world(spawn, place, user):
     return s, c, Shell(c, managed(READ_ALL, path(place, "write")), place)
 
 
-def sandbox_of(server, client):
+def child(server, client, called):
     def find():
-        found = [p for p in children(server.runner(client)) if name(p) == "execd-sandbox"]
+        found = [p for p in children(server.runner(client)) if name(p) == called]
         return len(found) == 1 and found[0]     # a child of it has its name, for a moment
 
-    return poll(find, what="a sandbox")
+    return poll(find, what=called)
+
+
+def sandbox_of(server, client):
+    return child(server, client, "execd-sandbox")
 
 
 def test_a_command_in_a_sandbox_that_is_stopped(world, place):
@@ -64,8 +68,7 @@ def test_a_file_helper_of_a_sandbox_that_is_stopped(world, place):
     s, c, shell = world
     ask = {"path": uri(place), "sandbox": shell.sandbox}
     assert "result" in c.request("fs/getMetadata", ask)
-    helper, = [p for p in children(s.runner(c)) if name(p) == "execd-files"]
-    os.kill(helper, signal.SIGSTOP)
+    os.kill(child(s, c, "execd-files"), signal.SIGSTOP)
     owed = c.post("fs/getMetadata", ask)
     later = c.post("fs/getMetadata", {"path": uri(place)})      # waits for its turn, and gets it
     assert shell("echo in") == "in\n"

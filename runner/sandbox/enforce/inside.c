@@ -267,9 +267,11 @@ init(void *arg)
 static pid_t
 clone_on(char *stack, int (*run)(void *arg), int flags, struct start *s)
 {
-	pid_t pid =
-	    clone(run, stack + STACK_BYTES, CLONE_PARENT | SIGCHLD | flags, s);
+	pid_t pid;
 
+	own_stack_reuse(stack, STACK_BYTES);
+	pid =
+	    clone(run, stack + STACK_BYTES, CLONE_PARENT | SIGCHLD | flags, s);
 	return pid < 0 ? -errno : pid;
 }
 
