@@ -10,6 +10,7 @@
 #include <string.h>
 #include <unistd.h>
 
+#include "exit_code.h"
 #include "log.h"
 #include "options.h"
 #include "secret.h"

@@ -13,6 +13,7 @@
 #include <openssl/evp.h>
 
 #include "conf.h"
+#include "exit_code.h"
 #include "options.h"
 #include "secret.h"
 #include "spawn_client.h"

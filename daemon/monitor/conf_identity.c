@@ -8,7 +8,6 @@
 #include <unistd.h>
 
 #include "conf.h"
-#include "session_cast.h"
 #include "spawn_client.h"
 #include "util.h"
 
@@ -108,6 +107,22 @@ check_environment(const struct strings *env, char *why)
 	return 0;
 }
 
+/* Is this a directory for recordings? 0, or -EINVAL with why[CONF_WHY_MAX]. */
+static int
+check_recordings(struct record_rules *rules, char *why)
+{
+	struct control_place place = { .kind = PLACE_RECORDINGS };
+	struct control_found found;
+	int fd, err;
+
+	snprintf(place.path, sizeof(place.path), "%s", rules->directory);
+	err = spawn_place(&place, &fd, &found);
+	rules->number = place.number;
+	return err < 0 ? conf_refuse(why, "record-tty: %.200s%s",
+			     rules->directory, found.why)
+		       : 0;
+}
+
 static int
 check(struct conf *c, void *o, char *why)
 {
@@ -118,7 +133,7 @@ check(struct conf *c, void *o, char *why)
 	if (sandbox_rules_check(&id->sandbox, why) < 0)
 		return -EINVAL;
 	if (id->record.directory != NULL &&
-	    session_recording_check(&id->record, why) < 0)
+	    check_recordings(&id->record, why) < 0)
 		return -EINVAL;
 	if (id->record.max_bytes < RECORD_MIN_BYTES)
 		return conf_refuse(why,

@@ -5,7 +5,8 @@
  */
 #include "credential_audit.h"
 
-#include "monitor.h"
+#include "broker_state.h"
+#include "conf.h"
 
 static void
 begin(struct audit_event *e, const char *event, const char *peer,

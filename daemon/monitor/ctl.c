@@ -14,10 +14,11 @@
 #include <sys/epoll.h>
 #include <unistd.h>
 
+#include "broker_state.h"
+#include "conf.h"
 #include "ctl_path.h"
 #include "log.h"
 #include "log_limit.h"
-#include "monitor.h"
 #include "spawn_client.h"
 #include "util.h"
 

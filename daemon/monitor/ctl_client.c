@@ -15,7 +15,7 @@
 
 #include "ctl.h"
 #include "ctl_path.h"
-#include "options.h"
+#include "exit_code.h"
 #include "util.h"
 
 #define SILENT_MS   15000	 /* then the broker does not answer */

@@ -11,10 +11,17 @@
 #include <string.h>
 #include <unistd.h>
 
+#include "broker_state.h"
+#include "conf.h"
 #include "config.h"
+#include "drain.h"
+#include "exit_code.h"
+#include "frontend.h"
 #include "health.h"
+#include "helper.h"
 #include "log.h"
-#include "monitor.h"
+#include "options.h"
+#include "session.h"
 #include "session_ended.h"
 #include "session_usage.h"
 #include "spawn_client.h"
@@ -187,7 +194,7 @@ find_session(struct ctl_request *r)
 		    r->session, CTL_ID_CHARS_MIN);
 		return NULL;
 	}
-	table_each(&r->broker->sessions.by_id, search_visit, &search);
+	table_each(&r->broker->sessions->by_id, search_visit, &search);
 	if (search.found == 1)
 		return search.session;
 	if (search.found == 0)
@@ -216,7 +223,7 @@ static int
 answer_list(struct ctl_request *r, struct json_writer *w)
 {
 	struct ctl_client *c = r->client;
-	const struct registry *sessions = &r->broker->sessions;
+	const struct registry *sessions = r->broker->sessions;
 
 	c->ids = xcalloc(sessions->by_id.count + 1, sizeof(*c->ids));
 	table_each(&sessions->by_id, note_id, c);
@@ -236,7 +243,7 @@ ctl_list_more(struct broker *m, struct ctl_client *c)
 	w.comma = c->at > 0;
 	while (c->at < c->nids && told++ < CTL_SESSIONS_A_TURN) {
 		const struct session *s =
-		    session_of_id(&m->sessions, c->ids[c->at++]);
+		    session_of_id(m->sessions, c->ids[c->at++]);
 
 		if (s == NULL)
 			continue;
@@ -326,7 +333,7 @@ answer_drain(struct ctl_request *r, struct json_writer *w)
 	json_key(w, "changed");
 	json_bool(w, drain_begin(r->broker, r->client->who.uid));
 	put_string(w, "state", execd_state(r->broker));
-	put_number(w, "sessions", r->broker->sessions.by_id.count);
+	put_number(w, "sessions", r->broker->sessions->by_id.count);
 	return 0;
 }
 
@@ -352,11 +359,11 @@ put_programs(struct json_writer *w, const struct broker *m)
 	json_begin(w, '{');
 	put_number(w, "execd", (uint64_t)spawn_root_pid());
 	put_number(w, "execd-broker", (uint64_t)getpid());
-	put_known(w, "execd-frontend", m->frontend.pid > 0,
-	    (uint64_t)m->frontend.pid);
+	put_known(w, "execd-frontend", m->frontend->pid > 0,
+	    (uint64_t)m->frontend->pid);
 	json_key(w, "execd-keys");
 	json_begin(w, '[');
-	TAILQ_FOREACH (h, &m->helpers.all, link)
+	TAILQ_FOREACH (h, &m->helpers->all, link)
 		json_u64(w, (uint64_t)h->pid);
 	json_end(w, ']');
 	json_end(w, '}');
@@ -383,7 +390,7 @@ put_census(struct json_writer *w, const struct broker *m)
 {
 	struct census census = { 0 };
 
-	table_each(&m->sessions.by_id, census_visit, &census);
+	table_each(&m->sessions->by_id, census_visit, &census);
 	json_key(w, "sessions");
 	json_begin(w, '{');
 	put_number(w, "attached", census.attached);

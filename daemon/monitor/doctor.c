@@ -14,8 +14,8 @@
 #include <unistd.h>
 
 #include "doctor_try.h"
+#include "exit_code.h"
 #include "landlock.h"
-#include "options.h"
 #include "programs.h"
 #include "sandbox_limits.h"
 #include "user_namespace.h"

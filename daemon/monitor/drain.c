@@ -8,10 +8,12 @@
 #include <time.h>
 #include <unistd.h>
 
+#include "broker_state.h"
+#include "frontend.h"
 #include "log.h"
-#include "monitor.h"
 #include "notify.h"
 #include "secret.h"
+#include "session.h"
 #include "session_spare.h"
 #include "spawn_client.h"
 #include "util.h"
@@ -65,7 +67,7 @@ drain_begin(struct broker *m, uint32_t uid)
 		return false;
 	m->drain = (struct drain){ true, uid, wall_ms() };
 	log_info("drained by uid %u: no new sessions; %zu go on", uid,
-	    m->sessions.by_id.count);
+	    m->sessions->by_id.count);
 	keep(&m->drain);
 	session_spare_drop_all(m);
 	frontend_drain(m);
@@ -84,14 +86,4 @@ drain_end(struct broker *m, uint32_t uid)
 	frontend_drain(m);
 	notify("STATUS=serving");
 	return true;
-}
-
-const char *
-drain_reason(const struct broker *m)
-{
-	if (m->stopping || m->draining)
-		return "the server is shutting down";
-	return m->drain.drained ? "the server takes no new sessions: it is "
-				  "drained by its operator"
-				: NULL;
 }

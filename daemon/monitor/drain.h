@@ -11,12 +11,7 @@
 #include <stdint.h>
 
 struct broker;
-
-struct drain {
-	bool drained;
-	uint32_t by;	   /* uid */
-	uint64_t since_ms; /* CLOCK_REALTIME */
-};
+struct drain;
 
 /* What the broker before was told. */
 void drain_init(struct drain *d);
@@ -24,8 +19,5 @@ void drain_init(struct drain *d);
 /* False: it was so already. */
 bool drain_begin(struct broker *m, uint32_t uid);
 bool drain_end(struct broker *m, uint32_t uid);
-
-/* Why no new session is opened now, or NULL. */
-const char *drain_reason(const struct broker *m);
 
 #endif

@@ -16,10 +16,12 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
+#include "broker_state.h"
+#include "conf.h"
 #include "dispose.h"
+#include "exit_code.h"
+#include "helper.h"
 #include "log.h"
-#include "monitor.h"
-#include "requests.h"
 #include "seqpacket.h"
 #include "spawn_client.h"
 #include "util.h"
@@ -154,21 +156,21 @@ control_ready(struct source *source, uint32_t events)
 	int fds[SEQPACKET_FDS_MAX], none = -1;
 	size_t nfds = 0;
 	ssize_t n = -EAGAIN;
-	int err = 0;
+	const char *wrong = NULL;
 
 	if (events & EPOLLOUT)
 		flush_queue(f);
-	for (int i = 0; i < REQUESTS_PER_WAKE && err == 0; i++) {
+	for (int i = 0; i < REQUESTS_PER_WAKE && wrong == NULL; i++) {
 		n = seqpacket_recv(
 		    f->control.fd, packet, sizeof(packet), fds, &nfds);
 		if (n <= 0)
 			break;
 		if (nfds > 1)
-			err = -EBADMSG;
+			wrong = "sent a malformed message";
 		else
-			err = request_take(
+			wrong = broker.on->request(
 			    &broker, packet, (size_t)n, nfds ? &fds[0] : &none);
-		if (err < 0)
+		if (wrong != NULL)
 			dispose(fds, nfds);
 		else
 			close_all(fds, nfds);
@@ -176,10 +178,10 @@ control_ready(struct source *source, uint32_t events)
 			return;
 	}
 	if (n == -EMSGSIZE || (n == 0 && is_open(f->control.fd)))
-		err = -EBADMSG;
-	if (err < 0)
-		condemn(f, request_violation(err));
-	if (err == 0 && (n > 0 || n == -EAGAIN))
+		wrong = "sent a malformed message";
+	if (wrong != NULL)
+		condemn(f, wrong);
+	if (wrong == NULL && (n > 0 || n == -EAGAIN))
 		return;
 	/* Whoever closes it has nothing to live for. */
 	if (f->pid > 0)
@@ -263,15 +265,15 @@ send_configuration(struct broker *m, enum control_type type)
 		c.helpers |= (uint8_t)(1u << i);
 		fds[nfds++] = helpers[i];
 	}
-	send_with(&m->frontend, type, &c, fds, nfds);
+	send_with(m->frontend, type, &c, fds, nfds);
 	for (size_t i = 0; i < m->conf->nlisteners; i++)
-		send_listener(&m->frontend, m->conf->listeners[i]);
+		send_listener(m->frontend, m->conf->listeners[i]);
 }
 
 void
 frontend_reload(struct broker *m)
 {
-	if (m->frontend.control.fd >= 0)
+	if (m->frontend->control.fd >= 0)
 		send_configuration(m, BROKER_EV_RELOAD);
 }
 
@@ -291,7 +293,7 @@ start_program(struct broker *m, int *control_fd)
 		close(pair[0]);
 		return (int)pid;
 	}
-	m->frontend.pid = pid;
+	m->frontend->pid = pid;
 	*control_fd = pair[0];
 	return 0;
 }
@@ -299,7 +301,7 @@ start_program(struct broker *m, int *control_fd)
 int
 frontend_start(struct broker *m)
 {
-	struct frontend *f = &m->frontend;
+	struct frontend *f = m->frontend;
 	int fd, err = start_program(m, &fd);
 
 	if (err < 0)
@@ -324,9 +326,9 @@ frontend_start(struct broker *m)
 static void
 forget(struct broker *m)
 {
-	struct frontend *f = &m->frontend;
+	struct frontend *f = m->frontend;
 
-	requests_forget(m);
+	m->on->frontend_gone(m);
 	while (!TAILQ_EMPTY(&f->queue))
 		outgoing_free(f, TAILQ_FIRST(&f->queue));
 }
@@ -334,16 +336,16 @@ forget(struct broker *m)
 static void
 plan_restart(struct broker *m)
 {
-	struct frontend *f = &m->frontend;
+	struct frontend *f = m->frontend;
 	int64_t now = now_ms();
 
 	if (f->state == FRONTEND_CONFINING &&
 	    ++f->failures >= (m->announced ? FAILURES_MAX : 1)) {
 		log_error(0, "the front-end cannot be started");
-		broker_stop(m, EXIT_FAILED);
+		m->on->stop(m, EXIT_FAILED);
 	} else if (m->stdio) {
 		log_error(0, "the front-end of the stdio connection is gone");
-		broker_stop(m, EXIT_FAILED);
+		m->on->stop(m, EXIT_FAILED);
 	}
 	f->restart_ms =
 	    now - f->started_ms < RESTART_AFTER_MS / 2 && f->failures > 1
@@ -355,7 +357,7 @@ plan_restart(struct broker *m)
 bool
 frontend_reap(struct broker *m, pid_t pid, int status)
 {
-	struct frontend *f = &m->frontend;
+	struct frontend *f = m->frontend;
 
 	if (pid != f->pid)
 		return false;
@@ -401,7 +403,7 @@ judge_silence(struct frontend *f, int64_t now, int64_t deadline_ms)
 int64_t
 frontend_watch(struct broker *m, int64_t now)
 {
-	struct frontend *f = &m->frontend;
+	struct frontend *f = m->frontend;
 
 	if (f->pid <= 0 || f->control.fd < 0 || m->stopping)
 		return -1;
@@ -434,17 +436,17 @@ frontend_drain(struct broker *m)
 					  : m->drain.drained ? DRAIN_OPERATOR
 							     : DRAIN_NONE };
 
-	frontend_send(&m->frontend, BROKER_EV_DRAIN, &d, -1);
+	frontend_send(m->frontend, BROKER_EV_DRAIN, &d, -1);
 }
 
 void
 frontend_stop(struct broker *m)
 {
-	frontend_send(&m->frontend, BROKER_EV_STOP, NULL, -1);
+	frontend_send(m->frontend, BROKER_EV_STOP, NULL, -1);
 }
 
 void
 frontend_hang_up(struct broker *m)
 {
-	dispose_channel(source_detach(&m->frontend.control));
+	dispose_channel(source_detach(&m->frontend->control));
 }

@@ -7,8 +7,11 @@
 #include <string.h>
 #include <sys/random.h>
 
+#include "broker_state.h"
+#include "frontend.h"
+#include "identity.h"
 #include "log.h"
-#include "monitor.h"
+#include "session.h"
 #include "util.h"
 
 static bool

@@ -5,12 +5,14 @@
  */
 #include "health.h"
 
-#include "monitor.h"
+#include "broker_state.h"
+#include "frontend.h"
+#include "helper.h"
 
 const char *
 health_of_parts(const struct broker *m, int64_t now)
 {
-	const struct frontend *f = &m->frontend;
+	const struct frontend *f = m->frontend;
 
 	if (f->state == FRONTEND_DOWN)
 		return "there is no front-end";
@@ -18,7 +20,7 @@ health_of_parts(const struct broker *m, int64_t now)
 		return "the front-end is starting";
 	if (f->answer_ms > 0 && now >= f->answer_ms)
 		return "the front-end does not answer";
-	if (m->helpers.restart_ms > 0 || helpers_are_ending(&m->helpers))
+	if (m->helpers->restart_ms > 0 || helpers_are_ending(m->helpers))
 		return "a key or certificate process does not answer";
 	return NULL;
 }

@@ -12,9 +12,11 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
+#include "broker_state.h"
 #include "cert_verdict.h"
+#include "conf.h"
+#include "frontend.h"
 #include "log.h"
-#include "monitor.h"
 #include "seqpacket.h"
 #include "spawn_client.h"
 #include "util.h"
@@ -111,7 +113,7 @@ start(struct broker *m, enum tls_helper kind)
 	if (err < 0)
 		return err;
 	p = xcalloc(1, sizeof(*p));
-	TAILQ_INSERT_TAIL(&m->helpers.all, p, link);
+	TAILQ_INSERT_TAIL(&m->helpers->all, p, link);
 	p->kind = kind;
 	p->started_ms = now_ms();
 	if (getrandom(p->secret, sizeof(p->secret), 0) !=
@@ -121,7 +123,7 @@ start(struct broker *m, enum tls_helper kind)
 	err = p->pid < 0 ? (int)p->pid : 0;
 	close(pair[1]);
 	if (err < 0)
-		helper_free(&m->helpers, p);
+		helper_free(m->helpers, p);
 	else
 		err = hand_over(m->conf, p, pair[0]);
 	if (err == 0)
@@ -143,8 +145,8 @@ replace_all(struct helpers *h)
 void
 helpers_start(struct broker *m, int fds[TLS_HELPERS])
 {
-	m->helpers.restart_ms = 0;
-	replace_all(&m->helpers);
+	m->helpers->restart_ms = 0;
+	replace_all(m->helpers);
 	for (int i = 0; i < TLS_HELPERS; i++) {
 		fds[i] = -1;
 		if (!any_needs(m->conf, i))
@@ -211,19 +213,19 @@ note_death(struct broker *m, const struct helper_process *p, int status)
 	    WIFSIGNALED(status) ? "signal" : "status",
 	    WIFSIGNALED(status) ? WTERMSIG(status) : WEXITSTATUS(status));
 	/* It ends itself over a request that our front-end does not make. */
-	if (WIFEXITED(status) && m->frontend.pid > 0) {
-		spawn_kill(m->frontend.pid);
+	if (WIFEXITED(status) && m->frontend->pid > 0) {
+		spawn_kill(m->frontend->pid);
 		return;
 	}
-	m->helpers.restart_ms = now - p->started_ms < RESTART_AFTER_MS
-				    ? now + RESTART_AFTER_MS
-				    : now;
+	m->helpers->restart_ms = now - p->started_ms < RESTART_AFTER_MS
+				     ? now + RESTART_AFTER_MS
+				     : now;
 }
 
 bool
 helpers_reap(struct broker *m, pid_t pid, int status)
 {
-	struct helper_process *p = find(&m->helpers, pid);
+	struct helper_process *p = find(m->helpers, pid);
 
 	if (p == NULL)
 		return false;
@@ -231,7 +233,7 @@ helpers_reap(struct broker *m, pid_t pid, int status)
 	if (p->replaced_ms == 0 && !m->stopping &&
 	    !(WIFEXITED(status) && WEXITSTATUS(status) == 0))
 		note_death(m, p, status);
-	helper_free(&m->helpers, p);
+	helper_free(m->helpers, p);
 	return true;
 }
 
@@ -253,7 +255,7 @@ helpers_vouch(const struct broker *m, uint32_t listener,
 
 	if (v->listener != listener || made > now || now - made > deadline_ms)
 		return false;
-	TAILQ_FOREACH (p, &m->helpers.all, link)
+	TAILQ_FOREACH (p, &m->helpers->all, link)
 		if (p->kind == TLS_HELPER_CERTIFICATES &&
 		    still_counts(p, now, deadline_ms) &&
 		    cert_verdict_is_sealed(v, p->secret))

@@ -17,8 +17,8 @@
 #include <unistd.h>
 
 #include "activation.h"
+#include "exit_code.h"
 #include "log.h"
-#include "options.h"
 #include "spawn_client.h"
 #include "util.h"
 

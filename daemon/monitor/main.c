@@ -16,19 +16,27 @@
 #include <openssl/evp.h>
 
 #include "activation.h"
+#include "broker_state.h"
+#include "conf.h"
 #include "config.h"
 #include "crypto_memory.h"
 #include "ctl.h"
 #include "descriptors.h"
 #include "dispose.h"
 #include "doctor.h"
+#include "drain.h"
 #include "drop.h"
+#include "exit_code.h"
+#include "frontend.h"
 #include "group_limits.h"
+#include "helper.h"
 #include "log.h"
 #include "monitor.h"
 #include "notify.h"
+#include "options.h"
 #include "programs.h"
 #include "seqpacket.h"
+#include "session.h"
 #include "session_limit.h"
 #include "session_usage.h"
 #include "source.h"
@@ -360,6 +368,9 @@ int
 main(int argc, char **argv)
 {
 	static struct options options;
+	static struct frontend frontend;
+	static struct helpers helpers;
+	static struct registry sessions;
 	struct broker *m = &broker;
 	int code;
 
@@ -382,9 +393,13 @@ main(int argc, char **argv)
 	m->relay.fd = -1;
 	activation_init();
 	notify_init();
-	frontend_init(&m->frontend);
-	helpers_init(&m->helpers);
-	registry_init(&m->sessions);
+	m->on = &broker_events;
+	m->frontend = &frontend;
+	m->helpers = &helpers;
+	m->sessions = &sessions;
+	frontend_init(m->frontend);
+	helpers_init(m->helpers);
+	registry_init(m->sessions);
 	if (!options.check)
 		log_name_by_journal();
 	if ((code = find_root(m)) != 0 || (code = begin(m)) != 0)

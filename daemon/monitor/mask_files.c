@@ -20,11 +20,11 @@
 #include <time.h>
 #include <unistd.h>
 
+#include "broker_state.h"
+#include "conf.h"
 #include "log.h"
-#include "monitor.h"
 #include "placeholder_format.h"
 #include "queue.h"
-#include "root.h"
 #include "spawn_client.h"
 #include "util.h"
 
@@ -109,7 +109,7 @@ open_of_root(void)
 {
 	static const char *const names[] = { "execd", "masks" };
 	const char *state = getenv("STATE_DIRECTORY");
-	const char *given = getenv(MASKS_VARIABLE);
+	const char *given = getenv(PLACEHOLDERS_VARIABLE);
 
 	if (given != NULL)
 		return fcntl(atoi(given), F_DUPFD_CLOEXEC, CONTROL_FD + 1);

@@ -13,11 +13,19 @@
 #include <sys/signalfd.h>
 #include <unistd.h>
 
+#include "broker_state.h"
+#include "conf.h"
 #include "ctl.h"
+#include "exit_code.h"
+#include "frontend.h"
 #include "health.h"
+#include "helper.h"
 #include "log.h"
 #include "mask_files.h"
 #include "notify.h"
+#include "options.h"
+#include "requests.h"
+#include "session.h"
 #include "session_audit.h"
 #include "session_spare.h"
 #include "spawn_client.h"
@@ -26,10 +34,8 @@
 /* The front-end has this long to tell its clients when all else is over. */
 #define FRONTEND_EXIT_MS 1500
 
-struct broker broker;
-
 void
-monitor_leave(struct broker *m)
+broker_leave(struct broker *m)
 {
 	if (m->stopping)
 		return;
@@ -44,9 +50,9 @@ monitor_leave(struct broker *m)
 static void
 stop_service(struct broker *m)
 {
-	log_info("stopping; %zu sessions go on", m->sessions.by_id.count);
+	log_info("stopping; %zu sessions go on", m->sessions->by_id.count);
 	notify("STOPPING=1");
-	monitor_leave(m);
+	broker_leave(m);
 }
 
 /* Another broker reads the configuration. Of a service of its own, systemd
@@ -59,7 +65,7 @@ reload(struct broker *m)
 	} else if (m->options->sessions == NULL) {
 		spawn_reload(-1);
 	} else {
-		monitor_leave(m);
+		broker_leave(m);
 		m->exit_code = EXIT_AGAIN;
 	}
 }
@@ -130,13 +136,13 @@ broker_drain(struct broker *m)
 {
 	uint32_t ms = m->conf->limits.drain_timeout_ms;
 
-	if (ms == 0 || m->sessions.by_id.count == 0) {
+	if (ms == 0 || m->sessions->by_id.count == 0) {
 		log_info("signal %d: stopping", SIGTERM);
 		broker_stop(m, EXIT_STOPPED);
 		return;
 	}
 	log_info("signal %d: no new sessions; %zu may go on for %u ms", SIGTERM,
-	    m->sessions.by_id.count, ms);
+	    m->sessions->by_id.count, ms);
 	notify("STOPPING=1");
 	m->draining = true;
 	m->drain_until_ms = now_ms() + ms;
@@ -150,9 +156,9 @@ finish_drain(struct broker *m, int64_t now)
 {
 	if (!m->draining || m->stopping)
 		return -1;
-	if (m->sessions.by_id.count > 0 && now < m->drain_until_ms)
+	if (m->sessions->by_id.count > 0 && now < m->drain_until_ms)
 		return m->drain_until_ms;
-	log_info("drained: %zu sessions are ended", m->sessions.by_id.count);
+	log_info("drained: %zu sessions are ended", m->sessions->by_id.count);
 	broker_stop(m, EXIT_STOPPED);
 	return now;
 }
@@ -161,11 +167,11 @@ finish_drain(struct broker *m, int64_t now)
 static int64_t
 restart_helpers(struct broker *m, int64_t now)
 {
-	if (m->helpers.restart_ms == 0 || m->stopping)
+	if (m->helpers->restart_ms == 0 || m->stopping)
 		return -1;
-	if (now < m->helpers.restart_ms)
-		return m->helpers.restart_ms;
-	m->helpers.restart_ms = 0;
+	if (now < m->helpers->restart_ms)
+		return m->helpers->restart_ms;
+	m->helpers->restart_ms = 0;
 	frontend_reload(m);
 	return -1;
 }
@@ -179,16 +185,16 @@ sooner(int64_t a, int64_t b)
 static bool
 is_over(struct broker *m)
 {
-	if (!m->stopping || (m->sessions.by_pid.count > 0 && !m->leaving))
+	if (!m->stopping || (m->sessions->by_pid.count > 0 && !m->leaving))
 		return false;
-	if (m->frontend.pid == 0)
+	if (m->frontend->pid == 0)
 		return true;
-	if (m->frontend.control.fd >= 0) {
+	if (m->frontend->control.fd >= 0) {
 		frontend_hang_up(m);
-		m->frontend.restart_ms = now_ms() + FRONTEND_EXIT_MS;
-	} else if (now_ms() >= m->frontend.restart_ms) {
-		spawn_kill(m->frontend.pid);
-		m->frontend.restart_ms = now_ms() + FRONTEND_EXIT_MS;
+		m->frontend->restart_ms = now_ms() + FRONTEND_EXIT_MS;
+	} else if (now_ms() >= m->frontend->restart_ms) {
+		spawn_kill(m->frontend->pid);
+		m->frontend->restart_ms = now_ms() + FRONTEND_EXIT_MS;
 	}
 	return false;
 }
@@ -198,14 +204,14 @@ start_frontend_when_due(struct broker *m, int64_t now)
 {
 	int err;
 
-	if (m->stopping || m->frontend.state != FRONTEND_DOWN ||
-	    m->frontend.pid != 0 || now < m->frontend.restart_ms ||
+	if (m->stopping || m->frontend->state != FRONTEND_DOWN ||
+	    m->frontend->pid != 0 || now < m->frontend->restart_ms ||
 	    session_adopt_expire(m, now) >= 0)
 		return;
 	err = frontend_start(m);
 	if (err < 0) {
 		log_error(err, "starting the front-end");
-		m->frontend.restart_ms = now + 1000;
+		m->frontend->restart_ms = now + 1000;
 	}
 }
 
@@ -246,18 +252,44 @@ watch_relay(struct broker *m)
 static int
 next_timeout(struct broker *m, int64_t now, int64_t deadline)
 {
-	bool waiting = m->stopping ? m->frontend.control.fd < 0
-				   : m->frontend.state == FRONTEND_DOWN &&
+	bool waiting = m->stopping ? m->frontend->control.fd < 0
+				   : m->frontend->state == FRONTEND_DOWN &&
 					 session_adopt_expire(m, now) < 0;
 
-	if (waiting && (deadline < 0 || m->frontend.restart_ms < deadline))
-		deadline = m->frontend.restart_ms;
+	if (waiting && (deadline < 0 || m->frontend->restart_ms < deadline))
+		deadline = m->frontend->restart_ms;
 	if (deadline < 0)
 		return -1;
 	if (deadline > now + INT_MAX)
 		return INT_MAX; /* and asked again then */
 	return deadline <= now ? 0 : (int)(deadline - now);
 }
+
+/* --- what its parts tell ------------------------------------------------ */
+
+static void
+reaped(struct broker *m, pid_t pid, int status)
+{
+	if (!frontend_reap(m, pid, status) && !helpers_reap(m, pid, status))
+		session_reap(m, pid, status);
+}
+
+static const char *
+request(struct broker *m, const uint8_t *packet, size_t len, int *fd)
+{
+	int err = request_take(m, packet, len, fd);
+
+	return err < 0 ? request_violation(err) : NULL;
+}
+
+const struct broker_events broker_events = {
+	.stop = broker_stop,
+	.leave = broker_leave,
+	.reaped = reaped,
+	.request = request,
+	.frontend_gone = requests_forget,
+	.session_ended = requests_session_ended,
+};
 
 int
 broker_run(struct broker *m)

@@ -13,6 +13,7 @@
 
 #include "conf.h"
 #include "config.h"
+#include "exit_code.h"
 #include "util.h"
 
 enum {

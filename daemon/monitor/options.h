@@ -10,17 +10,6 @@
 #include <stddef.h>
 #include <stdint.h>
 
-/* Exit codes of the daemon (doc/design.md section 8). */
-enum exit_code {
-	EXIT_STOPPED = 0,
-	EXIT_FAILED = 1,
-	EXIT_USAGE = 2,
-	EXIT_CONFIG = 3,
-	EXIT_PERMISSION = 4,
-	EXIT_UNENFORCEABLE = 5,
-	EXIT_AGAIN = 75, /* systemd starts it anew (execd.service) */
-};
-
 #define OPTIONS_LISTENERS_MAX 8
 #define OPTIONS_LIMITS_MAX    32
 #define OPTIONS_VARIABLES_MAX 64

@@ -12,14 +12,19 @@
 #include <time.h>
 #include <unistd.h>
 
+#include "broker_state.h"
 #include "code_pages.h"
+#include "conf.h"
 #include "credential.h"
 #include "credential_audit.h"
+#include "exit_code.h"
+#include "frontend.h"
 #include "grant.h"
+#include "helper.h"
 #include "log.h"
 #include "log_limit.h"
-#include "monitor.h"
 #include "notify.h"
+#include "session.h"
 #include "session_audit.h"
 #include "spawn_client.h"
 #include "stats.h"
@@ -50,16 +55,16 @@ answer_ready(struct broker *m, const uint8_t *packet, size_t len, int *fd)
 	REQUEST(BROKER_REQ_READY, &r, packet, len);
 	if (!r.seccomp || (m->root && (!r.root_empty || !r.user_changed))) {
 		log_error(0, "the front-end could not confine itself");
-		broker_stop(m, EXIT_UNENFORCEABLE);
+		m->on->stop(m, EXIT_UNENFORCEABLE);
 		return 0;
 	}
 	log_info("front-end %d: serving; %s file system, %s user, seccomp%s",
-	    (int)m->frontend.pid, r.root_empty ? "no" : "the whole",
+	    (int)m->frontend->pid, r.root_empty ? "no" : "the whole",
 	    r.user_changed ? "its own" : "the same",
 	    r.landlock ? ", Landlock" : "");
-	m->frontend.state = FRONTEND_SERVING;
-	frontend_is_alive(&m->frontend);
-	m->frontend.failures = 0;
+	m->frontend->state = FRONTEND_SERVING;
+	frontend_is_alive(m->frontend);
+	m->frontend->failures = 0;
 	announce(m);
 	code_pages_give_back();
 	return 0;
@@ -138,7 +143,7 @@ static int
 answer_authenticate(
     struct broker *m, const uint8_t *packet, size_t len, int *fd)
 {
-	struct frontend *f = &m->frontend;
+	struct frontend *f = m->frontend;
 	struct control_authenticate a;
 	struct identity *who = NULL;
 	const char *how = "";
@@ -204,7 +209,7 @@ answer_close(struct broker *m, const uint8_t *packet, size_t len, int *fd)
 	struct grant *g;
 
 	REQUEST(BROKER_REQ_CLOSE, &c, packet, len);
-	g = grant_find(&m->frontend, c.conn);
+	g = grant_find(m->frontend, c.conn);
 	if (g == NULL || grant_is_closing(g))
 		return -EPERM;
 	answer.conn = c.conn;
@@ -216,8 +221,8 @@ answer_close(struct broker *m, const uint8_t *packet, size_t len, int *fd)
 			return 0;
 		answer.end = end;
 	}
-	grant_free(&m->frontend, g);
-	frontend_send(&m->frontend, BROKER_ANS_CLOSE, &answer, -1);
+	grant_free(m->frontend, g);
+	frontend_send(m->frontend, BROKER_ANS_CLOSE, &answer, -1);
 	return 0;
 }
 
@@ -227,8 +232,8 @@ answer_done(struct broker *m, const uint8_t *packet, size_t len, int *fd)
 	REQUEST(BROKER_REQ_DONE, NULL, packet, len);
 	if (!m->stdio)
 		return -EPERM;
-	m->frontend.done = true;
-	broker_stop(m, EXIT_STOPPED);
+	m->frontend->done = true;
+	m->on->stop(m, EXIT_STOPPED);
 	return 0;
 }
 
@@ -243,7 +248,7 @@ answer_metrics(struct broker *m, const uint8_t *packet, size_t len, int *fd)
 		return -EPERM;
 	stats_collect(m, &answer);
 	answer.conn = ask.conn;
-	frontend_send(&m->frontend, BROKER_ANS_METRICS, &answer, -1);
+	frontend_send(m->frontend, BROKER_ANS_METRICS, &answer, -1);
 	return 0;
 }
 
@@ -251,7 +256,7 @@ static int
 answer_alive(struct broker *m, const uint8_t *packet, size_t len, int *fd)
 {
 	REQUEST(BROKER_REQ_ALIVE, NULL, packet, len);
-	return frontend_is_alive(&m->frontend);
+	return frontend_is_alive(m->frontend);
 }
 
 /* One that was taken over can end its helpers anyway. */
@@ -263,7 +268,7 @@ answer_helper(struct broker *m, const uint8_t *packet, size_t len, int *fd)
 	REQUEST(BROKER_REQ_HELPER, &h, packet, len);
 	if (h.kind >= TLS_HELPERS)
 		return -EBADMSG;
-	helpers_kill(&m->helpers, h.kind);
+	helpers_kill(m->helpers, h.kind);
 	return 0;
 }
 
@@ -316,7 +321,7 @@ request_take(struct broker *m, const uint8_t *packet, size_t len, int *fd)
 	for (size_t i = 0; i < nitems(requests); i++) {
 		if (requests[i].type != type)
 			continue;
-		if (!(requests[i].when & m->frontend.state))
+		if (!(requests[i].when & m->frontend->state))
 			return -EACCES;
 		if (!fd_fits(requests[i].fd, *fd))
 			return -EBADMSG;

@@ -7,14 +7,16 @@
 
 #include <stdio.h>
 
+#include "broker_state.h"
+#include "frontend.h"
 #include "grant.h"
-#include "monitor.h"
+#include "session.h"
 
 /* Its connections are gone; their sessions wait for them to come back. */
 void
 requests_forget(struct broker *m)
 {
-	struct frontend *f = &m->frontend;
+	struct frontend *f = m->frontend;
 	struct table_node *node;
 
 	while ((node = table_any(&f->grants)) != NULL) {
@@ -63,7 +65,7 @@ tell_ended(
 void
 requests_session_ended(struct broker *m, struct session *s, const char *reason)
 {
-	struct frontend *f = &m->frontend;
+	struct frontend *f = m->frontend;
 	struct grant *g = grant_find(f, s->attachment.conn);
 	struct watcher *w;
 

@@ -8,8 +8,10 @@
 #include <errno.h>
 #include <stdio.h>
 
+#include "broker_state.h"
+#include "frontend.h"
 #include "grant.h"
-#include "monitor.h"
+#include "session.h"
 #include "session_audit.h"
 #include "session_ended.h"
 #include "util.h"
@@ -24,7 +26,7 @@ finish_request(struct broker *m, enum control_type answer_type,
 	if (answer->result == SESSION_OK)
 		return;
 	session_audit_refused(m, g->identity, g->peer, answer);
-	frontend_send(&m->frontend, answer_type, answer, steal_fd(fd));
+	frontend_send(m->frontend, answer_type, answer, steal_fd(fd));
 }
 
 static bool
@@ -58,7 +60,7 @@ request_open(struct broker *m, const uint8_t *packet, size_t len, int *fd)
 	struct grant *g;
 
 	REQUEST(BROKER_REQ_OPEN, &o, packet, len);
-	g = grant_take(&m->frontend, o.conn, o.grant);
+	g = grant_take(m->frontend, o.conn, o.grant);
 	if (g == NULL)
 		return -EPERM;
 	answer.conn = o.conn;
@@ -77,7 +79,7 @@ request_resume(struct broker *m, const uint8_t *packet, size_t len, int *fd)
 	struct grant *g;
 
 	REQUEST(BROKER_REQ_RESUME, &r, packet, len);
-	g = grant_take(&m->frontend, r.conn, r.grant);
+	g = grant_take(m->frontend, r.conn, r.grant);
 	if (g == NULL)
 		return -EPERM;
 	answer.conn = r.conn;
@@ -96,7 +98,7 @@ request_watch(struct broker *m, const uint8_t *packet, size_t len, int *fd)
 	struct grant *g;
 
 	REQUEST(BROKER_REQ_WATCH, &r, packet, len);
-	g = grant_take(&m->frontend, r.conn, r.grant);
+	g = grant_take(m->frontend, r.conn, r.grant);
 	if (g == NULL)
 		return -EPERM;
 	answer.conn = r.conn;

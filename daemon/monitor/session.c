@@ -14,12 +14,13 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
+#include "broker_state.h"
+#include "conf.h"
 #include "dispose.h"
+#include "frontend.h"
 #include "log.h"
 #include "log_limit.h"
 #include "mask_files.h"
-#include "monitor.h"
-#include "requests.h"
 #include "seqpacket.h"
 #include "session_audit.h"
 #include "session_limit.h"
@@ -176,7 +177,7 @@ enum session_result
 session_open(struct broker *m, struct identity *identity, uint32_t conn,
     const char *peer, struct session **session, int channel_fd, char *reason)
 {
-	struct registry *r = &m->sessions;
+	struct registry *r = m->sessions;
 	struct session *s;
 	int err;
 
@@ -216,7 +217,7 @@ session_open(struct broker *m, struct identity *identity, uint32_t conn,
 struct session *
 session_find(struct broker *m, const struct identity *identity, const char *id)
 {
-	struct session *s = session_of_id(&m->sessions, id);
+	struct session *s = session_of_id(m->sessions, id);
 
 	return s == NULL || !identity_is(s->identity, identity) ||
 		       s->runner.hung_up || s->state == SESSION_STATE_LEAVING ||
@@ -240,7 +241,7 @@ session_resume(struct broker *m, const struct identity *identity,
 	if (session_may_log(s))
 		log_info(
 		    "session %.*s: resumed, %s", ID_LOG_CHARS, s->id, peer);
-	unlink_from_lists(&m->sessions, s);
+	unlink_from_lists(m->sessions, s);
 	if (attach(s, conn, peer, channel_fd) < 0) {
 		s->state = SESSION_STATE_ATTACHED;
 		session_terminate(m, s);
@@ -261,7 +262,7 @@ session_detach(struct broker *m, struct session *s, bool channel_ended,
 	    (channel_ended &&
 		s->attachment.reported != s->attachment.generation)) {
 		s->attachment.close_asked = true;
-		session_note_silence(&m->sessions, s);
+		session_note_silence(m->sessions, s);
 		return false;
 	}
 	*end = s->attachment.end;
@@ -270,7 +271,7 @@ session_detach(struct broker *m, struct session *s, bool channel_ended,
 	session_order(s, RUNNER_COMMAND_DETACH, NULL, NULL, 0);
 	s->state = SESSION_STATE_DETACHED;
 	s->detached_ms = now_ms();
-	TAILQ_INSERT_TAIL(&m->sessions.detached, s, link);
+	TAILQ_INSERT_TAIL(&m->sessions->detached, s, link);
 	session_audit(m, s, "session-detached", NULL, NULL);
 	if (session_may_log(s))
 		log_info("session %.*s: detached", ID_LOG_CHARS, s->id);
@@ -290,11 +291,11 @@ session_terminate(struct broker *m, struct session *s)
 {
 	if (s->state == SESSION_STATE_TERMINATING)
 		return;
-	unlink_from_lists(&m->sessions, s);
+	unlink_from_lists(m->sessions, s);
 	s->state = SESSION_STATE_TERMINATING;
 	s->deadline_ms =
 	    now_ms() + m->conf->limits.kill_grace_ms + KILL_MARGIN_MS;
-	TAILQ_INSERT_TAIL(&m->sessions.terminating, s, link);
+	TAILQ_INSERT_TAIL(&m->sessions->terminating, s, link);
 	if (!s->runner.hung_up)
 		session_order(s, RUNNER_COMMAND_TERMINATE, NULL, NULL, 0);
 }
@@ -308,15 +309,15 @@ session_dismiss(struct broker *m, struct session *s)
 	snprintf(end.reason, sizeof(end.reason), "%s",
 	    s->end_reason ? s->end_reason : "it is over");
 	if (s->state == SESSION_STATE_ATTACHED)
-		frontend_send(&m->frontend, BROKER_EV_END, &end, -1);
+		frontend_send(m->frontend, BROKER_EV_END, &end, -1);
 	TAILQ_FOREACH (w, &s->watchers.all, link) {
 		end.conn = w->conn;
-		frontend_send(&m->frontend, BROKER_EV_END, &end, -1);
+		frontend_send(m->frontend, BROKER_EV_END, &end, -1);
 	}
-	unlink_from_lists(&m->sessions, s);
+	unlink_from_lists(m->sessions, s);
 	s->state = SESSION_STATE_LEAVING;
 	s->deadline_ms = now_ms() + LEAVING_MS;
-	TAILQ_INSERT_TAIL(&m->sessions.leaving, s, link);
+	TAILQ_INSERT_TAIL(&m->sessions->leaving, s, link);
 }
 
 static void
@@ -339,8 +340,8 @@ kill_visit(struct table_node *node, void *arg)
 void
 session_terminate_all(struct broker *m)
 {
-	table_each(&m->sessions.by_pid, kill_visit, m);
-	table_each(&m->sessions.by_id, terminate_visit, m);
+	table_each(&m->sessions->by_pid, kill_visit, m);
+	table_each(&m->sessions->by_id, terminate_visit, m);
 }
 
 /* A fault of its own: whoever made it commit that may try again. */
@@ -370,7 +371,7 @@ describe_status(int status, char reason[256])
 bool
 session_reap(struct broker *m, pid_t pid, int status)
 {
-	struct session *s = find_by_pid(&m->sessions, pid);
+	struct session *s = find_by_pid(m->sessions, pid);
 	char reason[256];
 
 	if (s == NULL)
@@ -378,7 +379,7 @@ session_reap(struct broker *m, pid_t pid, int status)
 	if (s->state == SESSION_STATE_SPARE)
 		session_spare_reaped(m, s);
 	if (!is_listed(s)) {
-		destroy(&m->sessions, s);
+		destroy(m->sessions, s);
 		return true;
 	}
 	if (s->end_reason != NULL)
@@ -393,14 +394,14 @@ session_reap(struct broker *m, pid_t pid, int status)
 	session_audit_processes_ended(m, s);
 	session_audit(m, s, "session-ended", NULL, reason);
 	s->runner.crashed = is_crash(status);
-	requests_session_ended(m, s, reason);
+	m->on->session_ended(m, s, reason);
 	s->runner.failed = status != 0;
 	if (s->runner.placeholders != NULL && s->runner.failed)
 		spawn_cleanup(
 		    s->identity, placeholder_file_fd(s->runner.placeholders));
 	else if (s->runner.adopted && s->runner.failed)
 		placeholder_files_look(m);
-	destroy(&m->sessions, s);
+	destroy(m->sessions, s);
 	return true;
 }
 
@@ -416,23 +417,23 @@ session_expire(struct broker *m, int64_t now)
 {
 	struct session *s;
 	int64_t next = earlier(session_limit_expire(m, now),
-	    session_silence_expire(&m->sessions, now));
+	    session_silence_expire(m->sessions, now));
 
 	next = earlier(next, session_limit_detached(m, now));
 	next = earlier(next, session_adopt_expire(m, now));
-	while ((s = TAILQ_FIRST(&m->sessions.leaving)) != NULL &&
+	while ((s = TAILQ_FIRST(&m->sessions->leaving)) != NULL &&
 	       s->deadline_ms <= now)
 		session_terminate(m, s);
 	if (s != NULL)
 		next = earlier(next, s->deadline_ms);
-	while ((s = TAILQ_FIRST(&m->sessions.terminating)) != NULL &&
+	while ((s = TAILQ_FIRST(&m->sessions->terminating)) != NULL &&
 	       s->deadline_ms <= now) {
 		log_warn(0, "session %.*s: runner did not end in time, killed",
 		    ID_LOG_CHARS, s->id);
 		spawn_kill(s->runner.pid);
 		s->deadline_ms = now + KILL_MARGIN_MS;
-		TAILQ_REMOVE(&m->sessions.terminating, s, link);
-		TAILQ_INSERT_TAIL(&m->sessions.terminating, s, link);
+		TAILQ_REMOVE(&m->sessions->terminating, s, link);
+		TAILQ_INSERT_TAIL(&m->sessions->terminating, s, link);
 	}
 	return s == NULL ? next : earlier(next, s->deadline_ms);
 }

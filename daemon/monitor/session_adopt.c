@@ -12,8 +12,9 @@
 #include <sys/epoll.h>
 #include <unistd.h>
 
+#include "broker_state.h"
+#include "conf.h"
 #include "log.h"
-#include "monitor.h"
 #include "session_audit.h"
 #include "session_limit.h"
 #include "spawn_client.h"
@@ -50,7 +51,7 @@ static void
 ask(struct broker *m, struct session *s)
 {
 	session_order(s, RUNNER_COMMAND_IDENTIFY, NULL, NULL, 0);
-	m->sessions.unknown++;
+	m->sessions->unknown++;
 }
 
 /* A session of an identity that is not in the configuration any more is
@@ -58,7 +59,7 @@ ask(struct broker *m, struct session *s)
 static void
 adopt(struct broker *m, const struct control_kept *kept, int own)
 {
-	struct registry *r = &m->sessions;
+	struct registry *r = m->sessions;
 	struct identity *id = find_identity(m, kept);
 	struct session *s;
 
@@ -98,7 +99,7 @@ session_adopt_all(struct broker *m)
 		adopt(m, &kept, own);
 		n++;
 	}
-	m->sessions.unknown_until_ms = now_ms() + ANSWERS_MS;
+	m->sessions->unknown_until_ms = now_ms() + ANSWERS_MS;
 	if (n > 0)
 		log_info("%u runners of the broker before are asked for their "
 			 "sessions",
@@ -173,7 +174,7 @@ static void
 begin_again(struct broker *m, struct session *s,
     const struct control_identity *i, int64_t now)
 {
-	struct registry *r = &m->sessions;
+	struct registry *r = m->sessions;
 
 	s->attachment.generation = s->attachment.reported = i->generation;
 	s->watchers.ever = i->watches;
@@ -197,10 +198,10 @@ settle(struct broker *m, struct session *s, const struct control_identity *i)
 	struct early_reports early = STAILQ_HEAD_INITIALIZER(early);
 	bool spare = i->generation == 0;
 
-	m->sessions.unknown--;
+	m->sessions->unknown--;
 	/* It is not UNKNOWN any more, so they have no place in it. */
 	STAILQ_CONCAT(&early, &s->early);
-	if (spare || session_of_id(&m->sessions, s->id) != NULL) {
+	if (spare || session_of_id(m->sessions, s->id) != NULL) {
 		drop_early(&early);
 		s->state = SESSION_STATE_SPARE;
 		spawn_kill(s->runner.pid);
@@ -228,7 +229,7 @@ session_adopt_report(
 		return put_off(s, packet, len);
 	err = control_get(packet, len, RUNNER_EVENT_IDENTITY, &i);
 	if (err == -EPROTO) {
-		leave_alone(&m->sessions, s, packet, len);
+		leave_alone(m->sessions, s, packet, len);
 		return true;
 	}
 	if (err < 0 || i.age_ms > INT64_MAX / 2)
@@ -240,7 +241,7 @@ session_adopt_report(
 int64_t
 session_adopt_expire(struct broker *m, int64_t now)
 {
-	struct registry *r = &m->sessions;
+	struct registry *r = m->sessions;
 
 	return r->unknown > 0 && now < r->unknown_until_ms ? r->unknown_until_ms
 							   : -1;

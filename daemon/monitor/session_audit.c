@@ -9,8 +9,10 @@
 #include <stdio.h>
 #include <string.h>
 
+#include "broker_state.h"
+#include "conf.h"
 #include "log.h"
-#include "monitor.h"
+#include "session.h"
 #include "session_orders.h"
 #include "session_spare.h"
 #include "stats.h"
@@ -126,7 +128,7 @@ end_unrecorded(
 static void
 start_unrecorded(const struct audit_start *start)
 {
-	struct session *s = session_of_id(&broker.sessions, start->session);
+	struct session *s = session_of_id(broker.sessions, start->session);
 
 	if (s != NULL && broker.conf->audit.required)
 		end_unrecorded(&broker, s, start);
@@ -415,7 +417,7 @@ session_audit_watch(struct broker *m, int64_t now)
 	if ((failing && audit->required) != m->audit_stopped) {
 		m->audit_stopped = !m->audit_stopped;
 		state.works = !m->audit_stopped;
-		table_each(&m->sessions.by_id, tell_visit, &state);
+		table_each(&m->sessions->by_id, tell_visit, &state);
 		session_spare_drop_all(m);
 	}
 	return failing || waiting ? m->audit_retry_ms : -1;

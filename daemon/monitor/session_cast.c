@@ -12,29 +12,15 @@
 #include <time.h>
 #include <unistd.h>
 
+#include "broker_state.h"
 #include "log.h"
-#include "monitor.h"
+#include "session.h"
 #include "session_audit.h"
 #include "spawn_client.h"
 #include "util.h"
 
 /* Of one session, ever: names in a directory are not for nothing. */
 #define RECORDINGS_MAX 4096
-
-int
-session_recording_check(struct record_rules *rules, char *why)
-{
-	struct control_place place = { .kind = PLACE_RECORDINGS };
-	struct control_found found;
-	int fd, err;
-
-	snprintf(place.path, sizeof(place.path), "%s", rules->directory);
-	err = spawn_place(&place, &fd, &found);
-	rules->number = place.number;
-	return err < 0 ? conf_refuse(why, "record-tty: %.200s%s",
-			     rules->directory, found.why)
-		       : 0;
-}
 
 /* 20261121T120000Z-SESSION-NUMBER.cast */
 static char *

@@ -12,11 +12,7 @@
 #include <stdint.h>
 
 struct broker;
-struct record_rules;
 struct session;
-
-/* Is this a directory for it? 0, or -EINVAL with why[CONF_WHY_MAX]. */
-int session_recording_check(struct record_rules *rules, char *why);
 
 /* A runner asks for a file, and is answered. As session_audit_report(). */
 int session_recording_event(

@@ -8,8 +8,10 @@
 #include <stdio.h>
 #include <sys/resource.h>
 
+#include "broker_state.h"
+#include "conf.h"
 #include "log.h"
-#include "monitor.h"
+#include "session.h"
 #include "util.h"
 
 struct census {
@@ -58,7 +60,7 @@ count_sessions(const struct broker *m, const struct identity *identity)
 {
 	struct census census = { .identity = identity };
 
-	table_each(&m->sessions.by_id, census_visit, &census);
+	table_each(&m->sessions->by_id, census_visit, &census);
 	return census.sessions;
 }
 
@@ -80,7 +82,7 @@ paths(const struct broker *m)
 static bool
 is_fair(const struct broker *m, const struct identity *identity)
 {
-	size_t all = paths(m), used = m->sessions.by_id.count;
+	size_t all = paths(m), used = m->sessions->by_id.count;
 	size_t part =
 	    m->conf->nidentities > 1 ? all / m->conf->nidentities : all;
 	size_t free_places = all - used, permitted;
@@ -99,11 +101,11 @@ session_limit_room(
 	uint32_t all = m->conf->limits.max_sessions;
 	uint32_t own = identity->limits.max_sessions;
 
-	if (m->sessions.by_id.count >= all) {
+	if (m->sessions->by_id.count >= all) {
 		snprintf(reason, 256, "limit of %u sessions reached", all);
 		return false;
 	}
-	if (m->sessions.by_id.count >= session_limit_descriptors()) {
+	if (m->sessions->by_id.count >= session_limit_descriptors()) {
 		snprintf(reason, 256,
 		    "%u sessions are all that execd has descriptors for",
 		    session_limit_descriptors());
@@ -130,7 +132,7 @@ is_scarce(const struct broker *m, const struct identity *identity)
 {
 	uint32_t own = identity->limits.max_sessions;
 
-	return m->sessions.by_id.count > paths(m) / 2 ||
+	return m->sessions->by_id.count > paths(m) / 2 ||
 	       (own > 0 && count_sessions(m, identity) > own / 2);
 }
 
@@ -171,7 +173,7 @@ session_limit_expire(struct broker *m, int64_t now)
 {
 	struct session *s;
 
-	TAILQ_FOREACH (s, &m->sessions.limited, end_link) {
+	TAILQ_FOREACH (s, &m->sessions->limited, end_link) {
 		if (s->ends_ms > now)
 			return s->ends_ms;
 		if (s->state == SESSION_STATE_TERMINATING)
@@ -194,7 +196,7 @@ session_limit_expire(struct broker *m, int64_t now)
 int64_t
 session_limit_detached(struct broker *m, int64_t now)
 {
-	struct registry *r = &m->sessions;
+	struct registry *r = m->sessions;
 	/* As it is now: a reload changes it for those who wait as well. */
 	uint32_t ttl = m->conf->limits.detached_ttl_ms;
 	struct session *s;

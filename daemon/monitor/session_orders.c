@@ -6,10 +6,11 @@
 
 #include <errno.h>
 
+#include "broker_state.h"
 #include "frame.h"
 #include "log.h"
-#include "monitor.h"
 #include "seqpacket.h"
+#include "session.h"
 #include "spawn_client.h"
 
 /* One that does not fit into the socket means a runner that has not read for

@@ -8,10 +8,11 @@
 #include <sys/epoll.h>
 #include <unistd.h>
 
+#include "broker_state.h"
 #include "dispose.h"
 #include "log.h"
-#include "monitor.h"
 #include "seqpacket.h"
+#include "session.h"
 #include "session_audit.h"
 #include "session_cast.h"
 #include "session_limit.h"

@@ -6,8 +6,10 @@
  */
 #include <signal.h>
 
+#include "broker_state.h"
 #include "log.h"
-#include "monitor.h"
+#include "queue.h"
+#include "session.h"
 #include "spawn_client.h"
 #include "util.h"
 

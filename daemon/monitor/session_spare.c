@@ -9,8 +9,11 @@
 #include <sys/epoll.h>
 #include <unistd.h>
 
+#include "broker_state.h"
+#include "conf.h"
+#include "identity.h"
 #include "log.h"
-#include "monitor.h"
+#include "session.h"
 #include "session_limit.h"
 #include "util.h"
 
@@ -47,7 +50,7 @@ drop(struct registry *r, struct spare *slot)
 void
 session_spare_drop_all(struct broker *m)
 {
-	struct registry *r = &m->sessions;
+	struct registry *r = m->sessions;
 
 	for (size_t i = 0; i < nitems(r->spares); i++)
 		drop(r, &r->spares[i]);
@@ -57,7 +60,7 @@ session_spare_drop_all(struct broker *m)
 static bool
 is_crowded(const struct broker *m, uint32_t more)
 {
-	return m->sessions.by_id.count + count(&m->sessions) + more >=
+	return m->sessions->by_id.count + count(m->sessions) + more >=
 	       session_limit_descriptors();
 }
 
@@ -94,7 +97,7 @@ watch_mounts(void)
 struct session *
 session_spare_take(struct broker *m, const struct identity *identity)
 {
-	struct registry *r = &m->sessions;
+	struct registry *r = m->sessions;
 	struct spare *slot;
 	struct session *s;
 
@@ -138,9 +141,9 @@ session_spare_want(struct broker *m, struct identity *identity)
 		return;
 	if (m->root)
 		watch_mounts();
-	slot = find_slot(&m->sessions, identity);
+	slot = find_slot(m->sessions, identity);
 	if (slot == NULL)
-		slot = take_slot(&m->sessions);
+		slot = take_slot(m->sessions);
 	slot->identity = identity;
 	slot->wanted = slot->session == NULL;
 	slot->until_ms = now_ms() + SPARE_MS;
@@ -161,13 +164,13 @@ make(struct broker *m, struct spare *slot)
 		return;
 	}
 	log_warn(0, "no spare runner for %s: %s", slot->identity->name, reason);
-	session_discard(&m->sessions, s);
+	session_discard(m->sessions, s);
 }
 
 void
 session_spare_make(struct broker *m)
 {
-	struct registry *r = &m->sessions;
+	struct registry *r = m->sessions;
 
 	for (size_t i = 0; i < nitems(r->spares); i++)
 		if (r->spares[i].wanted) {
@@ -179,7 +182,7 @@ session_spare_make(struct broker *m)
 int64_t
 session_spare_expire(struct broker *m, int64_t now)
 {
-	struct registry *r = &m->sessions;
+	struct registry *r = m->sessions;
 	int64_t next = -1;
 
 	for (size_t i = 0; i < nitems(r->spares); i++) {
@@ -211,12 +214,12 @@ forget(struct registry *r, const struct session *s)
 void
 session_spare_lost(struct broker *m, struct session *s)
 {
-	forget(&m->sessions, s);
-	session_discard(&m->sessions, s);
+	forget(m->sessions, s);
+	session_discard(m->sessions, s);
 }
 
 void
 session_spare_reaped(struct broker *m, struct session *s)
 {
-	forget(&m->sessions, s);
+	forget(m->sessions, s);
 }

@@ -10,12 +10,14 @@
 #include <sys/random.h>
 #include <unistd.h>
 
+#include "broker_state.h"
+#include "conf.h"
 #include "group_limits.h"
 #include "log.h"
 #include "mask_files.h"
-#include "monitor.h"
 #include "rights.h"
 #include "seqpacket.h"
+#include "session.h"
 #include "session_audit.h"
 #include "session_orders.h"
 #include "session_usage.h"
@@ -142,11 +144,14 @@ configure(struct broker *m, struct session *s, const struct cgroup *cgroup)
 static int
 start_runner(struct session *s, struct cgroup *cgroup, char *reason)
 {
+	struct control_start start = { .user = s->identity->number };
 	char step[64] = "a channel to its runner";
 	int pair[2], err = seqpacket_pair(pair);
 
+	memcpy(start.group, s->group, sizeof(start.group));
+	memcpy(start.session_id, s->id, sizeof(start.session_id));
 	if (err == 0) {
-		pid_t pid = spawn_run(s, pair[1], pair[0], cgroup, step);
+		pid_t pid = spawn_run(&start, pair[1], pair[0], cgroup, step);
 
 		close(pair[1]);
 		s->runner.pid = pid > 0 ? pid : 0;
@@ -178,7 +183,7 @@ session_start(struct broker *m, struct session *s, char *reason)
 	int err = start_runner(s, &cgroup, reason);
 
 	if (s->runner.pid > 0)
-		enter_pid(&m->sessions, s);
+		enter_pid(m->sessions, s);
 	session_usage_learn(&cgroup);
 	if (err == 0)
 		configure(m, s, &cgroup);

@@ -9,8 +9,9 @@
 #include <stdio.h>
 #include <string.h>
 
+#include "broker_state.h"
 #include "log.h"
-#include "monitor.h"
+#include "session.h"
 #include "session_audit.h"
 #include "util.h"
 
@@ -118,7 +119,7 @@ session_unwatch(struct broker *m, struct session *s, uint32_t conn,
 	/* As for the attached one: who hung up without a word is dying. */
 	if (s->runner.hung_up || (channel_ended && !w->reported)) {
 		w->close_asked = true;
-		session_note_silence(&m->sessions, s);
+		session_note_silence(m->sessions, s);
 		return false;
 	}
 	*end = w->end;

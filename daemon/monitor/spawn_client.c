@@ -16,12 +16,12 @@
 #include <sys/un.h>
 #include <unistd.h>
 
+#include "broker_state.h"
+#include "exit_code.h"
 #include "group_limits.h"
 #include "log.h"
-#include "monitor.h"
 #include "order.h"
 #include "place.h"
-#include "root.h"
 #include "secret.h"
 #include "seqpacket.h"
 #include "trusted.h"
@@ -213,9 +213,7 @@ take_exited(const uint8_t *packet, size_t len)
 
 	if (control_get(packet, len, SPAWN_EXITED, &s) < 0)
 		give_up(-EBADMSG, "an event");
-	if (!frontend_reap(&broker, (pid_t)s.pid, (int)s.status) &&
-	    !helpers_reap(&broker, (pid_t)s.pid, (int)s.status))
-		session_reap(&broker, (pid_t)s.pid, (int)s.status);
+	broker.on->reaped(&broker, (pid_t)s.pid, (int)s.status);
 	tell(SPAWN_END, &(struct control_pid){ s.pid }, NULL, 0);
 }
 
@@ -227,7 +225,7 @@ take_event(const uint8_t *packet, size_t len)
 		tell(SPAWN_ALIVE, NULL, NULL, 0);
 		break;
 	case SPAWN_LEAVE:
-		monitor_leave(&broker);
+		broker.on->leave(&broker);
 		break;
 	default:
 		take_exited(packet, len);
@@ -402,17 +400,14 @@ spawn_seal(
 /* --- what it is told ---------------------------------------------------- */
 
 pid_t
-spawn_run(const struct session *session, int control_fd, int own,
+spawn_run(const struct control_start *start, int control_fd, int own,
     struct cgroup *cgroup, char *step)
 {
-	struct control_start s = { .user = session->identity->number };
 	struct control_runner_started answer;
 	int fds[SEQPACKET_FDS_MAX];
 	size_t nfds;
 
-	memcpy(s.group, session->group, sizeof(s.group));
-	memcpy(s.session_id, session->id, sizeof(s.session_id));
-	tell(SPAWN_START, &s, (const int[]){ control_fd, own }, 2);
+	tell(SPAWN_START, start, (const int[]){ control_fd, own }, 2);
 	hear(SPAWN_STARTED, &answer, fds, &nfds);
 	memcpy(step, answer.step, sizeof(answer.step));
 	if (cgroup_get(cgroup, answer.cgroups, fds, nfds) < 0)

@@ -72,7 +72,7 @@ int spawn_watch(void);
 uint64_t spawn_groups_made(void);
 
 struct control_kept;
-struct session;
+struct control_start;
 
 /*
  * A runner for the session, in a control group of its own whose directories
@@ -80,7 +80,7 @@ struct session;
  * keeps a copy. Its pid, or -errno with the step that failed in step[64]:
  * -EOPNOTSUPP the identity's limits need a group and there is none.
  */
-pid_t spawn_run(const struct session *s, int control_fd, int own,
+pid_t spawn_run(const struct control_start *start, int control_fd, int own,
     struct cgroup *cgroup, char *step);
 
 /* The runner at that place of those that root keeps, and our end of its

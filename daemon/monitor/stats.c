@@ -8,7 +8,11 @@
 #include <stdio.h>
 #include <unistd.h>
 
-#include "monitor.h"
+#include "broker_state.h"
+#include "conf.h"
+#include "frontend.h"
+#include "helper.h"
+#include "session.h"
 #include "spawn_client.h"
 #include "util.h"
 
@@ -119,7 +123,7 @@ stats_collect(struct broker *m, struct control_metrics *out)
 {
 	const struct audit_rules *audit = &m->conf->audit;
 	const struct helper_process *helper;
-	uint64_t all = m->sessions.by_id.count, seen;
+	uint64_t all = m->sessions->by_id.count, seen;
 
 	*out = m->counts;
 	out->records = audit->records;
@@ -128,10 +132,10 @@ stats_collect(struct broker *m, struct control_metrics *out)
 	note_ends(out, m->conf);
 	add_program(out, PROGRAM_ROOT, spawn_root_pid());
 	add_program(out, PROGRAM_BROKER, getpid());
-	add_program(out, PROGRAM_FRONTEND, m->frontend.pid);
-	TAILQ_FOREACH (helper, &m->helpers.all, link)
+	add_program(out, PROGRAM_FRONTEND, m->frontend->pid);
+	TAILQ_FOREACH (helper, &m->helpers->all, link)
 		add_program(out, PROGRAM_KEYS, helper->pid);
-	table_each(&m->sessions.by_id, session_visit, out);
+	table_each(&m->sessions->by_id, session_visit, out);
 	seen = out->programs[PROGRAM_RUNNER];
 	if (seen > 0 && seen < all) {
 		out->memory_bytes[PROGRAM_RUNNER] =

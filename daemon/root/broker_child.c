@@ -77,7 +77,7 @@ become_broker(void)
 	}
 	placeholders = masks_open(pw->pw_uid);
 	if (placeholders >= 0)
-		set_number(MASKS_VARIABLE, placeholders);
+		set_number(PLACEHOLDERS_VARIABLE, placeholders);
 	drop_to_user(pw->pw_uid, pw->pw_gid, NULL, 0);
 	if (prctl(PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0) < 0)
 		log_fatal_errno(-errno, "no new privileges");

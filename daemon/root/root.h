@@ -17,11 +17,6 @@
 #include "list.h"
 #include "programs.h"
 
-/* Environment of the broker: the number of its spawn channel, and of the
- * directory for lists of placeholders. */
-#define SPAWN_CHANNEL_VARIABLE "EXECD_SPAWN_CHANNEL"
-#define MASKS_VARIABLE	       "EXECD_MASKS"
-
 /* What a broker may ask now. */
 enum order_state {
 	ORDERS_NEW = 1 << 0,

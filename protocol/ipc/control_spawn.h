@@ -12,6 +12,11 @@
 
 #include "control_limits.h"
 
+/* Environment of the broker: the number of its spawn channel, and of the
+ * directory for lists of placeholders. */
+#define SPAWN_CHANNEL_VARIABLE "EXECD_SPAWN_CHANNEL"
+#define PLACEHOLDERS_VARIABLE  "EXECD_MASKS"
+
 #define CONTROL_PATH_MAX  4096
 #define CONTROL_WHY_MAX	  192
 #define CONTROL_PLACE_MAX 208 /* what a listener is called, with NUL */

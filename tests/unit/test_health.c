@@ -16,19 +16,31 @@
 
 #include <cmocka.h>
 
+#include "broker_state.h"
+#include "conf.h"
+#include "frontend.h"
 #include "health.h"
+#include "helper.h"
+#include "identity.h"
 #include "monitor.h"
 #include "notify.h"
+#include "options.h"
+#include "session.h"
 
 #define NOW 100000
 
+static struct frontend the_frontend;
+static struct helpers the_helpers;
 static struct broker m;
 
 static int
 set_up(void **state)
 {
-	m = (struct broker){ .frontend = { .state = FRONTEND_SERVING } };
-	helpers_init(&m.helpers);
+	the_frontend = (struct frontend){ .state = FRONTEND_SERVING };
+	m = (struct broker){ .frontend = &the_frontend };
+	m.on = &broker_events;
+	m.helpers = &the_helpers;
+	helpers_init(m.helpers);
 	return 0;
 }
 
@@ -36,21 +48,21 @@ static void
 test_all_is_well(void **state)
 {
 	assert_null(health_reason(&m, NOW));
-	m.frontend.answer_ms = NOW + 1; /* it was asked */
+	m.frontend->answer_ms = NOW + 1; /* it was asked */
 	assert_null(health_reason(&m, NOW));
 }
 
 static void
 test_the_front_end(void **state)
 {
-	m.frontend.answer_ms = NOW;
+	m.frontend->answer_ms = NOW;
 	assert_string_equal(
 	    health_reason(&m, NOW), "the front-end does not answer");
-	m.frontend.answer_ms = 0;
-	m.frontend.state = FRONTEND_CONFINING;
+	m.frontend->answer_ms = 0;
+	m.frontend->state = FRONTEND_CONFINING;
 	assert_string_equal(
 	    health_reason(&m, NOW), "the front-end is starting");
-	m.frontend.state = FRONTEND_DOWN;
+	m.frontend->state = FRONTEND_DOWN;
 	assert_string_equal(health_reason(&m, NOW), "there is no front-end");
 }
 
@@ -59,13 +71,13 @@ test_helpers(void **state)
 {
 	struct helper_process p = { .killed = true, .replaced_ms = 1 };
 
-	TAILQ_INSERT_TAIL(&m.helpers.all, &p, link);
+	TAILQ_INSERT_TAIL(&m.helpers->all, &p, link);
 	assert_null(health_reason(&m, NOW)); /* another took its place */
 	p.replaced_ms = 0;
 	assert_non_null(health_reason(&m, NOW));
 	p.killed = false;
 	assert_null(health_reason(&m, NOW));
-	m.helpers.restart_ms = NOW + 1;
+	m.helpers->restart_ms = NOW + 1;
 	assert_non_null(health_reason(&m, NOW));
 }
 

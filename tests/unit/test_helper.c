@@ -11,13 +11,21 @@
 
 #include <cmocka.h>
 
+#include "broker_state.h"
 #include "cert_verdict.h"
+#include "conf.h"
+#include "frontend.h"
+#include "helper.h"
+#include "identity.h"
 #include "monitor.h"
+#include "options.h"
+#include "session.h"
 #include "util.h"
 
 #define DEADLINE_MS 10000
 #define LISTENER    3
 
+static struct helpers the_helpers;
 static struct conf conf = { .limits.pre_auth_deadline_ms = DEADLINE_MS };
 static struct broker m = { .conf = &conf };
 static struct helper_process keys = { .kind = TLS_HELPER_KEYS, .pid = 1 };
@@ -29,14 +37,16 @@ static struct helper_process current = { .kind = TLS_HELPER_CERTIFICATES,
 static int
 setup(void **state)
 {
-	helpers_init(&m.helpers);
+	m.on = &broker_events;
+	m.helpers = &the_helpers;
+	helpers_init(m.helpers);
 	memset(keys.secret, 'k', sizeof(keys.secret));
 	memset(old.secret, 'o', sizeof(old.secret));
 	memset(current.secret, 'c', sizeof(current.secret));
 	old.replaced_ms = now_ms();
-	TAILQ_INSERT_TAIL(&m.helpers.all, &keys, link);
-	TAILQ_INSERT_TAIL(&m.helpers.all, &old, link);
-	TAILQ_INSERT_TAIL(&m.helpers.all, &current, link);
+	TAILQ_INSERT_TAIL(&m.helpers->all, &keys, link);
+	TAILQ_INSERT_TAIL(&m.helpers->all, &old, link);
+	TAILQ_INSERT_TAIL(&m.helpers->all, &current, link);
 	return 0;
 }
 

@@ -19,8 +19,15 @@
 
 #include <cmocka.h>
 
+#include "broker_state.h"
+#include "conf.h"
+#include "frontend.h"
+#include "helper.h"
+#include "identity.h"
 #include "monitor.h"
+#include "options.h"
 #include "seqpacket.h"
+#include "session.h"
 #include "spawn_client.h"
 #include "util.h"
 

@@ -19,15 +19,25 @@
 
 #include <cmocka.h>
 
+#include "broker_state.h"
+#include "conf.h"
+#include "frontend.h"
+#include "helper.h"
+#include "identity.h"
 #include "monitor.h"
+#include "options.h"
 #include "requests.h"
 #include "seqpacket.h"
+#include "session.h"
 #include "util.h"
 
 #define CONNECTIONS 8 /* numbers that the made-up messages use */
 #define TYPES	    64
 
 static unsigned long messages = 20000;
+static struct frontend the_frontend;
+static struct helpers the_helpers;
+static struct registry the_sessions;
 static unsigned seed = 7;
 static int front;      /* its end of the control channel */
 static int channel[2]; /* what it could give a runner */
@@ -60,8 +70,12 @@ set_up(void **state)
 	options.user = geteuid() == 0 ? "nobody" : NULL;
 	broker.options = &options;
 	broker.announced = broker.draining = true;
-	frontend_init(&broker.frontend);
-	registry_init(&broker.sessions);
+	broker.on = &broker_events;
+	broker.frontend = &the_frontend;
+	broker.helpers = &the_helpers;
+	frontend_init(broker.frontend);
+	broker.sessions = &the_sessions;
+	registry_init(broker.sessions);
 	broker.conf = conf_load(&options, &code);
 	if (broker.conf == NULL || source_init() < 0 ||
 	    listener_open(broker.conf->listeners[0]) != 0 ||
@@ -69,7 +83,7 @@ set_up(void **state)
 	    socketpair(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0, channel) < 0)
 		return -1;
 	front = pair[1];
-	broker.frontend.control.fd = pair[0];
+	broker.frontend->control.fd = pair[0];
 	return 0;
 }
 
@@ -80,8 +94,8 @@ tear_down(void **state)
 	close(front);
 	close(channel[0]);
 	close(channel[1]);
-	close(broker.frontend.control.fd);
-	table_clear(&broker.frontend.grants);
+	close(broker.frontend->control.fd);
+	table_clear(&broker.frontend->grants);
 	conf_free(broker.conf);
 	return 0;
 }
@@ -235,9 +249,9 @@ check_request(enum control_type type, enum frontend_state state, enum gift gift)
 	struct buf b;
 	int err;
 
-	broker.frontend.state = FRONTEND_SERVING;
+	broker.frontend->state = FRONTEND_SERVING;
 	grant(1, token);
-	broker.frontend.state = state;
+	broker.frontend->state = state;
 	put_request(&b, type, 1, token);
 	err = take(&b, open_gift(gift));
 	if (err != expected(type, state, gift))
@@ -265,7 +279,7 @@ test_every_message_in_every_state(void **state)
 					    type, states[i], (enum gift)gift);
 				continue;
 			}
-			broker.frontend.state = states[i];
+			broker.frontend->state = states[i];
 			buf_init(&b, 64);
 			buf_put_u32(&b, type);
 			assert_int_equal(take(&b, -1), -ENOSYS);
@@ -340,7 +354,7 @@ send_good(void)
 static void
 send_spoilt(void)
 {
-	size_t grants = broker.frontend.grants.count;
+	size_t grants = broker.frontend->grants.count;
 	uint32_t conn = pick(CONNECTIONS);
 	enum control_type type = requests[pick(nitems(requests))];
 	struct buf b;
@@ -353,10 +367,10 @@ send_spoilt(void)
 	if (err < 0) {
 		assert_true(err == -EBADMSG || err == -ENOSYS ||
 			    err == -EPERM || err == -EACCES);
-		assert_int_equal(broker.frontend.grants.count, grants);
+		assert_int_equal(broker.frontend->grants.count, grants);
 		return;
 	}
-	assert_true(broker.frontend.grants.count <= grants + 1);
+	assert_true(broker.frontend->grants.count <= grants + 1);
 	ignore_answers();
 	requests_forget(&broker);
 	memset(model, 0, sizeof(model));
@@ -366,14 +380,14 @@ static void
 test_made_up_messages(void **state)
 {
 	print_message("%lu messages, seed %u\n", messages, seed);
-	broker.frontend.state = FRONTEND_SERVING;
+	broker.frontend->state = FRONTEND_SERVING;
 	for (unsigned long i = 0; i < messages; i++) {
 		if (i % 2)
 			send_good();
 		else
 			send_spoilt();
-		assert_int_equal(broker.frontend.state, FRONTEND_SERVING);
-		assert_int_equal(broker.sessions.by_id.count, 0);
+		assert_int_equal(broker.frontend->state, FRONTEND_SERVING);
+		assert_int_equal(broker.sessions->by_id.count, 0);
 		assert_false(broker.stopping);
 	}
 }

@@ -10,13 +10,21 @@
 
 #include <cmocka.h>
 
+#include "broker_state.h"
+#include "conf.h"
+#include "frontend.h"
+#include "helper.h"
+#include "identity.h"
 #include "monitor.h"
+#include "options.h"
+#include "session.h"
 #include "session_limit.h"
 #include "util.h"
 
 #define MANY 20
 #define REST 20 /* ms */
 
+static struct registry the_sessions;
 static struct session sessions[MANY];
 static struct identity identity = { .name = (char *)(uintptr_t) "x" };
 static struct conf conf;
@@ -27,13 +35,15 @@ static int
 set_up(void **state)
 {
 	m = (struct broker){ .conf = &conf };
-	registry_init(&m.sessions);
+	m.on = &broker_events;
+	m.sessions = &the_sessions;
+	registry_init(m.sessions);
 	for (size_t i = 0; i < MANY; i++) {
 		sessions[i] = (struct session){ .id = "x",
 			.identity = &identity,
 			.state = SESSION_STATE_DETACHED,
 			.runner = { .hung_up = true } };
-		TAILQ_INSERT_TAIL(&m.sessions.detached, &sessions[i], link);
+		TAILQ_INSERT_TAIL(&m.sessions->detached, &sessions[i], link);
 	}
 	return 0;
 }

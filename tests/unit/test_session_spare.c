@@ -10,12 +10,20 @@
 
 #include <cmocka.h>
 
+#include "broker_state.h"
+#include "conf.h"
+#include "frontend.h"
+#include "helper.h"
+#include "identity.h"
 #include "monitor.h"
+#include "options.h"
+#include "session.h"
 #include "session_spare.h"
 #include "util.h"
 
 #define IDENTITIES (SESSION_SPARES_MAX + 1)
 
+static struct registry the_sessions;
 static struct identity *all[IDENTITIES];
 static struct conf conf = { .identities = all, .nidentities = IDENTITIES };
 static struct broker m;
@@ -26,7 +34,9 @@ set_up(void **state)
 	char name[16];
 
 	m = (struct broker){ .conf = &conf };
-	registry_init(&m.sessions);
+	m.on = &broker_events;
+	m.sessions = &the_sessions;
+	registry_init(m.sessions);
 	for (size_t i = 0; i < IDENTITIES; i++) {
 		snprintf(name, sizeof(name), "i%zu", i);
 		all[i] = identity_new(name);
@@ -49,8 +59,8 @@ static struct spare *
 slot_of(const struct identity *id)
 {
 	for (size_t i = 0; i < SESSION_SPARES_MAX; i++)
-		if (m.sessions.spares[i].identity == id)
-			return &m.sessions.spares[i];
+		if (m.sessions->spares[i].identity == id)
+			return &m.sessions->spares[i];
 	return NULL;
 }
 

@@ -1,0 +1,17 @@
+/* SPDX-License-Identifier: ISC */
+/*
+ * What the whole broker shares.
+ */
+#include "broker_state.h"
+
+struct broker broker;
+
+const char *
+drain_reason(const struct broker *m)
+{
+	if (m->stopping || m->draining)
+		return "the server is shutting down";
+	return m->drain.drained ? "the server takes no new sessions: it is "
+				  "drained by its operator"
+				: NULL;
+}

@@ -1,0 +1,19 @@
+/* SPDX-License-Identifier: ISC */
+/*
+ * What execd exits with (execd(8)).
+ */
+#ifndef EXIT_CODE_H
+#define EXIT_CODE_H
+
+/* Exit codes of the daemon (doc/design.md section 8). */
+enum exit_code {
+	EXIT_STOPPED = 0,
+	EXIT_FAILED = 1,
+	EXIT_USAGE = 2,
+	EXIT_CONFIG = 3,
+	EXIT_PERMISSION = 4,
+	EXIT_UNENFORCEABLE = 5,
+	EXIT_AGAIN = 75, /* systemd starts it anew (execd.service) */
+};
+
+#endif
