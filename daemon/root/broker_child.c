@@ -19,7 +19,7 @@
 #include "config.h"
 #include "drop.h"
 #include "log.h"
-#include "masks.h"
+#include "placeholder_lists.h"
 #include "root.h"
 #include "util.h"
 

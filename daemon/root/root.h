@@ -70,7 +70,7 @@ void root_save(struct saved *s);
 /* Opens the programs as they are installed now. */
 void root_renew_programs(void);
 
-/* --- orders.c ------------------------------------------------------------ */
+/* --- broker_commands.c ------------------------------------------------------------ */
 
 /* Reads and carries out what the broker asked. False: it is gone, or it said
  * what is impossible, which is the same. */

@@ -12,10 +12,10 @@
 
 #include "log.h"
 #include "queue.h"
-#include "quota.h"
 #include "root.h"
+#include "runner_start.h"
 #include "saved.h"
-#include "spawn.h"
+#include "session_cgroup.h"
 #include "table.h"
 #include "util.h"
 

@@ -12,10 +12,10 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
+#include "cleanup.h"
 #include "log_output.h"
-#include "quota.h"
 #include "root.h"
-#include "sweep.h"
+#include "session_cgroup.h"
 #include "util.h"
 
 #define SAVED_MAX   (256u << 20) /* about a million runners */

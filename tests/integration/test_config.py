@@ -23,7 +23,7 @@ def check(mode, user, path, *flags):
     return r.returncode, r.stdout, re.sub(r"execd\S*: \[identity \S+\]: commands run as .*\n", "", r.stderr)
 
 
-CONF = pathlib.Path(__file__).parents[2] / "daemon/monitor"
+CONF = pathlib.Path(__file__).parents[2] / "daemon/broker"
 
 
 def basic(user, listener="", identity="", rest=""):
@@ -223,7 +223,7 @@ def test_effective_values_are_a_configuration(mode, user, directory):
                  "max-processes = 512", "max-memory = 1G", "max-cpu = none", "max-file-size = 16G", "hide = /run\n\t-~/.config/execd"):
         assert f"{line}\n" in rules, (line, rules)
     keys = re.findall(r"KEY\(\"([a-z0-9-]+)\"", "".join(
-        f.read_text() for f in (CONF / "conf_sandbox.c", CONF / "sandbox_keys.def") if f.exists()))
+        f.read_text() for f in (CONF / "config/conf_sandbox.c", CONF / "base/sandbox_keys.def") if f.exists()))
     unset = {"workspace-roots", "writable-roots", "deny-read"}     # every path, none
     assert len(keys) > 20 and set(keys) - unset <= set(re.findall(r"(?m)^([a-z0-9-]+) = ", rules)), rules
     again.write_text(out)
@@ -318,7 +318,7 @@ def test_the_units_are_sound(directory):
     names = ["execd.service", "execd.socket", "execd-sessions.socket", "execd-sessions.service"]
     for name in names:
         at = BUILD / "systemd" / name if name.endswith(".service") else EXAMPLE.parents[1] / "systemd" / name
-        text = re.sub(r"(?m)^(Exec\w*=)\S+/execd-broker\b", rf"\1{BUILD}/daemon/monitor/execd-broker", at.read_text())
+        text = re.sub(r"(?m)^(Exec\w*=)\S+/execd-broker\b", rf"\1{BUILD}/daemon/broker/execd-broker", at.read_text())
         (directory / name).write_text(re.sub(r"(?m)^(Exec\w*=)\S+/execd ", rf"\1{EXECD} ", text))
     r = subprocess.run(["systemd-analyze", "verify", "--man=no", *(directory / name for name in names)],
                        capture_output=True, text=True, timeout=60, env={**os.environ, "SYSTEMD_UNIT_PATH": f"{directory}:"})

@@ -94,10 +94,10 @@ def test_a_command_that_fails_says_why():
 @pytest.mark.parametrize("sbin", ["sbin", "bin"])
 def test_an_installed_execd_finds_its_programs(directory, sbin):
     """/usr/sbin may be a link to bin."""
-    libexec = re.search('LIBEXECDIR "(.*)"', (BUILD / "daemon/root/program_paths.h").read_text())[1]
+    libexec = re.search('LIBEXECDIR "(.*)"', (BUILD / "daemon/shared/program_paths.h").read_text())[1]
     at = directory / "usr"
     for path, program in [(f"{sbin}/execd", EXECD), *((f"{libexec}/{p.name}", p) for p in (
-            BUILD / "daemon/monitor/execd-broker", BUILD / "daemon/frontend/execd-frontend", BUILD / "daemon/keys/execd-keys", RUNNER,
+            BUILD / "daemon/broker/execd-broker", BUILD / "daemon/frontend/execd-frontend", BUILD / "daemon/keys/execd-keys", RUNNER,
             BUILD / "runner/http/execd-http"))]:
         (at / path).parent.mkdir(parents=True, exist_ok=True)
         shutil.copy(program, at / path)

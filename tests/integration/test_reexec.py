@@ -12,7 +12,7 @@ import pytest
 from conftest import BUILD, Configured, assert_nothing_left, children_named, is_alive, kill, poll
 from test_broker import ALL, COUNT, replaced, resume, text, whole
 
-PROGRAMS = ("daemon/root/execd", "daemon/monitor/execd-broker", "daemon/frontend/execd-frontend", "runner/execd-runner",
+PROGRAMS = ("daemon/root/execd", "daemon/broker/execd-broker", "daemon/frontend/execd-frontend", "runner/execd-runner",
             "runner/http/execd-http", "daemon/keys/execd-keys")
 GOES_ON = "re-exec: this version goes on"
 
@@ -174,7 +174,7 @@ def test_one_that_is_not_there(server):
     s.execd.unlink()
     s.reexec("re-exec: the installed execd; this execd goes on: No such file or directory")
     s.install("daemon/root/execd")
-    for p in "daemon/monitor/execd-broker", "runner/execd-runner":
+    for p in "daemon/broker/execd-broker", "runner/execd-runner":
         (s.place / p).rename(s.place / "away")
         s.reexec("the installed execd exited with status 1; this execd goes on")
         assert f"{s.place}/{p}: No such file or directory" in s.log
@@ -277,7 +277,7 @@ def test_one_after_the_other(server):
     replaced(s, broker)
     n = s.connect(token="t").ready()
     assert os.stat(f"/proc/{s.runner(n)}/exe").st_ino == os.stat(s.place / "runner/execd-runner").st_ino != old
-    assert os.stat(f"/proc/{s.broker}/exe").st_ino == os.stat(s.place / "daemon/monitor/execd-broker").st_ino
+    assert os.stat(f"/proc/{s.broker}/exe").st_ino == os.stat(s.place / "daemon/broker/execd-broker").st_ino
     assert resume(s, c).run("x", ["/bin/echo", "fine"]).stdout == "fine\n"
 
 

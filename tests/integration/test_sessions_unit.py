@@ -20,7 +20,7 @@ from test_ceiling import policy
 from test_isolation import status
 
 UNIT = BUILD / "systemd/execd.service"
-BROKER = BUILD / "daemon/monitor/execd-broker"
+BROKER = BUILD / "daemon/broker/execd-broker"
 
 
 AS_BROKER = ["setpriv", "--reuid=_execd-broker", "--regid=_execd-broker", "--clear-groups"]

@@ -15,7 +15,7 @@ from execd_client import Closed
 from test_broker import ALL, COUNT, replaced, resume, text, whole
 from test_reexec import installed, server  # noqa: F401
 
-BROKER, FRONT, RUNNER = "daemon/monitor/execd-broker", "daemon/frontend/execd-frontend", "runner/execd-runner"
+BROKER, FRONT, RUNNER = "daemon/broker/execd-broker", "daemon/frontend/execd-frontend", "runner/execd-runner"
 
 
 SPOKEN = {"runner": 1, "spawn": 2, "frontend": 2}  # protocol/ipc/control_version.h

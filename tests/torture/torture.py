@@ -15,7 +15,7 @@ sys.path.insert(0, str(pathlib.Path(__file__).parents[1] / "integration"))
 from conftest import BUILD, EXECD, ROOT, SANITIZED, Server, as_user, poll  # noqa: E402,F401
 from test_limits import rss_kib  # noqa: E402,F401
 
-PROGRAMS = {"execd": "daemon/root/execd", "execd-broker": "daemon/monitor/execd-broker", "execd-frontend": "daemon/frontend/execd-frontend",
+PROGRAMS = {"execd": "daemon/root/execd", "execd-broker": "daemon/broker/execd-broker", "execd-frontend": "daemon/frontend/execd-frontend",
             "execd-keys": "daemon/keys/execd-keys", "execd-runner": "runner/execd-runner",
             "execd-http": "runner/http/execd-http"}
 # What a library can be loaded into, where execd's own takes none.

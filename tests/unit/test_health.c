@@ -16,16 +16,16 @@
 
 #include <cmocka.h>
 
+#include "broker_options.h"
 #include "broker_state.h"
 #include "conf.h"
-#include "frontend.h"
+#include "frontend_child.h"
 #include "health.h"
-#include "helper.h"
 #include "identity.h"
-#include "monitor.h"
+#include "loop.h"
 #include "notify.h"
-#include "options.h"
 #include "session.h"
+#include "tls_helpers.h"
 
 #define NOW 100000
 

@@ -11,15 +11,15 @@
 
 #include <cmocka.h>
 
+#include "broker_options.h"
 #include "broker_state.h"
 #include "cert_verdict.h"
 #include "conf.h"
-#include "frontend.h"
-#include "helper.h"
+#include "frontend_child.h"
 #include "identity.h"
-#include "monitor.h"
-#include "options.h"
+#include "loop.h"
 #include "session.h"
+#include "tls_helpers.h"
 #include "util.h"
 
 #define DEADLINE_MS 10000

@@ -19,16 +19,16 @@
 
 #include <cmocka.h>
 
+#include "broker_options.h"
 #include "broker_state.h"
 #include "conf.h"
-#include "frontend.h"
-#include "helper.h"
+#include "frontend_child.h"
 #include "identity.h"
-#include "monitor.h"
-#include "options.h"
+#include "loop.h"
 #include "seqpacket.h"
 #include "session.h"
 #include "spawn_client.h"
+#include "tls_helpers.h"
 #include "util.h"
 
 #define TYPES	   64

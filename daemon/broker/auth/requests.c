@@ -1,0 +1,346 @@
+/* SPDX-License-Identifier: ISC */
+/*
+ * What the front-end may ask. Whatever it says must be in the table below,
+ * permitted now, decode exactly, and name a grant that it was given.
+ */
+#include "requests_parts.h"
+
+#include <errno.h>
+#include <stdio.h>
+#include <string.h>
+#include <sys/socket.h>
+#include <time.h>
+#include <unistd.h>
+
+#include "broker_state.h"
+#include "code_pages.h"
+#include "conf.h"
+#include "credential.h"
+#include "credential_audit.h"
+#include "exit_code.h"
+#include "frontend_child.h"
+#include "grant.h"
+#include "log.h"
+#include "log_limit.h"
+#include "notify.h"
+#include "session.h"
+#include "session_audit.h"
+#include "spawn_client.h"
+#include "stats.h"
+#include "tls_helpers.h"
+#include "util.h"
+
+/* More than any front-end has connections. */
+#define GRANTS_MAX (1u << 20)
+
+static void
+announce(struct broker *m)
+{
+	spawn_serving(!m->stdio);
+	notify("READY=1\nSTATUS=serving");
+	if (m->announced)
+		return;
+	m->announced = true;
+	for (size_t i = 0; i < m->conf->nlisteners; i++)
+		if (m->conf->listeners[i]->kind != LISTENER_STDIO)
+			dprintf(
+			    STDOUT_FILENO, "%s\n", m->conf->listeners[i]->url);
+}
+
+static int
+answer_ready(struct broker *m, const uint8_t *packet, size_t len, int *fd)
+{
+	struct control_ready r;
+
+	REQUEST(BROKER_REQ_READY, &r, packet, len);
+	if (!r.seccomp || (m->root && (!r.root_empty || !r.user_changed))) {
+		log_error(0, "the front-end could not confine itself");
+		m->on->stop(m, EXIT_UNENFORCEABLE);
+		return 0;
+	}
+	log_info("front-end %d: serving; %s file system, %s user, seccomp%s",
+	    (int)m->frontend->pid, r.root_empty ? "no" : "the whole",
+	    r.user_changed ? "its own" : "the same",
+	    r.landlock ? ", Landlock" : "");
+	m->frontend->state = FRONTEND_SERVING;
+	frontend_is_alive(m->frontend);
+	m->frontend->failures = 0;
+	announce(m);
+	code_pages_give_back();
+	return 0;
+}
+
+static struct listener *
+find_listener(const struct broker *m, uint32_t id)
+{
+	for (size_t i = 0; i < m->conf->nlisteners; i++)
+		if (m->conf->listeners[i]->id == id)
+			return m->conf->listeners[i];
+	return NULL;
+}
+
+/* What the kernel says of the client of a unix listener; the descriptor is
+ * its socket, and proves nothing but that. */
+static int
+take_peer(const struct listener *l, int fd, struct ucred *peer)
+{
+	socklen_t len = sizeof(*peer);
+	int domain = 0;
+	socklen_t domain_len = sizeof(domain);
+
+	if ((l->kind == LISTENER_UNIX) != (fd >= 0))
+		return -EBADMSG;
+	if (fd < 0)
+		return 0;
+	if (getsockopt(fd, SOL_SOCKET, SO_DOMAIN, &domain, &domain_len) < 0 ||
+	    domain != AF_UNIX ||
+	    getsockopt(fd, SOL_SOCKET, SO_PEERCRED, peer, &len) < 0)
+		return -EBADMSG;
+	return 0;
+}
+
+static void
+send_verdict(struct frontend *f, const struct control_authenticate *a,
+    enum verdict verdict, const struct grant *g)
+{
+	struct control_verdict v = { .conn = a->conn,
+		.verdict = (uint8_t)verdict };
+
+	if (g != NULL)
+		memcpy(v.grant, g->token, sizeof(v.grant));
+	frontend_send(f, BROKER_ANS_AUTHENTICATE, &v, -1);
+	explicit_bzero(&v, sizeof(v));
+}
+
+/* A helper that died meanwhile is no crime of the front-end's; its verdict
+ * counts nothing any more. */
+static void
+check_cert_verdict(const struct broker *m, struct control_authenticate *a)
+{
+	if (!a->has_certificate ||
+	    helpers_vouch(m, a->listener, &a->cert_verdict))
+		return;
+	if (log_permits(LOG_FAILURE, a->peer, "voucher"))
+		log_warn(0,
+		    "%s: no certificate process vouches for its certificate",
+		    a->peer);
+	a->has_certificate = false;
+}
+
+/* Of a signed token that is good but nobody's, `how` is the subject: what to
+ * add to the configuration, if the operator wants to. */
+static void
+log_refused(const char *peer, enum verdict v, const char *how)
+{
+	if (v == VERDICT_SUBJECT)
+		log_info("%s: refused: %s: `%s`", peer, control_verdict_name(v),
+		    how);
+	else
+		log_info("%s: refused: %s", peer, control_verdict_name(v));
+}
+
+static int
+answer_authenticate(
+    struct broker *m, const uint8_t *packet, size_t len, int *fd)
+{
+	struct frontend *f = m->frontend;
+	struct control_authenticate a;
+	struct identity *who = NULL;
+	const char *how = "";
+	const struct listener *l;
+	struct grant *g = NULL;
+	struct ucred peer;
+	enum verdict v;
+
+	REQUEST(BROKER_REQ_AUTHENTICATE, &a, packet, len);
+	l = find_listener(m, a.listener);
+	if (a.kind > CREDENTIAL_BEARER || !listener_was(a.listener) ||
+	    grant_find(f, a.conn) != NULL)
+		return -EPERM;
+	if (l != NULL && take_peer(l, *fd, &peer) < 0)
+		return -EBADMSG;
+	check_cert_verdict(m, &a);
+	if (l == NULL || m->stopping ||
+	    f->grants.count >= m->conf->limits.max_connections)
+		v = VERDICT_BUSY; /* l: closed by a reload meanwhile */
+	else
+		v = credential_verify(m->conf, l, &a, *fd >= 0 ? &peer : NULL,
+		    (int64_t)time(NULL), &who, &how);
+	explicit_bzero(a.credential, sizeof(a.credential));
+	credential_audit(m, &a, l, v, v == VERDICT_GRANTED ? who : NULL, how);
+	if (v != VERDICT_GRANTED &&
+	    log_permits(LOG_FAILURE, a.peer, control_verdict_name(v)))
+		log_refused(a.peer, v, how);
+	if (v == VERDICT_GRANTED)
+		g = grant_new(f, &a, who);
+	send_verdict(f, &a, v, g);
+	return 0;
+}
+
+/* In TLS, before any request: what the front-end says of it goes on record. */
+static int
+answer_refused(struct broker *m, const uint8_t *packet, size_t len, int *fd)
+{
+	struct control_refused r;
+
+	REQUEST(BROKER_REQ_REFUSED, &r, packet, len);
+	if (!listener_was(r.listener))
+		return -EPERM;
+	credential_audit_refused(m, &r, find_listener(m, r.listener));
+	return 0;
+}
+
+/* False: the answer follows when the runner is reaped. */
+static bool
+leave_session(struct broker *m, struct grant *g, bool channel_ended,
+    enum channel_end *end)
+{
+	return g->watching
+		   ? session_unwatch(m, g->session, g->conn, channel_ended, end)
+		   : session_detach(m, g->session, channel_ended, end);
+}
+
+static int
+answer_close(struct broker *m, const uint8_t *packet, size_t len, int *fd)
+{
+	struct control_close c;
+	struct control_closed answer = { .end = CHANNEL_END_DETACHED };
+	enum channel_end end;
+	struct grant *g;
+
+	REQUEST(BROKER_REQ_CLOSE, &c, packet, len);
+	g = grant_find(m->frontend, c.conn);
+	if (g == NULL || grant_is_closing(g))
+		return -EPERM;
+	answer.conn = c.conn;
+	if (g->ended) {
+		answer.end = g->end;
+		memcpy(answer.reason, g->reason, sizeof(answer.reason));
+	} else if (g->session != NULL) {
+		if (!leave_session(m, g, c.channel_ended, &end))
+			return 0;
+		answer.end = end;
+	}
+	grant_free(m->frontend, g);
+	frontend_send(m->frontend, BROKER_ANS_CLOSE, &answer, -1);
+	return 0;
+}
+
+static int
+answer_done(struct broker *m, const uint8_t *packet, size_t len, int *fd)
+{
+	REQUEST(BROKER_REQ_DONE, NULL, packet, len);
+	if (!m->stdio)
+		return -EPERM;
+	m->frontend->done = true;
+	m->on->stop(m, EXIT_STOPPED);
+	return 0;
+}
+
+static int
+answer_metrics(struct broker *m, const uint8_t *packet, size_t len, int *fd)
+{
+	struct control_ask_metrics ask;
+	struct control_metrics answer;
+
+	REQUEST(BROKER_REQ_METRICS, &ask, packet, len);
+	if (!stats_are_wanted(m->conf))
+		return -EPERM;
+	stats_collect(m, &answer);
+	answer.conn = ask.conn;
+	frontend_send(m->frontend, BROKER_ANS_METRICS, &answer, -1);
+	return 0;
+}
+
+static int
+answer_alive(struct broker *m, const uint8_t *packet, size_t len, int *fd)
+{
+	REQUEST(BROKER_REQ_ALIVE, NULL, packet, len);
+	return frontend_is_alive(m->frontend);
+}
+
+/* One that was taken over can end its helpers anyway. */
+static int
+answer_helper(struct broker *m, const uint8_t *packet, size_t len, int *fd)
+{
+	struct control_helper h;
+
+	REQUEST(BROKER_REQ_HELPER, &h, packet, len);
+	if (h.kind >= TLS_HELPERS)
+		return -EBADMSG;
+	helpers_kill(m->helpers, h.kind);
+	return 0;
+}
+
+/* Everything the front-end may ask: what, when, and who answers. */
+static const struct request {
+	enum control_type type;
+	unsigned when;
+	enum { NO_FD, MAY_HAVE_FD, CHANNEL_FD } fd;
+	int (*answer)(
+	    struct broker *m, const uint8_t *packet, size_t len, int *fd);
+} requests[] = {
+	{ BROKER_REQ_READY, FRONTEND_CONFINING, NO_FD, answer_ready },
+	{ BROKER_REQ_AUTHENTICATE, FRONTEND_SERVING, MAY_HAVE_FD,
+	    answer_authenticate },
+	{ BROKER_REQ_REFUSED, FRONTEND_SERVING, NO_FD, answer_refused },
+	{ BROKER_REQ_OPEN, FRONTEND_SERVING, CHANNEL_FD, request_open },
+	{ BROKER_REQ_RESUME, FRONTEND_SERVING, CHANNEL_FD, request_resume },
+	{ BROKER_REQ_WATCH, FRONTEND_SERVING, CHANNEL_FD, request_watch },
+	{ BROKER_REQ_CLOSE, FRONTEND_SERVING, NO_FD, answer_close },
+	{ BROKER_REQ_METRICS, FRONTEND_SERVING, NO_FD, answer_metrics },
+	{ BROKER_REQ_DONE, FRONTEND_SERVING, NO_FD, answer_done },
+	{ BROKER_REQ_ALIVE, FRONTEND_SERVING, NO_FD, answer_alive },
+	{ BROKER_REQ_HELPER, FRONTEND_SERVING, NO_FD, answer_helper },
+};
+
+/* Nothing else is given to a runner as its session channel. */
+static bool
+is_channel(int fd)
+{
+	int domain = 0, type = 0;
+	socklen_t n = sizeof(int), m = sizeof(int);
+
+	return getsockopt(fd, SOL_SOCKET, SO_DOMAIN, &domain, &n) == 0 &&
+	       getsockopt(fd, SOL_SOCKET, SO_TYPE, &type, &m) == 0 &&
+	       domain == AF_UNIX && type == SOCK_STREAM;
+}
+
+static bool
+fd_fits(unsigned wanted, int fd)
+{
+	return wanted == CHANNEL_FD ? fd >= 0 && is_channel(fd)
+				    : fd < 0 || wanted == MAY_HAVE_FD;
+}
+
+int
+request_take(struct broker *m, const uint8_t *packet, size_t len, int *fd)
+{
+	enum control_type type = control_peek(packet, len);
+
+	for (size_t i = 0; i < nitems(requests); i++) {
+		if (requests[i].type != type)
+			continue;
+		if (!(requests[i].when & m->frontend->state))
+			return -EACCES;
+		if (!fd_fits(requests[i].fd, *fd))
+			return -EBADMSG;
+		return requests[i].answer(m, packet, len, fd);
+	}
+	return -ENOSYS;
+}
+
+const char *
+request_violation(int err)
+{
+	switch (err) {
+	case -ENOSYS:
+		return "sent a message that is not in the table";
+	case -EACCES:
+		return "sent a request that is not permitted now";
+	case -EBADMSG:
+		return "sent a malformed message";
+	default:
+		return "asked for what it was not granted";
+	}
+}

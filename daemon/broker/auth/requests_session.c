@@ -1,0 +1,111 @@
+/* SPDX-License-Identifier: ISC */
+/*
+ * The front-end's requests for sessions: a new one, one that there is, or to
+ * watch one.
+ */
+#include "requests_parts.h"
+
+#include <errno.h>
+#include <stdio.h>
+
+#include "broker_state.h"
+#include "frontend_child.h"
+#include "grant.h"
+#include "session.h"
+#include "session_audit.h"
+#include "session_ended.h"
+#include "util.h"
+
+/* On success the runner answers the client; only failures are answered here.
+ * The runner's end of the channel goes back with the answer, so that the
+ * front-end reads the answer before it sees the channel end. */
+static void
+finish_request(struct broker *m, enum control_type answer_type,
+    const struct control_session *answer, const struct grant *g, int *fd)
+{
+	if (answer->result == SESSION_OK)
+		return;
+	session_audit_refused(m, g->identity, g->peer, answer);
+	frontend_send(m->frontend, answer_type, answer, steal_fd(fd));
+}
+
+static bool
+is_ending(const struct broker *m, struct control_session *answer)
+{
+	const char *reason = drain_reason(m);
+
+	if (reason == NULL)
+		return false;
+	answer->result = SESSION_LIMIT;
+	snprintf(answer->reason, sizeof(answer->reason), "%s", reason);
+	return true;
+}
+
+/* Of one that the operator ended, why. */
+static void
+explain_unknown(
+    const struct grant *g, const char *id, struct control_session *answer)
+{
+	const char *reason = session_ended_reason(g->identity, id);
+
+	if (answer->result == SESSION_UNKNOWN && reason != NULL)
+		snprintf(answer->reason, sizeof(answer->reason), "%s", reason);
+}
+
+int
+request_open(struct broker *m, const uint8_t *packet, size_t len, int *fd)
+{
+	struct control_open o;
+	struct control_session answer = { 0 };
+	struct grant *g;
+
+	REQUEST(BROKER_REQ_OPEN, &o, packet, len);
+	g = grant_take(m->frontend, o.conn, o.grant);
+	if (g == NULL)
+		return -EPERM;
+	answer.conn = o.conn;
+	if (!is_ending(m, &answer))
+		answer.result = session_open(m, g->identity, g->conn, g->peer,
+		    &g->session, *fd, answer.reason);
+	finish_request(m, BROKER_ANS_OPEN, &answer, g, fd);
+	return 0;
+}
+
+int
+request_resume(struct broker *m, const uint8_t *packet, size_t len, int *fd)
+{
+	struct control_resume r;
+	struct control_session answer = { 0 };
+	struct grant *g;
+
+	REQUEST(BROKER_REQ_RESUME, &r, packet, len);
+	g = grant_take(m->frontend, r.conn, r.grant);
+	if (g == NULL)
+		return -EPERM;
+	answer.conn = r.conn;
+	answer.result = session_resume(
+	    m, g->identity, r.session_id, g->conn, g->peer, &g->session, *fd);
+	explain_unknown(g, r.session_id, &answer);
+	finish_request(m, BROKER_ANS_RESUME, &answer, g, fd);
+	return 0;
+}
+
+int
+request_watch(struct broker *m, const uint8_t *packet, size_t len, int *fd)
+{
+	struct control_resume r;
+	struct control_session answer = { 0 };
+	struct grant *g;
+
+	REQUEST(BROKER_REQ_WATCH, &r, packet, len);
+	g = grant_take(m->frontend, r.conn, r.grant);
+	if (g == NULL)
+		return -EPERM;
+	answer.conn = r.conn;
+	answer.result = session_watch(m, g->identity, r.session_id, g->conn,
+	    g->peer, &g->session, *fd, answer.reason);
+	explain_unknown(g, r.session_id, &answer);
+	g->watching = answer.result == SESSION_OK;
+	finish_request(m, BROKER_ANS_WATCH, &answer, g, fd);
+	return 0;
+}

@@ -1,0 +1,354 @@
+/* SPDX-License-Identifier: ISC */
+/*
+ * The audit log: events, and what happens when they cannot be written.
+ */
+#include "audit_log.h"
+
+#include <errno.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <time.h>
+#include <unistd.h>
+
+#include "audit_sinks.h"
+#include "control.h"
+#include "log.h"
+#include "spawn_client.h"
+#include "util.h"
+
+/* Of one line: two texts of CONTROL_COMMAND_MAX bytes, each of them escaped as
+ * six, and names, a peer and a reason, each of a bounded length. */
+#define EVENT_MAX (12u * CONTROL_COMMAND_MAX + (16u << 10))
+
+/* Members that are fields of the journal as well. */
+static const struct {
+	const char *key, *field;
+} journal_fields[] = {
+	{ "event", "EXECD_EVENT" },
+	{ "session", "EXECD_SESSION" },
+	{ "identity", "EXECD_IDENTITY" },
+	{ "process", "EXECD_PROCESS" },
+};
+
+void
+audit_rules_init(struct audit_rules *a)
+{
+	*a = (struct audit_rules){ .required = true };
+	for (size_t i = 0; i < AUDIT_PLACES; i++) {
+		a->sinks[i].fd = -1;
+		STAILQ_INIT(&a->sinks[i].held);
+	}
+}
+
+static struct audit_held *
+take_held(struct audit_sink *s)
+{
+	struct audit_held *h = STAILQ_FIRST(&s->held);
+
+	if (h == NULL)
+		return NULL;
+	STAILQ_REMOVE_HEAD(&s->held, link);
+	s->nheld--;
+	return h;
+}
+
+static void
+free_held(struct audit_held *h)
+{
+	buf_clear(&h->text);
+	buf_clear(&h->fields);
+	free(h);
+}
+
+void
+audit_rules_close(struct audit_rules *a)
+{
+	for (size_t i = 0; i < AUDIT_PLACES; i++) {
+		struct audit_held *h;
+
+		while ((h = take_held(&a->sinks[i])) != NULL)
+			free_held(h);
+		if (a->sinks[i].fd >= 0)
+			close(a->sinks[i].fd);
+		a->sinks[i].fd = -1;
+	}
+}
+
+bool
+audit_is_kept(const struct audit_rules *a)
+{
+	for (size_t i = 0; i < AUDIT_PLACES; i++)
+		if (a->sinks[i].path != NULL)
+			return true;
+	return false;
+}
+
+int
+audit_place(struct audit_rules *a, const char **place)
+{
+	int err = 0;
+
+	for (size_t i = 0; i < AUDIT_PLACES && err == 0; i++) {
+		struct audit_sink *s = &a->sinks[i];
+		struct control_found found;
+		struct control_place p;
+
+		*place = s->path;
+		if (s->path == NULL)
+			continue;
+		audit_sink_place(s, audit_kinds[i].kind, &p);
+		err = spawn_place(&p, &s->fd, &found);
+		s->number = p.number;
+	}
+	return err;
+}
+
+/* --- events ------------------------------------------------------------- */
+
+/* RFC 3339, in UTC. */
+static void
+format_now(char text[40])
+{
+	struct timespec now;
+	struct tm tm;
+	size_t n;
+
+	clock_gettime(CLOCK_REALTIME, &now);
+	gmtime_r(&now.tv_sec, &tm);
+	n = strftime(text, 40, "%Y-%m-%dT%H:%M:%S", &tm);
+	snprintf(text + n, 40 - n, ".%03ldZ", now.tv_nsec / 1000000);
+}
+
+void
+audit_begin(struct audit_event *e, const char *event)
+{
+	char now[40];
+
+	format_now(now);
+	e->start = (struct audit_start){ .session = "" };
+	buf_init(&e->text, EVENT_MAX);
+	buf_init(&e->fields, EVENT_MAX);
+	json_writer_init(&e->json, &e->text);
+	json_begin(&e->json, '{');
+	audit_string(e, "time", now);
+	audit_string(e, "event", event);
+}
+
+void
+audit_string(struct audit_event *e, const char *key, const char *value)
+{
+	json_key(&e->json, key);
+	json_cstring(&e->json, value);
+	for (size_t i = 0; i < nitems(journal_fields); i++)
+		if (strcmp(journal_fields[i].key, key) == 0)
+			audit_put_field(&e->fields, journal_fields[i].field,
+			    (struct slice){ value, strlen(value) });
+}
+
+void
+audit_flag(struct audit_event *e, const char *key, bool value)
+{
+	json_key(&e->json, key);
+	json_bool(&e->json, value);
+}
+
+void
+audit_number(struct audit_event *e, const char *key, uint64_t value)
+{
+	json_key(&e->json, key);
+	json_u64(&e->json, value);
+}
+
+/* --- to where they go --------------------------------------------------- */
+
+static int
+put(struct audit_rules *a, size_t place, const struct buf *text,
+    const struct buf *fields)
+{
+	const struct audit_record r = {
+		.text = { (char *)text->data, text->len },
+		.fields = { (char *)fields->data, fields->len },
+	};
+
+	return audit_kinds[place].write(&a->sinks[place], &r);
+}
+
+/* What is missing is on record before what is not. */
+static int
+put_lost(struct audit_rules *a, size_t place)
+{
+	struct audit_sink *s = &a->sinks[place];
+	struct audit_event e;
+	int err;
+
+	audit_begin(&e, "records-lost");
+	audit_number(&e, "lost", s->lost);
+	json_end(&e.json, '}');
+	err = put(a, place, &e.text, &e.fields);
+	buf_clear(&e.text);
+	buf_clear(&e.fields);
+	if (err < 0)
+		return err;
+	log_warn(0, "%s %s: works again, %llu records are missing",
+	    audit_kinds[place].name, s->path, (unsigned long long)s->lost);
+	s->failing = false;
+	s->lost = 0;
+	return 0;
+}
+
+/* Those who wait no longer. */
+static void
+give_up(struct audit_rules *a, size_t place)
+{
+	struct audit_sink *s = &a->sinks[place];
+	struct audit_held *h;
+
+	/* Once: a log that fails must not fill another. */
+	log_error(s->held_for, "%s %s", audit_kinds[place].name, s->path);
+	s->failing = true;
+	while ((h = take_held(s)) != NULL) {
+		s->lost++;
+		a->lost++;
+		if (h->start.session[0] != '\0' && a->unrecorded != NULL)
+			a->unrecorded(&h->start);
+		free_held(h);
+	}
+}
+
+static int
+hold(struct audit_rules *a, size_t place, const struct audit_event *e, int err)
+{
+	struct audit_sink *s = &a->sinks[place];
+	struct audit_held *h = xcalloc(1, sizeof(*h));
+
+	buf_init(&h->text, EVENT_MAX);
+	buf_init(&h->fields, EVENT_MAX);
+	buf_put(&h->text, e->text.data, e->text.len);
+	buf_put(&h->fields, e->fields.data, e->fields.len);
+	h->start = e->start;
+	if (s->nheld++ == 0) {
+		s->held_since_ms = now_ms();
+		s->held_for = err;
+	}
+	STAILQ_INSERT_TAIL(&s->held, h, link);
+	if (s->nheld >= AUDIT_HELD_MAX)
+		give_up(a, place);
+	return s->failing ? err : 0;
+}
+
+/* Those that wait, in their order, as far as they are taken. */
+static void
+put_held(struct audit_rules *a, size_t place)
+{
+	struct audit_sink *s = &a->sinks[place];
+	struct audit_held *h;
+
+	while ((h = STAILQ_FIRST(&s->held)) != NULL) {
+		int err = put(a, place, &h->text, &h->fields);
+
+		if (err < 0) {
+			s->held_for = err;
+			return;
+		}
+		a->records++;
+		free_held(take_held(s));
+	}
+}
+
+/* A receiver that is started anew, or behind: not a disk that is full. */
+static bool
+is_away(int err)
+{
+	static const int away[] = { ENOENT, ECONNREFUSED, ENOTCONN, ECONNRESET,
+		EPIPE, EAGAIN, ENOBUFS };
+
+	for (size_t i = 0; i < nitems(away); i++)
+		if (err == -away[i])
+			return true;
+	return false;
+}
+
+static int
+deliver(struct audit_rules *a, size_t place, const struct audit_event *e)
+{
+	struct audit_sink *s = &a->sinks[place];
+	int err;
+
+	put_held(a, place);
+	if (s->nheld > 0)
+		return hold(a, place, e, s->held_for);
+	err = s->failing ? put_lost(a, place) : 0;
+	if (err == 0)
+		err = e->text.failed ? -E2BIG
+				     : put(a, place, &e->text, &e->fields);
+	if (err == 0) {
+		a->records++;
+		return 0;
+	}
+	if (!s->failing && is_away(err))
+		return hold(a, place, e, err);
+	if (!s->failing)
+		log_error(err, "%s %s", audit_kinds[place].name, s->path);
+	s->failing = true;
+	s->lost++;
+	a->lost++;
+	return err;
+}
+
+int
+audit_end(struct audit_event *e, struct audit_rules *a)
+{
+	int first = 0;
+
+	json_end(&e->json, '}');
+	for (size_t i = 0; i < AUDIT_PLACES; i++) {
+		int err = a->sinks[i].path != NULL ? deliver(a, i, e) : 0;
+
+		if (first == 0)
+			first = err;
+	}
+	buf_clear(&e->text);
+	buf_clear(&e->fields);
+	return first;
+}
+
+bool
+audit_is_failing(const struct audit_rules *a)
+{
+	for (size_t i = 0; i < AUDIT_PLACES; i++)
+		if (a->sinks[i].failing)
+			return true;
+	return false;
+}
+
+bool
+audit_is_waiting(const struct audit_rules *a)
+{
+	for (size_t i = 0; i < AUDIT_PLACES; i++)
+		if (a->sinks[i].nheld > 0)
+			return true;
+	return false;
+}
+
+bool
+audit_retry(struct audit_rules *a, int64_t now)
+{
+	for (size_t i = 0; i < AUDIT_PLACES; i++) {
+		struct audit_sink *s = &a->sinks[i];
+
+		put_held(a, i);
+		if (s->nheld > 0 && now - s->held_since_ms >= AUDIT_GRACE_MS)
+			give_up(a, i);
+		else if (s->failing)
+			put_lost(a, i);
+	}
+	return !audit_is_failing(a);
+}
+
+void
+audit_settle(struct audit_rules *a)
+{
+	if (audit_is_waiting(a))
+		audit_retry(a, INT64_MAX);
+}

@@ -1,0 +1,90 @@
+/* SPDX-License-Identifier: ISC */
+/*
+ * One epoll set for the whole broker. With 10 000 sessions poll(2) would
+ * hand the kernel 10 000 descriptors at every wake-up.
+ */
+#include "event_source.h"
+
+#include <errno.h>
+#include <stddef.h>
+#include <sys/epoll.h>
+#include <unistd.h>
+
+#define BATCH 64
+
+static int epoll_fd = -1;
+static struct epoll_event batch[BATCH];
+static int batch_len;
+
+int
+source_init(void)
+{
+	epoll_fd = epoll_create1(EPOLL_CLOEXEC);
+	return epoll_fd < 0 ? -errno : 0;
+}
+
+int
+source_add(struct source *s, int fd, uint32_t events,
+    void (*ready)(struct source *s, uint32_t events))
+{
+	struct epoll_event ev = { .events = events, .data.ptr = s };
+
+	if (epoll_ctl(epoll_fd, EPOLL_CTL_ADD, fd, &ev) < 0)
+		return -errno;
+	s->fd = fd;
+	s->ready = ready;
+	return 0;
+}
+
+void
+source_set_events(struct source *s, uint32_t events)
+{
+	struct epoll_event ev = { .events = events, .data.ptr = s };
+
+	epoll_ctl(epoll_fd, EPOLL_CTL_MOD, s->fd, &ev);
+}
+
+int
+source_detach(struct source *s)
+{
+	int fd = s->fd;
+
+	if (fd < 0)
+		return -1;
+	epoll_ctl(epoll_fd, EPOLL_CTL_DEL, fd, NULL);
+	s->fd = -1;
+	for (int i = 0; i < batch_len; i++)
+		if (batch[i].data.ptr == s)
+			batch[i].data.ptr = NULL;
+	return fd;
+}
+
+void
+source_remove(struct source *s)
+{
+	int fd = source_detach(s);
+
+	if (fd >= 0)
+		close(fd);
+}
+
+int
+source_dispatch(int timeout_ms)
+{
+	int n;
+
+	batch_len = epoll_wait(epoll_fd, batch, BATCH, timeout_ms);
+	if (batch_len < 0) {
+		batch_len = 0;
+		return errno == EINTR ? 0 : -errno;
+	}
+	for (int i = 0; i < batch_len; i++) {
+		struct source *s = batch[i].data.ptr;
+
+		if (s != NULL)
+			s->ready(s, batch[i].events);
+	}
+	n = batch_len;
+	batch_len = 0;
+	return n;
+}

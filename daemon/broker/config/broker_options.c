@@ -1,0 +1,378 @@
+/* SPDX-License-Identifier: ISC */
+/*
+ * What the operator said on the command line (execd(8)).
+ */
+#include "broker_options.h"
+
+#include <errno.h>
+#include <getopt.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "conf.h"
+#include "config.h"
+#include "exit_code.h"
+#include "util.h"
+
+enum {
+	OPT_LISTEN = 256,
+	OPT_USER,
+	OPT_ENVIRONMENT,
+	OPT_ALLOW_UNAUTHENTICATED,
+	OPT_CONCURRENT_REQUESTS,
+	OPT_WS_AUTH,
+	OPT_WS_TOKEN_FILE,
+	OPT_WS_TOKEN_SHA256,
+	OPT_WS_SHARED_SECRET_FILE,
+	OPT_WS_ISSUER,
+	OPT_WS_AUDIENCE,
+	OPT_WS_MAX_CLOCK_SKEW,
+	OPT_SESSIONS,
+	OPT_CTL_SOCKET,
+	OPT_LIMIT, /* a key of [limits] by its own name */
+	OPT_VERSION,
+};
+
+static const struct option long_options[] = {
+	{ "listen", required_argument, NULL, OPT_LISTEN },
+	{ "user", required_argument, NULL, OPT_USER },
+	{ "environment", required_argument, NULL, OPT_ENVIRONMENT },
+	{ "allow-unauthenticated", no_argument, NULL,
+	    OPT_ALLOW_UNAUTHENTICATED },
+	{ "ws-auth", required_argument, NULL, OPT_WS_AUTH },
+	{ "ws-token-file", required_argument, NULL, OPT_WS_TOKEN_FILE },
+	{ "ws-token-sha256", required_argument, NULL, OPT_WS_TOKEN_SHA256 },
+	{ "ws-shared-secret-file", required_argument, NULL,
+	    OPT_WS_SHARED_SECRET_FILE },
+	{ "ws-issuer", required_argument, NULL, OPT_WS_ISSUER },
+	{ "ws-audience", required_argument, NULL, OPT_WS_AUDIENCE },
+	{ "ws-max-clock-skew-seconds", required_argument, NULL,
+	    OPT_WS_MAX_CLOCK_SKEW },
+	{ "concurrent-requests", required_argument, NULL,
+	    OPT_CONCURRENT_REQUESTS },
+	{ "detached-ttl", required_argument, NULL, OPT_LIMIT },
+	{ "closed-ttl", required_argument, NULL, OPT_LIMIT },
+	{ "drain-timeout", required_argument, NULL, OPT_LIMIT },
+	{ "pre-auth-deadline", required_argument, NULL, OPT_LIMIT },
+	{ "max-connections", required_argument, NULL, OPT_LIMIT },
+	{ "retention", required_argument, NULL, OPT_LIMIT },
+	{ "max-sessions", required_argument, NULL, OPT_LIMIT },
+	{ "sessions", required_argument, NULL, OPT_SESSIONS },
+	{ "ctl-socket", required_argument, NULL, OPT_CTL_SOCKET },
+	{ "help", no_argument, NULL, 'h' },
+	{ "version", no_argument, NULL, OPT_VERSION },
+	{ NULL, 0, NULL, 0 },
+};
+
+static const char usage_text[] =
+    "usage: execd ctl [--json] [--socket PATH] COMMAND, see `execd ctl "
+    "--help`\n"
+    "       execd doctor [--user NAME]\n"
+    "       execd [-c FILE | --listen URL... [--user NAME] "
+    "[--allow-unauthenticated]] [-dfhtT]\n"
+    "  -c FILE                   read this configuration, execd.conf(5)\n"
+    "  -t                        only check the configuration\n"
+    "  -T                        check, and print the effective values\n"
+    "  --listen URL              ws://IP:PORT, unix:/PATH, systemd:NAME or "
+    "stdio\n"
+    "                            (default ws://127.0.0.1:0)\n"
+    "  --user NAME               as root: run every session as this user\n"
+    "  --environment NAME        sessions of --user have this variable of "
+    "root's, too\n"
+    "  --allow-unauthenticated   let clients in that present no credential\n"
+    "  --ws-auth MODE            capability-token or signed-bearer-token, "
+    "with:\n"
+    "    --ws-token-file PATH | --ws-token-sha256 HEX\n"
+    "    --ws-shared-secret-file PATH [--ws-issuer S] [--ws-audience S]\n"
+    "      [--ws-max-clock-skew-seconds N (30)]\n"
+    "  --concurrent-requests N   accepted for codex exec-server; requests "
+    "never wait for each other\n"
+    "  --detached-ttl DURATION   keep a session without connection (80s)\n"
+    "  --closed-ttl DURATION     remember a closed process (80s)\n"
+    "  --drain-timeout DURATION  sessions may go on so long at SIGTERM (0s)\n"
+    "  --retention SIZE          output kept of each process (1M)\n"
+    "  --pre-auth-deadline DURATION  from accept to initialize (10s)\n"
+    "  --max-connections N       at once (10000)\n"
+    "  --max-sessions N          at once (10000)\n"
+    "  --ctl-socket PATH         where `execd ctl` reaches this execd; or "
+    "none\n"
+    "  --sessions PATH           said to execd-broker: where `execd sessions` "
+    "is\n"
+    "  -d                        log debug messages\n"
+    "  -f                        stay in the foreground (always so)\n"
+    "  -h, --help                this text\n"
+    "  --version                 the version\n";
+
+static const struct options defaults = { .ws_skew_s = 30 };
+
+static int
+usage_error(const char *fmt, const char *arg)
+{
+	fputs("execd: ", stderr);
+	/* The formats are this file's literals. */
+#pragma GCC diagnostic push
+#pragma GCC diagnostic ignored "-Wformat-nonliteral"
+	fprintf(stderr, fmt, arg);
+#pragma GCC diagnostic pop
+	fputs("\nTry 'execd --help'.\n", stderr);
+	return EXIT_USAGE;
+}
+
+static int
+parse_count(const char *text, uint32_t *out)
+{
+	unsigned long n;
+	char *end;
+
+	errno = 0;
+	n = strtoul(text, &end, 10);
+	if (text[0] < '0' || text[0] > '9' || *end != '\0' || errno != 0 ||
+	    n == 0 || n > UINT32_MAX)
+		return -EINVAL;
+	*out = (uint32_t)n;
+	return 0;
+}
+
+static int
+take_count(const char *name, const char *text, uint32_t *out)
+{
+	if (parse_count(text, out) == 0)
+		return -1;
+	fprintf(stderr, "execd: --%s: `%s` is not a number from 1 to %u\n",
+	    name, text, UINT32_MAX);
+	return EXIT_USAGE;
+}
+
+static int
+take_ws_auth(struct options *o, const char *mode)
+{
+	if (strcmp(mode, "capability-token") == 0)
+		o->ws_auth = AUTH_CAPABILITY_TOKEN;
+	else if (strcmp(mode, "signed-bearer-token") == 0)
+		o->ws_auth = AUTH_SIGNED_TOKEN;
+	else
+		return usage_error("--ws-auth: `%s` is neither "
+				   "capability-token nor signed-bearer-token",
+		    mode);
+	return -1;
+}
+
+static int
+take_skew(struct options *o, const char *text)
+{
+	char *end;
+	unsigned long n = strtoul(text, &end, 10);
+
+	if (text[0] < '0' || text[0] > '9' || *end != '\0' || n > UINT32_MAX)
+		return usage_error("--ws-max-clock-skew-seconds: `%s` is not "
+				   "a number of seconds",
+		    text);
+	o->ws_skew_s = (uint32_t)n;
+	return -1;
+}
+
+/* What belongs together, in the peer's words. */
+static int
+check_ws_auth(const struct options *o)
+{
+	bool token = o->ws_token_file || o->ws_token_sha256;
+	bool secret = o->ws_shared_secret_file || o->ws_issuer ||
+		      o->ws_audience || o->ws_skew_s != defaults.ws_skew_s;
+
+	if (o->ws_auth == AUTH_NONE && (token || secret))
+		return usage_error("websocket auth flags require `--ws-auth "
+				   "capability-token` or `--ws-auth "
+				   "signed-bearer-token`%s",
+		    "");
+	if (o->ws_auth == AUTH_CAPABILITY_TOKEN && !token)
+		return usage_error("`--ws-token-file` or `--ws-token-sha256` "
+				   "is required when `--ws-auth "
+				   "capability-token` is set%s",
+		    "");
+	if (o->ws_token_file && o->ws_token_sha256)
+		return usage_error("`--ws-token-file` and "
+				   "`--ws-token-sha256` are mutually "
+				   "exclusive%s",
+		    "");
+	if (o->ws_auth == AUTH_CAPABILITY_TOKEN && secret)
+		return usage_error("`--ws-shared-secret-file` and the flags "
+				   "of its claims require `--ws-auth "
+				   "signed-bearer-token`, not "
+				   "`capability-token`%s",
+		    "");
+	if (o->ws_auth == AUTH_SIGNED_TOKEN && token)
+		return usage_error("`--ws-token-file` and "
+				   "`--ws-token-sha256` require `--ws-auth "
+				   "capability-token`, not "
+				   "`signed-bearer-token`%s",
+		    "");
+	if (o->ws_auth == AUTH_SIGNED_TOKEN && !o->ws_shared_secret_file)
+		return usage_error("`--ws-shared-secret-file` is required "
+				   "when `--ws-auth signed-bearer-token` is "
+				   "set%s",
+		    "");
+	return -1;
+}
+
+/* Kept for when the file was read; a value that cannot be is said now. */
+static int
+take_limit(struct options *o, const char *keyword, const char *value)
+{
+	struct limits scratch = { 0 };
+	char why[CONF_WHY_MAX];
+
+	if (conf_set(&conf_limits, &scratch, keyword, value, why) < 0) {
+		fprintf(stderr, "execd: --%s: %s\n", keyword, why);
+		return EXIT_USAGE;
+	}
+	if (o->nlimits == OPTIONS_LIMITS_MAX)
+		return usage_error("--%s: too many limits", keyword);
+	o->limits[o->nlimits].keyword = keyword;
+	o->limits[o->nlimits++].value = value;
+	return -1;
+}
+
+static int
+take_ctl_socket(struct options *o, const char *value)
+{
+	struct control_rules scratch = { .socket = NULL };
+	char why[CONF_WHY_MAX];
+	int err = conf_set(&conf_control, &scratch, "ctl-socket", value, why);
+
+	free(scratch.socket);
+	if (err < 0) {
+		fprintf(stderr, "execd: --ctl-socket: %s\n", why);
+		return EXIT_USAGE;
+	}
+	o->ctl_socket = value;
+	return -1;
+}
+
+static int
+take_listen(struct options *o, const char *url)
+{
+	if (o->listeners == OPTIONS_LISTENERS_MAX)
+		return usage_error("--listen %s: too many listeners", url);
+	o->listen[o->listeners++] = url;
+	return -1;
+}
+
+static int
+take_variable(struct options *o, const char *name)
+{
+	if (o->nvariables == OPTIONS_VARIABLES_MAX)
+		return usage_error("--environment %s: too many of them", name);
+	if (name[0] == '\0' || strchr(name, '=') != NULL)
+		return usage_error(
+		    "--environment: `%s` is not the name of a variable", name);
+	if (getenv(name) == NULL)
+		return usage_error(
+		    "--environment: there is no variable %s", name);
+	o->variables[o->nvariables++] = name;
+	return -1;
+}
+
+static int
+print_and_stop(const char *text)
+{
+	fputs(text, stdout);
+	return EXIT_STOPPED;
+}
+
+static int
+take_option(struct options *o, int opt, const char *arg, int index)
+{
+	uint32_t ignored;
+
+	switch (opt) {
+	case OPT_LISTEN:
+		return take_listen(o, arg);
+	case OPT_USER:
+		o->user = arg;
+		return -1;
+	case OPT_ENVIRONMENT:
+		return take_variable(o, arg);
+	case OPT_ALLOW_UNAUTHENTICATED:
+		o->allow_unauthenticated = true;
+		return -1;
+	case OPT_WS_AUTH:
+		return take_ws_auth(o, arg);
+	case OPT_WS_TOKEN_FILE:
+		o->ws_token_file = arg;
+		return -1;
+	case OPT_WS_TOKEN_SHA256:
+		o->ws_token_sha256 = arg;
+		return -1;
+	case OPT_WS_SHARED_SECRET_FILE:
+		o->ws_shared_secret_file = arg;
+		return -1;
+	case OPT_WS_ISSUER:
+		o->ws_issuer = arg;
+		return -1;
+	case OPT_WS_AUDIENCE:
+		o->ws_audience = arg;
+		return -1;
+	case OPT_WS_MAX_CLOCK_SKEW:
+		return take_skew(o, arg);
+	case OPT_CONCURRENT_REQUESTS:
+		return take_count("concurrent-requests", arg, &ignored);
+	case OPT_LIMIT:
+		return take_limit(o, long_options[index].name, arg);
+	case OPT_CTL_SOCKET:
+		return take_ctl_socket(o, arg);
+	case OPT_SESSIONS:
+		o->sessions = arg;
+		return -1;
+	case 'c':
+		o->config_file = arg;
+		return -1;
+	case 't':
+		o->check = true;
+		return -1;
+	case 'T':
+		o->check = o->print = true;
+		return -1;
+	case 'd':
+		o->debug = true;
+		return -1;
+	case 'f':
+		return -1;
+	case 'h':
+		return print_and_stop(usage_text);
+	case OPT_VERSION:
+		return print_and_stop("execd " EXECD_VERSION "\n");
+	default:
+		fputs("Try 'execd --help'.\n", stderr);
+		return EXIT_USAGE;
+	}
+}
+
+int
+options_parse(struct options *o, int argc, char **argv)
+{
+	int opt, code, index = 0;
+
+	*o = defaults;
+	while ((opt = getopt_long(
+		    argc, argv, "c:dfhtT", long_options, &index)) != -1)
+		if ((code = take_option(o, opt, optarg, index)) >= 0)
+			return code;
+	if (optind < argc)
+		return usage_error("unexpected argument `%s`", argv[optind]);
+	if (o->config_file != NULL && options_describe_service(o))
+		return usage_error("with -c %s the file says who may come in "
+				   "where; --listen, --user, "
+				   "--allow-unauthenticated and --ws-... are "
+				   "for execd without a file",
+		    o->config_file);
+	return check_ws_auth(o);
+}
+
+bool
+options_describe_service(const struct options *o)
+{
+	return o->listeners > 0 || o->user || o->nvariables > 0 ||
+	       o->allow_unauthenticated || o->ws_auth != AUTH_NONE;
+}

@@ -1,0 +1,279 @@
+/* SPDX-License-Identifier: ISC */
+/*
+ * The configuration as a whole: made, checked, freed.
+ */
+#include "conf.h"
+#include "spawn_client.h"
+
+#include <errno.h>
+#include <stdio.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "broker_options.h"
+#include "exit_code.h"
+#include "log.h"
+#include "secret.h"
+#include "util.h"
+
+/* Every section execd.conf(5) may have, in the order -T shows them. */
+const struct conf_section *const conf_sections[] = {
+	&conf_listener,
+	&conf_identity,
+	&conf_tokens,
+	&conf_audit,
+	&conf_sandbox,
+	&conf_control,
+	&conf_limits,
+	NULL,
+};
+
+/* The peer's where a client sees them (doc/protocol.md section 14), sshd's
+ * where a stranger does. */
+static const struct limits default_limits = {
+	.detached_ttl_ms = 80000,
+	.closed_ttl_ms = 80000,
+	.kill_grace_ms = 1000,
+	.drain_timeout_ms = 0,
+	.ping_interval_ms = 30000,
+	.pong_deadline_ms = 120000,
+	.pre_auth_deadline_ms = 10000,
+	.max_connections = 10000,
+	.max_per_source = 1000,
+	.max_unauthenticated = 1000,
+	.max_sessions = 10000,
+	.max_frame_bytes = 16u << 20,
+	.max_message_bytes = 64u << 20,
+	.retention_bytes = 1u << 20,
+	.penalty_auth_ms = 5000,
+	.penalty_deadline_ms = 10000,
+	.penalty_protocol_ms = 1000,
+	.penalty_crash_ms = 90000,
+	.penalty_threshold_ms = 15000,
+	.penalty_max_ms = 600000,
+};
+
+struct conf *
+conf_new(void)
+{
+	struct conf *c = xcalloc(1, sizeof(*c));
+	char why[CONF_WHY_MAX];
+
+	c->limits = default_limits;
+	/* Loopback: behind a proxy everybody would come from there. */
+	conf_nets.parse(&c->limits.exempt, "127.0.0.0/8 ::1", why);
+	c->tokens.skew_s = 30;
+	sandbox_rules_init(&c->sandbox);
+	audit_rules_init(&c->audit);
+	return c;
+}
+
+static void
+clear_keys(const struct conf_section *s, void *object)
+{
+	for (size_t i = 0; i < s->nkeys; i++)
+		if (s->keys[i].type->clear != NULL)
+			s->keys[i].type->clear(
+			    (char *)object + s->keys[i].offset);
+}
+
+bool
+conf_has_identity(const struct conf *c, const struct identity *identity)
+{
+	for (size_t i = 0; i < c->nidentities; i++)
+		if (c->identities[i] == identity)
+			return true;
+	return false;
+}
+
+void
+conf_free(struct conf *c)
+{
+	if (c == NULL)
+		return;
+	for (size_t i = 0; i < c->nlisteners; i++)
+		listener_free(c->listeners[i]);
+	for (size_t i = 0; i < c->nidentities; i++)
+		identity_unref(c->identities[i]);
+	clear_keys(&conf_tokens, &c->tokens);
+	clear_keys(&conf_audit, &c->audit);
+	clear_keys(&conf_sandbox, &c->sandbox);
+	clear_keys(&conf_control, &c->control);
+	if (c->control.listener != NULL)
+		listener_free(c->control.listener);
+	audit_rules_close(&c->audit);
+	secret_free(c->tokens.secret, c->tokens.secret_len);
+	free(c->identities);
+	free(c->path);
+	free(c);
+}
+
+/* --- what fits together ------------------------------------------------- */
+
+static int
+check_listener(const struct conf *c, const struct listener *l, char *why)
+{
+	for (size_t i = 0; i < l->identities.count; i++)
+		if (conf_find_identity(c, l->identities.items[i]) == NULL)
+			return conf_refuse(why,
+			    "[listener %s] identities: there is no [identity "
+			    "%.100s]",
+			    l->name, l->identities.items[i]);
+	if (l->allow_unauthenticated != NULL &&
+	    conf_find_identity(c, l->allow_unauthenticated) == NULL)
+		return conf_refuse(why,
+		    "[listener %s] allow-unauthenticated: there is no "
+		    "[identity %.100s]",
+		    l->name, l->allow_unauthenticated);
+	return 0;
+}
+
+static bool
+share_digest(const struct digests *a, const struct digests *b)
+{
+	for (size_t i = 0; i < a->count; i++)
+		for (size_t j = 0; j < b->count; j++)
+			if (memcmp(a->items[i], b->items[j], 32) == 0)
+				return true;
+	return false;
+}
+
+static bool
+share_string(const struct strings *a, const struct strings *b)
+{
+	for (size_t i = 0; i < a->count; i++)
+		if (strings_has(b, a->items[i]))
+			return true;
+	return false;
+}
+
+/* A credential names one identity. */
+static int
+check_credentials(const struct identity *a, const struct identity *b, char *why)
+{
+	const char *key =
+	    share_digest(&a->tokens, &b->tokens) ? "token-sha256"
+	    : share_digest(&a->certificates, &b->certificates)
+		? "certificate-sha256"
+	    : share_string(&a->certificate_subjects, &b->certificate_subjects)
+		? "certificate-subject"
+	    : share_string(&a->subjects, &b->subjects)	   ? "token-subject"
+	    : share_string(&a->peer_users, &b->peer_users) ? "peer-user"
+							   : NULL;
+
+	return key ? conf_refuse(why,
+			 "[identity %s] and [identity %s]: the same %s",
+			 a->name, b->name, key)
+		   : 0;
+}
+
+int
+conf_check(struct conf *c, char *why)
+{
+	int err = 0;
+
+	if (c->nlisteners == 0)
+		return conf_refuse(why, "there is no [listener NAME]");
+	if (c->nidentities == 0)
+		return conf_refuse(why, "there is no [identity NAME]");
+	for (size_t i = 0; i < c->nlisteners && err == 0; i++) {
+		err = check_listener(c, c->listeners[i], why);
+		for (size_t j = 0; j < i && err == 0; j++)
+			if (strcmp(c->listeners[i]->address,
+				c->listeners[j]->address) == 0 &&
+			    strstr(c->listeners[i]->address, ":0") == NULL)
+				err = conf_refuse(why,
+				    "[listener %s] and [listener %s]: the "
+				    "same address",
+				    c->listeners[j]->name,
+				    c->listeners[i]->name);
+	}
+	for (size_t i = 0; i < c->nidentities && err == 0; i++) {
+		if (c->identities[i]->subjects.count > 0 &&
+		    c->tokens.secret == NULL)
+			err = conf_refuse(why,
+			    "[identity %s] token-subject: needs "
+			    "[signed-tokens]",
+			    c->identities[i]->name);
+		for (size_t j = 0; j < i && err == 0; j++)
+			err = check_credentials(
+			    c->identities[j], c->identities[i], why);
+	}
+	return err;
+}
+
+/* What is looked at for each of its sessions. */
+static void
+find_command_limits(const struct conf *c, struct identity *id)
+{
+	struct sandbox_limits l;
+
+	conf_sandbox_limits(c, id, &l);
+	id->limits.limits_command_cpu = l.cpu_percent > 0;
+}
+
+int
+conf_set(const struct conf_section *s, void *object, const char *keyword,
+    const char *value, char *why)
+{
+	for (size_t i = 0; i < s->nkeys; i++)
+		if (strcmp(s->keys[i].keyword, keyword) == 0)
+			return s->keys[i].type->parse(
+			    (char *)object + s->keys[i].offset, value, why);
+	return conf_refuse(why, "unknown key `%.100s`", keyword);
+}
+
+/* Root without a word about users means the file. */
+static const char *
+file_to_read(const struct options *o)
+{
+	if (o->config_file != NULL)
+		return o->config_file;
+	if (spawn_is_root() && !options_describe_service(o) &&
+	    (access(CONF_DEFAULT_PATH, F_OK) == 0 || errno != ENOENT))
+		return CONF_DEFAULT_PATH;
+	return NULL;
+}
+
+static int
+load(struct conf *c, const struct options *o)
+{
+	const char *path = file_to_read(o);
+	char why[CONF_WHY_MAX];
+	int code = 0;
+
+	if (path != NULL) {
+		c->path = xstrdup(path);
+		code = conf_read(c, path) < 0 ? EXIT_CONFIG : 0;
+	} else {
+		code = conf_from_flags(c, o);
+	}
+	if (code != 0)
+		return code;
+	if (o->ctl_socket != NULL)
+		conf_set(&conf_control, &c->control, "ctl-socket",
+		    o->ctl_socket, why);
+	for (size_t i = 0; i < o->nlimits; i++)
+		conf_set(&conf_limits, &c->limits, o->limits[i].keyword,
+		    o->limits[i].value, why);
+	if (conf_limits.check(c, &c->limits, why) == 0 &&
+	    conf_check(c, why) == 0)
+		return 0;
+	log_error(0, "%s: %s", path ? path : "command line", why);
+	return EXIT_CONFIG;
+}
+
+struct conf *
+conf_load(const struct options *o, int *code)
+{
+	struct conf *c = conf_new();
+
+	*code = load(c, o);
+	if (*code != 0) {
+		conf_free(c);
+		return NULL;
+	}
+	for (size_t i = 0; i < c->nidentities; i++)
+		find_command_limits(c, c->identities[i]);
+	return c;
+}

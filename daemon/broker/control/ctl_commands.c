@@ -1,0 +1,622 @@
+/* SPDX-License-Identifier: ISC */
+/*
+ * What the operator may ask: one table. Every command is on record, also one
+ * that was refused.
+ */
+#include "ctl.h"
+
+#include <errno.h>
+#include <stdarg.h>
+#include <stdio.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "broker_options.h"
+#include "broker_state.h"
+#include "conf.h"
+#include "config.h"
+#include "drain.h"
+#include "exit_code.h"
+#include "frontend_child.h"
+#include "health.h"
+#include "log.h"
+#include "session.h"
+#include "session_ended.h"
+#include "session_usage.h"
+#include "spawn_client.h"
+#include "tls_helpers.h"
+#include "util.h"
+
+#define PROCESSES_TOLD_MAX 64 /* by `show` */
+
+__attribute__((format(printf, 3, 4))) static int
+refuse(struct ctl_request *r, const char *code, const char *fmt, ...)
+{
+	va_list ap;
+
+	va_start(ap, fmt);
+	vsnprintf(r->message, sizeof(r->message), fmt, ap);
+	va_end(ap);
+	r->code = code;
+	return -EINVAL;
+}
+
+void
+ctl_write_error(struct buf *b, const char *code, const char *message)
+{
+	struct json_writer w;
+
+	json_writer_init(&w, b);
+	json_begin(&w, '{');
+	json_key(&w, "error");
+	json_begin(&w, '{');
+	json_key(&w, "code");
+	json_cstring(&w, code);
+	json_key(&w, "message");
+	json_cstring(&w, message);
+	json_end(&w, '}');
+	json_end(&w, '}');
+	buf_puts(b, "\n");
+}
+
+/* --- sessions in JSON ---------------------------------------------------- */
+
+static void
+put_string(struct json_writer *w, const char *key, const char *value)
+{
+	json_key(w, key);
+	json_cstring(w, value);
+}
+
+static void
+put_number(struct json_writer *w, const char *key, uint64_t value)
+{
+	json_key(w, key);
+	json_u64(w, value);
+}
+
+/* null: not known. */
+static void
+put_known(struct json_writer *w, const char *key, bool known, uint64_t value)
+{
+	json_key(w, key);
+	if (known)
+		json_u64(w, value);
+	else
+		json_null(w);
+}
+
+static uint64_t
+since(int64_t ms)
+{
+	int64_t passed = now_ms() - ms;
+
+	return passed > 0 ? (uint64_t)passed : 0;
+}
+
+static const char *
+state_name(const struct session *s)
+{
+	switch (s->state) {
+	case SESSION_STATE_ATTACHED:
+		return "attached";
+	case SESSION_STATE_DETACHED:
+		return "detached";
+	default:
+		return "ending";
+	}
+}
+
+static uint64_t
+number_of(const struct session *s)
+{
+	return strtoull(s->group + strlen(SESSION_GROUP_PREFIX), NULL, 10);
+}
+
+/* Whoever has a whole id and a credential of the identity can resume the
+ * session: what is shown here is enough to name it, and not that. */
+static void
+put_id(struct json_writer *w, const struct session *s)
+{
+	json_key(w, "id");
+	json_string(w, s->id, ID_LOG_CHARS);
+	put_number(w, "number", number_of(s));
+}
+
+static void
+put_usage(struct json_writer *w, const struct session *s)
+{
+	struct session_usage u;
+
+	session_usage_read(s, &u);
+	put_known(w, "cpuMs", u.has_cpu, u.cpu_ms);
+	put_known(w, "memoryBytes", u.has_memory, u.memory_bytes);
+	put_known(w, "processes", u.has_processes, u.processes);
+}
+
+static void
+put_session(struct json_writer *w, const struct session *s)
+{
+	put_id(w, s);
+	put_string(w, "identity", s->identity->name);
+	put_string(w, "user", s->identity->user_name);
+	put_string(w, "peer", s->attachment.peer);
+	put_string(w, "state", state_name(s));
+	put_number(w, "ageMs", since(s->opened_ms));
+	put_known(w, "detachedMs", s->state == SESSION_STATE_DETACHED,
+	    s->state == SESSION_STATE_DETACHED ? since(s->detached_ms) : 0);
+	put_known(w, "commands", s->runner.audited, s->commands.running);
+	put_number(w, "watchers", s->watchers.count);
+	put_number(w, "runner", (uint64_t)s->runner.pid);
+	put_usage(w, s);
+}
+
+/* --- which session -------------------------------------------------------- */
+
+struct search {
+	const char *id;	   /* the beginning of one, */
+	const char *group; /* or the whole name of a group */
+	size_t len, found;
+	struct session *session;
+	char names[256]; /* of those that were found */
+};
+
+static void
+search_visit(struct table_node *node, void *arg)
+{
+	struct session *s = TABLE_OBJECT(node, struct session, by_id);
+	struct search *search = arg;
+	size_t at = strlen(search->names);
+
+	if (search->group != NULL
+		? strcmp(s->group, search->group) != 0
+		: strncmp(s->id, search->id, search->len) != 0)
+		return;
+	search->session = s;
+	search->found++;
+	snprintf(search->names + at, sizeof(search->names) - at, "%s%s",
+	    at > 0 ? ", " : "", s->group);
+}
+
+/* By the beginning of its id, or as `session-7`. NULL: r->code says why. */
+static struct session *
+find_session(struct ctl_request *r)
+{
+	struct search search = { .id = r->session, .len = strlen(r->session) };
+
+	if (strncmp(r->session, SESSION_GROUP_PREFIX,
+		strlen(SESSION_GROUP_PREFIX)) == 0)
+		search.group = r->session;
+	else if (search.len < CTL_ID_CHARS_MIN) {
+		refuse(r, "badRequest",
+		    "session `%s`: at least %d characters of its id, or "
+		    "session-NUMBER",
+		    r->session, CTL_ID_CHARS_MIN);
+		return NULL;
+	}
+	table_each(&r->broker->sessions->by_id, search_visit, &search);
+	if (search.found == 1)
+		return search.session;
+	if (search.found == 0)
+		refuse(
+		    r, "noSuchSession", "there is no session `%s`", r->session);
+	else
+		refuse(r, "ambiguousSession", "session `%s`: %zu begin so: %s",
+		    r->session, search.found, search.names);
+	return NULL;
+}
+
+/* --- list, show ----------------------------------------------------------- */
+
+static void
+note_id(struct table_node *node, void *arg)
+{
+	struct ctl_client *c = arg;
+
+	memcpy(c->ids[c->nids++], TABLE_OBJECT(node, struct session, by_id)->id,
+	    CONTROL_SESSION_ID_MAX);
+}
+
+/* The sessions that there are now: told some at a time, while others come and
+ * go. */
+static int
+answer_list(struct ctl_request *r, struct json_writer *w)
+{
+	struct ctl_client *c = r->client;
+	const struct registry *sessions = r->broker->sessions;
+
+	c->ids = xcalloc(sessions->by_id.count + 1, sizeof(*c->ids));
+	table_each(&sessions->by_id, note_id, c);
+	c->state = CTL_LISTING;
+	json_key(w, "sessions");
+	json_begin(w, '[');
+	return 0;
+}
+
+bool
+ctl_list_more(struct broker *m, struct ctl_client *c)
+{
+	struct json_writer w;
+	int told = 0;
+
+	json_writer_init(&w, &c->out);
+	w.comma = c->at > 0;
+	while (c->at < c->nids && told++ < CTL_SESSIONS_A_TURN) {
+		const struct session *s =
+		    session_of_id(m->sessions, c->ids[c->at++]);
+
+		if (s == NULL)
+			continue;
+		json_begin(&w, '{');
+		put_session(&w, s);
+		json_end(&w, '}');
+	}
+	if (c->at < c->nids)
+		return true;
+	buf_puts(&c->out, "]}}\n");
+	return false;
+}
+
+static void
+put_processes(struct json_writer *w, const struct session *s)
+{
+	const struct running_process *p;
+	int told = 0;
+
+	json_key(w, "processIds");
+	json_begin(w, '[');
+	TAILQ_FOREACH (p, &s->commands.processes, link)
+		if (told++ < PROCESSES_TOLD_MAX)
+			json_cstring(w, p->id);
+	json_end(w, ']');
+	json_key(w, "processIdsCut");
+	json_bool(w, told > PROCESSES_TOLD_MAX);
+}
+
+static int
+answer_show(struct ctl_request *r, struct json_writer *w)
+{
+	const struct session *s = find_session(r);
+
+	if (s == NULL)
+		return -EINVAL;
+	put_session(w, s);
+	put_known(w, "endsInMs", s->ends_ms > 0,
+	    s->ends_ms > now_ms() ? (uint64_t)(s->ends_ms - now_ms()) : 0);
+	json_key(w, "adopted");
+	json_bool(w, s->runner.adopted);
+	put_processes(w, s);
+	return 0;
+}
+
+/* --- kill ----------------------------------------------------------------- */
+
+static int
+answer_kill(struct ctl_request *r, struct json_writer *w)
+{
+	struct session *s = find_session(r);
+	_cleanup_free_ char *reason = NULL;
+
+	if (s == NULL)
+		return -EINVAL;
+	if (s->state == SESSION_STATE_LEAVING ||
+	    s->state == SESSION_STATE_TERMINATING)
+		return refuse(r, "endingAlready", "session `%s` is ending: %s",
+		    r->session,
+		    s->end_reason ? s->end_reason : "its time was over");
+	reason = xasprintf("ended by the operator (uid %u): %s",
+	    (unsigned)r->client->who.uid, r->reason);
+	log_info("session %.*s: %s", ID_LOG_CHARS, s->id, reason);
+	session_end_reason(s, reason);
+	session_ended_note(s);
+	session_dismiss(r->broker, s);
+	put_id(w, s);
+	put_string(w, "state", state_name(s));
+	return 0;
+}
+
+/* --- the whole of it ------------------------------------------------------ */
+
+static const char *
+execd_state(const struct broker *m)
+{
+	return m->stopping || m->draining ? "stopping"
+	       : m->drain.drained	  ? "drained"
+					  : "serving";
+}
+
+static int
+answer_drain(struct ctl_request *r, struct json_writer *w)
+{
+	if (r->broker->stopping || r->broker->draining)
+		return refuse(r, "stopping", "execd is stopping already");
+	json_key(w, "changed");
+	json_bool(w, drain_begin(r->broker, r->client->who.uid));
+	put_string(w, "state", execd_state(r->broker));
+	put_number(w, "sessions", r->broker->sessions->by_id.count);
+	return 0;
+}
+
+static int
+answer_undrain(struct ctl_request *r, struct json_writer *w)
+{
+	if (r->broker->stopping || r->broker->draining)
+		return refuse(r, "stopping",
+		    "execd is stopping, and that "
+		    "cannot be undone");
+	json_key(w, "changed");
+	json_bool(w, drain_end(r->broker, r->client->who.uid));
+	put_string(w, "state", execd_state(r->broker));
+	return 0;
+}
+
+static void
+put_programs(struct json_writer *w, const struct broker *m)
+{
+	const struct helper_process *h;
+
+	json_key(w, "programs");
+	json_begin(w, '{');
+	put_number(w, "execd", (uint64_t)spawn_root_pid());
+	put_number(w, "execd-broker", (uint64_t)getpid());
+	put_known(w, "execd-frontend", m->frontend->pid > 0,
+	    (uint64_t)m->frontend->pid);
+	json_key(w, "execd-keys");
+	json_begin(w, '[');
+	TAILQ_FOREACH (h, &m->helpers->all, link)
+		json_u64(w, (uint64_t)h->pid);
+	json_end(w, ']');
+	json_end(w, '}');
+}
+
+struct census {
+	uint64_t attached, detached, ending;
+};
+
+static void
+census_visit(struct table_node *node, void *arg)
+{
+	const struct session *s = TABLE_OBJECT(node, struct session, by_id);
+	struct census *census = arg;
+
+	census->attached += s->state == SESSION_STATE_ATTACHED;
+	census->detached += s->state == SESSION_STATE_DETACHED;
+	census->ending += s->state == SESSION_STATE_LEAVING ||
+			  s->state == SESSION_STATE_TERMINATING;
+}
+
+static void
+put_census(struct json_writer *w, const struct broker *m)
+{
+	struct census census = { 0 };
+
+	table_each(&m->sessions->by_id, census_visit, &census);
+	json_key(w, "sessions");
+	json_begin(w, '{');
+	put_number(w, "attached", census.attached);
+	put_number(w, "detached", census.detached);
+	put_number(w, "ending", census.ending);
+	put_number(w, "max", m->conf->limits.max_sessions);
+	json_end(w, '}');
+}
+
+static int
+answer_status(struct ctl_request *r, struct json_writer *w)
+{
+	const struct broker *m = r->broker;
+	const char *ill = health_reason(m, now_ms());
+
+	put_string(w, "state", execd_state(m));
+	put_known(w, "drainedBy", m->drain.drained, m->drain.by);
+	put_string(w, "health", ill ? ill : "ok");
+	put_string(w, "version", EXECD_VERSION);
+	put_programs(w, m);
+	put_census(w, m);
+	json_key(w, "listeners");
+	json_begin(w, '[');
+	for (size_t i = 0; i < m->conf->nlisteners; i++)
+		json_cstring(w, m->conf->listeners[i]->url);
+	json_end(w, ']');
+	json_key(w, "auditFailing");
+	json_bool(w, audit_is_failing(&m->conf->audit));
+	return 0;
+}
+
+/* Another broker reads the configuration, and answers: with every line that it
+ * logs about that. */
+static int
+answer_reload(struct ctl_request *r, struct json_writer *w)
+{
+	const struct broker *m = r->broker;
+
+	if (m->conf->path == NULL)
+		return refuse(
+		    r, "failed", "there is no configuration to reload\n");
+	if (m->options->sessions != NULL)
+		return refuse(
+		    r, "failed", "systemd reloads: systemctl reload execd\n");
+	spawn_reload(r->client->source.fd);
+	r->client->state = CTL_HANDED;
+	return 0;
+}
+
+void
+ctl_answer_reload(int fd, int code, struct buf *told)
+{
+	struct json_writer w;
+	struct buf out;
+
+	if (told->failed) {
+		told->failed = false;
+		told->limit = SIZE_MAX;
+		buf_puts(told, "and more: see the log\n");
+	}
+	buf_put_u8(told, '\0');
+	buf_init(&out, SIZE_MAX);
+	if (code == 0) {
+		json_writer_init(&w, &out);
+		json_begin(&w, '{');
+		json_key(&w, "result");
+		json_begin(&w, '{');
+		put_string(&w, "log", (const char *)told->data);
+		json_end(&w, '}');
+		json_end(&w, '}');
+		buf_puts(&out, "\n");
+	} else {
+		ctl_write_error(&out,
+		    code == EXIT_CONFIG ? "configuration" : "failed",
+		    (const char *)told->data);
+	}
+	send(fd, out.data, out.len, MSG_NOSIGNAL | MSG_DONTWAIT);
+	buf_clear(&out);
+}
+
+/* --- the table ------------------------------------------------------------ */
+
+static const struct ctl_command {
+	const char *name;
+	bool session, reason; /* it must be told them; else it must not */
+	int (*answer)(struct ctl_request *r, struct json_writer *w);
+} commands[] = {
+	{ "list", false, false, answer_list },
+	{ "show", true, false, answer_show },
+	{ "kill", true, true, answer_kill },
+	{ "drain", false, false, answer_drain },
+	{ "undrain", false, false, answer_undrain },
+	{ "status", false, false, answer_status },
+	{ "reload", false, false, answer_reload },
+};
+
+static const struct ctl_command *
+find_command(const char *name)
+{
+	for (size_t i = 0; i < nitems(commands); i++)
+		if (strcmp(commands[i].name, name) == 0)
+			return &commands[i];
+	return NULL;
+}
+
+/* A string that names something: no control characters, not too long. */
+static int
+take_string(struct ctl_request *r, const struct json_value *v, const char *key,
+    char *dst, size_t size)
+{
+	if (v->type != JSON_STRING || v->text.len == 0 || v->text.len >= size)
+		return refuse(r, "badRequest",
+		    "%s: a string of 1 to %zu bytes is expected", key,
+		    size - 1);
+	for (size_t i = 0; i < v->text.len; i++)
+		if ((unsigned char)v->text.ptr[i] < 0x20 ||
+		    v->text.ptr[i] == 0x7f)
+			return refuse(r, "badRequest",
+			    "%s: a control character at byte %zu", key, i);
+	memcpy(dst, v->text.ptr, v->text.len);
+	dst[v->text.len] = '\0';
+	return 0;
+}
+
+static int
+take_member(struct ctl_request *r, const struct json_value *v, char *command)
+{
+	if (slice_equal(v->key, SLICE("command")))
+		return take_string(r, v, "command", command, 32);
+	if (slice_equal(v->key, SLICE("session")))
+		return take_string(
+		    r, v, "session", r->session, sizeof(r->session));
+	if (slice_equal(v->key, SLICE("reason")))
+		return take_string(
+		    r, v, "reason", r->reason, sizeof(r->reason));
+	return refuse(r, "badRequest", "unknown key `%.*s`",
+	    (int)(v->key.len < 64 ? v->key.len : 64), v->key.ptr);
+}
+
+/* What the command takes, no less and no more; NULL: r->code says why. */
+static const struct ctl_command *
+take_request(struct ctl_request *r, const struct json_value *root)
+{
+	static char command[32];
+	const struct ctl_command *c;
+
+	command[0] = '\0';
+	if (root->type != JSON_OBJECT) {
+		refuse(r, "badRequest", "a request is an object");
+		return NULL;
+	}
+	for (const struct json_value *v = root->first; v != NULL; v = v->next)
+		if (take_member(r, v, command) < 0)
+			return NULL;
+	r->command = command;
+	c = find_command(command);
+	if (c == NULL)
+		refuse(r, "badRequest",
+		    "command: `%s` is none of list, show, "
+		    "kill, drain, undrain, status, reload",
+		    command);
+	else if (c->session != (r->session[0] != '\0'))
+		refuse(r, "badRequest", "session: `%s` %s", command,
+		    c->session ? "needs one" : "takes none");
+	else if (c->reason != (r->reason[0] != '\0'))
+		refuse(r, "badRequest", "reason: `%s` %s", command,
+		    c->reason ? "needs one" : "takes none");
+	return r->code == NULL ? c : NULL;
+}
+
+static void
+record(const struct ctl_request *r)
+{
+	const struct ucred *who = &r->client->who;
+	struct audit_event e;
+
+	audit_begin(&e, "ctl-command");
+	audit_string(&e, "command", r->command ? r->command : "");
+	audit_number(&e, "uid", who->uid);
+	audit_number(&e, "pid", (uint64_t)who->pid);
+	if (r->session[0] != '\0')
+		audit_string(&e, "target", r->session);
+	if (r->reason[0] != '\0')
+		audit_string(&e, "reason", r->reason);
+	audit_string(&e, "result",
+	    r->code			     ? r->code
+	    : r->client->state == CTL_HANDED ? "asked"
+					     : "done");
+	audit_end(&e, &r->broker->conf->audit);
+}
+
+static void
+run(const struct ctl_command *c, struct ctl_request *r)
+{
+	struct buf *out = &r->client->out;
+	struct json_writer w;
+
+	json_writer_init(&w, out);
+	json_begin(&w, '{');
+	json_key(&w, "result");
+	json_begin(&w, '{');
+	if (c->answer(r, &w) < 0 || r->client->state == CTL_HANDED) {
+		out->len = 0;
+	} else if (r->client->state == CTL_ANSWERING) {
+		json_end(&w, '}');
+		json_end(&w, '}');
+		buf_puts(out, "\n");
+	}
+}
+
+void
+ctl_carry_out(
+    struct broker *m, struct ctl_client *client, const char *line, size_t len)
+{
+	struct ctl_request r = { .broker = m, .client = client };
+	const struct ctl_command *c = NULL;
+	struct json_doc doc;
+
+	if (json_parse(&doc, line, len) < 0)
+		refuse(&r, "badRequest", "not JSON: %s", doc.error);
+	else
+		c = take_request(&r, doc.root);
+	if (c != NULL)
+		run(c, &r);
+	record(&r);
+	if (r.code != NULL)
+		ctl_write_error(&client->out, r.code, r.message);
+	json_clear(&doc);
+}

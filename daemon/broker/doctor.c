@@ -1,0 +1,304 @@
+/* SPDX-License-Identifier: ISC */
+/*
+ * execd doctor: a line for each layer of a sandbox, and what to change where
+ * one is missing.
+ */
+#include "doctor.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <pwd.h>
+#include <stdio.h>
+#include <string.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include "doctor_try.h"
+#include "exit_code.h"
+#include "landlock.h"
+#include "programs.h"
+#include "sandbox_limits.h"
+#include "spawn_userns.h"
+#include "util.h"
+
+/* --- what to change ----------------------------------------------------- */
+
+static bool
+setting_is(const char *path, char value)
+{
+	char text = '\0';
+	_cleanup_close_ int fd = open(path, O_RDONLY | O_CLOEXEC);
+
+	return fd >= 0 && read(fd, &text, 1) == 1 && text == value;
+}
+
+static const char *
+advise_user(int err)
+{
+	if (setting_is(
+		"/proc/sys/kernel/apparmor_restrict_unprivileged_userns", '1'))
+		return "run execd as root, or sysctl "
+		       "kernel.apparmor_restrict_unprivileged_userns=0";
+	if (setting_is("/proc/sys/kernel/unprivileged_userns_clone", '0'))
+		return "run execd as root, or sysctl "
+		       "kernel.unprivileged_userns_clone=1";
+	if (setting_is("/proc/sys/user/max_user_namespaces", '0'))
+		return "sysctl user.max_user_namespaces=10000";
+	return "run execd as root, outside of a chroot; in a container, with a "
+	       "seccomp profile that permits user namespaces";
+}
+
+static const char *
+advise_mount(int err)
+{
+	return "in a container: a seccomp profile that permits mount, "
+	       "open_tree and mount_setattr";
+}
+
+static const char *
+advise_proc(int err)
+{
+	return "in a container: nothing mounted over parts of /proc (podman: "
+	       "--security-opt unmask=ALL; docker: systempaths=unconfined)";
+}
+
+static const char *
+advise_network(int err)
+{
+	return "sysctl user.max_net_namespaces=10000";
+}
+
+static const char *
+advise_ipc(int err)
+{
+	return "sysctl user.max_ipc_namespaces=10000";
+}
+
+static const char *
+advise_uts(int err)
+{
+	return "sysctl user.max_uts_namespaces=10000";
+}
+
+static const char *
+advise_cgroup_namespace(int err)
+{
+	return "sysctl user.max_cgroup_namespaces=10000";
+}
+
+static const char *
+advise_keyring(int err)
+{
+	return "commands share the keyring of the session's user; in a "
+	       "container: a seccomp profile that permits keyctl";
+}
+
+static const char *
+advise_kernel(int err)
+{
+	return "a kernel with CONFIG_SECCOMP_FILTER";
+}
+
+static const char *
+advise_landlock(int err)
+{
+	if (err == ENOSYS)
+		return "Linux 5.13 or newer, with CONFIG_SECURITY_LANDLOCK";
+	if (err == EOPNOTSUPP)
+		return "add landlock to the boot parameter lsm=";
+	return "no sandbox starts while it fails like this; in a container: a "
+	       "seccomp profile that permits landlock_create_ruleset";
+}
+
+static const char *
+advise_cgroups(int err)
+{
+	return "run execd as root, or in a systemd unit with Delegate=yes; "
+	       "until then commands are not held together";
+}
+
+/* There are groups, or the line before this one says more. */
+static const char *
+advise_processes(int err)
+{
+	return "until a pids controller is there, RLIMIT_NPROC holds sandboxed "
+	       "commands";
+}
+
+static const char *
+advise_memory(int err)
+{
+	return "until a memory controller is there, RLIMIT_DATA holds each "
+	       "process of sandboxed commands";
+}
+
+static const char *
+advise_cpu(int err)
+{
+	return "until a cpu controller is there, nothing holds max-cpu";
+}
+
+static const char *
+advise_openat2(int err)
+{
+	return "Linux 5.6 or newer; until then paths are walked name by name";
+}
+
+static const char *
+advise_command(int err)
+{
+	return "the command's own words are above, as execd-runner said them";
+}
+
+/* --- the table ---------------------------------------------------------- */
+
+static const struct layer {
+	const char *name;
+	bool needed; /* no sandbox without it */
+	bool inside; /* tried inside the user namespace */
+	void (*probe)(const struct patient *p);
+	const char *(*advice)(int err);
+} layers[] = {
+	{ "user namespace", true, false, doctor_try_user, advise_user },
+	{ "view of the file system", true, true, doctor_try_mount,
+	    advise_mount },
+	{ "pid namespace and its /proc", true, true, doctor_try_pid,
+	    advise_proc },
+	{ "network namespace", true, true, doctor_try_network, advise_network },
+	{ "ipc namespace", true, true, doctor_try_ipc, advise_ipc },
+	{ "uts namespace", true, true, doctor_try_uts, advise_uts },
+	{ "cgroup namespace", true, true, doctor_try_cgroup_namespace,
+	    advise_cgroup_namespace },
+	{ "a keyring of its own", false, false, doctor_try_keyring,
+	    advise_keyring },
+	{ "system-call filter (seccomp)", true, false, doctor_try_seccomp,
+	    advise_kernel },
+	{ "Landlock", false, false, doctor_try_landlock, advise_landlock },
+	{ "openat2", false, false, doctor_try_openat2, advise_openat2 },
+	{ "control groups", false, false, doctor_try_cgroups, advise_cgroups },
+	{ "a limit on the processes of a command", false, false,
+	    doctor_try_processes, advise_processes },
+	{ "a limit on the memory of a command", false, false, doctor_try_memory,
+	    advise_memory },
+	{ "a limit on the processor time of a command", false, false,
+	    doctor_try_cpu, advise_cpu },
+	{ "a command in a sandbox", true, true, doctor_try_command,
+	    advise_command },
+};
+
+/* The errno its child ended with. */
+static int
+probe(const struct layer *l, const struct patient *p)
+{
+	int status;
+	pid_t pid = fork();
+
+	if (pid == 0) {
+		l->probe(p);
+		_exit(0);
+	}
+	while (pid > 0 && waitpid(pid, &status, 0) < 0)
+		if (errno != EINTR)
+			return errno;
+	if (pid < 0)
+		return errno;
+	return WIFEXITED(status) ? WEXITSTATUS(status) : EIO;
+}
+
+static void
+print(const struct layer *l, int err)
+{
+	if (err != 0)
+		printf("%-8s %s: %s; %s\n", l->needed ? "MISSING" : "without",
+		    l->name, strerror(err), l->advice(err));
+	else if (l->probe == doctor_try_landlock)
+		printf("%-8s %s, ABI %d\n", "ok", l->name, landlock_abi());
+	else
+		printf("%-8s %s\n", "ok", l->name);
+}
+
+/* What is left without user namespaces, for who asks for it. */
+static void
+print_landlock_only(void)
+{
+	int abi = landlock_abi();
+
+	if (abi >= SANDBOX_LANDLOCK_ONLY_ABI)
+		printf("ok       Landlock and seccomp alone, for policies that "
+		       "say no more than what is writable; not used unless "
+		       "[sandbox] says landlock-only = yes\n");
+	else
+		printf("without  Landlock and seccomp alone (landlock-only): "
+		       "there is ABI %d; Linux 6.2 or newer has ABI %d\n",
+		    abi > 0 ? abi : 0, SANDBOX_LANDLOCK_ONLY_ABI);
+}
+
+static int
+find_patient(struct patient *p, const char *user)
+{
+	const struct passwd *pw;
+
+	errno = 0;
+	pw = p->root ? getpwnam(user != NULL ? user : "nobody")
+		     : getpwuid(geteuid());
+	if (pw == NULL)
+		return errno != 0 ? -errno : -ENOENT;
+	p->name = xstrdup(pw->pw_name);
+	p->uid = pw->pw_uid;
+	p->gid = pw->pw_gid;
+	return p->root && p->uid == 0 ? -EPERM : 0;
+}
+
+/* The user namespace that root makes for all sandboxes of a user. */
+static void
+try_userns(struct patient *p)
+{
+	static const char name[] = "user namespace made by root";
+	const char *step;
+
+	p->userns = userns_open(p->programs->runner, p->uid, p->gid, &step);
+	if (p->userns >= 0)
+		printf("%-8s %s\n", "ok", name);
+	else
+		printf("%-8s %s: %s: %s; the runner tries to make one itself\n",
+		    "without", name, step, strerror(-p->userns));
+}
+
+int
+doctor_run(const struct programs *programs, const char *user)
+{
+	struct patient p = {
+		.programs = programs, .root = geteuid() == 0, .userns = -1
+	};
+	int code = EXIT_STOPPED, err = find_patient(&p, user);
+	bool no_user = false;
+
+	if (err < 0) {
+		fprintf(stderr, "execd: user %s: %s\n",
+		    user != NULL ? user : "nobody", strerror(-err));
+		return EXIT_USAGE;
+	}
+	printf("What execd, started as %s, can enforce on commands of %s:\n",
+	    p.root ? "root" : p.name, p.name);
+	if (p.root)
+		try_userns(&p);
+	fflush(stdout);
+	for (size_t i = 0; i < nitems(layers); i++) {
+		if (no_user && layers[i].inside) {
+			printf("MISSING  %s: there is no user namespace; see "
+			       "above\n",
+			    layers[i].name);
+			continue;
+		}
+		err = probe(&layers[i], &p);
+		no_user |= err != 0 && layers[i].probe == doctor_try_user;
+		print(&layers[i], err);
+		fflush(stdout);
+		if (err != 0 && layers[i].needed)
+			code = EXIT_UNENFORCEABLE;
+	}
+	if (no_user && !p.root)
+		print_landlock_only();
+	free(p.name);
+	return code;
+}

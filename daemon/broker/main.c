@@ -1,0 +1,418 @@
+/* SPDX-License-Identifier: ISC */
+/*
+ * execd-broker: reads the arguments of execd, which starts it; see execd(8).
+ * Everything that can fail for a reason of the operator's fails here, before a
+ * client.
+ */
+#include <errno.h>
+#include <fcntl.h>
+#include <pwd.h>
+#include <signal.h>
+#include <stdio.h>
+#include <string.h>
+#include <sys/prctl.h>
+#include <unistd.h>
+
+#include <openssl/evp.h>
+
+#include "activation.h"
+#include "broker_options.h"
+#include "broker_state.h"
+#include "conf.h"
+#include "config.h"
+#include "crypto_memory.h"
+#include "ctl.h"
+#include "descriptors.h"
+#include "dispose.h"
+#include "doctor.h"
+#include "drain.h"
+#include "drop.h"
+#include "event_source.h"
+#include "exit_code.h"
+#include "frontend_child.h"
+#include "group_limits.h"
+#include "log.h"
+#include "loop.h"
+#include "notify.h"
+#include "programs.h"
+#include "seqpacket.h"
+#include "session.h"
+#include "session_limit.h"
+#include "session_usage.h"
+#include "spawn_client.h"
+#include "tls_helpers.h"
+#include "util.h"
+
+static int
+find_frontend_user(const struct broker *m, struct control_seal *seal)
+{
+	const struct passwd *pw;
+
+	if (!m->root)
+		return 0;
+	pw = getpwnam(EXECD_USER);
+	if (pw == NULL || pw->pw_uid == 0) {
+		fputs("execd: the network front-end needs a user of its own, "
+		      "and there is no `" EXECD_USER "`; create it with\n"
+		      "  useradd --system --no-create-home --home-dir "
+		      "/nonexistent --shell /usr/sbin/nologin " EXECD_USER "\n",
+		    stderr);
+		return EXIT_CONFIG;
+	}
+	seal->uid = pw->pw_uid;
+	seal->gid = pw->pw_gid;
+	return 0;
+}
+
+/* Whoever can connect becomes the session's user: that is said in words,
+ * unless only this user's own machine can connect. A file has its words. */
+static int
+check_authentication(const struct broker *m)
+{
+	for (size_t i = 0; i < m->conf->nlisteners; i++) {
+		const struct listener *l = m->conf->listeners[i];
+
+		if (l->allow_unauthenticated == NULL || m->conf->path != NULL ||
+		    m->options->allow_unauthenticated ||
+		    l->kind == LISTENER_STDIO || (l->loopback && !m->root))
+			continue;
+		fprintf(stderr,
+		    "execd: %s: whoever connects there would run "
+		    "commands as %s; say --allow-unauthenticated if that is "
+		    "meant\n",
+		    l->url, l->allow_unauthenticated);
+		return EXIT_USAGE;
+	}
+	return 0;
+}
+
+static int
+open_listeners(struct broker *m)
+{
+	int code = 0;
+
+	for (size_t i = 0; i < m->conf->nlisteners && code == 0; i++) {
+		struct listener *l = m->conf->listeners[i];
+
+		code = listener_open(l);
+		m->stdio |= l->kind == LISTENER_STDIO;
+	}
+	return code != 0 ? code : ctl_open(m->conf);
+}
+
+static int
+load_configuration(struct broker *m)
+{
+	struct buf text;
+	int code;
+
+	m->conf = conf_load(m->options, &code);
+	if (m->conf == NULL || !m->options->print)
+		return code;
+	conf_fill_sandbox(m->conf);
+	buf_init(&text, SIZE_MAX);
+	conf_print(m->conf, &text);
+	fwrite(text.data, 1, text.len, stdout);
+	buf_clear(&text);
+	return 0;
+}
+
+static void
+raise_descriptors(const struct broker *m)
+{
+	uint32_t sessions = m->conf->limits.max_sessions;
+	uint64_t wanted = session_limit_wanted(sessions);
+	uint64_t have = descriptors_raise(wanted);
+
+	if (have < wanted)
+		log_warn(0,
+		    "%llu descriptors are allowed, %llu would be needed for "
+		    "%u sessions",
+		    (unsigned long long)have, (unsigned long long)wanted,
+		    sessions);
+}
+
+/* The client is on 0 and 1 with stdio; from here on only the front-end's
+ * copies lead there. */
+static int
+detach_stdio(const struct broker *m)
+{
+	_cleanup_close_ int null = -1;
+
+	if (!m->stdio)
+		return 0;
+	null = open("/dev/null", O_RDWR | O_CLOEXEC);
+	if (null < 0 || dup2(null, STDIN_FILENO) < 0 ||
+	    dup2(null, STDOUT_FILENO) < 0) {
+		fprintf(stderr, "execd: /dev/null: %s\n", strerror(errno));
+		return EXIT_FAILED;
+	}
+	return 0;
+}
+
+/* The same for every run on this machine, and nothing more: a hash of the
+ * machine id (machine-id(5) asks not to show the id itself). */
+static void
+make_provider_id(struct broker *m)
+{
+	char text[256] = "execd provider ";
+	size_t at = strlen(text);
+	unsigned char digest[32];
+	_cleanup_close_ int fd = open("/etc/machine-id", O_RDONLY | O_CLOEXEC);
+
+	if (fd < 0 || read(fd, text + at, 64) <= 0)
+		gethostname(text + at, 64);
+	EVP_Digest(text, strlen(text), digest, NULL, EVP_sha256(), NULL);
+	at =
+	    (size_t)snprintf(m->provider_id, sizeof(m->provider_id), "sha256:");
+	for (size_t i = 0; i < sizeof(digest); i++)
+		at += (size_t)snprintf(m->provider_id + at,
+		    sizeof(m->provider_id) - at, "%02x", digest[i]);
+}
+
+/* execd doctor [--user NAME] */
+static int
+run_doctor(int argc, char **argv)
+{
+	const char *user = NULL;
+	struct programs programs;
+	char missing[PATH_MAX];
+	int err;
+
+	if (argc == 4 && strcmp(argv[2], "--user") == 0) {
+		user = argv[3];
+	} else if (argc != 2) {
+		fprintf(stderr, "usage: execd doctor [--user NAME]\n");
+		return EXIT_USAGE;
+	}
+	log_init("execd", LOG_LEVEL_INFO);
+	err = programs_open(&programs, missing);
+	if (err < 0) {
+		fprintf(stderr, "execd: %s: %s\n", missing, strerror(-err));
+		return EXIT_FAILED;
+	}
+	return doctor_run(&programs, user);
+}
+
+/* Who started us, or the socket of root's execd. */
+static int
+find_root(const struct broker *m)
+{
+	const char *path = m->options->sessions;
+	bool started = spawn_find();
+	int err;
+
+	if (started != (path == NULL)) {
+		fputs(started ? "execd: --sessions is said to execd-broker\n"
+			      : "execd-broker: execd starts this program; "
+				"systemd says --sessions PATH\n",
+		    stderr);
+		return EXIT_USAGE;
+	}
+	err = started ? 0 : spawn_connect(path);
+	if (err == 0)
+		return 0;
+	fprintf(stderr, "execd: --sessions %s: %s\n", path, strerror(-err));
+	return EXIT_FAILED;
+}
+
+/* What is in force, for what changed; NULL: it cannot be read any more. What
+ * was wrong with it was said when it was new. */
+static struct conf *
+load_past(const struct broker *m)
+{
+	enum log_level level = log_get_level();
+	struct conf *past;
+	int code;
+
+	log_set_level(LOG_LEVEL_NOTHING);
+	spawn_past(true);
+	past = conf_load(m->options, &code);
+	spawn_past(false);
+	log_set_level(level);
+	return past;
+}
+
+static void
+log_changes(const struct conf *past, const struct conf *now)
+{
+	if (past == NULL)
+		log_info("reload: what changed is not known");
+	else if (conf_log_changes(past, now) == 0)
+		log_info("reload: nothing changed");
+}
+
+/* Everything that can be wrong is found here, before root seals the list. */
+static int
+make_list(struct broker *m, struct control_seal *seal)
+{
+	int code;
+
+	if ((code = load_configuration(m)) != 0 ||
+	    (code = find_frontend_user(m, seal)) != 0)
+		return code;
+	if (m->options->check)
+		return 0;
+	if (m->root &&
+	    group_limits_check(m->conf->identities, m->conf->nidentities) < 0)
+		return EXIT_UNENFORCEABLE;
+	if ((code = open_listeners(m)) != 0)
+		return code;
+	return check_authentication(m);
+}
+
+/* Another broker serves until then, and goes on if this one does not. */
+static int
+seal_or_refuse(struct broker *m, struct control_seal *seal)
+{
+	int code = make_list(m, seal);
+
+	if (code == 0 && m->conf->path != NULL) {
+		spawn_seal(m->conf->identities, m->conf->nidentities, seal);
+		return 0;
+	}
+	notify("READY=1");
+	if (code == 0)
+		log_info("reload: there is no configuration file");
+	else
+		log_error(0, "reload: refused, the configuration stays as it "
+			     "was");
+	return code != 0 ? code : EXIT_CONFIG;
+}
+
+static int
+take_over(struct broker *m, struct control_seal *seal)
+{
+	int text = spawn_reload_client(), code;
+	struct conf *past = load_past(m);
+	struct buf told;
+
+	buf_init(&told, CTL_TOLD_MAX);
+	log_copy_to(&told);
+	notify("RELOADING=1\nMONOTONIC_USEC=%lld", (long long)now_ms() * 1000);
+	code = seal_or_refuse(m, seal);
+	if (code == 0)
+		log_changes(past, m->conf);
+	log_copy_to(NULL);
+	if (text >= 0) {
+		ctl_answer_reload(text, code, &told);
+		close(text);
+	}
+	buf_clear(&told);
+	conf_free(past);
+	return code;
+}
+
+/* From the first word with root to the last one before there are clients. */
+static int
+begin(struct broker *m)
+{
+	struct control_seal seal = { .debug = m->options->debug };
+	int code = spawn_begin(m->options->check);
+
+	if (code != 0)
+		return code;
+	/* The log of a server that runs already may have no reader: a broker
+	 * that waited for one would keep the next one from serving. */
+	if (spawn_has_served())
+		log_never_block();
+	m->root = spawn_is_root();
+	if (spawn_is_reload() && !m->options->check) {
+		code = take_over(m, &seal);
+	} else {
+		code = make_list(m, &seal);
+		if (code == 0)
+			spawn_seal(
+			    m->conf->identities, m->conf->nidentities, &seal);
+	}
+	/* Whoever reads our standard output has read it. */
+	m->announced = spawn_has_served() && m->options->sessions == NULL;
+	return code != 0 ? code : detach_stdio(m);
+}
+
+static int
+serve(struct broker *m)
+{
+	int code;
+
+	drain_init(&m->drain);
+	session_usage_init();
+	session_adopt_all(m);
+	ctl_serve(m);
+	code = broker_run(m);
+	log_info("stopped");
+	return code;
+}
+
+static int
+prepare(struct broker *m)
+{
+	int err;
+
+	/* What was wrong until now was told to whoever started it. */
+	log_never_block();
+	conf_warn(m->conf);
+	if (!spawn_is_reload())
+		conf_tell_ceilings(m->conf);
+	raise_descriptors(m);
+	make_provider_id(m);
+	err = source_init();
+	if (err < 0) {
+		log_error(err, "epoll");
+		return EXIT_FAILED;
+	}
+	return spawn_watch() < 0 ? EXIT_FAILED : 0;
+}
+
+int
+main(int argc, char **argv)
+{
+	static struct options options;
+	static struct frontend frontend;
+	static struct helpers helpers;
+	static struct registry sessions;
+	struct broker *m = &broker;
+	int code;
+
+	/* Executed by descriptor, it would be called after that. */
+	prctl(PR_SET_NAME, "execd-broker");
+	crypto_memory_init_secret();
+	drop_visibility();
+	if (argc > 1 && strcmp(argv[1], "doctor") == 0)
+		return run_doctor(argc, argv);
+	if (argc > 1 && strcmp(argv[1], "ctl") == 0)
+		return ctl_main(argc, argv);
+	code = options_parse(&options, argc, argv);
+	if (code >= 0)
+		return code;
+	log_init(
+	    "execd-broker", options.debug ? LOG_LEVEL_DEBUG : LOG_LEVEL_INFO);
+	seqpacket_set_drop(dispose);
+	m->options = &options;
+	m->signals.fd = -1;
+	m->relay.fd = -1;
+	activation_init();
+	notify_init();
+	m->on = &broker_events;
+	m->frontend = &frontend;
+	m->helpers = &helpers;
+	m->sessions = &sessions;
+	frontend_init(m->frontend);
+	helpers_init(m->helpers);
+	registry_init(m->sessions);
+	if (!options.check)
+		log_name_by_journal();
+	if ((code = find_root(m)) != 0 || (code = begin(m)) != 0)
+		return code;
+	if (options.check) {
+		if (!options.print)
+			conf_tell_ceilings(m->conf);
+		return EXIT_STOPPED;
+	}
+	if ((code = prepare(m)) != 0)
+		return code;
+	code = serve(m);
+	if (!m->leaving)
+		spawn_stop(code);
+	return code;
+}

@@ -1,0 +1,424 @@
+/* SPDX-License-Identifier: ISC */
+/*
+ * Sessions and what is done in them in the audit log.
+ */
+#include "session_audit.h"
+
+#include <errno.h>
+#include <signal.h>
+#include <stdio.h>
+#include <string.h>
+
+#include "broker_state.h"
+#include "conf.h"
+#include "log.h"
+#include "session.h"
+#include "session_commands.h"
+#include "session_spare.h"
+#include "stats.h"
+#include "util.h"
+
+/* How often a log that fails is tried. */
+#define RETRY_MS   1000
+#define WAITING_MS 100 /* while records wait for it */
+
+static void
+begin(struct audit_event *e, const struct session *s, const char *event)
+{
+	char id[ID_LOG_CHARS + 1];
+
+	snprintf(id, sizeof(id), "%.*s", ID_LOG_CHARS, s->id);
+	audit_begin(e, event);
+	audit_string(e, "session", id);
+	audit_string(e, "identity", s->identity->name);
+	audit_string(e, "user", s->identity->user_name);
+}
+
+static int
+end(struct audit_event *e, struct audit_rules *audit)
+{
+	int err = audit_end(e, audit);
+
+	return audit->required ? err : 0;
+}
+
+int
+session_audit(struct broker *m, const struct session *s, const char *event,
+    const char *peer, const char *reason)
+{
+	struct audit_event e;
+
+	if (!audit_is_kept(&m->conf->audit))
+		return 0;
+	begin(&e, s, event);
+	if (peer != NULL)
+		audit_string(&e, "peer", peer);
+	if (reason != NULL)
+		audit_string(&e, "reason", reason);
+	return end(&e, &m->conf->audit);
+}
+
+void
+session_audit_refused(struct broker *m, const struct identity *identity,
+    const char *peer, const struct control_session *answer)
+{
+	const char *reason = answer->reason;
+	struct audit_event e;
+
+	if (answer->result == SESSION_UNKNOWN)
+		reason = "unknown session id";
+	else if (answer->result == SESSION_ATTACHED)
+		reason = "attached to another connection";
+	audit_begin(&e, "session-refused");
+	audit_string(&e, "identity", identity->name);
+	audit_string(&e, "user", identity->user_name);
+	audit_string(&e, "peer", peer);
+	audit_string(&e, "reason", reason);
+	audit_end(&e, &m->conf->audit);
+}
+
+int
+session_audit_recorded(struct broker *m, const struct session *s,
+    const char *process, const char *path)
+{
+	struct audit_event e;
+
+	begin(&e, s, "tty-recorded");
+	audit_string(&e, "process", process);
+	audit_string(&e, "file", path);
+	return end(&e, &m->conf->audit);
+}
+
+/* --- what its runner reports -------------------------------------------- */
+
+static void
+put_policy(
+    struct audit_event *e, const char *key, const struct control_policy *p)
+{
+	static const char *const types[] = { "managed", "disabled",
+		"external" };
+	bool asked = strcmp(key, "asked") == 0;
+
+	json_key(&e->json, key);
+	if (!p->there) {
+		json_null(&e->json);
+		return;
+	}
+	json_begin(&e->json, '{');
+	if (asked)
+		audit_string(e, "type", types[p->type]);
+	audit_string(e, "fileSystem", p->files ? "restricted" : "unrestricted");
+	audit_string(e, "network", p->network ? "restricted" : "enabled");
+	json_end(&e->json, '}');
+}
+
+/* Its start is on record nowhere: this command ends, and nothing else. */
+static void
+end_unrecorded(
+    struct broker *m, struct session *s, const struct audit_start *start)
+{
+	struct control_recording order = { .works = !m->audit_stopped };
+
+	if (s->runner.hung_up || !s->runner.audited)
+		return;
+	memcpy(order.process, start->process, sizeof(order.process));
+	session_order(s, RUNNER_COMMAND_RECORDING, &order, NULL, 0);
+}
+
+static void
+start_unrecorded(const struct audit_start *start)
+{
+	struct session *s = session_of_id(broker.sessions, start->session);
+
+	if (s != NULL && broker.conf->audit.required)
+		end_unrecorded(&broker, s, start);
+}
+
+/* --- commands that run ---------------------------------------------------- */
+
+/* More than a session can have; a runner that was taken over reports any. */
+#define RUNNING_MAX 65536
+
+static int
+note_started(struct session *s, const char *id)
+{
+	struct running_process *p;
+	size_t len = strlen(id) + 1;
+
+	if (s->commands.running >= RUNNING_MAX)
+		return -EBADMSG;
+	p = xmalloc(sizeof(*p) + len);
+	memcpy(p->id, id, len);
+	TAILQ_INSERT_TAIL(&s->commands.processes, p, link);
+	return 0;
+}
+
+/* Of a broker before this one: it is on record already. */
+static bool
+is_noted(const struct session *s, const char *id)
+{
+	const struct running_process *p;
+
+	TAILQ_FOREACH (p, &s->commands.processes, link)
+		if (strcmp(p->id, id) == 0)
+			return true;
+	return false;
+}
+
+int
+session_audit_running(struct session *s, const uint8_t *packet, size_t len)
+{
+	struct control_running r;
+
+	if (!s->runner.adopted ||
+	    control_get(packet, len, RUNNER_EVENT_RUNNING, &r) < 0)
+		return -EBADMSG;
+	if (is_noted(s, r.process))
+		return 0;
+	s->commands.running++;
+	return note_started(s, r.process);
+}
+
+static void
+note_exited(struct session *s, const char *id)
+{
+	struct running_process *p;
+
+	TAILQ_FOREACH (p, &s->commands.processes, link)
+		if (strcmp(p->id, id) == 0)
+			break;
+	if (p == NULL)
+		return;
+	TAILQ_REMOVE(&s->commands.processes, p, link);
+	free(p);
+}
+
+static int
+report_started(
+    struct broker *m, struct session *s, const uint8_t *packet, size_t len)
+{
+	struct control_started started;
+	struct audit_start start;
+	struct audit_event e;
+
+	if (control_get(packet, len, RUNNER_EVENT_STARTED, &started) < 0 ||
+	    started.asked.type > 2 || note_started(s, started.process) < 0)
+		return -EBADMSG;
+	stats_started(m, s, &started);
+	begin(&e, s, "process-started");
+	audit_string(&e, "peer", s->attachment.peer);
+	audit_string(&e, "process", started.process);
+	audit_number(&e, "pid", started.pid);
+	audit_string(&e, "cwd", started.cwd);
+	audit_flag(&e, "cwdCut", started.cwd_cut);
+	audit_string(&e, "command", started.command);
+	audit_flag(&e, "commandCut", started.command_cut);
+	audit_number(&e, "redacted", started.redacted);
+	audit_flag(&e, "tty", started.tty);
+	audit_flag(&e, "sandboxed", started.sandboxed);
+	put_policy(&e, "asked", &started.asked);
+	put_policy(&e, "enforced", &started.enforced);
+	audit_number(&e, "landlockAbi", started.landlock_abi);
+	audit_flag(&e, "landlockOnly", started.landlock_only);
+	snprintf(e.start.session, sizeof(e.start.session), "%s", s->id);
+	snprintf(
+	    e.start.process, sizeof(e.start.process), "%s", started.process);
+	start = e.start;
+	if (end(&e, &m->conf->audit) < 0)
+		end_unrecorded(m, s, &start);
+	return 0;
+}
+
+static void
+record_exited(
+    struct broker *m, struct session *s, const struct control_exited *exited)
+{
+	const char *cause = control_cause_name(exited->cause);
+	struct audit_event e;
+
+	stats_exited(m, s, exited);
+	begin(&e, s, "process-exited");
+	audit_string(&e, "process", exited->process);
+	if (exited->signal > 0)
+		audit_number(&e, "signal", exited->signal);
+	else
+		audit_number(&e, "code", exited->code);
+	if (cause != NULL)
+		audit_string(&e, "killedBy", cause);
+	audit_flag(&e, "terminated", exited->terminated);
+	audit_flag(&e, "sandboxDenied", exited->denied);
+	audit_number(&e, "memoryKills", exited->memory_kills);
+	audit_number(&e, "forksDenied", exited->forks_denied);
+	audit_number(&e, "outputBytes", exited->output_bytes);
+	audit_number(&e, "durationMs", exited->duration_ms);
+	audit_number(&e, "userMs", exited->user_ms);
+	audit_number(&e, "systemMs", exited->system_ms);
+	audit_number(&e, "maxRssBytes", exited->max_rss_bytes);
+	/* Its start is on record, and it is over: nothing is left to stop but
+	 * what would be next, and for that see session_audit_watch(). */
+	end(&e, &m->conf->audit);
+}
+
+static int
+report_exited(
+    struct broker *m, struct session *s, const uint8_t *packet, size_t len)
+{
+	struct control_exited exited;
+
+	if (control_get(packet, len, RUNNER_EVENT_EXITED, &exited) < 0 ||
+	    exited.cause >= END_CAUSES)
+		return -EBADMSG;
+	note_exited(s, exited.process);
+	record_exited(m, s, &exited);
+	return 0;
+}
+
+/* A runner that was killed told nothing of the commands that ended with it:
+ * every start on record has its end. */
+void
+session_audit_processes_ended(struct broker *m, struct session *s)
+{
+	struct control_exited exited = {
+		.signal = SIGKILL, .terminated = true, .cause = END_SESSION
+	};
+	struct running_process *p;
+
+	while ((p = TAILQ_FIRST(&s->commands.processes)) != NULL) {
+		TAILQ_REMOVE(&s->commands.processes, p, link);
+		snprintf(exited.process, sizeof(exited.process), "%s", p->id);
+		record_exited(m, s, &exited);
+		free(p);
+	}
+}
+
+static int
+report_file(
+    struct broker *m, struct session *s, const uint8_t *packet, size_t len)
+{
+	struct control_file file;
+	struct audit_event e;
+
+	if (control_get(packet, len, RUNNER_EVENT_FILE, &file) < 0)
+		return -EBADMSG;
+	begin(&e, s, "file-operation");
+	audit_string(&e, "operation", file.operation);
+	audit_string(&e, "path", file.path);
+	if (file.destination[0] != '\0')
+		audit_string(&e,
+		    strcmp(file.operation, "fs/symlink") == 0 ? "target"
+							      : "destination",
+		    file.destination);
+	audit_flag(&e, "pathCut", file.cut);
+	audit_flag(&e, "sandboxed", file.sandboxed);
+	end(&e, &m->conf->audit);
+	return 0; /* it is done; see session_audit_watch() for the next */
+}
+
+static int
+report_http(
+    struct broker *m, struct session *s, const uint8_t *packet, size_t len)
+{
+	struct control_http http;
+	struct audit_event e;
+
+	if (control_get(packet, len, RUNNER_EVENT_HTTP, &http) < 0)
+		return -EBADMSG;
+	begin(&e, s, "http-request");
+	audit_string(&e, "method", http.method);
+	audit_flag(&e, "methodCut", http.method_cut);
+	audit_string(&e, "url", http.url);
+	audit_flag(&e, "urlCut", http.url_cut);
+	audit_number(&e, "redacted", http.redacted);
+	end(&e, &m->conf->audit);
+	return 0; /* it is done; see session_audit_watch() for the next */
+}
+
+/* What a runner that was told of no audit must not say. */
+static const struct report {
+	enum control_type type;
+	int (*take)(struct broker *m, struct session *s, const uint8_t *packet,
+	    size_t len);
+} reports[] = {
+	{ RUNNER_EVENT_STARTED, report_started },
+	{ RUNNER_EVENT_EXITED, report_exited },
+	{ RUNNER_EVENT_FILE, report_file },
+	{ RUNNER_EVENT_HTTP, report_http },
+};
+
+int
+session_audit_report(
+    struct broker *m, struct session *s, const uint8_t *packet, size_t len)
+{
+	enum control_type type = control_peek(packet, len);
+
+	for (size_t i = 0; i < nitems(reports) && s->runner.audited; i++)
+		if (reports[i].type == type)
+			return reports[i].take(m, s, packet, len);
+	return -EBADMSG;
+}
+
+/* --- what its runner is told -------------------------------------------- */
+
+static void
+put_patterns(char text[CONTROL_PATTERNS_MAX], const struct strings *patterns)
+{
+	char *at = text;
+
+	for (size_t i = 0; i < patterns->count; i++)
+		at = stpcpy(stpcpy(at, patterns->items[i]), "\n");
+}
+
+void
+session_audit_configure(
+    struct broker *m, struct session *s, struct session_orders *orders)
+{
+	const struct audit_rules *audit = &m->conf->audit;
+	struct control_audit order = { 0 };
+	struct control_recording state = { .works = false };
+
+	if (!audit_is_kept(audit) && !stats_are_wanted(m->conf))
+		return;
+	s->runner.audited = true;
+	order.files = s->identity->audit_files == AUDIT_FILES_UNSET
+			  ? audit->files
+			  : s->identity->audit_files;
+	put_patterns(order.redact_names, &audit->redact_names);
+	put_patterns(order.redact_values, &audit->redact_values);
+	session_orders_add(orders, RUNNER_COMMAND_AUDIT, &order);
+	if (m->audit_stopped)
+		session_orders_add(orders, RUNNER_COMMAND_RECORDING, &state);
+}
+
+static void
+tell_visit(struct table_node *node, void *arg)
+{
+	struct session *s = TABLE_OBJECT(node, struct session, by_id);
+
+	if (s->runner.audited && !s->runner.hung_up)
+		session_order(s, RUNNER_COMMAND_RECORDING, arg, NULL, 0);
+}
+
+int64_t
+session_audit_watch(struct broker *m, int64_t now)
+{
+	struct audit_rules *audit = &m->conf->audit;
+	struct control_recording state = { .works = false };
+	bool failing, waiting;
+
+	audit->unrecorded = start_unrecorded;
+	if ((audit_is_failing(audit) || audit_is_waiting(audit)) &&
+	    now >= m->audit_retry_ms) {
+		audit_retry(audit, now);
+		m->audit_retry_ms =
+		    now + (audit_is_waiting(audit) ? WAITING_MS : RETRY_MS);
+	}
+	failing = audit_is_failing(audit);
+	waiting = audit_is_waiting(audit);
+	if ((failing && audit->required) != m->audit_stopped) {
+		m->audit_stopped = !m->audit_stopped;
+		state.works = !m->audit_stopped;
+		table_each(&m->sessions->by_id, tell_visit, &state);
+		session_spare_drop_all(m);
+	}
+	return failing || waiting ? m->audit_retry_ms : -1;
+}

@@ -1,0 +1,32 @@
+/* SPDX-License-Identifier: ISC */
+/*
+ * Orders to a runner that leave together: it wakes for them once.
+ */
+#ifndef SESSION_COMMANDS_H
+#define SESSION_COMMANDS_H
+
+#include <stddef.h>
+
+#include "buf.h"
+#include "control.h"
+
+struct session;
+
+struct session_orders {
+	struct buf packet; /* RUNNER_COMMAND_SEVERAL so far */
+	const int *fds;
+	size_t nfds;
+};
+
+/* The first of them brings the descriptors, which stay the caller's. */
+void session_orders_begin(
+    struct session_orders *o, const int *fds, size_t nfds);
+
+/* All of them fit into one packet: session_start.c. */
+void session_orders_add(
+    struct session_orders *o, enum control_type type, const void *payload);
+
+/* As session_order(). */
+int session_orders_send(struct session *s, struct session_orders *o);
+
+#endif

@@ -1,0 +1,194 @@
+/* SPDX-License-Identifier: ISC */
+/*
+ * How a session's runner comes to be: its control group, its process, and what
+ * it is told before anybody is attached.
+ */
+#include <errno.h>
+#include <stdio.h>
+#include <string.h>
+#include <sys/epoll.h>
+#include <sys/random.h>
+#include <unistd.h>
+
+#include "broker_state.h"
+#include "conf.h"
+#include "group_limits.h"
+#include "log.h"
+#include "placeholder_files.h"
+#include "rights.h"
+#include "seqpacket.h"
+#include "session.h"
+#include "session_audit.h"
+#include "session_commands.h"
+#include "session_usage.h"
+#include "spawn_client.h"
+#include "util.h"
+
+/* RFC 9562 version 4, from the kernel's random bytes. */
+static void
+make_id(char id[CONTROL_SESSION_ID_MAX])
+{
+	uint8_t r[16];
+
+	if (getrandom(r, sizeof(r), 0) != (ssize_t)sizeof(r))
+		log_fatal("getrandom: no random bytes");
+	r[6] = (r[6] & 0x0f) | 0x40;
+	r[8] = (r[8] & 0x3f) | 0x80;
+	snprintf(id, CONTROL_SESSION_ID_MAX,
+	    "%02x%02x%02x%02x-%02x%02x-%02x%02x-%02x%02x-"
+	    "%02x%02x%02x%02x%02x%02x",
+	    r[0], r[1], r[2], r[3], r[4], r[5], r[6], r[7], r[8], r[9], r[10],
+	    r[11], r[12], r[13], r[14], r[15]);
+}
+
+static void
+name_group(char name[CONTROL_GROUP_MAX])
+{
+	static uint64_t made;
+
+	if (made == 0)
+		made = spawn_groups_made();
+	snprintf(name, CONTROL_GROUP_MAX, SESSION_GROUP_PREFIX "%llu",
+	    (unsigned long long)++made);
+}
+
+struct session *
+session_new(struct identity *identity)
+{
+	struct session *s = xcalloc(1, sizeof(*s));
+
+	s->identity = identity_ref(identity);
+	s->runner.control.fd = -1;
+	s->state = SESSION_STATE_SPARE;
+	TAILQ_INIT(&s->watchers.all);
+	TAILQ_INIT(&s->commands.processes);
+	make_id(s->id);
+	name_group(s->group);
+	return s;
+}
+
+/* One for all sessions of an identity: they are one user's. Without it the
+ * runner tries to make one itself. */
+static int
+find_userns(const struct broker *m, struct identity *id)
+{
+	const char *step;
+
+	if (!m->root)
+		return -1;
+	if (id->userns_tried)
+		return id->userns;
+	id->userns_tried = true;
+	id->userns = spawn_userns(id, &step);
+	if (id->userns < 0)
+		log_warn(
+		    id->userns, "no sandbox door for %s: %s", id->name, step);
+	return id->userns;
+}
+
+/* Layouts add a length to each string, and nothing else. */
+_Static_assert(sizeof(struct control_session_config) +
+		       sizeof(struct control_audit) +
+		       sizeof(struct control_recording) +
+		       sizeof(struct sandbox_limits) + 1024 <=
+		   CONTROL_MESSAGE_MAX,
+    "a runner's first orders could be more than a packet");
+
+static void
+configure(struct broker *m, struct session *s, const struct cgroup *cgroup)
+{
+	const struct limits *l = &m->conf->limits;
+	int fds[3 + CGROUP_HIERARCHIES] = { spawn_http() };
+	struct sandbox_limits limits;
+	struct session_orders orders;
+	size_t nfds = 1;
+	int userns = find_userns(m, s->identity);
+	struct control_session_config c = {
+		.pid_namespace = m->root,
+		.command_deadline_ms = s->identity->limits.command_deadline_ms,
+		.output_rate = s->identity->limits.output_rate,
+		.record_tty = s->identity->record.directory != NULL,
+		.record_input = s->identity->record.input,
+		.record_required = s->identity->record.required,
+		.record_max_bytes = s->identity->record.max_bytes,
+		.closed_ttl_ms = l->closed_ttl_ms,
+		.kill_grace_ms = l->kill_grace_ms,
+		.retention_bytes = l->retention_bytes,
+		.max_message_bytes = l->max_message_bytes,
+		.max_frame_bytes = l->max_frame_bytes,
+		.ping_interval_ms = l->ping_interval_ms,
+		.pong_deadline_ms = l->pong_deadline_ms,
+	};
+
+	snprintf(c.session_id, sizeof(c.session_id), "%s", s->id);
+	snprintf(c.provider_id, sizeof(c.provider_id), "%s", m->provider_id);
+	snprintf(c.shell, sizeof(c.shell), "%s", s->identity->shell);
+	snprintf(c.home, sizeof(c.home), "%s", s->identity->home);
+	c.userns = userns >= 0;
+	if (c.userns)
+		fds[nfds++] = userns;
+	s->runner.placeholders = placeholder_file_get(s->identity);
+	c.placeholders = s->runner.placeholders != NULL;
+	if (c.placeholders)
+		fds[nfds++] = placeholder_file_fd(s->runner.placeholders);
+	nfds += cgroup_put(cgroup, &c.cgroups, fds + nfds);
+	session_orders_begin(&orders, fds, nfds);
+	session_orders_add(&orders, RUNNER_COMMAND_CONFIGURE, &c);
+	session_audit_configure(m, s, &orders);
+	conf_sandbox_limits(m->conf, s->identity, &limits);
+	session_orders_add(&orders, RUNNER_COMMAND_SANDBOX, &limits);
+	session_orders_send(s, &orders);
+}
+
+/* 0, or -errno with the reason. */
+static int
+start_runner(struct session *s, struct cgroup *cgroup, char *reason)
+{
+	struct control_start start = { .user = s->identity->number };
+	char step[64] = "a channel to its runner";
+	int pair[2], err = seqpacket_pair(pair);
+
+	memcpy(start.group, s->group, sizeof(start.group));
+	memcpy(start.session_id, s->id, sizeof(start.session_id));
+	if (err == 0) {
+		pid_t pid = spawn_run(&start, pair[1], pair[0], cgroup, step);
+
+		close(pair[1]);
+		s->runner.pid = pid > 0 ? pid : 0;
+		err = pid > 0 ? source_add(&s->runner.control, pair[0], EPOLLIN,
+				    session_control_ready)
+			      : (int)pid;
+		if (err < 0)
+			close(pair[0]);
+		else
+			rights_refuse(pair[0]); /* it has none to send */
+	}
+	if (err == -EOPNOTSUPP)
+		group_limits_reason(s->identity, reason);
+	else if (err < 0)
+		snprintf(reason, 256, "%s: %s", step, strerror(-err));
+	return err;
+}
+
+static void
+enter_pid(struct registry *r, struct session *s)
+{
+	table_insert(&r->by_pid, &s->by_pid, (uint64_t)s->runner.pid);
+}
+
+int
+session_start(struct broker *m, struct session *s, char *reason)
+{
+	struct cgroup cgroup = CGROUP_NONE;
+	int err = start_runner(s, &cgroup, reason);
+
+	if (s->runner.pid > 0)
+		enter_pid(m->sessions, s);
+	session_usage_learn(&cgroup);
+	if (err == 0)
+		configure(m, s, &cgroup);
+	else if (s->runner.pid > 0)
+		spawn_kill(s->runner.pid);
+	cgroup_close(&cgroup);
+	return err;
+}

@@ -1,0 +1,115 @@
+/* SPDX-License-Identifier: ISC */
+/*
+ * After a runner that was killed.
+ */
+#include "cleanup.h"
+
+#include <errno.h>
+#include <signal.h>
+#include <stdint.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include "child.h"
+#include "drop.h"
+#include "log.h"
+#include "saved.h"
+#include "util.h"
+
+/* At once; each lives for milliseconds, unless its user stops it. */
+#define SWEEPS_MAX	    64
+#define SWEEPS_PER_USER_MAX 32
+#define PATIENCE_MS	    10000
+
+static struct sweep {
+	pid_t pid; /* 0: the slot is free */
+	uid_t uid;
+	int64_t started_ms;
+} running[SWEEPS_MAX];
+
+static struct sweep *
+find(pid_t pid)
+{
+	for (size_t i = 0; i < nitems(running); i++)
+		if (running[i].pid == pid)
+			return &running[i];
+	return NULL;
+}
+
+bool
+sweep_has(pid_t pid)
+{
+	return find(pid) != NULL;
+}
+
+void
+sweep_reap_all(void)
+{
+	for (size_t i = 0; i < nitems(running); i++)
+		if (running[i].pid > 0 &&
+		    waitpid(running[i].pid, NULL, WNOHANG) > 0)
+			running[i].pid = 0;
+}
+
+void
+sweep_save(struct saved *s)
+{
+	for (size_t i = 0; i < nitems(running); i++) {
+		SAVE(s, running[i].pid);
+		SAVE(s, running[i].uid);
+		SAVE(s, running[i].started_ms);
+	}
+}
+
+/* A user can stop his own. Killed, it frees its slot when it is reaped. */
+static void
+kill_stuck(int64_t now)
+{
+	for (size_t i = 0; i < nitems(running); i++)
+		if (running[i].pid > 0 &&
+		    running[i].started_ms + PATIENCE_MS <= now)
+			kill(running[i].pid, SIGKILL);
+}
+
+/* Half of the places are always left to other users. */
+static struct sweep *
+find_slot(uid_t uid)
+{
+	size_t n = 0;
+
+	kill_stuck(now_ms());
+	for (size_t i = 0; i < nitems(running); i++)
+		n += running[i].pid > 0 && running[i].uid == uid;
+	return n < SWEEPS_PER_USER_MAX ? find(0) : NULL;
+}
+
+static void __attribute__((noreturn))
+child(int program, const struct spawn_order *o, int list)
+{
+	char *argv[] = { (char *)(uintptr_t) "execd-runner",
+		(char *)(uintptr_t) "--sweep", NULL };
+	char *none[] = { NULL };
+
+	child_reset_signals();
+	child_place(program, list);
+	if (geteuid() == 0) {
+		drop_to_user(o->who.uid, o->who.gid, o->gids, o->ngids);
+		drop_visibility();
+	}
+	child_run(argv, none);
+}
+
+void
+sweep_start(int program, const struct spawn_order *o, int list)
+{
+	struct sweep *s = find_slot(o->who.uid);
+	pid_t pid = s != NULL ? fork() : -1;
+
+	if (pid == 0)
+		child(program, o, list);
+	if (pid > 0)
+		*s = (struct sweep){ pid, o->who.uid, now_ms() };
+	else
+		log_error(s != NULL ? -errno : -EAGAIN,
+		    "sweeping what a session left behind");
+}

@@ -1,0 +1,85 @@
+/* SPDX-License-Identifier: ISC */
+/*
+ * The directory of the lists of placeholders.
+ */
+#include "placeholder_lists.h"
+
+#include <dirent.h>
+#include <errno.h>
+#include <fcntl.h>
+#include <stdbool.h>
+#include <stdlib.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include "log.h"
+#include "util.h"
+
+static int
+open_below(int at, const char *name)
+{
+	int fd;
+
+	if (mkdirat(at, name, 0711) < 0 && errno != EEXIST)
+		return -errno;
+	fd = openat(at, name, O_RDONLY | O_DIRECTORY | O_CLOEXEC | O_NOFOLLOW);
+	return fd < 0 ? -errno : fd;
+}
+
+/* Of a release whose broker was root: nobody else could put anything there. */
+static void
+hand_over(int fd, uid_t uid)
+{
+	int copy = openat(fd, ".", O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+	DIR *dir = copy < 0 ? NULL : fdopendir(copy);
+	const struct dirent *e;
+
+	while (dir != NULL && (e = readdir(dir)) != NULL)
+		if (e->d_name[0] != '.' &&
+		    fchownat(
+			fd, e->d_name, uid, (gid_t)-1, AT_SYMLINK_NOFOLLOW) < 0)
+			log_warn(-errno, "a list of placeholders stays root's");
+	if (dir != NULL)
+		closedir(dir);
+	else if (copy >= 0)
+		close(copy);
+}
+
+static int
+take(int fd, uid_t uid)
+{
+	struct stat st;
+
+	if (fstat(fd, &st) < 0)
+		return -errno;
+	if (st.st_uid != uid &&
+	    (st.st_uid != 0 || (st.st_mode & (S_IWGRP | S_IWOTH))))
+		return -EPERM;
+	if (st.st_uid == 0)
+		hand_over(fd, uid);
+	if (fchmod(fd, 0700) < 0 || fchown(fd, uid, (gid_t)-1) < 0)
+		return -errno;
+	return 0;
+}
+
+int
+masks_open(uid_t uid)
+{
+	const char *state = getenv("STATE_DIRECTORY");
+	bool given = state != NULL && state[0] == '/';
+	_cleanup_close_ int place =
+	    open(given ? state : "/var/lib", O_PATH | O_DIRECTORY | O_CLOEXEC);
+	_cleanup_close_ int own = -1, fd = -1;
+	int err;
+
+	if (place < 0)
+		return -errno;
+	own = given ? fcntl(place, F_DUPFD_CLOEXEC, 0)
+		    : open_below(place, "execd");
+	fd = own < 0 ? own : open_below(own, "placeholders");
+	err = fd < 0 ? fd : take(fd, uid);
+	if (err < 0)
+		return err;
+	fcntl(fd, F_SETFD, 0);
+	return steal_fd(&fd);
+}

@@ -1,0 +1,176 @@
+/* SPDX-License-Identifier: ISC */
+/*
+ * The way from root to a user's program.
+ */
+#include "runner_start.h"
+
+#include <errno.h>
+#include <signal.h>
+#include <stdint.h>
+#include <stdio.h>
+#include <string.h>
+#include <sys/prctl.h>
+#include <sys/resource.h>
+#include <sys/stat.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include "child.h"
+#include "drop.h"
+#include "log.h"
+#include "namespaces.h"
+#include "util.h"
+
+#define UMASK_UNSET UINT32_MAX
+
+/* What the operator allows every process of the session. An ordinary user's
+ * execd cannot raise what it has itself; that is not silent. */
+static void
+limit_resources(const struct control_user *s)
+{
+	const struct {
+		const char *key;
+		int resource;
+		uint64_t value;
+	} limits[] = {
+		{ "max-processes", RLIMIT_NPROC, s->max_processes },
+		{ "max-open-files", RLIMIT_NOFILE, s->max_open_files },
+		{ "max-cpu-time", RLIMIT_CPU, s->max_cpu_ms / 1000 },
+		{ "max-memory", RLIMIT_AS, s->max_memory_bytes },
+		{ "max-file-size", RLIMIT_FSIZE, s->max_file_bytes },
+	};
+
+	for (size_t i = 0; i < nitems(limits); i++) {
+		struct rlimit r = { limits[i].value, limits[i].value };
+
+		/* First SIGXCPU, which says why, then SIGKILL. */
+		if (limits[i].resource == RLIMIT_CPU)
+			r.rlim_max++;
+		if (limits[i].value > 0 &&
+		    setrlimit(limits[i].resource, &r) < 0)
+			log_fatal_errno(-errno, "runner for %s: %s %llu",
+			    s->name, limits[i].key,
+			    (unsigned long long)limits[i].value);
+	}
+}
+
+static void
+become_user(const struct spawn_order *o)
+{
+	drop_to_user(o->who.uid, o->who.gid, o->gids, o->ngids);
+	/* Nor a core file. */
+	drop_visibility();
+	if (chdir("/") < 0)
+		log_fatal_errno(-errno, "/");
+}
+
+/* For ps(1). Every user of the host sees it: the session's number, of which
+ * nothing can be resumed, and not its id. */
+#define TITLE_MAX (CONTROL_GROUP_MAX + CONTROL_IDENTITY_MAX + 32)
+
+static char *
+put_title(char title[TITLE_MAX], const struct spawn_order *o, const char *group)
+{
+	snprintf(title, TITLE_MAX, "execd-runner: session %s of %s",
+	    group + strlen(SESSION_GROUP_PREFIX), o->who.name);
+	return title;
+}
+
+static void __attribute__((noreturn))
+runner_child(int program_fd, const struct spawn_order *o, const char *group,
+    int control_fd, const int joins[CGROUP_HIERARCHIES], bool root)
+{
+	char title[TITLE_MAX];
+	char *argv[] = { put_title(title, o, group), NULL };
+	const char *step;
+	int err;
+
+	child_reset_signals();
+	setsid();
+	err = cgroup_join(joins, false);
+	if (err < 0)
+		log_fatal_errno(
+		    err, "runner for %s: its control group", o->who.name);
+	if (root && (err = namespaces_enter(&step)) < 0)
+		log_fatal_errno(err, "runner for %s: %s", o->who.name, step);
+	child_place(program_fd, control_fd);
+	limit_resources(&o->who);
+	if (o->who.umask != UMASK_UNSET)
+		umask((mode_t)o->who.umask);
+	if (root)
+		become_user(o);
+	/* After the drop: a change of credentials clears it. The kernel then
+	 * ends the whole namespace when root's execd is gone. */
+	if (root && prctl(PR_SET_PDEATHSIG, SIGKILL) < 0)
+		log_fatal_errno(-errno, "parent death signal");
+	child_run(argv, o->env);
+}
+
+pid_t
+spawn_runner(int program_fd, const struct spawn_order *o, const char *group,
+    int control_fd, const int joins[CGROUP_HIERARCHIES])
+{
+	bool root = geteuid() == 0;
+	pid_t pid = namespaces_fork(root);
+
+	if (pid == 0)
+		runner_child(program_fd, o, group, control_fd, joins, root);
+	return pid;
+}
+
+/* The program becomes the user itself, before it reads anything: until then it
+ * needs root to leave the file system. */
+static void __attribute__((noreturn))
+program_child(int program_fd, enum control_program_kind kind,
+    const struct control_seal *seal, int control_fd)
+{
+	static const char *const names[] = { "execd-frontend", "execd-keys" };
+	char user[CHILD_USER_MAX];
+	char *argv[] = { (char *)(uintptr_t)names[kind], NULL, NULL, NULL };
+	char *env[3] = { NULL };
+	int n = 0;
+
+	if (seal->debug && kind == PROGRAM_OF_STRANGERS)
+		env[n++] = (char *)(uintptr_t) "EXECD_DEBUG=1";
+	child_put_journal(env + n);
+	child_reset_signals();
+	setsid();
+	if (geteuid() == 0) {
+		child_set_groups(NULL, 0);
+		argv[1] = (char *)(uintptr_t) "--user";
+		argv[2] = child_user(user, seal->uid, seal->gid);
+	}
+	child_exec(program_fd, control_fd, argv, env);
+}
+
+pid_t
+spawn_program(int program_fd, enum control_program_kind kind,
+    const struct control_seal *seal, int control_fd)
+{
+	pid_t pid = fork();
+
+	if (pid == 0)
+		program_child(program_fd, kind, seal, control_fd);
+	return pid < 0 ? -errno : pid;
+}
+
+int
+spawn_probe(const char **step)
+{
+	pid_t pid;
+	int status;
+
+	*step = "a new pid and mount namespace";
+	pid = namespaces_fork(true);
+	if (pid < 0)
+		return (int)pid;
+	if (pid == 0)
+		_exit(-namespaces_enter(step));
+	while (waitpid(pid, &status, 0) < 0)
+		if (errno != EINTR)
+			return -errno;
+	*step = "an own /proc";
+	if (!WIFEXITED(status))
+		return -EIO;
+	return -WEXITSTATUS(status);
+}

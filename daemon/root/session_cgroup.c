@@ -1,0 +1,318 @@
+/* SPDX-License-Identifier: ISC */
+/*
+ * Control groups of the sessions.
+ */
+#include "session_cgroup.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <stdio.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include "log.h"
+#include "saved.h"
+#include "session_cgroup_cleanup.h"
+#include "util.h"
+
+static struct cgroup own = CGROUP_NONE;	 /* where execd was started */
+static struct cgroup base = CGROUP_NONE; /* execd's own, below it */
+static char base_name[32];
+static unsigned controllers; /* of the sessions' groups */
+static bool moved;	     /* into base's BROKER_NAME */
+static pid_t companion;	     /* moves with this process */
+
+/* Groups that are tried before there is none. */
+#define CLAIMS_MAX 100
+
+/* Leaves, for version 2. */
+#define BROKER_NAME "monitor"
+#define RUNNER_NAME "runner"
+
+static const char *const taken_back[] = { "-pids", "-memory", "-cpu" };
+
+/* In version 2 a group that hands controllers down has no members of its own:
+ * execd moves aside, into a group that nobody else is in. */
+static int
+move_aside(void)
+{
+	int joins[CGROUP_HIERARCHIES], err;
+	struct cgroup aside;
+
+	err = cgroup_make(&base, BROKER_NAME, &aside);
+	if (err < 0)
+		return err;
+	err = cgroup_open_joins(&aside, joins);
+	cgroup_close(&aside);
+	if (err < 0)
+		return err;
+	err = write(joins[CGROUP_UNIFIED], "0", 1) == 1 ? 0 : -errno;
+	if (err == 0 && companion > 0 &&
+	    dprintf(joins[CGROUP_UNIFIED], "%d", (int)companion) < 0)
+		err = -errno;
+	cgroup_close_joins(joins);
+	moved = err == 0;
+	return err;
+}
+
+static int
+hand_down(void)
+{
+	int err = cgroup_hand_down(&own);
+
+	if (err == -EBUSY && (err = move_aside()) == 0)
+		err = cgroup_hand_down(&own);
+	return err < 0 ? err : cgroup_hand_down(&base);
+}
+
+static void
+log_missing(unsigned there)
+{
+	static const struct {
+		unsigned controller;
+		const char *what, *instead;
+	} kinds[] = {
+		{ CGROUP_COUNTS_PIDS, "processes",
+		    "RLIMIT_NPROC holds sandboxed commands" },
+		{ CGROUP_COUNTS_MEMORY, "memory",
+		    "RLIMIT_DATA holds each process of sandboxed commands" },
+		{ CGROUP_COUNTS_CPU, "processor time", "nothing limits it" },
+	};
+
+	if (there == 0 && geteuid() != 0) {
+		log_info("control groups: none is delegated to this user; "
+			 "resource limits hold sandboxed commands");
+		return;
+	}
+	for (size_t i = 0; i < nitems(kinds); i++)
+		if (!(there & kinds[i].controller))
+			log_warn(0, "control groups: none here counts %s; %s",
+			    kinds[i].what, kinds[i].instead);
+}
+
+/* Others in the way are of other pid namespaces: not many. */
+static int
+claim(void)
+{
+	int err = -EEXIST, length;
+
+	for (int i = 0; i < CLAIMS_MAX && (err == -EEXIST || err == -ENOENT);
+	     i++) {
+		length = snprintf(
+		    base_name, sizeof(base_name), "execd-%d", (int)getpid());
+		if (i > 0)
+			snprintf(base_name + length,
+			    sizeof(base_name) - (size_t)length, ".%d", i);
+		err = quota_claim(&own, base_name, &base);
+	}
+	return err;
+}
+
+void
+quota_init(pid_t broker)
+{
+	int err;
+
+	companion = broker;
+	cgroup_open_usable(&own);
+	if (!cgroup_is_open(&own)) {
+		log_missing(0);
+		return;
+	}
+	quota_sweep(&own);
+	err = claim();
+	if (err < 0) {
+		log_warn(err, "control groups: making %s", base_name);
+		log_missing(0);
+		cgroup_close(&own);
+		return;
+	}
+	if (base.dirs[CGROUP_UNIFIED] >= 0) {
+		err = hand_down();
+		if (err < 0)
+			log_warn(err, "control groups: handing controllers "
+				      "down to sessions");
+	}
+	controllers = cgroup_controllers(&base);
+	log_missing(controllers);
+}
+
+void
+quota_save(struct saved *s)
+{
+	for (int i = 0; i < CGROUP_HIERARCHIES; i++) {
+		saved_fd(s, &own.dirs[i]);
+		saved_fd(s, &base.dirs[i]);
+		saved_fd(s, &quota_locks[i]);
+	}
+	saved_text(s, base_name, sizeof(base_name));
+	SAVE(s, controllers);
+	SAVE(s, moved);
+	SAVE(s, companion);
+}
+
+unsigned
+quota_controllers(void)
+{
+	return controllers;
+}
+
+/* Without which its limits are none. */
+static unsigned
+needed_by(const struct control_user *s)
+{
+	return (s->session_processes ? CGROUP_COUNTS_PIDS : 0) |
+	       (s->session_memory_bytes ? CGROUP_COUNTS_MEMORY : 0) |
+	       (s->session_cpu_percent ? CGROUP_COUNTS_CPU : 0);
+}
+
+static void
+take_back(int dir)
+{
+	int fd = openat(dir, "cgroup.subtree_control", O_WRONLY | O_CLOEXEC);
+
+	for (size_t i = 0; fd >= 0 && i < nitems(taken_back); i++)
+		if (write(fd, taken_back[i], strlen(taken_back[i])) < 0)
+			log_debug("control groups: %s: %s", taken_back[i],
+			    strerror(errno));
+	if (fd >= 0)
+		close(fd);
+}
+
+/* Back to where it was started, when that hands nothing down any more: only
+ * then is its own group empty. */
+static void
+move_back(void)
+{
+	int joins[CGROUP_HIERARCHIES];
+
+	take_back(base.dirs[CGROUP_UNIFIED]);
+	take_back(own.dirs[CGROUP_UNIFIED]);
+	if (cgroup_open_joins(&own, joins) < 0)
+		return;
+	if (write(joins[CGROUP_UNIFIED], "0", 1) != 1)
+		log_debug("control groups: going back: %s", strerror(errno));
+	cgroup_close_joins(joins);
+}
+
+void
+quota_clear(void)
+{
+	int err;
+
+	if (!cgroup_is_open(&base))
+		return;
+	if (moved) {
+		move_back();
+		cgroup_remove(&base, BROKER_NAME);
+	}
+	for (int i = 0; i < CGROUP_HIERARCHIES; i++)
+		if (base.dirs[i] >= 0)
+			quota_remove_children(base.dirs[i], 0);
+	cgroup_close(&base);
+	err = cgroup_remove(&own, base_name);
+	if (err < 0)
+		log_warn(err, "control groups: removing %s", base_name);
+	cgroup_close(&own);
+}
+
+/* The user may make groups below, and in version 2 move his own processes
+ * between them; the limits of the session stay root's. */
+static int
+delegate(const struct cgroup *c, uid_t uid, gid_t gid)
+{
+	int unified = c->dirs[CGROUP_UNIFIED];
+
+	for (int i = 0; i < CGROUP_HIERARCHIES; i++)
+		if (c->dirs[i] >= 0 && fchown(c->dirs[i], uid, gid) < 0)
+			return -errno;
+	if (unified >= 0 &&
+	    (fchownat(unified, "cgroup.procs", uid, gid, 0) < 0 ||
+		fchownat(unified, "cgroup.subtree_control", uid, gid, 0) < 0))
+		return -errno;
+	return 0;
+}
+
+static int
+quota_open(const char *name, uid_t uid, gid_t gid,
+    const struct cgroup_limits *limits, bool cpu, struct cgroup *c)
+{
+	struct cgroup parent = base;
+	int err;
+
+	*c = (struct cgroup)CGROUP_NONE;
+	if (!cgroup_is_open(&base))
+		return 0;
+	/* Version 1: a hierarchy of its own, for nothing. */
+	if (!cpu)
+		parent.dirs[CGROUP_CPU] = -1;
+	err = cgroup_make(&parent, name, c);
+	if (err == 0)
+		err = cgroup_limit(c, limits, controllers);
+	if (err == 0 && c->dirs[CGROUP_UNIFIED] >= 0)
+		err = cgroup_hand_down(c);
+	if (err == 0)
+		err = delegate(c, uid, gid);
+	if (err == 0)
+		return 0;
+	cgroup_close(c);
+	quota_close(name);
+	return err;
+}
+
+int
+quota_open_joins(const struct cgroup *session, int joins[CGROUP_HIERARCHIES])
+{
+	struct cgroup leaf = CGROUP_NONE, unified = CGROUP_NONE, c = *session;
+	int err;
+
+	if (session->dirs[CGROUP_UNIFIED] < 0)
+		return cgroup_open_joins(session, joins);
+	unified.dirs[CGROUP_UNIFIED] = session->dirs[CGROUP_UNIFIED];
+	err = cgroup_make(&unified, RUNNER_NAME, &leaf);
+	c.dirs[CGROUP_UNIFIED] = leaf.dirs[CGROUP_UNIFIED];
+	if (err == 0)
+		err = cgroup_open_joins(&c, joins);
+	cgroup_close(&leaf);
+	return err;
+}
+
+int
+quota_for(const struct control_user *s, const char *group, struct cgroup *c)
+{
+	const struct cgroup_limits limits = {
+		.pids = s->session_processes ? s->session_processes
+					     : SESSION_PIDS_MAX,
+		.memory_bytes = s->session_memory_bytes,
+		.cpu_percent = s->session_cpu_percent,
+	};
+
+	*c = (struct cgroup)CGROUP_NONE;
+	if (needed_by(s) & ~controllers)
+		return -EOPNOTSUPP;
+	return quota_open(group, s->uid, s->gid, &limits,
+	    s->session_cpu_percent > 0 || s->limits_command_cpu, c);
+}
+
+/* The groups that a runner made are empty: its processes are gone with it. */
+void
+quota_close(const char *name)
+{
+	struct cgroup c;
+	int err;
+
+	cgroup_open(&base, name, &c);
+	if (!cgroup_is_open(&c))
+		return;
+	err = cgroup_kill(&c);
+	if (err < 0 && err != -ENOENT)
+		log_error(err, "control group %s: killing it", name);
+	for (int i = 0; i < CGROUP_HIERARCHIES; i++)
+		if (c.dirs[i] >= 0)
+			quota_remove_children(c.dirs[i], 0);
+	cgroup_close(&c);
+	err = cgroup_remove(&base, name);
+	if (err < 0)
+		log_warn(err, "control group %s: removing it", name);
+}

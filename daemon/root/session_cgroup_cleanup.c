@@ -1,0 +1,157 @@
+/* SPDX-License-Identifier: ISC */
+/*
+ * Groups are called execd-PID. The pid alone does not tell whether that execd
+ * runs, it may be in another pid namespace: it holds a lock on the directory
+ * as long as it does. One of another namespace may have the same pid: then the
+ * second is called execd-PID.1.
+ */
+#include "session_cgroup_cleanup.h"
+
+#include <dirent.h>
+#include <errno.h>
+#include <fcntl.h>
+#include <signal.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/file.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include "log.h"
+#include "util.h"
+
+#define PREFIX "execd-"
+
+/* A session's groups lie below it, a command's below that. */
+#define LEVELS 2
+
+static int
+open_directory(int dir, const char *name)
+{
+	return openat(
+	    dir, name, O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC);
+}
+
+/* Calls visit for the directories in a directory. */
+static void
+each_directory(
+    int dir, void (*visit)(int dir, const char *name, int arg), int arg)
+{
+	int fd = open_directory(dir, ".");
+	DIR *d = fd < 0 ? NULL : fdopendir(fd);
+	struct dirent *e;
+
+	if (d == NULL) {
+		if (fd >= 0)
+			close(fd);
+		return;
+	}
+	while ((e = readdir(d)) != NULL)
+		if (e->d_type == DT_DIR && e->d_name[0] != '.')
+			visit(dir, e->d_name, arg);
+	closedir(d);
+}
+
+static void
+remove_group(int dir, const char *name, int levels)
+{
+	_cleanup_close_ int fd = levels > 0 ? open_directory(dir, name) : -1;
+
+	if (fd >= 0)
+		quota_remove_children(fd, levels - 1);
+	unlinkat(dir, name, AT_REMOVEDIR);
+}
+
+void
+quota_remove_children(int dir, int levels)
+{
+	each_directory(dir, remove_group, levels);
+}
+
+/* The lock of a group that no execd has, or -1. Who removes one holds it, and
+ * so does who has one. */
+static int
+take_lock(int dir, const char *name)
+{
+	int fd = open_directory(dir, name);
+
+	if (fd >= 0 && flock(fd, LOCK_EX | LOCK_NB) < 0) {
+		close(fd);
+		return -1;
+	}
+	return fd;
+}
+
+static bool
+is_running(const char *name)
+{
+	pid_t pid = atoi(name + strlen(PREFIX));
+
+	return pid <= 0 || kill(pid, 0) == 0 || errno != ESRCH;
+}
+
+static void
+sweep_group(int dir, const char *name, int levels)
+{
+	_cleanup_close_ int lock = -1;
+
+	if (strncmp(name, PREFIX, strlen(PREFIX)) != 0 || is_running(name))
+		return;
+	lock = take_lock(dir, name);
+	if (lock >= 0)
+		remove_group(dir, name, levels);
+}
+
+void
+quota_sweep(const struct cgroup *own)
+{
+	for (int i = 0; i < CGROUP_HIERARCHIES; i++)
+		if (own->dirs[i] >= 0)
+			each_directory(own->dirs[i], sweep_group, LEVELS);
+}
+
+/* What was opened before it was locked may have been removed between. */
+static int
+lock_group(int dir, const char *name)
+{
+	struct stat ours, there;
+	int fd = take_lock(dir, name);
+
+	if (fd < 0)
+		return errno == ENOENT ? -ENOENT : -EEXIST;
+	if (fstat(fd, &ours) == 0 &&
+	    fstatat(dir, name, &there, AT_SYMLINK_NOFOLLOW) == 0 &&
+	    ours.st_ino == there.st_ino)
+		return fd;
+	close(fd);
+	return -ENOENT;
+}
+
+int quota_locks[CGROUP_HIERARCHIES] = { -1, -1, -1, -1 };
+
+static void
+unlock_all(void)
+{
+	for (int i = 0; i < CGROUP_HIERARCHIES; i++)
+		if (quota_locks[i] >= 0)
+			close(steal_fd(&quota_locks[i]));
+}
+
+int
+quota_claim(const struct cgroup *own, const char *name, struct cgroup *base)
+{
+	int err = cgroup_make(own, name, base);
+
+	for (int i = 0; err == 0 && i < CGROUP_HIERARCHIES; i++) {
+		if (own->dirs[i] < 0)
+			continue;
+		quota_locks[i] = lock_group(own->dirs[i], name);
+		if (quota_locks[i] < 0)
+			err = quota_locks[i];
+	}
+	if (err == 0)
+		return 0;
+	unlock_all();
+	cgroup_close(base);
+	return err;
+}

@@ -1,0 +1,81 @@
+/* SPDX-License-Identifier: ISC */
+/*
+ * The user namespace of a user's sandboxes. It is made by a program of its own,
+ * which root executes: whoever has the namespace may signal everybody in it,
+ * and no copy of root's execd is ever that.
+ */
+#include "spawn_userns.h"
+
+#include <errno.h>
+#include <poll.h>
+#include <signal.h>
+#include <stdint.h>
+#include <stdio.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include "child.h"
+#include "control.h"
+#include "seqpacket.h"
+#include "util.h"
+
+/* It takes two milliseconds. Only root can stop or kill the program. */
+#define CHILD_MS 2000
+
+static void __attribute__((noreturn))
+child(int program_fd, uid_t uid, gid_t gid, int channel)
+{
+	char user[CHILD_USER_MAX];
+	char *argv[] = { (char *)(uintptr_t) "execd-runner",
+		(char *)(uintptr_t) "--user-namespace",
+		child_user(user, uid, gid), NULL };
+	char *none[] = { NULL };
+
+	child_reset_signals();
+	child_set_groups(NULL, 0);
+	child_exec(program_fd, channel, argv, none);
+}
+
+static int
+receive(int channel, const char **step)
+{
+	static struct control_spawn_error answer;
+	struct pollfd pfd = { .fd = channel, .events = POLLIN };
+	int fds[SEQPACKET_FDS_MAX] = { -1 };
+	uint8_t packet[CONTROL_MESSAGE_MAX];
+	size_t nfds = 0;
+	ssize_t n;
+
+	if (poll(&pfd, 1, CHILD_MS) <= 0)
+		return -ETIMEDOUT;
+	n = seqpacket_recv(channel, packet, sizeof(packet), fds, &nfds);
+	if (n <= 0 ||
+	    control_get(packet, (size_t)n, SPAWN_OPENED, &answer) < 0 ||
+	    nfds != (answer.error == 0))
+		return -EIO;
+	*step = answer.step;
+	return answer.error == 0 ? fds[0] : -(int)answer.error;
+}
+
+int
+userns_open(int program_fd, uid_t uid, gid_t gid, const char **step)
+{
+	int pair[2], fd, err = seqpacket_pair(pair);
+	pid_t pid;
+
+	*step = "starting execd-runner --user-namespace";
+	if (err < 0)
+		return err;
+	pid = fork();
+	if (pid == 0)
+		child(program_fd, uid, gid, pair[1]);
+	close(pair[1]);
+	fd = pid < 0 ? -errno : receive(pair[0], step);
+	close(pair[0]);
+	if (pid > 0) {
+		kill(pid, SIGKILL);
+		while (waitpid(pid, NULL, 0) < 0 && errno == EINTR)
+			continue;
+	}
+	return fd;
+}
