@@ -71,9 +71,9 @@ reload(struct broker *m)
 }
 
 static void
-signals_ready(struct source *source, uint32_t events)
+signals_ready(struct event_source *source, uint32_t events)
 {
-	struct broker *m = SOURCE_OWNER(source, struct broker, signals);
+	struct broker *m = EVENT_SOURCE_OWNER(source, struct broker, signals);
 	struct signalfd_siginfo info;
 
 	while (read(source->fd, &info, sizeof(info)) == sizeof(info)) {
@@ -113,7 +113,7 @@ watch_signals(struct broker *m)
 	fd = signalfd(-1, &set, SFD_CLOEXEC | SFD_NONBLOCK);
 	if (fd < 0)
 		return -errno;
-	return source_add(&m->signals, fd, EPOLLIN, signals_ready);
+	return event_source_add(&m->signals, fd, EPOLLIN, signals_ready);
 }
 
 void
@@ -218,12 +218,12 @@ start_frontend_when_due(struct broker *m, int64_t now)
 static bool relay_waits;
 
 static void
-relay_ready(struct source *source, uint32_t events)
+relay_ready(struct event_source *source, uint32_t events)
 {
 	/* What cannot move on now waits for deliver_log(). */
 	relay_waits = !log_flush();
 	if (relay_waits)
-		source_set_events(source, 0);
+		event_source_set_events(source, 0);
 }
 
 /* Lines that found no room, and lines of children on their way. Returns when
@@ -234,7 +234,7 @@ deliver_log(struct broker *m, int64_t now)
 	bool done = log_flush();
 
 	if (done && relay_waits)
-		source_set_events(&m->relay, EPOLLIN);
+		event_source_set_events(&m->relay, EPOLLIN);
 	relay_waits = relay_waits && !done;
 	return done ? -1 : now + LOG_RETRY_MS;
 }
@@ -246,7 +246,7 @@ watch_relay(struct broker *m)
 
 	if (fd < 0)
 		return 0;
-	return source_add(&m->relay, fd, EPOLLIN, relay_ready);
+	return event_source_add(&m->relay, fd, EPOLLIN, relay_ready);
 }
 
 static int
@@ -314,7 +314,7 @@ broker_run(struct broker *m)
 		deadline = sooner(deadline, deliver_log(m, now));
 		deadline = sooner(deadline, session_audit_watch(m, now));
 		deadline = sooner(deadline, session_spare_expire(m, now));
-		err = source_dispatch(next_timeout(m, now, deadline));
+		err = event_source_dispatch(next_timeout(m, now, deadline));
 		if (err < 0)
 			log_fatal_errno(err, "epoll");
 		if (err == 0)

@@ -356,7 +356,7 @@ prepare(struct broker *m)
 		conf_tell_ceilings(m->conf);
 	raise_descriptors(m);
 	make_provider_id(m);
-	err = source_init();
+	err = event_source_init();
 	if (err < 0) {
 		log_error(err, "epoll");
 		return EXIT_FAILED;

@@ -166,7 +166,7 @@ promote(void)
 	runners_change_hands();
 	store_begin();
 	root.serving.ping_ms = now_ms() + PING_MS;
-	orders_serve(&root.serving);
+	broker_commands_serve(&root.serving);
 }
 
 void
@@ -178,7 +178,8 @@ broker_sealed(struct broker_process *b)
 		return;
 	}
 	root.leave_ms = now_ms() + LEAVE_MS;
-	if (orders_tell(root.serving.events, SPAWN_LEAVE, NULL, NULL, 0) < 0)
+	if (broker_commands_tell(
+		root.serving.events, SPAWN_LEAVE, NULL, NULL, 0) < 0)
 		broker_lose(&root.serving, "cannot be told to leave");
 }
 
@@ -267,7 +268,8 @@ hear_last_words(struct broker_process *b)
 {
 	struct pollfd heard = { .fd = b->channel, .events = POLLIN };
 
-	while (b->channel >= 0 && poll(&heard, 1, 0) > 0 && orders_take(b))
+	while (b->channel >= 0 && poll(&heard, 1, 0) > 0 &&
+	       broker_commands_take(b))
 		continue;
 }
 
@@ -324,7 +326,7 @@ ask(struct broker_process *b, int64_t now)
 	if (now < b->ping_ms)
 		return b->ping_ms;
 	b->answer_ms = now + ANSWER_MS;
-	orders_tell(b->events, SPAWN_PING, NULL, NULL, 0);
+	broker_commands_tell(b->events, SPAWN_PING, NULL, NULL, 0);
 	return b->answer_ms;
 }
 

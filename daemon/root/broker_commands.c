@@ -29,8 +29,8 @@ const struct control_layouts *const control_layouts_all[] = {
 };
 
 int
-orders_tell(int fd, enum control_type type, const void *payload, const int *fds,
-    size_t nfds)
+broker_commands_tell(int fd, enum control_type type, const void *payload,
+    const int *fds, size_t nfds)
 {
 	struct buf b;
 	int err;
@@ -47,8 +47,9 @@ static int
 answer(const struct broker_process *b, enum control_type type,
     const void *payload, const int *fds, size_t nfds)
 {
-	return orders_tell(b->channel, type, payload, fds, nfds) < 0 ? -EBADMSG
-								     : 0;
+	return broker_commands_tell(b->channel, type, payload, fds, nfds) < 0
+		   ? -EBADMSG
+		   : 0;
 }
 
 /* With at most one descriptor. */
@@ -78,7 +79,7 @@ begin_serving(void)
 	root.begun = true;
 	log_never_block();
 	make_directory();
-	quota_init(broker_any());
+	session_cgroup_init(broker_any());
 }
 
 static int
@@ -102,7 +103,7 @@ take_begin(struct broker_process *b, const uint8_t *packet, size_t len,
 	if (!root.begun && !b->check)
 		begin_serving();
 	root_renew_programs();
-	ready.controllers = quota_controllers();
+	ready.controllers = session_cgroup_controllers();
 	if (root.is_root && !b->check && !root.served)
 		ready.error = (uint32_t)-spawn_probe(&step);
 	snprintf(ready.step, sizeof(ready.step), "%s", step);
@@ -195,12 +196,12 @@ take_seal(struct broker_process *b, const uint8_t *packet, size_t len, int *fds,
 }
 
 void
-orders_serve(struct broker_process *b)
+broker_commands_serve(struct broker_process *b)
 {
 	struct control_spawn_error sealed = { 0 };
 
 	b->state = ORDERS_SERVING;
-	orders_tell(b->channel, SPAWN_SEALED, &sealed, NULL, 0);
+	broker_commands_tell(b->channel, SPAWN_SEALED, &sealed, NULL, 0);
 }
 
 /* --- the service ---------------------------------------------------------- */
@@ -468,7 +469,7 @@ take_cleanup(struct broker_process *b, const uint8_t *packet, size_t len,
 	if (nfds != 1 || control_get(packet, len, SPAWN_CLEANUP, &n) < 0 ||
 	    (o = list_user(root.list, n.number)) == NULL)
 		return -EBADMSG;
-	sweep_start(root.programs.runner, o, fds[0]);
+	cleanup_start(root.programs.runner, o, fds[0]);
 	return 0;
 }
 
@@ -562,7 +563,7 @@ give_back(const int *fds, size_t nfds)
 #define ORDERS_PER_WAKE 64
 
 bool
-orders_take(struct broker_process *b)
+broker_commands_take(struct broker_process *b)
 {
 	uint8_t packet[CONTROL_MESSAGE_MAX];
 	char fault[CONTROL_FAULT_MAX];

@@ -21,13 +21,13 @@
 #define SWEEPS_PER_USER_MAX 32
 #define PATIENCE_MS	    10000
 
-static struct sweep {
+static struct cleanup {
 	pid_t pid; /* 0: the slot is free */
 	uid_t uid;
 	int64_t started_ms;
 } running[SWEEPS_MAX];
 
-static struct sweep *
+static struct cleanup *
 find(pid_t pid)
 {
 	for (size_t i = 0; i < nitems(running); i++)
@@ -37,13 +37,13 @@ find(pid_t pid)
 }
 
 bool
-sweep_has(pid_t pid)
+cleanup_has(pid_t pid)
 {
 	return find(pid) != NULL;
 }
 
 void
-sweep_reap_all(void)
+cleanup_reap_all(void)
 {
 	for (size_t i = 0; i < nitems(running); i++)
 		if (running[i].pid > 0 &&
@@ -52,7 +52,7 @@ sweep_reap_all(void)
 }
 
 void
-sweep_save(struct saved *s)
+cleanup_save(struct saved *s)
 {
 	for (size_t i = 0; i < nitems(running); i++) {
 		SAVE(s, running[i].pid);
@@ -72,7 +72,7 @@ kill_stuck(int64_t now)
 }
 
 /* Half of the places are always left to other users. */
-static struct sweep *
+static struct cleanup *
 find_slot(uid_t uid)
 {
 	size_t n = 0;
@@ -100,15 +100,15 @@ child(int program, const struct spawn_order *o, int list)
 }
 
 void
-sweep_start(int program, const struct spawn_order *o, int list)
+cleanup_start(int program, const struct spawn_order *o, int list)
 {
-	struct sweep *s = find_slot(o->who.uid);
+	struct cleanup *s = find_slot(o->who.uid);
 	pid_t pid = s != NULL ? fork() : -1;
 
 	if (pid == 0)
 		child(program, o, list);
 	if (pid > 0)
-		*s = (struct sweep){ pid, o->who.uid, now_ms() };
+		*s = (struct cleanup){ pid, o->who.uid, now_ms() };
 	else
 		log_error(s != NULL ? -errno : -EAGAIN,
 		    "sweeping what a session left behind");

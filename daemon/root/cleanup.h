@@ -13,15 +13,15 @@
 
 /* Starts it and waits for nothing. list: what the runner handed over, opaque
  * here; the caller's to close. A failure is logged. */
-void sweep_start(int program, const struct spawn_order *o, int list);
+void cleanup_start(int program, const struct spawn_order *o, int list);
 
 /* Is it one of them? */
-bool sweep_has(pid_t pid);
+bool cleanup_has(pid_t pid);
 
 /* Takes leave of all that ended. */
-void sweep_reap_all(void);
+void cleanup_reap_all(void);
 
 struct saved;
-void sweep_save(struct saved *s);
+void cleanup_save(struct saved *s);
 
 #endif

@@ -65,7 +65,7 @@ static bool
 is_ours(pid_t pid)
 {
 	return pid == root.serving.pid || pid == root.next.pid ||
-	       is_older(pid) || sweep_has(pid) || reexec_has(pid) ||
+	       is_older(pid) || cleanup_has(pid) || reexec_has(pid) ||
 	       runners_have(pid);
 }
 
@@ -113,7 +113,7 @@ reap(void)
 	const pid_t brokers[] = { root.serving.pid, root.next.pid };
 	int status;
 
-	sweep_reap_all();
+	cleanup_reap_all();
 	for (size_t i = 0; i < nitems(brokers); i++)
 		if (brokers[i] > 0 &&
 		    waitpid(brokers[i], &status, WNOHANG) == brokers[i])
@@ -183,7 +183,8 @@ next_timeout(int64_t now)
 static void
 hear(struct broker_process *b, const struct pollfd *ready)
 {
-	if (ready->revents != 0 && b->channel == ready->fd && !orders_take(b))
+	if (ready->revents != 0 && b->channel == ready->fd &&
+	    !broker_commands_take(b))
 		broker_lose(b, NULL);
 }
 
@@ -234,7 +235,7 @@ end(void)
 	runners_clear();
 	end_orphans();
 	if (root.begun)
-		quota_clear();
+		session_cgroup_clear();
 	log_flush();
 }
 

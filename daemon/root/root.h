@@ -70,18 +70,19 @@ void root_save(struct saved *s);
 /* Opens the programs as they are installed now. */
 void root_renew_programs(void);
 
-/* --- broker_commands.c ------------------------------------------------------------ */
+/* --- broker_commands.c
+ * ------------------------------------------------------------ */
 
 /* Reads and carries out what the broker asked. False: it is gone, or it said
  * what is impossible, which is the same. */
-bool orders_take(struct broker_process *b);
+bool broker_commands_take(struct broker_process *b);
 
 /* A message to the broker. 0 or -errno; it never waits. */
-int orders_tell(int fd, enum control_type type, const void *payload,
+int broker_commands_tell(int fd, enum control_type type, const void *payload,
     const int *fds, size_t nfds);
 
 /* The list of that broker is in force, and it serves. */
-void orders_serve(struct broker_process *b);
+void broker_commands_serve(struct broker_process *b);
 
 /* --- runners.c ----------------------------------------------------------- */
 

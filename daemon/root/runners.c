@@ -117,10 +117,10 @@ run(const struct spawn_order *o, const char *group, int control_fd,
 	pid_t pid;
 
 	*step = "making the session's control group";
-	err = quota_for(&o->who, group, cgroup);
+	err = session_cgroup_for(&o->who, group, cgroup);
 	if (err < 0)
 		return err;
-	err = quota_open_joins(cgroup, joins);
+	err = session_cgroup_open_joins(cgroup, joins);
 	pid = err;
 	if (err == 0) {
 		*step = "starting the runner";
@@ -130,7 +130,7 @@ run(const struct spawn_order *o, const char *group, int control_fd,
 	}
 	if (pid < 0) {
 		cgroup_close(cgroup);
-		quota_close(group);
+		session_cgroup_close(group);
 	}
 	return pid;
 }
@@ -215,7 +215,7 @@ forget(struct kept *k)
 	while (waitpid(k->pid, NULL, 0) < 0 && errno == EINTR)
 		continue;
 	if (!k->program)
-		quota_close(k->what.group);
+		session_cgroup_close(k->what.group);
 	if (k->control_fd >= 0)
 		close(k->control_fd);
 	TAILQ_REMOVE(&runners, k, link);
@@ -257,7 +257,8 @@ tell_exit(struct kept *k, bool *full)
 		return false;
 	s.status = (uint32_t)(info.si_code == CLD_EXITED ? info.si_status << 8
 							 : info.si_status);
-	err = orders_tell(root.serving.events, SPAWN_EXITED, &s, NULL, 0);
+	err = broker_commands_tell(
+	    root.serving.events, SPAWN_EXITED, &s, NULL, 0);
 	*full = err == -EAGAIN;
 	return err == 0;
 }

@@ -44,8 +44,8 @@ static void (*const modules[])(struct saved *s) = {
 	root_save,
 	runners_save,
 	store_save,
-	sweep_save,
-	quota_save,
+	cleanup_save,
+	session_cgroup_save,
 	log_save,
 };
 

@@ -104,13 +104,13 @@ claim(void)
 		if (i > 0)
 			snprintf(base_name + length,
 			    sizeof(base_name) - (size_t)length, ".%d", i);
-		err = quota_claim(&own, base_name, &base);
+		err = session_cgroup_claim(&own, base_name, &base);
 	}
 	return err;
 }
 
 void
-quota_init(pid_t broker)
+session_cgroup_init(pid_t broker)
 {
 	int err;
 
@@ -120,7 +120,7 @@ quota_init(pid_t broker)
 		log_missing(0);
 		return;
 	}
-	quota_sweep(&own);
+	session_cgroup_sweep(&own);
 	err = claim();
 	if (err < 0) {
 		log_warn(err, "control groups: making %s", base_name);
@@ -139,12 +139,12 @@ quota_init(pid_t broker)
 }
 
 void
-quota_save(struct saved *s)
+session_cgroup_save(struct saved *s)
 {
 	for (int i = 0; i < CGROUP_HIERARCHIES; i++) {
 		saved_fd(s, &own.dirs[i]);
 		saved_fd(s, &base.dirs[i]);
-		saved_fd(s, &quota_locks[i]);
+		saved_fd(s, &session_cgroup_locks[i]);
 	}
 	saved_text(s, base_name, sizeof(base_name));
 	SAVE(s, controllers);
@@ -153,7 +153,7 @@ quota_save(struct saved *s)
 }
 
 unsigned
-quota_controllers(void)
+session_cgroup_controllers(void)
 {
 	return controllers;
 }
@@ -197,7 +197,7 @@ move_back(void)
 }
 
 void
-quota_clear(void)
+session_cgroup_clear(void)
 {
 	int err;
 
@@ -209,7 +209,7 @@ quota_clear(void)
 	}
 	for (int i = 0; i < CGROUP_HIERARCHIES; i++)
 		if (base.dirs[i] >= 0)
-			quota_remove_children(base.dirs[i], 0);
+			session_cgroup_remove_children(base.dirs[i], 0);
 	cgroup_close(&base);
 	err = cgroup_remove(&own, base_name);
 	if (err < 0)
@@ -235,7 +235,7 @@ delegate(const struct cgroup *c, uid_t uid, gid_t gid)
 }
 
 static int
-quota_open(const char *name, uid_t uid, gid_t gid,
+session_cgroup_open(const char *name, uid_t uid, gid_t gid,
     const struct cgroup_limits *limits, bool cpu, struct cgroup *c)
 {
 	struct cgroup parent = base;
@@ -257,12 +257,13 @@ quota_open(const char *name, uid_t uid, gid_t gid,
 	if (err == 0)
 		return 0;
 	cgroup_close(c);
-	quota_close(name);
+	session_cgroup_close(name);
 	return err;
 }
 
 int
-quota_open_joins(const struct cgroup *session, int joins[CGROUP_HIERARCHIES])
+session_cgroup_open_joins(
+    const struct cgroup *session, int joins[CGROUP_HIERARCHIES])
 {
 	struct cgroup leaf = CGROUP_NONE, unified = CGROUP_NONE, c = *session;
 	int err;
@@ -279,7 +280,8 @@ quota_open_joins(const struct cgroup *session, int joins[CGROUP_HIERARCHIES])
 }
 
 int
-quota_for(const struct control_user *s, const char *group, struct cgroup *c)
+session_cgroup_for(
+    const struct control_user *s, const char *group, struct cgroup *c)
 {
 	const struct cgroup_limits limits = {
 		.pids = s->session_processes ? s->session_processes
@@ -291,13 +293,13 @@ quota_for(const struct control_user *s, const char *group, struct cgroup *c)
 	*c = (struct cgroup)CGROUP_NONE;
 	if (needed_by(s) & ~controllers)
 		return -EOPNOTSUPP;
-	return quota_open(group, s->uid, s->gid, &limits,
+	return session_cgroup_open(group, s->uid, s->gid, &limits,
 	    s->session_cpu_percent > 0 || s->limits_command_cpu, c);
 }
 
 /* The groups that a runner made are empty: its processes are gone with it. */
 void
-quota_close(const char *name)
+session_cgroup_close(const char *name)
 {
 	struct cgroup c;
 	int err;
@@ -310,7 +312,7 @@ quota_close(const char *name)
 		log_error(err, "control group %s: killing it", name);
 	for (int i = 0; i < CGROUP_HIERARCHIES; i++)
 		if (c.dirs[i] >= 0)
-			quota_remove_children(c.dirs[i], 0);
+			session_cgroup_remove_children(c.dirs[i], 0);
 	cgroup_close(&c);
 	err = cgroup_remove(&base, name);
 	if (err < 0)

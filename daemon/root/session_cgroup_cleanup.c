@@ -58,12 +58,12 @@ remove_group(int dir, const char *name, int levels)
 	_cleanup_close_ int fd = levels > 0 ? open_directory(dir, name) : -1;
 
 	if (fd >= 0)
-		quota_remove_children(fd, levels - 1);
+		session_cgroup_remove_children(fd, levels - 1);
 	unlinkat(dir, name, AT_REMOVEDIR);
 }
 
 void
-quota_remove_children(int dir, int levels)
+session_cgroup_remove_children(int dir, int levels)
 {
 	each_directory(dir, remove_group, levels);
 }
@@ -91,7 +91,7 @@ is_running(const char *name)
 }
 
 static void
-sweep_group(int dir, const char *name, int levels)
+cleanup_group(int dir, const char *name, int levels)
 {
 	_cleanup_close_ int lock = -1;
 
@@ -103,11 +103,11 @@ sweep_group(int dir, const char *name, int levels)
 }
 
 void
-quota_sweep(const struct cgroup *own)
+session_cgroup_sweep(const struct cgroup *own)
 {
 	for (int i = 0; i < CGROUP_HIERARCHIES; i++)
 		if (own->dirs[i] >= 0)
-			each_directory(own->dirs[i], sweep_group, LEVELS);
+			each_directory(own->dirs[i], cleanup_group, LEVELS);
 }
 
 /* What was opened before it was locked may have been removed between. */
@@ -127,27 +127,28 @@ lock_group(int dir, const char *name)
 	return -ENOENT;
 }
 
-int quota_locks[CGROUP_HIERARCHIES] = { -1, -1, -1, -1 };
+int session_cgroup_locks[CGROUP_HIERARCHIES] = { -1, -1, -1, -1 };
 
 static void
 unlock_all(void)
 {
 	for (int i = 0; i < CGROUP_HIERARCHIES; i++)
-		if (quota_locks[i] >= 0)
-			close(steal_fd(&quota_locks[i]));
+		if (session_cgroup_locks[i] >= 0)
+			close(steal_fd(&session_cgroup_locks[i]));
 }
 
 int
-quota_claim(const struct cgroup *own, const char *name, struct cgroup *base)
+session_cgroup_claim(
+    const struct cgroup *own, const char *name, struct cgroup *base)
 {
 	int err = cgroup_make(own, name, base);
 
 	for (int i = 0; err == 0 && i < CGROUP_HIERARCHIES; i++) {
 		if (own->dirs[i] < 0)
 			continue;
-		quota_locks[i] = lock_group(own->dirs[i], name);
-		if (quota_locks[i] < 0)
-			err = quota_locks[i];
+		session_cgroup_locks[i] = lock_group(own->dirs[i], name);
+		if (session_cgroup_locks[i] < 0)
+			err = session_cgroup_locks[i];
 	}
 	if (err == 0)
 		return 0;

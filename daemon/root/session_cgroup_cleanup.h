@@ -10,19 +10,19 @@
 
 /* Removes what is left below the group execd was started in, and in use by
  * nobody: the kernel keeps a group that has a process. */
-void quota_sweep(const struct cgroup *own);
+void session_cgroup_sweep(const struct cgroup *own);
 
 /* Makes the group `name` below own and opens it as base (to be closed with
  * cgroup_close()); as long as this program runs, nobody sweeps it. Returns 0,
  * -EEXIST if another execd has it, -ENOENT if one that sweeps has just removed
  * it, or what cgroup_make() does. */
-int quota_claim(
+int session_cgroup_claim(
     const struct cgroup *own, const char *name, struct cgroup *base);
 
 /* Its locks, which are never closed: they are the program's. Or -1. */
-extern int quota_locks[CGROUP_HIERARCHIES];
+extern int session_cgroup_locks[CGROUP_HIERARCHIES];
 
 /* Removes the empty groups in a directory, and so many levels below. */
-void quota_remove_children(int dir, int levels);
+void session_cgroup_remove_children(int dir, int levels);
 
 #endif

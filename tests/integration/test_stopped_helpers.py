@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: ISC
 """A helper that a signal stopped is replaced: what it owes fails with a typed error, and nobody else waits for it."""
 import base64
 import os

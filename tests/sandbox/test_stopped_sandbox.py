@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: ISC
 """A sandbox that a signal stops or kills: nobody waits for it, what runs in it goes on, and no command runs twice."""
 import os
 import shutil

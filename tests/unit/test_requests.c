@@ -77,7 +77,7 @@ set_up(void **state)
 	broker.sessions = &the_sessions;
 	registry_init(broker.sessions);
 	broker.conf = conf_load(&options, &code);
-	if (broker.conf == NULL || source_init() < 0 ||
+	if (broker.conf == NULL || event_source_init() < 0 ||
 	    listener_open(broker.conf->listeners[0]) != 0 ||
 	    seqpacket_pair(pair) < 0 ||
 	    socketpair(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0, channel) < 0)

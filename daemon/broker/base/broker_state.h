@@ -56,8 +56,8 @@ struct broker {
 	bool stdio;	   /* a listener is stdio */
 	char provider_id[80];
 	int epoll_fd;
-	struct source signals;
-	struct source relay; /* log lines of children, or fd -1 */
+	struct event_source signals;
+	struct event_source relay; /* log lines of children, or fd -1 */
 	struct frontend *frontend;
 	struct helpers *helpers;
 	struct registry *sessions;

@@ -17,15 +17,15 @@ static struct epoll_event batch[BATCH];
 static int batch_len;
 
 int
-source_init(void)
+event_source_init(void)
 {
 	epoll_fd = epoll_create1(EPOLL_CLOEXEC);
 	return epoll_fd < 0 ? -errno : 0;
 }
 
 int
-source_add(struct source *s, int fd, uint32_t events,
-    void (*ready)(struct source *s, uint32_t events))
+event_source_add(struct event_source *s, int fd, uint32_t events,
+    void (*ready)(struct event_source *s, uint32_t events))
 {
 	struct epoll_event ev = { .events = events, .data.ptr = s };
 
@@ -37,7 +37,7 @@ source_add(struct source *s, int fd, uint32_t events,
 }
 
 void
-source_set_events(struct source *s, uint32_t events)
+event_source_set_events(struct event_source *s, uint32_t events)
 {
 	struct epoll_event ev = { .events = events, .data.ptr = s };
 
@@ -45,7 +45,7 @@ source_set_events(struct source *s, uint32_t events)
 }
 
 int
-source_detach(struct source *s)
+event_source_detach(struct event_source *s)
 {
 	int fd = s->fd;
 
@@ -60,16 +60,16 @@ source_detach(struct source *s)
 }
 
 void
-source_remove(struct source *s)
+event_source_remove(struct event_source *s)
 {
-	int fd = source_detach(s);
+	int fd = event_source_detach(s);
 
 	if (fd >= 0)
 		close(fd);
 }
 
 int
-source_dispatch(int timeout_ms)
+event_source_dispatch(int timeout_ms)
 {
 	int n;
 
@@ -79,7 +79,7 @@ source_dispatch(int timeout_ms)
 		return errno == EINTR ? 0 : -errno;
 	}
 	for (int i = 0; i < batch_len; i++) {
-		struct source *s = batch[i].data.ptr;
+		struct event_source *s = batch[i].data.ptr;
 
 		if (s != NULL)
 			s->ready(s, batch[i].events);

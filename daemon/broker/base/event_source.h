@@ -7,32 +7,32 @@
 
 #include <stdint.h>
 
-struct source {
+struct event_source {
 	int fd; /* -1: not watched */
-	void (*ready)(struct source *s, uint32_t events);
+	void (*ready)(struct event_source *s, uint32_t events);
 };
 
 /* The object that holds source `s` as `member`. */
-#define SOURCE_OWNER(s, type, member)                                          \
+#define EVENT_SOURCE_OWNER(s, type, member)                                    \
 	((type *)(void *)((char *)(s)-offsetof(type, member)))
 
 /* Makes the epoll set. 0 or -errno. */
-int source_init(void);
+int event_source_init(void);
 
 /* Watches fd, which the source owns from now on. 0 or -errno. */
-int source_add(struct source *s, int fd, uint32_t events,
-    void (*ready)(struct source *s, uint32_t events));
-void source_set_events(struct source *s, uint32_t events);
+int event_source_add(struct event_source *s, int fd, uint32_t events,
+    void (*ready)(struct event_source *s, uint32_t events));
+void event_source_set_events(struct event_source *s, uint32_t events);
 
 /* Stops watching and closes. Safe inside any ready function: events that
  * were already fetched for it are dropped. */
-void source_remove(struct source *s);
+void event_source_remove(struct event_source *s);
 
 /* The same, but its descriptor is the caller's then; -1: it had none. */
-int source_detach(struct source *s);
+int event_source_detach(struct event_source *s);
 
 /* Waits at most timeout_ms (-1: for ever) and calls what is ready. How many
  * were, or -errno. */
-int source_dispatch(int timeout_ms);
+int event_source_dispatch(int timeout_ms);
 
 #endif

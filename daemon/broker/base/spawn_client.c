@@ -32,7 +32,7 @@
 
 static int channel = -1;
 static int events_fd = -1; /* until spawn_watch() */
-static struct source events = { .fd = -1 };
+static struct event_source events = { .fd = -1 };
 static struct control_spawn_ready ready;
 static int http = -1;
 static int reload_client = -1;
@@ -233,7 +233,7 @@ take_event(const uint8_t *packet, size_t len)
 }
 
 static void
-events_ready(struct source *source, uint32_t what)
+events_ready(struct event_source *source, uint32_t what)
 {
 	uint8_t packet[CONTROL_MESSAGE_MAX];
 	int fds[SEQPACKET_FDS_MAX];
@@ -253,7 +253,8 @@ events_ready(struct source *source, uint32_t what)
 int
 spawn_watch(void)
 {
-	return source_add(&events, steal_fd(&events_fd), EPOLLIN, events_ready);
+	return event_source_add(
+	    &events, steal_fd(&events_fd), EPOLLIN, events_ready);
 }
 
 /* --- the list ----------------------------------------------------------- */

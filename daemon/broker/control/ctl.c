@@ -29,7 +29,7 @@
 
 static TAILQ_HEAD(, ctl_client) clients = TAILQ_HEAD_INITIALIZER(clients);
 static unsigned nclients;
-static struct source userns = { .fd = -1 };
+static struct event_source userns = { .fd = -1 };
 static int64_t rest_until_ms;
 
 /* --- the socket ---------------------------------------------------------- */
@@ -192,7 +192,7 @@ client_free(struct ctl_client *c)
 {
 	TAILQ_REMOVE(&clients, c, link);
 	nclients--;
-	source_remove(&c->source);
+	event_source_remove(&c->source);
 	buf_clear(&c->in);
 	buf_clear(&c->out);
 	free(c->ids);
@@ -242,7 +242,7 @@ ctl_send(struct ctl_client *c)
 	if (c->sent == c->out.len && c->state == CTL_ANSWERING)
 		client_free(c);
 	else
-		source_set_events(&c->source, EPOLLOUT);
+		event_source_set_events(&c->source, EPOLLOUT);
 }
 
 static void
@@ -273,9 +273,10 @@ read_request(struct ctl_client *c)
 _Static_assert(CTL_REQUEST_MAX == 4096, "the sentence above");
 
 static void
-client_ready(struct source *source, uint32_t events)
+client_ready(struct event_source *source, uint32_t events)
 {
-	struct ctl_client *c = SOURCE_OWNER(source, struct ctl_client, source);
+	struct ctl_client *c =
+	    EVENT_SOURCE_OWNER(source, struct ctl_client, source);
 
 	if (c->state == CTL_READING)
 		read_request(c);
@@ -309,7 +310,7 @@ take_client(struct broker *m, int fd, const struct ucred *who)
 	c->end_ms = now + CTL_CLIENT_MS;
 	buf_init(&c->in, CTL_REQUEST_MAX);
 	buf_init(&c->out, OUT_MAX);
-	if (source_add(&c->source, fd, EPOLLIN, client_ready) < 0) {
+	if (event_source_add(&c->source, fd, EPOLLIN, client_ready) < 0) {
 		close(fd);
 		free(c);
 		return;
@@ -342,7 +343,7 @@ _Static_assert(CTL_CLIENTS_MAX == 8, "the sentence above");
 
 /* Without a descriptor for it, who knocks would wake this program for ever. */
 static void
-userns_ready(struct source *source, uint32_t events)
+userns_ready(struct event_source *source, uint32_t events)
 {
 	for (int i = 0; i < ACCEPTS_PER_WAKE; i++) {
 		int fd = accept4(
@@ -356,7 +357,7 @@ userns_ready(struct source *source, uint32_t events)
 		    errno != ENOBUFS)
 			return;
 		log_warn(-errno, "ctl");
-		source_set_events(source, 0);
+		event_source_set_events(source, 0);
 		rest_until_ms = now_ms() + REST_MS;
 		return;
 	}
@@ -368,11 +369,12 @@ ctl_serve(struct broker *m)
 	const struct listener *l = m->conf->control.listener;
 	int fd;
 
-	source_remove(&userns);
+	event_source_remove(&userns);
 	if (l == NULL)
 		return;
 	fd = fcntl(l->fd, F_DUPFD_CLOEXEC, CONTROL_FD + 1);
-	if (fd < 0 || source_add(&userns, fd, EPOLLIN, userns_ready) < 0) {
+	if (fd < 0 ||
+	    event_source_add(&userns, fd, EPOLLIN, userns_ready) < 0) {
 		log_error(-errno, "ctl");
 		if (fd >= 0)
 			close(fd);
@@ -396,7 +398,7 @@ ctl_expire(struct broker *m, int64_t now)
 	if (rest_until_ms > 0 && now >= rest_until_ms) {
 		rest_until_ms = 0;
 		if (userns.fd >= 0)
-			source_set_events(&userns, EPOLLIN);
+			event_source_set_events(&userns, EPOLLIN);
 	} else if (rest_until_ms > 0) {
 		deadline = rest_until_ms;
 	}

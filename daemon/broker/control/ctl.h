@@ -38,7 +38,7 @@ enum ctl_state {
 
 struct ctl_client {
 	TAILQ_ENTRY(ctl_client) link; /* clients of ctl.c */
-	struct source source;
+	struct event_source source;
 	struct ucred who; /* as the kernel has it */
 	enum ctl_state state;
 	int64_t deadline_ms; /* for what is next */

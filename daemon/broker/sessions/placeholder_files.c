@@ -151,7 +151,7 @@ remove_empty(const char *name, const struct stat *st)
 }
 
 static void
-sweep_orphan(const struct broker *m, const char *name, uid_t uid)
+cleanup_orphan(const struct broker *m, const char *name, uid_t uid)
 {
 	_cleanup_close_ int fd =
 	    openat(directory, name, O_RDWR | O_NOFOLLOW | O_CLOEXEC);
@@ -182,7 +182,7 @@ sweep_orphan(const struct broker *m, const char *name, uid_t uid)
 }
 
 static void
-sweep_orphans(const struct broker *m)
+cleanup_orphans(const struct broker *m)
 {
 	int fd = openat(directory, ".", O_RDONLY | O_DIRECTORY | O_CLOEXEC);
 	DIR *dir = fd < 0 ? NULL : fdopendir(fd);
@@ -192,7 +192,7 @@ sweep_orphans(const struct broker *m)
 	for (size_t n = 0;
 	     dir != NULL && n < ORPHANS_MAX && (e = readdir(dir)) != NULL;)
 		if (read_uid(e->d_name, &uid)) {
-			sweep_orphan(m, e->d_name, uid);
+			cleanup_orphan(m, e->d_name, uid);
 			n++;
 		}
 	if (dir != NULL)
@@ -206,7 +206,7 @@ placeholder_files_begin(const struct broker *m)
 {
 	directory = m->root ? open_of_root() : open_of_user();
 	if (directory >= 0)
-		sweep_orphans(m);
+		cleanup_orphans(m);
 	else
 		log_warn(directory,
 		    "no directory for the lists of masks: after a hard stop "
@@ -217,7 +217,7 @@ void
 placeholder_files_look(const struct broker *m)
 {
 	if (directory >= 0)
-		sweep_orphans(m);
+		cleanup_orphans(m);
 }
 
 /* --- our own ------------------------------------------------------------ */

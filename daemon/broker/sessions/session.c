@@ -123,14 +123,14 @@ destroy(struct registry *r, struct session *s)
 	unlink_from_lists(r, s);
 	if (s->ends_ms > 0)
 		TAILQ_REMOVE(&r->limited, s, end_link);
-	session_forget_silence(r, s);
+	session_forget_missing(r, s);
 	if (s->state == SESSION_STATE_UNKNOWN)
 		session_adopt_forget(r, s);
 	else if (is_listed(s))
 		table_remove(&r->by_id, &s->by_id);
 	if (s->runner.pid > 0)
 		table_remove(&r->by_pid, &s->by_pid);
-	dispose_channel(source_detach(&s->runner.control));
+	dispose_channel(event_source_detach(&s->runner.control));
 	session_forget_watchers(s);
 	identity_unref(s->identity);
 	free(s->end_reason);
@@ -141,7 +141,7 @@ destroy(struct registry *r, struct session *s)
 void
 session_discard(struct registry *r, struct session *s)
 {
-	dispose_channel(source_detach(&s->runner.control));
+	dispose_channel(event_source_detach(&s->runner.control));
 	/* Then the rest when it is reaped. */
 	if (s->runner.pid > 0)
 		spawn_kill(s->runner.pid);
@@ -262,7 +262,7 @@ session_detach(struct broker *m, struct session *s, bool channel_ended,
 	    (channel_ended &&
 		s->attachment.reported != s->attachment.generation)) {
 		s->attachment.close_asked = true;
-		session_note_silence(m->sessions, s);
+		session_note_missing(m->sessions, s);
 		return false;
 	}
 	*end = s->attachment.end;
@@ -417,7 +417,7 @@ session_expire(struct broker *m, int64_t now)
 {
 	struct session *s;
 	int64_t next = earlier(session_limit_expire(m, now),
-	    session_silence_expire(m->sessions, now));
+	    session_missing_expire(m->sessions, now));
 
 	next = earlier(next, session_limit_detached(m, now));
 	next = earlier(next, session_adopt_expire(m, now));

@@ -78,14 +78,14 @@ struct commands {
 
 /* The process that is the session. */
 struct runner {
-	pid_t pid;	       /* 0: none */
-	struct source control; /* its control channel */
-	bool hung_up;	       /* which is at its end */
-	bool adopted;	       /* a broker before this one opened it */
-	bool audited;	       /* it reports commands */
-	bool crashed;	       /* it had a fault */
-	bool failed;	       /* it did not end as it should */
-	uint32_t recordings;   /* recordings of terminals, ever */
+	pid_t pid;		     /* 0: none */
+	struct event_source control; /* its control channel */
+	bool hung_up;		     /* which is at its end */
+	bool adopted;		     /* a broker before this one opened it */
+	bool audited;		     /* it reports commands */
+	bool crashed;		     /* it had a fault */
+	bool failed;		     /* it did not end as it should */
+	uint32_t recordings;	     /* recordings of terminals, ever */
 	struct placeholder_file
 	    *placeholders; /* the list of what it makes on the disk */
 	TAILQ_ENTRY(session) silent_link; /* registry.silent, if silent_ms */
@@ -205,9 +205,9 @@ void session_forget_watchers(struct session *s);
 /* session_missing.c: a channel of it ended without a report, so the runner is
  * dying, or is killed for it soon; no more of that; kills what is due and
  * returns the next deadline or -1. */
-void session_note_silence(struct registry *r, struct session *s);
-void session_forget_silence(struct registry *r, struct session *s);
-int64_t session_silence_expire(struct registry *r, int64_t now);
+void session_note_missing(struct registry *r, struct session *s);
+void session_forget_missing(struct registry *r, struct session *s);
+int64_t session_missing_expire(struct registry *r, int64_t now);
 
 /* session_start.c: one without a runner, which no table has; the identity is
  * referenced. Then its runner, told all but who is attached: 0 and it is in
@@ -229,7 +229,7 @@ void session_adopt_forget(struct registry *r, struct session *s);
 int64_t session_adopt_expire(struct broker *m, int64_t now);
 
 /* session_events.c: session.control has something. */
-void session_control_ready(struct source *source, uint32_t events);
+void session_control_ready(struct event_source *source, uint32_t events);
 
 /* One report. */
 void session_take_report(struct session *s, const uint8_t *packet, size_t len);

@@ -80,7 +80,7 @@ adopt(struct broker *m, const struct control_kept *kept, int own)
 	memcpy(s->id, kept->session_id, sizeof(s->id));
 	memcpy(s->group, kept->group, sizeof(s->group));
 	table_insert(&r->by_pid, &s->by_pid, (uint64_t)s->runner.pid);
-	if (source_add(
+	if (event_source_add(
 		&s->runner.control, own, EPOLLIN, session_control_ready) < 0) {
 		close(own);
 		spawn_kill(s->runner.pid);

@@ -370,7 +370,7 @@ put_patterns(char text[CONTROL_PATTERNS_MAX], const struct strings *patterns)
 
 void
 session_audit_configure(
-    struct broker *m, struct session *s, struct session_orders *orders)
+    struct broker *m, struct session *s, struct session_commands *orders)
 {
 	const struct audit_rules *audit = &m->conf->audit;
 	struct control_audit order = { 0 };
@@ -384,9 +384,9 @@ session_audit_configure(
 			  : s->identity->audit_files;
 	put_patterns(order.redact_names, &audit->redact_names);
 	put_patterns(order.redact_values, &audit->redact_values);
-	session_orders_add(orders, RUNNER_COMMAND_AUDIT, &order);
+	session_commands_add(orders, RUNNER_COMMAND_AUDIT, &order);
 	if (m->audit_stopped)
-		session_orders_add(orders, RUNNER_COMMAND_RECORDING, &state);
+		session_commands_add(orders, RUNNER_COMMAND_RECORDING, &state);
 }
 
 static void

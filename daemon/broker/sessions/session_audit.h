@@ -13,7 +13,7 @@ struct control_session;
 struct identity;
 struct broker;
 struct session;
-struct session_orders;
+struct session_commands;
 
 /* An event of the session; peer and reason may be NULL. 0, or -errno if it
  * must not go on without a record. */
@@ -34,7 +34,7 @@ int session_audit_running(struct session *s, const uint8_t *packet, size_t len);
 
 /* What a new runner shall tell of, to the orders that it begins with. */
 void session_audit_configure(
-    struct broker *m, struct session *s, struct session_orders *orders);
+    struct broker *m, struct session *s, struct session_commands *orders);
 
 /* A report of its runner. 0, -EBADMSG if it is none of these or impossible,
  * or another -errno as above. */

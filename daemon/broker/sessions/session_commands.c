@@ -46,7 +46,7 @@ session_order(struct session *s, enum control_type type, const void *payload,
 }
 
 void
-session_orders_begin(struct session_orders *o, const int *fds, size_t nfds)
+session_commands_begin(struct session_commands *o, const int *fds, size_t nfds)
 {
 	buf_init(&o->packet, CONTROL_MESSAGE_MAX);
 	buf_put_u32(&o->packet, RUNNER_COMMAND_SEVERAL);
@@ -55,8 +55,8 @@ session_orders_begin(struct session_orders *o, const int *fds, size_t nfds)
 }
 
 void
-session_orders_add(
-    struct session_orders *o, enum control_type type, const void *payload)
+session_commands_add(
+    struct session_commands *o, enum control_type type, const void *payload)
 {
 	const uint8_t length[FRAME_HEADER_BYTES] = { 0 };
 	size_t at = o->packet.len, begin = at + sizeof(length);
@@ -68,7 +68,7 @@ session_orders_add(
 }
 
 int
-session_orders_send(struct session *s, struct session_orders *o)
+session_commands_send(struct session *s, struct session_commands *o)
 {
 	int err =
 	    send_order(s, RUNNER_COMMAND_SEVERAL, &o->packet, o->fds, o->nfds);

@@ -12,21 +12,21 @@
 
 struct session;
 
-struct session_orders {
+struct session_commands {
 	struct buf packet; /* RUNNER_COMMAND_SEVERAL so far */
 	const int *fds;
 	size_t nfds;
 };
 
 /* The first of them brings the descriptors, which stay the caller's. */
-void session_orders_begin(
-    struct session_orders *o, const int *fds, size_t nfds);
+void session_commands_begin(
+    struct session_commands *o, const int *fds, size_t nfds);
 
 /* All of them fit into one packet: session_start.c. */
-void session_orders_add(
-    struct session_orders *o, enum control_type type, const void *payload);
+void session_commands_add(
+    struct session_commands *o, enum control_type type, const void *payload);
 
 /* As session_order(). */
-int session_orders_send(struct session *s, struct session_orders *o);
+int session_commands_send(struct session *s, struct session_commands *o);
 
 #endif

@@ -93,7 +93,7 @@ static void
 hang_up(struct session *s)
 {
 	s->runner.hung_up = true;
-	source_set_events(&s->runner.control, 0);
+	event_source_set_events(&s->runner.control, 0);
 }
 
 static void
@@ -163,10 +163,10 @@ session_take_reports(struct session *s)
 /* The channel ended but the process may not have: nobody could reach it any
  * more, so it ends now. */
 void
-session_control_ready(struct source *source, uint32_t events)
+session_control_ready(struct event_source *source, uint32_t events)
 {
 	struct session *s =
-	    SOURCE_OWNER(source, struct session, runner.control);
+	    EVENT_SOURCE_OWNER(source, struct session, runner.control);
 
 	if (s->state == SESSION_STATE_SPARE) {
 		session_spare_lost(&broker, s);
@@ -175,7 +175,7 @@ session_control_ready(struct source *source, uint32_t events)
 	session_take_reports(s);
 	if (s->runner.hung_up || events & (EPOLLHUP | EPOLLERR)) {
 		spawn_kill(s->runner.pid);
-		dispose_channel(source_detach(&s->runner.control));
+		dispose_channel(event_source_detach(&s->runner.control));
 		s->runner.hung_up = true;
 	}
 }

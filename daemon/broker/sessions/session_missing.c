@@ -14,19 +14,19 @@
 #include "util.h"
 
 /* A runner that is dying is reaped sooner than this. */
-#define SILENCE_MS 2000
+#define MISSING_REPORT_MS 2000
 
 void
-session_note_silence(struct registry *r, struct session *s)
+session_note_missing(struct registry *r, struct session *s)
 {
 	if (s->runner.silent_ms != 0)
 		return;
-	s->runner.silent_ms = now_ms() + SILENCE_MS;
+	s->runner.silent_ms = now_ms() + MISSING_REPORT_MS;
 	TAILQ_INSERT_TAIL(&r->silent, s, runner.silent_link);
 }
 
 void
-session_forget_silence(struct registry *r, struct session *s)
+session_forget_missing(struct registry *r, struct session *s)
 {
 	if (s->runner.silent_ms > 0)
 		TAILQ_REMOVE(&r->silent, s, runner.silent_link);
@@ -34,7 +34,7 @@ session_forget_silence(struct registry *r, struct session *s)
 }
 
 int64_t
-session_silence_expire(struct registry *r, int64_t now)
+session_missing_expire(struct registry *r, int64_t now)
 {
 	struct session *s;
 
@@ -46,7 +46,7 @@ session_silence_expire(struct registry *r, int64_t now)
 		    "report: killing it",
 		    ID_LOG_CHARS, s->id);
 		spawn_kill(s->runner.pid);
-		session_forget_silence(r, s);
+		session_forget_missing(r, s);
 	}
 	return -1;
 }

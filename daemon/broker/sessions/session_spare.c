@@ -76,7 +76,7 @@ is_alive(const struct session *s)
 /* A mount namespace is a copy: what is mounted after that, a spare may not
  * see. */
 static void
-mounts_changed(struct source *source, uint32_t events)
+mounts_changed(struct event_source *source, uint32_t events)
 {
 	session_spare_drop_all(&broker);
 }
@@ -84,13 +84,14 @@ mounts_changed(struct source *source, uint32_t events)
 static void
 watch_mounts(void)
 {
-	static struct source mounts = { .fd = -1 };
+	static struct event_source mounts = { .fd = -1 };
 	int fd;
 
 	if (mounts.fd >= 0)
 		return;
 	fd = open("/proc/self/mountinfo", O_RDONLY | O_CLOEXEC);
-	if (fd >= 0 && source_add(&mounts, fd, EPOLLPRI, mounts_changed) < 0)
+	if (fd >= 0 &&
+	    event_source_add(&mounts, fd, EPOLLPRI, mounts_changed) < 0)
 		close(fd);
 }
 

@@ -100,7 +100,7 @@ configure(struct broker *m, struct session *s, const struct cgroup *cgroup)
 	const struct limits *l = &m->conf->limits;
 	int fds[3 + CGROUP_HIERARCHIES] = { spawn_http() };
 	struct sandbox_limits limits;
-	struct session_orders orders;
+	struct session_commands orders;
 	size_t nfds = 1;
 	int userns = find_userns(m, s->identity);
 	struct control_session_config c = {
@@ -132,12 +132,12 @@ configure(struct broker *m, struct session *s, const struct cgroup *cgroup)
 	if (c.placeholders)
 		fds[nfds++] = placeholder_file_fd(s->runner.placeholders);
 	nfds += cgroup_put(cgroup, &c.cgroups, fds + nfds);
-	session_orders_begin(&orders, fds, nfds);
-	session_orders_add(&orders, RUNNER_COMMAND_CONFIGURE, &c);
+	session_commands_begin(&orders, fds, nfds);
+	session_commands_add(&orders, RUNNER_COMMAND_CONFIGURE, &c);
 	session_audit_configure(m, s, &orders);
 	conf_sandbox_limits(m->conf, s->identity, &limits);
-	session_orders_add(&orders, RUNNER_COMMAND_SANDBOX, &limits);
-	session_orders_send(s, &orders);
+	session_commands_add(&orders, RUNNER_COMMAND_SANDBOX, &limits);
+	session_commands_send(s, &orders);
 }
 
 /* 0, or -errno with the reason. */
@@ -155,8 +155,8 @@ start_runner(struct session *s, struct cgroup *cgroup, char *reason)
 
 		close(pair[1]);
 		s->runner.pid = pid > 0 ? pid : 0;
-		err = pid > 0 ? source_add(&s->runner.control, pair[0], EPOLLIN,
-				    session_control_ready)
+		err = pid > 0 ? event_source_add(&s->runner.control, pair[0],
+				    EPOLLIN, session_control_ready)
 			      : (int)pid;
 		if (err < 0)
 			close(pair[0]);

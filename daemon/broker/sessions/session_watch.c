@@ -119,7 +119,7 @@ session_unwatch(struct broker *m, struct session *s, uint32_t conn,
 	/* As for the attached one: who hung up without a word is dying. */
 	if (s->runner.hung_up || (channel_ended && !w->reported)) {
 		w->close_asked = true;
-		session_note_silence(m->sessions, s);
+		session_note_missing(m->sessions, s);
 		return false;
 	}
 	*end = w->end;

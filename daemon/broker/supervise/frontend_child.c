@@ -84,7 +84,7 @@ enqueue(struct frontend *f, struct buf *b, int *fds, size_t nfds)
 	o->nfds = nfds;
 	TAILQ_INSERT_TAIL(&f->queue, o, link);
 	f->queued++;
-	source_set_events(&f->control, EPOLLIN | EPOLLOUT);
+	event_source_set_events(&f->control, EPOLLIN | EPOLLOUT);
 }
 
 /* -EAGAIN: later. What cannot be sent for another reason would be missed: a
@@ -111,7 +111,7 @@ flush_queue(struct frontend *f)
 			return;
 		outgoing_free(f, o);
 	}
-	source_set_events(&f->control, EPOLLIN);
+	event_source_set_events(&f->control, EPOLLIN);
 }
 
 /* Takes the descriptors over. A front-end that is gone loses them. */
@@ -149,9 +149,10 @@ is_open(int fd)
 }
 
 static void
-control_ready(struct source *source, uint32_t events)
+control_ready(struct event_source *source, uint32_t events)
 {
-	struct frontend *f = SOURCE_OWNER(source, struct frontend, control);
+	struct frontend *f =
+	    EVENT_SOURCE_OWNER(source, struct frontend, control);
 	uint8_t packet[CONTROL_MESSAGE_MAX];
 	int fds[SEQPACKET_FDS_MAX], none = -1;
 	size_t nfds = 0;
@@ -186,7 +187,7 @@ control_ready(struct source *source, uint32_t events)
 	/* Whoever closes it has nothing to live for. */
 	if (f->pid > 0)
 		spawn_kill(f->pid);
-	dispose_channel(source_detach(&f->control));
+	dispose_channel(event_source_detach(&f->control));
 }
 
 /* Copies of the listener's descriptors: ours stay ours. 0 or -errno. */
@@ -309,7 +310,7 @@ frontend_start(struct broker *m)
 	f->state = FRONTEND_CONFINING;
 	f->started_ms = now_ms();
 	f->ping_ms = f->answer_ms = 0;
-	err = source_add(&f->control, fd, EPOLLIN, control_ready);
+	err = event_source_add(&f->control, fd, EPOLLIN, control_ready);
 	if (err < 0) {
 		/* Reaped, it is started again. */
 		condemn(f, "cannot be listened to");
@@ -362,7 +363,7 @@ frontend_reap(struct broker *m, pid_t pid, int status)
 	if (pid != f->pid)
 		return false;
 	f->pid = 0;
-	dispose_channel(source_detach(&f->control));
+	dispose_channel(event_source_detach(&f->control));
 	forget(m);
 	if (m->stopping) {
 		f->state = FRONTEND_DOWN;
@@ -389,7 +390,7 @@ has_sent_something(const struct frontend *f)
 /* The deadline may have passed while this program was stopped itself: then its
  * answer waits to be read. */
 static int64_t
-judge_silence(struct frontend *f, int64_t now, int64_t deadline_ms)
+judge_missing(struct frontend *f, int64_t now, int64_t deadline_ms)
 {
 	if (now < deadline_ms)
 		return deadline_ms;
@@ -410,7 +411,7 @@ frontend_watch(struct broker *m, int64_t now)
 	if (f->state == FRONTEND_CONFINING && f->answer_ms == 0)
 		f->answer_ms = f->started_ms + READY_MS;
 	if (f->answer_ms > 0)
-		return judge_silence(f, now, f->answer_ms);
+		return judge_missing(f, now, f->answer_ms);
 	if (now < f->ping_ms)
 		return f->ping_ms;
 	f->answer_ms = now + ANSWER_MS;
@@ -448,5 +449,5 @@ frontend_stop(struct broker *m)
 void
 frontend_hang_up(struct broker *m)
 {
-	dispose_channel(source_detach(&m->frontend->control));
+	dispose_channel(event_source_detach(&m->frontend->control));
 }

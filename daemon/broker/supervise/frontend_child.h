@@ -34,7 +34,7 @@ struct outgoing {
 struct frontend {
 	enum frontend_state state;
 	pid_t pid;
-	struct source control;
+	struct event_source control;
 	struct table grants; /* by connection number */
 	TAILQ_HEAD(, outgoing) queue;
 	size_t queued;
