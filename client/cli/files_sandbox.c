@@ -25,11 +25,21 @@ files_sandbox_take(struct ctl *ctl)
 				 "means nothing without it");
 	workspace = remote_path(ctl, given != NULL ? given : "");
 	buf_init(&context, 1u << 20);
-	if (sandbox_profile_write(&context, profile, workspace, false))
+	if (sandbox_profile_write(&context, profile, workspace, false)) {
+		/* One byte behind the text ends it for files_sandbox_text(). */
+		buf_put(&context, "", 1);
+		context.len--;
 		return 0;
+	}
 	return ctl_fail(ctl, EXIT_CTL_USAGE,
 	    "--sandbox: `%s' is neither read-only nor workspace-write",
 	    profile);
+}
+
+const char *
+files_sandbox_text(void)
+{
+	return context.len == 0 ? NULL : (const char *)context.data;
 }
 
 void

@@ -23,4 +23,8 @@ int files_sandbox_take(struct ctl *ctl);
  * request. */
 void files_sandbox_add(struct json_writer *w);
 
+/* Returns the sandbox context as JSON text, for a command that does part of the
+ * work; NULL: there is none. It stays this file's. */
+const char *files_sandbox_text(void);
+
 #endif

@@ -8,6 +8,7 @@
 #include <stdio.h>
 #include <string.h>
 
+#include "files_sandbox.h"
 #include "transfer.h"
 
 #define PIECE_BYTES (256u << 10)
@@ -124,7 +125,12 @@ start_append(void *arg, const struct execd_answer *a)
 	const char *argv[] = { "/bin/sh", "-c", "head -c \"$1\" >>\"$2\"", "sh",
 		count, u->path, NULL };
 	struct execd_start start = {
-		.argv = argv, .cwd = "/", .pipe_stdin = true
+		.argv = argv,
+		.cwd = "/",
+		.pipe_stdin = true,
+		/* The rest is written under the same sandbox as the beginning.
+		 */
+		.sandbox = files_sandbox_text(),
 	};
 
 	u->waiting--;

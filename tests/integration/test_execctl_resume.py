@@ -1,9 +1,12 @@
 # SPDX-License-Identifier: ISC
 """execctl over a network that fails: nothing is lost, nothing is done twice, and
 what cannot be known is not called a success."""
+import contextlib
 import hashlib
 import os
+import pathlib
 import random
+import re
 import signal
 
 import pytest
@@ -172,6 +175,26 @@ def test_a_big_file_survives_three_cuts_each_way(ctl, proxy, directory):
         assert proxy.cuts == cuts + 3
         assert "goes on at byte" in r.err
     assert digest(directory / "there/big") == digest(directory / "back") == digest(directory / "big")
+
+
+def test_the_rest_of_a_file_is_written_in_the_sandbox(ctl, proxy, directory, sandboxes):
+    """After a cut a command appends what is missing: under the context that the other requests carry."""
+    make_file(directory / "big", 48)
+    (directory / "there").mkdir()
+    (directory / "there").chmod(0o777)
+    proxy.cut_at = [proxy.up + proxy.down + (12 << 20)]
+    p = ctl.popen("-v", "cp", "-s", "workspace-write", "-C", directory / "there", "big", f":{directory}/there/big", cwd=directory)
+    filters = set()
+    while p.poll() is None:
+        for pid in pids_with("head -c"):
+            with contextlib.suppress(OSError):
+                status = pathlib.Path(f"/proc/{pid}/status").read_text()
+                if str(directory) in pathlib.Path(f"/proc/{pid}/cmdline").read_text():
+                    filters.add(re.search(r"(?m)^Seccomp:\t(\d)$", status)[1])
+    err = p.stderr.read().decode()
+    assert p.returncode == 0 and "goes on at byte" in err, err
+    assert digest(directory / "there/big") == digest(directory / "big")
+    assert "2" in filters, "a filter of the sandbox"
 
 
 def test_a_tree_survives_three_cuts_each_way(ctl, proxy, directory):
