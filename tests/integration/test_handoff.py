@@ -394,7 +394,7 @@ def test_who_has_the_connection(configured, user, directory, address, more, shar
     s = configured(configuration(user, address.format(directory=directory), more))
     c = s.connect(token="t").ready()
     # Before, its front-end's end of the session channel is all there is of it.
-    assert len(sockets(s.runner(c)) & sockets(s.frontend())) == shared
+    poll(lambda: len(sockets(s.runner(c)) & sockets(s.frontend())) == shared, what="as many sockets of both")
     assert c.run("x", ["/bin/echo", "in"]).stdout == "in\n"
 
 

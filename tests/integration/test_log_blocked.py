@@ -109,7 +109,9 @@ def test_a_log_that_nobody_reads_stops_nobody(unread):
     unread.child.send_signal(signal.SIGHUP)
     poll(lambda: "reload: nothing changed" in unread.read_log()[seen:], what="the newest line")
     lines = unread.log.lstrip(".").splitlines()
-    assert all(re.match(r"execd(-\w+)?\[\w+( \w+)?\]: ", line) for line in lines), lines
+    # A broker that leaves may have written half a line, which the next one cannot know.
+    torn = [line for line in lines if not re.match(r"execd(-\w+)?\[\w+( \w+)?\]: ", line)]
+    assert len(torn) <= 1, torn
     unread.child.terminate()
     assert unread.child.wait(15) == 0
     assert "stopped" in unread.read_log()

@@ -163,7 +163,9 @@ class Bench:
     def check(self, s):
         for sig in CRASHES:
             assert f"signal {int(sig)}" not in s.log, s.log
-        assert self.program == "execd" or "killing it" not in s.log, s.log
+        # A report that the broker could not read is missing, and its runner is killed for that.
+        log = s.log.replace("its runner ended a channel without a report: killing it", "")
+        assert self.program == "execd" or "killing it" not in log, s.log
         poll(lambda: not self.left(), timeout=30, what=f"end of {self.left()}")
 
     def kill(self):

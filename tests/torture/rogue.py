@@ -12,6 +12,7 @@ import sys
 
 from torture import (BUILD, SANITIZED, Clock, Tree, arguments, children, descriptors, in_words, modes, poll, rss_kib,
                      test_user)
+from conftest import children_named  # noqa: E402
 from execd_client import dial, frame, upgrade
 
 MESSAGES = 1000     # in a life
@@ -51,7 +52,7 @@ def frontend(mode, user, scale, seed):
             s.wait_log("rogue: done", 3600, unless=GIVEN_UP)
             figures = held.check("broker")
             # Those that were lied about end, too.
-            poll(lambda: len(children(s.pid)) <= 2, 30, "end of all but the broker and a spare")
+            poll(lambda: len(children(s.pid)) <= 3, 30, "end of all but the broker, a front-end and a spare")
         finally:
             s.stop()
     killed = len(re.findall(r"front-end \d+: .*: killing it", s.log))
@@ -83,10 +84,9 @@ def suffer(s):
 def end_spare(s, client):
     """The next session's runner is an honest one that waits already."""
     def spare():
-        beside = {str(s.broker), str(s.runner(client))}
-        return [p for p in children(s.pid) if p not in beside]
+        return [p for p in children_named(s.pid, "execd-runner") if p != s.runner(client)]
 
-    os.kill(int(poll(spare, 30, "spare runner")[0]), signal.SIGKILL)
+    os.kill(poll(spare, 30, "spare runner")[0], signal.SIGKILL)
     s.wait_log("a spare runner for ", 30)
 
 
