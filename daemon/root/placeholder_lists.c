@@ -52,8 +52,9 @@ take(int fd, uid_t uid)
 
 	if (fstat(fd, &st) < 0)
 		return -errno;
-	if (st.st_uid != uid &&
-	    (st.st_uid != 0 || (st.st_mode & (S_IWGRP | S_IWOTH))))
+	/* Somebody else may have put a list there. */
+	if ((st.st_uid != uid && st.st_uid != 0) ||
+	    (st.st_mode & (S_IWGRP | S_IWOTH)))
 		return -EPERM;
 	if (st.st_uid == 0)
 		hand_over(fd, uid);
@@ -76,7 +77,7 @@ masks_open(uid_t uid)
 		return -errno;
 	own = given ? fcntl(place, F_DUPFD_CLOEXEC, 0)
 		    : open_below(place, "execd");
-	fd = own < 0 ? own : open_below(own, "placeholders");
+	fd = own < 0 ? own : open_below(own, "masks");
 	err = fd < 0 ? fd : take(fd, uid);
 	if (err < 0)
 		return err;

@@ -4,6 +4,7 @@ at the next start."""
 import contextlib
 import os
 import pathlib
+import pwd
 import signal
 
 import pytest
@@ -202,7 +203,8 @@ def test_nobody_else_can_write_the_lists(start, place, mode, user):
     run_under_masks(s, place)
     for p in (s.lists, *s.lists.iterdir()):
         st = p.stat()
-        assert st.st_uid == (0 if mode == "root" else user.pw_uid) and st.st_mode & 0o077 == 0, p
+        owner = pwd.getpwnam("_execd-broker") if mode == "root" else user
+        assert st.st_uid == owner.pw_uid and st.st_mode & 0o077 == 0, p
     s.lists.chmod(0o777)
     other = start()
     other.wait_log("no directory for the lists of masks")
