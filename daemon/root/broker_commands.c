@@ -367,7 +367,7 @@ is_group(const char *name)
 
 /* A broker that asks for more has lost its mind or its honour: those are
  * refused and counted. */
-#define STARTS_PER_SECOND 1000
+#define STARTS_PER_SECOND 1000u
 
 static bool
 is_too_fast(void)

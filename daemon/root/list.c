@@ -176,6 +176,8 @@ list_save(struct saved *s, struct list **l)
 		return;
 	if (s->mode == SAVED_READ)
 		*l = list_new();
+	if (*l == NULL)
+		return;
 	save_users(s, *l);
 	save_places(s, *l);
 	save_files(s, *l);
