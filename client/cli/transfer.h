@@ -32,7 +32,6 @@ struct download {
 	uint64_t asked, got;  /* offsets: next request, bytes received */
 	unsigned int waiting; /* answers that are due */
 	unsigned int attempts;
-	unsigned int generation; /* not used */
 	bool eof, lost, closing, ended;
 	bool identified; /* size and time are known */
 	int64_t size, modified_ms;

@@ -24,8 +24,10 @@ cgroup_write_file(int dir, const char *name, const char *text)
 {
 	_cleanup_close_ int fd = openat(dir, name, O_WRONLY | O_CLOEXEC);
 	ssize_t len = (ssize_t)strlen(text);
+	ssize_t n = fd < 0 ? -1 : write(fd, text, (size_t)len);
 
-	return fd < 0 || write(fd, text, (size_t)len) != len ? -errno : 0;
+	/* A short write sets no errno. */
+	return n < 0 ? -errno : n == len ? 0 : -EIO;
 }
 
 ssize_t

@@ -23,6 +23,7 @@
 #include "reaper.h"
 #include "session.h"
 #include "slow_paths.h"
+#include "start_queue.h"
 #include "util.h"
 
 /* Of a probe, where it tells how far it is. */
@@ -113,15 +114,6 @@ static void __attribute__((noreturn)) child(char *const *paths, int fd)
 
 /* --- who waits ---------------------------------------------------------- */
 
-static struct slice
-process_of(const struct rpc_message *m)
-{
-	const struct json_value *v = json_get(m->params, "processId");
-
-	return v != NULL && v->type == JSON_STRING ? v->text
-						   : (struct slice){ "", 0 };
-}
-
 bool
 slow_start_is_before(const struct session *s, const struct request *r,
     const struct rpc_method *method, const struct rpc_message *m)
@@ -132,7 +124,7 @@ slow_start_is_before(const struct session *s, const struct request *r,
 	if (TAILQ_EMPTY(&all) || r->client != &s->client ||
 	    method->family != FAMILY_EXEC)
 		return false;
-	id = process_of(m);
+	id = start_queue_process_of(m);
 	TAILQ_FOREACH (h, &all, link)
 		if (id.len > 0 && slice_equal(id, h->process_id))
 			return true;
@@ -339,7 +331,7 @@ slow_start_hold(struct request *r, const struct rpc_method *method,
     const struct rpc_message *m, const char *text, size_t len)
 {
 	struct timeval deadline = { .tv_sec = SLOW_START_SECONDS };
-	struct slice id = process_of(m);
+	struct slice id = start_queue_process_of(m);
 	struct held *h;
 
 	if (count == REQUESTS_WAITING_MAX) {

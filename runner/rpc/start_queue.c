@@ -35,8 +35,8 @@ starts_process(const struct rpc_method *method)
 	       method->method == method_command_exec;
 }
 
-static struct slice
-process_of(const struct rpc_message *m)
+struct slice
+start_queue_process_of(const struct rpc_message *m)
 {
 	const struct json_value *v = json_get(m->params, "processId");
 
@@ -48,7 +48,7 @@ bool
 start_queue_is_before(const struct session *s, const struct request *r,
     const struct rpc_method *method, const struct rpc_message *m)
 {
-	struct slice id = process_of(m);
+	struct slice id = start_queue_process_of(m);
 	struct held_start *h;
 
 	if (STAILQ_EMPTY(&s->starting->held) || r->client != &s->client ||
@@ -77,7 +77,7 @@ start_queue_hold(struct request *r, const struct rpc_method *method,
     const struct rpc_message *m, const char *text, size_t len)
 {
 	struct start_queue *q = r->session->starting;
-	struct slice id = process_of(m);
+	struct slice id = start_queue_process_of(m);
 	struct held_start *h;
 
 	if (q->count == REQUESTS_WAITING_MAX)

@@ -28,6 +28,10 @@ struct start_queue {
 
 void start_queue_init(struct start_queue *q);
 
+/* Returns the process id that the request names, or an empty slice. It points
+ * into the message. */
+struct slice start_queue_process_of(const struct rpc_message *m);
+
 /* Tells whether the request must wait for one that is held. */
 bool start_queue_is_before(const struct session *s, const struct request *r,
     const struct rpc_method *method, const struct rpc_message *m);

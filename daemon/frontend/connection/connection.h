@@ -60,11 +60,11 @@ struct connection {
 	bool hung_up;	       /* the client hung up while the runner had it */
 	int unread;	/* hung_up: unread bytes at the last look, or -1 */
 	bool unix_peer; /* the broker asks the kernel for the user */
-	bool read_wants_write;	    /* TLS must write before it can read */
-	bool granted;		    /* the broker granted it; CLOSE is owed */
-	bool close_sent;	    /* BROKER_REQ_CLOSE was sent, once */
-	bool in_always, out_always; /* files, which epoll cannot watch */
-	bool input_ended;	    /* stdio: input has ended */
+	bool read_wants_write; /* TLS must write before it can read */
+	bool granted;	       /* the broker granted it; CLOSE is owed */
+	bool close_sent;       /* BROKER_REQ_CLOSE was sent, once */
+	bool in_always;	       /* a file, which epoll cannot watch */
+	bool input_ended;      /* stdio: input has ended */
 	bool reading, channel_reading;
 	bool want_pong;	     /* a pong is due, between two frames */
 	bool shut;	     /* nothing more will be written */

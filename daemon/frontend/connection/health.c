@@ -15,8 +15,8 @@
 #include "util.h"
 
 /* The broker sends a PING every five seconds. */
-#define MONITOR_SILENT_MS 8000
-#define HELPERS_ASKED_MS  3000
+#define BROKER_SILENT_MS 8000
+#define HELPERS_ASKED_MS 3000
 
 static int64_t heard_ms;
 
@@ -52,7 +52,7 @@ health_reason(void)
 		return "drained by the operator\n";
 	/* This program may have been stopped itself. Messages that the broker
 	 * sent meanwhile are read in this turn, before the next request. */
-	if (now_ms() - heard_ms > MONITOR_SILENT_MS)
+	if (now_ms() - heard_ms > BROKER_SILENT_MS)
 		return "the broker does not answer\n";
 	return helper_reason();
 }
