@@ -9,6 +9,7 @@
 #include <pwd.h>
 #include <signal.h>
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 #include <sys/prctl.h>
 #include <unistd.h>
@@ -364,6 +365,25 @@ prepare(struct broker *m)
 	return spawn_watch() < 0 ? EXIT_FAILED : 0;
 }
 
+/*
+ * Root's execd has executed this program as root. So no process of the broker's
+ * user can look into it: what root executes is not his, and from here on the
+ * process is hidden (drop.h).
+ */
+static void
+become_broker(void)
+{
+	const char *user = getenv(BROKER_USER_VARIABLE);
+
+	if (geteuid() == 0 && getenv(SPAWN_CHANNEL_VARIABLE) != NULL) {
+		drop_to_given(user != NULL ? user : "");
+		/* Cleared by the drop. Root that ended meanwhile has closed
+		 * the channel. */
+		prctl(PR_SET_PDEATHSIG, SIGKILL);
+	}
+	unsetenv(BROKER_USER_VARIABLE);
+}
+
 int
 main(int argc, char **argv)
 {
@@ -374,10 +394,11 @@ main(int argc, char **argv)
 	struct broker *m = &broker;
 	int code;
 
+	drop_visibility();
+	become_broker();
 	/* Executed by descriptor, it would be called after that. */
 	prctl(PR_SET_NAME, "execd-broker");
 	crypto_memory_init_secret();
-	drop_visibility();
 	if (argc > 1 && strcmp(argv[1], "doctor") == 0)
 		return run_doctor(argc, argv);
 	if (argc > 1 && strcmp(argv[1], "ctl") == 0)

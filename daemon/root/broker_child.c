@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: ISC */
 /*
- * The broker is no root: its process becomes a user of its own before the
- * program is executed. An ordinary user's is his.
+ * The broker is no root: its program becomes a user of its own before it does
+ * anything else. An ordinary user's broker is his.
  */
 #include "broker_child.h"
 
@@ -17,7 +17,6 @@
 
 #include "child.h"
 #include "config.h"
-#include "drop.h"
 #include "log.h"
 #include "placeholder_lists.h"
 #include "root.h"
@@ -58,10 +57,15 @@ set_environment(int channel)
 	set_number(SPAWN_CHANNEL_VARIABLE, channel);
 }
 
-/* The C library's modules that know users run here, and not in root's execd. */
+/*
+ * The program becomes the user itself, when it cannot be looked into any more:
+ * executed as the user, it could be read by his other processes until then. The
+ * C library's modules that know users run here, and not in root's execd.
+ */
 static void
-become_broker(void)
+set_user(void)
 {
+	char user[CHILD_USER_MAX];
 	const struct passwd *pw = getpwnam(EXECD_BROKER_USER);
 	int placeholders;
 
@@ -78,7 +82,9 @@ become_broker(void)
 	placeholders = masks_open(pw->pw_uid);
 	if (placeholders >= 0)
 		set_number(PLACEHOLDERS_VARIABLE, placeholders);
-	drop_to_user(pw->pw_uid, pw->pw_gid, NULL, 0);
+	setenv(
+	    BROKER_USER_VARIABLE, child_user(user, pw->pw_uid, pw->pw_gid), 1);
+	child_set_groups(NULL, 0);
 	if (prctl(PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0) < 0)
 		log_fatal_errno(-errno, "no new privileges");
 }
@@ -97,9 +103,8 @@ child(int program, int channel, pid_t parent)
 	fcntl(n, F_SETFD, 0);
 	set_environment(n);
 	if (root.is_root)
-		become_broker();
-	/* After the drop, which clears it. Root that is gone has no broker: it
-	 * would serve nobody. */
+		set_user();
+	/* Root that is gone has no broker: it would serve nobody. */
 	if (prctl(PR_SET_PDEATHSIG, SIGKILL) < 0 || getppid() != parent)
 		log_fatal("root's execd is gone");
 	fexecve(program, root.argv, environ);

@@ -12,9 +12,10 @@
 
 #include "control_limits.h"
 
-/* Environment of the broker: the number of its spawn channel, and of the
- * directory for lists of placeholders. */
+/* Environment of the broker: the number of its spawn channel, the user that it
+ * becomes ("UID:GID"), and the directory for lists of placeholders. */
 #define SPAWN_CHANNEL_VARIABLE "EXECD_SPAWN_CHANNEL"
+#define BROKER_USER_VARIABLE   "EXECD_BROKER_USER"
 #define PLACEHOLDERS_VARIABLE  "EXECD_MASKS"
 
 #define CONTROL_PATH_MAX  4096

@@ -19,6 +19,7 @@ from test_auth import jwt
 KEY = b"secret-of-the-signed-tokens-0123456789abcdef"
 OTHER_USER = "nobody"
 IDENTITIES = 16         # each one's first session takes all steps
+BROKERS = 20            # that are raced with
 
 # Runs as the sessions' user. The newest number of a process is in /proc/loadavg; signals to the next ones find a
 # process of ours within microseconds. Each one is stopped, read if it lets us, and let go (or left stopped).
@@ -106,7 +107,7 @@ class Spy:
 def spy(user):
     started = []
 
-    def start(*marks, **more):
+    def start(*marks, user=user, **more):
         started.append(Spy(user, *marks, **more))
         return started[-1]
 
@@ -173,6 +174,22 @@ def test_nor_while_programs_are_replaced(configured, user, mode, directory, spy)
     seen = watching.stop()
     assert seen.stopped >= 6, "it saw nothing"
     assert seen.found == 0, f"{seen.found} of {seen.stopped} processes of the user held the secret"
+
+
+def test_no_broker_lets_its_own_user_look_into_it(configured, user, mode, directory, spy):
+    """Not even one that has just begun: a process of the broker's user races with each new one."""
+    need_mode("root")
+    if mode == "user":
+        pytest.skip("in single-user mode everything is this user's")
+    text = settings(directory, user)
+    s = configured(text)
+    s.wait_log(": serving")
+    watching = spy(KEY, user=pwd.getpwnam("_execd-broker"))
+    for i in range(BROKERS):
+        s.reload(text + f"[limits]\nmax-connections = {1000 + i}\n")
+    seen = watching.stop()
+    assert seen.stopped >= BROKERS, "it saw nothing"
+    assert seen.read == 0, f"{seen.read} of {seen.stopped} brokers could be read"
 
 
 def test_who_stops_all_that_is_his_stops_nobody_else(configured, user, mode, directory, spy):
