@@ -8,7 +8,7 @@
 #include <unistd.h>
 
 #include "crypto_memory.h"
-#include "ctl.h"
+#include "execctl.h"
 #include "log.h"
 
 /*
@@ -35,7 +35,7 @@ int
 main(int argc, char **argv)
 {
 	struct parsed parsed;
-	struct ctl ctl;
+	struct execctl ctl;
 	int code;
 
 	if (open_standard_files() < 0)
@@ -46,9 +46,9 @@ main(int argc, char **argv)
 	signal(SIGPIPE, SIG_IGN);
 	code = options_parse(&parsed, argc, argv);
 	if (code == 0 && parsed.command != NULL) {
-		ctl_init(&ctl, &parsed);
+		execctl_init(&ctl, &parsed);
 		code = parsed.command->run(&ctl);
-		ctl_clear(&ctl);
+		execctl_clear(&ctl);
 	}
 	options_clear(&parsed);
 	return code;

@@ -35,7 +35,7 @@ is_same_server(const char *a, const char *b)
 
 /* Either all sources or the target must be on the server. */
 static int
-check_sides(struct ctl *ctl, bool *to_server)
+check_sides(struct execctl *ctl, bool *to_server)
 {
 	const struct parsed *p = ctl->parsed;
 	int last = p->narguments - 1, code = 0;
@@ -43,7 +43,7 @@ check_sides(struct ctl *ctl, bool *to_server)
 	*to_server = server_path_part(p->arguments[last]) != NULL;
 	for (int i = 0; i < last; i++)
 		if ((server_path_part(p->arguments[i]) != NULL) == *to_server)
-			return ctl_fail(ctl, EXIT_CTL_USAGE,
+			return execctl_fail(ctl, EXIT_CTL_USAGE,
 			    *to_server && !is_same_server(p->arguments[i],
 					      p->arguments[last])
 				? "cp: `%s' and the target are of two servers, "
@@ -226,7 +226,7 @@ check_parent(struct copy *c, const char *path)
 	kind = kind_of(c, parent);
 	if (kind != KIND_NONE && kind != KIND_FILE)
 		return 0;
-	return ctl_fail(c->ctl, EXIT_CTL_REFUSED,
+	return execctl_fail(c->ctl, EXIT_CTL_REFUSED,
 	    "cp: there is no directory %s%s (%s); nothing was copied", parent,
 	    c->to_server ? " on the server" : "", strerror(ENOENT));
 }
@@ -241,7 +241,7 @@ find_target(struct copy *c, struct target *t, int nsources)
 		return c->code;
 	t->directory = kind == KIND_DIRECTORY;
 	if (nsources > 1 && !t->directory)
-		return ctl_fail(c->ctl, EXIT_CTL_USAGE,
+		return execctl_fail(c->ctl, EXIT_CTL_USAGE,
 		    "cp: %s is no directory, and there are %d sources", t->path,
 		    nsources);
 	return kind == KIND_NONE ? check_parent(c, t->path) : 0;
@@ -283,14 +283,14 @@ print_summary(const struct copy *c)
 			printf(",\"unkept\":%u", c->unkept);
 		puts("}");
 	} else if (c->failed + c->skipped + c->unkept > 0) {
-		ctl_say("%" PRIu64 " files copied, %u failed, %u skipped, "
-			"%u not kept as they were",
+		execctl_say("%" PRIu64 " files copied, %u failed, %u skipped, "
+			    "%u not kept as they were",
 		    c->files, c->failed, c->skipped, c->unkept);
 	}
 }
 
 int
-cmd_cp(struct ctl *ctl)
+cmd_cp(struct execctl *ctl)
 {
 	struct copy c = { .ctl = ctl,
 		.recursive = option(ctl->parsed, "recursive") != NULL,
@@ -300,7 +300,7 @@ cmd_cp(struct ctl *ctl)
 	if (code == 0)
 		code = copy_begin(&c);
 	if (code == 0)
-		code = ctl_connect(ctl, NULL, false);
+		code = execctl_connect(ctl, NULL, false);
 	if (code == 0)
 		code = files_sandbox_take(ctl);
 	if (code != 0)
@@ -308,13 +308,14 @@ cmd_cp(struct ctl *ctl)
 	code = copy_all(&c);
 	if (c.signal != 0) {
 		copy_give_up(&c);
-		ctl_say("interrupted; what was not complete was taken away");
+		execctl_say(
+		    "interrupted; what was not complete was taken away");
 		/* Exits at once: callbacks for abandoned files must not run any
 		 * more. */
 		_exit(128 + c.signal);
 	}
 	if (execd_client_state(ctl->client) == EXECD_OVER)
-		code = ctl_over(ctl);
+		code = execctl_over(ctl);
 	print_summary(&c);
 	return code;
 }

@@ -44,7 +44,7 @@ struct entry {
 };
 
 struct listing {
-	struct ctl *ctl;
+	struct execctl *ctl;
 	struct entry *entries;
 	size_t n;
 	size_t waiting;
@@ -71,7 +71,7 @@ got_metadata(void *arg, const struct execd_answer *a)
 }
 
 static void
-ask_metadata(struct ctl *ctl, const char *path, struct entry *e)
+ask_metadata(struct execctl *ctl, const char *path, struct entry *e)
 {
 	struct json_writer w;
 	struct buf b;
@@ -195,7 +195,7 @@ listing_clear(struct listing *l)
 
 /* Lists a path that is not a directory as itself, like ls(1). */
 static int
-list_one(struct ctl *ctl, const char *path, const struct reply *failed)
+list_one(struct execctl *ctl, const char *path, const struct reply *failed)
 {
 	struct listing l = { .ctl = ctl, .n = 1 };
 	int code = 0;
@@ -215,7 +215,7 @@ list_one(struct ctl *ctl, const char *path, const struct reply *failed)
 }
 
 static int
-list_path(struct ctl *ctl, const char *given)
+list_path(struct execctl *ctl, const char *given)
 {
 	_cleanup_free_ char *path = remote_path(ctl, given);
 	bool details = option(ctl->parsed, "long") != NULL;
@@ -253,7 +253,7 @@ list_path(struct ctl *ctl, const char *given)
 /* Connects to the server of the paths, which may be NAME:PATH or :PATH as in
  * cp. */
 static int
-connect_to_paths(struct ctl *ctl)
+connect_to_paths(struct execctl *ctl)
 {
 	const struct parsed *p = ctl->parsed;
 	int code = 0;
@@ -265,12 +265,12 @@ connect_to_paths(struct ctl *ctl)
 		p->arguments[i] = (char *)(uintptr_t)path;
 	}
 	if (code == 0)
-		code = ctl_connect(ctl, NULL, false);
+		code = execctl_connect(ctl, NULL, false);
 	return code != 0 ? code : files_sandbox_take(ctl);
 }
 
 int
-cmd_ls(struct ctl *ctl)
+cmd_ls(struct execctl *ctl)
 {
 	const struct parsed *p = ctl->parsed;
 	int code = connect_to_paths(ctl), worst = code;
@@ -337,22 +337,22 @@ cat_done(void *arg, int code, const char *message)
 }
 
 static int
-cat_status(struct ctl *ctl, const struct cat *c, const char *path)
+cat_status(struct execctl *ctl, const struct cat *c, const char *path)
 {
 	if (execd_client_state(ctl->client) == EXECD_OVER)
-		return ctl_over(ctl);
+		return execctl_over(ctl);
 	if (c->out.failed < 0)
-		return ctl_fail(ctl,
+		return execctl_fail(ctl,
 		    c->out.failed == -EPIPE ? 128 + SIGPIPE : EXIT_CTL_REFUSED,
 		    "standard output: %s", strerror(-c->out.failed));
 	if (c->code != 0)
-		return ctl_fail(
+		return execctl_fail(
 		    ctl, EXIT_CTL_REFUSED, "%s: %s", path, c->message);
 	return 0;
 }
 
 static int
-cat_file(struct ctl *ctl, const char *given)
+cat_file(struct execctl *ctl, const char *given)
 {
 	struct cat c = { 0 };
 	int code;
@@ -377,7 +377,7 @@ cat_file(struct ctl *ctl, const char *given)
 }
 
 int
-cmd_cat(struct ctl *ctl)
+cmd_cat(struct execctl *ctl)
 {
 	const struct parsed *p = ctl->parsed;
 	int code = connect_to_paths(ctl), worst = code;

@@ -41,7 +41,7 @@ struct exchange {
 /* --- The request -------------------------------------------------------- */
 
 static int
-read_body(struct ctl *ctl, const char *file, struct buf *body)
+read_body(struct execctl *ctl, const char *file, struct buf *body)
 {
 	int fd = STDIN_FILENO;
 	_cleanup_close_ int opened = -1;
@@ -53,20 +53,20 @@ read_body(struct ctl *ctl, const char *file, struct buf *body)
 		uint8_t *at = buf_reserve(body, 65536);
 
 		if (at == NULL)
-			return ctl_fail(ctl, EXIT_CTL_USAGE,
+			return execctl_fail(ctl, EXIT_CTL_USAGE,
 			    "--data: %s: longer than %u bytes", file, BODY_MAX);
 		n = read(fd, at, 65536);
 		if (n > 0)
 			buf_commit(body, (size_t)n);
 	}
 	if (fd < 0 || n < 0)
-		return ctl_fail(ctl, EXIT_CTL_USAGE, "--data: %s: %s", file,
+		return execctl_fail(ctl, EXIT_CTL_USAGE, "--data: %s: %s", file,
 		    strerror(errno));
 	return 0;
 }
 
 static int
-write_headers(struct ctl *ctl, struct json_writer *w)
+write_headers(struct execctl *ctl, struct json_writer *w)
 {
 	const char *header;
 
@@ -77,7 +77,7 @@ write_headers(struct ctl *ctl, struct json_writer *w)
 		const char *colon = strchr(header, ':');
 
 		if (colon == NULL || colon == header)
-			return ctl_fail(ctl, EXIT_CTL_USAGE,
+			return execctl_fail(ctl, EXIT_CTL_USAGE,
 			    "--header: `%s' is not NAME: VALUE", header);
 		json_begin(w, '{');
 		json_key(w, "name");
@@ -91,7 +91,8 @@ write_headers(struct ctl *ctl, struct json_writer *w)
 }
 
 static int
-write_request(struct ctl *ctl, struct json_writer *w, const struct buf *body)
+write_request(
+    struct execctl *ctl, struct json_writer *w, const struct buf *body)
 {
 	const struct parsed *p = ctl->parsed;
 	const char *method = option(p, "method");
@@ -99,7 +100,7 @@ write_request(struct ctl *ctl, struct json_writer *w, const struct buf *body)
 	uint64_t ms = 0;
 
 	if (timeout != NULL && option_duration(timeout, &ms) < 0)
-		return ctl_fail(ctl, EXIT_CTL_USAGE,
+		return execctl_fail(ctl, EXIT_CTL_USAGE,
 		    "--timeout: `%s' is not a duration like 10s", timeout);
 	json_begin(w, '{');
 	json_key(w, "method");
@@ -126,7 +127,8 @@ write_request(struct ctl *ctl, struct json_writer *w, const struct buf *body)
 /* --- The answer --------------------------------------------------------- */
 
 static void
-print_head(struct ctl *ctl, struct exchange *x, const struct json_value *head)
+print_head(
+    struct execctl *ctl, struct exchange *x, const struct json_value *head)
 {
 	const struct json_value *headers = json_get(head, "headers");
 	struct buf b;
@@ -190,7 +192,7 @@ on_delta(void *arg, const char *method, const struct json_value *params)
 }
 
 static int
-take_answer(struct ctl *ctl, struct exchange *x, const struct reply *r)
+take_answer(struct execctl *ctl, struct exchange *x, const struct reply *r)
 {
 	int64_t status = execd_json_number(json_get(r->result, "status"), 0);
 
@@ -205,20 +207,20 @@ take_answer(struct ctl *ctl, struct exchange *x, const struct reply *r)
 		continue;
 	output_drain(&x->out);
 	if (execd_client_state(ctl->client) == EXECD_OVER)
-		return ctl_over(ctl);
+		return execctl_over(ctl);
 	if (x->out.failed < 0)
-		return ctl_fail(ctl, EXIT_CTL_REFUSED, "standard output: %s",
-		    strerror(-x->out.failed));
+		return execctl_fail(ctl, EXIT_CTL_REFUSED,
+		    "standard output: %s", strerror(-x->out.failed));
 	if (x->failed)
-		return ctl_fail(
+		return execctl_fail(
 		    ctl, EXIT_CTL_REFUSED, "http: body: %s", x->error);
 	if (status >= 400)
-		return ctl_fail(ctl, 1, "http: status %" PRId64, status);
+		return execctl_fail(ctl, 1, "http: status %" PRId64, status);
 	return 0;
 }
 
 int
-cmd_http(struct ctl *ctl)
+cmd_http(struct execctl *ctl)
 {
 	const char *file = option(ctl->parsed, "data");
 	struct exchange x = { 0 };
@@ -239,7 +241,7 @@ cmd_http(struct ctl *ctl)
 	if (code == 0)
 		code = write_request(ctl, &w, &body);
 	if (code == 0)
-		code = ctl_connect(ctl, NULL, false);
+		code = execctl_connect(ctl, NULL, false);
 	if (code == 0) {
 		json_end(&w, '}');
 		call(ctl, "http/request", &params, 0, &r);

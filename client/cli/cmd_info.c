@@ -96,17 +96,17 @@ print_capabilities(const struct json_value *all)
 }
 
 int
-cmd_info(struct ctl *ctl)
+cmd_info(struct execctl *ctl)
 {
 	const struct json_value *info;
 	char shell[4096];
-	int code = ctl_connect(ctl, NULL, false);
+	int code = execctl_connect(ctl, NULL, false);
 
 	if (code != 0)
 		return code;
 	info = execd_client_info(ctl->client);
 	if (info == NULL)
-		return ctl_fail(ctl, EXIT_CTL_REFUSED,
+		return execctl_fail(ctl, EXIT_CTL_REFUSED,
 		    "the server tells nothing of itself");
 	if (ctl->json) {
 		print_value(info);
@@ -128,7 +128,8 @@ cmd_info(struct ctl *ctl)
 /* --- doctor ------------------------------------------------------------- */
 
 static void
-checked(const struct ctl *ctl, bool ok, const char *what, const char *detail)
+checked(
+    const struct execctl *ctl, bool ok, const char *what, const char *detail)
 {
 	struct json_writer w;
 	struct buf b;
@@ -175,7 +176,7 @@ not_started(void *arg, int code, const char *message)
 
 /* Tells whether a command runs with this sandbox. */
 static int
-try_command(struct ctl *ctl, const char *what, const char *sandbox)
+try_command(struct execctl *ctl, const char *what, const char *sandbox)
 {
 	static const char *const argv[] = { "/bin/sh", "-c", "exit 7", NULL };
 	const struct execd_process_events events = { .exited = finished,
@@ -200,7 +201,7 @@ try_command(struct ctl *ctl, const char *what, const char *sandbox)
 }
 
 static int
-try_sandbox(struct ctl *ctl)
+try_sandbox(struct execctl *ctl)
 {
 	struct buf sandbox;
 	int code;
@@ -215,7 +216,7 @@ try_sandbox(struct ctl *ctl)
 }
 
 static int
-try_file(struct ctl *ctl)
+try_file(struct execctl *ctl)
 {
 	_cleanup_free_ char *home = remote_path(ctl, "");
 	struct json_writer w;
@@ -234,12 +235,12 @@ try_file(struct ctl *ctl)
 }
 
 int
-cmd_doctor(struct ctl *ctl)
+cmd_doctor(struct execctl *ctl)
 {
 	const char *token;
 	int code, worst;
 
-	code = ctl_connect(ctl, NULL, false);
+	code = execctl_connect(ctl, NULL, false);
 	checked(ctl, ctl->environment.url != NULL, "a server is named",
 	    ctl->environment.url ? ctl->environment.url : "no");
 	if (ctl->environment.url == NULL || ctl->client == NULL)
@@ -259,7 +260,7 @@ cmd_doctor(struct ctl *ctl)
 /* --- environments ------------------------------------------------------- */
 
 struct listing {
-	struct ctl *ctl;
+	struct execctl *ctl;
 	size_t n;
 };
 
@@ -291,16 +292,17 @@ print_environment(void *arg, const struct execd_environment *e, bool is_default)
 }
 
 static int
-list_environments(struct ctl *ctl)
+list_environments(struct execctl *ctl)
 {
 	struct listing l = { .ctl = ctl };
 	_cleanup_free_ char *error = NULL;
 
 	if (execd_environment_each(print_environment, &l, &error) < 0)
-		return ctl_fail(ctl, EXIT_CTL_USAGE, "%s", error);
+		return execctl_fail(ctl, EXIT_CTL_USAGE, "%s", error);
 	if (l.n == 0 && !ctl->quiet)
-		ctl_say("there are no environments yet; 'execctl environments "
-			"add NAME URL' makes one");
+		execctl_say(
+		    "there are no environments yet; 'execctl environments "
+		    "add NAME URL' makes one");
 	return 0;
 }
 
@@ -313,7 +315,7 @@ unconst(const char *s)
 /* File names must be absolute, because execctl may later run in another
  * directory. */
 static int
-check_files(struct ctl *ctl)
+check_files(struct execctl *ctl)
 {
 	static const char *const names[] = { "token-file", "ca", "certificate",
 		"key" };
@@ -322,7 +324,7 @@ check_files(struct ctl *ctl)
 		const char *file = option(ctl->parsed, names[i]);
 
 		if (file != NULL && file[0] != '/')
-			return ctl_fail(ctl, EXIT_CTL_USAGE,
+			return execctl_fail(ctl, EXIT_CTL_USAGE,
 			    "--%s: an environment wants an absolute path, and "
 			    "%s is none",
 			    names[i], file);
@@ -331,7 +333,7 @@ check_files(struct ctl *ctl)
 }
 
 static int
-add_environment(struct ctl *ctl, const char *name, const char *url)
+add_environment(struct execctl *ctl, const char *name, const char *url)
 {
 	const struct parsed *p = ctl->parsed;
 	struct execd_environment e = { .name = unconst(name),
@@ -348,18 +350,18 @@ add_environment(struct ctl *ctl, const char *name, const char *url)
 		return code;
 	if (strpbrk(url, "\n\r;") != NULL ||
 	    endpoint_parse(&endpoint, url, &why) < 0)
-		return ctl_fail(ctl, EXIT_CTL_USAGE, "URL `%s': %s", url,
+		return execctl_fail(ctl, EXIT_CTL_USAGE, "URL `%s': %s", url,
 		    strpbrk(url, "\n\r;") ? "`;' or the end of a line inside"
 					  : why);
 	endpoint_clear(&endpoint);
 	if (execd_environment_add(&e, option(p, "token-file"),
 		option(p, "default") != NULL, &error) < 0)
-		return ctl_fail(ctl, EXIT_CTL_USAGE, "%s", error);
+		return execctl_fail(ctl, EXIT_CTL_USAGE, "%s", error);
 	return 0;
 }
 
 int
-cmd_environments(struct ctl *ctl)
+cmd_environments(struct execctl *ctl)
 {
 	const struct parsed *p = ctl->parsed;
 
@@ -368,16 +370,16 @@ cmd_environments(struct ctl *ctl)
 		return list_environments(ctl);
 	if (p->narguments == 3 && !strcmp(p->arguments[0], "add"))
 		return add_environment(ctl, p->arguments[1], p->arguments[2]);
-	return ctl_fail(
+	return execctl_fail(
 	    ctl, EXIT_CTL_USAGE, "environments: list, or add NAME URL");
 }
 
 int
-cmd_completion(struct ctl *ctl)
+cmd_completion(struct execctl *ctl)
 {
 	if (help_completion(ctl->parsed->arguments[0]))
 		return 0;
-	return ctl_fail(ctl, EXIT_CTL_USAGE,
+	return execctl_fail(ctl, EXIT_CTL_USAGE,
 	    "completion: `%s' is none of bash, zsh and fish",
 	    ctl->parsed->arguments[0]);
 }

@@ -63,7 +63,7 @@ job_clear(struct job *j)
 /* --- From options to start ---------------------------------------------- */
 
 static int
-take_env(struct ctl *ctl, struct job *j)
+take_env(struct execctl *ctl, struct job *j)
 {
 	const char *given;
 	size_t n = 0;
@@ -74,14 +74,14 @@ take_env(struct ctl *ctl, struct job *j)
 	for (size_t i = 0, to = 0; i < n; i++) {
 		given = option_nth(ctl->parsed, "env", i);
 		if (given[0] == '=' || given[0] == '\0')
-			return ctl_fail(ctl, EXIT_CTL_USAGE,
+			return execctl_fail(ctl, EXIT_CTL_USAGE,
 			    "--env: `%s' has no name", given);
 		if (strchr(given, '=') != NULL)
 			j->env[to++] = xstrdup(given);
 		else if (getenv(given) != NULL)
 			j->env[to++] = xasprintf("%s=%s", given, getenv(given));
 		else
-			return ctl_fail(ctl, EXIT_CTL_USAGE,
+			return execctl_fail(ctl, EXIT_CTL_USAGE,
 			    "--env: there is no variable %s here", given);
 	}
 	j->start.env = (const char *const *)j->env;
@@ -89,7 +89,7 @@ take_env(struct ctl *ctl, struct job *j)
 }
 
 static int
-take_inherit(struct ctl *ctl, struct job *j)
+take_inherit(struct execctl *ctl, struct job *j)
 {
 	static const char *const names[] = { [EXECD_INHERIT_CORE] = "core",
 		[EXECD_INHERIT_ALL] = "all",
@@ -104,24 +104,24 @@ take_inherit(struct ctl *ctl, struct job *j)
 	}
 	if (given == NULL)
 		return 0;
-	return ctl_fail(ctl, EXIT_CTL_USAGE,
+	return execctl_fail(ctl, EXIT_CTL_USAGE,
 	    "--inherit: `%s' is none of core, all and none", given);
 }
 
 static int
-take_sandbox(struct ctl *ctl, struct job *j)
+take_sandbox(struct execctl *ctl, struct job *j)
 {
 	const char *profile = option(ctl->parsed, "sandbox");
 	bool network = option(ctl->parsed, "network") != NULL;
 
 	buf_init(&j->sandbox, 1u << 20);
 	if (profile == NULL && network)
-		return ctl_fail(ctl, EXIT_CTL_USAGE,
+		return execctl_fail(ctl, EXIT_CTL_USAGE,
 		    "--network means nothing without --sandbox");
 	if (profile == NULL)
 		return 0;
 	if (!sandbox_profile_write(&j->sandbox, profile, j->cwd, network))
-		return ctl_fail(ctl, EXIT_CTL_USAGE,
+		return execctl_fail(ctl, EXIT_CTL_USAGE,
 		    "--sandbox: `%s' is neither read-only nor workspace-write",
 		    profile);
 	buf_put_u8(&j->sandbox, '\0');
@@ -130,19 +130,19 @@ take_sandbox(struct ctl *ctl, struct job *j)
 }
 
 static int
-take_timeout(struct ctl *ctl, struct job *j)
+take_timeout(struct execctl *ctl, struct job *j)
 {
 	const char *given = option(ctl->parsed, "timeout");
 
 	if (given == NULL || option_duration(given, &j->start.timeout_ms) == 0)
 		return 0;
-	return ctl_fail(ctl, EXIT_CTL_USAGE,
+	return execctl_fail(ctl, EXIT_CTL_USAGE,
 	    "--timeout: `%s' is not a duration like 500ms, 10s or 2m", given);
 }
 
 /* Reads the options and connects: the home directory is known only then. */
 static int
-job_init(struct job *j, struct ctl *ctl, const char *const *argv)
+job_init(struct job *j, struct execctl *ctl, const char *const *argv)
 {
 	const char *cwd = option(ctl->parsed, "cwd");
 	int code;
@@ -154,7 +154,7 @@ job_init(struct job *j, struct ctl *ctl, const char *const *argv)
 	if (code == 0)
 		code = take_inherit(ctl, j);
 	if (code == 0)
-		code = ctl_connect(ctl, NULL, false);
+		code = execctl_connect(ctl, NULL, false);
 	if (code != 0)
 		return code;
 	j->cwd = remote_path(ctl, cwd ? cwd : "");
@@ -163,7 +163,7 @@ job_init(struct job *j, struct ctl *ctl, const char *const *argv)
 }
 
 static void
-take_terminal(struct ctl *ctl, struct job *j)
+take_terminal(struct execctl *ctl, struct job *j)
 {
 	struct execd_start *s = &j->start;
 	unsigned int rows, cols;
@@ -176,8 +176,9 @@ take_terminal(struct ctl *ctl, struct job *j)
 	s->cols = cols;
 	if (!execd_client_can(ctl->client, CAN_RESIZE) &&
 	    (rows != 24 || cols != 80))
-		ctl_say("the server cannot set a terminal's size: the command "
-			"sees 80x24, and this one has %ux%u",
+		execctl_say(
+		    "the server cannot set a terminal's size: the command "
+		    "sees 80x24, and this one has %ux%u",
 		    cols, rows);
 }
 
@@ -198,7 +199,7 @@ is_null(int fd)
  * forever. It therefore gets no input, and the user is told if there was
  * some. */
 static int
-choose_input(struct ctl *ctl, struct run *r, struct execd_start *s)
+choose_input(struct execctl *ctl, struct run *r, struct execd_start *s)
 {
 	if (s->tty)
 		r->input = RUN_INPUT_TTY;
@@ -207,13 +208,14 @@ choose_input(struct ctl *ctl, struct run *r, struct execd_start *s)
 	else if (execd_client_can(ctl->client, CAN_CLOSE_STDIN))
 		r->input = RUN_INPUT_PIPE;
 	else if (!isatty(STDIN_FILENO))
-		return ctl_fail(ctl, EXIT_CTL_REFUSED,
+		return execctl_fail(ctl, EXIT_CTL_REFUSED,
 		    "this server cannot close a command's standard input (it "
 		    "does not announce processCloseStdin), and there is some: "
 		    "use --no-stdin, or cp it there first");
 	else
-		ctl_tell(ctl, "the server cannot close a command's standard "
-			      "input: the command gets none");
+		execctl_tell(ctl,
+		    "the server cannot close a command's standard "
+		    "input: the command gets none");
 	s->pipe_stdin = r->input == RUN_INPUT_PIPE;
 	return 0;
 }
@@ -235,7 +237,7 @@ join(const char *const *argv)
 }
 
 static void
-remember(struct ctl *ctl, const struct run *r, const struct execd_start *s,
+remember(struct execctl *ctl, const struct run *r, const struct execd_start *s,
     bool attached)
 {
 	_cleanup_free_ char *command = join(s->argv);
@@ -260,7 +262,7 @@ remember(struct ctl *ctl, const struct run *r, const struct execd_start *s,
 static int
 print_capture(struct run *r, int code)
 {
-	struct ctl *ctl = r->ctl;
+	struct execctl *ctl = r->ctl;
 	struct json_writer w;
 	struct buf text, line;
 	bool truncated;
@@ -298,7 +300,7 @@ print_capture(struct run *r, int code)
 }
 
 static int
-run_attached(struct ctl *ctl, struct run *r, struct job *j)
+run_attached(struct execctl *ctl, struct run *r, struct job *j)
 {
 	struct capture capture;
 	int code;
@@ -315,7 +317,7 @@ run_attached(struct ctl *ctl, struct run *r, struct job *j)
 }
 
 static int
-run_and_leave(struct ctl *ctl, struct run *r, struct job *j)
+run_and_leave(struct execctl *ctl, struct run *r, struct job *j)
 {
 	int code;
 
@@ -331,7 +333,7 @@ run_and_leave(struct ctl *ctl, struct run *r, struct job *j)
 }
 
 static int
-run_job(struct ctl *ctl, struct job *j)
+run_job(struct execctl *ctl, struct job *j)
 {
 	struct run r;
 	int code;
@@ -350,7 +352,7 @@ run_job(struct ctl *ctl, struct job *j)
 }
 
 int
-cmd_run(struct ctl *ctl)
+cmd_run(struct execctl *ctl)
 {
 	bool tty = option(ctl->parsed, "tty") != NULL;
 	struct job j = { 0 };
@@ -358,7 +360,7 @@ cmd_run(struct ctl *ctl)
 
 	if (tty && option(ctl->parsed, "detach") == NULL &&
 	    !isatty(STDIN_FILENO))
-		return ctl_fail(ctl, EXIT_CTL_USAGE,
+		return execctl_fail(ctl, EXIT_CTL_USAGE,
 		    "--tty needs a terminal as standard input, and it is none");
 	code = job_init(&j, ctl, (const char *const *)ctl->parsed->arguments);
 	if (code == 0 && tty)
@@ -370,7 +372,7 @@ cmd_run(struct ctl *ctl)
 }
 
 int
-cmd_shell(struct ctl *ctl)
+cmd_shell(struct execctl *ctl)
 {
 	const char *argv[] = { NULL, "-l", NULL };
 	char path[4096];
@@ -378,7 +380,7 @@ cmd_shell(struct ctl *ctl)
 	int code;
 
 	if (!isatty(STDIN_FILENO))
-		return ctl_fail(ctl, EXIT_CTL_USAGE,
+		return execctl_fail(ctl, EXIT_CTL_USAGE,
 		    "a shell needs a terminal as standard input, and it is "
 		    "none; execctl run needs no terminal");
 	code = job_init(&j, ctl, argv);

@@ -38,12 +38,12 @@ const struct option_row kill_options[] = {
 
 /* Without a record the session must be named in full, with its process. */
 static int
-without_record(struct ctl *ctl, struct record *r, const char *name)
+without_record(struct execctl *ctl, struct record *r, const char *name)
 {
 	const char *process = option(ctl->parsed, "process");
 
 	if (process == NULL)
-		return ctl_fail(ctl, EXIT_CTL_USAGE,
+		return execctl_fail(ctl, EXIT_CTL_USAGE,
 		    "there is no record of a session `%s' (execctl ps lists "
 		    "them); without one, --process is needed",
 		    name);
@@ -54,7 +54,7 @@ without_record(struct ctl *ctl, struct record *r, const char *name)
 
 /* Chooses the server: the command line decides, else the record. */
 static int
-choose_server(struct ctl *ctl, const struct record *r)
+choose_server(struct execctl *ctl, const struct record *r)
 {
 	_cleanup_free_ char *error = NULL;
 
@@ -65,23 +65,23 @@ choose_server(struct ctl *ctl, const struct record *r)
 		ctl->environment.url = xstrdup(r->url);
 		if (execd_token_for_url(
 			r->url, &ctl->environment.token, &error) < 0)
-			return ctl_fail(ctl, EXIT_CTL_USAGE, "%s", error);
+			return execctl_fail(ctl, EXIT_CTL_USAGE, "%s", error);
 		return 0;
 	}
 	if (execd_environment_find(r->environment, &ctl->environment, &error) <
 	    0)
-		return ctl_fail(ctl, EXIT_CTL_USAGE, "%s", error);
+		return execctl_fail(ctl, EXIT_CTL_USAGE, "%s", error);
 	return 0;
 }
 
 static int
-find_session(struct ctl *ctl, struct record *r)
+find_session(struct execctl *ctl, struct record *r)
 {
 	const char *name = ctl->parsed->arguments[0];
 	int err = record_find(name, r);
 
 	if (err == -EEXIST)
-		return ctl_fail(ctl, EXIT_CTL_USAGE,
+		return execctl_fail(ctl, EXIT_CTL_USAGE,
 		    "more than one session begins with `%s'", name);
 	if (err < 0)
 		return without_record(ctl, r, name);
@@ -96,7 +96,7 @@ find_session(struct ctl *ctl, struct record *r)
 
 /* Saves in the record whether this execctl is attached. */
 static void
-take_over(struct ctl *ctl, struct record *r, bool attached)
+take_over(struct execctl *ctl, struct record *r, bool attached)
 {
 	if (r->url == NULL)
 		return;
@@ -105,7 +105,7 @@ take_over(struct ctl *ctl, struct record *r, bool attached)
 }
 
 static int
-follow(struct ctl *ctl, struct record *record, struct run *r)
+follow(struct execctl *ctl, struct record *record, struct run *r)
 {
 	int code;
 
@@ -116,7 +116,7 @@ follow(struct ctl *ctl, struct record *record, struct run *r)
 		r->read_only = true;
 	if (r->read_only)
 		r->forget = false;
-	code = ctl_connect(ctl, record->session, r->read_only);
+	code = execctl_connect(ctl, record->session, r->read_only);
 
 	/* A session that is gone never comes back. */
 	if (code != 0 && ctl->client != NULL &&
@@ -135,7 +135,7 @@ follow(struct ctl *ctl, struct record *record, struct run *r)
 }
 
 static int
-with_session(struct ctl *ctl, struct run *r)
+with_session(struct execctl *ctl, struct run *r)
 {
 	struct record record = { 0 };
 	int code = find_session(ctl, &record);
@@ -147,7 +147,7 @@ with_session(struct ctl *ctl, struct run *r)
 }
 
 static enum run_input
-attach_input(struct ctl *ctl, const struct record *record)
+attach_input(struct execctl *ctl, const struct record *record)
 {
 	if (option(ctl->parsed, "no-stdin") != NULL)
 		return RUN_INPUT_NONE;
@@ -157,7 +157,7 @@ attach_input(struct ctl *ctl, const struct record *record)
 }
 
 int
-cmd_attach(struct ctl *ctl)
+cmd_attach(struct execctl *ctl)
 {
 	struct record record = { 0 };
 	struct run r;
@@ -174,7 +174,7 @@ cmd_attach(struct ctl *ctl)
 }
 
 int
-cmd_watch(struct ctl *ctl)
+cmd_watch(struct execctl *ctl)
 {
 	struct run r;
 	int code;
@@ -187,7 +187,7 @@ cmd_watch(struct ctl *ctl)
 }
 
 int
-cmd_logs(struct ctl *ctl)
+cmd_logs(struct execctl *ctl)
 {
 	struct run r;
 	int code;
@@ -202,7 +202,7 @@ cmd_logs(struct ctl *ctl)
 }
 
 int
-cmd_wait(struct ctl *ctl)
+cmd_wait(struct execctl *ctl)
 {
 	struct run r;
 	int code;
@@ -233,12 +233,12 @@ nothing(void *arg, int code, const char *message)
 
 /* Sends the signal over a connection of its own. */
 static int
-kill_remote(struct ctl *ctl, struct record *record, const char *name)
+kill_remote(struct execctl *ctl, struct record *record, const char *name)
 {
 	static const struct execd_process_events none = { .failed = nothing };
 	struct execd_process *p;
 	struct reply r;
-	int err, code = ctl_connect(ctl, record->session, false);
+	int err, code = execctl_connect(ctl, record->session, false);
 
 	if (code != 0)
 		return code;
@@ -246,7 +246,7 @@ kill_remote(struct ctl *ctl, struct record *record, const char *name)
 	err = strcmp(name, "KILL") == 0 ? execd_process_terminate(p, 0)
 					: execd_process_signal(p, name);
 	if (err < 0)
-		return ctl_fail(ctl, EXIT_CTL_REFUSED,
+		return execctl_fail(ctl, EXIT_CTL_REFUSED,
 		    "the server cannot send SIG%s (it does not announce "
 		    "processSignalTarget); INT and KILL work",
 		    name);
@@ -260,7 +260,7 @@ kill_remote(struct ctl *ctl, struct record *record, const char *name)
 }
 
 int
-cmd_kill(struct ctl *ctl)
+cmd_kill(struct execctl *ctl)
 {
 	const char *name = option(ctl->parsed, "signal");
 	struct record record = { 0 };
@@ -271,7 +271,7 @@ cmd_kill(struct ctl *ctl)
 		name += 3;
 	sig = signal_number(name);
 	if (sig == 0)
-		return ctl_fail(ctl, EXIT_CTL_USAGE,
+		return execctl_fail(ctl, EXIT_CTL_USAGE,
 		    "--signal: there is no signal `%s'", name);
 	code = find_session(ctl, &record);
 	/* Another execctl is attached to the session. It passes the signal
@@ -279,11 +279,11 @@ cmd_kill(struct ctl *ctl)
 	if (code == 0 && record_attached(&record) && sig != SIGKILL &&
 	    sig != SIGSTOP) {
 		if (kill((pid_t)record.pid, sig) < 0)
-			code = ctl_fail(ctl, EXIT_CTL_REFUSED,
+			code = execctl_fail(ctl, EXIT_CTL_REFUSED,
 			    "execctl %" PRId64 ": %s", record.pid,
 			    strerror(errno));
 	} else if (code == 0 && record_attached(&record)) {
-		code = ctl_fail(ctl, EXIT_CTL_REFUSED,
+		code = execctl_fail(ctl, EXIT_CTL_REFUSED,
 		    "execctl %" PRId64 " is attached to the session, and "
 		    "SIG%s would end that one only; send TERM or INT",
 		    record.pid, name);
@@ -346,7 +346,7 @@ print_json(const struct record *r)
 static void
 print_record(void *arg, const struct record *r)
 {
-	struct ctl *ctl = arg;
+	struct execctl *ctl = arg;
 	char state[32] = "left";
 
 	if (ctl->json) {
@@ -361,7 +361,7 @@ print_record(void *arg, const struct record *r)
 }
 
 int
-cmd_ps(struct ctl *ctl)
+cmd_ps(struct execctl *ctl)
 {
 	int err;
 
@@ -369,7 +369,7 @@ cmd_ps(struct ctl *ctl)
 		puts("SESSION       AGE      ATTACHED     COMMAND");
 	err = record_each(print_record, ctl);
 	if (err < 0)
-		return ctl_fail(
+		return execctl_fail(
 		    ctl, EXIT_CTL_REFUSED, "records: %s", strerror(-err));
 	return 0;
 }

@@ -11,7 +11,7 @@
 /*
  * A command of the broker brings a descriptor, and the kernel drops it if there
  * is no place for it. There is room for the attached client, the connection
- * that may follow it, and the watchers (16, session.h of the broker).
+ * that may follow it, and the watchers (16, session_registry.h of the broker).
  */
 #define FOR_ORDERS 19
 

@@ -313,17 +313,17 @@ def test_the_units_are_sound(directory):
     """systemd-analyze has no complaint, but that the manual is not installed."""
     if not shutil.which("systemd-analyze"):
         pytest.skip("THE UNITS ARE NOT CHECKED: there is no systemd-analyze")
-    unit = (BUILD / "systemd/execd.service").read_text()
+    unit = (BUILD / "contrib/systemd/execd.service").read_text()
     assert "Type=notify" in unit and "@sbindir" not in unit
     names = ["execd.service", "execd.socket", "execd-sessions.socket", "execd-sessions.service"]
     for name in names:
-        at = BUILD / "systemd" / name if name.endswith(".service") else EXAMPLE.parents[1] / "systemd" / name
+        at = BUILD / "contrib/systemd" / name if name.endswith(".service") else EXAMPLE.parents[1] / "contrib/systemd" / name
         text = re.sub(r"(?m)^(Exec\w*=)\S+/execd-broker\b", rf"\1{BUILD}/daemon/broker/execd-broker", at.read_text())
         (directory / name).write_text(re.sub(r"(?m)^(Exec\w*=)\S+/execd ", rf"\1{EXECD} ", text))
     r = subprocess.run(["systemd-analyze", "verify", "--man=no", *(directory / name for name in names)],
                        capture_output=True, text=True, timeout=60, env={**os.environ, "SYSTEMD_UNIT_PATH": f"{directory}:"})
     assert r.returncode == 0 and "execd" not in r.stderr, r.stderr
-    line = (BUILD / "systemd/execd-sysusers.conf").read_text().splitlines()[-1]
+    line = (BUILD / "contrib/systemd/execd-sysusers.conf").read_text().splitlines()[-1]
     assert line.startswith("u _execd - ")
 
 

@@ -210,7 +210,7 @@ def test_who_stops_all_that_is_his_stops_nobody_else(configured, user, mode, dir
 
 
 def test_units_allow_no_core():
-    assert "\nLimitCORE=0\n" in (BUILD / "systemd/execd.service").read_text()
+    assert "\nLimitCORE=0\n" in (BUILD / "contrib/systemd/execd.service").read_text()
 
 
 # Runs as an unprivileged user: everything of /proc that it may read, and every name in places that all users see.

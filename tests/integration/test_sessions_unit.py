@@ -19,7 +19,7 @@ from execd_client import Closed
 from test_ceiling import policy
 from test_isolation import status
 
-UNIT = BUILD / "systemd/execd.service"
+UNIT = BUILD / "contrib/systemd/execd.service"
 BROKER = BUILD / "daemon/broker/execd-broker"
 
 
@@ -432,7 +432,7 @@ def test_the_broker_s_unit_is_confined(systemd):
 
 def test_the_unit_of_the_sessions_takes_nothing_away():
     """Every setting of systemd.exec(5) there would be a setting of the commands."""
-    text = (BUILD / "systemd/execd-sessions.service").read_text()
+    text = (BUILD / "contrib/systemd/execd-sessions.service").read_text()
     keys = re.findall(r"(?m)^(\w+)=", text)
     allowed = {"Description", "Requires", "After", "Before", "Documentation", "ExecStart", "ExecReload", "KillMode", "TasksMax", "OOMPolicy",
                "Delegate"}

@@ -11,7 +11,7 @@
 
 #include <cmocka.h>
 
-#include "ctl.h"
+#include "execctl.h"
 
 static void
 check_table(const struct option_row *table)

@@ -10,14 +10,14 @@
 
 #include <cmocka.h>
 
+#include "broker_loop.h"
 #include "broker_options.h"
 #include "broker_state.h"
 #include "conf.h"
 #include "frontend_child.h"
 #include "identity.h"
-#include "loop.h"
-#include "session.h"
 #include "session_limit.h"
+#include "session_registry.h"
 #include "tls_helpers.h"
 #include "util.h"
 

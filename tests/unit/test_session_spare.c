@@ -10,13 +10,13 @@
 
 #include <cmocka.h>
 
+#include "broker_loop.h"
 #include "broker_options.h"
 #include "broker_state.h"
 #include "conf.h"
 #include "frontend_child.h"
 #include "identity.h"
-#include "loop.h"
-#include "session.h"
+#include "session_registry.h"
 #include "session_spare.h"
 #include "tls_helpers.h"
 #include "util.h"

@@ -11,7 +11,7 @@
 #include "frontend_child.h"
 #include "identity.h"
 #include "log.h"
-#include "session.h"
+#include "session_registry.h"
 #include "util.h"
 
 static bool

@@ -10,7 +10,7 @@
 #include "broker_state.h"
 #include "frontend_child.h"
 #include "grant.h"
-#include "session.h"
+#include "session_registry.h"
 
 /* Its connections are gone; their sessions wait for them to come back. */
 void

@@ -11,9 +11,9 @@
 #include "broker_state.h"
 #include "frontend_child.h"
 #include "grant.h"
-#include "session.h"
 #include "session_audit.h"
 #include "session_ended.h"
+#include "session_registry.h"
 #include "util.h"
 
 /* On success the runner answers the client; only failures are answered here.

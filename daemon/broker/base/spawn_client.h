@@ -102,7 +102,7 @@ int spawn_record(uint32_t number, const char *name);
 void spawn_close(uint32_t number);
 
 /* Asks for another broker, which reads the configuration and takes the place of
- * this one. client: who asked, and is answered by it (ctl.h), or -1. */
+ * this one. client: who asked, and is answered by it (ctl_socket.h), or -1. */
 void spawn_reload(int client);
 
 /* Takes away what a killed runner left behind. */

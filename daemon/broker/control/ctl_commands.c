@@ -3,7 +3,7 @@
  * What the operator may ask: one table. Every command is on record, also one
  * that was refused.
  */
-#include "ctl.h"
+#include "ctl_socket.h"
 
 #include <errno.h>
 #include <stdarg.h>
@@ -11,6 +11,7 @@
 #include <string.h>
 #include <unistd.h>
 
+#include "broker_health.h"
 #include "broker_options.h"
 #include "broker_state.h"
 #include "conf.h"
@@ -18,10 +19,9 @@
 #include "drain.h"
 #include "exit_code.h"
 #include "frontend_child.h"
-#include "health.h"
 #include "log.h"
-#include "session.h"
 #include "session_ended.h"
+#include "session_registry.h"
 #include "session_usage.h"
 #include "spawn_client.h"
 #include "tls_helpers.h"
@@ -404,7 +404,7 @@ static int
 answer_status(struct ctl_request *r, struct json_writer *w)
 {
 	const struct broker *m = r->broker;
-	const char *ill = health_reason(m, now_ms());
+	const char *ill = broker_health_reason(m, now_ms());
 
 	put_string(w, "state", execd_state(m));
 	put_known(w, "drainedBy", m->drain.drained, m->drain.by);

@@ -13,7 +13,7 @@
 #include "log.h"
 #include "notify.h"
 #include "secret.h"
-#include "session.h"
+#include "session_registry.h"
 #include "session_spare.h"
 #include "spawn_client.h"
 #include "util.h"

@@ -4,7 +4,7 @@
  * channels to them, and each is asked how its session stands. Whose session it
  * is, root says, and not the runner.
  */
-#include "session.h"
+#include "session_registry.h"
 
 #include <errno.h>
 #include <stdio.h>

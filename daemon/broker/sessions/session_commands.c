@@ -10,7 +10,7 @@
 #include "frame.h"
 #include "log.h"
 #include "seqpacket.h"
-#include "session.h"
+#include "session_registry.h"
 #include "spawn_client.h"
 
 /* One that does not fit into the socket means a runner that has not read for

@@ -8,7 +8,7 @@
 #include <string.h>
 
 #include "identity.h"
-#include "session.h"
+#include "session_registry.h"
 #include "util.h"
 
 static struct ended {

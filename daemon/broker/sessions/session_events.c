@@ -12,10 +12,10 @@
 #include "dispose.h"
 #include "log.h"
 #include "seqpacket.h"
-#include "session.h"
 #include "session_audit.h"
 #include "session_limit.h"
 #include "session_recording.h"
+#include "session_registry.h"
 #include "session_spare.h"
 #include "spawn_client.h"
 

@@ -11,7 +11,7 @@
 #include "broker_state.h"
 #include "conf.h"
 #include "log.h"
-#include "session.h"
+#include "session_registry.h"
 #include "util.h"
 
 struct census {

@@ -9,7 +9,7 @@
 #include "broker_state.h"
 #include "log.h"
 #include "queue.h"
-#include "session.h"
+#include "session_registry.h"
 #include "spawn_client.h"
 #include "util.h"
 

@@ -14,8 +14,8 @@
 
 #include "broker_state.h"
 #include "log.h"
-#include "session.h"
 #include "session_audit.h"
+#include "session_registry.h"
 #include "spawn_client.h"
 #include "util.h"
 

@@ -13,8 +13,8 @@
 #include "conf.h"
 #include "identity.h"
 #include "log.h"
-#include "session.h"
 #include "session_limit.h"
+#include "session_registry.h"
 #include "util.h"
 
 /* After its identity's last session. */

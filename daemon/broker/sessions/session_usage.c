@@ -10,7 +10,7 @@
 #include <unistd.h>
 
 #include "cgroup.h"
-#include "session.h"
+#include "session_registry.h"
 #include "spawn_client.h"
 #include "util.h"
 

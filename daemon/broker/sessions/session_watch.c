@@ -11,8 +11,8 @@
 
 #include "broker_state.h"
 #include "log.h"
-#include "session.h"
 #include "session_audit.h"
+#include "session_registry.h"
 #include "util.h"
 
 static int

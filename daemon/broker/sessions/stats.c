@@ -11,7 +11,7 @@
 #include "broker_state.h"
 #include "conf.h"
 #include "frontend_child.h"
-#include "session.h"
+#include "session_registry.h"
 #include "spawn_client.h"
 #include "tls_helpers.h"
 #include "util.h"

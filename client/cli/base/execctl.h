@@ -1,0 +1,120 @@
+/* SPDX-License-Identifier: ISC */
+/*
+ * What the commands of execctl share: the client, the loop, and how errors are
+ * reported. The exit codes are those of execctl(1).
+ */
+#ifndef EXECCTL_H
+#define EXECCTL_H
+
+#include "buf.h"
+#include "execd-client.h"
+#include "json.h"
+#include "options.h"
+#include "queue.h"
+
+enum {
+	EXIT_CTL_TIMEOUT = 124,
+	EXIT_CTL_REFUSED = 125, /* the server refused, or something failed */
+	EXIT_CTL_NOT_EXECUTABLE = 126,
+	EXIT_CTL_NOT_FOUND = 127,
+	EXIT_CTL_UNKNOWN = 254, /* the connection was lost */
+	EXIT_CTL_USAGE = 255,	/* wrong usage, or authentication failed */
+};
+
+/* A descriptor that the loop polls; embedded in its owner. */
+struct source {
+	TAILQ_ENTRY(source) link; /* execctl.sources */
+	int fd;
+	short events; /* 0: do not poll now */
+	void (*ready)(void *arg);
+	void *arg;
+	bool added;
+};
+TAILQ_HEAD(source_list, source);
+
+/* A point in time; embedded in its owner. */
+struct timer {
+	TAILQ_ENTRY(timer) link; /* execctl.timers */
+	int64_t at_ms;		 /* on the clock of now_ms() */
+	void (*fire)(void *arg); /* called once, after removal */
+	void *arg;
+	bool added;
+};
+TAILQ_HEAD(timer_list, timer);
+
+struct execctl {
+	const struct parsed *parsed;
+	struct execd_environment environment;
+	struct execd_client *client; /* NULL before execctl_connect() */
+	struct source_list sources;
+	struct timer_list timers;
+	bool json, quiet, verbose;
+	bool ends; /* execctl_clear() ends the session on the server */
+	/* Called for notifications that belong to no process. May be NULL. */
+	void (*on_notification)(
+	    void *arg, const char *method, const struct json_value *params);
+	void *notification_arg;
+	bool told_lost;
+	struct timer lost_timer;
+};
+
+/* execctl.c */
+void execctl_init(struct execctl *ctl, const struct parsed *parsed);
+void execctl_clear(struct execctl *ctl);
+/* Writes one sentence to stderr. Control characters are escaped. */
+void execctl_say(const char *fmt, ...) __attribute__((format(printf, 1, 2)));
+/* Like execctl_say(), but only with --verbose. */
+void execctl_tell(const struct execctl *ctl, const char *fmt, ...)
+    __attribute__((format(printf, 2, 3)));
+/* Writes the sentence to stderr, and with --json also an object to stdout.
+ * Returns code. */
+int execctl_fail(const struct execctl *ctl, int code, const char *fmt, ...)
+    __attribute__((format(printf, 3, 4)));
+/* Connects to the server that the command line names. session may be NULL for a
+ * new session. Returns 0, or the exit status after a message. */
+int execctl_connect(struct execctl *ctl, const char *session, bool watch);
+/* Reports why the client is over. Returns the exit status. */
+int execctl_over(struct execctl *ctl);
+
+/* execctl_loop.c */
+void source_set(struct execctl *ctl, struct source *s, int fd, short events);
+void source_remove(struct execctl *ctl, struct source *s);
+void timer_set(struct execctl *ctl, struct timer *t, int64_t after_ms);
+void timer_remove(struct execctl *ctl, struct timer *t);
+/* Waits for events and handles them. Returns 0, -ENOTCONN if the client is over
+ * (sources and timers still work), or another -errno of poll(2). */
+int loop_once(struct execctl *ctl);
+
+/* call.c: sends a request and waits for its answer */
+struct reply {
+	int code; /* 0, or the code of the error */
+	char *message;
+	char *text; /* owned */
+	struct json_doc doc;
+	bool parsed;
+	const struct json_value *result; /* NULL with an error */
+	bool done;
+};
+/* Sends the request and waits for its answer. params is the text of a complete
+ * JSON object, or NULL; it is cleared. The caller frees r with
+ * reply_clear(). */
+void call(struct execctl *ctl, const char *method, struct buf *params,
+    unsigned int flags, struct reply *r);
+void reply_clear(struct reply *r);
+/* Stores the answer in the reply; arg is the struct reply. */
+void reply_answered(void *arg, const struct execd_answer *a);
+/* Begins b with {"key":URI of path} and the sandbox. The object stays open. */
+void params_path(
+    struct buf *b, struct json_writer *w, const char *key, const char *path);
+/* Reports the error of a reply as "what: message". Returns the exit status. */
+int call_failed(struct execctl *ctl, const struct reply *r, const char *what);
+
+/* Returns an absolute path on the server. Relative paths start at the user's
+ * home. The caller frees it. */
+char *remote_path(const struct execctl *ctl, const char *path);
+
+/* Copies the string v into dst, cut to cap - 1 bytes and NUL-terminated. Copies
+ * "" if v is not a string. Returns dst. */
+const char *value_string(const struct json_value *v, char *dst, size_t cap);
+
+#endif

@@ -1,0 +1,90 @@
+/* SPDX-License-Identifier: ISC */
+/*
+ * execctl cp: copies many files, several at a time.
+ */
+#ifndef COPY_H
+#define COPY_H
+
+#include <sys/stat.h>
+
+#include "queue.h"
+#include "transfer.h"
+
+#define COPY_ACTIVE 16 /* transfers at a time */
+
+/* What is known of a file besides its content. */
+struct facts {
+	bool has_mode, has_time;
+	mode_t mode; /* 07777 */
+	int64_t modified_ms;
+};
+
+struct late; /* defined in copy_keep.c */
+struct copy_item;
+TAILQ_HEAD(copy_items, copy_item);
+
+struct copy {
+	struct execctl *ctl;
+	bool to_server;
+	bool recursive;
+	bool preserve; /* modes and times, -p */
+	mode_t umask;
+	TAILQ_HEAD(, late) late; /* done at the end; owned */
+	unsigned int unkept;	 /* modes and times that were not kept */
+	unsigned int active;
+	struct copy_items items; /* transfers under way */
+	int signal;		 /* the signal that ended it; 0: none */
+	unsigned int removing;	 /* answers copy_give_up() waits for */
+	bool told_in_place;
+	uint64_t files, bytes; /* finished; bytes also of those under way */
+	uint64_t size; /* of the only file, for a percentage; 0: unknown */
+	unsigned int failed, skipped;
+	int code;  /* the worst exit status */
+	bool stop; /* nothing more can succeed */
+	int64_t shown_ms;
+	bool showing; /* progress is on the screen */
+};
+
+/* Prepares the copy. Blocks SIGINT, SIGTERM and SIGHUP: the loop reads them,
+ * and they stop the copy. Returns 0, or an exit status after a message. */
+int copy_begin(struct copy *c);
+/* Removes incomplete files here and on the server. It waits at most two seconds
+ * for the server's answers. */
+void copy_give_up(struct copy *c);
+
+/* Waits until at most `active` requests and transfers are under way, or a
+ * signal came. */
+void copy_wait(struct copy *c, unsigned int active);
+/* Start the copy of one file. The path on the server is absolute. */
+void copy_upload(struct copy *c, const char *from, const char *to);
+void copy_download(struct copy *c, const char *from, const char *to,
+    const struct facts *facts);
+/* Report a problem with one file. The copy of the others continues. */
+void copy_failed(struct copy *c, const char *what, const char *why);
+void copy_skipped(struct copy *c, const char *what, const char *why);
+
+/* copy_tree.c: copies a directory and everything in it */
+void copy_upload_tree(struct copy *c, const char *from, const char *to);
+void copy_download_tree(struct copy *c, const char *from, const char *to,
+    const struct facts *facts);
+
+/* copy_keep.c: modes, times and links */
+void copy_unkept(struct copy *c, const char *what, const char *why);
+/* Reads the facts from the result of fs/getMetadata or from an entry of
+ * fs/readDirectory. What the server did not send is marked as missing. */
+void facts_of_remote(struct facts *f, const struct json_value *metadata);
+void facts_of_local(struct facts *f, const struct stat *st);
+/* Returns the permission bits to set. With -p, reports bits that are not
+ * kept. */
+mode_t facts_mode(struct copy *c, const struct facts *f, const char *path);
+/* Sets the modification time of the descriptor, or of the path if fd is -1.
+ * Returns 0 or -errno. */
+int keep_local_time(int fd, const char *path, const struct facts *f);
+void keep_remote_mode(struct copy *c, const char *path, mode_t mode);
+/* Queues work for copy_finish(): a symbolic link with the text `target`, or the
+ * facts of a directory if target is NULL. */
+void copy_later(struct copy *c, const char *path, const char *target,
+    const struct facts *f);
+void copy_finish(struct copy *c);
+
+#endif

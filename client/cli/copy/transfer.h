@@ -1,0 +1,94 @@
+/* SPDX-License-Identifier: ISC */
+/*
+ * Transfers one file in blocks, with several blocks under way. A lost
+ * connection also closes the server's file handle. A download then continues
+ * where it stopped. An upload does so if at least one block had arrived and
+ * appending works, and else begins again.
+ */
+#ifndef TRANSFER_H
+#define TRANSFER_H
+
+#include "execctl.h"
+
+#define TRANSFER_BLOCK	  (1u << 20) /* bytes, the protocol's limit */
+#define TRANSFER_WINDOW	  6	     /* blocks under way */
+#define TRANSFER_ATTEMPTS 20	     /* attempts without any progress */
+
+/* A transfer from the server. */
+struct download {
+	struct execctl *ctl;
+	char *path; /* owned, absolute */
+	/* Takes the next bytes. Returns 0 or -errno. */
+	int (*write)(void *arg, const void *data, size_t len);
+	/* Tells whether more may be requested. NULL: always. */
+	bool (*ready)(void *arg);
+	/* The last callback; it may free the download. code is 0 for a complete
+	 * file, the -errno of write, or the server's code with its message. */
+	void (*done)(void *arg, int code, const char *message);
+	void *arg;
+
+	/* private */
+	char handle[32];
+	uint64_t asked, got;  /* offsets: next request, bytes received */
+	unsigned int waiting; /* answers that are due */
+	unsigned int attempts;
+	bool eof, lost, closing, ended;
+	bool identified; /* size and time are known */
+	int64_t size, modified_ms;
+	int code;
+	char *message;
+};
+
+void download_start(struct download *d);
+/* Must be called after ready() became true. */
+void download_update(struct download *d);
+/* Requests no more blocks. done() will get this code and message. */
+void download_fail(struct download *d, int code, const char *message);
+void download_clear(struct download *d);
+
+/* A transfer to the server. */
+struct upload {
+	struct execctl *ctl;
+	char *path;    /* owned, absolute */
+	uint64_t size; /* bytes it will have */
+	/* Reads len bytes at offset. Returns 0 or -errno; -ENODATA: the file is
+	 * shorter. */
+	int (*read)(void *arg, uint64_t offset, void *data, size_t len);
+	/* Returns the offset of the next byte outside a hole. May be NULL. */
+	uint64_t (*next_data)(void *arg, uint64_t offset);
+	/* Reports how many bytes were sent. The number may decrease. May be
+	 * NULL. */
+	void (*progress)(void *arg, uint64_t offset);
+	void (*done)(void *arg, int code, const char *message);
+	void *arg;
+
+	/* private */
+	char handle[32];
+	uint64_t sent, acknowledged;
+	uint64_t ends[TRANSFER_WINDOW]; /* of blocks under way, a ring */
+	unsigned int blocks_sent, blocks_answered;
+	unsigned int waiting;
+	unsigned int attempts;
+	bool opened, closing, lost, ended;
+	bool no_append; /* appending failed before */
+	struct execd_process *append;
+	unsigned int append_writes;
+	int append_code;
+	uint8_t *block; /* owned, TRANSFER_BLOCK bytes; or NULL */
+	int code;
+	char *message;
+};
+
+void upload_start(struct upload *u);
+void upload_clear(struct upload *u);
+
+/* upload_append.c: a command on the server appends the rest of a file, because
+ * no file method opens a file without truncating it. Calls upload_appended() at
+ * the end. */
+void upload_append(struct upload *u);
+void upload_appended(struct upload *u, bool worked);
+
+/* Makes a handle name that this program has not used before. */
+void transfer_handle(char handle[32]);
+
+#endif

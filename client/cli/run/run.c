@@ -1,0 +1,421 @@
+/* SPDX-License-Identifier: ISC */
+/*
+ * Connects a remote command with the standard streams of execctl.
+ */
+#include "run.h"
+#include "jsonrpc.h"
+#include "path_uri.h"
+
+#include <errno.h>
+#include <inttypes.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "capture.h"
+#include "records.h"
+#include "run_json.h"
+#include "terminal.h"
+
+#define QUEUED_MAX     (1u << 20) /* bytes of output; more pauses the client */
+#define ABANDON_MS     3000	  /* wait for the end of a killed command */
+#define CLIENT_LATE_MS 2000	  /* the server's own timeout comes first */
+
+void
+run_finish(struct run *r, int code)
+{
+	if (r->done)
+		return;
+	r->done = true;
+	r->code = code;
+}
+
+static void
+give_up(void *arg)
+{
+	struct run *r = arg;
+
+	/* While the connection is lost the kill cannot arrive. Waits until it
+	 * is back or the client gives up. */
+	if (execd_client_lost_ms(r->ctl->client) > 0)
+		timer_set(r->ctl, &r->giving_up, ABANDON_MS);
+	else
+		run_finish(r, r->code);
+}
+
+void
+run_abandon(struct run *r, int code)
+{
+	if (r->done || r->giving_up.added)
+		return;
+	r->code = code;
+	r->giving_up.fire = give_up;
+	r->giving_up.arg = r;
+	timer_set(r->ctl, &r->giving_up, ABANDON_MS);
+	execd_process_terminate(r->process, 0);
+}
+
+/* --- Output ------------------------------------------------------------- */
+
+/* Stops reading from the server while the output is not taken. */
+static void
+output_changed(void *arg)
+{
+	struct run *r = arg;
+	size_t queued = output_queued(&r->out) + output_queued(&r->err);
+	int err = r->out.failed ? r->out.failed : r->err.failed;
+
+	execd_client_pause(r->ctl->client, queued > QUEUED_MAX);
+	if (err == 0 || r->done || r->giving_up.added)
+		return;
+	execctl_say("standard %s: %s; the command is killed",
+	    r->out.failed ? "output" : "error", strerror(-err));
+	run_abandon(r, err == -EPIPE ? 128 + 13 : EXIT_CTL_REFUSED);
+}
+
+static void
+on_output(void *arg, enum execd_stream stream, const void *data, size_t len)
+{
+	struct run *r = arg;
+
+	if (r->quiet_output)
+		return;
+	if (r->capture != NULL)
+		capture_put(r->capture, data, len);
+	else if (r->ctl->json)
+		run_json_output(r, stream, data, len);
+	else
+		output_put(
+		    stream == EXECD_STDERR ? &r->err : &r->out, data, len);
+	output_changed(r);
+}
+
+static void
+on_gap(void *arg, uint64_t events, uint64_t bytes)
+{
+	struct run *r = arg;
+
+	if (bytes > 0)
+		execctl_say("%" PRIu64
+			    " bytes of output are lost: they fell out "
+			    "of what the server retains",
+		    bytes);
+	else
+		execctl_say("output is lost: %" PRIu64
+			    " pieces fell out of what "
+			    "the server retains",
+		    events);
+	if (r->ctl->json)
+		run_json_gap(r, events, bytes);
+}
+
+/* Without --follow, logs ends when all retained output was written. */
+static void
+on_caught_up(void *arg)
+{
+	struct run *r = arg;
+
+	if (!r->follow)
+		run_finish(r, 0);
+}
+
+/* --- The end ------------------------------------------------------------ */
+
+static void
+on_started(void *arg, const char *sandbox_type)
+{
+	struct run *r = arg;
+
+	r->started = true;
+	if (r->profile != NULL && strcmp(sandbox_type, "none") == 0) {
+		execctl_say(
+		    "the server reports no sandbox, and --sandbox %s was "
+		    "asked for; the command is killed",
+		    r->profile);
+		run_abandon(r, EXIT_CTL_REFUSED);
+		return;
+	}
+	execctl_tell(r->ctl, "started, sandbox %s", sandbox_type);
+	if (r->remember != NULL)
+		r->remember(r->ctl, r, r->start, true);
+	if (r->ctl->json && r->capture == NULL)
+		run_json_started(r, sandbox_type);
+	run_input_update(r);
+}
+
+static void
+tell_end(struct run *r, const struct execd_exit *how)
+{
+	bool oom =
+	    execd_json_bool(execd_json_get(how->details, "oomKilled"), false);
+
+	if (how->sandbox_denied)
+		execctl_say("the sandbox%s%s denied something that the command "
+			    "tried",
+		    r->profile ? ", profile " : "",
+		    r->profile ? r->profile : "");
+	if (oom)
+		execctl_say("the command was killed: out of memory");
+	if (r->timed_out)
+		execctl_say(
+		    "the command ran into its time limit and was killed");
+}
+
+static void
+on_exited(void *arg, const struct execd_exit *how)
+{
+	struct run *r = arg;
+
+	r->timed_out |= how->timed_out;
+	r->denied = how->sandbox_denied;
+	if (!r->quiet_output || r->follow)
+		tell_end(r, how);
+	if (!r->giving_up.added)
+		r->code = r->timed_out ? EXIT_CTL_TIMEOUT : how->code;
+	if (r->ctl->json && r->capture == NULL)
+		run_json_exited(r, how);
+}
+
+static void
+on_closed(void *arg)
+{
+	struct run *r = arg;
+
+	if (r->forget)
+		record_remove(execd_client_session(r->ctl->client));
+	run_finish(r, r->code);
+}
+
+/* Converts the error of process/start to the exit status of a shell. */
+static int
+start_status(const char *message)
+{
+	if (strstr(message, "(os error 2)") != NULL)
+		return EXIT_CTL_NOT_FOUND;
+	if (strstr(message, "(os error 13)") != NULL ||
+	    strstr(message, "(os error 8)") != NULL ||
+	    strstr(message, "(os error 20)") != NULL)
+		return EXIT_CTL_NOT_EXECUTABLE;
+	return EXIT_CTL_REFUSED;
+}
+
+static void
+say_not_found(struct run *r, bool directory)
+{
+	const struct execd_start *s = r->start;
+
+	if (directory)
+		run_finish(
+		    r, execctl_fail(r->ctl, EXIT_CTL_REFUSED,
+			   "the command was not started: there is no directory "
+			   "%s on the server",
+			   s->cwd));
+	else
+		run_finish(
+		    r, execctl_fail(r->ctl, EXIT_CTL_NOT_FOUND,
+			   "the command was not started: %s: not found%s",
+			   s->argv[0],
+			   strchr(s->argv[0], '/')
+			       ? ""
+			       : " in the PATH of the session"));
+}
+
+static void
+directory_known(void *arg, const struct execd_answer *a)
+{
+	struct run *r = arg;
+
+	if (!r->done)
+		say_not_found(r, a->code == RPC_NOT_FOUND);
+}
+
+/* A missing program and a missing directory give the same error. */
+static void
+find_what_is_missing(struct run *r)
+{
+	struct json_writer w;
+	struct buf b;
+
+	params_path(&b, &w, "path", r->start->cwd);
+	json_end(&w, '}');
+	execd_client_request(r->ctl->client, "fs/getMetadata",
+	    (const char *)b.data, b.len, EXECD_REPEAT, directory_known, r);
+	buf_clear(&b);
+}
+
+static void
+on_failed(void *arg, int code, const char *message)
+{
+	struct run *r = arg;
+
+	if (r->done)
+		return;
+	if (code == EXECD_CODE_LOST) {
+		r->ctl->ends = false; /* the command may be running */
+		run_finish(r,
+		    execctl_fail(r->ctl, EXIT_CTL_UNKNOWN,
+			"%s; what became of the command is unknown", message));
+		return;
+	}
+	if (start_status(message) == EXIT_CTL_NOT_FOUND && r->start != NULL &&
+	    r->start->cwd != NULL)
+		find_what_is_missing(r);
+	else
+		run_finish(r, execctl_fail(r->ctl, start_status(message),
+				  "the command was not started: %s", message));
+}
+
+static const struct execd_process_events events = { .started = on_started,
+	.output = on_output,
+	.gap = on_gap,
+	.caught_up = on_caught_up,
+	.exited = on_exited,
+	.closed = on_closed,
+	.failed = on_failed };
+
+static void
+deadline_passed(void *arg)
+{
+	struct run *r = arg;
+
+	r->timed_out = true;
+	run_abandon(r, EXIT_CTL_TIMEOUT);
+}
+
+/* --- From start to end -------------------------------------------------- */
+
+void
+run_init(struct run *r, struct execctl *ctl)
+{
+	*r = (struct run){ .ctl = ctl,
+		.follow = true,
+		.forget = true,
+		.at_line_start = true };
+	output_init(&r->out, ctl, STDOUT_FILENO, output_changed, r);
+	output_init(&r->err, ctl, STDERR_FILENO, output_changed, r);
+}
+
+void
+run_clear(struct run *r)
+{
+	/* Answers to writes are still due, and they point to memory that will
+	 * be gone. The session therefore ends by its timeout on the server. */
+	if (r->writes > 0)
+		r->ctl->ends = false;
+	run_input_end(r);
+	run_signals_end(r);
+	timer_remove(r->ctl, &r->deadline);
+	timer_remove(r->ctl, &r->giving_up);
+	output_clear(&r->out);
+	output_clear(&r->err);
+}
+
+/* Writes all output of the command before its exit status is returned. */
+static int
+drain(struct run *r)
+{
+	int err;
+
+	execd_client_pause(r->ctl->client, false);
+	err = output_drain(&r->out);
+	if (err == 0)
+		err = output_drain(&r->err);
+	if (err < 0 && r->code == 0)
+		return EXIT_CTL_REFUSED; /* the error was reported */
+	return r->code;
+}
+
+static int
+stay(struct run *r)
+{
+	int code = run_signals_begin(r);
+
+	if (code == 0)
+		code = run_input_begin(r);
+	if (code != 0) {
+		run_abandon(r, code);
+		r->input = RUN_INPUT_NONE;
+	}
+	if (r->timeout_ms != 0) {
+		r->deadline.fire = deadline_passed;
+		r->deadline.arg = r;
+		timer_set(r->ctl, &r->deadline, (int64_t)r->timeout_ms);
+	}
+	while (!r->done)
+		loop_once(r->ctl);
+	run_input_end(r);
+	return drain(r);
+}
+
+static int
+start_refused(struct run *r, int err)
+{
+	switch (err) {
+	case -ENOTCONN:
+		return execctl_over(r->ctl);
+	case -EILSEQ:
+		return execctl_fail(r->ctl, EXIT_CTL_USAGE,
+		    "an argument or a variable is not UTF-8, and the protocol "
+		    "has no way to send it");
+	case -EINVAL:
+		return execctl_fail(r->ctl, EXIT_CTL_USAGE,
+		    "--cwd must be absolute and --env a NAME=VALUE");
+	default:
+		return execctl_fail(
+		    r->ctl, EXIT_CTL_REFUSED, "start: %s", strerror(-err));
+	}
+}
+
+int
+run_start(struct run *r, const struct execd_start *start)
+{
+	struct execd_start s = *start;
+	int err;
+
+	r->start = start;
+	/* If the server has a timeout, the local one comes later and only
+	 * catches a server that does not keep its own. */
+	err = execd_process_start(r->ctl->client, &s, &events, r, &r->process);
+	if (err == -ENOTSUP) {
+		s.timeout_ms = 0;
+		r->timeout_ms = start->timeout_ms;
+		err = execd_process_start(
+		    r->ctl->client, &s, &events, r, &r->process);
+	} else if (s.timeout_ms != 0) {
+		r->timeout_ms = s.timeout_ms + CLIENT_LATE_MS;
+	}
+	if (err < 0)
+		return start_refused(r, err);
+	return stay(r);
+}
+
+int
+run_attach(struct run *r, const char *process_id)
+{
+	r->started = true;
+	r->process =
+	    execd_process_attach(r->ctl->client, process_id, &events, r);
+	return stay(r);
+}
+
+int
+run_detached(struct run *r, const struct execd_start *start)
+{
+	int err;
+
+	/* The caller saves the record, with nobody attached. Output is kept for
+	 * those who attach later. */
+	r->remember = NULL;
+	r->forget = false;
+	r->quiet_output = true;
+	err =
+	    execd_process_start(r->ctl->client, start, &events, r, &r->process);
+	if (err == -ENOTSUP)
+		return execctl_fail(r->ctl, EXIT_CTL_REFUSED,
+		    "--timeout with --detach needs a server that announces "
+		    "processTimeout");
+	if (err < 0)
+		return start_refused(r, err);
+	while (!r->done && (!r->started || r->giving_up.added))
+		loop_once(r->ctl);
+	return r->started && !r->giving_up.added ? 0 : r->code;
+}

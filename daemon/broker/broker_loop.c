@@ -1,0 +1,325 @@
+/* SPDX-License-Identifier: ISC */
+/*
+ * The broker's loop: signals, children, deadlines.
+ */
+#include "broker_loop.h"
+
+#include <errno.h>
+#include <limits.h>
+#include <signal.h>
+#include <stdio.h>
+#include <string.h>
+#include <sys/epoll.h>
+#include <sys/signalfd.h>
+#include <unistd.h>
+
+#include "broker_health.h"
+#include "broker_options.h"
+#include "broker_state.h"
+#include "conf.h"
+#include "ctl_socket.h"
+#include "exit_code.h"
+#include "frontend_child.h"
+#include "log.h"
+#include "notify.h"
+#include "placeholder_files.h"
+#include "requests.h"
+#include "session_audit.h"
+#include "session_registry.h"
+#include "session_spare.h"
+#include "spawn_client.h"
+#include "tls_helpers.h"
+#include "util.h"
+
+/* The front-end has this long to tell its clients when all else is over. */
+#define FRONTEND_EXIT_MS 1500
+
+void
+broker_leave(struct broker *m)
+{
+	if (m->stopping)
+		return;
+	m->stopping = m->leaving = true;
+	m->exit_code = EXIT_STOPPED;
+	session_spare_drop_all(m);
+	frontend_stop(m);
+}
+
+/* Of a service whose sessions are root's in another unit, only the way in
+ * ends: the next broker finds them. */
+static void
+stop_service(struct broker *m)
+{
+	log_info("stopping; %zu sessions go on", m->sessions->by_id.count);
+	notify("STOPPING=1");
+	broker_leave(m);
+}
+
+/* Another broker reads the configuration. Of a service of its own, systemd
+ * starts it. */
+static void
+reload(struct broker *m)
+{
+	if (m->conf->path == NULL) {
+		log_info("reload: there is no configuration file");
+	} else if (m->options->sessions == NULL) {
+		spawn_reload(-1);
+	} else {
+		broker_leave(m);
+		m->exit_code = EXIT_AGAIN;
+	}
+}
+
+static void
+signals_ready(struct event_source *source, uint32_t events)
+{
+	struct broker *m = EVENT_SOURCE_OWNER(source, struct broker, signals);
+	struct signalfd_siginfo info;
+
+	while (read(source->fd, &info, sizeof(info)) == sizeof(info)) {
+		switch (info.ssi_signo) {
+		case SIGHUP:
+			reload(m);
+			break;
+		case SIGTERM:
+			if (m->options->sessions != NULL) {
+				stop_service(m);
+				break;
+			}
+			if (!m->draining) {
+				broker_drain(m);
+				break;
+			}
+			/* fall through */
+		default:
+			log_info("signal %u: stopping", info.ssi_signo);
+			broker_stop(m, EXIT_STOPPED);
+		}
+	}
+}
+
+static int
+watch_signals(struct broker *m)
+{
+	sigset_t set;
+	int fd;
+
+	signal(SIGPIPE, SIG_IGN);
+	sigemptyset(&set);
+	sigaddset(&set, SIGHUP);
+	sigaddset(&set, SIGINT);
+	sigaddset(&set, SIGTERM);
+	sigprocmask(SIG_BLOCK, &set, NULL);
+	fd = signalfd(-1, &set, SFD_CLOEXEC | SFD_NONBLOCK);
+	if (fd < 0)
+		return -errno;
+	return event_source_add(&m->signals, fd, EPOLLIN, signals_ready);
+}
+
+void
+broker_stop(struct broker *m, int exit_code)
+{
+	if (m->stopping)
+		return;
+	notify("STOPPING=1");
+	m->stopping = true;
+	m->exit_code = exit_code;
+	for (size_t i = 0; i < m->conf->nlisteners; i++)
+		listener_close(m->conf->listeners[i]);
+	frontend_stop(m);
+	session_spare_drop_all(m);
+	session_terminate_all(m);
+}
+
+void
+broker_drain(struct broker *m)
+{
+	uint32_t ms = m->conf->limits.drain_timeout_ms;
+
+	if (ms == 0 || m->sessions->by_id.count == 0) {
+		log_info("signal %d: stopping", SIGTERM);
+		broker_stop(m, EXIT_STOPPED);
+		return;
+	}
+	log_info("signal %d: no new sessions; %zu may go on for %u ms", SIGTERM,
+	    m->sessions->by_id.count, ms);
+	notify("STOPPING=1");
+	m->draining = true;
+	m->drain_until_ms = now_ms() + ms;
+	session_spare_drop_all(m);
+	frontend_drain(m);
+}
+
+/* The last session is gone, or the time is. Returns the deadline or -1. */
+static int64_t
+finish_drain(struct broker *m, int64_t now)
+{
+	if (!m->draining || m->stopping)
+		return -1;
+	if (m->sessions->by_id.count > 0 && now < m->drain_until_ms)
+		return m->drain_until_ms;
+	log_info("drained: %zu sessions are ended", m->sessions->by_id.count);
+	broker_stop(m, EXIT_STOPPED);
+	return now;
+}
+
+/* Other helpers for the one that died. Returns when, or -1. */
+static int64_t
+restart_helpers(struct broker *m, int64_t now)
+{
+	if (m->helpers->restart_ms == 0 || m->stopping)
+		return -1;
+	if (now < m->helpers->restart_ms)
+		return m->helpers->restart_ms;
+	m->helpers->restart_ms = 0;
+	frontend_reload(m);
+	return -1;
+}
+
+static int64_t
+sooner(int64_t a, int64_t b)
+{
+	return a < 0 || (b >= 0 && b < a) ? b : a;
+}
+
+static bool
+is_over(struct broker *m)
+{
+	if (!m->stopping || (m->sessions->by_pid.count > 0 && !m->leaving))
+		return false;
+	if (m->frontend->pid == 0)
+		return true;
+	if (m->frontend->control.fd >= 0) {
+		frontend_hang_up(m);
+		m->frontend->restart_ms = now_ms() + FRONTEND_EXIT_MS;
+	} else if (now_ms() >= m->frontend->restart_ms) {
+		spawn_kill(m->frontend->pid);
+		m->frontend->restart_ms = now_ms() + FRONTEND_EXIT_MS;
+	}
+	return false;
+}
+
+static void
+start_frontend_when_due(struct broker *m, int64_t now)
+{
+	int err;
+
+	if (m->stopping || m->frontend->state != FRONTEND_DOWN ||
+	    m->frontend->pid != 0 || now < m->frontend->restart_ms ||
+	    session_adopt_expire(m, now) >= 0)
+		return;
+	err = frontend_start(m);
+	if (err < 0) {
+		log_error(err, "starting the front-end");
+		m->frontend->restart_ms = now + 1000;
+	}
+}
+
+static bool relay_waits;
+
+static void
+relay_ready(struct event_source *source, uint32_t events)
+{
+	/* What cannot move on now waits for deliver_log(). */
+	relay_waits = !log_flush();
+	if (relay_waits)
+		event_source_set_events(source, 0);
+}
+
+/* Lines that found no room, and lines of children on their way. Returns when
+ * to try again, or -1. */
+static int64_t
+deliver_log(struct broker *m, int64_t now)
+{
+	bool done = log_flush();
+
+	if (done && relay_waits)
+		event_source_set_events(&m->relay, EPOLLIN);
+	relay_waits = relay_waits && !done;
+	return done ? -1 : now + LOG_RETRY_MS;
+}
+
+static int
+watch_relay(struct broker *m)
+{
+	int fd = log_relay_fd();
+
+	if (fd < 0)
+		return 0;
+	return event_source_add(&m->relay, fd, EPOLLIN, relay_ready);
+}
+
+static int
+next_timeout(struct broker *m, int64_t now, int64_t deadline)
+{
+	bool waiting = m->stopping ? m->frontend->control.fd < 0
+				   : m->frontend->state == FRONTEND_DOWN &&
+					 session_adopt_expire(m, now) < 0;
+
+	if (waiting && (deadline < 0 || m->frontend->restart_ms < deadline))
+		deadline = m->frontend->restart_ms;
+	if (deadline < 0)
+		return -1;
+	if (deadline > now + INT_MAX)
+		return INT_MAX; /* and asked again then */
+	return deadline <= now ? 0 : (int)(deadline - now);
+}
+
+/* --- what its parts tell ------------------------------------------------ */
+
+static void
+reaped(struct broker *m, pid_t pid, int status)
+{
+	if (!frontend_reap(m, pid, status) && !helpers_reap(m, pid, status))
+		session_reap(m, pid, status);
+}
+
+static const char *
+request(struct broker *m, const uint8_t *packet, size_t len, int *fd)
+{
+	int err = request_take(m, packet, len, fd);
+
+	return err < 0 ? request_violation(err) : NULL;
+}
+
+const struct broker_events broker_events = {
+	.stop = broker_stop,
+	.leave = broker_leave,
+	.reaped = reaped,
+	.request = request,
+	.frontend_gone = requests_forget,
+	.session_ended = requests_session_ended,
+};
+
+int
+broker_run(struct broker *m)
+{
+	int err;
+
+	if ((err = watch_signals(m)) < 0 || (err = watch_relay(m)) < 0) {
+		log_error(err, "event loop");
+		return EXIT_FAILED;
+	}
+	placeholder_files_begin(m);
+	while (!is_over(m)) {
+		int64_t now = now_ms(), deadline;
+
+		start_frontend_when_due(m, now);
+		deadline = sooner(session_expire(m, now),
+		    sooner(finish_drain(m, now), restart_helpers(m, now)));
+		deadline = sooner(deadline, frontend_watch(m, now));
+		deadline = sooner(deadline,
+		    notify_alive(now, broker_health_of_parts(m, now) == NULL));
+		deadline = sooner(deadline, ctl_expire(m, now));
+		deadline = sooner(deadline, deliver_log(m, now));
+		deadline = sooner(deadline, session_audit_watch(m, now));
+		deadline = sooner(deadline, session_spare_expire(m, now));
+		err = event_source_dispatch(next_timeout(m, now, deadline));
+		if (err < 0)
+			log_fatal_errno(err, "epoll");
+		if (err == 0)
+			session_spare_make(m);
+	}
+	placeholder_files_end();
+	return m->exit_code;
+}

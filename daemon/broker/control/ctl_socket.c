@@ -1,0 +1,414 @@
+/* SPDX-License-Identifier: ISC */
+/*
+ * The operator's socket: who may ask, and how requests come and answers go.
+ * Whoever is let in is believed to mean well and not to be well: requests have
+ * a limit and a deadline, answers are written as they are read.
+ */
+#include "ctl_socket.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <grp.h>
+#include <stdio.h>
+#include <string.h>
+#include <sys/epoll.h>
+#include <unistd.h>
+
+#include "broker_state.h"
+#include "conf.h"
+#include "ctl_path.h"
+#include "log.h"
+#include "log_limit.h"
+#include "spawn_client.h"
+#include "util.h"
+
+#define ACCEPTS_PER_WAKE 16
+#define GROUPS_MAX	 65536 /* NGROUPS_MAX of the kernel */
+#define OUT_MAX		 (1u << 20)
+#define REST_MS		 1000 /* when there is no descriptor for a client */
+
+static TAILQ_HEAD(, ctl_client) clients = TAILQ_HEAD_INITIALIZER(clients);
+static unsigned nclients;
+static struct event_source userns = { .fd = -1 };
+static int64_t rest_until_ms;
+
+/* --- the socket ---------------------------------------------------------- */
+
+/* 0 and a path, or "": there is to be none. */
+static int
+choose_path(const struct conf *c, char path[CTL_PATH_MAX])
+{
+	char directory[CTL_DIRECTORY_MAX];
+	int err;
+
+	path[0] = '\0';
+	if (c->control.socket != NULL) {
+		if (strcmp(c->control.socket, "none") != 0)
+			snprintf(path, CTL_PATH_MAX, "%s", c->control.socket);
+		return 0;
+	}
+	err = ctl_directory(directory, spawn_is_root());
+	if (err == 0)
+		err = ctl_directory_check(directory);
+	if (err == 0)
+		snprintf(path, CTL_PATH_MAX, "%s/" CTL_NAME_PREFIX "%d",
+		    directory, (int)spawn_root_pid());
+	else
+		log_warn(err, "there is no `execd ctl`: %s", directory);
+	return err;
+}
+
+/* Over stdio there is one client, and execd ends with it. */
+static bool
+is_service(const struct conf *c)
+{
+	for (size_t i = 0; i < c->nlisteners; i++)
+		if (c->listeners[i]->scheme == ADDRESS_STDIO)
+			return false;
+	return true;
+}
+
+int
+ctl_open(struct conf *c)
+{
+	struct control_rules *r = &c->control;
+	char path[CTL_PATH_MAX];
+	int code;
+
+	if ((r->socket == NULL && !is_service(c)) || choose_path(c, path) < 0 ||
+	    path[0] == '\0')
+		return 0;
+	r->listener = listener_new("ctl");
+	r->listener->address = xasprintf("unix:%s", path);
+	r->listener->scheme = ADDRESS_UNIX;
+	r->listener->mode = r->group ? 0660 : 0600;
+	r->listener->group = r->group ? xstrdup(r->group) : NULL;
+	code = listener_open(r->listener);
+	if (code == 0)
+		return 0;
+	listener_free(r->listener);
+	r->listener = NULL;
+	if (r->socket != NULL)
+		return code;
+	log_warn(0, "there is no `execd ctl`: see the line before");
+	return 0;
+}
+
+/* --- who may ask --------------------------------------------------------- */
+
+/* The kernel's list of the peer's groups, at the time it connected. */
+static bool
+is_member(int fd, const struct ucred *who, gid_t gid)
+{
+	socklen_t len = GROUPS_MAX * sizeof(gid_t);
+	_cleanup_free_ gid_t *groups = xmalloc(len);
+
+	if (who->gid == gid)
+		return true;
+	if (getsockopt(fd, SOL_SOCKET, SO_PEERGROUPS, groups, &len) < 0)
+		return false;
+	for (size_t i = 0; i < len / sizeof(gid_t); i++)
+		if (groups[i] == gid)
+			return true;
+	return false;
+}
+
+static pid_t
+parent_of(pid_t pid)
+{
+	char path[64], text[512];
+	_cleanup_close_ int fd = -1;
+	const char *at;
+	int parent = -1;
+	ssize_t n;
+
+	snprintf(path, sizeof(path), "/proc/%d/stat", (int)pid);
+	fd = open(path, O_RDONLY | O_CLOEXEC);
+	n = fd < 0 ? -1 : read(fd, text, sizeof(text) - 1);
+	if (n <= 0)
+		return -1;
+	text[n] = '\0';
+	at = strrchr(text, ')');
+	return at != NULL && sscanf(at, ") %*c %d", &parent) == 1 ? parent : -1;
+}
+
+#define ANCESTORS_MAX 256
+
+/*
+ * Of one user's execd, a command of a session is a process of the same user:
+ * also one in a sandbox, which must not end other sessions. Whoever has left
+ * its parents is a child of root's execd, which is a subreaper. Of whom it
+ * cannot be told any more it is taken for granted.
+ */
+static bool
+is_of_a_session(pid_t pid)
+{
+	pid_t root = spawn_root_pid();
+
+	for (int i = 0; i < ANCESTORS_MAX && pid > 1; i++) {
+		if (pid == root)
+			return true;
+		pid = parent_of(pid);
+		if (pid < 0)
+			return true;
+	}
+	return pid > 1;
+}
+
+/* The file's mode says the same, as long as nobody changes it. */
+static bool
+may_ask(const struct conf *c, int fd, const struct ucred *who)
+{
+	const struct group *gr = NULL;
+
+	if (who->uid == 0)
+		return true;
+	if (!spawn_is_root() && who->uid == geteuid())
+		return !is_of_a_session(who->pid);
+	if (c->control.group != NULL)
+		gr = getgrnam(c->control.group);
+	return gr != NULL && is_member(fd, who, gr->gr_gid);
+}
+
+static void
+audit_refused(struct broker *m, const struct ucred *who)
+{
+	struct audit_event e;
+
+	log_warn(0,
+	    "ctl: uid %u, pid %d: refused: neither root nor in ctl-group, or "
+	    "a command of a session",
+	    (unsigned)who->uid, (int)who->pid);
+	audit_begin(&e, "ctl-refused");
+	audit_number(&e, "uid", who->uid);
+	audit_number(&e, "pid", (uint64_t)who->pid);
+	audit_end(&e, &m->conf->audit);
+}
+
+/* --- a client ------------------------------------------------------------ */
+
+static void
+client_free(struct ctl_client *c)
+{
+	TAILQ_REMOVE(&clients, c, link);
+	nclients--;
+	event_source_remove(&c->source);
+	buf_clear(&c->in);
+	buf_clear(&c->out);
+	free(c->ids);
+	free(c);
+}
+
+static void
+answer_error(struct ctl_client *c, const char *code, const char *message)
+{
+	ctl_write_error(&c->out, code, message);
+	c->state = CTL_ANSWERING;
+	ctl_send(c);
+}
+
+/* More to send; false: everything was sent. */
+static bool
+refill(struct ctl_client *c)
+{
+	c->out.len = c->sent = 0;
+	if (c->state != CTL_LISTING)
+		return false;
+	if (!ctl_list_more(&broker, c))
+		c->state = CTL_ANSWERING;
+	return true;
+}
+
+void
+ctl_send(struct ctl_client *c)
+{
+	ssize_t n;
+
+	if (c->sent == c->out.len && !refill(c)) {
+		client_free(c);
+		return;
+	}
+	/* One piece at a turn, so that a long list holds nobody up. */
+	n = send(c->source.fd, c->out.data + c->sent, c->out.len - c->sent,
+	    MSG_NOSIGNAL | MSG_DONTWAIT);
+	if (n < 0 && errno != EAGAIN && errno != EINTR) {
+		client_free(c);
+		return;
+	}
+	if (n > 0) {
+		c->sent += (size_t)n;
+		c->deadline_ms = now_ms() + CTL_ANSWER_MS;
+	}
+	if (c->sent == c->out.len && c->state == CTL_ANSWERING)
+		client_free(c);
+	else
+		event_source_set_events(&c->source, EPOLLOUT);
+}
+
+static void
+read_request(struct ctl_client *c)
+{
+	char piece[CTL_REQUEST_MAX];
+	ssize_t n = recv(c->source.fd, piece, sizeof(piece), MSG_DONTWAIT);
+	const char *end;
+
+	if (n < 0 && (errno == EAGAIN || errno == EINTR))
+		return;
+	if (n <= 0) {
+		client_free(c);
+		return;
+	}
+	buf_put(&c->in, piece, (size_t)n);
+	end = c->in.failed ? NULL : memchr(c->in.data, '\n', c->in.len);
+	if (end != NULL) {
+		c->state = CTL_ANSWERING;
+		ctl_carry_out(&broker, c, (const char *)c->in.data,
+		    (size_t)(end - (const char *)c->in.data));
+		ctl_send(c);
+	} else if (c->in.failed || c->in.len == CTL_REQUEST_MAX) {
+		answer_error(c, "tooLarge",
+		    "a request is one line of at most 4096 bytes");
+	}
+}
+_Static_assert(CTL_REQUEST_MAX == 4096, "the sentence above");
+
+static void
+client_ready(struct event_source *source, uint32_t events)
+{
+	struct ctl_client *c =
+	    EVENT_SOURCE_OWNER(source, struct ctl_client, source);
+
+	if (c->state == CTL_READING)
+		read_request(c);
+	else if (events & (EPOLLHUP | EPOLLERR))
+		client_free(c);
+	else
+		ctl_send(c);
+}
+
+/* Told at once, if it reads; it has no place here. */
+static void
+turn_away(int fd, const char *code, const char *message)
+{
+	struct buf b;
+
+	buf_init(&b, OUT_MAX);
+	ctl_write_error(&b, code, message);
+	send(fd, b.data, b.len, MSG_NOSIGNAL | MSG_DONTWAIT);
+	buf_clear(&b);
+	close(fd);
+}
+
+static void
+take_client(struct broker *m, int fd, const struct ucred *who)
+{
+	struct ctl_client *c = xcalloc(1, sizeof(*c));
+	int64_t now = now_ms();
+
+	c->who = *who;
+	c->deadline_ms = now + CTL_REQUEST_MS;
+	c->end_ms = now + CTL_CLIENT_MS;
+	buf_init(&c->in, CTL_REQUEST_MAX);
+	buf_init(&c->out, OUT_MAX);
+	if (event_source_add(&c->source, fd, EPOLLIN, client_ready) < 0) {
+		close(fd);
+		free(c);
+		return;
+	}
+	TAILQ_INSERT_TAIL(&clients, c, link);
+	nclients++;
+}
+
+static void
+judge_client(struct broker *m, int fd)
+{
+	struct ucred who = { .uid = (uid_t)-1 };
+	socklen_t len = sizeof(who);
+
+	if (getsockopt(fd, SOL_SOCKET, SO_PEERCRED, &who, &len) < 0) {
+		close(fd);
+	} else if (!may_ask(m->conf, fd, &who)) {
+		if (log_permits(LOG_FAILURE, "ctl", "refused"))
+			audit_refused(m, &who);
+		turn_away(fd, "notPermitted",
+		    "only root and members of ctl-group may ask, and no "
+		    "command of a session");
+	} else if (nclients == CTL_CLIENTS_MAX) {
+		turn_away(fd, "busy", "8 others are being answered");
+	} else {
+		take_client(m, fd, &who);
+	}
+}
+_Static_assert(CTL_CLIENTS_MAX == 8, "the sentence above");
+
+/* Without a descriptor for it, who knocks would wake this program for ever. */
+static void
+userns_ready(struct event_source *source, uint32_t events)
+{
+	for (int i = 0; i < ACCEPTS_PER_WAKE; i++) {
+		int fd = accept4(
+		    source->fd, NULL, NULL, SOCK_CLOEXEC | SOCK_NONBLOCK);
+
+		if (fd >= 0) {
+			judge_client(&broker, fd);
+			continue;
+		}
+		if (errno != EMFILE && errno != ENFILE && errno != ENOMEM &&
+		    errno != ENOBUFS)
+			return;
+		log_warn(-errno, "ctl");
+		event_source_set_events(source, 0);
+		rest_until_ms = now_ms() + REST_MS;
+		return;
+	}
+}
+
+void
+ctl_serve(struct broker *m)
+{
+	const struct listener *l = m->conf->control.listener;
+	int fd;
+
+	event_source_remove(&userns);
+	if (l == NULL)
+		return;
+	fd = fcntl(l->fd, F_DUPFD_CLOEXEC, CONTROL_FD + 1);
+	if (fd < 0 ||
+	    event_source_add(&userns, fd, EPOLLIN, userns_ready) < 0) {
+		log_error(-errno, "ctl");
+		if (fd >= 0)
+			close(fd);
+		return;
+	}
+	log_debug("`execd ctl` asks at %s", l->address);
+}
+
+static int64_t
+sooner(int64_t a, int64_t b)
+{
+	return a < 0 || (b >= 0 && b < a) ? b : a;
+}
+
+int64_t
+ctl_expire(struct broker *m, int64_t now)
+{
+	struct ctl_client *c, *next;
+	int64_t deadline = -1;
+
+	if (rest_until_ms > 0 && now >= rest_until_ms) {
+		rest_until_ms = 0;
+		if (userns.fd >= 0)
+			event_source_set_events(&userns, EPOLLIN);
+	} else if (rest_until_ms > 0) {
+		deadline = rest_until_ms;
+	}
+	for (c = TAILQ_FIRST(&clients); c != NULL; c = next) {
+		next = TAILQ_NEXT(c, link);
+		if (now >= c->deadline_ms || now >= c->end_ms)
+			client_free(c);
+		else
+			deadline =
+			    sooner(deadline, sooner(c->deadline_ms, c->end_ms));
+	}
+	return deadline;
+}

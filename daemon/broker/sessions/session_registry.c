@@ -1,0 +1,439 @@
+/* SPDX-License-Identifier: ISC */
+/*
+ * The session registry. What a runner says here is DETACHED and UNWATCHED;
+ * anything else ends it and its session.
+ */
+#include "session_registry.h"
+
+#include <errno.h>
+#include <signal.h>
+#include <stdio.h>
+#include <string.h>
+#include <sys/epoll.h>
+#include <sys/random.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include "broker_state.h"
+#include "conf.h"
+#include "dispose.h"
+#include "frontend_child.h"
+#include "log.h"
+#include "log_limit.h"
+#include "placeholder_files.h"
+#include "seqpacket.h"
+#include "session_audit.h"
+#include "session_limit.h"
+#include "session_spare.h"
+#include "spawn_client.h"
+#include "util.h"
+
+/* A runner that was told to end gets its own grace plus this. */
+#define KILL_MARGIN_MS 2000
+
+/* For the front-end to tell its clients; a runner may have to give one back. */
+#define LEAVING_MS 300
+
+void
+registry_init(struct registry *r)
+{
+	*r = (struct registry){ 0 };
+	TAILQ_INIT(&r->detached);
+	TAILQ_INIT(&r->leaving);
+	TAILQ_INIT(&r->terminating);
+	TAILQ_INIT(&r->limited);
+	TAILQ_INIT(&r->silent);
+}
+
+static bool
+match_id(const struct table_node *node, const void *key)
+{
+	return !strcmp(
+	    TABLE_OBJECT(node, const struct session, by_id)->id, key);
+}
+
+static bool
+match_pid(const struct table_node *node, const void *key)
+{
+	return TABLE_OBJECT(node, const struct session, by_pid)->runner.pid ==
+	       *(const pid_t *)key;
+}
+
+struct session *
+session_of_id(const struct registry *r, const char *id)
+{
+	struct table_node *node =
+	    table_find(&r->by_id, siphash_bytes(id, strlen(id)), match_id, id);
+
+	return node ? TABLE_OBJECT(node, struct session, by_id) : NULL;
+}
+
+static struct session *
+find_by_pid(const struct registry *r, pid_t pid)
+{
+	struct table_node *node =
+	    table_find(&r->by_pid, (uint64_t)pid, match_pid, &pid);
+
+	return node ? TABLE_OBJECT(node, struct session, by_pid) : NULL;
+}
+
+static void
+unlink_from_lists(struct registry *r, struct session *s)
+{
+	if (s->state == SESSION_STATE_DETACHED)
+		TAILQ_REMOVE(&r->detached, s, link);
+	else if (s->state == SESSION_STATE_LEAVING)
+		TAILQ_REMOVE(&r->leaving, s, link);
+	else if (s->state == SESSION_STATE_TERMINATING)
+		TAILQ_REMOVE(&r->terminating, s, link);
+}
+
+static int
+attach(struct session *s, uint32_t conn, const char *peer, int channel_fd)
+{
+	struct control_attach attach = { .generation =
+					     ++s->attachment.generation };
+	int err;
+
+	snprintf(attach.peer, sizeof(attach.peer), "%s", peer);
+	err = session_order(s, RUNNER_COMMAND_ATTACH, &attach, &channel_fd, 1);
+	if (err < 0)
+		return err;
+	s->attachment.conn = conn;
+	memcpy(s->attachment.peer, attach.peer, sizeof(s->attachment.peer));
+	s->attachment.close_asked = false;
+	s->attachment.empty = false;
+	s->attachment.end = CHANNEL_END_DETACHED;
+	s->state = SESSION_STATE_ATTACHED;
+	return 0;
+}
+
+/* Has it an id that a client may know? */
+static bool
+is_listed(const struct session *s)
+{
+	return s->state != SESSION_STATE_SPARE &&
+	       s->state != SESSION_STATE_UNKNOWN &&
+	       s->state != SESSION_STATE_FOREIGN;
+}
+
+static void
+destroy(struct registry *r, struct session *s)
+{
+	unlink_from_lists(r, s);
+	if (s->ends_ms > 0)
+		TAILQ_REMOVE(&r->limited, s, end_link);
+	session_forget_missing(r, s);
+	if (s->state == SESSION_STATE_UNKNOWN)
+		session_adopt_forget(r, s);
+	else if (is_listed(s))
+		table_remove(&r->by_id, &s->by_id);
+	if (s->runner.pid > 0)
+		table_remove(&r->by_pid, &s->by_pid);
+	dispose_channel(event_source_detach(&s->runner.control));
+	session_forget_watchers(s);
+	identity_unref(s->identity);
+	free(s->end_reason);
+	placeholder_file_put(s->runner.placeholders, s->runner.failed);
+	free(s);
+}
+
+void
+session_discard(struct registry *r, struct session *s)
+{
+	dispose_channel(event_source_detach(&s->runner.control));
+	/* Then the rest when it is reaped. */
+	if (s->runner.pid > 0)
+		spawn_kill(s->runner.pid);
+	else
+		destroy(r, s);
+}
+
+/* On record before it runs. */
+static int
+start(struct broker *m, struct session *s, const char *peer, char *reason)
+{
+	int err = session_audit(m, s, "session-opened", peer, NULL);
+
+	if (err < 0) {
+		snprintf(reason, 256, "the audit log cannot be written");
+		return err;
+	}
+	if (s->runner.pid > 0)
+		return 0; /* it waited */
+	err = session_start(m, s, reason);
+	if (err < 0)
+		session_audit(m, s, "session-ended", NULL, reason);
+	return err;
+}
+
+bool
+session_may_log(const struct session *s)
+{
+	return log_permits(LOG_SESSION, s->identity->name, "session");
+}
+
+enum session_result
+session_open(struct broker *m, struct identity *identity, uint32_t conn,
+    const char *peer, struct session **session, int channel_fd, char *reason)
+{
+	struct registry *r = m->sessions;
+	struct session *s;
+	int err;
+
+	if (!session_limit_room(m, identity, reason))
+		return SESSION_LIMIT;
+	s = session_spare_take(m, identity);
+	if (s == NULL)
+		s = session_new(identity);
+	if (start(m, s, peer, reason) < 0) {
+		if (log_permits(LOG_DECISION, identity->name, reason))
+			log_error(
+			    0, "no session for %s: %s", identity->name, reason);
+		session_discard(r, s);
+		return SESSION_FAILED;
+	}
+	s->opened_ms = now_ms();
+	session_limit_time(r, s, s->opened_ms);
+	table_insert(&r->by_id, &s->by_id, siphash_bytes(s->id, strlen(s->id)));
+	/* Not SPARE any more, whatever comes of it. */
+	s->state = SESSION_STATE_ATTACHED;
+	/* Before its client can know of it. */
+	if (session_may_log(s))
+		log_info("session %.*s: opened for %s, %s, runner %d",
+		    ID_LOG_CHARS, s->id, identity->name, peer,
+		    (int)s->runner.pid);
+	err = attach(s, conn, peer, channel_fd);
+	if (err < 0) {
+		snprintf(reason, 256, "session channel: %s", strerror(-err));
+		session_terminate(m, s);
+		return SESSION_FAILED;
+	}
+	session_spare_want(m, identity);
+	*session = s;
+	return SESSION_OK;
+}
+
+struct session *
+session_find(struct broker *m, const struct identity *identity, const char *id)
+{
+	struct session *s = session_of_id(m->sessions, id);
+
+	return s == NULL || !identity_is(s->identity, identity) ||
+		       s->runner.hung_up || s->state == SESSION_STATE_LEAVING ||
+		       s->state == SESSION_STATE_TERMINATING
+		   ? NULL
+		   : s;
+}
+
+enum session_result
+session_resume(struct broker *m, const struct identity *identity,
+    const char *id, uint32_t conn, const char *peer, struct session **session,
+    int channel_fd)
+{
+	struct session *s = session_find(m, identity, id);
+
+	if (s == NULL)
+		return SESSION_UNKNOWN;
+	if (s->state == SESSION_STATE_ATTACHED)
+		return SESSION_ATTACHED;
+	session_audit(m, s, "session-resumed", peer, NULL);
+	if (session_may_log(s))
+		log_info(
+		    "session %.*s: resumed, %s", ID_LOG_CHARS, s->id, peer);
+	unlink_from_lists(m->sessions, s);
+	if (attach(s, conn, peer, channel_fd) < 0) {
+		s->state = SESSION_STATE_ATTACHED;
+		session_terminate(m, s);
+		return SESSION_UNKNOWN;
+	}
+	*session = s;
+	return SESSION_OK;
+}
+
+bool
+session_detach(struct broker *m, struct session *s, bool channel_ended,
+    enum channel_end *end)
+{
+	session_take_reports(s);
+	/* A runner gives its reason before it hangs up. One that gave none is
+	 * dying: the kernel closes its descriptors in no order that counts. */
+	if (s->runner.hung_up ||
+	    (channel_ended &&
+		s->attachment.reported != s->attachment.generation)) {
+		s->attachment.close_asked = true;
+		session_note_missing(m->sessions, s);
+		return false;
+	}
+	*end = s->attachment.end;
+	if (s->state != SESSION_STATE_ATTACHED)
+		return true;
+	session_order(s, RUNNER_COMMAND_DETACH, NULL, NULL, 0);
+	s->state = SESSION_STATE_DETACHED;
+	s->detached_ms = now_ms();
+	TAILQ_INSERT_TAIL(&m->sessions->detached, s, link);
+	session_audit(m, s, "session-detached", NULL, NULL);
+	if (session_may_log(s))
+		log_info("session %.*s: detached", ID_LOG_CHARS, s->id);
+	session_limit_end_empty(m, s);
+	return true;
+}
+
+void
+session_end_reason(struct session *s, const char *reason)
+{
+	if (s->end_reason == NULL)
+		s->end_reason = xstrdup(reason);
+}
+
+void
+session_terminate(struct broker *m, struct session *s)
+{
+	if (s->state == SESSION_STATE_TERMINATING)
+		return;
+	unlink_from_lists(m->sessions, s);
+	s->state = SESSION_STATE_TERMINATING;
+	s->deadline_ms =
+	    now_ms() + m->conf->limits.kill_grace_ms + KILL_MARGIN_MS;
+	TAILQ_INSERT_TAIL(&m->sessions->terminating, s, link);
+	if (!s->runner.hung_up)
+		session_order(s, RUNNER_COMMAND_TERMINATE, NULL, NULL, 0);
+}
+
+void
+session_dismiss(struct broker *m, struct session *s)
+{
+	struct control_runner_exited end = { .conn = s->attachment.conn };
+	const struct watcher *w;
+
+	snprintf(end.reason, sizeof(end.reason), "%s",
+	    s->end_reason ? s->end_reason : "it is over");
+	if (s->state == SESSION_STATE_ATTACHED)
+		frontend_send(m->frontend, BROKER_EV_END, &end, -1);
+	TAILQ_FOREACH (w, &s->watchers.all, link) {
+		end.conn = w->conn;
+		frontend_send(m->frontend, BROKER_EV_END, &end, -1);
+	}
+	unlink_from_lists(m->sessions, s);
+	s->state = SESSION_STATE_LEAVING;
+	s->deadline_ms = now_ms() + LEAVING_MS;
+	TAILQ_INSERT_TAIL(&m->sessions->leaving, s, link);
+}
+
+static void
+terminate_visit(struct table_node *node, void *arg)
+{
+	session_terminate(arg, TABLE_OBJECT(node, struct session, by_id));
+}
+
+/* Those that this broker cannot tell. */
+static void
+kill_visit(struct table_node *node, void *arg)
+{
+	const struct session *s = TABLE_OBJECT(node, struct session, by_pid);
+
+	if (s->state == SESSION_STATE_UNKNOWN ||
+	    s->state == SESSION_STATE_FOREIGN)
+		spawn_kill(s->runner.pid);
+}
+
+void
+session_terminate_all(struct broker *m)
+{
+	table_each(&m->sessions->by_pid, kill_visit, m);
+	table_each(&m->sessions->by_id, terminate_visit, m);
+}
+
+/* A fault of its own: whoever made it commit that may try again. */
+static bool
+is_crash(int status)
+{
+	static const int faults[] = { SIGSEGV, SIGBUS, SIGILL, SIGFPE, SIGABRT,
+		SIGSYS, SIGTRAP };
+
+	for (size_t i = 0; WIFSIGNALED(status) && i < nitems(faults); i++)
+		if (WTERMSIG(status) == faults[i])
+			return true;
+	return false;
+}
+
+static void
+describe_status(int status, char reason[256])
+{
+	if (WIFSIGNALED(status))
+		snprintf(reason, 256, "runner killed by signal %d",
+		    WTERMSIG(status));
+	else
+		snprintf(reason, 256, "runner exited with status %d",
+		    WEXITSTATUS(status));
+}
+
+bool
+session_reap(struct broker *m, pid_t pid, int status)
+{
+	struct session *s = find_by_pid(m->sessions, pid);
+	char reason[256];
+
+	if (s == NULL)
+		return false;
+	if (s->state == SESSION_STATE_SPARE)
+		session_spare_reaped(m, s);
+	if (!is_listed(s)) {
+		destroy(m->sessions, s);
+		return true;
+	}
+	if (s->end_reason != NULL)
+		snprintf(reason, sizeof(reason), "%s", s->end_reason);
+	else
+		describe_status(status, reason);
+	if (s->state != SESSION_STATE_TERMINATING)
+		log_error(0, "session %.*s: %s; its processes are killed",
+		    ID_LOG_CHARS, s->id, reason);
+	else if (session_may_log(s))
+		log_info("session %.*s: ended", ID_LOG_CHARS, s->id);
+	session_audit_processes_ended(m, s);
+	session_audit(m, s, "session-ended", NULL, reason);
+	s->runner.crashed = is_crash(status);
+	m->on->session_ended(m, s, reason);
+	s->runner.failed = status != 0;
+	if (s->runner.placeholders != NULL && s->runner.failed)
+		spawn_cleanup(
+		    s->identity, placeholder_file_fd(s->runner.placeholders));
+	else if (s->runner.adopted && s->runner.failed)
+		placeholder_files_look(m);
+	destroy(m->sessions, s);
+	return true;
+}
+
+/* Of two deadlines, either of which may be -1: none. */
+static int64_t
+earlier(int64_t a, int64_t b)
+{
+	return a < 0 || (b >= 0 && b < a) ? b : a;
+}
+
+int64_t
+session_expire(struct broker *m, int64_t now)
+{
+	struct session *s;
+	int64_t next = earlier(session_limit_expire(m, now),
+	    session_missing_expire(m->sessions, now));
+
+	next = earlier(next, session_limit_detached(m, now));
+	next = earlier(next, session_adopt_expire(m, now));
+	while ((s = TAILQ_FIRST(&m->sessions->leaving)) != NULL &&
+	       s->deadline_ms <= now)
+		session_terminate(m, s);
+	if (s != NULL)
+		next = earlier(next, s->deadline_ms);
+	while ((s = TAILQ_FIRST(&m->sessions->terminating)) != NULL &&
+	       s->deadline_ms <= now) {
+		log_warn(0, "session %.*s: runner did not end in time, killed",
+		    ID_LOG_CHARS, s->id);
+		spawn_kill(s->runner.pid);
+		s->deadline_ms = now + KILL_MARGIN_MS;
+		TAILQ_REMOVE(&m->sessions->terminating, s, link);
+		TAILQ_INSERT_TAIL(&m->sessions->terminating, s, link);
+	}
+	return s == NULL ? next : earlier(next, s->deadline_ms);
+}
