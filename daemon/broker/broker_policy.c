@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: ISC */
 /*
- * What the serving broker may not call. This is a deny-list: the broker is
+ * What the serving broker may not do. The filter is a deny-list: the broker is
  * linked with libraries that may need other harmless calls tomorrow, and an
  * unknown one must not end it. A call that can only mean an attack kills.
  */
@@ -9,6 +9,7 @@
 #include <sys/socket.h>
 
 #include "filter_rows.h"
+#include "landlock.h"
 #include "util.h"
 
 #define KILL(name)   ALLOW(name) /* in a deny-list, a row without errno */
@@ -76,8 +77,24 @@ static const struct filter_rule rules[] = {
 	REFUSE(socket),
 };
 
+/* A process with Landlock's restrictions cannot look into one without them,
+ * also not into one of the same user that has just begun; nor signal it. */
+static int
+refuse_others(void)
+{
+	const struct landlock_attr attr = { .fs = LANDLOCK_EXECUTE,
+		.scopes = LANDLOCK_SCOPE_SIGNAL };
+	_cleanup_close_ int fd = landlock_create(&attr, landlock_abi());
+
+	return fd < 0 ? fd : landlock_restrict(fd, 0);
+}
+
 int
 broker_policy_load(void)
 {
-	return filter_load_denied(rules, nitems(rules));
+	int err = filter_load_denied(rules, nitems(rules));
+
+	if (err == 0)
+		err = refuse_others();
+	return err == -ENOSYS || err == -EOPNOTSUPP ? 0 : err;
 }

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: ISC */
 /*
- * System calls of the broker that serves. It has read its configuration and
+ * The confinement of the broker that serves. It has read its configuration and
  * opened what it needs, so it never executes a program, looks into another
  * process or connects to anything again. A broker that somebody has taken over
  * cannot start a second one, which root would take for a fresh one.
@@ -8,7 +8,8 @@
 #ifndef BROKER_POLICY_H
 #define BROKER_POLICY_H
 
-/* Loads the filter for the rest of this process's life. 0 or -errno. */
+/* For the rest of this process's life, and for its children. A kernel without
+ * Landlock gives the filter alone. 0 or -errno. */
 int broker_policy_load(void);
 
 #endif

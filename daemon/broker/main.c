@@ -19,6 +19,7 @@
 #include "activation.h"
 #include "broker_loop.h"
 #include "broker_options.h"
+#include "broker_policy.h"
 #include "broker_state.h"
 #include "conf.h"
 #include "config.h"
@@ -43,6 +44,16 @@
 #include "spawn_client.h"
 #include "tls_helpers.h"
 #include "util.h"
+
+#if EXECD_SANITIZED
+/* The leak checker attaches to its own process, which the filter forbids. */
+const char *__asan_default_options(void);
+const char *
+__asan_default_options(void)
+{
+	return "detect_leaks=0";
+}
+#endif
 
 static int
 find_frontend_user(const struct broker *m, struct control_seal *seal)
@@ -362,7 +373,13 @@ prepare(struct broker *m)
 		log_error(err, "epoll");
 		return EXIT_FAILED;
 	}
-	return spawn_watch() < 0 ? EXIT_FAILED : 0;
+	if (spawn_watch() < 0)
+		return EXIT_FAILED;
+	/* Before it hears a client, a runner or an operator. */
+	err = broker_policy_load();
+	if (err < 0)
+		log_error(err, "confining the broker");
+	return err < 0 ? EXIT_FAILED : 0;
 }
 
 /*

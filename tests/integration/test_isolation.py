@@ -9,7 +9,7 @@ import sys
 import time
 
 import pytest
-from conftest import BUILD, Server, is_alive, need_mode, poll
+from conftest import BUILD, Server, is_alive, kill, need_mode, poll
 
 
 def status(pid):
@@ -80,6 +80,20 @@ def test_runner_and_monitor(root, user):
     states = {line.split()[9]: line.split()[3] for line in tcp.splitlines()[1:]}
     mine = [states[m[1]] for m in (re.fullmatch(r"socket:\[(\d+)\]", s) for s in sockets) if m and m[1] in states]
     assert mine == ["0A"]       # one listening TCP socket
+
+
+def test_the_broker_that_serves_is_confined(mode, user, configured):
+    """Also the one after a reload, and the one after that died."""
+    text = f"[listener main]\naddress = ws://127.0.0.1:0\nallow-unauthenticated = x\n[identity x]\nuser = {user.pw_name}\n"
+    s = configured(text)
+    s.ready()
+    seen = set()
+    for renew in (lambda: None, lambda: s.reload(text + "[limits]\nmax-connections = 99\n", "adopted"), lambda: kill(s.broker)):
+        renew()
+        pid = poll(lambda: (b := s.broker) not in seen and status(b)["Seccomp"] == "2" and b, what="a filter")
+        seen.add(pid)
+        assert status(pid)["NoNewPrivs"] == "1"
+        assert all(int(status(pid)[k], 16) == 0 for k in ("CapInh", "CapPrm", "CapEff", "CapAmb"))
 
 
 def check_frontend(pid):

@@ -101,7 +101,7 @@ def test_commands_know_nothing_of_the_monitor_s_confinement(server, sessions, us
     """What setpriv takes away here, and systemd there, is the broker's loss alone."""
     s = server()
     broker = status(s.pid)
-    assert broker["NoNewPrivs"] == "1" and int(broker["CapEff"], 16) == 0
+    assert broker["NoNewPrivs"] == "1" and int(broker["CapEff"], 16) == 0 and broker["Seccomp"] == "2"
     c = s.connect(token="t").ready()
     out = c.run_sh("a", "id -u; id -G; grep -E '^(CapBnd|NoNewPrivs|Seccomp):' /proc/self/status; cat /proc/1/comm").stdout
     lines = out.splitlines()

@@ -1,14 +1,17 @@
 /* SPDX-License-Identifier: ISC */
 /*
  * broker_policy: what only an attack calls kills the process, what a library
- * may try is refused, and what the broker needs goes on.
+ * may try is refused, other processes are closed to it, and what the broker
+ * needs goes on.
  */
 #include <errno.h>
+#include <fcntl.h>
 #include <setjmp.h>
 #include <signal.h>
 #include <stdarg.h>
 #include <stddef.h>
 #include <stdint.h>
+#include <stdio.h>
 #include <sys/mman.h>
 #include <sys/ptrace.h>
 #include <sys/socket.h>
@@ -20,6 +23,7 @@
 
 #include "broker_policy.h"
 #include "config.h"
+#include "landlock.h"
 #include "util.h"
 
 /* Wait status of a child that loads the filter, then acts. */
@@ -143,6 +147,34 @@ work(void)
 	return child > 0 && waitpid(child, NULL, 0) == child ? 0 : 2;
 }
 
+static long
+look_into_the_parent(void)
+{
+	char path[64];
+
+	snprintf(path, sizeof(path), "/proc/%d/mem", (int)getppid());
+	return open(path, O_RDWR) == -1 && errno == EACCES ? 0 : 1;
+}
+
+static long
+signal_the_parent(void)
+{
+	return kill(getppid(), 0) == -1 && errno == EPERM ? 0 : 1;
+}
+
+/* Of the same user; so a fresh broker is closed to one that was taken over. */
+static void
+test_other_processes_are_closed(void **state)
+{
+	int abi = landlock_abi();
+
+	if (abi < 1)
+		skip();
+	assert_int_equal(run(look_into_the_parent), 0);
+	if (abi >= 6)
+		assert_int_equal(run(signal_the_parent), 0);
+}
+
 static void
 test_libraries_are_refused(void **state)
 {
@@ -162,6 +194,7 @@ main(void)
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(test_attacks_kill),
 		cmocka_unit_test(test_libraries_are_refused),
+		cmocka_unit_test(test_other_processes_are_closed),
 		cmocka_unit_test(test_work_goes_on),
 	};
 

@@ -19,6 +19,7 @@
 
 static struct sockaddr_un address;
 static socklen_t address_len;
+static int own = -1;	       /* the broker that serves can make no sockets */
 static int64_t alive_every_ms; /* 0: never */
 static int64_t alive_at_ms;
 
@@ -51,6 +52,7 @@ notify_init(void)
 	if (path[0] == '@')
 		address.sun_path[0] = '\0';
 	address_len = (socklen_t)(offsetof(struct sockaddr_un, sun_path) + len);
+	own = socket(AF_UNIX, SOCK_DGRAM | SOCK_CLOEXEC, 0);
 	unsetenv("NOTIFY_SOCKET");
 	take_watchdog();
 }
@@ -75,7 +77,6 @@ notify_alive(int64_t now, bool well)
 void
 notify(const char *fmt, ...)
 {
-	_cleanup_close_ int fd = -1;
 	char text[256];
 	va_list ap;
 
@@ -84,9 +85,7 @@ notify(const char *fmt, ...)
 	va_start(ap, fmt);
 	vsnprintf(text, sizeof(text), fmt, ap);
 	va_end(ap);
-	fd = socket(AF_UNIX, SOCK_DGRAM | SOCK_CLOEXEC, 0);
-	if (fd < 0 ||
-	    sendto(fd, text, strlen(text), MSG_NOSIGNAL | MSG_DONTWAIT,
+	if (sendto(own, text, strlen(text), MSG_NOSIGNAL | MSG_DONTWAIT,
 		(const struct sockaddr *)&address, address_len) < 0)
 		log_warn(-errno, "telling systemd %s", text);
 }

@@ -52,6 +52,7 @@ struct token_rules {
 struct control_rules {
 	char *socket; /* a path, or "none"; NULL: the default, ctl_path.h */
 	char *group;  /* its members may; NULL: only root and ourselves */
+	gid_t gid;    /* of it */
 	struct listener *listener; /* as opened, owned; or NULL */
 };
 

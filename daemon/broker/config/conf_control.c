@@ -66,11 +66,13 @@ object(const struct conf *c, size_t i)
 static int
 check(struct conf *c, void *o, char *why)
 {
-	const struct control_rules *r = o;
+	struct control_rules *r = o;
+	const struct group *gr = r->group != NULL ? getgrnam(r->group) : NULL;
 
-	if (r->group != NULL && getgrnam(r->group) == NULL)
+	if (r->group != NULL && gr == NULL)
 		return conf_refuse(
 		    why, "ctl-group: there is no group `%.100s`", r->group);
+	r->gid = gr != NULL ? gr->gr_gid : 0;
 	if (r->group == NULL || r->socket == NULL ||
 	    strcmp(r->socket, "none") != 0)
 		return 0;

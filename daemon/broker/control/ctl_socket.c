@@ -8,7 +8,6 @@
 
 #include <errno.h>
 #include <fcntl.h>
-#include <grp.h>
 #include <stdio.h>
 #include <string.h>
 #include <sys/epoll.h>
@@ -159,15 +158,11 @@ is_of_a_session(pid_t pid)
 static bool
 may_ask(const struct conf *c, int fd, const struct ucred *who)
 {
-	const struct group *gr = NULL;
-
 	if (who->uid == 0)
 		return true;
 	if (!spawn_is_root() && who->uid == geteuid())
 		return !is_of_a_session(who->pid);
-	if (c->control.group != NULL)
-		gr = getgrnam(c->control.group);
-	return gr != NULL && is_member(fd, who, gr->gr_gid);
+	return c->control.group != NULL && is_member(fd, who, c->control.gid);
 }
 
 static void
