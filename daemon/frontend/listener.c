@@ -33,10 +33,7 @@
 
 static struct listener {
 	struct event event;
-	uint32_t id;
-	enum listener_kind kind;
-	bool operate;
-	bool hand_over;
+	struct listener_traits traits;
 	SSL_CTX *tls; /* NULL: no TLS */
 	int fd;
 } listeners[CONTROL_LISTENERS_MAX];
@@ -84,7 +81,7 @@ static void
 welcome(const struct listener *l, int fd, const struct sockaddr_storage *a)
 {
 	struct visitor v = {
-		.listener = l->id, .fd = fd, .tls = l->tls != NULL
+		.listener = l->traits.id, .fd = fd, .tls = l->tls != NULL
 	};
 
 	format_peer(a, v.peer);
@@ -95,7 +92,7 @@ static struct listener *
 find(uint32_t id)
 {
 	for (size_t i = 0; i < count; i++)
-		if (listeners[i].id == id)
+		if (listeners[i].traits.id == id)
 			return &listeners[i];
 	return NULL;
 }
@@ -111,18 +108,12 @@ begin(const struct visitor *v, bool slot)
 		return false;
 	/* Every message is sent as a whole, so Nagle's algorithm only delays it
 	 * (quirk Q16). */
-	if (l->kind == LISTENER_WS)
+	if (l->traits.kind == LISTENER_WS)
 		setsockopt(v->fd, IPPROTO_TCP, TCP_NODELAY, &on, sizeof(on));
-	c = connection_new(l->id, v->fd, v->fd, v->peer);
+	c = connection_new(&l->traits, v->fd, v->fd,
+	    l->tls != NULL ? tls_new(l->tls, v->fd) : NULL, v->peer);
 	c->source = v->source;
 	c->has_slot = slot;
-	c->unix_peer = l->kind == LISTENER_UNIX;
-	c->operate = l->operate;
-	c->hand_over = l->hand_over;
-	if (l->tls != NULL) {
-		c->tls = tls_new(l->tls, v->fd);
-		c->state = CONN_TLS;
-	}
 	connection_timer(c, config.pre_auth_deadline_ms);
 	connection_read_client(c, true);
 	return true;
@@ -157,14 +148,14 @@ add(const struct control_listener *order, int fd, SSL_CTX *tls)
 
 	if (reserve_fd < 0)
 		reserve_fd = fcntl(STDERR_FILENO, F_DUPFD_CLOEXEC, 4);
-	l->id = order->id;
-	l->kind = order->kind;
-	l->operate = order->operate;
-	l->hand_over = order->hand_over;
+	l->traits = (struct listener_traits){ .id = order->id,
+		.kind = order->kind,
+		.operate = order->operate,
+		.hand_over = order->hand_over };
 	l->tls = tls;
 	l->fd = fd;
 	set_nonblock(fd);
-	if (l->kind == LISTENER_UNIX)
+	if (l->traits.kind == LISTENER_UNIX)
 		/* closing a client's descriptor could block us */
 		rights_refuse(fd);
 	event_assign(&l->event, base, fd, EV_READ | EV_PERSIST, accept_cb, l);
@@ -223,14 +214,14 @@ listener_take_stdio(const struct offer *o)
 {
 	for (uint32_t i = 0; i < o->have; i++) {
 		const int *fds = o->listeners[i].fds;
-		struct connection *c;
+		const struct listener_traits stdio = {
+			.id = o->listeners[i].listener.id,
+			.kind = LISTENER_STDIO,
+		};
 
-		if (o->listeners[i].listener.kind != LISTENER_STDIO)
-			continue;
-		c = connection_new(
-		    o->listeners[i].listener.id, fds[0], fds[1], "stdio");
-		c->stdio = true;
-		handshake_stdio(c);
+		if (o->listeners[i].listener.kind == LISTENER_STDIO)
+			handshake_stdio(connection_new(
+			    &stdio, fds[0], fds[1], NULL, "stdio"));
 	}
 }
 

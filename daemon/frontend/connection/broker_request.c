@@ -175,7 +175,7 @@ broker_authenticate(const struct connection *c, enum credential_kind kind,
 {
 	struct control_authenticate a = {
 		.conn = c->number,
-		.listener = c->listener,
+		.listener = c->listener.id,
 		.kind = kind,
 	};
 	const struct control_cert_verdict *cert_verdict =
@@ -189,7 +189,7 @@ broker_authenticate(const struct connection *c, enum credential_kind kind,
 	if (cert_verdict != NULL)
 		a.cert_verdict = *cert_verdict;
 	err = request_with(BROKER_REQ_AUTHENTICATE, &a, c->number,
-	    c->unix_peer ? c->in_fd : -1);
+	    c->listener.kind == LISTENER_UNIX ? c->in_fd : -1);
 	explicit_bzero(&a, sizeof(a));
 	return err;
 }
@@ -197,7 +197,7 @@ broker_authenticate(const struct connection *c, enum credential_kind kind,
 void
 broker_refused(const struct connection *c, const char *why)
 {
-	struct control_refused r = { .listener = c->listener };
+	struct control_refused r = { .listener = c->listener.id };
 
 	memcpy(r.peer, c->peer, sizeof(r.peer));
 	snprintf(r.reason, sizeof(r.reason), "%s", why);
@@ -220,18 +220,17 @@ broker_ask_session(const struct connection *c, int channel_fd)
 
 	memcpy(o.grant, c->grant, sizeof(o.grant));
 	memcpy(r.grant, c->grant, sizeof(r.grant));
-	memcpy(r.session_id, c->wanted, sizeof(r.session_id));
-	if (!c->resuming)
+	memcpy(r.session_id, c->start.wanted, sizeof(r.session_id));
+	if (c->start.request == BROKER_REQ_OPEN)
 		return request_with(BROKER_REQ_OPEN, &o, c->number, channel_fd);
-	return request_with(c->watching ? BROKER_REQ_WATCH : BROKER_REQ_RESUME,
-	    &r, c->number, channel_fd);
+	return request_with(c->start.request, &r, c->number, channel_fd);
 }
 
 void
 broker_close(const struct connection *c)
 {
 	struct control_close close = { .conn = c->number,
-		.channel_ended = c->channel_ended };
+		.channel_ended = c->channel.fault == CHANNEL_ENDED };
 
 	request(BROKER_REQ_CLOSE, &close);
 }

@@ -23,8 +23,8 @@ void broker_helper_hangs(enum tls_helper who);
 int broker_authenticate(const struct connection *c, enum credential_kind kind,
     struct slice credential);
 
-/* Asks for a new session, or for session c->wanted, to attach to it or to watch
- * it. channel_fd is the runner's end of the session channel and stays the
+/* Asks for a new session, or for session c->start.wanted, to attach to it or to
+ * watch it. channel_fd is the runner's end of the session channel and stays the
  * caller's. Returns 0 or -errno. */
 int broker_ask_session(const struct connection *c, int channel_fd);
 void broker_close(const struct connection *c);

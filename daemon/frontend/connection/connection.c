@@ -44,7 +44,7 @@ in_cb(evutil_socket_t fd, short what, void *arg)
 {
 	struct connection *c = arg;
 
-	if (!c->reading) {
+	if (c->input != INPUT_READING) {
 		event_del(&c->in_event);
 		return;
 	}
@@ -52,7 +52,7 @@ in_cb(evutil_socket_t fd, short what, void *arg)
 		handshake_tls(c);
 	else
 		relay_read_client(c);
-	if (c->reading && c->in_fd >= 0 && has_more(c))
+	if (c->input == INPUT_READING && c->in_fd >= 0 && has_more(c))
 		event_active(&c->in_event, EV_READ, 0);
 }
 
@@ -66,7 +66,7 @@ out_cb(evutil_socket_t fd, short what, void *arg)
 		return;
 	}
 	relay_write_client(c);
-	if (c->read_wants_write && c->reading && c->in_fd >= 0)
+	if (c->read_wants_write && c->input == INPUT_READING && c->in_fd >= 0)
 		relay_read_client(c);
 	if (c->state == CONN_CLOSING && pending_bytes(&c->downlink) == 0)
 		connection_finish(c);
@@ -81,19 +81,22 @@ watch_client(struct connection *c)
 }
 
 struct connection *
-connection_new(uint32_t listener, int in_fd, int out_fd, const char *peer)
+connection_new(const struct listener_traits *listener, int in_fd, int out_fd,
+    SSL *tls, const char *peer)
 {
 	struct connection *c = xcalloc(1, sizeof(*c));
 
 	c->number = ++last_number;
-	c->state = CONN_HTTP;
-	c->listener = listener;
+	c->state = tls != NULL ? CONN_TLS : CONN_HTTP;
+	c->listener = *listener;
 	c->in_fd = in_fd;
 	c->out_fd = out_fd;
-	c->channel_fd = -1;
+	c->tls = tls;
+	c->channel.fd = -1;
 	snprintf(c->peer, sizeof(c->peer), "%s", peer);
-	buf_init(&c->head, HTTP_HEAD_MAX + SCRATCH_BYTES);
-	buf_init(&c->uplink.buf, config.max_message_bytes + SCRATCH_BYTES * 2);
+	buf_init(&c->kept, HTTP_HEAD_MAX + SCRATCH_BYTES);
+	buf_init(&c->channel.uplink.buf,
+	    config.max_message_bytes + SCRATCH_BYTES * 2);
 	buf_init(&c->downlink.buf, SIZE_MAX);
 	websocket_parser_init(
 	    &c->parser, config.max_frame_bytes, config.max_message_bytes);
@@ -147,28 +150,30 @@ connection_await_client(struct connection *c)
 {
 	if (event_add(&c->out_event, NULL) == 0)
 		return;
-	if (c->stdio) {
+	if (connection_is_stdio(c)) {
 		event_active(&c->out_event, EV_WRITE, 0);
 		return;
 	}
-	c->reading = true;
+	c->input = INPUT_READING;
 	connection_hear_end(c->in_fd, &c->in_event);
 }
 
 void
 connection_read_client(struct connection *c, bool on)
 {
-	if (c->reading == on || c->in_fd < 0)
+	enum input_state wanted = on ? INPUT_READING : INPUT_PAUSED;
+
+	if (c->input == wanted || c->input == INPUT_ENDED || c->in_fd < 0)
 		return;
-	c->reading = on;
+	c->input = wanted;
 	/* The event is removed only when input comes (in_cb()), which is
 	 * rare. */
 	if (!on)
 		return;
 	if (c->in_always || event_add(&c->in_event, NULL) < 0) {
 		/* A file is always ready, and epoll cannot watch it. */
-		c->in_always = c->stdio;
-		if (c->stdio)
+		c->in_always = connection_is_stdio(c);
+		if (connection_is_stdio(c))
 			event_active(&c->in_event, EV_READ, 0);
 		else
 			connection_hear_end(c->in_fd, &c->in_event);
@@ -207,17 +212,17 @@ connection_penalise(struct connection *c, enum offence offence)
 void
 connection_release(struct connection *c)
 {
-	if (c->dead || c->in_fd >= 0 || c->channel_fd >= 0 || c->awaiting)
+	if (c->state == CONN_DEAD || c->in_fd >= 0 || c->channel.fd >= 0 ||
+	    c->grant_state == GRANT_ASKED)
 		return;
-	if (c->granted && !c->close_sent)
-		broker_close(c);
-	if (c->stdio)
+	connection_return_grant(c);
+	if (connection_is_stdio(c))
 		broker_done();
 	event_del(&c->timer);
 	source_leave(c->source, now_ms());
 	c->source = NULL;
 	table_remove(&connections, &c->node);
-	c->dead = true;
+	connection_to_dead(c);
 	c->next_dead = dead;
 	dead = c;
 }
@@ -229,12 +234,10 @@ connection_reap(void)
 
 	while ((c = dead) != NULL) {
 		dead = c->next_dead;
-		rpc_id_clear(&c->initialize_id);
-		free(c->reclaim);
-		buf_clear(&c->initialize);
-		buf_clear(&c->head);
+		handoff_free(c->handoff);
+		buf_clear(&c->kept);
 		collect_drop(&c->message);
-		buf_clear(&c->uplink.buf);
+		buf_clear(&c->channel.uplink.buf);
 		buf_clear(&c->downlink.buf);
 		explicit_bzero(c, sizeof(*c));
 		free(c);
@@ -288,8 +291,9 @@ connection_return_all(void)
 static bool
 is_silent(const struct connection *c)
 {
-	return config.pong_deadline_ms > 0 && c->pinged_ms > 0 && c->reading &&
-	       now_ms() - c->pinged_ms >= config.pong_deadline_ms;
+	return config.pong_deadline_ms > 0 && c->attached.pinged_ms > 0 &&
+	       c->input == INPUT_READING &&
+	       now_ms() - c->attached.pinged_ms >= config.pong_deadline_ms;
 }
 
 static void
@@ -297,7 +301,7 @@ timer_cb(evutil_socket_t fd, short what, void *arg)
 {
 	struct connection *c = arg;
 
-	if (!c->returned && (c->reclaim != NULL || c->hung_up)) {
+	if (c->state < CONN_LEAVING && handoff_waits(c)) {
 		handoff_timeout(c);
 		return;
 	}
@@ -320,8 +324,8 @@ timer_cb(evutil_socket_t fd, short what, void *arg)
 	case CONN_LEAVING:
 		break;
 	case CONN_GONE:
-		buf_clear(&c->uplink.buf);
-		c->uplink.at = 0;
+		buf_clear(&c->channel.uplink.buf);
+		c->channel.uplink.at = 0;
 		connection_client_gone(c);
 		break;
 	default:
@@ -362,7 +366,7 @@ connection_send(struct connection *c, const void *text, size_t len)
 	struct iovec iov[2] = { { (void *)(uintptr_t)text, len },
 		{ (void *)(uintptr_t) "\n", 1 } };
 
-	if (!c->stdio) {
+	if (!connection_is_stdio(c)) {
 		iov[1] = iov[0];
 		iov[0] = (struct iovec){ header,
 			websocket_put_header(header, WEBSOCKET_TEXT, len) };

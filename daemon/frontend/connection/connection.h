@@ -40,76 +40,166 @@ enum connection_state {
 	CONN_LEAVING, /* session ended; waiting for the reason */
 	CONN_CLOSING, /* closing; the client gets the rest */
 	CONN_GONE,    /* no client; the session still gets the rest */
+	CONN_DEAD,    /* freed at the end of this turn */
 };
 
+/* The broker's grant. It outlives the client, because the broker must be told
+ * that the connection is over. */
+enum grant_state {
+	GRANT_NONE,	/* not asked for, or refused */
+	GRANT_ASKED,	/* the broker owes a verdict */
+	GRANT_HELD,	/* BROKER_REQ_CLOSE is owed */
+	GRANT_RETURNED, /* BROKER_REQ_CLOSE was sent */
+};
+
+enum session_channel_fault {
+	CHANNEL_WORKS,
+	CHANNEL_FAILED, /* our own error, not the runner's */
+	CHANNEL_ENDED,	/* the runner closed it */
+};
+
+/* The session channel, with both of its directions. */
+struct session_channel {
+	int fd; /* -1: none */
+	bool reading;
+	enum session_channel_fault fault;
+	struct event in_event, out_event;
+	struct pending uplink; /* to the runner */
+	/* The runner's current frame */
+	uint8_t header[FRAME_HEADER_BYTES];
+	uint8_t header_len;
+	uint32_t frame_left; /* bytes left of it */
+};
+
+/* ATTACHING, STARTING: what the client asked for in its initialize. */
+struct start {
+	enum control_type request; /* BROKER_REQ_OPEN, _RESUME or _WATCH */
+	char wanted[CONTROL_SESSION_ID_MAX]; /* session to resume or watch */
+	int64_t asked_ms;		     /* when initialize was read */
+	struct rpc_id id;
+	struct buf initialize; /* the text of that message */
+	/* After a handoff: how many bytes after initialize are in `initialize`
+	 * too. */
+	size_t behind;
+};
+
+/* ATTACHED: how the client's current message is relayed. */
+enum message_relay {
+	MESSAGE_WHOLE,
+	MESSAGE_IN_PIECES,  /* no piece has been sent yet */
+	MESSAGE_PIECE_SENT, /* at least one has */
+};
+
+enum input_state {
+	INPUT_PAUSED,
+	INPUT_READING,
+	INPUT_ENDED, /* stdio: its end was read */
+};
+
+/* What a connection has from its listener, which may be closed meanwhile. */
+struct listener_traits {
+	uint32_t id; /* control_listener.id */
+	enum listener_kind kind;
+	bool operate;	/* the operator's */
+	bool hand_over; /* permits handing over */
+};
+
+/*
+ * Four things change independently of each other, so each has its own state:
+ * the connection itself, with the data of its current state in a union; the
+ * grant; the session channel; and, after a handoff, who holds the client
+ * (handoff.c). Only connection_state.c changes `state` and begins and ends the
+ * data in the union.
+ */
 struct connection {
 	struct table_node node; /* connections, by number */
 	uint32_t number;
-	uint32_t listener; /* control_listener.id */
-	enum connection_state state;
-	SSL *tls;	       /* NULL: no TLS */
+	struct listener_traits listener;
+	char peer[CONTROL_PEER_MAX];
 	struct source *source; /* NULL: exempt, or no IP address */
 	bool has_slot;	       /* holds one of the slots (admission.h) */
-	bool stdio;	       /* lines on stdio instead of frames */
-	bool operate;	       /* came through the operator's listener */
-	bool resuming;	       /* STARTING: resume, or watch */
-	bool watching;	       /* STARTING: only watch */
-	bool hand_over;	       /* the listener permits handing over */
-	bool handed_off;       /* its runner has the client (handoff.h) */
-	bool returned;	       /* the runner has let go of the client */
-	bool hung_up;	       /* the client hung up while the runner had it */
-	int unread;	/* hung_up: unread bytes at the last look, or -1 */
-	bool unix_peer; /* the broker asks the kernel for the user */
-	bool read_wants_write; /* TLS must write before it can read */
-	bool granted;	       /* the broker granted it; CLOSE is owed */
-	bool close_sent;       /* BROKER_REQ_CLOSE was sent, once */
-	bool in_always;	       /* a file, which epoll cannot watch */
-	bool input_ended;      /* stdio: input has ended */
-	bool reading, channel_reading;
-	bool want_pong;	     /* a pong is due, between two frames */
-	bool shut;	     /* nothing more will be written */
-	bool awaiting;	     /* the broker still owes a verdict */
-	bool channel_ended;  /* the runner closed the channel */
-	bool channel_failed; /* our own error, not the runner's */
-	bool dead;	     /* freed at the end of this turn */
-	bool collecting;     /* a message is collected in `message` */
-	bool in_pieces;	     /* the current message is relayed in pieces */
-	bool pieces;	     /* and some pieces have been sent */
-	uint8_t pong_len;
-	int in_fd, out_fd; /* equal for a socket; -1: closed */
-	int channel_fd;	   /* -1: no channel */
-	struct event in_event, out_event, channel_in, channel_out;
+
+	enum connection_state state;
+	union {
+		struct {
+			bool head_only; /* the request was HEAD */
+		} operating;
+		struct {
+			struct buf upgrade; /* the reply, if it is granted */
+		} authenticating;
+		struct start start; /* ATTACHING, STARTING */
+		struct {
+			/* Time of the oldest unanswered ping, or 0. */
+			int64_t pinged_ms;
+			enum message_relay message;
+		} attached;
+		struct {
+			/* The initialize that has no answer yet, if any. */
+			struct rpc_id unanswered;
+		} leaving;
+		struct {
+			bool shut; /* nothing more will be written */
+		} closing;
+	};
 	struct event timer; /* its meaning depends on the state */
+
+	enum grant_state grant_state;
 	uint8_t grant[CONTROL_GRANT_BYTES];
-	char peer[CONTROL_PEER_MAX];
-	/* ATTACHING: session to resume or watch */
-	char wanted[CONTROL_SESSION_ID_MAX];
-	int64_t asked_ms;  /* STARTING: when initialize was read */
-	bool head_only;	   /* OPERATING: the request was HEAD */
-	int64_t pinged_ms; /* time of the oldest unanswered ping, or 0 */
+
+	struct session_channel channel;
+	struct handoff *handoff; /* owned; NULL: the client is here */
+
+	/* The client's side. These outlive the states in which they are filled:
+	 * a reply may still be pending when its state is over. */
+	int in_fd, out_fd; /* equal for a socket; -1: closed */
+	SSL *tls;	   /* NULL: no TLS */
+	struct event in_event, out_event;
+	enum input_state input;
+	bool in_always;	       /* a file, which epoll cannot watch */
+	bool read_wants_write; /* TLS must write before it can read */
+	struct buf kept;       /* bytes that were read and not handled yet */
 	struct websocket_parser parser;
-	struct reclaim *reclaim; /* owned; handed_off: close when reclaimed */
-	struct rpc_id initialize_id; /* ATTACHING, STARTING */
-	struct buf initialize;	     /* same states: the text of that message */
-	/* handed_off: how many bytes after initialize are in `initialize`
-	 * too */
-	size_t behind;
-	/* HTTP head, then bytes kept for later; handed_off: reports */
-	struct buf head;
-	struct buf message;	 /* the message that is being collected */
-	struct pending uplink;	 /* to the runner */
+	struct buf message; /* the part that came of a message or line */
+	struct {
+		bool due; /* to be sent between two frames */
+		uint8_t len;
+		uint8_t payload[WEBSOCKET_CONTROL_MAX];
+	} pong;
 	struct pending downlink; /* to the client */
-	uint8_t frame_header[FRAME_HEADER_BYTES];
-	uint8_t frame_header_len;
-	uint32_t frame_left; /* bytes left of the runner's current frame */
-	uint8_t pong[WEBSOCKET_CONTROL_MAX];
+
 	struct connection *next_dead;
 };
 
-/* Makes a connection and takes the descriptors over. TLS, if any, must be set
- * before it reads. */
-struct connection *connection_new(
-    uint32_t listener, int in_fd, int out_fd, const char *peer);
+static inline bool
+connection_is_stdio(const struct connection *c)
+{
+	return c->listener.kind == LISTENER_STDIO;
+}
+
+/* Transitions (connection_state.c). Each ends the data of the old state and
+ * begins the data of the new one. */
+void connection_to_http(struct connection *c);
+void connection_to_operating(struct connection *c, bool head_only);
+/* `upgrade` is taken over. */
+void connection_to_authenticating(struct connection *c, struct buf *upgrade);
+/* Returns the reply to the upgrade, which is the caller's. */
+struct buf connection_to_open(struct connection *c);
+/* `start` is taken over. */
+void connection_to_attaching(struct connection *c, struct start *start);
+void connection_to_starting(struct connection *c);
+/* No session was started. Returns what was asked for, which is the caller's. */
+struct start connection_back_to_open(struct connection *c);
+void connection_to_attached(struct connection *c);
+void connection_to_leaving(struct connection *c);
+void connection_to_closing(struct connection *c);
+void connection_to_gone(struct connection *c);
+void connection_to_dead(struct connection *c);
+
+void start_clear(struct start *start);
+
+/* Makes a connection and takes the descriptors over, and `tls`, if any. */
+struct connection *connection_new(const struct listener_traits *listener,
+    int in_fd, int out_fd, SSL *tls, const char *peer);
 struct connection *connection_find(uint32_t number);
 unsigned connection_count(void);
 
@@ -188,6 +278,9 @@ void connection_unattach(struct connection *c);
 
 /* Closes the channel, if there is one. */
 void connection_drop_channel(struct connection *c);
+
+/* Tells the broker that the connection is over, if it holds a grant. */
+void connection_return_grant(struct connection *c);
 
 /* Shuts a socket down that the kernel does not watch, and reports its end as an
  * event. Otherwise its peer would wait for ever. */

@@ -20,7 +20,7 @@ channel_in_cb(evutil_socket_t fd, short what, void *arg)
 {
 	struct connection *c = arg;
 
-	if (c->handed_off)
+	if (c->handoff != NULL)
 		handoff_read(c);
 	else
 		relay_read_runner(c);
@@ -38,26 +38,26 @@ static void
 lose_channel(struct connection *c, int err)
 {
 	log_error(err, "connection %u: session channel", c->number);
-	c->channel_failed = true;
-	connection_hear_end(c->channel_fd, &c->channel_in);
+	c->channel.fault = CHANNEL_FAILED;
+	connection_hear_end(c->channel.fd, &c->channel.in_event);
 }
 
 void
 connection_read_runner(struct connection *c, bool on)
 {
-	if (c->channel_reading == on || c->channel_fd < 0)
+	if (c->channel.reading == on || c->channel.fd < 0)
 		return;
-	c->channel_reading = on;
+	c->channel.reading = on;
 	if (!on)
-		event_del(&c->channel_in);
-	else if (event_add(&c->channel_in, NULL) < 0)
+		event_del(&c->channel.in_event);
+	else if (event_add(&c->channel.in_event, NULL) < 0)
 		lose_channel(c, -errno);
 }
 
 void
 connection_await_runner(struct connection *c)
 {
-	if (event_add(&c->channel_out, NULL) < 0)
+	if (event_add(&c->channel.out_event, NULL) < 0)
 		lose_channel(c, -errno);
 }
 
@@ -69,12 +69,12 @@ connection_attach(struct connection *c)
 	if (socketpair(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0,
 		pair) < 0)
 		return -errno;
-	c->channel_fd = pair[0];
-	rights_refuse(c->channel_fd);
-	event_assign(&c->channel_in, base, c->channel_fd, EV_READ | EV_PERSIST,
-	    channel_in_cb, c);
-	event_assign(
-	    &c->channel_out, base, c->channel_fd, EV_WRITE, channel_out_cb, c);
+	c->channel.fd = pair[0];
+	rights_refuse(c->channel.fd);
+	event_assign(&c->channel.in_event, base, c->channel.fd,
+	    EV_READ | EV_PERSIST, channel_in_cb, c);
+	event_assign(&c->channel.out_event, base, c->channel.fd, EV_WRITE,
+	    channel_out_cb, c);
 	connection_read_runner(c, true);
 	return pair[1];
 }
@@ -82,19 +82,20 @@ connection_attach(struct connection *c)
 void
 connection_drop_channel(struct connection *c)
 {
-	if (c->channel_fd < 0)
+	if (c->channel.fd < 0)
 		return;
-	event_del(&c->channel_in);
-	event_del(&c->channel_out);
-	close(c->channel_fd);
-	c->channel_fd = -1;
+	event_del(&c->channel.in_event);
+	event_del(&c->channel.out_event);
+	close(c->channel.fd);
+	c->channel.fd = -1;
+	c->channel.reading = false;
 }
 
 void
 connection_unattach(struct connection *c)
 {
 	connection_drop_channel(c);
-	c->channel_reading = c->channel_failed = false;
-	buf_clear(&c->uplink.buf);
-	c->uplink.at = 0;
+	c->channel.fault = CHANNEL_WORKS;
+	buf_clear(&c->channel.uplink.buf);
+	c->channel.uplink.at = 0;
 }

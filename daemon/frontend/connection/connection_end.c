@@ -39,7 +39,7 @@ close_client(struct connection *c)
 	tls_free(c->tls);
 	c->tls = NULL;
 	/* The runner may still have the socket open. */
-	if (c->handed_off) {
+	if (c->handoff != NULL) {
 		hangup_forget(c);
 		shutdown(c->in_fd, SHUT_RDWR);
 	}
@@ -51,21 +51,27 @@ close_client(struct connection *c)
 	c->downlink.at = 0;
 }
 
+void
+connection_return_grant(struct connection *c)
+{
+	if (c->grant_state != GRANT_HELD)
+		return;
+	c->grant_state = GRANT_RETURNED;
+	broker_close(c);
+}
+
 static void
 close_channel(struct connection *c)
 {
 	connection_drop_channel(c);
-	if (c->granted && !c->close_sent && !c->awaiting) {
-		c->close_sent = true;
-		broker_close(c);
-	}
+	connection_return_grant(c);
 }
 
 /* The session gets everything that the client had sent, and then the end. */
 static void
 leave_session(struct connection *c)
 {
-	if (c->channel_fd < 0 || pending_bytes(&c->uplink) == 0)
+	if (c->channel.fd < 0 || pending_bytes(&c->channel.uplink) == 0)
 		close_channel(c);
 	else
 		connection_read_runner(c, true); /* its output is discarded */
@@ -75,7 +81,7 @@ void
 connection_client_gone(struct connection *c)
 {
 	if (c->state < CONN_GONE) {
-		c->state = CONN_GONE;
+		connection_to_gone(c);
 		connection_timer(c, LINGER_MS);
 	}
 	close_client(c);
@@ -87,17 +93,18 @@ void
 connection_finish(struct connection *c)
 {
 	if (c->state < CONN_CLOSING) {
-		c->state = CONN_CLOSING;
+		connection_to_closing(c);
 		connection_leave_slot(c);
 		connection_timer(c, GOODBYE_MS);
 		leave_session(c);
 	}
-	if (pending_bytes(&c->downlink) > 0 || c->shut || c->out_fd < 0)
+	if (c->state != CONN_CLOSING || c->closing.shut ||
+	    pending_bytes(&c->downlink) > 0)
 		return;
-	c->shut = true;
+	c->closing.shut = true;
 	if (c->tls != NULL)
 		tls_shutdown(c->tls);
-	if (c->stdio || shutdown(c->out_fd, SHUT_WR) < 0)
+	if (connection_is_stdio(c) || shutdown(c->out_fd, SHUT_WR) < 0)
 		connection_client_gone(c);
 	else
 		/* The client's end of file shows that it has read
@@ -144,7 +151,7 @@ write_close_frame(struct connection *c, uint16_t code, const char *reason)
 void
 connection_close(struct connection *c, uint16_t code, const char *reason)
 {
-	bool inside = c->frame_left > 0 || c->frame_header_len > 0;
+	bool inside = c->channel.frame_left > 0 || c->channel.header_len > 0;
 
 	if (c->state >= CONN_CLOSING || handoff_reclaim(c, code, reason))
 		return;
@@ -153,39 +160,38 @@ connection_close(struct connection *c, uint16_t code, const char *reason)
 		connection_client_gone(c);
 		return;
 	}
-	if (!c->stdio && c->state >= CONN_OPEN)
+	if (!connection_is_stdio(c) && c->state >= CONN_OPEN)
 		write_close_frame(c, code, reason);
-	if (c->state != CONN_GONE)
-		connection_finish(c);
+	connection_finish(c);
 }
 
 void
 connection_channel_ended(struct connection *c)
 {
-	c->channel_ended = !c->channel_failed;
+	if (c->channel.fault != CHANNEL_FAILED)
+		c->channel.fault = CHANNEL_ENDED;
 	close_channel(c);
-	if (c->state == CONN_GONE || c->state == CONN_CLOSING) {
+	if (c->state >= CONN_CLOSING) {
 		connection_release(c);
 		return;
 	}
-	if (c->reclaim != NULL) {
-		handoff_return(c);
+	if (handoff_return(c))
 		return;
-	}
-	c->state = CONN_LEAVING;
+	connection_to_leaving(c);
 	connection_read_client(c, false);
 }
 
 size_t
 connection_read_channel(struct connection *c, void *p, size_t room)
 {
-	ssize_t n = read(c->channel_fd, p, room);
+	ssize_t n = read(c->channel.fd, p, room);
 
 	if (n > 0)
 		return (size_t)n;
 	if (n < 0 && (errno == EAGAIN || errno == EINTR))
 		return 0;
-	c->channel_failed |= n < 0 && errno != ECONNRESET;
+	if (n < 0 && errno != ECONNRESET)
+		c->channel.fault = CHANNEL_FAILED;
 	connection_channel_ended(c);
 	return 0;
 }
@@ -199,10 +205,11 @@ fail_initialize(struct connection *c, const char *reason)
 	struct json_writer w;
 	struct buf b;
 
-	buf_init(&b, 4096 + c->initialize_id.len);
+	metrics.sessions_failed++;
+	buf_init(&b, 4096 + c->leaving.unanswered.len);
 	json_writer_init(&w, &b);
 	rpc_write_error(
-	    &w, &c->initialize_id, RPC_INTERNAL, text, strlen(text));
+	    &w, &c->leaving.unanswered, RPC_INTERNAL, text, strlen(text));
 	connection_send(c, b.data, b.len);
 	buf_clear(&b);
 }
@@ -215,8 +222,7 @@ connection_on_closed(
 
 	if (c->state != CONN_LEAVING)
 		return;
-	metrics.sessions_failed += c->initialize_id.text != NULL;
-	if (c->initialize_id.text != NULL)
+	if (c->leaving.unanswered.text != NULL)
 		fail_initialize(c, reason[0] ? reason : "its channel closed");
 	switch (end) {
 	case CHANNEL_END_CRASHED:

@@ -25,11 +25,47 @@
 /* More bytes than a connection can transfer between two reports. */
 #define COUNT_MAX_BYTES (UINT64_C(1) << 48)
 
-/* How the client is closed when its runner has let go of it. */
-struct reclaim {
-	uint16_t code;
-	char reason[CONTROL_CLOSE_REASON_MAX];
+enum holder {
+	HOLDER_RUNNER,	   /* the runner has the client */
+	HOLDER_HUNG_UP,	   /* the client hung up while the runner had it */
+	HOLDER_RECLAIMING, /* the runner was asked to let go of it */
+	HOLDER_RETURNED,   /* the runner has let go of it */
 };
+
+struct handoff {
+	enum holder holder;
+	struct buf reports; /* of the runner, not handled yet */
+	union {
+		struct {
+			/* Unread bytes at the last look, or -1. */
+			int unread;
+		} hung_up;
+		/* RECLAIMING, RETURNED: how the client is closed then. */
+		struct {
+			uint16_t code;
+			char reason[CONTROL_CLOSE_REASON_MAX];
+		} end;
+	};
+};
+
+void
+handoff_free(struct handoff *h)
+{
+	if (h == NULL)
+		return;
+	buf_clear(&h->reports);
+	free(h);
+}
+
+static void
+set_end(
+    struct handoff *h, enum holder holder, uint16_t code, const char *reason)
+{
+	h->holder = holder;
+	h->end.code = code;
+	snprintf(h->end.reason, sizeof(h->end.reason), "%.*s",
+	    (int)connection_reason_len(reason), reason);
+}
 
 /* --- to the runner ------------------------------------------------------ */
 
@@ -38,9 +74,9 @@ struct reclaim {
 static bool
 may_go(const struct connection *c, size_t len)
 {
-	return c->hand_over && !c->watching && c->tls == NULL && !c->stdio &&
-	       c->in_fd >= 0 && !c->want_pong &&
-	       pending_bytes(&c->downlink) == 0 &&
+	return c->listener.hand_over && c->start.request != BROKER_REQ_WATCH &&
+	       c->tls == NULL && !connection_is_stdio(c) && c->in_fd >= 0 &&
+	       !c->pong.due && pending_bytes(&c->downlink) == 0 &&
 	       len <= config.max_message_bytes;
 }
 
@@ -60,44 +96,50 @@ send_rest(struct connection *c, struct iovec *iov, int count, size_t n)
 bool
 handoff_begin(struct connection *c)
 {
-	size_t len = FRAME_HEADER_BYTES + c->initialize.len + c->head.len;
+	size_t len = FRAME_HEADER_BYTES + c->start.initialize.len + c->kept.len;
 	uint8_t header[2 * FRAME_HEADER_BYTES];
 	struct iovec iov[] = { { header, sizeof(header) },
-		{ c->initialize.data, c->initialize.len },
-		{ c->head.data, c->head.len } };
+		{ c->start.initialize.data, c->start.initialize.len },
+		{ c->kept.data, c->kept.len } };
 	ssize_t n;
 
 	if (!may_go(c, len) || hangup_watch(c) < 0)
 		return false;
 	frame_put_length(header, (uint32_t)len);
 	frame_put_length(
-	    header + FRAME_HEADER_BYTES, (uint32_t)c->initialize.len);
-	n = rights_send(c->channel_fd, iov, (int)nitems(iov), c->in_fd);
+	    header + FRAME_HEADER_BYTES, (uint32_t)c->start.initialize.len);
+	n = rights_send(c->channel.fd, iov, (int)nitems(iov), c->in_fd);
 	if (n <= 0) {
 		log_warn(-errno, "connection %u: not handed over", c->number);
 		hangup_forget(c);
 		return false;
 	}
-	c->handed_off = true;
+	c->handoff = xcalloc(1, sizeof(*c->handoff));
+	c->handoff->holder = HOLDER_RUNNER;
+	buf_init(&c->handoff->reports,
+	    FRAME_HEADER_BYTES + CONTROL_MESSAGE_MAX + SCRATCH_BYTES);
 	event_del(&c->in_event);
 	send_rest(c, iov, (int)nitems(iov), (size_t)n);
-	/* From now on c->head holds reports of the runner. */
-	c->behind = c->head.len;
-	buf_put(&c->initialize, c->head.data, c->head.len);
-	buf_clear(&c->head);
+	c->start.behind = c->kept.len;
+	buf_put(&c->start.initialize, c->kept.data, c->kept.len);
+	buf_clear(&c->kept);
 	return true;
 }
 
 void
 handoff_refused(struct connection *c)
 {
-	if (!c->handed_off)
+	if (c->handoff == NULL)
 		return;
 	hangup_forget(c);
-	c->handed_off = c->hung_up = false;
-	c->initialize.len -= c->behind;
-	buf_put(&c->head, c->initialize.data + c->initialize.len, c->behind);
-	c->behind = 0;
+	if (c->handoff->holder != HOLDER_RECLAIMING) {
+		handoff_free(c->handoff);
+		c->handoff = NULL;
+	}
+	c->start.initialize.len -= c->start.behind;
+	buf_put(&c->kept, c->start.initialize.data + c->start.initialize.len,
+	    c->start.behind);
+	c->start.behind = 0;
 }
 
 /* --- from the runner ---------------------------------------------------- */
@@ -105,17 +147,19 @@ handoff_refused(struct connection *c)
 static void
 let_end(struct connection *c, const struct control_client *r)
 {
-	uint16_t code = c->reclaim ? c->reclaim->code : (uint16_t)r->close_code;
+	struct handoff *h = c->handoff;
 
-	c->returned = true;
+	if (h->holder == HOLDER_RECLAIMING)
+		h->holder = HOLDER_RETURNED;
+	else
+		set_end(h, HOLDER_RETURNED, (uint16_t)r->close_code, r->reason);
 	if (r->reason[0] != '\0')
 		log_info(
 		    "connection %u: %s: %s", c->number, c->peer, r->reason);
-	if (code == 0)
+	if (h->end.code == 0)
 		connection_client_gone(c);
 	else
-		connection_close(
-		    c, code, c->reclaim ? c->reclaim->reason : r->reason);
+		connection_close(c, h->end.code, h->end.reason);
 }
 
 /* Checks a report. The runner may be controlled by its client. Returns 0 or
@@ -152,26 +196,27 @@ take_report(struct connection *c, const uint8_t *p, size_t len)
 	return 0;
 }
 
-/* Takes complete reports from c->head. Returns 0 or -EBADMSG. */
+/* Takes complete reports. Returns 0 or -EBADMSG. */
 static int
 take_reports(struct connection *c)
 {
+	struct buf *b = &c->handoff->reports;
 	size_t at = 0;
 	int err = 0;
 
-	while (err == 0 && c->channel_fd >= 0 &&
-	       c->head.len - at >= FRAME_HEADER_BYTES) {
-		size_t len = frame_get_length(c->head.data + at);
+	while (err == 0 && c->channel.fd >= 0 &&
+	       b->len - at >= FRAME_HEADER_BYTES) {
+		size_t len = frame_get_length(b->data + at);
 
 		if (len > CONTROL_MESSAGE_MAX)
 			return -EBADMSG;
-		if (c->head.len - at - FRAME_HEADER_BYTES < len)
+		if (b->len - at - FRAME_HEADER_BYTES < len)
 			break;
 		at += FRAME_HEADER_BYTES;
-		err = take_report(c, c->head.data + at, len);
+		err = take_report(c, b->data + at, len);
 		at += len;
 	}
-	buf_consume(&c->head, at);
+	buf_consume(b, at);
 	return err;
 }
 
@@ -182,12 +227,12 @@ handoff_read(struct connection *c)
 
 	if (n == 0)
 		return;
-	buf_put(&c->head, scratch, n);
-	if (!c->head.failed && take_reports(c) == 0)
+	buf_put(&c->handoff->reports, scratch, n);
+	if (!c->handoff->reports.failed && take_reports(c) == 0)
 		return;
 	log_error(
 	    0, "connection %u: impossible report of the runner", c->number);
-	if (c->channel_fd >= 0 && c->state < CONN_LEAVING)
+	if (c->channel.fd >= 0 && c->state < CONN_LEAVING)
 		connection_channel_ended(c);
 }
 
@@ -196,26 +241,36 @@ handoff_read(struct connection *c)
 bool
 handoff_reclaim(struct connection *c, uint16_t code, const char *reason)
 {
-	if (!c->handed_off || c->returned || c->channel_fd < 0)
+	struct handoff *h = c->handoff;
+
+	if (h == NULL || h->holder == HOLDER_RETURNED || c->channel.fd < 0)
 		return false;
-	if (c->reclaim != NULL)
+	if (h->holder == HOLDER_RECLAIMING)
 		return true;
-	c->reclaim = xcalloc(1, sizeof(*c->reclaim));
-	c->reclaim->code = code;
-	snprintf(c->reclaim->reason, sizeof(c->reclaim->reason), "%.*s",
-	    (int)connection_reason_len(reason), reason);
-	shutdown(c->channel_fd, SHUT_WR);
+	set_end(h, HOLDER_RECLAIMING, code, reason);
+	shutdown(c->channel.fd, SHUT_WR);
 	connection_timer(c, GOODBYE_MS);
 	return true;
 }
 
-void
+bool
 handoff_return(struct connection *c)
 {
-	if (c->reclaim == NULL || c->returned)
-		return;
-	c->returned = true;
-	connection_close(c, c->reclaim->code, c->reclaim->reason);
+	struct handoff *h = c->handoff;
+
+	if (h == NULL || h->holder != HOLDER_RECLAIMING)
+		return false;
+	h->holder = HOLDER_RETURNED;
+	connection_close(c, h->end.code, h->end.reason);
+	return true;
+}
+
+bool
+handoff_waits(const struct connection *c)
+{
+	return c->handoff != NULL &&
+	       (c->handoff->holder == HOLDER_HUNG_UP ||
+		   c->handoff->holder == HOLDER_RECLAIMING);
 }
 
 /* --- a client that hangs up --------------------------------------------- */
@@ -223,10 +278,12 @@ handoff_return(struct connection *c)
 void
 handoff_hung_up(struct connection *c)
 {
-	if (c->returned || c->reclaim != NULL || c->state >= CONN_LEAVING)
+	struct handoff *h = c->handoff;
+
+	if (h == NULL || h->holder > HOLDER_HUNG_UP || c->state >= CONN_LEAVING)
 		return;
-	c->hung_up = true;
-	c->unread = -1;
+	h->holder = HOLDER_HUNG_UP;
+	h->hung_up.unread = -1;
 	connection_timer(c, LINGER_MS);
 }
 
@@ -234,19 +291,17 @@ handoff_hung_up(struct connection *c)
 static bool
 is_reading(struct connection *c)
 {
-	int before = c->unread;
+	int *unread = &c->handoff->hung_up.unread, before = *unread;
 
-	if (ioctl(c->in_fd, FIONREAD, &c->unread) < 0)
+	if (ioctl(c->in_fd, FIONREAD, unread) < 0)
 		return false;
-	return c->unread > 0 && c->unread != before;
+	return *unread > 0 && *unread != before;
 }
 
 void
 handoff_timeout(struct connection *c)
 {
-	if (c->state >= CONN_LEAVING)
-		return;
-	if (c->reclaim == NULL && is_reading(c))
+	if (c->handoff->holder == HOLDER_HUNG_UP && is_reading(c))
 		connection_timer(c, LINGER_MS);
 	else
 		connection_client_gone(c);

@@ -16,8 +16,14 @@
  * stays here; its messages are then relayed. */
 bool handoff_begin(struct connection *c);
 
-/* Takes the connection back, because no runner has received it. */
+/* Takes the client back, because no runner has received it. */
 void handoff_refused(struct connection *c);
+
+void handoff_free(struct handoff *h);
+
+/* Returns true if the connection's timer is the handoff's: the runner has been
+ * given some time. */
+bool handoff_waits(const struct connection *c);
 
 /* Reads reports of the runner. */
 void handoff_read(struct connection *c);
@@ -28,8 +34,9 @@ void handoff_hung_up(struct connection *c);
 /* The connection's timer: the runner has had enough time. */
 void handoff_timeout(struct connection *c);
 
-/* The runner has ended. If the connection was reclaimed, closes it now. */
-void handoff_return(struct connection *c);
+/* No runner has the client any more. If it was being reclaimed, closes it now
+ * and returns true. */
+bool handoff_return(struct connection *c);
 
 /* The client is to be closed with this code and reason. Returns true if its
  * runner was asked to let go of it first; the connection is closed after

@@ -68,7 +68,7 @@ handshake_tls(struct connection *c)
 		leave_tls(c);
 		return;
 	}
-	c->state = CONN_HTTP;
+	connection_to_http(c);
 	relay_read_client(c);
 }
 
@@ -89,7 +89,8 @@ send_reply(struct connection *c, const struct http_reply *reply, bool head)
 }
 
 static void
-ask_for_grant(struct connection *c, const struct http_request *r)
+ask_for_grant(
+    struct connection *c, const struct http_request *r, struct buf *upgrade)
 {
 	const struct control_verdict busy = { .verdict = VERDICT_BUSY };
 	enum credential_kind kind = CREDENTIAL_NONE;
@@ -99,9 +100,9 @@ ask_for_grant(struct connection *c, const struct http_request *r)
 		kind = http_bearer(r->authorization, &token) == 0
 			   ? CREDENTIAL_BEARER
 			   : CREDENTIAL_INVALID;
-	c->state = CONN_AUTHENTICATING;
+	connection_to_authenticating(c, upgrade);
 	connection_read_client(c, false);
-	c->awaiting = true;
+	c->grant_state = GRANT_ASKED;
 	if (broker_authenticate(c, kind, token) < 0)
 		handshake_verdict(c, &busy);
 }
@@ -109,14 +110,13 @@ ask_for_grant(struct connection *c, const struct http_request *r)
 static void
 let_in(struct connection *c)
 {
-	struct iovec iov = { c->message.data, c->message.len };
+	struct buf upgrade = connection_to_open(c);
+	struct iovec iov = { upgrade.data, upgrade.len };
 
 	connection_leave_slot(c);
-	c->state = CONN_OPEN;
-	if (!c->stdio && !connection_write(c, &iov, 1))
-		return;
-	buf_clear(&c->message);
-	relay_take_kept(c);
+	if (connection_is_stdio(c) || connection_write(c, &iov, 1))
+		relay_take_kept(c);
+	buf_clear(&upgrade);
 }
 
 /* Answers requests of the operator, on a listener that only the operator uses.
@@ -128,11 +128,10 @@ answer_operator(struct connection *c, const struct http_request *r)
 	bool live = slice_equal(r->path, SLICE("/livez"));
 	const char *ill = live ? NULL : health_reason();
 
-	if (!c->operate || r->origin || r->method == HTTP_OTHER)
+	if (!c->listener.operate || r->origin || r->method == HTTP_OTHER)
 		return false;
 	if (slice_equal(r->path, SLICE("/metrics"))) {
-		c->state = CONN_OPERATING;
-		c->head_only = r->method == HTTP_HEAD;
+		connection_to_operating(c, r->method == HTTP_HEAD);
 		connection_read_client(c, false);
 		broker_ask_metrics(c);
 		return true;
@@ -158,7 +157,7 @@ handshake_metrics(struct connection *c, const struct control_metrics *m)
 	metrics_write_broker(&text, m);
 	buf_put_u8(&text, '\0');
 	reply.body = (char *)text.data;
-	send_reply(c, &reply, c->head_only);
+	send_reply(c, &reply, c->operating.head_only);
 	buf_clear(&text);
 }
 
@@ -167,6 +166,7 @@ take_request(struct connection *c, const struct http_request *r, size_t len)
 {
 	static const struct http_reply not_ready = { 503, "", RETRY_AFTER };
 	struct http_reply reply = http_check(r);
+	struct buf upgrade;
 
 	if (answer_operator(c, r))
 		return;
@@ -179,11 +179,11 @@ take_request(struct connection *c, const struct http_request *r, size_t len)
 		return;
 	}
 	/* The reply is prepared before the credential is passed on. */
-	buf_init(&c->message, config.max_message_bytes);
-	http_write_upgrade(&c->message, r->key);
-	ask_for_grant(c, r);
-	explicit_bzero(c->head.data, len);
-	buf_consume(&c->head, len);
+	buf_init(&upgrade, REPLY_MAX);
+	http_write_upgrade(&upgrade, r->key);
+	ask_for_grant(c, r, &upgrade);
+	explicit_bzero(c->kept.data, len);
+	buf_consume(&c->kept, len);
 }
 
 void
@@ -194,9 +194,9 @@ handshake_http(struct connection *c, const char *data, size_t len)
 	struct http_request r;
 	ssize_t n;
 
-	buf_put(&c->head, data, len);
-	n = c->head.failed ? -E2BIG
-			   : http_parse(&r, (char *)c->head.data, c->head.len);
+	buf_put(&c->kept, data, len);
+	n = c->kept.failed ? -E2BIG
+			   : http_parse(&r, (char *)c->kept.data, c->kept.len);
 	if (n > 0)
 		take_request(c, &r, (size_t)n);
 	if (n >= 0)
@@ -212,7 +212,9 @@ handshake_http(struct connection *c, const char *data, size_t len)
 void
 handshake_stdio(struct connection *c)
 {
-	ask_for_grant(c, NULL);
+	struct buf none = { 0 };
+
+	ask_for_grant(c, NULL, &none);
 }
 
 static void
@@ -232,17 +234,18 @@ refuse(struct connection *c, uint8_t verdict)
 void
 handshake_verdict(struct connection *c, const struct control_verdict *v)
 {
-	c->awaiting = false;
-	c->granted = v->verdict == VERDICT_GRANTED;
-	metrics.granted += c->granted;
+	bool granted = v->verdict == VERDICT_GRANTED;
+
+	c->grant_state = granted ? GRANT_HELD : GRANT_NONE;
+	metrics.granted += granted;
+	metrics.denied += !granted;
 	if (v->verdict < VERDICTS)
 		metrics.verdicts[v->verdict]++;
-	metrics.denied += !c->granted;
 	if (c->state != CONN_AUTHENTICATING) {
 		connection_client_gone(c); /* the client left meanwhile */
 		return;
 	}
-	if (!c->granted) {
+	if (!granted) {
 		refuse(c, v->verdict);
 		return;
 	}

@@ -86,7 +86,7 @@ answer_malformed(struct connection *c, const char *detail)
 {
 	_cleanup_free_ char *before = xasprintf("failed to parse %sJSON-RPC "
 						"message from exec-server %s: ",
-	    c->stdio ? "" : "websocket ", c->peer);
+	    connection_is_stdio(c) ? "" : "websocket ", c->peer);
 
 	answer_error(c, NULL, RPC_MALFORMED, before, slice_of(detail), "");
 }
@@ -101,25 +101,25 @@ take_initialize(struct connection *c, struct rpc_id *id,
 	struct slice want =
 	    p->watch ? p->watch_session_id : p->resume_session_id;
 	bool named = p->watch || p->resume;
+	struct start start = { .request = BROKER_REQ_OPEN,
+		.asked_ms = now_ms() };
 
-	if (named && (want.len >= sizeof(c->wanted) ||
+	if (named && (want.len >= sizeof(start.wanted) ||
 			 memchr(want.ptr, '\0', want.len) != NULL)) {
 		answer_error(
 		    c, id, RPC_MALFORMED, "unknown session id ", want, "");
 		return;
 	}
-	if (named)
-		memcpy(c->wanted, want.ptr, want.len);
-	c->wanted[named ? want.len : 0] = '\0';
-	buf_init(&c->initialize, SIZE_MAX);
-	buf_put(&c->initialize, text, len);
-	c->initialize_id = *id;
+	if (named) {
+		memcpy(start.wanted, want.ptr, want.len);
+		start.request = p->watch ? BROKER_REQ_WATCH : BROKER_REQ_RESUME;
+	}
+	buf_init(&start.initialize, SIZE_MAX);
+	buf_put(&start.initialize, text, len);
+	start.id = *id;
 	*id = (struct rpc_id){ 0 };
-	c->state = CONN_ATTACHING;
-	c->asked_ms = now_ms();
+	connection_to_attaching(c, &start);
 	connection_read_client(c, false);
-	c->resuming = named;
-	c->watching = p->watch;
 }
 
 static void
@@ -175,50 +175,53 @@ handshake_message(struct connection *c, char *text, size_t len)
 /* Answers that the session is unknown; if the operator ended it, with the
  * reason. */
 static void
-answer_unknown(struct connection *c, struct slice id, const char *reason)
+answer_unknown(struct connection *c, const struct rpc_id *request,
+    struct slice id, const char *reason)
 {
 	_cleanup_free_ char *why =
 	    xasprintf("%s%s", reason[0] ? ": " : "", reason);
 
-	answer_error(c, &c->initialize_id, RPC_MALFORMED, "unknown session id ",
-	    id, why);
+	answer_error(c, request, RPC_MALFORMED, "unknown session id ", id, why);
 }
 
 /* Answers why there is no session. The message contains the session id as the
  * client wrote it. */
 static void
-answer_refused(struct connection *c, const struct control_session *s)
+answer_refused(struct connection *c, const struct start *start,
+    const struct control_session *s)
 {
 	struct rpc_message m;
 	union method_params p = { 0 };
 	char error[ARGS_ERROR_MAX];
 	struct slice id;
 
-	if (rpc_parse(&m, (char *)c->initialize.data, c->initialize.len) == 0)
+	if (rpc_parse(
+		&m, (char *)start->initialize.data, start->initialize.len) == 0)
 		params_initialize(&m, &p, error);
 	id = p.initialize.watch ? p.initialize.watch_session_id
 				: p.initialize.resume_session_id;
 	if (s->result == SESSION_UNKNOWN)
-		answer_unknown(c, id, s->reason);
+		answer_unknown(c, &start->id, id, s->reason);
 	else if (s->result == SESSION_ATTACHED)
-		answer_error(c, &c->initialize_id, RPC_ATTACHED, "session ", id,
+		answer_error(c, &start->id, RPC_ATTACHED, "session ", id,
 		    " is already attached to another connection");
 	else
-		answer_error(c, &c->initialize_id, RPC_INTERNAL, "",
-		    slice_of(s->reason), "");
+		answer_error(
+		    c, &start->id, RPC_INTERNAL, "", slice_of(s->reason), "");
 	rpc_message_clear(&m);
 }
 
 static void
 refuse_session(struct connection *c, const struct control_session *s)
 {
+	struct start start;
+
 	metrics.sessions_failed++;
 	connection_unattach(c);
 	handoff_refused(c);
-	c->state = CONN_OPEN;
-	answer_refused(c, s);
-	rpc_id_clear(&c->initialize_id);
-	buf_clear(&c->initialize);
+	start = connection_back_to_open(c);
+	answer_refused(c, &start, s);
+	start_clear(&start);
 }
 
 void
@@ -256,15 +259,16 @@ handshake_attach(struct connection *c)
 {
 	int theirs = connection_attach(c), err;
 
-	c->state = CONN_STARTING;
+	connection_to_starting(c);
 	if (theirs < 0) {
 		refuse_channel(c, theirs);
 		return;
 	}
 	if (!handoff_begin(c)) {
-		widen(c->channel_fd);
+		widen(c->channel.fd);
 		widen(theirs);
-		relay_forward(c, c->initialize.data, c->initialize.len);
+		relay_forward(
+		    c, c->start.initialize.data, c->start.initialize.len);
 	}
 	err = broker_ask_session(c, theirs);
 	close(theirs);
@@ -275,15 +279,16 @@ handshake_attach(struct connection *c)
 void
 handshake_started(struct connection *c)
 {
-	c->state = CONN_ATTACHED;
-	metrics.sessions_resumed += c->resuming;
-	metrics.sessions_opened += !c->resuming;
-	metrics_initialized((uint64_t)(now_ms() - c->asked_ms) * 1000);
-	rpc_id_clear(&c->initialize_id);
-	buf_clear(&c->initialize);
+	bool opened = c->start.request == BROKER_REQ_OPEN;
+
+	metrics.sessions_opened += opened;
+	metrics.sessions_resumed += !opened;
+	metrics_initialized((uint64_t)(now_ms() - c->start.asked_ms) * 1000);
+	connection_to_attached(c);
 	/* A runner pings its client itself. A client that was reclaimed or has
 	 * hung up keeps the timer that it has. */
-	if (c->reclaim == NULL && !c->hung_up)
-		connection_timer(
-		    c, c->stdio || c->handed_off ? 0 : config.ping_interval_ms);
+	if (!handoff_waits(c))
+		connection_timer(c, connection_is_stdio(c) || c->handoff != NULL
+					? 0
+					: config.ping_interval_ms);
 }

@@ -37,23 +37,24 @@ give_up_channel(struct connection *c, int err)
 {
 	if (err != -EPIPE && err != -ECONNRESET) {
 		log_error(err, "connection %u: session channel", c->number);
-		c->channel_failed = true;
-		shutdown(c->channel_fd, SHUT_RDWR);
+		c->channel.fault = CHANNEL_FAILED;
+		shutdown(c->channel.fd, SHUT_RDWR);
 	}
-	buf_clear(&c->uplink.buf);
-	c->uplink.at = 0;
+	buf_clear(&c->channel.uplink.buf);
+	c->channel.uplink.at = 0;
 }
 
 void
 relay_write(struct connection *c, struct iovec *iov, int n)
 {
-	int err = pending_write(&c->uplink, c->channel_fd, NULL, iov, n);
+	int err =
+	    pending_write(&c->channel.uplink, c->channel.fd, NULL, iov, n);
 
 	if (err < 0) {
 		give_up_channel(c, err);
 		return;
 	}
-	if (pending_bytes(&c->uplink) > 0) {
+	if (pending_bytes(&c->channel.uplink) > 0) {
 		connection_read_client(c, false);
 		connection_await_runner(c);
 	}
@@ -62,7 +63,7 @@ relay_write(struct connection *c, struct iovec *iov, int n)
 static void
 uplink_write(struct connection *c, struct batch *b)
 {
-	if (b->n > 0 && c->channel_fd >= 0)
+	if (b->n > 0 && c->channel.fd >= 0)
 		relay_write(c, b->iov, b->n);
 	b->n = b->headers_used = 0;
 }
@@ -109,13 +110,13 @@ relay_forward(struct connection *c, const void *text, size_t len)
 void
 relay_write_runner(struct connection *c)
 {
-	int err = pending_flush(&c->uplink, c->channel_fd, NULL);
+	int err = pending_flush(&c->channel.uplink, c->channel.fd, NULL);
 
 	if (err < 0)
 		give_up_channel(c, err);
-	if (pending_bytes(&c->uplink) > 0)
+	if (pending_bytes(&c->channel.uplink) > 0)
 		connection_await_runner(c);
-	else if (c->state == CONN_GONE || c->state == CONN_CLOSING)
+	else if (c->state >= CONN_CLOSING)
 		connection_client_gone(c);
 	else
 		relay_take_kept(c);
@@ -126,7 +127,7 @@ relay_write_runner(struct connection *c)
 static bool
 is_relaying(const struct connection *c)
 {
-	return !c->handed_off && c->state == CONN_ATTACHED;
+	return c->handoff == NULL && c->state == CONN_ATTACHED;
 }
 
 /* Returns true if the next message may be handled now. Bytes that were already
@@ -140,18 +141,13 @@ is_taking(const struct connection *c)
 }
 
 static void
-collected(struct connection *c, struct batch *b)
+collected(struct connection *c)
 {
 	struct buf message = collect_take(&c->message);
 	char empty[1] = "";
 
-	if (is_relaying(c)) {
-		batch_message(c, b, message.data, message.len);
-		uplink_write(c, b);
-	} else {
-		handshake_message(
-		    c, message.len ? (char *)message.data : empty, message.len);
-	}
+	handshake_message(
+	    c, message.len ? (char *)message.data : empty, message.len);
 	buf_clear(&message);
 }
 
@@ -161,15 +157,14 @@ collected(struct connection *c, struct batch *b)
 static void
 relay_piece(struct connection *c, struct batch *b, struct websocket_item *item)
 {
-	if (item->first)
-		c->pieces = false;
-	if (item->last && item->len == 0 && !c->pieces) {
+	if (item->last && item->len == 0 &&
+	    c->attached.message == MESSAGE_IN_PIECES) {
 		batch_message(c, b, NULL, 0);
 		return;
 	}
 	if (item->len == 0 && !item->last)
 		return;
-	c->pieces = true;
+	c->attached.message = MESSAGE_PIECE_SENT;
 	batch_header(c, b, item->len, !item->last);
 	if (item->len > 0)
 		batch_add(c, b, item->payload, item->len);
@@ -186,19 +181,15 @@ refuse_message(struct connection *c)
 }
 
 static void
-take_data(struct connection *c, struct batch *b, struct websocket_item *item)
+relay_data(struct connection *c, struct batch *b, struct websocket_item *item)
 {
-	if (item->first) {
-		c->collecting = !is_relaying(c);
-		c->in_pieces = item->fragmented ||
-			       item->message_len >= FRAME_PIECES_FROM_BYTES;
-	}
-	if (c->collecting) {
-		if (!collect(&c->message, item->payload, item->len))
-			refuse_message(c);
-		else if (item->last)
-			collected(c, b);
-	} else if (c->in_pieces) {
+	if (item->first)
+		c->attached.message =
+		    item->fragmented ||
+			    item->message_len >= FRAME_PIECES_FROM_BYTES
+			? MESSAGE_IN_PIECES
+			: MESSAGE_WHOLE;
+	if (c->attached.message != MESSAGE_WHOLE) {
 		relay_piece(c, b, item);
 	} else if (item->first && item->message_len == 0) {
 		batch_message(c, b, NULL, 0);
@@ -208,6 +199,19 @@ take_data(struct connection *c, struct batch *b, struct websocket_item *item)
 		if (item->len > 0)
 			batch_add(c, b, item->payload, item->len);
 	}
+}
+
+/* A message never spans the two: a session starts only when an initialize is
+ * complete. */
+static void
+take_data(struct connection *c, struct batch *b, struct websocket_item *item)
+{
+	if (is_relaying(c))
+		relay_data(c, b, item);
+	else if (!collect(&c->message, item->payload, item->len))
+		refuse_message(c);
+	else if (item->last)
+		collected(c);
 }
 
 static void
@@ -220,9 +224,9 @@ take_item(struct connection *c, struct batch *b, struct websocket_item *item)
 	case WEBSOCKET_EV_PING:
 		/* Only the newest ping must be answered (RFC 6455 section
 		 * 5.5.3). */
-		memcpy(c->pong, item->payload, item->len);
-		c->pong_len = (uint8_t)item->len;
-		c->want_pong = true;
+		memcpy(c->pong.payload, item->payload, item->len);
+		c->pong.len = (uint8_t)item->len;
+		c->pong.due = true;
 		/* What came before the ping is relayed before the pong is
 		 * sent. */
 		uplink_write(c, b);
@@ -325,15 +329,15 @@ take_lines(struct connection *c, uint8_t *data, size_t len)
 }
 
 /* Handles bytes of the client. Bytes that cannot be handled now are kept in
- * c->head. */
+ * c->kept. */
 void
 relay_take_client(struct connection *c, uint8_t *data, size_t len)
 {
-	size_t at =
-	    c->stdio ? take_lines(c, data, len) : take_frames(c, data, len);
+	size_t at = connection_is_stdio(c) ? take_lines(c, data, len)
+					   : take_frames(c, data, len);
 
 	if (at < len && c->state < CONN_LEAVING) {
-		buf_put(&c->head, data + at, len - at);
+		buf_put(&c->kept, data + at, len - at);
 		connection_read_client(c, false);
 	}
 	relay_own_frames(c);
@@ -346,10 +350,11 @@ relay_take_client(struct connection *c, uint8_t *data, size_t len)
 static void
 finish_input(struct connection *c)
 {
-	if (!c->input_ended || c->head.len > 0 || pending_bytes(&c->uplink) > 0)
+	if (c->input != INPUT_ENDED || c->kept.len > 0 ||
+	    pending_bytes(&c->channel.uplink) > 0)
 		return;
-	if (c->channel_fd >= 0)
-		shutdown(c->channel_fd, SHUT_WR);
+	if (c->channel.fd >= 0)
+		shutdown(c->channel.fd, SHUT_WR);
 	else if (c->state == CONN_OPEN)
 		connection_close(c, WEBSOCKET_CLOSE_NORMAL, "");
 }
@@ -357,13 +362,13 @@ finish_input(struct connection *c)
 void
 relay_take_kept(struct connection *c)
 {
-	struct buf kept = c->head;
+	struct buf kept = c->kept;
 
 	if (!is_taking(c))
 		return;
-	connection_read_client(c, !c->input_ended);
+	connection_read_client(c, true);
 	if (kept.len > 0) {
-		buf_init(&c->head, kept.limit);
+		buf_init(&c->kept, kept.limit);
 		relay_take_client(c, kept.data, kept.len);
 		buf_clear(&kept);
 	}
@@ -373,12 +378,11 @@ relay_take_kept(struct connection *c)
 static void
 input_ended(struct connection *c)
 {
-	if (!c->stdio || c->state >= CONN_LEAVING) {
+	if (!connection_is_stdio(c) || c->state >= CONN_LEAVING) {
 		connection_client_gone(c);
 		return;
 	}
-	c->input_ended = true;
-	connection_read_client(c, false);
+	c->input = INPUT_ENDED;
 	finish_input(c);
 }
 
@@ -390,7 +394,9 @@ relay_read_client(struct connection *c)
 	if (n < 0 && (errno == EAGAIN || errno == EINTR))
 		return;
 	metrics.bytes_received += n > 0 ? (size_t)n : 0;
-	c->pinged_ms = 0; /* any input counts as an answer to a ping */
+	if (c->state == CONN_ATTACHED)
+		/* Any input counts as an answer to a ping. */
+		c->attached.pinged_ms = 0;
 	if (n <= 0)
 		input_ended(c);
 	else if (c->state == CONN_HTTP)

@@ -14,7 +14,7 @@
 #define RELAY_IOV_MAX 128
 
 /* Handles bytes of the client, which are frames or lines. Bytes that cannot be
- * handled yet are kept in c->head. */
+ * handled yet are kept in c->kept. */
 void relay_take_client(struct connection *c, uint8_t *data, size_t len);
 
 /* Read or write once, in one direction. */

@@ -17,13 +17,14 @@ relay_own_frames(struct connection *c)
 	uint8_t header[WEBSOCKET_HEADER_MAX];
 	struct iovec iov[2];
 
-	if (c->out_fd < 0 || c->stdio || !c->want_pong || c->frame_left > 0 ||
-	    c->frame_header_len > 0 || pending_bytes(&c->downlink) > 0)
+	if (c->out_fd < 0 || connection_is_stdio(c) || !c->pong.due ||
+	    c->channel.frame_left > 0 || c->channel.header_len > 0 ||
+	    pending_bytes(&c->downlink) > 0)
 		return;
-	c->want_pong = false;
+	c->pong.due = false;
 	iov[0] = (struct iovec){ header,
-		websocket_put_header(header, WEBSOCKET_PONG, c->pong_len) };
-	iov[1] = (struct iovec){ c->pong, c->pong_len };
+		websocket_put_header(header, WEBSOCKET_PONG, c->pong.len) };
+	iov[1] = (struct iovec){ c->pong.payload, c->pong.len };
 	connection_write(c, iov, 2);
 }
 
@@ -34,10 +35,10 @@ relay_ping(struct connection *c)
 	struct iovec iov = { header,
 		websocket_put_header(header, WEBSOCKET_PING, 0) };
 
-	if (c->frame_left > 0 || pending_bytes(&c->downlink) > 0)
+	if (c->channel.frame_left > 0 || pending_bytes(&c->downlink) > 0)
 		return;
-	if (c->pinged_ms == 0)
-		c->pinged_ms = now_ms();
+	if (c->attached.pinged_ms == 0)
+		c->attached.pinged_ms = now_ms();
 	connection_write(c, &iov, 1);
 }
 
@@ -67,14 +68,15 @@ out_begin(struct connection *c, struct out_batch *b)
 {
 	uint8_t *header;
 
-	c->frame_left = frame_get_length(c->frame_header);
-	c->frame_header_len = 0;
-	if (c->frame_left == 0 || c->frame_left > RUNNER_FRAME_MAX) {
+	c->channel.frame_left = frame_get_length(c->channel.header);
+	c->channel.header_len = 0;
+	if (c->channel.frame_left == 0 ||
+	    c->channel.frame_left > RUNNER_FRAME_MAX) {
 		log_error(0, "connection %u: impossible frame of the runner",
 		    c->number);
 		return false;
 	}
-	if (c->stdio)
+	if (connection_is_stdio(c))
 		return true;
 	/* A header in the batch must be written before its memory is used
 	 * again. */
@@ -85,16 +87,17 @@ out_begin(struct connection *c, struct out_batch *b)
 	}
 	header = b->headers[b->headers_used++];
 	return out_add(c, b, header,
-	    websocket_put_header(header, WEBSOCKET_TEXT, c->frame_left));
+	    websocket_put_header(
+		header, WEBSOCKET_TEXT, c->channel.frame_left));
 }
 
 static bool
 out_piece(struct connection *c, struct out_batch *b, uint8_t *p, size_t len)
 {
-	c->frame_left -= (uint32_t)len;
+	c->channel.frame_left -= (uint32_t)len;
 	if (!out_add(c, b, p, len))
 		return false;
-	if (c->stdio && c->frame_left == 0)
+	if (connection_is_stdio(c) && c->channel.frame_left == 0)
 		return out_add(c, b, (void *)(uintptr_t) "\n", 1);
 	return true;
 }
@@ -110,16 +113,16 @@ take_runner(struct connection *c, uint8_t *p, size_t n)
 	while (at < n) {
 		size_t piece = n - at;
 
-		if (c->frame_left > 0) {
-			if (piece > c->frame_left)
-				piece = c->frame_left;
+		if (c->channel.frame_left > 0) {
+			if (piece > c->channel.frame_left)
+				piece = c->channel.frame_left;
 			if (!out_piece(c, &b, p + at, piece))
 				return false;
 			at += piece;
 			continue;
 		}
-		c->frame_header[c->frame_header_len++] = p[at++];
-		if (c->frame_header_len == FRAME_HEADER_BYTES &&
+		c->channel.header[c->channel.header_len++] = p[at++];
+		if (c->channel.header_len == FRAME_HEADER_BYTES &&
 		    !out_begin(c, &b))
 			return false;
 	}
@@ -134,7 +137,7 @@ relay_read_runner(struct connection *c)
 
 	if (n == 0)
 		return;
-	if (c->state == CONN_GONE || c->state == CONN_CLOSING)
+	if (c->state >= CONN_CLOSING)
 		return; /* nobody is left to read it */
 	if (starts)
 		handshake_started(c);
@@ -142,7 +145,7 @@ relay_read_runner(struct connection *c)
 		relay_own_frames(c);
 		if (starts)
 			relay_take_kept(c);
-	} else if (c->channel_fd >= 0 && c->state < CONN_LEAVING) {
+	} else if (c->channel.fd >= 0 && c->state < CONN_LEAVING) {
 		connection_channel_ended(c);
 	}
 }
