@@ -44,15 +44,6 @@ cgroup_read_file(int dir, const char *name, char *text, size_t cap)
 
 /* --- groups ------------------------------------------------------------- */
 
-bool
-cgroup_is_open(const struct cgroup *c)
-{
-	for (int i = 0; i < CGROUP_HIERARCHIES; i++)
-		if (c->dirs[i] >= 0)
-			return true;
-	return false;
-}
-
 void
 cgroup_close(struct cgroup *c)
 {

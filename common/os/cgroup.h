@@ -70,7 +70,15 @@ int cgroup_make(
     const struct cgroup *parent, const char *name, struct cgroup *c);
 int cgroup_remove(const struct cgroup *parent, const char *name);
 void cgroup_close(struct cgroup *c);
-bool cgroup_is_open(const struct cgroup *c);
+
+static inline bool
+cgroup_is_open(const struct cgroup *c)
+{
+	for (int i = 0; i < CGROUP_HIERARCHIES; i++)
+		if (c->dirs[i] >= 0)
+			return true;
+	return false;
+}
 
 /* For sending a group in a message: fills `dirs` with its open directories, in
  * order, and sets a bit in *hierarchies for each enum cgroup_hierarchy among

@@ -113,10 +113,3 @@ own_stack_reuse(void *stack, size_t bytes)
 	if (__asan_unpoison_memory_region != NULL)
 		__asan_unpoison_memory_region(stack, bytes);
 }
-
-bool
-clone_into_is_missing(int err)
-{
-	return err == -ENOSYS || err == -EINVAL || err == -E2BIG ||
-	       err == -EOPNOTSUPP;
-}

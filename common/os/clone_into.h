@@ -7,6 +7,7 @@
 #ifndef CLONE_INTO_H
 #define CLONE_INTO_H
 
+#include <errno.h>
 #include <stdbool.h>
 #include <stddef.h>
 #include <sys/types.h>
@@ -30,6 +31,12 @@ void own_stack_reuse(void *stack, size_t bytes);
  */
 pid_t clone_into(int group, int (*run)(void *arg), void *arg, char *stack,
     size_t stack_bytes, unsigned long flags);
-bool clone_into_is_missing(int err);
+
+static inline bool
+clone_into_is_missing(int err)
+{
+	return err == -ENOSYS || err == -EINVAL || err == -E2BIG ||
+	       err == -EOPNOTSUPP;
+}
 
 #endif

@@ -7,6 +7,8 @@
 #ifndef PARAMS_H
 #define PARAMS_H
 
+#include <stdio.h>
+
 #include "args.h"
 #include "jsonrpc.h"
 #include "sandbox_context.h"
@@ -233,7 +235,15 @@ typedef int params_fn(
     struct rpc_message *m, union method_params *p, char *error);
 
 /* Ends a params_NAME(): like args_end(), but copies the error. */
-int params_end(const struct args *a, char *error);
+static inline int
+params_end(const struct args *a, char *error)
+{
+	int err = args_end(a);
+
+	if (err < 0)
+		snprintf(error, ARGS_ERROR_MAX, "%s", a->error);
+	return err;
+}
 
 #define METHOD(name, wire, family, when)     params_fn params_##name;
 #define FILE_METHOD(name, wire, family, use) params_fn params_##name;

@@ -3,8 +3,6 @@
  * Params of initialize, environment/info, environment/status and session/end,
  * and the names of the method families.
  */
-#include <stdio.h>
-
 #include "params.h"
 
 const char *
@@ -57,16 +55,6 @@ params_environment_status(
     struct rpc_message *m, union method_params *p, char *error)
 {
 	return params_environment_info(m, p, error);
-}
-
-int
-params_end(const struct args *a, char *error)
-{
-	int err = args_end(a);
-
-	if (err < 0)
-		snprintf(error, ARGS_ERROR_MAX, "%s", a->error);
-	return err;
 }
 
 int

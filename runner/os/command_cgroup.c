@@ -87,9 +87,6 @@ command_cgroup_take(struct cgroup_pool *pool)
 	struct group *g;
 	int err;
 
-	errno = 0;
-	if (!cgroup_is_open(&pool->session))
-		return NULL;
 	collect(pool);
 	g = TAILQ_FIRST(&pool->free);
 	if (g != NULL) {

@@ -42,10 +42,7 @@ struct cgroup_pool {
 void cgroup_pool_init(struct cgroup_pool *pool, const struct cgroup *session,
     const struct cgroup_limits *limits);
 
-/*
- * Returns a group, or NULL: with errno 0 if the host gives none, otherwise with
- * the error.
- */
+/* Returns a group, or NULL with errno. pool->session must be open. */
 struct group *command_cgroup_take(struct cgroup_pool *pool);
 /*
  * Tells whether a process in it was killed for lack of memory since the last

@@ -318,9 +318,11 @@ prepare(struct process *p, struct cgroup_pool *groups, struct spawn_request *r,
 
 	*step = "a control group";
 	p->groups = groups;
-	p->group = groups != NULL ? command_cgroup_take(groups) : NULL;
-	if (groups != NULL && p->group == NULL && errno != 0)
-		return -errno;
+	if (groups != NULL && cgroup_is_open(&groups->session)) {
+		p->group = command_cgroup_take(groups);
+		if (p->group == NULL)
+			return -errno;
+	}
 	r->group = p->group;
 	*step = "masks for missing names";
 	if (r->sandbox != NULL)

@@ -182,7 +182,8 @@ start(struct request *r, const struct process_start_params *p, char **argv,
 	const char *step;
 	int err;
 
-	if (!recorder_begin(r, sp, p, argv, envp)) {
+	if (p->tty && s->config.record_tty &&
+	    !recorder_begin(r, sp, p, argv, envp)) {
 		free(sp);
 		return NULL;
 	}
@@ -213,7 +214,8 @@ reply_started(struct request *r, const struct session_process *sp)
 	json_string(&w, sp->id, sp->id_len);
 	json_key(&w, "sandboxType");
 	json_cstring(&w, sp->process.sandboxed ? "linuxSeccomp" : "none");
-	sandbox_report_write(&w, &sp->sandbox);
+	if (sp->sandbox.asked || sp->sandbox.enforced)
+		sandbox_report_write(&w, &sp->sandbox);
 	json_end(&w, '}');
 	reply_end(r->channel, &w);
 	return 0;
@@ -318,22 +320,48 @@ find_slow(struct session *s, const struct process_start_params *p, char **envp,
 	return paths;
 }
 
+/* Answers and returns NULL as start() does, or with r->unscanned set. */
+static struct session_process *
+start_in_sandbox(struct request *r, const struct process_start_params *p,
+    char **argv, char **envp, const struct sandbox_request *wanted)
+{
+	struct session *s = r->session;
+	struct session_process *sp = NULL;
+	struct sandbox *sandbox = NULL;
+	char error[ARGS_ERROR_MAX];
+
+	for (int tries = 1; tries <= START_TRIES; tries++) {
+		int err = sandboxes_find(&s->sandbox, wanted, &sandbox, error);
+
+		r->unscanned = err == -EINPROGRESS;
+		if (r->unscanned)
+			return NULL;
+		if (err < 0) {
+			reply_error(r->channel, &r->id, RPC_INVALID_PARAMS,
+			    "%s", error);
+			return NULL;
+		}
+		sp = start(r, p, argv, envp, sandbox, tries < START_TRIES);
+		if (sp != NULL || sandbox == NULL || !sandbox_is_stale(sandbox))
+			break;
+	}
+	if (sp != NULL)
+		sandbox_report_fill(
+		    &sp->sandbox, &s->sandbox, wanted->asked, sandbox);
+	return sp;
+}
+
 struct session_process *
 method_process_begin(struct request *r, const struct process_start_params *p)
 {
 	struct session *s = r->session;
 	_cleanup_free_ char **argv = NULL;
 	_cleanup_free_ char **envp = NULL;
-	const struct sandbox_context *asked =
-	    p->has_sandbox ? &p->sandbox : NULL;
-	int64_t began_us = audit_clock_us(s);
-	char error[ARGS_ERROR_MAX];
+	int64_t began_us = s->record != NULL ? audit_clock_us() : 0;
 	struct session_process *sp;
 	struct sandbox_request wanted;
-	struct sandbox *sandbox = NULL;
-	int err;
 
-	if (!check_start(r, p) || !audit_permits(r))
+	if (!check_start(r, p) || (s->record != NULL && !audit_permits(r)))
 		return NULL;
 	argv = build_argv(p);
 	if (argv == NULL) {
@@ -350,24 +378,11 @@ method_process_begin(struct request *r, const struct process_start_params *p)
 	r->slow = r->opened ? NULL : find_slow(s, p, envp, &wanted);
 	if (r->slow != NULL)
 		return NULL;
-	for (int tries = 1; tries <= START_TRIES; tries++) {
-		err = sandboxes_find(&s->sandbox, &wanted, &sandbox, error);
-		r->unscanned = err == -EINPROGRESS;
-		if (r->unscanned)
-			return NULL;
-		if (err < 0) {
-			reply_error(r->channel, &r->id, RPC_INVALID_PARAMS,
-			    "%s", error);
-			return NULL;
-		}
-		sp = start(r, p, argv, envp, sandbox, tries < START_TRIES);
-		if (sp != NULL || sandbox == NULL || !sandbox_is_stale(sandbox))
-			break;
-	}
-	if (sp != NULL) {
-		sandbox_report_fill(&sp->sandbox, &s->sandbox, asked, sandbox);
+	sp = sandboxes_may_be_skipped(&s->sandbox, wanted.asked)
+		 ? start(r, p, argv, envp, NULL, false)
+		 : start_in_sandbox(r, p, argv, envp, &wanted);
+	if (sp != NULL && s->record != NULL)
 		audit_started(sp, argv, p->cwd.path, began_us);
-	}
 	return sp;
 }
 

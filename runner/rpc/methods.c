@@ -144,10 +144,13 @@ answer(struct request *r, struct rpc_message *msg, const char *text, size_t len,
 		    r->channel, &r->id, RPC_INVALID_PARAMS, "%s", error);
 	if (!permitted)
 		return refuse_state(r, m);
-	if (slow_start_is_before(r->session, r, m, msg))
-		return slow_start_hold(r, m, msg, text, len);
-	if (!again && start_queue_is_before(r->session, r, m, msg))
-		return start_queue_hold(r, m, msg, text, len);
+	/* Nothing can be before it while nothing is held. */
+	if (r->session->held_bytes > 0) {
+		if (slow_start_is_before(r->session, r, m, msg))
+			return slow_start_hold(r, m, msg, text, len);
+		if (!again && start_queue_is_before(r->session, r, m, msg))
+			return start_queue_hold(r, m, msg, text, len);
+	}
 	if (settle(r, m) < 0 ||
 	    (m->method == method_fs_watch &&
 		!audit_file(r, m, &params.fs, params.fs.has_sandbox)))

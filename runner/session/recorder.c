@@ -56,8 +56,6 @@ recorder_begin(struct request *r, struct session_process *sp,
 	const struct session *s = r->session;
 	int err;
 
-	if (!p->tty || !s->config.record_tty)
-		return true;
 	err = begin(sp, p, argv, envp);
 	if (err == 0)
 		return true;

@@ -16,8 +16,8 @@ struct request;
 struct session_process;
 
 /*
- * Called before the command is started. Returns false if it must not start;
- * then the request was answered.
+ * Called before a command that is to be recorded starts. Returns false if it
+ * must not start; then the request was answered.
  */
 bool recorder_begin(struct request *r, struct session_process *sp,
     const struct process_start_params *p, char *const argv[],

@@ -176,7 +176,7 @@ def test_more_of_them_than_processes_that_may_wait(client, slow):
     slow.takes_requests()
     starts = [post_start(client, f"p{i}", ["/bin/true"], slow.path / "d") for i in range(40)]
     assert client.run("y", ["/bin/echo", "meanwhile"]).stdout == "meanwhile\n"
-    assert len(children_named(runner, "execd-paths")) == 16
+    poll(lambda: len(children_named(runner, "execd-paths")) == 16, what="sixteen processes")
     errors = [client.answer(s, timeout=DEADLINE + 20)["error"]["message"] for s in starts]
     assert sum("its file system did not answer" in e for e in errors) == 16
     assert sum("16 earlier starts wait" in e for e in errors) == 24

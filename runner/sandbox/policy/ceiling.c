@@ -358,8 +358,8 @@ judge_policy(struct ceiling *c, const struct sandbox_context *asked, bool reads,
 }
 
 /* Nothing needs to be compared if everything is permitted. */
-static bool
-has_bounds(const struct ceiling *c)
+bool
+ceiling_has_bounds(const struct ceiling *c)
 {
 	return c->limits.max_profile < SANDBOX_PROFILE_FULL ||
 	       c->workspace_roots[0] != NULL || c->writable_roots[0] != NULL;
@@ -372,7 +372,7 @@ ceiling_judge(struct ceiling *c, const struct sandbox_context *asked,
 	int err = 0;
 
 	*g = (struct ceiling_grant){ .clamped = 0 };
-	if (has_bounds(c))
+	if (ceiling_has_bounds(c))
 		err = judge_roots(c, asked, cwd, g, error);
 	if (err == 0)
 		err = judge_policy(c, asked, reads, cwd, g, error);

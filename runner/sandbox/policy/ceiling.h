@@ -66,6 +66,9 @@ int ceiling_judge(struct ceiling *c, const struct sandbox_context *asked,
     bool reads, const char *cwd, struct ceiling_grant *grant, char *error);
 void ceiling_grant_clear(struct ceiling_grant *grant);
 
+/* Tells whether the ceiling has paths that requests are compared with. */
+bool ceiling_has_bounds(const struct ceiling *c);
+
 /*
  * Judges what would be writable, after resolving. Returns 0, and the plan may
  * have become stricter; -EAGAIN if grant->context was cut down and must be

@@ -181,8 +181,6 @@ write_enforced(struct json_writer *w, const struct sandbox_report *r)
 void
 sandbox_report_write(struct json_writer *w, const struct sandbox_report *r)
 {
-	if (!r->asked && !r->enforced)
-		return;
 	json_key(w, "sandbox");
 	json_begin(w, '{');
 	write_asked(w, r);

@@ -34,6 +34,18 @@ options_of(const struct sandbox_host *host, const struct sandbox_limits *l)
 	};
 }
 
+/* Returns the controllers of limits that no control group can enforce. */
+static unsigned
+uncounted(const struct sandboxes *sb)
+{
+	const struct sandbox_limits *l = &sb->ceiling.limits;
+	unsigned limited = (l->pids > 0 ? CGROUP_COUNTS_PIDS : 0) |
+			   (l->memory_bytes > 0 ? CGROUP_COUNTS_MEMORY : 0) |
+			   (l->cpu_percent > 0 ? CGROUP_COUNTS_CPU : 0);
+
+	return limited & ~sb->controllers;
+}
+
 void
 sandboxes_init(struct sandboxes *sb, const struct sandbox_host *host,
     const struct sandbox_limits *limits)
@@ -45,9 +57,13 @@ sandboxes_init(struct sandboxes *sb, const struct sandbox_host *host,
 	sb->home = host->home;
 	sb->tmpdir = host->tmpdir;
 	sb->controllers = host->controllers;
-	sb->told = sb->told_landlock_only = false;
+	sb->told_landlock_only = false;
 	sb->single_user = host->parent_death_signal;
 	ceiling_init(&sb->ceiling, limits, host->home ? host->home : "/");
+	/* What every control group counts needs no mention. */
+	sb->told = uncounted(sb) == 0;
+	sb->plain = limits->unsandboxed && !ceiling_has_bounds(&sb->ceiling) &&
+		    (sb->told || !limits->require_groups);
 	sandbox_pool_init(&sb->pool, host->base, host->userns, &options,
 	    host->give_up, host->owner);
 	sb->pool.homes = host->homes != NULL ? host->homes : none;
@@ -255,17 +271,17 @@ check_groups(struct sandboxes *sb, char *error)
 	const struct sandbox_limits *l = &sb->ceiling.limits;
 	const struct {
 		unsigned controller;
-		bool limited;
 		const char *what;
 	} kinds[] = {
-		{ CGROUP_COUNTS_PIDS, l->pids > 0, "processes" },
-		{ CGROUP_COUNTS_MEMORY, l->memory_bytes > 0, "memory" },
-		{ CGROUP_COUNTS_CPU, l->cpu_percent > 0, "processor time" },
+		{ CGROUP_COUNTS_PIDS, "processes" },
+		{ CGROUP_COUNTS_MEMORY, "memory" },
+		{ CGROUP_COUNTS_CPU, "processor time" },
 	};
+	unsigned missing = uncounted(sb);
 	bool must = l->require_groups || sb->required, fine = true;
 
 	for (size_t i = 0; i < nitems(kinds); i++) {
-		if (!kinds[i].limited || sb->controllers & kinds[i].controller)
+		if (!(missing & kinds[i].controller))
 			continue;
 		fine &= !must;
 		if (must)
