@@ -2,11 +2,13 @@
 """Two units: the broker, which is confined and has no runners, and `execd sessions`, which has them and hears only the
 broker (execd(8)). systemd's part, the listening socket, is played here."""
 import array
+import base64
 import fcntl
 import os
 import pathlib
 import pwd
 import re
+import shutil
 import signal
 import socket
 import struct
@@ -18,6 +20,7 @@ from conftest import BUILD, EXECD, SANITIZED, Configured, assert_nothing_left, d
 from execd_client import Closed
 from test_ceiling import policy
 from test_isolation import status
+from test_secrets import Spy
 
 UNIT = BUILD / "contrib/systemd/execd.service"
 BROKER = BUILD / "daemon/broker/execd-broker"
@@ -200,16 +203,16 @@ def test_root_is_gone(server, sessions, user):
     assert_nothing_left(user)
 
 
-@pytest.mark.parametrize("sig", [signal.SIGTERM, signal.SIGKILL])
-def test_the_service_is_restarted(server, sessions, sig):
-    """systemctl restart execd; and what systemd does when it crashed."""
+@pytest.mark.parametrize("sig, code", [(signal.SIGTERM, 0), (signal.SIGHUP, 75), (signal.SIGKILL, -9)])
+def test_the_service_is_restarted(server, sessions, sig, code):
+    """systemctl restart execd; systemctl reload execd; and what systemd does when it crashed."""
     s = server()
     c = s.connect(token="t").ready()
     runner = s.runner(c)
     c.sh("x", "echo one; read line; echo $line; sleep 1000", pipeStdin=True)
     c.wait_output("x", "one")
     s.child.send_signal(sig)
-    assert s.child.wait(15) == (0 if sig == signal.SIGTERM else -sig)
+    assert s.child.wait(15) == code
     c.wait_closed()
     assert is_alive(runner)
     again = server()
@@ -217,6 +220,63 @@ def test_the_service_is_restarted(server, sessions, sig):
     d.write("x", "two\n")
     d.wait_output("x", "two\n")
     assert d.terminate("x") is True
+
+
+def test_clients_wait_for_the_next_broker(server, sessions):
+    """Between two brokers root listens: who connects then is served, and who began a command misses no byte of it."""
+    s = server()
+    c = s.connect(token="t").ready()
+    c.sh("x", "i=0; while [ $i -lt 200 ]; do i=$((i + 1)); echo $i; sleep 0.002; done; echo over")
+    c.wait_output("x", "3\n")
+    s.child.send_signal(signal.SIGHUP)
+    assert s.child.wait(15) == 75
+    waiting = [socket.create_connection(("127.0.0.1", int(s.url.rsplit(":", 1)[1]))) for _ in range(3)]
+    again = server()
+    assert again.url == s.url
+    for w in waiting:
+        w.sendall(b"GET /livez HTTP/1.1\r\nHost: x\r\n\r\n")
+        assert w.recv(4096).startswith(b"HTTP/1.1 ")
+        w.close()
+    d = again.connect(token="t").ready(resumeSessionId=c.session_id)
+
+    def read():
+        r = d.call("process/read", {"processId": "x", "afterSeq": 0, "waitMs": 100})
+        return r["closed"] and r
+
+    chunks = poll(read, what="its end")["chunks"]
+    assert b"".join(base64.b64decode(x["chunk"]) for x in chunks) == b"".join(b"%d\n" % i for i in range(1, 201)) + b"over\n"
+
+
+def test_a_file_that_is_broken_when_the_next_broker_reads_it(server, sessions, user, directory):
+    """The unit stops, as at any start; the sessions do not."""
+    s = server()
+    c = s.connect(token="t").ready()
+    runner = s.runner(c)
+    s.child.send_signal(signal.SIGHUP)
+    assert s.child.wait(15) == 75
+    good = s.path.read_text()
+    s.path.write_text(good + "nonsense\n")
+    r = subprocess.run([*AS_BROKER, BROKER, "-c", s.path, "--sessions", sessions.path], capture_output=True, text=True, timeout=20)
+    assert r.returncode == 3 and is_alive(runner), r
+    server().connect(token="t").ready(resumeSessionId=c.session_id)
+
+
+def test_no_broker_of_the_unit_lets_its_user_look_into_it(sessions, user, directory):
+    """systemd executes it as its user: what nobody may read is closed from the first instruction on."""
+    if pathlib.Path("/proc/sys/fs/suid_dumpable").read_text() == "1\n":
+        pytest.skip("A FRESH BROKER IS NOT RACED WITH: fs.suid_dumpable opens every process here")
+    broker, path = directory / "execd-broker", directory / "execd.conf"
+    shutil.copy(BROKER, broker)
+    broker.chmod(0o711)
+    path.write_text(text(user))
+    spy = Spy(pwd.getpwnam("_execd-broker"), b"0123456789abcdef")
+    for _ in range(20):
+        r = subprocess.run([broker, "-t", "-c", path, "--sessions", sessions.path], capture_output=True, text=True, timeout=20,
+                           user="_execd-broker", group="_execd-broker", extra_groups=[])   # as systemd does; setpriv keeps capabilities
+        assert r.returncode == 0, r
+    spy.stop()
+    assert spy.stopped >= 10, "it saw nothing"
+    assert spy.read == 0, f"{spy.read} of {spy.stopped} brokers could be read"
 
 
 def test_root_is_reloaded(server, sessions, user):
