@@ -128,8 +128,8 @@ advise_processes(int err)
 static const char *
 advise_memory(int err)
 {
-	return "until a memory controller is there, RLIMIT_DATA holds each "
-	       "process of sandboxed commands";
+	return "until a memory controller is there, a watch kills sandboxed "
+	       "commands that have more than max-memory resident";
 }
 
 static const char *

@@ -76,13 +76,14 @@ log_missing(unsigned there)
 		{ CGROUP_COUNTS_PIDS, "processes",
 		    "RLIMIT_NPROC holds sandboxed commands" },
 		{ CGROUP_COUNTS_MEMORY, "memory",
-		    "RLIMIT_DATA holds each process of sandboxed commands" },
+		    "a watch holds sandboxed commands" },
 		{ CGROUP_COUNTS_CPU, "processor time", "nothing limits it" },
 	};
 
 	if (there == 0 && geteuid() != 0) {
 		log_info("control groups: none is delegated to this user; "
-			 "resource limits hold sandboxed commands");
+			 "resource limits and a watch of their memory hold "
+			 "sandboxed commands");
 		return;
 	}
 	for (size_t i = 0; i < nitems(kinds); i++)

@@ -264,6 +264,15 @@ kill_inside(struct process *p)
 		process_end_without_init(p);
 }
 
+/* Tells whether its init has killed it for its memory. */
+static bool
+was_killed_by_watch(const struct process *p)
+{
+	uint64_t n;
+
+	return p->memory >= 0 && read(p->memory, &n, sizeof(n)) == sizeof(n);
+}
+
 /*
  * Without a group of its own, the kill that was counted may have hit another
  * command.
@@ -271,6 +280,8 @@ kill_inside(struct process *p)
 static bool
 ran_out_of_memory(const struct process *p)
 {
+	if (was_killed_by_watch(p))
+		return true;
 	return p->group != NULL ? command_cgroup_ran_out_of_memory(p->group)
 				: oom_kills() > p->oom_kills;
 }
@@ -343,6 +354,7 @@ process_start(struct process *p, struct event_base *base,
 	int err = prepare(p, groups, r, step);
 
 	*enforcing = r->sandbox != NULL;
+	p->memory = -1;
 	if (err < 0)
 		return err;
 	oom_before = p->group != NULL ? 0 : oom_kills();
@@ -362,6 +374,7 @@ process_start(struct process *p, struct event_base *base,
 	p->sandboxed = r->sandbox != NULL;
 	p->pid = p->leader = res.pid;
 	p->oom_kills = oom_before;
+	p->memory = res.memory;
 	process_state_init(&p->state, retention_bytes);
 	reaper_add(&p->watch, res.pid, ended);
 	p->sandbox = r->sandbox;
@@ -429,4 +442,7 @@ process_clear(struct process *p)
 	reaper_remove(&p->init);
 	input_clear(&p->input);
 	process_state_clear(&p->state);
+	if (p->memory >= 0)
+		close(p->memory);
+	p->memory = -1;
 }

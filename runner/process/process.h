@@ -92,6 +92,7 @@ struct process {
 	uint64_t signals;
 	/* count before it started (oom.h) */
 	uint64_t oom_kills;
+	int memory; /* as in struct sandbox_started; -1: none */
 	bool oom_killed;
 };
 

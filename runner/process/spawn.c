@@ -242,8 +242,9 @@ start_inside(const struct spawn_request *r, const struct child_ends *c,
 		.tty = r->tty };
 	const int stdio[3] = { r->tty ? c->out : c->in, c->out,
 		r->tty ? c->out : c->err };
-	int terminal, err = sandbox_start(r->sandbox, &command, stdio, r->group,
-			  &terminal, &answer);
+	struct sandbox_started started;
+	int err = sandbox_start(
+	    r->sandbox, &command, stdio, r->group, &started, &answer);
 
 	/* Signals go to this pid and to -pid, so it must not be 1 or less. */
 	if (err == 0 && answer.command <= 1)
@@ -251,8 +252,9 @@ start_inside(const struct spawn_request *r, const struct child_ends *c,
 	res->pid = answer.command;
 	res->init = answer.init;
 	res->enforcing = answer.enforcing;
-	if (err == 0 && terminal >= 0)
-		err = take_terminal(res, terminal);
+	res->memory = started.memory;
+	if (err == 0 && started.terminal >= 0)
+		err = take_terminal(res, started.terminal);
 	if (err < 0)
 		*step = answer.step;
 	return err;
@@ -277,8 +279,9 @@ spawn(
 	struct child_ends c = { -1, -1, -1 };
 	int err;
 
-	*res =
-	    (struct spawn_result){ .pid = -1, .in = -1, .out = -1, .err = -1 };
+	*res = (struct spawn_result){
+		.pid = -1, .in = -1, .out = -1, .err = -1, .memory = -1
+	};
 	*step = r->tty ? "pseudo terminal" : "pipes";
 	err = r->tty ? open_tty(r, res, &c) : open_pipes(r, res, &c);
 	if (err == 0) {
@@ -288,7 +291,8 @@ spawn(
 	}
 	close_all((int[]){ c.in, c.out, c.err }, 3);
 	if (err < 0)
-		close_all((int[]){ res->in, res->out, res->err }, 3);
+		close_all(
+		    (int[]){ res->in, res->out, res->err, res->memory }, 4);
 	return err;
 }
 

@@ -36,6 +36,7 @@ struct spawn_result {
 	int in;		/* our ends: CLOEXEC, non-blocking; -1: none */
 	int out;	/* tty: the master, and in is its duplicate */
 	int err;
+	int memory; /* sandboxed: as in struct sandbox_started */
 };
 
 /*

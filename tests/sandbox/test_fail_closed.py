@@ -62,9 +62,11 @@ COLD = [
     # A kernel without keys has none to leak; a container may refuse the call.
     ("keyctl", "", {"ENOSYS": "runs", "EPERM": "runs"}),
     # Modes of directories: what no kernel hands out is refused to commands.
-    ("clone", "child_stack=", "refused"),
+    ("clone", "child_stack=0x", "refused"),
     ("seccomp", "SECCOMP_SET_MODE_FILTER, SECCOMP_FILTER_FLAG_NEW_LISTENER, {",
      {"ENOSYS": "runs", "EINVAL": "runs", "EBUSY": "runs"}),
+    # Before Linux 5.8 an init watches nobody, and each process is held instead.
+    ("fsopen", "", "runs"),
     # Landlock is the second lock: doc/sandbox.md C7, "go on" where there is none.
     ("landlock_create_ruleset", "NULL", {"ENOSYS": "runs"}),
     # The masks, which the runner makes.
@@ -101,7 +103,10 @@ WARM = [
     ("poll", "", "refused"),
     ("pipe2", "", "system"),
     ("seccomp", "SECCOMP_SET_MODE_FILTER", "refused"),
-    ("prlimit64", "0, RLIMIT_DATA", "refused"),
+    ("prlimit64", "0, RLIMIT_NPROC", "refused"),
+    # The init's own /proc, where it watches memory.
+    ("fsmount", "", "refused"),
+    ("chroot", "", "refused"),
     ("setsid", "", "system"),
     ("chdir", "", "system"),
     ("dup2", "", "system"),
@@ -131,7 +136,8 @@ FILES = [
 # Only where the door is, or where there is none.
 ONLY = {("setns", ""): "root", ("unshare", "CLONE_NEWUSER"): "user",
         ("prctl", "PR_SET_DUMPABLE, SUID_DUMP_USER"): "user", ("poll", ""): "user",
-        ("prctl", "PR_SET_PDEATHSIG"): "user", ("prlimit64", "0, RLIMIT_DATA"): "user"}
+        ("prctl", "PR_SET_PDEATHSIG"): "user", ("prlimit64", "0, RLIMIT_NPROC"): "user",
+        ("fsopen", ""): "user", ("fsmount", ""): "user", ("chroot", ""): "user"}
 
 
 # There is a second try, which fails as well.

@@ -67,7 +67,7 @@ put_build(struct buf *b)
 		.landlock_only = true,
 		.log = true,
 		.shm_bytes = 7,
-		.data_bytes = UINT64_MAX };
+		.memory_bytes = UINT64_MAX };
 
 	sandbox_build_put(b, &o, &plan);
 }
@@ -80,7 +80,7 @@ check_build(const struct sandbox_options *o, const struct plan *got)
 
 	assert_true(o->userns && o->landlock_only && o->log && !o->allow_32bit);
 	assert_int_equal(o->shm_bytes, 7);
-	assert_true(o->data_bytes == UINT64_MAX);
+	assert_true(o->memory_bytes == UINT64_MAX);
 	assert_int_equal(got->base, PLAN_BASE_EMPTY);
 	assert_true(got->network && got->minimal && !got->deny_proc);
 	assert_int_equal(got->count, plan.count - 1);

@@ -33,6 +33,7 @@ struct start {
 	const struct sandbox_command *command; /* NULL: a helper */
 	int stdio[3];
 	int terminal; /* socket for the master of a new terminal */
+	int told;     /* eventfd of an init that watches memory, or -1 */
 	int joins[CGROUP_HIERARCHIES]; /* its control groups; -1: none */
 	int group;		       /* its version 2 directory, or -1 */
 	bool born;		       /* the relay was cloned into `group` */
@@ -187,7 +188,7 @@ command_steps(struct start *s)
 	if (err < 0)
 		return err;
 	s->step = "resource limits";
-	err = inside_limit_command(&s->in->options);
+	err = inside_limit_command(s->in);
 	if (err < 0)
 		return err;
 	s->enforcing = false;
@@ -261,7 +262,7 @@ init(void *arg)
 {
 	const struct start *s = arg;
 
-	inside_init(s->in->options.parent_death_signal, s->ready[1]);
+	inside_init(s->in, s->ready[1], s->told);
 }
 
 static pid_t
@@ -408,7 +409,8 @@ inside_start(const struct inside *in, const struct sandbox_command *c,
 		s.joins[i] = c->joins & 1u << i ? *fds++ : -1;
 	if (s.joins[CGROUP_UNIFIED] >= 0)
 		s.group = *fds++;
-	s.terminal = c->tty ? *fds : -1;
+	s.terminal = c->tty ? *fds++ : -1;
+	s.told = in->watches_memory ? *fds : -1;
 	start(&s, a);
 }
 
@@ -416,9 +418,11 @@ void
 inside_serve(const struct inside *in, int channel, void (*run)(void),
     struct sandbox_answer *a)
 {
-	struct start s = {
-		.in = in, .channel = channel, .run = run, .group = -1
-	};
+	struct start s = { .in = in,
+		.channel = channel,
+		.run = run,
+		.group = -1,
+		.told = -1 };
 
 	for (int i = 0; i < CGROUP_HIERARCHIES; i++)
 		s.joins[i] = -1;

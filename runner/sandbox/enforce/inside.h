@@ -29,6 +29,7 @@ struct inside {
 			  two more */
 	size_t nwritable;
 	unsigned landlock_abi; /* 0: Landlock is not in force */
+	bool watches_memory;   /* each init does (memory_watch.h) */
 	int channel;	       /* to the runner; it ends with the runner */
 };
 
@@ -42,10 +43,10 @@ struct inside {
 int inside_prepare(const struct inside *in, const char **step);
 
 /*
- * Sets the limits that apply to commands only, for use without control groups.
- * Returns 0 or -errno.
+ * Sets the limits that apply to commands only, for use without control groups:
+ * that of memory only where no init watches it. Returns 0 or -errno.
  */
-int inside_limit_command(const struct sandbox_options *o);
+int inside_limit_command(const struct inside *in);
 
 /*
  * Starts a command. fds are the descriptors that came with SANDBOX_START; the
@@ -70,9 +71,12 @@ int inside_drop(void);
 /*
  * Runs as pid 1 of a command's namespace: it reaps orphans until it is killed,
  * and everything in the namespace dies with it. It has no capability, no
- * descriptor and almost no system call. It writes one byte to the pipe `ready`
- * when it is locked down.
+ * directory and almost no system call. It writes one byte to the pipe `ready`
+ * when it is locked down. With `told` (else -1), an eventfd, it watches the
+ * memory of all processes in the namespace (memory_watch.h): if they have more
+ * than memory_bytes, it writes 1 to `told` and kills them.
  */
-void inside_init(bool parent_death_signal, int ready) __attribute__((noreturn));
+void inside_init(const struct inside *in, int ready, int told)
+    __attribute__((noreturn));
 
 #endif

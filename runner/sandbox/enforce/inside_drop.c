@@ -1,24 +1,20 @@
 /* SPDX-License-Identifier: ISC */
 /*
  * Gives up privileges inside: once in the sandbox, then in each of its
- * processes, and in the init, which needs almost nothing.
+ * processes.
  */
 #include <errno.h>
 #include <linux/capability.h>
 #include <linux/keyctl.h>
 #include <linux/securebits.h>
-#include <signal.h>
 #include <sys/prctl.h>
 #include <sys/resource.h>
 #include <sys/syscall.h>
-#include <sys/wait.h>
 #include <unistd.h>
 
-#include "clone_into.h"
 #include "inside.h"
 #include "log.h"
 #include "util.h"
-#include "written_filter.h"
 
 /* The kernel's default for everybody since Linux 5.16. */
 #define MEMLOCK_BYTES (8u << 20)
@@ -70,11 +66,13 @@ set_limits(const struct sandbox_options *o)
 }
 
 int
-inside_limit_command(const struct sandbox_options *o)
+inside_limit_command(const struct inside *in)
 {
-	int err = lower_limit(RLIMIT_NPROC, o->processes);
+	int err = lower_limit(RLIMIT_NPROC, in->options.processes);
 
-	return err < 0 ? err : lower_limit(RLIMIT_DATA, o->data_bytes);
+	if (err < 0 || in->watches_memory)
+		return err;
+	return lower_limit(RLIMIT_DATA, in->options.memory_bytes);
 }
 
 /*
@@ -183,56 +181,4 @@ inside_drop(void)
 	if (has_capabilities() || prctl(PR_GET_NO_NEW_PRIVS, 0, 0, 0, 0) != 1)
 		return -EPERM;
 	return 0;
-}
-
-/* --- init --------------------------------------------------------------- */
-
-static const struct sock_filter init_filter[] = {
-	LOAD(arch),
-	BPF_JUMP(BPF_JMP | BPF_JEQ | BPF_K, NATIVE, 1, 0),
-	KILL,
-	LOAD(nr),
-	PERMIT(SYS_write), /* once; afterwards nothing is open to write to */
-	PERMIT(SYS_close),
-	PERMIT(SYS_wait4),
-	PERMIT(SYS_rt_sigtimedwait),
-	PERMIT(SYS_rt_sigreturn),
-	PERMIT(SYS_restart_syscall),
-	PERMIT(SYS_exit_group),
-	KILL,
-};
-
-static int
-load_init_filter(void)
-{
-	const struct sock_fprog program = { nitems(init_filter),
-		(struct sock_filter *)(uintptr_t)init_filter };
-
-	return (int)syscall(SYS_seccomp, SECCOMP_SET_MODE_FILTER, 0, &program);
-}
-
-ON_OWN_STACK void
-inside_init(bool parent_death_signal, int ready)
-{
-	sigset_t all;
-
-	sigfillset(&all);
-	sigprocmask(SIG_SETMASK, &all, NULL);
-	signal(SIGCHLD, SIG_DFL);
-	setsid();
-	prctl(PR_SET_NAME, "execd-init");
-	if (move_fd(ready, 0, true) < 0)
-		_exit(1);
-	close_from(1);
-	if (inside_drop() < 0 || prctl(PR_SET_DUMPABLE, 0) < 0 ||
-	    (parent_death_signal && prctl(PR_SET_PDEATHSIG, SIGKILL) < 0) ||
-	    load_init_filter() < 0 || syscall(SYS_write, 0, "", 1) != 1 ||
-	    syscall(SYS_close, 0) < 0)
-		_exit(1);
-	for (;;) {
-		while (syscall(SYS_wait4, -1, NULL, WNOHANG, NULL) > 0)
-			continue;
-		syscall(
-		    SYS_rt_sigtimedwait, &all, NULL, NULL, (size_t)(_NSIG / 8));
-	}
 }

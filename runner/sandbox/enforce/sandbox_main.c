@@ -19,6 +19,7 @@
 #include "control.h"
 #include "inside.h"
 #include "log.h"
+#include "memory_watch.h"
 #include "mounts.h"
 #include "sandbox_limits.h"
 #include "sandbox_userns.h"
@@ -238,6 +239,16 @@ start_chmod_proxy(const struct sandbox_options *o, int proc, const char **step)
 	return prepare_filters(o, false, step);
 }
 
+/*
+ * The sandbox sees the host's /proc here, and later what commands see. Without
+ * a /proc in the view an init would get none.
+ */
+static bool
+can_watch_memory(const struct sandbox_options *o)
+{
+	return o->memory_bytes > 0 && inside.proc && memory_watch_is_possible();
+}
+
 static int
 build(const struct sandbox_options *o, struct sandbox_answer *a)
 {
@@ -252,6 +263,8 @@ build(const struct sandbox_options *o, struct sandbox_answer *a)
 		shared_counts_limit();
 	inside.proc = !inside.landlock_only && view_has_proc(&plan);
 	inside.terminals = !inside.landlock_only && view_has_dev(&plan);
+	if (err == 0)
+		inside.watches_memory = can_watch_memory(o);
 	/* The host's or the session's /proc, which shows all commands. */
 	if (err == 0 && wants_chmod_proxy(o))
 		proc = open("/proc", O_PATH | O_DIRECTORY | O_CLOEXEC);
@@ -286,6 +299,7 @@ take_build(struct buf_reader *r)
 		log_fatal("impossible order from the runner");
 	a.err = build(&o, &a);
 	a.landlock_abi = inside.landlock_abi;
+	a.watches_memory = inside.watches_memory;
 	if (a.err == 0)
 		a.step[0] = '\0';
 	reply(&a);
@@ -306,13 +320,15 @@ check(struct sandbox_answer *a)
 
 /*
  * Counts the descriptors of SANDBOX_START: three standard ones, one for each
- * hierarchy, the version 2 directory, and the socket for a terminal.
+ * hierarchy, the version 2 directory, the socket for a terminal, and the
+ * eventfd of an init that watches memory.
  */
 static size_t
 fds_of(const struct sandbox_command *c)
 {
 	return 3 + (size_t)__builtin_popcount(c->joins) +
-	       (c->joins & 1u << CGROUP_UNIFIED ? 1 : 0) + (c->tty ? 1 : 0);
+	       (c->joins & 1u << CGROUP_UNIFIED ? 1 : 0) + (c->tty ? 1 : 0) +
+	       (inside.watches_memory ? 1 : 0);
 }
 
 static void

@@ -239,6 +239,7 @@ sandbox_answer_put(struct buf *b, const struct sandbox_answer *a)
 	buf_put_u32(b, (uint32_t)a->init);
 	buf_put_u32(b, a->landlock_abi);
 	buf_put_u8(b, a->no_userns);
+	buf_put_u8(b, a->watches_memory);
 }
 
 int
@@ -252,6 +253,7 @@ sandbox_answer_get(struct buf_reader *r, struct sandbox_answer *a)
 	a->init = (pid_t)(buf_get_u32(r) & INT_MAX);
 	a->landlock_abi = buf_get_u32(r);
 	a->no_userns = buf_get_u8(r);
+	a->watches_memory = buf_get_u8(r);
 	return buf_end(r);
 }
 

@@ -21,7 +21,7 @@
  * command.
  */
 #define SANDBOX_MESSAGE_MAX (192u << 20)
-#define SANDBOX_FDS_MAX	    (3 + CGROUP_HIERARCHIES + 2)
+#define SANDBOX_FDS_MAX	    (3 + CGROUP_HIERARCHIES + 3)
 #define SANDBOX_STEP_MAX    240
 
 /* The descriptor of the user namespace, if the broker made one. */
@@ -34,7 +34,8 @@ enum sandbox_message {
 	 * sandbox_command. The descriptors come in this order: stdin, stdout
 	 * and stderr; one for each hierarchy in `joins`; the directory of the
 	 * version 2 group, if it is joined; for a terminal a socket
-	 * (inside_terminal.h). Answers -ESTALE and `stale` if the view is no
+	 * (inside_terminal.h); an eventfd, if watches_memory was answered
+	 * (inside_init()). Answers -ESTALE and `stale` if the view is no
 	 * longer as it was built.
 	 */
 	SANDBOX_START = 2,
@@ -60,8 +61,10 @@ struct sandbox_options {
 	uint64_t open_files; /* RLIMIT_NOFILE */
 	uint64_t file_bytes; /* RLIMIT_FSIZE */
 	/* Used if no control groups count these; 0: no limit here. */
-	uint64_t processes;  /* RLIMIT_NPROC */
-	uint64_t data_bytes; /* RLIMIT_DATA */
+	uint64_t processes; /* RLIMIT_NPROC */
+	/* of a command and all it starts, by a watch; if there can be none, of
+	 * each process, by RLIMIT_DATA */
+	uint64_t memory_bytes;
 };
 
 /* After decoding, the vectors are owned and the strings lie in the message. */
@@ -82,6 +85,7 @@ struct sandbox_answer {
 	pid_t command, init; /* SANDBOX_START, SANDBOX_FILES (no init): children
 				of the runner */
 	unsigned landlock_abi; /* SANDBOX_BUILD: the ABI in force; 0: none */
+	bool watches_memory;   /* SANDBOX_BUILD: of each command */
 	/*
 	 * SANDBOX_BUILD: user namespaces cannot be made here. If `err` is 0,
 	 * the sandbox was built without them.

@@ -11,6 +11,7 @@
 #include <signal.h>
 #include <stdio.h>
 #include <string.h>
+#include <sys/eventfd.h>
 #include <sys/prctl.h>
 #include <sys/socket.h>
 #include <sys/time.h>
@@ -319,45 +320,75 @@ put_group(const struct group *g, int *fds, uint8_t *joins)
 	return n;
 }
 
+/* What a command gets besides its standard descriptors and its group. */
+struct extras {
+	int handover[2]; /* for a terminal; -1: none */
+	int memory;	 /* an eventfd; -1: none */
+};
+
 static int
-cannot_start(struct sandbox_answer *a, int err)
+make_extras(struct extras *x, bool terminal, bool memory)
 {
-	*a = (struct sandbox_answer){ .err = err, .step = "a socket pair" };
-	return err;
+	*x = (struct extras){ { -1, -1 }, -1 };
+	if (terminal &&
+	    socketpair(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0, x->handover) < 0)
+		return -errno;
+	if (memory)
+		x->memory = eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK);
+	return memory && x->memory < 0 ? -errno : 0;
+}
+
+static size_t
+put_extras(const struct extras *x, int *fds)
+{
+	size_t n = 0;
+
+	if (x->handover[1] >= 0)
+		fds[n++] = x->handover[1];
+	if (x->memory >= 0)
+		fds[n++] = x->memory;
+	return n;
 }
 
 static void
-close_pair(const int pair[2])
+clear_extras(const struct extras *x)
 {
-	for (int i = 0; i < 2; i++)
-		if (pair[i] >= 0)
-			close(pair[i]);
+	const int fds[] = { x->handover[0], x->handover[1], x->memory };
+
+	for (size_t i = 0; i < nitems(fds); i++)
+		if (fds[i] >= 0)
+			close(fds[i]);
 }
 
 int
 sandbox_start(struct sandbox *n, const struct sandbox_command *c,
-    const int stdio[3], const struct group *group, int *terminal,
-    struct sandbox_answer *a)
+    const int stdio[3], const struct group *group,
+    struct sandbox_started *started, struct sandbox_answer *a)
 {
 	int fds[SANDBOX_FDS_MAX] = { stdio[0], stdio[1], stdio[2] };
-	int handover[2] = { -1, -1 };
+	struct extras x;
 	size_t nfds = 3;
 	uint8_t joins = 0;
 	struct buf b;
-	int err;
+	int err = make_extras(&x, c->tty, n->watches_memory);
 
+	*started = (struct sandbox_started){ -1, -1 };
+	if (err < 0) {
+		*a = (struct sandbox_answer){ .err = err, .step = "a socket" };
+		clear_extras(&x);
+		return err;
+	}
 	if (group != NULL)
 		nfds += put_group(group, fds + nfds, &joins);
-	if (c->tty &&
-	    socketpair(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0, handover) < 0)
-		return cannot_start(a, -errno);
-	if (c->tty)
-		fds[nfds++] = handover[1];
+	nfds += put_extras(&x, fds + nfds);
 	buf_init(&b, SANDBOX_MESSAGE_MAX);
 	sandbox_start_put(&b, c, joins);
 	err = sandbox_ask(n, &b, fds, nfds, a);
-	*terminal = c->tty && err == 0 ? inside_terminal_take(handover[0]) : -1;
-	close_pair(handover);
+	if (c->tty && err == 0)
+		started->terminal = inside_terminal_take(x.handover[0]);
+	if (err == 0)
+		started->memory = steal_fd(&x.memory);
+	clear_extras(&x);
 	if (err < 0 && a->stale)
 		retire(n);
 	return err;
@@ -401,6 +432,7 @@ build(struct sandbox_pool *pool, struct sandbox *n, bool landlock_only)
 	sandbox_build_put(&b, &options, &n->plan);
 	err = sandbox_ask(n, &b, NULL, 0, &a);
 	n->landlock_abi = a.landlock_abi;
+	n->watches_memory = a.watches_memory;
 	n->landlock_only = pool->no_userns = a.no_userns;
 	if (err < 0)
 		failed(pool, err, a.step);

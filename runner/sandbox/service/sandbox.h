@@ -39,6 +39,7 @@ struct sandbox {
 	unsigned helpers;
 	unsigned landlock_abi; /* the ABI in force; 0: none */
 	bool landlock_only;    /* no view and no namespaces */
+	bool watches_memory;   /* of each command (memory_watch.h) */
 	/*
 	 * The sandbox got an order and did not answer, so it is unknown whether
 	 * the order was carried out.
@@ -84,17 +85,21 @@ void sandbox_pool_clear(struct sandbox_pool *pool);
 int sandbox_get(struct sandbox_pool *pool, struct plan *plan, bool check,
     bool landlock_only, struct sandbox **sandbox);
 
+/* Descriptors of a command that has started; the caller owns them. -1: none. */
+struct sandbox_started {
+	int terminal; /* the master of a terminal instead of that in stdio */
+	int memory;   /* not 0 if its memory was the reason for a kill */
+};
+
 /*
  * Starts a command in the sandbox and in a control group (NULL: none), and
- * waits until exec has worked or failed. A command with a terminal may open its
- * own instead of that in stdio. Then *terminal is the master, which the caller
- * owns; otherwise it is -1. Returns 0, or -errno with the answer's step. If the
- * view was no longer intact, the sandbox is stale afterwards, and another
- * sandbox of the same plan may work.
+ * waits until exec has worked or failed. Returns 0 with *started, or -errno
+ * with the answer's step. If the view was no longer intact, the sandbox is
+ * stale afterwards, and another sandbox of the same plan may work.
  */
 int sandbox_start(struct sandbox *n, const struct sandbox_command *c,
-    const int stdio[3], const struct group *group, int *terminal,
-    struct sandbox_answer *a);
+    const int stdio[3], const struct group *group,
+    struct sandbox_started *started, struct sandbox_answer *a);
 
 /*
  * Tells whether the sandbox ended without carrying out the latest order, so the

@@ -28,6 +28,7 @@ sandbox_report_fill(struct sandbox_report *r, const struct sandboxes *sb,
 	r->controllers = sb->controllers;
 	r->landlock_abi = sandbox->landlock_abi;
 	r->landlock_only = sandbox->landlock_only;
+	r->watches_memory = sandbox->watches_memory;
 	r->pids = l->pids;
 	r->memory_bytes = l->memory_bytes;
 	/* Only a control group can limit processor time. */
@@ -127,8 +128,8 @@ write_layers(struct json_writer *w, const struct sandbox_report *r)
 }
 
 /*
- * Writes the limits that apply to a command as a whole. The others apply to
- * each of its processes.
+ * Writes the limits that a control group applies to a command as a whole. Those
+ * that are neither here nor watched apply to each of its processes.
  */
 static void
 write_counted(struct json_writer *w, const struct sandbox_report *r)
@@ -175,6 +176,11 @@ write_enforced(struct json_writer *w, const struct sandbox_report *r)
 	write_limit(w, "fileBytes", r->file_bytes);
 	json_end(w, '}');
 	write_counted(w, r);
+	json_key(w, "watchedLimits");
+	json_begin(w, '[');
+	if (r->watches_memory)
+		json_cstring(w, "memoryBytes");
+	json_end(w, ']');
 	json_end(w, '}');
 }
 

@@ -20,6 +20,7 @@ struct sandbox_report {
 	unsigned controllers; /* mask of enum cgroup_controller; 0: no groups */
 	unsigned landlock_abi; /* 0: none */
 	bool landlock_only;    /* no namespaces and no view */
+	bool watches_memory;   /* not a group, but the command's init */
 	uint64_t pids, memory_bytes, open_files, file_bytes;
 	uint32_t cpu_percent;
 };

@@ -25,12 +25,12 @@ options_of(const struct sandbox_host *host, const struct sandbox_limits *l)
 		.shm_bytes = l->shm_bytes,
 		.open_files = l->open_files,
 		.file_bytes = l->file_bytes,
-		/* Resource limits replace control groups that do not exist. */
+		/* Used where control groups do not exist. */
 		.processes =
 		    host->controllers & CGROUP_COUNTS_PIDS ? 0 : l->pids,
-		.data_bytes = host->controllers & CGROUP_COUNTS_MEMORY
-				  ? 0
-				  : l->memory_bytes,
+		.memory_bytes = host->controllers & CGROUP_COUNTS_MEMORY
+				    ? 0
+				    : l->memory_bytes,
 	};
 }
 

@@ -1,0 +1,154 @@
+# SPDX-License-Identifier: ISC
+"""Where no control group counts memory, the init of a sandboxed command watches what the command and all it starts have
+resident. Who has more than max-memory is killed, whole; who only reserves it is not.
+"""
+import pathlib
+import shutil
+import time
+
+import pytest
+from conftest import Shell, children, name, poll
+from policies import managed, path, workspace_write
+
+LIMIT = 1 << 30         # max-memory, as it is by default
+
+TOUCH = "import mmap\ndef take(mib, flags=mmap.MAP_PRIVATE):\n    m = mmap.mmap(-1, mib << 20, flags | mmap.MAP_ANONYMOUS)\n" \
+        "    for i in range(0, mib << 20, 4096): m[i] = 1\n    return m\n"
+
+
+def python(script):
+    return f"exec /usr/bin/python3 -c '{TOUCH}{script}'"
+
+
+@pytest.fixture
+def shell(session, place):
+    return Shell(session, workspace_write(place), place)
+
+
+@pytest.fixture
+def watched(shell):
+    """The shell, where the answer to a start says that the memory is watched."""
+    id = shell.id()
+    m = shell.client.start(id, ["/bin/true"], **shell.params())
+    shell.client.finished(id)
+    if "memoryBytes" not in m["result"]["sandbox"]["enforced"]["watchedLimits"]:
+        pytest.skip("NOT TESTED: a control group counts memory here")
+    return shell
+
+
+def end_of(shell, script, timeout=60):
+    id = shell.start(script)
+    r = shell.client.finished(id, timeout)
+    return r, shell.client.call("process/wait", {"processId": id})
+
+
+# Each takes more than the limit, in another way.
+BOMBS = {
+    "alone": "kept = [take(64) for i in range(24)]",
+    # 40 times 32 MiB: nobody has much
+    "many": "import os, time\nfor i in range(40):\n    if os.fork() == 0:\n        kept = take(32); time.sleep(100)\ntime.sleep(100)",
+    # what a child shares with its parent is counted once, until it writes to it
+    "written": "import os, time\nkept = take(400)\nfor i in range(6):\n    if os.fork() == 0:\n"
+               "        for at in range(0, 400 << 20, 4096): kept[at] = 2\n        time.sleep(100)\ntime.sleep(100)",
+    "shared": "kept = [take(64, mmap.MAP_SHARED) for i in range(24)]",
+    # the first thread has ended, and with it what /proc says of the process
+    "thread": "import ctypes, threading, time\ndef work():\n    time.sleep(0.3); kept = [take(64) for i in range(24)]\n"
+              "threading.Thread(target=work).start()\nctypes.CDLL(None).pthread_exit(None)",
+    # nobody may look into the process
+    "hidden": "import ctypes\nctypes.CDLL(None).prctl(4, 0)\nkept = [take(64) for i in range(24)]",
+    # its parents are gone
+    "orphan": "import os, time\nif os.fork() == 0:\n    os.setsid()\n    if os.fork(): os._exit(0)\n    kept = [take(64) for i in range(24)]\n"
+              "time.sleep(100)",
+    # it slept for so long that looks are rare
+    "later": "import time\ntime.sleep(4)\nkept = [take(64) for i in range(24)]",
+}
+
+
+@pytest.mark.parametrize("bomb", BOMBS)
+def test_who_has_too_much_is_killed(watched, bomb):
+    r, end = end_of(watched, python(BOMBS[bomb]))
+    assert (r.code, end["signal"], end["oomKilled"], end["killedBy"]) == (137, "KILL", True, "memory"), (r.stderr, end)
+
+
+def test_a_part_that_has_too_much_takes_all_along(watched):
+    """Also the command that only waits for it, as a control group would have it."""
+    r, end = end_of(watched, f"sleep 100 & ({python(BOMBS['alone'])}); echo survived")
+    assert (r.code, r.stdout, end["oomKilled"]) == (137, "", True)
+
+
+HONEST = {
+    "reserved": "print(len([mmap.mmap(-1, 1 << 30, mmap.MAP_PRIVATE | mmap.MAP_ANONYMOUS) for i in range(64)]))",
+    # eight children that share what their parent has
+    "shared": "import os, time\nkept = take(500)\nfor i in range(8):\n    if os.fork() == 0:\n        time.sleep(1); os._exit(0)\n"
+              "for i in range(8): os.wait()\nprint(64)",
+    "children": "import subprocess\nkept = take(700)\nfor i in range(300): subprocess.run([\"/bin/true\"])\nprint(64)",
+    "one after the other": "import os\nfor i in range(6):\n    if os.fork() == 0:\n        take(600); os._exit(0)\n    os.wait()\nprint(64)",
+    "file": "f = open(\"f\", \"w+b\"); f.truncate(1500 << 20)\nm = mmap.mmap(f.fileno(), 0, mmap.MAP_SHARED, mmap.PROT_READ)\n"
+            "for i in range(0, len(m), 4096): m[i]\nprint(64)",
+}
+
+
+@pytest.mark.parametrize("work", HONEST)
+def test_who_has_less_is_left_alone(watched, work):
+    r, end = end_of(watched, python(HONEST[work]))
+    assert (r.code, r.stdout, end["oomKilled"]) == (0, "64\n", False), (r.stderr, end)
+
+
+def test_what_is_killed_by_others_is_not_said_to_be_memory(watched):
+    r, end = end_of(watched, "kill -9 $$")
+    assert (end["signal"], end["oomKilled"]) == ("KILL", False)
+    id = watched.start("sleep 100")
+    watched.client.terminate(id)
+    watched.client.finished(id)
+    assert watched.client.call("process/wait", {"processId": id})["oomKilled"] is False
+
+
+def init_of(server, client):
+    def find():
+        found = [p for p in children(server.runner(client)) if name(p) == "execd-init"]
+        return len(found) == 1 and found[0]
+
+    return poll(find, what="the init of the command")
+
+
+def waits(pid):
+    text = pathlib.Path(f"/proc/{pid}/status").read_text()
+    return int(text.split("\nvoluntary_ctxt_switches:")[1].split()[0])
+
+
+def test_who_sleeps_is_hardly_looked_at(watched):
+    """Once a second: in ten seconds of an idle shell the init wakes up about ten times, and takes no time for it."""
+    id = watched.start("read line", pipeStdin=True)
+    init = init_of(watched.client.server, watched.client)
+    before = waits(init)
+    began = time.monotonic()
+    poll(lambda: waits(init) >= before + 8, timeout=30, what="eight looks")
+    took = time.monotonic() - began
+    cpu = sum(map(int, pathlib.Path(f"/proc/{init}/stat").read_text().rsplit(")", 1)[1].split()[11:13]))
+    assert took > 4, "it looks too often"
+    assert cpu <= 1, "in hundredths of a second"
+    watched.client.terminate(id)
+    watched.client.finished(id)
+
+
+def test_without_a_proc_each_process_is_held(session, place, watched):
+    """An init sees nobody there, and the answer says so. A sanitizer needs /proc anyway."""
+    shell = Shell(session, managed(*[path(p, "read") for p in ("/usr", "/lib", "/lib64", "/bin")], path(place, "write")), place)
+    id = shell.id()
+    m = session.start(id, ["/bin/bash", "-c", "ulimit -d"], **shell.params())
+    enforced = m["result"]["sandbox"]["enforced"]
+    assert "ownProc" not in enforced["layers"] and enforced["watchedLimits"] == []
+    assert session.finished(id).stdout == f"{LIMIT >> 10}\n"
+
+
+@pytest.mark.skipif(not shutil.which("gcc"), reason="NOT TESTED: gcc is not installed")
+@pytest.mark.parametrize("sanitizer, code, said", [
+    ("address", "char *p = malloc(4); p[n + 3] = 1; return p[0];", "heap-buffer-overflow"),
+    ("address", "char *volatile p = malloc(77); p = 0; return p != 0;", "detected memory leaks"),
+    ("thread", "pthread_t t; pthread_create(&t, 0, f, 0); x++; pthread_join(t, 0); return 0;", "data race"),
+])
+def test_sanitizers_work(shell, sanitizer, code, said):
+    source = "#include <pthread.h>\\n#include <stdlib.h>\\nint x; void *f(void *p) { x++; return p; }\\n" \
+             f"int main(int n, char **v) {{ {code} }}\\n"
+    r = shell.run(f"printf '{source}' > p.c && gcc -g -fsanitize={sanitizer} -pthread -o p p.c && ./p", timeout=60)
+    assert r.code != 0 and said in r.stderr, r.stderr
