@@ -6,8 +6,10 @@
 
 #include <errno.h>
 #include <stdio.h>
+#include <string.h>
 
 #include "base64_wide.h"
+#include "util.h"
 
 static const char alphabet[] =
     "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789+/";
@@ -119,6 +121,28 @@ base64_decode(
 		*at++ = (uint8_t)(v >> 2);
 	}
 	return at - (uint8_t *)dst;
+}
+
+ssize_t
+base64_decode_url(const char *src, size_t n, uint8_t **bytes)
+{
+	size_t padded = (n + 3) / 4 * 4;
+	_cleanup_free_ char *text = xmalloc(padded + 1);
+	char error[BASE64_ERROR_MAX];
+
+	*bytes = NULL;
+	for (size_t i = 0; i < n; i++) {
+		if (src[i] == '+' || src[i] == '/' || src[i] == '=')
+			return -EBADMSG;
+		text[i] = src[i];
+		if (src[i] == '-')
+			text[i] = '+';
+		else if (src[i] == '_')
+			text[i] = '/';
+	}
+	memset(text + n, '=', padded - n);
+	*bytes = xmalloc(base64_decoded_max(padded) + 1);
+	return base64_decode(*bytes, text, padded, error);
 }
 
 #if !defined(__x86_64__) && !defined(__aarch64__)

@@ -41,4 +41,9 @@ size_t base64_encode(char *dst, const void *src, size_t n);
 ssize_t base64_decode(
     void *dst, const char *src, size_t n, char error[BASE64_ERROR_MAX]);
 
+/* Decodes the URL alphabet without padding (RFC 4648 section 5) as strictly.
+ * *bytes, which the caller owns, also when there are none. Returns the number
+ * of bytes, or -EBADMSG. */
+ssize_t base64_decode_url(const char *src, size_t n, uint8_t **bytes);
+
 #endif

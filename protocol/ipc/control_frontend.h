@@ -95,6 +95,13 @@ enum credential_kind {
 	CREDENTIAL_BEARER,
 };
 
+/* What the header of a signed token says, as far as it fits: which key is to be
+ * tried. */
+struct control_token_header {
+	char alg[CONTROL_ALG_MAX];
+	char kid[CONTROL_KID_MAX];
+};
+
 struct control_authenticate {
 	uint32_t conn;	      /* given by the front-end, never used again */
 	uint32_t listener;    /* control_listener.id */
@@ -102,6 +109,7 @@ struct control_authenticate {
 	bool has_certificate; /* `cert_verdict` is filled in */
 	struct control_cert_verdict cert_verdict;
 	char peer[CONTROL_PEER_MAX]; /* for messages: "websocket IP:PORT" */
+	struct control_token_header token_header; /* of the credential */
 	char credential[CONTROL_CREDENTIAL_MAX];
 };
 

@@ -54,6 +54,8 @@ static const struct field authenticate_fields[] = {
 	FIELD(FIELD_STRING, control_authenticate, cert_verdict.subject),
 	FIELD(FIELD_BYTES, control_authenticate, cert_verdict.seal),
 	FIELD(FIELD_STRING, control_authenticate, peer),
+	FIELD(FIELD_STRING, control_authenticate, token_header.alg),
+	FIELD(FIELD_STRING, control_authenticate, token_header.kid),
 	FIELD(FIELD_STRING, control_authenticate, credential),
 };
 

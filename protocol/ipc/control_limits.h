@@ -22,6 +22,8 @@
 #define CONTROL_STRING_MAX   1024
 #define CONTROL_GRANT_BYTES  16
 #define CONTROL_SUBJECT_MAX  256
+#define CONTROL_ALG_MAX	     16	 /* of a signed token, with NUL */
+#define CONTROL_KID_MAX	     256 /* likewise */
 #define CONTROL_SECRET_BYTES 32
 
 #endif

@@ -18,12 +18,14 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t len);
 #define NOW 1000000
 
 static const uint8_t secret[] = "0123456789abcdef0123456789abcdef";
+static const struct control_token_header named = { .alg = JWT_HS256 };
 static const struct jwt_rules rules[] = {
-	{ .secret = secret, .secret_len = 32, .skew_s = 30 },
+	{ .secret = secret, .secret_len = 32, .skew_s = 30, .subject = "sub" },
 	{ .secret = secret,
 	    .secret_len = 32,
 	    .issuer = "me",
-	    .audience = "you" },
+	    .audience = "you",
+	    .subject = "sub" },
 };
 
 /* base64url without padding, behind what is there. */
@@ -78,18 +80,19 @@ check_granted(
 static void
 run(const struct jwt_rules *r, struct slice header, struct slice claims)
 {
-	char subject[JWT_SUBJECT_MAX] = "";
+	struct jwt_answer answer;
 	struct buf b;
 
 	buf_init(&b, 1 << 20);
 	put_signed(&b, header, claims);
 	assert(!b.failed);
-	if (jwt_verify(r, (char *)b.data, NOW, subject) == VERDICT_GRANTED)
-		check_granted(r, claims, subject);
+	if (jwt_verify(r, (char *)b.data, &named, NOW, &answer) ==
+	    VERDICT_GRANTED)
+		check_granted(r, claims, answer.subject);
 	/* The last character but one is all signature: no spare bits. */
 	b.data[b.len - 3] ^= 1;
-	assert(
-	    jwt_verify(r, (char *)b.data, NOW, subject) == VERDICT_INVALID_JWT);
+	assert(jwt_verify(r, (char *)b.data, &named, NOW, &answer) ==
+	       VERDICT_INVALID_JWT);
 	buf_clear(&b);
 }
 
@@ -97,12 +100,12 @@ int
 LLVMFuzzerTestOneInput(const uint8_t *data, size_t len)
 {
 	_cleanup_free_ char *text = xstrndup((const char *)data, len);
-	char subject[JWT_SUBJECT_MAX];
+	struct jwt_answer answer;
 	const char *line = strchr(text, '\n');
 	struct slice header = { text, line ? (size_t)(line - text) : 0 };
 
-	assert(
-	    jwt_verify(&rules[0], text, NOW, subject) == VERDICT_INVALID_JWT);
+	assert(jwt_verify(&rules[0], text, &named, NOW, &answer) ==
+	       VERDICT_INVALID_JWT);
 	if (line == NULL)
 		return 0;
 	for (size_t i = 0; i < nitems(rules); i++)

@@ -109,7 +109,7 @@ GOOD = "[listener l]\naddress = ws://127.0.0.1:0\n"
     ("[identity a]\nenvironment = X\n", 1, "environment: `X` is not NAME=VALUE"),
     ("[identity a]\nmax-cpu-time = 1500ms\n", 1, "only whole seconds"),
     ("[identity a]\npeer-user = no-such-user\n", 1, "no-such-user: no such user"),
-    ("[signed-tokens]\nissuer = x\n", 1, "secret-file is missing"),
+    ("[signed-tokens]\nissuer = x\n", 1, "secret-file or jwks-file is missing"),
     ("[signed-tokens]\nsecret-file = /none/such\n", 1, "/none/such: No such file"),
     ("[limits]\n# " + "x" * 300 + "\n", 2, "a line of more than 198 characters"),
     ("[limits]\nmax-connections = 1\0 2\n", 2, "a NUL byte"),

@@ -18,7 +18,7 @@ CONFIGURE, SERVE, SIGN, SIGNED, TRUST, VERIFY, VERIFIED = 60, 62, 64, 65, 66, 68
 CHAIN_MAX = 12 << 10
 SECRET = b"s" * 32
 EXPIRED = 10            # X509_V_ERR_CERT_HAS_EXPIRED
-VERSION = 2  # protocol/ipc/control_version.h
+VERSION = 3  # protocol/ipc/control_version.h
 
 
 def u32(*n):

@@ -217,7 +217,7 @@ test_another_version_is_refused_as_that(void **state)
 {
 	static const uint8_t zeros[CONTROL_MESSAGE_MAX * 2];
 	static uint8_t payload[CONTROL_MESSAGE_MAX * 2];
-	static const uint8_t others[] = { 0, 3, 255 };
+	static const uint8_t others[] = { 0, 200, 255 };
 	char fault[CONTROL_FAULT_MAX], expected[CONTROL_FAULT_MAX];
 
 	for (size_t i = 0; i < nitems(firsts); i++)

@@ -13,8 +13,8 @@
 
 #include <cmocka.h>
 
-#include "base64.h"
 #include "jwt.h"
+#include "token_text.h"
 
 #define NOW    1000000
 #define HEADER "{\"alg\":\"HS256\",\"typ\":\"JWT\"}"
@@ -22,20 +22,7 @@
 static const uint8_t secret[] = "0123456789abcdef0123456789abcdef";
 
 static void
-append_part(char *token, const void *bytes, size_t len)
-{
-	char *at = token + strlen(token);
-	size_t n = base64_encode(at, bytes, len);
-
-	while (n > 0 && at[n - 1] == '=')
-		n--;
-	at[n] = '\0';
-	for (char *c = at; *c != '\0'; c++)
-		*c = (char)(*c == '+' ? '-' : *c == '/' ? '_' : *c);
-}
-
-static void
-make_token(char token[1024], const char *header, const char *claims)
+make_token(char *token, const char *header, const char *claims)
 {
 	unsigned char mac[EVP_MAX_MD_SIZE];
 	unsigned len;
@@ -51,11 +38,12 @@ make_token(char token[1024], const char *header, const char *claims)
 }
 
 static const struct jwt_rules plain = {
-	.secret = secret, .secret_len = 32, .skew_s = 30
+	.secret = secret, .secret_len = 32, .skew_s = 30, .subject = "sub"
 };
 static const struct jwt_rules strict = { .secret = secret,
 	.secret_len = 32,
 	.skew_s = 0,
+	.subject = "sub",
 	.issuer = "me",
 	.audience = "you" };
 
@@ -63,6 +51,7 @@ static const struct row {
 	const struct jwt_rules *rules;
 	const char *header, *claims;
 	enum verdict verdict;
+	const char *why; /* NULL: whatever */
 } rows[] = {
 	{ &plain, HEADER, "{\"exp\":1000000}", VERDICT_GRANTED },
 	{ &plain, HEADER, "{\"exp\":999970}", VERDICT_GRANTED },
@@ -71,11 +60,13 @@ static const struct row {
 	{ &plain, HEADER, "{\"exp\":9223372036854775807}", VERDICT_GRANTED },
 	{ &plain, HEADER, "{\"exp\":9223372036854775808}",
 	    VERDICT_INVALID_JWT },
-	{ &plain, HEADER, "{}", VERDICT_INVALID_JWT },
+	{ &plain, HEADER, "{}", VERDICT_INVALID_JWT,
+	    "exp is missing or not an integer" },
 	{ &plain, HEADER, "{\"exp\":null}", VERDICT_INVALID_JWT },
 	{ &plain, HEADER, "{\"exp\":\"1000000\"}", VERDICT_INVALID_JWT },
 	{ &plain, HEADER, "{\"exp\":1e6}", VERDICT_INVALID_JWT },
-	{ &plain, HEADER, "[]", VERDICT_INVALID_JWT },
+	{ &plain, HEADER, "[]", VERDICT_INVALID_JWT,
+	    "its claims are not a JSON object" },
 	{ &plain, HEADER, "", VERDICT_INVALID_JWT },
 	{ &plain, HEADER, "{\"exp\":1000000,\"exp\":1}", VERDICT_INVALID_JWT },
 	{ &plain, HEADER, "{\"exp\":1000000,\"nbf\":1000030}",
@@ -84,8 +75,9 @@ static const struct row {
 	    VERDICT_EARLY_JWT },
 	{ &plain, HEADER, "{\"exp\":1000000,\"nbf\":null}", VERDICT_GRANTED },
 	{ &plain, HEADER, "{\"exp\":1000000,\"nbf\":\"1\"}",
-	    VERDICT_INVALID_JWT },
-	{ &plain, HEADER, "{\"exp\":1000000,\"iss\":7}", VERDICT_INVALID_JWT },
+	    VERDICT_INVALID_JWT, "nbf is not an integer" },
+	{ &plain, HEADER, "{\"exp\":1000000,\"iss\":7}", VERDICT_INVALID_JWT,
+	    "iss or aud is not a text" },
 	{ &plain, HEADER, "{\"exp\":1000000,\"aud\":{}}", VERDICT_INVALID_JWT },
 	{ &plain, HEADER, "{\"exp\":1000000,\"aud\":[1]}",
 	    VERDICT_INVALID_JWT },
@@ -95,12 +87,16 @@ static const struct row {
 	{ &plain, "{\"alg\":\"HS256\",\"crit\":[\"x\"]}", "{\"exp\":1000000}",
 	    VERDICT_GRANTED },
 	{ &plain, "{\"alg\":\"none\"}", "{\"exp\":1000000}",
-	    VERDICT_INVALID_JWT },
+	    VERDICT_INVALID_JWT, "alg `none`: it is not signed" },
 	{ &plain, "{\"alg\":\"HS384\"}", "{\"exp\":1000000}",
-	    VERDICT_INVALID_JWT },
+	    VERDICT_INVALID_JWT, "alg `HS384` is not known" },
+	{ &plain, "{\"alg\":\"RS256\",\"kid\":\"a\"}", "{\"exp\":1000000}",
+	    VERDICT_INVALID_JWT, "alg `RS256` needs jwks-file" },
 	{ &plain, "{\"alg\":256}", "{\"exp\":1000000}", VERDICT_INVALID_JWT },
-	{ &plain, "{}", "{\"exp\":1000000}", VERDICT_INVALID_JWT },
-	{ &plain, "x", "{\"exp\":1000000}", VERDICT_INVALID_JWT },
+	{ &plain, "{}", "{\"exp\":1000000}", VERDICT_INVALID_JWT,
+	    "its header has no alg" },
+	{ &plain, "x", "{\"exp\":1000000}", VERDICT_INVALID_JWT,
+	    "its header has no alg" },
 	{ &strict, HEADER, "{\"exp\":999999}", VERDICT_EXPIRED_JWT },
 	{ &strict, HEADER, "{\"exp\":1000000,\"iss\":\"me\",\"aud\":\"you\"}",
 	    VERDICT_GRANTED },
@@ -117,7 +113,7 @@ static const struct row {
 	    VERDICT_AUDIENCE },
 };
 
-static char subject[JWT_SUBJECT_MAX];
+static struct jwt_answer answer;
 
 static void
 test_rows(void **state)
@@ -128,9 +124,13 @@ test_rows(void **state)
 		enum verdict v;
 
 		make_token(token, rows[i].header, rows[i].claims);
-		v = jwt_verify(rows[i].rules, token, NOW, subject);
+		v = verify_token(rows[i].rules, token, NOW, &answer);
 		if (v != rows[i].verdict)
 			fail_msg("row %zu, %s: %d", i, rows[i].claims, (int)v);
+		if (rows[i].why != NULL)
+			assert_string_equal(answer.why, rows[i].why);
+		else if (v == VERDICT_INVALID_JWT)
+			assert_string_not_equal(answer.why, "");
 	}
 }
 
@@ -146,22 +146,22 @@ test_signature(void **state)
 			strcpy(token, good);
 			token[i] ^= (char)(1 << bit);
 			assert_int_equal(
-			    jwt_verify(&plain, token, NOW, subject),
+			    verify_token(&plain, token, NOW, &answer),
 			    VERDICT_INVALID_JWT);
 		}
 		strcpy(token, good);
 		token[i] = '\0';
-		assert_int_equal(jwt_verify(&plain, token, NOW, subject),
+		assert_int_equal(verify_token(&plain, token, NOW, &answer),
 		    VERDICT_INVALID_JWT);
 	}
 	strcpy(token, good);
 	strcat(token, "=");
 	assert_int_equal(
-	    jwt_verify(&plain, token, NOW, subject), VERDICT_INVALID_JWT);
+	    verify_token(&plain, token, NOW, &answer), VERDICT_INVALID_JWT);
 	strcpy(token, good);
 	strcat(token, ".x");
 	assert_int_equal(
-	    jwt_verify(&plain, token, NOW, subject), VERDICT_INVALID_JWT);
+	    verify_token(&plain, token, NOW, &answer), VERDICT_INVALID_JWT);
 }
 
 static void
@@ -171,8 +171,30 @@ test_no_token(void **state)
 		"a.b", "a.b.c", "e30.e30.", "é.é.é" };
 
 	for (size_t i = 0; i < nitems(tokens); i++)
-		assert_int_equal(jwt_verify(&plain, tokens[i], NOW, subject),
+		assert_int_equal(verify_token(&plain, tokens[i], NOW, &answer),
 		    VERDICT_INVALID_JWT);
+}
+
+/* What the front-end says of a header is no more than a hint. */
+static void
+test_misread_header(void **state)
+{
+	static const struct control_token_header named = { .alg = JWT_HS256 };
+	static const char *const headers[] = { "{}", "[]", "x", "",
+		"{\"alg\":\"none\"}", "{\"alg\":\"RS256\"}",
+		"{\"alg\":\"HS256\\u0000\"}" };
+	char token[1024];
+
+	for (size_t i = 0; i < nitems(headers); i++) {
+		make_token(token, headers[i], "{\"exp\":1000000}");
+		assert_int_equal(
+		    jwt_verify(&plain, token, &named, NOW, &answer),
+		    VERDICT_INVALID_JWT);
+		assert_string_equal(
+		    answer.why, headers[i][0] == '{' || headers[i][0] == '['
+				    ? "the front-end misread its header"
+				    : "its header is not JSON");
+	}
 }
 
 /* Whose a token is: a name that an identity can have, or nobody's. */
@@ -193,18 +215,33 @@ test_subject(void **state)
 
 	for (size_t i = 0; i < nitems(cases); i++) {
 		make_token(token, HEADER, cases[i].claims);
-		memset(subject, 'x', sizeof(subject));
+		memset(&answer, 'x', sizeof(answer));
 		assert_int_equal(
-		    jwt_verify(&plain, token, NOW, subject), VERDICT_GRANTED);
-		assert_string_equal(subject, cases[i].subject);
+		    verify_token(&plain, token, NOW, &answer), VERDICT_GRANTED);
+		assert_string_equal(answer.subject, cases[i].subject);
 	}
+}
+
+static void
+test_subject_claim(void **state)
+{
+	struct jwt_rules r = plain;
+	char token[1024];
+
+	r.subject = "repository";
+	make_token(token, HEADER,
+	    "{\"exp\":1000000,\"sub\":\"a\",\"repository\":\"o/r\"}");
+	assert_int_equal(
+	    verify_token(&r, token, NOW, &answer), VERDICT_GRANTED);
+	assert_string_equal(answer.subject, "o/r");
 }
 
 /* One byte more than a subject may have. */
 static void
 test_long_subject(void **state)
 {
-	char claims[400], name[JWT_SUBJECT_MAX + 1], token[1024];
+	char claims[JWT_SUBJECT_MAX + 64], name[JWT_SUBJECT_MAX + 1];
+	char token[2048];
 
 	for (size_t n = JWT_SUBJECT_MAX - 1; n <= JWT_SUBJECT_MAX; n++) {
 		memset(name, 'a', n);
@@ -213,8 +250,9 @@ test_long_subject(void **state)
 		    "{\"exp\":1000000,\"sub\":\"%s\"}", name);
 		make_token(token, HEADER, claims);
 		assert_int_equal(
-		    jwt_verify(&plain, token, NOW, subject), VERDICT_GRANTED);
-		assert_int_equal(strlen(subject), n < JWT_SUBJECT_MAX ? n : 0);
+		    verify_token(&plain, token, NOW, &answer), VERDICT_GRANTED);
+		assert_int_equal(
+		    strlen(answer.subject), n < JWT_SUBJECT_MAX ? n : 0);
 	}
 }
 
@@ -223,10 +261,12 @@ main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(test_subject),
+		cmocka_unit_test(test_subject_claim),
 		cmocka_unit_test(test_long_subject),
 		cmocka_unit_test(test_rows),
 		cmocka_unit_test(test_signature),
 		cmocka_unit_test(test_no_token),
+		cmocka_unit_test(test_misread_header),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

@@ -4,11 +4,11 @@
  */
 #include "credential.h"
 
+#include <fnmatch.h>
 #include <openssl/crypto.h>
 #include <openssl/evp.h>
 #include <string.h>
 
-#include "jwt.h"
 #include "util.h"
 
 /* Every identity and every digest is compared, whatever matched before. */
@@ -29,20 +29,41 @@ find_digest(const struct conf *c, const uint8_t digest[32], bool certificate)
 	return found;
 }
 
+/* A name comes before a pattern, patterns in their order, and `*` last: it
+ * alone also stands for a token without a subject. */
+static bool
+has_subject(const struct identity *id, const char *subject)
+{
+	return subject[0] != '\0' && strings_has(&id->subjects, subject);
+}
+
+static bool
+has_pattern(const struct identity *id, const char *subject)
+{
+	for (size_t i = 0; i < id->subjects.count; i++)
+		if (strcmp(id->subjects.items[i], "*") != 0 &&
+		    fnmatch(id->subjects.items[i], subject, 0) == 0)
+			return true;
+	return false;
+}
+
+static bool
+has_any(const struct identity *id, const char *subject)
+{
+	return strings_has(&id->subjects, "*");
+}
+
 static struct identity *
 find_subject(const struct conf *c, const char *subject)
 {
-	struct identity *any = NULL;
+	static bool (*const steps[])(const struct identity *,
+	    const char *) = { has_subject, has_pattern, has_any };
 
-	for (size_t i = 0; i < c->nidentities; i++) {
-		const struct strings *s = &c->identities[i]->subjects;
-
-		if (subject[0] != '\0' && strings_has(s, subject))
-			return c->identities[i];
-		if (strings_has(s, "*"))
-			any = c->identities[i];
-	}
-	return any;
+	for (size_t step = 0; step < nitems(steps); step++)
+		for (size_t i = 0; i < c->nidentities; i++)
+			if (steps[step](c->identities[i], subject))
+				return c->identities[i];
+	return NULL;
 }
 
 /* A certificate of its own comes before a name that several may have. */
@@ -69,24 +90,26 @@ find_uid(const struct conf *c, uid_t uid)
 }
 
 static enum verdict
-verify_signed(const struct conf *c, const char *token, int64_t now_s,
-    struct identity **who, const char **how)
+verify_signed(const struct conf *c,
+    const struct control_authenticate *presented, int64_t now_s,
+    struct credential_finding *found)
 {
-	const struct jwt_rules rules = { .secret = c->tokens.secret,
-		.secret_len = c->tokens.secret_len,
-		.issuer = c->tokens.issuer,
-		.audience = c->tokens.audience,
-		.skew_s = c->tokens.skew_s };
-	static char subject[JWT_SUBJECT_MAX]; /* for *how */
-	enum verdict v;
+	const struct token_rules *t = &c->tokens;
+	const struct jwt_rules rules = { .secret = t->secret,
+		.secret_len = t->secret_len,
+		.keys = t->jwks_file ? &t->jwks : NULL,
+		.issuer = t->issuer,
+		.audience = t->audience,
+		.subject = t->subject_claim,
+		.skew_s = t->skew_s };
+	enum verdict v = jwt_verify(&rules, presented->credential,
+	    &presented->token_header, now_s, &found->jwt);
 
-	subject[0] = '\0';
-	v = jwt_verify(&rules, token, now_s, subject);
 	if (v != VERDICT_GRANTED)
 		return v;
-	*who = find_subject(c, subject);
-	*how = *who != NULL ? "signed token" : subject;
-	return *who != NULL ? VERDICT_GRANTED : VERDICT_SUBJECT;
+	found->who = find_subject(c, found->jwt.subject);
+	found->how = "signed token";
+	return found->who != NULL ? VERDICT_GRANTED : VERDICT_SUBJECT;
 }
 
 static bool
@@ -101,19 +124,21 @@ has_tokens(const struct conf *c)
 /* What is not a known capability token is judged as a signed one where those
  * are in use, so that its owner hears what is wrong with it. */
 static enum verdict
-verify_bearer(const struct conf *c, const char *token, int64_t now_s,
-    struct identity **who, const char **how)
+verify_bearer(const struct conf *c,
+    const struct control_authenticate *presented, int64_t now_s,
+    struct credential_finding *found)
 {
+	const char *token = presented->credential;
 	uint8_t digest[32];
 
 	EVP_Digest(token, strlen(token), digest, NULL, EVP_sha256(), NULL);
-	*who = find_digest(c, digest, false);
-	*how = "token";
-	if (*who != NULL)
+	found->who = find_digest(c, digest, false);
+	found->how = "token";
+	if (found->who != NULL)
 		return VERDICT_GRANTED;
-	if (c->tokens.secret != NULL &&
+	if (conf_has_signed_tokens(c) &&
 	    (!has_tokens(c) || strchr(token, '.') != NULL))
-		return verify_signed(c, token, now_s, who, how);
+		return verify_signed(c, presented, now_s, found);
 	return VERDICT_INVALID_TOKEN;
 }
 
@@ -121,23 +146,22 @@ verify_bearer(const struct conf *c, const char *token, int64_t now_s,
 static enum verdict
 verify_other(const struct conf *c, const struct listener *l,
     const struct control_authenticate *presented, const struct ucred *peer,
-    struct identity **who, const char **how)
+    struct credential_finding *found)
 {
 	bool known = presented->has_certificate || peer != NULL;
 
-	*who = NULL;
-	*how = "certificate";
+	found->how = "certificate";
 	if (presented->has_certificate)
-		*who = find_certificate(c, &presented->cert_verdict);
-	if (*who == NULL && peer != NULL) {
-		*who = find_uid(c, peer->uid);
-		*how = "peer user";
+		found->who = find_certificate(c, &presented->cert_verdict);
+	if (found->who == NULL && peer != NULL) {
+		found->who = find_uid(c, peer->uid);
+		found->how = "peer user";
 	}
-	if (*who == NULL && l->allow_unauthenticated != NULL) {
-		*who = conf_find_identity(c, l->allow_unauthenticated);
-		*how = "nothing";
+	if (found->who == NULL && l->allow_unauthenticated != NULL) {
+		found->who = conf_find_identity(c, l->allow_unauthenticated);
+		found->how = "nothing";
 	}
-	if (*who != NULL)
+	if (found->who != NULL)
 		return VERDICT_GRANTED;
 	if (presented->kind == CREDENTIAL_INVALID)
 		return VERDICT_INVALID_HEADER;
@@ -147,18 +171,23 @@ verify_other(const struct conf *c, const struct listener *l,
 enum verdict
 credential_verify(const struct conf *c, const struct listener *l,
     const struct control_authenticate *presented, const struct ucred *peer,
-    int64_t now_s, struct identity **who, const char **how)
+    int64_t now_s, struct credential_finding *found)
 {
-	bool tokens = has_tokens(c) || c->tokens.secret != NULL;
+	bool tokens = has_tokens(c) || conf_has_signed_tokens(c);
 	enum verdict v;
 
+	found->who = NULL;
+	found->how = "";
+	found->jwt.subject[0] = found->jwt.why[0] = '\0';
 	/* Where nobody has a token the header means nothing, as to the peer. */
 	if (presented->kind == CREDENTIAL_BEARER && tokens)
-		v = verify_bearer(c, presented->credential, now_s, who, how);
+		v = verify_bearer(c, presented, now_s, found);
 	else
-		v = verify_other(c, l, presented, peer, who, how);
+		v = verify_other(c, l, presented, peer, found);
 	if (v == VERDICT_GRANTED && l->identities.count > 0 &&
-	    !strings_has(&l->identities, (*who)->name))
-		return VERDICT_STRANGER;
+	    !strings_has(&l->identities, found->who->name))
+		v = VERDICT_STRANGER;
+	if (v != VERDICT_GRANTED)
+		found->who = NULL;
 	return v;
 }

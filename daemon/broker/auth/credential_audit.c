@@ -7,6 +7,7 @@
 
 #include "broker_state.h"
 #include "conf.h"
+#include "credential.h"
 
 static void
 begin(struct audit_event *e, const char *event, const char *peer,
@@ -19,20 +20,22 @@ begin(struct audit_event *e, const char *event, const char *peer,
 
 void
 credential_audit(struct broker *m, const struct control_authenticate *a,
-    const struct listener *l, enum verdict v, const struct identity *who,
-    const char *how)
+    const struct listener *l, enum verdict v,
+    const struct credential_finding *found)
 {
 	struct audit_event e;
 
 	if (!audit_is_kept(&m->conf->audit))
 		return;
-	begin(&e, who ? "granted" : "refused", a->peer, l);
-	if (who != NULL) {
-		audit_string(&e, "identity", who->name);
-		audit_string(&e, "by", how);
+	begin(&e, found->who ? "granted" : "refused", a->peer, l);
+	if (found->who != NULL) {
+		audit_string(&e, "identity", found->who->name);
+		audit_string(&e, "by", found->how);
 	} else {
 		audit_string(&e, "reason", control_verdict_name(v));
 	}
+	if (found->jwt.subject[0] != '\0')
+		audit_string(&e, "subject", found->jwt.subject);
 	audit_end(&e, &m->conf->audit);
 }
 

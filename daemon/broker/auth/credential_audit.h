@@ -7,14 +7,15 @@
 
 #include "control.h"
 
-struct identity;
+struct credential_finding;
 struct listener;
 struct broker;
 
-/* A verdict; who: NULL unless granted, l: NULL if it is closed by now. */
+/* A verdict, and what credential_verify() found; l: NULL if it is closed by
+ * now. */
 void credential_audit(struct broker *m, const struct control_authenticate *a,
-    const struct listener *l, enum verdict v, const struct identity *who,
-    const char *how);
+    const struct listener *l, enum verdict v,
+    const struct credential_finding *found);
 
 /* In TLS, as the front-end tells. */
 void credential_audit_refused(struct broker *m, const struct control_refused *r,

@@ -4,69 +4,29 @@
  */
 #include "jwt.h"
 
-#include <openssl/crypto.h>
-#include <openssl/evp.h>
-#include <openssl/hmac.h>
+#include <errno.h>
+#include <stdarg.h>
+#include <stdio.h>
 #include <string.h>
 
 #include "base64.h"
 #include "json.h"
 
-/* base64url without padding -> bytes, or -1. Memory is the caller's. */
-static ssize_t
-decode_part(const char *part, size_t len, uint8_t **bytes)
+int
+jwt_refuse(char *why, const char *fmt, ...)
 {
-	char error[BASE64_ERROR_MAX];
-	size_t padded = (len + 3) / 4 * 4;
-	_cleanup_free_ char *text = xmalloc(padded + 1);
+	va_list ap;
 
-	for (size_t i = 0; i < len; i++) {
-		if (part[i] == '+' || part[i] == '/' || part[i] == '=')
-			return -1;
-		text[i] = part[i];
-		if (part[i] == '-')
-			text[i] = '+';
-		else if (part[i] == '_')
-			text[i] = '/';
-	}
-	memset(text + len, '=', padded - len);
-	*bytes = xmalloc(base64_decoded_max(padded) + 1);
-	return base64_decode(*bytes, text, padded, error);
-}
-
-static bool
-is_signed(const struct jwt_rules *r, const char *token, size_t signed_len,
-    const char *signature)
-{
-	_cleanup_free_ uint8_t *given = NULL;
-	unsigned char expected[EVP_MAX_MD_SIZE];
-	unsigned expected_len = 0;
-	ssize_t n = decode_part(signature, strlen(signature), &given);
-
-	if (HMAC(EVP_sha256(), r->secret, (int)r->secret_len,
-		(const unsigned char *)token, signed_len, expected,
-		&expected_len) == NULL)
-		return false;
-	return n == (ssize_t)expected_len &&
-	       CRYPTO_memcmp(given, expected, expected_len) == 0;
+	va_start(ap, fmt);
+	vsnprintf(why, JWT_WHY_MAX, fmt, ap);
+	va_end(ap);
+	return -EINVAL;
 }
 
 static bool
 is_present(const struct json_value *v)
 {
 	return v != NULL && v->type != JSON_NULL;
-}
-
-static bool
-is_header(const char *text, size_t len)
-{
-	struct json_doc doc;
-	bool good = json_parse(&doc, text, len) == 0 &&
-		    doc.root->type == JSON_OBJECT &&
-		    json_is(json_get(doc.root, "alg"), "HS256");
-
-	json_clear(&doc);
-	return good;
 }
 
 /* A string, or a list of strings. */
@@ -96,38 +56,67 @@ names_audience(const struct json_value *v, const char *audience)
 	return false;
 }
 
-static enum verdict
-check_claims(
-    const struct jwt_rules *r, const struct json_value *claims, int64_t now_s)
+/* Are the claims of the kinds that they must be? `exp` comes back, and `nbf`
+ * where there is one. */
+static int
+take_times(
+    const struct json_value *claims, int64_t *until, int64_t *from, char *why)
 {
 	const struct json_value *exp = json_get(claims, "exp");
 	const struct json_value *nbf = json_get(claims, "nbf");
+
+	if (exp == NULL || json_to_i64(exp, until) < 0)
+		return jwt_refuse(why, "exp is missing or not an integer");
+	if (is_present(nbf) && json_to_i64(nbf, from) < 0)
+		return jwt_refuse(why, "nbf is not an integer");
+	return 0;
+}
+
+static enum verdict
+check_parties(
+    const struct jwt_rules *r, const struct json_value *claims, char *why)
+{
+	const struct json_value *iss = json_get(claims, "iss");
+	const struct json_value *aud = json_get(claims, "aud");
+
+	if (r->issuer != NULL && !json_is(iss, r->issuer)) {
+		jwt_refuse(why, "iss is not `%.200s`", r->issuer);
+		return VERDICT_ISSUER;
+	}
+	if (r->audience != NULL && !names_audience(aud, r->audience)) {
+		jwt_refuse(why, "aud does not contain `%.200s`", r->audience);
+		return VERDICT_AUDIENCE;
+	}
+	return VERDICT_GRANTED;
+}
+
+static enum verdict
+check_claims(const struct jwt_rules *r, const struct json_value *claims,
+    int64_t now_s, char *why)
+{
 	const struct json_value *iss = json_get(claims, "iss");
 	const struct json_value *aud = json_get(claims, "aud");
 	int64_t until, from = INT64_MIN;
 
-	if (exp == NULL || json_to_i64(exp, &until) < 0 ||
-	    (is_present(nbf) && json_to_i64(nbf, &from) < 0) ||
-	    (is_present(iss) && iss->type != JSON_STRING) ||
-	    (is_present(aud) && !is_audience(aud)))
+	if (take_times(claims, &until, &from, why) < 0)
 		return VERDICT_INVALID_JWT;
+	if ((is_present(iss) && iss->type != JSON_STRING) ||
+	    (is_present(aud) && !is_audience(aud))) {
+		jwt_refuse(why, "iss or aud is not a text");
+		return VERDICT_INVALID_JWT;
+	}
 	if (until < now_s - (int64_t)r->skew_s)
 		return VERDICT_EXPIRED_JWT;
 	if (from > now_s + (int64_t)r->skew_s)
 		return VERDICT_EARLY_JWT;
-	if (r->issuer != NULL && !json_is(iss, r->issuer))
-		return VERDICT_ISSUER;
-	if (r->audience != NULL && !names_audience(aud, r->audience))
-		return VERDICT_AUDIENCE;
-	return VERDICT_GRANTED;
+	return check_parties(r, claims, why);
 }
 
 /* For the peer `sub` may be anything; a name that an identity can have is a
- * short string. */
+ * text that is not too long. */
 static void
 take_subject(const struct json_value *sub, char subject[JWT_SUBJECT_MAX])
 {
-	subject[0] = '\0';
 	if (sub == NULL || sub->type != JSON_STRING ||
 	    sub->text.len >= JWT_SUBJECT_MAX ||
 	    memchr(sub->text.ptr, '\0', sub->text.len))
@@ -137,37 +126,92 @@ take_subject(const struct json_value *sub, char subject[JWT_SUBJECT_MAX])
 }
 
 static enum verdict
-check_parts(const struct jwt_rules *r, const char *token, const char *dot,
-    const char *second, int64_t now_s, char subject[JWT_SUBJECT_MAX])
+take_claims(const struct jwt_rules *r, struct slice text, int64_t now_s,
+    struct jwt_answer *answer)
 {
-	_cleanup_free_ uint8_t *header = NULL, *claims = NULL;
-	ssize_t header_len = decode_part(token, (size_t)(dot - token), &header);
-	ssize_t claims_len =
-	    decode_part(dot + 1, (size_t)(second - dot - 1), &claims);
 	enum verdict verdict = VERDICT_INVALID_JWT;
 	struct json_doc doc;
 
-	if (header_len < 0 || claims_len < 0 ||
-	    !is_header((char *)header, (size_t)header_len))
-		return VERDICT_INVALID_JWT;
-	if (json_parse(&doc, (char *)claims, (size_t)claims_len) == 0 &&
+	if (json_parse(&doc, text.ptr, text.len) == 0 &&
 	    doc.root->type == JSON_OBJECT) {
-		verdict = check_claims(r, doc.root, now_s);
-		take_subject(json_get(doc.root, "sub"), subject);
+		verdict = check_claims(r, doc.root, now_s, answer->why);
+		take_subject(json_get(doc.root, r->subject), answer->subject);
+	} else {
+		jwt_refuse(answer->why, "its claims are not a JSON object");
 	}
 	json_clear(&doc);
 	return verdict;
 }
 
+/* Does the header, which is signed by now, say what the front-end read? RFC
+ * 7515 section 4.1.11: `crit` names what must be understood, and nothing of
+ * that is. For the peer, and so with HS256, it means nothing. */
+static int
+check_header(const struct json_value *header,
+    const struct control_token_header *named, char *why)
+{
+	bool secret = json_is(json_get(header, "alg"), JWT_HS256);
+
+	if (!json_is(json_get(header, "alg"), named->alg) ||
+	    (!secret && !json_is(json_get(header, "kid"), named->kid)))
+		return jwt_refuse(why, "the front-end misread its header");
+	if (!secret && json_get(header, "crit") != NULL)
+		return jwt_refuse(why, "its header has a crit");
+	return 0;
+}
+
+static int
+parse_header(
+    struct slice text, const struct control_token_header *named, char *why)
+{
+	struct json_doc doc;
+	int err;
+
+	if (json_parse(&doc, text.ptr, text.len) == 0)
+		err = check_header(doc.root, named, why);
+	else
+		err = jwt_refuse(why, "its header is not JSON");
+	json_clear(&doc);
+	return err;
+}
+
+/* One of the three parts; its bytes are the caller's, in any case. */
+static int
+decode_part(const char *from, const char *end, uint8_t **bytes,
+    struct slice *part, char *why)
+{
+	ssize_t n = base64_decode_url(from, (size_t)(end - from), bytes);
+
+	if (n < 0)
+		return jwt_refuse(why, "it is not base64url");
+	*part = (struct slice){ (const char *)*bytes, (size_t)n };
+	return 0;
+}
+
 enum verdict
-jwt_verify(const struct jwt_rules *r, const char *token, int64_t now_s,
-    char subject[JWT_SUBJECT_MAX])
+jwt_verify(const struct jwt_rules *r, const char *token,
+    const struct control_token_header *named, int64_t now_s,
+    struct jwt_answer *answer)
 {
 	const char *dot = strchr(token, '.');
 	const char *second = dot ? strchr(dot + 1, '.') : NULL;
+	_cleanup_free_ uint8_t *one = NULL, *two = NULL, *three = NULL;
+	struct slice header = { 0 }, claims = { 0 }, signature = { 0 };
 
-	if (second == NULL || strchr(second + 1, '.') != NULL ||
-	    !is_signed(r, token, (size_t)(second - token), second + 1))
+	answer->subject[0] = answer->why[0] = '\0';
+	if (second == NULL || strchr(second + 1, '.') != NULL) {
+		jwt_refuse(answer->why, "it is not three parts with dots");
 		return VERDICT_INVALID_JWT;
-	return check_parts(r, token, dot, second, now_s, subject);
+	}
+	if (decode_part(token, dot, &one, &header, answer->why) < 0 ||
+	    decode_part(dot + 1, second, &two, &claims, answer->why) < 0 ||
+	    decode_part(second + 1, strchr(second, '\0'), &three, &signature,
+		answer->why) < 0)
+		return VERDICT_INVALID_JWT;
+	if (jwt_check_signature(r, named,
+		(struct slice){ token, (size_t)(second - token) }, signature,
+		answer->why) < 0 ||
+	    parse_header(header, named, answer->why) < 0)
+		return VERDICT_INVALID_JWT;
+	return take_claims(r, claims, now_s, answer);
 }

@@ -1,26 +1,55 @@
 /* SPDX-License-Identifier: ISC */
 /*
- * Signed bearer tokens: JWT with HS256 (RFC 7519, RFC 7515; doc/protocol.md
- * section 1.5). The signature comes before any of the JSON is parsed. Pure.
+ * Signed bearer tokens (JWT: RFC 7519, RFC 7515; doc/protocol.md section 1.5).
+ * The signature is checked before any of the JSON is parsed, with the key that
+ * the front-end read in the header. Pure.
  */
 #ifndef JWT_H
 #define JWT_H
 
 #include "control.h"
+#include "util.h"
 
-#define JWT_SUBJECT_MAX 256 /* with NUL */
+struct jwks;
 
+#define JWT_SUBJECT_MAX 1024 /* with NUL */
+#define JWT_WHY_MAX	256
+#define JWT_HS256	"HS256"
+
+/* Each algorithm has keys of its own: a secret never verifies what is signed
+ * with a private key, and a public key is never taken for a secret. */
 struct jwt_rules {
-	const uint8_t *secret;
+	const uint8_t *secret; /* of HS256; NULL: none */
 	size_t secret_len;
-	const char *issuer;   /* NULL: whatever */
-	const char *audience; /* NULL: whatever */
+	const struct jwks *keys; /* of all other algorithms; NULL: none */
+	const char *issuer;	 /* NULL: whatever */
+	const char *audience;	 /* NULL: whatever */
+	const char *subject;	 /* the claim that says whose it is */
 	uint32_t skew_s;
 };
 
-/* now_s: seconds since 1970. GRANTED: the `sub` claim, or "" without one that
- * fits. */
+struct jwt_answer {
+	/* GRANTED: the subject, or "" without one that fits. */
+	char subject[JWT_SUBJECT_MAX];
+	/* Refused: what is wrong, for the operator's log. Names in it are the
+	 * client's. */
+	char why[JWT_WHY_MAX];
+};
+
+/* named: what the front-end read in the token's header; a token whose header
+ * says anything else is refused. now_s: seconds since 1970. */
 enum verdict jwt_verify(const struct jwt_rules *r, const char *token,
-    int64_t now_s, char subject[JWT_SUBJECT_MAX]);
+    const struct control_token_header *named, int64_t now_s,
+    struct jwt_answer *answer);
+
+/* jwt_signature.c: is it a signature of this text, by that algorithm and that
+ * key? 0, or -EINVAL with why[JWT_WHY_MAX]. */
+int jwt_check_signature(const struct jwt_rules *r,
+    const struct control_token_header *named, struct slice text,
+    struct slice signature, char *why);
+
+/* Writes why and returns -EINVAL. */
+int jwt_refuse(char *why, const char *fmt, ...)
+    __attribute__((format(printf, 2, 3)));
 
 #endif

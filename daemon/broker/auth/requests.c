@@ -127,16 +127,19 @@ check_cert_verdict(const struct broker *m, struct control_authenticate *a)
 	a->has_certificate = false;
 }
 
-/* Of a signed token that is good but nobody's, `how` is the subject: what to
- * add to the configuration, if the operator wants to. */
+/* Says more than the client is told: what is wrong with a signed token, or
+ * whose a good one is that is nobody's, so that the operator can add it. */
 static void
-log_refused(const char *peer, enum verdict v, const char *how)
+log_refused(const char *peer, enum verdict v, const struct jwt_answer *jwt)
 {
+	const char *name = control_verdict_name(v);
+
 	if (v == VERDICT_SUBJECT)
-		log_info("%s: refused: %s: `%s`", peer, control_verdict_name(v),
-		    how);
+		log_info("%s: refused: %s: `%s`", peer, name, jwt->subject);
+	else if (jwt->why[0] != '\0')
+		log_info("%s: refused: %s: %s", peer, name, jwt->why);
 	else
-		log_info("%s: refused: %s", peer, control_verdict_name(v));
+		log_info("%s: refused: %s", peer, name);
 }
 
 static int
@@ -145,8 +148,7 @@ answer_authenticate(
 {
 	struct frontend *f = m->frontend;
 	struct control_authenticate a;
-	struct identity *who = NULL;
-	const char *how = "";
+	struct credential_finding found = { .how = "" };
 	const struct listener *l;
 	struct grant *g = NULL;
 	struct ucred peer;
@@ -165,14 +167,14 @@ answer_authenticate(
 		v = VERDICT_BUSY; /* l: closed by a reload meanwhile */
 	else
 		v = credential_verify(m->conf, l, &a, *fd >= 0 ? &peer : NULL,
-		    (int64_t)time(NULL), &who, &how);
+		    (int64_t)time(NULL), &found);
 	explicit_bzero(a.credential, sizeof(a.credential));
-	credential_audit(m, &a, l, v, v == VERDICT_GRANTED ? who : NULL, how);
+	credential_audit(m, &a, l, v, &found);
 	if (v != VERDICT_GRANTED &&
 	    log_permits(LOG_FAILURE, a.peer, control_verdict_name(v)))
-		log_refused(a.peer, v, how);
+		log_refused(a.peer, v, &found.jwt);
 	if (v == VERDICT_GRANTED)
-		g = grant_new(f, &a, who);
+		g = grant_new(f, &a, found.who);
 	send_verdict(f, &a, v, g);
 	return 0;
 }

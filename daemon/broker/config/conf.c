@@ -63,6 +63,7 @@ conf_new(void)
 	/* Loopback: behind a proxy everybody would come from there. */
 	conf_nets.parse(&c->limits.exempt, "127.0.0.0/8 ::1", why);
 	c->tokens.skew_s = 30;
+	c->tokens.subject_claim = xstrdup("sub");
 	sandbox_rules_init(&c->sandbox);
 	audit_rules_init(&c->audit);
 	return c;
@@ -103,6 +104,7 @@ conf_free(struct conf *c)
 		listener_free(c->control.listener);
 	audit_rules_close(&c->audit);
 	secret_free(c->tokens.secret, c->tokens.secret_len);
+	jwks_clear(&c->tokens.jwks);
 	free(c->identities);
 	free(c->path);
 	free(c);
@@ -190,7 +192,7 @@ conf_check(struct conf *c, char *why)
 	}
 	for (size_t i = 0; i < c->nidentities && err == 0; i++) {
 		if (c->identities[i]->subjects.count > 0 &&
-		    c->tokens.secret == NULL)
+		    !conf_has_signed_tokens(c))
 			err = conf_refuse(why,
 			    "[identity %s] token-subject: needs "
 			    "[signed-tokens]",

@@ -11,6 +11,7 @@
 #include "broker_listener.h"
 #include "conf_value.h"
 #include "identity.h"
+#include "jwks.h"
 #include "sandbox_rules.h"
 
 struct options;
@@ -41,11 +42,15 @@ struct limits {
 
 /* [signed-tokens]: how a JWT is checked (doc/protocol.md section 1.5). */
 struct token_rules {
-	char *secret_file; /* NULL: no signed tokens */
+	char *secret_file; /* of HS256; NULL: none */
+	char *jwks_file;   /* of all other algorithms; NULL: none */
 	char *issuer, *audience;
+	char *subject_claim;
 	uint32_t skew_s;
-	uint8_t *secret; /* its content */
+	uint8_t *secret; /* the first file's content */
 	size_t secret_len;
+	struct jwks jwks; /* the second file's keys */
+	uint8_t jwks_digest[32];
 };
 
 /* [control]: who may use `execd ctl`, and where. */
@@ -152,6 +157,9 @@ void conf_tell_ceilings(const struct conf *c);
 /* Logs every value that differs; a secret's only that it does. Returns how
  * many. */
 unsigned conf_log_changes(const struct conf *from, const struct conf *to);
+
+/* Is there a [signed-tokens]? */
+bool conf_has_signed_tokens(const struct conf *c);
 
 struct identity *conf_find_identity(const struct conf *c, const char *name);
 

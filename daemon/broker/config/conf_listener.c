@@ -134,9 +134,23 @@ check(struct conf *c, void *o, char *why)
 	return l->certificate ? tls_files_load(l, why) : 0;
 }
 
+static void
+warn_of_subjects(const struct conf *c)
+{
+	for (size_t i = 0; i < c->nidentities; i++)
+		if (c->tokens.jwks_file != NULL &&
+		    strings_has(&c->identities[i]->subjects, "*"))
+			log_warn(0,
+			    "[identity %s]: token-subject `*` lets in whoever "
+			    "has a token of %s for %s",
+			    c->identities[i]->name, c->tokens.issuer,
+			    c->tokens.audience);
+}
+
 void
 conf_warn(const struct conf *c)
 {
+	warn_of_subjects(c);
 	for (size_t i = 0; i < c->nlisteners; i++) {
 		const struct listener *l = c->listeners[i];
 

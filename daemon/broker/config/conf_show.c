@@ -206,6 +206,12 @@ log_files(const struct conf *from, const struct conf *to)
 		log_info("reload: [signed-tokens]: another secret");
 		n++;
 	}
+	if (a->jwks_file && b->jwks_file &&
+	    memcmp(a->jwks_digest, b->jwks_digest, sizeof(a->jwks_digest)) !=
+		0) {
+		log_info("reload: [signed-tokens]: other keys");
+		n++;
+	}
 	return n;
 }
 

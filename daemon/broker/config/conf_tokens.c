@@ -1,10 +1,11 @@
 /* SPDX-License-Identifier: ISC */
 /*
  * [signed-tokens] of execd.conf(5): how the signed token of a client is
- * checked. Whose it is, the identities say.
+ * checked, and with which keys. The identities say whose it is.
  */
 #include <errno.h>
-#include <stdio.h>
+#include <openssl/evp.h>
+#include <stdlib.h>
 
 #include "conf.h"
 #include "secret.h"
@@ -19,8 +20,10 @@
 
 static const struct conf_key keys[] = {
 	KEY("secret-file", conf_path, secret_file),
+	KEY("jwks-file", conf_path, jwks_file),
 	KEY("issuer", conf_string, issuer),
 	KEY("audience", conf_string, audience),
+	KEY("subject-claim", conf_string, subject_claim),
 	KEY("max-clock-skew-seconds", conf_seconds, skew_s),
 };
 
@@ -33,29 +36,69 @@ add(struct conf *c, const char *name, char *why)
 static void *
 object(const struct conf *c, size_t i)
 {
-	return i == 0 && c->tokens.secret_file ? (void *)(uintptr_t)&c->tokens
-					       : NULL;
+	return i == 0 && conf_has_signed_tokens(c)
+		   ? (void *)(uintptr_t)&c->tokens
+		   : NULL;
+}
+
+bool
+conf_has_signed_tokens(const struct conf *c)
+{
+	return c->tokens.secret_file != NULL || c->tokens.jwks_file != NULL;
+}
+
+static int
+read_secret(struct token_rules *t, char *why)
+{
+	if (secret_read_trimmed(t->secret_file, SECRET_PRIVATE, &t->secret,
+		&t->secret_len, why) < 0)
+		return -EINVAL;
+	return t->secret_len < SHARED_SECRET_MIN
+		   ? conf_refuse(
+			 why, "must be at least %d bytes", SHARED_SECRET_MIN)
+		   : 0;
+}
+
+static int
+read_jwks(struct token_rules *t, char *why)
+{
+	uint8_t *text;
+	size_t len;
+	int err;
+
+	if (secret_read_trimmed(t->jwks_file, SECRET_PUBLIC, &text, &len, why) <
+	    0)
+		return -EINVAL;
+	EVP_Digest(text, len, t->jwks_digest, NULL, EVP_sha256(), NULL);
+	err = jwks_parse(&t->jwks, t->jwks_file, (const char *)text, len, why);
+	free(text);
+	return err;
+}
+
+static int
+read_file(struct token_rules *t, const char *path,
+    int (*read)(struct token_rules *t, char *why), char *why)
+{
+	char text[CONF_WHY_MAX];
+
+	if (path == NULL || read(t, text) == 0)
+		return 0;
+	return conf_refuse(why, "%.200s: %.300s", path, text);
 }
 
 static int
 check(struct conf *c, void *o, char *why)
 {
 	struct token_rules *t = o;
-	char text[CONF_WHY_MAX] = "";
 
-	if (t->secret_file == NULL) {
-		snprintf(why, CONF_WHY_MAX, "secret-file is missing");
+	if (!conf_has_signed_tokens(c))
+		return conf_refuse(why, "secret-file or jwks-file is missing");
+	/* Many may have tokens of an issuer with public keys. */
+	if (t->jwks_file != NULL && (t->issuer == NULL || t->audience == NULL))
+		return conf_refuse(why, "jwks-file needs issuer and audience");
+	if (read_file(t, t->secret_file, read_secret, why) < 0)
 		return -EINVAL;
-	}
-	if (secret_read_trimmed(t->secret_file, SECRET_PRIVATE, &t->secret,
-		&t->secret_len, text) == 0 &&
-	    t->secret_len < SHARED_SECRET_MIN)
-		snprintf(text, sizeof(text), "must be at least %d bytes",
-		    SHARED_SECRET_MIN);
-	if (text[0] == '\0')
-		return 0;
-	snprintf(why, CONF_WHY_MAX, "%.200s: %.200s", t->secret_file, text);
-	return -EINVAL;
+	return read_file(t, t->jwks_file, read_jwks, why);
 }
 
 const struct conf_section conf_tokens = { "signed-tokens", false, keys,

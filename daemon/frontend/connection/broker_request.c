@@ -20,6 +20,7 @@
 #include "queue.h"
 #include "seqpacket.h"
 #include "tls_client.h"
+#include "token_header.h"
 
 /*
  * A message that waits because the channel is full: the broker hangs or is
@@ -183,6 +184,8 @@ broker_authenticate(const struct connection *c, enum credential_kind kind,
 	int err;
 
 	memcpy(a.peer, c->peer, sizeof(a.peer));
+	if (kind == CREDENTIAL_BEARER)
+		token_header_read(credential, &a.token_header);
 	if (credential.len < sizeof(a.credential))
 		memcpy(a.credential, credential.ptr, credential.len);
 	a.has_certificate = cert_verdict != NULL;

@@ -1,0 +1,63 @@
+/* SPDX-License-Identifier: ISC */
+/*
+ * The public keys of an issuer of signed tokens: a JSON Web Key Set (RFC 7517)
+ * with keys of RFC 7518 and RFC 8037, and the algorithms that each key may
+ * verify. Knows no token. Pure.
+ */
+#ifndef JWKS_H
+#define JWKS_H
+
+#include <openssl/types.h>
+#include <stdbool.h>
+#include <stddef.h>
+
+#include "control_limits.h"
+
+#define JWKS_KEYS_MAX	  64
+#define JWKS_RSA_BITS_MIN 2048
+#define JWKS_RSA_BITS_MAX 4096 /* each more makes every check slower */
+
+/* A row of RFC 7518 section 3.1 or RFC 8037 section 3.1. */
+struct jwk_algorithm {
+	const char *name;      /* `alg` of a token, and of a key that has one */
+	const char *kty, *crv; /* of its keys; crv: NULL for RSA */
+	const char *digest;    /* for EVP; NULL: the algorithm's own */
+	bool pss;
+	/* Bytes of each number in a key and in a signature; 0 for RSA, where
+	 * the key says. */
+	size_t width;
+};
+
+#define JWK_ALGORITHMS 5
+extern const struct jwk_algorithm jwk_algorithms[JWK_ALGORITHMS];
+
+/* By the value of an `alg` member, or NULL. */
+const struct jwk_algorithm *jwk_find_algorithm(const char *name);
+
+struct jwk {
+	char *kid;
+	unsigned algorithms; /* a bit for each row that it may verify */
+	EVP_PKEY *key;	     /* NULL: no token is verified with it */
+	char *fault;	     /* then why */
+};
+
+struct jwks {
+	struct jwk *items;
+	size_t count;
+};
+
+/*
+ * Takes the keys of the text. A key that cannot be used stays in the set, so
+ * that a token that names it is refused with the reason, and the log warns of
+ * it; `path` is for that. 0, or -EINVAL with why[CONF_WHY_MAX] for what is no
+ * set, for more than JWKS_KEYS_MAX keys, for two keys with one name, and for a
+ * set without a key that can be used. The caller clears it in any case.
+ */
+int jwks_parse(struct jwks *keys, const char *path, const char *text,
+    size_t len, char *why);
+void jwks_clear(struct jwks *keys);
+
+/* The key with that name, preferably one that can be used, or NULL. */
+const struct jwk *jwks_find(const struct jwks *keys, const char *kid);
+
+#endif
