@@ -401,7 +401,8 @@ take_start(struct broker_process *b, const uint8_t *packet, size_t len,
 	size_t ndirs = 0;
 
 	if (nfds != 2 || control_get(packet, len, SPAWN_START, &s) < 0 ||
-	    !is_group(s.group) || (o = list_user(root.list, s.user)) == NULL)
+	    !is_group(s.group) || runners_have_group(s.group) ||
+	    (o = list_user(root.list, s.user)) == NULL)
 		return -EBADMSG;
 	if (is_too_fast()) {
 		started.error = EAGAIN;

@@ -101,6 +101,9 @@ void runners_keep_program(pid_t pid);
 void runners_at(uint32_t index, struct control_kept *kept, int *fd);
 
 bool runners_have(pid_t pid);
+
+/* Is one of them in the session's control group of that name? */
+bool runners_have_group(const char *group);
 void runners_kill(pid_t pid);
 void runners_kill_all(void);
 

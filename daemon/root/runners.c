@@ -193,6 +193,17 @@ runners_have(pid_t pid)
 	return find(pid) != NULL;
 }
 
+bool
+runners_have_group(const char *group)
+{
+	const struct kept *k;
+
+	TAILQ_FOREACH (k, &runners, link)
+		if (strcmp(k->what.group, group) == 0)
+			return true;
+	return false;
+}
+
 void
 runners_kill(pid_t pid)
 {

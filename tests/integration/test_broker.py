@@ -225,6 +225,26 @@ def test_a_reload_is_a_new_broker(server):
     assert is_alive(runner) and whole(resume(s, c)) == (ALL, 0)
 
 
+def test_no_two_sessions_share_a_control_group(server, user):
+    """Numbers that the broker before gave out while the next one read its configuration, which is long here, are not given
+    out again. Of the sessions that it made meanwhile only the last is there when the next one takes over."""
+    many = "".join(f"[identity b{i}]\nuser = {user.pw_name}\ntoken-sha256 = {digest(str(i))}\n" for i in range(4000))
+    s = server(many)
+    old = s.broker
+    os.kill(s.pid, signal.SIGHUP)
+    poll(lambda: len(children_named(s.pid, "execd-broker")) == 2, what="a fresh broker")
+    for _ in range(10):
+        c = s.connect(token="t").ready()
+        c.request("session/end")
+    last = s.connect(token="t").ready()
+    assert s.broker == old and last, "it took over too soon"
+    replaced(s, old)
+    more = [s.connect(token="t").ready() for _ in range(20)]
+    groups = [pathlib.Path(f"/proc/{r}/cgroup").read_text() for r in children_named(s.pid, "execd-runner")]
+    named = [re.search(r"session-\d+", g).group() for g in groups if "session-" in g]
+    assert len(set(named)) == len(named) and more, sorted(named)
+
+
 def test_many_reloads_at_once(server):
     s = server()
     c = s.connect(token="t").ready()

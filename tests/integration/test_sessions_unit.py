@@ -336,9 +336,9 @@ def string(s):
     return u32(len(s)) + s
 
 
-def listed(uid, gid=1, number=0):
+def listed(uid, gid=1, number=0, processes=0):
     """A user of the list."""
-    return u32(USER, number) + string(b"x") + u32(uid, gid, 0o22, 0, 0) + b"\0" * 9 + u32(0, 0, 0) + b"\0" * 16
+    return u32(USER, number) + string(b"x") + u32(uid, gid, 0o22, processes, 0) + b"\0" * 9 + u32(0, 0, 0) + b"\0" * 16
 
 
 def start(user=0, id=b"session-12"):
@@ -359,12 +359,16 @@ OTHER = 65534
 class Rogue:
     """The broker's end of the spawn channel."""
 
-    def __init__(self, sessions):
+    def __init__(self, sessions, begin=True):
         os.chown(sessions.path, 0, -1)    # these tests are root's
         self.s = socket.socket(socket.AF_UNIX, socket.SOCK_SEQPACKET)
         self.s.settimeout(20)
         self.s.connect(str(sessions.path))
         self.sessions = sessions
+        if begin:
+            self.begin()
+
+    def begin(self):
         self.mine, theirs = socket.socketpair(socket.AF_UNIX, socket.SOCK_SEQPACKET)
         self.send(u32(BEGIN) + VERSION + b"\0", theirs.fileno())
         assert self.s.recv(8192)[:4] == u32(BEGIN + 1)
@@ -372,13 +376,23 @@ class Rogue:
 
     def seal(self, uid=OTHER):
         """It serves, with one user in its list."""
-        self.send(listed(uid), memfd(LIST))
+        users = memfd(LIST)
+        self.send(listed(uid), users)
+        os.close(users)
         self.send(u32(SEAL, OTHER, OTHER) + b"\0")
         assert self.s.recv(8192)[:8] == u32(SEAL + 1, 0)
         return self
 
     def send(self, data, *fds):
         self.s.sendmsg([data], [(socket.SOL_SOCKET, socket.SCM_RIGHTS, array.array("i", fds))] if fds else [])
+
+    def answer_pings(self):
+        """Who does not is dead after ten seconds."""
+        try:
+            while self.mine.recv(4096, socket.MSG_DONTWAIT) == u32(93):
+                self.send(u32(92))
+        except BlockingIOError:
+            pass
 
     def ended(self):
         try:

@@ -63,6 +63,7 @@ adopt(struct broker *m, const struct control_kept *kept, int own)
 	struct identity *id = find_identity(m, kept);
 	struct session *s;
 
+	session_note_group(kept->group);
 	if (id == NULL || own < 0) {
 		log_warn(0, "session %.*s: [identity %s] is gone: ending it",
 		    ID_LOG_CHARS, kept->session_id, kept->name);

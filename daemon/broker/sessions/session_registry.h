@@ -215,6 +215,11 @@ int64_t session_missing_expire(struct registry *r, int64_t now);
 struct session *session_new(struct identity *identity);
 int session_start(struct broker *m, struct session *s, char *reason);
 
+/* A session that the broker before has started is in the control group of that
+ * name: no session to come gets a number that is not larger. Root says how many
+ * there were when this broker began, and the one before made others since. */
+void session_note_group(const char *name);
+
 /* Ends one that is SPARE. */
 void session_discard(struct registry *r, struct session *s);
 

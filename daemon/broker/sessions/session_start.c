@@ -41,15 +41,25 @@ make_id(char id[CONTROL_SESSION_ID_MAX])
 	    r[11], r[12], r[13], r[14], r[15]);
 }
 
+/* The largest number in the name of a session's control group. */
+static uint64_t groups_made;
+
 static void
 name_group(char name[CONTROL_GROUP_MAX])
 {
-	static uint64_t made;
-
-	if (made == 0)
-		made = spawn_groups_made();
+	if (groups_made < spawn_groups_made())
+		groups_made = spawn_groups_made();
 	snprintf(name, CONTROL_GROUP_MAX, SESSION_GROUP_PREFIX "%llu",
-	    (unsigned long long)++made);
+	    (unsigned long long)++groups_made);
+}
+
+void
+session_note_group(const char *name)
+{
+	uint64_t n = strtoull(name + strlen(SESSION_GROUP_PREFIX), NULL, 10);
+
+	if (groups_made < n)
+		groups_made = n;
 }
 
 struct session *
