@@ -178,8 +178,10 @@ enum execd_failure execd_client_failure(const struct execd_client *c);
 const char *execd_client_error(const struct execd_client *c);
 /* The session's id; NULL before the first initialize of a new session. */
 const char *execd_client_session(const struct execd_client *c);
-/* environmentInfo of the answer to initialize; NULL before. Valid until the
- * next initialize is answered. */
+/* environmentInfo of the answer to initialize; NULL before. A connection that
+ * is made again brings a new one, and the old one is freed: it is valid until
+ * the program waits for events or calls execd_client_connect(). Copy what is
+ * needed longer. */
 const struct json_value *execd_client_info(const struct execd_client *c);
 /* Tells whether the server announced the capability as true. */
 bool execd_client_can(const struct execd_client *c, const char *capability);

@@ -94,7 +94,7 @@ wire_flush(struct execd_client *c)
 			break;
 		if (n < 0) {
 			client_set_error(c, "%s: send: %s", c->options.url,
-			    strerror((int)-n));
+			    stream_strerror((int)n));
 			return (int)n;
 		}
 		c->out_at += (size_t)n;
@@ -243,7 +243,7 @@ wire_read(struct execd_client *c)
 			return 0;
 		if (n <= 0) {
 			client_set_error(c, "%s: %s", c->options.url,
-			    n < 0	  ? strerror((int)-n)
+			    n < 0	  ? stream_strerror((int)n)
 			    : is_lines(c) ? "the command ended"
 					  : "the connection was closed");
 			return n == 0 ? -ECONNRESET : (int)n;

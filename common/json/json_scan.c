@@ -92,11 +92,12 @@ static size_t
 find_bad_blank(const char *text, size_t len)
 {
 	const char *feed = memchr(text, '\f', len);
-	const char *tab = memchr(text, '\v', len);
+	const char *tab;
 
-	return feed != NULL  ? (size_t)(feed - text)
-	       : tab != NULL ? (size_t)(tab - text)
-			     : len;
+	if (feed != NULL)
+		len = (size_t)(feed - text);
+	tab = memchr(text, '\v', len);
+	return tab != NULL ? (size_t)(tab - text) : len;
 }
 
 size_t

@@ -35,10 +35,11 @@ static int
 write_file(const char *path, const char *text)
 {
 	_cleanup_close_ int fd = open(path, O_WRONLY | O_CLOEXEC);
+	ssize_t len = (ssize_t)strlen(text);
+	ssize_t n = fd < 0 ? -1 : write(fd, text, (size_t)len);
 
-	if (fd < 0 || write(fd, text, strlen(text)) < 0)
-		return -errno;
-	return 0;
+	/* A short write sets no errno. */
+	return n < 0 ? -errno : n == len ? 0 : -EIO;
 }
 
 /* Makes a user namespace in which user and group keep their ids. It permits an

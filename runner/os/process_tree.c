@@ -42,8 +42,7 @@ struct entry {
 
 /* What to kill. Each round searches its members again. */
 struct tree {
-	pid_t leader;
-	uint64_t mark; /* 0: none */
+	const struct process_tree *of;
 	enum process_target target;
 };
 
@@ -190,6 +189,24 @@ mark_line(const struct entries *list, struct entry *e)
 		e->kind = MEMBER;
 }
 
+uint64_t
+process_tree_now(void)
+{
+	uint64_t per_second = (uint64_t)sysconf(_SC_CLK_TCK);
+	struct timespec t;
+
+	clock_gettime(CLOCK_BOOTTIME, &t);
+	return (uint64_t)t.tv_sec * per_second +
+	       (uint64_t)t.tv_nsec / (1000000000 / per_second);
+}
+
+/* Tells whether `id` is the leader's number, and the leader's still. */
+static bool
+is_led(const struct entry *e, pid_t id, const struct process_tree *t)
+{
+	return id == t->leader && (t->reaped == 0 || e->started <= t->reaped);
+}
+
 static void
 mark(const struct entries *list, const struct tree *t)
 {
@@ -197,9 +214,10 @@ mark(const struct entries *list, const struct tree *t)
 		struct entry *e = &list->all[i];
 
 		if (t->target == PROCESS_GROUP)
-			e->kind = e->group == t->leader ? MEMBER : OTHER;
-		else if (e->pid == t->leader || e->session == t->leader ||
-			 has_mark(e->pid, t->mark))
+			e->kind = is_led(e, e->group, t->of) ? MEMBER : OTHER;
+		else if (is_led(e, e->pid, t->of) ||
+			 is_led(e, e->session, t->of) ||
+			 has_mark(e->pid, t->of->mark))
 			e->kind = MEMBER;
 	}
 	for (size_t i = 0; i < list->count; i++)
@@ -333,9 +351,9 @@ kill_all(const struct tree *t)
 
 int
 process_tree_signal(
-    pid_t leader, uint64_t mark_of_it, int sig, enum process_target target)
+    const struct process_tree *t, int sig, enum process_target target)
 {
-	const struct tree tree = { leader, mark_of_it, target };
+	const struct tree tree = { t, target };
 	struct entries list = { 0 };
 	int err;
 

@@ -25,13 +25,28 @@ uint64_t process_tree_new_mark(void);
 /* Sets the mark. Called in the child before exec; makes only system calls. */
 void process_tree_set_mark(uint64_t mark);
 
+/* Whose processes are meant. */
+struct process_tree {
+	pid_t leader;
+	uint64_t mark; /* 0: none */
+	/*
+	 * process_tree_now() when the leader was reaped; 0: it was not. From
+	 * then on others may get its pid and begin a session or a group with
+	 * that number, and who started later belongs to them.
+	 */
+	uint64_t reaped;
+};
+
+/* The present time, as the kernel counts the starts of processes. */
+uint64_t process_tree_now(void);
+
 /*
  * Sends a signal to the group or tree of a leader, which may have ended. For
  * SIGKILL all processes are stopped before the first one is killed, so that
- * none can escape by forking. mark 0: none. Returns how many got the signal, or
- * -errno if /proc cannot be read.
+ * none can escape by forking. Returns how many got the signal, or -errno if
+ * /proc cannot be read.
  */
 int process_tree_signal(
-    pid_t leader, uint64_t mark, int sig, enum process_target target);
+    const struct process_tree *t, int sig, enum process_target target);
 
 #endif

@@ -292,6 +292,7 @@ ended(struct reaper_watch *w, int wait_status, const struct rusage *usage)
 	struct process *p = TABLE_OBJECT(w, struct process, watch);
 
 	p->reaped = true;
+	p->reaped_at = process_tree_now();
 	p->pid = 0;
 	p->wait_status = wait_status;
 	p->usage = *usage;

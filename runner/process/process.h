@@ -80,8 +80,9 @@ struct process {
 	bool sandboxed;
 	bool terminated; /* by us; nothing is waited for */
 	bool reaped;
-	bool paused;	 /* congested, until process_resume() */
-	int wait_status; /* valid once reaped */
+	uint64_t reaped_at; /* as in struct process_tree */
+	bool paused;	    /* congested, until process_resume() */
+	int wait_status;    /* valid once reaped */
 	struct rusage usage;
 	struct event deadline;
 	int64_t deadline_ms; /* 0: none */

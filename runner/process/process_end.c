@@ -13,15 +13,12 @@
 #include "process.h"
 #include "reserve.h"
 
-/*
- * Processes left behind have the command's pid as their session id. After
- * reaping, that pid may belong to another command; such a command would be
- * watched.
- */
-static bool
-owns_pid(const struct process *p)
+static int
+signal_members(struct process *p, int sig, enum process_target target)
 {
-	return !p->reaped || !reaper_is_watched(p->leader);
+	const struct process_tree t = { p->leader, p->mark, p->reaped_at };
+
+	return process_tree_signal(&t, sig, target);
 }
 
 /*
@@ -46,8 +43,7 @@ signal_tree(struct process *p, int sig, enum process_target target)
 	int n;
 
 	reserve_give(RESERVE_TO_KILL);
-	n = owns_pid(p) ? process_tree_signal(p->leader, p->mark, sig, target)
-			: 0;
+	n = signal_members(p, sig, target);
 	if (sig == SIGKILL && target == PROCESS_TREE)
 		kill_group(p);
 	if (n < 0)
@@ -63,9 +59,8 @@ process_end_kill_all(struct process *p)
 	int n = 0;
 
 	reserve_give(RESERVE_TO_KILL);
-	if ((kill_group(p) < 0 || p->mark != 0) && owns_pid(p))
-		n = process_tree_signal(
-		    p->leader, p->mark, SIGKILL, PROCESS_TREE);
+	if (kill_group(p) < 0 || p->mark != 0)
+		n = signal_members(p, SIGKILL, PROCESS_TREE);
 	if (n < 0)
 		log_error(n, "killing the processes of %d", (int)p->leader);
 	reserve_keep();

@@ -8,7 +8,7 @@ import pwd
 import signal
 
 import pytest
-from integration_conftest import ROOT, poll
+from integration_conftest import ROOT, is_alive, poll
 
 from conftest import Shell, as_test_user, children
 from policies import managed, path, workspace_write
@@ -46,6 +46,8 @@ def stop_hard(server):
         with contextlib.suppress(ProcessLookupError):   # it went with the first of its namespace
             os.kill(pid, signal.SIGKILL)
     server.child.wait(10)
+    # Whoever still exits has the lock of the list, so the next start would leave the list to it.
+    poll(lambda: not any(map(is_alive, stopped)), what="the end of all")
     for c in server.clients:
         c.drop()
 

@@ -95,3 +95,28 @@ def test_a_sandbox_that_dies_after_it_started_a_command(world, place):
     assert not (place / "ran").exists() or (place / "ran").read_text() == "ran\n"
     poll(lambda: all(name(p) in ("execd-sandbox", "execd-chmod") for p in children(s.runner(c))),
          what="the end of what was started")
+
+
+def test_a_sandbox_that_is_stopped_within_an_order(world, place):
+    """The order is larger than the socket holds, and its first part was read: the rest waits for nobody."""
+    if not ROOT or not shutil.which("strace") or not is_traceable():
+        pytest.skip("NOT TESTED: this needs root, strace, and a host that lets root trace")
+    s, c, shell = world
+    shell("true")
+    old = sandbox_of(s, c)
+    tracer = Tracer(old, place.parent, "-e", "trace=recvmsg", "-e", "inject=recvmsg:signal=STOP:when=1")
+    try:
+        began = time.monotonic()
+        id = c.post("process/start", {"processId": "large", "argv": ["/bin/sh", "-c", "echo in >> large", *["x" * 100000] * 18],
+                                      "cwd": uri(place), "env": shell.env, "sandbox": shell.sandbox,
+                                      "tty": False, "pipeStdin": False, "arg0": None})
+        beside = c.post("environment/status")
+        assert "result" in c.answer(beside)
+        assert time.monotonic() - began < BOUND
+        assert "result" in c.answer(id), c.answer(id)
+    finally:
+        tracer.stop()
+        tracer.log.unlink()
+    assert c.finished("large").code == 0 and (place / "large").read_text() == "in\n"
+    s.wait_log("a sandbox was stopped by a signal: killing it")
+    poll(lambda: not is_alive(old), what="the end of the stopped one")

@@ -37,8 +37,10 @@ static const struct bad_row {
 	{ TEXT("x {}"), "expected value at line 1 column 1" },
 	{ TEXT("\xef\xbb\xbf{}"), "expected value at line 1 column 1" },
 	{ TEXT("\0"), "" },
-	{ TEXT("\f1"), "" },
-	{ TEXT("[\v1]"), "" },
+	{ TEXT("\f1"), "expected value at line 1 column 1" },
+	{ TEXT("[\v1]"), "expected value at line 1 column 2" },
+	{ TEXT("[\v1,\f2]"), "expected value at line 1 column 2" },
+	{ TEXT("[1,\f2,\v3]"), "expected value at line 1 column 4" },
 	{ TEXT("\xc2\xa0"
 	       "1"),
 	    "" },

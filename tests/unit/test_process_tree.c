@@ -15,6 +15,14 @@
 
 #include "process_tree.h"
 
+static int
+send(pid_t leader, uint64_t mark, int sig, enum process_target target)
+{
+	const struct process_tree t = { leader, mark, 0 };
+
+	return process_tree_signal(&t, sig, target);
+}
+
 /*
  * leader (a session) -> member (its group), other (a group of its own), far (a
  * session of its own) -> near (in that one). Each writes one byte when it
@@ -71,12 +79,11 @@ end_family(pid_t leader)
 {
 	int status;
 
-	assert_int_equal(
-	    process_tree_signal(leader, 0, SIGKILL, PROCESS_TREE), FAMILY);
+	assert_int_equal(send(leader, 0, SIGKILL, PROCESS_TREE), FAMILY);
 	assert_int_equal(waitpid(leader, &status, 0), leader);
 	assert_true(WIFSIGNALED(status) && WTERMSIG(status) == SIGKILL);
 	/* They are dead when the last of them is. */
-	while (process_tree_signal(leader, 0, 0, PROCESS_TREE) > 0)
+	while (send(leader, 0, 0, PROCESS_TREE) > 0)
 		continue;
 }
 
@@ -86,11 +93,11 @@ test_members(void **state)
 {
 	pid_t a = start_family(), b = start_family();
 
-	assert_int_equal(process_tree_signal(a, 0, 0, PROCESS_GROUP), 2);
-	assert_int_equal(process_tree_signal(a, 0, 0, PROCESS_TREE), FAMILY);
+	assert_int_equal(send(a, 0, 0, PROCESS_GROUP), 2);
+	assert_int_equal(send(a, 0, 0, PROCESS_TREE), FAMILY);
 	end_family(a);
-	assert_int_equal(process_tree_signal(a, 0, 0, PROCESS_TREE), 0);
-	assert_int_equal(process_tree_signal(b, 0, 0, PROCESS_TREE), FAMILY);
+	assert_int_equal(send(a, 0, 0, PROCESS_TREE), 0);
+	assert_int_equal(send(b, 0, 0, PROCESS_TREE), FAMILY);
 	end_family(b);
 }
 
@@ -117,13 +124,12 @@ test_without_leader(void **state)
 	close(fds[1]);
 	assert_int_equal(read(fds[0], &c, 1), 1);
 	assert_int_equal(waitpid(pid, NULL, 0), pid);
-	assert_int_equal(process_tree_signal(pid, 0, 0, PROCESS_GROUP), 1);
-	assert_int_equal(
-	    process_tree_signal(pid, 0, SIGKILL, PROCESS_GROUP), 1);
+	assert_int_equal(send(pid, 0, 0, PROCESS_GROUP), 1);
+	assert_int_equal(send(pid, 0, SIGKILL, PROCESS_GROUP), 1);
 	/* The end of the pipe is its end. */
 	assert_int_equal(read(fds[0], &c, 1), 0);
 	close(fds[0]);
-	while (process_tree_signal(pid, 0, 0, PROCESS_TREE) > 0)
+	while (send(pid, 0, 0, PROCESS_TREE) > 0)
 		continue;
 }
 
@@ -165,17 +171,37 @@ test_mark(void **state)
 	char c;
 
 	assert_int_not_equal(mark, others);
-	assert_int_equal(process_tree_signal(a, 0, 0, PROCESS_TREE), 0);
-	assert_int_equal(process_tree_signal(a, mark, 0, PROCESS_GROUP), 0);
-	assert_int_equal(process_tree_signal(a, mark, 0, PROCESS_TREE), 1);
-	assert_int_equal(
-	    process_tree_signal(a, mark, SIGKILL, PROCESS_TREE), 1);
+	assert_int_equal(send(a, 0, 0, PROCESS_TREE), 0);
+	assert_int_equal(send(a, mark, 0, PROCESS_GROUP), 0);
+	assert_int_equal(send(a, mark, 0, PROCESS_TREE), 1);
+	assert_int_equal(send(a, mark, SIGKILL, PROCESS_TREE), 1);
 	assert_int_equal(read(ours, &c, 1), 0);
-	assert_int_equal(
-	    process_tree_signal(b, others, SIGKILL, PROCESS_TREE), 1);
+	assert_int_equal(send(b, others, SIGKILL, PROCESS_TREE), 1);
 	assert_int_equal(read(theirs, &c, 1), 0);
 	close(ours);
 	close(theirs);
+}
+
+/*
+ * The leader was reaped, and later others have its number: they are left alone,
+ * as a session, as a group, and as the process itself.
+ */
+static void
+test_a_number_that_others_have_now(void **state)
+{
+	struct process_tree t = { .reaped = process_tree_now() };
+	pid_t pid;
+
+	while (process_tree_now() == t.reaped)
+		continue;
+	t.leader = pid = start_family();
+	assert_int_equal(process_tree_signal(&t, 0, PROCESS_TREE), 0);
+	assert_int_equal(process_tree_signal(&t, SIGKILL, PROCESS_TREE), 0);
+	assert_int_equal(process_tree_signal(&t, SIGKILL, PROCESS_GROUP), 0);
+	t.reaped = process_tree_now();
+	assert_int_equal(process_tree_signal(&t, 0, PROCESS_GROUP), 2);
+	assert_int_equal(process_tree_signal(&t, 0, PROCESS_TREE), FAMILY);
+	end_family(pid);
 }
 
 int
@@ -184,6 +210,7 @@ main(void)
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(test_members),
 		cmocka_unit_test(test_without_leader),
+		cmocka_unit_test(test_a_number_that_others_have_now),
 		cmocka_unit_test(test_mark),
 	};
 

@@ -318,7 +318,8 @@ test_descriptors_travel(void **state)
 	buf_init(&in, SANDBOX_MESSAGE_MAX);
 	buf_init(&out, SANDBOX_MESSAGE_MAX);
 	put_answer(&out);
-	assert_int_equal(sandbox_send(pair[1], &out, fds, nitems(fds)), 0);
+	assert_int_equal(
+	    sandbox_send(pair[1], &out, fds, nitems(fds), NULL), 0);
 	assert_int_equal(sandbox_recv(pair[0], &in, got, &n), 0);
 	assert_int_equal(n, nitems(fds));
 	assert_int_equal(in.len, out.len);
@@ -327,7 +328,7 @@ test_descriptors_travel(void **state)
 		assert_int_equal(fcntl(got[--n], F_GETFD), FD_CLOEXEC);
 		close(got[n]);
 	}
-	assert_int_equal(sandbox_send(pair[1], &out, NULL, 0), 0);
+	assert_int_equal(sandbox_send(pair[1], &out, NULL, 0, NULL), 0);
 	assert_int_equal(sandbox_recv(pair[0], &in, got, &n), 0);
 	assert_int_equal(n, 0);
 	assert_int_equal(sandbox_recv(pair[0], &in, got, &n), -ETIMEDOUT);
@@ -350,7 +351,7 @@ test_sizes(void **state)
 		buf_init(&out, SANDBOX_MESSAGE_MAX);
 		for (size_t at = 0; at < sizes[i]; at++)
 			buf_put_u8(&out, (uint8_t)(at * 7));
-		assert_int_equal(sandbox_send(pair[1], &out, NULL, 0), 0);
+		assert_int_equal(sandbox_send(pair[1], &out, NULL, 0, NULL), 0);
 		assert_int_equal(sandbox_recv(pair[0], &in, got, &n), 0);
 		assert_int_equal(in.len, sizes[i]);
 		assert_memory_equal(in.data, out.data, in.len);
@@ -392,14 +393,14 @@ test_the_end(void **state)
 	size_t n;
 
 	buf_init(&b, SANDBOX_MESSAGE_MAX);
-	assert_int_equal(sandbox_send(pair[1], &b, NULL, 0), -E2BIG);
+	assert_int_equal(sandbox_send(pair[1], &b, NULL, 0, NULL), -E2BIG);
 	assert_int_equal(write(pair[1], "\4\0\0\0x", 5), 5);
 	shutdown(pair[1], SHUT_WR);
 	assert_int_equal(sandbox_recv(pair[0], &b, got, &n), -EPIPE);
 	assert_int_equal(sandbox_recv(pair[0], &b, got, &n), -EPIPE);
 	close(pair[0]);
 	put_answer(&b);
-	assert_int_equal(sandbox_send(pair[1], &b, NULL, 0), -EPIPE);
+	assert_int_equal(sandbox_send(pair[1], &b, NULL, 0, NULL), -EPIPE);
 	pair[0] = dup(pair[1]);
 	buf_clear(&b);
 }

@@ -29,7 +29,10 @@ tls_key_sign(const struct tls_key *key, uint32_t scheme, const void *tbs,
 	if (answer.len > sizeof(answer.signature))
 		return -EBADMSG;
 	if (answer.len == 0) {
-		log_error(0, "key process: it has no such key");
+		log_error(0,
+		    "key process: it made no signature with key %u and scheme "
+		    "0x%04x; its own line says why",
+		    key->number, scheme);
 		return -EPERM;
 	}
 	memcpy(signature, answer.signature, answer.len);

@@ -2,6 +2,7 @@
 /* Compiles the table of refused calls to BPF with libseccomp. */
 #include "command_filter_rows.h"
 
+#include <assert.h>
 #include <errno.h>
 #include <linux/audit.h>
 #include <linux/filter.h>
@@ -119,7 +120,11 @@ add_policy(void *ctx, const void *policy)
 	BPF_STMT(BPF_LD | BPF_W | BPF_ABS, offsetof(struct seccomp_data, field))
 #define UNLESS(value, skip)                                                    \
 	BPF_JUMP(BPF_JMP | BPF_JEQ | BPF_K, (value), 0, (skip))
-#define PREFIX_MAX 64 /* two instructions, at most 6 for each row */
+#define ROW_MAX	   6  /* instructions of one row by number */
+#define PREFIX_MAX 64 /* two instructions, and those of the rows by number */
+
+/* One jump leads over all of them. */
+static_assert(PREFIX_MAX - 2 <= UINT8_MAX, "a jump is one byte");
 
 /*
  * Writes one row by number, which has at most one compare. On little-endian
@@ -147,23 +152,32 @@ emit_row(struct sock_filter *at, const struct row *r)
 	return n;
 }
 
-/* Writes the rows by number for i386. Other architectures jump over them. */
-static size_t
-emit_prefix(struct sock_filter code[PREFIX_MAX], unsigned active)
+/*
+ * Writes the rows by number for i386. Other architectures jump over them.
+ * Returns 0 with *count, or -E2BIG if the rows have become too many.
+ */
+static int
+emit_prefix(struct sock_filter code[PREFIX_MAX], unsigned active, size_t *count)
 {
 	const struct sock_filter arch = LOAD(arch);
 	size_t n = 2;
 
+	*count = 0;
 	if (!(active & WITH_32BIT) || !has_i386())
 		return 0;
-	for (size_t i = 0; i < command_filter_nrows; i++)
-		if ((command_filter_rows[i].when & active) &&
-		    command_filter_rows[i].by_number)
-			n += emit_row(&code[n], &command_filter_rows[i]);
+	for (size_t i = 0; i < command_filter_nrows; i++) {
+		const struct row *r = &command_filter_rows[i];
+
+		if (!(r->when & active) || !r->by_number)
+			continue;
+		if (n + ROW_MAX > PREFIX_MAX)
+			return -E2BIG;
+		n += emit_row(&code[n], r);
+	}
 	code[0] = arch;
-	code[1] =
-	    (struct sock_filter)UNLESS(AUDIT_ARCH_I386, (unsigned char)(n - 2));
-	return n;
+	code[1] = (struct sock_filter)UNLESS(AUDIT_ARCH_I386, (uint8_t)(n - 2));
+	*count = n;
+	return 0;
 }
 
 int
@@ -172,13 +186,15 @@ command_filter_compile(
 {
 	unsigned active = command_filter_active(o);
 	struct sock_filter prefix[PREFIX_MAX];
-	size_t n = emit_prefix(prefix, active);
 	struct filter_program p;
+	size_t n;
 	int err = filter_compile(&p, SCMP_ACT_ALLOW, add_policy, &active);
 
 	*f = (struct command_filter){
 		.flags = o->log ? SECCOMP_FILTER_FLAG_LOG : 0,
 	};
+	if (err == 0)
+		err = emit_prefix(prefix, active, &n);
 	if (err == 0 && n + p.len > BPF_MAXINSNS)
 		err = -E2BIG;
 	if (err == 0) {

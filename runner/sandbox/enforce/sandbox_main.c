@@ -40,7 +40,7 @@ reply(const struct sandbox_answer *a)
 
 	buf_init(&b, SANDBOX_MESSAGE_MAX);
 	sandbox_answer_put(&b, a);
-	if (sandbox_send(CONTROL_FD, &b, NULL, 0) < 0)
+	if (sandbox_send(CONTROL_FD, &b, NULL, 0, NULL) < 0)
 		exit(0); /* the runner is gone */
 	buf_clear(&b);
 }

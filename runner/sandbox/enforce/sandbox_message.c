@@ -259,14 +259,29 @@ sandbox_answer_get(struct buf_reader *r, struct sandbox_answer *a)
 
 /* --- sending and receiving ---------------------------------------------- */
 
+/* Tells whether the call that has just failed is to be made again. */
+static bool
+is_tried_again(const struct sandbox_patience *patience)
+{
+	if (errno == EINTR)
+		return true;
+	if (errno != EAGAIN)
+		return false;
+	if (patience != NULL && patience->waits(patience->arg))
+		return true;
+	errno = ETIMEDOUT;
+	return false;
+}
+
 static int
-send_all(int fd, const uint8_t *p, size_t n)
+send_all(
+    int fd, const uint8_t *p, size_t n, const struct sandbox_patience *patience)
 {
 	while (n > 0) {
 		ssize_t done = send(fd, p, n, MSG_NOSIGNAL);
 
-		if (done < 0 && errno != EINTR)
-			return errno == EAGAIN ? -ETIMEDOUT : -errno;
+		if (done < 0 && !is_tried_again(patience))
+			return -errno;
 		if (done > 0) {
 			p += done;
 			n -= (size_t)done;
@@ -293,7 +308,8 @@ attach_fds(struct msghdr *msg, void *control, const int *fds, size_t nfds)
  * Sends length and message with one call, unless the socket takes only a part.
  */
 int
-sandbox_send(int fd, const struct buf *b, const int *fds, size_t nfds)
+sandbox_send(int fd, const struct buf *b, const int *fds, size_t nfds,
+    const struct sandbox_patience *patience)
 {
 	uint8_t header[FRAME_HEADER_BYTES];
 	struct iovec iov[2] = { { header, sizeof(header) },
@@ -312,14 +328,16 @@ sandbox_send(int fd, const struct buf *b, const int *fds, size_t nfds)
 		attach_fds(&msg, control, fds, nfds);
 	do
 		n = sendmsg(fd, &msg, MSG_NOSIGNAL);
-	while (n < 0 && errno == EINTR);
+	while (n < 0 && is_tried_again(patience));
 	if (n < 0)
-		return errno == EAGAIN ? -ETIMEDOUT : -errno;
+		return -errno;
 	done = (size_t)n;
 	if (done < head)
-		err = send_all(fd, header + done, head - done);
+		err = send_all(fd, header + done, head - done, patience);
 	done = done < head ? 0 : done - head;
-	return err < 0 ? err : send_all(fd, b->data + done, b->len - done);
+	if (err < 0)
+		return err;
+	return send_all(fd, b->data + done, b->len - done, patience);
 }
 
 static int

@@ -125,11 +125,18 @@ void sandbox_command_clear(struct sandbox_command *c);
 int sandbox_cover_get(struct buf_reader *r, struct plan *plan);
 int sandbox_answer_get(struct buf_reader *r, struct sandbox_answer *a);
 
+/* Asked each time that SO_SNDTIMEO has passed: whether to wait again. */
+struct sandbox_patience {
+	bool (*waits)(void *arg);
+	void *arg;
+};
+
 /*
  * Sends the content of b as one message; blocks. Returns 0 or -errno: -E2BIG
- * beyond a limit, -ETIMEDOUT beyond SO_SNDTIMEO.
+ * beyond a limit, -ETIMEDOUT beyond SO_SNDTIMEO and all patience (NULL: none).
  */
-int sandbox_send(int fd, const struct buf *b, const int *fds, size_t nfds);
+int sandbox_send(int fd, const struct buf *b, const int *fds, size_t nfds,
+    const struct sandbox_patience *patience);
 
 /*
  * Receives one message into *b, which is overwritten. The descriptors are

@@ -34,9 +34,11 @@ write_number(const char *path, unsigned long n)
 {
 	_cleanup_close_ int fd = open(path, O_WRONLY | O_CLOEXEC);
 	char text[32];
-	int len = snprintf(text, sizeof(text), "%lu\n", n);
+	ssize_t len = snprintf(text, sizeof(text), "%lu\n", n);
+	ssize_t done = fd < 0 ? -1 : write(fd, text, (size_t)len);
 
-	return fd < 0 || write(fd, text, (size_t)len) != len ? -errno : 0;
+	/* A short write sets no errno. */
+	return done < 0 ? -errno : done == len ? 0 : -EIO;
 }
 
 void

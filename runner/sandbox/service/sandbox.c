@@ -114,17 +114,20 @@ child(int fd, int userns, char *const *homes)
 {
 	char *argv[] = { (char *)(uintptr_t) "execd-runner",
 		(char *)(uintptr_t) "--sandbox", NULL };
+	bool has_userns = userns >= 0;
 	sigset_t unblocked;
 
 	sigemptyset(&unblocked);
 	sigprocmask(SIG_SETMASK, &unblocked, NULL);
 	prctl(PR_SET_PDEATHSIG, SIGKILL);
-	/* First, so that CONTROL_FD cannot overwrite it. */
-	if (userns >= 0 && dup2(userns, SANDBOX_USERNS_FD) < 0)
+	/* Each may have the number of the other's place. */
+	fd = fcntl(fd, F_DUPFD, SANDBOX_USERNS_FD + 1);
+	if (has_userns)
+		userns = fcntl(userns, F_DUPFD, SANDBOX_USERNS_FD + 1);
+	if (fd < 0 || dup2(fd, CONTROL_FD) < 0 ||
+	    (has_userns && (userns < 0 || dup2(userns, SANDBOX_USERNS_FD) < 0)))
 		_exit(127);
-	if (dup2(fd, CONTROL_FD) < 0)
-		_exit(127);
-	close_from(userns >= 0 ? SANDBOX_USERNS_FD + 1 : CONTROL_FD + 1);
+	close_from(has_userns ? SANDBOX_USERNS_FD + 1 : CONTROL_FD + 1);
 	descriptors_restore();
 	execve("/proc/self/exe", argv, homes);
 	_exit(127);
@@ -134,6 +137,7 @@ static int
 start(struct sandbox_pool *pool, struct sandbox *n)
 {
 	const struct timeval wait = { .tv_sec = ANSWER_SECONDS };
+	const struct timeval look = { .tv_usec = LOOK_MS * 1000 };
 	int pair[2];
 	pid_t pid;
 
@@ -141,7 +145,7 @@ start(struct sandbox_pool *pool, struct sandbox *n)
 		return -errno;
 	if (setsockopt(pair[0], SOL_SOCKET, SO_RCVTIMEO, &wait, sizeof(wait)) <
 		0 ||
-	    setsockopt(pair[0], SOL_SOCKET, SO_SNDTIMEO, &wait, sizeof(wait)) <
+	    setsockopt(pair[0], SOL_SOCKET, SO_SNDTIMEO, &look, sizeof(look)) <
 		0)
 		log_fatal_errno(-errno, "setsockopt");
 	pid = vfork();
@@ -234,35 +238,49 @@ is_held(struct sandbox *n)
 	return true;
 }
 
+/*
+ * Called each LOOK_MS while an order or its answer is waited for. A sandbox
+ * that is stopped is killed, and then the channel ends soon.
+ */
+static bool
+waits_on(void *arg)
+{
+	struct sandbox *n = arg;
+
+	if (is_held(n))
+		n->wait_until_ms = now_ms() + KILLED_MS;
+	return now_ms() < n->wait_until_ms;
+}
+
 /* Waits until the answer or the sandbox's end. Returns 0 or -ETIMEDOUT. */
 static int
 await_answer(struct sandbox *n)
 {
 	struct pollfd pfd = { .fd = n->fd, .events = POLLIN };
-	int64_t until = now_ms() + ANSWER_SECONDS * 1000;
 
-	while (poll(&pfd, 1, LOOK_MS) == 0) {
-		if (is_held(n))
-			until = now_ms() + KILLED_MS;
-		else if (now_ms() >= until)
+	while (poll(&pfd, 1, LOOK_MS) == 0)
+		if (!waits_on(n))
 			return -ETIMEDOUT;
-	}
 	return 0;
 }
 
 /*
  * Sends an order and receives the answer. Sets n->lost unless the order was
- * certainly not carried out: it was not sent, or the sandbox ended before it
- * read all of it (ECONNRESET).
+ * certainly not carried out: it was not sent as a whole, or the sandbox ended
+ * before it read all of it (ECONNRESET).
  */
 static int
 exchange(struct sandbox *n, const struct buf *order, const int *fds,
     size_t nfds, struct buf *answer, int *got, size_t *ngot)
 {
-	int err =
-	    is_held(n) ? -ECONNRESET : sandbox_send(n->fd, order, fds, nfds);
-	bool sent = err == 0;
+	const struct sandbox_patience patience = { waits_on, n };
+	bool sent;
+	int err;
 
+	n->wait_until_ms = now_ms() + ANSWER_SECONDS * 1000;
+	err = is_held(n) ? -ECONNRESET
+			 : sandbox_send(n->fd, order, fds, nfds, &patience);
+	sent = err == 0;
 	if (err == 0)
 		err = await_answer(n);
 	if (err == 0)

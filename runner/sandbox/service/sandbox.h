@@ -45,6 +45,7 @@ struct sandbox {
 	 * the order was carried out.
 	 */
 	bool lost;
+	int64_t wait_until_ms; /* while an order is not answered */
 };
 
 TAILQ_HEAD(sandbox_list, sandbox);
