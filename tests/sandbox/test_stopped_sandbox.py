@@ -98,13 +98,13 @@ def test_a_sandbox_that_dies_after_it_started_a_command(world, place):
 
 
 def test_a_sandbox_that_is_stopped_within_an_order(world, place):
-    """The order is larger than the socket holds, and its first part was read: the rest waits for nobody."""
+    """The order is larger than the socket holds, and only its beginning was read (recvmsg): nobody waits for the rest."""
     if not ROOT or not shutil.which("strace") or not is_traceable():
         pytest.skip("NOT TESTED: this needs root, strace, and a host that lets root trace")
     s, c, shell = world
     shell("true")
     old = sandbox_of(s, c)
-    tracer = Tracer(old, place.parent, "-e", "trace=recvmsg", "-e", "inject=recvmsg:signal=STOP:when=1")
+    tracer = Tracer(old, place.parent, "-e", "trace=recvfrom", "-e", "inject=recvfrom:signal=STOP:when=1")
     try:
         began = time.monotonic()
         id = c.post("process/start", {"processId": "large", "argv": ["/bin/sh", "-c", "echo in >> large", *["x" * 100000] * 18],
