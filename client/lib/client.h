@@ -110,8 +110,6 @@ void link_timeout(struct execd_client *c);
 /* Handles the answer to initialize. */
 void link_initialized(struct execd_client *c, const struct rpc_message *m,
     const char *text, size_t len);
-/* Handles the loss of the connection. The caller has set the error. */
-void link_lost(struct execd_client *c);
 void link_close(struct execd_client *c);
 
 /* wire.c */

@@ -68,7 +68,8 @@ link_failed(struct execd_client *c, enum execd_failure failure)
 	c->retry_ms = now + (delay < RETRY_MAX_MS ? delay : RETRY_MAX_MS);
 }
 
-void
+/* Handles the loss of the connection. The caller has set the error. */
+static void
 link_lost(struct execd_client *c)
 {
 	bool was_ready = c->link == LINK_READY;

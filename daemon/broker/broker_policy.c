@@ -14,11 +14,6 @@
 
 #define KILL(name)   ALLOW(name) /* in a deny-list, a row without errno */
 #define REFUSE(name) DENY(name)
-#define REFUSE_IF(a, b, c, d)                                                  \
-	{                                                                      \
-		.syscall = SCMP_SYS(a), .error = EACCES, .compare = true,      \
-		.argument = b, .mask = c, .value = d                           \
-	}
 
 static const struct filter_rule rules[] = {
 	/* other programs: root starts them */

@@ -224,7 +224,6 @@ struct session_process *session_process_new(struct session *s, struct slice id);
 void session_add(struct session *s, struct session_process *p);
 /* Keeps the first part of argv for process/list. */
 void session_note_command(struct session_process *p, char *const *argv);
-void session_process_free(struct session_process *p);
 /*
  * Callback of session.forget_event: forgets the closed processes whose time has
  * come.

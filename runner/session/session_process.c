@@ -101,7 +101,7 @@ session_note_command(struct session_process *p, char *const *argv)
 	p->command_len = text.len;
 }
 
-void
+static void
 session_process_free(struct session_process *p)
 {
 	process_clear(&p->process);

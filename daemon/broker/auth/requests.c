@@ -30,9 +30,6 @@
 #include "tls_helpers.h"
 #include "util.h"
 
-/* More than any front-end has connections. */
-#define GRANTS_MAX (1u << 20)
-
 static void
 announce(struct broker *m)
 {

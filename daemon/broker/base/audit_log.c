@@ -345,10 +345,3 @@ audit_retry(struct audit_rules *a, int64_t now)
 	}
 	return !audit_is_failing(a);
 }
-
-void
-audit_settle(struct audit_rules *a)
-{
-	if (audit_is_waiting(a))
-		audit_retry(a, INT64_MAX);
-}

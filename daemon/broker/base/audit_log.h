@@ -111,7 +111,4 @@ bool audit_is_waiting(const struct audit_rules *a);
  * a->unrecorded is told of starts among them. True: nothing fails now. */
 bool audit_retry(struct audit_rules *a, int64_t now);
 
-/* The same, and no record waits any more. */
-void audit_settle(struct audit_rules *a);
-
 #endif

@@ -169,8 +169,9 @@ check_credentials(const struct identity *a, const struct identity *b, char *why)
 		   : 0;
 }
 
-int
-conf_check(struct conf *c, char *why)
+/* What only makes sense together. 0, or -errno with why. */
+static int
+check_whole(struct conf *c, char *why)
 {
 	int err = 0;
 
@@ -259,7 +260,7 @@ load(struct conf *c, const struct options *o)
 		conf_set(&conf_limits, &c->limits, o->limits[i].keyword,
 		    o->limits[i].value, why);
 	if (conf_limits.check(c, &c->limits, why) == 0 &&
-	    conf_check(c, why) == 0)
+	    check_whole(c, why) == 0)
 		return 0;
 	log_error(0, "%s: %s", path ? path : "command line", why);
 	return EXIT_CONFIG;

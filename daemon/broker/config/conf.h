@@ -109,8 +109,6 @@ extern const struct conf_section conf_audit;
 extern const struct conf_section conf_sandbox;
 extern const struct conf_section conf_control;
 
-extern const struct conf_type conf_ctl_socket; /* char * */
-
 /* A configuration of defaults; every section's object that is there once. */
 struct conf *conf_new(void);
 void conf_free(struct conf *c);
@@ -133,10 +131,6 @@ struct conf *conf_load(const struct options *o, int *code);
 /* Takes what the flags say of listeners and identities. 0, or an enum
  * exit_code after printing what is wrong. */
 int conf_from_flags(struct conf *c, const struct options *o);
-
-/* The last step of either: what only makes sense together. 0, or -errno with
- * why. */
-int conf_check(struct conf *c, char *why);
 
 /* Sets a key of a section's object. 0, or -EINVAL with why. */
 int conf_set(const struct conf_section *s, void *object, const char *keyword,

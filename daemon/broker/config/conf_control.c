@@ -36,7 +36,7 @@ clear_socket(void *at)
 	conf_string.clear(at);
 }
 
-const struct conf_type conf_ctl_socket = { parse_socket, show_socket,
+static const struct conf_type conf_ctl_socket = { parse_socket, show_socket,
 	clear_socket, false, false };
 
 #define KEY(keyword, type, member)                                             \

@@ -186,7 +186,7 @@ helpers_are_ending(const struct helpers *h)
 }
 
 static struct helper_process *
-find(const struct helpers *h, pid_t pid)
+find_helper(const struct helpers *h, pid_t pid)
 {
 	struct helper_process *p;
 
@@ -194,12 +194,6 @@ find(const struct helpers *h, pid_t pid)
 		if (p->pid == pid)
 			return p;
 	return NULL;
-}
-
-bool
-helpers_have(const struct helpers *h, pid_t pid)
-{
-	return find(h, pid) != NULL;
 }
 
 static void
@@ -225,7 +219,7 @@ note_death(struct broker *m, const struct helper_process *p, int status)
 bool
 helpers_reap(struct broker *m, pid_t pid, int status)
 {
-	struct helper_process *p = find(m->helpers, pid);
+	struct helper_process *p = find_helper(m->helpers, pid);
 
 	if (p == NULL)
 		return false;

@@ -50,8 +50,6 @@ void helpers_kill(struct helpers *h, enum tls_helper kind);
 /* Is one of those in use being ended, because it does not answer? */
 bool helpers_are_ending(const struct helpers *h);
 
-bool helpers_have(const struct helpers *h, pid_t pid);
-
 /*
  * Does a certificate process vouch for this? One of those that still count,
  * for this listener, and not longer ago than a client may take: so a

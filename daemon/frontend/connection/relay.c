@@ -328,9 +328,9 @@ take_lines(struct connection *c, uint8_t *data, size_t len)
 	return at;
 }
 
-/* Handles bytes of the client. Bytes that cannot be handled now are kept in
- * c->kept. */
-void
+/* Handles bytes of the client, which are frames or lines. Bytes that cannot be
+ * handled now are kept in c->kept. */
+static void
 relay_take_client(struct connection *c, uint8_t *data, size_t len)
 {
 	size_t at = connection_is_stdio(c) ? take_lines(c, data, len)

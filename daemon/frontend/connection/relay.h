@@ -13,10 +13,6 @@
 /* The most parts of one writev(2): headers, and pieces of the read buffer. */
 #define RELAY_IOV_MAX 128
 
-/* Handles bytes of the client, which are frames or lines. Bytes that cannot be
- * handled yet are kept in c->kept. */
-void relay_take_client(struct connection *c, uint8_t *data, size_t len);
-
 /* Read or write once, in one direction. */
 void relay_read_client(struct connection *c);
 void relay_read_runner(struct connection *c);

@@ -386,19 +386,3 @@ glob_goes_on(const struct glob *g, uint64_t states)
 {
 	return (states & (((uint64_t)1 << g->nparts) - 1)) != 0;
 }
-
-bool
-glob_match(const struct glob *g, const char *path)
-{
-	uint64_t states = glob_start(g);
-
-	while (*path != '\0') {
-		size_t n = strcspn(path, "/");
-		_cleanup_free_ char *name = xstrndup(path, n);
-
-		if (n > 0)
-			states = glob_step(g, states, name);
-		path += n + (path[n] == '/');
-	}
-	return glob_matched(g, states);
-}

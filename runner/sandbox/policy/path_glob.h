@@ -58,7 +58,4 @@ uint64_t glob_step(const struct glob *g, uint64_t states, const char *name);
 bool glob_matched(const struct glob *g, uint64_t states);
 bool glob_goes_on(const struct glob *g, uint64_t states);
 
-/* Matches a path relative to the base, for example "a/b". */
-bool glob_match(const struct glob *g, const char *path);
-
 #endif
