@@ -115,8 +115,13 @@ void descent_clear(struct descent *d);
 /* Reads the names in the directory fd; fd stays open. */
 int names_read_fd(int fd, struct names *n);
 
-/* Write all n bytes. Return 0 or -errno. */
-int write_all(int fd, const void *p, size_t n);
+/* For an offset: where the descriptor stands, which goes on from there. */
+#define AT_POSITION ((off_t)-1)
+
+/* Reads what is there, at most n bytes. Returns the bytes read or -errno. */
+ssize_t read_at(int fd, void *p, size_t n, off_t offset);
+
+/* Writes all n bytes. Returns 0 or -errno. */
 int write_at(int fd, const void *p, size_t n, off_t offset);
 
 /*

@@ -82,43 +82,44 @@ open_regular(int dir, const char *path, int flags, struct stat *st)
 	return fd;
 }
 
-int
-write_all(int fd, const void *p, size_t n)
+ssize_t
+read_at(int fd, void *p, size_t n, off_t offset)
 {
-	const char *at = p;
+	size_t at = 0;
 
-	while (n > 0) {
-		ssize_t written = write(fd, at, n);
+	while (at < n) {
+		char *to = (char *)p + at;
+		ssize_t got = offset == AT_POSITION
+				  ? read(fd, to, n - at)
+				  : pread(fd, to, n - at, offset + (off_t)at);
 
-		if (written < 0 && errno != EINTR)
+		if (got < 0 && errno == EINTR)
+			continue;
+		if (got < 0)
 			return -errno;
-		if (written == 0)
-			return -EIO;
-		if (written > 0) {
-			at += written;
-			n -= (size_t)written;
-		}
+		if (got == 0)
+			break;
+		at += (size_t)got;
 	}
-	return 0;
+	return (ssize_t)at;
 }
 
 int
 write_at(int fd, const void *p, size_t n, off_t offset)
 {
-	const char *at = p;
+	size_t at = 0;
 
-	while (n > 0) {
-		ssize_t written = pwrite(fd, at, n, offset);
+	while (at < n) {
+		const char *from = (const char *)p + at;
+		ssize_t put = offset == AT_POSITION ? write(fd, from, n - at)
+						    : pwrite(fd, from, n - at,
+							  offset + (off_t)at);
 
-		if (written < 0 && errno != EINTR)
-			return -errno;
-		if (written == 0)
-			return -EIO;
-		if (written > 0) {
-			at += written;
-			n -= (size_t)written;
-			offset += written;
-		}
+		if (put < 0 && errno == EINTR)
+			continue;
+		if (put <= 0)
+			return put < 0 ? -errno : -EIO;
+		at += (size_t)put;
 	}
 	return 0;
 }

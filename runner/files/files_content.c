@@ -23,25 +23,6 @@ refuse_size(struct request *r)
 	    "file is too large to read: limit is %llu bytes", FILE_READ_MAX);
 }
 
-static ssize_t
-read_full(int fd, void *p, size_t n)
-{
-	size_t at = 0;
-
-	while (at < n) {
-		ssize_t got = read(fd, (char *)p + at, n - at);
-
-		if (got < 0 && errno == EINTR)
-			continue;
-		if (got < 0)
-			return -errno;
-		if (got == 0)
-			break;
-		at += (size_t)got;
-	}
-	return (ssize_t)at;
-}
-
 static void
 relay_text(struct channel *ch, const char *s)
 {
@@ -93,7 +74,7 @@ stream(struct request *r, int fd, uint64_t size)
 	do {
 		size_t want = left < PIECE_BYTES ? left : PIECE_BYTES;
 
-		n = read_full(fd, raw, want);
+		n = read_at(fd, raw, want, AT_POSITION);
 		/*
 		 * Half an answer cannot be taken back, so the connection ends.
 		 */
@@ -129,7 +110,7 @@ measure(int fd)
 	if (lseek(fd, 0, SEEK_SET) < 0)
 		return -errno;
 	while (n > 0 && size <= FILE_READ_MAX) {
-		n = read_full(fd, scratch, PIECE_BYTES);
+		n = read_at(fd, scratch, PIECE_BYTES, AT_POSITION);
 		size += n > 0 ? (uint64_t)n : 0;
 	}
 	return n < 0 ? n : (int64_t)size;
@@ -171,7 +152,8 @@ read_whole(struct request *r, int fd)
 
 	buf_init(&b, WHOLE_MAX + PIECE_BYTES);
 	while (n == PIECE_BYTES && b.len <= WHOLE_MAX) {
-		n = read_full(fd, buf_reserve(&b, PIECE_BYTES), PIECE_BYTES);
+		n = read_at(
+		    fd, buf_reserve(&b, PIECE_BYTES), PIECE_BYTES, AT_POSITION);
 		if (n > 0)
 			buf_commit(&b, (size_t)n);
 	}
@@ -207,7 +189,8 @@ file_fs_read_file(struct request *r, const struct fs_params *p)
 static int
 write_content(int fd, const struct spool *spool, const char *bytes, size_t n)
 {
-	return spool != NULL ? spool_copy(spool, fd) : write_all(fd, bytes, n);
+	return spool != NULL ? spool_copy(spool, fd)
+			     : write_at(fd, bytes, n, AT_POSITION);
 }
 
 int

@@ -65,7 +65,8 @@ copy_stream(int in, int out, char *buffer)
 	ssize_t n;
 
 	while ((n = read(in, buffer, COPY_BYTES)) != 0) {
-		int err = n < 0 ? -errno : write_all(out, buffer, (size_t)n);
+		int err = n < 0 ? -errno
+				: write_at(out, buffer, (size_t)n, AT_POSITION);
 
 		if (err == -EINTR)
 			continue;

@@ -107,27 +107,6 @@ file_fs_open(struct request *r, const struct fs_params *p)
 	return reply_handle(r, p->handle_id);
 }
 
-/* Reads what is there, at most n bytes. Returns the bytes read or -errno. */
-static ssize_t
-read_at(int fd, void *p, size_t n, off_t offset)
-{
-	size_t at = 0;
-
-	while (at < n) {
-		ssize_t got =
-		    pread(fd, (char *)p + at, n - at, offset + (off_t)at);
-
-		if (got < 0 && errno == EINTR)
-			continue;
-		if (got < 0)
-			return -errno;
-		if (got == 0)
-			break;
-		at += (size_t)got;
-	}
-	return (ssize_t)at;
-}
-
 static int
 reply_block(struct request *r, const void *p, size_t n, bool eof)
 {

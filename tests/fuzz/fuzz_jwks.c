@@ -32,7 +32,7 @@ check_signature(
 {
 	const struct jwt_rules rules = { .keys = keys };
 	struct control_token_header named = { 0 };
-	char why[JWT_WHY_MAX];
+	char why[CONF_WHY_MAX];
 
 	strcpy(named.kid, k->kid);
 	for (size_t i = 0; i + 1 < JWK_ALGORITHMS; i++) {

@@ -4,24 +4,11 @@
  */
 #include "jwt.h"
 
-#include <errno.h>
-#include <stdarg.h>
-#include <stdio.h>
 #include <string.h>
 
 #include "base64.h"
+#include "conf_value.h"
 #include "json.h"
-
-int
-jwt_refuse(char *why, const char *fmt, ...)
-{
-	va_list ap;
-
-	va_start(ap, fmt);
-	vsnprintf(why, JWT_WHY_MAX, fmt, ap);
-	va_end(ap);
-	return -EINVAL;
-}
 
 static bool
 is_present(const struct json_value *v)
@@ -66,9 +53,9 @@ take_times(
 	const struct json_value *nbf = json_get(claims, "nbf");
 
 	if (exp == NULL || json_to_i64(exp, until) < 0)
-		return jwt_refuse(why, "exp is missing or not an integer");
+		return conf_refuse(why, "exp is missing or not an integer");
 	if (is_present(nbf) && json_to_i64(nbf, from) < 0)
-		return jwt_refuse(why, "nbf is not an integer");
+		return conf_refuse(why, "nbf is not an integer");
 	return 0;
 }
 
@@ -80,11 +67,11 @@ check_parties(
 	const struct json_value *aud = json_get(claims, "aud");
 
 	if (r->issuer != NULL && !json_is(iss, r->issuer)) {
-		jwt_refuse(why, "iss is not `%.200s`", r->issuer);
+		conf_refuse(why, "iss is not `%.200s`", r->issuer);
 		return VERDICT_ISSUER;
 	}
 	if (r->audience != NULL && !names_audience(aud, r->audience)) {
-		jwt_refuse(why, "aud does not contain `%.200s`", r->audience);
+		conf_refuse(why, "aud does not contain `%.200s`", r->audience);
 		return VERDICT_AUDIENCE;
 	}
 	return VERDICT_GRANTED;
@@ -102,7 +89,7 @@ check_claims(const struct jwt_rules *r, const struct json_value *claims,
 		return VERDICT_INVALID_JWT;
 	if ((is_present(iss) && iss->type != JSON_STRING) ||
 	    (is_present(aud) && !is_audience(aud))) {
-		jwt_refuse(why, "iss or aud is not a text");
+		conf_refuse(why, "iss or aud is not a text");
 		return VERDICT_INVALID_JWT;
 	}
 	if (until < now_s - (int64_t)r->skew_s)
@@ -137,7 +124,7 @@ take_claims(const struct jwt_rules *r, struct slice text, int64_t now_s,
 		verdict = check_claims(r, doc.root, now_s, answer->why);
 		take_subject(json_get(doc.root, r->subject), answer->subject);
 	} else {
-		jwt_refuse(answer->why, "its claims are not a JSON object");
+		conf_refuse(answer->why, "its claims are not a JSON object");
 	}
 	json_clear(&doc);
 	return verdict;
@@ -154,9 +141,9 @@ check_header(const struct json_value *header,
 
 	if (!json_is(json_get(header, "alg"), named->alg) ||
 	    (!secret && !json_is(json_get(header, "kid"), named->kid)))
-		return jwt_refuse(why, "the front-end misread its header");
+		return conf_refuse(why, "the front-end misread its header");
 	if (!secret && json_get(header, "crit") != NULL)
-		return jwt_refuse(why, "its header has a crit");
+		return conf_refuse(why, "its header has a crit");
 	return 0;
 }
 
@@ -170,7 +157,7 @@ parse_header(
 	if (json_parse(&doc, text.ptr, text.len) == 0)
 		err = check_header(doc.root, named, why);
 	else
-		err = jwt_refuse(why, "its header is not JSON");
+		err = conf_refuse(why, "its header is not JSON");
 	json_clear(&doc);
 	return err;
 }
@@ -183,7 +170,7 @@ decode_part(const char *from, const char *end, uint8_t **bytes,
 	ssize_t n = base64_decode_url(from, (size_t)(end - from), bytes);
 
 	if (n < 0)
-		return jwt_refuse(why, "it is not base64url");
+		return conf_refuse(why, "it is not base64url");
 	*part = (struct slice){ (const char *)*bytes, (size_t)n };
 	return 0;
 }
@@ -200,7 +187,7 @@ jwt_verify(const struct jwt_rules *r, const char *token,
 
 	answer->subject[0] = answer->why[0] = '\0';
 	if (second == NULL || strchr(second + 1, '.') != NULL) {
-		jwt_refuse(answer->why, "it is not three parts with dots");
+		conf_refuse(answer->why, "it is not three parts with dots");
 		return VERDICT_INVALID_JWT;
 	}
 	if (decode_part(token, dot, &one, &header, answer->why) < 0 ||

@@ -7,13 +7,13 @@
 #ifndef JWT_H
 #define JWT_H
 
+#include "conf_value.h"
 #include "control.h"
 #include "util.h"
 
 struct jwks;
 
 #define JWT_SUBJECT_MAX 1024 /* with NUL */
-#define JWT_WHY_MAX	256
 #define JWT_HS256	"HS256"
 
 /* Each algorithm has keys of its own: a secret never verifies what is signed
@@ -33,7 +33,7 @@ struct jwt_answer {
 	char subject[JWT_SUBJECT_MAX];
 	/* Refused: what is wrong, for the operator's log. Names in it are the
 	 * client's. */
-	char why[JWT_WHY_MAX];
+	char why[CONF_WHY_MAX];
 };
 
 /* named: what the front-end read in the token's header; a token whose header
@@ -43,13 +43,9 @@ enum verdict jwt_verify(const struct jwt_rules *r, const char *token,
     struct jwt_answer *answer);
 
 /* jwt_signature.c: is it a signature of this text, by that algorithm and that
- * key? 0, or -EINVAL with why[JWT_WHY_MAX]. */
+ * key? 0, or -EINVAL with why[CONF_WHY_MAX]. */
 int jwt_check_signature(const struct jwt_rules *r,
     const struct control_token_header *named, struct slice text,
     struct slice signature, char *why);
-
-/* Writes why and returns -EINVAL. */
-int jwt_refuse(char *why, const char *fmt, ...)
-    __attribute__((format(printf, 2, 3)));
 
 #endif

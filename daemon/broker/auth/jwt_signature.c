@@ -14,6 +14,7 @@
 #include <openssl/rsa.h>
 #include <string.h>
 
+#include "conf_value.h"
 #include "jwks.h"
 
 static int
@@ -24,13 +25,14 @@ check_secret(const struct jwt_rules *r, struct slice text,
 	size_t len = 0;
 
 	if (r->secret == NULL)
-		return jwt_refuse(why, "alg `" JWT_HS256 "` needs secret-file");
+		return conf_refuse(
+		    why, "alg `" JWT_HS256 "` needs secret-file");
 	if (EVP_Q_mac(NULL, "HMAC", NULL, "SHA256", NULL, r->secret,
 		r->secret_len, (const unsigned char *)text.ptr, text.len,
 		expected, sizeof(expected), &len) == NULL ||
 	    signature.len != len ||
 	    CRYPTO_memcmp(signature.ptr, expected, len) != 0)
-		return jwt_refuse(why, "the signature is wrong");
+		return conf_refuse(why, "the signature is wrong");
 	return 0;
 }
 
@@ -103,14 +105,14 @@ find_key(const struct jwt_rules *r, const struct jwk_algorithm *a,
 	const struct jwk *k = jwks_find(r->keys, kid);
 
 	if (kid[0] == '\0')
-		jwt_refuse(why, "its header has no kid");
+		conf_refuse(why, "its header has no kid");
 	else if (k == NULL)
-		jwt_refuse(why, "no key has the kid `%.100s`", kid);
+		conf_refuse(why, "no key has the kid `%.100s`", kid);
 	else if (k->key == NULL)
-		jwt_refuse(
+		conf_refuse(
 		    why, "the key `%.100s` is not used: %.120s", kid, k->fault);
 	else if (!(k->algorithms & 1u << (a - jwk_algorithms)))
-		jwt_refuse(
+		conf_refuse(
 		    why, "alg `%s` is not for the key `%.100s`", a->name, kid);
 	else
 		return k;
@@ -124,17 +126,17 @@ check_public(const struct jwt_rules *r, const struct jwk_algorithm *a,
 	const struct jwk *k;
 
 	if (r->keys == NULL)
-		return jwt_refuse(why, "alg `%s` needs jwks-file", a->name);
+		return conf_refuse(why, "alg `%s` needs jwks-file", a->name);
 	k = find_key(r, a, kid, why);
 	if (k == NULL)
 		return -EINVAL;
 	if (a->width != 0 && signature.len != 2 * a->width)
-		return jwt_refuse(why,
+		return conf_refuse(why,
 		    "its signature has %zu bytes; one of %s has %zu",
 		    signature.len, a->name, 2 * a->width);
 	return is_signed_by(a, k->key, text, signature)
 		   ? 0
-		   : jwt_refuse(why, "the signature is wrong");
+		   : conf_refuse(why, "the signature is wrong");
 }
 
 int
@@ -145,12 +147,12 @@ jwt_check_signature(const struct jwt_rules *r,
 	const struct jwk_algorithm *a = jwk_find_algorithm(named->alg);
 
 	if (named->alg[0] == '\0')
-		return jwt_refuse(why, "its header has no alg");
+		return conf_refuse(why, "its header has no alg");
 	if (strcmp(named->alg, JWT_HS256) == 0)
 		return check_secret(r, text, signature, why);
 	if (a != NULL)
 		return check_public(r, a, named->kid, text, signature, why);
 	if (strcmp(named->alg, "none") == 0)
-		return jwt_refuse(why, "alg `none`: it is not signed");
-	return jwt_refuse(why, "alg `%s` is not known", named->alg);
+		return conf_refuse(why, "alg `none`: it is not signed");
+	return conf_refuse(why, "alg `%s` is not known", named->alg);
 }

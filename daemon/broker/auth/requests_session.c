@@ -71,41 +71,41 @@ request_open(struct broker *m, const uint8_t *packet, size_t len, int *fd)
 	return 0;
 }
 
-int
-request_resume(struct broker *m, const uint8_t *packet, size_t len, int *fd)
+/* RESUME or WATCH: of a session that there is. */
+static int
+request_existing(struct broker *m, enum control_type type,
+    const uint8_t *packet, size_t len, int *fd)
 {
+	bool watch = type == BROKER_REQ_WATCH;
 	struct control_resume r;
 	struct control_session answer = { 0 };
 	struct grant *g;
 
-	REQUEST(BROKER_REQ_RESUME, &r, packet, len);
+	REQUEST(type, &r, packet, len);
 	g = grant_take(m->frontend, r.conn, r.grant);
 	if (g == NULL)
 		return -EPERM;
 	answer.conn = r.conn;
-	answer.result = session_resume(
-	    m, g->identity, r.session_id, g->conn, g->peer, &g->session, *fd);
+	answer.result =
+	    watch ? session_watch(m, g->identity, r.session_id, g->conn,
+			g->peer, &g->session, *fd, answer.reason)
+		  : session_resume(m, g->identity, r.session_id, g->conn,
+			g->peer, &g->session, *fd);
 	explain_unknown(g, r.session_id, &answer);
-	finish_request(m, BROKER_ANS_RESUME, &answer, g, fd);
+	g->watching = watch && answer.result == SESSION_OK;
+	finish_request(
+	    m, watch ? BROKER_ANS_WATCH : BROKER_ANS_RESUME, &answer, g, fd);
 	return 0;
+}
+
+int
+request_resume(struct broker *m, const uint8_t *packet, size_t len, int *fd)
+{
+	return request_existing(m, BROKER_REQ_RESUME, packet, len, fd);
 }
 
 int
 request_watch(struct broker *m, const uint8_t *packet, size_t len, int *fd)
 {
-	struct control_resume r;
-	struct control_session answer = { 0 };
-	struct grant *g;
-
-	REQUEST(BROKER_REQ_WATCH, &r, packet, len);
-	g = grant_take(m->frontend, r.conn, r.grant);
-	if (g == NULL)
-		return -EPERM;
-	answer.conn = r.conn;
-	answer.result = session_watch(m, g->identity, r.session_id, g->conn,
-	    g->peer, &g->session, *fd, answer.reason);
-	explain_unknown(g, r.session_id, &answer);
-	g->watching = answer.result == SESSION_OK;
-	finish_request(m, BROKER_ANS_WATCH, &answer, g, fd);
-	return 0;
+	return request_existing(m, BROKER_REQ_WATCH, packet, len, fd);
 }

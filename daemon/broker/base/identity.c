@@ -7,12 +7,12 @@
 #include <errno.h>
 #include <grp.h>
 #include <pwd.h>
-#include <stdarg.h>
 #include <stdio.h>
 #include <string.h>
 #include <unistd.h>
 
 #include "audit_log.h"
+#include "conf_value.h"
 #include "spawn_client.h"
 #include "util.h"
 
@@ -150,17 +150,6 @@ identity_is(const struct identity *a, const struct identity *b)
 
 /* --- the user ----------------------------------------------------------- */
 
-static int __attribute__((format(printf, 3, 4)))
-refuse(char *why, int err, const char *fmt, ...)
-{
-	va_list ap;
-
-	va_start(ap, fmt);
-	vsnprintf(why, CONF_WHY_MAX, fmt, ap);
-	va_end(ap);
-	return err;
-}
-
 static int
 load_groups(struct identity *id)
 {
@@ -187,7 +176,7 @@ find_group(const char *name, gid_t *gid, char *why)
 	const struct group *gr = getgrnam(name);
 
 	if (gr == NULL)
-		return refuse(why, -ENOENT, "%.100s: no such group", name);
+		return conf_refuse(why, "%.100s: no such group", name);
 	*gid = gr->gr_gid;
 	return 0;
 }
@@ -204,7 +193,7 @@ take_groups(struct identity *id, char *why)
 		return err;
 	if (id->groups.count == 0) {
 		err = load_groups(id);
-		return err < 0 ? refuse(why, err, "too many groups") : 0;
+		return err < 0 ? conf_refuse(why, "too many groups") : 0;
 	}
 	id->ngids = id->groups.count + 1;
 	id->gids = xreallocarray(NULL, id->ngids, sizeof(gid_t));
@@ -237,8 +226,7 @@ find_peer_users(struct identity *id, char *why)
 		const struct passwd *pw = getpwnam(name);
 
 		if (pw == NULL)
-			return refuse(
-			    why, -ENOENT, "%.100s: no such user", name);
+			return conf_refuse(why, "%.100s: no such user", name);
 		id->peer_uids[i] = pw->pw_uid;
 	}
 	return 0;
@@ -252,7 +240,7 @@ find_self(struct identity *id, char *why)
 	const char *home = getenv("HOME");
 
 	if (id->group != NULL || id->groups.count > 0)
-		return refuse(why, -EPERM, "other groups need root");
+		return conf_refuse(why, "other groups need root");
 	if (id->home == NULL && home != NULL && home[0] == '/')
 		id->home = xstrdup(home);
 	if (pw != NULL) {
@@ -273,10 +261,10 @@ find_user(struct identity *id, char *why)
 	errno = 0;
 	pw = getpwnam(id->user);
 	if (pw == NULL)
-		return refuse(why, errno ? -errno : -ENOENT, "%.100s: %s",
-		    id->user, errno ? strerror(errno) : "no such user");
+		return conf_refuse(why, "%.100s: %s", id->user,
+		    errno ? strerror(errno) : "no such user");
 	if (pw->pw_uid == 0)
-		return refuse(why, -EPERM,
+		return conf_refuse(why,
 		    "%.100s: this is root; name an ordinary user", id->user);
 	take_passwd(id, pw);
 	return take_groups(id, why);
@@ -290,14 +278,13 @@ identity_resolve(struct identity *id, char *why)
 	int err;
 
 	if (root && id->user == NULL)
-		return refuse(why, -EPERM,
-		    "no session may run as root: name "
-		    "an ordinary user");
+		return conf_refuse(why, "no session may run as root: name "
+					"an ordinary user");
 	if (!root && id->user != NULL)
 		pw = getpwnam(id->user);
 	if (!root && id->user != NULL && (pw == NULL || pw->pw_uid != getuid()))
-		return refuse(
-		    why, -EPERM, "%.100s: another user needs root", id->user);
+		return conf_refuse(
+		    why, "%.100s: another user needs root", id->user);
 	err = root ? find_user(id, why) : find_self(id, why);
 	if (err == 0)
 		err = find_peer_users(id, why);

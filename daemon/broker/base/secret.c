@@ -19,13 +19,6 @@
 #include "spawn_client.h"
 #include "util.h"
 
-static int
-refuse(char *why, const char *text)
-{
-	snprintf(why, CONF_WHY_MAX, "%s", text);
-	return -EINVAL;
-}
-
 /* Who can read a secret has it. A file of root's may be lent to a group, as
  * keys are; another owner's group is nobody's decision. */
 static int
@@ -53,7 +46,7 @@ secret_open(const char *path, enum secret_kind kind, char *why)
 	int err = fd;
 
 	if (fd < 0) {
-		refuse(why, found.why);
+		conf_refuse(why, "%s", found.why);
 		return err;
 	}
 	if (check_readers(path, kind, &found, why) < 0)
@@ -69,7 +62,6 @@ secret_read(const char *path, enum secret_kind kind, size_t limit,
 	size_t n = 0;
 	ssize_t got = 1;
 	uint8_t *text;
-	char too_long[64];
 
 	if (fd < 0)
 		return fd;
@@ -79,9 +71,10 @@ secret_read(const char *path, enum secret_kind kind, size_t limit,
 		n += got > 0 ? (size_t)got : 0;
 	}
 	if (got < 0 || n > limit) {
-		snprintf(too_long, sizeof(too_long), "is longer than %zu bytes",
-		    limit);
-		refuse(why, got < 0 ? strerror(errno) : too_long);
+		if (got < 0)
+			conf_refuse(why, "%s", strerror(errno));
+		else
+			conf_refuse(why, "is longer than %zu bytes", limit);
 		secret_free(text, n);
 		return got < 0 ? -EIO : -EINVAL;
 	}
@@ -120,7 +113,7 @@ secret_read_trimmed(const char *path, enum secret_kind kind, uint8_t **data,
 		return 0;
 	secret_free(*data, n);
 	*data = NULL;
-	return refuse(why, "must not be empty");
+	return conf_refuse(why, "must not be empty");
 }
 
 void

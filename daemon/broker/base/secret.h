@@ -9,7 +9,8 @@
 #include <stddef.h>
 #include <stdint.h>
 
-#define SECRET_FILE_MAX (64u << 10) /* of a secret or a certificate */
+#define SECRET_FILE_MAX	  (64u << 10) /* of a secret or a certificate */
+#define SHARED_SECRET_MIN 32	      /* bytes of one that signs tokens */
 
 enum secret_kind {
 	SECRET_PUBLIC,	/* anybody may read it */

@@ -19,8 +19,6 @@
 #include "spawn_client.h"
 #include "util.h"
 
-#define SHARED_SECRET_MIN 32
-
 /* By name only: an argument is there for every local user to read. */
 static void
 add_variables(struct identity *id, const struct options *o)

@@ -11,8 +11,6 @@
 #include "secret.h"
 #include "util.h"
 
-#define SHARED_SECRET_MIN 32
-
 #define KEY(keyword, type, member)                                             \
 	{                                                                      \
 		keyword, &type, offsetof(struct token_rules, member)           \

@@ -30,18 +30,6 @@ struct file {
 	size_t len;
 };
 
-static int __attribute__((format(printf, 2, 3)))
-refuse(char *why, const char *fmt, ...)
-{
-	va_list ap;
-
-	va_start(ap, fmt);
-	vsnprintf(why, CONF_WHY_MAX, fmt, ap);
-	va_end(ap);
-	ERR_clear_error();
-	return -EINVAL;
-}
-
 static int
 read_file(struct file *f, enum secret_kind kind, size_t limit, char *why)
 {
@@ -49,7 +37,7 @@ read_file(struct file *f, enum secret_kind kind, size_t limit, char *why)
 
 	if (secret_read(f->path, kind, limit, &f->data, &f->len, text) == 0)
 		return 0;
-	return refuse(why, "%.200s: %.200s", f->path, text);
+	return conf_refuse(why, "%.200s: %.200s", f->path, text);
 }
 
 static void
@@ -189,14 +177,14 @@ check_blocks(
 	BIO_free(bio);
 	ERR_clear_error();
 	if (n == 0)
-		return refuse(
+		return conf_refuse(
 		    why, "%.200s: holds no PEM %s", f->path, kind->one);
 	if (n != blocks)
-		return refuse(why,
+		return conf_refuse(why,
 		    "%.200s: the PEM block of %s %u of %u cannot be read",
 		    f->path, kind->one, n + 1, blocks);
 	if (n > CONTROL_TRUSTED_MAX)
-		return refuse(why,
+		return conf_refuse(why,
 		    "%.200s: holds %u %s; at most %u are possible", f->path, n,
 		    kind->several, CONTROL_TRUSTED_MAX);
 	return 0;
@@ -251,22 +239,23 @@ check_pair(const struct file *chain, const struct file *key, char *why)
 	int err = 0;
 
 	if (x == NULL)
-		err = refuse(
+		err = conf_refuse(
 		    why, "%.200s: holds no PEM certificate", chain->path);
 	else if (k == NULL)
-		err = refuse(why,
+		err = conf_refuse(why,
 		    "%.200s: holds no PEM private key without a passphrase",
 		    key->path);
 	else if (!is_usable(k))
-		err = refuse(why,
+		err = conf_refuse(why,
 		    "%.200s: is neither an RSA, an EC nor an "
 		    "Ed25519 key",
 		    key->path);
 	else if (X509_check_private_key(x, k) != 1)
-		err = refuse(why, "%.200s: is not the key of %.200s", key->path,
-		    chain->path);
+		err = conf_refuse(why, "%.200s: is not the key of %.200s",
+		    key->path, chain->path);
 	X509_free(x);
 	EVP_PKEY_free(k);
+	ERR_clear_error();
 	return err;
 }
 
@@ -274,7 +263,7 @@ static int
 copy_file(const struct file *f, const char *name, int *fd, char *why)
 {
 	*fd = secret_memfd(name, f->data, f->len);
-	return *fd < 0 ? refuse(why, "a copy of %.200s: %s", f->path,
+	return *fd < 0 ? conf_refuse(why, "a copy of %.200s: %s", f->path,
 			     strerror(-*fd))
 		       : 0;
 }

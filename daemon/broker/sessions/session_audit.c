@@ -153,16 +153,15 @@ note_started(struct session *s, const char *id)
 	return 0;
 }
 
-/* Of a broker before this one: it is on record already. */
-static bool
-is_noted(const struct session *s, const char *id)
+static struct running_process *
+find_running(const struct session *s, const char *id)
 {
-	const struct running_process *p;
+	struct running_process *p;
 
 	TAILQ_FOREACH (p, &s->commands.processes, link)
 		if (strcmp(p->id, id) == 0)
-			return true;
-	return false;
+			return p;
+	return NULL;
 }
 
 int
@@ -173,7 +172,8 @@ session_audit_running(struct session *s, const uint8_t *packet, size_t len)
 	if (!s->runner.adopted ||
 	    control_get(packet, len, RUNNER_EVENT_RUNNING, &r) < 0)
 		return -EBADMSG;
-	if (is_noted(s, r.process))
+	/* Of a broker before this one: it is on record already. */
+	if (find_running(s, r.process) != NULL)
 		return 0;
 	s->commands.running++;
 	return note_started(s, r.process);
@@ -182,11 +182,8 @@ session_audit_running(struct session *s, const uint8_t *packet, size_t len)
 static void
 note_exited(struct session *s, const char *id)
 {
-	struct running_process *p;
+	struct running_process *p = find_running(s, id);
 
-	TAILQ_FOREACH (p, &s->commands.processes, link)
-		if (strcmp(p->id, id) == 0)
-			break;
 	if (p == NULL)
 		return;
 	TAILQ_REMOVE(&s->commands.processes, p, link);
