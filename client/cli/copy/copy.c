@@ -1,42 +1,21 @@
 /* SPDX-License-Identifier: ISC */
 /*
- * Copies files, several at a time, and shows the progress.
+ * The copy of many files: how many at a time, the progress that is shown, and
+ * what becomes of those under way when a signal ends it.
  */
-#include "copy.h"
-#include "capabilities.h"
-#include "jsonrpc.h"
-#include "path_uri.h"
+#include "copy_item.h"
 
 #include <errno.h>
-#include <fcntl.h>
 #include <inttypes.h>
 #include <poll.h>
 #include <signal.h>
 #include <stdio.h>
 #include <string.h>
-#include <sys/random.h>
 #include <sys/signalfd.h>
 #include <sys/stat.h>
 #include <unistd.h>
 
-#define SHOW_MS	   200
-#define HOLE_BYTES 65536 /* zeros that become a hole */
-
-/* One file. It embeds both kinds of transfer and uses one. */
-struct copy_item {
-	TAILQ_ENTRY(copy_item) link; /* copy.items */
-	struct copy *copy;
-	char *from, *to;    /* owned */
-	int fd;		    /* the local file; owned */
-	struct facts facts; /* of the source */
-	bool replaces;	    /* an existing file keeps its mode */
-	mode_t kept_mode;   /* of that local file */
-	char *temporary;    /* name until it is complete; owned */
-	char *final;	  /* then an upload's name: `to` without links; owned */
-	uint64_t counted; /* its part of copy.bytes */
-	struct upload upload;
-	struct download download;
-};
+#define SHOW_MS 200
 
 /* --- Progress ----------------------------------------------------------- */
 
@@ -66,8 +45,8 @@ show_progress(struct copy *c)
 	fflush(stderr);
 }
 
-static void
-count(struct copy_item *i, uint64_t offset)
+void
+copy_item_count(struct copy_item *i, uint64_t offset)
 {
 	struct copy *c = i->copy;
 
@@ -107,8 +86,8 @@ copy_wait(struct copy *c, unsigned int active)
 
 /* --- Items -------------------------------------------------------------- */
 
-static struct copy_item *
-item_new(struct copy *c, const char *from, const char *to)
+struct copy_item *
+copy_item_new(struct copy *c, const char *from, const char *to)
 {
 	struct copy_item *i = xcalloc(1, sizeof(*i));
 
@@ -121,8 +100,8 @@ item_new(struct copy *c, const char *from, const char *to)
 	return i;
 }
 
-static void
-item_free(struct copy_item *i)
+void
+copy_item_free(struct copy_item *i)
 {
 	TAILQ_REMOVE(&i->copy->items, i, link);
 	if (i->fd >= 0)
@@ -139,21 +118,21 @@ item_free(struct copy_item *i)
 	free(i);
 }
 
-static void
-item_failed(struct copy_item *i, const char *why)
+void
+copy_item_failed(struct copy_item *i, const char *why)
 {
 	copy_failed(i->copy, i->from, why);
-	item_free(i);
+	copy_item_free(i);
 }
 
-static void
-transfer_done(struct copy_item *i, int code, const char *message)
+void
+copy_item_done(struct copy_item *i, int code, const char *message)
 {
 	struct copy *c = i->copy;
 
 	if (code == 0) {
 		c->files++;
-		item_free(i);
+		copy_item_free(i);
 		return;
 	}
 	/* A full disk or a dead connection also stops the other files. */
@@ -162,604 +141,7 @@ transfer_done(struct copy_item *i, int code, const char *message)
 		c->stop = true;
 	if (execd_client_state(c->ctl->client) == EXECD_OVER)
 		c->code = EXIT_CTL_UNKNOWN;
-	item_failed(i, message);
-}
-
-/* --- To the server ------------------------------------------------------ */
-
-static int
-read_local(void *arg, uint64_t offset, void *data, size_t len)
-{
-	struct copy_item *i = arg;
-	size_t at = 0;
-
-	while (at < len) {
-		ssize_t n = pread(
-		    i->fd, (char *)data + at, len - at, (off_t)(offset + at));
-
-		if (n < 0 && errno == EINTR)
-			continue;
-		if (n <= 0)
-			return n < 0 ? -errno : -ENODATA;
-		at += (size_t)n;
-	}
-	return 0;
-}
-
-/* Skips holes: the server's file has zeros where nothing is written. */
-static uint64_t
-next_local_data(void *arg, uint64_t offset)
-{
-	struct copy_item *i = arg;
-	off_t at = lseek(i->fd, (off_t)offset, SEEK_DATA);
-
-	if (at < 0)
-		return errno == ENXIO ? i->upload.size : offset;
-	return (uint64_t)at;
-}
-
-static void
-uploaded_so_far(void *arg, uint64_t offset)
-{
-	count(arg, offset);
-}
-
-static void
-ask(struct copy_item *i, const char *method, struct buf *b,
-    struct json_writer *w, execd_answer_fn *fn)
-{
-	json_end(w, '}');
-	execd_client_request(i->copy->ctl->client, method,
-	    (const char *)b->data, b->len, EXECD_REPEAT, fn, i);
-	buf_clear(b);
-}
-
-static void
-ask_of(struct copy_item *i, const char *method, const char *path,
-    execd_answer_fn *fn)
-{
-	struct json_writer w;
-	struct buf b;
-
-	params_path(&b, &w, "path", path);
-	ask(i, method, &b, &w, fn);
-}
-
-/* --- An upload gets its name when it is complete ------------------------- */
-
-/* left: the incomplete file that may stay on the server; NULL: none. */
-static void
-upload_failed(
-    struct copy_item *i, int code, const char *message, const char *left)
-{
-	_cleanup_free_ char *why =
-	    xasprintf("to :%s: %s%s%s%s", i->to, message, left ? "; :" : "",
-		left ? left : "", left ? " may be left there, incomplete" : "");
-
-	transfer_done(i, code, why);
-}
-
-struct failure {
-	struct copy_item *item;
-	int code;
-	char *message; /* owned */
-};
-
-static void
-removed(void *arg, const struct execd_answer *a)
-{
-	struct failure *f = arg;
-
-	upload_failed(f->item, f->code, f->message,
-	    a->code != 0 ? f->item->temporary : NULL);
-	free(f->message);
-	free(f);
-}
-
-/* Removes what was uploaded. The file that was there before is unchanged. */
-static void
-remove_temporary(struct copy_item *i, int code, const char *message)
-{
-	struct failure *f = xcalloc(1, sizeof(*f));
-	struct json_writer w;
-	struct buf b;
-
-	*f = (struct failure){ i, code, xstrdup(message) };
-	params_path(&b, &w, "path", i->temporary);
-	json_key(&w, "force");
-	json_bool(&w, true);
-	json_end(&w, '}');
-	execd_client_request(i->copy->ctl->client, "fs/remove",
-	    (const char *)b.data, b.len, EXECD_REPEAT, removed, f);
-	buf_clear(&b);
-}
-
-/* The move was repeated after a lost connection, and the first request may have
- * done it. Then the final name has the right size. */
-static void
-moved_before(void *arg, const struct execd_answer *a)
-{
-	struct copy_item *i = arg;
-	int64_t size = execd_json_number(json_get(a->result, "size"), -1);
-
-	if (a->code == 0 && size >= 0 && (uint64_t)size == i->upload.size)
-		transfer_done(i, 0, "");
-	else
-		upload_failed(i, EXECD_CODE_LOST,
-		    "it went away before it had its name", NULL);
-}
-
-static void
-moved(void *arg, const struct execd_answer *a)
-{
-	struct copy_item *i = arg;
-
-	if (a->code == RPC_NOT_FOUND)
-		ask_of(i, "fs/getMetadata", i->final, moved_before);
-	else if (a->code != 0)
-		remove_temporary(i, a->code, a->message);
-	else
-		transfer_done(i, 0, "");
-}
-
-static void
-put_on_server(struct copy_item *i)
-{
-	struct json_writer w;
-	struct buf b;
-
-	if (i->temporary == NULL) {
-		transfer_done(i, 0, "");
-		return;
-	}
-	params_path(&b, &w, "sourcePath", i->temporary);
-	json_key(&w, "destinationPath");
-	json_path(&w, i->final);
-	json_key(&w, "overwrite");
-	json_bool(&w, true);
-	ask(i, "fs/move", &b, &w, moved);
-}
-
-static void
-time_set(void *arg, const struct execd_answer *a)
-{
-	struct copy_item *i = arg;
-
-	if (a->code != 0)
-		copy_unkept(i->copy, i->to, a->message);
-	put_on_server(i);
-}
-
-static void
-set_time(struct copy_item *i)
-{
-	struct copy *c = i->copy;
-	struct json_writer w;
-	struct buf b;
-
-	if (!c->preserve) {
-		put_on_server(i);
-		return;
-	}
-	if (!i->facts.has_time ||
-	    !execd_client_can(c->ctl->client, CAN_SET_TIMES)) {
-		copy_unkept(c, i->from,
-		    i->facts.has_time ? "the server sets no times"
-				      : "a time before 1970");
-		put_on_server(i);
-		return;
-	}
-	params_path(&b, &w, "path", i->upload.path);
-	json_key(&w, "modifiedAtMs");
-	json_u64(&w, (uint64_t)i->facts.modified_ms);
-	ask(i, "fs/setTimes", &b, &w, time_set);
-}
-
-static void
-mode_set(void *arg, const struct execd_answer *a)
-{
-	struct copy_item *i = arg;
-
-	if (a->code != 0)
-		copy_unkept(i->copy, i->to, a->message);
-	set_time(i);
-}
-
-static void
-ask_mode(struct copy_item *i, const char *path, execd_answer_fn *fn)
-{
-	struct json_writer w;
-	struct buf b;
-
-	params_path(&b, &w, "path", path);
-	json_key(&w, "mode");
-	json_u64(&w, facts_mode(i->copy, &i->facts, i->from));
-	ask(i, "fs/chmod", &b, &w, fn);
-}
-
-/* An executable file stays executable even without -p. */
-static void
-set_mode(struct copy_item *i)
-{
-	struct copy *c = i->copy;
-
-	if (!c->preserve && (i->facts.mode & 0111) == 0) {
-		set_time(i);
-	} else if (!execd_client_can(c->ctl->client, CAN_CHMOD)) {
-		copy_unkept(c, i->from, "the server sets no modes");
-		set_time(i);
-	} else {
-		ask_mode(i, i->upload.path, mode_set);
-	}
-}
-
-static void
-upload_done(void *arg, int code, const char *message)
-{
-	struct copy_item *i = arg;
-
-	if (code != 0 && i->temporary != NULL) {
-		remove_temporary(i, code, message);
-		return;
-	}
-	if (code != 0) {
-		upload_failed(i, code, message, i->to);
-		return;
-	}
-	count(i, i->upload.size);
-	set_mode(i);
-}
-
-static void
-start_upload(struct copy_item *i)
-{
-	const char *path = i->temporary != NULL ? i->temporary : i->to;
-
-	/* The copy was given up: a new upload would create the file again. */
-	if (i->copy->signal != 0)
-		return;
-	i->upload.path = xstrdup(path);
-	upload_start(&i->upload);
-}
-
-/* Writes to the final name directly. An interruption would leave an incomplete
- * file, so the user is told first. */
-static void
-upload_in_place(struct copy_item *i, const char *why)
-{
-	struct copy *c = i->copy;
-
-	if (!c->told_in_place && !c->ctl->quiet)
-		execctl_say("%s: written in place, an interruption leaves it "
-			    "incomplete: %s",
-		    i->to, why);
-	c->told_in_place = true;
-	free(i->temporary);
-	free(i->final);
-	i->temporary = i->final = NULL;
-	start_upload(i);
-}
-
-/* Makes a name in the same directory, so that fs/move can rename the file in
- * one step. */
-static char *
-temporary_beside(const char *path)
-{
-	const char *slash = strrchr(path, '/');
-	char handle[32];
-	uint32_t r = 0;
-
-	transfer_handle(handle);
-	if (getrandom(&r, sizeof(r), 0) != (ssize_t)sizeof(r))
-		r = (uint32_t)getpid();
-	return xasprintf("%.*s/.%s-%08x", (int)(slash - path), path, handle, r);
-}
-
-static void
-mode_taken_over(void *arg, const struct execd_answer *a)
-{
-	struct copy_item *i = arg;
-
-	if (a->code != 0)
-		upload_in_place(i, a->message);
-	else
-		start_upload(i);
-}
-
-/* A file that is replaced keeps its mode: the temporary file begins as a copy
- * of it. A secret must not become readable because it is written again. */
-static void
-take_over_mode(struct copy_item *i)
-{
-	struct json_writer w;
-	struct buf b;
-
-	params_path(&b, &w, "sourcePath", i->final);
-	json_key(&w, "destinationPath");
-	json_path(&w, i->temporary);
-	json_key(&w, "recursive");
-	json_bool(&w, false);
-	ask(i, "fs/copy", &b, &w, mode_taken_over);
-}
-
-static void
-private_made(void *arg, const struct execd_answer *a)
-{
-	struct copy_item *i = arg;
-
-	if (a->code != 0)
-		remove_temporary(i, a->code, a->message);
-	else
-		start_upload(i);
-}
-
-static void
-empty_made(void *arg, const struct execd_answer *a)
-{
-	struct copy_item *i = arg;
-
-	if (a->code != 0)
-		upload_failed(i, a->code, a->message, NULL);
-	else
-		ask_mode(i, i->temporary, private_made);
-}
-
-/* A file that only its owner may read gets that mode before its first byte. */
-static void
-start_new(struct copy_item *i)
-{
-	struct json_writer w;
-	struct buf b;
-
-	if ((i->facts.mode & 077) != 0 ||
-	    !execd_client_can(i->copy->ctl->client, CAN_CHMOD)) {
-		start_upload(i);
-		return;
-	}
-	params_path(&b, &w, "path", i->temporary);
-	json_key(&w, "dataBase64");
-	json_cstring(&w, "");
-	ask(i, "fs/writeFile", &b, &w, empty_made);
-}
-
-static void
-link_followed(void *arg, const struct execd_answer *a)
-{
-	struct copy_item *i = arg;
-	struct json_doc doc = { 0 };
-	struct path_uri uri = { .path = NULL };
-	char error[256];
-	size_t len = 0;
-	const char *text = execd_json_string(json_get(a->result, "path"), &len);
-
-	if (a->code == 0 && text != NULL &&
-	    path_uri_parse(&uri, &doc, (struct slice){ text, len }, error,
-		sizeof(error)) == 0 &&
-	    uri.path != NULL)
-		i->final = xstrdup(uri.path);
-	json_clear(&doc);
-	if (i->final == NULL) {
-		upload_in_place(i, "the link cannot be followed");
-		return;
-	}
-	i->temporary = temporary_beside(i->final);
-	take_over_mode(i);
-}
-
-/* Handles what exists under the final name. */
-static void
-target_known(void *arg, const struct execd_answer *a)
-{
-	struct copy_item *i = arg;
-	bool file = execd_json_bool(json_get(a->result, "isFile"), false);
-	bool link = execd_json_bool(json_get(a->result, "isSymlink"), false);
-
-	if (a->code == 0 && file && link) {
-		ask_of(i, "fs/canonicalize", i->to, link_followed);
-		return;
-	}
-	if (a->code != RPC_NOT_FOUND && (a->code != 0 || !file)) {
-		upload_in_place(i, a->code ? a->message : "it is no file");
-		return;
-	}
-	i->final = xstrdup(i->to);
-	i->temporary = temporary_beside(i->final);
-	if (a->code == 0)
-		take_over_mode(i);
-	else
-		start_new(i);
-}
-
-void
-copy_upload(struct copy *c, const char *from, const char *to)
-{
-	struct copy_item *i = item_new(c, from, to);
-	struct stat st;
-
-	i->fd = open(from, O_RDONLY | O_CLOEXEC | O_NONBLOCK);
-	if (i->fd < 0 || fstat(i->fd, &st) < 0) {
-		item_failed(i, strerror(errno));
-		return;
-	}
-	if (!S_ISREG(st.st_mode)) {
-		copy_skipped(c, from, "neither a file nor a directory");
-		item_free(i);
-		return;
-	}
-	facts_of_local(&i->facts, &st);
-	i->upload = (struct upload){ .ctl = c->ctl,
-		.size = (uint64_t)st.st_size,
-		.read = read_local,
-		.next_data = next_local_data,
-		.progress = uploaded_so_far,
-		.done = upload_done,
-		.arg = i };
-	if (execd_client_can(c->ctl->client, CAN_MOVE))
-		ask_of(i, "fs/getMetadata", i->to, target_known);
-	else
-		upload_in_place(i, "the server cannot rename files");
-}
-
-/* --- From the server ---------------------------------------------------- */
-
-static int
-write_piece(int fd, const char *data, size_t len)
-{
-	while (len > 0) {
-		ssize_t n = write(fd, data, len);
-
-		if (n < 0 && errno == EINTR)
-			continue;
-		if (n < 0)
-			return -errno;
-		data += n;
-		len -= (size_t)n;
-	}
-	return 0;
-}
-
-static bool
-is_zero(const char *data, size_t len)
-{
-	return data[0] == 0 && memcmp(data, data + 1, len - 1) == 0;
-}
-
-/* Leaves out blocks of zeros, which become holes. keep_facts() sets the final
- * size. */
-static int
-write_local(void *arg, const void *data, size_t len)
-{
-	struct copy_item *i = arg;
-	size_t at = 0;
-
-	while (at < len) {
-		const char *piece = (const char *)data + at;
-		size_t n = len - at < HOLE_BYTES ? len - at : HOLE_BYTES;
-		int err = 0;
-
-		if (n == HOLE_BYTES && is_zero(piece, n))
-			err = lseek(i->fd, (off_t)n, SEEK_CUR) < 0 ? -errno : 0;
-		else
-			err = write_piece(i->fd, piece, n);
-		if (err < 0)
-			return err;
-		at += n;
-	}
-	count(i, i->counted + len);
-	return 0;
-}
-
-/* An existing file keeps its mode. A new file gets the mode that cp(1) would
- * give it. */
-static mode_t
-local_mode(struct copy_item *i)
-{
-	struct copy *c = i->copy;
-
-	if (i->replaces && !c->preserve)
-		return i->kept_mode;
-	if (!i->facts.has_mode)
-		return 0666 & ~c->umask;
-	return facts_mode(c, &i->facts, i->from) &
-	       ~(c->preserve ? 0 : c->umask);
-}
-
-static int
-keep_facts(struct copy_item *i)
-{
-	struct copy *c = i->copy;
-
-	if (ftruncate(i->fd, (off_t)i->counted) < 0 ||
-	    fchmod(i->fd, local_mode(i)) < 0)
-		return -errno;
-	if (!c->preserve)
-		return 0;
-	if (!i->facts.has_mode)
-		copy_unkept(c, i->from, "the server does not tell modes");
-	if (!i->facts.has_time || keep_local_time(i->fd, NULL, &i->facts) < 0)
-		copy_unkept(c, i->from, "the time of its modification");
-	return 0;
-}
-
-/* Renames the complete file to its final name. */
-static int
-put_in_place(struct copy_item *i)
-{
-	int err = keep_facts(i), fd = i->fd;
-
-	if (err < 0)
-		return err;
-	i->fd = -1;
-	/* On a network file system close(2) may report a failed write. */
-	if (close(fd) < 0 || rename(i->temporary, i->to) < 0)
-		return -errno;
-	free(i->temporary);
-	i->temporary = NULL;
-	return 0;
-}
-
-static void
-download_done(void *arg, int code, const char *message)
-{
-	struct copy_item *i = arg;
-	_cleanup_free_ char *why = NULL;
-
-	if (code == 0) {
-		code = put_in_place(i);
-		message = strerror(-code);
-	}
-	if (code != 0)
-		why = xasprintf("to %s: %s", i->to, message);
-	transfer_done(i, code, why);
-}
-
-/* Opens a file in the directory of the target, so that rename(2) works. Only
- * the user can read it until it gets its final mode. */
-static int
-open_temporary(struct copy_item *i)
-{
-	const char *slash = strrchr(i->to, '/');
-	int length = slash ? (int)(slash - i->to) + 1 : 0;
-	char handle[32];
-
-	transfer_handle(handle);
-	i->temporary =
-	    xasprintf("%.*s.%s-%d", length, i->to, handle, (int)getpid());
-	i->fd = open(i->temporary,
-	    O_WRONLY | O_CREAT | O_EXCL | O_NOFOLLOW | O_CLOEXEC, 0600);
-	if (i->fd >= 0)
-		return 0;
-	free(i->temporary);
-	i->temporary = NULL;
-	return -errno;
-}
-
-void
-copy_download(
-    struct copy *c, const char *from, const char *to, const struct facts *facts)
-{
-	struct copy_item *i = item_new(c, from, to);
-	int err = open_temporary(i);
-	_cleanup_free_ char *why = NULL;
-	struct stat st;
-
-	i->facts = *facts;
-	i->replaces = lstat(to, &st) == 0 && S_ISREG(st.st_mode);
-	if (i->replaces)
-		i->kept_mode = st.st_mode & 0777;
-	if (err < 0) {
-		why = xasprintf("to %s: %s", to, strerror(-err));
-		if (err == -ENOSPC || err == -EDQUOT)
-			c->stop = true;
-		item_failed(i, why);
-		return;
-	}
-	i->download = (struct download){ .ctl = c->ctl,
-		.path = xstrdup(from),
-		.write = write_local,
-		.done = download_done,
-		.arg = i };
-	download_start(&i->download);
+	copy_item_failed(i, message);
 }
 
 /* --- The end before the end ---------------------------------------------- */
@@ -812,12 +194,25 @@ taken_away(void *arg, const struct execd_answer *a)
 	c->removing--;
 }
 
+void
+copy_remove(struct copy *c, const char *path, execd_answer_fn *fn, void *arg)
+{
+	struct json_writer w;
+	struct buf b;
+
+	params_path(&b, &w, "path", path);
+	json_key(&w, "force");
+	json_bool(&w, true);
+	json_end(&w, '}');
+	execd_client_request(c->ctl->client, "fs/remove", (const char *)b.data,
+	    b.len, EXECD_REPEAT, fn, arg);
+	buf_clear(&b);
+}
+
 static void
 give_up_item(struct copy_item *i)
 {
 	struct copy *c = i->copy;
-	struct json_writer w;
-	struct buf b;
 
 	if (i->temporary == NULL)
 		return;
@@ -825,14 +220,8 @@ give_up_item(struct copy_item *i)
 		unlink(i->temporary);
 		return;
 	}
-	params_path(&b, &w, "path", i->temporary);
-	json_key(&w, "force");
-	json_bool(&w, true);
-	json_end(&w, '}');
 	c->removing++;
-	execd_client_request(c->ctl->client, "fs/remove", (const char *)b.data,
-	    b.len, EXECD_REPEAT, taken_away, c);
-	buf_clear(&b);
+	copy_remove(c, i->temporary, taken_away, c);
 }
 
 static void

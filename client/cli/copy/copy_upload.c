@@ -1,0 +1,442 @@
+/* SPDX-License-Identifier: ISC */
+/*
+ * A file copied to the server: it gets its name, its mode and its time there
+ * when it is complete.
+ */
+#include "copy_item.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <string.h>
+#include <sys/random.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include "capabilities.h"
+#include "jsonrpc.h"
+#include "path_uri.h"
+
+static int
+read_local(void *arg, uint64_t offset, void *data, size_t len)
+{
+	struct copy_item *i = arg;
+	size_t at = 0;
+
+	while (at < len) {
+		ssize_t n = pread(
+		    i->fd, (char *)data + at, len - at, (off_t)(offset + at));
+
+		if (n < 0 && errno == EINTR)
+			continue;
+		if (n <= 0)
+			return n < 0 ? -errno : -ENODATA;
+		at += (size_t)n;
+	}
+	return 0;
+}
+
+/* Skips holes: the server's file has zeros where nothing is written. */
+static uint64_t
+next_local_data(void *arg, uint64_t offset)
+{
+	struct copy_item *i = arg;
+	off_t at = lseek(i->fd, (off_t)offset, SEEK_DATA);
+
+	if (at < 0)
+		return errno == ENXIO ? i->upload.size : offset;
+	return (uint64_t)at;
+}
+
+static void
+uploaded_so_far(void *arg, uint64_t offset)
+{
+	copy_item_count(arg, offset);
+}
+
+static void
+ask(struct copy_item *i, const char *method, struct buf *b,
+    struct json_writer *w, execd_answer_fn *fn)
+{
+	json_end(w, '}');
+	execd_client_request(i->copy->ctl->client, method,
+	    (const char *)b->data, b->len, EXECD_REPEAT, fn, i);
+	buf_clear(b);
+}
+
+static void
+ask_of(struct copy_item *i, const char *method, const char *path,
+    execd_answer_fn *fn)
+{
+	struct json_writer w;
+	struct buf b;
+
+	params_path(&b, &w, "path", path);
+	ask(i, method, &b, &w, fn);
+}
+
+/* --- An upload gets its name when it is complete ------------------------- */
+
+/* left: the incomplete file that may stay on the server; NULL: none. */
+static void
+upload_failed(
+    struct copy_item *i, int code, const char *message, const char *left)
+{
+	_cleanup_free_ char *why =
+	    xasprintf("to :%s: %s%s%s%s", i->to, message, left ? "; :" : "",
+		left ? left : "", left ? " may be left there, incomplete" : "");
+
+	copy_item_done(i, code, why);
+}
+
+struct failure {
+	struct copy_item *item;
+	int code;
+	char *message; /* owned */
+};
+
+static void
+removed(void *arg, const struct execd_answer *a)
+{
+	struct failure *f = arg;
+
+	upload_failed(f->item, f->code, f->message,
+	    a->code != 0 ? f->item->temporary : NULL);
+	free(f->message);
+	free(f);
+}
+
+/* Removes what was uploaded. The file that was there before is unchanged. */
+static void
+remove_temporary(struct copy_item *i, int code, const char *message)
+{
+	struct failure *f = xcalloc(1, sizeof(*f));
+
+	*f = (struct failure){ i, code, xstrdup(message) };
+	copy_remove(i->copy, i->temporary, removed, f);
+}
+
+/* The move was repeated after a lost connection, and the first request may have
+ * done it. Then the final name has the right size. */
+static void
+moved_before(void *arg, const struct execd_answer *a)
+{
+	struct copy_item *i = arg;
+	int64_t size = execd_json_number(json_get(a->result, "size"), -1);
+
+	if (a->code == 0 && size >= 0 && (uint64_t)size == i->upload.size)
+		copy_item_done(i, 0, "");
+	else
+		upload_failed(i, EXECD_CODE_LOST,
+		    "it went away before it had its name", NULL);
+}
+
+static void
+moved(void *arg, const struct execd_answer *a)
+{
+	struct copy_item *i = arg;
+
+	if (a->code == RPC_NOT_FOUND)
+		ask_of(i, "fs/getMetadata", i->final, moved_before);
+	else if (a->code != 0)
+		remove_temporary(i, a->code, a->message);
+	else
+		copy_item_done(i, 0, "");
+}
+
+static void
+put_on_server(struct copy_item *i)
+{
+	struct json_writer w;
+	struct buf b;
+
+	if (i->temporary == NULL) {
+		copy_item_done(i, 0, "");
+		return;
+	}
+	params_path(&b, &w, "sourcePath", i->temporary);
+	json_key(&w, "destinationPath");
+	json_path(&w, i->final);
+	json_key(&w, "overwrite");
+	json_bool(&w, true);
+	ask(i, "fs/move", &b, &w, moved);
+}
+
+static void
+time_set(void *arg, const struct execd_answer *a)
+{
+	struct copy_item *i = arg;
+
+	if (a->code != 0)
+		copy_unkept(i->copy, i->to, a->message);
+	put_on_server(i);
+}
+
+static void
+set_time(struct copy_item *i)
+{
+	struct copy *c = i->copy;
+	struct json_writer w;
+	struct buf b;
+
+	if (!c->preserve) {
+		put_on_server(i);
+		return;
+	}
+	if (!i->facts.has_time ||
+	    !execd_client_can(c->ctl->client, CAN_SET_TIMES)) {
+		copy_unkept(c, i->from,
+		    i->facts.has_time ? "the server sets no times"
+				      : "a time before 1970");
+		put_on_server(i);
+		return;
+	}
+	params_path(&b, &w, "path", i->upload.path);
+	json_key(&w, "modifiedAtMs");
+	json_u64(&w, (uint64_t)i->facts.modified_ms);
+	ask(i, "fs/setTimes", &b, &w, time_set);
+}
+
+static void
+mode_set(void *arg, const struct execd_answer *a)
+{
+	struct copy_item *i = arg;
+
+	if (a->code != 0)
+		copy_unkept(i->copy, i->to, a->message);
+	set_time(i);
+}
+
+static void
+ask_mode(struct copy_item *i, const char *path, execd_answer_fn *fn)
+{
+	struct json_writer w;
+	struct buf b;
+
+	params_path(&b, &w, "path", path);
+	json_key(&w, "mode");
+	json_u64(&w, facts_mode(i->copy, &i->facts, i->from));
+	ask(i, "fs/chmod", &b, &w, fn);
+}
+
+/* An executable file stays executable even without -p. */
+static void
+set_mode(struct copy_item *i)
+{
+	struct copy *c = i->copy;
+
+	if (!c->preserve && (i->facts.mode & 0111) == 0) {
+		set_time(i);
+	} else if (!execd_client_can(c->ctl->client, CAN_CHMOD)) {
+		copy_unkept(c, i->from, "the server sets no modes");
+		set_time(i);
+	} else {
+		ask_mode(i, i->upload.path, mode_set);
+	}
+}
+
+static void
+upload_done(void *arg, int code, const char *message)
+{
+	struct copy_item *i = arg;
+
+	if (code != 0 && i->temporary != NULL) {
+		remove_temporary(i, code, message);
+		return;
+	}
+	if (code != 0) {
+		upload_failed(i, code, message, i->to);
+		return;
+	}
+	copy_item_count(i, i->upload.size);
+	set_mode(i);
+}
+
+static void
+start_upload(struct copy_item *i)
+{
+	const char *path = i->temporary != NULL ? i->temporary : i->to;
+
+	/* The copy was given up: a new upload would create the file again. */
+	if (i->copy->signal != 0)
+		return;
+	i->upload.path = xstrdup(path);
+	upload_start(&i->upload);
+}
+
+/* Writes to the final name directly. An interruption would leave an incomplete
+ * file, so the user is told first. */
+static void
+upload_in_place(struct copy_item *i, const char *why)
+{
+	struct copy *c = i->copy;
+
+	if (!c->told_in_place && !c->ctl->quiet)
+		execctl_say("%s: written in place, an interruption leaves it "
+			    "incomplete: %s",
+		    i->to, why);
+	c->told_in_place = true;
+	free(i->temporary);
+	free(i->final);
+	i->temporary = i->final = NULL;
+	start_upload(i);
+}
+
+/* Makes a name in the same directory, so that fs/move can rename the file in
+ * one step. */
+static char *
+temporary_beside(const char *path)
+{
+	const char *slash = strrchr(path, '/');
+	char handle[32];
+	uint32_t r = 0;
+
+	transfer_handle(handle);
+	if (getrandom(&r, sizeof(r), 0) != (ssize_t)sizeof(r))
+		r = (uint32_t)getpid();
+	return xasprintf("%.*s/.%s-%08x", (int)(slash - path), path, handle, r);
+}
+
+static void
+mode_taken_over(void *arg, const struct execd_answer *a)
+{
+	struct copy_item *i = arg;
+
+	if (a->code != 0)
+		upload_in_place(i, a->message);
+	else
+		start_upload(i);
+}
+
+/* A file that is replaced keeps its mode: the temporary file begins as a copy
+ * of it. A secret must not become readable because it is written again. */
+static void
+take_over_mode(struct copy_item *i)
+{
+	struct json_writer w;
+	struct buf b;
+
+	params_path(&b, &w, "sourcePath", i->final);
+	json_key(&w, "destinationPath");
+	json_path(&w, i->temporary);
+	json_key(&w, "recursive");
+	json_bool(&w, false);
+	ask(i, "fs/copy", &b, &w, mode_taken_over);
+}
+
+static void
+private_made(void *arg, const struct execd_answer *a)
+{
+	struct copy_item *i = arg;
+
+	if (a->code != 0)
+		remove_temporary(i, a->code, a->message);
+	else
+		start_upload(i);
+}
+
+static void
+empty_made(void *arg, const struct execd_answer *a)
+{
+	struct copy_item *i = arg;
+
+	if (a->code != 0)
+		upload_failed(i, a->code, a->message, NULL);
+	else
+		ask_mode(i, i->temporary, private_made);
+}
+
+/* A file that only its owner may read gets that mode before its first byte. */
+static void
+start_new(struct copy_item *i)
+{
+	struct json_writer w;
+	struct buf b;
+
+	if ((i->facts.mode & 077) != 0 ||
+	    !execd_client_can(i->copy->ctl->client, CAN_CHMOD)) {
+		start_upload(i);
+		return;
+	}
+	params_path(&b, &w, "path", i->temporary);
+	json_key(&w, "dataBase64");
+	json_cstring(&w, "");
+	ask(i, "fs/writeFile", &b, &w, empty_made);
+}
+
+static void
+link_followed(void *arg, const struct execd_answer *a)
+{
+	struct copy_item *i = arg;
+	struct json_doc doc = { 0 };
+	struct path_uri uri = { .path = NULL };
+	char error[256];
+	size_t len = 0;
+	const char *text = execd_json_string(json_get(a->result, "path"), &len);
+
+	if (a->code == 0 && text != NULL &&
+	    path_uri_parse(&uri, &doc, (struct slice){ text, len }, error,
+		sizeof(error)) == 0 &&
+	    uri.path != NULL)
+		i->final = xstrdup(uri.path);
+	json_clear(&doc);
+	if (i->final == NULL) {
+		upload_in_place(i, "the link cannot be followed");
+		return;
+	}
+	i->temporary = temporary_beside(i->final);
+	take_over_mode(i);
+}
+
+/* Handles what exists under the final name. */
+static void
+target_known(void *arg, const struct execd_answer *a)
+{
+	struct copy_item *i = arg;
+	bool file = execd_json_bool(json_get(a->result, "isFile"), false);
+	bool link = execd_json_bool(json_get(a->result, "isSymlink"), false);
+
+	if (a->code == 0 && file && link) {
+		ask_of(i, "fs/canonicalize", i->to, link_followed);
+		return;
+	}
+	if (a->code != RPC_NOT_FOUND && (a->code != 0 || !file)) {
+		upload_in_place(i, a->code ? a->message : "it is no file");
+		return;
+	}
+	i->final = xstrdup(i->to);
+	i->temporary = temporary_beside(i->final);
+	if (a->code == 0)
+		take_over_mode(i);
+	else
+		start_new(i);
+}
+
+void
+copy_upload(struct copy *c, const char *from, const char *to)
+{
+	struct copy_item *i = copy_item_new(c, from, to);
+	struct stat st;
+
+	i->fd = open(from, O_RDONLY | O_CLOEXEC | O_NONBLOCK);
+	if (i->fd < 0 || fstat(i->fd, &st) < 0) {
+		copy_item_failed(i, strerror(errno));
+		return;
+	}
+	if (!S_ISREG(st.st_mode)) {
+		copy_skipped(c, from, "neither a file nor a directory");
+		copy_item_free(i);
+		return;
+	}
+	facts_of_local(&i->facts, &st);
+	i->upload = (struct upload){ .ctl = c->ctl,
+		.size = (uint64_t)st.st_size,
+		.read = read_local,
+		.next_data = next_local_data,
+		.progress = uploaded_so_far,
+		.done = upload_done,
+		.arg = i };
+	if (execd_client_can(c->ctl->client, CAN_MOVE))
+		ask_of(i, "fs/getMetadata", i->to, target_known);
+	else
+		upload_in_place(i, "the server cannot rename files");
+}
