@@ -1,12 +1,11 @@
 /* SPDX-License-Identifier: ISC */
 /*
- * What the operator may ask: one table. Every command is on record, also one
- * that was refused.
+ * What the operator may ask: a row for each command, and the function that
+ * answers it.
  */
-#include "ctl_socket.h"
+#include "ctl_request.h"
 
 #include <errno.h>
-#include <stdarg.h>
 #include <stdio.h>
 #include <string.h>
 #include <unistd.h>
@@ -28,36 +27,6 @@
 #include "util.h"
 
 #define PROCESSES_TOLD_MAX 64 /* by `show` */
-
-__attribute__((format(printf, 3, 4))) static int
-refuse(struct ctl_request *r, const char *code, const char *fmt, ...)
-{
-	va_list ap;
-
-	va_start(ap, fmt);
-	vsnprintf(r->message, sizeof(r->message), fmt, ap);
-	va_end(ap);
-	r->code = code;
-	return -EINVAL;
-}
-
-void
-ctl_write_error(struct buf *b, const char *code, const char *message)
-{
-	struct json_writer w;
-
-	json_writer_init(&w, b);
-	json_begin(&w, '{');
-	json_key(&w, "error");
-	json_begin(&w, '{');
-	json_key(&w, "code");
-	json_cstring(&w, code);
-	json_key(&w, "message");
-	json_cstring(&w, message);
-	json_end(&w, '}');
-	json_end(&w, '}');
-	buf_puts(b, "\n");
-}
 
 /* --- sessions in JSON ---------------------------------------------------- */
 
@@ -188,7 +157,7 @@ find_session(struct ctl_request *r)
 		strlen(SESSION_GROUP_PREFIX)) == 0)
 		search.group = r->session;
 	else if (search.len < CTL_ID_CHARS_MIN) {
-		refuse(r, "badRequest",
+		ctl_refuse(r, "badRequest",
 		    "session `%s`: at least %d characters of its id, or "
 		    "session-NUMBER",
 		    r->session, CTL_ID_CHARS_MIN);
@@ -198,11 +167,12 @@ find_session(struct ctl_request *r)
 	if (search.found == 1)
 		return search.session;
 	if (search.found == 0)
-		refuse(
+		ctl_refuse(
 		    r, "noSuchSession", "there is no session `%s`", r->session);
 	else
-		refuse(r, "ambiguousSession", "session `%s`: %zu begin so: %s",
-		    r->session, search.found, search.names);
+		ctl_refuse(r, "ambiguousSession",
+		    "session `%s`: %zu begin so: %s", r->session, search.found,
+		    search.names);
 	return NULL;
 }
 
@@ -301,8 +271,8 @@ answer_kill(struct ctl_request *r, struct json_writer *w)
 		return -EINVAL;
 	if (s->state == SESSION_STATE_LEAVING ||
 	    s->state == SESSION_STATE_TERMINATING)
-		return refuse(r, "endingAlready", "session `%s` is ending: %s",
-		    r->session,
+		return ctl_refuse(r, "endingAlready",
+		    "session `%s` is ending: %s", r->session,
 		    s->end_reason ? s->end_reason : "its time was over");
 	reason = xasprintf("ended by the operator (uid %u): %s",
 	    (unsigned)r->client->who.uid, r->reason);
@@ -329,7 +299,7 @@ static int
 answer_drain(struct ctl_request *r, struct json_writer *w)
 {
 	if (r->broker->stopping || r->broker->draining)
-		return refuse(r, "stopping", "execd is stopping already");
+		return ctl_refuse(r, "stopping", "execd is stopping already");
 	json_key(w, "changed");
 	json_bool(w, drain_begin(r->broker, r->client->who.uid));
 	put_string(w, "state", execd_state(r->broker));
@@ -341,7 +311,7 @@ static int
 answer_undrain(struct ctl_request *r, struct json_writer *w)
 {
 	if (r->broker->stopping || r->broker->draining)
-		return refuse(r, "stopping",
+		return ctl_refuse(r, "stopping",
 		    "execd is stopping, and that "
 		    "cannot be undone");
 	json_key(w, "changed");
@@ -430,10 +400,10 @@ answer_reload(struct ctl_request *r, struct json_writer *w)
 	const struct broker *m = r->broker;
 
 	if (m->conf->path == NULL)
-		return refuse(
+		return ctl_refuse(
 		    r, "failed", "there is no configuration to reload\n");
 	if (m->options->sessions != NULL)
-		return refuse(
+		return ctl_refuse(
 		    r, "failed", "systemd reloads: systemctl reload execd\n");
 	spawn_reload(r->client->source.fd);
 	r->client->state = CTL_HANDED;
@@ -473,11 +443,7 @@ ctl_answer_reload(int fd, int code, struct buf *told)
 
 /* --- the table ------------------------------------------------------------ */
 
-static const struct ctl_command {
-	const char *name;
-	bool session, reason; /* it must be told them; else it must not */
-	int (*answer)(struct ctl_request *r, struct json_writer *w);
-} commands[] = {
+const struct ctl_command ctl_commands[] = {
 	{ "list", false, false, answer_list },
 	{ "show", true, false, answer_show },
 	{ "kill", true, true, answer_kill },
@@ -485,138 +451,5 @@ static const struct ctl_command {
 	{ "undrain", false, false, answer_undrain },
 	{ "status", false, false, answer_status },
 	{ "reload", false, false, answer_reload },
+	{ NULL, false, false, NULL },
 };
-
-static const struct ctl_command *
-find_command(const char *name)
-{
-	for (size_t i = 0; i < nitems(commands); i++)
-		if (strcmp(commands[i].name, name) == 0)
-			return &commands[i];
-	return NULL;
-}
-
-/* A string that names something: no control characters, not too long. */
-static int
-take_string(struct ctl_request *r, const struct json_value *v, const char *key,
-    char *dst, size_t size)
-{
-	if (v->type != JSON_STRING || v->text.len == 0 || v->text.len >= size)
-		return refuse(r, "badRequest",
-		    "%s: a string of 1 to %zu bytes is expected", key,
-		    size - 1);
-	for (size_t i = 0; i < v->text.len; i++)
-		if ((unsigned char)v->text.ptr[i] < 0x20 ||
-		    v->text.ptr[i] == 0x7f)
-			return refuse(r, "badRequest",
-			    "%s: a control character at byte %zu", key, i);
-	memcpy(dst, v->text.ptr, v->text.len);
-	dst[v->text.len] = '\0';
-	return 0;
-}
-
-static int
-take_member(struct ctl_request *r, const struct json_value *v, char *command)
-{
-	if (slice_equal(v->key, SLICE("command")))
-		return take_string(r, v, "command", command, 32);
-	if (slice_equal(v->key, SLICE("session")))
-		return take_string(
-		    r, v, "session", r->session, sizeof(r->session));
-	if (slice_equal(v->key, SLICE("reason")))
-		return take_string(
-		    r, v, "reason", r->reason, sizeof(r->reason));
-	return refuse(r, "badRequest", "unknown key `%.*s`",
-	    (int)(v->key.len < 64 ? v->key.len : 64), v->key.ptr);
-}
-
-/* What the command takes, no less and no more; NULL: r->code says why. */
-static const struct ctl_command *
-take_request(struct ctl_request *r, const struct json_value *root)
-{
-	static char command[32];
-	const struct ctl_command *c;
-
-	command[0] = '\0';
-	if (root->type != JSON_OBJECT) {
-		refuse(r, "badRequest", "a request is an object");
-		return NULL;
-	}
-	for (const struct json_value *v = root->first; v != NULL; v = v->next)
-		if (take_member(r, v, command) < 0)
-			return NULL;
-	r->command = command;
-	c = find_command(command);
-	if (c == NULL)
-		refuse(r, "badRequest",
-		    "command: `%s` is none of list, show, "
-		    "kill, drain, undrain, status, reload",
-		    command);
-	else if (c->session != (r->session[0] != '\0'))
-		refuse(r, "badRequest", "session: `%s` %s", command,
-		    c->session ? "needs one" : "takes none");
-	else if (c->reason != (r->reason[0] != '\0'))
-		refuse(r, "badRequest", "reason: `%s` %s", command,
-		    c->reason ? "needs one" : "takes none");
-	return r->code == NULL ? c : NULL;
-}
-
-static void
-record(const struct ctl_request *r)
-{
-	const struct ucred *who = &r->client->who;
-	struct audit_event e;
-
-	audit_begin(&e, "ctl-command");
-	audit_string(&e, "command", r->command ? r->command : "");
-	audit_number(&e, "uid", who->uid);
-	audit_number(&e, "pid", (uint64_t)who->pid);
-	if (r->session[0] != '\0')
-		audit_string(&e, "target", r->session);
-	if (r->reason[0] != '\0')
-		audit_string(&e, "reason", r->reason);
-	audit_string(&e, "result",
-	    r->code			     ? r->code
-	    : r->client->state == CTL_HANDED ? "asked"
-					     : "done");
-	audit_end(&e, &r->broker->conf->audit);
-}
-
-static void
-run(const struct ctl_command *c, struct ctl_request *r)
-{
-	struct buf *out = &r->client->out;
-	struct json_writer w;
-
-	json_writer_init(&w, out);
-	json_begin(&w, '{');
-	json_key(&w, "result");
-	json_begin(&w, '{');
-	if (c->answer(r, &w) < 0 || r->client->state == CTL_HANDED) {
-		out->len = 0;
-	} else if (r->client->state == CTL_ANSWERING) {
-		json_end(&w, '}');
-		json_end(&w, '}');
-		buf_puts(out, "\n");
-	}
-}
-
-void
-ctl_carry_out(
-    struct broker *m, struct ctl_client *client, const char *line, size_t len)
-{
-	struct ctl_request r = { .broker = m, .client = client };
-	const struct ctl_command *c = NULL;
-	struct json_doc doc;
-
-	if (json_parse(&doc, line, len) < 0)
-		refuse(&r, "badRequest", "not JSON: %s", doc.error);
-	else
-		c = take_request(&r, doc.root);
-	if (c != NULL)
-		run(c, &r);
-	record(&r);
-	if (r.code != NULL)
-		ctl_write_error(&client->out, r.code, r.message);
-	json_clear(&doc);
-}

@@ -16,6 +16,7 @@
 #include "broker_state.h"
 #include "conf.h"
 #include "ctl_path.h"
+#include "ctl_request.h"
 #include "log.h"
 #include "log_limit.h"
 #include "spawn_client.h"

@@ -50,18 +50,6 @@ struct ctl_client {
 	size_t nids, at;
 };
 
-/* One that was understood. Strings are of the document, which outlives it. */
-struct ctl_request {
-	struct broker *broker;
-	struct ctl_client *client;
-	const char *command;
-	char session[CONTROL_SESSION_ID_MAX]; /* as asked for, or "" */
-	char reason[CTL_REASON_MAX + 1];      /* or "" */
-	/* a failure: a word for programs, a sentence for people */
-	const char *code;
-	char message[8192];
-};
-
 /* Opens the socket that the configuration wants. What nobody has asked for in
  * words is no reason not to start: 0, or an enum exit_code after logging. */
 int ctl_open(struct conf *c);
@@ -79,16 +67,6 @@ void ctl_answer_reload(int fd, int code, struct buf *told);
 
 /* A client with its answer ready: sends, and goes on telling of sessions. */
 void ctl_send(struct ctl_client *c);
-
-/* ctl_commands.c: carries a request out and writes the answer to c->out. */
-void ctl_carry_out(
-    struct broker *m, struct ctl_client *c, const char *line, size_t len);
-
-/* LISTING: writes the next of its sessions; false: that was the end. */
-bool ctl_list_more(struct broker *m, struct ctl_client *c);
-
-/* A failure as the answer. */
-void ctl_write_error(struct buf *b, const char *code, const char *message);
 
 /* ctl_client.c: `execd ctl ...`. An enum exit_code. */
 int ctl_main(int argc, char **argv);
