@@ -129,7 +129,6 @@ reset_signals(void)
 
 	for (int sig = 1; sig < NSIG; sig++)
 		signal(sig, SIG_DFL);
-	signal(SIGPIPE, SIG_IGN);
 	sigemptyset(&none);
 	sigprocmask(SIG_SETMASK, &none, NULL);
 }
@@ -181,10 +180,13 @@ main(int argc, char **argv)
 	prctl(PR_SET_NAME, "execd-runner");
 	log_init("execd-runner",
 	    getenv("EXECD_DEBUG") ? LOG_LEVEL_DEBUG : LOG_LEVEL_INFO);
-	reset_signals();
-	/* In the other modes standard error belongs to the caller. */
-	if (!o.stdio && o.pipe_in == NULL)
+	/* In these modes anybody starts it, and standard error is the caller's;
+	 * in the others execd does, which resets signals. */
+	if (o.stdio || o.pipe_in != NULL)
+		reset_signals();
+	else
 		log_never_block();
+	signal(SIGPIPE, SIG_IGN);
 	if (o.user_namespace != NULL)
 		return user_namespace_run(o.user_namespace);
 	if (o.user != NULL)

@@ -122,11 +122,24 @@ reap(void)
 	while (waitpid(-1, NULL, __WCLONE | WNOHANG) > 0)
 		continue;
 	end_orphans();
+	runners_look();
 	runners_tell_exits();
 	reexec_reap();
 }
 
 /* --- signals ------------------------------------------------------------- */
+
+/* What a parent ignored must not stay so for sessions and their commands. */
+static void
+ignore_nothing(void)
+{
+	struct sigaction now;
+
+	for (int sig = 1; sig < NSIG; sig++)
+		if (sigaction(sig, NULL, &now) == 0 &&
+		    now.sa_handler == SIG_IGN)
+			signal(sig, SIG_DFL);
+}
 
 static int
 watch_signals(void)
@@ -135,6 +148,7 @@ watch_signals(void)
 		SIGUSR2 };
 	sigset_t set;
 
+	ignore_nothing();
 	signal(SIGPIPE, SIG_IGN);
 	sigemptyset(&set);
 	for (size_t i = 0; i < nitems(watched); i++)

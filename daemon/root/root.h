@@ -110,6 +110,9 @@ void runners_kill_all(void);
 /* The broker has heard of its end. 0, or -ENOENT. */
 int runners_forget(pid_t pid);
 
+/* Some may have ended. */
+void runners_look(void);
+
 /* Tells the broker of those that ended; false: not all of them now. */
 bool runners_tell_exits(void);
 

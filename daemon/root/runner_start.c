@@ -57,9 +57,9 @@ limit_resources(const struct control_user *s)
 static void
 become_user(const struct spawn_order *o)
 {
+	/* It hides the process, and there is no core file of root's children.
+	 */
 	drop_to_user(o->who.uid, o->who.gid, o->gids, o->ngids);
-	/* Nor a core file. */
-	drop_visibility();
 	if (chdir("/") < 0)
 		log_fatal_errno(-errno, "/");
 }

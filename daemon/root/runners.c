@@ -35,6 +35,7 @@ struct kept {
 static TAILQ_HEAD(, kept) runners = TAILQ_HEAD_INITIALIZER(runners);
 static struct table pids;
 static uint64_t groups_made;
+static bool look; /* an end may be untold: asking costs a call for each */
 
 static void
 note_group(const char *name)
@@ -296,18 +297,28 @@ forget_orphans(void)
 	}
 }
 
+void
+runners_look(void)
+{
+	look = true;
+}
+
 bool
 runners_tell_exits(void)
 {
 	bool full = false;
 	struct kept *k;
 
+	if (!look)
+		return true;
+	look = false;
 	forget_orphans();
 	if (root.serving.events < 0)
 		return true;
 	TAILQ_FOREACH (k, &runners, link)
 		if (!k->told && !k->orphan && !full)
 			k->told = tell_exit(k, &full);
+	look = full;
 	return !full;
 }
 
@@ -316,6 +327,7 @@ runners_change_hands(void)
 {
 	struct kept *k;
 
+	runners_look();
 	TAILQ_FOREACH (k, &runners, link) {
 		k->told = false;
 		k->orphan = k->program;

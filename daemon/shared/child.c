@@ -22,8 +22,7 @@ child_reset_signals(void)
 {
 	sigset_t none;
 
-	for (int sig = 1; sig < NSIG; sig++)
-		signal(sig, SIG_DFL);
+	signal(SIGPIPE, SIG_DFL);
 	sigemptyset(&none);
 	sigprocmask(SIG_SETMASK, &none, NULL);
 }

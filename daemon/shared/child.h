@@ -9,7 +9,8 @@
 #include <stddef.h>
 #include <sys/types.h>
 
-/* Default dispositions, nothing blocked. */
+/* Default dispositions, nothing blocked. Programs whose children these are
+ * ignore SIGPIPE and no other signal. */
 void child_reset_signals(void);
 
 /* Puts control_fd on CONTROL_FD and the program beside it; nothing is open

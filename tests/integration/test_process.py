@@ -3,6 +3,8 @@
 import base64
 import fcntl
 import os
+import re
+import signal
 import stat
 import subprocess
 import sys
@@ -305,6 +307,19 @@ def test_base_environment_policy(spawn, mode, user):
     assert environment("d", inherit="none", set={"A": "1"}) == {"A": "1"}
     if mode == "root":
         assert everything["USER"] == everything["LOGNAME"] == user.pw_name
+
+
+def test_signals_that_execd_s_parent_ignores(configured, user):
+    """nohup execd: no command inherits that."""
+    def ignore():
+        for sig in signal.SIGHUP, signal.SIGPIPE, signal.SIGRTMAX:
+            signal.signal(sig, signal.SIG_IGN)
+
+    s = configured(f"[listener main]\naddress = ws://127.0.0.1:0\nallow-unauthenticated = x\n[identity x]\nuser = {user.pw_name}\n"
+                   "sandbox-allow-unsandboxed = yes\n", preexec_fn=ignore)
+    # Not by a shell, which would ignore some itself.
+    out = s.ready().run("x", ["/bin/grep", "-E", "^Sig(Ign|Blk)", "/proc/self/status"]).stdout
+    assert re.findall(r"\t(\w+)", out) == ["0" * 16] * 2, out
 
 
 def test_root_s_environment_is_not_the_sessions(spawn, mode):
