@@ -83,7 +83,7 @@ commands_report(enum control_type type, const void *payload)
 		continue;
 	/* If the broker is gone, the channel reports it. */
 	if (err < 0 && err != -EPIPE)
-		log_fatal_errno(err, "the broker takes no report");
+		log_fatal_errno(err, "the broker accepts no report");
 	buf_clear(&b);
 }
 
@@ -172,12 +172,12 @@ take_audit(const uint8_t *packet, size_t len, const int *fds, size_t nfds)
 }
 
 static int
-take_recording(const uint8_t *packet, size_t len, const int *fds, size_t nfds)
+take_audit_state(const uint8_t *packet, size_t len, const int *fds, size_t nfds)
 {
-	struct control_recording r;
+	struct control_audit_state r;
 
 	if (nfds != 0 || session.record == NULL ||
-	    control_get(packet, len, RUNNER_COMMAND_RECORDING, &r) < 0)
+	    control_get(packet, len, RUNNER_COMMAND_AUDIT_STATE, &r) < 0)
 		return -EBADMSG;
 	session.record->fails = !r.works;
 	if (r.process[0] != '\0')
@@ -310,18 +310,18 @@ take_identify(const uint8_t *packet, size_t len, const int *fds, size_t nfds)
 	return 0;
 }
 
-static const struct order {
+static const struct runner_command {
 	enum control_type type;
 	unsigned when;
 	int (*take)(
 	    const uint8_t *packet, size_t len, const int *fds, size_t nfds);
-} orders[] = {
+} runner_commands[] = {
 	{ RUNNER_COMMAND_CONFIGURE, RUNNER_FRESH, take_configure },
 	{ RUNNER_COMMAND_AUDIT, RUNNER_CONFIGURED, take_audit },
 	{ RUNNER_COMMAND_SANDBOX, RUNNER_CONFIGURED, take_sandbox },
-	{ RUNNER_COMMAND_RECORDING,
+	{ RUNNER_COMMAND_AUDIT_STATE,
 	    RUNNER_CONFIGURED | RUNNER_READY | RUNNER_TERMINATING,
-	    take_recording },
+	    take_audit_state },
 	{ RUNNER_COMMAND_ATTACH, RUNNER_READY, take_attach },
 	{ RUNNER_COMMAND_WATCH, RUNNER_READY, take_watch },
 	{ RUNNER_COMMAND_DETACH, RUNNER_READY | RUNNER_TERMINATING,
@@ -334,7 +334,7 @@ static const struct order {
 void
 commands_impossible(enum control_type type)
 {
-	log_fatal("impossible order from the broker: %s", control_name(type));
+	log_fatal("impossible command from the broker: %s", control_name(type));
 }
 
 static void
@@ -343,15 +343,15 @@ take_one(const uint8_t *packet, size_t len, const int *fds, size_t nfds)
 	enum control_type type = control_peek(packet, len);
 	char fault[CONTROL_FAULT_MAX];
 
-	for (size_t i = 0; i < nitems(orders); i++) {
-		if (orders[i].type != type)
+	for (size_t i = 0; i < nitems(runner_commands); i++) {
+		if (runner_commands[i].type != type)
 			continue;
-		if (!(orders[i].when & state) ||
-		    orders[i].take(packet, len, fds, nfds) < 0)
+		if (!(runner_commands[i].when & state) ||
+		    runner_commands[i].take(packet, len, fds, nfds) < 0)
 			break;
 		return;
 	}
-	log_fatal("impossible order from the broker: %s",
+	log_fatal("impossible command from the broker: %s",
 	    control_fault(packet, len, fault));
 }
 

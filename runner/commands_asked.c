@@ -52,7 +52,7 @@ put_off(const uint8_t *packet, size_t len, const int *fds, size_t nfds)
 	struct stashed_order *o = xmalloc(sizeof(*o) + len);
 
 	if (++stashed > STASH_MAX)
-		log_fatal("the broker gave %d orders in place of an answer",
+		log_fatal("the broker sent %d commands instead of an answer",
 		    STASH_MAX);
 	o->len = len;
 	o->nfds = nfds;
@@ -61,7 +61,7 @@ put_off(const uint8_t *packet, size_t len, const int *fds, size_t nfds)
 	if (STAILQ_EMPTY(&stash) &&
 	    event_base_once(commands_base, -1, EV_TIMEOUT,
 		commands_take_stashed_cb, NULL, &(struct timeval){ 0, 0 }) < 0)
-		log_fatal("orders that were put off: no event");
+		log_fatal("commands put off: no event");
 	STAILQ_INSERT_TAIL(&stash, o, link);
 }
 

@@ -49,7 +49,7 @@ static const struct option long_options[] = {
 	{ "pipe-out", required_argument, NULL, OPT_PIPE_OUT },
 	{ "files", no_argument, NULL, OPT_FILES },
 	{ "sandbox", no_argument, NULL, OPT_SANDBOX },
-	{ "sweep", no_argument, NULL, OPT_CLEANUP },
+	{ "cleanup", no_argument, NULL, OPT_CLEANUP },
 	{ "user", required_argument, NULL, OPT_USER },
 	{ "user-namespace", required_argument, NULL, OPT_USER_NAMESPACE },
 	{ "help", no_argument, NULL, 'h' },
@@ -192,7 +192,7 @@ main(int argc, char **argv)
 	if (o.user != NULL)
 		drop_to_given(o.user);
 	if (o.cleanup)
-		return placeholder_list_sweep(CONTROL_FD) < 0;
+		return placeholder_list_cleanup(CONTROL_FD) < 0;
 	if (o.sandbox)
 		sandbox_run(serve_files);
 	if (o.files)

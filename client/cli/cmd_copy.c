@@ -46,14 +46,14 @@ check_sides(struct execctl *ctl, bool *to_server)
 			return execctl_fail(ctl, EXIT_CTL_USAGE,
 			    *to_server && !is_same_server(p->arguments[i],
 					      p->arguments[last])
-				? "cp: `%s' and the target are of two servers, "
-				  "which execctl does not connect; copy to "
-				  "this machine, and from here"
+				? "cp: `%s' and the target are on two "
+				  "servers; copy to this machine first, and "
+				  "from here to the other server"
 			    : *to_server
-				? "cp: `%s' and the target are both the "
-				  "server's; run cp(1) there"
-				: "cp: `%s' and the target are both of this "
-				  "machine; a path of the server begins with "
+				? "cp: `%s' and the target are both on the "
+				  "server; run cp(1) there"
+				: "cp: `%s' and the target are both on this "
+				  "machine; a path on the server begins with "
 				  "a colon",
 			    p->arguments[i]);
 	for (int i = 0; i <= last && code == 0; i++)
@@ -180,7 +180,9 @@ copy_source(
 	if (kind == KIND_NONE || kind == KIND_FAILED)
 		return;
 	if (kind == KIND_DIRECTORY && !c->recursive) {
-		copy_skipped(c, source, "it is a directory; -r copies those");
+		copy_skipped(c, source,
+		    "it is a directory; -r copies "
+		    "directories");
 		return;
 	}
 	while (from[1] != '\0' && from[strlen(from) - 1] == '/')
@@ -242,8 +244,8 @@ find_target(struct copy *c, struct target *t, int nsources)
 	t->directory = kind == KIND_DIRECTORY;
 	if (nsources > 1 && !t->directory)
 		return execctl_fail(c->ctl, EXIT_CTL_USAGE,
-		    "cp: %s is no directory, and there are %d sources", t->path,
-		    nsources);
+		    "cp: %s is not a directory, and there are %d sources",
+		    t->path, nsources);
 	return kind == KIND_NONE ? check_parent(c, t->path) : 0;
 }
 
@@ -284,7 +286,7 @@ print_summary(const struct copy *c)
 		puts("}");
 	} else if (c->failed + c->skipped + c->unkept > 0) {
 		execctl_say("%" PRIu64 " files copied, %u failed, %u skipped, "
-			    "%u not kept as they were",
+			    "%u attributes not kept",
 		    c->files, c->failed, c->skipped, c->unkept);
 	}
 }
@@ -308,8 +310,7 @@ cmd_cp(struct execctl *ctl)
 	code = copy_all(&c);
 	if (c.signal != 0) {
 		copy_give_up(&c);
-		execctl_say(
-		    "interrupted; what was not complete was taken away");
+		execctl_say("interrupted; incomplete files were removed");
 		/* Exits at once: callbacks for abandoned files must not run any
 		 * more. */
 		_exit(128 + c.signal);

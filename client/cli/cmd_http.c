@@ -15,7 +15,7 @@
 
 #define BODY_MAX   (8u << 20)  /* bytes; a whole request has 16 MiB */
 #define EARLY_MAX  (64u << 20) /* bytes of body before the answer */
-#define EARLY_TEXT "over 64 MiB came before the answer"
+#define EARLY_TEXT "more than 64 MiB of the body came before the answer"
 
 const struct option_row http_options[] = {
 	{ "method", 'X', "METHOD", "GET, or POST with a body" },
@@ -24,9 +24,9 @@ const struct option_row http_options[] = {
 	    "send this file as the body; - is standard "
 	    "input",
 	    COMPLETES_FILE },
-	{ "timeout", 'T', "TIME", "how long all of it may take" },
+	{ "timeout", 'T', "TIME", "limit for the whole request" },
 	{ "include", 'i', NULL, "write status and headers first" },
-	{ "no-redirect", 0, NULL, "a redirect is the answer" },
+	{ "no-redirect", 0, NULL, "do not follow redirects" },
 	{ 0 },
 };
 

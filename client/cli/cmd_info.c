@@ -107,7 +107,7 @@ cmd_info(struct execctl *ctl)
 	info = execd_client_info(ctl->client);
 	if (info == NULL)
 		return execctl_fail(ctl, EXIT_CTL_REFUSED,
-		    "the server tells nothing of itself");
+		    "the server does not describe itself");
 	if (ctl->json) {
 		print_value(info);
 		return 0;
@@ -325,8 +325,8 @@ check_files(struct execctl *ctl)
 
 		if (file != NULL && file[0] != '/')
 			return execctl_fail(ctl, EXIT_CTL_USAGE,
-			    "--%s: an environment wants an absolute path, and "
-			    "%s is none",
+			    "--%s: an environment needs an absolute path, and "
+			    "%s is relative",
 			    names[i], file);
 	}
 	return 0;
@@ -380,6 +380,6 @@ cmd_completion(struct execctl *ctl)
 	if (help_completion(ctl->parsed->arguments[0]))
 		return 0;
 	return execctl_fail(ctl, EXIT_CTL_USAGE,
-	    "completion: `%s' is none of bash, zsh and fish",
+	    "completion: `%s' is not bash, zsh or fish",
 	    ctl->parsed->arguments[0]);
 }

@@ -23,20 +23,20 @@ const struct option_row run_options[] = {
 	{ "tty", 't', NULL, "on a terminal, with this one in raw mode" },
 	{ "no-stdin", 'n', NULL, "the command gets no input" },
 	{ "cwd", 'C', "DIRECTORY", "where it runs (the home directory)" },
-	{ "env", 'E', "NAME=VALUE", "a variable; NAME alone: as it is here" },
+	{ "env", 'E', "NAME=VALUE", "a variable; NAME alone: its value here" },
 	{ "inherit", 0, "WHAT", "the server's variables: core, all or none" },
-	{ "timeout", 'T', "TIME", "then it is killed; the status is 124" },
+	{ "timeout", 'T', "TIME", "kill the command then; the status is 124" },
 	{ "sandbox", 's', "PROFILE", "read-only or workspace-write" },
 	{ "network", 0, NULL, "let the sandbox have the network" },
-	{ "detach", 'd', NULL, "start it, print its session and leave" },
+	{ "detach", 'd', NULL, "start it, print its session and exit" },
 	{ "capture", 0, NULL,
-	    "at most 10 KiB and 256 lines of output, when it has ended" },
+	    "after the end, write at most 10 KiB and 256 lines" },
 	{ 0 },
 };
 
 const struct option_row shell_options[] = {
 	{ "cwd", 'C', "DIRECTORY", "where it runs (the home directory)" },
-	{ "env", 'E', "NAME=VALUE", "a variable; NAME alone: as it is here" },
+	{ "env", 'E', "NAME=VALUE", "a variable; NAME alone: its value here" },
 	{ "sandbox", 's', "PROFILE", "read-only or workspace-write" },
 	{ "network", 0, NULL, "let the sandbox have the network" },
 	{ 0 },
@@ -82,7 +82,7 @@ take_env(struct execctl *ctl, struct job *j)
 			j->env[to++] = xasprintf("%s=%s", given, getenv(given));
 		else
 			return execctl_fail(ctl, EXIT_CTL_USAGE,
-			    "--env: there is no variable %s here", given);
+			    "--env: %s is not set here", given);
 	}
 	j->start.env = (const char *const *)j->env;
 	return 0;
@@ -105,7 +105,7 @@ take_inherit(struct execctl *ctl, struct job *j)
 	if (given == NULL)
 		return 0;
 	return execctl_fail(ctl, EXIT_CTL_USAGE,
-	    "--inherit: `%s' is none of core, all and none", given);
+	    "--inherit: `%s' is not core, all or none", given);
 }
 
 static int

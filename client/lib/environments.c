@@ -159,7 +159,7 @@ take_line(void *arg, const char *section, const char *key, const char *value)
 		r->error = xasprintf("unknown key `%s'", key);
 	else if (err < 0)
 		r->error = xasprintf(
-		    "%s: `%s' is no duration like 10s or 500ms", key, value);
+		    "%s: `%s' is not a duration like 10s or 500ms", key, value);
 	return err == 0;
 }
 
@@ -321,7 +321,7 @@ from_variable(struct execd_environment *out, char **error)
 			continue;
 		if (strcasecmp(url, "none") == 0) {
 			*error = xasprintf(
-			    "%s=none: there is to be no server", names[i]);
+			    "%s=none: no server is to be used", names[i]);
 			return -ECANCELED;
 		}
 		out->url = xstrdup(url);

@@ -44,8 +44,7 @@ check_new(const struct execd_environment *e, char **error)
 	}
 	err = execd_environment_each(look_for, &name, error);
 	if (err == 0 && name == NULL) {
-		*error =
-		    xasprintf("environment `%s' is there already", e->name);
+		*error = xasprintf("environment `%s' already exists", e->name);
 		err = -EEXIST;
 	}
 	return err;

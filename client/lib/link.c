@@ -224,7 +224,7 @@ link_timeout(struct execd_client *c)
 			wire_control(c, WEBSOCKET_PING, NULL, 0);
 			return;
 		}
-		client_set_error(c, "%s: nothing was heard for %lld ms",
+		client_set_error(c, "%s: the server sent nothing for %lld ms",
 		    c->options.url, (long long)(now - c->heard_ms));
 		link_lost(c);
 	} else if (c->link != LINK_NONE && c->link < LINK_READY &&

@@ -151,13 +151,13 @@ upgrade_refused(struct execd_client *c, int status)
 	const char *body = (const char *)c->in.data;
 	size_t n = c->in.len > 200 ? 200 : c->in.len;
 	enum execd_failure failure = EXECD_FAILURE_PROTOCOL;
-	const char *text = "this is no exec-server";
+	const char *text = "this is not an exec-server";
 
 	if (status == 401 || status == 403 || status == 407) {
 		failure = EXECD_FAILURE_AUTH;
 		text = c->options.token
 			   ? "the server does not accept the token"
-			   : "the server wants a token, and there is none";
+			   : "the server requires a token, and none was given";
 	} else if (status == 429 || status >= 500) {
 		failure = EXECD_FAILURE_UNREACHABLE;
 		text = "the server is not available";
@@ -199,8 +199,8 @@ take_upgrade(struct execd_client *c)
 		refused_with_body(c, status, (size_t)n);
 	} else if ((size_t)n < c->in.len) {
 		/* A server must not send anything before initialize. */
-		client_set_error(
-		    c, "%s: bytes behind the upgrade", c->options.url);
+		client_set_error(c, "%s: unexpected bytes after the upgrade",
+		    c->options.url);
 		link_failed(c, EXECD_FAILURE_PROTOCOL);
 	} else {
 		c->in.len = 0;
@@ -232,7 +232,7 @@ link_read_upgrade(struct execd_client *c)
 	}
 	buf_put(&c->in, data, (size_t)n);
 	if (c->in.len > CLIENT_UPGRADE_MAX) {
-		client_set_error(c, "%s: headers of over %u bytes",
+		client_set_error(c, "%s: the headers are longer than %u bytes",
 		    c->options.url, CLIENT_UPGRADE_MAX);
 		link_failed(c, EXECD_FAILURE_PROTOCOL);
 		return;
@@ -274,12 +274,12 @@ check_session(const struct execd_client *c, const struct json_value *id)
 {
 	/* A server that ignores watchSessionId has made a new session. */
 	if (c->options.watch && !c->watching)
-		return "this server lets nobody watch a session (it does not "
-		       "announce sessionWatch)";
+		return "this server does not let clients watch sessions (it "
+		       "does not announce sessionWatch)";
 	if (id == NULL || id->type != JSON_STRING || id->text.len == 0 ||
 	    memchr(id->text.ptr, '\0', id->text.len) != NULL)
-		return "the answer to initialize names no session: this is no "
-		       "exec-server";
+		return "the answer to initialize names no session: this is "
+		       "not an exec-server";
 	if (c->session_id != NULL && !json_is(id, c->session_id))
 		return "the server resumed another session";
 	return NULL;

@@ -115,8 +115,8 @@ hold(struct execd_process *p, const struct event *e)
 	p->held_bytes += sizeof(*kept) + kept->len;
 	if (p->held_bytes > PROCESS_HELD_MAX)
 		process_fail(p, EXECD_CODE_LOST,
-		    "over 64 MiB of output came before the output that is "
-		    "missing");
+		    "more than 64 MiB of output came before the output that "
+		    "is missing");
 }
 
 /* Returns true if it took ownership of the event's data. */
@@ -260,8 +260,8 @@ hand_out_chunks(
 
 		if (!event_decode_chunk(&e, v)) {
 			process_fail(p, EXECD_CODE_LOST,
-			    "the server's answer to process/read has a chunk "
-			    "that is none");
+			    "the server's answer to process/read has an "
+			    "invalid chunk");
 			return;
 		}
 		if (e.seq > p->last && e.seq > gap->after)

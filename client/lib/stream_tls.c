@@ -128,8 +128,8 @@ handshake_error(struct stream *s, int reason, char **error)
 		return -EACCES;
 	}
 	if (ERR_GET_REASON(ERR_peek_error()) == SSL_R_WRONG_VERSION_NUMBER) {
-		*error = xstrdup("TLS handshake: what answers there does not "
-				 "speak TLS: its address begins with ws://");
+		*error = xstrdup("TLS handshake: the server does not speak "
+				 "TLS; its address begins with ws://");
 		ERR_clear_error();
 	} else if (reason == SSL_ERROR_SYSCALL && ERR_peek_error() == 0) {
 		*error = xasprintf("TLS handshake: %s",
@@ -199,7 +199,7 @@ stream_strerror(int err)
 	case EKEYREJECTED:
 		return "the server refuses our certificate";
 	case ENOKEY:
-		return "the server wants a certificate, and there is none";
+		return "the server requires a certificate, and none was given";
 	default:
 		return strerror(-err);
 	}

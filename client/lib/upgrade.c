@@ -99,10 +99,10 @@ upgrade_answer(const char *text, size_t len, const char *accept, int *status,
 
 	/* Checks the first bytes at once: a peer that does not speak HTTP may
 	 * send nothing more. */
-	*why = "what answers there speaks TLS: its address begins with wss://";
+	*why = "the server speaks TLS; its address begins with wss://";
 	if (len > 1 && memcmp(text, TLS_ALERT, 2) == 0)
 		return -EPROTO;
-	*why = "what answers there does not speak HTTP";
+	*why = "the server does not speak HTTP";
 	if (strncmp(text, "HTTP/1.", len < 7 ? len : 7) != 0)
 		return -EPROTO;
 	if (end == NULL)

@@ -43,8 +43,8 @@ take_authority(struct endpoint *e, const char *s, size_t n)
 	const char *end = s + n, *host = s, *host_end, *colon;
 
 	if (memchr(s, '@', n) != NULL)
-		return "a URL holds no user and no password; the token has an "
-		       "option of its own";
+		return "a URL must not contain a user or a password; the "
+		       "token has its own option";
 	if (n > 0 && s[0] == '[') {
 		host = s + 1;
 		host_end = memchr(s, ']', n);
@@ -60,7 +60,7 @@ take_authority(struct endpoint *e, const char *s, size_t n)
 		return "the host is missing";
 	if (colon != end &&
 	    (*colon != ':' || !is_port(colon + 1, (size_t)(end - colon - 1))))
-		return "the port is no number from 1 to 65535";
+		return "the port is not a number from 1 to 65535";
 	e->host = xstrndup(host, (size_t)(host_end - host));
 	e->authority = xstrndup(s, n);
 	e->port = colon != end
@@ -119,7 +119,7 @@ endpoint_parse(struct endpoint *e, const char *url, const char **why)
 	};
 
 	*e = (struct endpoint){ 0 };
-	*why = "it begins with none of ws://, wss://, unix: and stdio:";
+	*why = "it does not begin with ws://, wss://, unix: or stdio:";
 	if (strlen(url) > URL_MAX) {
 		*why = "it is longer than 4096 bytes";
 		return -EINVAL;

@@ -113,7 +113,7 @@ wire_flush(struct execd_client *c)
 static int
 refuse_message(struct execd_client *c, const char *detail)
 {
-	client_set_error(c, "%s: the server sent what is no message: %s",
+	client_set_error(c, "%s: the server sent an invalid message: %s",
 	    c->options.url, detail);
 	return -EBADMSG;
 }
@@ -210,7 +210,7 @@ take_lines(struct execd_client *c, const uint8_t *data, size_t len)
 
 		buf_put(&c->in, data, n);
 		if (c->in.failed)
-			return refuse_message(c, "a line of over 64 MiB");
+			return refuse_message(c, "a line of more than 64 MiB");
 		if (end == NULL)
 			break;
 		if (c->in.len > 0)

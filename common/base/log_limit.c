@@ -104,7 +104,7 @@ log_permits(enum log_matter matter, const char *peer, const char *kind)
 		log_warn(0, "%u lines about %s were left out", others,
 		    others_are[matter]);
 	if (own > 0)
-		log_warn(0, "%.*s: %u lines like the next were left out", len,
-		    peer, own);
+		log_warn(0, "%.*s: %u lines like the next one were left out",
+		    len, peer, own);
 	return true;
 }

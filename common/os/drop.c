@@ -44,7 +44,7 @@ prove_no_capabilities(void)
 		log_fatal_errno(-errno, "capget");
 	for (int i = 0; i < 2; i++)
 		if (have[i].effective | have[i].permitted | have[i].inheritable)
-			log_fatal("capabilities are left after the drop");
+			log_fatal("capabilities remain after the drop");
 }
 
 static void
@@ -54,11 +54,11 @@ prove_ids(uid_t uid, gid_t gid, size_t ngroups)
 	gid_t rg, eg, sg;
 
 	if (getresuid(&r, &e, &s) < 0 || r != uid || e != uid || s != uid)
-		log_fatal("the user id did not stick");
+		log_fatal("the user id was not set");
 	if (getresgid(&rg, &eg, &sg) < 0 || rg != gid || eg != gid || sg != gid)
-		log_fatal("the group id did not stick");
+		log_fatal("the group id was not set");
 	if (getgroups(0, NULL) != (int)ngroups)
-		log_fatal("supplementary groups did not stick");
+		log_fatal("the supplementary groups were not set");
 	if (setresuid(0, 0, 0) == 0 || setuid(0) == 0 || seteuid(0) == 0)
 		log_fatal("root could be regained after the drop");
 }

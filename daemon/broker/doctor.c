@@ -114,28 +114,29 @@ static const char *
 advise_cgroups(int err)
 {
 	return "run execd as root, or in a systemd unit with Delegate=yes; "
-	       "until then commands are not held together";
+	       "until then the processes of a command are not counted "
+	       "together";
 }
 
 /* There are groups, or the line before this one says more. */
 static const char *
 advise_processes(int err)
 {
-	return "until a pids controller is there, RLIMIT_NPROC holds sandboxed "
+	return "without a pids controller, RLIMIT_NPROC limits sandboxed "
 	       "commands";
 }
 
 static const char *
 advise_memory(int err)
 {
-	return "until a memory controller is there, a watch kills sandboxed "
+	return "without a memory controller, a watch kills sandboxed "
 	       "commands that have more than max-memory resident";
 }
 
 static const char *
 advise_cpu(int err)
 {
-	return "until a cpu controller is there, nothing holds max-cpu";
+	return "without a cpu controller, max-cpu is not enforced";
 }
 
 static const char *
@@ -147,7 +148,7 @@ advise_openat2(int err)
 static const char *
 advise_command(int err)
 {
-	return "the command's own words are above, as execd-runner said them";
+	return "the reason is above, as execd-runner wrote it";
 }
 
 /* --- the table ---------------------------------------------------------- */
@@ -224,8 +225,8 @@ print_landlock_only(void)
 	int abi = landlock_abi();
 
 	if (abi >= SANDBOX_LANDLOCK_ONLY_ABI)
-		printf("ok       Landlock and seccomp alone, for policies that "
-		       "say no more than what is writable; not used unless "
+		printf("ok       Landlock and seccomp alone, for policies "
+		       "that only say what is writable; not used unless "
 		       "[sandbox] says landlock-only = yes\n");
 	else
 		printf("without  Landlock and seccomp alone (landlock-only): "

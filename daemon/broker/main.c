@@ -215,9 +215,10 @@ find_root(const struct broker *m)
 	int err;
 
 	if (started != (path == NULL)) {
-		fputs(started ? "execd: --sessions is said to execd-broker\n"
+		fputs(started ? "execd: --sessions is an option of "
+				"execd-broker\n"
 			      : "execd-broker: execd starts this program; "
-				"systemd says --sessions PATH\n",
+				"systemd passes --sessions PATH\n",
 		    stderr);
 		return EXIT_USAGE;
 	}

@@ -79,7 +79,7 @@ set_user(void)
 		    stderr);
 		_exit(EXIT_NO_USER);
 	}
-	placeholders = masks_open(pw->pw_uid);
+	placeholders = placeholder_lists_open(pw->pw_uid);
 	if (placeholders >= 0)
 		set_number(PLACEHOLDERS_VARIABLE, placeholders);
 	setenv(

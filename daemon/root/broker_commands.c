@@ -578,7 +578,7 @@ broker_commands_take(struct broker_process *b)
 		if (n <= 0)
 			break;
 		if (!take(b, packet, (size_t)n, fds, nfds)) {
-			log_error(0, "impossible order from the broker: %s",
+			log_error(0, "impossible command from the broker: %s",
 			    control_fault(packet, (size_t)n, fault));
 			n = -EBADMSG;
 		}
@@ -587,6 +587,6 @@ broker_commands_take(struct broker_process *b)
 			break;
 	}
 	if (n < 0 && n != -EAGAIN && n != -EBADMSG && n != -ECONNRESET)
-		log_error((int)n, "the broker's orders");
+		log_error((int)n, "the broker's commands");
 	return n > 0 || n == -EAGAIN;
 }

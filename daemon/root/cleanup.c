@@ -17,15 +17,15 @@
 #include "util.h"
 
 /* At once; each lives for milliseconds, unless its user stops it. */
-#define SWEEPS_MAX	    64
-#define SWEEPS_PER_USER_MAX 32
-#define PATIENCE_MS	    10000
+#define CLEANUPS_MAX	      64
+#define CLEANUPS_PER_USER_MAX 32
+#define PATIENCE_MS	      10000
 
 static struct cleanup {
 	pid_t pid; /* 0: the slot is free */
 	uid_t uid;
 	int64_t started_ms;
-} running[SWEEPS_MAX];
+} running[CLEANUPS_MAX];
 
 static struct cleanup *
 find(pid_t pid)
@@ -80,14 +80,14 @@ find_slot(uid_t uid)
 	kill_stuck(now_ms());
 	for (size_t i = 0; i < nitems(running); i++)
 		n += running[i].pid > 0 && running[i].uid == uid;
-	return n < SWEEPS_PER_USER_MAX ? find(0) : NULL;
+	return n < CLEANUPS_PER_USER_MAX ? find(0) : NULL;
 }
 
 static void __attribute__((noreturn))
 child(int program, const struct spawn_order *o, int list)
 {
 	char *argv[] = { (char *)(uintptr_t) "execd-runner",
-		(char *)(uintptr_t) "--sweep", NULL };
+		(char *)(uintptr_t) "--cleanup", NULL };
 	char *none[] = { NULL };
 
 	child_reset_signals();
@@ -111,5 +111,5 @@ cleanup_start(int program, const struct spawn_order *o, int list)
 		*s = (struct cleanup){ pid, o->who.uid, now_ms() };
 	else
 		log_error(s != NULL ? -errno : -EAGAIN,
-		    "sweeping what a session left behind");
+		    "removing what a session left behind");
 }

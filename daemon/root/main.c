@@ -277,7 +277,7 @@ root_renew_programs(void)
 
 	if (err < 0) {
 		log_error(
-		    err, "%s: programs are of the version before", missing);
+		    err, "%s: programs are of the previous version", missing);
 		return;
 	}
 	for (size_t i = 0; i < nitems(old); i++)

@@ -64,7 +64,7 @@ take(int fd, uid_t uid)
 }
 
 int
-masks_open(uid_t uid)
+placeholder_lists_open(uid_t uid)
 {
 	const char *state = getenv("STATE_DIRECTORY");
 	bool given = state != NULL && state[0] == '/';

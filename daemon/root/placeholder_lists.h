@@ -10,6 +10,6 @@
 
 /* A descriptor, which execve(2) does not close, or -errno. What lies there
  * becomes that user's. Root only. */
-int masks_open(uid_t uid);
+int placeholder_lists_open(uid_t uid);
 
 #endif

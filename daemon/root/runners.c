@@ -61,7 +61,7 @@ keep(pid_t pid, int control_fd, const struct control_user *who,
 	k->pid = pid;
 	k->control_fd = fcntl(control_fd, F_DUPFD_CLOEXEC, CONTROL_FD + 1);
 	if (k->control_fd < 0)
-		log_warn(-errno, "runner %d: no broker to come can reach it",
+		log_warn(-errno, "runner %d: no later broker can reach it",
 		    (int)pid);
 	k->what.pid = (uint32_t)pid;
 	k->what.uid = who->uid;

@@ -121,7 +121,7 @@ session_cgroup_init(pid_t broker)
 		log_missing(0);
 		return;
 	}
-	session_cgroup_sweep(&own);
+	session_cgroup_cleanup(&own);
 	err = claim();
 	if (err < 0) {
 		log_warn(err, "control groups: making %s", base_name);

@@ -103,7 +103,7 @@ cleanup_group(int dir, const char *name, int levels)
 }
 
 void
-session_cgroup_sweep(const struct cgroup *own)
+session_cgroup_cleanup(const struct cgroup *own)
 {
 	for (int i = 0; i < CGROUP_HIERARCHIES; i++)
 		if (own->dirs[i] >= 0)

@@ -10,12 +10,12 @@
 
 /* Removes what is left below the group execd was started in, and in use by
  * nobody: the kernel keeps a group that has a process. */
-void session_cgroup_sweep(const struct cgroup *own);
+void session_cgroup_cleanup(const struct cgroup *own);
 
 /* Makes the group `name` below own and opens it as base (to be closed with
- * cgroup_close()); as long as this program runs, nobody sweeps it. Returns 0,
- * -EEXIST if another execd has it, -ENOENT if one that sweeps has just removed
- * it, or what cgroup_make() does. */
+ * cgroup_close()); as long as this program runs, nobody cleans it up. Returns
+ * 0, -EEXIST if another execd has it, -ENOENT if a cleanup has just removed it,
+ * or what cgroup_make() does. */
 int session_cgroup_claim(
     const struct cgroup *own, const char *name, struct cgroup *base);
 

@@ -73,11 +73,10 @@ enum control_type {
 	/* struct sandbox_limits; once, before the first ATTACH */
 	RUNNER_COMMAND_SANDBOX = 40,
 	RUNNER_COMMAND_AUDIT = 42, /* control_audit; once, before SANDBOX */
-	RUNNER_COMMAND_RECORDING =
-	    44, /* control_recording: is the audit log written? */
-	RUNNER_COMMAND_RECORDING_FILE =
-	    46, /* control_recording_file (+ fd), for CAST */
-	RUNNER_COMMAND_IDENTIFY = 48, /* no fields; from a new broker */
+	RUNNER_COMMAND_AUDIT_STATE =
+	    44, /* control_audit_state: whether it is written */
+	RUNNER_COMMAND_RECORDING_FILE = 46, /* control_recording_file (+ fd) */
+	RUNNER_COMMAND_IDENTIFY = 48,	    /* no fields; from a new broker */
 
 	/* runner -> broker: reports */
 	RUNNER_EVENT_DETACHED = 41,  /* control_detached */
@@ -110,7 +109,7 @@ enum control_type {
 	KEYS_PING = 58,	    /* control_alive; to both */
 	KEYS_ALIVE = 63,    /* control_alive */
 
-	/* broker -> root, orders and their answers: first the list */
+	/* broker -> root, commands and their answers: first the list */
 	SPAWN_BEGIN = 70,   /* control_begin + fd for events; once */
 	SPAWN_READY = 71,   /* control_spawn_ready */
 	SPAWN_FILE = 94,    /* control_trusted */

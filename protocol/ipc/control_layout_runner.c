@@ -136,9 +136,9 @@ static const struct field recording_file_fields[] = {
 	FIELD(FIELD_U32, control_recording_file, error),
 };
 
-static const struct field recording_fields[] = {
-	FIELD(FIELD_BOOL, control_recording, works),
-	FIELD(FIELD_STRING, control_recording, process),
+static const struct field audit_state_fields[] = {
+	FIELD(FIELD_BOOL, control_audit_state, works),
+	FIELD(FIELD_STRING, control_audit_state, process),
 };
 
 static const struct field file_fields[] = {
@@ -199,7 +199,7 @@ static const struct control_layout rows[] = {
 	FIRST_LAYOUT(RUNNER_EVENT_IDENTITY, identity_fields),
 	LAYOUT(RUNNER_EVENT_RUNNING, running_fields),
 	LAYOUT(RUNNER_COMMAND_AUDIT, audit_fields),
-	LAYOUT(RUNNER_COMMAND_RECORDING, recording_fields),
+	LAYOUT(RUNNER_COMMAND_AUDIT_STATE, audit_state_fields),
 	LAYOUT(RUNNER_EVENT_FILE, file_fields),
 	LAYOUT(RUNNER_EVENT_HTTP, http_fields),
 	EMPTY(RUNNER_EVENT_END),

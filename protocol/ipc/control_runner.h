@@ -83,7 +83,7 @@ struct control_recording_file {
 
 /* Whether the audit log is written. With `required`, commands and files may be
  * used only while it is. */
-struct control_recording {
+struct control_audit_state {
 	bool works;
 	/* The start of this command could not be logged, so it ends. "":
 	 * none */

@@ -160,7 +160,7 @@ take_hex(struct parser *t, unsigned digits)
 		t->p++;
 	}
 	if (code > 0x10ffff || (code >= 0xd800 && code < 0xe000))
-		fail(t, "an escape that is no character");
+		fail(t, "an escape that is not a character");
 	return code;
 }
 

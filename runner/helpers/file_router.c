@@ -278,7 +278,7 @@ forward(struct request *r, const struct rpc_method *method,
 	else if (method->use == FILE_CLOSES)
 		note = make_note(FILE_NOTE_CLOSE, id);
 	if (helper_sandbox(h) != NULL && sandbox_use(helper_sandbox(h)) < 0)
-		return refuse(r, "masks for missing names");
+		return refuse(r, "placeholders for missing names");
 	f->outstanding++;
 	f->exclusive = helper_sandbox(h) != NULL;
 	return helper_forward(h, r, &note, text, len);

@@ -336,7 +336,7 @@ prepare(struct process *p, struct cgroup_pool *groups, struct spawn_request *r,
 			return -errno;
 	}
 	r->group = p->group;
-	*step = "masks for missing names";
+	*step = "placeholders for missing names";
 	if (r->sandbox != NULL)
 		err = sandbox_use(r->sandbox);
 	if (err < 0)

@@ -192,7 +192,7 @@ start(struct request *r, const struct process_start_params *p, char **argv,
 	    &enforcing);
 	if (err < 0) {
 		if (enforcing && again && sandbox_is_stale(sandbox))
-			log_debug("sandbox: a view is given up: %s", step);
+			log_debug("sandbox: a view is discarded: %s", step);
 		else
 			refuse_start(r, err, step, enforcing);
 		recorder_end(sp);

@@ -155,7 +155,8 @@ method_environment_status(struct request *r, const union method_params *p)
 	return 0;
 }
 
-/* The broker ends sessions: it is asked to end this one, and then orders it. */
+/* The broker ends sessions: it is asked to end this one, and then commands it.
+ */
 int
 method_session_end(struct request *r, const union method_params *p)
 {

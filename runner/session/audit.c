@@ -154,7 +154,8 @@ audit_end_unrecorded(struct session *s, const char *process)
 		audit_copy_id(id, (struct slice){ p->id, p->id_len });
 		if (strcmp(id, process) != 0)
 			continue;
-		log_warn(0, "a command is ended: its start is not on record");
+		log_warn(0, "a command is ended: its start could not be "
+			    "recorded");
 		p->unrecorded = true;
 		process_terminate(&p->process);
 		return;

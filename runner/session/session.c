@@ -36,7 +36,8 @@ note_placeholders(void *owner, const struct placeholder *placeholders, size_t n)
 
 	if (err == 0)
 		return &s->placeholders.key;
-	log_warn(err, "sandbox: masks that no list has stay after a hard stop");
+	log_warn(err, "sandbox: placeholders that are on no list stay after a "
+		      "hard stop");
 	return NULL;
 }
 

@@ -35,7 +35,7 @@ union payload {
 	struct control_started started;
 	struct control_exited exited;
 	struct control_audit audit;
-	struct control_recording recording;
+	struct control_audit_state audit_state;
 	struct control_file file;
 	struct control_http http;
 	struct control_recording_wanted recording_wanted;

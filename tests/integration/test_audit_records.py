@@ -276,7 +276,7 @@ def test_many_operations_are_all_on_record(audited, directory):
 
 
 @pytest.mark.parametrize("key, value, words", [
-    ("files", "some", "`some` is none of none, writes, all"),
+    ("files", "some", "`some` is not none, writes or all"),
     ("redact-names", " ".join("abcdefghijklmnopqrstuvwxyz1234567"), "redact-names: more than 32 patterns"),
     ("redact-values", "x" * 61, "is longer than 60 characters"),
     ("syslog", "/none/such", "/none/such: No such file"),

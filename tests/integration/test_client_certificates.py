@@ -165,7 +165,7 @@ def test_execctl_with_the_wrong_scheme(world, directory, spawn):
     """Each of the two says the other."""
     with_tls, without = world.start(f"certificate-sha256 = {'0' * 64}\n"), spawn()
     r = Execctl(directory, "wss" + without.url[2:])("run", "true")
-    assert r.code == 125 and "does not speak TLS: its address begins with ws://" in r.err, r
+    assert r.code == 125 and "does not speak TLS; its address begins with ws://" in r.err, r
     r = Execctl(directory, "ws" + with_tls.url[3:])("run", "true")
     assert r.code == 125 and "its address begins with wss://" in r.err, r
 

@@ -40,17 +40,17 @@ GOOD = "[listener l]\naddress = ws://127.0.0.1:0\n"
     ("[listener a b]\n", 1, "[listener NAME] needs one name"),
     ("[listener é]\n", 1, "[listener NAME] needs one name"),
     ("[limits x]\n", 1, "[limits] has no name"),
-    ("[limits]\n[limits]\n", 2, "[limits] is there already"),
-    ("\n" + GOOD + GOOD, 4, "[listener l] is there already"),
+    ("[limits]\n[limits]\n", 2, "[limits] already exists"),
+    ("\n" + GOOD + GOOD, 4, "[listener l] already exists"),
     ("[limits\n", 1, "without its `]`"),
-    ("[limits] x\n", 1, "text behind `]`"),
+    ("[limits] x\n", 1, "text after `]`"),
     ("  [limits]\n", 1, "a section begins at the start of its line"),
     ("[listener " + "x" * 60 + "]\n", 1, "more than 48 characters"),
-    ("address = ws://127.0.0.1:0\n", 1, "stands in no section"),
+    ("address = ws://127.0.0.1:0\n", 1, "is in no section"),
     ("[limits]\nmax-conections = 5\n", 2, "unknown key `max-conections` in [limits]"),
     ("[limits]\nmax-connections\n", 2, "neither `key = value` nor `[section]`"),
     ("[limits]\nmax-connections =\n", 2, "max-connections: is empty"),
-    ("[limits]\nmax-connections = 5\nmax-connections = 6\n", 3, "max-connections: is there already"),
+    ("[limits]\nmax-connections = 5\nmax-connections = 6\n", 3, "max-connections: is set already"),
     ("[limits]\nmax-connections = 5\n\t6\n", 3, "max-connections: takes one line"),
     ("[limits]\n\t6\n", 2, "neither `key = value`"),
     ("[limits]\nmax-connections = 0\n", 2, "`0` is not a number from 1"),
@@ -89,10 +89,10 @@ GOOD = "[listener l]\naddress = ws://127.0.0.1:0\n"
     ("[identity a]\ncertificate-sha256 = " + "0" * 63 + "\n", 2, "is not a SHA-256 digest"),
     ("[identity a]\nsandbox-max-profile = some\n", 2, "`some`"),
     ("[sandbox]\nunix-sockets = some\n", 2, "`some`"),
-    ("[sandbox]\nunix-sockets = local\n", 2, "`local` is gone: a stream socket by name reaches tmux"),
+    ("[sandbox]\nunix-sockets = local\n", 2, "`local` was removed: a stream socket by name reaches tmux"),
     ("[limits]\npenalty-max = 10s\n", 1, "penalty-max is not more than penalty-threshold"),
     ("[sandbox]\nnested-git-depth = 1000\n", 2, "`1000`"),
-    ("[sandbox]\nnested-git = full\n", 2, "`full` is gone: commands passed it by commondir"),
+    ("[sandbox]\nnested-git = full\n", 2, "`full` was removed: commands passed it by commondir"),
     ("[sandbox]\nprotected-names = a/b\n", 1, "`a/b` is a path, not a name"),
     ("[audit]\nrequired = yes\n", 1, "one of file, syslog and journal is needed"),
     (GOOD + "client-certificate = required\n", 1, "client-certificate needs a client-ca"),
@@ -111,7 +111,7 @@ GOOD = "[listener l]\naddress = ws://127.0.0.1:0\n"
     ("[identity a]\npeer-user = no-such-user\n", 1, "no-such-user: no such user"),
     ("[signed-tokens]\nissuer = x\n", 1, "secret-file or jwks-file is missing"),
     ("[signed-tokens]\nsecret-file = /none/such\n", 1, "/none/such: No such file"),
-    ("[limits]\n# " + "x" * 300 + "\n", 2, "a line of more than 198 characters"),
+    ("[limits]\n# " + "x" * 300 + "\n", 2, "a line has more than 198 characters"),
     ("[limits]\nmax-connections = 1\0 2\n", 2, "a NUL byte"),
     ("[limits]\nexempt = none\v\n", 2, "a control character"),
     ("[limits]\nexempt = ::1\r ::2\n", 2, "a control character"),
@@ -241,9 +241,9 @@ def test_what_just_fits_on_a_line_is_shown_on_one(mode, user, directory):
     assert check(mode, user, again, "-T") == (0, out, "")
     for longer in home + "h", f"environment =\n\t{variable}v":
         again.write_text(basic(user, identity=longer + "\n"))
-        assert "a line of more than 198 characters" in check(mode, user, again, "-t")[2]
+        assert "a line has more than 198 characters" in check(mode, user, again, "-t")[2]
         again.write_text(basic(user) + longer)
-        assert "a line of more than 198 characters" in check(mode, user, again, "-t")[2], "without its end, too"
+        assert "a line has more than 198 characters" in check(mode, user, again, "-t")[2], "without its end, too"
 
 
 @pytest.mark.parametrize("readable", [0o604, 0o640, 0o644])

@@ -43,7 +43,7 @@ def test_each_limit_has_its_line(user):
     lines, _ = doctor(None if os.geteuid() == 0 else user)
     for what in ("processes", "memory", "processor time"):
         line = [x for x in lines if f"a limit on the {what} of a command" in x]
-        assert len(line) == 1 and (line[0].startswith("ok ") or "until a " in line[0]), lines
+        assert len(line) == 1 and (line[0].startswith("ok ") or "without a " in line[0]), lines
     assert len([x for x in lines if "openat2" in x]) == 1, lines
 
 

@@ -102,7 +102,7 @@ def test_arguments_arrive_as_they_are(ctl):
     (["shell"], 255, "terminal"),
     (["cp", "a"], 255, "usage"),
     (["cp", "a", "b"], 255, "colon"),
-    (["cp", ":a", ":b"], 255, "both the server's"),
+    (["cp", ":a", ":b"], 255, "both on the server"),
     (["completion", "csh"], 255, "csh"),
     (["--url", "http://x", "info"], 255, "http://x"),
     (["--url", "ws://a b", "info"], 255, "blanks"),
@@ -114,7 +114,7 @@ def test_arguments_arrive_as_they_are(ctl):
     (["--url", "ws://127.0.0.1:1", "run", "true"], 125, "Connection refused"),
     (["--url", "wss://127.0.0.1:1", "--ca", "/nonexistent", "info"], 255, "/nonexistent"),
     (["--url", "stdio:exit 3", "info"], 125, "the command ended"),
-    (["--url", "stdio:echo hello; cat", "info"], 125, "no message"),
+    (["--url", "stdio:echo hello; cat", "info"], 125, "an invalid message"),
     (["-e", "nowhere", "info"], 255, "no environment `nowhere'"),
     (["attach", "nothing"], 255, "no record"),
     (["kill", "-s", "NONSENSE", "x"], 255, "NONSENSE"),
@@ -159,11 +159,11 @@ def answering(data):
 
 @pytest.mark.parametrize("data, text", [
     (b"SSH-2.0-OpenSSH_9.2\r\n", "does not speak HTTP"),
-    (b"HTTP/1.1 200 OK\r\n\r\nhello", "no exec-server (HTTP status 200"),
-    (b"HTTP/1.1 404 Not Found\r\n\r\n", "no exec-server (HTTP status 404"),
+    (b"HTTP/1.1 200 OK\r\n\r\nhello", "not an exec-server (HTTP status 200"),
+    (b"HTTP/1.1 404 Not Found\r\n\r\n", "not an exec-server (HTTP status 404"),
     (b"HTTP/1.1 503 Busy\r\n\r\n", "not available"),
     (b"HTTP/1.1 101 Switching\r\nSec-WebSocket-Accept: bm8=\r\n\r\n", "wrong key"),
-    (b"HTTP/1.1 200 OK\r\nX: " + b"x" * 20000, "headers of over"),
+    (b"HTTP/1.1 200 OK\r\nX: " + b"x" * 20000, "the headers are longer than"),
     (b"", "closed instead of upgraded"),
 ])
 def test_what_is_no_server_is_told_so(directory, data, text):
@@ -189,7 +189,7 @@ def test_tokens(spawn, directory):
     s = spawn("--ws-auth", "capability-token", "--ws-token-file", str(theirs))
     ctl = Execctl(directory, s.url)
     r = ctl("run", "true")
-    assert r.code == 255 and "wants a token" in r.err
+    assert r.code == 255 and "requires a token" in r.err
     r = ctl("run", "true", env={"EXECD_TOKEN": "wrong"})
     assert r.code == 255 and "does not accept the token" in r.err and "wrong" not in r.err
     r = ctl("run", "true", env={"EXECD_TOKEN": "two\nlines"})

@@ -64,7 +64,7 @@ def test_environments(server, alone, directory):
 @pytest.mark.parametrize("args, text", [
     (["add", "a b", "ws://h:1"], "a name is"),
     (["add", "../x", "ws://h:1"], "a name is"),
-    (["add", "x", "http://h"], "begins with none"),
+    (["add", "x", "http://h"], "does not begin with"),
     (["add", "x", "ws://h:1\nevil = 1"], "end of a line"),
     (["add", "x"], "list, or add"),
     (["remove", "x"], "list, or add"),
@@ -77,7 +77,7 @@ def test_environments_that_cannot_be_added(alone, args, text):
 def test_an_environment_is_added_once(alone):
     alone.ok("environments", "add", "x", "ws://h:1")
     r = alone("environments", "add", "x", "ws://h:2")
-    assert r.code == 255 and "there already" in r.err
+    assert r.code == 255 and "already exists" in r.err
     r = alone("--token-file", "relative", "environments", "add", "y", "ws://h:2")
     assert r.code == 255 and "absolute" in r.err
 
@@ -131,7 +131,7 @@ def test_the_token_of_a_url(spawn, alone, directory):
     r = alone("--url", s.url, "run", "true", env={"EXECD_TOKEN": "another"})
     assert r.code == 255 and "does not accept the token" in r.err
     r = alone("--url", s.url + "/", "run", "true")      # no other URL gets it
-    assert r.code == 255 and "wants a token" in r.err
+    assert r.code == 255 and "requires a token" in r.err
 
 
 class Answers(http.server.BaseHTTPRequestHandler):

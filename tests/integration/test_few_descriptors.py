@@ -37,7 +37,7 @@ def fill(server):
     clients = [server.connect(token="t").ready() for _ in range(SESSIONS)]
     late = server.connect(token="t")
     assert late.request("initialize", {"clientName": "x"})["error"] == {
-        "code": -32603, "message": f"{SESSIONS} sessions are all that execd has descriptors for"}
+        "code": -32603, "message": f"execd has descriptors for {SESSIONS} sessions only"}
     late.close()
     return clients
 

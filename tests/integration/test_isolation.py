@@ -173,7 +173,7 @@ def test_an_impossible_message_of_the_front_end_kills_it(tmp_path_factory, user,
     cases = int(re.search(r"fake: done (\d+)", text)[1])
     assert cases >= 10
     assert text.count(": killing it") == cases, text
-    assert "no certificate process vouches for its certificate" in text
+    assert "no certificate process has verified its certificate" in text
 
 
 def test_the_log_names_no_secret_and_forges_no_line(spawn):

@@ -8,7 +8,7 @@ import struct
 
 import pytest
 from conftest import RUNNER
-from test_userns import ORDERS, Program, u32
+from test_userns import COMMANDS, Program, u32
 
 MORE = 1 << 31
 MESSAGE_MAX = 64 << 20
@@ -17,8 +17,8 @@ MESSAGE_MAX = 64 << 20
 class Session:
     def __init__(self):
         self.program = Program(RUNNER)
-        self.program.send(*ORDERS["CONFIGURE"])
-        self.program.send(*ORDERS["SANDBOX"])
+        self.program.send(*COMMANDS["CONFIGURE"])
+        self.program.send(*COMMANDS["SANDBOX"])
         self.channel = self.program.attach()
         self.call(1, "initialize", {"clientName": "x"})
         self.send([b'{"method":"initialized","params":{}}'])

@@ -178,7 +178,7 @@ def test_in_the_first_protocol_version(recorded):
 
 @pytest.mark.parametrize("value, words", [
     ("casts", "is not an absolute path"), ("/none/such", "No such file"), ("/etc/passwd", "is no directory"),
-    ("/tmp", "can be written by others"), ("/etc\nrecord-tty-max = 1K", "less than 64K says nothing")])
+    ("/tmp", "can be written by others"), ("/etc\nrecord-tty-max = 1K", "must be at least 64K")])
 def test_what_is_refused(mode, user, directory, value, words):
     from test_config import check
     if mode == "user" and value.startswith("/etc\n"):

@@ -149,7 +149,7 @@ def test_no_process_of_a_user_ever_holds_a_secret(configured, user, mode, direct
     seen = watching.stop()
     assert seen.stopped >= IDENTITIES, "it saw nothing"
     assert seen.found == 0, f"{seen.found} of {seen.stopped} processes of the user held the secret"
-    assert "no sandbox door" not in s.log, s.log
+    assert "no user namespace for" not in s.log, s.log
 
 
 def test_nor_while_programs_are_replaced(configured, user, mode, directory, spy):

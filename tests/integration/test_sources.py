@@ -129,7 +129,7 @@ def test_a_flood_of_failures_does_not_fill_the_log(configured, user):
     lines = s.log.splitlines()
     for what in ("websocket 127.0.0.2:.*refused: invalid", "websocket 127.0.0.2:.*: not HTTP"):
         n = len([line for line in lines if re.search(what, line)])
-        told = [int(x) for x in re.findall(r"websocket 127.0.0.2: (\d+) lines like the next were left out", s.log)]
+        told = [int(x) for x in re.findall(r"websocket 127.0.0.2: (\d+) lines like the next one were left out", s.log)]
         assert 10 <= n <= 30 - sum(told), (n, told)
     assert [line for line in lines if "websocket 127.0.0.3:" in line and "refused: invalid" in line]
 

@@ -13,7 +13,7 @@ import pytest
 from conftest import BUILD, RUNNER, WRAP
 
 CONFIGURE, ATTACH, DETACH, TERMINATE, WATCH, SANDBOX = 30, 32, 34, 36, 38, 40
-AUDIT, RECORDING, CAST, IDENTIFY, SEVERAL = 42, 44, 46, 48, 28
+AUDIT, AUDIT_STATE, RECORDING_FILE, IDENTIFY, SEVERAL = 42, 44, 46, 48, 28
 FRONTEND = BUILD / "daemon/frontend/execd-frontend"
 
 
@@ -86,43 +86,43 @@ class Program:
         return self.child.returncode, log
 
 
-ORDERS = {
+COMMANDS = {
     "CONFIGURE": (configure(), 1), "SANDBOX": (sandbox(), 0), "ATTACH": (attach(), 1), "DETACH": (u32(DETACH), 0),
     "TERMINATE": (u32(TERMINATE), 0), "WATCH": (watch(), 1),
-    "AUDIT": (u32(AUDIT) + b"\0" + 2 * string(b""), 0), "RECORDING": (u32(RECORDING) + b"\1" + string(b""), 0),
-    "RECORDING_FILE": (u32(CAST) + u32(5), 0), "IDENTIFY": (u32(IDENTIFY) + u32(1), 0),
+    "AUDIT": (u32(AUDIT) + b"\0" + 2 * string(b""), 0), "AUDIT_STATE": (u32(AUDIT_STATE) + b"\1" + string(b""), 0),
+    "RECORDING_FILE": (u32(RECORDING_FILE) + u32(5), 0), "IDENTIFY": (u32(IDENTIFY) + u32(1), 0),
 }
 STATES = {"FRESH": [], "CONFIGURED": ["CONFIGURE"], "READY": ["CONFIGURE", "SANDBOX"]}
 # With a record, which comes before the sandbox or never.
 AUDITED = {"AUDITED": ["CONFIGURE", "AUDIT"], "READY, AUDITED": ["CONFIGURE", "AUDIT", "SANDBOX"]}
 PERMITTED = {("FRESH", "CONFIGURE"), ("CONFIGURED", "SANDBOX"), ("CONFIGURED", "AUDIT"), ("READY", "ATTACH"),
              ("READY", "DETACH"), ("READY", "TERMINATE"), ("READY", "WATCH"), ("AUDITED", "SANDBOX"),
-             ("AUDITED", "RECORDING"), ("READY, AUDITED", "ATTACH"), ("READY, AUDITED", "DETACH"),
-             ("READY", "IDENTIFY"), ("READY, AUDITED", "IDENTIFY"), ("READY, AUDITED", "TERMINATE"), ("READY, AUDITED", "WATCH"), ("READY, AUDITED", "RECORDING")}
+             ("AUDITED", "AUDIT_STATE"), ("READY, AUDITED", "ATTACH"), ("READY, AUDITED", "DETACH"),
+             ("READY", "IDENTIFY"), ("READY, AUDITED", "IDENTIFY"), ("READY, AUDITED", "TERMINATE"), ("READY, AUDITED", "WATCH"), ("READY, AUDITED", "AUDIT_STATE")}
 
 
 @pytest.mark.parametrize("state", STATES | AUDITED)
-@pytest.mark.parametrize("order", ORDERS)
-def test_orders_in_every_state(state, order):
+@pytest.mark.parametrize("command", COMMANDS)
+def test_commands_in_every_state(state, command):
     p = Program(RUNNER)
     for before in (STATES | AUDITED)[state]:
-        p.send(*ORDERS[before])
-    p.send(*ORDERS[order])
-    if (state, order) in PERMITTED:
+        p.send(*COMMANDS[before])
+    p.send(*COMMANDS[command])
+    if (state, command) in PERMITTED:
         p.control.shutdown(socket.SHUT_WR)
         status, log = p.end()
         assert status == 0 and "impossible" not in log, log
     else:
         status, log = p.end()
-        assert status == 1 and f"impossible order from the broker: RUNNER_COMMAND_{order}" in log, log
+        assert status == 1 and f"impossible command from the broker: RUNNER_COMMAND_{command}" in log, log
 
 
-@pytest.mark.parametrize("order", ORDERS)
-def test_orders_to_a_runner_that_ends(order):
+@pytest.mark.parametrize("command", COMMANDS)
+def test_commands_to_a_runner_that_ends(command):
     """Its command does not mind TERM, so it ends in its own time."""
     p = Program(RUNNER)
     p.send(configure(grace_ms=60000), 1)
-    p.send(*ORDERS["SANDBOX"])
+    p.send(*COMMANDS["SANDBOX"])
     channel = p.attach()
     for text in (b'{"id":1,"method":"initialize","params":{"clientName":"x"}}', b'{"method":"initialized"}',
                  b'{"id":2,"method":"process/start","params":{"processId":"p","argv":["/bin/sh","-c",'
@@ -131,15 +131,15 @@ def test_orders_to_a_runner_that_ends(order):
     said = b""
     while b"process/output" not in said:
         said += channel.recv(1000)
-    p.send(*ORDERS["TERMINATE"])
-    p.send(*ORDERS[order])
-    if order in ("DETACH", "IDENTIFY"):
+    p.send(*COMMANDS["TERMINATE"])
+    p.send(*COMMANDS[command])
+    if command in ("DETACH", "IDENTIFY"):
         p.control.shutdown(socket.SHUT_WR)
         status, log = p.end()
         assert status == 0 and "impossible" not in log, log
     else:
         status, log = p.end()
-        assert status == 1 and f"impossible order from the broker: RUNNER_COMMAND_{order}" in log, log
+        assert status == 1 and f"impossible command from the broker: RUNNER_COMMAND_{command}" in log, log
 
 
 def test_a_configuration_of_another_version():
@@ -147,20 +147,20 @@ def test_a_configuration_of_another_version():
     p.send(configure().replace(u32(CONFIGURE) + u32(1), u32(CONFIGURE) + u32(2)), 1)
     status, log = p.end()
     assert status == 1, log
-    assert "impossible order from the broker: RUNNER_COMMAND_CONFIGURE of version 2; this program speaks 1 to 1" in log, log
+    assert "impossible command from the broker: RUNNER_COMMAND_CONFIGURE of version 2; this program speaks 1 to 1" in log, log
 
 
 def test_a_broker_of_another_version_asks():
     """It hears which version the runner speaks, and decides."""
     p = Program(RUNNER)
-    p.send(*ORDERS["CONFIGURE"])
-    p.send(*ORDERS["SANDBOX"])
+    p.send(*COMMANDS["CONFIGURE"])
+    p.send(*COMMANDS["SANDBOX"])
     for version in 0, 1, 2, 0xffffffff:
         p.send(u32(IDENTIFY) + u32(version))
         assert p.control.recv(1000)[:8] == u32(59) + u32(1)
     p.send(u32(IDENTIFY) + u32(1) + b"x")
     status, log = p.end()
-    assert status == 1 and "impossible order from the broker: RUNNER_COMMAND_IDENTIFY" in log, log
+    assert status == 1 and "impossible command from the broker: RUNNER_COMMAND_IDENTIFY" in log, log
 
 
 @pytest.mark.parametrize("state", STATES)
@@ -169,10 +169,10 @@ def test_what_is_no_order_in_every_state(state):
     for number in set(range(100)) - {CONFIGURE, ATTACH, DETACH, TERMINATE, WATCH, SANDBOX} - ({IDENTIFY} if state == "READY" else set()):
         p = Program(RUNNER)
         for before in STATES[state]:
-            p.send(*ORDERS[before])
+            p.send(*COMMANDS[before])
         p.send(u32(number))
         status, log = p.end()
-        assert status == 1 and "impossible order from the broker" in log, (number, log)
+        assert status == 1 and "impossible command from the broker" in log, (number, log)
 
 
 @pytest.mark.parametrize("message, fds", [
@@ -193,20 +193,20 @@ def test_malformed_configurations(message, fds):
 @pytest.mark.parametrize("message, fds", [
     (attach(), 0), (attach(), 2), (attach() + b"x", 1), (u32(DETACH), 1), (u32(DETACH) + b"x", 0),
     (u32(TERMINATE), 1), (u32(TERMINATE) + b"x", 0), (watch(), 0), (watch(), 2), (watch() + b"x", 1)])
-def test_malformed_orders(message, fds):
+def test_malformed_commands(message, fds):
     p = Program(RUNNER)
-    p.send(*ORDERS["CONFIGURE"])
-    p.send(*ORDERS["SANDBOX"])
+    p.send(*COMMANDS["CONFIGURE"])
+    p.send(*COMMANDS["SANDBOX"])
     p.send(message, fds)
     status, log = p.end()
-    assert status == 1 and "impossible order from the broker" in log, log
+    assert status == 1 and "impossible command from the broker" in log, log
 
 
 def several(*messages):
     return u32(SEVERAL) + b"".join(string(m) for m in messages)
 
 
-def test_several_orders_in_one_packet():
+def test_several_commands_in_one_packet():
     p = Program(RUNNER)
     p.send(several(configure(), sandbox()), 1)
     channel = p.attach()
@@ -226,14 +226,14 @@ def test_malformed_several(message, fds):
     p = Program(RUNNER)
     p.send(message, fds)
     status, log = p.end()
-    assert status == 1 and "impossible order from the broker" in log, log
+    assert status == 1 and "impossible command from the broker" in log, log
 
 
 @pytest.mark.parametrize("frame", [u32(0), u32((64 << 20) + 1) + b"x", u32(0xffffffff)])
 def test_an_impossible_frame_detaches(frame):
     p = Program(RUNNER)
-    p.send(*ORDERS["CONFIGURE"])
-    p.send(*ORDERS["SANDBOX"])
+    p.send(*COMMANDS["CONFIGURE"])
+    p.send(*COMMANDS["SANDBOX"])
     channel = p.attach()
     channel.sendall(frame)
     assert p.control.recv(100) == u32(41) + u32(1) + b"\0\1", "DETACHED, and alive; nothing was started"
@@ -246,14 +246,14 @@ def test_an_impossible_frame_detaches(frame):
     assert "impossible frame" in p.end()[1]
 
 
-@pytest.mark.parametrize("order", [attach(), watch()], ids=["attached", "watching"])
-def test_nobody_can_make_a_runner_wait_for_a_channel(order):
+@pytest.mark.parametrize("command", [attach(), watch()], ids=["attached", "watching"])
+def test_nobody_can_make_a_runner_wait_for_a_channel(command):
     """Its front-end made the channel: it may have kept the runner's end, too."""
     p = Program(RUNNER)
-    p.send(*ORDERS["CONFIGURE"])
-    p.send(*ORDERS["SANDBOX"])
+    p.send(*COMMANDS["CONFIGURE"])
+    p.send(*COMMANDS["SANDBOX"])
     ours, theirs = socket.socketpair()
-    p.control.sendmsg([order], [(socket.SOL_SOCKET, socket.SCM_RIGHTS, array.array("i", [theirs.fileno()]))])
+    p.control.sendmsg([command], [(socket.SOL_SOCKET, socket.SCM_RIGHTS, array.array("i", [theirs.fileno()]))])
     text = b'{"id":1,"method":"initialize","params":{"clientName":"x"}}'
     ours.sendall(u32(len(text)) + text)
     assert b'"sessionId":"0123"' in ours.recv(1000)
@@ -270,8 +270,8 @@ def test_nobody_can_make_a_runner_wait_for_a_channel(order):
 
 def test_a_watching_channel_ends_alone():
     p = Program(RUNNER)
-    p.send(*ORDERS["CONFIGURE"])
-    p.send(*ORDERS["SANDBOX"])
+    p.send(*COMMANDS["CONFIGURE"])
+    p.send(*COMMANDS["SANDBOX"])
     attached = p.attach()
     ours, theirs = socket.socketpair()
     p.control.sendmsg([watch(7)], [(socket.SOL_SOCKET, socket.SCM_RIGHTS, array.array("i", [theirs.fileno()]))])

@@ -118,7 +118,7 @@ def test_a_broker_that_root_does_not_speak_with(server):
     s.install(BROKER, of_version(BROKER, "spawn", 3, 3))
     old = s.broker
     kill(old)
-    s.wait_log("impossible order from the broker: SPAWN_BEGIN of version 3; this program speaks 2 to 2")
+    s.wait_log("impossible command from the broker: SPAWN_BEGIN of version 3; this program speaks 2 to 2")
     s.install(BROKER)
     replaced(s, old)
     assert whole(resume(s, c)) == (ALL, 0)

@@ -101,7 +101,7 @@ def test_what_somebody_changed_stays(start, place, user):
     poll(lambda: all(p.stat().st_size == 0 for p in s.lists.iterdir()), what="end of the sweep")
     assert (place / ".git/x").read_text() == "x\n"
     assert all((place / n).is_dir() for n in (".aws", "moved", "elsewhere/.aws")) and (place / ".codex").is_symlink()
-    assert f"{place}/.git is not as a stop left it" in s.log and f"{place}/.aws is not as a stop left it" in s.log
+    assert f"{place}/.git has changed since the stop" in s.log and f"{place}/.aws has changed since the stop" in s.log
 
 
 def test_links_after_a_stop(start, place, user):
@@ -209,5 +209,5 @@ def test_nobody_else_can_write_the_lists(start, place, mode, user):
         assert st.st_uid == owner.pw_uid and st.st_mode & 0o077 == 0, p
     s.lists.chmod(0o777)
     other = start()
-    other.wait_log("no directory for the lists of masks")
+    other.wait_log("no directory for the lists of placeholders")
     s.lists.chmod(0o700)

@@ -56,7 +56,7 @@ static const struct {
 	{ RUNNER_EVENT_STARTED, sizeof(struct control_started) },
 	{ RUNNER_EVENT_EXITED, sizeof(struct control_exited) },
 	{ RUNNER_COMMAND_AUDIT, sizeof(struct control_audit) },
-	{ RUNNER_COMMAND_RECORDING, sizeof(struct control_recording) },
+	{ RUNNER_COMMAND_AUDIT_STATE, sizeof(struct control_audit_state) },
 	{ RUNNER_EVENT_FILE, sizeof(struct control_file) },
 	{ RUNNER_EVENT_HTTP, sizeof(struct control_http) },
 	{ RUNNER_EVENT_END, 0 },

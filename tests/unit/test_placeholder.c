@@ -197,20 +197,20 @@ test_cleanup(void **state)
 	struct placeholder a = placeholder_of(true), b = placeholder_of(true);
 
 	assert_int_equal(placeholder_take(&a, &key), 0);
-	placeholder_sweep(path, &key, true);
+	placeholder_cleanup(path, &key, true);
 	assert_int_equal(access(path, F_OK), 0); /* in use */
 	close(a.fd);				 /* its user died */
 	assert_int_equal(placeholder_take(&b, &other), 0);
-	placeholder_sweep(path, &key, true);
+	placeholder_cleanup(path, &key, true);
 	assert_int_equal(access(path, F_OK), 0);
 	close(b.fd);
-	placeholder_sweep(path, &other, true);
+	placeholder_cleanup(path, &other, true);
 	assert_int_equal(access(path, F_OK), 0); /* it was the first one's */
-	placeholder_sweep(path, &key, true);
+	placeholder_cleanup(path, &key, true);
 	assert_int_equal(access(path, F_OK), -1);
-	placeholder_sweep(path, &key, true);
+	placeholder_cleanup(path, &key, true);
 	assert_int_equal(mkdir(path, 0555), 0);
-	placeholder_sweep(
+	placeholder_cleanup(
 	    path, &key, true); /* no placeholder: its time is now */
 	assert_int_equal(rmdir(path), 0);
 }
@@ -247,8 +247,8 @@ test_cleanup_knows_its_own(void **state)
 	assert_int_equal(rename(path, aside), 0);
 	assert_int_equal(mkdir(path, 0555), 0);
 	set_time(path, &st);
-	placeholder_sweep(path, &key, true);
-	placeholder_sweep(aside, &key, true);
+	placeholder_cleanup(path, &key, true);
+	placeholder_cleanup(aside, &key, true);
 	assert_int_equal(access(aside, F_OK), 0);
 	assert_int_equal(rmdir(path), 0);
 	/* Filled, with everything as it was. */
@@ -257,7 +257,7 @@ test_cleanup_knows_its_own(void **state)
 	assert_int_equal(mkdir(inner, 0755), 0);
 	assert_int_equal(chmod(path, 0555), 0);
 	set_time(path, &st);
-	placeholder_sweep(path, &key, true);
+	placeholder_cleanup(path, &key, true);
 	assert_int_equal(access(inner, F_OK), 0);
 	assert_int_equal(chmod(path, 0755), 0);
 	assert_int_equal(rmdir(inner), 0);
@@ -271,21 +271,21 @@ test_cleanup_of_files(void **state)
 	int fd;
 
 	leave_behind(false, &st);
-	placeholder_sweep(path, &other, true);
+	placeholder_cleanup(path, &other, true);
 	assert_int_equal(access(path, F_OK), 0);
-	placeholder_sweep(path, &key, true);
+	placeholder_cleanup(path, &key, true);
 	assert_int_equal(access(path, F_OK), -1);
 	leave_behind(false, &st);
 	fd = open(path, O_WRONLY | O_CLOEXEC);
 	assert_int_equal(write(fd, "x", 1), 1);
 	close(fd);
 	set_time(path, &st);
-	placeholder_sweep(path, &key, true);
+	placeholder_cleanup(path, &key, true);
 	assert_int_equal(access(path, F_OK), 0);
 	/* Neither through a link to one. */
 	assert_int_equal(unlink(path), 0);
 	assert_int_equal(symlink("nowhere", path), 0);
-	placeholder_sweep(path, &key, true);
+	placeholder_cleanup(path, &key, true);
 	assert_int_equal(unlink(path), 0);
 }
 

@@ -32,7 +32,7 @@ help_print(const struct command *command)
 		if (command->options != NULL)
 			puts("\noptions:");
 		print_options(command->options);
-		puts("\nAnd those of every command, see 'execctl --help'.");
+		puts("\n'execctl --help' lists the options of every command.");
 		return;
 	}
 	puts("usage: execctl [options] COMMAND [options] [arguments]\n");
@@ -41,7 +41,8 @@ help_print(const struct command *command)
 		printf("  %-13s %s\n", c->name, c->help);
 	puts("\noptions of every command:");
 	print_options(global_options);
-	puts("\n'execctl COMMAND --help' tells more; execctl(1) tells all.");
+	puts("\n'execctl COMMAND --help' tells more about a command; "
+	     "execctl(1) is the manual.");
 }
 
 /* --- Completions -------------------------------------------------------- */

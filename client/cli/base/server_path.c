@@ -37,7 +37,8 @@ server_path_choose(struct execctl *ctl, const char *argument)
 		return 0;
 	if (ctl->environment.url != NULL)
 		return execctl_fail(ctl, EXIT_CTL_USAGE,
-		    "`%s' is of another server; use them one after the other",
+		    "`%s' is on another server; one command takes paths of "
+		    "one server",
 		    argument);
 	if (execd_environment_find(name, &ctl->environment, &error) < 0)
 		return execctl_fail(ctl, EXIT_CTL_USAGE, "%s", error);

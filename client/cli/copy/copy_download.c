@@ -87,9 +87,9 @@ keep_facts(struct copy_item *i)
 	if (!c->preserve)
 		return 0;
 	if (!i->facts.has_mode)
-		copy_unkept(c, i->from, "the server does not tell modes");
+		copy_unkept(c, i->from, "the server does not report modes");
 	if (!i->facts.has_time || keep_local_time(i->fd, NULL, &i->facts) < 0)
-		copy_unkept(c, i->from, "the time of its modification");
+		copy_unkept(c, i->from, "its time of modification");
 	return 0;
 }
 

@@ -100,9 +100,9 @@ finish_local_directory(struct copy *c, const struct late *l)
 	if (!c->preserve)
 		return;
 	if (!l->facts.has_mode)
-		copy_unkept(c, l->path, "the server does not tell modes");
+		copy_unkept(c, l->path, "the server does not report modes");
 	if (!l->facts.has_time || keep_local_time(-1, l->path, &l->facts) < 0)
-		copy_unkept(c, l->path, "the time of its modification");
+		copy_unkept(c, l->path, "its time of modification");
 }
 
 /* The new link replaces a link or file of that name, but not a directory. */

@@ -134,8 +134,8 @@ upload_link(struct copy *c, const FTSENT *e, const char *to)
 		copy_skipped(c, e->fts_path,
 		    dangling ? "a link to nothing, and this server makes no "
 			       "links"
-			     : "a link to what is no file, and this server "
-			       "makes no links");
+			     : "a link to something that is not a file, and "
+			       "this server makes no links");
 }
 
 static void
@@ -267,7 +267,7 @@ take_entry(struct copy *c, struct directory *d, const char *path,
 	e->name = name_of(v);
 	if (e->name == NULL || !is_name(e->name, strlen(e->name))) {
 		copy_failed(c, path,
-		    "the server lists a name that is none; it is left out");
+		    "the server lists an invalid name; it is left out");
 		free(e->name);
 		e->name = NULL;
 		return;
@@ -337,7 +337,7 @@ download_link(
 		    e->detailed && execd_client_can(c->ctl->client, CAN_DETAILS)
 			? "a link whose text is not UTF-8"
 			: "a link to a directory, and this server does not "
-			  "tell where links lead");
+			  "report where links lead");
 }
 
 static void
@@ -392,7 +392,9 @@ download_directory(struct copy *c, const char *from, const char *to,
 	struct directory d;
 
 	if (depth > DEPTH_MAX) {
-		copy_failed(c, from, "over 256 directories inside each other");
+		copy_failed(c, from,
+		    "more than 256 directories inside each "
+		    "other");
 		return;
 	}
 	if (!make_local(c, to, facts, depth))

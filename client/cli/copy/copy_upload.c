@@ -127,7 +127,7 @@ moved_before(void *arg, const struct execd_answer *a)
 		copy_item_done(i, 0, "");
 	else
 		upload_failed(i, EXECD_CODE_LOST,
-		    "it went away before it had its name", NULL);
+		    "it was gone before it could be renamed", NULL);
 }
 
 static void
@@ -400,7 +400,7 @@ target_known(void *arg, const struct execd_answer *a)
 		return;
 	}
 	if (a->code != RPC_NOT_FOUND && (a->code != 0 || !file)) {
-		upload_in_place(i, a->code ? a->message : "it is no file");
+		upload_in_place(i, a->code ? a->message : "it is not a file");
 		return;
 	}
 	i->final = xstrdup(i->to);

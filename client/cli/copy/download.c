@@ -97,7 +97,7 @@ take_block(struct download *d, const struct json_value *result)
 
 	if (n < 0 || n > TRANSFER_BLOCK) {
 		download_fail(d, EXECD_CODE_LOST,
-		    "the server's answer to fs/readBlock is none");
+		    "the server's answer to fs/readBlock is invalid");
 		return;
 	}
 	d->attempts = 0;
@@ -216,7 +216,7 @@ try_again(struct download *d)
 		finish(d);
 		return;
 	}
-	execctl_tell(d->ctl, "%s: goes on at byte %llu", d->path,
+	execctl_tell(d->ctl, "%s: continues at byte %llu", d->path,
 	    (unsigned long long)d->got);
 	open_handle(d);
 	update(d);

@@ -199,7 +199,7 @@ try_again(struct upload *u)
 		upload_append(u);
 		return;
 	}
-	execctl_tell(u->ctl, "%s: begins again", u->path);
+	execctl_tell(u->ctl, "%s: starts again", u->path);
 	open_handle(u);
 	update(u);
 }

@@ -143,7 +143,8 @@ start_append(void *arg, const struct execd_answer *a)
 	u->sent = (uint64_t)size;
 	u->append_code = -1;
 	snprintf(count, sizeof(count), "%" PRIu64, u->size - u->sent);
-	execctl_tell(u->ctl, "%s: goes on at byte %" PRIu64, u->path, u->sent);
+	execctl_tell(
+	    u->ctl, "%s: continues at byte %" PRIu64, u->path, u->sent);
 	execd_process_free(u->append);
 	u->append = NULL;
 	if (execd_process_start(

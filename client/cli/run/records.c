@@ -102,8 +102,8 @@ record_write(const struct execctl *ctl, const struct record *r)
 	json_end(&w, '}');
 	err = path ? write_file(path, &b) : -ENOENT;
 	if (err < 0)
-		execctl_tell(ctl, "no record of the session %s: %s", r->session,
-		    strerror(-err));
+		execctl_tell(ctl, "session %s could not be recorded: %s",
+		    r->session, strerror(-err));
 	buf_clear(&b);
 }
 

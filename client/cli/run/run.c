@@ -157,7 +157,7 @@ tell_end(struct run *r, const struct execd_exit *how)
 		execctl_say("the command was killed: out of memory");
 	if (r->timed_out)
 		execctl_say(
-		    "the command ran into its time limit and was killed");
+		    "the command reached its time limit and was killed");
 }
 
 static void
@@ -358,7 +358,7 @@ start_refused(struct run *r, int err)
 		    "has no way to send it");
 	case -EINVAL:
 		return execctl_fail(r->ctl, EXIT_CTL_USAGE,
-		    "--cwd must be absolute and --env a NAME=VALUE");
+		    "--cwd must be absolute, and --env must be NAME=VALUE");
 	default:
 		return execctl_fail(
 		    r->ctl, EXIT_CTL_REFUSED, "start: %s", strerror(-err));

@@ -119,7 +119,7 @@ check_cert_verdict(const struct broker *m, struct control_authenticate *a)
 		return;
 	if (log_permits(LOG_FAILURE, a->peer, "voucher"))
 		log_warn(0,
-		    "%s: no certificate process vouches for its certificate",
+		    "%s: no certificate process has verified its certificate",
 		    a->peer);
 	a->has_certificate = false;
 }

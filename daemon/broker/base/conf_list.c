@@ -102,8 +102,8 @@ each_word(void *at, const char *text, char *why,
 
 	while (err == 0 && (word = strsep(&rest, BLANKS)) != NULL) {
 		if (*word == '#')
-			return conf_refuse(
-			    why, "`%s`: a comment has a line of its own", word);
+			return conf_refuse(why,
+			    "`%s`: a comment needs a line of its own", word);
 		if (*word != '\0')
 			err = parse(at, word, why);
 	}

@@ -37,7 +37,7 @@ is_kept(const char *entry, bool another)
 {
 	/* How execd's programs find each other. */
 	if (is_named(entry, "EXECD_SPAWN_CHANNEL") ||
-	    is_named(entry, "EXECD_MASKS"))
+	    is_named(entry, PLACEHOLDERS_VARIABLE))
 		return false;
 	if (!another || strncmp(entry, "LC_", 3) == 0)
 		return true;

@@ -68,7 +68,7 @@ parse_choice(void *at, const char *text, char *why, const char *const *words)
 		len += (size_t)snprintf(list + len, sizeof(list) - len, "%s%s",
 		    i > 0 ? ", " : "", words[i]);
 	}
-	return conf_refuse(why, "`%.100s` is none of %s", text, list);
+	return conf_refuse(why, "`%.100s` is not one of %s", text, list);
 }
 
 static void
@@ -103,9 +103,10 @@ parse_unix_sockets(void *at, const char *text, char *why)
 {
 	if (strcmp(text, "local") == 0)
 		return conf_refuse(why,
-		    "`local` is gone: a stream socket by name reaches tmux, "
-		    "ssh-agent, gpg-agent and D-Bus of the same user, who run "
-		    "commands outside of the sandbox; `allow` says that");
+		    "`local` was removed: a stream socket by name reaches "
+		    "tmux, ssh-agent, gpg-agent and D-Bus of the same user, "
+		    "who run commands outside of the sandbox; `allow` says "
+		    "that");
 	return parse_choice(at, text, why, unix_sockets);
 }
 
@@ -123,9 +124,10 @@ parse_nested_git(void *at, const char *text, char *why)
 {
 	if (strcmp(text, "full") == 0)
 		return conf_refuse(why,
-		    "`full` is gone: commands passed it by commondir, "
+		    "`full` was removed: commands passed it by commondir, "
 		    "config.worktree, a module's config and repositories of "
-		    "their own; `hooks` makes that harder and promises nothing");
+		    "their own; `hooks` makes that harder and promises "
+		    "nothing");
 	return parse_choice(at, text, why, nested_gits);
 }
 

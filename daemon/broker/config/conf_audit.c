@@ -22,7 +22,7 @@ parse_files(void *at, const char *text, char *why)
 			*(uint8_t *)at = (uint8_t)i;
 			return 0;
 		}
-	return conf_refuse(why, "`%.100s` is none of none, writes, all", text);
+	return conf_refuse(why, "`%.100s` is not none, writes or all", text);
 }
 
 static void

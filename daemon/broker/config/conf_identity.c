@@ -75,7 +75,7 @@ add(struct conf *c, const char *name, char *why)
 {
 	if (conf_find_identity(c, name) != NULL) {
 		snprintf(
-		    why, CONF_WHY_MAX, "[identity %s] is there already", name);
+		    why, CONF_WHY_MAX, "[identity %s] already exists", name);
 		return NULL;
 	}
 	if (c->nidentities == c->identities_cap) {
@@ -136,8 +136,7 @@ check(struct conf *c, void *o, char *why)
 	    check_recordings(&id->record, why) < 0)
 		return -EINVAL;
 	if (id->record.max_bytes < RECORD_MIN_BYTES)
-		return conf_refuse(why,
-		    "record-tty-max: less than %uK says nothing",
+		return conf_refuse(why, "record-tty-max: must be at least %uK",
 		    RECORD_MIN_BYTES >> 10);
 	if (id->limits.max_cpu_ms % 1000 != 0) {
 		snprintf(why, CONF_WHY_MAX,
@@ -146,9 +145,7 @@ check(struct conf *c, void *o, char *why)
 	}
 	if (id->limits.output_rate > 0 &&
 	    id->limits.output_rate < OUTPUT_RATE_MIN)
-		return conf_refuse(why,
-		    "output-rate: less than %uK cannot be "
-		    "held",
+		return conf_refuse(why, "output-rate: must be at least %uK",
 		    OUTPUT_RATE_MIN >> 10);
 	if (!spawn_is_root() && (id->limits.session_processes > 0 ||
 				    id->limits.session_memory_bytes > 0 ||

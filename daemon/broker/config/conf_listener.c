@@ -66,7 +66,7 @@ add(struct conf *c, const char *name, char *why)
 	for (size_t i = 0; i < c->nlisteners; i++)
 		if (strcmp(c->listeners[i]->name, name) == 0) {
 			snprintf(why, CONF_WHY_MAX,
-			    "[listener %s] is there already", name);
+			    "[listener %s] already exists", name);
 			return NULL;
 		}
 	if (c->nlisteners == CONTROL_LISTENERS_MAX) {

@@ -103,7 +103,7 @@ begin_section(struct reader *r, char *title)
 	else if (!s->named && name != NULL)
 		fail(r, r->line, "[%s] has no name", title);
 	else if (!s->named && (r->sections_seen & 1u << index))
-		fail(r, r->line, "[%s] is there already", title);
+		fail(r, r->line, "[%s] already exists", title);
 	else if ((r->object = s->add(r->conf, name, why)) == NULL)
 		fail(r, r->line, "%s", why);
 	r->sections_seen |= 1u << index;
@@ -128,9 +128,9 @@ take_title(struct reader *r, const char *line)
 	len = (size_t)(end - line) - 1;
 	end += 1 + strspn(end + 1, BLANKS "\r\n");
 	if (*end != '\0') {
-		fail(r, r->line, "text behind `]`");
+		fail(r, r->line, "text after `]`");
 	} else if (len > NAME_MAX_CHARS) {
-		fail(r, r->line, "a section's name of more than %d characters",
+		fail(r, r->line, "a section's name has more than %d characters",
 		    NAME_MAX_CHARS);
 	} else {
 		memcpy(title, line + 1, len);
@@ -182,7 +182,7 @@ read_line(char *str, int size, void *stream)
 	else if (has_control(line))
 		fail(r, r->line, "a control character");
 	else if (n - (line[n - 1] == '\n') > CONF_LINE_MAX_CHARS || n >= size)
-		fail(r, r->line, "a line of more than %d characters",
+		fail(r, r->line, "a line has more than %d characters",
 		    CONF_LINE_MAX_CHARS);
 	else if (strchr(COMMENTS, line[at]) == NULL && has_comment(line))
 		fail(r, r->line, "a comment needs a line of its own");
@@ -215,11 +215,11 @@ check_key(struct reader *r, const struct conf_key *key, const char *keyword)
 		fail(r, r->line, "unknown key `%s` in [%s]", keyword,
 		    r->section->name);
 	else if (r->indented && r->key != key)
-		fail(r, r->line, "an indented line with nothing to go on with");
+		fail(r, r->line, "an indented line that continues no value");
 	else if (r->indented && !key->type->list)
 		fail(r, r->line, "%s: takes one line", keyword);
 	else if (!r->indented && (r->keys_seen & bit))
-		fail(r, r->line, "%s: is there already", keyword);
+		fail(r, r->line, "%s: is set already", keyword);
 	r->keys_seen |= bit;
 	return !r->failed;
 }
@@ -235,7 +235,7 @@ take_value(
 	void *at;
 
 	if (r->section == NULL) {
-		fail(r, r->line, "`%s` stands in no section", keyword);
+		fail(r, r->line, "`%s` is in no section", keyword);
 		return 1;
 	}
 	key = find_key(r->section, keyword);

@@ -29,7 +29,7 @@ static const char usage_text[] =
     "  kill ID --reason TEXT     end it; its client is told who did and why\n"
     "  drain                     open no new session; those there are go on\n"
     "  undrain                   open new sessions again\n"
-    "  status                    how execd is\n"
+    "  status                    whether execd works\n"
     "  reload                    read the configuration again, and print what\n"
     "                            changed, or what is wrong with it\n"
     "ID is at least four characters of a session's id, or session-NUMBER.\n";
@@ -191,12 +191,13 @@ find_socket(const char *path, int *fd)
 	if (f.n == 0 && f.refused != 0)
 		return tell_not_permitted(f.refused_path, f.refused);
 	if (f.n == 0) {
-		fputs("execd ctl: no execd of yours, nor of root's, runs here; "
-		      "--socket says where else one is\n",
+		fputs("execd ctl: neither an execd of yours nor one of root's "
+		      "runs here; --socket names another\n",
 		    stderr);
 		return EXIT_FAILED;
 	}
-	fprintf(stderr, "execd ctl: which one? --socket PATH says it:\n");
+	fprintf(stderr, "execd ctl: several run here; choose one with "
+			"--socket PATH:\n");
 	for (size_t i = 0; i < f.n; i++)
 		fprintf(stderr, "  %s\n", f.paths[i]);
 	close(f.fd);

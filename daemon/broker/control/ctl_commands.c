@@ -171,8 +171,8 @@ find_session(struct ctl_request *r)
 		    r, "noSuchSession", "there is no session `%s`", r->session);
 	else
 		ctl_refuse(r, "ambiguousSession",
-		    "session `%s`: %zu begin so: %s", r->session, search.found,
-		    search.names);
+		    "session `%s`: %zu sessions begin so: %s", r->session,
+		    search.found, search.names);
 	return NULL;
 }
 
@@ -273,7 +273,9 @@ answer_kill(struct ctl_request *r, struct json_writer *w)
 	    s->state == SESSION_STATE_TERMINATING)
 		return ctl_refuse(r, "endingAlready",
 		    "session `%s` is ending: %s", r->session,
-		    s->end_reason ? s->end_reason : "its time was over");
+		    s->end_reason ? s->end_reason
+				  : "its detached-ttl was "
+				    "over");
 	reason = xasprintf("ended by the operator (uid %u): %s",
 	    (unsigned)r->client->who.uid, r->reason);
 	log_info("session %.*s: %s", ID_LOG_CHARS, s->id, reason);

@@ -171,12 +171,12 @@ cleanup_orphan(const struct broker *m, const char *name, uid_t uid)
 	}
 	if (id == NULL || (m->root && uid == 0)) {
 		log_warn(0,
-		    "masks of user %u were left behind, and no identity is "
-		    "that user: %s stays",
+		    "placeholders of user %u were left behind, and no "
+		    "identity is that user: %s stays",
 		    (unsigned)uid, name);
 		return;
 	}
-	log_info("sweeping what a stop left behind for %s", id->name);
+	log_info("removing what a stop left behind for %s", id->name);
 	if (pwrite(fd, PLACEHOLDER_LIST_ORPHAN, 1, 0) == 1)
 		spawn_cleanup(id, fd);
 }
@@ -209,8 +209,8 @@ placeholder_files_begin(const struct broker *m)
 		cleanup_orphans(m);
 	else
 		log_warn(directory,
-		    "no directory for the lists of masks: after a hard stop "
-		    "masks stay in the trees of users");
+		    "no directory for the lists of placeholders: after a hard "
+		    "stop placeholders stay in the trees of users");
 }
 
 void
@@ -242,7 +242,7 @@ make_named(struct placeholder_file *f, uint64_t r)
 static int
 make_unnamed(struct placeholder_file *f)
 {
-	int fd = memfd_create("execd masks", MFD_CLOEXEC);
+	int fd = memfd_create("execd placeholders", MFD_CLOEXEC);
 
 	f->name[0] = '\0';
 	return fd < 0 || fcntl(fd, F_SETFL, O_APPEND) < 0 ? -errno : fd;
@@ -338,7 +338,8 @@ placeholder_file_get(const struct identity *id)
 		f->uid = id->uid;
 		f->fd = make(f);
 		if (f->fd < 0) {
-			log_error(f->fd, "a list of masks for %s", id->name);
+			log_error(
+			    f->fd, "a list of placeholders for %s", id->name);
 			free(f);
 			return NULL;
 		}

@@ -50,7 +50,7 @@ find_identity(const struct broker *m, const struct control_kept *kept)
 static void
 ask(struct broker *m, struct session *s)
 {
-	session_order(s, RUNNER_COMMAND_IDENTIFY, NULL, NULL, 0);
+	session_send_command(s, RUNNER_COMMAND_IDENTIFY, NULL, NULL, 0);
 	m->sessions->unknown++;
 }
 
@@ -102,7 +102,7 @@ session_adopt_all(struct broker *m)
 	}
 	m->sessions->unknown_until_ms = now_ms() + ANSWERS_MS;
 	if (n > 0)
-		log_info("%u runners of the broker before are asked for their "
+		log_info("asking %u runners of the previous broker for their "
 			 "sessions",
 		    n);
 }
@@ -195,7 +195,7 @@ begin_again(struct broker *m, struct session *s,
 static void
 settle(struct broker *m, struct session *s, const struct control_identity *i)
 {
-	struct control_recording works = { .works = !m->audit_stopped };
+	struct control_audit_state works = { .works = !m->audit_stopped };
 	struct early_reports early = STAILQ_HEAD_INITIALIZER(early);
 	bool spare = i->generation == 0;
 
@@ -210,7 +210,8 @@ settle(struct broker *m, struct session *s, const struct control_identity *i)
 	}
 	begin_again(m, s, i, now_ms());
 	if (s->runner.audited)
-		session_order(s, RUNNER_COMMAND_RECORDING, &works, NULL, 0);
+		session_send_command(
+		    s, RUNNER_COMMAND_AUDIT_STATE, &works, NULL, 0);
 	session_audit(m, s, "session-adopted", NULL, NULL);
 	log_info("session %.*s: adopted, of %s, runner %d", ID_LOG_CHARS, s->id,
 	    s->identity->name, (int)s->runner.pid);

@@ -117,12 +117,12 @@ static void
 end_unrecorded(
     struct broker *m, struct session *s, const struct audit_start *start)
 {
-	struct control_recording order = { .works = !m->audit_stopped };
+	struct control_audit_state order = { .works = !m->audit_stopped };
 
 	if (s->runner.hung_up || !s->runner.audited)
 		return;
 	memcpy(order.process, start->process, sizeof(order.process));
-	session_order(s, RUNNER_COMMAND_RECORDING, &order, NULL, 0);
+	session_send_command(s, RUNNER_COMMAND_AUDIT_STATE, &order, NULL, 0);
 }
 
 static void
@@ -367,11 +367,11 @@ put_patterns(char text[CONTROL_PATTERNS_MAX], const struct strings *patterns)
 
 void
 session_audit_configure(
-    struct broker *m, struct session *s, struct session_commands *orders)
+    struct broker *m, struct session *s, struct session_commands *commands)
 {
 	const struct audit_rules *audit = &m->conf->audit;
 	struct control_audit order = { 0 };
-	struct control_recording state = { .works = false };
+	struct control_audit_state state = { .works = false };
 
 	if (!audit_is_kept(audit) && !stats_are_wanted(m->conf))
 		return;
@@ -381,9 +381,10 @@ session_audit_configure(
 			  : s->identity->audit_files;
 	put_patterns(order.redact_names, &audit->redact_names);
 	put_patterns(order.redact_values, &audit->redact_values);
-	session_commands_add(orders, RUNNER_COMMAND_AUDIT, &order);
+	session_commands_add(commands, RUNNER_COMMAND_AUDIT, &order);
 	if (m->audit_stopped)
-		session_commands_add(orders, RUNNER_COMMAND_RECORDING, &state);
+		session_commands_add(
+		    commands, RUNNER_COMMAND_AUDIT_STATE, &state);
 }
 
 static void
@@ -392,14 +393,15 @@ tell_visit(struct table_node *node, void *arg)
 	struct session *s = TABLE_OBJECT(node, struct session, by_id);
 
 	if (s->runner.audited && !s->runner.hung_up)
-		session_order(s, RUNNER_COMMAND_RECORDING, arg, NULL, 0);
+		session_send_command(
+		    s, RUNNER_COMMAND_AUDIT_STATE, arg, NULL, 0);
 }
 
 int64_t
 session_audit_watch(struct broker *m, int64_t now)
 {
 	struct audit_rules *audit = &m->conf->audit;
-	struct control_recording state = { .works = false };
+	struct control_audit_state state = { .works = false };
 	bool failing, waiting;
 
 	audit->unrecorded = start_unrecorded;

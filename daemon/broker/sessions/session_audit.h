@@ -32,9 +32,9 @@ int session_audit_recorded(struct broker *m, const struct session *s,
  * -EBADMSG. */
 int session_audit_running(struct session *s, const uint8_t *packet, size_t len);
 
-/* What a new runner shall tell of, to the orders that it begins with. */
+/* What a new runner shall tell of, among the commands that it begins with. */
 void session_audit_configure(
-    struct broker *m, struct session *s, struct session_commands *orders);
+    struct broker *m, struct session *s, struct session_commands *commands);
 
 /* A report of its runner. 0, -EBADMSG if it is none of these or impossible,
  * or another -errno as above. */

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: ISC */
 /*
- * Orders to a runner.
+ * Sends commands to a runner.
  */
 #include "session_commands.h"
 
@@ -32,8 +32,8 @@ send_order(struct session *s, enum control_type type, const struct buf *b,
 }
 
 int
-session_order(struct session *s, enum control_type type, const void *payload,
-    const int *fds, size_t nfds)
+session_send_command(struct session *s, enum control_type type,
+    const void *payload, const int *fds, size_t nfds)
 {
 	struct buf b;
 	int err;

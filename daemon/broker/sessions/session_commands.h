@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: ISC */
 /*
- * Orders to a runner that leave together: it wakes for them once.
+ * Several commands to a runner in one packet, so that it wakes only once.
  */
 #ifndef SESSION_COMMANDS_H
 #define SESSION_COMMANDS_H
@@ -26,7 +26,7 @@ void session_commands_begin(
 void session_commands_add(
     struct session_commands *o, enum control_type type, const void *payload);
 
-/* As session_order(). */
+/* As session_send_command(). */
 int session_commands_send(struct session *s, struct session_commands *o);
 
 #endif

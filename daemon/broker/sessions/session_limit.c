@@ -107,7 +107,7 @@ session_limit_room(
 	}
 	if (m->sessions->by_id.count >= session_limit_descriptors()) {
 		snprintf(reason, 256,
-		    "%u sessions are all that execd has descriptors for",
+		    "execd has descriptors for %u sessions only",
 		    session_limit_descriptors());
 		return false;
 	}
@@ -115,8 +115,8 @@ session_limit_room(
 		return true;
 	if (own == 0)
 		snprintf(reason, 256,
-		    "%.100s holds its share of the %zu sessions that there "
-		    "can be; max-sessions of the identity sets another limit",
+		    "%.100s has its share of the %zu possible sessions; "
+		    "max-sessions of the identity sets another limit",
 		    identity->name, paths(m));
 	else if (count_sessions(m, identity) < own)
 		return true;
@@ -143,7 +143,7 @@ session_limit_end_empty(struct broker *m, struct session *s)
 	    !is_scarce(m, s->identity))
 		return;
 	session_end_reason(
-	    s, "nothing was started in it, and places are scarce");
+	    s, "nothing was started in it, and its place is needed");
 	if (session_may_log(s))
 		log_info("session %.*s: %s, ending it", ID_LOG_CHARS, s->id,
 		    s->end_reason);

@@ -64,6 +64,7 @@ session_recording_event(
 		log_error(fd, "session %.*s: %s", ID_LOG_CHARS, s->id, path);
 		answer.error = (uint32_t)-fd;
 	}
-	session_order(s, RUNNER_COMMAND_RECORDING_FILE, &answer, &fd, fd >= 0);
+	session_send_command(
+	    s, RUNNER_COMMAND_RECORDING_FILE, &answer, &fd, fd >= 0);
 	return fd < 0 ? 0 : session_audit_recorded(m, s, ask.process, path);
 }

@@ -96,7 +96,8 @@ attach(struct session *s, uint32_t conn, const char *peer, int channel_fd)
 	int err;
 
 	snprintf(attach.peer, sizeof(attach.peer), "%s", peer);
-	err = session_order(s, RUNNER_COMMAND_ATTACH, &attach, &channel_fd, 1);
+	err = session_send_command(
+	    s, RUNNER_COMMAND_ATTACH, &attach, &channel_fd, 1);
 	if (err < 0)
 		return err;
 	s->attachment.conn = conn;
@@ -268,7 +269,7 @@ session_detach(struct broker *m, struct session *s, bool channel_ended,
 	*end = s->attachment.end;
 	if (s->state != SESSION_STATE_ATTACHED)
 		return true;
-	session_order(s, RUNNER_COMMAND_DETACH, NULL, NULL, 0);
+	session_send_command(s, RUNNER_COMMAND_DETACH, NULL, NULL, 0);
 	s->state = SESSION_STATE_DETACHED;
 	s->detached_ms = now_ms();
 	TAILQ_INSERT_TAIL(&m->sessions->detached, s, link);
@@ -297,7 +298,8 @@ session_terminate(struct broker *m, struct session *s)
 	    now_ms() + m->conf->limits.kill_grace_ms + KILL_MARGIN_MS;
 	TAILQ_INSERT_TAIL(&m->sessions->terminating, s, link);
 	if (!s->runner.hung_up)
-		session_order(s, RUNNER_COMMAND_TERMINATE, NULL, NULL, 0);
+		session_send_command(
+		    s, RUNNER_COMMAND_TERMINATE, NULL, NULL, 0);
 }
 
 void

@@ -240,10 +240,10 @@ void session_control_ready(struct event_source *source, uint32_t events);
 void session_take_report(struct session *s, const uint8_t *packet, size_t len);
 
 /* For session_watch.c: the session of that id that can be reached and is the
- * identity's, or NULL; an order to its runner; what the runner said. */
+ * identity's, or NULL; a command to its runner; what the runner said. */
 struct session *session_find(
     struct broker *m, const struct identity *identity, const char *id);
-int session_order(struct session *s, enum control_type type,
+int session_send_command(struct session *s, enum control_type type,
     const void *payload, const int *fds, size_t nfds);
 void session_take_reports(struct session *s);
 

@@ -92,17 +92,17 @@ find_userns(const struct broker *m, struct identity *id)
 	id->userns = spawn_userns(id, &step);
 	if (id->userns < 0)
 		log_warn(
-		    id->userns, "no sandbox door for %s: %s", id->name, step);
+		    id->userns, "no user namespace for %s: %s", id->name, step);
 	return id->userns;
 }
 
 /* Layouts add a length to each string, and nothing else. */
 _Static_assert(sizeof(struct control_session_config) +
 		       sizeof(struct control_audit) +
-		       sizeof(struct control_recording) +
+		       sizeof(struct control_audit_state) +
 		       sizeof(struct sandbox_limits) + 1024 <=
 		   CONTROL_MESSAGE_MAX,
-    "a runner's first orders could be more than a packet");
+    "a runner's first commands could be more than a packet");
 
 static void
 configure(struct broker *m, struct session *s, const struct cgroup *cgroup)
@@ -110,7 +110,7 @@ configure(struct broker *m, struct session *s, const struct cgroup *cgroup)
 	const struct limits *l = &m->conf->limits;
 	int fds[3 + CGROUP_HIERARCHIES] = { spawn_http() };
 	struct sandbox_limits limits;
-	struct session_commands orders;
+	struct session_commands commands;
 	size_t nfds = 1;
 	int userns = find_userns(m, s->identity);
 	struct control_session_config c = {
@@ -142,12 +142,12 @@ configure(struct broker *m, struct session *s, const struct cgroup *cgroup)
 	if (c.placeholders)
 		fds[nfds++] = placeholder_file_fd(s->runner.placeholders);
 	nfds += cgroup_put(cgroup, &c.cgroups, fds + nfds);
-	session_commands_begin(&orders, fds, nfds);
-	session_commands_add(&orders, RUNNER_COMMAND_CONFIGURE, &c);
-	session_audit_configure(m, s, &orders);
+	session_commands_begin(&commands, fds, nfds);
+	session_commands_add(&commands, RUNNER_COMMAND_CONFIGURE, &c);
+	session_audit_configure(m, s, &commands);
 	conf_sandbox_limits(m->conf, s->identity, &limits);
-	session_commands_add(&orders, RUNNER_COMMAND_SANDBOX, &limits);
-	session_commands_send(s, &orders);
+	session_commands_add(&commands, RUNNER_COMMAND_SANDBOX, &limits);
+	session_commands_send(s, &commands);
 }
 
 /* 0, or -errno with the reason. */

@@ -21,7 +21,8 @@ watch(struct session *s, const char *peer, int channel_fd)
 	struct control_watch order = { .number = ++s->watchers.ever };
 
 	snprintf(order.peer, sizeof(order.peer), "%s", peer);
-	return session_order(s, RUNNER_COMMAND_WATCH, &order, &channel_fd, 1);
+	return session_send_command(
+	    s, RUNNER_COMMAND_WATCH, &order, &channel_fd, 1);
 }
 
 enum session_result

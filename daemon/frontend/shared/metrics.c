@@ -21,7 +21,8 @@ static const struct counter {
 		"execd_" name "_total", help, label,                           \
 		    offsetof(struct metrics, member)                           \
 	}
-	COUNTER("connections_accepted", "Connections let in.", "", accepted),
+	COUNTER("connections_accepted", "Connections that were accepted.", "",
+	    accepted),
 	COUNTER("connections_refused", "Connections refused at once.",
 	    "{reason=\"limit\"}", refused_limit),
 	COUNTER(
@@ -30,12 +31,14 @@ static const struct counter {
 	    refused_penalty),
 	COUNTER("connections_refused", NULL, "{reason=\"waiting\"}",
 	    refused_waiting),
-	COUNTER("connections_failed", "Connections that became nothing.",
+	COUNTER("connections_failed",
+	    "Connections that ended before "
+	    "initialize.",
 	    "{step=\"tls\"}", tls_failed),
 	COUNTER("connections_failed", NULL, "{step=\"http\"}", http_failed),
 	COUNTER(
 	    "connections_failed", NULL, "{step=\"deadline\"}", deadline_missed),
-	COUNTER("credentials", "Credentials decided upon.",
+	COUNTER("credentials", "Credentials that were checked.",
 	    "{result=\"granted\"}", granted),
 	COUNTER("credentials", NULL, "{result=\"refused\"}", denied),
 	COUNTER("sessions", "Answers to initialize.", "{result=\"opened\"}",
@@ -43,7 +46,7 @@ static const struct counter {
 	COUNTER("sessions", NULL, "{result=\"resumed\"}", sessions_resumed),
 	COUNTER("sessions", NULL, "{result=\"refused\"}", sessions_failed),
 	COUNTER("bytes_received", "Bytes from clients.", "", bytes_received),
-	COUNTER("bytes_sent", "Bytes for clients.", "", bytes_sent),
+	COUNTER("bytes_sent", "Bytes to clients.", "", bytes_sent),
 };
 
 void
@@ -92,7 +95,7 @@ write_refusals(struct buf *b)
 	static const char name[] = "execd_credentials_refused_total";
 
 	metrics_head(
-	    b, name, "Credentials refused, by what was said.", "counter");
+	    b, name, "Credentials that were refused, by reason.", "counter");
 	for (unsigned i = VERDICT_GRANTED + 1; i < VERDICTS; i++)
 		buf_printf(b, "%s{reason=\"%s\"} %llu\n", name,
 		    control_verdict_name(i),
@@ -110,12 +113,13 @@ write_penalties(struct buf *b)
 		[OFFENCE_CRASH] = "crash",
 	};
 
-	metrics_head(
-	    b, name, "Offences that cost a source something.", "counter");
+	metrics_head(b, name, "Offences that raised the penalty of a source.",
+	    "counter");
 	for (size_t i = 0; i < OFFENCES; i++)
 		buf_printf(b, "%s{offence=\"%s\"} %llu\n", name, offences[i],
 		    (unsigned long long)metrics.penalties[i]);
-	metrics_head(b, "execd_sources", "Sources remembered now.", "gauge");
+	metrics_head(
+	    b, "execd_sources", "Sources that are remembered now.", "gauge");
 	buf_printf(b, "execd_sources %zu\n", source_count());
 }
 
@@ -125,7 +129,7 @@ metrics_write(struct buf *b, unsigned connections, size_t waiting)
 	metrics_head(b, "execd_connections", "Connections now.", "gauge");
 	buf_printf(b, "execd_connections %u\n", connections);
 	metrics_head(b, "execd_connections_waiting",
-	    "Connections that wait to come in, now.", "gauge");
+	    "Connections that wait for admission now.", "gauge");
 	buf_printf(b, "execd_connections_waiting %zu\n", waiting);
 	for (size_t i = 0; i < nitems(counters); i++) {
 		const struct counter *c = &counters[i];
@@ -140,6 +144,6 @@ metrics_write(struct buf *b, unsigned connections, size_t waiting)
 	write_refusals(b);
 	write_penalties(b);
 	metrics_histogram(b, "execd_initialize_seconds",
-	    "From initialize to its answer.", metrics.initialize_us,
+	    "Seconds from initialize to its answer.", metrics.initialize_us,
 	    metrics.initialize_us_sum);
 }

@@ -25,15 +25,15 @@ static const struct family {
 	FAMILY("processes_started_total", "Commands that were started.",
 	    "counter", "", started),
 	FAMILY("sandbox_denials_total",
-	    "Commands that failed, as it seems, by their sandbox.", "counter",
-	    "", denied),
+	    "Commands that failed, probably because of their sandbox.",
+	    "counter", "", denied),
 	FAMILY("output_bytes_total",
 	    "Bytes that commands had written when they exited.", "counter", "",
 	    output_bytes),
-	FAMILY("audit_records_total", "Records that were written.", "counter",
-	    "", records),
-	FAMILY("audit_records_lost_total", "Records that were not.", "counter",
-	    "", records_lost),
+	FAMILY("audit_records_total", "Audit records that were written.",
+	    "counter", "", records),
+	FAMILY("audit_records_lost_total", "Audit records that were lost.",
+	    "counter", "", records_lost),
 };
 
 static void
@@ -96,18 +96,21 @@ metrics_write_broker(struct buf *b, const struct control_metrics *m)
 		    (unsigned long long)*value);
 	}
 	metrics_head(b, "execd_audit_failing",
-	    "1 while records cannot be written somewhere.", "gauge");
+	    "1 while a destination of the audit log cannot be written.",
+	    "gauge");
 	buf_printf(b, "execd_audit_failing %d\n", m->record_failing);
 	write_expiry(b, "execd_certificate_expiry_seconds",
-	    "Until the first server certificate expires; 0: it has.",
+	    "Seconds until the first server certificate expires; 0 if it has.",
 	    m->certificate_end);
 	write_expiry(b, "execd_crl_expiry_seconds",
-	    "Until the first revocation list expires; 0: it has.", m->crl_end);
+	    "Seconds until the first revocation list expires; 0 if it has.",
+	    m->crl_end);
 	write_exited(b, m->exited);
 	metrics_histogram(b, "execd_process_start_seconds",
-	    "From the request to exec.", m->start_us, m->start_us_sum);
+	    "Seconds from the request to exec.", m->start_us, m->start_us_sum);
 	write_programs(
-	    b, "execd_programs", "Execd's own processes now.", m->programs);
+	    b, "execd_programs", "Processes of execd itself now.", m->programs);
 	write_programs(b, "execd_resident_memory_bytes",
-	    "Their memory; of very many runners an estimate.", m->memory_bytes);
+	    "Memory of execd's processes; an estimate for very many runners.",
+	    m->memory_bytes);
 }

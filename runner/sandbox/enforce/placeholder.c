@@ -131,8 +131,8 @@ make_empty(int parent, const char *name, bool directory)
 }
 
 /*
- * Uses a name that can be computed from the list, so that a sweep finds it. If
- * somebody else is using that name, any other name is taken.
+ * Uses a name that can be computed from the list, so that a cleanup finds it.
+ * If somebody else is using that name, any other name is taken.
  */
 static int
 make_temporary(int parent, char name[NAME_CAP], const struct placeholder *m,
@@ -310,7 +310,8 @@ cleanup_temporary(int parent, const char *path, const struct siphash_key *key)
 }
 
 void
-placeholder_sweep(const char *path, const struct siphash_key *key, bool orphan)
+placeholder_cleanup(
+    const char *path, const struct siphash_key *key, bool orphan)
 {
 	const char *name;
 	_cleanup_close_ int parent = open_parent(path, &name);
@@ -325,6 +326,7 @@ placeholder_sweep(const char *path, const struct siphash_key *key, bool orphan)
 	    st.st_mtim.tv_nsec == mark_of(key, path, &st))
 		remove_unused(fd, parent, name);
 	if (orphan && is_there(parent, name, &st))
-		log_info("%s is not as a stop left it, or is in use: it stays",
+		log_info("%s has changed since the stop, or is in use: it "
+			 "stays",
 		    path);
 }

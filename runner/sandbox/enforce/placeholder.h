@@ -53,7 +53,7 @@ void placeholder_leave(struct placeholder *m);
  * orphan: nobody makes placeholders with this key any more. Then an unfinished
  * one is removed, too, and one that stays is logged.
  */
-void placeholder_sweep(
+void placeholder_cleanup(
     const char *path, const struct siphash_key *key, bool orphan);
 
 #endif

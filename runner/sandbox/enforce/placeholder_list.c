@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: ISC */
-/* Reads, extends and sweeps the list of placeholders. */
+/* Reads, extends and cleans up the list of placeholders. */
 #include "placeholder_list.h"
 
 #include <errno.h>
@@ -72,7 +72,7 @@ has(const struct content *c, const char *wanted)
 	return false;
 }
 
-/* The list must be on the disk before there is anything to sweep. */
+/* The list must be on the disk before there is anything to clean up. */
 static int
 append(int fd, const struct buf *b)
 {
@@ -118,7 +118,7 @@ placeholder_list_add(struct placeholder_list *l,
  * that is gone is emptied afterwards, because nobody reads it again.
  */
 int
-placeholder_list_sweep(int fd)
+placeholder_list_cleanup(int fd)
 {
 	struct content c;
 	int err = read_list(fd, &c);
@@ -126,7 +126,7 @@ placeholder_list_sweep(int fd)
 	for (const char *path = err < 0 ? NULL : next_path(&c, c.text);
 	     path != NULL; path = next_path(&c, path))
 		if (path[0] == '/')
-			placeholder_sweep(path, &c.key, c.orphan);
+			placeholder_cleanup(path, &c.key, c.orphan);
 	if (err == 0 && c.orphan && ftruncate(fd, 0) < 0)
 		err = -errno;
 	free(c.text);

@@ -3,8 +3,8 @@
  * The list of placeholders that sessions of one user made. It is kept outside
  * of the sessions, because a runner or machine that is killed cannot remove its
  * placeholders. The broker keeps the file (placeholder_files.h of the broker)
- * and starts the sweep. A path is written to the disk before its placeholder is
- * made.
+ * and starts the cleanup. A path is written to the disk before its placeholder
+ * is made.
  *
  * The list has a key that only execd knows. A placeholder carries a mark made
  * of the key, its path, its device and its inode. So a placeholder that is made
@@ -34,9 +34,9 @@ int placeholder_list_add(struct placeholder_list *l,
     const struct placeholder *placeholders, size_t n);
 
 /*
- * For execd-runner --sweep: removes the placeholders on the list that nobody
+ * For execd-runner --cleanup: removes the placeholders on the list that nobody
  * uses. Returns 0 or -errno.
  */
-int placeholder_list_sweep(int fd);
+int placeholder_list_cleanup(int fd);
 
 #endif

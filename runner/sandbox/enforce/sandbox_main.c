@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: ISC */
 /*
- * The sandbox's loop. It handles one order at a time. The first order is BUILD;
- * if it fails, the sandbox answers why and ends.
+ * The sandbox's loop. It handles one request at a time. The first request is
+ * BUILD; if it fails, the sandbox answers why and ends.
  */
 #include "sandbox_main.h"
 
@@ -131,7 +131,8 @@ prepare_landlock(const char **step)
 		return -EOPNOTSUPP;
 	}
 	if (inside.landlock_abi == 0) {
-		log_warn(0, "no Landlock here: one lock less");
+		log_warn(0, "this kernel has no Landlock; sandboxes do "
+			    "without it");
 		return 0;
 	}
 	inside.restrict_files = plan.base != PLAN_BASE_WRITE;
@@ -296,7 +297,7 @@ take_build(struct buf_reader *r)
 	struct sandbox_options o;
 
 	if (sandbox_build_get(r, &o, &plan) < 0)
-		log_fatal("impossible order from the runner");
+		log_fatal("impossible request from the runner");
 	a.err = build(&o, &a);
 	a.landlock_abi = inside.landlock_abi;
 	a.watches_memory = inside.watches_memory;
@@ -338,7 +339,7 @@ take_start(struct buf_reader *r, const int *fds, size_t nfds)
 	struct sandbox_answer a;
 
 	if (sandbox_start_get(r, &c) < 0 || nfds != fds_of(&c))
-		log_fatal("impossible order from the runner");
+		log_fatal("impossible request from the runner");
 	if (check(&a) == 0)
 		inside_start(&inside, &c, fds, &a);
 	sandbox_command_clear(&c);
@@ -352,7 +353,7 @@ take_cover(struct buf_reader *r)
 	struct plan cover;
 
 	if (sandbox_cover_get(r, &cover) < 0)
-		log_fatal("impossible order from the runner");
+		log_fatal("impossible request from the runner");
 	a.err = view_cover(&cover, a.step);
 	plan_clear(&cover);
 	reply(&a);
@@ -364,7 +365,7 @@ take_check(struct buf_reader *r)
 	struct sandbox_answer a;
 
 	if (buf_end(r) < 0)
-		log_fatal("impossible order from the runner");
+		log_fatal("impossible request from the runner");
 	check(&a);
 	reply(&a);
 }
@@ -375,7 +376,7 @@ take_files(struct buf_reader *r, const int *fds, size_t nfds)
 	struct sandbox_answer a;
 
 	if (nfds != 1 || buf_end(r) < 0)
-		log_fatal("impossible order from the runner");
+		log_fatal("impossible request from the runner");
 	inside_serve(&inside, fds[0], run_files, &a);
 	reply(&a);
 }
@@ -401,7 +402,7 @@ take_order(struct buf *b, const int *fds, size_t nfds)
 	else if (built && type == SANDBOX_FILES)
 		take_files(&r, fds, nfds);
 	else
-		log_fatal("impossible order from the runner");
+		log_fatal("impossible request from the runner");
 	return true;
 }
 

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: ISC */
-/* Encodes, decodes, sends and receives the orders to a sandbox. */
+/* Encodes, decodes, sends and receives the requests to a sandbox. */
 #include "sandbox_message.h"
 
 #include <errno.h>
@@ -420,7 +420,7 @@ sandbox_recv(int fd, struct buf *b, int fds[SANDBOX_FDS_MAX], size_t *nfds)
 	if (got < 0)
 		return (int)got;
 	len = frame_get_length(header);
-	/* An order is answered before the next one, so nothing may follow. */
+	/* A request is answered before the next one, so nothing may follow. */
 	if (len == 0 || len > SANDBOX_MESSAGE_MAX || (size_t)got > len)
 		return -EBADMSG;
 	buf_commit(b, (size_t)got);

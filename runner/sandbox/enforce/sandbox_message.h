@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: ISC */
 /*
- * The orders that the runner gives a sandbox, and the answers. They are frames
- * on a stream socket: a u32 little-endian length, then a type and its fields.
- * Descriptors come with the first byte. Both sides are execd-runner and wait
- * for each other: an order is answered before the next one.
+ * The requests that the runner gives a sandbox, and the answers. They are
+ * frames on a stream socket: a u32 little-endian length, then a type and its
+ * fields. Descriptors come with the first byte. Both sides are execd-runner and
+ * wait for each other: a request is answered before the next one.
  */
 #ifndef SANDBOX_MESSAGE_H
 #define SANDBOX_MESSAGE_H

@@ -62,8 +62,8 @@ shared_counts_limit(void)
 			err = write_number(counts[i].here, n / counts[i].part);
 		if (err < 0)
 			log_warn(err,
-			    "%s: sandboxed commands may use up what their user "
-			    "has",
+			    "%s: sandboxed commands may use up the limit of "
+			    "their user",
 			    counts[i].here);
 	}
 }

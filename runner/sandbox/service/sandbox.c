@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: ISC */
 /*
- * The runner's side of its sandboxes: starting them, sending orders and waiting
- * for answers.
+ * The runner's side of its sandboxes: starting them, sending requests and
+ * waiting for answers.
  */
 #include "sandbox.h"
 
@@ -62,7 +62,7 @@ sandbox_free(struct sandbox_pool *pool, struct sandbox *n)
 		kill(n->watch.pid, SIGKILL);
 	reaper_remove(&n->watch);
 	close(n->fd);
-	sandbox_masks_clear(n);
+	sandbox_placeholders_clear(n);
 	plan_clear(&n->plan);
 	free(n);
 }
@@ -163,7 +163,7 @@ start(struct sandbox_pool *pool, struct sandbox *n)
 	return 0;
 }
 
-/* --- orders ------------------------------------------------------------- */
+/* --- requests ----------------------------------------------------------- */
 
 /* Ends the sandbox; what runs in its namespaces continues. */
 static void
@@ -239,7 +239,7 @@ is_held(struct sandbox *n)
 }
 
 /*
- * Called each LOOK_MS while an order or its answer is waited for. A sandbox
+ * Called each LOOK_MS while a request or its answer is waited for. A sandbox
  * that is stopped is killed, and then the channel ends soon.
  */
 static bool
@@ -265,12 +265,12 @@ await_answer(struct sandbox *n)
 }
 
 /*
- * Sends an order and receives the answer. Sets n->lost unless the order was
+ * Sends a request and receives the answer. Sets n->lost unless the request was
  * certainly not carried out: it was not sent as a whole, or the sandbox ended
  * before it read all of it (ECONNRESET).
  */
 static int
-exchange(struct sandbox *n, const struct buf *order, const int *fds,
+exchange(struct sandbox *n, const struct buf *request, const int *fds,
     size_t nfds, struct buf *answer, int *got, size_t *ngot)
 {
 	const struct sandbox_patience patience = { waits_on, n };
@@ -279,7 +279,7 @@ exchange(struct sandbox *n, const struct buf *order, const int *fds,
 
 	n->wait_until_ms = now_ms() + ANSWER_SECONDS * 1000;
 	err = is_held(n) ? -ECONNRESET
-			 : sandbox_send(n->fd, order, fds, nfds, &patience);
+			 : sandbox_send(n->fd, request, fds, nfds, &patience);
 	sent = err == 0;
 	if (err == 0)
 		err = await_answer(n);
@@ -290,7 +290,7 @@ exchange(struct sandbox *n, const struct buf *order, const int *fds,
 }
 
 int
-sandbox_ask(struct sandbox *n, struct buf *order, const int *fds, size_t nfds,
+sandbox_ask(struct sandbox *n, struct buf *request, const int *fds, size_t nfds,
     struct sandbox_answer *a)
 {
 	int got[SANDBOX_FDS_MAX], err;
@@ -300,17 +300,17 @@ sandbox_ask(struct sandbox *n, struct buf *order, const int *fds, size_t nfds,
 
 	*a = (struct sandbox_answer){ .enforcing = true };
 	buf_init(&b, SANDBOX_MESSAGE_MAX);
-	err = exchange(n, order, fds, nfds, &b, got, &ngot);
+	err = exchange(n, request, fds, nfds, &b, got, &ngot);
 	buf_reader_init(&r, b.data, b.len);
 	if (err == 0 && (err = sandbox_answer_get(&r, a)) < 0)
 		n->lost = true;
 	while (ngot > 0)
 		close(got[--ngot]);
 	buf_clear(&b);
-	buf_clear(order);
+	buf_clear(request);
 	if (err == 0)
 		return a->err;
-	/* Nobody knows what the sandbox did, so it gets no more orders. */
+	/* Nobody knows what the sandbox did, so it gets no more requests. */
 	log_error(err, "a sandbox does not answer");
 	snprintf(a->step, sizeof(a->step), "its process does not answer");
 	retire(n);
@@ -493,7 +493,7 @@ is_intact(struct sandbox *n)
 	sandbox_check_put(&b);
 	err = sandbox_ask(n, &b, NULL, 0, &a);
 	if (err < 0)
-		log_debug("sandbox: a view is given up: %s", a.step);
+		log_debug("sandbox: a view is discarded: %s", a.step);
 	return err == 0;
 }
 
@@ -504,7 +504,7 @@ is_intact(struct sandbox *n)
 static bool
 has_its_placeholders(struct sandbox *n, const struct plan *plan)
 {
-	if (sandbox_masks_are(n, plan))
+	if (sandbox_placeholders_match(n, plan))
 		return true;
 	if (n->users > 0)
 		return false;
@@ -552,13 +552,13 @@ sandbox_get(struct sandbox_pool *pool, struct plan *plan, bool check,
 	n->pool = pool;
 	err = start(pool, n);
 	if (err < 0) {
-		failed(pool, err, "starting its nest");
+		failed(pool, err, "starting its sandbox");
 		free(n);
 		return err;
 	}
 	n->plan = *plan;
 	*plan = (struct plan){ 0 };
-	sandbox_masks_init(n);
+	sandbox_placeholders_init(n);
 	err = build(pool, n, landlock_only);
 	if (err < 0) {
 		sandbox_free(pool, n);

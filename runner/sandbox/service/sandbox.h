@@ -30,7 +30,7 @@ struct sandbox {
 	struct reaper_watch watch;
 	struct plan plan;		  /* owned */
 	struct placeholder *placeholders; /* owned */
-	size_t nmasks;
+	size_t nplaceholders;
 	bool noted;	     /* the note() of the pool was called */
 	bool covered;	     /* taken, and covered in the view */
 	struct event linger; /* gives them up after the last user */
@@ -41,11 +41,11 @@ struct sandbox {
 	bool landlock_only;    /* no view and no namespaces */
 	bool watches_memory;   /* of each command (memory_watch.h) */
 	/*
-	 * The sandbox got an order and did not answer, so it is unknown whether
-	 * the order was carried out.
+	 * The sandbox got a request and did not answer, so it is unknown
+	 * whether the request was carried out.
 	 */
 	bool lost;
-	int64_t wait_until_ms; /* while an order is not answered */
+	int64_t wait_until_ms; /* while a request is not answered */
 };
 
 TAILQ_HEAD(sandbox_list, sandbox);
@@ -103,8 +103,8 @@ int sandbox_start(struct sandbox *n, const struct sandbox_command *c,
     struct sandbox_started *started, struct sandbox_answer *a);
 
 /*
- * Tells whether the sandbox ended without carrying out the latest order, so the
- * order may go to another sandbox.
+ * Tells whether the sandbox ended without carrying out the latest request, so
+ * the request may go to another sandbox.
  */
 bool sandbox_is_stale(const struct sandbox *n);
 
@@ -134,15 +134,16 @@ void sandbox_pool_unmask(struct sandbox_pool *pool, const struct sandbox *n);
  * For sandbox.c: set up and free a sandbox's placeholders, and tell whether
  * those in the view are those that the plan saw.
  */
-void sandbox_masks_init(struct sandbox *n);
-void sandbox_masks_clear(struct sandbox *n);
-bool sandbox_masks_are(const struct sandbox *n, const struct plan *plan);
+void sandbox_placeholders_init(struct sandbox *n);
+void sandbox_placeholders_clear(struct sandbox *n);
+bool sandbox_placeholders_match(
+    const struct sandbox *n, const struct plan *plan);
 
 /*
- * For sandbox_placeholders.c: sends an order, waits for its answer and clears
- * `order`. Returns 0 or -errno.
+ * For sandbox_placeholders.c: sends a request, waits for its answer and clears
+ * `request`. Returns 0 or -errno.
  */
-int sandbox_ask(struct sandbox *n, struct buf *order, const int *fds,
+int sandbox_ask(struct sandbox *n, struct buf *request, const int *fds,
     size_t nfds, struct sandbox_answer *a);
 
 #endif

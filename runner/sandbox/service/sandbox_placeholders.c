@@ -23,7 +23,7 @@ static void
 leave(struct sandbox *n)
 {
 	event_del(&n->linger);
-	for (size_t i = 0; i < n->nmasks; i++)
+	for (size_t i = 0; i < n->nplaceholders; i++)
 		placeholder_leave(&n->placeholders[i]);
 	n->covered = false;
 }
@@ -35,7 +35,7 @@ linger_cb(evutil_socket_t fd, short what, void *arg)
 }
 
 void
-sandbox_masks_init(struct sandbox *n)
+sandbox_placeholders_init(struct sandbox *n)
 {
 	const struct plan *plan = &n->plan;
 
@@ -45,7 +45,7 @@ sandbox_masks_init(struct sandbox *n)
 		const struct plan_mount *m = &plan->mounts[i];
 
 		if (plan_is_placeholder(m))
-			n->placeholders[n->nmasks++] =
+			n->placeholders[n->nplaceholders++] =
 			    (struct placeholder){ .path = m->path,
 				    .directory =
 					m->kind == PLAN_PLACEHOLDER_DIRECTORY,
@@ -54,7 +54,7 @@ sandbox_masks_init(struct sandbox *n)
 }
 
 void
-sandbox_masks_clear(struct sandbox *n)
+sandbox_placeholders_clear(struct sandbox *n)
 {
 	if (n->placeholders == NULL)
 		return;
@@ -68,7 +68,7 @@ sandbox_masks_clear(struct sandbox *n)
  * not make does not exist and is skipped.
  */
 bool
-sandbox_masks_are(const struct sandbox *n, const struct plan *plan)
+sandbox_placeholders_match(const struct sandbox *n, const struct plan *plan)
 {
 	size_t next = 0;
 
@@ -93,7 +93,7 @@ note(struct sandbox *n)
 
 	if (n->noted || pool->note == NULL)
 		return;
-	pool->key = pool->note(pool->owner, n->placeholders, n->nmasks);
+	pool->key = pool->note(pool->owner, n->placeholders, n->nplaceholders);
 	n->noted = true;
 }
 
@@ -105,7 +105,7 @@ take_and_cover(struct sandbox *n)
 	int err = 0;
 
 	note(n);
-	for (size_t i = 0; i < n->nmasks && err == 0; i++) {
+	for (size_t i = 0; i < n->nplaceholders && err == 0; i++) {
 		err = placeholder_take(&n->placeholders[i], n->pool->key);
 		if (err < 0)
 			log_error(
@@ -114,7 +114,7 @@ take_and_cover(struct sandbox *n)
 	if (err < 0)
 		return err;
 	buf_init(&b, SANDBOX_MESSAGE_MAX);
-	sandbox_cover_put(&b, n->placeholders, n->nmasks);
+	sandbox_cover_put(&b, n->placeholders, n->nplaceholders);
 	err = sandbox_ask(n, &b, NULL, 0, &a);
 	if (err < 0)
 		log_error(err, "sandbox: %s", a.step);
@@ -127,13 +127,13 @@ sandbox_use(struct sandbox *n)
 	int err = 0;
 
 	event_del(&n->linger);
-	if (n->nmasks > 0 && !n->covered)
+	if (n->nplaceholders > 0 && !n->covered)
 		err = take_and_cover(n);
 	if (err < 0) {
 		leave(n);
 		return err;
 	}
-	n->covered = n->nmasks > 0;
+	n->covered = n->nplaceholders > 0;
 	n->users++;
 	return 0;
 }
