@@ -160,6 +160,7 @@ enum session_result {
 	SESSION_OK,	  /* never sent: the runner answers the client */
 	SESSION_UNKNOWN,  /* resume: this identity has no such session */
 	SESSION_ATTACHED, /* resume: attached to another connection */
+	SESSION_SILENT,	  /* its runner has not answered this broker yet */
 	SESSION_LIMIT,	  /* open, watch: a limit was reached */
 	SESSION_FAILED,	  /* open, watch: the runner could not be reached */
 };

@@ -12,6 +12,7 @@ import time
 
 import pytest
 from conftest import BUILD, PATIENCE_S, SANITIZED, children_named, digest, is_alive, kill, lines_of, poll
+from execctl import Execctl
 from execd_client import Closed
 
 COUNT = "i=0; while [ $i -lt 400 ]; do i=$((i + 1)); echo $i; sleep 0.005; done; echo over"
@@ -223,6 +224,45 @@ def test_a_reload_is_a_new_broker(server):
     replaced(s, old)
     s.wait_log("reload: [limits]")
     assert is_alive(runner) and whole(resume(s, c)) == (ALL, 0)
+
+
+SILENT = "session {} has not answered yet since execd began anew"
+
+
+def test_a_session_that_does_not_answer_the_next_broker_yet(server):
+    """It is not unknown: its clients are told to come again."""
+    s = server()
+    c = s.connect(token="t").ready()
+    c.sh("p", COUNT)
+    runner, old = s.runner(c), s.broker
+    os.kill(runner, signal.SIGSTOP)
+    s.child.send_signal(signal.SIGHUP)
+    c.wait_closed()
+    replaced(s, old)
+    again = s.connect(token="t")
+    for field in "resumeSessionId", "watchSessionId":
+        assert again.error("initialize", {"clientName": "x", field: c.session_id}) == (-32010, SILENT.format(c.session_id))
+    other = c.session_id[:-1] + ("0" if c.session_id[-1] != "0" else "1")
+    assert again.error("initialize", {"clientName": "x", "resumeSessionId": other}) == (-32600, f"unknown session id {other}")
+    os.kill(runner, signal.SIGCONT)
+    s.wait_log("adopted")
+    assert whole(again.ready(resumeSessionId=c.session_id)) == (ALL, 0)
+
+
+def test_execctl_comes_again_to_such_a_session(server, directory):
+    s = server()
+    ctl = Execctl(directory, s.url, EXECD_TOKEN="t")
+    p = ctl.popen("run", "sh", "-c", f"echo one; until [ -e {directory}/go ]; do sleep 0.01; done; echo two; exit 3")
+    assert p.stdout.readline() == b"one\n"
+    runner, old = int(re.findall(r"opened .* runner (\d+)", s.log)[-1]), s.broker
+    os.kill(runner, signal.SIGSTOP)
+    s.child.send_signal(signal.SIGHUP)
+    replaced(s, old)
+    poll(lambda: "its runner has not answered yet" in (directory / "audit").read_text(), what="a refusal")
+    os.kill(runner, signal.SIGCONT)
+    (directory / "go").touch()
+    out, err = p.communicate(timeout=PATIENCE_S)
+    assert (out, p.returncode) == (b"two\n", 3), err
 
 
 def test_no_two_sessions_share_a_control_group(server, user):

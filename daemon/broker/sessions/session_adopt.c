@@ -21,9 +21,9 @@
 #include "util.h"
 
 /* So long clients wait for runners to answer; who answers later is adopted
- * later. One that never does is stopped or stuck, and is left alone: its client
- * may come back when it goes on. */
-#define ANSWERS_MS 2000
+ * later, and meanwhile its client is told to come again (SESSION_SILENT). One
+ * that never does is stopped or stuck, and is left alone. */
+#define ANSWERS_MS 500
 
 /* In the socket of one runner there are fewer. */
 #define EARLY_MAX 4096

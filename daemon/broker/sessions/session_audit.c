@@ -69,6 +69,8 @@ session_audit_refused(struct broker *m, const struct identity *identity,
 		reason = "unknown session id";
 	else if (answer->result == SESSION_ATTACHED)
 		reason = "attached to another connection";
+	else if (answer->result == SESSION_SILENT)
+		reason = "its runner has not answered yet";
 	audit_begin(&e, "session-refused");
 	audit_string(&e, "identity", identity->name);
 	audit_string(&e, "user", identity->user_name);

@@ -68,6 +68,34 @@ session_of_id(const struct registry *r, const char *id)
 	return node ? TABLE_OBJECT(node, struct session, by_id) : NULL;
 }
 
+struct silent {
+	const struct identity *identity;
+	const char *id;
+	bool found;
+};
+
+static void
+silent_visit(struct table_node *node, void *arg)
+{
+	const struct session *s = TABLE_OBJECT(node, struct session, by_pid);
+	struct silent *wanted = arg;
+
+	wanted->found |= s->state == SESSION_STATE_UNKNOWN &&
+			 strcmp(s->id, wanted->id) == 0 &&
+			 identity_is(s->identity, wanted->identity);
+}
+
+enum session_result
+session_missing_result(
+    const struct registry *r, const struct identity *identity, const char *id)
+{
+	struct silent wanted = { identity, id, false };
+
+	if (r->unknown > 0)
+		table_each(&r->by_pid, silent_visit, &wanted);
+	return wanted.found ? SESSION_SILENT : SESSION_UNKNOWN;
+}
+
 static struct session *
 find_by_pid(const struct registry *r, pid_t pid)
 {
@@ -235,7 +263,7 @@ session_resume(struct broker *m, const struct identity *identity,
 	struct session *s = session_find(m, identity, id);
 
 	if (s == NULL)
-		return SESSION_UNKNOWN;
+		return session_missing_result(m->sessions, identity, id);
 	if (s->state == SESSION_STATE_ATTACHED)
 		return SESSION_ATTACHED;
 	session_audit(m, s, "session-resumed", peer, NULL);

@@ -165,8 +165,13 @@ enum session_result session_open(struct broker *m, struct identity *identity,
 /* Is there room in the log for another line about this session's life? */
 bool session_may_log(const struct session *s);
 
+/* Why the identity has no such session: SESSION_SILENT for one whose runner has
+ * not answered yet, else SESSION_UNKNOWN. */
+enum session_result session_missing_result(
+    const struct registry *r, const struct identity *identity, const char *id);
+
 /* Gives a detached session a new channel. SESSION_OK, SESSION_UNKNOWN (also
- * for another identity's), or SESSION_ATTACHED. */
+ * for another identity's), SESSION_SILENT, or SESSION_ATTACHED. */
 enum session_result session_resume(struct broker *m,
     const struct identity *identity, const char *id, uint32_t conn,
     const char *peer, struct session **session, int channel_fd);

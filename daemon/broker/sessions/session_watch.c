@@ -35,7 +35,7 @@ session_watch(struct broker *m, const struct identity *identity, const char *id,
 	int err;
 
 	if (s == NULL)
-		return SESSION_UNKNOWN;
+		return session_missing_result(m->sessions, identity, id);
 	if (s->watchers.count >= SESSION_WATCHERS_MAX) {
 		snprintf(reason, 256,
 		    "at most %d connections may watch a session",

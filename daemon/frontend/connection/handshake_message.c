@@ -205,6 +205,9 @@ answer_refused(struct connection *c, const struct start *start,
 	else if (s->result == SESSION_ATTACHED)
 		answer_error(c, &start->id, RPC_ATTACHED, "session ", id,
 		    " is already attached to another connection");
+	else if (s->result == SESSION_SILENT) /* clients retry this code */
+		answer_error(c, &start->id, RPC_ATTACHED, "session ", id,
+		    " has not answered yet since execd began anew");
 	else
 		answer_error(
 		    c, &start->id, RPC_INTERNAL, "", slice_of(s->reason), "");
