@@ -8,9 +8,11 @@ import pwd
 import re
 
 import pytest
+from certificates import lend
 from conftest import ROOT, digest, poll
 from execd_client import Closed, b64
 from test_ctl import Ctl
+from test_auth import KEY, jwt
 from test_audit_sinks import Receiver, parse_syslog
 from test_http import Origin
 
@@ -58,12 +60,18 @@ def records(configured, user, directory, mode):
     if mode == "user":
         os.chown(casts, user.pw_uid, user.pw_gid)
     receiver = Receiver(directory / "log.sock")
+    (directory / "secret").write_bytes(KEY)
+    lend(directory / "secret", user.pw_gid)
     s = configured("\n".join([
         "[listener main]", "address = ws://127.0.0.1:0", "[identity a]", f"user = {user.pw_name}",
-        "sandbox-allow-unsandboxed = yes", f"token-sha256 = {digest('tok-a')}", f"record-tty = {casts}", "[limits]",
+        "sandbox-allow-unsandboxed = yes", f"token-sha256 = {digest('tok-a')}", f"record-tty = {casts}",
+        "token-subject = one", "[signed-tokens]", f"secret-file = {directory}/secret", "[limits]",
         "detached-ttl = 300ms", "[audit]", f"syslog = {receiver.path}", "required = no", "files = all", ""]))
     with pytest.raises(Closed):
         s.connect(token="wrong")
+    with pytest.raises(Closed):
+        s.connect(token=jwt(exp=2 ** 40, sub="nobody"))
+    s.connect(token=jwt(exp=2 ** 40, sub="one"))
     c = s.connect(token="tok-a").ready()
     c.run("p", ["/bin/true"], tty=True)
     c.run_sh("k", "kill -9 $$")
