@@ -87,8 +87,7 @@ remote_kind(
 	enum kind kind = KIND_FILE;
 
 	params_path(&b, &w, "path", path);
-	json_key(&w, "details");
-	json_bool(&w, true);
+	json_key_bool(&w, "details", true);
 	json_end(&w, '}');
 	call(c->ctl, "fs/getMetadata", &b, EXECD_REPEAT, &r);
 	facts_of_remote(facts, r.code == 0 ? r.result : NULL);

@@ -137,19 +137,13 @@ print_entry_json(const struct entry *e)
 	buf_init(&b, 1u << 20);
 	json_writer_init(&w, &b);
 	json_begin(&w, '{');
-	json_key(&w, "name");
-	json_cstring(&w, e->name);
-	json_key(&w, "isDirectory");
-	json_bool(&w, e->directory);
-	json_key(&w, "isFile");
-	json_bool(&w, e->file);
+	json_key_cstring(&w, "name", e->name);
+	json_key_bool(&w, "isDirectory", e->directory);
+	json_key_bool(&w, "isFile", e->file);
 	if (e->known) {
-		json_key(&w, "isSymlink");
-		json_bool(&w, e->link);
-		json_key(&w, "size");
-		json_i64(&w, e->size);
-		json_key(&w, "modifiedAtMs");
-		json_i64(&w, e->modified_ms);
+		json_key_bool(&w, "isSymlink", e->link);
+		json_key_i64(&w, "size", e->size);
+		json_key_i64(&w, "modifiedAtMs", e->modified_ms);
 	}
 	json_end(&w, '}');
 	printf("%.*s\n", (int)b.len, (const char *)b.data);

@@ -80,10 +80,9 @@ write_headers(struct execctl *ctl, struct json_writer *w)
 			return execctl_fail(ctl, EXIT_CTL_USAGE,
 			    "--header: `%s' is not NAME: VALUE", header);
 		json_begin(w, '{');
-		json_key(w, "name");
-		json_string(w, header, (size_t)(colon - header));
-		json_key(w, "value");
-		json_cstring(w, colon + 1 + strspn(colon + 1, " "));
+		json_key_string(w, "name", header, (size_t)(colon - header));
+		json_key_cstring(
+		    w, "value", colon + 1 + strspn(colon + 1, " "));
 		json_end(w, '}');
 	}
 	json_end(w, ']');
@@ -103,20 +102,17 @@ write_request(
 		return execctl_fail(ctl, EXIT_CTL_USAGE,
 		    "--timeout: `%s' is not a duration like 10s", timeout);
 	json_begin(w, '{');
-	json_key(w, "method");
-	json_cstring(w, method ? method : option(p, "data") ? "POST" : "GET");
-	json_key(w, "url");
-	json_cstring(w, p->arguments[0]);
-	json_key(w, "requestId");
-	json_cstring(w, "execctl");
-	json_key(w, "streamResponse");
-	json_bool(w, true);
-	json_key(w, "redirectPolicy");
-	json_cstring(w, option(p, "no-redirect") ? "stop" : "follow");
-	if (ms > 0) {
-		json_key(w, "timeoutMs");
-		json_u64(w, ms);
-	}
+	json_key_cstring(w, "method",
+	    method		? method
+	    : option(p, "data") ? "POST"
+				: "GET");
+	json_key_cstring(w, "url", p->arguments[0]);
+	json_key_cstring(w, "requestId", "execctl");
+	json_key_bool(w, "streamResponse", true);
+	json_key_cstring(
+	    w, "redirectPolicy", option(p, "no-redirect") ? "stop" : "follow");
+	if (ms > 0)
+		json_key_u64(w, "timeoutMs", ms);
 	if (option(p, "data") != NULL) {
 		json_key(w, "bodyBase64");
 		json_base64(w, body->data, body->len);

@@ -272,20 +272,13 @@ print_capture(struct run *r, int code)
 	buf_init(&line, 1u << 20);
 	json_writer_init(&w, &line);
 	json_begin(&w, '{');
-	json_key(&w, "exitCode");
-	json_i64(&w, code);
-	json_key(&w, "timedOut");
-	json_bool(&w, r->timed_out);
-	json_key(&w, "sandboxDenied");
-	json_bool(&w, r->denied);
-	json_key(&w, "truncated");
-	json_bool(&w, truncated);
-	json_key(&w, "bytes");
-	json_u64(&w, r->capture->bytes);
-	json_key(&w, "lines");
-	json_u64(&w, r->capture->lines + !r->capture->ends_line);
-	json_key(&w, "output");
-	json_string(&w, (const char *)text.data, text.len);
+	json_key_i64(&w, "exitCode", code);
+	json_key_bool(&w, "timedOut", r->timed_out);
+	json_key_bool(&w, "sandboxDenied", r->denied);
+	json_key_bool(&w, "truncated", truncated);
+	json_key_u64(&w, "bytes", r->capture->bytes);
+	json_key_u64(&w, "lines", r->capture->lines + !r->capture->ends_line);
+	json_key_string(&w, "output", (const char *)text.data, text.len);
 	json_end(&w, '}');
 	buf_puts(&line, "\n");
 	if (ctl->json)

@@ -321,18 +321,12 @@ print_json(const struct record *r)
 	buf_init(&b, 1u << 20);
 	json_writer_init(&w, &b);
 	json_begin(&w, '{');
-	json_key(&w, "session");
-	json_cstring(&w, r->session);
-	json_key(&w, "process");
-	json_cstring(&w, r->process);
-	json_key(&w, "url");
-	json_cstring(&w, r->url);
-	json_key(&w, "command");
-	json_cstring(&w, r->command);
-	json_key(&w, "tty");
-	json_bool(&w, r->tty);
-	json_key(&w, "startedMs");
-	json_i64(&w, r->started_ms);
+	json_key_cstring(&w, "session", r->session);
+	json_key_cstring(&w, "process", r->process);
+	json_key_cstring(&w, "url", r->url);
+	json_key_cstring(&w, "command", r->command);
+	json_key_bool(&w, "tty", r->tty);
+	json_key_i64(&w, "startedMs", r->started_ms);
 	json_key(&w, "attachedPid");
 	if (record_attached(r))
 		json_i64(&w, r->pid);

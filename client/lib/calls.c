@@ -55,10 +55,8 @@ write_call(
 
 	json_writer_init(&w, &call->message);
 	json_begin(&w, '{');
-	json_key(&w, "id");
-	json_u64(&w, call->id);
-	json_key(&w, "method");
-	json_cstring(&w, method);
+	json_key_u64(&w, "id", call->id);
+	json_key_cstring(&w, "method", method);
 	if (params != NULL) {
 		json_key(&w, "params");
 		json_raw(&w, params, len);

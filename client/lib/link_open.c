@@ -102,19 +102,15 @@ link_send_initialize(struct execd_client *c)
 	buf_init(&b, CLIENT_SEND_MAX);
 	json_writer_init(&w, &b);
 	json_begin(&w, '{');
-	json_key(&w, "id");
-	json_u64(&w, 0);
-	json_key(&w, "method");
-	json_cstring(&w, "initialize");
+	json_key_u64(&w, "id", 0);
+	json_key_cstring(&w, "method", "initialize");
 	json_key(&w, "params");
 	json_begin(&w, '{');
-	json_key(&w, "clientName");
-	json_cstring(&w, c->options.client_name);
-	if (c->session_id != NULL) {
-		json_key(&w,
-		    c->options.watch ? "watchSessionId" : "resumeSessionId");
-		json_cstring(&w, c->session_id);
-	}
+	json_key_cstring(&w, "clientName", c->options.client_name);
+	if (c->session_id != NULL)
+		json_key_cstring(&w,
+		    c->options.watch ? "watchSessionId" : "resumeSessionId",
+		    c->session_id);
 	json_end(&w, '}');
 	json_end(&w, '}');
 	wire_send(c, (const char *)b.data, b.len);

@@ -314,8 +314,7 @@ ask_details(struct execd_process *p)
 
 	p->reading = true; /* live events are held meanwhile */
 	process_begin(p, &b, &w);
-	json_key(&w, "timeoutMs");
-	json_u64(&w, 0);
+	json_key_u64(&w, "timeoutMs", 0);
 	calls_send(p, "process/wait", &b, &w, details_answered, p);
 }
 
@@ -386,8 +385,7 @@ process_read(struct execd_process *p)
 		return;
 	p->reading = true;
 	process_begin(p, &b, &w);
-	json_key(&w, "afterSeq");
-	json_u64(&w, p->last);
+	json_key_u64(&w, "afterSeq", p->last);
 	calls_send(p, "process/read", &b, &w, read_answered, p);
 }
 

@@ -16,8 +16,7 @@ process_begin(
     const struct execd_process *p, struct buf *b, struct json_writer *w)
 {
 	calls_begin(b, w);
-	json_key(w, "processId");
-	json_cstring(w, p->id);
+	json_key_cstring(w, "processId", p->id);
 }
 
 static struct execd_process *
@@ -124,10 +123,8 @@ write_env(struct json_writer *w, const struct execd_start *s)
 		json_slice_key(w, name);
 		json_cstring(w, value);
 	}
-	if (s->tty && s->term != NULL && !term) {
-		json_key(w, "TERM");
-		json_cstring(w, s->term);
-	}
+	if (s->tty && s->term != NULL && !term)
+		json_key_cstring(w, "TERM", s->term);
 	json_end(w, '}');
 }
 
@@ -136,10 +133,9 @@ write_env_policy(struct json_writer *w, enum execd_inherit inherit)
 {
 	json_key(w, "envPolicy");
 	json_begin(w, '{');
-	json_key(w, "inherit");
-	json_cstring(w, inherit == EXECD_INHERIT_ALL ? "all" : "core");
-	json_key(w, "ignoreDefaultExcludes");
-	json_bool(w, true);
+	json_key_cstring(
+	    w, "inherit", inherit == EXECD_INHERIT_ALL ? "all" : "core");
+	json_key_bool(w, "ignoreDefaultExcludes", true);
 	json_key(w, "exclude");
 	json_raw(w, "[]", 2);
 	json_key(w, "set");
@@ -168,15 +164,12 @@ static void
 write_terminal(struct json_writer *w, const struct execd_client *c,
     const struct execd_start *s)
 {
-	json_key(w, "tty");
-	json_bool(w, s->tty);
+	json_key_bool(w, "tty", s->tty);
 	if (!s->tty || s->rows == 0 || s->cols == 0 ||
 	    !execd_client_can(c, CAN_RESIZE))
 		return;
-	json_key(w, "rows");
-	json_u64(w, s->rows);
-	json_key(w, "cols");
-	json_u64(w, s->cols);
+	json_key_u64(w, "rows", s->rows);
+	json_key_u64(w, "cols", s->cols);
 }
 
 static void
@@ -218,18 +211,13 @@ send_start(struct execd_process *p, const struct execd_start *s)
 	if (s->inherit != EXECD_INHERIT_NONE)
 		write_env_policy(&w, s->inherit);
 	write_terminal(&w, p->client, s);
-	json_key(&w, "pipeStdin");
-	json_bool(&w, s->pipe_stdin);
+	json_key_bool(&w, "pipeStdin", s->pipe_stdin);
 	/* With startId the server gives a repeated start the same answer as the
 	 * first time, however late it comes. */
-	if (execd_client_can(p->client, CAN_START_ID)) {
-		json_key(&w, "startId");
-		json_cstring(&w, p->id);
-	}
-	if (s->timeout_ms != 0) {
-		json_key(&w, "timeoutMs");
-		json_u64(&w, s->timeout_ms);
-	}
+	if (execd_client_can(p->client, CAN_START_ID))
+		json_key_cstring(&w, "startId", p->id);
+	if (s->timeout_ms != 0)
+		json_key_u64(&w, "timeoutMs", s->timeout_ms);
 	if (s->sandbox != NULL) {
 		json_key(&w, "sandbox");
 		json_raw(&w, s->sandbox, strlen(s->sandbox));
@@ -289,8 +277,7 @@ execd_process_write(struct execd_process *p, const void *data, size_t len,
 	process_begin(p, &b, &w);
 	json_key(&w, "chunk");
 	json_base64(&w, data, len);
-	json_key(&w, "writeId");
-	json_cstring(&w, id);
+	json_key_cstring(&w, "writeId", id);
 	calls_send(p, "process/write", &b, &w, fn, arg);
 	return 0;
 }

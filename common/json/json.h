@@ -77,8 +77,7 @@ int json_to_u64(const struct json_value *v, uint64_t *out);
  * automatically.
  *
  *	json_begin(&w, '{');
- *	json_key(&w, "seq");
- *	json_u64(&w, 7);
+ *	json_key_u64(&w, "seq", 7);
  *	json_end(&w, '}');
  *
  * In strings that are not UTF-8, each invalid byte becomes U+FFFD.
@@ -101,5 +100,13 @@ void json_null(struct json_writer *w);
 void json_base64(struct json_writer *w, const void *p, size_t n);
 void json_raw(struct json_writer *w, const char *text, size_t n);
 void json_slice_key(struct json_writer *w, struct slice key); /* escaped */
+
+/* Write a member: the key, and the value. */
+void json_key_string(
+    struct json_writer *w, const char *key, const char *s, size_t n);
+void json_key_cstring(struct json_writer *w, const char *key, const char *s);
+void json_key_u64(struct json_writer *w, const char *key, uint64_t v);
+void json_key_i64(struct json_writer *w, const char *key, int64_t v);
+void json_key_bool(struct json_writer *w, const char *key, bool v);
 
 #endif

@@ -238,3 +238,38 @@ json_raw(struct json_writer *w, const char *text, size_t n)
 	separate(w);
 	buf_put(w->buf, text, n);
 }
+
+void
+json_key_string(struct json_writer *w, const char *key, const char *s, size_t n)
+{
+	json_key(w, key);
+	json_string(w, s, n);
+}
+
+void
+json_key_cstring(struct json_writer *w, const char *key, const char *s)
+{
+	json_key(w, key);
+	json_cstring(w, s);
+}
+
+void
+json_key_u64(struct json_writer *w, const char *key, uint64_t v)
+{
+	json_key(w, key);
+	json_u64(w, v);
+}
+
+void
+json_key_i64(struct json_writer *w, const char *key, int64_t v)
+{
+	json_key(w, key);
+	json_i64(w, v);
+}
+
+void
+json_key_bool(struct json_writer *w, const char *key, bool v)
+{
+	json_key(w, key);
+	json_bool(w, v);
+}

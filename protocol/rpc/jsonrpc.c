@@ -219,10 +219,8 @@ rpc_write_error(struct json_writer *w, const struct rpc_id *id, int code,
 	json_begin(w, '{');
 	json_key(w, "error");
 	json_begin(w, '{');
-	json_key(w, "code");
-	json_i64(w, code);
-	json_key(w, "message");
-	json_string(w, message, len);
+	json_key_i64(w, "code", code);
+	json_key_string(w, "message", message, len);
 	json_end(w, '}');
 	write_id(w, id);
 	json_end(w, '}');
@@ -232,8 +230,7 @@ void
 rpc_begin_notification(struct json_writer *w, const char *method)
 {
 	json_begin(w, '{');
-	json_key(w, "method");
-	json_cstring(w, method);
+	json_key_cstring(w, "method", method);
 	json_key(w, "params");
 }
 

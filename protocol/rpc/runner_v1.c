@@ -101,10 +101,8 @@ static void
 begin(struct json_writer *w, const char *type)
 {
 	json_begin(w, '{');
-	json_key(w, "version");
-	json_u64(w, RUNNER_V1_VERSION);
-	json_key(w, "type");
-	json_cstring(w, type);
+	json_key_u64(w, "version", RUNNER_V1_VERSION);
+	json_key_cstring(w, "type", type);
 	json_key(w, "payload");
 	json_begin(w, '{');
 }
@@ -120,8 +118,7 @@ void
 runner_v1_write_ready(struct json_writer *w, int64_t process_id)
 {
 	begin(w, "spawn_ready");
-	json_key(w, "process_id");
-	json_i64(w, process_id);
+	json_key_i64(w, "process_id", process_id);
 	end(w);
 }
 
@@ -132,8 +129,7 @@ runner_v1_write_output(
 	begin(w, "output");
 	json_key(w, "data_b64");
 	json_base64(w, data, len);
-	json_key(w, "stream");
-	json_cstring(w, stream);
+	json_key_cstring(w, "stream", stream);
 	end(w);
 }
 
@@ -141,10 +137,8 @@ void
 runner_v1_write_exit(struct json_writer *w, int exit_code, bool timed_out)
 {
 	begin(w, "exit");
-	json_key(w, "exit_code");
-	json_i64(w, exit_code);
-	json_key(w, "timed_out");
-	json_bool(w, timed_out);
+	json_key_i64(w, "exit_code", exit_code);
+	json_key_bool(w, "timed_out", timed_out);
 	end(w);
 }
 
@@ -153,9 +147,7 @@ runner_v1_write_error(
     struct json_writer *w, const char *message, const char *code)
 {
 	begin(w, "error");
-	json_key(w, "message");
-	json_cstring(w, message);
-	json_key(w, "code");
-	json_cstring(w, code);
+	json_key_cstring(w, "message", message);
+	json_key_cstring(w, "code", code);
 	end(w);
 }

@@ -146,12 +146,10 @@ static void
 write_layer(struct layers *l, const char *source, const char *base)
 {
 	json_begin(l->w, '{');
-	json_key(l->w, "source");
-	json_cstring(l->w, source);
+	json_key_cstring(l->w, "source", source);
 	json_key(l->w, "baseDir");
 	json_path(l->w, base);
-	json_key(l->w, "toml");
-	json_string(l->w, (const char *)l->toml.data, l->toml.len);
+	json_key_string(l->w, "toml", (const char *)l->toml.data, l->toml.len);
 	json_end(l->w, '}');
 }
 
@@ -247,8 +245,7 @@ static void
 end_layers(struct layers *l, unsigned cloud_index)
 {
 	json_end(l->w, ']');
-	json_key(l->w, "cloudInsertionIndex");
-	json_u64(l->w, cloud_index);
+	json_key_u64(l->w, "cloudInsertionIndex", cloud_index);
 	json_end(l->w, '}');
 }
 
@@ -345,8 +342,7 @@ file_environment_config_read(struct request *r, const struct fs_params *p)
 	json_path(&w, home_directory());
 	json_key(&w, "codexHomeDir");
 	json_path(&w, codex_home);
-	json_key(&w, "hostname");
-	json_cstring(&w, host);
+	json_key_cstring(&w, "hostname", host);
 	write_config(&l, p, codex_home);
 	json_end(&w, '}');
 	if (!l.failed) {

@@ -48,8 +48,7 @@ static void
 write_details(struct json_writer *w, int dir, const char *path, mode_t mode,
     const struct stat *link)
 {
-	json_key(w, "mode");
-	json_u64(w, mode & FILE_MODE_MAX);
+	json_key_u64(w, "mode", mode & FILE_MODE_MAX);
 	write_link_target(w, dir, path, link);
 }
 
@@ -62,18 +61,13 @@ write_metadata(
 	/* 0 if the file system does not know it (quirk Q15). */
 	if (st->stx_mask & STATX_BTIME)
 		born = to_ms(st->stx_btime.tv_sec, st->stx_btime.tv_nsec);
-	json_key(w, "isDirectory");
-	json_bool(w, S_ISDIR(st->stx_mode));
-	json_key(w, "isFile");
-	json_bool(w, S_ISREG(st->stx_mode));
-	json_key(w, "isSymlink");
-	json_bool(w, S_ISLNK(link->st_mode));
-	json_key(w, "size");
-	json_u64(w, st->stx_size);
-	json_key(w, "createdAtMs");
-	json_i64(w, born);
-	json_key(w, "modifiedAtMs");
-	json_i64(w, to_ms(st->stx_mtime.tv_sec, st->stx_mtime.tv_nsec));
+	json_key_bool(w, "isDirectory", S_ISDIR(st->stx_mode));
+	json_key_bool(w, "isFile", S_ISREG(st->stx_mode));
+	json_key_bool(w, "isSymlink", S_ISLNK(link->st_mode));
+	json_key_u64(w, "size", st->stx_size);
+	json_key_i64(w, "createdAtMs", born);
+	json_key_i64(w, "modifiedAtMs",
+	    to_ms(st->stx_mtime.tv_sec, st->stx_mtime.tv_nsec));
 }
 
 /* With `dangling`, a link that leads to nothing is described itself. */
@@ -313,12 +307,10 @@ write_entry_details(struct json_writer *w, int dir_fd, const char *name,
 
 	json_key(w, "path");
 	json_path(w, path);
-	json_key(w, "isSymlink");
-	json_bool(w, S_ISLNK(link->st_mode));
-	json_key(w, "size");
-	json_u64(w, (uint64_t)st->st_size);
-	json_key(w, "modifiedAtMs");
-	json_i64(w, to_ms(st->st_mtim.tv_sec, (uint32_t)st->st_mtim.tv_nsec));
+	json_key_bool(w, "isSymlink", S_ISLNK(link->st_mode));
+	json_key_u64(w, "size", (uint64_t)st->st_size);
+	json_key_i64(w, "modifiedAtMs",
+	    to_ms(st->st_mtim.tv_sec, (uint32_t)st->st_mtim.tv_nsec));
 	write_details(w, dir_fd, name, st->st_mode, link);
 }
 
@@ -331,12 +323,9 @@ write_entry(struct json_writer *w, int dir_fd, const char *name,
 	if (!read_entry(dir_fd, name, p, &st, &link))
 		return;
 	json_begin(w, '{');
-	json_key(w, "fileName");
-	json_cstring(w, name);
-	json_key(w, "isDirectory");
-	json_bool(w, S_ISDIR(st.st_mode));
-	json_key(w, "isFile");
-	json_bool(w, S_ISREG(st.st_mode));
+	json_key_cstring(w, "fileName", name);
+	json_key_bool(w, "isDirectory", S_ISDIR(st.st_mode));
+	json_key_bool(w, "isFile", S_ISREG(st.st_mode));
 	if (p->details)
 		write_entry_details(w, dir_fd, name, p, &st, &link);
 	json_end(w, '}');

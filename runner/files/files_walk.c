@@ -113,8 +113,7 @@ note_error(struct walk *w, const char *path, int err)
 	json_begin(&w->errors, '{');
 	json_key(&w->errors, "path");
 	json_path(&w->errors, path);
-	json_key(&w->errors, "message");
-	json_cstring(&w->errors, message);
+	json_key_cstring(&w->errors, "message", message);
 	json_end(&w->errors, '}');
 	return true;
 }
@@ -135,8 +134,7 @@ note_entry(struct walk *w, const char *path, bool directory)
 	json_begin(&w->entries, '{');
 	json_key(&w->entries, "path");
 	json_path(&w->entries, path);
-	json_key(&w->entries, "kind");
-	json_cstring(&w->entries, directory ? "directory" : "file");
+	json_key_cstring(&w->entries, "kind", directory ? "directory" : "file");
 	json_end(&w->entries, '}');
 	return true;
 }
@@ -279,8 +277,7 @@ reply_walk(struct request *r, const struct walk *w)
 	json_begin(&out, '[');
 	json_raw(&out, (const char *)w->errors_text.data, w->errors_text.len);
 	json_end(&out, ']');
-	json_key(&out, "truncated");
-	json_bool(&out, w->truncated);
+	json_key_bool(&out, "truncated", w->truncated);
 	json_end(&out, '}');
 	reply_end(r->channel, &out);
 	return 0;

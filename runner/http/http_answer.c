@@ -19,8 +19,7 @@ void
 answer_write(struct exchange *x, struct json_writer *w)
 {
 	json_begin(w, '{');
-	json_key(w, "status");
-	json_i64(w, x->status);
+	json_key_i64(w, "status", x->status);
 	json_key(w, "headers");
 	json_begin(w, '[');
 	json_raw(w, (const char *)x->headers.data, x->headers.len);
@@ -54,14 +53,11 @@ answer_delta(
 	w = channel_begin(x->channel);
 	rpc_begin_notification(&w, "http/request/bodyDelta");
 	json_begin(&w, '{');
-	json_key(&w, "requestId");
-	json_string(&w, x->request_id, x->request_id_len);
-	json_key(&w, "seq");
-	json_u64(&w, ++x->seq);
+	json_key_string(&w, "requestId", x->request_id, x->request_id_len);
+	json_key_u64(&w, "seq", ++x->seq);
 	json_key(&w, "deltaBase64");
 	json_base64(&w, data, len);
-	json_key(&w, "done");
-	json_bool(&w, done);
+	json_key_bool(&w, "done", done);
 	json_key(&w, "error");
 	if (error != NULL)
 		json_cstring(&w, error);
@@ -97,10 +93,8 @@ note_header(struct exchange *x, const char *name, size_t name_len,
 	if (!is_visible(value, value_len))
 		return;
 	json_begin(&x->header_list, '{');
-	json_key(&x->header_list, "name");
-	json_string(&x->header_list, lower, strlen(lower));
-	json_key(&x->header_list, "value");
-	json_string(&x->header_list, value, value_len);
+	json_key_string(&x->header_list, "name", lower, strlen(lower));
+	json_key_string(&x->header_list, "value", value, value_len);
 	json_end(&x->header_list, '}');
 }
 

@@ -105,28 +105,18 @@ recording_begin(struct recording *c, int fd, uint64_t max_bytes, bool input,
 	buf_init(&line, SIZE_MAX);
 	json_writer_init(&w, &line);
 	json_begin(&w, '{');
-	json_key(&w, "version");
-	json_u64(&w, 2);
-	json_key(&w, "width");
-	json_u64(&w, title->cols);
-	json_key(&w, "height");
-	json_u64(&w, title->rows);
-	json_key(&w, "timestamp");
-	json_i64(&w, time(NULL));
-	json_key(&w, "command");
-	json_cstring(&w, title->command);
-	json_key(&w, "title");
-	json_cstring(&w, title->title);
+	json_key_u64(&w, "version", 2);
+	json_key_u64(&w, "width", title->cols);
+	json_key_u64(&w, "height", title->rows);
+	json_key_i64(&w, "timestamp", time(NULL));
+	json_key_cstring(&w, "command", title->command);
+	json_key_cstring(&w, "title", title->title);
 	json_key(&w, "env");
 	json_begin(&w, '{');
-	if (title->term != NULL) {
-		json_key(&w, "TERM");
-		json_cstring(&w, title->term);
-	}
-	if (title->shell != NULL) {
-		json_key(&w, "SHELL");
-		json_cstring(&w, title->shell);
-	}
+	if (title->term != NULL)
+		json_key_cstring(&w, "TERM", title->term);
+	if (title->shell != NULL)
+		json_key_cstring(&w, "SHELL", title->shell);
 	json_end(&w, '}');
 	json_end(&w, '}');
 	buf_puts(&line, "\n");

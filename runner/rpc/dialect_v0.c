@@ -23,8 +23,7 @@ begin_event(struct session_process *p, const char *method)
 
 	rpc_begin_notification(&w, method);
 	json_begin(&w, '{');
-	json_key(&w, "sessionId");
-	json_string(&w, p->id, p->id_len);
+	json_key_string(&w, "sessionId", p->id, p->id_len);
 	return w;
 }
 
@@ -48,8 +47,8 @@ on_output(struct process *process, uint64_t seq, enum stream stream,
 	if (!session_is_told(p))
 		return;
 	w = begin_event(p, "command/exec/outputDelta");
-	json_key(&w, "stream");
-	json_cstring(&w, stream == STREAM_STDERR ? "stderr" : "stdout");
+	json_key_cstring(
+	    &w, "stream", stream == STREAM_STDERR ? "stderr" : "stdout");
 	json_key(&w, "chunk");
 	json_base64(&w, data, len);
 	end_event(p, &w);
@@ -65,8 +64,7 @@ on_exited(struct process *process, uint64_t seq)
 	if (!session_is_told(p))
 		return;
 	w = begin_event(p, "command/exec/exited");
-	json_key(&w, "exitCode");
-	json_i64(&w, process->state.exit_code);
+	json_key_i64(&w, "exitCode", process->state.exit_code);
 	end_event(p, &w);
 }
 
@@ -91,8 +89,7 @@ reply_bool(struct request *r, const char *key, bool value)
 	struct json_writer w = reply_begin(r->channel, &r->id);
 
 	json_begin(&w, '{');
-	json_key(&w, key);
-	json_bool(&w, value);
+	json_key_bool(&w, key, value);
 	json_end(&w, '}');
 	reply_end(r->channel, &w);
 	return 0;
@@ -131,8 +128,7 @@ method_command_exec(struct request *r, const union method_params *params)
 	process_state_keep(&sp->process.state, 0, 0);
 	w = reply_begin(r->channel, &r->id);
 	json_begin(&w, '{');
-	json_key(&w, "sessionId");
-	json_string(&w, sp->id, sp->id_len);
+	json_key_string(&w, "sessionId", sp->id, sp->id_len);
 	json_end(&w, '}');
 	reply_end(r->channel, &w);
 	return 0;

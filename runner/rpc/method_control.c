@@ -67,8 +67,7 @@ method_process_signal(struct request *r, const union method_params *params)
 	    &sp->process, signal_number(p->signal), target_of(p->target));
 	w = reply_begin(r->channel, &r->id);
 	json_begin(&w, '{');
-	json_key(&w, "delivered");
-	json_bool(&w, delivered);
+	json_key_bool(&w, "delivered", delivered);
 	json_end(&w, '}');
 	reply_end(r->channel, &w);
 	return 0;
@@ -93,8 +92,7 @@ method_process_terminate(struct request *r, const union method_params *params)
 	struct json_writer w = reply_begin(r->channel, &r->id);
 
 	json_begin(&w, '{');
-	json_key(&w, "running");
-	json_bool(&w, running);
+	json_key_bool(&w, "running", running);
 	json_end(&w, '}');
 	reply_end(r->channel, &w);
 	return 0;

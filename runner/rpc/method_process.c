@@ -210,10 +210,9 @@ reply_started(struct request *r, const struct session_process *sp)
 	struct json_writer w = reply_begin(r->channel, &r->id);
 
 	json_begin(&w, '{');
-	json_key(&w, "processId");
-	json_string(&w, sp->id, sp->id_len);
-	json_key(&w, "sandboxType");
-	json_cstring(&w, sp->process.sandboxed ? "linuxSeccomp" : "none");
+	json_key_string(&w, "processId", sp->id, sp->id_len);
+	json_key_cstring(
+	    &w, "sandboxType", sp->process.sandboxed ? "linuxSeccomp" : "none");
 	if (sp->sandbox.asked || sp->sandbox.enforced)
 		sandbox_report_write(&w, &sp->sandbox);
 	json_end(&w, '}');
@@ -425,8 +424,7 @@ reply_status(struct channel *ch, const struct rpc_id *id, const char *status)
 	struct json_writer w = reply_begin(ch, id);
 
 	json_begin(&w, '{');
-	json_key(&w, "status");
-	json_cstring(&w, status);
+	json_key_cstring(&w, "status", status);
 	json_end(&w, '}');
 	reply_end(ch, &w);
 	return 0;

@@ -51,12 +51,9 @@ write_gaps(struct json_writer *w, const struct snapshot *s)
 		if (s->state->tail.dropped_bytes[i] == 0)
 			continue;
 		json_begin(w, '{');
-		json_key(w, "stream");
-		json_cstring(w, snapshot_names[i]);
-		json_key(w, "offset");
-		json_u64(w, s->head_bytes[i]);
-		json_key(w, "bytes");
-		json_u64(w, s->state->tail.dropped_bytes[i]);
+		json_key_cstring(w, "stream", snapshot_names[i]);
+		json_key_u64(w, "offset", s->head_bytes[i]);
+		json_key_u64(w, "bytes", s->state->tail.dropped_bytes[i]);
 		json_end(w, '}');
 	}
 	json_end(w, ']');
@@ -73,11 +70,9 @@ write_snapshot(
 
 	json_begin(w, '{');
 	write_texts(w, s);
-	json_key(w, "truncated");
-	json_bool(w, retention_dropped(&s->state->tail) > 0);
+	json_key_bool(w, "truncated", retention_dropped(&s->state->tail) > 0);
 	write_gaps(w, s);
-	json_key(w, "nextSeq");
-	json_u64(w, next);
+	json_key_u64(w, "nextSeq", next);
 	report_write(w, sp);
 	json_end(w, '}');
 }
@@ -118,23 +113,18 @@ write_command(struct json_writer *w, const struct session_process *sp)
 		at += strlen(at) + 1;
 	}
 	json_end(w, ']');
-	json_key(w, "argvTruncated");
-	json_bool(w, sp->command_cut);
+	json_key_bool(w, "argvTruncated", sp->command_cut);
 }
 
 static void
 write_entry(struct json_writer *w, const struct session_process *sp)
 {
 	json_begin(w, '{');
-	json_key(w, "processId");
-	json_string(w, sp->id, sp->id_len);
-	json_key(w, "pid");
-	json_i64(w, sp->process.leader);
+	json_key_string(w, "processId", sp->id, sp->id_len);
+	json_key_i64(w, "pid", sp->process.leader);
 	write_command(w, sp);
-	json_key(w, "tty");
-	json_bool(w, sp->process.tty);
-	json_key(w, "startedAtMs");
-	json_i64(w, sp->started_ms);
+	json_key_bool(w, "tty", sp->process.tty);
+	json_key_i64(w, "startedAtMs", sp->started_ms);
 	report_write(w, sp);
 	json_end(w, '}');
 }

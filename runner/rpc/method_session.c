@@ -24,10 +24,8 @@ write_shell(struct json_writer *w, const char *path)
 {
 	json_key(w, "shell");
 	json_begin(w, '{');
-	json_key(w, "name");
-	json_cstring(w, base_name(path));
-	json_key(w, "path");
-	json_cstring(w, path);
+	json_key_cstring(w, "name", base_name(path));
+	json_key_cstring(w, "path", path);
 	json_end(w, '}');
 }
 
@@ -68,10 +66,8 @@ write_capabilities(struct json_writer *w)
 
 	json_key(w, "capabilities");
 	json_begin(w, '{');
-	for (size_t i = 0; i < nitems(names); i++) {
-		json_key(w, names[i]);
-		json_bool(w, true);
-	}
+	for (size_t i = 0; i < nitems(names); i++)
+		json_key_bool(w, names[i], true);
 	json_end(w, '}');
 }
 
@@ -101,13 +97,10 @@ write_environment(struct json_writer *w, struct session *s)
 {
 	json_begin(w, '{');
 	write_shell(w, s->config.shell);
-	json_key(w, "executorVersion");
-	json_cstring(w, EXECD_VERSION);
-	json_key(w, "providerId");
-	json_cstring(w, s->config.provider_id);
+	json_key_cstring(w, "executorVersion", EXECD_VERSION);
+	json_key_cstring(w, "providerId", s->config.provider_id);
 	write_paths(w, s);
-	json_key(w, "platformOs");
-	json_cstring(w, "linux");
+	json_key_cstring(w, "platformOs", "linux");
 	write_capabilities(w);
 	json_end(w, '}');
 }
@@ -119,16 +112,12 @@ method_initialize(struct request *r, const union method_params *p)
 	struct json_writer w = reply_begin(r->channel, &r->id);
 
 	json_begin(&w, '{');
-	json_key(&w, "sessionId");
-	json_cstring(&w, s->config.session_id);
+	json_key_cstring(&w, "sessionId", s->config.session_id);
 	json_key(&w, "environmentInfo");
 	write_environment(&w, s);
-	json_key(&w, "protocolVersion");
-	json_cstring(&w, "exec-server.v0");
-	if (r->client->watching) {
-		json_key(&w, "watching");
-		json_bool(&w, true);
-	}
+	json_key_cstring(&w, "protocolVersion", "exec-server.v0");
+	if (r->client->watching)
+		json_key_bool(&w, "watching", true);
 	json_end(&w, '}');
 	reply_end(r->channel, &w);
 	r->client->state = SESSION_INITIALIZED;

@@ -154,8 +154,7 @@ tell(struct session *s, uint64_t id)
 
 	rpc_begin_notification(&w, "fs/missingChanged");
 	json_begin(&w, '{');
-	json_key(&w, "watchId");
-	json_u64(&w, id);
+	json_key_u64(&w, "watchId", id);
 	json_end(&w, '}');
 	rpc_end_notification(&w);
 	channel_send(&s->client.channel);
@@ -232,8 +231,7 @@ method_fs_watch_missing(struct request *r, const union method_params *params)
 		watch_stop(s);
 	w = reply_begin(r->channel, &r->id);
 	json_begin(&w, '{');
-	json_key(&w, "watching");
-	json_bool(&w, s->watch != NULL);
+	json_key_bool(&w, "watching", s->watch != NULL);
 	json_end(&w, '}');
 	reply_end(r->channel, &w);
 	return 0;

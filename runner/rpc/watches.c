@@ -119,8 +119,7 @@ write_change(struct json_writer *w, const struct fs_watch *one,
 		path = xasprintf(
 		    "%s/%s", strcmp(one->path, "/") ? one->path : "", e->name);
 	json_begin(w, '{');
-	json_key(w, "kind");
-	json_cstring(w, kind_name(e->mask));
+	json_key_cstring(w, "kind", kind_name(e->mask));
 	json_key(w, "path");
 	json_path(w, path ? path : one->path);
 	json_end(w, '}');
@@ -133,8 +132,7 @@ begin_changes(struct session *s, uint64_t id)
 
 	rpc_begin_notification(&w, "fs/changed");
 	json_begin(&w, '{');
-	json_key(&w, "watchId");
-	json_u64(&w, id);
+	json_key_u64(&w, "watchId", id);
 	json_key(&w, "changes");
 	json_begin(&w, '[');
 	return w;
@@ -144,10 +142,8 @@ static void
 end_changes(struct session *s, struct json_writer *w, bool overflow, bool ended)
 {
 	json_end(w, ']');
-	json_key(w, "overflow");
-	json_bool(w, overflow);
-	json_key(w, "ended");
-	json_bool(w, ended);
+	json_key_bool(w, "overflow", overflow);
+	json_key_bool(w, "ended", ended);
 	json_end(w, '}');
 	rpc_end_notification(w);
 	channel_send(&s->client.channel);

@@ -30,12 +30,9 @@ static void
 write_usage(struct json_writer *w, const struct rusage *usage)
 {
 	json_begin(w, '{');
-	json_key(w, "userMs");
-	json_u64(w, to_ms(&usage->ru_utime));
-	json_key(w, "systemMs");
-	json_u64(w, to_ms(&usage->ru_stime));
-	json_key(w, "maxRssBytes");
-	json_u64(w, (uint64_t)usage->ru_maxrss << 10);
+	json_key_u64(w, "userMs", to_ms(&usage->ru_utime));
+	json_key_u64(w, "systemMs", to_ms(&usage->ru_stime));
+	json_key_u64(w, "maxRssBytes", (uint64_t)usage->ru_maxrss << 10);
 	json_end(w, '}');
 }
 
@@ -52,12 +49,9 @@ write_end(struct json_writer *w, const struct session_process *sp)
 		write_signal(w, WTERMSIG(p->wait_status));
 	else
 		json_null(w);
-	json_key(w, "core");
-	json_bool(w, signalled && WCOREDUMP(p->wait_status));
-	json_key(w, "oomKilled");
-	json_bool(w, p->oom_killed);
-	json_key(w, "timedOut");
-	json_bool(w, p->timed_out);
+	json_key_bool(w, "core", signalled && WCOREDUMP(p->wait_status));
+	json_key_bool(w, "oomKilled", p->oom_killed);
+	json_key_bool(w, "timedOut", p->timed_out);
 	json_key(w, "killedBy");
 	if (cause != NULL)
 		json_cstring(w, cause);
@@ -75,22 +69,17 @@ report_write(struct json_writer *w, const struct session_process *p)
 {
 	const struct process_state *state = &p->process.state;
 
-	json_key(w, "running");
-	json_bool(w, !state->exited);
+	json_key_bool(w, "running", !state->exited);
 	json_key(w, "exitCode");
 	if (state->exited)
 		json_i64(w, state->exit_code);
 	else
 		json_null(w);
-	json_key(w, "closed");
-	json_bool(w, state->closed);
-	json_key(w, "sandboxDenied");
-	json_bool(w, state->sandbox_denied);
+	json_key_bool(w, "closed", state->closed);
+	json_key_bool(w, "sandboxDenied", state->sandbox_denied);
 	write_end(w, p);
-	json_key(w, "bytesWritten");
-	json_u64(w, state->output_bytes);
-	json_key(w, "bytesDropped");
-	json_u64(w, retention_dropped(&state->tail));
+	json_key_u64(w, "bytesWritten", state->output_bytes);
+	json_key_u64(w, "bytesDropped", retention_dropped(&state->tail));
 }
 
 void

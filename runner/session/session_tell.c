@@ -25,8 +25,7 @@ event_method(const struct process_event *e)
 static void
 write_output(struct json_writer *w, const struct process_event *e)
 {
-	json_key(w, "stream");
-	json_cstring(w, stream_name(e->stream));
+	json_key_cstring(w, "stream", stream_name(e->stream));
 	json_key(w, "chunk");
 	json_base64(w, e->data, e->len);
 }
@@ -34,19 +33,14 @@ write_output(struct json_writer *w, const struct process_event *e)
 static void
 write_exited(struct json_writer *w, const struct process *process)
 {
-	json_key(w, "exitCode");
-	json_i64(w, process->state.exit_code);
-	json_key(w, "sandboxDenied");
-	json_bool(w, process->state.sandbox_denied);
+	json_key_i64(w, "exitCode", process->state.exit_code);
+	json_key_bool(w, "sandboxDenied", process->state.sandbox_denied);
 	/* Members that only execd knows appear only when they apply. */
-	if (process->timed_out) {
-		json_key(w, "timedOut");
-		json_bool(w, true);
-	}
-	if (process->timed_out && process->deadline_for == DEADLINE_COMMAND) {
-		json_key(w, "killedBy");
-		json_cstring(w, control_cause_name(END_COMMAND_DEADLINE));
-	}
+	if (process->timed_out)
+		json_key_bool(w, "timedOut", true);
+	if (process->timed_out && process->deadline_for == DEADLINE_COMMAND)
+		json_key_cstring(
+		    w, "killedBy", control_cause_name(END_COMMAND_DEADLINE));
 }
 
 void
@@ -57,10 +51,8 @@ session_tell(
 
 	rpc_begin_notification(&w, event_method(e));
 	json_begin(&w, '{');
-	json_key(&w, "processId");
-	json_string(&w, p->id, p->id_len);
-	json_key(&w, "seq");
-	json_u64(&w, e->seq);
+	json_key_string(&w, "processId", p->id, p->id_len);
+	json_key_u64(&w, "seq", e->seq);
 	if (e->kind == EVENT_OUTPUT)
 		write_output(&w, e);
 	else if (e->kind == EVENT_EXITED)

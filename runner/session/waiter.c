@@ -16,10 +16,8 @@ write_chunk(const struct retention_chunk *chunk, void *arg)
 	struct json_writer *w = arg;
 
 	json_begin(w, '{');
-	json_key(w, "seq");
-	json_u64(w, chunk->seq);
-	json_key(w, "stream");
-	json_cstring(w, stream_name(chunk->stream));
+	json_key_u64(w, "seq", chunk->seq);
+	json_key_cstring(w, "stream", stream_name(chunk->stream));
 	json_key(w, "chunk");
 	json_base64(w, chunk->data, chunk->len);
 	json_end(w, '}');
@@ -32,14 +30,10 @@ write_gap(struct json_writer *w, const struct process_state *state)
 
 	json_key(w, "gap");
 	json_begin(w, '{');
-	json_key(w, "afterSeq");
-	json_u64(w, gap.after_seq);
-	json_key(w, "lastSeq");
-	json_u64(w, gap.last_seq);
-	json_key(w, "bytes");
-	json_u64(w, gap.bytes);
-	json_key(w, "endBytes");
-	json_u64(w, gap.end_bytes);
+	json_key_u64(w, "afterSeq", gap.after_seq);
+	json_key_u64(w, "lastSeq", gap.last_seq);
+	json_key_u64(w, "bytes", gap.bytes);
+	json_key_u64(w, "endBytes", gap.end_bytes);
 	json_end(w, '}');
 }
 
@@ -57,21 +51,17 @@ waiter_reply(struct channel *ch, const struct session_process *p,
 	json_begin(&w, '[');
 	next = process_state_read(state, query, write_chunk, &w, &crosses);
 	json_end(&w, ']');
-	json_key(&w, "nextSeq");
-	json_u64(&w, next);
-	json_key(&w, "exited");
-	json_bool(&w, state->exited);
+	json_key_u64(&w, "nextSeq", next);
+	json_key_bool(&w, "exited", state->exited);
 	json_key(&w, "exitCode");
 	if (state->exited)
 		json_i64(&w, state->exit_code);
 	else
 		json_null(&w);
-	json_key(&w, "closed");
-	json_bool(&w, state->closed);
+	json_key_bool(&w, "closed", state->closed);
 	json_key(&w, "failure");
 	json_null(&w);
-	json_key(&w, "sandboxDenied");
-	json_bool(&w, state->sandbox_denied);
+	json_key_bool(&w, "sandboxDenied", state->sandbox_denied);
 	/* The peer has no such member; it leaves gaps unmentioned. */
 	if (crosses)
 		write_gap(&w, state);

@@ -293,6 +293,11 @@ put_everything(struct json_writer *w)
 	json_i64(w, -7);
 	json_key(w, "d");
 	json_base64(w, "\xff\xfe", 2);
+	json_key_string(w, "e", "yes", 1);
+	json_key_cstring(w, "f", "z\n");
+	json_key_u64(w, "g", UINT64_MAX);
+	json_key_i64(w, "h", INT64_MIN);
+	json_key_bool(w, "i", false);
 	json_end(w, '}');
 }
 
@@ -307,7 +312,10 @@ test_commas(void **state)
 	json_writer_init(&w, &b);
 	put_everything(&w);
 	check_written(&b, "{\"a\":[null,true,false,[],{},\"x\\\"y\"],"
-			  "\"b\":[1, 2],\"c\\n\":-7,\"d\":\"//4=\"}");
+			  "\"b\":[1, 2],\"c\\n\":-7,\"d\":\"//4=\","
+			  "\"e\":\"y\",\"f\":\"z\\n\","
+			  "\"g\":18446744073709551615,"
+			  "\"h\":-9223372036854775808,\"i\":false}");
 }
 
 static void

@@ -16,20 +16,15 @@ write_entry(struct json_writer *w, const char *kind, const char *subpath,
 	json_begin(w, '{');
 	json_key(w, "path");
 	json_begin(w, '{');
-	json_key(w, "type");
-	json_cstring(w, "special");
+	json_key_cstring(w, "type", "special");
 	json_key(w, "value");
 	json_begin(w, '{');
-	json_key(w, "kind");
-	json_cstring(w, kind);
-	if (subpath != NULL) {
-		json_key(w, "subpath");
-		json_cstring(w, subpath);
-	}
+	json_key_cstring(w, "kind", kind);
+	if (subpath != NULL)
+		json_key_cstring(w, "subpath", subpath);
 	json_end(w, '}');
 	json_end(w, '}');
-	json_key(w, "access");
-	json_cstring(w, access);
+	json_key_cstring(w, "access", access);
 	json_end(w, '}');
 }
 
@@ -52,14 +47,11 @@ static void
 write_permissions(struct json_writer *w, bool write, bool network)
 {
 	json_begin(w, '{');
-	json_key(w, "type");
-	json_cstring(w, "managed");
-	json_key(w, "network");
-	json_cstring(w, network ? "enabled" : "restricted");
+	json_key_cstring(w, "type", "managed");
+	json_key_cstring(w, "network", network ? "enabled" : "restricted");
 	json_key(w, "file_system");
 	json_begin(w, '{');
-	json_key(w, "type");
-	json_cstring(w, "restricted");
+	json_key_cstring(w, "type", "restricted");
 	json_key(w, "entries");
 	json_begin(w, '[');
 	write_entry(w, "root", NULL, "read");
@@ -89,8 +81,7 @@ sandbox_profile_write(
 	json_begin(&w, '[');
 	json_path(&w, cwd);
 	json_end(&w, ']');
-	json_key(&w, "windowsSandboxLevel");
-	json_cstring(&w, "disabled");
+	json_key_cstring(&w, "windowsSandboxLevel", "disabled");
 	json_end(&w, '}');
 	return true;
 }

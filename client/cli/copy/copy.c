@@ -201,8 +201,7 @@ copy_remove(struct copy *c, const char *path, execd_answer_fn *fn, void *arg)
 	struct buf b;
 
 	params_path(&b, &w, "path", path);
-	json_key(&w, "force");
-	json_bool(&w, true);
+	json_key_bool(&w, "force", true);
 	json_end(&w, '}');
 	execd_client_request(c->ctl->client, "fs/remove", (const char *)b.data,
 	    b.len, EXECD_REPEAT, fn, arg);

@@ -157,8 +157,7 @@ ask_to_keep(struct copy *c, const char *method, const char *path,
 
 	*k = (struct kept){ c, xstrdup(path) };
 	params_path(&b, &w, "path", path);
-	json_key(&w, key);
-	json_u64(&w, value);
+	json_key_u64(&w, key, value);
 	json_end(&w, '}');
 	c->active++;
 	execd_client_request(c->ctl->client, method, (const char *)b.data,

@@ -112,8 +112,7 @@ make_link(struct copy *c, const FTSENT *e, const char *path)
 		return;
 	}
 	params_path(&b, &w, "path", path);
-	json_key(&w, "target");
-	json_string(&w, target, (size_t)n);
+	json_key_string(&w, "target", target, (size_t)n);
 	make_remote(c, "fs/symlink", path, &b, &w, true);
 }
 
@@ -288,8 +287,7 @@ read_remote(struct copy *c, const char *path, struct directory *d)
 
 	*d = (struct directory){ 0 };
 	params_path(&b, &w, "path", path);
-	json_key(&w, "details");
-	json_bool(&w, true);
+	json_key_bool(&w, "details", true);
 	json_end(&w, '}');
 	call(c->ctl, "fs/readDirectory", &b, EXECD_REPEAT, &r);
 	if (r.code != 0)

@@ -156,8 +156,7 @@ put_on_server(struct copy_item *i)
 	params_path(&b, &w, "sourcePath", i->temporary);
 	json_key(&w, "destinationPath");
 	json_path(&w, i->final);
-	json_key(&w, "overwrite");
-	json_bool(&w, true);
+	json_key_bool(&w, "overwrite", true);
 	ask(i, "fs/move", &b, &w, moved);
 }
 
@@ -191,8 +190,7 @@ set_time(struct copy_item *i)
 		return;
 	}
 	params_path(&b, &w, "path", i->upload.path);
-	json_key(&w, "modifiedAtMs");
-	json_u64(&w, (uint64_t)i->facts.modified_ms);
+	json_key_u64(&w, "modifiedAtMs", (uint64_t)i->facts.modified_ms);
 	ask(i, "fs/setTimes", &b, &w, time_set);
 }
 
@@ -213,8 +211,7 @@ ask_mode(struct copy_item *i, const char *path, execd_answer_fn *fn)
 	struct buf b;
 
 	params_path(&b, &w, "path", path);
-	json_key(&w, "mode");
-	json_u64(&w, facts_mode(i->copy, &i->facts, i->from));
+	json_key_u64(&w, "mode", facts_mode(i->copy, &i->facts, i->from));
 	ask(i, "fs/chmod", &b, &w, fn);
 }
 
@@ -318,8 +315,7 @@ take_over_mode(struct copy_item *i)
 	params_path(&b, &w, "sourcePath", i->final);
 	json_key(&w, "destinationPath");
 	json_path(&w, i->temporary);
-	json_key(&w, "recursive");
-	json_bool(&w, false);
+	json_key_bool(&w, "recursive", false);
 	ask(i, "fs/copy", &b, &w, mode_taken_over);
 }
 
@@ -358,8 +354,7 @@ start_new(struct copy_item *i)
 		return;
 	}
 	params_path(&b, &w, "path", i->temporary);
-	json_key(&w, "dataBase64");
-	json_cstring(&w, "");
+	json_key_cstring(&w, "dataBase64", "");
 	ask(i, "fs/writeFile", &b, &w, empty_made);
 }
 

@@ -27,8 +27,7 @@ begin(struct buf *b, struct json_writer *w, const char *handle)
 	buf_init(b, 1u << 16);
 	json_writer_init(w, b);
 	json_begin(w, '{');
-	json_key(w, "handleId");
-	json_cstring(w, handle);
+	json_key_cstring(w, "handleId", handle);
 }
 
 static void
@@ -168,8 +167,7 @@ open_handle(struct download *d)
 	json_key(&w, "path");
 	json_path(&w, d->path);
 	files_sandbox_add(&w);
-	json_key(&w, "mode");
-	json_cstring(&w, "read");
+	json_key_cstring(&w, "mode", "read");
 	ask(d, "fs/open", &b, &w, 0, opened);
 }
 
@@ -180,10 +178,8 @@ ask_block(struct download *d)
 	struct buf b;
 
 	begin(&b, &w, d->handle);
-	json_key(&w, "offset");
-	json_u64(&w, d->asked);
-	json_key(&w, "len");
-	json_u64(&w, TRANSFER_BLOCK);
+	json_key_u64(&w, "offset", d->asked);
+	json_key_u64(&w, "len", TRANSFER_BLOCK);
 	d->asked += TRANSFER_BLOCK;
 	ask(d, "fs/readBlock", &b, &w, 0, got_block);
 }

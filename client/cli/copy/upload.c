@@ -30,8 +30,7 @@ begin(struct buf *b, struct json_writer *w, const char *handle)
 	buf_init(b, 4u << 20);
 	json_writer_init(w, b);
 	json_begin(w, '{');
-	json_key(w, "handleId");
-	json_cstring(w, handle);
+	json_key_cstring(w, "handleId", handle);
 }
 
 /* --- Answers ------------------------------------------------------------ */
@@ -109,8 +108,7 @@ open_handle(struct upload *u)
 	json_key(&w, "path");
 	json_path(&w, u->path);
 	files_sandbox_add(&w);
-	json_key(&w, "mode");
-	json_cstring(&w, "replace");
+	json_key_cstring(&w, "mode", "replace");
 	ask(u, "fs/open", &b, &w, opened);
 }
 
@@ -131,8 +129,7 @@ send_bytes(struct upload *u, size_t n)
 		return;
 	}
 	begin(&b, &w, u->handle);
-	json_key(&w, "offset");
-	json_u64(&w, u->sent);
+	json_key_u64(&w, "offset", u->sent);
 	json_key(&w, "chunk");
 	json_base64(&w, u->block, n);
 	u->sent += n;

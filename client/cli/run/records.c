@@ -60,8 +60,7 @@ put(struct json_writer *w, const char *key, const char *value)
 {
 	if (value == NULL)
 		return;
-	json_key(w, key);
-	json_string(w, value, strnlen(value, COMMAND_MAX));
+	json_key_string(w, key, value, strnlen(value, COMMAND_MAX));
 }
 
 static int
@@ -93,12 +92,9 @@ record_write(const struct execctl *ctl, const struct record *r)
 	put(&w, "url", r->url);
 	put(&w, "environment", r->environment);
 	put(&w, "command", r->command);
-	json_key(&w, "tty");
-	json_bool(&w, r->tty);
-	json_key(&w, "pid");
-	json_i64(&w, r->pid);
-	json_key(&w, "startedMs");
-	json_i64(&w, r->started_ms);
+	json_key_bool(&w, "tty", r->tty);
+	json_key_i64(&w, "pid", r->pid);
+	json_key_i64(&w, "startedMs", r->started_ms);
 	json_end(&w, '}');
 	err = path ? write_file(path, &b) : -ENOENT;
 	if (err < 0)

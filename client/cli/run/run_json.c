@@ -12,8 +12,7 @@ begin(struct buf *b, struct json_writer *w, const char *event)
 	buf_init(b, LINE_MAX_BYTES);
 	json_writer_init(w, b);
 	json_begin(w, '{');
-	json_key(w, "event");
-	json_cstring(w, event);
+	json_key_cstring(w, "event", event);
 }
 
 static void
@@ -32,12 +31,9 @@ run_json_started(struct run *r, const char *sandbox_type)
 	struct buf b;
 
 	begin(&b, &w, "started");
-	json_key(&w, "session");
-	json_cstring(&w, execd_client_session(r->ctl->client));
-	json_key(&w, "process");
-	json_cstring(&w, execd_process_id(r->process));
-	json_key(&w, "sandboxType");
-	json_cstring(&w, sandbox_type);
+	json_key_cstring(&w, "session", execd_client_session(r->ctl->client));
+	json_key_cstring(&w, "process", execd_process_id(r->process));
+	json_key_cstring(&w, "sandboxType", sandbox_type);
 	end(r, &b, &w);
 }
 
@@ -52,8 +48,7 @@ run_json_output(
 	struct buf b;
 
 	begin(&b, &w, "output");
-	json_key(&w, "stream");
-	json_cstring(&w, names[stream]);
+	json_key_cstring(&w, "stream", names[stream]);
 	json_key(&w, "dataBase64");
 	json_base64(&w, data, len);
 	end(r, &b, &w);
@@ -66,12 +61,9 @@ run_json_gap(struct run *r, uint64_t events, uint64_t bytes)
 	struct buf b;
 
 	begin(&b, &w, "lost");
-	json_key(&w, "events");
-	json_u64(&w, events);
-	if (bytes > 0) {
-		json_key(&w, "bytes");
-		json_u64(&w, bytes);
-	}
+	json_key_u64(&w, "events", events);
+	if (bytes > 0)
+		json_key_u64(&w, "bytes", bytes);
 	end(r, &b, &w);
 }
 
@@ -82,11 +74,8 @@ run_json_exited(struct run *r, const struct execd_exit *how)
 	struct buf b;
 
 	begin(&b, &w, "exited");
-	json_key(&w, "exitCode");
-	json_i64(&w, how->code);
-	json_key(&w, "timedOut");
-	json_bool(&w, r->timed_out);
-	json_key(&w, "sandboxDenied");
-	json_bool(&w, how->sandbox_denied);
+	json_key_i64(&w, "exitCode", how->code);
+	json_key_bool(&w, "timedOut", r->timed_out);
+	json_key_bool(&w, "sandboxDenied", how->sandbox_denied);
 	end(r, &b, &w);
 }

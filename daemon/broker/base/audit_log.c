@@ -138,8 +138,7 @@ audit_begin(struct audit_event *e, const char *event)
 void
 audit_string(struct audit_event *e, const char *key, const char *value)
 {
-	json_key(&e->json, key);
-	json_cstring(&e->json, value);
+	json_key_cstring(&e->json, key, value);
 	for (size_t i = 0; i < nitems(journal_fields); i++)
 		if (strcmp(journal_fields[i].key, key) == 0)
 			audit_put_field(&e->fields, journal_fields[i].field,
@@ -149,15 +148,13 @@ audit_string(struct audit_event *e, const char *key, const char *value)
 void
 audit_flag(struct audit_event *e, const char *key, bool value)
 {
-	json_key(&e->json, key);
-	json_bool(&e->json, value);
+	json_key_bool(&e->json, key, value);
 }
 
 void
 audit_number(struct audit_event *e, const char *key, uint64_t value)
 {
-	json_key(&e->json, key);
-	json_u64(&e->json, value);
+	json_key_u64(&e->json, key, value);
 }
 
 /* --- to where they go --------------------------------------------------- */

@@ -213,16 +213,11 @@ put_request(struct buf *b, const struct ctl_options *o)
 
 	json_writer_init(&w, b);
 	json_begin(&w, '{');
-	json_key(&w, "command");
-	json_cstring(&w, o->command);
-	if (o->session != NULL) {
-		json_key(&w, "session");
-		json_cstring(&w, o->session);
-	}
-	if (o->reason != NULL) {
-		json_key(&w, "reason");
-		json_cstring(&w, o->reason);
-	}
+	json_key_cstring(&w, "command", o->command);
+	if (o->session != NULL)
+		json_key_cstring(&w, "session", o->session);
+	if (o->reason != NULL)
+		json_key_cstring(&w, "reason", o->reason);
 	json_end(&w, '}');
 	buf_puts(b, "\n");
 }

@@ -30,20 +30,6 @@
 
 /* --- sessions in JSON ---------------------------------------------------- */
 
-static void
-put_string(struct json_writer *w, const char *key, const char *value)
-{
-	json_key(w, key);
-	json_cstring(w, value);
-}
-
-static void
-put_number(struct json_writer *w, const char *key, uint64_t value)
-{
-	json_key(w, key);
-	json_u64(w, value);
-}
-
 /* null: not known. */
 static void
 put_known(struct json_writer *w, const char *key, bool known, uint64_t value)
@@ -87,9 +73,8 @@ number_of(const struct session *s)
 static void
 put_id(struct json_writer *w, const struct session *s)
 {
-	json_key(w, "id");
-	json_string(w, s->id, ID_LOG_CHARS);
-	put_number(w, "number", number_of(s));
+	json_key_string(w, "id", s->id, ID_LOG_CHARS);
+	json_key_u64(w, "number", number_of(s));
 }
 
 static void
@@ -107,16 +92,16 @@ static void
 put_session(struct json_writer *w, const struct session *s)
 {
 	put_id(w, s);
-	put_string(w, "identity", s->identity->name);
-	put_string(w, "user", s->identity->user_name);
-	put_string(w, "peer", s->attachment.peer);
-	put_string(w, "state", state_name(s));
-	put_number(w, "ageMs", since(s->opened_ms));
+	json_key_cstring(w, "identity", s->identity->name);
+	json_key_cstring(w, "user", s->identity->user_name);
+	json_key_cstring(w, "peer", s->attachment.peer);
+	json_key_cstring(w, "state", state_name(s));
+	json_key_u64(w, "ageMs", since(s->opened_ms));
 	put_known(w, "detachedMs", s->state == SESSION_STATE_DETACHED,
 	    s->state == SESSION_STATE_DETACHED ? since(s->detached_ms) : 0);
 	put_known(w, "commands", s->runner.audited, s->commands.running);
-	put_number(w, "watchers", s->watchers.count);
-	put_number(w, "runner", (uint64_t)s->runner.pid);
+	json_key_u64(w, "watchers", s->watchers.count);
+	json_key_u64(w, "runner", (uint64_t)s->runner.pid);
 	put_usage(w, s);
 }
 
@@ -239,8 +224,7 @@ put_processes(struct json_writer *w, const struct session *s)
 		if (told++ < PROCESSES_TOLD_MAX)
 			json_cstring(w, p->id);
 	json_end(w, ']');
-	json_key(w, "processIdsCut");
-	json_bool(w, told > PROCESSES_TOLD_MAX);
+	json_key_bool(w, "processIdsCut", told > PROCESSES_TOLD_MAX);
 }
 
 static int
@@ -253,8 +237,7 @@ answer_show(struct ctl_request *r, struct json_writer *w)
 	put_session(w, s);
 	put_known(w, "endsInMs", s->ends_ms > 0,
 	    s->ends_ms > now_ms() ? (uint64_t)(s->ends_ms - now_ms()) : 0);
-	json_key(w, "adopted");
-	json_bool(w, s->runner.adopted);
+	json_key_bool(w, "adopted", s->runner.adopted);
 	put_processes(w, s);
 	return 0;
 }
@@ -283,7 +266,7 @@ answer_kill(struct ctl_request *r, struct json_writer *w)
 	session_ended_note(s);
 	session_dismiss(r->broker, s);
 	put_id(w, s);
-	put_string(w, "state", state_name(s));
+	json_key_cstring(w, "state", state_name(s));
 	return 0;
 }
 
@@ -302,10 +285,9 @@ answer_drain(struct ctl_request *r, struct json_writer *w)
 {
 	if (r->broker->stopping || r->broker->draining)
 		return ctl_refuse(r, "stopping", "execd is stopping already");
-	json_key(w, "changed");
-	json_bool(w, drain_begin(r->broker, r->client->who.uid));
-	put_string(w, "state", execd_state(r->broker));
-	put_number(w, "sessions", r->broker->sessions->by_id.count);
+	json_key_bool(w, "changed", drain_begin(r->broker, r->client->who.uid));
+	json_key_cstring(w, "state", execd_state(r->broker));
+	json_key_u64(w, "sessions", r->broker->sessions->by_id.count);
 	return 0;
 }
 
@@ -316,9 +298,8 @@ answer_undrain(struct ctl_request *r, struct json_writer *w)
 		return ctl_refuse(r, "stopping",
 		    "execd is stopping, and that "
 		    "cannot be undone");
-	json_key(w, "changed");
-	json_bool(w, drain_end(r->broker, r->client->who.uid));
-	put_string(w, "state", execd_state(r->broker));
+	json_key_bool(w, "changed", drain_end(r->broker, r->client->who.uid));
+	json_key_cstring(w, "state", execd_state(r->broker));
 	return 0;
 }
 
@@ -329,8 +310,8 @@ put_programs(struct json_writer *w, const struct broker *m)
 
 	json_key(w, "programs");
 	json_begin(w, '{');
-	put_number(w, "execd", (uint64_t)spawn_root_pid());
-	put_number(w, "execd-broker", (uint64_t)getpid());
+	json_key_u64(w, "execd", (uint64_t)spawn_root_pid());
+	json_key_u64(w, "execd-broker", (uint64_t)getpid());
 	put_known(w, "execd-frontend", m->frontend->pid > 0,
 	    (uint64_t)m->frontend->pid);
 	json_key(w, "execd-keys");
@@ -365,10 +346,10 @@ put_census(struct json_writer *w, const struct broker *m)
 	table_each(&m->sessions->by_id, census_visit, &census);
 	json_key(w, "sessions");
 	json_begin(w, '{');
-	put_number(w, "attached", census.attached);
-	put_number(w, "detached", census.detached);
-	put_number(w, "ending", census.ending);
-	put_number(w, "max", m->conf->limits.max_sessions);
+	json_key_u64(w, "attached", census.attached);
+	json_key_u64(w, "detached", census.detached);
+	json_key_u64(w, "ending", census.ending);
+	json_key_u64(w, "max", m->conf->limits.max_sessions);
 	json_end(w, '}');
 }
 
@@ -378,10 +359,10 @@ answer_status(struct ctl_request *r, struct json_writer *w)
 	const struct broker *m = r->broker;
 	const char *ill = broker_health_reason(m, now_ms());
 
-	put_string(w, "state", execd_state(m));
+	json_key_cstring(w, "state", execd_state(m));
 	put_known(w, "drainedBy", m->drain.drained, m->drain.by);
-	put_string(w, "health", ill ? ill : "ok");
-	put_string(w, "version", EXECD_VERSION);
+	json_key_cstring(w, "health", ill ? ill : "ok");
+	json_key_cstring(w, "version", EXECD_VERSION);
 	put_programs(w, m);
 	put_census(w, m);
 	json_key(w, "listeners");
@@ -389,8 +370,7 @@ answer_status(struct ctl_request *r, struct json_writer *w)
 	for (size_t i = 0; i < m->conf->nlisteners; i++)
 		json_cstring(w, m->conf->listeners[i]->url);
 	json_end(w, ']');
-	json_key(w, "auditFailing");
-	json_bool(w, audit_is_failing(&m->conf->audit));
+	json_key_bool(w, "auditFailing", audit_is_failing(&m->conf->audit));
 	return 0;
 }
 
@@ -430,7 +410,7 @@ ctl_answer_reload(int fd, int code, struct buf *told)
 		json_begin(&w, '{');
 		json_key(&w, "result");
 		json_begin(&w, '{');
-		put_string(&w, "log", (const char *)told->data);
+		json_key_cstring(&w, "log", (const char *)told->data);
 		json_end(&w, '}');
 		json_end(&w, '}');
 		buf_puts(&out, "\n");

@@ -35,10 +35,8 @@ ctl_write_error(struct buf *b, const char *code, const char *message)
 	json_begin(&w, '{');
 	json_key(&w, "error");
 	json_begin(&w, '{');
-	json_key(&w, "code");
-	json_cstring(&w, code);
-	json_key(&w, "message");
-	json_cstring(&w, message);
+	json_key_cstring(&w, "code", code);
+	json_key_cstring(&w, "message", message);
 	json_end(&w, '}');
 	json_end(&w, '}');
 	buf_puts(b, "\n");

@@ -39,13 +39,6 @@ sandbox_report_fill(struct sandbox_report *r, const struct sandboxes *sb,
 }
 
 static void
-write_text(struct json_writer *w, const char *key, const char *text)
-{
-	json_key(w, key);
-	json_cstring(w, text);
-}
-
-static void
 write_limit(struct json_writer *w, const char *key, uint64_t value)
 {
 	json_key(w, key);
@@ -70,10 +63,11 @@ write_asked(struct json_writer *w, const struct sandbox_report *r)
 		return;
 	}
 	json_begin(w, '{');
-	write_text(w, "type", types[r->asked_type]);
-	write_text(
+	json_key_cstring(w, "type", types[r->asked_type]);
+	json_key_cstring(
 	    w, "fileSystem", r->asked_files ? "restricted" : "unrestricted");
-	write_text(w, "network", r->asked_network ? "restricted" : "enabled");
+	json_key_cstring(
+	    w, "network", r->asked_network ? "restricted" : "enabled");
 	json_end(w, '}');
 }
 
@@ -163,10 +157,10 @@ write_enforced(struct json_writer *w, const struct sandbox_report *r)
 	}
 	json_begin(w, '{');
 	write_layers(w, r);
-	json_key(w, "landlockAbi");
-	json_u64(w, r->landlock_abi);
-	write_text(w, "fileSystem", r->files ? "restricted" : "unrestricted");
-	write_text(w, "network", r->network ? "restricted" : "enabled");
+	json_key_u64(w, "landlockAbi", r->landlock_abi);
+	json_key_cstring(
+	    w, "fileSystem", r->files ? "restricted" : "unrestricted");
+	json_key_cstring(w, "network", r->network ? "restricted" : "enabled");
 	json_key(w, "limits");
 	json_begin(w, '{');
 	write_limit(w, "processes", r->pids);
