@@ -10,6 +10,7 @@
 
 #include "filter_rows.h"
 #include "landlock.h"
+#include "log.h"
 #include "util.h"
 
 #define KILL(name)   ALLOW(name) /* in a deny-list, a row without errno */
@@ -75,11 +76,11 @@ static const struct filter_rule rules[] = {
 /* A process with Landlock's restrictions cannot look into one without them,
  * also not into one of the same user that has just begun; nor signal it. */
 static int
-refuse_others(void)
+refuse_others(int abi)
 {
 	const struct landlock_attr attr = { .fs = LANDLOCK_EXECUTE,
 		.scopes = LANDLOCK_SCOPE_SIGNAL };
-	_cleanup_close_ int fd = landlock_create(&attr, landlock_abi());
+	_cleanup_close_ int fd = landlock_create(&attr, abi);
 
 	return fd < 0 ? fd : landlock_restrict(fd, 0);
 }
@@ -88,8 +89,16 @@ int
 broker_policy_load(void)
 {
 	int err = filter_load_denied(rules, nitems(rules));
+	int abi = landlock_abi();
 
-	if (err == 0)
-		err = refuse_others();
-	return err == -ENOSYS || err == -EOPNOTSUPP ? 0 : err;
+	if (err < 0)
+		return err;
+	if (abi > 0)
+		return refuse_others(abi);
+	/* ENOSYS, EOPNOTSUPP; EPERM in a container whose profile has no
+	 * Landlock, as of systemd-nspawn(1). */
+	log_warn(abi,
+	    "no Landlock here: a broker could look into another process of its "
+	    "user");
+	return 0;
 }

@@ -8,8 +8,9 @@
 #ifndef BROKER_POLICY_H
 #define BROKER_POLICY_H
 
-/* For the rest of this process's life, and for its children. A kernel without
- * Landlock gives the filter alone. 0 or -errno. */
+/* For the rest of this process's life, and for its children. Where there is no
+ * Landlock, or a container's profile refuses it, the filter stands alone, and
+ * the log says so. 0 or -errno. */
 int broker_policy_load(void);
 
 #endif

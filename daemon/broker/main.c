@@ -439,8 +439,7 @@ main(int argc, char **argv)
 	frontend_init(m->frontend);
 	helpers_init(m->helpers);
 	registry_init(m->sessions);
-	if (!options.check)
-		log_name_by_journal();
+	log_name_by_journal();
 	if ((code = find_root(m)) != 0 || (code = begin(m)) != 0)
 		return code;
 	if (options.check) {

@@ -13,6 +13,7 @@ import drops  # noqa: E402
 import kills  # noqa: E402
 import rogue  # noqa: E402
 import soak  # noqa: E402
+import units  # noqa: E402
 
 SEED = 1
 
@@ -31,6 +32,12 @@ def test_programs_that_are_killed_under_load(mode, user):
     """The times are those of an idle machine; here they may be much longer."""
     kills.survivors(mode, user, 8, 3, SEED, 20)
     kills.monitors(mode, user, 2, 3, SEED)
+
+
+def test_the_units_under_systemd():
+    if why := units.missing():
+        pytest.skip(f"THE UNITS ARE NOT RUN: {why}")
+    units.units(9, 2, 20)
 
 
 def test_connections_that_drop_anywhere(mode, user):

@@ -23,6 +23,7 @@
 
 #include "broker_policy.h"
 #include "config.h"
+#include "filter_rows.h"
 #include "landlock.h"
 #include "util.h"
 
@@ -175,6 +176,30 @@ test_other_processes_are_closed(void **state)
 		assert_int_equal(run(signal_the_parent), 0);
 }
 
+static long
+do_nothing(void)
+{
+	return 0;
+}
+
+/* As in a container of systemd-nspawn(1). */
+static void
+test_landlock_is_refused(void **state)
+{
+	static const struct filter_rule no_landlock[] = { DENY(
+	    landlock_create_ruleset) };
+	pid_t pid = fork();
+	int status;
+
+	if (pid == 0)
+		_exit(filter_load_denied(no_landlock, 1) < 0 ||
+			      landlock_abi() != -EACCES || run(do_nothing) != 0
+			  ? 1
+			  : run(execute) == 0);
+	assert_int_equal(waitpid(pid, &status, 0), pid);
+	assert_int_equal(status, 0);
+}
+
 static void
 test_libraries_are_refused(void **state)
 {
@@ -194,6 +219,7 @@ main(void)
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(test_attacks_kill),
 		cmocka_unit_test(test_libraries_are_refused),
+		cmocka_unit_test(test_landlock_is_refused),
 		cmocka_unit_test(test_other_processes_are_closed),
 		cmocka_unit_test(test_work_goes_on),
 	};
