@@ -35,8 +35,10 @@
 #include "frontend_child.h"
 #include "group_limits.h"
 #include "log.h"
+#include "log_lost.h"
 #include "notify.h"
 #include "programs.h"
+#include "secret.h"
 #include "seqpacket.h"
 #include "session_limit.h"
 #include "session_registry.h"
@@ -357,6 +359,37 @@ serve(struct broker *m)
 	return code;
 }
 
+/* What nobody read of this broker's log is missing there. The next broker says
+ * how much it is, and root keeps the number for it. */
+#define LOST_NAME "lost lines"
+
+static void
+leave_lost_lines(void)
+{
+	_cleanup_close_ int fd = -1;
+	uint64_t lost;
+
+	if (log_flush())
+		return;
+	lost = log_take_undelivered();
+	fd = secret_memfd(LOST_NAME, &lost, sizeof(lost));
+	if (fd >= 0)
+		spawn_store(LOST_NAME, fd);
+}
+
+static void
+take_lost_lines(void)
+{
+	_cleanup_close_ int fd = spawn_take(LOST_NAME);
+	uint64_t lost;
+
+	if (fd < 0)
+		return;
+	if (pread(fd, &lost, sizeof(lost), 0) == (ssize_t)sizeof(lost))
+		log_add_lost(lost);
+	spawn_store(LOST_NAME, -1);
+}
+
 static int
 prepare(struct broker *m)
 {
@@ -364,6 +397,7 @@ prepare(struct broker *m)
 
 	/* What was wrong until now was told to whoever started it. */
 	log_never_block();
+	take_lost_lines();
 	conf_warn(m->conf);
 	if (!spawn_is_reload())
 		conf_tell_ceilings(m->conf);
@@ -450,7 +484,9 @@ main(int argc, char **argv)
 	if ((code = prepare(m)) != 0)
 		return code;
 	code = serve(m);
-	if (!m->leaving)
+	if (m->leaving)
+		leave_lost_lines();
+	else
 		spawn_stop(code);
 	return code;
 }
