@@ -399,6 +399,7 @@ prepare(struct broker *m)
 	log_never_block();
 	take_lost_lines();
 	conf_warn(m->conf);
+	conf_tell_proxies(m->conf);
 	if (!spawn_is_reload())
 		conf_tell_ceilings(m->conf);
 	raise_descriptors(m);
@@ -477,8 +478,10 @@ main(int argc, char **argv)
 	if ((code = find_root(m)) != 0 || (code = begin(m)) != 0)
 		return code;
 	if (options.check) {
-		if (!options.print)
+		if (!options.print) {
 			conf_tell_ceilings(m->conf);
+			conf_tell_proxies(m->conf);
+		}
 		return EXIT_STOPPED;
 	}
 	if ((code = prepare(m)) != 0)

@@ -24,6 +24,7 @@
 #include "log.h"
 #include "loop.h"
 #include "offer.h"
+#include "proxied.h"
 #include "seqpacket.h"
 #include "tls_helper.h"
 #include "util.h"
@@ -179,7 +180,7 @@ add_to_offer(struct offer *o, const uint8_t *packet, size_t len, const int *fds,
 	if (control_get(packet, len, BROKER_EV_LISTENER, &l) < 0 ||
 	    o->have >= o->configure.listeners || l.kind > LISTENER_UNIX ||
 	    l.client_certificate > CLIENT_CERTIFICATE_REQUIRED ||
-	    nfds != fds_of(&l))
+	    l.trusted > CONTROL_NETS_MAX || nfds != fds_of(&l))
 		return -EBADMSG;
 	o->listeners[o->have].listener = l;
 	memcpy(o->listeners[o->have].fds, fds, nfds * sizeof(*fds));
@@ -223,6 +224,7 @@ apply_when_complete(void)
 	listener_close_all();
 	listener_take(&reload, false);
 	admission_reload();
+	proxied_reload();
 	plan_retirement();
 	return 0;
 }
@@ -264,6 +266,7 @@ on_stop(const uint8_t *packet, size_t len, const int *fds, size_t nfds)
 		return -EBADMSG;
 	listener_close_all();
 	admission_end();
+	proxied_end();
 	connection_end_all();
 	return 0;
 }

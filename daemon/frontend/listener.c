@@ -5,7 +5,6 @@
  */
 #include "listener.h"
 
-#include <arpa/inet.h>
 #include <errno.h>
 #include <event2/event.h>
 #include <event2/event_struct.h>
@@ -26,7 +25,9 @@
 #include "log_limit.h"
 #include "loop.h"
 #include "offer.h"
+#include "proxied.h"
 #include "rights.h"
+#include "source.h"
 #include "util.h"
 
 #define ACCEPTS_PER_WAKE 64
@@ -36,31 +37,12 @@ static struct listener {
 	struct listener_traits traits;
 	SSL_CTX *tls; /* NULL: no TLS */
 	int fd;
+	/* Proxies that are believed where their clients are. */
+	uint32_t trusted;
+	uint8_t trusted_nets[CONTROL_NETS_MAX * CONTROL_NET_BYTES];
 } listeners[CONTROL_LISTENERS_MAX];
 static size_t count;
 static int reserve_fd = -1;
-
-static void
-format_peer(const struct sockaddr_storage *a, char peer[CONTROL_PEER_MAX])
-{
-	char host[INET6_ADDRSTRLEN] = "?";
-
-	if (a->ss_family == AF_UNIX) {
-		snprintf(peer, CONTROL_PEER_MAX, "websocket unix");
-	} else if (a->ss_family == AF_INET6) {
-		const struct sockaddr_in6 *in6 = (const void *)a;
-
-		inet_ntop(AF_INET6, &in6->sin6_addr, host, sizeof(host));
-		snprintf(peer, CONTROL_PEER_MAX, "websocket [%s]:%u", host,
-		    ntohs(in6->sin6_port));
-	} else {
-		const struct sockaddr_in *in = (const void *)a;
-
-		inet_ntop(AF_INET, &in->sin_addr, host, sizeof(host));
-		snprintf(peer, CONTROL_PEER_MAX, "websocket %s:%u", host,
-		    ntohs(in->sin_port));
-	}
-}
 
 static void
 spend_reserve(const struct listener *l)
@@ -84,8 +66,13 @@ welcome(const struct listener *l, int fd, const struct sockaddr_storage *a)
 		.listener = l->traits.id, .fd = fd, .tls = l->tls != NULL
 	};
 
-	format_peer(a, v.peer);
-	admission_take(&v, (const struct sockaddr *)a);
+	const struct sockaddr *from = (const struct sockaddr *)a;
+
+	source_text(from, v.peer);
+	if (source_lies_in(from, l->trusted_nets, l->trusted))
+		proxied_take(&v);
+	else
+		admission_take(&v, from);
 }
 
 static struct listener *
@@ -114,6 +101,8 @@ begin(const struct visitor *v, bool slot)
 	    l->tls != NULL ? tls_new(l->tls, v->fd) : NULL, v->peer);
 	c->source = v->source;
 	c->has_slot = slot;
+	if (v->proxy[0] != '\0')
+		c->proxy = xstrdup(v->proxy);
 	connection_timer(c, config.pre_auth_deadline_ms);
 	connection_read_client(c, true);
 	return true;
@@ -152,6 +141,8 @@ add(const struct control_listener *order, int fd, SSL_CTX *tls)
 		.kind = order->kind,
 		.operate = order->operate,
 		.hand_over = order->hand_over };
+	l->trusted = order->trusted;
+	memcpy(l->trusted_nets, order->trusted_nets, sizeof(l->trusted_nets));
 	l->tls = tls;
 	l->fd = fd;
 	set_nonblock(fd);
@@ -181,9 +172,15 @@ take(const struct control_listener *l, const int *fds, size_t nfds, bool start)
 		add(l, fds[0], tls);
 }
 
+static unsigned
+count_connections(void)
+{
+	return connection_count() + (unsigned)proxied_count();
+}
+
 static const struct admission_target admission_target = {
 	.begin = begin,
-	.count = connection_count,
+	.count = count_connections,
 };
 
 void

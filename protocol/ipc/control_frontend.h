@@ -76,6 +76,9 @@ struct control_listener {
 	bool hand_over; /* clients are handed over to their runners */
 	uint8_t client_certificate; /* enum client_certificate */
 	uint32_t key; /* `tls`: number of its key in the key process */
+	uint32_t
+	    trusted; /* number of networks whose PROXY header is believed */
+	uint8_t trusted_nets[CONTROL_NETS_MAX * CONTROL_NET_BYTES];
 };
 
 #define CONTROL_LISTENER_FDS_MAX 3
@@ -108,7 +111,8 @@ struct control_authenticate {
 	uint8_t kind;	      /* enum credential_kind */
 	bool has_certificate; /* `cert_verdict` is filled in */
 	struct control_cert_verdict cert_verdict;
-	char peer[CONTROL_PEER_MAX]; /* for messages: "websocket IP:PORT" */
+	char peer[CONTROL_PEER_MAX];  /* for messages: "websocket IP:PORT" */
+	char proxy[CONTROL_PEER_MAX]; /* a trusted one in between, or "" */
 	struct control_token_header token_header; /* of the credential */
 	char credential[CONTROL_CREDENTIAL_MAX];
 };
@@ -118,6 +122,7 @@ struct control_authenticate {
 struct control_refused {
 	uint32_t listener;
 	char peer[CONTROL_PEER_MAX];
+	char proxy[CONTROL_PEER_MAX];
 	char reason[CONTROL_SUBJECT_MAX + 128];
 };
 

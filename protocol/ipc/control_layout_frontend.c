@@ -34,6 +34,8 @@ static const struct field listener_fields[] = {
 	FIELD(FIELD_BOOL, control_listener, hand_over),
 	FIELD(FIELD_U8, control_listener, client_certificate),
 	FIELD(FIELD_U32, control_listener, key),
+	FIELD(FIELD_U32, control_listener, trusted),
+	FIELD(FIELD_BYTES, control_listener, trusted_nets),
 };
 
 static const struct field ready_fields[] = {
@@ -54,6 +56,7 @@ static const struct field authenticate_fields[] = {
 	FIELD(FIELD_STRING, control_authenticate, cert_verdict.subject),
 	FIELD(FIELD_BYTES, control_authenticate, cert_verdict.seal),
 	FIELD(FIELD_STRING, control_authenticate, peer),
+	FIELD(FIELD_STRING, control_authenticate, proxy),
 	FIELD(FIELD_STRING, control_authenticate, token_header.alg),
 	FIELD(FIELD_STRING, control_authenticate, token_header.kid),
 	FIELD(FIELD_STRING, control_authenticate, credential),
@@ -62,6 +65,7 @@ static const struct field authenticate_fields[] = {
 static const struct field refused_fields[] = {
 	FIELD(FIELD_U32, control_refused, listener),
 	FIELD(FIELD_STRING, control_refused, peer),
+	FIELD(FIELD_STRING, control_refused, proxy),
 	FIELD(FIELD_STRING, control_refused, reason),
 };
 

@@ -175,8 +175,9 @@ def start_params(id, argv, **extra):
             "tty": False, **extra}
 
 
-def dial(url, tls=None, source=None):
-    """A socket to ws://, wss:// (tls: an ssl.SSLContext) or unix:/path."""
+def dial(url, tls=None, source=None, before=b""):
+    """A socket to ws://, wss:// (tls: an ssl.SSLContext) or unix:/path. `before`
+    is sent before everything else."""
     if url.startswith("unix:"):
         s = socket.socket(socket.AF_UNIX)
         s.settimeout(TIMEOUT)
@@ -186,6 +187,7 @@ def dial(url, tls=None, source=None):
         s = socket.create_connection((at.hostname, at.port), timeout=TIMEOUT,
                                      source_address=(source, 0) if source else None)
         s.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
+        s.sendall(before)
         if tls:
             s = tls.wrap_socket(s, server_hostname=at.hostname)
     s.settimeout(None)
@@ -193,9 +195,9 @@ def dial(url, tls=None, source=None):
 
 
 class WebSocket(Client):
-    def __init__(self, url, headers="", handshake=True, tls=None, token=None, source=None):
+    def __init__(self, url, headers="", handshake=True, tls=None, token=None, source=None, before=b""):
         super().__init__()
-        self.sock = dial(url, tls, source)
+        self.sock = dial(url, tls, source, before)
         if token:
             headers += f"Authorization: Bearer {token}\r\n"
         self.frames = []          # every frame: (opcode, payload)

@@ -15,6 +15,7 @@ from test_ctl import Ctl
 from test_auth import KEY, jwt
 from test_audit_sinks import Receiver, parse_syslog
 from test_http import Origin
+from test_proxy_protocol import PROXY, header
 
 PAGE = pathlib.Path(__file__).parents[2] / "man/execd-audit.5"
 
@@ -63,27 +64,31 @@ def records(configured, user, directory, mode):
     (directory / "secret").write_bytes(KEY)
     lend(directory / "secret", user.pw_gid)
     s = configured("\n".join([
-        "[listener main]", "address = ws://127.0.0.1:0", "[identity a]", f"user = {user.pw_name}",
+        "[listener main]", "address = ws://127.0.0.1:0", f"trusted-proxy = {PROXY}", "[identity a]", f"user = {user.pw_name}",
         "sandbox-allow-unsandboxed = yes", f"token-sha256 = {digest('tok-a')}", f"record-tty = {casts}",
         "token-subject = one", "[signed-tokens]", f"secret-file = {directory}/secret", "[limits]",
         "detached-ttl = 300ms", "[audit]", f"syslog = {receiver.path}", "required = no", "files = all", ""]))
+
+    def connect(**more):
+        return s.connect(source=PROXY, before=header(), **more)
+
     with pytest.raises(Closed):
-        s.connect(token="wrong")
+        connect(token="wrong")
     with pytest.raises(Closed):
-        s.connect(token=jwt(exp=2 ** 40, sub="nobody"))
-    s.connect(token=jwt(exp=2 ** 40, sub="one"))
-    c = s.connect(token="tok-a").ready()
+        connect(token=jwt(exp=2 ** 40, sub="nobody"))
+    connect(token=jwt(exp=2 ** 40, sub="one"))
+    c = connect(token="tok-a").ready()
     c.run("p", ["/bin/true"], tty=True)
     c.run_sh("k", "kill -9 $$")
     c.call("fs/writeFile", {"path": f"file://{directory}/a", "dataBase64": b64("x")})
     c.call("fs/copy", {"sourcePath": f"file://{directory}/a", "destinationPath": f"file://{directory}/b", "recursive": False})
     c.call("fs/symlink", {"path": f"file://{directory}/l", "target": "t"})
     c.call("http/request", {"method": "GET", "requestId": "1", "url": Origin().url()})
-    s.connect(token="tok-a").ready(watchSessionId=c.session_id)
-    s.connect(token="tok-a").error("initialize", {"clientName": "x", "resumeSessionId": "none"})
+    connect(token="tok-a").ready(watchSessionId=c.session_id)
+    connect(token="tok-a").error("initialize", {"clientName": "x", "resumeSessionId": "none"})
     c.drop()
     s.wait_log("detached")
-    c = s.connect(token="tok-a").ready(resumeSessionId=c.session_id)
+    c = connect(token="tok-a").ready(resumeSessionId=c.session_id)
     receiver.wait(lambda d: b"session-resumed" in d)
     receiver.close()
     c.run("lost", ["/bin/true"])

@@ -287,13 +287,14 @@ def test_a_watching_channel_ends_alone():
 
 
 def frontend_configuration(listeners=0, type=1, exempt=0):
-    return (u32(type) + (u32(2) if type == 1 else b"") + b"\0" + u32(30000) + u32(120000) + u32(10000) +
+    return (u32(type) + (u32(4) if type == 1 else b"") + b"\0" + u32(30000) + u32(120000) + u32(10000) +
             u32(100) * 3 + u32(5000) * 6 + u32(exempt) + b"\0" * 17 * 16 +
             u64(16 << 20) + u64(64 << 20) + u32(listeners))
 
 
-def listener(kind=0, tls=0, certificate=0, hand_over=0):
-    return u32(11) + u32(0) + bytes([kind, tls, 0, hand_over, certificate]) + u32(0)
+def listener(kind=0, tls=0, certificate=0, hand_over=0, trusted=0):
+    return (u32(11) + u32(0) + bytes([kind, tls, 0, hand_over, certificate]) + u32(0) +
+            u32(trusted) + b"\0" * 17 * 16)
 
 
 @pytest.mark.parametrize("message", [
@@ -308,7 +309,7 @@ def test_the_front_end_refuses_a_configuration(message):
 
 @pytest.mark.parametrize("message, fds", [
     (listener(), 0), (listener(), 2), (listener(3), 1), (listener(0, 1), 1), (listener(0, 1, 1), 2),
-    (listener(0, 1, 3), 3), (listener(1), 1), (listener() + b"x", 1), (frontend_configuration(), 0), (u32(7), 0)])
+    (listener(0, 1, 3), 3), (listener(1), 1), (listener(trusted=17), 1), (listener() + b"x", 1), (frontend_configuration(), 0), (u32(7), 0)])
 def test_the_front_end_refuses_a_listener(message, fds):
     p = Program(FRONTEND)
     p.send(frontend_configuration(1))

@@ -11,10 +11,12 @@
 
 static void
 begin(struct audit_event *e, const char *event, const char *peer,
-    const struct listener *l)
+    const char *proxy, const struct listener *l)
 {
 	audit_begin(e, event);
 	audit_string(e, "peer", peer);
+	if (proxy[0] != '\0')
+		audit_string(e, "proxy", proxy);
 	audit_string(e, "listener", l ? l->name : "");
 }
 
@@ -27,7 +29,7 @@ credential_audit(struct broker *m, const struct control_authenticate *a,
 
 	if (!audit_is_kept(&m->conf->audit))
 		return;
-	begin(&e, found->who ? "granted" : "refused", a->peer, l);
+	begin(&e, found->who ? "granted" : "refused", a->peer, a->proxy, l);
 	if (found->who != NULL) {
 		audit_string(&e, "identity", found->who->name);
 		audit_string(&e, "by", found->how);
@@ -45,7 +47,7 @@ credential_audit_refused(
 {
 	struct audit_event e;
 
-	begin(&e, "refused", r->peer, l);
+	begin(&e, "refused", r->peer, r->proxy, l);
 	audit_string(&e, "reason", r->reason);
 	audit_end(&e, &m->conf->audit);
 }

@@ -48,6 +48,7 @@ grant_new(struct frontend *f, const struct control_authenticate *presented,
 	g->conn = presented->conn;
 	g->identity = identity_ref(who);
 	memcpy(g->peer, presented->peer, sizeof(g->peer));
+	memcpy(g->proxy, presented->proxy, sizeof(g->proxy));
 	if (getrandom(g->token, sizeof(g->token), 0) !=
 	    (ssize_t)sizeof(g->token))
 		log_fatal("getrandom: no random bytes");

@@ -21,12 +21,13 @@ struct grant {
 	uint32_t conn;
 	uint8_t token[CONTROL_GRANT_BYTES];
 	char peer[CONTROL_PEER_MAX];
-	struct identity *identity; /* a reference */
-	struct session *session;   /* NULL: none, or it ended */
-	bool watching;		   /* it only watches that session */
-	bool ended;		   /* its session ended under it */
-	enum channel_end end;	   /* how */
-	char reason[256];	   /* why */
+	char proxy[CONTROL_PEER_MAX]; /* a trusted one in between, or "" */
+	struct identity *identity;    /* a reference */
+	struct session *session;      /* NULL: none, or it ended */
+	bool watching;		      /* it only watches that session */
+	bool ended;		      /* its session ended under it */
+	enum channel_end end;	      /* how */
+	char reason[256];	      /* why */
 };
 
 /* NULL: the connection has none. */

@@ -16,6 +16,12 @@
 #include "session_registry.h"
 #include "util.h"
 
+static struct origin
+origin_of(const struct grant *g)
+{
+	return (struct origin){ g->peer, g->proxy };
+}
+
 /* On success the runner answers the client; only failures are answered here.
  * The runner's end of the channel goes back with the answer, so that the
  * front-end reads the answer before it sees the channel end. */
@@ -23,9 +29,12 @@ static void
 finish_request(struct broker *m, enum control_type answer_type,
     const struct control_session *answer, const struct grant *g, int *fd)
 {
+	struct origin from;
+
 	if (answer->result == SESSION_OK)
 		return;
-	session_audit_refused(m, g->identity, g->peer, answer);
+	from = origin_of(g);
+	session_audit_refused(m, g->identity, &from, answer);
 	frontend_send(m->frontend, answer_type, answer, steal_fd(fd));
 }
 
@@ -65,8 +74,8 @@ request_open(struct broker *m, const uint8_t *packet, size_t len, int *fd)
 		return -EPERM;
 	answer.conn = o.conn;
 	if (!is_ending(m, &answer))
-		answer.result = session_open(m, g->identity, g->conn, g->peer,
-		    &g->session, *fd, answer.reason);
+		answer.result = session_open(m, g->identity, g->conn,
+		    origin_of(g), &g->session, *fd, answer.reason);
 	finish_request(m, BROKER_ANS_OPEN, &answer, g, fd);
 	return 0;
 }
@@ -88,9 +97,9 @@ request_existing(struct broker *m, enum control_type type,
 	answer.conn = r.conn;
 	answer.result =
 	    watch ? session_watch(m, g->identity, r.session_id, g->conn,
-			g->peer, &g->session, *fd, answer.reason)
+			origin_of(g), &g->session, *fd, answer.reason)
 		  : session_resume(m, g->identity, r.session_id, g->conn,
-			g->peer, &g->session, *fd);
+			origin_of(g), &g->session, *fd);
 	explain_unknown(g, r.session_id, &answer);
 	g->watching = watch && answer.result == SESSION_OK;
 	finish_request(

@@ -30,8 +30,9 @@ struct listener {
 	uint32_t client_certificate; /* enum client_certificate */
 	uint32_t mode;		     /* of ADDRESS_UNIX */
 	char *group;
-	struct strings identities; /* who may come in here; none: everybody */
-	bool operate;		   /* /healthz and /metrics */
+	struct strings identities;   /* who may come in here; none: everybody */
+	bool operate;		     /* /healthz and /metrics */
+	struct nets trusted_proxies; /* whose PROXY header is believed */
 	bool hand_over; /* clients to their runners, if there is no TLS */
 	char *allow_unauthenticated; /* who a client without credential is */
 	/* as loaded: descriptors are owned, or -1 */

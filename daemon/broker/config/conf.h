@@ -148,6 +148,9 @@ void conf_warn(const struct conf *c);
 /* Logs for each identity what its clients may do at most, and who said so. */
 void conf_tell_ceilings(const struct conf *c);
 
+/* Logs which proxies are believed where their clients are. */
+void conf_tell_proxies(const struct conf *c);
+
 /* Logs every value that differs; a secret's only that it does. Returns how
  * many. */
 unsigned conf_log_changes(const struct conf *from, const struct conf *to);

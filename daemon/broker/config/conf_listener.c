@@ -57,6 +57,7 @@ static const struct conf_key keys[] = {
 	KEY("identities", conf_words, identities),
 	KEY("operate", conf_bool, operate),
 	KEY("hand-over", conf_bool, hand_over),
+	KEY("trusted-proxy", conf_nets, trusted_proxies),
 	KEY("allow-unauthenticated", conf_string, allow_unauthenticated),
 };
 
@@ -105,6 +106,25 @@ check_tls(const struct listener *l)
 	return NULL;
 }
 
+/* All of IPv4 is ::ffff:0:0/96. Whoever believes that, or more, believes
+ * everybody. */
+static bool
+trusts_everybody(const struct nets *n)
+{
+	static const uint8_t mapped[12] = { [10] = 0xff, [11] = 0xff };
+
+	for (uint32_t i = 0; i < n->count; i++) {
+		const uint8_t *net = n->items[i];
+		unsigned bits = net[16], bytes = bits / 8;
+
+		if (bits <= 96 && memcmp(net, mapped, bytes) == 0 &&
+		    (bits % 8 == 0 ||
+			(net[bytes] ^ mapped[bytes]) >> (8 - bits % 8) == 0))
+			return true;
+	}
+	return false;
+}
+
 static int
 check(struct conf *c, void *o, char *why)
 {
@@ -121,6 +141,10 @@ check(struct conf *c, void *o, char *why)
 		text = "mode and group are for unix:/PATH";
 	else if (l->operate && (!l->loopback || l->scheme == ADDRESS_SYSTEMD))
 		text = "operate is for unix:/PATH and loopback addresses";
+	else if (l->scheme == ADDRESS_UNIX && l->trusted_proxies.count > 0)
+		text = "trusted-proxy is for TCP";
+	else if (trusts_everybody(&l->trusted_proxies))
+		text = "trusted-proxy would believe whoever connects";
 	else
 		text = check_tls(l);
 	if (text != NULL) {
@@ -167,6 +191,27 @@ conf_warn(const struct conf *c)
 			    "network access that connects leaves its sandbox: "
 			    "use a token",
 			    l->url, l->allow_unauthenticated);
+	}
+}
+
+void
+conf_tell_proxies(const struct conf *c)
+{
+	for (size_t i = 0; i < c->nlisteners; i++) {
+		const struct listener *l = c->listeners[i];
+		struct buf nets;
+
+		if (l->trusted_proxies.count == 0)
+			continue;
+		buf_init(&nets, CONF_LINE_MAX_CHARS * CONTROL_NETS_MAX);
+		conf_nets.show(&nets, &l->trusted_proxies);
+		for (size_t j = 0; j < nets.len; j++)
+			if (nets.data[j] == '\n')
+				nets.data[j] = ' ';
+		log_info("[listener %s]: what connects from %.*sis a trusted "
+			 "proxy, and is believed where its clients are",
+		    l->name, (int)nets.len, (char *)nets.data);
+		buf_clear(&nets);
 	}
 }
 

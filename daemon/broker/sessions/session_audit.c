@@ -42,17 +42,25 @@ end(struct audit_event *e, struct audit_rules *audit)
 	return audit->required ? err : 0;
 }
 
+static void
+put_origin(struct audit_event *e, const struct origin *from)
+{
+	audit_string(e, "peer", from->peer);
+	if (from->proxy[0] != '\0')
+		audit_string(e, "proxy", from->proxy);
+}
+
 int
 session_audit(struct broker *m, const struct session *s, const char *event,
-    const char *peer, const char *reason)
+    const struct origin *from, const char *reason)
 {
 	struct audit_event e;
 
 	if (!audit_is_kept(&m->conf->audit))
 		return 0;
 	begin(&e, s, event);
-	if (peer != NULL)
-		audit_string(&e, "peer", peer);
+	if (from != NULL)
+		put_origin(&e, from);
 	if (reason != NULL)
 		audit_string(&e, "reason", reason);
 	return end(&e, &m->conf->audit);
@@ -60,7 +68,7 @@ session_audit(struct broker *m, const struct session *s, const char *event,
 
 void
 session_audit_refused(struct broker *m, const struct identity *identity,
-    const char *peer, const struct control_session *answer)
+    const struct origin *from, const struct control_session *answer)
 {
 	const char *reason = answer->reason;
 	struct audit_event e;
@@ -74,7 +82,7 @@ session_audit_refused(struct broker *m, const struct identity *identity,
 	audit_begin(&e, "session-refused");
 	audit_string(&e, "identity", identity->name);
 	audit_string(&e, "user", identity->user_name);
-	audit_string(&e, "peer", peer);
+	put_origin(&e, from);
 	audit_string(&e, "reason", reason);
 	audit_end(&e, &m->conf->audit);
 }

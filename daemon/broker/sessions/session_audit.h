@@ -11,18 +11,19 @@
 
 struct control_session;
 struct identity;
+struct origin;
 struct broker;
 struct session;
 struct session_commands;
 
-/* An event of the session; peer and reason may be NULL. 0, or -errno if it
+/* An event of the session; from and reason may be NULL. 0, or -errno if it
  * must not go on without a record. */
 int session_audit(struct broker *m, const struct session *s, const char *event,
-    const char *peer, const char *reason);
+    const struct origin *from, const char *reason);
 
 /* No session for one whose credential is good; the answer says why. */
 void session_audit_refused(struct broker *m, const struct identity *identity,
-    const char *peer, const struct control_session *answer);
+    const struct origin *from, const struct control_session *answer);
 
 /* A terminal is recorded, there. As above. */
 int session_audit_recorded(struct broker *m, const struct session *s,

@@ -180,9 +180,10 @@ session_discard(struct registry *r, struct session *s)
 
 /* On record before it runs. */
 static int
-start(struct broker *m, struct session *s, const char *peer, char *reason)
+start(struct broker *m, struct session *s, const struct origin *from,
+    char *reason)
 {
-	int err = session_audit(m, s, "session-opened", peer, NULL);
+	int err = session_audit(m, s, "session-opened", from, NULL);
 
 	if (err < 0) {
 		snprintf(reason, 256, "the audit log cannot be written");
@@ -204,7 +205,7 @@ session_may_log(const struct session *s)
 
 enum session_result
 session_open(struct broker *m, struct identity *identity, uint32_t conn,
-    const char *peer, struct session **session, int channel_fd, char *reason)
+    struct origin from, struct session **session, int channel_fd, char *reason)
 {
 	struct registry *r = m->sessions;
 	struct session *s;
@@ -215,7 +216,7 @@ session_open(struct broker *m, struct identity *identity, uint32_t conn,
 	s = session_spare_take(m, identity);
 	if (s == NULL)
 		s = session_new(identity);
-	if (start(m, s, peer, reason) < 0) {
+	if (start(m, s, &from, reason) < 0) {
 		if (log_permits(LOG_DECISION, identity->name, reason))
 			log_error(
 			    0, "no session for %s: %s", identity->name, reason);
@@ -230,9 +231,9 @@ session_open(struct broker *m, struct identity *identity, uint32_t conn,
 	/* Before its client can know of it. */
 	if (session_may_log(s))
 		log_info("session %.*s: opened for %s, %s, runner %d",
-		    ID_LOG_CHARS, s->id, identity->name, peer,
+		    ID_LOG_CHARS, s->id, identity->name, from.peer,
 		    (int)s->runner.pid);
-	err = attach(s, conn, peer, channel_fd);
+	err = attach(s, conn, from.peer, channel_fd);
 	if (err < 0) {
 		snprintf(reason, 256, "session channel: %s", strerror(-err));
 		session_terminate(m, s);
@@ -257,7 +258,7 @@ session_find(struct broker *m, const struct identity *identity, const char *id)
 
 enum session_result
 session_resume(struct broker *m, const struct identity *identity,
-    const char *id, uint32_t conn, const char *peer, struct session **session,
+    const char *id, uint32_t conn, struct origin from, struct session **session,
     int channel_fd)
 {
 	struct session *s = session_find(m, identity, id);
@@ -266,12 +267,12 @@ session_resume(struct broker *m, const struct identity *identity,
 		return session_missing_result(m->sessions, identity, id);
 	if (s->state == SESSION_STATE_ATTACHED)
 		return SESSION_ATTACHED;
-	session_audit(m, s, "session-resumed", peer, NULL);
+	session_audit(m, s, "session-resumed", &from, NULL);
 	if (session_may_log(s))
-		log_info(
-		    "session %.*s: resumed, %s", ID_LOG_CHARS, s->id, peer);
+		log_info("session %.*s: resumed, %s", ID_LOG_CHARS, s->id,
+		    from.peer);
 	unlink_from_lists(m->sessions, s);
-	if (attach(s, conn, peer, channel_fd) < 0) {
+	if (attach(s, conn, from.peer, channel_fd) < 0) {
 		s->state = SESSION_STATE_ATTACHED;
 		session_terminate(m, s);
 		return SESSION_UNKNOWN;

@@ -32,6 +32,11 @@ enum session_state {
 	SESSION_STATE_FOREIGN, /* likewise: and speaks another version */
 };
 
+/* Where a client is, and the trusted proxy that it came through, or "". */
+struct origin {
+	const char *peer, *proxy;
+};
+
 /* The connection that has a session, or had it last. */
 struct attachment {
 	uint32_t conn;	      /* the front-end's number */
@@ -159,7 +164,7 @@ struct session *session_of_id(const struct registry *r, const char *id);
  * SESSION_FAILED with a sentence in reason[256].
  */
 enum session_result session_open(struct broker *m, struct identity *identity,
-    uint32_t conn, const char *peer, struct session **session, int channel_fd,
+    uint32_t conn, struct origin from, struct session **session, int channel_fd,
     char *reason);
 
 /* Is there room in the log for another line about this session's life? */
@@ -174,7 +179,7 @@ enum session_result session_missing_result(
  * for another identity's), SESSION_SILENT, or SESSION_ATTACHED. */
 enum session_result session_resume(struct broker *m,
     const struct identity *identity, const char *id, uint32_t conn,
-    const char *peer, struct session **session, int channel_fd);
+    struct origin from, struct session **session, int channel_fd);
 
 /*
  * The connection is over: the session is detached and its time runs.
@@ -190,7 +195,7 @@ bool session_detach(struct broker *m, struct session *s, bool channel_ended,
  * reason[256]. */
 enum session_result session_watch(struct broker *m,
     const struct identity *identity, const char *id, uint32_t conn,
-    const char *peer, struct session **session, int channel_fd, char *reason);
+    struct origin from, struct session **session, int channel_fd, char *reason);
 
 /* The watching connection is over; as session_detach(). */
 bool session_unwatch(struct broker *m, struct session *s, uint32_t conn,

@@ -27,7 +27,7 @@ watch(struct session *s, const char *peer, int channel_fd)
 
 enum session_result
 session_watch(struct broker *m, const struct identity *identity, const char *id,
-    uint32_t conn, const char *peer, struct session **session, int channel_fd,
+    uint32_t conn, struct origin from, struct session **session, int channel_fd,
     char *reason)
 {
 	struct session *s = session_find(m, identity, id);
@@ -43,9 +43,9 @@ session_watch(struct broker *m, const struct identity *identity, const char *id,
 		return SESSION_LIMIT;
 	}
 	/* Before its client can know of it. */
-	session_audit(m, s, "session-watched", peer, NULL);
-	log_info("session %.*s: watched, %s", ID_LOG_CHARS, s->id, peer);
-	err = watch(s, peer, channel_fd);
+	session_audit(m, s, "session-watched", &from, NULL);
+	log_info("session %.*s: watched, %s", ID_LOG_CHARS, s->id, from.peer);
+	err = watch(s, from.peer, channel_fd);
 	if (err < 0) {
 		snprintf(reason, 256, "session channel: %s", strerror(-err));
 		return SESSION_FAILED;

@@ -218,11 +218,14 @@ send_listener(struct frontend *f, const struct listener *l)
 		.hand_over = l->hand_over && !listener_has_tls(l),
 		.client_certificate = (uint8_t)l->client_certificate,
 		.key = l->id,
+		.trusted = l->trusted_proxies.count,
 	};
 	int fds[CONTROL_LISTENER_FDS_MAX + 1];
 	size_t n = 0;
 	int err = copy_descriptors(l, fds, &n);
 
+	memcpy(
+	    c.trusted_nets, l->trusted_proxies.items, sizeof(c.trusted_nets));
 	if (err == 0) {
 		send_with(f, BROKER_EV_LISTENER, &c, fds, n);
 		return;

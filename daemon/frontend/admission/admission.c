@@ -83,22 +83,34 @@ send_away(struct visitor *v)
 	free(v);
 }
 
-/* Returns false if the visitor was refused. Penalties are not logged here,
- * because they were logged when they were given. */
-static bool
-is_admitted(struct visitor *v, const struct sockaddr *from)
+bool
+admission_has_room(const struct visitor *v)
 {
 	uint32_t have = target->count() + (uint32_t)fairness.waiting;
 	uint32_t max = config.max_connections < admission_connections_max
 			   ? config.max_connections
 			   : admission_connections_max;
+
+	if (have < max)
+		return true;
+	log_refusal(v->peer, "", max);
+	metrics.refused_limit++;
+	admission_refuse(v->fd, v->tls, RETRY_MS);
+	return false;
+}
+
+/* Returns false if the visitor was refused. Penalties are not logged here,
+ * because they were logged when they were given. */
+static bool
+is_admitted(struct visitor *v, const struct sockaddr *from)
+{
 	int64_t wait_ms = RETRY_MS;
 
-	if (have >= max) {
-		log_refusal(v->peer, "", max);
-		metrics.refused_limit++;
-		admission_refuse(v->fd, v->tls, wait_ms);
+	if (!admission_has_room(v))
 		return false;
+	if (from == NULL) {
+		metrics.accepted++;
+		return true;
 	}
 	switch (
 	    source_admit(&config, from, v->since_ms, &v->source, &wait_ms)) {

@@ -31,6 +31,7 @@ struct visitor {
 	int fd; /* owned */
 	int64_t since_ms;
 	char peer[CONTROL_PEER_MAX];
+	char proxy[CONTROL_PEER_MAX]; /* a trusted one it came through, or "" */
 };
 
 /* What happens after admission. */
@@ -38,14 +39,19 @@ struct admission_target {
 	/* Begins the visitor's connection. Returns false if its listener has
 	 * been closed; the descriptor then stays the caller's. */
 	bool (*begin)(const struct visitor *v, bool slot);
-	unsigned (*count)(void); /* the number of connections */
+	unsigned (*count)(void); /* connections, those without a header too */
 };
 
 /* Call once, before the first visitor. */
 void admission_init(const struct admission_target *target);
 
-/* Called by a listener. v is copied, and its descriptor is taken over. The
- * connection begins now or later, or is refused. */
+/* Returns true if max-connections permits another connection. Otherwise refuses
+ * the visitor and closes its descriptor. */
+bool admission_has_room(const struct visitor *v);
+
+/* v is copied, and its descriptor is taken over. The connection begins now or
+ * later, or is refused. `from` is where its client is; NULL exempts it from
+ * what sources are limited in. */
 void admission_take(const struct visitor *v, const struct sockaddr *from);
 
 /* Answers with 503 unless the connection needs TLS, and closes the descriptor.

@@ -170,6 +170,12 @@ broker_helper_hangs(enum tls_helper who)
 	request(BROKER_REQ_HELPER, &h);
 }
 
+static void
+put_proxy(const struct connection *c, char proxy[CONTROL_PEER_MAX])
+{
+	snprintf(proxy, CONTROL_PEER_MAX, "%s", c->proxy ? c->proxy : "");
+}
+
 int
 broker_authenticate(const struct connection *c, enum credential_kind kind,
     struct slice credential)
@@ -184,6 +190,7 @@ broker_authenticate(const struct connection *c, enum credential_kind kind,
 	int err;
 
 	memcpy(a.peer, c->peer, sizeof(a.peer));
+	put_proxy(c, a.proxy);
 	if (kind == CREDENTIAL_BEARER)
 		token_header_read(credential, &a.token_header);
 	if (credential.len < sizeof(a.credential))
@@ -203,6 +210,7 @@ broker_refused(const struct connection *c, const char *why)
 	struct control_refused r = { .listener = c->listener.id };
 
 	memcpy(r.peer, c->peer, sizeof(r.peer));
+	put_proxy(c, r.proxy);
 	snprintf(r.reason, sizeof(r.reason), "%s", why);
 	request(BROKER_REQ_REFUSED, &r);
 }

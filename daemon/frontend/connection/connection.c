@@ -235,6 +235,7 @@ connection_reap(void)
 	while ((c = dead) != NULL) {
 		dead = c->next_dead;
 		handoff_free(c->handoff);
+		free(c->proxy);
 		buf_clear(&c->kept);
 		collect_drop(&c->message);
 		buf_clear(&c->channel.uplink.buf);

@@ -116,6 +116,7 @@ struct connection {
 	uint32_t number;
 	struct listener_traits listener;
 	char peer[CONTROL_PEER_MAX];
+	char *proxy; /* owned: a trusted one it came through; or NULL */
 	struct source *source; /* NULL: exempt, or no IP address */
 	bool has_slot;	       /* holds one of the slots (admission.h) */
 

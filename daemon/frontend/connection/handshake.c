@@ -17,6 +17,7 @@
 #include "log.h"
 #include "log_limit.h"
 #include "metrics.h"
+#include "proxied.h"
 #include "relay.h"
 #include "tls_client.h"
 #include "util.h"
@@ -153,7 +154,8 @@ handshake_metrics(struct connection *c, const struct control_metrics *m)
 	struct buf text;
 
 	buf_init(&text, REPLY_MAX / 2);
-	metrics_write(&text, connection_count(), admission_waiting());
+	metrics_write(
+	    &text, connection_count(), admission_waiting() + proxied_count());
 	metrics_write_broker(&text, m);
 	buf_put_u8(&text, '\0');
 	reply.body = (char *)text.data;

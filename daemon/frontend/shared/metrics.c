@@ -35,6 +35,7 @@ static const struct counter {
 	    "Connections that ended before "
 	    "initialize.",
 	    "{step=\"tls\"}", tls_failed),
+	COUNTER("connections_failed", NULL, "{step=\"proxy\"}", proxy_failed),
 	COUNTER("connections_failed", NULL, "{step=\"http\"}", http_failed),
 	COUNTER(
 	    "connections_failed", NULL, "{step=\"deadline\"}", deadline_missed),

@@ -18,7 +18,7 @@ struct metrics {
 	uint64_t accepted;
 	uint64_t refused_limit, refused_source, refused_penalty;
 	uint64_t refused_waiting; /* refused after waiting for a slot */
-	uint64_t tls_failed, http_failed, deadline_missed;
+	uint64_t proxy_failed, tls_failed, http_failed, deadline_missed;
 	uint64_t granted, denied;
 	uint64_t verdicts[VERDICTS];
 	uint64_t penalties[OFFENCES];

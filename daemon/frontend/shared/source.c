@@ -4,7 +4,9 @@
  */
 #include "source.h"
 
+#include <arpa/inet.h>
 #include <netinet/in.h>
+#include <stdio.h>
 #include <string.h>
 
 #include "queue.h"
@@ -59,12 +61,20 @@ is_in(const uint8_t *address, const uint8_t *net)
 }
 
 static bool
-is_exempt(const struct control_configure *c, const uint8_t *address)
+is_in_any(const uint8_t *address, const uint8_t *nets, uint32_t n)
 {
-	for (uint32_t i = 0; i < c->exempt; i++)
-		if (is_in(address, c->exempt_nets + i * CONTROL_NET_BYTES))
+	for (uint32_t i = 0; i < n; i++)
+		if (is_in(address, nets + i * CONTROL_NET_BYTES))
 			return true;
 	return false;
+}
+
+bool
+source_lies_in(const struct sockaddr *from, const uint8_t *nets, uint32_t n)
+{
+	uint8_t address[KEY_BYTES];
+
+	return address_of(from, address) && is_in_any(address, nets, n);
 }
 
 /* Clears the lower half of an IPv6 address, which does not tell sources
@@ -138,7 +148,7 @@ source_admit(const struct control_configure *c, const struct sockaddr *from,
 	struct source *s;
 
 	*source = NULL;
-	if (!address_of(from, key) || is_exempt(c, key))
+	if (!address_of(from, key) || is_in_any(key, c->exempt_nets, c->exempt))
 		return ADMITTED;
 	make_key(key);
 	s = find_or_make(key, now);
@@ -152,6 +162,26 @@ source_admit(const struct control_configure *c, const struct sockaddr *from,
 		TAILQ_REMOVE(&idle, s, link);
 	*source = s;
 	return ADMITTED;
+}
+
+void
+source_text(const struct sockaddr *from, char text[CONTROL_PEER_MAX])
+{
+	const struct sockaddr_in6 *in6 = (const void *)from;
+	const struct sockaddr_in *in = (const void *)from;
+	char host[INET6_ADDRSTRLEN] = "?";
+
+	if (from->sa_family == AF_UNIX) {
+		snprintf(text, CONTROL_PEER_MAX, "websocket unix");
+	} else if (from->sa_family == AF_INET6) {
+		inet_ntop(AF_INET6, &in6->sin6_addr, host, sizeof(host));
+		snprintf(text, CONTROL_PEER_MAX, "websocket [%s]:%u", host,
+		    ntohs(in6->sin6_port));
+	} else {
+		inet_ntop(AF_INET, &in->sin_addr, host, sizeof(host));
+		snprintf(text, CONTROL_PEER_MAX, "websocket %s:%u", host,
+		    ntohs(in->sin_port));
+	}
 }
 
 struct fair_source *

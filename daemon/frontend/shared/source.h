@@ -41,6 +41,14 @@ enum admission source_admit(const struct control_configure *c,
     const struct sockaddr *from, int64_t now, struct source **source,
     int64_t *wait_ms);
 
+/* Writes "websocket ADDRESS:PORT", for messages and the broker. */
+void source_text(const struct sockaddr *from, char text[CONTROL_PEER_MAX]);
+
+/* Returns true if the address is in one of the n networks, each of
+ * CONTROL_NET_BYTES. */
+bool source_lies_in(
+    const struct sockaddr *from, const uint8_t *nets, uint32_t n);
+
 /* Returns the queue and slots of the source. */
 struct fair_source *source_share(struct source *s);
 

@@ -1,0 +1,193 @@
+/* SPDX-License-Identifier: ISC */
+/*
+ * Connections from trusted proxies, until their header has come.
+ */
+#include "proxied.h"
+
+#include <errno.h>
+#include <event2/event.h>
+#include <event2/event_struct.h>
+#include <stdio.h>
+#include <sys/socket.h>
+#include <unistd.h>
+
+#include "frontend.h"
+#include "log.h"
+#include "log_limit.h"
+#include "loop.h"
+#include "metrics.h"
+#include "proxy_header.h"
+#include "util.h"
+
+struct proxied {
+	TAILQ_ENTRY(proxied) link; /* all */
+	struct event event;
+	struct visitor visitor;
+	size_t len;
+	uint8_t bytes[PROXY_HEADER_MAX];
+};
+
+/* Oldest first, and so in the order of their deadlines. */
+static TAILQ_HEAD(, proxied) all = TAILQ_HEAD_INITIALIZER(all);
+static size_t count;
+static struct event timer; /* runs until the oldest one's deadline */
+
+static void expire_cb(evutil_socket_t fd, short what, void *arg);
+
+static void
+arm(void)
+{
+	const struct proxied *p = TAILQ_FIRST(&all);
+	struct timeval tv;
+	int64_t ms;
+
+	if (!event_initialized(&timer))
+		event_assign(&timer, base, -1, 0, expire_cb, NULL);
+	event_del(&timer);
+	if (p == NULL)
+		return;
+	ms = p->visitor.since_ms + config.pre_auth_deadline_ms - now_ms();
+	tv = timeval_of_ms(ms > 0 ? (uint32_t)ms : 0);
+	loop_add(&timer, &tv);
+}
+
+/* Its descriptor goes to the caller. */
+static struct visitor
+forget(struct proxied *p)
+{
+	struct visitor v = p->visitor;
+
+	TAILQ_REMOVE(&all, p, link);
+	count--;
+	event_del(&p->event);
+	free(p);
+	arm();
+	return v;
+}
+
+/* A proxy gets no penalty, because all of its clients would share it. */
+static void
+give_up(struct proxied *p, const char *why)
+{
+	struct visitor v = forget(p);
+
+	metrics.proxy_failed++;
+	if (log_permits(LOG_FAILURE, v.peer, "PROXY"))
+		log_info("%s: a trusted proxy, closed: %s", v.peer, why);
+	close(v.fd);
+}
+
+static void
+expire_cb(evutil_socket_t fd, short what, void *arg)
+{
+	int64_t now = now_ms();
+	struct proxied *p;
+
+	while ((p = TAILQ_FIRST(&all)) != NULL &&
+	       now - p->visitor.since_ms >= config.pre_auth_deadline_ms)
+		give_up(p, "no PROXY header within the pre-auth deadline");
+	arm();
+}
+
+/* The proxy ended the connection. Without a byte of a header this is how some
+ * look whether the port is open. */
+static void
+on_end(struct proxied *p)
+{
+	if (p->len > 0)
+		give_up(p, "it ended within its PROXY header");
+	else
+		close(forget(p).fd);
+}
+
+static void
+on_header(struct proxied *p, const struct proxy_header *h)
+{
+	struct visitor v = forget(p);
+
+	if (h->local) {
+		admission_take(&v, NULL);
+		return;
+	}
+	snprintf(v.proxy, sizeof(v.proxy), "%s", v.peer);
+	source_text(&h->from.any, v.peer);
+	admission_take(&v, &h->from.any);
+}
+
+/* Reads as far as the header goes and no further: what is behind it, TLS or
+ * HTTP, belongs to the connection. */
+static void
+read_header(struct proxied *p)
+{
+	struct proxy_header h;
+	const char *why;
+	int want;
+
+	while ((want = proxy_header_parse(p->bytes, p->len, &h, &why)) > 0) {
+		ssize_t n = recv(p->visitor.fd, p->bytes + p->len, (size_t)want,
+		    MSG_DONTWAIT);
+
+		if (n < 0 && (errno == EAGAIN || errno == EINTR))
+			return;
+		if (n <= 0) {
+			on_end(p);
+			return;
+		}
+		p->len += (size_t)n;
+	}
+	if (want < 0)
+		give_up(p, why);
+	else
+		on_header(p, &h);
+}
+
+static void
+read_cb(evutil_socket_t fd, short what, void *arg)
+{
+	read_header(arg);
+}
+
+void
+proxied_take(const struct visitor *v)
+{
+	struct proxied *p;
+
+	if (!admission_has_room(v))
+		return;
+	p = xcalloc(1, sizeof(*p));
+	p->visitor = *v;
+	p->visitor.since_ms = now_ms();
+	TAILQ_INSERT_TAIL(&all, p, link);
+	event_assign(&p->event, base, v->fd, EV_READ | EV_PERSIST, read_cb, p);
+	if (count++ == 0)
+		arm();
+	if (event_add(&p->event, NULL) < 0)
+		give_up(p, "it cannot be watched");
+	else
+		read_header(p); /* a proxy sends it at once */
+	if (count > config.max_unauthenticated)
+		give_up(TAILQ_FIRST(&all),
+		    "more than max-unauthenticated connections owe a header");
+}
+
+void
+proxied_reload(void)
+{
+	if (count > 0)
+		arm();
+}
+
+void
+proxied_end(void)
+{
+	struct proxied *p;
+
+	while ((p = TAILQ_FIRST(&all)) != NULL)
+		close(forget(p).fd);
+}
+
+size_t
+proxied_count(void)
+{
+	return count;
+}
