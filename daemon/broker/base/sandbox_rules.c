@@ -225,32 +225,10 @@ const struct conf_type sandbox_bytes = { parse_bytes, show_bytes, NULL, false,
 void
 sandbox_rules_init(struct sandbox_rules *r)
 {
-	*r = (struct sandbox_rules){
-		.mode = SANDBOX_UNSET,
-		.max_profile = SANDBOX_UNSET,
-		.unsandboxed = SANDBOX_UNSET,
-		.external = SANDBOX_UNSET,
-		.network = SANDBOX_UNSET,
-		.over_limit = SANDBOX_UNSET,
-		.accept_launch = SANDBOX_UNSET,
-		.unix_sockets = SANDBOX_UNSET,
-		.nested_git = SANDBOX_UNSET,
-		.environment = SANDBOX_UNSET,
-		.tmp = SANDBOX_UNSET,
-		.tmpdir = SANDBOX_UNSET,
-		.allow_32bit = SANDBOX_UNSET,
-		.allow_setid = SANDBOX_UNSET,
-		.allow_nested_userns = SANDBOX_UNSET,
-		.landlock_only = SANDBOX_UNSET,
-		.landlock_min_abi = SANDBOX_UNSET_COUNT,
-		.nested_git_depth = SANDBOX_UNSET_COUNT,
-		.processes = SANDBOX_UNSET_COUNT,
-		.open_files = SANDBOX_UNSET_COUNT,
-		.cpu_percent = SANDBOX_UNSET_COUNT,
-		.memory_bytes = SANDBOX_UNSET_BYTES,
-		.file_bytes = SANDBOX_UNSET_BYTES,
-		.shm_bytes = SANDBOX_UNSET_BYTES,
-	};
+	*r = (struct sandbox_rules){ 0 };
+#define SANDBOX_KEY(keyword, type, rule, limit, unset) r->rule = unset;
+#define SANDBOX_LIST(keyword, type, member, added)
+#include "sandbox_keys.def"
 }
 
 /* "none" alone: an empty list, in place of the default. */
@@ -326,6 +304,7 @@ sandbox_rules_check(const struct sandbox_rules *r, char *why)
 	return err;
 }
 
+/* more: behind what is there. */
 static void
 put_lines(
     char to[SANDBOX_LIMITS_LIST_MAX], const struct strings *list, bool more)
@@ -343,66 +322,38 @@ put_lines(
 	}
 }
 
+/* Its items are lines. */
 static void
-put_bool(bool *to, uint8_t value)
+take_lines(struct strings *rule, const char *value)
 {
-	if (value != SANDBOX_UNSET)
-		*to = value;
-}
+	_cleanup_free_ char *text = xstrdup(value);
+	char *rest = text, *line;
 
-static void
-put_count(uint64_t *to, uint32_t value)
-{
-	if (value != SANDBOX_UNSET_COUNT)
-		*to = value;
-}
-
-static void
-put_bytes(uint64_t *to, uint64_t value)
-{
-	if (value != SANDBOX_UNSET_BYTES)
-		*to = value;
+	if (rule->count > 0)
+		return;
+	while ((line = strsep(&rest, "\n")) != NULL)
+		if (*line != '\0')
+			strings_add(rule, line);
 }
 
 void
 sandbox_rules_apply(const struct sandbox_rules *r, struct sandbox_limits *l)
 {
-	put_bool(&l->require_groups, r->mode);
-	if (r->max_profile != SANDBOX_UNSET)
-		l->max_profile = r->max_profile;
-	put_bool(&l->unsandboxed, r->unsandboxed);
-	put_bool(&l->external, r->external);
-	put_bool(&l->network, r->network);
-	put_bool(&l->clamp, r->over_limit);
-	put_bool(&l->accept_launch, r->accept_launch);
-	if (r->unix_sockets != SANDBOX_UNSET)
-		l->unix_sockets = r->unix_sockets;
-	if (r->nested_git != SANDBOX_UNSET)
-		l->nested_git = r->nested_git;
-	if (r->environment != SANDBOX_UNSET)
-		l->environment = r->environment;
-	if (r->tmp != SANDBOX_UNSET)
-		l->tmp = r->tmp;
-	if (r->tmpdir != SANDBOX_UNSET)
-		l->tmpdir = r->tmpdir;
-	put_bool(&l->allow_32bit, r->allow_32bit);
-	put_bool(&l->allow_setid, r->allow_setid);
-	put_bool(&l->allow_nested_userns, r->allow_nested_userns);
-	if (r->landlock_min_abi != SANDBOX_UNSET_COUNT)
-		l->landlock_min_abi = (uint8_t)r->landlock_min_abi;
-	put_bool(&l->landlock_only, r->landlock_only);
-	if (r->nested_git_depth != SANDBOX_UNSET_COUNT)
-		l->nested_git_depth = (uint8_t)r->nested_git_depth;
-	put_count(&l->pids, r->processes);
-	put_count(&l->open_files, r->open_files);
-	if (r->cpu_percent != SANDBOX_UNSET_COUNT)
-		l->cpu_percent = r->cpu_percent;
-	put_bytes(&l->memory_bytes, r->memory_bytes);
-	put_bytes(&l->file_bytes, r->file_bytes);
-	put_bytes(&l->shm_bytes, r->shm_bytes);
-	put_lines(l->workspace_roots, &r->workspace_roots, false);
-	put_lines(l->writable_roots, &r->writable_roots, false);
-	put_lines(l->deny_read, &r->deny_read, true); /* never less */
-	put_lines(l->hide, &r->hide, false);
-	put_lines(l->protected_names, &r->protected_names, false);
+#define SANDBOX_KEY(keyword, type, rule, limit, unset)                         \
+	if (r->rule != unset)                                                  \
+		l->limit = (__typeof__(l->limit))r->rule;
+#define SANDBOX_LIST(keyword, type, member, added)                             \
+	put_lines(l->member, &r->member, added);
+#include "sandbox_keys.def"
+}
+
+void
+sandbox_rules_fill(struct sandbox_rules *r, const struct sandbox_limits *l)
+{
+#define SANDBOX_KEY(keyword, type, rule, limit, unset)                         \
+	if (r->rule == unset)                                                  \
+		r->rule = (__typeof__(r->rule))l->limit;
+#define SANDBOX_LIST(keyword, type, member, added)                             \
+	take_lines(&r->member, l->member);
+#include "sandbox_keys.def"
 }

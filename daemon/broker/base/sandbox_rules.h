@@ -51,4 +51,8 @@ int sandbox_rules_check(const struct sandbox_rules *r, char *why);
 void sandbox_rules_apply(
     const struct sandbox_rules *r, struct sandbox_limits *l);
 
+/* Sets what is unset to what *l says. */
+void sandbox_rules_fill(
+    struct sandbox_rules *r, const struct sandbox_limits *l);
+
 #endif

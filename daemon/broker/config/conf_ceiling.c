@@ -160,6 +160,17 @@ conf_sandbox_limits(
 	find_origins(c, id, l);
 }
 
+void
+conf_fill_sandbox(struct conf *c)
+{
+	struct identity nobody = { .name = NULL };
+	struct sandbox_limits l;
+
+	sandbox_rules_init(&nobody.sandbox);
+	conf_sandbox_limits(c, &nobody, &l);
+	sandbox_rules_fill(&c->sandbox, &l);
+}
+
 static const char *const profiles[] = {
 	[SANDBOX_PROFILE_READ_ONLY] = "read-only",
 	[SANDBOX_PROFILE_WORKSPACE_WRITE] = "workspace-write",

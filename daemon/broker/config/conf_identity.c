@@ -22,7 +22,9 @@
 		keyword, &type, offsetof(struct identity, member)              \
 	}
 
-#define SANDBOX_KEY(keyword, type, member)                                     \
+#define SANDBOX_KEY(keyword, type, rule, limit, unset)                         \
+	KEY("sandbox-" keyword, type, sandbox.rule),
+#define SANDBOX_LIST(keyword, type, member, added)                             \
 	KEY("sandbox-" keyword, type, sandbox.member),
 
 static const struct conf_key keys[] = {

@@ -7,7 +7,9 @@
 #include "conf.h"
 #include "util.h"
 
-#define SANDBOX_KEY(keyword, type, member)                                     \
+#define SANDBOX_KEY(keyword, type, rule, limit, unset)                         \
+	{ keyword, &type, offsetof(struct sandbox_rules, rule) },
+#define SANDBOX_LIST(keyword, type, member, added)                             \
 	{ keyword, &type, offsetof(struct sandbox_rules, member) },
 
 /* clang-format off */
