@@ -4,12 +4,10 @@
  * its control channel on descriptor 3. Anybody may start it for one command in
  * the reference runner's dialect.
  */
-#include <errno.h>
 #include <event2/event.h>
 #include <getopt.h>
 #include <signal.h>
 #include <stdio.h>
-#include <string.h>
 #include <sys/prctl.h>
 #include <unistd.h>
 

@@ -2,7 +2,6 @@
 /*
  * The commands execctl info, doctor, environments and completion.
  */
-#include <errno.h>
 #include <stdio.h>
 #include <string.h>
 #include <unistd.h>

@@ -2,7 +2,6 @@
 /*
  * The commands execctl run and execctl shell.
  */
-#include <errno.h>
 #include <inttypes.h>
 #include <stdio.h>
 #include <string.h>

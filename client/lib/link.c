@@ -10,7 +10,6 @@
 #include "link.h"
 
 #include <errno.h>
-#include <string.h>
 
 #define RETRY_FIRST_MS 100
 #define RETRY_MAX_MS   1000

@@ -5,7 +5,6 @@
  */
 #include "remote_process.h"
 
-#include <errno.h>
 #include <string.h>
 
 #include "capabilities.h"

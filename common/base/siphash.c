@@ -6,7 +6,6 @@
 #include "siphash.h"
 
 #include <stdbool.h>
-#include <string.h>
 #include <sys/random.h>
 
 #include "log.h"

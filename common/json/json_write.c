@@ -3,7 +3,6 @@
  * Writes JSON. Values are appended to a buffer, and commas are added
  * automatically.
  */
-#include <stdio.h>
 #include <string.h>
 
 #include "base64.h"

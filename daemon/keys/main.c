@@ -13,7 +13,6 @@
  * closed.
  */
 #include <errno.h>
-#include <fcntl.h>
 #include <openssl/pem.h>
 #include <poll.h>
 #include <signal.h>

@@ -8,12 +8,9 @@
  * is whole and good, the serving one is told to leave, and it takes its place.
  * This is the one way: for the start, after a crash, for a reload.
  */
-#include <errno.h>
 #include <fcntl.h>
 #include <poll.h>
 #include <signal.h>
-#include <stdio.h>
-#include <string.h>
 #include <sys/socket.h>
 #include <sys/stat.h>
 #include <sys/un.h>

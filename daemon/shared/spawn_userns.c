@@ -10,7 +10,6 @@
 #include <poll.h>
 #include <signal.h>
 #include <stdint.h>
-#include <stdio.h>
 #include <sys/wait.h>
 #include <unistd.h>
 

@@ -7,7 +7,6 @@
 
 #include <errno.h>
 #include <event2/event.h>
-#include <string.h>
 #include <sys/socket.h>
 #include <unistd.h>
 

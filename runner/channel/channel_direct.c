@@ -8,7 +8,6 @@
 #include <errno.h>
 #include <event2/event.h>
 #include <stdio.h>
-#include <string.h>
 #include <sys/socket.h>
 #include <unistd.h>
 

@@ -10,7 +10,6 @@
 
 #include "base64.h"
 #include "files.h"
-#include "frame.h"
 
 #define FILE_READ_MAX (512ull << 20) /* doc/protocol.md section 14 */
 #define WHOLE_MAX     (1u << 20)  /* a file up to this size is read at once */

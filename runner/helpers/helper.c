@@ -9,7 +9,6 @@
 #include <event2/event.h>
 #include <fcntl.h>
 #include <signal.h>
-#include <string.h>
 #include <sys/prctl.h>
 #include <sys/socket.h>
 #include <unistd.h>

@@ -7,13 +7,11 @@
 
 #include <errno.h>
 #include <event2/event.h>
-#include <string.h>
 #include <sys/socket.h>
 #include <unistd.h>
 
 #include "heap.h"
 #include "jsonrpc.h"
-#include "log.h"
 #include "loop.h"
 
 /* With more queued for a helper, the client is paused. */

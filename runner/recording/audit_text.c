@@ -3,7 +3,6 @@
 #include "audit_text.h"
 
 #include <inttypes.h>
-#include <stdint.h>
 #include <stdio.h>
 #include <string.h>
 

@@ -4,10 +4,8 @@
  */
 #include "execctl.h"
 
-#include <errno.h>
 #include <stdarg.h>
 #include <stdio.h>
-#include <string.h>
 #include <unistd.h>
 
 #include "capabilities.h"

@@ -14,7 +14,6 @@
 #include "capture.h"
 #include "records.h"
 #include "run_json.h"
-#include "terminal.h"
 
 #define QUEUED_MAX     (1u << 20) /* bytes of output; more pauses the client */
 #define ABANDON_MS     3000	  /* wait for the end of a killed command */

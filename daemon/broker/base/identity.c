@@ -7,7 +7,6 @@
 #include <errno.h>
 #include <grp.h>
 #include <pwd.h>
-#include <stdio.h>
 #include <string.h>
 #include <unistd.h>
 

@@ -4,7 +4,6 @@
  */
 #include "sandbox_rules.h"
 
-#include <errno.h>
 #include <stdio.h>
 #include <string.h>
 

@@ -6,7 +6,6 @@
 #include "spawn_client.h"
 
 #include <errno.h>
-#include <stdio.h>
 #include <string.h>
 #include <unistd.h>
 

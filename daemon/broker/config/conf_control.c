@@ -3,7 +3,6 @@
  * [control] of execd.conf(5): where `execd ctl` reaches the broker, and who
  * beside root may use it.
  */
-#include <errno.h>
 #include <grp.h>
 #include <string.h>
 

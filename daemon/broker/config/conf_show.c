@@ -2,7 +2,6 @@
 /*
  * The configuration as text, and what differs between two of them.
  */
-#include <stdio.h>
 #include <string.h>
 
 #include "conf.h"

@@ -11,7 +11,6 @@
 #include <openssl/evp.h>
 #include <openssl/param_build.h>
 #include <stdint.h>
-#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 

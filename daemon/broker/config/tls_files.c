@@ -8,7 +8,6 @@
 #include <openssl/err.h>
 #include <openssl/evp.h>
 #include <openssl/pem.h>
-#include <stdio.h>
 #include <string.h>
 #include <time.h>
 

@@ -11,7 +11,6 @@
 
 #include "broker_state.h"
 #include "conf.h"
-#include "log.h"
 #include "session_commands.h"
 #include "session_registry.h"
 #include "session_spare.h"

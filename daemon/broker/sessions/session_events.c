@@ -4,7 +4,6 @@
  * cannot be, ends the runner and its session.
  */
 #include <errno.h>
-#include <stdio.h>
 #include <sys/epoll.h>
 #include <unistd.h>
 

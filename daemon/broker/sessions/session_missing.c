@@ -4,7 +4,6 @@
  * dying, and reaped in a moment. One that lives on is not what it should be,
  * and its client waits to be told: it is killed.
  */
-#include <signal.h>
 
 #include "broker_state.h"
 #include "log.h"

@@ -5,7 +5,6 @@
  */
 #include "session_registry.h"
 
-#include <errno.h>
 #include <signal.h>
 #include <stdio.h>
 #include <string.h>
@@ -21,7 +20,6 @@
 #include "log.h"
 #include "log_limit.h"
 #include "placeholder_files.h"
-#include "seqpacket.h"
 #include "session_audit.h"
 #include "session_limit.h"
 #include "session_spare.h"

@@ -5,7 +5,6 @@
  * ask; here is only who they are, and how they end.
  */
 #include <assert.h>
-#include <errno.h>
 #include <stdio.h>
 #include <string.h>
 

@@ -4,9 +4,6 @@
  */
 #include "tls_helpers.h"
 
-#include <errno.h>
-#include <signal.h>
-#include <stdio.h>
 #include <string.h>
 #include <sys/random.h>
 #include <sys/wait.h>

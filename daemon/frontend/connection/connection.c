@@ -6,7 +6,6 @@
  */
 #include "connection.h"
 
-#include <errno.h>
 #include <event2/event.h>
 #include <stdio.h>
 #include <string.h>

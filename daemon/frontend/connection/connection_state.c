@@ -7,7 +7,6 @@
 #include "connection.h"
 
 #include <assert.h>
-#include <string.h>
 
 void
 start_clear(struct start *start)

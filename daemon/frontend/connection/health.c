@@ -6,7 +6,6 @@
 
 #include <event2/event.h>
 #include <event2/event_struct.h>
-#include <stdbool.h>
 #include <stddef.h>
 
 #include "frontend.h"

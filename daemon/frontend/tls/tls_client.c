@@ -9,7 +9,6 @@
 #include <openssl/x509v3.h>
 #include <stdio.h>
 #include <stdlib.h>
-#include <string.h>
 
 #include "log.h"
 #include "tls_helper.h"

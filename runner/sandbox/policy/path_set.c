@@ -2,7 +2,6 @@
 /* A set of places by device and inode. */
 #include "path_set.h"
 
-#include <errno.h>
 #include <fcntl.h>
 #include <glob.h>
 #include <string.h>

@@ -8,7 +8,6 @@
 #include <errno.h>
 #include <stdarg.h>
 #include <stdio.h>
-#include <string.h>
 
 int
 resolve_fail(struct resolver *s, const char *fmt, ...)

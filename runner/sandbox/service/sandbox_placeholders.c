@@ -6,7 +6,6 @@
  */
 #include <event2/event.h>
 #include <stdlib.h>
-#include <string.h>
 
 #include "log.h"
 #include "loop.h"
