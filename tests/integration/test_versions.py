@@ -18,7 +18,7 @@ from test_reexec import installed, server  # noqa: F401
 BROKER, FRONT, RUNNER = "daemon/broker/execd-broker", "daemon/frontend/execd-frontend", "runner/execd-runner"
 
 
-SPOKEN = {"runner": 1, "spawn": 2, "frontend": 2}  # protocol/ipc/control_version.h
+SPOKEN = {"runner": 1, "spawn": 2, "frontend": 3}  # protocol/ipc/control_version.h
 
 
 def of_version(program, channel, version, oldest):
@@ -126,10 +126,10 @@ def test_a_broker_that_root_does_not_speak_with(server):
 
 def test_a_front_end_that_refuses_its_broker(server):
     s = server()
-    s.install(FRONT, of_version(FRONT, "frontend", 3, 3))
+    s.install(FRONT, of_version(FRONT, "frontend", 4, 4))
     old = s.broker
     kill(old)
-    s.wait_log("impossible configuration from the broker: BROKER_EV_CONFIGURE of version 2; this program speaks 3 to 3")
+    s.wait_log("impossible configuration from the broker: BROKER_EV_CONFIGURE of version 3; this program speaks 4 to 4")
     s.install(FRONT)
     old = poll(lambda: s.broker, what="broker")
     kill(old)
