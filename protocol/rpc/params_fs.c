@@ -15,16 +15,22 @@ begin(struct args *a, struct rpc_message *m, union method_params *p,
 	args_init(a, &m->doc, m->params, name);
 }
 
+/* `type` is what the peer calls a context, in its errors. */
 static int
-end(struct args *a, union method_params *p, char *error)
+end_with(struct args *a, union method_params *p, char *error, const char *type)
 {
-	const struct json_value *v =
-	    args_opt_object(a, "sandbox", "WireFileSystemSandboxContext");
+	const struct json_value *v = args_opt_object(a, "sandbox", type);
 
 	p->fs.has_sandbox = v != NULL;
 	if (v != NULL)
 		sandbox_context_decode(a, v, &p->fs.sandbox);
 	return params_end(a, error);
+}
+
+static int
+end(struct args *a, union method_params *p, char *error)
+{
+	return end_with(a, p, error, "WireFileSystemSandboxContext");
 }
 
 static int
@@ -351,4 +357,15 @@ params_environment_config_read(
 		args_fail(
 		    &a, "TOML paths must contain at least one key segment");
 	return params_end(&a, error);
+}
+
+int
+params_capabilities_discover(
+    struct rpc_message *m, union method_params *p, char *error)
+{
+	struct args a;
+
+	begin(&a, m, p, "DiscoverV2CapabilitiesRequest");
+	p->fs.cwd = args_path(&a, "cwd");
+	return end_with(&a, p, error, "FileSystemSandboxContext");
 }

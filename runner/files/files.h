@@ -115,6 +115,20 @@ void descent_clear(struct descent *d);
 /* Reads the names in the directory fd; fd stays open. */
 int names_read_fd(int fd, struct names *n);
 
+/*
+ * The runner sets HOME, because in a sandbox there may be no other way to know.
+ * Returns "/" if it is not set.
+ */
+const char *file_user_home(void);
+
+/*
+ * Returns CODEX_HOME with its links resolved, or ~/.codex. The caller owns it.
+ * NULL: CODEX_HOME names nothing; the answer is FILE_NO_CODEX_HOME, with it.
+ */
+char *file_codex_home(void);
+#define FILE_NO_CODEX_HOME                                                     \
+	"CODEX_HOME points to \"%s\", but that path does not exist"
+
 /* For an offset: where the descriptor stands, which goes on from there. */
 #define AT_POSITION ((off_t)-1)
 

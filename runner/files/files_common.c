@@ -258,3 +258,21 @@ descent_clear(struct descent *d)
 		close(d->fd);
 	free(d->levels);
 }
+
+const char *
+file_user_home(void)
+{
+	const char *home = getenv("HOME");
+
+	return home != NULL && home[0] == '/' ? home : "/";
+}
+
+char *
+file_codex_home(void)
+{
+	const char *named = getenv("CODEX_HOME");
+
+	if (named == NULL || named[0] == '\0')
+		return xasprintf("%s/.codex", file_user_home());
+	return realpath(named, NULL);
+}

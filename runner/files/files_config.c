@@ -286,38 +286,6 @@ write_config(
 	end_layers(l, cloud_index);
 }
 
-/*
- * Returns CODEX_HOME with its links resolved, or ~/.codex. Returns NULL after
- * answering with an error.
- */
-static char *
-find_codex_home(struct layers *l, const char *home)
-{
-	const char *named = getenv("CODEX_HOME");
-	char *real;
-
-	if (named == NULL || named[0] == '\0')
-		return xasprintf("%s/.codex", home);
-	real = realpath(named, NULL);
-	if (real == NULL)
-		fail(l,
-		    "failed to find Codex home: CODEX_HOME points to \"%s\", "
-		    "but that path does not exist",
-		    named);
-	return real;
-}
-
-/*
- * The runner sets HOME, because in a sandbox there may be no other way to know.
- */
-static const char *
-home_directory(void)
-{
-	const char *home = getenv("HOME");
-
-	return home != NULL && home[0] == '/' ? home : "/";
-}
-
 int
 file_environment_config_read(struct request *r, const struct fs_params *p)
 {
@@ -331,15 +299,17 @@ file_environment_config_read(struct request *r, const struct fs_params *p)
 		return reply_error(r->channel, &r->id, RPC_INVALID_PARAMS,
 		    "'%.*s' is invalid on 'linux'", (int)p->cwd.uri.len,
 		    p->cwd.uri.ptr);
-	codex_home = find_codex_home(&l, home_directory());
+	codex_home = file_codex_home();
 	if (codex_home == NULL)
-		return 0;
+		return reply_error(r->channel, &r->id, RPC_INTERNAL,
+		    "failed to find Codex home: " FILE_NO_CODEX_HOME,
+		    getenv("CODEX_HOME"));
 	gethostname(host, sizeof(host) - 1);
 	buf_init(&b, 64u * PARTS_MAX);
 	json_writer_init(&w, &b);
 	json_begin(&w, '{');
 	json_key(&w, "userHomeDir");
-	json_path(&w, home_directory());
+	json_path(&w, file_user_home());
 	json_key(&w, "codexHomeDir");
 	json_path(&w, codex_home);
 	json_key_cstring(&w, "hostname", host);

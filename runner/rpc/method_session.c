@@ -40,6 +40,7 @@ write_capabilities(struct json_writer *w)
 		"fileWriteStreaming",
 		"sandboxedFileStreaming",
 		"environmentConfigRead",
+		"capabilityDiscoveryV2",
 		/* of execd only */
 		"processCloseStdin",
 		"processResize",

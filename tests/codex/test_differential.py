@@ -15,6 +15,7 @@ import socket
 import stat
 import subprocess
 import sys
+import tarfile
 import tempfile
 import threading
 import tomllib
@@ -25,6 +26,7 @@ sys.path[:0] = [os.path.dirname(__file__), os.path.join(os.path.dirname(__file__
 from conftest import EXECD, ROOT, as_user, user  # noqa: E402,F401
 from driver import codex_program  # noqa: E402
 from execd_client import Stdio  # noqa: E402
+from skill_cases import AGENTS, FRONT_MATTER, NOT_READ_AGENTS, NOT_READ_FRONT_MATTER, skill  # noqa: E402
 
 
 class Origin:
@@ -126,6 +128,23 @@ def config(paths, requirements=(), **params):
                                        "requirementsPaths": list(requirements), **params})
 
 
+def discover(**params):
+    return ("capabilities/discoverV2", {"cwd": "file://DIR", **params})
+
+
+def a_skill(where, name="s"):
+    return f"mkdir -p 'HOME/{where}'; printf -- '---\\nname: {name}\\ndescription: d\\n---\\n' >'HOME/{where}/SKILL.md'; "
+
+
+def a_plugin(where, manifest='{"name":"n"}', kind=".codex-plugin"):
+    at = f"HOME/{CACHE}/{where}/{kind}"
+    return f"mkdir -p '{at}'; cat >'{at}/plugin.json' <<'E'\n{manifest}\nE\n"
+
+
+CACHE = ".codex/plugins/cache"
+READ_ONLY = {"cwd": "file://DIR", "windowsSandboxLevel": "disabled", "permissions": {
+    "type": "managed", "network": "restricted", "file_system": {"type": "restricted", "entries": [
+        {"path": {"type": "special", "value": {"kind": "root"}}, "access": "read"}]}}}
 WALK = {"maxDepth": 8, "maxDirectories": 100, "maxEntries": 100, "followDirectorySymlinks": False}
 FOLLOW = {**WALK, "followDirectorySymlinks": True}
 TREE = "mkdir -p d/e; echo f >f; echo g >d/g; chmod 600 d/g; ln -s d l; ln -s f lf; ln -s nowhere dangling; mkfifo p"
@@ -235,12 +254,44 @@ CASES = {
     "config-params": ("", [config([]), config([[]]), config([[1]]), config("a"), config(None),
                            config([["a"]], cwd=None), config([["a"]], cwd="/x"), config([["a"]], cwd="file://host/x"), config([["a"]], [[]]),
                            ("environmentConfig/read", None), ("environmentConfig/read", {})]),
+    # skills and plugins
+    "discover-nothing": ("", [discover(), discover(sandbox=READ_ONLY)]),
+    "discover-params": ("", [discover(cwd=None), discover(cwd="/x"), discover(cwd="file://host/x"), discover(sandbox=1),
+                             discover(sandbox=None), discover(x=1), ("capabilities/discoverV2", None),
+                             ("capabilities/discoverV2", {}), ("capabilities/discoverV2", 7)]),
+    "discover-skills": (a_skill(".codex/skills/b") + a_skill(".codex/skills/a-b") + a_skill(".codex/skills/a/z") +
+                        a_skill(".codex/skills/a%b") + a_skill(".codex/skills/ü") + a_skill(".codex/skills/.h") +
+                        a_skill(".codex/skills") + a_skill(".agents/skills/b") + a_skill(".codex/skills/1/2/3/4/5/6/7"),
+                        [discover(), discover(sandbox=READ_ONLY)]),
+    "discover-links": (a_skill("other/x") + "mkdir -p HOME/.codex/skills; cd HOME/.codex/skills; ln -s ../../other l; "
+                       "ln -s l l2; ln -s . loop; ln -s ../../other/x/SKILL.md SKILL.md; mkfifo f; mkdir d; mkfifo d/SKILL.md",
+                       [discover()]),
+    "discover-plugins": ("".join(a_plugin(w, m) for w, m in (
+        ("m/a/1.9.0", "{}"), ("m/a/1.10.0", '{"name":"x","interface":{"displayName":" x  y "}}'), ("m/b/1.0.0-rc.1", "{}"),
+        ("m/b/1.0.0", '{"name":" "}'), ("m/c/x", "{}"), ("m/c/local", "[]"), ("m/d/1", '{"name":5}'),
+        ("m/e/1", '{"apps":{}}'), ("m/f/1", '{"apps":"x","mcpServers":"./none"}'), ("m/g/1", '{"mcpServers":{"b":{"a":1}}}'),
+        ("m.x/p/1", "{}"), ("m/p.q/1", "{}"), ("m/.p/1", "{}"), (".m/p/1", "{}"), ("m/h/1 0", "{}"),
+        ("m/i/1", '{"mcpServers":["x"],"interface":null}'))) + a_plugin("m/j/1", "{}", ".cursor-plugin") +
+        f"cd HOME/{CACHE}/m; ln -s a k; ln -s 1 d/2; mkdir -p l/1; for p in f i; do echo x >$p/1/.mcp.json; "
+        """echo y >$p/1/.app.json; done; echo '{"schema_version":1,"remote_plugin_id":" r "}' >a/.codex-remote-plugin-install.json; """
+        """echo '{"schema_version":2,"remote_plugin_id":"r"}' >b/.codex-remote-plugin-install.json""", [discover()]),
+    "discover-namespaces": (a_plugin("m/p/1") + a_plugin("m/p/1/sub", "{}", ".claude-plugin") +
+                            a_plugin("m/p/1/bad", "none") + a_skill(f"{CACHE}/m/p/1/s") + a_skill(f"{CACHE}/m/p/1/sub/s") +
+                            a_skill(f"{CACHE}/m/p/1/bad/s") + a_skill(".codex/skills/s", "n" * 64) +
+                            "mkdir HOME/.codex/.codex-plugin; echo '{\"name\":\"home\"}' >HOME/.codex/.codex-plugin/plugin.json",
+                            [discover()]),
+    "discover-files": ("cd HOME; mkdir -p .codex; touch .codex/skills; mkdir -p .codex/plugins; touch .codex/plugins/cache",
+                       [discover()]),
+    "discover-no-directory": ("touch HOME/.agents", [discover()]),
+    "discover-duplicate-keys": (a_plugin("m/p/1", '{"x":1,"x":2}'), [discover()]),
     "config-a-directory": ("mkdir -p HOME/.codex/config.toml", [config([["a"]])]),
 }
 
 # Where execd means to differ.
 INTENDED = {
     "copy-onto-itself": "the reference empties the file",
+    "discover-no-directory": "one place that cannot be searched makes the reference fail",
+    "discover-duplicate-keys": "JSON with a key twice is invalid",
     "names": "fs/walk finds a file whose name is not UTF-8, the reference an error",
 }
 
@@ -266,14 +317,14 @@ def origin():
 class Side:
     """One of the two servers, with a directory that only it uses."""
 
-    def __init__(self, argv, user, prepare, origin):
+    def __init__(self, argv, user, prepare, origin, stdin=None):
         self.directory, self.home = (pathlib.Path(tempfile.mkdtemp(prefix="execd-diff-")) for _ in range(2))
         if ROOT:
             for at in self.directory, self.home:
                 os.chown(at, user.pw_uid, user.pw_gid)
         self.origin = origin
         prepare = f"umask 022; cd {self.directory}; {prepare.replace('HOME', str(self.home))}"
-        subprocess.run(as_user(user, ["sh", "-c", prepare]), check=True)
+        subprocess.run(as_user(user, ["sh", "-c", prepare]), check=True, stdin=stdin)
         env = {"PATH": os.environ["PATH"], "HOME": str(self.home)}
         self.client = Stdio(as_home(user, argv, self.home), env=env).ready()
         self.runs = 0
@@ -357,6 +408,9 @@ def normal(value, side):
             if "method" not in value else value
         if "toml" in value:
             value = {**value, "toml": json.dumps(tomllib.loads(value["toml"]), sort_keys=True, default=repr)}
+        if isinstance(value.get("warnings"), list):
+            # The reference does not say where and why. It says nothing of agents/openai.yaml.
+            value = {**value, "warnings": sorted({w.split(":")[0] for w in value["warnings"] if "openai.yaml" not in w})}
         if isinstance(value.get("bodyBase64"), str):
             value = {**value, "bodyBase64": base64.b64decode(value["bodyBase64"]).decode("latin1")}
         if "error" in value and isinstance(value["error"], dict):
@@ -407,3 +461,27 @@ def test_case(name, reference, origin, user):
     for request, theirs, ours in zip(requests, answers[0][0], answers[1][0]):
         assert ours == theirs, request
     assert answers[1][1] == answers[0][1]
+
+
+@pytest.mark.parametrize("file, cases, not_read", [
+    ("SKILL.md", FRONT_MATTER, NOT_READ_FRONT_MATTER), ("agents/openai.yaml", AGENTS, NOT_READ_AGENTS)])
+def test_yaml(file, cases, not_read, reference, origin, user, tmp_path):
+    """Each text in a skill of its own: both servers make the same of it, or execd says that it is not read."""
+    for name, text in cases.items():
+        (tmp_path / name / file).parent.mkdir(parents=True)
+        (tmp_path / name / "SKILL.md").write_text(skill("name: n\ndescription: d"))
+        (tmp_path / name / file).write_text(skill(text) if file == "SKILL.md" else text, newline="")
+    with tarfile.open(tmp_path.parent / "skills.tar", "w") as tar:
+        tar.add(tmp_path, "skills")
+    found = []
+    for argv in [reference, "exec-server", "--listen", "stdio"], [str(EXECD), "--listen", "stdio"]:
+        # The reference looks when it starts, and again when it is told of a change.
+        with open(tmp_path.parent / "skills.tar", "rb") as tar:
+            side = Side(argv, user, "mkdir HOME/.codex; tar xf - -C HOME/.codex", origin, stdin=tar)
+        try:
+            skills = side.client.call("capabilities/discoverV2", {"cwd": "file:///"})["skills"]
+            found.append({s["path"].split("/skills/")[1].split("/")[0]: normal(s, side) for s in skills})
+        finally:
+            side.stop()
+    differ = {name for name in cases if found[0].get(name) != found[1].get(name)}
+    assert differ == set(not_read), {n: (found[0].get(n), found[1].get(n)) for n in differ ^ set(not_read)}

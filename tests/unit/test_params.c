@@ -173,6 +173,8 @@ static const struct field {
 	    REQUIRED },
 	{ "environmentConfig/read", "requirementsPaths", "[[\"a\"]]", KEYS,
 	    REQUIRED },
+	{ "capabilities/discoverV2", "cwd", URI, PATH, REQUIRED },
+	{ "capabilities/discoverV2", "sandbox", SANDBOX, OBJECT, OPTIONAL },
 	{ "http/request", "method", "\"GET\"", STRING, REQUIRED },
 	{ "http/request", "url", "\"http://h/\"", STRING, REQUIRED },
 	{ "http/request", "headers", HEADERS, HEADER_LIST, DEFAULT },

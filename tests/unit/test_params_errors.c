@@ -231,6 +231,7 @@ test_families(void **state)
 		{ "environment/info", "environment info" },
 		{ "environment/status", "environment status" },
 		{ "environmentConfig/", "environment config" },
+		{ "capabilities/", "capability discovery" },
 		{ "session/end", "session" },
 	};
 	size_t found = 0;

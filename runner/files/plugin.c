@@ -1,0 +1,403 @@
+/* SPDX-License-Identifier: ISC */
+/* Names, versions and manifests of plugins. */
+#include "plugin.h"
+
+#include <errno.h>
+#include <stdio.h>
+#include <string.h>
+
+#define LETTERS "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ"
+#define DIGITS	"0123456789"
+
+const char *const plugin_manifests[] = { ".codex-plugin/plugin.json",
+	".claude-plugin/plugin.json", ".cursor-plugin/plugin.json" };
+const size_t plugin_manifests_count = nitems(plugin_manifests);
+
+static bool
+has_only(const char *name, const char *set)
+{
+	return name[0] != '\0' && strspn(name, set) == strlen(name);
+}
+
+bool
+plugin_is_marketplace(const char *name)
+{
+	return has_only(name, LETTERS DIGITS "-_");
+}
+
+bool
+plugin_is_name(const char *name)
+{
+	return has_only(name, LETTERS DIGITS "-_.") && name[0] != '.' &&
+	       name[strlen(name) - 1] != '.' && strstr(name, "..") == NULL;
+}
+
+bool
+plugin_is_version(const char *name)
+{
+	return has_only(name, LETTERS DIGITS "-_.+") &&
+	       strcmp(name, ".") != 0 && strcmp(name, "..") != 0;
+}
+
+/* --- Semantic versions -------------------------------------------------- */
+
+struct semantic {
+	uint64_t numbers[3];
+	struct slice before, build; /* what is behind '-' and '+' */
+};
+
+static bool
+is_number(struct slice s)
+{
+	for (size_t i = 0; i < s.len; i++)
+		if (s.ptr[i] < '0' || s.ptr[i] > '9')
+			return false;
+	return s.len > 0;
+}
+
+/* Takes the part before the next dot. Returns false if there is none. */
+static bool
+take_part(struct slice *rest, struct slice *part)
+{
+	const char *dot;
+
+	if (rest->ptr == NULL)
+		return false;
+	dot = memchr(rest->ptr, '.', rest->len);
+	part->ptr = rest->ptr;
+	part->len = dot != NULL ? (size_t)(dot - rest->ptr) : rest->len;
+	rest->ptr = dot != NULL ? dot + 1 : NULL;
+	rest->len -= part->len + (dot != NULL);
+	return true;
+}
+
+/* Dotted parts; a number among them has no zero before it. */
+static bool
+is_dotted(struct slice s, bool zeros)
+{
+	struct slice part;
+
+	while (take_part(&s, &part)) {
+		if (part.len == 0)
+			return false;
+		for (size_t i = 0; i < part.len; i++)
+			if (strchr(LETTERS DIGITS "-", part.ptr[i]) == NULL)
+				return false;
+		if (!zeros && part.len > 1 && part.ptr[0] == '0' &&
+		    is_number(part))
+			return false;
+	}
+	return true;
+}
+
+static bool
+take_number(const char **p, uint64_t *number)
+{
+	size_t n = strspn(*p, DIGITS);
+
+	if (n == 0 || n > 19 || (n > 1 && **p == '0'))
+		return false;
+	*number = strtoull(*p, NULL, 10);
+	*p += n;
+	return true;
+}
+
+static bool
+parse_semantic(struct semantic *v, const char *p)
+{
+	*v = (struct semantic){ 0 };
+	for (int i = 0; i < 3; i++)
+		if ((i > 0 && *p++ != '.') || !take_number(&p, &v->numbers[i]))
+			return false;
+	if (*p == '-') {
+		v->before = (struct slice){ p + 1, strcspn(p + 1, "+") };
+		p += 1 + v->before.len;
+	}
+	if (*p == '+') {
+		v->build = (struct slice){ p + 1, strlen(p + 1) };
+		p += 1 + v->build.len;
+	}
+	return *p == '\0' && is_dotted(v->before, false) &&
+	       is_dotted(v->build, true);
+}
+
+static int
+compare_bytes(struct slice a, struct slice b)
+{
+	size_t n = a.len < b.len ? a.len : b.len;
+	int order = n > 0 ? memcmp(a.ptr, b.ptr, n) : 0;
+
+	return order != 0 ? order : (a.len > b.len) - (a.len < b.len);
+}
+
+static struct slice
+without_zeros(struct slice s)
+{
+	while (s.len > 1 && *s.ptr == '0')
+		s.ptr++, s.len--;
+	return s;
+}
+
+static int
+compare_numbers(struct slice a, struct slice b)
+{
+	struct slice x = without_zeros(a), y = without_zeros(b);
+
+	if (x.len != y.len)
+		return x.len < y.len ? -1 : 1;
+	return compare_bytes(x, y) ? compare_bytes(x, y)
+				   : (a.len > b.len) - (a.len < b.len);
+}
+
+static int
+compare_parts(struct slice a, struct slice b)
+{
+	bool x = is_number(a), y = is_number(b);
+
+	if (x != y)
+		return x ? -1 : 1; /* numbers are below words */
+	return x ? compare_numbers(a, b) : compare_bytes(a, b);
+}
+
+static int
+compare_dotted(struct slice a, struct slice b)
+{
+	struct slice x, y;
+	int order = 0;
+
+	while (order == 0) {
+		bool more_a = take_part(&a, &x), more_b = take_part(&b, &y);
+
+		if (!more_a || !more_b)
+			return (int)more_a - (int)more_b;
+		order = compare_parts(x, y);
+	}
+	return order;
+}
+
+static int
+compare_semantic(const struct semantic *a, const struct semantic *b)
+{
+	int order;
+
+	for (int i = 0; i < 3; i++)
+		if (a->numbers[i] != b->numbers[i])
+			return a->numbers[i] < b->numbers[i] ? -1 : 1;
+	/* What comes before a version is below it. */
+	if ((a->before.ptr == NULL) != (b->before.ptr == NULL))
+		return a->before.ptr == NULL ? 1 : -1;
+	order = compare_dotted(a->before, b->before);
+	return order != 0 ? order : compare_dotted(a->build, b->build);
+}
+
+int
+plugin_compare_versions(const char *a, const char *b)
+{
+	bool local_a = strcmp(a, "local") == 0, local_b = !strcmp(b, "local");
+	struct semantic x, y;
+
+	if (local_a || local_b)
+		return (int)local_a - (int)local_b;
+	if (parse_semantic(&x, a) && parse_semantic(&y, b))
+		return compare_semantic(&x, &y);
+	return strcmp(a, b);
+}
+
+/* --- Manifests ---------------------------------------------------------- */
+
+/* Returns a string as text; NULL if it is none, or has a NUL. */
+static char *
+string_of(const struct json_value *v)
+{
+	if (v == NULL || v->type != JSON_STRING ||
+	    memchr(v->text.ptr, '\0', v->text.len) != NULL)
+		return NULL;
+	return xstrndup(v->text.ptr, v->text.len);
+}
+
+static bool
+is_something(const struct json_value *v)
+{
+	return v != NULL && v->type != JSON_NULL;
+}
+
+/* Blanks around it do not count. Returns NULL if nothing else is there. */
+static char *
+trimmed(char *text)
+{
+	size_t from = strspn(text, " \t\r\n\v\f"), to = strlen(text);
+	char *found = NULL;
+
+	while (to > from && strchr(" \t\r\n\v\f", text[to - 1]) != NULL)
+		to--;
+	if (to > from)
+		found = xstrndup(text + from, to - from);
+	free(text);
+	return found;
+}
+
+static const char *
+take_display_name(struct plugin_manifest *m, const struct json_value *interface)
+{
+	const struct json_value *v;
+	char *name;
+
+	if (!is_something(interface))
+		return NULL;
+	if (interface->type != JSON_OBJECT)
+		return "`interface` is no object";
+	v = json_get(interface, "displayName");
+	name = string_of(v);
+	if (name == NULL)
+		return is_something(v) ? "`displayName` is no string" : NULL;
+	m->display_name = trimmed(name);
+	return NULL;
+}
+
+static const char *
+take_paths(struct plugin_manifest *m, const struct json_value *root)
+{
+	const struct json_value *apps = json_get(root, "apps"),
+				*mcp = json_get(root, "mcpServers");
+
+	if (is_something(apps) && apps->type != JSON_STRING)
+		return "`apps` is no string";
+	if (is_something(apps))
+		m->apps = apps->text;
+	if (mcp != NULL && mcp->type == JSON_STRING)
+		m->mcp = mcp->text;
+	else if (mcp != NULL && mcp->type == JSON_OBJECT)
+		m->mcp_servers = mcp;
+	return NULL;
+}
+
+static const char *
+take_manifest(struct plugin_manifest *m, const struct json_value *root)
+{
+	const struct json_value *name;
+	const char *error;
+
+	if (root->type != JSON_OBJECT)
+		return "it is no object";
+	name = json_get(root, "name");
+	m->name = string_of(name);
+	if (name != NULL && m->name == NULL)
+		return "`name` is no string";
+	error = take_display_name(m, json_get(root, "interface"));
+	return error != NULL ? error : take_paths(m, root);
+}
+
+int
+plugin_manifest_parse(struct plugin_manifest *m, const char *text, size_t len,
+    char error[PLUGIN_ERROR_MAX])
+{
+	const char *wrong;
+
+	*m = (struct plugin_manifest){ 0 };
+	if (json_parse(&m->doc, text, len) < 0)
+		wrong = m->doc.error;
+	else
+		wrong = take_manifest(m, m->doc.root);
+	if (wrong == NULL)
+		return 0;
+	snprintf(error, PLUGIN_ERROR_MAX, "%s", wrong);
+	return -EBADMSG;
+}
+
+void
+plugin_manifest_clear(struct plugin_manifest *m)
+{
+	json_clear(&m->doc);
+	free(m->name);
+	free(m->display_name);
+}
+
+char *
+plugin_manifest_name(const char *text, size_t len)
+{
+	const struct json_value *v = NULL;
+	struct json_doc doc;
+	char *name = NULL;
+
+	if (json_parse(&doc, text, len) == 0 && doc.root->type == JSON_OBJECT) {
+		v = json_get(doc.root, "name");
+		name = v == NULL ? xstrdup("") : string_of(v);
+	}
+	json_clear(&doc);
+	if (name != NULL && name[strspn(name, " \t\r\n\v\f")] == '\0')
+		name[0] = '\0';
+	return name;
+}
+
+static void
+write_container(struct json_writer *w, const struct json_value *v)
+{
+	bool object = v->type == JSON_OBJECT;
+
+	json_begin(w, object ? '{' : '[');
+	for (const struct json_value *m = v->first; m; m = m->next) {
+		if (object)
+			json_slice_key(w, m->key);
+		plugin_write_json(w, m);
+	}
+	json_end(w, object ? '}' : ']');
+}
+
+/* Recursive: the reader of JSON permits only JSON_MAX_DEPTH levels. */
+void
+plugin_write_json(struct json_writer *w, const struct json_value *v)
+{
+	if (v->type == JSON_NULL)
+		json_null(w);
+	else if (v->type == JSON_BOOL)
+		json_bool(w, v->boolean);
+	else if (v->type == JSON_STRING)
+		json_string(w, v->text.ptr, v->text.len);
+	else if (v->type == JSON_NUMBER)
+		json_raw(w, v->text.ptr, v->text.len);
+	else
+		write_container(w, v);
+}
+
+/* --- Where it is from --------------------------------------------------- */
+
+static const char *
+take_remote_id(const struct json_value *root, char **id)
+{
+	uint64_t version;
+
+	if (root->type != JSON_OBJECT)
+		return "it is no object";
+	if (json_get(root, "schema_version") == NULL ||
+	    json_to_u64(json_get(root, "schema_version"), &version) < 0 ||
+	    version != 1)
+		return "its schema_version is not 1";
+	*id = string_of(json_get(root, "remote_plugin_id"));
+	if (*id != NULL)
+		*id = trimmed(*id);
+	if (*id == NULL)
+		return "it has no remote_plugin_id";
+	return strlen(*id) > PLUGIN_REMOTE_ID_MAX
+		   ? "its remote_plugin_id has over 1024 bytes"
+		   : NULL;
+}
+
+char *
+plugin_remote_id(const char *text, size_t len, char error[PLUGIN_ERROR_MAX])
+{
+	struct json_doc doc;
+	char *id = NULL;
+	const char *wrong;
+
+	if (json_parse(&doc, text, len) < 0)
+		wrong = doc.error;
+	else
+		wrong = take_remote_id(doc.root, &id);
+	if (wrong != NULL) {
+		snprintf(error, PLUGIN_ERROR_MAX, "%s", wrong);
+		free(id);
+		id = NULL;
+	}
+	json_clear(&doc);
+	return id;
+}
