@@ -622,7 +622,7 @@ take_member(struct parser *y, struct yaml_value *in)
 	if (in->type == YAML_SEQUENCE && !pair)
 		return v;
 	expect_scalar_key(y, key);
-	y->p += pair;
+	y->p += pair && !y->failed;
 	v = pair ? take_member_value(y) : new_nothing(y);
 	if (in->type == YAML_SEQUENCE) {
 		in = new_value(y, YAML_MAPPING);
@@ -866,11 +866,12 @@ yaml_parse(struct yaml_doc *doc, const char *text, size_t len)
 	y.end = y.start + len;
 	if (utf8_check(0, (const uint8_t *)y.start, len) != 0)
 		fail(&y, "the text is not UTF-8");
-	if (len >= 3 && memcmp(y.p, "\xef\xbb\xbf", 3) == 0) {
+	if (!y.failed && len >= 3 && memcmp(y.p, "\xef\xbb\xbf", 3) == 0) {
 		y.p += 3;
 		y.line = y.p - 1; /* the mark is a column, as for the peer */
 	}
-	check_characters(&y);
+	if (!y.failed)
+		check_characters(&y);
 	if (!y.failed)
 		take_document(&y);
 	return y.failed ? -EBADMSG : 0;
