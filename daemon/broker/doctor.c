@@ -130,7 +130,9 @@ static const char *
 advise_memory(int err)
 {
 	return "without a memory controller, a watch kills sandboxed "
-	       "commands that have more than max-memory resident";
+	       "commands that have more than max-memory resident; where it "
+	       "can see nothing (execd.conf(5)), RLIMIT_DATA holds each "
+	       "process";
 }
 
 static const char *

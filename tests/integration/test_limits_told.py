@@ -2,8 +2,10 @@
 """What a sandboxed command is held to, and what the answer to its start says about that, are the same thing: where
 the session's control group or a watch holds a limit, no resource limit of each process holds another one."""
 import re
+import subprocess
 
 import pytest
+from conftest import EXECD, as_user
 from test_ceiling import policy, work  # noqa: F401
 
 # Each limit in the answer, its row in /proc/self/limits.
@@ -35,6 +37,17 @@ def test_each_limit_holds_by_the_means_that_the_answer_names(client, told, mode)
 def groups_hold(told, name):
     if name not in told[0]["controlGroupLimits"]:
         pytest.skip(f"NOT TESTED: no control group counts {name} here")
+
+
+def test_the_doctor_says_the_same(told, user, mode):
+    """What holds memory: a group, or a watch. The doctor of root speaks of root's commands."""
+    argv = [str(EXECD), "doctor"]
+    argv = [*argv, "--user", user.pw_name] if mode == "root" else as_user(user, argv)
+    out = subprocess.run(argv, capture_output=True, text=True, timeout=60).stdout
+    line, = re.findall(r"^(.*a limit on the memory of a command.*)$", out, re.M)
+    enforced, _ = told
+    assert ("a watch kills" in line) == ("memoryBytes" in enforced["watchedLimits"]), line
+    assert line.startswith("ok ") == ("memoryBytes" in enforced["controlGroupLimits"]), line
 
 
 def test_address_space_is_not_memory(client, told, work):
