@@ -8,6 +8,7 @@
 #include <string.h>
 
 #include "log.h"
+#include "siphash.h"
 #include "table.h"
 #include "util.h"
 

@@ -80,3 +80,12 @@ siphash_process_key(void)
 	}
 	return &key;
 }
+
+uint64_t
+siphash_bytes(const void *p, size_t n)
+{
+	uint64_t out[2];
+
+	siphash128(siphash_process_key(), p, n, out);
+	return out[0];
+}

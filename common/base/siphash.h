@@ -19,4 +19,7 @@ const struct siphash_key *siphash_process_key(void);
 void siphash128(
     const struct siphash_key *key, const void *p, size_t n, uint64_t out[2]);
 
+/* The first half of it, with the key of this process. */
+uint64_t siphash_bytes(const void *p, size_t n);
+
 #endif

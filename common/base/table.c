@@ -4,7 +4,6 @@
  */
 #include "table.h"
 
-#include "siphash.h"
 #include "util.h"
 
 #define TABLE_FIRST_BUCKETS 16
@@ -88,13 +87,4 @@ table_each(const struct table *t,
 	for (size_t i = 0; t->buckets && i <= t->mask; i++)
 		for (struct table_node *n = t->buckets[i]; n; n = n->next)
 			visit(n, arg);
-}
-
-uint64_t
-siphash_bytes(const void *p, size_t n)
-{
-	uint64_t out[2];
-
-	siphash128(siphash_process_key(), p, n, out);
-	return out[0];
 }

@@ -2,7 +2,7 @@
 /*
  * An intrusive hash table: the node is part of the object, so an entry needs no
  * allocation of its own. Keys that come from a peer are hashed with
- * siphash_bytes(), whose key no peer knows.
+ * siphash_bytes() (siphash.h), whose key no peer knows.
  */
 #ifndef TABLE_H
 #define TABLE_H
@@ -41,7 +41,5 @@ struct table_node *table_any(const struct table *t);
 /* Calls visit() for every node. visit() must not change the table. */
 void table_each(const struct table *t,
     void (*visit)(struct table_node *node, void *arg), void *arg);
-
-uint64_t siphash_bytes(const void *p, size_t n);
 
 #endif

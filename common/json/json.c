@@ -15,6 +15,7 @@
 
 #include "json_memory.h"
 #include "json_scan.h"
+#include "siphash.h"
 #include "table.h"
 
 #define BLOCK_FIRST_BYTES 1024

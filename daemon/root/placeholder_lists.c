@@ -4,7 +4,6 @@
  */
 #include "placeholder_lists.h"
 
-#include <dirent.h>
 #include <errno.h>
 #include <fcntl.h>
 #include <stdbool.h>
@@ -26,25 +25,6 @@ open_below(int at, const char *name)
 	return fd < 0 ? -errno : fd;
 }
 
-/* Of a release whose broker was root: nobody else could put anything there. */
-static void
-hand_over(int fd, uid_t uid)
-{
-	int copy = openat(fd, ".", O_RDONLY | O_DIRECTORY | O_CLOEXEC);
-	DIR *dir = copy < 0 ? NULL : fdopendir(copy);
-	const struct dirent *e;
-
-	while (dir != NULL && (e = readdir(dir)) != NULL)
-		if (e->d_name[0] != '.' &&
-		    fchownat(
-			fd, e->d_name, uid, (gid_t)-1, AT_SYMLINK_NOFOLLOW) < 0)
-			log_warn(-errno, "a list of placeholders stays root's");
-	if (dir != NULL)
-		closedir(dir);
-	else if (copy >= 0)
-		close(copy);
-}
-
 static int
 take(int fd, uid_t uid)
 {
@@ -56,8 +36,6 @@ take(int fd, uid_t uid)
 	if ((st.st_uid != uid && st.st_uid != 0) ||
 	    (st.st_mode & (S_IWGRP | S_IWOTH)))
 		return -EPERM;
-	if (st.st_uid == 0)
-		hand_over(fd, uid);
 	if (fchmod(fd, 0700) < 0 || fchown(fd, uid, (gid_t)-1) < 0)
 		return -errno;
 	return 0;

@@ -10,6 +10,7 @@
 
 #include "files.h"
 #include "queue.h"
+#include "siphash.h"
 #include "table.h"
 
 /* A directory that is not read yet. */

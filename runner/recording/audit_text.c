@@ -6,6 +6,7 @@
 #include <stdio.h>
 #include <string.h>
 
+#include "siphash.h"
 #include "table.h"
 
 #define MARK	   " [cut "

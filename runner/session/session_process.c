@@ -12,6 +12,7 @@
 
 #include "loop.h"
 #include "recorder.h"
+#include "siphash.h"
 
 /* bytes of a command line kept for process/list */
 #define COMMAND_KEPT_BYTES 4096

@@ -5,6 +5,7 @@
 #include <ctype.h>
 #include <string.h>
 
+#include "siphash.h"
 #include "table.h"
 
 struct variable {

@@ -16,6 +16,7 @@
 #include "log.h"
 #include "session_audit.h"
 #include "session_limit.h"
+#include "siphash.h"
 #include "spawn_client.h"
 #include "util.h"
 

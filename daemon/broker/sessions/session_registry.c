@@ -23,6 +23,7 @@
 #include "session_audit.h"
 #include "session_limit.h"
 #include "session_spare.h"
+#include "siphash.h"
 #include "spawn_client.h"
 #include "util.h"
 

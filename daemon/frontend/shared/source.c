@@ -10,6 +10,7 @@
 #include <string.h>
 
 #include "queue.h"
+#include "siphash.h"
 #include "table.h"
 #include "util.h"
 

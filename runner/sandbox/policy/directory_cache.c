@@ -7,6 +7,7 @@
 #include <sys/vfs.h>
 #include <time.h>
 
+#include "siphash.h"
 #include "util.h"
 
 /*
