@@ -215,7 +215,7 @@ def need_mode(mode):
 # A sanitizer makes everything slow. Of what root runs with one, both modes are
 # seen where they differ; everything is, in single-user mode, when an ordinary
 # user runs it, and in both by EXECD_TORTURE=1.
-BOTH_MODES = ("test_userns", "test_process", "test_session", "test_stdio", "test_policies", "test_works")
+BOTH_MODES = ("test_userns", "test_process", "test_session", "test_stdio", "test_policies", "test_works", "test_memory_watch")
 ONE_MODE = ROOT and SANITIZED and not TORTURE
 
 

@@ -271,7 +271,7 @@ measure(const struct memory_watch *w)
 /* --- when to look ------------------------------------------------------- */
 
 /* clock_getcpuclockid(3) would ask the kernel whether there is this clock. */
-#define CLOCK_OF(pid) (~(clockid_t)(pid) << 3 | 2)
+#define CLOCK_OF(pid) ((clockid_t)(~(unsigned)(pid) << 3 | 2))
 
 static bool
 add_activity(pid_t pid, void *arg)
