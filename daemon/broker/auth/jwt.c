@@ -83,7 +83,7 @@ check_claims(const struct jwt_rules *r, const struct json_value *claims,
 {
 	const struct json_value *iss = json_get(claims, "iss");
 	const struct json_value *aud = json_get(claims, "aud");
-	int64_t until, from = INT64_MIN;
+	int64_t until = 0, from = INT64_MIN;
 
 	if (take_times(claims, &until, &from, why) < 0)
 		return VERDICT_INVALID_JWT;
