@@ -110,7 +110,7 @@ parse_ip(const char *text, union address *a)
 		   : -EINVAL;
 }
 
-/* Two slashes would begin a host, as in `unix:///path`. */
+/* Two leading slashes would begin a host, as in `unix:///path`. */
 static int
 parse_path(const char *path, union address *a)
 {
@@ -133,7 +133,8 @@ static const struct scheme {
 	{ "systemd:", ADDRESS_SYSTEMD },
 };
 
-/* 0 or -EINVAL. Of ADDRESS_SYSTEMD and _STDIO *a stays as it is. */
+/* Returns 0 or -EINVAL. Leaves *a as it is for ADDRESS_SYSTEMD and
+ * ADDRESS_STDIO. */
 static int
 parse_address(const char *text, enum address_scheme *scheme, union address *a)
 {
@@ -181,7 +182,7 @@ listener_parse(struct listener *l)
 
 /* --- sockets ------------------------------------------------------------ */
 
-/* What is listening there, in the words of a client. */
+/* Describes the listener in the words that a client used for it. */
 static void
 describe(struct listener *l, const union address *a)
 {
@@ -204,7 +205,7 @@ describe(struct listener *l, const union address *a)
 	}
 }
 
-/* Its address as the kernel has it: with the real port. */
+/* Reads the address from the kernel, which knows the real port. */
 static int
 take_socket(struct listener *l, int fd)
 {
@@ -218,8 +219,9 @@ take_socket(struct listener *l, int fd)
 	return 0;
 }
 
-/* Which one of the configuration before goes on: that with the same address; of
- * those with port 0, any number of which is possible, the name decides. */
+/* The name of the socket that the previous configuration has for this listener.
+ * It is the address. With port 0 the same address can stand for several
+ * sockets, so the listener's name decides. */
 static void
 name_place(const struct listener *l, char name[CONTROL_PLACE_MAX])
 {
@@ -254,7 +256,7 @@ describe_place(const struct listener *l, struct control_place *p)
 	return 0;
 }
 
-/* Root binds, or has the socket of the broker before. */
+/* As root, binds the socket, or takes the one that the previous broker had. */
 static int
 have_bound(struct listener *l)
 {
@@ -290,8 +292,8 @@ take_activated(struct listener *l)
 	return err;
 }
 
-/* Copies of 0 and 1: the originals become /dev/null, so that nothing but the
- * front-end can ever write to the client. */
+/* Copies descriptors 0 and 1. The originals become /dev/null, so that only the
+ * front-end can write to the client. */
 static int
 open_stdio(struct listener *l)
 {

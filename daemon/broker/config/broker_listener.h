@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: ISC */
 /*
- * Listening addresses: parsed and bound by the broker, accepted from by the
- * front-end. A bound socket outlives every front-end.
+ * Listening addresses. The broker parses and binds them, and the front-end
+ * accepts connections. A bound socket outlives every front-end.
  */
 #ifndef BROKER_LISTENER_H
 #define BROKER_LISTENER_H
@@ -12,68 +12,74 @@
 #include "conf_value.h"
 #include "control.h"
 
-/* What an address asks for. */
+/* The kind of an address. */
 enum address_scheme {
 	ADDRESS_WS,
 	ADDRESS_WSS,
 	ADDRESS_UNIX,
-	ADDRESS_SYSTEMD, /* a socket that execd was started with */
+	ADDRESS_SYSTEMD, /* a socket that systemd passed to execd */
 	ADDRESS_STDIO,
 };
 
-/* [listener NAME] of execd.conf(5), and the socket behind it. */
+/* A section [listener NAME] of execd.conf(5), and its socket. */
 struct listener {
 	char *name;
-	/* as configured */
+	/* as the configuration says */
 	char *address;
 	char *certificate, *certificate_key, *client_ca, *client_crl;
 	uint32_t client_certificate; /* enum client_certificate */
-	uint32_t mode;		     /* of ADDRESS_UNIX */
+	uint32_t mode;		     /* of the file of an ADDRESS_UNIX */
 	char *group;
-	struct strings identities;   /* who may come in here; none: everybody */
-	bool operate;		     /* /healthz and /metrics */
-	struct nets trusted_proxies; /* whose PROXY header is believed */
-	bool hand_over; /* clients to their runners, if there is no TLS */
-	char *allow_unauthenticated; /* who a client without credential is */
-	/* as loaded: descriptors are owned, or -1 */
+	/* identities that are accepted; none: every identity */
+	struct strings identities;
+	bool operate; /* /healthz and /metrics are answered */
+	/* networks whose PROXY header is believed */
+	struct nets trusted_proxies;
+	/* clients are handed over to their runners, without TLS */
+	bool hand_over;
+	/* identity of a client without a credential */
+	char *allow_unauthenticated;
+	/* what was loaded; descriptors are owned, or -1 */
 	enum address_scheme scheme;
-	/* unchangeable copies */
+	/* sealed copies of the files */
 	int chain_fd, key_fd, client_ca_fd, client_crl_fd;
-	uint8_t version[32]; /* hash of what they hold */
-	/* seconds since 1970, when the first expires; 0: never, or none */
+	uint8_t version[32]; /* hash of the files' contents */
+	/* when the first one expires, in seconds since 1970; 0: never, or there
+	 * is none */
 	int64_t certificate_end, crl_end;
-	/* as bound */
+	/* the bound socket */
 	uint32_t id;
 	uint32_t place; /* its number in root's list */
 	enum listener_kind kind;
-	int fd;	    /* listening. LISTENER_STDIO: input */
-	int out_fd; /* LISTENER_STDIO: output, else -1 */
+	int fd;	    /* listening; for LISTENER_STDIO the input */
+	int out_fd; /* for LISTENER_STDIO the output, else -1 */
 	bool loopback;
-	char url[128]; /* with the real port, for the line on stdout */
+	char url[128]; /* with the real port, for the line on standard output */
 };
 
 struct listener *listener_new(const char *name);
-void listener_free(struct listener *l); /* closes, removes nothing */
+/* closes the descriptors, removes no file */
+void listener_free(struct listener *l);
 
-/* What the address is. 0 or -EINVAL. */
+/* Parses l->address. Returns 0 or -EINVAL. */
 int listener_parse(struct listener *l);
 
-/* Does it speak TLS? */
+/* Tells whether the listener speaks TLS. */
 static inline bool
 listener_has_tls(const struct listener *l)
 {
 	return l->certificate != NULL;
 }
 
-/* Has it bound, or takes over the socket that the broker before had. 0, or an
- * enum exit_code after logging what is wrong. */
+/* Binds the socket, or takes over the one that the previous broker had. Returns
+ * 0, or an enum exit_code after logging the error. */
 int listener_open(struct listener *l);
 
-/* Was there ever a listener of that id? */
+/* Tells whether there was ever a listener of that id. */
 bool listener_was(uint32_t id);
 
-/* It is no more: root keeps no socket of it, and removes what a unix listener
- * leaves in the file system. */
+/* The listener is gone: root forgets its socket, and removes the file of a unix
+ * listener. */
 void listener_close(const struct listener *l);
 
 #endif

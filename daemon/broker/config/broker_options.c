@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: ISC */
 /*
- * What the operator said on the command line (execd(8)).
+ * The command line (execd(8)).
  */
 #include "broker_options.h"
 
@@ -110,7 +110,7 @@ static int
 usage_error(const char *fmt, const char *arg)
 {
 	fputs("execd: ", stderr);
-	/* The formats are this file's literals. */
+	/* The formats are literals of this file. */
 #pragma GCC diagnostic push
 #pragma GCC diagnostic ignored "-Wformat-nonliteral"
 	fprintf(stderr, fmt, arg);
@@ -172,7 +172,8 @@ take_skew(struct options *o, const char *text)
 	return -1;
 }
 
-/* What belongs together, in the peer's words. */
+/* Checks which options need or exclude each other. The messages are the
+ * reference server's. */
 static int
 check_ws_auth(const struct options *o)
 {
@@ -215,7 +216,7 @@ check_ws_auth(const struct options *o)
 	return -1;
 }
 
-/* Kept for when the file was read; a value that cannot be is said now. */
+/* Keeps a limit until the file was read. A wrong value is reported now. */
 static int
 take_limit(struct options *o, const char *keyword, const char *value)
 {

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: ISC */
 /*
- * What the operator said on the command line (execd(8)). Parsed once, by root,
- * from root's own argv.
+ * The command line (execd(8)). The broker parses it once, from the argv of
+ * root's execd.
  */
 #ifndef BROKER_OPTIONS_H
 #define BROKER_OPTIONS_H
@@ -14,11 +14,12 @@
 #define OPTIONS_LIMITS_MAX    32
 #define OPTIONS_VARIABLES_MAX 64
 
-/* --ws-auth, with codex exec-server's words (doc/protocol.md section 1.5). */
+/* --ws-auth, in the words of codex exec-server (doc/protocol.md section
+ * 1.5). */
 enum auth_mode { AUTH_NONE, AUTH_CAPABILITY_TOKEN, AUTH_SIGNED_TOKEN };
 
 struct options {
-	const char *config_file; /* -c; NULL: the default, or flags */
+	const char *config_file; /* -c; NULL: the default file, or flags */
 	bool check, print;	 /* -t, -T */
 	const char *listen[OPTIONS_LISTENERS_MAX];
 	size_t listeners;
@@ -30,21 +31,24 @@ struct options {
 	const char *ws_token_file, *ws_token_sha256;
 	const char *ws_shared_secret_file, *ws_issuer, *ws_audience;
 	uint32_t ws_skew_s;
-	const char *sessions; /* socket of root's execd; NULL: it started us */
-	const char *ctl_socket; /* of [control]; it counts more than the file */
+	/* socket of root's execd; NULL: root's execd started us */
+	const char *sessions;
+	/* of [control]; replaces the value of the file */
+	const char *ctl_socket;
 	bool debug;
-	/* Keys of [limits] given as flags: they count more than the file. */
+	/* Keys of [limits] that were given as flags. They replace the file's
+	 * values. */
 	struct {
 		const char *keyword, *value;
 	} limits[OPTIONS_LIMITS_MAX];
 	size_t nlimits;
 };
 
-/* Fills *o. Returns -1 to go on, else an exit code: help and version were
- * printed, or the error was. */
+/* Fills *o. Returns -1 to go on, or an exit code after printing the help, the
+ * version or an error. */
 int options_parse(struct options *o, int argc, char **argv);
 
-/* Was anything said that a configuration file says instead? */
+/* Tells whether an option was given that belongs into a configuration file. */
 bool options_describe_service(const struct options *o);
 
 #endif

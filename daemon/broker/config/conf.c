@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: ISC */
 /*
- * The configuration as a whole: made, checked, freed.
+ * Makes, checks and frees a whole configuration.
  */
 #include "conf.h"
 #include "spawn_client.h"
@@ -15,7 +15,7 @@
 #include "secret.h"
 #include "util.h"
 
-/* Every section execd.conf(5) may have, in the order -T shows them. */
+/* All sections of execd.conf(5), in the order in which -T shows them. */
 const struct conf_section *const conf_sections[] = {
 	&conf_listener,
 	&conf_identity,
@@ -27,8 +27,8 @@ const struct conf_section *const conf_sections[] = {
 	NULL,
 };
 
-/* The peer's where a client sees them (doc/protocol.md section 14), sshd's
- * where a stranger does. */
+/* Where a client sees a default, it is the reference server's (doc/protocol.md
+ * section 14). Where only strangers see it, it is sshd's. */
 static const struct limits default_limits = {
 	.detached_ttl_ms = 80000,
 	.closed_ttl_ms = 80000,
@@ -59,7 +59,8 @@ conf_new(void)
 	char why[CONF_WHY_MAX];
 
 	c->limits = default_limits;
-	/* Loopback: behind a proxy everybody would come from there. */
+	/* All clients of a proxy on this machine come from a loopback
+	 * address. */
 	conf_nets.parse(&c->limits.exempt, "127.0.0.0/8 ::1", why);
 	c->tokens.skew_s = 30;
 	c->tokens.subject_claim = xstrdup("sub");
@@ -109,7 +110,7 @@ conf_free(struct conf *c)
 	free(c);
 }
 
-/* --- what fits together ------------------------------------------------- */
+/* --- consistency -------------------------------------------------------- */
 
 static int
 check_listener(const struct conf *c, const struct listener *l, char *why)
@@ -148,7 +149,7 @@ share_string(const struct strings *a, const struct strings *b)
 	return false;
 }
 
-/* A credential names one identity. */
+/* A credential must name exactly one identity. */
 static int
 check_credentials(const struct identity *a, const struct identity *b, char *why)
 {
@@ -168,7 +169,7 @@ check_credentials(const struct identity *a, const struct identity *b, char *why)
 		   : 0;
 }
 
-/* What only makes sense together. 0, or -errno with why. */
+/* Checks what involves several sections. Returns 0, or -errno with why. */
 static int
 check_whole(struct conf *c, char *why)
 {
@@ -204,7 +205,7 @@ check_whole(struct conf *c, char *why)
 	return err;
 }
 
-/* What is looked at for each of its sessions. */
+/* Notes which limits a control group must enforce for each command. */
 static void
 find_command_limits(const struct conf *c, struct identity *id)
 {
@@ -225,7 +226,7 @@ conf_set(const struct conf_section *s, void *object, const char *keyword,
 	return conf_refuse(why, "unknown key `%.100s`", keyword);
 }
 
-/* Root without a word about users means the file. */
+/* Root without --user reads execd.conf. */
 static const char *
 file_to_read(const struct options *o)
 {

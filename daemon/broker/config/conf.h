@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: ISC */
 /*
- * What the operator wants, in one form wherever it was said: execd.conf(5) or
- * the command line. Read by the broker alone. A configuration is never
- * changed: a reload makes another one, and what it says is compared.
+ * The configuration, in one form whether it came from execd.conf(5) or from the
+ * command line. Only the broker reads it. A configuration is never changed: a
+ * reload makes a new one and compares it with the old one.
  */
 #ifndef CONF_H
 #define CONF_H
@@ -33,7 +33,7 @@ struct limits {
 	uint32_t max_sessions;
 	uint64_t max_frame_bytes;
 	uint64_t max_message_bytes;
-	uint64_t retention_bytes; /* of a process */
+	uint64_t retention_bytes; /* of each process */
 	uint32_t penalty_auth_ms, penalty_deadline_ms, penalty_protocol_ms;
 	uint32_t penalty_crash_ms;
 	uint32_t penalty_threshold_ms, penalty_max_ms;
@@ -42,27 +42,28 @@ struct limits {
 
 /* [signed-tokens]: how a JWT is checked (doc/protocol.md section 1.5). */
 struct token_rules {
-	char *secret_file; /* of HS256; NULL: none */
-	char *jwks_file;   /* of all other algorithms; NULL: none */
+	char *secret_file; /* for HS256; NULL: none */
+	char *jwks_file;   /* for all other algorithms; NULL: none */
 	char *issuer, *audience;
 	char *subject_claim;
 	uint32_t skew_s;
-	uint8_t *secret; /* the first file's content */
+	uint8_t *secret; /* content of secret_file */
 	size_t secret_len;
-	struct jwks jwks; /* the second file's keys */
+	struct jwks jwks; /* keys of jwks_file */
 	uint8_t jwks_digest[32];
 };
 
 /* [control]: who may use `execd ctl`, and where. */
 struct control_rules {
-	char *socket; /* a path, or "none"; NULL: the default, ctl_path.h */
-	char *group;  /* its members may; NULL: only root and ourselves */
-	gid_t gid;    /* of it */
-	struct listener *listener; /* as opened, owned; or NULL */
+	char *socket; /* a path, or "none"; NULL: the default (ctl_path.h) */
+	/* its members may use it; NULL: only root and the own user */
+	char *group;
+	gid_t gid;		   /* the id of the group */
+	struct listener *listener; /* the open listener, owned; or NULL */
 };
 
 struct conf {
-	char *path; /* NULL: from the command line */
+	char *path; /* of the file; NULL: from the command line */
 	struct limits limits;
 	struct control_rules control;
 	struct token_rules tokens;
@@ -78,28 +79,30 @@ struct conf {
 struct conf_key {
 	const char *keyword;
 	const struct conf_type *type;
-	size_t offset; /* in the section's object */
+	size_t offset; /* of the field in the section's object */
 };
 
 /*
- * A section of the file. A new one is a table of keys, these functions, and a
- * row in conf.c; -T, the reload's comparison and the strictness of the
- * reader come with it. Objects of a named section begin with their name.
+ * A section of the file. A new section needs a table of keys, these functions,
+ * and a row in conf.c. The reader, -T and the comparison at a reload work from
+ * them. Objects of a named section begin with their name.
  */
 struct conf_section {
 	const char *name;
-	bool named; /* [name NAME], any number of them */
+	bool named; /* [name NAME], which may occur several times */
 	const struct conf_key *keys;
 	size_t nkeys;
-	/* A new object of that name (or the one there is); NULL with why. */
+	/* Returns the object of that name, a new one for a named section, or
+	 * NULL with why. */
 	void *(*add)(struct conf *c, const char *name, char *why);
-	/* Its i-th object that is in use, or NULL. */
+	/* Returns the i-th object, or NULL. */
 	void *(*object)(const struct conf *c, size_t i);
-	/* All keys are there: do they fit? 0, or -errno with why. */
+	/* Called after the last key: checks whether the keys fit together.
+	 * Returns 0, or -errno with why. */
 	int (*check)(struct conf *c, void *object, char *why);
 };
 
-/* NULL-terminated. */
+/* Ends with NULL. */
 extern const struct conf_section *const conf_sections[];
 extern const struct conf_section conf_limits;
 extern const struct conf_section conf_listener;
@@ -109,53 +112,56 @@ extern const struct conf_section conf_audit;
 extern const struct conf_section conf_sandbox;
 extern const struct conf_section conf_control;
 
-/* A configuration of defaults; every section's object that is there once. */
+/* Makes a configuration of defaults, with the object of every section that is
+ * not named. */
 struct conf *conf_new(void);
 void conf_free(struct conf *c);
 
-/* Is it one of this configuration, or only of an older one? */
+/* Tells whether the identity is part of this configuration and not only of an
+ * older one. */
 bool conf_has_identity(const struct conf *c, const struct identity *identity);
 
-/* What a session of the identity is told: the defaults, [sandbox], then the
- * identity's own. */
+/* Fills in the sandbox limits of the identity's sessions: the defaults,
+ * replaced by [sandbox], replaced by the identity's own keys. */
 void conf_sandbox_limits(
     const struct conf *c, const struct identity *id, struct sandbox_limits *l);
 
-/* Sets what [sandbox] leaves to the defaults to what they are. */
+/* Replaces what [sandbox] leaves open by the defaults. */
 void conf_fill_sandbox(struct conf *c);
 
-/* From a file, or from the flags, then the limits of the flags. NULL, with
- * *code an enum exit_code, after logging what is wrong and where. */
+/* Makes the configuration from a file or from flags, and adds the flags'
+ * limits. Returns NULL after logging the error with its place, and sets *code
+ * to an enum exit_code. */
 struct conf *conf_load(const struct options *o, int *code);
 
-/* Takes what the flags say of listeners and identities. 0, or an enum
- * exit_code after printing what is wrong. */
+/* Makes the listeners and the identity that the flags describe. Returns 0, or
+ * an enum exit_code after printing the error. */
 int conf_from_flags(struct conf *c, const struct options *o);
 
-/* Sets a key of a section's object. 0, or -EINVAL with why. */
+/* Sets a key of a section's object. Returns 0, or -EINVAL with why. */
 int conf_set(const struct conf_section *s, void *object, const char *keyword,
     const char *value, char *why);
 
-/* Takes the file's values. 0, or -EINVAL after logging. */
+/* Reads the values from the file. Returns 0, or -EINVAL after logging. */
 int conf_read(struct conf *c, const char *path);
 
-/* The effective values, as a file that says the same. */
+/* Writes the effective values as a configuration file. */
 void conf_print(const struct conf *c, struct buf *b);
 
-/* Logs what is permitted but should be known, of listeners that are open. */
+/* Warns of values of open listeners that are permitted but dangerous. */
 void conf_warn(const struct conf *c);
 
-/* Logs for each identity what its clients may do at most, and who said so. */
+/* Logs for each identity what its clients may do, and which key says so. */
 void conf_tell_ceilings(const struct conf *c);
 
-/* Logs which proxies are believed where their clients are. */
+/* Logs the trusted proxies of each listener. */
 void conf_tell_proxies(const struct conf *c);
 
-/* Logs every value that differs; a secret's only that it does. Returns how
- * many. */
+/* Logs every value that differs. Of a secret it logs only that it differs.
+ * Returns the number of differences. */
 unsigned conf_log_changes(const struct conf *from, const struct conf *to);
 
-/* Is there a [signed-tokens]? */
+/* Tells whether there is a section [signed-tokens]. */
 bool conf_has_signed_tokens(const struct conf *c);
 
 struct identity *conf_find_identity(const struct conf *c, const char *name);

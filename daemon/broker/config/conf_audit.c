@@ -65,7 +65,8 @@ object(const struct conf *c, size_t i)
 						  : NULL;
 }
 
-/* They are sent to every runner, and compared with every word. */
+/* The patterns are sent to every runner, and compared with every word of a
+ * command, so they are limited. */
 static int
 check_patterns(const struct strings *patterns, const char *keyword, char *why)
 {

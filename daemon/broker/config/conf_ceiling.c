@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: ISC */
 /*
- * What clients of an identity may ask of a sandbox: the defaults, what
- * [sandbox] says over them, what the identity says over that, and which key set
- * each limit, so that a refusal can name it.
+ * What clients of an identity may ask of a sandbox. The defaults are replaced
+ * by [sandbox], and these by the identity's keys. Each limit remembers the key
+ * that set it, so that a refusal can name it.
  */
 #include <stdio.h>
 #include <string.h>
@@ -12,7 +12,7 @@
 #include "log.h"
 #include "spawn_client.h"
 
-/* A limit that the operator may set, in [sandbox] or for one identity. */
+/* A limit that the operator may set in [sandbox] or for one identity. */
 enum limit {
 	LIMIT_UNSANDBOXED,
 	LIMIT_EXTERNAL,
@@ -56,7 +56,8 @@ sets(const struct sandbox_rules *r, enum limit limit)
 	}
 }
 
-/* The key by which these rules lower what clients may ask, or LIMITS. */
+/* Returns the key by which these rules lower what clients may ask, or
+ * LIMITS. */
 static enum limit
 find_lowered(const struct sandbox_rules *r)
 {
@@ -73,7 +74,7 @@ find_lowered(const struct sandbox_rules *r)
 	return LIMITS;
 }
 
-/* An identity's own word counts before that of [sandbox]. */
+/* The rules of an identity come before those of [sandbox]. */
 struct levels {
 	const struct sandbox_rules *rules[2];
 	const char *identity;
@@ -93,7 +94,7 @@ put_origin(const struct levels *l, size_t level, enum limit limit,
 		    keywords[limit]);
 }
 
-/* Who set it. False: nobody did. */
+/* Finds the rules that set the limit. Returns false if none did. */
 static bool
 find_origin(
     const struct levels *l, enum limit limit, char origin[SANDBOX_ORIGIN_MAX])
@@ -106,8 +107,8 @@ find_origin(
 	return false;
 }
 
-/* Whoever lowered anything of what clients may ask did not mean that a request
- * without a policy gets around it, unless he says so at the same place. */
+/* An operator who lowers a limit does not want a request without a policy to
+ * get around it, unless he permits that in the same section. */
 static void
 derive(const struct levels *l, enum limit limit, bool *allowed,
     char origin[SANDBOX_ORIGIN_MAX])
@@ -151,7 +152,8 @@ void
 conf_sandbox_limits(
     const struct conf *c, const struct identity *id, struct sandbox_limits *l)
 {
-	/* A file that root reads is for machines with the secrets of many. */
+	/* The file that root reads is for machines that have the secrets of
+	 * many users. */
 	sandbox_limits_default(l, c->path != NULL && spawn_is_root());
 	if (c->sandbox.deny_read.count > 0)
 		l->deny_read[0] = '\0';

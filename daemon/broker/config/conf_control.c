@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: ISC */
 /*
- * [control] of execd.conf(5): where `execd ctl` reaches the broker, and who
- * beside root may use it.
+ * [control] of execd.conf(5): the socket of `execd ctl`, and who besides root
+ * may use it.
  */
 #include <grp.h>
 #include <string.h>
@@ -9,7 +9,7 @@
 #include "conf.h"
 #include "util.h"
 
-#define SOCKET_PATH_MAX 107 /* of sockaddr_un, without NUL */
+#define SOCKET_PATH_MAX 107 /* of sockaddr_un, without the NUL */
 
 static int
 parse_socket(void *at, const char *text, char *why)

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: ISC */
 /*
  * The configuration that the command line describes: listeners, and one
- * identity for all who come in there. Texts are the reference server's where
- * it has them (doc/protocol.md sections 1.1 and 1.5).
+ * identity for everybody who connects there. Messages are the reference
+ * server's where it has the same ones (doc/protocol.md sections 1.1 and 1.5).
  */
 #include <errno.h>
 #include <stdio.h>
@@ -19,7 +19,8 @@
 #include "spawn_client.h"
 #include "util.h"
 
-/* By name only: an argument is there for every local user to read. */
+/* Only the name is given, because every local user can read the arguments of a
+ * process. */
 static void
 add_variables(struct identity *id, const struct options *o)
 {
@@ -196,7 +197,7 @@ take_listeners(struct conf *c, const struct options *o)
 	return code;
 }
 
-/* stdio is one connection and needs no credential. */
+/* stdio is a single connection and needs no credential. */
 static int
 check_stdio(const struct conf *c, const struct options *o)
 {

@@ -11,10 +11,10 @@
 #include "spawn_client.h"
 #include "util.h"
 
-/* What one read takes of a command's output. */
+/* The most that is read of a command's output at once. */
 #define OUTPUT_RATE_MIN (64u << 10)
 
-/* A first line, with a command in it. */
+/* Enough for the first line of a recording, which has the command. */
 #define RECORD_MIN_BYTES (64u << 10)
 
 #define KEY(keyword, type, member)                                             \
@@ -109,7 +109,8 @@ check_environment(const struct strings *env, char *why)
 	return 0;
 }
 
-/* Is this a directory for recordings? 0, or -EINVAL with why[CONF_WHY_MAX]. */
+/* Checks the directory for recordings. Returns 0, or -EINVAL with
+ * why[CONF_WHY_MAX]. */
 static int
 check_recordings(struct record_rules *rules, char *why)
 {

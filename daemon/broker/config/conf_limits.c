@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: ISC */
 /*
- * [limits] of execd.conf(5). Most are flags as well: --detached-ttl.
+ * [limits] of execd.conf(5). Most keys are flags as well, for example
+ * --detached-ttl.
  */
 #include <errno.h>
 #include <stdio.h>
@@ -8,7 +9,7 @@
 #include "conf.h"
 #include "util.h"
 
-/* An answer holds all of it, in base64. */
+/* One answer holds the whole retention, in base64. */
 #define RETENTION_MAX_BYTES (256u << 20)
 
 static int

@@ -84,7 +84,7 @@ object(const struct conf *c, size_t i)
 	return i < c->nlisteners ? c->listeners[i] : NULL;
 }
 
-/* What is wrong with the keys of TLS, or NULL. */
+/* Returns what is wrong with the keys of TLS, or NULL. */
 static const char *
 check_tls(const struct listener *l)
 {
@@ -106,8 +106,8 @@ check_tls(const struct listener *l)
 	return NULL;
 }
 
-/* All of IPv4 is ::ffff:0:0/96. Whoever believes that, or more, believes
- * everybody. */
+/* ::ffff:0:0/96 is all of IPv4. A listener that believes this network, or a
+ * larger one, believes everybody. */
 static bool
 trusts_everybody(const struct nets *n)
 {
@@ -151,7 +151,8 @@ check(struct conf *c, void *o, char *why)
 		snprintf(why, CONF_WHY_MAX, "%s", text);
 		return -EINVAL;
 	}
-	/* A CA that nobody is checked against would be a surprise. */
+	/* An operator who names a CA expects that certificates are checked
+	 * against it. */
 	if (l->client_ca != NULL &&
 	    l->client_certificate == CLIENT_CERTIFICATE_NONE)
 		l->client_certificate = CLIENT_CERTIFICATE_REQUIRED;

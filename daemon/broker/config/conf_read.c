@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: ISC */
 /*
- * Reads execd.conf(5). libinih takes the lines apart; what it would let pass
- * (long lines, bytes behind a NUL, sections without keys, text behind a
- * section's name) is refused before it sees them. The first error counts.
+ * Reads execd.conf(5). libinih splits the lines. This file first refuses what
+ * libinih would accept: long lines, bytes after a NUL, sections without keys,
+ * and text after a section's name. Only the first error is reported.
  */
 #include <errno.h>
 #include <ini.h>
@@ -17,21 +17,21 @@
 
 #define BLANKS	       " \t"
 #define COMMENTS       ";#"
-#define NAME_MAX_CHARS 48 /* of a section; libinih cuts at 50 */
+#define NAME_MAX_CHARS 48 /* of a section; libinih cuts names at 50 */
 
 struct reader {
 	struct conf *conf;
 	const char *path;
 	FILE *file;
 	unsigned line;
-	bool indented; /* the line goes on with the value above */
+	bool indented; /* the line continues the value above */
 	bool failed;
 	const struct conf_section *section;
 	void *object;
 	unsigned section_line;
-	const struct conf_key *key; /* of the line above */
-	uint64_t keys_seen;	    /* of this section, by index */
-	unsigned sections_seen;	    /* of those that are there once */
+	const struct conf_key *key; /* the key of the line above */
+	uint64_t keys_seen; /* keys of this section so far, one bit per index */
+	unsigned sections_seen; /* sections that may occur only once */
 };
 
 static void __attribute__((format(printf, 3, 4)))
@@ -81,7 +81,7 @@ is_name(const char *name)
 	return len > 0 && strspn(name, letters) == len;
 }
 
-/* "limits" or "identity NAME". */
+/* Begins the section "limits" or "identity NAME". */
 static void
 begin_section(struct reader *r, char *title)
 {
@@ -113,7 +113,7 @@ begin_section(struct reader *r, char *title)
 	r->key = NULL;
 }
 
-/* Of a line that begins with "[". */
+/* Takes a line that begins with "[". */
 static void
 take_title(struct reader *r, const char *line)
 {
@@ -139,7 +139,7 @@ take_title(struct reader *r, const char *line)
 	}
 }
 
-/* libinih would cut some lines there, and others not. */
+/* libinih would cut some of these lines, but not all. */
 static bool
 has_comment(const char *line)
 {
@@ -150,7 +150,8 @@ has_comment(const char *line)
 	       (value != NULL && value[1] == ';');
 }
 
-/* What libinih would take for a blank, and a reader not see. */
+/* Control characters that libinih takes for blanks and a reader does
+ * not see. */
 static bool
 has_control(const char *line)
 {
@@ -163,7 +164,8 @@ has_control(const char *line)
 	       line[len + 1] != '\0';
 }
 
-/* For ini_parse_stream(): fgets() with eyes. */
+/* For ini_parse_stream(). Like fgets(), but rejects control characters and
+ * lines that are too long. */
 static char *
 read_line(char *str, int size, void *stream)
 {
@@ -205,7 +207,7 @@ find_key(const struct conf_section *s, const char *keyword)
 	return NULL;
 }
 
-/* Is this key to be taken? An indented line goes on with a list. */
+/* Tells whether the key is taken. An indented line continues a list. */
 static bool
 check_key(struct reader *r, const struct conf_key *key, const char *keyword)
 {
@@ -224,7 +226,8 @@ check_key(struct reader *r, const struct conf_key *key, const char *keyword)
 	return !r->failed;
 }
 
-/* libinih: a line "name = value", or one more of the same name. */
+/* Called by libinih for a line "name = value", and for each further line of its
+ * value. */
 static int
 take_value(
     void *user, const char *section, const char *keyword, const char *value)

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: ISC */
 /*
- * The configuration as text, and what differs between two of them.
+ * Writes the configuration as text, and the differences of two of them.
  */
 #include <string.h>
 
@@ -8,9 +8,9 @@
 #include "log.h"
 #include "util.h"
 
-/* --- shown -------------------------------------------------------------- */
+/* --- text --------------------------------------------------------------- */
 
-/* The text of one key: its lines, or nothing. */
+/* Writes the lines of one key, or nothing. */
 static void
 show_key(struct buf *text, const struct conf_key *key, const void *object)
 {
@@ -19,7 +19,7 @@ show_key(struct buf *text, const struct conf_key *key, const void *object)
 	buf_put_u8(text, '\0');
 }
 
-/* What was read from a line may not fit on one with " = " in it. */
+/* A value that filled a line of the file may not fit on one line with " = ". */
 static void
 print_first(struct buf *b, const struct conf_key *key, const char *line)
 {
@@ -77,9 +77,9 @@ conf_print(const struct conf *c, struct buf *b)
 	}
 }
 
-/* --- compared ----------------------------------------------------------- */
+/* --- differences -------------------------------------------------------- */
 
-/* The other configuration's object of that section and name. */
+/* Finds the object of the same section and name in the other configuration. */
 static void *
 counterpart(
     const struct conf_section *s, const struct conf *c, const void *object)
@@ -93,7 +93,8 @@ counterpart(
 	return NULL;
 }
 
-/* One line for the log: a list's entries between commas. */
+/* Makes one line for the log, with the entries of a list separated by
+ * commas. */
 static const char *
 flatten(struct buf *text)
 {
@@ -129,7 +130,7 @@ log_key(const char *title, const struct conf_key *key, const void *from,
 	return differs;
 }
 
-/* "[identity ci]", for the log. */
+/* Makes "[identity ci]" for the log. */
 static void
 make_title(struct buf *title, const struct conf_section *s, const void *object)
 {
@@ -179,7 +180,7 @@ log_gone(const struct conf_section *s, const struct conf *from,
 	return n;
 }
 
-/* What lies in files, and is no key. */
+/* Compares the contents of files, which are no values of keys. */
 static unsigned
 log_files(const struct conf *from, const struct conf *to)
 {

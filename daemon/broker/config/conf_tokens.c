@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: ISC */
 /*
- * [signed-tokens] of execd.conf(5): how the signed token of a client is
- * checked, and with which keys. The identities say whose it is.
+ * [signed-tokens] of execd.conf(5): how a client's signed token is checked, and
+ * with which keys. The identities say to whom a token belongs.
  */
 #include <errno.h>
 #include <openssl/evp.h>
@@ -91,7 +91,8 @@ check(struct conf *c, void *o, char *why)
 
 	if (!conf_has_signed_tokens(c))
 		return conf_refuse(why, "secret-file or jwks-file is missing");
-	/* Many may have tokens of an issuer with public keys. */
+	/* An issuer with public keys gives tokens to many clients, also for
+	 * other services. */
 	if (t->jwks_file != NULL && (t->issuer == NULL || t->audience == NULL))
 		return conf_refuse(why, "jwks-file needs issuer and audience");
 	if (read_file(t, t->secret_file, read_secret, why) < 0)

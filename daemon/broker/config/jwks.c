@@ -42,7 +42,8 @@ jwk_find_algorithm(const char *name)
 
 /* --- numbers ------------------------------------------------------------ */
 
-/* The bytes of a base64url member, owned. False: it has none. */
+/* Reads the bytes of a base64url member; they are owned. Returns false if there
+ * is no such member. */
 static bool
 take_bytes(const struct json_value *key, const char *member, uint8_t **bytes,
     size_t *len)
@@ -73,7 +74,8 @@ make_key(const char *type, OSSL_PARAM_BLD *params)
 	return key;
 }
 
-/* Is the point on its curve, is the modulus none that anybody can factor? */
+/* Checks that the point is on its curve, or that the modulus is not one that
+ * anybody can factor. */
 static bool
 is_sound(EVP_PKEY *key)
 {
@@ -86,7 +88,8 @@ is_sound(EVP_PKEY *key)
 
 /* --- keys of each kind --------------------------------------------------- */
 
-/* The sizes come before the key is made: with them its check is cheap. */
+/* The sizes are checked before the key is made, because they bound the cost of
+ * checking it. */
 static int
 check_rsa(const BIGNUM *n, const BIGNUM *e, char *why)
 {
@@ -129,8 +132,8 @@ take_rsa(const struct json_value *v, const struct jwk_algorithm *a,
 	return err;
 }
 
-/* The coordinates, each exactly as long as the curve's (RFC 7518 section
- * 6.2.1), behind a byte that says that both are there. */
+/* Takes the coordinates. Each has exactly the length that the curve needs (RFC
+ * 7518 section 6.2.1). A byte before them says that both are there. */
 static int
 take_ec(const struct json_value *v, const struct jwk_algorithm *a,
     EVP_PKEY **key, char *why)
@@ -211,8 +214,8 @@ fits(const struct jwk_algorithm *a, const struct json_value *v)
 	       (a->crv == NULL || json_is(json_get(v, "crv"), a->crv));
 }
 
-/* The rows that the key may verify: those of its kty and crv, and with an
- * `alg` that row alone. */
+/* Finds the rows that the key may verify: those with its kty and crv, or only
+ * one if the key has `alg`. */
 static int
 take_algorithms(struct jwk *k, const struct json_value *v,
     const struct jwk_algorithm **first, char *why)
@@ -252,8 +255,8 @@ contains(const struct json_value *list, const char *text)
 	return false;
 }
 
-/* A private key beside its public half is a mistake of somebody's: whoever
- * could read the file can sign. */
+/* A private key beside its public half is a mistake: everybody who could read
+ * the file can sign. */
 static int
 check_use(const struct json_value *v, char *why)
 {

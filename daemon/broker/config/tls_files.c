@@ -16,10 +16,12 @@
 #include "secret.h"
 #include "util.h"
 
-#define CRL_FILE_MAX (8u << 20) /* a hundred thousand certificates */
-#define CA_FILE_MAX  (1u << 20)
+#define CRL_FILE_MAX                                                           \
+	(8u << 20) /* a list of a hundred thousand certificates                \
+		    */
+#define CA_FILE_MAX (1u << 20)
 
-/* What expires sooner than this is warned of. A list is renewed often. */
+/* The log warns of what expires sooner. Revocation lists are renewed often. */
 #define WARN_AHEAD_S	 (14 * 86400)
 #define WARN_CRL_AHEAD_S 86400
 
@@ -47,7 +49,7 @@ clear_file(struct file *f)
 
 #define _cleanup_file_ __attribute__((cleanup(clear_file)))
 
-/* Never asks at the terminal. */
+/* Never asks for a passphrase at the terminal. */
 static int
 no_passphrase(char *buf, int size, int writing, void *arg)
 {
@@ -65,9 +67,9 @@ first_certificate(const struct file *f)
 	return x;
 }
 
-/* --- what is in them ------------------------------------------------------ */
+/* --- contents ----------------------------------------------------------- */
 
-/* A certificate or a revocation list. end: when it expires, or NULL. */
+/* A certificate or a revocation list. `end` is when it expires, or NULL. */
 struct item {
 	void *object;
 	const ASN1_TIME *end;
@@ -108,15 +110,15 @@ read_list(BIO *bio, struct item *item)
 	return true;
 }
 
-/* What a file may hold, and how it is called. */
+/* What a file may contain, and its name in messages. */
 static const struct kind {
 	const char *one, *several;
 	bool (*read)(BIO *bio, struct item *item);
 } certificates = { "certificate", "certificates", read_certificate },
   lists = { "revocation list", "revocation lists", read_list };
 
-/* Keys and parameters may stand beside certificates; whatever else begins like
- * a block is meant to be one of what the file is for. */
+/* Keys and parameters may stand beside certificates. Every other block is meant
+ * to be one of the kind that the file is for. */
 static unsigned
 count_blocks(const struct file *f)
 {
@@ -137,7 +139,7 @@ count_blocks(const struct file *f)
 	return n;
 }
 
-/* Seconds since 1970. */
+/* Converts to seconds since 1970. */
 static int64_t
 to_unix(const ASN1_TIME *t)
 {
@@ -156,9 +158,9 @@ note_end(const struct item *item, int64_t *soonest)
 }
 
 /*
- * Every block of the file is one of that kind and can be read, and there are
- * not too many: nothing is left out in silence. *soonest: when the first of
- * them expires, in seconds since 1970; 0: never.
+ * Checks that every block of the file is of that kind and can be read, and that
+ * there are not too many. No block is ignored silently. *soonest is when the
+ * first of them expires, in seconds since 1970, or 0 for never.
  */
 static int
 check_blocks(
@@ -189,7 +191,7 @@ check_blocks(
 	return 0;
 }
 
-/* What will stop clients soon, or does already. */
+/* Warns of a certificate or list that stops clients soon, or already does. */
 static void
 warn_of_end(const struct file *f, const char *what, int64_t end, int64_t ahead,
     const char *then)
@@ -222,7 +224,7 @@ private_key(const struct file *f)
 	return key;
 }
 
-/* The kinds that the key process signs with. */
+/* The kinds of keys that the key process signs with. */
 static bool
 is_usable(const EVP_PKEY *key)
 {
@@ -286,13 +288,13 @@ load_client_crl(struct listener *l, struct file *crl, char *why)
 	if (read_file(crl, SECRET_PUBLIC, CRL_FILE_MAX, why) < 0 ||
 	    check_blocks(crl, &lists, &l->crl_end, why) < 0)
 		return -EINVAL;
-	/* No reason to end what runs. */
+	/* An expired list does not end what runs. */
 	warn_of_end(crl, "revocation list", l->crl_end, WARN_CRL_AHEAD_S,
 	    "every certificate of its CA is refused");
 	return copy_file(crl, "client-crl", &l->client_crl_fd, why);
 }
 
-/* Tells a reload whether anything in the files is new. */
+/* The version tells a reload whether the files have changed. */
 static void
 note_version(struct listener *l, const struct file *const *files)
 {
