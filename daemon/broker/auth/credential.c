@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: ISC */
 /*
- * Who a client is.
+ * Decides who a client is.
  */
 #include "credential.h"
 
@@ -11,7 +11,8 @@
 
 #include "util.h"
 
-/* Every identity and every digest is compared, whatever matched before. */
+/* Every identity and every digest is compared, so that the time does not tell
+ * which one matched. */
 static struct identity *
 find_digest(const struct conf *c, const uint8_t digest[32], bool certificate)
 {
@@ -29,8 +30,8 @@ find_digest(const struct conf *c, const uint8_t digest[32], bool certificate)
 	return found;
 }
 
-/* A name comes before a pattern, patterns in their order, and `*` last: it
- * alone also stands for a token without a subject. */
+/* A name comes before a pattern, and patterns come in their order. `*` comes
+ * last: only it also stands for a token without a subject. */
 static bool
 has_subject(const struct identity *id, const char *subject)
 {
@@ -66,7 +67,8 @@ find_subject(const struct conf *c, const char *subject)
 	return NULL;
 }
 
-/* A certificate of its own comes before a name that several may have. */
+/* A certificate of the identity's own comes before a name that several
+ * certificates may have. */
 static struct identity *
 find_certificate(const struct conf *c, const struct control_cert_verdict *v)
 {
@@ -121,8 +123,8 @@ has_tokens(const struct conf *c)
 	return false;
 }
 
-/* What is not a known capability token is judged as a signed one where those
- * are in use, so that its owner hears what is wrong with it. */
+/* A token that is no known capability token is judged as a signed token if
+ * those are in use, so that its owner learns what is wrong with it. */
 static enum verdict
 verify_bearer(const struct conf *c,
     const struct control_authenticate *presented, int64_t now_s,
@@ -142,7 +144,7 @@ verify_bearer(const struct conf *c,
 	return VERDICT_INVALID_TOKEN;
 }
 
-/* Of a client that shows no token. */
+/* Decides for a client that shows no token. */
 static enum verdict
 verify_other(const struct conf *c, const struct listener *l,
     const struct control_authenticate *presented, const struct ucred *peer,
@@ -179,7 +181,8 @@ credential_verify(const struct conf *c, const struct listener *l,
 	found->who = NULL;
 	found->how = "";
 	found->jwt.subject[0] = found->jwt.why[0] = '\0';
-	/* Where nobody has a token the header means nothing, as to the peer. */
+	/* Where no identity has a token, the header means nothing, as with the
+	 * reference server. */
 	if (presented->kind == CREDENTIAL_BEARER && tokens)
 		v = verify_bearer(c, presented, now_s, found);
 	else

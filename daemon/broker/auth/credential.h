@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: ISC */
 /*
- * Who a client is: the credential that it presented, against what the
- * operator wrote down. Decided here and nowhere else (doc/protocol.md section
- * 1.5, doc/design.md section 2).
+ * Decides who a client is: compares the credential that it showed with what the
+ * operator wrote down. This is decided only here (doc/protocol.md section 1.5,
+ * doc/design.md section 2).
  */
 #ifndef CREDENTIAL_H
 #define CREDENTIAL_H
@@ -14,16 +14,18 @@
 #include "jwt.h"
 
 struct credential_finding {
-	struct identity *who;  /* GRANTED: the configuration's; else NULL */
-	const char *how;       /* GRANTED: by what, for the record */
+	/* if granted, an identity of the configuration; else NULL */
+	struct identity *who;
+	/* if granted, the kind of credential, for the audit log */
+	const char *how;
 	struct jwt_answer jwt; /* of a signed token; else empty */
 };
 
 /*
- * peer: of LISTENER_UNIX, what the kernel says of it, else NULL. A bearer
- * token decides alone; without one the client's certificate, then its user,
- * then the listener's word about clients that present nothing. Fills in
- * *found.
+ * peer is what the kernel says of the client of a LISTENER_UNIX, else NULL. A
+ * bearer token alone decides. Without one the client's certificate decides,
+ * then its user, then what the listener says of clients without a credential.
+ * Fills in *found.
  */
 enum verdict credential_verify(const struct conf *c, const struct listener *l,
     const struct control_authenticate *presented, const struct ucred *peer,

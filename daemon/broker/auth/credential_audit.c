@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: ISC */
 /*
- * What became of credentials in the audit log. Of a session that cannot be
- * recorded session_open() decides.
+ * Writes to the audit log what became of credentials. session_open() decides
+ * about a session that cannot be recorded.
  */
 #include "credential_audit.h"
 

@@ -56,7 +56,8 @@ grant_new(struct frontend *f, const struct control_authenticate *presented,
 	return g;
 }
 
-/* All bytes are compared, whatever the first difference. */
+/* Compares all bytes, so that the time does not tell where the first difference
+ * is. */
 static bool
 token_equal(const uint8_t *a, const uint8_t *b)
 {

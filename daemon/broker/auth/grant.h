@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: ISC */
 /*
- * Grants: who authenticated on a connection of the front-end. A grant is random
- * and dies with its connection; OPEN and RESUME take one, never a user.
+ * Grants. A grant says who authenticated on a connection of the front-end. It
+ * is random and dies with its connection. OPEN and RESUME take a grant, and
+ * never a user.
  */
 #ifndef GRANT_H
 #define GRANT_H
@@ -21,29 +22,31 @@ struct grant {
 	uint32_t conn;
 	uint8_t token[CONTROL_GRANT_BYTES];
 	char peer[CONTROL_PEER_MAX];
-	char proxy[CONTROL_PEER_MAX]; /* a trusted one in between, or "" */
-	struct identity *identity;    /* a reference */
-	struct session *session;      /* NULL: none, or it ended */
-	bool watching;		      /* it only watches that session */
-	bool ended;		      /* its session ended under it */
-	enum channel_end end;	      /* how */
-	char reason[256];	      /* why */
+	/* address of the trusted proxy in between, or "" */
+	char proxy[CONTROL_PEER_MAX];
+	struct identity *identity; /* a reference */
+	struct session *session;   /* NULL: there is none, or it ended */
+	bool watching; /* the connection only watches that session */
+	bool ended;    /* the session ended while the connection had it */
+	enum channel_end end; /* how it ended */
+	char reason[256];     /* why it ended */
 };
 
-/* NULL: the connection has none. */
+/* Returns NULL if the connection has no grant. */
 struct grant *grant_find(struct frontend *f, uint32_t conn);
 
-/* A grant for the connection that presented this. The front-end owns it. */
+/* Makes a grant for the connection that showed this credential. The front-end
+ * owns it. */
 struct grant *grant_new(struct frontend *f,
     const struct control_authenticate *presented, struct identity *who);
 void grant_free(struct frontend *f, struct grant *g);
 
-/* The grant behind a request that starts or resumes a session, if the token is
- * its own and it has no session yet; else NULL. */
+/* Returns the grant for a request that starts or resumes a session. Returns
+ * NULL if the token is not the connection's, or if it has a session already. */
 struct grant *grant_take(
     struct frontend *f, uint32_t conn, const uint8_t *token);
 
-/* Is CLOSE under way already? */
+/* Tells whether CLOSE was asked for already. */
 bool grant_is_closing(const struct grant *g);
 
 #endif

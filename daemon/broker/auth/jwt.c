@@ -43,8 +43,8 @@ names_audience(const struct json_value *v, const char *audience)
 	return false;
 }
 
-/* Are the claims of the kinds that they must be? `exp` comes back, and `nbf`
- * where there is one. */
+/* Checks that the claims are of the right types. Returns `exp`, and `nbf` if
+ * there is one. */
 static int
 take_times(
     const struct json_value *claims, int64_t *until, int64_t *from, char *why)
@@ -99,8 +99,8 @@ check_claims(const struct jwt_rules *r, const struct json_value *claims,
 	return check_parties(r, claims, why);
 }
 
-/* For the peer `sub` may be anything; a name that an identity can have is a
- * text that is not too long. */
+/* The reference server accepts anything as `sub`. An identity's name is a text
+ * that is not too long. */
 static void
 take_subject(const struct json_value *sub, char subject[JWT_SUBJECT_MAX])
 {
@@ -130,9 +130,10 @@ take_claims(const struct jwt_rules *r, struct slice text, int64_t now_s,
 	return verdict;
 }
 
-/* Does the header, which is signed by now, say what the front-end read? RFC
- * 7515 section 4.1.11: `crit` names what must be understood, and nothing of
- * that is. For the peer, and so with HS256, it means nothing. */
+/* Checks that the header, whose signature is verified by now, says what the
+ * front-end read in it. `crit` names what must be understood (RFC 7515 section
+ * 4.1.11), and nothing of that is. The reference server ignores it, and so does
+ * this file with HS256. */
 static int
 check_header(const struct json_value *header,
     const struct control_token_header *named, char *why)
@@ -162,7 +163,7 @@ parse_header(
 	return err;
 }
 
-/* One of the three parts; its bytes are the caller's, in any case. */
+/* Decodes one of the three parts. The caller frees the bytes in any case. */
 static int
 decode_part(const char *from, const char *end, uint8_t **bytes,
     struct slice *part, char *why)

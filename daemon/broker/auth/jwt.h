@@ -13,37 +13,37 @@
 
 struct jwks;
 
-#define JWT_SUBJECT_MAX 1024 /* with NUL */
+#define JWT_SUBJECT_MAX 1024 /* with the NUL */
 #define JWT_HS256	"HS256"
 
-/* Each algorithm has keys of its own: a secret never verifies what is signed
- * with a private key, and a public key is never taken for a secret. */
+/* Each algorithm has keys of its own. A secret never verifies a signature of a
+ * private key, and a public key is never used as a secret. */
 struct jwt_rules {
-	const uint8_t *secret; /* of HS256; NULL: none */
+	const uint8_t *secret; /* for HS256; NULL: none */
 	size_t secret_len;
-	const struct jwks *keys; /* of all other algorithms; NULL: none */
-	const char *issuer;	 /* NULL: whatever */
-	const char *audience;	 /* NULL: whatever */
-	const char *subject;	 /* the claim that says whose it is */
+	const struct jwks *keys; /* for all other algorithms; NULL: none */
+	const char *issuer;	 /* NULL: any */
+	const char *audience;	 /* NULL: any */
+	const char *subject; /* the claim that says to whom a token belongs */
 	uint32_t skew_s;
 };
 
 struct jwt_answer {
-	/* GRANTED: the subject, or "" without one that fits. */
+	/* If granted, the subject, or "" if it is missing or is no name. */
 	char subject[JWT_SUBJECT_MAX];
-	/* Refused: what is wrong, for the operator's log. Names in it are the
+	/* If refused, the reason for the operator's log. Names in it are the
 	 * client's. */
 	char why[CONF_WHY_MAX];
 };
 
-/* named: what the front-end read in the token's header; a token whose header
- * says anything else is refused. now_s: seconds since 1970. */
+/* named is what the front-end read in the token's header. A token whose header
+ * says anything else is refused. now_s is in seconds since 1970. */
 enum verdict jwt_verify(const struct jwt_rules *r, const char *token,
     const struct control_token_header *named, int64_t now_s,
     struct jwt_answer *answer);
 
-/* jwt_signature.c: is it a signature of this text, by that algorithm and that
- * key? 0, or -EINVAL with why[CONF_WHY_MAX]. */
+/* In jwt_signature.c. Checks that it is the signature of this text by that
+ * algorithm and that key. Returns 0, or -EINVAL with why[CONF_WHY_MAX]. */
 int jwt_check_signature(const struct jwt_rules *r,
     const struct control_token_header *named, struct slice text,
     struct slice signature, char *why);

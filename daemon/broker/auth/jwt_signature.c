@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: ISC */
 /*
- * The signature of a bearer token: which algorithm and which key may verify
- * it, and whether it is good.
+ * The signature of a bearer token: finds the algorithm and the key that may
+ * verify it, and verifies it.
  */
 #include "jwt.h"
 
@@ -36,8 +36,8 @@ check_secret(const struct jwt_rules *r, struct slice text,
 	return 0;
 }
 
-/* The two numbers that a token has side by side, as OpenSSL takes them. Memory
- * of OpenSSL's, or NULL. */
+/* A token has the two numbers side by side. Returns them in OpenSSL's encoding
+ * and memory, or NULL. */
 static unsigned char *
 encode_numbers(struct slice signature, size_t width, size_t *len)
 {
@@ -97,7 +97,7 @@ is_signed_by(const struct jwk_algorithm *a, EVP_PKEY *key, struct slice text,
 	return good;
 }
 
-/* The key of that name, if it may verify the algorithm; or NULL. */
+/* Returns the key of that name if it may verify the algorithm, or NULL. */
 static const struct jwk *
 find_key(const struct jwt_rules *r, const struct jwk_algorithm *a,
     const char *kid, char *why)

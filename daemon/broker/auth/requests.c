@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: ISC */
 /*
- * What the front-end may ask. Whatever it says must be in the table below,
- * permitted now, decode exactly, and name a grant that it was given.
+ * The front-end's requests. A request must be in the table below, be permitted
+ * now, decode exactly, and name a grant that the front-end was given.
  */
 #include "requests_parts.h"
 
@@ -76,8 +76,8 @@ find_listener(const struct broker *m, uint32_t id)
 	return NULL;
 }
 
-/* What the kernel says of the client of a unix listener; the descriptor is
- * its socket, and proves nothing but that. */
+/* Reads what the kernel says of the client of a unix listener. The descriptor
+ * is the client's socket, and proves nothing else. */
 static int
 take_peer(const struct listener *l, int fd, struct ucred *peer)
 {
@@ -109,8 +109,8 @@ send_verdict(struct frontend *f, const struct control_authenticate *a,
 	explicit_bzero(&v, sizeof(v));
 }
 
-/* A helper that died meanwhile is no crime of the front-end's; its verdict
- * counts nothing any more. */
+/* A certificate process that died meanwhile is no violation of the front-end.
+ * Its verdict no longer counts. */
 static void
 check_cert_verdict(const struct broker *m, struct control_authenticate *a)
 {
@@ -124,8 +124,9 @@ check_cert_verdict(const struct broker *m, struct control_authenticate *a)
 	a->has_certificate = false;
 }
 
-/* Says more than the client is told: what is wrong with a signed token, or
- * whose a good one is that is nobody's, so that the operator can add it. */
+/* The log says more than the client is told: what is wrong with a signed token,
+ * or the subject of a valid one that belongs to no identity, so that the
+ * operator can add it. */
 static void
 log_refused(const char *peer, enum verdict v, const struct jwt_answer *jwt)
 {
@@ -161,7 +162,7 @@ answer_authenticate(
 	check_cert_verdict(m, &a);
 	if (l == NULL || m->stopping ||
 	    f->grants.count >= m->conf->limits.max_connections)
-		v = VERDICT_BUSY; /* l: closed by a reload meanwhile */
+		v = VERDICT_BUSY; /* a reload closed it meanwhile */
 	else
 		v = credential_verify(m->conf, l, &a, *fd >= 0 ? &peer : NULL,
 		    (int64_t)time(NULL), &found);
@@ -176,7 +177,8 @@ answer_authenticate(
 	return 0;
 }
 
-/* In TLS, before any request: what the front-end says of it goes on record. */
+/* A refusal in TLS, before any request. What the front-end says of it is
+ * recorded. */
 static int
 answer_refused(struct broker *m, const uint8_t *packet, size_t len, int *fd)
 {
@@ -189,7 +191,7 @@ answer_refused(struct broker *m, const uint8_t *packet, size_t len, int *fd)
 	return 0;
 }
 
-/* False: the answer follows when the runner is reaped. */
+/* Returns false if the answer follows when the runner is reaped. */
 static bool
 leave_session(struct broker *m, struct grant *g, bool channel_ended,
     enum channel_end *end)
@@ -258,7 +260,7 @@ answer_alive(struct broker *m, const uint8_t *packet, size_t len, int *fd)
 	return frontend_is_alive(m->frontend);
 }
 
-/* One that was taken over can end its helpers anyway. */
+/* A front-end that was taken over could end its helpers anyway. */
 static int
 answer_helper(struct broker *m, const uint8_t *packet, size_t len, int *fd)
 {
@@ -271,7 +273,8 @@ answer_helper(struct broker *m, const uint8_t *packet, size_t len, int *fd)
 	return 0;
 }
 
-/* Everything the front-end may ask: what, when, and who answers. */
+/* Everything that the front-end may ask: the request, the states in which it
+ * may, and the function that answers. */
 static const struct request {
 	enum control_type type;
 	unsigned when;
@@ -293,7 +296,7 @@ static const struct request {
 	{ BROKER_REQ_HELPER, FRONTEND_SERVING, NO_FD, answer_helper },
 };
 
-/* Nothing else is given to a runner as its session channel. */
+/* Only a stream socket is given to a runner as its session channel. */
 static bool
 is_channel(int fd)
 {

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: ISC */
 /*
- * The door between the front-end and the broker: the table of what may be
- * asked, and the grants that were given (doc/design.md section 3).
+ * The front-end's requests to the broker: the table of requests, and the grants
+ * that were given (doc/design.md section 3).
  */
 #ifndef REQUESTS_H
 #define REQUESTS_H
@@ -12,20 +12,21 @@
 struct broker;
 struct session;
 
-/* Answers one request; *fd (or -1) came with it and stays the caller's, unless
- * it is -1 then. 0, or
- * the violation: -ENOSYS not in the table, -EACCES not permitted now, -EBADMSG
- * does not decode, -EPERM asks for what it was not granted. */
+/* Answers one request. *fd, or -1, came with it. It stays the caller's, unless
+ * it is -1 afterwards. Returns 0, or the violation: -ENOSYS if the request is
+ * not in the table, -EACCES if it is not permitted now, -EBADMSG if it does not
+ * decode, -EPERM if it asks for what was not granted. */
 int request_take(struct broker *m, const uint8_t *packet, size_t len, int *fd);
 
-/* A violation in words, for the log. */
+/* Describes a violation for the log. */
 const char *request_violation(int err);
 
-/* The front-end is gone, and its connections with it; their sessions wait for
- * them to come back. */
+/* The front-end is gone, and its connections with it. Their sessions wait to be
+ * resumed. */
 void requests_forget(struct broker *m);
 
-/* The runner of a session is gone; its connection, if any, is told why. */
+/* The runner of a session is gone. Its connection, if there is one, is told
+ * why. */
 void requests_session_ended(
     struct broker *m, struct session *s, const char *reason);
 

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: ISC */
 /*
- * What a grant comes to when the front-end, or the runner of its session, is
+ * What happens to a grant when the front-end or the runner of its session is
  * gone.
  */
 #include "requests.h"
@@ -12,7 +12,7 @@
 #include "grant.h"
 #include "session_registry.h"
 
-/* Its connections are gone; their sessions wait for them to come back. */
+/* The front-end's connections are gone. Their sessions wait to be resumed. */
 void
 requests_forget(struct broker *m)
 {
@@ -26,7 +26,8 @@ requests_forget(struct broker *m)
 		if (g->session != NULL && g->watching)
 			session_forget_watcher(g->session, g->conn);
 		else if (g->session != NULL)
-			/* Also one that it gave up for dead: is it? */
+			/* The grant may have been closed already while its
+			 * session ended. */
 			session_detach(m, g->session, false, &end);
 		grant_free(f, g);
 	}

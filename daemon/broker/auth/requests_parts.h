@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: ISC */
 /*
- * Of the front-end's requests what their files share.
+ * What the files of the front-end's requests share.
  */
 #ifndef REQUESTS_PARTS_H
 #define REQUESTS_PARTS_H
@@ -8,15 +8,16 @@
 #include "control.h"
 #include "requests.h"
 
-/* Decodes a request; a failure is the caller's -EBADMSG. */
+/* Decodes a request. The caller returns -EBADMSG on failure. */
 #define REQUEST(type, payload, packet, len)                                    \
 	do {                                                                   \
 		if (control_get(packet, len, type, payload) < 0)               \
 			return -EBADMSG;                                       \
 	} while (0)
 
-/* requests_session.c. *fd is the runner's end of a session channel: the
- * caller's, unless it is -1 then. 0, or as request_take(). */
+/* In requests_session.c. *fd is the runner's end of a session channel. It stays
+ * the caller's, unless it is -1 afterwards. These return 0, or as
+ * request_take(). */
 int request_open(struct broker *m, const uint8_t *packet, size_t len, int *fd);
 int request_resume(
     struct broker *m, const uint8_t *packet, size_t len, int *fd);

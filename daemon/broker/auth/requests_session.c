@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: ISC */
 /*
- * The front-end's requests for sessions: a new one, one that there is, or to
- * watch one.
+ * The front-end's requests for sessions: to open a new one, to resume one, and
+ * to watch one.
  */
 #include "requests_parts.h"
 
@@ -50,7 +50,7 @@ is_ending(const struct broker *m, struct control_session *answer)
 	return true;
 }
 
-/* Of one that the operator ended, why. */
+/* Says why the operator ended the session, if he did. */
 static void
 explain_unknown(
     const struct grant *g, const char *id, struct control_session *answer)
@@ -80,7 +80,7 @@ request_open(struct broker *m, const uint8_t *packet, size_t len, int *fd)
 	return 0;
 }
 
-/* RESUME or WATCH: of a session that there is. */
+/* Answers RESUME and WATCH, which name an existing session. */
 static int
 request_existing(struct broker *m, enum control_type type,
     const uint8_t *packet, size_t len, int *fd)

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: ISC */
 /*
- * Does all of execd answer? The front-end is asked by the broker, its helpers
- * by the front-end, which says so when one does not answer.
+ * Tells whether all of execd answers. The broker asks the front-end. The
+ * front-end asks its helpers, and tells when one does not answer.
  */
 #include "broker_health.h"
 

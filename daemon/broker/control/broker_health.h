@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: ISC */
 /*
- * Does all of execd answer? What the watchdog of systemd, `execd ctl status`
- * and nobody's good faith is told.
+ * Tells whether all of execd answers, for the watchdog of systemd and for
+ * `execd ctl status`.
  */
 #ifndef BROKER_HEALTH_H
 #define BROKER_HEALTH_H
@@ -10,10 +10,10 @@
 
 struct broker;
 
-/* What does not answer, in words; NULL: all parts do. */
+/* Names the part that does not answer, or returns NULL if all do. */
 const char *broker_health_of_parts(const struct broker *m, int64_t now);
 
-/* The same, and what else keeps sessions from being served. */
+/* The same, and also tells what else keeps sessions from being served. */
 const char *broker_health_reason(const struct broker *m, int64_t now);
 
 #endif

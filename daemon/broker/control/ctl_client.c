@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: ISC */
 /*
  * `execd ctl`: the operator's side of the control socket. It has no privilege
- * of its own; the socket's file and the broker decide who may ask what.
+ * of its own. The mode of the socket's file and the broker decide who may ask.
  */
 #include <dirent.h>
 #include <errno.h>
@@ -18,9 +18,9 @@
 #include "exit_code.h"
 #include "util.h"
 
-#define SILENT_MS   15000	 /* then the broker does not answer */
-#define ANSWER_MAX  (256u << 20) /* of more sessions than there can be */
-#define SOCKETS_MAX 64		 /* execds that are looked at */
+#define SILENT_MS   15000	 /* after this the broker counts as hanging */
+#define ANSWER_MAX  (256u << 20) /* more than all possible sessions need */
+#define SOCKETS_MAX 64		 /* execds that are tried */
 
 static const char usage_text[] =
     "usage: execd ctl [--json] [--socket PATH] COMMAND\n"
@@ -87,13 +87,13 @@ parse(struct ctl_options *o, int argc, char **argv)
 
 struct found {
 	char paths[SOCKETS_MAX][CTL_PATH_MAX];
-	int fd; /* of the first that answers */
+	int fd; /* connected to the first execd that answers */
 	size_t n;
-	int refused; /* an errno why one could not be asked, or 0 */
+	int refused; /* errno of one that could not be asked, or 0 */
 	char refused_path[CTL_PATH_MAX];
 };
 
-/* A descriptor or -errno. */
+/* Returns a descriptor or -errno. */
 static int
 connect_to(const char *path)
 {
@@ -147,7 +147,8 @@ look_in(struct found *f, const char *directory)
 		closedir(dir);
 }
 
-/* One's own execd before root's: an ordinary user means that. */
+/* The user's own execd comes before root's, because an ordinary user means his
+ * own. */
 static void
 look_around(struct found *f)
 {
@@ -169,7 +170,7 @@ tell_not_permitted(const char *path, int err)
 	return EXIT_PERMISSION;
 }
 
-/* -1 and *fd, or an exit code after saying what is wrong. */
+/* Returns -1 and *fd, or an exit code after printing the error. */
 static int
 find_socket(const char *path, int *fd)
 {
@@ -222,7 +223,8 @@ put_request(struct buf *b, const struct ctl_options *o)
 	buf_puts(b, "\n");
 }
 
-/* 0 and the line without its end; or -errno: -ETIMEDOUT, -ECONNRESET. */
+/* Returns 0 and the line without its end, or -errno: -ETIMEDOUT or
+ * -ECONNRESET. */
 static int
 hear(int fd, struct buf *answer)
 {
@@ -261,7 +263,7 @@ ask(int fd, const struct ctl_options *o, struct buf *answer)
 	if (request.failed)
 		err = -E2BIG;
 	else
-		/* One that was turned away has its answer to read. */
+		/* A client that is refused still has an answer to read. */
 		send(fd, request.data, request.len, MSG_NOSIGNAL);
 	buf_clear(&request);
 	return err < 0 ? err : hear(fd, answer);
@@ -281,9 +283,9 @@ tell_no_answer(int err)
 	return err == -E2BIG ? EXIT_USAGE : EXIT_FAILED;
 }
 
-/* --- for people ----------------------------------------------------------- */
+/* --- output for people ---------------------------------------------------- */
 
-/* Text of a client's or of a file's never reaches the terminal as it is. */
+/* Text of a client or of a file is escaped before it reaches the terminal. */
 static void
 print_text(FILE *to, struct slice text)
 {
@@ -360,7 +362,7 @@ print_memory(const struct json_value *s)
 		printf(" %8s", "-");
 }
 
-/* A column; what is longer moves the rest. */
+/* Prints a column. A longer text moves the rest of the line. */
 static void
 print_column(const struct json_value *s, const char *key, int width)
 {
@@ -440,7 +442,7 @@ print_members(const struct json_value *result)
 	}
 }
 
-/* Line by line. */
+/* Prints line by line. */
 static void
 print_lines(FILE *to, struct slice text)
 {

@@ -1,7 +1,6 @@
 /* SPDX-License-Identifier: ISC */
 /*
- * What the operator may ask: a row for each command, and the function that
- * answers it.
+ * The operator's commands: a row for each, and the function that answers it.
  */
 #include "ctl_request.h"
 
@@ -26,11 +25,11 @@
 #include "tls_helpers.h"
 #include "util.h"
 
-#define PROCESSES_TOLD_MAX 64 /* by `show` */
+#define PROCESSES_TOLD_MAX 64 /* of `show` */
 
 /* --- sessions in JSON ---------------------------------------------------- */
 
-/* null: not known. */
+/* Writes null if the value is not known. */
 static void
 put_known(struct json_writer *w, const char *key, bool known, uint64_t value)
 {
@@ -68,8 +67,9 @@ number_of(const struct session *s)
 	return strtoull(s->group + strlen(SESSION_GROUP_PREFIX), NULL, 10);
 }
 
-/* Whoever has a whole id and a credential of the identity can resume the
- * session: what is shown here is enough to name it, and not that. */
+/* Whoever has a whole id and a credential of its identity can resume the
+ * session. What is written here is enough to name the session, and not enough
+ * to resume it. */
 static void
 put_id(struct json_writer *w, const struct session *s)
 {
@@ -108,11 +108,11 @@ put_session(struct json_writer *w, const struct session *s)
 /* --- which session -------------------------------------------------------- */
 
 struct search {
-	const char *id;	   /* the beginning of one, */
-	const char *group; /* or the whole name of a group */
+	const char *id;	   /* the beginning of an id, */
+	const char *group; /* or the name of a control group */
 	size_t len, found;
 	struct session *session;
-	char names[256]; /* of those that were found */
+	char names[256]; /* of the sessions that were found */
 };
 
 static void
@@ -132,7 +132,8 @@ search_visit(struct table_node *node, void *arg)
 	    at > 0 ? ", " : "", s->group);
 }
 
-/* By the beginning of its id, or as `session-7`. NULL: r->code says why. */
+/* Finds a session by the beginning of its id, or by `session-7`. If it returns
+ * NULL, r->code says why. */
 static struct session *
 find_session(struct ctl_request *r)
 {
@@ -172,8 +173,8 @@ note_id(struct table_node *node, void *arg)
 	    CONTROL_SESSION_ID_MAX);
 }
 
-/* The sessions that there are now: told some at a time, while others come and
- * go. */
+/* The sessions that exist now. They are written some at a time, while others
+ * come and go. */
 static int
 answer_list(struct ctl_request *r, struct json_writer *w)
 {
@@ -270,7 +271,7 @@ answer_kill(struct ctl_request *r, struct json_writer *w)
 	return 0;
 }
 
-/* --- the whole of it ------------------------------------------------------ */
+/* --- drain, status, reload ------------------------------------------------ */
 
 static const char *
 execd_state(const struct broker *m)
@@ -374,8 +375,8 @@ answer_status(struct ctl_request *r, struct json_writer *w)
 	return 0;
 }
 
-/* Another broker reads the configuration, and answers: with every line that it
- * logs about that. */
+/* Another broker reads the configuration and answers with every line that it
+ * logs about it. */
 static int
 answer_reload(struct ctl_request *r, struct json_writer *w)
 {

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: ISC */
 /*
- * A request of the operator: what it says, whether the table has it, its record
- * and the frame of its answer.
+ * A request of the operator: reads it, finds it in the table, records it, and
+ * frames its answer.
  */
 #include "ctl_request.h"
 
@@ -52,7 +52,8 @@ find_command(const char *name)
 	return c->name != NULL ? c : NULL;
 }
 
-/* A string that names something: no control characters, not too long. */
+/* Takes a string that names something: it has no control characters and is not
+ * too long. */
 static int
 take_string(struct ctl_request *r, const struct json_value *v, const char *key,
     char *dst, size_t size)
@@ -86,7 +87,8 @@ take_member(struct ctl_request *r, const struct json_value *v, char *command)
 	    (int)(v->key.len < 64 ? v->key.len : 64), v->key.ptr);
 }
 
-/* What the command takes, no less and no more; NULL: r->code says why. */
+/* Checks that the request has exactly what its command takes. If it returns
+ * NULL, r->code says why. */
 static const struct ctl_command *
 take_request(struct ctl_request *r, const struct json_value *root)
 {

@@ -1,36 +1,39 @@
 /* SPDX-License-Identifier: ISC */
 /*
  * What the operator may ask, and how it is answered: one table. Every request
- * is on record, also one that was refused.
+ * is recorded, also one that is refused.
  */
 #ifndef CTL_REQUEST_H
 #define CTL_REQUEST_H
 
 #include "ctl_socket.h"
 
-/* One that was understood. Strings are of the document, which outlives it. */
+/* A request that was understood. Its strings belong to the document, which
+ * outlives it. */
 struct ctl_request {
 	struct broker *broker;
 	struct ctl_client *client;
 	const char *command;
-	char session[CONTROL_SESSION_ID_MAX]; /* as asked for, or "" */
-	char reason[CTL_REASON_MAX + 1];      /* or "" */
-	/* a failure: a word for programs, a sentence for people */
+	char session[CONTROL_SESSION_ID_MAX]; /* as the request has it, or "" */
+	char reason[CTL_REASON_MAX + 1];      /* as the request has it, or "" */
+	/* of a failure: a code for programs, and a sentence for people */
 	const char *code;
 	char message[8192];
 };
 
 struct ctl_command {
 	const char *name;
-	bool session, reason; /* it must be told them; else it must not */
-	/* Writes the members of the result. 0, or ctl_refuse(). */
+	bool session, reason; /* the request must have it, or must not */
+	/* Writes the members of the result. Returns 0, or what ctl_refuse()
+	 * returns. */
 	int (*answer)(struct ctl_request *r, struct json_writer *w);
 };
 
-/* ctl_commands.c: ends with a row without a name. */
+/* In ctl_commands.c. Ends with a row without a name. */
 extern const struct ctl_command ctl_commands[];
 
-/* LISTING: writes the next of its sessions; false: that was the end. */
+/* In the state CTL_LISTING: writes some more sessions. Returns false at the
+ * end. */
 bool ctl_list_more(struct broker *m, struct ctl_client *c);
 
 /* Carries a request out and writes the answer to c->out. */
@@ -41,7 +44,7 @@ void ctl_carry_out(
 int ctl_refuse(struct ctl_request *r, const char *code, const char *fmt, ...)
     __attribute__((format(printf, 3, 4)));
 
-/* A failure as the answer. */
+/* Writes a failure as the answer. */
 void ctl_write_error(struct buf *b, const char *code, const char *message);
 
 #endif

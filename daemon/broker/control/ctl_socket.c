@@ -1,8 +1,9 @@
 /* SPDX-License-Identifier: ISC */
 /*
- * The operator's socket: who may ask, and how requests come and answers go.
- * Whoever is let in is believed to mean well and not to be well: requests have
- * a limit and a deadline, answers are written as they are read.
+ * The operator's socket: who may ask, how requests arrive and how answers
+ * leave. A client that is let in means no harm but may be broken. Therefore
+ * requests have a limit and a deadline, and answers are written only as fast as
+ * they are read.
  */
 #include "ctl_socket.h"
 
@@ -25,7 +26,8 @@
 #define ACCEPTS_PER_WAKE 16
 #define GROUPS_MAX	 65536 /* NGROUPS_MAX of the kernel */
 #define OUT_MAX		 (1u << 20)
-#define REST_MS		 1000 /* when there is no descriptor for a client */
+/* to wait when there is no descriptor for a client */
+#define REST_MS 1000
 
 static TAILQ_HEAD(, ctl_client) clients = TAILQ_HEAD_INITIALIZER(clients);
 static unsigned nclients;
@@ -34,7 +36,7 @@ static int64_t rest_until_ms;
 
 /* --- the socket ---------------------------------------------------------- */
 
-/* 0 and a path, or "": there is to be none. */
+/* Returns 0 and a path, or "" if there is to be no socket. */
 static int
 choose_path(const struct conf *c, char path[CTL_PATH_MAX])
 {
@@ -58,7 +60,7 @@ choose_path(const struct conf *c, char path[CTL_PATH_MAX])
 	return err;
 }
 
-/* Over stdio there is one client, and execd ends with it. */
+/* stdio has one client, and execd ends with it, so nobody operates it. */
 static bool
 is_service(const struct conf *c)
 {
@@ -96,7 +98,7 @@ ctl_open(struct conf *c)
 
 /* --- who may ask --------------------------------------------------------- */
 
-/* The kernel's list of the peer's groups, at the time it connected. */
+/* Reads the kernel's list of the groups that the peer had when it connected. */
 static bool
 is_member(int fd, const struct ucred *who, gid_t gid)
 {
@@ -135,10 +137,10 @@ parent_of(pid_t pid)
 #define ANCESTORS_MAX 256
 
 /*
- * Of one user's execd, a command of a session is a process of the same user:
- * also one in a sandbox, which must not end other sessions. Whoever has left
- * its parents is a child of root's execd, which is a subreaper. Of whom it
- * cannot be told any more it is taken for granted.
+ * In single-user mode a command of a session has the same user as execd. It may
+ * also be in a sandbox, which must not end other sessions. A process that left
+ * its parents is a child of root's execd, which is a subreaper. If it can no
+ * longer be found out, the process counts as a command.
  */
 static bool
 is_of_a_session(pid_t pid)
@@ -203,7 +205,7 @@ answer_error(struct ctl_client *c, const char *code, const char *message)
 	ctl_send(c);
 }
 
-/* More to send; false: everything was sent. */
+/* Fetches more to send. Returns false when everything was sent. */
 static bool
 refill(struct ctl_client *c)
 {
@@ -224,7 +226,8 @@ ctl_send(struct ctl_client *c)
 		client_free(c);
 		return;
 	}
-	/* One piece at a turn, so that a long list holds nobody up. */
+	/* Only one piece is sent at a time, so that a long list delays
+	 * nobody. */
 	n = send(c->source.fd, c->out.data + c->sent, c->out.len - c->sent,
 	    MSG_NOSIGNAL | MSG_DONTWAIT);
 	if (n < 0 && errno != EAGAIN && errno != EINTR) {
@@ -282,7 +285,7 @@ client_ready(struct event_source *source, uint32_t events)
 		ctl_send(c);
 }
 
-/* Told at once, if it reads; it has no place here. */
+/* There is no place for this client. It is told so at once, if it reads. */
 static void
 turn_away(int fd, const char *code, const char *message)
 {
@@ -337,7 +340,8 @@ judge_client(struct broker *m, int fd)
 }
 _Static_assert(CTL_CLIENTS_MAX == 8, "the sentence above");
 
-/* Without a descriptor for it, who knocks would wake this program for ever. */
+/* Without a free descriptor the waiting client would wake this program again
+ * and again. */
 static void
 userns_ready(struct event_source *source, uint32_t events)
 {

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: ISC */
 /*
- * The operator's socket: `execd ctl` asks here, one line of JSON, and is
- * answered by one line. Only root, the user execd itself runs as, and members
- * of the configured group are heard; of others not a byte is read.
+ * The operator's socket. `execd ctl` sends one line of JSON and gets one line
+ * as the answer. Only root, the user of execd, and members of the configured
+ * group may ask. No byte is read from anybody else.
  */
 #ifndef CTL_SOCKET_H
 #define CTL_SOCKET_H
@@ -20,55 +20,57 @@
 struct conf;
 struct broker;
 
-#define CTL_CLIENTS_MAX	    8	  /* at once */
-#define CTL_REQUEST_MAX	    4096  /* bytes, with its line end */
-#define CTL_REASON_MAX	    200	  /* bytes */
-#define CTL_ID_CHARS_MIN    4	  /* so many of an id at least */
-#define CTL_REQUEST_MS	    5000  /* for the whole request */
-#define CTL_ANSWER_MS	    5000  /* for the next piece of the answer */
-#define CTL_CLIENT_MS	    60000 /* for everything */
-#define CTL_SESSIONS_A_TURN 32	  /* told of, then the others have their turn */
+#define CTL_CLIENTS_MAX	 8     /* at once */
+#define CTL_REQUEST_MAX	 4096  /* bytes, with its line end */
+#define CTL_REASON_MAX	 200   /* bytes */
+#define CTL_ID_CHARS_MIN 4     /* the fewest characters that name a session */
+#define CTL_REQUEST_MS	 5000  /* for the whole request */
+#define CTL_ANSWER_MS	 5000  /* for the next piece of the answer */
+#define CTL_CLIENT_MS	 60000 /* for everything */
+/* sessions that are written before others have their turn */
+#define CTL_SESSIONS_A_TURN 32
 
 enum ctl_state {
-	CTL_READING,   /* its request */
-	CTL_ANSWERING, /* and nothing is to be added */
-	CTL_LISTING,   /* sessions are still to be told */
+	CTL_READING,   /* its request is read */
+	CTL_ANSWERING, /* the answer is complete and is sent */
+	CTL_LISTING,   /* sessions are still added to the answer */
 	CTL_HANDED,    /* the next broker answers */
 };
 
 struct ctl_client {
 	TAILQ_ENTRY(ctl_client) link; /* clients of ctl_socket.c */
 	struct event_source source;
-	struct ucred who; /* as the kernel has it */
+	struct ucred who; /* as the kernel reports it */
 	enum ctl_state state;
-	int64_t deadline_ms; /* for what is next */
-	int64_t end_ms;	     /* for everything */
+	int64_t deadline_ms; /* of the current step */
+	int64_t end_ms;	     /* of the whole client */
 	struct buf in, out;
-	size_t sent; /* of `out` */
-	/* LISTING: their ids, owned */
+	size_t sent; /* bytes of `out` */
+	/* In the state CTL_LISTING: the ids of the sessions, owned. */
 	char (*ids)[CONTROL_SESSION_ID_MAX];
 	size_t nids, at;
 };
 
-/* Opens the socket that the configuration wants. What nobody has asked for in
- * words is no reason not to start: 0, or an enum exit_code after logging. */
+/* Opens the socket of the configuration. A default that cannot be
+ * opened does not keep execd from starting. Returns 0, or an enum
+ * exit_code after logging. */
 int ctl_open(struct conf *c);
 
-/* Serves the socket of the configuration in force. */
+/* Serves the socket of the current configuration. */
 void ctl_serve(struct broker *m);
 
-/* Gives up clients that take too long. When to come again, or -1. */
+/* Drops clients that take too long. Returns when to call it again, or -1. */
 int64_t ctl_expire(struct broker *m, int64_t now);
 
-/* Answers who asked the broker before this one for a reload: an enum exit_code,
- * and what was logged. fd stays the caller's. */
+/* Answers the client that asked the previous broker for a reload, with an enum
+ * exit_code and what was logged. fd stays the caller's. */
 #define CTL_TOLD_MAX 8000
 void ctl_answer_reload(int fd, int code, struct buf *told);
 
-/* A client with its answer ready: sends, and goes on telling of sessions. */
+/* Sends a ready answer, and adds further sessions to it. */
 void ctl_send(struct ctl_client *c);
 
-/* ctl_client.c: `execd ctl ...`. An enum exit_code. */
+/* In ctl_client.c: `execd ctl ...`. Returns an enum exit_code. */
 int ctl_main(int argc, char **argv);
 
 #endif

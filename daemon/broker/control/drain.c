@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: ISC */
 /*
- * Drained by the operator.
+ * The operator's drain.
  */
 #include "drain.h"
 

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: ISC */
 /*
- * Drained by the operator: no new session is opened, and those there are go on
- * until they end. Undone by another word of the operator's. It is kept over the
- * broker's end, and not over that of root's execd.
+ * The operator's drain: no new session is opened, and open ones go on until
+ * they end. The operator can undo it. The state survives the end of the broker,
+ * but not the end of root's execd.
  */
 #ifndef DRAIN_H
 #define DRAIN_H
@@ -13,10 +13,10 @@
 struct broker;
 struct drain;
 
-/* What the broker before was told. */
+/* Reads the state that the previous broker left. */
 void drain_init(struct drain *d);
 
-/* False: it was so already. */
+/* Returns false if the state was so already. */
 bool drain_begin(struct broker *m, uint32_t uid);
 bool drain_end(struct broker *m, uint32_t uid);
 
