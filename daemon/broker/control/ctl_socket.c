@@ -31,7 +31,7 @@
 
 static TAILQ_HEAD(, ctl_client) clients = TAILQ_HEAD_INITIALIZER(clients);
 static unsigned nclients;
-static struct event_source userns = { .fd = -1 };
+static struct event_source listening = { .fd = -1 };
 static int64_t rest_until_ms;
 
 /* --- the socket ---------------------------------------------------------- */
@@ -343,7 +343,7 @@ _Static_assert(CTL_CLIENTS_MAX == 8, "the sentence above");
 /* Without a free descriptor the waiting client would wake this program again
  * and again. */
 static void
-userns_ready(struct event_source *source, uint32_t events)
+listening_ready(struct event_source *source, uint32_t events)
 {
 	for (int i = 0; i < ACCEPTS_PER_WAKE; i++) {
 		int fd = accept4(
@@ -369,12 +369,12 @@ ctl_serve(struct broker *m)
 	const struct listener *l = m->conf->control.listener;
 	int fd;
 
-	event_source_remove(&userns);
+	event_source_remove(&listening);
 	if (l == NULL)
 		return;
 	fd = fcntl(l->fd, F_DUPFD_CLOEXEC, CONTROL_FD + 1);
 	if (fd < 0 ||
-	    event_source_add(&userns, fd, EPOLLIN, userns_ready) < 0) {
+	    event_source_add(&listening, fd, EPOLLIN, listening_ready) < 0) {
 		log_error(-errno, "ctl");
 		if (fd >= 0)
 			close(fd);
@@ -397,8 +397,8 @@ ctl_expire(struct broker *m, int64_t now)
 
 	if (rest_until_ms > 0 && now >= rest_until_ms) {
 		rest_until_ms = 0;
-		if (userns.fd >= 0)
-			event_source_set_events(&userns, EPOLLIN);
+		if (listening.fd >= 0)
+			event_source_set_events(&listening, EPOLLIN);
 	} else if (rest_until_ms > 0) {
 		deadline = rest_until_ms;
 	}
