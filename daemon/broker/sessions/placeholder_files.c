@@ -2,8 +2,9 @@
 /*
  * The lists of the placeholders that sessions make.
  *
- * The lock on a list says that its server, or a runner of it, is alive. It
- * belongs to the open file, which all of them share, so it ends with the last.
+ * The lock on a list says that its server, or a runner of it, is alive. The
+ * lock belongs to the open file, which all of them share, so it ends with the
+ * last of them.
  */
 #include "placeholder_files.h"
 
@@ -30,21 +31,23 @@
 
 #define NAME_LEN_MAX 64
 #define CREATE_TRIES 4
-/* Lists of dead servers that one start looks at. */
+/* The most lists of dead servers that one start looks at. */
 #define ORPHANS_MAX 4096
-/* Younger than this, an empty one may be about to be locked. */
+/* Another server may be about to lock an empty list that is younger
+ * than this. */
 #define EMPTY_SECONDS 60
-/* Beyond this size the next session has a new one. */
+/* If a list is larger than this, the next session gets a new one. */
 #define ROTATE_BYTES (PLACEHOLDER_LIST_MAX_BYTES / 2)
 
 struct placeholder_file {
 	TAILQ_ENTRY(placeholder_file) link;
 	uid_t uid;
-	unsigned refs; /* sessions, and `files` while it is current */
+	/* sessions that use it, and `files` while it is the current one */
+	unsigned refs;
 	bool current;
-	bool swept; /* something may be left */
+	bool swept; /* a killed runner may have left placeholders */
 	int fd;
-	char name[NAME_LEN_MAX]; /* empty: in memory */
+	char name[NAME_LEN_MAX]; /* empty: the list is only in memory */
 };
 
 static TAILQ_HEAD(, placeholder_file) files = TAILQ_HEAD_INITIALIZER(files);
@@ -52,7 +55,7 @@ static int directory = -1;
 
 /* --- the directory ------------------------------------------------------ */
 
-/* One that another user can change is none of ours. */
+/* A directory that another user can change is not used. */
 static int
 open_own(int at, const char *name, bool checked)
 {
@@ -72,7 +75,8 @@ open_own(int at, const char *name, bool checked)
 	return -EPERM;
 }
 
-/* Below a place that is there, or not. The last two are execd's own. */
+/* Opens a directory below `place`, if this exists. The last two names are
+ * execd's own and are made. */
 static int
 open_below(const char *place, const char *const *names, size_t n)
 {
@@ -102,8 +106,8 @@ open_of_user(void)
 					      : -ENOENT;
 }
 
-/* Root's execd has left it to the broker that it started. systemd has made one
- * for the user of a broker that it started itself. */
+/* Root's execd leaves the directory to the broker that it starts. systemd makes
+ * one for the user of a broker that it starts itself. */
 static int
 open_of_root(void)
 {
@@ -142,7 +146,7 @@ read_uid(const char *name, uid_t *uid)
 	       n == *uid && strlen(name) < NAME_LEN_MAX;
 }
 
-/* What nobody has is taken away when nobody can be about to have it. */
+/* Removes an empty list if no server can be about to lock it. */
 static void
 remove_empty(const char *name, const struct stat *st)
 {
@@ -220,7 +224,7 @@ placeholder_files_look(const struct broker *m)
 		cleanup_orphans(m);
 }
 
-/* --- our own ------------------------------------------------------------ */
+/* --- our own list ------------------------------------------------------- */
 
 static int
 make_named(struct placeholder_file *f, uint64_t r)
@@ -235,7 +239,7 @@ make_named(struct placeholder_file *f, uint64_t r)
 		return -errno;
 	if (flock(fd, LOCK_EX | LOCK_NB) == 0)
 		return fd;
-	close(fd); /* a start that looks for orphans has it */
+	close(fd); /* another server's start looks at it as an orphan */
 	return -EEXIST;
 }
 

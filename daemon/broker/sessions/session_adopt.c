@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: ISC */
 /*
- * Sessions of the broker before this one. Their runners live, root has kept the
- * channels to them, and each is asked how its session stands. Whose session it
- * is, root says, and not the runner.
+ * Sessions of the previous broker. Their runners live, and root has kept the
+ * channels to them. Each runner is asked about its session. Root says to whom a
+ * session belongs, and not the runner.
  */
 #include "session_registry.h"
 
@@ -20,15 +20,17 @@
 #include "spawn_client.h"
 #include "util.h"
 
-/* So long clients wait for runners to answer; who answers later is adopted
- * later, and meanwhile its client is told to come again (SESSION_SILENT). One
- * that never does is stopped or stuck, and is left alone. */
+/* How long clients wait for runners to answer. A runner that answers later is
+ * adopted later, and until then its client is told to come again
+ * (SESSION_SILENT). A runner that never answers is stopped or stuck, and is
+ * left alone. */
 #define ANSWERS_MS 500
 
-/* In the socket of one runner there are fewer. */
+/* The socket of one runner holds fewer reports than this. */
 #define EARLY_MAX 4096
 
-/* What a runner said before it answered; reports keep their order. */
+/* A report of a runner that came before its answer. Reports keep their
+ * order. */
 struct early_report {
 	STAILQ_ENTRY(early_report) link; /* session.early */
 	size_t len;
@@ -54,8 +56,8 @@ ask(struct broker *m, struct session *s)
 	m->sessions->unknown++;
 }
 
-/* A session of an identity that is not in the configuration any more is
- * nobody's. */
+/* A session belongs to nobody if its identity is no longer in the
+ * configuration. */
 static void
 adopt(struct broker *m, const struct control_kept *kept, int own)
 {
@@ -155,8 +157,8 @@ session_adopt_forget(struct registry *r, struct session *s)
 	drop_early(&s->early);
 }
 
-/* A runner that this broker cannot speak with. It is left alone, and its
- * commands go on: a broker of its version can go on with the session. */
+/* This broker cannot speak with the runner. The runner is left alone, and its
+ * commands go on: a broker of its version can take over the session. */
 static void
 leave_alone(
     struct registry *r, struct session *s, const uint8_t *packet, size_t len)
@@ -170,7 +172,7 @@ leave_alone(
 	    control_fault(packet, len, fault));
 }
 
-/* Its connection went with the front-end of the broker before. */
+/* The session's connection ended with the front-end of the previous broker. */
 static void
 begin_again(struct broker *m, struct session *s,
     const struct control_identity *i, int64_t now)
@@ -200,7 +202,7 @@ settle(struct broker *m, struct session *s, const struct control_identity *i)
 	bool spare = i->generation == 0;
 
 	m->sessions->unknown--;
-	/* It is not UNKNOWN any more, so they have no place in it. */
+	/* The session is no longer UNKNOWN, so it cannot keep these reports. */
 	STAILQ_CONCAT(&early, &s->early);
 	if (spare || session_of_id(m->sessions, s->id) != NULL) {
 		drop_early(&early);

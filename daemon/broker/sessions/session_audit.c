@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: ISC */
 /*
- * Sessions and what is done in them in the audit log.
+ * Writes sessions, and what is done in them, to the audit log.
  */
 #include "session_audit.h"
 
@@ -17,7 +17,7 @@
 #include "stats.h"
 #include "util.h"
 
-/* How often a log that fails is tried. */
+/* How often a failing log is tried again. */
 #define RETRY_MS   1000
 #define WAITING_MS 100 /* while records wait for it */
 
@@ -98,7 +98,7 @@ session_audit_recorded(struct broker *m, const struct session *s,
 	return end(&e, &m->conf->audit);
 }
 
-/* --- what its runner reports -------------------------------------------- */
+/* --- reports of the runner ---------------------------------------------- */
 
 static void
 put_policy(
@@ -121,7 +121,8 @@ put_policy(
 	json_end(&e->json, '}');
 }
 
-/* Its start is on record nowhere: this command ends, and nothing else. */
+/* The start of this command could not be recorded: the command ends, and
+ * nothing else. */
 static void
 end_unrecorded(
     struct broker *m, struct session *s, const struct audit_start *start)
@@ -143,9 +144,10 @@ start_unrecorded(const struct audit_start *start)
 		end_unrecorded(&broker, s, start);
 }
 
-/* --- commands that run ---------------------------------------------------- */
+/* --- running commands --------------------------------------------------- */
 
-/* More than a session can have; a runner that was taken over reports any. */
+/* More than a session can have. A runner that was taken over may report any
+ * number. */
 #define RUNNING_MAX 65536
 
 static int
@@ -181,7 +183,7 @@ session_audit_running(struct session *s, const uint8_t *packet, size_t len)
 	if (!s->runner.adopted ||
 	    control_get(packet, len, RUNNER_EVENT_RUNNING, &r) < 0)
 		return -EBADMSG;
-	/* Of a broker before this one: it is on record already. */
+	/* A command of the previous broker's time is recorded already. */
 	if (find_running(s, r.process) != NULL)
 		return 0;
 	s->commands.running++;
@@ -260,8 +262,8 @@ record_exited(
 	audit_number(&e, "userMs", exited->user_ms);
 	audit_number(&e, "systemMs", exited->system_ms);
 	audit_number(&e, "maxRssBytes", exited->max_rss_bytes);
-	/* Its start is on record, and it is over: nothing is left to stop but
-	 * what would be next, and for that see session_audit_watch(). */
+	/* The start is recorded and the command is over, so nothing can be
+	 * stopped. session_audit_watch() stops what would come next. */
 	end(&e, &m->conf->audit);
 }
 
@@ -279,8 +281,8 @@ report_exited(
 	return 0;
 }
 
-/* A runner that was killed told nothing of the commands that ended with it:
- * every start on record has its end. */
+/* A killed runner did not report the commands that ended with it. Every
+ * recorded start gets an end. */
 void
 session_audit_processes_ended(struct broker *m, struct session *s)
 {
@@ -317,7 +319,7 @@ report_file(
 	audit_flag(&e, "pathCut", file.cut);
 	audit_flag(&e, "sandboxed", file.sandboxed);
 	end(&e, &m->conf->audit);
-	return 0; /* it is done; see session_audit_watch() for the next */
+	return 0; /* it is done; session_audit_watch() stops the next one */
 }
 
 static int
@@ -336,10 +338,10 @@ report_http(
 	audit_flag(&e, "urlCut", http.url_cut);
 	audit_number(&e, "redacted", http.redacted);
 	end(&e, &m->conf->audit);
-	return 0; /* it is done; see session_audit_watch() for the next */
+	return 0; /* it is done; session_audit_watch() stops the next one */
 }
 
-/* What a runner that was told of no audit must not say. */
+/* A runner that was not asked for reports must not send these. */
 static const struct report {
 	enum control_type type;
 	int (*take)(struct broker *m, struct session *s, const uint8_t *packet,
@@ -363,7 +365,7 @@ session_audit_report(
 	return -EBADMSG;
 }
 
-/* --- what its runner is told -------------------------------------------- */
+/* --- commands to the runner --------------------------------------------- */
 
 static void
 put_patterns(char text[CONTROL_PATTERNS_MAX], const struct strings *patterns)

@@ -13,8 +13,8 @@
 #include "session_registry.h"
 #include "spawn_client.h"
 
-/* One that does not fit into the socket means a runner that has not read for
- * hundreds of messages: it is stuck, and its session with it. */
+/* A command that does not fit into the socket means that the runner has not
+ * read hundreds of messages. It is stuck, and its session with it. */
 static int
 send_order(struct session *s, enum control_type type, const struct buf *b,
     const int *fds, size_t nfds)

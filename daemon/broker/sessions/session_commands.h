@@ -13,20 +13,20 @@
 struct session;
 
 struct session_commands {
-	struct buf packet; /* RUNNER_COMMAND_SEVERAL so far */
+	struct buf packet; /* a RUNNER_COMMAND_SEVERAL that is being written */
 	const int *fds;
 	size_t nfds;
 };
 
-/* The first of them brings the descriptors, which stay the caller's. */
+/* The first command brings the descriptors, which stay the caller's. */
 void session_commands_begin(
     struct session_commands *o, const int *fds, size_t nfds);
 
-/* All of them fit into one packet: session_start.c. */
+/* session_start.c asserts that all of them fit into one packet. */
 void session_commands_add(
     struct session_commands *o, enum control_type type, const void *payload);
 
-/* As session_send_command(). */
+/* Returns as session_send_command(). */
 int session_commands_send(struct session *s, struct session_commands *o);
 
 #endif

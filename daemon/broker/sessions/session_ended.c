@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: ISC */
 /*
- * Sessions that the operator ended, for a while.
+ * Remembers the latest sessions that the operator ended.
  */
 #include "session_ended.h"
 
@@ -12,7 +12,7 @@
 #include "util.h"
 
 static struct ended {
-	char id[CONTROL_SESSION_ID_MAX]; /* "": nothing yet */
+	char id[CONTROL_SESSION_ID_MAX]; /* "": not used yet */
 	struct identity *identity;	 /* a reference */
 	char reason[256];
 } ended[SESSION_ENDED_MAX];

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: ISC */
 /*
- * Sessions that the operator ended, for a while: a client that comes back to
- * one is told who did it and why, and not only that there is no such session.
+ * Remembers the latest sessions that the operator ended. A client that resumes
+ * one is told who ended it and why, and not only that there is no such session.
  */
 #ifndef SESSION_ENDED_H
 #define SESSION_ENDED_H
@@ -11,10 +11,11 @@
 struct identity;
 struct session;
 
-/* Its end_reason is remembered. */
+/* Remembers the session with its end_reason. */
 void session_ended_note(const struct session *s);
 
-/* Why the session of that id was ended, if it was the identity's; or NULL. */
+/* Returns why the session of that id was ended, if it belonged to the identity,
+ * or NULL. */
 const char *session_ended_reason(
     const struct identity *identity, const char *id);
 

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: ISC */
 /*
- * What runners say of their sessions. What is not in the table below, or
- * cannot be, ends the runner and its session.
+ * Reports of runners. A report that is not in the table below, or is
+ * impossible, ends the runner and its session.
  */
 #include <errno.h>
 #include <sys/epoll.h>
@@ -18,7 +18,7 @@
 #include "session_spare.h"
 #include "spawn_client.h"
 
-/* In one go: more than a socket holds. */
+/* The most reports that are read at once; more than a socket holds. */
 #define REPORTS_MAX 1024
 
 static bool
@@ -36,7 +36,7 @@ take_detached(struct session *s, const uint8_t *packet, size_t len)
 		s->attachment.end = d.end;
 		s->attachment.empty = d.empty;
 	}
-	/* Its connection ended before it said so. */
+	/* The connection may have ended before the runner reported it. */
 	session_limit_end_empty(&broker, s);
 	return true;
 }
@@ -67,7 +67,7 @@ take_end(struct session *s, const uint8_t *packet, size_t len)
 	return 0;
 }
 
-/* 0, -EBADMSG, or another -errno if the session must not go on. */
+/* Returns 0, -EBADMSG, or another -errno if the session must not go on. */
 static int
 take_one(struct session *s, const uint8_t *packet, size_t len)
 {
@@ -87,7 +87,7 @@ take_one(struct session *s, const uint8_t *packet, size_t len)
 	}
 }
 
-/* Nothing more is taken from it. */
+/* Nothing more is read from the runner. */
 static void
 hang_up(struct session *s)
 {
@@ -128,7 +128,8 @@ take_packet(
 {
 	if (nfds > 0)
 		judge(s, -EBADMSG);
-	/* Of a foreign one it is read, so that it need not wait. */
+	/* Reports of a FOREIGN runner are read and dropped, so that it never
+	 * waits. */
 	else if (s->state != SESSION_STATE_UNKNOWN &&
 		 s->state != SESSION_STATE_FOREIGN)
 		session_take_report(s, packet, len);
@@ -138,7 +139,8 @@ take_packet(
 	dispose(fds, nfds);
 }
 
-/* Reads what the runner said so far; notes the end of the channel. */
+/* Reads what the runner has reported so far, and notes the end of the
+ * channel. */
 void
 session_take_reports(struct session *s)
 {
@@ -153,14 +155,14 @@ session_take_reports(struct session *s)
 		    fds, &nfds)) > 0) {
 		take_packet(s, packet, (size_t)n, fds, nfds);
 		if (++count == REPORTS_MAX)
-			return; /* the others have their turn */
+			return; /* others have their turn */
 	}
 	if (n != -EAGAIN && !s->runner.hung_up)
 		hang_up(s);
 }
 
-/* The channel ended but the process may not have: nobody could reach it any
- * more, so it ends now. */
+/* The channel ended, but the process may still run. Nobody could reach it any
+ * more, so it is ended now. */
 void
 session_control_ready(struct event_source *source, uint32_t events)
 {

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: ISC */
 /*
- * What an identity's sessions may have: how many, and for how long.
+ * How many sessions an identity may have, and for how long.
  */
 #include "session_limit.h"
 
@@ -28,13 +28,14 @@ census_visit(struct table_node *node, void *arg)
 	    TABLE_OBJECT(node, struct session, by_id)->identity);
 }
 
-/* Listeners and what belongs to them, the loop, the front-end, its helpers,
- * and the pairs that are on their way. */
+/* Descriptors of listeners, the loop, the front-end and its helpers, and of
+ * socket pairs that are being passed on. */
 #define OWN_DESCRIPTORS 96
 
-/* A session takes two descriptors: its runner's control channel, and the list
- * of what its sandboxes made on the disk. A list that arrives and finds no
- * descriptor would be lost, so the last ones are not given to sessions. */
+/* A session takes two descriptors: its runner's control channel, and
+ * the list of what its sandboxes made on the disk. A list that arrives
+ * when no descriptor is free would be lost, so the last ones are not
+ * given to sessions. */
 #define SESSION_DESCRIPTORS 2
 
 uint64_t
@@ -64,7 +65,7 @@ count_sessions(const struct broker *m, const struct identity *identity)
 	return census.sessions;
 }
 
-/* So many sessions there can be. */
+/* How many sessions there can be. */
 static size_t
 paths(const struct broker *m)
 {
@@ -75,9 +76,9 @@ paths(const struct broker *m)
 }
 
 /*
- * Of several identities each has its part of all places for itself. More than
- * that it may have while more places are free than it holds, so that whoever
- * comes next finds some.
+ * Each of several identities has an equal part of all places for itself. It may
+ * have more while more places are free than it holds, so that the next identity
+ * finds some.
  */
 static bool
 is_fair(const struct broker *m, const struct identity *identity)
@@ -90,7 +91,7 @@ is_fair(const struct broker *m, const struct identity *identity)
 	permitted = part > free_places ? part : free_places;
 	if (permitted == 0)
 		permitted = 1;
-	/* Counting takes its time: only where it can matter. */
+	/* Counting takes time, so it is done only where it can matter. */
 	return used < permitted || count_sessions(m, identity) < permitted;
 }
 
@@ -126,7 +127,7 @@ session_limit_room(
 	return false;
 }
 
-/* Is less than half of what this identity may have left? */
+/* Tells whether less than half of the identity's possible places are left. */
 static bool
 is_scarce(const struct broker *m, const struct identity *identity)
 {
@@ -150,7 +151,8 @@ session_limit_end_empty(struct broker *m, struct session *s)
 	session_terminate(m, s);
 }
 
-/* Most come with the latest deadline: the list is searched from its end. */
+/* Most sessions come with the latest deadline, so the list is searched from its
+ * end. */
 void
 session_limit_time(struct registry *r, struct session *s, int64_t opened_ms)
 {
@@ -188,8 +190,8 @@ session_limit_expire(struct broker *m, int64_t now)
 	return -1;
 }
 
-/* A net that fails detaches everybody in one moment. When all of them end in
- * one as well, those who work wait for it. */
+/* A network that fails detaches many sessions at one moment. If all of them
+ * ended at once, working clients would wait. */
 #define ENDS_AT_ONCE 8
 #define ENDS_REST_MS 20
 
@@ -197,7 +199,8 @@ int64_t
 session_limit_detached(struct broker *m, int64_t now)
 {
 	struct registry *r = m->sessions;
-	/* As it is now: a reload changes it for those who wait as well. */
+	/* The value is read now, because a reload also changes it for sessions
+	 * that wait already. */
 	uint32_t ttl = m->conf->limits.detached_ttl_ms;
 	struct session *s;
 

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: ISC */
 /*
- * Sessions whose runner ended a channel without a report. As a rule it is
- * dying, and reaped in a moment. One that lives on is not what it should be,
- * and its client waits to be told: it is killed.
+ * Sessions whose runner ended a channel without a report. Usually the runner is
+ * dying and is reaped in a moment. A runner that lives on is faulty, and its
+ * client waits to be told, so the runner is killed.
  */
 
 #include "broker_state.h"
@@ -12,7 +12,7 @@
 #include "spawn_client.h"
 #include "util.h"
 
-/* A runner that is dying is reaped sooner than this. */
+/* A dying runner is reaped sooner than this. */
 #define MISSING_REPORT_MS 2000
 
 void

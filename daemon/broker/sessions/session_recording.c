@@ -15,10 +15,11 @@
 #include "spawn_client.h"
 #include "util.h"
 
-/* Of one session, ever: names in a directory are not for nothing. */
+/* The most recordings of one session, ever, because each takes a name in a
+ * directory. */
 #define RECORDINGS_MAX 4096
 
-/* 20261121T120000Z-SESSION-NUMBER.cast */
+/* Makes 20261121T120000Z-SESSION-NUMBER.cast. */
 static char *
 make_name(const struct session *s)
 {

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: ISC */
 /*
- * The session registry. What a runner says here is DETACHED and UNWATCHED;
- * anything else ends it and its session.
+ * The session registry. It takes the reports DETACHED and UNWATCHED. Any other
+ * report ends the runner and its session.
  */
 #include "session_registry.h"
 
@@ -27,10 +27,11 @@
 #include "spawn_client.h"
 #include "util.h"
 
-/* A runner that was told to end gets its own grace plus this. */
+/* A runner that was told to end has its own grace time plus this. */
 #define KILL_MARGIN_MS 2000
 
-/* For the front-end to tell its clients; a runner may have to give one back. */
+/* The time that the front-end has to tell its clients. A runner may have to
+ * give a client back first. */
 #define LEAVING_MS 300
 
 void
@@ -136,7 +137,7 @@ attach(struct session *s, uint32_t conn, const char *peer, int channel_fd)
 	return 0;
 }
 
-/* Has it an id that a client may know? */
+/* Tells whether the session has an id that a client may know. */
 static bool
 is_listed(const struct session *s)
 {
@@ -170,14 +171,14 @@ void
 session_discard(struct registry *r, struct session *s)
 {
 	dispose_channel(event_source_detach(&s->runner.control));
-	/* Then the rest when it is reaped. */
+	/* The rest is freed when the runner is reaped. */
 	if (s->runner.pid > 0)
 		spawn_kill(s->runner.pid);
 	else
 		destroy(r, s);
 }
 
-/* On record before it runs. */
+/* The session is recorded before it runs. */
 static int
 start(struct broker *m, struct session *s, const struct origin *from,
     char *reason)
@@ -189,7 +190,7 @@ start(struct broker *m, struct session *s, const struct origin *from,
 		return err;
 	}
 	if (s->runner.pid > 0)
-		return 0; /* it waited */
+		return 0; /* the spare runner is used */
 	err = session_start(m, s, reason);
 	if (err < 0)
 		session_audit(m, s, "session-ended", NULL, reason);
@@ -225,9 +226,9 @@ session_open(struct broker *m, struct identity *identity, uint32_t conn,
 	s->opened_ms = now_ms();
 	session_limit_time(r, s, s->opened_ms);
 	table_insert(&r->by_id, &s->by_id, siphash_bytes(s->id, strlen(s->id)));
-	/* Not SPARE any more, whatever comes of it. */
+	/* Whatever happens, the session is no longer SPARE. */
 	s->state = SESSION_STATE_ATTACHED;
-	/* Before its client can know of it. */
+	/* The line is written before the client can know of the session. */
 	if (session_may_log(s))
 		log_info("session %.*s: opened for %s, %s, runner %d",
 		    ID_LOG_CHARS, s->id, identity->name, from.peer,
@@ -285,8 +286,8 @@ session_detach(struct broker *m, struct session *s, bool channel_ended,
     enum channel_end *end)
 {
 	session_take_reports(s);
-	/* A runner gives its reason before it hangs up. One that gave none is
-	 * dying: the kernel closes its descriptors in no order that counts. */
+	/* A runner reports its reason before it hangs up. A runner without a
+	 * report is dying: the kernel closes its descriptors in any order. */
 	if (s->runner.hung_up ||
 	    (channel_ended &&
 		s->attachment.reported != s->attachment.generation)) {
@@ -356,7 +357,7 @@ terminate_visit(struct table_node *node, void *arg)
 	session_terminate(arg, TABLE_OBJECT(node, struct session, by_id));
 }
 
-/* Those that this broker cannot tell. */
+/* Kills the runners that this broker cannot speak with. */
 static void
 kill_visit(struct table_node *node, void *arg)
 {
@@ -374,7 +375,7 @@ session_terminate_all(struct broker *m)
 	table_each(&m->sessions->by_id, terminate_visit, m);
 }
 
-/* A fault of its own: whoever made it commit that may try again. */
+/* A fault of the runner itself. Whoever caused it may try again. */
 static bool
 is_crash(int status)
 {
@@ -435,7 +436,7 @@ session_reap(struct broker *m, pid_t pid, int status)
 	return true;
 }
 
-/* Of two deadlines, either of which may be -1: none. */
+/* Returns the earlier of two deadlines. -1 means none. */
 static int64_t
 earlier(int64_t a, int64_t b)
 {

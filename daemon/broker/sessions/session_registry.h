@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: ISC */
 /*
- * The session registry: which runner has which session id and owner. The
- * runner is the session; this is only where to find it, and when it ends.
+ * The session registry: which runner has which session id and owner. The runner
+ * is the session. The registry only knows where to find it, and when it ends.
  */
 #ifndef SESSION_REGISTRY_H
 #define SESSION_REGISTRY_H
@@ -18,34 +18,38 @@
 struct identity;
 struct broker;
 
-/* Enough of an id to follow it in a log, not enough to resume it. */
+/* Enough of an id to follow it in a log, and not enough to resume it. */
 #define ID_LOG_CHARS 8
 
 enum session_state {
 	SESSION_STATE_ATTACHED,
 	SESSION_STATE_DETACHED, /* until its deadline */
-	SESSION_STATE_LEAVING,	/* its clients are told; then it is told to end
-				 */
-	SESSION_STATE_TERMINATING, /* told to end; killed at its deadline */
-	SESSION_STATE_SPARE,	   /* nobody's yet: only in registry.by_pid */
-	SESSION_STATE_UNKNOWN, /* likewise: its runner was asked who it is, */
-	SESSION_STATE_FOREIGN, /* likewise: and speaks another version */
+	/* its clients are told; then the runner is told to end */
+	SESSION_STATE_LEAVING,
+	/* the runner was told to end, and is killed at its deadline */
+	SESSION_STATE_TERMINATING,
+	SESSION_STATE_SPARE, /* a spare runner; only in registry.by_pid */
+	/* adopted, and its runner has not answered yet; only in by_pid */
+	SESSION_STATE_UNKNOWN,
+	/* adopted, and its runner speaks another version; only in by_pid */
+	SESSION_STATE_FOREIGN,
 };
 
-/* Where a client is, and the trusted proxy that it came through, or "". */
+/* The address of a client, and of the trusted proxy that it came through, or
+ * "". */
 struct origin {
 	const char *peer, *proxy;
 };
 
-/* The connection that has a session, or had it last. */
+/* The connection that has the session, or had it last. */
 struct attachment {
 	uint32_t conn;	      /* the front-end's number */
-	uint32_t generation;  /* counts up with each */
-	uint32_t reported;    /* the newest generation with a report */
-	enum channel_end end; /* reported for this generation */
+	uint32_t generation;  /* grows by one with each attachment */
+	uint32_t reported;    /* the latest generation with a report */
+	enum channel_end end; /* the report for this generation */
 	bool close_asked;     /* answer CLOSE when the runner is reaped */
-	bool empty;	      /* it left, and nothing was ever started */
-	/* where its client is, or was */
+	bool empty; /* the connection ended, and nothing was ever started */
+	/* the address of the client, or its last address */
 	char peer[CONTROL_PEER_MAX];
 };
 
@@ -53,13 +57,13 @@ struct attachment {
 struct watcher {
 	TAILQ_ENTRY(watcher) link; /* watchers.all */
 	uint32_t conn;		   /* the front-end's number */
-	uint32_t number;	   /* the runner's name of it */
-	bool reported;		   /* the runner ended it, as `end` says */
-	bool close_asked;	   /* answer CLOSE when the runner is reaped */
+	uint32_t number;	   /* the runner's number for it */
+	bool reported;	  /* the runner reported its end, which is `end` */
+	bool close_asked; /* answer CLOSE when the runner is reaped */
 	enum channel_end end;
 };
 
-/* At a time, of one session. */
+/* The most watchers of one session at a time. */
 #define SESSION_WATCHERS_MAX 16
 
 struct watchers {
@@ -68,37 +72,39 @@ struct watchers {
 	uint32_t ever;
 };
 
-/* A command whose start is on record and whose end is not. */
+/* A running command, whose start is recorded and whose end is not. */
 struct running_process {
 	TAILQ_ENTRY(running_process) link; /* commands.processes */
 	char id[];
 };
 TAILQ_HEAD(running_processes, running_process);
 
-/* Those of a session; known only where its runner reports them. */
+/* The commands of a session. They are known only if its runner reports them. */
 struct commands {
 	uint32_t running;
-	struct running_processes processes; /* session_audit.c */
+	struct running_processes processes; /* used by session_audit.c */
 };
 
-/* The process that is the session. */
+/* The process of the session. */
 struct runner {
 	pid_t pid;		     /* 0: none */
 	struct event_source control; /* its control channel */
-	bool hung_up;		     /* which is at its end */
-	bool adopted;		     /* a broker before this one opened it */
+	bool hung_up;		     /* the control channel is at its end */
+	bool adopted;		     /* an earlier broker opened the session */
 	bool audited;		     /* it reports commands */
-	bool crashed;		     /* it had a fault */
+	bool crashed;		     /* it ended by a fault of its own */
 	bool failed;		     /* it did not end as it should */
-	uint32_t recordings;	     /* recordings of terminals, ever */
+	uint32_t recordings;	     /* recordings of terminals so far */
 	struct placeholder_file
-	    *placeholders; /* the list of what it makes on the disk */
+	    /* the list of placeholders that it made on the disk */
+	    *placeholders;
 	TAILQ_ENTRY(session) silent_link; /* registry.silent, if silent_ms */
-	int64_t silent_ms; /* CLOCK_MONOTONIC: killed then, for a channel ended
-			    * without a report; -1: that was done */
+	/* CLOCK_MONOTONIC: when it is killed because a channel ended without
+	 * a report; -1: it was killed for this */
+	int64_t silent_ms;
 };
 
-/* What a runner said before it said who it is; session_adopt.c. */
+/* A report that came before the runner's answer; session_adopt.c. */
 struct early_report;
 STAILQ_HEAD(early_reports, early_report);
 
@@ -109,18 +115,19 @@ struct session {
 	link; /* registry.detached, .leaving, .terminating */
 	TAILQ_ENTRY(session) end_link; /* registry.limited, if ends_ms */
 	char id[CONTROL_SESSION_ID_MAX];
-	char group[CONTROL_GROUP_MAX]; /* name of its control group */
-	struct identity *identity;     /* a reference; UNKNOWN: NULL */
+	char group[CONTROL_GROUP_MAX]; /* the name of its control group */
+	struct identity *identity;     /* a reference; NULL if UNKNOWN */
 	int64_t opened_ms;	       /* CLOCK_MONOTONIC */
 	int64_t ends_ms;	       /* likewise; 0: never */
 	enum session_state state;
 	union {
-		int64_t detached_ms;	    /* DETACHED since then */
-		int64_t deadline_ms;	    /* LEAVING, TERMINATING */
-		struct early_reports early; /* UNKNOWN: what came too soon */
+		int64_t detached_ms; /* since when it is DETACHED */
+		int64_t deadline_ms; /* of LEAVING and TERMINATING */
+		/* of UNKNOWN: reports that came too soon */
+		struct early_reports early;
 	};
-	char *end_reason;  /* owned: why we end it, or NULL */
-	bool asked_to_end; /* by its client */
+	char *end_reason;  /* owned: why the broker ends it, or NULL */
+	bool asked_to_end; /* its client asked for its end */
 	struct attachment attachment;
 	struct watchers watchers;
 	struct commands commands;
@@ -129,14 +136,14 @@ struct session {
 
 TAILQ_HEAD(session_list, session);
 
-/* session_spare.h: an identity that had a session not long ago. */
+/* An identity that had a session not long ago (session_spare.h). */
 #define SESSION_SPARES_MAX 16
 
 struct spare {
-	struct identity *identity; /* of the configuration in force, or NULL */
-	struct session *session;   /* it waits; NULL: there is none */
-	bool wanted;		   /* as soon as nothing else is to be done */
-	int64_t until_ms;	   /* CLOCK_MONOTONIC */
+	struct identity *identity; /* of the current configuration, or NULL */
+	struct session *session;   /* a spare runner that waits; NULL: none */
+	bool wanted; /* to be made as soon as there is nothing else to do */
+	int64_t until_ms; /* CLOCK_MONOTONIC */
 };
 
 struct registry {
@@ -145,112 +152,119 @@ struct registry {
 	struct session_list detached; /* in order of detached_ms */
 	struct session_list leaving;  /* in order of deadline_ms */
 	struct session_list terminating;
-	int64_t rest_until_ms;	     /* of those detached, no more end before */
+	int64_t rest_until_ms; /* detached sessions do not end before this */
 	struct session_list limited; /* in order of ends_ms */
 	struct session_list silent;  /* in order of silent_ms */
 	struct spare spares[SESSION_SPARES_MAX];
-	size_t unknown;		  /* runners that have yet to answer, */
-	int64_t unknown_until_ms; /* and how long they are waited for */
+	size_t unknown;		  /* runners that have not answered yet */
+	int64_t unknown_until_ms; /* how long they are waited for */
 };
 
 void registry_init(struct registry *r);
 
-/* Whosever it is; or NULL. */
+/* Returns the session of that id, whatever its identity, or NULL. */
 struct session *session_of_id(const struct registry *r, const char *id);
 
 /*
- * Starts a runner for the identity, with that end of a session channel, which
- * stays the caller's. SESSION_OK and *session is set, or SESSION_LIMIT /
- * SESSION_FAILED with a sentence in reason[256].
+ * Starts a runner for the identity and gives it that end of a session channel,
+ * which stays the caller's. Returns SESSION_OK and sets *session, or returns
+ * SESSION_LIMIT or SESSION_FAILED with a sentence in reason[256].
  */
 enum session_result session_open(struct broker *m, struct identity *identity,
     uint32_t conn, struct origin from, struct session **session, int channel_fd,
     char *reason);
 
-/* Is there room in the log for another line about this session's life? */
+/* Tells whether the log has room for another line about this session. */
 bool session_may_log(const struct session *s);
 
-/* Why the identity has no such session: SESSION_SILENT for one whose runner has
- * not answered yet, else SESSION_UNKNOWN. */
+/* Returns why the identity has no such session: SESSION_SILENT if the runner
+ * has not answered yet, else SESSION_UNKNOWN. */
 enum session_result session_missing_result(
     const struct registry *r, const struct identity *identity, const char *id);
 
-/* Gives a detached session a new channel. SESSION_OK, SESSION_UNKNOWN (also
- * for another identity's), SESSION_SILENT, or SESSION_ATTACHED. */
+/* Gives a detached session a new channel. Returns SESSION_OK,
+ * SESSION_UNKNOWN (also for another identity's session),
+ * SESSION_SILENT, or SESSION_ATTACHED. */
 enum session_result session_resume(struct broker *m,
     const struct identity *identity, const char *id, uint32_t conn,
     struct origin from, struct session **session, int channel_fd);
 
 /*
- * The connection is over: the session is detached and its time runs.
- * channel_ended: the front-end says that the runner hung up. Returns
- * true with *end set, or false when the runner is about to be reaped: then
- * the answer follows from session_reap().
+ * The connection has ended: the session is detached and its time begins.
+ * channel_ended: the front-end says that the runner hung up. Returns true with
+ * *end set. Returns false if the runner is about to be reaped; then the answer
+ * follows from session_reap().
  */
 bool session_detach(struct broker *m, struct session *s, bool channel_ended,
     enum channel_end *end);
 
-/* Lets a connection watch a session that is attached or detached: as
- * session_resume(), or SESSION_LIMIT / SESSION_FAILED with a sentence in
+/* Lets a connection watch a session that is attached or detached. Returns as
+ * session_resume(), or SESSION_LIMIT or SESSION_FAILED with a sentence in
  * reason[256]. */
 enum session_result session_watch(struct broker *m,
     const struct identity *identity, const char *id, uint32_t conn,
     struct origin from, struct session **session, int channel_fd, char *reason);
 
-/* The watching connection is over; as session_detach(). */
+/* The watching connection has ended. Returns as session_detach(). */
 bool session_unwatch(struct broker *m, struct session *s, uint32_t conn,
     bool channel_ended, enum channel_end *end);
 
-/* The watching connection of that number, or NULL. */
+/* Returns the watching connection of that number, or NULL. */
 struct watcher *session_watcher(struct session *s, uint32_t conn);
 
-/* What the runner says of one of them. False: it cannot be. */
+/* The runner reports the end of a watching connection. Returns false if the
+ * report is impossible. */
 bool session_watch_ended(
     struct session *s, uint32_t number, enum channel_end end);
 
-/* One, or every one, is forgotten, without a word to anybody. */
+/* Forget one watcher, or all of them, without telling anybody. */
 void session_forget_watcher(struct session *s, uint32_t conn);
 void session_forget_watchers(struct session *s);
 
-/* session_missing.c: a channel of it ended without a report, so the runner is
- * dying, or is killed for it soon; no more of that; kills what is due and
- * returns the next deadline or -1. */
+/* In session_missing.c. The first records that a channel closed without a
+ * report: the runner is dying, or is killed for this soon. The second cancels
+ * this. The third kills what is due and returns the next deadline or -1. */
 void session_note_missing(struct registry *r, struct session *s);
 void session_forget_missing(struct registry *r, struct session *s);
 int64_t session_missing_expire(struct registry *r, int64_t now);
 
-/* session_start.c: one without a runner, which no table has; the identity is
- * referenced. Then its runner, told all but who is attached: 0 and it is in
+/* In session_start.c. The first makes a session without a runner that is in no
+ * table; it has a reference to the identity. The second starts its runner and
+ * tells it everything but its client. It returns 0, and the session is in
  * registry.by_pid, or -errno with a sentence in reason[256]. */
 struct session *session_new(struct identity *identity);
 int session_start(struct broker *m, struct session *s, char *reason);
 
-/* A session that the broker before has started is in the control group of that
- * name: no session to come gets a number that is not larger. Root says how many
- * there were when this broker began, and the one before made others since. */
+/* A session of the previous broker has a control group of that name. No later
+ * session may get a number that is not larger. Root says how many there were
+ * when this broker began, but the previous broker has made others since. */
 void session_note_group(const char *name);
 
-/* Ends one that is SPARE. */
+/* Ends a SPARE session. */
 void session_discard(struct registry *r, struct session *s);
 
-/* session_adopt.c: takes over the runners of the broker before this one, each
- * of which is asked how its session stands. What such a one said;
- * false: it cannot be. One that is UNKNOWN goes. How long to wait for
- * the others before a client is let in, or -1. */
+/* In session_adopt.c. session_adopt_all() takes over the runners of the
+ * previous broker and asks each of them about its session.
+ * session_adopt_report() takes what such a runner reports, and returns false if
+ * it is impossible. session_adopt_forget() forgets a session that is UNKNOWN.
+ * session_adopt_expire() returns how long clients wait for the other runners,
+ * or -1. */
 void session_adopt_all(struct broker *m);
 bool session_adopt_report(
     struct broker *m, struct session *s, const uint8_t *packet, size_t len);
 void session_adopt_forget(struct registry *r, struct session *s);
 int64_t session_adopt_expire(struct broker *m, int64_t now);
 
-/* session_events.c: session.control has something. */
+/* In session_events.c: session.control can be read. */
 void session_control_ready(struct event_source *source, uint32_t events);
 
-/* One report. */
+/* Takes one report. */
 void session_take_report(struct session *s, const uint8_t *packet, size_t len);
 
-/* For session_watch.c: the session of that id that can be reached and is the
- * identity's, or NULL; a command to its runner; what the runner said. */
+/* For session_watch.c. session_find() returns the session of that id if it can
+ * be reached and belongs to the identity, or NULL. session_send_command() sends
+ * a command to its runner. session_take_reports() reads what the runner has
+ * reported. */
 struct session *session_find(
     struct broker *m, const struct identity *identity, const char *id);
 int session_send_command(struct session *s, enum control_type type,
@@ -258,16 +272,18 @@ int session_send_command(struct session *s, enum control_type type,
 void session_take_reports(struct session *s);
 
 /* Tells the runner to end its processes and itself, and kills it later. The
- * first reason counts: its client and the audit log are told it. */
+ * first reason is kept: the client and the audit log are told it. */
 void session_terminate(struct broker *m, struct session *s);
 void session_end_reason(struct session *s, const char *reason);
 
-/* The same, and who is connected to it hears the reason before commands are
- * told to end: their last words would come first, and look like all of it. */
+/* The same, but the connected clients hear the reason before the commands are
+ * told to end. Otherwise the last output of the commands would come first, and
+ * look complete. */
 void session_dismiss(struct broker *m, struct session *s);
 void session_terminate_all(struct broker *m);
 
-/* A child of that pid ended with that wait status. False: not a runner. */
+/* A child with that pid ended with that wait status. Returns false if it is no
+ * runner. */
 bool session_reap(struct broker *m, pid_t pid, int status);
 
 /* Ends what is due. Returns the next deadline (CLOCK_MONOTONIC ms) or -1. */

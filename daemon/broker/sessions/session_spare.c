@@ -17,7 +17,7 @@
 #include "session_registry.h"
 #include "util.h"
 
-/* After its identity's last session. */
+/* How long a spare is kept after the identity's last session. */
 #define SPARE_MS 120000
 
 static struct spare *
@@ -56,7 +56,7 @@ session_spare_drop_all(struct broker *m)
 		drop(r, &r->spares[i]);
 }
 
-/* Descriptors are for sessions first. */
+/* Sessions come before spares if descriptors are scarce. */
 static bool
 is_crowded(const struct broker *m, uint32_t more)
 {
@@ -64,7 +64,7 @@ is_crowded(const struct broker *m, uint32_t more)
 	       session_limit_descriptors();
 }
 
-/* It has nothing to say, and hung up only if it is dead. */
+/* A spare has nothing to report, and hangs up only when it dies. */
 static bool
 is_alive(const struct session *s)
 {
@@ -73,8 +73,7 @@ is_alive(const struct session *s)
 	return poll(&end, 1, 0) == 0;
 }
 
-/* A mount namespace is a copy: what is mounted after that, a spare may not
- * see. */
+/* A mount namespace is a copy. A spare may not see what is mounted later. */
 static void
 mounts_changed(struct event_source *source, uint32_t events)
 {
@@ -116,7 +115,7 @@ session_spare_take(struct broker *m, const struct identity *identity)
 	return s;
 }
 
-/* Of the identities in use those that were used last. */
+/* Spares are for the identities that were used last. */
 static struct spare *
 take_slot(struct registry *r)
 {
@@ -129,8 +128,8 @@ take_slot(struct registry *r)
 	return oldest;
 }
 
-/* Where the user's processes are counted it would take a place; over stdio
- * there is one session. */
+/* A spare counts among the user's processes, and would take one of their
+ * places. Over stdio there is only one session. */
 void
 session_spare_want(struct broker *m, struct identity *identity)
 {

@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: ISC */
 /*
- * Spare runners. Most of what a session costs is making its runner: so an
- * identity that just had one has the next made while nothing else is to be
- * done. It waits in its namespaces and control groups, told everything but who
- * its client is; it counts as no session, and no record has it.
+ * Spare runners. Making the runner is most of the cost of a session. So when an
+ * identity gets a session, the next runner is made while there is nothing else
+ * to do. It waits in its namespaces and control groups and knows everything but
+ * its client. It does not count as a session, and is not recorded.
  */
 #ifndef SESSION_SPARE_H
 #define SESSION_SPARE_H
@@ -15,25 +15,26 @@ struct broker;
 struct registry;
 struct session;
 
-/* The one that waits for the identity, the caller's; NULL: none does. */
+/* Returns the spare that waits for the identity, which is then the caller's, or
+ * NULL. */
 struct session *session_spare_take(
     struct broker *m, const struct identity *identity);
 
-/* The identity has a new session: the next one is to find a spare. */
+/* The identity has a new session, and the next one should find a spare. */
 void session_spare_want(struct broker *m, struct identity *identity);
 
-/* Nothing else is to be done: makes one that is wanted. */
+/* Called when there is nothing else to do: makes a spare that is wanted. */
 void session_spare_make(struct broker *m);
 
-/* Ends those that waited for too long. Returns when to come back
+/* Ends spares that waited too long. Returns when to call it again
  * (CLOCK_MONOTONIC ms; now, while one is wanted) or -1. */
 int64_t session_spare_expire(struct broker *m, int64_t now);
 
-/* Ends them all: what they were told is not so any more. */
+/* Ends all spares, because what they were told has changed. */
 void session_spare_drop_all(struct broker *m);
 
-/* It hung up, or said something: it is ended. It is dead. The next comes with
- * the next session: not to be made, and to die, for ever. */
+/* The spare hung up or reported something, so it is ended. It is not restarted
+ * before the next session, to avoid a crash loop. */
 void session_spare_lost(struct broker *m, struct session *s);
 void session_spare_reaped(struct broker *m, struct session *s);
 

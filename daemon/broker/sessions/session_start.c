@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: ISC */
 /*
- * How a session's runner comes to be: its control group, its process, and what
- * it is told before anybody is attached.
+ * Starts a session's runner: makes its control group and its process, and tells
+ * it everything before anybody is attached.
  */
 #include <errno.h>
 #include <stdio.h>
@@ -41,7 +41,7 @@ make_id(char id[CONTROL_SESSION_ID_MAX])
 	    r[11], r[12], r[13], r[14], r[15]);
 }
 
-/* The largest number in the name of a session's control group. */
+/* The largest number so far in the name of a session's control group. */
 static uint64_t groups_made;
 
 static void
@@ -77,8 +77,8 @@ session_new(struct identity *identity)
 	return s;
 }
 
-/* One for all sessions of an identity: they are one user's. Without it the
- * runner tries to make one itself. */
+/* All sessions of an identity have the same user and share one user namespace.
+ * Without it the runner tries to make one itself. */
 static int
 find_userns(const struct broker *m, struct identity *id)
 {
@@ -96,7 +96,7 @@ find_userns(const struct broker *m, struct identity *id)
 	return id->userns;
 }
 
-/* Layouts add a length to each string, and nothing else. */
+/* A layout adds a length to each string, and nothing else. */
 _Static_assert(sizeof(struct control_session_config) +
 		       sizeof(struct control_audit) +
 		       sizeof(struct control_audit_state) +
@@ -150,7 +150,7 @@ configure(struct broker *m, struct session *s, const struct cgroup *cgroup)
 	session_commands_send(s, &commands);
 }
 
-/* 0, or -errno with the reason. */
+/* Returns 0, or -errno with the reason. */
 static int
 start_runner(struct session *s, struct cgroup *cgroup, char *reason)
 {
@@ -171,7 +171,8 @@ start_runner(struct session *s, struct cgroup *cgroup, char *reason)
 		if (err < 0)
 			close(pair[0]);
 		else
-			rights_refuse(pair[0]); /* it has none to send */
+			/* the runner has no descriptor to send */
+			rights_refuse(pair[0]);
 	}
 	if (err == -EOPNOTSUPP)
 		group_limits_reason(s->identity, reason);

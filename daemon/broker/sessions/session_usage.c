@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: ISC */
 /*
- * What a session uses of the host.
+ * How much of the host a session uses.
  */
 #include "session_usage.h"
 
@@ -14,11 +14,11 @@
 #include "spawn_client.h"
 #include "util.h"
 
-/* Looked at where there is no control group; of more nothing is said, which is
- * better than a wrong sum. */
+/* The most processes that are added up where there is no control group. If
+ * there are more, nothing is reported, which is better than a wrong sum. */
 #define PROCESSES_MAX 512
 
-/* Above the groups of all sessions. */
+/* The directories above the control groups of all sessions. */
 static struct cgroup above = CGROUP_NONE;
 
 static void
@@ -54,7 +54,7 @@ session_usage_learn(const struct cgroup *group)
 	}
 }
 
-/* --- of a control group -------------------------------------------------- */
+/* --- from a control group ----------------------------------------------- */
 
 static bool
 read_text(int dir, const char *path, char *text, size_t size)
@@ -68,7 +68,8 @@ read_text(int dir, const char *path, char *text, size_t size)
 	return true;
 }
 
-/* The number behind the key; key "": the whole file is the number. */
+/* Returns the number after the key. With the key "", the whole file is the
+ * number. */
 static bool
 read_number(const struct session *s, enum cgroup_hierarchy hierarchy,
     const char *file, const char *key, uint64_t *value)
@@ -109,10 +110,10 @@ read_group(const struct session *s, struct session_usage *u)
 	    read_number(s, CGROUP_PIDS, "pids.current", "", &u->processes);
 }
 
-/* --- of its processes ---------------------------------------------------- */
+/* --- from the processes ------------------------------------------------- */
 
 struct walk {
-	pid_t pids[PROCESSES_MAX]; /* found, and up to `done` added */
+	pid_t pids[PROCESSES_MAX]; /* the first `done` of them are added */
 	size_t count, done;
 	uint64_t ticks, pages;
 	bool whole;
@@ -143,7 +144,8 @@ add_children(struct walk *w, pid_t pid)
 	}
 }
 
-/* Its own time, and that of children it has waited for: proc_pid_stat(5). */
+/* Adds the process's own time, and that of the children that it has waited for:
+ * proc_pid_stat(5). */
 static bool
 add_process(struct walk *w, pid_t pid)
 {
@@ -167,7 +169,7 @@ add_process(struct walk *w, pid_t pid)
 static void
 read_processes(const struct session *s, struct session_usage *u)
 {
-	static struct walk w; /* large, and used by one at a time */
+	static struct walk w; /* large; there is only one user at a time */
 	uint64_t per_second = (uint64_t)sysconf(_SC_CLK_TCK);
 
 	w.count = w.done = 0;

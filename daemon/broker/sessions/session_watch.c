@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: ISC */
 /*
- * Connections that watch a session, beside the one that is attached to it.
- * They have channels of their own to its runner, which knows what they may
- * ask; here is only who they are, and how they end.
+ * Connections that watch a session, beside the one that is attached to it. They
+ * have channels of their own to the runner, and the runner knows what they may
+ * ask. This file only knows who they are and how they end.
  */
 #include <assert.h>
 #include <stdio.h>
@@ -41,7 +41,7 @@ session_watch(struct broker *m, const struct identity *identity, const char *id,
 		    SESSION_WATCHERS_MAX);
 		return SESSION_LIMIT;
 	}
-	/* Before its client can know of it. */
+	/* It is recorded before the client can know of it. */
 	session_audit(m, s, "session-watched", &from, NULL);
 	log_info("session %.*s: watched, %s", ID_LOG_CHARS, s->id, from.peer);
 	err = watch(s, from.peer, channel_fd);
@@ -104,7 +104,7 @@ session_watch_ended(struct session *s, uint32_t number, enum channel_end end)
 			w->reported = true;
 			w->end = end;
 		}
-	/* One that was forgotten here may just have been told so. */
+	/* The runner may report a watcher that was forgotten here. */
 	return number > 0 && number <= s->watchers.ever;
 }
 
@@ -116,7 +116,8 @@ session_unwatch(struct broker *m, struct session *s, uint32_t conn,
 
 	assert(w != NULL);
 	session_take_reports(s);
-	/* As for the attached one: who hung up without a word is dying. */
+	/* As for an attached client: a runner that hung up without a report is
+	 * dying. */
 	if (s->runner.hung_up || (channel_ended && !w->reported)) {
 		w->close_asked = true;
 		session_note_missing(m->sessions, s);

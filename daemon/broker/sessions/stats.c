@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: ISC */
 /*
- * What the broker counts.
+ * The broker's counters.
  */
 #include "stats.h"
 
@@ -16,8 +16,9 @@
 #include "tls_helpers.h"
 #include "util.h"
 
-/* Runners whose memory is looked at for one answer: with more it is the mean
- * of these, times all. A read takes microseconds, and everybody waits. */
+/* The most runners whose memory is read for one answer. If there are more, the
+ * sum is estimated from their mean. A read takes microseconds, in which
+ * everybody waits. */
 #define RUNNERS_READ_MAX 256
 
 bool
@@ -50,7 +51,8 @@ stats_started(
 	count_start(&m->counts, p->start_us);
 }
 
-/* A runner can say of more ends than there were starts; of its own only. */
+/* A runner that was taken over can report more ends than starts, but only its
+ * own. */
 void
 stats_exited(
     struct broker *m, struct session *s, const struct control_exited *p)
@@ -61,7 +63,8 @@ stats_exited(
 	m->counts.output_bytes += p->output_bytes;
 }
 
-/* Resident, of proc_pid_statm(5); 0 when it is gone. */
+/* Returns the resident memory, of proc_pid_statm(5), or 0 if the process is
+ * gone. */
 static uint64_t
 memory_of(pid_t pid)
 {

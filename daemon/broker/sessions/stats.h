@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: ISC */
 /*
- * What the broker counts, for the operator's /metrics (execd.conf(5),
- * `operate`): it knows the sessions, and survives front-ends.
+ * The broker's counters for the operator's /metrics (execd.conf(5), `operate`).
+ * The broker has them because it knows the sessions and survives front-ends.
  */
 #ifndef STATS_H
 #define STATS_H
@@ -14,7 +14,7 @@ struct conf;
 struct broker;
 struct session;
 
-/* Is there a listener that tells them? Then runners report their commands. */
+/* Tells whether a listener serves them. Then runners report their commands. */
 bool stats_are_wanted(const struct conf *c);
 
 void stats_started(
@@ -22,7 +22,7 @@ void stats_started(
 void stats_exited(
     struct broker *m, struct session *s, const struct control_exited *p);
 
-/* Everything as it is now; conn is the caller's. */
+/* Collects the current values. conn is the caller's. */
 void stats_collect(struct broker *m, struct control_metrics *out);
 
 #endif
