@@ -16,7 +16,7 @@
 /* A command that does not fit into the socket means that the runner has not
  * read hundreds of messages. It is stuck, and its session with it. */
 static int
-send_order(struct session *s, enum control_type type, const struct buf *b,
+send_command(struct session *s, enum control_type type, const struct buf *b,
     const int *fds, size_t nfds)
 {
 	int err =
@@ -40,7 +40,7 @@ session_send_command(struct session *s, enum control_type type,
 
 	buf_init(&b, CONTROL_MESSAGE_MAX);
 	control_put(&b, type, payload);
-	err = send_order(s, type, &b, fds, nfds);
+	err = send_command(s, type, &b, fds, nfds);
 	buf_clear(&b);
 	return err;
 }
@@ -70,8 +70,8 @@ session_commands_add(
 int
 session_commands_send(struct session *s, struct session_commands *o)
 {
-	int err =
-	    send_order(s, RUNNER_COMMAND_SEVERAL, &o->packet, o->fds, o->nfds);
+	int err = send_command(
+	    s, RUNNER_COMMAND_SEVERAL, &o->packet, o->fds, o->nfds);
 
 	buf_clear(&o->packet);
 	return err;

@@ -67,7 +67,7 @@ count_sessions(const struct broker *m, const struct identity *identity)
 
 /* How many sessions there can be. */
 static size_t
-paths(const struct broker *m)
+count_places(const struct broker *m)
 {
 	uint32_t configured = m->conf->limits.max_sessions;
 	uint32_t possible = session_limit_descriptors();
@@ -83,7 +83,7 @@ paths(const struct broker *m)
 static bool
 is_fair(const struct broker *m, const struct identity *identity)
 {
-	size_t all = paths(m), used = m->sessions->by_id.count;
+	size_t all = count_places(m), used = m->sessions->by_id.count;
 	size_t part =
 	    m->conf->nidentities > 1 ? all / m->conf->nidentities : all;
 	size_t free_places = all - used, permitted;
@@ -118,7 +118,7 @@ session_limit_room(
 		snprintf(reason, 256,
 		    "%.100s has its share of the %zu possible sessions; "
 		    "max-sessions of the identity sets another limit",
-		    identity->name, paths(m));
+		    identity->name, count_places(m));
 	else if (count_sessions(m, identity) < own)
 		return true;
 	else
@@ -133,7 +133,7 @@ is_scarce(const struct broker *m, const struct identity *identity)
 {
 	uint32_t own = identity->limits.max_sessions;
 
-	return m->sessions->by_id.count > paths(m) / 2 ||
+	return m->sessions->by_id.count > count_places(m) / 2 ||
 	       (own > 0 && count_sessions(m, identity) > own / 2);
 }
 
