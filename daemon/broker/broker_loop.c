@@ -29,7 +29,8 @@
 #include "tls_helpers.h"
 #include "util.h"
 
-/* The front-end has this long to tell its clients when all else is over. */
+/* The time that the front-end has to tell its clients when everything else has
+ * ended. */
 #define FRONTEND_EXIT_MS 1500
 
 void
@@ -43,8 +44,8 @@ broker_leave(struct broker *m)
 	frontend_stop(m);
 }
 
-/* Of a service whose sessions are root's in another unit, only the way in
- * ends: the next broker finds them. */
+/* If the sessions belong to root's execd in another unit, only this broker
+ * ends, and the next one finds them. */
 static void
 stop_service(struct broker *m)
 {
@@ -53,8 +54,8 @@ stop_service(struct broker *m)
 	broker_leave(m);
 }
 
-/* Another broker reads the configuration. Of a service of its own, systemd
- * starts it. */
+/* Another broker reads the configuration. In a unit of its own, the broker is
+ * restarted by systemd. */
 static void
 reload(struct broker *m)
 {
@@ -148,7 +149,8 @@ broker_drain(struct broker *m)
 	frontend_drain(m);
 }
 
-/* The last session is gone, or the time is. Returns the deadline or -1. */
+/* Stops when the last session or the time is over. Returns the deadline
+ * or -1. */
 static int64_t
 finish_drain(struct broker *m, int64_t now)
 {
@@ -161,7 +163,7 @@ finish_drain(struct broker *m, int64_t now)
 	return now;
 }
 
-/* Other helpers for the one that died. Returns when, or -1. */
+/* Starts new helpers after one died. Returns when to call it again, or -1. */
 static int64_t
 restart_helpers(struct broker *m, int64_t now)
 {
@@ -218,14 +220,14 @@ static bool relay_waits;
 static void
 relay_ready(struct event_source *source, uint32_t events)
 {
-	/* What cannot move on now waits for deliver_log(). */
+	/* What cannot be passed on now waits for deliver_log(). */
 	relay_waits = !log_flush();
 	if (relay_waits)
 		event_source_set_events(source, 0);
 }
 
-/* Lines that found no room, and lines of children on their way. Returns when
- * to try again, or -1. */
+/* Writes lines that waited for room, and lines of children. Returns when to
+ * call it again, or -1. */
 static int64_t
 deliver_log(struct broker *m, int64_t now)
 {
@@ -259,11 +261,11 @@ next_timeout(struct broker *m, int64_t now, int64_t deadline)
 	if (deadline < 0)
 		return -1;
 	if (deadline > now + INT_MAX)
-		return INT_MAX; /* and asked again then */
+		return INT_MAX; /* and then calls it again */
 	return deadline <= now ? 0 : (int)(deadline - now);
 }
 
-/* --- what its parts tell ------------------------------------------------ */
+/* --- reports of the broker's parts -------------------------------------- */
 
 static void
 reaped(struct broker *m, pid_t pid, int status)

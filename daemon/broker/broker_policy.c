@@ -17,7 +17,7 @@
 #define REFUSE(name) DENY(name)
 
 static const struct filter_rule rules[] = {
-	/* other programs: root starts them */
+	/* other programs: root's execd starts them */
 	KILL(execve),
 	KILL(execveat),
 	/* other processes */
@@ -56,7 +56,7 @@ static const struct filter_rule rules[] = {
 	REFUSE(keyctl),
 	REFUSE(add_key),
 	REFUSE(request_key),
-	/* Who it is does not change; libraries may ask for what it is. */
+	/* The broker's user does not change. Libraries may ask who it is. */
 	KILL(setuid),
 	KILL(setgid),
 	KILL(setreuid),
@@ -65,16 +65,16 @@ static const struct filter_rule rules[] = {
 	KILL(setresgid),
 	KILL(setgroups),
 	KILL(capset),
-	/* Root binds and dials. A library that tries, as name services do, is
-	 * told no and goes on without. */
+	/* Root's execd binds and connects. A library that tries, as name
+	 * services do, gets an error and goes on without. */
 	REFUSE(connect),
 	REFUSE(bind),
 	REFUSE(listen),
 	REFUSE(socket),
 };
 
-/* A process with Landlock's restrictions cannot look into one without them,
- * also not into one of the same user that has just begun; nor signal it. */
+/* A process under Landlock cannot look into a process without it or signal it,
+ * even if the other has the same user and has only just begun. */
 static int
 refuse_others(int abi)
 {
@@ -95,8 +95,8 @@ broker_policy_load(void)
 		return err;
 	if (abi > 0)
 		return refuse_others(abi);
-	/* ENOSYS, EOPNOTSUPP; EPERM in a container whose profile has no
-	 * Landlock, as of systemd-nspawn(1). */
+	/* The errors are ENOSYS and EOPNOTSUPP, and EPERM in a container whose
+	 * profile has no Landlock, like that of systemd-nspawn(1). */
 	log_warn(abi,
 	    "no Landlock here: a broker could look into another process of its "
 	    "user");

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: ISC */
 /*
- * execd doctor: a line for each layer of a sandbox, and what to change where
- * one is missing.
+ * execd doctor: prints a line for each layer of a sandbox, and what to change
+ * where one is missing.
  */
 #include "doctor.h"
 
@@ -21,7 +21,7 @@
 #include "spawn_userns.h"
 #include "util.h"
 
-/* --- what to change ----------------------------------------------------- */
+/* --- advice ------------------------------------------------------------- */
 
 static bool
 setting_is(const char *path, char value)
@@ -118,7 +118,7 @@ advise_cgroups(int err)
 	       "together";
 }
 
-/* There are groups, or the line before this one says more. */
+/* Either there are control groups, or the line before this one says more. */
 static const char *
 advise_processes(int err)
 {
@@ -157,7 +157,7 @@ advise_command(int err)
 
 static const struct layer {
 	const char *name;
-	bool needed; /* no sandbox without it */
+	bool needed; /* no sandbox works without it */
 	bool inside; /* tried inside the user namespace */
 	void (*probe)(const struct patient *p);
 	const char *(*advice)(int err);
@@ -189,7 +189,7 @@ static const struct layer {
 	    advise_command },
 };
 
-/* The errno its child ended with. */
+/* Returns the errno that the child ended with. */
 static int
 probe(const struct layer *l, const struct patient *p)
 {
@@ -220,7 +220,7 @@ print(const struct layer *l, int err)
 		printf("%-8s %s\n", "ok", l->name);
 }
 
-/* What is left without user namespaces, for who asks for it. */
+/* Says what remains without user namespaces if the operator permits it. */
 static void
 print_landlock_only(void)
 {
@@ -252,7 +252,7 @@ find_patient(struct patient *p, const char *user)
 	return p->root && p->uid == 0 ? -EPERM : 0;
 }
 
-/* The user namespace that root makes for all sandboxes of a user. */
+/* Tries the user namespace that root makes for all sandboxes of a user. */
 static void
 try_userns(struct patient *p)
 {

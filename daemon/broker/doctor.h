@@ -1,16 +1,16 @@
 /* SPDX-License-Identifier: ISC */
 /*
- * execd doctor: what this host can enforce on a sandboxed command, a line per
- * layer, and what to change where it cannot. It tries, it does not guess.
+ * execd doctor: which layers of a sandbox this host can enforce, one line for
+ * each, and what to change where it cannot. It tries each layer.
  */
 #ifndef DOCTOR_H
 #define DOCTOR_H
 
 struct programs;
 
-/* Prints to stdout. user: whose commands they would be, for root; NULL: nobody.
- * Returns an enum exit_code: EXIT_UNENFORCEABLE when a layer is missing that no
- * sandbox goes without. */
+/* Prints to standard output. As root, `user` is the user of the commands, or
+ * NULL. Returns an enum exit_code: EXIT_UNENFORCEABLE if a layer is missing
+ * that every sandbox needs. */
 int doctor_run(const struct programs *p, const char *user);
 
 #endif

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: ISC */
 /*
- * What execd doctor tries: as the user whose commands a layer would hold, and
- * at the end a real command in a real sandbox.
+ * The trials of execd doctor. Each runs as the user of the commands. The last
+ * one is a real command in a real sandbox.
  */
 #include "doctor_try.h"
 
@@ -33,7 +33,8 @@ static void __attribute__((noreturn)) give_up(void)
 	_exit(errno > 0 && errno < 256 ? errno : EIO);
 }
 
-/* In a child: the user, in his user namespace, as a sandbox begins. */
+/* In a child: becomes the user in his user namespace, as a sandbox does at its
+ * beginning. */
 static void
 become_patient(const struct patient *p)
 {
@@ -147,7 +148,7 @@ doctor_try_seccomp(const struct patient *p)
 		give_up();
 }
 
-/* Ends well when there is a Landlock. */
+/* Succeeds if there is Landlock. */
 void
 doctor_try_landlock(const struct patient *p)
 {
@@ -219,7 +220,7 @@ doctor_try_openat2(const struct patient *p)
 		give_up();
 }
 
-/* --- the whole ---------------------------------------------------------- */
+/* --- a command in a sandbox --------------------------------------------- */
 
 static const char request[] =
     "{\"version\":1,\"type\":\"spawn_request\",\"payload\":{\"command\":"
@@ -245,7 +246,8 @@ exec_runner(const struct patient *p, int in, int out)
 	give_up();
 }
 
-/* Frames and lines of the log are mixed here: what of it is text. */
+/* Frames and lines of the log are mixed here. Prints the parts that are
+ * text. */
 static void
 print_words(const char *answer, size_t len)
 {
@@ -265,7 +267,8 @@ print_words(const char *answer, size_t len)
 	fflush(stdout);
 }
 
-/* The runner's own dialect, one command; what it answers is its own text. */
+/* Speaks the dialect of one command with the runner. Its answer is the runner's
+ * own text. */
 void
 doctor_try_command(const struct patient *p)
 {

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: ISC */
 /*
- * What execd doctor tries: each layer of a sandbox, in a child of its own.
+ * The trials of execd doctor: each layer of a sandbox, in a child of its own.
  */
 #ifndef DOCTOR_TRY_H
 #define DOCTOR_TRY_H
@@ -10,17 +10,18 @@
 
 struct programs;
 
-/* Whose commands they would be. */
+/* The user whose commands would run in the sandbox. */
 struct patient {
 	const struct programs *programs;
 	char *name; /* owned */
 	uid_t uid;
 	gid_t gid;
-	bool root;  /* execd is */
-	int userns; /* root only; -errno: it could not be made */
+	bool root;  /* whether execd is root */
+	int userns; /* only as root; -errno if it could not be made */
 };
 
-/* In a child, which ends with the errno of what failed; else they return. */
+/* In a child. The function ends the child with the errno of what failed, or
+ * returns. */
 void doctor_try_user(const struct patient *p);
 void doctor_try_mount(const struct patient *p);
 void doctor_try_pid(const struct patient *p);

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: ISC */
 /*
- * execd-broker: reads the arguments of execd, which starts it; see execd(8).
- * Everything that can fail for a reason of the operator's fails here, before a
+ * execd-broker. Root's execd starts it and passes its arguments on (execd(8)).
+ * Everything that can fail because of the operator fails here, before the first
  * client.
  */
 #include <errno.h>
@@ -78,8 +78,9 @@ find_frontend_user(const struct broker *m, struct control_seal *seal)
 	return 0;
 }
 
-/* Whoever can connect becomes the session's user: that is said in words,
- * unless only this user's own machine can connect. A file has its words. */
+/* Whoever can connect runs commands as the session's user. The operator must
+ * permit this explicitly, unless only the same user of this machine can
+ * connect. A configuration file is explicit. */
 static int
 check_authentication(const struct broker *m)
 {
@@ -146,8 +147,8 @@ raise_descriptors(const struct broker *m)
 		    sessions);
 }
 
-/* The client is on 0 and 1 with stdio; from here on only the front-end's
- * copies lead there. */
+/* With stdio, the client is on descriptors 0 and 1. From here on, only the
+ * front-end has copies of them. */
 static int
 detach_stdio(const struct broker *m)
 {
@@ -164,8 +165,8 @@ detach_stdio(const struct broker *m)
 	return 0;
 }
 
-/* The same for every run on this machine, and nothing more: a hash of the
- * machine id (machine-id(5) asks not to show the id itself). */
+/* A number that is the same for every run on this machine. It is a hash,
+ * because machine-id(5) says that the machine id itself must not be shown. */
 static void
 make_provider_id(struct broker *m)
 {
@@ -184,7 +185,7 @@ make_provider_id(struct broker *m)
 		    sizeof(m->provider_id) - at, "%02x", digest[i]);
 }
 
-/* execd doctor [--user NAME] */
+/* Runs `execd doctor [--user NAME]`. */
 static int
 run_doctor(int argc, char **argv)
 {
@@ -208,7 +209,7 @@ run_doctor(int argc, char **argv)
 	return doctor_run(&programs, user);
 }
 
-/* Who started us, or the socket of root's execd. */
+/* Finds root's execd: it started us, or it has a socket. */
 static int
 find_root(const struct broker *m)
 {
@@ -231,8 +232,8 @@ find_root(const struct broker *m)
 	return EXIT_FAILED;
 }
 
-/* What is in force, for what changed; NULL: it cannot be read any more. What
- * was wrong with it was said when it was new. */
+/* Reads the current configuration, to find out what changes. Returns NULL if it
+ * cannot be read any more. Its errors were logged when it was new. */
 static struct conf *
 load_past(const struct broker *m)
 {
@@ -257,7 +258,7 @@ log_changes(const struct conf *past, const struct conf *now)
 		log_info("reload: nothing changed");
 }
 
-/* Everything that can be wrong is found here, before root seals the list. */
+/* Finds every error of the configuration before root seals the list. */
 static int
 make_list(struct broker *m, struct control_seal *seal)
 {
@@ -276,7 +277,8 @@ make_list(struct broker *m, struct control_seal *seal)
 	return check_authentication(m);
 }
 
-/* Another broker serves until then, and goes on if this one does not. */
+/* Another broker serves until the list is sealed, and goes on if this broker
+ * fails. */
 static int
 seal_or_refuse(struct broker *m, struct control_seal *seal)
 {
@@ -318,7 +320,7 @@ take_over(struct broker *m, struct control_seal *seal)
 	return code;
 }
 
-/* From the first word with root to the last one before there are clients. */
+/* Everything from the first message to root until there may be clients. */
 static int
 begin(struct broker *m)
 {
@@ -327,8 +329,8 @@ begin(struct broker *m)
 
 	if (code != 0)
 		return code;
-	/* The log of a server that runs already may have no reader: a broker
-	 * that waited for one would keep the next one from serving. */
+	/* The log of a running server may have no reader. A broker that waited
+	 * for one would keep the next broker from serving. */
 	if (spawn_has_served())
 		log_never_block();
 	m->root = spawn_is_root();
@@ -340,7 +342,7 @@ begin(struct broker *m)
 			spawn_seal(
 			    m->conf->identities, m->conf->nidentities, &seal);
 	}
-	/* Whoever reads our standard output has read it. */
+	/* Whoever reads standard output got the URLs from an earlier broker. */
 	m->announced = spawn_has_served() && m->options->sessions == NULL;
 	return code != 0 ? code : detach_stdio(m);
 }
@@ -359,8 +361,8 @@ serve(struct broker *m)
 	return code;
 }
 
-/* What nobody read of this broker's log is missing there. The next broker says
- * how much it is, and root keeps the number for it. */
+/* The number of log lines that nobody read. The next broker logs it, and root
+ * keeps the number for it. */
 #define LOST_NAME "lost lines"
 
 static void
@@ -395,7 +397,7 @@ prepare(struct broker *m)
 {
 	int err;
 
-	/* What was wrong until now was told to whoever started it. */
+	/* Errors until now were printed for the user who started execd. */
 	log_never_block();
 	take_lost_lines();
 	conf_warn(m->conf);
@@ -411,7 +413,8 @@ prepare(struct broker *m)
 	}
 	if (spawn_watch() < 0)
 		return EXIT_FAILED;
-	/* Before it hears a client, a runner or an operator. */
+	/* The filter is loaded before the broker hears a client, a runner or an
+	 * operator. */
 	err = broker_policy_load();
 	if (err < 0)
 		log_error(err, "confining the broker");
@@ -419,9 +422,9 @@ prepare(struct broker *m)
 }
 
 /*
- * Root's execd has executed this program as root. So no process of the broker's
- * user can look into it: what root executes is not his, and from here on the
- * process is hidden (drop.h).
+ * Root's execd executes this program as root. So no process of the broker's
+ * user can look into it: a program that root executes is not readable for that
+ * user, and from here on the process is hidden (drop.h).
  */
 static void
 become_broker(void)
@@ -430,8 +433,8 @@ become_broker(void)
 
 	if (geteuid() == 0 && getenv(SPAWN_CHANNEL_VARIABLE) != NULL) {
 		drop_to_given(user != NULL ? user : "");
-		/* Cleared by the drop. Root that ended meanwhile has closed
-		 * the channel. */
+		/* The drop cleared this. If root's execd ended meanwhile, it
+		 * has closed the channel. */
 		prctl(PR_SET_PDEATHSIG, SIGKILL);
 	}
 	unsetenv(BROKER_USER_VARIABLE);
@@ -449,7 +452,8 @@ main(int argc, char **argv)
 
 	drop_visibility();
 	become_broker();
-	/* Executed by descriptor, it would be called after that. */
+	/* A program that is executed by descriptor is named after the
+	 * descriptor. */
 	prctl(PR_SET_NAME, "execd-broker");
 	crypto_memory_init_secret();
 	if (argc > 1 && strcmp(argv[1], "doctor") == 0)

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: ISC */
 /*
- * Sockets that systemd bound and hands over.
+ * Sockets that systemd bound and passes to execd.
  */
 #include "activation.h"
 
@@ -34,7 +34,7 @@ activation_init(void)
 	_cleanup_free_ char *copy = xstrdup(text ? text : "");
 	char *rest = copy, *name;
 
-	/* Meant for another process, if it is not our pid. */
+	/* They are for another process if it is not our pid. */
 	if (number_of("LISTEN_PID") == getpid())
 		count = number_of("LISTEN_FDS");
 	if (count > CONTROL_LISTENERS_MAX)

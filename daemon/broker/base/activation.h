@@ -1,17 +1,18 @@
 /* SPDX-License-Identifier: ISC */
 /*
- * Sockets that systemd bound and hands over (sd_listen_fds(3), the protocol
- * as documented there; without its library).
+ * Sockets that systemd bound and passes to execd (sd_listen_fds(3), the
+ * protocol as documented there; without its library).
  */
 #ifndef ACTIVATION_H
 #define ACTIVATION_H
 
-/* Notes what was handed over, and that children must not have it. Before any
- * descriptor is opened or the environment is passed on. */
+/* Notes the sockets that were passed, and keeps them from children. Must be
+ * called before any descriptor is opened and before the environment is passed
+ * on. */
 void activation_init(void);
 
-/* A copy, the caller's, of the socket of that name (FileDescriptorName=).
- * -ENOENT: there is none. */
+/* Returns a copy, the caller's, of the socket of that name
+ * (FileDescriptorName=), or -ENOENT. */
 int activation_find(const char *name);
 
 #endif

@@ -17,11 +17,11 @@
 #include "spawn_client.h"
 #include "util.h"
 
-/* Of one line: two texts of CONTROL_COMMAND_MAX bytes, each of them escaped as
- * six, and names, a peer and a reason, each of a bounded length. */
+/* The most bytes of one line: two texts of CONTROL_COMMAND_MAX bytes, each byte
+ * escaped as six, and names, a peer and a reason of bounded length. */
 #define EVENT_MAX (12u * CONTROL_COMMAND_MAX + (16u << 10))
 
-/* Members that are fields of the journal as well. */
+/* Members that are also fields of the journal. */
 static const struct {
 	const char *key, *field;
 } journal_fields[] = {
@@ -106,7 +106,7 @@ audit_place(struct audit_rules *a, const char **place)
 
 /* --- events ------------------------------------------------------------- */
 
-/* RFC 3339, in UTC. */
+/* Formats the time as RFC 3339, in UTC. */
 static void
 format_now(char text[40])
 {
@@ -157,7 +157,7 @@ audit_number(struct audit_event *e, const char *key, uint64_t value)
 	json_key_u64(&e->json, key, value);
 }
 
-/* --- to where they go --------------------------------------------------- */
+/* --- destinations ------------------------------------------------------- */
 
 static int
 put(struct audit_rules *a, size_t place, const struct buf *text,
@@ -171,7 +171,7 @@ put(struct audit_rules *a, size_t place, const struct buf *text,
 	return audit_kinds[place].write(&a->sinks[place], &r);
 }
 
-/* What is missing is on record before what is not. */
+/* Records how many records are missing before the next record. */
 static int
 put_lost(struct audit_rules *a, size_t place)
 {
@@ -194,14 +194,15 @@ put_lost(struct audit_rules *a, size_t place)
 	return 0;
 }
 
-/* Those who wait no longer. */
+/* Gives up the records that wait for the destination. */
 static void
 give_up(struct audit_rules *a, size_t place)
 {
 	struct audit_sink *s = &a->sinks[place];
 	struct audit_held *h;
 
-	/* Once: a log that fails must not fill another. */
+	/* This is logged once: a failing audit log must not fill the
+	 * other log. */
 	log_error(s->held_for, "%s %s", audit_kinds[place].name, s->path);
 	s->failing = true;
 	while ((h = take_held(s)) != NULL) {
@@ -234,7 +235,7 @@ hold(struct audit_rules *a, size_t place, const struct audit_event *e, int err)
 	return s->failing ? err : 0;
 }
 
-/* Those that wait, in their order, as far as they are taken. */
+/* Writes the waiting records in their order, as far as they are taken. */
 static void
 put_held(struct audit_rules *a, size_t place)
 {
@@ -253,7 +254,8 @@ put_held(struct audit_rules *a, size_t place)
 	}
 }
 
-/* A receiver that is started anew, or behind: not a disk that is full. */
+/* The receiver is being restarted, or does not keep up. A full disk is another
+ * error. */
 static bool
 is_away(int err)
 {

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: ISC */
 /*
- * How a record gets to where records go.
+ * Writes a record to each kind of destination.
  */
 #include "audit_sinks.h"
 
@@ -19,13 +19,13 @@
 #include "spawn_client.h"
 #include "util.h"
 
-/* Larger records go to the journal in a memfd: a datagram of their size may
- * be more than a socket may hold. */
+/* Larger records go to the journal in a memfd, because a socket may not take a
+ * datagram of that size. */
 #define JOURNAL_DATAGRAM_MAX (16u << 10)
 
 /* --- the file ----------------------------------------------------------- */
 
-/* A line that was cut by a full disk ends before the next one begins. */
+/* If a full disk cut the last line, ends it before the next one. */
 static int
 write_file(struct audit_sink *s, const struct audit_record *r)
 {
@@ -67,7 +67,8 @@ audit_sink_place(
 	snprintf(place->path, sizeof(place->path), "%s", s->path);
 }
 
-/* Was there another receiver behind this path, which is gone? */
+/* Tells whether the receiver behind this path is gone and may have been
+ * replaced. */
 static bool
 is_orphaned(int err)
 {
@@ -75,7 +76,7 @@ is_orphaned(int err)
 	       err == -EPIPE;
 }
 
-/* Waits for nobody: what is not taken now is tried again (audit_retry()). */
+/* Never waits. What is not taken now is tried again (audit_retry()). */
 static int
 send_once(const struct audit_sink *s, const struct msghdr *m)
 {
@@ -95,7 +96,7 @@ send_datagram(struct audit_sink *s, const struct msghdr *m)
 
 /* --- syslog ------------------------------------------------------------- */
 
-/* As syslog(3) writes it: priority, local time, program and pid. */
+/* Writes as syslog(3) does: priority, local time, program and pid. */
 static int
 write_syslog(struct audit_sink *s, const struct audit_record *r)
 {
@@ -130,7 +131,8 @@ audit_put_field(struct buf *b, const char *name, struct slice value)
 	buf_puts(b, "\n");
 }
 
-/* Sealed: the journal maps it, and nobody may change it under its eyes. */
+/* The memfd is sealed: the journal maps it, and nobody may change it
+ * meanwhile. */
 static int
 make_memfd(const struct buf *b)
 {

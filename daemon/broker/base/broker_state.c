@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: ISC */
 /*
- * What the whole broker shares.
+ * What all parts of the broker share.
  */
 #include "broker_state.h"
 

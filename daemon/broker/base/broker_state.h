@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: ISC */
 /*
- * What the whole broker shares: its configuration, its parts and where it
- * stands. A part includes this and the parts below it; this includes none.
+ * What all parts of the broker share: the configuration, the parts, and their
+ * state. A part includes this file and the parts below it. This file includes
+ * no part.
  */
 #ifndef BROKER_STATE_H
 #define BROKER_STATE_H
@@ -21,29 +22,29 @@ struct options;
 struct registry;
 struct session;
 
-/* By the operator (drain.h). */
+/* The operator's drain (drain.h). */
 struct drain {
 	bool drained;
 	uint32_t by;	   /* uid */
 	uint64_t since_ms; /* CLOCK_REALTIME */
 };
 
-/* What a part tells those above it, whom it does not know. */
+/* How a part reports to the parts above it, which it does not know. */
 struct broker;
 struct broker_events {
-	/* Everything ends, with that code. */
+	/* The broker ends everything, with that code. */
 	void (*stop)(struct broker *m, int exit_code);
-	/* Another broker goes on with the sessions. */
+	/* Another broker takes over the sessions. */
 	void (*leave)(struct broker *m);
-	/* A child of root's has ended. */
+	/* A child of root's execd has ended. */
 	void (*reaped)(struct broker *m, pid_t pid, int status);
-	/* A request of the front-end, as request_take(). NULL, or what it
-	 * violates. */
+	/* The front-end sent a request, as for request_take(). Returns NULL, or
+	 * the violation in words. */
 	const char *(*request)(
 	    struct broker *m, const uint8_t *packet, size_t len, int *fd);
 	/* The front-end is gone. */
 	void (*frontend_gone)(struct broker *m);
-	/* So is the runner of a session. */
+	/* The runner of a session is gone. */
 	void (*session_ended)(
 	    struct broker *m, struct session *s, const char *reason);
 };
@@ -51,9 +52,9 @@ struct broker_events {
 struct broker {
 	const struct broker_events *on;
 	const struct options *options;
-	struct conf *conf; /* in force */
+	struct conf *conf; /* the current one */
 	bool root;	   /* started by root */
-	bool stdio;	   /* a listener is stdio */
+	bool stdio;	   /* one of the listeners is stdio */
 	char provider_id[80];
 	int epoll_fd;
 	struct event_source signals;
@@ -61,22 +62,24 @@ struct broker {
 	struct frontend *frontend;
 	struct helpers *helpers;
 	struct registry *sessions;
-	struct control_metrics counts; /* stats.h: those that only go up */
+	struct control_metrics counts; /* counters of stats.h that only grow */
 	bool announced;		       /* the URLs were printed */
 	bool stopping;
-	bool leaving;	    /* likewise, and sessions go on */
-	bool audit_stopped; /* no record, no run: runners were told so */
+	bool leaving; /* it ends, and the sessions go on */
+	/* records cannot be written, so nothing may be run; runners were
+	 * told so */
+	bool audit_stopped;
 	int64_t audit_retry_ms;
-	struct drain drain; /* by the operator, until he says otherwise */
-	bool draining;	    /* no new session; stops at drain_until_ms */
+	struct drain drain; /* by the operator, until he undoes it */
+	bool draining; /* opens no new session, and stops at drain_until_ms */
 	int64_t drain_until_ms;
 	int exit_code;
 };
 
-/* There is one; its children hold nothing of it. */
+/* The only one. Children of the broker get nothing of it. */
 extern struct broker broker;
 
-/* Why no new session is opened now, or NULL. */
+/* Returns why no new session is opened now, or NULL. */
 const char *drain_reason(const struct broker *m);
 
 #endif

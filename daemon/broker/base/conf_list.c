@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: ISC */
 /*
- * Values of execd.conf(5): strings, and lists of all kinds.
+ * Values of execd.conf(5): strings, and all kinds of lists.
  */
 #include <arpa/inet.h>
 #include <errno.h>
@@ -218,7 +218,7 @@ const struct conf_type conf_digests = { parse_digests, show_digests,
 
 /* --- address ranges ----------------------------------------------------- */
 
-/* An IPv4 address is kept as IPv6 has it: ::ffff:a.b.c.d. */
+/* An IPv4 address is stored in the form of IPv6: ::ffff:a.b.c.d. */
 static int
 parse_net_address(uint8_t net[16], const char *text, unsigned *width)
 {

@@ -22,7 +22,7 @@ conf_refuse(char *why, const char *fmt, ...)
 	return -EINVAL;
 }
 
-/* Digits, then what follows them. 0, -EINVAL or -ERANGE. */
+/* Reads digits and finds what follows them. Returns 0, -EINVAL or -ERANGE. */
 int
 conf_digits(const char *text, uint64_t *n, const char **end)
 {
@@ -43,7 +43,8 @@ struct unit {
 	uint64_t factor;
 };
 
-/* The largest first: shown in the largest that fits. */
+/* The largest unit comes first: a value is shown in the largest one
+ * that fits. */
 static const struct unit time_units[] = {
 	{ "h", 3600000 },
 	{ "m", 60000 },
@@ -218,7 +219,7 @@ parse_optional_count(void *at, const char *text, char *why)
 	return 0;
 }
 
-/* Of one processor: more than 100% is more than one. */
+/* A share is of one processor, so more than 100% is more than one. */
 #define PERCENT_MAX 1000000
 
 static int

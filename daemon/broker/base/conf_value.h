@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: ISC */
 /*
- * Values of execd.conf(5): how each kind is read and shown. Pure.
+ * Values of execd.conf(5): how each kind is read and written. Pure.
  */
 #ifndef CONF_VALUE_H
 #define CONF_VALUE_H
@@ -14,24 +14,24 @@
 #include "control.h"
 
 #define CONF_WHY_MAX 512
-/* Of a line, without its end: libinih has room for no more. */
+/* The most of one line, without its end, that libinih has room for. */
 #define CONF_LINE_MAX_CHARS 198
 #define CONF_VALUES_MAX	    1024 /* of one key */
 
-/* What a key may hold. */
+/* A kind of value. */
 struct conf_type {
-	/* Stores the value, which is never empty. 0, or -EINVAL with why[]. A
-	 * list is given one line of the file at a time. */
+	/* Stores the value, which is never empty. A list gets one line of the
+	 * file at a time. Returns 0, or -EINVAL with why[]. */
 	int (*parse)(void *at, const char *text, char *why);
-	/* Appends it as parse() takes it; nothing when it is unset. A list has
-	 * a line for each entry. */
+	/* Appends the value as parse() takes it, or nothing if it is unset. A
+	 * list has a line for each entry. */
 	void (*show)(struct buf *b, const void *at);
-	void (*clear)(void *at); /* NULL: owns nothing */
-	bool list;		 /* may go on in indented lines */
-	bool secret;		 /* not for the log */
+	void (*clear)(void *at); /* NULL: it owns nothing */
+	bool list;		 /* may continue in indented lines */
+	bool secret;		 /* never logged */
 };
 
-/* Owned strings. */
+/* Strings; they are owned. */
 struct strings {
 	char **items;
 	size_t count;
@@ -42,7 +42,7 @@ struct digests {
 	size_t count;
 };
 
-/* Address ranges as CONFIGURE carries them. */
+/* Address ranges, in the form that CONFIGURE has. */
 struct nets {
 	uint8_t items[CONTROL_NETS_MAX][CONTROL_NET_BYTES];
 	uint32_t count;
@@ -52,36 +52,38 @@ struct nets {
 
 extern const struct conf_type conf_duration;	      /* uint32_t, ms */
 extern const struct conf_type conf_optional_duration; /* 0: "none" */
-extern const struct conf_type conf_count;	      /* uint32_t, 1 up */
+extern const struct conf_type conf_count;	      /* uint32_t, at least 1 */
 extern const struct conf_type conf_optional_count;    /* 0: "none" */
 extern const struct conf_type conf_optional_percent;  /* uint32_t, likewise */
-extern const struct conf_type conf_seconds;	      /* uint32_t, 0 up */
-extern const struct conf_type conf_bytes;	      /* uint64_t, 1 up */
+extern const struct conf_type conf_seconds;	      /* uint32_t, at least 0 */
+extern const struct conf_type conf_bytes;	      /* uint64_t, at least 1 */
 extern const struct conf_type conf_optional_bytes;    /* 0: "none" */
 extern const struct conf_type conf_mode;	      /* uint32_t, octal */
 extern const struct conf_type conf_bool;	      /* bool: yes, no */
 extern const struct conf_type conf_string;	      /* char * */
 extern const struct conf_type conf_path;	      /* char *, absolute */
-extern const struct conf_type conf_words;   /* struct strings, by blanks */
+/* struct strings, separated by blanks */
+extern const struct conf_type conf_words;
 extern const struct conf_type conf_lines;   /* struct strings */
 extern const struct conf_type conf_digests; /* struct digests */
 extern const struct conf_type conf_nets;    /* struct nets */
 
-/* Writes why and returns -EINVAL. */
+/* Writes why, and returns -EINVAL. */
 int conf_refuse(char *why, const char *fmt, ...)
     __attribute__((format(printf, 2, 3)));
 
-/* Decimal digits, and *end behind them. 0, -EINVAL or -ERANGE. */
+/* Reads decimal digits; *end points behind them. Returns 0, -EINVAL or
+ * -ERANGE. */
 int conf_digits(const char *text, uint64_t *n, const char **end);
 
-/* Appends a copy. */
+/* Appends a copy of the item. */
 void strings_add(struct strings *s, const char *item);
 bool strings_has(const struct strings *s, const char *item);
 void strings_clear(struct strings *s);
 
 void digests_add(struct digests *d, const uint8_t digest[32]);
 
-/* 64 hexadecimal digits, either case. 0 or -EINVAL. */
+/* Reads 64 hexadecimal digits of either case. Returns 0 or -EINVAL. */
 int digest_parse(uint8_t digest[32], const char *hex);
 
 #endif

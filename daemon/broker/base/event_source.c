@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: ISC */
 /*
- * One epoll set for the whole broker. With 10 000 sessions poll(2) would
- * hand the kernel 10 000 descriptors at every wake-up.
+ * One epoll set for the whole broker. With 10 000 sessions, poll(2) would pass
+ * 10 000 descriptors to the kernel at every wake-up.
  */
 #include "event_source.h"
 

@@ -16,23 +16,24 @@ struct event_source {
 #define EVENT_SOURCE_OWNER(s, type, member)                                    \
 	((type *)(void *)((char *)(s)-offsetof(type, member)))
 
-/* Makes the epoll set. 0 or -errno. */
+/* Makes the epoll set. Returns 0 or -errno. */
 int event_source_init(void);
 
-/* Watches fd, which the source owns from now on. 0 or -errno. */
+/* Watches fd, which then belongs to the source. Returns 0 or -errno. */
 int event_source_add(struct event_source *s, int fd, uint32_t events,
     void (*ready)(struct event_source *s, uint32_t events));
 void event_source_set_events(struct event_source *s, uint32_t events);
 
-/* Stops watching and closes. Safe inside any ready function: events that
- * were already fetched for it are dropped. */
+/* Stops watching, and closes the descriptor. This is safe in any ready
+ * function: events of the source that were fetched already are dropped. */
 void event_source_remove(struct event_source *s);
 
-/* The same, but its descriptor is the caller's then; -1: it had none. */
+/* Stops watching. Returns the descriptor, which is then the caller's, or -1 if
+ * there was none. */
 int event_source_detach(struct event_source *s);
 
-/* Waits at most timeout_ms (-1: for ever) and calls what is ready. How many
- * were, or -errno. */
+/* Waits at most timeout_ms (-1: for ever), and calls the functions of ready
+ * sources. Returns how many there were, or -errno. */
 int event_source_dispatch(int timeout_ms);
 
 #endif

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: ISC */
 /*
- * What execd exits with (execd(8)).
+ * The exit codes of execd (execd(8)).
  */
 #ifndef EXIT_CODE_H
 #define EXIT_CODE_H
@@ -13,7 +13,7 @@ enum exit_code {
 	EXIT_CONFIG = 3,
 	EXIT_PERMISSION = 4,
 	EXIT_UNENFORCEABLE = 5,
-	EXIT_AGAIN = 75, /* systemd starts it anew (execd.service) */
+	EXIT_AGAIN = 75, /* systemd restarts it (execd.service) */
 };
 
 #endif

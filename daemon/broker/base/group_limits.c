@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: ISC */
 /*
- * Limits of sessions that only a control group can hold.
+ * Limits of sessions that only a control group can enforce.
  */
 #include "group_limits.h"
 

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: ISC */
 /*
- * Limits of sessions that only a control group can hold.
+ * Limits of sessions that only a control group can enforce.
  */
 #ifndef GROUP_LIMITS_H
 #define GROUP_LIMITS_H
@@ -9,14 +9,15 @@
 
 #include "identity.h"
 
-/* What the groups of this host can hold: a mask of enum cgroup_controller. */
+/* Sets what the control groups of this host can limit: a mask of enum
+ * cgroup_controller. */
 void group_limits_learn(unsigned controllers);
 
-/* Can the sessions of every identity be held to their limits here? -EOPNOTSUPP,
- * and the log says which cannot. */
+/* Checks whether the limits of every identity's sessions can be enforced here.
+ * If not, returns -EOPNOTSUPP after logging which cannot. */
 int group_limits_check(struct identity *const *identities, size_t n);
 
-/* Why a session was not started: reason[256]. */
+/* Writes to reason[256] why a session was not started. */
 void group_limits_reason(const struct identity *id, char *reason);
 
 #endif

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: ISC */
 /*
- * Who a session's commands run as.
+ * Identities: as which user a session's commands run.
  */
 #include "identity.h"
 
@@ -17,8 +17,8 @@
 
 #define GROUPS_MAX 65536
 
-/* All that a session of another user has of root's environment: whatever else
- * is there, a secret among it, is root's. */
+/* The only variables that a session of another user takes from root's
+ * environment. All others belong to root, and one may be a secret. */
 static const char *const kept_names[] = { "PATH", "LANG", "LANGUAGE", "TZ",
 	"SSL_CERT_FILE", "SSL_CERT_DIR", "EXECD_DEBUG", "ASAN_OPTIONS",
 	"UBSAN_OPTIONS", "LSAN_OPTIONS" };
@@ -34,7 +34,7 @@ is_named(const char *entry, const char *name)
 static bool
 is_kept(const char *entry, bool another)
 {
-	/* How execd's programs find each other. */
+	/* Variables by which execd's programs find each other. */
 	if (is_named(entry, "EXECD_SPAWN_CHANNEL") ||
 	    is_named(entry, PLACEHOLDERS_VARIABLE))
 		return false;
@@ -57,8 +57,9 @@ is_replaced(const struct identity *id, const char *entry)
 	return false;
 }
 
-/* execd's environment, or of root's what another user may have, and what the
- * operator gives. */
+/* Makes the environment. A session of root's execd gets only the variables
+ * above, any other gets all of execd's environment. The operator's variables
+ * are added. */
 static void
 make_environment(struct identity *id, bool another)
 {
@@ -180,7 +181,7 @@ find_group(const char *name, gid_t *gid, char *why)
 	return 0;
 }
 
-/* Those the operator names, instead of the user's. */
+/* Takes the groups that the operator names instead of the user's. */
 static int
 take_groups(struct identity *id, char *why)
 {
@@ -202,7 +203,7 @@ take_groups(struct identity *id, char *why)
 	return err;
 }
 
-/* The home and shell of the user, unless the operator says others. */
+/* Takes the user's home and shell, unless the operator names others. */
 static void
 take_passwd(struct identity *id, const struct passwd *pw)
 {
@@ -231,7 +232,7 @@ find_peer_users(struct identity *id, char *why)
 	return 0;
 }
 
-/* The user execd runs as; may be one without a name. */
+/* Finds the user that execd runs as, who may have no name. */
 static int
 find_self(struct identity *id, char *why)
 {

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: ISC */
 /*
- * Who a session's commands run as: [identity NAME] of execd.conf(5), and
- * everything the C library knows about its user, looked up once, before the
- * first client.
+ * Identities: as which user a session's commands run. This is [identity NAME]
+ * of execd.conf(5), and everything that the C library knows about the user. It
+ * is looked up once, before the first client.
  */
 #ifndef IDENTITY_H
 #define IDENTITY_H
@@ -15,81 +15,85 @@
 #include "conf_value.h"
 #include "sandbox_rules.h"
 
-/* Given to every process of a session (setrlimit(2)); 0: as execd's own. */
+/* Limits of every process of a session (setrlimit(2)). 0 means the limit of
+ * execd itself. */
 struct identity_limits {
 	uint32_t max_sessions; /* at once; 0: no limit of its own */
 	uint32_t session_deadline_ms;
 	uint32_t command_deadline_ms;  /* 0: none */
 	uint64_t output_rate;	       /* bytes a second; 0: no limit */
-	uint32_t session_processes;    /* control group; 0: the default */
+	uint32_t session_processes;    /* by a control group; 0: the default */
 	uint64_t session_memory_bytes; /* likewise; 0: none */
 	uint32_t session_cpu_percent;  /* likewise, of one processor */
 	bool limits_command_cpu;       /* max-cpu, of [sandbox] or its own */
-	uint32_t max_processes;	       /* of the user */
+	uint32_t max_processes;	       /* of the user, in all sessions */
 	uint32_t max_open_files;
 	uint32_t max_cpu_ms;
 	uint64_t max_memory_bytes; /* address space of one process */
 	uint64_t max_file_bytes;
 };
 
-/* Of each recording, unless the operator says otherwise. */
+/* The most bytes of one recording, unless the operator sets another limit. */
 #define RECORD_MAX_BYTES (64u << 20)
 
-/* Terminals that are recorded. */
+/* Recordings of terminals. */
 struct record_rules {
 	char *directory;    /* NULL: none */
-	uint32_t number;    /* of root's list */
-	bool input;	    /* what is typed, too */
-	bool required;	    /* no recording, no run */
-	uint64_t max_bytes; /* of each */
+	uint32_t number;    /* its number in root's list */
+	bool input;	    /* what is typed is recorded, too */
+	bool required;	    /* a command that cannot be recorded does not run */
+	uint64_t max_bytes; /* of each recording */
 };
 
 struct identity {
 	char *name;    /* of the section, or the user's */
-	unsigned refs; /* the configuration, grants, sessions */
-	/* as configured */
+	unsigned refs; /* by the configuration, grants and sessions */
+	/* as the configuration says */
 	char *user;
-	char *group; /* NULL: the user's */
+	char *group; /* NULL: the group of the user */
 	struct strings groups;
-	char *home, *shell; /* once resolved, never NULL */
+	char *home, *shell; /* never NULL after identity_resolve() */
 	uint32_t umask;
-	struct strings environment;  /* NAME=VALUE, beside execd's own */
-	struct digests tokens;	     /* SHA-256 */
-	struct strings subjects;     /* of signed tokens; "*" any or none */
+	struct strings environment; /* NAME=VALUE, added to execd's own */
+	struct digests tokens;	    /* SHA-256 */
+	/* of signed tokens; "*" stands for any subject or none */
+	struct strings subjects;
 	struct digests certificates; /* SHA-256 */
 	struct strings certificate_subjects;
 	struct strings peer_users;
 	struct identity_limits limits;
-	struct sandbox_rules sandbox; /* of the ceiling; the rest unset */
+	struct sandbox_rules sandbox; /* only the keys that the identity sets */
 	struct record_rules record;   /* of terminals */
 	uint8_t audit_files;	      /* AUDIT_FILES_UNSET: as [audit] */
-	/* as resolved */
+	/* set by identity_resolve() */
 	char *user_name;
 	uid_t uid;
 	gid_t gid;
 	gid_t *gids; /* supplementary groups, gid included */
 	size_t ngids;
-	uid_t *peer_uids; /* of peer_users */
-	char **env; /* environment of the runner: what envPolicy inherits */
-	uint32_t number; /* of root's list */
-	int userns;	 /* user_namespace.h; -1: none */
+	uid_t *peer_uids; /* the uids of peer_users */
+	/* the environment of the runner, which envPolicy inherits */
+	char **env;
+	uint32_t number; /* its number in root's list */
+	int userns;	 /* the user namespace (user_namespace.h); -1: none */
 	bool userns_tried;
 };
 
-/* One reference, the caller's. */
+/* Makes an identity with one reference, the caller's. */
 struct identity *identity_new(const char *name);
 struct identity *identity_ref(struct identity *id);
-void identity_unref(struct identity *id); /* NULL is fine */
+void identity_unref(struct identity *id); /* id may be NULL */
 
 /*
- * Looks everything up. Without `user` it is the one execd runs as, with
- * execd's own environment, as an ordinary user; root names another. 0, or
- * with why[CONF_WHY_MAX]: -ENOENT no such user or group, -EPERM not for this
- * user, or another -errno.
+ * Looks everything up. As an ordinary user, execd uses its own user and
+ * environment if `user` is not set. As root, `user` must name another user.
+ * Returns 0, or with why[CONF_WHY_MAX] -ENOENT (no such user or group), -EPERM
+ * (not permitted for this user), or another -errno.
  */
 int identity_resolve(struct identity *id, char *why);
 
-/* The same in the eyes of a session: after a reload, too. */
+/* Tells whether two identities are the same for a session, also after a
+ * reload. */
 bool identity_is(const struct identity *a, const struct identity *b);
 
 #endif

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: ISC */
 /*
- * Tells systemd how we are.
+ * Tells systemd the state of execd.
  */
 #include "notify.h"
 
@@ -19,11 +19,11 @@
 
 static struct sockaddr_un address;
 static socklen_t address_len;
-static int own = -1;	       /* the broker that serves can make no sockets */
+static int own = -1;	       /* the serving broker cannot make sockets */
 static int64_t alive_every_ms; /* 0: never */
 static int64_t alive_at_ms;
 
-/* Twice as often as it must be. */
+/* Sends twice as often as systemd requires. */
 static void
 take_watchdog(void)
 {
@@ -57,7 +57,7 @@ notify_init(void)
 	take_watchdog();
 }
 
-/* While something does not answer, it is looked at this often. */
+/* How often the state is checked while something does not answer. */
 #define ILL_MS 500
 
 int64_t

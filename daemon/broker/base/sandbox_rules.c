@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: ISC */
 /*
- * What the operator says of sandboxes: values, and how they come together.
+ * The operator's rules about sandboxes: their values, and how several rules are
+ * combined.
  */
 #include "sandbox_rules.h"
 
@@ -12,7 +13,7 @@
 #define LANDLOCK_ABI_MAX 64
 #define NESTED_DEPTH_MAX 16
 
-/* --- choices: a number for each word ------------------------------------ */
+/* --- choices: each word has a number ------------------------------------ */
 
 static const char *const yes_no[] = { "no", "yes", NULL };
 static const char *const modes[] = { "auto", "require", NULL };
@@ -96,7 +97,7 @@ CHOICE(mode, modes);
 CHOICE(profile, profiles);
 CHOICE(over_limit, over_limits);
 
-/* Who wrote the word that is gone learns why, not only that it is unknown. */
+/* An operator who wrote a word that was removed learns why it was. */
 static int
 parse_unix_sockets(void *at, const char *text, char *why)
 {
@@ -230,15 +231,15 @@ sandbox_rules_init(struct sandbox_rules *r)
 #include "sandbox_keys.def"
 }
 
-/* "none" alone: an empty list, in place of the default. */
+/* "none" alone is an empty list, which replaces the default. */
 static bool
 is_none(const struct strings *list)
 {
 	return list->count == 1 && strcmp(list->items[0], "none") == 0;
 }
 
-/* Paths are absolute, or below the identity's home; where nothing need be there
- * they may have a "-" before them. */
+/* Paths are absolute or below the identity's home. In a list where they need
+ * not exist, they may have a "-" before them. */
 static int
 check_paths(const char *key, const struct strings *list, bool dashes, char *why)
 {
@@ -255,7 +256,7 @@ check_paths(const char *key, const struct strings *list, bool dashes, char *why)
 			    "%s: `%.100s` is neither absolute nor below ~", key,
 			    path);
 	}
-	/* With what an identity adds to it. */
+	/* An identity may add as much again. */
 	if (bytes > SANDBOX_LIMITS_LIST_MAX / 2)
 		return conf_refuse(why, "%s: %zu bytes, at most %d", key, bytes,
 		    SANDBOX_LIMITS_LIST_MAX / 2);
@@ -303,7 +304,7 @@ sandbox_rules_check(const struct sandbox_rules *r, char *why)
 	return err;
 }
 
-/* more: behind what is there. */
+/* more: adds the lines to those that are there. */
 static void
 put_lines(
     char to[SANDBOX_LIMITS_LIST_MAX], const struct strings *list, bool more)
@@ -321,7 +322,7 @@ put_lines(
 	}
 }
 
-/* Its items are lines. */
+/* The items of the list are lines. */
 static void
 take_lines(struct strings *rule, const char *value)
 {

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: ISC */
 /*
- * What the operator says of sandboxes: [sandbox] of execd.conf(5), and the
+ * The operator's rules about sandboxes: [sandbox] of execd.conf(5), and the
  * sandbox- keys of an identity, which come before it.
  */
 #ifndef SANDBOX_RULES_H
@@ -11,7 +11,7 @@
 #include "conf_value.h"
 #include "sandbox_limits.h"
 
-/* Of a choice, a count or a size. */
+/* The unset value of a choice, a count or a size. */
 #define SANDBOX_UNSET	    UINT8_MAX
 #define SANDBOX_UNSET_COUNT UINT32_MAX
 #define SANDBOX_UNSET_BYTES UINT64_MAX
@@ -40,18 +40,18 @@ extern const struct conf_type sandbox_yes_no, sandbox_mode, sandbox_profile,
     sandbox_environment, sandbox_tmp, sandbox_tmpdir, sandbox_small,
     sandbox_count, sandbox_percent, sandbox_bytes;
 
-/* Everything unset. */
+/* Makes everything unset. */
 void sandbox_rules_init(struct sandbox_rules *r);
 
-/* 0, or -EINVAL with why when something does not fit into what a runner is
- * told. */
+/* Returns 0, or -EINVAL with why if a value does not fit into the message to a
+ * runner. */
 int sandbox_rules_check(const struct sandbox_rules *r, char *why);
 
-/* Puts what is set over *l. */
+/* Replaces values of *l by those that are set. */
 void sandbox_rules_apply(
     const struct sandbox_rules *r, struct sandbox_limits *l);
 
-/* Sets what is unset to what *l says. */
+/* Replaces values that are unset by those of *l. */
 void sandbox_rules_fill(
     struct sandbox_rules *r, const struct sandbox_limits *l);
 

@@ -19,8 +19,9 @@
 #include "spawn_client.h"
 #include "util.h"
 
-/* Who can read a secret has it. A file of root's may be lent to a group, as
- * keys are; another owner's group is nobody's decision. */
+/* Whoever can read a secret has it. A file of root's may be readable by a
+ * group, as keys usually are. Nobody decided this for the group of another
+ * owner. */
 static int
 check_readers(const char *path, enum secret_kind kind,
     const struct control_found *f, char *why)

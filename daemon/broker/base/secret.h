@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: ISC */
 /*
- * Files that decide who may do what: opened with a look at who could have
- * written or read them, and taken as they are at that moment.
+ * Files that decide who may do what. When they are opened, it is checked who
+ * could have written or read them. They are used as they are at that moment.
  */
 #ifndef SECRET_H
 #define SECRET_H
@@ -9,35 +9,40 @@
 #include <stddef.h>
 #include <stdint.h>
 
-#define SECRET_FILE_MAX	  (64u << 10) /* of a secret or a certificate */
-#define SHARED_SECRET_MIN 32	      /* bytes of one that signs tokens */
+/* the most bytes of a secret or a certificate */
+#define SECRET_FILE_MAX (64u << 10)
+/* the fewest bytes of a secret that signs tokens */
+#define SHARED_SECRET_MIN 32
 
 enum secret_kind {
-	SECRET_PUBLIC,	/* anybody may read it */
-	SECRET_PRIVATE, /* its owner alone; root's also a group */
-	SECRET_OF_FLAG, /* likewise, but only the log says so */
+	SECRET_PUBLIC, /* everybody may read it */
+	/* only its owner may read it; root's file also a group */
+	SECRET_PRIVATE,
+	SECRET_OF_FLAG, /* likewise, but others are only logged */
 };
 
-/* A plain file of root's or our own that others cannot write. Its descriptor,
- * the caller's, or with why[CONF_WHY_MAX] -EINVAL (it must not be used) or
- * another -errno (it cannot be read). */
+/* Opens a plain file that belongs to root or to our user and that others cannot
+ * write. Returns the descriptor, the caller's. Otherwise returns, with
+ * why[CONF_WHY_MAX], -EINVAL if the file must not be used, or another -errno if
+ * it cannot be read. */
 int secret_open(const char *path, enum secret_kind kind, char *why);
 
-/* Its content, if it is no longer than the limit; the memory is the caller's,
- * and has a NUL behind it. 0, or as above. */
+/* Reads the content, which may not be longer than the limit. The memory is the
+ * caller's and has a NUL behind the content. Returns 0, or as above. */
 int secret_read(const char *path, enum secret_kind kind, size_t limit,
     uint8_t **data, size_t *len, char *why);
 
-/* secret_read() without the white space around the content, which may not be
- * empty. */
+/* Like secret_read(), but without the white space around the content, which may
+ * not be empty. */
 int secret_read_trimmed(const char *path, enum secret_kind kind, uint8_t **data,
     size_t *len, char *why);
 
-/* Zeroes and frees. NULL is fine. */
+/* Zeroes the memory and frees it. data may be NULL. */
 void secret_free(void *data, size_t len);
 
-/* A descriptor to these bytes that nobody can change any more, for a program
- * that opens no files (memfd_create(2)). -errno on failure. */
+/* Returns a descriptor to a copy of these bytes that nobody can change any
+ * more, for a program that opens no files (memfd_create(2)). Returns -errno on
+ * failure. */
 int secret_memfd(const char *name, const void *data, size_t len);
 
 #endif

@@ -26,11 +26,12 @@
 #include "trusted.h"
 #include "util.h"
 
-/* Root's execd waits two seconds for one program, and for nobody else. */
+/* Root's execd waits two seconds for a program, and never longer for
+ * anything. */
 #define ANSWER_MS 10000
 
 static int channel = -1;
-static int events_fd = -1; /* until spawn_watch() */
+static int events_fd = -1; /* -1 after spawn_watch() */
 static struct event_source events = { .fd = -1 };
 static struct control_spawn_ready ready;
 static int http = -1;
@@ -90,7 +91,7 @@ tell(enum control_type type, const void *payload, const int *fds, size_t nfds)
 	int err;
 
 	if (channel < 0)
-		return; /* a part of the broker, alone in a test */
+		return; /* a test of one part has no root's execd */
 	buf_init(&b, CONTROL_MESSAGE_MAX);
 	control_put(&b, type, payload);
 	while ((err = seqpacket_send(channel, b.data, b.len, fds, nfds)) ==
@@ -102,7 +103,7 @@ tell(enum control_type type, const void *payload, const int *fds, size_t nfds)
 		give_up(err, control_name(type));
 }
 
-/* fds[SEQPACKET_FDS_MAX]: the caller's. */
+/* fds[SEQPACKET_FDS_MAX] are the caller's. */
 static void
 hear(enum control_type type, void *answer, int *fds, size_t *nfds)
 {
@@ -120,7 +121,8 @@ hear(enum control_type type, void *answer, int *fds, size_t *nfds)
 		give_up(-EBADMSG, control_fault(packet, (size_t)n, fault));
 }
 
-/* An answer with at most one descriptor, which is returned, or -1. */
+/* Receives an answer with at most one descriptor. Returns the descriptor, or
+ * -1. */
 static int
 hear_one(enum control_type type, void *answer)
 {
@@ -133,7 +135,7 @@ hear_one(enum control_type type, void *answer)
 	return nfds == 1 ? fds[0] : -1;
 }
 
-/* --- the beginning ------------------------------------------------------ */
+/* --- begin -------------------------------------------------------------- */
 
 static void
 take_given(int *fds, size_t nfds)
@@ -203,7 +205,7 @@ spawn_groups_made(void)
 	return ready.groups_made;
 }
 
-/* --- what it tells ------------------------------------------------------ */
+/* --- what root's execd says --------------------------------------------- */
 
 static void
 take_exited(const uint8_t *packet, size_t len)
@@ -264,7 +266,7 @@ spawn_past(bool yes)
 	past = yes;
 }
 
-/* Root's execd may be elsewhere. */
+/* The current directory of root's execd may be another one. */
 static int
 make_absolute(const char *path, char text[CONTROL_PATH_MAX])
 {
@@ -278,7 +280,7 @@ make_absolute(const char *path, char text[CONTROL_PATH_MAX])
 	return n < CONTROL_PATH_MAX ? 0 : -ENAMETOOLONG;
 }
 
-/* A part of the broker, alone in a test, has no root. */
+/* A test of one part has no root's execd, and opens the file itself. */
 static int
 open_alone(const char *path, struct control_found *found)
 {
@@ -310,7 +312,7 @@ spawn_file(const char *path, struct control_found *found)
 	fd = hear_one(SPAWN_FOUND, found);
 	if (found->error != 0)
 		return -(int)found->error;
-	/* The copy is one open file, also for the broker after this one. */
+	/* The copy is one open file, which the next broker gets too. */
 	if (fd < 0 || lseek(fd, 0, SEEK_SET) < 0)
 		give_up(-EBADMSG, "a file");
 	return fd;
@@ -397,7 +399,7 @@ spawn_seal(
 	hear_one(SPAWN_SEALED, &sealed);
 }
 
-/* --- what it is told ---------------------------------------------------- */
+/* --- events ------------------------------------------------------------- */
 
 pid_t
 spawn_run(const struct control_start *start, int control_fd, int own,

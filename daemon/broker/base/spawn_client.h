@@ -1,9 +1,8 @@
 /* SPDX-License-Identifier: ISC */
 /*
- * The broker's side of the spawn channel: what it asks of root's execd, which
- * starts runners and keeps what the next broker needs. The broker waits for
- * each answer, and gives up if there is none: then it ends, and another one
- * goes on with the sessions.
+ * The broker's side of the spawn channel. Root's execd starts runners, and
+ * keeps what the next broker needs. The broker waits for each answer. If there
+ * is none, the broker ends, and another one takes over the sessions.
  */
 #ifndef SPAWN_CLIENT_H
 #define SPAWN_CLIENT_H
@@ -16,27 +15,30 @@
 #include "cgroup.h"
 #include "identity.h"
 
-/* Finds the channel that root's execd has left. False: there is none. */
+/* Finds the channel that root's execd left to us. Returns false if there is
+ * none. */
 bool spawn_find(void);
 
-/* Connects to root's execd, if that did not start us. 0 or -errno. */
+/* Connects to root's execd if it did not start us. Returns 0 or -errno. */
 int spawn_connect(const char *path);
 
-/* The process of root's execd. */
+/* Returns the pid of root's execd. */
 pid_t spawn_root_pid(void);
 
-/* Begins. `check`: nothing is to be made. An enum exit_code, after printing
- * what is wrong with this host; 0. */
+/* Begins. With `check`, nothing is made. Returns 0, or an enum exit_code after
+ * printing what is wrong with this host. */
 int spawn_begin(bool check);
 
-/* What root's execd says of itself, and of us: a broker has served before, one
- * serves until our list is whole. execd-http, O_PATH. */
+/* What root's execd says of itself and of us: whether it is root; whether a
+ * broker has served before; whether one serves until our list is sealed.
+ * spawn_http() is execd-http, opened with O_PATH. */
 bool spawn_is_root(void);
 bool spawn_has_served(void);
 bool spawn_is_reload(void);
 int spawn_http(void);
 
-/* Who asked for the reload, the caller's, or -1. */
+/* Returns the connection of the client that asked for the reload, which is then
+ * the caller's, or -1. */
 int spawn_reload_client(void);
 
 /* --- the list, before the first client ----------------------------------- */
@@ -45,78 +47,88 @@ struct control_found;
 struct control_place;
 struct control_seal;
 
-/* From now on files are those of the configuration in force, and paths are
- * nowhere. */
+/* From now on, or no longer: files are those of the current configuration, and
+ * places are not sent to root. */
 void spawn_past(bool past);
 
-/* The file's content, which does not change any more; the descriptor is the
- * caller's. Or -errno with the reason in found->why. */
+/* Returns the content of the file, which no longer changes. The descriptor is
+ * the caller's. Or returns -errno with the reason in found->why. */
 int spawn_file(const char *path, struct control_found *found);
 
-/* Gives the place its number. *fd: what was opened, the caller's, or -1.
- * 0, or -errno, some with a reason in found->why. */
+/* Sends the place to root and sets its number. *fd is what root opened, the
+ * caller's, or -1. Returns 0 or -errno, for some errors with the reason in
+ * found->why. */
 int spawn_place(
     struct control_place *place, int *fd, struct control_found *found);
 
-/* The list is whole, with these users. When it returns, this is the broker. */
+/* Seals the list, which has these users. After the return this broker is the
+ * one that serves. */
 void spawn_seal(
     struct identity *const *users, size_t n, const struct control_seal *seal);
 
 /* --- afterwards ----------------------------------------------------------- */
 
-/* Hears of ends of runners from now on, and of the end of root's execd, which
- * is the end of everything. 0 or -errno. */
+/* From now on reports of ended runners arrive. The end of root's execd is the
+ * end of everything. Returns 0 or -errno. */
 int spawn_watch(void);
 
-/* The largest number in the name of a session's control group so far. */
+/* Returns the largest number so far in the name of a session's control
+ * group. */
 uint64_t spawn_groups_made(void);
 
 struct control_kept;
 struct control_start;
 
 /*
- * A runner for the session, in a control group of its own whose directories
- * are the caller's; `own` is our end of its control channel, of which root
- * keeps a copy. Its pid, or -errno with the step that failed in step[64]:
- * -EOPNOTSUPP the identity's limits need a group and there is none.
+ * Starts a runner for the session, in a control group of its own. The
+ * directories of the group are the caller's. `own` is our end of its control
+ * channel, of which root keeps a copy. Returns the pid, or -errno with the step
+ * that failed in step[64]; -EOPNOTSUPP means that the identity's limits need a
+ * control group and there is none.
  */
 pid_t spawn_run(const struct control_start *start, int control_fd, int own,
     struct cgroup *cgroup, char *step);
 
-/* The runner at that place of those that root keeps, and our end of its
- * control channel, the caller's. False: there are no more. */
+/* Returns the runner with that index among those that root keeps, and our end
+ * of its control channel, which is the caller's. Returns false if there are no
+ * more. */
 bool spawn_kept(uint32_t index, struct control_kept *kept, int *own);
 
-/* A user namespace for the sandboxes of that user; its descriptor is the
- * caller's. -errno with what failed in *step. */
+/* Makes a user namespace for the sandboxes of that user. Returns its
+ * descriptor, the caller's, or -errno with the step that failed in *step. */
 int spawn_userns(const struct identity *id, const char **step);
 
-/* A program that hears strangers, or its helper (enum control_program_kind),
- * with its end of the control channel. Its pid or -errno. */
+/* Starts a program that hears strangers, or its helper (enum
+ * control_program_kind), with its end of the control channel. Returns the pid
+ * or -errno. */
 pid_t spawn_program(unsigned kind, int control_fd);
 
-/* A place of records anew, and a new file in a directory: the caller's, or
- * -errno. Nobody listens at that place any more. */
+/* spawn_open() opens the file or socket of records again. spawn_record() makes
+ * a new file in a directory. Both return a descriptor, the caller's, or -errno.
+ * After spawn_close() nobody listens at that place. */
 int spawn_open(const struct control_place *place);
 int spawn_record(uint32_t number, const char *name);
 void spawn_close(uint32_t number);
 
-/* Asks for another broker, which reads the configuration and takes the place of
- * this one. client: who asked, and is answered by it (ctl_socket.h), or -1. */
+/* Asks root to start another broker, which reads the configuration and replaces
+ * this one. client is the operator's connection, which the new broker answers
+ * (ctl_socket.h), or -1. */
 void spawn_reload(int client);
 
-/* Takes away what a killed runner left behind. */
+/* Removes the placeholders that a killed runner left behind. */
 void spawn_cleanup(const struct identity *id, int list);
 
-/* SIGKILL, for a runner or program. */
+/* Sends SIGKILL to a runner or program. */
 void spawn_kill(pid_t pid);
 
-/* A descriptor for the next broker under that name; -1: no more. Then one that
- * was left, the caller's, or -1. Without root's execd there is none. */
+/* spawn_store() keeps a descriptor for the next broker under that name; -1
+ * forgets it. spawn_take() returns one that was kept, which is then the
+ * caller's, or -1. Without root's execd nothing is kept. */
 void spawn_store(const char *name, int fd);
 int spawn_take(const char *name);
 
-/* There is service, and whether another broker could go on with it. */
+/* Tells root that this broker serves, and whether another broker could take
+ * over from it. */
 void spawn_serving(bool replaceable);
 
 /* Everything ends, with this code. */

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: ISC */
 /*
- * The front-end's process: started, listened to, ended, and started again. It
- * is trusted with nothing: what requests.c refuses means that it is
- * compromised, and then it is killed and a fresh one takes over.
+ * The front-end's process: it is started, watched, ended, and started again. It
+ * is not trusted. A request that requests.c refuses means that somebody has
+ * taken it over; it is then killed, and a new one takes its place.
  */
 #include "frontend_child.h"
 
@@ -24,12 +24,14 @@
 #include "tls_helpers.h"
 #include "util.h"
 
-#define QUEUE_MAX	  65536 /* messages waiting for a stopped front-end */
-#define FAILURES_MAX	  5	/* ends before READY, then execd gives up */
-#define RESTART_AFTER_MS  1000	/* if it lived shorter than this */
-#define REQUESTS_PER_WAKE 64	/* then the others have their turn */
-#define READY_MS	  30000 /* to be READY */
-#define PING_MS		  5000	/* from its answer to the next question */
+/* messages that wait for a front-end that does not read */
+#define QUEUE_MAX    65536
+#define FAILURES_MAX 5 /* ends before READY after which execd gives up */
+/* if it ended sooner than this after its start */
+#define RESTART_AFTER_MS  1000
+#define REQUESTS_PER_WAKE 64	/* then others have their turn */
+#define READY_MS	  30000 /* the time it has to become READY */
+#define PING_MS		  5000	/* from its answer to the next PING */
 #define ANSWER_MS	  5000
 
 void
@@ -64,7 +66,7 @@ condemn(struct frontend *f, const char *why)
 	spawn_kill(f->pid);
 }
 
-/* Takes the descriptors over. */
+/* Takes over the descriptors. */
 static void
 enqueue(struct frontend *f, struct buf *b, int *fds, size_t nfds)
 {
@@ -85,8 +87,9 @@ enqueue(struct frontend *f, struct buf *b, int *fds, size_t nfds)
 	event_source_set_events(&f->control, EPOLLIN | EPOLLOUT);
 }
 
-/* -EAGAIN: later. What cannot be sent for another reason would be missed: a
- * front-end that waits for ever for an answer is worse than a new one. */
+/* Returns -EAGAIN if the message must be sent later. Any other error would lose
+ * the message, and a front-end that waits for ever for an answer is worse than
+ * a new front-end. */
 static int
 send_now(struct frontend *f, const struct buf *b, const int *fds, size_t nfds)
 {
@@ -112,7 +115,7 @@ flush_queue(struct frontend *f)
 	event_source_set_events(&f->control, EPOLLIN);
 }
 
-/* Takes the descriptors over. A front-end that is gone loses them. */
+/* Takes over the descriptors, and closes them if the front-end is gone. */
 static void
 send_with(struct frontend *f, enum control_type type, const void *payload,
     int *fds, size_t nfds)
@@ -137,7 +140,8 @@ frontend_send(
 	send_with(f, type, payload, &fd, fd >= 0);
 }
 
-/* An empty message looks like the end, but its sender lives on. */
+/* An empty message looks like the end of the channel, but its sender still
+ * lives. */
 static bool
 is_open(int fd)
 {
@@ -182,13 +186,13 @@ control_ready(struct event_source *source, uint32_t events)
 		condemn(f, wrong);
 	if (wrong == NULL && (n > 0 || n == -EAGAIN))
 		return;
-	/* Whoever closes it has nothing to live for. */
+	/* A front-end that closes its channel has no purpose any more. */
 	if (f->pid > 0)
 		spawn_kill(f->pid);
 	dispose_channel(event_source_detach(&f->control));
 }
 
-/* Copies of the listener's descriptors: ours stay ours. 0 or -errno. */
+/* Copies the listener's descriptors, which stay ours. Returns 0 or -errno. */
 static int
 copy_descriptors(const struct listener *l, int *fds, size_t *n)
 {
@@ -233,7 +237,7 @@ send_listener(struct frontend *f, const struct listener *l)
 	condemn(f, "cannot be given its listeners");
 }
 
-/* type: CONFIGURE or RELOAD. With it come other helpers. */
+/* type is CONFIGURE or RELOAD. New helpers are started for it. */
 static void
 send_configuration(struct broker *m, enum control_type type)
 {
@@ -279,8 +283,8 @@ frontend_reload(struct broker *m)
 		send_configuration(m, BROKER_EV_RELOAD);
 }
 
-/* Its pid is set only once there is one: whoever kills a front-end kills
- * that pid. */
+/* The pid is set only when there is a process, because whoever kills a
+ * front-end kills that pid. */
 static int
 start_program(struct broker *m, int *control_fd)
 {
@@ -313,7 +317,7 @@ frontend_start(struct broker *m)
 	f->ping_ms = f->answer_ms = 0;
 	err = event_source_add(&f->control, fd, EPOLLIN, control_ready);
 	if (err < 0) {
-		/* Reaped, it is started again. */
+		/* It is started again when it has been reaped. */
 		condemn(f, "cannot be listened to");
 		close(fd);
 		return err;
@@ -324,7 +328,7 @@ frontend_start(struct broker *m)
 	return 0;
 }
 
-/* What was not said to it is not said to the next one. */
+/* Drops messages that were not sent. They are not for the next front-end. */
 static void
 forget(struct broker *m)
 {
@@ -388,8 +392,8 @@ has_sent_something(const struct frontend *f)
 	return poll(&heard, 1, 0) > 0;
 }
 
-/* The deadline may have passed while this program was stopped itself: then its
- * answer waits to be read. */
+/* The deadline may have passed while this program was stopped. Then the answer
+ * waits to be read. */
 static int64_t
 judge_missing(struct frontend *f, int64_t now, int64_t deadline_ms)
 {

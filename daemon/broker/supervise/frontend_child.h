@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: ISC */
 /*
  * The broker's side of the front-end: its process and its control channel.
- * What it may ask is in requests.h.
+ * requests.h has what the front-end may ask.
  */
 #ifndef FRONTEND_CHILD_H
 #define FRONTEND_CHILD_H
@@ -18,12 +18,12 @@
 struct broker;
 
 enum frontend_state {
-	FRONTEND_DOWN = 1 << 0,	     /* none; may be started at restart_ms */
-	FRONTEND_CONFINING = 1 << 1, /* configured, not READY yet */
+	FRONTEND_DOWN = 1 << 0, /* no process; may be started at restart_ms */
+	FRONTEND_CONFINING = 1 << 1, /* configured, and not READY yet */
 	FRONTEND_SERVING = 1 << 2,
 };
 
-/* A message that did not fit into the socket. */
+/* A message that does not fit into the socket yet. */
 struct outgoing {
 	TAILQ_ENTRY(outgoing) link; /* frontend.queue */
 	struct buf message;
@@ -39,41 +39,40 @@ struct frontend {
 	TAILQ_HEAD(, outgoing) queue;
 	size_t queued;
 	int64_t started_ms;
-	int64_t restart_ms; /* DOWN: not before this */
-	unsigned failures;  /* ends before READY, in a row */
-	bool done;	    /* stdio is at its end */
-	int64_t ping_ms;    /* SERVING: when it is asked next */
-	int64_t answer_ms;  /* by when it must have answered; 0: it has */
+	int64_t restart_ms; /* DOWN: not started before this */
+	unsigned failures;  /* ends before READY in a row */
+	bool done;	    /* stdio has ended */
+	int64_t ping_ms;    /* SERVING: when the next PING is sent */
+	int64_t answer_ms;  /* when it must have answered; 0: it has */
 };
 
 void frontend_init(struct frontend *f);
 
-/* Gives the running front-end the configuration that is in force now, and
- * another key process. */
+/* Gives the running front-end the current configuration and new helpers. */
 void frontend_reload(struct broker *m);
 
-/* Starts it and sends CONFIGURE. 0 or -errno. */
+/* Starts the front-end and sends CONFIGURE. Returns 0 or -errno. */
 int frontend_start(struct broker *m);
 
-/* A child of that pid ended. False: not the front-end. */
+/* A child with that pid ended. Returns false if it is not the front-end. */
 bool frontend_reap(struct broker *m, pid_t pid, int status);
 
-/* Asks it from time to time, and kills one that does not answer, so that
- * another takes over. When to call it again, or -1. */
+/* Sends a PING from time to time, and kills a front-end that does not answer,
+ * so that another one takes its place. Returns when to call it again, or -1. */
 int64_t frontend_watch(struct broker *m, int64_t now);
 
-/* It has answered. 0, or -EPERM: it was not asked. */
+/* The front-end has answered. Returns 0, or -EPERM if it was not asked. */
 int frontend_is_alive(struct frontend *f);
 
-/* Tells it whether new sessions are opened, and why they are not. */
+/* Tells the front-end whether new sessions are opened, and why not. */
 void frontend_drain(struct broker *m);
 
-/* Tells it that no more work comes: clients are told, it exits at the end of
- * its control channel. */
+/* Tells the front-end that there is no more work. It tells its clients, and
+ * exits at the end of its control channel. */
 void frontend_stop(struct broker *m);
 void frontend_hang_up(struct broker *m);
 
-/* Sends a message, later if its socket is full. fd (or -1) is taken over. */
+/* Sends a message, later if the socket is full. Takes over fd (or -1). */
 void frontend_send(
     struct frontend *f, enum control_type type, const void *payload, int fd);
 

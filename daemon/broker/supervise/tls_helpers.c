@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: ISC */
 /*
- * The front-end's helpers, started and watched.
+ * Starts and watches the front-end's helpers.
  */
 #include "tls_helpers.h"
 
@@ -18,8 +18,9 @@
 #include "spawn_client.h"
 #include "util.h"
 
-#define RESTART_AFTER_MS      1000 /* if it lived shorter than this */
-#define CERT_VERDICT_SLACK_MS 1000 /* a timer may be late */
+/* if it ended sooner than this after its start */
+#define RESTART_AFTER_MS      1000
+#define CERT_VERDICT_SLACK_MS 1000 /* because a timer may be late */
 
 static const char *const names[] = { [TLS_HELPER_KEYS] = "key process",
 	[TLS_HELPER_CERTIFICATES] = "certificate process" };
@@ -75,7 +76,8 @@ hand_over_one(const struct listener *l, enum tls_helper kind, int fd)
 	return tell(fd, KEYS_TRUST, &trust, trusted, trust.crl ? 2 : 1);
 }
 
-/* On the channel that will be the front-end's, before it is. */
+/* Configures the helper on its channel, before the front-end gets this
+ * channel. */
 static int
 hand_over(const struct conf *c, const struct helper_process *p, int fd)
 {
@@ -100,7 +102,7 @@ helper_free(struct helpers *h, struct helper_process *p)
 	free(p);
 }
 
-/* The front-end's end of its channel, or -errno. */
+/* Returns the front-end's end of the helper's channel, or -errno. */
 static int
 start(struct broker *m, enum tls_helper kind)
 {
@@ -203,7 +205,8 @@ note_death(struct broker *m, const struct helper_process *p, int status)
 	    names[p->kind], (int)p->pid,
 	    WIFSIGNALED(status) ? "signal" : "status",
 	    WIFSIGNALED(status) ? WTERMSIG(status) : WEXITSTATUS(status));
-	/* It ends itself over a request that our front-end does not make. */
+	/* A helper ends itself after a request that our front-end never
+	 * sends. */
 	if (WIFEXITED(status) && m->frontend->pid > 0) {
 		spawn_kill(m->frontend->pid);
 		return;
@@ -220,7 +223,7 @@ helpers_reap(struct broker *m, pid_t pid, int status)
 
 	if (p == NULL)
 		return false;
-	/* Its channel ends with the front-end's life as well. */
+	/* Its channel also ends when the front-end ends. */
 	if (p->replaced_ms == 0 && !m->stopping &&
 	    !(WIFEXITED(status) && WEXITSTATUS(status) == 0))
 		note_death(m, p, status);
@@ -228,7 +231,8 @@ helpers_reap(struct broker *m, pid_t pid, int status)
 	return true;
 }
 
-/* A handshake that began before a reload ends under what was before it. */
+/* A handshake that began before a reload may finish with the helpers of
+ * before. */
 static bool
 still_counts(const struct helper_process *p, int64_t now, int64_t deadline_ms)
 {
