@@ -2,12 +2,13 @@
 """Where no control group counts memory, the init of a sandboxed command watches what the command and all it starts have
 resident. Who has more than max-memory is killed, whole; who only reserves it is not.
 """
+import os
 import pathlib
 import shutil
 import time
 
 import pytest
-from conftest import Shell, children, name, poll
+from conftest import ROOT, Shell, children, name, poll
 from policies import managed, path, workspace_write
 
 LIMIT = 1 << 30         # max-memory, as it is by default
@@ -109,6 +110,22 @@ def init_of(server, client):
         return len(found) == 1 and found[0]
 
     return poll(find, what="the init of the command")
+
+
+@pytest.mark.skipif(not ROOT, reason="NOT TESTED: only root may look at an init")
+def test_the_init_sees_its_processes_and_nothing_else(watched):
+    """It has no capability, a filter, no file system but a /proc of the command's, and nothing open but what it needs."""
+    id = watched.start("read line", pipeStdin=True)
+    init = pathlib.Path(f"/proc/{init_of(watched.client.server, watched.client)}")
+    poll(lambda: "Seccomp:\t2\n" in (init / "status").read_text(), what="its filter")
+    status = dict(line.split(":\t", 1) for line in (init / "status").read_text().splitlines() if ":\t" in line)
+    assert {status[f"Cap{x}"].strip("0") for x in ("Inh", "Prm", "Eff", "Amb")} == {""} and status["NoNewPrivs"] == "1"
+    seen = {p.name for p in (init / "root").iterdir()}
+    assert {p for p in seen if not p.isdigit()} <= {"self", "thread-self"} and seen >= {"1"} and len(seen) < 10, seen
+    assert sorted(os.readlink(p) for p in (init / "fd").iterdir()) == ["/", "anon_inode:[eventfd]"]
+    assert os.path.samefile(init / "cwd", init / "root")
+    watched.client.terminate(id)
+    watched.client.finished(id)
 
 
 def waits(pid):
