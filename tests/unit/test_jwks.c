@@ -120,6 +120,11 @@ parse(struct jwks *keys, const char *text, char *why)
 	return jwks_parse(keys, "keys.json", text, strlen(text), why);
 }
 
+#define K64 "kkkkkkkkkkkkkkkkkkkkkkkkkkkkkkkkkkkkkkkkkkkkkkkkkkkkkkkkkkkkkkkk"
+#define K255                                                                   \
+	K64 K64 K64                                                            \
+	    "kkkkkkkkkkkkkkkkkkkkkkkkkkkkkkkkkkkkkkkkkkkkkkkkkkkkkkkkkkkkkkk"
+
 static const struct key_row {
 	const char *more;    /* members before the key's own */
 	const char *members; /* of the key */
@@ -136,6 +141,10 @@ static const struct key_row {
 	{ "\"kid\":\"a\",\"alg\":\"ES384\",", p384_members, NULL },
 	{ "\"kid\":\"a\",\"alg\":\"EdDSA\",", ed25519_members, NULL },
 
+	{ "\"kid\":\"" K255 "\",", rsa_members, NULL },
+
+	{ "\"kid\":\"" K255 "k\",", rsa_members,
+	    "its kid is not a text of 1 to 255 bytes" },
 	{ "", rsa_members, "its kid is not a text of 1 to 255 bytes" },
 	{ "\"kid\":\"\",", rsa_members,
 	    "its kid is not a text of 1 to 255 bytes" },
@@ -295,8 +304,8 @@ test_twins(void **state)
 
 	sprintf(text,
 	    "{\"keys\":[{\"kid\":\"a\",\"use\":\"enc\",%s},"
-	    "{\"kid\":\"a\",%s}]}",
-	    p256_members, p384_members);
+	    "{\"kid\":\"a\",%s},{\"kid\":\"a\",\"use\":\"enc\",%s}]}",
+	    p256_members, p384_members, p256_members);
 	assert_int_equal(parse(&keys, text, why), 0);
 	assert_ptr_equal(jwks_find(&keys, "a"), &keys.items[1]);
 	assert_null(jwks_find(&keys, "b"));
