@@ -14,12 +14,14 @@ reply_begin(struct channel *ch, const struct rpc_id *id)
 	struct json_writer w = channel_begin(ch);
 
 	rpc_begin_result(&w, id);
+	json_begin(&w, '{');
 	return w;
 }
 
 void
 reply_end(struct channel *ch, struct json_writer *w)
 {
+	json_end(w, '}');
 	rpc_end_result(w);
 	channel_send(ch);
 }
@@ -29,7 +31,6 @@ reply_empty(struct request *r)
 {
 	struct json_writer w = reply_begin(r->channel, &r->id);
 
-	json_raw(&w, "{}", 2);
 	reply_end(r->channel, &w);
 	return 0;
 }

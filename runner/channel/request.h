@@ -33,7 +33,8 @@ struct request {
 /* How many requests of one session may wait for an answer. */
 #define REQUESTS_WAITING_MAX 4096
 
-/* The writer is where the result value belongs; finish with reply_end(). */
+/* Every result is an object, and the writer is where its members belong; finish
+ * with reply_end(). */
 struct json_writer reply_begin(struct channel *ch, const struct rpc_id *id);
 void reply_end(struct channel *ch, struct json_writer *w);
 

@@ -307,14 +307,12 @@ file_environment_config_read(struct request *r, const struct fs_params *p)
 	gethostname(host, sizeof(host) - 1);
 	buf_init(&b, 64u * PARTS_MAX);
 	json_writer_init(&w, &b);
-	json_begin(&w, '{');
 	json_key(&w, "userHomeDir");
 	json_path(&w, file_user_home());
 	json_key(&w, "codexHomeDir");
 	json_path(&w, codex_home);
 	json_key_cstring(&w, "hostname", host);
 	write_config(&l, p, codex_home);
-	json_end(&w, '}');
 	if (!l.failed) {
 		w = reply_begin(r->channel, &r->id);
 		json_raw(&w, (const char *)b.data, b.len);

@@ -134,10 +134,8 @@ reply_content(struct request *r, const struct buf *b)
 {
 	struct json_writer w = reply_begin(r->channel, &r->id);
 
-	json_begin(&w, '{');
 	json_key(&w, "dataBase64");
 	json_base64(&w, b->data, b->len);
-	json_end(&w, '}');
 	reply_end(r->channel, &w);
 	return 0;
 }

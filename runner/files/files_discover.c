@@ -969,11 +969,9 @@ reply_discovery(struct request *r, const struct discovery *d)
 {
 	struct json_writer w = reply_begin(r->channel, &r->id);
 
-	json_begin(&w, '{');
 	write_list(&w, "plugins", &d->plugins_text);
 	write_list(&w, "skills", &d->skills_text);
 	write_warnings(&w, d);
-	json_end(&w, '}');
 	reply_end(r->channel, &w);
 }
 

@@ -77,9 +77,7 @@ reply_handle(struct request *r, struct slice id)
 {
 	struct json_writer w = reply_begin(r->channel, &r->id);
 
-	json_begin(&w, '{');
 	json_key_string(&w, "handleId", id.ptr, id.len);
-	json_end(&w, '}');
 	reply_end(r->channel, &w);
 	return 0;
 }
@@ -111,11 +109,9 @@ reply_block(struct request *r, const void *p, size_t n, bool eof)
 {
 	struct json_writer w = reply_begin(r->channel, &r->id);
 
-	json_begin(&w, '{');
 	json_key(&w, "chunk");
 	json_base64(&w, p, n);
 	json_key_bool(&w, "eof", eof);
-	json_end(&w, '}');
 	reply_end(r->channel, &w);
 	return 0;
 }

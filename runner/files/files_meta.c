@@ -97,11 +97,9 @@ file_fs_get_metadata(struct request *r, const struct fs_params *p)
 	if (err < 0)
 		return reply_file_error(r, err);
 	w = reply_begin(r->channel, &r->id);
-	json_begin(&w, '{');
 	write_metadata(&w, &st, &link);
 	if (p->details)
 		write_details(&w, AT_FDCWD, p->path.path, st.stx_mode, &link);
-	json_end(&w, '}');
 	reply_end(r->channel, &w);
 	return 0;
 }
@@ -119,10 +117,8 @@ file_fs_canonicalize(struct request *r, const struct fs_params *p)
 	if (real == NULL)
 		return reply_file_error(r, -errno);
 	w = reply_begin(r->channel, &r->id);
-	json_begin(&w, '{');
 	json_key(&w, "path");
 	json_path(&w, real);
-	json_end(&w, '}');
 	reply_end(r->channel, &w);
 	return 0;
 }
@@ -336,13 +332,11 @@ reply_entries(struct request *r, int dir_fd, const struct names *names,
 {
 	struct json_writer w = reply_begin(r->channel, &r->id);
 
-	json_begin(&w, '{');
 	json_key(&w, "entries");
 	json_begin(&w, '[');
 	for (size_t i = 0; i < names->count; i++)
 		write_entry(&w, dir_fd, names->all[i], p);
 	json_end(&w, ']');
-	json_end(&w, '}');
 	reply_end(r->channel, &w);
 }
 

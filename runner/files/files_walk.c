@@ -71,7 +71,6 @@ reply_walk(struct request *r, const struct listing *l, bool truncated)
 {
 	struct json_writer out = reply_begin(r->channel, &r->id);
 
-	json_begin(&out, '{');
 	json_key(&out, "entries");
 	json_begin(&out, '[');
 	json_raw(&out, (const char *)l->entries_text.data, l->entries_text.len);
@@ -81,7 +80,6 @@ reply_walk(struct request *r, const struct listing *l, bool truncated)
 	json_raw(&out, (const char *)l->errors_text.data, l->errors_text.len);
 	json_end(&out, ']');
 	json_key_bool(&out, "truncated", truncated);
-	json_end(&out, '}');
 	reply_end(r->channel, &out);
 	return 0;
 }

@@ -67,7 +67,9 @@ body_leave(struct exchange *x)
 	buf_init(&x->text, UINT32_MAX);
 	json_writer_init(&w, &x->text);
 	rpc_begin_result(&w, &x->id);
+	json_begin(&w, '{');
 	answer_write(x, &w);
+	json_end(&w, '}');
 	rpc_end_result(&w);
 	x->leaving = true;
 	TAILQ_INSERT_TAIL(&leaving, x, leaving_link);

@@ -88,9 +88,7 @@ reply_bool(struct request *r, const char *key, bool value)
 {
 	struct json_writer w = reply_begin(r->channel, &r->id);
 
-	json_begin(&w, '{');
 	json_key_bool(&w, key, value);
-	json_end(&w, '}');
 	reply_end(r->channel, &w);
 	return 0;
 }
@@ -127,9 +125,7 @@ method_command_exec(struct request *r, const union method_params *params)
 	sp->process.observer = &observer;
 	process_state_keep(&sp->process.state, 0, 0);
 	w = reply_begin(r->channel, &r->id);
-	json_begin(&w, '{');
 	json_key_string(&w, "sessionId", sp->id, sp->id_len);
-	json_end(&w, '}');
 	reply_end(r->channel, &w);
 	return 0;
 }

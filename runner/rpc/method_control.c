@@ -66,9 +66,7 @@ method_process_signal(struct request *r, const union method_params *params)
 	delivered = process_signal_target(
 	    &sp->process, signal_number(p->signal), target_of(p->target));
 	w = reply_begin(r->channel, &r->id);
-	json_begin(&w, '{');
 	json_key_bool(&w, "delivered", delivered);
-	json_end(&w, '}');
 	reply_end(r->channel, &w);
 	return 0;
 }
@@ -91,9 +89,7 @@ method_process_terminate(struct request *r, const union method_params *params)
 	bool running = sp != NULL && terminate(r->session, &sp->process, p);
 	struct json_writer w = reply_begin(r->channel, &r->id);
 
-	json_begin(&w, '{');
 	json_key_bool(&w, "running", running);
-	json_end(&w, '}');
 	reply_end(r->channel, &w);
 	return 0;
 }

@@ -209,13 +209,11 @@ reply_started(struct request *r, const struct session_process *sp)
 {
 	struct json_writer w = reply_begin(r->channel, &r->id);
 
-	json_begin(&w, '{');
 	json_key_string(&w, "processId", sp->id, sp->id_len);
 	json_key_cstring(
 	    &w, "sandboxType", sp->process.sandboxed ? "linuxSeccomp" : "none");
 	if (sp->sandbox.asked || sp->sandbox.enforced)
 		sandbox_report_write(&w, &sp->sandbox);
-	json_end(&w, '}');
 	reply_end(r->channel, &w);
 	return 0;
 }
@@ -423,9 +421,7 @@ reply_status(struct channel *ch, const struct rpc_id *id, const char *status)
 {
 	struct json_writer w = reply_begin(ch, id);
 
-	json_begin(&w, '{');
 	json_key_cstring(&w, "status", status);
-	json_end(&w, '}');
 	reply_end(ch, &w);
 	return 0;
 }

@@ -68,13 +68,11 @@ write_snapshot(
 	uint64_t next =
 	    process_state_read(s->state, &everything, collect, s, &crosses);
 
-	json_begin(w, '{');
 	write_texts(w, s);
 	json_key_bool(w, "truncated", retention_dropped(&s->state->tail) > 0);
 	write_gaps(w, s);
 	json_key_u64(w, "nextSeq", next);
 	report_write(w, sp);
-	json_end(w, '}');
 }
 
 int
@@ -138,7 +136,6 @@ method_process_list(struct request *r, const union method_params *params)
 	size_t begin = w.buf->len;
 	struct session_process *sp;
 
-	json_begin(&w, '{');
 	json_key(&w, "processes");
 	json_begin(&w, '[');
 	TAILQ_FOREACH (sp, &r->session->started, link) {
@@ -155,7 +152,6 @@ method_process_list(struct request *r, const union method_params *params)
 		json_u64(&w, after);
 	else
 		json_null(&w);
-	json_end(&w, '}');
 	reply_end(r->channel, &w);
 	return 0;
 }

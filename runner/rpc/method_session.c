@@ -96,14 +96,12 @@ write_paths(struct json_writer *w, struct session *s)
 static void
 write_environment(struct json_writer *w, struct session *s)
 {
-	json_begin(w, '{');
 	write_shell(w, s->config.shell);
 	json_key_cstring(w, "executorVersion", EXECD_VERSION);
 	json_key_cstring(w, "providerId", s->config.provider_id);
 	write_paths(w, s);
 	json_key_cstring(w, "platformOs", "linux");
 	write_capabilities(w);
-	json_end(w, '}');
 }
 
 int
@@ -112,14 +110,14 @@ method_initialize(struct request *r, const union method_params *p)
 	struct session *s = r->session;
 	struct json_writer w = reply_begin(r->channel, &r->id);
 
-	json_begin(&w, '{');
 	json_key_cstring(&w, "sessionId", s->config.session_id);
 	json_key(&w, "environmentInfo");
+	json_begin(&w, '{');
 	write_environment(&w, s);
+	json_end(&w, '}');
 	json_key_cstring(&w, "protocolVersion", "exec-server.v0");
 	if (r->client->watching)
 		json_key_bool(&w, "watching", true);
-	json_end(&w, '}');
 	reply_end(r->channel, &w);
 	r->client->state = SESSION_INITIALIZED;
 	return 0;
@@ -140,7 +138,7 @@ method_environment_status(struct request *r, const union method_params *p)
 {
 	struct json_writer w = reply_begin(r->channel, &r->id);
 
-	json_raw(&w, "{\"status\":\"ready\"}", 18);
+	json_key_cstring(&w, "status", "ready");
 	reply_end(r->channel, &w);
 	return 0;
 }

@@ -230,9 +230,7 @@ method_fs_watch_missing(struct request *r, const union method_params *params)
 	if (s->watch != NULL && !watch_all(s->watch, p))
 		watch_stop(s);
 	w = reply_begin(r->channel, &r->id);
-	json_begin(&w, '{');
 	json_key_bool(&w, "watching", s->watch != NULL);
-	json_end(&w, '}');
 	reply_end(r->channel, &w);
 	return 0;
 }

@@ -88,8 +88,6 @@ report_reply(struct channel *ch, const struct session_process *p,
 {
 	struct json_writer w = reply_begin(ch, id);
 
-	json_begin(&w, '{');
 	report_write(&w, p);
-	json_end(&w, '}');
 	reply_end(ch, &w);
 }

@@ -46,7 +46,6 @@ waiter_reply(struct channel *ch, const struct session_process *p,
 	uint64_t next;
 	bool crosses;
 
-	json_begin(&w, '{');
 	json_key(&w, "chunks");
 	json_begin(&w, '[');
 	next = process_state_read(state, query, write_chunk, &w, &crosses);
@@ -65,7 +64,6 @@ waiter_reply(struct channel *ch, const struct session_process *p,
 	/* The peer has no such member; it leaves gaps unmentioned. */
 	if (crosses)
 		write_gap(&w, state);
-	json_end(&w, '}');
 	reply_end(ch, &w);
 }
 
