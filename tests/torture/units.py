@@ -32,6 +32,8 @@ user = tester
 token-sha256 = {digest}
 sandbox-allow-unsandboxed = yes
 """
+NSPAWN = ["systemd-nspawn", "--quiet", f"--machine=execd-{os.getpid()}", "--register=no", "--keep-unit", "--private-network",
+          "--volatile=yes", "-D", "/"]
 SERVED_S = 2    # for a new client
 BOOT_S = 60
 
@@ -42,8 +44,7 @@ def missing():
         return "a container with a systemd of its own is root's"
     if not shutil.which("systemd-nspawn"):
         return "there is no systemd-nspawn (Debian's package systemd-container)"
-    r = subprocess.run(["systemd-nspawn", "--quiet", f"--machine=execd-{os.getpid()}", "--register=no", "--keep-unit", "--private-network", "--volatile=yes",
-                        "-D", "/", "/bin/true"], capture_output=True, text=True, timeout=60)
+    r = subprocess.run([*NSPAWN, "/bin/true"], capture_output=True, text=True, timeout=60)
     return f"systemd-nspawn starts no container: {r.stderr.strip()}" if r.returncode else None
 
 
@@ -65,8 +66,7 @@ class Container:
         prefix = subprocess.run(["meson", "introspect", "--buildoptions", BUILD], capture_output=True, text=True).stdout
         assert '"/usr/local"' in prefix, "the build is for another prefix than /usr/local"
         self.child = subprocess.Popen(
-            ["systemd-nspawn", "--quiet", f"--machine=execd-{os.getpid()}", "--register=no", "--keep-unit", "--private-network", "--volatile=yes", "-D", "/",
-             f"--bind-ro={stage}/usr/local:/usr/local", f"--bind-ro={directory}/etc:/etc/execd",
+            [*NSPAWN, f"--bind-ro={stage}/usr/local:/usr/local", f"--bind-ro={directory}/etc:/etc/execd",
              f"--bind-ro={directory}/users:/etc/sysusers.d", f"--bind={self.shared}:/srv/execd", "--boot",
              "systemd.firstboot=0", "systemd.wants=execd.service", "systemd.unit=basic.target"],
             stdin=subprocess.DEVNULL, stdout=self.log.open("w"), stderr=subprocess.STDOUT)
