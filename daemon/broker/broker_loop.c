@@ -16,6 +16,7 @@
 #include "broker_state.h"
 #include "conf.h"
 #include "ctl_socket.h"
+#include "drain.h"
 #include "exit_code.h"
 #include "frontend_child.h"
 #include "log.h"
@@ -80,6 +81,10 @@ signals_ready(struct event_source *source, uint32_t events)
 		case SIGHUP:
 			reload(m);
 			break;
+		case SIGUSR1:
+			if (!broker_is_going(m))
+				drain_begin(m, info.ssi_uid);
+			break;
 		case SIGTERM:
 			if (m->options->sessions != NULL) {
 				stop_service(m);
@@ -108,6 +113,7 @@ watch_signals(struct broker *m)
 	sigaddset(&set, SIGHUP);
 	sigaddset(&set, SIGINT);
 	sigaddset(&set, SIGTERM);
+	sigaddset(&set, SIGUSR1);
 	sigprocmask(SIG_BLOCK, &set, NULL);
 	fd = signalfd(-1, &set, SFD_CLOEXEC | SFD_NONBLOCK);
 	if (fd < 0)
@@ -130,11 +136,31 @@ broker_stop(struct broker *m, int exit_code)
 	session_terminate_all(m);
 }
 
+/* Whoever sends clients here, as a load balancer, reads /readyz and stops; what
+ * it sends meanwhile is served. False: no notice is given, or it was. */
+static bool
+give_notice(struct broker *m)
+{
+	uint32_t ms = m->conf->limits.drain_notice_ms;
+
+	if (ms == 0 || m->notice_until_ms > 0)
+		return false;
+	log_info("signal %d: new sessions are opened for another %u ms",
+	    SIGTERM, ms);
+	notify(
+	    "STOPPING=1\nSTATUS=new sessions are opened for another %u ms", ms);
+	m->notice_until_ms = now_ms() + ms;
+	frontend_drain(m);
+	return true;
+}
+
 void
 broker_drain(struct broker *m)
 {
 	uint32_t ms = m->conf->limits.drain_timeout_ms;
 
+	if (give_notice(m))
+		return;
 	if (ms == 0 || m->sessions->by_id.count == 0) {
 		log_info("signal %d: stopping", SIGTERM);
 		broker_stop(m, EXIT_STOPPED);
@@ -154,6 +180,11 @@ broker_drain(struct broker *m)
 static int64_t
 finish_drain(struct broker *m, int64_t now)
 {
+	if (m->notice_until_ms > 0 && !m->draining && !m->stopping) {
+		if (now < m->notice_until_ms)
+			return m->notice_until_ms;
+		broker_drain(m);
+	}
 	if (!m->draining || m->stopping)
 		return -1;
 	if (m->sessions->by_id.count > 0 && now < m->drain_until_ms)

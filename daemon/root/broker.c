@@ -396,6 +396,14 @@ broker_signal(int sig)
 		broker_reload(-1);
 		return;
 	}
+	if (sig == SIGUSR1) {
+		if (root.serving.pid > 0)
+			kill(root.serving.pid, sig);
+		else
+			log_warn(
+			    0, "SIGUSR1: no broker serves that could drain");
+		return;
+	}
 	if (pid > 0 && pid != root.next.pid && is_there(&root.next))
 		broker_lose(&root.next, NULL);
 	if (pid > 0) {

@@ -145,7 +145,7 @@ static int
 watch_signals(void)
 {
 	static const int watched[] = { SIGCHLD, SIGHUP, SIGINT, SIGTERM,
-		SIGUSR2 };
+		SIGUSR1, SIGUSR2 };
 	sigset_t set;
 
 	ignore_nothing();

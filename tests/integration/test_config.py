@@ -10,7 +10,7 @@ import subprocess
 import pytest
 from certificates import lend
 from conftest import BUILD, EXECD, ROOT, as_user, digest, poll
-from execd_client import Closed
+from execd_client import Closed, dial
 
 EXAMPLE = pathlib.Path(__file__).parents[2] / "man/execd.conf.example"
 
@@ -408,6 +408,51 @@ def test_term_drains(configured, user):
     assert c.run("x", ["/bin/echo", "still"]).stdout == "still\n"
     s.child.send_signal(signal.SIGTERM)
     assert s.child.wait(15) == 0
+
+
+def ready(s):
+    with dial(s.url) as sock:
+        sock.sendall(b"GET /readyz HTTP/1.1\r\nHost: x\r\nConnection: close\r\n\r\n")
+        return sock.recv(4096).split(b"\r\n")
+
+
+def test_a_notice_before_the_drain(configured, user):
+    """A load balancer is told at once, and what it sends until it has read that is served."""
+    s = configured(basic(user), "--drain-notice", "1h", "--drain-timeout", "1h")
+    c = s.connect(token="tok-a").ready()
+    s.child.send_signal(signal.SIGTERM)
+    s.wait_log("new sessions are opened for another 3600000 ms")
+    head = poll(lambda: b"503" in (head := ready(s))[0] and head, what="/readyz to say it")
+    assert any(line.lower().startswith(b"retry-after:") for line in head), head
+    assert s.connect(token="tok-a").ready().run("x", ["/bin/echo", "new"]).stdout == "new\n"
+    s.child.send_signal(signal.SIGTERM)
+    s.wait_log("no new sessions")
+    code, message = s.connect(token="tok-a").error("initialize", {"clientName": "x"})
+    assert code == -32603 and "shutting down" in message
+    assert c.run("x", ["/bin/echo", "still"]).stdout == "still\n"
+    s.child.send_signal(signal.SIGTERM)
+    assert s.child.wait(15) == 0
+
+
+def test_a_notice_ends(configured, user):
+    s = configured(basic(user, rest="[limits]\ndrain-notice = 200ms\n"))
+    c = s.connect(token="tok-a").ready()
+    s.child.send_signal(signal.SIGTERM)
+    assert c.wait_closed()["code"] in (1001, 1011)
+    assert s.child.wait(15) == 0
+
+
+def test_usr1_drains(configured, user):
+    """And does not stop; a broker that is killed is followed by one that knows."""
+    s = configured(basic(user))
+    c = s.connect(token="tok-a").ready()
+    s.child.send_signal(signal.SIGUSR1)
+    s.wait_log("drained by uid")
+    code, message = s.connect(token="tok-a").error("initialize", {"clientName": "x"})
+    assert code == -32603 and "drained" in message
+    assert c.run("x", ["/bin/echo", "still"]).stdout == "still\n"
+    os.kill(s.broker, signal.SIGKILL)
+    s.wait_log("no new sessions: execd was drained by uid")
 
 
 def test_a_drain_ends_at_its_timeout(configured, user):

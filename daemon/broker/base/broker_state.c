@@ -6,6 +6,12 @@
 
 struct broker broker;
 
+bool
+broker_is_going(const struct broker *m)
+{
+	return m->stopping || m->draining || m->notice_until_ms > 0;
+}
+
 const char *
 drain_reason(const struct broker *m)
 {

@@ -71,6 +71,8 @@ struct broker {
 	bool audit_stopped;
 	int64_t audit_retry_ms;
 	struct drain drain; /* by the operator, until he undoes it */
+	/* SIGTERM came; new sessions are opened until then. 0: it did not */
+	int64_t notice_until_ms;
 	bool draining; /* opens no new session, and stops at drain_until_ms */
 	int64_t drain_until_ms;
 	int exit_code;
@@ -81,5 +83,8 @@ extern struct broker broker;
 
 /* Returns why no new session is opened now, or NULL. */
 const char *drain_reason(const struct broker *m);
+
+/* Returns whether it was told to stop. New sessions may still be opened. */
+bool broker_is_going(const struct broker *m);
 
 #endif

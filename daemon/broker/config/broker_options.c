@@ -55,6 +55,7 @@ static const struct option long_options[] = {
 	{ "detached-ttl", required_argument, NULL, OPT_LIMIT },
 	{ "closed-ttl", required_argument, NULL, OPT_LIMIT },
 	{ "drain-timeout", required_argument, NULL, OPT_LIMIT },
+	{ "drain-notice", required_argument, NULL, OPT_LIMIT },
 	{ "pre-auth-deadline", required_argument, NULL, OPT_LIMIT },
 	{ "max-connections", required_argument, NULL, OPT_LIMIT },
 	{ "retention", required_argument, NULL, OPT_LIMIT },
@@ -92,6 +93,7 @@ static const char usage_text[] =
     "  --detached-ttl DURATION   keep a session without connection (80s)\n"
     "  --closed-ttl DURATION     remember a closed process (80s)\n"
     "  --drain-timeout DURATION  sessions may go on so long at SIGTERM (0s)\n"
+    "  --drain-notice DURATION   new sessions may begin so long at SIGTERM (0s)\n"
     "  --retention SIZE          output kept of each process (1M)\n"
     "  --pre-auth-deadline DURATION  from accept to initialize (10s)\n"
     "  --max-connections N       at once (10000)\n"

@@ -34,6 +34,7 @@ static const struct limits default_limits = {
 	.closed_ttl_ms = 80000,
 	.kill_grace_ms = 1000,
 	.drain_timeout_ms = 0,
+	.drain_notice_ms = 0,
 	.ping_interval_ms = 30000,
 	.pong_deadline_ms = 120000,
 	.pre_auth_deadline_ms = 10000,

@@ -24,6 +24,7 @@ struct limits {
 	uint32_t closed_ttl_ms;
 	uint32_t kill_grace_ms;
 	uint32_t drain_timeout_ms;
+	uint32_t drain_notice_ms;
 	uint32_t ping_interval_ms;
 	uint32_t pong_deadline_ms;
 	uint32_t pre_auth_deadline_ms;

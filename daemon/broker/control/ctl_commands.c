@@ -276,15 +276,15 @@ answer_kill(struct ctl_request *r, struct json_writer *w)
 static const char *
 execd_state(const struct broker *m)
 {
-	return m->stopping || m->draining ? "stopping"
-	       : m->drain.drained	  ? "drained"
-					  : "serving";
+	return broker_is_going(m) ? "stopping"
+	       : m->drain.drained ? "drained"
+				  : "serving";
 }
 
 static int
 answer_drain(struct ctl_request *r, struct json_writer *w)
 {
-	if (r->broker->stopping || r->broker->draining)
+	if (broker_is_going(r->broker))
 		return ctl_refuse(r, "stopping", "execd is stopping already");
 	json_key_bool(w, "changed", drain_begin(r->broker, r->client->who.uid));
 	json_key_cstring(w, "state", execd_state(r->broker));
@@ -295,7 +295,7 @@ answer_drain(struct ctl_request *r, struct json_writer *w)
 static int
 answer_undrain(struct ctl_request *r, struct json_writer *w)
 {
-	if (r->broker->stopping || r->broker->draining)
+	if (broker_is_going(r->broker))
 		return ctl_refuse(r, "stopping",
 		    "execd is stopping, and that "
 		    "cannot be undone");

@@ -323,7 +323,7 @@ frontend_start(struct broker *m)
 		return err;
 	}
 	send_configuration(m, BROKER_EV_CONFIGURE);
-	if (drain_reason(m) != NULL)
+	if (drain_reason(m) != NULL || broker_is_going(m))
 		frontend_drain(m);
 	return 0;
 }
@@ -437,8 +437,7 @@ frontend_is_alive(struct frontend *f)
 void
 frontend_drain(struct broker *m)
 {
-	struct control_drain d = { .why = m->stopping || m->draining
-					      ? DRAIN_STOPPING
+	struct control_drain d = { .why = broker_is_going(m) ? DRAIN_STOPPING
 					  : m->drain.drained ? DRAIN_OPERATOR
 							     : DRAIN_NONE };
 
