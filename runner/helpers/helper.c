@@ -162,21 +162,65 @@ helper_look(struct helper *h)
 }
 
 /*
- * There is no deadline: a tree may be large, and a disk or a server slow. But a
- * helper that is stopped never answers.
+ * Ends a file helper that waits for a file system which does not answer. It
+ * serves in order, so the first request is the one that waits.
+ */
+static void
+replace_stuck(struct helper *h)
+{
+	const int seconds = LOOKS_STUCK * LOOK_SECONDS;
+	struct session *s = h->session;
+	struct forwarded *f = STAILQ_FIRST(&h->waiting);
+
+	if (s->relaying == h || f == NULL) {
+		fail(h, "waits for a file system, and is replaced");
+		return;
+	}
+	log_warn(0, "a file system did not answer within %d s", seconds);
+	reply_error(&s->client.channel, &f->id, RPC_INTERNAL,
+	    "the file system did not answer within %d s (os error %d)", seconds,
+	    ETIMEDOUT);
+	while ((f = STAILQ_NEXT(f, link)) != NULL)
+		reply_error(&s->client.channel, &f->id, RPC_INTERNAL,
+		    "not carried out: the file helper was replaced, because a "
+		    "file system did not answer the request before within "
+		    "%d s (os error %d)",
+		    seconds, ECANCELED);
+	stop(h);
+	file_router_resume(s);
+}
+
+/* Who waits for the client to read, or to write, does not wait for a disk. */
+static bool
+is_stuck(const struct helper *h, uint64_t *switches)
+{
+	return reaper_is_waiting(&h->watch, switches) &&
+	       h->kind == HELPER_FILES && h->reading;
+}
+
+/*
+ * There is no deadline for a request: a tree may be large, and a disk or a
+ * server slow. But a helper that is stopped never answers, and one that did not
+ * run at all is in a single system call. There its file system must answer.
  */
 static void
 look_cb(evutil_socket_t fd, short what, void *arg)
 {
 	struct helper *h = arg;
+	uint64_t switches;
+	bool same = is_stuck(h, &switches) && switches == h->switches;
 
 	h->stopped = reaper_is_stopped(&h->watch) ? h->stopped + 1 : 0;
+	h->stuck = same ? h->stuck + 1 : 0;
+	h->switches = switches;
 	if (!owes_answer(h))
-		h->stopped = 0;
-	else if (h->stopped < LOOKS_STOPPED)
-		helper_look(h);
-	else
+		h->stopped = h->stuck = 0;
+	else if (h->stopped >= LOOKS_STOPPED)
 		fail(h, "was stopped by a signal, and is replaced");
+	else if (h->stuck >= LOOKS_STUCK)
+		replace_stuck(h);
+	else
+		helper_look(h);
 }
 
 /* The end of a helper is noticed by its socket; here it is only reaped. */

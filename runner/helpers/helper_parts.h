@@ -16,6 +16,8 @@
 #define LOOK_SECONDS 5
 /* A helper found stopped this many times in a row is replaced. */
 #define LOOKS_STOPPED 2
+/* A file helper that has been in one wait for so many intervals, too. */
+#define LOOKS_STUCK 2
 
 /* A request that is not answered yet. */
 struct forwarded {
@@ -38,6 +40,8 @@ struct helper {
 	struct event in_event, out_event;
 	struct event look_event; /* pending while it owes an answer */
 	unsigned stopped;	 /* checks in a row that found it stopped */
+	unsigned stuck;		 /* and in the same wait as before */
+	uint64_t switches;	 /* how often it had run by the last check */
 	bool reading;
 	struct buf queue; /* request frames not completely written */
 	size_t queue_at;
@@ -63,8 +67,8 @@ void helper_failed(struct helper *h);
 
 /*
  * Called after a request was forwarded: begins checking whether the helper is
- * stopped by a signal. It may take any time for an answer, but must not be
- * stopped.
+ * stopped by a signal, or waits for one file system. It may take any time for
+ * an answer as long as it goes on.
  */
 void helper_look(struct helper *h);
 

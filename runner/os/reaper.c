@@ -4,8 +4,11 @@
 
 #include <errno.h>
 #include <event2/event.h>
+#include <fcntl.h>
 #include <poll.h>
 #include <signal.h>
+#include <stdlib.h>
+#include <string.h>
 #include <sys/prctl.h>
 #include <sys/signalfd.h>
 #include <sys/wait.h>
@@ -14,6 +17,9 @@
 #include "children.h"
 #include "loop.h"
 #include "util.h"
+
+/* Of /proc/PID/status, which has about 1500. */
+#define STATUS_BYTES 8192
 
 static struct table watches;
 static bool owns_namespace;
@@ -115,6 +121,42 @@ reaper_is_stopped(const struct reaper_watch *w)
 	       waitid(P_PID, (id_t)w->pid, &info,
 		   WSTOPPED | WNOHANG | WNOWAIT) == 0 &&
 	       info.si_pid == w->pid;
+}
+
+/* Adds the number behind a name in /proc/PID/status. */
+static bool
+add_number(const char *text, const char *name, uint64_t *sum)
+{
+	const char *at = strstr(text, name);
+
+	if (at == NULL)
+		return false;
+	*sum += strtoull(at + strlen(name), NULL, 10);
+	return true;
+}
+
+bool
+reaper_is_waiting(const struct reaper_watch *w, uint64_t *switches)
+{
+	_cleanup_free_ char *path = NULL;
+	_cleanup_close_ int fd = -1;
+	char text[STATUS_BYTES];
+	const char *state;
+	ssize_t n;
+
+	*switches = 0;
+	if (w->pid <= 0)
+		return false;
+	path = xasprintf("/proc/%d/status", w->pid);
+	fd = open(path, O_RDONLY | O_CLOEXEC);
+	n = fd < 0 ? -1 : read(fd, text, sizeof(text) - 1);
+	if (n < 0)
+		return false;
+	text[n] = '\0';
+	state = strstr(text, "\nState:\t");
+	return state != NULL && (state[8] == 'S' || state[8] == 'D') &&
+	       add_number(text, "\nvoluntary_ctxt_switches:\t", switches) &&
+	       add_number(text, "\nnonvoluntary_ctxt_switches:\t", switches);
 }
 
 bool

@@ -42,6 +42,12 @@ void reaper_remove(struct reaper_watch *w);
  */
 bool reaper_is_stopped(const struct reaper_watch *w);
 
+/*
+ * Tells whether that child waits in the kernel, and how often it has run so
+ * far: one that has not run in between is still in the same wait.
+ */
+bool reaper_is_waiting(const struct reaper_watch *w, uint64_t *switches);
+
 /* Tells whether this pid is a watched child's. */
 bool reaper_is_watched(pid_t pid);
 

@@ -12,6 +12,7 @@
 #include "methods.h"
 #include "recorder.h"
 #include "slow_paths.h"
+#include "slow_start.h"
 #include "waiter.h"
 
 /* --- process/start ------------------------------------------------------ */
@@ -279,24 +280,6 @@ method_process_wants(
 	};
 }
 
-/* What a sandbox has to do with, as far as it is slow. */
-static void
-add_policy(char ***paths, const struct slow_mounts *m,
-    const struct sandbox_request *wanted)
-{
-	const struct sandbox_context *c = wanted->asked;
-
-	if (wanted->tmpdir != NULL)
-		slow_paths_add(paths, m, wanted->tmpdir);
-	for (size_t i = 0; c != NULL && i < c->nroots; i++)
-		if (!c->roots[i].foreign)
-			slow_paths_add(paths, m, c->roots[i].path);
-	for (size_t i = 0; c != NULL && i < c->nentries; i++)
-		if (c->entries[i].kind == SANDBOX_PATH &&
-		    !c->entries[i].path.foreign)
-			slow_paths_add(paths, m, c->entries[i].path.path);
-}
-
 /* The paths of a start that may make the runner wait. NULL: none. */
 static char **
 find_slow(struct session *s, const struct process_start_params *p, char **envp,
@@ -313,7 +296,8 @@ find_slow(struct session *s, const struct process_start_params *p, char **envp,
 	candidates = spawn_candidates(program, environment_get(envp, "PATH"));
 	paths = slow_paths_of_start(
 	    m, p->cwd.path, (const char *const *)candidates);
-	add_policy(&paths, m, wanted);
+	if (!sandboxes_may_be_skipped(&s->sandbox, wanted->asked))
+		slow_start_add_policy(&paths, m, &s->sandbox.ceiling, wanted);
 	return paths;
 }
 

@@ -11,6 +11,7 @@
 #include "audit.h"
 #include "helper.h"
 #include "log.h"
+#include "slow_paths.h"
 #include "slow_start.h"
 #include "start_queue.h"
 
@@ -113,12 +114,40 @@ settle(struct request *r, const struct rpc_method *m)
 	return err;
 }
 
+/*
+ * The runner itself opens the paths of a file request's policy. Returns true if
+ * a file system must answer first.
+ */
+static bool
+has_slow_policy(
+    struct request *r, const struct rpc_method *m, struct rpc_message *msg)
+{
+	const struct slow_mounts *mounts = slow_paths_now(r->session->base);
+	struct sandbox_request wanted;
+	char error[ARGS_ERROR_MAX];
+	union method_params p;
+
+	/* What does not decode is refused in its turn. */
+	if (mounts == NULL || r->opened || m->helper != HELPER_FILES ||
+	    m->use == FILE_HANDLE || m->use == FILE_CLOSES ||
+	    m->params(msg, &p, error) < 0)
+		return false;
+	wanted = file_router_wants(m, &p.fs);
+	if (wanted.asked != NULL ||
+	    !sandboxes_permit_none(&r->session->sandbox))
+		slow_start_add_policy(
+		    &r->slow, mounts, &r->session->sandbox.ceiling, &wanted);
+	return r->slow != NULL;
+}
+
 static int
 forward(struct request *r, const struct rpc_method *m, struct rpc_message *msg,
     const char *text, size_t len)
 {
 	if (settle(r, m) < 0)
 		return 0;
+	if (has_slow_policy(r, m, msg))
+		return slow_start_hold(r, m, msg, text, len);
 	return m->helper == HELPER_FILES
 		   ? file_router_take(r, m, msg, text, len)
 		   : forward_http(r, msg, text, len);
@@ -152,7 +181,7 @@ answer(struct request *r, struct rpc_message *msg, const char *text, size_t len,
 			return start_queue_hold(r, m, msg, text, len);
 	}
 	if (settle(r, m) < 0 ||
-	    (m->method == method_fs_watch &&
+	    (m->method == method_fs_watch && !r->opened &&
 		!audit_file(r, m, &params.fs, params.fs.has_sandbox)))
 		return 0;
 	m->method(r, &params);

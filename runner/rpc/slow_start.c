@@ -45,6 +45,7 @@ struct held {
 	TAILQ_ENTRY(held) link; /* held_list */
 	struct session *session;
 	struct rpc_id id;
+	struct spool *spool;	 /* owned; NULL: none */
 	struct slice process_id; /* owned; empty: it has none yet */
 	char **paths;		 /* owned; NULL: it follows another */
 	struct probe *probe;	 /* NULL: it waits for a free one */
@@ -112,6 +113,51 @@ static void __attribute__((noreturn)) child(char *const *paths, int fd)
 	_exit(0);
 }
 
+/* --- what is opened for a sandbox --------------------------------------- */
+
+/* A name of the operator's may begin with "~" and have a pattern in it. */
+static void
+add_operators(char ***paths, const struct slow_mounts *m,
+    const char *const *names, const char *home)
+{
+	for (; names != NULL && *names != NULL; names++) {
+		bool at_home = (*names)[0] == '~';
+		_cleanup_free_ char *path = xasprintf(
+		    "%s%s", at_home ? home : "", *names + (at_home ? 1 : 0));
+		size_t pattern = strcspn(path, "*?[{");
+
+		if (path[pattern] != '\0') {
+			path[pattern] = '\0';
+			path[strrchr(path, '/') ? strrchr(path, '/') - path
+						: 0] = '\0';
+		}
+		slow_paths_add(paths, m, path);
+	}
+}
+
+void
+slow_start_add_policy(char ***paths, const struct slow_mounts *m,
+    const struct ceiling *ceiling, const struct sandbox_request *wanted)
+{
+	const struct sandbox_context *c = wanted->asked;
+	const char **const operators[] = { ceiling->workspace_roots,
+		ceiling->writable_roots, ceiling->deny_read, ceiling->hide };
+
+	if (wanted->tmpdir != NULL)
+		slow_paths_add(paths, m, wanted->tmpdir);
+	for (size_t i = 0; c != NULL && i < c->nroots; i++)
+		if (!c->roots[i].foreign)
+			slow_paths_add(paths, m, c->roots[i].path);
+	if (c != NULL && c->has_cwd && !c->cwd.foreign)
+		slow_paths_add(paths, m, c->cwd.path);
+	for (size_t i = 0; c != NULL && i < c->nentries; i++)
+		if (c->entries[i].kind == SANDBOX_PATH &&
+		    !c->entries[i].path.foreign)
+			slow_paths_add(paths, m, c->entries[i].path.path);
+	for (size_t i = 0; i < nitems(operators); i++)
+		add_operators(paths, m, operators[i], ceiling->home);
+}
+
 /* --- who waits ---------------------------------------------------------- */
 
 bool
@@ -162,6 +208,7 @@ static void
 free_held(struct held *h)
 {
 	rpc_id_clear(&h->id);
+	spool_free(h->spool);
 	slow_paths_free(h->paths);
 	free((char *)(uintptr_t)h->process_id.ptr);
 	free(h);
@@ -175,11 +222,14 @@ repeat(struct held *h)
 		.session = h->session,
 		.client = &h->session->client,
 		.id = h->id,
+		.spool = h->spool,
 		.opened = h->paths != NULL };
 
 	h->id = (struct rpc_id){ 0 };
+	h->spool = NULL;
 	methods_resume(&r, h->text, h->len);
 	rpc_id_clear(&r.id);
+	spool_free(r.spool);
 }
 
 /* A copy, since they may have to wait for another start of that name. */
@@ -235,8 +285,8 @@ in_cb(evutil_socket_t fd, short what, void *arg)
 	if (n < 0 && (errno == EAGAIN || errno == EINTR))
 		return;
 	if (n != sizeof(at))
-		finish(
-		    h, "the process that opens the paths of this start ended");
+		finish(h,
+		    "the process that opens the paths of this request ended");
 	else if (at == ALL_OPENED)
 		finish(h, NULL);
 	else
@@ -255,12 +305,12 @@ deadline_cb(evutil_socket_t fd, short what, void *arg)
 		    h->paths[h->at], SLOW_START_SECONDS, ETIMEDOUT);
 	else
 		error = xasprintf(
-		    "`%s` was not opened within %d s: %d earlier starts wait "
-		    "for file systems that do not answer (os error %d)",
+		    "`%s` was not opened within %d s: %d earlier requests "
+		    "wait for file systems that do not answer (os error %d)",
 		    h->paths[0], SLOW_START_SECONDS, SLOW_START_PROBES_MAX,
 		    ETIMEDOUT);
-	log_warn(0, "process start: a file system did not answer within %d s",
-	    SLOW_START_SECONDS);
+	log_warn(
+	    0, "a file system did not answer within %d s", SLOW_START_SECONDS);
 	finish(h, error);
 }
 
@@ -345,6 +395,8 @@ slow_start_hold(struct request *r, const struct rpc_method *method,
 	h->session = r->session;
 	h->id = r->id;
 	r->id = (struct rpc_id){ 0 };
+	h->spool = r->spool;
+	r->spool = NULL;
 	h->paths = r->slow;
 	r->slow = NULL;
 	h->process_id = (struct slice){ xstrndup(id.ptr, id.len), id.len };

@@ -14,6 +14,7 @@
 
 #include "loop.h"
 #include "methods.h"
+#include "slow_paths.h"
 
 /* Events that change the names in a directory, or its own name. */
 #define DIRECTORY_EVENTS                                                       \
@@ -212,6 +213,22 @@ watch_all(struct watch *w, const struct watch_params *p)
 	       (!p->present.foreign && watch_present(w, p->present.path) == 0);
 }
 
+/* Paths that may make the loop wait are opened elsewhere first. */
+static void
+add_slow(struct request *r, const struct watch_params *p)
+{
+	const struct slow_mounts *m = slow_paths_now(r->session->base);
+
+	if (!sandboxes_permit_none(&r->session->sandbox) ||
+	    p->missing_count > WATCH_PATHS_MAX)
+		return;
+	for (size_t i = 0; m != NULL && i < p->missing_count; i++)
+		if (!p->missing[i].foreign)
+			slow_paths_add(&r->slow, m, p->missing[i].path);
+	if (m != NULL && p->has_present && !p->present.foreign)
+		slow_paths_add(&r->slow, m, p->present.path);
+}
+
 int
 method_fs_watch_missing(struct request *r, const union method_params *params)
 {
@@ -219,6 +236,10 @@ method_fs_watch_missing(struct request *r, const union method_params *params)
 	struct session *s = r->session;
 	struct json_writer w;
 
+	if (!r->opened)
+		add_slow(r, p);
+	if (r->slow != NULL)
+		return RPC_PENDING;
 	watch_stop(s);
 	/*
 	 * If a sandbox is required, nothing about the disk is told outside of

@@ -16,6 +16,7 @@
 #include "files.h"
 #include "loop.h"
 #include "methods.h"
+#include "slow_paths.h"
 
 #define WATCHES_MAX 128
 
@@ -297,6 +298,12 @@ method_fs_watch(struct request *r, const union method_params *params)
 					  "permitted");
 	if (!check_watch(r, w, p))
 		return 0;
+	/* The kernel looks the path up, and would make the loop wait. */
+	if (!r->opened)
+		slow_paths_add(
+		    &r->slow, slow_paths_now(r->session->base), p->path.path);
+	if (r->slow != NULL)
+		return RPC_PENDING;
 	wd = inotify_add_watch(w->fd, p->path.path, EVENTS);
 	if (wd < 0)
 		return reply_file_error(r, -errno);

@@ -179,7 +179,7 @@ def test_more_of_them_than_processes_that_may_wait(client, slow):
     poll(lambda: len(children_named(runner, "execd-paths")) == 16, what="sixteen processes")
     errors = [client.answer(s, timeout=DEADLINE + 20)["error"]["message"] for s in starts]
     assert sum("its file system did not answer" in e for e in errors) == 16
-    assert sum("16 earlier starts wait" in e for e in errors) == 24
+    assert sum("16 earlier requests wait" in e for e in errors) == 24
     slow.answers()
     poll(lambda: not children_named(runner, "execd-paths"), what="end of those that waited")
     assert client.run("z", ["/bin/pwd"], cwd=(slow.path / "d").as_uri()).stdout == f"{slow.path}/d\n"
@@ -200,3 +200,79 @@ def test_a_policy_that_names_a_path_there(client, slow, sandboxes, directory):
     start = post_start(client, "b", ["/bin/pwd"], directory, sandbox=policy)
     assert_others_are_served(client, directory)
     assert_refused(client, start, slow.path / "d", began)
+
+
+def test_watches_there(client, slow, directory):
+    """Whoever adds a watch looks the path up; the session does not wait for it."""
+    assert client.call("fs/watch", {"watchId": 1, "path": (slow.path / "d").as_uri()}) == {}
+    assert client.call("fs/watchMissing", {"watchId": 2, "missing": [(slow.path / "none").as_uri()]})["watching"] in (True, False)
+    client.call("fs/unwatch", {"watchId": 1})
+    slow.goes()
+    began = time.monotonic()
+    watch = client.post("fs/watch", {"watchId": 3, "path": (slow.path / "d").as_uri()})
+    missing = client.post("fs/watchMissing", {"watchId": 4, "missing": [directory.as_uri(), (slow.path / "x").as_uri()]})
+    assert_others_are_served(client, directory)
+    assert_refused(client, watch, slow.path / "d", began)
+    assert_refused(client, missing, slow.path / "x", began)
+    slow.returns()
+    assert client.call("fs/watch", {"watchId": 3, "path": (slow.path / "d").as_uri()}) == {}
+
+
+@pytest.mark.parametrize("how", ["goes", "takes_requests"])
+def test_file_requests_there(client, slow, directory, how):
+    """The first is refused when its file system has not answered; those behind it are not lost, and others are served."""
+    (directory / "f").write_text("content")
+    f, d = (directory / "f").as_uri(), (slow.path / "d").as_uri()
+    client.call("fs/getMetadata", {"path": f})
+    getattr(slow, how)()
+    began = time.monotonic()
+    first = client.post("fs/getMetadata", {"path": d})
+    second = client.post("fs/readFile", {"path": f})
+    assert client.run("other", ["/bin/echo", "served"]).stdout == "served\n"
+    error = client.answer(first, timeout=DEADLINE + 30)["error"]
+    assert error == {"code": -32603, "message": f"the file system did not answer within {DEADLINE} s (os error 110)"}
+    assert DEADLINE - 1 < time.monotonic() - began < DEADLINE + 15
+    error = client.answer(second)["error"]
+    assert error["code"] == -32603 and error["message"].startswith("not carried out: the file helper was replaced"), error
+    assert client.call("fs/readFile", {"path": f})["dataBase64"] == "Y29udGVudA=="
+    if how == "takes_requests":
+        slow.answers()
+
+
+def test_a_policy_there(client, slow, directory, sandboxes):
+    """A file request whose policy has a path there waits alone, with its content."""
+    entries = [{"path": {"type": "special", "value": {"kind": "root"}}, "access": "read"},
+               {"path": {"type": "path", "path": directory.as_uri()}, "access": "write"},
+               {"path": {"type": "path", "path": (slow.path / "d").as_uri()}, "access": "deny"}]
+    sandbox = {"cwd": directory.as_uri(), "windowsSandboxLevel": "disabled", "permissions": {
+        "type": "managed", "network": "restricted", "file_system": {"type": "restricted", "entries": entries}}}
+    big = {"path": (directory / "big").as_uri(), "dataBase64": "YWFh" * 400000, "sandbox": sandbox}
+    assert "result" in client.request("fs/writeFile", big)
+    (directory / "big").unlink()
+    slow.goes()
+    began = time.monotonic()
+    write = client.post("fs/writeFile", big)
+    assert_others_are_served(client, directory)
+    assert_refused(client, write, slow.path / "d", began)
+    write = client.post("fs/writeFile", big)
+    slow.returns()
+    assert "result" in client.answer(write), client.answer(write)
+    assert (directory / "big").read_text() == "aaa" * 400000
+
+
+def test_what_the_operator_hides_there(slow, configured, user, directory, sandboxes):
+    """The operator's paths are part of every sandbox: a start is refused, and the session goes on."""
+    s = configured(f"[listener main]\naddress = ws://127.0.0.1:0\nallow-unauthenticated = any\n"
+                   f"[identity any]\nuser = {user.pw_name}\n[sandbox]\nmax-profile = workspace-write\nhide = {slow.path}/d\n")
+    c = s.ready()
+    sandbox = {"cwd": directory.as_uri(), "windowsSandboxLevel": "disabled", "permissions": {
+        "type": "managed", "network": "restricted", "file_system": {"type": "restricted", "entries": [
+            {"path": {"type": "special", "value": {"kind": "root"}}, "access": "read"}]}}}
+    assert c.run("a", ["/bin/echo", "x"], sandbox=sandbox).stdout == "x\n"
+    slow.goes()
+    began = time.monotonic()
+    start = post_start(c, "b", ["/bin/true"], sandbox=sandbox)
+    read = c.post("fs/getMetadata", {"path": directory.as_uri(), "sandbox": sandbox})
+    assert "result" in c.request("process/list", {}) and time.monotonic() - began < DEADLINE - 3
+    assert_refused(c, start, slow.path / "d", began)
+    assert_refused(c, read, slow.path / "d", began)
