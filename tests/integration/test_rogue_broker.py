@@ -83,7 +83,7 @@ def test_every_order_in_every_state(sessions, state):
             assert r.ended(), what
             lines += 1
         r.s.close()
-    poll(lambda: sessions.log.count("impossible order") == lines, what="a line for each")
+    poll(lambda: sessions.log.count("impossible command") == lines, what="a line for each")
     assert sessions.child.poll() is None
 
 
@@ -124,7 +124,7 @@ def test_a_group_that_was_used(sessions):
     assert r.s.recv(8192)[:8] == u32(START + 1, 0)
     r.send(start(id=b"session-7"), ours.fileno(), theirs.fileno())
     assert r.ended()
-    poll(lambda: "impossible order" in sessions.log, what="a line about it")
+    poll(lambda: "impossible command" in sessions.log, what="a line about it")
 
 
 def test_a_broker_that_reads_no_answers(sessions):

@@ -432,7 +432,7 @@ def test_impossible_lists_end_it(sessions, order):
     r = Rogue(sessions)
     order(r)
     assert r.ended()
-    poll(lambda: "impossible order" in sessions.log, what="a line about it")
+    poll(lambda: "impossible command" in sessions.log, what="a line about it")
     Rogue(sessions).seal()
 
 
@@ -468,7 +468,7 @@ def test_impossible_orders_end_it(sessions, order):
     r = Rogue(sessions).seal()
     order(r)
     assert r.ended()
-    poll(lambda: "impossible order" in sessions.log, what="a line about it")
+    poll(lambda: "impossible command" in sessions.log, what="a line about it")
     Rogue(sessions).seal()
 
 
