@@ -365,6 +365,9 @@ def test_haproxy_passes_tls_on(configured, user, directory, haproxy):
         user, listener=f"certificate = {base}.pem\ncertificate-key = {base}.key\n", address="wss://127.0.0.1:0",
         rest=f"[audit]\nfile = {log}\n"))
     check_through(s, f"wss://{haproxy(s)}", log, ca.client())
+    knock(s, LOCAL).close()
+    s.connect(tls=ca.client(), token="t", source=PROXY, before=header()).ready()
+    assert not re.search(rf"websocket {PROXY}:\d+: TLS: ", s.log), "checks are no errors"
 
 
 def test_haproxy_ends_tls(configured, user, directory, haproxy):

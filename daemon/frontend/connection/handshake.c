@@ -55,6 +55,11 @@ handshake_tls(struct connection *c)
 			connection_await_client(c);
 		return;
 	}
+	if (err == -ENOTCONN && c->source == NULL) {
+		/* A health check, which looks whether the port is open. */
+		connection_client_gone(c);
+		return;
+	}
 	if (err < 0) {
 		if (log_permits(LOG_FAILURE, c->peer, "TLS"))
 			log_info("connection %u: %s: TLS: %s", c->number,

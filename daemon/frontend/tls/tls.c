@@ -249,6 +249,8 @@ tls_handshake(SSL *tls, bool *wants_write, const char **why)
 	       SSL_R_PEER_DID_NOT_RETURN_A_CERTIFICATE;
 	*why = last_error();
 	err = none ? -EACCES : tls_client_refusal(tls, why);
+	if (err == 0 && BIO_number_read(SSL_get_rbio(tls)) == 0)
+		err = -ENOTCONN;
 	return err < 0 ? err : -EPROTO;
 }
 

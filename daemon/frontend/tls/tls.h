@@ -33,8 +33,8 @@ void tls_free(SSL *tls); /* tls may be NULL */
 /*
  * Continues the handshake. Returns 0 when it is complete, or -EAGAIN with
  * *wants_write. Otherwise *why is a static text, and the result is -EPROTO,
- * -EACCES (the client's certificate is refused) or -EIO (it could not be
- * verified).
+ * -ENOTCONN (the client left without a byte), -EACCES (its certificate is
+ * refused) or -EIO (it could not be verified).
  */
 int tls_handshake(SSL *tls, bool *wants_write, const char **why);
 
