@@ -213,6 +213,7 @@ begin(struct execd_client *c)
 	if (c->state != EXECD_IDLE)
 		return;
 	client_set_state(c, EXECD_CONNECTING);
+	c->first_ms = now_ms();
 	link_begin(c);
 }
 

@@ -70,9 +70,11 @@ struct execd_client {
 	struct stream stream;
 	int64_t deadline_ms; /* of this step of connecting */
 	int64_t retry_ms;    /* next attempt, or next initialize; 0: none */
-	int64_t lost_ms;     /* when the connection was lost; 0: it is up */
-	int64_t heard_ms;    /* when the last byte came */
-	int64_t ping_ms;     /* when the unanswered ping was sent; 0: none */
+	int64_t first_ms;    /* CONNECTING: when it began */
+	bool may_pass;	  /* nothing has started, and another try may succeed */
+	int64_t lost_ms;  /* when the connection was lost; 0: it is up */
+	int64_t heard_ms; /* when the last byte came */
+	int64_t ping_ms;  /* when the unanswered ping was sent; 0: none */
 	unsigned int attempts;
 	size_t address; /* index of the address that is tried */
 	char accept[WEBSOCKET_ACCEPT_LEN + 1]; /* what the server must answer */

@@ -130,7 +130,10 @@ struct execd_options {
 	const char *client_name;      /* NULL: "libexecd-client" */
 	const char *session_id;	      /* resume this session; NULL: a new one */
 	bool watch; /* with session_id: only watch the session */
-	unsigned int connect_timeout_ms;    /* TCP, TLS and upgrade; 0: 10 s */
+	/* TCP, TLS and upgrade; 0: 10 s. Within this time a new session is
+	 * tried again if the connection is refused, or the server answers 429
+	 * or 503 or that it is shutting down. */
+	unsigned int connect_timeout_ms;
 	unsigned int initialize_timeout_ms; /* 0: 10 s */
 	unsigned int resume_timeout_ms;	    /* 0: 75 s */
 	/* Silence before a ping, and then again before the connection counts

@@ -1,7 +1,9 @@
 /* SPDX-License-Identifier: ISC */
 /*
  * The life of the connection: it is opened (link_open.c), used, lost, and
- * opened again until the resume timeout ends.
+ * opened again until the resume timeout ends. The first connection is tried
+ * again, too, within the connect timeout, where nothing has started and the
+ * server is not there now.
  *
  *	NONE -> CONNECT -> TLS -> UPGRADE -> INITIALIZE -> READY
  *	  ^        |        |       |            |           |
@@ -30,41 +32,67 @@ link_close(struct execd_client *c)
 static bool
 is_final(const struct execd_client *c, enum execd_failure failure)
 {
-	if (c->state == EXECD_CONNECTING || c->endpoint.kind == ENDPOINT_STDIO)
+	if (c->endpoint.kind == ENDPOINT_STDIO)
 		return true;
+	if (c->state == EXECD_CONNECTING)
+		return !c->may_pass;
 	return failure != EXECD_FAILURE_UNREACHABLE &&
 	       failure != EXECD_FAILURE_LOST;
 }
 
 static void
-give_up(struct execd_client *c, const char *last)
+give_up(struct execd_client *c, enum execd_failure failure)
 {
-	_cleanup_free_ char *cause = xstrdup(last);
+	_cleanup_free_ char *cause = xstrdup(c->error);
 
-	client_set_error(c,
-	    "the connection was lost and could not be resumed within %u s: %s",
-	    c->options.resume_timeout_ms / 1000, cause);
-	client_over(c, EXECD_FAILURE_LOST);
+	if (c->state != EXECD_CONNECTING) {
+		client_set_error(c,
+		    "the connection was lost and could not be resumed within "
+		    "%u s: %s",
+		    c->options.resume_timeout_ms / 1000, cause);
+		failure = EXECD_FAILURE_LOST;
+	}
+	client_over(c, failure);
+}
+
+/* Returns when no further attempt begins. */
+static int64_t
+last_attempt_ms(const struct execd_client *c)
+{
+	return c->state == EXECD_CONNECTING
+		   ? c->first_ms + c->options.connect_timeout_ms
+		   : c->lost_ms + c->options.resume_timeout_ms;
+}
+
+/* Doubles with each attempt. */
+static int64_t
+retry_delay_ms(const struct execd_client *c)
+{
+	int64_t delay = RETRY_FIRST_MS;
+
+	for (unsigned int i = 1; i < c->attempts && delay < RETRY_MAX_MS; i++)
+		delay *= 2;
+	return delay < RETRY_MAX_MS ? delay : RETRY_MAX_MS;
 }
 
 void
 link_failed(struct execd_client *c, enum execd_failure failure)
 {
-	int64_t now = now_ms(), delay = RETRY_FIRST_MS;
+	int64_t now = now_ms(), next = now + retry_delay_ms(c);
+	bool first = c->state == EXECD_CONNECTING;
 
 	link_close(c);
 	if (is_final(c, failure)) {
 		client_over(c, failure);
 		return;
 	}
-	if (now - c->lost_ms >= c->options.resume_timeout_ms) {
-		give_up(c, c->error);
+	/* Another first attempt would have no time to be answered. */
+	if ((first ? next : now) >= last_attempt_ms(c)) {
+		give_up(c, failure);
 		return;
 	}
-	for (unsigned int i = 1; i < c->attempts && delay < RETRY_MAX_MS; i++)
-		delay *= 2;
 	c->link = LINK_WAIT;
-	c->retry_ms = now + (delay < RETRY_MAX_MS ? delay : RETRY_MAX_MS);
+	c->retry_ms = next;
 }
 
 /* Handles the loss of the connection. The caller has set the error. */

@@ -10,6 +10,10 @@
 
 #include "upgrade.h"
 
+/* What a server answers to initialize that is about to end. Behind its address
+ * there will be another one. */
+#define SHUTTING_DOWN "the server is shutting down"
+
 #define ATTACHED_RETRY_MS 100 /* the server still sees the old connection */
 
 /* --- Connecting --------------------------------------------------------- */
@@ -19,6 +23,7 @@ next_address(struct execd_client *c, int err)
 {
 	client_set_error(c, "%s: connect: %s", c->options.url, strerror(-err));
 	stream_close(&c->stream);
+	c->may_pass |= err == -ECONNREFUSED;
 	if (++c->address < c->stream_config.naddresses)
 		c->link = LINK_NONE; /* link_advance() tries the next address */
 	else
@@ -57,8 +62,12 @@ link_begin(struct execd_client *c)
 	c->attempts++;
 	c->address = 0;
 	c->retry_ms = 0;
+	c->may_pass = false;
 	c->link = LINK_NONE;
-	c->deadline_ms = now_ms() + c->options.connect_timeout_ms;
+	c->deadline_ms =
+	    (c->state == EXECD_CONNECTING && c->attempts > 1 ? c->first_ms
+							     : now_ms()) +
+	    c->options.connect_timeout_ms;
 	link_advance(c);
 }
 
@@ -157,6 +166,7 @@ upgrade_refused(struct execd_client *c, int status)
 	} else if (status == 429 || status >= 500) {
 		failure = EXECD_FAILURE_UNREACHABLE;
 		text = "the server is not available";
+		c->may_pass = status == 429 || status == 503;
 	}
 	while (n > 0 && (unsigned char)body[n - 1] <= ' ')
 		n--;
@@ -246,6 +256,7 @@ initialize_refused(struct execd_client *c, const struct json_value *error)
 
 	client_set_error(c, "%s: initialize: %.*s", c->options.url,
 	    (int)message->text.len, message->text.ptr);
+	c->may_pass = slice_equal(message->text, SLICE(SHUTTING_DOWN));
 	if (code == RPC_ATTACHED)
 		c->retry_ms = now_ms() + ATTACHED_RETRY_MS;
 	else

@@ -173,7 +173,7 @@ def test_a_big_file_survives_three_cuts_each_way(ctl, proxy, directory):
         r = ctl("-v", "cp", *args, cwd=directory, timeout=600)
         assert r.code == 0, r
         assert proxy.cuts == cuts + 3
-        assert "goes on at byte" in r.err
+        assert "continues at byte" in r.err
     assert digest(directory / "there/big") == digest(directory / "back") == digest(directory / "big")
 
 
@@ -192,7 +192,7 @@ def test_the_rest_of_a_file_is_written_in_the_sandbox(ctl, proxy, directory, san
                 if str(directory) in pathlib.Path(f"/proc/{pid}/cmdline").read_text():
                     filters.add(re.search(r"(?m)^Seccomp:\t(\d)$", status)[1])
     err = p.stderr.read().decode()
-    assert p.returncode == 0 and "goes on at byte" in err, err
+    assert p.returncode == 0 and "continues at byte" in err, err
     assert digest(directory / "there/big") == digest(directory / "big")
     assert "2" in filters, "a filter of the sandbox"
 

@@ -111,7 +111,7 @@ def test_arguments_arrive_as_they_are(ctl):
     (["--url", "unix:", "info"], 255, "path"),
     (["--url", "unix:/" + "x" * 200, "info"], 125, "107 bytes"),
     (["--url", "unix:/nonexistent", "info"], 125, "No such file"),
-    (["--url", "ws://127.0.0.1:1", "run", "true"], 125, "Connection refused"),
+    (["--connect-timeout", "300ms", "--url", "ws://127.0.0.1:1", "run", "true"], 125, "Connection refused"),
     (["--url", "wss://127.0.0.1:1", "--ca", "/nonexistent", "info"], 255, "/nonexistent"),
     (["--url", "stdio:exit 3", "info"], 125, "the command ended"),
     (["--url", "stdio:echo hello; cat", "info"], 125, "an invalid message"),
@@ -168,7 +168,7 @@ def answering(data):
 ])
 def test_what_is_no_server_is_told_so(directory, data, text):
     s, url = answering(data)
-    r = Execctl(directory, url)("info")
+    r = Execctl(directory, url)("--connect-timeout", "1s", "info")
     s.close()
     assert r.code == 125 and text in r.err, r
 
@@ -209,7 +209,7 @@ def test_tokens(spawn, directory):
 
 def test_a_token_in_the_clear_is_told(directory):
     # This machine, but not by an address that only this machine has.
-    r = Execctl(directory, "ws://0.0.0.0:1", EXECD_TOKEN="x")("info")
+    r = Execctl(directory, "ws://0.0.0.0:1", EXECD_TOKEN="x")("--connect-timeout", "300ms", "info")
     assert r.code == 125 and "goes to 0.0.0.0 unencrypted" in r.err
     r = Execctl(directory, "ws://127.0.0.1:1", EXECD_TOKEN="x")("info")
     assert r.code == 125 and "unencrypted" not in r.err

@@ -36,7 +36,7 @@ def test_info_and_doctor(ctl, user):
     assert all(c["ok"] for c in checks.values()), checks
     r = ctl("doctor")
     assert (r.code == 0) == sandbox["ok"] == (b"FAIL" not in r.out)
-    r = ctl("--url", "ws://127.0.0.1:1", "doctor")
+    r = ctl("--connect-timeout", "300ms", "--url", "ws://127.0.0.1:1", "doctor")
     assert r.code == 125 and b"FAIL" in r.out and b"refused" in r.out
 
 
@@ -51,7 +51,7 @@ def test_environments(server, alone, directory):
     assert alone.ok("-e", "build", "run", "echo", "hi") == b"hi\n"
     assert alone("-e", "other", "info").code == 125
     # A variable comes before the default, a name before the variable.
-    assert alone("info", env={"EXECD_URL": "ws://127.0.0.1:1"}).code == 125
+    assert alone("--connect-timeout", "300ms", "info", env={"EXECD_URL": "ws://127.0.0.1:1"}).code == 125
     alone.ok("-e", "build", "info", env={"EXECD_URL": "ws://127.0.0.1:1"})
     (directory / "f").write_text("copied")
     (directory / "f").chmod(0o644)
