@@ -24,7 +24,7 @@ def read_page():
     """What the page says: {event: members}, {event: example}."""
     text = PAGE.read_text().split("\n.Sh RECORDS\n")[1].split("\n.Sh ")[0]
     common, *parts = re.split(r"^\.Ss ", text, flags=re.M)
-    every, of_session = (items(part) for part in common.split("\nand those of a session"))
+    every, of_session = (items(part) for part in common.split("\nThe records of a session"))
     members, examples = {}, {}
     for part in parts:
         event = part.splitlines()[0]
