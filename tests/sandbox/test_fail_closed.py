@@ -306,6 +306,23 @@ def test_a_keyring_that_is_refused(bench, mode, user, error):
     check(bench, mode, user, False, "keyctl", "", error, "runs")
 
 
+@pytest.mark.parametrize("call, error", [("fsopen", "ENOSYS"), ("fsconfig", "EINVAL"), ("fsmount", "EPERM")])
+def test_an_init_that_can_see_nobody(bench, mode, user, call, error):
+    """Before Linux 5.8, or in a container: each process is held then, and the answer does not speak of a watch."""
+    if mode == "root":
+        pytest.skip("NOT TESTED: root's control groups hold memory")
+    shell = bench.shell(user)
+    tracer = Tracer(bench.prepare(shell, False), bench.place, "-e", f"trace={call}", "-e", f"inject={call}:error={error}:when=1")
+    id = shell.id()
+    try:
+        m = bench.client.start(id, ["/bin/bash", "-c", "ulimit -d"], **shell.params())
+        r = bench.client.finished(id)
+    finally:
+        trace = tracer.stop()
+    assert "INJECTED" in trace and m["result"]["sandbox"]["enforced"]["watchedLimits"] == [], (trace, m)
+    assert r.stdout == f"{m['result']['sandbox']['enforced']['limits']['memoryBytes'] >> 10}\n"
+
+
 @pytest.mark.parametrize("error", ["ENOSYS", "EBUSY", "EPERM"])
 def test_a_kernel_that_hands_no_calls_out(bench, mode, user, error):
     """Or a container that has such a filter already: the bit is refused on directories, too."""
