@@ -197,6 +197,24 @@ def test_a_runner_that_does_not_answer(server):
     assert resume(s, c).terminate("p") is True
 
 
+def test_two_brokers_ask_one_runner(server):
+    """The first of them leaves before the runner answers, so the second reads both answers."""
+    s = server()
+    c = s.connect(token="t").ready()
+    c.sh("p", COUNT)
+    c.wait_output("p", "1\n")
+    runner = s.runner(c)
+    os.kill(runner, signal.SIGSTOP)
+    for _ in range(2):
+        old = s.broker
+        os.kill(s.pid, signal.SIGHUP)
+        replaced(s, old)
+    os.kill(runner, signal.SIGCONT)
+    c = resume(s, c)
+    assert whole(c) == (ALL, 0)
+    assert "impossible" not in s.log
+
+
 def test_a_file_that_became_wrong(server):
     """A broker that goes on for a dead one has what that has read, whatever became of it."""
     s = server()

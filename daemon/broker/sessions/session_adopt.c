@@ -242,6 +242,19 @@ session_adopt_report(
 	return true;
 }
 
+int
+session_adopt_again(const struct session *s, const uint8_t *packet, size_t len)
+{
+	struct control_identity i;
+
+	return s->runner.adopted &&
+		       control_get(packet, len, RUNNER_EVENT_IDENTITY, &i) ==
+			   0 &&
+		       i.generation <= s->attachment.generation
+		   ? 0
+		   : -EBADMSG;
+}
+
 int64_t
 session_adopt_expire(struct broker *m, int64_t now)
 {

@@ -253,6 +253,13 @@ void session_adopt_all(struct broker *m);
 bool session_adopt_report(
     struct broker *m, struct session *s, const uint8_t *packet, size_t len);
 void session_adopt_forget(struct registry *r, struct session *s);
+
+/* Another answer of a runner that was adopted. A broker that left before it
+ * read its own answer leaves it to this one in the channel. Such an answer says
+ * nothing new. Returns 0, or -EBADMSG if the answer is impossible. */
+int session_adopt_again(
+    const struct session *s, const uint8_t *packet, size_t len);
+
 int64_t session_adopt_expire(struct broker *m, int64_t now);
 
 /* In session_events.c: session.control can be read. */
