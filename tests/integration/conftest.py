@@ -166,6 +166,12 @@ class Configured(Server):
         return self.log[seen:]
 
 
+def frontend_version():
+    """Of the channel that a program other than ours speaks in a test."""
+    header = pathlib.Path(__file__).parents[2] / "protocol/ipc/control_version.h"
+    return int(re.search(r"#define FRONTEND_VERSION (\d+)", header.read_text())[1])
+
+
 def digest(token):
     return hashlib.sha256(token.encode()).hexdigest()
 

@@ -13,6 +13,7 @@ import struct
 import sys
 import time
 
+VERSION = int((pathlib.Path(__file__).parents[2] / "version").read_text())
 READY, AUTHENTICATE, OPEN, RESUME, CLOSE, DONE, WATCH = 10, 12, 14, 16, 18, 20, 22
 
 
@@ -25,13 +26,13 @@ def string(s):
 
 
 def ready():
-    return u32(READY) + u32(3) + bytes([1, 1, 1, 1])
+    return u32(READY) + u32(VERSION) + bytes([1, 1, 1, 1])
 
 
 def authenticate(conn, listener=0, kind=0, voucher=None):
     return (u32(AUTHENTICATE) + u32(conn) + u32(listener) + bytes([kind, voucher is not None]) +
             (voucher or b"\0" * 44 + string(b"") + b"\0" * 32) +
-            string(b"websocket 1.2.3.4:5") + string(b"") * 3)
+            string(b"websocket 1.2.3.4:5") + string(b"") * 4)
 
 
 def granted(s, conn):

@@ -12,13 +12,13 @@ import time
 
 import pytest
 from certificates import YESTERDAY, Authority, openssl
-from conftest import BUILD
+from conftest import BUILD, frontend_version
 
 CONFIGURE, SERVE, SIGN, SIGNED, TRUST, VERIFY, VERIFIED = 60, 62, 64, 65, 66, 68, 69
 CHAIN_MAX = 12 << 10
 SECRET = b"s" * 32
 EXPIRED = 10            # X509_V_ERR_CERT_HAS_EXPIRED
-VERSION = 3  # protocol/ipc/control_version.h
+VERSION = frontend_version()
 
 
 def u32(*n):

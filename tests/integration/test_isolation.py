@@ -9,7 +9,7 @@ import sys
 import time
 
 import pytest
-from conftest import BUILD, Server, is_alive, kill, need_mode, poll
+from conftest import BUILD, Server, frontend_version, is_alive, kill, need_mode, poll
 
 
 def status(pid):
@@ -145,6 +145,7 @@ def test_an_impossible_message_of_the_front_end_kills_it(tmp_path_factory, user,
     shutil.copy(BUILD / "tests/integration/fake_frontend", fake)
     shutil.copy(pathlib.Path(__file__).with_name("fake_frontend.py"), fake.with_suffix(".py"))
     (directory / "case").write_text("0")
+    (directory / "version").write_text(str(frontend_version()))
     sink = socket.create_server(("127.0.0.1", 0), backlog=64)   # nobody reads there
     (directory / "sink").write_text(str(sink.getsockname()[1]))
     began = time.monotonic()
