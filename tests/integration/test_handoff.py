@@ -208,7 +208,7 @@ def test_one_that_is_refused_too_late_is_nobodys(handed):
 
 
 @pytest.mark.parametrize("bad", [
-    lambda h: u32(OPEN + 1) + h.conn + b"\0" + string(b""), lambda h: u32(OPEN + 1) + h.conn + b"\5" + string(b"x"),
+    lambda h: u32(OPEN + 1) + h.conn + b"\0" + string(b""), lambda h: u32(OPEN + 1) + h.conn + b"\6" + string(b"x"),
     lambda h: u32(OPEN + 1) + h.conn + b"\4" + string(b"x" * 256)], ids=["none", "unknown", "long"])
 def test_what_no_monitor_says(bad):
     h = Handed()
