@@ -1,12 +1,13 @@
 /* SPDX-License-Identifier: ISC */
 /*
- * The broker's process: started, asked whether it is alive, and replaced.
- * Sessions do not end with it: their runners are children of this process,
- * and the next broker gets the channels to them.
+ * The broker's process: it is started, asked whether it is alive, and replaced.
+ * Sessions do not end with it: their runners are children of this process, and
+ * the next broker gets the channels to them.
  *
- * Each broker begins as root.next and lists what there will be. When its list
- * is whole and good, the serving one is told to leave, and it takes its place.
- * This is the one way: for the start, after a crash, for a reload.
+ * Each broker begins as root.next and makes a list of what it will use. When
+ * the list is complete and valid, the serving broker is told to leave, and the
+ * next one takes its place. This is the only way, at the start, after a crash
+ * and for a reload.
  */
 #include <fcntl.h>
 #include <poll.h>
@@ -23,12 +24,12 @@
 #include "seqpacket.h"
 #include "util.h"
 
-#define RESTART_MS     200   /* after one that had served */
-#define RESTART_MAX_MS 10000 /* after several that had not */
-#define PING_MS	       2000  /* from its answer to the next question */
-#define ANSWER_MS      8000  /* then it is dead: 10 s after its last word */
-#define LIST_MS	       30000 /* to read its configuration */
-#define LEAVE_MS       5000  /* to say goodbye */
+#define RESTART_MS     200   /* to wait after a broker that had served */
+#define RESTART_MAX_MS 10000 /* to wait after several brokers that had not */
+#define PING_MS	       2000  /* from its answer to the next PING */
+#define ANSWER_MS      8000  /* then it is killed: 10 s after its last answer */
+#define LIST_MS	       30000 /* the time to read its configuration */
+#define LEAVE_MS       5000  /* the time to leave */
 
 static const struct broker_process none = {
 	.channel = -1, .events = -1, .text = -1
@@ -82,13 +83,13 @@ broker_reload(int text)
 	int err;
 
 	if (root.listener >= 0)
-		return; /* its own unit starts another one */
+		return; /* its own unit restarts it */
 	if (is_there(&root.next)) {
 		root.reload = true;
 		return;
 	}
 	if (!is_there(&root.serving))
-		return; /* the next one reads the configuration anyhow */
+		return; /* the next broker reads the configuration anyway */
 	err = broker_start();
 	if (err < 0)
 		log_error(err, "starting another broker");
@@ -96,9 +97,9 @@ broker_reload(int text)
 		root.next.text = fcntl(text, F_DUPFD_CLOEXEC, CONTROL_FD + 1);
 }
 
-/* --- another unit's ------------------------------------------------------- */
+/* --- a broker of another unit ------------------------------------------- */
 
-/* Whose the socket's file is may give orders. */
+/* Only the owner of the socket's file may give commands. */
 static bool
 is_owner(int fd, struct ucred *peer)
 {
@@ -113,7 +114,7 @@ is_owner(int fd, struct ucred *peer)
 	       st.st_uid == peer->uid;
 }
 
-/* Only one may be on its way. */
+/* Only one broker may be on its way. */
 void
 broker_accept(void)
 {
@@ -134,7 +135,7 @@ broker_accept(void)
 	take_channel(&root.next, 0, fd);
 }
 
-/* --- from one to the next ------------------------------------------------- */
+/* --- replacement -------------------------------------------------------- */
 
 static void
 hang_up(struct broker_process *b)
@@ -203,7 +204,7 @@ tell_end(const char *what, int status)
 		    WEXITSTATUS(status), what);
 }
 
-/* One that never served has told why, or could not; nothing is lost. */
+/* A broker that never served has said why, or could not. Nothing is lost. */
 static void
 give_up(int status)
 {
@@ -240,7 +241,7 @@ reap_serving(int status)
 		plan_restart();
 }
 
-/* Why it would not go on it has said itself. */
+/* The broker itself has said why it does not go on. */
 static void
 reap_next(bool reload, int status)
 {
@@ -259,7 +260,7 @@ reap_next(bool reload, int status)
 		tell_end("; sessions go on", status);
 }
 
-/* They may wait to be read when it has ended. */
+/* Its last messages may wait to be read after its end. */
 static void
 hear_last_words(struct broker_process *b)
 {
@@ -292,7 +293,8 @@ broker_reap(pid_t pid, int status)
 	*b = none;
 	if (root.stopping)
 		return true;
-	/* One that has just begun dies of the signal before it can take it. */
+	/* A process that has just begun dies of the signal before it can handle
+	 * it. */
 	if (root.stop_signal != 0 && !is_there(&root.serving))
 		stop_for(root.stop_signal);
 	else if (b == &root.serving)
@@ -302,7 +304,7 @@ broker_reap(pid_t pid, int status)
 	return true;
 }
 
-/* --- alive? --------------------------------------------------------------- */
+/* --- liveness ----------------------------------------------------------- */
 
 void
 broker_is_alive(struct broker_process *b)
@@ -327,7 +329,7 @@ ask(struct broker_process *b, int64_t now)
 	return b->answer_ms;
 }
 
-/* Whoever started the first one sees what it does. */
+/* Whoever started the first broker sees what it does. */
 static int64_t
 watch_next(int64_t now)
 {

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: ISC */
 /*
- * The broker is no root: its program becomes a user of its own before it does
- * anything else. An ordinary user's broker is his.
+ * Starts the broker. It is not root: its program becomes a user of its own
+ * before it does anything else. An ordinary user's broker has this user.
  */
 #include "broker_child.h"
 
@@ -23,8 +23,8 @@
 
 #define EXIT_NO_USER 3 /* configuration */
 
-/* systemd's sockets begin there, and the broker finds them where it would
- * find them without this program in between (sd_listen_fds(3)). */
+/* systemd's sockets begin at this number. The broker finds them where it would
+ * find them if systemd had started it (sd_listen_fds(3)). */
 #define FIRST_LISTEN_FD 3
 
 static int
@@ -46,7 +46,7 @@ set_number(const char *name, int value)
 	setenv(name, text, 1);
 }
 
-/* What systemd said to this program, it says to the broker. */
+/* Passes on to the broker what systemd told this program. */
 static void
 set_environment(int channel)
 {
@@ -57,9 +57,10 @@ set_environment(int channel)
 }
 
 /*
- * The program becomes the user itself, when it cannot be looked into any more:
- * executed as the user, it could be read by his other processes until then. The
- * C library's modules that know users run here, and not in root's execd.
+ * The program itself becomes the user, at a time when nobody can look into it
+ * any more. If it was executed as the user, the user's other processes could
+ * read it until then. The C library's modules that know users run here, and not
+ * in root's execd.
  */
 static void
 set_user(void)
@@ -103,7 +104,7 @@ child(int program, int channel, pid_t parent)
 	set_environment(n);
 	if (root.is_root)
 		set_user();
-	/* Root that is gone has no broker: it would serve nobody. */
+	/* Without root's execd the broker would serve nobody. */
 	if (prctl(PR_SET_PDEATHSIG, SIGKILL) < 0 || getppid() != parent)
 		log_fatal("root's execd is gone");
 	fexecve(program, root.argv, environ);

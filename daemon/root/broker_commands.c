@@ -1,8 +1,9 @@
 /* SPDX-License-Identifier: ISC */
 /*
- * What the broker may ask of root: one table. One that has met no client says
- * what there will be; one that serves says numbers of that. What is not in the
- * table, or not permitted now, is the broker's end, and the next one goes on.
+ * What the broker may ask of root: one table. A broker that has met no client
+ * makes the list. A serving broker names numbers of the list. A command that is
+ * not in the table, or is not permitted now, ends the broker, and the next one
+ * takes over.
  */
 #include <errno.h>
 #include <fcntl.h>
@@ -23,7 +24,7 @@
 #include "spawn_userns.h"
 #include "util.h"
 
-/* Root speaks with the broker, and with nobody else. */
+/* Root's execd speaks only with the broker. */
 const struct control_layouts *const control_layouts_all[] = {
 	&control_layouts_spawn, NULL
 };
@@ -42,7 +43,8 @@ broker_commands_tell(int fd, enum control_type type, const void *payload,
 	return err;
 }
 
-/* The broker waits for each answer, so there is room for it. 0 or -EBADMSG. */
+/* The broker waits for each answer, so the socket has room for it. Returns 0 or
+ * -EBADMSG. */
 static int
 answer(const struct broker_process *b, enum control_type type,
     const void *payload, const int *fds, size_t nfds)
@@ -52,7 +54,7 @@ answer(const struct broker_process *b, enum control_type type,
 		   : 0;
 }
 
-/* With at most one descriptor. */
+/* Answers with at most one descriptor. */
 static int
 answer_one(const struct broker_process *b, enum control_type type,
     const void *payload, int fd)
@@ -62,7 +64,8 @@ answer_one(const struct broker_process *b, enum control_type type,
 
 /* --- the list ------------------------------------------------------------- */
 
-/* Sockets of `execd ctl` lie there; the broker could not make it. */
+/* The sockets of `execd ctl` are in this directory, which the broker could not
+ * make. */
 static void
 make_directory(void)
 {
@@ -72,7 +75,7 @@ make_directory(void)
 		ctl_directory_prepare(path, root.is_root);
 }
 
-/* The first broker is there: there is something to do. */
+/* The first broker serves. */
 static void
 begin_serving(void)
 {
@@ -114,8 +117,8 @@ take_begin(struct broker_process *b, const uint8_t *packet, size_t len,
 	return answer(b, SPAWN_READY, &ready, given, b->text < 0 ? 1 : 2);
 }
 
-/* A broker that goes on for a dead one reads what that has read: what became of
- * a file meanwhile makes no difference. */
+/* A broker that replaces a dead one reads the files as the dead one read them,
+ * whatever happened to them meanwhile. */
 static const struct list *
 files_to_read(const struct broker_process *b)
 {
@@ -204,7 +207,7 @@ broker_commands_serve(struct broker_process *b)
 	broker_commands_tell(b->channel, SPAWN_SEALED, &sealed, NULL, 0);
 }
 
-/* --- the service ---------------------------------------------------------- */
+/* --- service ------------------------------------------------------------ */
 
 static int
 take_next(struct broker_process *b, const uint8_t *packet, size_t len, int *fds,
@@ -265,7 +268,7 @@ take_take(struct broker_process *b, const uint8_t *packet, size_t len, int *fds,
 	return answer_one(b, SPAWN_STORED, &stored, fd);
 }
 
-/* One over stdio has no other to go on with its client. */
+/* A broker over stdio cannot be replaced, because its client would be lost. */
 static int
 take_reload(struct broker_process *b, const uint8_t *packet, size_t len,
     int *fds, size_t nfds)
@@ -284,7 +287,7 @@ take_stop(struct broker_process *b, const uint8_t *packet, size_t len, int *fds,
 
 	if (nfds != 0 || control_get(packet, len, SPAWN_STOP, &s) < 0)
 		return -EBADMSG;
-	/* The end of a service is not that of the sessions in another unit. */
+	/* Sessions in another unit go on when the service ends. */
 	if (root.listener >= 0)
 		return -EBADMSG;
 	root.stopping = true;
@@ -303,7 +306,7 @@ take_alive(struct broker_process *b, const uint8_t *packet, size_t len,
 	return 0;
 }
 
-/* --- paths --------------------------------------------------------------- */
+/* --- places of the list ------------------------------------------------- */
 
 static int
 answer_found(const struct broker_process *b, int fd)
@@ -354,7 +357,7 @@ take_close(struct broker_process *b, const uint8_t *packet, size_t len,
 
 /* --- programs ------------------------------------------------------------- */
 
-/* It becomes the name of a directory. */
+/* The name becomes the name of a directory. */
 static bool
 is_group(const char *name)
 {
@@ -365,7 +368,7 @@ is_group(const char *name)
 	       strspn(name + prefix, "0123456789") == strlen(name + prefix);
 }
 
-/* A broker that asks for more has lost its mind or its honour: those are
+/* A broker that asks for more is faulty or taken over. Further starts are
  * refused and counted. */
 #define STARTS_PER_SECOND 1000u
 
@@ -497,7 +500,7 @@ take_end(struct broker_process *b, const uint8_t *packet, size_t len, int *fds,
 	return runners_forget((pid_t)p.pid) < 0 ? -EBADMSG : 0;
 }
 
-/* A function that keeps a descriptor puts -1 in its place. */
+/* A function that keeps a descriptor sets it to -1. */
 static const struct order {
 	enum control_type type;
 	unsigned when; /* mask of enum order_state */
@@ -539,8 +542,8 @@ take(struct broker_process *b, const uint8_t *packet, size_t len, int *fds,
 	return false;
 }
 
-/* What the broker gave: closing a file in memory or a local socket waits for
- * nobody, and everything else is closed beside this process. */
+/* Closes the descriptors that came from the broker. Closing a file in memory or
+ * a local socket never waits. Anything else is closed beside this process. */
 static void
 give_back(const int *fds, size_t nfds)
 {
@@ -560,7 +563,7 @@ give_back(const int *fds, size_t nfds)
 	}
 }
 
-/* In one go; then signals and others have their turn. */
+/* The most commands at once; then signals and others have their turn. */
 #define ORDERS_PER_WAKE 64
 
 bool

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: ISC */
 /*
- * After a runner that was killed.
+ * The cleanup after a killed runner.
  */
 #include "cleanup.h"
 
@@ -16,7 +16,7 @@
 #include "saved.h"
 #include "util.h"
 
-/* At once; each lives for milliseconds, unless its user stops it. */
+/* At once. Each process lives for milliseconds, unless its user stops it. */
 #define CLEANUPS_MAX	      64
 #define CLEANUPS_PER_USER_MAX 32
 #define PATIENCE_MS	      10000
@@ -61,7 +61,8 @@ cleanup_save(struct saved *s)
 	}
 }
 
-/* A user can stop his own. Killed, it frees its slot when it is reaped. */
+/* A user can stop his own processes. A killed process frees its slot when it is
+ * reaped. */
 static void
 kill_stuck(int64_t now)
 {

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: ISC */
 /*
- * After a runner that was killed: what its session left on the disk in place
- * of missing names is taken away by a process of its user.
+ * The cleanup after a killed runner. A process of the session's user removes
+ * the placeholders that the session left on the disk.
  */
 #ifndef CLEANUP_H
 #define CLEANUP_H
@@ -11,14 +11,15 @@
 
 #include "order.h"
 
-/* Starts it and waits for nothing. list: what the runner handed over, opaque
- * here; the caller's to close. A failure is logged. */
+/* Starts a process and does not wait for it. `list` is the runner's list of
+ * placeholders; it is not read here, and stays the caller's. A failure is
+ * logged. */
 void cleanup_start(int program, const struct spawn_order *o, int list);
 
-/* Is it one of them? */
+/* Tells whether it is such a process. */
 bool cleanup_has(pid_t pid);
 
-/* Takes leave of all that ended. */
+/* Reaps all that ended. */
 void cleanup_reap_all(void);
 
 struct saved;

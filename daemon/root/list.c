@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: ISC */
 /*
- * The list of what there may be.
+ * The list of what a broker may use.
  */
 #include "list.h"
 
@@ -186,7 +186,8 @@ list_save(struct saved *s, struct list **l)
 
 /* --- users --------------------------------------------------------------- */
 
-/* Nobody is root; of an ordinary user's execd, nobody is anybody else. */
+/* A user of the list is never root. For an ordinary user's execd, it is nobody
+ * else. */
 int
 list_add_user(struct list *l, const struct control_user *u, int fd)
 {
@@ -210,7 +211,7 @@ list_user(const struct list *l, uint32_t number)
 	return number < l->nusers ? &l->users[number] : NULL;
 }
 
-/* --- paths -------------------------------------------------------------- */
+/* --- places ------------------------------------------------------------- */
 
 static struct listed_place *
 find_place(const struct list *l, uint32_t number)
@@ -223,7 +224,7 @@ find_place(const struct list *l, uint32_t number)
 	return NULL;
 }
 
-/* The socket that goes on, the caller's, or -ENOENT. */
+/* Returns the socket that goes on, which is then the caller's, or -ENOENT. */
 static int
 take_over(const struct list *old, const struct control_place *what)
 {
@@ -291,7 +292,7 @@ list_open(const struct list *l, uint32_t number)
 	return place_open(&p->what, false, why, sizeof(why));
 }
 
-/* It becomes a name in a directory. */
+/* The name becomes a name in a directory. */
 static bool
 is_file_name(const char *name)
 {
@@ -348,7 +349,7 @@ list_find_file(const struct list *l, const char *path)
 	return NULL;
 }
 
-/* Of the disk. */
+/* Copies from the disk. */
 static int
 copy_file(const char *path, struct control_found *found)
 {

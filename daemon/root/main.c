@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: ISC */
 /*
- * execd: the program that is root (or one ordinary user). It hands its
- * arguments on to the broker, which alone reads them, and does for it what
- * takes root: see root.h.
+ * execd: the program that is root, or one ordinary user. It passes its
+ * arguments on to the broker, which alone reads them, and does for the broker
+ * what needs root (root.h).
  */
 #include <errno.h>
 #include <fcntl.h>
@@ -32,8 +32,9 @@
 #include "session_cgroup.h"
 #include "util.h"
 
-#define LAST_WORDS_MS 3000 /* for a broker that said that all is over */
-#define TELL_AGAIN_MS 20   /* while the broker has no room for events */
+#define LAST_WORDS_MS 3000 /* for a broker that ends everything */
+/* while the socket has no room for events to the broker */
+#define TELL_AGAIN_MS 20
 
 struct root root = { .listener = -1,
 	.serving = { .channel = -1, .events = -1, .text = -1 },
@@ -69,7 +70,7 @@ is_ours(pid_t pid)
 	       runners_have(pid);
 }
 
-/* Killing one orphan may hand over its children; each arrives with a
+/* Killing one orphan may bring its children. Each of them comes with a
  * SIGCHLD. */
 static void
 end_orphan(pid_t pid, void *arg)
@@ -85,10 +86,10 @@ end_orphan(pid_t pid, void *arg)
 }
 
 /*
- * This process is a subreaper: it is handed what a broker leaves behind when
- * it is killed, and, of an ordinary user, who has no pid namespaces, what a
- * killed runner leaves behind. As root it kills none of them: it may be the
- * first process of a container.
+ * This process is a subreaper. It gets what a killed broker leaves behind, and
+ * for an ordinary user, who has no pid namespaces, what a killed runner leaves
+ * behind. As root it kills none of them, because it may be the first process of
+ * a container.
  */
 static void
 end_orphans(void)
@@ -106,7 +107,7 @@ end_orphans(void)
 		    "%u orphaned processes of an ended session killed", found);
 }
 
-/* Runners stay as they are until the broker has heard of them. */
+/* Runners stay zombies until the broker has heard of their end. */
 static void
 reap(void)
 {
@@ -118,7 +119,7 @@ reap(void)
 		if (brokers[i] > 0 &&
 		    waitpid(brokers[i], &status, WNOHANG) == brokers[i])
 			broker_reap(brokers[i], status);
-	/* What the version before this one has left of dispose(). */
+	/* Reaps children that the previous version left in dispose(). */
 	while (waitpid(-1, NULL, __WCLONE | WNOHANG) > 0)
 		continue;
 	end_orphans();
@@ -129,7 +130,8 @@ reap(void)
 
 /* --- signals ------------------------------------------------------------- */
 
-/* What a parent ignored must not stay so for sessions and their commands. */
+/* Signals that the parent ignores must not be ignored in sessions and their
+ * commands. */
 static void
 ignore_nothing(void)
 {
@@ -207,7 +209,8 @@ serve(int signals)
 {
 	while (!root.stopping) {
 		int timeout = next_timeout(now_ms());
-		/* Of this turn: the timeout may have brought another broker. */
+		/* The descriptors are those of now, because the timeout may
+		 * have started another broker. */
 		struct pollfd ready[] = { { .fd = signals, .events = POLLIN },
 			{ .fd = root.serving.channel, .events = POLLIN },
 			{ .fd = log_relay_fd(), .events = POLLIN },
@@ -225,7 +228,7 @@ serve(int signals)
 	}
 }
 
-/* Everything is over: the broker said so, or has never served. */
+/* Everything ends, because the broker said so or has never served. */
 static void
 end(void)
 {
@@ -264,8 +267,8 @@ open_programs(void)
 	return err;
 }
 
-/* A broker and the programs that it has started are of one version: that which
- * is installed when it begins. */
+/* A broker and the programs that it starts have one version: the one that is
+ * installed when the broker begins. */
 void
 root_renew_programs(void)
 {
@@ -285,7 +288,7 @@ root_renew_programs(void)
 	root.programs = next;
 }
 
-/* The first broker has them; the client of stdio is nobody else's. */
+/* The first broker has them. The client of stdio is for nobody else. */
 static void
 let_go_of_stdio(void)
 {
@@ -297,8 +300,8 @@ let_go_of_stdio(void)
 	close(null);
 }
 
-/* Signals that came meanwhile are pending, children that ended are zombies:
- * neither is lost. */
+/* Signals that came meanwhile are pending, and children that ended are zombies.
+ * Neither is lost. */
 static void
 go_on(void)
 {
@@ -321,7 +324,7 @@ save_broker(struct saved *s, struct broker_process *b)
 	SAVE(s, b->answer_ms);
 }
 
-/* A broker that still makes its list is none of the next version's. */
+/* A broker that still makes its list is not passed on to the next version. */
 void
 root_save(struct saved *s)
 {
@@ -365,8 +368,8 @@ begin(int *signals, bool resumed)
 	return 0;
 }
 
-/* execd sessions: systemd has started the broker in another unit, or will, and
- * gives the socket that it connects to. */
+/* execd sessions: systemd starts the broker in another unit, and gives this
+ * program the socket that the broker connects to. */
 static bool
 take_listener(void)
 {

@@ -32,7 +32,7 @@ take(int fd, uid_t uid)
 
 	if (fstat(fd, &st) < 0)
 		return -errno;
-	/* Somebody else may have put a list there. */
+	/* Somebody else may have put the list there. */
 	if ((st.st_uid != uid && st.st_uid != 0) ||
 	    (st.st_mode & (S_IWGRP | S_IWOTH)))
 		return -EPERM;

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: ISC */
 /*
- * The next version of this program takes over. Before anything is given up,
- * the next one is asked, in a process of its own: it reads the state as it
- * stands and looks for its other programs. Only then this one executes it.
+ * The next version of this program takes over. Before anything is given up, the
+ * next version is asked in a process of its own: it reads the current state and
+ * looks for its other programs. Only if it agrees, this version executes it.
  */
 #include "reexec.h"
 
@@ -24,15 +24,16 @@
 #include "saved.h"
 #include "util.h"
 
-/* Environment of the next version: the descriptor of the state. */
+/* The variable that tells the next version the descriptor of the state. */
 #define STATE_VARIABLE "EXECD_STATE"
 
-/* Time for its answer. */
+/* The time that it has to answer. */
 #define CHECK_MS 5000
 
-static pid_t checker;	 /* the process that was asked; 0: none */
-static int program = -1; /* what it executed, and this one will */
-static int64_t until_ms; /* time for its answer */
+static pid_t checker; /* the process that was asked; 0: none */
+/* the program that it executed, and that this one will */
+static int program = -1;
+static int64_t until_ms; /* when its time ends */
 static bool agreed;	 /* it can take over */
 
 static void
@@ -61,7 +62,7 @@ read_state(int fd)
 	return err;
 }
 
-/* Without it nothing can be started. */
+/* Without this program nothing can be started. */
 static int
 look_for(enum installed_program which)
 {
@@ -92,10 +93,12 @@ reexec_resume(void)
 		return false;
 	unsetenv(STATE_VARIABLE);
 	if (read_state(fd) < 0)
-		exit(1); /* checked before; the kernel ends all children */
+		/* this was checked before; the kernel ends all children */
+		exit(1);
 	close(fd);
 	saved_descriptors(SAVED_GUARD);
-	/* It was executed by descriptor, whose number the kernel takes. */
+	/* The kernel names a program that is executed by descriptor after the
+	 * descriptor. */
 	prctl(PR_SET_NAME, "execd");
 	log_info("re-exec: this version goes on");
 	return true;
@@ -153,7 +156,7 @@ reexec_has(pid_t pid)
 	return checker > 0 && pid == checker;
 }
 
-/* Returns only if it failed. */
+/* Returns only on failure. */
 static int
 execute(int state)
 {
@@ -177,7 +180,8 @@ execute(int state)
 static void
 take_over(void)
 {
-	/* As it is now: the one that was checked has become old. */
+	/* Writes the state again, because the one that was checked is old by
+	 * now. */
 	_cleanup_close_ int state = saved_write();
 
 	if (state < 0)
@@ -212,7 +216,7 @@ reexec_reap(void)
 int64_t
 reexec_watch(int64_t now)
 {
-	/* The list of a broker that is on its way is not in the state. */
+	/* The list of a broker that is on its way is not part of the state. */
 	if (agreed && root.next.pid == 0 && root.next.channel < 0) {
 		agreed = false;
 		take_over();

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: ISC */
 /*
- * The way from root to a user's program.
+ * Starts a user's program from root's execd.
  */
 #include "runner_start.h"
 
@@ -23,8 +23,8 @@
 
 #define UMASK_UNSET UINT32_MAX
 
-/* What the operator allows every process of the session. An ordinary user's
- * execd cannot raise what it has itself; that is not silent. */
+/* Sets the limits that the operator gives every process of the session. An
+ * ordinary user's execd cannot raise its own limits; it says so. */
 static void
 limit_resources(const struct control_user *s)
 {
@@ -43,7 +43,7 @@ limit_resources(const struct control_user *s)
 	for (size_t i = 0; i < nitems(limits); i++) {
 		struct rlimit r = { limits[i].value, limits[i].value };
 
-		/* First SIGXCPU, which says why, then SIGKILL. */
+		/* SIGXCPU comes first and says why, then SIGKILL. */
 		if (limits[i].resource == RLIMIT_CPU)
 			r.rlim_max++;
 		if (limits[i].value > 0 &&
@@ -57,15 +57,14 @@ limit_resources(const struct control_user *s)
 static void
 become_user(const struct spawn_order *o)
 {
-	/* It hides the process, and there is no core file of root's children.
-	 */
+	/* The process is hidden, and root's children leave no core file. */
 	drop_to_user(o->who.uid, o->who.gid, o->gids, o->ngids);
 	if (chdir("/") < 0)
 		log_fatal_errno(-errno, "/");
 }
 
-/* For ps(1). Every user of the host sees it: the session's number, of which
- * nothing can be resumed, and not its id. */
+/* The title for ps(1). Every user of the host sees it, so it has the session's
+ * number and not its id, with which the session could be resumed. */
 #define TITLE_MAX (CONTROL_GROUP_MAX + CONTROL_IDENTITY_MAX + 32)
 
 static char *
@@ -99,8 +98,8 @@ runner_child(int program_fd, const struct spawn_order *o, const char *group,
 		umask((mode_t)o->who.umask);
 	if (root)
 		become_user(o);
-	/* After the drop: a change of credentials clears it. The kernel then
-	 * ends the whole namespace when root's execd is gone. */
+	/* This is done after the drop, because a change of credentials clears
+	 * it. The kernel then ends the whole namespace with root's execd. */
 	if (root && prctl(PR_SET_PDEATHSIG, SIGKILL) < 0)
 		log_fatal_errno(-errno, "parent death signal");
 	child_run(argv, o->env);
@@ -118,7 +117,7 @@ spawn_runner(int program_fd, const struct spawn_order *o, const char *group,
 	return pid;
 }
 
-/* The program becomes the user itself, before it reads anything: until then it
+/* The program itself becomes the user before it reads anything. Until then it
  * needs root to leave the file system. */
 static void __attribute__((noreturn))
 program_child(int program_fd, enum control_program_kind kind,

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: ISC */
 /*
  * The child that becomes a user's program. It is a copy of root's execd until
- * it executes; there is nothing in that copy but numbers, and it cannot be
- * read by the user (it is not dumpable).
+ * it executes the program. This copy holds nothing but numbers, and the user
+ * cannot read it because it is not dumpable.
  */
 #ifndef RUNNER_START_H
 #define RUNNER_START_H
@@ -10,18 +10,19 @@
 #include "cgroup.h"
 #include "order.h"
 
-/* A runner, in namespaces of its own if this is root, with its control channel
- * as CONTROL_FD, in the control group that joins lead to. Its pid or -errno. */
+/* Starts a runner, as root in namespaces of its own, with its control channel
+ * on CONTROL_FD, and in the control group that `joins` leads to. Returns its
+ * pid or -errno. */
 pid_t spawn_runner(int program_fd, const struct spawn_order *o,
     const char *group, int control_fd, const int joins[CGROUP_HIERARCHIES]);
 
-/* A program that hears strangers, or its helper, as the user of the list. Its
- * pid or -errno. */
+/* Starts a program that hears strangers, or its helper, as the user of the
+ * list. Returns its pid or -errno. */
 pid_t spawn_program(int program_fd, enum control_program_kind kind,
     const struct control_seal *seal, int control_fd);
 
-/* Can this host give a session its namespaces? 0, or -errno with the step
- * that failed. */
+/* Checks whether this host can give a session its namespaces. Returns 0, or
+ * -errno with the step that failed. */
 int spawn_probe(const char **step);
 
 #endif

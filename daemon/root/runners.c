@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: ISC */
 /*
- * The runners that root has started, until a broker has heard of their end.
+ * The runners that root has started. They are remembered until a broker has
+ * heard of their end.
  */
 #include <errno.h>
 #include <fcntl.h>
@@ -19,23 +20,24 @@
 #include "table.h"
 #include "util.h"
 
-/* Until the broker has heard of its end it stays a zombie: its pid is nobody
- * else's meanwhile. */
+/* It stays a zombie until the broker has heard of its end, so that nothing else
+ * can have its pid. */
 struct kept {
 	TAILQ_ENTRY(kept) link;	  /* runners */
 	struct table_node by_pid; /* pids */
 	pid_t pid;
 	int control_fd; /* the broker's end of its control channel */
-	bool program;	/* no runner, but the broker's helper, */
-	bool orphan;	/* which nobody asks for any more */
-	bool told;	/* of its end */
+	bool program;	/* a helper program of the broker, and no runner */
+	bool orphan;	/* a program of an earlier broker; nobody asks for it */
+	bool told;	/* the broker was told of its end */
 	struct control_kept what;
 };
 
 static TAILQ_HEAD(, kept) runners = TAILQ_HEAD_INITIALIZER(runners);
 static struct table pids;
 static uint64_t groups_made;
-static bool look; /* an end may be untold: asking costs a call for each */
+/* an end may not be told yet; to look costs a call for each runner */
+static bool look;
 
 static void
 note_group(const char *name)
@@ -109,7 +111,7 @@ runners_save(struct saved *s)
 	}
 }
 
-/* Its pid, or -errno with the step that failed. */
+/* Returns the pid, or -errno with the step that failed. */
 static pid_t
 run(const struct spawn_order *o, const char *group, int control_fd,
     struct cgroup *cgroup, const char **step)
@@ -255,7 +257,7 @@ runners_clear(void)
 		forget(k);
 }
 
-/* False: it lives, or nobody can be told now. */
+/* Returns false if it lives, or if nobody can be told now. */
 static bool
 tell_exit(struct kept *k, bool *full)
 {

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: ISC */
 /*
  * The state of root's execd in a file in memory: a magic number, a version, and
- * the fields of each module in turn.
+ * then the fields of each module.
  */
 #include "saved.h"
 
@@ -82,7 +82,7 @@ saved_field(struct saved *s, void *field, size_t size)
 	saved_bytes(s, &found, 1);
 	if (found != expected)
 		s->in.failed = true;
-	/* Of one byte there are only bools. */
+	/* A field of one byte is a bool. */
 	if (size == sizeof(bool) && s->mode == SAVED_READ)
 		*(bool *)field = get_bool(s);
 	else

@@ -1,13 +1,11 @@
 /* SPDX-License-Identifier: ISC */
 /*
- * What this program knows, for the version of it that takes over by execve(2).
- * Each module lists its fields once, in one function; the same function writes
- * them, reads them, and says which descriptors stay open.
+ * The state of this program, for the version that takes over by execve(2). Each
+ * module lists its fields once, in one function. The same function writes them,
+ * reads them, and says which descriptors stay open.
  *
- * The next version may know more. It reads older layouts by the version:
- *
- *	if (s->version >= 2)
- *		SAVE(s, what_is_new);
+ * The next version may have more fields. It reads older states according to
+ * their version: if (s->version >= 2) SAVE(s, new_field);
  */
 #ifndef SAVED_H
 #define SAVED_H
@@ -16,15 +14,15 @@
 
 #include "buf.h"
 
-/* Raised with each change of any list of fields. */
+/* Raised with each change of a list of fields. */
 #define SAVED_VERSION 2
-#define SAVED_OLDEST  2 /* that this program reads */
+#define SAVED_OLDEST  2 /* the oldest that this program reads */
 
 enum saved_mode {
 	SAVED_WRITE,
 	SAVED_READ,
-	SAVED_KEEP,  /* descriptors stay open over the execve, */
-	SAVED_GUARD, /* and not over any other */
+	SAVED_KEEP,  /* descriptors stay open over this execve, */
+	SAVED_GUARD, /* and over no other */
 };
 
 struct saved {
@@ -34,11 +32,11 @@ struct saved {
 	struct buf_reader in;
 };
 
-/* A number or a bool. The size is written, too, and compared. */
+/* A number or a bool. The size is also written, and compared. */
 #define SAVE(s, field) saved_field(s, &(field), sizeof(field))
 void saved_field(struct saved *s, void *field, size_t size);
 
-/* Bytes without a size of their own. */
+/* Bytes of a fixed number. */
 void saved_bytes(struct saved *s, void *bytes, size_t n);
 
 /* A string in an array. */
@@ -49,14 +47,14 @@ void saved_fd(struct saved *s, int *fd);
 
 bool saved_failed(const struct saved *s);
 
-/* A sealed file in memory with the state of all modules, or -errno. */
+/* Returns a sealed file in memory with the state of all modules, or -errno. */
 int saved_write(void);
 
-/* Reads such a file into all modules. 0; -EPROTO: *version is not one that
- * this program reads; or -errno: it is none at all. */
+/* Reads such a file into all modules. Returns 0, -EPROTO with *version if this
+ * program does not read that version, or -errno if the file is no state. */
 int saved_read(int fd, uint32_t *version);
 
-/* Only SAVED_KEEP and SAVED_GUARD. */
+/* For SAVED_KEEP and SAVED_GUARD only. */
 void saved_descriptors(enum saved_mode mode);
 
 #endif

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: ISC */
 /*
- * Control groups of the sessions.
+ * The control groups of sessions.
  */
 #include "session_cgroup.h"
 
@@ -16,23 +16,23 @@
 #include "util.h"
 
 static struct cgroup own = CGROUP_NONE;	 /* where execd was started */
-static struct cgroup base = CGROUP_NONE; /* execd's own, below it */
+static struct cgroup base = CGROUP_NONE; /* execd's own group below it */
 static char base_name[32];
 static unsigned controllers; /* of the sessions' groups */
 static bool moved;	     /* into base's BROKER_NAME */
-static pid_t companion;	     /* moves with this process */
+static pid_t companion;	     /* the process that moves with this one */
 
-/* Groups that are tried before there is none. */
+/* Names of groups that are tried before giving up. */
 #define CLAIMS_MAX 100
 
-/* Leaves, for version 2. */
+/* Leaf groups, for version 2. */
 #define BROKER_NAME "monitor"
 #define RUNNER_NAME "runner"
 
 static const char *const taken_back[] = { "-pids", "-memory", "-cpu" };
 
-/* In version 2 a group that hands controllers down has no members of its own:
- * execd moves aside, into a group that nobody else is in. */
+/* In version 2 a group that gives its children controllers has no members of
+ * its own. So execd moves into a group of its own beside them. */
 static int
 move_aside(void)
 {
@@ -91,7 +91,8 @@ log_missing(unsigned there)
 			    kinds[i].what, kinds[i].instead);
 }
 
-/* Others in the way are of other pid namespaces: not many. */
+/* Others with the same name are in other pid namespaces, so there are
+ * not many. */
 static int
 claim(void)
 {
@@ -158,7 +159,7 @@ session_cgroup_controllers(void)
 	return controllers;
 }
 
-/* Without which its limits are none. */
+/* The controllers without which the limits cannot be enforced. */
 static unsigned
 needed_by(const struct control_user *s)
 {
@@ -180,8 +181,8 @@ take_back(int dir)
 		close(fd);
 }
 
-/* Back to where it was started, when that hands nothing down any more: only
- * then is its own group empty. */
+/* Moves back to the group where execd was started, once this gives its children
+ * no controllers. Only then execd's own group is empty. */
 static void
 move_back(void)
 {
@@ -218,7 +219,7 @@ session_cgroup_clear(void)
 }
 
 /* The user may make groups below, and in version 2 move his own processes
- * between them; the limits of the session stay root's. */
+ * between them. The limits of the session stay root's. */
 static int
 delegate(const struct cgroup *c, uid_t uid, gid_t gid)
 {
@@ -244,7 +245,7 @@ session_cgroup_open(const char *name, uid_t uid, gid_t gid,
 	*c = (struct cgroup)CGROUP_NONE;
 	if (!cgroup_is_open(&base))
 		return 0;
-	/* Version 1: a hierarchy of its own, for nothing. */
+	/* In version 1 a hierarchy of its own would serve nothing. */
 	if (!cpu)
 		parent.dirs[CGROUP_CPU] = -1;
 	err = cgroup_make(&parent, name, c);
@@ -297,7 +298,8 @@ session_cgroup_for(
 	    s->session_cpu_percent > 0 || s->limits_command_cpu, c);
 }
 
-/* The groups that a runner made are empty: its processes are gone with it. */
+/* The groups that a runner made are empty, because its processes ended
+ * with it. */
 void
 session_cgroup_close(const char *name)
 {

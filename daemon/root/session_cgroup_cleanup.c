@@ -1,9 +1,10 @@
 /* SPDX-License-Identifier: ISC */
 /*
  * Groups are called execd-PID. The pid alone does not tell whether that execd
- * runs, it may be in another pid namespace: it holds a lock on the directory
- * as long as it does. One of another namespace may have the same pid: then the
- * second is called execd-PID.1.
+ * still runs, because it may be in another pid namespace. Therefore an execd
+ * holds a lock on its directory as long as it runs. An execd of another
+ * namespace may have the same pid; the second one's group is called
+ * execd-PID.1.
  */
 #include "session_cgroup_cleanup.h"
 
@@ -21,7 +22,7 @@
 
 #define PREFIX "execd-"
 
-/* A session's groups lie below it, a command's below that. */
+/* The groups of a session lie below it, and those of a command below these. */
 #define LEVELS 2
 
 static int
@@ -31,7 +32,7 @@ open_directory(int dir, const char *name)
 	    dir, name, O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC);
 }
 
-/* Calls visit for the directories in a directory. */
+/* Calls visit for each directory in a directory. */
 static void
 each_directory(
     int dir, void (*visit)(int dir, const char *name, int arg), int arg)
@@ -67,8 +68,8 @@ session_cgroup_remove_children(int dir, int levels)
 	each_directory(dir, remove_group, levels);
 }
 
-/* The lock of a group that no execd has, or -1. Who removes one holds it, and
- * so does who has one. */
+/* Returns the lock of a group that no execd uses, or -1. Whoever uses a group
+ * or removes it holds its lock. */
 static int
 take_lock(int dir, const char *name)
 {
@@ -109,7 +110,7 @@ session_cgroup_cleanup(const struct cgroup *own)
 			each_directory(own->dirs[i], cleanup_group, LEVELS);
 }
 
-/* What was opened before it was locked may have been removed between. */
+/* The directory may have been removed between the open and the lock. */
 static int
 lock_group(int dir, const char *name)
 {

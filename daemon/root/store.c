@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: ISC */
 /*
- * Descriptors that the broker leaves for the next one, each under a name.
+ * Descriptors that the broker leaves for the next one. Each has a name.
  */
 #include <errno.h>
 #include <fcntl.h>
@@ -19,7 +19,7 @@
 struct stored {
 	TAILQ_ENTRY(stored) link; /* all */
 	int fd;
-	bool used; /* by this broker */
+	bool used; /* by the current broker */
 	char name[CONTROL_STORE_NAME_MAX];
 };
 

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: ISC */
 /*
- * What every child of the broker is given, and nothing else.
+ * What every child of execd gets, and nothing else.
  */
 #include "child.h"
 
@@ -27,7 +27,7 @@ child_reset_signals(void)
 	sigprocmask(SIG_SETMASK, &none, NULL);
 }
 
-/* Above everything that is about to be replaced. */
+/* Moves the descriptor above all numbers that will be replaced. */
 static int
 lift(int fd)
 {

@@ -9,34 +9,35 @@
 #include <stddef.h>
 #include <sys/types.h>
 
-/* Default dispositions, nothing blocked. Programs whose children these are
- * ignore SIGPIPE and no other signal. */
+/* Sets default dispositions and blocks nothing. Programs that have such
+ * children ignore SIGPIPE and no other signal. */
 void child_reset_signals(void);
 
-/* Puts control_fd on CONTROL_FD and the program beside it; nothing is open
- * above, however much was. Limits of open files come after this. Fatal on
- * failure. */
+/* Puts control_fd on CONTROL_FD and the program on the next number. Closes
+ * everything above, however many there are. Limits of open files are set after
+ * this. Fatal on failure. */
 void child_place(int program_fd, int control_fd);
 
-/* Executes what was placed. Fatal on failure. */
+/* Executes the placed program. Fatal on failure. */
 void child_run(char *const argv[], char *const env[]) __attribute__((noreturn));
 
 /*
  * A child of root's executes its program as root, and the program becomes the
- * user (drop_to_given()): until then it is a copy of the broker, with all that
- * the broker knows, and must not be a process of that user. This is what such
- * a program is told: its supplementary groups, and "UID:GID" for its arguments.
+ * user (drop_to_given()). Until it executes, it is a copy of its parent with
+ * everything that this knows, and must not be a process of that user. Such a
+ * program is told its user in two ways: its supplementary groups are set, and
+ * its arguments have "UID:GID".
  */
 #define CHILD_USER_MAX 24
 void child_set_groups(const gid_t *groups, size_t ngroups);
 char *child_user(char text[CHILD_USER_MAX], uid_t uid, gid_t gid);
 
-/* child_place() and child_run(). */
+/* child_place() and then child_run(). */
 void child_exec(int program_fd, int control_fd, char *const argv[],
     char *const env[]) __attribute__((noreturn));
 
-/* Environment: whether its log goes to the journal. Fills one place of env, or
- * none. */
+/* Fills one place of env if the log goes to the journal, so that the child
+ * knows it. */
 void child_put_journal(char **env);
 
 #endif

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: ISC */
 /*
- * Where control sockets lie if nobody says where.
+ * Where control sockets lie by default.
  */
 #include "ctl_path.h"
 
@@ -17,7 +17,8 @@
 
 #include "util.h"
 
-#define ENTRIES_MAX 4096 /* of the directory, looked at for what is stale */
+/* the most entries of the directory that are checked */
+#define ENTRIES_MAX 4096
 
 int
 ctl_directory(char directory[CTL_DIRECTORY_MAX], bool root)
@@ -51,9 +52,10 @@ ctl_directory_check(const char *directory)
 	return 0;
 }
 
-/* Nobody listens there, and the process it is named after is gone. Both are
- * looked at: an execd that has bound and does not listen yet is alive, and one
- * of another pid namespace has a number that means nothing here. */
+/* Tells whether nobody listens on the socket and the process in its name is
+ * gone. Both are checked: an execd that has bound and does not listen yet is
+ * alive, and the number of an execd in another pid namespace means nothing
+ * here. */
 static bool
 is_stale(const char *path, const char *name)
 {
@@ -103,13 +105,14 @@ ctl_directory_prepare(const char *directory, bool root)
 {
 	int err;
 
-	/* Another execd may make it in the same moment. */
+	/* Another execd may make it at the same moment. */
 	if (mkdir(directory, 0700) == 0)
-		chmod(directory, root ? 0755 : 0700); /* whatever the umask */
+		/* whatever the umask is */
+		chmod(directory, root ? 0755 : 0700);
 	else if (errno != EEXIST)
 		return -errno;
 	err = ctl_directory_check(directory);
-	/* One that was left open. */
+	/* The user left it open to others. */
 	if (err == 0 && !root)
 		chmod(directory, 0700);
 	if (err == 0)

@@ -18,10 +18,10 @@
 #include "log.h"
 #include "util.h"
 
-/* Children that wait at once; each such descriptor costs its sender its life.
- */
+/* The most children that wait at once. Each such descriptor costs its sender
+ * its life. */
 #define CLOSERS_MAX 32
-#define REMOVED_MS  1000 /* a scheduler's turn */
+#define REMOVED_MS  1000 /* one turn of the scheduler */
 #define ENDED_MS    20	 /* all senders wait meanwhile */
 
 static pid_t closers[CLOSERS_MAX];
@@ -45,8 +45,8 @@ find_slot(void)
 	return NULL;
 }
 
-/* It tells nobody of its end (no SIGCHLD), and has no descriptors of its own:
- * the table is ours. */
+/* The child sends no SIGCHLD at its end, and shares our table of
+ * descriptors. */
 static pid_t
 start_closer(int fd)
 {
@@ -66,7 +66,8 @@ is_removed(int fd)
 	return fcntl(fd, F_GETFD) < 0;
 }
 
-/* From the table: that is the first thing a close does. */
+/* Waits until the descriptor is gone from the table, which is the first thing
+ * that a close does. */
 static void
 await_removal(int fd)
 {
@@ -77,8 +78,8 @@ await_removal(int fd)
 		nanosleep(&pause, NULL);
 }
 
-/* A killed closer is mostly gone at once. One that is not is found at the next
- * disposal; until then it is shown as a defunct process. */
+/* A killed closer is usually gone at once. If not, it is found at the next
+ * disposal. Until then it is shown as a defunct process. */
 static void
 await_end(const pid_t *slot)
 {
@@ -102,7 +103,7 @@ dispose_one(int fd)
 	}
 	*slot = pid;
 	await_removal(fd);
-	/* Also ends the wait for a socket that lingers. */
+	/* This also ends the wait for a socket that lingers. */
 	kill(pid, SIGKILL);
 	await_end(slot);
 }
@@ -115,7 +116,7 @@ dispose(const int *fds, size_t n)
 			dispose_one(fds[n]);
 }
 
-/* An empty message looks like the end, but has its sender's credentials. */
+/* An empty message looks like the end, but carries its sender's credentials. */
 static bool
 has_unread(int fd)
 {
@@ -133,7 +134,7 @@ dispose_channel(int fd)
 {
 	if (fd < 0)
 		return;
-	/* Nothing more comes. */
+	/* Nothing more can arrive. */
 	shutdown(fd, SHUT_RDWR);
 	if (has_unread(fd))
 		dispose_one(fd);

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: ISC */
 /*
- * Orders of the broker's, as root reads them.
+ * The user of a program that the broker has started.
  */
 #include "order.h"
 
@@ -61,7 +61,7 @@ order_read(struct spawn_order *o, const struct control_user *who, int list)
 	int err;
 
 	*o = (struct spawn_order){ .who = *who };
-	/* A file that can shrink would be the end of who maps it. */
+	/* A file that can shrink could end the program that maps it. */
 	if (fcntl(list, F_GET_SEALS) < 0 ||
 	    !(fcntl(list, F_GET_SEALS) & F_SEAL_SHRINK) ||
 	    fstat(list, &st) < 0 || st.st_size <= 0 ||

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: ISC */
 /*
- * An order of the broker's to start a program as a user: control_user, and a
- * list of what has no fixed length. The list is a file in memory, as buf.h
+ * A user as the broker describes him to root: control_user, and a list of
+ * everything that has no fixed length. The list is a file in memory, as buf.h
  * writes it: u32 count, as many u32 group ids, u32 count, as many strings of
  * the environment.
  */
@@ -12,7 +12,7 @@
 
 #include "control.h"
 
-/* Of a list; it is refused where it is read. */
+/* Limits of the list. A list beyond them is refused where it is read. */
 #define ORDER_LIST_MAX	   (4u << 20)
 #define ORDER_GROUPS_MAX   65536
 #define ORDER_STRINGS_MAX  65536
@@ -25,8 +25,8 @@ struct spawn_order {
 	char **env; /* ends with NULL */
 };
 
-/* Reads the list, which stays the caller's. 0; or -EBADMSG, or -E2BIG over the
- * limits above, and nothing is to be cleared. */
+/* Reads the list, which stays the caller's. Returns 0. Returns -EBADMSG, or
+ * -E2BIG beyond the limits above, and then there is nothing to clear. */
 int order_read(struct spawn_order *o, const struct control_user *who, int list);
 void order_clear(struct spawn_order *o);
 

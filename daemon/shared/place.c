@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: ISC */
 /*
- * Places of the list.
+ * Opens the places of the list.
  */
 #include "place.h"
 
@@ -30,7 +30,7 @@ take_path(const char *path, struct sockaddr_un *un)
 	return 0;
 }
 
-/* A socket file that nobody listens behind is what an earlier execd left. */
+/* A socket file on which nobody listens was left by an earlier execd. */
 static void
 remove_stale(const struct sockaddr_un *un)
 {
@@ -55,7 +55,7 @@ place_permit(const struct control_place *p)
 	return 0;
 }
 
-/* Nobody can connect before it is said who may. */
+/* Nobody can connect before place_permit() says who may. */
 static int
 bind_path(int fd, const struct control_place *p)
 {

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: ISC */
 /*
- * Places of the list, in the file system and on the network.
+ * Opens the places of the list, which are in the file system and on the
+ * network.
  */
 #ifndef PLACE_H
 #define PLACE_H
@@ -10,16 +11,16 @@
 
 #include "control.h"
 
-/* It is there, and has no descriptor. */
+/* The place exists and has no descriptor. */
 #define PLACE_NONE (-4096)
 
-/* Binds, opens, or with `check` finds out whether that can be done. The
- * descriptor, the caller's, PLACE_NONE, or -errno, some with a reason in why.
- */
+/* Binds or opens the place. With `check` it only finds out whether this can be
+ * done. Returns a descriptor, the caller's, PLACE_NONE, or -errno, for some
+ * errors with the reason in why. */
 int place_open(
     const struct control_place *p, bool check, char *why, size_t len);
 
-/* Who may connect to the listener's path. 0 or -errno. */
+/* Sets who may connect to the listener's path. Returns 0 or -errno. */
 int place_permit(const struct control_place *p);
 
 #endif

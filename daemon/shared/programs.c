@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: ISC */
 /*
- * Where the other programs are, seen from the running one.
+ * Finds the other programs from where the running one is.
  */
 #include "programs.h"
 
@@ -35,7 +35,7 @@
 		}                                                              \
 	}
 
-/* These layouts are found from the directory that the program lies in:
+/* These layouts are tried from the directory of the running program:
  * $prefix/sbin/execd, $prefix/libexec/execd-broker, and the build tree. */
 static const struct layout {
 	const char *self;
@@ -44,15 +44,16 @@ static const struct layout {
 	BUILT("/daemon/root/execd"),
 	BUILT("/daemon/broker/execd-broker"),
 	INSTALLED("/" EXECD_SBINDIR "/execd"),
-	/* /usr/sbin may be a link to bin: the kernel knows the real name. */
+	/* /usr/sbin may be a link to bin. The kernel knows the real name. */
 	INSTALLED("/bin/execd"),
 	INSTALLED("/" EXECD_LIBEXECDIR "/execd-broker"),
 };
 
-/* What an upgrade has replaced has this behind its name (proc(5)). */
+/* Comes after the name of a program that an upgrade has replaced (proc(5)). */
 #define DELETED " (deleted)"
 
-/* Where this program was when it was executed: later it may be renamed. */
+/* Finds where this program was when it was executed. Later it may be
+ * renamed. */
 static const char *
 find_self(void)
 {

@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: ISC */
 /*
- * Where the other programs are: under the prefix that the running one was
- * installed to, or in the build tree it was built in. Never searched for on a
- * PATH. They are executed by descriptor, so that a user who may not look into
- * their directory makes no difference.
+ * Finds the other programs: under the prefix to which the running one was
+ * installed, or in the build tree in which it was built. A PATH is never
+ * searched. Programs are executed by descriptor, so the user need not be able
+ * to look into their directory.
  */
 #ifndef PROGRAMS_H
 #define PROGRAMS_H
@@ -19,25 +19,25 @@ enum installed_program {
 	INSTALLED_PROGRAMS,
 };
 
-/* Opened once: a new version on the disk makes no difference to who has them
- * open. */
+/* Opened once. A new version on the disk makes no difference to a program that
+ * has them open. */
 struct programs {
 	int frontend, runner, http, keys; /* O_PATH, CLOEXEC */
 };
 
-/* The running program's own, as it is installed now: not the file that was
- * executed, which an upgrade replaces. O_PATH, CLOEXEC and the caller's, or
- * -errno. */
+/* Opens the running program's own file as it is installed now. An upgrade
+ * replaces the file that was executed. Returns a descriptor, O_PATH, CLOEXEC
+ * and the caller's, or -errno. */
 int programs_open_self(void);
 
-/* To be called first: a program that runs may be renamed. */
+/* Must be called first, because a running program may be renamed. */
 void programs_note_self(void);
 
-/* A descriptor, O_PATH and CLOEXEC and the caller's, or -errno with the missing
- * program in `missing`. */
+/* Opens one program. Returns a descriptor, O_PATH, CLOEXEC and the caller's, or
+ * -errno with the missing program in `missing`. */
 int programs_open_one(enum installed_program program, char missing[PATH_MAX]);
 
-/* All but the broker. 0, or -errno likewise. */
+/* Opens all programs but the broker. Returns 0, or -errno likewise. */
 int programs_open(struct programs *p, char missing[PATH_MAX]);
 
 #endif

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: ISC */
 /*
- * The user namespace of a user's sandboxes. It is made by a program of its own,
+ * The user namespace of a user's sandboxes. A program of its own makes it,
  * which root executes: whoever has the namespace may signal everybody in it,
- * and no copy of root's execd is ever that.
+ * and this must never be a copy of root's execd.
  */
 #include "spawn_userns.h"
 

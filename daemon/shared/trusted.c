@@ -21,7 +21,7 @@ refuse(int err, const char *text, char *why, size_t len)
 	return err;
 }
 
-/* O_NONBLOCK: a fifo in its place must not stop us. */
+/* O_NONBLOCK, so that a fifo in its place cannot stop us. */
 int
 trusted_open(const char *path, struct stat *st, char *why, size_t len)
 {

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: ISC */
 /*
- * Files that decide who may do what: opened with a look at who could have
- * written them, and taken as they are at that moment.
+ * Files that decide who may do what. When they are opened, it is checked who
+ * could have written them. They are used as they are at that moment.
  */
 #ifndef TRUSTED_H
 #define TRUSTED_H
@@ -10,16 +10,18 @@
 #include <sys/stat.h>
 #include <sys/types.h>
 
-/* A plain file of root's or our own that not everybody can write. A descriptor,
- * the caller's; -EINVAL if it must not be used or another -errno, with the
- * reason in why. */
+/* Opens a plain file of root's or our own that not everybody can write. Returns
+ * a descriptor, the caller's, -EINVAL if it must not be used, or another
+ * -errno, with the reason in why. */
 int trusted_open(const char *path, struct stat *st, char *why, size_t len);
 
-/* A directory likewise, which nobody else can write (O_PATH). */
+/* Opens a directory likewise. Nobody else may be able to write to it
+ * (O_PATH). */
 int trusted_directory(const char *path, char *why, size_t len);
 
-/* A copy in memory that nobody can change any more, of at most so many bytes
- * of the file, which are not looked at. The caller's, or -errno. */
+/* Copies at most so many bytes of the file to memory that nobody can change any
+ * more. Does not look at the bytes. Returns a descriptor, the caller's, or
+ * -errno. */
 int trusted_copy(int fd, size_t limit);
 
 #endif
