@@ -53,7 +53,7 @@ take_channel(struct broker_process *b, pid_t pid, int fd)
 	*b = none;
 	b->pid = pid;
 	b->channel = fd;
-	b->state = ORDERS_NEW;
+	b->state = BROKER_NEW;
 	b->list = list_new();
 	b->started_ms = now_ms();
 	b->reload = is_there(&root.serving);
@@ -170,7 +170,7 @@ promote(void)
 void
 broker_sealed(struct broker_process *b)
 {
-	b->state = ORDERS_SEALED;
+	b->state = BROKER_SEALED;
 	if (!is_there(&root.serving)) {
 		promote();
 		return;
@@ -189,7 +189,7 @@ broker_lose(struct broker_process *b, const char *why)
 	hang_up(b);
 	if (b->pid > 0)
 		kill(b->pid, SIGKILL);
-	else if (b == &root.serving && root.next.state == ORDERS_SEALED)
+	else if (b == &root.serving && root.next.state == BROKER_SEALED)
 		promote();
 }
 
@@ -233,7 +233,7 @@ reap_serving(int status)
 
 	if (!left)
 		tell_end("; sessions go on", status);
-	if (root.next.state == ORDERS_SEALED)
+	if (root.next.state == BROKER_SEALED)
 		promote();
 	else if (!root.replaceable)
 		give_up(status);
@@ -335,7 +335,7 @@ watch_next(int64_t now)
 {
 	struct broker_process *b = &root.next;
 
-	if (b->channel < 0 || b->state == ORDERS_SEALED || !root.served)
+	if (b->channel < 0 || b->state == BROKER_SEALED || !root.served)
 		return -1;
 	if (now < b->started_ms + LIST_MS)
 		return b->started_ms + LIST_MS;

@@ -110,7 +110,7 @@ take_begin(struct broker_process *b, const uint8_t *packet, size_t len,
 	if (root.is_root && !b->check && !root.served)
 		ready.error = (uint32_t)-spawn_probe(&step);
 	snprintf(ready.step, sizeof(ready.step), "%s", step);
-	b->state = ORDERS_LISTING;
+	b->state = BROKER_LISTING;
 	b->spoken = SPAWN_VERSION;
 	given[0] = root.programs.http;
 	given[1] = b->text;
@@ -194,7 +194,7 @@ take_seal(struct broker_process *b, const uint8_t *packet, size_t len, int *fds,
 		broker_sealed(b);
 		return 0;
 	}
-	b->state = ORDERS_SEALED;
+	b->state = BROKER_SEALED;
 	return answer(b, SPAWN_SEALED, &sealed, NULL, 0);
 }
 
@@ -203,7 +203,7 @@ broker_commands_serve(struct broker_process *b)
 {
 	struct control_spawn_error sealed = { 0 };
 
-	b->state = ORDERS_SERVING;
+	b->state = BROKER_SERVING;
 	broker_commands_tell(b->channel, SPAWN_SEALED, &sealed, NULL, 0);
 }
 
@@ -398,7 +398,7 @@ take_start(struct broker_process *b, const uint8_t *packet, size_t len,
     int *fds, size_t nfds)
 {
 	struct control_runner_started started = { 0 };
-	const struct spawn_order *o;
+	const struct spawn_user *o;
 	int dirs[CONTROL_FDS_MAX], err;
 	struct control_start s;
 	size_t ndirs = 0;
@@ -446,7 +446,7 @@ take_userns(struct broker_process *b, const uint8_t *packet, size_t len,
     int *fds, size_t nfds)
 {
 	struct control_spawn_error opened = { 0 };
-	const struct spawn_order *o;
+	const struct spawn_user *o;
 	struct control_number n;
 	const char *step = "";
 	int fd, err;
@@ -467,7 +467,7 @@ static int
 take_cleanup(struct broker_process *b, const uint8_t *packet, size_t len,
     int *fds, size_t nfds)
 {
-	const struct spawn_order *o;
+	const struct spawn_user *o;
 	struct control_number n;
 
 	if (nfds != 1 || control_get(packet, len, SPAWN_CLEANUP, &n) < 0 ||
@@ -501,33 +501,33 @@ take_end(struct broker_process *b, const uint8_t *packet, size_t len, int *fds,
 }
 
 /* A function that keeps a descriptor sets it to -1. */
-static const struct order {
+static const struct spawn_command {
 	enum control_type type;
-	unsigned when; /* mask of enum order_state */
+	unsigned when; /* mask of enum broker_stage */
 	int (*take)(struct broker_process *b, const uint8_t *packet, size_t len,
 	    int *fds, size_t nfds);
-} orders[] = {
-	{ SPAWN_BEGIN, ORDERS_NEW, take_begin },
-	{ SPAWN_FILE, ORDERS_LISTING, take_file },
-	{ SPAWN_PLACE, ORDERS_LISTING, take_place },
-	{ SPAWN_USER, ORDERS_LISTING, take_user },
-	{ SPAWN_SEAL, ORDERS_LISTING, take_seal },
-	{ SPAWN_NEXT, ORDERS_SERVING, take_next },
-	{ SPAWN_STORE, ORDERS_SERVING, take_store },
-	{ SPAWN_TAKE, ORDERS_SERVING, take_take },
-	{ SPAWN_SERVING, ORDERS_SERVING, take_serving },
-	{ SPAWN_START, ORDERS_SERVING, take_start },
-	{ SPAWN_PROGRAM, ORDERS_SERVING, take_program },
-	{ SPAWN_OPEN, ORDERS_SERVING, take_open },
-	{ SPAWN_RECORD, ORDERS_SERVING, take_record },
-	{ SPAWN_CLOSE, ORDERS_SERVING, take_close },
-	{ SPAWN_USERNS, ORDERS_SERVING, take_userns },
-	{ SPAWN_CLEANUP, ORDERS_SERVING, take_cleanup },
-	{ SPAWN_KILL, ORDERS_SERVING, take_kill },
-	{ SPAWN_END, ORDERS_SERVING, take_end },
-	{ SPAWN_ALIVE, ORDERS_SERVING, take_alive },
-	{ SPAWN_RELOAD, ORDERS_SERVING, take_reload },
-	{ SPAWN_STOP, ORDERS_SERVING, take_stop },
+} spawn_commands[] = {
+	{ SPAWN_BEGIN, BROKER_NEW, take_begin },
+	{ SPAWN_FILE, BROKER_LISTING, take_file },
+	{ SPAWN_PLACE, BROKER_LISTING, take_place },
+	{ SPAWN_USER, BROKER_LISTING, take_user },
+	{ SPAWN_SEAL, BROKER_LISTING, take_seal },
+	{ SPAWN_NEXT, BROKER_SERVING, take_next },
+	{ SPAWN_STORE, BROKER_SERVING, take_store },
+	{ SPAWN_TAKE, BROKER_SERVING, take_take },
+	{ SPAWN_SERVING, BROKER_SERVING, take_serving },
+	{ SPAWN_START, BROKER_SERVING, take_start },
+	{ SPAWN_PROGRAM, BROKER_SERVING, take_program },
+	{ SPAWN_OPEN, BROKER_SERVING, take_open },
+	{ SPAWN_RECORD, BROKER_SERVING, take_record },
+	{ SPAWN_CLOSE, BROKER_SERVING, take_close },
+	{ SPAWN_USERNS, BROKER_SERVING, take_userns },
+	{ SPAWN_CLEANUP, BROKER_SERVING, take_cleanup },
+	{ SPAWN_KILL, BROKER_SERVING, take_kill },
+	{ SPAWN_END, BROKER_SERVING, take_end },
+	{ SPAWN_ALIVE, BROKER_SERVING, take_alive },
+	{ SPAWN_RELOAD, BROKER_SERVING, take_reload },
+	{ SPAWN_STOP, BROKER_SERVING, take_stop },
 };
 
 static bool
@@ -536,9 +536,11 @@ take(struct broker_process *b, const uint8_t *packet, size_t len, int *fds,
 {
 	enum control_type type = control_peek(packet, len);
 
-	for (size_t i = 0; i < nitems(orders); i++)
-		if (orders[i].type == type && orders[i].when & b->state)
-			return orders[i].take(b, packet, len, fds, nfds) == 0;
+	for (size_t i = 0; i < nitems(spawn_commands); i++)
+		if (spawn_commands[i].type == type &&
+		    spawn_commands[i].when & b->state)
+			return spawn_commands[i].take(
+				   b, packet, len, fds, nfds) == 0;
 	return false;
 }
 
@@ -564,7 +566,7 @@ give_back(const int *fds, size_t nfds)
 }
 
 /* The most commands at once; then signals and others have their turn. */
-#define ORDERS_PER_WAKE 64
+#define COMMANDS_PER_WAKE 64
 
 bool
 broker_commands_take(struct broker_process *b)
@@ -575,7 +577,7 @@ broker_commands_take(struct broker_process *b)
 	size_t nfds;
 	ssize_t n = -EAGAIN;
 
-	for (int i = 0; i < ORDERS_PER_WAKE && b->channel >= 0; i++) {
+	for (int i = 0; i < COMMANDS_PER_WAKE && b->channel >= 0; i++) {
 		n = seqpacket_recv(
 		    b->channel, packet, sizeof(packet), fds, &nfds);
 		if (n <= 0)

@@ -85,7 +85,7 @@ find_slot(uid_t uid)
 }
 
 static void __attribute__((noreturn))
-child(int program, const struct spawn_order *o, int list)
+child(int program, const struct spawn_user *o, int list)
 {
 	char *argv[] = { (char *)(uintptr_t) "execd-runner",
 		(char *)(uintptr_t) "--cleanup", NULL };
@@ -101,7 +101,7 @@ child(int program, const struct spawn_order *o, int list)
 }
 
 void
-cleanup_start(int program, const struct spawn_order *o, int list)
+cleanup_start(int program, const struct spawn_user *o, int list)
 {
 	struct cleanup *s = find_slot(o->who.uid);
 	pid_t pid = s != NULL ? fork() : -1;

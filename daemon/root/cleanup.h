@@ -9,12 +9,12 @@
 #include <stdbool.h>
 #include <sys/types.h>
 
-#include "order.h"
+#include "spawn_user.h"
 
 /* Starts a process and does not wait for it. `list` is the runner's list of
  * placeholders; it is not read here, and stays the caller's. A failure is
  * logged. */
-void cleanup_start(int program, const struct spawn_order *o, int list);
+void cleanup_start(int program, const struct spawn_user *o, int list);
 
 /* Tells whether it is such a process. */
 bool cleanup_has(pid_t pid);

@@ -21,7 +21,7 @@ list_new(void)
 {
 	struct list *l = xcalloc(1, sizeof(*l));
 
-	TAILQ_INIT(&l->paths);
+	TAILQ_INIT(&l->places);
 	TAILQ_INIT(&l->files);
 	return l;
 }
@@ -33,7 +33,7 @@ listens_there(const struct list *l, const char *path)
 
 	if (l == NULL)
 		return false;
-	TAILQ_FOREACH (p, &l->paths, link)
+	TAILQ_FOREACH (p, &l->places, link)
 		if (p->fd >= 0 && strcmp(p->what.path, path) == 0)
 			return true;
 	return false;
@@ -58,10 +58,10 @@ list_free(struct list *l, const struct list *next)
 	if (l == NULL)
 		return;
 	for (size_t i = 0; i < l->nusers; i++)
-		order_clear(&l->users[i]);
+		spawn_user_clear(&l->users[i]);
 	free(l->users);
-	while ((p = TAILQ_FIRST(&l->paths)) != NULL) {
-		TAILQ_REMOVE(&l->paths, p, link);
+	while ((p = TAILQ_FIRST(&l->places)) != NULL) {
+		TAILQ_REMOVE(&l->places, p, link);
 		hang_up(p, next);
 		free(p);
 	}
@@ -81,16 +81,16 @@ save_variable(struct saved *s, char **variable)
 	_cleanup_free_ char *text = NULL;
 
 	if (s->mode != SAVED_READ) {
-		saved_text(s, *variable, ORDER_VARIABLE_MAX);
+		saved_text(s, *variable, SPAWN_USER_VARIABLE_MAX);
 		return;
 	}
-	text = xcalloc(1, ORDER_VARIABLE_MAX);
-	saved_text(s, text, ORDER_VARIABLE_MAX);
+	text = xcalloc(1, SPAWN_USER_VARIABLE_MAX);
+	saved_text(s, text, SPAWN_USER_VARIABLE_MAX);
 	*variable = xstrdup(text);
 }
 
 static void
-save_user(struct saved *s, struct spawn_order *o)
+save_user(struct saved *s, struct spawn_user *o)
 {
 	uint32_t groups = (uint32_t)o->ngids, n = 0;
 
@@ -99,7 +99,7 @@ save_user(struct saved *s, struct spawn_order *o)
 		n++;
 	SAVE(s, groups);
 	SAVE(s, n);
-	if (groups > ORDER_GROUPS_MAX || n > ORDER_STRINGS_MAX)
+	if (groups > SPAWN_USER_GROUPS_MAX || n > SPAWN_USER_STRINGS_MAX)
 		s->in.failed = true;
 	if (saved_failed(s))
 		return;
@@ -132,14 +132,14 @@ save_users(struct saved *s, struct list *l)
 static void
 save_places(struct saved *s, struct list *l)
 {
-	struct listed_place *p = TAILQ_FIRST(&l->paths);
+	struct listed_place *p = TAILQ_FIRST(&l->places);
 	uint32_t n = (uint32_t)l->nplaces;
 
 	SAVE(s, n);
 	for (; n > 0 && !saved_failed(s); n--, p = TAILQ_NEXT(p, link)) {
 		if (s->mode == SAVED_READ) {
 			p = xcalloc(1, sizeof(*p));
-			TAILQ_INSERT_TAIL(&l->paths, p, link);
+			TAILQ_INSERT_TAIL(&l->places, p, link);
 			l->nplaces++;
 		}
 		saved_fd(s, &p->fd);
@@ -200,12 +200,12 @@ list_add_user(struct list *l, const struct control_user *u, int fd)
 	    (!root && u->uid != geteuid()))
 		return -EPERM;
 	l->users = xreallocarray(l->users, l->nusers + 1, sizeof(*l->users));
-	err = order_read(&l->users[l->nusers], u, fd);
+	err = spawn_user_read(&l->users[l->nusers], u, fd);
 	l->nusers += err == 0;
 	return err;
 }
 
-const struct spawn_order *
+const struct spawn_user *
 list_user(const struct list *l, uint32_t number)
 {
 	return number < l->nusers ? &l->users[number] : NULL;
@@ -218,7 +218,7 @@ find_place(const struct list *l, uint32_t number)
 {
 	struct listed_place *p;
 
-	TAILQ_FOREACH (p, &l->paths, link)
+	TAILQ_FOREACH (p, &l->places, link)
 		if (p->what.number == number)
 			return p;
 	return NULL;
@@ -233,7 +233,7 @@ take_over(const struct list *old, const struct control_place *what)
 
 	if (old == NULL || what->kind != PLACE_LISTENER)
 		return -ENOENT;
-	TAILQ_FOREACH (p, &old->paths, link) {
+	TAILQ_FOREACH (p, &old->places, link) {
 		if (p->fd < 0 || strcmp(p->what.name, what->name) != 0)
 			continue;
 		fd = fcntl(p->fd, F_DUPFD_CLOEXEC, CONTROL_FD + 1);
@@ -275,7 +275,7 @@ list_add_place(struct list *l, const struct control_place *what,
 	p = xcalloc(1, sizeof(*p));
 	p->what = *what;
 	p->fd = list_is_kept(what) ? fd : -1;
-	TAILQ_INSERT_TAIL(&l->paths, p, link);
+	TAILQ_INSERT_TAIL(&l->places, p, link);
 	l->nplaces++;
 	return fd;
 }

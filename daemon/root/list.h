@@ -9,8 +9,8 @@
 #define LIST_H
 
 #include "control.h"
-#include "order.h"
 #include "queue.h"
+#include "spawn_user.h"
 
 /* The most of each. */
 #define LIST_USERS_MAX	65536
@@ -20,7 +20,7 @@
 #define LIST_FILE_BYTES ((8u << 20) + 1)
 
 struct listed_place {
-	TAILQ_ENTRY(listed_place) link; /* list.paths */
+	TAILQ_ENTRY(listed_place) link; /* list.places */
 	int fd;				/* of a listener, or -1 */
 	struct control_place what;
 };
@@ -33,9 +33,9 @@ struct listed_file {
 };
 
 struct list {
-	struct spawn_order *users;
+	struct spawn_user *users;
 	size_t nusers;
-	TAILQ_HEAD(, listed_place) paths;
+	TAILQ_HEAD(, listed_place) places;
 	size_t nplaces;
 	TAILQ_HEAD(, listed_file) files;
 	size_t nfiles;
@@ -74,7 +74,7 @@ const struct listed_file *list_find_file(
     const struct list *l, const char *path);
 
 /* Returns the user of that number, or NULL. */
-const struct spawn_order *list_user(const struct list *l, uint32_t number);
+const struct spawn_user *list_user(const struct list *l, uint32_t number);
 
 /* list_open() opens the file or socket of records again. list_record() makes a
  * new file in a directory. Both return a descriptor, the caller's, or -errno;

@@ -18,18 +18,18 @@
 #include "programs.h"
 
 /* What a broker may ask depends on this. */
-enum order_state {
-	ORDERS_NEW = 1 << 0,
-	ORDERS_LISTING = 1 << 1, /* it has met no client yet */
-	ORDERS_SEALED = 1 << 2,	 /* until the broker before it is gone */
-	ORDERS_SERVING = 1 << 3,
+enum broker_stage {
+	BROKER_NEW = 1 << 0,
+	BROKER_LISTING = 1 << 1, /* it has met no client yet */
+	BROKER_SEALED = 1 << 2,	 /* until the broker before it is gone */
+	BROKER_SERVING = 1 << 3,
 };
 
 struct broker_process {
 	pid_t pid;	   /* 0: none, or a broker of another unit */
 	int channel;	   /* its commands; -1: there is no channel */
 	int events;	   /* events for it, or -1 */
-	unsigned state;	   /* enum order_state */
+	unsigned state;	   /* enum broker_stage */
 	uint32_t spoken;   /* the SPAWN_VERSION that it speaks */
 	bool check;	   /* execd -t */
 	bool reload;	   /* another broker serves meanwhile */
@@ -88,7 +88,7 @@ void broker_commands_serve(struct broker_process *b);
 
 /* Starts a runner. The broker's end of its control channel is kept as a
  * copy. */
-void runners_start(const struct spawn_order *o,
+void runners_start(const struct spawn_user *o,
     const struct control_start *start, int control_fd, int kept_fd,
     struct control_runner_started *answer, int dirs[CONTROL_FDS_MAX],
     size_t *ndirs);

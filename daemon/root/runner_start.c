@@ -55,7 +55,7 @@ limit_resources(const struct control_user *s)
 }
 
 static void
-become_user(const struct spawn_order *o)
+become_user(const struct spawn_user *o)
 {
 	/* The process is hidden, and root's children leave no core file. */
 	drop_to_user(o->who.uid, o->who.gid, o->gids, o->ngids);
@@ -68,7 +68,7 @@ become_user(const struct spawn_order *o)
 #define TITLE_MAX (CONTROL_GROUP_MAX + CONTROL_IDENTITY_MAX + 32)
 
 static char *
-put_title(char title[TITLE_MAX], const struct spawn_order *o, const char *group)
+put_title(char title[TITLE_MAX], const struct spawn_user *o, const char *group)
 {
 	snprintf(title, TITLE_MAX, "execd-runner: session %s of %s",
 	    group + strlen(SESSION_GROUP_PREFIX), o->who.name);
@@ -76,7 +76,7 @@ put_title(char title[TITLE_MAX], const struct spawn_order *o, const char *group)
 }
 
 static void __attribute__((noreturn))
-runner_child(int program_fd, const struct spawn_order *o, const char *group,
+runner_child(int program_fd, const struct spawn_user *o, const char *group,
     int control_fd, const int joins[CGROUP_HIERARCHIES], bool root)
 {
 	char title[TITLE_MAX];
@@ -106,7 +106,7 @@ runner_child(int program_fd, const struct spawn_order *o, const char *group,
 }
 
 pid_t
-spawn_runner(int program_fd, const struct spawn_order *o, const char *group,
+spawn_runner(int program_fd, const struct spawn_user *o, const char *group,
     int control_fd, const int joins[CGROUP_HIERARCHIES])
 {
 	bool root = geteuid() == 0;

@@ -8,12 +8,12 @@
 #define RUNNER_START_H
 
 #include "cgroup.h"
-#include "order.h"
+#include "spawn_user.h"
 
 /* Starts a runner, as root in namespaces of its own, with its control channel
  * on CONTROL_FD, and in the control group that `joins` leads to. Returns its
  * pid or -errno. */
-pid_t spawn_runner(int program_fd, const struct spawn_order *o,
+pid_t spawn_runner(int program_fd, const struct spawn_user *o,
     const char *group, int control_fd, const int joins[CGROUP_HIERARCHIES]);
 
 /* Starts a program that hears strangers, or its helper, as the user of the

@@ -113,7 +113,7 @@ runners_save(struct saved *s)
 
 /* Returns the pid, or -errno with the step that failed. */
 static pid_t
-run(const struct spawn_order *o, const char *group, int control_fd,
+run(const struct spawn_user *o, const char *group, int control_fd,
     struct cgroup *cgroup, const char **step)
 {
 	int joins[CGROUP_HIERARCHIES], err;
@@ -139,7 +139,7 @@ run(const struct spawn_order *o, const char *group, int control_fd,
 }
 
 void
-runners_start(const struct spawn_order *o, const struct control_start *start,
+runners_start(const struct spawn_user *o, const struct control_start *start,
     int control_fd, int kept_fd, struct control_runner_started *answer,
     int dirs[CONTROL_FDS_MAX], size_t *ndirs)
 {

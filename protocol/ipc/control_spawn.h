@@ -69,7 +69,7 @@ struct control_place {
 };
 
 /* Whom a runner becomes. What has no fixed length is in the list that comes
- * along (daemon/shared/order.h). */
+ * along (daemon/shared/spawn_user.h). */
 struct control_user {
 	uint32_t number;		 /* of users, from 0 */
 	char name[CONTROL_IDENTITY_MAX]; /* of the identity, for the log */

@@ -16,13 +16,13 @@
 #include "util.h"
 
 void
-audit_begin(struct session *s, const struct control_audit *order)
+audit_begin(struct session *s, const struct control_audit *wanted)
 {
 	struct record *r = xcalloc(1, sizeof(*r));
 
-	r->order = *order;
+	r->wanted = *wanted;
 	redact_rules_init(
-	    &r->rules, r->order.redact_names, r->order.redact_values);
+	    &r->rules, r->wanted.redact_names, r->wanted.redact_values);
 	s->record = r;
 }
 

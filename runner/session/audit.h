@@ -26,13 +26,13 @@ struct session;
 struct session_process;
 
 struct record {
-	struct control_audit order;
+	struct control_audit wanted;
 	struct redact_rules rules; /* for secrets in texts */
 	bool fails; /* records are required and cannot be written */
 };
 
-/* Starts reporting; called once. order is copied. */
-void audit_begin(struct session *s, const struct control_audit *order);
+/* Starts reporting; called once. wanted is copied. */
+void audit_begin(struct session *s, const struct control_audit *wanted);
 
 /*
  * Returns false if a record is required and cannot be written; then the request

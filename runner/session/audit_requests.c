@@ -40,7 +40,7 @@ is_recorded(const struct record *r, const char *name, const struct fs_params *p)
 {
 	for (size_t i = 0; i < nitems(operations); i++)
 		if (strcmp(operations[i].name, name) == 0)
-			return r->order.files == AUDIT_FILES_ALL ||
+			return r->wanted.files == AUDIT_FILES_ALL ||
 			       operations[i].writes || p->replace;
 	return false;
 }
@@ -48,7 +48,7 @@ is_recorded(const struct record *r, const char *name, const struct fs_params *p)
 bool
 audit_wants_files(const struct session *s)
 {
-	return s->record != NULL && s->record->order.files != AUDIT_FILES_NONE;
+	return s->record != NULL && s->record->wanted.files != AUDIT_FILES_NONE;
 }
 
 static bool

@@ -85,15 +85,15 @@ static const struct channel_events channel_events = {
 };
 
 void
-watcher_add(struct session *s, int fd, const struct control_watch *order)
+watcher_add(struct session *s, int fd, const struct control_watch *command)
 {
 	struct watcher *w = xcalloc(1, sizeof(*w));
 
-	w->number = order->number;
+	w->number = command->number;
 	w->client.session = s;
 	w->client.state = SESSION_NEW;
 	w->client.watching = true;
-	snprintf(w->client.peer, sizeof(w->client.peer), "%s", order->peer);
+	snprintf(w->client.peer, sizeof(w->client.peer), "%s", command->peer);
 	channel_open(&w->client.channel, s->base, fd, fd,
 	    (uint32_t)s->config.max_message_bytes, &channel_events, w);
 	TAILQ_INSERT_TAIL(&s->watchers, w, link);

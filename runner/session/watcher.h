@@ -11,7 +11,8 @@
 #include "session.h"
 
 /* Adds a watcher. Takes fd over. */
-void watcher_add(struct session *s, int fd, const struct control_watch *order);
+void watcher_add(
+    struct session *s, int fd, const struct control_watch *command);
 
 /* Sends an event of a process to all watchers. */
 void watchers_tell(struct session_process *p, const struct process_event *e);

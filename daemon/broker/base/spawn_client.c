@@ -19,10 +19,10 @@
 #include "exit_code.h"
 #include "group_limits.h"
 #include "log.h"
-#include "order.h"
 #include "place.h"
 #include "secret.h"
 #include "seqpacket.h"
+#include "spawn_user.h"
 #include "trusted.h"
 #include "util.h"
 
@@ -344,7 +344,7 @@ make_list(const struct identity *id)
 	struct buf b;
 	int fd;
 
-	buf_init(&b, ORDER_LIST_MAX);
+	buf_init(&b, SPAWN_USER_LIST_MAX);
 	buf_put_u32(&b, (uint32_t)id->ngids);
 	for (size_t i = 0; i < id->ngids; i++)
 		buf_put_u32(&b, id->gids[i]);

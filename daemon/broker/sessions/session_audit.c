@@ -127,12 +127,12 @@ static void
 end_unrecorded(
     struct broker *m, struct session *s, const struct audit_start *start)
 {
-	struct control_audit_state order = { .works = !m->audit_stopped };
+	struct control_audit_state command = { .works = !m->audit_stopped };
 
 	if (s->runner.hung_up || !s->runner.audited)
 		return;
-	memcpy(order.process, start->process, sizeof(order.process));
-	session_send_command(s, RUNNER_COMMAND_AUDIT_STATE, &order, NULL, 0);
+	memcpy(command.process, start->process, sizeof(command.process));
+	session_send_command(s, RUNNER_COMMAND_AUDIT_STATE, &command, NULL, 0);
 }
 
 static void
@@ -381,18 +381,18 @@ session_audit_configure(
     struct broker *m, struct session *s, struct session_commands *commands)
 {
 	const struct audit_rules *audit = &m->conf->audit;
-	struct control_audit order = { 0 };
+	struct control_audit command = { 0 };
 	struct control_audit_state state = { .works = false };
 
 	if (!audit_is_kept(audit) && !stats_are_wanted(m->conf))
 		return;
 	s->runner.audited = true;
-	order.files = s->identity->audit_files == AUDIT_FILES_UNSET
-			  ? audit->files
-			  : s->identity->audit_files;
-	put_patterns(order.redact_names, &audit->redact_names);
-	put_patterns(order.redact_values, &audit->redact_values);
-	session_commands_add(commands, RUNNER_COMMAND_AUDIT, &order);
+	command.files = s->identity->audit_files == AUDIT_FILES_UNSET
+			    ? audit->files
+			    : s->identity->audit_files;
+	put_patterns(command.redact_names, &audit->redact_names);
+	put_patterns(command.redact_values, &audit->redact_values);
+	session_commands_add(commands, RUNNER_COMMAND_AUDIT, &command);
 	if (m->audit_stopped)
 		session_commands_add(
 		    commands, RUNNER_COMMAND_AUDIT_STATE, &state);

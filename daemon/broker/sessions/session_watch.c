@@ -17,11 +17,11 @@
 static int
 watch(struct session *s, const char *peer, int channel_fd)
 {
-	struct control_watch order = { .number = ++s->watchers.ever };
+	struct control_watch command = { .number = ++s->watchers.ever };
 
-	snprintf(order.peer, sizeof(order.peer), "%s", peer);
+	snprintf(command.peer, sizeof(command.peer), "%s", peer);
 	return session_send_command(
-	    s, RUNNER_COMMAND_WATCH, &order, &channel_fd, 1);
+	    s, RUNNER_COMMAND_WATCH, &command, &channel_fd, 1);
 }
 
 enum session_result

@@ -2,7 +2,7 @@
 /*
  * The user of a program that the broker has started.
  */
-#include "order.h"
+#include "spawn_user.h"
 
 #include <errno.h>
 #include <fcntl.h>
@@ -12,11 +12,11 @@
 #include "util.h"
 
 static int
-read_groups(struct buf_reader *r, struct spawn_order *o)
+read_groups(struct buf_reader *r, struct spawn_user *o)
 {
 	uint32_t n = buf_get_u32(r);
 
-	if (n > ORDER_GROUPS_MAX)
+	if (n > SPAWN_USER_GROUPS_MAX)
 		return -E2BIG;
 	o->gids = xcalloc(n + 1, sizeof(*o->gids));
 	for (o->ngids = 0; o->ngids < n; o->ngids++)
@@ -25,23 +25,23 @@ read_groups(struct buf_reader *r, struct spawn_order *o)
 }
 
 static int
-read_environment(struct buf_reader *r, struct spawn_order *o)
+read_environment(struct buf_reader *r, struct spawn_user *o)
 {
-	_cleanup_free_ char *text = xmalloc(ORDER_VARIABLE_MAX);
+	_cleanup_free_ char *text = xmalloc(SPAWN_USER_VARIABLE_MAX);
 	uint32_t n = buf_get_u32(r);
 
-	if (n > ORDER_STRINGS_MAX)
+	if (n > SPAWN_USER_STRINGS_MAX)
 		return -E2BIG;
 	o->env = xcalloc(n + 1, sizeof(*o->env));
 	for (uint32_t i = 0; i < n && !r->failed; i++) {
-		buf_get_string(r, text, ORDER_VARIABLE_MAX);
+		buf_get_string(r, text, SPAWN_USER_VARIABLE_MAX);
 		o->env[i] = xstrdup(r->failed ? "" : text);
 	}
 	return 0;
 }
 
 static int
-read_list(struct spawn_order *o, const void *data, size_t len)
+read_list(struct spawn_user *o, const void *data, size_t len)
 {
 	struct buf_reader r;
 	int err;
@@ -54,18 +54,18 @@ read_list(struct spawn_order *o, const void *data, size_t len)
 }
 
 int
-order_read(struct spawn_order *o, const struct control_user *who, int list)
+spawn_user_read(struct spawn_user *o, const struct control_user *who, int list)
 {
 	struct stat st;
 	void *data;
 	int err;
 
-	*o = (struct spawn_order){ .who = *who };
+	*o = (struct spawn_user){ .who = *who };
 	/* A file that can shrink could end the program that maps it. */
 	if (fcntl(list, F_GET_SEALS) < 0 ||
 	    !(fcntl(list, F_GET_SEALS) & F_SEAL_SHRINK) ||
 	    fstat(list, &st) < 0 || st.st_size <= 0 ||
-	    st.st_size > ORDER_LIST_MAX)
+	    st.st_size > SPAWN_USER_LIST_MAX)
 		return -EBADMSG;
 	data = mmap(NULL, (size_t)st.st_size, PROT_READ, MAP_PRIVATE, list, 0);
 	if (data == MAP_FAILED)
@@ -73,16 +73,16 @@ order_read(struct spawn_order *o, const struct control_user *who, int list)
 	err = read_list(o, data, (size_t)st.st_size);
 	munmap(data, (size_t)st.st_size);
 	if (err < 0)
-		order_clear(o);
+		spawn_user_clear(o);
 	return err;
 }
 
 void
-order_clear(struct spawn_order *o)
+spawn_user_clear(struct spawn_user *o)
 {
 	for (char **e = o->env; e && *e; e++)
 		free(*e);
 	free(o->env);
 	free(o->gids);
-	*o = (struct spawn_order){ .ngids = 0 };
+	*o = (struct spawn_user){ .ngids = 0 };
 }

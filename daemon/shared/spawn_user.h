@@ -5,20 +5,20 @@
  * writes it: u32 count, as many u32 group ids, u32 count, as many strings of
  * the environment.
  */
-#ifndef ORDER_H
-#define ORDER_H
+#ifndef SPAWN_USER_H
+#define SPAWN_USER_H
 
 #include <sys/types.h>
 
 #include "control.h"
 
 /* Limits of the list. A list beyond them is refused where it is read. */
-#define ORDER_LIST_MAX	   (4u << 20)
-#define ORDER_GROUPS_MAX   65536
-#define ORDER_STRINGS_MAX  65536
-#define ORDER_VARIABLE_MAX (128u << 10) /* MAX_ARG_STRLEN of execve(2) */
+#define SPAWN_USER_LIST_MAX	(4u << 20)
+#define SPAWN_USER_GROUPS_MAX	65536
+#define SPAWN_USER_STRINGS_MAX	65536
+#define SPAWN_USER_VARIABLE_MAX (128u << 10) /* MAX_ARG_STRLEN of execve(2) */
 
-struct spawn_order {
+struct spawn_user {
 	struct control_user who;
 	gid_t *gids;
 	size_t ngids;
@@ -27,7 +27,8 @@ struct spawn_order {
 
 /* Reads the list, which stays the caller's. Returns 0. Returns -EBADMSG, or
  * -E2BIG beyond the limits above, and then there is nothing to clear. */
-int order_read(struct spawn_order *o, const struct control_user *who, int list);
-void order_clear(struct spawn_order *o);
+int spawn_user_read(
+    struct spawn_user *o, const struct control_user *who, int list);
+void spawn_user_clear(struct spawn_user *o);
 
 #endif
