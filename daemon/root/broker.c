@@ -293,8 +293,7 @@ broker_reap(pid_t pid, int status)
 	*b = none;
 	if (root.stopping)
 		return true;
-	/* A process that has just begun dies of the signal before it can handle
-	 * it. */
+	/* A process that has just begun dies of the signal itself. */
 	if (root.stop_signal != 0 && !is_there(&root.serving))
 		stop_for(root.stop_signal);
 	else if (b == &root.serving)

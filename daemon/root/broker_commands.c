@@ -43,8 +43,7 @@ broker_commands_tell(int fd, enum control_type type, const void *payload,
 	return err;
 }
 
-/* The broker waits for each answer, so the socket has room for it. Returns 0 or
- * -EBADMSG. */
+/* The broker waits for answers, so there is room. Returns 0 or -EBADMSG. */
 static int
 answer(const struct broker_process *b, enum control_type type,
     const void *payload, const int *fds, size_t nfds)
@@ -64,8 +63,7 @@ answer_one(const struct broker_process *b, enum control_type type,
 
 /* --- the list ------------------------------------------------------------- */
 
-/* The sockets of `execd ctl` are in this directory, which the broker could not
- * make. */
+/* For the sockets of `execd ctl`. The broker could not make it. */
 static void
 make_directory(void)
 {

@@ -61,8 +61,7 @@ cleanup_save(struct saved *s)
 	}
 }
 
-/* A user can stop his own processes. A killed process frees its slot when it is
- * reaped. */
+/* A user can stop them. A killed one frees its slot when it is reaped. */
 static void
 kill_stuck(int64_t now)
 {

@@ -186,8 +186,7 @@ list_save(struct saved *s, struct list **l)
 
 /* --- users --------------------------------------------------------------- */
 
-/* A user of the list is never root. For an ordinary user's execd, it is nobody
- * else. */
+/* A user is never root, and in single-user mode nobody else. */
 int
 list_add_user(struct list *l, const struct control_user *u, int fd)
 {

@@ -33,8 +33,7 @@
 #include "util.h"
 
 #define LAST_WORDS_MS 3000 /* for a broker that ends everything */
-/* while the socket has no room for events to the broker */
-#define TELL_AGAIN_MS 20
+#define TELL_AGAIN_MS 20   /* while the broker has no room for events */
 
 struct root root = { .listener = -1,
 	.serving = { .channel = -1, .events = -1, .text = -1 },
@@ -130,8 +129,7 @@ reap(void)
 
 /* --- signals ------------------------------------------------------------- */
 
-/* Signals that the parent ignores must not be ignored in sessions and their
- * commands. */
+/* Sessions and their commands must not ignore what the parent ignored. */
 static void
 ignore_nothing(void)
 {
@@ -209,8 +207,7 @@ serve(int signals)
 {
 	while (!root.stopping) {
 		int timeout = next_timeout(now_ms());
-		/* The descriptors are those of now, because the timeout may
-		 * have started another broker. */
+		/* Set after the timeout, which may start another broker. */
 		struct pollfd ready[] = { { .fd = signals, .events = POLLIN },
 			{ .fd = root.serving.channel, .events = POLLIN },
 			{ .fd = log_relay_fd(), .events = POLLIN },

@@ -30,9 +30,8 @@
 /* The time that it has to answer. */
 #define CHECK_MS 5000
 
-static pid_t checker; /* the process that was asked; 0: none */
-/* the program that it executed, and that this one will */
-static int program = -1;
+static pid_t checker;	 /* the process that was asked; 0: none */
+static int program = -1; /* what it executed, and this one will */
 static int64_t until_ms; /* when its time ends */
 static bool agreed;	 /* it can take over */
 
@@ -93,12 +92,10 @@ reexec_resume(void)
 		return false;
 	unsetenv(STATE_VARIABLE);
 	if (read_state(fd) < 0)
-		/* this was checked before; the kernel ends all children */
-		exit(1);
+		exit(1); /* checked before; the kernel ends all children */
 	close(fd);
 	saved_descriptors(SAVED_GUARD);
-	/* The kernel names a program that is executed by descriptor after the
-	 * descriptor. */
+	/* The kernel named the program after the descriptor. */
 	prctl(PR_SET_NAME, "execd");
 	log_info("re-exec: this version goes on");
 	return true;
@@ -180,8 +177,7 @@ execute(int state)
 static void
 take_over(void)
 {
-	/* Writes the state again, because the one that was checked is old by
-	 * now. */
+	/* The state that was checked is old by now. */
 	_cleanup_close_ int state = saved_write();
 
 	if (state < 0)

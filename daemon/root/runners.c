@@ -1,7 +1,6 @@
 /* SPDX-License-Identifier: ISC */
 /*
- * The runners that root has started. They are remembered until a broker has
- * heard of their end.
+ * Root's runners, which are kept until a broker has heard of their end.
  */
 #include <errno.h>
 #include <fcntl.h>
@@ -36,8 +35,7 @@ struct kept {
 static TAILQ_HEAD(, kept) runners = TAILQ_HEAD_INITIALIZER(runners);
 static struct table pids;
 static uint64_t groups_made;
-/* an end may not be told yet; to look costs a call for each runner */
-static bool look;
+static bool look; /* an end may be untold; to look costs a call for each */
 
 static void
 note_group(const char *name)

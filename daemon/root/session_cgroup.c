@@ -91,8 +91,7 @@ log_missing(unsigned there)
 			    kinds[i].what, kinds[i].instead);
 }
 
-/* Others with the same name are in other pid namespaces, so there are
- * not many. */
+/* Others with this name are in other pid namespaces: not many. */
 static int
 claim(void)
 {
@@ -298,8 +297,7 @@ session_cgroup_for(
 	    s->session_cpu_percent > 0 || s->limits_command_cpu, c);
 }
 
-/* The groups that a runner made are empty, because its processes ended
- * with it. */
+/* A runner's own groups are empty, because its processes ended with it. */
 void
 session_cgroup_close(const char *name)
 {
