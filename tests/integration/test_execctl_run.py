@@ -84,6 +84,7 @@ def test_arguments_arrive_as_they_are(ctl):
 @pytest.mark.parametrize("argv, code, text", [
     (["run", "-C", "/", "/no/such/program"], 127, "/no/such/program: not found"),
     (["run", "-C", "/", "no-such-program"], 127, "no-such-program: not found in the PATH of the session"),
+    (["run", "-E", "PATH=/root:/bin", "-C", "/", "no-such-program"], 127, "no-such-program: not found in PATH=/root:/bin"),
     (["run", "-C", "/nonexistent", "true"], 125, "there is no directory /nonexistent on the server"),
     (["run", "-C", "/", "/etc/passwd"], 126, "Permission denied"),
     (["run", "-C", "/", "/"], 126, "Permission denied"),

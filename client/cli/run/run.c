@@ -197,10 +197,36 @@ start_status(const char *message)
 	return EXIT_CTL_REFUSED;
 }
 
+/*
+ * Returns the PATH that the command was given. NULL: the session's, which is
+ * not known here.
+ */
+static const char *
+given_path(const struct execd_start *s)
+{
+	for (const char *const *v = s->env; v != NULL && *v != NULL; v++)
+		if (strncmp(*v, "PATH=", 5) == 0)
+			return *v;
+	return NULL;
+}
+
+/* The caller owns the result. */
+static char *
+where_it_was_searched(const struct execd_start *s)
+{
+	const char *path = given_path(s);
+
+	if (strchr(s->argv[0], '/') != NULL)
+		return xstrdup("");
+	return path != NULL ? xasprintf(" in %s", path)
+			    : xstrdup(" in the PATH of the session");
+}
+
 static void
 say_not_found(struct run *r, bool directory)
 {
 	const struct execd_start *s = r->start;
+	_cleanup_free_ char *where = where_it_was_searched(s);
 
 	if (directory)
 		run_finish(
@@ -212,10 +238,7 @@ say_not_found(struct run *r, bool directory)
 		run_finish(
 		    r, execctl_fail(r->ctl, EXIT_CTL_NOT_FOUND,
 			   "the command was not started: %s: not found%s",
-			   s->argv[0],
-			   strchr(s->argv[0], '/')
-			       ? ""
-			       : " in the PATH of the session"));
+			   s->argv[0], where));
 }
 
 static void
