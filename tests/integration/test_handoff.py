@@ -1,10 +1,11 @@
 # SPDX-License-Identifier: ISC
-"""Clients that the front-end hands over (handed.h): to a runner that may be
+"""Clients that the front-end hands over (handoff.h): to a runner that may be
 anybody's. Here we are its monitor, the runner and the client; and then, with
 the real ones, who has the client's connection."""
 import array
 import os
 import pathlib
+import select
 import signal
 import socket
 import struct
@@ -342,6 +343,33 @@ def test_one_that_does_not_let_go_keeps_nothing(handed, answered):
     h.closed()
     assert h.client.wait_closed()["code"] == 1006
     assert client.recv(1) == b""
+
+
+def test_a_client_that_hung_up_and_does_not_read_is_not_kept(handed):
+    """Its session ends while the last message to it cannot be written."""
+    h = handed()
+    _, _, client = h.take()
+    h.report(ANSWERED)
+    h.client.reading.clear()
+    client.setblocking(False)
+    # Buffers of a fixed size stay full.
+    client.setsockopt(socket.SOL_SOCKET, socket.SO_SNDBUF, 1)
+    h.client.sock.setsockopt(socket.SOL_SOCKET, socket.SO_RCVBUF, 1)
+
+    def send(data):
+        try:
+            return client.send(data)
+        except BlockingIOError:
+            return 0
+        except BrokenPipeError:
+            return -1
+
+    h.client.sock.shutdown(socket.SHUT_WR)
+    while send(bytes(65535)) > 0 or send(b"x") > 0 or select.select([], [client], [], .3)[1]:
+        pass
+    h.channel.close()
+    h.closed()
+    poll(lambda: send(b"x") == -1, what="the end of the connection")
 
 
 @pytest.mark.parametrize("end", ["close", "drop"])
