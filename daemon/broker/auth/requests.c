@@ -117,7 +117,7 @@ check_cert_verdict(const struct broker *m, struct control_authenticate *a)
 	if (!a->has_certificate ||
 	    helpers_vouch(m, a->listener, &a->cert_verdict))
 		return;
-	if (log_permits(LOG_FAILURE, a->peer, "voucher"))
+	if (log_permits(LOG_FAILURE, a->peer, "verdict"))
 		log_warn(0,
 		    "%s: no certificate process has verified its certificate",
 		    a->peer);

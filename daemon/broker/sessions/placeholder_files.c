@@ -45,7 +45,7 @@ struct placeholder_file {
 	/* sessions that use it, and `files` while it is the current one */
 	unsigned refs;
 	bool current;
-	bool swept; /* a killed runner may have left placeholders */
+	bool left_behind; /* a killed runner may have left placeholders */
 	int fd;
 	char name[NAME_LEN_MAX]; /* empty: the list is only in memory */
 };
@@ -306,7 +306,7 @@ drop(struct placeholder_file *f)
 {
 	if (--f->refs > 0)
 		return;
-	if (!f->swept && f->name[0] != '\0')
+	if (!f->left_behind && f->name[0] != '\0')
 		unlinkat(directory, f->name, 0);
 	TAILQ_REMOVE(&files, f, link);
 	close(f->fd);
@@ -362,11 +362,11 @@ placeholder_file_fd(const struct placeholder_file *f)
 }
 
 void
-placeholder_file_put(struct placeholder_file *f, bool swept)
+placeholder_file_put(struct placeholder_file *f, bool left_behind)
 {
 	if (f == NULL)
 		return;
-	f->swept |= swept;
+	f->left_behind |= left_behind;
 	drop(f);
 }
 

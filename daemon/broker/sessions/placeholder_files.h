@@ -31,9 +31,9 @@ void placeholder_files_look(const struct broker *m);
 struct placeholder_file *placeholder_file_get(const struct identity *id);
 int placeholder_file_fd(const struct placeholder_file *f);
 
-/* A session that uses the list has ended; f may be NULL. swept: its runner was
- * killed and could not remove its placeholders itself. */
-void placeholder_file_put(struct placeholder_file *f, bool swept);
+/* A session that uses the list has ended; f may be NULL. left_behind: its
+ * runner was killed and could not remove its placeholders itself. */
+void placeholder_file_put(struct placeholder_file *f, bool left_behind);
 
 /* Removes clean lists. The others stay for the next start. */
 void placeholder_files_end(void);
