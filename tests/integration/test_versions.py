@@ -18,7 +18,9 @@ from test_reexec import installed, server  # noqa: F401
 BROKER, FRONT, RUNNER = "daemon/broker/execd-broker", "daemon/frontend/execd-frontend", "runner/execd-runner"
 
 
-SPOKEN = {"runner": 1, "spawn": 2, "frontend": 3}  # protocol/ipc/control_version.h
+SPOKEN = {name.lower(): int(n) for name, n in re.findall(
+    r"#define (RUNNER|SPAWN|FRONTEND)_VERSION\s+(\d+)",
+    (pathlib.Path(__file__).parents[2] / "protocol/ipc/control_version.h").read_text())}
 
 
 def of_version(program, channel, version, oldest):
@@ -126,10 +128,12 @@ def test_a_broker_that_root_does_not_speak_with(server):
 
 def test_a_front_end_that_refuses_its_broker(server):
     s = server()
-    s.install(FRONT, of_version(FRONT, "frontend", 4, 4))
+    now = SPOKEN["frontend"]
+    s.install(FRONT, of_version(FRONT, "frontend", now + 1, now + 1))
     old = s.broker
     kill(old)
-    s.wait_log("impossible configuration from the broker: BROKER_EV_CONFIGURE of version 3; this program speaks 4 to 4")
+    s.wait_log(f"impossible configuration from the broker: BROKER_EV_CONFIGURE of version {now}; "
+               f"this program speaks {now + 1} to {now + 1}")
     s.install(FRONT)
     old = poll(lambda: s.broker, what="broker")
     kill(old)
