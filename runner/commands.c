@@ -400,7 +400,8 @@ take_next(void)
 		commands_take(packet, (size_t)n, fds, nfds);
 		return true;
 	}
-	/* Without a broker the session ends, and its commands with it. */
+	/* Root's execd holds a copy of the other end, so the channel outlives a
+	 * broker. Its end means that root's execd is gone too. */
 	log_error(n < 0 ? (int)n : 0, "the broker is gone");
 	commands_end();
 }

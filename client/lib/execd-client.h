@@ -63,7 +63,7 @@ struct execd_environment {
  * Finds the environment `name` in the file. With NULL it takes the server of
  * EXECD_URL, else of CODEX_EXEC_SERVER_URL, else the default of the file. The
  * token comes from the environment's token-file, else from EXECD_TOKEN. For a
- * URL from a variable it is what execd_token_for_url() finds.
+ * URL from a variable the token is what execd_token_for_url() finds.
  *
  * Returns 0; -ENOENT if there is none; -ECANCELED if the variable says `none';
  * -EINVAL for a bad line in the file or a bad token file; or -errno if a file
@@ -136,8 +136,8 @@ struct execd_options {
 	unsigned int connect_timeout_ms;
 	unsigned int initialize_timeout_ms; /* 0: 10 s */
 	unsigned int resume_timeout_ms;	    /* 0: 75 s */
-	/* Silence before a ping, and then again before the connection counts
-	 * as lost; 0: 20 s. */
+	/* After so long a silence of the server a ping is sent. After as long
+	 * a silence again the connection counts as lost. 0: 20 s. */
 	unsigned int keepalive_ms;
 	/* Called when the state changes. May be NULL. */
 	void (*on_state)(void *arg, enum execd_state state);
@@ -162,8 +162,8 @@ int execd_client_connect(struct execd_client *c);
 int execd_client_run(struct execd_client *c, int timeout_ms);
 
 /* For event loops. Fills in what to poll(2) for and returns the number of
- * entries. Lowers *timeout_ms (-1: no limit) to the latest time for the next
- * dispatch. */
+ * entries. *timeout_ms is the caller's own timeout for poll(2), or -1; it is
+ * lowered if the client has to do something earlier. */
 #define EXECD_POLL_MAX 2
 size_t execd_client_prepare(
     struct execd_client *c, struct pollfd fds[EXECD_POLL_MAX], int *timeout_ms);
@@ -181,10 +181,10 @@ enum execd_failure execd_client_failure(const struct execd_client *c);
 const char *execd_client_error(const struct execd_client *c);
 /* The session's id; NULL before the first initialize of a new session. */
 const char *execd_client_session(const struct execd_client *c);
-/* environmentInfo of the answer to initialize; NULL before. A connection that
- * is made again brings a new one, and the old one is freed: it is valid until
- * the program waits for events or calls execd_client_connect(). Copy what is
- * needed longer. */
+/* environmentInfo of the answer to initialize; NULL before. The next
+ * connection of the client brings another and frees this one. So the pointer is
+ * valid until the program waits for events or calls execd_client_connect().
+ * Copy what is needed longer. */
 const struct json_value *execd_client_info(const struct execd_client *c);
 /* Tells whether the server announced the capability as true. */
 bool execd_client_can(const struct execd_client *c, const char *capability);
@@ -274,10 +274,10 @@ struct execd_start {
 };
 
 /* Starts a command; its outcome comes as events. Waits for a connection if
- * there was none yet. Returns 0, or without any event: -ENOTCONN if the client
- * is over; -ENOTSUP if the server does not announce what is needed; -EINVAL for
- * a cwd that is not absolute or an env entry without `='; -EILSEQ for a string
- * that is not UTF-8. *out lives until execd_process_free() or
+ * there was none yet. Returns 0. On failure no event comes: -ENOTCONN if the
+ * client is over; -ENOTSUP if the server does not announce what is needed;
+ * -EINVAL for a cwd that is not absolute or an env entry without `='; -EILSEQ
+ * for a string that is not UTF-8. *out lives until execd_process_free() or
  * execd_client_free(). */
 int execd_process_start(struct execd_client *c, const struct execd_start *start,
     const struct execd_process_events *events, void *arg,

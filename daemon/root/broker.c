@@ -24,8 +24,8 @@
 #include "seqpacket.h"
 #include "util.h"
 
-#define RESTART_MS     200   /* to wait after a broker that had served */
-#define RESTART_MAX_MS 10000 /* to wait after several brokers that had not */
+#define RESTART_MS     200   /* doubled at each failure in a row; the first */
+#define RESTART_MAX_MS 10000 /* restart is at once */
 #define PING_MS	       2000  /* from its answer to the next PING */
 #define ANSWER_MS      8000  /* then it is killed: 10 s after its last answer */
 #define LIST_MS	       30000 /* the time to read its configuration */

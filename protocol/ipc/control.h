@@ -31,12 +31,12 @@ enum control_type {
 	/* broker -> front-end: events */
 	BROKER_EV_CONFIGURE = 1,     /* control_configure + fds of `helpers` */
 	BROKER_EV_RUNNER_EXITED = 3, /* control_runner_exited */
-	BROKER_EV_RELOAD = 5,	     /* the same, replaces it */
-	BROKER_EV_DRAIN = 7,	     /* control_drain: new sessions or none */
-	BROKER_EV_STOP = 9,	     /* no fields; tell all clients and end */
-	BROKER_EV_LISTENER = 11,     /* control_listener + its fds */
-	BROKER_EV_END = 27,  /* control_runner_exited: tell its client */
-	BROKER_EV_PING = 21, /* no fields; BROKER_REQ_ALIVE answers */
+	BROKER_EV_RELOAD = 5,	 /* control_configure; replaces the last one */
+	BROKER_EV_DRAIN = 7,	 /* control_drain: new sessions or none */
+	BROKER_EV_STOP = 9,	 /* no fields; tell all clients and end */
+	BROKER_EV_LISTENER = 11, /* control_listener + its fds */
+	BROKER_EV_END = 27,	 /* control_runner_exited: tell its client */
+	BROKER_EV_PING = 21,	 /* no fields; BROKER_REQ_ALIVE answers */
 
 	/* front-end -> broker: requests and their answers */
 	BROKER_REQ_READY = 10, /* control_ready; once, before all others */

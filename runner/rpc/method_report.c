@@ -122,7 +122,7 @@ write_entry(struct json_writer *w, const struct session_process *sp)
 	json_key_i64(w, "pid", sp->process.leader);
 	write_command(w, sp);
 	json_key_bool(w, "tty", sp->process.tty);
-	json_key_i64(w, "startedAtMs", sp->started_ms);
+	json_key_i64(w, "startedAtMs", sp->started_wall_ms);
 	report_write(w, sp);
 	json_end(w, '}');
 }

@@ -192,7 +192,7 @@ audit_exited(struct session_process *p)
 		.denied = p->process.state.sandbox_denied,
 		.cause = (uint8_t)end_cause(p),
 		.output_bytes = p->process.state.output_bytes,
-		.duration_ms = (uint64_t)(now_ms() - p->began_ms),
+		.duration_ms = (uint64_t)(now_ms() - p->started_mono_ms),
 		.user_ms = to_ms(&p->process.usage.ru_utime),
 		.system_ms = to_ms(&p->process.usage.ru_stime),
 		.max_rss_bytes = (uint64_t)p->process.usage.ru_maxrss << 10,

@@ -78,9 +78,9 @@ struct session_process {
 	size_t output_kept; /* closed: its bytes in session.output_kept */
 	/* how many starts the session has had, with this one */
 	uint64_t number;
-	int64_t started_ms; /* start in ms since 1970 */
-	int64_t began_ms;   /* start in now_ms() time */
-	char *start_id;	    /* owned; NULL: none */
+	int64_t started_wall_ms; /* start in ms since 1970 */
+	int64_t started_mono_ms; /* start in now_ms() time */
+	char *start_id;		 /* owned; NULL: none */
 	size_t start_id_len;
 	/* owned: the first arguments of argv, each with its NUL */
 	char *command;

@@ -78,8 +78,8 @@ session_add(struct session *s, struct session_process *p)
 	struct timespec now;
 
 	clock_gettime(CLOCK_REALTIME, &now);
-	p->started_ms = (int64_t)now.tv_sec * 1000 + now.tv_nsec / 1000000;
-	p->began_ms = now_ms();
+	p->started_wall_ms = (int64_t)now.tv_sec * 1000 + now.tv_nsec / 1000000;
+	p->started_mono_ms = now_ms();
 	p->number = ++s->starts;
 	table_insert(&s->processes, &p->node, siphash_bytes(p->id, p->id_len));
 	TAILQ_INSERT_TAIL(&s->started, p, link);

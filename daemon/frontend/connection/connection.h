@@ -217,7 +217,7 @@ void connection_penalise(struct connection *c, enum offence offence);
 /* Closes all connections and tells their clients. */
 void connection_end_all(void);
 
-/* All runners have ended: closes the connections that were reclaimed. */
+/* The broker has ended: closes the connections that were reclaimed. */
 void connection_return_all(void);
 
 /* Removes the connection when the client, the session and the broker are done

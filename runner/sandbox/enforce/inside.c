@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: ISC */
 /*
- * Starts a process inside a sandbox. The relay and the command run on the
- * sandbox's memory (CLONE_VM) while the sandbox waits, as after vfork(2). Until
- * exec they make system calls and record where they failed.
+ * Starts a process inside a sandbox. The intermediate process and the command
+ * run on the sandbox's memory (CLONE_VM) while the sandbox waits, as after
+ * vfork(2). Until exec they make system calls and record where they failed.
  */
 #include "inside.h"
 
@@ -26,7 +26,7 @@
 
 #define STACK_BYTES (64u << 10)
 
-/* One start. The relay and the command write into it. */
+/* One start. The intermediate process and the command write into it. */
 struct start {
 	const struct inside *in;
 	const struct sandbox_command *command; /* NULL: a helper */
@@ -35,8 +35,8 @@ struct start {
 	int told;     /* eventfd of an init that watches memory, or -1 */
 	int joins[CGROUP_HIERARCHIES]; /* its control groups; -1: none */
 	int group;		       /* its version 2 directory, or -1 */
-	bool born;		       /* the relay was cloned into `group` */
-	int channel;		       /* for run() */
+	bool born;   /* the intermediate process was cloned into `group` */
+	int channel; /* for run() */
 	void (*run)(void);
 	int err;
 	const char *step;
@@ -45,7 +45,7 @@ struct start {
 	int ready[2]; /* a pipe: the init says that it is locked down */
 };
 
-static _Alignas(HEAP_PAGE_BYTES) char relay_stack[STACK_BYTES];
+static _Alignas(HEAP_PAGE_BYTES) char intermediate_stack[STACK_BYTES];
 static _Alignas(HEAP_PAGE_BYTES) char process_stack[STACK_BYTES];
 
 /* --- steps that enforce the policy -------------------------------------- */
@@ -254,7 +254,8 @@ helper(void *arg)
 	_exit(0);
 }
 
-/* --- the relay ---------------------------------------------------------- */
+/* --- the intermediate process
+ * ---------------------------------------------------------- */
 
 ON_OWN_STACK static int
 init(void *arg)
@@ -306,7 +307,7 @@ start_init(struct start *s)
 
 /* A helper starts no processes, so it is itself the init of its namespace. */
 static int
-relay_steps(struct start *s)
+intermediate_steps(struct start *s)
 {
 	int err;
 
@@ -344,33 +345,34 @@ relay_steps(struct start *s)
 }
 
 ON_OWN_STACK static int
-relay(void *arg)
+intermediate(void *arg)
 {
 	struct start *s = arg;
 
-	s->err = relay_steps(s);
+	s->err = intermediate_steps(s);
 	if (s->err < 0 && s->init > 0)
 		kill(s->init, SIGKILL);
 	_exit(0);
 }
 
 /*
- * Clones the relay directly into its version 2 group, if the kernel supports
- * it.
+ * Clones the intermediate process directly into its version 2 group, if the
+ * kernel supports it.
  */
 static pid_t
-start_relay(struct start *s)
+start_intermediate(struct start *s)
 {
 	pid_t pid = -ENOSYS;
 
 	s->born = s->group >= 0;
 	if (s->born)
-		pid = clone_into(s->group, relay, s, relay_stack, STACK_BYTES,
-		    CLONE_PARENT | CLONE_VM | CLONE_VFORK);
+		pid = clone_into(s->group, intermediate, s, intermediate_stack,
+		    STACK_BYTES, CLONE_PARENT | CLONE_VM | CLONE_VFORK);
 	if (pid > 0 || !clone_into_is_missing(pid))
 		return pid;
 	s->born = false;
-	return clone_on(relay_stack, relay, CLONE_VM | CLONE_VFORK, s);
+	return clone_on(
+	    intermediate_stack, intermediate, CLONE_VM | CLONE_VFORK, s);
 }
 
 static void
@@ -383,7 +385,7 @@ start(struct start *s, struct sandbox_answer *a)
 	s->step = "clone";
 	s->err = -ESRCH;
 	s->enforcing = true;
-	pid = start_relay(s);
+	pid = start_intermediate(s);
 	*a = (struct sandbox_answer){ .err = pid < 0 ? pid : seen->err };
 	if (a->err < 0) {
 		a->enforcing = pid >= 0 && seen->enforcing;

@@ -4,10 +4,10 @@
  * capabilities in a user namespace and ends with none, in one straight line
  * (doc/sandbox.md C2).
  *
- * The sandbox clones a relay. The relay enters a new pid and mount namespace
- * and clones the init of the pid namespace and then the command. Both are
- * children of the runner (CLONE_PARENT): the runner reaps the command itself,
- * and killing the init kills everything that is left of the command.
+ * The sandbox clones an intermediate process. It enters a new pid and mount
+ * namespace and clones the init of the pid namespace and then the command. Both
+ * are children of the runner (CLONE_PARENT): the runner reaps the command
+ * itself, and killing the init kills everything that is left of the command.
  */
 #ifndef INSIDE_H
 #define INSIDE_H

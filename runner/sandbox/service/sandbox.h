@@ -32,8 +32,8 @@ struct sandbox {
 	struct placeholder *placeholders; /* owned */
 	size_t nplaceholders;
 	bool noted;	     /* the note() of the pool was called */
-	bool covered;	     /* taken, and covered in the view */
-	struct event linger; /* gives them up after the last user */
+	bool covered;	     /* its placeholders exist and are covered */
+	struct event linger; /* gives up placeholders after the last user */
 	int fd;
 	unsigned users; /* processes, and file helpers with a request */
 	unsigned helpers;
@@ -78,17 +78,17 @@ void sandbox_pool_clear(struct sandbox_pool *pool);
 
 /*
  * Finds the sandbox of a plan or builds one. A new sandbox takes the content of
- * *plan. check: ask an old one whether its view is intact; sandbox_start() asks
- * in any case. landlock_only: a new one may do without user namespaces if there
- * are none. Returns 0 with *sandbox, which the pool owns, or -errno, which is
- * logged.
+ * *plan. check: a sandbox that is found is asked whether its view is intact;
+ * without it only sandbox_start() asks. landlock_only: a new one may do without
+ * user namespaces if there are none. Returns 0 with *sandbox, which the pool
+ * owns, or -errno, which is logged.
  */
 int sandbox_get(struct sandbox_pool *pool, struct plan *plan, bool check,
     bool landlock_only, struct sandbox **sandbox);
 
 /* Descriptors of a command that has started; the caller owns them. -1: none. */
 struct sandbox_started {
-	int terminal; /* the master of a terminal instead of that in stdio */
+	int terminal; /* the master of a terminal that the sandbox made */
 	int memory;   /* not 0 if its memory was the reason for a kill */
 };
 
@@ -126,7 +126,7 @@ void sandbox_release(struct sandbox *n);
 
 /*
  * Gives up the unused placeholders of all sandboxes except `n` (NULL: of all),
- * because others would see them on the disk.
+ * because commands of other policies would see them on the disk.
  */
 void sandbox_pool_unmask(struct sandbox_pool *pool, const struct sandbox *n);
 
