@@ -6,10 +6,12 @@ import os
 import pathlib
 import re
 import shutil
+import subprocess
 import tempfile
 
 import pytest
 from conftest import ROOT, poll
+from execctl import EXECCTL
 from test_config import digest
 from test_files import uri
 from refusals import UNENFORCEABLE
@@ -476,3 +478,16 @@ def test_an_older_shape(start, work):
     m = try_start(c, "d", work, {**launch, "mode": "disabled"}, ["/bin/true"])
     assert m["result"]["sandboxType"] == "none"
     assert try_start(c, "x", work, {**launch, "mode": "maybe"}, argv)["error"]["code"] == -32602
+
+
+def test_a_copy_that_is_refused_left_nothing(start, work, directory):
+    """Nothing was made, so nothing may be left there."""
+    start("max-profile = workspace-write\n")
+    (directory / "token").write_text("t")
+    (directory / "token").chmod(0o600)
+    (directory / "f").write_text("x")
+    argv = [EXECCTL, "--token-file", directory / "token", "cp", directory / "f", f":{work}/f"]
+    env = {"PATH": os.environ["PATH"], "HOME": str(directory), "EXECD_URL": start.server.url}
+    p = subprocess.run(argv, env=env, capture_output=True, text=True, timeout=60)
+    assert p.returncode == 125 and "limit: unsandboxed" in p.stderr, p.stderr
+    assert "may be left" not in p.stderr and not list(work.glob(".execctl*")) and not (work / "f").exists()

@@ -236,6 +236,11 @@ upload_done(void *arg, int code, const char *message)
 {
 	struct copy_item *i = arg;
 
+	/* It was refused before anything was made. */
+	if (code == RPC_INVALID_PARAMS && i->upload.acknowledged == 0) {
+		upload_failed(i, code, message, NULL);
+		return;
+	}
 	if (code != 0 && i->temporary != NULL) {
 		remove_temporary(i, code, message);
 		return;
