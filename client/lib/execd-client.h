@@ -139,7 +139,10 @@ struct execd_options {
 	/* After so long a silence of the server a ping is sent. After as long
 	 * a silence again the connection counts as lost. 0: 20 s. */
 	unsigned int keepalive_ms;
-	/* Called when the state changes. May be NULL. */
+	/* Called when the state changes, and with EXECD_CONNECTING each time
+	 * that the first connection will be tried again; then
+	 * execd_client_error() says why the last attempt failed. May be
+	 * NULL. */
 	void (*on_state)(void *arg, enum execd_state state);
 	/* Called for notifications that belong to no process. May be NULL. */
 	void (*on_notification)(

@@ -93,6 +93,8 @@ link_failed(struct execd_client *c, enum execd_failure failure)
 	}
 	c->link = LINK_WAIT;
 	c->retry_ms = next;
+	if (first && c->options.on_state != NULL)
+		c->options.on_state(c->options.arg, EXECD_CONNECTING);
 }
 
 /* Handles the loss of the connection. The caller has set the error. */

@@ -69,6 +69,8 @@ def test_within_the_timeout(server, directory):
     r = Execctl(directory, proxy.url)("--connect-timeout", "1s", "run", "echo", "in")
     assert r.code == 125 and "not available (HTTP status 503" in r.err, r
     assert 2 <= proxy.accepted <= 10
+    assert r.err.count("trying again") == 1, r
+    assert "trying again" not in Execctl(directory, proxy.url)("-q", "--connect-timeout", "300ms", "run", "echo", "in").err
     proxy.close()
 
 

@@ -139,11 +139,23 @@ tell_lost(void *arg)
 	    execd_client_error(ctl->client));
 }
 
+/* The first connection will be tried again. A user who waits is told at once
+ * what for. */
+static void
+tell_waiting(struct execctl *ctl)
+{
+	if (ctl->attempts++ == 1 && !ctl->quiet)
+		execctl_say(
+		    "%s; trying again", execd_client_error(ctl->client));
+}
+
 static void
 on_state(void *arg, enum execd_state state)
 {
 	struct execctl *ctl = arg;
 
+	if (state == EXECD_CONNECTING)
+		tell_waiting(ctl);
 	timer_remove(ctl, &ctl->lost_timer);
 	ctl->lost_timer.fire = tell_lost;
 	ctl->lost_timer.arg = ctl;

@@ -55,6 +55,7 @@ struct execctl {
 	    void *arg, const char *method, const struct json_value *params);
 	void *notification_arg;
 	bool told_lost;
+	unsigned int attempts; /* to make the first connection */
 	struct timer lost_timer;
 };
 
