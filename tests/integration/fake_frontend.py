@@ -29,9 +29,9 @@ def ready():
     return u32(READY) + u32(VERSION) + bytes([1, 1, 1, 1])
 
 
-def authenticate(conn, listener=0, kind=0, voucher=None):
-    return (u32(AUTHENTICATE) + u32(conn) + u32(listener) + bytes([kind, voucher is not None]) +
-            (voucher or b"\0" * 44 + string(b"") + b"\0" * 32) +
+def authenticate(conn, listener=0, kind=0, verdict=None):
+    return (u32(AUTHENTICATE) + u32(conn) + u32(listener) + bytes([kind, verdict is not None]) +
+            (verdict or b"\0" * 44 + string(b"") + b"\0" * 32) +
             string(b"websocket 1.2.3.4:5") + string(b"") * 4)
 
 
@@ -226,7 +226,7 @@ def main():
     if case >= len(CASES):
         s.send(ready())
         # A certificate that nobody verified: the broker finds its seal wrong.
-        s.send(authenticate(1, voucher=u32(0) + struct.pack("<Q", time.monotonic_ns() // 1000000) + b"\1" * 32 +
+        s.send(authenticate(1, verdict=u32(0) + struct.pack("<Q", time.monotonic_ns() // 1000000) + b"\1" * 32 +
                             string(b"CN=admin") + b"\1" * 32))
         assert s.recv(16384)[:4] == u32(AUTHENTICATE + 1)
         print(f"fake: done {len(CASES)}", file=sys.stderr, flush=True)

@@ -265,7 +265,7 @@ def test_what_every_sandbox_gets(start, work, directory):
     r = c.finished("a")
     assert "secret: Permission denied" in r.stderr and "hidden': Permission denied" in r.stderr
     assert r.stdout == "2048\n" and (work / ".git").exists()
-    poll(lambda: not (work / ".keep").exists(), what="an end of the mask")
+    poll(lambda: not (work / ".keep").exists(), what="an end of the placeholder")
     m = c.request("fs/readFile", {"path": uri(secret), "sandbox": policy(work)})
     assert m["error"]["message"] == "Permission denied (os error 13)"
 

@@ -119,10 +119,10 @@ def test_lists_of_what_sandboxes_made(short, user, directory, sandboxes):
         os.chown(work, user.pw_uid, user.pw_gid) if ROOT else None
         m = c.start("x", ["/bin/sleep", "1000"], cwd=f"file://{work}", sandbox=policy(work, ("roots", "write")))
         assert "result" in m, m
-    poll(lambda: all((work / ".git").exists() for work in works), what="masks")
+    poll(lambda: all((work / ".git").exists() for work in works), what="placeholders")
     for i in range(0, SESSIONS, 5):
         os.kill(s.runner(clients[i]), signal.SIGKILL)
-    poll(lambda: not any((works[i] / ".git").exists() for i in range(0, SESSIONS, 5)), what="an end of the masks")
+    poll(lambda: not any((works[i] / ".git").exists() for i in range(0, SESSIONS, 5)), what="an end of the placeholders")
     assert clients[1].run("y", ["/bin/echo", "in"]).stdout == "in\n" and (works[1] / ".git").exists()
 
 

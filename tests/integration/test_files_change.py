@@ -161,5 +161,5 @@ def test_a_move_does_not_leave_its_policy(client, directory):
         params = {"sourcePath": f"file://{directory}/{source}", "destinationPath": f"file://{directory}/{destination}",
                   "sandbox": under(directory / "in", {}, "write")["sandbox"]}
         assert client.error("fs/move", params)[0] in (-32004, -32603)
-    # The masks of the policy's protected names stay a moment.
+    # The placeholders of the policy's protected names stay a moment.
     poll(lambda: (os.listdir(directory / "in"), os.listdir(directory / "out")) == (["f"], ["o"]))

@@ -45,7 +45,7 @@ class Helper:
         self.send(u32(SERVE, VERSION) + SECRET)
 
     def verify(self, chain, listener=7, length=None):
-        """(error, voucher) of this chain; the voucher without its seal, and the seal."""
+        """(error, verdict) of this chain; the verdict without its seal, and the seal."""
         self.send(u32(VERIFY, 5, listener, len(chain) if length is None else length) + chain.ljust(CHAIN_MAX, b"\0"))
         answer = self.s.recv(16384)
         assert answer[:8] == u32(VERIFIED, 5)
@@ -89,14 +89,14 @@ def verifier(helper, authority):
     return helper
 
 
-def test_a_voucher(verifier, authority):
+def test_a_verdict(verifier, authority):
     """Its fields and its seal, computed here again."""
     chain = der(authority.issue("bob"))
-    error, voucher, seal = verifier.verify(chain)
-    listener, made_ms = struct.unpack("<IQ", voucher[:12])
+    error, verdict, seal = verifier.verify(chain)
+    listener, made_ms = struct.unpack("<IQ", verdict[:12])
     assert (error, listener) == (0, 7) and abs(made_ms - time.monotonic_ns() // 1000000) < 5000
-    assert voucher[12:44] == hashlib.sha256(chain).digest() and voucher[44:] == u32(6) + b"CN=bob"
-    assert seal == hmac.new(SECRET, b"execd client certificate" + voucher, hashlib.sha256).digest()
+    assert verdict[12:44] == hashlib.sha256(chain).digest() and verdict[44:] == u32(6) + b"CN=bob"
+    assert seal == hmac.new(SECRET, b"execd client certificate" + verdict, hashlib.sha256).digest()
 
 
 def test_what_is_not_good_is_not_sealed(verifier, authority, directory):

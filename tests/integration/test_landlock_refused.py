@@ -52,7 +52,7 @@ def test_the_default_workspace_policy(bare, where):
     m = c.start("a", ["/bin/true"], cwd=uri(where / "work"), env={}, sandbox=sandbox)
     assert m.get("error") == REFUSED
     c.server.wait_log(f"sandbox: landlock-only: the policy protects {where}/work/.git")
-    assert os.listdir(where / "work") == [], "no mask was made"
+    assert os.listdir(where / "work") == [], "no placeholder was made"
 
 
 def test_only_who_asks_for_it(bare, where):
@@ -74,7 +74,7 @@ def test_whoever_requires_everything(bare, where):
     c = bare(KEYS + "compat-launch-config = yes\nmax-memory = none\n")
     launch = {**LAUNCH, "sandboxPolicyCwd": str(where)}
     refused = {"code": -32602, "message": str(REFUSED["message"]) + ": a new user namespace"}
-    # Also when a nest of that plan is there, of those who do not.
+    # Also when a sandbox of that plan is there, of those who do not.
     for again in range(2):
         m = c.start(f"a{again}", ["/bin/true"], cwd=uri(where), env={}, sandbox=launch)
         assert m.get("error") == refused, (m, c.server.log)

@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: ISC
 """The runner's and the front-end's doors to the broker, every message in
 every state: what is not in the table, or not permitted now, ends them with a
-log line. (The broker's own door: test_isolation.py.)"""
+log line. (The broker's own: test_isolation.py.)"""
 import array
 import os
 import select
@@ -29,10 +29,10 @@ def string(s):
     return u32(len(s)) + s
 
 
-def configure(namespace=0, door=0, cgroups=0, grace_ms=100, masks=0):
+def configure(namespace=0, userns=0, cgroups=0, grace_ms=100, placeholders=0):
     """The runner's configuration; it is no pid 1 here."""
     return (u32(CONFIGURE) + u32(1) + string(b"0123") + string(b"sha256:0") + string(b"/bin/sh") + string(b"/") +
-            bytes([namespace, door, masks, cgroups]) + u32(0) + u64(0) + bytes(3) + u64(0) +
+            bytes([namespace, userns, placeholders, cgroups]) + u32(0) + u64(0) + bytes(3) + u64(0) +
             u32(80000) + u32(grace_ms) + u64(1 << 20) + u64(64 << 20) + u64(16 << 20) + u32(30000) + u32(120000))
 
 
@@ -178,8 +178,9 @@ def test_what_is_no_order_in_every_state(state):
 @pytest.mark.parametrize("message, fds", [
     (b"", 0), (b"\x1e", 0), (u32(999), 0), (u32(14), 0), (u32(41), 0),
     (configure() + b"x", 1), (configure()[:-1], 1), (configure(2), 1), (configure(), 0), (configure(), 2),
-    (configure(door=1), 1), (configure(masks=1), 1), (configure(masks=2), 2), (configure(door=1), 3), (configure(door=2), 2),
-    (configure(cgroups=16), 2), (configure(cgroups=1), 1), (configure(cgroups=1, door=1), 2),
+    (configure(userns=1), 1), (configure(placeholders=1), 1), (configure(placeholders=2), 2), (configure(userns=1), 3),
+    (configure(userns=2), 2),
+    (configure(cgroups=16), 2), (configure(cgroups=1), 1), (configure(cgroups=1, userns=1), 2),
     (u32(CONFIGURE) + u32(1) + string(b"0" * 5000), 1), (configure() + b"x" * 30000, 1)])
 def test_malformed_configurations(message, fds):
     p = Program(RUNNER)

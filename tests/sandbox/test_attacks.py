@@ -36,7 +36,7 @@ def python(box, code, **extra):
 
 
 def test_no_descriptor_comes_along(box):
-    """Not those of the control group, of the nest's channel, of its view, of a ruleset or another command's pipes."""
+    """Not those of the control group, of the sandbox's channel, of its view, of a ruleset or another command's pipes."""
     seen = box("ls -l /proc/self/fd | sed 's/.* -> //' | sed 's/[0-9]//g'; ls /proc/self/fd | wc -l").split()
     assert seen[-1] == "4", "0, 1, 2 and the directory that ls reads"
     assert {x for x in seen[:-1] if x.startswith("/") or ":" in x} == {"/dev/null", "/proc//fd", "pipe:[]"}, seen
@@ -56,22 +56,22 @@ def test_the_names_of_groups_do_not_show(box):
     assert box("ls /sys/fs/cgroup | wc -l") == "0\n"
 
 
-def test_a_mask_cannot_be_unmade(box, place):
+def test_a_placeholder_cannot_be_unmade(box, place):
     """Its marks are what takes it away in the end: nothing inside may change them, or put something there."""
     for n in PROTECTED:
         out = box(f"chmod 755 {n}; touch {n}; touch -d @5 {n}; rmdir {n}; mv {n} x; mv -T x {n}; mkdir {n}/y; "
                   f"ln -s /etc {n}/z; mkdir y; mv -T --exchange y {n}; rmdir y; :", timeout=20)
         assert out == "" and not (place / "x").exists(), n
-    poll(lambda: not [n for n in os.listdir(place) if n.startswith(".")], what=f"end of masks {os.listdir(place)}")
+    poll(lambda: not [n for n in os.listdir(place) if n.startswith(".")], what=f"end of placeholders {os.listdir(place)}")
 
 
-def test_a_mask_that_is_replaced_outside(box, place, user):
+def test_a_placeholder_that_is_replaced_outside(box, place, user):
     """While one command runs, and in the moment after: the next one finds the real thing, and may not write to it."""
     replace = "rmdir .git && mkdir -p .git/hooks && echo '[core]' > .git/config"
     attack = "(echo x > .git/hooks/pre-push) 2> /dev/null && echo BREACH; (echo x >> .git/config) 2> /dev/null && " \
              "echo BREACH; mv .git g 2> /dev/null && echo BREACH; echo tried"
     id = box.start("read x", pipeStdin=True)
-    poll(lambda: (place / ".git").exists(), what="mask")
+    poll(lambda: (place / ".git").exists(), what="placeholder")
     as_test_user(user, replace, place)
     assert box(attack) == "tried\n"
     box.client.request("process/terminate", {"processId": id})
@@ -79,7 +79,7 @@ def test_a_mask_that_is_replaced_outside(box, place, user):
     subprocess.run(["rm", "-rf", place / ".git"], check=True)
     for _ in range(5):
         assert box("test -d .git && echo masked") == "masked\n"
-        direct(user, ["/bin/sh", "-c", replace], place)   # before or after the masks went by themselves
+        direct(user, ["/bin/sh", "-c", replace], place)   # before or after the placeholders went by themselves
         if not (place / ".git").exists():
             as_test_user(user, "mkdir -p .git/hooks; echo > .git/config", place)
         assert box(attack) == "tried\n"
@@ -87,7 +87,7 @@ def test_a_mask_that_is_replaced_outside(box, place, user):
         subprocess.run(["rm", "-rf", place / ".git"], check=True)
 
 
-def test_masks_are_not_in_the_way_of_others(session, place, user):
+def test_placeholders_are_not_in_the_way_of_others(session, place, user):
     """Of a command without a policy, and of a policy that names them: once all of the command is gone, they go."""
     box = Shell(session, workspace_write(place), place)
 
@@ -97,7 +97,7 @@ def test_masks_are_not_in_the_way_of_others(session, place, user):
         return session.finished(id).code == 0
     for n in range(5):
         assert box("echo $((1 + 1))") == "2\n"
-        poll(makes_git, what="end of the mask")
+        poll(makes_git, what="end of the placeholder")
         os.rmdir(place / ".git")
     git = managed(READ_ALL, path(place, "write"), path(place / ".git/objects", "write"), roots=[place])
     as_test_user(user, "mkdir -p .git/objects", place)
@@ -108,16 +108,16 @@ FORGE = "chmod 555 a; touch -d @1 a"
 
 
 @pytest.mark.parametrize("denied", ["a/private", "a/private/key"])
-def test_a_forged_mask_with_content(session, place, user, denied):
-    """Mode and time prove nothing: what is denied below a directory that looks like a mask stays denied."""
+def test_a_forged_placeholder_with_content(session, place, user, denied):
+    """Mode and time prove nothing: what is denied below a directory that looks like a placeholder stays denied."""
     as_test_user(user, f"mkdir -p a/private; echo secret > a/private/key; {FORGE}", place)
     box = Shell(session, managed(READ_ALL, path(place, "write"), path(place / denied, "deny"), roots=[place]), place)
     assert box("cat a/private/key 2> /dev/null; (echo x > a/private/key) 2> /dev/null; echo tried") == "tried\n"
     assert (place / "a/private/key").read_text() == "secret\n"
 
 
-def test_a_mask_that_is_filled_outside(session, place, user):
-    """A command never sees what somebody writes into the mask of a denied name, or puts into that of a protected one."""
+def test_a_placeholder_that_is_filled_outside(session, place, user):
+    """A command never sees what somebody writes into the placeholder of a denied name, or puts into that of a protected one."""
     box = Shell(session, managed(READ_ALL, path(place, "write"), path(place / "a", "deny"), roots=[place]), place)
     id = box.start("echo up; read x; cat a; ls .git; echo tried", pipeStdin=True)
     box.client.wait_output(id, "up")
@@ -130,7 +130,7 @@ def test_a_mask_that_is_filled_outside(session, place, user):
     assert box("cat a 2> /dev/null; (echo x > .git/config) 2> /dev/null; cat .git/config") == "secret\n"
 
 
-def test_a_forged_mask_under_what_the_operator_denies(configured, place, user, sandboxes):
+def test_a_forged_placeholder_under_what_the_operator_denies(configured, place, user, sandboxes):
     """From any session, with any policy."""
     as_test_user(user, f"mkdir -p a/private; echo secret > a/private/key; {FORGE}", place)
     s = configured(f"[listener main]\naddress = ws://127.0.0.1:0\nallow-unauthenticated = a\n[identity a]\n"
@@ -239,8 +239,8 @@ REPLACEMENTS = {
 
 
 @pytest.mark.parametrize("script", REPLACEMENTS.values(), ids=REPLACEMENTS.keys())
-def test_a_mask_that_is_replaced_before_it_is_covered(session, place, user, script):
-    """The mask is made and the view is not told of it yet: whoever covers it, and what the command finds there,
+def test_a_placeholder_that_is_replaced_before_it_is_covered(session, place, user, script):
+    """The placeholder is made and the view is not told of it yet: whoever covers it, and what the command finds there,
     is stopped by the test in between."""
     session.server.wait_log(f"session {session.session_id[:8]}: opened")
     runner = session.server.runner(session)
@@ -248,19 +248,19 @@ def test_a_mask_that_is_replaced_before_it_is_covered(session, place, user, scri
     box = Shell(session, workspace_write(place), place)
     before = set(children(runner))
     box("true")
-    nest, = (p for p in set(children(runner)) - before if name(p) == "execd-sandbox")
-    poll(lambda: not (place / ".git").exists(), what="end of the mask")
-    os.kill(nest, signal.SIGSTOP)
+    stopped, = (p for p in set(children(runner)) - before if name(p) == "execd-sandbox")
+    poll(lambda: not (place / ".git").exists(), what="end of the placeholder")
+    os.kill(stopped, signal.SIGSTOP)
     try:
         id = box.id()
         write = "for f in .git .git/config .git/hooks/x; do (timeout 1 sh -c \"echo x >> $f\") 2> /dev/null; done; " \
                 "(rm -rf .git; mkdir -p .git/hooks && echo x > .git/hooks/x) 2> /dev/null; echo tried"
         start = session.post("process/start", start_params(id, ["/bin/sh", "-c", write], **box.params()))
-        poll(lambda: all((place / n).exists() for n in PROTECTED), what="masks")
+        poll(lambda: all((place / n).exists() for n in PROTECTED), what="placeholders")
         as_test_user(user, script, place)
         left = os.readlink(place / ".git") if (place / ".git").is_symlink() else None
     finally:
-        os.kill(nest, signal.SIGCONT)
+        os.kill(stopped, signal.SIGCONT)
     m = session.answer(start)
     if "result" in m:
         assert session.finished(id).stdout == "tried\n"

@@ -21,7 +21,7 @@ NUMBERS = {"ENOSYS": 38, "EPERM": 1, "EINVAL": 22}
 # Before Linux 5.12 (openat2: 5.6) there is another way, and only before.
 OLDER = {"ENOSYS": "runs"}
 
-# Before a nest is there: (system call, the beginning of what the tracer shows
+# Before a sandbox is there: (system call, the beginning of what the tracer shows
 # of its arguments, what comes out). "refused", "system": -32603 with the
 # kernel's words, "runs": there is another way, or nothing depends on it.
 COLD = [
@@ -69,7 +69,7 @@ COLD = [
     ("fsopen", "", "runs"),
     # Landlock is the second lock: doc/sandbox.md C7, "go on" where there is none.
     ("landlock_create_ruleset", "NULL", {"ENOSYS": "runs"}),
-    # The masks, which the runner makes.
+    # The placeholders, which the runner makes.
     ("fchmodat", "", "refused"),
     ("utimensat", "", "refused"),
     ("renameat2", "", "refused"),
@@ -78,7 +78,7 @@ COLD = [
     ("close_range", "", "runs"),
 ]
 
-# In a nest that is there: what is done for each command.
+# In a sandbox that is there: what is done for each command.
 WARM = [
     ("clone", "child_stack=", "system"),
     ("openat2", "", OLDER),
@@ -114,7 +114,7 @@ WARM = [
     ("close_range", "", "runs"),
 ]
 
-# In such a nest: what is done for its file helper. "ends": it dies before it
+# In such a sandbox: what is done for its file helper. "ends": it dies before it
 # has read anything of the client, who is told so.
 FILES = [
     ("clone", "child_stack=", "refused"),
@@ -169,7 +169,7 @@ def is_traceable():
 
 
 class Bench:
-    """One session; each case in a directory, and so a nest, of its own."""
+    """One session; each case in a directory, and so a sandbox, of its own."""
 
     def __init__(self, server, place):
         self.client = server.ready()
@@ -191,9 +191,9 @@ class Bench:
             return self.runner
         before = set(children(self.runner))
         shell("true")
-        poll(lambda: not os.listdir(shell.cwd), what="end of its masks, which the next one makes anew")
+        poll(lambda: not os.listdir(shell.cwd), what="end of its placeholders, which the next one makes anew")
         return poll(lambda: len(new := {p for p in set(children(self.runner)) - before if name(p) != "execd-chmod"}) == 1 and
-                    new, what="nest alone").pop()
+                    new, what="sandbox alone").pop()
 
     def sequence(self, user, rows):
         """Of an undisturbed start: {(system call, n of its process): arguments}, in order."""
@@ -214,8 +214,8 @@ class Bench:
         return next((n for c, a, n in self.sequence(user, rows) if c == call and a.startswith(args)), None)
 
     def check_nothing_left(self, where):
-        """Nests stay; what they start, and masks, do not."""
-        poll(lambda: not os.listdir(where), what=f"end of the masks: {os.listdir(where)}")
+        """Sandboxes stay; what they start, and placeholders, do not."""
+        poll(lambda: not os.listdir(where), what=f"end of the placeholders: {os.listdir(where)}")
         poll(lambda: all(name(p) in ("execd-sandbox", "execd-chmod") and not children(p) for p in children(self.runner)),
              what="end of what was started")
 
@@ -281,7 +281,7 @@ def check(bench, mode, user, warm, call, args, error, outcome):
             assert got == REFUSED, got
     bench.check_nothing_left(shell.cwd)
     assert shell("echo again") == "again\n"
-    poll(lambda: not os.listdir(shell.cwd), what="end of the masks")
+    poll(lambda: not os.listdir(shell.cwd), what="end of the placeholders")
     return shell
 
 
@@ -369,4 +369,4 @@ def test_a_file_helper_that_cannot_be_confined(bench, mode, user, call, args, ou
     assert not (shell.cwd / "written").exists()
     assert "result" in write_file(shell) and (shell.cwd / "written").exists(), "and the next one works"
     (shell.cwd / "written").unlink()
-    poll(lambda: not os.listdir(shell.cwd), what="end of the masks")
+    poll(lambda: not os.listdir(shell.cwd), what="end of the placeholders")

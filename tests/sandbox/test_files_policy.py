@@ -154,10 +154,10 @@ def test_protected_names(client, tree):
         assert fs.error("copy", "w/f", to=f"w/{n}/f")[0] in (-32603, -32600), n
         fs.client.request("fs/remove", fs.params("remove", f"w/{n}", {}))
     fs("writeFile", "w/ok", dataBase64="")
-    poll(lambda: not set(os.listdir(tree / "w")) & set(PROTECTED), what="end of the masks")
+    poll(lambda: not set(os.listdir(tree / "w")) & set(PROTECTED), what="end of the placeholders")
 
 
-def test_masks_are_there_while_a_request_runs(client, tree, user):
+def test_placeholders_are_there_while_a_request_runs(client, tree, user):
     """A tree large enough to be caught at it."""
     as_test_user(user, "mkdir w/big; cd w/big; for d in $(seq 40); do mkdir $d; seq -f $d/f%g 100 | xargs touch; done",
                  tree)
@@ -165,10 +165,10 @@ def test_masks_are_there_while_a_request_runs(client, tree, user):
     fs("getMetadata", "w")
     poll(lambda: not set(os.listdir(tree / "w")) & set(PROTECTED))
     id = fs.post("copy", "w/big", to="w/copy")
-    poll(lambda: set(os.listdir(tree / "w")) >= {*PROTECTED, "copy"}, what="copy under masks")
+    poll(lambda: set(os.listdir(tree / "w")) >= {*PROTECTED, "copy"}, what="copy under placeholders")
     assert "result" in client.answer(id)
     assert len(list((tree / "w/copy").rglob("f*"))) == 4000
-    poll(lambda: not set(os.listdir(tree / "w")) & set(PROTECTED), what="end of the masks")
+    poll(lambda: not set(os.listdir(tree / "w")) & set(PROTECTED), what="end of the placeholders")
 
 
 def test_policies_are_read_as_for_commands(client, tree):
@@ -293,7 +293,7 @@ def test_a_helper_that_was_killed(server, tree, denies):
     assert fs.read("w/f") == "in\n", "the next one has another"
     assert fs.error("readBlock", handleId="h", offset=0, len=1)[0] == -32004
     fs("open", "w/f", handleId="h")
-    poll(lambda: not set(os.listdir(tree / "w")) & set(PROTECTED), what="end of the masks")
+    poll(lambda: not set(os.listdir(tree / "w")) & set(PROTECTED), what="end of the placeholders")
     client.drop()
 
 

@@ -52,7 +52,7 @@ def stop_hard(server):
         c.drop()
 
 
-def run_under_masks(server, place, sandbox=None):
+def run_under_placeholders(server, place, sandbox=None):
     client = server.ready()
     client.server = server
     shell = Shell(client, sandbox or workspace_write(place), place)
@@ -63,33 +63,33 @@ def lists_of(server):
     return sorted(p.name for p in server.lists.iterdir())
 
 
-def test_masks_are_swept_at_the_next_start(start, place):
+def test_placeholders_are_removed_at_the_next_start(start, place):
     s = start()
-    run_under_masks(s, place)
+    run_under_placeholders(s, place)
     assert sorted(os.listdir(place)) == PROTECTED
     stop_hard(s)
     assert sorted(os.listdir(place)) == PROTECTED and len(lists_of(s)) == 1
     s = start()
-    poll(lambda: not os.listdir(place), what="end of the masks")
+    poll(lambda: not os.listdir(place), what="end of the placeholders")
     poll(lambda: all(p.stat().st_size == 0 for p in s.lists.iterdir()), what="end of the list")
 
 
-def test_a_mask_of_a_file_is_swept(start, place):
-    """The mask of a missing name that the policy denies."""
+def test_a_placeholder_of_a_file_is_removed(start, place):
+    """The placeholder of a missing name that the policy denies."""
     box = managed(path("/", "read"), path(place, "write"), path(place / "secret", "deny"))
     s = start()
-    run_under_masks(s, place, box)
+    run_under_placeholders(s, place, box)
     assert (place / "secret").is_file()
     stop_hard(s)
     assert (place / "secret").is_file()
     start()
-    poll(lambda: not os.listdir(place), what="end of the masks")
+    poll(lambda: not os.listdir(place), what="end of the placeholders")
 
 
 def test_what_somebody_changed_stays(start, place, user):
     """Filled, replaced with the same mode and time, replaced by a link, moved away; only what is as it was goes."""
     s = start()
-    run_under_masks(s, place)
+    run_under_placeholders(s, place)
     stop_hard(s)
     as_test_user(user, """
         chmod 755 .git; echo x > .git/x; touch -d @1.000000001 .git; chmod 555 .git
@@ -97,21 +97,21 @@ def test_what_somebody_changed_stays(start, place, user):
         rmdir .codex; ln -s elsewhere .codex
     """, place)
     s = start()
-    poll(lambda: not (place / ".agents").exists(), what="end of the mask that nobody touched")
-    poll(lambda: all(p.stat().st_size == 0 for p in s.lists.iterdir()), what="end of the sweep")
+    poll(lambda: not (place / ".agents").exists(), what="end of the placeholder that nobody touched")
+    poll(lambda: all(p.stat().st_size == 0 for p in s.lists.iterdir()), what="end of the cleanup")
     assert (place / ".git/x").read_text() == "x\n"
     assert all((place / n).is_dir() for n in (".aws", "moved", "elsewhere/.aws")) and (place / ".codex").is_symlink()
     assert f"{place}/.git has changed since the stop" in s.log and f"{place}/.aws has changed since the stop" in s.log
 
 
 def test_links_after_a_stop(start, place, user):
-    """The next start follows none, neither in the place of a mask nor on the way to it; and the policy is no other."""
+    """The next start follows none, neither in the place of a placeholder nor on the way to it; and the policy is no other."""
     work = place / "w"
     as_test_user(user, "mkdir w", place)
     box = managed(path("/", "read"), path(work, "write"), path(work / "secret", "deny"), path(work / "other", "deny"),
                   roots=[work])
     s = start()
-    run_under_masks(s, work, box)
+    run_under_placeholders(s, work, box)
     stop_hard(s)
     assert {"secret", "other"} < set(os.listdir(work))
     as_test_user(user, """
@@ -120,7 +120,7 @@ def test_links_after_a_stop(start, place, user):
         mv w there/w; ln -s there/w w
     """, place)
     s = start()
-    poll(lambda: all(p.stat().st_size == 0 for p in s.lists.iterdir()), what="end of the sweep")
+    poll(lambda: all(p.stat().st_size == 0 for p in s.lists.iterdir()), what="end of the cleanup")
     assert sorted(os.listdir(place / "there/w")) == sorted([*PROTECTED, "other", "secret"])
     assert (place / "there/.git").is_dir() and (place / "full").read_text() == "kept\n"
 
@@ -129,25 +129,25 @@ def test_hard_links_after_a_stop(start, place, user):
     """The name goes, and what somebody linked to it stays; with content, both do."""
     box = managed(path("/", "read"), path(place, "write"), path(place / "empty", "deny"), path(place / "full", "deny"))
     s = start()
-    run_under_masks(s, place, box)
+    run_under_placeholders(s, place, box)
     stop_hard(s)
     as_test_user(user, "ln empty a; ln full b; echo kept > b; touch -d @1 b", place)
     s = start()
-    poll(lambda: all(p.stat().st_size == 0 for p in s.lists.iterdir()), what="end of the sweep")
+    poll(lambda: all(p.stat().st_size == 0 for p in s.lists.iterdir()), what="end of the cleanup")
     assert sorted(os.listdir(place)) == ["a", "b", "full"] and (place / "full").read_text() == "kept\n"
 
 
 @pytest.mark.parametrize("script", ["rmdir .git; ln -s elsewhere .git", "rmdir .git; cp -r elsewhere .git",
                                     "chmod 755 .git; cp -r elsewhere/* .git; chmod 555 .git; touch -d @1 .git"])
 def test_a_name_that_changed_in_between_is_protected(start, place, user, script):
-    """Masks of the server before, something else of the user's by now, and the same policy on the next server."""
+    """Placeholders of the server before, something else of the user's by now, and the same policy on the next server."""
     as_test_user(user, "mkdir -p elsewhere/hooks; echo real > elsewhere/config", place)
     s = start()
-    run_under_masks(s, place)
+    run_under_placeholders(s, place)
     stop_hard(s)
     as_test_user(user, script, place)
     s = start()
-    poll(lambda: all(p.stat().st_size == 0 for p in s.lists.iterdir()), what="end of the sweep")
+    poll(lambda: all(p.stat().st_size == 0 for p in s.lists.iterdir()), what="end of the cleanup")
     client = s.ready()
     client.server = s
     shell = Shell(client, workspace_write(place), place)
@@ -161,10 +161,10 @@ def test_a_name_that_changed_in_between_is_protected(start, place, user, script)
         assert (place / at / "config").read_text() == "real\n" and os.listdir(place / at / "hooks") == []
 
 
-def test_a_server_that_lives_keeps_its_masks(start, place):
-    """Another one starts beside it: its list is locked, and so are its masks."""
+def test_a_server_that_lives_keeps_its_placeholders(start, place):
+    """Another one starts beside it: its list is locked, and so are its placeholders."""
     a = start()
-    run_under_masks(a, place)
+    run_under_placeholders(a, place)
     name = lists_of(a)
     b = start()
     b.ready().run("x", ["/bin/true"])
@@ -173,19 +173,19 @@ def test_a_server_that_lives_keeps_its_masks(start, place):
     assert sorted(os.listdir(place)) == PROTECTED and lists_of(a) == name
     stop_hard(a)
     start()
-    poll(lambda: not os.listdir(place), what="end of the masks")
+    poll(lambda: not os.listdir(place), what="end of the placeholders")
 
 
 def test_a_clean_stop_leaves_no_list(start, place):
     s = start()
-    run_under_masks(s, place)
+    run_under_placeholders(s, place)
     assert len(lists_of(s)) == 1
     s.stop()
     assert lists_of(s) == [] and os.listdir(place) == []
 
 
 def test_a_list_is_written_once_for_each_policy(start, place):
-    """The masks of each command are made anew, and need no new line."""
+    """The placeholders of each command are made anew, and need no new line."""
     s = start()
     client = s.ready()
     client.server = s
@@ -193,7 +193,7 @@ def test_a_list_is_written_once_for_each_policy(start, place):
     sizes = []
     for _ in range(3):
         shell("true")
-        poll(lambda: not os.listdir(place), what="end of the masks")
+        poll(lambda: not os.listdir(place), what="end of the placeholders")
         sizes.append([p.stat().st_size for p in s.lists.iterdir()])
     text = next(s.lists.iterdir()).read_bytes()
     assert sizes[0] == sizes[1] == sizes[2] and len(sizes[0]) == 1
@@ -202,7 +202,7 @@ def test_a_list_is_written_once_for_each_policy(start, place):
 
 def test_nobody_else_can_write_the_lists(start, place, mode, user):
     s = start()
-    run_under_masks(s, place)
+    run_under_placeholders(s, place)
     for p in (s.lists, *s.lists.iterdir()):
         st = p.stat()
         owner = pwd.getpwnam("_execd-broker") if mode == "root" else user

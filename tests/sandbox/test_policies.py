@@ -234,7 +234,7 @@ def empty(session, place):
     return Shell(session, workspace_write(place), place)
 
 
-def test_masks_for_missing_names(empty, place):
+def test_placeholders_for_missing_names(empty, place):
     id = empty.start("exec 2> /dev/null; mkdir .git/x; echo x > .agents; rmdir .git; mv .codex c; touch .git/y; "
                      "ls -A; echo up; read x", pipeStdin=True)
     text = empty.client.wait_output(id, "up").decode()
@@ -243,11 +243,11 @@ def test_masks_for_missing_names(empty, place):
     assert all((place / n).stat().st_mode & 0o777 == 0o555 and not os.listdir(place / n) for n in PROTECTED)
     empty.client.write(id, "\n")
     empty.client.finished(id)
-    poll(lambda: not os.listdir(place), what="end of the masks")
+    poll(lambda: not os.listdir(place), what="end of the placeholders")
 
 
-@pytest.mark.parametrize("end", ["terminate", "command", "init", "nest", "connection"])
-def test_masks_are_gone_after_every_end(server, place, end):
+@pytest.mark.parametrize("end", ["terminate", "command", "init", "sandbox", "connection"])
+def test_placeholders_are_gone_after_every_end(server, place, end):
     client = server.ready()
     server.wait_log(f"session {client.session_id[:8]}: opened")
     runner = server.runner(client)
@@ -269,16 +269,16 @@ def test_masks_are_gone_after_every_end(server, place, end):
             pytest.skip("NOT TESTED: only root reaches into a sandbox")
         # The shell becomes the sleep: in between neither name finds it.
         asleep = poll(lambda: named("sleep"), what="all of the command")
-        for p in named({"command": "sleep", "init": "execd-init", "nest": "execd-sandbox"}[end]) or asleep:
+        for p in named({"command": "sleep", "init": "execd-init", "sandbox": "execd-sandbox"}[end]) or asleep:
             os.kill(p, 9)
-        if end == "nest":
-            assert protected(place) == sorted(PROTECTED), "what runs keeps its masks"
+        if end == "sandbox":
+            assert protected(place) == sorted(PROTECTED), "what runs keeps its placeholders"
             client.terminate(id)
-    poll(lambda: not os.listdir(place), what="end of the masks")
+    poll(lambda: not os.listdir(place), what="end of the placeholders")
     client.drop()
 
 
-def test_masks_are_gone_after_the_runner_was_killed(spawn, place):
+def test_placeholders_are_gone_after_the_runner_was_killed(spawn, place):
     server = spawn()
     client = server.ready()
     server.wait_log(f"session {client.session_id[:8]}: opened")
@@ -287,10 +287,10 @@ def test_masks_are_gone_after_the_runner_was_killed(spawn, place):
     client.wait_output(id, "up")
     os.kill(server.runner(client), 9)
     client.wait_closed()
-    poll(lambda: not os.listdir(place), what="end of the masks")
+    poll(lambda: not os.listdir(place), what="end of the placeholders")
 
 
-def test_two_sessions_share_masks(server, place):
+def test_two_sessions_share_placeholders(server, place):
     a, b = server.ready(), server.ready()
     first, second = (Shell(c, workspace_write(place), place) for c in (a, b))
     one = first.start("echo up; sleep 1000")
@@ -304,7 +304,7 @@ def test_two_sessions_share_masks(server, place):
     b.write(two, "\n")
     r = b.finished(two)
     assert "Read-only file system" in r.stderr and r.stdout == "up\n"
-    poll(lambda: not os.listdir(place), what="end of the masks")
+    poll(lambda: not os.listdir(place), what="end of the placeholders")
     b.drop()
 
 
@@ -315,7 +315,7 @@ def test_a_repository_made_meanwhile_is_left_alone(empty, place, user):
     empty.client.write(id, "\n")
     r = empty.client.finished(id)
     assert r.code != 0 and "Read-only file system" in r.stderr
-    poll(lambda: protected(place) == [".git"], what="end of the other masks")
+    poll(lambda: protected(place) == [".git"], what="end of the other placeholders")
     assert (place / ".git/HEAD").exists() and not (place / ".git/x").exists()
     assert empty.run("touch .git/x").code != 0, "protected, now that it is there"
 
@@ -326,7 +326,7 @@ def test_a_root_that_vanishes(session, place, user):
     as_test_user(user, "mkdir w", place)
     shell = Shell(session, managed(READ_ALL, path(place / "w", "write")), place)
     shell("touch w/a")
-    poll(lambda: not protected(place / "w"), what="end of the masks")
+    poll(lambda: not protected(place / "w"), what="end of the placeholders")
     shutil.rmtree(place / "w")
     assert shell.run("mkdir w; touch w/b").code != 0, "a missing entry grants nothing"
     as_test_user(user, "mkdir w", place)
