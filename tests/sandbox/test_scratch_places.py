@@ -7,14 +7,21 @@ import shutil
 import subprocess
 
 import pytest
-from conftest import ROOT, WRAP, Server, Shell, as_test_user, command
+from conftest import BUILD, ROOT, WRAP, Server, Shell, as_test_user, command
 from policies import special, workspace_write
 
 pytestmark = [pytest.mark.skipif(not ROOT, reason="TWO USERS IN ONE /tmp ARE NOT TESTED: this needs root"),
               pytest.mark.skipif(not shutil.which("setpriv"), reason="TWO USERS IN ONE /tmp ARE NOT TESTED: this needs setpriv")]
 
 OTHER = 65534       # nobody: a user that is not the session's
-OWN_TMP = ["unshare", "--mount", "--propagation", "private", "sh", "-c", "mount -t tmpfs -o mode=1777 none /tmp && exec \"$@\"", "sh"]
+# The programs may lie below the host's /tmp; then they are seen there.
+MOUNT = """
+mount --bind "$1" /mnt && mount -t tmpfs -o mode=1777 none /tmp || exit 1
+case $1 in /tmp/*) mkdir -p "$1" && mount --move /mnt "$1" || exit 1 ;; esac
+shift
+exec "$@"
+"""
+OWN_TMP = ["unshare", "--mount", "--propagation", "private", "sh", "-c", MOUNT, "sh", str(BUILD.resolve())]
 
 
 class Apart(Server):
