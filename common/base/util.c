@@ -62,7 +62,9 @@ xstrndup(const char *s, size_t n)
 {
 	char *copy = xmalloc(n + 1);
 
-	memcpy(copy, s, n);
+	/* An empty slice may have no pointer. */
+	if (n > 0)
+		memcpy(copy, s, n);
 	copy[n] = '\0';
 	return copy;
 }

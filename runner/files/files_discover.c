@@ -576,12 +576,14 @@ join(const char *root, struct slice below)
 static char *
 declared_path(struct place *p, const char *key, struct slice named)
 {
-	struct slice below = { named.ptr + 2, named.len - 2 };
+	struct slice below = { NULL, 0 };
 
 	if (named.ptr == NULL)
 		return NULL;
-	if (named.len > 2 && memcmp(named.ptr, "./", 2) == 0 &&
-	    memchr(named.ptr, '\0', named.len) == NULL && !has_parent(below))
+	if (named.len > 2 && memcmp(named.ptr, "./", 2) == 0)
+		below = (struct slice){ named.ptr + 2, named.len - 2 };
+	if (below.len > 0 && memchr(below.ptr, '\0', below.len) == NULL &&
+	    !has_parent(below))
 		return join(p->root, below);
 	warn(p->d, no_metadata,
 	    "%s: `%s` in the manifest must begin with ./ and stay in the "
