@@ -49,6 +49,7 @@ session_recording_event(
 	_cleanup_free_ char *name = NULL, *path = NULL;
 	_cleanup_close_ int fd = -1;
 	struct control_recording_wanted ask;
+	int err = 0;
 
 	if (s->identity->record.directory == NULL ||
 	    control_get(packet, len, RUNNER_EVENT_RECORDING_FILE, &ask) < 0)
@@ -61,7 +62,10 @@ session_recording_event(
 		log_error(fd, "session %.*s: %s", ID_LOG_CHARS, s->id, path);
 		answer.error = (uint32_t)-fd;
 	}
+	/* The record comes before the first byte that is recorded. */
+	if (fd >= 0)
+		err = session_audit_recorded(m, s, ask.process, path);
 	session_send_command(
 	    s, RUNNER_COMMAND_RECORDING_FILE, &answer, &fd, fd >= 0);
-	return fd < 0 ? 0 : session_audit_recorded(m, s, ask.process, path);
+	return err;
 }
