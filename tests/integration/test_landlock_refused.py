@@ -19,7 +19,7 @@ LAUNCH = {"mode": "require", "policy": {"type": "read-only"}, "fileSystemPolicy"
 
 
 @pytest.mark.parametrize("keys, entries, why", [
-    (KEYS.replace("hide = none\n", ""), [], "the policy denies reading /run"),
+    (KEYS.replace("hide = none\n", ""), [], "the policy denies reading /"),
     (KEYS + "deny-read = /etc/passwd\n", [], "the policy denies reading /etc/passwd"),
     (KEYS.replace("protected-names = none", "protected-names = .git"), [("work", "write")],
      "the policy protects {}/work/.git"),

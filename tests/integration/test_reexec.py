@@ -9,7 +9,7 @@ import subprocess
 import sys
 
 import pytest
-from conftest import BUILD, Configured, assert_nothing_left, children_named, is_alive, kill, poll
+from conftest import BUILD, ROOT, Configured, assert_nothing_left, children_named, is_alive, kill, poll, runs
 from test_broker import ALL, COUNT, replaced, resume, text, whole
 
 PROGRAMS = ("daemon/root/execd", "daemon/broker/execd-broker", "daemon/frontend/execd-frontend", "runner/execd-runner",
@@ -85,10 +85,10 @@ def test_nobody_notices(server):
         c.sh("p", COUNT)
     broker, front, runners = s.broker, s.frontend(), [s.runner(c) for c in clients]
     s.install("daemon/root/execd")
-    old = os.stat(f"/proc/{s.pid}/exe").st_ino
+    assert not ROOT or not runs(s.pid, s.execd)
     for _ in range(5):
         s.reexec()
-    assert os.stat(f"/proc/{s.pid}/exe").st_ino == os.stat(s.execd).st_ino != old
+    assert runs(s.pid, s.execd)
     for c in clients:
         assert whole(c) == (ALL, 0)
     assert s.broker == broker and s.frontend() == front and all(is_alive(r) for r in runners)
@@ -105,6 +105,7 @@ def test_nobody_notices(server):
     assert not is_alive(runner)
 
 
+@pytest.mark.skipif(not ROOT, reason="WHAT IS LEFT OPEN IS NOT SEEN: only root may look into processes that hide")
 def test_nothing_is_left_open(server):
     """Neither for the next version, nor for the commands and brokers that it starts."""
     s = server()
@@ -131,7 +132,7 @@ def test_a_program_that_was_moved_away(server):
     s.execd.rename(s.execd.with_suffix(".old"))
     s.install("daemon/root/execd")
     s.reexec()
-    assert os.readlink(f"/proc/{s.pid}/exe") == str(s.execd)
+    assert runs(s.pid, s.execd)
     broker = s.broker
     kill(broker)
     replaced(s, broker)
@@ -265,20 +266,20 @@ def test_one_after_the_other(server):
     """Brokers and runners are of the version that is installed when the broker begins."""
     s = server()
     c = s.connect(token="t").ready()
-    old = os.stat(f"/proc/{s.runner(c)}/exe").st_ino
+    assert runs(s.runner(c), s.place / "runner/execd-runner")
     for p in PROGRAMS:
         s.install(p)
     s.reexec()
     d = s.connect(token="t").ready()
     e = s.connect(token="t").ready()
-    assert [os.stat(f"/proc/{s.runner(x)}/exe").st_ino for x in (d, e)] == [old, old], "of the broker's version"
+    assert not ROOT or not any(runs(s.runner(x), s.place / "runner/execd-runner") for x in (d, e)), "of the broker's version"
     broker = s.broker
     kill(broker)
     c.wait_closed()
     replaced(s, broker)
     n = s.connect(token="t").ready()
-    assert os.stat(f"/proc/{s.runner(n)}/exe").st_ino == os.stat(s.place / "runner/execd-runner").st_ino != old
-    assert os.stat(f"/proc/{s.broker}/exe").st_ino == os.stat(s.place / "daemon/broker/execd-broker").st_ino
+    assert runs(s.runner(n), s.place / "runner/execd-runner")
+    assert runs(s.broker, s.place / "daemon/broker/execd-broker")
     assert resume(s, c).run("x", ["/bin/echo", "fine"]).stdout == "fine\n"
 
 

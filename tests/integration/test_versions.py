@@ -10,7 +10,7 @@ import struct
 import subprocess
 
 import pytest
-from conftest import BUILD, SANITIZED, WRAP, Configured, is_alive, kill, poll
+from conftest import BUILD, SANITIZED, WRAP, Configured, is_alive, kill, poll, runs
 from execd_client import Closed
 from test_broker import ALL, COUNT, replaced, resume, text, whole
 from test_reexec import installed, server  # noqa: F401
@@ -51,7 +51,7 @@ def test_runners_of_the_version_before(server):
     kill(old)
     c.wait_closed()
     replaced(s, old)
-    assert os.stat(f"/proc/{s.broker}/exe").st_ino == os.stat(s.place / BROKER).st_ino
+    assert runs(s.broker, s.place / BROKER)
     assert whole(resume(s, c)) == (ALL, 0) and is_alive(runner)
 
 
@@ -87,7 +87,7 @@ def test_runners_of_the_version_after(server):
     c = s.connect(token="t").ready()
     c.sh("p", COUNT)
     runner = s.runner(c)
-    assert os.stat(f"/proc/{runner}/exe").st_ino == os.stat(s.place / RUNNER).st_ino
+    assert runs(runner, s.place / RUNNER)
     old = s.broker
     kill(old)
     c.wait_closed()
