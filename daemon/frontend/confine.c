@@ -112,6 +112,11 @@ limit(int resource, const char *name, rlim_t value)
 		log_fatal_errno(-errno, "limit %s", name);
 }
 
+/* The kernel also compares with this limit how many descriptors are on their
+ * way between all processes of the user (ETOOMANYREFS, unix(7)). Other programs
+ * of an ordinary user have some. */
+#define FILES_MIN 1024
+
 /*
  * Sets the limit on descriptors. Each connection needs two: one for the client
  * and one for the session. If the hard limit permits fewer connections than
@@ -121,26 +126,27 @@ limit(int resource, const char *name, rlim_t value)
 static void
 limit_files(uint32_t connections)
 {
-	rlim_t wanted = (rlim_t)connections * 2 + OWN_DESCRIPTORS;
+	rlim_t needed = (rlim_t)connections * 2 + OWN_DESCRIPTORS;
+	rlim_t wanted = needed > FILES_MIN ? needed : FILES_MIN;
 	struct rlimit r = { wanted, wanted };
+	uint32_t possible;
 
 	if (setrlimit(RLIMIT_NOFILE, &r) < 0) {
 		if (getrlimit(RLIMIT_NOFILE, &r) < 0)
 			log_fatal_errno(-errno, "limit NOFILE");
-		if (r.rlim_max < wanted)
+		if (r.rlim_max < needed)
 			log_warn(0,
 			    "%llu descriptors are allowed, %llu would be "
 			    "needed for %u connections",
 			    (unsigned long long)r.rlim_max,
-			    (unsigned long long)wanted, connections);
-		if (r.rlim_max > wanted)
-			r.rlim_max = wanted;
+			    (unsigned long long)needed, connections);
 		limit(RLIMIT_NOFILE, "NOFILE", r.rlim_max);
 	}
+	possible = r.rlim_max < OWN_DESCRIPTORS + 2
+		       ? 1
+		       : (uint32_t)((r.rlim_max - OWN_DESCRIPTORS) / 2);
 	admission_connections_max =
-	    r.rlim_max < OWN_DESCRIPTORS + 2
-		? 1
-		: (uint32_t)((r.rlim_max - OWN_DESCRIPTORS) / 2);
+	    possible < connections ? possible : connections;
 }
 
 /* No new processes and no core files. */

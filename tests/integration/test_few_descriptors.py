@@ -5,9 +5,10 @@ import os
 import pathlib
 import resource
 import signal
+import subprocess
 
 import pytest
-from conftest import ROOT, Configured, digest, poll
+from conftest import ROOT, Configured, as_user, digest, poll
 from execd_client import Closed
 from test_ceiling import policy
 
@@ -136,3 +137,30 @@ def test_one_connection_too_many(short, more):
     assert clients[-1].ready().run("x", ["/bin/echo", "in"]).stdout == "in\n"
     clients[0].drop()
     assert poll(lambda: try_ready(s), what="room").run("x", ["/bin/echo", "in"]).stdout == "in\n"
+
+
+# Keeps 400 descriptors on their way between two sockets.
+HOLD = """import array, socket, sys
+a, b = socket.socketpair()
+for _ in range(2):
+    a.sendmsg([b"x"], [(socket.SOL_SOCKET, socket.SCM_RIGHTS, array.array("i", [0] * 200))])
+print("held", flush=True)
+sys.stdin.read()
+"""
+
+
+def test_descriptors_of_others_on_their_way(mode, user, directory):
+    """The kernel counts them for the user, and compares with the limit of the program that sends one."""
+    if mode == "root":
+        pytest.skip("NOT TESTED: the front-end's user has no other programs")
+    text = ("[listener main]\naddress = ws://127.0.0.1:0\n[limits]\nmax-connections = 50\n[identity a]\n"
+            f"user = {user.pw_name}\nsandbox-allow-unsandboxed = yes\ntoken-sha256 = {digest('t')}\n")
+    argv = ["/usr/bin/python3", "-c", HOLD]
+    with subprocess.Popen(as_user(user, argv), stdin=subprocess.PIPE, stdout=subprocess.PIPE) as holder:
+        s = Configured(mode, user, directory / "execd.conf", text)
+        try:
+            assert holder.stdout.readline() == b"held\n"
+            assert s.connect(token="t").ready().run("x", ["/bin/echo", "in"]).stdout == "in\n"
+        finally:
+            holder.stdin.close()
+            s.stop()
