@@ -219,7 +219,8 @@ enum execd_request_flags {
 	EXECD_REPEAT = 1,
 };
 
-/* params is the JSON text of an object, or NULL. It is copied. */
+/* Calls a method. `params` is the JSON text of an object, or NULL. The client
+ * copies it. `fn` gets the answer. */
 void execd_client_request(struct execd_client *c, const char *method,
     const char *params, size_t len, unsigned int flags, execd_answer_fn *fn,
     void *arg);

@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: ISC */
 /*
  * What the broker may ask of root: one table. A broker that has met no client
- * makes the list. A serving broker names numbers of the list. A command that is
- * not in the table, or is not permitted now, ends the broker, and the next one
- * takes over.
+ * makes the list. A serving broker names numbers of the list. A broker is
+ * killed if its command is not in the table, or not permitted now. The next
+ * broker takes over.
  */
 #include <errno.h>
 #include <fcntl.h>

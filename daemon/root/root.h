@@ -67,7 +67,8 @@ struct saved; /* saved.h */
 extern struct root root;
 void root_save(struct saved *s);
 
-/* Opens the programs as they are installed now. */
+/* Opens the programs again. Those that are installed now are started from here
+ * on. */
 void root_renew_programs(void);
 
 /* --- broker_commands.c

@@ -11,7 +11,8 @@
 
 #include <stddef.h>
 
-/* Closes all of them without waiting; -1 is skipped. */
+/* Closes n descriptors. No close can make the caller wait. A descriptor of -1
+ * is skipped. */
 void dispose(const int *fds, size_t n);
 
 /* Closes our end of a channel whose other end is not trusted. Unread messages

@@ -7,6 +7,7 @@
 #define SKILL_H
 
 #include "json.h"
+#include "yaml.h"
 
 #define SKILL_NAME_MAX	    64	 /* characters */
 #define SKILL_QUALIFIED_MAX 129	 /* with the name of its plugin */
@@ -40,6 +41,12 @@ int skill_agents_write(struct json_writer *w, const char *text, size_t len,
  * Returns the words with one blank between them. The caller owns the result.
  */
 char *skill_single_line(struct slice s);
+
+/*
+ * Returns the string as a single line, which the caller owns. NULL: there is
+ * none, or it is empty, or *wrong becomes true because the value is no string.
+ */
+char *skill_line(const struct yaml_value *v, bool *wrong);
 
 /* Returns the number of characters in UTF-8. */
 size_t skill_characters(const char *text);

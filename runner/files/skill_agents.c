@@ -30,7 +30,7 @@ fail(struct agents *a, const char *fmt, ...)
 	va_end(ap);
 }
 
-/* Returns a member that is something, or NULL. */
+/* Returns a member, or NULL. A member that is there twice is an error. */
 static const struct yaml_value *
 get(struct agents *a, const struct yaml_value *mapping, const char *key)
 {
@@ -42,6 +42,7 @@ get(struct agents *a, const struct yaml_value *mapping, const char *key)
 	return v;
 }
 
+/* Returns a member that is not null, or NULL. */
 static const struct yaml_value *
 get_some(struct agents *a, const struct yaml_value *mapping, const char *key)
 {
@@ -76,20 +77,12 @@ get_elements(struct agents *a, const struct yaml_value *in, const char *key)
 static char *
 get_line(struct agents *a, const struct yaml_value *in, const char *key)
 {
-	const struct yaml_value *v = get_some(a, in, key);
-	char *line;
+	bool wrong = false;
+	char *line = skill_line(get(a, in, key), &wrong);
 
-	if (v == NULL)
-		return NULL;
-	if (v->type != YAML_SCALAR || memchr(v->text.ptr, 0, v->text.len)) {
+	if (wrong)
 		fail(a, "`%s` is no string", key);
-		return NULL;
-	}
-	line = skill_single_line(v->text);
-	if (line[0] != '\0')
-		return line;
-	free(line);
-	return NULL;
+	return line;
 }
 
 /* Like get_line(). What is too long for a tool is left out, as by the peer. */

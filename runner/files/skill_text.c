@@ -81,6 +81,23 @@ skill_single_line(struct slice s)
 	return line;
 }
 
+char *
+skill_line(const struct yaml_value *v, bool *wrong)
+{
+	char *line;
+
+	if (v == NULL || yaml_is_null(v))
+		return NULL;
+	*wrong = v->type != YAML_SCALAR || memchr(v->text.ptr, 0, v->text.len);
+	if (*wrong)
+		return NULL;
+	line = skill_single_line(v->text);
+	if (line[0] != '\0')
+		return line;
+	free(line);
+	return NULL;
+}
+
 size_t
 skill_characters(const char *text)
 {
@@ -285,23 +302,14 @@ static char *
 take_string(
     struct skill_text *s, const struct yaml_value *mapping, const char *key)
 {
-	bool again = false;
-	const struct yaml_value *v = yaml_get(mapping, key, &again);
-	char *line;
+	bool again = false, wrong = false;
+	char *line = skill_line(yaml_get(mapping, key, &again), &wrong);
 
 	if (again)
 		fail(s, "duplicate field `%s`", key);
-	if (v == NULL || yaml_is_null(v))
-		return NULL;
-	if (v->type != YAML_SCALAR || memchr(v->text.ptr, 0, v->text.len)) {
+	if (wrong)
 		fail(s, "`%s` is no string", key);
-		return NULL;
-	}
-	line = skill_single_line(v->text);
-	if (line[0] != '\0')
-		return line;
-	free(line);
-	return NULL;
+	return line;
 }
 
 static void

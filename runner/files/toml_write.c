@@ -106,7 +106,7 @@ is_wanted(const struct toml_value *v, bool all)
 	return all || v->picked || v->passed;
 }
 
-/* One step of the path to a table, for its header. */
+/* A table's header is the path to it. This is one name of that path. */
 struct step {
 	const struct step *up;
 	struct slice key;

@@ -4,10 +4,12 @@ pass is tried within --connect-timeout, and nothing else is tried twice."""
 import base64
 import hashlib
 import json
+import signal
 import socket
 import threading
 
 import pytest
+from conftest import digest
 from execctl import Execctl, Proxy
 from execd_client import frame
 
@@ -94,3 +96,19 @@ def test_a_start_is_never_tried_again(server, directory):
     r = Execctl(directory, proxy.url)("run", "sh", "-c", f"echo x >> {directory}/ran; chmod 666 {directory}/ran")
     assert r.code == 0 and (directory / "ran").read_text() == "x\n", r
     proxy.close()
+
+
+def test_the_server_that_ends_says_what_the_client_knows(configured, user, directory):
+    """Its words are compared, for the code of the error is that of many others."""
+    s = configured(f"[listener main]\naddress = ws://127.0.0.1:0\n[limits]\ndrain-timeout = 1h\n[identity a]\nuser = {user.pw_name}\n"
+                   f"token-sha256 = {digest('t')}\n")
+    c = s.connect(token="t").ready()
+    s.child.send_signal(signal.SIGTERM)
+    s.wait_log("no new sessions")
+    proxy = Proxy(s.url)
+    r = Execctl(directory, proxy.url, EXECD_TOKEN="t")("--connect-timeout", "1s", "run", "echo", "in")
+    assert r.code == 125 and ENDING in r.err and "trying again" in r.err and proxy.accepted >= 2, (r, proxy.accepted)
+    proxy.close()
+    c.drop()
+    s.child.send_signal(signal.SIGTERM)
+    assert s.child.wait(15) == 0

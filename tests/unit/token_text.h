@@ -11,7 +11,8 @@
 #include "jwt.h"
 #include "token_header.h"
 
-/* Appends base64url without padding to a text with room for it. */
+/* Encodes bytes as base64url without padding and appends them to the token. The
+ * token's array has room for them. */
 static inline void
 append_part(char *token, const void *bytes, size_t len)
 {

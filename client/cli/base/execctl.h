@@ -36,7 +36,7 @@ TAILQ_HEAD(source_list, source);
 struct timer {
 	TAILQ_ENTRY(timer) link; /* execctl.timers */
 	int64_t at_ms;		 /* on the clock of now_ms() */
-	void (*fire)(void *arg); /* called once, after removal */
+	void (*fire)(void *arg); /* called once; the timer is removed before */
 	void *arg;
 	bool added;
 };

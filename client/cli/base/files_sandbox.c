@@ -26,7 +26,8 @@ files_sandbox_take(struct execctl *ctl)
 	workspace = remote_path(ctl, given != NULL ? given : "");
 	buf_init(&context, 1u << 20);
 	if (sandbox_profile_write(&context, profile, workspace, false)) {
-		/* One byte behind the text ends it for files_sandbox_text(). */
+		/* files_sandbox_text() returns a string, so a NUL follows the
+		 * text. */
 		buf_put(&context, "", 1);
 		context.len--;
 		return 0;

@@ -38,7 +38,7 @@ leave_now(int sig)
 	_exit(known_code);
 }
 
-/* Gives the command, which gets the signal, some time to end. */
+/* The command gets the signal. If it does not end in time, execctl leaves. */
 static void
 leave_soon(void)
 {

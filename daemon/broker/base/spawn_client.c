@@ -266,7 +266,8 @@ spawn_past(bool yes)
 	past = yes;
 }
 
-/* The current directory of root's execd may be another one. */
+/* Root's execd may have another current directory than the broker, so it is
+ * told absolute paths only. */
 static int
 make_absolute(const char *path, char text[CONTROL_PATH_MAX])
 {

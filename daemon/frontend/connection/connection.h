@@ -78,8 +78,8 @@ struct start {
 	int64_t asked_ms;		     /* when initialize was read */
 	struct rpc_id id;
 	struct buf initialize; /* the text of that message */
-	/* After a handoff: how many bytes after initialize are in `initialize`
-	 * too. */
+	/* After a handoff `initialize` also holds what came behind that
+	 * message. This is the number of those bytes. */
 	size_t behind;
 };
 

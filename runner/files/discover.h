@@ -1,0 +1,152 @@
+/* SPDX-License-Identifier: ISC */
+/*
+ * What the parts of capabilities/discoverV2 share: the answer as it grows, and
+ * the place that is searched. Only files_discover.c begins.
+ */
+#ifndef DISCOVER_H
+#define DISCOVER_H
+
+#include "json.h"
+
+/* The peer's limits. */
+#define DEPTH_MAX	  6
+#define DIRECTORIES_MAX	  2000 /* of one place */
+#define ENTRIES_MAX	  20000
+#define FILE_BYTES_MAX	  (1u << 20)
+#define PLACE_BYTES_MAX	  (16u << 20) /* files of one place */
+#define PLACES_MAX	  512
+#define FOUND_MAX	  2048 /* plugins and skills */
+#define ANSWER_BYTES_MAX  (4u << 20)
+#define WARNINGS_MAX	  64
+#define WARNING_BYTES_MAX 512
+
+/* How a warning begins; what is left out and why follows. */
+#define NO_PLACE                                                               \
+	"some capability locations could not be resolved; discovery may be "   \
+	"incomplete"
+#define NO_METADATA                                                            \
+	"some capability metadata could not be loaded; discovery may be "      \
+	"incomplete"
+
+/* The answer, as it grows. */
+struct discovery {
+	struct buf plugins_text, skills_text, warnings_text;
+	struct json_writer plugins, skills, warnings;
+	unsigned found, places, warning_count;
+	bool truncated;
+};
+
+struct found_file {
+	char *path, *uri;
+	char *top;   /* of a manifest: URI of the plugin that it belongs to */
+	size_t rank; /* of a manifest: its place among plugin_manifests */
+};
+
+struct found_files {
+	struct found_file *all; /* owned */
+	size_t count, cap;
+};
+
+/* The skills below a directory have a plugin's name before theirs. */
+struct namespace
+{
+	struct namespace *next;
+	char *top, *name;
+};
+
+/* A directory that is searched. */
+struct place {
+	struct discovery *d;
+	const char *root;
+	const char *id; /* of a place of skills; NULL: it is a plugin */
+	size_t bytes;	/* of the files that were read */
+	struct found_files skills, manifests;
+	struct namespace *namespaces;
+};
+
+/* An installed plugin. */
+struct installed {
+	const char *id, *version;
+	const char *remote_id; /* NULL: none */
+};
+
+/* --- files_discover.c ----------------------------------------------------- */
+
+/* Returns whether the path is a directory. If it is not known, the answer gets
+ * a warning. */
+bool discover_is_directory(struct discovery *d, const char *path);
+
+/* Searches a place for skills, or an installed plugin (`in` is not NULL). */
+void discover_search_place(struct discovery *d, const char *root,
+    const char *id, const struct installed *in);
+
+/* Appends what was found unless the answer has no room for it. */
+void discover_admit(struct discovery *d, struct json_writer *to,
+    const struct buf *text, unsigned count);
+
+/* Writes a member that is null without text. */
+void discover_write_optional(
+    struct json_writer *w, const char *key, const char *text);
+
+/* --- discover_place.c ----------------------------------------------------- */
+
+/* Adds a warning: NO_PLACE or NO_METADATA, and the path and the reason. */
+void discover_warn(struct discovery *d, const char *what, const char *fmt, ...)
+    __attribute__((format(printf, 3, 4)));
+void discover_warn_errno(
+    struct discovery *d, const char *what, const char *path, int err);
+
+/* Reads a file of at most max bytes. Returns 0 or -errno; -ENOENT: it is no
+ * plain file; -EFBIG: it is longer. */
+int discover_read_file(const char *path, struct buf *b, size_t max);
+
+/* The same for a file of a place, which counts for the place's limit and adds
+ * its own warning. The buffer is the caller's if the result is 0. */
+int discover_read_text(struct place *p, const char *path, struct buf *b);
+
+/* Writes a file: its path and its text. */
+void discover_write_file(
+    struct json_writer *w, const char *path, const struct buf *b);
+
+/* Both return what the caller owns: the directory so many levels above a path,
+ * and the URI of a path. */
+char *discover_directory_of(const char *path, int levels);
+char *discover_uri_of(const char *path);
+
+/* Finds the files that matter below the place. */
+void place_scan(struct place *p);
+void place_clear(struct place *p);
+
+/* Reads the manifest of a directory. Returns false if it has none. The caller
+ * owns *path and *b otherwise. */
+bool place_read_manifest(
+    struct place *p, const char *top, char **path, struct buf *b);
+
+/* The skills below the manifest's directory have the plugin's name before
+ * theirs. A manifest that is invalid names nothing. */
+void place_add_namespace(
+    struct place *p, const char *path, const struct buf *b);
+void place_inherit_namespace(struct place *p);
+void place_find_namespaces(struct place *p, const char *seen);
+/* Returns the name of the plugin that lies nearest around a path, or NULL. */
+const char *place_namespace_of(const struct place *p, const char *path);
+
+/* --- discover_skills.c ---------------------------------------------------- */
+
+/* Appends the skills of the place to the answer. */
+void discover_skills(struct place *p);
+
+/* Writes one skill. Returns false if the file is none. */
+bool discover_read_skill(
+    struct json_writer *w, struct place *p, const char *path);
+
+/* --- discover_plugin.c and discover_cache.c ------------------------------- */
+
+/* Appends a plugin with the manifest `text`, which lies at `path`. */
+void discover_plugin(struct place *p, const struct installed *in,
+    const char *path, const struct buf *text);
+
+/* Appends the plugins of a cache. */
+void discover_cache(struct discovery *d, const char *root);
+
+#endif
