@@ -1,7 +1,5 @@
 /* SPDX-License-Identifier: ISC */
-/*
- * A running command: its descriptors and its end.
- */
+/* A running command: its descriptors, its input, its deadline and its end. */
 #include "process.h"
 
 #include <errno.h>
@@ -9,6 +7,7 @@
 #include <signal.h>
 #include <sys/ioctl.h>
 #include <sys/wait.h>
+#include <termios.h>
 #include <unistd.h>
 
 #include "denial.h"
@@ -17,8 +16,107 @@
 #include "loop.h"
 #include "oom.h"
 #include "process_tree.h"
+#include "reserve.h"
 #include "sandbox.h"
 #include "util.h"
+
+/* --- all that it started -------------------------------------------------- */
+
+static int
+signal_members(struct process *p, int sig, enum process_target target)
+{
+	const struct process_tree t = { p->leader, p->mark, p->reaped_at };
+
+	return process_tree_signal(&t, sig, target);
+}
+
+/*
+ * Kills the control group, daemons included; exact where there is a group.
+ * Returns 0 or -errno; after an error some processes may be left.
+ */
+static int
+kill_group(struct process *p)
+{
+	int err = p->group != NULL ? command_cgroup_kill(p->group) : 0;
+
+	if (err < 0)
+		log_error(err,
+		    "the control group of process %d cannot be killed",
+		    (int)p->leader);
+	return err;
+}
+
+static int
+signal_tree(struct process *p, int sig, enum process_target target)
+{
+	int n;
+
+	reserve_give(RESERVE_TO_KILL);
+	n = signal_members(p, sig, target);
+	if (sig == SIGKILL && target == PROCESS_TREE)
+		kill_group(p);
+	if (n < 0)
+		log_error(
+		    n, "signal %d to the processes of %d", sig, (int)p->leader);
+	reserve_keep();
+	return n;
+}
+
+/*
+ * Sends SIGKILL to the control group, daemons included, even if their parents
+ * have ended. If that fails, or if the command has a mark instead of a group,
+ * uses what the process tree shows.
+ */
+static void
+kill_all(struct process *p)
+{
+	int n = 0;
+
+	reserve_give(RESERVE_TO_KILL);
+	if (kill_group(p) < 0 || p->mark != 0)
+		n = signal_members(p, SIGKILL, PROCESS_TREE);
+	if (n < 0)
+		log_error(n, "killing the processes of %d", (int)p->leader);
+	reserve_keep();
+}
+
+/*
+ * For a sandboxed command without an init of its own: kills what it started or
+ * left behind, as far as the process tree shows (process_tree.h).
+ */
+static void
+kill_left_behind(struct process *p)
+{
+	if (p->sandbox == NULL || p->init.pid > 0)
+		return;
+	/*
+	 * What it left behind is our child now, or below one. Usually there is
+	 * nothing, and /proc need not be searched.
+	 */
+	if (!p->reaped || reaper_has_orphans())
+		signal_tree(p, SIGKILL, PROCESS_TREE);
+}
+
+static void
+clear_deadline(struct process *p)
+{
+	if (p->deadline_ms != 0)
+		event_del(&p->deadline);
+	p->deadline_ms = 0;
+}
+
+/*
+ * Called when p is closed: removes the deadline for running. What is left after
+ * a graceful end is still killed at its deadline.
+ */
+static void
+clear_running_deadline(struct process *p)
+{
+	if (p->deadline_for != DEADLINE_GRACE)
+		clear_deadline(p);
+}
+
+/* --- its streams and its end ---------------------------------------------- */
 
 /* One read; also the longest chunk. */
 #define READ_BYTES (64u << 10)
@@ -210,7 +308,7 @@ settle(struct process *p)
 			stream_close(&p->streams[i]);
 	if (p->streams[0].fd < 0 && p->streams[1].fd < 0) {
 		settle_group(p);
-		process_end_closed(p);
+		clear_running_deadline(p);
 		p->observer->closed(p, process_state_closed(&p->state));
 	}
 }
@@ -261,7 +359,7 @@ kill_inside(struct process *p)
 	if (p->init.pid > 0)
 		kill(p->init.pid, SIGKILL);
 	else
-		process_end_without_init(p);
+		kill_left_behind(p);
 }
 
 /* Tells whether its init has killed it for its memory. */
@@ -401,7 +499,7 @@ process_resume(struct process *p)
 bool
 process_terminate(struct process *p)
 {
-	process_end_kill_all(p);
+	kill_all(p);
 	if (p->reaped)
 		return false;
 	p->terminated = p->killed = true;
@@ -417,18 +515,167 @@ process_terminate(struct process *p)
 }
 
 void
-process_abandon(struct process *p)
-{
-	p->terminated = true;
-	settle(p);
-}
-
-void
 process_signal(struct process *p, int sig)
 {
 	p->signals |= UINT64_C(1) << sig;
 	if (!p->reaped)
 		kill(-p->pid, sig);
+}
+
+/* --- its deadline --------------------------------------------------------- */
+
+/* Stops waiting for the end of its streams. */
+static void
+abandon(struct process *p)
+{
+	p->terminated = true;
+	settle(p);
+}
+
+/* Tells whether the kernel has ended it, even if it is not reaped yet. */
+static bool
+is_over(const struct process *p)
+{
+	siginfo_t info = { 0 };
+
+	return p->reaped || (waitid(P_PID, (id_t)p->pid, &info,
+				 WEXITED | WNOHANG | WNOWAIT) == 0 &&
+				info.si_pid != 0);
+}
+
+/*
+ * A deadline holds for everything that the command started: what still holds
+ * its streams then is killed too.
+ */
+static void
+deadline_cb(evutil_socket_t fd, short what, void *arg)
+{
+	struct process *p = arg;
+
+	p->deadline_ms = 0;
+	p->timed_out = p->deadline_for != DEADLINE_GRACE && !is_over(p);
+	p->killed = true;
+	signal_tree(p, SIGKILL, PROCESS_TREE);
+	if (!process_terminate(p))
+		abandon(p);
+}
+
+/* Sets a deadline, unless an earlier one is set. */
+static void
+plan(struct process *p, struct event_base *base, uint64_t ms,
+    enum process_deadline why)
+{
+	struct timeval tv = timeval_of_ms(ms);
+	int64_t at = now_ms() + (int64_t)tv.tv_sec * 1000 + tv.tv_usec / 1000;
+
+	if (p->deadline_ms != 0 && p->deadline_ms <= at)
+		return;
+	clear_deadline(p);
+	p->deadline_ms = at;
+	p->deadline_for = why;
+	event_assign(&p->deadline, base, -1, 0, deadline_cb, p);
+	loop_add(&p->deadline, &tv);
+}
+
+void
+process_set_timeout(struct process *p, struct event_base *base,
+    uint64_t timeout_ms, enum process_deadline why)
+{
+	/*
+	 * Counts from now, not from the beginning of the turn, so that it is
+	 * never early.
+	 */
+	event_base_update_cache_time(base);
+	plan(p, base, timeout_ms, why);
+}
+
+/*
+ * A stopped process gets SIGTERM only when it continues. A shell on a terminal
+ * ignores SIGTERM, but not SIGHUP.
+ */
+void
+process_ask_to_end(struct process *p)
+{
+	if (p->tty)
+		process_signal(p, SIGHUP);
+	process_signal(p, SIGTERM);
+	process_signal(p, SIGCONT);
+}
+
+bool
+process_end_gracefully(
+    struct process *p, struct event_base *base, uint64_t grace_ms)
+{
+	if (p->reaped)
+		return false;
+	process_ask_to_end(p);
+	plan(p, base, grace_ms, DEADLINE_GRACE);
+	return true;
+}
+
+bool
+process_signal_target(struct process *p, int sig, enum process_target target)
+{
+	p->killed |= sig == SIGKILL;
+	p->signals |= UINT64_C(1) << sig;
+	if (p->state.closed || (p->reaped && target == PROCESS_ALONE))
+		return false;
+	if (!p->reaped && target == PROCESS_ALONE)
+		return kill(p->pid, sig) == 0;
+	if (!p->reaped && target == PROCESS_GROUP)
+		return kill(-p->pid, sig) == 0;
+	return signal_tree(p, sig, target) > 0;
+}
+
+/* --- its input ------------------------------------------------------------ */
+
+/*
+ * Puts the end-of-file character of a terminal into text and returns how often
+ * to send it. After an unfinished line it only sends the line, so it is sent
+ * twice. Without line editing it is an ordinary character and is sent once. 0:
+ * the terminal has no such character.
+ */
+static size_t
+end_of_file(int master, char text[2])
+{
+	struct termios t;
+
+	if (tcgetattr(master, &t) < 0 || t.c_cc[VEOF] == _POSIX_VDISABLE)
+		return 0;
+	text[0] = text[1] = (char)t.c_cc[VEOF];
+	return t.c_lflag & ICANON ? 2 : 1;
+}
+
+static void
+ignore_answer(void *arg, enum input_status status)
+{
+}
+
+int
+process_end_input(struct process *p)
+{
+	char text[2];
+	size_t n = p->tty ? end_of_file(p->input.fd, text) : 0;
+
+	if (n > 0 &&
+	    input_write(&p->input, SLICE(""), (struct slice){ text, n },
+		ignore_answer, NULL) == INPUT_FULL)
+		return -ENOBUFS;
+	input_finish(&p->input);
+	return 0;
+}
+
+int
+process_resize(struct process *p, uint16_t rows, uint16_t cols)
+{
+	struct winsize ws = { .ws_row = rows, .ws_col = cols };
+
+	if (!p->tty)
+		return -ENOTTY;
+	/* The command's terminal has ended with it. */
+	if (p->streams[0].fd < 0)
+		return 0;
+	return ioctl(p->streams[0].fd, TIOCSWINSZ, &ws) < 0 ? -errno : 0;
 }
 
 void
@@ -437,7 +684,7 @@ process_clear(struct process *p)
 	for (size_t i = 0; i < nitems(p->streams); i++)
 		stream_close(&p->streams[i]);
 	reaper_remove(&p->watch);
-	process_end_clear(p);
+	clear_deadline(p);
 	leave_sandbox(p);
 	give_group_back(p);
 	reaper_remove(&p->init);

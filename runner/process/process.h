@@ -118,26 +118,10 @@ void process_resume(struct process *p);
 bool process_terminate(struct process *p);
 
 /*
- * Sends SIGKILL to the control group, daemons included, even if their parents
- * have ended. If that fails, or if the command has a mark instead of a group,
- * uses what the process tree shows.
- */
-void process_end_kill_all(struct process *p);
-
-/*
- * For a sandboxed command without an init of its own: kills what it started or
- * left behind, as far as the process tree shows (process_tree.h).
- */
-void process_end_without_init(struct process *p);
-
-/*
  * Sends a signal to the whole process group. Does nothing if the command has
  * ended.
  */
 void process_signal(struct process *p, int sig);
-
-/* Stops waiting for the end of its streams. */
-void process_abandon(struct process *p);
 
 /*
  * Sends SIGKILL to the whole tree (process_tree.h) after timeout_ms. Of several
@@ -152,13 +136,6 @@ void process_set_timeout(struct process *p, struct event_base *base,
  */
 bool process_end_gracefully(
     struct process *p, struct event_base *base, uint64_t grace_ms);
-
-/*
- * Called when p is closed: removes the deadline for running. What is left after
- * a graceful end is still killed at its deadline.
- */
-void process_end_closed(struct process *p);
-void process_end_clear(struct process *p);
 
 /*
  * Sends SIGTERM, with SIGHUP for a shell on a terminal and SIGCONT for a
