@@ -19,8 +19,8 @@
 #include "files.h"
 #include "log.h"
 #include "loop.h"
-#include "placeholder_list.h"
-#include "sandbox_main.h"
+#include "placeholder.h"
+#include "sandbox_message.h"
 #include "user_namespace.h"
 #include "util.h"
 

@@ -9,6 +9,9 @@
 #ifndef FILTER_H
 #define FILTER_H
 
+#include <linux/audit.h>
+#include <linux/filter.h>
+#include <linux/seccomp.h>
 #include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
@@ -75,5 +78,27 @@ int filter_load(const struct filter_rule *rules, size_t n);
  * one kills the process. Returns 0 or -errno.
  */
 int filter_load_denied(const struct filter_rule *rules, size_t n);
+
+/*
+ * Macros for filters that are written by hand. They are loaded by processes
+ * that run on the sandbox's memory or a copy of it, where libseccomp would have
+ * to allocate.
+ */
+#define FILTER_LOAD(field)                                                     \
+	BPF_STMT(BPF_LD | BPF_W | BPF_ABS, offsetof(struct seccomp_data, field))
+#define FILTER_PERMIT(number)                                                  \
+	BPF_JUMP(BPF_JMP | BPF_JEQ | BPF_K, (number), 0, 1),                   \
+	    BPF_STMT(BPF_RET | BPF_K, SECCOMP_RET_ALLOW)
+#define FILTER_KILL BPF_STMT(BPF_RET | BPF_K, SECCOMP_RET_KILL_PROCESS)
+
+#if defined(__x86_64__)
+#define FILTER_NATIVE AUDIT_ARCH_X86_64
+#elif defined(__aarch64__)
+#define FILTER_NATIVE AUDIT_ARCH_AARCH64
+#elif defined(__riscv)
+#define FILTER_NATIVE AUDIT_ARCH_RISCV64
+#else
+#error "which audit architecture is this?"
+#endif
 
 #endif

@@ -14,7 +14,7 @@
 #include "channel.h"
 #include "command_cgroup.h"
 #include "control.h"
-#include "placeholder_list.h"
+#include "placeholder.h"
 #include "process.h"
 #include "queue.h"
 #include "rate.h"

@@ -28,10 +28,10 @@
 #include <unistd.h>
 
 #include "clone_into.h"
+#include "filter.h"
 #include "heap.h"
 #include "seqpacket.h"
 #include "util.h"
-#include "written_filter.h"
 
 #define NR_fchmodat2 452 /* not in the headers of Debian 12 */
 #define STACK_BYTES  (64u << 10)
@@ -69,17 +69,17 @@ static _Alignas(HEAP_PAGE_BYTES) char stack[STACK_BYTES];
  * wins.
  */
 static const struct sock_filter asking_filter[] = {
-	LOAD(arch),
-	UNLESS(NATIVE, 5),
-	LOAD(nr),
+	FILTER_LOAD(arch),
+	UNLESS(FILTER_NATIVE, 5),
+	FILTER_LOAD(nr),
 	IF(FIRST_CHMOD, 4),
 	IF(SYS_fchmod, 3),
 	IF(SYS_fchmodat, 4),
 	IF(NR_fchmodat2, 3),
 	ANSWER(SECCOMP_RET_ALLOW),
-	LOAD(args[1]), /* chmod, fchmod */
+	FILTER_LOAD(args[1]), /* chmod, fchmod */
 	BPF_JUMP(BPF_JMP | BPF_JA, 1, 0, 0),
-	LOAD(args[2]), /* fchmodat, fchmodat2 */
+	FILTER_LOAD(args[2]), /* fchmodat, fchmodat2 */
 	BPF_STMT(BPF_ALU | BPF_AND | BPF_K, S_ISUID | S_ISGID),
 	UNLESS(S_ISGID, 1),
 	ANSWER(SECCOMP_RET_USER_NOTIF),
@@ -283,28 +283,28 @@ serve_one(void)
 /* --- the process -------------------------------------------------------- */
 
 static const struct sock_filter own_filter[] = {
-	LOAD(arch),
-	UNLESS(NATIVE, 1),
+	FILTER_LOAD(arch),
+	UNLESS(FILTER_NATIVE, 1),
 	BPF_JUMP(BPF_JMP | BPF_JA, 1, 0, 0),
-	KILL,
-	LOAD(nr),
+	FILTER_KILL,
+	FILTER_LOAD(nr),
 #ifdef SYS_poll
-	PERMIT(SYS_poll),
+	FILTER_PERMIT(SYS_poll),
 #endif
-	PERMIT(SYS_ppoll),
-	PERMIT(SYS_ioctl),
-	PERMIT(SYS_process_vm_readv),
-	PERMIT(SYS_openat),
-	PERMIT(SYS_openat2),
-	PERMIT(SYS_fstat),
+	FILTER_PERMIT(SYS_ppoll),
+	FILTER_PERMIT(SYS_ioctl),
+	FILTER_PERMIT(SYS_process_vm_readv),
+	FILTER_PERMIT(SYS_openat),
+	FILTER_PERMIT(SYS_openat2),
+	FILTER_PERMIT(SYS_fstat),
 #ifdef SYS_newfstatat
-	PERMIT(SYS_newfstatat),
+	FILTER_PERMIT(SYS_newfstatat),
 #endif
-	PERMIT(SYS_fchmodat),
-	PERMIT(SYS_close),
-	PERMIT(SYS_restart_syscall),
-	PERMIT(SYS_exit_group),
-	KILL,
+	FILTER_PERMIT(SYS_fchmodat),
+	FILTER_PERMIT(SYS_close),
+	FILTER_PERMIT(SYS_restart_syscall),
+	FILTER_PERMIT(SYS_exit_group),
+	FILTER_KILL,
 };
 
 static int

@@ -1,21 +1,302 @@
 /* SPDX-License-Identifier: ISC */
 /* Compiles the table of refused calls to BPF with libseccomp. */
-#include "command_filter_rows.h"
+#include "command_filter.h"
 
 #include <assert.h>
 #include <errno.h>
+#include <fcntl.h>
 #include <linux/audit.h>
 #include <linux/filter.h>
 #include <linux/seccomp.h>
+#include <sched.h>
 #include <seccomp.h>
 #include <stddef.h>
 #include <stdint.h>
 #include <string.h>
+#include <sys/ioctl.h>
+#include <sys/personality.h>
+#include <sys/prctl.h>
+#include <sys/socket.h>
+#include <sys/stat.h>
 #include <sys/syscall.h>
 #include <unistd.h>
 
 #include "filter.h"
 #include "util.h"
+
+/* When a row applies. Exactly one of NO_SOCKETS to IP_AND_UNIX is active. */
+enum {
+	ALWAYS = 1 << 0,
+	NO_SETID = 1 << 1,
+	NO_USERNS = 1 << 2,
+	WITH_32BIT = 1 << 3,
+	NO_SOCKETS = 1 << 4,  /* network restricted */
+	ONLY_LOCAL = 1 << 5,  /* restricted, UNIX sockets permitted */
+	ONLY_IP = 1 << 6,     /* network enabled */
+	IP_AND_UNIX = 1 << 7, /* enabled, all UNIX sockets */
+	NO_VIEW = 1 << 8,     /* no namespaces either */
+	NO_CHMOD = 1 << 9,
+	NO_PTRACE = 1 << 10,
+	NO_SETGID = 1 << 11, /* not even on directories */
+	NETWORK = ONLY_IP | IP_AND_UNIX,
+};
+
+struct compare {
+	unsigned argument;
+	uint32_t mask; /* 0: no comparison */
+	bool none_of;  /* matches if none of the values is equal */
+	unsigned n;
+	uint32_t values[4];
+};
+
+struct row {
+	int call;
+	int error;
+	unsigned when;
+	bool by_number;
+	struct compare compares[2]; /* all must match; none_of comes last */
+};
+
+/*
+ * The calls that commands may not make.
+ *
+ * The kernel reads these arguments as 32 bits, so a compare looks at 32 bits
+ * only. Higher bits must neither hide a bad value nor make a good one bad.
+ */
+
+/*
+ * Calls without a name in the headers of Debian 12 or in libseccomp 2.5.4.
+ * Since Linux 5.1 a new call has the same number on all architectures, also on
+ * i386.
+ */
+#define NR_fchmodat2	  452
+#define NR_statmount	  457
+#define NR_listmount	  458
+#define NR_setxattrat	  463
+#define NR_removexattrat  466
+#define NR_open_tree_attr 467
+#define NR_file_setattr	  469
+
+/* O_TMPFILE includes the bit of O_DIRECTORY, which alone creates nothing. */
+#define TMPFILE_BIT ((uint32_t)O_TMPFILE & ~(uint32_t)O_DIRECTORY)
+
+#define ALL_BITS  0xffffffff
+#define TYPE_BITS 0xf
+
+#define BRACES(...)                                                            \
+	{                                                                      \
+		__VA_ARGS__                                                    \
+	}
+#define COUNT(...) (sizeof((uint32_t[]){ __VA_ARGS__ }) / sizeof(uint32_t))
+#define COMPARE(arg, bits, none, ...)                                          \
+	BRACES(arg, bits, none, COUNT(__VA_ARGS__), BRACES(__VA_ARGS__))
+#define IS(arg, value)		COMPARE(arg, ALL_BITS, false, value)
+#define HAS(arg, bits)		COMPARE(arg, bits, false, bits)
+#define NONE_OF(arg, bits, ...) COMPARE(arg, bits, true, __VA_ARGS__)
+
+#define REFUSE(name)		REFUSE_WHEN(name, ALWAYS)
+#define REFUSE_WHEN(name, when) BRACES(SCMP_SYS(name), EPERM, when, false)
+#define REFUSE_NEW(name)	BRACES(NR_##name, EPERM, ALWAYS, true)
+#define ABSENT(name, when)	BRACES(SCMP_SYS(name), ENOSYS, when, false)
+#define REFUSE_IF(name, when, ...)                                             \
+	BRACES(SCMP_SYS(name), EPERM, when, false, BRACES(__VA_ARGS__))
+#define REFUSE_IOCTL(type, number)                                             \
+	REFUSE_IF(                                                             \
+	    ioctl, NO_VIEW, COMPARE(1, 0xffff, false, (type) << 8 | (number)))
+#define UNSUPPORTED(name)     BRACES(SCMP_SYS(name), EOPNOTSUPP, NO_VIEW, false)
+#define UNSUPPORTED_NEW(name) BRACES(NR_##name, EOPNOTSUPP, NO_VIEW, true)
+#define REFUSE_NEW_IF(name, when, ...)                                         \
+	BRACES(NR_##name, EPERM, when, true, BRACES(__VA_ARGS__))
+
+/*
+ * SETID: calls with a mode. SETID_CHANGE: calls that may change a directory.
+ * SETID_FLAG: calls whose mode counts only with a flag.
+ */
+#define SETID(name, mode)                                                      \
+	REFUSE_IF(name, NO_SETID, HAS(mode, S_ISUID)),                         \
+	    REFUSE_IF(name, NO_SETID, HAS(mode, S_ISGID))
+#define SETID_CHANGE(name, mode)                                               \
+	REFUSE_IF(name, NO_SETID, HAS(mode, S_ISUID)),                         \
+	    REFUSE_IF(name, NO_SETGID, HAS(mode, S_ISGID))
+#define SETID_CHANGE_NEW(name, mode)                                           \
+	REFUSE_NEW_IF(name, NO_SETID, HAS(mode, S_ISUID)),                     \
+	    REFUSE_NEW_IF(name, NO_SETGID, HAS(mode, S_ISGID))
+#define SETID_FLAG(name, flags, bit, mode)                                     \
+	REFUSE_IF(name, NO_SETID, HAS(flags, bit), HAS(mode, S_ISUID)),        \
+	    REFUSE_IF(name, NO_SETID, HAS(flags, bit), HAS(mode, S_ISGID))
+
+/* REFUSE answers EPERM, ABSENT answers ENOSYS. */
+static const struct row rows[] = {
+	/*
+	 * Memory and descriptors of other processes. A debugger needs the first
+	 * three for its own children and reaches nobody else: the pid namespace
+	 * of the command has no other processes, and its init cannot be traced.
+	 */
+	REFUSE_WHEN(ptrace, NO_PTRACE),
+	REFUSE_WHEN(process_vm_readv, NO_PTRACE),
+	REFUSE_WHEN(process_vm_writev, NO_PTRACE), REFUSE(kcmp),
+	REFUSE(pidfd_getfd), REFUSE(process_madvise),
+	/* the view */
+	REFUSE(mount), REFUSE(umount2), REFUSE(pivot_root), REFUSE(chroot),
+	REFUSE(move_mount), REFUSE(open_tree), REFUSE_NEW(open_tree_attr),
+	REFUSE(fsopen), REFUSE(fsconfig), REFUSE(fsmount), REFUSE(fspick),
+	REFUSE(mount_setattr), REFUSE_NEW(statmount), REFUSE_NEW(listmount),
+	/* handles bypass the view */
+	REFUSE(open_by_handle_at), REFUSE(name_to_handle_at),
+	/* the kernel's attack surface */
+	REFUSE(bpf), REFUSE(userfaultfd), REFUSE(perf_event_open),
+	REFUSE(keyctl), REFUSE(add_key), REFUSE(request_key),
+	REFUSE(io_uring_setup), REFUSE(io_uring_enter),
+	REFUSE(io_uring_register), REFUSE(syslog), REFUSE(lookup_dcookie),
+	REFUSE(fanotify_init),
+	/* the machine */
+	REFUSE(init_module), REFUSE(finit_module), REFUSE(delete_module),
+	REFUSE(kexec_load), REFUSE(kexec_file_load), REFUSE(reboot),
+	REFUSE(swapon), REFUSE(swapoff), REFUSE(acct), REFUSE(quotactl),
+	REFUSE(quotactl_fd), REFUSE(iopl), REFUSE(ioperm),
+	REFUSE(clock_settime), REFUSE(settimeofday), REFUSE(clock_adjtime),
+	REFUSE(adjtimex), REFUSE(sethostname), REFUSE(setdomainname),
+	REFUSE(vhangup),
+	/* placement of memory; rare and old calls */
+	REFUSE(move_pages), REFUSE(migrate_pages), REFUSE(mbind),
+	REFUSE(set_mempolicy), REFUSE(modify_ldt), REFUSE(vmsplice),
+	REFUSE(remap_file_pages), REFUSE(uselib), REFUSE(ustat), REFUSE(sysfs),
+	REFUSE(nfsservctl),
+	/* i386: arguments in memory, and older names of the calls above */
+	REFUSE_WHEN(socketcall, WITH_32BIT), REFUSE_WHEN(ipc, WITH_32BIT),
+	REFUSE_WHEN(umount, WITH_32BIT), REFUSE_WHEN(stime, WITH_32BIT),
+	REFUSE_WHEN(clock_settime64, WITH_32BIT),
+	REFUSE_WHEN(clock_adjtime64, WITH_32BIT),
+
+	/*
+	 * Namespaces. clone3 has its flags in memory; glibc, musl and Go fall
+	 * back to clone on ENOSYS.
+	 */
+	REFUSE_WHEN(setns, NO_USERNS), REFUSE_WHEN(unshare, NO_USERNS),
+	REFUSE_IF(clone, NO_USERNS, HAS(0, CLONE_NEWNS)),
+	REFUSE_IF(clone, NO_USERNS, HAS(0, CLONE_NEWUSER)),
+	REFUSE_IF(clone, NO_USERNS, HAS(0, CLONE_NEWPID)),
+	REFUSE_IF(clone, NO_USERNS, HAS(0, CLONE_NEWNET)),
+	REFUSE_IF(clone, NO_USERNS, HAS(0, CLONE_NEWIPC)),
+	REFUSE_IF(clone, NO_USERNS, HAS(0, CLONE_NEWUTS)),
+	REFUSE_IF(clone, NO_USERNS, HAS(0, CLONE_NEWCGROUP)),
+	REFUSE_IF(clone, NO_USERNS, HAS(0, CLONE_NEWTIME)),
+	ABSENT(clone3, NO_USERNS),
+
+	/* Devices. mkfifo is needed. */
+	REFUSE_IF(mknod, ALWAYS, NONE_OF(1, S_IFMT, 0, S_IFIFO, S_IFREG)),
+	REFUSE_IF(mknodat, ALWAYS, NONE_OF(2, S_IFMT, 0, S_IFIFO, S_IFREG)),
+
+	/* typing into a terminal, or taking it from its session */
+	REFUSE_IF(ioctl, ALWAYS, IS(1, TIOCSTI)),
+	REFUSE_IF(ioctl, ALWAYS, IS(1, TIOCLINUX)),
+	REFUSE_IF(ioctl, ALWAYS, IS(1, TIOCCONS)),
+	REFUSE_IF(ioctl, ALWAYS, IS(1, TIOCSETD)),
+	REFUSE_IF(ioctl, ALWAYS, IS(1, TIOCSCTTY), IS(2, 1)),
+
+	/* Set-id bits. openat2 has its mode in memory. */
+	SETID_CHANGE(chmod, 1), SETID_CHANGE(fchmod, 1),
+	SETID_CHANGE(fchmodat, 2), SETID_CHANGE_NEW(fchmodat2, 2),
+	SETID(creat, 1), SETID(mknod, 1), SETID(mknodat, 2),
+	SETID_FLAG(open, 1, O_CREAT, 2), SETID_FLAG(open, 1, TMPFILE_BIT, 2),
+	SETID_FLAG(openat, 2, O_CREAT, 3),
+	SETID_FLAG(openat, 2, TMPFILE_BIT, 3), ABSENT(openat2, NO_SETID),
+
+	/*
+	 * gdb and setarch -R switch off address randomization for the programs
+	 * that they start.
+	 */
+	REFUSE_IF(personality, ALWAYS,
+	    NONE_OF(0, ALL_BITS, 0, ADDR_NO_RANDOMIZE, 0xffffffff)),
+	REFUSE_IF(prctl, ALWAYS, IS(0, PR_SET_MM)),
+	/* The thread of LeakSanitizer traces its own process. */
+	REFUSE_IF(prctl, NO_PTRACE, IS(0, PR_SET_PTRACER)),
+
+	/*
+	 * Without a view: attributes and owners of files that may only be read.
+	 * Programs that copy attributes treat EOPNOTSUPP as a file system
+	 * without them.
+	 */
+	UNSUPPORTED(setxattr), UNSUPPORTED(lsetxattr), UNSUPPORTED(fsetxattr),
+	UNSUPPORTED(removexattr), UNSUPPORTED(lremovexattr),
+	UNSUPPORTED(fremovexattr), UNSUPPORTED_NEW(setxattrat),
+	UNSUPPORTED_NEW(removexattrat), UNSUPPORTED_NEW(file_setattr),
+	REFUSE_WHEN(chown, NO_VIEW), REFUSE_WHEN(lchown, NO_VIEW),
+	REFUSE_WHEN(fchown, NO_VIEW), REFUSE_WHEN(fchownat, NO_VIEW),
+	REFUSE_WHEN(chown32, NO_VIEW), REFUSE_WHEN(lchown32, NO_VIEW),
+	REFUSE_WHEN(fchown32, NO_VIEW),
+	/*
+	 * The same, and new names in directories, through a descriptor for
+	 * reading: FS_IOC_SETFLAGS, encryption, verity, FSSETXATTR; attributes
+	 * of FAT; links of OCFS2; subvolumes and snapshots of Btrfs.
+	 */
+	REFUSE_IOCTL('f', 2), REFUSE_IOCTL('f', 19), REFUSE_IOCTL('f', 133),
+	REFUSE_IOCTL('X', 32), REFUSE_IOCTL('r', 17), REFUSE_IOCTL('o', 4),
+	REFUSE_IOCTL(0x94, 1), REFUSE_IOCTL(0x94, 14), REFUSE_IOCTL(0x94, 15),
+	REFUSE_IOCTL(0x94, 23), REFUSE_IOCTL(0x94, 24), REFUSE_IOCTL(0x94, 26),
+	REFUSE_IOCTL(0x94, 37), REFUSE_IOCTL(0x94, 63),
+	/* memory and messages that the user's other processes share */
+	REFUSE_WHEN(shmget, NO_VIEW), REFUSE_WHEN(shmat, NO_VIEW),
+	REFUSE_WHEN(shmctl, NO_VIEW), REFUSE_WHEN(semget, NO_VIEW),
+	REFUSE_WHEN(semop, NO_VIEW), REFUSE_WHEN(semtimedop, NO_VIEW),
+	REFUSE_WHEN(semctl, NO_VIEW), REFUSE_WHEN(semtimedop_time64, NO_VIEW),
+	REFUSE_WHEN(msgget, NO_VIEW), REFUSE_WHEN(msgsnd, NO_VIEW),
+	REFUSE_WHEN(msgrcv, NO_VIEW), REFUSE_WHEN(msgctl, NO_VIEW),
+	REFUSE_WHEN(mq_open, NO_VIEW), REFUSE_WHEN(mq_unlink, NO_VIEW),
+	/*
+	 * Modes of files that may only be read, where the caller is the file
+	 * helper.
+	 */
+	REFUSE_WHEN(chmod, NO_CHMOD), REFUSE_WHEN(fchmodat, NO_CHMOD),
+	BRACES(NR_fchmodat2, EPERM, NO_CHMOD, true),
+	/* limits of other processes */
+	REFUSE_IF(prlimit64, NO_VIEW, NONE_OF(0, ALL_BITS, 0)),
+
+	/* network restricted */
+	REFUSE_WHEN(socket, NO_SOCKETS), REFUSE_WHEN(connect, NO_SOCKETS),
+	REFUSE_WHEN(bind, NO_SOCKETS), REFUSE_WHEN(listen, NO_SOCKETS),
+	REFUSE_WHEN(accept, NO_SOCKETS), REFUSE_WHEN(accept4, NO_SOCKETS),
+	REFUSE_IF(socket, ONLY_LOCAL, NONE_OF(0, ALL_BITS, AF_UNIX)),
+	/* network enabled */
+	REFUSE_IF(socket, ONLY_IP,
+	    NONE_OF(0, ALL_BITS, AF_INET, AF_INET6, AF_NETLINK)),
+	REFUSE_IF(socket, IP_AND_UNIX,
+	    NONE_OF(0, ALL_BITS, AF_UNIX, AF_INET, AF_INET6, AF_NETLINK)),
+	REFUSE_IF(socket, NETWORK, IS(0, AF_INET),
+	    NONE_OF(1, TYPE_BITS, SOCK_STREAM, SOCK_DGRAM)),
+	REFUSE_IF(socket, NETWORK, IS(0, AF_INET6),
+	    NONE_OF(1, TYPE_BITS, SOCK_STREAM, SOCK_DGRAM)),
+	REFUSE_IF(socket, NETWORK, IS(0, AF_NETLINK), NONE_OF(2, ALL_BITS, 0)),
+	/*
+	 * One end of a datagram pair can send to any address with sendmsg (O2),
+	 * and a UNIX SOCK_RAW socket is a SOCK_DGRAM one.
+	 */
+	REFUSE_IF(socket, ONLY_LOCAL, IS(0, AF_UNIX),
+	    NONE_OF(1, TYPE_BITS, SOCK_STREAM, SOCK_SEQPACKET)),
+	REFUSE_IF(socketpair, ALWAYS, NONE_OF(0, ALL_BITS, AF_UNIX)),
+	REFUSE_IF(socketpair, NO_SOCKETS | ONLY_LOCAL | ONLY_IP,
+	    NONE_OF(1, TYPE_BITS, SOCK_STREAM, SOCK_SEQPACKET))
+};
+
+static unsigned
+network_rows(const struct command_filter_options *o)
+{
+	if (!o->network)
+		return o->unix_allow ? ONLY_LOCAL : NO_SOCKETS;
+	return o->unix_allow ? IP_AND_UNIX : ONLY_IP;
+}
+
+/* Returns the mask of the rows that apply. */
+static unsigned
+active_rows(const struct command_filter_options *o)
+{
+	return ALWAYS | network_rows(o) | (o->allow_setid ? 0 : NO_SETID) |
+	       (o->allow_setid || o->ask_setgid ? 0 : NO_SETGID) |
+	       (o->allow_nested_userns ? 0 : NO_USERNS) |
+	       (o->allow_32bit ? WITH_32BIT : 0) | (o->no_view ? NO_VIEW : 0) |
+	       (o->no_chmod ? NO_CHMOD : 0) |
+	       (o->allow_ptrace && !o->no_view ? 0 : NO_PTRACE);
+}
 
 /*
  * Tells whether the block must be skipped: it contains a value of the list, or
@@ -88,10 +369,9 @@ add_rows(scmp_filter_ctx ctx, unsigned active, bool by_number)
 {
 	int err = 0;
 
-	for (size_t i = 0; i < command_filter_nrows && err == 0; i++)
-		if ((command_filter_rows[i].when & active) &&
-		    command_filter_rows[i].by_number == by_number)
-			err = add_row(ctx, &command_filter_rows[i]);
+	for (size_t i = 0; i < nitems(rows) && err == 0; i++)
+		if ((rows[i].when & active) && rows[i].by_number == by_number)
+			err = add_row(ctx, &rows[i]);
 	return err;
 }
 
@@ -116,8 +396,6 @@ add_policy(void *ctx, const void *policy)
 	return err != 0 ? err : add_rows(ctx, active, false);
 }
 
-#define LOAD(field)                                                            \
-	BPF_STMT(BPF_LD | BPF_W | BPF_ABS, offsetof(struct seccomp_data, field))
 #define UNLESS(value, skip)                                                    \
 	BPF_JUMP(BPF_JMP | BPF_JEQ | BPF_K, (value), 0, (skip))
 #define ROW_MAX	   6  /* instructions of one row by number */
@@ -134,9 +412,9 @@ static size_t
 emit_row(struct sock_filter *at, const struct row *r)
 {
 	const struct compare *c = &r->compares[0];
-	const struct sock_filter call[] = { LOAD(nr),
+	const struct sock_filter call[] = { FILTER_LOAD(nr),
 		UNLESS((uint32_t)r->call, c->mask != 0 ? 4 : 1) };
-	const struct sock_filter compare[] = { LOAD(args[c->argument]),
+	const struct sock_filter compare[] = { FILTER_LOAD(args[c->argument]),
 		BPF_STMT(BPF_ALU | BPF_AND | BPF_K, c->mask),
 		UNLESS(c->values[0], 1) };
 	const struct sock_filter answer =
@@ -159,14 +437,14 @@ emit_row(struct sock_filter *at, const struct row *r)
 static int
 emit_prefix(struct sock_filter code[PREFIX_MAX], unsigned active, size_t *count)
 {
-	const struct sock_filter arch = LOAD(arch);
+	const struct sock_filter arch = FILTER_LOAD(arch);
 	size_t n = 2;
 
 	*count = 0;
 	if (!(active & WITH_32BIT) || !has_i386())
 		return 0;
-	for (size_t i = 0; i < command_filter_nrows; i++) {
-		const struct row *r = &command_filter_rows[i];
+	for (size_t i = 0; i < nitems(rows); i++) {
+		const struct row *r = &rows[i];
 
 		if (!(r->when & active) || !r->by_number)
 			continue;
@@ -184,7 +462,7 @@ int
 command_filter_compile(
     struct command_filter *f, const struct command_filter_options *o)
 {
-	unsigned active = command_filter_active(o);
+	unsigned active = active_rows(o);
 	struct sock_filter prefix[PREFIX_MAX];
 	struct filter_program p;
 	size_t n;

@@ -43,12 +43,6 @@ struct inside {
 int inside_prepare(const struct inside *in, const char **step);
 
 /*
- * Sets the limits that apply to commands only, for use without control groups:
- * that of memory only where no init watches it. Returns 0 or -errno.
- */
-int inside_limit_command(const struct inside *in);
-
-/*
  * Starts a command. fds are the descriptors that came with SANDBOX_START; the
  * caller keeps them. Fills *a.
  */
@@ -78,5 +72,24 @@ int inside_drop(void);
  */
 void inside_init(const struct inside *in, int ready, int told)
     __attribute__((noreturn));
+
+/*
+ * The terminal of a sandboxed command.
+ */
+
+/*
+ * Mounts a new /dev/pts in the mount namespace of the calling command, opens a
+ * terminal there and puts it into stdio[]. Its name is valid only in there, and
+ * no other command can open it. The size is copied from the terminal in
+ * stdio[0]. The master is sent through the socket `to` with one byte. Makes
+ * only system calls. Returns 0 or -errno.
+ */
+int inside_terminal(int stdio[3], int to);
+
+/*
+ * Receives the master at the other end, without waiting. Returns a descriptor
+ * that the caller owns, or -1 if none was sent.
+ */
+int inside_terminal_take(int from);
 
 #endif

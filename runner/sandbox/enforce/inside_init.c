@@ -12,10 +12,10 @@
 #include <unistd.h>
 
 #include "clone_into.h"
+#include "filter.h"
 #include "inside.h"
 #include "memory_watch.h"
 #include "util.h"
-#include "written_filter.h"
 
 /* Its descriptors. READY is closed when the init is locked down. */
 enum { READY, TOLD };
@@ -23,33 +23,35 @@ enum { READY, TOLD };
 /* --- filters ------------------------------------------------------------ */
 
 #define ONLY_NATIVE                                                            \
-	LOAD(arch), BPF_JUMP(BPF_JMP | BPF_JEQ | BPF_K, NATIVE, 1, 0), KILL,   \
-	    LOAD(nr)
+	FILTER_LOAD(arch),                                                     \
+	    BPF_JUMP(BPF_JMP | BPF_JEQ | BPF_K, FILTER_NATIVE, 1, 0),          \
+	    FILTER_KILL, FILTER_LOAD(nr)
 
 #define PERMIT_REAPING                                                         \
-	PERMIT(SYS_write), PERMIT(SYS_close), PERMIT(SYS_wait4),               \
-	    PERMIT(SYS_rt_sigtimedwait), PERMIT(SYS_rt_sigreturn),             \
-	    PERMIT(SYS_restart_syscall), PERMIT(SYS_exit_group)
+	FILTER_PERMIT(SYS_write), FILTER_PERMIT(SYS_close),                    \
+	    FILTER_PERMIT(SYS_wait4), FILTER_PERMIT(SYS_rt_sigtimedwait),      \
+	    FILTER_PERMIT(SYS_rt_sigreturn),                                   \
+	    FILTER_PERMIT(SYS_restart_syscall), FILTER_PERMIT(SYS_exit_group)
 
 /* It writes once; afterwards nothing is open to write to. */
 static const struct sock_filter reaping_filter[] = {
 	ONLY_NATIVE,
 	PERMIT_REAPING,
-	KILL,
+	FILTER_KILL,
 };
 
 /* Its root directory is /proc, so that it opens nothing else. */
 static const struct sock_filter watching_filter[] = {
 	ONLY_NATIVE,
 	PERMIT_REAPING,
-	PERMIT(SYS_clock_gettime),
-	PERMIT(SYS_openat),
-	PERMIT(SYS_read),
-	PERMIT(SYS_lseek),
-	PERMIT(SYS_getdents64),
-	PERMIT(SYS_kcmp),
-	PERMIT(SYS_kill),
-	KILL,
+	FILTER_PERMIT(SYS_clock_gettime),
+	FILTER_PERMIT(SYS_openat),
+	FILTER_PERMIT(SYS_read),
+	FILTER_PERMIT(SYS_lseek),
+	FILTER_PERMIT(SYS_getdents64),
+	FILTER_PERMIT(SYS_kcmp),
+	FILTER_PERMIT(SYS_kill),
+	FILTER_KILL,
 };
 
 static int

@@ -3,7 +3,7 @@
  * The sandbox's loop. It handles one request at a time. The first request is
  * BUILD; if it fails, the sandbox answers why and ends.
  */
-#include "sandbox_main.h"
+#include "sandbox_message.h"
 
 #include <errno.h>
 #include <fcntl.h>
@@ -23,7 +23,6 @@
 #include "mounts.h"
 #include "sandbox_limits.h"
 #include "sandbox_userns.h"
-#include "shared_counts.h"
 #include "view.h"
 
 /* The devices, and what make_ruleset() of inside.c adds. */

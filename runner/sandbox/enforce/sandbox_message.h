@@ -34,7 +34,7 @@ enum sandbox_message {
 	 * sandbox_command. The descriptors come in this order: stdin, stdout
 	 * and stderr; one for each hierarchy in `joins`; the directory of the
 	 * version 2 group, if it is joined; for a terminal a socket
-	 * (inside_terminal.h); an eventfd, if watches_memory was answered
+	 * (inside_terminal()); an eventfd, if watches_memory was answered
 	 * (inside_init()). Answers -ESTALE and `stale` if the view is no
 	 * longer as it was built.
 	 */
@@ -144,5 +144,14 @@ int sandbox_send(int fd, const struct buf *b, const int *fds, size_t nfds,
  * -ETIMEDOUT beyond SO_RCVTIMEO, -EBADMSG beyond a limit, or another -errno.
  */
 int sandbox_recv(int fd, struct buf *b, int fds[SANDBOX_FDS_MAX], size_t *nfds);
+
+/*
+ * The sandbox: the process that holds the namespaces and the view of one policy
+ * and starts what runs in them (doc/sandbox.md C1). The runner starts it as
+ * `execd-runner --sandbox`, and it listens to nobody else.
+ *
+ * Serves on CONTROL_FD until the runner closes it. A file helper runs `files`.
+ */
+void sandbox_run(void (*files)(void)) __attribute__((noreturn));
 
 #endif

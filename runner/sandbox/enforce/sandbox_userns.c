@@ -1,11 +1,17 @@
 /* SPDX-License-Identifier: ISC */
-/* Enters the namespaces of a sandbox. */
+/* Enters the namespaces of a sandbox, and sets limits there. */
 #include "sandbox_userns.h"
 
 #include <errno.h>
+#include <fcntl.h>
 #include <sched.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <unistd.h>
 
+#include "log.h"
 #include "userns.h"
+#include "util.h"
 
 int
 userns_enter(int userns, bool network, bool *none, const char **step)
@@ -27,4 +33,65 @@ userns_enter(int userns, bool network, bool *none, const char **step)
 	if (!network && unshare(CLONE_NEWNET) < 0)
 		return -errno;
 	return 0;
+}
+
+/* --- limits --------------------------------------------------------------- */
+
+/*
+ * Limits what the kernel counts per user, also inside a sandbox (namespaces(7),
+ * "The /proc/sys/user directory"). A limit applies in the namespace where it is
+ * written. What is used there is still charged to the user outside.
+ */
+
+static int
+read_number(const char *path, unsigned long *n)
+{
+	_cleanup_close_ int fd = open(path, O_RDONLY | O_CLOEXEC);
+	char text[32], *end;
+	ssize_t len = fd < 0 ? -1 : read(fd, text, sizeof(text) - 1);
+
+	if (len < 0)
+		return -errno;
+	text[len] = '\0';
+	*n = strtoul(text, &end, 10);
+	return end == text ? -EINVAL : 0;
+}
+
+static int
+write_number(const char *path, unsigned long n)
+{
+	_cleanup_close_ int fd = open(path, O_WRONLY | O_CLOEXEC);
+	char text[32];
+	ssize_t len = snprintf(text, sizeof(text), "%lu\n", n);
+	ssize_t done = fd < 0 ? -1 : write(fd, text, (size_t)len);
+
+	/* A short write sets no errno. */
+	return done < 0 ? -errno : done == len ? 0 : -EIO;
+}
+
+void
+shared_counts_limit(void)
+{
+	static const struct {
+		const char *of_user, *here;
+		unsigned long part;
+	} counts[] = {
+		{ "/proc/sys/fs/inotify/max_user_instances",
+		    "/proc/sys/user/max_inotify_instances", 4 },
+		{ "/proc/sys/fs/inotify/max_user_watches",
+		    "/proc/sys/user/max_inotify_watches", 2 },
+	};
+
+	for (size_t i = 0; i < nitems(counts); i++) {
+		unsigned long n = 0;
+		int err = read_number(counts[i].of_user, &n);
+
+		if (err == 0)
+			err = write_number(counts[i].here, n / counts[i].part);
+		if (err < 0)
+			log_warn(err,
+			    "%s: sandboxed commands may use up the limit of "
+			    "their user",
+			    counts[i].here);
+	}
 }

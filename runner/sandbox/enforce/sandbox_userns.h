@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: ISC */
 /*
  * Enters the user namespace of the session, and from there namespaces of the
- * sandbox's own (doc/design.md section 2).
+ * sandbox's own (doc/design.md section 2), and limits what may be used up
+ * there.
  */
 #ifndef SANDBOX_USERNS_H
 #define SANDBOX_USERNS_H
@@ -17,5 +18,14 @@
  * has changed.
  */
 int userns_enter(int userns, bool network, bool *none, const char **step);
+
+/*
+ * Limits the inotify instances and watches in the caller's user namespace to a
+ * part of what its user may have. The rest stays for the session's own fs/watch
+ * and for the user's other programs. The caller needs capabilities in its user
+ * namespace. If the kernel or the host's /proc does not permit it, a warning is
+ * logged and nothing is limited.
+ */
+void shared_counts_limit(void);
 
 #endif

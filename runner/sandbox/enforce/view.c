@@ -11,17 +11,197 @@
 
 #include <errno.h>
 #include <fcntl.h>
+#include <stdarg.h>
 #include <stdio.h>
 #include <string.h>
 #include <sys/mount.h>
 #include <sys/stat.h>
+#include <sys/statvfs.h>
 #include <sys/syscall.h>
+#include <sys/sysmacros.h>
 #include <unistd.h>
 
 #include "mounts.h"
+#include "path.h"
 #include "util.h"
 
 #define HARDENED (MOUNTS_NO_SUID | MOUNTS_NO_DEV)
+
+/* Tells whether fd is what the resolver saw. */
+static bool
+view_is_same(int fd, const struct fs_node *seen)
+{
+	struct stat st;
+
+	return fstat(fd, &st) == 0 && st.st_dev == seen->device &&
+	       st.st_ino == seen->inode;
+}
+
+/*
+ * A grant in /dev gets what every view has there. The host's devices would not
+ * work in a view.
+ */
+static bool
+view_is_dev_grant(const struct plan_mount *m)
+{
+	return m->kind != PLAN_DENY_DIRECTORY && m->kind != PLAN_DENY_FILE &&
+	       path_lies_in(m->path, "/dev");
+}
+
+/* --- mount points --------------------------------------------------------- */
+
+/*
+ * Mount points in the new root. They are found without following a link, and
+ * made if the view itself made the file system.
+ */
+
+void
+view_step(struct view *v, const char *fmt, ...)
+{
+	va_list ap;
+
+	va_start(ap, fmt);
+	vsnprintf(v->step, VIEW_STEP_MAX, fmt, ap);
+	va_end(ap);
+}
+
+static bool
+is_own(const struct view *v, int fd)
+{
+	struct stat st;
+
+	if (fstat(fd, &st) < 0)
+		return false;
+	for (size_t i = 0; i < v->nown; i++)
+		if (v->own[i] == st.st_dev)
+			return true;
+	return false;
+}
+
+/*
+ * Records that the view made the file system at fd, so missing mount points may
+ * be made in it. With `seal` it becomes read-only at the end. Returns 0 or
+ * -errno.
+ */
+static int
+view_own(struct view *v, int fd, bool seal)
+{
+	struct stat st;
+	int root = seal ? fcntl(fd, F_DUPFD_CLOEXEC, 3) : -1;
+
+	if (seal && root < 0)
+		return -errno;
+	if (fstat(fd, &st) < 0) {
+		if (seal)
+			close(root);
+		return -errno;
+	}
+	if (v->nown == v->own_cap) {
+		v->own_cap = v->own_cap ? v->own_cap * 2 : 8;
+		v->own = xreallocarray(v->own, v->own_cap, sizeof(*v->own));
+		v->own_roots = xreallocarray(
+		    v->own_roots, v->own_cap, sizeof(*v->own_roots));
+	}
+	v->own[v->nown] = st.st_dev;
+	v->own_roots[v->nown++] = root;
+	return 0;
+}
+
+int
+view_tmpfs(struct view *v, int target, const char *path, unsigned flags,
+    const char *options)
+{
+	_cleanup_close_ int fd = -1;
+	char name[32];
+
+	/* The working directory is the old /proc. */
+	snprintf(name, sizeof(name), "self/fd/%d", target);
+	if (mount("execd", name, "tmpfs", flags, options) < 0)
+		return -errno;
+	if (path == NULL)
+		return 0;
+	fd = mounts_open(v->root, path);
+	return fd < 0 ? fd : view_own(v, fd, true);
+}
+
+/*
+ * Walks one component. A missing one is made if the view made the file system.
+ */
+static int
+step_into(struct view *v, int at, const char *name, bool directory)
+{
+	int fd = openat(at, name, O_PATH | O_NOFOLLOW | O_CLOEXEC), err;
+
+	if (fd >= 0 || errno != ENOENT)
+		return fd < 0 ? -errno : fd;
+	if (!is_own(v, at))
+		return -ESTALE;
+	if (directory) {
+		err = mkdirat(at, name, 0755);
+	} else {
+		fd = openat(at, name,
+		    O_WRONLY | O_CREAT | O_EXCL | O_NOFOLLOW | O_CLOEXEC, 0444);
+		err = fd < 0 ? -1 : close(fd);
+	}
+	if (err < 0)
+		return -errno;
+	fd = openat(at, name, O_PATH | O_NOFOLLOW | O_CLOEXEC);
+	return fd < 0 ? -errno : fd;
+}
+
+/* Walks a path and makes missing components. The text is modified. */
+static int
+make_point(struct view *v, char *text, bool directory)
+{
+	int at = fcntl(v->root, F_DUPFD_CLOEXEC, 3);
+
+	for (char *next, *name = text; at >= 0; name = next) {
+		int fd;
+
+		name += strspn(name, "/");
+		if (*name == '\0')
+			return at;
+		next = name + strcspn(name, "/");
+		if (*next == '/')
+			*next++ = '\0';
+		fd = step_into(v, at, name, directory || *next != '\0');
+		close(at);
+		if (fd < 0)
+			return fd;
+		at = fd;
+	}
+	return -errno;
+}
+
+int
+view_point(struct view *v, const char *path, bool directory, bool *own)
+{
+	_cleanup_free_ char *text = NULL;
+	int fd = mounts_open(v->root, path);
+
+	if (fd == -ENOENT) {
+		text = xstrdup(path);
+		fd = make_point(v, text, directory);
+	}
+	if (fd >= 0)
+		*own = is_own(v, fd);
+	return fd;
+}
+
+/*
+ * Opens the directory in which a link is to be made. *name points into path.
+ * Returns a descriptor that the caller owns, or -errno.
+ */
+static int
+view_parent(struct view *v, const char *path, const char **name)
+{
+	const char *slash = strrchr(path, '/');
+	_cleanup_free_ char *parent = xstrndup(path, (size_t)(slash - path));
+	bool own;
+
+	*name = slash + 1;
+	return view_point(v, *parent ? parent : "/", true, &own);
+}
 
 /* --- what is needed from the old root ----------------------------------- */
 
@@ -346,4 +526,143 @@ view_build(const struct plan *plan, uint64_t shm_bytes, char *step)
 		err = steps[i](&v);
 	close_all(&v);
 	return err;
+}
+
+/* --- the finished view ---------------------------------------------------- */
+
+/*
+ * The finished view: covers placeholders, and checks that everything is still
+ * mounted.
+ */
+
+static bool
+is_same_file(int a, int b)
+{
+	struct stat one, other;
+
+	return fstat(a, &one) == 0 && fstat(b, &other) == 0 &&
+	       one.st_dev == other.st_dev && one.st_ino == other.st_ino;
+}
+
+/*
+ * A view without /dev has nothing empty to mount, so the placeholder is mounted
+ * on itself, read-only.
+ */
+static int
+cover_itself(int fd)
+{
+	struct statvfs fs;
+
+	if (fstatvfs(fd, &fs) < 0)
+		return -errno;
+	/*
+	 * It is still covered from an earlier time, because another session
+	 * uses it, too.
+	 */
+	if (fs.f_flag & ST_RDONLY)
+		return 0;
+	return mounts_bind(fd, fd, HARDENED | MOUNTS_READONLY);
+}
+
+/*
+ * Mounts something empty over a placeholder. The placeholder itself is never
+ * shown: its mode and time can be forged, and what somebody puts into it later
+ * must not be visible. A placeholder that is still covered is left as it is.
+ */
+static int
+cover(int root, const struct plan_mount *m)
+{
+	bool directory = m->seen.type == FS_DIRECTORY;
+	_cleanup_close_ int fd = mounts_open(root, m->path);
+	_cleanup_close_ int nothing = mounts_open(
+	    root, directory ? VIEW_EMPTY_DIRECTORY : VIEW_EMPTY_BLANK);
+
+	/* A placeholder in the host's /dev: the view's /dev is another one. */
+	if (fd == -ENOENT && view_is_dev_grant(m))
+		return 0;
+	if (fd < 0)
+		return fd;
+	if (nothing < 0 && nothing != -ENOENT)
+		return nothing;
+	if (nothing >= 0 && is_same_file(fd, nothing))
+		return 0;
+	if (!view_is_same(fd, &m->seen))
+		return -ESTALE;
+	if (nothing < 0)
+		return cover_itself(fd);
+	return mounts_bind(nothing, fd, HARDENED | MOUNTS_READONLY);
+}
+
+int
+view_cover(const struct plan *placeholders, char *step)
+{
+	_cleanup_close_ int root = open("/", O_PATH | O_CLOEXEC);
+	int err = root < 0 ? -errno : 0;
+
+	for (size_t i = 0; i < placeholders->count && err == 0; i++) {
+		snprintf(step, VIEW_STEP_MAX, "covering %.200s",
+		    placeholders->mounts[i].path);
+		err = cover(root, &placeholders->mounts[i]);
+	}
+	return err;
+}
+
+/* Tells whether the path is a mount point, and of what the resolver saw. */
+static bool
+is_mounted(const struct plan_mount *m)
+{
+	bool ours = m->kind == PLAN_DENY_DIRECTORY ||
+		    m->kind == PLAN_DENY_FILE || m->kind == PLAN_PRIVATE;
+	struct statx st;
+
+	if (statx(AT_FDCWD, m->path, AT_SYMLINK_NOFOLLOW | AT_NO_AUTOMOUNT,
+		STATX_INO, &st) < 0)
+		return false;
+	if (st.stx_attributes_mask & STATX_ATTR_MOUNT_ROOT &&
+	    !(st.stx_attributes & STATX_ATTR_MOUNT_ROOT))
+		return false;
+	return ours || (st.stx_ino == m->seen.inode &&
+			   makedev(st.stx_dev_major, st.stx_dev_minor) ==
+			       m->seen.device);
+}
+
+int
+view_check(const struct plan *plan, char *step)
+{
+	for (size_t i = 0; i < plan->count; i++) {
+		const struct plan_mount *m = &plan->mounts[i];
+
+		if (m->seen.type == FS_LINK || view_is_dev_grant(m) ||
+		    is_mounted(m))
+			continue;
+		snprintf(step, VIEW_STEP_MAX, "%.200s was replaced", m->path);
+		return -ESTALE;
+	}
+	return 0;
+}
+
+int
+view_open_host(const struct plan_mount *m)
+{
+	_cleanup_close_ int fd = mounts_open(AT_FDCWD, m->path);
+
+	if (fd < 0)
+		return fd == -ENOENT || fd == -ELOOP || fd == -ENOTDIR ? -ESTALE
+								       : fd;
+	return view_is_same(fd, &m->seen) ? steal_fd(&fd) : -ESTALE;
+}
+
+int
+view_check_host(const struct plan *plan, char *step)
+{
+	for (size_t i = 0; i < plan->count; i++) {
+		const struct plan_mount *m = &plan->mounts[i];
+		_cleanup_close_ int fd = view_open_host(m);
+
+		if (fd >= 0)
+			continue;
+		snprintf(step, VIEW_STEP_MAX, "%.200s was replaced", m->path);
+		return -ESTALE;
+	}
+	return 0;
 }

@@ -50,34 +50,12 @@ int view_tmpfs(struct view *v, int target, const char *path, unsigned flags,
 void view_memory_options(const struct view *v, char *text, size_t cap);
 
 /*
- * Records that the view made the file system at fd, so missing mount points may
- * be made in it. With `seal` it becomes read-only at the end. Returns 0 or
- * -errno.
- */
-int view_own(struct view *v, int fd, bool seal);
-
-/*
  * Opens a mount point in the new root with O_PATH. A missing one is made if the
  * view made the file system that it is missing in; elsewhere it is -ESTALE.
  * *own: the point is in such a file system, so it is not what the resolver saw.
  * Returns a descriptor that the caller owns, or -errno.
  */
 int view_point(struct view *v, const char *path, bool directory, bool *own);
-
-/*
- * Opens the directory in which a link is to be made. *name points into path.
- * Returns a descriptor that the caller owns, or -errno.
- */
-int view_parent(struct view *v, const char *path, const char **name);
-
-/* Tells whether fd is what the resolver saw. */
-bool view_is_same(int fd, const struct fs_node *seen);
-
-/*
- * Tells whether the mount grants something in /dev, where every view has its
- * own devices.
- */
-bool view_is_dev_grant(const struct plan_mount *m);
 
 /* Adds /dev and /sys. Returns 0 or -errno. */
 int view_add_system(struct view *v);

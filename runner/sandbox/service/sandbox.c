@@ -21,7 +21,7 @@
 #include "command_cgroup.h"
 #include "control.h"
 #include "descriptors.h"
-#include "inside_terminal.h"
+#include "inside.h"
 #include "log.h"
 #include "util.h"
 
