@@ -23,7 +23,6 @@
 #include "listener.h"
 #include "log.h"
 #include "loop.h"
-#include "offer.h"
 #include "proxied.h"
 #include "seqpacket.h"
 #include "tls_helper.h"

@@ -15,6 +15,7 @@
 #include <sys/mount.h>
 #include <sys/prctl.h>
 #include <sys/resource.h>
+#include <sys/socket.h>
 #include <sys/stat.h>
 #include <sys/syscall.h>
 #include <unistd.h>
@@ -22,10 +23,59 @@
 #include "admission.h"
 #include "config.h"
 #include "drop.h"
-#include "frontend_policy.h"
+#include "filter_rows.h"
 #include "landlock.h"
 #include "log.h"
 #include "util.h"
+
+/*
+ * The system calls that the front-end needs. Any other call kills it, except
+ * those that libraries only try, which fail with an error. A new row needs a
+ * reason.
+ */
+static const struct filter_rule rules[] = {
+	FILTER_CHANNEL,
+	FILTER_MEMORY,
+	FILTER_SELF,
+	FILTER_TRIED,
+	/* bytes of clients */
+	ALLOW(read),
+	ALLOW(readv),
+	ALLOW(writev),
+	ALLOW(recvfrom),
+	ALLOW(sendto),
+	ALLOW(shutdown),
+	/* connections; the front-end accepts them and never makes one */
+	ALLOW(accept4),
+	ALLOW(getsockopt),
+	ALLOW(setsockopt),
+	ALLOW(getsockname),
+	ALLOW(getpeername),
+	ALLOW_IF(socketpair, 0, FILTER_ALL_BITS, AF_UNIX),
+	DENY(socket),
+	DENY(connect),
+	/* events and time */
+	ALLOW(epoll_wait),
+	ALLOW(epoll_pwait),
+	ALLOW(epoll_ctl),
+	ALLOW(clock_nanosleep),
+	/* descriptors: their flags, the reserve, the size of a certificate */
+	ALLOW(lseek),
+	ALLOW_IF(fcntl, 1, FILTER_ALL_BITS, F_GETFL),
+	ALLOW_IF(fcntl, 1, FILTER_ALL_BITS, F_SETFL),
+	ALLOW_IF(fcntl, 1, FILTER_ALL_BITS, F_GETFD),
+	ALLOW_IF(fcntl, 1, FILTER_ALL_BITS, F_SETFD),
+	ALLOW_IF(fcntl, 1, FILTER_ALL_BITS, F_DUPFD_CLOEXEC),
+	ALLOW_IF(ioctl, 1, FILTER_ALL_BITS, FIONREAD),
+	/* tried by libraries, but not needed */
+	DENY(access),
+	DENY(faccessat),
+	DENY(prctl),
+	DENY(sched_getaffinity),
+#if EXECD_SANITIZED
+	FILTER_SANITIZER,
+#endif
+};
 
 /* Descriptors for listeners, TLS, the control channel, the helpers, and
  * connections that are being opened. */
@@ -230,7 +280,7 @@ confine(const struct offer *offer, struct control_ready *ready)
 		limit(RLIMIT_FSIZE, "FSIZE", 0);
 	ready->landlock = landlock_deny_all() == 0;
 	/* The filter is last, because it would forbid all steps before it. */
-	err = policy_load();
+	err = filter_load(rules, nitems(rules));
 	if (err < 0)
 		log_fatal_errno(err, "system call filter");
 	ready->seccomp = true;

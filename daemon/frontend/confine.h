@@ -5,7 +5,7 @@
 #ifndef CONFINE_H
 #define CONFINE_H
 
-#include "offer.h"
+#include "frontend.h"
 
 /*
  * Called when everything has been opened and loaded, and before anybody was

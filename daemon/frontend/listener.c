@@ -23,7 +23,6 @@
 #include "log.h"
 #include "log_limit.h"
 #include "loop.h"
-#include "offer.h"
 #include "proxied.h"
 #include "rights.h"
 #include "source.h"

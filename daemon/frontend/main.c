@@ -20,13 +20,12 @@
 #include "connection.h"
 #include "crypto_memory.h"
 #include "frontend.h"
-#include "hangup.h"
+#include "handoff.h"
 #include "health.h"
 #include "heap.h"
 #include "listener.h"
 #include "log.h"
 #include "loop.h"
-#include "offer.h"
 #include "siphash.h"
 #include "tls_helper.h"
 #include "util.h"
@@ -89,7 +88,7 @@ main(int argc, char **argv)
 	config = offer.configure;
 	broker_watch();
 	health_watch();
-	hangup_init();
+	handoff_init();
 	listener_prepare_stdio(&offer);
 	confine(&offer, &ready);
 	helper_init(broker_helper_hangs);

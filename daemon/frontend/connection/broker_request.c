@@ -19,7 +19,7 @@
 #include "loop.h"
 #include "queue.h"
 #include "seqpacket.h"
-#include "tls_client.h"
+#include "tls.h"
 #include "token_header.h"
 
 /*

@@ -1,11 +1,11 @@
 /* SPDX-License-Identifier: ISC */
 /*
- * A client's connection: the object, its events and its links. The session
- * channel is in connection_channel.c, the end of a connection in
- * connection_end.c.
+ * A client's connection: the object, its events, its links and its session
+ * channel. The end of a connection is in connection_end.c.
  */
 #include "connection.h"
 
+#include <errno.h>
 #include <event2/event.h>
 #include <stdio.h>
 #include <string.h>
@@ -13,7 +13,6 @@
 #include <unistd.h>
 
 #include "broker_request.h"
-#include "collect.h"
 #include "frontend.h"
 #include "handoff.h"
 #include "handshake.h"
@@ -22,7 +21,9 @@
 #include "log_limit.h"
 #include "loop.h"
 #include "metrics.h"
+#include "pending.h"
 #include "relay.h"
+#include "rights.h"
 #include "util.h"
 
 static struct table connections;
@@ -372,4 +373,91 @@ connection_send(struct connection *c, const void *text, size_t len)
 			websocket_put_header(header, WEBSOCKET_TEXT, len) };
 	}
 	connection_write(c, iov, 2);
+}
+
+/* --- the session channel ------------------------------------------------ */
+
+static void
+channel_in_cb(evutil_socket_t fd, short what, void *arg)
+{
+	struct connection *c = arg;
+
+	if (c->handoff != NULL)
+		handoff_read(c);
+	else
+		relay_read_runner(c);
+}
+
+static void
+channel_out_cb(evutil_socket_t fd, short what, void *arg)
+{
+	relay_write_runner(arg);
+}
+
+/* The channel cannot be watched, so it is given up. If the runner is alive, its
+ * session can be resumed. */
+static void
+lose_channel(struct connection *c, int err)
+{
+	log_error(err, "connection %u: session channel", c->number);
+	c->channel.fault = CHANNEL_FAILED;
+	connection_hear_end(c->channel.fd, &c->channel.in_event);
+}
+
+void
+connection_read_runner(struct connection *c, bool on)
+{
+	if (c->channel.reading == on || c->channel.fd < 0)
+		return;
+	c->channel.reading = on;
+	if (!on)
+		event_del(&c->channel.in_event);
+	else if (event_add(&c->channel.in_event, NULL) < 0)
+		lose_channel(c, -errno);
+}
+
+void
+connection_await_runner(struct connection *c)
+{
+	if (event_add(&c->channel.out_event, NULL) < 0)
+		lose_channel(c, -errno);
+}
+
+int
+connection_attach(struct connection *c)
+{
+	int pair[2];
+
+	if (socketpair(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0,
+		pair) < 0)
+		return -errno;
+	c->channel.fd = pair[0];
+	rights_refuse(c->channel.fd);
+	event_assign(&c->channel.in_event, base, c->channel.fd,
+	    EV_READ | EV_PERSIST, channel_in_cb, c);
+	event_assign(&c->channel.out_event, base, c->channel.fd, EV_WRITE,
+	    channel_out_cb, c);
+	connection_read_runner(c, true);
+	return pair[1];
+}
+
+void
+connection_drop_channel(struct connection *c)
+{
+	if (c->channel.fd < 0)
+		return;
+	event_del(&c->channel.in_event);
+	event_del(&c->channel.out_event);
+	close(c->channel.fd);
+	c->channel.fd = -1;
+	c->channel.reading = false;
+}
+
+void
+connection_unattach(struct connection *c)
+{
+	connection_drop_channel(c);
+	c->channel.fault = CHANNEL_WORKS;
+	buf_clear(&c->channel.uplink.buf);
+	c->channel.uplink.at = 0;
 }

@@ -14,7 +14,6 @@
 #include "broker_request.h"
 #include "frontend.h"
 #include "handoff.h"
-#include "hangup.h"
 #include "log.h"
 #include "metrics.h"
 #include "util.h"
@@ -40,7 +39,7 @@ close_client(struct connection *c)
 	c->tls = NULL;
 	/* The runner may still have the socket open. */
 	if (c->handoff != NULL) {
-		hangup_forget(c);
+		handoff_unwatch(c);
 		shutdown(c->in_fd, SHUT_RDWR);
 	}
 	if (c->out_fd != c->in_fd)

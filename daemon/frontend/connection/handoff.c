@@ -8,14 +8,15 @@
 #include <event2/event.h>
 #include <stdio.h>
 #include <string.h>
+#include <sys/epoll.h>
 #include <sys/ioctl.h>
 #include <sys/socket.h>
 #include <unistd.h>
 
 #include "frontend.h"
 #include "handshake.h"
-#include "hangup.h"
 #include "log.h"
+#include "loop.h"
 #include "metrics.h"
 #include "relay.h"
 #include "rights.h"
@@ -24,6 +25,8 @@
 
 /* More bytes than a connection can transfer between two reports. */
 #define COUNT_MAX_BYTES (UINT64_C(1) << 48)
+
+#define EVENTS_PER_WAKE 64
 
 enum holder {
 	HOLDER_RUNNER,	   /* the runner has the client */
@@ -67,6 +70,94 @@ set_end(
 	    (int)connection_reason_len(reason), reason);
 }
 
+/* --- clients that hang up ----------------------------------------------- */
+
+/*
+ * A runner that works notices itself that its client has hung up, and reports
+ * it. A runner that has stopped must not keep the session attached. libevent
+ * does not report a reset without reading, so there is an epoll(7) instance
+ * here, which libevent watches.
+ */
+static int epoll_fd = -1;
+
+/* The client has ended its side, or can no longer be reached. */
+static void
+hung_up(struct connection *c)
+{
+	struct handoff *h = c->handoff;
+
+	if (h == NULL || h->holder > HOLDER_HUNG_UP || c->state >= CONN_LEAVING)
+		return;
+	h->holder = HOLDER_HUNG_UP;
+	h->hung_up.unread = -1;
+	connection_timer(c, LINGER_MS);
+}
+
+/* Returns true if the runner is still reading what the client sent before. */
+static bool
+is_reading(struct connection *c)
+{
+	int *unread = &c->handoff->hung_up.unread, before = *unread;
+
+	if (ioctl(c->in_fd, FIONREAD, unread) < 0)
+		return false;
+	return *unread > 0 && *unread != before;
+}
+
+void
+handoff_timeout(struct connection *c)
+{
+	if (c->handoff->holder == HOLDER_HUNG_UP && is_reading(c))
+		connection_timer(c, LINGER_MS);
+	else
+		connection_client_gone(c);
+}
+
+static void
+epoll_cb(evutil_socket_t fd, short what, void *arg)
+{
+	struct epoll_event events[EVENTS_PER_WAKE];
+	int n = epoll_wait(fd, events, EVENTS_PER_WAKE, 0);
+
+	for (int i = 0; i < n; i++) {
+		struct connection *c = connection_find(events[i].data.u32);
+
+		if (c != NULL)
+			hung_up(c);
+	}
+}
+
+void
+handoff_init(void)
+{
+	static struct event event;
+
+	epoll_fd = epoll_create1(EPOLL_CLOEXEC);
+	if (epoll_fd < 0)
+		log_fatal_errno(-errno, "epoll");
+	event_assign(
+	    &event, base, epoll_fd, EV_READ | EV_PERSIST, epoll_cb, NULL);
+	loop_add(&event, NULL);
+}
+
+/* Watches the client's socket without reading from it: hung_up() is called once
+ * when the client hangs up. Returns 0 or -errno. */
+static int
+watch_hangup(const struct connection *c)
+{
+	struct epoll_event e = { .events = EPOLLRDHUP | EPOLLET,
+		.data.u32 = c->number };
+
+	return epoll_ctl(epoll_fd, EPOLL_CTL_ADD, c->in_fd, &e) < 0 ? -errno
+								    : 0;
+}
+
+void
+handoff_unwatch(const struct connection *c)
+{
+	epoll_ctl(epoll_fd, EPOLL_CTL_DEL, c->in_fd, NULL);
+}
+
 /* --- to the runner ------------------------------------------------------ */
 
 /* Everything for the client must have been written before the runner writes to
@@ -103,7 +194,7 @@ handoff_begin(struct connection *c)
 		{ c->kept.data, c->kept.len } };
 	ssize_t n;
 
-	if (!may_go(c, len) || hangup_watch(c) < 0)
+	if (!may_go(c, len) || watch_hangup(c) < 0)
 		return false;
 	frame_put_length(header, (uint32_t)len);
 	frame_put_length(
@@ -111,7 +202,7 @@ handoff_begin(struct connection *c)
 	n = rights_send(c->channel.fd, iov, (int)nitems(iov), c->in_fd);
 	if (n <= 0) {
 		log_warn(-errno, "connection %u: not handed over", c->number);
-		hangup_forget(c);
+		handoff_unwatch(c);
 		return false;
 	}
 	c->handoff = xcalloc(1, sizeof(*c->handoff));
@@ -131,7 +222,7 @@ handoff_refused(struct connection *c)
 {
 	if (c->handoff == NULL)
 		return;
-	hangup_forget(c);
+	handoff_unwatch(c);
 	if (c->handoff->holder != HOLDER_RECLAIMING) {
 		handoff_free(c->handoff);
 		c->handoff = NULL;
@@ -271,38 +362,4 @@ handoff_waits(const struct connection *c)
 	return c->handoff != NULL &&
 	       (c->handoff->holder == HOLDER_HUNG_UP ||
 		   c->handoff->holder == HOLDER_RECLAIMING);
-}
-
-/* --- a client that hangs up --------------------------------------------- */
-
-void
-handoff_hung_up(struct connection *c)
-{
-	struct handoff *h = c->handoff;
-
-	if (h == NULL || h->holder > HOLDER_HUNG_UP || c->state >= CONN_LEAVING)
-		return;
-	h->holder = HOLDER_HUNG_UP;
-	h->hung_up.unread = -1;
-	connection_timer(c, LINGER_MS);
-}
-
-/* Returns true if the runner is still reading what the client sent before. */
-static bool
-is_reading(struct connection *c)
-{
-	int *unread = &c->handoff->hung_up.unread, before = *unread;
-
-	if (ioctl(c->in_fd, FIONREAD, unread) < 0)
-		return false;
-	return *unread > 0 && *unread != before;
-}
-
-void
-handoff_timeout(struct connection *c)
-{
-	if (c->handoff->holder == HOLDER_HUNG_UP && is_reading(c))
-		connection_timer(c, LINGER_MS);
-	else
-		connection_client_gone(c);
 }

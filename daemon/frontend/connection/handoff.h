@@ -11,6 +11,9 @@
 
 #include "connection.h"
 
+/* Call once, before the first connection. */
+void handoff_init(void);
+
 /* Hands the client over: its socket goes into the session channel, together
  * with its initialize and what it sent after that. Returns false if the client
  * stays here; its messages are then relayed. */
@@ -28,9 +31,6 @@ bool handoff_waits(const struct connection *c);
 /* Reads reports of the runner. */
 void handoff_read(struct connection *c);
 
-/* The client has ended its side, or can no longer be reached. */
-void handoff_hung_up(struct connection *c);
-
 /* The connection's timer: the runner has had enough time. */
 void handoff_timeout(struct connection *c);
 
@@ -42,5 +42,9 @@ bool handoff_return(struct connection *c);
  * runner was asked to let go of it first; the connection is closed after
  * that. */
 bool handoff_reclaim(struct connection *c, uint16_t code, const char *reason);
+
+/* Stops watching whether the client hangs up. Call before the socket is closed,
+ * because the runner may still have it open. */
+void handoff_unwatch(const struct connection *c);
 
 #endif

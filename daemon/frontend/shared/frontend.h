@@ -6,6 +6,9 @@
 #ifndef FRONTEND_H
 #define FRONTEND_H
 
+#include <stddef.h>
+#include <stdint.h>
+
 #include "control.h"
 
 struct event_base;
@@ -28,5 +31,18 @@ extern struct event_base *base;
 extern enum drain_reason frontend_drain; /* why no new session may be opened */
 extern struct control_configure config;
 extern uint8_t scratch[SCRATCH_BYTES];
+
+/* The contents of CONFIGURE or RELOAD, and of the LISTENER messages after
+ * it. */
+struct offer {
+	struct control_configure configure;
+	int helpers[TLS_HELPERS]; /* channels to them, or -1 */
+	struct {
+		struct control_listener listener;
+		int fds[CONTROL_LISTENER_FDS_MAX];
+		size_t nfds;
+	} listeners[CONTROL_LISTENERS_MAX];
+	uint32_t have; /* listeners received so far */
+};
 
 #endif

@@ -1,10 +1,11 @@
 /* SPDX-License-Identifier: ISC */
 /*
- * The metrics of the front-end.
+ * The metrics of the front-end, and those of the broker that it shows.
  */
 #include "metrics.h"
 
 #include <stddef.h>
+#include <time.h>
 
 #include "util.h"
 
@@ -50,9 +51,10 @@ static const struct counter {
 	COUNTER("bytes_sent", "Bytes to clients.", "", bytes_sent),
 };
 
-void
-metrics_head(
-    struct buf *b, const char *name, const char *help, const char *type)
+/* Appends the first two lines of a family. type is "gauge", "counter" or
+ * "histogram". */
+static void
+write_head(struct buf *b, const char *name, const char *help, const char *type)
 {
 	buf_printf(b, "# HELP %s %s\n# TYPE %s %s\n", name, help, name, type);
 }
@@ -71,13 +73,14 @@ metrics_initialized(uint64_t us)
 }
 
 /* Each bucket includes those below it. */
-void
-metrics_histogram(struct buf *b, const char *name, const char *help,
+/* Appends a histogram with the bounds of METRICS_BUCKETS, in seconds. */
+static void
+write_histogram(struct buf *b, const char *name, const char *help,
     const uint64_t counts[METRICS_NBUCKETS], uint64_t sum_us)
 {
 	unsigned long long total = 0;
 
-	metrics_head(b, name, help, "histogram");
+	write_head(b, name, help, "histogram");
 	for (size_t i = 0; i < nitems(bounds); i++) {
 		total += counts[i];
 		buf_printf(b, "%s_bucket{le=\"%g\"} %llu\n", name,
@@ -95,7 +98,7 @@ write_refusals(struct buf *b)
 {
 	static const char name[] = "execd_credentials_refused_total";
 
-	metrics_head(
+	write_head(
 	    b, name, "Credentials that were refused, by reason.", "counter");
 	for (unsigned i = VERDICT_GRANTED + 1; i < VERDICTS; i++)
 		buf_printf(b, "%s{reason=\"%s\"} %llu\n", name,
@@ -114,12 +117,12 @@ write_penalties(struct buf *b)
 		[OFFENCE_CRASH] = "crash",
 	};
 
-	metrics_head(b, name, "Offences that raised the penalty of a source.",
+	write_head(b, name, "Offences that raised the penalty of a source.",
 	    "counter");
 	for (size_t i = 0; i < OFFENCES; i++)
 		buf_printf(b, "%s{offence=\"%s\"} %llu\n", name, offences[i],
 		    (unsigned long long)metrics.penalties[i]);
-	metrics_head(
+	write_head(
 	    b, "execd_sources", "Sources that are remembered now.", "gauge");
 	buf_printf(b, "execd_sources %zu\n", source_count());
 }
@@ -127,9 +130,9 @@ write_penalties(struct buf *b)
 void
 metrics_write(struct buf *b, unsigned connections, size_t waiting)
 {
-	metrics_head(b, "execd_connections", "Connections now.", "gauge");
+	write_head(b, "execd_connections", "Connections now.", "gauge");
 	buf_printf(b, "execd_connections %u\n", connections);
-	metrics_head(b, "execd_connections_waiting",
+	write_head(b, "execd_connections_waiting",
 	    "Connections that wait for admission now.", "gauge");
 	buf_printf(b, "execd_connections_waiting %zu\n", waiting);
 	for (size_t i = 0; i < nitems(counters); i++) {
@@ -138,13 +141,122 @@ metrics_write(struct buf *b, unsigned connections, size_t waiting)
 		    (const void *)((const char *)&metrics + c->offset);
 
 		if (c->help != NULL)
-			metrics_head(b, c->name, c->help, "counter");
+			write_head(b, c->name, c->help, "counter");
 		buf_printf(b, "%s%s %llu\n", c->name, c->label,
 		    (unsigned long long)*value);
 	}
 	write_refusals(b);
 	write_penalties(b);
-	metrics_histogram(b, "execd_initialize_seconds",
+	write_histogram(b, "execd_initialize_seconds",
 	    "Seconds from initialize to its answer.", metrics.initialize_us,
 	    metrics.initialize_us_sum);
+}
+
+/* --- the broker's counters ---------------------------------------------- */
+
+static const struct family {
+	const char *name, *help, *type, *label;
+	size_t offset;
+} families[] = {
+#define FAMILY(name, help, type, label, member)                                \
+	{                                                                      \
+		"execd_" name, help, type, label,                              \
+		    offsetof(struct control_metrics, member)                   \
+	}
+	FAMILY("open_sessions", "Sessions now.", "gauge",
+	    "{state=\"attached\"}", attached),
+	FAMILY("open_sessions", NULL, NULL, "{state=\"detached\"}", detached),
+	FAMILY("open_sessions", NULL, NULL, "{state=\"ending\"}", ending),
+	FAMILY("processes", "Commands that run now.", "gauge", "", processes),
+	FAMILY("processes_started_total", "Commands that were started.",
+	    "counter", "", started),
+	FAMILY("sandbox_denials_total",
+	    "Commands that failed, probably because of their sandbox.",
+	    "counter", "", denied),
+	FAMILY("output_bytes_total",
+	    "Bytes that commands had written when they exited.", "counter", "",
+	    output_bytes),
+	FAMILY("audit_records_total", "Audit records that were written.",
+	    "counter", "", records),
+	FAMILY("audit_records_lost_total", "Audit records that were lost.",
+	    "counter", "", records_lost),
+};
+
+static void
+write_programs(struct buf *b, const char *name, const char *help,
+    const uint64_t values[PROGRAMS])
+{
+	static const char *const programs[PROGRAMS] = {
+		[PROGRAM_ROOT] = "execd",
+		[PROGRAM_BROKER] = "execd-broker",
+		[PROGRAM_FRONTEND] = "execd-frontend",
+		[PROGRAM_KEYS] = "execd-keys",
+		[PROGRAM_RUNNER] = "execd-runner",
+	};
+
+	write_head(b, name, help, "gauge");
+	for (size_t i = 0; i < PROGRAMS; i++)
+		buf_printf(b, "%s{program=\"%s\"} %llu\n", name, programs[i],
+		    (unsigned long long)values[i]);
+}
+
+static void
+write_exited(struct buf *b, const uint64_t *exited)
+{
+	static const char name[] = "execd_processes_exited_total";
+
+	write_head(b, name, "Commands that have exited, by what ended them.",
+	    "counter");
+	for (unsigned i = 0; i < END_CAUSES; i++)
+		buf_printf(b, "%s{by=\"%s\"} %llu\n", name,
+		    i == END_ITSELF ? "itself" : control_cause_name(i),
+		    (unsigned long long)exited[i]);
+}
+
+/* Writes nothing if nothing can expire. */
+static void
+write_expiry(struct buf *b, const char *name, const char *help, uint64_t end)
+{
+	struct timespec now;
+	long long left;
+
+	if (end == 0)
+		return;
+	clock_gettime(CLOCK_REALTIME, &now);
+	left = (long long)end - now.tv_sec;
+	write_head(b, name, help, "gauge");
+	buf_printf(b, "%s %lld\n", name, left > 0 ? left : 0);
+}
+
+void
+metrics_write_broker(struct buf *b, const struct control_metrics *m)
+{
+	for (size_t i = 0; i < nitems(families); i++) {
+		const struct family *f = &families[i];
+		const uint64_t *value =
+		    (const void *)((const char *)m + f->offset);
+
+		if (f->help != NULL)
+			write_head(b, f->name, f->help, f->type);
+		buf_printf(b, "%s%s %llu\n", f->name, f->label,
+		    (unsigned long long)*value);
+	}
+	write_head(b, "execd_audit_failing",
+	    "1 while a destination of the audit log cannot be written.",
+	    "gauge");
+	buf_printf(b, "execd_audit_failing %d\n", m->record_failing);
+	write_expiry(b, "execd_certificate_expiry_seconds",
+	    "Seconds until the first server certificate expires; 0 if it has.",
+	    m->certificate_end);
+	write_expiry(b, "execd_crl_expiry_seconds",
+	    "Seconds until the first revocation list expires; 0 if it has.",
+	    m->crl_end);
+	write_exited(b, m->exited);
+	write_histogram(b, "execd_process_start_seconds",
+	    "Seconds from the request to exec.", m->start_us, m->start_us_sum);
+	write_programs(
+	    b, "execd_programs", "Processes of execd itself now.", m->programs);
+	write_programs(b, "execd_resident_memory_bytes",
+	    "Memory of execd's processes; an estimate for very many runners.",
+	    m->memory_bytes);
 }

@@ -39,13 +39,4 @@ void metrics_write(struct buf *b, unsigned connections, size_t waiting);
 /* Appends the metrics of the broker. */
 void metrics_write_broker(struct buf *b, const struct control_metrics *m);
 
-/* Appends the first two lines of a family. type is "gauge", "counter" or
- * "histogram". */
-void metrics_head(
-    struct buf *b, const char *name, const char *help, const char *type);
-
-/* Appends a histogram with the bounds of METRICS_BUCKETS, in seconds. */
-void metrics_histogram(struct buf *b, const char *name, const char *help,
-    const uint64_t counts[METRICS_NBUCKETS], uint64_t sum_us);
-
 #endif

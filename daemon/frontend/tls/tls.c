@@ -8,13 +8,15 @@
 #include <openssl/err.h>
 #include <openssl/pem.h>
 #include <openssl/ssl.h>
+#include <openssl/x509v3.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/mman.h>
 #include <unistd.h>
 
 #include "log.h"
-#include "tls_client.h"
+#include "tls_helper.h"
 #include "tls_provider.h"
 #include "tls_socket.h"
 #include "util.h"
@@ -49,6 +51,151 @@ last_error(void)
 	return text ? text : "the connection ended";
 }
 
+/* --- certificates of clients -------------------------------------------- */
+
+/*
+ * libssl checks that the client has the private key. The certificate process
+ * verifies the certificate. Its verdict goes to the broker, which decides whose
+ * identity it is.
+ */
+
+/* Data of a context: which helper to ask, and for which listener. */
+struct judge {
+	uint32_t epoch;
+	uint32_t listener;
+};
+
+/* Data of a connection: the answer of the certificate process. */
+struct judgement {
+	uint32_t error;
+	struct control_cert_verdict cert_verdict;
+};
+
+/* indexes for CRYPTO_set_ex_data(3) */
+static int judge_index = -1, judgement_index = -1;
+
+static void
+free_data(void *parent, void *data, CRYPTO_EX_DATA *ad, int index, long argl,
+    void *argp)
+{
+	free(data);
+}
+
+static void
+init_clients(void)
+{
+	judge_index = SSL_CTX_get_ex_new_index(0, NULL, NULL, NULL, free_data);
+	judgement_index = SSL_get_ex_new_index(0, NULL, NULL, NULL, free_data);
+	if (judge_index < 0 || judgement_index < 0)
+		log_fatal("TLS: no place for client certificates");
+}
+
+/* Copies the chain as the client sent it. Returns 0 or an X509_V_ERR_*. */
+static int
+put_chain(STACK_OF(X509) * chain, struct control_verify *request)
+{
+	uint8_t *at = request->chain;
+
+	for (int i = 0; i < sk_X509_num(chain); i++) {
+		const X509 *x = sk_X509_value(chain, i);
+		int n = i2d_X509(x, NULL);
+
+		if (n < 0)
+			return X509_V_ERR_UNSPECIFIED;
+		if ((size_t)n > sizeof(request->chain) - request->len)
+			return X509_V_ERR_CERT_CHAIN_TOO_LONG;
+		i2d_X509(x, &at);
+		request->len += (uint32_t)n;
+	}
+	return X509_V_OK;
+}
+
+static int
+ask(const struct judge *j, X509_STORE_CTX *store, struct judgement *result)
+{
+	struct control_verify request = { .listener = j->listener };
+	struct control_verified answer;
+	int error = put_chain(X509_STORE_CTX_get0_untrusted(store), &request);
+
+	if (error != X509_V_OK)
+		return error;
+	if (helper_ask(TLS_HELPER_CERTIFICATES, j->epoch, KEYS_VERIFY, &request,
+		KEYS_VERIFIED, &answer) < 0)
+		return X509_V_ERR_APPLICATION_VERIFICATION;
+	result->cert_verdict = answer.cert_verdict;
+	return (int)answer.error;
+}
+
+/* Replaces X509_verify_cert(3). libssl turns the error into an alert. */
+static int
+verify_cb(X509_STORE_CTX *store, void *arg)
+{
+	SSL *tls = X509_STORE_CTX_get_ex_data(
+	    store, SSL_get_ex_data_X509_STORE_CTX_idx());
+	const struct judge *j =
+	    SSL_CTX_get_ex_data(SSL_get_SSL_CTX(tls), judge_index);
+	struct judgement *result = xcalloc(1, sizeof(*result));
+
+	free(SSL_get_ex_data(tls, judgement_index));
+	if (SSL_set_ex_data(tls, judgement_index, result) != 1)
+		log_fatal("TLS: out of memory");
+	result->error = (uint32_t)ask(j, store, result);
+	X509_STORE_CTX_set_error(store, (int)result->error);
+	return result->error == X509_V_OK;
+}
+
+/* Makes the context ask for client certificates, as the listener requires, and
+ * have them verified. Returns 0 or -ENOMEM. */
+static int
+ask_certificate(SSL_CTX *ctx, const struct control_listener *l)
+{
+	struct judge *j = xcalloc(1, sizeof(*j));
+	int mode = SSL_VERIFY_PEER;
+
+	j->epoch = helper_epoch();
+	j->listener = l->id;
+	if (SSL_CTX_set_ex_data(ctx, judge_index, j) != 1) {
+		free(j);
+		return -ENOMEM;
+	}
+	if (l->client_certificate == CLIENT_CERTIFICATE_REQUIRED)
+		mode |= SSL_VERIFY_FAIL_IF_NO_PEER_CERT;
+	SSL_CTX_set_verify(ctx, mode, NULL);
+	SSL_CTX_set_cert_verify_callback(ctx, verify_cb, NULL);
+	return 0;
+}
+
+const struct control_cert_verdict *
+tls_client_verdict(const SSL *tls)
+{
+	const struct judgement *j = SSL_get_ex_data(tls, judgement_index);
+
+	return j != NULL && j->error == X509_V_OK ? &j->cert_verdict : NULL;
+}
+
+/*
+ * Tells why a handshake failed, if it was because of the client's certificate.
+ * Returns -EACCES if it was refused, or -EIO if it could not be verified; *why
+ * is then a text that is valid until the next call. Otherwise returns 0.
+ */
+static int
+refusal_of(const SSL *tls, const char **why)
+{
+	static char text[CONTROL_SUBJECT_MAX + 128];
+	const struct judgement *j = SSL_get_ex_data(tls, judgement_index);
+
+	if (j == NULL || j->error == X509_V_OK)
+		return 0;
+	if (j->error == X509_V_ERR_APPLICATION_VERIFICATION) {
+		*why = "the client's certificate could not be verified";
+		return -EIO;
+	}
+	snprintf(text, sizeof(text), "the client's certificate (%s): %s",
+	    j->cert_verdict.subject, X509_verify_cert_error_string(j->error));
+	*why = text;
+	return -EACCES;
+}
+
 void
 tls_init(void)
 {
@@ -58,7 +205,7 @@ tls_init(void)
 	 * machine. */
 	OPENSSL_init_ssl(OPENSSL_INIT_NO_LOAD_CONFIG, NULL);
 	tls_provider_init();
-	tls_client_init();
+	init_clients();
 	ctx = SSL_CTX_new(TLS_server_method());
 	if (ctx == NULL || !tls_socket_init())
 		log_fatal("TLS: %s", last_error());
@@ -175,7 +322,7 @@ use_client_ca(SSL_CTX *ctx, const struct control_listener *l, int fd)
 		return 0;
 	if (each_certificate(fd, ctx, take_client_ca) <= 0)
 		return -EINVAL;
-	return tls_client_ask(ctx, l);
+	return ask_certificate(ctx, l);
 }
 
 SSL_CTX *
@@ -248,7 +395,7 @@ tls_handshake(SSL *tls, bool *wants_write, const char **why)
 	none = ERR_GET_REASON(ERR_peek_error()) ==
 	       SSL_R_PEER_DID_NOT_RETURN_A_CERTIFICATE;
 	*why = last_error();
-	err = none ? -EACCES : tls_client_refusal(tls, why);
+	err = none ? -EACCES : refusal_of(tls, why);
 	if (err == 0 && BIO_number_read(SSL_get_rbio(tls)) == 0)
 		err = -ENOTCONN;
 	return err < 0 ? err : -EPROTO;

@@ -49,4 +49,8 @@ bool tls_has_bytes(SSL *tls);
 /* Sends the closing alert, if the socket accepts it. */
 void tls_shutdown(SSL *tls);
 
+/* Returns the verdict on a valid client certificate, or NULL if there was none.
+ * It is valid as long as tls. */
+const struct control_cert_verdict *tls_client_verdict(const SSL *tls);
+
 #endif
