@@ -330,6 +330,11 @@ run_job(struct execctl *ctl, struct job *j)
 	struct run r;
 	int code;
 
+	if (option(ctl->parsed, "detach") != NULL &&
+	    strncasecmp(ctl->environment.url, "ask:", 4) == 0)
+		return execctl_fail(ctl, EXIT_CTL_USAGE,
+		    "--detach: the server of %s ends with execctl",
+		    ctl->environment.url);
 	run_init(&r, ctl);
 	r.tty = j->start.tty;
 	r.profile = option(ctl->parsed, "sandbox");

@@ -6,7 +6,7 @@
 
 const struct option_row global_options[] = {
 	{ "url", 'u', "URL",
-	    "the server: ws://, wss://, unix:PATH or stdio:COMMAND" },
+	    "the server: ws://, wss://, unix:PATH, stdio:COMMAND or ask:COMMAND" },
 	{ "environment", 'e', "NAME", "the server of that name" },
 	{ "token-file", 0, "FILE", "the bearer token is in this file",
 	    COMPLETES_FILE },

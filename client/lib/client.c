@@ -46,6 +46,7 @@ client_over(struct execd_client *c, enum execd_failure failure)
 		return;
 	c->failure = failure;
 	client_set_state(c, EXECD_OVER);
+	lease_release(&c->lease);
 	process_fail_all(c);
 	calls_fail_all(c);
 }
@@ -90,8 +91,8 @@ token_is_clean(const char *token)
 	return token[0] != '\0' && strlen(token) <= 8192;
 }
 
-static int
-check_options(struct execd_client *c)
+int
+client_check_server(struct execd_client *c)
 {
 	const char *why;
 	char *error = NULL;
@@ -103,6 +104,13 @@ check_options(struct execd_client *c)
 	if (c->options.token != NULL && !token_is_clean(c->options.token)) {
 		client_set_error(c, "the token is empty, over 8192 bytes, or "
 				    "has blanks or control characters inside");
+		return -EINVAL;
+	}
+	if (c->endpoint.kind == ENDPOINT_ASK && c->session_id != NULL) {
+		client_set_error(c,
+		    "%s: the program is asked for a new server, and a session "
+		    "is on the one that it began on",
+		    c->options.url);
 		return -EINVAL;
 	}
 	if (c->endpoint.kind != ENDPOINT_WSS)
@@ -136,6 +144,7 @@ execd_client_new(const struct execd_options *options)
 	c->options = *options;
 	copy_options(&c->options);
 	stream_init(&c->stream);
+	lease_init(&c->lease);
 	buf_init(&c->in, CLIENT_RECEIVE_MAX);
 	buf_init(&c->out, SIZE_MAX / 2);
 	TAILQ_INIT(&c->calls);
@@ -145,7 +154,7 @@ execd_client_new(const struct execd_options *options)
 	c->next_id = 1;
 	if (c->options.session_id != NULL)
 		c->session_id = xstrdup(c->options.session_id);
-	if (check_options(c) < 0) {
+	if (client_check_server(c) < 0) {
 		c->failure = EXECD_FAILURE_USAGE;
 		c->state = EXECD_OVER;
 	}
@@ -191,6 +200,8 @@ execd_client_free(struct execd_client *c)
 	c->options.on_state = NULL;
 	calls_fail_all(c);
 	link_close(c);
+	lease_end(&c->lease);
+	free(c->lease_how);
 	stream_config_clear(&c->stream_config);
 	endpoint_clear(&c->endpoint);
 	buf_clear(&c->in);

@@ -12,6 +12,7 @@
 #include "execd-client.h"
 #include "json.h"
 #include "jsonrpc.h"
+#include "lease.h"
 #include "queue.h"
 #include "stream.h"
 #include "url.h"
@@ -29,6 +30,7 @@
 enum link_state {
 	LINK_NONE,	 /* no connection */
 	LINK_WAIT,	 /* waits until retry_ms */
+	LINK_ASK,	 /* waits for the answer of an ask: program */
 	LINK_CONNECT,	 /* connect(2) is under way */
 	LINK_TLS,	 /* the TLS handshake is under way */
 	LINK_UPGRADE,	 /* waits for the answer to the HTTP upgrade */
@@ -79,6 +81,12 @@ struct execd_client {
 	size_t address; /* index of the address that is tried */
 	char accept[WEBSOCKET_ACCEPT_LEN + 1]; /* what the server must answer */
 
+	/* link_ask.c */
+	struct lease lease;
+	char *lease_how; /* owned; how its program ended */
+	int64_t
+	    lease_over_ms; /* when it ended; 0: it is held, or there is none */
+
 	/* wire.c */
 	struct websocket_parser parser;
 	uint8_t *bytes; /* owned; CLIENT_READ_BYTES, read but not parsed */
@@ -100,6 +108,9 @@ void client_set_error(struct execd_client *c, const char *fmt, ...)
 /* Ends the client: the state becomes EXECD_OVER, and all processes and requests
  * fail. */
 void client_over(struct execd_client *c, enum execd_failure failure);
+/* Checks the URL and the token and loads what TLS needs. Returns 0, or -EINVAL
+ * with the error set. */
+int client_check_server(struct execd_client *c);
 
 /* link.c */
 void link_begin(struct execd_client *c);

@@ -21,15 +21,16 @@
  * execd_client_connect() and execd_client_run() block. execd_process_start()
  * blocks until the first initialize is answered. The first connection attempt
  * looks the host's address up and blocks for at most connect_timeout_ms. The
- * end of a stdio: connection waits up to 2 s for the command. Nothing else
- * blocks. A program with its own event loop asks execd_client_prepare() what to
- * poll for and then calls execd_client_dispatch().
+ * end of a stdio: connection waits up to 2 s for the command, and that of an
+ * ask: lease up to 7 s for its program. Nothing else blocks. A program with its
+ *own event loop asks execd_client_prepare() what to poll for and then calls
+ *execd_client_dispatch().
  *
  * Functions return 0 or -errno. Pointers that a callback gets are valid until
  * it returns. A callback may start requests and processes and free processes.
  * It must not free the client or run it. One client belongs to one thread. If
- * memory runs out, the program ends. With wss: and stdio: URLs the program must
- * ignore SIGPIPE.
+ * memory runs out, the program ends. With wss:, stdio: and ask: URLs the
+ *program must ignore SIGPIPE.
  */
 #ifndef EXECD_CLIENT_H
 #define EXECD_CLIENT_H
@@ -120,8 +121,10 @@ enum execd_failure {
 };
 
 struct execd_options {
-	/* ws://HOST[:PORT][/PATH], wss://..., unix:PATH, or stdio:COMMAND.
-	 * /bin/sh runs the command, which ends with the handle. */
+	/* ws://HOST[:PORT][/PATH], wss://..., unix:PATH, stdio:COMMAND or
+	 * ask:COMMAND. /bin/sh runs the command, which ends with the handle.
+	 * That of ask: says which server it is (execctl(1)); it is asked once,
+	 * and when it ends, so does the client. */
 	const char *url;
 	const char *token;   /* sent as Authorization: Bearer; NULL: none */
 	const char *ca_file; /* NULL: the system's store */
@@ -130,9 +133,9 @@ struct execd_options {
 	const char *client_name;      /* NULL: "libexecd-client" */
 	const char *session_id;	      /* resume this session; NULL: a new one */
 	bool watch; /* with session_id: only watch the session */
-	/* TCP, TLS and upgrade; 0: 10 s. Within this time a new session is
-	 * tried again if the connection is refused, or the server answers 429
-	 * or 503 or that it is shutting down. */
+	/* The answer of ask:, then TCP, TLS and upgrade; 0: 10 s. Within this
+	 * time a new session is tried again if the connection is refused, or
+	 * the server answers 429 or 503 or that it is shutting down. */
 	unsigned int connect_timeout_ms;
 	unsigned int initialize_timeout_ms; /* 0: 10 s */
 	unsigned int resume_timeout_ms;	    /* 0: 75 s */

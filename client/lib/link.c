@@ -113,6 +113,10 @@ link_lost(struct execd_client *c)
 	calls_lost(c);
 	if (c->state == EXECD_OVER)
 		return;
+	if (link_lease_is_over(c)) {
+		link_lease_failed(c);
+		return;
+	}
 	if (c->endpoint.kind == ENDPOINT_STDIO) {
 		client_over(c, EXECD_FAILURE_LOST);
 		return;
@@ -130,10 +134,10 @@ link_prepare(const struct execd_client *c, struct pollfd fds[2], size_t *n)
 	short in = c->paused ? 0 : POLLIN;
 	short out = wire_pending(c) ? POLLOUT : 0;
 
-	*n = 0;
+	*n = link_lease_prepare(c, fds);
 	/* Leaves out a descriptor without events: poll(2) would report its
 	 * hangup again and again while nobody reads. */
-	if (c->link == LINK_NONE || c->link == LINK_WAIT)
+	if (c->link == LINK_NONE || c->link == LINK_WAIT || c->link == LINK_ASK)
 		return;
 	if (c->link == LINK_CONNECT)
 		in = POLLOUT;
@@ -176,6 +180,13 @@ link_events(struct execd_client *c, const struct pollfd *fds, size_t n)
 		happened |= fds[i].revents;
 	if (happened == 0 && !stream_has_input(&c->stream) && !wire_pending(c))
 		return;
+	if (happened != 0) {
+		bool asking = c->link == LINK_ASK;
+
+		link_lease_events(c);
+		if (asking)
+			return; /* what happened was not on a stream */
+	}
 	if (c->link == LINK_CONNECT && happened != 0)
 		link_connected(c);
 	link_advance(c);
@@ -210,6 +221,8 @@ link_next_ms(const struct execd_client *c)
 	if (c->link != LINK_NONE && c->link < LINK_READY &&
 	    c->link != LINK_WAIT)
 		at = c->deadline_ms;
+	if (link_lease_at(c) < at)
+		at = link_lease_at(c);
 	if (c->retry_ms != 0 && c->retry_ms < at)
 		at = c->retry_ms;
 	if (c->link >= LINK_INITIALIZE && !c->paused &&
@@ -221,7 +234,8 @@ link_next_ms(const struct execd_client *c)
 static void
 step_timed_out(struct execd_client *c)
 {
-	static const char *const steps[] = { [LINK_CONNECT] = "connect",
+	static const char *const steps[] = { [LINK_ASK] = "ask",
+		[LINK_CONNECT] = "connect",
 		[LINK_TLS] = "TLS handshake",
 		[LINK_UPGRADE] = "upgrade to WebSocket",
 		[LINK_INITIALIZE] = "initialize" };
@@ -245,7 +259,10 @@ link_timeout(struct execd_client *c)
 {
 	int64_t now = now_ms();
 
-	if (c->link == LINK_WAIT && now >= c->retry_ms) {
+	if (now >= link_lease_at(c)) {
+		link_close(c);
+		link_lease_failed(c);
+	} else if (c->link == LINK_WAIT && now >= c->retry_ms) {
 		link_begin(c);
 	} else if (c->link == LINK_READY && now >= keepalive_at(c)) {
 		if (c->ping_ms == 0) {

@@ -51,6 +51,10 @@ link_begin(struct execd_client *c)
 {
 	char *error = NULL;
 
+	if (c->endpoint.kind == ENDPOINT_ASK) {
+		link_ask(c);
+		return;
+	}
 	if (c->stream_config.naddresses == 0 &&
 	    stream_resolve(&c->stream_config, &c->endpoint,
 		c->options.connect_timeout_ms, &error) < 0) {

@@ -96,7 +96,7 @@ parse_unix(struct endpoint *e, const char *rest)
 }
 
 static const char *
-parse_stdio(struct endpoint *e, const char *rest)
+parse_command(struct endpoint *e, const char *rest)
 {
 	if (rest[strspn(rest, " \t")] == '\0')
 		return "the command is missing";
@@ -115,11 +115,12 @@ endpoint_parse(struct endpoint *e, const char *url, const char **why)
 		{ "ws://", ENDPOINT_WS, parse_websocket },
 		{ "wss://", ENDPOINT_WSS, parse_websocket },
 		{ "unix:", ENDPOINT_UNIX, parse_unix },
-		{ "stdio:", ENDPOINT_STDIO, parse_stdio },
+		{ "stdio:", ENDPOINT_STDIO, parse_command },
+		{ "ask:", ENDPOINT_ASK, parse_command },
 	};
 
 	*e = (struct endpoint){ 0 };
-	*why = "it does not begin with ws://, wss://, unix: or stdio:";
+	*why = "it does not begin with ws://, wss://, unix:, stdio: or ask:";
 	if (strlen(url) > URL_MAX) {
 		*why = "it is longer than 4096 bytes";
 		return -EINVAL;
@@ -151,7 +152,8 @@ endpoint_clear(struct endpoint *e)
 bool
 endpoint_is_local(const struct endpoint *e)
 {
-	if (e->kind == ENDPOINT_UNIX || e->kind == ENDPOINT_STDIO)
+	if (e->kind == ENDPOINT_UNIX || e->kind == ENDPOINT_STDIO ||
+	    e->kind == ENDPOINT_ASK)
 		return true;
 	return strcmp(e->host, "localhost") == 0 ||
 	       strcmp(e->host, "::1") == 0 || strncmp(e->host, "127.", 4) == 0;

@@ -3,6 +3,7 @@
  * The URLs a client connects to (execctl(1)):
  *
  *	ws://HOST[:PORT][/PATH]  wss://...  unix:PATH  stdio:COMMAND
+ *	ask:COMMAND
  */
 #ifndef URL_H
 #define URL_H
@@ -11,7 +12,13 @@
 
 #define URL_MAX 4096 /* bytes */
 
-enum endpoint_kind { ENDPOINT_WS, ENDPOINT_WSS, ENDPOINT_UNIX, ENDPOINT_STDIO };
+enum endpoint_kind {
+	ENDPOINT_WS,
+	ENDPOINT_WSS,
+	ENDPOINT_UNIX,
+	ENDPOINT_STDIO,
+	ENDPOINT_ASK, /* the command says which of the others it is */
+};
 
 /* The strings are owned; NULL where the kind has none. */
 struct endpoint {
@@ -21,7 +28,7 @@ struct endpoint {
 	char *authority; /* HOST[:PORT] as written */
 	char *path;	 /* of the HTTP request; / for ENDPOINT_UNIX */
 	char *file;	 /* ENDPOINT_UNIX */
-	char *command;	 /* ENDPOINT_STDIO; /bin/sh runs it */
+	char *command;	 /* ENDPOINT_STDIO, ENDPOINT_ASK; /bin/sh runs it */
 };
 
 /* Returns 0, or -EINVAL with a constant text in *why. Free with

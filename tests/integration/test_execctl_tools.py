@@ -263,5 +263,6 @@ def test_a_library_program(server, directory):
     subprocess.run(["cc", "-std=c11", "-D_POSIX_C_SOURCE=200809L", "-Wall", "-Wextra", "-Werror", f"-I{client}", source,
                     str(BUILD / "client/lib/libexecd-client.a"), "-lssl", "-lcrypto", "-lyajl", "-linih", "-o", program],
                    check=True)
-    r = subprocess.run([program, server.url], capture_output=True, timeout=30)
-    assert (r.stdout, r.returncode) == (b"from the library\n", 5), r.stderr
+    for url in (server.url, f"ask:echo '{{\"url\":\"{server.url}\"}}'; cat"):
+        r = subprocess.run([program, url], capture_output=True, timeout=30)
+        assert (r.stdout, r.returncode) == (b"from the library\n", 5), r.stderr

@@ -38,6 +38,8 @@ static const struct good {
 	{ "unix:///run/a b", ENDPOINT_UNIX, NULL, NULL, "/", "/run/a b", true },
 	{ "stdio:ssh host execd", ENDPOINT_STDIO, NULL, NULL, NULL,
 	    "ssh host execd", true },
+	{ "ask:rent --mem 1G", ENDPOINT_ASK, NULL, NULL, NULL, "rent --mem 1G",
+	    true },
 };
 
 static const char *const bad[] = { "", "h", "http://h", "ws:/h", "ws://",
@@ -45,7 +47,7 @@ static const char *const bad[] = { "", "h", "http://h", "ws:/h", "ws://",
 	"ws://h:-1", "ws://h:99999999999999999999", "ws://[::1", "ws://[::1]x",
 	"ws://[]", "ws://u@h", "ws://u:p@h", "ws://h/#f", "ws://h h",
 	"ws://h/\r", "ws://h/\n", "ws://h\t", "ws://h/\x7f", "unix:", "unix://",
-	"stdio:", "stdio: \t" };
+	"stdio:", "stdio: \t", "ask:", "ask: " };
 
 static void
 assert_text(const char *got, const char *expected)
