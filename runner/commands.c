@@ -23,10 +23,10 @@
 #include "heap.h"
 #include "log.h"
 #include "loop.h"
+#include "methods.h"
 #include "reaper.h"
 #include "reserve.h"
 #include "seqpacket.h"
-#include "server.h"
 #include "session.h"
 #include "watcher.h"
 

@@ -20,7 +20,7 @@
 #include "sandbox.h"
 #include "util.h"
 
-/* --- all that it started -------------------------------------------------- */
+/* --- all that it started ------------------------------------------------ */
 
 static int
 signal_members(struct process *p, int sig, enum process_target target)
@@ -116,7 +116,7 @@ clear_running_deadline(struct process *p)
 		clear_deadline(p);
 }
 
-/* --- its streams and its end ---------------------------------------------- */
+/* --- its streams and its end -------------------------------------------- */
 
 /* One read; also the longest chunk. */
 #define READ_BYTES (64u << 10)
@@ -522,7 +522,7 @@ process_signal(struct process *p, int sig)
 		kill(-p->pid, sig);
 }
 
-/* --- its deadline --------------------------------------------------------- */
+/* --- its deadline ------------------------------------------------------- */
 
 /* Stops waiting for the end of its streams. */
 static void
@@ -627,7 +627,7 @@ process_signal_target(struct process *p, int sig, enum process_target target)
 	return signal_tree(p, sig, target) > 0;
 }
 
-/* --- its input ------------------------------------------------------------ */
+/* --- its input ---------------------------------------------------------- */
 
 /*
  * Puts the end-of-file character of a terminal into text and returns how often

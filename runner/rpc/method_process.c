@@ -12,7 +12,7 @@
 #include "methods.h"
 #include "recorder.h"
 #include "slow_paths.h"
-#include "slow_start.h"
+#include "start_queue.h"
 #include "waiter.h"
 
 /* --- process/start ------------------------------------------------------ */

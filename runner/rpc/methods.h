@@ -1,5 +1,8 @@
 /* SPDX-License-Identifier: ISC */
-/* The table of all methods that a session answers, and the dispatcher. */
+/*
+ * The table of all methods that a session answers, the dispatcher, and what
+ * serves a session with them.
+ */
 #ifndef METHODS_H
 #define METHODS_H
 
@@ -51,7 +54,11 @@ void methods_repeat(struct request *r, const char *text, size_t len);
  * patterns. */
 void methods_resume(struct request *r, const char *text, size_t len);
 
-/* Handles one message of the client: answers it, or ends the connection. */
-void methods_dispatch(struct client *c, char *text, size_t len);
+/*
+ * Serves a session: connects methods, helpers, held requests and watched
+ * directories with the one interface that the session knows. The state is kept
+ * in methods.c, because a program serves only one session.
+ */
+extern const struct session_server server;
 
 #endif

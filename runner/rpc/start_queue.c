@@ -1,14 +1,27 @@
 /* SPDX-License-Identifier: ISC */
-/* Starts that wait for what their patterns match. */
+/* Starts that wait: for what their patterns match, or for a file system. */
 #include "start_queue.h"
 
+#include <errno.h>
+#include <event2/event.h>
+#include <event2/event_struct.h>
+#include <fcntl.h>
+#include <limits.h>
+#include <signal.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/prctl.h>
+#include <sys/stat.h>
+#include <unistd.h>
 
 #include "helper.h"
+#include "log.h"
+#include "loop.h"
 #include "methods.h"
 #include "pattern_scan.h"
+#include "reaper.h"
 #include "session.h"
+#include "slow_paths.h"
 #include "util.h"
 
 struct held_start {
@@ -35,7 +48,9 @@ starts_process(const struct rpc_method *method)
 	       method->method == method_command_exec;
 }
 
-struct slice
+/* Returns the process id that the request names, or an empty slice. It points
+ * into the message. */
+static struct slice
 start_queue_process_of(const struct rpc_message *m)
 {
 	const struct json_value *v = json_get(m->params, "processId");
@@ -65,7 +80,7 @@ start_queue_is_before(const struct session *s, const struct request *r,
 }
 
 static void
-free_held(struct held_start *h)
+free_queued(struct held_start *h)
 {
 	rpc_id_clear(&h->id);
 	free(h->process_id);
@@ -137,7 +152,7 @@ go_on(struct session *s, const struct resolve_matches *found)
 	q->count--;
 	s->held_bytes -= h->len;
 	s->client.waiting--;
-	free_held(h);
+	free_queued(h);
 	return true;
 }
 
@@ -158,7 +173,410 @@ start_queue_clear(struct session *s)
 	while ((h = STAILQ_FIRST(&q->held)) != NULL) {
 		STAILQ_REMOVE_HEAD(&q->held, link);
 		s->held_bytes -= h->len;
-		free_held(h);
+		free_queued(h);
 	}
 	start_queue_init(q);
+}
+
+/* --- starts that wait for a file system --------------------------------- */
+
+/* Of a probe, where it tells how far it is. */
+#define PROGRESS_FD 3
+
+/* Scripts whose interpreter is a script, as in the kernel. */
+#define INTERPRETERS_MAX 5
+
+/* In place of the next path. */
+#define ALL_OPENED UINT32_MAX
+
+/* One that ended, or was never started, has no pid. */
+struct probe {
+	struct reaper_watch watch;
+};
+static struct probe probes[SLOW_START_PROBES_MAX];
+
+struct held {
+	TAILQ_ENTRY(held) link; /* held_list */
+	struct session *session;
+	struct rpc_id id;
+	struct spool *spool;	 /* owned; NULL: none */
+	struct slice process_id; /* owned; empty: it has none yet */
+	char **paths;		 /* owned; NULL: it follows another */
+	struct probe *probe;	 /* NULL: it waits for a free one */
+	int fd;			 /* from the probe */
+	uint32_t at;		 /* which path the probe opens */
+	struct event in_event, deadline;
+	size_t len;
+	char text[];
+};
+static TAILQ_HEAD(held_list, held) all = TAILQ_HEAD_INITIALIZER(all);
+static unsigned count;
+
+static void start_probes(void);
+
+/* --- the process -------------------------------------------------------- */
+
+/* Does with the path what the start will do, and cares for no failure: the
+ * start fails in the same way. */
+static void
+open_path(const char *path)
+{
+	char interpreter[PATH_MAX];
+	struct stat st;
+
+	for (int i = 0; i < INTERPRETERS_MAX && stat(path, &st) == 0; i++) {
+		if (S_ISDIR(st.st_mode)) {
+			if (chdir(path) == 0)
+				close(open(".", O_PATH | O_CLOEXEC));
+			return;
+		}
+		if (!S_ISREG(st.st_mode) || access(path, X_OK) < 0 ||
+		    !slow_paths_interpreter(
+			path, interpreter, sizeof(interpreter)))
+			return;
+		path = interpreter;
+	}
+}
+
+static void
+tell(uint32_t at)
+{
+	if (write(PROGRESS_FD, &at, sizeof(at)) != sizeof(at))
+		_exit(1);
+}
+
+/* On a copy of the runner's memory, and with nothing else of it. */
+static void __attribute__((noreturn)) child(char *const *paths, int fd)
+{
+	sigset_t unblocked;
+
+	prctl(PR_SET_PDEATHSIG, SIGKILL);
+	prctl(PR_SET_NAME, "execd-paths");
+	for (int sig = 1; sig < NSIG; sig++)
+		signal(sig, SIG_DFL);
+	sigemptyset(&unblocked);
+	sigprocmask(SIG_SETMASK, &unblocked, NULL);
+	if (dup2(fd, PROGRESS_FD) < 0)
+		_exit(1);
+	close_from(PROGRESS_FD + 1);
+	for (uint32_t i = 0; paths[i] != NULL; i++) {
+		tell(i);
+		open_path(paths[i]);
+	}
+	tell(ALL_OPENED);
+	_exit(0);
+}
+
+/* --- what is opened for a sandbox --------------------------------------- */
+
+/* A name of the operator's may begin with "~" and have a pattern in it. */
+static void
+add_operators(char ***paths, const struct slow_mounts *m,
+    const char *const *names, const char *home)
+{
+	for (; names != NULL && *names != NULL; names++) {
+		bool at_home = (*names)[0] == '~';
+		_cleanup_free_ char *path = xasprintf(
+		    "%s%s", at_home ? home : "", *names + (at_home ? 1 : 0));
+		size_t pattern = strcspn(path, "*?[{");
+
+		if (path[pattern] != '\0') {
+			path[pattern] = '\0';
+			path[strrchr(path, '/') ? strrchr(path, '/') - path
+						: 0] = '\0';
+		}
+		slow_paths_add(paths, m, path);
+	}
+}
+
+void
+slow_start_add_policy(char ***paths, const struct slow_mounts *m,
+    const struct ceiling *ceiling, const struct sandbox_request *wanted)
+{
+	const struct sandbox_context *c = wanted->asked;
+	const char **const operators[] = { ceiling->workspace_roots,
+		ceiling->writable_roots, ceiling->deny_read, ceiling->hide };
+
+	if (wanted->tmpdir != NULL)
+		slow_paths_add(paths, m, wanted->tmpdir);
+	for (size_t i = 0; c != NULL && i < c->nroots; i++)
+		if (!c->roots[i].foreign)
+			slow_paths_add(paths, m, c->roots[i].path);
+	if (c != NULL && c->has_cwd && !c->cwd.foreign)
+		slow_paths_add(paths, m, c->cwd.path);
+	for (size_t i = 0; c != NULL && i < c->nentries; i++)
+		if (c->entries[i].kind == SANDBOX_PATH &&
+		    !c->entries[i].path.foreign)
+			slow_paths_add(paths, m, c->entries[i].path.path);
+	for (size_t i = 0; i < nitems(operators); i++)
+		add_operators(paths, m, operators[i], ceiling->home);
+}
+
+/* --- who waits ---------------------------------------------------------- */
+
+bool
+slow_start_is_before(const struct session *s, const struct request *r,
+    const struct rpc_method *method, const struct rpc_message *m)
+{
+	struct slice id;
+	struct held *h;
+
+	if (TAILQ_EMPTY(&all) || r->client != &s->client ||
+	    method->family != FAMILY_EXEC)
+		return false;
+	id = start_queue_process_of(m);
+	TAILQ_FOREACH (h, &all, link)
+		if (id.len > 0 && slice_equal(id, h->process_id))
+			return true;
+	return false;
+}
+
+/* The probe goes on without it: what waits in the kernel stays. */
+static void
+forget_probe(struct held *h)
+{
+	if (h->probe == NULL)
+		return;
+	event_del(&h->in_event);
+	close(h->fd);
+	if (h->probe->watch.pid > 0)
+		kill(h->probe->watch.pid, SIGKILL);
+	h->probe = NULL;
+}
+
+static void
+take_out(struct held *h)
+{
+	struct session *s = h->session;
+
+	TAILQ_REMOVE(&all, h, link);
+	forget_probe(h);
+	if (h->paths != NULL)
+		event_del(&h->deadline);
+	count--;
+	s->held_bytes -= h->len;
+	s->client.waiting--;
+}
+
+static void
+free_held(struct held *h)
+{
+	rpc_id_clear(&h->id);
+	spool_free(h->spool);
+	slow_paths_free(h->paths);
+	free((char *)(uintptr_t)h->process_id.ptr);
+	free(h);
+}
+
+/* As if the request came now. */
+static void
+repeat(struct held *h)
+{
+	struct request r = { .channel = &h->session->client.channel,
+		.session = h->session,
+		.client = &h->session->client,
+		.id = h->id,
+		.spool = h->spool,
+		.opened = h->paths != NULL };
+
+	h->id = (struct rpc_id){ 0 };
+	h->spool = NULL;
+	methods_resume(&r, h->text, h->len);
+	rpc_id_clear(&r.id);
+	spool_free(r.spool);
+}
+
+/* A copy, since they may have to wait for another start of that name. */
+static void
+take_followers(struct slice id, struct held_list *followers)
+{
+	struct held *h, *next;
+
+	TAILQ_INIT(followers);
+	TAILQ_FOREACH_SAFE (h, &all, link, next)
+		if (h->paths == NULL && slice_equal(id, h->process_id)) {
+			take_out(h);
+			TAILQ_INSERT_TAIL(followers, h, link);
+		}
+}
+
+/* Carries it out, or refuses it with the text; then those behind it go on. */
+static void
+finish(struct held *h, const char *error)
+{
+	struct session *s = h->session;
+	struct held_list followers;
+	struct held *f;
+
+	take_out(h);
+	take_followers(h->process_id, &followers);
+	if (error != NULL)
+		reply_error_text(&s->client.channel, &h->id, RPC_INTERNAL,
+		    error, strlen(error));
+	else
+		repeat(h);
+	free_held(h);
+	while ((f = TAILQ_FIRST(&followers)) != NULL) {
+		TAILQ_REMOVE(&followers, f, link);
+		if (channel_is_open(&s->client.channel))
+			repeat(f);
+		free_held(f);
+	}
+	helper_pause_client(s);
+	start_probes();
+}
+
+/* --- the runner's side of a probe --------------------------------------- */
+
+/* A probe that somebody killed has not said that all paths are opened. */
+static void
+in_cb(evutil_socket_t fd, short what, void *arg)
+{
+	struct held *h = arg;
+	uint32_t at;
+	ssize_t n = read(fd, &at, sizeof(at));
+
+	if (n < 0 && (errno == EAGAIN || errno == EINTR))
+		return;
+	if (n != sizeof(at))
+		finish(h,
+		    "the process that opens the paths of this request ended");
+	else if (at == ALL_OPENED)
+		finish(h, NULL);
+	else
+		h->at = at;
+}
+
+static void
+deadline_cb(evutil_socket_t fd, short what, void *arg)
+{
+	struct held *h = arg;
+	_cleanup_free_ char *error = NULL;
+
+	if (h->probe != NULL)
+		error = xasprintf("`%s`: its file system did not answer within "
+				  "%d s (os error %d)",
+		    h->paths[h->at], SLOW_START_SECONDS, ETIMEDOUT);
+	else
+		error = xasprintf(
+		    "`%s` was not opened within %d s: %d earlier requests "
+		    "wait for file systems that do not answer (os error %d)",
+		    h->paths[0], SLOW_START_SECONDS, SLOW_START_PROBES_MAX,
+		    ETIMEDOUT);
+	log_warn(
+	    0, "a file system did not answer within %d s", SLOW_START_SECONDS);
+	finish(h, error);
+}
+
+static void
+ended(struct reaper_watch *w, int wait_status, const struct rusage *usage)
+{
+	start_probes();
+}
+
+/* 0, or -errno. */
+static int
+start_probe(struct held *h, struct probe *p)
+{
+	int fds[2], err;
+	pid_t pid;
+
+	if (pipe2(fds, O_CLOEXEC) < 0)
+		return -errno;
+	pid = fork();
+	err = -errno;
+	if (pid == 0)
+		child(h->paths, fds[1]);
+	close(fds[1]);
+	if (pid < 0) {
+		close(fds[0]);
+		return err;
+	}
+	h->probe = p;
+	h->fd = fds[0];
+	reaper_add(&p->watch, pid, ended);
+	event_assign(&h->in_event, h->session->base, h->fd,
+	    EV_READ | EV_PERSIST, in_cb, h);
+	loop_add(&h->in_event, NULL);
+	return 0;
+}
+
+static struct probe *
+free_probe(void)
+{
+	for (size_t i = 0; i < nitems(probes); i++)
+		if (probes[i].watch.pid <= 0)
+			return &probes[i];
+	return NULL;
+}
+
+/* A probe that cannot be started is tried again when another one has ended. */
+static void
+start_probes(void)
+{
+	struct probe *p;
+	struct held *h;
+	int err;
+
+	TAILQ_FOREACH (h, &all, link) {
+		if (h->paths == NULL || h->probe != NULL)
+			continue;
+		p = free_probe();
+		err = p != NULL ? start_probe(h, p) : 0;
+		if (err < 0)
+			log_warn(err, "opening the paths of a start");
+		if (p == NULL || err < 0)
+			return;
+	}
+}
+
+int
+slow_start_hold(struct request *r, const struct rpc_method *method,
+    const struct rpc_message *m, const char *text, size_t len)
+{
+	struct timeval deadline = { .tv_sec = SLOW_START_SECONDS };
+	struct slice id = start_queue_process_of(m);
+	struct held *h;
+
+	if (count == REQUESTS_WAITING_MAX) {
+		slow_paths_free(r->slow);
+		r->slow = NULL;
+		return reply_error(r->channel, &r->id, RPC_MALFORMED,
+		    "at most %d requests may wait for a start",
+		    REQUESTS_WAITING_MAX);
+	}
+	h = xcalloc(1, sizeof(*h) + len);
+	h->session = r->session;
+	h->id = r->id;
+	r->id = (struct rpc_id){ 0 };
+	h->spool = r->spool;
+	r->spool = NULL;
+	h->paths = r->slow;
+	r->slow = NULL;
+	h->process_id = (struct slice){ xstrndup(id.ptr, id.len), id.len };
+	h->len = len;
+	memcpy(h->text, text, len);
+	TAILQ_INSERT_TAIL(&all, h, link);
+	count++;
+	r->session->held_bytes += len;
+	r->session->client.waiting++;
+	if (h->paths != NULL) {
+		event_assign(
+		    &h->deadline, h->session->base, -1, 0, deadline_cb, h);
+		loop_add(&h->deadline, &deadline);
+		start_probes();
+	}
+	helper_pause_client(r->session);
+	return RPC_PENDING;
+}
+
+void
+slow_start_clear(struct session *s)
+{
+	struct held *h;
+
+	while ((h = TAILQ_FIRST(&all)) != NULL) {
+		take_out(h);
+		free_held(h);
+	}
 }

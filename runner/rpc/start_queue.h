@@ -14,12 +14,15 @@
 
 #include "queue.h"
 
+struct ceiling;
 struct held_start;
 struct request;
 struct resolve_matches;
 struct rpc_message;
 struct rpc_method;
+struct sandbox_request;
 struct session;
+struct slow_mounts;
 
 struct start_queue {
 	STAILQ_HEAD(, held_start) held; /* in the order of requests */
@@ -27,10 +30,6 @@ struct start_queue {
 };
 
 void start_queue_init(struct start_queue *q);
-
-/* Returns the process id that the request names, or an empty slice. It points
- * into the message. */
-struct slice start_queue_process_of(const struct rpc_message *m);
 
 /* Tells whether the request must wait for one that is held. */
 bool start_queue_is_before(const struct session *s, const struct request *r,
@@ -51,5 +50,41 @@ void start_queue_resume(struct session *s, const struct resolve_matches *found);
 
 /* The connection has ended; drops all held requests. */
 void start_queue_clear(struct session *s);
+
+/*
+ * Starts whose directory or program lies on a file system that may not answer
+ * (slow_paths.h), and file requests of which the runner itself opens paths: a
+ * watch, and a policy with paths there. A process forked from the runner opens
+ * these paths first; the start is carried out when that has come back, or
+ * refused after SLOW_START_SECONDS. Only requests for the process that is about
+ * to be wait with it: everything else is answered meanwhile, other starts too.
+ * Starts that wait end with their connection and are not carried out then.
+ */
+
+/* How long a file system has to answer. */
+#define SLOW_START_SECONDS 10
+
+/* Processes that open paths, of one session, at a time. Whoever waits in the
+ * kernel for a FUSE server cannot be killed, and counts. */
+#define SLOW_START_PROBES_MAX 16
+
+/* Must that request wait for a start that is held? */
+bool slow_start_is_before(const struct session *s, const struct request *r,
+    const struct rpc_method *method, const struct rpc_message *m);
+
+/* Holds a start until r->slow are opened, or what is behind one. Always
+ * RPC_PENDING, or answers that too many wait. */
+int slow_start_hold(struct request *r, const struct rpc_method *method,
+    const struct rpc_message *m, const char *text, size_t len);
+
+/*
+ * Adds what the sandbox of a request has to do with, as far as it is slow: the
+ * paths of its policy and the operator's.
+ */
+void slow_start_add_policy(char ***paths, const struct slow_mounts *m,
+    const struct ceiling *ceiling, const struct sandbox_request *wanted);
+
+/* The connection is over. */
+void slow_start_clear(struct session *s);
 
 #endif

@@ -14,4 +14,10 @@ void watches_stop(struct session *s);
 /* The client reads again. */
 void watches_resume(struct session *s);
 
+/*
+ * fs/watchMissing: tells the client once when a missing path appears, or when
+ * the present one changes. There is one for each connection; removes it.
+ */
+void watch_stop(struct session *s);
+
 #endif

@@ -91,7 +91,7 @@ struct session_process {
 };
 
 /*
- * What serves the requests of a session's clients (server.h). The session knows
+ * What serves the requests of a session's clients (methods.h). The session knows
  * connections and processes, but no methods.
  */
 struct session_server {

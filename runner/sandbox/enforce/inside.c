@@ -32,7 +32,7 @@
 #include "util.h"
 #include "view.h"
 
-/* --- privileges ----------------------------------------------------------- */
+/* --- privileges --------------------------------------------------------- */
 
 /*
  * Gives up privileges inside: once in the sandbox, then in each of its
@@ -210,7 +210,7 @@ inside_drop(void)
 	return 0;
 }
 
-/* --- the terminal --------------------------------------------------------- */
+/* --- the terminal ------------------------------------------------------- */
 
 /*
  * The terminal of a sandboxed command. The runner opens a terminal before it

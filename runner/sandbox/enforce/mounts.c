@@ -16,7 +16,7 @@
 #include "path.h"
 #include "util.h"
 
-/* --- before Linux 5.12 ---------------------------------------------------- */
+/* --- before Linux 5.12 -------------------------------------------------- */
 
 /*
  * Mounts for kernels before Linux 5.12 (doc/sandbox.md C7), with mount(2) by
@@ -245,7 +245,7 @@ classic_seal(int fd, unsigned flags)
 	return err < 0 ? err : remount(path, false, flags);
 }
 
-/* --- by descriptor -------------------------------------------------------- */
+/* --- by descriptor ------------------------------------------------------ */
 
 /*
  * Set if the kernel has no openat2(2), as before Linux 5.6. Paths are then

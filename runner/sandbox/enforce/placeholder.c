@@ -333,7 +333,7 @@ placeholder_cleanup(
 		    path);
 }
 
-/* --- the list ------------------------------------------------------------- */
+/* --- the list ----------------------------------------------------------- */
 
 /* The list as it is on the disk, with a NUL after its end. */
 struct content {

@@ -35,7 +35,7 @@ userns_enter(int userns, bool network, bool *none, const char **step)
 	return 0;
 }
 
-/* --- limits --------------------------------------------------------------- */
+/* --- limits ------------------------------------------------------------- */
 
 /*
  * Limits what the kernel counts per user, also inside a sandbox (namespaces(7),

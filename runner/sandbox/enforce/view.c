@@ -48,7 +48,7 @@ view_is_dev_grant(const struct plan_mount *m)
 	       path_lies_in(m->path, "/dev");
 }
 
-/* --- mount points --------------------------------------------------------- */
+/* --- mount points ------------------------------------------------------- */
 
 /*
  * Mount points in the new root. They are found without following a link, and
@@ -528,7 +528,7 @@ view_build(const struct plan *plan, uint64_t shm_bytes, char *step)
 	return err;
 }
 
-/* --- the finished view ---------------------------------------------------- */
+/* --- the finished view -------------------------------------------------- */
 
 /*
  * The finished view: covers placeholders, and checks that everything is still
