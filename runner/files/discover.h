@@ -108,9 +108,6 @@ int discover_read_text(struct place *p, const char *path, struct buf *b);
 void discover_write_file(
     struct json_writer *w, const char *path, const struct buf *b);
 
-/* Both return what the caller owns: the directory so many levels above a path,
- * and the URI of a path. */
-char *discover_directory_of(const char *path, int levels);
 char *discover_uri_of(const char *path);
 
 /* Finds the files that matter below the place. */
@@ -128,10 +125,6 @@ void place_add_namespace(
     struct place *p, const char *path, const struct buf *b);
 void place_inherit_namespace(struct place *p);
 void place_find_namespaces(struct place *p, const char *seen);
-/* Returns the name of the plugin that lies nearest around a path, or NULL. */
-const char *place_namespace_of(const struct place *p, const char *path);
-
-/* --- discover_skills.c ---------------------------------------------------- */
 
 /* Appends the skills of the place to the answer. */
 void discover_skills(struct place *p);
@@ -140,7 +133,7 @@ void discover_skills(struct place *p);
 bool discover_read_skill(
     struct json_writer *w, struct place *p, const char *path);
 
-/* --- discover_plugin.c and discover_cache.c ------------------------------- */
+/* --- discover_plugin.c ---------------------------------------------------- */
 
 /* Appends a plugin with the manifest `text`, which lies at `path`. */
 void discover_plugin(struct place *p, const struct installed *in,

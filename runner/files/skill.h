@@ -37,17 +37,6 @@ void skill_text_clear(struct skill_text *s);
 int skill_agents_write(struct json_writer *w, const char *text, size_t len,
     char error[SKILL_ERROR_MAX]);
 
-/*
- * Returns the words with one blank between them. The caller owns the result.
- */
-char *skill_single_line(struct slice s);
-
-/*
- * Returns the string as a single line, which the caller owns. NULL: there is
- * none, or it is empty, or *wrong becomes true because the value is no string.
- */
-char *skill_line(const struct yaml_value *v, bool *wrong);
-
 /* Returns the number of characters in UTF-8. */
 size_t skill_characters(const char *text);
 
