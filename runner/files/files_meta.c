@@ -366,10 +366,7 @@ file_fs_read_directory(struct request *r, const struct fs_params *p)
 
 /* --- names, modes and times --------------------------------------------- */
 
-/*
- * They change a name, a mode or a
- * time, but no content (doc/protocol.md section 17).
- */
+/* They change no content (doc/protocol.md section 17). */
 
 /* Moves in one step or not at all; nothing is copied to another file system. */
 int
