@@ -91,8 +91,8 @@ struct session_process {
 };
 
 /*
- * What serves the requests of a session's clients (methods.h). The session knows
- * connections and processes, but no methods.
+ * What serves the requests of a session's clients (methods.h). The session
+ * knows connections and processes, but no methods.
  */
 struct session_server {
 	/* Called once, before everything else. */
