@@ -2,135 +2,20 @@
 /*
  * Parses HTTP/1.1 requests on the WebSocket listener, in the front-end. The
  * bytes come from untrusted clients, perhaps through a proxy that parses HTTP
- * differently. Everything that two parsers could understand differently is
- * therefore refused: bare LF, folded lines, blanks around names, control
- * characters, and repeated headers that may occur only once.
+ * differently. What two parsers could understand differently is therefore
+ * refused (http_text.h), and so are repeated headers that may occur only once.
  */
 #include "http.h"
 
 #include <errno.h>
 #include <string.h>
-#include <strings.h>
+
+#include "http_text.h"
 
 #include "base64.h"
 #include "websocket.h"
 
 #define METHOD_MAX 32 /* longer than any registered method */
-
-static bool
-is_token_char(char c)
-{
-	static const char others[] = "!#$%&'*+-.^_`|~";
-
-	if ((c >= '0' && c <= '9') || (c >= 'a' && c <= 'z') ||
-	    (c >= 'A' && c <= 'Z'))
-		return true;
-	return c != '\0' && strchr(others, c) != NULL;
-}
-
-static bool
-is_token(struct slice s)
-{
-	for (size_t i = 0; i < s.len; i++)
-		if (!is_token_char(s.ptr[i]))
-			return false;
-	return s.len > 0;
-}
-
-static bool
-is_blank(char c)
-{
-	return c == ' ' || c == '\t';
-}
-
-/* Returns true if a header value may contain these bytes. Bytes beyond ASCII
- * are permitted. */
-static bool
-is_value(struct slice s)
-{
-	for (size_t i = 0; i < s.len; i++) {
-		unsigned char c = (unsigned char)s.ptr[i];
-
-		if ((c < ' ' && c != '\t') || c == 0x7f)
-			return false;
-	}
-	return true;
-}
-
-static bool
-is_visible_ascii(struct slice s)
-{
-	for (size_t i = 0; i < s.len; i++)
-		if (s.ptr[i] < 0x21 || s.ptr[i] > 0x7e)
-			return false;
-	return s.len > 0;
-}
-
-static struct slice
-drop(struct slice s, size_t n)
-{
-	return (struct slice){ s.ptr + n, s.len - n };
-}
-
-static struct slice
-trim(struct slice s)
-{
-	while (s.len > 0 && is_blank(s.ptr[0]))
-		s = drop(s, 1);
-	while (s.len > 0 && is_blank(s.ptr[s.len - 1]))
-		s.len--;
-	return s;
-}
-
-/* Compares header names, schemes and tokens, which ignore case. */
-static bool
-same_word(struct slice s, struct slice word)
-{
-	return s.len == word.len && !strncasecmp(s.ptr, word.ptr, s.len);
-}
-
-/* Takes the part before the first `end` from *rest, and removes `end`. Without
- * an `end` it takes everything and returns false. */
-static bool
-split(struct slice *rest, char end, struct slice *part)
-{
-	const char *at = rest->len ? memchr(rest->ptr, end, rest->len) : NULL;
-
-	*part = *rest;
-	if (at == NULL) {
-		rest->len = 0;
-		return false;
-	}
-	part->len = (size_t)(at - rest->ptr);
-	*rest = drop(*rest, part->len + 1);
-	return true;
-}
-
-/* Takes one line without its CRLF. Returns 1, 0 if the line is not complete, or
- * -EBADMSG if it ends with a bare LF. */
-static int
-split_line(struct slice *rest, struct slice *line)
-{
-	if (!split(rest, '\n', line))
-		return 0;
-	if (line->len == 0 || line->ptr[line->len - 1] != '\r')
-		return -EBADMSG;
-	line->len--;
-	return 1;
-}
-
-static bool
-list_has(struct slice list, struct slice word)
-{
-	struct slice item;
-
-	while (list.len > 0) {
-		split(&list, ',', &item);
-		if (same_word(trim(item), word))
-			return true;
-	}
-	return false;
-}
 
 static int
 on_origin(struct http_request *r, struct slice value)
@@ -149,14 +34,14 @@ on_host(struct http_request *r, struct slice value)
 static int
 on_connection(struct http_request *r, struct slice value)
 {
-	r->connection_upgrade |= list_has(value, SLICE("upgrade"));
+	r->connection_upgrade |= http_list_has(value, SLICE("upgrade"));
 	return 0;
 }
 
 static int
 on_upgrade(struct http_request *r, struct slice value)
 {
-	r->upgrade_websocket |= list_has(value, SLICE("websocket"));
+	r->upgrade_websocket |= http_list_has(value, SLICE("websocket"));
 	return 0;
 }
 
@@ -220,22 +105,19 @@ static const struct header {
 	{ { "transfer-encoding", 17 }, true, on_transfer_encoding },
 };
 
-/* Parses one header line. *seen has a bit for each row of headers[] that was
- * seen before. */
+/* Takes one header. *seen has a bit for each row of headers[] that was seen
+ * before. */
 static int
-parse_header(struct http_request *r, struct slice line, unsigned int *seen)
+take_header(struct http_request *r, struct slice name, struct slice value,
+    unsigned int *seen)
 {
-	struct slice name;
-
-	if (!split(&line, ':', &name) || !is_token(name) || !is_value(line))
-		return -EBADMSG;
 	for (size_t i = 0; i < nitems(headers); i++) {
-		if (!same_word(name, headers[i].name))
+		if (!http_same_word(name, headers[i].name))
 			continue;
 		if (headers[i].once && (*seen & 1u << i))
 			return -EBADMSG;
 		*seen |= 1u << i;
-		return headers[i].on(r, trim(line));
+		return headers[i].on(r, value);
 	}
 	return 0;
 }
@@ -273,11 +155,11 @@ path_of(struct slice target)
 		target.len = length_before(target, "?#");
 		return target;
 	}
-	if (!split(&rest, ':', &scheme) || !is_token(scheme) || rest.len < 2 ||
-	    memcmp(rest.ptr, "//", 2) != 0)
+	if (!http_split(&rest, ':', &scheme) || !http_is_token(scheme) ||
+	    rest.len < 2 || memcmp(rest.ptr, "//", 2) != 0)
 		return target;
-	rest = drop(rest, 2);
-	rest = drop(rest, length_before(rest, "/?#"));
+	rest = http_drop(rest, 2);
+	rest = http_drop(rest, length_before(rest, "/?#"));
 	if (rest.len == 0 || rest.ptr[0] != '/')
 		return SLICE("/");
 	rest.len = length_before(rest, "?#");
@@ -289,9 +171,9 @@ parse_request_line(struct http_request *r, struct slice line)
 {
 	struct slice method, target;
 
-	if (!split(&line, ' ', &method) || method.len > METHOD_MAX ||
-	    !is_token(method) || !split(&line, ' ', &target) ||
-	    !is_visible_ascii(target))
+	if (!http_split(&line, ' ', &method) || method.len > METHOD_MAX ||
+	    !http_is_token(method) || !http_split(&line, ' ', &target) ||
+	    !http_is_visible_ascii(target))
 		return -EBADMSG;
 	if (slice_equal(line, SLICE("HTTP/1.1")))
 		r->minor = 1;
@@ -308,22 +190,22 @@ static int
 check_request_line_start(struct slice line)
 {
 	struct slice method;
-	bool complete = split(&line, ' ', &method);
+	bool complete = http_split(&line, ' ', &method);
 
 	if (method.len > METHOD_MAX || (complete && method.len == 0))
 		return -EBADMSG;
-	return method.len == 0 || is_token(method) ? 0 : -EBADMSG;
+	return method.len == 0 || http_is_token(method) ? 0 : -EBADMSG;
 }
 
 static int
 parse_headers(struct http_request *r, struct slice rest)
 {
-	struct slice line;
+	struct slice name, value;
 	unsigned int seen = 0;
 	int n;
 
-	while ((n = split_line(&rest, &line)) > 0) {
-		if (parse_header(r, line, &seen) < 0)
+	while ((n = http_next_field(&rest, &name, &value)) > 0) {
+		if (take_header(r, name, value, &seen) < 0)
 			return -EBADMSG;
 	}
 	return n;
@@ -344,7 +226,7 @@ http_parse(struct http_request *r, const char *data, size_t len)
 
 	*r = (struct http_request){ 0 };
 	end = len ? memmem(data, rest.len, "\r\n\r\n", 4) : NULL;
-	n = split_line(&rest, &line);
+	n = http_next_line(&rest, &line);
 	if (n < 0)
 		return n;
 	n = n > 0 ? parse_request_line(r, line)
@@ -367,9 +249,10 @@ http_bearer(struct slice authorization, struct slice *token)
 {
 	struct slice rest = authorization, scheme;
 
-	if (!split(&rest, ' ', &scheme) || !same_word(scheme, SLICE("bearer")))
+	if (!http_split(&rest, ' ', &scheme) ||
+	    !http_same_word(scheme, SLICE("bearer")))
 		return -EBADMSG;
-	*token = trim(rest);
+	*token = http_trim(rest);
 	if (token->len == 0)
 		return -EBADMSG;
 	for (size_t i = 0; i < token->len; i++)
