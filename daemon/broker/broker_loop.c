@@ -19,6 +19,7 @@
 #include "drain.h"
 #include "exit_code.h"
 #include "frontend_child.h"
+#include "load.h"
 #include "log.h"
 #include "notify.h"
 #include "placeholder_files.h"
@@ -345,6 +346,7 @@ broker_run(struct broker *m)
 		deadline = sooner(deadline, deliver_log(m, now));
 		deadline = sooner(deadline, session_audit_watch(m, now));
 		deadline = sooner(deadline, session_spare_expire(m, now));
+		deadline = sooner(deadline, load_watch(m, now));
 		err = event_source_dispatch(next_timeout(m, now, deadline));
 		if (err < 0)
 			log_fatal_errno(err, "epoll");

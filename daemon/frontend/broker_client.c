@@ -16,6 +16,7 @@
 #include <unistd.h>
 
 #include "admission.h"
+#include "agent.h"
 #include "broker_request.h"
 #include "frontend.h"
 #include "handshake.h"
@@ -259,11 +260,24 @@ on_drain(const uint8_t *packet, size_t len, const int *fds, size_t nfds)
 }
 
 static int
+on_load(const uint8_t *packet, size_t len, const int *fds, size_t nfds)
+{
+	struct control_load load;
+
+	if (control_get(packet, len, BROKER_EV_LOAD, &load) < 0 ||
+	    load.room_percent > 100)
+		return -EBADMSG;
+	agent_set_room(load.room_percent);
+	return 0;
+}
+
+static int
 on_stop(const uint8_t *packet, size_t len, const int *fds, size_t nfds)
 {
 	if (control_get(packet, len, BROKER_EV_STOP, NULL) < 0)
 		return -EBADMSG;
 	listener_close_all();
+	agent_end();
 	admission_end();
 	proxied_end();
 	connection_end_all();
@@ -294,6 +308,7 @@ static const struct event_row {
 	{ BROKER_EV_RELOAD, TLS_HELPERS, on_reload },
 	{ BROKER_EV_LISTENER, CONTROL_LISTENER_FDS_MAX, on_listener },
 	{ BROKER_EV_DRAIN, 0, on_drain },
+	{ BROKER_EV_LOAD, 0, on_load },
 	{ BROKER_EV_STOP, 0, on_stop },
 	{ BROKER_EV_PING, 0, on_ping },
 };

@@ -17,6 +17,7 @@
 #include <unistd.h>
 
 #include "admission.h"
+#include "agent.h"
 #include "connection.h"
 #include "frontend.h"
 #include "handshake.h"
@@ -34,6 +35,7 @@ static struct listener {
 	struct event event;
 	struct listener_traits traits;
 	SSL_CTX *tls; /* NULL: no TLS */
+	bool agent;   /* answers one line */
 	int fd;
 	/* Proxies that are believed where their clients are. */
 	uint32_t trusted;
@@ -52,7 +54,9 @@ spend_reserve(const struct listener *l)
 	if (reserve_fd >= 0)
 		close(reserve_fd);
 	fd = accept4(l->fd, NULL, NULL, SOCK_CLOEXEC);
-	if (fd >= 0)
+	if (fd >= 0 && l->agent)
+		agent_take(fd);
+	else if (fd >= 0)
 		admission_refuse(fd, l->tls != NULL, 1000);
 	reserve_fd = fcntl(STDERR_FILENO, F_DUPFD_CLOEXEC, 4);
 }
@@ -66,6 +70,10 @@ welcome(const struct listener *l, int fd, const struct sockaddr_storage *a)
 
 	const struct sockaddr *from = (const struct sockaddr *)a;
 
+	if (l->agent) {
+		agent_take(fd);
+		return;
+	}
 	source_text(from, v.peer);
 	if (source_lies_in(from, l->trusted_nets, l->trusted))
 		proxied_take(&v);
@@ -139,6 +147,7 @@ add(const struct control_listener *order, int fd, SSL_CTX *tls)
 		.kind = order->kind,
 		.operate = order->operate,
 		.hand_over = order->hand_over };
+	l->agent = order->agent;
 	l->trusted = order->trusted;
 	memcpy(l->trusted_nets, order->trusted_nets, sizeof(l->trusted_nets));
 	l->tls = tls;

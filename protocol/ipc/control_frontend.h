@@ -56,6 +56,11 @@ struct control_drain {
 	uint8_t why; /* enum drain_reason */
 };
 
+/* How much this host can take, for the agent of a proxy. */
+struct control_load {
+	uint8_t room_percent; /* 0: no new session; 100: all of its places */
+};
+
 enum client_certificate {
 	CLIENT_CERTIFICATE_NONE, /* clients are not asked for one */
 	CLIENT_CERTIFICATE_OPTIONAL,
@@ -73,6 +78,7 @@ struct control_listener {
 	uint8_t kind;
 	bool tls;
 	bool operate;	/* answers /healthz and /metrics */
+	bool agent;	/* answers one line: the agent of a proxy */
 	bool hand_over; /* clients are handed over to their runners */
 	uint8_t client_certificate; /* enum client_certificate */
 	uint32_t key; /* `tls`: number of its key in the key process */

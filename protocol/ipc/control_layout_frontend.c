@@ -31,6 +31,7 @@ static const struct field listener_fields[] = {
 	FIELD(FIELD_U8, control_listener, kind),
 	FIELD(FIELD_BOOL, control_listener, tls),
 	FIELD(FIELD_BOOL, control_listener, operate),
+	FIELD(FIELD_BOOL, control_listener, agent),
 	FIELD(FIELD_BOOL, control_listener, hand_over),
 	FIELD(FIELD_U8, control_listener, client_certificate),
 	FIELD(FIELD_U32, control_listener, key),
@@ -110,6 +111,10 @@ static const struct field runner_exited_fields[] = {
 
 static const struct field drain_fields[] = {
 	FIELD(FIELD_U8, control_drain, why),
+};
+
+static const struct field load_fields[] = {
+	FIELD(FIELD_U8, control_load, room_percent),
 };
 
 static const struct field helper_fields[] = {
@@ -194,6 +199,7 @@ static const struct control_layout rows[] = {
 	LAYOUT(BROKER_EV_RUNNER_EXITED, runner_exited_fields),
 	LAYOUT(BROKER_EV_RELOAD, configure_fields),
 	LAYOUT(BROKER_EV_DRAIN, drain_fields),
+	LAYOUT(BROKER_EV_LOAD, load_fields),
 	LAYOUT(BROKER_EV_END, runner_exited_fields),
 	EMPTY(BROKER_EV_STOP),
 	LAYOUT(BROKER_EV_LISTENER, listener_fields),

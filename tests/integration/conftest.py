@@ -75,7 +75,7 @@ class Server:
         threading.Thread(target=self._follow_log, daemon=True).start()
         lines = [self.child.stdout.readline().decode() for _ in range(listeners)]
         for line in lines:
-            assert re.fullmatch(r"(wss?://\S+:\d+|unix:/\S+)\n", line), f"{line!r}: {self.log}"
+            assert re.fullmatch(r"((wss?|tcp)://\S+:\d+|unix:/\S+)\n", line), f"{line!r}: {self.log}"
         self.urls = [line.strip() for line in lines]
         self.url = self.urls[0]
         self.pid = self.child.pid

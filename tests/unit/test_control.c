@@ -23,6 +23,7 @@ static const struct {
 	{ BROKER_EV_RUNNER_EXITED, sizeof(struct control_runner_exited) },
 	{ BROKER_EV_RELOAD, sizeof(struct control_configure) },
 	{ BROKER_EV_DRAIN, sizeof(struct control_drain) },
+	{ BROKER_EV_LOAD, sizeof(struct control_load) },
 	{ BROKER_EV_STOP, 0 },
 	{ BROKER_EV_END, sizeof(struct control_runner_exited) },
 	{ BROKER_EV_LISTENER, sizeof(struct control_listener) },

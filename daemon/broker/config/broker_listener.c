@@ -129,6 +129,7 @@ static const struct scheme {
 } schemes[] = {
 	{ "ws://", ADDRESS_WS },
 	{ "wss://", ADDRESS_WSS },
+	{ "tcp://", ADDRESS_TCP },
 	{ "unix:", ADDRESS_UNIX },
 	{ "systemd:", ADDRESS_SYSTEMD },
 };
@@ -186,7 +187,9 @@ listener_parse(struct listener *l)
 static void
 describe(struct listener *l, const union address *a)
 {
-	const char *scheme = listener_has_tls(l) ? "wss" : "ws";
+	const char *scheme = l->agent		   ? "tcp"
+			     : listener_has_tls(l) ? "wss"
+						   : "ws";
 	char host[INET6_ADDRSTRLEN];
 
 	l->kind = LISTENER_WS;

@@ -16,6 +16,7 @@
 enum address_scheme {
 	ADDRESS_WS,
 	ADDRESS_WSS,
+	ADDRESS_TCP, /* of an agent, which speaks no WebSocket */
 	ADDRESS_UNIX,
 	ADDRESS_SYSTEMD, /* a socket that systemd passed to execd */
 	ADDRESS_STDIO,
@@ -33,6 +34,7 @@ struct listener {
 	/* identities that are accepted; none: every identity */
 	struct strings identities;
 	bool operate; /* /healthz and /metrics are answered */
+	bool agent;   /* one line is answered, for a proxy's agent check */
 	/* networks whose PROXY header is believed */
 	struct nets trusted_proxies;
 	/* clients are handed over to their runners, without TLS */

@@ -180,7 +180,8 @@ take_listener(struct conf *c, const char *url)
 	struct listener *l = conf_listener.add(c, name, why);
 
 	l->address = xstrdup(url);
-	if (listener_parse(l) < 0 || l->scheme == ADDRESS_WSS)
+	if (listener_parse(l) < 0 || l->scheme == ADDRESS_WSS ||
+	    l->scheme == ADDRESS_TCP)
 		return refuse_url(url);
 	return 0;
 }

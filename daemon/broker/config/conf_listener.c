@@ -40,6 +40,27 @@ static const struct conf_type client_certificate_type = {
 	parse_client_certificate, show_client_certificate, NULL, false, false
 };
 
+static int
+parse_serve(void *at, const char *text, char *why)
+{
+	bool agent = strcmp(text, "agent") == 0;
+
+	if (!agent && strcmp(text, "sessions") != 0)
+		return conf_refuse(
+		    why, "`%.100s` is neither sessions nor agent", text);
+	*(bool *)at = agent;
+	return 0;
+}
+
+static void
+show_serve(struct buf *b, const void *at)
+{
+	buf_puts(b, *(const bool *)at ? "agent\n" : "sessions\n");
+}
+
+static const struct conf_type serve_type = { parse_serve, show_serve, NULL,
+	false, false };
+
 #define KEY(keyword, type, member)                                             \
 	{                                                                      \
 		keyword, &type, offsetof(struct listener, member)              \
@@ -47,6 +68,7 @@ static const struct conf_type client_certificate_type = {
 
 static const struct conf_key keys[] = {
 	KEY("address", conf_string, address),
+	KEY("serve", serve_type, agent),
 	KEY("certificate", conf_path, certificate),
 	KEY("certificate-key", conf_path, certificate_key),
 	KEY("client-ca", conf_path, client_ca),
@@ -125,6 +147,21 @@ trusts_everybody(const struct nets *n)
 	return false;
 }
 
+/* An agent answers everybody with the same line. Returns what is wrong with its
+ * keys, or NULL. */
+static const char *
+check_agent(const struct listener *l)
+{
+	if (l->scheme != ADDRESS_TCP && l->scheme != ADDRESS_SYSTEMD)
+		return "serve = agent needs the address tcp://IP:PORT or "
+		       "systemd:NAME";
+	if (l->certificate != NULL || l->operate || l->identities.count > 0 ||
+	    l->trusted_proxies.count > 0 || l->allow_unauthenticated != NULL)
+		return "serve = agent knows no clients: the section may have "
+		       "no key about them";
+	return NULL;
+}
+
 static int
 check(struct conf *c, void *o, char *why)
 {
@@ -145,6 +182,10 @@ check(struct conf *c, void *o, char *why)
 		text = "trusted-proxy is for TCP";
 	else if (trusts_everybody(&l->trusted_proxies))
 		text = "trusted-proxy would believe whoever connects";
+	else if (l->agent)
+		text = check_agent(l);
+	else if (l->scheme == ADDRESS_TCP)
+		text = "tcp://IP:PORT is for serve = agent";
 	else
 		text = check_tls(l);
 	if (text != NULL) {
@@ -179,7 +220,7 @@ conf_warn(const struct conf *c)
 	for (size_t i = 0; i < c->nlisteners; i++) {
 		const struct listener *l = c->listeners[i];
 
-		if (l->kind == LISTENER_WS && !l->loopback &&
+		if (l->kind == LISTENER_WS && !l->agent && !l->loopback &&
 		    !listener_has_tls(l))
 			log_warn(0,
 			    "%s: tokens and all that commands read and write "

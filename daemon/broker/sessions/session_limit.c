@@ -65,9 +65,8 @@ count_sessions(const struct broker *m, const struct identity *identity)
 	return census.sessions;
 }
 
-/* How many sessions there can be. */
-static size_t
-count_places(const struct broker *m)
+size_t
+session_limit_places(const struct broker *m)
 {
 	uint32_t configured = m->conf->limits.max_sessions;
 	uint32_t possible = session_limit_descriptors();
@@ -83,7 +82,7 @@ count_places(const struct broker *m)
 static bool
 is_fair(const struct broker *m, const struct identity *identity)
 {
-	size_t all = count_places(m), used = m->sessions->by_id.count;
+	size_t all = session_limit_places(m), used = m->sessions->by_id.count;
 	size_t part =
 	    m->conf->nidentities > 1 ? all / m->conf->nidentities : all;
 	size_t free_places = all - used, permitted;
@@ -118,7 +117,7 @@ session_limit_room(
 		snprintf(reason, 256,
 		    "%.100s has its share of the %zu possible sessions; "
 		    "max-sessions of the identity sets another limit",
-		    identity->name, count_places(m));
+		    identity->name, session_limit_places(m));
 	else if (count_sessions(m, identity) < own)
 		return true;
 	else
@@ -133,7 +132,7 @@ is_scarce(const struct broker *m, const struct identity *identity)
 {
 	uint32_t own = identity->limits.max_sessions;
 
-	return m->sessions->by_id.count > count_places(m) / 2 ||
+	return m->sessions->by_id.count > session_limit_places(m) / 2 ||
 	       (own > 0 && count_sessions(m, identity) > own / 2);
 }
 

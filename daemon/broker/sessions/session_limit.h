@@ -6,6 +6,7 @@
 #define SESSION_LIMIT_H
 
 #include <stdbool.h>
+#include <stddef.h>
 #include <stdint.h>
 
 struct identity;
@@ -17,6 +18,9 @@ struct session;
  * sentence that says why. */
 bool session_limit_room(
     const struct broker *m, const struct identity *identity, char *reason);
+
+/* Returns how many sessions there can be, all identities together. */
+size_t session_limit_places(const struct broker *m);
 
 /* The first returns how many sessions and spares have descriptors. The
  * second returns how many descriptors so many would need, the broker's

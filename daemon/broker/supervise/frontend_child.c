@@ -217,6 +217,7 @@ send_listener(struct frontend *f, const struct listener *l)
 		.kind = l->kind,
 		.tls = listener_has_tls(l),
 		.operate = l->operate,
+		.agent = l->agent,
 		.hand_over = l->hand_over && !listener_has_tls(l),
 		.client_certificate = (uint8_t)l->client_certificate,
 		.key = l->id,
@@ -315,6 +316,7 @@ frontend_start(struct broker *m)
 	f->state = FRONTEND_CONFINING;
 	f->started_ms = now_ms();
 	f->ping_ms = f->answer_ms = 0;
+	f->room_percent = FRONTEND_ROOM_UNTOLD;
 	err = event_source_add(&f->control, fd, EPOLLIN, control_ready);
 	if (err < 0) {
 		/* It is started again when it has been reaped. */

@@ -31,6 +31,8 @@ struct outgoing {
 	size_t nfds;
 };
 
+#define FRONTEND_ROOM_UNTOLD UINT8_MAX
+
 struct frontend {
 	enum frontend_state state;
 	pid_t pid;
@@ -39,11 +41,12 @@ struct frontend {
 	TAILQ_HEAD(, outgoing) queue;
 	size_t queued;
 	int64_t started_ms;
-	int64_t restart_ms; /* DOWN: not started before this */
-	unsigned failures;  /* ends before READY in a row */
-	bool done;	    /* stdio has ended */
-	int64_t ping_ms;    /* SERVING: when the next PING is sent */
-	int64_t answer_ms;  /* when it must have answered; 0: it has */
+	int64_t restart_ms;   /* DOWN: not started before this */
+	unsigned failures;    /* ends before READY in a row */
+	bool done;	      /* stdio has ended */
+	int64_t ping_ms;      /* SERVING: when the next PING is sent */
+	int64_t answer_ms;    /* when it must have answered; 0: it has */
+	uint8_t room_percent; /* what it was told, or FRONTEND_ROOM_UNTOLD */
 };
 
 void frontend_init(struct frontend *f);

@@ -25,6 +25,12 @@ health_heard(void)
 	heard_ms = now_ms();
 }
 
+int64_t
+health_silent_ms(void)
+{
+	return now_ms() - heard_ms;
+}
+
 static void
 ask_helpers_cb(evutil_socket_t fd, short what, void *arg)
 {
@@ -51,7 +57,7 @@ health_reason(void)
 		return "drained by the operator\n";
 	/* This program may have been stopped itself. Messages that the broker
 	 * sent meanwhile are read in this turn, before the next request. */
-	if (now_ms() - heard_ms > BROKER_SILENT_MS)
+	if (health_silent_ms() > BROKER_SILENT_MS)
 		return "the broker does not answer\n";
 	return helper_reason();
 }

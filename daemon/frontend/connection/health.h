@@ -6,8 +6,13 @@
 #ifndef HEALTH_H
 #define HEALTH_H
 
+#include <stdint.h>
+
 /* The broker has sent a message. */
 void health_heard(void);
+
+/* Returns for how long the broker has sent nothing. */
+int64_t health_silent_ms(void);
 
 /* Starts asking the helpers regularly whether they answer. */
 void health_watch(void);
