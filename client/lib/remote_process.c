@@ -1,13 +1,97 @@
 /* SPDX-License-Identifier: ISC */
 /*
- * Delivers the events of a process in order. After a resume, or when a number
- * is missing, it asks the server with process/read.
+ * Decodes the events of a process and delivers them in order. After a resume,
+ * or when a number is missing, it asks the server with process/read.
  */
 #include "remote_process.h"
 
 #include <string.h>
 
+#include "base64.h"
 #include "capabilities.h"
+
+/* --- decoding ----------------------------------------------------------- */
+
+static bool
+decode_stream(enum execd_stream *out, const struct json_value *v)
+{
+	static const char *const names[] = { [EXECD_STDOUT] = "stdout",
+		[EXECD_STDERR] = "stderr",
+		[EXECD_TERMINAL] = "pty" };
+
+	for (size_t i = 0; i < nitems(names); i++) {
+		if (!json_is(v, names[i]))
+			continue;
+		*out = (enum execd_stream)i;
+		return true;
+	}
+	return false;
+}
+
+/* Decode one event. True: the caller frees e->data, and e->how.details points
+ * into params. False: the event is malformed, and there is nothing to free. */
+static bool
+decode_chunk(struct event *e, const struct json_value *chunk)
+{
+	const struct json_value *seq = json_get(chunk, "seq");
+	const struct json_value *data = json_get(chunk, "chunk");
+	char error[BASE64_ERROR_MAX];
+	ssize_t n;
+
+	*e = (struct event){ .kind = EVENT_OUTPUT };
+	if (seq == NULL || json_to_u64(seq, &e->seq) < 0 || data == NULL ||
+	    data->type != JSON_STRING ||
+	    !decode_stream(&e->stream, json_get(chunk, "stream")))
+		return false;
+	e->data = xmalloc(base64_decoded_max(data->text.len));
+	n = base64_decode(e->data, data->text.ptr, data->text.len, error);
+	if (n < 0) {
+		free(e->data);
+		return false;
+	}
+	e->len = (size_t)n;
+	return true;
+}
+
+static void
+decode_exit(struct execd_exit *how, const struct json_value *params)
+{
+	*how = (struct execd_exit){
+		.code =
+		    (int)execd_json_number(json_get(params, "exitCode"), -1),
+		.sandbox_denied =
+		    execd_json_bool(json_get(params, "sandboxDenied"), false),
+		.timed_out =
+		    execd_json_bool(json_get(params, "timedOut"), false),
+		.details = params,
+	};
+}
+
+static bool
+is_method(const char *method, size_t len, const char *name)
+{
+	return strlen(name) == len && memcmp(method, name, len) == 0;
+}
+
+static bool
+decode_event(struct event *e, const char *method, size_t len,
+    const struct json_value *params)
+{
+	const struct json_value *seq = json_get(params, "seq");
+
+	if (is_method(method, len, "process/output"))
+		return decode_chunk(e, params);
+	*e = (struct event){ .kind = EVENT_CLOSED };
+	if (is_method(method, len, "process/exited")) {
+		e->kind = EVENT_EXITED;
+		decode_exit(&e->how, params);
+		if (e->how.code < 0)
+			return false;
+	}
+	return seq != NULL && json_to_u64(seq, &e->seq) == 0;
+}
+
+/* --- Delivery ----------------------------------------------------------- */
 
 struct execd_client *
 process_client(const struct execd_process *p)
@@ -163,7 +247,7 @@ process_notification(struct execd_client *c, const struct rpc_message *m)
 	/* A malformed event leaves a gap in the numbers. The gap is read when
 	 * the next event arrives. */
 	if (p == NULL ||
-	    !event_decode(&e, m->method.ptr, m->method.len, m->params))
+	    !decode_event(&e, m->method.ptr, m->method.len, m->params))
 		return true;
 	process_enter(p);
 	if (!take_event(p, &e))
@@ -257,7 +341,7 @@ hand_out_chunks(
 	     v && !p->ended; v = v->next) {
 		struct event e;
 
-		if (!event_decode_chunk(&e, v)) {
+		if (!decode_chunk(&e, v)) {
 			process_fail(p, EXECD_CODE_LOST,
 			    "the server's answer to process/read has an "
 			    "invalid chunk");
@@ -282,7 +366,7 @@ hand_out_end(struct execd_process *p, const struct json_value *details)
 	struct execd_exit how = p->read_exit;
 
 	if (details != NULL)
-		event_decode_exit(&how, details);
+		decode_exit(&how, details);
 	hand_out_exit(p, &how);
 	if (!p->ended && p->read_closed)
 		hand_out(p, &closed);
@@ -320,7 +404,7 @@ ask_details(struct execd_process *p)
 static void
 take_end(struct execd_process *p, const struct json_value *result)
 {
-	event_decode_exit(&p->read_exit, result);
+	decode_exit(&p->read_exit, result);
 	p->read_exit.details = NULL;
 	p->read_closed = execd_json_bool(json_get(result, "closed"), false);
 	if (!p->exited && execd_client_can(p->client, CAN_EXIT_DETAILS))

@@ -60,11 +60,4 @@ void process_read(struct execd_process *p);
  * unknown. */
 void process_fail(struct execd_process *p, int code, const char *message);
 
-/* Decode one event. True: the caller frees e->data, and e->how.details points
- * into params. False: the event is malformed, and there is nothing to free. */
-bool event_decode(struct event *e, const char *method, size_t len,
-    const struct json_value *params);
-bool event_decode_chunk(struct event *e, const struct json_value *chunk);
-void event_decode_exit(struct execd_exit *how, const struct json_value *params);
-
 #endif
