@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: ISC */
 /*
- * The life of the connection: it is opened (link_open.c), used, lost, and
- * opened again until the resume timeout ends. The first connection is tried
- * again, too, within the connect timeout, where nothing has started and the
- * server is not there now.
+ * The life of the connection: it is opened, used, lost, and opened again until
+ * the resume timeout ends. The first connection is tried again, too, within the
+ * connect timeout, where nothing has started and the server is not there now.
+ * The program that answers is not trusted.
  *
  *	NONE -> CONNECT -> TLS -> UPGRADE -> INITIALIZE -> READY
  *	  ^        |        |       |            |           |
@@ -12,9 +12,21 @@
 #include "link.h"
 
 #include <errno.h>
+#include <string.h>
+
+#include "upgrade.h"
 
 #define RETRY_FIRST_MS 100
 #define RETRY_MAX_MS   1000
+
+/* What a server answers to initialize that is about to end. Behind its address
+ * there will be another one. */
+#define SHUTTING_DOWN "the server is shutting down"
+
+#define ATTACHED_RETRY_MS 100 /* the server still sees the old connection */
+
+/* Takes the steps that need no event. */
+static void advance(struct execd_client *c);
 
 void
 link_close(struct execd_client *c)
@@ -99,7 +111,7 @@ link_failed(struct execd_client *c, enum execd_failure failure)
 
 /* Handles the loss of the connection. The caller has set the error. */
 static void
-link_lost(struct execd_client *c)
+lose(struct execd_client *c)
 {
 	bool was_ready = c->link == LINK_READY;
 
@@ -124,6 +136,333 @@ link_lost(struct execd_client *c)
 	client_set_state(c, EXECD_RESUMING);
 	c->link = LINK_WAIT;
 	c->retry_ms = c->lost_ms;
+}
+
+/* --- Connecting --------------------------------------------------------- */
+
+static void
+next_address(struct execd_client *c, int err)
+{
+	client_set_error(c, "%s: connect: %s", c->options.url, strerror(-err));
+	stream_close(&c->stream);
+	c->may_pass |= err == -ECONNREFUSED;
+	if (++c->address < c->stream_config.naddresses)
+		c->link = LINK_NONE; /* advance() tries the next address */
+	else
+		link_failed(c, EXECD_FAILURE_UNREACHABLE);
+}
+
+static void
+try_address(struct execd_client *c)
+{
+	int err;
+
+	wire_reset(c);
+	err = stream_connect(
+	    &c->stream, &c->endpoint, &c->stream_config, c->address);
+	c->link = LINK_CONNECT;
+	if (err == 0)
+		c->link =
+		    c->endpoint.kind == ENDPOINT_WSS ? LINK_TLS : LINK_UPGRADE;
+	else if (err != -EINPROGRESS)
+		next_address(c, err);
+}
+
+void
+link_begin(struct execd_client *c)
+{
+	char *error = NULL;
+
+	if (c->endpoint.kind == ENDPOINT_ASK) {
+		link_ask(c);
+		return;
+	}
+	if (c->stream_config.naddresses == 0 &&
+	    stream_resolve(&c->stream_config, &c->endpoint,
+		c->options.connect_timeout_ms, &error) < 0) {
+		client_set_error(c, "%s: %s", c->options.url, error);
+		free(error);
+		client_over(c, EXECD_FAILURE_UNREACHABLE);
+		return;
+	}
+	c->attempts++;
+	c->address = 0;
+	c->retry_ms = 0;
+	c->may_pass = false;
+	c->link = LINK_NONE;
+	c->deadline_ms =
+	    (c->state == EXECD_CONNECTING && c->attempts > 1 ? c->first_ms
+							     : now_ms()) +
+	    c->options.connect_timeout_ms;
+	advance(c);
+}
+
+static void
+connected(struct execd_client *c)
+{
+	int err = stream_connected(&c->stream);
+
+	if (err < 0) {
+		next_address(c, err);
+		return;
+	}
+	c->link = c->endpoint.kind == ENDPOINT_WSS ? LINK_TLS : LINK_UPGRADE;
+}
+
+static void
+shake_hands(struct execd_client *c)
+{
+	char *error = NULL;
+	int err = stream_handshake(
+	    &c->stream, &c->endpoint, &c->stream_config, &error);
+
+	if (err == -EAGAIN)
+		return;
+	if (err == 0) {
+		c->link = LINK_UPGRADE;
+		return;
+	}
+	client_set_error(c, "%s: %s", c->options.url, error);
+	free(error);
+	link_failed(c, err == -EACCES ? EXECD_FAILURE_CERTIFICATE
+				      : EXECD_FAILURE_UNREACHABLE);
+}
+
+static void
+send_initialize(struct execd_client *c)
+{
+	struct json_writer w;
+	struct buf b;
+
+	buf_init(&b, CLIENT_SEND_MAX);
+	json_writer_init(&w, &b);
+	json_begin(&w, '{');
+	json_key_u64(&w, "id", 0);
+	json_key_cstring(&w, "method", "initialize");
+	json_key(&w, "params");
+	json_begin(&w, '{');
+	json_key_cstring(&w, "clientName", c->options.client_name);
+	if (c->session_id != NULL)
+		json_key_cstring(&w,
+		    c->options.watch ? "watchSessionId" : "resumeSessionId",
+		    c->session_id);
+	json_end(&w, '}');
+	json_end(&w, '}');
+	wire_send(c, (const char *)b.data, b.len);
+	buf_clear(&b);
+	c->retry_ms = 0;
+	c->link = LINK_INITIALIZE;
+}
+
+static void
+begin_initialize(struct execd_client *c)
+{
+	c->deadline_ms = now_ms() + c->options.initialize_timeout_ms;
+	send_initialize(c);
+}
+
+/* --- The upgrade -------------------------------------------------------- */
+
+static void
+begin_upgrade(struct execd_client *c)
+{
+	if (c->endpoint.kind == ENDPOINT_STDIO)
+		begin_initialize(c);
+	else if (c->accept[0] == '\0' && upgrade_request(&c->out, &c->endpoint,
+					     c->options.token, c->accept) < 0) {
+		client_set_error(c, "no random numbers");
+		link_failed(c, EXECD_FAILURE_UNREACHABLE);
+	}
+}
+
+/* Handles the HTTP statuses of servers and of the proxies in front of them. */
+static void
+upgrade_refused(struct execd_client *c, int status)
+{
+	const char *body = (const char *)c->in.data;
+	size_t n = c->in.len > 200 ? 200 : c->in.len;
+	enum execd_failure failure = EXECD_FAILURE_PROTOCOL;
+	const char *text = "this is not an exec-server";
+
+	if (status == 401 || status == 403 || status == 407) {
+		failure = EXECD_FAILURE_AUTH;
+		text = c->options.token
+			   ? "the server does not accept the token"
+			   : "the server requires a token, and none was given";
+	} else if (status == 429 || status >= 500) {
+		failure = EXECD_FAILURE_UNREACHABLE;
+		text = "the server is not available";
+		c->may_pass = status == 429 || status == 503;
+	}
+	while (n > 0 && (unsigned char)body[n - 1] <= ' ')
+		n--;
+	client_set_error(c, "%s: %s (HTTP status %d%s%.*s)", c->options.url,
+	    text, status, n > 0 ? ": " : "", (int)n, n > 0 ? body : "");
+	link_failed(c, failure);
+}
+
+/* Reads what has arrived of a refusal's body, for the error message. */
+static void
+refused_with_body(struct execd_client *c, int status, size_t head)
+{
+	char more[256];
+	ssize_t n = stream_read(&c->stream, more, sizeof(more));
+
+	buf_consume(&c->in, head);
+	if (n > 0)
+		buf_put(&c->in, more, (size_t)n);
+	upgrade_refused(c, status);
+}
+
+static void
+take_upgrade(struct execd_client *c)
+{
+	const char *why;
+	int status;
+	ssize_t n = upgrade_answer(
+	    (const char *)c->in.data, c->in.len, c->accept, &status, &why);
+
+	if (n == 0)
+		return;
+	if (n < 0) {
+		client_set_error(c, "%s: %s", c->options.url, why);
+		link_failed(c, EXECD_FAILURE_PROTOCOL);
+	} else if (status != 101) {
+		refused_with_body(c, status, (size_t)n);
+	} else if ((size_t)n < c->in.len) {
+		/* A server must not send anything before initialize. */
+		client_set_error(c, "%s: unexpected bytes after the upgrade",
+		    c->options.url);
+		link_failed(c, EXECD_FAILURE_PROTOCOL);
+	} else {
+		c->in.len = 0;
+		begin_initialize(c);
+	}
+}
+
+static void
+read_upgrade(struct execd_client *c)
+{
+	char data[1024];
+	ssize_t n = stream_read(&c->stream, data, sizeof(data));
+
+	if (n == -EAGAIN)
+		return;
+	if (n <= 0) {
+		client_set_error(c,
+		    "%s: the connection was closed instead of upgraded%s%s%s",
+		    c->options.url, n < 0 ? ": " : "",
+		    n < 0 ? stream_strerror((int)n) : "",
+		    c->stream.tls == NULL
+			? " (if there is TLS, its address begins with wss://)"
+			: "");
+		link_failed(c, n == -EKEYREVOKED || n == -EKEYEXPIRED ||
+				       n == -EKEYREJECTED || n == -ENOKEY
+				   ? EXECD_FAILURE_AUTH
+				   : EXECD_FAILURE_UNREACHABLE);
+		return;
+	}
+	buf_put(&c->in, data, (size_t)n);
+	if (c->in.len > CLIENT_UPGRADE_MAX) {
+		client_set_error(c, "%s: the headers are longer than %u bytes",
+		    c->options.url, CLIENT_UPGRADE_MAX);
+		link_failed(c, EXECD_FAILURE_PROTOCOL);
+		return;
+	}
+	take_upgrade(c);
+}
+
+/* --- initialize --------------------------------------------------------- */
+
+static void
+initialize_refused(struct execd_client *c, const struct json_value *error)
+{
+	const struct json_value *message = json_get(error, "message");
+	int64_t code = execd_json_number(json_get(error, "code"), 0);
+
+	client_set_error(c, "%s: initialize: %.*s", c->options.url,
+	    (int)message->text.len, message->text.ptr);
+	c->may_pass = slice_equal(message->text, SLICE(SHUTTING_DOWN));
+	if (code == RPC_ATTACHED)
+		c->retry_ms = now_ms() + ATTACHED_RETRY_MS;
+	else
+		link_failed(c, c->session_id ? EXECD_FAILURE_SESSION
+					     : EXECD_FAILURE_REFUSED);
+}
+
+static void
+keep_info(struct execd_client *c, const char *text, size_t len)
+{
+	if (c->has_info)
+		json_clear(&c->info);
+	free(c->info_text);
+	c->info_text = xstrndup(text, len);
+	c->has_info = true;
+	/* The text was parsed before, so this cannot fail. */
+	json_parse(&c->info, c->info_text, len);
+}
+
+static const char *
+check_session(const struct execd_client *c, const struct json_value *id)
+{
+	/* A server that ignores watchSessionId has made a new session. */
+	if (c->options.watch && !c->watching)
+		return "this server does not let clients watch sessions (it "
+		       "does not announce sessionWatch)";
+	if (id == NULL || id->type != JSON_STRING || id->text.len == 0 ||
+	    memchr(id->text.ptr, '\0', id->text.len) != NULL)
+		return "the answer to initialize names no session: this is "
+		       "not an exec-server";
+	if (c->session_id != NULL && !json_is(id, c->session_id))
+		return "the server resumed another session";
+	return NULL;
+}
+
+void
+link_initialized(struct execd_client *c, const struct rpc_message *m,
+    const char *text, size_t len)
+{
+	static const char initialized[] = "{\"method\":\"initialized\"}";
+	const struct json_value *error = json_get(m->doc.root, "error");
+	const struct json_value *result = json_get(m->doc.root, "result");
+	const struct json_value *id = json_get(result, "sessionId");
+	const char *why;
+
+	if (result == NULL) {
+		initialize_refused(c, error);
+		return;
+	}
+	c->watching = execd_json_bool(json_get(result, "watching"), false);
+	why = check_session(c, id);
+	if (why != NULL) {
+		client_set_error(c, "%s: %s", c->options.url, why);
+		link_failed(c, EXECD_FAILURE_PROTOCOL);
+		return;
+	}
+	if (c->session_id == NULL)
+		c->session_id = xstrndup(id->text.ptr, id->text.len);
+	keep_info(c, text, len);
+	c->link = LINK_READY;
+	c->lost_ms = 0;
+	c->heard_ms = now_ms();
+	wire_send(c, initialized, sizeof(initialized) - 1);
+	calls_resume(c);
+	process_resume_all(c);
+	client_set_state(c, EXECD_READY);
+}
+
+/* Takes the steps that need no event. */
+static void
+advance(struct execd_client *c)
+{
+	while (c->link == LINK_NONE && c->state != EXECD_OVER) {
+		c->accept[0] = '\0';
+		try_address(c);
+	}
+	if (c->link == LINK_TLS)
+		shake_hands(c);
+	if (c->link == LINK_UPGRADE)
+		begin_upgrade(c);
 }
 
 /* --- Events ------------------------------------------------------------- */
@@ -167,7 +506,7 @@ transfer(struct execd_client *c)
 		link_close(c);
 		client_over(c, EXECD_FAILURE_PROTOCOL);
 	} else if (err < 0 && c->link >= LINK_INITIALIZE) {
-		link_lost(c);
+		lose(c);
 	}
 }
 
@@ -188,13 +527,13 @@ link_events(struct execd_client *c, const struct pollfd *fds, size_t n)
 			return; /* what happened was not on a stream */
 	}
 	if (c->link == LINK_CONNECT && happened != 0)
-		link_connected(c);
-	link_advance(c);
+		connected(c);
+	advance(c);
 	if (c->link == LINK_UPGRADE) {
 		if (wire_flush(c) < 0)
 			link_failed(c, EXECD_FAILURE_UNREACHABLE);
 		else if (happened & (POLLIN | POLLHUP | POLLERR))
-			link_read_upgrade(c);
+			read_upgrade(c);
 	}
 	if (c->link >= LINK_INITIALIZE)
 		transfer(c);
@@ -272,12 +611,12 @@ link_timeout(struct execd_client *c)
 		}
 		client_set_error(c, "%s: the server sent nothing for %lld ms",
 		    c->options.url, (long long)(now - c->heard_ms));
-		link_lost(c);
+		lose(c);
 	} else if (c->link != LINK_NONE && c->link < LINK_READY &&
 		   c->link != LINK_WAIT && now >= c->deadline_ms) {
 		step_timed_out(c);
 	} else if (c->link == LINK_INITIALIZE && c->retry_ms != 0 &&
 		   now >= c->retry_ms) {
-		link_send_initialize(c);
+		send_initialize(c);
 	}
 }

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: ISC */
 /*
- * The interface between link.c and link_open.c. link.c decides when a
- * connection is opened, lost and given up; link_open.c knows how it is opened.
+ * The interface between link.c, which opens a connection, loses it and gives it
+ * up, and link_ask.c, whose program says where the server is.
  */
 #ifndef LINK_H
 #define LINK_H
@@ -24,14 +24,5 @@ bool link_lease_is_over(const struct execd_client *c);
 void link_lease_failed(struct execd_client *c);
 /* When the client ends behind a lease that is over; INT64_MAX: never. */
 int64_t link_lease_at(const struct execd_client *c);
-
-/* link_open.c */
-/* Takes the steps that need no event. */
-void link_advance(struct execd_client *c);
-/* In LINK_CONNECT: connect(2) has finished. */
-void link_connected(struct execd_client *c);
-/* In LINK_UPGRADE: there is something to read. */
-void link_read_upgrade(struct execd_client *c);
-void link_send_initialize(struct execd_client *c);
 
 #endif
