@@ -275,7 +275,7 @@ def test_policies_in_use_are_limited(client, tree, user):
 def nested(server, client):
     """Pids below the nests of a session: their file helpers."""
     runner = server.runner(client)
-    return [p for p in children(runner) if name(p) not in ("execd-sandbox", "execd-chmod", "execd-init")]
+    return [p for p in children(runner) if name(p) not in ("execd-sandbox", "execd-calls", "execd-init")]
 
 
 @pytest.mark.skipif(not ROOT, reason="NOT TESTED: only root reaches into a sandbox")

@@ -145,12 +145,12 @@ def test_the_proxy_goes_with_its_nest(server, place, user):
     runner = server.runner(c)
     box = Shell(c, workspace_write(place), place)
     box("mkdir d; chmod g+s d")
-    proxy, = (p for p in children(runner) if name(p) == "execd-chmod")
+    proxy, = (p for p in children(runner) if name(p) == "execd-calls")
     text = pathlib.Path(f"/proc/{proxy}/status").read_text() if os.geteuid() == 0 else ""
     if text:
         lines = dict(line.split(":\t", 1) for line in text.splitlines() if ":\t" in line)
         assert lines["CapEff"] == lines["CapPrm"] == f"{1 << 19:016x}" and lines["Seccomp"] == "2", text
-        assert sorted(os.listdir(f"/proc/{proxy}/fd")) == ["0", "1", "2"]
+        assert sorted(os.listdir(f"/proc/{proxy}/fd")) == ["0", "1", "2", "3"]
     nest, = (p for p in children(runner) if name(p) == "execd-sandbox")
     os.kill(nest, 9)
     poll(lambda: proxy not in children(runner), what="end of the proxy")

@@ -94,7 +94,7 @@ def test_a_sandbox_that_dies_after_it_started_a_command(world, place):
     assert shell("echo again") == "again\n"
     # It may have ended between opening the file and writing to it.
     assert not (place / "ran").exists() or (place / "ran").read_text() in ("", "ran\n")
-    poll(lambda: all(name(p) in ("execd-sandbox", "execd-chmod") for p in children(s.runner(c))),
+    poll(lambda: all(name(p) in ("execd-sandbox", "execd-calls") for p in children(s.runner(c))),
          what="the end of what was started")
 
 

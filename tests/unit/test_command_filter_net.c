@@ -28,13 +28,15 @@ may_name(long family, long type, long protocol)
 {
 	bool stream = type == SOCK_STREAM || type == SOCK_SEQPACKET;
 
+	bool ip = network.network || network.loopback;
+
 	if (family == AF_UNIX && network.network && network.unix_allow)
 		return true;
 	if (family == AF_UNIX)
-		return stream && network.unix_allow;
+		return stream && (network.unix_allow || network.own_unix);
 	if (family == AF_NETLINK)
-		return network.network && protocol == 0;
-	return network.network && (family == AF_INET || family == AF_INET6) &&
+		return ip && protocol == 0;
+	return ip && (family == AF_INET || family == AF_INET6) &&
 	       (type == SOCK_STREAM || type == SOCK_DGRAM);
 }
 
@@ -94,7 +96,8 @@ families(void)
 static int
 named_calls(void)
 {
-	bool refused = !network.network && !network.unix_allow;
+	bool refused =
+	    !network.network && !network.loopback && !network.unix_allow;
 
 	EITHER(refused, syscall(SYS_connect, -1, NULL, 0));
 	EITHER(refused, syscall(SYS_bind, -1, NULL, 0));
@@ -110,6 +113,19 @@ test_network(void **state)
 	for (unsigned i = 0; i < 4; i++) {
 		network = (struct command_filter_options){ .network = i & 1,
 			.unix_allow = i & 2 };
+		assert_int_equal(run(&network, families), 0);
+		assert_int_equal(run(&network, named_calls), 0);
+	}
+}
+
+/* A network namespace of its own, with and without the proxy. */
+static void
+test_loopback(void **state)
+{
+	for (unsigned i = 0; i < 4; i++) {
+		network = (struct command_filter_options){
+			.loopback = true, .own_unix = i & 1, .unix_allow = i & 2
+		};
 		assert_int_equal(run(&network, families), 0);
 		assert_int_equal(run(&network, named_calls), 0);
 	}
@@ -135,6 +151,7 @@ main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(test_network),
+		cmocka_unit_test(test_loopback),
 		cmocka_unit_test(test_raw_is_datagram),
 	};
 

@@ -1,44 +1,22 @@
 /* SPDX-License-Identifier: ISC */
 /*
- * The process that changes modes of directories for commands. It trusts no
- * command: a command chooses the path, the content of its memory and the time
- * of its death.
- *
- * Sources: seccomp_unotify(2), process_vm_readv(2), openat2(2).
+ * Changes modes of directories for commands. A command chooses the path, the
+ * content of its memory and the time of its death.
  */
 #include "chmod_proxy.h"
 
 #include <errno.h>
 #include <fcntl.h>
-#include <limits.h>
-#include <linux/capability.h>
-#include <linux/openat2.h>
-#include <poll.h>
-#include <sched.h>
-#include <signal.h>
-#include <stdint.h>
+#include <linux/seccomp.h>
+#include <stdbool.h>
 #include <stdio.h>
-#include <stdlib.h>
-#include <string.h>
-#include <sys/ioctl.h>
-#include <sys/prctl.h>
 #include <sys/stat.h>
 #include <sys/syscall.h>
-#include <sys/uio.h>
-#include <unistd.h>
 
-#include "clone_into.h"
-#include "filter.h"
-#include "heap.h"
-#include "seqpacket.h"
+#include "call_proxy.h"
 #include "util.h"
 
 #define NR_fchmodat2 452 /* not in the headers of Debian 12 */
-#define STACK_BYTES  (64u << 10)
-#define RECORD_BYTES 512 /* the kernel's structs: 80 and 24 today */
-
-/* The proxy's descriptors. Everything else is closed. */
-enum { SANDBOX_FD, PROC_FD, LISTENER_FD };
 
 /* The call that a command made. */
 struct call {
@@ -48,45 +26,6 @@ struct call {
 	mode_t mode;
 	int flags;
 };
-
-static _Alignas(HEAP_PAGE_BYTES) char stack[STACK_BYTES];
-
-/* --- the filter that commands load -------------------------------------- */
-
-#define IF(value, to)	  BPF_JUMP(BPF_JMP | BPF_JEQ | BPF_K, (value), (to), 0)
-#define UNLESS(value, to) BPF_JUMP(BPF_JMP | BPF_JEQ | BPF_K, (value), 0, (to))
-#define ANSWER(action)	  BPF_STMT(BPF_RET | BPF_K, (action))
-
-#ifdef SYS_chmod
-#define FIRST_CHMOD SYS_chmod
-#else
-#define FIRST_CHMOD SYS_fchmod
-#endif
-
-/*
- * Asks the proxy only about the set-group-id bit alone: a mode that also has
- * the set-user-id bit is refused by the command's own filter, whose answer
- * wins.
- */
-static const struct sock_filter asking_filter[] = {
-	FILTER_LOAD(arch),
-	UNLESS(FILTER_NATIVE, 5),
-	FILTER_LOAD(nr),
-	IF(FIRST_CHMOD, 4),
-	IF(SYS_fchmod, 3),
-	IF(SYS_fchmodat, 4),
-	IF(NR_fchmodat2, 3),
-	ANSWER(SECCOMP_RET_ALLOW),
-	FILTER_LOAD(args[1]), /* chmod, fchmod */
-	BPF_JUMP(BPF_JMP | BPF_JA, 1, 0, 0),
-	FILTER_LOAD(args[2]), /* fchmodat, fchmodat2 */
-	BPF_STMT(BPF_ALU | BPF_AND | BPF_K, S_ISUID | S_ISGID),
-	UNLESS(S_ISGID, 1),
-	ANSWER(SECCOMP_RET_USER_NOTIF),
-	ANSWER(SECCOMP_RET_ALLOW),
-};
-
-/* --- one call ----------------------------------------------------------- */
 
 static int
 take_call(const struct seccomp_data *d, struct call *c)
@@ -120,93 +59,6 @@ take_call(const struct seccomp_data *d, struct call *c)
 	}
 }
 
-/*
- * Copies a string from the command's memory once. Each read ends at the end of
- * a page, because the next page may not exist.
- */
-static int
-read_path(pid_t pid, uint64_t from, char text[PATH_MAX])
-{
-	size_t len = 0;
-
-	while (len < PATH_MAX) {
-		size_t n = HEAP_PAGE_BYTES - (from + len) % HEAP_PAGE_BYTES;
-		struct iovec to = { text + len,
-			n < PATH_MAX - len ? n : PATH_MAX - len };
-		struct iovec theirs = { (void *)(uintptr_t)(from + len),
-			to.iov_len };
-		ssize_t got = process_vm_readv(pid, &to, 1, &theirs, 1, 0);
-
-		if (got <= 0)
-			return got < 0 && errno != EFAULT ? -EPERM : -EFAULT;
-		if (memchr(text + len, '\0', (size_t)got) != NULL)
-			return 0;
-		len += (size_t)got;
-	}
-	return -ENAMETOOLONG;
-}
-
-/* Opens the file of a command's descriptor, or its working directory. */
-static int
-open_theirs(pid_t pid, int fd)
-{
-	char name[48];
-	int ours;
-
-	if (fd < 0 && fd != AT_FDCWD)
-		return -EBADF;
-	if (fd == AT_FDCWD)
-		snprintf(name, sizeof(name), "%d/cwd", pid);
-	else
-		snprintf(name, sizeof(name), "%d/fd/%d", pid, fd);
-	ours = openat(PROC_FD, name, O_PATH | O_CLOEXEC);
-	if (ours < 0)
-		return errno == ENOENT && fd != AT_FDCWD ? -EBADF : -errno;
-	return ours;
-}
-
-/*
- * The C library implements fchmodat(AT_SYMLINK_NOFOLLOW) with this path.
- * Returns the descriptor's number, or -1.
- */
-static int
-descriptor_in(const char *path)
-{
-	static const char start[] = "/proc/self/fd/";
-	const char *digits = path + strlen(start);
-	size_t n;
-
-	if (strncmp(path, start, strlen(start)) != 0)
-		return -1;
-	n = strspn(digits, "0123456789");
-	return n > 0 && n < 9 && digits[n] == '\0' ? atoi(digits) : -1;
-}
-
-/*
- * Opens a path in the view, relative to the command's directory. Magic links of
- * /proc are refused, because they would lead to the files of this process.
- */
-static int
-open_path(pid_t pid, const struct call *c, const char *path)
-{
-	const struct open_how how = {
-		.flags = (uint64_t)(O_PATH | O_CLOEXEC |
-				    (c->flags & AT_SYMLINK_NOFOLLOW ? O_NOFOLLOW
-								    : 0)),
-		.resolve = RESOLVE_NO_MAGICLINKS,
-	};
-	_cleanup_close_ int from = -1;
-	int fd;
-
-	if (*path != '/') {
-		from = open_theirs(pid, c->directory);
-		if (from < 0)
-			return from;
-	}
-	fd = (int)syscall(SYS_openat2, from, path, &how, sizeof(how));
-	return fd < 0 ? -errno : fd;
-}
-
 static int
 open_meant(pid_t pid, const struct call *c)
 {
@@ -216,30 +68,21 @@ open_meant(pid_t pid, const struct call *c)
 	if (!c->by_path)
 		return c->directory == AT_FDCWD
 			   ? -EBADF
-			   : open_theirs(pid, c->directory);
-	err = read_path(pid, c->path, path);
+			   : call_proxy_open_theirs(pid, c->directory);
+	err = call_proxy_read_path(pid, c->path, path);
 	if (err < 0)
 		return err;
 	if (*path == '\0')
-		return c->flags & AT_EMPTY_PATH ? open_theirs(pid, c->directory)
-						: -ENOENT;
-	if (descriptor_in(path) >= 0)
-		return open_theirs(pid, descriptor_in(path));
-	return open_path(pid, c, path);
-}
-
-/*
- * Tells whether the same process still waits; its number may have been reused.
- */
-static bool
-is_waiting(uint64_t id)
-{
-	return ioctl(LISTENER_FD, SECCOMP_IOCTL_NOTIF_ID_VALID, &id) == 0;
+		return c->flags & AT_EMPTY_PATH
+			   ? call_proxy_open_theirs(pid, c->directory)
+			   : -ENOENT;
+	return call_proxy_open(pid, c->directory, path,
+	    c->flags & AT_SYMLINK_NOFOLLOW ? O_NOFOLLOW : 0);
 }
 
 /* The opened file stays the same whatever happens to its name. */
-static int
-change(uint64_t id, pid_t pid, const struct seccomp_data *data)
+int
+chmod_proxy_take(uint64_t id, pid_t pid, const struct seccomp_data *data)
 {
 	_cleanup_close_ int fd = -1;
 	struct call c;
@@ -252,176 +95,11 @@ change(uint64_t id, pid_t pid, const struct seccomp_data *data)
 	fd = open_meant(pid, &c);
 	if (fd < 0)
 		return fd;
-	if (!is_waiting(id) || fstat(fd, &st) < 0 || !S_ISDIR(st.st_mode))
+	if (!call_proxy_is_awaited(id) || fstat(fd, &st) < 0 ||
+	    !S_ISDIR(st.st_mode))
 		return -EPERM;
 	snprintf(name, sizeof(name), "self/fd/%d", fd);
-	return fchmodat(PROC_FD, name, c.mode & 07777, 0) < 0 ? -errno : 0;
-}
-
-static void
-serve_one(void)
-{
-	static union {
-		struct seccomp_notif n;
-		char room[RECORD_BYTES];
-	} call;
-	static union {
-		struct seccomp_notif_resp r;
-		char room[RECORD_BYTES];
-	} answer;
-
-	memset(&call, 0, sizeof(call));
-	memset(&answer, 0, sizeof(answer));
-	/* Fails if the command was killed meanwhile; nobody waits then. */
-	if (ioctl(LISTENER_FD, SECCOMP_IOCTL_NOTIF_RECV, &call) < 0)
-		return;
-	answer.r.id = call.n.id;
-	answer.r.error = change(call.n.id, (pid_t)call.n.pid, &call.n.data);
-	ioctl(LISTENER_FD, SECCOMP_IOCTL_NOTIF_SEND, &answer);
-}
-
-/* --- the process -------------------------------------------------------- */
-
-static const struct sock_filter own_filter[] = {
-	FILTER_LOAD(arch),
-	UNLESS(FILTER_NATIVE, 1),
-	BPF_JUMP(BPF_JMP | BPF_JA, 1, 0, 0),
-	FILTER_KILL,
-	FILTER_LOAD(nr),
-#ifdef SYS_poll
-	FILTER_PERMIT(SYS_poll),
-#endif
-	FILTER_PERMIT(SYS_ppoll),
-	FILTER_PERMIT(SYS_ioctl),
-	FILTER_PERMIT(SYS_process_vm_readv),
-	FILTER_PERMIT(SYS_openat),
-	FILTER_PERMIT(SYS_openat2),
-	FILTER_PERMIT(SYS_fstat),
-#ifdef SYS_newfstatat
-	FILTER_PERMIT(SYS_newfstatat),
-#endif
-	FILTER_PERMIT(SYS_fchmodat),
-	FILTER_PERMIT(SYS_close),
-	FILTER_PERMIT(SYS_restart_syscall),
-	FILTER_PERMIT(SYS_exit_group),
-	FILTER_KILL,
-};
-
-static int
-load(const struct sock_filter *code, size_t n, unsigned flags)
-{
-	const struct sock_fprog program = { (unsigned short)n,
-		(struct sock_filter *)(uintptr_t)code };
-
-	return (int)syscall(
-	    SYS_seccomp, SECCOMP_SET_MODE_FILTER, flags, &program);
-}
-
-/*
- * Keeps only the capability to look into commands. It can change only what its
- * user can change.
- */
-static int
-keep_only_tracing(void)
-{
-	struct __user_cap_header_struct header = {
-		.version = _LINUX_CAPABILITY_VERSION_3
-	};
-	const struct __user_cap_data_struct kept[2] = {
-		{ .effective = 1u << CAP_SYS_PTRACE,
-		    .permitted = 1u << CAP_SYS_PTRACE }
-	};
-
-	return (int)syscall(SYS_capset, &header, kept);
-}
-
-/* Returns false if the sandbox could not make a listener. */
-static bool
-receive_listener(void)
-{
-	struct pollfd sandbox = { .fd = SANDBOX_FD, .events = POLLIN };
-	int fds[SEQPACKET_FDS_MAX];
-	size_t nfds = 0;
-	char byte;
-
-	return poll(&sandbox, 1, -1) == 1 &&
-	       seqpacket_recv(SANDBOX_FD, &byte, 1, fds, &nfds) == 1 &&
-	       nfds == 1 && fds[0] == LISTENER_FD;
-}
-
-struct given {
-	int sandbox, proc;
-};
-
-ON_OWN_STACK static int
-serve(void *arg)
-{
-	const struct given *g = arg;
-	struct pollfd pfds[] = {
-		{ .fd = LISTENER_FD, .events = POLLIN },
-		{ .fd = SANDBOX_FD },
-	};
-
-	prctl(PR_SET_NAME, "execd-chmod");
-	if (dup2(g->sandbox, SANDBOX_FD) < 0 || dup2(g->proc, PROC_FD) < 0)
-		_exit(1);
-	close_from(LISTENER_FD);
-	if (!receive_listener() || keep_only_tracing() < 0 ||
-	    load(own_filter, nitems(own_filter), 0) < 0)
-		_exit(1);
-	while (poll(pfds, nitems(pfds), -1) > 0 && pfds[1].revents == 0)
-		if (pfds[0].revents & POLLIN)
-			serve_one();
-		else
-			break;
-	_exit(0);
-}
-
-/*
- * Tells whether the kernel does not support the filter or a container already
- * has one.
- */
-static bool
-is_missing(int err)
-{
-	return err == EINVAL || err == ENOSYS || err == EBUSY;
-}
-
-int
-chmod_proxy_start(int proc, bool *there)
-{
-	_cleanup_close_ int sandbox = -1, listener = -1;
-	int pair[2], err = seqpacket_pair(pair);
-	struct given given = { -1, proc };
-	pid_t pid;
-
-	*there = false;
-	if (err < 0)
-		return err;
-	sandbox = pair[0];
-	given.sandbox = pair[1];
-	/*
-	 * The process is a child of the runner, like everything that a sandbox
-	 * starts. It is cloned before the filter is loaded, because nobody
-	 * would answer its own calls.
-	 */
-	pid = clone(serve, stack + STACK_BYTES, CLONE_PARENT | SIGCHLD, &given);
-	err = pid < 0 ? -errno : 0;
-	close(pair[1]);
-	if (err < 0)
-		return err;
-	listener = load(asking_filter, nitems(asking_filter),
-	    SECCOMP_FILTER_FLAG_NEW_LISTENER);
-	if (listener < 0)
-		return is_missing(errno) ? 0 : -errno;
-	err = seqpacket_send(sandbox, "", 1, &listener, 1);
-	if (err < 0)
-		return err;
-	/*
-	 * The socket stays open until the sandbox ends; then the proxy ends,
-	 * too.
-	 */
-	steal_fd(&sandbox);
-	*there = true;
-	return 0;
+	return fchmodat(CALL_PROXY_PROC_FD, name, c.mode & 07777, 0) < 0
+		   ? -errno
+		   : 0;
 }

@@ -3,22 +3,19 @@
  * Lets commands set the set-group-id bit on directories. A filter of system
  * calls cannot tell a directory from a program, and on a program this bit would
  * give the user's group to whoever starts it outside of the sandbox. So the
- * kernel hands each chmod(2) with this bit to a process of the sandbox
- * (seccomp_unotify(2)). That process opens the file, checks that it is a
- * directory, and changes the mode of what it opened. The command's own call is
- * never let through.
+ * kernel hands each chmod(2) with this bit to the sandbox's proxy
+ * (call_proxy.h). It opens the file, checks that it is a directory, and changes
+ * the mode of what it opened.
  */
 #ifndef CHMOD_PROXY_H
 #define CHMOD_PROXY_H
 
-#include <stdbool.h>
+#include <stdint.h>
+#include <sys/types.h>
 
-/*
- * Starts the proxy for the caller and everything that it starts afterwards. The
- * caller must have set no_new_privs. `proc` is a /proc that shows the commands.
- * Returns 0 with *there, or -errno. *there is false if the kernel or whoever
- * started execd does not permit such a filter; then nothing has changed.
- */
-int chmod_proxy_start(int proc, bool *there);
+struct seccomp_data;
+
+/* Carries out the call `id`. Returns 0 or -errno for the command. */
+int chmod_proxy_take(uint64_t id, pid_t pid, const struct seccomp_data *data);
 
 #endif

@@ -24,7 +24,7 @@
 #include "filter.h"
 #include "util.h"
 
-/* When a row applies. Exactly one of NO_SOCKETS to IP_AND_UNIX is active. */
+/* When a row applies. Exactly one of those in SOCKETS is active. */
 enum {
 	ALWAYS = 1 << 0,
 	NO_SETID = 1 << 1,
@@ -32,13 +32,15 @@ enum {
 	WITH_32BIT = 1 << 3,
 	NO_SOCKETS = 1 << 4,  /* network restricted */
 	ONLY_LOCAL = 1 << 5,  /* restricted, UNIX sockets permitted */
-	ONLY_IP = 1 << 6,     /* network enabled */
+	ONLY_IP = 1 << 6,     /* network enabled, or loopback */
 	IP_AND_UNIX = 1 << 7, /* enabled, all UNIX sockets */
 	NO_VIEW = 1 << 8,     /* no namespaces either */
 	NO_CHMOD = 1 << 9,
 	NO_PTRACE = 1 << 10,
-	NO_SETGID = 1 << 11, /* not even on directories */
-	NETWORK = ONLY_IP | IP_AND_UNIX,
+	NO_SETGID = 1 << 11,	  /* not even on directories */
+	IP_AND_STREAMS = 1 << 12, /* loopback; no UNIX datagrams */
+	NETWORK = ONLY_IP | IP_AND_UNIX | IP_AND_STREAMS,
+	SOCKETS = NO_SOCKETS | ONLY_LOCAL | NETWORK,
 };
 
 struct compare {
@@ -257,10 +259,10 @@ static const struct row rows[] = {
 	REFUSE_WHEN(bind, NO_SOCKETS), REFUSE_WHEN(listen, NO_SOCKETS),
 	REFUSE_WHEN(accept, NO_SOCKETS), REFUSE_WHEN(accept4, NO_SOCKETS),
 	REFUSE_IF(socket, ONLY_LOCAL, NONE_OF(0, ALL_BITS, AF_UNIX)),
-	/* network enabled */
+	/* network enabled, or a loopback of its own */
 	REFUSE_IF(socket, ONLY_IP,
 	    NONE_OF(0, ALL_BITS, AF_INET, AF_INET6, AF_NETLINK)),
-	REFUSE_IF(socket, IP_AND_UNIX,
+	REFUSE_IF(socket, IP_AND_UNIX | IP_AND_STREAMS,
 	    NONE_OF(0, ALL_BITS, AF_UNIX, AF_INET, AF_INET6, AF_NETLINK)),
 	REFUSE_IF(socket, NETWORK, IS(0, AF_INET),
 	    NONE_OF(1, TYPE_BITS, SOCK_STREAM, SOCK_DGRAM)),
@@ -271,16 +273,20 @@ static const struct row rows[] = {
 	 * One end of a datagram pair can send to any address with sendmsg (O2),
 	 * and a UNIX SOCK_RAW socket is a SOCK_DGRAM one.
 	 */
-	REFUSE_IF(socket, ONLY_LOCAL, IS(0, AF_UNIX),
+	REFUSE_IF(socket, ONLY_LOCAL | IP_AND_STREAMS, IS(0, AF_UNIX),
 	    NONE_OF(1, TYPE_BITS, SOCK_STREAM, SOCK_SEQPACKET)),
 	REFUSE_IF(socketpair, ALWAYS, NONE_OF(0, ALL_BITS, AF_UNIX)),
-	REFUSE_IF(socketpair, NO_SOCKETS | ONLY_LOCAL | ONLY_IP,
+	REFUSE_IF(socketpair, SOCKETS & ~IP_AND_UNIX,
 	    NONE_OF(1, TYPE_BITS, SOCK_STREAM, SOCK_SEQPACKET))
 };
 
 static unsigned
 network_rows(const struct command_filter_options *o)
 {
+	bool streams = o->unix_allow || o->own_unix;
+
+	if (!o->network && o->loopback)
+		return streams ? IP_AND_STREAMS : ONLY_IP;
 	if (!o->network)
 		return o->unix_allow ? ONLY_LOCAL : NO_SOCKETS;
 	return o->unix_allow ? IP_AND_UNIX : ONLY_IP;

@@ -22,7 +22,17 @@ struct command_filter {
 };
 
 struct command_filter_options {
-	bool network; /* IP and routing netlink; false: no such sockets */
+	bool network; /* IP and routing netlink, of the host */
+	/*
+	 * Without network: the same, because the sandbox has a network
+	 * namespace of its own that leads nowhere.
+	 */
+	bool loopback;
+	/*
+	 * With loopback: UNIX stream and seqpacket sockets, because the proxy
+	 * (connect_proxy.h) carries out connect(2). This filter does not.
+	 */
+	bool own_unix;
 	/*
 	 * With network: all UNIX sockets. Without: only stream and seqpacket
 	 * ones, because a datagram could be sent to any place without a

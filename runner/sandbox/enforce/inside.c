@@ -343,7 +343,7 @@ make_ruleset(const struct start *s)
 {
 	const struct inside *in = s->in;
 	struct command_landlock_options o = {
-		.network = in->network,
+		.network = in->network || in->loopback,
 		.restrict_files = in->restrict_files,
 		.writable = in->writable,
 		.writable_count = in->nwritable,

@@ -15,7 +15,8 @@
 #include <sys/utsname.h>
 #include <unistd.h>
 
-#include "chmod_proxy.h"
+#include "call_proxy.h"
+#include "connect_proxy.h"
 #include "control.h"
 #include "inside.h"
 #include "log.h"
@@ -33,15 +34,21 @@ static void (*run_files)(void);
 static struct plan plan; /* the plan of BUILD, without placeholders */
 
 static void
-reply(const struct sandbox_answer *a)
+reply_with(const struct sandbox_answer *a, const int *fds, size_t nfds)
 {
 	struct buf b;
 
 	buf_init(&b, SANDBOX_MESSAGE_MAX);
 	sandbox_answer_put(&b, a);
-	if (sandbox_send(CONTROL_FD, &b, NULL, 0, NULL) < 0)
+	if (sandbox_send(CONTROL_FD, &b, fds, nfds, NULL) < 0)
 		exit(0); /* the runner is gone */
 	buf_clear(&b);
+}
+
+static void
+reply(const struct sandbox_answer *a)
+{
+	reply_with(a, NULL, 0);
 }
 
 /* --- BUILD -------------------------------------------------------------- */
@@ -160,26 +167,52 @@ filters_see_traced_calls(void)
 	return major > 4 || (major == 4 && minor >= 8);
 }
 
+/* What commands hand to the proxy (call_proxy.h). -1: nothing of it. */
+struct handed {
+	int proc; /* a /proc that shows the commands; -1: there is no proxy */
+	int diag; /* for connect(2) */
+	bool chmod;
+};
+
 /*
  * The proxy is not used if a command could have another root or make 32-bit
- * calls. Then set-id bits are refused on directories, too.
+ * calls. Then set-id bits are refused on directories, too, and UNIX sockets as
+ * with a network. With unix_allow they need no proxy.
  */
-static bool
-wants_chmod_proxy(const struct sandbox_options *o)
+static void
+open_handed(const struct sandbox_options *o, struct handed *h)
 {
-	return !inside.landlock_only && !o->allow_setid && !o->allow_32bit &&
-	       !o->allow_nested_userns;
+	*h = (struct handed){ -1, -1, !o->allow_setid };
+	if (inside.landlock_only || o->allow_32bit || o->allow_nested_userns)
+		return;
+	if (inside.loopback && !o->unix_allow)
+		h->diag = connect_proxy_open();
+	/* The host's or the session's /proc, which shows all commands. */
+	if (h->chmod || h->diag >= 0)
+		h->proc = open("/proc", O_PATH | O_DIRECTORY | O_CLOEXEC);
+}
+
+static void
+close_handed(const struct handed *h)
+{
+	if (h->proc >= 0)
+		close(h->proc);
+	if (h->diag >= 0)
+		close(h->diag);
 }
 
 static int
-prepare_filters(const struct sandbox_options *o, bool ask, const char **step)
+prepare_filters(
+    const struct sandbox_options *o, const struct handed *h, const char **step)
 {
 	struct command_filter_options f = {
 		.network = inside.network,
+		.loopback = inside.loopback,
+		.own_unix = h->proc >= 0 && h->diag >= 0,
 		.unix_allow = o->unix_allow,
 		.allow_32bit = o->allow_32bit,
 		.allow_setid = o->allow_setid,
-		.ask_setgid = ask,
+		.ask_setgid = h->proc >= 0 && h->chmod,
 		.allow_nested_userns =
 		    o->allow_nested_userns && !inside.landlock_only,
 		.allow_ptrace = filters_see_traced_calls(),
@@ -213,6 +246,7 @@ enter(const struct sandbox_options *o, bool *no_userns, const char **step)
 	int err = userns_enter(
 	    o->userns ? SANDBOX_USERNS_FD : -1, plan.network, no_userns, step);
 
+	inside.loopback = err == 0 && !plan.network;
 	if (err == 0 || !*no_userns || !o->landlock_only || geteuid() == 0)
 		return err;
 	inside.landlock_only = true;
@@ -224,19 +258,22 @@ enter(const struct sandbox_options *o, bool *no_userns, const char **step)
  * If the kernel cannot hand calls to a proxy, the filter refuses them instead.
  */
 static int
-start_chmod_proxy(const struct sandbox_options *o, int proc, const char **step)
+start_proxy(
+    const struct sandbox_options *o, const struct handed *h, const char **step)
 {
+	const struct handed nothing = { -1, -1, false };
 	bool there;
 	int err;
 
-	if (proc < 0)
+	if (h->proc < 0)
 		return 0;
-	*step = "the proxy for modes of directories";
-	err = chmod_proxy_start(proc, &there);
+	*step = "the proxy for calls of commands";
+	err = call_proxy_start(h->proc, h->diag, h->chmod, &there);
+	inside.own_unix = there && h->diag >= 0;
 	if (err < 0 || there)
 		return err;
 	command_filter_clear(&inside.filter);
-	return prepare_filters(o, false, step);
+	return prepare_filters(o, &nothing, step);
 }
 
 /*
@@ -252,7 +289,7 @@ can_watch_memory(const struct sandbox_options *o)
 static int
 build(const struct sandbox_options *o, struct sandbox_answer *a)
 {
-	_cleanup_close_ int proc = -1;
+	struct handed handed = { -1, -1, false };
 	const char *what = "";
 	int err;
 
@@ -265,11 +302,10 @@ build(const struct sandbox_options *o, struct sandbox_answer *a)
 	inside.terminals = !inside.landlock_only && view_has_dev(&plan);
 	if (err == 0)
 		inside.watches_memory = can_watch_memory(o);
-	/* The host's or the session's /proc, which shows all commands. */
-	if (err == 0 && wants_chmod_proxy(o))
-		proc = open("/proc", O_PATH | O_DIRECTORY | O_CLOEXEC);
 	if (err == 0)
-		err = prepare_filters(o, proc >= 0, &what);
+		open_handed(o, &handed);
+	if (err == 0)
+		err = prepare_filters(o, &handed, &what);
 	if (err == 0 && !inside.landlock_only) {
 		err = view_build(&plan, o->shm_bytes, a->step);
 		what = a->step;
@@ -283,7 +319,8 @@ build(const struct sandbox_options *o, struct sandbox_answer *a)
 	 * force.
 	 */
 	if (err == 0)
-		err = start_chmod_proxy(o, proc, &what);
+		err = start_proxy(o, &handed, &what);
+	close_handed(&handed);
 	if (what != a->step)
 		snprintf(a->step, sizeof(a->step), "%s", what);
 	return err;
@@ -300,6 +337,8 @@ take_build(struct buf_reader *r)
 	a.err = build(&o, &a);
 	a.landlock_abi = inside.landlock_abi;
 	a.watches_memory = inside.watches_memory;
+	a.loopback = inside.loopback;
+	a.own_unix = inside.own_unix;
 	if (a.err == 0)
 		a.step[0] = '\0';
 	reply(&a);
@@ -314,6 +353,10 @@ check(struct sandbox_answer *a)
 	*a = (struct sandbox_answer){ .enforcing = true };
 	a->err = inside.landlock_only ? view_check_host(&plan, a->step)
 				      : view_check(&plan, a->step);
+	if (a->err == 0 && call_proxy_is_gone()) {
+		snprintf(a->step, sizeof(a->step), "the proxy has ended");
+		a->err = -ESTALE;
+	}
 	a->stale = a->err < 0;
 	return a->err;
 }
@@ -380,6 +423,23 @@ take_files(struct buf_reader *r, const int *fds, size_t nfds)
 	reply(&a);
 }
 
+/* A socket of the host is no business of the sandbox. */
+static void
+take_socket(struct buf_reader *r)
+{
+	struct sandbox_answer a = { .step = "a socket of its loopback" };
+	struct loopback_socket s;
+	int fd;
+
+	if (sandbox_socket_get(r, &s) < 0)
+		log_fatal("impossible request from the runner");
+	fd = inside.loopback ? loopback_socket(&s) : -EOPNOTSUPP;
+	a.err = fd < 0 ? fd : 0;
+	reply_with(&a, &fd, fd < 0 ? 0 : 1);
+	if (fd >= 0)
+		close(fd);
+}
+
 /* Returns false if the sandbox must end. */
 static bool
 take_order(struct buf *b, const int *fds, size_t nfds)
@@ -398,6 +458,8 @@ take_order(struct buf *b, const int *fds, size_t nfds)
 		take_cover(&r);
 	else if (built && type == SANDBOX_CHECK && nfds == 0)
 		take_check(&r);
+	else if (built && type == SANDBOX_SOCKET && nfds == 0)
+		take_socket(&r);
 	else if (built && type == SANDBOX_FILES)
 		take_files(&r, fds, nfds);
 	else

@@ -229,6 +229,30 @@ sandbox_files_put(struct buf *b)
 }
 
 void
+sandbox_socket_put(struct buf *b, const struct loopback_socket *s)
+{
+	buf_put_u8(b, SANDBOX_SOCKET);
+	buf_put_u8(b, s->type);
+	buf_put_u8(b, s->ipv6);
+	buf_put_u8(b, s->bound);
+	buf_put_u8(b, s->listens);
+	buf_put(b, s->address, sizeof(s->address));
+	buf_put_u32(b, s->port);
+}
+
+int
+sandbox_socket_get(struct buf_reader *r, struct loopback_socket *s)
+{
+	*s = (struct loopback_socket){ .type = buf_get_u8(r) };
+	s->ipv6 = buf_get_u8(r);
+	s->bound = buf_get_u8(r);
+	s->listens = buf_get_u8(r);
+	buf_get(r, s->address, sizeof(s->address));
+	s->port = (uint16_t)buf_get_u32(r);
+	return buf_end(r);
+}
+
+void
 sandbox_answer_put(struct buf *b, const struct sandbox_answer *a)
 {
 	buf_put_u32(b, (uint32_t)-a->err);
@@ -240,6 +264,8 @@ sandbox_answer_put(struct buf *b, const struct sandbox_answer *a)
 	buf_put_u32(b, a->landlock_abi);
 	buf_put_u8(b, a->no_userns);
 	buf_put_u8(b, a->watches_memory);
+	buf_put_u8(b, a->loopback);
+	buf_put_u8(b, a->own_unix);
 }
 
 int
@@ -254,6 +280,8 @@ sandbox_answer_get(struct buf_reader *r, struct sandbox_answer *a)
 	a->landlock_abi = buf_get_u32(r);
 	a->no_userns = buf_get_u8(r);
 	a->watches_memory = buf_get_u8(r);
+	a->loopback = buf_get_u8(r);
+	a->own_unix = buf_get_u8(r);
 	return buf_end(r);
 }
 

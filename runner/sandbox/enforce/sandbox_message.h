@@ -13,6 +13,7 @@
 
 #include "buf.h"
 #include "cgroup.h"
+#include "loopback.h"
 #include "placeholder.h"
 #include "resolve.h"
 
@@ -43,6 +44,11 @@ enum sandbox_message {
 			      process after a time without any */
 	SANDBOX_CHECK = 4, /* no fields; answers like SANDBOX_START */
 	SANDBOX_FILES = 5, /* no fields; the helper's channel comes with it */
+	/*
+	 * loopback_socket. The answer brings the socket. -EOPNOTSUPP: the
+	 * sandbox has no network namespace of its own.
+	 */
+	SANDBOX_SOCKET = 6,
 };
 
 /* A policy without its plan. */
@@ -86,6 +92,8 @@ struct sandbox_answer {
 				of the runner */
 	unsigned landlock_abi; /* SANDBOX_BUILD: the ABI in force; 0: none */
 	bool watches_memory;   /* SANDBOX_BUILD: of each command */
+	bool loopback;	       /* SANDBOX_BUILD: its own (loopback.h) */
+	bool own_unix; /* SANDBOX_BUILD: UNIX sockets (connect_proxy.h) */
 	/*
 	 * SANDBOX_BUILD: user namespaces cannot be made here. If `err` is 0,
 	 * the sandbox was built without them.
@@ -101,6 +109,7 @@ void sandbox_cover_put(
     struct buf *b, const struct placeholder *placeholders, size_t n);
 void sandbox_check_put(struct buf *b);
 void sandbox_files_put(struct buf *b);
+void sandbox_socket_put(struct buf *b, const struct loopback_socket *s);
 void sandbox_answer_put(struct buf *b, const struct sandbox_answer *a);
 
 /*
@@ -123,6 +132,8 @@ void sandbox_command_clear(struct sandbox_command *c);
  * case.
  */
 int sandbox_cover_get(struct buf_reader *r, struct plan *plan);
+/* Decodes SOCKET after its type. Returns 0 or -EBADMSG. */
+int sandbox_socket_get(struct buf_reader *r, struct loopback_socket *s);
 int sandbox_answer_get(struct buf_reader *r, struct sandbox_answer *a);
 
 /* Asked each time that SO_SNDTIMEO has passed: whether to wait again. */

@@ -10,6 +10,7 @@
 #include <unistd.h>
 
 #include "log.h"
+#include "loopback.h"
 #include "userns.h"
 #include "util.h"
 
@@ -30,9 +31,9 @@ userns_enter(int userns, bool network, bool *none, const char **step)
 	if (unshare(CLONE_NEWNS | CLONE_NEWIPC | CLONE_NEWUTS) < 0)
 		return -errno;
 	*step = "a new network namespace";
-	if (!network && unshare(CLONE_NEWNET) < 0)
-		return -errno;
-	return 0;
+	if (network)
+		return 0;
+	return unshare(CLONE_NEWNET) < 0 ? -errno : loopback_prepare(step);
 }
 
 /* --- limits ------------------------------------------------------------- */

@@ -12,10 +12,10 @@
 /*
  * userns is a user namespace that the caller's user owns, or -1 to make a new
  * one. Then the caller enters its own mount, ipc and uts namespaces and,
- * without `network`, an empty network namespace in which no interface is up.
- * Afterwards the caller has capabilities in these namespaces only. Returns 0,
- * or -errno with *step. *none: no user namespace can be made here, and nothing
- * has changed.
+ * without `network`, a network namespace that has a loopback interface and
+ * nothing else (loopback.h). Afterwards the caller has capabilities in these
+ * namespaces only. Returns 0, or -errno with *step. *none: no user namespace
+ * can be made here, and nothing has changed.
  */
 int userns_enter(int userns, bool network, bool *none, const char **step);
 

@@ -289,9 +289,13 @@ exchange(struct sandbox *n, const struct buf *request, const int *fds,
 	return err;
 }
 
-int
-sandbox_ask(struct sandbox *n, struct buf *request, const int *fds, size_t nfds,
-    struct sandbox_answer *a)
+/*
+ * Like sandbox_ask(). The answer must bring a descriptor if `brought` is not
+ * NULL; the caller owns it if the answer's err is 0.
+ */
+static int
+ask(struct sandbox *n, struct buf *request, const int *fds, size_t nfds,
+    struct sandbox_answer *a, int *brought)
 {
 	int got[SANDBOX_FDS_MAX], err;
 	struct buf_reader r;
@@ -304,6 +308,10 @@ sandbox_ask(struct sandbox *n, struct buf *request, const int *fds, size_t nfds,
 	buf_reader_init(&r, b.data, b.len);
 	if (err == 0 && (err = sandbox_answer_get(&r, a)) < 0)
 		n->lost = true;
+	if (err == 0 && a->err == 0 && brought != NULL) {
+		err = ngot == 1 ? 0 : -EBADMSG;
+		*brought = ngot > 0 ? got[--ngot] : -1;
+	}
 	while (ngot > 0)
 		close(got[--ngot]);
 	buf_clear(&b);
@@ -316,6 +324,13 @@ sandbox_ask(struct sandbox *n, struct buf *request, const int *fds, size_t nfds,
 	retire(n);
 	end_lost_start(n);
 	return err == -EPIPE ? -EIO : err;
+}
+
+int
+sandbox_ask(struct sandbox *n, struct buf *request, const int *fds, size_t nfds,
+    struct sandbox_answer *a)
+{
+	return ask(n, request, fds, nfds, a, NULL);
 }
 
 /*
@@ -428,6 +443,22 @@ sandbox_start_files(struct sandbox *n, int fd, struct sandbox_answer *a)
 	return sandbox_ask(n, &b, &fd, 1, a);
 }
 
+int
+sandbox_socket(struct sandbox *n, const struct loopback_socket *s, int *fd)
+{
+	struct sandbox_answer a;
+	struct buf b;
+
+	*fd = -1;
+	if (!n->loopback)
+		return -EOPNOTSUPP;
+	if (n->watch.pid <= 0)
+		return -ESTALE;
+	buf_init(&b, SANDBOX_MESSAGE_MAX);
+	sandbox_socket_put(&b, s);
+	return ask(n, &b, NULL, 0, &a, fd);
+}
+
 /* --- one sandbox per plan ----------------------------------------------- */
 
 static void
@@ -451,6 +482,8 @@ build(struct sandbox_pool *pool, struct sandbox *n, bool landlock_only)
 	err = sandbox_ask(n, &b, NULL, 0, &a);
 	n->landlock_abi = a.landlock_abi;
 	n->watches_memory = a.watches_memory;
+	n->loopback = a.loopback;
+	n->own_unix = a.own_unix;
 	n->landlock_only = pool->no_userns = a.no_userns;
 	if (err < 0)
 		failed(pool, err, a.step);

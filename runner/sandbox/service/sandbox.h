@@ -40,6 +40,8 @@ struct sandbox {
 	unsigned landlock_abi; /* the ABI in force; 0: none */
 	bool landlock_only;    /* no view and no namespaces */
 	bool watches_memory;   /* of each command (memory_watch.h) */
+	bool loopback;	       /* a network namespace of its own */
+	bool own_unix;	       /* UNIX sockets in it (connect_proxy.h) */
 	/*
 	 * The sandbox got a request and did not answer, so it is unknown
 	 * whether the request was carried out.
@@ -113,6 +115,19 @@ bool sandbox_is_stale(const struct sandbox *n);
  * Returns 0, or -errno with the answer's step.
  */
 int sandbox_start_files(struct sandbox *n, int fd, struct sandbox_answer *a);
+
+/*
+ * Makes a socket in the sandbox's network namespace (loopback.h) and hands it
+ * out. It listens or connects there, whoever holds it: a helper outside serves
+ * a port of the sandbox with a listening one; one that is not bound connects to
+ * a port of a command. The namespace stays as long as a command, the sandbox or
+ * such a socket is there. Commands of one policy share it (doc/sandbox.md C1).
+ * Returns 0 with *fd, which the caller owns; -EOPNOTSUPP if the sandbox has no
+ * network namespace of its own (n->loopback); -ESTALE if its process has ended;
+ * or another -errno, as loopback_socket() does. The call waits for the sandbox,
+ * which answers within milliseconds.
+ */
+int sandbox_socket(struct sandbox *n, const struct loopback_socket *s, int *fd);
 
 /*
  * sandbox_use() is called before a process or a request of a helper runs in the

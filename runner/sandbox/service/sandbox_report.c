@@ -29,6 +29,10 @@ sandbox_report_fill(struct sandbox_report *r, const struct sandboxes *sb,
 	r->landlock_abi = sandbox->landlock_abi;
 	r->landlock_only = sandbox->landlock_only;
 	r->watches_memory = sandbox->watches_memory;
+	r->loopback = sandbox->loopback;
+	r->unix_sockets = l->unix_sockets == SANDBOX_UNIX_ALLOW ? "all"
+			  : sandbox->own_unix			? "own"
+								: "none";
 	r->pids = l->pids;
 	r->memory_bytes = l->memory_bytes;
 	/* Only a control group can limit processor time. */
@@ -161,6 +165,8 @@ write_enforced(struct json_writer *w, const struct sandbox_report *r)
 	json_key_cstring(
 	    w, "fileSystem", r->files ? "restricted" : "unrestricted");
 	json_key_cstring(w, "network", r->network ? "restricted" : "enabled");
+	json_key_bool(w, "loopback", r->loopback);
+	json_key_cstring(w, "unixSockets", r->unix_sockets);
 	json_key(w, "limits");
 	json_begin(w, '{');
 	write_limit(w, "processes", r->pids);

@@ -1,0 +1,443 @@
+/* SPDX-License-Identifier: ISC */
+/*
+ * The proxy's process: its filters, its loop, and what its parts need of a
+ * command.
+ *
+ * Sources: seccomp_unotify(2), process_vm_readv(2), openat2(2).
+ */
+#include "call_proxy.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <linux/capability.h>
+#include <linux/openat2.h>
+#include <poll.h>
+#include <sched.h>
+#include <signal.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/ioctl.h>
+#include <sys/prctl.h>
+#include <sys/stat.h>
+#include <sys/syscall.h>
+#include <sys/uio.h>
+#include <unistd.h>
+
+#include "chmod_proxy.h"
+#include "clone_into.h"
+#include "connect_proxy.h"
+#include "filter.h"
+#include "heap.h"
+#include "seqpacket.h"
+#include "util.h"
+
+#define NR_fchmodat2 452 /* not in the headers of Debian 12 */
+#define STACK_BYTES  (64u << 10)
+#define RECORD_BYTES 512 /* the kernel's structs: 80 and 24 today */
+#define STATUS_BYTES 512 /* Tgid is in its first lines */
+
+static _Alignas(HEAP_PAGE_BYTES) char stack[STACK_BYTES];
+
+/*
+ * The sandbox's end of the socket between the two. Each sees there that the
+ * other one has ended.
+ */
+static int partner = -1;
+
+/* --- the filter that commands load -------------------------------------- */
+
+#define IF(value, to)	  BPF_JUMP(BPF_JMP | BPF_JEQ | BPF_K, (value), (to), 0)
+#define UNLESS(value, to) BPF_JUMP(BPF_JMP | BPF_JEQ | BPF_K, (value), 0, (to))
+#define ANSWER(action)	  BPF_STMT(BPF_RET | BPF_K, (action))
+
+#ifdef SYS_chmod
+#define FIRST_CHMOD SYS_chmod
+#else
+#define FIRST_CHMOD SYS_fchmod
+#endif
+
+/* Each part goes on behind its end with what it does not ask about. */
+static const struct sock_filter connect_rows[] = {
+	FILTER_LOAD(arch),
+	UNLESS(FILTER_NATIVE, 3),
+	FILTER_LOAD(nr),
+	UNLESS(SYS_connect, 1),
+	ANSWER(SECCOMP_RET_USER_NOTIF),
+};
+
+/*
+ * Asks about the set-group-id bit alone: a mode that also has the set-user-id
+ * bit is refused by the command's own filter, whose answer wins.
+ */
+static const struct sock_filter chmod_rows[] = {
+	FILTER_LOAD(arch),
+	UNLESS(FILTER_NATIVE, 12),
+	FILTER_LOAD(nr),
+	IF(FIRST_CHMOD, 4),
+	IF(SYS_fchmod, 3),
+	IF(SYS_fchmodat, 4),
+	IF(NR_fchmodat2, 3),
+	BPF_STMT(BPF_JMP | BPF_JA, 6),
+	FILTER_LOAD(args[1]), /* chmod, fchmod */
+	BPF_STMT(BPF_JMP | BPF_JA, 1),
+	FILTER_LOAD(args[2]), /* fchmodat, fchmodat2 */
+	BPF_STMT(BPF_ALU | BPF_AND | BPF_K, S_ISUID | S_ISGID),
+	UNLESS(S_ISGID, 1),
+	ANSWER(SECCOMP_RET_USER_NOTIF),
+};
+
+static const struct sock_filter last_row = ANSWER(SECCOMP_RET_ALLOW);
+
+#define ROWS_MAX (nitems(connect_rows) + nitems(chmod_rows) + 1)
+
+static size_t
+write_filter(struct sock_filter code[ROWS_MAX], bool connects, bool chmods)
+{
+	size_t n = 0;
+
+	if (connects) {
+		memcpy(code, connect_rows, sizeof(connect_rows));
+		n += nitems(connect_rows);
+	}
+	if (chmods) {
+		memcpy(code + n, chmod_rows, sizeof(chmod_rows));
+		n += nitems(chmod_rows);
+	}
+	code[n++] = last_row;
+	return n;
+}
+
+/* --- what its parts need of a command ----------------------------------- */
+
+/*
+ * Copies a string from the command's memory once. Each read ends at the end of
+ * a page, because the next page may not exist.
+ */
+int
+call_proxy_read_path(pid_t pid, uint64_t from, char text[PATH_MAX])
+{
+	size_t len = 0;
+
+	while (len < PATH_MAX) {
+		size_t n = HEAP_PAGE_BYTES - (from + len) % HEAP_PAGE_BYTES;
+		struct iovec to = { text + len,
+			n < PATH_MAX - len ? n : PATH_MAX - len };
+		struct iovec theirs = { (void *)(uintptr_t)(from + len),
+			to.iov_len };
+		ssize_t got = process_vm_readv(pid, &to, 1, &theirs, 1, 0);
+
+		if (got <= 0)
+			return got < 0 && errno != EFAULT ? -EPERM : -EFAULT;
+		if (memchr(text + len, '\0', (size_t)got) != NULL)
+			return 0;
+		len += (size_t)got;
+	}
+	return -ENAMETOOLONG;
+}
+
+int
+call_proxy_open_theirs(pid_t pid, int fd)
+{
+	char name[48];
+	int ours;
+
+	if (fd < 0 && fd != AT_FDCWD)
+		return -EBADF;
+	if (fd == AT_FDCWD)
+		snprintf(name, sizeof(name), "%d/cwd", pid);
+	else
+		snprintf(name, sizeof(name), "%d/fd/%d", pid, fd);
+	ours = openat(CALL_PROXY_PROC_FD, name, O_PATH | O_CLOEXEC);
+	if (ours < 0)
+		return errno == ENOENT && fd != AT_FDCWD ? -EBADF : -errno;
+	return ours;
+}
+
+/*
+ * The C library implements fchmodat(AT_SYMLINK_NOFOLLOW) with this path.
+ * Returns the descriptor's number, or -1.
+ */
+static int
+descriptor_in(const char *path)
+{
+	static const char start[] = "/proc/self/fd/";
+	const char *digits = path + strlen(start);
+	size_t n;
+
+	if (strncmp(path, start, strlen(start)) != 0)
+		return -1;
+	n = strspn(digits, "0123456789");
+	return n > 0 && n < 9 && digits[n] == '\0' ? atoi(digits) : -1;
+}
+
+/*
+ * Magic links of /proc are refused, because they would lead to the files of
+ * this process.
+ */
+int
+call_proxy_open(pid_t pid, int directory, const char *path, int flags)
+{
+	const struct open_how how = {
+		.flags = (uint64_t)(O_PATH | O_CLOEXEC | flags),
+		.resolve = RESOLVE_NO_MAGICLINKS,
+	};
+	_cleanup_close_ int from = -1;
+	int fd;
+
+	if (descriptor_in(path) >= 0)
+		return call_proxy_open_theirs(pid, descriptor_in(path));
+	if (*path != '/') {
+		from = call_proxy_open_theirs(pid, directory);
+		if (from < 0)
+			return from;
+	}
+	fd = (int)syscall(SYS_openat2, from, path, &how, sizeof(how));
+	return fd < 0 ? -errno : fd;
+}
+
+bool
+call_proxy_is_awaited(uint64_t id)
+{
+	return ioctl(CALL_PROXY_LISTENER_FD, SECCOMP_IOCTL_NOTIF_ID_VALID,
+		   &id) == 0;
+}
+
+pid_t
+call_proxy_leader(pid_t pid)
+{
+	char name[32], text[STATUS_BYTES + 1];
+	_cleanup_close_ int fd = -1;
+	const char *line;
+	ssize_t n;
+
+	snprintf(name, sizeof(name), "%d/status", pid);
+	fd = openat(CALL_PROXY_PROC_FD, name, O_RDONLY | O_CLOEXEC);
+	n = fd < 0 ? -1 : read(fd, text, STATUS_BYTES);
+	if (n <= 0)
+		return 0;
+	text[n] = '\0';
+	line = strstr(text, "\nTgid:");
+	return line == NULL ? 0 : (pid_t)atoi(line + strlen("\nTgid:"));
+}
+
+/* --- one call ----------------------------------------------------------- */
+
+static void
+answer(uint64_t id, int err)
+{
+	static union {
+		struct seccomp_notif_resp r;
+		char room[RECORD_BYTES];
+	} a;
+
+	memset(&a, 0, sizeof(a));
+	a.r.id = id;
+	a.r.error = err;
+	ioctl(CALL_PROXY_LISTENER_FD, SECCOMP_IOCTL_NOTIF_SEND, &a);
+}
+
+static void
+serve_one(void)
+{
+	static union {
+		struct seccomp_notif n;
+		char room[RECORD_BYTES];
+	} call;
+	pid_t pid;
+	int err;
+
+	memset(&call, 0, sizeof(call));
+	/* Fails if the command was killed meanwhile; nobody waits then. */
+	if (ioctl(CALL_PROXY_LISTENER_FD, SECCOMP_IOCTL_NOTIF_RECV, &call) < 0)
+		return;
+	pid = (pid_t)call.n.pid;
+	if (call.n.data.nr == SYS_connect)
+		err = connect_proxy_take(call.n.id, pid, &call.n.data);
+	else
+		err = chmod_proxy_take(call.n.id, pid, &call.n.data);
+	if (err <= 0)
+		answer(call.n.id, err);
+}
+
+/* --- the process -------------------------------------------------------- */
+
+static const struct sock_filter own_filter[] = {
+	FILTER_LOAD(arch),
+	UNLESS(FILTER_NATIVE, 1),
+	BPF_JUMP(BPF_JMP | BPF_JA, 1, 0, 0),
+	FILTER_KILL,
+	FILTER_LOAD(nr),
+#ifdef SYS_poll
+	FILTER_PERMIT(SYS_poll),
+#endif
+	FILTER_PERMIT(SYS_ppoll),
+	FILTER_PERMIT(SYS_ioctl),
+	FILTER_PERMIT(SYS_process_vm_readv),
+	FILTER_PERMIT(SYS_openat),
+	FILTER_PERMIT(SYS_openat2),
+	FILTER_PERMIT(SYS_read),
+	FILTER_PERMIT(SYS_fstat),
+#ifdef SYS_newfstatat
+	FILTER_PERMIT(SYS_newfstatat),
+#endif
+	FILTER_PERMIT(SYS_fchmodat),
+	FILTER_PERMIT(SYS_pidfd_open),
+	FILTER_PERMIT(SYS_pidfd_getfd),
+	FILTER_PERMIT(SYS_fcntl),
+	FILTER_PERMIT(SYS_getsockopt),
+	FILTER_PERMIT(SYS_connect),
+	FILTER_PERMIT(SYS_sendto),
+	FILTER_PERMIT(SYS_recvfrom),
+	FILTER_PERMIT(SYS_close),
+	FILTER_PERMIT(SYS_restart_syscall),
+	FILTER_PERMIT(SYS_exit_group),
+	FILTER_KILL,
+};
+
+static int
+load(const struct sock_filter *code, size_t n, unsigned flags)
+{
+	const struct sock_fprog program = { (unsigned short)n,
+		(struct sock_filter *)(uintptr_t)code };
+
+	return (int)syscall(
+	    SYS_seccomp, SECCOMP_SET_MODE_FILTER, flags, &program);
+}
+
+/*
+ * Keeps only the capability to look into commands. It can change only what its
+ * user can change.
+ */
+static int
+keep_only_tracing(void)
+{
+	struct __user_cap_header_struct header = {
+		.version = _LINUX_CAPABILITY_VERSION_3
+	};
+	const struct __user_cap_data_struct kept[2] = {
+		{ .effective = 1u << CAP_SYS_PTRACE,
+		    .permitted = 1u << CAP_SYS_PTRACE }
+	};
+
+	return (int)syscall(SYS_capset, &header, kept);
+}
+
+/* Returns false if the sandbox could not make a listener. */
+static bool
+receive_listener(void)
+{
+	struct pollfd sandbox = { .fd = CALL_PROXY_SANDBOX_FD,
+		.events = POLLIN };
+	int fds[SEQPACKET_FDS_MAX];
+	size_t nfds = 0;
+	char byte;
+
+	return poll(&sandbox, 1, -1) == 1 &&
+	       seqpacket_recv(CALL_PROXY_SANDBOX_FD, &byte, 1, fds, &nfds) ==
+		   1 &&
+	       nfds == 1 && fds[0] == CALL_PROXY_LISTENER_FD;
+}
+
+struct given {
+	int sandbox, proc, diag;
+};
+
+static bool
+place_descriptors(const struct given *g)
+{
+	int diag = g->diag >= 0 ? g->diag : g->proc;
+
+	if (dup2(g->sandbox, CALL_PROXY_SANDBOX_FD) < 0 ||
+	    dup2(g->proc, CALL_PROXY_PROC_FD) < 0 ||
+	    dup2(diag, CALL_PROXY_DIAG_FD) < 0)
+		return false;
+	close_from(CALL_PROXY_LISTENER_FD);
+	/* connect(2) has no room for a directory beside the path. */
+	return g->diag < 0 || fchdir(CALL_PROXY_PROC_FD) == 0;
+}
+
+/* Serves until the sandbox ends, or nobody is left who could ask. */
+static void
+serve_calls(void)
+{
+	struct pollfd pfds[] = {
+		{ .fd = CALL_PROXY_LISTENER_FD, .events = POLLIN },
+		{ .fd = CALL_PROXY_SANDBOX_FD },
+	};
+	int pause = -1;
+
+	while (poll(pfds, nitems(pfds), pause) >= 0 && pfds[1].revents == 0) {
+		if (pfds[0].revents & POLLIN)
+			serve_one();
+		else if (pfds[0].revents != 0)
+			break;
+		pause = connect_proxy_look(answer);
+	}
+}
+
+ON_OWN_STACK static int
+serve(void *arg)
+{
+	prctl(PR_SET_NAME, "execd-calls");
+	if (!place_descriptors(arg) || !receive_listener() ||
+	    keep_only_tracing() < 0 ||
+	    load(own_filter, nitems(own_filter), 0) < 0)
+		_exit(1);
+	serve_calls();
+	_exit(0);
+}
+
+/*
+ * Tells whether the kernel does not support the filter or a container already
+ * has one.
+ */
+static bool
+is_missing(int err)
+{
+	return err == EINVAL || err == ENOSYS || err == EBUSY;
+}
+
+int
+call_proxy_start(int proc, int diag, bool chmod, bool *there)
+{
+	_cleanup_close_ int sandbox = -1, listener = -1;
+	struct sock_filter code[ROWS_MAX];
+	int pair[2], err = seqpacket_pair(pair);
+	struct given given = { -1, proc, diag };
+	pid_t pid;
+
+	*there = false;
+	if (err < 0)
+		return err;
+	sandbox = pair[0];
+	given.sandbox = pair[1];
+	/*
+	 * The process is a child of the runner, like everything that a sandbox
+	 * starts. It is cloned before the filter is loaded, because nobody
+	 * would answer its own calls.
+	 */
+	pid = clone(serve, stack + STACK_BYTES, CLONE_PARENT | SIGCHLD, &given);
+	err = pid < 0 ? -errno : 0;
+	close(pair[1]);
+	if (err < 0)
+		return err;
+	listener = load(code, write_filter(code, diag >= 0, chmod),
+	    SECCOMP_FILTER_FLAG_NEW_LISTENER);
+	if (listener < 0)
+		return is_missing(errno) ? 0 : -errno;
+	err = seqpacket_send(sandbox, "", 1, &listener, 1);
+	if (err < 0)
+		return err;
+	partner = steal_fd(&sandbox);
+	*there = true;
+	return 0;
+}
+
+bool
+call_proxy_is_gone(void)
+{
+	struct pollfd pfd = { .fd = partner };
+
+	return partner >= 0 && poll(&pfd, 1, 0) == 1;
+}
