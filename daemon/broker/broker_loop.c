@@ -25,6 +25,7 @@
 #include "placeholder_files.h"
 #include "requests.h"
 #include "session_audit.h"
+#include "session_idle.h"
 #include "session_registry.h"
 #include "session_spare.h"
 #include "spawn_client.h"
@@ -347,6 +348,7 @@ broker_run(struct broker *m)
 		deadline = sooner(deadline, session_audit_watch(m, now));
 		deadline = sooner(deadline, session_spare_expire(m, now));
 		deadline = sooner(deadline, load_watch(m, now));
+		deadline = sooner(deadline, session_idle_expire(m, now));
 		err = event_source_dispatch(next_timeout(m, now, deadline));
 		if (err < 0)
 			log_fatal_errno(err, "epoll");

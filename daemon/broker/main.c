@@ -258,6 +258,19 @@ log_changes(const struct conf *past, const struct conf *now)
 		log_info("reload: nothing changed");
 }
 
+/* With --sessions, the sessions have a service of their own, which goes on. */
+static int
+check_idle(const struct broker *m)
+{
+	if (m->options->sessions == NULL ||
+	    m->conf->limits.exit_when_idle_ms == 0)
+		return 0;
+	fputs("execd: exit-when-idle is for an execd that is one job, and not "
+	      "for --sessions\n",
+	    stderr);
+	return EXIT_CONFIG;
+}
+
 /* Finds every error of the configuration before root seals the list. */
 static int
 make_list(struct broker *m, struct control_seal *seal)
@@ -266,6 +279,8 @@ make_list(struct broker *m, struct control_seal *seal)
 
 	if ((code = load_configuration(m)) != 0 ||
 	    (code = find_frontend_user(m, seal)) != 0)
+		return code;
+	if ((code = check_idle(m)) != 0)
 		return code;
 	if (m->options->check)
 		return 0;

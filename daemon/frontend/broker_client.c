@@ -291,6 +291,16 @@ on_ping(const uint8_t *packet, size_t len, const int *fds, size_t nfds)
 	return control_get(packet, len, BROKER_EV_PING, NULL);
 }
 
+static int
+on_idle(const uint8_t *packet, size_t len, const int *fds, size_t nfds)
+{
+	if (control_get(packet, len, BROKER_EV_IDLE, NULL) < 0)
+		return -EBADMSG;
+	if (listener_is_idle())
+		broker_done();
+	return 0;
+}
+
 static const struct event_row {
 	enum control_type type;
 	size_t fds_max;
@@ -311,6 +321,7 @@ static const struct event_row {
 	{ BROKER_EV_LOAD, 0, on_load },
 	{ BROKER_EV_STOP, 0, on_stop },
 	{ BROKER_EV_PING, 0, on_ping },
+	{ BROKER_EV_IDLE, 0, on_idle },
 };
 
 static void

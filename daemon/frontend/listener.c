@@ -190,6 +190,14 @@ static const struct admission_target admission_target = {
 	.count = count_connections,
 };
 
+bool
+listener_is_idle(void)
+{
+	for (size_t i = 0; i < count; i++)
+		accept_cb(listeners[i].fd, EV_READ, &listeners[i]);
+	return count_connections() == 0 && admission_waiting() == 0;
+}
+
 void
 listener_take(const struct offer *o, bool start)
 {

@@ -23,4 +23,8 @@ void listener_take_stdio(const struct offer *offer);
 /* Closes all listeners, so that no connection comes in any more. */
 void listener_close_all(void);
 
+/* Accepts everybody who waits. Returns true if there is no connection then, and
+ * nobody waits to be admitted. */
+bool listener_is_idle(void);
+
 #endif

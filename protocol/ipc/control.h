@@ -38,6 +38,8 @@ enum control_type {
 	BROKER_EV_LOAD = 29,	 /* control_load; when it has changed */
 	BROKER_EV_END = 27,	 /* control_runner_exited: tell its client */
 	BROKER_EV_PING = 21,	 /* no fields; BROKER_REQ_ALIVE answers */
+	/* no fields; BROKER_REQ_DONE answers if nobody is connected */
+	BROKER_EV_IDLE = 31,
 
 	/* front-end -> broker: requests and their answers */
 	BROKER_REQ_READY = 10, /* control_ready; once, before all others */
@@ -52,7 +54,7 @@ enum control_type {
 	BROKER_ANS_RESUME = 17,	 /* control_session + fd */
 	BROKER_REQ_CLOSE = 18,	 /* control_close: the connection is over */
 	BROKER_ANS_CLOSE = 19,	 /* control_closed */
-	BROKER_REQ_DONE = 20,	 /* no fields; stdio reached its end */
+	BROKER_REQ_DONE = 20,	 /* no fields; stdio ended, or IDLE's answer */
 	BROKER_REQ_WATCH = 22,	 /* control_resume, in the same way */
 	BROKER_ANS_WATCH = 23,	 /* control_session + fd */
 	BROKER_REQ_METRICS = 24, /* control_ask_metrics */

@@ -217,6 +217,7 @@ static const struct control_layout rows[] = {
 	LAYOUT(BROKER_ANS_WATCH, session_fields),
 	LAYOUT(BROKER_REQ_REFUSED, refused_fields),
 	EMPTY(BROKER_EV_PING),
+	EMPTY(BROKER_EV_IDLE),
 	EMPTY(BROKER_REQ_ALIVE),
 	LAYOUT(BROKER_REQ_HELPER, helper_fields),
 	LAYOUT(BROKER_REQ_METRICS, ask_metrics_fields),

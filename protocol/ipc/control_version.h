@@ -18,7 +18,7 @@
 
 #define SPAWN_VERSION 2 /* broker and root */
 /* broker and front-end; also the front-end's helpers */
-#define FRONTEND_VERSION 5
+#define FRONTEND_VERSION 6
 #define RUNNER_VERSION	 1 /* broker and runner */
 #define RUNNER_OLDEST	 1
 

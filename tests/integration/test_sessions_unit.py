@@ -261,6 +261,14 @@ def test_a_file_that_is_broken_when_the_next_broker_reads_it(server, sessions, u
     server().connect(token="t").ready(resumeSessionId=c.session_id)
 
 
+def test_it_does_not_end_when_idle(sessions, user, directory):
+    path = directory / "execd.conf"
+    path.write_text(text(user) + "[limits]\nexit-when-idle = 1s\n")
+    r = subprocess.run([BROKER, "-t", "-c", path, "--sessions", sessions.path], capture_output=True, text=True, timeout=20,
+                       user="_execd-broker", group="_execd-broker", extra_groups=[])
+    assert r.returncode == 3 and "exit-when-idle is for an execd that is one job" in r.stderr, r
+
+
 def test_no_broker_of_the_unit_lets_its_user_look_into_it(sessions, user, directory):
     """systemd executes it as its user: what nobody may read is closed from the first instruction on."""
     if pathlib.Path("/proc/sys/fs/suid_dumpable").read_text() == "1\n":

@@ -40,6 +40,7 @@ static const struct {
 	{ BROKER_REQ_WATCH, sizeof(struct control_resume) },
 	{ BROKER_REQ_REFUSED, sizeof(struct control_refused) },
 	{ BROKER_EV_PING, 0 },
+	{ BROKER_EV_IDLE, 0 },
 	{ BROKER_REQ_ALIVE, 0 },
 	{ BROKER_REQ_HELPER, sizeof(struct control_helper) },
 	{ BROKER_REQ_METRICS, sizeof(struct control_ask_metrics) },

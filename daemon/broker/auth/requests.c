@@ -24,6 +24,7 @@
 #include "log_limit.h"
 #include "notify.h"
 #include "session_audit.h"
+#include "session_idle.h"
 #include "session_registry.h"
 #include "spawn_client.h"
 #include "stats.h"
@@ -230,12 +231,15 @@ answer_close(struct broker *m, const uint8_t *packet, size_t len, int *fd)
 static int
 answer_done(struct broker *m, const uint8_t *packet, size_t len, int *fd)
 {
+	int answer = 1;
+
 	REQUEST(BROKER_REQ_DONE, NULL, packet, len);
 	if (!m->stdio)
-		return -EPERM;
-	m->frontend->done = true;
-	m->on->stop(m, EXIT_STOPPED);
-	return 0;
+		answer = session_idle_confirmed(m);
+	m->frontend->done |= m->stdio;
+	if (answer > 0)
+		m->on->stop(m, EXIT_STOPPED);
+	return answer < 0 ? answer : 0;
 }
 
 static int

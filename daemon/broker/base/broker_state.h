@@ -29,6 +29,12 @@ struct drain {
 	uint64_t since_ms; /* CLOCK_REALTIME */
 };
 
+/* exit-when-idle (session_idle.h). CLOCK_MONOTONIC; 0: no. */
+struct idle {
+	int64_t since_ms; /* there is no session */
+	int64_t asked_ms; /* the front-end was asked whether anybody waits */
+};
+
 /* How a part reports to the parts above it, which it does not know. */
 struct broker;
 struct broker_events {
@@ -70,6 +76,7 @@ struct broker {
 	 * told so */
 	bool audit_stopped;
 	int64_t audit_retry_ms;
+	struct idle idle;
 	struct drain drain; /* by the operator, until he undoes it */
 	/* SIGTERM came; new sessions are opened until then. 0: it did not */
 	int64_t notice_until_ms;

@@ -56,6 +56,7 @@ static const struct option long_options[] = {
 	{ "closed-ttl", required_argument, NULL, OPT_LIMIT },
 	{ "drain-timeout", required_argument, NULL, OPT_LIMIT },
 	{ "drain-notice", required_argument, NULL, OPT_LIMIT },
+	{ "exit-when-idle", required_argument, NULL, OPT_LIMIT },
 	{ "pre-auth-deadline", required_argument, NULL, OPT_LIMIT },
 	{ "max-connections", required_argument, NULL, OPT_LIMIT },
 	{ "retention", required_argument, NULL, OPT_LIMIT },
@@ -94,6 +95,7 @@ static const char usage_text[] =
     "  --closed-ttl DURATION     remember a closed process (80s)\n"
     "  --drain-timeout DURATION  sessions may go on so long at SIGTERM (0s)\n"
     "  --drain-notice DURATION   new sessions may begin so long at SIGTERM (0s)\n"
+    "  --exit-when-idle DURATION stop when there was no session for so long (none)\n"
     "  --retention SIZE          output kept of each process (1M)\n"
     "  --pre-auth-deadline DURATION  from accept to initialize (10s)\n"
     "  --max-connections N       at once (10000)\n"

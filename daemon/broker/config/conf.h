@@ -25,6 +25,7 @@ struct limits {
 	uint32_t kill_grace_ms;
 	uint32_t drain_timeout_ms;
 	uint32_t drain_notice_ms;
+	uint32_t exit_when_idle_ms; /* 0: never */
 	uint32_t ping_interval_ms;
 	uint32_t pong_deadline_ms;
 	uint32_t pre_auth_deadline_ms;

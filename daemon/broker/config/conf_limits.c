@@ -46,6 +46,7 @@ static const struct conf_key keys[] = {
 	KEY("kill-grace", conf_duration, kill_grace_ms),
 	KEY("drain-timeout", conf_duration, drain_timeout_ms),
 	KEY("drain-notice", conf_duration, drain_notice_ms),
+	KEY("exit-when-idle", conf_optional_duration, exit_when_idle_ms),
 	KEY("ping-interval", conf_duration, ping_interval_ms),
 	KEY("pong-deadline", conf_optional_duration, pong_deadline_ms),
 	KEY("pre-auth-deadline", conf_duration, pre_auth_deadline_ms),
