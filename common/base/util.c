@@ -92,6 +92,12 @@ timeval_of_ms(uint64_t ms)
 	return (struct timeval){ (time_t)s, (suseconds_t)(ms % 1000 * 1000) };
 }
 
+uint64_t
+ms_of_timeval(const struct timeval *tv)
+{
+	return (uint64_t)tv->tv_sec * 1000 + (uint64_t)tv->tv_usec / 1000;
+}
+
 int64_t
 now_ms(void)
 {

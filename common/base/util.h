@@ -39,6 +39,7 @@ int64_t now_ms(void);
 
 /* For timers. Times above 68 years are cut to about 68 years. */
 struct timeval timeval_of_ms(uint64_t ms);
+uint64_t ms_of_timeval(const struct timeval *tv);
 
 /* Closes every descriptor from `lowest` up, by close_range(2) or from /proc. */
 void close_from(int lowest);

@@ -133,6 +133,12 @@ uint64_t cgroup_oom_kills(const struct cgroup *c);
 int cgroup_open_oom(const struct cgroup *c);
 uint64_t cgroup_read_oom(int fd);
 
+/*
+ * The same for the caller's own cgroup. The first call opens the file, which
+ * stays open.
+ */
+uint64_t cgroup_own_oom_kills(void);
+
 /* Counts the forks that were ever refused because of the limit of processes. */
 uint64_t cgroup_forks_denied(const struct cgroup *c);
 

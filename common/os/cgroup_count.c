@@ -77,6 +77,30 @@ cgroup_oom_kills(const struct cgroup *c)
 	return cgroup_read_oom(fd);
 }
 
+static int
+open_own_oom(void)
+{
+	struct cgroup own;
+	int fd;
+
+	cgroup_open_own(&own);
+	fd = cgroup_open_oom(&own);
+	cgroup_close(&own);
+	return fd;
+}
+
+uint64_t
+cgroup_own_oom_kills(void)
+{
+	static int count_fd = -1;
+	static bool tried;
+
+	if (!tried)
+		count_fd = open_own_oom();
+	tried = true;
+	return cgroup_read_oom(count_fd);
+}
+
 bool
 cgroup_is_empty(const struct cgroup *c)
 {

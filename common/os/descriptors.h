@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: ISC */
 /*
- * The limit on open descriptors. A program raises its own limit as far as it
- * may. Programs that it executes get the old limit back, because users of
- * select(2) depend on it.
+ * The limit on open descriptors, and a reserve of them. A program raises its
+ * own limit as far as it may. Programs that it executes get the old limit back,
+ * because users of select(2) depend on it.
  */
 #ifndef DESCRIPTORS_H
 #define DESCRIPTORS_H
@@ -16,5 +16,19 @@ uint64_t descriptors_raise(uint64_t wanted);
 /* Called in a child before exec. Restores the limits from before the first
  * raise. Safe after vfork(2). */
 void descriptors_restore(void);
+
+/*
+ * Reserves n descriptors, at most RESERVE_MAX, for operations that must not
+ * fail for lack of one, however many are used otherwise. Called once; before
+ * that, the functions below do nothing.
+ */
+#define RESERVE_MAX 32
+void reserve_begin(unsigned n);
+
+/* Closes up to n reserved descriptors, so that as many can be opened. */
+void reserve_give(unsigned n);
+
+/* Reserves again what was given, as far as descriptors are available. */
+void reserve_keep(void);
 
 #endif

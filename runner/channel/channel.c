@@ -1,24 +1,237 @@
 /* SPDX-License-Identifier: ISC */
 /*
  * The session channel: frames with a u32 length in little-endian order over a
- * stream.
+ * stream; descriptors that come with a helper's frames; and long messages that
+ * are taken in as they come.
  */
 #include "channel_direct.h"
 
 #include <errno.h>
 #include <event2/event.h>
+#include <poll.h>
+#include <string.h>
 #include <sys/socket.h>
 #include <unistd.h>
 
+#include "descriptors.h"
 #include "frame.h"
 #include "heap.h"
+#include "intake.h"
 #include "log.h"
 #include "loop.h"
 #include "util.h"
 
+/* --- long messages ------------------------------------------------------ */
+
+/* This much of a message must be there before an intake is asked for. */
+#define LOOK_BYTES (256u << 10)
+
+/* Asks for an intake if `parts` holds enough of the message to decide. */
+static void
+begin_long(struct channel *ch)
+{
+	size_t n = ch->parts.len - FRAME_HEADER_BYTES;
+
+	if (ch->looked || ch->on->long_message == NULL || n < LOOK_BYTES)
+		return;
+	ch->looked = true;
+	ch->intake = ch->on->long_message(
+	    ch, (char *)ch->parts.data + FRAME_HEADER_BYTES, n);
+	if (ch->intake == NULL)
+		return;
+	ch->intake_bytes = (uint32_t)n;
+	buf_clear(&ch->parts);
+}
+
+static void
+end_intake(struct channel *ch)
+{
+	intake_free(ch->intake);
+	ch->intake = NULL;
+	ch->intake_bytes = 0;
+}
+
+/* Restores the message into `parts`, as if it had always been in memory. */
+static int
+give_back(struct channel *ch)
+{
+	const uint8_t header[FRAME_HEADER_BYTES] = { 0 };
+	int err;
+
+	buf_put(&ch->parts, header, sizeof(header));
+	err = intake_restore(ch->intake, &ch->parts);
+	end_intake(ch);
+	return err < 0 ? err : -EAGAIN;
+}
+
+static void
+deliver(struct channel *ch)
+{
+	struct intake *in = ch->intake;
+
+	/* The message may close the channel. */
+	ch->intake = NULL;
+	end_intake(ch);
+	ch->looked = false;
+	ch->spool = intake_take_spool(in);
+	channel_deliver(
+	    ch, 0, (char *)intake_text(in)->data, intake_text(in)->len);
+	intake_free(in);
+}
+
+/*
+ * Gives the piece to the intake, and delivers the message when it is complete.
+ * Returns 0 or -errno. -EAGAIN: the message goes on in `parts` after all, and
+ * *p and *len are the rest to put there.
+ */
+static int
+take_long_piece(struct channel *ch, const uint8_t **p, size_t *len, bool more)
+{
+	size_t taken = intake_add(ch->intake, *p, *len);
+
+	*p += taken;
+	*len -= taken;
+	ch->intake_bytes += (uint32_t)taken;
+	if (*len > 0 || (!more && !intake_finish(ch->intake)))
+		return give_back(ch);
+	if (!more)
+		deliver(ch);
+	return 0;
+}
+
+/* --- descriptors -------------------------------------------------------- */
+
+/*
+ * Tells whether in and out are one socket. Reads and writes of a socket ask
+ * never to wait, because others who have it open could set it to block.
+ */
+static bool
+is_socket(const struct channel *ch)
+{
+	return ch->in_fd == ch->out_fd;
+}
+
+static void
+keep_fds(struct channel *ch, struct msghdr *m)
+{
+	struct cmsghdr *c;
+
+	for (c = CMSG_FIRSTHDR(m); c != NULL; c = CMSG_NXTHDR(m, c)) {
+		size_t n = (c->cmsg_len - CMSG_LEN(0)) / sizeof(int);
+
+		if (c->cmsg_level != SOL_SOCKET || c->cmsg_type != SCM_RIGHTS)
+			continue;
+		for (size_t i = 0; i < n; i++) {
+			int fd;
+
+			memcpy(&fd, CMSG_DATA(c) + i * sizeof(int), sizeof(fd));
+			if (ch->nfds < CHANNEL_FDS_MAX)
+				ch->fds[ch->nfds++] = fd;
+			else
+				close(fd);
+		}
+	}
+}
+
+static bool
+takes_fds(const struct channel *ch)
+{
+	return ch->takes_fds || ch->hand_over != NULL;
+}
+
+/* Like read(2), but also takes descriptors. Returns -errno for an error. */
+static ssize_t
+receive(struct channel *ch, void *p, size_t n)
+{
+	union {
+		struct cmsghdr header;
+		char space[CMSG_SPACE(CHANNEL_FDS_MAX * sizeof(int))];
+	} control;
+	struct iovec iov = { p, n };
+	struct msghdr m = { .msg_iov = &iov,
+		.msg_iovlen = 1,
+		.msg_control = &control,
+		.msg_controllen = sizeof(control.space) };
+	ssize_t got;
+
+	if (ch->hand_over != NULL)
+		reserve_give(1);
+	if (takes_fds(ch))
+		got = recvmsg(ch->in_fd, &m, MSG_CMSG_CLOEXEC | MSG_DONTWAIT);
+	else if (is_socket(ch))
+		got = recv(ch->in_fd, p, n, MSG_DONTWAIT);
+	else
+		got = read(ch->in_fd, p, n);
+	if (got < 0)
+		return -errno;
+	if (takes_fds(ch))
+		keep_fds(ch, &m);
+	/* The descriptor comes with the first bytes, or not at all. */
+	if (ch->nfds == 0 && !(m.msg_flags & MSG_CTRUNC))
+		ch->hand_over = NULL;
+	if (ch->hand_over == NULL || ch->nfds == 1)
+		return got;
+	/*
+	 * Either one socket came, or none did; a handover has no more than one.
+	 */
+	return ch->nfds == 0 ? -EMFILE : -EBADMSG;
+}
+
+static int
+next_fd(struct channel *ch)
+{
+	int fd = -1;
+
+	if (ch->nfds > 0) {
+		fd = ch->fds[0];
+		memmove(ch->fds, ch->fds + 1, --ch->nfds * sizeof(int));
+	}
+	return fd;
+}
+
+/* --- delivery ----------------------------------------------------------- */
+
+struct spool *
+channel_take_spool(struct channel *ch)
+{
+	struct spool *s = ch->spool;
+
+	ch->spool = NULL;
+	return s;
+}
+
+void
+channel_deliver(struct channel *ch, uint32_t header, char *text, size_t len)
+{
+	int err;
+
+	if (ch->hand_over != NULL && ch->nfds > 0) {
+		err = direct_begin(ch, text, len);
+		if (err < 0)
+			ch->on->broken(ch, err);
+		return;
+	}
+	if (ch->takes_fds && header & FRAME_SPOOLED)
+		ch->spool = spool_adopt(next_fd(ch));
+	ch->on->message(ch, text, len);
+	spool_free(channel_take_spool(ch));
+}
+
+/* Frees what was received but not delivered. */
+static void
+clear_long(struct channel *ch)
+{
+	end_intake(ch);
+	while (ch->nfds > 0)
+		close(ch->fds[--ch->nfds]);
+}
+
+/* --- the channel -------------------------------------------------------- */
+
 heap_aligned uint8_t channel_scratch[CHANNEL_SCRATCH_BYTES];
 
 static void in_cb(evutil_socket_t fd, short what, void *arg);
+static void out_cb(evutil_socket_t fd, short what, void *arg);
 
 static void
 watch(struct channel *ch, struct event_base *base, int in_fd, int out_fd)
@@ -27,8 +240,7 @@ watch(struct channel *ch, struct event_base *base, int in_fd, int out_fd)
 	ch->out_fd = out_fd;
 	event_assign(
 	    &ch->in_event, base, in_fd, EV_READ | EV_PERSIST, in_cb, ch);
-	event_assign(
-	    &ch->out_event, base, out_fd, EV_WRITE, channel_out_cb, ch);
+	event_assign(&ch->out_event, base, out_fd, EV_WRITE, out_cb, ch);
 	loop_add(&ch->in_event, NULL);
 	ch->reading = true;
 }
@@ -96,13 +308,7 @@ channel_discard_input(struct channel *ch)
 {
 	buf_clear(&ch->in);
 	buf_clear(&ch->parts);
-	channel_long_clear(ch);
-}
-
-bool
-channel_is_socket(const struct channel *ch)
-{
-	return ch->in_fd == ch->out_fd;
+	clear_long(ch);
 }
 
 bool
@@ -209,7 +415,7 @@ channel_take_piece(struct channel *ch, const uint8_t *p, size_t len, bool more)
 	int err;
 
 	if (ch->intake != NULL) {
-		err = channel_long_piece(ch, &p, &len, more);
+		err = take_long_piece(ch, &p, &len, more);
 		if (err != -EAGAIN)
 			return err;
 	}
@@ -217,7 +423,7 @@ channel_take_piece(struct channel *ch, const uint8_t *p, size_t len, bool more)
 		buf_put(&ch->parts, header, sizeof(header));
 	buf_put(&ch->parts, p, len);
 	if (more) {
-		channel_long_begin(ch);
+		begin_long(ch);
 		return 0;
 	}
 	ch->looked = false;
@@ -328,14 +534,14 @@ read_some(struct channel *ch)
 
 		if (at == NULL)
 			return -EMSGSIZE;
-		n = channel_recv(ch, at, want);
+		n = receive(ch, at, want);
 		if (n <= 0)
 			return n;
 		buf_commit(&ch->in, (size_t)n);
 		taken = take_kept(ch);
 		return taken < 0 ? taken : n;
 	}
-	n = channel_recv(ch, channel_scratch, sizeof(channel_scratch));
+	n = receive(ch, channel_scratch, sizeof(channel_scratch));
 	if (n <= 0)
 		return n;
 	taken = take_frames(ch, channel_scratch, (size_t)n);
@@ -364,4 +570,211 @@ in_cb(evutil_socket_t fd, short what, void *arg)
 	} else if (n < 0) {
 		ch->on->broken(ch, (int)n);
 	}
+}
+
+/* --- output ------------------------------------------------------------- */
+
+/* With more than this composed, frames are written before the turn ends. */
+#define FLUSH_BYTES (256u << 10)
+
+/* A larger buffer is freed when it is empty. */
+#define OUT_KEEP_BYTES (64u << 10)
+
+/* The buffer of the next message. */
+static struct buf *
+composing(struct channel *ch)
+{
+	return ch->relay_left > 0 ? &ch->held : &ch->out;
+}
+
+static size_t
+header_bytes(const struct channel *ch)
+{
+	if (ch->direct != NULL)
+		return WEBSOCKET_HEADER_MAX;
+	return ch->tagged ? FRAME_TAGGED_BYTES : FRAME_HEADER_BYTES;
+}
+
+static void
+put_header(struct channel *ch, struct buf *out, uint32_t len)
+{
+	uint8_t header[WEBSOCKET_HEADER_MAX] = { 0 };
+
+	frame_put_length(header, len);
+	frame_put_length(header + FRAME_HEADER_BYTES, ch->tag);
+	buf_put(out, header, header_bytes(ch));
+}
+
+struct json_writer
+channel_begin(struct channel *ch)
+{
+	struct json_writer w;
+	struct buf *out = composing(ch);
+
+	ch->frame_at = out->len;
+	put_header(ch, out, 0);
+	json_writer_init(&w, out);
+	return w;
+}
+
+void
+channel_send(struct channel *ch)
+{
+	struct buf *out = composing(ch);
+	size_t len = out->len - ch->frame_at - header_bytes(ch);
+
+	if (out->failed)
+		log_fatal("an answer exceeds %u bytes", OUT_MAX_BYTES);
+	if (ch->direct != NULL)
+		direct_finish_frame(ch, out, len);
+	else
+		frame_put_length(out->data + ch->frame_at, (uint32_t)len);
+	if (ch->out.len - ch->out_at > FLUSH_BYTES)
+		channel_flush(ch);
+}
+
+void
+channel_relay_begin(struct channel *ch, uint32_t len)
+{
+	if (ch->direct != NULL)
+		direct_begin_frame(&ch->out, len);
+	else
+		put_header(ch, &ch->out, len);
+	ch->relay_left = len;
+}
+
+void
+channel_relay(struct channel *ch, const void *p, size_t n)
+{
+	buf_put(&ch->out, p, n);
+	ch->relay_left -= (uint32_t)n;
+	if (ch->relay_left > 0 || ch->held.len == 0)
+		return;
+	buf_put(&ch->out, ch->held.data, ch->held.len);
+	buf_clear(&ch->held);
+}
+
+void
+channel_write_all(struct channel *ch)
+{
+	while (channel_is_open(ch) && !channel_drained(ch)) {
+		struct pollfd pfd = { .fd = ch->out_fd, .events = POLLOUT };
+
+		channel_flush(ch);
+		if (channel_is_open(ch) && !channel_drained(ch))
+			poll(&pfd, 1, -1);
+	}
+}
+
+/*
+ * Nobody reads any more, so the output is dropped. A relayed frame still runs
+ * to its end.
+ */
+void
+channel_discard_output(struct channel *ch)
+{
+	buf_clear(&ch->out);
+	buf_clear(&ch->held);
+	ch->out_at = 0;
+	ch->want_write = false;
+}
+
+static void
+after_write(struct channel *ch)
+{
+	bool was = ch->want_write;
+
+	if (ch->out_at == ch->out.len) {
+		ch->out.len = ch->out_at = 0;
+		if (ch->out.cap > OUT_KEEP_BYTES)
+			buf_clear(&ch->out);
+		ch->want_write = false;
+	} else {
+		/*
+		 * The written part is removed once it is the larger part of the
+		 * buffer.
+		 */
+		if (ch->out_at > ch->out.len / 2) {
+			buf_consume(&ch->out, ch->out_at);
+			ch->out_at = 0;
+		}
+		ch->want_write = true;
+		loop_add(&ch->out_event, NULL);
+	}
+	channel_review_reading(ch);
+	if (was && !ch->want_write)
+		ch->on->drained(ch);
+	if (ch->direct != NULL && channel_drained(ch))
+		direct_drained(ch);
+}
+
+/* Like write(2). A socket never blocks, even if others set it to block. */
+static ssize_t
+write_some(struct channel *ch, const uint8_t *p, size_t n)
+{
+	if (!is_socket(ch))
+		return write(ch->out_fd, p, n);
+	if (ch->direct != NULL)
+		direct_writing(ch);
+	return send(ch->out_fd, p, n, MSG_NOSIGNAL | MSG_DONTWAIT);
+}
+
+static void
+break_off(struct channel *ch, int err)
+{
+	if (ch->direct != NULL) {
+		direct_lose(ch);
+		return;
+	}
+	channel_discard_output(ch);
+	ch->relay_left = 0;
+	ch->on->broken(ch, err);
+}
+
+static bool
+is_heard(const struct channel *ch)
+{
+	return channel_is_open(ch) &&
+	       (ch->direct == NULL || !(ch->direct->over || ch->direct->lost));
+}
+
+void
+channel_flush(struct channel *ch)
+{
+	const uint8_t *p;
+	ssize_t n;
+
+	if (!is_heard(ch))
+		channel_discard_output(ch);
+	if (ch->out_at == ch->out.len)
+		return;
+	p = ch->out.data + ch->out_at;
+	n = write_some(ch, p, ch->out.len - ch->out_at);
+	if (n < 0 && errno != EAGAIN && errno != EINTR) {
+		break_off(ch, -errno);
+		return;
+	}
+	if (n > 0 && ch->direct != NULL)
+		direct_written(ch, p, (size_t)n);
+	if (n > 0)
+		ch->out_at += (size_t)n;
+	after_write(ch);
+}
+
+static void
+out_cb(evutil_socket_t fd, short what, void *arg)
+{
+	channel_flush(arg);
+}
+
+bool
+channel_congested(const struct channel *ch)
+{
+	return ch->want_write || ch->relay_left > 0;
+}
+
+bool
+channel_drained(const struct channel *ch)
+{
+	return ch->out_at == ch->out.len;
 }

@@ -9,7 +9,7 @@
 #ifndef CHANNEL_DIRECT_H
 #define CHANNEL_DIRECT_H
 
-#include "channel_parts.h"
+#include "channel.h"
 #include "websocket.h"
 
 struct control_client;
@@ -48,12 +48,6 @@ void direct_free(struct channel *ch);
 ssize_t direct_read(struct channel *ch);
 
 /*
- * Gives the client's socket back to the front-end, which closes it with that
- * code. 0: the client is gone. The owner's `ended` is called.
- */
-void direct_end(struct channel *ch, uint16_t close_code, const char *reason);
-
-/*
  * The client no longer takes what is written. Drops the output; the end of the
  * connection follows.
  */
@@ -71,11 +65,6 @@ void direct_written(struct channel *ch, const uint8_t *p, size_t n);
 /* Called when everything is written. */
 void direct_drained(struct channel *ch);
 
-/* --- channel_websocket.c: its frames ------------------------------------ */
-
-/* Takes frames from p, as many as may be taken now. Returns the bytes taken. */
-size_t direct_take(struct channel *ch, uint8_t *p, size_t n);
-
 /*
  * Writes the header of a composed message. The message follows
  * WEBSOCKET_HEADER_MAX bytes of room at ch->frame_at.
@@ -85,11 +74,50 @@ void direct_finish_frame(struct channel *ch, struct buf *out, size_t len);
 /* Writes the header of a message whose length is known in advance. */
 void direct_begin_frame(struct buf *out, size_t len);
 
-/* Queue a control frame, unless the channel is congested. */
-void direct_ping(struct channel *ch);
-void direct_pong(struct channel *ch);
+/* --- what the channel and this transport share -------------------------- */
 
-/* Returns the length in bytes of the frame that begins at p. */
-uint64_t direct_frame_bytes(const uint8_t *p);
+/*
+ * With this much unwritten no further request is taken. So a client that asks
+ * without reading stops itself.
+ */
+#define OUT_PAUSE_BYTES (4u << 20)
+
+/* Far more than the largest answer (1 MiB of retained output in base64). */
+#define OUT_MAX_BYTES (1u << 30)
+
+/* One input buffer for all channels, so that an idle one needs none. */
+#define CHANNEL_SCRATCH_BYTES (256u << 10)
+extern uint8_t channel_scratch[CHANNEL_SCRATCH_BYTES];
+
+/* Uses this socket from now on; the one before stays open. */
+void channel_watch(struct channel *ch, int fd);
+
+/*
+ * Tells whether the peer asks without reading, or the owner paused the channel.
+ */
+bool channel_is_behind(const struct channel *ch);
+
+/*
+ * Takes a piece of a message that comes in pieces. The pieces are joined as one
+ * frame, unless an intake takes them. Returns 0 or -errno.
+ */
+int channel_take_piece(
+    struct channel *ch, const uint8_t *p, size_t len, bool more);
+
+/* Drops a message that is not complete yet. */
+void channel_discard_input(struct channel *ch);
+
+/* Drops what is not written yet. */
+void channel_discard_output(struct channel *ch);
+
+/*
+ * Delivers the message to the owner, with the descriptor that came with its
+ * frame.
+ */
+void channel_deliver(
+    struct channel *ch, uint32_t header, char *text, size_t len);
+
+/* Starts or stops reading, depending on the state of the channel. */
+void channel_review_reading(struct channel *ch);
 
 #endif

@@ -10,9 +10,13 @@
 
 #include <stdbool.h>
 #include <stddef.h>
+#include <stdint.h>
+#include <sys/types.h>
 
 #include "buf.h"
-#include "spool.h"
+
+/* For one session at a time; further requests are held in memory. */
+#define SPOOLS_MAX 4
 
 struct intake;
 
@@ -46,5 +50,27 @@ struct spool *intake_take_spool(struct intake *in);
  * -EMSGSIZE if it was longer than the limit.
  */
 int intake_restore(struct intake *in, struct buf *out);
+
+/*
+ * Keeps the content of a long request in a file without a name instead of in
+ * memory. The runner decodes the content into it as it comes, and the file
+ * helper copies it to its place.
+ */
+struct spool {
+	int fd;		 /* owned; -1: it could not be received */
+	uint64_t bytes;	 /* completely written */
+	unsigned *count; /* counts the spools; or NULL */
+};
+
+/* Makes a spool of a file that another program wrote. Takes fd over. */
+struct spool *spool_adopt(int fd);
+
+void spool_free(struct spool *s); /* NULL is fine */
+
+/* Copies the content to fd, from fd's position on. Returns 0 or -errno. */
+int spool_copy(const struct spool *s, int fd);
+
+/* Like write(2) to sock; the spool's descriptor goes with the first byte. */
+ssize_t spool_send(const struct spool *s, int sock, const void *p, size_t n);
 
 #endif

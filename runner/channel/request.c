@@ -1,12 +1,18 @@
 /* SPDX-License-Identifier: ISC */
-/* Answers to the client. */
+/* Answers to the client, and a helper's side of its channel. */
 #include "request.h"
 
+#include <event2/event.h>
 #include <stdarg.h>
 #include <stdio.h>
 #include <string.h>
+#include <sys/prctl.h>
 
+#include "control.h"
 #include "frame.h"
+#include "heap.h"
+#include "log.h"
+#include "loop.h"
 
 struct json_writer
 reply_begin(struct channel *ch, const struct rpc_id *id)
@@ -68,4 +74,78 @@ reply_os_error(struct channel *ch, const struct rpc_id *id, int err)
 {
 	return reply_error(
 	    ch, id, RPC_INTERNAL, "%s (os error %d)", strerror(-err), -err);
+}
+
+/* --- a helper's side ---------------------------------------------------- */
+
+/* The runner accepts no larger message (max-message-bytes). */
+#define REQUEST_MAX_BYTES (1u << 30)
+
+static struct channel channel;
+static serve_fn *answer_request;
+static void (*tell_drained)(void);
+static bool over;
+
+static void
+on_message(struct channel *ch, char *text, size_t len)
+{
+	static uint32_t number;
+	struct request r = { .channel = ch, .spool = channel_take_spool(ch) };
+	struct rpc_message m;
+
+	if (rpc_parse(&m, text, len) < 0 || m.kind != RPC_KIND_REQUEST)
+		log_fatal("impossible request from the runner");
+	rpc_id_copy(&r.id, m.id);
+	ch->tag = number = frame_next_number(number);
+	answer_request(&r, &m);
+	rpc_id_clear(&r.id);
+	rpc_message_clear(&m);
+	spool_free(r.spool);
+}
+
+static void
+on_drained(struct channel *ch)
+{
+	if (tell_drained != NULL)
+		tell_drained();
+}
+
+static void
+on_ended(struct channel *ch)
+{
+	over = true;
+}
+
+static void
+on_broken(struct channel *ch, int err)
+{
+	over = true;
+}
+
+static const struct channel_events channel_events = {
+	.message = on_message,
+	.drained = on_drained,
+	.ended = on_ended,
+	.broken = on_broken,
+};
+
+void
+serve(struct event_base *base, const char *label, serve_fn *answer,
+    void (*drained)(void))
+{
+	log_set_label(label);
+	loop_trust();
+	prctl(PR_SET_DUMPABLE, 0);
+	answer_request = answer;
+	tell_drained = drained;
+	channel_open(&channel, base, CONTROL_FD, CONTROL_FD, REQUEST_MAX_BYTES,
+	    &channel_events, NULL);
+	channel.tagged = channel.takes_fds = true;
+	heap_init(base);
+	while (!over) {
+		if (event_base_loop(base, EVLOOP_ONCE) < 0)
+			log_fatal("event loop failed");
+		channel_flush(&channel);
+		heap_turn();
+	}
 }

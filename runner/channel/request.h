@@ -10,10 +10,11 @@
 #include <stddef.h>
 
 #include "channel.h"
+#include "intake.h"
 #include "jsonrpc.h"
-#include "spool.h"
 
 struct client;
+struct event_base;
 struct session;
 
 /* Returned by a handler that answers later; it took the id. */
@@ -51,5 +52,21 @@ int reply_error_text(struct channel *ch, const struct rpc_id *id, int code,
 
 /* Answers with -32603 "TEXT (os error N)". err is -errno. */
 int reply_os_error(struct channel *ch, const struct rpc_id *id, int err);
+
+/*
+ * A helper's side of its channel. Requests come from the runner, one after
+ * another; answers carry the number of their request.
+ *
+ * Answers m, or keeps the id and answers later. A later answer must carry the
+ * number that r->channel->tag holds now.
+ */
+typedef void serve_fn(struct request *r, struct rpc_message *m);
+
+/*
+ * Serves on CONTROL_FD until the runner closes it. `drained` may be NULL; it is
+ * called when everything is written after the channel was congested.
+ */
+void serve(struct event_base *base, const char *label, serve_fn *answer,
+    void (*drained)(void));
 
 #endif

@@ -70,7 +70,7 @@ struct installed {
 	const char *remote_id; /* NULL: none */
 };
 
-/* --- files_discover.c ----------------------------------------------------- */
+/* --- files_discover.c --------------------------------------------------- */
 
 /* Returns whether the path is a directory. If it is not known, the answer gets
  * a warning. */
@@ -88,7 +88,7 @@ void discover_admit(struct discovery *d, struct json_writer *to,
 void discover_write_optional(
     struct json_writer *w, const char *key, const char *text);
 
-/* --- discover_place.c ----------------------------------------------------- */
+/* --- discover_place.c --------------------------------------------------- */
 
 /* Adds a warning: NO_PLACE or NO_METADATA, and the path and the reason. */
 void discover_warn(struct discovery *d, const char *what, const char *fmt, ...)
@@ -133,7 +133,7 @@ void discover_skills(struct place *p);
 bool discover_read_skill(
     struct json_writer *w, struct place *p, const char *path);
 
-/* --- discover_plugin.c ---------------------------------------------------- */
+/* --- discover_plugin.c -------------------------------------------------- */
 
 /* Appends a plugin with the manifest `text`, which lies at `path`. */
 void discover_plugin(struct place *p, const struct installed *in,

@@ -15,7 +15,7 @@
 #include <unistd.h>
 
 #include "log.h"
-#include "serve.h"
+#include "request.h"
 
 int
 reply_file_error(struct request *r, int err)

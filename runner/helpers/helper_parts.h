@@ -7,8 +7,8 @@
 
 #include "frame.h"
 #include "helper.h"
+#include "process_tree.h"
 #include "queue.h"
-#include "reaper.h"
 
 #define QUEUE_MAX_BYTES (512u << 20) /* of requests, for one helper */
 

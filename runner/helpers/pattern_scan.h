@@ -11,7 +11,7 @@
 
 #include <event2/event_struct.h>
 
-#include "reaper.h"
+#include "process_tree.h"
 
 struct resolve_matches;
 struct rpc_message;

@@ -8,7 +8,7 @@
 #include "crypto_memory.h"
 #include "http_exchange.h"
 #include "log.h"
-#include "serve.h"
+#include "request.h"
 
 static struct event_base *base;
 

@@ -10,13 +10,12 @@
 #include <termios.h>
 #include <unistd.h>
 
-#include "denial.h"
+#include "descriptors.h"
 #include "heap.h"
 #include "log.h"
 #include "loop.h"
-#include "oom.h"
+#include "process_state.h"
 #include "process_tree.h"
-#include "reserve.h"
 #include "sandbox.h"
 #include "util.h"
 
@@ -381,7 +380,7 @@ ran_out_of_memory(const struct process *p)
 	if (was_killed_by_watch(p))
 		return true;
 	return p->group != NULL ? command_cgroup_ran_out_of_memory(p->group)
-				: oom_kills() > p->oom_kills;
+				: cgroup_own_oom_kills() > p->oom_kills;
 }
 
 static void
@@ -456,7 +455,7 @@ process_start(struct process *p, struct event_base *base,
 	p->memory = -1;
 	if (err < 0)
 		return err;
-	oom_before = p->group != NULL ? 0 : oom_kills();
+	oom_before = p->group != NULL ? 0 : cgroup_own_oom_kills();
 	if (p->group == NULL && r->sandbox == NULL)
 		r->mark = p->mark = process_tree_new_mark();
 	err = spawn(r, &res, step);

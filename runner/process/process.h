@@ -19,9 +19,11 @@
 #include "input.h"
 #include "process_state.h"
 #include "process_tree.h"
-#include "reaper.h"
 #include "spawn.h"
-#include "wide_pipe.h"
+
+/* Reserved descriptors that finding processes and killing them takes at once.
+ */
+#define RESERVE_TO_KILL 3
 
 struct event_base;
 struct process;
@@ -91,7 +93,7 @@ struct process {
 	bool killed;	/* we sent SIGKILL */
 	/* bit mask of the signals we sent */
 	uint64_t signals;
-	/* count before it started (oom.h) */
+	/* count before it started (cgroup_own_oom_kills()) */
 	uint64_t oom_kills;
 	int memory; /* as in struct sandbox_started; -1: none */
 	bool oom_killed;

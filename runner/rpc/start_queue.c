@@ -19,7 +19,7 @@
 #include "loop.h"
 #include "methods.h"
 #include "pattern_scan.h"
-#include "reaper.h"
+#include "process_tree.h"
 #include "session.h"
 #include "slow_paths.h"
 #include "util.h"

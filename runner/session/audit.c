@@ -8,8 +8,8 @@
 
 #include "audit_text.h"
 #include "buf.h"
-#include "end_cause.h"
 #include "log.h"
+#include "report.h"
 #include "request.h"
 #include "rpc_method.h"
 #include "session.h"
@@ -162,12 +162,6 @@ audit_end_unrecorded(struct session *s, const char *process)
 	}
 }
 
-static uint64_t
-to_ms(const struct timeval *tv)
-{
-	return (uint64_t)tv->tv_sec * 1000 + (uint64_t)tv->tv_usec / 1000;
-}
-
 /* Counts what limits did to the command and to all it started. */
 static void
 put_counts(struct control_exited *exited, const struct process *p)
@@ -193,8 +187,8 @@ audit_exited(struct session_process *p)
 		.cause = (uint8_t)end_cause(p),
 		.output_bytes = p->process.state.output_bytes,
 		.duration_ms = (uint64_t)(now_ms() - p->started_mono_ms),
-		.user_ms = to_ms(&p->process.usage.ru_utime),
-		.system_ms = to_ms(&p->process.usage.ru_stime),
+		.user_ms = ms_of_timeval(&p->process.usage.ru_utime),
+		.system_ms = ms_of_timeval(&p->process.usage.ru_stime),
 		.max_rss_bytes = (uint64_t)p->process.usage.ru_maxrss << 10,
 	};
 
@@ -203,4 +197,112 @@ audit_exited(struct session_process *p)
 	put_counts(&exited, &p->process);
 	audit_copy_id(exited.process, (struct slice){ p->id, p->id_len });
 	s->report(RUNNER_EVENT_EXITED, &exited);
+}
+
+/* --- requests ----------------------------------------------------------- */
+
+/*
+ * The operations that are recorded, and whether they write. fs/open writes when
+ * its mode is `replace`. Blocks of an open file are not recorded; its fs/open
+ * is.
+ */
+static const struct operation {
+	const char *name;
+	bool writes;
+} operations[] = {
+	{ "fs/writeFile", true },
+	{ "fs/createDirectory", true },
+	{ "fs/remove", true },
+	{ "fs/copy", true },
+	{ "fs/move", true },
+	{ "fs/chmod", true },
+	{ "fs/symlink", true },
+	{ "fs/setTimes", true },
+	{ "fs/open", false },
+	{ "fs/readFile", false },
+	{ "fs/getMetadata", false },
+	{ "fs/canonicalize", false },
+	{ "fs/readDirectory", false },
+	{ "fs/walk", false },
+	{ "fs/watch", false },
+};
+
+static bool
+is_recorded(const struct record *r, const char *name, const struct fs_params *p)
+{
+	for (size_t i = 0; i < nitems(operations); i++)
+		if (strcmp(operations[i].name, name) == 0)
+			return r->wanted.files == AUDIT_FILES_ALL ||
+			       operations[i].writes || p->replace;
+	return false;
+}
+
+bool
+audit_wants_files(const struct session *s)
+{
+	return s->record != NULL && s->record->wanted.files != AUDIT_FILES_NONE;
+}
+
+static bool
+copy_path(char *to, size_t cap, const char *path)
+{
+	return path != NULL &&
+	       audit_copy(to, cap, (struct slice){ path, strlen(path) });
+}
+
+bool
+audit_file(struct request *r, const struct rpc_method *method,
+    const struct fs_params *p, bool sandboxed)
+{
+	const struct session *s = r->session;
+	struct control_file file = { .sandboxed = sandboxed };
+	size_t room = sizeof(file.path);
+
+	if (!audit_wants_files(s) || !is_recorded(s->record, method->name, p))
+		return true;
+	if (!audit_permits(r))
+		return false;
+	audit_copy(file.operation, sizeof(file.operation),
+	    (struct slice){ method->name, strlen(method->name) });
+	file.cut = copy_path(file.path, room, p->path.path);
+	if (p->target.len > 0)
+		file.cut |= audit_copy(file.destination, room, p->target);
+	else
+		file.cut |=
+		    copy_path(file.destination, room, p->destination.path);
+	s->report(RUNNER_EVENT_FILE, &file);
+	return true;
+}
+
+/* A NUL would end the text for the reader of the record. */
+static struct slice
+before_nul(struct slice s)
+{
+	return (struct slice){ s.ptr, strnlen(s.ptr, s.len) };
+}
+
+bool
+audit_http(struct request *r, const struct http_request_params *p)
+{
+	const struct session *s = r->session;
+	struct slice shown = before_nul(p->url);
+	struct redact_state state = { 0 };
+	struct control_http http = { 0 };
+	struct buf url;
+
+	if (!audit_wants_files(s))
+		return true;
+	if (!audit_permits(r))
+		return false;
+	http.method_cut =
+	    audit_copy(http.method, sizeof(http.method), p->method);
+	buf_init(&url, sizeof(http.url) - 1);
+	redact_word(&state, &s->record->rules, shown, &url);
+	http.url_cut = url.failed || shown.len < p->url.len;
+	http.redacted = state.count;
+	if (url.len > 0)
+		memcpy(http.url, url.data, url.len);
+	buf_clear(&url);
+	s->report(RUNNER_EVENT_HTTP, &http);
+	return true;
 }

@@ -6,6 +6,7 @@
 #ifndef REPORT_H
 #define REPORT_H
 
+#include "control.h"
 #include "request.h"
 
 struct session_process;
@@ -19,5 +20,15 @@ void report_write(struct json_writer *w, const struct session_process *p);
 /* Answers process/wait. */
 void report_reply(struct channel *ch, const struct session_process *p,
     const struct rpc_id *id);
+
+/*
+ * Finds out why a command ended: by itself, because somebody ended it, or at
+ * which limit.
+ */
+
+struct session_process;
+
+/* Only for a command that was reaped. */
+enum end_cause end_cause(const struct session_process *p);
 
 #endif

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: ISC */
 /*
- * The session: its connection and its end. Its processes are in
- * session_process.c, what clients are told of them in session_tell.c.
+ * The session: its connection and its end, its processes, and what clients are
+ * told of them.
  */
 #include "session.h"
 
@@ -10,15 +10,30 @@
 #include <fcntl.h>
 #include <signal.h>
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
+#include <time.h>
 
+#include "audit.h"
+#include "descriptors.h"
 #include "environment.h"
 #include "intake.h"
 #include "log.h"
 #include "loop.h"
-#include "reserve.h"
+#include "recorder.h"
+#include "siphash.h"
 #include "waiter.h"
+#include "watcher.h"
 
+/*
+ * Reserved descriptors. A command of the broker brings one, and the kernel
+ * drops it if there is no place for it. There is room for the attached client,
+ * the connection that may follow it, and the watchers (16, session_registry.h
+ * of the broker).
+ */
+#define FOR_COMMANDS 19
+
+static void forget_cb(evutil_socket_t fd, short what, void *arg);
 static void kill_cb(evutil_socket_t fd, short what, void *arg);
 static void rate_cb(evutil_socket_t fd, short what, void *arg);
 
@@ -88,8 +103,7 @@ session_init(struct session *s, const struct session_server *server,
 	TAILQ_INIT(&s->helpers);
 	placeholder_list_init(&s->placeholders, fds->placeholders);
 	s->null_fd = -1;
-	event_assign(
-	    &s->forget_event, base, -1, 0, session_process_forget_cb, s);
+	event_assign(&s->forget_event, base, -1, 0, forget_cb, s);
 	event_assign(&s->kill_event, base, -1, 0, kill_cb, s);
 	event_assign(&s->rate_event, base, -1, 0, rate_cb, s);
 	rate_init(&s->output_rate, config->output_rate, now_ms());
@@ -131,7 +145,7 @@ session_settle(struct session *s)
 	s->null_fd = open("/dev/null", O_RDWR | O_CLOEXEC);
 	if (s->null_fd < 0)
 		return -errno;
-	reserve_begin();
+	reserve_begin(FOR_COMMANDS + RESERVE_TO_KILL);
 	return 0;
 }
 
@@ -343,3 +357,337 @@ session_terminate(struct session *s)
 	reaper_signal_all(SIGTERM);
 	loop_add(&s->kill_event, &tv);
 }
+
+/* --- its processes ------------------------------------------------------ */
+
+/*
+ * The processes of a session: found by id, and kept after they closed until
+ * they are forgotten.
+ */
+
+/* bytes of a command line kept for process/list */
+#define COMMAND_KEPT_BYTES 4096
+
+/*
+ * The retained output of all closed processes is limited to what this many
+ * running ones may retain.
+ */
+#define CLOSED_OUTPUTS_MAX 256
+
+struct process_key {
+	struct slice id;
+	bool v0;
+};
+
+static bool
+match_process(const struct table_node *node, const void *arg)
+{
+	const struct process_key *key = arg;
+	const struct session_process *p =
+	    TABLE_OBJECT(node, const struct session_process, node);
+
+	return p->v0 == key->v0 && !p->orphaned &&
+	       slice_equal(key->id, (struct slice){ p->id, p->id_len });
+}
+
+static struct session_process *
+find(struct session *s, struct process_key key)
+{
+	struct table_node *node = table_find(&s->processes,
+	    siphash_bytes(key.id.ptr, key.id.len), match_process, &key);
+
+	return node ? TABLE_OBJECT(node, struct session_process, node) : NULL;
+}
+
+struct session_process *
+session_find(struct session *s, struct slice id)
+{
+	return find(s, (struct process_key){ id, false });
+}
+
+struct session_process *
+session_find_v0(struct session *s, struct slice id)
+{
+	return find(s, (struct process_key){ id, true });
+}
+
+struct session_process *
+session_process_new(struct session *s, struct slice id)
+{
+	struct session_process *p = xcalloc(1, sizeof(*p) + id.len + 1);
+
+	p->session = s;
+	TAILQ_INIT(&p->waiters);
+	memcpy(p->id, id.ptr, id.len);
+	p->id_len = id.len;
+	return p;
+}
+
+void
+session_add(struct session *s, struct session_process *p)
+{
+	struct timespec now;
+
+	clock_gettime(CLOCK_REALTIME, &now);
+	p->started_wall_ms = (int64_t)now.tv_sec * 1000 + now.tv_nsec / 1000000;
+	p->started_mono_ms = now_ms();
+	p->number = ++s->starts;
+	table_insert(&s->processes, &p->node, siphash_bytes(p->id, p->id_len));
+	TAILQ_INSERT_TAIL(&s->started, p, link);
+}
+
+void
+session_note_command(struct session_process *p, char *const *argv)
+{
+	struct buf text;
+
+	buf_init(&text, COMMAND_KEPT_BYTES);
+	for (; *argv != NULL && !p->command_cut; argv++) {
+		size_t n = strlen(*argv) + 1;
+
+		p->command_cut = n > COMMAND_KEPT_BYTES - text.len;
+		if (!p->command_cut)
+			buf_put(&text, *argv, n);
+	}
+	p->command = (char *)text.data;
+	p->command_len = text.len;
+}
+
+static void
+session_process_free(struct session_process *p)
+{
+	process_clear(&p->process);
+	recorder_end(p);
+	free(p->start_id);
+	free(p->command);
+	free(p);
+}
+
+static void
+plan_forgetting(struct session *s)
+{
+	struct session_process *first = TAILQ_FIRST(&s->closed);
+	int64_t ms;
+	struct timeval tv;
+
+	if (first == NULL)
+		return;
+	ms = first->forget_ms - now_ms();
+	tv = timeval_of_ms(ms < 0 ? 0 : (uint64_t)ms);
+	loop_add(&s->forget_event, &tv);
+}
+
+/*
+ * Callback of session.forget_event: forgets the closed processes whose time has
+ * come.
+ */
+static void
+forget_cb(evutil_socket_t fd, short what, void *arg)
+{
+	struct session *s = arg;
+	struct session_process *p;
+
+	while (
+	    (p = TAILQ_FIRST(&s->closed)) != NULL && p->forget_ms <= now_ms()) {
+		s->output_kept -= p->output_kept;
+		if (s->oldest_kept == p)
+			s->oldest_kept = TAILQ_NEXT(p, closed_link);
+		TAILQ_REMOVE(&s->closed, p, closed_link);
+		TAILQ_REMOVE(&s->started, p, link);
+		table_remove(&s->processes, &p->node);
+		session_process_free(p);
+	}
+	plan_forgetting(s);
+}
+
+/*
+ * If there is too much, the output of the oldest processes is dropped. How they
+ * ended can still be asked.
+ */
+static void
+keep_output(struct session_process *p)
+{
+	struct session *s = p->session;
+	uint64_t most = s->config.retention_bytes * CLOSED_OUTPUTS_MAX;
+
+	p->output_kept = process_state_memory(&p->process.state);
+	s->output_kept += p->output_kept;
+	if (s->oldest_kept == NULL)
+		s->oldest_kept = p;
+	while (s->output_kept > most && s->oldest_kept != p) {
+		struct session_process *oldest = s->oldest_kept;
+
+		process_state_drop(&oldest->process.state);
+		s->output_kept -= oldest->output_kept;
+		oldest->output_kept = 0;
+		s->oldest_kept = TAILQ_NEXT(oldest, closed_link);
+	}
+}
+
+/*
+ * An orphaned process is forgotten at once, because no client can ask about it.
+ */
+void
+session_note_closed(struct session_process *p)
+{
+	struct session *s = p->session;
+
+	recorder_end(p);
+	p->forget_ms = p->orphaned ? 0 : now_ms() + s->config.closed_ttl_ms;
+	if (p->orphaned) {
+		TAILQ_INSERT_HEAD(&s->closed, p, closed_link);
+	} else {
+		TAILQ_INSERT_TAIL(&s->closed, p, closed_link);
+		keep_output(p);
+	}
+	if (TAILQ_FIRST(&s->closed) == p)
+		plan_forgetting(s);
+}
+
+/* --- what is told ------------------------------------------------------- */
+
+/*
+ * What the attached client is told about the session's processes, and how fast.
+ */
+
+static const char *
+event_method(const struct process_event *e)
+{
+	static const char *const names[] = { [EVENT_OUTPUT] = "process/output",
+		[EVENT_EXITED] = "process/exited",
+		[EVENT_CLOSED] = "process/closed" };
+
+	return names[e->kind];
+}
+
+static void
+write_output(struct json_writer *w, const struct process_event *e)
+{
+	json_key_cstring(w, "stream", stream_name(e->stream));
+	json_key(w, "chunk");
+	json_base64(w, e->data, e->len);
+}
+
+static void
+write_exited(struct json_writer *w, const struct process *process)
+{
+	json_key_i64(w, "exitCode", process->state.exit_code);
+	json_key_bool(w, "sandboxDenied", process->state.sandbox_denied);
+	/* Members that only execd knows appear only when they apply. */
+	if (process->timed_out)
+		json_key_bool(w, "timedOut", true);
+	if (process->timed_out && process->deadline_for == DEADLINE_COMMAND)
+		json_key_cstring(
+		    w, "killedBy", control_cause_name(END_COMMAND_DEADLINE));
+}
+
+void
+session_tell(
+    struct client *c, struct session_process *p, const struct process_event *e)
+{
+	struct json_writer w = channel_begin(&c->channel);
+
+	rpc_begin_notification(&w, event_method(e));
+	json_begin(&w, '{');
+	json_key_string(&w, "processId", p->id, p->id_len);
+	json_key_u64(&w, "seq", e->seq);
+	if (e->kind == EVENT_OUTPUT)
+		write_output(&w, e);
+	else if (e->kind == EVENT_EXITED)
+		write_exited(&w, &p->process);
+	json_end(&w, '}');
+	rpc_end_notification(&w);
+	channel_send(&c->channel);
+}
+
+/*
+ * While no client is attached, no events are sent; the output can be read
+ * later.
+ */
+bool
+session_is_told(const struct session_process *p)
+{
+	const struct session *s = p->session;
+
+	return channel_is_open(&s->client.channel) &&
+	       s->client.state != SESSION_NEW && !s->client.violated &&
+	       !p->orphaned;
+}
+
+static void
+tell_all(struct session_process *p, const struct process_event *e)
+{
+	if (session_is_told(p))
+		session_tell(&p->session->client, p, e);
+	watchers_tell(p, e);
+	waiter_wake(p);
+}
+
+static void
+on_output(struct process *process, uint64_t seq, enum stream stream,
+    const void *data, size_t len)
+{
+	struct process_event e = { EVENT_OUTPUT, seq, stream, data, len };
+
+	session_note_output(process->owner, data, len);
+	tell_all(process->owner, &e);
+}
+
+static void
+on_exited(struct process *process, uint64_t seq)
+{
+	struct process_event e = { .kind = EVENT_EXITED, .seq = seq };
+
+	audit_exited(process->owner);
+	tell_all(process->owner, &e);
+}
+
+static void
+on_closed(struct process *process, uint64_t seq)
+{
+	struct process_event e = { .kind = EVENT_CLOSED, .seq = seq };
+
+	tell_all(process->owner, &e);
+	session_note_closed(process->owner);
+}
+
+void
+session_note_output(struct session_process *p, const void *data, size_t len)
+{
+	rate_spend(&p->session->output_rate, len);
+	recorder_output(p, data, len);
+}
+
+/* Pauses all reading until the rate permits more output. */
+static bool
+is_too_fast(struct session *s)
+{
+	struct timeval tv;
+
+	if (s->output_rate.per_second == 0 ||
+	    rate_permits(&s->output_rate, now_ms()))
+		return false;
+	tv = timeval_of_ms(rate_wait_ms(&s->output_rate));
+	if (!event_pending(&s->rate_event, EV_TIMEOUT, NULL))
+		loop_add(&s->rate_event, &tv);
+	return true;
+}
+
+/* Connections that only watch never pause a command. */
+bool
+session_congested(struct process *process)
+{
+	struct session_process *p = process->owner;
+
+	if (is_too_fast(p->session))
+		return true;
+	return session_is_told(p) &&
+	       channel_congested(&p->session->client.channel);
+}
+
+const struct process_observer session_observer = {
+	.output = on_output,
+	.exited = on_exited,
+	.closed = on_closed,
+	.congested = session_congested,
+};

@@ -14,13 +14,13 @@
 #include "channel.h"
 #include "command_cgroup.h"
 #include "control.h"
+#include "intake.h"
 #include "placeholder.h"
 #include "process.h"
 #include "queue.h"
 #include "rate.h"
 #include "sandbox_report.h"
 #include "sandboxes.h"
-#include "spool.h"
 #include "table.h"
 
 struct event_base;
@@ -224,11 +224,6 @@ struct session_process *session_process_new(struct session *s, struct slice id);
 void session_add(struct session *s, struct session_process *p);
 /* Keeps the first part of argv for process/list. */
 void session_note_command(struct session_process *p, char *const *argv);
-/*
- * Callback of session.forget_event: forgets the closed processes whose time has
- * come.
- */
-void session_process_forget_cb(evutil_socket_t fd, short what, void *arg);
 
 /* An event of a process, independent of the protocol version. */
 struct process_event {

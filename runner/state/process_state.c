@@ -2,7 +2,185 @@
 /* What a client can know of one process (process_state.h). */
 #include "process_state.h"
 
+#include <ctype.h>
+#include <string.h>
+
 #include "util.h"
+
+/*
+ * The newest output of one process.
+ */
+
+#define BLOCK_FIRST_BYTES 512
+/*
+ * Room for two chunks of the maximal length with their records. With room for
+ * one, a block could waste half of its memory.
+ */
+#define BLOCK_MAX_BYTES (2 * ((64u << 10) + sizeof(struct record)))
+
+struct retention_block {
+	TAILQ_ENTRY(retention_block) link; /* retention.blocks */
+	size_t head; /* offset of the first record still held */
+	size_t used;
+	size_t cap;
+	uint8_t bytes[];
+};
+
+/* Precedes each chunk in a block; not aligned. */
+struct record {
+	uint64_t seq;
+	uint32_t len;
+	uint32_t stream;
+};
+
+const char *
+stream_name(enum stream stream)
+{
+	static const char *const names[] = { "stdout", "stderr", "pty" };
+
+	return names[stream];
+}
+
+void
+retention_init(struct retention *r, size_t limit_bytes)
+{
+	*r = (struct retention){ .limit_bytes = limit_bytes };
+	TAILQ_INIT(&r->blocks);
+}
+
+static void
+drop_block(struct retention *r, struct retention_block *b)
+{
+	TAILQ_REMOVE(&r->blocks, b, link);
+	free(b);
+}
+
+void
+retention_clear(struct retention *r)
+{
+	while (!TAILQ_EMPTY(&r->blocks))
+		drop_block(r, TAILQ_FIRST(&r->blocks));
+	r->bytes = 0;
+}
+
+static void
+drop_oldest(struct retention *r)
+{
+	struct retention_block *b = TAILQ_FIRST(&r->blocks);
+	struct record record;
+
+	memcpy(&record, b->bytes + b->head, sizeof(record));
+	b->head += sizeof(record) + record.len;
+	r->bytes -= record.len;
+	r->dropped_bytes[record.stream] += record.len;
+	r->dropped_seq = record.seq;
+	if (b->head == b->used)
+		drop_block(r, b);
+}
+
+/*
+ * Returns a block with room for need bytes. A new block is twice as large as
+ * the one before, up to BLOCK_MAX_BYTES.
+ */
+static struct retention_block *
+block_for(struct retention *r, size_t need)
+{
+	struct retention_block *b = TAILQ_LAST(&r->blocks, retention_blocks);
+	size_t cap = BLOCK_FIRST_BYTES;
+
+	if (b != NULL && b->cap - b->used >= need)
+		return b;
+	if (b != NULL)
+		cap =
+		    b->cap * 2 < BLOCK_MAX_BYTES ? b->cap * 2 : BLOCK_MAX_BYTES;
+	if (cap < need)
+		cap = need;
+	b = xmalloc(sizeof(*b) + cap);
+	*b = (struct retention_block){ .cap = cap };
+	TAILQ_INSERT_TAIL(&r->blocks, b, link);
+	return b;
+}
+
+void
+retention_append(struct retention *r, uint64_t seq, enum stream stream,
+    const void *data, size_t len)
+{
+	struct record record = {
+		.seq = seq, .len = (uint32_t)len, .stream = stream
+	};
+	struct retention_block *b;
+
+	while (r->bytes > 0 && r->bytes + len > r->limit_bytes)
+		drop_oldest(r);
+	b = block_for(r, sizeof(record) + len);
+	memcpy(b->bytes + b->used, &record, sizeof(record));
+	memcpy(b->bytes + b->used + sizeof(record), data, len);
+	b->used += sizeof(record) + len;
+	r->bytes += len;
+}
+
+/* Drops everything, and counts it as dropped. */
+static void
+retention_drop(struct retention *r)
+{
+	while (!TAILQ_EMPTY(&r->blocks))
+		drop_oldest(r);
+}
+
+/* Returns the bytes of memory that the blocks take. */
+static size_t
+retention_memory(const struct retention *r)
+{
+	const struct retention_block *b;
+	size_t bytes = 0;
+
+	TAILQ_FOREACH (b, &r->blocks, link)
+		bytes += sizeof(*b) + b->cap;
+	return bytes;
+}
+
+uint64_t
+retention_dropped(const struct retention *r)
+{
+	uint64_t bytes = 0;
+
+	for (size_t i = 0; i < STREAM_COUNT; i++)
+		bytes += r->dropped_bytes[i];
+	return bytes;
+}
+
+/*
+ * Walk from the oldest chunk to the newest; retention_next() returns false at
+ * the end.
+ */
+static struct retention_cursor
+retention_first(const struct retention *r)
+{
+	const struct retention_block *b = TAILQ_FIRST(&r->blocks);
+
+	return (struct retention_cursor){ b, b ? b->head : 0 };
+}
+
+static bool
+retention_next(const struct retention *r, struct retention_cursor *c,
+    struct retention_chunk *chunk)
+{
+	struct record record;
+
+	while (c->block != NULL && c->at == c->block->used) {
+		c->block = TAILQ_NEXT(c->block, link);
+		c->at = c->block ? c->block->head : 0;
+	}
+	if (c->block == NULL)
+		return false;
+	memcpy(&record, c->block->bytes + c->at, sizeof(record));
+	*chunk = (struct retention_chunk){ record.seq, record.stream,
+		c->block->bytes + c->at + sizeof(record), record.len };
+	c->at += sizeof(record) + record.len;
+	return true;
+}
+
+/* --- the process -------------------------------------------------------- */
 
 void
 process_state_init(struct process_state *s, size_t retention_bytes)
@@ -140,4 +318,67 @@ process_state_read(const struct process_state *s, const struct process_query *q,
 	if (q->max_bytes != UINT64_MAX && last != 0)
 		return last + 1;
 	return s->next_seq;
+}
+
+/* --- the guess whether something was denied ----------------------------- */
+
+#define EXIT_SIGSYS 159 /* 128 + SIGSYS */
+
+static const char *const words[] = { "operation not permitted",
+	"permission denied", "read-only file system", "seccomp", "sandbox",
+	"landlock", "failed to write file" };
+
+static bool
+holds_word(const char *text, size_t len)
+{
+	for (size_t i = 0; i < nitems(words); i++)
+		if (memmem(text, len, words[i], strlen(words[i])) != NULL)
+			return true;
+	return false;
+}
+
+/*
+ * Writes the chunks of the given streams into text, in lower case, and returns
+ * its length. text has room for all of them.
+ */
+static size_t
+collect(const struct retention *output, unsigned streams, char *text)
+{
+	struct retention_cursor c = retention_first(output);
+	struct retention_chunk chunk;
+	size_t len = 0;
+
+	while (retention_next(output, &c, &chunk)) {
+		if (!(streams & 1u << chunk.stream))
+			continue;
+		for (size_t i = 0; i < chunk.len; i++)
+			text[len++] = (char)tolower(chunk.data[i]);
+	}
+	return len;
+}
+
+/*
+ * Each stream is searched alone and all are searched together: a word may be
+ * split by a chunk of another stream, or may appear only when chunks are
+ * joined.
+ */
+static bool
+output_names_denial(const struct retention *output)
+{
+	static const unsigned sets[] = { 1u << STREAM_STDERR,
+		1u << STREAM_STDOUT, ~0u };
+	_cleanup_free_ char *text = xmalloc(output->bytes + 1);
+
+	for (size_t i = 0; i < nitems(sets); i++)
+		if (holds_word(text, collect(output, sets[i], text)))
+			return true;
+	return false;
+}
+
+bool
+denial_is_likely(const struct retention *output, int exit_code)
+{
+	if (exit_code == 0)
+		return false;
+	return output_names_denial(output) || exit_code == EXIT_SIGSYS;
 }

@@ -9,7 +9,62 @@
 #ifndef PROCESS_STATE_H
 #define PROCESS_STATE_H
 
-#include "retention.h"
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include "queue.h"
+
+enum stream { STREAM_STDOUT, STREAM_STDERR, STREAM_PTY };
+#define STREAM_COUNT 3
+
+/* Returns "stdout", "stderr" or "pty". */
+const char *stream_name(enum stream stream);
+
+struct retention_block;
+
+/*
+ * Keeps the newest output of one process as whole chunks with their sequence
+ * numbers (doc/protocol.md section 7.5).
+ *
+ * Chunks lie one after another in a few blocks that grow with the output. So an
+ * idle process needs no memory, and a busy one needs no allocation per chunk.
+ */
+struct retention {
+	TAILQ_HEAD(retention_blocks, retention_block) blocks;
+	size_t bytes; /* of output held */
+	size_t limit_bytes;
+	/* dropped so far, by stream */
+	uint64_t dropped_bytes[STREAM_COUNT];
+	uint64_t dropped_seq; /* last dropped chunk; 0: none */
+};
+
+struct retention_chunk {
+	uint64_t seq;
+	enum stream stream;
+	const uint8_t *data; /* valid until the next append */
+	size_t len;
+};
+
+/* The position of a walk; start with retention_first(). */
+struct retention_cursor {
+	const struct retention_block *block;
+	size_t at;
+};
+
+void retention_init(struct retention *r, size_t limit_bytes);
+void retention_clear(struct retention *r);
+
+/*
+ * Keeps a copy of data. First drops whole chunks, oldest first, until the new
+ * one fits within the limit. A chunk that is larger than the limit is kept
+ * until the next one comes.
+ */
+void retention_append(struct retention *r, uint64_t seq, enum stream stream,
+    const void *data, size_t len);
+
+/* Returns the dropped bytes of all streams. */
+uint64_t retention_dropped(const struct retention *r);
 
 struct process_state {
 	uint64_t next_seq; /* of the next event */
@@ -88,5 +143,13 @@ uint64_t process_state_read(const struct process_state *s,
     const struct process_query *q,
     void (*visit)(const struct retention_chunk *chunk, void *arg), void *arg,
     bool *crosses);
+
+/*
+ * Guesses whether a sandboxed command failed because something was denied to
+ * it. The guess follows the peer's rules, and clients act on it (doc/sandbox.md
+ * part D). exit_code is 128 + n for a command that signal n killed. The guess
+ * uses this code and the retained output.
+ */
+bool denial_is_likely(const struct retention *output, int exit_code);
 
 #endif

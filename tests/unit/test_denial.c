@@ -11,7 +11,7 @@
 
 #include <cmocka.h>
 
-#include "denial.h"
+#include "process_state.h"
 #include "util.h"
 
 struct chunk {

@@ -15,8 +15,8 @@
 
 #include <cmocka.h>
 
+#include "input.h"
 #include "util.h"
-#include "wide_pipe.h"
 
 #define ENOUGH 4  /* times full */
 #define SHARE  16 /* wide ones of a runner */

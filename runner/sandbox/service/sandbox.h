@@ -10,8 +10,8 @@
 #include <event2/event_struct.h>
 #include <sys/types.h>
 
+#include "process_tree.h"
 #include "queue.h"
-#include "reaper.h"
 #include "sandbox_message.h"
 
 struct event_base;
