@@ -1,0 +1,126 @@
+/* SPDX-License-Identifier: ISC */
+/*
+ * Messages between a runner and its execd-netproxy. The channel is an AF_UNIX
+ * SOCK_SEQPACKET socket; both are the same user and of one release. Each list
+ * of hosts has a number, which the runner chose, and a listener.
+ */
+#ifndef NETPROXY_MESSAGE_H
+#define NETPROXY_MESSAGE_H
+
+#include "buf.h"
+
+#define NETPROXY_HOST_BYTES   254
+#define NETPROXY_METHOD_BYTES 33
+#define NETPROXY_RULE_BYTES   272
+/* of all patterns of one list, in a message that fits into a packet */
+#define NETPROXY_RULES_MAX   (64u << 10)
+#define NETPROXY_MESSAGE_MAX (NETPROXY_RULES_MAX + 1024)
+
+enum netproxy_type {
+	/* runner -> execd-netproxy */
+	NETPROXY_OPEN = 1,   /* netproxy_open + the listener */
+	NETPROXY_CLOSE = 2,  /* netproxy_close: its connections end */
+	NETPROXY_ANSWER = 3, /* netproxy_answer, to ASK */
+	/* execd-netproxy -> runner */
+	NETPROXY_DECIDED = 4, /* netproxy_decided */
+	NETPROXY_ASK = 5,     /* netproxy_ask: may the client reach it? */
+};
+
+/* Who decided. */
+enum netproxy_source {
+	NETPROXY_BY_LIST,     /* the client's list */
+	NETPROXY_BY_CLIENT,   /* the client, which was asked */
+	NETPROXY_BY_MODE,     /* the client's mode */
+	NETPROXY_BY_OPERATOR, /* the operator's list */
+	NETPROXY_BY_LIMIT,    /* a limit of the operator */
+	NETPROXY_SOURCES
+};
+
+enum netproxy_reason {
+	NETPROXY_LISTED,
+	NETPROXY_DENIED,
+	NETPROXY_NOT_LISTED,
+	NETPROXY_PORT_CLOSED,
+	NETPROXY_PRIVATE,    /* the address is not public */
+	NETPROXY_BAD_METHOD, /* mode "limited" takes GET, HEAD and OPTIONS */
+	NETPROXY_NO_TUNNELS, /* mode "limited" takes no CONNECT and SOCKS */
+	NETPROXY_OTHER_NAME, /* TLS asked for another name than CONNECT */
+	NETPROXY_NO_UDP,     /* SOCKS5 with UDP */
+	NETPROXY_TOO_MANY,   /* connections at once */
+	NETPROXY_TOO_MUCH,   /* bytes */
+	NETPROXY_BAD_LIST,   /* a pattern could not be read; nothing is open */
+	NETPROXY_REASONS
+};
+
+enum netproxy_protocol {
+	NETPROXY_HTTP,
+	NETPROXY_HTTPS_CONNECT,
+	NETPROXY_SOCKS5_TCP,
+	NETPROXY_SOCKS5_UDP,
+	NETPROXY_PROTOCOLS
+};
+
+struct netproxy_open {
+	uint32_t list;
+	uint32_t connections; /* the most at once */
+	uint64_t bytes;	      /* the most, both ways together; 0: no limit */
+	bool asks;	      /* ask for what is not listed */
+	bool limited;	      /* only HTTP that reads */
+	bool allow_local;     /* the client's list permits private addresses */
+	/*
+	 * Lines of a letter and a pattern: a(llow), d(eny) and r(eview) of the
+	 * client, A(llow) and D(eny) of the operator. At most
+	 * NETPROXY_RULES_MAX bytes. After decoding it lies in the message.
+	 */
+	struct slice rules;
+};
+
+struct netproxy_close {
+	uint32_t list;
+};
+
+struct netproxy_answer {
+	uint32_t list;
+	uint32_t ask;
+	bool allowed;
+};
+
+struct netproxy_target {
+	enum netproxy_protocol protocol;
+	uint16_t port;
+	char host[NETPROXY_HOST_BYTES];
+};
+
+struct netproxy_decided {
+	uint32_t list;
+	struct netproxy_target target;
+	bool allowed;
+	enum netproxy_source source;
+	enum netproxy_reason reason;
+	uint16_t client_port; /* of the command's end of the connection */
+	char method[NETPROXY_METHOD_BYTES]; /* of HTTP; or empty */
+	char rule[NETPROXY_RULE_BYTES];	    /* the pattern; or empty */
+};
+
+struct netproxy_ask {
+	uint32_t list;
+	uint32_t ask; /* a number of execd-netproxy */
+	struct netproxy_target target;
+};
+
+union netproxy_message {
+	struct netproxy_open open;
+	struct netproxy_close close;
+	struct netproxy_answer answer;
+	struct netproxy_decided decided;
+	struct netproxy_ask ask;
+};
+
+/* Appends a message. `type` names the member of *m. */
+void netproxy_put(
+    struct buf *b, enum netproxy_type type, const union netproxy_message *m);
+
+/* Decodes a message. Returns its type, or -EBADMSG. */
+int netproxy_get(const void *message, size_t len, union netproxy_message *m);
+
+#endif

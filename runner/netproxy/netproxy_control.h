@@ -1,0 +1,20 @@
+/* SPDX-License-Identifier: ISC */
+/* The channel to the runner, and the table of lists. */
+#ifndef NETPROXY_CONTROL_H
+#define NETPROXY_CONTROL_H
+
+#include "netproxy_message.h"
+
+struct event_base;
+struct proxy_list;
+
+void netproxy_control_init(struct event_base *base);
+
+/* Tells the runner. What does not fit waits; meanwhile nobody is let in. */
+void netproxy_control_tell(
+    enum netproxy_type type, const union netproxy_message *m);
+
+/* A connection of this list is over. */
+void netproxy_control_left(struct proxy_list *l);
+
+#endif

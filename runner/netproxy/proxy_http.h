@@ -1,0 +1,50 @@
+/* SPDX-License-Identifier: ISC */
+/*
+ * What a proxy reads and writes of HTTP/1.1 (RFC 9110, RFC 9112). Each
+ * connection carries one request, and says so to both sides: nothing behind the
+ * first head is ever read as a second request, so there is nothing to smuggle.
+ * Bodies are not read at all. Pure.
+ */
+#ifndef PROXY_HTTP_H
+#define PROXY_HTTP_H
+
+#include "buf.h"
+#include "host_name.h"
+
+#define PROXY_HEAD_MAX (64u << 10) /* bytes of a head, of both sides */
+
+struct proxy_request {
+	struct slice method, target; /* in the head */
+	bool connect;
+	struct slice host; /* as written; to be normalised */
+	uint16_t port;
+	struct slice path; /* of a request that is no CONNECT */
+	bool upgrade;	   /* wants to speak another protocol: WebSocket */
+	struct slice head; /* request line and headers */
+};
+
+/*
+ * Reads a request head. Returns its length, 0 if it is not complete, -E2BIG, or
+ * -EBADMSG with *why, a static text for the client.
+ */
+ssize_t proxy_request_parse(
+    struct proxy_request *r, const char *data, size_t len, const char **why);
+
+/* Writes the head for the server: origin form, this connection's end. */
+void proxy_request_write(struct buf *b, const struct proxy_request *r);
+
+struct proxy_response {
+	unsigned status;
+	bool no_body;	 /* by its status */
+	bool has_length; /* of the body, in content-length */
+	uint64_t length;
+};
+
+/*
+ * Reads a response head, and writes it for the client: the same, but that the
+ * connection ends with it. Returns its length, 0, -E2BIG or -EBADMSG.
+ */
+ssize_t proxy_response_convert(
+    struct buf *b, struct proxy_response *r, const char *data, size_t len);
+
+#endif

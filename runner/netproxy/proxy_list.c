@@ -1,0 +1,149 @@
+/* SPDX-License-Identifier: ISC */
+#include "proxy_list.h"
+
+#include <errno.h>
+#include <idn2.h>
+#include <stdio.h>
+#include <string.h>
+
+#include "http_text.h"
+#include "log.h"
+
+int
+proxy_host_read(struct host_name *host, struct slice text)
+{
+	_cleanup_free_ char *copy = NULL;
+	char *ascii = NULL;
+	int err = host_name_parse(host, text);
+
+	if (err != -EILSEQ)
+		return err;
+	copy = xstrndup(text.ptr, text.len);
+	if (idn2_lookup_u8((const uint8_t *)copy, (uint8_t **)&ascii,
+		IDN2_NFC_INPUT | IDN2_NONTRANSITIONAL) != IDN2_OK)
+		return -EINVAL;
+	err = host_name_parse(host, (struct slice){ ascii, strlen(ascii) });
+	idn2_free(ascii);
+	return err;
+}
+
+/* A pattern whose name is not ASCII: the stars and the port stay. */
+static int
+add_converted(struct network_rules *r, enum network_effect effect,
+    struct slice pattern, char error[NETWORK_RULE_ERROR_MAX])
+{
+	struct slice host, port, name;
+	struct host_name converted;
+	char text[NETWORK_RULE_TEXT_MAX];
+	int stars, n;
+
+	host_port_split(pattern, &host, &port);
+	name = host;
+	while (name.len > 0 && (name.ptr[0] == '*' || name.ptr[0] == '.'))
+		name = http_drop(name, 1);
+	stars = (int)(name.ptr - host.ptr);
+	if (proxy_host_read(&converted, name) < 0)
+		return -EINVAL;
+	n = snprintf(text, sizeof(text), "%.*s%s%s%.*s", stars, host.ptr,
+	    converted.text, port.len > 0 ? ":" : "", (int)port.len, port.ptr);
+	if (n < 0 || (size_t)n >= sizeof(text))
+		return -EINVAL;
+	return network_rules_add(
+	    r, effect, (struct slice){ text, (size_t)n }, error);
+}
+
+/* The runner has looked at the patterns; only names that no domain can have are
+ * still wrong. Without all of its rules a list would say something else. */
+static void
+add_rule(struct proxy_list *l, char letter, struct slice pattern)
+{
+	char error[NETWORK_RULE_ERROR_MAX];
+	struct network_rules *r =
+	    letter == 'A' || letter == 'D' ? &l->ceiling : &l->client;
+	enum network_effect effect = letter == 'r' ? NETWORK_REVIEW
+				     : letter == 'a' || letter == 'A'
+					 ? NETWORK_ALLOW
+					 : NETWORK_DENY;
+	int err = network_rules_add(r, effect, pattern, error);
+
+	if (err == -EILSEQ)
+		err = add_converted(r, effect, pattern, error);
+	if (err < 0) {
+		l->bad = true;
+		log_warn(0, "a list of hosts opens nothing: %s", error);
+	}
+}
+
+void
+proxy_list_read(struct proxy_list *l, struct slice rules)
+{
+	struct slice line;
+
+	while (rules.len > 0) {
+		http_split(&rules, '\n', &line);
+		if (line.len > 1)
+			add_rule(l, line.ptr[0], http_drop(line, 1));
+	}
+	l->has_ceiling = network_rules_have(&l->ceiling, NETWORK_ALLOW);
+}
+
+static void
+name_rule(struct proxy_verdict *v, const struct network_rule *rule)
+{
+	if (rule != NULL)
+		network_rule_format(rule, v->rule);
+}
+
+static const enum netproxy_reason reasons[] = {
+	[NETWORK_ALLOWED] = NETPROXY_LISTED,
+	[NETWORK_DENIED] = NETPROXY_DENIED,
+	[NETWORK_NOT_LISTED] = NETPROXY_NOT_LISTED,
+	[NETWORK_PORT_CLOSED] = NETPROXY_PORT_CLOSED,
+	[NETWORK_REVIEWED] = NETPROXY_NOT_LISTED,
+};
+
+/* Returns true if the operator's list lets it pass. */
+static bool
+passes_ceiling(const struct proxy_list *l, const struct host_name *host,
+    uint16_t port, enum network_way way, struct proxy_verdict *v)
+{
+	const struct network_rule *rule;
+	enum network_answer answer =
+	    network_rules_judge(&l->ceiling, host, port, way, &rule);
+
+	if (answer == NETWORK_ALLOWED ||
+	    (answer == NETWORK_NOT_LISTED && !l->has_ceiling))
+		return true;
+	v->source = NETPROXY_BY_OPERATOR;
+	v->reason = reasons[answer];
+	name_rule(v, rule);
+	return false;
+}
+
+void
+proxy_list_judge(const struct proxy_list *l, const struct host_name *host,
+    uint16_t port, enum network_way way, struct proxy_verdict *v)
+{
+	const struct network_rule *rule;
+	enum network_answer answer;
+
+	*v = (struct proxy_verdict){ .source = NETPROXY_BY_LIST,
+		.reason = NETPROXY_BAD_LIST };
+	if (l->bad || !passes_ceiling(l, host, port, way, v))
+		return;
+	answer = network_rules_judge(&l->client, host, port, way, &rule);
+	v->reason = reasons[answer];
+	name_rule(v, rule);
+	v->allowed = answer == NETWORK_ALLOWED;
+	v->ask = l->asks &&
+		 (answer == NETWORK_NOT_LISTED || answer == NETWORK_REVIEWED);
+}
+
+bool
+proxy_list_permit(const struct proxy_list *l, const struct host_name *host,
+    const struct in6_addr *address)
+{
+	return network_rules_permit(&l->client, host, address) &&
+	       (!l->has_ceiling ||
+		   network_rules_permit(&l->ceiling, host, address));
+}

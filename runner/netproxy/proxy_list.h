@@ -1,0 +1,57 @@
+/* SPDX-License-Identifier: ISC */
+/*
+ * The lists of hosts, one for each command with a network list, and what they
+ * say of a target.
+ */
+#ifndef PROXY_LIST_H
+#define PROXY_LIST_H
+
+#include <event2/event_struct.h>
+
+#include "netproxy_message.h"
+#include "network_rules.h"
+#include "queue.h"
+
+struct proxy_client;
+
+struct proxy_list {
+	LIST_ENTRY(proxy_list) link;
+	uint32_t number;
+	struct network_rules client, ceiling;
+	bool has_ceiling; /* the operator allows only what is listed */
+	bool bad;	  /* a pattern could not be read: nothing is open */
+	bool asks, limited;
+	bool told_limit; /* the runner knows that a limit is reached */
+	unsigned connections, most; /* at once */
+	uint64_t bytes, most_bytes; /* 0: no limit */
+	int listener;
+	struct event accepting;
+	LIST_HEAD(, proxy_client) clients;
+};
+
+struct proxy_verdict {
+	bool allowed;
+	bool ask; /* not allowed, unless the client says so */
+	enum netproxy_source source;
+	enum netproxy_reason reason;
+	char rule[NETPROXY_RULE_BYTES]; /* or empty */
+};
+
+/* Reads the patterns of a list. */
+void proxy_list_read(struct proxy_list *l, struct slice rules);
+
+/* Judges a host and a port by both lists. */
+void proxy_list_judge(const struct proxy_list *l, const struct host_name *host,
+    uint16_t port, enum network_way way, struct proxy_verdict *v);
+
+/* Tells whether both lists permit this address of the host. */
+bool proxy_list_permit(const struct proxy_list *l, const struct host_name *host,
+    const struct in6_addr *address);
+
+/*
+ * Reads a host that need not be ASCII: its name is converted (RFC 5891).
+ * Returns 0 or -EINVAL.
+ */
+int proxy_host_read(struct host_name *host, struct slice text);
+
+#endif

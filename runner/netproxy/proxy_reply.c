@@ -1,0 +1,143 @@
+/* SPDX-License-Identifier: ISC */
+/*
+ * The form is the reference's, with the rule beside it: programs that know it
+ * find what they look for. Hosts and rules have only characters that need no
+ * escapes in JSON.
+ */
+#include "proxy_reply.h"
+
+#include <stdio.h>
+#include <string.h>
+
+static const struct {
+	const char *name;
+	const char *error; /* the header x-proxy-error */
+	const char *text;
+} reasons[NETPROXY_REASONS] = {
+	[NETPROXY_LISTED] = { "allow", "", "" },
+	[NETPROXY_DENIED] = { "denied", "blocked-by-denylist",
+	    "Domain denied by the sandbox policy." },
+	[NETPROXY_NOT_LISTED] = { "not_allowed", "blocked-by-allowlist",
+	    "Domain not in allowlist." },
+	[NETPROXY_PORT_CLOSED] = { "port_not_allowed", "blocked-by-allowlist",
+	    "The allowlist has this host, but a tunnel goes only to the ports "
+	    "80 and 443, or to one that is listed as HOST:PORT." },
+	[NETPROXY_PRIVATE] = { "not_allowed_local", "blocked-by-allowlist",
+	    "Sandbox policy blocks local/private network addresses." },
+	[NETPROXY_BAD_METHOD] = { "method_not_allowed",
+	    "blocked-by-method-policy", "Method not allowed in limited mode." },
+	[NETPROXY_NO_TUNNELS] = { "mitm_required", "blocked-by-mitm-required",
+	    "A tunnel cannot be limited to methods: limited mode has none." },
+	[NETPROXY_OTHER_NAME] = { "other_server_name", "blocked-by-policy",
+	    "TLS asks for another name than the tunnel." },
+	[NETPROXY_NO_UDP] = { "udp_not_supported", "blocked-by-policy",
+	    "SOCKS5 carries TCP only here." },
+	[NETPROXY_TOO_MANY] = { "too_many_connections", "blocked-by-limit",
+	    "Too many connections at once (network-max-connections)." },
+	[NETPROXY_TOO_MUCH] = { "too_many_bytes", "blocked-by-limit",
+	    "Too many bytes of one command (network-max-bytes)." },
+	[NETPROXY_BAD_LIST] = { "bad_list", "blocked-by-policy",
+	    "A pattern of the list of hosts cannot be read." },
+};
+
+const char *
+proxy_protocol_name(enum netproxy_protocol p)
+{
+	static const char *const names[NETPROXY_PROTOCOLS] = { "http",
+		"https_connect", "socks5_tcp", "socks5_udp" };
+
+	return names[p];
+}
+
+const char *
+proxy_source_name(enum netproxy_source s)
+{
+	static const char *const names[NETPROXY_SOURCES] = { "baseline_policy",
+		"decider", "mode_guard", "operator", "limit" };
+
+	return names[s];
+}
+
+const char *
+proxy_reason_name(enum netproxy_reason r)
+{
+	return reasons[r].name;
+}
+
+/* Writes a whole reply; the connection ends with it. */
+static void
+put_reply(struct buf *b, int status, const char *headers, const char *type,
+    const struct buf *body)
+{
+	buf_printf(b,
+	    "HTTP/1.1 %d %s\r\ncontent-type: %s\r\n%scontent-length: %zu\r\n"
+	    "connection: close\r\n\r\n",
+	    status,
+	    status == 400   ? "Bad Request"
+	    : status == 403 ? "Forbidden"
+	    : status == 503 ? "Service Unavailable"
+	    : status == 504 ? "Gateway Timeout"
+			    : "Bad Gateway",
+	    type, headers, body->len);
+	buf_put(b, body->data, body->len);
+}
+
+/* Programs show the text of a refused CONNECT at most, if anything. */
+static void
+put_text(struct buf *body, const struct netproxy_decided *d)
+{
+	buf_printf(body, "%s:%u: %s", d->target.host, d->target.port,
+	    reasons[d->reason].text);
+	if (d->rule[0] != '\0')
+		buf_printf(body, " Rule: %s", d->rule);
+	buf_puts(body, "\n");
+}
+
+static void
+put_json(struct buf *body, const struct netproxy_decided *d)
+{
+	buf_printf(body,
+	    "{\"status\":\"blocked\",\"host\":\"%s\",\"reason\":\"%s\","
+	    "\"decision\":\"deny\",\"source\":\"%s\",\"protocol\":\"%s\","
+	    "\"port\":%u,\"rule\":",
+	    d->target.host, reasons[d->reason].name,
+	    proxy_source_name(d->source),
+	    proxy_protocol_name(d->target.protocol), d->target.port);
+	if (d->rule[0] != '\0')
+		buf_printf(body, "\"%s\"", d->rule);
+	else
+		buf_puts(body, "null");
+	buf_printf(body, ",\"message\":\"%s\"}", reasons[d->reason].text);
+}
+
+void
+proxy_reply_denied(struct buf *b, const struct netproxy_decided *d)
+{
+	bool text = d->target.protocol != NETPROXY_HTTP;
+	struct buf body;
+	char header[64];
+
+	snprintf(header, sizeof(header), "x-proxy-error: %s\r\n",
+	    reasons[d->reason].error);
+	buf_init(&body, 4096);
+	if (text)
+		put_text(&body, d);
+	else
+		put_json(&body, d);
+	put_reply(b, d->source == NETPROXY_BY_LIMIT ? 503 : 403, header,
+	    text ? "text/plain" : "application/json", &body);
+	buf_clear(&body);
+}
+
+void
+proxy_reply_failed(struct buf *b, int status, const char *host, const char *why)
+{
+	struct buf body;
+
+	buf_init(&body, 4096);
+	if (host[0] != '\0')
+		buf_printf(&body, "%s: ", host);
+	buf_printf(&body, "%s\n", why);
+	put_reply(b, status, "", "text/plain", &body);
+	buf_clear(&body);
+}

@@ -1,0 +1,163 @@
+# SPDX-License-Identifier: ISC
+"""execd-netproxy by itself: a test plays its runner, its commands and the hosts they ask for."""
+import ctypes
+import os
+import select
+import socket
+import socketserver
+import struct
+import subprocess
+import threading
+
+from conftest import BUILD
+
+PROGRAM = BUILD / "runner/netproxy/execd-netproxy"
+PROTOCOLS = ("http", "https_connect", "socks5_tcp", "socks5_udp")
+SOURCES = ("list", "client", "mode", "operator", "limit")
+REASONS = ("listed", "denied", "not listed", "port closed", "private", "bad method", "no tunnels", "other name",
+           "no udp", "too many", "too much", "bad list")
+
+
+def text(data, at):
+    n, = struct.unpack_from("<I", data, at)
+    return data[at + 4:at + 4 + n].decode(), at + 4 + n
+
+
+def target(data, at):
+    protocol, port = struct.unpack_from("<BI", data, at)
+    host, at = text(data, at + 5)
+    return {"protocol": PROTOCOLS[protocol], "port": port, "host": host}, at
+
+
+def decode(data):
+    number, = struct.unpack_from("<I", data, 1)
+    if data[0] == 5:
+        ask, = struct.unpack_from("<I", data, 5)
+        return {"type": "ask", "list": number, "ask": ask, **target(data, 9)[0]}
+    assert data[0] == 4, data
+    where, at = target(data, 5)
+    allowed, source, reason, port = struct.unpack_from("<BBBI", data, at)
+    method, at = text(data, at + 7)
+    rule, at = text(data, at)
+    assert at == len(data)
+    return {"type": "decided", "list": number, **where, "allowed": bool(allowed), "source": SOURCES[source],
+            "reason": REASONS[reason], "client_port": port, "method": method, "rule": rule}
+
+
+class NetProxy:
+    """The program with one list; `files` are laid over the system's in a mount namespace of its own (root only)."""
+
+    def __init__(self, rules, connections=100, most_bytes=0, asks=False, limited=False, local=False, files=None):
+        self.runner, end = socket.socketpair(socket.AF_UNIX, socket.SOCK_SEQPACKET)
+        self.runner.setsockopt(socket.SOL_SOCKET, socket.SO_SNDBUF, 1 << 20)
+
+        def before_exec():
+            if files:
+                lay_over(files)
+            os.dup2(end.fileno(), 3)
+
+        self.child = subprocess.Popen([PROGRAM], preexec_fn=before_exec, close_fds=False, stderr=subprocess.PIPE)
+        end.close()
+        self.open(1, rules, connections, most_bytes, asks, limited, local)
+
+    def open(self, number, rules, connections=100, most_bytes=0, asks=False, limited=False, local=False):
+        listener = socket.create_server(("127.0.0.1", 0))
+        self.address = listener.getsockname()
+        lines = "".join(rule + "\n" for rule in rules).encode()
+        message = struct.pack("<BIIQBBBI", 1, number, connections, most_bytes, asks, limited, local, len(lines)) + lines
+        socket.send_fds(self.runner, [message], [listener.fileno()])
+        listener.close()
+        return self.address
+
+    def close_list(self, number):
+        self.runner.send(struct.pack("<BI", 2, number))
+
+    def answer(self, ask, allowed):
+        self.runner.send(struct.pack("<BIIB", 3, ask["list"], ask["ask"], allowed))
+
+    def event(self, timeout=20):
+        ready, _, _ = select.select([self.runner], [], [], timeout)
+        assert ready, "execd-netproxy tells nothing"
+        data = self.runner.recv(1 << 16)
+        assert data, f"execd-netproxy ended: {self.child.stderr.read()}"
+        return decode(data)
+
+    def connect(self):
+        s = socket.create_connection(self.address, timeout=20)
+        return s
+
+    def http(self, head, body=b""):
+        """One request; returns the whole answer."""
+        with self.connect() as s:
+            s.sendall(head.replace("\n", "\r\n").encode() + b"\r\n\r\n" + body)
+            return read_all(s)
+
+    def tunnel(self, where):
+        s = self.connect()
+        s.sendall(f"CONNECT {where} HTTP/1.1\r\nHost: {where}\r\n\r\n".encode())
+        head = read_until(s, b"\r\n\r\n")
+        return s, head
+
+    def stop(self):
+        self.runner.close()
+        self.child.wait(20)
+        self.child.stderr.close()
+
+
+def lay_over(files):
+    libc = ctypes.CDLL(None, use_errno=True)
+    assert libc.unshare(0x20000) == 0
+    assert libc.mount(b"none", b"/", None, 0x4000 | 0x40000, None) == 0  # MS_REC | MS_PRIVATE
+    for path, source in files.items():
+        assert libc.mount(os.fsencode(source), os.fsencode(path), None, 0x1000, None) == 0  # MS_BIND
+
+
+def read_all(s):
+    data = b""
+    while True:
+        try:
+            more = s.recv(1 << 16)
+        except ConnectionResetError:
+            return data + b"<reset>"
+        if not more:
+            return data
+        data += more
+
+
+def read_until(s, end):
+    data = b""
+    while not data.endswith(end):
+        more = s.recv(1)
+        if not more:
+            return data
+        data += more
+    return data
+
+
+class Origin(socketserver.ThreadingTCPServer):
+    """A host of the world on loopback: keeps what it reads of each connection, and answers with `answer`."""
+    allow_reuse_address = True
+    daemon_threads = True
+
+    def __init__(self, answer=b"HTTP/1.1 200 OK\r\nContent-Length: 2\r\nKeep-Alive: x\r\n\r\nhi", hold=False):
+        self.answer, self.hold, self.seen = answer, hold, []
+        super().__init__(("127.0.0.1", 0), None)
+        self.port = self.server_address[1]
+        threading.Thread(target=self.serve_forever, args=(.02,), daemon=True).start()
+
+    def finish_request(self, request, client_address):
+        data = request.recv(1 << 16)
+        self.seen.append(data)
+        if callable(self.answer):
+            self.answer(request, data)
+        else:
+            request.sendall(self.answer)
+        while self.hold and (more := request.recv(1 << 16)):
+            self.seen[-1] += more
+
+    def handle_error(self, request, client_address):
+        pass
+
+    def stop(self):
+        self.shutdown()
+        self.server_close()

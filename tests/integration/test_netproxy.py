@@ -1,0 +1,465 @@
+# SPDX-License-Identifier: ISC
+"""execd-netproxy, the way out of a sandbox whose network is a list of hosts, from both of its sides."""
+import json
+import os
+import signal
+import socket
+import ssl
+import struct
+import threading
+
+import pytest
+
+from netproxy_program import NetProxy, Origin, read_all, read_until
+
+
+@pytest.fixture
+def proxy(request):
+    started = []
+
+    def start(rules, **options):
+        started.append(NetProxy(rules, **options))
+        return started[-1]
+
+    yield start
+    for p in started:
+        p.stop()
+
+
+@pytest.fixture
+def origin():
+    started = []
+
+    def start(*args, **options):
+        started.append(Origin(*args, **options))
+        return started[-1]
+
+    yield start
+    for o in started:
+        o.stop()
+
+
+def body(answer):
+    return answer.partition(b"\r\n\r\n")[2]
+
+
+def test_a_listed_host_is_reached(proxy, origin):
+    o = origin()
+    p = proxy(["alocalhost"])
+    answer = p.http(f"GET http://localhost:{o.port}/a?b HTTP/1.1\nHost: localhost:{o.port}\nX-A: 1\n"
+                    "Proxy-Connection: keep-alive\nConnection: x-b\nX-B: 2\nProxy-Authorization: Basic eA==")
+    assert answer == b"HTTP/1.1 200 OK\r\nContent-Length: 2\r\nconnection: close\r\n\r\nhi"
+    assert o.seen == [f"GET /a?b HTTP/1.1\r\nHost: localhost:{o.port}\r\nX-A: 1\r\nconnection: close\r\n\r\n".encode()]
+    e = p.event()
+    assert (e["allowed"], e["reason"], e["rule"], e["method"], e["host"], e["port"]) == \
+        (True, "listed", "localhost", "GET", "localhost", o.port)
+
+
+@pytest.mark.parametrize("rules,uri,source,reason,rule", [
+    ([], "http://a.example/", "list", "not listed", ""),
+    (["aa.example", "da.example"], "http://a.example/", "list", "denied", "a.example"),
+    (["aa.example"], "http://b.a.example/", "list", "not listed", ""),
+    (["a*"], "http://127.0.0.1/", "list", "not listed", ""),
+    (["a*"], "http://localhost/", "list", "private", "*"),
+    (["a*"], "http://169.254.169.254/", "list", "not listed", ""),
+    (["a*"], "http://[::ffff:127.0.0.1]/", "list", "not listed", ""),
+    (["a*"], "http://0.0.0.0/", "list", "not listed", ""),
+    (["a*", "Ab.example"], "http://a.example/", "operator", "not listed", ""),
+    (["a*", "Da.example"], "http://a.example/", "operator", "denied", "a.example"),
+    (["a127.0.0.1", "A*"], "http://127.0.0.1/", "operator", "not listed", ""),
+    (["alocalhost", "A*"], "http://localhost/", "list", "private", "localhost"),
+    (["ab\u00fccher.example", "d*.b\u00fccher.example"], "http://x.xn--bcher-kva.example/", "list", "denied",
+     "*.xn--bcher-kva.example"),
+    (["a*", "d\u2024"], "http://a.example/", "list", "bad list", ""),
+])
+def test_what_is_refused_is_told(proxy, rules, uri, source, reason, rule):
+    p = proxy(rules)
+    answer = p.http(f"GET {uri} HTTP/1.1")
+    head, _, said = answer.partition(b"\r\n\r\n")
+    assert head.startswith(b"HTTP/1.1 403 Forbidden\r\n") and b"x-proxy-error: blocked-by-" in head
+    e = p.event()
+    assert (e["allowed"], e["source"], e["reason"], e["rule"]) == (False, source, reason, rule)
+    told = json.loads(said)
+    assert (told["host"], told["port"], told["rule"]) == (e["host"], e["port"], rule or None)
+    assert told["decision"] == "deny" and told["message"]
+
+
+@pytest.mark.parametrize("head", [
+    "GET / HTTP/1.1\nHost: localhost",
+    "GET https://localhost/ HTTP/1.1",
+    "GET ftp://localhost/ HTTP/1.1",
+    "GET http://a@localhost/ HTTP/1.1",
+    "GET http://localhost:80@b.example/ HTTP/1.1",
+    "GET http://localhost/#a HTTP/1.1",
+    "GET http:///a HTTP/1.1",
+    "GET http://127.1/ HTTP/1.1",
+    "GET http://2130706433/ HTTP/1.1",
+    "GET http://0x7f000001/ HTTP/1.1",
+    "GET http://0177.0.0.1/ HTTP/1.1",
+    "GET http://localhost/ HTTP/1.1\nHost: b.example",
+    "GET http://localhost/ HTTP/1.1\nHost: localhost\nHost: localhost",
+    "GET http://localhost/ HTTP/1.1\nHost: localhost:81",
+    "GET http://localhost/ HTTP/1.1\nX: a\n b",
+    "GET http://localhost/ HTTP/1.1\nX : a",
+    "GET http://localhost/ HTTP/2.0",
+    "GET  http://localhost/ HTTP/1.1",
+    "POST http://localhost/ HTTP/1.1\nContent-Length: 1\nContent-Length: 2",
+    "POST http://localhost/ HTTP/1.1\nContent-Length: 1\nTransfer-Encoding: chunked",
+    "POST http://localhost/ HTTP/1.1\nTransfer-Encoding: gzip, chunked",
+    "POST http://localhost/ HTTP/1.1\nContent-Length: +1",
+    "CONNECT localhost HTTP/1.1",
+    "CONNECT a@localhost:443 HTTP/1.1",
+    "CONNECT http://localhost:443 HTTP/1.1",
+    "CONNECT localhost:443 HTTP/1.1\nHost: b.example:443",
+    "CONNECT localhost:99999 HTTP/1.1",
+    "CONNECT 127.1:443 HTTP/1.1",
+    "SSH-2.0-x",
+    "GET http://localhost/" + "a" * 70000 + " HTTP/1.1",
+])
+def test_a_request_that_can_be_read_in_two_ways_is_refused(proxy, head):
+    p = proxy(["alocalhost", "ab.example", "a127.0.0.1"])
+    assert p.http(head).startswith(b"HTTP/1.1 400 Bad Request\r\n")
+
+
+def test_nothing_behind_the_first_request_is_a_request(proxy, origin):
+    """The second one, for a host that is not listed, goes nowhere but to the first host, and is not answered."""
+    o = origin()
+    p = proxy(["alocalhost"])
+    second = b"GET http://b.example/ HTTP/1.1\r\nHost: b.example\r\n\r\n"
+    answer = p.http(f"GET http://localhost:{o.port}/ HTTP/1.1", second)
+    assert answer.count(b"HTTP/1.1") == 1 and body(answer) == b"hi"
+    assert p.event()["host"] == "localhost"
+    p.http("GET http://c.example/ HTTP/1.1")
+    assert p.event()["host"] == "c.example"
+
+
+def test_a_tunnel_goes_to_listed_ports(proxy, origin):
+    o = origin(hold=True, answer=b"banner")
+    p = proxy(["alocalhost", f"a127.0.0.1:{o.port}"])
+    s, head = p.tunnel(f"localhost:{o.port}")
+    assert head.startswith(b"HTTP/1.1 403") and p.event()["reason"] == "port closed"
+    assert f"HOST:PORT. Rule: localhost".encode() in read_all(s)
+    s, head = p.tunnel(f"127.0.0.1:{o.port}")
+    assert head.startswith(b"HTTP/1.1 200") and p.event()["rule"] == f"127.0.0.1:{o.port}"
+    s.sendall(b"hello")
+    assert read_until(s, b"banner") == b"banner"
+    s.shutdown(socket.SHUT_WR)
+    assert read_all(s) == b""
+
+
+@pytest.mark.parametrize("name,passes", [("localhost", True), (None, True), ("b.example", False)])
+def test_tls_asks_for_the_name_of_the_tunnel(proxy, origin, name, passes):
+    o = origin(hold=True, answer=b"")
+    p = proxy([f"alocalhost:{o.port}"])
+    s, head = p.tunnel(f"localhost:{o.port}")
+    assert head.startswith(b"HTTP/1.1 200") and p.event()["allowed"]
+    context = ssl.create_default_context()
+    context.check_hostname = False
+    out = ssl.MemoryBIO()
+    try:
+        context.wrap_bio(ssl.MemoryBIO(), out, server_hostname=name).do_handshake()
+    except ssl.SSLWantReadError:
+        pass
+    hello = out.read()
+    for at in range(0, len(hello), 100):  # also in pieces
+        s.sendall(hello[at:at + 100])
+    if passes:
+        s.shutdown(socket.SHUT_WR)
+        assert read_all(s) == b"" and o.seen == [hello]
+    else:
+        assert p.event()["reason"] == "other name"
+        assert read_all(s) == b"<reset>" and not any(o.seen)
+
+
+def socks(p, host, port, command=1, methods=b"\x00"):
+    s = p.connect()
+    s.sendall(bytes([5, len(methods)]) + methods)
+    assert s.recv(2) == b"\x05\x00"
+    name = host.encode()
+    s.sendall(bytes([5, command, 0, 3, len(name)]) + name + struct.pack(">H", port))
+    return s, s.recv(10)
+
+
+def test_socks5(proxy, origin):
+    o = origin(hold=True, answer=b"banner")
+    p = proxy([f"alocalhost:{o.port}"])
+    s, reply = socks(p, "LOCALHOST", o.port, methods=b"\x02\x00")
+    assert reply[:2] == b"\x05\x00" and p.event()["protocol"] == "socks5_tcp"
+    s.sendall(b"x")
+    assert read_until(s, b"banner") == b"banner"
+    s, reply = socks(p, "b.example", 443)
+    assert reply[:2] == b"\x05\x02" and p.event()["reason"] == "not listed"
+    s, reply = socks(p, "localhost", o.port, command=3)
+    assert reply[:2] == b"\x05\x07"
+    e = p.event()
+    assert (e["protocol"], e["reason"]) == ("socks5_udp", "no udp")
+    s, reply = socks(p, "localhost", o.port, command=2)
+    assert reply[:2] == b"\x05\x07"
+    s, reply = socks(p, "127.1", o.port)
+    assert reply[:2] == b"\x05\x08"
+    with p.connect() as s:
+        s.sendall(b"\x05\x01\x02")
+        assert s.recv(2) == b"\x05\xff"
+    with p.connect() as s:  # SOCKS4
+        s.sendall(b"\x04\x01\x00\x50\x7f\x00\x00\x01x\x00\r\n\r\n")
+        assert read_all(s).startswith(b"HTTP/1.1 400")
+
+
+@pytest.mark.parametrize("allowed", [True, False])
+def test_the_client_is_asked(proxy, origin, allowed):
+    o = origin()
+    p = proxy(["a127.0.0.9", "rlocalhost"], asks=True)
+    result = []
+    t = threading.Thread(target=lambda: result.append(p.http(f"GET http://localhost:{o.port}/ HTTP/1.1")))
+    t.start()
+    ask = p.event()
+    assert (ask["type"], ask["host"], ask["port"]) == ("ask", "localhost", o.port)
+    assert not o.seen
+    p.answer(ask, allowed)
+    t.join()
+    e = p.event()
+    assert (e["allowed"], e["source"]) == (allowed, "client")
+    assert result[0].startswith(b"HTTP/1.1 200" if allowed else b"HTTP/1.1 403")
+
+
+def test_who_allows_does_not_open_private_addresses(proxy):
+    p = proxy([], asks=True)
+    t = threading.Thread(target=lambda: p.http("GET http://localhost/ HTTP/1.1"))
+    t.start()
+    p.answer(p.event(), True)
+    assert p.event()["reason"] == "private"
+    t.join()
+
+
+def test_limited_mode_only_reads(proxy, origin):
+    o = origin()
+    p = proxy([f"alocalhost:{o.port}"], limited=True)
+    assert p.http(f"GET http://localhost:{o.port}/ HTTP/1.1").startswith(b"HTTP/1.1 200")
+    assert p.event()["allowed"]
+    answer = p.http(f"POST http://localhost:{o.port}/ HTTP/1.1\nContent-Length: 1", b"x")
+    assert b"blocked-by-method-policy" in answer and p.event()["reason"] == "bad method"
+    s, head = p.tunnel(f"localhost:{o.port}")
+    assert head.startswith(b"HTTP/1.1 403") and p.event()["reason"] == "no tunnels"
+
+
+@pytest.mark.skipif(os.geteuid() != 0, reason="needs root: lays files over /etc/hosts")
+def test_a_name_is_worth_its_address(proxy, tmp_path, origin):
+    """A listed name that leads to this host, and one with a public address beside a private one."""
+    o = origin()
+    hosts = tmp_path / "hosts"
+    hosts.write_text("127.0.0.1 evil.example two.example\n203.0.113.1 two.example\n::1 six.example\n"
+                     "127.0.0.1 named.example\n")
+    p = proxy(["aevil.example", "asix.example", "anamed.example", "a127.0.0.1"], files={"/etc/hosts": hosts})
+    assert p.http(f"GET http://named.example:{o.port}/ HTTP/1.1").startswith(b"HTTP/1.1 200")
+    assert p.event()["allowed"]
+    p.open(2, ["aevil.example", "asix.example", "atwo.example"])
+    for name in "evil", "six":
+        assert b"not_allowed_local" in p.http(f"GET http://{name}.example:{o.port}/ HTTP/1.1")
+        assert p.event()["reason"] == "private"
+    answer = p.http(f"GET http://two.example:{o.port}/ HTTP/1.1")
+    assert not answer.startswith(b"HTTP/1.1 200") and len(o.seen) == 1
+
+
+@pytest.mark.skipif(os.geteuid() != 0, reason="needs root: a name server at port 53")
+def test_a_name_is_resolved_once(proxy, tmp_path):
+    """A server of names that says a public address first and this host afterwards finds nobody to ask twice."""
+    server = socket.socket(socket.AF_INET, socket.SOCK_DGRAM)
+    server.bind(("127.77.0.1", 53))
+    asked = []
+
+    def answer():
+        while True:
+            query, client = server.recvfrom(512)
+            if not query:
+                return
+            kind = struct.unpack(">H", query[-4:-2])[0]
+            asked.append(kind)
+            address = bytes([127, 0, 0, 1]) if asked.count(1) > 1 else bytes([203, 0, 113, 1])
+            count = 1 if kind == 1 else 0
+            reply = query[:2] + b"\x81\x80" + query[4:6] + struct.pack(">HHH", count, 0, 0)
+            end = query.index(b"\0", 12) + 5
+            reply += query[12:end] + (b"\xc0\x0c" + struct.pack(">HHIH", 1, 1, 0, 4) + address) * count
+            server.sendto(reply, client)
+
+    threading.Thread(target=answer, daemon=True).start()
+    resolv = tmp_path / "resolv.conf"
+    resolv.write_text("nameserver 127.77.0.1\nsearch evil.example\n")
+    p = proxy(["arebind.example"], files={"/etc/resolv.conf": resolv})
+    s = p.connect()
+    s.sendall(b"GET http://rebind.example/ HTTP/1.1\r\n\r\n")
+    s.close()
+    p.http("GET http://other.example/ HTTP/1.1")
+    assert p.event()["host"] == "other.example"  # and so the first was judged
+    p.stop()
+    assert asked.count(1) <= 1
+    stop = socket.socket(socket.AF_INET, socket.SOCK_DGRAM)
+    stop.sendto(b"", ("127.77.0.1", 53))
+
+
+def test_a_host_that_does_not_answer_with_http(proxy, origin):
+    p = proxy(["alocalhost"])
+    for answer in b"SSH-2.0-x\r\n\r\n", b"", b"HTTP/1.1 200 OK\r\nX : a\r\n\r\n", b"HTTP/1.1 200 OK\r\n":
+        o = origin(answer)
+        assert p.http(f"GET http://localhost:{o.port}/ HTTP/1.1").startswith(b"HTTP/1.1 502"), answer
+        assert p.event()["allowed"]
+    closed = socket.create_server(("127.0.0.1", 0))
+    port = closed.getsockname()[1]
+    closed.close()
+    answer = p.http(f"GET http://localhost:{port}/ HTTP/1.1")
+    assert answer.startswith(b"HTTP/1.1 502") and b"localhost: Connection refused" in answer
+
+
+def test_what_is_cut_does_not_look_whole(proxy, origin):
+    o = origin(b"HTTP/1.1 200 OK\r\nContent-Length: 10\r\n\r\nhi")
+    p = proxy(["alocalhost"])
+    assert p.http(f"GET http://localhost:{o.port}/ HTTP/1.1").endswith(b"<reset>")
+
+
+@pytest.mark.parametrize("answer,end", [
+    (b"HTTP/1.1 100 Continue\r\n\r\nHTTP/1.1 200 OK\r\n\r\nhi", b"connection: close\r\n\r\nhi"),
+    (b"HTTP/1.1 204 No\r\nConnection: keep-alive\r\n\r\n", b"connection: close\r\n\r\n"),
+    (b"HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\n2\r\nhi\r\n0\r\n\r\n", b"2\r\nhi\r\n0\r\n\r\n"),
+    (b"HTTP/1.0 200\r\n\r\nhi", b"hi"),
+])
+def test_answers_pass(proxy, origin, answer, end):
+    o = origin(answer)
+    p = proxy(["alocalhost"])
+    assert p.http(f"GET http://localhost:{o.port}/ HTTP/1.1").endswith(end)
+
+
+def test_websocket_passes(proxy, origin):
+    def talk(s, head):
+        assert b"Upgrade: websocket" in head and b"connection: upgrade" in head
+        s.sendall(b"HTTP/1.1 101 Switching Protocols\r\nUpgrade: websocket\r\nConnection: Upgrade\r\n\r\nfirst")
+        s.sendall(s.recv(100).upper())
+
+    o = origin(talk)
+    p = proxy(["alocalhost"])
+    s = p.connect()
+    s.sendall(f"GET http://localhost:{o.port}/ HTTP/1.1\r\nUpgrade: websocket\r\nConnection: Upgrade\r\n\r\n".encode())
+    assert read_until(s, b"first").startswith(b"HTTP/1.1 101 ")
+    s.sendall(b"echo")
+    assert read_all(s) == b"ECHO"
+
+
+def test_large_bodies_both_ways(proxy, origin):
+    size = 20 << 20
+
+    def talk(s, data):
+        left = size - len(body(data))
+        while left > 0:
+            left -= len(s.recv(1 << 16))
+        s.sendall(b"HTTP/1.1 200 OK\r\nContent-Length: %d\r\n\r\n" % size)
+        s.sendall(bytes(size))
+
+    o = origin(talk)
+    p = proxy(["alocalhost"])
+    answer = p.http(f"POST http://localhost:{o.port}/ HTTP/1.1\nContent-Length: {size}", bytes(size))
+    assert len(body(answer)) == size
+
+
+def test_a_side_that_does_not_read_holds_the_other_back(proxy, origin):
+    """The program keeps a limited part of it in memory."""
+    started = threading.Event()
+
+    def flood(s, data):
+        s.sendall(b"HTTP/1.1 200 OK\r\n\r\n")
+        s.settimeout(2)
+        try:
+            for _ in range(1000):
+                s.sendall(bytes(1 << 18))
+        except TimeoutError:
+            started.set()
+
+    o = origin(flood)
+    p = proxy(["alocalhost"])
+    s = p.connect()
+    s.sendall(f"GET http://localhost:{o.port}/ HTTP/1.1\r\n\r\n".encode())
+    assert started.wait(60), "the host was never held back"
+    with open(f"/proc/{p.child.pid}/statm", encoding="ascii") as f:
+        assert int(f.read().split()[1]) * 4096 < 32 << 20
+    s.close()
+
+
+def test_connections_are_limited(proxy, origin):
+    o = origin()
+    p = proxy(["alocalhost"], connections=3)
+    held = [p.connect() for _ in range(3)]
+    for s in held:
+        s.sendall(b"G")
+    answers = [p.http(f"GET http://localhost:{o.port}/ HTTP/1.1") for _ in range(5)]
+    assert all(a.startswith(b"HTTP/1.1 503") and b"network-max-connections" in a for a in answers)
+    assert p.event()["reason"] == "too many"
+    for s in held:
+        s.close()
+    while not p.http(f"GET http://localhost:{o.port}/ HTTP/1.1").startswith(b"HTTP/1.1 200"):
+        pass
+    assert p.event()["allowed"], "too many was told more than once"
+
+
+def test_bytes_are_limited(proxy, origin):
+    o = origin(b"HTTP/1.1 200 OK\r\n\r\n" + bytes(100000))
+    p = proxy(["alocalhost"], most_bytes=1000)
+    assert p.http(f"GET http://localhost:{o.port}/ HTTP/1.1").endswith(b"<reset>")
+    assert p.event()["allowed"] and p.event()["reason"] == "too much"
+    assert b"network-max-bytes" in p.http(f"GET http://localhost:{o.port}/ HTTP/1.1")
+
+
+def test_a_closed_list_resets_its_connections(proxy, origin):
+    o = origin(hold=True, answer=b"banner")
+    p = proxy([f"alocalhost:{o.port}"])
+    first = p.address
+    s, _ = p.tunnel(f"localhost:{o.port}")
+    s.sendall(b"x")
+    read_until(s, b"banner")
+    p.open(2, [f"alocalhost:{o.port}"])
+    p.close_list(1)
+    assert read_all(s) == b"<reset>"
+    with pytest.raises(ConnectionRefusedError):
+        socket.create_connection(first)
+    assert p.tunnel(f"localhost:{o.port}")[1].startswith(b"HTTP/1.1 200")
+
+
+def test_a_runner_that_does_not_read(proxy, origin):
+    """What is told waits, and nobody is let in meanwhile; nothing is lost."""
+    p = proxy([])
+    several = []
+    for _ in range(2000):
+        s = socket.socket()
+        s.settimeout(.5)
+        s.connect(p.address)
+        s.sendall(b"GET http://a.example/ HTTP/1.1\r\n\r\n")
+        try:
+            s.recv(10)
+        except TimeoutError:
+            several.append(s)
+            break
+        s.close()
+    else:
+        pytest.fail("everybody was let in")
+    count = 0
+    while p.runner in __import__("select").select([p.runner], [], [], 1)[0]:
+        assert p.event()["host"] == "a.example"
+        count += 1
+    assert several[0].recv(10) == b"HTTP/1.1 4"
+    assert count > 10
+
+
+def test_bad_messages_end_the_program(proxy):
+    p = proxy([])
+    p.runner.send(b"\x09")
+    assert p.child.wait(20) == 1
+
+
+def test_the_end_of_the_runner_is_its_end(proxy):
+    p = proxy([])
+    p.runner.shutdown(socket.SHUT_RDWR)
+    assert p.child.wait(20) == 0
+
+
+def test_it_can_be_killed(proxy, origin):
+    o = origin(hold=True, answer=b"banner")
+    p = proxy([f"alocalhost:{o.port}"])
+    s, _ = p.tunnel(f"localhost:{o.port}")
+    p.child.send_signal(signal.SIGKILL)
+    assert read_all(s) in (b"", b"<reset>")
