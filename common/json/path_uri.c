@@ -10,6 +10,9 @@
 #include <stdio.h>
 #include <string.h>
 
+#include "path_map.h"
+#include "windows_path.h"
+
 #define RELATIVE_URI "invalid URI: relative URL without a base"
 #define BAD_HOST     "invalid URI: invalid international domain name"
 
@@ -23,6 +26,7 @@ struct parts {
 	size_t host; /* offset of the host in uri */
 	size_t path; /* offset of the path in uri */
 	size_t end;
+	bool climbs; /* it has a ".." */
 };
 
 static int
@@ -258,8 +262,10 @@ take_path(struct parts *p)
 		while (end < p->len && !is_slash(p->text[end]))
 			end++;
 		n = dots(p->text + i, end - i);
-		if (n == 2)
+		if (n == 2) {
+			p->climbs = true;
 			remove_last(p);
+		}
 		if (n == 0)
 			append_segment(p, p->text + i, end - i);
 		if (end >= p->len) {
@@ -315,6 +321,88 @@ decode_path(const struct parts *p, char *path)
 	return true;
 }
 
+/* --- a client with drive letters ---------------------------------------- */
+
+#define NO_MAP	"; path-map can map it"
+#define OUTSIDE "; it lies under no root of path-map"
+#define ABOVE	"; it lies above a root of path-map"
+
+const char *
+path_uri_hint(const struct path_uri *p)
+{
+	return p->hint != NULL ? p->hint : "";
+}
+
+bool
+path_uri_is_windows(struct slice text)
+{
+	return path_map_used() != NULL && windows_path_begins(text);
+}
+
+/* Looks a plain path up in the map. */
+static int
+map_plain(struct path_uri *out, struct json_doc *doc, struct slice text,
+    char *error, size_t cap)
+{
+	const struct path_map *map = path_map_used();
+	char *path, why[PATH_MAP_WHY_MAX];
+	int err;
+
+	path =
+	    json_alloc(doc, path_map_room(map, text.len < WINDOWS_PATH_MAX_BYTES
+						   ? text.len
+						   : WINDOWS_PATH_MAX_BYTES));
+	err = path_map_in(map, text, path, &out->elsewhere, why);
+	if (err == 0) {
+		out->path = path;
+		return 0;
+	}
+	if (err == -EINVAL) {
+		snprintf(error, cap, "path-map: %s", why);
+		return -EBADMSG;
+	}
+	out->foreign = true;
+	out->outside = err == -ENOENT;
+	out->hint = err == -ENOENT ? OUTSIDE : ABOVE;
+	return 0;
+}
+
+/* Tells whether the first name begins with a drive letter. */
+static bool
+begins_with_drive(const struct parts *p)
+{
+	return p->end - p->path >= 3 && is_drive(p->uri + p->path + 1, 2) &&
+	       p->uri[p->path + 2] == ':';
+}
+
+/* Looks the URI up in the map. An escape may be anything in a name but a
+ * separator: whoever wrote that did not mean a name of Windows. */
+static int
+map_uri(struct path_uri *out, struct json_doc *doc, const struct parts *p,
+    char *error, size_t cap)
+{
+	char *text = json_alloc(doc, p->end - p->path + 1);
+	const char *fault = NULL;
+	size_t n = 0, took;
+
+	if (p->path > p->host)
+		fault = "a path of the network (UNC) is not permitted";
+	else if (p->climbs)
+		fault = "`..` is not permitted";
+	for (size_t i = p->path + 1; fault == NULL && i < p->end; i += took) {
+		text[n] = (char)unescape(p->uri + i, p->end - i, &took);
+		if (took > 1 && is_slash(text[n]))
+			fault = "an escaped separator is not permitted";
+		n++;
+	}
+	if (fault == NULL)
+		return map_plain(
+		    out, doc, (struct slice){ text, n }, error, cap);
+	snprintf(error, cap, "path-map: `%.*s`: %s",
+	    (int)(p->end < 300 ? p->end : 300), p->uri, fault);
+	return -EBADMSG;
+}
+
 int
 path_uri_parse(struct path_uri *out, struct json_doc *doc, struct slice uri,
     char *error, size_t error_cap)
@@ -323,6 +411,8 @@ path_uri_parse(struct path_uri *out, struct json_doc *doc, struct slice uri,
 	char *path;
 
 	*out = (struct path_uri){ .uri = uri };
+	if (path_uri_is_windows(uri))
+		return map_plain(out, doc, uri, error, error_cap);
 	clean(&p, doc, uri);
 	if (take_scheme(&p, error, error_cap) < 0 ||
 	    check_no_query(&p, error, error_cap) < 0 ||
@@ -330,8 +420,12 @@ path_uri_parse(struct path_uri *out, struct json_doc *doc, struct slice uri,
 		return -EBADMSG;
 	take_path(&p);
 	out->uri = (struct slice){ p.uri, p.end };
+	if (path_map_used() != NULL &&
+	    (p.path > p.host || begins_with_drive(&p)))
+		return map_uri(out, doc, &p, error, error_cap);
 	if (p.path > p.host || has_drive(&p)) {
 		out->foreign = true;
+		out->hint = p.path > p.host ? NULL : NO_MAP;
 		return 0;
 	}
 	path = json_alloc(doc, p.end - p.path + 2);
@@ -344,26 +438,31 @@ path_uri_parse(struct path_uri *out, struct json_doc *doc, struct slice uri,
 	return 0;
 }
 
+/* --- writing ------------------------------------------------------------ */
+
 /* If the first name looks like a drive letter, returns the position of its
- * colon. Without an escape, that path would be read as a foreign one. Otherwise
- * returns NULL. */
+ * colon. Without an escape, that path would be read as a foreign one; with a
+ * map, so would a longer name. Otherwise returns NULL. */
 static const char *
 drive_mark(const char *path)
 {
 	const char *name = path + strspn(path, "/");
+	size_t n = strcspn(name, "/");
 
-	return is_drive(name, strcspn(name, "/")) ? name + 1 : NULL;
+	if (path_map_used() != NULL && n > 2)
+		n = 2;
+	return is_drive(name, n) ? name + 1 : NULL;
 }
 
-void
-path_uri_write(struct buf *b, const char *path)
+/* Appends the path with escapes. The colon at `mark` (NULL: none) is one. */
+static void
+write_escaped(struct buf *b, const char *path, const char *mark)
 {
 	static const char hex_digits[] = "0123456789ABCDEF";
-	const unsigned char *mark = (const unsigned char *)drive_mark(path);
+	const unsigned char *colon = (const unsigned char *)mark;
 
-	buf_puts(b, path[0] == '/' ? "file://" : "file:///");
 	for (const unsigned char *s = (const unsigned char *)path; *s; s++) {
-		if (*s > ' ' && *s < 0x7f && s != mark &&
+		if (*s > ' ' && *s < 0x7f && s != colon &&
 		    strchr("\"#%<>?`{}\\", *s) == NULL) {
 			buf_put_u8(b, *s);
 		} else {
@@ -374,12 +473,48 @@ path_uri_write(struct buf *b, const char *path)
 	}
 }
 
+/* Writes the client's name of the path. Returns false if it has none. */
+static bool
+write_mapped(struct buf *b, const char *path)
+{
+	const struct path_map *map = path_map_used();
+	struct buf text;
+	bool mapped;
+
+	buf_init(&text, PATH_MAP_TEXT_MAX + strlen(path) + 1);
+	mapped = path_map_out(map, path, &text);
+	if (mapped) {
+		buf_put_u8(&text, '\0');
+		buf_puts(b, "file:///");
+		write_escaped(b, (const char *)text.data, NULL);
+	}
+	buf_clear(&text);
+	return mapped;
+}
+
+size_t
+path_uri_room(const char *path)
+{
+	size_t n = 8 + strlen(path) * 3;
+
+	return path_map_used() == NULL ? n : n + 3 * PATH_MAP_TEXT_MAX;
+}
+
+void
+path_uri_write(struct buf *b, const char *path)
+{
+	if (path_map_used() != NULL && write_mapped(b, path))
+		return;
+	buf_puts(b, path[0] == '/' ? "file://" : "file:///");
+	write_escaped(b, path, drive_mark(path));
+}
+
 void
 json_path(struct json_writer *w, const char *path)
 {
 	struct buf b;
 
-	buf_init(&b, 8 + strlen(path) * 3);
+	buf_init(&b, path_uri_room(path));
 	path_uri_write(&b, path);
 	json_string(w, (const char *)b.data, b.len);
 	buf_clear(&b);

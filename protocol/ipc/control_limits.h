@@ -20,6 +20,9 @@
  * contain no session id, because local users can see them. */
 #define SESSION_GROUP_PREFIX "session-"
 #define CONTROL_STRING_MAX   1024
+#define CONTROL_PATH_MAP_MAX 2048 /* PATH_MAP_TEXT_MAX */
+/* the variable that has the path map in a file helper's environment */
+#define CONTROL_PATH_MAP_ENV "EXECD_PATH_MAP"
 #define CONTROL_GRANT_BYTES  16
 #define CONTROL_SUBJECT_MAX  256
 #define CONTROL_ALG_MAX	     16	 /* of a signed token, with NUL */

@@ -16,6 +16,7 @@ struct control_session_config {
 	char provider_id[80];
 	char shell[CONTROL_STRING_MAX]; /* login shell, absolute */
 	char home[CONTROL_STRING_MAX];
+	char path_map[CONTROL_PATH_MAP_MAX]; /* path_map_write(); "": none */
 	bool pid_namespace; /* the runner is pid 1 of its own pid namespace */
 	bool userns;	    /* the user namespace comes along */
 	bool placeholders; /* the list of its user's placeholders comes along */

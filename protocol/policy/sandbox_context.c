@@ -11,7 +11,9 @@
 #include <stdio.h>
 #include <string.h>
 
+#include "path_map.h"
 #include "sandbox_legacy.h"
+#include "windows_path.h"
 
 #define NUL_BYTE "nul byte found in provided data"
 
@@ -33,6 +35,25 @@ check_text(struct args *a, struct slice text)
 		args_fail(a, NUL_BYTE);
 }
 
+/* A path of a client with drive letters. What has no place here is an error,
+ * because nothing in the older forms may be left out. */
+static struct path_uri
+windows_path(struct args *a, const char *what, struct slice text)
+{
+	struct path_uri path;
+	char error[512];
+
+	if (path_uri_parse(&path, a->doc, text, error, sizeof(error)) == 0 &&
+	    !path.foreign)
+		return path;
+	if (path.foreign)
+		snprintf(error, sizeof(error), "'%.*s' is invalid on 'linux'%s",
+		    (int)(text.len < 300 ? text.len : 300), text.ptr,
+		    path_uri_hint(&path));
+	args_fail(a, "%s: %s", what, error);
+	return (struct path_uri){ .path = "/" };
+}
+
 /* Converts the path to a URI with all special characters escaped. The URI
  * parser then treats it like any other path. */
 struct path_uri
@@ -42,6 +63,8 @@ sandbox_plain_path(struct args *a, const char *what, struct slice text)
 	char *uri = json_alloc(a->doc, 8 + 3 * text.len), *to = uri;
 	char error[512];
 
+	if (path_uri_is_windows(text))
+		return windows_path(a, what, text);
 	if (text.len == 0 || text.ptr[0] != '/') {
 		args_fail(a, "%s: expected an absolute path", what);
 		return path;
@@ -125,9 +148,54 @@ check_enum(struct args *a, const char *key, const char *const variants[])
 		args_enum(a, key, variants);
 }
 
+/* Replaces a pattern or subpath of a client with drive letters. Returns 0 or an
+ * error of path_map.h, which is reported if the entry may not be left out. */
+static int
+map_text(struct args *a, struct sandbox_entry *e)
+{
+	const struct path_map *map = path_map_used();
+	char *out = json_alloc(a->doc, path_map_room(map, e->text.len));
+	char why[PATH_MAP_WHY_MAX];
+	int err = path_map_pattern(map, e->text, out, why);
+
+	if (err == 0)
+		e->text = (struct slice){ out, strlen(out) };
+	else if (err == -EINVAL || (err == -EXDEV && e->access == SANDBOX_DENY))
+		args_fail(a, "path-map: %s", why);
+	return err;
+}
+
+/*
+ * Applies the map to an entry. Returns false if the entry has no effect: it
+ * names what only the client's machine has, or it grants a directory in which
+ * only some roots of the map have a place here. A denial of such a directory is
+ * an error, because it would not hold.
+ */
+static bool
+map_entry(struct args *a, struct sandbox_entry *e)
+{
+	bool deny = e->access == SANDBOX_DENY;
+
+	if (path_map_used() == NULL || args_end(a) < 0)
+		return true;
+	if (e->kind == SANDBOX_SPECIAL && windows_path_begins(e->text))
+		args_fail(a, "path-map: the subpath `%.*s` is not relative",
+		    (int)(e->text.len < 300 ? e->text.len : 300), e->text.ptr);
+	else if (e->kind != SANDBOX_PATH)
+		return e->text.len == 0 || map_text(a, e) == 0;
+	else if (deny &&
+		 (e->path.elsewhere || (e->path.foreign && !e->path.outside)))
+		args_fail(a,
+		    "path-map: `%.*s`: a root of path-map below it leads "
+		    "elsewhere, so it cannot be denied as a whole",
+		    (int)(e->path.uri.len < 300 ? e->path.uri.len : 300),
+		    e->path.uri.ptr);
+	return e->kind != SANDBOX_PATH || !e->path.foreign;
+}
+
 static bool
 decode_entry(struct args *a, const struct json_value *v,
-    struct sandbox_entry *e, bool older)
+    struct sandbox_entry *e, bool older, bool *counts)
 {
 	static const char *const accesses[] = { "read", "write", "deny", "none",
 		NULL };
@@ -144,6 +212,7 @@ decode_entry(struct args *a, const struct json_value *v,
 	e->access =
 	    access > SANDBOX_DENY ? SANDBOX_DENY : (enum sandbox_access)access;
 	check_enum(&in, "missing_path_behavior", missing);
+	*counts = map_entry(&in, e);
 	return finish(a, &in);
 }
 
@@ -185,9 +254,14 @@ sandbox_entries_decode(struct args *a, struct sandbox_context *c, bool older)
 	c->entries =
 	    json_alloc(a->doc, (list->count + 1) * sizeof(*c->entries));
 	memset(c->entries, 0, (list->count + 1) * sizeof(*c->entries));
-	for (const struct json_value *v = list->first; v; v = v->next)
-		if (!decode_entry(a, v, &c->entries[c->nentries++], older))
+	for (const struct json_value *v = list->first; v; v = v->next) {
+		bool counts = true;
+
+		if (!decode_entry(
+			a, v, &c->entries[c->nentries], older, &counts))
 			return;
+		c->nentries += counts;
+	}
 }
 
 static void
@@ -366,7 +440,7 @@ sandbox_context_check_cwd(const struct sandbox_context *c, char *error)
 		return 0;
 	snprintf(error, ARGS_ERROR_MAX,
 	    "failed to prepare process sandbox: invalid sandbox policy cwd: "
-	    "'%.*s' is invalid on 'linux'",
-	    (int)n, c->cwd.uri.ptr);
+	    "'%.*s' is invalid on 'linux'%s",
+	    (int)n, c->cwd.uri.ptr, path_uri_hint(&c->cwd));
 	return -EBADMSG;
 }

@@ -13,8 +13,15 @@ static struct path_uri
 take_cwd(struct args *a)
 {
 	struct slice s = args_string(a, "cwd");
-	char *path = json_alloc(a->doc, s.len + 1);
+	char *path = json_alloc(a->doc, s.len + 1), error[512];
+	struct path_uri mapped = { .path = "/" };
 
+	if (path_uri_is_windows(s)) {
+		if (path_uri_parse(&mapped, a->doc, s, error, sizeof(error)) <
+		    0)
+			args_fail(a, "%s", error);
+		return mapped;
+	}
 	memcpy(path, s.ptr, s.len);
 	path[s.len] = '\0';
 	if (args_end(a) == 0 && (path[0] != '/' || strlen(path) != s.len))

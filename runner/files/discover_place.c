@@ -137,7 +137,7 @@ discover_uri_of(const char *path)
 	struct buf b;
 	char *uri;
 
-	buf_init(&b, 16 + strlen(path) * 3);
+	buf_init(&b, path_uri_room(path));
 	path_uri_write(&b, path);
 	uri = xstrndup((const char *)b.data, b.len);
 	buf_clear(&b);

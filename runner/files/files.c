@@ -14,7 +14,9 @@
 #include <sys/prctl.h>
 #include <unistd.h>
 
+#include "control_limits.h"
 #include "log.h"
+#include "path_map.h"
 #include "request.h"
 
 int
@@ -347,8 +349,8 @@ answer(struct request *r, struct rpc_message *m)
 	foreign = foreign_path(&p.fs);
 	if (foreign != NULL)
 		return reply_error(r->channel, &r->id, RPC_MALFORMED,
-		    "'%.*s' is invalid on 'linux'", (int)foreign->uri.len,
-		    foreign->uri.ptr);
+		    "'%.*s' is invalid on 'linux'%s", (int)foreign->uri.len,
+		    foreign->uri.ptr, path_uri_hint(foreign));
 	return method->act(r, &p.fs);
 }
 
@@ -365,10 +367,22 @@ take(struct request *r, struct rpc_message *m)
 	channel_write_all(r->channel);
 }
 
+/* The runner decoded the same map and put it into the environment. */
+static void
+use_path_map(void)
+{
+	const char *text = getenv(CONTROL_PATH_MAP_ENV);
+	char why[PATH_MAP_WHY_MAX];
+
+	if (text != NULL && path_map_use(text, why) < 0)
+		log_fatal("impossible path map from the runner: %s", why);
+}
+
 int
 files_run(struct event_base *base, bool in_sandbox)
 {
 	inside = in_sandbox;
+	use_path_map();
 	/* The runner accepted it before it forwarded the request. */
 	sandbox_context_accept_launch(true);
 	log_init("execd-runner", LOG_LEVEL_INFO);

@@ -297,8 +297,8 @@ file_environment_config_read(struct request *r, const struct fs_params *p)
 
 	if (p->cwd.foreign)
 		return reply_error(r->channel, &r->id, RPC_INVALID_PARAMS,
-		    "'%.*s' is invalid on 'linux'", (int)p->cwd.uri.len,
-		    p->cwd.uri.ptr);
+		    "'%.*s' is invalid on 'linux'%s", (int)p->cwd.uri.len,
+		    p->cwd.uri.ptr, path_uri_hint(&p->cwd));
 	codex_home = file_codex_home();
 	if (codex_home == NULL)
 		return reply_error(r->channel, &r->id, RPC_INTERNAL,

@@ -99,8 +99,9 @@ check_start(struct request *r, const struct process_start_params *p)
 		reply_error(r->channel, &r->id, RPC_INVALID_PARAMS,
 		    "cwd URI `%.*s` is "
 		    "not valid on this exec-server host: '%.*s' is invalid on "
-		    "'linux'",
-		    (int)uri->len, uri->ptr, (int)uri->len, uri->ptr);
+		    "'linux'%s",
+		    (int)uri->len, uri->ptr, (int)uri->len, uri->ptr,
+		    path_uri_hint(&p->cwd));
 	else if (p->argv->count == 0)
 		reply_error(r->channel, &r->id, RPC_INVALID_PARAMS,
 		    "argv must not be empty");

@@ -267,8 +267,8 @@ check_watch(struct request *r, struct watches *w, const struct fs_params *p)
 		    SANDBOX_UNENFORCEABLE ": fs/watch has no sandbox");
 	else if (p->path.foreign)
 		reply_error(r->channel, &r->id, RPC_MALFORMED,
-		    "'%.*s' is invalid on 'linux'", (int)p->path.uri.len,
-		    p->path.uri.ptr);
+		    "'%.*s' is invalid on 'linux'%s", (int)p->path.uri.len,
+		    p->path.uri.ptr, path_uri_hint(&p->path));
 	else if (find_by_id(w, p->watch_id) != NULL)
 		reply_error(r->channel, &r->id, RPC_MALFORMED,
 		    "watch %" PRIu64 " already exists", p->watch_id);

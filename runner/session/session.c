@@ -20,6 +20,7 @@
 #include "intake.h"
 #include "log.h"
 #include "loop.h"
+#include "path_map.h"
 #include "recorder.h"
 #include "siphash.h"
 #include "waiter.h"
@@ -66,16 +67,21 @@ give_up_helper(void *owner, const struct sandbox *n)
 
 /*
  * Builds the variables that tell a file helper where the user's configuration
- * is. A file helper has no other environment.
+ * is, and by which names the client calls paths. A file helper has no other
+ * environment.
  */
 static void
 name_homes(struct session *s)
 {
 	const char *codex = environment_get(s->env, "CODEX_HOME");
+	size_t n = 0;
 
-	s->homes[0] = xasprintf("HOME=%s", s->config.home);
+	s->homes[n++] = xasprintf("HOME=%s", s->config.home);
 	if (codex != NULL)
-		s->homes[1] = xasprintf("CODEX_HOME=%s", codex);
+		s->homes[n++] = xasprintf("CODEX_HOME=%s", codex);
+	if (s->config.path_map[0] != '\0')
+		s->homes[n++] =
+		    xasprintf(CONTROL_PATH_MAP_ENV "=%s", s->config.path_map);
 }
 
 void
@@ -83,6 +89,8 @@ session_init(struct session *s, const struct session_server *server,
     struct event_base *base, const struct control_session_config *config,
     char **env, const struct session_fds *fds, const struct cgroup *cgroup)
 {
+	char why[PATH_MAP_WHY_MAX];
+
 	/*
 	 * Fields are set one by one: memory that stays zero costs an idle
 	 * session nothing.
@@ -92,6 +100,8 @@ session_init(struct session *s, const struct session_server *server,
 	s->config = *config;
 	s->env = env;
 	name_homes(s);
+	if (path_map_use(config->path_map, why) < 0)
+		log_fatal("impossible path map from the broker: %s", why);
 	s->userns = fds->userns;
 	s->http_program = fds->http_program;
 	s->groups.session = *cgroup;

@@ -116,8 +116,9 @@ struct session {
 	struct event_base *base;
 	const struct session_server *server;
 	struct control_session_config config;
-	char **env;	       /* the base environment for envPolicy */
-	char *homes[3];	       /* owned: HOME=, CODEX_HOME= for file helpers */
+	char **env; /* the base environment for envPolicy */
+	/* owned: HOME=, CODEX_HOME= and the path map, for file helpers */
+	char *homes[4];
 	int null_fd;	       /* /dev/null; -1: no process was started yet */
 	struct client client;  /* the attached connection */
 	uint32_t generation;   /* of the current attachment */

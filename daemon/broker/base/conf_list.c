@@ -7,6 +7,7 @@
 #include <string.h>
 
 #include "conf_value.h"
+#include "path_map.h"
 #include "util.h"
 
 #define BLANKS " \t"
@@ -295,3 +296,28 @@ clear_nets(void *at)
 
 const struct conf_type conf_nets = { parse_nets, show_nets, clear_nets, true,
 	false };
+
+/* --- roots of a path map ------------------------------------------------ */
+
+_Static_assert(CONF_WHY_MAX >= PATH_MAP_WHY_MAX, "an error fits");
+
+static int
+parse_path_map(void *at, const char *text, char *why)
+{
+	return path_map_add(at, text, why);
+}
+
+static void
+show_path_map(struct buf *b, const void *at)
+{
+	path_map_write(at, b);
+}
+
+static void
+clear_path_map(void *at)
+{
+	path_map_clear(at);
+}
+
+const struct conf_type conf_path_map = { parse_path_map, show_path_map,
+	clear_path_map, true, false };

@@ -64,9 +64,10 @@ extern const struct conf_type conf_string;	      /* char * */
 extern const struct conf_type conf_path;	      /* char *, absolute */
 /* struct strings, separated by blanks */
 extern const struct conf_type conf_words;
-extern const struct conf_type conf_lines;   /* struct strings */
-extern const struct conf_type conf_digests; /* struct digests */
-extern const struct conf_type conf_nets;    /* struct nets */
+extern const struct conf_type conf_lines;    /* struct strings */
+extern const struct conf_type conf_digests;  /* struct digests */
+extern const struct conf_type conf_nets;     /* struct nets */
+extern const struct conf_type conf_path_map; /* struct path_map */
 
 /* Writes why, and returns -EINVAL. */
 int conf_refuse(char *why, const char *fmt, ...)

@@ -139,6 +139,7 @@ identity_unref(struct identity *id)
 	strings_clear(&id->sandbox.deny_read);
 	strings_clear(&id->sandbox.hide);
 	strings_clear(&id->sandbox.protected_names);
+	path_map_clear(&id->path_map);
 	free(id);
 }
 

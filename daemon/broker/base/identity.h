@@ -13,6 +13,7 @@
 #include <sys/types.h>
 
 #include "conf_value.h"
+#include "path_map.h"
 #include "sandbox_rules.h"
 
 /* Limits of every process of a session (setrlimit(2)). 0 means the limit of
@@ -64,6 +65,7 @@ struct identity {
 	struct identity_limits limits;
 	struct sandbox_rules sandbox; /* only the keys that the identity sets */
 	struct record_rules record;   /* of terminals */
+	struct path_map path_map;     /* of clients with drive letters */
 	uint8_t audit_files;	      /* AUDIT_FILES_UNSET: as [audit] */
 	/* set by identity_resolve() */
 	char *user_name;

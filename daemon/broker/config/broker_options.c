@@ -20,6 +20,7 @@ enum {
 	OPT_LISTEN = 256,
 	OPT_USER,
 	OPT_ENVIRONMENT,
+	OPT_PATH_MAP,
 	OPT_ALLOW_UNAUTHENTICATED,
 	OPT_CONCURRENT_REQUESTS,
 	OPT_WS_AUTH,
@@ -39,6 +40,7 @@ static const struct option long_options[] = {
 	{ "listen", required_argument, NULL, OPT_LISTEN },
 	{ "user", required_argument, NULL, OPT_USER },
 	{ "environment", required_argument, NULL, OPT_ENVIRONMENT },
+	{ "path-map", required_argument, NULL, OPT_PATH_MAP },
 	{ "allow-unauthenticated", no_argument, NULL,
 	    OPT_ALLOW_UNAUTHENTICATED },
 	{ "ws-auth", required_argument, NULL, OPT_WS_AUTH },
@@ -83,6 +85,8 @@ static const char usage_text[] =
     "  --user NAME               as root: run every session as this user\n"
     "  --environment NAME        sessions of --user have this variable of "
     "root's, too\n"
+    "  --path-map 'C:\\DIR=/DIR'  what a client calls C:\\DIR is /DIR "
+    "(repeatable)\n"
     "  --allow-unauthenticated   let clients in that present no credential\n"
     "  --ws-auth MODE            capability-token or signed-bearer-token, "
     "with:\n"
@@ -278,6 +282,27 @@ take_variable(struct options *o, const char *name)
 	return -1;
 }
 
+/* Checks it against those before, so that a mistake is an error of this flag.
+ */
+static int
+take_path_map(struct options *o, const char *text)
+{
+	struct path_map scratch = { .count = 0 };
+	char why[PATH_MAP_WHY_MAX];
+	int err = 0;
+
+	for (size_t i = 0; i < o->npath_maps; i++)
+		path_map_add(&scratch, o->path_maps[i], why);
+	err = path_map_add(&scratch, text, why);
+	path_map_clear(&scratch);
+	if (err < 0) {
+		fprintf(stderr, "execd: --path-map: %s\n", why);
+		return EXIT_USAGE;
+	}
+	o->path_maps[o->npath_maps++] = text;
+	return -1;
+}
+
 static int
 print_and_stop(const char *text)
 {
@@ -298,6 +323,8 @@ take_option(struct options *o, int opt, const char *arg, int index)
 		return -1;
 	case OPT_ENVIRONMENT:
 		return take_variable(o, arg);
+	case OPT_PATH_MAP:
+		return take_path_map(o, arg);
 	case OPT_ALLOW_UNAUTHENTICATED:
 		o->allow_unauthenticated = true;
 		return -1;
@@ -367,7 +394,7 @@ options_parse(struct options *o, int argc, char **argv)
 		return usage_error("unexpected argument `%s`", argv[optind]);
 	if (o->config_file != NULL && options_describe_service(o))
 		return usage_error("with -c %s the file says who may come in "
-				   "where; --listen, --user, "
+				   "where; --listen, --user, --path-map, "
 				   "--allow-unauthenticated and --ws-... are "
 				   "for execd without a file",
 		    o->config_file);
@@ -378,5 +405,6 @@ bool
 options_describe_service(const struct options *o)
 {
 	return o->listeners > 0 || o->user || o->nvariables > 0 ||
-	       o->allow_unauthenticated || o->ws_auth != AUTH_NONE;
+	       o->npath_maps > 0 || o->allow_unauthenticated ||
+	       o->ws_auth != AUTH_NONE;
 }

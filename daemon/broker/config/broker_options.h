@@ -10,6 +10,8 @@
 #include <stddef.h>
 #include <stdint.h>
 
+#include "path_map.h"
+
 #define OPTIONS_LISTENERS_MAX 8
 #define OPTIONS_LIMITS_MAX    32
 #define OPTIONS_VARIABLES_MAX 64
@@ -26,6 +28,8 @@ struct options {
 	const char *user; /* NULL: single-user mode */
 	const char *variables[OPTIONS_VARIABLES_MAX]; /* --environment */
 	size_t nvariables;
+	const char *path_maps[PATH_MAP_ROOTS_MAX]; /* --path-map */
+	size_t npath_maps;
 	bool allow_unauthenticated;
 	enum auth_mode ws_auth;
 	const char *ws_token_file, *ws_token_sha256;

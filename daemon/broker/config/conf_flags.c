@@ -57,6 +57,8 @@ take_identity(struct conf *c, const struct options *o)
 	id = conf_identity.add(c, name, why);
 	id->user = o->user ? xstrdup(o->user) : NULL;
 	add_variables(id, o);
+	for (size_t i = 0; i < o->npath_maps; i++)
+		path_map_add(&id->path_map, o->path_maps[i], why);
 	err = identity_resolve(id, why);
 	if (err == 0) {
 		free(id->name);

@@ -35,6 +35,7 @@ static const struct conf_key keys[] = {
 	KEY("shell", conf_path, shell),
 	KEY("umask", conf_mode, umask),
 	KEY("environment", conf_lines, environment),
+	KEY("path-map", conf_path_map, path_map),
 	KEY("token-sha256", conf_digests, tokens),
 	KEY("token-subject", conf_words, subjects),
 	KEY("certificate-sha256", conf_digests, certificates),

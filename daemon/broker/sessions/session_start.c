@@ -104,6 +104,21 @@ _Static_assert(sizeof(struct control_session_config) +
 		   CONTROL_MESSAGE_MAX,
     "a runner's first commands could be more than a packet");
 
+_Static_assert(CONTROL_PATH_MAP_MAX >= PATH_MAP_TEXT_MAX,
+    "every path map fits into the message");
+
+static void
+write_path_map(const struct path_map *map, char text[CONTROL_PATH_MAP_MAX])
+{
+	struct buf b;
+
+	buf_init(&b, CONTROL_PATH_MAP_MAX);
+	path_map_write(map, &b);
+	buf_put_u8(&b, '\0');
+	memcpy(text, b.data, b.len);
+	buf_clear(&b);
+}
+
 static void
 configure(struct broker *m, struct session *s, const struct cgroup *cgroup)
 {
@@ -134,6 +149,7 @@ configure(struct broker *m, struct session *s, const struct cgroup *cgroup)
 	snprintf(c.provider_id, sizeof(c.provider_id), "%s", m->provider_id);
 	snprintf(c.shell, sizeof(c.shell), "%s", s->identity->shell);
 	snprintf(c.home, sizeof(c.home), "%s", s->identity->home);
+	write_path_map(&s->identity->path_map, c.path_map);
 	c.userns = userns >= 0;
 	if (c.userns)
 		fds[nfds++] = userns;

@@ -78,8 +78,9 @@ fail_foreign(struct resolver *s, const char *what, const struct path_uri *p)
 {
 	return resolve_fail(s,
 	    "failed to prepare process sandbox: invalid sandbox %s: '%.*s' is "
-	    "invalid on 'linux'",
-	    what, (int)(p->uri.len < 300 ? p->uri.len : 300), p->uri.ptr);
+	    "invalid on 'linux'%s",
+	    what, (int)(p->uri.len < 300 ? p->uri.len : 300), p->uri.ptr,
+	    path_uri_hint(p));
 }
 
 static int
