@@ -65,7 +65,8 @@ send_request(struct peer *p, char accept[WEBSOCKET_ACCEPT_LEN + 1])
 	size_t at = 0;
 
 	buf_init(&request, ANSWER_MAX);
-	if (upgrade_request(&request, &p->load->endpoint, NULL, accept) < 0)
+	if (upgrade_request(&request, &p->load->endpoint, NULL, NULL, accept) <
+	    0)
 		log_fatal("no random numbers");
 	while (at < request.len) {
 		ssize_t n = stream_write(

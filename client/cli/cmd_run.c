@@ -247,6 +247,7 @@ remember(struct execctl *ctl, const struct run *r, const struct execd_start *s,
 		.url = ctl->environment.url,
 		.environment = ctl->environment.name,
 		.command = command,
+		.cookie = (char *)(uintptr_t)execd_client_cookie(ctl->client),
 		.tty = s->tty,
 		.pid = attached ? getpid() : 0
 	};

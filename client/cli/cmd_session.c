@@ -61,6 +61,7 @@ choose_server(struct execctl *ctl, const struct record *r)
 	if (option(ctl->parsed, "url") || option(ctl->parsed, "environment") ||
 	    r->url == NULL)
 		return 0;
+	ctl->cookie = r->cookie; /* of that URL alone */
 	if (r->environment == NULL) {
 		ctl->environment.url = xstrdup(r->url);
 		if (execd_token_for_url(

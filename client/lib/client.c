@@ -13,7 +13,7 @@
 #define CONNECT_TIMEOUT_MS    10000
 #define INITIALIZE_TIMEOUT_MS 10000
 #define RESUME_TIMEOUT_MS     75000 /* a server keeps a session for 80 s */
-#define KEEPALIVE_MS	      20000
+#define SILENCE_TIMEOUT_MS    15000
 
 void
 client_set_state(struct execd_client *c, enum execd_state state)
@@ -76,8 +76,8 @@ copy_options(struct execd_options *o)
 		o->initialize_timeout_ms = INITIALIZE_TIMEOUT_MS;
 	if (o->resume_timeout_ms == 0)
 		o->resume_timeout_ms = RESUME_TIMEOUT_MS;
-	if (o->keepalive_ms == 0)
-		o->keepalive_ms = KEEPALIVE_MS;
+	if (o->silence_timeout_ms == 0)
+		o->silence_timeout_ms = SILENCE_TIMEOUT_MS;
 }
 
 /* The token becomes part of a header, so it must be one line without blanks
@@ -154,6 +154,9 @@ execd_client_new(const struct execd_options *options)
 	c->next_id = 1;
 	if (c->options.session_id != NULL)
 		c->session_id = xstrdup(c->options.session_id);
+	if (c->session_id != NULL && c->options.cookie != NULL)
+		upgrade_keep_cookie(c->cookie, c->options.cookie);
+	c->options.cookie = NULL; /* it was copied, if it is one */
 	if (client_check_server(c) < 0) {
 		c->failure = EXECD_FAILURE_USAGE;
 		c->state = EXECD_OVER;
@@ -331,6 +334,12 @@ const char *
 execd_client_session(const struct execd_client *c)
 {
 	return c->session_id;
+}
+
+const char *
+execd_client_cookie(const struct execd_client *c)
+{
+	return c->cookie[0] != '\0' ? c->cookie : NULL;
 }
 
 const struct json_value *

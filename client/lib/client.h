@@ -15,6 +15,7 @@
 #include "lease.h"
 #include "queue.h"
 #include "stream.h"
+#include "upgrade.h"
 #include "url.h"
 #include "websocket.h"
 
@@ -80,6 +81,14 @@ struct execd_client {
 	unsigned int attempts;
 	size_t address; /* index of the address that is tried */
 	char accept[WEBSOCKET_ACCEPT_LEN + 1]; /* what the server must answer */
+	/* The cookie of the last connection that had the session, and that of
+	 * this one, which counts when it has the session. "": none. */
+	char cookie[UPGRADE_COOKIE_MAX], offered[UPGRADE_COOKIE_MAX];
+	/* When a proxy first said that it has no host, of those that said so
+	 * without a break; 0: the last attempt ended in another way. */
+	int64_t gone_ms;
+	bool said_gone; /* this attempt ended so */
+	uint64_t acked; /* bytes that the peer's kernel had at the ping */
 
 	/* link_ask.c */
 	struct lease lease;

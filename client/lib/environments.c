@@ -109,6 +109,8 @@ take_key(struct reader *r, const char *key, const char *value)
 		set(&e->key_file, value);
 	else if (strcmp(key, "connect-timeout") == 0)
 		return parse_duration(value, &e->connect_timeout_ms);
+	else if (strcmp(key, "silence-timeout") == 0)
+		return parse_duration(value, &e->silence_timeout_ms);
 	else if (strcmp(key, "initialize-timeout") == 0)
 		return parse_duration(value, &e->initialize_timeout_ms);
 	else

@@ -58,6 +58,7 @@ struct execd_environment {
 	char *key_file;
 	unsigned int connect_timeout_ms; /* 0: the default */
 	unsigned int initialize_timeout_ms;
+	unsigned int silence_timeout_ms;
 };
 
 /*
@@ -139,9 +140,12 @@ struct execd_options {
 	unsigned int connect_timeout_ms;
 	unsigned int initialize_timeout_ms; /* 0: 10 s */
 	unsigned int resume_timeout_ms;	    /* 0: 75 s */
-	/* After so long a silence of the server a ping is sent. After as long
-	 * a silence again the connection counts as lost. 0: 20 s. */
-	unsigned int keepalive_ms;
+	/* After so long a silence of the server the connection counts as lost.
+	 * After half of it a ping is sent. 0: 15 s. */
+	unsigned int silence_timeout_ms;
+	/* With session_id: what execd_client_cookie() said of an earlier client
+	 * of that session, or NULL. */
+	const char *cookie;
 	/* Called when the state changes, and with EXECD_CONNECTING each time
 	 * that the first connection will be tried again; then
 	 * execd_client_error() says why the last attempt failed. May be
@@ -187,6 +191,9 @@ enum execd_failure execd_client_failure(const struct execd_client *c);
 const char *execd_client_error(const struct execd_client *c);
 /* The session's id; NULL before the first initialize of a new session. */
 const char *execd_client_session(const struct execd_client *c);
+/* The cookie NAME=VALUE that a proxy gave this session, so that it finds the
+ * session's host again; NULL: none. It is sent with each resume. */
+const char *execd_client_cookie(const struct execd_client *c);
 /* environmentInfo of the answer to initialize; NULL before. The next
  * connection of the client brings another and frees this one. So the pointer is
  * valid until the program waits for events or calls execd_client_connect().

@@ -19,9 +19,18 @@
 #define RETRY_FIRST_MS 100
 #define RETRY_MAX_MS   1000
 
+/* How long a proxy may say that it has no host for a session that it should
+ * know the host of. Hosts whose execd is restarted are back in less. */
+#define GONE_MS 1500
+
 /* What a server answers to initialize that is about to end. Behind its address
  * there will be another one. */
 #define SHUTTING_DOWN "the server is shutting down"
+
+/* What a drained server answers. Its operator may undo it, and a proxy in front
+ * of several servers will soon send clients to another one. */
+#define DRAINED                                                                \
+	"the server takes no new sessions: it is drained by its operator"
 
 #define ATTACHED_RETRY_MS 100 /* the server still sees the old connection */
 
@@ -87,6 +96,33 @@ retry_delay_ms(const struct execd_client *c)
 	return delay < RETRY_MAX_MS ? delay : RETRY_MAX_MS;
 }
 
+/* Notes whether the proxy said again that it has no host for the session.
+ * Returns true when it has said so for long enough. */
+static bool
+host_is_gone(struct execd_client *c, int64_t now, int64_t *next)
+{
+	if (!c->said_gone || c->state == EXECD_CONNECTING) {
+		c->gone_ms = 0;
+		return false;
+	}
+	if (c->gone_ms == 0)
+		c->gone_ms = now;
+	if (*next > c->gone_ms + GONE_MS)
+		*next = c->gone_ms + GONE_MS;
+	return now >= c->gone_ms + GONE_MS;
+}
+
+static void
+give_up_host(struct execd_client *c)
+{
+	_cleanup_free_ char *cause = xstrdup(c->error);
+
+	client_set_error(c,
+	    "the host of session %s is gone, says the proxy in front of it: %s",
+	    c->session_id, cause);
+	client_over(c, EXECD_FAILURE_SESSION);
+}
+
 void
 link_failed(struct execd_client *c, enum execd_failure failure)
 {
@@ -94,6 +130,10 @@ link_failed(struct execd_client *c, enum execd_failure failure)
 	bool first = c->state == EXECD_CONNECTING;
 
 	link_close(c);
+	if (host_is_gone(c, now, &next)) {
+		give_up_host(c);
+		return;
+	}
 	if (is_final(c, failure)) {
 		client_over(c, failure);
 		return;
@@ -121,6 +161,7 @@ lose(struct execd_client *c)
 	}
 	link_close(c);
 	c->lost_ms = now_ms();
+	c->gone_ms = 0;
 	c->attempts = 0;
 	calls_lost(c);
 	if (c->state == EXECD_OVER)
@@ -188,7 +229,7 @@ link_begin(struct execd_client *c)
 	c->attempts++;
 	c->address = 0;
 	c->retry_ms = 0;
-	c->may_pass = false;
+	c->may_pass = c->said_gone = false;
 	c->link = LINK_NONE;
 	c->deadline_ms =
 	    (c->state == EXECD_CONNECTING && c->attempts > 1 ? c->first_ms
@@ -268,16 +309,28 @@ begin_upgrade(struct execd_client *c)
 {
 	if (c->endpoint.kind == ENDPOINT_STDIO)
 		begin_initialize(c);
-	else if (c->accept[0] == '\0' && upgrade_request(&c->out, &c->endpoint,
-					     c->options.token, c->accept) < 0) {
+	else if (c->accept[0] == '\0' &&
+		 upgrade_request(&c->out, &c->endpoint, c->options.token,
+		     c->session_id != NULL ? execd_client_cookie(c) : NULL,
+		     c->accept) < 0) {
 		client_set_error(c, "no random numbers");
 		link_failed(c, EXECD_FAILURE_UNREACHABLE);
 	}
 }
 
-/* Handles the HTTP statuses of servers and of the proxies in front of them. */
+/* Tells whether a proxy knows which host has the session: by its cookie, or by
+ * the query of the URL. */
+static bool
+is_pinned(const struct execd_client *c)
+{
+	return c->session_id != NULL &&
+	       (c->cookie[0] != '\0' || strchr(c->endpoint.path, '?') != NULL);
+}
+
+/* Handles the HTTP statuses of servers and of the proxies in front of them.
+ * `later`: the answer says when to come again, as those of execd do. */
 static void
-upgrade_refused(struct execd_client *c, int status)
+upgrade_refused(struct execd_client *c, int status, bool later)
 {
 	const char *body = (const char *)c->in.data;
 	size_t n = c->in.len > 200 ? 200 : c->in.len;
@@ -293,6 +346,7 @@ upgrade_refused(struct execd_client *c, int status)
 		failure = EXECD_FAILURE_UNREACHABLE;
 		text = "the server is not available";
 		c->may_pass = status == 429 || status == 503;
+		c->said_gone = status == 503 && is_pinned(c) && !later;
 	}
 	while (n > 0 && (unsigned char)body[n - 1] <= ' ')
 		n--;
@@ -307,11 +361,13 @@ refused_with_body(struct execd_client *c, int status, size_t head)
 {
 	char more[256];
 	ssize_t n = stream_read(&c->stream, more, sizeof(more));
+	bool later =
+	    upgrade_has_header((char *)c->in.data, head, "Retry-After");
 
 	buf_consume(&c->in, head);
 	if (n > 0)
 		buf_put(&c->in, more, (size_t)n);
-	upgrade_refused(c, status);
+	upgrade_refused(c, status, later);
 }
 
 static void
@@ -335,6 +391,8 @@ take_upgrade(struct execd_client *c)
 		    c->options.url);
 		link_failed(c, EXECD_FAILURE_PROTOCOL);
 	} else {
+		if (!upgrade_cookie((char *)c->in.data, c->in.len, c->offered))
+			memcpy(c->offered, c->cookie, sizeof(c->offered));
 		c->in.len = 0;
 		begin_initialize(c);
 	}
@@ -382,7 +440,8 @@ initialize_refused(struct execd_client *c, const struct json_value *error)
 
 	client_set_error(c, "%s: initialize: %.*s", c->options.url,
 	    (int)message->text.len, message->text.ptr);
-	c->may_pass = slice_equal(message->text, SLICE(SHUTTING_DOWN));
+	c->may_pass = slice_equal(message->text, SLICE(SHUTTING_DOWN)) ||
+		      slice_equal(message->text, SLICE(DRAINED));
 	if (code == RPC_ATTACHED)
 		c->retry_ms = now_ms() + ATTACHED_RETRY_MS;
 	else
@@ -442,6 +501,8 @@ link_initialized(struct execd_client *c, const struct rpc_message *m,
 	if (c->session_id == NULL)
 		c->session_id = xstrndup(id->text.ptr, id->text.len);
 	keep_info(c, text, len);
+	/* Only the host of the session is worth coming back to. */
+	memcpy(c->cookie, c->offered, sizeof(c->cookie));
 	c->link = LINK_READY;
 	c->lost_ms = 0;
 	c->heard_ms = now_ms();
@@ -539,9 +600,9 @@ link_events(struct execd_client *c, const struct pollfd *fds, size_t n)
 		transfer(c);
 }
 
-/* Returns when the server has been silent for too long; INT64_MAX: never. The
- * first time a ping is sent. If nothing comes after it, the connection is
- * lost. */
+/* Returns when the server has been silent for half of the silence timeout;
+ * INT64_MAX: never. The first time a ping is sent. If nothing comes after it,
+ * the connection is lost. */
 static int64_t
 keepalive_at(const struct execd_client *c)
 {
@@ -549,7 +610,7 @@ keepalive_at(const struct execd_client *c)
 	    c->endpoint.kind == ENDPOINT_STDIO)
 		return INT64_MAX;
 	return (c->ping_ms ? c->ping_ms : c->heard_ms) +
-	       c->options.keepalive_ms;
+	       c->options.silence_timeout_ms / 2;
 }
 
 int64_t
@@ -593,6 +654,14 @@ step_timed_out(struct execd_client *c)
 			   : EXECD_FAILURE_UNREACHABLE);
 }
 
+static void
+lost_in_silence(struct execd_client *c, int64_t now)
+{
+	client_set_error(c, "%s: the server sent nothing for %lld ms",
+	    c->options.url, (long long)(now - c->heard_ms));
+	lose(c);
+}
+
 void
 link_timeout(struct execd_client *c)
 {
@@ -604,14 +673,17 @@ link_timeout(struct execd_client *c)
 	} else if (c->link == LINK_WAIT && now >= c->retry_ms) {
 		link_begin(c);
 	} else if (c->link == LINK_READY && now >= keepalive_at(c)) {
-		if (c->ping_ms == 0) {
-			c->ping_ms = now;
-			wire_control(c, WEBSOCKET_PING, NULL, 0);
+		bool asked = c->ping_ms != 0;
+
+		/* A ping behind much that is still being sent is not answered
+		 * yet. */
+		if (!stream_makes_way(&c->stream, &c->acked) && asked) {
+			lost_in_silence(c, now);
 			return;
 		}
-		client_set_error(c, "%s: the server sent nothing for %lld ms",
-		    c->options.url, (long long)(now - c->heard_ms));
-		lose(c);
+		c->ping_ms = now;
+		if (!asked)
+			wire_control(c, WEBSOCKET_PING, NULL, 0);
 	} else if (c->link != LINK_NONE && c->link < LINK_READY &&
 		   c->link != LINK_WAIT && now >= c->deadline_ms) {
 		step_timed_out(c);

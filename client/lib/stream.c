@@ -7,14 +7,16 @@
 #include <arpa/inet.h>
 #include <errno.h>
 #include <fcntl.h>
+#include <linux/sockios.h>
+#include <linux/tcp.h>
 #include <netdb.h>
-#include <netinet/tcp.h>
 #include <openssl/err.h>
 #include <openssl/ssl.h>
 #include <openssl/x509v3.h>
 #include <poll.h>
 #include <signal.h>
 #include <string.h>
+#include <sys/ioctl.h>
 #include <sys/prctl.h>
 #include <sys/syscall.h>
 #include <sys/wait.h>
@@ -509,6 +511,21 @@ stream_has_input(const struct stream *s)
 	/* SSL_has_pending() would also count half a record, which cannot be
 	 * read yet. */
 	return s->tls != NULL && SSL_pending(s->tls) > 0;
+}
+
+bool
+stream_makes_way(const struct stream *s, uint64_t *acked)
+{
+	struct tcp_info info = { 0 };
+	socklen_t len = sizeof(info);
+	uint64_t before = *acked;
+	int unacked = 0;
+
+	if (getsockopt(s->out, IPPROTO_TCP, TCP_INFO, &info, &len) < 0)
+		return false;
+	*acked = info.tcpi_bytes_acked;
+	return ioctl(s->out, SIOCOUTQ, &unacked) == 0 && unacked > 0 &&
+	       *acked > before;
 }
 
 /* Waits for the child, whose input is closed: most programs end then. A pidfd

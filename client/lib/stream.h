@@ -70,6 +70,10 @@ ssize_t stream_read(struct stream *s, void *p, size_t n);
 ssize_t stream_write(struct stream *s, const void *p, size_t n);
 /* Tells whether TLS holds bytes that poll(2) does not show. */
 bool stream_has_input(const struct stream *s);
+/* Tells whether there are bytes that the peer's kernel does not have yet, and
+ * whether it has more than *acked of all that were sent. *acked becomes what it
+ * has. Always false but over TCP. */
+bool stream_makes_way(const struct stream *s, uint64_t *acked);
 /* Closes the stream. Ends its command too: waits up to 2 s, then sends
  * SIGKILL. */
 void stream_close(struct stream *s);

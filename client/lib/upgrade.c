@@ -15,7 +15,7 @@
 
 int
 upgrade_request(struct buf *out, const struct endpoint *e, const char *token,
-    char accept[WEBSOCKET_ACCEPT_LEN + 1])
+    const char *cookie, char accept[WEBSOCKET_ACCEPT_LEN + 1])
 {
 	uint8_t random[KEY_BYTES];
 	char key[64];
@@ -37,6 +37,10 @@ upgrade_request(struct buf *out, const struct endpoint *e, const char *token,
 	if (token != NULL) {
 		buf_puts(out, "\r\nAuthorization: Bearer ");
 		buf_puts(out, token);
+	}
+	if (cookie != NULL) {
+		buf_puts(out, "\r\nCookie: ");
+		buf_puts(out, cookie);
 	}
 	buf_puts(out, "\r\n\r\n");
 	return 0;
@@ -62,10 +66,10 @@ take_status(const char *line, size_t len)
 	return status;
 }
 
-/* Tells whether the line is header `name` with this value. Blanks around the
- * value are ignored. */
+/* If the line is header `name`, returns true and its value without blanks
+ * around it. */
 static bool
-header_is(const char *line, size_t len, const char *name, const char *value)
+take_header(const char *line, size_t len, const char *name, struct slice *value)
 {
 	size_t n = strlen(name);
 
@@ -75,20 +79,113 @@ header_is(const char *line, size_t len, const char *name, const char *value)
 		n++;
 	while (len > n && (line[len - 1] == ' ' || line[len - 1] == '\t'))
 		len--;
-	return len - n == strlen(value) && !strncmp(line + n, value, len - n);
+	*value = (struct slice){ line + n, len - n };
+	return true;
 }
 
+/* Visits the headers `name` until a visit returns true. Returns whether one
+ * did. */
 static bool
-has_accept(const char *text, size_t len, const char *accept)
+find_header(const char *text, size_t len, const char *name,
+    bool (*visit)(void *arg, struct slice value), void *arg)
 {
 	const char *line = text, *end = text + len, *next;
+	struct slice value;
 
 	for (; (next = memmem(line, (size_t)(end - line), "\r\n", 2)) != NULL;
 	     line = next + 2)
-		if (header_is(line, (size_t)(next - line),
-			"Sec-WebSocket-Accept", accept))
+		if (take_header(line, (size_t)(next - line), name, &value) &&
+		    visit(arg, value))
 			return true;
 	return false;
+}
+
+static bool
+is_expected(void *arg, struct slice value)
+{
+	const char *accept = arg;
+
+	return value.len == strlen(accept) &&
+	       memcmp(value.ptr, accept, value.len) == 0;
+}
+
+static bool
+is_any(void *arg, struct slice value)
+{
+	return true;
+}
+
+bool
+upgrade_has_header(const char *text, size_t len, const char *name)
+{
+	return find_header(text, len, name, is_any, NULL);
+}
+
+/* A name is a token (RFC 9110 section 5.6.2). */
+static bool
+is_name(unsigned char c)
+{
+	return c > ' ' && c < 0x7f && strchr("()<>@,;:\\\"/[]?={}", c) == NULL;
+}
+
+static bool
+is_value(unsigned char c)
+{
+	return c > ' ' && c < 0x7f && strchr("\",;\\", c) == NULL;
+}
+
+/* A quoted value keeps its quotes, as RFC 6265 says. */
+static bool
+is_pair(struct slice pair)
+{
+	const char *equals = memchr(pair.ptr, '=', pair.len);
+	const char *at = pair.ptr, *end = pair.ptr + pair.len;
+
+	if (equals == NULL || equals == pair.ptr)
+		return false;
+	for (; at < equals; at++)
+		if (!is_name((unsigned char)*at))
+			return false;
+	at++;
+	if (end - at >= 2 && *at == '"' && end[-1] == '"') {
+		at++;
+		end--;
+	}
+	for (; at < end; at++)
+		if (!is_value((unsigned char)*at))
+			return false;
+	return true;
+}
+
+static bool
+take_pair(void *arg, struct slice value)
+{
+	const char *semicolon = memchr(value.ptr, ';', value.len);
+	char *cookie = arg;
+
+	if (semicolon != NULL)
+		value.len = (size_t)(semicolon - value.ptr);
+	while (value.len > 0 && (value.ptr[value.len - 1] == ' ' ||
+				    value.ptr[value.len - 1] == '\t'))
+		value.len--;
+	if (value.len >= UPGRADE_COOKIE_MAX || !is_pair(value))
+		return false;
+	memcpy(cookie, value.ptr, value.len);
+	cookie[value.len] = '\0';
+	return true;
+}
+
+bool
+upgrade_cookie(const char *text, size_t len, char cookie[UPGRADE_COOKIE_MAX])
+{
+	return find_header(text, len, "Set-Cookie", take_pair, cookie);
+}
+
+void
+upgrade_keep_cookie(char cookie[UPGRADE_COOKIE_MAX], const char *pair)
+{
+	cookie[0] = '\0';
+	take_pair(cookie, (struct slice){ pair, strlen(pair) });
 }
 
 ssize_t
@@ -112,7 +209,8 @@ upgrade_answer(const char *text, size_t len, const char *accept, int *status,
 		return -EPROTO;
 	*why = "the upgrade to WebSocket was answered with a wrong key";
 	if (*status == 101 &&
-	    !has_accept(text, (size_t)(end - text) + 2, accept))
+	    !find_header(text, (size_t)(end - text) + 2, "Sec-WebSocket-Accept",
+		is_expected, (void *)(uintptr_t)accept))
 		return -EPROTO;
 	return end - text + 4;
 }

@@ -225,9 +225,11 @@ connect_client(struct execctl *ctl, const char *session, bool watch)
 		.key_file = option(p, "key") ? option(p, "key") : e->key_file,
 		.client_name = "execctl",
 		.session_id = session,
+		.cookie = ctl->cookie,
 		.watch = watch,
 		.connect_timeout_ms = e->connect_timeout_ms,
 		.initialize_timeout_ms = e->initialize_timeout_ms,
+		.silence_timeout_ms = e->silence_timeout_ms,
 		.on_state = on_state,
 		.on_notification = on_notification,
 		.arg = ctl };
@@ -236,6 +238,9 @@ connect_client(struct execctl *ctl, const char *session, bool watch)
 	if (code == 0)
 		code =
 		    take_timeout(ctl, "resume-timeout", &o.resume_timeout_ms);
+	if (code == 0)
+		code =
+		    take_timeout(ctl, "silence-timeout", &o.silence_timeout_ms);
 	if (code != 0)
 		return code;
 	if (option(p, "connect-timeout") != NULL)

@@ -48,6 +48,7 @@ struct execctl {
 	struct execd_client *client; /* NULL before execctl_connect() */
 	struct source_list sources;
 	struct timer_list timers;
+	const char *cookie; /* of the session that is resumed; NULL: none */
 	bool json, quiet, verbose;
 	bool ends; /* execctl_clear() ends the session on the server */
 	/* Called for notifications that belong to no process. May be NULL. */

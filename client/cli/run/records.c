@@ -91,6 +91,7 @@ record_write(const struct execctl *ctl, const struct record *r)
 	put(&w, "url", r->url);
 	put(&w, "environment", r->environment);
 	put(&w, "command", r->command);
+	put(&w, "cookie", r->cookie);
 	json_key_bool(&w, "tty", r->tty);
 	json_key_i64(&w, "pid", r->pid);
 	json_key_i64(&w, "startedMs", r->started_ms);
@@ -121,6 +122,7 @@ record_clear(struct record *r)
 	free(r->url);
 	free(r->environment);
 	free(r->command);
+	free(r->cookie);
 	*r = (struct record){ 0 };
 }
 
@@ -146,6 +148,7 @@ decode(struct record *r, const char *text, size_t len)
 		r->url = take(doc.root, "url");
 		r->environment = take(doc.root, "environment");
 		r->command = take(doc.root, "command");
+		r->cookie = take(doc.root, "cookie");
 		r->tty = execd_json_bool(json_get(doc.root, "tty"), false);
 		r->pid = execd_json_number(json_get(doc.root, "pid"), 0);
 		r->started_ms =

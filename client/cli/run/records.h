@@ -15,6 +15,7 @@ struct record {
 	char *url;
 	char *environment; /* NULL: not a named server */
 	char *command;	   /* the argv, for display */
+	char *cookie; /* how a proxy finds the session's host; NULL: none */
 	bool tty;
 	int64_t pid;	    /* of the attached execctl; 0: none */
 	int64_t started_ms; /* since 1970 */
