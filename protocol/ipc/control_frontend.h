@@ -180,6 +180,7 @@ struct control_session { /* the answer if there is no session */
 	uint32_t conn;
 	uint8_t result;	  /* enum session_result, except SESSION_OK */
 	char reason[256]; /* LIMIT, FAILED: a text for the client */
+	char host[CONTROL_HOST_TAG_MAX]; /* UNKNOWN: which host, or "" */
 };
 
 struct control_close {

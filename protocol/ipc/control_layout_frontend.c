@@ -91,6 +91,7 @@ static const struct field session_fields[] = {
 	FIELD(FIELD_U32, control_session, conn),
 	FIELD(FIELD_U8, control_session, result),
 	FIELD(FIELD_STRING, control_session, reason),
+	FIELD(FIELD_STRING, control_session, host),
 };
 
 static const struct field close_fields[] = {

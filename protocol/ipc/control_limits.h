@@ -15,6 +15,7 @@
 #define CONTROL_SESSION_ID_MAX 40 /* a UUID, with NUL */
 #define CONTROL_GROUP_MAX      32 /* name of a control group, with NUL */
 #define CONTROL_IDENTITY_MAX   80 /* name of an identity, with NUL */
+#define CONTROL_HOST_TAG_MAX   64 /* of a host among several, with NUL */
 
 /* The names of control groups of sessions: this prefix and a number. They
  * contain no session id, because local users can see them. */

@@ -5,7 +5,8 @@ import os
 import re
 
 import pytest
-from conftest import is_alive, pids_with, poll
+from conftest import digest, is_alive, pids_with, poll
+from test_config import check
 
 
 def resume(server, session_id):
@@ -157,3 +158,24 @@ def test_session_ids_are_random(server):
     assert len(ids) == 20
     assert all(re.fullmatch(r"[0-9a-f]{8}-[0-9a-f]{4}-4[0-9a-f]{3}-[89ab][0-9a-f]{3}-[0-9a-f]{12}", i) for i in ids)
     assert is_alive(server.frontend())
+
+
+@pytest.mark.parametrize("tag, said", [("", ""), ("host-tag = build-7.example\n", " (host build-7.example)"),
+                                       ("host-tag = %H\n", f" (host {os.uname().nodename})")])
+def test_an_unknown_session_names_its_host_if_told(configured, user, tag, said):
+    """Only to those who were let in, for nobody else can ask."""
+    s = configured(f"[listener l]\naddress = ws://127.0.0.1:0\n{tag}[identity a]\nuser = {user.pw_name}\n"
+                   f"token-sha256 = {digest('t')}\n")
+    id = "00000000-0000-4000-8000-000000000000"
+    for member in "resumeSessionId", "watchSessionId":
+        c = s.connect(token="t")
+        assert c.error("initialize", {"clientName": "x", member: id}) == (-32600, f"unknown session id {id}{said}")
+
+
+def test_a_host_tag_is_one_word(mode, user, directory):
+    path = directory / "execd.conf"
+    for tag in "two words", "a(b", "x" * 64, "%h":
+        path.write_text(f"[listener l]\naddress = ws://127.0.0.1:0\nhost-tag = {tag}\n[identity a]\n"
+                        f"user = {user.pw_name}\ntoken-sha256 = {digest('t')}\n")
+        code, _, err = check(mode, user, path, "-t")
+        assert code == 3 and "is neither %H nor up to 63 letters" in err, (tag, code, err)

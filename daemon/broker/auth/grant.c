@@ -46,6 +46,7 @@ grant_new(struct frontend *f, const struct control_authenticate *presented,
 	struct grant *g = xcalloc(1, sizeof(*g));
 
 	g->conn = presented->conn;
+	g->listener = presented->listener;
 	g->identity = identity_ref(who);
 	memcpy(g->peer, presented->peer, sizeof(g->peer));
 	memcpy(g->proxy, presented->proxy, sizeof(g->proxy));

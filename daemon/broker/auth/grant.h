@@ -20,6 +20,7 @@ struct session;
 struct grant {
 	struct table_node node; /* frontend.grants */
 	uint32_t conn;
+	uint32_t listener; /* control_listener.id */
 	uint8_t token[CONTROL_GRANT_BYTES];
 	char peer[CONTROL_PEER_MAX];
 	/* address of the trusted proxy in between, or "" */

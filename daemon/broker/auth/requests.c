@@ -68,8 +68,8 @@ answer_ready(struct broker *m, const uint8_t *packet, size_t len, int *fd)
 	return 0;
 }
 
-static struct listener *
-find_listener(const struct broker *m, uint32_t id)
+struct listener *
+request_listener(const struct broker *m, uint32_t id)
 {
 	for (size_t i = 0; i < m->conf->nlisteners; i++)
 		if (m->conf->listeners[i]->id == id)
@@ -154,7 +154,7 @@ answer_authenticate(
 	enum verdict v;
 
 	REQUEST(BROKER_REQ_AUTHENTICATE, &a, packet, len);
-	l = find_listener(m, a.listener);
+	l = request_listener(m, a.listener);
 	if (a.kind > CREDENTIAL_BEARER || !listener_was(a.listener) ||
 	    grant_find(f, a.conn) != NULL)
 		return -EPERM;
@@ -188,7 +188,7 @@ answer_refused(struct broker *m, const uint8_t *packet, size_t len, int *fd)
 	REQUEST(BROKER_REQ_REFUSED, &r, packet, len);
 	if (!listener_was(r.listener))
 		return -EPERM;
-	credential_audit_refused(m, &r, find_listener(m, r.listener));
+	credential_audit_refused(m, &r, request_listener(m, r.listener));
 	return 0;
 }
 

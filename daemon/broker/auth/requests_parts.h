@@ -23,4 +23,7 @@ int request_resume(
     struct broker *m, const uint8_t *packet, size_t len, int *fd);
 int request_watch(struct broker *m, const uint8_t *packet, size_t len, int *fd);
 
+/* Returns the listener with that id, or NULL if a reload has closed it. */
+struct listener *request_listener(const struct broker *m, uint32_t id);
+
 #endif

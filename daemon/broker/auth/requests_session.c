@@ -9,6 +9,7 @@
 #include <stdio.h>
 
 #include "broker_state.h"
+#include "conf.h"
 #include "frontend_child.h"
 #include "grant.h"
 #include "session_audit.h"
@@ -50,15 +51,21 @@ is_ending(const struct broker *m, struct control_session *answer)
 	return true;
 }
 
-/* Says why the operator ended the session, if he did. */
+/* Says which of several hosts this is, and why the operator ended the session,
+ * if he did. */
 static void
-explain_unknown(
-    const struct grant *g, const char *id, struct control_session *answer)
+explain_unknown(const struct broker *m, const struct grant *g, const char *id,
+    struct control_session *answer)
 {
+	const struct listener *l = request_listener(m, g->listener);
 	const char *reason = session_ended_reason(g->identity, id);
 
-	if (answer->result == SESSION_UNKNOWN && reason != NULL)
+	if (answer->result != SESSION_UNKNOWN)
+		return;
+	if (reason != NULL)
 		snprintf(answer->reason, sizeof(answer->reason), "%s", reason);
+	if (l != NULL && l->host_tag != NULL)
+		snprintf(answer->host, sizeof(answer->host), "%s", l->host_tag);
 }
 
 int
@@ -100,7 +107,7 @@ request_existing(struct broker *m, enum control_type type,
 			origin_of(g), &g->session, *fd, answer.reason)
 		  : session_resume(m, g->identity, r.session_id, g->conn,
 			origin_of(g), &g->session, *fd);
-	explain_unknown(g, r.session_id, &answer);
+	explain_unknown(m, g, r.session_id, &answer);
 	g->watching = watch && answer.result == SESSION_OK;
 	finish_request(
 	    m, watch ? BROKER_ANS_WATCH : BROKER_ANS_RESUME, &answer, g, fd);

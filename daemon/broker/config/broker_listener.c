@@ -60,6 +60,7 @@ listener_free(struct listener *l)
 	free(l->client_ca);
 	free(l->client_crl);
 	free(l->group);
+	free(l->host_tag);
 	free(l->allow_unauthenticated);
 	strings_clear(&l->identities);
 	free(l);

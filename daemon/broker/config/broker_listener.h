@@ -39,6 +39,9 @@ struct listener {
 	struct nets trusted_proxies;
 	/* clients are handed over to their runners, without TLS */
 	bool hand_over;
+	/* what clients learn of this host, with CONTROL_HOST_TAG_MAX; NULL:
+	 * nothing */
+	char *host_tag;
 	/* identity of a client without a credential */
 	char *allow_unauthenticated;
 	/* what was loaded; descriptors are owned, or -1 */

@@ -5,11 +5,15 @@
 #include <errno.h>
 #include <stdio.h>
 #include <string.h>
+#include <unistd.h>
 
 #include "conf.h"
 #include "log.h"
 #include "tls_files.h"
 #include "util.h"
+
+#define TAG_CHARACTERS                                                         \
+	"abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789.-_"
 
 static const char *const certificate_words[] = {
 	[CLIENT_CERTIFICATE_NONE] = "none",
@@ -39,6 +43,45 @@ show_client_certificate(struct buf *b, const void *at)
 static const struct conf_type client_certificate_type = {
 	parse_client_certificate, show_client_certificate, NULL, false, false
 };
+
+/* A tag of a host; %H is the name of this one. It becomes part of a message, so
+ * it has no blanks and no characters that end words there. */
+static int
+parse_host_tag(void *at, const char *text, char *why)
+{
+	char name[CONTROL_HOST_TAG_MAX];
+
+	if (strcmp(text, "%H") == 0) {
+		if (gethostname(name, sizeof(name)) < 0)
+			return conf_refuse(why,
+			    "the name of this host has more than %zu bytes",
+			    sizeof(name) - 1);
+		name[sizeof(name) - 1] = '\0';
+		text = name;
+	}
+	if (strlen(text) >= CONTROL_HOST_TAG_MAX ||
+	    strspn(text, TAG_CHARACTERS) != strlen(text))
+		return conf_refuse(why,
+		    "`%.100s` is neither %%H nor up to %d letters, digits and "
+		    "any of `.-_`",
+		    text, CONTROL_HOST_TAG_MAX - 1);
+	return conf_string.parse(at, text, why);
+}
+
+static void
+show_host_tag(struct buf *b, const void *at)
+{
+	conf_string.show(b, at);
+}
+
+static void
+clear_host_tag(void *at)
+{
+	conf_string.clear(at);
+}
+
+static const struct conf_type host_tag_type = { parse_host_tag, show_host_tag,
+	clear_host_tag, false, false };
 
 static int
 parse_serve(void *at, const char *text, char *why)
@@ -80,6 +123,7 @@ static const struct conf_key keys[] = {
 	KEY("operate", conf_bool, operate),
 	KEY("hand-over", conf_bool, hand_over),
 	KEY("trusted-proxy", conf_nets, trusted_proxies),
+	KEY("host-tag", host_tag_type, host_tag),
 	KEY("allow-unauthenticated", conf_string, allow_unauthenticated),
 };
 

@@ -419,14 +419,15 @@ handshake_message(struct connection *c, char *text, size_t len)
 
 /* --- the session -------------------------------------------------------- */
 
-/* Answers that the session is unknown; if the operator ended it, with the
+/* Answers that the session is unknown here; if the operator ended it, with the
  * reason. */
 static void
 answer_unknown(struct connection *c, const struct rpc_id *request,
-    struct slice id, const char *reason)
+    struct slice id, const struct control_session *s)
 {
 	_cleanup_free_ char *why =
-	    xasprintf("%s%s", reason[0] ? ": " : "", reason);
+	    xasprintf("%s%s%s%s%s", s->host[0] ? " (host " : "", s->host,
+		s->host[0] ? ")" : "", s->reason[0] ? ": " : "", s->reason);
 
 	answer_error(c, request, RPC_MALFORMED, "unknown session id ", id, why);
 }
@@ -448,7 +449,7 @@ answer_refused(struct connection *c, const struct start *start,
 	id = p.initialize.watch ? p.initialize.watch_session_id
 				: p.initialize.resume_session_id;
 	if (s->result == SESSION_UNKNOWN)
-		answer_unknown(c, &start->id, id, s->reason);
+		answer_unknown(c, &start->id, id, s);
 	else if (s->result == SESSION_ATTACHED)
 		answer_error(c, &start->id, RPC_ATTACHED, "session ", id,
 		    " is already attached to another connection");
