@@ -13,7 +13,6 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
-#include "buf.h"
 #include "log_output.h"
 
 #define LINE_MAX_BYTES 1024
@@ -23,7 +22,7 @@ static char log_label[48];
 static enum log_level log_max = LOG_LEVEL_INFO;
 /* each line begins with "<6>" or similar, for the journal */
 static bool log_prefix;
-static struct buf *log_copy;
+static void (*log_copy)(const char *line, size_t len);
 /* the journal adds program and pid, so the line does not */
 static bool log_tagged;
 
@@ -63,7 +62,7 @@ log_name_by_journal(void)
 }
 
 void
-log_copy_to(struct buf *copy)
+log_copy_to(void (*copy)(const char *line, size_t len))
 {
 	log_copy = copy;
 }
@@ -123,7 +122,7 @@ log_line(enum log_level level, int err, const char *fmt, va_list ap)
 	line[at++] = '\n';
 	log_output_put(line, at);
 	if (log_copy != NULL)
-		buf_put(log_copy, line + begin, at - begin);
+		log_copy(line + begin, at - begin);
 	errno = saved;
 }
 

@@ -12,6 +12,7 @@
 #define LOG_H
 
 #include <stdbool.h>
+#include <stddef.h>
 
 enum log_level {
 	LOG_LEVEL_NOTHING = 0,
@@ -55,10 +56,9 @@ void log_on_wait(void (*hook)(void));
 /* Replaces "[pid]" by "[label]". In a pid namespace the pid says little. */
 void log_set_label(const char *label);
 
-/* Appends every line to this buffer as well, without priority and program name.
- * The buffer stays the caller's. NULL ends this. */
-struct buf;
-void log_copy_to(struct buf *copy);
+/* Hands every line to this function as well, without priority and program name.
+ * NULL ends this. */
+void log_copy_to(void (*copy)(const char *line, size_t len));
 
 void log_set_level(enum log_level level);
 

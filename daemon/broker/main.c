@@ -312,15 +312,23 @@ seal_or_refuse(struct broker *m, struct control_seal *seal)
 	return code != 0 ? code : EXIT_CONFIG;
 }
 
+/* What the log says of the reload, for whoever asked for it. */
+static struct buf told;
+
+static void
+keep_told(const char *line, size_t len)
+{
+	buf_put(&told, line, len);
+}
+
 static int
 take_over(struct broker *m, struct control_seal *seal)
 {
 	int text = spawn_reload_client(), code;
 	struct conf *past = load_past(m);
-	struct buf told;
 
 	buf_init(&told, CTL_TOLD_MAX);
-	log_copy_to(&told);
+	log_copy_to(keep_told);
 	notify("RELOADING=1\nMONOTONIC_USEC=%lld", (long long)now_ms() * 1000);
 	code = seal_or_refuse(m, seal);
 	if (code == 0)

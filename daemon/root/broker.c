@@ -177,7 +177,7 @@ broker_sealed(struct broker_process *b)
 	}
 	root.leave_ms = now_ms() + LEAVE_MS;
 	if (broker_commands_tell(
-		root.serving.events, SPAWN_LEAVE, NULL, NULL, 0) < 0)
+		root.serving.events, SPAWN_LEAVE, NULL, 0, NULL, 0) < 0)
 		broker_lose(&root.serving, "cannot be told to leave");
 }
 
@@ -324,7 +324,7 @@ ask(struct broker_process *b, int64_t now)
 	if (now < b->ping_ms)
 		return b->ping_ms;
 	b->answer_ms = now + ANSWER_MS;
-	broker_commands_tell(b->events, SPAWN_PING, NULL, NULL, 0);
+	broker_commands_tell(b->events, SPAWN_PING, NULL, 0, NULL, 0);
 	return b->answer_ms;
 }
 

@@ -5,6 +5,7 @@
  * killed if its command is not in the table, or not permitted now. The next
  * broker takes over.
  */
+#include <assert.h>
 #include <errno.h>
 #include <fcntl.h>
 #include <stdio.h>
@@ -13,7 +14,6 @@
 #include <unistd.h>
 
 #include "cleanup.h"
-#include "control_layout.h"
 #include "ctl_path.h"
 #include "dispose.h"
 #include "log.h"
@@ -24,41 +24,40 @@
 #include "spawn_userns.h"
 #include "util.h"
 
-/* Root's execd speaks only with the broker. */
-const struct control_layouts *const control_layouts_all[] = {
-	&control_layouts_spawn, NULL
-};
+#define ANSWER_MAX 512
 
 int
-broker_commands_tell(int fd, enum control_type type, const void *payload,
-    const int *fds, size_t nfds)
+broker_commands_tell(int fd, enum spawn_type type, const void *payload,
+    size_t len, const int *fds, size_t nfds)
 {
-	struct buf b;
-	int err;
+	struct {
+		struct spawn_head head;
+		uint8_t payload[ANSWER_MAX];
+	} m = { .head = { type, SPAWN_VERSION } };
 
-	buf_init(&b, CONTROL_MESSAGE_MAX);
-	control_put(&b, type, payload);
-	err = seqpacket_send(fd, b.data, b.len, fds, nfds);
-	buf_clear(&b);
-	return err;
+	assert(len <= sizeof(m.payload));
+	if (len > 0)
+		memcpy(m.payload, payload, len);
+	return seqpacket_send(fd, &m, sizeof(m.head) + len, fds, nfds);
 }
 
 /* The broker waits for answers, so there is room. Returns 0 or -EBADMSG. */
 static int
-answer(const struct broker_process *b, enum control_type type,
-    const void *payload, const int *fds, size_t nfds)
+answer(const struct broker_process *b, enum spawn_type type,
+    const void *payload, size_t len, const int *fds, size_t nfds)
 {
-	return broker_commands_tell(b->channel, type, payload, fds, nfds) < 0
+	return broker_commands_tell(b->channel, type, payload, len, fds, nfds) <
+		       0
 		   ? -EBADMSG
 		   : 0;
 }
 
 /* Answers with at most one descriptor. */
 static int
-answer_one(const struct broker_process *b, enum control_type type,
-    const void *payload, int fd)
+answer_one(const struct broker_process *b, enum spawn_type type,
+    const void *payload, size_t len, int fd)
 {
-	return answer(b, type, payload, &fd, fd >= 0);
+	return answer(b, type, payload, len, &fd, fd >= 0);
 }
 
 /* --- the list ------------------------------------------------------------- */
@@ -84,8 +83,7 @@ begin_serving(void)
 }
 
 static int
-take_begin(struct broker_process *b, const uint8_t *packet, size_t len,
-    int *fds, size_t nfds)
+take_begin(struct broker_process *b, const void *payload, int *fds)
 {
 	struct control_spawn_ready ready = {
 		.groups_made = runners_groups_made(),
@@ -93,14 +91,12 @@ take_begin(struct broker_process *b, const uint8_t *packet, size_t len,
 		.served = root.served,
 		.reload = b->reload,
 	};
-	struct control_begin begin;
+	const struct control_begin *begin = payload;
 	const char *step = "";
 	int given[2];
 
-	if (nfds != 1 || control_get(packet, len, SPAWN_BEGIN, &begin) < 0)
-		return -EBADMSG;
 	b->events = steal_fd(&fds[0]);
-	b->check = begin.check;
+	b->check = begin->check == 1;
 	if (!root.begun && !b->check)
 		begin_serving();
 	root_renew_programs();
@@ -112,7 +108,15 @@ take_begin(struct broker_process *b, const uint8_t *packet, size_t len,
 	b->spoken = SPAWN_VERSION;
 	given[0] = root.programs.http;
 	given[1] = b->text;
-	return answer(b, SPAWN_READY, &ready, given, b->text < 0 ? 1 : 2);
+	return answer(
+	    b, SPAWN_READY, &ready, sizeof(ready), given, b->text < 0 ? 1 : 2);
+}
+
+static int
+answer_found(
+    const struct broker_process *b, const struct control_found *found, int fd)
+{
+	return answer_one(b, SPAWN_FOUND, found, sizeof(*found), fd);
 }
 
 /* A broker that replaces a dead one reads the files as the dead one read them,
@@ -124,181 +128,155 @@ files_to_read(const struct broker_process *b)
 }
 
 static int
-take_file(struct broker_process *b, const uint8_t *packet, size_t len, int *fds,
-    size_t nfds)
+take_file(struct broker_process *b, const void *payload, int *fds)
 {
 	struct control_found found = { 0 };
 	const struct listed_file *f;
-	struct control_trusted file;
+	const struct control_trusted *file = payload;
 	int fd = -1;
 
-	if (nfds != 0 || control_get(packet, len, SPAWN_FILE, &file) < 0)
+	if (!SPAWN_IS_TEXT(file->path))
 		return -EBADMSG;
-	if (file.past) {
-		f = list_find_file(root.list, file.path);
+	if (file->past) {
+		f = list_find_file(root.list, file->path);
 		found.error = ENOENT;
 		if (f != NULL) {
 			found = f->found;
 			fd = f->fd;
 		}
 	} else {
-		fd =
-		    list_add_file(b->list, file.path, files_to_read(b), &found);
+		fd = list_add_file(
+		    b->list, file->path, files_to_read(b), &found);
 	}
-	return fd == -EBADMSG ? fd : answer_one(b, SPAWN_FOUND, &found, fd);
+	return fd == -EBADMSG ? fd : answer_found(b, &found, fd);
 }
 
 static int
-take_place(struct broker_process *b, const uint8_t *packet, size_t len,
-    int *fds, size_t nfds)
+take_place(struct broker_process *b, const void *payload, int *fds)
 {
 	struct control_found found = { 0 };
-	struct control_place place;
+	const struct control_place *place = payload;
 	int fd, err;
 
-	if (nfds != 0 || control_get(packet, len, SPAWN_PLACE, &place) < 0)
+	if (!SPAWN_IS_TEXT(place->name) || !SPAWN_IS_TEXT(place->path))
 		return -EBADMSG;
-	fd = list_add_place(b->list, &place, root.list, b->check, &found);
+	fd = list_add_place(b->list, place, root.list, b->check, &found);
 	if (fd == -EBADMSG)
 		return fd;
-	err = answer_one(b, SPAWN_FOUND, &found, fd);
-	if (fd >= 0 && !list_is_kept(&place))
+	err = answer_found(b, &found, fd);
+	if (fd >= 0 && !list_is_kept(place))
 		close(fd);
 	return err;
 }
 
 static int
-take_user(struct broker_process *b, const uint8_t *packet, size_t len, int *fds,
-    size_t nfds)
+take_user(struct broker_process *b, const void *payload, int *fds)
 {
-	struct control_user user;
+	const struct control_user *user = payload;
 
-	if (nfds != 1 || control_get(packet, len, SPAWN_USER, &user) < 0)
-		return -EBADMSG;
-	return list_add_user(b->list, &user, fds[0]) < 0 ? -EBADMSG : 0;
+	return SPAWN_IS_TEXT(user->name) &&
+		       list_add_user(b->list, user, fds[0]) == 0
+		   ? 0
+		   : -EBADMSG;
 }
 
 static int
-take_seal(struct broker_process *b, const uint8_t *packet, size_t len, int *fds,
-    size_t nfds)
+take_seal(struct broker_process *b, const void *payload, int *fds)
 {
-	struct control_spawn_error sealed = { 0 };
-	struct control_seal *seal = &b->list->seal;
+	const struct control_seal *seal = payload;
 
-	if (nfds != 0 || control_get(packet, len, SPAWN_SEAL, seal) < 0 ||
-	    (root.is_root && (seal->uid == 0 || seal->uid == UINT32_MAX)))
+	if (root.is_root && (seal->uid == 0 || seal->uid == UINT32_MAX))
 		return -EBADMSG;
+	b->list->seal = *seal;
 	if (!b->check) {
 		broker_sealed(b);
 		return 0;
 	}
 	b->state = BROKER_SEALED;
-	return answer(b, SPAWN_SEALED, &sealed, NULL, 0);
+	return answer(b, SPAWN_SEALED, NULL, 0, NULL, 0);
 }
 
 void
 broker_commands_serve(struct broker_process *b)
 {
-	struct control_spawn_error sealed = { 0 };
-
 	b->state = BROKER_SERVING;
-	broker_commands_tell(b->channel, SPAWN_SEALED, &sealed, NULL, 0);
+	broker_commands_tell(b->channel, SPAWN_SEALED, NULL, 0, NULL, 0);
 }
 
 /* --- service ------------------------------------------------------------ */
 
 static int
-take_next(struct broker_process *b, const uint8_t *packet, size_t len, int *fds,
-    size_t nfds)
+take_next(struct broker_process *b, const void *payload, int *fds)
 {
+	const struct control_next *next = payload;
 	struct control_kept kept = { 0 };
-	struct control_next next;
 	int fd = -1;
 
-	if (nfds != 0 || control_get(packet, len, SPAWN_NEXT, &next) < 0)
-		return -EBADMSG;
-	runners_at(next.index, &kept, &fd);
-	return answer_one(b, SPAWN_KEPT, &kept, fd);
+	runners_at(next->index, &kept, &fd);
+	return answer_one(b, SPAWN_KEPT, &kept, sizeof(kept), fd);
 }
 
 static int
-take_serving(struct broker_process *b, const uint8_t *packet, size_t len,
-    int *fds, size_t nfds)
+take_serving(struct broker_process *b, const void *payload, int *fds)
 {
-	struct control_serving s;
+	const struct control_serving *s = payload;
 
-	if (nfds != 0 || control_get(packet, len, SPAWN_SERVING, &s) < 0)
-		return -EBADMSG;
 	store_drop_unused();
 	root.served = true;
-	root.replaceable = s.replaceable;
+	root.replaceable = s->replaceable == 1;
 	root.failures = 0;
 	return 0;
 }
 
 static int
-take_store(struct broker_process *b, const uint8_t *packet, size_t len,
-    int *fds, size_t nfds)
+take_store(struct broker_process *b, const void *payload, int *fds)
 {
-	struct control_store s;
+	const struct control_store *s = payload;
 	int err;
 
-	if (nfds > 1 || control_get(packet, len, SPAWN_STORE, &s) < 0)
+	if (!SPAWN_IS_TEXT(s->name))
 		return -EBADMSG;
-	err = store_keep(s.name, nfds == 1 ? fds[0] : -1);
+	err = store_keep(s->name, fds[0]);
 	if (err < 0)
-		log_warn(err, "keeping %.100s for the next broker", s.name);
+		log_warn(err, "keeping %.100s for the next broker", s->name);
 	return 0;
 }
 
 static int
-take_take(struct broker_process *b, const uint8_t *packet, size_t len, int *fds,
-    size_t nfds)
+take_take(struct broker_process *b, const void *payload, int *fds)
 {
-	struct control_stored stored;
-	struct control_store s;
-	int fd;
+	const struct control_store *s = payload;
 
-	if (nfds != 0 || control_get(packet, len, SPAWN_TAKE, &s) < 0)
+	if (!SPAWN_IS_TEXT(s->name))
 		return -EBADMSG;
-	fd = store_find(s.name);
-	stored.there = fd >= 0;
-	return answer_one(b, SPAWN_STORED, &stored, fd);
+	return answer_one(b, SPAWN_STORED, NULL, 0, store_find(s->name));
 }
 
 /* A broker over stdio cannot be replaced, because its client would be lost. */
 static int
-take_reload(struct broker_process *b, const uint8_t *packet, size_t len,
-    int *fds, size_t nfds)
+take_reload(struct broker_process *b, const void *payload, int *fds)
 {
-	if (nfds > 1 || control_get(packet, len, SPAWN_RELOAD, NULL) < 0)
-		return -EBADMSG;
-	broker_reload(nfds == 1 ? fds[0] : -1);
+	broker_reload(fds[0]);
 	return 0;
 }
 
 static int
-take_stop(struct broker_process *b, const uint8_t *packet, size_t len, int *fds,
-    size_t nfds)
+take_stop(struct broker_process *b, const void *payload, int *fds)
 {
-	struct control_stop s;
+	const struct control_stop *s = payload;
 
-	if (nfds != 0 || control_get(packet, len, SPAWN_STOP, &s) < 0)
-		return -EBADMSG;
 	/* Sessions in another unit go on when the service ends. */
 	if (root.listener >= 0)
 		return -EBADMSG;
 	root.stopping = true;
-	root.exit_code = s.code;
+	root.exit_code = (int)(s->code & 0xff);
 	return 0;
 }
 
 static int
-take_alive(struct broker_process *b, const uint8_t *packet, size_t len,
-    int *fds, size_t nfds)
+take_alive(struct broker_process *b, const void *payload, int *fds)
 {
-	if (nfds != 0 || control_get(packet, len, SPAWN_ALIVE, NULL) < 0 ||
-	    b->answer_ms == 0)
+	if (b->answer_ms == 0)
 		return -EBADMSG;
 	broker_is_alive(b);
 	return 0;
@@ -307,50 +285,43 @@ take_alive(struct broker_process *b, const uint8_t *packet, size_t len,
 /* --- places of the list ------------------------------------------------- */
 
 static int
-answer_found(const struct broker_process *b, int fd)
+answer_opened(const struct broker_process *b, int fd)
 {
 	struct control_found found = { .error = fd < 0 ? (uint32_t)-fd : 0 };
 	int err;
 
 	if (fd == -EBADMSG)
 		return fd;
-	err = answer_one(b, SPAWN_FOUND, &found, fd);
+	err = answer_found(b, &found, fd);
 	if (fd >= 0)
 		close(fd);
 	return err;
 }
 
 static int
-take_open(struct broker_process *b, const uint8_t *packet, size_t len, int *fds,
-    size_t nfds)
+take_open(struct broker_process *b, const void *payload, int *fds)
 {
-	struct control_number n;
+	const struct control_number *n = payload;
 
-	if (nfds != 0 || control_get(packet, len, SPAWN_OPEN, &n) < 0)
-		return -EBADMSG;
-	return answer_found(b, list_open(root.list, n.number));
+	return answer_opened(b, list_open(root.list, n->number));
 }
 
 static int
-take_record(struct broker_process *b, const uint8_t *packet, size_t len,
-    int *fds, size_t nfds)
+take_record(struct broker_process *b, const void *payload, int *fds)
 {
-	struct control_record r;
+	const struct control_record *r = payload;
 
-	if (nfds != 0 || control_get(packet, len, SPAWN_RECORD, &r) < 0)
+	if (!SPAWN_IS_TEXT(r->name))
 		return -EBADMSG;
-	return answer_found(b, list_record(root.list, r.number, r.name));
+	return answer_opened(b, list_record(root.list, r->number, r->name));
 }
 
 static int
-take_close(struct broker_process *b, const uint8_t *packet, size_t len,
-    int *fds, size_t nfds)
+take_close(struct broker_process *b, const void *payload, int *fds)
 {
-	struct control_number n;
+	const struct control_number *n = payload;
 
-	if (nfds != 0 || control_get(packet, len, SPAWN_CLOSE, &n) < 0)
-		return -EBADMSG;
-	return list_close(root.list, n.number);
+	return list_close(root.list, n->number);
 }
 
 /* --- programs ------------------------------------------------------------- */
@@ -392,154 +363,161 @@ is_too_fast(void)
 }
 
 static int
-take_start(struct broker_process *b, const uint8_t *packet, size_t len,
-    int *fds, size_t nfds)
+take_start(struct broker_process *b, const void *payload, int *fds)
 {
 	struct control_runner_started started = { 0 };
-	const struct spawn_user *o;
+	const struct control_start *s = payload;
+	const struct spawn_user *o = list_user(root.list, s->user);
 	int dirs[CONTROL_FDS_MAX], err;
-	struct control_start s;
 	size_t ndirs = 0;
 
-	if (nfds != 2 || control_get(packet, len, SPAWN_START, &s) < 0 ||
-	    !is_group(s.group) || runners_have_group(s.group) ||
-	    (o = list_user(root.list, s.user)) == NULL)
+	if (o == NULL || !SPAWN_IS_TEXT(s->group) ||
+	    !SPAWN_IS_TEXT(s->session_id) || !is_group(s->group) ||
+	    runners_have_group(s->group))
 		return -EBADMSG;
 	if (is_too_fast()) {
 		started.error = EAGAIN;
 		snprintf(started.step, sizeof(started.step),
 		    "more than %u runners in a second", STARTS_PER_SECOND);
 	} else {
-		runners_start(o, &s, fds[0], fds[1], &started, dirs, &ndirs);
+		runners_start(o, s, fds[0], fds[1], &started, dirs, &ndirs);
 	}
-	err = answer(b, SPAWN_STARTED, &started, dirs, ndirs);
+	err = answer(b, SPAWN_STARTED, &started, sizeof(started), dirs, ndirs);
 	while (ndirs > 0)
 		close(dirs[--ndirs]);
 	return err;
 }
 
 static int
-take_program(struct broker_process *b, const uint8_t *packet, size_t len,
-    int *fds, size_t nfds)
+take_program(struct broker_process *b, const void *payload, int *fds)
 {
 	struct control_runner_started started = { 0 };
-	struct control_program p;
+	const struct control_program *p = payload;
 	pid_t pid;
 
-	if (nfds != 1 || control_get(packet, len, SPAWN_PROGRAM, &p) < 0 ||
-	    p.kind > PROGRAM_OF_KEYS)
+	if (p->kind > PROGRAM_OF_KEYS)
 		return -EBADMSG;
-	pid = spawn_program(p.kind == PROGRAM_OF_KEYS ? root.programs.keys
-						      : root.programs.frontend,
-	    p.kind, &root.list->seal, fds[0]);
+	pid = spawn_program(p->kind == PROGRAM_OF_KEYS ? root.programs.keys
+						       : root.programs.frontend,
+	    p->kind, &root.list->seal, fds[0]);
 	if (pid > 0)
 		runners_keep_program(pid);
 	started.pid = pid > 0 ? (uint32_t)pid : 0;
 	started.error = pid > 0 ? 0 : (uint32_t)-pid;
-	return answer(b, SPAWN_STARTED, &started, NULL, 0);
+	return answer(b, SPAWN_STARTED, &started, sizeof(started), NULL, 0);
 }
 
 static int
-take_userns(struct broker_process *b, const uint8_t *packet, size_t len,
-    int *fds, size_t nfds)
+take_userns(struct broker_process *b, const void *payload, int *fds)
 {
 	struct control_spawn_error opened = { 0 };
-	const struct spawn_user *o;
-	struct control_number n;
+	const struct control_number *n = payload;
+	const struct spawn_user *o = list_user(root.list, n->number);
 	const char *step = "";
 	int fd, err;
 
-	if (nfds != 0 || control_get(packet, len, SPAWN_USERNS, &n) < 0 ||
-	    (o = list_user(root.list, n.number)) == NULL)
+	if (o == NULL)
 		return -EBADMSG;
 	fd = userns_open(root.programs.runner, o->who.uid, o->who.gid, &step);
 	opened.error = fd < 0 ? (uint32_t)-fd : 0;
 	snprintf(opened.step, sizeof(opened.step), "%s", step);
-	err = answer_one(b, SPAWN_OPENED, &opened, fd);
+	err = answer_one(b, SPAWN_OPENED, &opened, sizeof(opened), fd);
 	if (fd >= 0)
 		close(fd);
 	return err;
 }
 
 static int
-take_cleanup(struct broker_process *b, const uint8_t *packet, size_t len,
-    int *fds, size_t nfds)
+take_cleanup(struct broker_process *b, const void *payload, int *fds)
 {
-	const struct spawn_user *o;
-	struct control_number n;
+	const struct control_number *n = payload;
+	const struct spawn_user *o = list_user(root.list, n->number);
 
-	if (nfds != 1 || control_get(packet, len, SPAWN_CLEANUP, &n) < 0 ||
-	    (o = list_user(root.list, n.number)) == NULL)
+	if (o == NULL)
 		return -EBADMSG;
 	cleanup_start(root.programs.runner, o, fds[0]);
 	return 0;
 }
 
 static int
-take_kill(struct broker_process *b, const uint8_t *packet, size_t len, int *fds,
-    size_t nfds)
+take_kill(struct broker_process *b, const void *payload, int *fds)
 {
-	struct control_pid p;
+	const struct control_pid *p = payload;
 
-	if (nfds != 0 || control_get(packet, len, SPAWN_KILL, &p) < 0)
-		return -EBADMSG;
-	runners_kill((pid_t)p.pid);
+	runners_kill((pid_t)p->pid);
 	return 0;
 }
 
 static int
-take_end(struct broker_process *b, const uint8_t *packet, size_t len, int *fds,
-    size_t nfds)
+take_end(struct broker_process *b, const void *payload, int *fds)
 {
-	struct control_pid p;
+	const struct control_pid *p = payload;
 
-	if (nfds != 0 || control_get(packet, len, SPAWN_END, &p) < 0)
-		return -EBADMSG;
-	return runners_forget((pid_t)p.pid) < 0 ? -EBADMSG : 0;
+	return runners_forget((pid_t)p->pid) < 0 ? -EBADMSG : 0;
 }
 
-/* A function that keeps a descriptor sets it to -1. */
+#define SIZE(name) sizeof(struct control_##name)
+
+/* A message has exactly `size` bytes after its head, and from `fds` to
+ * `fds_max` descriptors; those that are missing are -1. A function that keeps a
+ * descriptor sets it to -1. */
 static const struct spawn_command {
-	enum control_type type;
+	enum spawn_type type;
 	unsigned when; /* mask of enum broker_stage */
-	int (*take)(struct broker_process *b, const uint8_t *packet, size_t len,
-	    int *fds, size_t nfds);
+	size_t size, fds, fds_max;
+	int (*take)(struct broker_process *b, const void *payload, int *fds);
 } spawn_commands[] = {
-	{ SPAWN_BEGIN, BROKER_NEW, take_begin },
-	{ SPAWN_FILE, BROKER_LISTING, take_file },
-	{ SPAWN_PLACE, BROKER_LISTING, take_place },
-	{ SPAWN_USER, BROKER_LISTING, take_user },
-	{ SPAWN_SEAL, BROKER_LISTING, take_seal },
-	{ SPAWN_NEXT, BROKER_SERVING, take_next },
-	{ SPAWN_STORE, BROKER_SERVING, take_store },
-	{ SPAWN_TAKE, BROKER_SERVING, take_take },
-	{ SPAWN_SERVING, BROKER_SERVING, take_serving },
-	{ SPAWN_START, BROKER_SERVING, take_start },
-	{ SPAWN_PROGRAM, BROKER_SERVING, take_program },
-	{ SPAWN_OPEN, BROKER_SERVING, take_open },
-	{ SPAWN_RECORD, BROKER_SERVING, take_record },
-	{ SPAWN_CLOSE, BROKER_SERVING, take_close },
-	{ SPAWN_USERNS, BROKER_SERVING, take_userns },
-	{ SPAWN_CLEANUP, BROKER_SERVING, take_cleanup },
-	{ SPAWN_KILL, BROKER_SERVING, take_kill },
-	{ SPAWN_END, BROKER_SERVING, take_end },
-	{ SPAWN_ALIVE, BROKER_SERVING, take_alive },
-	{ SPAWN_RELOAD, BROKER_SERVING, take_reload },
-	{ SPAWN_STOP, BROKER_SERVING, take_stop },
+	{ SPAWN_BEGIN, BROKER_NEW, SIZE(begin), 1, 1, take_begin },
+	{ SPAWN_FILE, BROKER_LISTING, SIZE(trusted), 0, 0, take_file },
+	{ SPAWN_PLACE, BROKER_LISTING, SIZE(place), 0, 0, take_place },
+	{ SPAWN_USER, BROKER_LISTING, SIZE(user), 1, 1, take_user },
+	{ SPAWN_SEAL, BROKER_LISTING, SIZE(seal), 0, 0, take_seal },
+	{ SPAWN_NEXT, BROKER_SERVING, SIZE(next), 0, 0, take_next },
+	{ SPAWN_STORE, BROKER_SERVING, SIZE(store), 0, 1, take_store },
+	{ SPAWN_TAKE, BROKER_SERVING, SIZE(store), 0, 0, take_take },
+	{ SPAWN_SERVING, BROKER_SERVING, SIZE(serving), 0, 0, take_serving },
+	{ SPAWN_START, BROKER_SERVING, SIZE(start), 2, 2, take_start },
+	{ SPAWN_PROGRAM, BROKER_SERVING, SIZE(program), 1, 1, take_program },
+	{ SPAWN_OPEN, BROKER_SERVING, SIZE(number), 0, 0, take_open },
+	{ SPAWN_RECORD, BROKER_SERVING, SIZE(record), 0, 0, take_record },
+	{ SPAWN_CLOSE, BROKER_SERVING, SIZE(number), 0, 0, take_close },
+	{ SPAWN_USERNS, BROKER_SERVING, SIZE(number), 0, 0, take_userns },
+	{ SPAWN_CLEANUP, BROKER_SERVING, SIZE(number), 1, 1, take_cleanup },
+	{ SPAWN_KILL, BROKER_SERVING, SIZE(pid), 0, 0, take_kill },
+	{ SPAWN_END, BROKER_SERVING, SIZE(pid), 0, 0, take_end },
+	{ SPAWN_ALIVE, BROKER_SERVING, 0, 0, 0, take_alive },
+	{ SPAWN_RELOAD, BROKER_SERVING, 0, 0, 1, take_reload },
+	{ SPAWN_STOP, BROKER_SERVING, SIZE(stop), 0, 0, take_stop },
 };
 
 static bool
-take(struct broker_process *b, const uint8_t *packet, size_t len, int *fds,
-    size_t nfds)
+take(struct broker_process *b, const struct spawn_packet *p, size_t len,
+    int *fds, size_t nfds)
 {
-	enum control_type type = control_peek(packet, len);
+	const struct spawn_command *c = spawn_commands;
 
-	for (size_t i = 0; i < nitems(spawn_commands); i++)
-		if (spawn_commands[i].type == type &&
-		    spawn_commands[i].when & b->state)
-			return spawn_commands[i].take(
-				   b, packet, len, fds, nfds) == 0;
-	return false;
+	if (len < sizeof(p->head) || p->head.version != SPAWN_VERSION)
+		return false;
+	while (c->type != p->head.type)
+		if (++c == spawn_commands + nitems(spawn_commands))
+			return false;
+	return (c->when & b->state) && len == sizeof(p->head) + c->size &&
+	       nfds >= c->fds && nfds <= c->fds_max &&
+	       c->take(b, p->payload, fds) == 0;
+}
+
+static void
+refuse(const struct spawn_head *m, size_t len)
+{
+	if (len < sizeof(*m))
+		log_error(0, "impossible command from the broker: too short");
+	else if (m->version != SPAWN_VERSION)
+		log_error(0,
+		    "impossible command from the broker: %u of version %u; "
+		    "this program speaks %d",
+		    m->type, m->version, SPAWN_VERSION);
+	else
+		log_error(0, "impossible command from the broker: %u", m->type);
 }
 
 /* Closes the descriptors that came from the broker. Closing a file in memory or
@@ -569,20 +547,19 @@ give_back(const int *fds, size_t nfds)
 bool
 broker_commands_take(struct broker_process *b)
 {
-	uint8_t packet[CONTROL_MESSAGE_MAX];
-	char fault[CONTROL_FAULT_MAX];
-	int fds[SEQPACKET_FDS_MAX];
-	size_t nfds;
+	struct spawn_packet packet;
 	ssize_t n = -EAGAIN;
 
 	for (int i = 0; i < COMMANDS_PER_WAKE && b->channel >= 0; i++) {
+		int fds[SEQPACKET_FDS_MAX] = { -1 };
+		size_t nfds;
+
 		n = seqpacket_recv(
-		    b->channel, packet, sizeof(packet), fds, &nfds);
+		    b->channel, &packet, sizeof(packet), fds, &nfds);
 		if (n <= 0)
 			break;
-		if (!take(b, packet, (size_t)n, fds, nfds)) {
-			log_error(0, "impossible command from the broker: %s",
-			    control_fault(packet, (size_t)n, fault));
+		if (!take(b, &packet, (size_t)n, fds, nfds)) {
+			refuse(&packet.head, (size_t)n);
 			n = -EBADMSG;
 		}
 		give_back(fds, nfds);

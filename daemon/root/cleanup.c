@@ -93,7 +93,8 @@ child(int program, const struct spawn_user *o, int list)
 	child_reset_signals();
 	child_place(program, list);
 	if (geteuid() == 0) {
-		drop_to_user(o->who.uid, o->who.gid, o->gids, o->ngids);
+		drop_to_user(
+		    o->who.uid, o->who.gid, spawn_user_groups(o), o->list[0]);
 		drop_visibility();
 	}
 	child_run(argv, none);

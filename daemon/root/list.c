@@ -75,42 +75,54 @@ list_free(struct list *l, const struct list *next)
 
 /* --- for the next version ------------------------------------------------ */
 
+/* The state of version 2 had the groups and the environment one by one. */
 static void
-save_variable(struct saved *s, char **variable)
+read_user_2(struct saved *s, struct spawn_user *o)
 {
-	_cleanup_free_ char *text = NULL;
+	uint32_t groups, variables, len;
 
-	if (s->mode != SAVED_READ) {
-		saved_text(s, *variable, SPAWN_USER_VARIABLE_MAX);
+	SAVE(s, groups);
+	SAVE(s, variables);
+	if (s->failed || groups > SPAWN_USER_GROUPS_MAX) {
+		s->failed = true;
 		return;
 	}
-	text = xcalloc(1, SPAWN_USER_VARIABLE_MAX);
-	saved_text(s, text, SPAWN_USER_VARIABLE_MAX);
-	*variable = xstrdup(text);
+	o->size = sizeof(groups) * (groups + 1);
+	o->list = xmalloc(o->size);
+	o->list[0] = groups;
+	saved_bytes(s, o->list + 1, o->size - sizeof(groups));
+	for (; variables > 0 && !s->failed; variables--) {
+		saved_bytes(s, &len, sizeof(len));
+		if (s->failed || len > SPAWN_USER_LIST_MAX - o->size)
+			s->failed = true;
+		else {
+			o->list = xreallocarray(o->list, o->size + len + 1, 1);
+			saved_bytes(s, (char *)o->list + o->size, len);
+			o->size += len + 1;
+			((char *)o->list)[o->size - 1] = '\0';
+		}
+	}
 }
 
 static void
 save_user(struct saved *s, struct spawn_user *o)
 {
-	uint32_t groups = (uint32_t)o->ngids, n = 0;
-
 	saved_bytes(s, &o->who, sizeof(o->who));
-	while (s->mode != SAVED_READ && o->env[n] != NULL)
-		n++;
-	SAVE(s, groups);
-	SAVE(s, n);
-	if (groups > SPAWN_USER_GROUPS_MAX || n > SPAWN_USER_STRINGS_MAX)
-		s->in.failed = true;
-	if (saved_failed(s))
+	if (s->version == 2) {
+		read_user_2(s, o);
 		return;
-	if (s->mode == SAVED_READ) {
-		o->ngids = groups;
-		o->gids = xcalloc(groups + 1, sizeof(*o->gids));
-		o->env = xcalloc(n + 1, sizeof(*o->env));
 	}
-	saved_bytes(s, o->gids, groups * sizeof(*o->gids));
-	for (uint32_t i = 0; i < n && !saved_failed(s); i++)
-		save_variable(s, &o->env[i]);
+	SAVE(s, o->size);
+	if (s->mode == SAVED_READ) {
+		if (o->size > SPAWN_USER_LIST_MAX)
+			s->failed = true;
+		if (s->failed)
+			return;
+		o->list = xmalloc(o->size);
+	}
+	saved_bytes(s, o->list, o->size);
+	if (s->mode == SAVED_READ && !spawn_user_is_list(o->list, o->size))
+		s->failed = true;
 }
 
 static void
@@ -119,13 +131,13 @@ save_users(struct saved *s, struct list *l)
 	uint32_t n = (uint32_t)l->nusers;
 
 	SAVE(s, n);
-	if (s->mode == SAVED_READ && (saved_failed(s) || n > LIST_USERS_MAX)) {
-		s->in.failed = true;
+	if (s->mode == SAVED_READ && (s->failed || n > LIST_USERS_MAX)) {
+		s->failed = true;
 		return;
 	}
 	if (s->mode == SAVED_READ)
 		l->users = xcalloc(n + 1, sizeof(*l->users));
-	for (l->nusers = 0; l->nusers < n && !saved_failed(s); l->nusers++)
+	for (l->nusers = 0; l->nusers < n && !s->failed; l->nusers++)
 		save_user(s, &l->users[l->nusers]);
 }
 
@@ -136,7 +148,7 @@ save_places(struct saved *s, struct list *l)
 	uint32_t n = (uint32_t)l->nplaces;
 
 	SAVE(s, n);
-	for (; n > 0 && !saved_failed(s); n--, p = TAILQ_NEXT(p, link)) {
+	for (; n > 0 && !s->failed; n--, p = TAILQ_NEXT(p, link)) {
 		if (s->mode == SAVED_READ) {
 			p = xcalloc(1, sizeof(*p));
 			TAILQ_INSERT_TAIL(&l->places, p, link);
@@ -154,7 +166,7 @@ save_files(struct saved *s, struct list *l)
 	uint32_t n = (uint32_t)l->nfiles;
 
 	SAVE(s, n);
-	for (; n > 0 && !saved_failed(s); n--, f = TAILQ_NEXT(f, link)) {
+	for (; n > 0 && !s->failed; n--, f = TAILQ_NEXT(f, link)) {
 		if (s->mode == SAVED_READ) {
 			f = xcalloc(1, sizeof(*f));
 			TAILQ_INSERT_TAIL(&l->files, f, link);
@@ -172,7 +184,7 @@ list_save(struct saved *s, struct list **l)
 	bool there = *l != NULL;
 
 	SAVE(s, there);
-	if (!there || saved_failed(s))
+	if (!there || s->failed)
 		return;
 	if (s->mode == SAVED_READ)
 		*l = list_new();

@@ -8,7 +8,7 @@
 #ifndef LIST_H
 #define LIST_H
 
-#include "control.h"
+#include "control_spawn.h"
 #include "queue.h"
 #include "spawn_user.h"
 

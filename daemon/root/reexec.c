@@ -93,7 +93,6 @@ reexec_resume(void)
 	unsetenv(STATE_VARIABLE);
 	if (read_state(fd) < 0)
 		exit(1); /* checked before; the kernel ends all children */
-	close(fd);
 	saved_descriptors(SAVED_GUARD);
 	/* The kernel named the program after the descriptor. */
 	prctl(PR_SET_NAME, "execd");

@@ -13,7 +13,7 @@
 #include <stdint.h>
 #include <sys/types.h>
 
-#include "control.h"
+#include "control_spawn.h"
 #include "list.h"
 #include "programs.h"
 
@@ -78,9 +78,10 @@ void root_renew_programs(void);
  * gone or has sent something impossible. */
 bool broker_commands_take(struct broker_process *b);
 
-/* Sends a message to the broker. Never waits. Returns 0 or -errno. */
-int broker_commands_tell(int fd, enum control_type type, const void *payload,
-    const int *fds, size_t nfds);
+/* Sends a message to the broker: its head and the `len` bytes of its struct.
+ * Never waits. Returns 0 or -errno. */
+int broker_commands_tell(int fd, enum spawn_type type, const void *payload,
+    size_t len, const int *fds, size_t nfds);
 
 /* The list of that broker becomes the current one, and the broker serves. */
 void broker_commands_serve(struct broker_process *b);

@@ -58,7 +58,7 @@ static void
 become_user(const struct spawn_user *o)
 {
 	/* The process is hidden, and root's children leave no core file. */
-	drop_to_user(o->who.uid, o->who.gid, o->gids, o->ngids);
+	drop_to_user(o->who.uid, o->who.gid, spawn_user_groups(o), o->list[0]);
 	if (chdir("/") < 0)
 		log_fatal_errno(-errno, "/");
 }
@@ -102,7 +102,7 @@ runner_child(int program_fd, const struct spawn_user *o, const char *group,
 	 * it. The kernel then ends the whole namespace with root's execd. */
 	if (root && prctl(PR_SET_PDEATHSIG, SIGKILL) < 0)
 		log_fatal_errno(-errno, "parent death signal");
-	child_run(argv, o->env);
+	child_run(argv, spawn_user_env(o));
 }
 
 pid_t

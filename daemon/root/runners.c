@@ -95,7 +95,7 @@ runners_save(struct saved *s)
 
 	SAVE(s, groups_made);
 	SAVE(s, n);
-	for (; n > 0 && !saved_failed(s); n--) {
+	for (; n > 0 && !s->failed; n--) {
 		if (s->mode == SAVED_READ) {
 			k = xcalloc(1, sizeof(*k));
 			TAILQ_INSERT_TAIL(&runners, k, link);
@@ -270,7 +270,7 @@ tell_exit(struct kept *k, bool *full)
 	s.status = (uint32_t)(info.si_code == CLD_EXITED ? info.si_status << 8
 							 : info.si_status);
 	err = broker_commands_tell(
-	    root.serving.events, SPAWN_EXITED, &s, NULL, 0);
+	    root.serving.events, SPAWN_EXITED, &s, sizeof(s), NULL, 0);
 	*full = err == -EAGAIN;
 	return err == 0;
 }

@@ -5,11 +5,11 @@
  */
 #include "saved.h"
 
+#include <endian.h>
 #include <errno.h>
 #include <fcntl.h>
 #include <string.h>
 #include <sys/mman.h>
-#include <sys/stat.h>
 #include <unistd.h>
 
 #include "cleanup.h"
@@ -18,7 +18,6 @@
 #include "session_cgroup.h"
 #include "util.h"
 
-#define SAVED_MAX   (256u << 20) /* about a million runners */
 #define SAVED_SEALS (F_SEAL_SEAL | F_SEAL_SHRINK | F_SEAL_GROW | F_SEAL_WRITE)
 
 static char magic[16] = "execd's state";
@@ -35,7 +34,7 @@ log_save(struct saved *s)
 	SAVE(s, q->lost);
 	SAVE(s, q->len);
 	if (q->len > sizeof(q->text))
-		s->in.failed = true;
+		s->failed = true;
 	else
 		saved_bytes(s, q->text, q->len);
 }
@@ -49,53 +48,45 @@ static void (*const modules[])(struct saved *s) = {
 	log_save,
 };
 
-bool
-saved_failed(const struct saved *s)
-{
-	return s->out.failed || s->in.failed;
-}
-
 void
 saved_bytes(struct saved *s, void *bytes, size_t n)
 {
-	if (s->mode == SAVED_WRITE)
-		buf_put(&s->out, bytes, n);
-	else if (s->mode == SAVED_READ)
-		buf_get(&s->in, bytes, n);
-}
-
-static bool
-get_bool(struct saved *s)
-{
-	uint8_t v = buf_get_u8(&s->in);
-
-	if (v > 1)
-		s->in.failed = true;
-	return v == 1;
+	if (s->mode == SAVED_WRITE && fwrite(bytes, 1, n, s->file) < n)
+		s->failed = true;
+	if (s->mode == SAVED_READ && fread(bytes, 1, n, s->file) < n) {
+		s->failed = true;
+		memset(bytes, 0, n);
+	}
 }
 
 void
 saved_field(struct saved *s, void *field, size_t size)
 {
-	uint8_t expected = (uint8_t)size, found = expected;
+	uint8_t found = (uint8_t)size;
 
 	saved_bytes(s, &found, 1);
-	if (found != expected)
-		s->in.failed = true;
+	saved_bytes(s, field, size);
 	/* A field of one byte is a bool. */
-	if (size == sizeof(bool) && s->mode == SAVED_READ)
-		*(bool *)field = get_bool(s);
-	else
-		saved_bytes(s, field, size);
+	if (found != size || (size == 1 && *(uint8_t *)field > 1)) {
+		s->failed = true;
+		memset(field, 0, size);
+	}
 }
 
 void
 saved_text(struct saved *s, char *text, size_t size)
 {
-	if (s->mode == SAVED_WRITE)
-		buf_put_string(&s->out, text, strnlen(text, size - 1));
-	else if (s->mode == SAVED_READ)
-		buf_get_string(&s->in, text, size);
+	uint32_t len = htole32((uint32_t)strnlen(text, size - 1));
+
+	saved_bytes(s, &len, sizeof(len));
+	len = le32toh(len);
+	if (len >= size) {
+		s->failed = true;
+		return;
+	}
+	saved_bytes(s, text, len);
+	if (s->mode == SAVED_READ)
+		text[len] = '\0';
 }
 
 void
@@ -113,67 +104,56 @@ walk(struct saved *s)
 		modules[i](s);
 }
 
-static int
-put_in_memory(const struct buf *b)
+int
+saved_write(void)
 {
+	struct saved s = { .mode = SAVED_WRITE, .version = SAVED_VERSION };
 	_cleanup_close_ int fd =
 	    memfd_create("execd", MFD_CLOEXEC | MFD_ALLOW_SEALING);
+	int copy = fcntl(fd, F_DUPFD_CLOEXEC, 0);
 
-	if (fd < 0 || write(fd, b->data, b->len) != (ssize_t)b->len ||
+	s.file = copy < 0 ? NULL : fdopen(copy, "w");
+	if (s.file == NULL)
+		return -errno;
+	saved_bytes(&s, magic, sizeof(magic));
+	SAVE(&s, s.version);
+	walk(&s);
+	if (fclose(s.file) != 0 || s.failed ||
 	    fcntl(fd, F_ADD_SEALS, SAVED_SEALS) < 0)
 		return errno != 0 ? -errno : -EIO;
 	return steal_fd(&fd);
 }
 
-int
-saved_write(void)
-{
-	struct saved s = { .mode = SAVED_WRITE, .version = SAVED_VERSION };
-	int fd;
-
-	buf_init(&s.out, SAVED_MAX);
-	buf_put(&s.out, magic, sizeof(magic));
-	SAVE(&s, s.version);
-	walk(&s);
-	errno = 0;
-	fd = s.out.failed ? -E2BIG : put_in_memory(&s.out);
-	buf_clear(&s.out);
-	return fd;
-}
-
 static int
 read_all(struct saved *s)
 {
-	char found[sizeof(magic)] = "";
+	char found[sizeof(magic)];
 
-	buf_get(&s->in, found, sizeof(found));
+	saved_bytes(s, found, sizeof(found));
 	SAVE(s, s->version);
-	if (memcmp(found, magic, sizeof(magic)) != 0 || saved_failed(s))
+	if (memcmp(found, magic, sizeof(magic)) != 0 || s->failed)
 		return -EBADMSG;
 	if (s->version < SAVED_OLDEST || s->version > SAVED_VERSION)
 		return -EPROTO;
 	walk(s);
-	return buf_end(&s->in);
+	return s->failed || getc(s->file) != EOF ? -EBADMSG : 0;
 }
 
 int
 saved_read(int fd, uint32_t *version)
 {
 	struct saved s = { .mode = SAVED_READ };
-	struct stat st;
-	void *data;
 	int err;
 
-	if (fcntl(fd, F_GET_SEALS) != SAVED_SEALS || fstat(fd, &st) < 0 ||
-	    st.st_size <= 0 || st.st_size > SAVED_MAX)
+	if (fcntl(fd, F_GET_SEALS) != SAVED_SEALS)
 		return -EBADMSG;
-	data = mmap(NULL, (size_t)st.st_size, PROT_READ, MAP_PRIVATE, fd, 0);
-	if (data == MAP_FAILED)
+	s.file = fdopen(fd, "r");
+	if (s.file == NULL)
 		return -errno;
-	buf_reader_init(&s.in, data, (size_t)st.st_size);
+	rewind(s.file);
 	err = read_all(&s);
 	*version = s.version;
-	munmap(data, (size_t)st.st_size);
+	fclose(s.file);
 	return err;
 }
 

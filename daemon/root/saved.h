@@ -11,11 +11,12 @@
 #define SAVED_H
 
 #include <stdbool.h>
-
-#include "buf.h"
+#include <stddef.h>
+#include <stdint.h>
+#include <stdio.h>
 
 /* Raised with each change of a list of fields. */
-#define SAVED_VERSION 2
+#define SAVED_VERSION 3
 #define SAVED_OLDEST  2 /* the oldest that this program reads */
 
 enum saved_mode {
@@ -28,8 +29,8 @@ enum saved_mode {
 struct saved {
 	enum saved_mode mode;
 	uint32_t version;
-	struct buf out;
-	struct buf_reader in;
+	FILE *file;
+	bool failed;
 };
 
 /* A number or a bool. The size is also written, and compared. */
@@ -45,13 +46,12 @@ void saved_text(struct saved *s, char *text, size_t size);
 /* A descriptor, or -1. */
 void saved_fd(struct saved *s, int *fd);
 
-bool saved_failed(const struct saved *s);
-
 /* Returns a sealed file in memory with the state of all modules, or -errno. */
 int saved_write(void);
 
-/* Reads such a file into all modules. Returns 0, -EPROTO with *version if this
- * program does not read that version, or -errno if the file is no state. */
+/* Reads such a file into all modules, and closes it. Returns 0, -EPROTO with
+ * *version if this program does not read that version, or -errno if the file is
+ * no state. */
 int saved_read(int fd, uint32_t *version);
 
 /* For SAVED_KEEP and SAVED_GUARD only. */

@@ -8,7 +8,7 @@
 #define SESSION_CGROUP_H
 
 #include "cgroup.h"
-#include "control.h"
+#include "control_spawn.h"
 
 /* The most processes of one session, with its runner and helpers. */
 #define SESSION_PIDS_MAX 4096

@@ -89,7 +89,7 @@ store_save(struct saved *s)
 	uint32_t n = count;
 
 	SAVE(s, n);
-	for (; n > 0 && !saved_failed(s); n--) {
+	for (; n > 0 && !s->failed; n--) {
 		if (s->mode == SAVED_READ) {
 			at = xcalloc(1, sizeof(*at));
 			TAILQ_INSERT_TAIL(&all, at, link);

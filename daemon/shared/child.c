@@ -12,7 +12,7 @@
 #include <stdlib.h>
 #include <unistd.h>
 
-#include "control.h"
+#include "control_limits.h"
 #include "descriptors.h"
 #include "log.h"
 #include "util.h"

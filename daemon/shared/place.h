@@ -9,7 +9,7 @@
 #include <stdbool.h>
 #include <stddef.h>
 
-#include "control.h"
+#include "control_spawn.h"
 
 /* The place exists and has no descriptor. */
 #define PLACE_NONE (-4096)

@@ -1,34 +1,46 @@
 /* SPDX-License-Identifier: ISC */
 /*
  * A user as the broker describes him to root: control_user, and a list of
- * everything that has no fixed length. The list is a file in memory, as buf.h
- * writes it: u32 count, as many u32 group ids, u32 count, as many strings of
- * the environment.
+ * everything that has no fixed length. The list is a file in memory: u32 count,
+ * as many u32 group ids, then the environment, each variable with its NUL. Root
+ * keeps it as it is.
  */
 #ifndef SPAWN_USER_H
 #define SPAWN_USER_H
 
+#include <stdbool.h>
+#include <stddef.h>
 #include <sys/types.h>
 
-#include "control.h"
+#include "control_spawn.h"
 
 /* Limits of the list. A list beyond them is refused where it is read. */
-#define SPAWN_USER_LIST_MAX	(4u << 20)
-#define SPAWN_USER_GROUPS_MAX	65536
-#define SPAWN_USER_STRINGS_MAX	65536
-#define SPAWN_USER_VARIABLE_MAX (128u << 10) /* MAX_ARG_STRLEN of execve(2) */
+#define SPAWN_USER_LIST_MAX   (4u << 20)
+#define SPAWN_USER_GROUPS_MAX 65536
 
 struct spawn_user {
 	struct control_user who;
-	gid_t *gids;
-	size_t ngids;
-	char **env; /* ends with NULL */
+	uint32_t *list;
+	size_t size; /* in bytes */
 };
 
-/* Reads the list, which stays the caller's. Returns 0. Returns -EBADMSG, or
- * -E2BIG beyond the limits above, and then there is nothing to clear. */
+/* Reads the list, which stays the caller's. Returns 0, or -EBADMSG, and then
+ * there is nothing to clear. */
 int spawn_user_read(
     struct spawn_user *o, const struct control_user *who, int list);
 void spawn_user_clear(struct spawn_user *o);
+
+/* Tells whether these bytes are such a list. */
+bool spawn_user_is_list(const uint32_t *list, size_t size);
+
+/* The supplementary groups are o->list[0] in number. */
+static inline const gid_t *
+spawn_user_groups(const struct spawn_user *o)
+{
+	return o->list + 1;
+}
+
+/* Returns the environment for execve(2), in a process that soon calls it. */
+char **spawn_user_env(const struct spawn_user *o);
 
 #endif

@@ -14,7 +14,7 @@
 #include <unistd.h>
 
 #include "child.h"
-#include "control.h"
+#include "control_spawn.h"
 #include "seqpacket.h"
 #include "util.h"
 
@@ -38,22 +38,20 @@ child(int program_fd, uid_t uid, gid_t gid, int channel)
 static int
 receive(int channel, const char **step)
 {
-	static struct control_spawn_error answer;
+	static struct spawn_opened answer;
 	struct pollfd pfd = { .fd = channel, .events = POLLIN };
 	int fds[SEQPACKET_FDS_MAX] = { -1 };
-	uint8_t packet[CONTROL_MESSAGE_MAX];
 	size_t nfds = 0;
 	ssize_t n;
 
 	if (poll(&pfd, 1, CHILD_MS) <= 0)
 		return -ETIMEDOUT;
-	n = seqpacket_recv(channel, packet, sizeof(packet), fds, &nfds);
-	if (n <= 0 ||
-	    control_get(packet, (size_t)n, SPAWN_OPENED, &answer) < 0 ||
-	    nfds != (answer.error == 0))
+	n = seqpacket_recv(channel, &answer, sizeof(answer), fds, &nfds);
+	if (n != sizeof(answer) || !SPAWN_IS_TEXT(answer.result.step) ||
+	    nfds != (answer.result.error == 0))
 		return -EIO;
-	*step = answer.step;
-	return answer.error == 0 ? fds[0] : -(int)answer.error;
+	*step = answer.result.step;
+	return answer.result.error == 0 ? fds[0] : -(int)answer.result.error;
 }
 
 int

@@ -6,8 +6,9 @@
  * the struct named beside the type, field by field. A message that does not
  * decode exactly comes from a compromised peer.
  *
- * The structs are in control_frontend.h, control_helper.h, control_runner.h,
- * control_spawn.h and sandbox_limits.h.
+ * The structs are in control_frontend.h, control_helper.h, control_runner.h
+ * and sandbox_limits.h. The spawn channel, which is root's, has messages of its
+ * own, simpler still (control_spawn.h).
  *
  * Requests have even numbers, their answers odd ones.
  */
@@ -23,7 +24,6 @@
 #include "control_helper.h"
 #include "control_limits.h"
 #include "control_runner.h"
-#include "control_spawn.h"
 #include "control_version.h"
 #include "sandbox_limits.h"
 
@@ -111,43 +111,6 @@ enum control_type {
 	KEYS_VERIFIED = 69, /* control_verified */
 	KEYS_PING = 58,	    /* control_alive; to both */
 	KEYS_ALIVE = 63,    /* control_alive */
-
-	/* broker -> root, commands and their answers: first the list */
-	SPAWN_BEGIN = 70,   /* control_begin + fd for events; once */
-	SPAWN_READY = 71,   /* control_spawn_ready */
-	SPAWN_FILE = 94,    /* control_trusted */
-	SPAWN_FOUND = 95,   /* control_found (+ fd) */
-	SPAWN_PLACE = 96,   /* control_place; answered by FOUND */
-	SPAWN_USER = 98,    /* control_user + fd: groups and environment */
-	SPAWN_SEAL = 100,   /* control_seal; the list is whole */
-	SPAWN_SEALED = 101, /* control_spawn_error */
-	/* then numbers of the list */
-	SPAWN_START = 72,    /* control_start + fds: the runner's end of its
-			      * control channel, ours to be kept */
-	SPAWN_STARTED = 73,  /* control_runner_started + fds of `cgroups` */
-	SPAWN_USERNS = 74,   /* control_number, of a user */
-	SPAWN_OPENED = 75,   /* control_spawn_error (+ fd) */
-	SPAWN_CLEANUP = 76,  /* control_number, of a user + fd: what is left */
-	SPAWN_PROGRAM = 102, /* control_program + fd; answered by STARTED */
-	SPAWN_OPEN = 104,    /* control_number, of a place: FOUND */
-	SPAWN_CLOSE = 106,   /* control_number, of a listener */
-	SPAWN_RECORD = 108,  /* control_record: FOUND */
-	SPAWN_KILL = 78,     /* control_pid */
-	SPAWN_END = 80,	     /* control_pid: it was heard, its pid is free */
-	SPAWN_NEXT = 82,     /* control_next */
-	SPAWN_KEPT = 83,     /* control_kept (+ fd: our end of its control) */
-	SPAWN_STORE = 84,    /* control_store + fd; without one: forget it */
-	SPAWN_TAKE = 86,     /* control_store */
-	SPAWN_STORED = 87,   /* control_stored (+ fd) */
-	SPAWN_SERVING = 88,  /* control_serving; once */
-	SPAWN_RELOAD = 110,  /* nothing (+ fd: told what comes of it) */
-	SPAWN_STOP = 90,     /* control_stop: everything ends with this code */
-	SPAWN_ALIVE = 92,    /* nothing; once for each PING */
-
-	/* root -> broker, events on their own channel */
-	SPAWN_EXITED = 79, /* control_runner_status */
-	SPAWN_PING = 93,   /* nothing: answered by ALIVE */
-	SPAWN_LEAVE = 111, /* nothing: another broker goes on */
 };
 
 /* Appends the type and the fields. `payload` is the struct of that type, or

@@ -67,10 +67,8 @@ struct control_layouts {
 /* No type is in two of these tables. */
 extern const struct control_layouts control_layouts_frontend;
 extern const struct control_layouts control_layouts_runner;
-extern const struct control_layouts control_layouts_spawn;
 
-/* The tables that this program uses, ending with NULL. A program that does not
- * define the array itself gets all of them. */
+/* All tables, ending with NULL. */
 extern const struct control_layouts *const control_layouts_all[];
 
 #endif

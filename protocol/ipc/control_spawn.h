@@ -1,16 +1,61 @@
 /* SPDX-License-Identifier: ISC */
 /*
- * What the broker asks of root: SPAWN_* of control.h. A fresh broker, which has
- * met no client, first says what there will be: files, paths, users. Root
- * seals this list, and from then on only numbers of it are said.
+ * What the broker asks of root. A fresh broker, which has met no client, first
+ * says what there will be: files, paths, users. Root seals this list, and from
+ * then on only numbers of it are said.
+ *
+ * A message is a spawn_head and the struct named beside its type, byte for
+ * byte: root has nothing to decode. The compiler refuses a struct with padding,
+ * so no message carries bytes that nobody has written. A message of another
+ * length than its struct's is impossible. So is a text without its NUL.
  */
 #ifndef CONTROL_SPAWN_H
 #define CONTROL_SPAWN_H
 
-#include <stdbool.h>
 #include <stdint.h>
+#include <string.h>
 
 #include "control_limits.h"
+#include "control_version.h"
+
+enum spawn_type {
+	/* broker -> root, commands and their answers: first the list */
+	SPAWN_BEGIN = 70,   /* control_begin + fd for events; once */
+	SPAWN_READY = 71,   /* control_spawn_ready */
+	SPAWN_FILE = 94,    /* control_trusted */
+	SPAWN_FOUND = 95,   /* control_found (+ fd) */
+	SPAWN_PLACE = 96,   /* control_place; answered by FOUND */
+	SPAWN_USER = 98,    /* control_user + fd: groups and environment */
+	SPAWN_SEAL = 100,   /* control_seal; the list is whole */
+	SPAWN_SEALED = 101, /* nothing */
+	/* then numbers of the list */
+	SPAWN_START = 72,    /* control_start + fds: the runner's end of its
+			      * control channel, ours to be kept */
+	SPAWN_STARTED = 73,  /* control_runner_started + fds of `cgroups` */
+	SPAWN_USERNS = 74,   /* control_number, of a user */
+	SPAWN_OPENED = 75,   /* control_spawn_error (+ fd) */
+	SPAWN_CLEANUP = 76,  /* control_number, of a user + fd: what is left */
+	SPAWN_PROGRAM = 102, /* control_program + fd; answered by STARTED */
+	SPAWN_OPEN = 104,    /* control_number, of a place: FOUND */
+	SPAWN_CLOSE = 106,   /* control_number, of a listener */
+	SPAWN_RECORD = 108,  /* control_record: FOUND */
+	SPAWN_KILL = 78,     /* control_pid */
+	SPAWN_END = 80,	     /* control_pid: it was heard, its pid is free */
+	SPAWN_NEXT = 82,     /* control_next */
+	SPAWN_KEPT = 83,     /* control_kept (+ fd: our end of its control) */
+	SPAWN_STORE = 84,    /* control_store + fd; without one: forget it */
+	SPAWN_TAKE = 86,     /* control_store */
+	SPAWN_STORED = 87,   /* nothing (+ fd) */
+	SPAWN_SERVING = 88,  /* control_serving; once */
+	SPAWN_RELOAD = 110,  /* nothing (+ fd: told what comes of it) */
+	SPAWN_STOP = 90,     /* control_stop: everything ends with this code */
+	SPAWN_ALIVE = 92,    /* nothing; once for each PING */
+
+	/* root -> broker, events on their own channel */
+	SPAWN_EXITED = 79, /* control_runner_status */
+	SPAWN_PING = 93,   /* nothing: answered by ALIVE */
+	SPAWN_LEAVE = 111, /* nothing: another broker goes on */
+};
 
 /* Environment of the broker: the number of its spawn channel, the user that it
  * becomes ("UID:GID"), and the directory for lists of placeholders. */
@@ -22,8 +67,20 @@
 #define CONTROL_WHY_MAX	  192
 #define CONTROL_PLACE_MAX 208 /* what a listener is called, with NUL */
 
+#pragma GCC diagnostic push
+#pragma GCC diagnostic error "-Wpadded"
+
+/* Whether the text in that array of a message has an end. */
+#define SPAWN_IS_TEXT(array) (memchr(array, '\0', sizeof(array)) != NULL)
+
+/* Of each message. Where a field says whether something is so, 1 is yes. */
+struct spawn_head {
+	uint32_t type;	       /* enum spawn_type */
+	uint32_t version;      /* SPAWN_VERSION */
+} __attribute__((aligned(8))); /* as what follows */
+
 struct control_begin {
-	bool check; /* execd -t: nothing is made, nobody serves */
+	uint32_t check; /* execd -t: nothing is made, nobody serves */
 };
 
 struct control_spawn_ready {
@@ -31,13 +88,14 @@ struct control_spawn_ready {
 	char step[64];
 	uint32_t controllers; /* CGROUP_COUNTS_*: what its groups can hold */
 	uint64_t groups_made; /* names of control groups that were used */
-	bool is_root;	      /* else an ordinary user's */
-	bool served;	      /* a broker before this one has served */
-	bool reload;	      /* and does, until this one's list is whole */
+	uint8_t is_root;      /* else an ordinary user's */
+	uint8_t served;	      /* a broker before this one has served */
+	uint8_t reload;	      /* and does, until this one's list is whole */
+	uint8_t none[5];
 };
 
 struct control_trusted {
-	bool past; /* as it is in the list in force, not on the disk */
+	uint32_t past; /* as it is in the list in force, not on the disk */
 	char path[CONTROL_PATH_MAX];
 };
 
@@ -65,6 +123,7 @@ struct control_place {
 	char name[CONTROL_PLACE_MAX];
 	uint8_t address[CONTROL_ADDRESS_BYTES]; /* sockaddr; of a path: none */
 	char path[CONTROL_PATH_MAX];
+	uint8_t none[3];
 	uint32_t mode, gid; /* of a listener's path */
 };
 
@@ -75,20 +134,28 @@ struct control_user {
 	char name[CONTROL_IDENTITY_MAX]; /* of the identity, for the log */
 	uint32_t uid, gid, umask;
 	uint32_t session_processes, session_cpu_percent;
-	bool limits_command_cpu;
+	uint8_t limits_command_cpu, none[7];
 	uint64_t session_memory_bytes;
-	uint32_t max_processes, max_open_files, max_cpu_ms;
+	uint32_t max_processes, max_open_files, max_cpu_ms, zero;
 	uint64_t max_memory_bytes, max_file_bytes;
 };
 
 struct control_seal {
 	uint32_t uid, gid; /* of the programs that hear strangers */
-	bool debug;	   /* their log, too */
+	uint8_t debug;	   /* their log, too */
+	uint8_t none[3];
 };
 
 struct control_spawn_error {
 	uint32_t error; /* an errno, or 0 */
 	char step[64];	/* that failed */
+};
+
+/* What execd-runner --user-namespace says, and root passes on. */
+struct spawn_opened {
+	struct spawn_head head; /* SPAWN_OPENED */
+	struct control_spawn_error result;
+	uint32_t none;
 };
 
 struct control_start {
@@ -103,6 +170,7 @@ struct control_runner_started {
 	char step[64];	/* that failed */
 	uint32_t pid;
 	uint8_t cgroups; /* bits: which enum cgroup_hierarchy travel along */
+	uint8_t none[3];
 };
 
 struct control_number {
@@ -112,7 +180,7 @@ struct control_number {
 enum control_program_kind { PROGRAM_OF_STRANGERS, PROGRAM_OF_KEYS };
 
 struct control_program {
-	uint8_t kind; /* enum control_program_kind */
+	uint32_t kind; /* enum control_program_kind */
 };
 
 /* A new file in a directory of the list. */
@@ -142,16 +210,12 @@ struct control_store {
 	char name[CONTROL_STORE_NAME_MAX];
 };
 
-struct control_stored {
-	bool there; /* and a descriptor comes along */
-};
-
 struct control_serving {
-	bool replaceable; /* false: it cannot go on with another broker */
+	uint32_t replaceable; /* false: it cannot go on with another broker */
 };
 
 struct control_stop {
-	uint8_t code; /* enum exit_code */
+	uint32_t code; /* enum exit_code */
 };
 
 struct control_pid {
@@ -161,6 +225,14 @@ struct control_pid {
 struct control_runner_status {
 	uint32_t pid;
 	uint32_t status; /* as of wait(2) */
+};
+
+#pragma GCC diagnostic pop
+
+/* Room for any message. */
+struct spawn_packet {
+	struct spawn_head head;
+	uint8_t payload[8192];
 };
 
 #endif

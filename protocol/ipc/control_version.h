@@ -16,7 +16,7 @@
 #ifndef CONTROL_VERSION_H
 #define CONTROL_VERSION_H
 
-#define SPAWN_VERSION 2 /* broker and root */
+#define SPAWN_VERSION 3 /* broker and root; in each message */
 /* broker and front-end; also the front-end's helpers */
 #define FRONTEND_VERSION 6
 #define RUNNER_VERSION	 1 /* broker and runner */

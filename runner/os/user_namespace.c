@@ -24,7 +24,7 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
-#include "control.h"
+#include "control_spawn.h"
 #include "drop.h"
 #include "log.h"
 #include "seqpacket.h"
@@ -169,20 +169,17 @@ make(uid_t uid, gid_t gid, const char **step)
 int
 user_namespace_run(const char *user)
 {
-	struct control_spawn_error answer = { 0 };
+	struct spawn_opened answer = { .head = {
+					   SPAWN_OPENED, SPAWN_VERSION } };
 	const char *step = "";
-	struct buf b;
 	uid_t uid;
 	gid_t gid;
-	int fd, err;
+	int fd;
 
 	drop_parse(user, &uid, &gid);
 	fd = make(uid, gid, &step);
-	answer.error = fd < 0 ? (uint32_t)-fd : 0;
-	snprintf(answer.step, sizeof(answer.step), "%s", step);
-	buf_init(&b, CONTROL_MESSAGE_MAX);
-	control_put(&b, SPAWN_OPENED, &answer);
-	err = seqpacket_send(CONTROL_FD, b.data, b.len, &fd, fd >= 0);
-	buf_clear(&b);
-	return err < 0;
+	answer.result.error = fd < 0 ? (uint32_t)-fd : 0;
+	snprintf(answer.result.step, sizeof(answer.result.step), "%s", step);
+	return seqpacket_send(
+		   CONTROL_FD, &answer, sizeof(answer), &fd, fd >= 0) < 0;
 }

@@ -48,29 +48,8 @@ union payload {
 	struct control_serve serve;
 	struct control_verify verify;
 	struct control_verified verified;
-	struct control_start start;
-	struct control_runner_started runner_started;
-	struct control_begin begin;
-	struct control_trusted trusted;
-	struct control_found found;
-	struct control_place place;
-	struct control_user user;
-	struct control_seal seal;
-	struct control_number number;
-	struct control_program program;
-	struct control_record record;
-	struct control_spawn_error spawn_error;
-	struct control_spawn_ready spawn_ready;
-	struct control_next next;
-	struct control_kept kept;
-	struct control_store store;
-	struct control_stored stored;
-	struct control_serving serving;
-	struct control_stop stop;
 	struct control_identity identity;
 	struct control_running running;
-	struct control_pid pid;
-	struct control_runner_status runner_status;
 };
 
 /* 0, -EBADMSG, or -EPROTO of a version that is not spoken. On the heap: a write

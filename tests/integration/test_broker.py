@@ -370,11 +370,14 @@ def test_stdio_has_one_broker(stdio):
 def test_root_can_be_read_in_a_sitting():
     """Every file that is linked into the program that is root, from its own symbols."""
     out = subprocess.run(["nm", "-l", str(BUILD / "daemon/root/execd")], capture_output=True, text=True).stdout
-    files = {m for m in re.findall(r"\t(\S+\.c):\d+$", out, re.M) if "/glibc" not in m and os.path.exists(m)}
+    # A cache of the compiler may name the tree that it compiled the same file in.
+    here = pathlib.Path(__file__).parents[2]
+    files = {str(here / m.rpartition("/../")[2]) for m in re.findall(r"\t(\S+\.c):\d+$", out, re.M)}
+    files = {m for m in files if "/glibc" not in m and os.path.exists(m)}
     assert any(f.endswith("root/broker_commands.c") for f in files)
     total = sum(len(pathlib.Path(f).read_text().splitlines()) for f in files)
     # The aim is 3000 (doc/design.md); this is what it is, and it only falls.
-    assert total <= 6900, (total, sorted(files))
+    assert total <= 6256, (total, sorted(files))
     linked = subprocess.run(["ldd", str(BUILD / "daemon/root/execd")], capture_output=True, text=True).stdout
     assert set(re.findall(r"^\t(\S+)", linked, re.M)) <= {"linux-vdso.so.1", "libc.so.6", "/lib64/ld-linux-x86-64.so.2",
                                                          "/lib/ld-linux-aarch64.so.1"}, linked

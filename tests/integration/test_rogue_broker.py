@@ -10,8 +10,8 @@ import sys
 
 import pytest
 from conftest import children_named, poll
-from test_sessions_unit import (BEGIN, CLEANUP, END, FILE, KILL, LIST, OTHER, PLACE, SEAL, START, USER, USERNS, VERSION,
-                                Rogue, listed, memfd, place, sessions, start, string, u32)
+from test_sessions_unit import (BEGIN, CLEANUP, END, FILE, KILL, LIST, OTHER, PLACE, SEAL, START, USER, USERNS, Rogue, field,
+                                file, listed, memfd, named, place, said, seal, sessions, start, u32)
 
 assert sessions     # a fixture
 
@@ -28,13 +28,13 @@ TABLE = {
 # Good ones; what they lead to does not end their sender. Of the others no good one can be made here: nothing was listed that
 # could be opened or closed, nothing was asked that could be answered, and the sessions of another unit are not to be stopped.
 GOOD = {
-    BEGIN: (u32(BEGIN) + VERSION + b"\0", 1), FILE: (u32(FILE) + b"\0" + string(b"/nonexistent"), 0),
-    PLACE: (place(kind=3, path=b"/nonexistent/x"), 0), USER: (listed(OTHER), "list"), SEAL: (u32(SEAL, OTHER, OTHER) + b"\0", 0),
-    NEXT: (u32(NEXT, 0), 0), STORE: (u32(STORE) + string(b"n"), 1), TAKE: (u32(TAKE) + string(b"n"), 0),
-    SERVING: (u32(SERVING) + b"\1", 0), START: (start(), 2), PROGRAM: (u32(PROGRAM) + b"\0", 1), USERNS: (u32(USERNS, 0), 0),
-    CLEANUP: (u32(CLEANUP, 0), 1), KILL: (u32(KILL, 1), 0), RELOAD: (u32(RELOAD), 0)}
-NO_GOOD = {OPEN: u32(OPEN, 0), CLOSE: u32(CLOSE, 0), RECORD: u32(RECORD, 0) + string(b"x"), END: u32(END, 1), ALIVE: u32(ALIVE),
-           STOP: u32(STOP) + b"\0"}
+    BEGIN: (said(BEGIN, u32(0)), 1), FILE: (file(b"/nonexistent"), 0),
+    PLACE: (place(kind=3, path=b"/nonexistent/x"), 0), USER: (listed(OTHER), "list"), SEAL: (seal(), 0),
+    NEXT: (said(NEXT, u32(0)), 0), STORE: (named(STORE, b"n"), 1), TAKE: (named(TAKE, b"n"), 0),
+    SERVING: (said(SERVING, u32(1)), 0), START: (start(), 2), PROGRAM: (said(PROGRAM, u32(0)), 1), USERNS: (said(USERNS, u32(0)), 0),
+    CLEANUP: (said(CLEANUP, u32(0)), 1), KILL: (said(KILL, u32(1)), 0), RELOAD: (said(RELOAD), 0)}
+NO_GOOD = {OPEN: said(OPEN, u32(0)), CLOSE: said(CLOSE, u32(0)), RECORD: said(RECORD, u32(0), field(b"x", 64)),
+           END: said(END, u32(1)), ALIVE: said(ALIVE), STOP: said(STOP, u32(0))}
 
 
 def sender(sessions, state):
@@ -53,8 +53,7 @@ def say(r, what):
 
 
 # Something good for both states, what answers it, and how many answers to what went before look the same.
-QUESTIONS = {LISTING: (u32(FILE) + b"\0" + string(b"/nonexistent/too"), FILE),
-             SERVES: (u32(TAKE) + string(b"nobody's"), TAKE)}
+QUESTIONS = {LISTING: (file(b"/nonexistent/too"), FILE), SERVES: (named(TAKE, b"nobody's"), TAKE)}
 
 
 def still_there(r, state, after=None):
@@ -79,7 +78,7 @@ def test_every_order_in_every_state(sessions, state):
             now = {BEGIN: LISTING, SEAL: SERVES}.get(what, state)
             assert still_there(r, now, what), what
         else:
-            say(r, what) if what in TABLE else r.send(u32(what))
+            say(r, what) if what in TABLE else r.send(said(what))
             assert r.ended(), what
             lines += 1
         r.s.close()
@@ -95,8 +94,8 @@ def test_more_runners_than_a_second_permits(sessions):
     r.send(listed(OTHER, processes=0xffffffff), users)
     r.send(listed(OTHER, number=1), users)
     os.close(users)
-    r.send(u32(SEAL, OTHER, OTHER) + b"\0")
-    assert r.s.recv(8192)[:8] == u32(SEAL + 1, 0)
+    r.send(seal())
+    assert r.s.recv(8192) == said(SEAL + 1)
     ours, theirs = socket.socketpair(socket.AF_UNIX, socket.SOCK_SEQPACKET)
     sessions_asked = 0
 
@@ -105,7 +104,7 @@ def test_more_runners_than_a_second_permits(sessions):
         sessions_asked += 1
         r.answer_pings()
         r.send(start(user, b"session-%d" % sessions_asked), ours.fileno(), theirs.fileno())
-        return int.from_bytes((answer := r.s.recv(8192))[4:8], "little"), answer
+        return int.from_bytes((answer := r.s.recv(8192))[8:12], "little"), answer
 
     if ask(0)[0] == 0:
         pytest.skip("TOO MANY RUNNERS ARE NOT TESTED: no control groups here, so each would be started")
@@ -121,7 +120,7 @@ def test_a_group_that_was_used(sessions):
     r = Rogue(sessions).seal()
     ours, theirs = socket.socketpair(socket.AF_UNIX, socket.SOCK_SEQPACKET)
     r.send(start(id=b"session-7"), ours.fileno(), theirs.fileno())
-    assert r.s.recv(8192)[:8] == u32(START + 1, 0)
+    assert r.s.recv(8192)[:12] == said(START + 1, u32(0))
     r.send(start(id=b"session-7"), ours.fileno(), theirs.fileno())
     assert r.ended()
     poll(lambda: "impossible command" in sessions.log, what="a line about it")
@@ -133,7 +132,7 @@ def test_a_broker_that_reads_no_answers(sessions):
     n = 0
     with pytest.raises((ConnectionError, BrokenPipeError)):
         for n in range(1000000):
-            r.send(u32(TAKE) + string(b"n"))
+            r.send(named(TAKE, b"n"))
     assert n < 100000
     assert still_there(Rogue(sessions).seal(), SERVES)
 
@@ -149,10 +148,10 @@ def test_nothing_of_a_rogue_outlives_it(sessions):
     r = Rogue(sessions).seal()
     ours, theirs = socket.socketpair(socket.AF_UNIX, socket.SOCK_SEQPACKET)
     r.send(start(), ours.fileno(), theirs.fileno())
-    assert r.s.recv(8192)[:8] == u32(START + 1, 0)
+    assert r.s.recv(8192)[:12] == said(START + 1, u32(0))
     r.s.close()
     again = Rogue(sessions).seal()
-    again.send(u32(NEXT, 0))
+    again.send(said(NEXT, u32(0)))
     kept = again.s.recv(8192)
     assert kept[:4] == u32(NEXT + 1) and b"session-12" in kept and b"0123" in kept
     runner = children_named(sessions.pid, "execd-runner")

@@ -332,7 +332,8 @@ def test_a_socket_that_nobody_listens_behind(user, directory):
 
 # --- a broker in the hands of somebody else ------------------------------
 
-VERSION = struct.pack("<I", 2)
+VERSION = int(re.search(r"#define SPAWN_VERSION (\d+)",
+                        (pathlib.Path(__file__).parents[2] / "protocol/ipc/control_version.h").read_text())[1])
 BEGIN, START, USERNS, CLEANUP, KILL, END, FILE, PLACE, USER, SEAL = 70, 72, 74, 76, 78, 80, 94, 96, 98, 100
 
 
@@ -340,17 +341,28 @@ def u32(*n):
     return struct.pack(f"<{len(n)}I", *n)
 
 
-def string(s):
-    return u32(len(s)) + s
+def said(what, *parts, version=VERSION):
+    """A message of control_spawn.h."""
+    return u32(what, version) + b"".join(parts)
+
+
+def field(s, size):
+    """A text in its array."""
+    return s.ljust(size, b"\0")
+
+
+def named(what, name):
+    """STORE or TAKE."""
+    return said(what, field(name, 256))
 
 
 def listed(uid, gid=1, number=0, processes=0):
     """A user of the list."""
-    return u32(USER, number) + string(b"x") + u32(uid, gid, 0o22, processes, 0) + b"\0" * 9 + u32(0, 0, 0) + b"\0" * 16
+    return said(USER, u32(number), field(b"x", 80), u32(uid, gid, 0o22, processes, 0), bytes(8 + 8), u32(0, 0, 0, 0), bytes(16))
 
 
 def start(user=0, id=b"session-12"):
-    return u32(START, user) + string(id) + string(b"0123")
+    return said(START, u32(user), field(id, 32), field(b"0123", 40))
 
 
 def memfd(data, sealed=True):
@@ -378,7 +390,7 @@ class Rogue:
 
     def begin(self):
         self.mine, theirs = socket.socketpair(socket.AF_UNIX, socket.SOCK_SEQPACKET)
-        self.send(u32(BEGIN) + VERSION + b"\0", theirs.fileno())
+        self.send(said(BEGIN, u32(0)), theirs.fileno())
         assert self.s.recv(8192)[:4] == u32(BEGIN + 1)
         theirs.close()
 
@@ -387,8 +399,8 @@ class Rogue:
         users = memfd(LIST)
         self.send(listed(uid), users)
         os.close(users)
-        self.send(u32(SEAL, OTHER, OTHER) + b"\0")
-        assert self.s.recv(8192)[:8] == u32(SEAL + 1, 0)
+        self.send(seal())
+        assert self.s.recv(8192) == said(SEAL + 1)
         return self
 
     def send(self, data, *fds):
@@ -397,8 +409,8 @@ class Rogue:
     def answer_pings(self):
         """Who does not is dead after ten seconds."""
         try:
-            while self.mine.recv(4096, socket.MSG_DONTWAIT) == u32(93):
-                self.send(u32(92))
+            while self.mine.recv(4096, socket.MSG_DONTWAIT) == said(93):
+                self.send(said(92))
         except BlockingIOError:
             pass
 
@@ -409,33 +421,46 @@ class Rogue:
             return True
 
 
-LIST = u32(0, 0)
+LIST = u32(0)     # no groups, no environment
 
 
 def place(number=0, kind=1, path=b"/tmp/x", name=b"n"):
-    return u32(PLACE, number) + bytes([kind]) + string(name) + b"\0" * 28 + string(path) + u32(0o600, 0xffffffff)
+    return said(PLACE, u32(number), bytes([kind]), field(name, 208), bytes(28), field(path, 4096), bytes(3), u32(0o600, 0xffffffff))
+
+
+def seal(uid=OTHER, gid=OTHER):
+    return said(SEAL, u32(uid, gid), bytes(4))
+
+
+def file(path):
+    return said(FILE, u32(0), field(path, 4096))
 
 
 @pytest.mark.parametrize("order", [
-    lambda r: r.send(u32(999)),
-    lambda r: r.send(u32(BEGIN) + VERSION + b"\0", 0),                          # twice
+    lambda r: r.send(said(999)),
+    lambda r: r.send(said(BEGIN, u32(0)), 0),                                  # twice
     lambda r: r.send(listed(0), memfd(LIST)),                                  # root
     lambda r: r.send(listed(0xffffffff), memfd(LIST)),
     lambda r: r.send(listed(1, number=1), memfd(LIST)),                        # not the next number
     lambda r: r.send(listed(1)),                                               # without a list
-    lambda r: r.send(listed(1), memfd(u32(1 << 30, 0))),                       # groups without end
-    lambda r: r.send(listed(1), memfd(u32(0, 1 << 30))),
-    lambda r: r.send(listed(1), memfd(u32(0, 1) + string(b"A=b\0c"))),
-    lambda r: r.send(listed(1), memfd(LIST + b"x")),
+    lambda r: r.send(listed(1), memfd(u32(1 << 30))),                       # groups without end
+    lambda r: r.send(listed(1), memfd(u32(2, 1))),
+    lambda r: r.send(listed(1), memfd(LIST + b"A=b\0c")),                      # a text without end
+    lambda r: r.send(listed(1), memfd(b"xy")),
     lambda r: r.send(listed(1), memfd(b"")),
     lambda r: r.send(listed(1), memfd(LIST, sealed=False)),
-    lambda r: r.send(u32(SEAL, 0, 1) + b"\0"),                                  # root would hear strangers
+    lambda r: r.send(seal(0, 1)),                                              # root would hear strangers
     lambda r: r.send(start(), 0, 0),                                           # before the seal
-    lambda r: r.send(u32(USERNS, 0)),
-    lambda r: r.send(u32(FILE) + b"\0" + string(b"relative")),
+    lambda r: r.send(said(USERNS, u32(0))),
+    lambda r: r.send(file(b"relative")),
     lambda r: r.send(place(number=7)),
     lambda r: r.send(place(kind=9)),
-], ids=range(18))
+    lambda r: r.send(place(path=b"/" * 4096)),                                 # a text without end
+    lambda r: r.send(place(name=b"n" * 208)),
+    lambda r: r.send(file(b"/" * 4096)),
+    lambda r: r.send(listed(1)[:-1], memfd(LIST)),
+    lambda r: r.send(said(SEAL, u32(OTHER, OTHER), bytes(4), version=2)),
+], ids=range(23))
 def test_impossible_lists_end_it(sessions, order):
     r = Rogue(sessions)
     order(r)
@@ -445,10 +470,10 @@ def test_impossible_lists_end_it(sessions, order):
 
 
 @pytest.mark.parametrize("order", [
-    lambda r: r.send(u32(FILE) + b"\0" + string(b"/etc/shadow")),               # after the seal
+    lambda r: r.send(file(b"/etc/shadow")),                                    # after the seal
     lambda r: r.send(listed(2, number=1), memfd(LIST)),
     lambda r: r.send(place()),
-    lambda r: r.send(u32(SEAL, OTHER, OTHER) + b"\0"),
+    lambda r: r.send(seal()),
     lambda r: r.send(start(1), 0, 0),                                          # nobody of the list
     lambda r: r.send(start(0xffffffff), 0, 0),
     lambda r: r.send(start()),                                                 # without descriptors
@@ -457,20 +482,25 @@ def test_impossible_lists_end_it(sessions, order):
     lambda r: r.send(start(id=b"session-"), 0, 0),
     lambda r: r.send(start(id=b"session-1x"), 0, 0),
     lambda r: r.send(start() + b"x", 0, 0),
-    lambda r: r.send(u32(USERNS, 1)),
-    lambda r: r.send(u32(CLEANUP, 1), 0),
-    lambda r: r.send(u32(104, 0)),                                             # OPEN: no such place
-    lambda r: r.send(u32(106, 0)),                                             # CLOSE
-    lambda r: r.send(u32(108, 0) + string(b"x")),                              # RECORD
-    lambda r: r.send(u32(102) + b"\x07", 0),                                   # PROGRAM of no kind
-    lambda r: r.send(u32(END, os.getpid())),                                   # nobody's
-    lambda r: r.send(u32(92)),                                                 # ALIVE, without a question
-    lambda r: r.send(u32(90) + b"\0"),                                         # STOP: the sessions are another unit's
-    lambda r: r.send(u32(84) + string(b"n"), 0, 0),                            # two to keep
-    lambda r: r.send(u32(84) + string(b"n" * 300), 0),
-    lambda r: r.send(u32(82)),
-    lambda r: r.send(u32(KILL)),
-], ids=range(25))
+    lambda r: r.send(start(id=b"session-" + b"1" * 24), 0, 0),               # without end
+    lambda r: r.send(said(USERNS, u32(1))),
+    lambda r: r.send(said(CLEANUP, u32(1)), 0),
+    lambda r: r.send(said(104, u32(0))),                                       # OPEN: no such place
+    lambda r: r.send(said(106, u32(0))),                                       # CLOSE
+    lambda r: r.send(said(108, u32(0), field(b"x", 64))),                      # RECORD
+    lambda r: r.send(said(102, u32(7)), 0),                                    # PROGRAM of no kind
+    lambda r: r.send(said(END, u32(os.getpid()))),                             # nobody's
+    lambda r: r.send(said(92)),                                                # ALIVE, without a question
+    lambda r: r.send(said(90, u32(0))),                                        # STOP: the sessions are another unit's
+    lambda r: r.send(named(84, b"n"), 0, 0),                                   # two to keep
+    lambda r: r.send(named(84, b"n" * 256), 0),
+    lambda r: r.send(named(84, b"n" * 300), 0),
+    lambda r: r.send(said(82)),
+    lambda r: r.send(said(KILL)),
+    lambda r: r.send(u32(KILL)),                                               # no head
+    lambda r: r.send(said(KILL, bytes(8000))),
+    lambda r: r.send(said(KILL, u32(1), version=2)),
+], ids=range(30))
 def test_impossible_orders_end_it(sessions, order):
     """The broker; root is as it was, and serves the next."""
     r = Rogue(sessions).seal()
@@ -482,9 +512,9 @@ def test_impossible_orders_end_it(sessions, order):
 
 def test_what_is_nobody_s_is_not_killed(sessions):
     r = Rogue(sessions).seal()
-    r.send(u32(KILL, os.getpid()))
-    r.send(u32(86) + string(b"n"))
-    assert r.s.recv(4096)[:4] == u32(87)
+    r.send(said(KILL, u32(os.getpid())))
+    r.send(named(86, b"n"))
+    assert r.s.recv(4096) == said(87)
 
 
 # --- the units ------------------------------------------------------------

@@ -10,7 +10,7 @@ import sys
 import tempfile
 
 from torture import SANITIZED, Clock, arguments, descriptors, in_words, poll, rss_kib
-from test_sessions_unit import Rogue, Sessions, memfd, place, start, string, u32
+from test_sessions_unit import Rogue, Sessions, field, named, place, said, start, u32
 
 IN_ONE_LIFE = 64    # arbitrary messages; most lives end with the first
 FIRST, LAST = 68, 114   # types of messages that there are, and some beside them
@@ -45,16 +45,16 @@ def start_and_end(r):
     with ours, theirs:
         r.send(start(id=b"session-%d" % random.randrange(1, 1 << 40)), ours.fileno(), theirs.fileno())
         fds, answer = receive(r.s)
-        if answer[4:8] != u32(0):
+        if answer[8:12] != u32(0):
             return          # too many in this second
     for fd in fds:
         os.close(fd)
-    pid = int.from_bytes(answer[answer.index(b"runner") + 6:][:4], "little")
-    r.send(u32(78, pid))
-    while (event := r.mine.recv(8192))[:8] != u32(79, pid):
-        assert event[:4] == u32(93), event
-        r.send(u32(92))
-    r.send(u32(80, pid))
+    pid = int.from_bytes(answer[76:80], "little")
+    r.send(said(78, u32(pid)))
+    while (event := r.mine.recv(8192))[:12] != said(79, u32(pid)):
+        assert event == said(93), event
+        r.send(said(92))
+    r.send(said(80, u32(pid)))
 
 
 def receive(s):
@@ -68,20 +68,20 @@ def null(r, what, answers=False):
 
 
 def name():
-    return string(b"n%d" % random.randrange(300))
+    return b"n%d" % random.randrange(300)
 
 
 # What it may ask, and how often.
 PERMITTED = [
-    (200, lambda r: answered(r, u32(86) + name())),                             # TAKE
-    (200, lambda r: null(r, u32(84) + name())),                                 # STORE
-    (100, lambda r: Rogue.send(r, u32(84) + name())),                           # and forget
-    (200, lambda r: answered(r, u32(82, random.randrange(1 << 32)))),           # NEXT
-    (200, lambda r: Rogue.send(r, u32(78, random.randrange(1 << 32)))),         # KILL whom it has not
-    (100, lambda r: Rogue.send(r, u32(88) + b"\1")),                            # SERVING
-    (100, lambda r: Rogue.send(r, u32(110))),                                   # RELOAD
-    (1, lambda r: answered(r, u32(74, 0))),                                     # USERNS
-    (1, lambda r: null(r, u32(76, 0))),                                         # CLEANUP of rubbish
+    (200, lambda r: answered(r, named(86, name()))),                            # TAKE
+    (200, lambda r: null(r, named(84, name()))),                                # STORE
+    (100, lambda r: Rogue.send(r, named(84, name()))),                          # and forget
+    (200, lambda r: answered(r, said(82, u32(random.randrange(1 << 32))))),          # NEXT
+    (200, lambda r: Rogue.send(r, said(78, u32(random.randrange(1 << 32))))),        # KILL whom it has not
+    (100, lambda r: Rogue.send(r, said(88, u32(1)))),                          # SERVING
+    (100, lambda r: Rogue.send(r, said(110))),                                  # RELOAD
+    (1, lambda r: answered(r, said(74, u32(0)))),                                    # USERNS
+    (1, lambda r: null(r, said(76, u32(0)))),                                       # CLEANUP of rubbish
     (1, start_and_end),
 ]
 
@@ -98,7 +98,7 @@ def permitted(sessions, messages, seed):
         if i % 100 == 0:
             r.answer_pings()
         order(r)
-    answered(r, u32(86) + name())
+    answered(r, named(86, name()))
     held.fds += 256                 # the store has so many places
     figures = held.check()
     r.s.close()
@@ -109,9 +109,9 @@ def anything():
     """A type that there may be, and bytes; or bytes."""
     if random.random() < .1:
         return random.randbytes(random.randrange(200))
-    body = random.choice([b"", u32(random.randrange(4)), string(b"x"), random.randbytes(random.randrange(300)),
-                          place()[4:], start()[4:], u32(0) + string(b"session-1")])
-    return u32(random.randrange(FIRST, LAST)) + body
+    body = random.choice([b"", u32(random.randrange(4)), field(b"x", 256), random.randbytes(random.randrange(300)),
+                          place()[8:], start()[8:], u32(0) + field(b"session-1", 64)])
+    return said(random.randrange(FIRST, LAST), body)
 
 
 def life(sessions):

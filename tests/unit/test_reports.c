@@ -99,19 +99,21 @@ forget_processes(struct fixture *f)
 static bool
 tear_down(struct fixture *f)
 {
-	uint8_t packet[CONTROL_MESSAGE_MAX];
+	struct {
+		struct spawn_head head;
+		struct control_pid killed;
+		uint32_t more;
+	} m;
 	int fds[SEQPACKET_FDS_MAX];
-	struct control_pid p;
 	bool killed = false;
 	size_t nfds;
 	ssize_t n;
 
-	while ((n = seqpacket_recv(root, packet, sizeof(packet), fds, &nfds)) >
-	       0) {
+	while ((n = seqpacket_recv(root, &m, sizeof(m), fds, &nfds)) > 0) {
 		assert_int_equal(nfds, 0);
-		assert_int_equal(
-		    control_get(packet, (size_t)n, SPAWN_KILL, &p), 0);
-		assert_int_equal(p.pid, RUNNER);
+		assert_int_equal(n, sizeof(m.head) + sizeof(m.killed));
+		assert_int_equal(m.head.type, SPAWN_KILL);
+		assert_int_equal(m.killed.pid, RUNNER);
 		killed = true;
 	}
 	forget_processes(f);

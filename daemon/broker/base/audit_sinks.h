@@ -7,6 +7,7 @@
 #define AUDIT_SINKS_H
 
 #include "audit_log.h"
+#include "control_spawn.h"
 
 /* The forms of a record. text is one line without its end. */
 struct audit_record {

@@ -4,6 +4,7 @@
  */
 #include "spawn_client.h"
 
+#include <assert.h>
 #include <errno.h>
 #include <fcntl.h>
 #include <poll.h>
@@ -83,55 +84,71 @@ spawn_root_pid(void)
 	return peer.pid;
 }
 
+static void __attribute__((noreturn)) give_up_on(int err, enum spawn_type type)
+{
+	log_fatal_errno(
+	    err, "root's execd: message %d: this broker ends", (int)type);
+}
+
 static void
-tell(enum control_type type, const void *payload, const int *fds, size_t nfds)
+tell(enum spawn_type type, const void *payload, size_t len, const int *fds,
+    size_t nfds)
 {
 	struct pollfd room = { .fd = channel, .events = POLLOUT };
-	struct buf b;
+	struct spawn_packet message;
 	int err;
 
 	if (channel < 0)
 		return; /* a test of one part has no root's execd */
-	buf_init(&b, CONTROL_MESSAGE_MAX);
-	control_put(&b, type, payload);
-	while ((err = seqpacket_send(channel, b.data, b.len, fds, nfds)) ==
-		   -EAGAIN &&
+	assert(len <= sizeof(message.payload));
+	message.head = (struct spawn_head){ type, SPAWN_VERSION };
+	if (len > 0)
+		memcpy(message.payload, payload, len);
+	while ((err = seqpacket_send(channel, &message,
+		    sizeof(message.head) + len, fds, nfds)) == -EAGAIN &&
 	       poll(&room, 1, ANSWER_MS) > 0)
 		continue;
-	buf_clear(&b);
 	if (err < 0)
-		give_up(err, control_name(type));
+		give_up_on(err, type);
+}
+
+static void
+tell_number(enum spawn_type type, uint32_t number)
+{
+	tell(type, &number, sizeof(number), NULL, 0);
 }
 
 /* fds[SEQPACKET_FDS_MAX] are the caller's. */
 static void
-hear(enum control_type type, void *answer, int *fds, size_t *nfds)
+hear(enum spawn_type type, void *answer, size_t len, int *fds, size_t *nfds)
 {
 	struct pollfd heard = { .fd = channel, .events = POLLIN };
-	uint8_t packet[CONTROL_MESSAGE_MAX];
-	char fault[CONTROL_FAULT_MAX];
+	struct spawn_packet packet;
 	ssize_t n;
 
 	if (poll(&heard, 1, ANSWER_MS) <= 0)
-		give_up(-ETIMEDOUT, control_name(type));
-	n = seqpacket_recv(channel, packet, sizeof(packet), fds, nfds);
+		give_up_on(-ETIMEDOUT, type);
+	n = seqpacket_recv(channel, &packet, sizeof(packet), fds, nfds);
 	if (n <= 0)
-		give_up(n < 0 ? (int)n : -EPIPE, control_name(type));
-	if (control_get(packet, (size_t)n, type, answer) < 0)
-		give_up(-EBADMSG, control_fault(packet, (size_t)n, fault));
+		give_up_on(n < 0 ? (int)n : -EPIPE, type);
+	if ((size_t)n != sizeof(packet.head) + len ||
+	    packet.head.type != type || packet.head.version != SPAWN_VERSION)
+		give_up_on(-EBADMSG, type);
+	if (len > 0)
+		memcpy(answer, packet.payload, len);
 }
 
 /* Receives an answer with at most one descriptor. Returns the descriptor, or
  * -1. */
 static int
-hear_one(enum control_type type, void *answer)
+hear_one(enum spawn_type type, void *answer, size_t len)
 {
 	int fds[SEQPACKET_FDS_MAX];
 	size_t nfds;
 
-	hear(type, answer, fds, &nfds);
+	hear(type, answer, len, fds, &nfds);
 	if (nfds > 1)
-		give_up(-EBADMSG, control_name(type));
+		give_up_on(-EBADMSG, type);
 	return nfds == 1 ? fds[0] : -1;
 }
 
@@ -156,10 +173,10 @@ spawn_begin(bool check)
 
 	if (err < 0)
 		give_up(err, "the channel of events");
-	tell(SPAWN_BEGIN, &begin, &pair[1], 1);
+	tell(SPAWN_BEGIN, &begin, sizeof(begin), &pair[1], 1);
 	close(pair[1]);
 	events_fd = pair[0];
-	hear(SPAWN_READY, &ready, fds, &nfds);
+	hear(SPAWN_READY, &ready, sizeof(ready), fds, &nfds);
 	take_given(fds, nfds);
 	group_limits_learn(ready.controllers);
 	if (ready.error == 0)
@@ -208,44 +225,43 @@ spawn_groups_made(void)
 /* --- what root's execd says --------------------------------------------- */
 
 static void
-take_exited(const uint8_t *packet, size_t len)
+take_exited(const struct control_runner_status *s)
 {
-	struct control_runner_status s;
-
-	if (control_get(packet, len, SPAWN_EXITED, &s) < 0)
-		give_up(-EBADMSG, "an event");
-	broker.on->reaped(&broker, (pid_t)s.pid, (int)s.status);
-	tell(SPAWN_END, &(struct control_pid){ s.pid }, NULL, 0);
+	broker.on->reaped(&broker, (pid_t)s->pid, (int)s->status);
+	tell_number(SPAWN_END, s->pid);
 }
 
 static void
-take_event(const uint8_t *packet, size_t len)
+take_event(const struct spawn_packet *p, size_t len)
 {
-	switch (control_peek(packet, len)) {
-	case SPAWN_PING:
-		tell(SPAWN_ALIVE, NULL, NULL, 0);
-		break;
-	case SPAWN_LEAVE:
+	const struct control_runner_status *status = (const void *)p->payload;
+
+	if (len < sizeof(p->head))
+		give_up(-EBADMSG, "an event");
+	else if (p->head.type == SPAWN_PING)
+		tell(SPAWN_ALIVE, NULL, 0, NULL, 0);
+	else if (p->head.type == SPAWN_LEAVE)
 		broker.on->leave(&broker);
-		break;
-	default:
-		take_exited(packet, len);
-	}
+	else if (p->head.type == SPAWN_EXITED &&
+		 len == sizeof(p->head) + sizeof(*status))
+		take_exited(status);
+	else
+		give_up(-EBADMSG, "an event");
 }
 
 static void
 events_ready(struct event_source *source, uint32_t what)
 {
-	uint8_t packet[CONTROL_MESSAGE_MAX];
+	struct spawn_packet packet;
 	int fds[SEQPACKET_FDS_MAX];
 	size_t nfds;
 	ssize_t n;
 
 	while ((n = seqpacket_recv(
-		    events.fd, packet, sizeof(packet), fds, &nfds)) > 0) {
+		    events.fd, &packet, sizeof(packet), fds, &nfds)) > 0) {
 		while (nfds > 0)
 			close(fds[--nfds]);
-		take_event(packet, (size_t)n);
+		take_event(&packet, (size_t)n);
 	}
 	if (n != -EAGAIN)
 		give_up(n < 0 ? (int)n : -EPIPE, "its events");
@@ -309,8 +325,8 @@ spawn_file(const char *path, struct control_found *found)
 		snprintf(found->why, sizeof(found->why), "%s", strerror(-err));
 		return err;
 	}
-	tell(SPAWN_FILE, &file, NULL, 0);
-	fd = hear_one(SPAWN_FOUND, found);
+	tell(SPAWN_FILE, &file, sizeof(file), NULL, 0);
+	fd = hear_one(SPAWN_FOUND, found, sizeof(*found));
 	if (found->error != 0)
 		return -(int)found->error;
 	/* The copy is one open file, which the next broker gets too. */
@@ -332,8 +348,8 @@ spawn_place(struct control_place *place, int *fd, struct control_found *found)
 		    found->why, sizeof(found->why));
 		return *fd >= 0 || *fd == PLACE_NONE ? 0 : *fd;
 	}
-	tell(SPAWN_PLACE, place, NULL, 0);
-	*fd = hear_one(SPAWN_FOUND, found);
+	tell(SPAWN_PLACE, place, sizeof(*place), NULL, 0);
+	*fd = hear_one(SPAWN_FOUND, found, sizeof(*found));
 	paths += found->error == 0;
 	return -(int)found->error;
 }
@@ -341,19 +357,16 @@ spawn_place(struct control_place *place, int *fd, struct control_found *found)
 static int
 make_list(const struct identity *id)
 {
-	uint32_t n = 0;
+	uint32_t n = (uint32_t)id->ngids;
 	struct buf b;
 	int fd;
 
 	buf_init(&b, SPAWN_USER_LIST_MAX);
-	buf_put_u32(&b, (uint32_t)id->ngids);
+	buf_put(&b, &n, sizeof(n));
 	for (size_t i = 0; i < id->ngids; i++)
-		buf_put_u32(&b, id->gids[i]);
-	while (id->env[n] != NULL)
-		n++;
-	buf_put_u32(&b, n);
-	for (uint32_t i = 0; i < n; i++)
-		buf_put_string(&b, id->env[i], strlen(id->env[i]));
+		buf_put(&b, &id->gids[i], sizeof(n));
+	for (char *const *e = id->env; *e != NULL; e++)
+		buf_put(&b, *e, strlen(*e) + 1);
 	fd = b.failed ? -E2BIG : secret_memfd("identity", b.data, b.len);
 	buf_clear(&b);
 	return fd;
@@ -383,21 +396,19 @@ tell_user(const struct identity *id)
 	if (list < 0)
 		give_up(list, id->name);
 	snprintf(u.name, sizeof(u.name), "%s", id->name);
-	tell(SPAWN_USER, &u, &list, 1);
+	tell(SPAWN_USER, &u, sizeof(u), &list, 1);
 }
 
 void
 spawn_seal(
     struct identity *const *users, size_t n, const struct control_seal *seal)
 {
-	struct control_spawn_error sealed;
-
 	for (size_t i = 0; i < n; i++) {
 		users[i]->number = (uint32_t)i;
 		tell_user(users[i]);
 	}
-	tell(SPAWN_SEAL, seal, NULL, 0);
-	hear_one(SPAWN_SEALED, &sealed);
+	tell(SPAWN_SEAL, seal, sizeof(*seal), NULL, 0);
+	hear_one(SPAWN_SEALED, NULL, 0);
 }
 
 /* --- events ------------------------------------------------------------- */
@@ -410,8 +421,9 @@ spawn_run(const struct control_start *start, int control_fd, int own,
 	int fds[SEQPACKET_FDS_MAX];
 	size_t nfds;
 
-	tell(SPAWN_START, start, (const int[]){ control_fd, own }, 2);
-	hear(SPAWN_STARTED, &answer, fds, &nfds);
+	tell(SPAWN_START, start, sizeof(*start),
+	    (const int[]){ control_fd, own }, 2);
+	hear(SPAWN_STARTED, &answer, sizeof(answer), fds, &nfds);
 	memcpy(step, answer.step, sizeof(answer.step));
 	if (cgroup_get(cgroup, answer.cgroups, fds, nfds) < 0)
 		give_up(-EBADMSG, "the control group of a session");
@@ -421,19 +433,19 @@ spawn_run(const struct control_start *start, int control_fd, int own,
 bool
 spawn_kept(uint32_t index, struct control_kept *kept, int *own)
 {
-	tell(SPAWN_NEXT, &(struct control_next){ index }, NULL, 0);
-	*own = hear_one(SPAWN_KEPT, kept);
+	tell_number(SPAWN_NEXT, index);
+	*own = hear_one(SPAWN_KEPT, kept, sizeof(*kept));
 	return kept->pid > 0;
 }
 
 pid_t
 spawn_program(unsigned kind, int control_fd)
 {
-	const struct control_program p = { (uint8_t)kind };
 	struct control_runner_started answer;
 
-	tell(SPAWN_PROGRAM, &p, &control_fd, 1);
-	hear_one(SPAWN_STARTED, &answer);
+	tell(SPAWN_PROGRAM, &(struct control_program){ kind },
+	    sizeof(struct control_program), &control_fd, 1);
+	hear_one(SPAWN_STARTED, &answer, sizeof(answer));
 	return answer.error != 0 ? -(pid_t)answer.error : (pid_t)answer.pid;
 }
 
@@ -443,8 +455,8 @@ spawn_userns(const struct identity *id, const char **step)
 	static struct control_spawn_error answer;
 	int fd;
 
-	tell(SPAWN_USERNS, &(struct control_number){ id->number }, NULL, 0);
-	fd = hear_one(SPAWN_OPENED, &answer);
+	tell_number(SPAWN_USERNS, id->number);
+	fd = hear_one(SPAWN_OPENED, &answer, sizeof(answer));
 	*step = answer.step;
 	if (answer.error == 0 && fd >= 0)
 		return fd;
@@ -454,14 +466,15 @@ spawn_userns(const struct identity *id, const char **step)
 void
 spawn_cleanup(const struct identity *id, int list)
 {
-	tell(SPAWN_CLEANUP, &(struct control_number){ id->number }, &list, 1);
+	tell(SPAWN_CLEANUP, &(struct control_number){ id->number },
+	    sizeof(struct control_number), &list, 1);
 }
 
 static int
 hear_found(void)
 {
 	struct control_found found;
-	int fd = hear_one(SPAWN_FOUND, &found);
+	int fd = hear_one(SPAWN_FOUND, &found, sizeof(found));
 
 	if (found.error == 0 && fd >= 0)
 		return fd;
@@ -475,7 +488,7 @@ spawn_open(const struct control_place *place)
 
 	if (channel < 0)
 		return place_open(place, false, why, sizeof(why));
-	tell(SPAWN_OPEN, &(struct control_number){ place->number }, NULL, 0);
+	tell_number(SPAWN_OPEN, place->number);
 	return hear_found();
 }
 
@@ -485,32 +498,32 @@ spawn_record(uint32_t number, const char *name)
 	struct control_record r = { .number = number };
 
 	snprintf(r.name, sizeof(r.name), "%s", name);
-	tell(SPAWN_RECORD, &r, NULL, 0);
+	tell(SPAWN_RECORD, &r, sizeof(r), NULL, 0);
 	return hear_found();
 }
 
 void
 spawn_close(uint32_t number)
 {
-	tell(SPAWN_CLOSE, &(struct control_number){ number }, NULL, 0);
+	tell_number(SPAWN_CLOSE, number);
 }
 
 void
 spawn_reload(int text)
 {
-	tell(SPAWN_RELOAD, NULL, &text, text >= 0);
+	tell(SPAWN_RELOAD, NULL, 0, &text, text >= 0);
 }
 
 void
 spawn_kill(pid_t pid)
 {
-	tell(SPAWN_KILL, &(struct control_pid){ (uint32_t)pid }, NULL, 0);
+	tell_number(SPAWN_KILL, (uint32_t)pid);
 }
 
 static struct control_store
 make_name(const char *name)
 {
-	struct control_store s;
+	struct control_store s = { .name = "" };
 
 	snprintf(s.name, sizeof(s.name), "%s", name);
 	return s;
@@ -521,29 +534,28 @@ spawn_store(const char *name, int fd)
 {
 	struct control_store s = make_name(name);
 
-	tell(SPAWN_STORE, &s, &fd, fd >= 0);
+	tell(SPAWN_STORE, &s, sizeof(s), &fd, fd >= 0);
 }
 
 int
 spawn_take(const char *name)
 {
 	struct control_store s = make_name(name);
-	struct control_stored stored;
 
 	if (channel < 0)
 		return -1;
-	tell(SPAWN_TAKE, &s, NULL, 0);
-	return hear_one(SPAWN_STORED, &stored);
+	tell(SPAWN_TAKE, &s, sizeof(s), NULL, 0);
+	return hear_one(SPAWN_STORED, NULL, 0);
 }
 
 void
 spawn_serving(bool replaceable)
 {
-	tell(SPAWN_SERVING, &(struct control_serving){ replaceable }, NULL, 0);
+	tell_number(SPAWN_SERVING, replaceable);
 }
 
 void
 spawn_stop(int exit_code)
 {
-	tell(SPAWN_STOP, &(struct control_stop){ (uint8_t)exit_code }, NULL, 0);
+	tell_number(SPAWN_STOP, (uint32_t)exit_code);
 }

@@ -13,6 +13,7 @@
 #include <sys/types.h>
 
 #include "cgroup.h"
+#include "control_spawn.h"
 #include "identity.h"
 
 /* Finds the channel that root's execd left to us. Returns false if there is
@@ -43,10 +44,6 @@ int spawn_reload_client(void);
 
 /* --- the list, before the first client ----------------------------------- */
 
-struct control_found;
-struct control_place;
-struct control_seal;
-
 /* From now on, or no longer: files are those of the current configuration, and
  * places are not sent to root. */
 void spawn_past(bool past);
@@ -75,9 +72,6 @@ int spawn_watch(void);
 /* Returns the largest number so far in the name of a session's control
  * group. */
 uint64_t spawn_groups_made(void);
-
-struct control_kept;
-struct control_start;
 
 /*
  * Starts a runner for the session, in a control group of its own. The
