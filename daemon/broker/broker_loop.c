@@ -22,6 +22,7 @@
 #include "load.h"
 #include "log.h"
 #include "notify.h"
+#include "placeholder_cleanup.h"
 #include "placeholder_files.h"
 #include "requests.h"
 #include "session_audit.h"
@@ -303,7 +304,8 @@ next_timeout(struct broker *m, int64_t now, int64_t deadline)
 static void
 reaped(struct broker *m, pid_t pid, int status)
 {
-	if (!frontend_reap(m, pid, status) && !helpers_reap(m, pid, status))
+	if (!frontend_reap(m, pid, status) && !helpers_reap(m, pid, status) &&
+	    !placeholder_cleanup_reap(pid))
 		session_reap(m, pid, status);
 }
 

@@ -18,7 +18,7 @@
 #include "landlock.h"
 #include "programs.h"
 #include "sandbox_limits.h"
-#include "spawn_userns.h"
+#include "user_namespace_made.h"
 #include "util.h"
 
 /* --- advice ------------------------------------------------------------- */

@@ -13,7 +13,6 @@
 #include <sys/socket.h>
 #include <unistd.h>
 
-#include "cleanup.h"
 #include "ctl_path.h"
 #include "dispose.h"
 #include "log.h"
@@ -21,7 +20,6 @@
 #include "runner_start.h"
 #include "seqpacket.h"
 #include "session_cgroup.h"
-#include "spawn_userns.h"
 #include "util.h"
 
 #define ANSWER_MAX 512
@@ -391,52 +389,21 @@ take_start(struct broker_process *b, const void *payload, int *fds)
 static int
 take_program(struct broker_process *b, const void *payload, int *fds)
 {
-	struct control_runner_started started = { 0 };
 	const struct control_program *p = payload;
+	bool listed = p->kind >= PROGRAM_OF_NAMESPACE;
+	const struct spawn_user *o =
+	    listed ? list_user(root.list, p->user) : NULL;
+	struct control_runner_started started = { 0 };
 	pid_t pid;
 
-	if (p->kind > PROGRAM_OF_KEYS)
+	if (p->kind >= PROGRAM_KINDS || (listed && o == NULL))
 		return -EBADMSG;
-	pid = spawn_program(p->kind == PROGRAM_OF_KEYS ? root.programs.keys
-						       : root.programs.frontend,
-	    p->kind, &root.list->seal, fds[0]);
+	pid = is_too_fast() ? -EAGAIN : spawn_program(p->kind, o, fds[0]);
 	if (pid > 0)
 		runners_keep_program(pid);
 	started.pid = pid > 0 ? (uint32_t)pid : 0;
 	started.error = pid > 0 ? 0 : (uint32_t)-pid;
 	return answer(b, SPAWN_STARTED, &started, sizeof(started), NULL, 0);
-}
-
-static int
-take_userns(struct broker_process *b, const void *payload, int *fds)
-{
-	struct control_spawn_error opened = { 0 };
-	const struct control_number *n = payload;
-	const struct spawn_user *o = list_user(root.list, n->number);
-	const char *step = "";
-	int fd, err;
-
-	if (o == NULL)
-		return -EBADMSG;
-	fd = userns_open(root.programs.runner, o->who.uid, o->who.gid, &step);
-	opened.error = fd < 0 ? (uint32_t)-fd : 0;
-	snprintf(opened.step, sizeof(opened.step), "%s", step);
-	err = answer_one(b, SPAWN_OPENED, &opened, sizeof(opened), fd);
-	if (fd >= 0)
-		close(fd);
-	return err;
-}
-
-static int
-take_cleanup(struct broker_process *b, const void *payload, int *fds)
-{
-	const struct control_number *n = payload;
-	const struct spawn_user *o = list_user(root.list, n->number);
-
-	if (o == NULL)
-		return -EBADMSG;
-	cleanup_start(root.programs.runner, o, fds[0]);
-	return 0;
 }
 
 static int
@@ -481,8 +448,6 @@ static const struct spawn_command {
 	{ SPAWN_OPEN, BROKER_SERVING, SIZE(number), 0, 0, take_open },
 	{ SPAWN_RECORD, BROKER_SERVING, SIZE(record), 0, 0, take_record },
 	{ SPAWN_CLOSE, BROKER_SERVING, SIZE(number), 0, 0, take_close },
-	{ SPAWN_USERNS, BROKER_SERVING, SIZE(number), 0, 0, take_userns },
-	{ SPAWN_CLEANUP, BROKER_SERVING, SIZE(number), 1, 1, take_cleanup },
 	{ SPAWN_KILL, BROKER_SERVING, SIZE(pid), 0, 0, take_kill },
 	{ SPAWN_END, BROKER_SERVING, SIZE(pid), 0, 0, take_end },
 	{ SPAWN_ALIVE, BROKER_SERVING, 0, 0, 0, take_alive },

@@ -19,7 +19,6 @@
 #include "broker_child.h"
 #include "child.h"
 #include "children.h"
-#include "cleanup.h"
 #include "descriptors.h"
 #include "dispose.h"
 #include "drop.h"
@@ -65,8 +64,7 @@ static bool
 is_ours(pid_t pid)
 {
 	return pid == root.serving.pid || pid == root.next.pid ||
-	       is_older(pid) || cleanup_has(pid) || reexec_has(pid) ||
-	       runners_have(pid);
+	       is_older(pid) || reexec_has(pid) || runners_have(pid);
 }
 
 /* Killing one orphan may bring its children. Each of them comes with a
@@ -113,7 +111,6 @@ reap(void)
 	const pid_t brokers[] = { root.serving.pid, root.next.pid };
 	int status;
 
-	cleanup_reap_all();
 	for (size_t i = 0; i < nitems(brokers); i++)
 		if (brokers[i] > 0 &&
 		    waitpid(brokers[i], &status, WNOHANG) == brokers[i])

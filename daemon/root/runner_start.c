@@ -19,6 +19,7 @@
 #include "drop.h"
 #include "log.h"
 #include "namespaces.h"
+#include "root.h"
 #include "util.h"
 
 #define UMASK_UNSET UINT32_MAX
@@ -75,9 +76,8 @@ put_title(char title[TITLE_MAX], const struct spawn_user *o, const char *group)
 	return title;
 }
 
-static void __attribute__((noreturn))
-runner_child(int program_fd, const struct spawn_user *o, const char *group,
-    int control_fd, const int joins[CGROUP_HIERARCHIES], bool root)
+static void __attribute__((noreturn)) runner_child(const struct spawn_user *o,
+    const char *group, int control_fd, const int joins[CGROUP_HIERARCHIES])
 {
 	char title[TITLE_MAX];
 	char *argv[] = { put_title(title, o, group), NULL };
@@ -90,66 +90,79 @@ runner_child(int program_fd, const struct spawn_user *o, const char *group,
 	if (err < 0)
 		log_fatal_errno(
 		    err, "runner for %s: its control group", o->who.name);
-	if (root && (err = namespaces_enter(&step)) < 0)
+	if (root.is_root && (err = namespaces_enter(&step)) < 0)
 		log_fatal_errno(err, "runner for %s: %s", o->who.name, step);
-	child_place(program_fd, control_fd);
+	child_place(root.programs.runner, control_fd);
 	limit_resources(&o->who);
 	if (o->who.umask != UMASK_UNSET)
 		umask((mode_t)o->who.umask);
-	if (root)
+	if (root.is_root)
 		become_user(o);
 	/* This is done after the drop, because a change of credentials clears
 	 * it. The kernel then ends the whole namespace with root's execd. */
-	if (root && prctl(PR_SET_PDEATHSIG, SIGKILL) < 0)
+	if (root.is_root && prctl(PR_SET_PDEATHSIG, SIGKILL) < 0)
 		log_fatal_errno(-errno, "parent death signal");
 	child_run(argv, spawn_user_env(o));
 }
 
 pid_t
-spawn_runner(int program_fd, const struct spawn_user *o, const char *group,
-    int control_fd, const int joins[CGROUP_HIERARCHIES])
+spawn_runner(const struct spawn_user *o, const char *group, int control_fd,
+    const int joins[CGROUP_HIERARCHIES])
 {
-	bool root = geteuid() == 0;
-	pid_t pid = namespaces_fork(root);
+	pid_t pid = namespaces_fork(root.is_root);
 
 	if (pid == 0)
-		runner_child(program_fd, o, group, control_fd, joins, root);
+		runner_child(o, group, control_fd, joins);
 	return pid;
 }
 
-/* The program itself becomes the user before it reads anything. Until then it
- * needs root to leave the file system. */
-static void __attribute__((noreturn))
-program_child(int program_fd, enum control_program_kind kind,
-    const struct control_seal *seal, int control_fd)
+/* A program itself becomes its user before it reads anything. Until then it
+ * needs root, to leave the file system or to make a user namespace. */
+static const struct {
+	const char *name, *what, *user;
+	const int *fd;
+} programs[PROGRAM_KINDS] = {
+	[PROGRAM_OF_STRANGERS] = { "execd-frontend", NULL, "--user",
+	    &root.programs.frontend },
+	[PROGRAM_OF_KEYS] = { "execd-keys", NULL, "--user",
+	    &root.programs.keys },
+	[PROGRAM_OF_NAMESPACE] = { "execd-runner", NULL, "--user-namespace",
+	    &root.programs.runner },
+	[PROGRAM_OF_CLEANUP] = { "execd-runner", "--cleanup", "--user",
+	    &root.programs.runner },
+};
+
+static void __attribute__((noreturn)) program_child(
+    enum control_program_kind kind, const struct spawn_user *o, int control_fd)
 {
-	static const char *const names[] = { "execd-frontend", "execd-keys" };
-	char user[CHILD_USER_MAX];
-	char *argv[] = { (char *)(uintptr_t)names[kind], NULL, NULL, NULL };
-	char *env[3] = { NULL };
-	int n = 0;
+	const struct control_seal *seal = &root.list->seal;
+	const char *argv[5] = { programs[kind].name, programs[kind].what };
+	char user[CHILD_USER_MAX], *env[3] = { NULL };
+	int argc = argv[1] != NULL ? 2 : 1, n = 0;
 
 	if (seal->debug && kind == PROGRAM_OF_STRANGERS)
 		env[n++] = (char *)(uintptr_t) "EXECD_DEBUG=1";
 	child_put_journal(env + n);
 	child_reset_signals();
 	setsid();
-	if (geteuid() == 0) {
-		child_set_groups(NULL, 0);
-		argv[1] = (char *)(uintptr_t) "--user";
-		argv[2] = child_user(user, seal->uid, seal->gid);
+	if (root.is_root) {
+		child_set_groups(o != NULL ? spawn_user_groups(o) : NULL,
+		    o != NULL ? o->list[0] : 0);
+		argv[argc] = programs[kind].user;
+		argv[argc + 1] = child_user(user, o ? o->who.uid : seal->uid,
+		    o ? o->who.gid : seal->gid);
 	}
-	child_exec(program_fd, control_fd, argv, env);
+	child_exec(*programs[kind].fd, control_fd, (char *const *)argv, env);
 }
 
 pid_t
-spawn_program(int program_fd, enum control_program_kind kind,
-    const struct control_seal *seal, int control_fd)
+spawn_program(
+    enum control_program_kind kind, const struct spawn_user *o, int control_fd)
 {
 	pid_t pid = fork();
 
 	if (pid == 0)
-		program_child(program_fd, kind, seal, control_fd);
+		program_child(kind, o, control_fd);
 	return pid < 0 ? -errno : pid;
 }
 

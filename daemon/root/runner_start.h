@@ -13,13 +13,13 @@
 /* Starts a runner, as root in namespaces of its own, with its control channel
  * on CONTROL_FD, and in the control group that `joins` leads to. Returns its
  * pid or -errno. */
-pid_t spawn_runner(int program_fd, const struct spawn_user *o,
-    const char *group, int control_fd, const int joins[CGROUP_HIERARCHIES]);
+pid_t spawn_runner(const struct spawn_user *o, const char *group,
+    int control_fd, const int joins[CGROUP_HIERARCHIES]);
 
-/* Starts a program that hears strangers, or its helper, as the user of the
- * list. Returns its pid or -errno. */
-pid_t spawn_program(int program_fd, enum control_program_kind kind,
-    const struct control_seal *seal, int control_fd);
+/* Starts another program, with its channel. `o` is the user of the list that it
+ * is there for, or NULL. Returns its pid or -errno. */
+pid_t spawn_program(
+    enum control_program_kind kind, const struct spawn_user *o, int control_fd);
 
 /* Checks whether this host can give a session its namespaces. Returns 0, or
  * -errno with the step that failed. */

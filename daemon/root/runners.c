@@ -125,8 +125,7 @@ run(const struct spawn_user *o, const char *group, int control_fd,
 	pid = err;
 	if (err == 0) {
 		*step = "starting the runner";
-		pid = spawn_runner(
-		    root.programs.runner, o, group, control_fd, joins);
+		pid = spawn_runner(o, group, control_fd, joins);
 		cgroup_close_joins(joins);
 	}
 	if (pid < 0) {

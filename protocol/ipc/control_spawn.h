@@ -32,10 +32,7 @@ enum spawn_type {
 	SPAWN_START = 72,    /* control_start + fds: the runner's end of its
 			      * control channel, ours to be kept */
 	SPAWN_STARTED = 73,  /* control_runner_started + fds of `cgroups` */
-	SPAWN_USERNS = 74,   /* control_number, of a user */
-	SPAWN_OPENED = 75,   /* control_spawn_error (+ fd) */
-	SPAWN_CLEANUP = 76,  /* control_number, of a user + fd: what is left */
-	SPAWN_PROGRAM = 102, /* control_program + fd; answered by STARTED */
+	SPAWN_PROGRAM = 102, /* control_program + fd, its channel: STARTED */
 	SPAWN_OPEN = 104,    /* control_number, of a place: FOUND */
 	SPAWN_CLOSE = 106,   /* control_number, of a listener */
 	SPAWN_RECORD = 108,  /* control_record: FOUND */
@@ -55,6 +52,9 @@ enum spawn_type {
 	SPAWN_EXITED = 79, /* control_runner_status */
 	SPAWN_PING = 93,   /* nothing: answered by ALIVE */
 	SPAWN_LEAVE = 111, /* nothing: another broker goes on */
+
+	/* program that makes a user namespace -> broker */
+	SPAWN_OPENED = 75, /* control_spawn_error (+ fd) */
 };
 
 /* Environment of the broker: the number of its spawn channel, the user that it
@@ -151,7 +151,7 @@ struct control_spawn_error {
 	char step[64];	/* that failed */
 };
 
-/* What execd-runner --user-namespace says, and root passes on. */
+/* What execd-runner --user-namespace says, to whom its channel leads. */
 struct spawn_opened {
 	struct spawn_head head; /* SPAWN_OPENED */
 	struct control_spawn_error result;
@@ -177,10 +177,21 @@ struct control_number {
 	uint32_t number;
 };
 
-enum control_program_kind { PROGRAM_OF_STRANGERS, PROGRAM_OF_KEYS };
+/* The first two hear strangers, and become the user of the seal. The others
+ * are there for a user of the list: one makes a user namespace for his
+ * sandboxes, and one removes the placeholders of a list, which is its
+ * channel. */
+enum control_program_kind {
+	PROGRAM_OF_STRANGERS,
+	PROGRAM_OF_KEYS,
+	PROGRAM_OF_NAMESPACE,
+	PROGRAM_OF_CLEANUP,
+	PROGRAM_KINDS
+};
 
 struct control_program {
 	uint32_t kind; /* enum control_program_kind */
+	uint32_t user; /* its number, if it is there for one */
 };
 
 /* A new file in a directory of the list. */

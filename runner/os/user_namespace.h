@@ -8,7 +8,7 @@
 
 /*
  * user is "UID:GID". Sends the descriptor on the control channel as
- * STARTER_OPENED, without waiting for anybody. Returns the exit code. Root
+ * SPAWN_OPENED, without waiting for anybody. Returns the exit code. Root
  * only.
  */
 int user_namespace_run(const char *user);

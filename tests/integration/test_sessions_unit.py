@@ -334,7 +334,8 @@ def test_a_socket_that_nobody_listens_behind(user, directory):
 
 VERSION = int(re.search(r"#define SPAWN_VERSION (\d+)",
                         (pathlib.Path(__file__).parents[2] / "protocol/ipc/control_version.h").read_text())[1])
-BEGIN, START, USERNS, CLEANUP, KILL, END, FILE, PLACE, USER, SEAL = 70, 72, 74, 76, 78, 80, 94, 96, 98, 100
+BEGIN, START, KILL, END, FILE, PLACE, USER, SEAL, PROGRAM = 70, 72, 78, 80, 94, 96, 98, 100, 102
+NAMESPACE, CLEANUP = 2, 3      # programs
 
 
 def u32(*n):
@@ -428,6 +429,10 @@ def place(number=0, kind=1, path=b"/tmp/x", name=b"n"):
     return said(PLACE, u32(number), bytes([kind]), field(name, 208), bytes(28), field(path, 4096), bytes(3), u32(0o600, 0xffffffff))
 
 
+def program(kind, user=0):
+    return said(PROGRAM, u32(kind, user))
+
+
 def seal(uid=OTHER, gid=OTHER):
     return said(SEAL, u32(uid, gid), bytes(4))
 
@@ -451,7 +456,7 @@ def file(path):
     lambda r: r.send(listed(1), memfd(LIST, sealed=False)),
     lambda r: r.send(seal(0, 1)),                                              # root would hear strangers
     lambda r: r.send(start(), 0, 0),                                           # before the seal
-    lambda r: r.send(said(USERNS, u32(0))),
+    lambda r: r.send(program(NAMESPACE), 0),
     lambda r: r.send(file(b"relative")),
     lambda r: r.send(place(number=7)),
     lambda r: r.send(place(kind=9)),
@@ -483,12 +488,13 @@ def test_impossible_lists_end_it(sessions, order):
     lambda r: r.send(start(id=b"session-1x"), 0, 0),
     lambda r: r.send(start() + b"x", 0, 0),
     lambda r: r.send(start(id=b"session-" + b"1" * 24), 0, 0),               # without end
-    lambda r: r.send(said(USERNS, u32(1))),
-    lambda r: r.send(said(CLEANUP, u32(1)), 0),
+    lambda r: r.send(program(NAMESPACE, 1), 0),
+    lambda r: r.send(program(CLEANUP, 1), 0),
+    lambda r: r.send(program(CLEANUP)),
     lambda r: r.send(said(104, u32(0))),                                       # OPEN: no such place
     lambda r: r.send(said(106, u32(0))),                                       # CLOSE
     lambda r: r.send(said(108, u32(0), field(b"x", 64))),                      # RECORD
-    lambda r: r.send(said(102, u32(7)), 0),                                    # PROGRAM of no kind
+    lambda r: r.send(program(7), 0),                                           # PROGRAM of no kind
     lambda r: r.send(said(END, u32(os.getpid()))),                             # nobody's
     lambda r: r.send(said(92)),                                                # ALIVE, without a question
     lambda r: r.send(said(90, u32(0))),                                        # STOP: the sessions are another unit's
@@ -500,7 +506,7 @@ def test_impossible_lists_end_it(sessions, order):
     lambda r: r.send(u32(KILL)),                                               # no head
     lambda r: r.send(said(KILL, bytes(8000))),
     lambda r: r.send(said(KILL, u32(1), version=2)),
-], ids=range(30))
+], ids=range(31))
 def test_impossible_orders_end_it(sessions, order):
     """The broker; root is as it was, and serves the next."""
     r = Rogue(sessions).seal()

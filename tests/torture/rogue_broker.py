@@ -10,7 +10,7 @@ import sys
 import tempfile
 
 from torture import SANITIZED, Clock, arguments, descriptors, in_words, poll, rss_kib
-from test_sessions_unit import Rogue, Sessions, field, named, place, said, start, u32
+from test_sessions_unit import CLEANUP, NAMESPACE, Rogue, Sessions, field, named, place, program, said, start, u32
 
 IN_ONE_LIFE = 64    # arbitrary messages; most lives end with the first
 FIRST, LAST = 68, 114   # types of messages that there are, and some beside them
@@ -44,9 +44,21 @@ def start_and_end(r):
     ours, theirs = socket.socketpair(socket.AF_UNIX, socket.SOCK_SEQPACKET)
     with ours, theirs:
         r.send(start(id=b"session-%d" % random.randrange(1, 1 << 40)), ours.fileno(), theirs.fileno())
-        fds, answer = receive(r.s)
-        if answer[8:12] != u32(0):
-            return          # too many in this second
+        hear_end(r)
+
+
+def run_and_end(r, kind):
+    """Another program, likewise."""
+    ours, theirs = socket.socketpair(socket.AF_UNIX, socket.SOCK_SEQPACKET)
+    with ours, theirs:
+        r.send(program(kind), theirs.fileno())
+        hear_end(r)
+
+
+def hear_end(r):
+    fds, answer = receive(r.s)
+    if answer[8:12] != u32(0):
+        return          # too many in this second
     for fd in fds:
         os.close(fd)
     pid = int.from_bytes(answer[76:80], "little")
@@ -80,8 +92,8 @@ PERMITTED = [
     (200, lambda r: Rogue.send(r, said(78, u32(random.randrange(1 << 32))))),        # KILL whom it has not
     (100, lambda r: Rogue.send(r, said(88, u32(1)))),                          # SERVING
     (100, lambda r: Rogue.send(r, said(110))),                                  # RELOAD
-    (1, lambda r: answered(r, said(74, u32(0)))),                                    # USERNS
-    (1, lambda r: null(r, said(76, u32(0)))),                                       # CLEANUP of rubbish
+    (1, lambda r: run_and_end(r, NAMESPACE)),
+    (1, lambda r: run_and_end(r, CLEANUP)),                                     # of rubbish
     (1, start_and_end),
 ]
 

@@ -25,6 +25,7 @@
 #include "seqpacket.h"
 #include "spawn_user.h"
 #include "trusted.h"
+#include "user_namespace_made.h"
 #include "util.h"
 
 /* Root's execd waits two seconds for a program, and never longer for
@@ -439,12 +440,13 @@ spawn_kept(uint32_t index, struct control_kept *kept, int *own)
 }
 
 pid_t
-spawn_program(unsigned kind, int control_fd)
+spawn_program(
+    enum control_program_kind kind, const struct identity *id, int control_fd)
 {
+	const struct control_program p = { kind, id != NULL ? id->number : 0 };
 	struct control_runner_started answer;
 
-	tell(SPAWN_PROGRAM, &(struct control_program){ kind },
-	    sizeof(struct control_program), &control_fd, 1);
+	tell(SPAWN_PROGRAM, &p, sizeof(p), &control_fd, 1);
 	hear_one(SPAWN_STARTED, &answer, sizeof(answer));
 	return answer.error != 0 ? -(pid_t)answer.error : (pid_t)answer.pid;
 }
@@ -452,22 +454,19 @@ spawn_program(unsigned kind, int control_fd)
 int
 spawn_userns(const struct identity *id, const char **step)
 {
-	static struct control_spawn_error answer;
-	int fd;
+	int pair[2], fd, err = seqpacket_pair(pair);
+	pid_t pid;
 
-	tell_number(SPAWN_USERNS, id->number);
-	fd = hear_one(SPAWN_OPENED, &answer, sizeof(answer));
-	*step = answer.step;
-	if (answer.error == 0 && fd >= 0)
-		return fd;
-	return answer.error != 0 ? -(int)answer.error : -EBADMSG;
-}
-
-void
-spawn_cleanup(const struct identity *id, int list)
-{
-	tell(SPAWN_CLEANUP, &(struct control_number){ id->number },
-	    sizeof(struct control_number), &list, 1);
+	*step = "starting execd-runner --user-namespace";
+	if (err < 0)
+		return err;
+	pid = spawn_program(PROGRAM_OF_NAMESPACE, id, pair[1]);
+	close(pair[1]);
+	fd = pid < 0 ? (int)pid : userns_receive(pair[0], step);
+	close(pair[0]);
+	if (pid > 0)
+		spawn_kill(pid);
+	return fd;
 }
 
 static int

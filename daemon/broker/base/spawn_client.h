@@ -92,10 +92,10 @@ bool spawn_kept(uint32_t index, struct control_kept *kept, int *own);
  * descriptor, the caller's, or -errno with the step that failed in *step. */
 int spawn_userns(const struct identity *id, const char **step);
 
-/* Starts a program that hears strangers, or its helper (enum
- * control_program_kind), with its end of the control channel. Returns the pid
- * or -errno. */
-pid_t spawn_program(unsigned kind, int control_fd);
+/* Starts another program with its end of the channel. `id` is whom it is there
+ * for, or NULL (enum control_program_kind). Returns the pid or -errno. */
+pid_t spawn_program(
+    enum control_program_kind kind, const struct identity *id, int control_fd);
 
 /* spawn_open() opens the file or socket of records again. spawn_record() makes
  * a new file in a directory. Both return a descriptor, the caller's, or -errno.
@@ -108,9 +108,6 @@ void spawn_close(uint32_t number);
  * this one. client is the operator's connection, which the new broker answers
  * (ctl_socket.h), or -1. */
 void spawn_reload(int client);
-
-/* Removes the placeholders that a killed runner left behind. */
-void spawn_cleanup(const struct identity *id, int list);
 
 /* Sends SIGKILL to a runner or program. */
 void spawn_kill(pid_t pid);

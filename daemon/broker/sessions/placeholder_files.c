@@ -24,6 +24,7 @@
 #include "broker_state.h"
 #include "conf.h"
 #include "log.h"
+#include "placeholder_cleanup.h"
 #include "placeholder_format.h"
 #include "queue.h"
 #include "spawn_client.h"
@@ -182,7 +183,7 @@ cleanup_orphan(const struct broker *m, const char *name, uid_t uid)
 	}
 	log_info("removing what a stop left behind for %s", id->name);
 	if (pwrite(fd, PLACEHOLDER_LIST_ORPHAN, 1, 0) == 1)
-		spawn_cleanup(id, fd);
+		placeholder_cleanup(id, fd);
 }
 
 static void

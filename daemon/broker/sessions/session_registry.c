@@ -19,6 +19,7 @@
 #include "frontend_child.h"
 #include "log.h"
 #include "log_limit.h"
+#include "placeholder_cleanup.h"
 #include "placeholder_files.h"
 #include "session_audit.h"
 #include "session_limit.h"
@@ -428,7 +429,7 @@ session_reap(struct broker *m, pid_t pid, int status)
 	m->on->session_ended(m, s, reason);
 	s->runner.failed = status != 0;
 	if (s->runner.placeholders != NULL && s->runner.failed)
-		spawn_cleanup(
+		placeholder_cleanup(
 		    s->identity, placeholder_file_fd(s->runner.placeholders));
 	else if (s->runner.adopted && s->runner.failed)
 		placeholder_files_look(m);

@@ -294,7 +294,7 @@ start_program(struct broker *m, int *control_fd)
 
 	if (err < 0)
 		return err;
-	pid = spawn_program(PROGRAM_OF_STRANGERS, pair[1]);
+	pid = spawn_program(PROGRAM_OF_STRANGERS, NULL, pair[1]);
 	close(pair[1]);
 	if (pid < 0) {
 		close(pair[0]);

@@ -118,7 +118,7 @@ start(struct broker *m, enum tls_helper kind)
 	if (getrandom(p->secret, sizeof(p->secret), 0) !=
 	    (ssize_t)sizeof(p->secret))
 		log_fatal("getrandom: no random bytes");
-	p->pid = spawn_program(PROGRAM_OF_KEYS, pair[1]);
+	p->pid = spawn_program(PROGRAM_OF_KEYS, NULL, pair[1]);
 	err = p->pid < 0 ? (int)p->pid : 0;
 	close(pair[1]);
 	if (err < 0)

@@ -5,14 +5,18 @@
  * has capabilities there and nowhere else. This also works on hosts where
  * ordinary users may not make user namespaces.
  */
-#ifndef ROOT_USER_NAMESPACE_H
-#define ROOT_USER_NAMESPACE_H
+#ifndef USER_NAMESPACE_MADE_H
+#define USER_NAMESPACE_MADE_H
 
 #include <sys/types.h>
 
-/* Returns a descriptor, close-on-exec and the caller's, or -errno with the step
- * that failed in *step. program_fd is execd-runner. Waits for a child that
- * stays root's. Only for root. */
+/* Receives what the program sends: the descriptor, close-on-exec and the
+ * caller's, or -errno with the step that failed in *step. Waits for two seconds
+ * at most. */
+int userns_receive(int channel, const char **step);
+
+/* Starts the program without root's execd, and returns as above. program_fd is
+ * execd-runner. Only for root: for the doctor. */
 int userns_open(int program_fd, uid_t uid, gid_t gid, const char **step);
 
 #endif

@@ -4,7 +4,7 @@
  * which root executes: whoever has the namespace may signal everybody in it,
  * and this must never be a copy of root's execd.
  */
-#include "spawn_userns.h"
+#include "user_namespace_made.h"
 
 #include <errno.h>
 #include <poll.h>
@@ -35,8 +35,8 @@ child(int program_fd, uid_t uid, gid_t gid, int channel)
 	child_exec(program_fd, channel, argv, none);
 }
 
-static int
-receive(int channel, const char **step)
+int
+userns_receive(int channel, const char **step)
 {
 	static struct spawn_opened answer;
 	struct pollfd pfd = { .fd = channel, .events = POLLIN };
@@ -67,7 +67,7 @@ userns_open(int program_fd, uid_t uid, gid_t gid, const char **step)
 	if (pid == 0)
 		child(program_fd, uid, gid, pair[1]);
 	close(pair[1]);
-	fd = pid < 0 ? -errno : receive(pair[0], step);
+	fd = pid < 0 ? -errno : userns_receive(pair[0], step);
 	close(pair[0]);
 	if (pid > 0) {
 		kill(pid, SIGKILL);
