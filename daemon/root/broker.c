@@ -9,7 +9,6 @@
  * next one takes its place. This is the only way, at the start, after a crash
  * and for a reload.
  */
-#include <fcntl.h>
 #include <poll.h>
 #include <signal.h>
 #include <sys/socket.h>
@@ -19,6 +18,7 @@
 #include <unistd.h>
 
 #include "broker_child.h"
+#include "dispose.h"
 #include "log.h"
 #include "root.h"
 #include "seqpacket.h"
@@ -78,7 +78,7 @@ broker_start(void)
 }
 
 void
-broker_reload(int text)
+broker_reload(int *text)
 {
 	int err;
 
@@ -93,8 +93,8 @@ broker_reload(int text)
 	err = broker_start();
 	if (err < 0)
 		log_error(err, "starting another broker");
-	else if (text >= 0)
-		root.next.text = fcntl(text, F_DUPFD_CLOEXEC, CONTROL_FD + 1);
+	else
+		root.next.text = steal_fd(text);
 }
 
 /* --- a broker of another unit ------------------------------------------- */
@@ -140,11 +140,9 @@ broker_accept(void)
 static void
 hang_up(struct broker_process *b)
 {
-	const int fds[] = { b->channel, b->events, b->text };
-
-	for (size_t i = 0; i < nitems(fds); i++)
-		if (fds[i] >= 0)
-			close(fds[i]);
+	if (b->channel >= 0)
+		close(b->channel);
+	dispose((const int[]){ b->events, b->text }, 2);
 	b->channel = b->events = b->text = -1;
 	list_free(b->list, root.list);
 	b->list = NULL;
@@ -378,7 +376,7 @@ broker_watch(int64_t now)
 		return -1;
 	if (root.reload && !is_there(&root.next)) {
 		root.reload = false;
-		broker_reload(-1);
+		broker_reload(&(int){ -1 });
 	}
 	if (!is_there(&root.serving) && !is_there(&root.next) &&
 	    root.listener < 0)
@@ -394,7 +392,7 @@ broker_signal(int sig)
 	pid_t pid = broker_any();
 
 	if (sig == SIGHUP) {
-		broker_reload(-1);
+		broker_reload(&(int){ -1 });
 		return;
 	}
 	if (sig == SIGUSR1) {

@@ -10,10 +10,9 @@
 #include <fcntl.h>
 #include <stdio.h>
 #include <string.h>
-#include <sys/socket.h>
+#include <sys/stat.h>
 #include <unistd.h>
 
-#include "ctl_path.h"
 #include "dispose.h"
 #include "log.h"
 #include "root.h"
@@ -60,14 +59,13 @@ answer_one(const struct broker_process *b, enum spawn_type type,
 
 /* --- the list ------------------------------------------------------------- */
 
-/* For the sockets of `execd ctl`. The broker could not make it. */
+/* For the sockets of `execd ctl`. Only root can make it; the broker checks
+ * whose it is. */
 static void
 make_directory(void)
 {
-	char path[CTL_DIRECTORY_MAX];
-
-	if (ctl_directory(path, root.is_root) == 0)
-		ctl_directory_prepare(path, root.is_root);
+	if (root.is_root && mkdir(CTL_ROOT_DIRECTORY, 0755) == 0)
+		chmod(CTL_ROOT_DIRECTORY, 0755); /* whatever the umask is */
 }
 
 /* The first broker serves. */
@@ -172,10 +170,11 @@ take_user(struct broker_process *b, const void *payload, int *fds)
 {
 	const struct control_user *user = payload;
 
-	return SPAWN_IS_TEXT(user->name) &&
-		       list_add_user(b->list, user, fds[0]) == 0
-		   ? 0
-		   : -EBADMSG;
+	if (!SPAWN_IS_TEXT(user->name) ||
+	    list_add_user(b->list, user, fds[0]) < 0)
+		return -EBADMSG;
+	close(steal_fd(&fds[0])); /* a file in memory, as was found out */
+	return 0;
 }
 
 static int
@@ -235,7 +234,9 @@ take_store(struct broker_process *b, const void *payload, int *fds)
 	if (!SPAWN_IS_TEXT(s->name))
 		return -EBADMSG;
 	err = store_keep(s->name, fds[0]);
-	if (err < 0)
+	if (err == 0)
+		fds[0] = -1;
+	else
 		log_warn(err, "keeping %.100s for the next broker", s->name);
 	return 0;
 }
@@ -254,7 +255,7 @@ take_take(struct broker_process *b, const void *payload, int *fds)
 static int
 take_reload(struct broker_process *b, const void *payload, int *fds)
 {
-	broker_reload(fds[0]);
+	broker_reload(&fds[0]);
 	return 0;
 }
 
@@ -361,28 +362,36 @@ is_too_fast(void)
 }
 
 static int
+answer_started(const struct broker_process *b, pid_t pid,
+    struct control_runner_started *started, const int *fds, size_t nfds)
+{
+	started->pid = pid > 0 ? (uint32_t)pid : 0;
+	started->error = pid < 0 ? (uint32_t)-pid : 0;
+	return answer(b, SPAWN_STARTED, started, sizeof(*started), fds, nfds);
+}
+
+static int
 take_start(struct broker_process *b, const void *payload, int *fds)
 {
 	struct control_runner_started started = { 0 };
 	const struct control_start *s = payload;
 	const struct spawn_user *o = list_user(root.list, s->user);
-	int dirs[CONTROL_FDS_MAX], err;
-	size_t ndirs = 0;
+	int given[RUNNERS_FDS_MAX], err;
+	size_t ngiven = 0;
+	pid_t pid = -EAGAIN;
 
 	if (o == NULL || !SPAWN_IS_TEXT(s->group) ||
 	    !SPAWN_IS_TEXT(s->session_id) || !is_group(s->group) ||
 	    runners_have_group(s->group))
 		return -EBADMSG;
-	if (is_too_fast()) {
-		started.error = EAGAIN;
+	if (is_too_fast())
 		snprintf(started.step, sizeof(started.step),
 		    "more than %u runners in a second", STARTS_PER_SECOND);
-	} else {
-		runners_start(o, s, fds[0], fds[1], &started, dirs, &ndirs);
-	}
-	err = answer(b, SPAWN_STARTED, &started, sizeof(started), dirs, ndirs);
-	while (ndirs > 0)
-		close(dirs[--ndirs]);
+	else
+		pid = runners_start(o, s, &started, given, &ngiven);
+	err = answer_started(b, pid, &started, given, ngiven);
+	while (ngiven > 1)
+		close(given[--ngiven]);
 	return err;
 }
 
@@ -401,9 +410,7 @@ take_program(struct broker_process *b, const void *payload, int *fds)
 	pid = is_too_fast() ? -EAGAIN : spawn_program(p->kind, o, fds[0]);
 	if (pid > 0)
 		runners_keep_program(pid);
-	started.pid = pid > 0 ? (uint32_t)pid : 0;
-	started.error = pid > 0 ? 0 : (uint32_t)-pid;
-	return answer(b, SPAWN_STARTED, &started, sizeof(started), NULL, 0);
+	return answer_started(b, pid, &started, NULL, 0);
 }
 
 static int
@@ -443,7 +450,7 @@ static const struct spawn_command {
 	{ SPAWN_STORE, BROKER_SERVING, SIZE(store), 0, 1, take_store },
 	{ SPAWN_TAKE, BROKER_SERVING, SIZE(store), 0, 0, take_take },
 	{ SPAWN_SERVING, BROKER_SERVING, SIZE(serving), 0, 0, take_serving },
-	{ SPAWN_START, BROKER_SERVING, SIZE(start), 2, 2, take_start },
+	{ SPAWN_START, BROKER_SERVING, SIZE(start), 0, 0, take_start },
 	{ SPAWN_PROGRAM, BROKER_SERVING, SIZE(program), 1, 1, take_program },
 	{ SPAWN_OPEN, BROKER_SERVING, SIZE(number), 0, 0, take_open },
 	{ SPAWN_RECORD, BROKER_SERVING, SIZE(record), 0, 0, take_record },
@@ -485,27 +492,6 @@ refuse(const struct spawn_head *m, size_t len)
 		log_error(0, "impossible command from the broker: %u", m->type);
 }
 
-/* Closes the descriptors that came from the broker. Closing a file in memory or
- * a local socket never waits. Anything else is closed beside this process. */
-static void
-give_back(const int *fds, size_t nfds)
-{
-	for (size_t i = 0; i < nfds; i++) {
-		int domain = 0;
-		socklen_t len = sizeof(domain);
-
-		if (fds[i] < 0)
-			continue;
-		if (fcntl(fds[i], F_GET_SEALS) >= 0 ||
-		    (getsockopt(fds[i], SOL_SOCKET, SO_DOMAIN, &domain, &len) ==
-			    0 &&
-			domain == AF_UNIX))
-			close(fds[i]);
-		else
-			dispose(&fds[i], 1);
-	}
-}
-
 /* The most commands at once; then signals and others have their turn. */
 #define COMMANDS_PER_WAKE 64
 
@@ -527,7 +513,7 @@ broker_commands_take(struct broker_process *b)
 			refuse(&packet.head, (size_t)n);
 			n = -EBADMSG;
 		}
-		give_back(fds, nfds);
+		dispose(fds, nfds);
 		if (n < 0)
 			break;
 	}

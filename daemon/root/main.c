@@ -115,9 +115,7 @@ reap(void)
 		if (brokers[i] > 0 &&
 		    waitpid(brokers[i], &status, WNOHANG) == brokers[i])
 			broker_reap(brokers[i], status);
-	/* Reaps children that the previous version left in dispose(). */
-	while (waitpid(-1, NULL, __WCLONE | WNOHANG) > 0)
-		continue;
+	dispose_reap();
 	end_orphans();
 	runners_look();
 	runners_tell_exits();

@@ -13,6 +13,7 @@
 #include <stdint.h>
 #include <sys/types.h>
 
+#include "cgroup.h"
 #include "control_spawn.h"
 #include "list.h"
 #include "programs.h"
@@ -88,12 +89,14 @@ void broker_commands_serve(struct broker_process *b);
 
 /* --- runners.c ----------------------------------------------------------- */
 
-/* Starts a runner. The broker's end of its control channel is kept as a
- * copy. */
-void runners_start(const struct spawn_user *o,
-    const struct control_start *start, int control_fd, int kept_fd,
-    struct control_runner_started *answer, int dirs[CONTROL_FDS_MAX],
-    size_t *ndirs);
+/* Starts a runner. Returns its pid, or -errno with the step that failed in the
+ * answer. fds are for the broker: first its end of the runner's control
+ * channel, which stays open here, then the caller's directories of the
+ * session's control group. */
+#define RUNNERS_FDS_MAX (1 + CGROUP_HIERARCHIES)
+pid_t runners_start(const struct spawn_user *o,
+    const struct control_start *start, struct control_runner_started *answer,
+    int fds[RUNNERS_FDS_MAX], size_t *nfds);
 
 /* Keeps the pid of another program, which lives no longer than the next
  * broker. */
@@ -133,8 +136,8 @@ void runners_save(struct saved *s);
 
 /* --- store.c ------------------------------------------------------------- */
 
-/* Keeps a copy of fd under the name; -1 forgets it. Returns 0 or -errno;
- * -ENOSPC if there are too many. */
+/* Keeps fd under the name; -1 forgets it. Returns 0; or -ENOSPC if there are
+ * too many, and then fd stays the caller's. */
 int store_keep(const char *name, int fd);
 
 /* Returns the descriptor of that name, which stays the store's, or -1. */
@@ -152,9 +155,10 @@ void store_save(struct saved *s);
 /* Starts a broker, which at first concerns nobody else. Returns 0 or -errno. */
 int broker_start(void);
 
-/* The serving broker or SIGHUP wants the configuration to be read again. `text`
- * is where the result is told, the caller's, or -1. */
-void broker_reload(int text);
+/* The serving broker or SIGHUP wants the configuration to be read again. *text
+ * is where the result is told, or -1; it becomes -1 if somebody is to be
+ * told. */
+void broker_reload(int *text);
 
 /* A broker of another unit has connected. */
 void broker_accept(void);

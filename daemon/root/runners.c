@@ -15,15 +15,14 @@
 #include "root.h"
 #include "runner_start.h"
 #include "saved.h"
+#include "seqpacket.h"
 #include "session_cgroup.h"
-#include "table.h"
 #include "util.h"
 
 /* It stays a zombie until the broker has heard of its end, so that nothing else
  * can have its pid. */
 struct kept {
-	TAILQ_ENTRY(kept) link;	  /* runners */
-	struct table_node by_pid; /* pids */
+	TAILQ_ENTRY(kept) link; /* runners */
 	pid_t pid;
 	int control_fd; /* the broker's end of its control channel */
 	bool program;	/* a helper program of the broker, and no runner */
@@ -33,7 +32,6 @@ struct kept {
 };
 
 static TAILQ_HEAD(, kept) runners = TAILQ_HEAD_INITIALIZER(runners);
-static struct table pids;
 static uint64_t groups_made;
 static bool look; /* an end may be untold; to look costs a call for each */
 
@@ -52,25 +50,22 @@ runners_groups_made(void)
 	return groups_made;
 }
 
-static void
-keep(pid_t pid, int control_fd, const struct control_user *who,
-    const struct control_start *start)
+static struct kept *
+keep(pid_t pid, int control_fd)
 {
 	struct kept *k = xcalloc(1, sizeof(*k));
 
 	k->pid = pid;
-	k->control_fd = fcntl(control_fd, F_DUPFD_CLOEXEC, CONTROL_FD + 1);
-	if (k->control_fd < 0)
-		log_warn(-errno, "runner %d: no later broker can reach it",
-		    (int)pid);
 	k->what.pid = (uint32_t)pid;
-	k->what.uid = who->uid;
-	memcpy(k->what.group, start->group, sizeof(k->what.group));
-	memcpy(
-	    k->what.session_id, start->session_id, sizeof(k->what.session_id));
-	memcpy(k->what.name, who->name, sizeof(k->what.name));
+	k->control_fd = control_fd;
 	TAILQ_INSERT_TAIL(&runners, k, link);
-	table_insert(&pids, &k->by_pid, (uint64_t)pid);
+	return k;
+}
+
+void
+runners_keep_program(pid_t pid)
+{
+	keep(pid, -1)->program = true;
 }
 
 static void
@@ -90,22 +85,19 @@ save_one(struct saved *s, struct kept *k)
 void
 runners_save(struct saved *s)
 {
-	struct kept *k = TAILQ_FIRST(&runners);
-	uint32_t n = (uint32_t)pids.count;
+	struct kept *k;
+	uint32_t n = 0;
 
+	TAILQ_FOREACH (k, &runners, link)
+		n++;
 	SAVE(s, groups_made);
 	SAVE(s, n);
-	for (; n > 0 && !s->failed; n--) {
-		if (s->mode == SAVED_READ) {
-			k = xcalloc(1, sizeof(*k));
-			TAILQ_INSERT_TAIL(&runners, k, link);
-		}
+	k = TAILQ_FIRST(&runners);
+	for (; n > 0 && !s->failed; n--, k = TAILQ_NEXT(k, link)) {
+		if (s->mode == SAVED_READ)
+			k = keep(0, -1);
 		save_one(s, k);
-		if (s->mode == SAVED_READ) {
-			k->what.pid = (uint32_t)k->pid;
-			table_insert(&pids, &k->by_pid, (uint64_t)k->pid);
-		}
-		k = TAILQ_NEXT(k, link);
+		k->what.pid = (uint32_t)k->pid;
 	}
 }
 
@@ -135,26 +127,36 @@ run(const struct spawn_user *o, const char *group, int control_fd,
 	return pid;
 }
 
-void
+pid_t
 runners_start(const struct spawn_user *o, const struct control_start *start,
-    int control_fd, int kept_fd, struct control_runner_started *answer,
-    int dirs[CONTROL_FDS_MAX], size_t *ndirs)
+    struct control_runner_started *answer, int fds[RUNNERS_FDS_MAX],
+    size_t *nfds)
 {
 	struct cgroup cgroup = CGROUP_NONE;
-	const char *step;
-	pid_t pid;
+	const char *step = "a channel to the runner";
+	int pair[2], err = seqpacket_pair(pair);
+	struct kept *k;
+	pid_t pid = err;
 
-	*ndirs = 0;
-	note_group(start->group);
-	pid = run(o, start->group, control_fd, &cgroup, &step);
-	snprintf(answer->step, sizeof(answer->step), "%s", step);
-	if (pid < 0) {
-		answer->error = (uint32_t)-pid;
-		return;
+	if (err == 0) {
+		note_group(start->group);
+		pid = run(o, start->group, pair[1], &cgroup, &step);
+		close(pair[1]);
+		if (pid < 0)
+			close(pair[0]);
 	}
-	keep(pid, kept_fd, &o->who, start);
-	answer->pid = (uint32_t)pid;
-	*ndirs = cgroup_put(&cgroup, &answer->cgroups, dirs);
+	snprintf(answer->step, sizeof(answer->step), "%s", step);
+	if (pid < 0)
+		return pid;
+	k = keep(pid, pair[0]);
+	k->what.uid = o->who.uid;
+	memcpy(k->what.group, start->group, sizeof(k->what.group));
+	memcpy(
+	    k->what.session_id, start->session_id, sizeof(k->what.session_id));
+	memcpy(k->what.name, o->who.name, sizeof(k->what.name));
+	fds[0] = pair[0];
+	*nfds = 1 + cgroup_put(&cgroup, &answer->cgroups, fds + 1);
+	return pid;
 }
 
 void
@@ -171,20 +173,15 @@ runners_at(uint32_t index, struct control_kept *kept, int *fd)
 	*fd = k->control_fd;
 }
 
-static bool
-match_pid(const struct table_node *node, const void *key)
-{
-	return TABLE_OBJECT(node, const struct kept, by_pid)->pid ==
-	       *(const pid_t *)key;
-}
-
 static struct kept *
 find(pid_t pid)
 {
-	struct table_node *node =
-	    table_find(&pids, (uint64_t)pid, match_pid, &pid);
+	struct kept *k;
 
-	return node != NULL ? TABLE_OBJECT(node, struct kept, by_pid) : NULL;
+	TAILQ_FOREACH (k, &runners, link)
+		if (k->pid == pid)
+			break;
+	return k;
 }
 
 bool
@@ -230,7 +227,6 @@ forget(struct kept *k)
 	if (k->control_fd >= 0)
 		close(k->control_fd);
 	TAILQ_REMOVE(&runners, k, link);
-	table_remove(&pids, &k->by_pid);
 	free(k);
 }
 
@@ -254,46 +250,30 @@ runners_clear(void)
 		forget(k);
 }
 
-/* Returns false if it lives, or if nobody can be told now. */
 static bool
-tell_exit(struct kept *k, bool *full)
+has_ended(const struct kept *k, siginfo_t *info)
 {
-	struct control_runner_status s = { .pid = (uint32_t)k->pid };
-	siginfo_t info = { 0 };
-	int err;
+	info->si_pid = 0;
+	return waitid(P_PID, (id_t)k->pid, info, WEXITED | WNOHANG | WNOWAIT) ==
+		   0 &&
+	       info->si_pid != 0;
+}
 
-	if (waitid(P_PID, (id_t)k->pid, &info, WEXITED | WNOHANG | WNOWAIT) <
-		0 ||
-	    info.si_pid == 0)
-		return false;
-	s.status = (uint32_t)(info.si_code == CLD_EXITED ? info.si_status << 8
-							 : info.si_status);
-	err = broker_commands_tell(
+/* Returns 0, or -EAGAIN if nobody can be told now. */
+static int
+tell_exit(struct kept *k, const siginfo_t *info)
+{
+	const struct control_runner_status s = {
+		.pid = (uint32_t)k->pid,
+		.status = (uint32_t)(info->si_code == CLD_EXITED
+					 ? info->si_status << 8
+					 : info->si_status),
+	};
+	int err = broker_commands_tell(
 	    root.serving.events, SPAWN_EXITED, &s, sizeof(s), NULL, 0);
-	*full = err == -EAGAIN;
-	return err == 0;
-}
 
-static bool
-has_ended(const struct kept *k)
-{
-	siginfo_t info = { 0 };
-
-	return waitid(P_PID, (id_t)k->pid, &info,
-		   WEXITED | WNOHANG | WNOWAIT) == 0 &&
-	       info.si_pid != 0;
-}
-
-static void
-forget_orphans(void)
-{
-	struct kept *k, *next;
-
-	for (k = TAILQ_FIRST(&runners); k != NULL; k = next) {
-		next = TAILQ_NEXT(k, link);
-		if (k->orphan && has_ended(k))
-			forget(k);
-	}
+	k->told = err == 0;
+	return err == -EAGAIN ? err : 0;
 }
 
 void
@@ -305,20 +285,24 @@ runners_look(void)
 bool
 runners_tell_exits(void)
 {
-	bool full = false;
-	struct kept *k;
+	struct kept *k, *next;
+	siginfo_t info;
+	int err = 0;
 
 	if (!look)
 		return true;
 	look = false;
-	forget_orphans();
-	if (root.serving.events < 0)
-		return true;
-	TAILQ_FOREACH (k, &runners, link)
-		if (!k->told && !k->orphan && !full)
-			k->told = tell_exit(k, &full);
-	look = full;
-	return !full;
+	for (k = TAILQ_FIRST(&runners); k != NULL && err == 0; k = next) {
+		next = TAILQ_NEXT(k, link);
+		if (k->told || !has_ended(k, &info))
+			continue;
+		if (k->orphan)
+			forget(k);
+		else if (root.serving.events >= 0)
+			err = tell_exit(k, &info);
+	}
+	look = err < 0;
+	return !look;
 }
 
 void
@@ -333,16 +317,4 @@ runners_change_hands(void)
 		if (k->orphan)
 			kill(k->pid, SIGKILL);
 	}
-}
-
-void
-runners_keep_program(pid_t pid)
-{
-	struct kept *k = xcalloc(1, sizeof(*k));
-
-	k->pid = pid;
-	k->control_fd = -1;
-	k->program = true;
-	TAILQ_INSERT_TAIL(&runners, k, link);
-	table_insert(&pids, &k->by_pid, (uint64_t)pid);
 }

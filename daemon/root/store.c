@@ -3,11 +3,10 @@
  * Descriptors that the broker leaves for the next one. Each has a name.
  */
 #include <errno.h>
-#include <fcntl.h>
 #include <stdio.h>
 #include <string.h>
-#include <unistd.h>
 
+#include "dispose.h"
 #include "queue.h"
 #include "root.h"
 #include "saved.h"
@@ -53,7 +52,7 @@ forget(struct stored *s)
 {
 	if (s == NULL)
 		return;
-	close(s->fd);
+	dispose(&s->fd, 1);
 	TAILQ_REMOVE(&all, s, link);
 	count--;
 	free(s);
@@ -63,18 +62,14 @@ int
 store_keep(const char *name, int fd)
 {
 	struct stored *s;
-	int copy;
 
 	forget(find(name));
 	if (fd < 0)
 		return 0;
 	if (count == STORE_MAX)
 		return -ENOSPC;
-	copy = fcntl(fd, F_DUPFD_CLOEXEC, CONTROL_FD + 1);
-	if (copy < 0)
-		return -errno;
 	s = xcalloc(1, sizeof(*s));
-	s->fd = copy;
+	s->fd = fd;
 	s->used = true;
 	snprintf(s->name, sizeof(s->name), "%s", name);
 	TAILQ_INSERT_TAIL(&all, s, link);

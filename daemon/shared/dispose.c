@@ -8,8 +8,6 @@
 #include <fcntl.h>
 #include <sched.h>
 #include <signal.h>
-#include <stdbool.h>
-#include <sys/socket.h>
 #include <sys/syscall.h>
 #include <sys/wait.h>
 #include <time.h>
@@ -24,25 +22,14 @@
 #define REMOVED_MS  1000 /* one turn of the scheduler */
 #define ENDED_MS    20	 /* all senders wait meanwhile */
 
-static pid_t closers[CLOSERS_MAX];
+static unsigned closers;
 
-static void
-reap(void)
+/* No other child is one of __WCLONE: closers send no SIGCHLD at their end. */
+void
+dispose_reap(void)
 {
-	for (size_t i = 0; i < nitems(closers); i++)
-		if (closers[i] > 0 &&
-		    waitpid(closers[i], NULL, __WALL | WNOHANG) != 0)
-			closers[i] = 0;
-}
-
-static pid_t *
-find_slot(void)
-{
-	reap();
-	for (size_t i = 0; i < nitems(closers); i++)
-		if (closers[i] == 0)
-			return &closers[i];
-	return NULL;
+	while (waitpid(-1, NULL, __WCLONE | WNOHANG) > 0)
+		closers -= closers > 0;
 }
 
 /* The child sends no SIGCHLD at its end, and shares our table of
@@ -57,13 +44,7 @@ start_closer(int fd)
 		close(fd);
 		_exit(0);
 	}
-	return pid;
-}
-
-static bool
-is_removed(int fd)
-{
-	return fcntl(fd, F_GETFD) < 0;
+	return pid < 0 ? -errno : pid;
 }
 
 /* Waits until the descriptor is gone from the table, which is the first thing
@@ -74,38 +55,41 @@ await_removal(int fd)
 	const struct timespec pause = { .tv_nsec = 100000 };
 	int64_t until = now_ms() + REMOVED_MS;
 
-	while (!is_removed(fd) && now_ms() < until)
+	while (fcntl(fd, F_GETFD) >= 0 && now_ms() < until)
 		nanosleep(&pause, NULL);
 }
 
-/* A killed closer is usually gone at once. If not, it is found at the next
- * disposal. Until then it is shown as a defunct process. */
+/* A killed closer is usually gone at once. If not, it is found later. Until
+ * then it is shown as a defunct process. */
 static void
-await_end(const pid_t *slot)
+await_end(void)
 {
 	const struct timespec pause = { .tv_nsec = 100000 };
 	int64_t until = now_ms() + ENDED_MS;
+	unsigned before = closers;
 
-	for (reap(); *slot != 0 && now_ms() < until; reap())
+	for (dispose_reap(); closers == before && now_ms() < until;
+	     dispose_reap())
 		nanosleep(&pause, NULL);
 }
 
 static void
 dispose_one(int fd)
 {
-	pid_t *slot = find_slot();
-	pid_t pid = slot != NULL ? start_closer(fd) : -1;
+	pid_t pid;
 
-	if (pid <= 0) {
-		log_error(slot != NULL ? -errno : -EAGAIN,
+	dispose_reap();
+	pid = closers < CLOSERS_MAX ? start_closer(fd) : -EAGAIN;
+	if (pid < 0) {
+		log_error((int)pid,
 		    "a descriptor stays open: closing it could block");
 		return;
 	}
-	*slot = pid;
+	closers++;
 	await_removal(fd);
 	/* This also ends the wait for a socket that lingers. */
 	kill(pid, SIGKILL);
-	await_end(slot);
+	await_end();
 }
 
 void
@@ -114,30 +98,4 @@ dispose(const int *fds, size_t n)
 	while (n-- > 0)
 		if (fds[n] >= 0)
 			dispose_one(fds[n]);
-}
-
-/* An empty message looks like the end, but carries its sender's credentials. */
-static bool
-has_unread(int fd)
-{
-	struct msghdr msg = { .msg_controllen = 0 };
-	const int on = 1;
-	ssize_t n;
-
-	setsockopt(fd, SOL_SOCKET, SO_PASSCRED, &on, sizeof(on));
-	n = recvmsg(fd, &msg, MSG_PEEK | MSG_DONTWAIT);
-	return n > 0 || (n == 0 && msg.msg_flags & MSG_CTRUNC);
-}
-
-void
-dispose_channel(int fd)
-{
-	if (fd < 0)
-		return;
-	/* Nothing more can arrive. */
-	shutdown(fd, SHUT_RDWR);
-	if (has_unread(fd))
-		dispose_one(fd);
-	else
-		close(fd);
 }

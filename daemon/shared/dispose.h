@@ -15,8 +15,7 @@
  * is skipped. */
 void dispose(const int *fds, size_t n);
 
-/* Closes our end of a channel whose other end is not trusted. Unread messages
- * may also bring descriptors. */
-void dispose_channel(int fd);
+/* Reaps children that were late. dispose() does so, too. */
+void dispose_reap(void);
 
 #endif

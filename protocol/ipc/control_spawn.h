@@ -29,9 +29,9 @@ enum spawn_type {
 	SPAWN_SEAL = 100,   /* control_seal; the list is whole */
 	SPAWN_SEALED = 101, /* nothing */
 	/* then numbers of the list */
-	SPAWN_START = 72,    /* control_start + fds: the runner's end of its
-			      * control channel, ours to be kept */
-	SPAWN_STARTED = 73,  /* control_runner_started + fds of `cgroups` */
+	SPAWN_START = 72,    /* control_start */
+	SPAWN_STARTED = 73,  /* control_runner_started; of a runner + fds: our
+			      * end of its control channel, `cgroups` */
 	SPAWN_PROGRAM = 102, /* control_program + fd, its channel: STARTED */
 	SPAWN_OPEN = 104,    /* control_number, of a place: FOUND */
 	SPAWN_CLOSE = 106,   /* control_number, of a listener */
@@ -62,6 +62,9 @@ enum spawn_type {
 #define SPAWN_CHANNEL_VARIABLE "EXECD_SPAWN_CHANNEL"
 #define BROKER_USER_VARIABLE   "EXECD_BROKER_USER"
 #define PLACEHOLDERS_VARIABLE  "EXECD_PLACEHOLDERS"
+
+/* Where root makes a directory for the sockets of `execd ctl`. */
+#define CTL_ROOT_DIRECTORY "/run/execd"
 
 #define CONTROL_PATH_MAX  4096
 #define CONTROL_WHY_MAX	  192

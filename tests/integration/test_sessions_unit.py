@@ -455,7 +455,7 @@ def file(path):
     lambda r: r.send(listed(1), memfd(b"")),
     lambda r: r.send(listed(1), memfd(LIST, sealed=False)),
     lambda r: r.send(seal(0, 1)),                                              # root would hear strangers
-    lambda r: r.send(start(), 0, 0),                                           # before the seal
+    lambda r: r.send(start()),                                                 # before the seal
     lambda r: r.send(program(NAMESPACE), 0),
     lambda r: r.send(file(b"relative")),
     lambda r: r.send(place(number=7)),
@@ -479,15 +479,15 @@ def test_impossible_lists_end_it(sessions, order):
     lambda r: r.send(listed(2, number=1), memfd(LIST)),
     lambda r: r.send(place()),
     lambda r: r.send(seal()),
-    lambda r: r.send(start(1), 0, 0),                                          # nobody of the list
-    lambda r: r.send(start(0xffffffff), 0, 0),
-    lambda r: r.send(start()),                                                 # without descriptors
-    lambda r: r.send(start(id=b"../../x"), 0, 0),
-    lambda r: r.send(start(id=b""), 0, 0),
-    lambda r: r.send(start(id=b"session-"), 0, 0),
-    lambda r: r.send(start(id=b"session-1x"), 0, 0),
-    lambda r: r.send(start() + b"x", 0, 0),
-    lambda r: r.send(start(id=b"session-" + b"1" * 24), 0, 0),               # without end
+    lambda r: r.send(start(1)),                                                # nobody of the list
+    lambda r: r.send(start(0xffffffff)),
+    lambda r: r.send(start(), 0),                                              # with a descriptor
+    lambda r: r.send(start(id=b"../../x")),
+    lambda r: r.send(start(id=b"")),
+    lambda r: r.send(start(id=b"session-")),
+    lambda r: r.send(start(id=b"session-1x")),
+    lambda r: r.send(start() + b"x"),
+    lambda r: r.send(start(id=b"session-" + b"1" * 24)),               # without end
     lambda r: r.send(program(NAMESPACE, 1), 0),
     lambda r: r.send(program(CLEANUP, 1), 0),
     lambda r: r.send(program(CLEANUP)),

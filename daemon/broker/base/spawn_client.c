@@ -415,20 +415,23 @@ spawn_seal(
 /* --- events ------------------------------------------------------------- */
 
 pid_t
-spawn_run(const struct control_start *start, int control_fd, int own,
-    struct cgroup *cgroup, char *step)
+spawn_run(const struct control_start *start, int *own, struct cgroup *cgroup,
+    char *step)
 {
 	struct control_runner_started answer;
 	int fds[SEQPACKET_FDS_MAX];
 	size_t nfds;
 
-	tell(SPAWN_START, start, sizeof(*start),
-	    (const int[]){ control_fd, own }, 2);
+	tell(SPAWN_START, start, sizeof(*start), NULL, 0);
 	hear(SPAWN_STARTED, &answer, sizeof(answer), fds, &nfds);
 	memcpy(step, answer.step, sizeof(answer.step));
-	if (cgroup_get(cgroup, answer.cgroups, fds, nfds) < 0)
-		give_up(-EBADMSG, "the control group of a session");
-	return answer.error != 0 ? -(pid_t)answer.error : (pid_t)answer.pid;
+	if (answer.error != 0)
+		return -(pid_t)answer.error;
+	if (nfds == 0 ||
+	    cgroup_get(cgroup, answer.cgroups, fds + 1, nfds - 1) < 0)
+		give_up(-EBADMSG, "the descriptors of a session");
+	*own = fds[0];
+	return (pid_t)answer.pid;
 }
 
 bool

@@ -74,13 +74,13 @@ int spawn_watch(void);
 uint64_t spawn_groups_made(void);
 
 /*
- * Starts a runner for the session, in a control group of its own. The
- * directories of the group are the caller's. `own` is our end of its control
- * channel, of which root keeps a copy. Returns the pid, or -errno with the step
- * that failed in step[64]; -EOPNOTSUPP means that the identity's limits need a
- * control group and there is none.
+ * Starts a runner for the session, in a control group of its own. *own becomes
+ * our end of its control channel, of which root keeps a copy. It is the
+ * caller's, and so are the directories of the group. Returns the pid, or -errno
+ * with the step that failed in step[64]; -EOPNOTSUPP means that the identity's
+ * limits need a control group and there is none.
  */
-pid_t spawn_run(const struct control_start *start, int control_fd, int own,
+pid_t spawn_run(const struct control_start *start, int *own,
     struct cgroup *cgroup, char *step);
 
 /* Returns the runner with that index among those that root keeps, and our end

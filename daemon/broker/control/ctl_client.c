@@ -130,10 +130,13 @@ try_socket(struct found *f, const char *path)
 static void
 look_in(struct found *f, const char *directory)
 {
-	DIR *dir =
-	    ctl_directory_check(directory) == 0 ? opendir(directory) : NULL;
 	struct dirent *entry;
+	DIR *dir = NULL;
 
+	if (ctl_directory_check(directory) == 0) {
+		ctl_directory_tidy(directory);
+		dir = opendir(directory);
+	}
 	while (dir != NULL && (entry = readdir(dir)) != NULL) {
 		_cleanup_free_ char *path = NULL;
 

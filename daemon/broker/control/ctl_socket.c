@@ -51,7 +51,10 @@ choose_path(const struct conf *c, char path[CTL_PATH_MAX])
 	}
 	err = ctl_directory(directory, spawn_is_root());
 	if (err == 0)
-		err = ctl_directory_check(directory);
+		err = spawn_is_root() ? ctl_directory_check(directory)
+				      : ctl_directory_make(directory);
+	if (err == 0)
+		ctl_directory_tidy(directory);
 	if (err == 0)
 		snprintf(path, CTL_PATH_MAX, "%s/" CTL_NAME_PREFIX "%d",
 		    directory, (int)spawn_root_pid());

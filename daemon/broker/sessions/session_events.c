@@ -9,6 +9,7 @@
 
 #include "broker_state.h"
 #include "dispose.h"
+#include "dispose_channel.h"
 #include "log.h"
 #include "seqpacket.h"
 #include "session_audit.h"

@@ -15,7 +15,7 @@
 
 #include "broker_state.h"
 #include "conf.h"
-#include "dispose.h"
+#include "dispose_channel.h"
 #include "frontend_child.h"
 #include "log.h"
 #include "log_limit.h"

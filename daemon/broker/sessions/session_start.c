@@ -16,7 +16,6 @@
 #include "log.h"
 #include "placeholder_files.h"
 #include "rights.h"
-#include "seqpacket.h"
 #include "session_audit.h"
 #include "session_commands.h"
 #include "session_registry.h"
@@ -171,25 +170,22 @@ static int
 start_runner(struct session *s, struct cgroup *cgroup, char *reason)
 {
 	struct control_start start = { .user = s->identity->number };
-	char step[64] = "a channel to its runner";
-	int pair[2], err = seqpacket_pair(pair);
+	char step[64];
+	int own = -1, err;
+	pid_t pid;
 
 	memcpy(start.group, s->group, sizeof(start.group));
 	memcpy(start.session_id, s->id, sizeof(start.session_id));
-	if (err == 0) {
-		pid_t pid = spawn_run(&start, pair[1], pair[0], cgroup, step);
-
-		close(pair[1]);
-		s->runner.pid = pid > 0 ? pid : 0;
-		err = pid > 0 ? event_source_add(&s->runner.control, pair[0],
-				    EPOLLIN, session_control_ready)
-			      : (int)pid;
-		if (err < 0)
-			close(pair[0]);
-		else
-			/* the runner has no descriptor to send */
-			rights_refuse(pair[0]);
-	}
+	pid = spawn_run(&start, &own, cgroup, step);
+	s->runner.pid = pid > 0 ? pid : 0;
+	err = pid > 0 ? event_source_add(&s->runner.control, own, EPOLLIN,
+			    session_control_ready)
+		      : (int)pid;
+	if (err == 0)
+		/* the runner has no descriptor to send */
+		rights_refuse(own);
+	else if (own >= 0)
+		close(own);
 	if (err == -EOPNOTSUPP)
 		group_limits_reason(s->identity, reason);
 	else if (err < 0)

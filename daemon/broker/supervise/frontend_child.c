@@ -17,6 +17,7 @@
 #include "broker_state.h"
 #include "conf.h"
 #include "dispose.h"
+#include "dispose_channel.h"
 #include "exit_code.h"
 #include "log.h"
 #include "seqpacket.h"

@@ -10,10 +10,11 @@
 #include <stdbool.h>
 #include <sys/types.h>
 
-#define CTL_ROOT_DIRECTORY "/run/execd"
-#define CTL_NAME_PREFIX	   "ctl."
-#define CTL_DIRECTORY_MAX  96 /* with the NUL; a name still fits behind it */
-#define CTL_PATH_MAX	   108
+#include "control_spawn.h"
+
+#define CTL_NAME_PREFIX	  "ctl."
+#define CTL_DIRECTORY_MAX 96 /* with the NUL; a name still fits behind it */
+#define CTL_PATH_MAX	  108
 
 /* The directory of root's sockets, or of an ordinary user's: below
  * XDG_RUNTIME_DIR, or /tmp/execd-UID. Returns 0 or -ENAMETOOLONG. */
@@ -23,8 +24,11 @@ int ctl_directory(char directory[CTL_DIRECTORY_MAX], bool root);
  * can put a socket there. Returns 0 or -errno. */
 int ctl_directory_check(const char *directory);
 
-/* Makes the directory if it is missing, and removes sockets of an execd that is
- * gone. Returns 0 or -errno. */
-int ctl_directory_prepare(const char *directory, bool root);
+/* Makes an ordinary user's directory if it is missing. Root's execd makes its
+ * own. Returns 0 or -errno. */
+int ctl_directory_make(const char *directory);
+
+/* Removes sockets of an execd that is gone, as far as we may. */
+void ctl_directory_tidy(const char *directory);
 
 #endif

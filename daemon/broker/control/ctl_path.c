@@ -76,8 +76,8 @@ is_stale(const char *path, const char *name)
 	       errno == ECONNREFUSED;
 }
 
-static void
-remove_stale(const char *directory)
+void
+ctl_directory_tidy(const char *directory)
 {
 	DIR *dir = opendir(directory);
 	struct dirent *entry;
@@ -101,21 +101,16 @@ remove_stale(const char *directory)
 }
 
 int
-ctl_directory_prepare(const char *directory, bool root)
+ctl_directory_make(const char *directory)
 {
 	int err;
 
 	/* Another execd may make it at the same moment. */
-	if (mkdir(directory, 0700) == 0)
-		/* whatever the umask is */
-		chmod(directory, root ? 0755 : 0700);
-	else if (errno != EEXIST)
+	if (mkdir(directory, 0700) < 0 && errno != EEXIST)
 		return -errno;
 	err = ctl_directory_check(directory);
-	/* The user left it open to others. */
-	if (err == 0 && !root)
-		chmod(directory, 0700);
+	/* The user, or the umask, left it open to others. */
 	if (err == 0)
-		remove_stale(directory);
+		chmod(directory, 0700);
 	return err;
 }
