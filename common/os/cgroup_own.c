@@ -112,28 +112,16 @@ open_hierarchy(const char *controller)
 	return fd < 0 ? -errno : fd;
 }
 
-static bool
-counts_pids(int dir)
-{
-	_cleanup_close_ int fd =
-	    openat(dir, "cgroup.controllers", O_RDONLY | O_CLOEXEC);
-	char text[1024];
-	ssize_t n = fd < 0 ? -1 : read(fd, text, sizeof(text) - 1);
-
-	if (n < 0)
-		return false;
-	text[n] = '\0';
-	text[strcspn(text, "\n")] = '\0';
-	return has_word(text, "pids", ' ');
-}
-
 void
 cgroup_open_own(struct cgroup *c)
 {
+	struct cgroup unified = CGROUP_NONE;
+
 	for (int i = 0; i < CGROUP_HIERARCHIES; i++)
 		c->dirs[i] = open_hierarchy(controllers[i]);
+	unified.dirs[CGROUP_UNIFIED] = c->dirs[CGROUP_UNIFIED];
 	if (c->dirs[CGROUP_UNIFIED] < 0 || c->dirs[CGROUP_PIDS] < 0 ||
-	    counts_pids(c->dirs[CGROUP_UNIFIED]))
+	    cgroup_available(&unified) & CGROUP_COUNTS_PIDS)
 		return;
 	close(c->dirs[CGROUP_UNIFIED]);
 	c->dirs[CGROUP_UNIFIED] = -1;

@@ -259,7 +259,8 @@ try_userns(struct patient *p)
 	static const char name[] = "user namespace made by root";
 	const char *step;
 
-	p->userns = userns_open(p->programs->runner, p->uid, p->gid, &step);
+	p->userns = userns_open(
+	    p->programs->fds[INSTALLED_RUNNER], p->uid, p->gid, &step);
 	if (p->userns >= 0)
 		printf("%-8s %s\n", "ok", name);
 	else

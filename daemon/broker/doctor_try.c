@@ -242,7 +242,8 @@ exec_runner(const struct patient *p, int in, int out)
 	dup2(in, STDIN_FILENO);
 	dup2(out, STDOUT_FILENO);
 	dup2(out, STDERR_FILENO);
-	execveat(p->programs->runner, "", argv, none, AT_EMPTY_PATH);
+	execveat(
+	    p->programs->fds[INSTALLED_RUNNER], "", argv, none, AT_EMPTY_PATH);
 	give_up();
 }
 

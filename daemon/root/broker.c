@@ -54,7 +54,7 @@ take_channel(struct broker_process *b, pid_t pid, int fd)
 	b->pid = pid;
 	b->channel = fd;
 	b->state = BROKER_NEW;
-	b->list = list_new();
+	b->list = xcalloc(1, sizeof(*b->list));
 	b->started_ms = now_ms();
 	b->reload = is_there(&root.serving);
 }

@@ -102,7 +102,7 @@ take_begin(struct broker_process *b, const void *payload, int *fds)
 	snprintf(ready.step, sizeof(ready.step), "%s", step);
 	b->state = BROKER_LISTING;
 	b->spoken = SPAWN_VERSION;
-	given[0] = root.programs.http;
+	given[0] = root.programs.fds[INSTALLED_HTTP];
 	given[1] = b->text;
 	return answer(
 	    b, SPAWN_READY, &ready, sizeof(ready), given, b->text < 0 ? 1 : 2);

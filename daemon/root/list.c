@@ -16,25 +16,12 @@
 #include "trusted.h"
 #include "util.h"
 
-struct list *
-list_new(void)
-{
-	struct list *l = xcalloc(1, sizeof(*l));
-
-	TAILQ_INIT(&l->places);
-	TAILQ_INIT(&l->files);
-	return l;
-}
-
 static bool
 listens_there(const struct list *l, const char *path)
 {
-	const struct listed_place *p;
-
-	if (l == NULL)
-		return false;
-	TAILQ_FOREACH (p, &l->places, link)
-		if (p->fd >= 0 && strcmp(p->what.path, path) == 0)
+	for (size_t i = 0; l != NULL && i < l->nplaces; i++)
+		if (l->places[i].fd >= 0 &&
+		    strcmp(l->places[i].what.path, path) == 0)
 			return true;
 	return false;
 }
@@ -52,24 +39,17 @@ hang_up(struct listed_place *p, const struct list *next)
 void
 list_free(struct list *l, const struct list *next)
 {
-	struct listed_place *p;
-	struct listed_file *f;
-
 	if (l == NULL)
 		return;
 	for (size_t i = 0; i < l->nusers; i++)
 		spawn_user_clear(&l->users[i]);
+	for (size_t i = 0; i < l->nplaces; i++)
+		hang_up(&l->places[i], next);
+	for (size_t i = 0; i < l->nfiles; i++)
+		close(l->files[i].fd);
 	free(l->users);
-	while ((p = TAILQ_FIRST(&l->places)) != NULL) {
-		TAILQ_REMOVE(&l->places, p, link);
-		hang_up(p, next);
-		free(p);
-	}
-	while ((f = TAILQ_FIRST(&l->files)) != NULL) {
-		TAILQ_REMOVE(&l->files, f, link);
-		close(f->fd);
-		free(f);
-	}
+	free(l->places);
+	free(l->files);
 	free(l);
 }
 
@@ -125,53 +105,39 @@ save_user(struct saved *s, struct spawn_user *o)
 		s->failed = true;
 }
 
-static void
-save_users(struct saved *s, struct list *l)
+/* Returns the array that is saved, or a new one for what was. */
+static void *
+save_array(struct saved *s, void *array, size_t *n, size_t size, size_t max)
 {
-	uint32_t n = (uint32_t)l->nusers;
+	uint32_t count = (uint32_t)*n;
 
-	SAVE(s, n);
-	if (s->mode == SAVED_READ && (s->failed || n > LIST_USERS_MAX)) {
+	SAVE(s, count);
+	if (s->mode != SAVED_READ)
+		return array;
+	if (count > max)
 		s->failed = true;
-		return;
-	}
-	if (s->mode == SAVED_READ)
-		l->users = xcalloc(n + 1, sizeof(*l->users));
-	for (l->nusers = 0; l->nusers < n && !s->failed; l->nusers++)
-		save_user(s, &l->users[l->nusers]);
+	*n = s->failed ? 0 : count;
+	return xcalloc(*n, size);
 }
 
 static void
-save_places(struct saved *s, struct list *l)
+save_parts(struct saved *s, struct list *l)
 {
-	struct listed_place *p = TAILQ_FIRST(&l->places);
-	uint32_t n = (uint32_t)l->nplaces;
-
-	SAVE(s, n);
-	for (; n > 0 && !s->failed; n--, p = TAILQ_NEXT(p, link)) {
-		if (s->mode == SAVED_READ) {
-			p = xcalloc(1, sizeof(*p));
-			TAILQ_INSERT_TAIL(&l->places, p, link);
-			l->nplaces++;
-		}
-		saved_fd(s, &p->fd);
-		saved_bytes(s, &p->what, sizeof(p->what));
+	l->users = save_array(
+	    s, l->users, &l->nusers, sizeof(*l->users), LIST_USERS_MAX);
+	for (size_t i = 0; i < l->nusers && !s->failed; i++)
+		save_user(s, &l->users[i]);
+	l->places = save_array(
+	    s, l->places, &l->nplaces, sizeof(*l->places), LIST_PLACES_MAX);
+	for (size_t i = 0; i < l->nplaces && !s->failed; i++) {
+		saved_fd(s, &l->places[i].fd);
+		saved_bytes(s, &l->places[i].what, sizeof(l->places[i].what));
 	}
-}
+	l->files = save_array(
+	    s, l->files, &l->nfiles, sizeof(*l->files), LIST_FILES_MAX);
+	for (size_t i = 0; i < l->nfiles && !s->failed; i++) {
+		struct listed_file *f = &l->files[i];
 
-static void
-save_files(struct saved *s, struct list *l)
-{
-	struct listed_file *f = TAILQ_FIRST(&l->files);
-	uint32_t n = (uint32_t)l->nfiles;
-
-	SAVE(s, n);
-	for (; n > 0 && !s->failed; n--, f = TAILQ_NEXT(f, link)) {
-		if (s->mode == SAVED_READ) {
-			f = xcalloc(1, sizeof(*f));
-			TAILQ_INSERT_TAIL(&l->files, f, link);
-			l->nfiles++;
-		}
 		saved_fd(s, &f->fd);
 		saved_bytes(s, &f->found, sizeof(f->found));
 		saved_text(s, f->path, sizeof(f->path));
@@ -187,12 +153,8 @@ list_save(struct saved *s, struct list **l)
 	if (!there || s->failed)
 		return;
 	if (s->mode == SAVED_READ)
-		*l = list_new();
-	if (*l == NULL)
-		return;
-	save_users(s, *l);
-	save_places(s, *l);
-	save_files(s, *l);
+		*l = xcalloc(1, sizeof(**l));
+	save_parts(s, *l);
 	saved_bytes(s, &(*l)->seal, sizeof((*l)->seal));
 }
 
@@ -224,27 +186,26 @@ list_user(const struct list *l, uint32_t number)
 
 /* --- places ------------------------------------------------------------- */
 
+/* Returns the place if it is of that kind, or NULL. */
 static struct listed_place *
-find_place(const struct list *l, uint32_t number)
+find_place(const struct list *l, uint32_t number, enum control_place_kind kind)
 {
-	struct listed_place *p;
-
-	TAILQ_FOREACH (p, &l->places, link)
-		if (p->what.number == number)
-			return p;
-	return NULL;
+	return number < l->nplaces && l->places[number].what.kind == kind
+		   ? &l->places[number]
+		   : NULL;
 }
 
 /* Returns the socket that goes on, which is then the caller's, or -ENOENT. */
 static int
 take_over(const struct list *old, const struct control_place *what)
 {
-	const struct listed_place *p;
 	int fd;
 
 	if (old == NULL || what->kind != PLACE_LISTENER)
 		return -ENOENT;
-	TAILQ_FOREACH (p, &old->places, link) {
+	for (size_t i = 0; i < old->nplaces; i++) {
+		const struct listed_place *p = &old->places[i];
+
 		if (p->fd < 0 || strcmp(p->what.name, what->name) != 0)
 			continue;
 		fd = fcntl(p->fd, F_DUPFD_CLOEXEC, CONTROL_FD + 1);
@@ -263,7 +224,6 @@ int
 list_add_place(struct list *l, const struct control_place *what,
     const struct list *old, bool check, struct control_found *found)
 {
-	struct listed_place *p;
 	int fd;
 
 	if (what->number != l->nplaces || what->kind >= PLACE_KINDS ||
@@ -283,22 +243,22 @@ list_add_place(struct list *l, const struct control_place *what,
 			close(fd);
 		return -1;
 	}
-	p = xcalloc(1, sizeof(*p));
-	p->what = *what;
-	p->fd = list_is_kept(what) ? fd : -1;
-	TAILQ_INSERT_TAIL(&l->places, p, link);
-	l->nplaces++;
+	l->places =
+	    xreallocarray(l->places, l->nplaces + 1, sizeof(*l->places));
+	l->places[l->nplaces++] =
+	    (struct listed_place){ list_is_kept(what) ? fd : -1, *what };
 	return fd;
 }
 
 int
 list_open(const struct list *l, uint32_t number)
 {
-	const struct listed_place *p = find_place(l, number);
+	const struct listed_place *p = find_place(l, number, PLACE_AUDIT_FILE);
 	char why[CONTROL_WHY_MAX];
 
-	if (p == NULL || (p->what.kind != PLACE_AUDIT_FILE &&
-			     p->what.kind != PLACE_AUDIT_SOCKET))
+	if (p == NULL)
+		p = find_place(l, number, PLACE_AUDIT_SOCKET);
+	if (p == NULL)
 		return -EBADMSG;
 	return place_open(&p->what, false, why, sizeof(why));
 }
@@ -317,13 +277,12 @@ is_file_name(const char *name)
 int
 list_record(const struct list *l, uint32_t number, const char *name)
 {
-	const struct listed_place *p = find_place(l, number);
+	const struct listed_place *p = find_place(l, number, PLACE_RECORDINGS);
 	char why[CONTROL_WHY_MAX];
 	_cleanup_close_ int dir = -1;
 	int fd;
 
-	if (p == NULL || p->what.kind != PLACE_RECORDINGS ||
-	    !is_file_name(name))
+	if (p == NULL || !is_file_name(name))
 		return -EBADMSG;
 	dir = trusted_directory(p->what.path, why, sizeof(why));
 	if (dir < 0)
@@ -337,9 +296,9 @@ list_record(const struct list *l, uint32_t number, const char *name)
 int
 list_close(struct list *l, uint32_t number)
 {
-	struct listed_place *p = find_place(l, number);
+	struct listed_place *p = find_place(l, number, PLACE_LISTENER);
 
-	if (p == NULL || p->what.kind != PLACE_LISTENER)
+	if (p == NULL)
 		return -EBADMSG;
 	hang_up(p, NULL);
 	return 0;
@@ -350,13 +309,9 @@ list_close(struct list *l, uint32_t number)
 const struct listed_file *
 list_find_file(const struct list *l, const char *path)
 {
-	const struct listed_file *f;
-
-	if (l == NULL)
-		return NULL;
-	TAILQ_FOREACH (f, &l->files, link)
-		if (strcmp(f->path, path) == 0)
-			return f;
+	for (size_t i = 0; l != NULL && i < l->nfiles; i++)
+		if (strcmp(l->files[i].path, path) == 0)
+			return &l->files[i];
 	return NULL;
 }
 
@@ -399,11 +354,9 @@ list_add_file(struct list *l, const char *path, const struct list *old,
 		found->error = (uint32_t)(before != NULL ? errno : -fd);
 		return -1;
 	}
-	f = xcalloc(1, sizeof(*f));
-	f->fd = fd;
-	f->found = *found;
+	l->files = xreallocarray(l->files, l->nfiles + 1, sizeof(*l->files));
+	f = &l->files[l->nfiles++];
+	*f = (struct listed_file){ fd, *found, "" };
 	snprintf(f->path, sizeof(f->path), "%s", path);
-	TAILQ_INSERT_TAIL(&l->files, f, link);
-	l->nfiles++;
 	return fd;
 }

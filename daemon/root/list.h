@@ -9,7 +9,6 @@
 #define LIST_H
 
 #include "control_spawn.h"
-#include "queue.h"
 #include "spawn_user.h"
 
 /* The most of each. */
@@ -20,29 +19,23 @@
 #define LIST_FILE_BYTES ((8u << 20) + 1)
 
 struct listed_place {
-	TAILQ_ENTRY(listed_place) link; /* list.places */
-	int fd;				/* of a listener, or -1 */
+	int fd; /* of a listener, or -1 */
 	struct control_place what;
 };
 
 struct listed_file {
-	TAILQ_ENTRY(listed_file) link; /* list.files */
-	int fd;			       /* a sealed copy */
+	int fd; /* a sealed copy */
 	struct control_found found;
 	char path[CONTROL_PATH_MAX];
 };
 
 struct list {
-	struct spawn_user *users;
-	size_t nusers;
-	TAILQ_HEAD(, listed_place) places;
-	size_t nplaces;
-	TAILQ_HEAD(, listed_file) files;
-	size_t nfiles;
+	struct spawn_user *users;    /* by their numbers */
+	struct listed_place *places; /* likewise */
+	struct listed_file *files;
+	size_t nusers, nplaces, nfiles;
 	struct control_seal seal;
 };
-
-struct list *list_new(void);
 
 /* Closes everything. Removes sockets from the file system on which the list
  * listens and `next` does not. l and next may be NULL. */

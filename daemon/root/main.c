@@ -264,8 +264,6 @@ open_programs(void)
 void
 root_renew_programs(void)
 {
-	const int old[] = { root.programs.frontend, root.programs.runner,
-		root.programs.http, root.programs.keys };
 	char missing[PATH_MAX];
 	struct programs next;
 	int err = programs_open(&next, missing);
@@ -275,8 +273,8 @@ root_renew_programs(void)
 		    err, "%s: programs are of the previous version", missing);
 		return;
 	}
-	for (size_t i = 0; i < nitems(old); i++)
-		close(old[i]);
+	for (int i = 0; i < INSTALLED_BROKER; i++)
+		close(root.programs.fds[i]);
 	root.programs = next;
 }
 
@@ -320,10 +318,8 @@ save_broker(struct saved *s, struct broker_process *b)
 void
 root_save(struct saved *s)
 {
-	saved_fd(s, &root.programs.frontend);
-	saved_fd(s, &root.programs.runner);
-	saved_fd(s, &root.programs.http);
-	saved_fd(s, &root.programs.keys);
+	for (int i = 0; i < INSTALLED_BROKER; i++)
+		saved_fd(s, &root.programs.fds[i]);
 	saved_fd(s, &root.listener);
 	save_broker(s, &root.serving);
 	list_save(s, &root.list);

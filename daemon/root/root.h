@@ -136,8 +136,8 @@ void runners_save(struct saved *s);
 
 /* --- store.c ------------------------------------------------------------- */
 
-/* Keeps fd under the name; -1 forgets it. Returns 0; or -ENOSPC if there are
- * too many, and then fd stays the caller's. */
+/* Keeps fd under the name; -1 forgets it. Returns 0, -EINVAL without a name, or
+ * -ENOSPC if there are too many; then fd stays the caller's. */
 int store_keep(const char *name, int fd);
 
 /* Returns the descriptor of that name, which stays the store's, or -1. */

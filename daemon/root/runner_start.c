@@ -92,7 +92,7 @@ static void __attribute__((noreturn)) runner_child(const struct spawn_user *o,
 		    err, "runner for %s: its control group", o->who.name);
 	if (root.is_root && (err = namespaces_enter(&step)) < 0)
 		log_fatal_errno(err, "runner for %s: %s", o->who.name, step);
-	child_place(root.programs.runner, control_fd);
+	child_place(root.programs.fds[INSTALLED_RUNNER], control_fd);
 	limit_resources(&o->who);
 	if (o->who.umask != UMASK_UNSET)
 		umask((mode_t)o->who.umask);
@@ -120,16 +120,15 @@ spawn_runner(const struct spawn_user *o, const char *group, int control_fd,
  * needs root, to leave the file system or to make a user namespace. */
 static const struct {
 	const char *name, *what, *user;
-	const int *fd;
+	enum installed_program program;
 } programs[PROGRAM_KINDS] = {
 	[PROGRAM_OF_STRANGERS] = { "execd-frontend", NULL, "--user",
-	    &root.programs.frontend },
-	[PROGRAM_OF_KEYS] = { "execd-keys", NULL, "--user",
-	    &root.programs.keys },
+	    INSTALLED_FRONTEND },
+	[PROGRAM_OF_KEYS] = { "execd-keys", NULL, "--user", INSTALLED_KEYS },
 	[PROGRAM_OF_NAMESPACE] = { "execd-runner", NULL, "--user-namespace",
-	    &root.programs.runner },
+	    INSTALLED_RUNNER },
 	[PROGRAM_OF_CLEANUP] = { "execd-runner", "--cleanup", "--user",
-	    &root.programs.runner },
+	    INSTALLED_RUNNER },
 };
 
 static void __attribute__((noreturn)) program_child(
@@ -152,7 +151,8 @@ static void __attribute__((noreturn)) program_child(
 		argv[argc + 1] = child_user(user, o ? o->who.uid : seal->uid,
 		    o ? o->who.gid : seal->gid);
 	}
-	child_exec(*programs[kind].fd, control_fd, (char *const *)argv, env);
+	child_exec(root.programs.fds[programs[kind].program], control_fd,
+	    (char *const *)argv, env);
 }
 
 pid_t

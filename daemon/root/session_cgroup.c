@@ -10,6 +10,7 @@
 #include <string.h>
 #include <unistd.h>
 
+#include "cgroup_file.h"
 #include "log.h"
 #include "saved.h"
 #include "session_cgroup_cleanup.h"
@@ -138,13 +139,27 @@ session_cgroup_init(pid_t broker)
 	log_missing(controllers);
 }
 
+/* In version 2 the lock was another open file of the same directory. */
+static void
+read_lock_2(struct saved *s, int *dir)
+{
+	int lock;
+
+	saved_fd(s, &lock);
+	if (lock < 0)
+		return;
+	fcntl(*dir, F_SETFD, FD_CLOEXEC); /* of no use any more */
+	*dir = lock;
+}
+
 void
 session_cgroup_save(struct saved *s)
 {
 	for (int i = 0; i < CGROUP_HIERARCHIES; i++) {
 		saved_fd(s, &own.dirs[i]);
 		saved_fd(s, &base.dirs[i]);
-		saved_fd(s, &session_cgroup_locks[i]);
+		if (s->version == 2)
+			read_lock_2(s, &base.dirs[i]);
 	}
 	saved_text(s, base_name, sizeof(base_name));
 	SAVE(s, controllers);
@@ -307,8 +322,13 @@ session_cgroup_close(const char *name)
 	cgroup_open(&base, name, &c);
 	if (!cgroup_is_open(&c))
 		return;
-	err = cgroup_kill(&c);
-	if (err < 0 && err != -ENOENT)
+	/* In version 1 all have ended: with their pid namespace, or as
+	 * orphans. */
+	err =
+	    c.dirs[CGROUP_UNIFIED] < 0
+		? 0
+		: cgroup_write_file(c.dirs[CGROUP_UNIFIED], "cgroup.kill", "1");
+	if (err < 0)
 		log_error(err, "control group %s: killing it", name);
 	for (int i = 0; i < CGROUP_HIERARCHIES; i++)
 		if (c.dirs[i] >= 0)

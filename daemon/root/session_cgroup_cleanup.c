@@ -1,18 +1,15 @@
 /* SPDX-License-Identifier: ISC */
 /*
- * Groups are called execd-PID. The pid alone does not tell whether that execd
- * still runs, because it may be in another pid namespace. Therefore an execd
- * holds a lock on its directory as long as it runs. An execd of another
- * namespace may have the same pid; the second one's group is called
- * execd-PID.1.
+ * Groups are called execd-PID. The pid does not tell whether that execd still
+ * runs, because it may be in another pid namespace. Therefore an execd holds a
+ * lock on its directory as long as it runs. An execd of another namespace may
+ * have the same pid; the second one's group is called execd-PID.1.
  */
 #include "session_cgroup_cleanup.h"
 
 #include <dirent.h>
 #include <errno.h>
 #include <fcntl.h>
-#include <signal.h>
-#include <stdlib.h>
 #include <string.h>
 #include <sys/file.h>
 #include <sys/stat.h>
@@ -68,37 +65,16 @@ session_cgroup_remove_children(int dir, int levels)
 	each_directory(dir, remove_group, levels);
 }
 
-/* Returns the lock of a group that no execd uses, or -1. Whoever uses a group
- * or removes it holds its lock. */
-static int
-take_lock(int dir, const char *name)
-{
-	int fd = open_directory(dir, name);
-
-	if (fd >= 0 && flock(fd, LOCK_EX | LOCK_NB) < 0) {
-		close(fd);
-		return -1;
-	}
-	return fd;
-}
-
-static bool
-is_running(const char *name)
-{
-	pid_t pid = atoi(name + strlen(PREFIX));
-
-	return pid <= 0 || kill(pid, 0) == 0 || errno != ESRCH;
-}
-
+/* Whoever uses a group or removes it holds its lock. */
 static void
 cleanup_group(int dir, const char *name, int levels)
 {
-	_cleanup_close_ int lock = -1;
+	_cleanup_close_ int fd = -1;
 
-	if (strncmp(name, PREFIX, strlen(PREFIX)) != 0 || is_running(name))
+	if (strncmp(name, PREFIX, strlen(PREFIX)) != 0)
 		return;
-	lock = take_lock(dir, name);
-	if (lock >= 0)
+	fd = open_directory(dir, name);
+	if (fd >= 0 && flock(fd, LOCK_EX | LOCK_NB) == 0)
 		remove_group(dir, name, levels);
 }
 
@@ -112,29 +88,17 @@ session_cgroup_cleanup(const struct cgroup *own)
 
 /* The directory may have been removed between the open and the lock. */
 static int
-lock_group(int dir, const char *name)
+lock_group(int parent, const char *name, int fd)
 {
 	struct stat ours, there;
-	int fd = take_lock(dir, name);
 
-	if (fd < 0)
-		return errno == ENOENT ? -ENOENT : -EEXIST;
+	if (flock(fd, LOCK_EX | LOCK_NB) < 0)
+		return -EEXIST;
 	if (fstat(fd, &ours) == 0 &&
-	    fstatat(dir, name, &there, AT_SYMLINK_NOFOLLOW) == 0 &&
+	    fstatat(parent, name, &there, AT_SYMLINK_NOFOLLOW) == 0 &&
 	    ours.st_ino == there.st_ino)
-		return fd;
-	close(fd);
+		return 0;
 	return -ENOENT;
-}
-
-int session_cgroup_locks[CGROUP_HIERARCHIES] = { -1, -1, -1, -1 };
-
-static void
-unlock_all(void)
-{
-	for (int i = 0; i < CGROUP_HIERARCHIES; i++)
-		if (session_cgroup_locks[i] >= 0)
-			close(steal_fd(&session_cgroup_locks[i]));
 }
 
 int
@@ -143,16 +107,10 @@ session_cgroup_claim(
 {
 	int err = cgroup_make(own, name, base);
 
-	for (int i = 0; err == 0 && i < CGROUP_HIERARCHIES; i++) {
-		if (own->dirs[i] < 0)
-			continue;
-		session_cgroup_locks[i] = lock_group(own->dirs[i], name);
-		if (session_cgroup_locks[i] < 0)
-			err = session_cgroup_locks[i];
-	}
-	if (err == 0)
-		return 0;
-	unlock_all();
-	cgroup_close(base);
+	for (int i = 0; err == 0 && i < CGROUP_HIERARCHIES; i++)
+		if (base->dirs[i] >= 0)
+			err = lock_group(own->dirs[i], name, base->dirs[i]);
+	if (err < 0)
+		cgroup_close(base);
 	return err;
 }

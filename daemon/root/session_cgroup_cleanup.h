@@ -13,14 +13,11 @@
 void session_cgroup_cleanup(const struct cgroup *own);
 
 /* Makes the group `name` below own and opens it as base, to be closed with
- * cgroup_close(). Nobody cleans it up as long as this program runs. Returns 0,
+ * cgroup_close(). Nobody cleans it up as long as base is open. Returns 0,
  * -EEXIST if another execd has it, -ENOENT if a cleanup has just removed it, or
  * an error of cgroup_make(). */
 int session_cgroup_claim(
     const struct cgroup *own, const char *name, struct cgroup *base);
-
-/* The locks, which are never closed. -1 if there is none. */
-extern int session_cgroup_locks[CGROUP_HIERARCHIES];
 
 /* Removes the empty groups in a directory, down to that many levels. */
 void session_cgroup_remove_children(int dir, int levels);

@@ -7,7 +7,6 @@
 #include <string.h>
 
 #include "dispose.h"
-#include "queue.h"
 #include "root.h"
 #include "saved.h"
 #include "util.h"
@@ -15,24 +14,18 @@
 /* Listeners, and some more. */
 #define STORE_MAX 256
 
-struct stored {
-	TAILQ_ENTRY(stored) link; /* all */
+static struct stored {
 	int fd;
-	bool used; /* by the current broker */
-	char name[CONTROL_STORE_NAME_MAX];
-};
-
-static TAILQ_HEAD(, stored) all = TAILQ_HEAD_INITIALIZER(all);
-static unsigned count;
+	bool used;			   /* by the current broker */
+	char name[CONTROL_STORE_NAME_MAX]; /* "": the place is free */
+} all[STORE_MAX];
 
 static struct stored *
 find(const char *name)
 {
-	struct stored *s;
-
-	TAILQ_FOREACH (s, &all, link)
-		if (strcmp(s->name, name) == 0)
-			return s;
+	for (size_t i = 0; i < nitems(all); i++)
+		if (strcmp(all[i].name, name) == 0)
+			return &all[i];
 	return NULL;
 }
 
@@ -41,7 +34,7 @@ store_find(const char *name)
 {
 	struct stored *s = find(name);
 
-	if (s == NULL)
+	if (s == NULL || name[0] == '\0')
 		return -1;
 	s->used = true;
 	return s->fd;
@@ -50,70 +43,59 @@ store_find(const char *name)
 static void
 forget(struct stored *s)
 {
-	if (s == NULL)
-		return;
 	dispose(&s->fd, 1);
-	TAILQ_REMOVE(&all, s, link);
-	count--;
-	free(s);
+	s->name[0] = '\0';
 }
 
 int
 store_keep(const char *name, int fd)
 {
-	struct stored *s;
+	struct stored *s = find(name);
 
-	forget(find(name));
+	if (name[0] == '\0')
+		return -EINVAL;
+	if (s != NULL)
+		forget(s);
 	if (fd < 0)
 		return 0;
-	if (count == STORE_MAX)
+	s = find("");
+	if (s == NULL)
 		return -ENOSPC;
-	s = xcalloc(1, sizeof(*s));
 	s->fd = fd;
 	s->used = true;
 	snprintf(s->name, sizeof(s->name), "%s", name);
-	TAILQ_INSERT_TAIL(&all, s, link);
-	count++;
 	return 0;
 }
 
 void
 store_save(struct saved *s)
 {
-	struct stored *at = TAILQ_FIRST(&all);
-	uint32_t n = count;
+	uint32_t n = 0;
 
+	for (size_t i = 0; i < nitems(all); i++)
+		n += all[i].name[0] != '\0';
 	SAVE(s, n);
-	for (; n > 0 && !s->failed; n--) {
-		if (s->mode == SAVED_READ) {
-			at = xcalloc(1, sizeof(*at));
-			TAILQ_INSERT_TAIL(&all, at, link);
-			count++;
-		}
+	for (struct stored *at = all; n > 0 && at < all + nitems(all); at++) {
+		if (s->mode != SAVED_READ && at->name[0] == '\0')
+			continue;
 		saved_fd(s, &at->fd);
 		SAVE(s, at->used);
 		saved_text(s, at->name, sizeof(at->name));
-		at = TAILQ_NEXT(at, link);
+		n--;
 	}
 }
 
 void
 store_begin(void)
 {
-	struct stored *s;
-
-	TAILQ_FOREACH (s, &all, link)
-		s->used = false;
+	for (size_t i = 0; i < nitems(all); i++)
+		all[i].used = false;
 }
 
 void
 store_drop_unused(void)
 {
-	struct stored *s, *next;
-
-	for (s = TAILQ_FIRST(&all); s != NULL; s = next) {
-		next = TAILQ_NEXT(s, link);
-		if (!s->used)
-			forget(s);
-	}
+	for (size_t i = 0; i < nitems(all); i++)
+		if (all[i].name[0] != '\0' && !all[i].used)
+			forget(&all[i]);
 }

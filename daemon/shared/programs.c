@@ -6,6 +6,7 @@
 
 #include <errno.h>
 #include <fcntl.h>
+#include <stdbool.h>
 #include <stdio.h>
 #include <string.h>
 #include <unistd.h>
@@ -13,40 +14,28 @@
 #include "program_paths.h"
 #include "util.h"
 
-#define INSTALLED(self)                                                        \
-	{                                                                      \
-		self,                                                          \
-		{                                                              \
-			"/" EXECD_LIBEXECDIR "/execd-broker",                  \
-			    "/" EXECD_LIBEXECDIR "/execd-frontend",            \
-			    "/" EXECD_LIBEXECDIR "/execd-runner",              \
-			    "/" EXECD_LIBEXECDIR "/execd-http",                \
-			    "/" EXECD_LIBEXECDIR "/execd-keys"                 \
-		}                                                              \
-	}
-#define BUILT(self)                                                            \
-	{                                                                      \
-		self,                                                          \
-		{                                                              \
-			"/daemon/broker/execd-broker",                         \
-			    "/daemon/frontend/execd-frontend",                 \
-			    "/runner/execd-runner", "/runner/http/execd-http", \
-			    "/daemon/keys/execd-keys"                          \
-		}                                                              \
-	}
+/* Where they are in the build tree. Installed, they lie together. */
+static const struct {
+	const char *directory, *name;
+} programs[INSTALLED_PROGRAMS] = {
+	[INSTALLED_FRONTEND] = { "/daemon/frontend/", "execd-frontend" },
+	[INSTALLED_RUNNER] = { "/runner/", "execd-runner" },
+	[INSTALLED_HTTP] = { "/runner/http/", "execd-http" },
+	[INSTALLED_KEYS] = { "/daemon/keys/", "execd-keys" },
+	[INSTALLED_BROKER] = { "/daemon/broker/", "execd-broker" },
+};
 
-/* These layouts are tried from the directory of the running program:
- * $prefix/sbin/execd, $prefix/libexec/execd-broker, and the build tree. */
+/* Where the running program may be, below the build tree or the prefix. */
 static const struct layout {
 	const char *self;
-	const char *programs[INSTALLED_PROGRAMS];
+	bool built;
 } layouts[] = {
-	BUILT("/daemon/root/execd"),
-	BUILT("/daemon/broker/execd-broker"),
-	INSTALLED("/" EXECD_SBINDIR "/execd"),
+	{ "/daemon/root/execd", true },
+	{ "/daemon/broker/execd-broker", true },
+	{ "/" EXECD_SBINDIR "/execd", false },
 	/* /usr/sbin may be a link to bin. The kernel knows the real name. */
-	INSTALLED("/bin/execd"),
-	INSTALLED("/" EXECD_LIBEXECDIR "/execd-broker"),
+	{ "/bin/execd", false },
+	{ "/" EXECD_LIBEXECDIR "/execd-broker", false },
 };
 
 /* Comes after the name of a program that an upgrade has replaced (proc(5)). */
@@ -86,26 +75,12 @@ find_layout(const char *self)
 	return NULL;
 }
 
-static int
-open_at(
-    const char *base, size_t base_len, const char *tail, char missing[PATH_MAX])
-{
-	int fd, n = snprintf(
-		    missing, PATH_MAX, "%.*s%s", (int)base_len, base, tail);
-
-	if (n >= PATH_MAX)
-		return -ENAMETOOLONG;
-	if (access(missing, X_OK) < 0)
-		return -errno;
-	fd = open(missing, O_PATH | O_CLOEXEC);
-	return fd < 0 ? -errno : fd;
-}
-
 int
 programs_open_one(enum installed_program program, char missing[PATH_MAX])
 {
 	const char *self = find_self();
 	const struct layout *l;
+	int fd, n;
 
 	snprintf(missing, PATH_MAX, "/proc/self/exe");
 	if (self == NULL)
@@ -116,8 +91,16 @@ programs_open_one(enum installed_program program, char missing[PATH_MAX])
 		    "execd's programs (seen from %.4000s)", self);
 		return -ENOENT;
 	}
-	return open_at(self, strlen(self) - strlen(l->self),
-	    l->programs[program], missing);
+	n = snprintf(missing, PATH_MAX, "%.*s%s%s",
+	    (int)(strlen(self) - strlen(l->self)), self,
+	    l->built ? programs[program].directory : "/" EXECD_LIBEXECDIR "/",
+	    programs[program].name);
+	if (n >= PATH_MAX)
+		return -ENAMETOOLONG;
+	if (access(missing, X_OK) < 0)
+		return -errno;
+	fd = open(missing, O_PATH | O_CLOEXEC);
+	return fd < 0 ? -errno : fd;
 }
 
 void
@@ -138,20 +121,10 @@ programs_open_self(void)
 int
 programs_open(struct programs *p, char missing[PATH_MAX])
 {
-	const struct {
-		enum installed_program program;
-		int *fd;
-	} all[] = {
-		{ INSTALLED_FRONTEND, &p->frontend },
-		{ INSTALLED_RUNNER, &p->runner },
-		{ INSTALLED_HTTP, &p->http },
-		{ INSTALLED_KEYS, &p->keys },
-	};
-
-	for (size_t i = 0; i < nitems(all); i++) {
-		*all[i].fd = programs_open_one(all[i].program, missing);
-		if (*all[i].fd < 0)
-			return *all[i].fd;
+	for (int i = 0; i < INSTALLED_BROKER; i++) {
+		p->fds[i] = programs_open_one(i, missing);
+		if (p->fds[i] < 0)
+			return p->fds[i];
 	}
 	return 0;
 }

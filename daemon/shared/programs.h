@@ -11,18 +11,18 @@
 #include <limits.h>
 
 enum installed_program {
-	INSTALLED_BROKER,
 	INSTALLED_FRONTEND,
 	INSTALLED_RUNNER,
 	INSTALLED_HTTP,
 	INSTALLED_KEYS,
+	INSTALLED_BROKER, /* root opens it when it starts one */
 	INSTALLED_PROGRAMS,
 };
 
 /* Opened once. A new version on the disk makes no difference to a program that
  * has them open. */
 struct programs {
-	int frontend, runner, http, keys; /* O_PATH, CLOEXEC */
+	int fds[INSTALLED_BROKER]; /* of all others: O_PATH, CLOEXEC */
 };
 
 /* Opens the running program's own file as it is installed now. An upgrade
