@@ -17,6 +17,7 @@
 #include "dialect_v1.h"
 #include "drop.h"
 #include "files.h"
+#include "forward_copy.h"
 #include "log.h"
 #include "loop.h"
 #include "placeholder.h"
@@ -36,6 +37,7 @@ enum {
 	OPT_FILES,
 	OPT_SANDBOX,
 	OPT_CLEANUP,
+	OPT_FORWARD,
 	OPT_USER,
 	OPT_USER_NAMESPACE,
 	OPT_VERSION
@@ -48,6 +50,7 @@ static const struct option long_options[] = {
 	{ "files", no_argument, NULL, OPT_FILES },
 	{ "sandbox", no_argument, NULL, OPT_SANDBOX },
 	{ "cleanup", no_argument, NULL, OPT_CLEANUP },
+	{ "forward", no_argument, NULL, OPT_FORWARD },
 	{ "user", required_argument, NULL, OPT_USER },
 	{ "user-namespace", required_argument, NULL, OPT_USER_NAMESPACE },
 	{ "help", no_argument, NULL, 'h' },
@@ -60,6 +63,7 @@ struct runner_options {
 	bool files;	  /* by a runner: serves fs/ methods */
 	bool sandbox;	  /* by a runner: starts sandboxed commands */
 	bool cleanup;	  /* cleans up after a killed runner */
+	bool forward;	  /* by a runner: copies for process/forward */
 	const char *user; /* "UID:GID" to become first */
 	/* make a namespace for this "UID:GID" */
 	const char *user_namespace;
@@ -88,6 +92,9 @@ parse_options(struct runner_options *o, int argc, char **argv)
 			break;
 		case OPT_CLEANUP:
 			o->cleanup = true;
+			break;
+		case OPT_FORWARD:
+			o->forward = true;
 			break;
 		case OPT_USER:
 			o->user = optarg;
@@ -191,6 +198,8 @@ main(int argc, char **argv)
 		drop_to_given(o.user);
 	if (o.cleanup)
 		return placeholder_list_cleanup(CONTROL_FD) < 0;
+	if (o.forward)
+		return forward_copy_run();
 	if (o.sandbox)
 		sandbox_run(serve_files);
 	if (o.files)

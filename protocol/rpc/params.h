@@ -143,6 +143,17 @@ struct process_list_params {
 	uint64_t after; /* `next` of an earlier answer */
 };
 
+/* Which loopback address process/forward connects to. */
+enum forward_host { FORWARD_IPV4, FORWARD_IPV6, FORWARD_EITHER };
+
+struct process_forward_params {
+	struct slice process_id;
+	bool has_of;
+	struct slice of; /* the process whose sandbox is meant */
+	uint16_t port;
+	enum forward_host host;
+};
+
 struct process_wait_params {
 	struct slice process_id;
 	uint64_t timeout_ms; /* UINT64_MAX: no limit given */
@@ -221,6 +232,7 @@ union method_params {
 	struct process_id_params process_id;
 	struct process_resize_params process_resize;
 	struct process_wait_params process_wait;
+	struct process_forward_params process_forward;
 	struct process_list_params process_list;
 	struct fs_params fs;
 	struct watch_params watch;

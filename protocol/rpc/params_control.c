@@ -118,3 +118,22 @@ params_process_wait(struct rpc_message *m, union method_params *p, char *error)
 	w->timeout_ms = args_opt_u64(&a, "timeoutMs", UINT64_MAX);
 	return params_end(&a, error);
 }
+
+int
+params_process_forward(
+    struct rpc_message *m, union method_params *p, char *error)
+{
+	static const char *const hosts[] = {
+		[FORWARD_IPV4] = "127.0.0.1", [FORWARD_IPV6] = "::1", NULL
+	};
+	struct process_forward_params *f = &p->process_forward;
+	struct args a;
+
+	args_init(&a, &m->doc, m->params, "ForwardParams");
+	f->process_id = args_string(&a, "processId");
+	f->port = (uint16_t)args_range(&a, "port", 1, UINT16_MAX);
+	f->has_of = args_opt_string(&a, "of", &f->of);
+	f->host =
+	    (enum forward_host)args_opt_enum(&a, "host", hosts, FORWARD_EITHER);
+	return params_end(&a, error);
+}

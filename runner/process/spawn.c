@@ -133,7 +133,9 @@ child_steps(const struct spawn_request *r, const struct child_ends *c,
 	    dup2(c->out, STDOUT_FILENO) < 0 ||
 	    dup2(r->tty ? c->out : c->err, STDERR_FILENO) < 0)
 		return -errno;
-	close_from(STDERR_FILENO + 1);
+	if (r->given > 0 && dup2(r->given, STDERR_FILENO + 1) < 0)
+		return -errno;
+	close_from(STDERR_FILENO + (r->given > 0 ? 2 : 1));
 	*step = "working directory";
 	if (chdir(r->cwd) < 0)
 		return -errno;

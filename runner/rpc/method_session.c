@@ -47,6 +47,7 @@ write_capabilities(struct json_writer *w)
 		"processWait",
 		"processSnapshot",
 		"processList",
+		"processForward",
 		"processSignalTarget",
 		"processTerminateGraceful",
 		"processTimeout",

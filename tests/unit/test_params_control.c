@@ -143,6 +143,15 @@ show_wait(struct json_writer *w, const union method_params *p)
 	json_u64(w, p->process_wait.timeout_ms);
 }
 
+static void
+show_forward(struct json_writer *w, const union method_params *p)
+{
+	show_slice(w, p->process_forward.process_id);
+	json_bool(w, p->process_forward.has_of);
+	json_u64(w, p->process_forward.port);
+	json_u64(w, p->process_forward.host);
+}
+
 static const struct value_row value_rows[] = {
 	{ "initialize", show_watched,
 	    "{\"clientName\":\"\",\"watchSessionId\":\"a\"}", "[true,\"a\"]" },
@@ -226,6 +235,11 @@ static const struct value_row value_rows[] = {
 	{ "process/closeStdin", show_id, ID "}", "[\"p\"]" },
 	{ "process/resize", show_resize, ID ",\"rows\":65535,\"cols\":1}",
 	    "[\"p\",65535,1]" },
+	{ "process/forward", show_forward, ID ",\"port\":65535}",
+	    "[\"p\",false,65535,2]" },
+	{ "process/forward", show_forward,
+	    ID ",\"port\":1,\"of\":\"q\",\"host\":\"::1\"}",
+	    "[\"p\",true,1,1]" },
 	{ "process/wait", show_wait, ID "}", "[\"p\",18446744073709551615]" },
 	{ "process/wait", show_wait, ID ",\"timeoutMs\":null}",
 	    "[\"p\",18446744073709551615]" },
@@ -293,6 +307,13 @@ static const struct error_row {
 	{ "process/resize", ID ",\"rows\":1,\"cols\":70000}",
 	    "cols must be between 1 and 65535" },
 	{ "process/resize", ID ",\"rows\":10}", "missing field `cols`" },
+	{ "process/forward", ID "}", "missing field `port`" },
+	{ "process/forward", ID ",\"port\":0}",
+	    "port must be between 1 and 65535" },
+	{ "process/forward", ID ",\"port\":65536}",
+	    "port must be between 1 and 65535" },
+	{ "process/forward", ID ",\"port\":1,\"host\":\"0.0.0.0\"}",
+	    "unknown variant `0.0.0.0`, expected " },
 };
 
 static void

@@ -403,3 +403,11 @@ ceiling_judge_network(const struct ceiling *c, char *error)
 {
 	return c->limits.network ? 0 : refuse(c, CEILING_NETWORK, "", error);
 }
+
+int
+ceiling_judge_loopback(const struct ceiling *c, char *error)
+{
+	if (!c->limits.unsandboxed)
+		return refuse(c, CEILING_UNSANDBOXED, "", error);
+	return ceiling_judge_network(c, error);
+}

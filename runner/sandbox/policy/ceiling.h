@@ -82,6 +82,12 @@ int ceiling_judge_plan(struct ceiling *c, struct ceiling_grant *grant,
 int ceiling_judge_network(const struct ceiling *c, char *error);
 
 /*
+ * Judges a connection to the host's loopback, which takes an unsandboxed
+ * command. Returns 0, or -EINVAL with the message.
+ */
+int ceiling_judge_loopback(const struct ceiling *c, char *error);
+
+/*
  * Records that a request exceeds a limit. If policies are cut down, it notes
  * that in the grant, logs the first case and returns 0. Otherwise it refuses
  * with -EINVAL and the message.

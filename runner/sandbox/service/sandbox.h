@@ -122,9 +122,10 @@ int sandbox_start_files(struct sandbox *n, int fd, struct sandbox_answer *a);
  * a port of the sandbox with a listening one; one that is not bound connects to
  * a port of a command. The namespace stays as long as a command, the sandbox or
  * such a socket is there. Commands of one policy share it (doc/sandbox.md C1).
- * Returns 0 with *fd, which the caller owns; -EOPNOTSUPP if the sandbox has no
- * network namespace of its own (n->loopback); -ESTALE if its process has ended;
- * or another -errno, as loopback_socket() does. The call waits for the sandbox,
+ * With NULL instead of a sandbox the socket is the caller's own. Returns 0 with
+ * *fd, which the caller owns; -EOPNOTSUPP if the sandbox has no network
+ * namespace of its own (n->loopback); -ESTALE if its process has ended; or
+ * another -errno, as loopback_socket() does. The call waits for the sandbox,
  * which answers within milliseconds.
  */
 int sandbox_socket(struct sandbox *n, const struct loopback_socket *s, int *fd);
