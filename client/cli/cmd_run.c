@@ -13,6 +13,7 @@
 #include "capabilities.h"
 #include "capture.h"
 #include "cmd.h"
+#include "forward.h"
 #include "records.h"
 #include "run.h"
 #include "sandbox_profile.h"
@@ -27,6 +28,8 @@ const struct option_row run_options[] = {
 	{ "timeout", 'T', "TIME", "kill the command then; the status is 124" },
 	{ "sandbox", 's', "PROFILE", "read-only or workspace-write" },
 	{ "network", 0, NULL, "let the sandbox have the network" },
+	{ "forward", 'L', "[PORT:]PORT",
+	    "a port here leads to a port of the command's loopback" },
 	{ "detach", 'd', NULL, "start it, print its session and exit" },
 	{ "capture", 0, NULL,
 	    "after the end, write at most 10 KiB and 256 lines" },
@@ -38,6 +41,8 @@ const struct option_row shell_options[] = {
 	{ "env", 'E', "NAME=VALUE", "a variable; NAME alone: its value here" },
 	{ "sandbox", 's', "PROFILE", "read-only or workspace-write" },
 	{ "network", 0, NULL, "let the sandbox have the network" },
+	{ "forward", 'L', "[PORT:]PORT",
+	    "a port here leads to a port of the shell's loopback" },
 	{ 0 },
 };
 
@@ -341,10 +346,13 @@ run_job(struct execctl *ctl, struct job *j)
 	r.profile = option(ctl->parsed, "sandbox");
 	r.remember = remember;
 	code = choose_input(ctl, &r, &j->start);
+	if (code == 0)
+		code = forward_begin(&r);
 	if (code == 0 && option(ctl->parsed, "detach") != NULL)
 		code = run_and_leave(ctl, &r, j);
 	else if (code == 0)
 		code = run_attached(ctl, &r, j);
+	forward_end(&r);
 	run_clear(&r);
 	return code;
 }
@@ -356,6 +364,10 @@ cmd_run(struct execctl *ctl)
 	struct job j = { 0 };
 	int code = 0;
 
+	if (option(ctl->parsed, "detach") != NULL &&
+	    option(ctl->parsed, "forward") != NULL)
+		return execctl_fail(ctl, EXIT_CTL_USAGE,
+		    "--forward ends with execctl, and --detach ends it now");
 	if (tty && option(ctl->parsed, "detach") == NULL &&
 	    !isatty(STDIN_FILENO))
 		return execctl_fail(ctl, EXIT_CTL_USAGE,

@@ -20,5 +20,6 @@
 #define CAN_SET_TIMES	       "fsSetTimes"
 #define CAN_DETAILS	       "fsDetails"
 #define CAN_END_SESSION	       "sessionEnd"
+#define CAN_FORWARD	       "processForward"
 
 #endif

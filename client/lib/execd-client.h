@@ -302,6 +302,15 @@ int execd_process_start(struct execd_client *c, const struct execd_start *start,
 struct execd_process *execd_process_attach(struct execd_client *c,
     const char *process_id, const struct execd_process_events *events,
     void *arg);
+/* Opens a byte stream to a port on the loopback of the sandbox in which the
+ * process `of` runs, or on that of the server's host if it shares that (NULL:
+ * the host's). execd_process_write() sends, and what comes is its output. It is
+ * closed when the other side has hung up. Returns 0; -ENOTSUP: the server does
+ * not announce processForward; -EINVAL: not a port; -ENOTCONN: the client is
+ * over. */
+int execd_process_forward(struct execd_client *c, const char *of,
+    unsigned int port, const struct execd_process_events *events, void *arg,
+    struct execd_process **out);
 /* Frees the handle and drops its events; the command continues. NULL is
  * allowed. */
 void execd_process_free(struct execd_process *p);

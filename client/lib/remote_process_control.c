@@ -248,6 +248,33 @@ execd_process_start(struct execd_client *c, const struct execd_start *start,
 	return 0;
 }
 
+int
+execd_process_forward(struct execd_client *c, const char *of, unsigned int port,
+    const struct execd_process_events *events, void *arg,
+    struct execd_process **out)
+{
+	struct json_writer w;
+	struct buf b;
+
+	if (!c->has_info && execd_client_connect(c) < 0)
+		return -ENOTCONN;
+	if (c->state == EXECD_OVER)
+		return -ENOTCONN;
+	if (!execd_client_can(c, CAN_FORWARD))
+		return -ENOTSUP;
+	if (port < 1 || port > UINT16_MAX)
+		return -EINVAL;
+	*out = process_new(c,
+	    xasprintf("%s-%llu", c->nonce, (unsigned long long)c->next_id),
+	    events, arg);
+	process_begin(*out, &b, &w);
+	json_key_u64(&w, "port", port);
+	if (of != NULL)
+		json_key_cstring(&w, "of", of);
+	calls_send(*out, "process/forward", &b, &w, start_answered, *out);
+	return 0;
+}
+
 struct execd_process *
 execd_process_attach(struct execd_client *c, const char *process_id,
     const struct execd_process_events *events, void *arg)

@@ -349,3 +349,10 @@ execctl_clear(struct execctl *ctl)
 	ctl->client = NULL;
 	execd_environment_clear(&ctl->environment);
 }
+
+void
+execctl_pause(struct execctl *ctl, bool pause)
+{
+	ctl->pausing += pause ? 1 : (unsigned int)-1;
+	execd_client_pause(ctl->client, ctl->pausing > 0);
+}

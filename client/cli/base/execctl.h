@@ -57,6 +57,7 @@ struct execctl {
 	void *notification_arg;
 	bool told_lost;
 	unsigned int attempts; /* to make the first connection */
+	unsigned int pausing;  /* who wants the client paused */
 	struct timer lost_timer;
 };
 
@@ -72,6 +73,9 @@ void execctl_tell(const struct execctl *ctl, const char *fmt, ...)
  * Returns code. */
 int execctl_fail(const struct execctl *ctl, int code, const char *fmt, ...)
     __attribute__((format(printf, 3, 4)));
+/* Pauses the client as long as anybody wants it; each caller calls it in turn
+ * with true and false. */
+void execctl_pause(struct execctl *ctl, bool pause);
 /* Connects to the server that the command line names. session may be NULL for a
  * new session. Returns 0, or the exit status after a message. */
 int execctl_connect(struct execctl *ctl, const char *session, bool watch);

@@ -7,7 +7,7 @@
 
 #include "execctl.h"
 
-#define SOURCES_MAX 16
+#define SOURCES_MAX 96 /* forward.c has up to 72 */
 
 void
 source_set(struct execctl *ctl, struct source *s, int fd, short events)

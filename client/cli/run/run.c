@@ -12,6 +12,7 @@
 #include <unistd.h>
 
 #include "capture.h"
+#include "forward.h"
 #include "records.h"
 #include "run_json.h"
 
@@ -55,6 +56,14 @@ run_abandon(struct run *r, int code)
 
 /* --- Output ------------------------------------------------------------- */
 
+static void
+set_pause(struct run *r, bool pause)
+{
+	if (r->pauses != pause)
+		execctl_pause(r->ctl, pause);
+	r->pauses = pause;
+}
+
 /* Stops reading from the server while the output is not taken. */
 static void
 output_changed(void *arg)
@@ -63,7 +72,7 @@ output_changed(void *arg)
 	size_t queued = output_queued(&r->out) + output_queued(&r->err);
 	int err = r->out.failed ? r->out.failed : r->err.failed;
 
-	execd_client_pause(r->ctl->client, queued > QUEUED_MAX);
+	set_pause(r, queued > QUEUED_MAX);
 	if (err == 0 || r->done || r->giving_up.added)
 		return;
 	execctl_say("standard %s: %s; the command is killed",
@@ -139,6 +148,7 @@ on_started(void *arg, const char *sandbox_type)
 	if (r->ctl->json && r->capture == NULL)
 		run_json_started(r, sandbox_type);
 	run_input_update(r);
+	forward_update(r);
 }
 
 static void
@@ -337,7 +347,7 @@ drain(struct run *r)
 {
 	int err;
 
-	execd_client_pause(r->ctl->client, false);
+	set_pause(r, false);
 	err = output_drain(&r->out);
 	if (err == 0)
 		err = output_drain(&r->err);
@@ -364,6 +374,7 @@ stay(struct run *r)
 	}
 	while (!r->done)
 		loop_once(r->ctl);
+	forward_end(r);
 	run_input_end(r);
 	return drain(r);
 }

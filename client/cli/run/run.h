@@ -38,6 +38,8 @@ struct run {
 	const struct execd_start *start;
 	struct output out, err;
 	struct source in, signals;
+	struct forward *forward; /* NULL: no forwarded ports */
+	bool pauses;		 /* its output is not taken */
 	struct timer deadline, giving_up;
 	unsigned int writes; /* waiting for their answer */
 	bool in_ended, in_closed;
