@@ -3,6 +3,7 @@
  * The table of all commands and global options of execctl.
  */
 #include "cmd.h"
+#include "stdio_relay.h"
 
 const struct option_row global_options[] = {
 	{ "url", 'u', "URL",
@@ -58,6 +59,9 @@ const struct command commands[] = {
 	    false, COMPLETES_NOTHING, cmd_kill },
 	{ "http", "URL", "Send an HTTP request from the server", http_options,
 	    1, 1, false, COMPLETES_NOTHING, cmd_http },
+	{ "relay", "",
+	    "Pass what a client says on standard input on to a server", NULL, 0,
+	    0, false, COMPLETES_NOTHING, relay_run },
 	{ "info", "", "Describe the server", NULL, 0, 0, false,
 	    COMPLETES_NOTHING, cmd_info },
 	{ "doctor", "", "Check the way to the server, step by step", NULL, 0, 0,

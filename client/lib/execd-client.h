@@ -296,6 +296,13 @@ struct execd_start {
 int execd_process_start(struct execd_client *c, const struct execd_start *start,
     const struct execd_process_events *events, void *arg,
     struct execd_process **out);
+/* Passes a start on for somebody else, who chose the id: params is the JSON
+ * text of the params of process/start, with that id in them. fn gets the answer
+ * before any event follows from it, also an error. The result lives as long as
+ * that of execd_process_start(). */
+struct execd_process *execd_process_pass(struct execd_client *c, const char *id,
+    const char *params, size_t len, const struct execd_process_events *events,
+    void *arg, execd_answer_fn *fn, void *fn_arg);
 /* Attaches to a process of the resumed session. Delivers all its retained
  * output and then its live events. The result lives as long as that of
  * execd_process_start(). */

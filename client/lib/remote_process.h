@@ -41,6 +41,8 @@ struct execd_process {
 	struct event_list held;
 	size_t held_bytes;
 	uint64_t writes;
+	execd_answer_fn *answered; /* gets the answer to the start; NULL */
+	void *answered_arg;
 	unsigned int busy; /* callers that deliver its events now */
 	bool freed;	   /* freed by a callback while busy */
 };

@@ -172,6 +172,44 @@ write_terminal(struct json_writer *w, const struct execd_client *c,
 	json_key_u64(w, "cols", s->cols);
 }
 
+/* Tells whether a start has failed. When the request was repeated after a
+ * resume, the first one may have arrived. */
+static bool
+has_failed(const struct execd_answer *a)
+{
+	return a->code != 0 &&
+	       !(a->repeated && strstr(a->message, "already exists"));
+}
+
+/* Who passed the start on knows its answer only. */
+static void
+tell_answer(struct execd_process *p, const struct execd_answer *a)
+{
+	execd_answer_fn *fn = p->answered;
+	struct execd_answer started = { 0 };
+	struct json_doc doc = { 0 };
+	struct json_writer w;
+	struct buf b;
+
+	p->answered = NULL;
+	if (a->code == 0 || has_failed(a)) {
+		fn(p->answered_arg, a);
+		return;
+	}
+	buf_init(&b, CLIENT_SEND_MAX);
+	json_writer_init(&w, &b);
+	json_begin(&w, '{');
+	json_key_cstring(&w, "processId", p->id);
+	json_key_cstring(&w, "sandboxType", "unknown");
+	json_end(&w, '}');
+	if (json_parse(&doc, (const char *)b.data, b.len) == 0)
+		started.result = doc.root;
+	started.repeated = true;
+	fn(p->answered_arg, &started);
+	json_clear(&doc);
+	buf_clear(&b);
+}
+
 static void
 start_answered(void *arg, const struct execd_answer *a)
 {
@@ -179,13 +217,13 @@ start_answered(void *arg, const struct execd_answer *a)
 	const struct json_value *type;
 	_cleanup_free_ char *name = NULL;
 
+	if (p->answered != NULL)
+		tell_answer(p, a);
 	if (p->ended)
 		return;
-	/* The request was repeated after a resume, so the first one had
-	 * arrived. No other client uses this id, because it contains the
-	 * handle's nonce. */
-	if (a->code != 0 &&
-	    !(a->repeated && strstr(a->message, "already exists"))) {
+	/* No other client uses this id, because it contains the handle's
+	 * nonce, or this one has seen to it. */
+	if (has_failed(a)) {
 		process_fail(p, a->code, a->message);
 		return;
 	}
@@ -273,6 +311,20 @@ execd_process_forward(struct execd_client *c, const char *of, unsigned int port,
 		json_key_cstring(&w, "of", of);
 	calls_send(*out, "process/forward", &b, &w, start_answered, *out);
 	return 0;
+}
+
+struct execd_process *
+execd_process_pass(struct execd_client *c, const char *id, const char *params,
+    size_t len, const struct execd_process_events *events, void *arg,
+    execd_answer_fn *fn, void *fn_arg)
+{
+	struct execd_process *p = process_new(c, xstrdup(id), events, arg);
+
+	p->answered = fn;
+	p->answered_arg = fn_arg;
+	execd_client_request(
+	    c, "process/start", params, len, EXECD_REPEAT, start_answered, p);
+	return p;
 }
 
 struct execd_process *

@@ -223,7 +223,7 @@ connect_client(struct execctl *ctl, const char *session, bool watch)
 					? option(p, "certificate")
 					: e->certificate_file,
 		.key_file = option(p, "key") ? option(p, "key") : e->key_file,
-		.client_name = "execctl",
+		.client_name = ctl->client_name ? ctl->client_name : "execctl",
 		.session_id = session,
 		.cookie = ctl->cookie,
 		.watch = watch,

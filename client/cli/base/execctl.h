@@ -55,6 +55,7 @@ struct execctl {
 	void (*on_notification)(
 	    void *arg, const char *method, const struct json_value *params);
 	void *notification_arg;
+	const char *client_name; /* for the server; NULL: execctl */
 	bool told_lost;
 	unsigned int attempts; /* to make the first connection */
 	unsigned int pausing;  /* who wants the client paused */

@@ -1,0 +1,359 @@
+/* SPDX-License-Identifier: ISC */
+/*
+ * Requests of the client, and what belongs to one connection with the server:
+ * HTTP bodies that come in pieces, and the watch for missing files. Those end
+ * with the connection, and the client is told so.
+ */
+#include <string.h>
+
+#include "stdio_relay.h"
+
+/* Requests that may be sent again when the answer was lost: doing them twice
+ * has the effect of once. That of process/write is its writeId. An open file
+ * belongs to the connection, so nothing of the first fs/open is left. */
+static const char *const repeatable[] = { "environment/info",
+	"environment/status", "environmentConfig/read",
+	"capabilities/discoverV2", "capabilityRoots/discoverV1", "process/read",
+	"process/write", "process/terminate", "process/closeStdin",
+	"process/resize", "process/wait", "process/snapshot", "fs/readFile",
+	"fs/open", "fs/readBlock", "fs/writeFile", "fs/getMetadata",
+	"fs/canonicalize", "fs/readDirectory", "fs/walk", "fs/watchMissing" };
+
+struct relay_stream {
+	TAILQ_ENTRY(relay_stream) link; /* relay.streams */
+	uint64_t seq;			/* of the last piece */
+	size_t len;
+	char id[]; /* as it was parsed; len bytes */
+};
+
+enum passed { PASSED, PASSED_STREAM, PASSED_WATCH, PASSED_END };
+
+struct passed_request {
+	struct relay *relay;
+	struct rpc_id id;
+	enum passed kind;
+	struct relay_stream *stream; /* PASSED_STREAM; not in the list yet */
+	uint64_t watch_id;	     /* PASSED_WATCH */
+};
+
+/* --- Answers ------------------------------------------------------------ */
+
+/* What the answer begins or ends. */
+static void
+take_effect(struct passed_request *p, const struct execd_answer *a)
+{
+	struct relay *r = p->relay;
+
+	if (a->code != 0)
+		return;
+	if (p->kind == PASSED_STREAM) {
+		TAILQ_INSERT_TAIL(&r->streams, p->stream, link);
+		p->stream = NULL;
+	} else if (p->kind == PASSED_WATCH) {
+		r->watching =
+		    execd_json_bool(json_get(a->result, "watching"), false);
+		r->watch_id = p->watch_id;
+	} else if (p->kind == PASSED_END) {
+		relay_finish(r, 0);
+	}
+}
+
+static void
+answered(void *arg, const struct execd_answer *a)
+{
+	struct passed_request *p = arg;
+	struct relay *r = p->relay;
+	struct json_writer w;
+	struct buf b;
+
+	r->unanswered--;
+	if (a->code != 0) {
+		relay_say_error(r, &p->id,
+		    a->code == EXECD_CODE_LOST	     ? RPC_INTERNAL
+		    : a->code == EXECD_CODE_TOO_LONG ? RPC_MALFORMED
+						     : a->code,
+		    a->message);
+	} else {
+		buf_init(&b, SIZE_MAX / 2);
+		json_writer_init(&w, &b);
+		rpc_begin_result(&w, &p->id);
+		relay_value(&w, a->result);
+		rpc_end_result(&w);
+		relay_say(r, &b);
+	}
+	take_effect(p, a);
+	free(p->stream);
+	rpc_id_clear(&p->id);
+	free(p);
+}
+
+/* --- Requests ----------------------------------------------------------- */
+
+static bool
+method_is(const struct rpc_message *m, const char *name)
+{
+	return slice_equal(m->method, (struct slice){ name, strlen(name) });
+}
+
+static unsigned int
+flags_of(const struct rpc_message *m)
+{
+	for (size_t i = 0; i < nitems(repeatable); i++)
+		if (method_is(m, repeatable[i]))
+			return EXECD_REPEAT;
+	if (method_is(m, "fs/createDirectory") &&
+	    execd_json_bool(json_get(m->params, "recursive"), false))
+		return EXECD_REPEAT;
+	return 0;
+}
+
+static struct relay_stream *
+new_stream(const struct json_value *id)
+{
+	struct relay_stream *s = xcalloc(1, sizeof(*s) + id->text.len);
+
+	s->len = id->text.len;
+	memcpy(s->id, id->text.ptr, s->len);
+	return s;
+}
+
+static struct passed_request *
+new_request(struct relay *r, const struct rpc_message *m)
+{
+	struct passed_request *p = xcalloc(1, sizeof(*p));
+	const struct json_value *id = json_get(m->params, "requestId");
+	const struct json_value *watch = json_get(m->params, "watchId");
+
+	p->relay = r;
+	rpc_id_copy(&p->id, m->id);
+	if (method_is(m, "http/request") && id != NULL &&
+	    id->type == JSON_STRING &&
+	    execd_json_bool(json_get(m->params, "streamResponse"), false)) {
+		p->kind = PASSED_STREAM;
+		p->stream = new_stream(id);
+	} else if (method_is(m, "fs/watchMissing") && watch != NULL &&
+		   json_to_u64(watch, &p->watch_id) == 0) {
+		p->kind = PASSED_WATCH;
+	} else if (method_is(m, "session/end")) {
+		p->kind = PASSED_END;
+	}
+	r->unanswered++;
+	return p;
+}
+
+static void
+refuse(struct relay *r, const struct rpc_message *m, int code, const char *why)
+{
+	struct rpc_id id;
+
+	rpc_id_copy(&id, m->id);
+	relay_say_error(r, &id, code, why);
+	rpc_id_clear(&id);
+}
+
+/* A server that knows startId gives a start that is repeated the same answer as
+ * the first time. */
+static void
+write_start(
+    const struct relay *r, struct json_writer *w, const struct rpc_message *m)
+{
+	_cleanup_free_ char *start_id = NULL;
+
+	json_begin(w, '{');
+	for (const struct json_value *v = m->params->first; v; v = v->next)
+		relay_member(w, v);
+	if (execd_client_can(r->ctl->client, "processStartId") &&
+	    json_get(m->params, "startId") == NULL) {
+		start_id = xasprintf("relay-%lld", (long long)now_ms());
+		json_key_cstring(w, "startId", start_id);
+	}
+	json_end(w, '}');
+}
+
+static void
+pass_start(struct relay *r, const struct rpc_message *m, struct buf *params)
+{
+	const struct json_value *v = json_get(m->params, "processId");
+	_cleanup_free_ char *id = xstrndup(v->text.ptr, v->text.len);
+	struct passed_request *p = new_request(r, m);
+
+	if (relay_start(
+		r, id, (const char *)params->data, params->len, answered, p))
+		return;
+	refuse(r, m, RPC_MALFORMED, "process ID already exists");
+	r->unanswered--;
+	rpc_id_clear(&p->id);
+	free(p);
+}
+
+/* Tells whether the events of this process/start can be followed. Any other
+ * start is an error of decoding, which the server answers. */
+static bool
+is_start(const struct rpc_message *m)
+{
+	const struct json_value *id = json_get(m->params, "processId");
+
+	return method_is(m, "process/start") && id != NULL &&
+	       id->type == JSON_STRING &&
+	       memchr(id->text.ptr, '\0', id->text.len) == NULL;
+}
+
+static void
+pass(struct relay *r, const struct rpc_message *m)
+{
+	_cleanup_free_ char *method = xstrndup(m->method.ptr, m->method.len);
+	struct json_writer w;
+	struct buf b;
+
+	buf_init(&b, SIZE_MAX / 2);
+	json_writer_init(&w, &b);
+	if (is_start(m)) {
+		write_start(r, &w, m);
+		pass_start(r, m, &b);
+	} else {
+		if (m->params != NULL)
+			relay_value(&w, m->params);
+		execd_client_request(r->ctl->client, method,
+		    m->params ? (const char *)b.data : NULL, b.len, flags_of(m),
+		    answered, new_request(r, m));
+	}
+	buf_clear(&b);
+}
+
+void
+relay_request(struct relay *r, const struct rpc_message *m)
+{
+	static const struct slice old = { "command/", 8 };
+
+	if (!r->ready)
+		refuse(r, m, RPC_MALFORMED,
+		    "client must call initialize before using any method");
+	else if (memchr(m->method.ptr, '\0', m->method.len) != NULL)
+		refuse(r, m, RPC_UNKNOWN_METHOD,
+		    "a method with a NUL inside is not passed on");
+	else if (m->method.len >= old.len &&
+		 memcmp(m->method.ptr, old.ptr, old.len) == 0)
+		refuse(r, m, RPC_UNKNOWN_METHOD,
+		    "execctl relay does not pass on the first version of the "
+		    "protocol: its commands cannot be resumed");
+	else
+		pass(r, m);
+}
+
+/* --- Notifications ------------------------------------------------------ */
+
+static struct relay_stream *
+find_stream(struct relay *r, const struct json_value *id)
+{
+	struct relay_stream *s;
+
+	TAILQ_FOREACH (s, &r->streams, link)
+		if (id != NULL && id->type == JSON_STRING &&
+		    id->text.len == s->len &&
+		    memcmp(id->text.ptr, s->id, s->len) == 0)
+			return s;
+	return NULL;
+}
+
+static void
+drop_stream(struct relay *r, struct relay_stream *s)
+{
+	TAILQ_REMOVE(&r->streams, s, link);
+	free(s);
+}
+
+static void
+note_piece(struct relay *r, const struct json_value *params)
+{
+	struct relay_stream *s = find_stream(r, json_get(params, "requestId"));
+	const struct json_value *seq = json_get(params, "seq");
+
+	if (s == NULL)
+		return;
+	if (seq != NULL)
+		json_to_u64(seq, &s->seq);
+	if (execd_json_bool(json_get(params, "done"), false))
+		drop_stream(r, s);
+}
+
+void
+relay_notified(void *arg, const char *method, const struct json_value *params)
+{
+	struct relay *r = arg;
+	struct json_writer w;
+	struct buf b;
+
+	if (strcmp(method, "http/request/bodyDelta") == 0)
+		note_piece(r, params);
+	else if (strcmp(method, "fs/missingChanged") == 0)
+		r->watching = false;
+	buf_init(&b, SIZE_MAX / 2);
+	json_writer_init(&w, &b);
+	rpc_begin_notification(&w, method);
+	relay_value(&w, params);
+	rpc_end_notification(&w);
+	relay_say(r, &b);
+}
+
+/* --- The lost connection ------------------------------------------------ */
+
+static void
+end_stream(struct relay *r, const struct relay_stream *s)
+{
+	struct json_writer w;
+	struct buf b;
+
+	buf_init(&b, SIZE_MAX / 2);
+	json_writer_init(&w, &b);
+	rpc_begin_notification(&w, "http/request/bodyDelta");
+	json_begin(&w, '{');
+	json_key_string(&w, "requestId", s->id, s->len);
+	json_key_u64(&w, "seq", s->seq + 1);
+	json_key_cstring(&w, "deltaBase64", "");
+	json_key_bool(&w, "done", true);
+	json_key_cstring(&w, "error",
+	    "the connection to the exec-server was lost, and the rest of the "
+	    "body with it");
+	json_end(&w, '}');
+	rpc_end_notification(&w);
+	relay_say(r, &b);
+}
+
+/* A change may have been missed, and there is no watch any more. Told of one,
+ * the client looks, and watches again. */
+static void
+end_watch(struct relay *r)
+{
+	struct json_writer w;
+	struct buf b;
+
+	r->watching = false;
+	buf_init(&b, SIZE_MAX / 2);
+	json_writer_init(&w, &b);
+	rpc_begin_notification(&w, "fs/missingChanged");
+	json_begin(&w, '{');
+	json_key_u64(&w, "watchId", r->watch_id);
+	json_end(&w, '}');
+	rpc_end_notification(&w);
+	relay_say(r, &b);
+}
+
+void
+relay_lost(struct relay *r)
+{
+	struct relay_stream *s;
+
+	while ((s = TAILQ_FIRST(&r->streams)) != NULL) {
+		end_stream(r, s);
+		drop_stream(r, s);
+	}
+	if (r->watching)
+		end_watch(r);
+}
+
+void
+relay_forget(struct relay *r)
+{
+	while (!TAILQ_EMPTY(&r->streams))
+		drop_stream(r, TAILQ_FIRST(&r->streams));
+}
