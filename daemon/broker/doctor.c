@@ -10,12 +10,14 @@
 #include <pwd.h>
 #include <stdio.h>
 #include <string.h>
+#include <sys/stat.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
 #include "doctor_try.h"
 #include "exit_code.h"
 #include "landlock.h"
+#include "path_map.h"
 #include "programs.h"
 #include "sandbox_limits.h"
 #include "user_namespace_made.h"
@@ -236,6 +238,27 @@ print_landlock_only(void)
 		    abi > 0 ? abi : 0, SANDBOX_LANDLOCK_ONLY_ABI);
 }
 
+/* A client's path whose directory is missing is an error when it is used. */
+static void
+print_map(const struct path_map *map)
+{
+	for (size_t i = 0; i < map->count; i++) {
+		const struct path_map_root *root = &map->roots[i];
+		struct stat st;
+		int err = stat(root->server, &st) < 0 ? errno
+			  : S_ISDIR(st.st_mode)	      ? 0
+						      : ENOTDIR;
+
+		if (err == 0)
+			printf("ok       path-map: %s is %s\n", root->client,
+			    root->server);
+		else
+			printf("without  path-map: %s is %s: %s; make that "
+			       "directory, or change the map\n",
+			    root->client, root->server, strerror(err));
+	}
+}
+
 static int
 find_patient(struct patient *p, const char *user)
 {
@@ -269,7 +292,8 @@ try_userns(struct patient *p)
 }
 
 int
-doctor_run(const struct programs *programs, const char *user)
+doctor_run(const struct programs *programs, const char *user,
+    const struct path_map *map)
 {
 	struct patient p = {
 		.programs = programs, .root = geteuid() == 0, .userns = -1
@@ -303,6 +327,7 @@ doctor_run(const struct programs *programs, const char *user)
 	}
 	if (no_user && !p.root)
 		print_landlock_only();
+	print_map(map);
 	free(p.name);
 	return code;
 }

@@ -6,11 +6,14 @@
 #ifndef DOCTOR_H
 #define DOCTOR_H
 
+struct path_map;
 struct programs;
 
 /* Prints to standard output. As root, `user` is the user of the commands, or
- * NULL. Returns an enum exit_code: EXIT_UNENFORCEABLE if a layer is missing
- * that every sandbox needs. */
-int doctor_run(const struct programs *p, const char *user);
+ * NULL. Tells of each root of the map what it leads to. Returns an enum
+ * exit_code: EXIT_UNENFORCEABLE if a layer is missing that every sandbox needs.
+ */
+int doctor_run(
+    const struct programs *p, const char *user, const struct path_map *map);
 
 #endif

@@ -37,6 +37,7 @@
 #include "log.h"
 #include "log_lost.h"
 #include "notify.h"
+#include "path_map.h"
 #include "programs.h"
 #include "secret.h"
 #include "seqpacket.h"
@@ -185,28 +186,51 @@ make_provider_id(struct broker *m)
 		    sizeof(m->provider_id) - at, "%02x", digest[i]);
 }
 
-/* Runs `execd doctor [--user NAME]`. */
+/* Reads the words after `execd doctor`. Returns 0 or EXIT_USAGE. */
+static int
+parse_doctor(int argc, char **argv, const char **user, struct path_map *map)
+{
+	char why[PATH_MAP_WHY_MAX];
+	int i;
+
+	for (i = 2; i + 1 < argc; i += 2) {
+		if (strcmp(argv[i], "--user") == 0) {
+			*user = argv[i + 1];
+		} else if (strcmp(argv[i], "--path-map") != 0) {
+			break;
+		} else if (path_map_add(map, argv[i + 1], why) < 0) {
+			fprintf(stderr, "execd: --path-map: %s\n", why);
+			return EXIT_USAGE;
+		}
+	}
+	if (i == argc)
+		return 0;
+	fprintf(
+	    stderr, "usage: execd doctor [--user NAME] [--path-map MAP]...\n");
+	return EXIT_USAGE;
+}
+
+/* Runs `execd doctor [--user NAME] [--path-map MAP]...`. */
 static int
 run_doctor(int argc, char **argv)
 {
+	struct path_map map = { .count = 0 };
 	const char *user = NULL;
 	struct programs programs;
 	char missing[PATH_MAX];
 	int err;
 
-	if (argc == 4 && strcmp(argv[2], "--user") == 0) {
-		user = argv[3];
-	} else if (argc != 2) {
-		fprintf(stderr, "usage: execd doctor [--user NAME]\n");
+	if (parse_doctor(argc, argv, &user, &map) != 0)
 		return EXIT_USAGE;
-	}
 	log_init("execd", LOG_LEVEL_INFO);
 	err = programs_open(&programs, missing);
 	if (err < 0) {
 		fprintf(stderr, "execd: %s: %s\n", missing, strerror(-err));
 		return EXIT_FAILED;
 	}
-	return doctor_run(&programs, user);
+	err = doctor_run(&programs, user, &map);
+	path_map_clear(&map);
+	return err;
 }
 
 /* Finds root's execd: it started us, or it has a socket. */

@@ -29,6 +29,16 @@ def test_a_line_per_layer_and_a_code_that_agrees(user):
     assert all("; " in x for x in lines if not x.startswith(("ok", " "))), "what to change is said"
 
 
+def test_maps_are_named(user, directory):
+    maps = ["--path-map", f"c:/work={directory}", "--path-map", "Z: = /nonexistent"]
+    r = subprocess.run(as_user(user, [str(EXECD), "doctor", *maps]), capture_output=True, text=True, timeout=60)
+    assert r.stdout.splitlines()[-2:] == [
+        rf"ok       path-map: C:\work is {directory}",
+        "without  path-map: Z: is /nonexistent: No such file or directory; make that directory, or change the map"]
+    r = subprocess.run([str(EXECD), "doctor", "--path-map", "C:"], capture_output=True, text=True, timeout=60)
+    assert r.returncode == 2 and "--path-map: `C:` is not CLIENT-PATH = /PATH" in r.stderr
+
+
 @pytest.mark.skipif(os.geteuid() != 0, reason="SKIPPED: needs root to make a mount namespace")
 def test_in_a_chroot_nothing_is_promised(directory):
     """A user namespace cannot be made there, so nothing that needs one is ok."""

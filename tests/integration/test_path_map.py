@@ -357,6 +357,7 @@ def test_the_effective_map_is_shown_and_reloaded(configured, mode, user, world):
     text = (f"[listener main]\naddress = ws://127.0.0.1:0\n[identity a]\nuser = {user.pw_name}\n"
             f"token-sha256 = {digest('t')}\npath-map = c:/work/ = {world}//work\n  Z: = /\n")
     s = configured(text)
+    s.wait_log("[identity a]: path-map: its clients' Z: is /")
     code, shown, _ = check(mode, user, "-c", s.path, "-T")
     assert code == 0 and re.search(rf"(?m)^path-map = C:\\work = {world}/work\n\s+Z: = /$", shown), shown
     old = s.connect(token="t").ready()

@@ -73,7 +73,7 @@ static const struct option long_options[] = {
 static const char usage_text[] =
     "usage: execd ctl [--json] [--socket PATH] COMMAND, see `execd ctl "
     "--help`\n"
-    "       execd doctor [--user NAME]\n"
+    "       execd doctor [--user NAME] [--path-map MAP]...\n"
     "       execd [-c FILE | --listen URL... [--user NAME] "
     "[--allow-unauthenticated]] [-dfhtT]\n"
     "  -c FILE                   read this configuration, execd.conf(5)\n"

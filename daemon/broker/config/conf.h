@@ -153,7 +153,8 @@ void conf_print(const struct conf *c, struct buf *b);
 /* Warns of values of open listeners that are permitted but dangerous. */
 void conf_warn(const struct conf *c);
 
-/* Logs for each identity what its clients may do, and which key says so. */
+/* Logs for each identity what its clients may do, and which key says so, and
+ * its path map. */
 void conf_tell_ceilings(const struct conf *c);
 
 /* Logs the trusted proxies of each listener. */

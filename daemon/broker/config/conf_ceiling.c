@@ -180,6 +180,15 @@ static const char *const profiles[] = {
 	[SANDBOX_PROFILE_FULL] = "full",
 };
 
+static void
+tell_path_map(const struct identity *id)
+{
+	for (size_t i = 0; i < id->path_map.count; i++)
+		log_info("[identity %s]: path-map: its clients' %s is %s",
+		    id->name, id->path_map.roots[i].client,
+		    id->path_map.roots[i].server);
+}
+
 void
 conf_tell_ceilings(const struct conf *c)
 {
@@ -197,5 +206,6 @@ conf_tell_ceilings(const struct conf *c)
 				 "sandbox of at most %s (%s)",
 			    id->name, id->user_name, profiles[l.max_profile],
 			    l.origins.unsandboxed);
+		tell_path_map(id);
 	}
 }
