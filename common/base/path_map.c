@@ -123,6 +123,13 @@ check_server(struct slice text, char *why)
 		if ((unsigned char)text.ptr[i] < ' ')
 			return refuse(
 			    why, -EINVAL, "a path has a control character");
+	while (text.len > 0 && text.ptr[text.len - 1] == '/')
+		text.len--;
+	/* It would be lost where a map is written and read again. */
+	if (text.len > 0 && text.ptr[text.len - 1] == ' ')
+		return refuse(why, -EINVAL,
+		    "`%.*s`: a blank at the end is not permitted", shown(text),
+		    text.ptr);
 	return 0;
 }
 

@@ -322,6 +322,7 @@ static const struct map_row {
 	{ "C:\\a = /srv/../etc", NULL, "`.` and `..`" },
 	{ "C:\\a = /srv/.", NULL, "`.` and `..`" },
 	{ "C:\\a = /srv/\x01", NULL, "control character" },
+	{ "C:\\a = /srv/ /", NULL, "a blank at the end" },
 	{ "C:\\a = /x\nc:\\A\\ = /y", NULL,
 	    "ambiguous: `C:\\A` is mapped already, to /x" },
 	{ "C:\\a = /x\nD: = /x/", NULL,
