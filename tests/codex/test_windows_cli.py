@@ -183,3 +183,29 @@ def test_restricted(start, mode, user, directory, sandbox):
     codex.finish()
     assert (directory / "patched").exists() == write
     assert_only_paths_without_a_place(wire)
+
+
+PROFILE = """
+[permissions.dev.filesystem]
+":minimal" = "read"
+glob_scan_max_depth = 3
+[permissions.dev.filesystem.":workspace_roots"]
+"." = "write"
+"**/*.env" = "deny"
+"""
+
+
+def test_a_profile_with_a_denial(start, mode, user, directory):
+    """The pattern of a profile holds, and the directory of the client that Codex adds to each profile does no harm."""
+    need_sandbox(mode, user)
+    (directory / "secret.env").write_text("a secret\n")
+    (directory / "plain").write_text("plain\n")
+    codex, wire, _ = start(flags=SANDBOX, before='default_permissions = "dev"\n', after=PROFILE)
+    ran = codex.run("cat plain secret.env; echo x >made; exit 3")
+    assert ran.code == 3 and "plain" in ran.output.split() and "a secret" not in ran.output, ran.output
+    assert (directory / "made").exists()
+    codex.finish()
+    sent = [p["sandbox"]["permissions"]["file_system"]["entries"] for _, p, _ in wire.requests("process/start")][0]
+    paths = [e["path"] for e in sent]
+    assert {"type": "glob_pattern", "pattern": "codex-project-roots://**/*.env"} in paths, paths
+    assert [p for p in paths if p["type"] == "path" and p["path"].startswith("file:///C:/codex-")], paths

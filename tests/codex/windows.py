@@ -67,9 +67,9 @@ class Prefix:
 
 
 class WindowsCodex(Codex):
-    """One `codex.exe exec` with the workspace `at`, a path of Windows."""
+    """One `codex.exe exec` with the workspace `at`, a path of Windows; its config.toml has more lines before and after."""
 
-    def __init__(self, prefix, log, at, url, flags=BYPASS):
+    def __init__(self, prefix, log, at, url, flags=BYPASS, before="", after=""):
         self.log = log
         self.model = Model(log)
         name = f"codex-{log.name}-{os.getpid()}"
@@ -79,7 +79,7 @@ class WindowsCodex(Codex):
         if at.startswith("C:\\"):
             # Codex wants the directory to be there; it stays empty, because the files are the other machine's.
             prefix.c.joinpath(*at.split("\\")[1:]).mkdir(parents=True, exist_ok=True)
-        (home / "config.toml").write_text(CONFIG.format(url=self.model.url))
+        (home / "config.toml").write_text(before + CONFIG.format(url=self.model.url) + after)
         (home / "environments.toml").write_text(
             f'default = "there"\ninclude_local = false\n\n[[environments]]\nid = "there"\nurl = "{url}"\n')
         # Codex writes it while it has it locked, which Wine 8 refuses (os error 33).
