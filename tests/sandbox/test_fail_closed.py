@@ -37,7 +37,6 @@ COLD = [
     ("unshare", "CLONE_NEWNET", "refused"),
     # Its loopback. Without the proxy for connections there are no UNIX sockets.
     ("socket", "AF_NETLINK, SOCK_RAW|SOCK_CLOEXEC, NETLINK_ROUTE", "refused"),
-    ("sendto", "3, [{nlmsg_len=32, nlmsg_type=RTM_SETLINK", "refused"),
     ("socket", "AF_NETLINK, SOCK_RAW|SOCK_CLOEXEC, NETLINK_SOCK_DIAG", "runs"),
     ("pidfd_getfd", "", "runs"),
     ("openat2", "", OLDER),
