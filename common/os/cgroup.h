@@ -103,6 +103,9 @@ unsigned cgroup_controllers(const struct cgroup *parent);
  * rule). */
 int cgroup_hand_down(const struct cgroup *c);
 
+/* The reverse. */
+int cgroup_take_back(const struct cgroup *c);
+
 /* Sets the limits of a new group, as far as `controllers` permits. Returns 0
  * when they are in force, or -errno. */
 int cgroup_limit(const struct cgroup *c, const struct cgroup_limits *l,

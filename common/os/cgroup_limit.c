@@ -74,8 +74,8 @@ cgroup_controllers(const struct cgroup *parent)
 	return find_controllers(parent, "cgroup.subtree_control");
 }
 
-int
-cgroup_hand_down(const struct cgroup *c)
+static int
+set_subtree(const struct cgroup *c, char sign)
 {
 	int dir = c->dirs[CGROUP_UNIFIED], err = 0;
 	unsigned there = read_controllers(dir, "cgroup.controllers");
@@ -84,10 +84,22 @@ cgroup_hand_down(const struct cgroup *c)
 	for (size_t i = 0; i < nitems(kinds) && err == 0; i++) {
 		if (!(there & kinds[i].controller))
 			continue;
-		snprintf(text, sizeof(text), "+%s", kinds[i].name);
+		snprintf(text, sizeof(text), "%c%s", sign, kinds[i].name);
 		err = cgroup_write_file(dir, "cgroup.subtree_control", text);
 	}
 	return err;
+}
+
+int
+cgroup_hand_down(const struct cgroup *c)
+{
+	return set_subtree(c, '+');
+}
+
+int
+cgroup_take_back(const struct cgroup *c)
+{
+	return set_subtree(c, '-');
 }
 
 static int

@@ -1,14 +1,9 @@
 /* SPDX-License-Identifier: ISC */
-/* The limit on open descriptors, and a reserve of them. */
+/* The limit on open descriptors. */
 #include "descriptors.h"
 
-#include <fcntl.h>
 #include <stdbool.h>
-#include <stddef.h>
 #include <sys/resource.h>
-#include <unistd.h>
-
-#include "util.h"
 
 static struct rlimit before, after; /* the raise */
 static bool raised;
@@ -41,37 +36,4 @@ descriptors_restore(void)
 	if (raised && getrlimit(RLIMIT_NOFILE, &r) == 0 &&
 	    r.rlim_cur == after.rlim_cur && r.rlim_max == after.rlim_max)
 		setrlimit(RLIMIT_NOFILE, &before);
-}
-
-/* --- reserved ----------------------------------------------------------- */
-
-/* 0: not reserved; -1: given */
-static int reserved[RESERVE_MAX];
-
-void
-reserve_begin(unsigned n)
-{
-	for (unsigned i = 0; i < n && i < RESERVE_MAX; i++)
-		reserved[i] = -1;
-	reserve_keep();
-}
-
-void
-reserve_give(unsigned n)
-{
-	for (size_t i = 0; i < nitems(reserved) && n > 0; i++) {
-		if (reserved[i] <= 0)
-			continue;
-		close(reserved[i]);
-		reserved[i] = -1;
-		n--;
-	}
-}
-
-void
-reserve_keep(void)
-{
-	for (size_t i = 0; i < nitems(reserved); i++)
-		if (reserved[i] < 0)
-			reserved[i] = fcntl(STDERR_FILENO, F_DUPFD_CLOEXEC, 4);
 }

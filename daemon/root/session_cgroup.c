@@ -30,8 +30,6 @@ static pid_t companion;	     /* the process that moves with this one */
 #define BROKER_NAME "monitor"
 #define RUNNER_NAME "runner"
 
-static const char *const taken_back[] = { "-pids", "-memory", "-cpu" };
-
 /* In version 2 a group that gives its children controllers has no members of
  * its own. So execd moves into a group of its own beside them. */
 static int
@@ -66,32 +64,6 @@ hand_down(void)
 	return err < 0 ? err : cgroup_hand_down(&base);
 }
 
-static void
-log_missing(unsigned there)
-{
-	static const struct {
-		unsigned controller;
-		const char *what, *instead;
-	} kinds[] = {
-		{ CGROUP_COUNTS_PIDS, "processes",
-		    "RLIMIT_NPROC holds sandboxed commands" },
-		{ CGROUP_COUNTS_MEMORY, "memory",
-		    "a watch holds sandboxed commands" },
-		{ CGROUP_COUNTS_CPU, "processor time", "nothing limits it" },
-	};
-
-	if (there == 0 && geteuid() != 0) {
-		log_info("control groups: none is delegated to this user; "
-			 "resource limits and a watch of their memory hold "
-			 "sandboxed commands");
-		return;
-	}
-	for (size_t i = 0; i < nitems(kinds); i++)
-		if (!(there & kinds[i].controller))
-			log_warn(0, "control groups: none here counts %s; %s",
-			    kinds[i].what, kinds[i].instead);
-}
-
 /* Others with this name are in other pid namespaces: not many. */
 static int
 claim(void)
@@ -117,15 +89,12 @@ session_cgroup_init(pid_t broker)
 
 	companion = broker;
 	cgroup_open_usable(&own);
-	if (!cgroup_is_open(&own)) {
-		log_missing(0);
+	if (!cgroup_is_open(&own))
 		return;
-	}
 	session_cgroup_cleanup(&own);
 	err = claim();
 	if (err < 0) {
 		log_warn(err, "control groups: making %s", base_name);
-		log_missing(0);
 		cgroup_close(&own);
 		return;
 	}
@@ -136,7 +105,6 @@ session_cgroup_init(pid_t broker)
 				      "down to sessions");
 	}
 	controllers = cgroup_controllers(&base);
-	log_missing(controllers);
 }
 
 /* In version 2 the lock was another open file of the same directory. */
@@ -182,19 +150,6 @@ needed_by(const struct control_user *s)
 	       (s->session_cpu_percent ? CGROUP_COUNTS_CPU : 0);
 }
 
-static void
-take_back(int dir)
-{
-	int fd = openat(dir, "cgroup.subtree_control", O_WRONLY | O_CLOEXEC);
-
-	for (size_t i = 0; fd >= 0 && i < nitems(taken_back); i++)
-		if (write(fd, taken_back[i], strlen(taken_back[i])) < 0)
-			log_debug("control groups: %s: %s", taken_back[i],
-			    strerror(errno));
-	if (fd >= 0)
-		close(fd);
-}
-
 /* Moves back to the group where execd was started, once this gives its children
  * no controllers. Only then execd's own group is empty. */
 static void
@@ -202,9 +157,8 @@ move_back(void)
 {
 	int joins[CGROUP_HIERARCHIES];
 
-	take_back(base.dirs[CGROUP_UNIFIED]);
-	take_back(own.dirs[CGROUP_UNIFIED]);
-	if (cgroup_open_joins(&own, joins) < 0)
+	if (cgroup_take_back(&base) < 0 || cgroup_take_back(&own) < 0 ||
+	    cgroup_open_joins(&own, joins) < 0)
 		return;
 	if (write(joins[CGROUP_UNIFIED], "0", 1) != 1)
 		log_debug("control groups: going back: %s", strerror(errno));
@@ -249,33 +203,6 @@ delegate(const struct cgroup *c, uid_t uid, gid_t gid)
 	return 0;
 }
 
-static int
-session_cgroup_open(const char *name, uid_t uid, gid_t gid,
-    const struct cgroup_limits *limits, bool cpu, struct cgroup *c)
-{
-	struct cgroup parent = base;
-	int err;
-
-	*c = (struct cgroup)CGROUP_NONE;
-	if (!cgroup_is_open(&base))
-		return 0;
-	/* In version 1 a hierarchy of its own would serve nothing. */
-	if (!cpu)
-		parent.dirs[CGROUP_CPU] = -1;
-	err = cgroup_make(&parent, name, c);
-	if (err == 0)
-		err = cgroup_limit(c, limits, controllers);
-	if (err == 0 && c->dirs[CGROUP_UNIFIED] >= 0)
-		err = cgroup_hand_down(c);
-	if (err == 0)
-		err = delegate(c, uid, gid);
-	if (err == 0)
-		return 0;
-	cgroup_close(c);
-	session_cgroup_close(name);
-	return err;
-}
-
 int
 session_cgroup_open_joins(
     const struct cgroup *session, int joins[CGROUP_HIERARCHIES])
@@ -304,12 +231,29 @@ session_cgroup_for(
 		.memory_bytes = s->session_memory_bytes,
 		.cpu_percent = s->session_cpu_percent,
 	};
+	struct cgroup parent = base;
+	int err;
 
 	*c = (struct cgroup)CGROUP_NONE;
 	if (needed_by(s) & ~controllers)
 		return -EOPNOTSUPP;
-	return session_cgroup_open(group, s->uid, s->gid, &limits,
-	    s->session_cpu_percent > 0 || s->limits_command_cpu, c);
+	if (!cgroup_is_open(&base))
+		return 0;
+	/* In version 1 a hierarchy of its own would serve nothing. */
+	if (s->session_cpu_percent == 0 && s->limits_command_cpu == 0)
+		parent.dirs[CGROUP_CPU] = -1;
+	err = cgroup_make(&parent, group, c);
+	if (err == 0)
+		err = cgroup_limit(c, &limits, controllers);
+	if (err == 0 && c->dirs[CGROUP_UNIFIED] >= 0)
+		err = cgroup_hand_down(c);
+	if (err == 0)
+		err = delegate(c, s->uid, s->gid);
+	if (err == 0)
+		return 0;
+	cgroup_close(c);
+	session_cgroup_close(group);
+	return err;
 }
 
 /* A runner's own groups are empty, because its processes ended with it. */

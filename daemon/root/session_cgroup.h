@@ -13,9 +13,8 @@
 /* The most processes of one session, with its runner and helpers. */
 #define SESSION_PIDS_MAX 4096
 
-/* Makes the groups below the one that execd was started in. The log says what
- * cannot be limited, and what takes its place. `broker` moves with this
- * process. */
+/* Makes the groups below the one that execd was started in. `broker` moves with
+ * this process. */
 void session_cgroup_init(pid_t broker);
 
 /* Returns which limits sessions and their commands can have: a mask of enum

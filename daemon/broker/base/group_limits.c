@@ -16,16 +16,35 @@ static unsigned controllers;
 static const struct need {
 	const char *keyword, *what;
 	unsigned controller;
+	const char *instead; /* what holds commands without it */
 } needs[] = {
-	{ "session-processes", "processes", CGROUP_COUNTS_PIDS },
-	{ "session-memory", "memory", CGROUP_COUNTS_MEMORY },
-	{ "session-cpu", "processor time", CGROUP_COUNTS_CPU },
+	{ "session-processes", "processes", CGROUP_COUNTS_PIDS,
+	    "RLIMIT_NPROC holds sandboxed commands" },
+	{ "session-memory", "memory", CGROUP_COUNTS_MEMORY,
+	    "a watch holds sandboxed commands" },
+	{ "session-cpu", "processor time", CGROUP_COUNTS_CPU,
+	    "nothing limits it" },
 };
 
 void
 group_limits_learn(unsigned there)
 {
 	controllers = there;
+}
+
+void
+group_limits_log(bool root)
+{
+	if (controllers == 0 && !root) {
+		log_info("control groups: none is delegated to this user; "
+			 "resource limits and a watch of their memory hold "
+			 "sandboxed commands");
+		return;
+	}
+	for (size_t i = 0; i < nitems(needs); i++)
+		if (!(controllers & needs[i].controller))
+			log_warn(0, "control groups: none here counts %s; %s",
+			    needs[i].what, needs[i].instead);
 }
 
 static unsigned

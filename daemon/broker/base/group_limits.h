@@ -5,6 +5,7 @@
 #ifndef GROUP_LIMITS_H
 #define GROUP_LIMITS_H
 
+#include <stdbool.h>
 #include <stddef.h>
 
 #include "identity.h"
@@ -12,6 +13,9 @@
 /* Sets what the control groups of this host can limit: a mask of enum
  * cgroup_controller. */
 void group_limits_learn(unsigned controllers);
+
+/* Logs which limits sessions cannot have here, and what takes their place. */
+void group_limits_log(bool root);
 
 /* Checks whether the limits of every identity's sessions can be enforced here.
  * If not, returns -EOPNOTSUPP after logging which cannot. */
