@@ -1,15 +1,18 @@
 /* SPDX-License-Identifier: ISC */
 /*
- * Groups are called execd-PID. The pid does not tell whether that execd still
- * runs, because it may be in another pid namespace. Therefore an execd holds a
- * lock on its directory as long as it runs. An execd of another namespace may
- * have the same pid; the second one's group is called execd-PID.1.
+ * Groups are called execd-PID. The pid alone does not tell whether that execd
+ * still runs, because it may be in another pid namespace. Therefore an execd
+ * holds a lock on its directory as long as it runs. An execd of another
+ * namespace may have the same pid; the second one's group is called
+ * execd-PID.1.
  */
 #include "session_cgroup_cleanup.h"
 
 #include <dirent.h>
 #include <errno.h>
 #include <fcntl.h>
+#include <signal.h>
+#include <stdlib.h>
 #include <string.h>
 #include <sys/file.h>
 #include <sys/stat.h>
@@ -65,13 +68,22 @@ session_cgroup_remove_children(int dir, int levels)
 	each_directory(dir, remove_group, levels);
 }
 
+/* An execd that has just made its group may not have the lock yet. */
+static bool
+is_running(const char *name)
+{
+	pid_t pid = atoi(name + strlen(PREFIX));
+
+	return pid <= 0 || kill(pid, 0) == 0 || errno != ESRCH;
+}
+
 /* Whoever uses a group or removes it holds its lock. */
 static void
 cleanup_group(int dir, const char *name, int levels)
 {
 	_cleanup_close_ int fd = -1;
 
-	if (strncmp(name, PREFIX, strlen(PREFIX)) != 0)
+	if (strncmp(name, PREFIX, strlen(PREFIX)) != 0 || is_running(name))
 		return;
 	fd = open_directory(dir, name);
 	if (fd >= 0 && flock(fd, LOCK_EX | LOCK_NB) == 0)
