@@ -149,7 +149,7 @@ begin_offer(struct offer *o, const uint8_t *packet, size_t len,
 	*o = (struct offer){ .have = 0 };
 	if (control_get(packet, len, type, &o->configure) < 0 ||
 	    o->configure.listeners > CONTROL_LISTENERS_MAX ||
-	    o->configure.exempt > CONTROL_NETS_MAX)
+	    o->configure.limits.exempt.count > CONTROL_NETS_MAX)
 		return -EBADMSG;
 	for (int i = 0; i < TLS_HELPERS; i++) {
 		bool comes = o->configure.helpers & 1u << i;
@@ -168,7 +168,8 @@ fds_of(const struct control_listener *l)
 	if (l->kind == LISTENER_STDIO)
 		return 2;
 	return 1u + (l->tls ? 1 : 0) +
-	       (l->tls && l->client_certificate != CLIENT_CERTIFICATE_NONE);
+	       (l->tls &&
+		   l->keys.client_certificate != CLIENT_CERTIFICATE_NONE);
 }
 
 static int
@@ -179,8 +180,8 @@ add_to_offer(struct offer *o, const uint8_t *packet, size_t len, const int *fds,
 
 	if (control_get(packet, len, BROKER_EV_LISTENER, &l) < 0 ||
 	    o->have >= o->configure.listeners || l.kind > LISTENER_UNIX ||
-	    l.client_certificate > CLIENT_CERTIFICATE_REQUIRED ||
-	    l.trusted > CONTROL_NETS_MAX || nfds != fds_of(&l))
+	    l.keys.client_certificate > CLIENT_CERTIFICATE_REQUIRED ||
+	    l.trusted.count > CONTROL_NETS_MAX || nfds != fds_of(&l))
 		return -EBADMSG;
 	o->listeners[o->have].listener = l;
 	memcpy(o->listeners[o->have].fds, fds, nfds * sizeof(*fds));
@@ -219,7 +220,7 @@ apply_when_complete(void)
 	if (reload.have < reload.configure.listeners)
 		return 0;
 	reloading = false;
-	config = reload.configure;
+	config = reload.configure.limits;
 	helper_set_channels(reload.helpers);
 	listener_close_all();
 	listener_take(&reload, false);

@@ -201,7 +201,7 @@ limit_files(uint32_t connections)
 
 /* No new processes and no core files. */
 static void
-limit_resources(const struct control_configure *c)
+limit_resources(const struct frontend_limits *c)
 {
 	limit_files(c->max_connections);
 	limit(RLIMIT_NPROC, "NPROC", 0);
@@ -274,7 +274,7 @@ confine(const struct offer *offer, struct control_ready *ready)
 {
 	int err;
 
-	limit_resources(&offer->configure);
+	limit_resources(&offer->configure.limits);
 	/* The log or stdio's output may be a file, and must still grow. */
 	if (!is_stdio(offer) && !is_file(STDERR_FILENO))
 		limit(RLIMIT_FSIZE, "FSIZE", 0);

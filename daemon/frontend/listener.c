@@ -35,11 +35,8 @@ static struct listener {
 	struct event event;
 	struct listener_traits traits;
 	SSL_CTX *tls; /* NULL: no TLS */
-	bool agent;   /* answers one line */
 	int fd;
-	/* Proxies that are believed where their clients are. */
-	uint32_t trusted;
-	uint8_t trusted_nets[CONTROL_NETS_MAX * CONTROL_NET_BYTES];
+	struct nets trusted; /* proxies that are believed */
 } listeners[CONTROL_LISTENERS_MAX];
 static size_t count;
 static int reserve_fd = -1;
@@ -54,7 +51,7 @@ spend_reserve(const struct listener *l)
 	if (reserve_fd >= 0)
 		close(reserve_fd);
 	fd = accept4(l->fd, NULL, NULL, SOCK_CLOEXEC);
-	if (fd >= 0 && l->agent)
+	if (fd >= 0 && l->traits.keys.agent)
 		agent_take(fd);
 	else if (fd >= 0)
 		admission_refuse(fd, l->tls != NULL, 1000);
@@ -70,12 +67,12 @@ welcome(const struct listener *l, int fd, const struct sockaddr_storage *a)
 
 	const struct sockaddr *from = (const struct sockaddr *)a;
 
-	if (l->agent) {
+	if (l->traits.keys.agent) {
 		agent_take(fd);
 		return;
 	}
 	source_text(from, v.peer);
-	if (source_lies_in(from, l->trusted_nets, l->trusted))
+	if (source_lies_in(from, &l->trusted))
 		proxied_take(&v);
 	else
 		admission_take(&v, from);
@@ -143,13 +140,9 @@ add(const struct control_listener *order, int fd, SSL_CTX *tls)
 
 	if (reserve_fd < 0)
 		reserve_fd = fcntl(STDERR_FILENO, F_DUPFD_CLOEXEC, 4);
-	l->traits = (struct listener_traits){ .id = order->id,
-		.kind = order->kind,
-		.operate = order->operate,
-		.hand_over = order->hand_over };
-	l->agent = order->agent;
+	l->traits =
+	    (struct listener_traits){ order->id, order->kind, order->keys };
 	l->trusted = order->trusted;
-	memcpy(l->trusted_nets, order->trusted_nets, sizeof(l->trusted_nets));
 	l->tls = tls;
 	l->fd = fd;
 	set_nonblock(fd);

@@ -85,7 +85,7 @@ main(int argc, char **argv)
 	warm_up();
 	confine_privileges(given ? argv[2] : NULL, &ready);
 	broker_wait_configure(&offer);
-	config = offer.configure;
+	config = offer.configure.limits;
 	broker_watch();
 	health_watch();
 	handoff_init();

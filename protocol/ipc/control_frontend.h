@@ -23,25 +23,45 @@ enum listener_kind {
 	LISTENER_UNIX,	/* a listening AF_UNIX socket that carries WebSocket */
 };
 
+/* Networks: an address in IPv6 form and the length of its prefix each. */
+struct nets {
+	uint8_t items[CONTROL_NETS_MAX][CONTROL_NET_BYTES];
+	uint32_t count;
+};
+
+enum client_certificate {
+	CLIENT_CERTIFICATE_NONE, /* clients are not asked for one */
+	CLIENT_CERTIFICATE_OPTIONAL,
+	CLIENT_CERTIFICATE_REQUIRED,
+};
+
+/* What the values of frontend_keys.def and of the broker's own keys are in C.
+ */
+#define VALUE_bool		 bool
+#define VALUE_serve		 bool
+#define VALUE_bytes		 uint64_t
+#define VALUE_client_certificate uint32_t /* enum client_certificate */
+#define VALUE_count		 uint32_t
+#define VALUE_duration		 uint32_t /* ms */
+#define VALUE_nets		 struct nets
+#define VALUE_optional_count	 uint32_t /* 0: none */
+#define VALUE_optional_duration	 uint32_t /* ms; 0: none */
+
+struct frontend_limits {
+#define FRONTEND_LIMIT(keyword, type, member, ...) VALUE_##type member;
+#include "frontend_keys.def"
+};
+
+struct frontend_listener {
+#define FRONTEND_LISTENER(keyword, type, member, ...) VALUE_##type member;
+#include "frontend_keys.def"
+};
+
 /* Everything that the front-end needs. It opens nothing itself. */
 struct control_configure {
 	/* bits: for which enum tls_helper a channel comes along */
 	uint8_t helpers;
-	uint32_t ping_interval_ms;
-	uint32_t pong_deadline_ms;
-	uint32_t pre_auth_deadline_ms;
-	uint32_t max_connections;
-	uint32_t max_per_source; /* 0: no limit per source */
-	uint32_t max_unauthenticated;
-	/* A source collects these penalties and is refused while their sum
-	 * exceeds the threshold. */
-	uint32_t penalty_auth_ms, penalty_deadline_ms, penalty_protocol_ms;
-	uint32_t penalty_crash_ms;
-	uint32_t penalty_threshold_ms, penalty_max_ms;
-	uint32_t exempt; /* number of networks without limits and penalties */
-	uint8_t exempt_nets[CONTROL_NETS_MAX * CONTROL_NET_BYTES];
-	uint64_t max_frame_bytes;
-	uint64_t max_message_bytes;
+	struct frontend_limits limits;
 	uint32_t listeners; /* number of BROKER_EV_LISTENER that follow */
 };
 
@@ -61,12 +81,6 @@ struct control_load {
 	uint8_t room_percent; /* 0: no new session; 100: all of its places */
 };
 
-enum client_certificate {
-	CLIENT_CERTIFICATE_NONE, /* clients are not asked for one */
-	CLIENT_CERTIFICATE_OPTIONAL,
-	CLIENT_CERTIFICATE_REQUIRED,
-};
-
 /*
  * A listener. Its descriptors, in this order: for LISTENER_STDIO the input and
  * the output; otherwise the listening socket, with `tls` the certificate chain
@@ -77,14 +91,9 @@ struct control_listener {
 	uint32_t id; /* given by the broker, never used for another */
 	uint8_t kind;
 	bool tls;
-	bool operate;	/* answers /healthz and /metrics */
-	bool agent;	/* answers one line: the agent of a proxy */
-	bool hand_over; /* clients are handed over to their runners */
-	uint8_t client_certificate; /* enum client_certificate */
-	uint32_t key; /* `tls`: number of its key in the key process */
-	uint32_t
-	    trusted; /* number of networks whose PROXY header is believed */
-	uint8_t trusted_nets[CONTROL_NETS_MAX * CONTROL_NET_BYTES];
+	struct frontend_listener keys;
+	uint32_t key;	     /* `tls`: number of its key in the key process */
+	struct nets trusted; /* their PROXY header is believed */
 };
 
 #define CONTROL_LISTENER_FDS_MAX 3

@@ -30,6 +30,17 @@ struct field {
 		    sizeof(((struct type *)0)->member)                         \
 	}
 
+/* With the kind that the member's type has. What is no number is bytes, in the
+ * byte order of this machine. */
+#define FIELD_OF(type, member)                                                 \
+	FIELD(_Generic(((struct type *)0)->member, bool                        \
+		       : FIELD_BOOL, uint8_t                                   \
+		       : FIELD_U8, uint32_t                                    \
+		       : FIELD_U32, uint64_t                                   \
+		       : FIELD_U64, default                                    \
+		       : FIELD_BYTES),                                         \
+	    type, member)
+
 struct control_layout {
 	enum control_type type;
 	const char *name;

@@ -7,22 +7,9 @@
 
 static const struct field configure_fields[] = {
 	FIELD(FIELD_U8, control_configure, helpers),
-	FIELD(FIELD_U32, control_configure, ping_interval_ms),
-	FIELD(FIELD_U32, control_configure, pong_deadline_ms),
-	FIELD(FIELD_U32, control_configure, pre_auth_deadline_ms),
-	FIELD(FIELD_U32, control_configure, max_connections),
-	FIELD(FIELD_U32, control_configure, max_per_source),
-	FIELD(FIELD_U32, control_configure, max_unauthenticated),
-	FIELD(FIELD_U32, control_configure, penalty_auth_ms),
-	FIELD(FIELD_U32, control_configure, penalty_deadline_ms),
-	FIELD(FIELD_U32, control_configure, penalty_protocol_ms),
-	FIELD(FIELD_U32, control_configure, penalty_crash_ms),
-	FIELD(FIELD_U32, control_configure, penalty_threshold_ms),
-	FIELD(FIELD_U32, control_configure, penalty_max_ms),
-	FIELD(FIELD_U32, control_configure, exempt),
-	FIELD(FIELD_BYTES, control_configure, exempt_nets),
-	FIELD(FIELD_U64, control_configure, max_frame_bytes),
-	FIELD(FIELD_U64, control_configure, max_message_bytes),
+#define FRONTEND_LIMIT(keyword, type, member, ...)                             \
+	FIELD_OF(control_configure, limits.member),
+#include "frontend_keys.def"
 	FIELD(FIELD_U32, control_configure, listeners),
 };
 
@@ -30,13 +17,11 @@ static const struct field listener_fields[] = {
 	FIELD(FIELD_U32, control_listener, id),
 	FIELD(FIELD_U8, control_listener, kind),
 	FIELD(FIELD_BOOL, control_listener, tls),
-	FIELD(FIELD_BOOL, control_listener, operate),
-	FIELD(FIELD_BOOL, control_listener, agent),
-	FIELD(FIELD_BOOL, control_listener, hand_over),
-	FIELD(FIELD_U8, control_listener, client_certificate),
+#define FRONTEND_LISTENER(keyword, type, member, ...)                          \
+	FIELD_OF(control_listener, keys.member),
+#include "frontend_keys.def"
 	FIELD(FIELD_U32, control_listener, key),
-	FIELD(FIELD_U32, control_listener, trusted),
-	FIELD(FIELD_BYTES, control_listener, trusted_nets),
+	FIELD_OF(control_listener, trusted),
 };
 
 static const struct field ready_fields[] = {

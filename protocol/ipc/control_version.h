@@ -11,14 +11,15 @@
  * its runner. A unit test compares the layouts with a checksum for the version.
  *
  * The other channels connect programs that are started together. Their versions
- * are raised with any change.
+ * are raised with any change, except for rows of frontend_keys.def: a row more
+ * or less changes the length of a message, which is refused, too.
  */
 #ifndef CONTROL_VERSION_H
 #define CONTROL_VERSION_H
 
 #define SPAWN_VERSION 3 /* broker and root; in each message */
 /* broker and front-end; also the front-end's helpers */
-#define FRONTEND_VERSION 6
+#define FRONTEND_VERSION 7
 #define RUNNER_VERSION	 1 /* broker and runner */
 #define RUNNER_OLDEST	 1
 

@@ -32,7 +32,7 @@ def run(user, *args, root=False, timeout=15):
     (["--concurrent-requests", "x"], 2, "is not a number from 1"),
     (["--detached-ttl", "80"], 2, "is not a duration"),
     (["--detached-ttl", "99999999h"], 2, "is not a duration"),
-    (["--retention", "0"], 2, "`0` is not a size like 65536, 64K or 1M, at most 256M"),
+    (["--retention", "0"], 2, "`0` is not a number of bytes like 4096, 64K, 16M or 1G"),
     (["--retention", "257M"], 2, "is not a size"),
     (["--retention", "1G"], 2, "is not a size"),
     (["--retention", "-1"], 2, "is not a size"),

@@ -118,9 +118,9 @@ test_every_length_is_exact(void **state)
 static void
 test_values_survive(void **state)
 {
-	struct control_configure in = { .max_frame_bytes = 1ULL << 40,
+	struct control_configure in = { .limits.max_frame_bytes = 1ULL << 40,
 		.listeners = 2,
-		.exempt_nets = { 1, 2, 3 } },
+		.limits.exempt.items = { { 1, 2, 3 } } },
 				 out;
 	struct control_resume rin = { .conn = 3,
 		.grant = { 1, 2, 255 },
@@ -133,8 +133,8 @@ test_values_survive(void **state)
 	memset(&out, 0, sizeof(out));
 	assert_int_equal(
 	    control_get(b.data, b.len, BROKER_EV_CONFIGURE, &out), 0);
-	assert_true(out.max_frame_bytes == 1ULL << 40);
-	assert_int_equal(out.exempt_nets[2], 3);
+	assert_true(out.limits.max_frame_bytes == 1ULL << 40);
+	assert_int_equal(out.limits.exempt.items[0][2], 3);
 	buf_clear(&b);
 	control_put(&b, BROKER_REQ_RESUME, &rin);
 	assert_int_equal(

@@ -26,7 +26,8 @@
 #define LISTENER    3
 
 static struct helpers the_helpers;
-static struct conf conf = { .limits.pre_auth_deadline_ms = DEADLINE_MS };
+static struct conf conf = { .limits.frontend.pre_auth_deadline_ms =
+				DEADLINE_MS };
 static struct broker m = { .conf = &conf };
 static struct helper_process keys = { .kind = TLS_HELPER_KEYS, .pid = 1 };
 static struct helper_process old = { .kind = TLS_HELPER_CERTIFICATES,

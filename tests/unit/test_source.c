@@ -18,7 +18,7 @@
 #include "source.h"
 #include "util.h"
 
-static const struct control_configure rules = {
+static const struct frontend_limits rules = {
 	.max_per_source = 3,
 	.penalty_auth_ms = 5000,
 	.penalty_deadline_ms = 10000,
@@ -27,10 +27,9 @@ static const struct control_configure rules = {
 	.penalty_threshold_ms = 15000,
 	.penalty_max_ms = 60000,
 	/* 127.0.0.0/8, 2001:db8::/33 */
-	.exempt = 2,
-	.exempt_nets = { 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0xff, 0xff, 127, 0, 0, 0,
-	    104, 0x20, 0x01, 0x0d, 0xb8, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0,
-	    33 },
+	.exempt = { { { [10] = 0xff, 0xff, 127, [16] = 104 },
+			{ 0x20, 0x01, 0x0d, 0xb8, [16] = 33 } },
+	    2 },
 };
 
 static enum admission

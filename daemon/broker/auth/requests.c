@@ -162,7 +162,7 @@ answer_authenticate(
 		return -EBADMSG;
 	check_cert_verdict(m, &a);
 	if (l == NULL || m->stopping ||
-	    f->grants.count >= m->conf->limits.max_connections)
+	    f->grants.count >= m->conf->limits.frontend.max_connections)
 		v = VERDICT_BUSY; /* a reload closed it meanwhile */
 	else
 		v = credential_verify(m->conf, l, &a, *fd >= 0 ? &peer : NULL,

@@ -42,12 +42,6 @@ struct digests {
 	size_t count;
 };
 
-/* Address ranges, in the form that CONFIGURE has. */
-struct nets {
-	uint8_t items[CONTROL_NETS_MAX][CONTROL_NET_BYTES];
-	uint32_t count;
-};
-
 #define CONF_MODE_UNSET UINT32_MAX
 
 extern const struct conf_type conf_duration;	      /* uint32_t, ms */

@@ -38,7 +38,6 @@ listener_new(const char *name)
 
 	l->name = xstrdup(name);
 	l->mode = CONF_MODE_UNSET;
-	l->hand_over = true;
 	l->fd = l->out_fd = l->chain_fd = l->key_fd = -1;
 	l->client_ca_fd = l->client_crl_fd = -1;
 	return l;
@@ -188,7 +187,7 @@ listener_parse(struct listener *l)
 static void
 describe(struct listener *l, const union address *a)
 {
-	const char *scheme = l->agent		   ? "tcp"
+	const char *scheme = l->keys.agent	   ? "tcp"
 			     : listener_has_tls(l) ? "wss"
 						   : "ws";
 	char host[INET6_ADDRSTRLEN];

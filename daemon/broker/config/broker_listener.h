@@ -26,19 +26,15 @@ enum address_scheme {
 struct listener {
 	char *name;
 	/* as the configuration says */
+	struct frontend_listener keys;
 	char *address;
 	char *certificate, *certificate_key, *client_ca, *client_crl;
-	uint32_t client_certificate; /* enum client_certificate */
-	uint32_t mode;		     /* of the file of an ADDRESS_UNIX */
+	uint32_t mode; /* of the file of an ADDRESS_UNIX */
 	char *group;
 	/* identities that are accepted; none: every identity */
 	struct strings identities;
-	bool operate; /* /healthz and /metrics are answered */
-	bool agent;   /* one line is answered, for a proxy's agent check */
 	/* networks whose PROXY header is believed */
 	struct nets trusted_proxies;
-	/* clients are handed over to their runners, without TLS */
-	bool hand_over;
 	/* what clients learn of this host, with CONTROL_HOST_TAG_MAX; NULL:
 	 * nothing */
 	char *host_tag;

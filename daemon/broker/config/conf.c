@@ -27,44 +27,13 @@ const struct conf_section *const conf_sections[] = {
 	NULL,
 };
 
-/* Where a client sees a default, it is the reference server's (doc/protocol.md
- * section 14). Where only strangers see it, it is sshd's. */
-static const struct limits default_limits = {
-	.detached_ttl_ms = 80000,
-	.closed_ttl_ms = 80000,
-	.kill_grace_ms = 1000,
-	.drain_timeout_ms = 0,
-	.drain_notice_ms = 0,
-	.ping_interval_ms = 30000,
-	.pong_deadline_ms = 120000,
-	.pre_auth_deadline_ms = 10000,
-	.max_connections = 10000,
-	.max_per_source = 1000,
-	.max_unauthenticated = 1000,
-	.max_sessions = 10000,
-	.max_frame_bytes = 16u << 20,
-	.max_message_bytes = 64u << 20,
-	.retention_bytes = 1u << 20,
-	.penalty_auth_ms = 5000,
-	.penalty_deadline_ms = 10000,
-	.penalty_protocol_ms = 1000,
-	.penalty_crash_ms = 90000,
-	.penalty_threshold_ms = 15000,
-	.penalty_max_ms = 600000,
-};
-
 struct conf *
 conf_new(void)
 {
 	struct conf *c = xcalloc(1, sizeof(*c));
-	char why[CONF_WHY_MAX];
 
-	c->limits = default_limits;
-	/* All clients of a proxy on this machine come from a loopback
-	 * address. */
-	conf_nets.parse(&c->limits.exempt, "127.0.0.0/8 ::1", why);
-	c->tokens.skew_s = 30;
-	c->tokens.subject_claim = xstrdup("sub");
+	conf_set_defaults(&conf_limits, &c->limits);
+	conf_set_defaults(&conf_tokens, &c->tokens);
 	sandbox_rules_init(&c->sandbox);
 	audit_rules_init(&c->audit);
 	return c;
@@ -216,14 +185,59 @@ find_command_limits(const struct conf *c, struct identity *id)
 	id->limits.limits_command_cpu = l.cpu_percent > 0;
 }
 
+/* Checks the range of a number, which shows its bound like any value. */
+static int
+check_range(
+    const struct conf_key *key, const void *at, const char *text, char *why)
+{
+	uint64_t n = key->size == sizeof(uint64_t) ? *(const uint64_t *)at
+						   : *(const uint32_t *)at;
+	uint64_t bound = n < key->min ? key->min : key->max;
+	struct buf b;
+
+	if (n >= key->min && (key->max == 0 || n <= key->max))
+		return 0;
+	buf_init(&b, CONF_WHY_MAX);
+	key->type->show(&b, key->size == sizeof(uint64_t)
+				? (void *)&bound
+				: &(uint32_t){ (uint32_t)bound });
+	conf_refuse(why, "`%.100s` is %s than %.*s", text,
+	    n < key->min ? "less" : "more", (int)b.len - 1, (char *)b.data);
+	buf_clear(&b);
+	return -EINVAL;
+}
+
+int
+conf_set_key(
+    const struct conf_key *key, void *object, const char *value, char *why)
+{
+	void *at = (char *)object + key->offset;
+	int err = key->type->parse(at, value, why);
+
+	return err < 0 || (key->min == 0 && key->max == 0)
+		   ? err
+		   : check_range(key, at, value, why);
+}
+
+void
+conf_set_defaults(const struct conf_section *s, void *object)
+{
+	char why[CONF_WHY_MAX];
+
+	for (size_t i = 0; i < s->nkeys; i++)
+		if (s->keys[i].initial != NULL &&
+		    conf_set_key(&s->keys[i], object, s->keys[i].initial, why) <
+			0)
+			log_fatal("default of %s: %s", s->keys[i].keyword, why);
+}
+
 int
 conf_set(const struct conf_section *s, void *object, const char *keyword,
     const char *value, char *why)
 {
 	for (size_t i = 0; i < s->nkeys; i++)
 		if (strcmp(s->keys[i].keyword, keyword) == 0)
-			return s->keys[i].type->parse(
-			    (char *)object + s->keys[i].offset, value, why);
+			return conf_set_key(&s->keys[i], object, value, why);
 	return conf_refuse(why, "unknown key `%.100s`", keyword);
 }
 

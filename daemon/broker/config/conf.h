@@ -18,28 +18,24 @@ struct options;
 
 #define CONF_DEFAULT_PATH "/etc/execd/execd.conf"
 
-/* [limits] */
+/* [limits] of the broker: a row (keyword, type, member, default, range) is all
+ * that is between the file and the use, as in frontend_keys.def. */
+#define BROKER_LIMITS(ROW)                                                     \
+	ROW("detached-ttl", duration, detached_ttl_ms, "80s")                  \
+	ROW("closed-ttl", duration, closed_ttl_ms, "80s")                      \
+	ROW("kill-grace", duration, kill_grace_ms, "1s")                       \
+	ROW("drain-timeout", duration, drain_timeout_ms, "0s")                 \
+	ROW("drain-notice", duration, drain_notice_ms, "0s")                   \
+	ROW("exit-when-idle", optional_duration, exit_when_idle_ms, "none")    \
+	ROW("max-sessions", count, max_sessions, "10000")                      \
+	/* of each process; one answer holds all of it, in base64 */           \
+	ROW("retention", bytes, retention_bytes, "1M", .max = 256u << 20)
+
 struct limits {
-	uint32_t detached_ttl_ms;
-	uint32_t closed_ttl_ms;
-	uint32_t kill_grace_ms;
-	uint32_t drain_timeout_ms;
-	uint32_t drain_notice_ms;
-	uint32_t exit_when_idle_ms; /* 0: never */
-	uint32_t ping_interval_ms;
-	uint32_t pong_deadline_ms;
-	uint32_t pre_auth_deadline_ms;
-	uint32_t max_connections;
-	uint32_t max_per_source; /* 0: none */
-	uint32_t max_unauthenticated;
-	uint32_t max_sessions;
-	uint64_t max_frame_bytes;
-	uint64_t max_message_bytes;
-	uint64_t retention_bytes; /* of each process */
-	uint32_t penalty_auth_ms, penalty_deadline_ms, penalty_protocol_ms;
-	uint32_t penalty_crash_ms;
-	uint32_t penalty_threshold_ms, penalty_max_ms;
-	struct nets exempt;
+	struct frontend_limits frontend;
+#define LIMIT_MEMBER(keyword, type, member, ...) VALUE_##type member;
+	BROKER_LIMITS(LIMIT_MEMBER)
+#undef LIMIT_MEMBER
 };
 
 /* [signed-tokens]: how a JWT is checked (doc/protocol.md section 1.5). */
@@ -81,7 +77,11 @@ struct conf {
 struct conf_key {
 	const char *keyword;
 	const struct conf_type *type;
-	size_t offset; /* of the field in the section's object */
+	size_t offset;	     /* of the field in the section's object */
+	const char *initial; /* its default, as in the file; NULL: none here */
+	/* The range of a number of `size` bytes; max is 0 without a limit. */
+	uint64_t min, max;
+	size_t size;
 };
 
 /*
@@ -139,6 +139,14 @@ struct conf *conf_load(const struct options *o, int *code);
 /* Makes the listeners and the identity that the flags describe. Returns 0, or
  * an enum exit_code after printing the error. */
 int conf_from_flags(struct conf *c, const struct options *o);
+
+/* Sets the field of a key, or adds to a list. Returns 0, or -EINVAL with why.
+ */
+int conf_set_key(
+    const struct conf_key *key, void *object, const char *value, char *why);
+
+/* Sets the keys of the object that have a default. */
+void conf_set_defaults(const struct conf_section *s, void *object);
 
 /* Sets a key of a section's object. Returns 0, or -EINVAL with why. */
 int conf_set(const struct conf_section *s, void *object, const char *keyword,

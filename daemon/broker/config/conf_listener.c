@@ -40,7 +40,7 @@ show_client_certificate(struct buf *b, const void *at)
 	buf_printf(b, "%s\n", certificate_words[*(const uint32_t *)at]);
 }
 
-static const struct conf_type client_certificate_type = {
+static const struct conf_type conf_client_certificate = {
 	parse_client_certificate, show_client_certificate, NULL, false, false
 };
 
@@ -101,7 +101,7 @@ show_serve(struct buf *b, const void *at)
 	buf_puts(b, *(const bool *)at ? "agent\n" : "sessions\n");
 }
 
-static const struct conf_type serve_type = { parse_serve, show_serve, NULL,
+static const struct conf_type conf_serve = { parse_serve, show_serve, NULL,
 	false, false };
 
 #define KEY(keyword, type, member)                                             \
@@ -109,23 +109,26 @@ static const struct conf_type serve_type = { parse_serve, show_serve, NULL,
 		keyword, &type, offsetof(struct listener, member)              \
 	}
 
+#define FRONTEND_LISTENER(keyword, type, member, ...)                          \
+	{ keyword, &conf_##type, offsetof(struct listener, keys.member),       \
+		__VA_ARGS__, .size = sizeof(VALUE_##type) },
+
+/* clang-format off */
 static const struct conf_key keys[] = {
 	KEY("address", conf_string, address),
-	KEY("serve", serve_type, agent),
 	KEY("certificate", conf_path, certificate),
 	KEY("certificate-key", conf_path, certificate_key),
 	KEY("client-ca", conf_path, client_ca),
 	KEY("client-crl", conf_path, client_crl),
-	KEY("client-certificate", client_certificate_type, client_certificate),
 	KEY("mode", conf_mode, mode),
 	KEY("group", conf_string, group),
 	KEY("identities", conf_words, identities),
-	KEY("operate", conf_bool, operate),
-	KEY("hand-over", conf_bool, hand_over),
 	KEY("trusted-proxy", conf_nets, trusted_proxies),
 	KEY("host-tag", host_tag_type, host_tag),
 	KEY("allow-unauthenticated", conf_string, allow_unauthenticated),
+#include "frontend_keys.def"
 };
+/* clang-format on */
 
 static void *
 add(struct conf *c, const char *name, char *why)
@@ -141,7 +144,9 @@ add(struct conf *c, const char *name, char *why)
 		    CONTROL_LISTENERS_MAX);
 		return NULL;
 	}
-	return c->listeners[c->nlisteners++] = listener_new(name);
+	c->listeners[c->nlisteners] = listener_new(name);
+	conf_set_defaults(&conf_listener, c->listeners[c->nlisteners]);
+	return c->listeners[c->nlisteners++];
 }
 
 static void *
@@ -166,7 +171,7 @@ check_tls(const struct listener *l)
 		return "client-ca needs a certificate";
 	if (l->client_crl != NULL && l->client_ca == NULL)
 		return "client-crl needs a client-ca";
-	if (l->client_certificate != CLIENT_CERTIFICATE_NONE &&
+	if (l->keys.client_certificate != CLIENT_CERTIFICATE_NONE &&
 	    l->client_ca == NULL)
 		return "client-certificate needs a client-ca";
 	return NULL;
@@ -199,8 +204,9 @@ check_agent(const struct listener *l)
 	if (l->scheme != ADDRESS_TCP && l->scheme != ADDRESS_SYSTEMD)
 		return "serve = agent needs the address tcp://IP:PORT or "
 		       "systemd:NAME";
-	if (l->certificate != NULL || l->operate || l->identities.count > 0 ||
-	    l->trusted_proxies.count > 0 || l->allow_unauthenticated != NULL)
+	if (l->certificate != NULL || l->keys.operate ||
+	    l->identities.count > 0 || l->trusted_proxies.count > 0 ||
+	    l->allow_unauthenticated != NULL)
 		return "serve = agent knows no clients: the section may have "
 		       "no key about them";
 	return NULL;
@@ -220,13 +226,14 @@ check(struct conf *c, void *o, char *why)
 	else if (l->scheme != ADDRESS_UNIX &&
 		 (l->mode != CONF_MODE_UNSET || l->group != NULL))
 		text = "mode and group are for unix:/PATH";
-	else if (l->operate && (!l->loopback || l->scheme == ADDRESS_SYSTEMD))
+	else if (l->keys.operate &&
+		 (!l->loopback || l->scheme == ADDRESS_SYSTEMD))
 		text = "operate is for unix:/PATH and loopback addresses";
 	else if (l->scheme == ADDRESS_UNIX && l->trusted_proxies.count > 0)
 		text = "trusted-proxy is for TCP";
 	else if (trusts_everybody(&l->trusted_proxies))
 		text = "trusted-proxy would believe whoever connects";
-	else if (l->agent)
+	else if (l->keys.agent)
 		text = check_agent(l);
 	else if (l->scheme == ADDRESS_TCP)
 		text = "tcp://IP:PORT is for serve = agent";
@@ -239,8 +246,8 @@ check(struct conf *c, void *o, char *why)
 	/* An operator who names a CA expects that certificates are checked
 	 * against it. */
 	if (l->client_ca != NULL &&
-	    l->client_certificate == CLIENT_CERTIFICATE_NONE)
-		l->client_certificate = CLIENT_CERTIFICATE_REQUIRED;
+	    l->keys.client_certificate == CLIENT_CERTIFICATE_NONE)
+		l->keys.client_certificate = CLIENT_CERTIFICATE_REQUIRED;
 	return l->certificate ? tls_files_load(l, why) : 0;
 }
 
@@ -264,7 +271,7 @@ conf_warn(const struct conf *c)
 	for (size_t i = 0; i < c->nlisteners; i++) {
 		const struct listener *l = c->listeners[i];
 
-		if (l->kind == LISTENER_WS && !l->agent && !l->loopback &&
+		if (l->kind == LISTENER_WS && !l->keys.agent && !l->loopback &&
 		    !listener_has_tls(l))
 			log_warn(0,
 			    "%s: tokens and all that commands read and write "

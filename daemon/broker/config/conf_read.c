@@ -249,7 +249,7 @@ take_value(
 		key->type->clear(at);
 	if (*value == '\0' && !key->type->list)
 		fail(r, r->line, "%s: is empty", keyword);
-	else if (*value != '\0' && key->type->parse(at, value, why) < 0)
+	else if (*value != '\0' && conf_set_key(key, r->object, value, why) < 0)
 		fail(r, r->line, "%s: %s", keyword, why);
 	r->key = key;
 	return 1;

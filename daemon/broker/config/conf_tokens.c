@@ -11,18 +11,19 @@
 #include "secret.h"
 #include "util.h"
 
-#define KEY(keyword, type, member)                                             \
+#define KEY(keyword, type, member, ...)                                        \
 	{                                                                      \
-		keyword, &type, offsetof(struct token_rules, member)           \
+		keyword, &type, offsetof(struct token_rules, member),          \
+		    __VA_ARGS__                                                \
 	}
 
 static const struct conf_key keys[] = {
-	KEY("secret-file", conf_path, secret_file),
-	KEY("jwks-file", conf_path, jwks_file),
-	KEY("issuer", conf_string, issuer),
-	KEY("audience", conf_string, audience),
-	KEY("subject-claim", conf_string, subject_claim),
-	KEY("max-clock-skew-seconds", conf_seconds, skew_s),
+	KEY("secret-file", conf_path, secret_file, NULL),
+	KEY("jwks-file", conf_path, jwks_file, NULL),
+	KEY("issuer", conf_string, issuer, NULL),
+	KEY("audience", conf_string, audience, NULL),
+	KEY("subject-claim", conf_string, subject_claim, "sub"),
+	KEY("max-clock-skew-seconds", conf_seconds, skew_s, "30"),
 };
 
 static void *

@@ -76,7 +76,7 @@ static bool
 is_wanted(const struct conf *c)
 {
 	for (size_t i = 0; i < c->nlisteners; i++)
-		if (c->listeners[i]->agent)
+		if (c->listeners[i]->keys.agent)
 			return true;
 	return false;
 }

@@ -138,10 +138,10 @@ configure(struct broker *m, struct session *s, const struct cgroup *cgroup)
 		.closed_ttl_ms = l->closed_ttl_ms,
 		.kill_grace_ms = l->kill_grace_ms,
 		.retention_bytes = l->retention_bytes,
-		.max_message_bytes = l->max_message_bytes,
-		.max_frame_bytes = l->max_frame_bytes,
-		.ping_interval_ms = l->ping_interval_ms,
-		.pong_deadline_ms = l->pong_deadline_ms,
+		.max_message_bytes = l->frontend.max_message_bytes,
+		.max_frame_bytes = l->frontend.max_frame_bytes,
+		.ping_interval_ms = l->frontend.ping_interval_ms,
+		.pong_deadline_ms = l->frontend.pong_deadline_ms,
 	};
 
 	snprintf(c.session_id, sizeof(c.session_id), "%s", s->id);

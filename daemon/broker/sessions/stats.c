@@ -25,7 +25,7 @@ bool
 stats_are_wanted(const struct conf *c)
 {
 	for (size_t i = 0; i < c->nlisteners; i++)
-		if (c->listeners[i]->operate)
+		if (c->listeners[i]->keys.operate)
 			return true;
 	return false;
 }

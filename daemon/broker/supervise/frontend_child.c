@@ -217,19 +217,14 @@ send_listener(struct frontend *f, const struct listener *l)
 		.id = l->id,
 		.kind = l->kind,
 		.tls = listener_has_tls(l),
-		.operate = l->operate,
-		.agent = l->agent,
-		.hand_over = l->hand_over && !listener_has_tls(l),
-		.client_certificate = (uint8_t)l->client_certificate,
+		.keys = l->keys,
 		.key = l->id,
-		.trusted = l->trusted_proxies.count,
+		.trusted = l->trusted_proxies,
 	};
 	int fds[CONTROL_LISTENER_FDS_MAX + 1];
 	size_t n = 0;
 	int err = copy_descriptors(l, fds, &n);
 
-	memcpy(
-	    c.trusted_nets, l->trusted_proxies.items, sizeof(c.trusted_nets));
 	if (err == 0) {
 		send_with(f, BROKER_EV_LISTENER, &c, fds, n);
 		return;
@@ -243,29 +238,13 @@ send_listener(struct frontend *f, const struct listener *l)
 static void
 send_configuration(struct broker *m, enum control_type type)
 {
-	const struct limits *l = &m->conf->limits;
 	struct control_configure c = {
-		.ping_interval_ms = l->ping_interval_ms,
-		.pong_deadline_ms = l->pong_deadline_ms,
-		.pre_auth_deadline_ms = l->pre_auth_deadline_ms,
-		.max_connections = l->max_connections,
-		.max_per_source = l->max_per_source,
-		.max_unauthenticated = l->max_unauthenticated,
-		.penalty_auth_ms = l->penalty_auth_ms,
-		.penalty_deadline_ms = l->penalty_deadline_ms,
-		.penalty_protocol_ms = l->penalty_protocol_ms,
-		.penalty_crash_ms = l->penalty_crash_ms,
-		.penalty_threshold_ms = l->penalty_threshold_ms,
-		.penalty_max_ms = l->penalty_max_ms,
-		.exempt = l->exempt.count,
-		.max_frame_bytes = l->max_frame_bytes,
-		.max_message_bytes = l->max_message_bytes,
+		.limits = m->conf->limits.frontend,
 		.listeners = (uint32_t)m->conf->nlisteners,
 	};
 	int helpers[TLS_HELPERS], fds[TLS_HELPERS];
 	size_t nfds = 0;
 
-	memcpy(c.exempt_nets, l->exempt.items, sizeof(c.exempt_nets));
 	helpers_start(m, helpers);
 	for (int i = 0; i < TLS_HELPERS; i++) {
 		if (helpers[i] < 0)

@@ -243,8 +243,9 @@ bool
 helpers_vouch(const struct broker *m, uint32_t listener,
     const struct control_cert_verdict *v)
 {
-	int64_t deadline_ms = (int64_t)m->conf->limits.pre_auth_deadline_ms +
-			      CERT_VERDICT_SLACK_MS;
+	int64_t deadline_ms =
+	    (int64_t)m->conf->limits.frontend.pre_auth_deadline_ms +
+	    CERT_VERDICT_SLACK_MS;
 	int64_t now = now_ms(), made = (int64_t)v->made_ms;
 	const struct helper_process *p;
 

@@ -100,8 +100,7 @@ enum input_state {
 struct listener_traits {
 	uint32_t id; /* control_listener.id */
 	enum listener_kind kind;
-	bool operate;	/* the operator's */
-	bool hand_over; /* permits handing over */
+	struct frontend_listener keys;
 };
 
 /*

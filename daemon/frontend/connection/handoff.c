@@ -165,9 +165,10 @@ handoff_unwatch(const struct connection *c)
 static bool
 may_go(const struct connection *c, size_t len)
 {
-	return c->listener.hand_over && c->start.request != BROKER_REQ_WATCH &&
-	       c->tls == NULL && !connection_is_stdio(c) && c->in_fd >= 0 &&
-	       !c->pong.due && pending_bytes(&c->downlink) == 0 &&
+	return c->listener.keys.hand_over &&
+	       c->start.request != BROKER_REQ_WATCH && c->tls == NULL &&
+	       !connection_is_stdio(c) && c->in_fd >= 0 && !c->pong.due &&
+	       pending_bytes(&c->downlink) == 0 &&
 	       len <= config.max_message_bytes;
 }
 

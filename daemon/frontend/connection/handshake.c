@@ -139,7 +139,7 @@ answer_operator(struct connection *c, const struct http_request *r)
 	bool live = slice_equal(r->path, SLICE("/livez"));
 	const char *ill = live ? NULL : health_reason();
 
-	if (!c->listener.operate || r->origin || r->method == HTTP_OTHER)
+	if (!c->listener.keys.operate || r->origin || r->method == HTTP_OTHER)
 		return false;
 	if (slice_equal(r->path, SLICE("/metrics"))) {
 		connection_to_operating(c, r->method == HTTP_HEAD);

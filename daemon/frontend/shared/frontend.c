@@ -5,6 +5,6 @@
 #include "frontend.h"
 
 struct event_base *base;
-struct control_configure config;
+struct frontend_limits config;
 uint8_t scratch[SCRATCH_BYTES];
 enum drain_reason frontend_drain;

@@ -62,20 +62,20 @@ is_in(const uint8_t *address, const uint8_t *net)
 }
 
 static bool
-is_in_any(const uint8_t *address, const uint8_t *nets, uint32_t n)
+is_in_any(const uint8_t *address, const struct nets *nets)
 {
-	for (uint32_t i = 0; i < n; i++)
-		if (is_in(address, nets + i * CONTROL_NET_BYTES))
+	for (uint32_t i = 0; i < nets->count; i++)
+		if (is_in(address, nets->items[i]))
 			return true;
 	return false;
 }
 
 bool
-source_lies_in(const struct sockaddr *from, const uint8_t *nets, uint32_t n)
+source_lies_in(const struct sockaddr *from, const struct nets *nets)
 {
 	uint8_t address[KEY_BYTES];
 
-	return address_of(from, address) && is_in_any(address, nets, n);
+	return address_of(from, address) && is_in_any(address, nets);
 }
 
 /* Clears the lower half of an IPv6 address, which does not tell sources
@@ -142,14 +142,14 @@ find_or_make(const uint8_t key[KEY_BYTES], int64_t now)
 }
 
 enum admission
-source_admit(const struct control_configure *c, const struct sockaddr *from,
+source_admit(const struct frontend_limits *c, const struct sockaddr *from,
     int64_t now, struct source **source, int64_t *wait_ms)
 {
 	uint8_t key[KEY_BYTES];
 	struct source *s;
 
 	*source = NULL;
-	if (!address_of(from, key) || is_in_any(key, c->exempt_nets, c->exempt))
+	if (!address_of(from, key) || is_in_any(key, &c->exempt))
 		return ADMITTED;
 	make_key(key);
 	s = find_or_make(key, now);
@@ -202,7 +202,7 @@ source_leave(struct source *s, int64_t now)
 }
 
 static uint32_t
-cost_of(const struct control_configure *c, enum offence offence)
+cost_of(const struct frontend_limits *c, enum offence offence)
 {
 	switch (offence) {
 	case OFFENCE_AUTHENTICATION:
@@ -218,7 +218,7 @@ cost_of(const struct control_configure *c, enum offence offence)
 }
 
 bool
-source_penalise(const struct control_configure *c, struct source *s,
+source_penalise(const struct frontend_limits *c, struct source *s,
     enum offence offence, int64_t now)
 {
 	int64_t before, max = now + c->penalty_max_ms;

@@ -37,17 +37,15 @@ enum admission { ADMITTED, REFUSED_CONNECTIONS, REFUSED_PENALTY };
  * IP. On REFUSED_PENALTY, *wait_ms is the penalty time that is left. `now` is
  * in milliseconds, here and below.
  */
-enum admission source_admit(const struct control_configure *c,
+enum admission source_admit(const struct frontend_limits *c,
     const struct sockaddr *from, int64_t now, struct source **source,
     int64_t *wait_ms);
 
 /* Writes "websocket ADDRESS:PORT", for messages and the broker. */
 void source_text(const struct sockaddr *from, char text[CONTROL_PEER_MAX]);
 
-/* Returns true if the address is in one of the n networks, each of
- * CONTROL_NET_BYTES. */
-bool source_lies_in(
-    const struct sockaddr *from, const uint8_t *nets, uint32_t n);
+/* Returns true if the address is in one of the networks. */
+bool source_lies_in(const struct sockaddr *from, const struct nets *nets);
 
 /* Returns the queue and slots of the source. */
 struct fair_source *source_share(struct source *s);
@@ -57,7 +55,7 @@ void source_leave(struct source *s, int64_t now);
 
 /* Adds the penalty for an offence. Returns true if the source is refused from
  * now on and was not before. s may be NULL. */
-bool source_penalise(const struct control_configure *c, struct source *s,
+bool source_penalise(const struct frontend_limits *c, struct source *s,
     enum offence offence, int64_t now);
 
 /* Returns the number of remembered sources. */

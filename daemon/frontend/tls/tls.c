@@ -158,7 +158,7 @@ ask_certificate(SSL_CTX *ctx, const struct control_listener *l)
 		free(j);
 		return -ENOMEM;
 	}
-	if (l->client_certificate == CLIENT_CERTIFICATE_REQUIRED)
+	if (l->keys.client_certificate == CLIENT_CERTIFICATE_REQUIRED)
 		mode |= SSL_VERIFY_FAIL_IF_NO_PEER_CERT;
 	SSL_CTX_set_verify(ctx, mode, NULL);
 	SSL_CTX_set_cert_verify_callback(ctx, verify_cb, NULL);
@@ -318,7 +318,7 @@ use_key(SSL_CTX *ctx, uint32_t number)
 static int
 use_client_ca(SSL_CTX *ctx, const struct control_listener *l, int fd)
 {
-	if (l->client_certificate == CLIENT_CERTIFICATE_NONE)
+	if (l->keys.client_certificate == CLIENT_CERTIFICATE_NONE)
 		return 0;
 	if (each_certificate(fd, ctx, take_client_ca) <= 0)
 		return -EINVAL;

@@ -194,8 +194,7 @@ const char *
 helper_reason(void)
 {
 	for (int i = 0; i < TLS_HELPERS; i++)
-		if (config.helpers & 1u << i &&
-		    (channels[i].newest < 0 || has_ended(channels[i].newest)))
+		if (channels[i].newest >= 0 && has_ended(channels[i].newest))
 			return channels[i].missing;
 	return NULL;
 }
