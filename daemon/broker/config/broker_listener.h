@@ -83,4 +83,12 @@ bool listener_was(uint32_t id);
  * listener. */
 void listener_close(const struct listener *l);
 
+/* tls_files.c: checks that the files of a TLS listener belong together, and
+ * makes copies for the programs that need them. The broker itself does no TLS.
+ */
+
+/* Reads and checks the certificate, the key and the client CA. Returns 0, or
+ * -EINVAL with why[CONF_WHY_MAX]. */
+int tls_files_load(struct listener *l, char *why);
+
 #endif

@@ -39,6 +39,16 @@ conf_new(void)
 	return c;
 }
 
+void *
+conf_object(const struct conf_section *s, const struct conf *c, size_t i)
+{
+	if (s->object != NULL)
+		return s->object(c, i);
+	return i == 0 && (s->says == NULL || s->says(c))
+		   ? (char *)(uintptr_t)c + s->offset
+		   : NULL;
+}
+
 static void
 clear_keys(const struct conf_section *s, void *object)
 {

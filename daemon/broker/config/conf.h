@@ -85,19 +85,22 @@ struct conf_key {
 };
 
 /*
- * A section of the file. A new section needs a table of keys, these functions,
- * and a row in conf.c. The reader, -T and the comparison at a reload work from
- * them. Objects of a named section begin with their name.
+ * A section of the file. A new section needs a table of keys and a row in
+ * conf.c. The reader, -T and the comparison at a reload work from them. A
+ * section [name NAME] may occur several times, and its objects begin with their
+ * name.
  */
 struct conf_section {
 	const char *name;
-	bool named; /* [name NAME], which may occur several times */
 	const struct conf_key *keys;
 	size_t nkeys;
-	/* Returns the object of that name, a new one for a named section, or
-	 * NULL with why. */
+	/* Of a section that occurs once: its object in struct conf, and whether
+	 * it is there; NULL: always. */
+	size_t offset;
+	bool (*says)(const struct conf *c);
+	/* Of a section with names: makes the object of that name, or returns
+	 * NULL with why; and returns the i-th object, or NULL. */
 	void *(*add)(struct conf *c, const char *name, char *why);
-	/* Returns the i-th object, or NULL. */
 	void *(*object)(const struct conf *c, size_t i);
 	/* Called after the last key: checks whether the keys fit together.
 	 * Returns 0, or -errno with why. */
@@ -113,6 +116,9 @@ extern const struct conf_section conf_tokens;
 extern const struct conf_section conf_audit;
 extern const struct conf_section conf_sandbox;
 extern const struct conf_section conf_control;
+
+/* Returns the i-th object of the section, or NULL. */
+void *conf_object(const struct conf_section *s, const struct conf *c, size_t i);
 
 /* Makes a configuration of defaults, with the object of every section that is
  * not named. */

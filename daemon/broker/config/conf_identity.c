@@ -27,7 +27,7 @@
 #define SANDBOX_LIST(keyword, type, member, added)                             \
 	KEY("sandbox-" keyword, type, sandbox.member),
 
-static const struct conf_key keys[] = {
+static const struct conf_key identity_keys[] = {
 	KEY("user", conf_string, user),
 	KEY("group", conf_string, group),
 	KEY("groups", conf_words, groups),
@@ -62,7 +62,8 @@ static const struct conf_key keys[] = {
 	KEY("max-file-size", conf_optional_bytes, limits.max_file_bytes),
 #include "sandbox_keys.def"
 };
-_Static_assert(nitems(keys) <= 64, "conf_read.c counts them in 64 bits");
+_Static_assert(
+    nitems(identity_keys) <= 64, "conf_text.c counts them in 64 bits");
 
 struct identity *
 conf_find_identity(const struct conf *c, const char *name)
@@ -74,7 +75,7 @@ conf_find_identity(const struct conf *c, const char *name)
 }
 
 static void *
-add(struct conf *c, const char *name, char *why)
+add_identity(struct conf *c, const char *name, char *why)
 {
 	if (conf_find_identity(c, name) != NULL) {
 		snprintf(
@@ -90,7 +91,7 @@ add(struct conf *c, const char *name, char *why)
 }
 
 static void *
-object(const struct conf *c, size_t i)
+get_identity(const struct conf *c, size_t i)
 {
 	return i < c->nidentities ? c->identities[i] : NULL;
 }
@@ -128,7 +129,7 @@ check_recordings(struct record_rules *rules, char *why)
 }
 
 static int
-check(struct conf *c, void *o, char *why)
+check_identity(struct conf *c, void *o, char *why)
 {
 	struct identity *id = o;
 
@@ -160,5 +161,11 @@ check(struct conf *c, void *o, char *why)
 	return identity_resolve(id, why) < 0 ? -EINVAL : 0;
 }
 
-const struct conf_section conf_identity = { "identity", true, keys,
-	nitems(keys), add, object, check };
+const struct conf_section conf_identity = {
+	.name = "identity",
+	.keys = identity_keys,
+	.nkeys = nitems(identity_keys),
+	.add = add_identity,
+	.object = get_identity,
+	.check = check_identity,
+};

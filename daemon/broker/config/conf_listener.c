@@ -7,9 +7,9 @@
 #include <string.h>
 #include <unistd.h>
 
+#include "broker_listener.h"
 #include "conf.h"
 #include "log.h"
-#include "tls_files.h"
 #include "util.h"
 
 #define TAG_CHARACTERS                                                         \
@@ -114,7 +114,7 @@ static const struct conf_type conf_serve = { parse_serve, show_serve, NULL,
 		__VA_ARGS__, .size = sizeof(VALUE_##type) },
 
 /* clang-format off */
-static const struct conf_key keys[] = {
+static const struct conf_key listener_keys[] = {
 	KEY("address", conf_string, address),
 	KEY("certificate", conf_path, certificate),
 	KEY("certificate-key", conf_path, certificate_key),
@@ -131,7 +131,7 @@ static const struct conf_key keys[] = {
 /* clang-format on */
 
 static void *
-add(struct conf *c, const char *name, char *why)
+add_listener(struct conf *c, const char *name, char *why)
 {
 	for (size_t i = 0; i < c->nlisteners; i++)
 		if (strcmp(c->listeners[i]->name, name) == 0) {
@@ -150,7 +150,7 @@ add(struct conf *c, const char *name, char *why)
 }
 
 static void *
-object(const struct conf *c, size_t i)
+get_listener(const struct conf *c, size_t i)
 {
 	return i < c->nlisteners ? c->listeners[i] : NULL;
 }
@@ -213,7 +213,7 @@ check_agent(const struct listener *l)
 }
 
 static int
-check(struct conf *c, void *o, char *why)
+check_listener(struct conf *c, void *o, char *why)
 {
 	struct listener *l = o;
 	const char *text = NULL;
@@ -308,5 +308,11 @@ conf_tell_proxies(const struct conf *c)
 	}
 }
 
-const struct conf_section conf_listener = { "listener", true, keys,
-	nitems(keys), add, object, check };
+const struct conf_section conf_listener = {
+	.name = "listener",
+	.keys = listener_keys,
+	.nkeys = nitems(listener_keys),
+	.add = add_listener,
+	.object = get_listener,
+	.check = check_listener,
+};

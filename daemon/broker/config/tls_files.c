@@ -2,7 +2,6 @@
 /*
  * The files of a TLS listener.
  */
-#include "tls_files.h"
 
 #include <errno.h>
 #include <openssl/err.h>
