@@ -29,7 +29,7 @@
 #include "control.h"
 #include "crypto_memory.h"
 #include "drop.h"
-#include "keys_policy.h"
+#include "filter_rows.h"
 #include "landlock.h"
 #include "log.h"
 #include "rights.h"
@@ -37,6 +37,18 @@
 #include "sign.h"
 #include "trust.h"
 #include "util.h"
+
+/* The system calls that it needs once it has its keys or CAs: it reads one
+ * channel, computes, and answers on that channel. */
+static const struct filter_rule rules[] = {
+	FILTER_CHANNEL,
+	FILTER_MEMORY,
+	FILTER_SELF,
+	FILTER_TRIED,
+#if EXECD_SANITIZED
+	FILTER_SANITIZER,
+#endif
+};
 
 enum keys_state {
 	KEYS_LOADING = 1 << 0,
@@ -142,7 +154,7 @@ confine(void)
 	if (prctl(PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0) < 0)
 		log_fatal_errno(-errno, "prctl");
 	landlock_deny_all();
-	err = policy_load();
+	err = filter_load(rules, nitems(rules));
 	if (err < 0)
 		log_fatal_errno(err, "system call filter");
 }

@@ -13,6 +13,8 @@
 #include "control.h"
 #include "jwt.h"
 
+struct broker;
+
 struct credential_finding {
 	/* if granted, an identity of the configuration; else NULL */
 	struct identity *who;
@@ -30,5 +32,15 @@ struct credential_finding {
 enum verdict credential_verify(const struct conf *c, const struct listener *l,
     const struct control_authenticate *presented, const struct ucred *peer,
     int64_t now_s, struct credential_finding *found);
+
+/* Records a verdict and what credential_verify() found. l is NULL if the
+ * listener was closed meanwhile. */
+void credential_audit(struct broker *m, const struct control_authenticate *a,
+    const struct listener *l, enum verdict v,
+    const struct credential_finding *found);
+
+/* Records a refusal in TLS, which the front-end reports. */
+void credential_audit_refused(struct broker *m, const struct control_refused *r,
+    const struct listener *l);
 
 #endif

@@ -42,7 +42,7 @@ enum verdict jwt_verify(const struct jwt_rules *r, const char *token,
     const struct control_token_header *named, int64_t now_s,
     struct jwt_answer *answer);
 
-/* In jwt_signature.c. Checks that it is the signature of this text by that
+/* Checks that it is the signature of this text by that
  * algorithm and that key. Returns 0, or -EINVAL with why[CONF_WHY_MAX]. */
 int jwt_check_signature(const struct jwt_rules *r,
     const struct control_token_header *named, struct slice text,

@@ -3,8 +3,6 @@
  * The front-end's requests. A request must be in the table below, be permitted
  * now, decode exactly, and name a grant that the front-end was given.
  */
-#include "requests_parts.h"
-
 #include <errno.h>
 #include <stdio.h>
 #include <string.h>
@@ -16,13 +14,13 @@
 #include "code_pages.h"
 #include "conf.h"
 #include "credential.h"
-#include "credential_audit.h"
 #include "exit_code.h"
 #include "frontend_child.h"
 #include "grant.h"
 #include "log.h"
 #include "log_limit.h"
 #include "notify.h"
+#include "requests.h"
 #include "session_audit.h"
 #include "session_idle.h"
 #include "session_registry.h"
@@ -30,6 +28,13 @@
 #include "stats.h"
 #include "tls_helpers.h"
 #include "util.h"
+
+/* Decodes a request. The caller returns -EBADMSG on failure. */
+#define REQUEST(type, payload, packet, len)                                    \
+	do {                                                                   \
+		if (control_get(packet, len, type, payload) < 0)               \
+			return -EBADMSG;                                       \
+	} while (0)
 
 static void
 announce(struct broker *m)
@@ -68,8 +73,8 @@ answer_ready(struct broker *m, const uint8_t *packet, size_t len, int *fd)
 	return 0;
 }
 
-struct listener *
-request_listener(const struct broker *m, uint32_t id)
+static struct listener *
+find_listener(const struct broker *m, uint32_t id)
 {
 	for (size_t i = 0; i < m->conf->nlisteners; i++)
 		if (m->conf->listeners[i]->id == id)
@@ -154,7 +159,7 @@ answer_authenticate(
 	enum verdict v;
 
 	REQUEST(BROKER_REQ_AUTHENTICATE, &a, packet, len);
-	l = request_listener(m, a.listener);
+	l = find_listener(m, a.listener);
 	if (a.kind > CREDENTIAL_BEARER || !listener_was(a.listener) ||
 	    grant_find(f, a.conn) != NULL)
 		return -EPERM;
@@ -188,7 +193,7 @@ answer_refused(struct broker *m, const uint8_t *packet, size_t len, int *fd)
 	REQUEST(BROKER_REQ_REFUSED, &r, packet, len);
 	if (!listener_was(r.listener))
 		return -EPERM;
-	credential_audit_refused(m, &r, request_listener(m, r.listener));
+	credential_audit_refused(m, &r, find_listener(m, r.listener));
 	return 0;
 }
 
@@ -277,6 +282,119 @@ answer_helper(struct broker *m, const uint8_t *packet, size_t len, int *fd)
 	return 0;
 }
 
+/* --- sessions ----------------------------------------------------------- */
+
+static struct origin
+origin_of(const struct grant *g)
+{
+	return (struct origin){ g->peer, g->proxy };
+}
+
+/* On success the runner answers the client; only failures are answered here.
+ * The runner's end of the channel goes back with the answer, so that the
+ * front-end reads the answer before it sees the channel end. */
+static void
+finish_request(struct broker *m, enum control_type answer_type,
+    const struct control_session *answer, const struct grant *g, int *fd)
+{
+	struct origin from;
+
+	if (answer->result == SESSION_OK)
+		return;
+	from = origin_of(g);
+	session_audit_refused(m, g->identity, &from, answer);
+	frontend_send(m->frontend, answer_type, answer, steal_fd(fd));
+}
+
+static bool
+is_ending(const struct broker *m, struct control_session *answer)
+{
+	const char *reason = drain_reason(m);
+
+	if (reason == NULL)
+		return false;
+	answer->result = SESSION_LIMIT;
+	snprintf(answer->reason, sizeof(answer->reason), "%s", reason);
+	return true;
+}
+
+/* Says which of several hosts this is, and why the operator ended the session,
+ * if he did. */
+static void
+explain_unknown(const struct broker *m, const struct grant *g, const char *id,
+    struct control_session *answer)
+{
+	const struct listener *l = find_listener(m, g->listener);
+	const char *reason = session_ended_reason(g->identity, id);
+
+	if (answer->result != SESSION_UNKNOWN)
+		return;
+	if (reason != NULL)
+		snprintf(answer->reason, sizeof(answer->reason), "%s", reason);
+	if (l != NULL && l->host_tag != NULL)
+		snprintf(answer->host, sizeof(answer->host), "%s", l->host_tag);
+}
+
+static int
+request_open(struct broker *m, const uint8_t *packet, size_t len, int *fd)
+{
+	struct control_open o;
+	struct control_session answer = { 0 };
+	struct grant *g;
+
+	REQUEST(BROKER_REQ_OPEN, &o, packet, len);
+	g = grant_take(m->frontend, o.conn, o.grant);
+	if (g == NULL)
+		return -EPERM;
+	answer.conn = o.conn;
+	if (!is_ending(m, &answer))
+		answer.result = session_open(m, g->identity, g->conn,
+		    origin_of(g), &g->session, *fd, answer.reason);
+	finish_request(m, BROKER_ANS_OPEN, &answer, g, fd);
+	return 0;
+}
+
+/* Answers RESUME and WATCH, which name an existing session. */
+static int
+request_existing(struct broker *m, enum control_type type,
+    const uint8_t *packet, size_t len, int *fd)
+{
+	bool watch = type == BROKER_REQ_WATCH;
+	struct control_resume r;
+	struct control_session answer = { 0 };
+	struct grant *g;
+
+	REQUEST(type, &r, packet, len);
+	g = grant_take(m->frontend, r.conn, r.grant);
+	if (g == NULL)
+		return -EPERM;
+	answer.conn = r.conn;
+	answer.result =
+	    watch ? session_watch(m, g->identity, r.session_id, g->conn,
+			origin_of(g), &g->session, *fd, answer.reason)
+		  : session_resume(m, g->identity, r.session_id, g->conn,
+			origin_of(g), &g->session, *fd);
+	explain_unknown(m, g, r.session_id, &answer);
+	g->watching = watch && answer.result == SESSION_OK;
+	finish_request(
+	    m, watch ? BROKER_ANS_WATCH : BROKER_ANS_RESUME, &answer, g, fd);
+	return 0;
+}
+
+static int
+request_resume(struct broker *m, const uint8_t *packet, size_t len, int *fd)
+{
+	return request_existing(m, BROKER_REQ_RESUME, packet, len, fd);
+}
+
+static int
+request_watch(struct broker *m, const uint8_t *packet, size_t len, int *fd)
+{
+	return request_existing(m, BROKER_REQ_WATCH, packet, len, fd);
+}
+
+/* --- requests ----------------------------------------------------------- */
+
 /* Everything that the front-end may ask: the request, the states in which it
  * may, and the function that answers. */
 static const struct request {
@@ -348,5 +466,74 @@ request_violation(int err)
 		return "sent a malformed message";
 	default:
 		return "asked for what it was not granted";
+	}
+}
+
+/* --- the end ------------------------------------------------------------ */
+
+/* The front-end's connections are gone. Their sessions wait to be resumed. */
+void
+requests_forget(struct broker *m)
+{
+	struct frontend *f = m->frontend;
+	struct table_node *node;
+
+	while ((node = table_any(&f->grants)) != NULL) {
+		struct grant *g = TABLE_OBJECT(node, struct grant, node);
+		enum channel_end end;
+
+		if (g->session != NULL && g->watching)
+			session_forget_watcher(g->session, g->conn);
+		else if (g->session != NULL)
+			/* The grant may have been closed already while its
+			 * session ended. */
+			session_detach(m, g->session, false, &end);
+		grant_free(f, g);
+	}
+}
+
+static enum channel_end
+end_of(const struct session *s)
+{
+	return s->asked_to_end	   ? CHANNEL_END_ASKED
+	       : s->runner.crashed ? CHANNEL_END_CRASHED
+				   : CHANNEL_END_RUNNER;
+}
+
+static void
+tell_ended(
+    struct frontend *f, struct grant *g, bool close_asked, const char *reason)
+{
+	struct control_closed closed = { .conn = g->conn,
+		.end = end_of(g->session) };
+	struct control_runner_exited exited = { .conn = g->conn };
+
+	snprintf(closed.reason, sizeof(closed.reason), "%s", reason);
+	snprintf(exited.reason, sizeof(exited.reason), "%s", reason);
+	if (close_asked) {
+		grant_free(f, g);
+		frontend_send(f, BROKER_ANS_CLOSE, &closed, -1);
+		return;
+	}
+	g->session = NULL;
+	g->ended = true;
+	g->end = closed.end;
+	snprintf(g->reason, sizeof(g->reason), "%s", reason);
+	frontend_send(f, BROKER_EV_RUNNER_EXITED, &exited, -1);
+}
+
+void
+requests_session_ended(struct broker *m, struct session *s, const char *reason)
+{
+	struct frontend *f = m->frontend;
+	struct grant *g = grant_find(f, s->attachment.conn);
+	struct watcher *w;
+
+	if (g != NULL && g->session == s && !g->watching)
+		tell_ended(f, g, s->attachment.close_asked, reason);
+	TAILQ_FOREACH (w, &s->watchers.all, link) {
+		g = grant_find(f, w->conn);
+		if (g != NULL && g->session == s)
+			tell_ended(f, g, w->close_asked, reason);
 	}
 }

@@ -18,7 +18,6 @@
 #include "exit_code.h"
 #include "frontend_child.h"
 #include "log.h"
-#include "session_ended.h"
 #include "session_registry.h"
 #include "session_usage.h"
 #include "spawn_client.h"

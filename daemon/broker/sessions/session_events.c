@@ -5,19 +5,89 @@
  */
 #include <errno.h>
 #include <sys/epoll.h>
+#include <time.h>
 #include <unistd.h>
 
 #include "broker_state.h"
 #include "dispose.h"
 #include "dispose_channel.h"
 #include "log.h"
+#include "queue.h"
 #include "seqpacket.h"
 #include "session_audit.h"
 #include "session_limit.h"
-#include "session_recording.h"
 #include "session_registry.h"
 #include "session_spare.h"
 #include "spawn_client.h"
+#include "util.h"
+
+/* --- recordings --------------------------------------------------------- */
+
+/*
+ * Files for recordings of terminals (execd.conf(5), record-tty). Root makes
+ * them, and their runner writes to them. The session's user can neither name
+ * nor open them. A runner that was taken over can write nonsense into the files
+ * of its own session, and into no others.
+ */
+
+/* The most recordings of one session, ever, because each takes a name in a
+ * directory. */
+#define RECORDINGS_MAX 4096
+
+/* Makes 20261121T120000Z-SESSION-NUMBER.cast. */
+static char *
+make_name(const struct session *s)
+{
+	time_t now = time(NULL);
+	char date[32];
+	struct tm tm;
+
+	gmtime_r(&now, &tm);
+	strftime(date, sizeof(date), "%Y%m%dT%H%M%SZ", &tm);
+	return xasprintf(
+	    "%s-%.*s-%u.cast", date, ID_LOG_CHARS, s->id, s->runner.recordings);
+}
+
+static int
+open_file(struct session *s, const char *name)
+{
+	if (s->runner.recordings > RECORDINGS_MAX)
+		return -EDQUOT;
+	return spawn_record(s->identity->record.number, name);
+}
+
+/* A runner asks for a file and gets an answer. Returns as
+ * session_audit_report(). */
+static int
+session_recording_event(
+    struct broker *m, struct session *s, const uint8_t *packet, size_t len)
+{
+	struct control_recording_file answer = { 0 };
+	_cleanup_free_ char *name = NULL, *path = NULL;
+	_cleanup_close_ int fd = -1;
+	struct control_recording_wanted ask;
+	int err = 0;
+
+	if (s->identity->record.directory == NULL ||
+	    control_get(packet, len, RUNNER_EVENT_RECORDING_FILE, &ask) < 0)
+		return -EBADMSG;
+	s->runner.recordings++;
+	name = make_name(s);
+	path = xasprintf("%s/%s", s->identity->record.directory, name);
+	fd = open_file(s, name);
+	if (fd < 0) {
+		log_error(fd, "session %.*s: %s", ID_LOG_CHARS, s->id, path);
+		answer.error = (uint32_t)-fd;
+	}
+	/* The record comes before the first byte that is recorded. */
+	if (fd >= 0)
+		err = session_audit_recorded(m, s, ask.process, path);
+	session_send_command(
+	    s, RUNNER_COMMAND_RECORDING_FILE, &answer, &fd, fd >= 0);
+	return err;
+}
+
+/* --- events -------------------------------------------------------------- */
 
 /* The most reports that are read at once; more than a socket holds. */
 #define REPORTS_MAX 1024
@@ -182,4 +252,50 @@ session_control_ready(struct event_source *source, uint32_t events)
 		dispose_channel(event_source_detach(&s->runner.control));
 		s->runner.hung_up = true;
 	}
+}
+
+/* --- missing reports ---------------------------------------------------- */
+
+/*
+ * A runner that ended a channel without a report is usually dying, and is
+ * reaped in a moment. A runner that lives on is faulty, and its client waits to
+ * be told, so the runner is killed.
+ */
+
+/* A dying runner is reaped sooner than this. */
+#define MISSING_REPORT_MS 2000
+
+void
+session_note_missing(struct registry *r, struct session *s)
+{
+	if (s->runner.silent_ms != 0)
+		return;
+	s->runner.silent_ms = now_ms() + MISSING_REPORT_MS;
+	TAILQ_INSERT_TAIL(&r->silent, s, runner.silent_link);
+}
+
+void
+session_forget_missing(struct registry *r, struct session *s)
+{
+	if (s->runner.silent_ms > 0)
+		TAILQ_REMOVE(&r->silent, s, runner.silent_link);
+	s->runner.silent_ms = -1;
+}
+
+int64_t
+session_missing_expire(struct registry *r, int64_t now)
+{
+	struct session *s;
+
+	while ((s = TAILQ_FIRST(&r->silent)) != NULL) {
+		if (s->runner.silent_ms > now)
+			return s->runner.silent_ms;
+		log_error(0,
+		    "session %.*s: its runner ended a channel without a "
+		    "report: killing it",
+		    ID_LOG_CHARS, s->id);
+		spawn_kill(s->runner.pid);
+		session_forget_missing(r, s);
+	}
+	return -1;
 }

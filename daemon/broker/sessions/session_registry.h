@@ -221,7 +221,7 @@ bool session_watch_ended(
 void session_forget_watcher(struct session *s, uint32_t conn);
 void session_forget_watchers(struct session *s);
 
-/* In session_missing.c. The first records that a channel closed without a
+/* In session_events.c. The first records that a channel closed without a
  * report: the runner is dying, or is killed for this soon. The second cancels
  * this. The third kills what is due and returns the next deadline or -1. */
 void session_note_missing(struct registry *r, struct session *s);
@@ -295,5 +295,18 @@ bool session_reap(struct broker *m, pid_t pid, int status);
 
 /* Ends what is due. Returns the next deadline (CLOCK_MONOTONIC ms) or -1. */
 int64_t session_expire(struct broker *m, int64_t now);
+
+#define SESSION_ENDED_MAX 64 /* the oldest is forgotten first */
+
+struct identity;
+struct session;
+
+/* Remembers the session with its end_reason. */
+void session_ended_note(const struct session *s);
+
+/* Returns why the session of that id was ended, if it belonged to the identity,
+ * or NULL. */
+const char *session_ended_reason(
+    const struct identity *identity, const char *id);
 
 #endif
