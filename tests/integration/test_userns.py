@@ -4,13 +4,15 @@ every state: what is not in the table, or not permitted now, ends them with a
 log line. (The broker's own: test_isolation.py.)"""
 import array
 import os
+import pathlib
+import re
 import select
 import socket
 import struct
 import subprocess
 
 import pytest
-from conftest import BUILD, RUNNER, WRAP
+from conftest import BUILD, RUNNER, WRAP, frontend_version
 
 CONFIGURE, ATTACH, DETACH, TERMINATE, WATCH, SANDBOX = 30, 32, 34, 36, 38, 40
 AUDIT, AUDIT_STATE, RECORDING_FILE, IDENTIFY, SEVERAL = 42, 44, 46, 48, 28
@@ -287,15 +289,33 @@ def test_a_watching_channel_ends_alone():
     assert "impossible frame" in p.end()[1]
 
 
+KEYS = (pathlib.Path(__file__).parents[2] / "protocol/ipc/frontend_keys.def").read_text()
+WIDTHS = {"bool": 1, "serve": 1, "bytes": 8}
+
+
+def nets(count):
+    return b"\0" * 17 * 16 + u32(count)
+
+
+def keys(macro, **values):
+    """The rows of a table, as a message has them. What is not named is 0."""
+    rows = re.findall(rf'^{macro}\("[\w-]+", (\w+), (\w+)', KEYS, re.M)
+    assert set(values) <= {member for _, member in rows}, values
+    return b"".join(nets(values.get(member, 0)) if type == "nets" else
+                    values.get(member, 0).to_bytes(WIDTHS.get(type, 4), "little") for type, member in rows)
+
+
 def frontend_configuration(listeners=0, type=1, exempt=0):
-    return (u32(type) + (u32(4) if type == 1 else b"") + b"\0" + u32(30000) + u32(120000) + u32(10000) +
-            u32(100) * 3 + u32(5000) * 6 + u32(exempt) + b"\0" * 17 * 16 +
-            u64(16 << 20) + u64(64 << 20) + u32(listeners))
+    penalties = {member: 5000 for member in re.findall(r"\bpenalty_\w+", KEYS)}
+    return (u32(type) + (u32(frontend_version()) if type == 1 else b"") + b"\0" +
+            keys("FRONTEND_LIMIT", ping_interval_ms=30000, pong_deadline_ms=120000, pre_auth_deadline_ms=10000,
+                 max_connections=100, max_per_source=100, max_unauthenticated=100, max_frame_bytes=16 << 20,
+                 max_message_bytes=64 << 20, exempt=exempt, **penalties) + u32(listeners))
 
 
 def listener(kind=0, tls=0, certificate=0, hand_over=0, trusted=0):
-    return (u32(11) + u32(0) + bytes([kind, tls, 0, hand_over, certificate]) + u32(0) +
-            u32(trusted) + b"\0" * 17 * 16)
+    return (u32(11) + u32(0) + bytes([kind, tls]) +
+            keys("FRONTEND_LISTENER", client_certificate=certificate, hand_over=hand_over) + u32(0) + nets(trusted))
 
 
 @pytest.mark.parametrize("message", [
