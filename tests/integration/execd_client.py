@@ -195,7 +195,7 @@ def dial(url, tls=None, source=None, before=b""):
 
 
 class WebSocket(Client):
-    def __init__(self, url, headers="", handshake=True, tls=None, token=None, source=None, before=b""):
+    def __init__(self, url, headers="", handshake=True, tls=None, token=None, source=None, before=b"", path="/"):
         super().__init__()
         self.sock = dial(url, tls, source, before)
         if token:
@@ -205,7 +205,7 @@ class WebSocket(Client):
         self.reading = threading.Event()
         self.reading.set()
         if handshake:
-            self.sock.sendall(upgrade(headers))
+            self.sock.sendall(upgrade(headers, path))
             head = b""
             while b"\r\n\r\n" not in head:
                 piece = self.sock.recv(1)
