@@ -43,6 +43,7 @@ static struct session session;
 static enum runner_state state = RUNNER_FRESH;
 struct event_base *commands_base;
 static char **base_env;
+static heap_aligned uint8_t packet_in[CONTROL_MESSAGE_MAX];
 
 void
 commands_end(void)
@@ -385,18 +386,18 @@ commands_take(const uint8_t *packet, size_t len, const int *fds, size_t nfds)
 static bool
 take_next(void)
 {
-	static heap_aligned uint8_t packet[CONTROL_MESSAGE_MAX];
 	int fds[SEQPACKET_FDS_MAX];
 	size_t nfds;
 	ssize_t n;
 
 	reserve_give(1);
-	n = seqpacket_recv(CONTROL_FD, packet, sizeof(packet), fds, &nfds);
+	n = seqpacket_recv(
+	    CONTROL_FD, packet_in, sizeof(packet_in), fds, &nfds);
 	if (n == -EAGAIN)
 		return false;
 	commands_take_stashed_cb(-1, 0, NULL);
 	if (n > 0) {
-		commands_take(packet, (size_t)n, fds, nfds);
+		commands_take(packet_in, (size_t)n, fds, nfds);
 		return true;
 	}
 	/* Root's execd holds a copy of the other end, so the channel outlives a
@@ -439,6 +440,7 @@ commands_run(struct event_base *base, char **env)
 	/* Processes of the same user must not read or control this one. */
 	prctl(PR_SET_DUMPABLE, 0);
 	heap_init(base);
+	heap_scratch(packet_in, sizeof(packet_in));
 	take_first();
 	for (;;) {
 		if (event_base_loop(base, EVLOOP_ONCE) < 0)

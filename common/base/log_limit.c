@@ -85,9 +85,7 @@ log_limit_permits(struct log_limit *l, uint64_t key, int64_t now, unsigned *own,
 bool
 log_permits(enum log_matter matter, const char *peer, const char *kind)
 {
-	static struct log_limit limits[LOG_MATTERS] = {
-		[LOG_SESSION] = { .factor = LOG_LIMIT_SESSIONS },
-	};
+	static struct log_limit limits[LOG_MATTERS];
 	static const char *const others_are[LOG_MATTERS] = {
 		"failed connections", "others", "sessions"
 	};
@@ -98,6 +96,7 @@ log_permits(enum log_matter matter, const char *peer, const char *kind)
 	int n = snprintf(text, sizeof(text), "%.*s %s", len, peer, kind);
 	size_t size = (size_t)n < sizeof(text) ? (size_t)n : sizeof(text) - 1;
 
+	limits[LOG_SESSION].factor = LOG_LIMIT_SESSIONS;
 	if (!log_limit_permits(&limits[matter], siphash_bytes(text, size),
 		now_ms(), &own, &others))
 		return false;

@@ -16,8 +16,8 @@
 #define KEPT_BYTES   (8 << 20)
 
 /* The kernel keeps stack pages that were touched once. This much is returned
- * below the part in use; the kernel maps nothing else so close to a stack
- * (stack_guard_gap in its documentation). */
+ * below the part in use and one more page; the kernel maps nothing else so
+ * close to a stack (stack_guard_gap in its documentation). */
 #define STACK_BYTES (512u << 10)
 
 #define SCRATCHES_MAX 4
@@ -42,7 +42,7 @@ give_back(void)
 {
 	const uintptr_t page = HEAP_PAGE_BYTES;
 	uintptr_t end =
-	    ((uintptr_t)__builtin_frame_address(0) & ~(page - 1)) - 2 * page;
+	    ((uintptr_t)__builtin_frame_address(0) & ~(page - 1)) - page;
 
 	malloc_trim(0);
 	madvise((void *)(end - STACK_BYTES), STACK_BYTES, MADV_DONTNEED);

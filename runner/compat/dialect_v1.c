@@ -15,6 +15,7 @@
 
 #include "channel.h"
 #include "environment.h"
+#include "heap.h"
 #include "log.h"
 #include "loop.h"
 #include "process.h"
@@ -26,7 +27,7 @@
 #define CLEANUP_MS   20 /* interval of killing what was left behind */
 #define LAST_KILL_MS 3000
 
-static struct dialect {
+static heap_aligned struct dialect {
 	struct event_base *base;
 	struct channel channel;
 	struct process process;

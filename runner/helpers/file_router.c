@@ -24,10 +24,6 @@ struct held_request {
 void
 file_router_init(struct file_router *f)
 {
-	/*
-	 * handles[] is not cleared here: it is zero already, and untouched
-	 * pages cost the session nothing.
-	 */
 	f->nhandles = 0;
 	STAILQ_INIT(&f->held);
 	f->outstanding = 0;
@@ -51,11 +47,13 @@ static void
 add_handle(
     struct file_router *f, const struct file_note *note, struct helper *by)
 {
-	struct routed_handle *h = &f->handles[f->nhandles];
+	struct routed_handle *h;
 
-	if (f->nhandles == nitems(f->handles))
+	if (f->nhandles == ROUTED_HANDLES_MAX)
 		log_fatal("a helper has more handles than it may");
-	f->nhandles++;
+	if (f->handles == NULL)
+		f->handles = xcalloc(ROUTED_HANDLES_MAX, sizeof(*f->handles));
+	h = &f->handles[f->nhandles++];
 	h->helper = by;
 	h->id_len = note->id_len;
 	memcpy(h->id, note->id, note->id_len);

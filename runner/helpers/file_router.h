@@ -17,6 +17,7 @@
 #include "sandboxes.h"
 
 #define FILE_HANDLES_MAX   128 /* doc/protocol.md section 14 */
+#define ROUTED_HANDLES_MAX (2 * FILE_HANDLES_MAX)
 #define FILE_HANDLE_ID_MAX 32
 
 struct fs_params;
@@ -48,7 +49,7 @@ struct routed_handle {
 struct held_request;
 
 struct file_router {
-	struct routed_handle handles[2 * FILE_HANDLES_MAX]; /* open ones */
+	struct routed_handle *handles; /* owned; NULL before the first */
 	size_t nhandles;
 	STAILQ_HEAD(, held_request) held; /* waiting, in order */
 	unsigned outstanding;		  /* forwarded but not answered */

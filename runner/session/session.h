@@ -135,7 +135,6 @@ struct session {
 	size_t held_bytes; /* bytes of requests held by the three above */
 	unsigned spools;   /* spools of requests now on disk */
 	int http_program;  /* descriptor of execd-http */
-	struct sandboxes sandbox;
 	struct placeholder_list placeholders;
 	int userns; /* the user namespace for sandboxes; -1: none */
 	struct cgroup_pool groups;
@@ -169,6 +168,7 @@ struct session {
 	int (*open_recording)(struct slice process);
 	void (*report_detached)(struct session *s, enum channel_end end);
 	void (*report_unwatched)(uint32_t number, enum channel_end end);
+	struct sandboxes sandbox;
 };
 
 /* Descriptors that the broker opened for the session. */

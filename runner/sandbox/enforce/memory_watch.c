@@ -25,6 +25,7 @@
 #include <time.h>
 #include <unistd.h>
 
+#include "heap.h"
 #include "util.h"
 
 /*
@@ -131,7 +132,7 @@ add_line(const char *line, const char *const *names, uint64_t *sum)
 bool
 memory_watch_sum(int fd, const char *const *names, uint64_t *sum)
 {
-	static char text[2048];
+	static heap_aligned char text[2048];
 	bool found = false;
 	size_t have = 0;
 	ssize_t n;

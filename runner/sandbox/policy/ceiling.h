@@ -12,12 +12,16 @@
 #include "sandbox_limits.h"
 
 struct ceiling {
-	struct sandbox_limits limits;
 	/* NULL-terminated; each vector and its text are one owned block */
 	const char **workspace_roots, **writable_roots;
 	const char **deny_read, **hide, **protected_names;
 	const char *home; /* for "~" */
 	bool told; /* the log already mentions a policy that was cut down */
+	/*
+	 * Last, here and in what contains it: the long texts at its end are
+	 * not used, and memory that nobody touches costs nothing.
+	 */
+	struct sandbox_limits limits;
 };
 
 void ceiling_init(

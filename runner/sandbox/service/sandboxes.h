@@ -15,7 +15,6 @@
 
 struct sandboxes {
 	struct sandbox_pool pool;
-	struct ceiling ceiling;
 	const char *home;     /* the identity's */
 	const char *tmpdir;   /* the session's TMPDIR; NULL: none */
 	unsigned controllers; /* enum cgroup_controller: what groups limit */
@@ -32,6 +31,7 @@ struct sandboxes {
 	struct resolve_matches *found; /* set during sandboxes_scan() */
 	bool required;	  /* the latest request demands every layer */
 	unsigned clamped; /* 1 << enum ceiling_limit: cut down in it */
+	struct ceiling ceiling;
 };
 
 /* What the sandboxes need to know of their session, which owns the strings. */
