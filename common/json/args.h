@@ -94,4 +94,9 @@ int args_opt_enum(struct args *a, const char *key, const char *const variants[],
 void args_fail(struct args *a, const char *fmt, ...)
     __attribute__((format(printf, 2, 3)));
 
+/* Returns true if v is not NULL and has this type. Another type is reported as
+ * an error; `expected` says what was expected. */
+bool args_expect(struct args *a, const struct json_value *v,
+    enum json_type type, const char *expected);
+
 #endif

@@ -4,7 +4,6 @@
  */
 #include <string.h>
 
-#include "args_parts.h"
 #include "params.h"
 
 static void

@@ -15,7 +15,7 @@
 
 #include "base64.h"
 #include "heap.h"
-#include "jsonrpc_find.h"
+#include "jsonrpc.h"
 #include "params.h"
 #include "rights.h"
 #include "util.h"

@@ -3,12 +3,138 @@
  * One exchange: sending, redirects, and its end. The answer is in
  * http_answer.c.
  */
+#include <errno.h>
 #include <event2/event.h>
 #include <stdio.h>
 #include <string.h>
 
 #include "http_exchange.h"
+#include "log.h"
 #include "loop.h"
+
+static void exchange_done(struct exchange *x, CURLcode code);
+
+/* --- curl and libevent -------------------------------------------------- */
+
+/*
+ * Connects curl's multi interface with libevent. curl says which sockets and
+ * which deadline it waits for; the event loop says when they are ready
+ * (libcurl-multi(3), curl_multi_socket_action(3)).
+ */
+
+static struct event_base *multi_base;
+static CURLM *multi;
+static struct event timer;
+
+/*
+ * Takes the transfers that have ended, one at a time, because handling one may
+ * remove others.
+ */
+static void
+take_done(void)
+{
+	CURLMsg *m;
+	int left;
+
+	while ((m = curl_multi_info_read(multi, &left)) != NULL) {
+		struct exchange *x = NULL;
+
+		if (m->msg != CURLMSG_DONE)
+			continue;
+		curl_easy_getinfo(m->easy_handle, CURLINFO_PRIVATE, &x);
+		exchange_done(x, m->data.result);
+	}
+}
+
+/*
+ * If curl cannot go on, the program ends; otherwise a transfer would be waited
+ * for for ever.
+ */
+static void
+go_on(curl_socket_t fd, int action)
+{
+	int running;
+	CURLMcode code = curl_multi_socket_action(multi, fd, action, &running);
+
+	if (code != CURLM_OK)
+		log_fatal("curl: %s", curl_multi_strerror(code));
+	take_done();
+}
+
+static void
+socket_cb(evutil_socket_t fd, short what, void *arg)
+{
+	go_on(fd, (what & EV_READ ? CURL_CSELECT_IN : 0) |
+		      (what & EV_WRITE ? CURL_CSELECT_OUT : 0));
+}
+
+static void
+timer_cb(evutil_socket_t fd, short what, void *arg)
+{
+	go_on(CURL_SOCKET_TIMEOUT, 0);
+}
+
+/* Each socket has one event; curl keeps the pointer to it. */
+static int
+watch_socket(
+    CURL *easy, curl_socket_t fd, int what, void *arg, void *socket_arg)
+{
+	struct event *event = socket_arg;
+	short wanted = (short)((what & CURL_POLL_IN ? EV_READ : 0) |
+			       (what & CURL_POLL_OUT ? EV_WRITE : 0));
+
+	if (event != NULL)
+		event_free(event);
+	event = NULL;
+	if (what != CURL_POLL_REMOVE) {
+		event = event_new(multi_base, fd, (short)(wanted | EV_PERSIST),
+		    socket_cb, NULL);
+		if (event == NULL)
+			log_fatal("no event for a socket");
+		loop_add(event, NULL);
+	}
+	curl_multi_assign(multi, fd, event);
+	return 0;
+}
+
+static int
+watch_timer(CURLM *m, long ms, void *arg)
+{
+	struct timeval tv = { ms / 1000, ms % 1000 * 1000 };
+
+	if (ms < 0)
+		event_del(&timer);
+	else
+		loop_add(&timer, &tv);
+	return 0;
+}
+
+void
+multi_init(struct event_base *event_base)
+{
+	multi_base = event_base;
+	multi = curl_multi_init();
+	if (multi == NULL)
+		log_fatal("curl: no multi handle");
+	event_assign(&timer, multi_base, -1, 0, timer_cb, NULL);
+	curl_multi_setopt(multi, CURLMOPT_SOCKETFUNCTION, watch_socket);
+	curl_multi_setopt(multi, CURLMOPT_TIMERFUNCTION, watch_timer);
+}
+
+/* Returns 0 or -EIO. */
+static int
+multi_add(struct exchange *x)
+{
+	return curl_multi_add_handle(multi, x->easy) == CURLM_OK ? 0 : -EIO;
+}
+
+static void
+multi_remove(struct exchange *x)
+{
+	curl_multi_remove_handle(multi, x->easy);
+}
+
+/* --- an exchange -------------------------------------------------------- */
 
 #define DELTA_BYTES (256 << 10)
 
@@ -37,7 +163,7 @@ exchange_free(struct exchange *x)
 	free(x);
 }
 
-/* --- what the client is told --------------------------------------------- */
+/* --- what the client is told -------------------------------------------- */
 
 /*
  * URLs may contain secrets; curl's error texts name at most hosts (quirk Q20).
@@ -125,7 +251,8 @@ follow(struct exchange *x)
 	}
 }
 
-void
+/* The transfer has ended. */
+static void
 exchange_done(struct exchange *x, CURLcode code)
 {
 	if (x->malformed)
@@ -257,9 +384,7 @@ check(struct request *r, const struct http_request_params *p,
 static void
 arm_timeout(struct exchange *x, uint64_t ms)
 {
-	struct timeval tv = { (time_t)(ms / 1000 > INT32_MAX ? INT32_MAX
-							     : ms / 1000),
-		(suseconds_t)(ms % 1000 * 1000) };
+	struct timeval tv = timeval_of_ms(ms);
 
 	loop_add(&x->timeout, &tv);
 }

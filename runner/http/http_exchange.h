@@ -91,7 +91,7 @@ struct exchange {
 	char *length;	  /* owned; the first Content-Length */
 	char *location;	  /* owned */
 	size_t discarded; /* bytes of a redirect's body */
-	/* For an answer in one piece (http_body.c): */
+	/* For an answer in one piece (http_answer.c): */
 	struct buf body;
 	uint64_t claimed; /* bytes claimed of HTTP_BODIES_MAX */
 	bool too_large;	  /* the limit was reached */
@@ -106,20 +106,11 @@ struct exchange {
 void exchange_start(struct request *r, struct event_base *base,
     const struct http_request_params *p);
 
-/* The transfer has ended. */
-void exchange_done(struct exchange *x, CURLcode code);
-
 /* The client reads again. */
 void exchange_resume_all(void);
 
 /* Frees the exchange without telling the client. */
 void exchange_free(struct exchange *x);
-
-/*
- * Writes the result of a request with an empty body. x->text_at is where the
- * body goes in the writer's buffer.
- */
-void answer_write(struct exchange *x, struct json_writer *w);
 
 /* Sends the headers of a response whose body is streamed. */
 void answer_headers(struct exchange *x);
@@ -135,11 +126,6 @@ void answer_delta(
 size_t answer_on_header(char *line, size_t size, size_t n, void *arg);
 size_t answer_on_body(char *data, size_t size, size_t n, void *arg);
 
-/*
- * Adds a part of a body that is answered in one piece. Returns false if the
- * limit is reached, with x->too_large set.
- */
-bool body_add(struct exchange *x, const void *data, size_t n);
 void body_clear(struct exchange *x);
 
 /* The body is complete. body_send_all() sends the answer in its turn. */
@@ -153,8 +139,5 @@ bool body_send_all(void);
 
 /* Runs curl's transfers on the event loop. */
 void multi_init(struct event_base *base);
-/* Returns 0 or -EIO. */
-int multi_add(struct exchange *x);
-void multi_remove(struct exchange *x);
 
 #endif

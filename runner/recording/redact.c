@@ -6,10 +6,181 @@
 #include "redact.h"
 
 #include <ctype.h>
+#include <inttypes.h>
+#include <stdio.h>
 #include <string.h>
 
-#include "redact_rules.h"
+#include "environment.h"
+#include "siphash.h"
+#include "table.h"
 #include "util.h"
+
+/* --- rules -------------------------------------------------------------- */
+
+/* Rules for names, values and options that are secrets. */
+
+/* Parts of names; hyphens and underscores in a name are ignored. */
+static const char *const secret_names[] = { "password", "passwd", "passphrase",
+	"secret", "token", "apikey", "accesskey", "privatekey", "credential",
+	"authorization", "cookie" };
+
+/* Names with these ends tell where a secret is, or how much of it there is. */
+static const char *const harmless_ends[] = { "file", "path", "dir", "tokens",
+	"type", "ttl" };
+
+/* Matched as whole words. */
+static const char *const short_names[] = { "pass", "auth", "pwd" };
+
+/* Options followed by NAME:PASSWORD. */
+static const char *const pair_options[] = { "-u", "-U", "--user",
+	"--proxy-user" };
+
+/* Values that are recognized as secrets by their form. */
+static const char *const secret_values[] = { "ghp_*", "gho_*", "ghu_*", "ghs_*",
+	"github_pat_*", "glpat-*", "xox?-*", "AKIA????????????????",
+	"sk-????????????????*", "eyJ*.eyJ*.*" };
+
+static size_t
+take_lines(struct slice list[REDACT_PATTERNS_MAX], const char *text)
+{
+	size_t n = 0;
+
+	while (*text != '\0' && n < REDACT_PATTERNS_MAX) {
+		size_t len = strcspn(text, "\n");
+
+		if (len > 0)
+			list[n++] = (struct slice){ text, len };
+		text += len + (text[len] == '\n');
+	}
+	return n;
+}
+
+void
+redact_rules_init(
+    struct redact_rules *rules, const char *names, const char *values)
+{
+	rules->nnames = take_lines(rules->names, names);
+	rules->nvalues = take_lines(rules->values, values);
+}
+
+/* --- what is a secret --------------------------------------------------- */
+
+static struct slice
+compared(struct slice s)
+{
+	if (s.len > REDACT_COMPARED_BYTES)
+		s.len = REDACT_COMPARED_BYTES;
+	return s;
+}
+
+static bool
+is_among(struct slice s, const struct slice *patterns, size_t n)
+{
+	for (size_t i = 0; i < n; i++)
+		if (environment_matches(patterns[i], s))
+			return true;
+	return false;
+}
+
+static bool
+ends_with(const char *s, const char *end)
+{
+	size_t len = strlen(s), n = strlen(end);
+
+	return len >= n && strcmp(s + len - n, end) == 0;
+}
+
+/*
+ * The word must be the whole name or follow a separator, as in DB_PASS. "pwd"
+ * counts only after a separator.
+ */
+static bool
+has_short_name(struct slice name)
+{
+	for (size_t i = 0; i < nitems(short_names); i++) {
+		size_t n = strlen(short_names[i]);
+
+		if (name.len >= n &&
+		    strncasecmp(name.ptr + name.len - n, short_names[i], n) ==
+			0 &&
+		    (name.len == n ? i < 2
+				   : strchr("_-.",
+					 name.ptr[name.len - n - 1]) != NULL))
+			return true;
+	}
+	return false;
+}
+
+static bool
+is_built_in_name(struct slice name)
+{
+	char word[REDACT_COMPARED_BYTES + 1];
+	size_t n = 0;
+
+	for (size_t i = 0; i < name.len; i++)
+		if (name.ptr[i] != '-' && name.ptr[i] != '_')
+			word[n++] = (char)tolower((unsigned char)name.ptr[i]);
+	word[n] = '\0';
+	for (size_t i = 0; i < nitems(harmless_ends); i++)
+		if (ends_with(word, harmless_ends[i]))
+			return false;
+	for (size_t i = 0; i < nitems(secret_names); i++)
+		if (strstr(word, secret_names[i]) != NULL)
+			return true;
+	return has_short_name(name);
+}
+
+/*
+ * Tells whether token names a secret. Of a path only the last name counts, of
+ * an option what follows its hyphens.
+ */
+static bool
+redact_is_name(const struct redact_rules *rules, struct slice token)
+{
+	const char *slash =
+	    token.len > 0 ? memrchr(token.ptr, '/', token.len) : NULL;
+	struct slice name = token;
+
+	if (slash != NULL)
+		name = (struct slice){ slash + 1,
+			(size_t)(token.ptr + token.len - slash - 1) };
+	while (name.len > 0 && name.ptr[0] == '-') {
+		name.ptr++;
+		name.len--;
+	}
+	name = compared(name);
+	return name.len > 0 && (is_built_in_name(name) ||
+				   is_among(name, rules->names, rules->nnames));
+}
+
+static bool
+redact_is_value(const struct redact_rules *rules, struct slice token)
+{
+	struct slice value = compared(token);
+
+	for (size_t i = 0; i < nitems(secret_values); i++)
+		if (environment_matches((struct slice){ secret_values[i],
+					    strlen(secret_values[i]) },
+			value))
+			return true;
+	return is_among(value, rules->values, rules->nvalues);
+}
+
+/*
+ * An option like "-u", which a name and a password follow, separated by a
+ * colon.
+ */
+static bool
+redact_is_pair_option(struct slice token)
+{
+	for (size_t i = 0; i < nitems(pair_options); i++)
+		if (slice_equal(token, (struct slice){ pair_options[i],
+					   strlen(pair_options[i]) }))
+			return true;
+	return false;
+}
+
+/* --- a text ------------------------------------------------------------- */
 
 #define BLANKS " \t\r\n"
 #define QUOTES "\"'`"
@@ -273,4 +444,55 @@ redact_word(struct redact_state *state, const struct redact_rules *rules,
 		else
 			keep(&s, 1);
 	}
+}
+
+/* --- a text for the audit log ------------------------------------------- */
+
+/* Text that clients wrote, for records of fixed size. */
+
+#define MARK	   " [cut "
+#define MARK_CHARS (sizeof(MARK "0123456789abcdef]") - 1)
+
+bool
+audit_copy(char *to, size_t room, struct slice text)
+{
+	size_t n = strnlen(text.ptr, text.len);
+
+	if (n >= room)
+		n = room - 1;
+	memcpy(to, text.ptr, n);
+	to[n] = '\0';
+	return n < text.len;
+}
+
+static bool
+ends_like_a_mark(const char *text)
+{
+	size_t n = strlen(text);
+
+	return n >= MARK_CHARS &&
+	       strncmp(text + n - MARK_CHARS, MARK, strlen(MARK)) == 0;
+}
+
+/* Returns how much of the first n bytes is whole characters. */
+static size_t
+whole_characters(const char *text, size_t n)
+{
+	while (n > 0 && ((unsigned char)text[n] & 0xc0) == 0x80)
+		n--;
+	return n;
+}
+
+void
+audit_copy_id(char to[CONTROL_PROCESS_MAX], struct slice id)
+{
+	size_t most = CONTROL_PROCESS_MAX - 1 - MARK_CHARS, n;
+
+	if (!audit_copy(to, CONTROL_PROCESS_MAX, id) && !ends_like_a_mark(to))
+		return;
+	n = strlen(to);
+	if (n > most)
+		n = whole_characters(to, most);
+	snprintf(to + n, CONTROL_PROCESS_MAX - n, MARK "%016" PRIx64 "]",
+	    siphash_bytes(id.ptr, id.len));
 }

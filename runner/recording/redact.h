@@ -20,7 +20,9 @@
 #include <stddef.h>
 
 #include "buf.h"
+#include "control.h"
 #include "redact_limits.h"
+#include "util.h"
 
 #define REDACTED_MARK	      "[redacted]"
 #define REDACT_COMPARED_BYTES 256
@@ -53,5 +55,20 @@ struct redact_state {
  */
 void redact_word(struct redact_state *state, const struct redact_rules *rules,
     struct slice word, struct buf *out);
+
+/* --- text that clients wrote, for records of fixed size ----------------- */
+
+/*
+ * Copies text up to its first NUL, as far as there is room, and adds a NUL.
+ * Returns true if that is not the whole text.
+ */
+bool audit_copy(char *to, size_t room, struct slice text);
+
+/*
+ * Copies a process id (UTF-8) so that no two ids of a session look alike. A
+ * shortened id ends in a mark with a keyed hash, which nobody outside can
+ * compute. An id that already ends like a mark gets one too.
+ */
+void audit_copy_id(char to[CONTROL_PROCESS_MAX], struct slice id);
 
 #endif

@@ -6,9 +6,9 @@
 #include <sys/wait.h>
 #include <time.h>
 
-#include "audit_text.h"
 #include "buf.h"
 #include "log.h"
+#include "redact.h"
 #include "report.h"
 #include "request.h"
 #include "rpc_method.h"

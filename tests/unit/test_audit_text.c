@@ -11,7 +11,7 @@
 
 #include <cmocka.h>
 
-#include "audit_text.h"
+#include "redact.h"
 #include "utf8.h"
 
 #define MOST (CONTROL_PROCESS_MAX - 1)

@@ -12,7 +12,7 @@
 
 #include <cmocka.h>
 
-#include "jsonrpc_find.h"
+#include "jsonrpc.h"
 #include "util.h"
 
 /* The string begins at the ^, which is not part of the text. */

@@ -193,25 +193,13 @@ int resolve_add_record(
 int resolve_add_pattern(struct resolver *s, struct slice text);
 int resolve_expand(struct resolver *s);
 
-/*
- * resolve_claim.c: turns records into claims, and checks for links that a
- * command could change.
- */
-int resolve_claim(struct resolver *s);
 int resolve_check_links(struct resolver *s, struct node *const *links,
     size_t nlinks, const char *base, const char *rest);
 
 /*
- * resolve_protect.c, resolve_nested.c: what commands may not write in a
+ * resolve_protect.c: what commands may not write in a
  * writable root.
  */
 int resolve_protect(struct resolver *s);
-int resolve_git_pointer(struct resolver *s, struct node *file,
-    struct node *directory, struct walk *w);
-int resolve_common(struct resolver *s, struct node *gitdir, struct walk *w);
-int resolve_protect_nested(struct resolver *s, struct node *root);
-
-/* resolve_plan.c: turns claims into mounts. */
-int resolve_emit(struct resolver *s);
 
 #endif

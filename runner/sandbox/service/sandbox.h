@@ -146,20 +146,4 @@ void sandbox_release(struct sandbox *n);
  */
 void sandbox_pool_unmask(struct sandbox_pool *pool, const struct sandbox *n);
 
-/*
- * For sandbox.c: set up and free a sandbox's placeholders, and tell whether
- * those in the view are those that the plan saw.
- */
-void sandbox_placeholders_init(struct sandbox *n);
-void sandbox_placeholders_clear(struct sandbox *n);
-bool sandbox_placeholders_match(
-    const struct sandbox *n, const struct plan *plan);
-
-/*
- * For sandbox_placeholders.c: sends a request, waits for its answer and clears
- * `request`. Returns 0 or -errno.
- */
-int sandbox_ask(struct sandbox *n, struct buf *request, const int *fds,
-    size_t nfds, struct sandbox_answer *a);
-
 #endif
