@@ -214,7 +214,9 @@ channel_deliver(struct channel *ch, uint32_t header, char *text, size_t len)
 	if (ch->takes_fds && header & FRAME_SPOOLED)
 		ch->spool = spool_adopt(next_fd(ch));
 	ch->on->message(ch, text, len);
-	spool_free(channel_take_spool(ch));
+	/* The owner may have taken it. */
+	if (ch->spool != NULL)
+		spool_free(channel_take_spool(ch));
 }
 
 /* Frees what was received but not delivered. */

@@ -281,6 +281,19 @@ method_process_wants(
 	};
 }
 
+/*
+ * Tells whether sandboxes_find() has nothing to do for a request: it asks for
+ * no sandbox and the operator demands none, the log mentions every limit that
+ * no control group counts, and no sandbox has placeholders.
+ */
+static bool
+needs_no_sandbox(
+    const struct sandboxes *sb, const struct sandbox_context *asked)
+{
+	return asked == NULL && sb->plain && sb->told &&
+	       TAILQ_EMPTY(&sb->pool.sandboxes);
+}
+
 /* The paths of a start that may make the runner wait. NULL: none. */
 static char **
 find_slow(struct session *s, const struct process_start_params *p, char **envp,
@@ -297,7 +310,7 @@ find_slow(struct session *s, const struct process_start_params *p, char **envp,
 	candidates = spawn_candidates(program, environment_get(envp, "PATH"));
 	paths = slow_paths_of_start(
 	    m, p->cwd.path, (const char *const *)candidates);
-	if (!sandboxes_may_be_skipped(&s->sandbox, wanted->asked))
+	if (!needs_no_sandbox(&s->sandbox, wanted->asked))
 		slow_start_add_policy(&paths, m, &s->sandbox.ceiling, wanted);
 	return paths;
 }
@@ -360,7 +373,7 @@ method_process_begin(struct request *r, const struct process_start_params *p)
 	r->slow = r->opened ? NULL : find_slow(s, p, envp, &wanted);
 	if (r->slow != NULL)
 		return NULL;
-	sp = sandboxes_may_be_skipped(&s->sandbox, wanted.asked)
+	sp = needs_no_sandbox(&s->sandbox, wanted.asked)
 		 ? start(r, p, argv, envp, NULL, false)
 		 : start_in_sandbox(r, p, argv, envp, &wanted);
 	if (sp != NULL && s->record != NULL)

@@ -275,7 +275,8 @@ methods_dispatch(struct client *c, char *text, size_t len)
 		client_violation(c);
 	}
 	rpc_message_clear(&msg);
-	spool_free(r.spool);
+	if (r.spool != NULL)
+		spool_free(r.spool);
 }
 
 static struct start_queue starting;

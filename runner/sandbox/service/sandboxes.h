@@ -20,7 +20,7 @@ struct sandboxes {
 	unsigned controllers; /* enum cgroup_controller: what groups limit */
 	bool told;	  /* the log already mentions a limit without a group */
 	bool single_user; /* execd is not root */
-	bool plain;	  /* sandboxes_may_be_skipped() */
+	bool plain;	  /* nothing is done without a policy */
 	bool told_landlock_only;
 	/*
 	 * Patterns are not scanned here: sandboxes_find() returns -EINPROGRESS
@@ -70,19 +70,6 @@ struct sandbox_request {
  */
 int sandboxes_find(struct sandboxes *sb, const struct sandbox_request *r,
     struct sandbox **sandbox, char *error);
-
-/*
- * Tells whether sandboxes_find() has nothing to do for a request: it asks for
- * no sandbox and the operator demands none, the log mentions every limit that
- * no control group counts, and no sandbox has placeholders.
- */
-static inline bool
-sandboxes_may_be_skipped(
-    const struct sandboxes *sb, const struct sandbox_context *asked)
-{
-	return asked == NULL && sb->plain && sb->told &&
-	       TAILQ_EMPTY(&sb->pool.sandboxes);
-}
 
 /*
  * Finds what the patterns of a request match, for sb->known of the same
