@@ -68,7 +68,7 @@ class Handed:
 
     def refuse(self, result=4, reason=b"that is why"):
         """There is no session: the channel goes back."""
-        message = u32(OPEN + 1) + self.conn + bytes([result]) + string(reason)
+        message = u32(OPEN + 1) + self.conn + bytes([result]) + string(reason) + string(b"")
         rights = array.array("i", [self.channel.fileno()])
         self.control.sendmsg([message], [(socket.SOL_SOCKET, socket.SCM_RIGHTS, rights)])
         self.channel.close()
