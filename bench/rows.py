@@ -211,9 +211,9 @@ ROWS = [
     Row("echo", _echo, [
         Figure("p50", "echo through a pipe, acknowledged at once, p50", "µs", 1.2, .75)]),
     Row("connect", _connect, [
-        Figure("p50", "connect and initialize, with its runner, p50", "µs", 1.5, .8)]),
+        Figure("p50", "connect and initialize, with its runner, p50", "µs", 1.2, .8)]),
     Row("sessions", _idle("sessions", 300), [
-        Figure("pss", "an idle session, PSS of all programs", "KiB", .6, .3)], memory=True),
+        Figure("pss", "an idle session, PSS of all programs", "KiB", .7, .3)], memory=True),
     Row("processes", _idle("processes", 300), [
         Figure("pss", "an idle process, PSS of all programs", "KiB", 4, 1, absolute=True)], memory=True),
     Row("slow", _slow, [
