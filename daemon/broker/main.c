@@ -451,6 +451,8 @@ prepare(struct broker *m)
 	conf_tell_proxies(m->conf);
 	if (!spawn_is_reload())
 		conf_tell_ceilings(m->conf);
+	if (!spawn_has_served())
+		group_limits_log(m->root);
 	raise_descriptors(m);
 	make_provider_id(m);
 	err = event_source_init();

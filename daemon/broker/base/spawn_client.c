@@ -180,8 +180,6 @@ spawn_begin(bool check)
 	hear(SPAWN_READY, &ready, sizeof(ready), fds, &nfds);
 	take_given(fds, nfds);
 	group_limits_learn(ready.controllers);
-	if (!check && !ready.served)
-		group_limits_log(ready.is_root);
 	if (ready.error == 0)
 		return 0;
 	fprintf(stderr, "execd: this host does not give a session %s: %s\n",
