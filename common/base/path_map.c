@@ -420,7 +420,7 @@ fixed_part(struct slice text)
 	for (size_t i = 0; i <= text.len; i++) {
 		if (i == text.len || windows_is_separator(text.ptr[i]))
 			end = i;
-		if (i < text.len && memchr("*?[]{}", text.ptr[i], 6) != NULL)
+		if (i < text.len && strchr("*?[]{}", text.ptr[i]) != NULL)
 			break;
 	}
 	return (struct slice){ text.ptr, end < 2 ? 2 : end };

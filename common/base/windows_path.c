@@ -141,7 +141,7 @@ character_fault(struct slice name)
 			return "has a colon: there are no alternate streams";
 		if (c < ' ')
 			return "has a control character";
-		if (memchr("\"*<>?|/\\", c, 8) != NULL)
+		if (strchr("\"*<>?|/\\", c) != NULL)
 			return "has a character that no name of Windows has";
 	}
 	return NULL;

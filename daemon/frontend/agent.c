@@ -51,7 +51,7 @@ write_state(char text[32])
 	if (health_silent_ms() > BROKER_LOST_MS)
 		return "down\n";
 	snprintf(text, 32, "ready up %u%%\n",
-	    health_reason() != NULL ? 0 : room_percent);
+	    health_reason() != NULL ? 0u : (unsigned)room_percent);
 	return text;
 }
 

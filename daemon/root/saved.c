@@ -69,7 +69,7 @@ saved_bytes(struct saved *s, void *bytes, size_t n)
 {
 	if (s->mode == SAVED_WRITE && fwrite(bytes, 1, n, s->file) < n)
 		s->failed = true;
-	if (s->mode == SAVED_READ && fread(bytes, 1, n, s->file) < n) {
+	else if (s->mode == SAVED_READ && fread(bytes, 1, n, s->file) < n) {
 		s->failed = true;
 		memset(bytes, 0, n);
 	}
