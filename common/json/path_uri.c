@@ -440,9 +440,10 @@ path_uri_parse(struct path_uri *out, struct json_doc *doc, struct slice uri,
 
 /* --- writing ------------------------------------------------------------ */
 
-/* If the first name looks like a drive letter, returns the position of its
- * colon. Without an escape, that path would be read as a foreign one; with a
- * map, so would a longer name. Otherwise returns NULL. */
+/* Returns the position of the colon if the first name looks like a drive
+ * letter, otherwise NULL. The caller escapes this colon, because the path would
+ * be read as a client's path otherwise. With a map, a longer name is read so,
+ * too. */
 static const char *
 drive_mark(const char *path)
 {

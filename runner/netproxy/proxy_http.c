@@ -110,7 +110,8 @@ parse_request_line(struct proxy_request *r, struct slice line)
 	return parse_target(r);
 }
 
-/* What of the headers decides who reads the rest of the bytes how. */
+/* These headers say where the request goes and where its body ends. Two
+ * servers that disagree about them would read different requests. */
 struct framing {
 	unsigned hosts, lengths, encodings;
 	bool same_host;

@@ -27,8 +27,9 @@
 #include "watcher.h"
 
 /*
- * Reserved descriptors. A command of the broker brings one, and the kernel
- * drops it if there is no place for it. There is room for the attached client,
+ * The number of reserved descriptors. A command of the broker brings a
+ * descriptor. The kernel drops the descriptor if the process has no number
+ * left. The reserve has room for the attached client,
  * the connection that may follow it, and the watchers (16, session_registry.h
  * of the broker).
  */

@@ -8,9 +8,9 @@
 
 #include "stdio_relay.h"
 
-/* Requests that may be sent again when the answer was lost: doing them twice
- * has the effect of once. That of process/write is its writeId. An open file
- * belongs to the connection, so nothing of the first fs/open is left. */
+/* These requests are sent again when their answer was lost, because doing them
+ * twice has the effect of doing them once. The writeId protects process/write.
+ * An open file ends with its connection, so fs/open leaves nothing behind. */
 static const char *const repeatable[] = { "environment/info",
 	"environment/status", "environmentConfig/read",
 	"capabilities/discoverV2", "capabilityRoots/discoverV1", "process/read",

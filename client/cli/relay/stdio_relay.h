@@ -22,7 +22,7 @@ struct relay {
 	bool ready;	 /* initialize was answered */
 	bool eof;	 /* the client sends nothing more */
 	bool over;
-	bool was_lost; /* the loss of the connection was noticed */
+	bool was_lost; /* the relay has handled the loss of the connection */
 	int code;
 	unsigned int unanswered;
 	TAILQ_HEAD(, relay_process) processes;

@@ -144,8 +144,8 @@ verify_cb(X509_STORE_CTX *store, void *arg)
 	return result->error == X509_V_OK;
 }
 
-/* Makes the context ask for client certificates, as the listener requires, and
- * have them verified. Returns 0 or -ENOMEM. */
+/* Sets whether the context asks clients for a certificate, as the listener
+ * says, and how the certificate is verified. Returns 0 or -ENOMEM. */
 static int
 ask_certificate(SSL_CTX *ctx, const struct control_listener *l)
 {

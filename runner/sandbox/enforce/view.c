@@ -556,8 +556,8 @@ cover_itself(int fd)
 	if (fstatvfs(fd, &fs) < 0)
 		return -errno;
 	/*
-	 * It is still covered from an earlier time, because another session
-	 * uses it, too.
+	 * Another session uses the placeholder too, so the placeholder is
+	 * already covered.
 	 */
 	if (fs.f_flag & ST_RDONLY)
 		return 0;
