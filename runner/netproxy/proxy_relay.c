@@ -1,0 +1,200 @@
+/* SPDX-License-Identifier: ISC */
+/*
+ * Each direction is a pipe of its own. Before a pipe starts, what the proxy
+ * needs to know of its bytes is read here: of a tunnel the first record, of
+ * HTTP the head of the answer.
+ */
+#include <errno.h>
+#include <event2/event.h>
+#include <string.h>
+#include <sys/socket.h>
+
+#include "log.h"
+#include "loop.h"
+#include "proxy_client_parts.h"
+#include "tls_hello.h"
+
+/* Counts bytes that pass. Returns false if the command has used all; c is gone
+ * then. */
+static bool
+moved(void *arg, size_t n)
+{
+	struct proxy_client *c = arg;
+	struct proxy_list *l = c->list;
+
+	l->bytes += n;
+	if (l->most_bytes == 0 || l->bytes <= l->most_bytes)
+		return true;
+	client_cut(c, NETPROXY_BY_LIMIT, NETPROXY_TOO_MUCH);
+	return false;
+}
+
+/* Everything of one side was passed on. */
+static void
+done(void *arg, struct proxy_pipe *p)
+{
+	struct proxy_client *c = arg;
+
+	if (p == &c->to_host)
+		shutdown(c->up, SHUT_WR);
+	else if (client_is_tunnel(c) || c->upgraded)
+		shutdown(c->down, SHUT_WR);
+	else if (c->to_command.limited && c->to_command.left > 0)
+		client_reset(c); /* shorter than it said */
+	else
+		client_end(c);
+	if (c->state == RELAYING && c->to_host.done && c->to_command.done)
+		client_free(c);
+}
+
+static void
+broken(void *arg, struct proxy_pipe *p, int err)
+{
+	if (err == -EMFILE || err == -ENFILE)
+		log_warn(err, "a command's connection is cut");
+	client_reset(arg);
+}
+
+static const struct proxy_pipe_events pipe_events = {
+	.moved = moved,
+	.done = done,
+	.broken = broken,
+};
+
+/* Begins to relay what the command sends, after `first`. */
+static void
+start_to_host(struct proxy_client *c, struct buf *first)
+{
+	proxy_pipe_start(
+	    &c->to_host, proxy_base, c->down, c->up, first, &pipe_events, c);
+}
+
+static void
+start_to_command(struct proxy_client *c, struct buf *first)
+{
+	event_del(&c->out_event);
+	proxy_pipe_start(
+	    &c->to_command, proxy_base, c->up, c->down, first, &pipe_events, c);
+}
+
+void
+relay_check_hello(struct proxy_client *c)
+{
+	size_t seen = c->in.len < TLS_HELLO_MAX ? c->in.len : TLS_HELLO_MAX;
+	struct slice name = { "", 0 };
+	struct host_name host;
+	enum tls_hello hello = tls_hello_read(c->in.data, seen, &name);
+
+	if ((c->in.len == 0 || hello == TLS_HELLO_PARTIAL) &&
+	    seen < TLS_HELLO_MAX && !c->down_end) {
+		loop_add(&c->down_event, NULL);
+		return;
+	}
+	event_del(&c->down_event);
+	if (hello == TLS_HELLO_NAME && !c->host.is_address &&
+	    (host_name_parse(&host, name) < 0 ||
+		strcmp(host.text, c->host.text) != 0))
+		client_cut(c, NETPROXY_BY_LIST, NETPROXY_OTHER_NAME);
+	else if (moved(c, c->in.len))
+		start_to_host(c, &c->in);
+}
+
+/* The answer's head is whole; `out` has it. */
+static void
+take_response(struct proxy_client *c, const struct proxy_response *r)
+{
+	struct proxy_pipe *p = &c->to_command;
+	size_t n = c->back.len;
+
+	event_del(&c->up_event);
+	c->upgraded = r->status == 101;
+	p->limited =
+	    !c->upgraded && (r->has_length || r->no_body || c->no_body);
+	p->left = r->no_body || c->no_body ? 0 : r->length;
+	if (p->limited && n > p->left)
+		n = (size_t)p->left;
+	p->left -= p->limited ? n : 0;
+	buf_put(&c->out, c->back.data, n);
+	buf_clear(&c->back);
+	if (c->out.failed)
+		log_fatal("no room for the beginning of an answer");
+	if (moved(c, n))
+		start_to_command(c, &c->out);
+}
+
+/* Heads before the answer's (1xx) go to the command at once. */
+static void
+read_response(struct proxy_client *c)
+{
+	struct proxy_response r = { 0 };
+	ssize_t n;
+
+	do {
+		n = proxy_response_convert(
+		    &c->out, &r, (const char *)c->back.data, c->back.len);
+		if (n > 0)
+			buf_consume(&c->back, (size_t)n);
+	} while (n > 0 && r.status < 200 && r.status != 101 && !c->out.failed);
+	if (n < 0 || c->out.failed)
+		client_fail(c, 502, SOCKS_FAILED,
+		    "the server does not answer with HTTP/1.1");
+	else if (n > 0)
+		take_response(c, &r);
+	else
+		client_flush(c);
+}
+
+static void
+up_cb(evutil_socket_t fd, short what, void *arg)
+{
+	struct proxy_client *c = arg;
+	int n = client_read(fd, &c->back);
+
+	if (n == -EAGAIN)
+		return;
+	if (n > 0)
+		read_response(c);
+	else if (n == -ENOBUFS)
+		client_fail(
+		    c, 502, SOCKS_FAILED, "the head of the answer is too long");
+	else
+		client_fail(
+		    c, 502, SOCKS_FAILED, "the server ended without an answer");
+}
+/* --- the beginning ------------------------------------------------------ */
+
+/* Both directions of a tunnel, though what the command says first is looked at
+ * before. */
+static void
+begin_tunnel(struct proxy_client *c)
+{
+	if (client_is_socks(c))
+		client_reply_socks(c, SOCKS_OK);
+	else
+		buf_puts(
+		    &c->out, "HTTP/1.1 200 Connection established\r\n\r\n");
+	start_to_command(c, &c->out);
+	relay_check_hello(c);
+}
+
+static void
+begin_http(struct proxy_client *c)
+{
+	buf_put(&c->head, c->in.data, c->in.len);
+	buf_clear(&c->in);
+	if (!moved(c, c->head.len))
+		return;
+	start_to_host(c, &c->head);
+	event_assign(
+	    &c->up_event, proxy_base, c->up, EV_READ | EV_PERSIST, up_cb, c);
+	loop_add(&c->up_event, NULL);
+}
+
+void
+relay_begin(struct proxy_client *c)
+{
+	if (client_is_tunnel(c))
+		begin_tunnel(c);
+	else
+		begin_http(c);
+}
