@@ -17,6 +17,7 @@
 #include <unistd.h>
 
 #include "json.h"
+#include "stream.h"
 #include "util.h"
 
 #define END_MS	5000 /* from the end of its input to SIGTERM */
@@ -87,16 +88,10 @@ start_program(struct lease *l, const char *command, int in, int out)
 int
 lease_begin(struct lease *l, const char *command)
 {
-	int to[2], from[2], err;
+	int to[2], from[2], err = stream_pipes(to, from);
 
-	if (pipe2(to, O_CLOEXEC) < 0)
-		return -errno;
-	if (pipe2(from, O_CLOEXEC) < 0) {
-		err = -errno;
-		close(to[0]);
-		close(to[1]);
+	if (err < 0)
 		return err;
-	}
 	l->to = to[1];
 	l->from = from[0];
 	err = start_program(l, command, to[0], from[1]);

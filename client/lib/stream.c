@@ -418,19 +418,28 @@ run_command(const char *command, int in, int out)
 	_exit(127);
 }
 
-static int
-start_command(struct stream *s, const char *command)
+int
+stream_pipes(int to[2], int from[2])
 {
-	int to[2], from[2], err;
+	int err;
 
 	if (pipe2(to, O_CLOEXEC) < 0)
 		return -errno;
-	if (pipe2(from, O_CLOEXEC) < 0) {
-		err = -errno;
-		close(to[0]);
-		close(to[1]);
+	if (pipe2(from, O_CLOEXEC) == 0)
+		return 0;
+	err = -errno;
+	close(to[0]);
+	close(to[1]);
+	return err;
+}
+
+static int
+start_command(struct stream *s, const char *command)
+{
+	int to[2], from[2], err = stream_pipes(to, from);
+
+	if (err < 0)
 		return err;
-	}
 	s->child = fork();
 	if (s->child == 0)
 		run_command(command, to[0], from[1]);

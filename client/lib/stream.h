@@ -78,4 +78,8 @@ bool stream_makes_way(const struct stream *s, uint64_t *acked);
  * SIGKILL. */
 void stream_close(struct stream *s);
 
+/* Makes the pipes to and from a program that is started. All ends are
+ * close-on-exec and the caller's. Returns 0 or -errno. */
+int stream_pipes(int to[2], int from[2]);
+
 #endif
