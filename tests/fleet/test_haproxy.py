@@ -236,7 +236,7 @@ def test_the_queue(fleet, directory):
     fleet.start("a")
     lb = fleet.balance()
     lb.ask("set maxconn server hosts/a 1")
-    holder = fleet.execctl().popen("run", "sh", "-c", f"echo up; until [ -e {directory}/go ]; do sleep 0.01; done")
+    holder = fleet.execctl().popen("run", "sh", "-c", f"echo up; until [ -e {directory}/go ]; do sleep 0.1; done")
     assert holder.stdout.readline() == b"up\n"
     jobs = []
     for name, token in ("first", None), ("second", None), ("third", None), ("urgent", URGENT):

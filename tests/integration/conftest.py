@@ -218,11 +218,21 @@ def need_mode(mode):
         pytest.skip(f"ROOT MODE IS NOT TESTED: {WRAP[0]} makes no namespaces")
 
 
-# A sanitizer makes everything slow. Of what root runs with one, both modes are
-# seen where they differ; everything is, in single-user mode, when an ordinary
-# user runs it, and in both by EXECD_TORTURE=1.
+# Each mode is a run of its own, and many files ask what the mode does not change:
+# the client, the network's side, the protocol. Of these root runs root mode, an
+# ordinary user runs single-user mode, and EXECD_TORTURE=1 runs both.
+ONE_SIDE = re.compile(r"test_(execctl_\w+|agent|ask|relay|bad_input|handshake|websocket|tls|client_certificates|"
+                      r"certificate_files|proxy_protocol|listeners|jwks|scanners|path_map|tty|v0|report|control|"
+                      r"files|files_change|uploads|large_files|http|limits|watch|watches|pieces|capabilities|"
+                      r"environment_config|roots|metrics|health|audit_records|audit_sinks)")
+# A sanitizer makes everything slow. There both modes are seen where they differ.
 BOTH_MODES = ("test_userns", "test_process", "test_session", "test_stdio", "test_policies", "test_works", "test_memory_watch")
-ONE_MODE = ROOT and SANITIZED and not TORTURE
+
+
+def is_one_side(stem):
+    if SANITIZED:
+        return stem not in BOTH_MODES
+    return ONE_SIDE.fullmatch(stem) is not None
 
 
 def more_rounds(short, long):
@@ -239,8 +249,8 @@ def is_nightly(item):
 
 
 def is_other_mode(item):
-    return (ONE_MODE and hasattr(item, "callspec") and item.callspec.params.get("mode") == "user" and
-            item.path.stem not in BOTH_MODES)
+    return (ROOT and not WRAP and not TORTURE and hasattr(item, "callspec") and
+            item.callspec.params.get("mode") == "user" and is_one_side(item.path.stem))
 
 
 def pytest_collection_modifyitems(config, items):
@@ -253,7 +263,7 @@ def pytest_collection_modifyitems(config, items):
 def pytest_terminal_summary(terminalreporter):
     left_out = terminalreporter.stats.get("deselected", [])
     if any(is_other_mode(i) for i in left_out):
-        terminalreporter.write_line("SINGLE-USER MODE IS NOT TESTED HERE: with a sanitizer an ordinary user does that")
+        terminalreporter.write_line("SINGLE-USER MODE IS NOT TESTED HERE: an ordinary user and scripts/torture do that")
     nightly = sum(map(is_nightly, left_out))
     if nightly:
         terminalreporter.write_line(f"LEFT TO scripts/torture suites: {nightly} cases that take long")
@@ -355,11 +365,26 @@ def lines_of(path):
     return path.read_text().rpartition("\n")[0].splitlines()
 
 
+def stat_of(pid):
+    """Name, state and parent (proc(5)), or None if it is gone."""
+    try:
+        text = pathlib.Path(f"/proc/{pid}/stat").read_text()
+    except (FileNotFoundError, ProcessLookupError):
+        return None
+    name, rest = text[text.index("(") + 1:].rsplit(")", 1)
+    state, parent = rest.split()[:2]
+    return name, state, int(parent)
+
+
+def child_rows(pid):
+    """(pid, name, state) of each child, also of those that nobody has waited for."""
+    rows = [(int(p), stat_of(p)) for p in os.listdir("/proc") if p.isdigit()]
+    return [(p, row[0], row[1]) for p, row in rows if row is not None and row[2] == pid]
+
+
 def children_named(pid, name):
     """Pids of the living children of that process with that name."""
-    out = subprocess.run(["ps", "-o", "pid=,stat=,comm=", "--ppid", str(pid)], capture_output=True, text=True).stdout
-    rows = [line.split(None, 2) for line in out.splitlines()]
-    return [int(row[0]) for row in rows if row[2] == name and row[1][0] != "Z"]
+    return [p for p, its_name, state in child_rows(pid) if its_name == name and state != "Z"]
 
 
 def runs(pid, program):

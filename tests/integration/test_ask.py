@@ -98,7 +98,7 @@ def test_a_cut_is_resumed_and_nobody_is_asked_again(server, directory):
     proxy = Proxy(server.url)
     p = Program(directory, url=proxy.url)
     run = Execctl(directory, p.url).popen(
-        "run", "sh", "-c", f"echo one; until [ -e {directory}/go ]; do sleep 0.01; done; echo two; exit 3")
+        "run", "sh", "-c", f"echo one; until [ -e {directory}/go ]; do sleep 0.1; done; echo two; exit 3")
     assert run.stdout.readline() == b"one\n"
     proxy.cut()
     (directory / "go").touch()
@@ -218,7 +218,7 @@ def test_a_lease_that_ends_while_the_connection_is_lost(server, directory):
 
 def test_output_that_was_sent_before_the_lease_ended_arrives(server, directory):
     p = Program(directory, url=server.url)
-    run = Execctl(directory, p.url).popen("run", "sh", "-c", f"echo ready; until [ -e {directory}/go ]; do sleep 0.01; done; "
+    run = Execctl(directory, p.url).popen("run", "sh", "-c", f"echo ready; until [ -e {directory}/go ]; do sleep 0.1; done; "
                                           "head -c 5000000 /dev/zero; exit 5")
     assert run.stdout.readline() == b"ready\n"
     (directory / "go").touch()

@@ -270,7 +270,7 @@ def test_a_session_that_does_not_answer_the_next_broker_yet(server):
 def test_execctl_comes_again_to_such_a_session(server, directory):
     s = server()
     ctl = Execctl(directory, s.url, EXECD_TOKEN="t")
-    p = ctl.popen("run", "sh", "-c", f"echo one; until [ -e {directory}/go ]; do sleep 0.01; done; echo two; exit 3")
+    p = ctl.popen("run", "sh", "-c", f"echo one; until [ -e {directory}/go ]; do sleep 0.1; done; echo two; exit 3")
     assert p.stdout.readline() == b"one\n"
     runner, old = int(re.findall(r"opened .* runner (\d+)", s.log)[-1]), s.broker
     os.kill(runner, signal.SIGSTOP)

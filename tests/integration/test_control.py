@@ -20,7 +20,7 @@ def test_unknown_process(client, method):
 
 def test_close_stdin_comes_behind_every_write(client, directory):
     """More than pipe and queue hold: the end of file waits as the writes do."""
-    client.sh("a", f"while [ ! -e {directory}/go ]; do sleep 0.01; done; wc -c", pipeStdin=True)
+    client.sh("a", f"while [ ! -e {directory}/go ]; do sleep 0.1; done; wc -c", pipeStdin=True)
     chunk = b64(b"a" * 65536)
     ids = [client.post("process/write", {"processId": "a", "chunk": chunk, "writeId": f"x{i}"})
            for i in range(300)]
@@ -105,7 +105,7 @@ def test_resize(client):
 
 
 def test_wait_ends_with_closed_not_with_exited(client, directory):
-    client.sh("a", f"(while [ ! -e {directory}/go ]; do sleep 0.01; done) & exit 5")
+    client.sh("a", f"(while [ ! -e {directory}/go ]; do sleep 0.1; done) & exit 5")
     client.exited("a")
     waiting = client.post("process/wait", {"processId": "a"})
     r = client.call("process/wait", {"processId": "a", "timeoutMs": 0})

@@ -25,9 +25,9 @@ def marker(n):
 
 FAMILY = """
 trap 'echo leader' USR1
-(trap 'echo member; exit' USR1; echo ready; while :; do sleep 0.02; done) &
-setsid sh -c 'trap "echo other; exit" USR1; echo ready; while :; do sleep 0.02; done' &
-while :; do sleep 0.02; done"""
+(trap 'echo member; exit' USR1; echo ready; while :; do sleep 0.1; done) &
+setsid sh -c 'trap "echo other; exit" USR1; echo ready; while :; do sleep 0.1; done' &
+while :; do sleep 0.1; done"""
 
 
 @pytest.mark.parametrize("target, heard", [
@@ -95,7 +95,7 @@ def terminate(client, id, **params):
 
 
 def test_graceful_end(client):
-    client.sh("a", 'trap "echo bye; exit 7" TERM; echo ready; while :; do sleep 0.02; done')
+    client.sh("a", 'trap "echo bye; exit 7" TERM; echo ready; while :; do sleep 0.1; done')
     client.wait_output("a", "ready")
     assert terminate(client, "a", timeoutMs=60000)
     r = client.finished("a")
@@ -105,7 +105,7 @@ def test_graceful_end(client):
 
 
 def test_graceful_end_of_who_does_not_listen(client):
-    client.sh("a", 'trap "" TERM; echo ready; while :; do sleep 0.02; done')
+    client.sh("a", 'trap "" TERM; echo ready; while :; do sleep 0.1; done')
     client.wait_output("a", "ready")
     begin = time.monotonic()
     assert terminate(client, "a", timeoutMs=200)
@@ -120,7 +120,7 @@ def test_graceful_end_of_the_stopped_and_of_who_has_a_terminal(client):
     client.wait_output("a", "ready")
     assert terminate(client, "a", timeoutMs=60000)
     assert client.finished("a").code == 143
-    script = 'trap "" TERM; trap "echo hangup; exit 5" HUP; echo ready; while :; do sleep 0.02; done'
+    script = 'trap "" TERM; trap "echo hangup; exit 5" HUP; echo ready; while :; do sleep 0.1; done'
     client.sh("tty", script, tty=True)
     client.sh("pipe", script)
     for id in ("tty", "pipe"):

@@ -58,7 +58,7 @@ def test_what_it_cannot_do_is_said(ctl, directory):
 
 
 def test_a_cut_is_resumed(ctl, proxy, directory):
-    p = ctl.popen("run", "sh", "-c", f"echo one; until [ -e {directory}/go ]; do sleep 0.01; done; echo two; exit 3")
+    p = ctl.popen("run", "sh", "-c", f"echo one; until [ -e {directory}/go ]; do sleep 0.1; done; echo two; exit 3")
     assert p.stdout.readline() == b"one\n"
     proxy.cut()
     (directory / "go").touch()
@@ -66,7 +66,7 @@ def test_a_cut_is_resumed(ctl, proxy, directory):
 
 
 def test_a_command_is_started_once(ctl, proxy, directory):
-    script = f"echo x >> {directory}/count; until [ -e {directory}/go ]; do sleep 0.01; done; echo out; exit 4"
+    script = f"echo x >> {directory}/count; until [ -e {directory}/go ]; do sleep 0.1; done; echo out; exit 4"
     p = ctl.popen("run", "sh", "-c", script)
     proxy.wait(lambda: proxy.down > 300, what="initialize")
     proxy.swallowing = True

@@ -28,7 +28,7 @@ def ctl(proxy, directory):
 
 def test_output_continues_behind_a_cut(ctl, proxy, directory):
     p = ctl.popen("run", "sh", "-c", f"i=0; while [ $i -lt 600 ]; do echo line $i; echo e$i >&2; i=$((i+1)); "
-                                     f"[ $((i % 100)) != 0 ] || until [ -e {directory}/$i ]; do sleep 0.01; done; "
+                                     f"[ $((i % 100)) != 0 ] || until [ -e {directory}/$i ]; do sleep 0.1; done; "
                                      "done; exit 5")
     out = b""
     for i in range(100, 601, 100):
@@ -47,7 +47,7 @@ def test_output_continues_behind_a_cut(ctl, proxy, directory):
 
 def test_a_command_is_started_once(ctl, proxy, directory):
     """The answer to its start is swallowed, so the start is sent again."""
-    script = f"echo x >> {directory}/count; until [ -e {directory}/go ]; do sleep 0.01; done; echo out; exit 4"
+    script = f"echo x >> {directory}/count; until [ -e {directory}/go ]; do sleep 0.1; done; echo out; exit 4"
     down = proxy.down
     p = ctl.popen("run", "sh", "-c", script)
     # The upgrade and initialize are answered with more than 300 bytes.
@@ -64,7 +64,7 @@ def test_a_command_is_started_once(ctl, proxy, directory):
 def test_a_unix_socket_is_resumed_too(server, directory):
     proxy = Proxy(server.url, path=directory / "socket")
     ctl = Execctl(directory, proxy.url)
-    p = ctl.popen("run", "sh", "-c", f"echo one; until [ -e {directory}/go ]; do sleep 0.01; done; echo two; exit 3")
+    p = ctl.popen("run", "sh", "-c", f"echo one; until [ -e {directory}/go ]; do sleep 0.1; done; echo two; exit 3")
     assert p.stdout.readline() == b"one\n"
     proxy.cut()
     (directory / "go").touch()
@@ -98,7 +98,7 @@ def test_a_deadline_that_was_missed_is_still_one(ctl, proxy):
 
 
 def test_what_fell_out_of_retention_is_told(ctl, proxy, directory):
-    p = ctl.popen("run", "sh", "-c", f"echo first; until [ -e {directory}/go ]; do sleep 0.01; done; "
+    p = ctl.popen("run", "sh", "-c", f"echo first; until [ -e {directory}/go ]; do sleep 0.1; done; "
                                      f"head -c 3000000 /dev/zero; echo last; touch {directory}/done; exit 6")
     assert p.stdout.readline() == b"first\n"
     proxy.refusing = True

@@ -224,7 +224,7 @@ def test_timeout(ctl):
 @pytest.mark.parametrize("name, code", [("INT", 3), ("TERM", 4), ("HUP", 5), ("USR1", 6)])
 def test_signals_reach_the_command(ctl, name, code):
     p = ctl.popen("run", "sh", "-c", "trap 'exit 3' INT; trap 'exit 4' TERM; trap 'exit 5' HUP; trap 'exit 6' USR1; "
-                                     "echo ready; while :; do sleep 0.02; done")
+                                     "echo ready; while :; do sleep 0.1; done")
     assert p.stdout.readline() == b"ready\n"
     p.send_signal(getattr(signal, "SIG" + name))
     if name != "INT" and not ctl.can("processSignalTarget"):
@@ -240,7 +240,7 @@ def test_signals_reach_the_command(ctl, name, code):
 
 
 def test_a_third_interrupt_kills(ctl):
-    p = ctl.popen("run", "sh", "-c", "trap 'echo no' INT; echo ready; while :; do sleep 0.02; done")
+    p = ctl.popen("run", "sh", "-c", "trap 'echo no' INT; echo ready; while :; do sleep 0.1; done")
     assert p.stdout.readline() == b"ready\n"
     for _ in range(2):
         p.send_signal(signal.SIGINT)
@@ -326,7 +326,7 @@ def test_sandbox(ctl, directory):
 
 def test_detach_ps_logs_wait(ctl, directory):
     session = ctl.ok("run", "--detach", "sh", "-c",
-                     f"echo one; while [ ! -e {directory}/go ]; do sleep 0.02; done; echo two; exit 7").decode().strip()
+                     f"echo one; while [ ! -e {directory}/go ]; do sleep 0.1; done; echo two; exit 7").decode().strip()
     listed = ctl.ok("ps").decode()
     assert session[:12] in listed and "left" in listed
     poll(lambda: ctl("logs", session).out == b"one\n", what="output")
@@ -340,7 +340,7 @@ def test_detach_ps_logs_wait(ctl, directory):
 
 def test_attach_goes_on_with_a_command(ctl, directory):
     session = ctl.ok("run", "-d", "sh", "-c",
-                     f"echo one; while [ ! -e {directory}/go ]; do sleep 0.02; done; echo two; exit 7").decode().strip()
+                     f"echo one; while [ ! -e {directory}/go ]; do sleep 0.1; done; echo two; exit 7").decode().strip()
     p = ctl.popen("attach", session)
     assert p.stdout.readline() == b"one\n", p.stderr.read()
     assert f"pid {p.pid}" in ctl.ok("ps").decode()
@@ -349,7 +349,7 @@ def test_attach_goes_on_with_a_command(ctl, directory):
 
 
 def test_a_killed_execctl_leaves_a_session_to_attach_to(ctl, directory):
-    p = ctl.popen("run", "sh", "-c", f"echo one; while [ ! -e {directory}/go ]; do sleep 0.02; done; echo two; exit 9")
+    p = ctl.popen("run", "sh", "-c", f"echo one; while [ ! -e {directory}/go ]; do sleep 0.1; done; echo two; exit 9")
     assert p.stdout.readline() == b"one\n"
     session = json.loads(ctl.ok("--json", "ps"))["session"]
     p.kill()
@@ -367,7 +367,7 @@ def test_kill(ctl):
     ctl.ok("kill", "-s", "KILL", session)
     assert ctl("wait", session).code == 137
     # Of one that is attached here: its own execctl passes it on.
-    p = ctl.popen("run", "sh", "-c", "trap 'exit 3' INT; echo ready; while :; do sleep 0.02; done")
+    p = ctl.popen("run", "sh", "-c", "trap 'exit 3' INT; echo ready; while :; do sleep 0.1; done")
     assert p.stdout.readline() == b"ready\n"
     session = json.loads(ctl.ok("--json", "ps"))["session"]
     ctl.ok("kill", "-s", "INT", session)

@@ -76,7 +76,7 @@ def test_a_cut_is_resumed(encrypted, authority, directory):
     proxy = encrypted(server_context(authority))
     ctl = Execctl(directory, proxy.url)
     p = ctl.popen("--ca", authority / "ca.pem", "run", "sh", "-c",
-                  f"echo one; until [ -e {directory}/go ]; do sleep 0.01; done; echo two; exit 3")
+                  f"echo one; until [ -e {directory}/go ]; do sleep 0.1; done; echo two; exit 3")
     assert p.stdout.readline() == b"one\n"
     proxy.cut()
     (directory / "go").touch()

@@ -228,7 +228,7 @@ def test_help_names_every_command():
 
 
 def test_watch(ctl, directory):
-    p = ctl.popen("run", "sh", "-c", f"echo one; until [ -e {directory}/go ]; do sleep 0.02; done; echo two; exit 3")
+    p = ctl.popen("run", "sh", "-c", f"echo one; until [ -e {directory}/go ]; do sleep 0.1; done; echo two; exit 3")
     assert p.stdout.readline() == b"one\n"
     session = json.loads(ctl.ok("--json", "ps"))["session"]
     if not ctl.can("sessionWatch"):

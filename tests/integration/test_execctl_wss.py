@@ -144,7 +144,7 @@ def test_certificates_change_under_a_session(world):
     go = world.where / "go"
     ctl = Execctl(world.where, s.url, EXECD_TOKEN="tok")
     p = ctl.popen("--ca", world.root.cert, "run", "sh", "-c",
-                  f"echo one; until [ -e {go} ]; do sleep 0.01; done; echo two; exit 3")
+                  f"echo one; until [ -e {go} ]; do sleep 0.1; done; echo two; exit 3")
     assert p.stdout.readline() == b"one\n"
     fresh = Authority(world.where, "fresh")
     base = fresh.issue("server2", group=world.user.pw_gid)

@@ -144,6 +144,8 @@ def get(url, path, method="GET"):
         data = b""
         while piece := s.recv(65536):
             data += piece
+    if not data:
+        raise ConnectionError("ended without an answer")
     head, text = data.decode().split("\r\n\r\n", 1)
     return int(head.split()[1]), text
 

@@ -62,7 +62,11 @@ class Scraper:
         self.url = url
 
     def __call__(self, name, labels=""):
-        status, text = get(self.url, "/metrics")
+        try:
+            status, text = get(self.url, "/metrics")
+        except ConnectionError:
+            # A front-end that is replaced meanwhile ends its connections. The next one answers.
+            status, text = get(self.url, "/metrics")
         assert status == 200
         families = lint(text)
         return next(f["samples"][name, labels] for f in families.values() if (name, labels) in f["samples"])

@@ -124,7 +124,7 @@ def test_what_the_child_is_given(client):
 
 
 def test_closed_waits_for_the_streams_exited_does_not(client, directory):
-    client.sh("a", f"(while [ ! -e {directory}/go ]; do sleep 0.01; done; echo late) & echo hi")
+    client.sh("a", f"(while [ ! -e {directory}/go ]; do sleep 0.1; done; echo late) & echo hi")
     ex = client.exited("a")
     assert not client.events("a", "process/closed")
     (directory / "go").touch()
@@ -206,7 +206,7 @@ def test_stdin_closed_after_exit_and_failed_after_terminate(client):
 
 def test_clogged_stdin_blocks_only_itself(client, directory):
     """Q8: 300 writes of 64 KiB to a command that reads none of them yet."""
-    client.sh("a", f"while [ ! -e {directory}/go ]; do sleep 0.01; done; wc -c", pipeStdin=True)
+    client.sh("a", f"while [ ! -e {directory}/go ]; do sleep 0.1; done; wc -c", pipeStdin=True)
     chunk = b64(b"a" * 65536)
     ids = [client.post("process/write", {"processId": "a", "chunk": chunk, "writeId": f"x{i}"})
            for i in range(300)]
@@ -234,7 +234,7 @@ def test_pipelined_writes_keep_their_order(client):
 
 
 def test_interrupt(client):
-    client.sh("a", 'trap "echo got int; exit 9" INT; echo ready; while :; do sleep 0.05; done')
+    client.sh("a", 'trap "echo got int; exit 9" INT; echo ready; while :; do sleep 0.1; done')
     client.wait_output("a", "ready")
     assert client.call("process/signal", {"processId": "a", "signal": "interrupt"}) == {}
     assert client.finished("a").code == 9

@@ -9,7 +9,7 @@ import subprocess
 import sys
 
 import pytest
-from conftest import BUILD, ROOT, Configured, assert_nothing_left, children_named, is_alive, kill, poll, runs
+from conftest import BUILD, ROOT, Configured, assert_nothing_left, child_rows, children_named, is_alive, kill, poll, runs
 from test_broker import ALL, COUNT, replaced, resume, text, whole
 
 PROGRAMS = ("daemon/root/execd", "daemon/broker/execd-broker", "daemon/frontend/execd-frontend", "runner/execd-runner",
@@ -234,11 +234,7 @@ def test_runners_that_end_meanwhile(server):
         closed = c.wait_closed()
         assert closed["code"] == 1011 and "runner killed by signal 9" in closed["reason"], closed
         poll(lambda n=n: s.log.count(GOES_ON) > n, what="the next version")
-    assert poll(lambda: not [line for line in children(s.pid) if "Z" in line], what="no zombie")
-
-
-def children(pid):
-    return subprocess.run(["ps", "-o", "stat=", "--ppid", str(pid)], capture_output=True, text=True).stdout.split()
+    assert poll(lambda: not [p for p, _, state in child_rows(s.pid) if state == "Z"], what="no zombie")
 
 
 def test_a_broker_that_ends_meanwhile(server):

@@ -76,7 +76,7 @@ def test_ids_and_values_come_back_as_they_were_written(proxy, directory):
 def test_no_byte_is_lost_or_doubled_over_cuts(relay, proxy, directory):
     c = relay().ready()
     m = c.start("p", ["/bin/sh", "-c", f"i=0; while [ $i -lt 500 ]; do echo line $i; i=$((i+1)); "
-                                       f"[ $((i % 100)) != 0 ] || until [ -e {directory}/$i ]; do sleep 0.01; done; done; exit 5"])
+                                       f"[ $((i % 100)) != 0 ] || until [ -e {directory}/$i ]; do sleep 0.1; done; done; exit 5"])
     assert "result" in m
     for i in range(100, 501, 100):
         c.wait_output("p", f"line {i - 1}\n".encode())
@@ -134,7 +134,7 @@ def test_input_arrives_once(relay, proxy):
 
 def test_what_is_no_longer_retained_is_told_in_the_output(relay, proxy, directory):
     c = relay().ready()
-    c.start("p", ["/bin/sh", "-c", f"echo first; until [ -e {directory}/go ]; do sleep 0.01; done; "
+    c.start("p", ["/bin/sh", "-c", f"echo first; until [ -e {directory}/go ]; do sleep 0.1; done; "
                                    f"head -c 3000000 /dev/zero; echo last; touch {directory}/done; exit 6"])
     c.wait_output("p", b"first\n")
     proxy.refusing = True

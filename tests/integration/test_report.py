@@ -117,7 +117,7 @@ def test_live_output_is_whole_whatever_is_retained(client):
 def test_gaps_while_nobody_is_attached(spawn, directory):
     s = spawn()
     c = s.ready()
-    c.sh("a", f"echo first; while [ ! -e {directory}/go ]; do sleep 0.01; done; seq -f %09.0f 0 299999; echo done",
+    c.sh("a", f"echo first; while [ ! -e {directory}/go ]; do sleep 0.1; done; seq -f %09.0f 0 299999; echo done",
          retention={"headBytes": 4096, "tailBytes": 100000})
     c.wait_output("a", "first")
     c.drop()

@@ -34,7 +34,7 @@ def read_all(c, id, after=0):
 @pytest.mark.parametrize("end", ["close", "drop", "violation"])
 def test_a_process_survives_its_connection(server, directory, end):
     a = server.ready()
-    a.sh("p", f"echo one; while [ ! -e {directory}/go ]; do sleep 0.01; done; echo two; exit 3")
+    a.sh("p", f"echo one; while [ ! -e {directory}/go ]; do sleep 0.1; done; echo two; exit 3")
     a.wait_output("p", "one")
     {"close": a.close, "drop": a.drop, "violation": lambda: a.notify("foo")}[end]()
     b = resume(server, a.session_id)
@@ -49,7 +49,7 @@ def test_a_process_survives_its_connection(server, directory, end):
 
 def test_what_happens_detached_can_be_read(server, directory):
     a = server.ready()
-    a.sh("p", f"while [ ! -e {directory}/go ]; do sleep 0.01; done; seq 1 1000; exit 5")
+    a.sh("p", f"while [ ! -e {directory}/go ]; do sleep 0.1; done; seq 1 1000; exit 5")
     a.drop()
     (directory / "go").touch()
     b = resume(server, a.session_id)

@@ -11,7 +11,7 @@ def test_it_ends_with_all_that_is_in_it(spawn):
     c = s.ready()
     assert s.connect().initialize()["environmentInfo"]["capabilities"]["sessionEnd"] is True
     runner = s.runner(c)
-    c.sh("polite", "trap 'echo bye; exit 0' TERM; echo up; while :; do sleep 0.05; done")
+    c.sh("polite", "trap 'echo bye; exit 0' TERM; echo up; while :; do sleep 0.1; done")
     c.sh("stubborn", "trap '' TERM HUP; echo up; setsid sleep 1000")
     c.wait_output("polite", "up"), c.wait_output("stubborn", "up")
     assert c.call("session/end") == {}

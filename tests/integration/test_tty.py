@@ -29,7 +29,7 @@ def test_interrupt_and_end_of_file(client):
     client.wait_output("a", "hello\r\nhello\r\n")
     client.write("a", b"\x04")
     assert client.finished("a").code == 0
-    client.sh("b", 'trap "echo got int; exit 9" INT; echo ready; while :; do sleep 0.05; done', tty=True)
+    client.sh("b", 'trap "echo got int; exit 9" INT; echo ready; while :; do sleep 0.1; done', tty=True)
     client.wait_output("b", "ready")
     client.write("b", b"\x03")
     assert client.finished("b").code == 9
@@ -83,7 +83,7 @@ def test_output_right_before_the_end(client):
 
 
 def test_pipe_stdin_does_not_matter_and_terminate_works(client):
-    client.sh("a", 'trap "exit 7" TERM HUP INT; echo ready; while :; do sleep 0.05; done', tty=True, pipeStdin=False)
+    client.sh("a", 'trap "exit 7" TERM HUP INT; echo ready; while :; do sleep 0.1; done', tty=True, pipeStdin=False)
     client.wait_output("a", "ready")
     assert client.write("a", "x\n") == {"status": "accepted"}
     assert client.terminate("a") is True

@@ -83,7 +83,7 @@ def test_errors(client):
 
 def test_writes_without_ids_are_never_taken_for_repetitions(client, directory):
     """More than the queue holds, all of the same bytes."""
-    a = start(client, f"stty raw -echo; echo ready; while [ ! -e {directory}/go ]; do sleep 0.01; done; "
+    a = start(client, f"stty raw -echo; echo ready; while [ ! -e {directory}/go ]; do sleep 0.1; done; "
                       "head -c 1638400 | wc -c", tty=True)
     client.wait(lambda: b"ready" in output(client, a), what="ready")
     ids = [client.post("command/exec/write", {"sessionId": a, "chunk": b64(b"a" * 8192)}) for _ in range(200)]

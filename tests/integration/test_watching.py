@@ -125,7 +125,7 @@ def test_a_watcher_that_breaks_the_protocol_is_alone_with_it(server):
 def test_watching_a_detached_session_does_not_keep_it(spawn):
     s = spawn("--detached-ttl", "1s")
     c = s.ready()
-    c.sh("a", "echo ready; while :; do sleep 0.05; done")
+    c.sh("a", "echo ready; while :; do sleep 0.1; done")
     c.wait_output("a", "ready")
     c.drop()
     s.wait_log("detached")

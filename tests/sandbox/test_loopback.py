@@ -104,10 +104,10 @@ except InterruptedError: print("interrupted")
 
 HTTP = {
     "python": "/usr/bin/python3 -u -m http.server --bind 127.0.0.1 0 2>/dev/null >port & "
-              "until grep -q port port; do sleep 0.05; done; p=$(grep -o 'port [0-9]*' port | cut -c6-)",
+              "until grep -q port port; do sleep 0.1; done; p=$(grep -o 'port [0-9]*' port | cut -c6-)",
     "node": "node -e 'const s = require(\"http\").createServer((q, a) => a.end(\"f\")).listen(0, \"127.0.0.1\", "
             "() => console.log(\"port \" + s.address().port))' >port & "
-            "until grep -q port port; do sleep 0.05; done; p=$(grep -o 'port [0-9]*' port | cut -c6-)",
+            "until grep -q port port; do sleep 0.1; done; p=$(grep -o 'port [0-9]*' port | cut -c6-)",
 }
 
 

@@ -417,7 +417,7 @@ def test_job_control_in_a_terminal(shell, user):
 def test_interrupts_reach_handlers(shell):
     """O12: by ^C on a terminal, by process/signal without one."""
     c = shell.client
-    script = "trap 'echo handled; exit 9' INT; echo ready; while :; do sleep 0.05; done"
+    script = "trap 'echo handled; exit 9' INT; echo ready; while :; do sleep 0.1; done"
     id = shell.start(script, tty=True)
     c.wait_output(id, "ready")
     c.write(id, b"\x03")
