@@ -14,10 +14,11 @@
 #include "commands.h"
 #include "config.h"
 #include "control.h"
-#include "dialect_v1.h"
+#include "dialect_frames.h"
 #include "drop.h"
 #include "files.h"
 #include "forward_copy.h"
+#include "host_linux.h"
 #include "log.h"
 #include "loop.h"
 #include "placeholder.h"
@@ -170,6 +171,19 @@ serve_files(void)
 	files_run(make_event_base(), true);
 }
 
+/* One command for one parent; without paths, on the standard descriptors. */
+static int
+run_frames(const char *in, const char *out)
+{
+	struct event_base *base = make_event_base();
+
+	if (in != NULL)
+		host_linux_open_paths(base, in, out);
+	else
+		host_linux_open(base, STDIN_FILENO, STDOUT_FILENO);
+	return (int)dialect_frames_run();
+}
+
 int
 main(int argc, char **argv)
 {
@@ -205,10 +219,8 @@ main(int argc, char **argv)
 	if (o.files)
 		return files_run(make_event_base(), false);
 	if (o.stdio)
-		return dialect_v1_run(
-		    make_event_base(), STDIN_FILENO, STDOUT_FILENO);
+		return run_frames(NULL, NULL);
 	if (o.pipe_in != NULL)
-		return dialect_v1_run_paths(
-		    make_event_base(), o.pipe_in, o.pipe_out);
+		return run_frames(o.pipe_in, o.pipe_out);
 	commands_run(make_event_base(), environ);
 }

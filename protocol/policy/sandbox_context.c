@@ -265,8 +265,8 @@ sandbox_entries_decode(struct args *a, struct sandbox_context *c, bool older)
 }
 
 static void
-decode_file_system(
-    struct args *a, const struct json_value *v, struct sandbox_context *c)
+decode_file_system(struct args *a, const struct json_value *v,
+    struct sandbox_context *c, bool plain)
 {
 	static const char *const types[] = { "restricted", "unrestricted",
 		NULL };
@@ -275,13 +275,13 @@ decode_file_system(
 	args_init(&in, a->doc, v, "FileSystemPermissions");
 	c->files_unrestricted = args_enum(&in, "type", types) == 1;
 	if (args_end(&in) == 0 && !c->files_unrestricted)
-		sandbox_entries_decode(&in, c, false);
+		sandbox_entries_decode(&in, c, plain);
 	finish(a, &in);
 }
 
 static void
-decode_permissions(
-    struct args *a, const struct json_value *v, struct sandbox_context *c)
+decode_permissions(struct args *a, const struct json_value *v,
+    struct sandbox_context *c, bool plain)
 {
 	static const char *const types[] = { "managed", "disabled", "external",
 		NULL };
@@ -297,7 +297,7 @@ decode_permissions(
 	if (c->type == SANDBOX_MANAGED) {
 		fs = args_object(&in, "file_system", "FileSystemPermissions");
 		if (fs != NULL)
-			decode_file_system(&in, fs, c);
+			decode_file_system(&in, fs, c, plain);
 	}
 	if (c->type == SANDBOX_DISABLED)
 		c->network_enabled = true;
@@ -420,7 +420,7 @@ sandbox_context_decode(
 	args_init(&in, a->doc, v, "WireFileSystemSandboxContext");
 	permissions = args_object(&in, "permissions", "PermissionProfile");
 	if (permissions != NULL)
-		decode_permissions(&in, permissions, c);
+		decode_permissions(&in, permissions, c, false);
 	c->has_cwd = args_opt_path(&in, "cwd", &c->cwd);
 	decode_roots(&in, c);
 	c->has_home = args_opt_path(&in, "userHomeDir", &c->home);
@@ -429,6 +429,45 @@ sandbox_context_decode(
 	c->unrestricted = c->files_unrestricted && c->network_enabled;
 	if (!finish(a, &in))
 		memset(c, 0, sizeof(*c));
+}
+
+static void
+set_plain_workspace(struct args *a, struct sandbox_context *c, const char *cwd,
+    const struct json_value *roots)
+{
+	c->cwd =
+	    sandbox_plain_path(a, "cwd", (struct slice){ cwd, strlen(cwd) });
+	c->has_cwd = true;
+	c->roots = json_alloc(a->doc, (roots->count + 1) * sizeof(*c->roots));
+	for (const struct json_value *v = roots->first; v; v = v->next)
+		c->roots[c->nroots++] =
+		    sandbox_plain_path(a, "workspace_roots", v->text);
+}
+
+int
+sandbox_profile_decode(struct json_doc *doc, const struct json_value *profile,
+    const char *cwd, const struct json_value *roots,
+    struct sandbox_context *out, char *error)
+{
+	struct args a;
+
+	memset(out, 0, sizeof(*out));
+	args_init(&a, doc, profile, "PermissionProfile");
+	if (roots->count > SANDBOX_LIST_MAX)
+		args_fail(&a, "workspace_roots: %zu, at most %d are permitted",
+		    roots->count, SANDBOX_LIST_MAX);
+	decode_permissions(&a, profile, out, true);
+	if (args_end(&a) == 0 && out->type != SANDBOX_MANAGED)
+		args_fail(&a, "permission_profile: only a managed profile is "
+			      "run, never a command without a sandbox");
+	if (args_end(&a) == 0)
+		set_plain_workspace(&a, out, cwd, roots);
+	out->unrestricted = out->files_unrestricted && out->network_enabled;
+	if (args_end(&a) == 0)
+		return 0;
+	memset(out, 0, sizeof(*out));
+	snprintf(error, ARGS_ERROR_MAX, "%s", a.error);
+	return -EBADMSG;
 }
 
 int

@@ -69,6 +69,16 @@ void sandbox_context_accept_launch(bool accept);
 void sandbox_context_decode(
     struct args *a, const struct json_value *v, struct sandbox_context *out);
 
+/*
+ * Decodes the permission profile of the runner's frames, version 6, with plain
+ * absolute paths. A profile that is not managed is an error. roots holds
+ * strings. Returns 0, or -EBADMSG with a message in error[ARGS_ERROR_MAX]; *out
+ * is then the strictest context.
+ */
+int sandbox_profile_decode(struct json_doc *doc,
+    const struct json_value *profile, const char *cwd,
+    const struct json_value *roots, struct sandbox_context *out, char *error);
+
 /* Checks what a command needs of its context beyond its form: the policy cwd
  * must be a path of this machine. Returns 0, or -EBADMSG with the text of
  * section A9 in error[ARGS_ERROR_MAX]. */

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: ISC
-"""execd-runner's own dialect: frames v1 (doc/protocol.md section 18)."""
+"""The dialects of execd-runner: frames of version 1 and 6 (doc/protocol.md section 18)."""
 import base64
 import hashlib
 import json
@@ -9,6 +9,9 @@ import subprocess
 
 import pytest
 from conftest import RUNNER, WRAP, as_user, need_sandbox, pids_with, poll
+
+
+READ_ALL = {"path": {"type": "special", "value": {"kind": "root"}}, "access": "read"}
 
 
 class Runner:
@@ -22,8 +25,10 @@ class Runner:
         self.out.write(data)
         self.out.flush()
 
-    def send(self, type, payload=None, version=1):
-        body = json.dumps({"version": version, "type": type, "payload": payload or {}}).encode()
+    version = 1
+
+    def send(self, type, payload=None, version=None):
+        body = json.dumps({"version": version or self.version, "type": type, "payload": payload or {}}).encode()
         self.raw(struct.pack("<I", len(body)) + body)
 
     def spawn(self, command, **extra):
@@ -32,12 +37,23 @@ class Runner:
                                     "codex_home": "/tmp", "real_codex_home": "/tmp", "cap_sids": [],
                                     "timeout_ms": None, "tty": False, "stdin_open": False, **extra})
 
+    def spawn_six(self, command, *entries, network="restricted", **extra):
+        """The same in version 6, where nothing runs without a profile."""
+        self.version = 6
+        profile = {"type": "managed", "network": network,
+                   "file_system": {"type": "restricted", "entries": [READ_ALL, *entries]}}
+        self.send("spawn_request", {"command": command, "cwd": "/tmp", "env": {"PATH": "/usr/bin:/bin"},
+                                    "permission_profile": profile, "workspace_roots": ["/tmp"], "codex_home": "/tmp",
+                                    "real_codex_home": "/tmp", "cap_sids": ["S-1-5-21-1-2-3-4"], "tty": False,
+                                    "network_proxy_restricting_sid": None, "timeout_ms": None, "stdin_open": False,
+                                    "private_desktop_name": "CodexSandboxDesktop-1", **extra})
+
     def receive(self):
         head = self.into.read(4)
         if len(head) < 4:
             return None
         m = json.loads(self.into.read(struct.unpack("<I", head)[0]))
-        assert m["version"] == 1
+        assert m["version"] == self.version
         return m["type"], m["payload"]
 
     def all(self):
@@ -254,3 +270,59 @@ def test_a_preset_is_enforced_and_leaves_nothing(runner, user, directory, preset
     # It lies in /tmp, which workspace-write opens unless told otherwise.
     assert (directory / "outside").exists() == (preset == "workspace-write")
     assert (text(messages, "stdout") == b"masked\n") == inside
+
+
+def test_version_six_closes_stdin(runner, user):
+    need_sandbox("user", user)
+    r = runner()
+    r.spawn_six(["sh", "-c", "cat; echo end; exit 3"], stdin_open=True)
+    r.send("stdin", {"data_b64": base64.b64encode(b"line\n").decode()})
+    r.send("close_stdin")
+    messages, code = r.all()
+    assert text(messages, "stdout") == b"line\nend\n"
+    assert messages[-1] == ("exit", {"exit_code": 3, "timed_out": False}) and code == 3
+
+
+def test_version_six_sets_the_size_of_a_terminal(runner, user):
+    need_sandbox("user", user)
+    r = runner()
+    r.spawn_six(["sh", "-c", "echo ready; read x; stty size"], tty=True, stdin_open=True)
+    while b"ready" not in text([r.receive()], "stdout"):
+        pass
+    r.send("resize", {"size": {"rows": 33, "cols": 144}})
+    r.send("stdin", {"data_b64": base64.b64encode(b"\n").decode()})
+    messages, _ = r.all()
+    assert b"33 144" in text(messages, "stdout")
+
+
+@pytest.mark.parametrize("access", ["read", "write"])
+def test_a_profile_is_enforced(runner, user, directory, access):
+    need_sandbox("user", user)
+    work = directory / "work"
+    work.mkdir()
+    work.chmod(0o777)
+    r = runner()
+    r.spawn_six(["touch", str(work / "made")], {"path": {"type": "path", "path": str(work)}, "access": access},
+                cwd=str(work), workspace_roots=[str(work)])
+    messages, _ = r.all()
+    assert messages[-1][0] == "exit" and (work / "made").exists() == (access == "write"), messages
+
+
+@pytest.mark.parametrize("profile", [{"type": "disabled"}, {"type": "external", "network": "enabled"}])
+def test_version_six_runs_nothing_without_a_sandbox(runner, directory, profile):
+    r = runner()
+    r.spawn_six(["touch", str(directory / "made")], permission_profile=profile)
+    messages, status = r.all()
+    assert [t for t, _ in messages] == ["error"] and status == 1 and not (directory / "made").exists()
+    assert messages[0][1]["code"] == "sandbox_unavailable" and messages[0][1]["stage"] == "spawn_child"
+
+
+def test_a_message_of_another_version_than_the_first(runner):
+    marker = f"50{os.getpid()}.5"
+    r = runner()
+    r.spawn(["sleep", marker])
+    assert r.receive()[0] == "spawn_ready"
+    r.send("close_stdin", version=6)
+    messages, status = r.all()
+    assert messages[-1][1]["message"] == "the version is not spawn_request's" and status == 1
+    poll(lambda: not pids_with(marker))

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: ISC */
 /*
- * runner_v1: the messages of doc/protocol.md section 18, both directions.
+ * frames: the messages of doc/protocol.md section 18, both directions.
  */
 #include <errno.h>
 #include <setjmp.h>
@@ -12,19 +12,34 @@
 
 #include <cmocka.h>
 
+#include "frames.h"
 #include "json_text.h"
-#include "runner_v1.h"
 
 #define MESSAGE(type, payload)                                                 \
 	"{\"version\":1,\"type\":\"" type "\",\"payload\":" payload "}"
-#define SPAWN(members)	      MESSAGE("spawn_request", "{" members "}")
-#define COMMAND		      "\"command\":[\"a\",\"b c\"],"
-#define CWD		      "\"cwd\":\"/tmp\","
-#define ENV_ALONE	      "\"env\":{\"A\":\"1\",\"B\":\"\"}"
-#define POLICY		      ",\"policy_json_or_preset\":\"read-only\""
-#define ENV		      ENV_ALONE POLICY
-#define REQUIRED	      COMMAND CWD ENV
+#define SPAWN(members) MESSAGE("spawn_request", "{" members "}")
+#define COMMAND	       "\"command\":[\"a\",\"b c\"],"
+#define CWD	       "\"cwd\":\"/tmp\","
+#define ENV_ALONE      "\"env\":{\"A\":\"1\",\"B\":\"\"}"
+#define POLICY	       ",\"policy_json_or_preset\":\"read-only\""
+#define ENV	       ENV_ALONE POLICY
+#define REQUIRED       COMMAND CWD ENV
+/* Version 6. */
+#define NEW(type, payload)                                                     \
+	"{\"version\":6,\"type\":\"" type "\",\"payload\":" payload "}"
+#define NEW_SPAWN(members)    NEW("spawn_request", "{" members "}")
+#define PROFILE		      ",\"permission_profile\":{\"type\":\"managed\"}"
+#define ROOTS		      ",\"workspace_roots\":[\"/w\"]"
+#define SIDS		      ",\"cap_sids\":[\"S-1-5-21-1\"]"
+#define DESKTOP		      ",\"private_desktop_name\":\"D\""
+#define NEW_REQUIRED	      COMMAND CWD ENV_ALONE PROFILE ROOTS SIDS DESKTOP
 #define WRONG(kind, expected) "invalid type: " kind ", expected " expected
+
+static bool
+is_absolute(struct slice path)
+{
+	return path.len > 0 && path.ptr[0] == '/';
+}
 
 /* What comes out of a spawn_request. */
 static const struct spawn_row {
@@ -98,7 +113,7 @@ is_text(struct slice s, const char *text)
 }
 
 static bool
-spawn_is(const struct runner_v1_spawn *s, const struct spawn_row *row)
+spawn_is(const struct frames_spawn *s, const struct spawn_row *row)
 {
 	return shown_as(s->command, row->command) &&
 	       is_text(s->cwd, row->cwd) && shown_as(s->env, row->env) &&
@@ -116,15 +131,15 @@ test_spawn(void **state)
 		const char *text = spawn_rows[i].text;
 		size_t len = strlen(text);
 		char *copy = exact_copy((struct slice){ text, len });
-		struct runner_v1_message m;
+		struct frames_message m;
 		char error[ARGS_ERROR_MAX];
 
-		if (runner_v1_parse(&m, copy, len, error) != 0)
+		if (frames_parse(&m, is_absolute, copy, len, error) != 0)
 			fail_msg("row %zu, %s: %s", i, text, error);
-		assert_int_equal(m.type, RUNNER_V1_SPAWN_REQUEST);
+		assert_int_equal(m.type, FRAMES_SPAWN_REQUEST);
 		if (!spawn_is(&m.spawn, &spawn_rows[i]))
 			fail_msg("row %zu, %s: other values", i, text);
-		runner_v1_clear(&m);
+		frames_clear(&m);
 		free(copy);
 	}
 }
@@ -132,19 +147,19 @@ test_spawn(void **state)
 /* stdin and terminate. */
 static const struct other_row {
 	const char *text;
-	enum runner_v1_type type;
+	enum frames_type type;
 	struct slice bytes;
 } other_rows[] = {
-	{ MESSAGE("stdin", "{\"data_b64\":\"Zm9vYmFy\"}"), RUNNER_V1_STDIN,
+	{ MESSAGE("stdin", "{\"data_b64\":\"Zm9vYmFy\"}"), FRAMES_STDIN,
 	    { "foobar", 6 } },
-	{ MESSAGE("stdin", "{\"data_b64\":\"\"}"), RUNNER_V1_STDIN, { "", 0 } },
-	{ MESSAGE("stdin", "{\"data_b64\":\"AP8=\",\"x\":1}"), RUNNER_V1_STDIN,
+	{ MESSAGE("stdin", "{\"data_b64\":\"\"}"), FRAMES_STDIN, { "", 0 } },
+	{ MESSAGE("stdin", "{\"data_b64\":\"AP8=\",\"x\":1}"), FRAMES_STDIN,
 	    { "\0\xff", 2 } },
-	{ MESSAGE("stdin", "{\"data_b64\":\"\\u005ag==\"}"), RUNNER_V1_STDIN,
+	{ MESSAGE("stdin", "{\"data_b64\":\"\\u005ag==\"}"), FRAMES_STDIN,
 	    { "f", 1 } },
-	{ MESSAGE("terminate", "{}"), RUNNER_V1_TERMINATE, { "", 0 } },
+	{ MESSAGE("terminate", "{}"), FRAMES_TERMINATE, { "", 0 } },
 	{ MESSAGE("terminate", "{\"data_b64\":7,\"command\":[]}"),
-	    RUNNER_V1_TERMINATE, { "", 0 } },
+	    FRAMES_TERMINATE, { "", 0 } },
 };
 
 static void
@@ -152,20 +167,23 @@ test_stdin_and_terminate(void **state)
 {
 	for (size_t i = 0; i < nitems(other_rows); i++) {
 		const struct other_row *row = &other_rows[i];
-		struct runner_v1_message m;
+		struct frames_message m;
 		char error[ARGS_ERROR_MAX];
 
-		if (runner_v1_parse(&m, row->text, strlen(row->text), error))
+		if (frames_parse(
+			&m, is_absolute, row->text, strlen(row->text), error))
 			fail_msg("%s: %s", row->text, error);
 		if (m.type != row->type ||
 		    !slice_equal(m.stdin_bytes, row->bytes))
 			fail_msg("%s: type %d, %zu bytes", row->text,
 			    (int)m.type, m.stdin_bytes.len);
-		runner_v1_clear(&m);
+		frames_clear(&m);
 	}
 }
 
-#define TYPES "expected one of `spawn_request`, `stdin`, `terminate`"
+#define TYPES                                                                  \
+	"expected one of `spawn_request`, `stdin`, `terminate`, "              \
+	"`close_stdin`, `resize`"
 
 static const struct bad_row {
 	const char *text, *error;
@@ -191,11 +209,11 @@ static const struct bad_row {
 	{ "{\"version\":-1,\"type\":\"terminate\",\"payload\":{}}",
 	    "invalid number" },
 	{ "{\"version\":0,\"type\":\"terminate\",\"payload\":{}}",
-	    "unsupported version 0, expected 1" },
+	    "unsupported version 0, expected 1 or 6" },
 	{ "{\"version\":2,\"type\":\"terminate\",\"payload\":{}}",
-	    "unsupported version 2, expected 1" },
+	    "unsupported version 2, expected 1 or 6" },
 	{ "{\"version\":18446744073709551615,\"type\":\"stdin\",\"payload\":{}}",
-	    "unsupported version 18446744073709551615, expected 1" },
+	    "unsupported version 18446744073709551615, expected 1 or 6" },
 	/* type; what the runner says is not for the runner */
 	{ "{\"version\":1,\"payload\":{}}", "missing field `type`" },
 	{ "{\"version\":1,\"type\":1,\"payload\":{}}",
@@ -277,7 +295,66 @@ static const struct bad_row {
 	    "sandbox_policy_cwd: expected an absolute path" },
 	{ SPAWN(REQUIRED ",\"sandbox_policy_cwd\":\"/w\\u0000\""),
 	    "sandbox_policy_cwd: expected an absolute path" },
+	/* version 6: what it needs, and what version 1 does not have */
+	{ NEW_SPAWN(COMMAND CWD ENV ROOTS SIDS DESKTOP),
+	    "missing field `permission_profile`" },
+	{ NEW_SPAWN(COMMAND CWD ENV_ALONE
+	      ",\"permission_profile\":null" ROOTS SIDS DESKTOP),
+	    "invalid type: null, expected " },
+	{ NEW_SPAWN(COMMAND CWD ENV_ALONE PROFILE SIDS DESKTOP),
+	    "missing field `workspace_roots`" },
+	{ NEW_SPAWN(COMMAND CWD ENV_ALONE PROFILE
+	      ",\"workspace_roots\":[\"w\"]" SIDS DESKTOP),
+	    "workspace_roots: expected an absolute path" },
+	{ NEW_SPAWN(COMMAND CWD ENV_ALONE PROFILE ROOTS DESKTOP),
+	    "cap_sids must not be empty" },
+	{ NEW_SPAWN(
+	      COMMAND CWD ENV_ALONE PROFILE ROOTS ",\"cap_sids\":[]" DESKTOP),
+	    "cap_sids must not be empty" },
+	{ NEW_SPAWN(
+	      COMMAND CWD ENV_ALONE PROFILE ROOTS ",\"cap_sids\":[7]" DESKTOP),
+	    WRONG("number", "a string") },
+	{ NEW_SPAWN(COMMAND CWD ENV_ALONE PROFILE ROOTS SIDS),
+	    "missing field `private_desktop_name`" },
+	{ NEW_SPAWN(COMMAND CWD ENV_ALONE PROFILE ROOTS SIDS
+	      ",\"private_desktop_name\":\"\""),
+	    "private_desktop_name must not be empty" },
+	{ NEW_SPAWN(NEW_REQUIRED ",\"network_proxy_restricting_sid\":\"S\""),
+	    "network_proxy_restricting_sid: this runner knows no such restriction" },
+	{ NEW("resize", "{}"), "missing field `size`" },
+	{ NEW("resize", "{\"size\":{\"rows\":24}}"), "missing field `cols`" },
+	{ NEW("resize", "{\"size\":{\"rows\":0,\"cols\":80}}"), "" },
+	{ NEW("resize", "{\"size\":{\"rows\":24,\"cols\":32768}}"), "" },
+	{ MESSAGE("close_stdin", "{}"), "this type needs version 6" },
+	{ MESSAGE("resize", "{\"size\":{\"rows\":24,\"cols\":80}}"),
+	    "this type needs version 6" },
 };
+
+static void
+test_version_six(void **state)
+{
+	const char *spawn = NEW_SPAWN(NEW_REQUIRED
+	    ",\"timeout_ms\":5,\"network_proxy_restricting_sid\":null");
+	const char *resize =
+	    NEW("resize", "{\"size\":{\"rows\":24,\"cols\":32767}}");
+	char error[ARGS_ERROR_MAX];
+	struct frames_message m;
+
+	assert_int_equal(
+	    frames_parse(&m, is_absolute, spawn, strlen(spawn), error), 0);
+	assert_int_equal(m.version, 6);
+	assert_true(is_text(m.spawn.desktop, "D") && m.spawn.policy.len == 0);
+	assert_true(shown_as(m.spawn.profile, "{\"type\":\"managed\"}"));
+	assert_true(shown_as(m.spawn.roots, "[\"/w\"]"));
+	assert_true(shown_as(m.spawn.cap_sids, "[\"S-1-5-21-1\"]"));
+	assert_true(m.spawn.has_timeout && m.spawn.timeout_ms == 5);
+	frames_clear(&m);
+	assert_int_equal(
+	    frames_parse(&m, is_absolute, resize, strlen(resize), error), 0);
+	assert_int_equal(m.type, FRAMES_RESIZE);
+	assert_true(m.rows == 24 && m.cols == 32767);
+	frames_clear(&m);
+}
 
 static void
 test_refused(void **state)
@@ -287,12 +364,12 @@ test_refused(void **state)
 		size_t len = strlen(row->text);
 		char *copy = exact_copy((struct slice){ row->text, len });
 		char error[ARGS_ERROR_MAX] = "";
-		struct runner_v1_message m;
-		int r = runner_v1_parse(&m, copy, len, error);
+		struct frames_message m;
+		int r = frames_parse(&m, is_absolute, copy, len, error);
 
 		if (r != -EBADMSG || !error_matches(error, row->error))
 			fail_msg("row %zu, %s: %d, %s", i, row->text, r, error);
-		runner_v1_clear(&m);
+		frames_clear(&m);
 		free(copy);
 	}
 }
@@ -302,17 +379,17 @@ static void
 test_long_type(void **state)
 {
 	char text[4096], error[ARGS_ERROR_MAX], type[3000];
-	struct runner_v1_message m;
+	struct frames_message m;
 
 	memset(type, 'x', sizeof(type) - 1);
 	type[sizeof(type) - 1] = '\0';
 	snprintf(text, sizeof(text),
 	    "{\"version\":1,\"type\":\"%s\",\"payload\":{}}", type);
 	assert_int_equal(
-	    runner_v1_parse(&m, text, strlen(text), error), -EBADMSG);
+	    frames_parse(&m, is_absolute, text, strlen(text), error), -EBADMSG);
 	assert_true(error_matches(error, "unknown variant "));
 	assert_non_null(strstr(error, TYPES));
-	runner_v1_clear(&m);
+	frames_clear(&m);
 }
 
 static void
@@ -323,16 +400,16 @@ test_write_ready_and_exit(void **state)
 
 	buf_init(&b, 1024);
 	json_writer_init(&w, &b);
-	runner_v1_write_ready(&w, 4194304);
+	frames_write_ready(&w, 1, 4194304);
 	check_written(&b, "{\"version\":1,\"type\":\"spawn_ready\","
 			  "\"payload\":{\"process_id\":4194304}}");
 	json_writer_init(&w, &b);
-	runner_v1_write_exit(&w, -1, false);
+	frames_write_exit(&w, 1, -1, false);
 	check_written(&b,
 	    "{\"version\":1,\"type\":\"exit\","
 	    "\"payload\":{\"exit_code\":-1,\"timed_out\":false}}");
 	json_writer_init(&w, &b);
-	runner_v1_write_exit(&w, RUNNER_V1_TIMEOUT_CODE, true);
+	frames_write_exit(&w, 1, FRAMES_TIMEOUT_CODE, true);
 	check_written(&b,
 	    "{\"version\":1,\"type\":\"exit\","
 	    "\"payload\":{\"exit_code\":192,\"timed_out\":true}}");
@@ -346,20 +423,39 @@ test_write_output_and_error(void **state)
 
 	buf_init(&b, 1024);
 	json_writer_init(&w, &b);
-	runner_v1_write_output(&w, "stderr", "\0\xff", 2);
+	frames_write_output(&w, 1, "stderr", "\0\xff", 2);
 	check_written(&b,
 	    "{\"version\":1,\"type\":\"output\","
 	    "\"payload\":{\"data_b64\":\"AP8=\",\"stream\":\"stderr\"}}");
 	json_writer_init(&w, &b);
-	runner_v1_write_output(&w, "stdout", "", 0);
+	frames_write_output(&w, 1, "stdout", "", 0);
 	check_written(&b,
 	    "{\"version\":1,\"type\":\"output\","
 	    "\"payload\":{\"data_b64\":\"\",\"stream\":\"stdout\"}}");
 	json_writer_init(&w, &b);
-	runner_v1_write_error(&w, "no \"x\"\n\xff", "spawn_failed");
+	frames_write_error(&w, 1,
+	    &(struct frames_error){
+		.code = "spawn_failed", .message = "no \"x\"\n\xff" });
 	check_written(&b, "{\"version\":1,\"type\":\"error\",\"payload\":"
 			  "{\"message\":\"no \\\"x\\\"\\n\xef\xbf\xbd\","
 			  "\"code\":\"spawn_failed\"}}");
+	json_writer_init(&w, &b);
+	frames_write_error(&w, 6,
+	    &(struct frames_error){ .code = "spawn_failed",
+		.windows_error = 267,
+		.spawning = true,
+		.message = "x" });
+	check_written(&b,
+	    "{\"version\":6,\"type\":\"error\",\"payload\":"
+	    "{\"message\":\"x\",\"code\":\"spawn_failed\","
+	    "\"stage\":\"spawn_child\",\"windows_error_code\":267}}");
+	json_writer_init(&w, &b);
+	frames_write_error(&w, 6,
+	    &(struct frames_error){ .code = "protocol", .message = "x" });
+	check_written(&b,
+	    "{\"version\":6,\"type\":\"error\",\"payload\":"
+	    "{\"message\":\"x\",\"code\":\"protocol\",\"stage\":"
+	    "\"read_spawn_request\",\"windows_error_code\":null}}");
 }
 
 int
@@ -369,6 +465,7 @@ main(void)
 		cmocka_unit_test(test_spawn),
 		cmocka_unit_test(test_stdin_and_terminate),
 		cmocka_unit_test(test_refused),
+		cmocka_unit_test(test_version_six),
 		cmocka_unit_test(test_long_type),
 		cmocka_unit_test(test_write_ready_and_exit),
 		cmocka_unit_test(test_write_output_and_error),
