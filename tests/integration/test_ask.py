@@ -43,7 +43,8 @@ class Program:
         return (self.directory / "ended").exists()
 
     def assert_gone(self):
-        assert self.asked() and not any(map(is_alive, self.asked()))
+        assert self.asked()
+        poll(lambda: not any(map(is_alive, self.asked())), what="end of the program")
 
 
 @pytest.fixture

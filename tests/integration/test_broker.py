@@ -25,9 +25,9 @@ def text(user, directory, more="", audit=True):
             f"token-sha256 = {digest('t')}\nsandbox-allow-unsandboxed = yes\n{record}{more}")
 
 
-def replaced(s, old):
+def replaced(s, old, patience=PATIENCE_S):
     """The pid of the broker after that one, which serves."""
-    new = poll(lambda: (b := s.broker) != old and b, what="another broker")
+    new = poll(lambda: (b := s.broker) != old and b, patience, what="another broker")
     poll(lambda: len(re.findall(r"front-end \d+: serving", s.log)) > s.fronts, what="another front-end")
     s.fronts = len(re.findall(r"front-end \d+: serving", s.log))
     return new
@@ -296,7 +296,7 @@ def test_no_two_sessions_share_a_control_group(server, user):
         c.request("session/end")
     last = s.connect(token="t").ready()
     assert s.broker == old and last, "it took over too soon"
-    replaced(s, old)
+    replaced(s, old, 4 * PATIENCE_S)
     more = [s.connect(token="t").ready() for _ in range(20)]
     groups = [pathlib.Path(f"/proc/{r}/cgroup").read_text() for r in children_named(s.pid, "execd-runner")]
     named = [re.search(r"session-\d+", g).group() for g in groups if "session-" in g]

@@ -11,7 +11,7 @@ import subprocess
 import sys
 
 import pytest
-from conftest import ROOT, Shell, as_test_user, as_user, children, direct, name, poll
+from conftest import ROOT, Shell, as_test_user, as_user, children, direct, name, poll, prepared
 from execd_client import start_params
 from policies import PROTECTED, READ_ALL, managed, path, workspace_write
 
@@ -250,6 +250,8 @@ def test_a_placeholder_that_is_replaced_before_it_is_covered(session, place, use
     box("true")
     stopped, = (p for p in set(children(runner)) - before if name(p) == "execd-sandbox")
     poll(lambda: not (place / ".git").exists(), what="end of the placeholder")
+    replace = prepared(user, script, place)
+    assert replace.stdout.readline() == b"ready\n"
     os.kill(stopped, signal.SIGSTOP)
     try:
         id = box.id()
@@ -257,7 +259,8 @@ def test_a_placeholder_that_is_replaced_before_it_is_covered(session, place, use
                 "(rm -rf .git; mkdir -p .git/hooks && echo x > .git/hooks/x) 2> /dev/null; echo tried"
         start = session.post("process/start", start_params(id, ["/bin/sh", "-c", write], **box.params()))
         poll(lambda: all((place / n).exists() for n in PROTECTED), what="placeholders")
-        as_test_user(user, script, place)
+        replace.stdin.close()
+        assert replace.wait(30) == 0
         left = os.readlink(place / ".git") if (place / ".git").is_symlink() else None
     finally:
         os.kill(stopped, signal.SIGCONT)

@@ -8,6 +8,7 @@ from conftest import Shell, poll
 from policies import workspace_write
 from test_audit import configuration, events
 from test_config import digest
+from test_session import resume
 
 ECHO = """cat >server.py <<'END'
 import socket, sys, threading
@@ -128,7 +129,8 @@ def test_it_survives_the_connection(server, place):
     c.write("f", b"before ")
     c.wait_output("f", b"before ")
     c.drop()
-    d = server.connect().ready(resumeSessionId=c.session_id)
+    d = resume(server, c.session_id)
+    d.notify("initialized")
     d.write("f", b"after", "after")
     d.wait_output("f", b"after")
     assert d.call("process/read", {"processId": "f", "afterSeq": 0})["chunks"]
