@@ -51,8 +51,17 @@ leave_host(struct proxy_client *c)
 	c->up = -1;
 }
 
-void
-client_free(struct proxy_client *c)
+/* With `abort`, close(2) lets the other side see that it was no proper end. */
+static void
+set_abort(int fd, bool abort)
+{
+	const struct linger l = { .l_onoff = abort };
+
+	setsockopt(fd, SOL_SOCKET, SO_LINGER, &l, sizeof(l));
+}
+
+static void
+drop(struct proxy_client *c)
 {
 	LIST_REMOVE(c, link);
 	netproxy_control_left(c->list);
@@ -69,14 +78,18 @@ client_free(struct proxy_client *c)
 }
 
 void
+client_free(struct proxy_client *c)
+{
+	set_abort(c->down, false);
+	drop(c);
+}
+
+void
 client_reset(struct proxy_client *c)
 {
-	const struct linger none = { .l_onoff = 1 };
-
-	setsockopt(c->down, SOL_SOCKET, SO_LINGER, &none, sizeof(none));
 	if (c->up >= 0)
-		setsockopt(c->up, SOL_SOCKET, SO_LINGER, &none, sizeof(none));
-	client_free(c);
+		set_abort(c->up, true);
+	drop(c);
 }
 
 void
@@ -335,6 +348,9 @@ proxy_client_new(struct proxy_list *l, int fd)
 	buf_init(&c->head, 2 * BUFFER_MAX);
 	buf_init(&c->back, BUFFER_MAX / 2);
 	client_set_options(fd);
+	/* Until it is known how it ends: if this program is killed, the command
+	 * must not take what it got for all. */
+	set_abort(fd, true);
 	event_assign(
 	    &c->down_event, proxy_base, fd, EV_READ | EV_PERSIST, down_cb, c);
 	event_assign(&c->out_event, proxy_base, fd, EV_WRITE, out_cb, c);
