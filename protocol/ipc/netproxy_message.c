@@ -170,3 +170,44 @@ netproxy_get(const void *message, size_t len, union netproxy_message *m)
 	}
 	return buf_end(&r) < 0 ? -EBADMSG : type;
 }
+
+/* --- names --------------------------------------------------------------- */
+
+const char *
+netproxy_protocol_name(enum netproxy_protocol p)
+{
+	static const char *const names[NETPROXY_PROTOCOLS] = { "http",
+		"https_connect", "socks5_tcp", "socks5_udp" };
+
+	return names[p];
+}
+
+const char *
+netproxy_source_name(enum netproxy_source s)
+{
+	static const char *const names[NETPROXY_SOURCES] = { "baseline_policy",
+		"decider", "mode_guard", "operator", "limit" };
+
+	return names[s];
+}
+
+const char *
+netproxy_reason_name(enum netproxy_reason r)
+{
+	static const char *const names[NETPROXY_REASONS] = {
+		[NETPROXY_LISTED] = "allow",
+		[NETPROXY_DENIED] = "denied",
+		[NETPROXY_NOT_LISTED] = "not_allowed",
+		[NETPROXY_PORT_CLOSED] = "port_not_allowed",
+		[NETPROXY_PRIVATE] = "not_allowed_local",
+		[NETPROXY_BAD_METHOD] = "method_not_allowed",
+		[NETPROXY_NO_TUNNELS] = "mitm_required",
+		[NETPROXY_OTHER_NAME] = "other_server_name",
+		[NETPROXY_NO_UDP] = "udp_not_supported",
+		[NETPROXY_TOO_MANY] = "too_many_connections",
+		[NETPROXY_TOO_MUCH] = "too_many_bytes",
+		[NETPROXY_BAD_LIST] = "bad_list",
+	};
+
+	return names[r];
+}

@@ -123,4 +123,10 @@ void netproxy_put(
 /* Decodes a message. Returns its type, or -EBADMSG. */
 int netproxy_get(const void *message, size_t len, union netproxy_message *m);
 
+/* Names in messages to clients (execd-protocol(7)) and in replies to
+ * commands. */
+const char *netproxy_protocol_name(enum netproxy_protocol p);
+const char *netproxy_source_name(enum netproxy_source s);
+const char *netproxy_reason_name(enum netproxy_reason r);
+
 #endif

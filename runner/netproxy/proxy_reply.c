@@ -10,59 +10,34 @@
 #include <string.h>
 
 static const struct {
-	const char *name;
 	const char *error; /* the header x-proxy-error */
 	const char *text;
 } reasons[NETPROXY_REASONS] = {
-	[NETPROXY_LISTED] = { "allow", "", "" },
-	[NETPROXY_DENIED] = { "denied", "blocked-by-denylist",
+	[NETPROXY_LISTED] = { "", "" },
+	[NETPROXY_DENIED] = { "blocked-by-denylist",
 	    "Domain denied by the sandbox policy." },
-	[NETPROXY_NOT_LISTED] = { "not_allowed", "blocked-by-allowlist",
+	[NETPROXY_NOT_LISTED] = { "blocked-by-allowlist",
 	    "Domain not in allowlist." },
-	[NETPROXY_PORT_CLOSED] = { "port_not_allowed", "blocked-by-allowlist",
+	[NETPROXY_PORT_CLOSED] = { "blocked-by-allowlist",
 	    "The allowlist has this host, but a tunnel goes only to the ports "
 	    "80 and 443, or to one that is listed as HOST:PORT." },
-	[NETPROXY_PRIVATE] = { "not_allowed_local", "blocked-by-allowlist",
+	[NETPROXY_PRIVATE] = { "blocked-by-allowlist",
 	    "Sandbox policy blocks local/private network addresses." },
-	[NETPROXY_BAD_METHOD] = { "method_not_allowed",
-	    "blocked-by-method-policy", "Method not allowed in limited mode." },
-	[NETPROXY_NO_TUNNELS] = { "mitm_required", "blocked-by-mitm-required",
+	[NETPROXY_BAD_METHOD] = { "blocked-by-method-policy",
+	    "Method not allowed in limited mode." },
+	[NETPROXY_NO_TUNNELS] = { "blocked-by-mitm-required",
 	    "A tunnel cannot be limited to methods: limited mode has none." },
-	[NETPROXY_OTHER_NAME] = { "other_server_name", "blocked-by-policy",
+	[NETPROXY_OTHER_NAME] = { "blocked-by-policy",
 	    "TLS asks for another name than the tunnel." },
-	[NETPROXY_NO_UDP] = { "udp_not_supported", "blocked-by-policy",
+	[NETPROXY_NO_UDP] = { "blocked-by-policy",
 	    "SOCKS5 carries TCP only here." },
-	[NETPROXY_TOO_MANY] = { "too_many_connections", "blocked-by-limit",
+	[NETPROXY_TOO_MANY] = { "blocked-by-limit",
 	    "Too many connections at once (network-max-connections)." },
-	[NETPROXY_TOO_MUCH] = { "too_many_bytes", "blocked-by-limit",
+	[NETPROXY_TOO_MUCH] = { "blocked-by-limit",
 	    "Too many bytes of one command (network-max-bytes)." },
-	[NETPROXY_BAD_LIST] = { "bad_list", "blocked-by-policy",
+	[NETPROXY_BAD_LIST] = { "blocked-by-policy",
 	    "A pattern of the list of hosts cannot be read." },
 };
-
-const char *
-proxy_protocol_name(enum netproxy_protocol p)
-{
-	static const char *const names[NETPROXY_PROTOCOLS] = { "http",
-		"https_connect", "socks5_tcp", "socks5_udp" };
-
-	return names[p];
-}
-
-const char *
-proxy_source_name(enum netproxy_source s)
-{
-	static const char *const names[NETPROXY_SOURCES] = { "baseline_policy",
-		"decider", "mode_guard", "operator", "limit" };
-
-	return names[s];
-}
-
-const char *
-proxy_reason_name(enum netproxy_reason r)
-{
-	return reasons[r].name;
-}
 
 /* Writes a whole reply; the connection ends with it. */
 static void
@@ -100,9 +75,9 @@ put_json(struct buf *body, const struct netproxy_decided *d)
 	    "{\"status\":\"blocked\",\"host\":\"%s\",\"reason\":\"%s\","
 	    "\"decision\":\"deny\",\"source\":\"%s\",\"protocol\":\"%s\","
 	    "\"port\":%u,\"rule\":",
-	    d->target.host, reasons[d->reason].name,
-	    proxy_source_name(d->source),
-	    proxy_protocol_name(d->target.protocol), d->target.port);
+	    d->target.host, netproxy_reason_name(d->reason),
+	    netproxy_source_name(d->source),
+	    netproxy_protocol_name(d->target.protocol), d->target.port);
 	if (d->rule[0] != '\0')
 		buf_printf(body, "\"%s\"", d->rule);
 	else

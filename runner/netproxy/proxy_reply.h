@@ -5,11 +5,6 @@
 
 #include "netproxy_message.h"
 
-/* Names in messages to clients of execd (execd-protocol(7)). */
-const char *proxy_protocol_name(enum netproxy_protocol p);
-const char *proxy_source_name(enum netproxy_source s);
-const char *proxy_reason_name(enum netproxy_reason r);
-
 /* Writes the reply of HTTP to a request that is refused by rules. */
 void proxy_reply_denied(struct buf *b, const struct netproxy_decided *d);
 
