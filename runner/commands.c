@@ -144,8 +144,8 @@ report_unwatched(uint32_t number, enum channel_end why)
 }
 
 /*
- * The descriptors come in this order: the HTTP program, those the flags name,
- * control groups.
+ * The descriptors come in this order: execd-http, those the flags name, control
+ * groups.
  */
 static int
 take_fds(const struct control_session_config *c, const int *fds, size_t nfds,
@@ -153,9 +153,10 @@ take_fds(const struct control_session_config *c, const int *fds, size_t nfds,
 {
 	size_t n = 0;
 
-	if (nfds < 1u + c->userns + c->placeholders)
+	if (nfds < 1u + c->netproxy + c->userns + c->placeholders)
 		return -EBADMSG;
 	own->http_program = fds[n++];
+	own->netproxy_program = c->netproxy ? fds[n++] : -1;
 	own->userns = c->userns ? fds[n++] : -1;
 	own->placeholders = c->placeholders ? fds[n++] : -1;
 	return cgroup_get(cgroup, c->cgroups, fds + n, nfds - n);

@@ -1,7 +1,5 @@
 /* SPDX-License-Identifier: ISC */
-/*
- * Finds the other programs from where the running one is.
- */
+/* Finds the other programs from where the running one is. */
 #include "programs.h"
 
 #include <errno.h>
@@ -23,6 +21,7 @@ static const struct {
 	[INSTALLED_HTTP] = { "/runner/http/", "execd-http" },
 	[INSTALLED_KEYS] = { "/daemon/keys/", "execd-keys" },
 	[INSTALLED_BROKER] = { "/daemon/broker/", "execd-broker" },
+	[INSTALLED_NETPROXY] = { "/runner/netproxy/", "execd-netproxy" },
 };
 
 /* Where the running program may be, below the build tree or the prefix. */

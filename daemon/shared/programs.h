@@ -15,14 +15,15 @@ enum installed_program {
 	INSTALLED_RUNNER,
 	INSTALLED_HTTP,
 	INSTALLED_KEYS,
-	INSTALLED_BROKER, /* root opens it when it starts one */
+	INSTALLED_BROKER,   /* root opens it when it starts one */
+	INSTALLED_NETPROXY, /* the broker opens it */
 	INSTALLED_PROGRAMS,
 };
 
 /* Opened once. A new version on the disk makes no difference to a program that
  * has them open. */
 struct programs {
-	int fds[INSTALLED_BROKER]; /* of all others: O_PATH, CLOEXEC */
+	int fds[INSTALLED_BROKER]; /* of those before it: O_PATH, CLOEXEC */
 };
 
 /* Opens the running program's own file as it is installed now. An upgrade
@@ -37,7 +38,7 @@ void programs_note_self(void);
  * -errno with the missing program in `missing`. */
 int programs_open_one(enum installed_program program, char missing[PATH_MAX]);
 
-/* Opens all programs but the broker. Returns 0, or -errno likewise. */
+/* Opens the programs before the broker. Returns 0, or -errno likewise. */
 int programs_open(struct programs *p, char missing[PATH_MAX]);
 
 #endif

@@ -67,7 +67,8 @@ enum control_type {
 	/* several commands in order, each after its length (u32); all fds
 	 * belong to the first */
 	RUNNER_COMMAND_SEVERAL = 28,
-	/* control_session_config + fds: execd-http, user namespace, cgroups */
+	/* control_session_config + fds: execd-http, execd-netproxy, user
+	 * namespace, cgroups */
 	RUNNER_COMMAND_CONFIGURE = 30,
 	RUNNER_COMMAND_ATTACH = 32,    /* control_attach + channel fd */
 	RUNNER_COMMAND_DETACH = 34,    /* no fields */

@@ -11,6 +11,7 @@ static const struct field session_config_fields[] = {
 	FIELD(FIELD_STRING, control_session_config, home),
 	FIELD(FIELD_STRING, control_session_config, path_map),
 	FIELD(FIELD_BOOL, control_session_config, pid_namespace),
+	FIELD(FIELD_BOOL, control_session_config, netproxy),
 	FIELD(FIELD_BOOL, control_session_config, userns),
 	FIELD(FIELD_BOOL, control_session_config, placeholders),
 	FIELD(FIELD_U8, control_session_config, cgroups),

@@ -18,6 +18,7 @@ struct control_session_config {
 	char home[CONTROL_STRING_MAX];
 	char path_map[CONTROL_PATH_MAP_MAX]; /* path_map_write(); "": none */
 	bool pid_namespace; /* the runner is pid 1 of its own pid namespace */
+	bool netproxy;	    /* execd-netproxy comes along */
 	bool userns;	    /* the user namespace comes along */
 	bool placeholders; /* the list of its user's placeholders comes along */
 	uint8_t cgroups;   /* bits: which enum cgroup_hierarchy come along */

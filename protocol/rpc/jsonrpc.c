@@ -135,6 +135,7 @@ classify_answer(struct rpc_message *m, const struct json_value *id)
 	if (!is_id(id))
 		return malformed(m, "data did not match any variant of "
 				    "untagged enum RequestId");
+	m->id = id;
 	return 0;
 }
 
@@ -239,6 +240,21 @@ rpc_begin_notification(struct json_writer *w, const char *method)
 
 void
 rpc_end_notification(struct json_writer *w)
+{
+	json_end(w, '}');
+}
+
+void
+rpc_begin_request(struct json_writer *w, uint64_t id, const char *method)
+{
+	json_begin(w, '{');
+	json_key_u64(w, "id", id);
+	json_key_cstring(w, "method", method);
+	json_key(w, "params");
+}
+
+void
+rpc_end_request(struct json_writer *w)
 {
 	json_end(w, '}');
 }

@@ -23,14 +23,14 @@ enum rpc_code {
 enum rpc_kind {
 	RPC_KIND_REQUEST,
 	RPC_KIND_NOTIFICATION,
-	RPC_KIND_RESPONSE, /* result or error; execd asks for none */
+	RPC_KIND_RESPONSE, /* result or error */
 };
 
 /* A parsed message. Its slices point into the text or the tree. */
 struct rpc_message {
 	struct json_doc doc;
 	enum rpc_kind kind;
-	const struct json_value *id; /* RPC_KIND_REQUEST */
+	const struct json_value *id; /* not of RPC_KIND_NOTIFICATION */
 	struct slice method;
 	const struct json_value *params; /* NULL: absent */
 };
@@ -60,6 +60,7 @@ void rpc_id_clear(struct rpc_id *id);
  *	{"id":7,"result":VALUE}
  *	{"error":{"code":-32600,"message":"..."},"id":7}
  *	{"method":"process/exited","params":VALUE}
+ *	{"id":1,"method":"network/policyRequest","params":VALUE}
  */
 void rpc_begin_result(struct json_writer *w, const struct rpc_id *id);
 void rpc_end_result(struct json_writer *w);
@@ -67,6 +68,8 @@ void rpc_write_error(struct json_writer *w, const struct rpc_id *id, int code,
     const char *message, size_t len);
 void rpc_begin_notification(struct json_writer *w, const char *method);
 void rpc_end_notification(struct json_writer *w);
+void rpc_begin_request(struct json_writer *w, uint64_t id, const char *method);
+void rpc_end_request(struct json_writer *w);
 
 /*
  * Looks at the beginning of a long message to find out what it asks for, and

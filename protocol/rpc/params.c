@@ -68,6 +68,11 @@ decode_own_options(struct args *a, struct process_start_params *s)
 		decode_retention(a, v, &s->retention);
 	s->has_timeout = args_opt_number(a, "timeoutMs", &s->timeout_ms);
 	decode_terminal(a, s);
+	v = args_opt_object(a, "network", "Network");
+	if (v != NULL && s->network.given)
+		args_fail(a, "network and networkProxy exclude each other");
+	else if (v != NULL)
+		network_params_decode_own(a, v, &s->network);
 }
 
 static void
@@ -89,8 +94,9 @@ decode_start_options(struct args *a, struct process_start_params *s)
 	    args_default_bool(a, "enforceManagedNetwork", false);
 	s->has_managed_network =
 	    args_opt_object(a, "managedNetwork", "ManagedNetwork") != NULL;
-	s->has_network_proxy =
-	    args_opt_object(a, "networkProxy", "NetworkProxyLaunch") != NULL;
+	v = args_opt_object(a, "networkProxy", "NetworkProxyLaunch");
+	if (v != NULL)
+		network_params_decode_proxy(a, v, &s->network);
 	s->has_shell_snapshot =
 	    args_opt_object(a, "shellSnapshot", "ShellSnapshot") != NULL;
 }

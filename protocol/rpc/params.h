@@ -11,6 +11,7 @@
 
 #include "args.h"
 #include "jsonrpc.h"
+#include "network_params.h"
 #include "sandbox_context.h"
 
 /* Families of methods, for "client must call initialize before using FAMILY
@@ -85,7 +86,7 @@ struct process_start_params {
 	bool has_sandbox;
 	struct sandbox_context sandbox;
 	bool enforce_managed_network;
-	bool has_network_proxy;
+	struct network_params network;
 	bool has_managed_network;
 	bool has_shell_snapshot;
 };

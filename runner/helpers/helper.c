@@ -83,6 +83,8 @@ static const struct helper_program {
 	[HELPER_FILES] = { "the file helper",
 	    { "execd-runner", "--files", NULL }, false },
 	[HELPER_HTTP] = { "execd-http", { "execd-http", NULL }, true },
+	[HELPER_NETPROXY] = { "execd-netproxy", { "execd-netproxy", NULL },
+	    false },
 };
 
 /* The helper's name in errors, such as "the file helper". */
@@ -315,6 +317,8 @@ child(const struct session *s, enum helper_kind kind, int fd)
 	descriptors_restore();
 	if (kind == HELPER_HTTP)
 		execveat(s->http_program, "", argv, env, AT_EMPTY_PATH);
+	else if (kind == HELPER_NETPROXY)
+		execveat(s->netproxy_program, "", argv, env, AT_EMPTY_PATH);
 	else
 		execve("/proc/self/exe", argv, env);
 	_exit(127);
@@ -337,8 +341,8 @@ start_in_sandbox(struct sandbox *sandbox, int fd)
 	return -1;
 }
 
-static pid_t
-start_plain(const struct session *s, enum helper_kind kind, int fd)
+pid_t
+helper_spawn(const struct session *s, enum helper_kind kind, int fd)
 {
 	pid_t pid = vfork();
 
@@ -357,7 +361,7 @@ start(struct session *s, enum helper_kind kind, struct sandbox *sandbox)
 	if (socketpair(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0, pair) < 0)
 		return NULL;
 	pid = sandbox != NULL ? start_in_sandbox(sandbox, pair[1])
-			      : start_plain(s, kind, pair[1]);
+			      : helper_spawn(s, kind, pair[1]);
 	close(pair[1]);
 	if (pid < 0) {
 		close(pair[0]);

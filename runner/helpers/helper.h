@@ -21,6 +21,12 @@
 struct helper *helper_get(
     struct session *s, enum helper_kind kind, struct sandbox *sandbox);
 
+/*
+ * Starts the program of a helper outside of sandboxes, at the other end of the
+ * channel `fd`. Returns its pid, or -1 with errno.
+ */
+pid_t helper_spawn(const struct session *s, enum helper_kind kind, int fd);
+
 struct sandbox *helper_sandbox(const struct helper *h);
 
 /*

@@ -10,6 +10,8 @@
 #include "environment.h"
 #include "log.h"
 #include "methods.h"
+#include "netproxy.h"
+#include "proxy_environment.h"
 #include "recorder.h"
 #include "slow_paths.h"
 #include "start_queue.h"
@@ -85,6 +87,31 @@ apply_options(struct session_process *sp, const struct process_start_params *p,
 }
 
 /*
+ * A network that somebody manages needs a list of hosts. A list opens a part of
+ * the network, so the policy must have one; and nothing of it is a socket of
+ * the host.
+ */
+static bool
+check_network(const struct process_start_params *p, char *error)
+{
+	const struct network_params *n = &p->network;
+
+	if (p->enforce_managed_network && !n->given)
+		sandboxes_refuse("managed network", error);
+	else if (n->wants_unix)
+		sandboxes_refuse("UNIX sockets of the host beside a list of "
+				 "hosts",
+		    error);
+	else if (n->given && p->has_sandbox && !p->sandbox.network_enabled)
+		sandboxes_refuse("a list of hosts needs a policy with network "
+				 "`enabled`",
+		    error);
+	else
+		return true;
+	return false;
+}
+
+/*
  * Checks what decoding and state leave open, in the order of section 7.1.
  * Answers and returns false if a check fails.
  */
@@ -109,9 +136,9 @@ check_start(struct request *r, const struct process_start_params *p)
 		 sandbox_context_check_cwd(&p->sandbox, error) < 0)
 		reply_error(
 		    r->channel, &r->id, RPC_INVALID_PARAMS, "%s", error);
-	else if (p->enforce_managed_network || p->has_network_proxy)
-		reply_error(r->channel, &r->id, RPC_INVALID_PARAMS, "%s",
-		    SANDBOX_UNENFORCEABLE ": managed network");
+	else if (!check_network(p, error))
+		reply_error(
+		    r->channel, &r->id, RPC_INVALID_PARAMS, "%s", error);
 	else if (session_find(s, p->process_id) != NULL)
 		reply_error(r->channel, &r->id, RPC_MALFORMED,
 		    "process %.*s already exists", (int)p->process_id.len,
@@ -288,10 +315,10 @@ method_process_wants(
  */
 static bool
 needs_no_sandbox(
-    const struct sandboxes *sb, const struct sandbox_context *asked)
+    const struct sandboxes *sb, const struct sandbox_request *wanted)
 {
-	return asked == NULL && sb->plain && sb->told &&
-	       TAILQ_EMPTY(&sb->pool.sandboxes);
+	return wanted->asked == NULL && wanted->hosts == NULL && sb->plain &&
+	       sb->told && TAILQ_EMPTY(&sb->pool.sandboxes);
 }
 
 /* The paths of a start that may make the runner wait. NULL: none. */
@@ -310,9 +337,41 @@ find_slow(struct session *s, const struct process_start_params *p, char **envp,
 	candidates = spawn_candidates(program, environment_get(envp, "PATH"));
 	paths = slow_paths_of_start(
 	    m, p->cwd.path, (const char *const *)candidates);
-	if (!needs_no_sandbox(&s->sandbox, wanted->asked))
+	if (!needs_no_sandbox(&s->sandbox, wanted))
 		slow_start_add_policy(&paths, m, &s->sandbox.ceiling, wanted);
 	return paths;
+}
+
+/*
+ * Starts the command with the way out that its list of hosts opens. Like
+ * start(); without an answer also if the sandbox has ended meanwhile.
+ */
+static struct session_process *
+start_with_list(struct request *r, const struct process_start_params *p,
+    char **argv, char **envp, const struct network_list *list,
+    struct sandbox *sandbox, bool again)
+{
+	struct proxy_environment proxy = { .socks = list->socks,
+		.allow_local = list->allow_local };
+	_cleanup_free_ char **variables = NULL;
+	struct session_process *sp;
+	struct network *network;
+	const char *why;
+	int err = netproxy_prepare(
+	    r->session, sandbox, list, &network, &proxy.port, &why);
+
+	if (err < 0) {
+		if (!again || !sandbox_is_stale(sandbox))
+			refuse_start(r, err, why, true);
+		return NULL;
+	}
+	variables = proxy_environment(envp, &proxy);
+	sp = start(r, p, argv, variables, sandbox, again);
+	if (sp != NULL)
+		netproxy_open(sp, network);
+	else
+		network_free(network);
+	return sp;
 }
 
 /* Answers and returns NULL as start() does, or with r->unscanned set. */
@@ -336,7 +395,11 @@ start_in_sandbox(struct request *r, const struct process_start_params *p,
 			    "%s", error);
 			return NULL;
 		}
-		sp = start(r, p, argv, envp, sandbox, tries < START_TRIES);
+		sp =
+		    sandbox != NULL && sandbox->plan.hosts != NULL
+			? start_with_list(r, p, argv, envp, wanted->hosts,
+			      sandbox, tries < START_TRIES)
+			: start(r, p, argv, envp, sandbox, tries < START_TRIES);
 		if (sp != NULL || sandbox == NULL || !sandbox_is_stale(sandbox))
 			break;
 	}
@@ -346,6 +409,22 @@ start_in_sandbox(struct request *r, const struct process_start_params *p,
 	return sp;
 }
 
+#define _cleanup_list_ __attribute__((cleanup(network_list_clear)))
+
+/* Answers and returns false if a pattern cannot be read. */
+static bool
+read_list(struct request *r, const struct process_start_params *p,
+    struct network_list *list)
+{
+	char error[ARGS_ERROR_MAX];
+
+	if (!p->network.given ||
+	    network_list_read(list, &p->network, error) == 0)
+		return true;
+	reply_error(r->channel, &r->id, RPC_INVALID_PARAMS, "%s", error);
+	return false;
+}
+
 struct session_process *
 method_process_begin(struct request *r, const struct process_start_params *p)
 {
@@ -353,10 +432,12 @@ method_process_begin(struct request *r, const struct process_start_params *p)
 	_cleanup_free_ char **argv = NULL;
 	_cleanup_free_ char **envp = NULL;
 	int64_t began_us = s->record != NULL ? audit_clock_us() : 0;
+	_cleanup_list_ struct network_list list = { 0 };
 	struct session_process *sp;
 	struct sandbox_request wanted;
 
-	if (!check_start(r, p) || (s->record != NULL && !audit_permits(r)))
+	if (!check_start(r, p) || !read_list(r, p, &list) ||
+	    (s->record != NULL && !audit_permits(r)))
 		return NULL;
 	argv = build_argv(p);
 	if (argv == NULL) {
@@ -370,10 +451,11 @@ method_process_begin(struct request *r, const struct process_start_params *p)
 		    "data provided contains a nul byte");
 		return NULL;
 	}
+	wanted.hosts = p->network.given ? &list : NULL;
 	r->slow = r->opened ? NULL : find_slow(s, p, envp, &wanted);
 	if (r->slow != NULL)
 		return NULL;
-	sp = needs_no_sandbox(&s->sandbox, wanted.asked)
+	sp = needs_no_sandbox(&s->sandbox, &wanted)
 		 ? start(r, p, argv, envp, NULL, false)
 		 : start_in_sandbox(r, p, argv, envp, &wanted);
 	if (sp != NULL && s->record != NULL)

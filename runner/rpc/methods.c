@@ -12,6 +12,7 @@
 #include "file_router.h"
 #include "helper.h"
 #include "log.h"
+#include "netproxy.h"
 #include "pattern_scan.h"
 #include "sandboxes.h"
 #include "slow_paths.h"
@@ -271,7 +272,7 @@ methods_dispatch(struct client *c, char *text, size_t len)
 		rpc_id_clear(&r.id);
 	} else if (msg.kind == RPC_KIND_NOTIFICATION) {
 		take_notification(c, msg.method);
-	} else {
+	} else if (!netproxy_take_answer(c, &msg)) {
 		client_violation(c);
 	}
 	rpc_message_clear(&msg);
@@ -343,7 +344,16 @@ static void
 drained(struct session *s)
 {
 	helper_resume_all(s);
+	netproxy_resume(s);
 	watches_resume(s);
+}
+
+/* HTTP exchanges could last as long as their servers like. */
+static void
+hung_up(struct session *s)
+{
+	helper_stop_http(s);
+	netproxy_detached(s);
 }
 
 /* File handles, HTTP exchanges and watched directories belong to the
@@ -357,14 +367,17 @@ detached(struct session *s)
 	pattern_scan_cancel(s);
 	watch_stop(s);
 	watches_stop(s);
+	netproxy_detached(s);
+	netproxy_resume(s);
 }
 
 const struct session_server server = {
 	.begin = begin,
 	.message = methods_dispatch,
 	.drained = drained,
-	/* HTTP exchanges could last as long as their servers like. */
-	.hung_up = helper_stop_http,
+	.hung_up = hung_up,
 	.detached = detached,
 	.give_up = helper_give_up,
+	.exited = netproxy_settle,
+	.closed = netproxy_close,
 };

@@ -131,6 +131,7 @@ report_write(struct json_writer *w, const struct session_process *p)
 	write_end(w, p);
 	json_key_u64(w, "bytesWritten", state->output_bytes);
 	json_key_u64(w, "bytesDropped", retention_dropped(&state->tail));
+	network_write_denied(w, p);
 }
 
 void

@@ -105,6 +105,7 @@ session_init(struct session *s, const struct session_server *server,
 		log_fatal("impossible path map from the broker: %s", why);
 	s->userns = fds->userns;
 	s->http_program = fds->http_program;
+	s->netproxy_program = fds->netproxy_program;
 	s->groups.session = *cgroup;
 	s->client.channel.in_fd = s->client.channel.out_fd = -1;
 	s->client.session = s;
@@ -118,6 +119,7 @@ session_init(struct session *s, const struct session_server *server,
 	event_assign(&s->kill_event, base, -1, 0, kill_cb, s);
 	event_assign(&s->rate_event, base, -1, 0, rate_cb, s);
 	rate_init(&s->output_rate, config->output_rate, now_ms());
+	s->network_limits.connections = NETWORK_CONNECTIONS;
 	server->begin(s);
 }
 
@@ -469,6 +471,7 @@ session_process_free(struct session_process *p)
 {
 	process_clear(&p->process);
 	recorder_end(p);
+	network_free(p->network);
 	free(p->start_id);
 	free(p->command);
 	free(p);
@@ -544,6 +547,8 @@ session_note_closed(struct session_process *p)
 	struct session *s = p->session;
 
 	recorder_end(p);
+	if (p->network != NULL)
+		s->server->closed(p);
 	p->forget_ms = p->orphaned ? 0 : now_ms() + s->config.closed_ttl_ms;
 	if (p->orphaned) {
 		TAILQ_INSERT_HEAD(&s->closed, p, closed_link);
@@ -566,7 +571,8 @@ event_method(const struct process_event *e)
 {
 	static const char *const names[] = { [EVENT_OUTPUT] = "process/output",
 		[EVENT_EXITED] = "process/exited",
-		[EVENT_CLOSED] = "process/closed" };
+		[EVENT_CLOSED] = "process/closed",
+		[EVENT_DECIDED] = "network/policyDecision" };
 
 	return names[e->kind];
 }
@@ -580,8 +586,10 @@ write_output(struct json_writer *w, const struct process_event *e)
 }
 
 static void
-write_exited(struct json_writer *w, const struct process *process)
+write_exited(struct json_writer *w, const struct session_process *p)
 {
+	const struct process *process = &p->process;
+
 	json_key_i64(w, "exitCode", process->state.exit_code);
 	json_key_bool(w, "sandboxDenied", process->state.sandbox_denied);
 	/* Members that only execd knows appear only when they apply. */
@@ -590,6 +598,7 @@ write_exited(struct json_writer *w, const struct process *process)
 	if (process->timed_out && process->deadline_for == DEADLINE_COMMAND)
 		json_key_cstring(
 		    w, "killedBy", control_cause_name(END_COMMAND_DEADLINE));
+	network_write_denied(w, p);
 }
 
 void
@@ -601,11 +610,14 @@ session_tell(
 	rpc_begin_notification(&w, event_method(e));
 	json_begin(&w, '{');
 	json_key_string(&w, "processId", p->id, p->id_len);
-	json_key_u64(&w, "seq", e->seq);
+	if (e->kind != EVENT_DECIDED)
+		json_key_u64(&w, "seq", e->seq);
 	if (e->kind == EVENT_OUTPUT)
 		write_output(&w, e);
 	else if (e->kind == EVENT_EXITED)
-		write_exited(&w, &p->process);
+		write_exited(&w, p);
+	else if (e->kind == EVENT_DECIDED)
+		network_write_decided(&w, e->decided);
 	json_end(&w, '}');
 	rpc_end_notification(&w);
 	channel_send(&c->channel);
@@ -648,7 +660,10 @@ static void
 on_exited(struct process *process, uint64_t seq)
 {
 	struct process_event e = { .kind = EVENT_EXITED, .seq = seq };
+	struct session_process *p = process->owner;
 
+	if (p->network != NULL)
+		p->session->server->exited(p);
 	audit_exited(process->owner);
 	tell_all(process->owner, &e);
 }

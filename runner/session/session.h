@@ -15,6 +15,7 @@
 #include "command_cgroup.h"
 #include "control.h"
 #include "intake.h"
+#include "network.h"
 #include "placeholder.h"
 #include "process.h"
 #include "queue.h"
@@ -25,6 +26,7 @@
 
 struct event_base;
 struct file_router;
+struct netproxy;
 struct pattern_scan;
 struct start_queue;
 
@@ -50,8 +52,9 @@ struct client {
 	bool violated;	  /* the client broke the envelope's rules */
 };
 
-/* Kinds of processes that serve some methods beside the runner. */
-enum helper_kind { HELPER_FILES, HELPER_HTTP, HELPER_KINDS };
+/* Kinds of processes that serve beside the runner: some methods, and with
+ * HELPER_NETPROXY commands. */
+enum helper_kind { HELPER_FILES, HELPER_HTTP, HELPER_NETPROXY, HELPER_KINDS };
 TAILQ_HEAD(helper_list, helper);
 
 /* A connection that only watches (watcher.h). */
@@ -69,6 +72,7 @@ struct session_process {
 	struct process process;
 	struct sandbox_report sandbox;
 	struct session *session;
+	struct network *network;     /* owned; NULL: it has no list of hosts */
 	struct recording *recording; /* recorder.h; NULL: not recorded */
 	bool unrecorded;	     /* ended because a record was required */
 	bool v0;       /* started by dialect_v0.c, which has ids of its own */
@@ -110,6 +114,12 @@ struct session_server {
 	 * handle needs it.
 	 */
 	bool (*give_up)(struct session *s, const struct sandbox *sandbox);
+	/*
+	 * A command with a list of hosts has exited: what was decided until
+	 * then is told. It is closed: its list ends.
+	 */
+	void (*exited)(struct session_process *p);
+	void (*closed)(struct session_process *p);
 };
 
 struct session {
@@ -128,13 +138,15 @@ struct session {
 	struct watch *watch;		/* fs/watchMissing; NULL: none */
 	struct watches *watches;	/* fs/watch; NULL: none */
 	struct helper_list helpers;
-	struct helper *relaying; /* the helper that has sent half a frame */
+	struct helper *relaying;   /* the helper that has sent half a frame */
+	struct netproxy *netproxy; /* helpers/netproxy.h; NULL: not used yet */
 	struct file_router *files;
 	struct start_queue *starting;
 	struct pattern_scan *scan;
-	size_t held_bytes; /* bytes of requests held by the three above */
-	unsigned spools;   /* spools of requests now on disk */
-	int http_program;  /* descriptor of execd-http */
+	size_t held_bytes;    /* bytes of requests held by the three above */
+	unsigned spools;      /* spools of requests now on disk */
+	int http_program;     /* descriptor of execd-http */
+	int netproxy_program; /* of execd-netproxy; -1: there is none */
 	struct placeholder_list placeholders;
 	int userns; /* the user namespace for sandboxes; -1: none */
 	struct cgroup_pool groups;
@@ -169,13 +181,15 @@ struct session {
 	void (*report_detached)(struct session *s, enum channel_end end);
 	void (*report_unwatched)(uint32_t number, enum channel_end end);
 	struct sandboxes sandbox;
+	struct network_limits network_limits;
 };
 
 /* Descriptors that the broker opened for the session. */
 struct session_fds {
 	int http_program;
-	int userns;	  /* -1: none */
-	int placeholders; /* -1: none */
+	int netproxy_program; /* -1: none */
+	int userns;	      /* -1: none */
+	int placeholders;     /* -1: none */
 };
 
 /* *s must be all zero. */
@@ -228,11 +242,12 @@ void session_note_command(struct session_process *p, char *const *argv);
 
 /* An event of a process, independent of the protocol version. */
 struct process_event {
-	enum { EVENT_OUTPUT, EVENT_EXITED, EVENT_CLOSED } kind;
-	uint64_t seq;
+	enum { EVENT_OUTPUT, EVENT_EXITED, EVENT_CLOSED, EVENT_DECIDED } kind;
+	uint64_t seq;	    /* EVENT_DECIDED has none */
 	enum stream stream; /* EVENT_OUTPUT only, as data and len */
 	const void *data;
 	size_t len;
+	const struct netproxy_decided *decided; /* EVENT_DECIDED only */
 };
 void session_tell(
     struct client *c, struct session_process *p, const struct process_event *e);

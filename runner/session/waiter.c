@@ -61,6 +61,8 @@ waiter_reply(struct channel *ch, const struct session_process *p,
 	json_key(&w, "failure");
 	json_null(&w);
 	json_key_bool(&w, "sandboxDenied", state->sandbox_denied);
+	if (state->exited)
+		network_write_denied(&w, p);
 	/* The peer has no such member; it leaves gaps unmentioned. */
 	if (crosses)
 		write_gap(&w, state);

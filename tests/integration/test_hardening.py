@@ -14,6 +14,7 @@ PROGRAMS = {
     "execd-frontend": {"libcrypto", "libevent_core", "libseccomp", "libssl", "libyajl"},
     "execd-keys": {"libcrypto", "libseccomp"},
     "execd-runner": {"libevent_core", "libseccomp", "libyajl"},
+    "execd-netproxy": {"libevent_core", "libidn2"},
     "execd-http": {"libcrypto", "libcurl", "libevent_core", "libyajl"},
     "execctl": {"libcrypto", "libinih", "libssl", "libyajl"},
 }

@@ -85,13 +85,14 @@ static const struct good_row {
 	    NULL },
 	{ "{\"method\":\"m\",\"trace\":{\"traceparent\":7}}",
 	    RPC_KIND_NOTIFICATION, NULL, "m", NULL },
-	/* answers, to what nobody asked */
-	{ "{\"id\":1,\"result\":null}", RPC_KIND_RESPONSE, NULL, NULL, NULL },
-	{ "{\"id\":\"x\",\"result\":{}}", RPC_KIND_RESPONSE, NULL, NULL, NULL },
+	/* answers */
+	{ "{\"id\":1,\"result\":null}", RPC_KIND_RESPONSE, "1", NULL, NULL },
+	{ "{\"id\":\"x\",\"result\":{}}", RPC_KIND_RESPONSE, "\"x\"", NULL,
+	    NULL },
 	{ "{\"id\":1,\"error\":{\"code\":-32600,\"message\":\"x\"}}",
-	    RPC_KIND_RESPONSE, NULL, NULL, NULL },
+	    RPC_KIND_RESPONSE, "1", NULL, NULL },
 	{ "{\"id\":1,\"error\":{\"code\":1,\"message\":\"x\",\"data\":[]}}",
-	    RPC_KIND_RESPONSE, NULL, NULL, NULL },
+	    RPC_KIND_RESPONSE, "1", NULL, NULL },
 };
 
 /* The id as rpc_id_copy() keeps it. */

@@ -75,7 +75,7 @@ static const struct field {
 	{ "process/start", "sandbox", SANDBOX, OBJECT, OPTIONAL },
 	{ "process/start", "enforceManagedNetwork", "true", BOOL, DEFAULT },
 	{ "process/start", "managedNetwork", "{}", OBJECT, OPTIONAL },
-	{ "process/start", "networkProxy", "{}", OBJECT, OPTIONAL },
+	{ "process/start", "networkProxy", "{\"proxy\":{}}", OBJECT, OPTIONAL },
 	{ "process/start", "shellSnapshot", "{}", OBJECT, OPTIONAL },
 	{ "process/start", "startId", "\"s\"", STRING, OPTIONAL },
 	{ "process/start", "retention", "{\"headBytes\":1}", OBJECT, OPTIONAL },

@@ -70,7 +70,7 @@ show_start(struct json_writer *w, const union method_params *p)
 	json_bool(w, s->has_sandbox);
 	json_bool(w, s->enforce_managed_network);
 	json_bool(w, s->has_managed_network);
-	json_bool(w, s->has_network_proxy);
+	json_bool(w, s->network.given && !s->network.own);
 	json_bool(w, s->has_shell_snapshot);
 }
 
@@ -189,7 +189,7 @@ static const struct value_row value_rows[] = {
 	    START_SHOWN ",true,\"\",false,true,true,false,false]" },
 	{ "process/start", show_start,
 	    START(",\"arg0\":null,\"sandbox\":null,\"envPolicy\":null,"
-		  "\"managedNetwork\":null,\"networkProxy\":{\"a\":1},"
+		  "\"managedNetwork\":null,\"networkProxy\":{\"proxy\":{\"a\":1}},"
 		  "\"shellSnapshot\":null"),
 	    START_SHOWN ",false,false,false,false,true,false]" },
 	{ "process/start", show_start,

@@ -21,6 +21,7 @@
 #include "group_limits.h"
 #include "log.h"
 #include "place.h"
+#include "programs.h"
 #include "secret.h"
 #include "seqpacket.h"
 #include "spawn_user.h"
@@ -37,6 +38,7 @@ static int events_fd = -1; /* -1 after spawn_watch() */
 static struct event_source events = { .fd = -1 };
 static struct control_spawn_ready ready;
 static int http = -1;
+static int netproxy = -ENOENT;
 static int reload_client = -1;
 static bool past;
 static uint32_t paths;
@@ -165,6 +167,23 @@ take_given(int *fds, size_t nfds)
 		reload_client = fds[1];
 }
 
+/*
+ * Root's execd has opened its programs again before it answered, so this one is
+ * of the same version. Without it commands have all of the network or none.
+ */
+static void
+open_netproxy(void)
+{
+	char missing[PATH_MAX];
+
+	netproxy = programs_open_one(INSTALLED_NETPROXY, missing);
+	if (netproxy < 0)
+		log_warn(netproxy,
+		    "%s: a command with a list of hosts is "
+		    "refused",
+		    missing);
+}
+
 int
 spawn_begin(bool check)
 {
@@ -179,6 +198,8 @@ spawn_begin(bool check)
 	events_fd = pair[0];
 	hear(SPAWN_READY, &ready, sizeof(ready), fds, &nfds);
 	take_given(fds, nfds);
+	if (!check)
+		open_netproxy();
 	group_limits_learn(ready.controllers);
 	if (ready.error == 0)
 		return 0;
@@ -209,6 +230,12 @@ int
 spawn_http(void)
 {
 	return http;
+}
+
+int
+spawn_netproxy(void)
+{
+	return netproxy;
 }
 
 int

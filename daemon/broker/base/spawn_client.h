@@ -32,11 +32,13 @@ int spawn_begin(bool check);
 
 /* What root's execd says of itself and of us: whether it is root; whether a
  * broker has served before; whether one serves until our list is sealed.
- * spawn_http() is execd-http, opened with O_PATH. */
+ * spawn_http() is execd-http, opened with O_PATH, and spawn_netproxy() is
+ * execd-netproxy, or -errno if it could not be opened. */
 bool spawn_is_root(void);
 bool spawn_has_served(void);
 bool spawn_is_reload(void);
 int spawn_http(void);
+int spawn_netproxy(void);
 
 /* Returns the connection of the client that asked for the reload, which is then
  * the caller's, or -1. */

@@ -122,7 +122,7 @@ static void
 configure(struct broker *m, struct session *s, const struct cgroup *cgroup)
 {
 	const struct limits *l = &m->conf->limits;
-	int fds[3 + CGROUP_HIERARCHIES] = { spawn_http() };
+	int fds[4 + CGROUP_HIERARCHIES] = { spawn_http() };
 	struct sandbox_limits limits;
 	struct session_commands commands;
 	size_t nfds = 1;
@@ -149,6 +149,9 @@ configure(struct broker *m, struct session *s, const struct cgroup *cgroup)
 	snprintf(c.shell, sizeof(c.shell), "%s", s->identity->shell);
 	snprintf(c.home, sizeof(c.home), "%s", s->identity->home);
 	write_path_map(&s->identity->path_map, c.path_map);
+	c.netproxy = spawn_netproxy() >= 0;
+	if (c.netproxy)
+		fds[nfds++] = spawn_netproxy();
 	c.userns = userns >= 0;
 	if (c.userns)
 		fds[nfds++] = userns;

@@ -432,6 +432,7 @@ plan_clear(struct plan *plan)
 	for (size_t i = 0; i < plan->count; i++)
 		free(plan->mounts[i].path);
 	free(plan->mounts);
+	free(plan->hosts);
 	*plan = (struct plan){ 0 };
 }
 

@@ -96,9 +96,16 @@ same_mount(const struct plan_mount *a, const struct plan_mount *b)
 }
 
 static bool
+same_hosts(const char *a, const char *b)
+{
+	return a == NULL || b == NULL ? a == b : strcmp(a, b) == 0;
+}
+
+static bool
 same_plan(const struct plan *a, const struct plan *b)
 {
 	if (a->base != b->base || a->network != b->network ||
+	    !same_hosts(a->hosts, b->hosts) ||
 	    a->minimal != b->minimal || a->deny_proc != b->deny_proc ||
 	    a->count != b->count)
 		return false;

@@ -24,6 +24,7 @@ sandbox_report_fill(struct sandbox_report *r, const struct sandboxes *sb,
 	r->enforced = true;
 	r->files = sandbox->plan.base != PLAN_BASE_WRITE;
 	r->network = !sandbox->plan.network;
+	r->listed = sandbox->plan.hosts != NULL;
 	r->proc = view_has_proc(&sandbox->plan) && !sandbox->landlock_only;
 	r->controllers = sb->controllers;
 	r->landlock_abi = sandbox->landlock_abi;
@@ -164,7 +165,10 @@ write_enforced(struct json_writer *w, const struct sandbox_report *r)
 	json_key_u64(w, "landlockAbi", r->landlock_abi);
 	json_key_cstring(
 	    w, "fileSystem", r->files ? "restricted" : "unrestricted");
-	json_key_cstring(w, "network", r->network ? "restricted" : "enabled");
+	json_key_cstring(w, "network",
+	    r->listed	 ? "listed"
+	    : r->network ? "restricted"
+			 : "enabled");
 	json_key_bool(w, "loopback", r->loopback);
 	json_key_cstring(w, "unixSockets", r->unix_sockets);
 	json_key(w, "limits");

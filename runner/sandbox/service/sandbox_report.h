@@ -16,6 +16,7 @@ struct sandbox_report {
 	unsigned clamped;    /* mask of 1 << enum ceiling_limit: cut down */
 	bool enforced;	     /* anything below is in force */
 	bool files, network; /* they are restricted */
+	bool listed;	     /* the network is a list of hosts */
 	bool proc;
 	unsigned controllers; /* mask of enum cgroup_controller; 0: no groups */
 	unsigned landlock_abi;	  /* 0: none */

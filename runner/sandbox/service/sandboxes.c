@@ -258,6 +258,9 @@ get_sandbox(struct sandboxes *sb, struct plan *plan, bool check,
 		return err;
 	}
 	err = check_namespaces(sb, *sandbox, landlock_only, why, error);
+	if (err == 0 && (*sandbox)->plan.hosts != NULL && !(*sandbox)->loopback)
+		err = sandboxes_refuse(
+		    "a list of hosts needs a network namespace", error);
 	return err < 0 ? err : check_landlock(sb, *sandbox, error);
 }
 
@@ -302,17 +305,20 @@ check_groups(struct sandboxes *sb, char *error)
  * was changed between the plan and the view, both are made again.
  */
 static int
-find_granted(struct sandboxes *sb, struct ceiling_grant *g, const char *cwd,
-    const char *tmpdir, struct sandbox **sandbox, char *error)
+find_granted(struct sandboxes *sb, struct ceiling_grant *g,
+    const struct sandbox_request *r, const char *tmpdir,
+    struct sandbox **sandbox, char *error)
 {
 	struct plan plan = { 0 };
 	int err = -ESTALE;
 
 	for (int i = 0; i < PLAN_TRIES && err == -ESTALE; i++) {
-		err = plan_grant(sb, g, cwd, tmpdir, &plan, error);
+		err = plan_grant(sb, g, r->cwd, tmpdir, &plan, error);
+		if (r->hosts != NULL)
+			plan.hosts = xstrdup(r->hosts->text);
 		if (err == 0 && sb->found == NULL)
-			err =
-			    get_sandbox(sb, &plan, cwd == NULL, sandbox, error);
+			err = get_sandbox(
+			    sb, &plan, r->cwd == NULL, sandbox, error);
 		plan_clear(&plan);
 	}
 	return err == -ESTALE ? sandboxes_refuse("a view that changes", error)
@@ -333,11 +339,29 @@ is_direct(const struct sandboxes *sb, const struct sandbox_context *granted,
 		   sandboxes_permit_none(sb));
 }
 
+/*
+ * With a list of hosts the sandbox has a network namespace of its own, which
+ * the proxy leads out of. A network that the operator took away stays so.
+ * Returns the request as it is from then on.
+ */
+static struct sandbox_request
+narrow_network(struct ceiling_grant *g, const struct sandbox_request *r)
+{
+	struct sandbox_request narrowed = *r;
+
+	if (!g->context.network_enabled)
+		narrowed.hosts = NULL;
+	if (r->hosts != NULL)
+		g->context.network_enabled = g->context.unrestricted = false;
+	return narrowed;
+}
+
 static int
 find(struct sandboxes *sb, const struct sandbox_request *r,
     struct sandbox **sandbox, char *error)
 {
 	const struct sandbox_context *asked = r->asked;
+	struct sandbox_request narrowed;
 	const char *tmpdir = sb->ceiling.limits.tmpdir == SANDBOX_TMP_REQUEST
 				 ? r->tmpdir
 				 : sb->tmpdir;
@@ -347,15 +371,17 @@ find(struct sandboxes *sb, const struct sandbox_request *r,
 	*sandbox = NULL;
 	sb->clamped = 0;
 	sb->required = asked != NULL && asked->required;
-	if (asked != NULL && asked->managed_network)
+	if (asked != NULL && asked->managed_network && r->hosts == NULL)
 		return sandboxes_refuse("managed network", error);
 	err = check_groups(sb, error);
 	if (err < 0)
 		return err;
 	err =
 	    ceiling_judge(&sb->ceiling, asked, r->reads, r->cwd, &grant, error);
+	narrowed = narrow_network(&grant, r);
 	if (err == 0 && !is_direct(sb, &grant.context, r->cwd))
-		err = find_granted(sb, &grant, r->cwd, tmpdir, sandbox, error);
+		err =
+		    find_granted(sb, &grant, &narrowed, tmpdir, sandbox, error);
 	sb->clamped = grant.clamped;
 	ceiling_grant_clear(&grant);
 	return err;

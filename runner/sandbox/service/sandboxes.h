@@ -7,6 +7,7 @@
 #define SANDBOXES_H
 
 #include "ceiling.h"
+#include "network_list.h"
 #include "sandbox.h"
 #include "sandbox_context.h"
 
@@ -58,6 +59,9 @@ struct sandbox_request {
 	const struct sandbox_context *asked; /* NULL: it has no context */
 	const char *cwd, *tmpdir; /* the command's; NULL: an fs/ method */
 	bool reads;		  /* it only reads files or metadata */
+	/* Instead of all of the network. The plan has it if it counts: if the
+	 * operator permits a network at all. NULL: none. */
+	const struct network_list *hosts;
 };
 
 /*

@@ -1,0 +1,653 @@
+/* SPDX-License-Identifier: ISC */
+/*
+ * The runner's side of execd-netproxy: its start and end, its lists, and the
+ * questions to the client.
+ */
+#include "netproxy.h"
+
+#include <errno.h>
+#include <event2/event.h>
+#include <netinet/in.h>
+#include <signal.h>
+#include <string.h>
+#include <sys/socket.h>
+#include <unistd.h>
+
+#include "helper.h"
+#include "jsonrpc.h"
+#include "log.h"
+#include "loop.h"
+#include "process_tree.h"
+#include "sandbox.h"
+#include "seqpacket.h"
+
+/* The interval at which it is checked while it runs. */
+#define LOOK_SECONDS 5
+/* It is replaced when a signal has stopped it for so many checks in a row. */
+#define LOOKS_STOPPED 2
+/* It ends after so many checks in a row without a list. */
+#define LOOKS_IDLE 2
+
+/* It is started again at once. If it then dies soon, the pause before the next
+ * start doubles. */
+#define LIVED_LONG_MS 10000
+#define WAIT_MS	      1000
+#define WAIT_MAX_MS   32000
+
+/* Questions to the client that are not answered yet; more are denied. */
+#define ASKS_MAX 256
+
+/* Of execd-netproxy's messages, of which none has a list. */
+#define MESSAGE_MAX 2048
+
+/* What is taken at most before the exit of a command is told. */
+#define SETTLE_MAX 4096
+
+/* A question to the client. */
+struct ask {
+	TAILQ_ENTRY(ask) link; /* netproxy.asks */
+	struct netproxy *proxy;
+	struct network *network;
+	uint32_t number; /* execd-netproxy's */
+	uint64_t id;	 /* of the request */
+	struct event timeout;
+};
+
+/* A message that the socket has no room for. */
+struct waiting_message {
+	STAILQ_ENTRY(waiting_message) link; /* netproxy.queue */
+	size_t len;
+	uint8_t bytes[];
+};
+
+struct netproxy {
+	struct session *session;
+	struct reaper_watch watch;
+	int fd; /* -1: it does not run */
+	struct event in_event, out_event;
+	struct event timer; /* a check, or the next start */
+	bool reading;
+	TAILQ_HEAD(, network) lists; /* open */
+	uint32_t last_list;
+	STAILQ_HEAD(, waiting_message) queue;
+	TAILQ_HEAD(, ask) asks;
+	unsigned nasks;
+	uint64_t last_id; /* of requests to clients; begins with 1 */
+	int64_t started_ms;
+	uint64_t wait_ms;	/* before the next start */
+	unsigned stopped, idle; /* checks in a row that found it so */
+};
+
+static void failed(struct netproxy *p, const char *how);
+
+static void
+set_timer(struct netproxy *p, uint64_t ms)
+{
+	const struct timeval after = timeval_of_ms(ms);
+
+	loop_add(&p->timer, &after);
+}
+
+/* --- to execd-netproxy -------------------------------------------------- */
+
+/*
+ * Returns false if the message must wait. An error other than that is followed
+ * by the end of the channel.
+ */
+static bool
+send_now(struct netproxy *p, const void *bytes, size_t len, const int *fd)
+{
+	int err = seqpacket_send(p->fd, bytes, len, fd, fd != NULL);
+
+	if (err < 0 && err != -EAGAIN)
+		log_debug("execd-netproxy: %s", strerror(-err));
+	return err == 0;
+}
+
+/* Adds the operator's patterns: a letter before each line. */
+static void
+put_lines(struct buf *b, char letter, const char *lines)
+{
+	while (*lines != '\0') {
+		size_t n = strcspn(lines, "\n");
+
+		if (n > 0) {
+			buf_put(b, &letter, 1);
+			buf_put(b, lines, n);
+			buf_put(b, "\n", 1);
+		}
+		lines += n + (lines[n] == '\n');
+	}
+}
+
+/* The list as execd-netproxy gets it: the client's part and the operator's. */
+static bool
+send_open(struct netproxy *p, struct network *n)
+{
+	const struct network_limits *l = &p->session->network_limits;
+	union netproxy_message m = { .open = {
+					 .list = n->number,
+					 .connections = l->connections,
+					 .bytes = l->bytes,
+					 .asks = n->list.asks,
+					 .limited = n->list.limited,
+					 .allow_local = n->list.allow_local,
+				     } };
+	struct buf rules, b;
+	bool sent;
+
+	buf_init(&rules, NETPROXY_RULES_MAX);
+	buf_put(&rules, n->list.rules.ptr, n->list.rules.len);
+	put_lines(&rules, 'A', l->allow);
+	put_lines(&rules, 'D', l->deny);
+	m.open.rules = (struct slice){ (const char *)rules.data, rules.len };
+	buf_init(&b, NETPROXY_MESSAGE_MAX);
+	netproxy_put(&b, NETPROXY_OPEN, &m);
+	/* Both parts have limits that fit together. */
+	if (rules.failed || b.failed)
+		log_fatal("a list of hosts does not fit into a message");
+	sent = send_now(p, b.data, b.len, &n->listener);
+	buf_clear(&rules);
+	buf_clear(&b);
+	return sent;
+}
+
+static void
+flush(struct netproxy *p)
+{
+	struct waiting_message *w;
+	struct network *n;
+
+	TAILQ_FOREACH (n, &p->lists, link)
+		if (!n->told && !(n->told = send_open(p, n)))
+			break;
+	while (n == NULL && (w = STAILQ_FIRST(&p->queue)) != NULL &&
+	       send_now(p, w->bytes, w->len, NULL)) {
+		STAILQ_REMOVE_HEAD(&p->queue, link);
+		free(w);
+	}
+	if (n != NULL || !STAILQ_EMPTY(&p->queue))
+		loop_add(&p->out_event, NULL);
+}
+
+static void
+out_cb(evutil_socket_t fd, short what, void *arg)
+{
+	flush(arg);
+}
+
+/* What does not run has forgotten everything, and is told nothing. */
+static void
+tell(struct netproxy *p, enum netproxy_type type,
+    const union netproxy_message *m)
+{
+	struct waiting_message *w;
+	struct buf b;
+
+	if (p->fd < 0)
+		return;
+	buf_init(&b, MESSAGE_MAX);
+	netproxy_put(&b, type, m);
+	w = xmalloc(sizeof(*w) + b.len);
+	w->len = b.len;
+	memcpy(w->bytes, b.data, b.len);
+	buf_clear(&b);
+	STAILQ_INSERT_TAIL(&p->queue, w, link);
+	flush(p);
+}
+
+static void
+clear_queue(struct netproxy *p)
+{
+	struct waiting_message *w;
+
+	while ((w = STAILQ_FIRST(&p->queue)) != NULL) {
+		STAILQ_REMOVE_HEAD(&p->queue, link);
+		free(w);
+	}
+}
+
+/* --- questions to the client -------------------------------------------- */
+
+static void
+ask_free(struct ask *a)
+{
+	TAILQ_REMOVE(&a->proxy->asks, a, link);
+	a->proxy->nasks--;
+	event_del(&a->timeout);
+	free(a);
+}
+
+static void
+answer(struct netproxy *p, uint32_t list, uint32_t number, bool allowed)
+{
+	const union netproxy_message m = {
+		.answer = { .list = list, .ask = number, .allowed = allowed }
+	};
+
+	tell(p, NETPROXY_ANSWER, &m);
+}
+
+static void
+ask_finish(struct ask *a, bool allowed)
+{
+	struct netproxy *p = a->proxy;
+	uint32_t list = a->network->number, number = a->number;
+
+	ask_free(a);
+	answer(p, list, number, allowed);
+}
+
+static void
+silence_cb(evutil_socket_t fd, short what, void *arg)
+{
+	ask_finish(arg, false);
+}
+
+/* A client that is away, or only watches, cannot be asked. */
+static bool
+may_ask(const struct netproxy *p, const struct network *n)
+{
+	return session_is_told(n->process) && !p->session->client.input_ended &&
+	       p->nasks < ASKS_MAX;
+}
+
+static void
+write_request(
+    struct session *s, const struct ask *a, const struct netproxy_target *t)
+{
+	const struct session_process *sp = a->network->process;
+	struct json_writer w = channel_begin(&s->client.channel);
+
+	rpc_begin_request(&w, a->id, "network/policyRequest");
+	json_begin(&w, '{');
+	json_key_string(&w, "processId", sp->id, sp->id_len);
+	json_key(&w, "request");
+	json_begin(&w, '{');
+	json_key_cstring(&w, "protocol", netproxy_protocol_name(t->protocol));
+	json_key_cstring(&w, "host", t->host);
+	json_key_u64(&w, "port", t->port);
+	json_end(&w, '}');
+	json_end(&w, '}');
+	rpc_end_request(&w);
+	channel_send(&s->client.channel);
+}
+
+static void
+take_ask(
+    struct netproxy *p, struct network *n, const struct netproxy_ask *asked)
+{
+	const struct timeval silence = timeval_of_ms(n->list.ask_ms);
+	struct ask *a;
+
+	if (!may_ask(p, n)) {
+		answer(p, asked->list, asked->ask, false);
+		return;
+	}
+	a = xcalloc(1, sizeof(*a));
+	a->proxy = p;
+	a->network = n;
+	a->number = asked->ask;
+	a->id = ++p->last_id;
+	event_assign(&a->timeout, p->session->base, -1, 0, silence_cb, a);
+	loop_add(&a->timeout, &silence);
+	TAILQ_INSERT_TAIL(&p->asks, a, link);
+	p->nasks++;
+	write_request(p->session, a, &asked->target);
+}
+
+/* {"decision": {"type": "allow"}}; everything else denies. */
+static bool
+says_allow(const struct rpc_message *m)
+{
+	const struct json_value *v =
+	    json_get(json_get(m->doc.root, "result"), "decision");
+	const struct json_value *type = json_get(v, "type");
+
+	return type != NULL && json_is(type, "allow");
+}
+
+bool
+netproxy_take_answer(struct client *c, const struct rpc_message *m)
+{
+	struct netproxy *p = c->session->netproxy;
+	struct ask *a;
+	uint64_t id;
+
+	if (p == NULL || c->watching || json_to_u64(m->id, &id) < 0 ||
+	    id == 0 || id > p->last_id)
+		return false;
+	TAILQ_FOREACH (a, &p->asks, link)
+		if (a->id == id)
+			break;
+	/* An answer that comes too late changes nothing. */
+	if (a != NULL)
+		ask_finish(a, says_allow(m));
+	return true;
+}
+
+void
+netproxy_detached(struct session *s)
+{
+	struct netproxy *p = s->netproxy;
+
+	while (p != NULL && !TAILQ_EMPTY(&p->asks))
+		ask_finish(TAILQ_FIRST(&p->asks), false);
+}
+
+static void
+drop_asks(struct netproxy *p, const struct network *n)
+{
+	struct ask *a, *next;
+
+	TAILQ_FOREACH_SAFE (a, &p->asks, link, next)
+		if (n == NULL || a->network == n)
+			ask_free(a);
+}
+
+/* --- from execd-netproxy ------------------------------------------------ */
+
+/* NULL: the list has ended, which execd-netproxy does not know yet. */
+static struct network *
+find_list(const struct netproxy *p, uint32_t number)
+{
+	struct network *n;
+
+	TAILQ_FOREACH (n, &p->lists, link)
+		if (n->number == number)
+			break;
+	return n;
+}
+
+/* Returns false if it is no message that execd-netproxy sends. */
+static bool
+take(struct netproxy *p, const void *bytes, size_t len)
+{
+	union netproxy_message m;
+	struct network *n;
+	int type = netproxy_get(bytes, len, &m);
+
+	if (type == NETPROXY_DECIDED) {
+		n = find_list(p, m.decided.list);
+		if (n != NULL)
+			network_decided(n, &m.decided);
+	} else if (type == NETPROXY_ASK) {
+		n = find_list(p, m.ask.list);
+		if (n != NULL)
+			take_ask(p, n, &m.ask);
+	} else {
+		return false;
+	}
+	return true;
+}
+
+/* Returns false if there is nothing more to take. */
+static bool
+take_next(struct netproxy *p)
+{
+	static uint8_t bytes[MESSAGE_MAX];
+	int fds[SEQPACKET_FDS_MAX];
+	size_t nfds = 0;
+	ssize_t n = seqpacket_recv(p->fd, bytes, sizeof(bytes), fds, &nfds);
+	bool fine;
+
+	if (n == -EAGAIN)
+		return false;
+	fine = n > 0 && nfds == 0 && take(p, bytes, (size_t)n);
+	while (n > 0 && nfds > 0)
+		close(fds[--nfds]);
+	if (!fine)
+		failed(p, n > 0 ? "sent what cannot be" : "ended unexpectedly");
+	return fine;
+}
+
+/* While the client does not read, nothing is taken: execd-netproxy then lets
+ * nobody in, and commands wait, as they do with their output. */
+static void
+in_cb(evutil_socket_t fd, short what, void *arg)
+{
+	struct netproxy *p = arg;
+
+	if (channel_is_open(&p->session->client.channel) &&
+	    channel_congested(&p->session->client.channel))
+		loop_watch(&p->in_event, &p->reading, false);
+	else
+		take_next(p);
+}
+
+void
+netproxy_resume(struct session *s)
+{
+	struct netproxy *p = s->netproxy;
+
+	if (p != NULL && p->fd >= 0)
+		loop_watch(&p->in_event, &p->reading, true);
+}
+
+/* --- the program -------------------------------------------------------- */
+
+/* Its end is noticed by its socket; here it is only reaped. */
+static void
+ended(struct reaper_watch *w, int wait_status, const struct rusage *usage)
+{
+}
+
+static int
+start(struct netproxy *p)
+{
+	struct session *s = p->session;
+	int pair[2], err = seqpacket_pair(pair);
+	pid_t pid;
+
+	if (err < 0)
+		return err;
+	pid = helper_spawn(s, HELPER_NETPROXY, pair[1]);
+	err = pid < 0 ? -errno : 0;
+	close(pair[1]);
+	if (err < 0) {
+		close(pair[0]);
+		return err;
+	}
+	p->fd = pair[0];
+	p->started_ms = now_ms();
+	p->stopped = p->idle = 0;
+	reaper_add(&p->watch, pid, ended);
+	event_assign(
+	    &p->in_event, s->base, p->fd, EV_READ | EV_PERSIST, in_cb, p);
+	event_assign(&p->out_event, s->base, p->fd, EV_WRITE, out_cb, p);
+	p->reading = false;
+	loop_watch(&p->in_event, &p->reading, true);
+	set_timer(p, LOOK_SECONDS * 1000);
+	return 0;
+}
+
+static void
+stop(struct netproxy *p)
+{
+	struct network *n;
+
+	event_del(&p->in_event);
+	event_del(&p->out_event);
+	event_del(&p->timer);
+	close(steal_fd(&p->fd));
+	if (p->watch.pid > 0)
+		kill(p->watch.pid, SIGKILL);
+	reaper_remove(&p->watch);
+	clear_queue(p);
+	drop_asks(p, NULL);
+	TAILQ_FOREACH (n, &p->lists, link)
+		n->told = false;
+}
+
+static void
+restart(struct netproxy *p)
+{
+	int err = p->wait_ms == 0 ? start(p) : 0;
+
+	if (err < 0)
+		log_error(err, "starting execd-netproxy");
+	if (p->fd >= 0)
+		flush(p);
+	else
+		set_timer(p, p->wait_ms > 0 ? p->wait_ms : WAIT_MS);
+}
+
+/* The program is gone, or to be given up. Its connections are reset. */
+static void
+failed(struct netproxy *p, const char *how)
+{
+	bool lived_long = now_ms() - p->started_ms > LIVED_LONG_MS;
+
+	log_error(0, "execd-netproxy %s", how);
+	stop(p);
+	if (TAILQ_EMPTY(&p->lists))
+		return;
+	if (lived_long)
+		p->wait_ms = 0;
+	restart(p);
+	p->wait_ms = p->wait_ms == 0		    ? WAIT_MS
+		     : p->wait_ms * 2 < WAIT_MAX_MS ? p->wait_ms * 2
+						    : WAIT_MAX_MS;
+}
+
+static void
+look(struct netproxy *p)
+{
+	p->stopped = reaper_is_stopped(&p->watch) ? p->stopped + 1 : 0;
+	p->idle = TAILQ_EMPTY(&p->lists) ? p->idle + 1 : 0;
+	if (p->idle >= LOOKS_IDLE)
+		stop(p);
+	else if (p->stopped >= LOOKS_STOPPED)
+		failed(p, "was stopped by a signal, and is replaced");
+	else
+		set_timer(p, LOOK_SECONDS * 1000);
+}
+
+static void
+timer_cb(evutil_socket_t fd, short what, void *arg)
+{
+	struct netproxy *p = arg;
+	uint64_t wait = p->wait_ms;
+
+	if (p->fd >= 0) {
+		look(p);
+	} else if (!TAILQ_EMPTY(&p->lists)) {
+		p->wait_ms = 0;
+		restart(p);
+		p->wait_ms = wait;
+	}
+}
+
+/* --- lists -------------------------------------------------------------- */
+
+static struct netproxy *
+get(struct session *s)
+{
+	struct netproxy *p = s->netproxy;
+
+	if (p != NULL)
+		return p;
+	p = xcalloc(1, sizeof(*p));
+	p->session = s;
+	p->fd = -1;
+	TAILQ_INIT(&p->lists);
+	TAILQ_INIT(&p->asks);
+	STAILQ_INIT(&p->queue);
+	event_assign(&p->timer, s->base, -1, 0, timer_cb, p);
+	s->netproxy = p;
+	return p;
+}
+
+static int
+make_listener(struct sandbox *sandbox, int *fd, uint16_t *port)
+{
+	const struct loopback_socket l = { .type = SOCK_STREAM,
+		.bound = true,
+		.listens = true,
+		.address = { 127, 0, 0, 1 } };
+	struct sockaddr_in at = { 0 };
+	socklen_t len = sizeof(at);
+	int err = sandbox_socket(sandbox, &l, fd);
+
+	if (err == 0 && getsockname(*fd, (struct sockaddr *)&at, &len) < 0)
+		err = -errno;
+	*port = ntohs(at.sin_port);
+	return err;
+}
+
+static struct network *
+new_network(const struct network_list *list, int listener)
+{
+	struct network *n = xcalloc(1, sizeof(*n));
+
+	n->list = *list;
+	n->list.text = xstrdup(list->text);
+	n->list.rules.ptr = n->list.text + (list->rules.ptr - list->text);
+	n->listener = listener;
+	return n;
+}
+
+int
+netproxy_prepare(struct session *s, struct sandbox *sandbox,
+    const struct network_list *list, struct network **network, uint16_t *port,
+    const char **why)
+{
+	_cleanup_close_ int listener = -1;
+	struct netproxy *p = get(s);
+	int err;
+
+	*why = "execd-netproxy, which was missing when execd started";
+	if (s->netproxy_program < 0)
+		return -ENOENT;
+	*why = "starting execd-netproxy";
+	err = p->fd < 0 ? start(p) : 0;
+	if (err < 0)
+		return err;
+	flush(p);
+	*why = "its proxy's port";
+	err = make_listener(sandbox, &listener, port);
+	if (err < 0)
+		return err;
+	*network = new_network(list, steal_fd(&listener));
+	return 0;
+}
+
+void
+netproxy_open(struct session_process *sp, struct network *network)
+{
+	struct netproxy *p = sp->session->netproxy;
+
+	network->process = sp;
+	network->number = ++p->last_list;
+	sp->network = network;
+	TAILQ_INSERT_TAIL(&p->lists, network, link);
+	if (p->fd >= 0)
+		flush(p);
+}
+
+void
+netproxy_settle(struct session_process *sp)
+{
+	struct netproxy *p = sp->session->netproxy;
+
+	for (int i = 0; i < SETTLE_MAX && p->fd >= 0 && take_next(p); i++)
+		continue;
+}
+
+void
+netproxy_close(struct session_process *sp)
+{
+	struct netproxy *p = sp->session->netproxy;
+	struct network *n = sp->network;
+	const union netproxy_message m = { .close = { n->number } };
+
+	if (n->listener < 0)
+		return;
+	netproxy_settle(sp);
+	TAILQ_REMOVE(&p->lists, n, link);
+	drop_asks(p, n);
+	if (n->told)
+		tell(p, NETPROXY_CLOSE, &m);
+	close(steal_fd(&n->listener));
+	network_list_clear(&n->list);
+}

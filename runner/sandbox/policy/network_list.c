@@ -1,0 +1,131 @@
+/* SPDX-License-Identifier: ISC */
+#include "network_list.h"
+
+#include <errno.h>
+#include <stdio.h>
+#include <string.h>
+
+#include "netproxy_message.h"
+#include "network_rules.h"
+
+#define LETTER_ALLOW  'a'
+#define LETTER_DENY   'd'
+#define LETTER_REVIEW 'r'
+
+struct reading {
+	struct buf text;
+	struct network_rules rules; /* only to look whether they are valid */
+	const char *form;	    /* before a message */
+	char *error;
+};
+
+static int
+refuse(const struct reading *r, const char *why)
+{
+	snprintf(r->error, ARGS_ERROR_MAX, "%s: %.700s", r->form, why);
+	return -EINVAL;
+}
+
+/* A name that is not ASCII is converted where it is used (proxy_list.h). */
+static int
+add(struct reading *r, char letter, struct slice pattern)
+{
+	static const enum network_effect effects[] = {
+		[LETTER_ALLOW] = NETWORK_ALLOW,
+		[LETTER_DENY] = NETWORK_DENY,
+		[LETTER_REVIEW] = NETWORK_REVIEW,
+	};
+	char why[NETWORK_RULE_ERROR_MAX];
+	int err = network_rules_add(
+	    &r->rules, effects[(unsigned char)letter], pattern, why);
+
+	if (err < 0 && err != -EILSEQ)
+		return refuse(r, why);
+	if (memchr(pattern.ptr, '\n', pattern.len) != NULL ||
+	    memchr(pattern.ptr, '\0', pattern.len) != NULL)
+		return refuse(r, "a pattern has one line and no NUL");
+	buf_put(&r->text, &letter, 1);
+	buf_put(&r->text, pattern.ptr, pattern.len);
+	buf_put(&r->text, "\n", 1);
+	return 0;
+}
+
+static int
+add_list(struct reading *r, char letter, const struct json_value *list)
+{
+	int err = 0;
+
+	for (const struct json_value *v = list != NULL ? list->first : NULL;
+	     v != NULL && err == 0; v = v->next)
+		err = add(r, letter, v->text);
+	return err;
+}
+
+static int
+add_domains(struct reading *r, const struct json_value *map)
+{
+	int err = 0;
+
+	for (const struct json_value *v = map != NULL ? map->first : NULL;
+	     v != NULL && err == 0; v = v->next)
+		err = add(
+		    r, json_is(v, "deny") ? LETTER_DENY : LETTER_ALLOW, v->key);
+	return err;
+}
+
+static int
+read_patterns(struct reading *r, const struct network_params *p)
+{
+	int err = add_domains(r, p->domains);
+
+	if (err == 0)
+		err = add_list(r, LETTER_ALLOW, p->allow);
+	if (err == 0)
+		err = add_list(r, LETTER_DENY, p->deny);
+	if (err == 0)
+		err = add_list(r, LETTER_REVIEW, p->review);
+	if (err == 0 && r->text.failed)
+		err = refuse(r, "the patterns of a list have at most 48 KiB");
+	return err;
+}
+
+int
+network_list_read(
+    struct network_list *l, const struct network_params *p, char *error)
+{
+	struct reading r = { .form = p->own ? "network"
+					    : "invalid network proxy config",
+		.error = error };
+	size_t head;
+	int err;
+
+	*l = (struct network_list){ .limited = p->limited,
+		.allow_local = p->allow_local,
+		.asks = p->asks,
+		.socks = p->socks,
+		.ask_ms = p->ask_ms };
+	if (!p->enabled)
+		return refuse(&r, "executor-local network proxy launch "
+				  "requires an enabled proxy");
+	buf_init(&r.text, NETWORK_LIST_MAX);
+	buf_printf(&r.text, "%d%d%d\n", p->limited, p->allow_local, p->asks);
+	head = r.text.len;
+	err = read_patterns(&r, p);
+	buf_put_u8(&r.text, '\0');
+	network_rules_clear(&r.rules);
+	if (err == 0) {
+		l->text = (char *)r.text.data;
+		l->rules =
+		    (struct slice){ l->text + head, r.text.len - 1 - head };
+	} else {
+		buf_clear(&r.text);
+	}
+	return err;
+}
+
+void
+network_list_clear(struct network_list *l)
+{
+	free(l->text);
+	*l = (struct network_list){ 0 };
+}

@@ -1,0 +1,38 @@
+/* SPDX-License-Identifier: ISC */
+/*
+ * A client's list of hosts, read: what of a sandbox's network its commands may
+ * reach. It is part of the plan, because commands of one sandbox reach the
+ * ports of each other's proxy. Changes nothing.
+ */
+#ifndef NETWORK_LIST_H
+#define NETWORK_LIST_H
+
+#include "network_params.h"
+
+/* Bytes of the patterns of a client, with a letter and a newline each. The rest
+ * of NETPROXY_RULES_MAX is the operator's. */
+#define NETWORK_LIST_MAX (48u << 10)
+
+struct network_list {
+	/*
+	 * Owned: the first line says how the list is meant, the others are
+	 * patterns as struct netproxy_open has them. Lists with one text mean
+	 * the same. NULL: there is no list.
+	 */
+	char *text;
+	struct slice rules; /* in text */
+	bool limited, allow_local, asks;
+	bool socks;	 /* variables name SOCKS5; no part of the text */
+	uint64_t ask_ms; /* likewise */
+};
+
+/*
+ * Reads the patterns of *p. Returns 0, or -EINVAL with the message of error
+ * -32602 in error[ARGS_ERROR_MAX]. The caller calls network_list_clear() in any
+ * case.
+ */
+int network_list_read(
+    struct network_list *l, const struct network_params *p, char *error);
+void network_list_clear(struct network_list *l);
+
+#endif

@@ -1,0 +1,79 @@
+/* SPDX-License-Identifier: ISC */
+/*
+ * A command whose network is a list of hosts, and what is told of the decisions
+ * about it. helpers/netproxy.h has the proxy itself.
+ */
+#ifndef NETWORK_H
+#define NETWORK_H
+
+#include <stdbool.h>
+#include <stdint.h>
+
+#include "json.h"
+#include "netproxy_message.h"
+#include "network_list.h"
+#include "queue.h"
+
+struct session_process;
+
+/* The different denials of one command that are kept. */
+#define NETWORK_DENIED_MAX 32
+
+/* Connections of one command at once, unless the operator says otherwise. */
+#define NETWORK_CONNECTIONS 256
+
+/* The size of one of the operator's lists, which has one pattern per line. */
+#define NETWORK_PATTERNS_MAX 2048
+
+/*
+ * The operator's part of every list (session.network_limits).
+ * helpers/netproxy.c puts it into NETPROXY_OPEN.
+ */
+struct network_limits {
+	uint32_t connections; /* of each command, at once */
+	uint64_t bytes;	      /* of each command, both ways; 0: no limit */
+	char allow[NETWORK_PATTERNS_MAX]; /* empty: everything */
+	char deny[NETWORK_PATTERNS_MAX];
+};
+
+/* A denial, which counts once however often it happens. */
+struct network_denied {
+	char *host; /* owned */
+	uint16_t port;
+	char *rule; /* owned: the pattern that decided; NULL: none */
+	enum netproxy_reason reason;
+};
+
+/* session_process.network */
+struct network {
+	TAILQ_ENTRY(network) link; /* netproxy.lists, while it is open */
+	struct session_process *process;
+	struct network_list list; /* owned */
+	uint32_t number;	  /* of the list, at execd-netproxy */
+	int listener; /* owned; for an execd-netproxy that comes back; or -1 */
+	bool told;    /* execd-netproxy has the list */
+	struct network_denied denied[NETWORK_DENIED_MAX];
+	unsigned ndenied;
+	uint64_t more_denied; /* denials that have no place there */
+};
+
+void network_free(struct network *n);
+
+/*
+ * Every decision about a command's network passes here, in its order. What is
+ * denied is kept with the command, and the client is told of each.
+ */
+void network_decided(struct network *n, const struct netproxy_decided *d);
+
+/* Writes a decision as the rest of an object that is open. */
+void network_write_decided(
+    struct json_writer *w, const struct netproxy_decided *d);
+
+/*
+ * Writes what was denied to the command so far as members of an object that is
+ * open: nothing, networkDenied, or this and networkDeniedMore.
+ */
+void network_write_denied(
+    struct json_writer *w, const struct session_process *p);
+
+#endif
