@@ -17,7 +17,7 @@ model = "gpt-5.5"
 model_provider = "scripted"
 check_for_update_on_startup = false
 web_search = "disabled"
-
+{keys}
 [model_providers.scripted]
 name = "a test"
 base_url = "{url}"
@@ -29,6 +29,7 @@ stream_max_retries = 0
 plugins = false
 remote_plugin = false
 apps = false
+{features}
 
 [analytics]
 enabled = false
@@ -36,6 +37,7 @@ enabled = false
 [otel]
 exporter = "none"
 metrics_exporter = "none"
+{tables}
 """
 
 
@@ -56,12 +58,14 @@ def codex_program():
 
 
 class Codex:
-    """One `codex exec`. Its home, log and workspace are directories of the test."""
+    """One `codex exec`. Its home, log and workspace are directories of the test. `config` adds keys, features and
+    tables to its config.toml."""
 
-    def __init__(self, program, home, log, workspace, flags=BYPASS, url=None, environments=None, env=None):
+    def __init__(self, program, home, log, workspace, flags=BYPASS, url=None, environments=None, env=None, config=None):
         self.log = log
         self.model = Model(log)
-        (home / "config.toml").write_text(CONFIG.format(url=self.model.url))
+        (home / "config.toml").write_text(CONFIG.format(
+            url=self.model.url, **{"keys": "", "features": "", "tables": "", **(config or {})}))
         more = env or {}
         env = {"PATH": os.environ["PATH"], "HOME": str(home), "CODEX_HOME": str(home), "NO_PROXY": "127.0.0.1"}
         env |= more
