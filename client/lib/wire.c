@@ -118,6 +118,25 @@ refuse_message(struct execd_client *c, const char *detail)
 	return -EBADMSG;
 }
 
+/* A server that asks its client learns that there is nobody to ask, and takes
+ * it for a no (execd-protocol(7), network/policyRequest). */
+static void
+refuse_request(struct execd_client *c, const struct rpc_message *m)
+{
+	static const char why[] = "this client answers no requests";
+	struct json_writer w;
+	struct rpc_id id;
+	struct buf b;
+
+	rpc_id_copy(&id, m->id);
+	buf_init(&b, id.len + 256);
+	json_writer_init(&w, &b);
+	rpc_write_error(&w, &id, RPC_UNKNOWN_METHOD, why, sizeof(why) - 1);
+	wire_send(c, (const char *)b.data, b.len);
+	buf_clear(&b);
+	rpc_id_clear(&id);
+}
+
 static int
 take_message(struct execd_client *c, const char *text, size_t len)
 {
@@ -127,7 +146,7 @@ take_message(struct execd_client *c, const char *text, size_t len)
 	if (err < 0)
 		err = refuse_message(c, m.doc.error);
 	else if (m.kind == RPC_KIND_REQUEST)
-		err = refuse_message(c, "a request");
+		refuse_request(c, &m);
 	else if (m.kind == RPC_KIND_RESPONSE)
 		calls_answer(c, &m, text, len);
 	else if (!process_notification(c, &m) &&

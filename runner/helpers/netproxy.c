@@ -91,15 +91,17 @@ set_timer(struct netproxy *p, uint64_t ms)
 /* --- to execd-netproxy -------------------------------------------------- */
 
 /*
- * Returns false if the message must wait. An error other than that is followed
- * by the end of the channel.
+ * Returns false if the message could not be sent. If that is for want of room,
+ * it is tried again. Any other error is followed by the end of the channel.
  */
 static bool
 send_now(struct netproxy *p, const void *bytes, size_t len, const int *fd)
 {
 	int err = seqpacket_send(p->fd, bytes, len, fd, fd != NULL);
 
-	if (err < 0 && err != -EAGAIN)
+	if (err == -EAGAIN)
+		loop_add(&p->out_event, NULL);
+	else if (err < 0)
 		log_debug("execd-netproxy: %s", strerror(-err));
 	return err == 0;
 }
@@ -166,8 +168,6 @@ flush(struct netproxy *p)
 		STAILQ_REMOVE_HEAD(&p->queue, link);
 		free(w);
 	}
-	if (n != NULL || !STAILQ_EMPTY(&p->queue))
-		loop_add(&p->out_event, NULL);
 }
 
 static void
@@ -498,8 +498,10 @@ failed(struct netproxy *p, const char *how)
 {
 	bool lived_long = now_ms() - p->started_ms > LIVED_LONG_MS;
 
-	log_error(0, "execd-netproxy %s", how);
 	stop(p);
+	if (p->session->terminating)
+		return;
+	log_error(0, "execd-netproxy %s", how);
 	if (TAILQ_EMPTY(&p->lists))
 		return;
 	if (lived_long)
@@ -531,7 +533,7 @@ timer_cb(evutil_socket_t fd, short what, void *arg)
 
 	if (p->fd >= 0) {
 		look(p);
-	} else if (!TAILQ_EMPTY(&p->lists)) {
+	} else if (!TAILQ_EMPTY(&p->lists) && !p->session->terminating) {
 		p->wait_ms = 0;
 		restart(p);
 		p->wait_ms = wait;

@@ -10,6 +10,7 @@ import pytest
 
 from conftest import children_named, is_alive, kill, poll
 from netproxy_program import Origin
+from test_relay import Relay
 from test_session import resume
 
 PYTHON = "/usr/bin/python3"
@@ -318,6 +319,17 @@ def test_who_watches_is_told_and_not_asked(server, client, origin):
     assert not o.seen
     client.send({"id": asked, **word("deny")})
     assert end(client, "p")[0][0][0] == 403
+
+
+def test_a_client_that_answers_no_requests(server, directory, origin):
+    """libexecd-client says so, which denies, and the connection goes on."""
+    o = origin()
+    at = f"127.0.0.1:{o.port}"
+    c = Relay(directory, server.url).ready()
+    start(c, "p", f"get=http://{at}/", **launch({}, 60000, reviewDomains=[at]))
+    assert end(c, "p")[0][0][0] == 403 and not o.seen
+    assert c.run("q", ["echo", "hi"]).stdout == "hi\n"
+    c.close()
 
 
 def test_siblings(client, origin):
