@@ -301,7 +301,7 @@ def test_a_client_that_goes_denies(server, client, origin):
     again.send({"id": client_id, **word("allow")})
     again.finished("p")
     assert o.seen and b"GET /a " in o.seen[0] and len(o.seen) == 1
-    assert [d["decision"] for d in decisions(again, "p")] == ["allow"]
+    assert decisions(again, "p")[-1]["decision"] == "allow"
     assert again.call("process/wait", {"processId": "p"})["networkDenied"][0]["host"] == "127.0.0.1"
     again.drop()
 
@@ -309,9 +309,7 @@ def test_a_client_that_goes_denies(server, client, origin):
 def test_who_watches_is_told_and_not_asked(server, client, origin):
     o = origin()
     at = f"127.0.0.1:{o.port}"
-    w = server.connect()
-    w.initialize(watchSessionId=client.session_id)
-    w.notify("initialized")
+    w, reads = (server.ready(watchSessionId=client.session_id) for _ in range(2))
     start(client, "p", f"get=http://{at}/", **launch({}, 60000, reviewDomains=[at]))
     asked, _ = question(client)
     w.send({"id": asked, **word("allow")})
@@ -319,6 +317,10 @@ def test_who_watches_is_told_and_not_asked(server, client, origin):
     assert not o.seen
     client.send({"id": asked, **word("deny")})
     assert end(client, "p")[0][0][0] == 403
+    reads.finished("p")
+    assert [d["source"] for d in decisions(reads, "p")] == ["decider"]
+    assert not [m for m in reads.messages if m.get("method") == "network/policyRequest"]
+    reads.drop()
 
 
 def test_a_client_that_answers_no_requests(server, directory, origin):
@@ -391,6 +393,7 @@ def test_the_helper_is_killed(spawn, origin):
     assert "sandbox" in start(c, "q", "env", **own(at)) and end(c, "q")
 
 
+@pytest.mark.nightly
 def test_the_helper_is_stopped(spawn, origin):
     s = spawn()
     c = s.ready()
