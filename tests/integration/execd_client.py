@@ -162,7 +162,7 @@ class Client:
 
 class Finished:
     def __init__(self, client, id):
-        self.events = client.events(id)
+        self.events = [m for m in client.events(id) if m["method"].startswith("process/")]
         self.seqs = [m["params"]["seq"] for m in self.events]
         self.code = next(m["params"]["exitCode"] for m in self.events if m["method"] == "process/exited")
         self.stdout = client.output(id, "stdout").decode("latin1")

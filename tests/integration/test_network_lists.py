@@ -294,6 +294,7 @@ def test_a_client_that_goes_denies(server, client, origin):
     question(client)
     client.drop()
     again = resume(server, client.session_id)
+    again.notify("initialized")
     seen = again.call("process/read", {"processId": "p", "afterSeq": 0, "waitMs": 20000})
     assert seen["chunks"], seen
     again.write("p", "\n")
