@@ -31,7 +31,7 @@ write_shell(struct json_writer *w, const char *path)
 
 /* Only what is available is listed. */
 static void
-write_capabilities(struct json_writer *w)
+write_capabilities(struct json_writer *w, const struct session *s)
 {
 	static const char *const names[] = {
 		/* of the peer */
@@ -70,6 +70,11 @@ write_capabilities(struct json_writer *w)
 	json_begin(w, '{');
 	for (size_t i = 0; i < nitems(names); i++)
 		json_key_bool(w, names[i], true);
+	if (s->netproxy_program >= 0) {
+		json_key_bool(w, "networkProxyLaunch", true);
+		json_key_bool(w, "networkProxyReviewDomains", true);
+		json_key_bool(w, "processNetwork", true);
+	}
 	json_end(w, '}');
 }
 
@@ -102,7 +107,7 @@ write_environment(struct json_writer *w, struct session *s)
 	json_key_cstring(w, "providerId", s->config.provider_id);
 	write_paths(w, s);
 	json_key_cstring(w, "platformOs", "linux");
-	write_capabilities(w);
+	write_capabilities(w, s);
 }
 
 int
