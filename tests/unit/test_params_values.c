@@ -188,9 +188,10 @@ static const struct value_row value_rows[] = {
 		  "\"metadata\":7"),
 	    START_SHOWN ",true,\"\",false,true,true,false,false]" },
 	{ "process/start", show_start,
-	    START(",\"arg0\":null,\"sandbox\":null,\"envPolicy\":null,"
-		  "\"managedNetwork\":null,\"networkProxy\":{\"proxy\":{\"a\":1}},"
-		  "\"shellSnapshot\":null"),
+	    START(
+		",\"arg0\":null,\"sandbox\":null,\"envPolicy\":null,"
+		"\"managedNetwork\":null,\"networkProxy\":{\"proxy\":{\"a\":1}},"
+		"\"shellSnapshot\":null"),
 	    START_SHOWN ",false,false,false,false,true,false]" },
 	{ "process/start", show_start,
 	    START("," SANDBOX("disabled") ",\"shellSnapshot\":{}"),

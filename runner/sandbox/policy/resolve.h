@@ -116,7 +116,7 @@ plan_is_placeholder(const struct plan_mount *m)
 struct plan {
 	enum plan_base base;
 	bool network;
-	char *hosts; /* owned: struct network_list.text; NULL: no list */
+	char *hosts;	/* owned: struct network_list.text; NULL: no list */
 	bool minimal;	/* PLAN_BASE_EMPTY: also has /proc and a small /dev */
 	bool deny_proc; /* no /proc at all */
 	struct plan_mount *mounts; /* owned */

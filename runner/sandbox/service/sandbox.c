@@ -105,9 +105,8 @@ static bool
 same_plan(const struct plan *a, const struct plan *b)
 {
 	if (a->base != b->base || a->network != b->network ||
-	    !same_hosts(a->hosts, b->hosts) ||
-	    a->minimal != b->minimal || a->deny_proc != b->deny_proc ||
-	    a->count != b->count)
+	    !same_hosts(a->hosts, b->hosts) || a->minimal != b->minimal ||
+	    a->deny_proc != b->deny_proc || a->count != b->count)
 		return false;
 	for (size_t i = 0; i < a->count; i++)
 		if (!same_mount(&a->mounts[i], &b->mounts[i]))
