@@ -8,7 +8,10 @@
 #include <stdarg.h>
 #include <stdio.h>
 #include <string.h>
+
+#ifdef __linux__
 #include <sys/mman.h>
+#endif
 
 #define BUF_FIRST_BYTES 256
 
@@ -34,11 +37,13 @@ buf_clear(struct buf *b)
 static void
 ask_for_huge_pages(uint8_t *p, size_t n)
 {
+#ifdef __linux__
 	const uintptr_t page = 4096;
 	uintptr_t from = (uintptr_t)p & ~(page - 1);
 	uintptr_t to = ((uintptr_t)p + n + page - 1) & ~(page - 1);
 
 	madvise((void *)from, to - from, MADV_HUGEPAGE);
+#endif
 }
 
 uint8_t *

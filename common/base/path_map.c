@@ -227,12 +227,18 @@ int
 path_map_read(struct path_map *m, const char *text, char *why)
 {
 	_cleanup_free_ char *copy = xstrdup(text);
-	char *rest = copy, *line;
+	char *line = copy;
 	int err = 0;
 
-	while (err == 0 && (line = strsep(&rest, "\n")) != NULL)
-		if (*line != '\0')
+	while (err == 0 && *line != '\0') {
+		size_t n = strcspn(line, "\n");
+		bool last = line[n] == '\0';
+
+		line[n] = '\0';
+		if (n > 0)
 			err = path_map_add(m, line, why);
+		line += last ? n : n + 1;
+	}
 	return err;
 }
 
@@ -358,9 +364,11 @@ refuse_outside(struct slice text, bool above, char *why)
 static void
 put_here(char *out, const struct path_map_root *root, struct slice rest)
 {
-	char *to = stpcpy(out, root->server);
+	size_t n = strlen(root->server);
+	char *to = out + n;
 	struct slice name;
 
+	memcpy(out, root->server, n + 1);
 	if (to == out + 1)
 		to = out;
 	while (windows_path_next(&rest, &name)) {

@@ -6,7 +6,13 @@
 #include "siphash.h"
 
 #include <stdbool.h>
+#ifdef _WIN32
+#include <windows.h>
+
+#include <ntsecapi.h>
+#else
 #include <sys/random.h>
+#endif
 
 #include "log.h"
 
@@ -67,6 +73,16 @@ siphash128(
 	out[1] = v[0] ^ v[1] ^ v[2] ^ v[3];
 }
 
+static bool
+get_random(void *p, size_t n)
+{
+#ifdef _WIN32
+	return RtlGenRandom(p, (ULONG)n);
+#else
+	return getrandom(p, n, 0) == (ssize_t)n;
+#endif
+}
+
 const struct siphash_key *
 siphash_process_key(void)
 {
@@ -74,8 +90,8 @@ siphash_process_key(void)
 	static bool made;
 
 	if (!made) {
-		if (getrandom(&key, sizeof(key), 0) != (ssize_t)sizeof(key))
-			log_fatal("getrandom: no random bytes");
+		if (!get_random(&key, sizeof(key)))
+			log_fatal("no random bytes");
 		made = true;
 	}
 	return &key;

@@ -214,6 +214,16 @@ environment_build(char *const *base, const struct env_policy *policy,
 	return envp;
 }
 
+/* Returns where the NUL is. */
+static char *
+put_text(char *at, const char *text)
+{
+	size_t n = strlen(text);
+
+	memcpy(at, text, n + 1);
+	return at + n;
+}
+
 char **
 environment_with(char **envp, const char *name, struct slice value)
 {
@@ -232,10 +242,10 @@ environment_with(char **envp, const char *name, struct slice value)
 		if (!strncmp(*e, name, len) && (*e)[len] == '=')
 			continue;
 		vector[n++] = at;
-		at = stpcpy(at, *e) + 1;
+		at = put_text(at, *e) + 1;
 	}
 	vector[n++] = at;
-	at = stpcpy(stpcpy(at, name), "=");
+	at = put_text(put_text(at, name), "=");
 	memcpy(at, value.ptr, value.len);
 	at[value.len] = '\0';
 	vector[n] = NULL;
