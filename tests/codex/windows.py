@@ -43,7 +43,7 @@ def program():
 class Prefix:
     """A Windows of the tests' own: drive C: is a directory, drive Z: is the whole disk."""
 
-    def __init__(self, path):
+    def __init__(self, path, codex=True):
         self.c = path / "drive_c"
         self.env = {"PATH": os.environ["PATH"], "HOME": str(path), "WINEPREFIX": str(path), "WINEDEBUG": "-all",
                     "WINEDLLOVERRIDES": "mscoree,mshtml="}
@@ -52,9 +52,22 @@ class Prefix:
         source.write_text(PRNG)
         subprocess.run([COMPILER, "-shared", "-O2", "-o", self.c / "windows/system32/bcryptprimitives.dll", source,
                         "-ladvapi32"], check=True)
+        if codex:
+            self.find_codex()
+
+    def find_codex(self):
         self.program = program()
         said = self.run(self.program, "--version").stdout
         assert said.split()[-1:] == [VERSION], f"{self.program} is {said!r}"
+
+    def runner(self):
+        """The path of Codex's own runner, which lies beside codex.exe."""
+        return next(pathlib.Path(self.program).parent.parent.rglob("codex-command-runner.exe"))
+
+    @staticmethod
+    def name(path):
+        """What a file of the whole disk is called on drive Z:."""
+        return "Z:" + str(path).replace("/", "\\")
 
     def run(self, *argv):
         return subprocess.run([wine(), *argv], env=self.env, stdin=subprocess.DEVNULL, capture_output=True, text=True,

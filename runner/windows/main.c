@@ -1,0 +1,121 @@
+/* SPDX-License-Identifier: ISC */
+/*
+ * execd-runner.exe: one command of one parent, as execd-runner(8) says. It
+ * speaks the frames only; sessions are Linux's.
+ */
+#include <fcntl.h>
+#include <io.h>
+#include <stdio.h>
+#include <wchar.h>
+
+#include <windows.h>
+
+#include "config.h"
+#include "dialect_frames.h"
+#include "host_windows.h"
+#include "log.h"
+#include "parent_windows.h"
+
+static const char usage_text[] =
+    "usage: execd-runner [--network-is-blocked] --stdio\n"
+    "       execd-runner [--network-is-blocked] --pipe-in PIPE --pipe-out "
+    "PIPE\n";
+
+static const char version_text[] =
+    "execd-runner " EXECD_VERSION " for Windows\n"
+    "It speaks frames of version 1 and 6.\n"
+    "Compiled, with its arguments checked under Wine, and not enforced there:\n"
+    "the restricted token, its default ACL, the private desktop; the size of\n"
+    "a console after resize. It was not run on Windows.\n"
+    "Refused: policies that restrict reading or have patterns, and a\n"
+    "restricted network without --network-is-blocked.\n";
+
+struct windows_options {
+	bool stdio, network_is_blocked;
+	const WCHAR *pipe_in, *pipe_out;
+};
+
+static int
+usage(void)
+{
+	fputs(usage_text, stderr);
+	return 2;
+}
+
+/* Returns -1 to go on, otherwise an exit code. */
+static int
+parse(struct windows_options *o, int argc, WCHAR **argv)
+{
+	for (int i = 1; i < argc; i++) {
+		if (!wcscmp(argv[i], L"--stdio")) {
+			o->stdio = true;
+		} else if (!wcscmp(argv[i], L"--network-is-blocked")) {
+			o->network_is_blocked = true;
+		} else if (!wcscmp(argv[i], L"--pipe-in") && i + 1 < argc) {
+			o->pipe_in = argv[++i];
+		} else if (!wcscmp(argv[i], L"--pipe-out") && i + 1 < argc) {
+			o->pipe_out = argv[++i];
+		} else if (!wcscmp(argv[i], L"--version")) {
+			fputs(version_text, stdout);
+			return 0;
+		} else if (!wcscmp(argv[i], L"--help")) {
+			fputs(usage_text, stdout);
+			return 0;
+		} else {
+			return usage();
+		}
+	}
+	if (o->stdio == (o->pipe_in != NULL) ||
+	    (o->pipe_in == NULL) != (o->pipe_out == NULL))
+		return usage();
+	return -1;
+}
+
+/*
+ * Of a pipe the server's process must be able to see who we are and no more;
+ * otherwise whoever made a pipe of this name first could act as our user.
+ */
+static HANDLE
+open_pipe(const WCHAR *path, DWORD access)
+{
+	HANDLE h = CreateFileW(path, access, 0, NULL, OPEN_EXISTING,
+	    SECURITY_SQOS_PRESENT | SECURITY_IDENTIFICATION, NULL);
+
+	if (h == INVALID_HANDLE_VALUE)
+		log_fatal("%ls: Windows error %lu", path, GetLastError());
+	return h;
+}
+
+/* The command must not have the parent's pipes as its own. */
+static HANDLE
+standard(DWORD which)
+{
+	HANDLE h = GetStdHandle(which);
+
+	if (h == NULL || h == INVALID_HANDLE_VALUE)
+		log_fatal("a standard handle is missing");
+	SetHandleInformation(h, HANDLE_FLAG_INHERIT, 0);
+	return h;
+}
+
+int wmain(int argc, WCHAR **argv);
+
+int
+wmain(int argc, WCHAR **argv)
+{
+	struct windows_options o = { 0 };
+	struct host_windows h = { 0 };
+	int code = parse(&o, argc, argv);
+
+	if (code >= 0)
+		return code;
+	h.network_is_blocked = o.network_is_blocked;
+	h.in = o.stdio ? standard(STD_INPUT_HANDLE)
+		       : open_pipe(o.pipe_in, GENERIC_READ);
+	h.out = o.stdio ? standard(STD_OUTPUT_HANDLE)
+			: open_pipe(o.pipe_out, GENERIC_WRITE);
+	host_windows_open(&h);
+	parent_windows_at(h.in, h.out);
+	/* The threads still block in their handles, so nothing is unwound. */
+	ExitProcess(dialect_frames_run());
+}

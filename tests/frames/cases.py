@@ -1,0 +1,129 @@
+# SPDX-License-Identifier: ISC
+"""One table of what a runner of frames does, for every runner there is.
+
+A row is run on each target: `linux`, our runner; `windows`, our .exe under Wine; `codex`, codex-command-runner.exe under
+Wine, which knows version 6 only. `differs` says how a target answers otherwise, or None that it is not asked, and why.
+"""
+import base64
+import dataclasses
+import json
+import struct
+import typing
+
+SPAWN, STDIN, CLOSE, KILL = "spawn_request", "stdin", "close_stdin", "terminate"
+
+
+@dataclasses.dataclass
+class Row:
+    name: str
+    version: int
+    expect: dict  # of the last message, and "stdout", "stderr" of all output, "words" in the text of an error
+    linux: list = None  # the command
+    windows: list = None  # the command there
+    spawn: dict = dataclasses.field(default_factory=dict)  # other members of spawn_request
+    then: list = dataclasses.field(default_factory=list)  # (type, payload) after spawn_ready
+    raw: bytes = None  # instead of all this: these bytes, and the end of the input
+    differs: dict = dataclasses.field(default_factory=dict)
+    seconds: float = 20  # its most
+    status: typing.Any = None  # of the program; None: the exit code of the command, or 1
+
+
+def data(text):
+    return {"data_b64": base64.b64encode(text).decode()}
+
+
+def frame(message):
+    body = message if isinstance(message, bytes) else json.dumps(message).encode()
+    return struct.pack("<I", len(body)) + body
+
+
+def sh(script):
+    return ["/bin/sh", "-c", script]
+
+
+def cmd(text):
+    return ["cmd", "/c", text]
+
+
+def exits(code, **more):
+    return {"exit_code": code, "timed_out": False, **more}
+
+
+READS_ALL = {"path": {"type": "special", "value": {"kind": "root"}}, "access": "read"}
+PATTERN = {"path": {"type": "glob_pattern", "pattern": "**/*.key"}, "access": "deny"}
+
+
+def profile(*entries, network="restricted"):
+    return {"type": "managed", "network": network,
+            "file_system": {"type": "restricted", "entries": [READS_ALL, *entries]}}
+
+
+NO_ANSWER = "the reference answers nothing that can be compared"
+
+
+def both(name, **row):
+    """The row in version 1 and in version 6."""
+    return [Row(f"{name}-v{version}", version, **row) for version in (1, 6)]
+
+
+ROWS = [
+    *both("output", linux=sh("echo hi; echo err >&2"), windows=cmd("echo hi&echo err>&2"),
+          expect=exits(0, stdout="hi", stderr="err")),
+    *both("exit-code", linux=sh("exit 3"), windows=cmd("exit 3"), expect=exits(3)),
+    Row("exit-code-whole", 6, windows=cmd("exit -1073741819"), expect=exits(3221225477), status=5,
+        differs={"codex": {"exit_code": -1073741819}}),
+    *both("no-input", linux=["cat"], windows=["sort"], expect=exits(0, stdout="")),
+    *both("timeout", linux=sh("echo before; sleep 1000"), windows=cmd("echo before&ping -n 1000 127.0.0.1 >nul"),
+          spawn={"timeout_ms": 1500}, expect={"exit_code": 192, "timed_out": True, "stdout": "before"}),
+    Row("close-stdin", 6, linux=["cat"], windows=["sort"], spawn={"stdin_open": True},
+        then=[(STDIN, data(b"line\r\n")), (CLOSE, {})], expect=exits(0, stdout="line")),
+    # The reference leaves terminate behind the input that the command does not read.
+    Row("terminate-behind-input", 6, linux=["sleep", "1000"], windows=cmd("ping -n 1000 127.0.0.1 >nul"),
+        spawn={"stdin_open": True}, then=[*[(STDIN, data(b"x" * 300000))] * 8, (KILL, {})],
+        expect={"timed_out": False}, seconds=10, differs={"codex": None}),
+    # And it waits for a child in the background that keeps the output.
+    Row("background-child", 6, linux=sh("sleep 1000 & echo hi"), windows=cmd("start /b ping -n 1000 127.0.0.1 & echo hi"),
+        expect={"exit_code": 0}, seconds=15, differs={"codex": None}),
+    Row("environment", 6, linux=sh('printf %s "$A"'), windows=cmd("echo %A%"), spawn={"env": {"A": "ä ö €"}},
+        expect=exits(0), differs={"codex": None}),
+    *both("missing-program", linux=["/nowhere/x"], windows=["C:\\nowhere\\x.exe"],
+          expect={"code": "spawn_failed"}),
+    Row("missing-program-number", 6, windows=["C:\\nowhere\\x.exe"],
+        expect={"windows_error_code": 2, "stage": "spawn_child"}),
+    Row("bad-directory", 6, windows=cmd("echo"), spawn={"cwd": "C:\\nowhere"},
+        expect={"windows_error_code": 267, "stage": "spawn_child"}),
+    # What is no policy, and what a token cannot enforce.
+    Row("disabled", 6, linux=["true"], windows=cmd("echo"), spawn={"permission_profile": {"type": "disabled"}},
+        expect={"code": "sandbox_unavailable"}, differs={"codex": {"stage": "spawn_child"}}),
+    Row("no-profile", 6, linux=["true"], windows=cmd("echo"), spawn={"permission_profile": None},
+        expect={"code": "protocol", "stage": "read_spawn_request"}, differs={"codex": None}),
+    Row("pattern", 6, windows=cmd("echo"), spawn={"permission_profile": profile(PATTERN)},
+        expect={"code": "sandbox_unavailable", "words": "denies access"}, differs={"codex": None}),
+    Row("no-capability", 6, linux=["true"], windows=cmd("echo"), spawn={"cap_sids": []},
+        expect={"code": "protocol", "words": "cap_sids must not be empty"}, differs={"codex": None}),
+    Row("bad-sid", 6, windows=cmd("echo"), spawn={"cap_sids": ["S-no"]},
+        expect={"code": "sandbox_unavailable", "words": "cap_sids"}, differs={"codex": None}),
+    Row("no-desktop", 6, windows=cmd("echo"), spawn={"private_desktop_name": "NoSuchDesktop"},
+        expect={"code": "sandbox_unavailable", "words": "private desktop"}, differs={"codex": None}),
+    Row("newline-for-cmd", 6, windows=cmd("echo a\r\necho b"), expect={"code": "spawn_failed", "words": "cmd"},
+        differs={"codex": None}),
+    Row("quotes-for-cmd", 6, windows=cmd('echo "a b" "c"'), expect=exits(0, stdout='"a b" "c"')),
+    # Bad input.
+    *[Row(name, version, raw=raw, expect={"code": "protocol", "words": words}, status=1, differs={"codex": None})
+      for version in (1, 6) for name, raw, words in [
+          (f"nothing-v{version}", b"", "the input ends before spawn_request"),
+          (f"cut-v{version}", b"\x05\0\0\0abc", "the input ends inside a frame"),
+          (f"cut-length-v{version}", b"\x05", "the input ends inside a frame"),
+          (f"empty-v{version}", struct.pack("<I", 0), "an empty frame"),
+          (f"long-v{version}", struct.pack("<I", (8 << 20) + 1), "8388608"),
+          (f"garbage-v{version}", frame(b"garbage"), "expected value"),
+          (f"early-stdin-v{version}", frame({"version": version, "type": STDIN, "payload": data(b"")}),
+           "stdin before spawn_request"),
+          (f"type-v{version}", frame({"version": version, "type": "bogus", "payload": {}}), "unknown variant")]],
+    Row("version-2", 1, raw=frame({"version": 2, "type": SPAWN, "payload": {}}),
+        expect={"code": "protocol", "words": "unsupported version 2"}, status=1, differs={"codex": None}),
+    Row("second-spawn", 6, linux=["sleep", "1000"], windows=cmd("ping -n 1000 127.0.0.1 >nul"), then=[(SPAWN, None)],
+        expect={"code": "protocol", "words": "a second spawn_request"}, differs={"codex": None}),
+    Row("bad-base64", 6, linux=["sleep", "1000"], windows=cmd("ping -n 1000 127.0.0.1 >nul"), spawn={"stdin_open": True},
+        then=[(STDIN, {"data_b64": "!!!!"})], expect={"code": "protocol"}, differs={"codex": None}),
+]
