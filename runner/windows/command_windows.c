@@ -156,15 +156,25 @@ on_chunk(void *arg)
 		tell_chunk(s);
 }
 
+/* Returns 0 at the end. An empty write of the command is read as 0 bytes. */
+static DWORD
+read_chunk(struct stream *s)
+{
+	DWORD n = 0;
+
+	while (n == 0)
+		if (!ReadFile(s->handle, s->chunk, sizeof(s->chunk), &n, NULL))
+			return 0;
+	return n;
+}
+
 static DWORD WINAPI
 read_stream_thread(void *arg)
 {
 	struct stream *s = arg;
 
 	do {
-		if (!ReadFile(
-			s->handle, s->chunk, sizeof(s->chunk), &s->len, NULL))
-			s->len = 0;
+		s->len = read_chunk(s);
 		host_post(on_chunk, s);
 		WaitForSingleObject(s->go, INFINITE);
 	} while (s->len > 0);

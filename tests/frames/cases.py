@@ -10,6 +10,7 @@ import json
 import struct
 import typing
 
+CHILD = "child.exe"
 SPAWN, STDIN, CLOSE, KILL = "spawn_request", "stdin", "close_stdin", "terminate"
 
 
@@ -41,6 +42,11 @@ def sh(script):
     return ["/bin/sh", "-c", script]
 
 
+def child(*args):
+    """tests/frames/child.c, which is where the target says."""
+    return [CHILD, *args]
+
+
 def cmd(text):
     return ["cmd", "/c", text]
 
@@ -58,7 +64,7 @@ def profile(*entries, network="restricted"):
             "file_system": {"type": "restricted", "entries": [READS_ALL, *entries]}}
 
 
-NO_ANSWER = "the reference answers nothing that can be compared"
+ARGUMENTS = ["a b", 'c"d', "e\\", "f g\\", 'h\\"i', "%PATH%", "&|<>^", "j\tk", "äöü€", "end"]
 
 
 def both(name, **row):
@@ -70,22 +76,25 @@ ROWS = [
     *both("output", linux=sh("echo hi; echo err >&2"), windows=cmd("echo hi&echo err>&2"),
           expect=exits(0, stdout="hi", stderr="err")),
     *both("exit-code", linux=sh("exit 3"), windows=cmd("exit 3"), expect=exits(3)),
-    Row("exit-code-whole", 6, windows=cmd("exit -1073741819"), expect=exits(3221225477), status=5,
+    Row("exit-code-whole", 6, windows=child("exit", "0xC0000005"), expect=exits(3221225477),
         differs={"codex": {"exit_code": -1073741819}}),
-    *both("no-input", linux=["cat"], windows=["sort"], expect=exits(0, stdout="")),
-    *both("timeout", linux=sh("echo before; sleep 1000"), windows=cmd("echo before&ping -n 1000 127.0.0.1 >nul"),
-          spawn={"timeout_ms": 1500}, expect={"exit_code": 192, "timed_out": True, "stdout": "before"}),
-    Row("close-stdin", 6, linux=["cat"], windows=["sort"], spawn={"stdin_open": True},
+    *both("no-input", linux=["cat"], windows=child("cat"), expect=exits(0, stdout="")),
+    *both("timeout", linux=sh("echo ready; sleep 1000"), windows=child("sleep", "1000000"), spawn={"timeout_ms": 5000},
+          expect={"exit_code": 192, "timed_out": True, "stdout": "ready"}),
+    Row("close-stdin", 6, linux=["cat"], windows=child("cat"), spawn={"stdin_open": True},
         then=[(STDIN, data(b"line\r\n")), (CLOSE, {})], expect=exits(0, stdout="line")),
     # The reference leaves terminate behind the input that the command does not read.
-    Row("terminate-behind-input", 6, linux=["sleep", "1000"], windows=cmd("ping -n 1000 127.0.0.1 >nul"),
+    Row("terminate-behind-input", 6, linux=["sleep", "1000"], windows=child("sleep", "1000000"),
         spawn={"stdin_open": True}, then=[*[(STDIN, data(b"x" * 300000))] * 8, (KILL, {})],
         expect={"timed_out": False}, seconds=10, differs={"codex": None}),
     # And it waits for a child in the background that keeps the output.
-    Row("background-child", 6, linux=sh("sleep 1000 & echo hi"), windows=cmd("start /b ping -n 1000 127.0.0.1 & echo hi"),
+    Row("background-child", 6, linux=sh("sleep 1000 & echo hi"), windows=child("leave"),
         expect={"exit_code": 0}, seconds=15, differs={"codex": None}),
-    Row("environment", 6, linux=sh('printf %s "$A"'), windows=cmd("echo %A%"), spawn={"env": {"A": "ä ö €"}},
-        expect=exits(0), differs={"codex": None}),
+    Row("environment", 6, linux=sh('printf %s "$A"'), windows=child("env", "A"), spawn={"env": {"A": "ä ö €"}},
+        expect=exits(0, stdout="ä ö €")),
+    Row("arguments", 6, linux=["printf", "%s\\n", *ARGUMENTS], windows=child("args", *ARGUMENTS),
+        expect=exits(0, stdout="\n".join(ARGUMENTS))),
+    Row("breakaway", 6, windows=child("escape"), expect=exits(0, stdout="Windows error 5")),
     *both("missing-program", linux=["/nowhere/x"], windows=["C:\\nowhere\\x.exe"],
           expect={"code": "spawn_failed"}),
     Row("missing-program-number", 6, windows=["C:\\nowhere\\x.exe"],
@@ -122,8 +131,8 @@ ROWS = [
           (f"type-v{version}", frame({"version": version, "type": "bogus", "payload": {}}), "unknown variant")]],
     Row("version-2", 1, raw=frame({"version": 2, "type": SPAWN, "payload": {}}),
         expect={"code": "protocol", "words": "unsupported version 2"}, status=1, differs={"codex": None}),
-    Row("second-spawn", 6, linux=["sleep", "1000"], windows=cmd("ping -n 1000 127.0.0.1 >nul"), then=[(SPAWN, None)],
+    Row("second-spawn", 6, linux=["sleep", "1000"], windows=child("sleep", "1000000"), then=[(SPAWN, None)],
         expect={"code": "protocol", "words": "a second spawn_request"}, differs={"codex": None}),
-    Row("bad-base64", 6, linux=["sleep", "1000"], windows=cmd("ping -n 1000 127.0.0.1 >nul"), spawn={"stdin_open": True},
+    Row("bad-base64", 6, linux=["sleep", "1000"], windows=child("sleep", "1000000"), spawn={"stdin_open": True},
         then=[(STDIN, {"data_b64": "!!!!"})], expect={"code": "protocol"}, differs={"codex": None}),
 ]

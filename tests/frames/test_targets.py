@@ -12,7 +12,7 @@ import threading
 import time
 
 import pytest
-from cases import ROWS, SPAWN, profile
+from cases import CHILD, ROWS, SPAWN, profile
 
 sys.path.insert(0, str(pathlib.Path(__file__).parent.parent / "codex"))
 import windows  # noqa: E402
@@ -107,6 +107,8 @@ def spawn_payload(target, row):
     else:
         p |= {"permission_profile": profile(), "workspace_roots": [home], "network_proxy_restricting_sid": None,
               "private_desktop_name": DESKTOP}
+    if p["command"][0] == CHILD:
+        p["command"] = [windows.Prefix.name(WINDOWS / CHILD), *p["command"][1:]]
     return p | row.spawn | {"env": env | row.spawn.get("env", {})}
 
 
@@ -134,6 +136,7 @@ def check(target, row, messages, status):
     assert want == {key: last.get(key) for key in want}, last
     assert all(m["version"] == row.version for m in messages if row.raw is None)
     if target != "codex" and row.status is None:
+        # Wine tells the low byte of an exit code only.
         assert status == (last["exit_code"] & 255 if "exit_code" in last else 1)
 
 
