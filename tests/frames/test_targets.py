@@ -56,6 +56,7 @@ class Runner:
         messages = []
         while (m := self.receive(until)) is not None:
             messages.append(m)
+        assert messages, f"it said nothing: {self.child.wait(10)}, {self.child.stderr.read()}"
         return messages
 
 
