@@ -2,7 +2,8 @@
 """One table of what a runner of frames does, for every runner there is.
 
 A row is run on each target: `linux`, our runner; `windows`, our .exe under Wine; `codex`, codex-command-runner.exe under
-Wine, which knows version 6 only. `differs` says how a target answers otherwise, or None that it is not asked, and why.
+Wine, which knows version 6 only and is asked with EXECD_CODEX=1: what its rows expect is from doc/protocol.md and was not
+run yet. `differs` says how a target answers otherwise, or None that it is not asked, and why.
 """
 import base64
 import dataclasses
