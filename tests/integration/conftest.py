@@ -226,7 +226,7 @@ ONE_SIDE = re.compile(r"test_(execctl_\w+|agent|ask|ci|relay|bad_input|handshake
                       r"files|files_change|uploads|large_files|http|limits|watch|watches|pieces|capabilities|"
                       r"environment_config|roots|metrics|health|audit_records|audit_sinks)")
 # A sanitizer makes everything slow. There both modes are seen where they differ.
-BOTH_MODES = ("test_userns", "test_process", "test_session", "test_stdio", "test_policies", "test_works", "test_memory_watch")
+BOTH_MODES = ("test_process", "test_session", "test_stdio", "test_works")
 
 
 def is_one_side(stem):
