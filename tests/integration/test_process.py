@@ -81,7 +81,7 @@ def test_an_empty_program_name(client, tty, word):
 
 def test_managed_networking_is_refused_not_ignored(client):
     level = {"windowsSandboxLevel": "disabled"}
-    for extra in ({"enforceManagedNetwork": True}, {"networkProxy": {"proxy": {"enabled": True}}},
+    for extra in ({"enforceManagedNetwork": True},
                   {"enforceManagedNetwork": True, "sandbox": {"permissions": {"type": "disabled"}, **level}}):
         assert client.start("a", ["true"], **extra)["error"] == \
             {"code": -32602, "message": UNENFORCEABLE}
