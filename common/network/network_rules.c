@@ -45,8 +45,9 @@ parse_pattern(struct network_rule *rule, struct slice pattern)
 
 	host_port_split(pattern, &host, &port);
 	if (host.len < pattern.len) {
+		rule->every_port = slice_equal(port, SLICE("*"));
 		rule->port = host_port_parse(port);
-		if (rule->port == 0)
+		if (rule->port == 0 && !rule->every_port)
 			return -EINVAL;
 	}
 	parse_stars(rule, &host);
@@ -142,7 +143,8 @@ port_is_open(
 {
 	if (rule->port != 0)
 		return rule->port == port;
-	return way == NETWORK_HTTP || port == 80 || port == 443;
+	return rule->every_port || way == NETWORK_HTTP || port == 80 ||
+	       port == 443;
 }
 
 /* A denial without a port denies every port. */
@@ -227,12 +229,15 @@ void
 network_rule_format(
     const struct network_rule *rule, char text[NETWORK_RULE_TEXT_MAX])
 {
-	bool bracket = rule->port != 0 && strchr(rule->host.text, ':') != NULL;
+	bool ported = rule->port != 0 || rule->every_port;
+	bool bracket = ported && strchr(rule->host.text, ':') != NULL;
 	const char *stars = !rule->below ? "" : rule->itself ? "**." : "*.";
 	int n = snprintf(text, NETWORK_RULE_TEXT_MAX, "%s%s%s%s",
 	    bracket ? "[" : "", stars, rule->any ? "*" : rule->host.text,
 	    bracket ? "]" : "");
 
+	if (rule->every_port && n > 0 && n < NETWORK_RULE_TEXT_MAX)
+		snprintf(text + n, NETWORK_RULE_TEXT_MAX - (size_t)n, ":*");
 	if (rule->port != 0 && n > 0 && n < NETWORK_RULE_TEXT_MAX)
 		snprintf(text + n, NETWORK_RULE_TEXT_MAX - (size_t)n, ":%u",
 		    rule->port);

@@ -5,9 +5,10 @@
  * network_rules. Pure.
  *
  * A pattern is "HOST", "*.NAME" (every name below it), "**.NAME" (the name, and
- * every one below it) or "*" (every name), each with ":PORT" or without. HOST
- * may be an address; an address that is not public is reached only by a pattern
- * that is this address, or by "localhost".
+ * every one below it) or "*" (every name, and every public address), each with
+ * ":PORT", ":*" (every port) or without. HOST may be an address; an address
+ * that is not public is reached only by a pattern that is this address, or by
+ * "localhost".
  */
 #ifndef NETWORK_RULES_H
 #define NETWORK_RULES_H
@@ -28,7 +29,8 @@ struct network_rule {
 	enum network_effect effect;
 	bool any;	    /* "*" */
 	bool itself, below; /* the name itself, every name below it */
-	uint16_t port;	    /* 0: the pattern names none */
+	bool every_port;
+	uint16_t port; /* 0: the pattern names none */
 	struct host_name host;
 };
 
