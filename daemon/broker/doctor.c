@@ -71,6 +71,22 @@ advise_network(int err)
 }
 
 static const char *
+advise_netproxy(int err)
+{
+	return "commands with a list of hosts are refused; install "
+	       "execd-netproxy beside the other programs, on a host with "
+	       "IPv4 on its loopback";
+}
+
+static const char *
+advise_nftables(int err)
+{
+	return "a kernel with CONFIG_NF_TABLES and its module loaded; nothing "
+	       "is missing without it: with a list of hosts, programs that "
+	       "know no proxy reach nothing";
+}
+
+static const char *
 advise_ipc(int err)
 {
 	return "sysctl user.max_ipc_namespaces=10000";
@@ -170,6 +186,10 @@ static const struct layer {
 	{ "pid namespace and its /proc", true, true, doctor_try_pid,
 	    advise_proc },
 	{ "network namespace", true, true, doctor_try_network, advise_network },
+	{ "lists of hosts (execd-netproxy)", false, false, doctor_try_netproxy,
+	    advise_netproxy },
+	{ "nf_tables in a network namespace, which execd does not use yet",
+	    false, true, doctor_try_nftables, advise_nftables },
 	{ "ipc namespace", true, true, doctor_try_ipc, advise_ipc },
 	{ "uts namespace", true, true, doctor_try_uts, advise_uts },
 	{ "cgroup namespace", true, true, doctor_try_cgroup_namespace,

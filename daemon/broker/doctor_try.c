@@ -8,21 +8,30 @@
 #include <errno.h>
 #include <fcntl.h>
 #include <grp.h>
+#include <limits.h>
 #include <linux/keyctl.h>
+#include <linux/netfilter/nf_tables.h>
+#include <linux/netfilter/nfnetlink.h>
+#include <linux/netlink.h>
 #include <linux/openat2.h>
 #include <linux/seccomp.h>
+#include <netinet/in.h>
 #include <sched.h>
 #include <stdio.h>
 #include <string.h>
 #include <sys/mount.h>
+#include <sys/socket.h>
 #include <sys/syscall.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
 #include "cgroup.h"
+#include "control.h"
 #include "frame.h"
 #include "landlock.h"
+#include "netproxy_message.h"
 #include "programs.h"
+#include "seqpacket.h"
 #include "userns.h"
 #include "util.h"
 
@@ -33,6 +42,15 @@ static void __attribute__((noreturn)) give_up(void)
 	_exit(errno > 0 && errno < 256 ? errno : EIO);
 }
 
+static void
+become_user(const struct patient *p)
+{
+	if (p->root &&
+	    (setgroups(0, NULL) < 0 || setresgid(p->gid, p->gid, p->gid) < 0 ||
+		setresuid(p->uid, p->uid, p->uid) < 0))
+		give_up();
+}
+
 /* In a child: becomes the user in his user namespace, as a sandbox does at its
  * beginning. */
 static void
@@ -41,10 +59,7 @@ become_patient(const struct patient *p)
 	const char *step;
 	int err = 0;
 
-	if (p->root &&
-	    (setgroups(0, NULL) < 0 || setresgid(p->gid, p->gid, p->gid) < 0 ||
-		setresuid(p->uid, p->uid, p->uid) < 0))
-		give_up();
+	become_user(p);
 	if (p->userns >= 0)
 		err = setns(p->userns, CLONE_NEWUSER) < 0 ? -errno : 0;
 	else
@@ -112,6 +127,47 @@ void
 doctor_try_network(const struct patient *p)
 {
 	try_namespace(p, CLONE_NEWNET);
+}
+
+/* Asks nf_tables for the number of its rule set, which changes nothing. */
+static void
+ask_nftables(void)
+{
+	struct {
+		struct nlmsghdr head;
+		struct nfgenmsg body;
+	} ask = {
+		.head = { .nlmsg_len = sizeof(ask),
+		    .nlmsg_type = NFNL_SUBSYS_NFTABLES << 8 | NFT_MSG_GETGEN,
+		    .nlmsg_flags = NLM_F_REQUEST },
+		.body = { .nfgen_family = AF_UNSPEC },
+	};
+	union {
+		struct nlmsghdr head;
+		char room[4096];
+	} answer;
+	const struct nlmsgerr *refused = NLMSG_DATA(&answer.head);
+	int fd = socket(AF_NETLINK, SOCK_RAW | SOCK_CLOEXEC, NETLINK_NETFILTER);
+
+	if (fd < 0 || send(fd, &ask, sizeof(ask), 0) < 0 ||
+	    recv(fd, &answer, sizeof(answer), 0) < 0)
+		give_up();
+	errno = -refused->error;
+	if (answer.head.nlmsg_type == NLMSG_ERROR && errno != 0)
+		give_up();
+}
+
+void
+doctor_try_nftables(const struct patient *p)
+{
+	int fd, on = 1;
+
+	try_namespace(p, CLONE_NEWNET);
+	fd = socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0);
+	if (fd < 0 ||
+	    setsockopt(fd, IPPROTO_IP, IP_TRANSPARENT, &on, sizeof(on)) < 0)
+		give_up();
+	ask_nftables();
 }
 
 void
@@ -220,6 +276,82 @@ doctor_try_openat2(const struct patient *p)
 		give_up();
 }
 
+/* --- the proxy of lists of hosts ---------------------------------------- */
+
+/* Returns the other end of the program's channel. */
+static int
+start_netproxy(const struct patient *p)
+{
+	char *argv[] = { (char *)(uintptr_t) "execd-netproxy", NULL };
+	char *none[] = { NULL };
+	char missing[PATH_MAX];
+	int program = programs_open_one(INSTALLED_NETPROXY, missing), pair[2];
+	pid_t pid;
+
+	errno = -program;
+	if (program < 0 ||
+	    socketpair(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC, 0, pair) < 0)
+		give_up();
+	become_user(p);
+	pid = fork();
+	if (pid == 0) {
+		dup2(pair[1], CONTROL_FD);
+		execveat(program, "", argv, none, AT_EMPTY_PATH);
+		give_up();
+	}
+	close(pair[1]);
+	if (pid < 0)
+		give_up();
+	return pair[0];
+}
+
+/* Returns the listener of a list that is empty. */
+static int
+open_list(int channel, struct sockaddr_in *at)
+{
+	const union netproxy_message m = { .open = {
+					       .list = 1, .connections = 1 } };
+	int fd = socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0);
+	socklen_t len = sizeof(*at);
+	struct buf b;
+
+	*at = (struct sockaddr_in){ .sin_family = AF_INET,
+		.sin_addr = { htonl(INADDR_LOOPBACK) } };
+	if (fd < 0 || bind(fd, (struct sockaddr *)at, len) < 0 ||
+	    listen(fd, 1) < 0 ||
+	    getsockname(fd, (struct sockaddr *)at, &len) < 0)
+		give_up();
+	buf_init(&b, NETPROXY_MESSAGE_MAX);
+	netproxy_put(&b, NETPROXY_OPEN, &m);
+	errno = -seqpacket_send(channel, b.data, b.len, &fd, 1);
+	buf_clear(&b);
+	if (errno != 0)
+		give_up();
+	return fd;
+}
+
+/* What no list has is refused; a program that cannot run answers nothing. The
+ * program ends with its channel. */
+void
+doctor_try_netproxy(const struct patient *p)
+{
+	static const char asked[] = "GET http://execd.invalid/ HTTP/1.1\r\n"
+				    "Host: execd.invalid\r\n\r\n";
+	struct sockaddr_in at;
+	int channel = start_netproxy(p), listener = open_list(channel, &at);
+	int fd = socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0);
+	char answer[16] = "";
+
+	close(listener);
+	if (fd < 0 || connect(fd, (struct sockaddr *)&at, sizeof(at)) < 0 ||
+	    send(fd, asked, sizeof(asked) - 1, MSG_NOSIGNAL) < 0)
+		give_up();
+	errno = EPROTO;
+	if (recv(fd, answer, sizeof(answer) - 1, MSG_WAITALL) < 0 ||
+	    strncmp(answer, "HTTP/1.1 403", 12) != 0)
+		give_up();
+}
+
 /* --- a command in a sandbox --------------------------------------------- */
 
 static const char request[] =
@@ -235,10 +367,7 @@ exec_runner(const struct patient *p, int in, int out)
 		(char *)(uintptr_t) "--stdio", NULL };
 	char *none[] = { NULL };
 
-	if (p->root &&
-	    (setgroups(0, NULL) < 0 || setresgid(p->gid, p->gid, p->gid) < 0 ||
-		setresuid(p->uid, p->uid, p->uid) < 0))
-		give_up();
+	become_user(p);
 	dup2(in, STDIN_FILENO);
 	dup2(out, STDOUT_FILENO);
 	dup2(out, STDERR_FILENO);
