@@ -28,6 +28,8 @@ const struct option_row run_options[] = {
 	{ "timeout", 'T', "TIME", "kill the command then; the status is 124" },
 	{ "sandbox", 's', "PROFILE", "read-only or workspace-write" },
 	{ "network", 0, NULL, "let the sandbox have the network" },
+	{ "allow-host", 0, "HOST[:PORT]",
+	    "the command reaches these hosts and no others" },
 	{ "forward", 'L', "[PORT:]PORT",
 	    "a port here leads to a port of the command's loopback" },
 	{ "detach", 'd', NULL, "start it, print its session and exit" },
@@ -41,6 +43,8 @@ const struct option_row shell_options[] = {
 	{ "env", 'E', "NAME=VALUE", "a variable; NAME alone: its value here" },
 	{ "sandbox", 's', "PROFILE", "read-only or workspace-write" },
 	{ "network", 0, NULL, "let the sandbox have the network" },
+	{ "allow-host", 0, "HOST[:PORT]",
+	    "the shell reaches these hosts and no others" },
 	{ "forward", 'L', "[PORT:]PORT",
 	    "a port here leads to a port of the shell's loopback" },
 	{ 0 },
@@ -50,7 +54,8 @@ const struct option_row shell_options[] = {
 struct job {
 	struct execd_start start;
 	char *cwd;
-	char **env; /* owned, with its strings */
+	char **env;	    /* owned, with its strings */
+	const char **hosts; /* owned */
 	struct buf sandbox;
 };
 
@@ -60,6 +65,7 @@ job_clear(struct job *j)
 	for (size_t i = 0; j->env != NULL && j->env[i] != NULL; i++)
 		free(j->env[i]);
 	free(j->env);
+	free(j->hosts);
 	free(j->cwd);
 	buf_clear(&j->sandbox);
 }
@@ -112,6 +118,27 @@ take_inherit(struct execctl *ctl, struct job *j)
 	    "--inherit: `%s' is not core, all or none", given);
 }
 
+/* A server that knows no lists would give the command all of the network. */
+static int
+take_hosts(struct execctl *ctl, struct job *j)
+{
+	size_t n = 0;
+
+	while (option_nth(ctl->parsed, "allow-host", n) != NULL)
+		n++;
+	if (n == 0)
+		return 0;
+	if (!execd_client_can(ctl->client, CAN_NETWORK))
+		return execctl_fail(ctl, EXIT_CTL_REFUSED,
+		    "--allow-host: this server cannot hold a command to a list "
+		    "of hosts (it does not announce processNetwork)");
+	j->hosts = xcalloc(n + 1, sizeof(*j->hosts));
+	for (size_t i = 0; i < n; i++)
+		j->hosts[i] = option_nth(ctl->parsed, "allow-host", i);
+	j->start.allow_hosts = j->hosts;
+	return 0;
+}
+
 static int
 take_sandbox(struct execctl *ctl, struct job *j)
 {
@@ -122,8 +149,12 @@ take_sandbox(struct execctl *ctl, struct job *j)
 	if (profile == NULL && network)
 		return execctl_fail(ctl, EXIT_CTL_USAGE,
 		    "--network means nothing without --sandbox");
+	if (network && j->hosts != NULL)
+		return execctl_fail(ctl, EXIT_CTL_USAGE,
+		    "--network is all of it, and --allow-host a part: use one");
 	if (profile == NULL)
 		return 0;
+	network |= j->hosts != NULL;
 	if (!sandbox_profile_write(&j->sandbox, profile, j->cwd, network))
 		return execctl_fail(ctl, EXIT_CTL_USAGE,
 		    "--sandbox: `%s' is neither read-only nor workspace-write",
@@ -163,7 +194,8 @@ job_init(struct job *j, struct execctl *ctl, const char *const *argv)
 		return code;
 	j->cwd = remote_path(ctl, cwd ? cwd : "");
 	j->start.cwd = j->cwd;
-	return take_sandbox(ctl, j);
+	code = take_hosts(ctl, j);
+	return code == 0 ? take_sandbox(ctl, j) : code;
 }
 
 static void

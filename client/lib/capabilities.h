@@ -21,5 +21,6 @@
 #define CAN_DETAILS	       "fsDetails"
 #define CAN_END_SESSION	       "sessionEnd"
 #define CAN_FORWARD	       "processForward"
+#define CAN_NETWORK	       "processNetwork"
 
 #endif

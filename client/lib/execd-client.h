@@ -285,6 +285,10 @@ struct execd_start {
 	const char *term;	 /* TERM of the tty, unless env has one */
 	uint64_t timeout_ms;	 /* 0: none; needs the server's support */
 	const char *sandbox; /* JSON text of a sandbox context; NULL: none */
+	/* The patterns of hosts that are all of the network the command has,
+	 * ends with NULL; NULL: as the sandbox says. Needs the server's
+	 * support. */
+	const char *const *allow_hosts;
 };
 
 /* Starts a command; its outcome comes as events. Waits for a connection if

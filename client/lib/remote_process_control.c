@@ -76,6 +76,11 @@ check_start(const struct execd_client *c, const struct execd_start *s)
 
 	if (err == 0)
 		err = check_strings(s->env, true);
+	if (err == 0)
+		err = check_strings(s->allow_hosts, false);
+	if (err == 0 && s->allow_hosts != NULL &&
+	    !execd_client_can(c, CAN_NETWORK))
+		err = -ENOTSUP;
 	if (err == 0 && s->cwd != NULL && s->cwd[0] != '/')
 		err = -EINVAL;
 	if (err == 0 && s->timeout_ms != 0 && !execd_client_can(c, CAN_TIMEOUT))
@@ -172,6 +177,16 @@ write_terminal(struct json_writer *w, const struct execd_client *c,
 	json_key_u64(w, "cols", s->cols);
 }
 
+static void
+write_network(struct json_writer *w, const char *const *allow)
+{
+	json_key(w, "network");
+	json_begin(w, '{');
+	json_key(w, "allow");
+	write_strings(w, allow);
+	json_end(w, '}');
+}
+
 /* Tells whether a start has failed. When the request was repeated after a
  * resume, the first one may have arrived. */
 static bool
@@ -260,6 +275,8 @@ send_start(struct execd_process *p, const struct execd_start *s)
 		json_key(&w, "sandbox");
 		json_raw(&w, s->sandbox, strlen(s->sandbox));
 	}
+	if (s->allow_hosts != NULL)
+		write_network(&w, s->allow_hosts);
 	calls_send(p, "process/start", &b, &w, start_answered, p);
 }
 

@@ -151,6 +151,38 @@ on_started(void *arg, const char *sandbox_type)
 	forward_update(r);
 }
 
+/* HOST:PORT, with brackets around the address of IPv6. */
+static void
+tell_denied_host(const struct json_value *d)
+{
+	char host[256], rule[300], reason[64];
+	const char *by = value_string(json_get(d, "rule"), rule, sizeof(rule));
+	bool address =
+	    strchr(value_string(json_get(d, "host"), host, sizeof(host)),
+		':') != NULL;
+
+	execctl_say("the command may not reach %s%s%s:%lld: %s%s%s",
+	    address ? "[" : "", host, address ? "]" : "",
+	    (long long)execd_json_number(json_get(d, "port"), 0),
+	    value_string(json_get(d, "reason"), reason, sizeof(reason)),
+	    by[0] != '\0' ? ", by the rule " : "", by);
+}
+
+static void
+tell_denied_hosts(const struct json_value *details)
+{
+	const struct json_value *all = json_get(details, "networkDenied");
+	long long more =
+	    execd_json_number(json_get(details, "networkDeniedMore"), 0);
+
+	if (all == NULL || all->type != JSON_ARRAY)
+		return;
+	for (const struct json_value *d = all->first; d != NULL; d = d->next)
+		tell_denied_host(d);
+	if (more > 0)
+		execctl_say("it was denied %lld more", more);
+}
+
 static void
 tell_end(struct run *r, const struct execd_exit *how)
 {
@@ -162,6 +194,7 @@ tell_end(struct run *r, const struct execd_exit *how)
 			    "tried",
 		    r->profile ? ", profile " : "",
 		    r->profile ? r->profile : "");
+	tell_denied_hosts(how->details);
 	if (oom)
 		execctl_say("the command was killed: out of memory");
 	if (r->timed_out)
