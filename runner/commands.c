@@ -228,7 +228,9 @@ take_sandbox(const uint8_t *packet, size_t len, const int *fds, size_t nfds)
 	    l.unix_sockets > SANDBOX_UNIX_ALLOW ||
 	    l.nested_git > SANDBOX_NESTED_HOOKS ||
 	    l.environment > SANDBOX_ENVIRONMENT_ALL ||
-	    l.tmp > SANDBOX_TMP_PRIVATE || l.tmpdir > SANDBOX_TMP_REQUEST)
+	    l.tmp > SANDBOX_TMP_PRIVATE || l.tmpdir > SANDBOX_TMP_REQUEST ||
+	    l.network_connections == 0 ||
+	    l.network_connections > SANDBOX_NETWORK_CONNECTIONS_MAX)
 		return -EBADMSG;
 	session_limit(&session, &l);
 	state = RUNNER_READY;

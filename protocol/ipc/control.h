@@ -89,6 +89,7 @@ enum control_type {
 	RUNNER_EVENT_EXITED = 47,    /* control_exited; with `audit` */
 	RUNNER_EVENT_FILE = 51,	     /* control_file; if AUDIT asks for it */
 	RUNNER_EVENT_HTTP = 53,	     /* control_http; the same */
+	RUNNER_EVENT_NETWORK = 49,   /* control_network; with `audit` */
 	RUNNER_EVENT_END = 57, /* no fields; the client ends the session */
 	RUNNER_EVENT_RECORDING_FILE =
 	    55, /* control_recording_wanted: waits for its file */

@@ -255,8 +255,10 @@ struct control_metrics {
 	uint64_t processes;		     /* current number */
 	uint64_t started;
 	uint64_t exited[METRICS_CAUSES_MAX]; /* by enum end_cause */
-	uint64_t denied;       /* those that a sandbox probably stopped */
-	uint64_t output_bytes; /* of commands that have exited */
+	uint64_t denied; /* those that a sandbox probably stopped */
+	/* connections of commands with a list of hosts */
+	uint64_t network_allowed, network_denied;
+	uint64_t output_bytes;		     /* of commands that have exited */
 	uint64_t start_us[METRICS_NBUCKETS]; /* start times of `started` */
 	uint64_t start_us_sum;
 	uint64_t records, records_lost;

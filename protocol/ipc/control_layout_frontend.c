@@ -120,6 +120,8 @@ static const struct field metrics_fields[] = {
 	FIELD(FIELD_U64, control_metrics, started),
 	FIELD(FIELD_BYTES, control_metrics, exited),
 	FIELD(FIELD_U64, control_metrics, denied),
+	FIELD(FIELD_U64, control_metrics, network_allowed),
+	FIELD(FIELD_U64, control_metrics, network_denied),
 	FIELD(FIELD_U64, control_metrics, output_bytes),
 	FIELD(FIELD_BYTES, control_metrics, start_us),
 	FIELD(FIELD_U64, control_metrics, start_us_sum),

@@ -68,6 +68,11 @@ static const struct field sandbox_fields[] = {
 	FIELD(FIELD_U64, sandbox_limits, pids),
 	FIELD(FIELD_U64, sandbox_limits, memory_bytes),
 	FIELD(FIELD_U32, sandbox_limits, cpu_percent),
+	FIELD(FIELD_BOOL, sandbox_limits, network_host),
+	FIELD(FIELD_U32, sandbox_limits, network_connections),
+	FIELD(FIELD_U64, sandbox_limits, network_bytes),
+	FIELD(FIELD_STRING, sandbox_limits, network_allow),
+	FIELD(FIELD_STRING, sandbox_limits, network_deny),
 	FIELD(FIELD_STRING, sandbox_limits, origins.identity),
 	FIELD(FIELD_STRING, sandbox_limits, origins.unsandboxed),
 	FIELD(FIELD_STRING, sandbox_limits, origins.external),
@@ -159,6 +164,19 @@ static const struct field http_fields[] = {
 	FIELD(FIELD_U32, control_http, redacted),
 };
 
+static const struct field network_fields[] = {
+	FIELD(FIELD_STRING, control_network, process),
+	FIELD(FIELD_STRING, control_network, host),
+	FIELD(FIELD_STRING, control_network, rule),
+	FIELD(FIELD_U32, control_network, port),
+	FIELD(FIELD_U8, control_network, protocol),
+	FIELD(FIELD_U8, control_network, source),
+	FIELD(FIELD_U8, control_network, reason),
+	FIELD(FIELD_BOOL, control_network, allowed),
+	FIELD(FIELD_BOOL, control_network, counted),
+	FIELD(FIELD_U32, control_network, unrecorded),
+};
+
 static const struct field exited_fields[] = {
 	FIELD(FIELD_STRING, control_exited, process),
 	FIELD(FIELD_U32, control_exited, code),
@@ -204,6 +222,7 @@ static const struct control_layout rows[] = {
 	LAYOUT(RUNNER_COMMAND_AUDIT_STATE, audit_state_fields),
 	LAYOUT(RUNNER_EVENT_FILE, file_fields),
 	LAYOUT(RUNNER_EVENT_HTTP, http_fields),
+	LAYOUT(RUNNER_EVENT_NETWORK, network_fields),
 	EMPTY(RUNNER_EVENT_END),
 	LAYOUT(RUNNER_EVENT_RECORDING_FILE, recording_wanted_fields),
 	LAYOUT(RUNNER_COMMAND_RECORDING_FILE, recording_file_fields),

@@ -7,7 +7,7 @@
 
 /* the channel's descriptor in every child of execd */
 #define CONTROL_FD	    3
-#define CONTROL_MESSAGE_MAX (24u << 10)
+#define CONTROL_MESSAGE_MAX (32u << 10)
 #define CONTROL_FDS_MAX	    16
 /* the longest that a request can hold */
 #define CONTROL_CREDENTIAL_MAX (16u << 10)
@@ -24,6 +24,8 @@
 #define CONTROL_PATH_MAP_MAX 2048 /* PATH_MAP_TEXT_MAX */
 /* the variable that has the path map in a file helper's environment */
 #define CONTROL_PATH_MAP_ENV "EXECD_PATH_MAP"
+#define CONTROL_HOST_MAX     254 /* NETPROXY_HOST_BYTES */
+#define CONTROL_RULE_MAX     272 /* NETPROXY_RULE_BYTES */
 #define CONTROL_GRANT_BYTES  16
 #define CONTROL_SUBJECT_MAX  256
 #define CONTROL_ALG_MAX	     16	 /* of a signed token, with NUL */

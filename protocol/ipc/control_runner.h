@@ -156,6 +156,21 @@ struct control_file {
 	bool sandboxed;
 };
 
+/*
+ * A decision about a command whose network is a list of hosts. Names of its
+ * numbers are in netproxy_message.h.
+ */
+struct control_network {
+	char process[CONTROL_PROCESS_MAX];
+	char host[CONTROL_HOST_MAX];
+	char rule[CONTROL_RULE_MAX]; /* the pattern that decided; "": none */
+	uint32_t port;
+	uint8_t protocol, source, reason;
+	bool allowed;
+	bool counted;	     /* it is only counted, not recorded */
+	uint32_t unrecorded; /* different ones that were only counted before */
+};
+
 struct control_http {
 	char method[32];
 	bool method_cut;

@@ -19,8 +19,8 @@
 
 #define SPAWN_VERSION 3 /* broker and root; in each message */
 /* broker and front-end; also the front-end's helpers */
-#define FRONTEND_VERSION 7
-#define RUNNER_VERSION	 1 /* broker and runner */
+#define FRONTEND_VERSION 8
+#define RUNNER_VERSION	 2 /* broker and runner; 2: RUNNER_EVENT_NETWORK */
 #define RUNNER_OLDEST	 1
 
 #endif

@@ -192,6 +192,15 @@ netproxy_source_name(enum netproxy_source s)
 }
 
 const char *
+netproxy_decider_name(enum netproxy_source s)
+{
+	static const char *const names[NETPROXY_SOURCES] = { "list", "client",
+		"mode", "operator", "limit" };
+
+	return names[s];
+}
+
+const char *
 netproxy_reason_name(enum netproxy_reason r)
 {
 	static const char *const names[NETPROXY_REASONS] = {

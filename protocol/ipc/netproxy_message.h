@@ -127,6 +127,7 @@ int netproxy_get(const void *message, size_t len, union netproxy_message *m);
  * commands. */
 const char *netproxy_protocol_name(enum netproxy_protocol p);
 const char *netproxy_source_name(enum netproxy_source s);
+const char *netproxy_decider_name(enum netproxy_source s);
 const char *netproxy_reason_name(enum netproxy_reason r);
 
 #endif

@@ -43,6 +43,8 @@ sandbox_limits_default(struct sandbox_limits *l, bool hide_secrets)
 		.file_bytes = 16ull << 30,
 		.pids = 512,
 		.memory_bytes = 1ull << 30,
+		.network_host = true,
+		.network_connections = SANDBOX_NETWORK_CONNECTIONS,
 	};
 	if (hide_secrets)
 		memcpy(l->deny_read, secrets, sizeof(secrets));

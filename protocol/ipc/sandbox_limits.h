@@ -10,11 +10,17 @@
 #include <stdint.h>
 
 /* The size of a list, which has one item per line. */
-#define SANDBOX_LIMITS_LIST_MAX 2048
+#define SANDBOX_LIMITS_LIST_MAX	 2048
+#define SANDBOX_LIMITS_HOSTS_MAX 4096 /* likewise, of a list of hosts */
 
 /* The ABI that a sandbox of Landlock and seccomp alone needs, because it must
  * also control truncation. */
 #define SANDBOX_LANDLOCK_ONLY_ABI 3
+
+/* Connections of one command at once, unless the operator says otherwise, and
+ * the most that he may say. */
+#define SANDBOX_NETWORK_CONNECTIONS	256
+#define SANDBOX_NETWORK_CONNECTIONS_MAX 65535
 
 /* Each profile permits everything that those before it permit. */
 enum sandbox_profile {
@@ -78,8 +84,13 @@ struct sandbox_limits {
 	bool landlock_only;  /* used where no user namespace can be made */
 	bool require_groups; /* mode = require: control groups must exist */
 	uint64_t shm_bytes, open_files, file_bytes;
-	uint64_t pids, memory_bytes;	/* for each command; 0: no limit */
-	uint32_t cpu_percent;		/* the same; of one processor */
+	uint64_t pids, memory_bytes; /* for each command; 0: no limit */
+	uint32_t cpu_percent;	     /* the same; of one processor */
+	/* a policy with a network means the host's; else what the lists of
+	 * hosts below permit of all public addresses */
+	bool network_host;
+	uint32_t network_connections; /* of each command with a list, at once */
+	uint64_t network_bytes;	      /* of each such command; 0: no limit */
 	struct sandbox_origins origins; /* named in refusals */
 	/* patterns that a client's roots must match, one per line; empty:
 	 * any */
@@ -89,6 +100,10 @@ struct sandbox_limits {
 	char deny_read[SANDBOX_LIMITS_LIST_MAX];
 	char hide[SANDBOX_LIMITS_LIST_MAX];
 	char protected_names[SANDBOX_LIMITS_LIST_MAX];
+	/* patterns of hosts (network_rules.h), one per line: what any list of
+	 * a client may open; empty: everything, and nothing */
+	char network_allow[SANDBOX_LIMITS_HOSTS_MAX];
+	char network_deny[SANDBOX_LIMITS_HOSTS_MAX];
 };
 
 /* Sets the defaults: everything may be asked for, as with the peer, until the

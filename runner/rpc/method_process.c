@@ -380,6 +380,8 @@ start_in_sandbox(struct request *r, const struct process_start_params *p,
     char **argv, char **envp, const struct sandbox_request *wanted)
 {
 	struct session *s = r->session;
+	const struct network_list *hosts =
+	    wanted->hosts != NULL ? wanted->hosts : &s->sandbox.everything;
 	struct session_process *sp = NULL;
 	struct sandbox *sandbox = NULL;
 	char error[ARGS_ERROR_MAX];
@@ -397,8 +399,8 @@ start_in_sandbox(struct request *r, const struct process_start_params *p,
 		}
 		sp =
 		    sandbox != NULL && sandbox->plan.hosts != NULL
-			? start_with_list(r, p, argv, envp, wanted->hosts,
-			      sandbox, tries < START_TRIES)
+			? start_with_list(r, p, argv, envp, hosts, sandbox,
+			      tries < START_TRIES)
 			: start(r, p, argv, envp, sandbox, tries < START_TRIES);
 		if (sp != NULL || sandbox == NULL || !sandbox_is_stale(sandbox))
 			break;

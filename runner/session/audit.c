@@ -2,6 +2,7 @@
 /* Reports of the session's commands to the broker. */
 #include "audit.h"
 
+#include <stdio.h>
 #include <string.h>
 #include <sys/wait.h>
 #include <time.h>
@@ -13,7 +14,12 @@
 #include "request.h"
 #include "rpc_method.h"
 #include "session.h"
+#include "siphash.h"
 #include "util.h"
+
+/* A command can make any number of connections, and names to connect to. What
+ * is beyond this is counted, and the next record says how many there were. */
+#define NETWORK_RECORDS_PER_SECOND 20
 
 void
 audit_begin(struct session *s, const struct control_audit *wanted)
@@ -23,6 +29,7 @@ audit_begin(struct session *s, const struct control_audit *wanted)
 	r->wanted = *wanted;
 	redact_rules_init(
 	    &r->rules, r->wanted.redact_names, r->wanted.redact_values);
+	rate_init(&r->network_rate, NETWORK_RECORDS_PER_SECOND, now_ms());
 	s->record = r;
 }
 
@@ -197,6 +204,67 @@ audit_exited(struct session_process *p)
 	put_counts(&exited, &p->process);
 	audit_copy_id(exited.process, (struct slice){ p->id, p->id_len });
 	s->report(RUNNER_EVENT_EXITED, &exited);
+}
+
+/* --- networks ----------------------------------------------------------- */
+
+/* The hash has a key that no command knows. */
+static bool
+is_known(struct network *n, const struct netproxy_decided *d)
+{
+	struct buf b;
+	uint64_t hash;
+
+	buf_init(&b, 1024);
+	buf_printf(&b, "%d%d %d %s %u %s", d->allowed, d->reason,
+	    d->target.protocol, d->target.host, d->target.port, d->rule);
+	hash = siphash_bytes(b.data, b.len);
+	buf_clear(&b);
+	for (unsigned i = 0; i < nitems(n->recorded); i++)
+		if (n->recorded[i] == hash)
+			return true;
+	n->recorded[n->nrecorded++ % nitems(n->recorded)] = hash;
+	return false;
+}
+
+/* Tells whether the decision is only counted. */
+static bool
+is_only_counted(struct record *r, struct control_network *told,
+    struct network *n, const struct netproxy_decided *d)
+{
+	int64_t now = now_ms();
+
+	if (is_known(n, d))
+		return true;
+	if (!rate_permits(&r->network_rate, now)) {
+		r->network_unrecorded++;
+		return true;
+	}
+	rate_spend(&r->network_rate, 1);
+	told->unrecorded = r->network_unrecorded;
+	r->network_unrecorded = 0;
+	return false;
+}
+
+void
+audit_network(const struct session_process *p, const struct netproxy_decided *d)
+{
+	struct record *r = p->session->record;
+	struct control_network told = {
+		.port = d->target.port,
+		.protocol = (uint8_t)d->target.protocol,
+		.source = (uint8_t)d->source,
+		.reason = (uint8_t)d->reason,
+		.allowed = d->allowed,
+	};
+
+	if (r == NULL)
+		return;
+	audit_copy_id(told.process, (struct slice){ p->id, p->id_len });
+	snprintf(told.host, sizeof(told.host), "%s", d->target.host);
+	snprintf(told.rule, sizeof(told.rule), "%s", d->rule);
+	told.counted = is_only_counted(r, &told, p->network, d);
+	p->session->report(RUNNER_EVENT_NETWORK, &told);
 }
 
 /* --- requests ----------------------------------------------------------- */

@@ -16,9 +16,11 @@
 #include <stdint.h>
 
 #include "control.h"
+#include "rate.h"
 #include "redact.h"
 
 struct fs_params;
+struct netproxy_decided;
 struct http_request_params;
 struct request;
 struct rpc_method;
@@ -29,6 +31,8 @@ struct record {
 	struct control_audit wanted;
 	struct redact_rules rules; /* for secrets in texts */
 	bool fails; /* records are required and cannot be written */
+	struct rate network_rate; /* of decisions about networks */
+	uint32_t network_unrecorded;
 };
 
 /* Starts reporting; called once. wanted is copied. */
@@ -64,6 +68,13 @@ void audit_end_unrecorded(struct session *s, const char *process);
 
 /* Reports that a command has ended, by itself or killed. */
 void audit_exited(struct session_process *p);
+
+/*
+ * Reports a decision about the network of a command. The broker counts it, and
+ * records those that this command had not had yet.
+ */
+void audit_network(
+    const struct session_process *p, const struct netproxy_decided *d);
 
 /*
  * Report a request that is about to be carried out, in a sandbox or not. They

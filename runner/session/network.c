@@ -7,6 +7,7 @@
 #include <time.h>
 #include <unistd.h>
 
+#include "audit.h"
 #include "session.h"
 #include "watcher.h"
 
@@ -115,13 +116,11 @@ write_now(struct json_writer *w)
 static void
 write_source(struct json_writer *w, enum netproxy_source source)
 {
-	static const char *const names[NETPROXY_SOURCES] = { "list", "client",
-		"mode", "operator", "limit" };
 	bool known = source < NETPROXY_BY_OPERATOR;
 
 	json_key_cstring(w, "source",
 	    netproxy_source_name(known ? source : NETPROXY_BY_LIST));
-	json_key_cstring(w, "decidedBy", names[source]);
+	json_key_cstring(w, "decidedBy", netproxy_decider_name(source));
 }
 
 void
@@ -155,6 +154,7 @@ network_decided(struct network *n, const struct netproxy_decided *d)
 	const struct process_event e = { .kind = EVENT_DECIDED, .decided = d };
 	struct session_process *p = n->process;
 
+	audit_network(p, d);
 	if (!d->allowed)
 		keep_denied(n, d);
 	if (session_is_told(p))

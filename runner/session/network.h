@@ -19,11 +19,8 @@ struct session_process;
 /* The different denials of one command that are kept. */
 #define NETWORK_DENIED_MAX 32
 
-/* Connections of one command at once, unless the operator says otherwise. */
-#define NETWORK_CONNECTIONS 256
-
-/* The size of one of the operator's lists, which has one pattern per line. */
-#define NETWORK_PATTERNS_MAX 2048
+/* The different decisions of one command that are not recorded again. */
+#define NETWORK_RECORDED_MAX 256
 
 /*
  * The operator's part of every list (session.network_limits).
@@ -32,8 +29,8 @@ struct session_process;
 struct network_limits {
 	uint32_t connections; /* of each command, at once */
 	uint64_t bytes;	      /* of each command, both ways; 0: no limit */
-	char allow[NETWORK_PATTERNS_MAX]; /* empty: everything */
-	char deny[NETWORK_PATTERNS_MAX];
+	/* owned: one pattern per line; empty: everything, and nothing */
+	char *allow, *deny;
 };
 
 /* A denial, which counts once however often it happens. */
@@ -55,6 +52,9 @@ struct network {
 	struct network_denied denied[NETWORK_DENIED_MAX];
 	unsigned ndenied;
 	uint64_t more_denied; /* denials that have no place there */
+	/* hashes of the latest decisions that the audit log has */
+	uint64_t recorded[NETWORK_RECORDED_MAX];
+	unsigned nrecorded;
 };
 
 void network_free(struct network *n);

@@ -119,7 +119,6 @@ session_init(struct session *s, const struct session_server *server,
 	event_assign(&s->kill_event, base, -1, 0, kill_cb, s);
 	event_assign(&s->rate_event, base, -1, 0, rate_cb, s);
 	rate_init(&s->output_rate, config->output_rate, now_ms());
-	s->network_limits.connections = NETWORK_CONNECTIONS;
 	server->begin(s);
 }
 
@@ -147,6 +146,12 @@ session_limit(struct session *s, const struct sandbox_limits *limits)
 	host.controllers = s->groups.controllers;
 	sandboxes_init(&s->sandbox, &host, limits);
 	s->sandbox.defers = true;
+	s->network_limits = (struct network_limits){
+		.connections = limits->network_connections,
+		.bytes = limits->network_bytes,
+		.allow = xstrdup(limits->network_allow),
+		.deny = xstrdup(limits->network_deny),
+	};
 	s->groups.counted = s->record != NULL;
 }
 

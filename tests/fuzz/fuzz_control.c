@@ -38,6 +38,7 @@ union payload {
 	struct control_audit_state audit_state;
 	struct control_file file;
 	struct control_http http;
+	struct control_network network;
 	struct control_recording_wanted recording_wanted;
 	struct control_metrics metrics;
 	struct control_recording_file recording_file;

@@ -166,10 +166,14 @@ class Configured(Server):
         return self.log[seen:]
 
 
-def frontend_version():
+def channel_version(channel):
     """Of the channel that a program other than ours speaks in a test."""
     header = pathlib.Path(__file__).parents[2] / "protocol/ipc/control_version.h"
-    return int(re.search(r"#define FRONTEND_VERSION (\d+)", header.read_text())[1])
+    return int(re.search(rf"#define {channel}_VERSION\s+(\d+)", header.read_text())[1])
+
+
+def frontend_version():
+    return channel_version("FRONTEND")
 
 
 def digest(token):

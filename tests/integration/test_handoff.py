@@ -268,7 +268,7 @@ def test_a_client_that_is_gone_is_gone(handed):
     client_report(ENDED, code=65536 + 1000), client_report(ENDED, code=1000, reason=b"\xff"),
     client_report(COUNTED, received=(1 << 48) + 1), client_report(COUNTED, sent=(1 << 64) - 1),
     client_report(ENDED, reason=b"x" * 124), client_report(ENDED)[:-1] + b"\1", u32(0), u32(1 << 31), u32(0xffffffff),
-    u32(24 * 1024 + 1), u32(4) + u32(CLIENT), u32(4) + u32(10), u32(3) + b"abc",
+    u32(32 * 1024 + 1), u32(4) + u32(CLIENT), u32(4) + u32(10), u32(3) + b"abc",
     u32(len(client_report(ENDED)) - 3) + client_report(ENDED)[4:] + b"x"], ids=lambda b: b[:16].hex())
 @pytest.mark.parametrize("answered", [False, True], ids=["starting", "attached"])
 def test_a_runner_that_lies_loses_its_client(handed, bad, answered):

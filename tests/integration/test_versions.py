@@ -21,6 +21,7 @@ BROKER, FRONT, RUNNER = "daemon/broker/execd-broker", "daemon/frontend/execd-fro
 SPOKEN = {name.lower(): int(n) for name, n in re.findall(
     r"#define (RUNNER|SPAWN|FRONTEND)_VERSION\s+(\d+)",
     (pathlib.Path(__file__).parents[2] / "protocol/ipc/control_version.h").read_text())}
+NOW = SPOKEN["runner"]
 
 
 def of_version(program, channel, version, oldest):
@@ -46,7 +47,7 @@ def test_runners_of_the_version_before(server):
     s = server()
     c = s.connect(token="t").ready()
     c.sh("p", COUNT)
-    s.install(BROKER, of_version(BROKER, "runner", 2, 1))
+    s.install(BROKER, of_version(BROKER, "runner", NOW + 1, NOW))
     old, runner = s.broker, s.runner(c)
     kill(old)
     c.wait_closed()
@@ -61,11 +62,11 @@ def test_runners_of_a_version_that_is_not_spoken(server):
     c = s.connect(token="t").ready()
     c.sh("p", COUNT)
     old, runner = s.broker, s.runner(c)
-    s.install(BROKER, of_version(BROKER, "runner", 3, 2))
+    s.install(BROKER, of_version(BROKER, "runner", NOW + 2, NOW + 1))
     kill(old)
     c.wait_closed()
-    s.wait_log(f"session {c.session_id[:8]}: runner {runner}: RUNNER_EVENT_IDENTITY of version 1; this program speaks 2 to 3; "
-               "it is left alone")
+    s.wait_log(f"session {c.session_id[:8]}: runner {runner}: RUNNER_EVENT_IDENTITY of version {NOW}; "
+               f"this program speaks {NOW + 1} to {NOW + 2}; it is left alone")
     replaced(s, old)
     with pytest.raises((Closed, AssertionError)):
         s.connect(token="t").ready(resumeSessionId=c.session_id)
@@ -80,7 +81,7 @@ def test_runners_of_a_version_that_is_not_spoken(server):
 def test_runners_of_the_version_after(server):
     """As when an upgrade is taken back."""
     s = server()
-    s.install(RUNNER, of_version(RUNNER, "runner", 2, 1))
+    s.install(RUNNER, of_version(RUNNER, "runner", NOW + 1, NOW))
     old = s.broker
     kill(old)
     replaced(s, old)
@@ -91,7 +92,7 @@ def test_runners_of_the_version_after(server):
     old = s.broker
     kill(old)
     c.wait_closed()
-    s.wait_log(f"runner {runner}: RUNNER_EVENT_IDENTITY of version 2; this program speaks 1 to 1; it is left alone")
+    s.wait_log(f"runner {runner}: RUNNER_EVENT_IDENTITY of version {NOW + 1}; this program speaks 1 to {NOW}; it is left alone")
     replaced(s, old)
     assert is_alive(runner)
     kill(runner)
@@ -102,13 +103,13 @@ def test_runners_of_the_version_after(server):
 
 def test_a_runner_that_refuses_its_broker(server):
     s = server()
-    s.install(RUNNER, of_version(RUNNER, "runner", 2, 2))
+    s.install(RUNNER, of_version(RUNNER, "runner", NOW + 1, NOW + 1))
     old = s.broker
     kill(old)
     replaced(s, old)
     with pytest.raises((Closed, AssertionError)):
         s.connect(token="t").ready()
-    s.wait_log("RUNNER_COMMAND_CONFIGURE of version 1; this program speaks 2 to 2")
+    s.wait_log(f"RUNNER_COMMAND_CONFIGURE of version {NOW}; this program speaks {NOW + 1} to {NOW + 1}")
     s.install(RUNNER)
 
 

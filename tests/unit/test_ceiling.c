@@ -70,6 +70,13 @@ test_network(void **state)
 	struct ceiling_grant g;
 
 	assert_int_equal(ceiling_judge_network(&c, error), 0);
+	c.limits.network_host = false;
+	assert_int_equal(ceiling_judge_network(&c, error), 0);
+	c.limits.unsandboxed = false;
+	assert_int_equal(ceiling_judge_network(&c, error), -EINVAL);
+	assert_string_equal(
+	    error, "sandbox policy exceeds this executor's limit: unsandboxed");
+	c.limits.unsandboxed = c.limits.network_host = true;
 	c.limits.network = false;
 	assert_int_equal(ceiling_judge_network(&c, error), -EINVAL);
 	assert_int_equal(

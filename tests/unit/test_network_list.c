@@ -185,11 +185,31 @@ test_variables(void **state)
 	free(e);
 }
 
+/* The operator's addresses are open to a policy with a network, and not his
+ * alone: every public one is. */
+static void
+test_everything(void **state)
+{
+	struct network_list l;
+
+	network_list_everything(&l, "");
+	assert_string_equal(l.text, "000\na*:*\n");
+	assert_true(slice_equal(l.rules, SLICE("a*:*\n")));
+	network_list_clear(&l);
+	network_list_everything(&l, "10.0.0.1\n*.example:22");
+	assert_true(
+	    slice_equal(l.rules, SLICE("a*:*\na10.0.0.1\na*.example:22\n")));
+	assert_false(l.asks || l.limited || l.allow_local);
+	assert_true(l.socks);
+	network_list_clear(&l);
+}
+
 int
 main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(test_lists),
+		cmocka_unit_test(test_everything),
 		cmocka_unit_test(test_limits),
 		cmocka_unit_test(test_variables),
 	};

@@ -5,9 +5,11 @@
  */
 #include "sandbox_rules.h"
 
+#include <errno.h>
 #include <stdio.h>
 #include <string.h>
 
+#include "network_rules.h"
 #include "util.h"
 
 #define LANDLOCK_ABI_MAX 64
@@ -220,6 +222,83 @@ show_bytes(struct buf *b, const void *at)
 const struct conf_type sandbox_bytes = { parse_bytes, show_bytes, NULL, false,
 	false };
 
+static int
+parse_connections(void *at, const char *text, char *why)
+{
+	const char *end;
+	uint64_t n;
+
+	if (conf_digits(text, &n, &end) < 0 || *end != '\0' || n == 0 ||
+	    n > SANDBOX_NETWORK_CONNECTIONS_MAX)
+		return conf_refuse(why, "`%.100s` is not a number from 1 to %d",
+		    text, SANDBOX_NETWORK_CONNECTIONS_MAX);
+	*(uint32_t *)at = (uint32_t)n;
+	return 0;
+}
+
+const struct conf_type sandbox_connections = { parse_connections, show_count,
+	NULL, false, false };
+
+/* --- patterns of hosts -------------------------------------------------- */
+
+_Static_assert(CONF_WHY_MAX >= NETWORK_RULE_ERROR_MAX, "an error fits");
+
+static int
+check_pattern(const char *text, enum network_effect effect, char *why)
+{
+	struct network_rules rules = { 0 };
+	int err = network_rules_add(
+	    &rules, effect, (struct slice){ text, strlen(text) }, why);
+
+	network_rules_clear(&rules);
+	return err < 0 ? -EINVAL : 0;
+}
+
+/* "none" is an empty list, and says so alone. */
+static int
+parse_hosts(
+    struct strings *s, const char *text, enum network_effect effect, char *why)
+{
+	size_t i = s->count;
+	int err = conf_words.parse(s, text, why);
+
+	for (; err == 0 && i < s->count; i++)
+		if (strcmp(s->items[i], "none") != 0)
+			err = check_pattern(s->items[i], effect, why);
+	if (err == 0 && s->count > 1 && strings_has(s, "none"))
+		err = conf_refuse(why, "`none` stands alone");
+	return err;
+}
+
+static int
+parse_allowed(void *at, const char *text, char *why)
+{
+	return parse_hosts(at, text, NETWORK_ALLOW, why);
+}
+
+static int
+parse_denied(void *at, const char *text, char *why)
+{
+	return parse_hosts(at, text, NETWORK_DENY, why);
+}
+
+static void
+show_hosts(struct buf *b, const void *at)
+{
+	conf_words.show(b, at);
+}
+
+static void
+clear_hosts(void *at)
+{
+	conf_words.clear(at);
+}
+
+const struct conf_type sandbox_allowed_hosts = { parse_allowed, show_hosts,
+	clear_hosts, true, false };
+const struct conf_type sandbox_denied_hosts = { parse_denied, show_hosts,
+	clear_hosts, true, false };
+
 /* --- rules -------------------------------------------------------------- */
 
 void
@@ -282,6 +361,43 @@ check_names(const struct strings *names, char *why)
 	return 0;
 }
 
+/* An identity may add to what is denied as much again. */
+static int
+check_hosts(const char *key, const struct strings *list, char *why)
+{
+	size_t bytes = 1;
+
+	for (size_t i = 0; i < list->count; i++)
+		bytes += strlen(list->items[i]) + 1;
+	if (bytes > SANDBOX_LIMITS_HOSTS_MAX / 2)
+		return conf_refuse(why, "%s: %zu bytes, at most %d", key, bytes,
+		    SANDBOX_LIMITS_HOSTS_MAX / 2);
+	return 0;
+}
+
+bool
+sandbox_rules_list_hosts(const struct sandbox_rules *r)
+{
+	return (r->network_allow.count > 0 && !is_none(&r->network_allow)) ||
+	       (r->network_deny.count > 0 && !is_none(&r->network_deny));
+}
+
+/* Lists that every command could go around would promise what is not so. */
+static int
+check_network(const struct sandbox_rules *r, char *why)
+{
+	int err = check_hosts("network-allow", &r->network_allow, why);
+
+	if (err == 0)
+		err = check_hosts("network-deny", &r->network_deny, why);
+	if (err == 0 && r->network_host == 1 && sandbox_rules_list_hosts(r))
+		err = conf_refuse(why,
+		    "network-host = yes: a policy with a network would not be "
+		    "held to network-allow and network-deny; remove the one or "
+		    "the other");
+	return err;
+}
+
 int
 sandbox_rules_check(const struct sandbox_rules *r, char *why)
 {
@@ -297,6 +413,8 @@ sandbox_rules_check(const struct sandbox_rules *r, char *why)
 		err = check_paths("hide", &r->hide, true, why);
 	if (err == 0)
 		err = check_names(&r->protected_names, why);
+	if (err == 0)
+		err = check_network(r, why);
 	if (err == 0 && r->nested_git_depth != SANDBOX_UNSET_COUNT &&
 	    r->nested_git_depth > NESTED_DEPTH_MAX)
 		err = conf_refuse(
@@ -306,8 +424,7 @@ sandbox_rules_check(const struct sandbox_rules *r, char *why)
 
 /* more: adds the lines to those that are there. */
 static void
-put_lines(
-    char to[SANDBOX_LIMITS_LIST_MAX], const struct strings *list, bool more)
+put_lines(char *to, size_t room, const struct strings *list, bool more)
 {
 	size_t len = more ? strlen(to) : 0;
 
@@ -315,8 +432,8 @@ put_lines(
 		return;
 	to[len] = '\0';
 	for (size_t i = 0; i < list->count && !is_none(list); i++) {
-		int n = snprintf(to + len, SANDBOX_LIMITS_LIST_MAX - len,
-		    "%s%s", len > 0 ? "\n" : "", list->items[i]);
+		int n = snprintf(to + len, room - len, "%s%s",
+		    len > 0 ? "\n" : "", list->items[i]);
 
 		len += (size_t)n;
 	}
@@ -343,7 +460,7 @@ sandbox_rules_apply(const struct sandbox_rules *r, struct sandbox_limits *l)
 	if (r->rule != unset)                                                  \
 		l->limit = (__typeof__(l->limit))r->rule;
 #define SANDBOX_LIST(keyword, type, member, added)                             \
-	put_lines(l->member, &r->member, added);
+	put_lines(l->member, sizeof(l->member), &r->member, added);
 #include "sandbox_keys.def"
 }
 

@@ -28,17 +28,22 @@ struct sandbox_rules {
 	uint8_t tmp, tmpdir;  /* enum sandbox_tmp */
 	uint8_t allow_32bit, allow_setid, allow_nested_userns;
 	uint8_t landlock_only;
+	uint8_t network_host;
 	uint32_t landlock_min_abi, nested_git_depth;
 	uint32_t processes, open_files, cpu_percent;
 	uint64_t memory_bytes, file_bytes, shm_bytes;
+	uint32_t network_connections;
+	uint64_t network_bytes;
 	struct strings workspace_roots, writable_roots, deny_read, hide;
 	struct strings protected_names;
+	struct strings network_allow, network_deny; /* patterns of hosts */
 };
 
 extern const struct conf_type sandbox_yes_no, sandbox_mode, sandbox_profile,
     sandbox_over_limit, sandbox_unix_sockets, sandbox_nested_git,
     sandbox_environment, sandbox_tmp, sandbox_tmpdir, sandbox_small,
-    sandbox_count, sandbox_percent, sandbox_bytes;
+    sandbox_count, sandbox_percent, sandbox_bytes, sandbox_connections,
+    sandbox_allowed_hosts, sandbox_denied_hosts;
 
 /* Makes everything unset. */
 void sandbox_rules_init(struct sandbox_rules *r);
@@ -46,6 +51,9 @@ void sandbox_rules_init(struct sandbox_rules *r);
 /* Returns 0, or -EINVAL with why if a value does not fit into the message to a
  * runner. */
 int sandbox_rules_check(const struct sandbox_rules *r, char *why);
+
+/* Tells whether network-allow or network-deny lists a host. */
+bool sandbox_rules_list_hosts(const struct sandbox_rules *r);
 
 /* Replaces values of *l by those that are set. */
 void sandbox_rules_apply(

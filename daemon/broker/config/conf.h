@@ -84,6 +84,8 @@ struct conf_key {
 	size_t size;
 };
 
+#define CONF_KEYS_MAX 96 /* of one section */
+
 /*
  * A section of the file. A new section needs a table of keys and a row in
  * conf.c. The reader, -T and the comparison at a reload work from them. A

@@ -21,6 +21,9 @@ enum limit {
 	LIMIT_WRITABLE,
 	LIMIT_WORKSPACE,
 	LIMIT_DENY_READ,
+	LIMIT_NETWORK_ALLOW,
+	LIMIT_NETWORK_DENY,
+	LIMIT_NETWORK_HOST,
 	LIMITS
 };
 
@@ -32,7 +35,16 @@ static const char *const keywords[LIMITS] = {
 	[LIMIT_WRITABLE] = "writable-roots",
 	[LIMIT_WORKSPACE] = "workspace-roots",
 	[LIMIT_DENY_READ] = "deny-read",
+	[LIMIT_NETWORK_ALLOW] = "network-allow",
+	[LIMIT_NETWORK_DENY] = "network-deny",
+	[LIMIT_NETWORK_HOST] = "network-host",
 };
+
+static bool
+lists_any(const struct strings *list)
+{
+	return list->count > 0 && strcmp(list->items[0], "none") != 0;
+}
 
 static bool
 sets(const struct sandbox_rules *r, enum limit limit)
@@ -50,9 +62,14 @@ sets(const struct sandbox_rules *r, enum limit limit)
 		return r->writable_roots.count > 0;
 	case LIMIT_WORKSPACE:
 		return r->workspace_roots.count > 0;
+	case LIMIT_NETWORK_ALLOW:
+		return lists_any(&r->network_allow);
+	case LIMIT_NETWORK_DENY:
+		return lists_any(&r->network_deny);
+	case LIMIT_NETWORK_HOST:
+		return r->network_host == 0;
 	default:
-		return r->deny_read.count > 0 &&
-		       strcmp(r->deny_read.items[0], "none") != 0;
+		return lists_any(&r->deny_read);
 	}
 }
 
@@ -62,7 +79,8 @@ static enum limit
 find_lowered(const struct sandbox_rules *r)
 {
 	static const enum limit lists[] = { LIMIT_WORKSPACE, LIMIT_WRITABLE,
-		LIMIT_DENY_READ };
+		LIMIT_DENY_READ, LIMIT_NETWORK_ALLOW, LIMIT_NETWORK_DENY,
+		LIMIT_NETWORK_HOST };
 
 	if (r->max_profile < SANDBOX_PROFILE_FULL)
 		return LIMIT_PROFILE;
@@ -85,9 +103,11 @@ static void
 put_origin(const struct levels *l, size_t level, enum limit limit,
     char origin[SANDBOX_ORIGIN_MAX])
 {
+	const char *before = limit < LIMIT_NETWORK_ALLOW ? "sandbox-" : "";
+
 	if (level == 0)
 		snprintf(origin, SANDBOX_ORIGIN_MAX,
-		    "sandbox-%s in [identity %.100s]", keywords[limit],
+		    "%s%s in [identity %.100s]", before, keywords[limit],
 		    l->identity);
 	else
 		snprintf(origin, SANDBOX_ORIGIN_MAX, "%s in [sandbox]",
@@ -148,6 +168,26 @@ find_origins(
 		find_origin(&levels, LIMIT_PROFILE, o->write);
 }
 
+/*
+ * Without a word of the operator a network is the host's, as it is with the
+ * reference. Who lists hosts wants no command to go around the list, and what
+ * an identity says comes before [sandbox].
+ */
+static bool
+is_host_network(const struct conf *c, const struct identity *id)
+{
+	const struct sandbox_rules *const rules[] = { &id->sandbox,
+		&c->sandbox };
+
+	for (size_t i = 0; i < nitems(rules); i++) {
+		if (rules[i]->network_host != SANDBOX_UNSET)
+			return rules[i]->network_host == 1;
+		if (sandbox_rules_list_hosts(rules[i]))
+			return false;
+	}
+	return true;
+}
+
 void
 conf_sandbox_limits(
     const struct conf *c, const struct identity *id, struct sandbox_limits *l)
@@ -159,6 +199,7 @@ conf_sandbox_limits(
 		l->deny_read[0] = '\0';
 	sandbox_rules_apply(&c->sandbox, l);
 	sandbox_rules_apply(&id->sandbox, l);
+	l->network_host = is_host_network(c, id);
 	find_origins(c, id, l);
 }
 
@@ -179,6 +220,17 @@ static const char *const profiles[] = {
 	[SANDBOX_PROFILE_MANAGED] = "managed",
 	[SANDBOX_PROFILE_FULL] = "full",
 };
+
+static void
+tell_network(const struct identity *id, const struct sandbox_limits *l)
+{
+	if (l->network && !l->network_host)
+		log_info("[identity %s]: a policy with a network reaches "
+			 "public addresses through execd-netproxy%s",
+		    id->name,
+		    l->network_allow[0] != '\0' ? ", those of network-allow"
+						: "");
+}
 
 static void
 tell_path_map(const struct identity *id)
@@ -206,6 +258,7 @@ conf_tell_ceilings(const struct conf *c)
 				 "sandbox of at most %s (%s)",
 			    id->name, id->user_name, profiles[l.max_profile],
 			    l.origins.unsandboxed);
+		tell_network(id, &l);
 		tell_path_map(id);
 	}
 }

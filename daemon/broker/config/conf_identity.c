@@ -27,6 +27,11 @@
 #define SANDBOX_LIST(keyword, type, member, added)                             \
 	KEY("sandbox-" keyword, type, sandbox.member),
 
+#define NETWORK_KEY(keyword, type, rule, limit, unset)                         \
+	KEY(keyword, type, sandbox.rule),
+#define NETWORK_LIST(keyword, type, member, added)                             \
+	KEY(keyword, type, sandbox.member),
+
 static const struct conf_key identity_keys[] = {
 	KEY("user", conf_string, user),
 	KEY("group", conf_string, group),
@@ -63,7 +68,7 @@ static const struct conf_key identity_keys[] = {
 #include "sandbox_keys.def"
 };
 _Static_assert(
-    nitems(identity_keys) <= 64, "conf_text.c counts them in 64 bits");
+    nitems(identity_keys) <= CONF_KEYS_MAX, "conf_text.c counts them");
 
 struct identity *
 conf_find_identity(const struct conf *c, const char *name)

@@ -32,9 +32,9 @@ struct reader {
 	const struct conf_section *section;
 	void *object;
 	unsigned section_line;
-	const struct conf_key *key; /* the key of the line above */
-	uint64_t keys_seen; /* keys of this section so far, one bit per index */
-	unsigned sections_seen; /* sections that may occur only once */
+	const struct conf_key *key;    /* the key of the line above */
+	bool keys_seen[CONF_KEYS_MAX]; /* of this section so far, by index */
+	unsigned sections_seen;	       /* sections that may occur only once */
 };
 
 static void __attribute__((format(printf, 3, 4)))
@@ -113,7 +113,7 @@ begin_section(struct reader *r, char *title)
 	r->sections_seen |= 1u << index;
 	r->section = r->failed ? NULL : s;
 	r->section_line = r->line;
-	r->keys_seen = 0;
+	memset(r->keys_seen, 0, sizeof(r->keys_seen));
 	r->key = NULL;
 }
 
@@ -215,7 +215,8 @@ find_key(const struct conf_section *s, const char *keyword)
 static bool
 check_key(struct reader *r, const struct conf_key *key, const char *keyword)
 {
-	uint64_t bit = key ? 1ull << (key - r->section->keys) : 0;
+	bool none = false;
+	bool *seen = key ? &r->keys_seen[key - r->section->keys] : &none;
 
 	if (key == NULL)
 		fail(r, r->line, "unknown key `%s` in [%s]", keyword,
@@ -224,9 +225,9 @@ check_key(struct reader *r, const struct conf_key *key, const char *keyword)
 		fail(r, r->line, "an indented line that continues no value");
 	else if (r->indented && !key->type->list)
 		fail(r, r->line, "%s: takes one line", keyword);
-	else if (!r->indented && (r->keys_seen & bit))
+	else if (!r->indented && *seen)
 		fail(r, r->line, "%s: is set already", keyword);
-	r->keys_seen |= bit;
+	*seen = true;
 	return !r->failed;
 }
 

@@ -11,6 +11,7 @@
 
 #include "broker_state.h"
 #include "conf.h"
+#include "netproxy_message.h"
 #include "session_commands.h"
 #include "session_registry.h"
 #include "session_spare.h"
@@ -341,6 +342,36 @@ report_http(
 	return 0; /* it is done; session_audit_watch() stops the next one */
 }
 
+static int
+report_network(
+    struct broker *m, struct session *s, const uint8_t *packet, size_t len)
+{
+	struct control_network n;
+	struct audit_event e;
+
+	if (control_get(packet, len, RUNNER_EVENT_NETWORK, &n) < 0 ||
+	    n.protocol >= NETPROXY_PROTOCOLS || n.source >= NETPROXY_SOURCES ||
+	    n.reason >= NETPROXY_REASONS)
+		return -EBADMSG;
+	stats_network(m, &n);
+	if (n.counted)
+		return 0;
+	begin(&e, s, n.allowed ? "network-allowed" : "network-denied");
+	audit_string(&e, "process", n.process);
+	audit_string(&e, "host", n.host);
+	audit_number(&e, "port", n.port);
+	audit_string(&e, "protocol", netproxy_protocol_name(n.protocol));
+	audit_string(&e, "decidedBy", netproxy_decider_name(n.source));
+	audit_string(&e, "reason",
+	    netproxy_reason_name(n.allowed ? NETPROXY_LISTED : n.reason));
+	if (n.rule[0] != '\0')
+		audit_string(&e, "rule", n.rule);
+	if (n.unrecorded > 0)
+		audit_number(&e, "unrecorded", n.unrecorded);
+	end(&e, &m->conf->audit);
+	return 0;
+}
+
 /* A runner that was not asked for reports must not send these. */
 static const struct report {
 	enum control_type type;
@@ -351,6 +382,7 @@ static const struct report {
 	{ RUNNER_EVENT_EXITED, report_exited },
 	{ RUNNER_EVENT_FILE, report_file },
 	{ RUNNER_EVENT_HTTP, report_http },
+	{ RUNNER_EVENT_NETWORK, report_network },
 };
 
 int

@@ -63,6 +63,13 @@ stats_exited(
 	m->counts.output_bytes += p->output_bytes;
 }
 
+void
+stats_network(struct broker *m, const struct control_network *n)
+{
+	m->counts.network_allowed += n->allowed;
+	m->counts.network_denied += !n->allowed;
+}
+
 /* Returns the resident memory, of proc_pid_statm(5), or 0 if the process is
  * gone. */
 static uint64_t

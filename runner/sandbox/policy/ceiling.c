@@ -401,7 +401,12 @@ ceiling_grant_clear(struct ceiling_grant *g)
 int
 ceiling_judge_network(const struct ceiling *c, char *error)
 {
-	return c->limits.network ? 0 : refuse(c, CEILING_NETWORK, "", error);
+	if (!c->limits.network)
+		return refuse(c, CEILING_NETWORK, "", error);
+	/* Only commands are held to a list of hosts. */
+	if (!c->limits.network_host && !c->limits.unsandboxed)
+		return refuse(c, CEILING_UNSANDBOXED, "", error);
+	return 0;
 }
 
 int

@@ -124,6 +124,28 @@ network_list_read(
 }
 
 void
+network_list_everything(struct network_list *l, const char *named)
+{
+	static const char public[] = "000\na*:*\n";
+	struct buf b;
+
+	buf_init(&b, sizeof(public) + 2 * strlen(named) + 2);
+	buf_puts(&b, public);
+	while (*named != '\0') {
+		size_t n = strcspn(named, "\n");
+
+		buf_put(&b, "a", 1);
+		buf_put(&b, named, n);
+		buf_put(&b, "\n", 1);
+		named += n + (named[n] == '\n');
+	}
+	buf_put_u8(&b, '\0');
+	*l = (struct network_list){ .text = (char *)b.data, .socks = true };
+	l->rules = (struct slice){ l->text + strlen("000\n"),
+		b.len - 1 - strlen("000\n") };
+}
+
+void
 network_list_clear(struct network_list *l)
 {
 	free(l->text);

@@ -33,6 +33,12 @@ struct network_list {
  */
 int network_list_read(
     struct network_list *l, const struct network_params *p, char *error);
+/*
+ * Makes the list of a policy with a network where that is not the host's: every
+ * public address, and what the operator's lines of patterns name beside. The
+ * caller frees it with network_list_clear().
+ */
+void network_list_everything(struct network_list *l, const char *named);
 void network_list_clear(struct network_list *l);
 
 #endif

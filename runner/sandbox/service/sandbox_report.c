@@ -2,7 +2,18 @@
 /* Reports to the client what it asked of a sandbox and what is in force. */
 #include "sandbox_report.h"
 
+#include <string.h>
+
 #include "view.h"
+
+/* Tells whether it is what a policy with a network has where that is not the
+ * host's. */
+static bool
+is_public(const struct sandboxes *sb, const struct plan *plan)
+{
+	return plan->hosts != NULL && sb->everything.text != NULL &&
+	       strcmp(plan->hosts, sb->everything.text) == 0;
+}
 
 void
 sandbox_report_fill(struct sandbox_report *r, const struct sandboxes *sb,
@@ -31,6 +42,7 @@ sandbox_report_fill(struct sandbox_report *r, const struct sandboxes *sb,
 	r->landlock_only = sandbox->landlock_only;
 	r->watches_memory = sandbox->watches_memory;
 	r->loopback = sandbox->loopback;
+	r->open = is_public(sb, &sandbox->plan);
 	r->unix_sockets = l->unix_sockets == SANDBOX_UNIX_ALLOW ? "all"
 			  : sandbox->own_unix			? "own"
 								: "none";
@@ -152,6 +164,16 @@ write_counted(struct json_writer *w, const struct sandbox_report *r)
 	json_end(w, ']');
 }
 
+static const char *
+network_word(const struct sandbox_report *r)
+{
+	if (r->open)
+		return "public";
+	if (r->listed)
+		return "listed";
+	return r->network ? "restricted" : "enabled";
+}
+
 static void
 write_enforced(struct json_writer *w, const struct sandbox_report *r)
 {
@@ -165,10 +187,7 @@ write_enforced(struct json_writer *w, const struct sandbox_report *r)
 	json_key_u64(w, "landlockAbi", r->landlock_abi);
 	json_key_cstring(
 	    w, "fileSystem", r->files ? "restricted" : "unrestricted");
-	json_key_cstring(w, "network",
-	    r->listed	 ? "listed"
-	    : r->network ? "restricted"
-			 : "enabled");
+	json_key_cstring(w, "network", network_word(r));
 	json_key_bool(w, "loopback", r->loopback);
 	json_key_cstring(w, "unixSockets", r->unix_sockets);
 	json_key(w, "limits");

@@ -19,10 +19,11 @@ struct sandbox_report {
 	bool listed;	     /* the network is a list of hosts */
 	bool proc;
 	unsigned controllers; /* mask of enum cgroup_controller; 0: no groups */
-	unsigned landlock_abi;	  /* 0: none */
-	bool landlock_only;	  /* no namespaces and no view */
-	bool watches_memory;	  /* not a group, but the command's init */
-	bool loopback;		  /* a network namespace of its own */
+	unsigned landlock_abi; /* 0: none */
+	bool landlock_only;    /* no namespaces and no view */
+	bool watches_memory;   /* not a group, but the command's init */
+	bool loopback;	       /* a network namespace of its own */
+	bool open; /* every public address, within the operator's lists */
 	const char *unix_sockets; /* which the command may connect to */
 	uint64_t pids, memory_bytes, open_files, file_bytes;
 	uint32_t cpu_percent;

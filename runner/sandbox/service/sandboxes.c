@@ -60,6 +60,8 @@ sandboxes_init(struct sandboxes *sb, const struct sandbox_host *host,
 	sb->told_landlock_only = false;
 	sb->single_user = host->parent_death_signal;
 	ceiling_init(&sb->ceiling, limits, host->home ? host->home : "/");
+	if (!limits->network_host)
+		network_list_everything(&sb->everything, limits->network_allow);
 	/* What every control group counts needs no mention. */
 	sb->told = uncounted(sb) == 0;
 	sb->plain = limits->unsandboxed && !ceiling_has_bounds(&sb->ceiling) &&
@@ -258,7 +260,9 @@ get_sandbox(struct sandboxes *sb, struct plan *plan, bool check,
 		return err;
 	}
 	err = check_namespaces(sb, *sandbox, landlock_only, why, error);
-	if (err == 0 && (*sandbox)->plan.hosts != NULL && !(*sandbox)->loopback)
+	/* A file helper reaches nothing in any case. */
+	if (err == 0 && !check && (*sandbox)->plan.hosts != NULL &&
+	    !(*sandbox)->loopback)
 		err = sandboxes_refuse(
 		    "a list of hosts needs a network namespace", error);
 	return err < 0 ? err : check_landlock(sb, *sandbox, error);
@@ -345,13 +349,17 @@ is_direct(const struct sandboxes *sb, const struct sandbox_context *granted,
  * Returns the request as it is from then on.
  */
 static struct sandbox_request
-narrow_network(struct ceiling_grant *g, const struct sandbox_request *r)
+narrow_network(const struct sandboxes *sb, struct ceiling_grant *g,
+    const struct sandbox_request *r)
 {
 	struct sandbox_request narrowed = *r;
 
 	if (!g->context.network_enabled)
 		narrowed.hosts = NULL;
-	if (r->hosts != NULL)
+	else if (r->hosts == NULL && sb->everything.text != NULL &&
+		 !g->context.unrestricted)
+		narrowed.hosts = &sb->everything;
+	if (r->hosts != NULL || narrowed.hosts != NULL)
 		g->context.network_enabled = g->context.unrestricted = false;
 	return narrowed;
 }
@@ -378,7 +386,7 @@ find(struct sandboxes *sb, const struct sandbox_request *r,
 		return err;
 	err =
 	    ceiling_judge(&sb->ceiling, asked, r->reads, r->cwd, &grant, error);
-	narrowed = narrow_network(&grant, r);
+	narrowed = narrow_network(sb, &grant, r);
 	if (err == 0 && !is_direct(sb, &grant.context, r->cwd))
 		err =
 		    find_granted(sb, &grant, &narrowed, tmpdir, sandbox, error);

@@ -33,6 +33,8 @@ struct sandboxes {
 	bool required;	  /* the latest request demands every layer */
 	unsigned clamped; /* 1 << enum ceiling_limit: cut down in it */
 	struct ceiling ceiling;
+	/* what a policy with a network reaches; no text: the host's network */
+	struct network_list everything;
 };
 
 /* What the sandboxes need to know of their session, which owns the strings. */
