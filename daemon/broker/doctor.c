@@ -333,8 +333,9 @@ doctor_run(const struct programs *programs, const char *user,
 	fflush(stdout);
 	for (size_t i = 0; i < nitems(layers); i++) {
 		if (no_user && layers[i].inside) {
-			printf("MISSING  %s: there is no user namespace; see "
+			printf("%-8s %s: there is no user namespace; see "
 			       "above\n",
+			    layers[i].needed ? "MISSING" : "without",
 			    layers[i].name);
 			continue;
 		}
