@@ -139,7 +139,8 @@ struct control_user {
 	uint32_t session_processes, session_cpu_percent;
 	uint8_t limits_command_cpu, none[7];
 	uint64_t session_memory_bytes;
-	uint32_t max_processes, max_open_files, max_cpu_ms, zero;
+	uint32_t max_processes, max_open_files, max_cpu_ms;
+	uint32_t zero; /* fills up to 8 bytes */
 	uint64_t max_memory_bytes, max_file_bytes;
 };
 
