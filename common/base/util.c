@@ -1,8 +1,5 @@
 /* SPDX-License-Identifier: ISC */
-/*
- * Allocation that cannot fail, scope cleanup, and times. The helpers for
- * descriptors are in util_fd.c, because Windows has none.
- */
+/* Allocation that cannot fail, scope cleanup, times: what Windows has, too. */
 #include "util.h"
 
 #include <stdarg.h>

@@ -1,7 +1,5 @@
 /* SPDX-License-Identifier: ISC */
-/*
- * Helpers for descriptors.
- */
+/* Helpers for descriptors. */
 #include <dirent.h>
 #include <errno.h>
 #include <fcntl.h>
@@ -10,32 +8,27 @@
 
 #include "util.h"
 
-/* For kernels before 5.9. The directory's own descriptor is closed last. */
-static void
-close_from_proc(int lowest)
+/* Kernels before 5.9 have no close_range(2). The directory's own descriptor is
+ * closed last. */
+void
+close_from(int lowest)
 {
-	DIR *d = opendir("/proc/self/fd");
 	struct dirent *e;
+	DIR *d;
 
-	if (d == NULL) {
-		for (int fd = lowest; fd < sysconf(_SC_OPEN_MAX); fd++)
-			close(fd);
+	if (syscall(SYS_close_range, lowest, ~0U, 0) == 0)
 		return;
-	}
-	while ((e = readdir(d)) != NULL) {
+	d = opendir("/proc/self/fd");
+	for (int fd = lowest; d == NULL && fd < sysconf(_SC_OPEN_MAX); fd++)
+		close(fd);
+	while (d != NULL && (e = readdir(d)) != NULL) {
 		int fd = atoi(e->d_name);
 
 		if (e->d_name[0] != '.' && fd >= lowest && fd != dirfd(d))
 			close(fd);
 	}
-	closedir(d);
-}
-
-void
-close_from(int lowest)
-{
-	if (syscall(SYS_close_range, lowest, ~0U, 0) < 0)
-		close_from_proc(lowest);
+	if (d != NULL)
+		closedir(d);
 }
 
 int
@@ -43,9 +36,8 @@ set_nonblock(int fd)
 {
 	int flags = fcntl(fd, F_GETFL);
 
-	if (flags < 0 || fcntl(fd, F_SETFL, flags | O_NONBLOCK) < 0)
-		return -errno;
-	return 0;
+	return flags < 0 || fcntl(fd, F_SETFL, flags | O_NONBLOCK) < 0 ? -errno
+								       : 0;
 }
 
 int

@@ -9,12 +9,13 @@ import re
 
 import pytest
 from certificates import lend
-from conftest import ROOT, digest, poll
+from conftest import ROOT, digest, missing_layers
 from execd_client import Closed, b64
 from test_ctl import Ctl
 from test_auth import KEY, jwt
 from test_audit_sinks import Receiver, parse_syslog
 from test_http import Origin
+from test_network_lists import own, run
 from test_proxy_protocol import PROXY, header
 
 PAGE = pathlib.Path(__file__).parents[2] / "man/execd-audit.5"
@@ -27,10 +28,15 @@ def read_page():
     every, of_session = (items(part) for part in common.split("\nThe records of a session"))
     members, examples = {}, {}
     for part in parts:
-        event = part.splitlines()[0]
+        event, *text = part.splitlines()
+        if not text:    # two headings with one text: the example is of the second
+            members[event] = examples[event] = None
+            continue
         example = re.search(r"^\.Bd -literal\n(.*?)^\.Ed$", part, re.S | re.M)[1]
         examples[event] = json.loads(example.replace("\\(aq", "'").replace("\n", ""))
         members[event] = every | items(part) | (of_session if "session" in examples[event] else set())
+        for also in [e for e, of in examples.items() if of is None]:
+            members[also], examples[also] = members[event], {**examples[event], "event": also}
     return members, examples
 
 
@@ -51,6 +57,16 @@ def ask_as_operator(s, user, mode, client):
         ctl("list", uid=pwd.getpwnam("nobody"), code=4)
     else:
         MEMBERS.pop("ctl-refused", None), EXAMPLES.pop("ctl-refused", None)
+
+
+def ask_for_hosts(c, origin, user, mode):
+    """One that is listed, and one that is not; it takes a sandbox."""
+    if missing_layers(mode, user):
+        for event in "network-allowed", "network-denied":
+            MEMBERS.pop(event, None), EXAMPLES.pop(event, None)
+        return
+    at = f"127.0.0.1:{origin.server_address[1]}"
+    run(c, "n", f"get=http://{at}/", "get=http://denied.example/", **own(at, deny=["denied.example"]))
 
 
 @pytest.fixture
@@ -83,7 +99,9 @@ def records(configured, user, directory, mode):
     c.call("fs/writeFile", {"path": f"file://{directory}/a", "dataBase64": b64("x")})
     c.call("fs/copy", {"sourcePath": f"file://{directory}/a", "destinationPath": f"file://{directory}/b", "recursive": False})
     c.call("fs/symlink", {"path": f"file://{directory}/l", "target": "t"})
-    c.call("http/request", {"method": "GET", "requestId": "1", "url": Origin().url()})
+    origin = Origin()
+    c.call("http/request", {"method": "GET", "requestId": "1", "url": origin.url()})
+    ask_for_hosts(c, origin, user, mode)
     connect(token="tok-a").ready(watchSessionId=c.session_id)
     connect(token="tok-a").error("initialize", {"clientName": "x", "resumeSessionId": "none"})
     c.drop()

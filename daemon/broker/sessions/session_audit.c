@@ -366,8 +366,7 @@ report_network(
 	    netproxy_reason_name(n.allowed ? NETPROXY_LISTED : n.reason));
 	if (n.rule[0] != '\0')
 		audit_string(&e, "rule", n.rule);
-	if (n.unrecorded > 0)
-		audit_number(&e, "unrecorded", n.unrecorded);
+	audit_number(&e, "unrecorded", n.unrecorded);
 	end(&e, &m->conf->audit);
 	return 0;
 }
