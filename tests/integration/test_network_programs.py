@@ -7,10 +7,12 @@ import http.server
 import io
 import json
 import os
+import pathlib
 import shutil
 import ssl
 import subprocess
 import tarfile
+import tempfile
 import threading
 import zipfile
 
@@ -53,9 +55,15 @@ class Registry(http.server.ThreadingHTTPServer):
 
 
 @pytest.fixture(scope="module")
-def world(tmp_path_factory):
+def world():
     """A registry with a certificate, and what each program is to find there."""
-    at = tmp_path_factory.mktemp("registry")
+    with tempfile.TemporaryDirectory(prefix="execd-test-") as d:
+        # Readable for whoever the commands run as.
+        os.chmod(d, 0o755)
+        yield from serve(pathlib.Path(d))
+
+
+def serve(at):
     root = at / "root"
     root.mkdir()
     subprocess.run(["openssl", "req", "-x509", "-newkey", "ec", "-pkeyopt", "ec_paramgen_curve:P-256", "-nodes", "-days", "2",
@@ -69,12 +77,8 @@ def world(tmp_path_factory):
     r = Registry(root, both)
     put_package(root, r.url)
     r.ca = at / "ca.pem"
-    # Readable for whoever the commands run as.
     subprocess.run(["chmod", "-R", "a+rX", root], check=True)
     (at / "ca.pem").chmod(0o644)
-    for path in (at, *at.parents):
-        if not os.stat(path).st_mode & 1:
-            os.chmod(path, os.stat(path).st_mode | 0o11)
     yield r
     r.shutdown()
     r.server_close()
