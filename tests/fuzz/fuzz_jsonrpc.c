@@ -63,7 +63,7 @@ check_again(const struct rpc_message *m)
 static void
 check_message(struct rpc_message *m)
 {
-	assert((m->kind == RPC_KIND_REQUEST) == (m->id != NULL));
+	assert((m->kind == RPC_KIND_NOTIFICATION) == (m->id == NULL));
 	assert(m->doc.root->type == JSON_OBJECT);
 	check_values(m->doc.root);
 	check_again(m);
