@@ -464,5 +464,6 @@ def test_it_can_be_killed(proxy, origin):
     read_until(s, b"banner")
     p.child.send_signal(signal.SIGKILL)
     assert read_all(s) in (b"", b"<reset>")  # at once, and nothing that looks like more of the banner
+    p.child.wait(20)
     with pytest.raises(ConnectionRefusedError):
         p.connect()
