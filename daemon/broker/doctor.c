@@ -8,6 +8,7 @@
 #include <errno.h>
 #include <fcntl.h>
 #include <pwd.h>
+#include <signal.h>
 #include <stdio.h>
 #include <string.h>
 #include <sys/stat.h>
@@ -211,6 +212,9 @@ static const struct layer {
 	    advise_command },
 };
 
+/* A probe that waits for a program which hangs is ended. */
+#define PROBE_SECONDS 20
+
 /* Returns the errno that the child ended with. */
 static int
 probe(const struct layer *l, const struct patient *p)
@@ -219,6 +223,7 @@ probe(const struct layer *l, const struct patient *p)
 	pid_t pid = fork();
 
 	if (pid == 0) {
+		alarm(PROBE_SECONDS);
 		l->probe(p);
 		_exit(0);
 	}
@@ -227,6 +232,8 @@ probe(const struct layer *l, const struct patient *p)
 			return errno;
 	if (pid < 0)
 		return errno;
+	if (WIFSIGNALED(status) && WTERMSIG(status) == SIGALRM)
+		return ETIMEDOUT;
 	return WIFEXITED(status) ? WEXITSTATUS(status) : EIO;
 }
 

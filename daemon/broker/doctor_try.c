@@ -330,8 +330,8 @@ open_list(int channel, struct sockaddr_in *at)
 	return fd;
 }
 
-/* What no list has is refused; a program that cannot run answers nothing. The
- * program ends with its channel. */
+/* The proxy refuses a host that is on no list, and this answer shows that it
+ * runs. It ends when its channel is closed. */
 void
 doctor_try_netproxy(const struct patient *p)
 {

@@ -157,8 +157,8 @@ struct control_file {
 };
 
 /*
- * A decision about a command whose network is a list of hosts. Names of its
- * numbers are in netproxy_message.h.
+ * Reports a decision about a command whose network is a list of hosts.
+ * netproxy_message.h has the names of its numbers.
  */
 struct control_network {
 	char process[CONTROL_PROCESS_MAX];

@@ -86,8 +86,11 @@ struct sandbox_limits {
 	uint64_t shm_bytes, open_files, file_bytes;
 	uint64_t pids, memory_bytes; /* for each command; 0: no limit */
 	uint32_t cpu_percent;	     /* the same; of one processor */
-	/* a policy with a network means the host's; else what the lists of
-	 * hosts below permit of all public addresses */
+	/*
+	 * A policy with a network gives the command the network of the host.
+	 * If this is false, it gives the public addresses that the lists of
+	 * hosts below permit.
+	 */
 	bool network_host;
 	uint32_t network_connections; /* of each command with a list, at once */
 	uint64_t network_bytes;	      /* of each such command; 0: no limit */

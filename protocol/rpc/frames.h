@@ -58,9 +58,12 @@ struct frames_message {
 /* Tells whether a path without NUL is absolute on this machine. */
 typedef bool frames_path_fn(struct slice path);
 
-/* Parses a message. Returns 0, or -EBADMSG with the reason in
- * error[ARGS_ERROR_MAX]; m->version is then 0 if it could not be read or is not
- * spoken here. In both cases the caller ends with frames_clear(). */
+/*
+ * Parses a message. Returns 0, or -EBADMSG with the reason in
+ * error[ARGS_ERROR_MAX]. After an error m->version is 0 if the version could
+ * not be read, or is another one than 1 and 6. The caller calls frames_clear()
+ * in both cases.
+ */
 int frames_parse(struct frames_message *m, frames_path_fn *is_absolute,
     const char *text, size_t len, char *error);
 void frames_clear(struct frames_message *m);

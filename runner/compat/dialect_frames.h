@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: ISC */
 /*
- * The dialects of the reference runner (doc/protocol.md section 18), versions 1
- * and 6: one command, with its parent at the other end of a pipe. The operating
- * system is behind host.h.
+ * This file speaks versions 1 and 6 of the reference runner's frames
+ * (doc/protocol.md section 18). A runner has one command, and its parent is at
+ * the other end of a pipe. host.h stands for the operating system.
  */
 #ifndef DIALECT_FRAMES_H
 #define DIALECT_FRAMES_H

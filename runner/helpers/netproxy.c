@@ -34,8 +34,13 @@
 #define WAIT_MS	      1000
 #define WAIT_MAX_MS   32000
 
-/* Questions to the client that are not answered yet; more are denied. */
+/* The client has at most so many questions to answer at once. What would be one
+ * more is denied. */
 #define ASKS_MAX 256
+
+/* The messages that wait for execd-netproxy. If there are more, it reads
+ * nothing, and is replaced. */
+#define QUEUE_MAX 4096
 
 /* Of execd-netproxy's messages, of which none has a list. */
 #define MESSAGE_MAX 2048
@@ -70,6 +75,7 @@ struct netproxy {
 	TAILQ_HEAD(, network) lists; /* open */
 	uint32_t last_list;
 	STAILQ_HEAD(, waiting_message) queue;
+	unsigned queued;
 	TAILQ_HEAD(, ask) asks;
 	unsigned nasks;
 	uint64_t last_id; /* of requests to clients; begins with 1 */
@@ -106,22 +112,6 @@ send_now(struct netproxy *p, const void *bytes, size_t len, const int *fd)
 	return err == 0;
 }
 
-/* Adds the operator's patterns: a letter before each line. */
-static void
-put_lines(struct buf *b, char letter, const char *lines)
-{
-	while (*lines != '\0') {
-		size_t n = strcspn(lines, "\n");
-
-		if (n > 0) {
-			buf_put(b, &letter, 1);
-			buf_put(b, lines, n);
-			buf_put(b, "\n", 1);
-		}
-		lines += n + (lines[n] == '\n');
-	}
-}
-
 /* The list as execd-netproxy gets it: the client's part and the operator's. */
 static bool
 send_open(struct netproxy *p, struct network *n)
@@ -140,8 +130,8 @@ send_open(struct netproxy *p, struct network *n)
 
 	buf_init(&rules, NETPROXY_RULES_MAX);
 	buf_put(&rules, n->list.rules.ptr, n->list.rules.len);
-	put_lines(&rules, 'A', l->allow);
-	put_lines(&rules, 'D', l->deny);
+	network_list_put(&rules, 'A', l->allow);
+	network_list_put(&rules, 'D', l->deny);
 	m.open.rules = (struct slice){ (const char *)rules.data, rules.len };
 	buf_init(&b, NETPROXY_MESSAGE_MAX);
 	netproxy_put(&b, NETPROXY_OPEN, &m);
@@ -155,6 +145,16 @@ send_open(struct netproxy *p, struct network *n)
 }
 
 static void
+remove_first(struct netproxy *p)
+{
+	struct waiting_message *w = STAILQ_FIRST(&p->queue);
+
+	STAILQ_REMOVE_HEAD(&p->queue, link);
+	p->queued--;
+	free(w);
+}
+
+static void
 flush(struct netproxy *p)
 {
 	struct waiting_message *w;
@@ -164,10 +164,8 @@ flush(struct netproxy *p)
 		if (!n->told && !(n->told = send_open(p, n)))
 			break;
 	while (n == NULL && (w = STAILQ_FIRST(&p->queue)) != NULL &&
-	       send_now(p, w->bytes, w->len, NULL)) {
-		STAILQ_REMOVE_HEAD(&p->queue, link);
-		free(w);
-	}
+	       send_now(p, w->bytes, w->len, NULL))
+		remove_first(p);
 }
 
 static void
@@ -186,6 +184,10 @@ tell(struct netproxy *p, enum netproxy_type type,
 
 	if (p->fd < 0)
 		return;
+	if (p->queued == QUEUE_MAX) {
+		failed(p, "reads nothing, and is replaced");
+		return;
+	}
 	buf_init(&b, MESSAGE_MAX);
 	netproxy_put(&b, type, m);
 	w = xmalloc(sizeof(*w) + b.len);
@@ -193,18 +195,15 @@ tell(struct netproxy *p, enum netproxy_type type,
 	memcpy(w->bytes, b.data, b.len);
 	buf_clear(&b);
 	STAILQ_INSERT_TAIL(&p->queue, w, link);
+	p->queued++;
 	flush(p);
 }
 
 static void
 clear_queue(struct netproxy *p)
 {
-	struct waiting_message *w;
-
-	while ((w = STAILQ_FIRST(&p->queue)) != NULL) {
-		STAILQ_REMOVE_HEAD(&p->queue, link);
-		free(w);
-	}
+	while (!STAILQ_EMPTY(&p->queue))
+		remove_first(p);
 }
 
 /* --- questions to the client -------------------------------------------- */

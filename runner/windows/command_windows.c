@@ -46,8 +46,8 @@ struct command {
 	CONDITION_VARIABLE more;
 	struct buf queue;
 	size_t unwritten;
-	bool closing; /* closes its input after the queue */
-	bool deaf;    /* it reads no more */
+	bool closing; /* the thread closes the input after the queue */
+	bool deaf;    /* the command reads no more */
 };
 
 static struct command the_command;

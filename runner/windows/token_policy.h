@@ -18,9 +18,10 @@ struct token_policy {
 };
 
 /*
- * Decides. network_is_blocked: who started the runner says that its account has
- * no network. Returns 0, or -EACCES with the reason in error[ARGS_ERROR_MAX] if
- * a token enforces less than what is asked.
+ * Decides what the token of a command has to enforce. network_is_blocked means
+ * that whoever started the runner says: this account has no network. The
+ * function returns 0. If a token enforces less than the message asks for, it
+ * returns -EACCES with the reason in error[ARGS_ERROR_MAX].
  */
 int token_policy_decide(struct token_policy *p, const struct frames_spawn *s,
     bool network_is_blocked, char *error);

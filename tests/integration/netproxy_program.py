@@ -9,6 +9,7 @@ import struct
 import subprocess
 import threading
 
+import pytest
 from conftest import BUILD
 
 PROGRAM = BUILD / "runner/netproxy/execd-netproxy"
@@ -161,3 +162,17 @@ class Origin(socketserver.ThreadingTCPServer):
     def stop(self):
         self.shutdown()
         self.server_close()
+
+
+@pytest.fixture
+def origin():
+    """Starts hosts of the world: origin(answer)."""
+    started = []
+
+    def start(*args, **options):
+        started.append(Origin(*args, **options))
+        return started[-1]
+
+    yield start
+    for o in started:
+        o.stop()

@@ -11,7 +11,7 @@ import threading
 
 import pytest
 
-from netproxy_program import NetProxy, Origin, read_all, read_until
+from netproxy_program import NetProxy, origin, read_all, read_until  # noqa: F401
 
 
 @pytest.fixture
@@ -25,19 +25,6 @@ def proxy(request):
     yield start
     for p in started:
         p.stop()
-
-
-@pytest.fixture
-def origin():
-    started = []
-
-    def start(*args, **options):
-        started.append(Origin(*args, **options))
-        return started[-1]
-
-    yield start
-    for o in started:
-        o.stop()
 
 
 def body(answer):

@@ -3,13 +3,17 @@
 execd asks, and what it tells of it (doc/protocol.md section 13.7)."""
 import json
 import re
+import shutil
 import signal
+import subprocess
 import threading
 
 import pytest
 
-from conftest import children_named, is_alive, kill, poll
-from netproxy_program import Origin
+from conftest import BUILD, MIB, as_user, children_named, is_alive, kill, poll
+from netproxy_program import origin  # noqa: F401
+from test_limits import rss_kib
+from test_reexec import installed  # noqa: F401
 from test_relay import Relay
 from test_session import resume
 
@@ -81,19 +85,6 @@ POLICY = {"permissions": {"type": "managed", "network": "enabled", "file_system"
     "type": "restricted", "entries": [{"path": {"type": "special", "value": {"kind": "root"}}, "access": "read"}]}},
     "windowsSandboxLevel": "disabled"}
 SAID = "HTTP/1.1 200 OK\r\nContent-Length: 2\r\nKeep-Alive: x\r\n\r\nhi"
-
-
-@pytest.fixture
-def origin():
-    started = []
-
-    def start(*args, **options):
-        started.append(Origin(*args, **options))
-        return started[-1]
-
-    yield start
-    for o in started:
-        o.stop()
 
 
 @pytest.fixture
@@ -419,3 +410,33 @@ def test_the_operator_permits_no_network(configured, user, origin, more, enforce
     at = f"127.0.0.1:{o.port}"
     assert start(c, "p", "env", **own(at))["sandbox"]["enforced"]["network"] == enforced
     assert ("http_proxy" in end(c, "p")[0][0]) == (enforced == "listed")
+
+
+@pytest.fixture
+def hostile(installed, monkeypatch):
+    """An installation whose execd-netproxy asks without an end and reads nothing."""
+    program = installed / "runner/netproxy/execd-netproxy"
+    shutil.copy(BUILD / "tests/integration/fake_netproxy", program)
+    monkeypatch.setattr("conftest.EXECD", installed / "daemon/root/execd")
+    return installed
+
+
+def test_one_that_reads_no_answer_is_replaced(hostile, spawn):
+    """What waits for it has a limit, and the session serves."""
+    s = spawn()
+    c = s.ready()
+    runner = s.runner(c)
+    before = rss_kib(runner)
+    c.start("p", ["/bin/cat"], pipeStdin=True, sandbox=POLICY, **own("a.example"))
+    s.wait_log("execd-netproxy reads nothing, and is replaced")
+    assert rss_kib(runner, "VmHWM") - before < 8 * MIB
+    assert c.run("q", ["/bin/echo", "fine"]).stdout == "fine\n"
+    c.call("process/terminate", {"processId": "p"})
+
+
+@pytest.mark.nightly
+def test_doctor_waits_for_no_proxy_that_hangs(hostile, mode, user):
+    if mode == "root":
+        pytest.skip("once is enough")
+    out = subprocess.run(as_user(user, [str(hostile / "daemon/root/execd"), "doctor"]), capture_output=True, text=True).stdout
+    assert re.search(r"without +lists of hosts .*: Connection timed out; ", out), out

@@ -69,7 +69,7 @@ static const struct row {
 	    "or *.example.com or **.example.com" },
 	{ true, "{\"allow\":[\"\"]}",
 	    "!network: unsupported domain pattern syntax: " },
-	/* a second line would be a rule of the operator */
+	/* A second line would count as a rule of the operator. */
 	{ true, "{\"allow\":[\"b\xc3\xbc\\nA*\"]}",
 	    "!network: a pattern has one line and no NUL" },
 	{ true, "{\"allow\":[\"a\\nA*\"]}",

@@ -376,10 +376,16 @@ check_hosts(const char *key, const struct strings *list, char *why)
 }
 
 bool
+sandbox_rules_list_any(const struct strings *list)
+{
+	return list->count > 0 && !is_none(list);
+}
+
+bool
 sandbox_rules_list_hosts(const struct sandbox_rules *r)
 {
-	return (r->network_allow.count > 0 && !is_none(&r->network_allow)) ||
-	       (r->network_deny.count > 0 && !is_none(&r->network_deny));
+	return sandbox_rules_list_any(&r->network_allow) ||
+	       sandbox_rules_list_any(&r->network_deny);
 }
 
 /* Lists that every command could go around would promise what is not so. */

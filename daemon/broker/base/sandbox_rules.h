@@ -52,6 +52,9 @@ void sandbox_rules_init(struct sandbox_rules *r);
  * runner. */
 int sandbox_rules_check(const struct sandbox_rules *r, char *why);
 
+/* Tells whether a list was given that is not `none`. */
+bool sandbox_rules_list_any(const struct strings *list);
+
 /* Tells whether network-allow or network-deny lists a host. */
 bool sandbox_rules_list_hosts(const struct sandbox_rules *r);
 

@@ -168,8 +168,9 @@ take_given(int *fds, size_t nfds)
 }
 
 /*
- * Root's execd has opened its programs again before it answered, so this one is
- * of the same version. Without it commands have all of the network or none.
+ * Opens execd-netproxy. It has the version of root's other programs, because
+ * root's execd opens those anew before it answers. Without it a command has all
+ * of the network or none.
  */
 static void
 open_netproxy(void)

@@ -32,8 +32,9 @@ int spawn_begin(bool check);
 
 /* What root's execd says of itself and of us: whether it is root; whether a
  * broker has served before; whether one serves until our list is sealed.
- * spawn_http() is execd-http, opened with O_PATH, and spawn_netproxy() is
- * execd-netproxy, or -errno if it could not be opened. */
+ * spawn_http() returns the descriptor of execd-http, opened with O_PATH, and
+ * spawn_netproxy() that of execd-netproxy, or -errno if it could not be
+ * opened. */
 bool spawn_is_root(void);
 bool spawn_has_served(void);
 bool spawn_is_reload(void);

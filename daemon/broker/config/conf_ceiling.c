@@ -27,24 +27,21 @@ enum limit {
 	LIMITS
 };
 
-static const char *const keywords[LIMITS] = {
-	[LIMIT_UNSANDBOXED] = "allow-unsandboxed",
-	[LIMIT_EXTERNAL] = "allow-external",
-	[LIMIT_NETWORK] = "allow-network",
-	[LIMIT_PROFILE] = "max-profile",
-	[LIMIT_WRITABLE] = "writable-roots",
-	[LIMIT_WORKSPACE] = "workspace-roots",
-	[LIMIT_DENY_READ] = "deny-read",
-	[LIMIT_NETWORK_ALLOW] = "network-allow",
-	[LIMIT_NETWORK_DENY] = "network-deny",
-	[LIMIT_NETWORK_HOST] = "network-host",
+/* The keys as [sandbox] has them, and what is before them in an identity. */
+static const struct keyword {
+	const char *before, *name;
+} keywords[LIMITS] = {
+	[LIMIT_UNSANDBOXED] = { "sandbox-", "allow-unsandboxed" },
+	[LIMIT_EXTERNAL] = { "sandbox-", "allow-external" },
+	[LIMIT_NETWORK] = { "sandbox-", "allow-network" },
+	[LIMIT_PROFILE] = { "sandbox-", "max-profile" },
+	[LIMIT_WRITABLE] = { "sandbox-", "writable-roots" },
+	[LIMIT_WORKSPACE] = { "sandbox-", "workspace-roots" },
+	[LIMIT_DENY_READ] = { "sandbox-", "deny-read" },
+	[LIMIT_NETWORK_ALLOW] = { "", "network-allow" },
+	[LIMIT_NETWORK_DENY] = { "", "network-deny" },
+	[LIMIT_NETWORK_HOST] = { "", "network-host" },
 };
-
-static bool
-lists_any(const struct strings *list)
-{
-	return list->count > 0 && strcmp(list->items[0], "none") != 0;
-}
 
 static bool
 sets(const struct sandbox_rules *r, enum limit limit)
@@ -63,13 +60,13 @@ sets(const struct sandbox_rules *r, enum limit limit)
 	case LIMIT_WORKSPACE:
 		return r->workspace_roots.count > 0;
 	case LIMIT_NETWORK_ALLOW:
-		return lists_any(&r->network_allow);
+		return sandbox_rules_list_any(&r->network_allow);
 	case LIMIT_NETWORK_DENY:
-		return lists_any(&r->network_deny);
+		return sandbox_rules_list_any(&r->network_deny);
 	case LIMIT_NETWORK_HOST:
 		return r->network_host == 0;
 	default:
-		return lists_any(&r->deny_read);
+		return sandbox_rules_list_any(&r->deny_read);
 	}
 }
 
@@ -103,15 +100,15 @@ static void
 put_origin(const struct levels *l, size_t level, enum limit limit,
     char origin[SANDBOX_ORIGIN_MAX])
 {
-	const char *before = limit < LIMIT_NETWORK_ALLOW ? "sandbox-" : "";
+	const struct keyword *k = &keywords[limit];
 
 	if (level == 0)
 		snprintf(origin, SANDBOX_ORIGIN_MAX,
-		    "%s%s in [identity %.100s]", before, keywords[limit],
+		    "%s%s in [identity %.100s]", k->before, k->name,
 		    l->identity);
 	else
-		snprintf(origin, SANDBOX_ORIGIN_MAX, "%s in [sandbox]",
-		    keywords[limit]);
+		snprintf(
+		    origin, SANDBOX_ORIGIN_MAX, "%s in [sandbox]", k->name);
 }
 
 /* Finds the rules that set the limit. Returns false if none did. */

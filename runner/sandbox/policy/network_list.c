@@ -124,21 +124,29 @@ network_list_read(
 }
 
 void
+network_list_put(struct buf *b, char letter, const char *lines)
+{
+	while (*lines != '\0') {
+		size_t n = strcspn(lines, "\n");
+
+		if (n > 0) {
+			buf_put(b, &letter, 1);
+			buf_put(b, lines, n);
+			buf_put(b, "\n", 1);
+		}
+		lines += n + (lines[n] == '\n');
+	}
+}
+
+void
 network_list_everything(struct network_list *l, const char *named)
 {
-	static const char public[] = "000\na*:*\n";
 	struct buf b;
 
-	buf_init(&b, sizeof(public) + 2 * strlen(named) + 2);
-	buf_puts(&b, public);
-	while (*named != '\0') {
-		size_t n = strcspn(named, "\n");
-
-		buf_put(&b, "a", 1);
-		buf_put(&b, named, n);
-		buf_put(&b, "\n", 1);
-		named += n + (named[n] == '\n');
-	}
+	buf_init(&b, NETWORK_LIST_MAX);
+	buf_puts(&b, "000\n");
+	network_list_put(&b, LETTER_ALLOW, "*:*");
+	network_list_put(&b, LETTER_ALLOW, named);
 	buf_put_u8(&b, '\0');
 	*l = (struct network_list){ .text = (char *)b.data, .socks = true };
 	l->rules = (struct slice){ l->text + strlen("000\n"),

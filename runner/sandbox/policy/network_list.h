@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: ISC */
 /*
- * A client's list of hosts, read: what of a sandbox's network its commands may
- * reach. It is part of the plan, because commands of one sandbox reach the
- * ports of each other's proxy. Changes nothing.
+ * Reads a client's list of hosts, which says what the commands of a sandbox may
+ * reach. The list is part of the plan, because commands of one sandbox reach
+ * the ports of each other's proxy. Pure.
  */
 #ifndef NETWORK_LIST_H
 #define NETWORK_LIST_H
@@ -40,5 +40,9 @@ int network_list_read(
  */
 void network_list_everything(struct network_list *l, const char *named);
 void network_list_clear(struct network_list *l);
+
+/* Adds patterns, one per line, to the text of a list, with the letter before
+ * each (struct netproxy_open). Empty lines are left out. */
+void network_list_put(struct buf *b, char letter, const char *lines);
 
 #endif
