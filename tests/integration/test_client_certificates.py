@@ -11,17 +11,14 @@ from urllib.parse import urlsplit
 
 import pytest
 from certificates import TOMORROW, WEAK, YESTERDAY, Authority, fingerprint
-from conftest import ROOT, digest, is_alive, lines_of, poll
+from conftest import ROOT, children_named, digest, is_alive, lines_of, poll
 from execctl import Execctl
 from execd_client import Closed
 
 
 def helper(server, name):
     """The newest of root's children of that name."""
-    pid = server.pid
-    children = pathlib.Path(f"/proc/{pid}/task/{pid}/children").read_text().split()
-    found = [int(p) for p in children if pathlib.Path(f"/proc/{p}/comm").read_text() == f"{name}\n" and is_alive(p)]
-    return found[-1] if found else None
+    return max(children_named(server.pid, name), default=None)
 
 
 class World:

@@ -166,7 +166,7 @@ def test_placeholders_are_there_while_a_request_runs(client, tree, user):
     poll(lambda: not set(os.listdir(tree / "w")) & set(PROTECTED))
     id = fs.post("copy", "w/big", to="w/copy")
     poll(lambda: set(os.listdir(tree / "w")) >= {*PROTECTED, "copy"}, what="copy under placeholders")
-    assert "result" in client.answer(id)
+    assert "result" in client.answer(id, 120)
     assert len(list((tree / "w/copy").rglob("f*"))) == 4000
     poll(lambda: not set(os.listdir(tree / "w")) & set(PROTECTED), what="end of the placeholders")
 
