@@ -375,6 +375,8 @@ tell_unsent(enum control_type type, uint32_t conn)
 {
 	const struct control_verdict busy = { .conn = conn,
 		.verdict = VERDICT_BUSY };
+	const struct control_metrics unread = { .conn = conn,
+		.verdict = VERDICT_BUSY };
 	struct control_session failed = { .conn = conn,
 		.result = SESSION_FAILED };
 	struct connection *c = connection_find(conn);
@@ -383,6 +385,8 @@ tell_unsent(enum control_type type, uint32_t conn)
 	    "the session channel cannot be passed on");
 	if (c != NULL && type == BROKER_REQ_AUTHENTICATE)
 		handshake_verdict(c, &busy);
+	else if (c != NULL && c->state == CONN_OPERATING)
+		handshake_metrics(c, &unread);
 	else if (c != NULL && c->state == CONN_STARTING)
 		handshake_refused(c, &failed);
 }

@@ -140,8 +140,8 @@ add(const struct control_listener *order, int fd, SSL_CTX *tls)
 
 	if (reserve_fd < 0)
 		reserve_fd = fcntl(STDERR_FILENO, F_DUPFD_CLOEXEC, 4);
-	l->traits =
-	    (struct listener_traits){ order->id, order->kind, order->keys };
+	l->traits = (struct listener_traits){ order->id, order->kind,
+		order->keys, order->has_operators };
 	l->trusted = order->trusted;
 	l->tls = tls;
 	l->fd = fd;

@@ -225,6 +225,8 @@ control_verdict_name(enum verdict verdict)
 		[VERDICT_STRANGER] = "the client is not known here",
 		[VERDICT_SUBJECT] =
 		    "no identity has the subject of this websocket jwt",
+		[VERDICT_NOT_OPERATOR] =
+		    "the identity is none of the operators of this listener",
 	};
 
 	return (size_t)verdict < nitems(names) ? names[verdict] : "";

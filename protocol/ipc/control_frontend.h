@@ -92,6 +92,7 @@ struct control_listener {
 	uint8_t kind;
 	bool tls;
 	struct frontend_listener keys;
+	bool has_operators;  /* /metrics needs a credential */
 	uint32_t key;	     /* `tls`: number of its key in the key process */
 	struct nets trusted; /* their PROXY header is believed */
 };
@@ -120,7 +121,7 @@ struct control_token_header {
 	char kid[CONTROL_KID_MAX];
 };
 
-struct control_authenticate {
+struct control_authenticate { /* also for BROKER_REQ_METRICS */
 	uint32_t conn;	      /* given by the front-end, never used again */
 	uint32_t listener;    /* control_listener.id */
 	uint8_t kind;	      /* enum credential_kind */
@@ -156,8 +157,9 @@ enum verdict {
 	VERDICT_STRANGER, /* certificate or user of no identity: 401 */
 	/* valid signed token with a subject of no identity: 401 */
 	VERDICT_SUBJECT,
+	VERDICT_NOT_OPERATOR, /* known, and may not read /metrics: 403 */
 };
-#define VERDICTS (VERDICT_SUBJECT + 1)
+#define VERDICTS (VERDICT_NOT_OPERATOR + 1)
 
 struct control_verdict {
 	uint32_t conn;
@@ -243,14 +245,11 @@ struct control_helper {
 	uint8_t kind; /* enum tls_helper */
 };
 
-struct control_ask_metrics {
-	uint32_t conn;
-};
-
 /* The counters of the broker. Arrays are sent in the byte order of this
  * machine. */
 struct control_metrics {
 	uint32_t conn;
+	uint8_t verdict; /* enum verdict; if not GRANTED, the rest is zero */
 	uint64_t attached, detached, ending; /* current numbers of sessions */
 	uint64_t processes;		     /* current number */
 	uint64_t started;

@@ -20,6 +20,7 @@ static const struct field listener_fields[] = {
 #define FRONTEND_LISTENER(keyword, type, member, ...)                          \
 	FIELD_OF(control_listener, keys.member),
 #include "frontend_keys.def"
+	FIELD(FIELD_BOOL, control_listener, has_operators),
 	FIELD(FIELD_U32, control_listener, key),
 	FIELD_OF(control_listener, trusted),
 };
@@ -107,12 +108,9 @@ static const struct field helper_fields[] = {
 	FIELD(FIELD_U8, control_helper, kind),
 };
 
-static const struct field ask_metrics_fields[] = {
-	FIELD(FIELD_U32, control_ask_metrics, conn),
-};
-
 static const struct field metrics_fields[] = {
 	FIELD(FIELD_U32, control_metrics, conn),
+	FIELD(FIELD_U8, control_metrics, verdict),
 	FIELD(FIELD_U64, control_metrics, attached),
 	FIELD(FIELD_U64, control_metrics, detached),
 	FIELD(FIELD_U64, control_metrics, ending),
@@ -208,7 +206,7 @@ static const struct control_layout rows[] = {
 	EMPTY(BROKER_EV_IDLE),
 	EMPTY(BROKER_REQ_ALIVE),
 	LAYOUT(BROKER_REQ_HELPER, helper_fields),
-	LAYOUT(BROKER_REQ_METRICS, ask_metrics_fields),
+	LAYOUT(BROKER_REQ_METRICS, authenticate_fields),
 	LAYOUT(BROKER_ANS_METRICS, metrics_fields),
 	FIRST_LAYOUT(KEYS_CONFIGURE, key_fields),
 	FIRST_LAYOUT(KEYS_SERVE, serve_fields),

@@ -20,7 +20,7 @@
 
 #define SPAWN_VERSION 3 /* broker and root; in each message */
 /* broker and front-end; also the front-end's helpers */
-#define FRONTEND_VERSION 8
+#define FRONTEND_VERSION 9
 #define RUNNER_VERSION	 2 /* broker and runner; 2: RUNNER_EVENT_NETWORK */
 #define RUNNER_OLDEST	 1
 

@@ -43,7 +43,7 @@ static const struct {
 	{ BROKER_EV_IDLE, 0 },
 	{ BROKER_REQ_ALIVE, 0 },
 	{ BROKER_REQ_HELPER, sizeof(struct control_helper) },
-	{ BROKER_REQ_METRICS, sizeof(struct control_ask_metrics) },
+	{ BROKER_REQ_METRICS, sizeof(struct control_authenticate) },
 	{ BROKER_ANS_METRICS, sizeof(struct control_metrics) },
 	{ BROKER_ANS_WATCH, sizeof(struct control_session) },
 	{ RUNNER_COMMAND_SEVERAL, 0 },

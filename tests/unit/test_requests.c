@@ -154,7 +154,6 @@ put_request(struct buf *b, enum control_type type, uint32_t conn,
 	struct control_resume resume = { .conn = conn,
 		.session_id = "00000000-0000-4000-8000-000000000000" };
 	struct control_close close = { .conn = conn };
-	struct control_ask_metrics ask = { .conn = conn };
 	struct control_refused refused = { .peer = "websocket" };
 	struct control_helper helper = { .kind = TLS_HELPER_KEYS };
 
@@ -168,7 +167,7 @@ put_request(struct buf *b, enum control_type type, uint32_t conn,
 	    : type == BROKER_REQ_AUTHENTICATE ? (void *)&a
 	    : type == BROKER_REQ_OPEN	      ? (void *)&open
 	    : type == BROKER_REQ_CLOSE	      ? (void *)&close
-	    : type == BROKER_REQ_METRICS      ? (void *)&ask
+	    : type == BROKER_REQ_METRICS      ? (void *)&a
 	    : type == BROKER_REQ_REFUSED      ? (void *)&refused
 	    : type == BROKER_REQ_HELPER	      ? (void *)&helper
 	    : type == BROKER_REQ_ALIVE	      ? NULL
@@ -233,13 +232,12 @@ expected(enum control_type type, enum frontend_state state, enum gift gift)
 		return -EACCES;
 	if (type == BROKER_REQ_AUTHENTICATE)
 		return -EPERM; /* it has one already */
+	if (type == BROKER_REQ_METRICS)
+		return -EPERM; /* there is no operator's listener */
 	if (gift != (wants_channel(type) ? A_CHANNEL : NOTHING))
 		return -EBADMSG;
-	/* There is no stdio, and no operator's listener; nobody has asked. */
-	return type == BROKER_REQ_DONE || type == BROKER_REQ_METRICS ||
-		       type == BROKER_REQ_ALIVE
-		   ? -EPERM
-		   : 0;
+	/* There is no stdio; nobody has asked. */
+	return type == BROKER_REQ_DONE || type == BROKER_REQ_ALIVE ? -EPERM : 0;
 }
 
 static void

@@ -172,13 +172,13 @@ verify_other(const struct conf *c, const struct listener *l,
 	return known ? VERDICT_STRANGER : VERDICT_MISSING_TOKEN;
 }
 
-enum verdict
-credential_verify(const struct conf *c, const struct listener *l,
+/* Finds the identity of the client, whatever it may do here. */
+static enum verdict
+verify_any(const struct conf *c, const struct listener *l,
     const struct control_authenticate *presented, const struct ucred *peer,
     int64_t now_s, struct credential_finding *found)
 {
 	bool tokens = has_tokens(c) || conf_has_signed_tokens(c);
-	enum verdict v;
 
 	found->who = NULL;
 	found->how = "";
@@ -186,12 +186,35 @@ credential_verify(const struct conf *c, const struct listener *l,
 	/* Where no identity has a token, the header means nothing, as with the
 	 * reference server. */
 	if (presented->kind == CREDENTIAL_BEARER && tokens)
-		v = verify_bearer(c, presented, now_s, found);
-	else
-		v = verify_other(c, l, presented, peer, found);
+		return verify_bearer(c, presented, now_s, found);
+	return verify_other(c, l, presented, peer, found);
+}
+
+enum verdict
+credential_verify(const struct conf *c, const struct listener *l,
+    const struct control_authenticate *presented, const struct ucred *peer,
+    int64_t now_s, struct credential_finding *found)
+{
+	enum verdict v = verify_any(c, l, presented, peer, now_s, found);
+
 	if (v == VERDICT_GRANTED && l->identities.count > 0 &&
 	    !strings_has(&l->identities, found->who->name))
 		v = VERDICT_STRANGER;
+	if (v != VERDICT_GRANTED)
+		found->who = NULL;
+	return v;
+}
+
+enum verdict
+credential_verify_operator(const struct conf *c, const struct listener *l,
+    const struct control_authenticate *presented, const struct ucred *peer,
+    int64_t now_s, struct credential_finding *found)
+{
+	enum verdict v = verify_any(c, l, presented, peer, now_s, found);
+
+	if (v == VERDICT_GRANTED &&
+	    !strings_has(&l->operators, found->who->name))
+		v = VERDICT_NOT_OPERATOR;
 	if (v != VERDICT_GRANTED)
 		found->who = NULL;
 	return v;
@@ -213,13 +236,15 @@ begin(struct audit_event *e, const char *event, const char *peer,
 void
 credential_audit(struct broker *m, const struct control_authenticate *a,
     const struct listener *l, enum verdict v,
-    const struct credential_finding *found)
+    const struct credential_finding *found, const char *path)
 {
 	struct audit_event e;
 
 	if (!audit_is_kept(&m->conf->audit))
 		return;
 	begin(&e, found->who ? "granted" : "refused", a->peer, a->proxy, l);
+	if (path != NULL)
+		audit_string(&e, "path", path);
 	if (found->who != NULL) {
 		audit_string(&e, "identity", found->who->name);
 		audit_string(&e, "by", found->how);

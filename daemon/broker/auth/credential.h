@@ -33,11 +33,17 @@ enum verdict credential_verify(const struct conf *c, const struct listener *l,
     const struct control_authenticate *presented, const struct ucred *peer,
     int64_t now_s, struct credential_finding *found);
 
-/* Records a verdict and what credential_verify() found. l is NULL if the
- * listener was closed meanwhile. */
+/* The same for a client that wants to read /metrics: l->operators decides, and
+ * not l->identities. */
+enum verdict credential_verify_operator(const struct conf *c,
+    const struct listener *l, const struct control_authenticate *presented,
+    const struct ucred *peer, int64_t now_s, struct credential_finding *found);
+
+/* Records a verdict and what was found. l is NULL if the listener was closed
+ * meanwhile. `path` is what the client wants to read, or NULL: a session. */
 void credential_audit(struct broker *m, const struct control_authenticate *a,
     const struct listener *l, enum verdict v,
-    const struct credential_finding *found);
+    const struct credential_finding *found, const char *path);
 
 /* Records a refusal in TLS, which the front-end reports. */
 void credential_audit_refused(struct broker *m, const struct control_refused *r,

@@ -138,6 +138,8 @@ log_refused(const char *peer, enum verdict v, const struct jwt_answer *jwt)
 {
 	const char *name = control_verdict_name(v);
 
+	if (v == VERDICT_GRANTED || !log_permits(LOG_FAILURE, peer, name))
+		return;
 	if (v == VERDICT_SUBJECT)
 		log_info("%s: refused: %s: `%s`", peer, name, jwt->subject);
 	else if (jwt->why[0] != '\0')
@@ -173,10 +175,8 @@ answer_authenticate(
 		v = credential_verify(m->conf, l, &a, *fd >= 0 ? &peer : NULL,
 		    (int64_t)time(NULL), &found);
 	explicit_bzero(a.credential, sizeof(a.credential));
-	credential_audit(m, &a, l, v, &found);
-	if (v != VERDICT_GRANTED &&
-	    log_permits(LOG_FAILURE, a.peer, control_verdict_name(v)))
-		log_refused(a.peer, v, &found.jwt);
+	credential_audit(m, &a, l, v, &found, NULL);
+	log_refused(a.peer, v, &found.jwt);
 	if (v == VERDICT_GRANTED)
 		g = grant_new(f, &a, found.who);
 	send_verdict(f, &a, v, g);
@@ -247,17 +247,48 @@ answer_done(struct broker *m, const uint8_t *packet, size_t len, int *fd)
 	return answer < 0 ? answer : 0;
 }
 
+/* Decides whether the client may read the metrics, and records it. Without
+ * `operators`, whoever can connect may, and nothing is recorded. */
+static enum verdict
+verify_operator(struct broker *m, struct control_authenticate *a,
+    const struct listener *l, const struct ucred *peer)
+{
+	struct credential_finding found = { .how = "" };
+	enum verdict v;
+
+	if (l->operators.count == 0)
+		return VERDICT_GRANTED;
+	check_cert_verdict(m, a);
+	v = credential_verify_operator(
+	    m->conf, l, a, peer, (int64_t)time(NULL), &found);
+	credential_audit(m, a, l, v, &found, "/metrics");
+	log_refused(a->peer, v, &found.jwt);
+	return v;
+}
+
 static int
 answer_metrics(struct broker *m, const uint8_t *packet, size_t len, int *fd)
 {
-	struct control_ask_metrics ask;
-	struct control_metrics answer;
+	struct control_authenticate a;
+	struct control_metrics answer = { .verdict = VERDICT_BUSY };
+	const struct listener *l;
+	struct ucred peer;
 
-	REQUEST(BROKER_REQ_METRICS, &ask, packet, len);
-	if (!stats_are_wanted(m->conf))
+	REQUEST(BROKER_REQ_METRICS, &a, packet, len);
+	l = find_listener(m, a.listener);
+	if (a.kind > CREDENTIAL_BEARER || !listener_was(a.listener) ||
+	    (l != NULL && !l->keys.operate))
 		return -EPERM;
-	stats_collect(m, &answer);
-	answer.conn = ask.conn;
+	if (l != NULL && take_peer(l, *fd, &peer) < 0)
+		return -EBADMSG;
+	/* If there is none, a reload closed it meanwhile. */
+	if (l != NULL)
+		answer.verdict =
+		    (uint8_t)verify_operator(m, &a, l, *fd >= 0 ? &peer : NULL);
+	explicit_bzero(a.credential, sizeof(a.credential));
+	if (answer.verdict == VERDICT_GRANTED)
+		stats_collect(m, &answer);
+	answer.conn = a.conn;
 	frontend_send(m->frontend, BROKER_ANS_METRICS, &answer, -1);
 	return 0;
 }
@@ -412,7 +443,7 @@ static const struct request {
 	{ BROKER_REQ_RESUME, FRONTEND_SERVING, CHANNEL_FD, request_resume },
 	{ BROKER_REQ_WATCH, FRONTEND_SERVING, CHANNEL_FD, request_watch },
 	{ BROKER_REQ_CLOSE, FRONTEND_SERVING, NO_FD, answer_close },
-	{ BROKER_REQ_METRICS, FRONTEND_SERVING, NO_FD, answer_metrics },
+	{ BROKER_REQ_METRICS, FRONTEND_SERVING, MAY_HAVE_FD, answer_metrics },
 	{ BROKER_REQ_DONE, FRONTEND_SERVING, NO_FD, answer_done },
 	{ BROKER_REQ_ALIVE, FRONTEND_SERVING, NO_FD, answer_alive },
 	{ BROKER_REQ_HELPER, FRONTEND_SERVING, NO_FD, answer_helper },

@@ -62,6 +62,7 @@ listener_free(struct listener *l)
 	free(l->host_tag);
 	free(l->allow_unauthenticated);
 	strings_clear(&l->identities);
+	strings_clear(&l->operators);
 	free(l);
 }
 

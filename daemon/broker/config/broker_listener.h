@@ -33,6 +33,8 @@ struct listener {
 	char *group;
 	/* identities that are accepted; none: every identity */
 	struct strings identities;
+	/* identities that may read /metrics; none: whoever connects */
+	struct strings operators;
 	/* networks whose PROXY header is believed */
 	struct nets trusted_proxies;
 	/* what clients learn of this host, with CONTROL_HOST_TAG_MAX; NULL:

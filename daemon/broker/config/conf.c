@@ -93,14 +93,26 @@ conf_free(struct conf *c)
 /* --- consistency -------------------------------------------------------- */
 
 static int
+check_names(const struct conf *c, const struct listener *l,
+    const struct strings *names, const char *keyword, char *why)
+{
+	for (size_t i = 0; i < names->count; i++)
+		if (conf_find_identity(c, names->items[i]) == NULL)
+			return conf_refuse(why,
+			    "[listener %s] %s: there is no [identity %.100s]",
+			    l->name, keyword, names->items[i]);
+	return 0;
+}
+
+static int
 check_listener(const struct conf *c, const struct listener *l, char *why)
 {
-	for (size_t i = 0; i < l->identities.count; i++)
-		if (conf_find_identity(c, l->identities.items[i]) == NULL)
-			return conf_refuse(why,
-			    "[listener %s] identities: there is no [identity "
-			    "%.100s]",
-			    l->name, l->identities.items[i]);
+	int err = check_names(c, l, &l->identities, "identities", why);
+
+	if (err == 0)
+		err = check_names(c, l, &l->operators, "operators", why);
+	if (err < 0)
+		return err;
 	if (l->allow_unauthenticated != NULL &&
 	    conf_find_identity(c, l->allow_unauthenticated) == NULL)
 		return conf_refuse(why,

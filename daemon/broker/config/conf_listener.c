@@ -123,6 +123,7 @@ static const struct conf_key listener_keys[] = {
 	KEY("mode", conf_mode, mode),
 	KEY("group", conf_string, group),
 	KEY("identities", conf_words, identities),
+	KEY("operators", conf_words, operators),
 	KEY("trusted-proxy", conf_nets, trusted_proxies),
 	KEY("host-tag", host_tag_type, host_tag),
 	KEY("allow-unauthenticated", conf_string, allow_unauthenticated),
@@ -205,8 +206,8 @@ check_agent(const struct listener *l)
 		return "serve = agent needs the address tcp://IP:PORT or "
 		       "systemd:NAME";
 	if (l->certificate != NULL || l->keys.operate ||
-	    l->identities.count > 0 || l->trusted_proxies.count > 0 ||
-	    l->allow_unauthenticated != NULL)
+	    l->identities.count > 0 || l->operators.count > 0 ||
+	    l->trusted_proxies.count > 0 || l->allow_unauthenticated != NULL)
 		return "serve = agent knows no clients: the section may have "
 		       "no key about them";
 	return NULL;
@@ -226,9 +227,12 @@ check_listener(struct conf *c, void *o, char *why)
 	else if (l->scheme != ADDRESS_UNIX &&
 		 (l->mode != CONF_MODE_UNSET || l->group != NULL))
 		text = "mode and group are for unix:/PATH";
-	else if (l->keys.operate &&
+	else if (l->operators.count > 0 && !l->keys.operate)
+		text = "operators needs operate = yes";
+	else if (l->keys.operate && l->operators.count == 0 &&
 		 (!l->loopback || l->scheme == ADDRESS_SYSTEMD))
-		text = "operate is for unix:/PATH and loopback addresses";
+		text = "without operators, operate is for unix:/PATH and "
+		       "loopback addresses";
 	else if (l->scheme == ADDRESS_UNIX && l->trusted_proxies.count > 0)
 		text = "trusted-proxy is for TCP";
 	else if (trusts_everybody(&l->trusted_proxies))

@@ -218,6 +218,7 @@ send_listener(struct frontend *f, const struct listener *l)
 		.kind = l->kind,
 		.tls = listener_has_tls(l),
 		.keys = l->keys,
+		.has_operators = l->operators.count > 0,
 		.key = l->id,
 		.trusted = l->trusted_proxies,
 	};

@@ -67,11 +67,17 @@ send_now(const struct buf *b, int fd)
 	return 0;
 }
 
+static bool
+has_credential(enum control_type type)
+{
+	return type == BROKER_REQ_AUTHENTICATE || type == BROKER_REQ_METRICS;
+}
+
 static void
 waiting_free(struct waiting *w)
 {
 	STAILQ_REMOVE_HEAD(&waiting, link);
-	credentials_waiting -= w->type == BROKER_REQ_AUTHENTICATE;
+	credentials_waiting -= has_credential(w->type);
 	if (w->fd >= 0)
 		close(w->fd);
 	explicit_bzero(w->message.data, w->message.len);
@@ -104,7 +110,7 @@ put_off(struct buf *b, enum control_type type, uint32_t conn, int fd)
 	struct waiting *w;
 	int copy = -1;
 
-	if (type == BROKER_REQ_AUTHENTICATE &&
+	if (has_credential(type) &&
 	    credentials_waiting == CREDENTIALS_WAITING_MAX)
 		return -EBUSY;
 	if (fd >= 0 && (copy = fcntl(fd, F_DUPFD_CLOEXEC, 4)) < 0)
@@ -121,7 +127,7 @@ put_off(struct buf *b, enum control_type type, uint32_t conn, int fd)
 	w->type = type;
 	w->conn = conn;
 	STAILQ_INSERT_TAIL(&waiting, w, link);
-	credentials_waiting += type == BROKER_REQ_AUTHENTICATE;
+	credentials_waiting += has_credential(type);
 	return 0;
 }
 
@@ -177,8 +183,8 @@ put_proxy(const struct connection *c, char proxy[CONTROL_PEER_MAX])
 }
 
 int
-broker_authenticate(const struct connection *c, enum credential_kind kind,
-    struct slice credential)
+broker_authenticate(const struct connection *c, enum control_type type,
+    enum credential_kind kind, struct slice credential)
 {
 	struct control_authenticate a = {
 		.conn = c->number,
@@ -198,7 +204,7 @@ broker_authenticate(const struct connection *c, enum credential_kind kind,
 	a.has_certificate = cert_verdict != NULL;
 	if (cert_verdict != NULL)
 		a.cert_verdict = *cert_verdict;
-	err = request_with(BROKER_REQ_AUTHENTICATE, &a, c->number,
+	err = request_with(type, &a, c->number,
 	    c->listener.kind == LISTENER_UNIX ? c->in_fd : -1);
 	explicit_bzero(&a, sizeof(a));
 	return err;
@@ -213,14 +219,6 @@ broker_refused(const struct connection *c, const char *why)
 	put_proxy(c, r.proxy);
 	snprintf(r.reason, sizeof(r.reason), "%s", why);
 	request(BROKER_REQ_REFUSED, &r);
-}
-
-void
-broker_ask_metrics(const struct connection *c)
-{
-	struct control_ask_metrics ask = { .conn = c->number };
-
-	request(BROKER_REQ_METRICS, &ask);
 }
 
 int

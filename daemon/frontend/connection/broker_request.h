@@ -18,10 +18,11 @@ void broker_alive(void);
 /* Asks for a new helper in place of one that does not answer. */
 void broker_helper_hangs(enum tls_helper who);
 
-/* Sends a credential. Returns 0 or -errno: the client's socket cannot be sent
- * because of what it holds, or too many credentials wait for the broker. */
-int broker_authenticate(const struct connection *c, enum credential_kind kind,
-    struct slice credential);
+/* Sends a credential with AUTHENTICATE, for a session, or with METRICS. Returns
+ * 0 or -errno: the client's socket cannot be sent because of what it holds, or
+ * too many credentials wait for the broker. */
+int broker_authenticate(const struct connection *c, enum control_type type,
+    enum credential_kind kind, struct slice credential);
 
 /* Asks for a new session, or for session c->start.wanted, to attach to it or to
  * watch it. channel_fd is the runner's end of the session channel and stays the
@@ -31,10 +32,10 @@ void broker_close(const struct connection *c);
 void broker_done(void);
 /* Reports a client certificate that was refused in TLS, for the audit log. */
 void broker_refused(const struct connection *c, const char *why);
-void broker_ask_metrics(const struct connection *c);
 
 /* Sets the function that is told when a request waited for the broker and then
- * could not be sent: AUTHENTICATE, OPEN, RESUME or WATCH of this connection. */
+ * could not be sent: AUTHENTICATE, METRICS, OPEN, RESUME or WATCH of this
+ * connection. */
 void broker_on_unsent(void (*tell)(enum control_type type, uint32_t conn));
 
 #endif

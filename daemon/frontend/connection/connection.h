@@ -101,6 +101,7 @@ struct listener_traits {
 	uint32_t id; /* control_listener.id */
 	enum listener_kind kind;
 	struct frontend_listener keys;
+	bool has_operators; /* /metrics needs a credential */
 };
 
 /*

@@ -99,11 +99,12 @@ send_reply(struct connection *c, const struct http_reply *reply, bool head)
 	connection_finish(c);
 }
 
-static void
-ask_for_grant(
-    struct connection *c, const struct http_request *r, struct buf *upgrade)
+/* Sends the credential of the request, if any, to the broker. Returns 0 or
+ * -errno. r is NULL where there is no HTTP. */
+static int
+send_credential(
+    struct connection *c, enum control_type type, const struct http_request *r)
 {
-	const struct control_verdict busy = { .verdict = VERDICT_BUSY };
 	enum credential_kind kind = CREDENTIAL_NONE;
 	struct slice token = { "", 0 };
 
@@ -111,11 +112,35 @@ ask_for_grant(
 		kind = http_bearer(r->authorization, &token) == 0
 			   ? CREDENTIAL_BEARER
 			   : CREDENTIAL_INVALID;
-	connection_to_authenticating(c, upgrade);
 	connection_read_client(c, false);
+	return broker_authenticate(c, type, kind, token);
+}
+
+static void
+ask_for_grant(
+    struct connection *c, const struct http_request *r, struct buf *upgrade)
+{
+	const struct control_verdict busy = { .verdict = VERDICT_BUSY };
+
+	connection_to_authenticating(c, upgrade);
 	c->grant_state = GRANT_ASKED;
-	if (broker_authenticate(c, kind, token) < 0)
+	if (send_credential(c, BROKER_REQ_AUTHENTICATE, r) < 0)
 		handshake_verdict(c, &busy);
+}
+
+static void
+ask_for_metrics(struct connection *c, const struct http_request *r)
+{
+	const struct control_metrics busy = { .verdict = VERDICT_BUSY };
+	int err;
+
+	connection_to_operating(c, r->method == HTTP_HEAD);
+	err = send_credential(c, BROKER_REQ_METRICS, r);
+	if (r->has_authorization)
+		explicit_bzero((char *)(uintptr_t)r->authorization.ptr,
+		    r->authorization.len);
+	if (err < 0)
+		handshake_metrics(c, &busy);
 }
 
 static void
@@ -130,7 +155,8 @@ let_in(struct connection *c)
 	buf_clear(&upgrade);
 }
 
-/* Answers requests of the operator, on a listener that only the operator uses.
+/* Answers requests of the operator, on a listener with `operate`. Where the
+ * metrics need a credential, clients without one do not learn what is ill.
  * Returns false if the request is none of these. */
 static bool
 answer_operator(struct connection *c, const struct http_request *r)
@@ -142,19 +168,34 @@ answer_operator(struct connection *c, const struct http_request *r)
 	if (!c->listener.keys.operate || r->origin || r->method == HTTP_OTHER)
 		return false;
 	if (slice_equal(r->path, SLICE("/metrics"))) {
-		connection_to_operating(c, r->method == HTTP_HEAD);
-		connection_read_client(c, false);
-		broker_ask_metrics(c);
+		ask_for_metrics(c, r);
 		return true;
 	}
 	if (!live && !slice_equal(r->path, SLICE("/healthz")) &&
 	    !slice_equal(r->path, SLICE("/readyz")))
 		return false;
 	if (ill != NULL)
-		reply = (struct http_reply){ 503, ill,
+		reply = (struct http_reply){ 503,
+			c->listener.has_operators ? "" : ill,
 			HTTP_TEXT_PLAIN RETRY_AFTER };
 	send_reply(c, &reply, r->method == HTTP_HEAD);
 	return true;
+}
+
+static void
+refuse(struct connection *c, uint8_t verdict, bool head)
+{
+	const char *text = control_verdict_name((enum verdict)verdict);
+	struct http_reply reply = { 401, text, HTTP_TEXT_PLAIN };
+
+	if (verdict == VERDICT_NOT_OPERATOR)
+		reply.status = 403;
+	if (verdict != VERDICT_BUSY)
+		connection_penalise(c, OFFENCE_AUTHENTICATION);
+	else
+		reply = (struct http_reply){ 503, text,
+			HTTP_TEXT_PLAIN "retry-after: 1\r\n" };
+	send_reply(c, &reply, head);
 }
 
 void
@@ -163,6 +204,13 @@ handshake_metrics(struct connection *c, const struct control_metrics *m)
 	struct http_reply reply = { 200, "", HTTP_TEXT_METRICS };
 	struct buf text;
 
+	if (m->verdict != VERDICT_GRANTED) {
+		metrics.denied++;
+		if (m->verdict < VERDICTS)
+			metrics.verdicts[m->verdict]++;
+		refuse(c, m->verdict, c->operating.head_only);
+		return;
+	}
 	buf_init(&text, REPLY_MAX / 2);
 	metrics_write(
 	    &text, connection_count(), admission_waiting() + proxied_count());
@@ -229,20 +277,6 @@ handshake_stdio(struct connection *c)
 	ask_for_grant(c, NULL, &none);
 }
 
-static void
-refuse(struct connection *c, uint8_t verdict)
-{
-	const char *text = control_verdict_name((enum verdict)verdict);
-	struct http_reply reply = { 401, text, HTTP_TEXT_PLAIN };
-
-	if (verdict != VERDICT_BUSY)
-		connection_penalise(c, OFFENCE_AUTHENTICATION);
-	else
-		reply = (struct http_reply){ 503, text,
-			HTTP_TEXT_PLAIN "retry-after: 1\r\n" };
-	send_reply(c, &reply, false);
-}
-
 void
 handshake_verdict(struct connection *c, const struct control_verdict *v)
 {
@@ -258,7 +292,7 @@ handshake_verdict(struct connection *c, const struct control_verdict *v)
 		return;
 	}
 	if (!granted) {
-		refuse(c, v->verdict);
+		refuse(c, v->verdict, false);
 		return;
 	}
 	memcpy(c->grant, v->grant, sizeof(c->grant));
