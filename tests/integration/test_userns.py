@@ -316,7 +316,8 @@ def frontend_configuration(listeners=0, type=1, exempt=0):
 
 def listener(kind=0, tls=0, certificate=0, hand_over=0, trusted=0):
     return (u32(11) + u32(0) + bytes([kind, tls]) +
-            keys("FRONTEND_LISTENER", client_certificate=certificate, hand_over=hand_over) + u32(0) + nets(trusted))
+            keys("FRONTEND_LISTENER", client_certificate=certificate, hand_over=hand_over) +
+            b"\0" + u32(0) + nets(trusted))  # no operators, no key
 
 
 @pytest.mark.parametrize("message", [
