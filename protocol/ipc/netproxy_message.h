@@ -16,6 +16,10 @@
 #define NETPROXY_RULES_MAX   (64u << 10)
 #define NETPROXY_MESSAGE_MAX (NETPROXY_RULES_MAX + 1024)
 
+/* The variable by which execd-http gets the rules of its requests, as struct
+ * netproxy_open has them. Without it they reach everything. */
+#define HTTP_RULES "EXECD_HTTP_RULES"
+
 enum netproxy_type {
 	/* runner -> execd-netproxy */
 	NETPROXY_OPEN = 1,   /* netproxy_open + the listener */

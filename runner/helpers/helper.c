@@ -9,6 +9,7 @@
 #include <event2/event_struct.h>
 #include <fcntl.h>
 #include <signal.h>
+#include <string.h>
 #include <sys/prctl.h>
 #include <sys/socket.h>
 #include <unistd.h>
@@ -302,10 +303,9 @@ ended(struct reaper_watch *w, int wait_status, const struct rusage *usage)
  * exec.
  */
 static void __attribute__((noreturn))
-child(const struct session *s, enum helper_kind kind, int fd)
+child(const struct session *s, enum helper_kind kind, int fd, char *const *env)
 {
 	const struct helper_program *program = &programs[kind];
-	char *const *env = program->environment ? s->env : s->homes;
 	char **argv = (char **)(uintptr_t)program->argv;
 	sigset_t unblocked;
 
@@ -341,14 +341,61 @@ start_in_sandbox(struct sandbox *sandbox, int fd)
 	return -1;
 }
 
-pid_t
-helper_spawn(const struct session *s, enum helper_kind kind, int fd)
+/*
+ * What execd-http may reach is in its environment, which no other user reads.
+ * Returns the variable, which the caller frees.
+ */
+static char *
+rules_variable(const struct session *s)
+{
+	struct buf b;
+
+	buf_init(&b, NETPROXY_MESSAGE_MAX);
+	buf_puts(&b, HTTP_RULES "=");
+	network_put_rules(&b, &s->sandbox.everything, &s->network_limits);
+	buf_put_u8(&b, '\0');
+	if (b.failed)
+		log_fatal("the operator's hosts do not fit into a variable");
+	return (char *)b.data;
+}
+
+/* Returns the environment with the variable before the others, which the caller
+ * frees. */
+static char **
+add_variable(char *const *env, char *variable)
+{
+	size_t n = 0;
+	char **all;
+
+	while (env[n] != NULL)
+		n++;
+	all = xreallocarray(NULL, n + 2, sizeof(*all));
+	all[0] = variable;
+	memcpy(all + 1, env, (n + 1) * sizeof(*all));
+	return all;
+}
+
+static pid_t
+spawn_in(
+    const struct session *s, enum helper_kind kind, int fd, char *const *env)
 {
 	pid_t pid = vfork();
 
 	if (pid == 0)
-		child(s, kind, fd);
+		child(s, kind, fd, env);
 	return pid;
+}
+
+pid_t
+helper_spawn(const struct session *s, enum helper_kind kind, int fd)
+{
+	char *const *env = programs[kind].environment ? s->env : s->homes;
+	_cleanup_free_ char *variable = NULL;
+	_cleanup_free_ char **held = NULL;
+
+	if (kind == HELPER_HTTP && ceiling_holds_requests(&s->sandbox.ceiling))
+		env = held = add_variable(env, variable = rules_variable(s));
+	return spawn_in(s, kind, fd, env);
 }
 
 static struct helper *

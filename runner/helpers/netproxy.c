@@ -129,9 +129,7 @@ send_open(struct netproxy *p, struct network *n)
 	bool sent;
 
 	buf_init(&rules, NETPROXY_RULES_MAX);
-	buf_put(&rules, n->list.rules.ptr, n->list.rules.len);
-	network_list_put(&rules, 'A', l->allow);
-	network_list_put(&rules, 'D', l->deny);
+	network_put_rules(&rules, &n->list, l);
 	m.open.rules = (struct slice){ (const char *)rules.data, rules.len };
 	buf_init(&b, NETPROXY_MESSAGE_MAX);
 	netproxy_put(&b, NETPROXY_OPEN, &m);

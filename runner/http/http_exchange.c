@@ -232,6 +232,21 @@ exchange_resume_all(void)
 /* --- sending ---------------------------------------------------------------
  */
 
+/* Where a redirect leads is judged like where the request led. */
+static void
+send_again(struct exchange *x)
+{
+	char why[ARGS_ERROR_MAX];
+
+	multi_remove(x);
+	if (http_reach_judge(&x->reach, &x->message, why) < 0) {
+		x->in_body = false;
+		fail(x, why);
+	} else if (send_message(x) < 0) {
+		fail(x, "the request cannot be sent");
+	}
+}
+
 /* Sends the request again to where the response redirects. */
 static void
 follow(struct exchange *x)
@@ -245,16 +260,24 @@ follow(struct exchange *x)
 		fail(x, r < 0 ? "redirect to a scheme that is not http or https"
 			      : "too many redirects");
 	} else {
-		multi_remove(x);
-		if (send_message(x) < 0)
-			fail(x, "the request cannot be sent");
+		send_again(x);
 	}
+}
+
+static const char *
+failure_of(const struct exchange *x, CURLcode code, char *text)
+{
+	const char *refused = http_reach_refused(&x->reach, text);
+
+	return refused != NULL ? refused : curl_easy_strerror(code);
 }
 
 /* The transfer has ended. */
 static void
 exchange_done(struct exchange *x, CURLcode code)
 {
+	char text[ARGS_ERROR_MAX];
+
 	if (x->malformed)
 		fail(x, "the response has a malformed header");
 	else if (x->redirecting && x->in_body)
@@ -264,7 +287,7 @@ exchange_done(struct exchange *x, CURLcode code)
 	else if (x->too_large)
 		fail_too_large(x);
 	else if (code != CURLE_OK && !(x->head && x->in_body))
-		fail(x, curl_easy_strerror(code));
+		fail(x, failure_of(x, code, text));
 	else
 		finish(x);
 }
@@ -340,6 +363,7 @@ send_message(struct exchange *x)
 	curl_easy_setopt(e, CURLOPT_HTTPHEADER, plain_headers(&x->message));
 	set_body(x);
 	set_trust(x);
+	http_reach_watch(&x->reach, e);
 	return multi_add(x);
 }
 
@@ -359,11 +383,12 @@ is_active(struct slice request_id)
 /* Refuses the request and returns false if it cannot be started. */
 static bool
 check(struct request *r, const struct http_request_params *p,
-    struct http_message *m)
+    struct http_message *m, struct http_reach *reach)
 {
 	char error[ARGS_ERROR_MAX];
 
-	if (http_message_init(m, p, error) < 0)
+	if (http_message_init(m, p, error) < 0 ||
+	    http_reach_judge(reach, m, error) < 0)
 		reply_error(
 		    r->channel, &r->id, RPC_INVALID_PARAMS, "%s", error);
 	else if (p->stream && is_active(p->request_id))
@@ -394,9 +419,10 @@ exchange_start(struct request *r, struct event_base *base,
     const struct http_request_params *p)
 {
 	struct http_message m;
+	struct http_reach reach;
 	struct exchange *x;
 
-	if (!check(r, p, &m))
+	if (!check(r, p, &m, &reach))
 		return;
 	x = xcalloc(1, sizeof(*x));
 	x->channel = r->channel;
@@ -404,6 +430,7 @@ exchange_start(struct request *r, struct event_base *base,
 	x->id = r->id;
 	r->id = (struct rpc_id){ 0 };
 	x->message = m;
+	x->reach = reach;
 	x->request_id = xmalloc(p->request_id.len + 1);
 	memcpy(x->request_id, p->request_id.ptr, p->request_id.len);
 	x->request_id_len = p->request_id.len;

@@ -10,6 +10,7 @@
 #include <curl/curl.h>
 #include <event2/event_struct.h>
 
+#include "http_reach.h"
 #include "params.h"
 #include "queue.h"
 #include "request.h"
@@ -69,6 +70,7 @@ struct exchange {
 	struct channel *channel;
 	struct event_base *base;
 	struct http_message message;
+	struct http_reach reach;
 	CURL *easy;
 	struct event timeout;
 	uint32_t number; /* of the request, for the answer's tag */

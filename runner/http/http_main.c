@@ -53,6 +53,7 @@ main(void)
 	prctl(PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0);
 	close_from(CONTROL_FD + 1);
 	crypto_memory_init();
+	http_reach_init();
 	base = event_base_new();
 	if (base == NULL || init_curl() != CURLE_OK)
 		log_fatal("the event loop or curl cannot be set up");

@@ -90,6 +90,15 @@ network_free(struct network *n)
 	free(n);
 }
 
+void
+network_put_rules(struct buf *b, const struct network_list *list,
+    const struct network_limits *limits)
+{
+	buf_put(b, list->rules.ptr, list->rules.len);
+	network_list_put(b, 'A', limits->allow);
+	network_list_put(b, 'D', limits->deny);
+}
+
 /* --- decisions ---------------------------------------------------------- */
 
 /* RFC 3339, in UTC. */

@@ -59,6 +59,11 @@ struct network {
 
 void network_free(struct network *n);
 
+/* Writes a list as execd-netproxy and execd-http read it (struct
+ * netproxy_open): its own patterns and the operator's. */
+void network_put_rules(struct buf *b, const struct network_list *list,
+    const struct network_limits *limits);
+
 /*
  * Every decision about a command's network passes here, in its order. What is
  * denied is kept with the command, and the client is told of each.

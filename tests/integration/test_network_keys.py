@@ -2,6 +2,7 @@
 """What the operator says of networks: his lists of hosts narrow what clients ask, a policy with a network is held to them,
 and every decision is counted and on record (execd.conf(5), network-allow)."""
 import json
+import os
 import re
 
 import pytest
@@ -18,12 +19,12 @@ EXTERNAL = {"permissions": {"type": "external", "network": "enabled"}, "windowsS
 @pytest.fixture
 def held(configured, user, directory):
     """An execd whose identity `one` has these keys; it writes an audit log, and serves metrics."""
-    def begin(*keys, sandbox=(), **identities):
+    def begin(*keys, sandbox=(), env=None, **identities):
         lines = ["[listener a]", "address = ws://127.0.0.1:0", "[listener op]", f"address = unix:{directory}/op",
                  "operate = yes", "[audit]", f"file = {directory}/audit", *(["[sandbox]", *sandbox] if sandbox else [])]
         for name, of in {"one": keys, **identities}.items():
             lines += [f"[identity {name}]", f"user = {user.pw_name}", f"token-sha256 = {digest(name)}", *of]
-        return configured("\n".join([*lines, ""]))
+        return configured("\n".join([*lines, ""]), env=env)
     return begin
 
 
@@ -97,7 +98,7 @@ def test_public_addresses_are_all_but_those_of_the_host(held, origin):
 
 
 def test_no_request_goes_around(held, origin):
-    """Without a policy, as `disabled`, or by http/request: refused, with the key that says so."""
+    """Without a policy, or as `disabled`: refused, with the key that says so. http/request is held to the lists."""
     o = origin()
     keys = {"one": "network-allow = a.example", "two": "network-deny = a.example", "three": "network-host = no"}
     s = held(**{name: [key] for name, key in keys.items()})
@@ -107,9 +108,61 @@ def test_no_request_goes_around(held, origin):
         for more in {}, {"sandbox": DISABLED}, {"sandbox": EXTERNAL}:
             message = c.start("p", ["/bin/true"], **more)["error"]["message"]
             assert f"({by}; use a policy" in message, message
-        message = c.error("http/request", {"requestId": "r", "method": "GET", "url": f"http://127.0.0.1:{o.port}/",
-                                           "headers": []})[1]
-        assert by in message and not o.seen
+        code, message = fetch_error(c, f"http://127.0.0.1:{o.port}/")
+        assert (code, message) == (-32602, f"127.0.0.1:{o.port} exceeds what the operator permits: not_allowed "
+                                   "(limited by network-allow)") and not o.seen
+
+
+def asking(url, *headers, **more):
+    return {"requestId": "r", "method": "GET", "url": url, "headers": [dict(name=n, value=v) for n, v in headers], **more}
+
+
+def fetch_error(c, url, *headers, **more):
+    return c.error("http/request", asking(url, *headers, **more))
+
+
+def fetch(c, url, *headers, **more):
+    return c.call("http/request", asking(url, *headers, **more))["status"]
+
+
+def test_requests_are_held_to_the_lists(held, origin):
+    """http/request reaches what a command with a network reaches: each redirect and each address is judged."""
+    o, other = origin(), origin()
+    here = f"127.0.0.1:{o.port}"
+    to_other, to_named = (origin(f"HTTP/1.1 302 Found\r\nLocation: {to}\r\nContent-Length: 0\r\n\r\n".encode())
+                          for to in (f"http://127.0.0.1:{other.port}/", "//bad.example/"))
+    s = held(f"network-allow = {here} 127.0.0.1:{to_other.port} 127.0.0.1:{to_named.port} *.example",
+             "network-deny = bad.example")
+    c = session(s)
+    assert fetch(c, f"http://{here}/") == 200
+    assert fetch(c, f"http://{here}/", ("Host", here)) == 200
+    for url, why in [(f"http://127.0.0.1:{other.port}/", f"port_not_allowed (limited by network-allow, rule {here})"),
+                     ("http://bad.example/", "denied (limited by network-deny, rule bad.example)"),
+                     ("http://BAD.example./", "denied (limited by network-deny, rule bad.example)"),
+                     ("https://169.254.169.254/", "not_allowed (limited by network-allow)"),
+                     (f"http://2130706433:{other.port}/", "port_not_allowed"), ("http://[::1]/", "not_allowed")]:
+        code, message = fetch_error(c, url)
+        assert code == -32602 and f" exceeds what the operator permits: {why}" in message, (url, message)
+    code, message = fetch_error(c, f"http://127.0.0.1:{to_other.port}/")
+    assert code == -32603 and f"http/request failed: 127.0.0.1:{other.port} exceeds" in message, message
+    code, message = fetch_error(c, f"http://127.0.0.1:{to_named.port}/")
+    assert code == -32603 and "http/request failed: bad.example:80 exceeds" in message, message
+    assert "names another host" in fetch_error(c, f"http://{here}/", ("Host", "bad.example"))[1]
+    assert fetch(c, f"http://127.0.0.1:{to_other.port}/", redirectPolicy="stop") == 302
+    assert len(o.seen) == 2 and not other.seen
+
+
+def test_requests_lead_to_no_private_address(held, origin):
+    """A name that is permitted and leads to loopback, nor to a proxy of the environment, which would look names up.
+    What tells the rules cannot be sent in a header."""
+    o = origin()
+    c = session(held("network-host = no", env={**os.environ, "http_proxy": f"http://127.0.0.1:{o.port}"}))
+    code, message = fetch_error(c, f"http://localhost:{o.port}/")
+    assert (code, message) == (-32603, f"http/request failed: localhost:{o.port} exceeds what the operator permits: "
+                               "not_allowed_local (limited by network-allow)") and not o.seen
+    header = {"name": "a", "value": "", "valueEnvVar": "EXECD_HTTP_RULES"}
+    assert "requires executor environment variable" in c.error(
+        "http/request", {**asking("http://a.example/"), "headers": [header]})[1]
 
 
 def test_the_operator_may_permit_it(held, origin):

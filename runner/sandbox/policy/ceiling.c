@@ -403,10 +403,13 @@ ceiling_judge_network(const struct ceiling *c, char *error)
 {
 	if (!c->limits.network)
 		return refuse(c, CEILING_NETWORK, "", error);
-	/* Only commands are held to a list of hosts. */
-	if (!c->limits.network_host && !c->limits.unsandboxed)
-		return refuse(c, CEILING_UNSANDBOXED, "", error);
 	return 0;
+}
+
+bool
+ceiling_holds_requests(const struct ceiling *c)
+{
+	return !c->limits.network_host && !c->limits.unsandboxed;
 }
 
 int

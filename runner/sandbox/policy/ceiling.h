@@ -82,8 +82,13 @@ bool ceiling_has_bounds(const struct ceiling *c);
 int ceiling_judge_plan(struct ceiling *c, struct ceiling_grant *grant,
     const char *tmpdir, struct plan *plan, char *error);
 
-/* Judges an http/request. Returns 0, or -EINVAL with the message. */
+/* Judges whether there is an http/request. Returns 0, or -EINVAL with the
+ * message. */
 int ceiling_judge_network(const struct ceiling *c, char *error);
+
+/* Tells whether an http/request reaches only what the operator's lists let a
+ * policy with a network reach. */
+bool ceiling_holds_requests(const struct ceiling *c);
 
 /*
  * Judges a connection to the host's loopback, which takes an unsandboxed

@@ -1,0 +1,188 @@
+/* SPDX-License-Identifier: ISC */
+#include "http_reach.h"
+
+#include <errno.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/socket.h>
+
+#include "http_exchange.h"
+#include "log.h"
+#include "proxy_list.h"
+
+#define EXCEEDS "exceeds what the operator permits"
+
+static bool held;
+static struct proxy_list list;
+
+/*
+ * A resolver that tries more names than the one that was judged would reach
+ * another host.
+ */
+static void
+look_up_no_other_name(void)
+{
+	if (setenv("LOCALDOMAIN", "", 1) < 0)
+		log_fatal("no memory");
+}
+
+void
+http_reach_init(void)
+{
+	const char *rules = getenv(HTTP_RULES);
+
+	held = rules != NULL;
+	if (!held)
+		return;
+	proxy_list_read(&list, (struct slice){ rules, strlen(rules) });
+	unsetenv(HTTP_RULES);
+	look_up_no_other_name();
+}
+
+/* Reads where the URL leads. Returns 0 or -EINVAL. */
+static int
+read_target(struct http_reach *r, CURLU *url)
+{
+	char *host = NULL, *port = NULL;
+	int err = -EINVAL;
+
+	if (curl_url_get(url, CURLUPART_HOST, &host, CURLU_URLDECODE) ==
+		CURLUE_OK &&
+	    curl_url_get(url, CURLUPART_PORT, &port, CURLU_DEFAULT_PORT) ==
+		CURLUE_OK) {
+		r->port = host_port_parse((struct slice){ port, strlen(port) });
+		err = proxy_host_read(
+		    &r->host, (struct slice){ host, strlen(host) });
+	}
+	curl_free(host);
+	curl_free(port);
+	return err == 0 && r->port != 0 ? 0 : -EINVAL;
+}
+
+/* Tells whether the header asks for this host and this or no port. */
+static bool
+is_this_host(const struct http_reach *r, const char *value)
+{
+	struct slice text = { value, strlen(value) }, host, port;
+	struct host_name named;
+
+	while (text.len > 0 && (*text.ptr == ' ' || *text.ptr == '\t'))
+		text = (struct slice){ text.ptr + 1, text.len - 1 };
+	host_port_split(text, &host, &port);
+	return proxy_host_read(&named, host) == 0 &&
+	       strcmp(named.text, r->host.text) == 0 &&
+	       (port.len == 0 || host_port_parse(port) == r->port);
+}
+
+/*
+ * A server of many names would otherwise answer for one that is not listed; as
+ * execd-netproxy, which refuses such a request, too.
+ */
+static bool
+names_other_host(const struct http_reach *r, const struct http_message *m)
+{
+	for (struct curl_slist *h = m->headers; h != NULL; h = h->next)
+		if (strncasecmp(h->data, "Host:", 5) == 0 &&
+		    !is_this_host(r, h->data + 5))
+			return true;
+	return false;
+}
+
+/* Tells which key decided, and by which rule. */
+static void
+explain(const struct http_reach *r, const struct proxy_verdict *v, char *error)
+{
+	snprintf(error, ARGS_ERROR_MAX,
+	    "%s:%u " EXCEEDS ": %s (limited by %s%s%s)", r->host.text, r->port,
+	    netproxy_reason_name(v->reason),
+	    v->reason == NETPROXY_DENIED ? "network-deny" : "network-allow",
+	    v->rule[0] != '\0' ? ", rule " : "", v->rule);
+}
+
+int
+http_reach_judge(
+    struct http_reach *r, const struct http_message *m, char *error)
+{
+	struct proxy_verdict v;
+
+	*r = (struct http_reach){ .port = 0 };
+	if (!held)
+		return 0;
+	if (read_target(r, m->url) < 0) {
+		snprintf(error, ARGS_ERROR_MAX,
+		    "the URL " EXCEEDS ": it names no valid host");
+		return -EACCES;
+	}
+	proxy_list_judge(&list, &r->host, r->port, NETWORK_HTTP, &v);
+	if (!v.allowed) {
+		explain(r, &v, error);
+		return -EACCES;
+	}
+	if (names_other_host(r, m)) {
+		snprintf(error, ARGS_ERROR_MAX,
+		    "%s:%u: its header Host " EXCEEDS
+		    ": it names another host (network-allow)",
+		    r->host.text, r->port);
+		return -EACCES;
+	}
+	return 0;
+}
+
+static struct in6_addr
+address_of(const struct curl_sockaddr *a)
+{
+	struct in6_addr address = { .s6_addr = { [10] = 0xff, [11] = 0xff } };
+
+	if (a->family == AF_INET6)
+		memcpy(&address,
+		    (const char *)&a->addr +
+			offsetof(struct sockaddr_in6, sin6_addr),
+		    sizeof(address));
+	else
+		memcpy(&address.s6_addr[12],
+		    (const char *)&a->addr +
+			offsetof(struct sockaddr_in, sin_addr),
+		    4);
+	return address;
+}
+
+/* CURLOPT_OPENSOCKETFUNCTION: the address is the one that is connected to. */
+static curl_socket_t
+open_socket(void *arg, curlsocktype purpose, struct curl_sockaddr *a)
+{
+	struct http_reach *r = arg;
+	struct in6_addr address;
+
+	if (a->family != AF_INET && a->family != AF_INET6)
+		return CURL_SOCKET_BAD;
+	address = address_of(a);
+	if (!proxy_list_permit(&list, &r->host, &address)) {
+		r->refused = true;
+		return CURL_SOCKET_BAD;
+	}
+	r->permitted = true;
+	return socket(a->family, a->socktype | SOCK_CLOEXEC, a->protocol);
+}
+
+/* A proxy of the environment would resolve the name itself. */
+void
+http_reach_watch(struct http_reach *r, CURL *easy)
+{
+	if (!held)
+		return;
+	curl_easy_setopt(easy, CURLOPT_PROXY, "");
+	curl_easy_setopt(easy, CURLOPT_OPENSOCKETFUNCTION, open_socket);
+	curl_easy_setopt(easy, CURLOPT_OPENSOCKETDATA, r);
+}
+
+const char *
+http_reach_refused(const struct http_reach *r, char *text)
+{
+	const struct proxy_verdict v = { .reason = NETPROXY_PRIVATE };
+
+	if (!r->refused || r->permitted)
+		return NULL;
+	explain(r, &v, text);
+	return text;
+}

@@ -1,0 +1,43 @@
+/* SPDX-License-Identifier: ISC */
+/*
+ * What requests may reach where an operator lists hosts: what a command reaches
+ * whose policy has a network. The judgement is execd-netproxy's (proxy_list.h);
+ * here it is made before each request is sent, for each redirect, and for each
+ * address.
+ */
+#ifndef HTTP_REACH_H
+#define HTTP_REACH_H
+
+#include <curl/curl.h>
+
+#include "host_name.h"
+
+struct http_message;
+
+/* Takes HTTP_RULES out of the environment. Without it nothing is held. */
+void http_reach_init(void);
+
+/* Where a request leads, and what became of its addresses. */
+struct http_reach {
+	struct host_name host;
+	uint16_t port;
+	bool refused, permitted; /* an address was */
+};
+
+/*
+ * Judges where *m leads. Returns 0, or -EACCES with the reason in
+ * error[ARGS_ERROR_MAX].
+ */
+int http_reach_judge(
+    struct http_reach *r, const struct http_message *m, char *error);
+
+/* Has each address of the transfer judged; r stays until it ends. */
+void http_reach_watch(struct http_reach *r, CURL *easy);
+
+/*
+ * Returns the reason if the transfer failed because no address was permitted,
+ * in text[ARGS_ERROR_MAX]; or NULL.
+ */
+const char *http_reach_refused(const struct http_reach *r, char *text);
+
+#endif
