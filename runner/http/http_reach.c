@@ -83,7 +83,8 @@ static bool
 names_other_host(const struct http_reach *r, const struct http_message *m)
 {
 	for (struct curl_slist *h = m->headers; h != NULL; h = h->next)
-		if (strncasecmp(h->data, "Host:", 5) == 0 &&
+		if (strncasecmp(h->data, "Host", 4) == 0 &&
+		    (h->data[4] == ':' || h->data[4] == ';') &&
 		    !is_this_host(r, h->data + 5))
 			return true;
 	return false;
