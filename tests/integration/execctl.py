@@ -173,6 +173,15 @@ class Proxy:
             for s in pair:
                 reset(s)
 
+    def cut_swallowed(self):
+        """Cuts the connections whose answers were swallowed, and swallows no more.
+        Meanwhile new connections are refused: of one that lost its first bytes
+        only, the client would say that it is not HTTP."""
+        self.refusing = True
+        self.cut()
+        self.swallowing = False
+        self.refusing = False
+
     def close(self):
         self.over = True
         self.cut()

@@ -71,8 +71,7 @@ def test_a_command_is_started_once(ctl, proxy, directory):
     proxy.wait(lambda: proxy.down > 300, what="initialize")
     proxy.swallowing = True
     poll(lambda: (directory / "count").exists(), what="the start")
-    proxy.cut()
-    proxy.swallowing = False
+    proxy.cut_swallowed()
     (directory / "go").touch()
     assert p.wait(30) == 4 and p.stdout.read() == b"out\n"
     assert (directory / "count").read_text() == "x\n"

@@ -54,10 +54,10 @@ def test_a_command_is_started_once(ctl, proxy, directory):
     proxy.wait(lambda: proxy.down > down + 300, what="initialize")
     proxy.swallowing = True
     poll(lambda: (directory / "count").exists(), what="the start")
-    proxy.cut()
-    proxy.swallowing = False
+    proxy.cut_swallowed()
     (directory / "go").touch()
-    assert p.wait(30) == 4 and p.stdout.read() == b"out\n"
+    out, err = p.communicate(timeout=30)
+    assert (p.returncode, out) == (4, b"out\n"), err
     assert (directory / "count").read_text() == "x\n"
 
 

@@ -93,8 +93,7 @@ def test_a_start_whose_answer_is_lost_is_one_start(relay, proxy, directory):
     proxy.swallowing = True
     id = c.post("process/start", start_params("p", ["/bin/sh", "-c", f"echo x >> {directory}/count; chmod 666 {directory}/count; exit 4"]))
     poll(lambda: (directory / "count").exists(), what="the start")
-    proxy.cut()
-    proxy.swallowing = False
+    proxy.cut_swallowed()
     answer = c.answer(id)
     assert answer["result"]["processId"] == "p" and answer["result"]["sandboxType"] in ("none", "unknown"), answer
     assert c.finished("p").code == 4 and (directory / "count").read_text() == "x\n"
@@ -112,8 +111,7 @@ def test_what_may_not_be_done_twice_is_told(relay, proxy, directory):
     removing = c.post("fs/remove", {"path": f"file://{directory}/there/file", "recursive": False, "force": False})
     reading = c.post("fs/getMetadata", {"path": "file:///"})
     poll(lambda: not (directory / "there/file").exists(), what="the removal")
-    proxy.cut()
-    proxy.swallowing = False
+    proxy.cut_swallowed()
     error = c.answer(removing)["error"]
     assert error["code"] == -32603 and "whether it was done is unknown" in error["message"]
     assert c.answer(reading)["result"]["isDirectory"]
