@@ -8,10 +8,10 @@ import shutil
 import time
 
 import pytest
-from conftest import ROOT, Shell, children, name, poll
+from conftest import ROOT, Configured, Shell, children, name, poll, temporary
 from policies import managed, path, workspace_write
 
-LIMIT = 1 << 30         # max-memory, as it is by default
+LIMIT = 256 << 20       # max-memory; of more, most time would go into pages
 
 TOUCH = "import mmap\ndef take(mib, flags=mmap.MAP_PRIVATE):\n    m = mmap.mmap(-1, mib << 20, flags | mmap.MAP_ANONYMOUS)\n" \
         "    for i in range(0, mib << 20, 4096): m[i] = 1\n    return m\n"
@@ -19,6 +19,18 @@ TOUCH = "import mmap\ndef take(mib, flags=mmap.MAP_PRIVATE):\n    m = mmap.mmap(
 
 def python(script):
     return f"exec /usr/bin/python3 -c '{TOUCH}{script}'"
+
+
+@pytest.fixture(scope="module")
+def session(mode, user):
+    with temporary(user) as where:
+        text = (f"[listener main]\naddress = ws://127.0.0.1:0\nallow-unauthenticated = any\n"
+                f"[identity any]\nuser = {user.pw_name}\n[sandbox]\nmax-memory = {LIMIT >> 20}M\n")
+        server = Configured(mode, user, where / "execd.conf", text, ())
+        c = server.ready()
+        c.server = server
+        yield c
+        server.stop()
 
 
 @pytest.fixture
@@ -45,23 +57,23 @@ def end_of(shell, script, timeout=60):
 
 # Each takes more than the limit, in another way.
 BOMBS = {
-    "alone": "kept = [take(64) for i in range(24)]",
-    # 40 times 32 MiB: nobody has much
-    "many": "import os, time\nfor i in range(40):\n    if os.fork() == 0:\n        kept = take(32); time.sleep(100)\ntime.sleep(100)",
+    "alone": "kept = [take(16) for i in range(24)]",
+    # 40 times 8 MiB: nobody has much
+    "many": "import os, time\nfor i in range(40):\n    if os.fork() == 0:\n        kept = take(8); time.sleep(100)\ntime.sleep(100)",
     # what a child shares with its parent is counted once, until it writes to it
-    "written": "import os, time\nkept = take(400)\nfor i in range(6):\n    if os.fork() == 0:\n"
-               "        for at in range(0, 400 << 20, 4096): kept[at] = 2\n        time.sleep(100)\ntime.sleep(100)",
-    "shared": "kept = [take(64, mmap.MAP_SHARED) for i in range(24)]",
+    "written": "import os, time\nkept = take(100)\nfor i in range(6):\n    if os.fork() == 0:\n"
+               "        for at in range(0, 100 << 20, 4096): kept[at] = 2\n        time.sleep(100)\ntime.sleep(100)",
+    "shared": "kept = [take(16, mmap.MAP_SHARED) for i in range(24)]",
     # the first thread has ended, and with it what /proc says of the process
-    "thread": "import ctypes, threading, time\ndef work():\n    time.sleep(0.3); kept = [take(64) for i in range(24)]\n"
+    "thread": "import ctypes, threading, time\ndef work():\n    time.sleep(0.3); kept = [take(16) for i in range(24)]\n"
               "threading.Thread(target=work).start()\nctypes.CDLL(None).pthread_exit(None)",
     # nobody may look into the process
-    "hidden": "import ctypes\nctypes.CDLL(None).prctl(4, 0)\nkept = [take(64) for i in range(24)]",
+    "hidden": "import ctypes\nctypes.CDLL(None).prctl(4, 0)\nkept = [take(16) for i in range(24)]",
     # its parents are gone
-    "orphan": "import os, time\nif os.fork() == 0:\n    os.setsid()\n    if os.fork(): os._exit(0)\n    kept = [take(64) for i in range(24)]\n"
+    "orphan": "import os, time\nif os.fork() == 0:\n    os.setsid()\n    if os.fork(): os._exit(0)\n    kept = [take(16) for i in range(24)]\n"
               "time.sleep(100)",
     # it slept for so long that looks are rare
-    "later": "import time\ntime.sleep(4)\nkept = [take(64) for i in range(24)]",
+    "later": "import time\ntime.sleep(4)\nkept = [take(16) for i in range(24)]",
 }
 
 
@@ -80,11 +92,11 @@ def test_a_part_that_has_too_much_takes_all_along(watched):
 HONEST = {
     "reserved": "print(len([mmap.mmap(-1, 1 << 30, mmap.MAP_PRIVATE | mmap.MAP_ANONYMOUS) for i in range(64)]))",
     # eight children that share what their parent has
-    "shared": "import os, time\nkept = take(500)\nfor i in range(8):\n    if os.fork() == 0:\n        time.sleep(1); os._exit(0)\n"
+    "shared": "import os, time\nkept = take(125)\nfor i in range(8):\n    if os.fork() == 0:\n        time.sleep(1); os._exit(0)\n"
               "for i in range(8): os.wait()\nprint(64)",
-    "children": "import subprocess\nkept = take(700)\nfor i in range(300): subprocess.run([\"/bin/true\"])\nprint(64)",
-    "one after the other": "import os\nfor i in range(6):\n    if os.fork() == 0:\n        take(600); os._exit(0)\n    os.wait()\nprint(64)",
-    "file": "f = open(\"f\", \"w+b\"); f.truncate(1500 << 20)\nm = mmap.mmap(f.fileno(), 0, mmap.MAP_SHARED, mmap.PROT_READ)\n"
+    "children": "import subprocess\nkept = take(175)\nfor i in range(100): subprocess.run([\"/bin/true\"])\nprint(64)",
+    "one after the other": "import os\nfor i in range(6):\n    if os.fork() == 0:\n        take(150); os._exit(0)\n    os.wait()\nprint(64)",
+    "file": "f = open(\"f\", \"w+b\"); f.truncate(375 << 20)\nm = mmap.mmap(f.fileno(), 0, mmap.MAP_SHARED, mmap.PROT_READ)\n"
             "for i in range(0, len(m), 4096): m[i]\nprint(64)",
 }
 
@@ -137,9 +149,12 @@ def test_who_sleeps_is_hardly_looked_at(watched):
     """Once a second: in ten seconds of an idle shell the init wakes up about ten times, and takes no time for it."""
     id = watched.start("read line", pipeStdin=True)
     init = init_of(watched.client.server, watched.client)
+    # The first pauses are as short as the limit asks for, and each is twice the one before.
+    first = waits(init)
+    poll(lambda: waits(init) >= first + 6, timeout=30, what="six looks")
     before = waits(init)
     began = time.monotonic()
-    poll(lambda: waits(init) >= before + 8, timeout=30, what="eight looks")
+    poll(lambda: waits(init) >= before + 6, timeout=30, what="six more looks")
     took = time.monotonic() - began
     cpu = sum(map(int, pathlib.Path(f"/proc/{init}/stat").read_text().rsplit(")", 1)[1].split()[11:13]))
     assert took > 4, "it looks too often"
