@@ -232,6 +232,15 @@ control_verdict_name(enum verdict verdict)
 	return (size_t)verdict < nitems(names) ? names[verdict] : "";
 }
 
+const char *
+control_reach_name(unsigned reach)
+{
+	static const char *const names[REACHES] = { "enabled", "restricted",
+		"listed", "public" };
+
+	return reach < REACHES ? names[reach] : NULL;
+}
+
 _Static_assert(END_CAUSES <= METRICS_CAUSES_MAX, "metrics of every cause");
 
 const char *

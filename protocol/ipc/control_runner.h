@@ -92,11 +92,28 @@ struct control_audit_state {
 	char process[CONTROL_PROCESS_MAX];
 };
 
+/*
+ * What a command may reach. The first two are what a runner of version 2 sends:
+ * there a list of hosts is restricted.
+ */
+enum control_reach {
+	REACH_ENABLED, /* the host's network */
+	REACH_RESTRICTED,
+	REACH_LISTED, /* its client's list of hosts */
+	REACH_PUBLIC, /* public addresses, within the operator's lists */
+	REACHES
+};
+
+/* Returns "enabled" and so on; NULL: it is no reach. */
+const char *control_reach_name(unsigned reach);
+
 /* What a sandbox was asked for, or what it enforces. */
 struct control_policy {
 	bool there;
-	uint8_t type;	     /* of `asked`: enum sandbox_type */
-	bool files, network; /* true: restricted */
+	uint8_t type; /* of `asked`: enum sandbox_type */
+	bool files;   /* true: restricted */
+	uint8_t
+	    network; /* enum control_reach; asked for: one of the first two */
 };
 
 struct control_started {

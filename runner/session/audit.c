@@ -120,10 +120,11 @@ put_policy(
 	started->asked = (struct control_policy){ .there = sandbox->asked,
 		.type = (uint8_t)sandbox->asked_type,
 		.files = sandbox->asked_files,
-		.network = sandbox->asked_network };
+		.network =
+		    sandbox->asked_network ? REACH_RESTRICTED : REACH_ENABLED };
 	started->enforced = (struct control_policy){ .there = sandbox->enforced,
 		.files = sandbox->files,
-		.network = sandbox->network };
+		.network = (uint8_t)sandbox_report_reach(sandbox) };
 	started->landlock_abi = sandbox->landlock_abi;
 	started->landlock_only = sandbox->landlock_only;
 }

@@ -175,6 +175,18 @@ def test_the_operator_may_permit_it(held, origin):
     assert access(start(c, "q", "env")) == "public"
 
 
+def test_the_record_of_a_start_names_the_network(held, directory):
+    """As the answer to the start does."""
+    s = held(host=["network-host = yes"], own=["network-host = no"])
+    for name, pid, more, network in [("host", "a", {}, "enabled"), ("host", "b", own("a.example"), "listed"),
+                                     ("own", "c", {}, "public"), ("own", "d", own("a.example"), "listed")]:
+        c = session(s, name)
+        assert access(start(c, pid, "env", **more)) == network
+        record = poll(lambda: [e for e in map(json.loads, lines_of(directory / "audit"))
+                               if e["event"] == "process-started" and e["process"] == pid], what="the record")
+        assert record[0]["enforced"]["network"] == network and record[0]["asked"]["network"] == "enabled"
+
+
 def test_limits_of_a_command(held, origin):
     """Connections at once, and bytes of all of them, both ways together."""
     big = origin(b"HTTP/1.1 200 OK\r\nContent-Length: 100000\r\n\r\n" + b"x" * 100000)

@@ -118,7 +118,7 @@ put_policy(
 	if (asked)
 		audit_string(e, "type", types[p->type]);
 	audit_string(e, "fileSystem", p->files ? "restricted" : "unrestricted");
-	audit_string(e, "network", p->network ? "restricted" : "enabled");
+	audit_string(e, "network", control_reach_name(p->network));
 	json_end(&e->json, '}');
 }
 
@@ -211,7 +211,9 @@ report_started(
 	struct audit_event e;
 
 	if (control_get(packet, len, RUNNER_EVENT_STARTED, &started) < 0 ||
-	    started.asked.type > 2 || note_started(s, started.process) < 0)
+	    started.asked.type > 2 || started.asked.network >= REACHES ||
+	    started.enforced.network >= REACHES ||
+	    note_started(s, started.process) < 0)
 		return -EBADMSG;
 	stats_started(m, s, &started);
 	begin(&e, s, "process-started");

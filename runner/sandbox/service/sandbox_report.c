@@ -164,14 +164,14 @@ write_counted(struct json_writer *w, const struct sandbox_report *r)
 	json_end(w, ']');
 }
 
-static const char *
-network_word(const struct sandbox_report *r)
+enum control_reach
+sandbox_report_reach(const struct sandbox_report *r)
 {
 	if (r->open)
-		return "public";
+		return REACH_PUBLIC;
 	if (r->listed)
-		return "listed";
-	return r->network ? "restricted" : "enabled";
+		return REACH_LISTED;
+	return r->network ? REACH_RESTRICTED : REACH_ENABLED;
 }
 
 static void
@@ -187,7 +187,8 @@ write_enforced(struct json_writer *w, const struct sandbox_report *r)
 	json_key_u64(w, "landlockAbi", r->landlock_abi);
 	json_key_cstring(
 	    w, "fileSystem", r->files ? "restricted" : "unrestricted");
-	json_key_cstring(w, "network", network_word(r));
+	json_key_cstring(
+	    w, "network", control_reach_name(sandbox_report_reach(r)));
 	json_key_bool(w, "loopback", r->loopback);
 	json_key_cstring(w, "unixSockets", r->unix_sockets);
 	json_key(w, "limits");

@@ -6,6 +6,7 @@
 #ifndef SANDBOX_REPORT_H
 #define SANDBOX_REPORT_H
 
+#include "control_runner.h"
 #include "json.h"
 #include "sandboxes.h"
 
@@ -32,6 +33,9 @@ struct sandbox_report {
 /* Fills *r. asked and sandbox may be NULL for none. */
 void sandbox_report_fill(struct sandbox_report *r, const struct sandboxes *sb,
     const struct sandbox_context *asked, const struct sandbox *sandbox);
+
+/* Returns what the command may reach. */
+enum control_reach sandbox_report_reach(const struct sandbox_report *r);
 
 /*
  * Writes a member "sandbox" of the current object. Writes nothing if there was
