@@ -299,6 +299,13 @@ execd_client_connect(struct execd_client *c)
 }
 
 void
+execd_client_answer(struct execd_client *c, const char *message, size_t len)
+{
+	if (c->link == LINK_READY)
+		wire_send(c, message, len);
+}
+
+void
 execd_client_pause(struct execd_client *c, bool pause)
 {
 	if (c->paused && !pause) {

@@ -154,6 +154,11 @@ struct execd_options {
 	/* Called for notifications that belong to no process. May be NULL. */
 	void (*on_notification)(
 	    void *arg, const char *method, const struct json_value *params);
+	/* Called for requests of the server, which execd_client_answer()
+	 * answers. NULL: they are answered with an error, which a server takes
+	 * for a no. */
+	void (*on_request)(void *arg, uint64_t id, const char *method,
+	    const struct json_value *params);
 	void *arg;
 };
 
@@ -180,6 +185,11 @@ size_t execd_client_prepare(
 /* Returns 0, or -ENOTCONN when the client is over. */
 int execd_client_dispatch(
     struct execd_client *c, const struct pollfd *fds, size_t n);
+
+/* Sends the answer to a request of the server: a whole message of JSON-RPC.
+ * Without a connection it is dropped, because the request has ended with it. */
+void execd_client_answer(
+    struct execd_client *c, const char *message, size_t len);
 
 /* Stops or continues reading. While paused, the server's commands are slowed
  * down by the full socket. */

@@ -118,8 +118,8 @@ refuse_message(struct execd_client *c, const char *detail)
 	return -EBADMSG;
 }
 
-/* A server that asks its client learns that there is nobody to ask, and takes
- * it for a no (execd-protocol(7), network/policyRequest). */
+/* A server whose client answers nothing learns that there is nobody to ask, and
+ * takes it for a no (execd-protocol(7), network/policyRequest). */
 static void
 refuse_request(struct execd_client *c, const struct rpc_message *m)
 {
@@ -137,6 +137,18 @@ refuse_request(struct execd_client *c, const struct rpc_message *m)
 	rpc_id_clear(&id);
 }
 
+static void
+take_request(struct execd_client *c, const struct rpc_message *m)
+{
+	_cleanup_free_ char *method = xstrndup(m->method.ptr, m->method.len);
+	uint64_t id;
+
+	if (c->options.on_request != NULL && json_to_u64(m->id, &id) == 0)
+		c->options.on_request(c->options.arg, id, method, m->params);
+	else
+		refuse_request(c, m);
+}
+
 static int
 take_message(struct execd_client *c, const char *text, size_t len)
 {
@@ -146,7 +158,7 @@ take_message(struct execd_client *c, const char *text, size_t len)
 	if (err < 0)
 		err = refuse_message(c, m.doc.error);
 	else if (m.kind == RPC_KIND_REQUEST)
-		refuse_request(c, &m);
+		take_request(c, &m);
 	else if (m.kind == RPC_KIND_RESPONSE)
 		calls_answer(c, &m, text, len);
 	else if (!process_notification(c, &m) &&

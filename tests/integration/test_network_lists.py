@@ -11,6 +11,7 @@ import threading
 import pytest
 
 from conftest import BUILD, MIB, as_user, children_named, is_alive, kill, poll
+from execctl import Execctl, Proxy
 from netproxy_program import origin  # noqa: F401
 from test_limits import rss_kib
 from test_reexec import installed  # noqa: F401
@@ -315,15 +316,46 @@ def test_who_watches_is_told_and_not_asked(server, client, origin):
     reads.drop()
 
 
-def test_a_client_that_answers_no_requests(server, directory, origin):
+def test_the_client_of_a_relay_is_asked(server, directory, origin):
+    """As if it was connected itself; also after a cut, where what was pending is a no."""
+    o = origin()
+    at = f"127.0.0.1:{o.port}"
+    proxy = Proxy(server.url)
+    c = Relay(directory, proxy.url).ready()
+    start(c, "yes", f"get=http://{at}/", **launch({}, 60000, reviewDomains=[at]))
+    first, asked = question(c)
+    assert asked == {"processId": "yes", "request": {"protocol": "http", "host": "127.0.0.1", "port": o.port}}
+    c.send({"id": first, **word("allow")})
+    assert end(c, "yes")[0][0][0] == 200
+    start(c, "no", f"get=http://{at}/", **launch({}, 60000, reviewDomains=[at]))
+    cut, _ = question(c, first)
+    proxy.cut()
+    assert end(c, "no")[0][0][0] == 403
+    c.send({"id": cut, **word("allow")})
+    start(c, "again", f"get=http://{at}/", **launch({}, 60000, reviewDomains=[at]))
+    last, _ = question(c, cut)
+    c.send({"id": last, "error": {"code": -32601, "message": "no"}})
+    assert end(c, "again")[0][0][0] == 403 and len(o.seen) == 1
+    c.send({"id": last + 1, **word("allow")})
+    assert c.child.wait(20) == 125
+    c.close()
+    proxy.close()
+
+
+def test_a_client_that_answers_no_requests(server, client, directory, origin):
     """libexecd-client says so, which denies, and the connection goes on."""
     o = origin()
     at = f"127.0.0.1:{o.port}"
-    c = Relay(directory, server.url).ready()
-    start(c, "p", f"get=http://{at}/", **launch({}, 60000, reviewDomains=[at]))
-    assert end(c, "p")[0][0][0] == 403 and not o.seen
-    assert c.run("q", ["echo", "hi"]).stdout == "hi\n"
-    c.close()
+    wait = ["/bin/sh", "-c", f"until [ -e {directory}/go ]; do sleep 0.1; done; exec \"$@\"", "-"]
+    m = client.start("p", [*wait, PYTHON, "-c", CLIENT, f"get=http://{at}/"], sandbox=POLICY,
+                     **launch({}, 60000, reviewDomains=[at]))
+    assert "result" in m, m
+    client.drop()
+    p = Execctl(directory, server.url).popen("attach", "--process", "p", client.session_id)
+    server.wait_log("resumed")
+    (directory / "go").touch()
+    out, err = p.communicate(timeout=60)
+    assert p.returncode == 0 and b"403" in out and not o.seen, (out, err)
 
 
 def test_siblings(client, origin):

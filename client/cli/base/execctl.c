@@ -178,6 +178,15 @@ on_notification(void *arg, const char *method, const struct json_value *params)
 		ctl->on_notification(ctl->notification_arg, method, params);
 }
 
+static void
+on_request(
+    void *arg, uint64_t id, const char *method, const struct json_value *params)
+{
+	struct execctl *ctl = arg;
+
+	ctl->on_request(ctl->notification_arg, id, method, params);
+}
+
 static int
 take_timeout(const struct execctl *ctl, const char *name, unsigned int *ms)
 {
@@ -232,6 +241,7 @@ connect_client(struct execctl *ctl, const char *session, bool watch)
 		.silence_timeout_ms = e->silence_timeout_ms,
 		.on_state = on_state,
 		.on_notification = on_notification,
+		.on_request = ctl->on_request ? on_request : NULL,
 		.arg = ctl };
 	int code = take_timeout(ctl, "connect-timeout", &o.connect_timeout_ms);
 

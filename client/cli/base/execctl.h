@@ -54,7 +54,10 @@ struct execctl {
 	/* Called for notifications that belong to no process. May be NULL. */
 	void (*on_notification)(
 	    void *arg, const char *method, const struct json_value *params);
-	void *notification_arg;
+	/* Called for requests of the server; NULL: they are refused. */
+	void (*on_request)(void *arg, uint64_t id, const char *method,
+	    const struct json_value *params);
+	void *notification_arg;	 /* of both */
 	const char *client_name; /* for the server; NULL: execctl */
 	bool told_lost;
 	unsigned int attempts; /* to make the first connection */

@@ -295,6 +295,29 @@ relay_notified(void *arg, const char *method, const struct json_value *params)
 	relay_say(r, &b);
 }
 
+/*
+ * The server counts its requests from 1, over all connections of the session,
+ * and so the client sees the numbers of the server. What the client answers
+ * after the connection was lost is late, and the server ignores it.
+ */
+void
+relay_asked(
+    void *arg, uint64_t id, const char *method, const struct json_value *params)
+{
+	struct relay *r = arg;
+	struct json_writer w;
+	struct buf b;
+
+	if (id > r->asked)
+		r->asked = id;
+	buf_init(&b, SIZE_MAX / 2);
+	json_writer_init(&w, &b);
+	rpc_begin_request(&w, id, method);
+	relay_value(&w, params);
+	rpc_end_request(&w);
+	relay_say(r, &b);
+}
+
 /* --- The lost connection ------------------------------------------------ */
 
 static void

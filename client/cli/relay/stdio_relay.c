@@ -146,12 +146,29 @@ refuse_message(struct relay *r, const char *detail)
 	relay_say_error(r, NULL, RPC_MALFORMED, text);
 }
 
-/* The client may send one notification, and no answers: nobody asks it. */
+/* Returns false if the server asked nothing under that number. */
+static bool
+take_answer(
+    struct relay *r, const struct rpc_message *m, const char *text, size_t len)
+{
+	uint64_t id;
+
+	if (!r->ready || json_to_u64(m->id, &id) < 0 || id == 0 ||
+	    id > r->asked)
+		return false;
+	execd_client_answer(r->ctl->client, text, len);
+	return true;
+}
+
+/* The client may send one notification, and answers to what it was asked. */
 static void
-take_other(struct relay *r, const struct rpc_message *m)
+take_other(
+    struct relay *r, const struct rpc_message *m, const char *text, size_t len)
 {
 	if (r->ready && m->kind == RPC_KIND_NOTIFICATION &&
 	    slice_equal(m->method, SLICE("initialized")))
+		return;
+	if (m->kind == RPC_KIND_RESPONSE && take_answer(r, m, text, len))
 		return;
 	relay_finish(r,
 	    execctl_fail(r->ctl, EXIT_CTL_REFUSED,
@@ -179,7 +196,7 @@ take_line(struct relay *r, const char *text, size_t len)
 	if (rpc_parse(&m, text, len) < 0)
 		refuse_message(r, m.doc.error);
 	else if (m.kind != RPC_KIND_REQUEST)
-		take_other(r, &m);
+		take_other(r, &m, text, len);
 	else if (slice_equal(m.method, SLICE("initialize")))
 		initialize(r, &m);
 	else
@@ -347,6 +364,7 @@ relay_run(struct execctl *ctl)
 	r.in.ready = input_ready;
 	r.in.arg = &r;
 	ctl->on_notification = relay_notified;
+	ctl->on_request = relay_asked;
 	ctl->notification_arg = &r;
 	err = watch_signals(&r);
 	if (err < 0)

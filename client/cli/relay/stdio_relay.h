@@ -25,6 +25,7 @@ struct relay {
 	bool was_lost; /* the relay has handled the loss of the connection */
 	int code;
 	unsigned int unanswered;
+	uint64_t asked; /* the last number of a request of the server */
 	TAILQ_HEAD(, relay_process) processes;
 	TAILQ_HEAD(, relay_stream) streams; /* HTTP bodies that come */
 	bool watching;			    /* fs/watchMissing is in force */
@@ -45,6 +46,9 @@ void relay_say_error(
 void relay_balance(struct relay *r);
 
 /* relay_request.c */
+/* Asks the client what the server asks; arg is the relay. */
+void relay_asked(void *arg, uint64_t id, const char *method,
+    const struct json_value *params);
 /* Passes a request of the client on. */
 void relay_request(struct relay *r, const struct rpc_message *m);
 /* What belonged to the lost connection is told its end. */
