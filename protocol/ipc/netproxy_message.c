@@ -43,6 +43,26 @@ put_decided(struct buf *b, const struct netproxy_decided *d)
 	put_text(b, d->rule);
 }
 
+static void
+put_name(struct buf *b, const struct netproxy_name *n)
+{
+	buf_put_u32(b, n->list);
+	buf_put_u32(b, n->name);
+	buf_put_u32(b, n->nports);
+	for (uint32_t i = 0; i < n->nports; i++)
+		buf_put_u32(b, n->ports[i]);
+}
+
+static void
+put_named(struct buf *b, const struct netproxy_named *n)
+{
+	buf_put_u32(b, n->list);
+	buf_put_u32(b, n->name);
+	buf_put_u32(b, n->address);
+	buf_put_u8(b, n->over);
+	buf_put_u8(b, n->full);
+}
+
 void
 netproxy_put(
     struct buf *b, enum netproxy_type type, const union netproxy_message *m)
@@ -67,6 +87,12 @@ netproxy_put(
 		buf_put_u32(b, m->ask.list);
 		buf_put_u32(b, m->ask.ask);
 		put_target(b, &m->ask.target);
+		break;
+	case NETPROXY_NAME:
+		put_name(b, &m->name);
+		break;
+	case NETPROXY_NAMED:
+		put_named(b, &m->named);
 		break;
 	}
 }
@@ -136,6 +162,28 @@ get_decided(struct buf_reader *r, struct netproxy_decided *d)
 	buf_get_string(r, d->rule, sizeof(d->rule));
 }
 
+static void
+get_name(struct buf_reader *r, struct netproxy_name *n)
+{
+	n->list = buf_get_u32(r);
+	n->name = buf_get_u32(r);
+	n->nports = buf_get_u32(r);
+	if (n->nports == 0 || n->nports > NETPROXY_PORTS_MAX)
+		r->failed = true;
+	for (uint32_t i = 0; !r->failed && i < n->nports; i++)
+		n->ports[i] = get_port(r);
+}
+
+static void
+get_named(struct buf_reader *r, struct netproxy_named *n)
+{
+	n->list = buf_get_u32(r);
+	n->name = buf_get_u32(r);
+	n->address = buf_get_u32(r);
+	n->over = get_bool(r);
+	n->full = get_bool(r);
+}
+
 int
 netproxy_get(const void *message, size_t len, union netproxy_message *m)
 {
@@ -165,10 +213,22 @@ netproxy_get(const void *message, size_t len, union netproxy_message *m)
 		m->ask.ask = buf_get_u32(&r);
 		get_target(&r, &m->ask.target);
 		break;
+	case NETPROXY_NAME:
+		get_name(&r, &m->name);
+		break;
+	case NETPROXY_NAMED:
+		get_named(&r, &m->named);
+		break;
 	default:
 		return -EBADMSG;
 	}
 	return buf_end(&r) < 0 ? -EBADMSG : type;
+}
+
+bool
+netproxy_is_direct(enum netproxy_protocol p)
+{
+	return p == NETPROXY_DIRECT_TCP || p == NETPROXY_DNS;
 }
 
 /* --- names --------------------------------------------------------------- */
@@ -177,7 +237,8 @@ const char *
 netproxy_protocol_name(enum netproxy_protocol p)
 {
 	static const char *const names[NETPROXY_PROTOCOLS] = { "http",
-		"https_connect", "socks5_tcp", "socks5_udp" };
+		"https_connect", "socks5_tcp", "socks5_udp", "direct_tcp",
+		"dns" };
 
 	return names[p];
 }
@@ -216,6 +277,7 @@ netproxy_reason_name(enum netproxy_reason r)
 		[NETPROXY_TOO_MANY] = "too_many_connections",
 		[NETPROXY_TOO_MUCH] = "too_many_bytes",
 		[NETPROXY_BAD_LIST] = "bad_list",
+		[NETPROXY_TOO_MANY_NAMES] = "too_many_names",
 	};
 
 	return names[r];

@@ -12,6 +12,11 @@
 #define NETPROXY_HOST_BYTES   254
 #define NETPROXY_METHOD_BYTES 33
 #define NETPROXY_RULE_BYTES   272
+/* Ports that a name answers on for programs that know no proxy. They come in
+ * one packet and from one request to the sandbox. */
+#define NETPROXY_PORTS_MAX 8
+/* Names that one command looks up with its resolver, while it lives. */
+#define NETPROXY_NAMES_MAX 128
 /* of all patterns of one list, in a message that fits into a packet */
 #define NETPROXY_RULES_MAX   (64u << 10)
 #define NETPROXY_MESSAGE_MAX (NETPROXY_RULES_MAX + 1024)
@@ -22,12 +27,17 @@
 
 enum netproxy_type {
 	/* runner -> execd-netproxy */
-	NETPROXY_OPEN = 1,   /* netproxy_open + the listener */
+	NETPROXY_OPEN = 1,   /* netproxy_open + the listener, and the socket of
+				the resolver if there is one */
 	NETPROXY_CLOSE = 2,  /* netproxy_close: its connections end */
 	NETPROXY_ANSWER = 3, /* netproxy_answer, to ASK */
 	/* execd-netproxy -> runner */
 	NETPROXY_DECIDED = 4, /* netproxy_decided */
 	NETPROXY_ASK = 5,     /* netproxy_ask: may the client reach it? */
+	NETPROXY_NAME = 6,    /* netproxy_name: a new name wants an address */
+	/* runner -> execd-netproxy */
+	NETPROXY_NAMED = 7, /* netproxy_named, to NAME + a listener for each of
+			       its ports, in their order */
 };
 
 /* Who decided. */
@@ -53,6 +63,7 @@ enum netproxy_reason {
 	NETPROXY_TOO_MANY,   /* connections at once */
 	NETPROXY_TOO_MUCH,   /* bytes */
 	NETPROXY_BAD_LIST,   /* a pattern could not be read; nothing is open */
+	NETPROXY_TOO_MANY_NAMES, /* NETPROXY_NAMES_MAX */
 	NETPROXY_REASONS
 };
 
@@ -61,6 +72,8 @@ enum netproxy_protocol {
 	NETPROXY_HTTPS_CONNECT,
 	NETPROXY_SOCKS5_TCP,
 	NETPROXY_SOCKS5_UDP,
+	NETPROXY_DIRECT_TCP, /* to the address that stands for a name */
+	NETPROXY_DNS,	     /* a look-up; no port is known */
 	NETPROXY_PROTOCOLS
 };
 
@@ -112,12 +125,29 @@ struct netproxy_ask {
 	struct netproxy_target target;
 };
 
+struct netproxy_name {
+	uint32_t list;
+	uint32_t name; /* a number of execd-netproxy */
+	uint32_t nports;
+	uint16_t ports[NETPROXY_PORTS_MAX];
+};
+
+struct netproxy_named {
+	uint32_t list;
+	uint32_t name;
+	uint32_t address; /* in host order; 0: none */
+	bool over;	  /* nor will other names have one */
+	bool full;	  /* because there are NETPROXY_NAMES_MAX */
+};
+
 union netproxy_message {
 	struct netproxy_open open;
 	struct netproxy_close close;
 	struct netproxy_answer answer;
 	struct netproxy_decided decided;
 	struct netproxy_ask ask;
+	struct netproxy_name name;
+	struct netproxy_named named;
 };
 
 /* Appends a message. `type` names the member of *m. */
@@ -126,6 +156,10 @@ void netproxy_put(
 
 /* Decodes a message. Returns its type, or -EBADMSG. */
 int netproxy_get(const void *message, size_t len, union netproxy_message *m);
+
+/* Tells whether the command went past the proxy's port. The reference knows no
+ * such protocols. */
+bool netproxy_is_direct(enum netproxy_protocol p);
 
 /* Names in messages to clients (execd-protocol(7)) and in replies to
  * commands. */

@@ -7,16 +7,15 @@
 
 #include <errno.h>
 #include <event2/event.h>
-#include <netinet/in.h>
 #include <signal.h>
 #include <string.h>
-#include <sys/socket.h>
 #include <unistd.h>
 
 #include "helper.h"
 #include "jsonrpc.h"
 #include "log.h"
 #include "loop.h"
+#include "netproxy_sockets.h"
 #include "process_tree.h"
 #include "sandbox.h"
 #include "seqpacket.h"
@@ -61,6 +60,8 @@ struct ask {
 /* A message that the socket has no room for. */
 struct waiting_message {
 	STAILQ_ENTRY(waiting_message) link; /* netproxy.queue */
+	int fds[NETPROXY_PORTS_MAX];	    /* owned */
+	size_t nfds;
 	size_t len;
 	uint8_t bytes[];
 };
@@ -74,6 +75,7 @@ struct netproxy {
 	bool reading;
 	TAILQ_HEAD(, network) lists; /* open */
 	uint32_t last_list;
+	unsigned last_block; /* of netproxy_sockets_make() */
 	STAILQ_HEAD(, waiting_message) queue;
 	unsigned queued;
 	TAILQ_HEAD(, ask) asks;
@@ -101,9 +103,10 @@ set_timer(struct netproxy *p, uint64_t ms)
  * it is tried again. Any other error is followed by the end of the channel.
  */
 static bool
-send_now(struct netproxy *p, const void *bytes, size_t len, const int *fd)
+send_now(struct netproxy *p, const void *bytes, size_t len, const int *fds,
+    size_t nfds)
 {
-	int err = seqpacket_send(p->fd, bytes, len, fd, fd != NULL);
+	int err = seqpacket_send(p->fd, bytes, len, fds, nfds);
 
 	if (err == -EAGAIN)
 		loop_add(&p->out_event, NULL);
@@ -125,6 +128,7 @@ send_open(struct netproxy *p, struct network *n)
 					 .limited = n->list.limited,
 					 .allow_local = n->list.allow_local,
 				     } };
+	const int fds[] = { n->listener, n->resolver };
 	struct buf rules, b;
 	bool sent;
 
@@ -136,7 +140,7 @@ send_open(struct netproxy *p, struct network *n)
 	/* Both parts have limits that fit together. */
 	if (rules.failed || b.failed)
 		log_fatal("a list of hosts does not fit into a message");
-	sent = send_now(p, b.data, b.len, &n->listener);
+	sent = send_now(p, b.data, b.len, fds, n->resolver < 0 ? 1 : 2);
 	buf_clear(&rules);
 	buf_clear(&b);
 	return sent;
@@ -149,6 +153,7 @@ remove_first(struct netproxy *p)
 
 	STAILQ_REMOVE_HEAD(&p->queue, link);
 	p->queued--;
+	netproxy_sockets_close(w->fds, w->nfds);
 	free(w);
 }
 
@@ -162,7 +167,7 @@ flush(struct netproxy *p)
 		if (!n->told && !(n->told = send_open(p, n)))
 			break;
 	while (n == NULL && (w = STAILQ_FIRST(&p->queue)) != NULL &&
-	       send_now(p, w->bytes, w->len, NULL))
+	       send_now(p, w->bytes, w->len, w->fds, w->nfds))
 		remove_first(p);
 }
 
@@ -172,18 +177,19 @@ out_cb(evutil_socket_t fd, short what, void *arg)
 	flush(arg);
 }
 
-/* What does not run has forgotten everything, and is told nothing. */
+/* What does not run has forgotten everything, and is told nothing. The
+ * descriptors are taken over. */
 static void
-tell(struct netproxy *p, enum netproxy_type type,
-    const union netproxy_message *m)
+tell_with(struct netproxy *p, enum netproxy_type type,
+    const union netproxy_message *m, const int *fds, size_t nfds)
 {
 	struct waiting_message *w;
 	struct buf b;
 
-	if (p->fd < 0)
-		return;
-	if (p->queued == QUEUE_MAX) {
-		failed(p, "reads nothing, and is replaced");
+	if (p->fd < 0 || p->queued == QUEUE_MAX) {
+		netproxy_sockets_close(fds, nfds);
+		if (p->fd >= 0)
+			failed(p, "reads nothing, and is replaced");
 		return;
 	}
 	buf_init(&b, MESSAGE_MAX);
@@ -192,9 +198,19 @@ tell(struct netproxy *p, enum netproxy_type type,
 	w->len = b.len;
 	memcpy(w->bytes, b.data, b.len);
 	buf_clear(&b);
+	w->nfds = nfds;
+	for (size_t i = 0; i < nfds; i++)
+		w->fds[i] = fds[i];
 	STAILQ_INSERT_TAIL(&p->queue, w, link);
 	p->queued++;
 	flush(p);
+}
+
+static void
+tell(struct netproxy *p, enum netproxy_type type,
+    const union netproxy_message *m)
+{
+	tell_with(p, type, m, NULL, 0);
 }
 
 static void
@@ -261,7 +277,7 @@ write_request(
 	json_key_string(&w, "processId", sp->id, sp->id_len);
 	json_key(&w, "request");
 	json_begin(&w, '{');
-	json_key_cstring(&w, "protocol", netproxy_protocol_name(t->protocol));
+	network_write_protocol(&w, t->protocol);
 	json_key_cstring(&w, "host", t->host);
 	json_key_u64(&w, "port", t->port);
 	json_end(&w, '}');
@@ -356,6 +372,25 @@ find_list(const struct netproxy *p, uint32_t number)
 	return n;
 }
 
+/* Gives a name an address. A port may be taken, by a command that listens on
+ * all addresses. */
+static void
+take_name(
+    struct netproxy *p, struct network *n, const struct netproxy_name *asked)
+{
+	union netproxy_message m = { .named = { .list = asked->list,
+					 .name = asked->name } };
+	int fds[NETPROXY_PORTS_MAX];
+	int err = netproxy_sockets_name(n, asked, &m.named.address, fds);
+
+	m.named.full = err == -ENOSPC;
+	m.named.over = m.named.full || err == -ESTALE;
+	if (err < 0 && !m.named.full)
+		log_warn(err, "a name that a command looks up has no address: "
+			      "its ports in the sandbox");
+	tell_with(p, NETPROXY_NAMED, &m, fds, err < 0 ? 0 : asked->nports);
+}
+
 /* Returns false if it is no message that execd-netproxy sends. */
 static bool
 take(struct netproxy *p, const void *bytes, size_t len)
@@ -372,6 +407,10 @@ take(struct netproxy *p, const void *bytes, size_t len)
 		n = find_list(p, m.ask.list);
 		if (n != NULL)
 			take_ask(p, n, &m.ask);
+	} else if (type == NETPROXY_NAME) {
+		n = find_list(p, m.name.list);
+		if (n != NULL)
+			take_name(p, n, &m.name);
 	} else {
 		return false;
 	}
@@ -557,32 +596,36 @@ get(struct session *s)
 	return p;
 }
 
-static int
-make_listener(struct sandbox *sandbox, int *fd, uint16_t *port)
+/* Returns a block of addresses that no open list has; 0: all are taken. */
+static unsigned
+find_block(struct netproxy *p)
 {
-	const struct loopback_socket l = { .type = SOCK_STREAM,
-		.bound = true,
-		.listens = true,
-		.address = { 127, 0, 0, 1 } };
-	struct sockaddr_in at = { 0 };
-	socklen_t len = sizeof(at);
-	int err = sandbox_socket(sandbox, &l, fd);
+	struct network *n;
 
-	if (err == 0 && getsockname(*fd, (struct sockaddr *)&at, &len) < 0)
-		err = -errno;
-	*port = ntohs(at.sin_port);
-	return err;
+	for (unsigned i = 0; i < NETPROXY_BLOCKS; i++) {
+		p->last_block = p->last_block % NETPROXY_BLOCKS + 1;
+		TAILQ_FOREACH (n, &p->lists, link)
+			if (netproxy_sockets_block(n) == p->last_block)
+				break;
+		if (n == NULL)
+			return p->last_block;
+	}
+	log_warn(0,
+	    "more than %u lists of hosts at once: a command that knows "
+	    "no proxy reaches none of its hosts",
+	    NETPROXY_BLOCKS);
+	return 0;
 }
 
 static struct network *
-new_network(const struct network_list *list, int listener)
+new_network(const struct network_list *list)
 {
 	struct network *n = xcalloc(1, sizeof(*n));
 
 	n->list = *list;
 	n->list.text = xstrdup(list->text);
 	n->list.rules.ptr = n->list.text + (list->rules.ptr - list->text);
-	n->listener = listener;
+	n->listener = n->resolver = -1;
 	return n;
 }
 
@@ -591,7 +634,6 @@ netproxy_prepare(struct session *s, struct sandbox *sandbox,
     const struct network_list *list, struct network **network, uint16_t *port,
     const char **why)
 {
-	_cleanup_close_ int listener = -1;
 	struct netproxy *p = get(s);
 	int err;
 
@@ -604,11 +646,12 @@ netproxy_prepare(struct session *s, struct sandbox *sandbox,
 		return err;
 	flush(p);
 	*why = "its proxy's port";
-	err = make_listener(sandbox, &listener, port);
+	*network = new_network(list);
+	err = netproxy_sockets_make(
+	    *network, sandbox, sandbox->names ? find_block(p) : 0, port);
 	if (err < 0)
-		return err;
-	*network = new_network(list, steal_fd(&listener));
-	return 0;
+		network_free(*network);
+	return err;
 }
 
 void
@@ -648,5 +691,7 @@ netproxy_close(struct session_process *sp)
 	if (n->told)
 		tell(p, NETPROXY_CLOSE, &m);
 	close(steal_fd(&n->listener));
+	if (n->resolver >= 0)
+		close(steal_fd(&n->resolver));
 	network_list_clear(&n->list);
 }

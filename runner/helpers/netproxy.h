@@ -17,7 +17,7 @@ struct sandbox;
 struct session;
 
 /*
- * Makes the listener for a command that is about to start, and starts the
+ * Makes the sockets for a command that is about to start, and starts the
  * program if needed. Returns 0 with *network, which the caller owns until
  * netproxy_open(), and *port of 127.0.0.1; -ESTALE if the sandbox has ended; or
  * another -errno. *why says what failed.

@@ -13,6 +13,7 @@
 #include "loop.h"
 #include "proxy_client.h"
 #include "proxy_list.h"
+#include "proxy_names.h"
 #include "seqpacket.h"
 
 #define REFUSED_MAX 64 /* connections of a list beyond its limit */
@@ -32,13 +33,17 @@ static LIST_HEAD(, proxy_list) lists = LIST_HEAD_INITIALIZER(lists);
  * Nobody is let in while the runner does not read, nor beyond those that are
  * only told that they are too many.
  */
-static void
-watch_listener(struct proxy_list *l)
+void
+netproxy_control_watch(struct proxy_list *l)
 {
-	if (STAILQ_EMPTY(&queue) && l->connections < l->most + REFUSED_MAX)
+	bool heard = STAILQ_EMPTY(&queue);
+	bool accepts = heard && l->connections < l->most + REFUSED_MAX;
+
+	if (accepts)
 		loop_add(&l->accepting, NULL);
 	else
 		event_del(&l->accepting);
+	proxy_names_watch(l, accepts, heard);
 }
 
 static void
@@ -47,7 +52,7 @@ watch_listeners(void)
 	struct proxy_list *l;
 
 	LIST_FOREACH(l, &lists, link)
-	watch_listener(l);
+	netproxy_control_watch(l);
 }
 
 /* --- to the runner ------------------------------------------------------ */
@@ -112,7 +117,7 @@ accept_cb(evutil_socket_t fd, short what, void *arg)
 
 	if (client >= 0) {
 		proxy_client_new(l, client);
-		watch_listener(l);
+		netproxy_control_watch(l);
 	} else if (errno == EMFILE || errno == ENFILE)
 		log_warn(errno, "a command's connection waits");
 }
@@ -123,7 +128,7 @@ netproxy_control_left(struct proxy_list *l)
 	l->connections--;
 	if (l->connections < l->most)
 		l->told_limit = false;
-	watch_listener(l);
+	netproxy_control_watch(l);
 }
 
 static struct proxy_list *
@@ -138,7 +143,7 @@ find_list(uint32_t number)
 }
 
 static void
-open_list(const struct netproxy_open *o, int fd)
+open_list(const struct netproxy_open *o, int fd, int resolver)
 {
 	struct proxy_list *l = xcalloc(1, sizeof(*l));
 
@@ -149,13 +154,17 @@ open_list(const struct netproxy_open *o, int fd)
 	l->most_bytes = o->bytes;
 	l->client.allow_local = o->allow_local;
 	l->listener = fd;
+	l->resolver = -1;
 	LIST_INIT(&l->clients);
+	STAILQ_INIT(&l->names);
 	proxy_list_read(l, o->rules);
 	set_nonblock(fd);
 	event_assign(
 	    &l->accepting, loop_base, fd, EV_READ | EV_PERSIST, accept_cb, l);
+	if (resolver >= 0)
+		proxy_names_open(l, resolver);
 	LIST_INSERT_HEAD(&lists, l, link);
-	watch_listener(l);
+	netproxy_control_watch(l);
 }
 
 static void
@@ -166,6 +175,7 @@ close_list(uint32_t number)
 	if (l == NULL)
 		return;
 	proxy_client_end_all(l);
+	proxy_names_close(l);
 	event_del(&l->accepting);
 	close(l->listener);
 	LIST_REMOVE(l, link);
@@ -183,18 +193,33 @@ take_answer(const struct netproxy_answer *a)
 		proxy_client_answered(l, a->ask, a->allowed);
 }
 
+/* A list that was closed meanwhile needs no addresses. */
+static void
+take_named(const struct netproxy_named *n, const int *fds, size_t nfds)
+{
+	struct proxy_list *l = find_list(n->list);
+
+	if (l != NULL)
+		proxy_names_named(l, n, fds, nfds);
+	else
+		while (nfds > 0)
+			close(fds[--nfds]);
+}
+
 static void
 take_message(const void *bytes, size_t len, const int *fds, size_t nfds)
 {
 	union netproxy_message m;
 	int type = netproxy_get(bytes, len, &m);
 
-	if (type == NETPROXY_OPEN && nfds == 1)
-		open_list(&m.open, fds[0]);
+	if (type == NETPROXY_OPEN && (nfds == 1 || nfds == 2))
+		open_list(&m.open, fds[0], nfds == 2 ? fds[1] : -1);
 	else if (type == NETPROXY_CLOSE && nfds == 0)
 		close_list(m.close.list);
 	else if (type == NETPROXY_ANSWER && nfds == 0)
 		take_answer(&m.answer);
+	else if (type == NETPROXY_NAMED)
+		take_named(&m.named, fds, nfds);
 	else
 		log_fatal("impossible message from the runner");
 }

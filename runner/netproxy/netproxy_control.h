@@ -14,6 +14,9 @@ void netproxy_control_init(struct event_base *base);
 void netproxy_control_tell(
     enum netproxy_type type, const union netproxy_message *m);
 
+/* Accepts connections and look-ups of this list, or no more for now. */
+void netproxy_control_watch(struct proxy_list *l);
+
 /* A connection of this list is over. */
 void netproxy_control_left(struct proxy_list *l);
 

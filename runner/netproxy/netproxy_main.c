@@ -20,6 +20,7 @@
 #include "netproxy_control.h"
 #include "proxy_client.h"
 #include "proxy_dial.h"
+#include "proxy_names.h"
 
 /* Loads the libraries of name services, which may not be executed later. */
 static void
@@ -86,6 +87,7 @@ main(void)
 	loop_trust();
 	proxy_dial_init(base);
 	proxy_client_init(base);
+	proxy_names_init(base);
 	netproxy_control_init(base);
 	event_base_dispatch(base);
 	log_fatal("the event loop failed");

@@ -35,6 +35,12 @@ client_is_socks(const struct proxy_client *c)
 	       c->protocol == NETPROXY_SOCKS5_UDP;
 }
 
+bool
+client_is_direct(const struct proxy_client *c)
+{
+	return netproxy_is_direct(c->protocol);
+}
+
 /* The host is not needed any more. */
 static void
 leave_host(struct proxy_client *c)
@@ -228,6 +234,10 @@ client_reply_socks(struct proxy_client *c, enum socks_reply code)
 static void
 reply_denied(struct proxy_client *c, const struct netproxy_decided *d)
 {
+	if (client_is_direct(c)) {
+		client_reset(c);
+		return;
+	}
 	if (client_is_socks(c))
 		client_reply_socks(c, d->reason == NETPROXY_NO_UDP
 					  ? SOCKS_BAD_COMMAND
@@ -252,6 +262,10 @@ void
 client_fail(
     struct proxy_client *c, int status, enum socks_reply code, const char *why)
 {
+	if (client_is_direct(c)) {
+		client_reset(c);
+		return;
+	}
 	if (client_is_socks(c))
 		client_reply_socks(c, code);
 	else
@@ -334,8 +348,8 @@ refuse_by_limit(struct proxy_client *c, enum netproxy_reason reason)
 	reply_denied(c, &d);
 }
 
-void
-proxy_client_new(struct proxy_list *l, int fd)
+static struct proxy_client *
+client_new(struct proxy_list *l, int fd)
 {
 	struct proxy_client *c = xcalloc(1, sizeof(*c));
 
@@ -359,10 +373,41 @@ proxy_client_new(struct proxy_list *l, int fd)
 	l->connections++;
 	client_set_deadline(c, HEAD_SECONDS);
 	loop_add(&c->down_event, NULL);
+	return c;
+}
+
+/* Returns false if a limit is reached; c is gone then, or ends. */
+static bool
+check_limits(struct proxy_client *c)
+{
+	const struct proxy_list *l = c->list;
+
 	if (l->connections > l->most)
 		refuse_by_limit(c, NETPROXY_TOO_MANY);
 	else if (l->most_bytes > 0 && l->bytes > l->most_bytes)
 		refuse_by_limit(c, NETPROXY_TOO_MUCH);
+	else
+		return true;
+	return false;
+}
+
+void
+proxy_client_new(struct proxy_list *l, int fd)
+{
+	check_limits(client_new(l, fd));
+}
+
+void
+proxy_client_direct(
+    struct proxy_list *l, int fd, const struct host_name *host, uint16_t port)
+{
+	struct proxy_client *c = client_new(l, fd);
+
+	c->protocol = NETPROXY_DIRECT_TCP;
+	c->host = *host;
+	c->port = port;
+	if (check_limits(c))
+		request_judge(c);
 }
 
 void

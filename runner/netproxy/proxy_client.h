@@ -15,6 +15,10 @@ void proxy_client_init(struct event_base *base);
 /* Takes a connection that a command made; fd becomes the client's. */
 void proxy_client_new(struct proxy_list *l, int fd);
 
+/* Takes a connection that a command made to what stands for this host. */
+void proxy_client_direct(
+    struct proxy_list *l, int fd, const struct host_name *host, uint16_t port);
+
 /* The runner's answer to an ASK; one that nobody waits for is nothing. */
 void proxy_client_answered(struct proxy_list *l, uint32_t ask, bool allowed);
 

@@ -55,6 +55,8 @@ extern struct event_base *proxy_base;
 /* A tunnel carries bytes of any kind: CONNECT or SOCKS5. */
 bool client_is_tunnel(const struct proxy_client *c);
 bool client_is_socks(const struct proxy_client *c);
+/* The command knows of no proxy, so it hears nothing but a reset. */
+bool client_is_direct(const struct proxy_client *c);
 
 /* Ends and frees c. client_reset() lets both sides see that this is not how it
  * should have ended. */
@@ -90,8 +92,9 @@ void client_refuse(struct proxy_client *c, enum netproxy_source source,
 void client_fail(
     struct proxy_client *c, int status, enum socks_reply code, const char *why);
 
-/* proxy_request.c: takes what was read. */
+/* proxy_request.c: takes what was read, or judges what needs no reading. */
 void request_read(struct proxy_client *c);
+void request_judge(struct proxy_client *c);
 
 /* proxy_relay.c: the host is connected. */
 void relay_begin(struct proxy_client *c);

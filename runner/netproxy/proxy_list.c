@@ -74,6 +74,38 @@ add_rule(struct proxy_list *l, char letter, struct slice pattern)
 	}
 }
 
+static bool
+has_port(const struct proxy_list *l, uint16_t port)
+{
+	for (size_t i = 0; i < l->nports; i++)
+		if (l->ports[i] == port)
+			return true;
+	return false;
+}
+
+/* Those of every tunnel, and those that patterns name. */
+static void
+collect_ports(struct proxy_list *l)
+{
+	l->ports[l->nports++] = 443;
+	l->ports[l->nports++] = 80;
+	for (size_t i = 0; i < l->client.count; i++) {
+		const struct network_rule *r = &l->client.rules[i];
+
+		if (r->port == 0 || r->effect == NETWORK_DENY ||
+		    has_port(l, r->port))
+			continue;
+		if (l->nports == NETPROXY_PORTS_MAX) {
+			log_warn(0,
+			    "a list of hosts names more than %d ports: port %u "
+			    "and others are reached by the proxy alone",
+			    NETPROXY_PORTS_MAX, r->port);
+			return;
+		}
+		l->ports[l->nports++] = r->port;
+	}
+}
+
 void
 proxy_list_read(struct proxy_list *l, struct slice rules)
 {
@@ -85,6 +117,7 @@ proxy_list_read(struct proxy_list *l, struct slice rules)
 			add_rule(l, line.ptr[0], http_drop(line, 1));
 	}
 	l->has_ceiling = network_rules_have(&l->ceiling, NETWORK_ALLOW);
+	collect_ports(l);
 }
 
 static void
@@ -137,6 +170,20 @@ proxy_list_judge(const struct proxy_list *l, const struct host_name *host,
 	v->allowed = answer == NETWORK_ALLOWED;
 	v->ask = l->asks &&
 		 (answer == NETWORK_NOT_LISTED || answer == NETWORK_REVIEWED);
+}
+
+size_t
+proxy_list_ports(const struct proxy_list *l, const struct host_name *host,
+    uint16_t ports[NETPROXY_PORTS_MAX], struct proxy_verdict *v)
+{
+	size_t n = 0;
+
+	for (size_t i = l->nports; i-- > 0;) {
+		proxy_list_judge(l, host, l->ports[i], NETWORK_TUNNEL, v);
+		if (v->allowed || v->ask)
+			ports[n++] = l->ports[i];
+	}
+	return n;
 }
 
 bool

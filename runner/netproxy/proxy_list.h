@@ -13,6 +13,7 @@
 #include "queue.h"
 
 struct proxy_client;
+struct proxy_name;
 
 struct proxy_list {
 	LIST_ENTRY(proxy_list) link;
@@ -27,6 +28,19 @@ struct proxy_list {
 	int listener;
 	struct event accepting;
 	LIST_HEAD(, proxy_client) clients;
+
+	/* For programs that know no proxy (proxy_names.h). */
+	uint16_t ports[NETPROXY_PORTS_MAX]; /* that any name may answer on */
+	size_t nports;
+	int resolver; /* -1: there is none, and nothing below counts */
+	struct event asking;
+	bool accepts; /* listeners of names are watched */
+	STAILQ_HEAD(, proxy_name) names;
+	uint32_t last_name;
+	unsigned lookups;	      /* that wait for the runner */
+	bool names_over, names_full;  /* no more addresses; by the limit */
+	char denied[HOST_NAME_BYTES]; /* the latest that was refused */
+	uint16_t denied_type;	      /* and its record; 0: seen twice */
 };
 
 struct proxy_verdict {
@@ -43,6 +57,15 @@ void proxy_list_read(struct proxy_list *l, struct slice rules);
 /* Judges a host and a port by both lists. */
 void proxy_list_judge(const struct proxy_list *l, const struct host_name *host,
     uint16_t port, enum network_way way, struct proxy_verdict *v);
+
+/*
+ * Finds the ports on which a command may reach a host without the proxy. Those
+ * about which the client is to be asked are among them. Returns their number;
+ * if it is 0, *v says why.
+ */
+size_t proxy_list_ports(const struct proxy_list *l,
+    const struct host_name *host, uint16_t ports[NETPROXY_PORTS_MAX],
+    struct proxy_verdict *v);
 
 /* Tells whether both lists permit this address of the host. */
 bool proxy_list_permit(const struct proxy_list *l, const struct host_name *host,

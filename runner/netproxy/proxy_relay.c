@@ -170,7 +170,7 @@ begin_tunnel(struct proxy_client *c)
 {
 	if (client_is_socks(c))
 		client_reply_socks(c, SOCKS_OK);
-	else
+	else if (!client_is_direct(c))
 		buf_puts(
 		    &c->out, "HTTP/1.1 200 Connection established\r\n\r\n");
 	start_to_command(c, &c->out);

@@ -111,8 +111,8 @@ check_mode(struct proxy_client *c)
 }
 
 /* The request is whole. */
-static void
-judge(struct proxy_client *c)
+void
+request_judge(struct proxy_client *c)
 {
 	enum network_way way =
 	    client_is_tunnel(c) ? NETWORK_TUNNEL : NETWORK_HTTP;
@@ -147,7 +147,7 @@ take_http(struct proxy_client *c, const struct proxy_request *r)
 	if (!r->connect)
 		proxy_request_write(&c->head, r);
 	buf_consume(&c->in, r->head.len + 2);
-	judge(c);
+	request_judge(c);
 }
 
 static void
@@ -185,7 +185,7 @@ take_socks(struct proxy_client *c, const struct socks_request *r)
 	else if (!r->connect || r->port == 0)
 		refuse_socks(c, SOCKS_BAD_COMMAND);
 	else
-		judge(c);
+		request_judge(c);
 }
 
 /* Returns true if the greeting was answered, and c waits for the request. */

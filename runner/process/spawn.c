@@ -241,7 +241,8 @@ start_inside(const struct spawn_request *r, const struct child_ends *c,
 		.argv = r->argv,
 		.envp = r->envp,
 		.cwd = r->cwd,
-		.tty = r->tty };
+		.tty = r->tty,
+		.resolver = r->resolver };
 	const int stdio[3] = { r->tty ? c->out : c->in, c->out,
 		r->tty ? c->out : c->err };
 	struct sandbox_started started;

@@ -17,6 +17,7 @@ struct sandbox;
 struct spawn_request {
 	const struct group *group;     /* control group; NULL: none */
 	struct sandbox *sandbox;       /* NULL: no sandbox */
+	uint32_t resolver;	       /* as in struct sandbox_command */
 	const char *const *candidates; /* program paths, tried in order */
 	char *const *argv;	       /* as the program sees it */
 	char *const *envp;

@@ -186,7 +186,7 @@ refuse_start(struct request *r, int err, const char *step, bool enforcing)
  */
 static struct session_process *
 start(struct request *r, const struct process_start_params *p, char **argv,
-    char **envp, struct sandbox *sandbox, bool again)
+    char **envp, struct sandbox *sandbox, uint32_t resolver, bool again)
 {
 	struct session *s = r->session;
 	_cleanup_free_ char *program =
@@ -195,6 +195,7 @@ start(struct request *r, const struct process_start_params *p, char **argv,
 	    spawn_candidates(program, environment_get(envp, "PATH"));
 	struct spawn_request request = {
 		.sandbox = sandbox,
+		.resolver = resolver,
 		.candidates = (const char *const *)candidates,
 		.argv = argv,
 		.envp = envp,
@@ -366,7 +367,8 @@ start_with_list(struct request *r, const struct process_start_params *p,
 		return NULL;
 	}
 	variables = proxy_environment(envp, &proxy);
-	sp = start(r, p, argv, variables, sandbox, again);
+	sp = start(
+	    r, p, argv, variables, sandbox, network->resolver_address, again);
 	if (sp != NULL)
 		netproxy_open(sp, network);
 	else
@@ -397,17 +399,18 @@ start_in_sandbox(struct request *r, const struct process_start_params *p,
 			    "%s", error);
 			return NULL;
 		}
-		sp =
-		    sandbox != NULL && sandbox->plan.hosts != NULL
-			? start_with_list(r, p, argv, envp, hosts, sandbox,
-			      tries < START_TRIES)
-			: start(r, p, argv, envp, sandbox, tries < START_TRIES);
+		sp = sandbox != NULL && sandbox->plan.hosts != NULL
+			 ? start_with_list(r, p, argv, envp, hosts, sandbox,
+			       tries < START_TRIES)
+			 : start(r, p, argv, envp, sandbox, 0,
+			       tries < START_TRIES);
 		if (sp != NULL || sandbox == NULL || !sandbox_is_stale(sandbox))
 			break;
 	}
-	if (sp != NULL)
-		sandbox_report_fill(
-		    &sp->sandbox, &s->sandbox, wanted->asked, sandbox);
+	if (sp == NULL)
+		return NULL;
+	sandbox_report_fill(&sp->sandbox, &s->sandbox, wanted->asked, sandbox);
+	sp->sandbox.names = sp->network != NULL && sp->network->resolver >= 0;
 	return sp;
 }
 
@@ -458,7 +461,7 @@ method_process_begin(struct request *r, const struct process_start_params *p)
 	if (r->slow != NULL)
 		return NULL;
 	sp = needs_no_sandbox(&s->sandbox, &wanted)
-		 ? start(r, p, argv, envp, NULL, false)
+		 ? start(r, p, argv, envp, NULL, 0, false)
 		 : start_in_sandbox(r, p, argv, envp, &wanted);
 	if (sp != NULL && s->record != NULL)
 		audit_started(sp, argv, p->cwd.path, began_us);

@@ -86,6 +86,8 @@ network_free(struct network *n)
 	}
 	if (n->listener >= 0)
 		close(n->listener);
+	if (n->resolver >= 0)
+		close(n->resolver);
 	network_list_clear(&n->list);
 	free(n);
 }
@@ -132,12 +134,26 @@ write_source(struct json_writer *w, enum netproxy_source source)
 	json_key_cstring(w, "decidedBy", netproxy_decider_name(source));
 }
 
+/* Another protocol than the reference's four would be none to its clients. */
+void
+network_write_protocol(struct json_writer *w, enum netproxy_protocol p)
+{
+	bool direct = netproxy_is_direct(p);
+
+	json_key_cstring(w, "protocol",
+	    netproxy_protocol_name(direct ? NETPROXY_SOCKS5_TCP : p));
+	if (direct)
+		json_key_cstring(w, "direct", netproxy_protocol_name(p));
+}
+
 void
 network_write_decided(struct json_writer *w, const struct netproxy_decided *d)
 {
 	char client[32];
 
-	snprintf(client, sizeof(client), "127.0.0.1:%u", d->client_port);
+	snprintf(client, sizeof(client), "%s:%u",
+	    netproxy_is_direct(d->target.protocol) ? "198.18.0.1" : "127.0.0.1",
+	    d->client_port);
 	write_now(w);
 	json_key_cstring(w, "scope",
 	    d->source == NETPROXY_BY_MODE ? "non_domain" : "domain");
@@ -145,8 +161,7 @@ network_write_decided(struct json_writer *w, const struct netproxy_decided *d)
 	write_source(w, d->source);
 	json_key_cstring(w, "reason",
 	    netproxy_reason_name(d->allowed ? NETPROXY_LISTED : d->reason));
-	json_key_cstring(
-	    w, "protocol", netproxy_protocol_name(d->target.protocol));
+	network_write_protocol(w, d->target.protocol);
 	json_key_cstring(w, "host", d->target.host);
 	json_key_u64(w, "port", d->target.port);
 	if (d->method[0] != '\0')

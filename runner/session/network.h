@@ -48,7 +48,11 @@ struct network {
 	struct network_list list; /* owned */
 	uint32_t number;	  /* of the list, at execd-netproxy */
 	int listener; /* owned; for an execd-netproxy that comes back; or -1 */
-	bool told;    /* execd-netproxy has the list */
+	/* owned, likewise: of the resolver, at resolver_address; -1: none */
+	int resolver;
+	uint32_t resolver_address; /* in host order */
+	unsigned names; /* that got an address of their own behind it */
+	bool told;	/* execd-netproxy has the list */
 	struct network_denied denied[NETWORK_DENIED_MAX];
 	unsigned ndenied;
 	uint64_t more_denied; /* denials that have no place there */
@@ -69,6 +73,10 @@ void network_put_rules(struct buf *b, const struct network_list *list,
  * denied is kept with the command, and the client is told of each.
  */
 void network_decided(struct network *n, const struct netproxy_decided *d);
+
+/* Writes `protocol` and, for a command that went past the proxy's port,
+ * `direct`. */
+void network_write_protocol(struct json_writer *w, enum netproxy_protocol p);
 
 /* Writes a decision as the rest of an object that is open. */
 void network_write_decided(

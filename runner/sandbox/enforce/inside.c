@@ -381,6 +381,11 @@ enter(struct start *s, int *ruleset)
 		err = view_mount_proc();
 	if (err < 0)
 		return err;
+	s->step = "mounting its own resolv.conf";
+	if (s->command != NULL && s->command->resolver != 0)
+		err = view_mount_resolver(s->command->resolver);
+	if (err < 0)
+		return err;
 	s->step = "a terminal of its own";
 	if (in->terminals && s->command != NULL && s->command->tty)
 		err = inside_terminal(s->stdio, s->terminal);

@@ -34,6 +34,13 @@ struct refusing_route {
 	uint32_t metric;
 };
 
+struct new_address {
+	struct nlmsghdr header;
+	struct ifaddrmsg address;
+	struct rtattr local_header;
+	uint32_t local; /* network order */
+};
+
 /* Sends a request and waits for its acknowledgement. Returns 0 or -errno. */
 static int
 ask(int fd, const void *request, size_t len)
@@ -124,14 +131,42 @@ loopback_prepare(const char **step)
 	return 0;
 }
 
+/* On a loopback interface the kernel makes all addresses of the prefix local.
+ */
+int
+loopback_add_names(void)
+{
+	const struct new_address m = {
+		.header = { .nlmsg_len = sizeof(m),
+		    .nlmsg_type = RTM_NEWADDR,
+		    .nlmsg_flags = NLM_F_REQUEST | NLM_F_ACK | NLM_F_CREATE },
+		.address = { .ifa_family = AF_INET,
+		    .ifa_prefixlen = LOOPBACK_NAMES_BITS,
+		    .ifa_scope = RT_SCOPE_UNIVERSE,
+		    .ifa_index = LO_INDEX },
+		.local_header = { .rta_len = RTA_LENGTH(sizeof(m.local)),
+		    .rta_type = IFA_LOCAL },
+		.local = htonl(LOOPBACK_NAMES + 1),
+	};
+	_cleanup_close_ int fd =
+	    socket(AF_NETLINK, SOCK_RAW | SOCK_CLOEXEC, NETLINK_ROUTE);
+
+	return fd < 0 ? -errno : ask(fd, &m, sizeof(m));
+}
+
 /* --- sockets that leave the namespace ----------------------------------- */
 
 static bool
 is_loopback(const struct loopback_socket *s)
 {
-	return s->ipv6 ? memcmp(s->address, &in6addr_loopback,
-			     sizeof(in6addr_loopback)) == 0
-		       : s->address[0] == 127;
+	uint32_t v4;
+
+	if (s->ipv6)
+		return memcmp(s->address, &in6addr_loopback,
+			   sizeof(in6addr_loopback)) == 0;
+	memcpy(&v4, s->address, sizeof(v4));
+	return s->address[0] == 127 ||
+	       (ntohl(v4) ^ LOOPBACK_NAMES) >> (32 - LOOPBACK_NAMES_BITS) == 0;
 }
 
 static bool
@@ -180,4 +215,19 @@ loopback_socket(const struct loopback_socket *s)
 	if (s->listens && listen(fd, BACKLOG) < 0)
 		return -errno;
 	return steal_fd(&fd);
+}
+
+int
+loopback_sockets(const struct loopback_socket *s, size_t n, int *fds)
+{
+	size_t made = 0;
+	int fd = 0;
+
+	while (made < n && (fd = loopback_socket(&s[made])) >= 0)
+		fds[made++] = fd;
+	if (fd >= 0)
+		return 0;
+	while (made > 0)
+		close(fds[--made]);
+	return fd;
 }

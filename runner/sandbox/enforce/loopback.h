@@ -14,7 +14,20 @@
 #define LOOPBACK_H
 
 #include <stdbool.h>
+#include <stddef.h>
 #include <stdint.h>
+
+/*
+ * RFC 2544's network for tests of devices, in which no host of the internet has
+ * an address. In a sandbox with a list of hosts all of its addresses are on lo:
+ * execd-netproxy serves names there (runner/netproxy/proxy_names.h), and every
+ * port of 127.0.0.0/8 stays the command's. Numbers in host order.
+ */
+#define LOOPBACK_NAMES	    0xc6120000u /* 198.18.0.0 */
+#define LOOPBACK_NAMES_BITS 15
+
+/* Sockets that are made at once. */
+#define LOOPBACK_SOCKETS_MAX 8
 
 /*
  * Brings lo up in a new network namespace of the caller, which needs
@@ -26,11 +39,18 @@
  */
 int loopback_prepare(const char **step);
 
+/*
+ * Gives lo the addresses of LOOPBACK_NAMES. Without them on an interface,
+ * getaddrinfo(3) with AI_ADDRCONFIG would find no IPv4 here. Returns 0 or
+ * -errno.
+ */
+int loopback_add_names(void);
+
 /* A socket to make. It is close-on-exec and non-blocking. */
 struct loopback_socket {
 	uint8_t type;	     /* SOCK_STREAM or SOCK_DGRAM */
 	bool ipv6;	     /* false: IPv4 */
-	bool bound;	     /* to the loopback address below and the port */
+	bool bound;	     /* to the address below, on lo, and the port */
 	bool listens;	     /* SOCK_STREAM: it is bound, and listens */
 	uint8_t address[16]; /* IPv4: the first 4 bytes, in network order */
 	uint16_t port;	     /* host order; 0: the kernel chooses one */
@@ -43,5 +63,11 @@ struct loopback_socket {
  * those of socket(2), bind(2) and listen(2).
  */
 int loopback_socket(const struct loopback_socket *s);
+
+/*
+ * Makes n sockets, at most LOOPBACK_SOCKETS_MAX, or none. Returns 0 with fds[],
+ * or -errno as loopback_socket().
+ */
+int loopback_sockets(const struct loopback_socket *s, size_t n, int *fds);
 
 #endif

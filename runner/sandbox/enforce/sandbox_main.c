@@ -286,6 +286,23 @@ can_watch_memory(const struct sandbox_options *o)
 	return o->memory_bytes > 0 && inside.proc && memory_watch_is_possible();
 }
 
+/* Without names a command that knows no proxy reaches nothing, as the answer to
+ * its start says. */
+static bool
+can_serve_names(const struct sandbox_options *o)
+{
+	int err;
+
+	if (!o->listed || !inside.loopback)
+		return false;
+	err = view_has_resolver() ? loopback_add_names() : -ENOENT;
+	if (err < 0)
+		log_warn(err, "a view in which names cannot be resolved: "
+			      "programs that know no proxy reach no listed "
+			      "host");
+	return err == 0;
+}
+
 static int
 build(const struct sandbox_options *o, struct sandbox_answer *a)
 {
@@ -310,6 +327,7 @@ build(const struct sandbox_options *o, struct sandbox_answer *a)
 		err = view_build(&plan, o->shm_bytes, a->step);
 		what = a->step;
 	}
+	a->names = err == 0 && can_serve_names(o);
 	if (err == 0)
 		err = prepare_landlock(&what);
 	if (err == 0)
@@ -428,16 +446,18 @@ static void
 take_socket(struct buf_reader *r)
 {
 	struct sandbox_answer a = { .step = "a socket of its loopback" };
-	struct loopback_socket s;
-	int fd;
+	struct loopback_socket s[LOOPBACK_SOCKETS_MAX];
+	int fds[LOOPBACK_SOCKETS_MAX], n = sandbox_sockets_get(r, s);
 
-	if (sandbox_socket_get(r, &s) < 0)
+	if (n < 0)
 		log_fatal("impossible request from the runner");
-	fd = inside.loopback ? loopback_socket(&s) : -EOPNOTSUPP;
-	a.err = fd < 0 ? fd : 0;
-	reply_with(&a, &fd, fd < 0 ? 0 : 1);
-	if (fd >= 0)
-		close(fd);
+	a.err =
+	    inside.loopback ? loopback_sockets(s, (size_t)n, fds) : -EOPNOTSUPP;
+	if (a.err < 0)
+		n = 0;
+	reply_with(&a, fds, (size_t)n);
+	while (n > 0)
+		close(fds[--n]);
 }
 
 /* Returns false if the sandbox must end. */

@@ -162,6 +162,7 @@ sandbox_start_put(struct buf *b, const struct sandbox_command *c, uint8_t joins)
 {
 	buf_put_u8(b, SANDBOX_START);
 	buf_put_u8(b, c->tty);
+	buf_put_u32(b, c->resolver);
 	buf_put_u8(b, joins);
 	buf_put(b, c->cwd, strlen(c->cwd) + 1);
 	put_strings(b, c->candidates);
@@ -173,6 +174,7 @@ int
 sandbox_start_get(struct buf_reader *r, struct sandbox_command *c)
 {
 	*c = (struct sandbox_command){ .tty = buf_get_u8(r) };
+	c->resolver = buf_get_u32(r);
 	c->joins = buf_get_u8(r);
 	c->cwd = get_text(r);
 	c->candidates = (const char *const *)get_strings(r);
@@ -229,27 +231,23 @@ sandbox_files_put(struct buf *b)
 }
 
 void
-sandbox_socket_put(struct buf *b, const struct loopback_socket *s)
+sandbox_sockets_put(struct buf *b, const struct loopback_socket *s, size_t n)
 {
 	buf_put_u8(b, SANDBOX_SOCKET);
-	buf_put_u8(b, s->type);
-	buf_put_u8(b, s->ipv6);
-	buf_put_u8(b, s->bound);
-	buf_put_u8(b, s->listens);
-	buf_put(b, s->address, sizeof(s->address));
-	buf_put_u32(b, s->port);
+	buf_put_u8(b, (uint8_t)n);
+	buf_put(b, s, n * sizeof(*s)); /* both ends are the same program */
 }
 
 int
-sandbox_socket_get(struct buf_reader *r, struct loopback_socket *s)
+sandbox_sockets_get(
+    struct buf_reader *r, struct loopback_socket sockets[LOOPBACK_SOCKETS_MAX])
 {
-	*s = (struct loopback_socket){ .type = buf_get_u8(r) };
-	s->ipv6 = buf_get_u8(r);
-	s->bound = buf_get_u8(r);
-	s->listens = buf_get_u8(r);
-	buf_get(r, s->address, sizeof(s->address));
-	s->port = (uint16_t)buf_get_u32(r);
-	return buf_end(r);
+	uint8_t n = buf_get_u8(r);
+
+	if (n > LOOPBACK_SOCKETS_MAX)
+		return -EBADMSG;
+	buf_get(r, sockets, n * sizeof(*sockets));
+	return buf_end(r) < 0 ? -EBADMSG : n;
 }
 
 void
@@ -266,6 +264,7 @@ sandbox_answer_put(struct buf *b, const struct sandbox_answer *a)
 	buf_put_u8(b, a->watches_memory);
 	buf_put_u8(b, a->loopback);
 	buf_put_u8(b, a->own_unix);
+	buf_put_u8(b, a->names);
 }
 
 int
@@ -282,6 +281,7 @@ sandbox_answer_get(struct buf_reader *r, struct sandbox_answer *a)
 	a->watches_memory = buf_get_u8(r);
 	a->loopback = buf_get_u8(r);
 	a->own_unix = buf_get_u8(r);
+	a->names = buf_get_u8(r);
 	return buf_end(r);
 }
 

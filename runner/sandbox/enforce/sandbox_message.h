@@ -45,8 +45,8 @@ enum sandbox_message {
 	SANDBOX_CHECK = 4, /* no fields; answers like SANDBOX_START */
 	SANDBOX_FILES = 5, /* no fields; the helper's channel comes with it */
 	/*
-	 * loopback_socket. The answer brings the socket. -EOPNOTSUPP: the
-	 * sandbox has no network namespace of its own.
+	 * As many struct loopback_socket as the answer brings sockets.
+	 * -EOPNOTSUPP: the sandbox has no network namespace of its own.
 	 */
 	SANDBOX_SOCKET = 6,
 };
@@ -59,6 +59,7 @@ struct sandbox_options {
 	 * because it needs no view (landlock_only.h).
 	 */
 	bool landlock_only;
+	bool listed;		  /* the network is a list of hosts */
 	bool parent_death_signal; /* ask for a signal when the runner dies: no
 				     pid namespace would kill the processes */
 	bool unix_allow;	  /* as in command_filter_options */
@@ -80,6 +81,8 @@ struct sandbox_command {
 	char *const *envp;
 	const char *cwd;
 	bool tty;
+	/* of execd-netproxy, in host order; 0: resolv.conf is the host's */
+	uint32_t resolver;
 	uint8_t joins; /* mask of 1 << enum cgroup_hierarchy */
 };
 
@@ -94,6 +97,7 @@ struct sandbox_answer {
 	bool watches_memory;   /* SANDBOX_BUILD: of each command */
 	bool loopback;	       /* SANDBOX_BUILD: its own (loopback.h) */
 	bool own_unix; /* SANDBOX_BUILD: UNIX sockets (connect_proxy.h) */
+	bool names;    /* SANDBOX_BUILD: commands may have a `resolver` */
 	/*
 	 * SANDBOX_BUILD: user namespaces cannot be made here. If `err` is 0,
 	 * the sandbox was built without them.
@@ -109,7 +113,8 @@ void sandbox_cover_put(
     struct buf *b, const struct placeholder *placeholders, size_t n);
 void sandbox_check_put(struct buf *b);
 void sandbox_files_put(struct buf *b);
-void sandbox_socket_put(struct buf *b, const struct loopback_socket *s);
+void sandbox_sockets_put(
+    struct buf *b, const struct loopback_socket *s, size_t n);
 void sandbox_answer_put(struct buf *b, const struct sandbox_answer *a);
 
 /*
@@ -132,8 +137,9 @@ void sandbox_command_clear(struct sandbox_command *c);
  * case.
  */
 int sandbox_cover_get(struct buf_reader *r, struct plan *plan);
-/* Decodes SOCKET after its type. Returns 0 or -EBADMSG. */
-int sandbox_socket_get(struct buf_reader *r, struct loopback_socket *s);
+/* Decodes SOCKET after its type. Returns the number of sockets or -EBADMSG. */
+int sandbox_sockets_get(
+    struct buf_reader *r, struct loopback_socket sockets[LOOPBACK_SOCKETS_MAX]);
 int sandbox_answer_get(struct buf_reader *r, struct sandbox_answer *a);
 
 /* Asked each time that SO_SNDTIMEO has passed: whether to wait again. */

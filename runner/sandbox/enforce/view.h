@@ -54,6 +54,17 @@ bool view_has_proc(const struct plan *plan);
 /* Tells whether the view has a /dev. */
 bool view_has_dev(const struct plan *plan);
 
+/* Tells whether view_mount_resolver() has a file to mount over. For the
+ * finished view. */
+bool view_has_resolver(void);
+
+/*
+ * Mounts a resolv.conf that names this server (in host order) and no other,
+ * in the mount namespace of one command. Makes only system calls. Returns 0 or
+ * -errno.
+ */
+int view_mount_resolver(uint32_t server);
+
 /*
  * Mounts a new, empty /dev/pts in the mount namespace of one command. Makes
  * only system calls. Returns 0 or -errno.

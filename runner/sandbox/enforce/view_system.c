@@ -3,6 +3,7 @@
 #include "view_parts.h"
 
 #include <errno.h>
+#include <fcntl.h>
 #include <stdio.h>
 #include <sys/mount.h>
 #include <unistd.h>
@@ -263,4 +264,56 @@ view_mount_proc(void)
 	for (size_t i = 0; i < nitems(files) && err == 0; i++)
 		err = cover_file(files[i]);
 	return err;
+}
+
+/* --- /etc/resolv.conf --------------------------------------------------- */
+
+#define RESOLVER_FILE "/etc/resolv.conf"
+#define ONE_FILE      VIEW_EMPTY_DIRECTORY "/resolv.conf"
+#define FILE_FLAGS    (MS_NOSUID | MS_NODEV | MS_NOEXEC)
+
+/* On many hosts it is a link; mount(2) follows it as programs do. */
+bool
+view_has_resolver(void)
+{
+	return access(RESOLVER_FILE, R_OK) == 0 &&
+	       access(VIEW_EMPTY_DIRECTORY, X_OK) == 0;
+}
+
+/* "search ." keeps the C library from trying names below the host's domain. */
+static int
+write_resolver(uint32_t server)
+{
+	_cleanup_close_ int fd =
+	    open(ONE_FILE, O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC, 0444);
+	char text[128];
+	ssize_t len = snprintf(text, sizeof(text),
+	    "# execd resolves the names that this command may reach.\n"
+	    "nameserver %u.%u.%u.%u\nsearch .\n",
+	    server >> 24, server >> 16 & 255, server >> 8 & 255, server & 255);
+	ssize_t done = fd < 0 ? -1 : write(fd, text, (size_t)len);
+
+	/* A short write sets no errno. */
+	return done < 0 ? -errno : done == len ? 0 : -EIO;
+}
+
+/* Each command has another server, so the file is in a file system of its own,
+ * which is hidden again. */
+int
+view_mount_resolver(uint32_t server)
+{
+	int err;
+
+	if (mount("execd", VIEW_EMPTY_DIRECTORY, "tmpfs", FILE_FLAGS,
+		"mode=0755,size=4k,nr_inodes=2") < 0)
+		return -errno;
+	err = write_resolver(server);
+	if (err < 0)
+		return err;
+	if (mount(ONE_FILE, RESOLVER_FILE, NULL, MS_BIND, NULL) < 0 ||
+	    mount(NULL, RESOLVER_FILE, NULL,
+		MS_REMOUNT | MS_BIND | MS_RDONLY | FILE_FLAGS, NULL) < 0 ||
+	    umount2(VIEW_EMPTY_DIRECTORY, MNT_DETACH) < 0)
+		return -errno;
+	return 0;
 }

@@ -304,12 +304,12 @@ exchange(struct sandbox *n, const struct buf *request, const int *fds,
 }
 
 /*
- * Like sandbox_ask(). The answer must bring a descriptor if `brought` is not
- * NULL; the caller owns it if the answer's err is 0.
+ * Like sandbox_ask(). The answer must bring nbrought descriptors; the caller
+ * owns them if 0 is returned.
  */
 static int
 ask(struct sandbox *n, struct buf *request, const int *fds, size_t nfds,
-    struct sandbox_answer *a, int *brought)
+    struct sandbox_answer *a, int *brought, size_t nbrought)
 {
 	int got[SANDBOX_FDS_MAX], err;
 	struct buf_reader r;
@@ -322,10 +322,11 @@ ask(struct sandbox *n, struct buf *request, const int *fds, size_t nfds,
 	buf_reader_init(&r, b.data, b.len);
 	if (err == 0 && (err = sandbox_answer_get(&r, a)) < 0)
 		n->lost = true;
-	if (err == 0 && a->err == 0 && brought != NULL) {
-		err = ngot == 1 ? 0 : -EBADMSG;
-		*brought = ngot > 0 ? got[--ngot] : -1;
-	}
+	if (err == 0 && a->err == 0 && ngot != nbrought)
+		err = -EBADMSG;
+	else if (err == 0 && a->err == 0)
+		for (; ngot > 0; ngot--)
+			brought[ngot - 1] = got[ngot - 1];
 	while (ngot > 0)
 		close(got[--ngot]);
 	buf_clear(&b);
@@ -348,7 +349,7 @@ static int
 sandbox_ask(struct sandbox *n, struct buf *request, const int *fds, size_t nfds,
     struct sandbox_answer *a)
 {
-	return ask(n, request, fds, nfds, a, NULL);
+	return ask(n, request, fds, nfds, a, NULL, 0);
 }
 
 /*
@@ -464,19 +465,24 @@ sandbox_start_files(struct sandbox *n, int fd, struct sandbox_answer *a)
 int
 sandbox_socket(struct sandbox *n, const struct loopback_socket *s, int *fd)
 {
+	return n == NULL ? loopback_sockets(s, 1, fd)
+			 : sandbox_sockets(n, s, 1, fd);
+}
+
+int
+sandbox_sockets(
+    struct sandbox *n, const struct loopback_socket *s, size_t count, int *fds)
+{
 	struct sandbox_answer a;
 	struct buf b;
 
-	*fd = n == NULL ? loopback_socket(s) : -1;
-	if (n == NULL)
-		return *fd < 0 ? *fd : 0;
 	if (!n->loopback)
 		return -EOPNOTSUPP;
 	if (n->watch.pid <= 0)
 		return -ESTALE;
 	buf_init(&b, SANDBOX_MESSAGE_MAX);
-	sandbox_socket_put(&b, s);
-	return ask(n, &b, NULL, 0, &a, fd);
+	sandbox_sockets_put(&b, s, count);
+	return ask(n, &b, NULL, 0, &a, fds, count);
 }
 
 /* --- one sandbox per plan ----------------------------------------------- */
@@ -497,6 +503,7 @@ build(struct sandbox_pool *pool, struct sandbox *n, bool landlock_only)
 	int err;
 
 	options.landlock_only = landlock_only;
+	options.listed = n->plan.hosts != NULL;
 	buf_init(&b, SANDBOX_MESSAGE_MAX);
 	sandbox_build_put(&b, &options, &n->plan);
 	err = sandbox_ask(n, &b, NULL, 0, &a);
@@ -504,6 +511,7 @@ build(struct sandbox_pool *pool, struct sandbox *n, bool landlock_only)
 	n->watches_memory = a.watches_memory;
 	n->loopback = a.loopback;
 	n->own_unix = a.own_unix;
+	n->names = a.names;
 	n->landlock_only = pool->no_userns = a.no_userns;
 	if (err < 0)
 		failed(pool, err, a.step);

@@ -42,6 +42,7 @@ struct sandbox {
 	bool watches_memory;   /* of each command (memory_watch.h) */
 	bool loopback;	       /* a network namespace of its own */
 	bool own_unix;	       /* UNIX sockets in it (connect_proxy.h) */
+	bool names;	       /* commands may have a resolver of their own */
 	/*
 	 * The sandbox got a request and did not answer, so it is unknown
 	 * whether the request was carried out.
@@ -129,6 +130,10 @@ int sandbox_start_files(struct sandbox *n, int fd, struct sandbox_answer *a);
  * which answers within milliseconds.
  */
 int sandbox_socket(struct sandbox *n, const struct loopback_socket *s, int *fd);
+
+/* Makes several in a sandbox, at most LOOPBACK_SOCKETS_MAX, or none. */
+int sandbox_sockets(
+    struct sandbox *n, const struct loopback_socket *s, size_t count, int *fds);
 
 /*
  * sandbox_use() is called before a process or a request of a helper runs in the

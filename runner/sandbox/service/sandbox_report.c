@@ -190,6 +190,8 @@ write_enforced(struct json_writer *w, const struct sandbox_report *r)
 	json_key_cstring(
 	    w, "network", control_reach_name(sandbox_report_reach(r)));
 	json_key_bool(w, "loopback", r->loopback);
+	if (r->listed)
+		json_key_bool(w, "names", r->names);
 	json_key_cstring(w, "unixSockets", r->unix_sockets);
 	json_key(w, "limits");
 	json_begin(w, '{');

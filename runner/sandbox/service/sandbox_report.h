@@ -24,7 +24,8 @@ struct sandbox_report {
 	bool landlock_only;    /* no namespaces and no view */
 	bool watches_memory;   /* not a group, but the command's init */
 	bool loopback;	       /* a network namespace of its own */
-	bool open; /* every public address, within the operator's lists */
+	bool names; /* a resolver leads programs that know no proxy to hosts */
+	bool open;  /* every public address, within the operator's lists */
 	const char *unix_sockets; /* which the command may connect to */
 	uint64_t pids, memory_bytes, open_files, file_bytes;
 	uint32_t cpu_percent;

@@ -106,19 +106,21 @@ is_hidden(const struct ceiling *c, const struct plan *plan, const char *path)
 /*
  * On many hosts the resolver's file is below /run, which is hidden, and a
  * network is of little use without it. With a network, this one file is made
- * readable again. Returns true with a new vector in context->entries, which the
+ * readable again; with a list of hosts, the command's own is mounted over it.
+ * Returns true with a new vector in context->entries, which the
  * caller frees along with *target; false if nothing changed.
  */
 static bool
 reopen_resolver(const struct ceiling *c, const struct plan *plan,
-    struct sandbox_context *context, char **target)
+    struct sandbox_context *context, bool listed, char **target)
 {
 	struct sandbox_entry *entries;
 	size_t n = context->nentries;
 
-	*target = context->network_enabled && !context->files_unrestricted
-		      ? realpath(RESOLVER_FILE, NULL)
-		      : NULL;
+	*target =
+	    (context->network_enabled || listed) && !context->files_unrestricted
+		? realpath(RESOLVER_FILE, NULL)
+		: NULL;
 	if (*target == NULL || !is_hidden(c, plan, *target))
 		return false;
 	entries = xcalloc(n + 1, sizeof(*entries));
@@ -135,14 +137,15 @@ reopen_resolver(const struct ceiling *c, const struct plan *plan,
 
 static int
 make_plan(struct sandboxes *sb, const struct sandbox_context *granted,
-    const char *cwd, const char *tmpdir, struct plan *plan, char *error)
+    const struct sandbox_request *asked, const char *tmpdir, struct plan *plan,
+    char *error)
 {
 	const struct ceiling *c = &sb->ceiling;
 	struct sandbox_context context = *granted;
 	_cleanup_free_ char *resolver = NULL;
 	const struct resolve_request r = {
 		.context = &context,
-		.cwd = cwd,
+		.cwd = asked->cwd,
 		.tmpdir = tmpdir,
 		.private_tmp = c->limits.tmp == SANDBOX_TMP_PRIVATE,
 		.private_tmpdir = c->limits.tmpdir == SANDBOX_TMP_PRIVATE,
@@ -159,7 +162,8 @@ make_plan(struct sandboxes *sb, const struct sandbox_context *granted,
 	};
 	int err = resolve(plan, &r, &disk_view, error);
 
-	if (err == 0 && reopen_resolver(c, plan, &context, &resolver)) {
+	if (err == 0 && reopen_resolver(c, plan, &context, asked->hosts != NULL,
+			    &resolver)) {
 		plan_clear(plan);
 		err = resolve(plan, &r, &disk_view, error);
 		free(context.entries);
@@ -177,14 +181,15 @@ make_plan(struct sandboxes *sb, const struct sandbox_context *granted,
  * more.
  */
 static int
-plan_grant(struct sandboxes *sb, struct ceiling_grant *g, const char *cwd,
-    const char *tmpdir, struct plan *plan, char *error)
+plan_grant(struct sandboxes *sb, struct ceiling_grant *g,
+    const struct sandbox_request *asked, const char *tmpdir, struct plan *plan,
+    char *error)
 {
 	int err = -EAGAIN;
 
 	for (int i = 0; i < 2 && err == -EAGAIN; i++) {
 		plan_clear(plan);
-		err = make_plan(sb, &g->context, cwd, tmpdir, plan, error);
+		err = make_plan(sb, &g->context, asked, tmpdir, plan, error);
 		if (err == 0)
 			err = ceiling_judge_plan(
 			    &sb->ceiling, g, tmpdir, plan, error);
@@ -317,7 +322,7 @@ find_granted(struct sandboxes *sb, struct ceiling_grant *g,
 	int err = -ESTALE;
 
 	for (int i = 0; i < PLAN_TRIES && err == -ESTALE; i++) {
-		err = plan_grant(sb, g, r->cwd, tmpdir, &plan, error);
+		err = plan_grant(sb, g, r, tmpdir, &plan, error);
 		if (r->hosts != NULL)
 			plan.hosts = xstrdup(r->hosts->text);
 		if (err == 0 && sb->found == NULL)

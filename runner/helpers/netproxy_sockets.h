@@ -1,0 +1,43 @@
+/* SPDX-License-Identifier: ISC */
+/*
+ * The sockets of a command's list of hosts, which are made in its sandbox and
+ * served by execd-netproxy: the proxy's port, the resolver, and a listener for
+ * each port of each name that was looked up.
+ *
+ * Each list has a block of addresses for itself, so the address that a command
+ * asks, or connects to, tells whose the decision is. An address stands for one
+ * name as long as the command lives, also after execd-netproxy came back.
+ */
+#ifndef NETPROXY_SOCKETS_H
+#define NETPROXY_SOCKETS_H
+
+#include "network.h"
+
+struct sandbox;
+
+/* Blocks of 256 addresses in LOOPBACK_NAMES, 1 to NETPROXY_BLOCKS. The first
+ * and the last have addresses that the kernel treats differently. */
+#define NETPROXY_BLOCKS 510
+
+/*
+ * Makes the listener and, unless block is 0, the resolver. Returns 0 with the
+ * sockets in *n and *port of 127.0.0.1; or -errno as sandbox_sockets().
+ */
+int netproxy_sockets_make(
+    struct network *n, struct sandbox *sandbox, unsigned block, uint16_t *port);
+
+/* Returns the block of a list, 0: none. */
+unsigned netproxy_sockets_block(const struct network *n);
+
+/*
+ * Makes the listeners of a name that is new to execd-netproxy. Returns 0 with
+ * *address in host order and a descriptor for each port, which the caller owns;
+ * -ENOSPC if there are NETPROXY_NAMES_MAX; -ESTALE if the sandbox has ended; or
+ * another -errno.
+ */
+int netproxy_sockets_name(struct network *n, const struct netproxy_name *asked,
+    uint32_t *address, int fds[NETPROXY_PORTS_MAX]);
+
+void netproxy_sockets_close(const int *fds, size_t n);
+
+#endif
