@@ -10,6 +10,7 @@
 #include <string.h>
 
 #include "netproxy_message.h"
+#include "proxy_dns.h"
 #include "proxy_http.h"
 #include "proxy_list.h"
 #include "proxy_socks.h"
@@ -72,6 +73,24 @@ read_socks(const char *data, size_t len)
 }
 
 static void
+read_query(const char *data, size_t len)
+{
+	uint8_t answer[DNS_ANSWER_MAX];
+	struct dns_query q, again;
+	size_t n;
+	int code = dns_query_read(&q, data, len);
+
+	assert(memchr(q.name, '\0', sizeof(q.name)) != NULL);
+	if (code < 0)
+		return;
+	n = dns_answer_write(
+	    answer, &q, (enum dns_code)code, code == DNS_OK ? 0xc6120102 : 0);
+	assert(n <= sizeof(answer));
+	/* It is no query, so two resolvers cannot answer each other. */
+	assert(dns_query_read(&again, answer, n) == -EBADMSG);
+}
+
+static void
 read_message(const char *data, size_t len)
 {
 	union netproxy_message m;
@@ -101,6 +120,7 @@ LLVMFuzzerTestOneInput(const uint8_t *data, size_t len)
 	read_request(copy, len);
 	read_response(copy, len);
 	read_socks(copy, len);
+	read_query(copy, len);
 	read_message(copy, len);
 	return 0;
 }

@@ -13,10 +13,10 @@ import pytest
 from conftest import BUILD
 
 PROGRAM = BUILD / "runner/netproxy/execd-netproxy"
-PROTOCOLS = ("http", "https_connect", "socks5_tcp", "socks5_udp")
+PROTOCOLS = ("http", "https_connect", "socks5_tcp", "socks5_udp", "direct_tcp", "dns")
 SOURCES = ("list", "client", "mode", "operator", "limit")
 REASONS = ("listed", "denied", "not listed", "port closed", "private", "bad method", "no tunnels", "other name",
-           "no udp", "too many", "too much", "bad list")
+           "no udp", "too many", "too much", "bad list", "too many names")
 
 
 def text(data, at):
@@ -35,6 +35,9 @@ def decode(data):
     if data[0] == 5:
         ask, = struct.unpack_from("<I", data, 5)
         return {"type": "ask", "list": number, "ask": ask, **target(data, 9)[0]}
+    if data[0] == 6:
+        name, nports = struct.unpack_from("<II", data, 5)
+        return {"type": "name", "list": number, "name": name, "ports": struct.unpack_from(f"<{nports}I", data, 13)}
     assert data[0] == 4, data
     where, at = target(data, 5)
     allowed, source, reason, port = struct.unpack_from("<BBBI", data, at)
@@ -61,12 +64,13 @@ class NetProxy:
         end.close()
         self.open(1, rules, connections, most_bytes, asks, limited, local)
 
-    def open(self, number, rules, connections=100, most_bytes=0, asks=False, limited=False, local=False):
+    def open(self, number, rules, connections=100, most_bytes=0, asks=False, limited=False, local=False, resolver=None):
         listener = socket.create_server(("127.0.0.1", 0))
         self.address = listener.getsockname()
         lines = "".join(rule + "\n" for rule in rules).encode()
         message = struct.pack("<BIIQBBBI", 1, number, connections, most_bytes, asks, limited, local, len(lines)) + lines
-        socket.send_fds(self.runner, [message], [listener.fileno()])
+        fds = [s.fileno() for s in (listener, resolver) if s]
+        socket.send_fds(self.runner, [message], fds)
         listener.close()
         return self.address
 
@@ -75,6 +79,14 @@ class NetProxy:
 
     def answer(self, ask, allowed):
         self.runner.send(struct.pack("<BIIB", 3, ask["list"], ask["ask"], allowed))
+
+    def named(self, asked, address, listeners=(), over=False, full=False):
+        """The answer to a `name`; the listeners are closed here."""
+        number, = struct.unpack(">I", socket.inet_aton(address))
+        message = struct.pack("<BIIIBB", 7, asked["list"], asked["name"], number, over, full)
+        socket.send_fds(self.runner, [message], [s.fileno() for s in listeners])
+        for s in listeners:
+            s.close()
 
     def event(self, timeout=20):
         ready, _, _ = select.select([self.runner], [], [], timeout)

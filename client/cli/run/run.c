@@ -8,6 +8,7 @@
 
 #include <errno.h>
 #include <inttypes.h>
+#include <stdio.h>
 #include <string.h>
 #include <unistd.h>
 
@@ -151,19 +152,22 @@ on_started(void *arg, const char *sandbox_type)
 	forward_update(r);
 }
 
-/* HOST:PORT, with brackets around the address of IPv6. */
+/* HOST:PORT, with brackets around the address of IPv6. A look-up has no port.
+ */
 static void
 tell_denied_host(const struct json_value *d)
 {
-	char host[256], rule[300], reason[64];
+	char host[256], rule[300], reason[64], port[32] = "";
+	long long number = (long long)execd_json_number(json_get(d, "port"), 0);
 	const char *by = value_string(json_get(d, "rule"), rule, sizeof(rule));
 	bool address =
 	    strchr(value_string(json_get(d, "host"), host, sizeof(host)),
 		':') != NULL;
 
-	execctl_say("the command may not reach %s%s%s:%lld: %s%s%s",
-	    address ? "[" : "", host, address ? "]" : "",
-	    (long long)execd_json_number(json_get(d, "port"), 0),
+	if (number != 0)
+		snprintf(port, sizeof(port), ":%lld", number);
+	execctl_say("the command may not reach %s%s%s%s: %s%s%s",
+	    address ? "[" : "", host, address ? "]" : "", port,
 	    value_string(json_get(d, "reason"), reason, sizeof(reason)),
 	    by[0] != '\0' ? ", by the rule " : "", by);
 }
