@@ -80,11 +80,15 @@ advise_netproxy(int err)
 }
 
 static const char *
-advise_nftables(int err)
+advise_names(int err)
 {
-	return "a kernel with CONFIG_NF_TABLES and its module loaded; nothing "
-	       "is missing without it: with a list of hosts, programs that "
-	       "know no proxy reach nothing";
+	return err == ENOENT
+		   ? "an /etc/resolv.conf, for commands with a list of hosts "
+		     "have theirs in its place; until then programs that know "
+		     "no proxy reach nothing"
+		   : "a kernel with IPv4, and ports below 1024 inside a user "
+		     "namespace; until then, with a list of hosts, programs "
+		     "that know no proxy reach nothing";
 }
 
 static const char *
@@ -189,8 +193,8 @@ static const struct layer {
 	{ "network namespace", true, true, doctor_try_network, advise_network },
 	{ "lists of hosts (execd-netproxy)", false, false, doctor_try_netproxy,
 	    advise_netproxy },
-	{ "nf_tables in a network namespace, which execd does not use yet",
-	    false, true, doctor_try_nftables, advise_nftables },
+	{ "names for programs that know no proxy", false, true,
+	    doctor_try_names, advise_names },
 	{ "ipc namespace", true, true, doctor_try_ipc, advise_ipc },
 	{ "uts namespace", true, true, doctor_try_uts, advise_uts },
 	{ "cgroup namespace", true, true, doctor_try_cgroup_namespace,

@@ -27,7 +27,7 @@ void doctor_try_mount(const struct patient *p);
 void doctor_try_pid(const struct patient *p);
 void doctor_try_network(const struct patient *p);
 void doctor_try_netproxy(const struct patient *p);
-void doctor_try_nftables(const struct patient *p);
+void doctor_try_names(const struct patient *p);
 void doctor_try_ipc(const struct patient *p);
 void doctor_try_uts(const struct patient *p);
 void doctor_try_cgroup_namespace(const struct patient *p);

@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: ISC */
 /*
  * The runner's side of execd-netproxy: the way out of sandboxes whose network
- * is a list of hosts. Each command with a list has a listener of its own in its
- * sandbox, by which decisions are known to be about it. The program is started
- * with the first list and ends a moment after the last one. When it dies, it
- * comes back with the lists that are open.
+ * is a list of hosts. Each command with a list has sockets of its own in its
+ * sandbox (netproxy_sockets.h), by which decisions are known to be about it.
+ * The program is started with the first list and ends a moment after the last
+ * one. When it dies, it comes back with the lists that are open.
  */
 #ifndef NETPROXY_H
 #define NETPROXY_H

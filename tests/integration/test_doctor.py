@@ -121,3 +121,12 @@ def test_wrong_arguments():
     for args in (["--user"], ["x"], ["--user", "a", "b"]):
         r = subprocess.run([str(EXECD), "doctor", *args], capture_output=True, text=True)
         assert r.returncode == 2 and "usage: execd doctor" in r.stderr
+
+
+@pytest.mark.skipif(os.geteuid() != 0, reason="SKIPPED: needs root to lay a directory over /etc")
+def test_names_need_a_file_of_the_resolver(directory):
+    """What a sandbox mounts its own over. Without it the line says what is lost."""
+    script = f'cp -a /etc/passwd /etc/group /etc/ld.so.cache {directory}; mount --bind {directory} /etc; exec {EXECD} doctor'
+    r = subprocess.run(["/usr/bin/unshare", "-m", "/bin/sh", "-c", script], capture_output=True, text=True, timeout=60)
+    line, = [x for x in r.stdout.splitlines() if "names for programs that know no proxy" in x]
+    assert line.startswith("without") and "an /etc/resolv.conf" in line and "reach nothing" in line, r.stdout + r.stderr

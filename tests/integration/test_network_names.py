@@ -10,15 +10,22 @@ from netproxy_program import origin  # noqa: F401
 from test_network_lists import POLICY, PYTHON, client, decisions, own  # noqa: F401
 
 # Names are looked up on the host by /etc/hosts, which has `localhost`, and in the sandbox by its resolver alone.
-HIDDEN = {**POLICY, "permissions": {**POLICY["permissions"], "file_system": {"type": "restricted", "entries": [
-    *POLICY["permissions"]["file_system"]["entries"],
-    {"path": {"type": "path", "path": "file:///etc/hosts"}, "access": "none"}]}}}
+def without(path):
+    return {**POLICY, "permissions": {**POLICY["permissions"], "file_system": {"type": "restricted", "entries": [
+        *POLICY["permissions"]["file_system"]["entries"],
+        {"path": {"type": "path", "path": f"file://{path}"}, "access": "none"}]}}}
+
+
+HIDDEN = without("/etc/hosts")
 PROGRAM = r'''
 import json, os, socket, struct, subprocess, sys
 for name in list(os.environ):
     if "proxy" in name.lower():
         del os.environ[name]
-SERVER = [line.split()[1] for line in open("/etc/resolv.conf") if line.startswith("nameserver")]
+try:
+    SERVER = [line.split()[1] for line in open("/etc/resolv.conf") if line.startswith("nameserver")]
+except OSError:
+    SERVER = []
 def tell(x):
     print(json.dumps(x), flush=True)
 def wait():
@@ -101,13 +108,23 @@ tell(open("/etc/resolv.conf").read())
     assert {d["port"] for d in told if d["direct"] == "direct_tcp"} == {o.port}
 
 
+def test_a_policy_without_a_resolver(client, origin):
+    """Where its file may not be read, there is nothing to mount over. The answer to the start says so."""
+    o = origin()
+    started = start(client, "p", f'tell(SERVER)\ntell(get("localhost", {o.port}))', f"localhost:{o.port}",
+                    sandbox=without("/etc/resolv.conf"))
+    assert started["sandbox"]["enforced"]["names"] is False and started["sandbox"]["enforced"]["network"] == "listed"
+    said, ended = end(client, "p")
+    assert said[0] == [] and said[1] != "hi" and not o.seen
+
+
 def test_its_own_loopback_stays_its_own(client, origin):
     """Every address of 127.0.0.0/8 and every port: what could be bound without a list can be bound with one, also those
     on which names are served, and the other way round."""
     o = origin()
     binds = [("127.0.0.1", port) for port in (53, 80, 443, 8080, o.port)] + [("127.0.0.53", 53), ("127.0.0.53", 8053)]
     program = f'''
-if SERVER[0].startswith("198.18."):
+if SERVER and SERVER[0].startswith("198.18."):
     tell(get("localhost", {o.port}))
 else:
     tell("hi")
