@@ -356,6 +356,26 @@ def test_a_terminal_that_cannot_be_opened(bench, user):
     assert shell.run("tty", tty=True).pty == "/dev/pts/0\r\n"
 
 
+@pytest.mark.parametrize("call", ["mount", "openat", "umount2"])
+def test_a_resolver_that_cannot_be_shown(bench, user, call):
+    """With a list of hosts a command has a resolv.conf of its own. If that fails, the answer would say too much."""
+    shell = bench.shell(user)
+    shell.sandbox = managed(READ_ALL, path(shell.cwd, "write"), network="enabled")
+    listed = {"network": {"allow": ["a.example"]}}
+    before = set(children(bench.runner))
+    shell("true", **listed)
+    sandbox, = [p for p in set(children(bench.runner)) - before if name(p) == "execd-sandbox"]
+    tracer = Tracer(sandbox, bench.place, "-P", "/dev/.empty/directory", "-P", "/dev/.empty/directory/resolv.conf",
+                    "-e", f"trace={call}", "-e", f"inject={call}:error=EPERM:when=1")
+    try:
+        m = bench.client.start(shell.id(), ["/bin/bash", "-c", "echo > ran"], **shell.params(**listed))
+    finally:
+        trace = tracer.stop()
+    assert "INJECTED" in trace, trace
+    assert (m["error"]["code"], m["error"]["message"]) == REFUSED and not (shell.cwd / "ran").exists()
+    assert shell("grep -c ^nameserver.198.18 /etc/resolv.conf; ls /dev/.empty/directory", **listed) == "1\n"
+
+
 @pytest.mark.parametrize("call, args, outcome, error", tried(FILES))
 def test_a_file_helper_that_cannot_be_confined(bench, mode, user, call, args, outcome, error):
     shell = bench.shell(user)
