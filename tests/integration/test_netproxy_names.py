@@ -135,6 +135,7 @@ def test_what_is_refused_is_told(names, rules, name, source, reason, rule):
         e = p.event()
         assert (e["protocol"], e["allowed"], e["host"], e["port"]) == ("dns", False, name.lower(), 0)
         assert (e["source"], e["reason"]) == (source, reason)
+        assert not select.select([p.runner], [], [], 0)[0]
 
 
 def test_records_of_every_kind_are_refused(names):
