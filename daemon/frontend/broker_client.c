@@ -87,7 +87,8 @@ on_metrics(const uint8_t *packet, size_t len, const int *fds, size_t nfds)
 	struct control_metrics m;
 	struct connection *c;
 
-	if (control_get(packet, len, BROKER_ANS_METRICS, &m) < 0)
+	if (control_get(packet, len, BROKER_ANS_METRICS, &m) < 0 ||
+	    m.nidentities > METRICS_IDENTITIES_MAX)
 		return -EBADMSG;
 	c = connection_find(m.conn);
 	/* The client may have left meanwhile. */

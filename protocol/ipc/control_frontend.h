@@ -240,6 +240,18 @@ enum program {
 
 #define METRICS_CAUSES_MAX 16 /* must be at least END_CAUSES */
 
+/* What the sessions of an identity use. What is not known is 0. */
+struct control_identity_usage {
+	char name[CONTROL_IDENTITY_MAX];
+	bool has_cpu, has_memory; /* known */
+	uint64_t sessions;	  /* current number */
+	uint64_t cpu_ms;	  /* also of sessions that have ended */
+	uint64_t memory_bytes;
+};
+
+/* Identities in one answer. All of them must fit into a message. */
+#define METRICS_IDENTITIES_MAX 64
+
 /* Reports a helper that hangs. The broker replaces it. */
 struct control_helper {
 	uint8_t kind; /* enum tls_helper */
@@ -267,6 +279,9 @@ struct control_metrics {
 	uint64_t programs[PROGRAMS]; /* current numbers */
 	/* resident memory of all of them together */
 	uint64_t memory_bytes[PROGRAMS];
+	uint32_t nidentities;
+	struct control_identity_usage identities[METRICS_IDENTITIES_MAX];
+	uint64_t identities_left_out;
 };
 
 #endif

@@ -130,6 +130,9 @@ static const struct field metrics_fields[] = {
 	FIELD(FIELD_U64, control_metrics, crl_end),
 	FIELD(FIELD_BYTES, control_metrics, programs),
 	FIELD(FIELD_BYTES, control_metrics, memory_bytes),
+	FIELD(FIELD_U32, control_metrics, nidentities),
+	FIELD(FIELD_BYTES, control_metrics, identities),
+	FIELD(FIELD_U64, control_metrics, identities_left_out),
 };
 
 static const struct field key_fields[] = {

@@ -20,7 +20,7 @@
 
 #define SPAWN_VERSION 3 /* broker and root; in each message */
 /* broker and front-end; also the front-end's helpers */
-#define FRONTEND_VERSION 9
+#define FRONTEND_VERSION 10
 /* broker and runner; 2: RUNNER_EVENT_NETWORK; 3: enum control_reach, whose
  * first two values are the boolean of before */
 #define RUNNER_VERSION 3

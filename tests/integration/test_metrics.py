@@ -10,7 +10,8 @@ from conftest import digest, poll
 from execd_client import Closed
 from test_listeners import get
 
-SAMPLE = re.compile(r'([a-z_][a-z0-9_]*)(\{[a-z]+="[^"\\\n]*"(?:,[a-z]+="[^"\\\n]*")*\})? (\S+)')
+VALUE = r'"(?:[^"\\\n]|\\[\\"n])*"'
+SAMPLE = re.compile(r'([a-z_][a-z0-9_]*)(\{[a-z]+=%s(?:,[a-z]+=%s)*\})? (\S+)' % (VALUE, VALUE))
 
 
 def lint(text):
@@ -42,11 +43,12 @@ def lint(text):
         assert f["type"] in ("counter", "gauge", "histogram"), name
         assert not re.search(r"_(ms|us|milliseconds|microseconds|kib|kb|mb|kilobytes)(_|$)", name), "base units"
         if f["type"] != "histogram":
-            assert len({re.sub('="[^"]*"', "", labels) for _, labels in f["samples"]}) == 1, f"{name}: the same labels"
+            assert len({re.sub("=" + VALUE, "", labels) for _, labels in f["samples"]}) == 1, f"{name}: the same labels"
         if f["type"] == "histogram":
             check_histogram(name, f["samples"])
         else:
-            assert all(v >= 0 and v == int(v) for v in f["samples"].values()), name
+            whole = not name.endswith("_seconds_total")
+            assert all(v >= 0 and (v == int(v) or not whole) for v in f["samples"].values()), name
     return families
 
 
@@ -136,6 +138,55 @@ def test_memory_of_each_program(served):
         assert metric("execd_programs", label) == len(pids)
         assert abs(metric("execd_resident_memory_bytes", label) / resident(pids) - 1) < 0.3, program
     assert metric("execd_programs", '{program="execd-keys"}') == 0
+
+
+OTHER, OTHER_LABEL = "b.c_d-e", '{identity="b.c_d-e"}'
+
+
+def with_other(user, more=0):
+    names = [*(f"i{n}" for n in range(more)), OTHER]
+    return [f"[identity {name}]\nuser = {user.pw_name}" for name in names] + [f"token-sha256 = {digest('o')}"]
+
+
+def test_what_each_identity_uses(served, user):
+    """Processor time is there when its session has ended, and is counted once: a reload begins at zero."""
+    s, metric = served(*with_other(user))
+    a, second = '{identity="a"}', "ulimit -t 1; while :; do :; done"
+
+    def sessions():
+        return metric("execd_identity_sessions", a), metric("execd_identity_sessions", OTHER_LABEL)
+
+    def cpu(label=a):
+        return metric("execd_identity_cpu_seconds_total", label)
+
+    assert sessions() == (0, 0) and metric("execd_identity_memory_bytes", a) == cpu() == cpu(OTHER_LABEL) == 0
+    c, other = s.connect(token="t").ready(), s.connect(token="o").ready()
+    c.run_sh("a", second)
+    os.kill(s.runner(c), signal.SIGKILL)
+    c.wait_closed()
+    # Nothing was read before the end.
+    poll(lambda: sessions() == (0, 1), what="its end")
+    assert 0.9 < cpu() < 10 and metric("execd_identity_memory_bytes", a) == 0
+    assert cpu(OTHER_LABEL) < 0.9 and metric("execd_identity_memory_bytes", OTHER_LABEL) > 100_000
+    before = cpu()
+    other.run_sh("a", second)
+    assert cpu(OTHER_LABEL) > 0.9 and cpu() == before
+    broker = s.broker
+    s.reload(s.path.read_text() + "# changed\n", "adopted")
+    assert s.broker != broker and sessions() == (0, 1) and cpu(OTHER_LABEL) < 0.9 and cpu() == 0
+
+
+def test_identities_that_are_left_out(served, user):
+    """There are 64 places. Who has a session is there, though others come first in the file."""
+    s, metric = served(*with_other(user, 64))
+    assert metric("execd_identities_left_out") == 2
+    with pytest.raises(StopIteration):
+        metric("execd_identity_sessions", OTHER_LABEL)
+    s.connect(token="o").ready()
+    assert metric("execd_identity_sessions", OTHER_LABEL) == 1 and metric("execd_identities_left_out") == 2
+    families = lint(get(s.urls[1], "/metrics")[1])
+    assert {name: len(f["samples"]) for name, f in families.items() if "_identity_" in name} == {
+        "execd_identity_sessions": 64, "execd_identity_cpu_seconds_total": 64, "execd_identity_memory_bytes": 64}
 
 
 def test_penalties(served):

@@ -46,6 +46,16 @@ struct record_rules {
 	uint64_t max_bytes; /* of each recording */
 };
 
+/* What its sessions use; identity_usage.c. */
+struct identity_usage {
+	bool ever;	       /* it has or had sessions */
+	uint64_t ended_cpu_ms; /* of sessions that have ended */
+	bool cpu_lost;	       /* nothing was known of one of them */
+	/* of the latest answer; has_...: known of every session */
+	bool has_cpu, has_memory;
+	uint64_t sessions, cpu_ms, memory_bytes;
+};
+
 struct identity {
 	char *name;    /* of the section, or the user's */
 	unsigned refs; /* by the configuration, grants and sessions */
@@ -79,6 +89,7 @@ struct identity {
 	uint32_t number; /* its number in root's list */
 	int userns;	 /* the user namespace (user_namespace.h); -1: none */
 	bool userns_tried;
+	struct identity_usage usage;
 };
 
 /* Makes an identity with one reference, the caller's. */

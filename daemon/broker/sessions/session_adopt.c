@@ -13,6 +13,7 @@
 
 #include "broker_state.h"
 #include "conf.h"
+#include "identity_usage.h"
 #include "log.h"
 #include "session_audit.h"
 #include "session_limit.h"
@@ -211,6 +212,7 @@ settle(struct broker *m, struct session *s, const struct control_identity *i)
 		return;
 	}
 	begin_again(m, s, i, now_ms());
+	identity_usage_adopt(m, s);
 	if (s->runner.audited)
 		session_send_command(
 		    s, RUNNER_COMMAND_AUDIT_STATE, &works, NULL, 0);

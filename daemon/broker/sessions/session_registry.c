@@ -18,6 +18,7 @@
 #include "dispose_channel.h"
 #include "frontend_child.h"
 #include "identity.h"
+#include "identity_usage.h"
 #include "log.h"
 #include "log_limit.h"
 #include "placeholder_cleanup.h"
@@ -424,6 +425,7 @@ session_reap(struct broker *m, pid_t pid, int status)
 		    ID_LOG_CHARS, s->id, reason);
 	else if (session_may_log(s))
 		log_info("session %.*s: ended", ID_LOG_CHARS, s->id);
+	identity_usage_end(m, s);
 	session_audit_processes_ended(m, s);
 	session_audit(m, s, "session-ended", NULL, reason);
 	s->runner.crashed = is_crash(status);

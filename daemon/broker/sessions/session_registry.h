@@ -104,6 +104,14 @@ struct runner {
 	int64_t silent_ms;
 };
 
+/* What the session used at the latest reading; identity_usage.c. */
+struct used {
+	bool has_cpu, has_memory; /* known */
+	uint64_t cpu_ms;
+	uint64_t before_ms; /* of it, the time under earlier brokers */
+	uint64_t memory_bytes;
+};
+
 /* A report that came before the runner's answer; session_adopt.c. */
 struct early_report;
 STAILQ_HEAD(early_reports, early_report);
@@ -132,6 +140,7 @@ struct session {
 	struct watchers watchers;
 	struct commands commands;
 	struct runner runner;
+	struct used used;
 };
 
 TAILQ_HEAD(session_list, session);

@@ -11,6 +11,7 @@
 #include "broker_state.h"
 #include "conf.h"
 #include "frontend_child.h"
+#include "identity_usage.h"
 #include "session_registry.h"
 #include "spawn_client.h"
 #include "tls_helpers.h"
@@ -146,6 +147,7 @@ stats_collect(struct broker *m, struct control_metrics *out)
 	TAILQ_FOREACH (helper, &m->helpers->all, link)
 		add_program(out, PROGRAM_KEYS, helper->pid);
 	table_each(&m->sessions->by_id, session_visit, out);
+	identity_usage_collect(m, out);
 	seen = out->programs[PROGRAM_RUNNER];
 	if (seen > 0 && seen < all) {
 		out->memory_bytes[PROGRAM_RUNNER] =

@@ -27,7 +27,7 @@
 #include "tls.h"
 #include "util.h"
 
-#define REPLY_MAX (64u << 10)
+#define REPLY_MAX (128u << 10)
 
 /* Seconds. A program that does not answer is replaced in less time. */
 #define RETRY_AFTER "retry-after: 5\r\n"

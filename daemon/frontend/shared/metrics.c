@@ -5,6 +5,7 @@
 #include "metrics.h"
 
 #include <stddef.h>
+#include <string.h>
 #include <time.h>
 
 #include "util.h"
@@ -233,6 +234,100 @@ write_expiry(struct buf *b, const char *name, const char *help, uint64_t end)
 	buf_printf(b, "%s %lld\n", name, left > 0 ? left : 0);
 }
 
+/* --- identities ---------------------------------------------------------- */
+
+#define ALWAYS SIZE_MAX
+
+/* What is known of each identity; `known` is the offset of its flag. */
+static const struct identity_family {
+	const char *name, *help, *type;
+	size_t offset, known;
+	bool in_ms; /* it is shown in seconds */
+} identity_families[] = {
+#define IDENTITY(name, help, type, member, known, in_ms)                       \
+	{                                                                      \
+		"execd_identity_" name, help, type,                            \
+		    offsetof(struct control_identity_usage, member), known,    \
+		    in_ms                                                      \
+	}
+	IDENTITY("sessions", "Sessions of each identity now.", "gauge",
+	    sessions, ALWAYS, false),
+	IDENTITY("cpu_seconds_total",
+	    "Processor time of sessions, also of those that have ended.",
+	    "counter", cpu_ms, offsetof(struct control_identity_usage, has_cpu),
+	    true),
+	IDENTITY("memory_bytes", "Memory of all sessions now.", "gauge",
+	    memory_bytes, offsetof(struct control_identity_usage, has_memory),
+	    false),
+};
+
+/* Appends the value of a label, with the escapes of the text format. */
+static void
+put_label(struct buf *b, const char name[CONTROL_IDENTITY_MAX])
+{
+	size_t len = strnlen(name, CONTROL_IDENTITY_MAX);
+
+	for (size_t i = 0; i < len; i++) {
+		bool escaped = strchr("\"\\\n", name[i]) != NULL;
+
+		if (escaped)
+			buf_put_u8(b, '\\');
+		buf_put_u8(b, name[i] == '\n' ? 'n' : (uint8_t)name[i]);
+	}
+}
+
+static void
+write_identity(struct buf *b, const struct identity_family *f,
+    const struct control_identity_usage *u)
+{
+	uint64_t value =
+	    *(const uint64_t *)(const void *)((const char *)u + f->offset);
+
+	buf_printf(b, "%s{identity=\"", f->name);
+	put_label(b, u->name);
+	if (f->in_ms)
+		buf_printf(b, "\"} %llu.%03llu\n",
+		    (unsigned long long)value / 1000,
+		    (unsigned long long)value % 1000);
+	else
+		buf_printf(b, "\"} %llu\n", (unsigned long long)value);
+}
+
+/* What is not known is left out: 0 would be a lie. A family without a sample
+ * is left out, too. */
+static void
+write_identity_family(struct buf *b, const struct identity_family *f,
+    const struct control_metrics *m)
+{
+	bool begun = false;
+
+	for (size_t i = 0; i < m->nidentities; i++) {
+		const struct control_identity_usage *u = &m->identities[i];
+
+		if (f->known != ALWAYS &&
+		    !*(const bool *)((const char *)u + f->known))
+			continue;
+		if (!begun)
+			write_head(b, f->name, f->help, f->type);
+		begun = true;
+		write_identity(b, f, u);
+	}
+}
+
+static void
+write_identities(struct buf *b, const struct control_metrics *m)
+{
+	static const char left_out[] = "execd_identities_left_out";
+
+	for (size_t i = 0; i < nitems(identity_families); i++)
+		write_identity_family(b, &identity_families[i], m);
+	write_head(b, left_out,
+	    "Identities that are not among those with series of their own.",
+	    "gauge");
+	buf_printf(b, "%s %llu\n", left_out,
+	    (unsigned long long)m->identities_left_out);
+}
+
 void
 metrics_write_broker(struct buf *b, const struct control_metrics *m)
 {
@@ -264,4 +359,5 @@ metrics_write_broker(struct buf *b, const struct control_metrics *m)
 	write_programs(b, "execd_resident_memory_bytes",
 	    "Memory of execd's processes; an estimate for very many runners.",
 	    m->memory_bytes);
+	write_identities(b, m);
 }
