@@ -7,6 +7,7 @@ import threading
 import time
 from urllib.parse import urlsplit
 
+import network
 import servers
 import tree
 
@@ -227,6 +228,14 @@ ROWS = [
     Row("start", _start, [
         Figure("ready", "start of the server to its first answer", "ms", 30, 10, absolute=True),
         Figure("pss", "the whole server then, PSS", "MiB", 6, 3, absolute=True)]),
+    Row("network", network.stream, [
+        Figure("rate", "through the proxy of a list of hosts", "MB/s", 1.0, 2, higher=True),
+        Figure("share", "the same beside a connection without a proxy", "", .6, .8, higher=True, absolute=True),
+        Figure("first", "its first byte, later than without a proxy", "ms", 1, .5, absolute=True)]),
+    Row("network-start", network.starts, [
+        Figure("list", "`/bin/true` with a list of hosts, p50", "µs", .5, .2),
+        Figure("loopback", "a network of its own, beside the host's", "", 1.15, 1.05, absolute=True),
+        Figure("listed", "a list of hosts, beside the host's network", "", 1.3, 1.15, absolute=True)]),
     Row("tls", _tls, [
         Figure("rate", "output over `wss` (AES-128-GCM) beside ssh (the same)", "MB/s", 1.0, 1.3, higher=True)],
         peer="sshd"),
