@@ -28,6 +28,71 @@ def need(argv):
         pytest.skip(f"{' '.join(argv[:3])} IS NOT TESTED: this host does not have it")
 
 
+# Go knows the variables, but asks no proxy for localhost. Its cache of builds lies in the workspace.
+GO = '''package main
+
+import (
+	"crypto/tls"
+	"crypto/x509"
+	"fmt"
+	"io"
+	"net/http"
+	"net/url"
+	"os"
+)
+
+func proxy(r *http.Request) (*url.URL, error) {
+	if r.URL.Hostname() == "localhost" {
+		return url.Parse(os.Getenv("HTTPS_PROXY"))
+	}
+	return http.ProxyFromEnvironment(r)
+}
+
+func main() {
+	pem, err := os.ReadFile(os.Args[1])
+	pool := x509.NewCertPool()
+	if err != nil || !pool.AppendCertsFromPEM(pem) {
+		panic("no certificates")
+	}
+	client := http.Client{Transport: &http.Transport{Proxy: proxy, TLSClientConfig: &tls.Config{RootCAs: pool}}}
+	r, err := client.Get(os.Args[2])
+	if err != nil || r.StatusCode != 200 {
+		panic(fmt.Sprint(err, r))
+	}
+	io.Copy(os.Stdout, r.Body)
+}
+'''
+
+# Java knows no variables, and neither execd nor the reference tells it anything: who starts it tells it.
+JAVA = '''import java.io.FileInputStream;
+import java.net.*;
+import java.net.http.*;
+import java.security.KeyStore;
+import java.security.cert.CertificateFactory;
+import javax.net.ssl.*;
+
+class Fetch {
+	public static void main(String[] args) throws Exception {
+		URI proxy = new URI(System.getenv("HTTPS_PROXY"));
+		KeyStore store = KeyStore.getInstance(KeyStore.getDefaultType());
+		store.load(null, null);
+		store.setCertificateEntry("ca",
+		    CertificateFactory.getInstance("X.509").generateCertificate(new FileInputStream(args[0])));
+		TrustManagerFactory trust = TrustManagerFactory.getInstance(TrustManagerFactory.getDefaultAlgorithm());
+		trust.init(store);
+		SSLContext tls = SSLContext.getInstance("TLS");
+		tls.init(null, trust.getTrustManagers(), null);
+		HttpResponse<String> r = HttpClient.newBuilder().sslContext(tls)
+		    .proxy(ProxySelector.of(new InetSocketAddress(proxy.getHost(), proxy.getPort()))).build()
+		    .send(HttpRequest.newBuilder(new URI(args[1])).build(), HttpResponse.BodyHandlers.ofString());
+		if (r.statusCode() != 200)
+			throw new Exception(r.toString());
+		System.out.print(r.body());
+	}
+}
+'''
+
+
 class Registry(http.server.ThreadingHTTPServer):
     """Serves a directory by HTTPS."""
     daemon_threads = True
@@ -72,6 +137,8 @@ def serve(at):
     both = at / "both.pem"
     both.write_bytes((at / "ca.pem").read_bytes() + (at / "key").read_bytes())
     (root / "file").write_text("what was asked for\n")
+    (root / "fetch.go").write_text(GO)
+    (root / "Fetch.java").write_text(JAVA)
     put_repository(at, root)
     put_wheel(root)
     r = Registry(root, both)
@@ -134,8 +201,10 @@ PROGRAMS = {
     "npm": (["npm", "--version"], lambda u, ca: [
         "npm", "install", "--no-audit", "--no-fund", "--no-update-notifier", "--fetch-retries=0", "--cache=./cache",
         f"--cafile={ca}", f"--registry={u}/", "demo"], "node_modules/demo/package.json"),
+    "go": (["go", "version"], lambda u, ca: ["go", "run", f"{ca.parent}/root/fetch.go", ca, f"{u}/file"], "out"),
+    "java": (["java", "-version"], lambda u, ca: ["java", f"{ca.parent}/root/Fetch.java", ca, f"{u}/file"], "out"),
 }
-SLOW = ("pip", "npm")
+SLOW = ("pip", "npm", "go", "java")
 
 
 @pytest.mark.parametrize("name", [pytest.param(n, marks=pytest.mark.nightly if n in SLOW else ()) for n in PROGRAMS])
