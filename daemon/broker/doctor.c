@@ -62,7 +62,8 @@ static const char *
 advise_proc(int err)
 {
 	return "in a container: nothing mounted over parts of /proc (podman: "
-	       "--security-opt unmask=ALL; docker: systempaths=unconfined)";
+	       "--security-opt unmask=ALL; docker: systempaths=unconfined; "
+	       "Kubernetes: procMount: Unmasked)";
 }
 
 static const char *
@@ -253,7 +254,7 @@ print(const struct layer *l, int err)
 		printf("%-8s %s\n", "ok", l->name);
 }
 
-/* Says what remains without user namespaces if the operator permits it. */
+/* Says what remains without namespaces if the operator permits it. */
 static void
 print_landlock_only(void)
 {
@@ -262,7 +263,9 @@ print_landlock_only(void)
 	if (abi >= SANDBOX_LANDLOCK_ONLY_ABI)
 		printf("ok       Landlock and seccomp alone, for policies "
 		       "that only say what is writable; not used unless "
-		       "[sandbox] says landlock-only = yes\n");
+		       "[sandbox] says landlock-only = yes; commands then see "
+		       "the processes of their user, and read whatever he "
+		       "may\n");
 	else
 		printf("without  Landlock and seccomp alone (landlock-only): "
 		       "there is ABI %d; Linux 6.2 or newer has ABI %d\n",
@@ -330,7 +333,7 @@ doctor_run(const struct programs *programs, const char *user,
 		.programs = programs, .root = geteuid() == 0, .userns = -1
 	};
 	int code = EXIT_STOPPED, err = find_patient(&p, user);
-	bool no_user = false;
+	bool no_user = false, no_proc = false;
 
 	if (err < 0) {
 		fprintf(stderr, "execd: user %s: %s\n",
@@ -352,12 +355,13 @@ doctor_run(const struct programs *programs, const char *user,
 		}
 		err = probe(&layers[i], &p);
 		no_user |= err != 0 && layers[i].probe == doctor_try_user;
+		no_proc |= err == EPERM && layers[i].probe == doctor_try_pid;
 		print(&layers[i], err);
 		fflush(stdout);
 		if (err != 0 && layers[i].needed)
 			code = EXIT_UNENFORCEABLE;
 	}
-	if (no_user && !p.root)
+	if ((no_user || no_proc) && !p.root)
 		print_landlock_only();
 	print_map(map);
 	free(p.name);

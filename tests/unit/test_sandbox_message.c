@@ -188,7 +188,8 @@ put_answer(struct buf *b)
 		.command = 7,
 		.init = 8,
 		.landlock_abi = 9,
-		.no_userns = true };
+		.no_namespaces = true,
+		.no_proc = true };
 
 	sandbox_answer_put(b, &a);
 }
@@ -207,7 +208,7 @@ get_answer(struct buf_reader *r)
 		assert_int_equal(a.command, 7);
 		assert_int_equal(a.init, 8);
 		assert_int_equal(a.landlock_abi, 9);
-		assert_true(a.no_userns);
+		assert_true(a.no_namespaces && a.no_proc);
 	}
 	return err;
 }

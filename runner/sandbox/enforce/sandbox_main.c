@@ -237,17 +237,36 @@ prepare_filters(
 }
 
 /*
+ * Tries the /proc before namespaces are entered, because nobody gets out of
+ * them again.
+ */
+static int
+enter_namespaces(const struct sandbox_options *o, struct sandbox_answer *a,
+    const char **step)
+{
+	a->no_proc =
+	    o->try_proc && view_has_proc(&plan) && userns_try_proc() == -EPERM;
+	if (!a->no_proc)
+		return userns_enter(o->userns ? SANDBOX_USERNS_FD : -1,
+		    plan.network, &a->no_namespaces, step);
+	a->no_namespaces = true;
+	*step = "mounting its own /proc";
+	return -EPERM;
+}
+
+/*
  * Enters namespaces. If there can be none and the plan needs none, only changes
  * to "/".
  */
 static int
-enter(const struct sandbox_options *o, bool *no_userns, const char **step)
+enter(const struct sandbox_options *o, struct sandbox_answer *a,
+    const char **step)
 {
-	int err = userns_enter(
-	    o->userns ? SANDBOX_USERNS_FD : -1, plan.network, no_userns, step);
+	int err = enter_namespaces(o, a, step);
 
 	inside.loopback = err == 0 && !plan.network;
-	if (err == 0 || !*no_userns || !o->landlock_only || geteuid() == 0)
+	if (err == 0 || !a->no_namespaces || !o->landlock_only ||
+	    geteuid() == 0)
 		return err;
 	inside.landlock_only = true;
 	*step = "landlock-only: the root directory";
@@ -312,7 +331,7 @@ build(const struct sandbox_options *o, struct sandbox_answer *a)
 
 	inside.options = *o;
 	inside.network = plan.network;
-	err = enter(o, &a->no_userns, &what);
+	err = enter(o, a, &what);
 	if (err == 0 && !inside.landlock_only)
 		shared_counts_limit();
 	inside.proc = !inside.landlock_only && view_has_proc(&plan);

@@ -260,7 +260,8 @@ sandbox_answer_put(struct buf *b, const struct sandbox_answer *a)
 	buf_put_u32(b, (uint32_t)a->command);
 	buf_put_u32(b, (uint32_t)a->init);
 	buf_put_u32(b, a->landlock_abi);
-	buf_put_u8(b, a->no_userns);
+	buf_put_u8(b, a->no_namespaces);
+	buf_put_u8(b, a->no_proc);
 	buf_put_u8(b, a->watches_memory);
 	buf_put_u8(b, a->loopback);
 	buf_put_u8(b, a->own_unix);
@@ -277,7 +278,8 @@ sandbox_answer_get(struct buf_reader *r, struct sandbox_answer *a)
 	a->command = (pid_t)(buf_get_u32(r) & INT_MAX);
 	a->init = (pid_t)(buf_get_u32(r) & INT_MAX);
 	a->landlock_abi = buf_get_u32(r);
-	a->no_userns = buf_get_u8(r);
+	a->no_namespaces = buf_get_u8(r);
+	a->no_proc = buf_get_u8(r);
 	a->watches_memory = buf_get_u8(r);
 	a->loopback = buf_get_u8(r);
 	a->own_unix = buf_get_u8(r);

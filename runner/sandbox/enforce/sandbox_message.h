@@ -59,6 +59,12 @@ struct sandbox_options {
 	 * because it needs no view (landlock_only.h).
 	 */
 	bool landlock_only;
+	/*
+	 * Before a user namespace is made, it is tried whether a command could
+	 * mount its own /proc in one (userns_try_proc()). If it could not,
+	 * there are no namespaces.
+	 */
+	bool try_proc;
 	bool listed;		  /* the network is a list of hosts */
 	bool parent_death_signal; /* ask for a signal when the runner dies: no
 				     pid namespace would kill the processes */
@@ -99,10 +105,11 @@ struct sandbox_answer {
 	bool own_unix; /* SANDBOX_BUILD: UNIX sockets (connect_proxy.h) */
 	bool names;    /* SANDBOX_BUILD: commands may have a `resolver` */
 	/*
-	 * SANDBOX_BUILD: user namespaces cannot be made here. If `err` is 0,
-	 * the sandbox was built without them.
+	 * SANDBOX_BUILD: user namespaces cannot be made here, or with no_proc
+	 * commands could mount no /proc in them. If `err` is 0, the sandbox was
+	 * built without namespaces.
 	 */
-	bool no_userns;
+	bool no_namespaces, no_proc;
 };
 
 void sandbox_build_put(

@@ -5,8 +5,12 @@
 #include <errno.h>
 #include <fcntl.h>
 #include <sched.h>
+#include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
+#include <sys/mount.h>
+#include <sys/syscall.h>
+#include <sys/wait.h>
 #include <unistd.h>
 
 #include "log.h"
@@ -34,6 +38,50 @@ userns_enter(int userns, bool network, bool *none, const char **step)
 	if (network)
 		return 0;
 	return unshare(CLONE_NEWNET) < 0 ? -errno : loopback_prepare(step);
+}
+
+/* --- /proc -------------------------------------------------------------- */
+
+static int
+await(pid_t pid)
+{
+	int status;
+
+	while (pid > 0 && waitpid(pid, &status, 0) < 0)
+		if (errno != EINTR)
+			return -errno;
+	if (pid < 0)
+		return -errno;
+	return WIFEXITED(status) ? -WEXITSTATUS(status) : -EIO;
+}
+
+/* Only in its own pid namespace may a process mount a /proc. */
+static int
+try_proc(void)
+{
+	const char *step;
+	pid_t pid;
+
+	if (userns_enter_new(NULL, &step) < 0)
+		return 0;
+	pid = (pid_t)syscall(SYS_clone, CLONE_NEWNS | CLONE_NEWPID | SIGCHLD,
+	    NULL, NULL, NULL, NULL);
+	if (pid == 0)
+		_exit(mount("proc", "/proc", "proc",
+			  MS_NOSUID | MS_NODEV | MS_NOEXEC, "hidepid=2") < 0
+			  ? errno
+			  : 0);
+	return await(pid);
+}
+
+int
+userns_try_proc(void)
+{
+	pid_t pid = fork();
+
+	if (pid == 0)
+		_exit(-try_proc());
+	return await(pid);
 }
 
 /* --- limits ------------------------------------------------------------- */

@@ -20,6 +20,15 @@
 int userns_enter(int userns, bool network, bool *none, const char **step);
 
 /*
+ * Tries in a child whether a command in a new user namespace could mount a
+ * /proc of its own. The kernel refuses it with EPERM where something is mounted
+ * over parts of /proc, as container engines do. Returns 0 or -errno; 0 also if
+ * there can be no user namespace, because userns_enter() says that. Changes
+ * nothing.
+ */
+int userns_try_proc(void);
+
+/*
  * Limits the inotify instances and watches in the caller's user namespace to a
  * part of what its user may have. The rest stays for the session's own fs/watch
  * and for the user's other programs. The caller needs capabilities in its user

@@ -512,7 +512,8 @@ build(struct sandbox_pool *pool, struct sandbox *n, bool landlock_only)
 	n->loopback = a.loopback;
 	n->own_unix = a.own_unix;
 	n->names = a.names;
-	n->landlock_only = pool->no_userns = a.no_userns;
+	n->landlock_only = pool->no_namespaces = a.no_namespaces;
+	n->no_proc = a.no_proc;
 	if (err < 0)
 		failed(pool, err, a.step);
 	return err;
@@ -596,7 +597,7 @@ sandbox_get(struct sandbox_pool *pool, struct plan *plan, bool check,
 	struct sandbox *n = find(pool, plan, check);
 	int err;
 
-	pool->no_userns = false;
+	pool->no_namespaces = false;
 	if (n != NULL) {
 		TAILQ_REMOVE(&pool->sandboxes, n, link);
 		TAILQ_INSERT_HEAD(&pool->sandboxes, n, link);

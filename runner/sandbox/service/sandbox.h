@@ -39,6 +39,7 @@ struct sandbox {
 	unsigned helpers;
 	unsigned landlock_abi; /* the ABI in force; 0: none */
 	bool landlock_only;    /* no view and no namespaces */
+	bool no_proc;	       /* because none could have a /proc */
 	bool watches_memory;   /* of each command (memory_watch.h) */
 	bool loopback;	       /* a network namespace of its own */
 	bool own_unix;	       /* UNIX sockets in it (connect_proxy.h) */
@@ -71,7 +72,7 @@ struct sandbox_pool {
 	char *const *homes; /* their environment, for file helpers */
 	struct sandbox_options options;
 	char step[SANDBOX_STEP_MAX]; /* the failed step of the latest failure */
-	bool no_userns; /* none could be made for the latest sandbox */
+	bool no_namespaces; /* none could be made for the latest sandbox */
 };
 
 void sandbox_pool_init(struct sandbox_pool *pool, struct event_base *base,

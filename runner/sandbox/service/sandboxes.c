@@ -22,6 +22,7 @@ options_of(const struct sandbox_host *host, const struct sandbox_limits *l)
 		.allow_32bit = l->allow_32bit,
 		.allow_setid = l->allow_setid,
 		.allow_nested_userns = l->allow_nested_userns,
+		.try_proc = l->landlock_only && host->parent_death_signal,
 		.shm_bytes = l->shm_bytes,
 		.open_files = l->open_files,
 		.file_bytes = l->file_bytes,
@@ -205,10 +206,12 @@ tell_landlock_only(struct sandboxes *sb, const struct sandbox *n)
 		return;
 	sb->told_landlock_only = true;
 	log_warn(0,
-	    "landlock-only: no user namespaces, so that sandboxes of this "
+	    "landlock-only: %s, so that sandboxes of this "
 	    "session have Landlock (ABI %u) and seccomp alone: commands may "
 	    "change modes and times of every file of their user, and see %s"
 	    "his processes",
+	    n->no_proc ? "no new /proc can be mounted here"
+		       : "no user namespaces",
 	    n->landlock_abi, n->landlock_abi < 6 ? "and signal " : "");
 }
 
@@ -259,7 +262,7 @@ get_sandbox(struct sandboxes *sb, struct plan *plan, bool check,
 	int err = sandbox_get(&sb->pool, plan, check, landlock_only, sandbox);
 
 	if (err < 0) {
-		if (sb->pool.no_userns && why[0] != '\0')
+		if (sb->pool.no_namespaces && why[0] != '\0')
 			log_error(0, "sandbox: landlock-only: %s", why);
 		sandboxes_refuse(sb->pool.step, error);
 		return err;
