@@ -236,6 +236,9 @@ class Fleet:
         run.mkdir()
         b = self.balancers[name] = Balancer(self.net, self.files, name, run, before)
         b.wait_state(**{n: "UP" if n in self.hosts else "DOWN" for n in HOSTS})
+        # Nobody has a table yet, so no client needs to wait for one. After start() they do.
+        answer = b.ask("experimental-mode on; set var proc.started int(0)")
+        assert answer.strip() == "", answer
         return b
 
     def url(self, balancer="lb1", port=8443):

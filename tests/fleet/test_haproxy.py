@@ -194,6 +194,7 @@ def test_the_audit_log_has_the_clients_address(fleet, port):
     opened = records(a, "session-opened")[-1]
     assert opened["peer"] == f"websocket {client[0]}:{client[1]}" and opened["proxy"].startswith(f"websocket {proxy}:")
     c.drop()
+    poll(lambda: records(a, "session-detached"), what="the end of the connection, at the host")
     again = fleet.connect(url=fleet.url(port=port), source="10.89.1.77", resumeSessionId=c.session_id)
     assert host_of(again) == "a"
 
@@ -207,6 +208,7 @@ def test_passed_tls_comes_back_to_its_host(fleet):
     assert set(homes) == set(HOSTS)
     for c in clients:
         c.drop()
+    poll(lambda: sum(len(records(h, "session-detached")) for h in fleet.hosts.values()) == 12, what="their ends")
     again = together(12, lambda i: fleet.connect(url=url, source=f"10.89.1.{50 + i}", resumeSessionId=clients[i].session_id))
     assert [host_of(c) for c in again] == homes
 
