@@ -172,16 +172,41 @@ network_write_decided(struct json_writer *w, const struct netproxy_decided *d)
 	write_rule(w, d->rule);
 }
 
-void
-network_decided(struct network *n, const struct netproxy_decided *d)
+static void
+tell(struct session_process *p, const struct netproxy_decided *d)
 {
 	const struct process_event e = { .kind = EVENT_DECIDED, .decided = d };
-	struct session_process *p = n->process;
 
-	audit_network(p, d);
-	if (!d->allowed)
-		keep_denied(n, d);
 	if (session_is_told(p))
 		session_tell(&p->session->client, p, &e);
 	watchers_tell(p, &e);
+}
+
+/*
+ * The reference decides about a host, and then about a mode. Here it is one
+ * decision, of which clients are told both. Where the client is asked, the host
+ * was not decided about: nobody is asked for what the mode forbids.
+ */
+static void
+tell_of_host(const struct network *n, const struct netproxy_decided *d)
+{
+	struct netproxy_decided host = *d;
+
+	if (d->source != NETPROXY_BY_MODE || d->reason == NETPROXY_NO_UDP ||
+	    n->list.asks)
+		return;
+	host.allowed = true;
+	host.source = NETPROXY_BY_LIST;
+	host.reason = NETPROXY_LISTED;
+	tell(n->process, &host);
+}
+
+void
+network_decided(struct network *n, const struct netproxy_decided *d)
+{
+	audit_network(n->process, d);
+	if (!d->allowed)
+		keep_denied(n, d);
+	tell_of_host(n, d);
+	tell(n->process, d);
 }

@@ -222,6 +222,19 @@ def test_what_is_refused(client, more, message):
     assert m.get("error") == {"code": -32602, "message": message}
 
 
+def test_limited_mode_is_told_twice(client, origin):
+    """Of the host, and of the mode, as the reference does; denied is one thing."""
+    o = origin()
+    at = f"127.0.0.1:{o.port}"
+    got, ended = run(client, "p", f"get=http://{at}/", f"connect={at}", **launch({at: "allow"}, mode="limited"))
+    assert [g[0] for g in got] == [200, 403] and len(o.seen) == 1
+    assert [(d["scope"], d["decision"], d["source"], d["reason"], d["protocol"]) for d in decisions(client, "p")] == [
+        ("domain", "allow", "baseline_policy", "allow", "http"),
+        ("domain", "allow", "baseline_policy", "allow", "https_connect"),
+        ("non_domain", "deny", "mode_guard", "mitm_required", "https_connect")]
+    assert len(ended["networkDenied"]) == 1
+
+
 def question(c, after=0):
     """The id and the params of what execd asks."""
     m = c.wait(lambda: [m for m in c.messages if m.get("method") == "network/policyRequest" and m["id"] > after],
