@@ -139,6 +139,7 @@ def test_requests_are_held_to_the_lists(held, origin):
     for url, why in [(f"http://127.0.0.1:{other.port}/", f"port_not_allowed (limited by network-allow, rule {here})"),
                      ("http://bad.example/", "denied (limited by network-deny, rule bad.example)"),
                      ("http://BAD.example./", "denied (limited by network-deny, rule bad.example)"),
+                     ("http://x.test/", "not_allowed (limited by network-allow)"),
                      ("https://169.254.169.254/", "not_allowed (limited by network-allow)"),
                      (f"http://2130706433:{other.port}/", "port_not_allowed"), ("http://[::1]/", "not_allowed")]:
         code, message = fetch_error(c, url)
