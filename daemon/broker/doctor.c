@@ -36,6 +36,13 @@ setting_is(const char *path, char value)
 }
 
 static const char *
+advise_session(int err)
+{
+	return "execd does not start like this; in a container: the capability "
+	       "SYS_ADMIN, or execd run as an ordinary user";
+}
+
+static const char *
 advise_user(int err)
 {
 	if (setting_is(
@@ -325,6 +332,19 @@ try_userns(struct patient *p)
 		    "without", name, step, strerror(-p->userns));
 }
 
+/* Only root makes namespaces for a session. Tells whether it can. */
+static bool
+try_session(const struct patient *p)
+{
+	static const struct layer session = { "pid and mount namespace of a "
+					      "session",
+		true, false, doctor_try_session, advise_session };
+	int err = probe(&session, p);
+
+	print(&session, err);
+	return err == 0;
+}
+
 int
 doctor_run(const struct programs *programs, const char *user,
     const struct path_map *map)
@@ -342,6 +362,9 @@ doctor_run(const struct programs *programs, const char *user,
 	}
 	printf("What execd, started as %s, can enforce on commands of %s:\n",
 	    p.root ? "root" : p.name, p.name);
+	fflush(stdout);
+	if (p.root && !try_session(&p))
+		code = EXIT_UNENFORCEABLE;
 	if (p.root)
 		try_userns(&p);
 	fflush(stdout);

@@ -71,6 +71,13 @@ become_patient(const struct patient *p)
 /* --- layers ------------------------------------------------------------- */
 
 void
+doctor_try_session(const struct patient *p)
+{
+	if (unshare(CLONE_NEWPID | CLONE_NEWNS) < 0)
+		give_up();
+}
+
+void
 doctor_try_user(const struct patient *p)
 {
 	become_patient(p);

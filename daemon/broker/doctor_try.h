@@ -22,6 +22,8 @@ struct patient {
 
 /* In a child. The function ends the child with the errno of what failed, or
  * returns. */
+/* For root: what root needs for each session, as root. */
+void doctor_try_session(const struct patient *p);
 void doctor_try_user(const struct patient *p);
 void doctor_try_mount(const struct patient *p);
 void doctor_try_pid(const struct patient *p);

@@ -62,20 +62,6 @@ mount_processes(void)
 	return fd < 0 ? -errno : fd;
 }
 
-bool
-memory_watch_is_possible(void)
-{
-	int status;
-	pid_t pid;
-
-	/* Only in its own pid namespace may it mount a /proc. */
-	pid = (pid_t)syscall(
-	    SYS_clone, CLONE_NEWPID | SIGCHLD, NULL, NULL, NULL, NULL);
-	if (pid == 0)
-		_exit(mount_processes() < 0);
-	return pid > 0 && waitpid(pid, &status, 0) == pid && status == 0;
-}
-
 int
 memory_watch_begin(struct memory_watch *w, uint64_t limit_bytes)
 {
@@ -89,6 +75,23 @@ memory_watch_begin(struct memory_watch *w, uint64_t limit_bytes)
 		.pause_ms = memory_watch_pause(0, limit_bytes) };
 	w->proc = open("/", O_RDONLY | O_DIRECTORY | O_CLOEXEC);
 	return w->proc < 0 ? -errno : 0;
+}
+
+/* Does all that an init does: a container may refuse it any part, for example
+ * chroot(2). */
+bool
+memory_watch_is_possible(void)
+{
+	struct memory_watch w;
+	int status;
+	pid_t pid;
+
+	/* Only in its own pid namespace may it mount a /proc. */
+	pid = (pid_t)syscall(
+	    SYS_clone, CLONE_NEWPID | SIGCHLD, NULL, NULL, NULL, NULL);
+	if (pid == 0)
+		_exit(memory_watch_begin(&w, 1) < 0);
+	return pid > 0 && waitpid(pid, &status, 0) == pid && status == 0;
 }
 
 /*
