@@ -16,6 +16,7 @@ from test_auth import KEY, jwt
 from test_audit_sinks import Receiver, parse_syslog
 from test_http import Origin
 from test_network_lists import own, run
+from test_operators import scrape
 from test_proxy_protocol import PROXY, header
 
 PAGE = pathlib.Path(__file__).parents[2] / "man/execd-audit.5"
@@ -80,7 +81,8 @@ def records(configured, user, directory, mode):
     (directory / "secret").write_bytes(KEY)
     lend(directory / "secret", user.pw_gid)
     s = configured("\n".join([
-        "[listener main]", "address = ws://127.0.0.1:0", f"trusted-proxy = {PROXY}", "[identity a]", f"user = {user.pw_name}",
+        "[listener main]", "address = ws://127.0.0.1:0", f"trusted-proxy = {PROXY}", "operate = yes",
+        "operators = a", "[identity a]", f"user = {user.pw_name}",
         "sandbox-allow-unsandboxed = yes", f"token-sha256 = {digest('tok-a')}", f"record-tty = {casts}",
         "token-subject = one", "[signed-tokens]", f"secret-file = {directory}/secret", "[limits]",
         "detached-ttl = 300ms", "[audit]", f"syslog = {receiver.path}", "required = no", "files = all", ""]))
@@ -93,6 +95,8 @@ def records(configured, user, directory, mode):
     with pytest.raises(Closed):
         connect(token=jwt(exp=2 ** 40, sub="nobody"))
     connect(token=jwt(exp=2 ** 40, sub="one"))
+    for token, status in ("tok-a", 200), ("wrong", 401):
+        assert scrape(s.url, token, source=PROXY, before=header())[0] == status
     c = connect(token="tok-a").ready()
     c.run("p", ["/bin/true"], tty=True)
     c.run_sh("k", "kill -9 $$")
