@@ -150,7 +150,8 @@ def test_gitlab_cancels(server, directory):
     job = GitLab(server.url, directory, "4712")
     job.stage("config")
     p = job.start("gitlab-executor", "run", job.script("echo up; exec sleep 1000.4712"), "step_script")
-    assert p.stdout.readline() == "up\n" and pids_with("1000.4712")
+    assert p.stdout.readline() == "up\n"
+    poll(lambda: pids_with("1000.4712"), what="the command")
     os.killpg(p.pid, signal.SIGTERM)
     assert p.wait(30) == BUILD_FAILURE and not pids_with("1000.4712")
     job.stage("cleanup")

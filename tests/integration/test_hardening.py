@@ -15,7 +15,7 @@ PROGRAMS = {
     "execd-keys": {"libcrypto", "libseccomp"},
     "execd-runner": {"libevent_core", "libseccomp", "libyajl"},
     "execd-netproxy": {"libevent_core", "libidn2"},
-    "execd-http": {"libcrypto", "libcurl", "libevent_core", "libyajl"},
+    "execd-http": {"libcrypto", "libcurl", "libevent_core", "libidn2", "libyajl"},
     "execctl": {"libcrypto", "libinih", "libssl", "libyajl"},
 }
 # Those that may be in it in place of that, and what says so (-Dstatic-runner).
