@@ -186,8 +186,9 @@ size_t execd_client_prepare(
 int execd_client_dispatch(
     struct execd_client *c, const struct pollfd *fds, size_t n);
 
-/* Sends the answer to a request of the server: a whole message of JSON-RPC.
- * Without a connection it is dropped, because the request has ended with it. */
+/* Sends the answer to a request of the server. The caller gives a whole message
+ * of JSON-RPC. Without a connection the answer is dropped, because the request
+ * has ended with the connection. */
 void execd_client_answer(
     struct execd_client *c, const char *message, size_t len);
 

@@ -155,8 +155,9 @@ add_names(void)
 	close(fd);
 }
 
-/* A listener on an address that stands for a name, and a way to it. The file is
- * what the resolver's own is mounted over. */
+/* Tries what a sandbox needs for names: a listener on an address that stands
+ * for a name, and a connection to it. The sandbox mounts a file of its own over
+ * /etc/resolv.conf, so that file must be there. */
 void
 doctor_try_names(const struct patient *p)
 {

@@ -121,13 +121,13 @@ struct netproxy_decided {
 
 struct netproxy_ask {
 	uint32_t list;
-	uint32_t ask; /* a number of execd-netproxy */
+	uint32_t ask; /* execd-netproxy chose the number */
 	struct netproxy_target target;
 };
 
 struct netproxy_name {
 	uint32_t list;
-	uint32_t name; /* a number of execd-netproxy */
+	uint32_t name; /* execd-netproxy chose the number */
 	uint32_t nports;
 	uint16_t ports[NETPROXY_PORTS_MAX];
 };

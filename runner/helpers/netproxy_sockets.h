@@ -15,8 +15,9 @@
 
 struct sandbox;
 
-/* Blocks of 256 addresses in LOOPBACK_NAMES, 1 to NETPROXY_BLOCKS. The first
- * and the last have addresses that the kernel treats differently. */
+/* LOOPBACK_NAMES has 512 blocks of 256 addresses. Lists use the blocks 1 to
+ * NETPROXY_BLOCKS. The kernel treats some addresses of block 0 and of the last
+ * block differently, so no list gets these. */
 #define NETPROXY_BLOCKS 510
 
 /*

@@ -76,8 +76,9 @@ is_this_host(const struct http_reach *r, const char *value)
 }
 
 /*
- * A server of many names would otherwise answer for one that is not listed; as
- * execd-netproxy, which refuses such a request, too.
+ * A server can have many names, and the header Host says which one is asked. A
+ * request to a listed host could so ask for one that is not listed.
+ * execd-netproxy refuses such a request, too.
  */
 static bool
 names_other_host(const struct http_reach *r, const struct http_message *m)

@@ -376,7 +376,7 @@ client_new(struct proxy_list *l, int fd)
 	return c;
 }
 
-/* Returns false if a limit is reached; c is gone then, or ends. */
+/* Returns false if a limit is reached. Then c was freed, or it ends soon. */
 static bool
 check_limits(struct proxy_client *c)
 {

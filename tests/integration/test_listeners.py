@@ -138,9 +138,9 @@ def test_listeners_outlive_the_front_end(configured, user, directory):
     ready(s, s.urls[0])
 
 
-def get(url, path, method="GET"):
-    with dial(url) as s:
-        s.sendall(f"{method} {path} HTTP/1.1\r\nHost: x\r\n\r\n".encode())
+def get(url, path, method="GET", header="", **dialled):
+    with dial(url, **dialled) as s:
+        s.sendall(f"{method} {path} HTTP/1.1\r\nHost: x\r\n{header}\r\n".encode())
         data = b""
         while piece := s.recv(65536):
             data += piece

@@ -5,7 +5,6 @@ import os
 
 import pytest
 from conftest import digest, poll
-from execd_client import dial
 from test_listeners import get
 from test_metrics import lint
 from test_tls import Authority
@@ -26,15 +25,7 @@ def served(configured, user, directory):
 
 def scrape(url, token=None, method="GET", header=None, **dialled):
     header = header or (f"Authorization: Bearer {token}\r\n" if token else "")
-    with dial(url, **dialled) as s:
-        s.sendall(f"{method} /metrics HTTP/1.1\r\nHost: x\r\n{header}\r\n".encode())
-        data = b""
-        while piece := s.recv(65536):
-            data += piece
-    if not data:
-        raise ConnectionError("ended without an answer")
-    head, text = data.decode().split("\r\n\r\n", 1)
-    return int(head.split()[1]), text
+    return get(url, "/metrics", method, header, **dialled)
 
 
 def is_locked_out(url):

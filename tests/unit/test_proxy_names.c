@@ -135,7 +135,7 @@ static const struct {
 	{ "aa.example Da.example", "a.example", false, "", NETPROXY_DENIED },
 	{ "aa.example Aa.example:5000", "a.example", false, "",
 	    NETPROXY_PORT_CLOSED },
-	/* more than NETPROXY_PORTS_MAX: the first of them */
+	/* The first ports count, up to NETPROXY_PORTS_MAX. */
 	{ "aa.example:1 aa.example:2 aa.example:3 aa.example:4 aa.example:5 "
 	  "aa.example:6 aa.example:7 aa.example:8",
 	    "a.example", false, "6 5 4 3 2 1", 0 },

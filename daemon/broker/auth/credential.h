@@ -40,7 +40,8 @@ enum verdict credential_verify_operator(const struct conf *c,
     const struct ucred *peer, int64_t now_s, struct credential_finding *found);
 
 /* Records a verdict and what was found. l is NULL if the listener was closed
- * meanwhile. `path` is what the client wants to read, or NULL: a session. */
+ * meanwhile. `path` is what the client wants to read. It is NULL if the client
+ * wants a session. */
 void credential_audit(struct broker *m, const struct control_authenticate *a,
     const struct listener *l, enum verdict v,
     const struct credential_finding *found, const char *path);

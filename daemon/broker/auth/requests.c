@@ -247,8 +247,9 @@ answer_done(struct broker *m, const uint8_t *packet, size_t len, int *fd)
 	return answer < 0 ? answer : 0;
 }
 
-/* Decides whether the client may read the metrics, and records it. Without
- * `operators`, whoever can connect may, and nothing is recorded. */
+/* Decides whether the client may read the metrics, and records the decision. A
+ * listener without `operators` lets every client read them and records nothing.
+ */
 static enum verdict
 verify_operator(struct broker *m, struct control_authenticate *a,
     const struct listener *l, const struct ucred *peer)

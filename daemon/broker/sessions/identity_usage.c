@@ -1,7 +1,4 @@
 /* SPDX-License-Identifier: ISC */
-/*
- * How much of the host the sessions of each identity use.
- */
 #include "identity_usage.h"
 
 #include <stdio.h>

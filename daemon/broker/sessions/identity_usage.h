@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: ISC */
 /*
- * How much of the host the sessions of each identity use, for the operator's
- * /metrics. The processor time includes sessions that have ended, and begins at
- * zero with each broker.
+ * This module adds up what the sessions of each identity use of the host. The
+ * operator reads it at /metrics. The processor time includes sessions that have
+ * ended. It begins at zero with each broker.
  */
 #ifndef IDENTITY_USAGE_H
 #define IDENTITY_USAGE_H

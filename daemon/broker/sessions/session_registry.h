@@ -108,7 +108,7 @@ struct runner {
 struct used {
 	bool has_cpu, has_memory; /* known */
 	uint64_t cpu_ms;
-	uint64_t before_ms; /* of it, the time under earlier brokers */
+	uint64_t before_ms; /* the part of cpu_ms under earlier brokers */
 	uint64_t memory_bytes;
 };
 

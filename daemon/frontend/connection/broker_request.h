@@ -34,8 +34,8 @@ void broker_done(void);
 void broker_refused(const struct connection *c, const char *why);
 
 /* Sets the function that is told when a request waited for the broker and then
- * could not be sent: AUTHENTICATE, METRICS, OPEN, RESUME or WATCH of this
- * connection. */
+ * could not be sent. The type is AUTHENTICATE, METRICS, OPEN, RESUME or WATCH,
+ * and conn is the connection that it was for. */
 void broker_on_unsent(void (*tell)(enum control_type type, uint32_t conn));
 
 #endif
