@@ -36,6 +36,7 @@
 #include "group_limits.h"
 #include "log.h"
 #include "log_lost.h"
+#include "log_output.h"
 #include "notify.h"
 #include "path_map.h"
 #include "programs.h"
@@ -55,6 +56,14 @@ const char *
 __asan_default_options(void)
 {
 	return "detect_leaks=0";
+}
+
+/* Without this a report ends in the pipe that is before the log. */
+void __sanitizer_set_death_callback(void (*)(void));
+static void
+drain_log(void)
+{
+	log_output_drain();
 }
 #endif
 
@@ -528,6 +537,9 @@ main(int argc, char **argv)
 	helpers_init(m->helpers);
 	registry_init(m->sessions);
 	log_name_by_journal();
+#if EXECD_SANITIZED
+	__sanitizer_set_death_callback(drain_log);
+#endif
 	if ((code = find_root(m)) != 0 || (code = begin(m)) != 0)
 		return code;
 	if (options.check) {

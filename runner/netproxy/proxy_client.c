@@ -286,15 +286,16 @@ deadline_cb(evutil_socket_t fd, short what, void *arg)
 }
 /* --- the command's end of the connection -------------------------------- */
 
+/* What comes behind a request is no second one, and is dropped. */
 static void
 take_bytes(struct proxy_client *c)
 {
-	if (c->state == RELAYING)
-		relay_check_hello(c);
-	else if (c->state == ENDING)
-		buf_consume(&c->in, c->in.len);
-	else
+	if (c->state == READING)
 		request_read(c);
+	else if (c->state == RELAYING && client_is_tunnel(c))
+		relay_check_hello(c);
+	else
+		buf_consume(&c->in, c->in.len);
 }
 
 static void
@@ -302,8 +303,10 @@ take_end(struct proxy_client *c)
 {
 	c->down_end = true;
 	event_del(&c->down_event);
-	if (c->state == RELAYING)
+	if (c->state == RELAYING && client_is_tunnel(c))
 		relay_check_hello(c);
+	else if (c->state == RELAYING)
+		shutdown(c->up, SHUT_WR);
 	else if (c->state != ENDING || c->out.len == 0)
 		client_free(c);
 }

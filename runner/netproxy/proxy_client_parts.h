@@ -45,9 +45,11 @@ struct proxy_client {
 	uint16_t port;
 	char method[NETPROXY_METHOD_BYTES];
 	struct proxy_verdict verdict;
-	bool no_body;  /* the response to HEAD */
-	bool upgraded; /* to another protocol: WebSocket */
-	bool down_end; /* the command sends nothing more */
+	uint64_t length; /* of the body of the request */
+	bool endless;	 /* that body has no length, or is another protocol */
+	bool no_body;	 /* the response to HEAD */
+	bool upgraded;	 /* to another protocol: WebSocket */
+	bool down_end;	 /* the command sends nothing more */
 };
 
 extern struct event_base *proxy_base;

@@ -129,6 +129,21 @@ take_host(struct framing *f, const struct proxy_request *r, struct slice value)
 	    port == r->port && http_same_word(host, r->host);
 }
 
+/* Returns false if it is no number of at most 18 digits. */
+static bool
+read_length(struct slice text, uint64_t *length)
+{
+	if (text.len == 0 || text.len > 18)
+		return false;
+	*length = 0;
+	for (size_t i = 0; i < text.len; i++) {
+		if (text.ptr[i] < '0' || text.ptr[i] > '9')
+			return false;
+		*length = *length * 10 + (uint64_t)(text.ptr[i] - '0');
+	}
+	return true;
+}
+
 /* Returns what is wrong with a header, or NULL. */
 static const char *
 take_field(struct framing *f, struct proxy_request *r, struct slice name,
@@ -138,11 +153,11 @@ take_field(struct framing *f, struct proxy_request *r, struct slice name,
 		take_host(f, r, value);
 	} else if (http_same_word(name, SLICE("content-length"))) {
 		f->lengths++;
-		if (value.len == 0 || value.len > 18 ||
-		    strspn(value.ptr, "0123456789") < value.len)
+		if (!read_length(value, &r->length))
 			return "content-length is no number";
 	} else if (http_same_word(name, SLICE("transfer-encoding"))) {
 		f->encodings++;
+		r->chunked = true;
 		if (!http_same_word(value, SLICE("chunked")))
 			return "transfer-encoding is not \"chunked\"";
 	} else if (http_same_word(name, SLICE("connection"))) {
@@ -279,14 +294,9 @@ find_length(struct proxy_response *r, struct slice rest)
 	while (http_next_field(&rest, &name, &value) > 0) {
 		if (http_same_word(name, SLICE("transfer-encoding")))
 			encoded = true;
-		if (!http_same_word(name, SLICE("content-length")) ||
-		    value.len == 0 || value.len > 18)
-			continue;
-		r->length = 0;
-		r->has_length = true;
-		for (size_t i = 0; i < value.len; i++)
-			r->length =
-			    r->length * 10 + (uint64_t)(value.ptr[i] - '0');
+		if (http_same_word(name, SLICE("content-length")) &&
+		    read_length(value, &r->length))
+			r->has_length = true;
 	}
 	r->has_length = r->has_length && !encoded;
 }

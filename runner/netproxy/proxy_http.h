@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: ISC */
 /*
  * What a proxy reads and writes of HTTP/1.1 (RFC 9110, RFC 9112). Each
- * connection carries one request, and says so to both sides: nothing behind the
- * first head is ever read as a second request, so there is nothing to smuggle.
- * Bodies are not read at all. Pure.
+ * connection carries one request, and says so to both sides: nothing behind it
+ * is read as a second request, so there is nothing to smuggle. Bodies are not
+ * read at all. Pure.
  */
 #ifndef PROXY_HTTP_H
 #define PROXY_HTTP_H
@@ -20,6 +20,8 @@ struct proxy_request {
 	uint16_t port;
 	struct slice path; /* of a request that is no CONNECT */
 	bool upgrade;	   /* wants to speak another protocol: WebSocket */
+	bool chunked;	   /* only the body says where it ends */
+	uint64_t length;   /* of a body that is not chunked */
 	struct slice head; /* request line and headers */
 };
 

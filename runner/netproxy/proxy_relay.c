@@ -29,21 +29,42 @@ moved(void *arg, size_t n)
 	return false;
 }
 
+/* The command has ended, or its request is whole. Servers take an end of the
+ * bytes for a client that has left, so they see it when it comes. */
+static void
+end_request(struct proxy_client *c)
+{
+	if (c->to_host.limited && c->to_host.left == 0)
+		loop_add(&c->down_event, NULL);
+	else
+		shutdown(c->up, SHUT_WR);
+}
+
+/* The answer to a request is the last of its connection. */
+static void
+end_answer(struct proxy_client *c)
+{
+	if (c->to_command.limited && c->to_command.left > 0)
+		client_reset(c); /* shorter than it said */
+	else
+		client_end(c);
+}
+
 /* Everything of one side was passed on. */
 static void
 done(void *arg, struct proxy_pipe *p)
 {
 	struct proxy_client *c = arg;
 
-	if (p == &c->to_host)
-		shutdown(c->up, SHUT_WR);
-	else if (client_is_tunnel(c) || c->upgraded)
+	if (p == &c->to_host) {
+		end_request(c);
+	} else if (client_is_tunnel(c) || c->upgraded) {
 		shutdown(c->down, SHUT_WR);
-	else if (c->to_command.limited && c->to_command.left > 0)
-		client_reset(c); /* shorter than it said */
-	else
-		client_end(c);
-	if (c->state == RELAYING && c->to_host.done && c->to_command.done)
+	} else {
+		end_answer(c);
+		return;
+	}
+	if (c->to_host.done && c->to_command.done)
 		client_free(c);
 }
 
@@ -99,21 +120,31 @@ relay_check_hello(struct proxy_client *c)
 		start_to_host(c, &c->in);
 }
 
+/* Returns how many of the n bytes that came with a head belong to its body. */
+static size_t
+take_body(struct proxy_pipe *p, size_t n)
+{
+	if (!p->limited)
+		return n;
+	if (n > p->left)
+		n = (size_t)p->left;
+	p->left -= n;
+	return n;
+}
+
 /* The answer's head is whole; `out` has it. */
 static void
 take_response(struct proxy_client *c, const struct proxy_response *r)
 {
 	struct proxy_pipe *p = &c->to_command;
-	size_t n = c->back.len;
+	size_t n;
 
 	event_del(&c->up_event);
 	c->upgraded = r->status == 101;
 	p->limited =
 	    !c->upgraded && (r->has_length || r->no_body || c->no_body);
 	p->left = r->no_body || c->no_body ? 0 : r->length;
-	if (p->limited && n > p->left)
-		n = (size_t)p->left;
-	p->left -= p->limited ? n : 0;
+	n = take_body(p, c->back.len);
 	buf_put(&c->out, c->back.data, n);
 	buf_clear(&c->back);
 	if (c->out.failed)
@@ -180,8 +211,10 @@ begin_tunnel(struct proxy_client *c)
 static void
 begin_http(struct proxy_client *c)
 {
-	buf_put(&c->head, c->in.data, c->in.len);
-	buf_clear(&c->in);
+	c->to_host.limited = !c->endless;
+	c->to_host.left = c->length;
+	buf_put(&c->head, c->in.data, take_body(&c->to_host, c->in.len));
+	buf_consume(&c->in, c->in.len);
 	if (!moved(c, c->head.len))
 		return;
 	start_to_host(c, &c->head);

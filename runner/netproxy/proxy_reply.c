@@ -26,7 +26,8 @@ static const struct {
 	[NETPROXY_BAD_METHOD] = { "blocked-by-method-policy",
 	    "Method not allowed in limited mode." },
 	[NETPROXY_NO_TUNNELS] = { "blocked-by-mitm-required",
-	    "A tunnel cannot be limited to methods: limited mode has none." },
+	    "Limited mode has no tunnels, no other protocols and no bodies "
+	    "without a length: they cannot be limited to methods." },
 	[NETPROXY_OTHER_NAME] = { "blocked-by-policy",
 	    "TLS asks for another name than the tunnel." },
 	[NETPROXY_NO_UDP] = { "blocked-by-policy",

@@ -62,6 +62,12 @@ def change_users(*argv):
     assert r.returncode == 0, (argv, r)
 
 
+def sanitizer_said(log):
+    """What a sanitizer found in any of the programs. Most are replaced when they end, and no client notices it."""
+    at = re.search(r"ERROR: \w+Sanitizer|runtime error: ", log)
+    return log[max(0, at.start() - 200):at.start() + 4000] if at else ""
+
+
 class Server:
     """A running execd and the clients of it."""
 
@@ -148,6 +154,7 @@ class Server:
             self.child.terminate()
         code = self.child.wait(PATIENCE_S)
         assert code == 0, f"execd ended with {code}: {self.log[-2000:]}"
+        assert not (said := sanitizer_said(self.log)), said
 
 
 class Configured(Server):
@@ -295,6 +302,13 @@ def server(mode, user):
     assert_nothing_left(user)
 
 
+def end(s):
+    """Stops a server of a test, which may have ended it."""
+    if s.child.poll() is None:
+        s.stop()
+    assert not (said := sanitizer_said(s.log)), said
+
+
 @pytest.fixture
 def spawn(mode, user):
     """Starts an execd of the test's own: spawn(*flags)."""
@@ -307,8 +321,7 @@ def spawn(mode, user):
 
     yield start
     for s in started:
-        if s.child.poll() is None:
-            s.stop()
+        end(s)
 
 
 @pytest.fixture
@@ -323,8 +336,7 @@ def configured(mode, user, directory):
 
     yield start
     for s in started:
-        if s.child.poll() is None:
-            s.stop()
+        end(s)
 
 
 @pytest.fixture

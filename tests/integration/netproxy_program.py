@@ -3,6 +3,7 @@
 import ctypes
 import os
 import select
+import signal
 import socket
 import socketserver
 import struct
@@ -10,7 +11,7 @@ import subprocess
 import threading
 
 import pytest
-from conftest import BUILD
+from conftest import BUILD, sanitizer_said
 
 PROGRAM = BUILD / "runner/netproxy/execd-netproxy"
 PROTOCOLS = ("http", "https_connect", "socks5_tcp", "socks5_udp", "direct_tcp", "dns")
@@ -60,7 +61,7 @@ class NetProxy:
                 lay_over(files)
             os.dup2(end.fileno(), 3)
 
-        self.child = subprocess.Popen([PROGRAM], preexec_fn=before_exec, close_fds=False, stderr=subprocess.PIPE)
+        self.child = subprocess.Popen([PROGRAM], preexec_fn=before_exec, close_fds=False, stderr=subprocess.PIPE, text=True)
         end.close()
         self.open(1, rules, connections, most_bytes, asks, limited, local)
 
@@ -112,9 +113,12 @@ class NetProxy:
         return s, head
 
     def stop(self):
+        """It ends by itself, or because a test has killed it."""
         self.runner.close()
-        self.child.wait(20)
+        code, said = self.child.wait(20), self.child.stderr.read()
         self.child.stderr.close()
+        assert code >= 0 or code == -signal.SIGKILL, (code, said)
+        assert not sanitizer_said(said), said
 
 
 def lay_over(files):

@@ -109,14 +109,18 @@ def test_a_request_that_can_be_read_in_two_ways_is_refused(proxy, head):
     assert p.http(head).startswith(b"HTTP/1.1 400 Bad Request\r\n")
 
 
-def test_nothing_behind_the_first_request_is_a_request(proxy, origin):
-    """The second one, for a host that is not listed, goes nowhere but to the first host, and is not answered."""
-    o = origin()
+@pytest.mark.parametrize("method,length,data", [
+    ("GET", "", b""), ("GET", "\nContent-Length: 0", b""), ("POST", "\nContent-Length: 70000", b"x" * 70000)])
+def test_nothing_behind_the_first_request_is_a_request(proxy, origin, method, length, data):
+    """The second one, for a host that is not listed, goes nowhere and is not answered."""
+    o = origin(hold=True)
     p = proxy(["alocalhost"])
     second = b"GET http://b.example/ HTTP/1.1\r\nHost: b.example\r\n\r\n"
-    answer = p.http(f"GET http://localhost:{o.port}/ HTTP/1.1", second)
+    answer = p.http(f"{method} http://localhost:{o.port}/ HTTP/1.1{length}", data + second)
     assert answer.count(b"HTTP/1.1") == 1 and body(answer) == b"hi"
     assert p.event()["host"] == "localhost"
+    o.stop()
+    assert o.seen[0].count(b"HTTP/1.1") == 1 and body(o.seen[0]) == data
     p.http("GET http://c.example/ HTTP/1.1")
     assert p.event()["host"] == "c.example"
 
@@ -228,6 +232,9 @@ def test_limited_mode_only_reads(proxy, origin):
     assert b"blocked-by-method-policy" in answer and p.event()["reason"] == "bad method"
     s, head = p.tunnel(f"localhost:{o.port}")
     assert head.startswith(b"HTTP/1.1 403") and p.event()["reason"] == "no tunnels"
+    for more in "Connection: upgrade\nUpgrade: websocket", "Transfer-Encoding: chunked":
+        answer = p.http(f"GET http://localhost:{o.port}/ HTTP/1.1\n{more}")
+        assert answer.startswith(b"HTTP/1.1 403") and p.event()["reason"] == "no tunnels"
 
 
 @pytest.mark.skipif(os.geteuid() != 0, reason="needs root: lays files over /etc/hosts")
@@ -299,6 +306,27 @@ def test_what_is_cut_does_not_look_whole(proxy, origin):
     o = origin(b"HTTP/1.1 200 OK\r\nContent-Length: 10\r\n\r\nhi")
     p = proxy(["alocalhost"])
     assert p.http(f"GET http://localhost:{o.port}/ HTTP/1.1").endswith(b"<reset>")
+
+
+def test_a_cut_answer_for_a_client_that_has_ended(proxy, origin):
+    """Both sides have ended when the connection is reset."""
+    seen = threading.Event()
+
+    def talk(s, data):
+        while s.recv(1 << 16):
+            pass
+        s.sendall(b"HTTP/1.1 200 OK\r\nContent-Length: 10\r\n\r\nhi")
+        seen.set()
+
+    p = proxy(["alocalhost"])
+    for encoding in "", "Transfer-Encoding: chunked\r\n":
+        o = origin(talk)
+        with p.connect() as s:
+            s.sendall(f"GET http://localhost:{o.port}/ HTTP/1.1\r\n{encoding}\r\n".encode())
+            assert p.event()["allowed"]
+            s.shutdown(socket.SHUT_WR)
+            assert read_all(s).endswith(b"<reset>") and seen.is_set()
+    assert p.http("GET http://c.example/ HTTP/1.1").startswith(b"HTTP/1.1 403")
 
 
 @pytest.mark.parametrize("answer,end", [
