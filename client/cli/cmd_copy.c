@@ -14,9 +14,9 @@
 
 #include "cmd.h"
 #include "copy.h"
-#include "files_sandbox.h"
+#include "execctl.h"
 #include "jsonrpc.h"
-#include "server_path.h"
+#include "sandbox_profile.h"
 
 const struct option_row copy_options[] = {
 	{ "recursive", 'r', NULL, "directories, and everything in them" },

@@ -11,9 +11,9 @@
 #include <unistd.h>
 
 #include "cmd.h"
-#include "files_sandbox.h"
+#include "execctl.h"
 #include "output.h"
-#include "server_path.h"
+#include "sandbox_profile.h"
 #include "transfer.h"
 
 #define QUEUED_MAX (4u << 20) /* bytes of output */

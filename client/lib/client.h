@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: ISC */
 /*
  * What the files of libexecd-client share: the handle, and which file does what
- * with it. client.c is the loop, link.c the life of the connection, wire.c
- * converts bytes and messages, calls.c keeps requests and their answers,
+ * with it. client.c is the loop and keeps requests and their answers, link.c
+ * the life of the connection, wire.c converts bytes and messages,
  * remote_process.c delivers events.
  */
 #ifndef CLIENT_H
@@ -90,7 +90,7 @@ struct execd_client {
 	bool said_gone; /* this attempt ended so */
 	uint64_t acked; /* bytes that the peer's kernel had at the ping */
 
-	/* link_ask.c */
+	/* link.c */
 	struct lease lease;
 	char *lease_how; /* owned; how its program ended */
 	int64_t
@@ -145,15 +145,13 @@ bool wire_pending(const struct execd_client *c);
 int wire_flush(struct execd_client *c);
 int wire_read(struct execd_client *c);
 
-/* calls.c */
+/* client.c */
 void calls_answer(struct execd_client *c, const struct rpc_message *m,
     const char *text, size_t len);
 /* Handles the loss of the connection: requests that may not be repeated
  * fail. */
 void calls_lost(struct execd_client *c);
 void calls_resume(struct execd_client *c);
-void calls_fail_all(struct execd_client *c);
-bool calls_any(const struct execd_client *c);
 /* Begins the params object; the writer is left inside it. */
 void calls_begin(struct buf *b, struct json_writer *w);
 /* Ends the params object, sends the request for process p with EXECD_REPEAT,

@@ -1,15 +1,330 @@
 /* SPDX-License-Identifier: ISC */
 /*
- * What the commands of execctl share: messages, the connection, and its end.
+ * What the commands of execctl share: which server they use, the connection
+ * and its end, the event loop, and requests that wait for their answer.
  */
 #include "execctl.h"
 
+#include <errno.h>
+#include <poll.h>
 #include <stdarg.h>
 #include <stdio.h>
+#include <string.h>
 #include <unistd.h>
 
 #include "capabilities.h"
+#include "jsonrpc.h"
+#include "path_uri.h"
+#include "sandbox_profile.h"
 #include "url.h"
+
+/*
+ * The event loop of execctl: the client, a few descriptors and a few timers.
+ */
+
+#define SOURCES_MAX 96 /* forward.c has up to 72 */
+
+void
+source_set(struct execctl *ctl, struct source *s, int fd, short events)
+{
+	s->fd = fd;
+	s->events = events;
+	if (s->added)
+		return;
+	s->added = true;
+	TAILQ_INSERT_TAIL(&ctl->sources, s, link);
+}
+
+void
+source_remove(struct execctl *ctl, struct source *s)
+{
+	if (!s->added)
+		return;
+	s->added = false;
+	TAILQ_REMOVE(&ctl->sources, s, link);
+}
+
+void
+timer_set(struct execctl *ctl, struct timer *t, int64_t after_ms)
+{
+	t->at_ms = now_ms() + after_ms;
+	if (t->added)
+		return;
+	t->added = true;
+	TAILQ_INSERT_TAIL(&ctl->timers, t, link);
+}
+
+void
+timer_remove(struct execctl *ctl, struct timer *t)
+{
+	if (!t->added)
+		return;
+	t->added = false;
+	TAILQ_REMOVE(&ctl->timers, t, link);
+}
+
+static int
+next_timer(const struct execctl *ctl)
+{
+	const struct timer *t;
+	int64_t next = INT64_MAX, now = now_ms();
+
+	TAILQ_FOREACH (t, &ctl->timers, link)
+		if (t->at_ms < next)
+			next = t->at_ms;
+	if (next == INT64_MAX)
+		return -1;
+	if (next <= now)
+		return 0;
+	return next - now > 60000 ? 60000 : (int)(next - now);
+}
+
+static void
+fire_timers(struct execctl *ctl)
+{
+	struct timer *t, *next;
+	int64_t now = now_ms();
+
+	TAILQ_FOREACH_SAFE (t, &ctl->timers, link, next) {
+		if (t->at_ms > now)
+			continue;
+		timer_remove(ctl, t);
+		t->fire(t->arg);
+		return; /* the callback may have removed `next` */
+	}
+}
+
+static struct source *
+find_source(struct execctl *ctl, int fd)
+{
+	struct source *s;
+
+	TAILQ_FOREACH (s, &ctl->sources, link)
+		if (s->fd == fd && s->events != 0)
+			return s;
+	return NULL;
+}
+
+/* Finds sources by descriptor: a callback may have removed one since
+ * poll(2). */
+static void
+hand_out(struct execctl *ctl, const struct pollfd *fds, size_t n)
+{
+	for (size_t i = 0; i < n; i++) {
+		struct source *s =
+		    fds[i].revents ? find_source(ctl, fds[i].fd) : NULL;
+
+		if (s != NULL)
+			s->ready(s->arg);
+	}
+}
+
+int
+loop_once(struct execctl *ctl)
+{
+	struct pollfd fds[EXECD_POLL_MAX + SOURCES_MAX];
+	int timeout_ms = next_timer(ctl);
+	size_t clients = 0, n;
+	struct source *s;
+
+	if (ctl->client != NULL)
+		clients = execd_client_prepare(ctl->client, fds, &timeout_ms);
+	n = clients;
+	TAILQ_FOREACH (s, &ctl->sources, link)
+		if (s->events != 0 && n < nitems(fds))
+			fds[n++] =
+			    (struct pollfd){ .fd = s->fd, .events = s->events };
+	if (poll(fds, (nfds_t)n, timeout_ms) < 0) {
+		if (errno != EINTR)
+			return -errno;
+		n = clients = 0;
+	}
+	hand_out(ctl, fds + clients, n - clients);
+	fire_timers(ctl);
+	if (ctl->client == NULL)
+		return 0;
+	return execd_client_dispatch(ctl->client, fds, clients);
+}
+
+/*
+ * Requests that wait for their answer, and helpers for their params and
+ * results.
+ */
+
+/* Stores the answer in the reply; arg is the struct reply. */
+static void
+reply_answered(void *arg, const struct execd_answer *a)
+{
+	struct reply *r = arg;
+
+	r->done = true;
+	r->code = a->code;
+	if (a->code != 0) {
+		r->message = xstrdup(a->message);
+		return;
+	}
+	/* The answer is freed after this callback, so it is copied. */
+	r->text = xstrndup(a->text, a->text_len);
+	r->parsed = true;
+	if (json_parse(&r->doc, r->text, a->text_len) == 0)
+		r->result = json_get(r->doc.root, "result");
+}
+
+void
+call(struct execctl *ctl, const char *method, struct buf *params,
+    unsigned int flags, struct reply *r)
+{
+	*r = (struct reply){ 0 };
+	execd_client_request(ctl->client, method,
+	    params ? (const char *)params->data : NULL,
+	    params ? params->len : 0, flags, reply_answered, r);
+	if (params != NULL)
+		buf_clear(params);
+	/* This ends: the client answers all requests before it is over. */
+	while (!r->done)
+		loop_once(ctl);
+}
+
+void
+reply_clear(struct reply *r)
+{
+	if (r->parsed)
+		json_clear(&r->doc);
+	free(r->text);
+	free(r->message);
+	*r = (struct reply){ 0 };
+}
+
+void
+params_path(
+    struct buf *b, struct json_writer *w, const char *key, const char *path)
+{
+	buf_init(b, 1u << 20);
+	json_writer_init(w, b);
+	json_begin(w, '{');
+	json_key(w, key);
+	json_path(w, path);
+	files_sandbox_add(w);
+}
+
+int
+call_failed(struct execctl *ctl, const struct reply *r, const char *what)
+{
+	if (execd_client_state(ctl->client) == EXECD_OVER)
+		return execctl_over(ctl);
+	return execctl_fail(ctl,
+	    r->code == EXECD_CODE_LOST ? EXIT_CTL_UNKNOWN : EXIT_CTL_REFUSED,
+	    "%s: %s", what, r->message);
+}
+
+const char *
+value_string(const struct json_value *v, char *dst, size_t cap)
+{
+	size_t n = 0;
+	const char *s = execd_json_string(v, &n);
+
+	if (n >= cap)
+		n = cap - 1;
+	if (s != NULL)
+		memcpy(dst, s, n);
+	dst[s ? n : 0] = '\0';
+	return dst;
+}
+
+/* Returns the path of a member of environmentInfo, or NULL. The caller frees
+ * it. */
+static char *
+info_path(const struct execctl *ctl, const char *key)
+{
+	const struct json_value *v =
+	    json_get(execd_client_info(ctl->client), key);
+	struct json_doc doc = { 0 };
+	struct path_uri uri;
+	char error[128];
+	char *path = NULL;
+
+	if (v != NULL && v->type == JSON_STRING &&
+	    path_uri_parse(&uri, &doc, v->text, error, sizeof(error)) == 0 &&
+	    uri.path != NULL)
+		path = xstrdup(uri.path);
+	json_clear(&doc);
+	return path;
+}
+
+char *
+remote_path(const struct execctl *ctl, const char *path)
+{
+	_cleanup_free_ char *home = NULL;
+
+	if (path[0] == '/')
+		return xstrdup(path);
+	home = info_path(ctl, "userHomeDir");
+	if (path[0] == '\0' || strcmp(path, "~") == 0)
+		return xstrdup(home ? home : "/");
+	if (strncmp(path, "~/", 2) == 0)
+		path += 2;
+	return xasprintf("%s/%s", home ? home : "", path);
+}
+
+/*
+ * Server paths on the command line.
+ */
+
+const char *
+server_path_part(const char *argument)
+{
+	const char *colon = strchr(argument, ':');
+
+	/* A colon after a slash belongs to the path: ./a:b and /a:b are
+	 * local. */
+	if (colon == NULL || memchr(argument, '/', (size_t)(colon - argument)))
+		return NULL;
+	return colon + 1;
+}
+
+static bool
+is_chosen(const struct execctl *ctl, const char *name)
+{
+	return ctl->environment.name != NULL &&
+	       strcmp(ctl->environment.name, name) == 0;
+}
+
+int
+server_path_choose(struct execctl *ctl, const char *argument)
+{
+	const char *path = server_path_part(argument);
+	_cleanup_free_ char *name =
+	    xstrndup(argument, (size_t)(path - argument) - 1);
+	_cleanup_free_ char *error = NULL;
+
+	if (name[0] == '\0' || is_chosen(ctl, name))
+		return 0;
+	if (ctl->environment.url != NULL)
+		return execctl_fail(ctl, EXIT_CTL_USAGE,
+		    "`%s' is on another server; one command takes paths of "
+		    "one server",
+		    argument);
+	if (execd_environment_find(name, &ctl->environment, &error) < 0)
+		return execctl_fail(ctl, EXIT_CTL_USAGE, "%s", error);
+	return 0;
+}
+
+int
+server_path_take(struct execctl *ctl, const char **argument)
+{
+	const char *path = server_path_part(*argument);
+	int code;
+
+	if (path == NULL)
+		return 0;
+	code = server_path_choose(ctl, *argument);
+	*argument = path;
+	return code;
+}
+
+/*
+ * What the commands of execctl share: messages, the connection, and its end.
+ */
 
 #define END_WAIT_MS  2000 /* then the server ends it on its own */
 #define LOST_TELL_MS 2000 /* faster resumes are not reported */

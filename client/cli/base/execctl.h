@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: ISC */
 /*
- * What the commands of execctl share: the client, the loop, and how errors are
- * reported. The exit codes are those of execctl(1).
+ * What the commands of execctl share: which server they use, the connection
+ * and its end, the event loop, and requests that wait for their answer.
  */
 #ifndef EXECCTL_H
 #define EXECCTL_H
@@ -86,7 +86,7 @@ int execctl_connect(struct execctl *ctl, const char *session, bool watch);
 /* Reports why the client is over. Returns the exit status. */
 int execctl_over(struct execctl *ctl);
 
-/* execctl_loop.c */
+/* execctl.c */
 void source_set(struct execctl *ctl, struct source *s, int fd, short events);
 void source_remove(struct execctl *ctl, struct source *s);
 void timer_set(struct execctl *ctl, struct timer *t, int64_t after_ms);
@@ -95,7 +95,7 @@ void timer_remove(struct execctl *ctl, struct timer *t);
  * (sources and timers still work), or another -errno of poll(2). */
 int loop_once(struct execctl *ctl);
 
-/* call.c: sends a request and waits for its answer */
+/* --- Requests that wait for their answer -------------------------------- */
 struct reply {
 	int code; /* 0, or the code of the error */
 	char *message;
@@ -111,8 +111,6 @@ struct reply {
 void call(struct execctl *ctl, const char *method, struct buf *params,
     unsigned int flags, struct reply *r);
 void reply_clear(struct reply *r);
-/* Stores the answer in the reply; arg is the struct reply. */
-void reply_answered(void *arg, const struct execd_answer *a);
 /* Begins b with {"key":URI of path} and the sandbox. The object stays open. */
 void params_path(
     struct buf *b, struct json_writer *w, const char *key, const char *path);
@@ -126,5 +124,21 @@ char *remote_path(const struct execctl *ctl, const char *path);
 /* Copies the string v into dst, cut to cap - 1 bytes and NUL-terminated. Copies
  * "" if v is not a string. Returns dst. */
 const char *value_string(const struct json_value *v, char *dst, size_t cap);
+
+/*
+ * Server paths on the command line: :PATH, and NAME:PATH for a named server.
+ */
+
+/* Returns the part after the colon, or NULL for a path on this machine. */
+const char *server_path_part(const char *argument);
+
+/* Chooses the server of NAME:PATH before the connection. All arguments must
+ * name the same one. Returns 0, or an exit status after a message. */
+int server_path_choose(struct execctl *ctl, const char *argument);
+
+/* For commands that take only server paths. If *argument names a server,
+ * chooses it and removes the name. Returns 0, or an exit status after a
+ * message. */
+int server_path_take(struct execctl *ctl, const char **argument);
 
 #endif

@@ -1,6 +1,8 @@
 /* SPDX-License-Identifier: ISC */
 /*
- * execctl cp: copies many files, several at a time.
+ * The copy of many files: how many at a time, the progress that is shown, what
+ * belongs to a file besides its content, and what becomes of the files under
+ * way when a signal ends the copy.
  */
 #ifndef COPY_H
 #define COPY_H
@@ -19,7 +21,7 @@ struct facts {
 	int64_t modified_ms;
 };
 
-struct late; /* defined in copy_keep.c */
+struct late; /* defined in copy.c */
 struct copy_item;
 TAILQ_HEAD(copy_items, copy_item);
 
@@ -68,7 +70,7 @@ void copy_upload_tree(struct copy *c, const char *from, const char *to);
 void copy_download_tree(struct copy *c, const char *from, const char *to,
     const struct facts *facts);
 
-/* copy_keep.c: modes, times and links */
+/* --- Modes, times and links --------------------------------------------- */
 void copy_unkept(struct copy *c, const char *what, const char *why);
 /* Reads the facts from the result of fs/getMetadata or from an entry of
  * fs/readDirectory. What the server did not send is marked as missing. */

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: ISC */
 /*
- * One file that execctl cp copies, for the files of this folder that copy it.
+ * One file that is copied, to the server or from it: its holes, and the name,
+ * mode and time that it gets when it is complete.
  */
 #ifndef COPY_ITEM_H
 #define COPY_ITEM_H

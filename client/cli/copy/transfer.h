@@ -82,12 +82,6 @@ struct upload {
 void upload_start(struct upload *u);
 void upload_clear(struct upload *u);
 
-/* upload_append.c: a command on the server appends the rest of a file, because
- * no file method opens a file without truncating it. Calls upload_appended() at
- * the end. */
-void upload_append(struct upload *u);
-void upload_appended(struct upload *u, bool worked);
-
 /* Makes a handle name that this program has not used before. */
 void transfer_handle(char handle[32]);
 

@@ -30,7 +30,8 @@ relay_finish(struct relay *r, int code)
 
 /* --- The client --------------------------------------------------------- */
 
-void
+/* Looks at how much is queued in both directions, and reads or waits. */
+static void
 relay_balance(struct relay *r)
 {
 	struct execd_client *c = r->ctl->client;

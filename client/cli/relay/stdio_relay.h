@@ -3,7 +3,7 @@
  * execctl relay: a client on standard input and output, which speaks to the
  * server as if it was connected itself. The library resumes the session, so the
  * client sees no cut. stdio_relay.c reads and writes, relay_request.c passes
- * requests on, relay_process.c numbers the events of processes.
+ * requests and the events of processes on.
  */
 #ifndef EXECCTL_RELAY_H
 #define EXECCTL_RELAY_H
@@ -42,8 +42,6 @@ void relay_finish(struct relay *r, int code);
 void relay_say(struct relay *r, struct buf *b);
 void relay_say_error(
     struct relay *r, const struct rpc_id *id, int code, const char *message);
-/* Looks at how much is queued in both directions, and reads or waits. */
-void relay_balance(struct relay *r);
 
 /* relay_request.c */
 /* Asks the client what the server asks; arg is the relay. */
@@ -59,16 +57,9 @@ void relay_notified(
 /* Drops the lists. */
 void relay_forget(struct relay *r);
 
-/* relay_process.c */
-/* Passes process/start on. params has `id'. fn gets the answer. Returns false
- * if the client has such a process already; then fn is not called. */
-bool relay_start(struct relay *r, const char *id, const char *params,
-    size_t len, execd_answer_fn *fn, void *arg);
 void relay_forget_processes(struct relay *r);
 
 /* Writes a value as it was parsed. */
 void relay_value(struct json_writer *w, const struct json_value *v);
-/* Writes a member as it was parsed. */
-void relay_member(struct json_writer *w, const struct json_value *v);
 
 #endif

@@ -1,21 +1,251 @@
 /* SPDX-License-Identifier: ISC */
 /*
- * Connects a remote command with the standard streams of execctl.
+ * Connects a remote command with the standard streams of execctl: its input
+ * and output, and what run --json writes of them.
  */
 #include "run.h"
-#include "jsonrpc.h"
-#include "path_uri.h"
 
 #include <errno.h>
 #include <inttypes.h>
+#include <poll.h>
 #include <stdio.h>
 #include <string.h>
 #include <unistd.h>
 
 #include "capture.h"
 #include "forward.h"
+#include "jsonrpc.h"
+#include "path_uri.h"
 #include "records.h"
-#include "run_json.h"
+#include "terminal.h"
+
+/*
+ * Sends standard input to the command. Each byte is sent once, and no more
+ * writes are under way than the server queues.
+ */
+
+#define READ_BYTES 32768
+#define WRITES_MAX 32 /* under way; the peer blocks after 128 */
+
+#define ESCAPE '~'
+
+/* --- Answers ------------------------------------------------------------ */
+
+static void run_input_update(struct run *r);
+
+static void
+written(void *arg, const struct execd_answer *a)
+{
+	struct run *r = arg;
+
+	r->writes--;
+	/* A command that has ended takes no input; its end is reported
+	 * anyway. */
+	if (a->code != 0 && a->code != EXECD_CODE_LOST)
+		execctl_tell(r->ctl, "input: %s", a->message);
+	if (a->code != 0 || !json_is(json_get(a->result, "status"), "accepted"))
+		r->in_ended = r->in_closed = true;
+	run_input_update(r);
+}
+
+static void
+close_input(struct run *r)
+{
+	if (r->in_closed)
+		return;
+	r->in_closed = true;
+	execd_process_close_stdin(r->process);
+}
+
+/* --- Keys --------------------------------------------------------------- */
+
+/* "~." at the start of a line makes execctl leave, even if the connection is
+ * dead. Returns true for that. Removes the escape character from data[]. */
+static bool
+take_escapes(struct run *r, char *data, ssize_t *n)
+{
+	ssize_t to = 0;
+
+	for (ssize_t i = 0; i < *n; i++) {
+		char c = data[i];
+
+		if (r->escaped && c == '.')
+			return true;
+		if (r->escaped && c != ESCAPE)
+			data[to++] = ESCAPE; /* it was not an escape */
+		if (!r->escaped && r->at_line_start && c == ESCAPE) {
+			r->escaped = true;
+			continue;
+		}
+		r->escaped = false;
+		r->at_line_start = c == '\r' || c == '\n';
+		data[to++] = c;
+	}
+	*n = to;
+	return false;
+}
+
+static void
+leave(struct run *r)
+{
+	terminal_restore();
+	execctl_say("left with ~. while the command runs; session %s",
+	    execd_client_session(r->ctl->client));
+	r->left = true;
+	r->ctl->ends = false;
+	run_finish(r, EXIT_CTL_UNKNOWN);
+}
+
+/* --- Reading ------------------------------------------------------------ */
+
+static void
+ready(void *arg)
+{
+	struct run *r = arg;
+	char data[READ_BYTES * 2];
+	ssize_t n = read(r->in.fd, data, READ_BYTES);
+
+	if (n < 0 && (errno == EINTR || errno == EAGAIN))
+		return;
+	if (n < 0 && errno != EIO)
+		execctl_say("standard input: %s", strerror(errno));
+	if (n <= 0) {
+		r->in_ended = true;
+	} else if (r->input == RUN_INPUT_TTY && take_escapes(r, data, &n)) {
+		leave(r);
+		return;
+	} else if (n > 0) {
+		r->writes++;
+		execd_process_write(r->process, data, (size_t)n, written, r);
+	}
+	run_input_update(r);
+}
+
+/* Starts or stops reading input, depending on what is allowed now. */
+static void
+run_input_update(struct run *r)
+{
+	bool more = r->started && !r->in_ended && !r->done &&
+		    r->writes < WRITES_MAX && r->input != RUN_INPUT_NONE;
+
+	/* The terminal is read even while nothing is answered, so that ~.
+	 * works. */
+	if (r->input == RUN_INPUT_TTY && r->started && !r->done)
+		more = !r->in_ended;
+	if (r->in.added || more)
+		source_set(r->ctl, &r->in, STDIN_FILENO, more ? POLLIN : 0);
+	if (r->in_ended && r->input != RUN_INPUT_NONE && !r->done)
+		close_input(r);
+}
+
+static int
+run_input_begin(struct run *r)
+{
+	int err;
+
+	r->in.ready = ready;
+	r->in.arg = r;
+	if (r->input == RUN_INPUT_TTY) {
+		err = terminal_raw();
+		if (err < 0)
+			return execctl_fail(r->ctl, EXIT_CTL_USAGE,
+			    "-t needs a terminal as standard input: %s",
+			    strerror(-err));
+	}
+	run_input_update(r);
+	return 0;
+}
+
+static void
+run_input_end(struct run *r)
+{
+	source_remove(r->ctl, &r->in);
+	terminal_restore();
+}
+
+/*
+ * run --json: writes one JSON object per line for each event.
+ */
+
+#define LINE_MAX_BYTES (128u << 20)
+
+static void
+begin(struct buf *b, struct json_writer *w, const char *event)
+{
+	buf_init(b, LINE_MAX_BYTES);
+	json_writer_init(w, b);
+	json_begin(w, '{');
+	json_key_cstring(w, "event", event);
+}
+
+static void
+end(struct run *r, struct buf *b, struct json_writer *w)
+{
+	json_end(w, '}');
+	buf_puts(b, "\n");
+	output_put(&r->out, b->data, b->len);
+	buf_clear(b);
+}
+
+static void
+run_json_started(struct run *r, const char *sandbox_type)
+{
+	struct json_writer w;
+	struct buf b;
+
+	begin(&b, &w, "started");
+	json_key_cstring(&w, "session", execd_client_session(r->ctl->client));
+	json_key_cstring(&w, "process", execd_process_id(r->process));
+	json_key_cstring(&w, "sandboxType", sandbox_type);
+	end(r, &b, &w);
+}
+
+static void
+run_json_output(
+    struct run *r, enum execd_stream stream, const void *data, size_t len)
+{
+	static const char *const names[] = { [EXECD_STDOUT] = "stdout",
+		[EXECD_STDERR] = "stderr",
+		[EXECD_TERMINAL] = "terminal" };
+	struct json_writer w;
+	struct buf b;
+
+	begin(&b, &w, "output");
+	json_key_cstring(&w, "stream", names[stream]);
+	json_key(&w, "dataBase64");
+	json_base64(&w, data, len);
+	end(r, &b, &w);
+}
+
+static void
+run_json_gap(struct run *r, uint64_t events, uint64_t bytes)
+{
+	struct json_writer w;
+	struct buf b;
+
+	begin(&b, &w, "lost");
+	json_key_u64(&w, "events", events);
+	if (bytes > 0)
+		json_key_u64(&w, "bytes", bytes);
+	end(r, &b, &w);
+}
+
+static void
+run_json_exited(struct run *r, const struct execd_exit *how)
+{
+	struct json_writer w;
+	struct buf b;
+
+	begin(&b, &w, "exited");
+	json_key_i64(&w, "exitCode", how->code);
+	json_key_bool(&w, "timedOut", r->timed_out);
+	json_key_bool(&w, "sandboxDenied", how->sandbox_denied);
+	end(r, &b, &w);
+}
+
+/*
+ * Connects a remote command with the standard streams of execctl.
+ */
 
 #define QUEUED_MAX     (1u << 20) /* bytes of output; more pauses the client */
 #define ABANDON_MS     3000	  /* wait for the end of a killed command */

@@ -61,19 +61,7 @@ int run_attach(struct run *r, const char *process_id);
 int run_detached(struct run *r, const struct execd_start *start);
 void run_clear(struct run *r);
 
-/* run_input.c */
-int run_input_begin(struct run *r);
-void run_input_end(struct run *r);
-/* Starts or stops reading input, depending on what is allowed now. */
-void run_input_update(struct run *r);
-
-/* run_signals.c */
-/* Blocks the signals that are meant for the command and reads them from a
- * signalfd. Returns 0, or an exit status after a message. */
-int run_signals_begin(struct run *r);
-void run_signals_end(struct run *r);
-
-/* run.c, used by the other two */
+/* For terminal.c, which forwards signals. */
 void run_finish(struct run *r, int code);
 /* Kills the command. execctl then ends with `code`, whatever the exit status of
  * the command is. */

@@ -1,14 +1,21 @@
 /* SPDX-License-Identifier: ISC */
 /*
- * Puts the user's terminal into raw mode and back.
+ * The user's terminal, which becomes raw and is restored, and the signals for
+ * the command that come from it or from a script.
  */
 #include "terminal.h"
 
 #include <errno.h>
+#include <poll.h>
+#include <signal.h>
 #include <stdlib.h>
+#include <string.h>
 #include <sys/ioctl.h>
+#include <sys/signalfd.h>
 #include <termios.h>
 #include <unistd.h>
+
+#include "run.h"
 
 static struct termios saved;
 static bool is_raw;
@@ -47,7 +54,8 @@ terminal_restore(void)
 	tcsetattr(STDIN_FILENO, TCSADRAIN, &saved);
 }
 
-void
+/* Restores raw mode after SIGCONT: a shell may have changed the mode. */
+static void
 terminal_raw_again(void)
 {
 	if (is_raw)
@@ -65,4 +73,164 @@ terminal_size(unsigned int *rows, unsigned int *cols)
 	*rows = size.ws_row;
 	*cols = size.ws_col;
 	return true;
+}
+
+/*
+ * Forwards the signals that a user or a script sends to execctl to the command.
+ */
+
+#define INTERRUPTS_MAX 3 /* then the command is killed */
+
+static const int forwarded[] = { SIGINT, SIGTERM, SIGHUP, SIGQUIT, SIGUSR1,
+	SIGUSR2 };
+
+/* Seconds until execctl exits after SIGTERM, even if the server or a standard
+ * stream blocks. */
+#define TERMINATED_S 2
+
+static volatile sig_atomic_t known_code = EXIT_CTL_UNKNOWN;
+
+/* Calls only async-signal-safe functions, because it runs in a signal
+ * handler. */
+static void
+leave_now(int sig)
+{
+	static const char text[] =
+	    "execctl: SIGTERM: what becomes of the command is unknown\n";
+
+	terminal_restore();
+	if (known_code == EXIT_CTL_UNKNOWN &&
+	    write(STDERR_FILENO, text, sizeof(text) - 1) < 0)
+		_exit(EXIT_CTL_UNKNOWN);
+	_exit(known_code);
+}
+
+/* The command gets the signal. If it does not end in time, execctl leaves. */
+static void
+leave_soon(void)
+{
+	struct sigaction action = { .sa_handler = leave_now };
+
+	sigaction(SIGALRM, &action, NULL);
+	alarm(TERMINATED_S);
+}
+
+static void
+resize(struct run *r)
+{
+	unsigned int rows, cols;
+
+	if (r->tty && !r->read_only && terminal_size(&rows, &cols))
+		execd_process_resize(r->process, rows, cols);
+}
+
+/* Leaves if the command cannot get the signal: the connection is lost, or
+ * execctl only watches or reads. */
+static bool
+leave(struct run *r, int sig)
+{
+	r->left = r->read_only || !r->follow;
+	if (r->left) {
+		run_finish(r, 128 + sig);
+		return true;
+	}
+	if (execd_client_lost_ms(r->ctl->client) == 0)
+		return false;
+	run_finish(
+	    r, execctl_fail(r->ctl, EXIT_CTL_UNKNOWN,
+		   "SIG%s while the connection is lost; what becomes of the "
+		   "command is unknown",
+		   sigabbrev_np(sig)));
+	return true;
+}
+
+static void
+forward(struct run *r, int sig)
+{
+	const char *name = sigabbrev_np(sig);
+	int err;
+
+	if (sig == SIGTERM)
+		leave_soon();
+	if (leave(r, sig))
+		return;
+	if (sig == SIGINT && ++r->interrupts >= INTERRUPTS_MAX) {
+		execctl_say("the command does not end by SIGINT; it is killed");
+		run_abandon(r, 128 + SIGKILL);
+		return;
+	}
+	err = execd_process_signal(r->process, name);
+	if (err != -ENOTSUP)
+		return;
+	if (sig == SIGUSR1 || sig == SIGUSR2) {
+		execctl_say(
+		    "the server can only send SIGINT; SIG%s is dropped", name);
+		return;
+	}
+	execctl_say(
+	    "the server can only send SIGINT and SIGKILL; for SIG%s the "
+	    "command is killed",
+	    name);
+	run_abandon(r, 128 + sig);
+}
+
+static void
+ready(void *arg)
+{
+	struct run *r = arg;
+	struct signalfd_siginfo info;
+
+	if (read(r->signals.fd, &info, sizeof(info)) != sizeof(info))
+		return;
+	if (info.ssi_signo == SIGWINCH) {
+		resize(r);
+	} else if (info.ssi_signo == SIGCONT) {
+		terminal_raw_again();
+		resize(r);
+	} else {
+		forward(r, (int)info.ssi_signo);
+	}
+}
+
+static void
+fill(sigset_t *set)
+{
+	sigemptyset(set);
+	for (size_t i = 0; i < nitems(forwarded); i++)
+		sigaddset(set, forwarded[i]);
+	sigaddset(set, SIGWINCH);
+	sigaddset(set, SIGCONT);
+}
+
+int
+run_signals_begin(struct run *r)
+{
+	sigset_t set;
+	int fd;
+
+	fill(&set);
+	sigprocmask(SIG_BLOCK, &set, NULL);
+	fd = signalfd(-1, &set, SFD_CLOEXEC | SFD_NONBLOCK);
+	if (fd < 0)
+		return execctl_fail(
+		    r->ctl, EXIT_CTL_REFUSED, "signalfd: %s", strerror(errno));
+	r->signals.ready = ready;
+	r->signals.arg = r;
+	source_set(r->ctl, &r->signals, fd, POLLIN);
+	return 0;
+}
+
+void
+run_signals_end(struct run *r)
+{
+	sigset_t set;
+
+	if (!r->signals.added)
+		return;
+	if (r->done)
+		known_code = r->code;
+	source_remove(r->ctl, &r->signals);
+	close(r->signals.fd);
+	fill(&set);
+	sigprocmask(SIG_UNBLOCK, &set, NULL);
 }
