@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: ISC */
 /*
  * Control groups, accessed through descriptors. Limits are in cgroup_limit.c,
- * what the kernel counts in cgroup_count.c, and the end in cgroup_kill.c.
+ * who joins in cgroup_join.c, what the kernel counts in cgroup_count.c, and the
+ * end in cgroup_kill.c.
  */
 #include "cgroup.h"
 
@@ -97,17 +98,6 @@ make_in(int parent, const char *name)
 	return open_in(parent, name);
 }
 
-void
-cgroup_open(const struct cgroup *parent, const char *name, struct cgroup *c)
-{
-	for (int i = 0; i < CGROUP_HIERARCHIES; i++) {
-		int fd =
-		    parent->dirs[i] < 0 ? -1 : open_in(parent->dirs[i], name);
-
-		c->dirs[i] = fd < 0 ? -1 : fd;
-	}
-}
-
 int
 cgroup_make(const struct cgroup *parent, const char *name, struct cgroup *c)
 {
@@ -137,45 +127,4 @@ cgroup_remove(const struct cgroup *parent, const char *name)
 		    errno != ENOENT)
 			err = -errno;
 	return err;
-}
-
-/* --- members ------------------------------------------------------------ */
-
-void
-cgroup_close_joins(int joins[CGROUP_HIERARCHIES])
-{
-	for (int i = 0; i < CGROUP_HIERARCHIES; i++) {
-		if (joins[i] >= 0)
-			close(joins[i]);
-		joins[i] = -1;
-	}
-}
-
-int
-cgroup_open_joins(const struct cgroup *c, int joins[CGROUP_HIERARCHIES])
-{
-	int err = 0;
-
-	for (int i = 0; i < CGROUP_HIERARCHIES; i++) {
-		joins[i] = -1;
-		if (c->dirs[i] < 0 || err < 0)
-			continue;
-		joins[i] = openat(c->dirs[i],
-		    i == CGROUP_UNIFIED ? "cgroup.procs" : "tasks",
-		    O_WRONLY | O_CLOEXEC);
-		if (joins[i] < 0)
-			err = -errno;
-	}
-	if (err < 0)
-		cgroup_close_joins(joins);
-	return err;
-}
-
-int
-cgroup_join(const int joins[CGROUP_HIERARCHIES], bool born)
-{
-	for (int i = born ? CGROUP_UNIFIED + 1 : 0; i < CGROUP_HIERARCHIES; i++)
-		if (joins[i] >= 0 && write(joins[i], "0", 1) != 1)
-			return -errno;
-	return 0;
 }

@@ -55,11 +55,6 @@ void cgroup_open_own(struct cgroup *c);
  * him. */
 void cgroup_open_usable(struct cgroup *c);
 
-/* Opens the existing directories of the group `name` below `parent`.
- * Directories that cannot be opened are -1. */
-void cgroup_open(
-    const struct cgroup *parent, const char *name, struct cgroup *c);
-
 /*
  * cgroup_make() creates and opens a group below another one. A group that
  * exists is opened. Returns 0 or -errno; on error nothing is left.

@@ -55,43 +55,10 @@ list_free(struct list *l, const struct list *next)
 
 /* --- for the next version ------------------------------------------------ */
 
-/* The state of version 2 had the groups and the environment one by one. */
-static void
-read_user_2(struct saved *s, struct spawn_user *o)
-{
-	uint32_t groups, variables, len;
-
-	SAVE(s, groups);
-	SAVE(s, variables);
-	if (s->failed || groups > SPAWN_USER_GROUPS_MAX) {
-		s->failed = true;
-		return;
-	}
-	o->size = sizeof(groups) * (groups + 1);
-	o->list = xmalloc(o->size);
-	o->list[0] = groups;
-	saved_bytes(s, o->list + 1, o->size - sizeof(groups));
-	for (; variables > 0 && !s->failed; variables--) {
-		saved_bytes(s, &len, sizeof(len));
-		if (s->failed || len > SPAWN_USER_LIST_MAX - o->size)
-			s->failed = true;
-		else {
-			o->list = xreallocarray(o->list, o->size + len + 1, 1);
-			saved_bytes(s, (char *)o->list + o->size, len);
-			o->size += len + 1;
-			((char *)o->list)[o->size - 1] = '\0';
-		}
-	}
-}
-
 static void
 save_user(struct saved *s, struct spawn_user *o)
 {
 	saved_bytes(s, &o->who, sizeof(o->who));
-	if (s->version == 2) {
-		read_user_2(s, o);
-		return;
-	}
 	SAVE(s, o->size);
 	if (s->mode == SAVED_READ) {
 		if (o->size > SPAWN_USER_LIST_MAX)

@@ -20,6 +20,7 @@
 #include "log.h"
 #include "namespaces.h"
 #include "root.h"
+#include "session_cgroup.h"
 #include "util.h"
 
 #define UMASK_UNSET UINT32_MAX
@@ -77,7 +78,7 @@ put_title(char title[TITLE_MAX], const struct spawn_user *o, const char *group)
 }
 
 static void __attribute__((noreturn)) runner_child(const struct spawn_user *o,
-    const char *group, int control_fd, const int joins[CGROUP_HIERARCHIES])
+    const char *group, int control_fd, const struct cgroup *cgroup)
 {
 	char title[TITLE_MAX];
 	char *argv[] = { put_title(title, o, group), NULL };
@@ -86,7 +87,7 @@ static void __attribute__((noreturn)) runner_child(const struct spawn_user *o,
 
 	child_reset_signals();
 	setsid();
-	err = cgroup_join(joins, false);
+	err = session_cgroup_join(cgroup);
 	if (err < 0)
 		log_fatal_errno(
 		    err, "runner for %s: its control group", o->who.name);
@@ -107,12 +108,12 @@ static void __attribute__((noreturn)) runner_child(const struct spawn_user *o,
 
 pid_t
 spawn_runner(const struct spawn_user *o, const char *group, int control_fd,
-    const int joins[CGROUP_HIERARCHIES])
+    const struct cgroup *cgroup)
 {
 	pid_t pid = namespaces_fork(root.is_root);
 
 	if (pid == 0)
-		runner_child(o, group, control_fd, joins);
+		runner_child(o, group, control_fd, cgroup);
 	return pid;
 }
 

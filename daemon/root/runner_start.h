@@ -11,10 +11,10 @@
 #include "spawn_user.h"
 
 /* Starts a runner, as root in namespaces of its own, with its control channel
- * on CONTROL_FD, and in the control group that `joins` leads to. Returns its
- * pid or -errno. */
+ * on CONTROL_FD, and in the session's control group. Returns its pid or
+ * -errno. */
 pid_t spawn_runner(const struct spawn_user *o, const char *group,
-    int control_fd, const int joins[CGROUP_HIERARCHIES]);
+    int control_fd, const struct cgroup *cgroup);
 
 /* Starts another program, with its channel. `o` is the user of the list that it
  * is there for, or NULL. Returns its pid or -errno. */

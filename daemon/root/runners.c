@@ -106,20 +106,15 @@ static pid_t
 run(const struct spawn_user *o, const char *group, int control_fd,
     struct cgroup *cgroup, const char **step)
 {
-	int joins[CGROUP_HIERARCHIES], err;
 	pid_t pid;
+	int err;
 
 	*step = "making the session's control group";
 	err = session_cgroup_for(&o->who, group, cgroup);
 	if (err < 0)
 		return err;
-	err = session_cgroup_open_joins(cgroup, joins);
-	pid = err;
-	if (err == 0) {
-		*step = "starting the runner";
-		pid = spawn_runner(o, group, control_fd, joins);
-		cgroup_close_joins(joins);
-	}
+	*step = "starting the runner";
+	pid = spawn_runner(o, group, control_fd, cgroup);
 	if (pid < 0) {
 		cgroup_close(cgroup);
 		session_cgroup_close(group);

@@ -38,28 +38,10 @@ log_save(struct saved *s)
 		saved_bytes(s, q->text, q->len);
 }
 
-/* Version 2 counted the processes that clean up. They are orphans now. */
-static void
-skip_cleanups(struct saved *s)
-{
-	struct {
-		pid_t pid;
-		uid_t uid;
-		int64_t started_ms;
-	} skipped;
-
-	for (int i = 0; s->version == 2 && i < 64; i++) {
-		SAVE(s, skipped.pid);
-		SAVE(s, skipped.uid);
-		SAVE(s, skipped.started_ms);
-	}
-}
-
 static void (*const modules[])(struct saved *s) = {
 	root_save,
 	runners_save,
 	store_save,
-	skip_cleanups,
 	session_cgroup_save,
 	log_save,
 };

@@ -17,7 +17,7 @@
 
 /* Raised with each change of a list of fields. */
 #define SAVED_VERSION 3
-#define SAVED_OLDEST  2 /* the oldest that this program reads */
+#define SAVED_OLDEST  3 /* the oldest that this program reads */
 
 enum saved_mode {
 	SAVED_WRITE,

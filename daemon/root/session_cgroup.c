@@ -5,9 +5,9 @@
 #include "session_cgroup.h"
 
 #include <errno.h>
-#include <fcntl.h>
 #include <stdio.h>
 #include <string.h>
+#include <sys/stat.h>
 #include <unistd.h>
 
 #include "cgroup_file.h"
@@ -35,21 +35,15 @@ static pid_t companion;	     /* the process that moves with this one */
 static int
 move_aside(void)
 {
-	int joins[CGROUP_HIERARCHIES], err;
-	struct cgroup aside;
+	int dir = base.dirs[CGROUP_UNIFIED], err;
+	char pid[16];
 
-	err = cgroup_make(&base, BROKER_NAME, &aside);
-	if (err < 0)
-		return err;
-	err = cgroup_open_joins(&aside, joins);
-	cgroup_close(&aside);
-	if (err < 0)
-		return err;
-	err = write(joins[CGROUP_UNIFIED], "0", 1) == 1 ? 0 : -errno;
-	if (err == 0 && companion > 0 &&
-	    dprintf(joins[CGROUP_UNIFIED], "%d", (int)companion) < 0)
-		err = -errno;
-	cgroup_close_joins(joins);
+	if (mkdirat(dir, BROKER_NAME, 0755) < 0 && errno != EEXIST)
+		return -errno;
+	err = cgroup_write_file(dir, BROKER_NAME "/cgroup.procs", "0");
+	snprintf(pid, sizeof(pid), "%d", (int)companion);
+	if (err == 0 && companion > 0)
+		err = cgroup_write_file(dir, BROKER_NAME "/cgroup.procs", pid);
 	moved = err == 0;
 	return err;
 }
@@ -107,27 +101,12 @@ session_cgroup_init(pid_t broker)
 	controllers = cgroup_controllers(&base);
 }
 
-/* In version 2 the lock was another open file of the same directory. */
-static void
-read_lock_2(struct saved *s, int *dir)
-{
-	int lock;
-
-	saved_fd(s, &lock);
-	if (lock < 0)
-		return;
-	fcntl(*dir, F_SETFD, FD_CLOEXEC); /* of no use any more */
-	*dir = lock;
-}
-
 void
 session_cgroup_save(struct saved *s)
 {
 	for (int i = 0; i < CGROUP_HIERARCHIES; i++) {
 		saved_fd(s, &own.dirs[i]);
 		saved_fd(s, &base.dirs[i]);
-		if (s->version == 2)
-			read_lock_2(s, &base.dirs[i]);
 	}
 	saved_text(s, base_name, sizeof(base_name));
 	SAVE(s, controllers);
@@ -155,14 +134,15 @@ needed_by(const struct control_user *s)
 static void
 move_back(void)
 {
-	int joins[CGROUP_HIERARCHIES];
+	int err = cgroup_take_back(&base);
 
-	if (cgroup_take_back(&base) < 0 || cgroup_take_back(&own) < 0 ||
-	    cgroup_open_joins(&own, joins) < 0)
-		return;
-	if (write(joins[CGROUP_UNIFIED], "0", 1) != 1)
-		log_debug("control groups: going back: %s", strerror(errno));
-	cgroup_close_joins(joins);
+	if (err == 0)
+		err = cgroup_take_back(&own);
+	if (err == 0)
+		err = cgroup_write_file(
+		    own.dirs[CGROUP_UNIFIED], "cgroup.procs", "0");
+	if (err < 0)
+		log_debug("control groups: going back: %s", strerror(-err));
 }
 
 void
@@ -172,15 +152,10 @@ session_cgroup_clear(void)
 
 	if (!cgroup_is_open(&base))
 		return;
-	if (moved) {
+	if (moved)
 		move_back();
-		cgroup_remove(&base, BROKER_NAME);
-	}
-	for (int i = 0; i < CGROUP_HIERARCHIES; i++)
-		if (base.dirs[i] >= 0)
-			session_cgroup_remove_children(base.dirs[i], 0);
 	cgroup_close(&base);
-	err = cgroup_remove(&own, base_name);
+	err = session_cgroup_remove(&own, base_name);
 	if (err < 0)
 		log_warn(err, "control groups: removing %s", base_name);
 	cgroup_close(&own);
@@ -204,21 +179,32 @@ delegate(const struct cgroup *c, uid_t uid, gid_t gid)
 }
 
 int
-session_cgroup_open_joins(
-    const struct cgroup *session, int joins[CGROUP_HIERARCHIES])
+session_cgroup_join(const struct cgroup *session)
 {
-	struct cgroup leaf = CGROUP_NONE, unified = CGROUP_NONE, c = *session;
-	int err;
+	int err = 0;
 
-	if (session->dirs[CGROUP_UNIFIED] < 0)
-		return cgroup_open_joins(session, joins);
-	unified.dirs[CGROUP_UNIFIED] = session->dirs[CGROUP_UNIFIED];
-	err = cgroup_make(&unified, RUNNER_NAME, &leaf);
-	c.dirs[CGROUP_UNIFIED] = leaf.dirs[CGROUP_UNIFIED];
-	if (err == 0)
-		err = cgroup_open_joins(&c, joins);
-	cgroup_close(&leaf);
+	for (int i = 0; i < CGROUP_HIERARCHIES && err == 0; i++)
+		if (session->dirs[i] >= 0)
+			err = cgroup_write_file(session->dirs[i],
+			    i == CGROUP_UNIFIED ? RUNNER_NAME "/cgroup.procs"
+						: "tasks",
+			    "0");
 	return err;
+}
+
+/* In version 2 the groups of commands, beside the leaf, can have limits. */
+static int
+make_leaf(const struct cgroup *session)
+{
+	int dir = session->dirs[CGROUP_UNIFIED], err;
+
+	if (dir < 0)
+		return 0;
+	err = cgroup_hand_down(session);
+	if (err < 0)
+		return err;
+	return mkdirat(dir, RUNNER_NAME, 0755) < 0 && errno != EEXIST ? -errno
+								      : 0;
 }
 
 int
@@ -243,10 +229,11 @@ session_cgroup_for(
 	if (s->session_cpu_percent == 0 && s->limits_command_cpu == 0)
 		parent.dirs[CGROUP_CPU] = -1;
 	err = cgroup_make(&parent, group, c);
+	if (err < 0)
+		return err;
+	err = cgroup_limit(c, &limits, controllers);
 	if (err == 0)
-		err = cgroup_limit(c, &limits, controllers);
-	if (err == 0 && c->dirs[CGROUP_UNIFIED] >= 0)
-		err = cgroup_hand_down(c);
+		err = make_leaf(c);
 	if (err == 0)
 		err = delegate(c, s->uid, s->gid);
 	if (err == 0)
@@ -256,29 +243,21 @@ session_cgroup_for(
 	return err;
 }
 
-/* A runner's own groups are empty, because its processes ended with it. */
+/* In version 1 all processes have ended: with their pid namespace, or as
+ * orphans. */
 void
 session_cgroup_close(const char *name)
 {
-	struct cgroup c;
+	char path[CONTROL_GROUP_MAX + sizeof("/cgroup.kill")];
 	int err;
 
-	cgroup_open(&base, name, &c);
-	if (!cgroup_is_open(&c))
-		return;
-	/* In version 1 all have ended: with their pid namespace, or as
-	 * orphans. */
-	err =
-	    c.dirs[CGROUP_UNIFIED] < 0
-		? 0
-		: cgroup_write_file(c.dirs[CGROUP_UNIFIED], "cgroup.kill", "1");
-	if (err < 0)
-		log_error(err, "control group %s: killing it", name);
-	for (int i = 0; i < CGROUP_HIERARCHIES; i++)
-		if (c.dirs[i] >= 0)
-			session_cgroup_remove_children(c.dirs[i], 0);
-	cgroup_close(&c);
-	err = cgroup_remove(&base, name);
+	snprintf(path, sizeof(path), "%s/cgroup.kill", name);
+	if (base.dirs[CGROUP_UNIFIED] >= 0) {
+		err = cgroup_write_file(base.dirs[CGROUP_UNIFIED], path, "1");
+		if (err < 0)
+			log_error(err, "control group %s: killing it", name);
+	}
+	err = session_cgroup_remove(&base, name);
 	if (err < 0)
 		log_warn(err, "control group %s: removing it", name);
 }

@@ -24,17 +24,16 @@ unsigned session_cgroup_controllers(void);
 /* Removes what session_cgroup_init() made. */
 void session_cgroup_clear(void);
 
-/* Opens what a runner joins. In version 2 this is a leaf, so that the groups of
- * commands beside it can have limits. Returns as cgroup_open_joins(). */
-int session_cgroup_open_joins(
-    const struct cgroup *session, int joins[CGROUP_HIERARCHIES]);
-
 /* Makes a group for a session, in which its user may make others. The
  * directories are the caller's; there are none if the host has none. Returns 0
  * with all limits in force that session_cgroup_controllers() names, or -errno;
  * -EOPNOTSUPP if the host cannot enforce a limit. */
 int session_cgroup_for(
     const struct control_user *user, const char *group, struct cgroup *c);
+
+/* Moves the calling process, which becomes the runner, into the session's
+ * group. Returns 0 or -errno. */
+int session_cgroup_join(const struct cgroup *session);
 
 struct saved;
 void session_cgroup_save(struct saved *s);

@@ -58,14 +58,18 @@ remove_group(int dir, const char *name, int levels)
 	_cleanup_close_ int fd = levels > 0 ? open_directory(dir, name) : -1;
 
 	if (fd >= 0)
-		session_cgroup_remove_children(fd, levels - 1);
+		each_directory(fd, remove_group, levels - 1);
 	unlinkat(dir, name, AT_REMOVEDIR);
 }
 
-void
-session_cgroup_remove_children(int dir, int levels)
+int
+session_cgroup_remove(const struct cgroup *parent, const char *name)
 {
-	each_directory(dir, remove_group, levels);
+	for (int i = 0; i < CGROUP_HIERARCHIES; i++)
+		if (parent->dirs[i] >= 0)
+			remove_group(parent->dirs[i], name, 1);
+	/* Says what could not be removed. */
+	return cgroup_remove(parent, name);
 }
 
 /* An execd that has just made its group may not have the lock yet. */

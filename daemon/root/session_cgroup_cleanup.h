@@ -19,7 +19,8 @@ void session_cgroup_cleanup(const struct cgroup *own);
 int session_cgroup_claim(
     const struct cgroup *own, const char *name, struct cgroup *base);
 
-/* Removes the empty groups in a directory, down to that many levels. */
-void session_cgroup_remove_children(int dir, int levels);
+/* Removes a group and the groups in it, which must be empty. Returns as
+ * cgroup_remove(). */
+int session_cgroup_remove(const struct cgroup *parent, const char *name);
 
 #endif
