@@ -419,8 +419,6 @@ serve(struct broker *m)
 
 /* The number of log lines that nobody read. The next broker logs it, and root
  * keeps the number for it. */
-#define LOST_NAME "lost lines"
-
 static void
 leave_lost_lines(void)
 {
@@ -430,22 +428,22 @@ leave_lost_lines(void)
 	if (log_flush())
 		return;
 	lost = log_take_undelivered();
-	fd = secret_memfd(LOST_NAME, &lost, sizeof(lost));
+	fd = secret_memfd("lost lines", &lost, sizeof(lost));
 	if (fd >= 0)
-		spawn_store(LOST_NAME, fd);
+		spawn_store(STORED_LOST_LINES, fd);
 }
 
 static void
 take_lost_lines(void)
 {
-	_cleanup_close_ int fd = spawn_take(LOST_NAME);
+	_cleanup_close_ int fd = spawn_take(STORED_LOST_LINES);
 	uint64_t lost;
 
 	if (fd < 0)
 		return;
 	if (pread(fd, &lost, sizeof(lost), 0) == (ssize_t)sizeof(lost))
 		log_add_lost(lost);
-	spawn_store(LOST_NAME, -1);
+	spawn_store(STORED_LOST_LINES, -1);
 }
 
 static int

@@ -160,7 +160,6 @@ promote(void)
 	root.serving.list = NULL;
 	list_free(old, root.list);
 	runners_change_hands();
-	store_begin();
 	root.serving.ping_ms = now_ms() + PING_MS;
 	broker_commands_serve(&root.serving);
 }

@@ -38,23 +38,14 @@ broker_commands_tell(int fd, enum spawn_type type, const void *payload,
 	return seqpacket_send(fd, &m, sizeof(m.head) + len, fds, nfds);
 }
 
-/* The broker waits for answers, so there is room. Returns 0 or -EBADMSG. */
+/* Answers with at most one descriptor. The broker waits for answers, so there
+ * is room. Returns 0 or -errno. */
 static int
 answer(const struct broker_process *b, enum spawn_type type,
-    const void *payload, size_t len, const int *fds, size_t nfds)
-{
-	return broker_commands_tell(b->channel, type, payload, len, fds, nfds) <
-		       0
-		   ? -EBADMSG
-		   : 0;
-}
-
-/* Answers with at most one descriptor. */
-static int
-answer_one(const struct broker_process *b, enum spawn_type type,
     const void *payload, size_t len, int fd)
 {
-	return answer(b, type, payload, len, &fd, fd >= 0);
+	return broker_commands_tell(
+	    b->channel, type, payload, len, &fd, fd >= 0);
 }
 
 /* --- the list ------------------------------------------------------------- */
@@ -82,7 +73,6 @@ static int
 take_begin(struct broker_process *b, const void *payload, int *fds)
 {
 	struct control_spawn_ready ready = {
-		.groups_made = runners_groups_made(),
 		.is_root = root.is_root,
 		.served = root.served,
 		.reload = b->reload,
@@ -95,7 +85,7 @@ take_begin(struct broker_process *b, const void *payload, int *fds)
 	b->check = begin->check == 1;
 	if (!root.begun && !b->check)
 		begin_serving();
-	root_renew_programs();
+	root_open_programs(); /* else those of before are started */
 	ready.controllers = session_cgroup_controllers();
 	if (root.is_root && !b->check && !root.served)
 		ready.error = (uint32_t)-spawn_probe(&step);
@@ -104,15 +94,15 @@ take_begin(struct broker_process *b, const void *payload, int *fds)
 	b->spoken = SPAWN_VERSION;
 	given[0] = root.programs.fds[INSTALLED_HTTP];
 	given[1] = b->text;
-	return answer(
-	    b, SPAWN_READY, &ready, sizeof(ready), given, b->text < 0 ? 1 : 2);
+	return broker_commands_tell(b->channel, SPAWN_READY, &ready,
+	    sizeof(ready), given, b->text < 0 ? 1 : 2);
 }
 
 static int
 answer_found(
     const struct broker_process *b, const struct control_found *found, int fd)
 {
-	return answer_one(b, SPAWN_FOUND, found, sizeof(*found), fd);
+	return answer(b, SPAWN_FOUND, found, sizeof(*found), fd);
 }
 
 /* A broker that replaces a dead one reads the files as the dead one read them,
@@ -190,7 +180,7 @@ take_seal(struct broker_process *b, const void *payload, int *fds)
 		return 0;
 	}
 	b->state = BROKER_SEALED;
-	return answer(b, SPAWN_SEALED, NULL, 0, NULL, 0);
+	return answer(b, SPAWN_SEALED, NULL, 0, -1);
 }
 
 void
@@ -210,7 +200,7 @@ take_next(struct broker_process *b, const void *payload, int *fds)
 	int fd = -1;
 
 	runners_at(next->index, &kept, &fd);
-	return answer_one(b, SPAWN_KEPT, &kept, sizeof(kept), fd);
+	return answer(b, SPAWN_KEPT, &kept, sizeof(kept), fd);
 }
 
 static int
@@ -218,7 +208,6 @@ take_serving(struct broker_process *b, const void *payload, int *fds)
 {
 	const struct control_serving *s = payload;
 
-	store_drop_unused();
 	root.served = true;
 	root.replaceable = s->replaceable == 1;
 	root.failures = 0;
@@ -228,27 +217,22 @@ take_serving(struct broker_process *b, const void *payload, int *fds)
 static int
 take_store(struct broker_process *b, const void *payload, int *fds)
 {
-	const struct control_store *s = payload;
-	int err;
+	const struct control_number *n = payload;
 
-	if (!SPAWN_IS_TEXT(s->name))
+	if (n->number >= STORED_MAX)
 		return -EBADMSG;
-	err = store_keep(s->name, fds[0]);
-	if (err == 0)
-		fds[0] = -1;
-	else
-		log_warn(err, "keeping %.100s for the next broker", s->name);
+	store_keep(n->number, steal_fd(&fds[0]));
 	return 0;
 }
 
 static int
 take_take(struct broker_process *b, const void *payload, int *fds)
 {
-	const struct control_store *s = payload;
+	const struct control_number *n = payload;
 
-	if (!SPAWN_IS_TEXT(s->name))
+	if (n->number >= STORED_MAX)
 		return -EBADMSG;
-	return answer_one(b, SPAWN_STORED, NULL, 0, store_find(s->name));
+	return answer(b, SPAWN_STORED, NULL, 0, store_find(n->number));
 }
 
 /* A broker over stdio cannot be replaced, because its client would be lost. */
@@ -325,17 +309,6 @@ take_close(struct broker_process *b, const void *payload, int *fds)
 
 /* --- programs ------------------------------------------------------------- */
 
-/* The name becomes the name of a directory. */
-static bool
-is_group(const char *name)
-{
-	size_t prefix = strlen(SESSION_GROUP_PREFIX);
-
-	return strncmp(name, SESSION_GROUP_PREFIX, prefix) == 0 &&
-	       name[prefix] != '\0' && strlen(name) <= prefix + 19 &&
-	       strspn(name + prefix, "0123456789") == strlen(name + prefix);
-}
-
 /* A broker that asks for more is faulty or taken over. Further starts are
  * refused and counted. */
 #define STARTS_PER_SECOND 1000u
@@ -367,7 +340,8 @@ answer_started(const struct broker_process *b, pid_t pid,
 {
 	started->pid = pid > 0 ? (uint32_t)pid : 0;
 	started->error = pid < 0 ? (uint32_t)-pid : 0;
-	return answer(b, SPAWN_STARTED, started, sizeof(*started), fds, nfds);
+	return broker_commands_tell(
+	    b->channel, SPAWN_STARTED, started, sizeof(*started), fds, nfds);
 }
 
 static int
@@ -380,9 +354,7 @@ take_start(struct broker_process *b, const void *payload, int *fds)
 	size_t ngiven = 0;
 	pid_t pid = -EAGAIN;
 
-	if (o == NULL || !SPAWN_IS_TEXT(s->group) ||
-	    !SPAWN_IS_TEXT(s->session_id) || !is_group(s->group) ||
-	    runners_have_group(s->group))
+	if (o == NULL || !SPAWN_IS_TEXT(s->session_id))
 		return -EBADMSG;
 	if (is_too_fast())
 		snprintf(started.step, sizeof(started.step),
@@ -447,8 +419,8 @@ static const struct spawn_command {
 	{ SPAWN_USER, BROKER_LISTING, SIZE(user), 1, 1, take_user },
 	{ SPAWN_SEAL, BROKER_LISTING, SIZE(seal), 0, 0, take_seal },
 	{ SPAWN_NEXT, BROKER_SERVING, SIZE(next), 0, 0, take_next },
-	{ SPAWN_STORE, BROKER_SERVING, SIZE(store), 0, 1, take_store },
-	{ SPAWN_TAKE, BROKER_SERVING, SIZE(store), 0, 0, take_take },
+	{ SPAWN_STORE, BROKER_SERVING, SIZE(number), 0, 1, take_store },
+	{ SPAWN_TAKE, BROKER_SERVING, SIZE(number), 0, 0, take_take },
 	{ SPAWN_SERVING, BROKER_SERVING, SIZE(serving), 0, 0, take_serving },
 	{ SPAWN_START, BROKER_SERVING, SIZE(start), 0, 0, take_start },
 	{ SPAWN_PROGRAM, BROKER_SERVING, SIZE(program), 1, 1, take_program },
@@ -478,20 +450,6 @@ take(struct broker_process *b, const struct spawn_packet *p, size_t len,
 	       c->take(b, p->payload, fds) == 0;
 }
 
-static void
-refuse(const struct spawn_head *m, size_t len)
-{
-	if (len < sizeof(*m))
-		log_error(0, "impossible command from the broker: too short");
-	else if (m->version != SPAWN_VERSION)
-		log_error(0,
-		    "impossible command from the broker: %u of version %u; "
-		    "this program speaks %d",
-		    m->type, m->version, SPAWN_VERSION);
-	else
-		log_error(0, "impossible command from the broker: %u", m->type);
-}
-
 /* The most commands at once; then signals and others have their turn. */
 #define COMMANDS_PER_WAKE 64
 
@@ -499,18 +457,23 @@ bool
 broker_commands_take(struct broker_process *b)
 {
 	struct spawn_packet packet;
+	const struct spawn_head *head = &packet.head;
 	ssize_t n = -EAGAIN;
 
 	for (int i = 0; i < COMMANDS_PER_WAKE && b->channel >= 0; i++) {
 		int fds[SEQPACKET_FDS_MAX] = { -1 };
 		size_t nfds;
 
+		packet.head = (struct spawn_head){ 0 };
 		n = seqpacket_recv(
 		    b->channel, &packet, sizeof(packet), fds, &nfds);
 		if (n <= 0)
 			break;
 		if (!take(b, &packet, (size_t)n, fds, nfds)) {
-			refuse(&packet.head, (size_t)n);
+			log_error(0,
+			    "impossible command from the broker: %u of version "
+			    "%u in %zd bytes; this program speaks version %d",
+			    head->type, head->version, n, SPAWN_VERSION);
 			n = -EBADMSG;
 		}
 		dispose(fds, nfds);

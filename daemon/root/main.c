@@ -34,7 +34,8 @@
 #define LAST_WORDS_MS 3000 /* for a broker that ends everything */
 #define TELL_AGAIN_MS 20   /* while the broker has no room for events */
 
-struct root root = { .listener = -1,
+struct root root = { .programs = { { -1, -1, -1, -1 } },
+	.listener = -1,
 	.serving = { .channel = -1, .events = -1, .text = -1 },
 	.next = { .channel = -1, .events = -1, .text = -1 },
 	.exit_code = -1,
@@ -248,34 +249,24 @@ end(void)
 	log_flush();
 }
 
-static int
-open_programs(void)
-{
-	char missing[PATH_MAX];
-	int err = programs_open(&root.programs, missing);
-
-	if (err < 0)
-		fprintf(stderr, "execd: %s: %s\n", missing, strerror(-err));
-	return err;
-}
-
 /* A broker and the programs that it starts have one version: the one that is
  * installed when the broker begins. */
-void
-root_renew_programs(void)
+int
+root_open_programs(void)
 {
 	char missing[PATH_MAX];
 	struct programs next;
 	int err = programs_open(&next, missing);
 
 	if (err < 0) {
-		log_error(
-		    err, "%s: programs are of the previous version", missing);
-		return;
+		log_error(err, "%s%s", missing,
+		    root.begun ? ": programs are of the previous version" : "");
+		return err;
 	}
 	for (int i = 0; i < INSTALLED_BROKER; i++)
 		close(root.programs.fds[i]);
 	root.programs = next;
+	return 0;
 }
 
 /* The first broker has them. The client of stdio is for nobody else. */
@@ -402,7 +393,7 @@ main(int argc, char **argv)
 		broker_child_become();
 		return 1;
 	}
-	if (!resumed && open_programs() < 0)
+	if (!resumed && root_open_programs() < 0)
 		return 1;
 	descriptors_raise(UINT64_MAX);
 	err = begin(&signals, resumed);

@@ -68,9 +68,9 @@ struct saved; /* saved.h */
 extern struct root root;
 void root_save(struct saved *s);
 
-/* Opens the programs again. Those that are installed now are started from here
- * on. */
-void root_renew_programs(void);
+/* Opens the programs. Those that are installed now are started from here on.
+ * Returns 0, or -errno, and then nothing changes. */
+int root_open_programs(void);
 
 /* --- broker_commands.c
  * ------------------------------------------------------------ */
@@ -89,10 +89,10 @@ void broker_commands_serve(struct broker_process *b);
 
 /* --- runners.c ----------------------------------------------------------- */
 
-/* Starts a runner. Returns its pid, or -errno with the step that failed in the
- * answer. fds are for the broker: first its end of the runner's control
- * channel, which stays open here, then the caller's directories of the
- * session's control group. */
+/* Starts a runner, in a control group whose number no other session has had.
+ * Returns its pid, or -errno with the step that failed in the answer. fds are
+ * for the broker: first its end of the runner's control channel, which stays
+ * open here, then the caller's directories of the session's control group. */
 #define RUNNERS_FDS_MAX (1 + CGROUP_HIERARCHIES)
 pid_t runners_start(const struct spawn_user *o,
     const struct control_start *start, struct control_runner_started *answer,
@@ -108,8 +108,6 @@ void runners_at(uint32_t index, struct control_kept *kept, int *fd);
 
 bool runners_have(pid_t pid);
 
-/* Tells whether a runner is in the session's control group of that name. */
-bool runners_have_group(const char *group);
 void runners_kill(pid_t pid);
 void runners_kill_all(void);
 
@@ -129,24 +127,15 @@ void runners_change_hands(void);
 /* Waits for all runners, which have been killed. */
 void runners_clear(void);
 
-/* Returns the largest number in the name of a session's control group. */
-uint64_t runners_groups_made(void);
-
 void runners_save(struct saved *s);
 
 /* --- store.c ------------------------------------------------------------- */
 
-/* Keeps fd under the name; -1 forgets it. Returns 0, -EINVAL without a name, or
- * -ENOSPC if there are too many; then fd stays the caller's. */
-int store_keep(const char *name, int fd);
+/* Keeps fd under that number, which is less than STORED_MAX; -1 forgets it. */
+void store_keep(uint32_t number, int fd);
 
-/* Returns the descriptor of that name, which stays the store's, or -1. */
-int store_find(const char *name);
-
-/* There is another broker. What it has not asked for when it serves is
- * dropped. */
-void store_begin(void);
-void store_drop_unused(void);
+/* Returns the descriptor of that number, which stays the store's, or -1. */
+int store_find(uint32_t number);
 
 void store_save(struct saved *s);
 

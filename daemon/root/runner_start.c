@@ -8,7 +8,6 @@
 #include <signal.h>
 #include <stdint.h>
 #include <stdio.h>
-#include <string.h>
 #include <sys/prctl.h>
 #include <sys/resource.h>
 #include <sys/stat.h>
@@ -67,18 +66,18 @@ become_user(const struct spawn_user *o)
 
 /* The title for ps(1). Every user of the host sees it, so it has the session's
  * number and not its id, with which the session could be resumed. */
-#define TITLE_MAX (CONTROL_GROUP_MAX + CONTROL_IDENTITY_MAX + 32)
+#define TITLE_MAX (CONTROL_IDENTITY_MAX + 64)
 
 static char *
-put_title(char title[TITLE_MAX], const struct spawn_user *o, const char *group)
+put_title(char title[TITLE_MAX], const struct spawn_user *o, uint64_t group)
 {
-	snprintf(title, TITLE_MAX, "execd-runner: session %s of %s",
-	    group + strlen(SESSION_GROUP_PREFIX), o->who.name);
+	snprintf(title, TITLE_MAX, "execd-runner: session %llu of %s",
+	    (unsigned long long)group, o->who.name);
 	return title;
 }
 
 static void __attribute__((noreturn)) runner_child(const struct spawn_user *o,
-    const char *group, int control_fd, const struct cgroup *cgroup)
+    uint64_t group, int control_fd, const struct cgroup *cgroup)
 {
 	char title[TITLE_MAX];
 	char *argv[] = { put_title(title, o, group), NULL };
@@ -107,7 +106,7 @@ static void __attribute__((noreturn)) runner_child(const struct spawn_user *o,
 }
 
 pid_t
-spawn_runner(const struct spawn_user *o, const char *group, int control_fd,
+spawn_runner(const struct spawn_user *o, uint64_t group, int control_fd,
     const struct cgroup *cgroup)
 {
 	pid_t pid = namespaces_fork(root.is_root);

@@ -13,8 +13,8 @@
 /* Starts a runner, as root in namespaces of its own, with its control channel
  * on CONTROL_FD, and in the session's control group. Returns its pid or
  * -errno. */
-pid_t spawn_runner(const struct spawn_user *o, const char *group,
-    int control_fd, const struct cgroup *cgroup);
+pid_t spawn_runner(const struct spawn_user *o, uint64_t group, int control_fd,
+    const struct cgroup *cgroup);
 
 /* Starts another program, with its channel. `o` is the user of the list that it
  * is there for, or NULL. Returns its pid or -errno. */

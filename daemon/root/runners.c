@@ -32,23 +32,8 @@ struct kept {
 };
 
 static TAILQ_HEAD(, kept) runners = TAILQ_HEAD_INITIALIZER(runners);
-static uint64_t groups_made;
+static uint64_t groups_made; /* sessions so far, and the name of the last one */
 static bool look; /* an end may be untold; to look costs a call for each */
-
-static void
-note_group(const char *name)
-{
-	uint64_t n = strtoull(name + strlen(SESSION_GROUP_PREFIX), NULL, 10);
-
-	if (n > groups_made)
-		groups_made = n;
-}
-
-uint64_t
-runners_groups_made(void)
-{
-	return groups_made;
-}
 
 static struct kept *
 keep(pid_t pid, int control_fd)
@@ -77,7 +62,7 @@ save_one(struct saved *s, struct kept *k)
 	SAVE(s, k->program);
 	SAVE(s, k->orphan);
 	SAVE(s, k->what.uid);
-	saved_text(s, k->what.group, sizeof(k->what.group));
+	SAVE(s, k->what.group);
 	saved_text(s, k->what.session_id, sizeof(k->what.session_id));
 	saved_text(s, k->what.name, sizeof(k->what.name));
 }
@@ -103,7 +88,7 @@ runners_save(struct saved *s)
 
 /* Returns the pid, or -errno with the step that failed. */
 static pid_t
-run(const struct spawn_user *o, const char *group, int control_fd,
+run(const struct spawn_user *o, uint64_t group, int control_fd,
     struct cgroup *cgroup, const char **step)
 {
 	pid_t pid;
@@ -134,8 +119,8 @@ runners_start(const struct spawn_user *o, const struct control_start *start,
 	pid_t pid = err;
 
 	if (err == 0) {
-		note_group(start->group);
-		pid = run(o, start->group, pair[1], &cgroup, &step);
+		answer->group = ++groups_made;
+		pid = run(o, answer->group, pair[1], &cgroup, &step);
 		close(pair[1]);
 		if (pid < 0)
 			close(pair[0]);
@@ -145,7 +130,7 @@ runners_start(const struct spawn_user *o, const struct control_start *start,
 		return pid;
 	k = keep(pid, pair[0]);
 	k->what.uid = o->who.uid;
-	memcpy(k->what.group, start->group, sizeof(k->what.group));
+	k->what.group = answer->group;
 	memcpy(
 	    k->what.session_id, start->session_id, sizeof(k->what.session_id));
 	memcpy(k->what.name, o->who.name, sizeof(k->what.name));
@@ -183,17 +168,6 @@ bool
 runners_have(pid_t pid)
 {
 	return find(pid) != NULL;
-}
-
-bool
-runners_have_group(const char *group)
-{
-	const struct kept *k;
-
-	TAILQ_FOREACH (k, &runners, link)
-		if (strcmp(k->what.group, group) == 0)
-			return true;
-	return false;
 }
 
 void

@@ -207,9 +207,17 @@ make_leaf(const struct cgroup *session)
 								      : 0;
 }
 
+static const char *
+put_name(char name[CONTROL_GROUP_MAX], uint64_t number)
+{
+	snprintf(name, CONTROL_GROUP_MAX, SESSION_GROUP_PREFIX "%llu",
+	    (unsigned long long)number);
+	return name;
+}
+
 int
 session_cgroup_for(
-    const struct control_user *s, const char *group, struct cgroup *c)
+    const struct control_user *s, uint64_t number, struct cgroup *c)
 {
 	const struct cgroup_limits limits = {
 		.pids = s->session_processes ? s->session_processes
@@ -217,6 +225,7 @@ session_cgroup_for(
 		.memory_bytes = s->session_memory_bytes,
 		.cpu_percent = s->session_cpu_percent,
 	};
+	char name[CONTROL_GROUP_MAX];
 	struct cgroup parent = base;
 	int err;
 
@@ -228,7 +237,7 @@ session_cgroup_for(
 	/* In version 1 a hierarchy of its own would serve nothing. */
 	if (s->session_cpu_percent == 0 && s->limits_command_cpu == 0)
 		parent.dirs[CGROUP_CPU] = -1;
-	err = cgroup_make(&parent, group, c);
+	err = cgroup_make(&parent, put_name(name, number), c);
 	if (err < 0)
 		return err;
 	err = cgroup_limit(c, &limits, controllers);
@@ -239,18 +248,19 @@ session_cgroup_for(
 	if (err == 0)
 		return 0;
 	cgroup_close(c);
-	session_cgroup_close(group);
+	session_cgroup_close(number);
 	return err;
 }
 
 /* In version 1 all processes have ended: with their pid namespace, or as
  * orphans. */
 void
-session_cgroup_close(const char *name)
+session_cgroup_close(uint64_t number)
 {
-	char path[CONTROL_GROUP_MAX + sizeof("/cgroup.kill")];
+	char name[CONTROL_GROUP_MAX], path[sizeof(name) + 16];
 	int err;
 
+	put_name(name, number);
 	snprintf(path, sizeof(path), "%s/cgroup.kill", name);
 	if (base.dirs[CGROUP_UNIFIED] >= 0) {
 		err = cgroup_write_file(base.dirs[CGROUP_UNIFIED], path, "1");

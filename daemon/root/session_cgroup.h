@@ -24,12 +24,12 @@ unsigned session_cgroup_controllers(void);
 /* Removes what session_cgroup_init() made. */
 void session_cgroup_clear(void);
 
-/* Makes a group for a session, in which its user may make others. The
- * directories are the caller's; there are none if the host has none. Returns 0
- * with all limits in force that session_cgroup_controllers() names, or -errno;
- * -EOPNOTSUPP if the host cannot enforce a limit. */
+/* Makes the group of that number for a session, in which its user may make
+ * others. The directories are the caller's; there are none if the host has
+ * none. Returns 0 with all limits in force that session_cgroup_controllers()
+ * names, or -errno; -EOPNOTSUPP if the host cannot enforce a limit. */
 int session_cgroup_for(
-    const struct control_user *user, const char *group, struct cgroup *c);
+    const struct control_user *user, uint64_t number, struct cgroup *c);
 
 /* Moves the calling process, which becomes the runner, into the session's
  * group. Returns 0 or -errno. */
@@ -39,6 +39,6 @@ struct saved;
 void session_cgroup_save(struct saved *s);
 
 /* The session is over: kills remaining processes, and removes its groups. */
-void session_cgroup_close(const char *name);
+void session_cgroup_close(uint64_t number);
 
 #endif

@@ -40,8 +40,9 @@ enum spawn_type {
 	SPAWN_END = 80,	     /* control_pid: it was heard, its pid is free */
 	SPAWN_NEXT = 82,     /* control_next */
 	SPAWN_KEPT = 83,     /* control_kept (+ fd: our end of its control) */
-	SPAWN_STORE = 84,    /* control_store + fd; without one: forget it */
-	SPAWN_TAKE = 86,     /* control_store */
+	SPAWN_STORE = 84,    /* control_number, enum spawn_stored, + fd;
+			      * without one: forget it */
+	SPAWN_TAKE = 86,     /* control_number, likewise */
 	SPAWN_STORED = 87,   /* nothing (+ fd) */
 	SPAWN_SERVING = 88,  /* control_serving; once */
 	SPAWN_RELOAD = 110,  /* nothing (+ fd: told what comes of it) */
@@ -90,11 +91,10 @@ struct control_spawn_ready {
 	uint32_t error; /* as in control_spawn_error */
 	char step[64];
 	uint32_t controllers; /* CGROUP_COUNTS_*: what its groups can hold */
-	uint64_t groups_made; /* names of control groups that were used */
 	uint8_t is_root;      /* else an ordinary user's */
 	uint8_t served;	      /* a broker before this one has served */
 	uint8_t reload;	      /* and does, until this one's list is whole */
-	uint8_t none[5];
+	uint8_t none;
 };
 
 struct control_trusted {
@@ -164,8 +164,6 @@ struct spawn_opened {
 
 struct control_start {
 	uint32_t user; /* its number */
-	char
-	    group[CONTROL_GROUP_MAX]; /* of the session: SESSION_GROUP_PREFIX */
 	char session_id[CONTROL_SESSION_ID_MAX];
 };
 
@@ -174,7 +172,8 @@ struct control_runner_started {
 	char step[64];	/* that failed */
 	uint32_t pid;
 	uint8_t cgroups; /* bits: which enum cgroup_hierarchy travel along */
-	uint8_t none[3];
+	uint8_t none[7];
+	uint64_t group; /* of the session: SESSION_GROUP_PREFIX and this */
 };
 
 struct control_number {
@@ -214,15 +213,17 @@ struct control_next {
 struct control_kept {
 	uint32_t pid; /* 0: there are no more */
 	uint32_t uid;
-	char group[CONTROL_GROUP_MAX];
+	uint64_t group; /* as in STARTED */
 	char session_id[CONTROL_SESSION_ID_MAX];
 	char name[CONTROL_IDENTITY_MAX];
 };
 
-/* A descriptor that is kept for the next broker, under a name. */
-#define CONTROL_STORE_NAME_MAX 256
-struct control_store {
-	char name[CONTROL_STORE_NAME_MAX];
+/* Descriptors that root keeps for the next broker. */
+enum spawn_stored {
+	STORED_DRAINED,
+	STORED_LOST_LINES,
+	STORED_GROUPS,		       /* one for each hierarchy */
+	STORED_MAX = STORED_GROUPS + 4 /* of which there are so many */
 };
 
 struct control_serving {

@@ -10,7 +10,7 @@ import sys
 import pytest
 from conftest import children_named, poll
 from test_sessions_unit import (BEGIN, END, FILE, KILL, LIST, OTHER, PLACE, PROGRAM, SEAL, START, USER, Rogue, field, file, listed,
-                                memfd, named, place, program, said, seal, sessions, start, u32)
+                                memfd, place, program, said, seal, sessions, start, stored, u32)
 
 assert sessions     # a fixture
 
@@ -29,7 +29,7 @@ TABLE = {
 GOOD = {
     BEGIN: (said(BEGIN, u32(0)), 1), FILE: (file(b"/nonexistent"), 0),
     PLACE: (place(kind=3, path=b"/nonexistent/x"), 0), USER: (listed(OTHER), "list"), SEAL: (seal(), 0),
-    NEXT: (said(NEXT, u32(0)), 0), STORE: (named(STORE, b"n"), 1), TAKE: (named(TAKE, b"n"), 0),
+    NEXT: (said(NEXT, u32(0)), 0), STORE: (stored(STORE), 1), TAKE: (stored(TAKE), 0),
     SERVING: (said(SERVING, u32(1)), 0), START: (start(), 0), PROGRAM: (program(0), 1),
     KILL: (said(KILL, u32(1)), 0), RELOAD: (said(RELOAD), 0)}
 NO_GOOD = {OPEN: said(OPEN, u32(0)), CLOSE: said(CLOSE, u32(0)), RECORD: said(RECORD, u32(0), field(b"x", 64)),
@@ -52,7 +52,7 @@ def say(r, what):
 
 
 # Something good for both states, what answers it, and how many answers to what went before look the same.
-QUESTIONS = {LISTING: (file(b"/nonexistent/too"), FILE), SERVES: (named(TAKE, b"nobody's"), TAKE)}
+QUESTIONS = {LISTING: (file(b"/nonexistent/too"), FILE), SERVES: (stored(TAKE, 1), TAKE)}
 
 
 def still_there(r, state, after=None):
@@ -95,13 +95,9 @@ def test_more_runners_than_a_second_permits(sessions):
     os.close(users)
     r.send(seal())
     assert r.s.recv(8192) == said(SEAL + 1)
-    sessions_asked = 0
-
     def ask(user):
-        nonlocal sessions_asked
-        sessions_asked += 1
         r.answer_pings()
-        r.send(start(user, b"session-%d" % sessions_asked))
+        r.send(start(user))
         return int.from_bytes((answer := r.s.recv(8192))[8:12], "little"), answer
 
     if ask(0)[0] == 0:
@@ -113,14 +109,20 @@ def test_more_runners_than_a_second_permits(sessions):
     poll(lambda: re.search(r"\d+ runners more than 1000 in a second were refused", sessions.log), what="the count")
 
 
-def test_a_group_that_was_used(sessions):
-    """Two sessions never share a control group, whose owner could be another user then."""
+def group(r):
+    """The number of the control group of a runner that is started."""
+    r.send(start())
+    answer = r.s.recv(8192)
+    assert answer[:12] == said(START + 1, u32(0))
+    return int.from_bytes(answer[88:96], "little")
+
+
+def test_every_group_is_a_new_one(sessions):
+    """Two sessions never share a control group, whose owner could be another user then: root numbers them, over brokers."""
     r = Rogue(sessions).seal()
-    r.send(start(id=b"session-7"))
-    assert r.s.recv(8192)[:12] == said(START + 1, u32(0))
-    r.send(start(id=b"session-7"))
-    assert r.ended()
-    poll(lambda: "impossible command" in sessions.log, what="a line about it")
+    assert [group(r), group(r)] == [1, 2]
+    r.s.close()
+    assert group(Rogue(sessions).seal()) == 3
 
 
 def test_a_broker_that_reads_no_answers(sessions):
@@ -129,7 +131,7 @@ def test_a_broker_that_reads_no_answers(sessions):
     n = 0
     with pytest.raises((ConnectionError, BrokenPipeError)):
         for n in range(1000000):
-            r.send(named(TAKE, b"n"))
+            r.send(stored(TAKE))
     assert n < 100000
     assert still_there(Rogue(sessions).seal(), SERVES)
 
@@ -149,6 +151,6 @@ def test_nothing_of_a_rogue_outlives_it(sessions):
     again = Rogue(sessions).seal()
     again.send(said(NEXT, u32(0)))
     kept = again.s.recv(8192)
-    assert kept[:4] == u32(NEXT + 1) and b"session-12" in kept and b"0123" in kept
+    assert kept[:4] == u32(NEXT + 1) and kept[16:24] == (1).to_bytes(8, "little") and b"0123" in kept
     runner = children_named(sessions.pid, "execd-runner")
     assert len(runner) == 1

@@ -10,7 +10,7 @@ import sys
 import tempfile
 
 from torture import SANITIZED, Clock, arguments, descriptors, in_words, poll, rss_kib
-from test_sessions_unit import CLEANUP, NAMESPACE, Rogue, Sessions, field, named, place, program, said, start, u32
+from test_sessions_unit import CLEANUP, NAMESPACE, Rogue, Sessions, field, place, program, said, start, stored, u32
 
 IN_ONE_LIFE = 64    # arbitrary messages; most lives end with the first
 FIRST, LAST = 68, 114   # types of messages that there are, and some beside them
@@ -41,7 +41,7 @@ def answered(r, data, *fds):
 
 def start_and_end(r):
     """A runner, which is killed, and whose end is heard."""
-    r.send(start(id=b"session-%d" % random.randrange(1, 1 << 40)))
+    r.send(start())
     hear_end(r)
 
 
@@ -77,15 +77,15 @@ def null(r, what, answers=False):
         (answered if answers else Rogue.send)(r, what, f.fileno())
 
 
-def name():
-    return b"n%d" % random.randrange(300)
+def number():
+    return random.randrange(6)
 
 
 # What it may ask, and how often.
 PERMITTED = [
-    (200, lambda r: answered(r, named(86, name()))),                            # TAKE
-    (200, lambda r: null(r, named(84, name()))),                                # STORE
-    (100, lambda r: Rogue.send(r, named(84, name()))),                          # and forget
+    (200, lambda r: answered(r, stored(86, number()))),                         # TAKE
+    (200, lambda r: null(r, stored(84, number()))),                             # STORE
+    (100, lambda r: Rogue.send(r, stored(84, number()))),                       # and forget
     (200, lambda r: answered(r, said(82, u32(random.randrange(1 << 32))))),          # NEXT
     (200, lambda r: Rogue.send(r, said(78, u32(random.randrange(1 << 32))))),        # KILL whom it has not
     (100, lambda r: Rogue.send(r, said(88, u32(1)))),                          # SERVING
@@ -108,8 +108,8 @@ def permitted(sessions, messages, seed):
         if i % 100 == 0:
             r.answer_pings()
         order(r)
-    answered(r, named(86, name()))
-    held.fds += 256                 # the store has so many places
+    answered(r, stored(86))
+    held.fds += 6                   # the store has so many places
     figures = held.check()
     r.s.close()
     return f"{messages} permitted; {figures}"

@@ -245,12 +245,6 @@ spawn_reload_client(void)
 	return steal_fd(&reload_client);
 }
 
-uint64_t
-spawn_groups_made(void)
-{
-	return ready.groups_made;
-}
-
 /* --- what root's execd says --------------------------------------------- */
 
 static void
@@ -444,7 +438,7 @@ spawn_seal(
 
 pid_t
 spawn_run(const struct control_start *start, int *own, struct cgroup *cgroup,
-    char *step)
+    uint64_t *group, char *step)
 {
 	struct control_runner_started answer;
 	int fds[SEQPACKET_FDS_MAX];
@@ -459,6 +453,7 @@ spawn_run(const struct control_start *start, int *own, struct cgroup *cgroup,
 	    cgroup_get(cgroup, answer.cgroups, fds + 1, nfds - 1) < 0)
 		give_up(-EBADMSG, "the descriptors of a session");
 	*own = fds[0];
+	*group = answer.group;
 	return (pid_t)answer.pid;
 }
 
@@ -550,31 +545,20 @@ spawn_kill(pid_t pid)
 	tell_number(SPAWN_KILL, (uint32_t)pid);
 }
 
-static struct control_store
-make_name(const char *name)
-{
-	struct control_store s = { .name = "" };
-
-	snprintf(s.name, sizeof(s.name), "%s", name);
-	return s;
-}
-
 void
-spawn_store(const char *name, int fd)
+spawn_store(enum spawn_stored number, int fd)
 {
-	struct control_store s = make_name(name);
+	const struct control_number n = { number };
 
-	tell(SPAWN_STORE, &s, sizeof(s), &fd, fd >= 0);
+	tell(SPAWN_STORE, &n, sizeof(n), &fd, fd >= 0);
 }
 
 int
-spawn_take(const char *name)
+spawn_take(enum spawn_stored number)
 {
-	struct control_store s = make_name(name);
-
 	if (channel < 0)
 		return -1;
-	tell(SPAWN_TAKE, &s, sizeof(s), NULL, 0);
+	tell_number(SPAWN_TAKE, number);
 	return hear_one(SPAWN_STORED, NULL, 0);
 }
 

@@ -72,19 +72,16 @@ void spawn_seal(
  * end of everything. Returns 0 or -errno. */
 int spawn_watch(void);
 
-/* Returns the largest number so far in the name of a session's control
- * group. */
-uint64_t spawn_groups_made(void);
-
 /*
  * Starts a runner for the session, in a control group of its own. *own becomes
  * our end of its control channel, of which root keeps a copy. It is the
- * caller's, and so are the directories of the group. Returns the pid, or -errno
+ * caller's, and so are the directories of the group. *group becomes the number
+ * in its name. Returns the pid, or -errno
  * with the step that failed in step[64]; -EOPNOTSUPP means that the identity's
  * limits need a control group and there is none.
  */
 pid_t spawn_run(const struct control_start *start, int *own,
-    struct cgroup *cgroup, char *step);
+    struct cgroup *cgroup, uint64_t *group, char *step);
 
 /* Returns the runner with that index among those that root keeps, and our end
  * of its control channel, which is the caller's. Returns false if there are no
@@ -118,8 +115,8 @@ void spawn_kill(pid_t pid);
 /* spawn_store() keeps a descriptor for the next broker under that name; -1
  * forgets it. spawn_take() returns one that was kept, which is then the
  * caller's, or -1. Without root's execd nothing is kept. */
-void spawn_store(const char *name, int fd);
-int spawn_take(const char *name);
+void spawn_store(enum spawn_stored number, int fd);
+int spawn_take(enum spawn_stored number);
 
 /* Tells root that this broker serves, and whether another broker could take
  * over from it. */

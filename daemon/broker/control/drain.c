@@ -18,8 +18,6 @@
 #include "spawn_client.h"
 #include "util.h"
 
-#define STORED "drained" /* root keeps the state under this name */
-
 static uint64_t
 wall_ms(void)
 {
@@ -32,7 +30,7 @@ wall_ms(void)
 void
 drain_init(struct drain *d)
 {
-	_cleanup_close_ int fd = spawn_take(STORED);
+	_cleanup_close_ int fd = spawn_take(STORED_DRAINED);
 	unsigned long long since_ms;
 	char text[64] = "";
 
@@ -53,9 +51,9 @@ keep(const struct drain *d)
 	int n = snprintf(text, sizeof(text), "%u %llu", d->by,
 	    (unsigned long long)d->since_ms);
 
-	fd = secret_memfd(STORED, text, (size_t)n);
+	fd = secret_memfd("drained", text, (size_t)n);
 	if (fd >= 0)
-		spawn_store(STORED, fd);
+		spawn_store(STORED_DRAINED, fd);
 	else
 		log_error(fd, "drain: the next broker will not know of it");
 }
@@ -82,7 +80,7 @@ drain_end(struct broker *m, uint32_t uid)
 		return false;
 	m->drain = (struct drain){ .drained = false };
 	log_info("undrained by uid %u: new sessions are opened again", uid);
-	spawn_store(STORED, -1);
+	spawn_store(STORED_DRAINED, -1);
 	frontend_drain(m);
 	notify("STATUS=serving");
 	return true;

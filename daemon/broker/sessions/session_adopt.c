@@ -66,7 +66,6 @@ adopt(struct broker *m, const struct control_kept *kept, int own)
 	struct identity *id = find_identity(m, kept);
 	struct session *s;
 
-	session_note_group(kept->group);
 	if (id == NULL || own < 0) {
 		log_warn(0, "session %.*s: [identity %s] is gone: ending it",
 		    ID_LOG_CHARS, kept->session_id, kept->name);
@@ -82,7 +81,7 @@ adopt(struct broker *m, const struct control_kept *kept, int own)
 	s->runner.adopted = true;
 	s->runner.pid = (pid_t)kept->pid;
 	memcpy(s->id, kept->session_id, sizeof(s->id));
-	memcpy(s->group, kept->group, sizeof(s->group));
+	session_name_group(s, kept->group);
 	table_insert(&r->by_pid, &s->by_pid, (uint64_t)s->runner.pid);
 	if (event_source_add(
 		&s->runner.control, own, EPOLLIN, session_control_ready) < 0) {

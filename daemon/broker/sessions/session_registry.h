@@ -244,10 +244,8 @@ int64_t session_missing_expire(struct registry *r, int64_t now);
 struct session *session_new(struct identity *identity);
 int session_start(struct broker *m, struct session *s, char *reason);
 
-/* A session of the previous broker has a control group of that name. No later
- * session may get a number that is not larger. Root says how many there were
- * when this broker began, but the previous broker has made others since. */
-void session_note_group(const char *name);
+/* The session's control group has that number, which root chose. */
+void session_name_group(struct session *s, uint64_t number);
 
 /* Ends a SPARE session. */
 void session_discard(struct registry *r, struct session *s);

@@ -40,25 +40,11 @@ make_id(char id[CONTROL_SESSION_ID_MAX])
 	    r[11], r[12], r[13], r[14], r[15]);
 }
 
-/* The largest number so far in the name of a session's control group. */
-static uint64_t groups_made;
-
-static void
-name_group(char name[CONTROL_GROUP_MAX])
-{
-	if (groups_made < spawn_groups_made())
-		groups_made = spawn_groups_made();
-	snprintf(name, CONTROL_GROUP_MAX, SESSION_GROUP_PREFIX "%llu",
-	    (unsigned long long)++groups_made);
-}
-
 void
-session_note_group(const char *name)
+session_name_group(struct session *s, uint64_t number)
 {
-	uint64_t n = strtoull(name + strlen(SESSION_GROUP_PREFIX), NULL, 10);
-
-	if (groups_made < n)
-		groups_made = n;
+	snprintf(s->group, sizeof(s->group), SESSION_GROUP_PREFIX "%llu",
+	    (unsigned long long)number);
 }
 
 struct session *
@@ -72,7 +58,6 @@ session_new(struct identity *identity)
 	TAILQ_INIT(&s->watchers.all);
 	TAILQ_INIT(&s->commands.processes);
 	make_id(s->id);
-	name_group(s->group);
 	return s;
 }
 
@@ -175,11 +160,13 @@ start_runner(struct session *s, struct cgroup *cgroup, char *reason)
 	struct control_start start = { .user = s->identity->number };
 	char step[64];
 	int own = -1, err;
+	uint64_t group;
 	pid_t pid;
 
-	memcpy(start.group, s->group, sizeof(start.group));
 	memcpy(start.session_id, s->id, sizeof(start.session_id));
-	pid = spawn_run(&start, &own, cgroup, step);
+	pid = spawn_run(&start, &own, cgroup, &group, step);
+	if (pid > 0)
+		session_name_group(s, group);
 	s->runner.pid = pid > 0 ? pid : 0;
 	err = pid > 0 ? event_source_add(&s->runner.control, own, EPOLLIN,
 			    session_control_ready)

@@ -21,36 +21,25 @@
 /* The directories above the control groups of all sessions. */
 static struct cgroup above = CGROUP_NONE;
 
-static void
-name_stored(char name[CONTROL_STORE_NAME_MAX], size_t hierarchy)
-{
-	snprintf(name, CONTROL_STORE_NAME_MAX, "groups %zu", hierarchy);
-}
+_Static_assert(STORED_GROUPS + CGROUP_HIERARCHIES == STORED_MAX, "places");
 
 void
 session_usage_init(void)
 {
-	char name[CONTROL_STORE_NAME_MAX];
-
-	for (size_t i = 0; i < CGROUP_HIERARCHIES; i++) {
-		name_stored(name, i);
-		above.dirs[i] = spawn_take(name);
-	}
+	for (unsigned i = 0; i < CGROUP_HIERARCHIES; i++)
+		above.dirs[i] = spawn_take(STORED_GROUPS + i);
 }
 
 void
 session_usage_learn(const struct cgroup *group)
 {
-	char name[CONTROL_STORE_NAME_MAX];
-
-	for (size_t i = 0; i < CGROUP_HIERARCHIES; i++) {
+	for (unsigned i = 0; i < CGROUP_HIERARCHIES; i++) {
 		if (above.dirs[i] >= 0 || group->dirs[i] < 0)
 			continue;
 		above.dirs[i] = openat(
 		    group->dirs[i], "..", O_RDONLY | O_DIRECTORY | O_CLOEXEC);
-		name_stored(name, i);
 		if (above.dirs[i] >= 0)
-			spawn_store(name, above.dirs[i]);
+			spawn_store(STORED_GROUPS + i, above.dirs[i]);
 	}
 }
 
