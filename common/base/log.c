@@ -126,49 +126,24 @@ log_line(enum log_level level, int err, const char *fmt, va_list ap)
 	errno = saved;
 }
 
-#define LOG_BODY(level, err)                                                   \
-	do {                                                                   \
-		va_list ap;                                                    \
-		va_start(ap, fmt);                                             \
-		log_line(level, err, fmt, ap);                                 \
-		va_end(ap);                                                    \
-	} while (0)
-
 void
-log_error(int err, const char *fmt, ...)
+log_at(enum log_level level, int err, const char *fmt, ...)
 {
-	LOG_BODY(LOG_LEVEL_ERROR, err);
-}
+	va_list ap;
 
-void
-log_warn(int err, const char *fmt, ...)
-{
-	LOG_BODY(LOG_LEVEL_WARN, err);
-}
-
-void
-log_info(const char *fmt, ...)
-{
-	LOG_BODY(LOG_LEVEL_INFO, 0);
-}
-
-void
-log_debug(const char *fmt, ...)
-{
-	LOG_BODY(LOG_LEVEL_DEBUG, 0);
-}
-
-void
-log_fatal(const char *fmt, ...)
-{
-	LOG_BODY(LOG_LEVEL_ERROR, 0);
-	exit(1);
+	va_start(ap, fmt);
+	log_line(level, err, fmt, ap);
+	va_end(ap);
 }
 
 void
 log_fatal_errno(int err, const char *fmt, ...)
 {
-	LOG_BODY(LOG_LEVEL_ERROR, err);
+	va_list ap;
+
+	va_start(ap, fmt);
+	log_line(LOG_LEVEL_ERROR, err, fmt, ap);
+	va_end(ap);
 	exit(1);
 }
 

@@ -67,14 +67,17 @@ enum log_level log_get_level(void);
 #define LOG_PRINTF(n) __attribute__((format(printf, n, n + 1)))
 
 /* A nonzero err is a -errno and appends ": TEXT"; 0 appends nothing. */
-void log_error(int err, const char *fmt, ...) LOG_PRINTF(2);
-void log_warn(int err, const char *fmt, ...) LOG_PRINTF(2);
-void log_info(const char *fmt, ...) LOG_PRINTF(1);
-void log_debug(const char *fmt, ...) LOG_PRINTF(1);
+void log_at(enum log_level level, int err, const char *fmt, ...) LOG_PRINTF(3);
+
+#define log_error(err, ...) log_at(LOG_LEVEL_ERROR, err, __VA_ARGS__)
+#define log_warn(err, ...)  log_at(LOG_LEVEL_WARN, err, __VA_ARGS__)
+#define log_info(...)	    log_at(LOG_LEVEL_INFO, 0, __VA_ARGS__)
+#define log_debug(...)	    log_at(LOG_LEVEL_DEBUG, 0, __VA_ARGS__)
 
 /* Logs and exits with status 1, for cases where going on would be unsafe. */
-void log_fatal(const char *fmt, ...) LOG_PRINTF(1) __attribute__((noreturn));
 void log_fatal_errno(int err, const char *fmt, ...) LOG_PRINTF(2)
     __attribute__((noreturn));
+
+#define log_fatal(...) log_fatal_errno(0, __VA_ARGS__)
 
 #endif

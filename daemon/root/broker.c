@@ -276,20 +276,18 @@ stop_for(int sig)
 	root.exit_code = 0;
 }
 
-bool
-broker_reap(pid_t pid, int status)
+/* Nothing is begun any more when everything ends. */
+static void
+take_end(struct broker_process *b, int status)
 {
-	struct broker_process *b =
-	    pid == root.serving.pid ? &root.serving : &root.next;
 	bool reload = b->reload && is_there(&root.serving);
 
-	if (pid <= 0 || pid != b->pid)
-		return false;
-	hear_last_words(b);
+	if (!root.stopping)
+		hear_last_words(b);
 	hang_up(b);
 	*b = none;
 	if (root.stopping)
-		return true;
+		return;
 	/* A process that has just begun dies of the signal itself. */
 	if (root.stop_signal != 0 && !is_there(&root.serving))
 		stop_for(root.stop_signal);
@@ -297,7 +295,21 @@ broker_reap(pid_t pid, int status)
 		reap_serving(status);
 	else
 		reap_next(reload, status);
-	return true;
+}
+
+void
+broker_reap(void)
+{
+	/* The next one may become the serving one meanwhile. */
+	const pid_t brokers[] = { root.serving.pid, root.next.pid };
+	int status;
+
+	for (size_t i = 0; i < nitems(brokers); i++)
+		if (brokers[i] > 0 &&
+		    waitpid(brokers[i], &status, WNOHANG) == brokers[i])
+			take_end(brokers[i] == root.serving.pid ? &root.serving
+								: &root.next,
+			    status);
 }
 
 /* --- liveness ----------------------------------------------------------- */

@@ -98,11 +98,16 @@ take_begin(struct broker_process *b, const void *payload, int *fds)
 	    sizeof(ready), given, b->text < 0 ? 1 : 2);
 }
 
+/* The descriptor is closed here, unless the list keeps it. */
 static int
-answer_found(
-    const struct broker_process *b, const struct control_found *found, int fd)
+answer_found(const struct broker_process *b, const struct control_found *found,
+    int fd, bool kept)
 {
-	return answer(b, SPAWN_FOUND, found, sizeof(*found), fd);
+	int err = answer(b, SPAWN_FOUND, found, sizeof(*found), fd);
+
+	if (fd >= 0 && !kept)
+		close(fd);
+	return err;
 }
 
 /* A broker that replaces a dead one reads the files as the dead one read them,
@@ -134,7 +139,7 @@ take_file(struct broker_process *b, const void *payload, int *fds)
 		fd = list_add_file(
 		    b->list, file->path, files_to_read(b), &found);
 	}
-	return fd == -EBADMSG ? fd : answer_found(b, &found, fd);
+	return fd == -EBADMSG ? fd : answer_found(b, &found, fd, true);
 }
 
 static int
@@ -142,17 +147,14 @@ take_place(struct broker_process *b, const void *payload, int *fds)
 {
 	struct control_found found = { 0 };
 	const struct control_place *place = payload;
-	int fd, err;
+	int fd;
 
 	if (!SPAWN_IS_TEXT(place->name) || !SPAWN_IS_TEXT(place->path))
 		return -EBADMSG;
 	fd = list_add_place(b->list, place, root.list, b->check, &found);
-	if (fd == -EBADMSG)
-		return fd;
-	err = answer_found(b, &found, fd);
-	if (fd >= 0 && !list_is_kept(place))
-		close(fd);
-	return err;
+	return fd == -EBADMSG
+		   ? fd
+		   : answer_found(b, &found, fd, list_is_kept(place));
 }
 
 static int
@@ -271,14 +273,8 @@ static int
 answer_opened(const struct broker_process *b, int fd)
 {
 	struct control_found found = { .error = fd < 0 ? (uint32_t)-fd : 0 };
-	int err;
 
-	if (fd == -EBADMSG)
-		return fd;
-	err = answer_found(b, &found, fd);
-	if (fd >= 0)
-		close(fd);
-	return err;
+	return fd == -EBADMSG ? fd : answer_found(b, &found, fd, false);
 }
 
 static int

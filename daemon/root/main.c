@@ -109,14 +109,7 @@ end_orphans(void)
 static void
 reap(void)
 {
-	const pid_t brokers[] = { root.serving.pid, root.next.pid };
-	int status;
-
-	for (size_t i = 0; i < nitems(brokers); i++)
-		if (brokers[i] > 0 &&
-		    waitpid(brokers[i], &status, WNOHANG) == brokers[i])
-			broker_reap(brokers[i], status);
-	dispose_reap();
+	broker_reap();
 	end_orphans();
 	runners_look();
 	runners_tell_exits();
@@ -218,6 +211,7 @@ serve(int signals)
 		hear(&root.next, &ready[4]);
 		if (ready[3].revents != 0)
 			broker_accept();
+		dispose_reap(); /* no signal comes of their end */
 	}
 }
 
@@ -231,11 +225,7 @@ end(void)
 
 	runners_kill_all();
 	for (; (broker = broker_any()) > 0; nanosleep(&pause, NULL)) {
-		if (waitpid(broker, NULL, WNOHANG) != 0) {
-			*(broker == root.serving.pid ? &root.serving.pid
-						     : &root.next.pid) = 0;
-			continue;
-		}
+		broker_reap();
 		log_flush();
 		if (now_ms() >= until)
 			kill(broker, SIGKILL);

@@ -152,8 +152,8 @@ void broker_reload(int *text);
 /* A broker of another unit has connected. */
 void broker_accept(void);
 
-/* A child with that pid ended. Returns false if it is no broker. */
-bool broker_reap(pid_t pid, int status);
+/* A broker may have ended. */
+void broker_reap(void);
 
 /* Its list is complete and valid. */
 void broker_sealed(struct broker_process *b);

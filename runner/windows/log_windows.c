@@ -24,29 +24,23 @@ line(int err, const char *fmt, va_list ap)
 	fflush(stderr);
 }
 
-#define LINE(err)                                                              \
-	do {                                                                   \
-		va_list ap;                                                    \
-		va_start(ap, fmt);                                             \
-		line(err, fmt, ap);                                            \
-		va_end(ap);                                                    \
-	} while (0)
-
 void
-log_error(int err, const char *fmt, ...)
+log_at(enum log_level level, int err, const char *fmt, ...)
 {
-	LINE(err);
+	va_list ap;
+
+	va_start(ap, fmt);
+	line(err, fmt, ap);
+	va_end(ap);
 }
 
 void
-log_warn(int err, const char *fmt, ...)
+log_fatal_errno(int err, const char *fmt, ...)
 {
-	LINE(err);
-}
+	va_list ap;
 
-void
-log_fatal(const char *fmt, ...)
-{
-	LINE(0);
+	va_start(ap, fmt);
+	line(err, fmt, ap);
+	va_end(ap);
 	exit(1);
 }
