@@ -16,7 +16,6 @@
 #include <unistd.h>
 
 #include "admission.h"
-#include "agent.h"
 #include "broker_request.h"
 #include "frontend.h"
 #include "handshake.h"

@@ -7,6 +7,7 @@
 #define LISTENER_H
 
 #include <stdbool.h>
+#include <stdint.h>
 
 struct offer;
 
@@ -26,5 +27,17 @@ void listener_close_all(void);
 /* Accepts everybody who waits. Returns true if there is no connection then, and
  * nobody waits to be admitted. */
 bool listener_is_idle(void);
+
+/*
+ * The agent of a proxy in front of execd (execd.conf(5), `serve`). Whoever
+ * connects gets one line, and no byte of his is looked at. So there is nothing
+ * that could be admitted or penalised, and a host under attack still answers.
+ */
+
+/* The broker says how much this host can take. */
+void agent_set_room(uint8_t percent);
+
+/* Closes the connections whose other side has not closed yet. */
+void agent_end(void);
 
 #endif

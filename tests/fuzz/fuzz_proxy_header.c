@@ -9,7 +9,7 @@
 #include <stdint.h>
 #include <string.h>
 
-#include "proxy_header.h"
+#include "proxied.h"
 #include "util.h"
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t len);

@@ -11,7 +11,7 @@
 
 #include <cmocka.h>
 
-#include "fairness.h"
+#include "source.h"
 #include "util.h"
 
 static struct fairness f;

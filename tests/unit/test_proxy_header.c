@@ -14,7 +14,7 @@
 
 #include <cmocka.h>
 
-#include "proxy_header.h"
+#include "proxied.h"
 #include "util.h"
 
 #define SIGNATURE "\r\n\r\n\0\r\nQUIT\n"

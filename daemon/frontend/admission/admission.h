@@ -2,7 +2,7 @@
 /*
  * The way of an accepted socket to a connection. First the limits and penalties
  * of its source are checked. Then it gets one of the slots for connections
- * without a credential, or waits in the queue (fairness.h). A client that waits
+ * without a credential, or waits in the queue (source.h). A client that waits
  * for as long as the pre-auth deadline, or finds no place in the queue, is told
  * to come again.
  */
@@ -15,7 +15,6 @@
 #include <sys/socket.h>
 
 #include "control.h"
-#include "fairness.h"
 #include "source.h"
 
 /* The number of connections for which there are descriptors. Set once, before

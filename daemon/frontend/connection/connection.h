@@ -12,21 +12,60 @@
 #ifndef CONNECTION_H
 #define CONNECTION_H
 
-#include <stdbool.h>
-#include <stdint.h>
-
 #include <event2/event_struct.h>
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
 #include <sys/uio.h>
 
 #include "buf.h"
 #include "control.h"
 #include "frame.h"
 #include "jsonrpc.h"
-#include "pending.h"
 #include "source.h"
 #include "table.h"
 #include "tls.h"
 #include "websocket.h"
+
+/*
+ * Bytes of a connection that wait: those that one side has not accepted yet,
+ * and parts of messages that cannot be relayed piece by piece.
+ */
+
+/* Bytes that one side has not accepted yet. */
+struct pending {
+	struct buf buf;
+	size_t at;
+};
+
+/* Writes iov to fd, or through TLS, unless bytes are pending already. What
+ * cannot be written is kept. Returns 0 or -errno. */
+int pending_write(
+    struct pending *p, int fd, SSL *tls, struct iovec *iov, int n);
+
+/* Writes pending bytes, as many as are accepted now. Returns 0 or -errno. */
+int pending_flush(struct pending *p, int fd, SSL *tls);
+
+static inline size_t
+pending_bytes(const struct pending *p)
+{
+	return p->buf.len - p->at;
+}
+
+/*
+ * Messages before a session, and lines, are collected in a buffer. No session
+ * is charged for their memory, so all of them together have a limit.
+ */
+
+/* Appends to the message. Returns false if it is too long, or if all messages
+ * together hold too much. */
+bool collect(struct buf *message, const void *p, size_t len);
+
+/* Returns the message, whose buffer is then the caller's. */
+struct buf collect_take(struct buf *message);
+
+/* Discards the message. */
+void collect_drop(struct buf *message);
 
 enum connection_state {
 	CONN_TLS,	     /* TLS handshake */
@@ -191,9 +230,6 @@ void connection_to_starting(struct connection *c);
 /* No session was started. Returns what was asked for, which is the caller's. */
 struct start connection_back_to_open(struct connection *c);
 void connection_to_attached(struct connection *c);
-void connection_to_leaving(struct connection *c);
-void connection_to_closing(struct connection *c);
-void connection_to_gone(struct connection *c);
 void connection_to_dead(struct connection *c);
 
 void start_clear(struct start *start);
@@ -282,10 +318,6 @@ void connection_drop_channel(struct connection *c);
 
 /* Tells the broker that the connection is over, if it holds a grant. */
 void connection_return_grant(struct connection *c);
-
-/* Shuts a socket down that the kernel does not watch, and reports its end as an
- * event. Otherwise its peer would wait for ever. */
-void connection_hear_end(int fd, struct event *ev);
 
 /* The broker has given the reason why the session channel ended. */
 void connection_on_closed(

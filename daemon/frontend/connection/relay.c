@@ -10,11 +10,11 @@
 #include <string.h>
 #include <sys/socket.h>
 
+#include "connection.h"
 #include "frontend.h"
 #include "handshake.h"
 #include "log.h"
 #include "metrics.h"
-#include "pending.h"
 #include "utf8.h"
 
 /* --- to the runner ------------------------------------------------------ */
@@ -26,6 +26,8 @@ struct batch {
 	uint8_t headers[RELAY_IOV_MAX][FRAME_HEADER_BYTES];
 	int headers_used;
 };
+
+static void relay_own_frames(struct connection *c);
 
 /* A message could not be sent. Later ones must not be sent either, so the
  * channel is shut down, and its end of file does the rest. If the runner is
@@ -407,7 +409,7 @@ relay_read_client(struct connection *c)
 
 /* Sends a pong, but only between two frames and when everything before is
  * written. A client that does not read can thus not make pongs pile up. */
-void
+static void
 relay_own_frames(struct connection *c)
 {
 	uint8_t header[WEBSOCKET_HEADER_MAX];

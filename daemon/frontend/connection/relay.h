@@ -29,8 +29,6 @@ void relay_write(struct connection *c, struct iovec *iov, int n);
 /* Handles bytes that were kept before. */
 void relay_take_kept(struct connection *c);
 
-/* Sends a pong that is due, if it may be sent now. */
-void relay_own_frames(struct connection *c);
 void relay_ping(struct connection *c);
 
 #endif

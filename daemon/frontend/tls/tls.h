@@ -2,7 +2,7 @@
 /*
  * TLS on a client's connection, server side: TLS 1.3, and TLS 1.2 with AEAD.
  * The certificate arrives as bytes. The private key stays in the key process
- * (tls_provider.h).
+ * (tls_helper.h).
  */
 #ifndef TLS_H
 #define TLS_H

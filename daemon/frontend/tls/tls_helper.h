@@ -7,6 +7,7 @@
 #ifndef TLS_HELPER_H
 #define TLS_HELPER_H
 
+#include <openssl/types.h>
 #include <stdint.h>
 
 #include "control.h"
@@ -39,5 +40,21 @@ uint32_t helper_epoch(void);
  */
 int helper_ask(enum tls_helper who, uint32_t of_epoch, enum control_type ask,
     void *request, enum control_type type, void *answer);
+
+/*
+ * An OpenSSL provider (provider(7)) for keys that the key process holds. Such a
+ * private key consists of a number and the public key.
+ */
+
+/* Call once, before any key. Fatal on failure. */
+void tls_provider_init(void);
+
+/*
+ * Returns the private key that belongs to this public key, for
+ * SSL_CTX_use_PrivateKey(). Every signature asks the key process for its key
+ * `number`. The result is the caller's. NULL: this kind of key is not
+ * supported.
+ */
+EVP_PKEY *tls_provider_key(EVP_PKEY *public_key, uint32_t number);
 
 #endif
