@@ -19,17 +19,15 @@
 #include "drain.h"
 #include "exit_code.h"
 #include "frontend_child.h"
-#include "load.h"
 #include "log.h"
-#include "notify.h"
-#include "placeholder_cleanup.h"
 #include "placeholder_files.h"
 #include "requests.h"
 #include "session_audit.h"
-#include "session_idle.h"
+#include "session_limit.h"
 #include "session_registry.h"
-#include "session_spare.h"
+#include "session_start.h"
 #include "spawn_client.h"
+#include "systemd.h"
 #include "tls_helpers.h"
 #include "util.h"
 
@@ -37,7 +35,12 @@
  * ended. */
 #define FRONTEND_EXIT_MS 1500
 
-void
+static void broker_drain(struct broker *m);
+
+static void broker_stop(struct broker *m, int exit_code);
+
+/* Another broker takes over the sessions. */
+static void
 broker_leave(struct broker *m)
 {
 	if (m->stopping)
@@ -124,7 +127,8 @@ watch_signals(struct broker *m)
 	return event_source_add(&m->signals, fd, EPOLLIN, signals_ready);
 }
 
-void
+/* Ends everything. The loop returns when all children are gone. */
+static void
 broker_stop(struct broker *m, int exit_code)
 {
 	if (m->stopping)
@@ -157,7 +161,8 @@ give_notice(struct broker *m)
 	return true;
 }
 
-void
+/* SIGTERM: opens no new sessions, and gives open ones time. */
+static void
 broker_drain(struct broker *m)
 {
 	uint32_t ms = m->conf->limits.drain_timeout_ms;

@@ -15,13 +15,4 @@ extern const struct broker_events broker_events;
 /* Runs until it is told to stop. Returns an enum exit_code. */
 int broker_run(struct broker *m);
 
-/* Another broker takes over the sessions. */
-void broker_leave(struct broker *m);
-
-/* SIGTERM: opens no new sessions, and gives open ones time. */
-void broker_drain(struct broker *m);
-
-/* Ends everything. The loop returns when all children are gone. */
-void broker_stop(struct broker *m, int exit_code);
-
 #endif

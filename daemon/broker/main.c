@@ -16,7 +16,6 @@
 
 #include <openssl/evp.h>
 
-#include "activation.h"
 #include "broker_loop.h"
 #include "broker_options.h"
 #include "broker_policy.h"
@@ -33,11 +32,10 @@
 #include "event_source.h"
 #include "exit_code.h"
 #include "frontend_child.h"
-#include "group_limits.h"
+#include "identity.h"
 #include "log.h"
 #include "log_lost.h"
 #include "log_output.h"
-#include "notify.h"
 #include "path_map.h"
 #include "programs.h"
 #include "secret.h"
@@ -46,6 +44,7 @@
 #include "session_registry.h"
 #include "session_usage.h"
 #include "spawn_client.h"
+#include "systemd.h"
 #include "tls_helpers.h"
 #include "util.h"
 

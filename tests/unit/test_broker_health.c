@@ -23,8 +23,8 @@
 #include "conf.h"
 #include "frontend_child.h"
 #include "identity.h"
-#include "notify.h"
 #include "session_registry.h"
+#include "systemd.h"
 #include "tls_helpers.h"
 
 #define NOW 100000

@@ -9,7 +9,7 @@
 
 #include <cmocka.h>
 
-#include "load.h"
+#include "broker_health.h"
 #include "util.h"
 
 static void

@@ -17,7 +17,7 @@
 #include "frontend_child.h"
 #include "identity.h"
 #include "session_registry.h"
-#include "session_spare.h"
+#include "session_start.h"
 #include "tls_helpers.h"
 #include "util.h"
 

@@ -29,7 +29,7 @@ struct drain {
 	uint64_t since_ms; /* CLOCK_REALTIME */
 };
 
-/* exit-when-idle (session_idle.h). CLOCK_MONOTONIC; 0: no. */
+/* exit-when-idle (session_limit.h). CLOCK_MONOTONIC; 0: no. */
 struct idle {
 	int64_t since_ms; /* there is no session */
 	int64_t asked_ms; /* the front-end was asked whether anybody waits */

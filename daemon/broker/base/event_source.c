@@ -1,14 +1,49 @@
 /* SPDX-License-Identifier: ISC */
 /*
  * One epoll set for the whole broker. With 10 000 sessions, poll(2) would pass
- * 10 000 descriptors to the kernel at every wake-up.
+ * 10 000 descriptors to the kernel at every wake-up. Channels of untrusted
+ * programs are closed here.
  */
 #include "event_source.h"
 
 #include <errno.h>
+#include <stdbool.h>
 #include <stddef.h>
 #include <sys/epoll.h>
+#include <sys/socket.h>
 #include <unistd.h>
+
+#include "dispose.h"
+
+/*
+ * Channels of untrusted programs.
+ */
+
+/* An empty message looks like the end, but carries its sender's credentials. */
+static bool
+has_unread(int fd)
+{
+	struct msghdr msg = { .msg_controllen = 0 };
+	const int on = 1;
+	ssize_t n;
+
+	setsockopt(fd, SOL_SOCKET, SO_PASSCRED, &on, sizeof(on));
+	n = recvmsg(fd, &msg, MSG_PEEK | MSG_DONTWAIT);
+	return n > 0 || (n == 0 && msg.msg_flags & MSG_CTRUNC);
+}
+
+void
+dispose_channel(int fd)
+{
+	if (fd < 0)
+		return;
+	/* Nothing more can arrive. */
+	shutdown(fd, SHUT_RDWR);
+	if (has_unread(fd))
+		dispose(&fd, 1);
+	else
+		close(fd);
+}
 
 #define BATCH 64
 

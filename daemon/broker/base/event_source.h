@@ -36,4 +36,12 @@ int event_source_detach(struct event_source *s);
  * sources. Returns how many there were, or -errno. */
 int event_source_dispatch(int timeout_ms);
 
+/*
+ * Closes channels whose other end is not trusted (dispose.h).
+ */
+
+/* Closes our end. No close makes the caller wait: unread messages may also
+ * bring descriptors. -1 is skipped. */
+void dispose_channel(int fd);
+
 #endif

@@ -46,7 +46,7 @@ struct record_rules {
 	uint64_t max_bytes; /* of each recording */
 };
 
-/* What its sessions use; identity_usage.c. */
+/* What its sessions use; session_usage.c. */
 struct identity_usage {
 	bool ever;	       /* it has or had sessions */
 	uint64_t ended_cpu_ms; /* of sessions that have ended */
@@ -108,5 +108,23 @@ int identity_resolve(struct identity *id, char *why);
 /* Tells whether two identities are the same for a session, also after a
  * reload. */
 bool identity_is(const struct identity *a, const struct identity *b);
+
+/*
+ * Limits of sessions that only a control group can enforce.
+ */
+
+/* Sets what the control groups of this host can limit: a mask of enum
+ * cgroup_controller. */
+void group_limits_learn(unsigned controllers);
+
+/* Logs which limits sessions cannot have here, and what takes their place. */
+void group_limits_log(bool root);
+
+/* Checks whether the limits of every identity's sessions can be enforced here.
+ * If not, returns -EOPNOTSUPP after logging which cannot. */
+int group_limits_check(struct identity *const *identities, size_t n);
+
+/* Writes to reason[256] why a session was not started. */
+void group_limits_reason(const struct identity *id, char *reason);
 
 #endif

@@ -8,17 +8,22 @@
 #include <errno.h>
 #include <fcntl.h>
 #include <poll.h>
+#include <signal.h>
+#include <stdint.h>
 #include <stdio.h>
 #include <string.h>
 #include <sys/epoll.h>
 #include <sys/socket.h>
 #include <sys/stat.h>
 #include <sys/un.h>
+#include <sys/wait.h>
 #include <unistd.h>
 
 #include "broker_state.h"
+#include "child.h"
+#include "control_spawn.h"
 #include "exit_code.h"
-#include "group_limits.h"
+#include "identity.h"
 #include "log.h"
 #include "place.h"
 #include "programs.h"
@@ -26,7 +31,6 @@
 #include "seqpacket.h"
 #include "spawn_user.h"
 #include "trusted.h"
-#include "user_namespace_made.h"
 #include "util.h"
 
 /* Root's execd waits two seconds for a program, and never longer for
@@ -47,6 +51,8 @@ static void __attribute__((noreturn)) give_up(int err, const char *what)
 {
 	log_fatal_errno(err, "root's execd: %s: this broker ends", what);
 }
+
+static int userns_receive(int channel, const char **step);
 
 bool
 spawn_find(void)
@@ -572,4 +578,72 @@ void
 spawn_stop(int exit_code)
 {
 	tell_number(SPAWN_STOP, (uint32_t)exit_code);
+}
+
+/*
+ * The user namespace of a user's sandboxes. A program of its own makes it,
+ * which root executes: whoever has the namespace may signal everybody in it,
+ * and this must never be a copy of root's execd.
+ */
+
+/* It takes two milliseconds. Only root can stop or kill the program. */
+#define CHILD_MS 2000
+
+static void __attribute__((noreturn))
+child(int program_fd, uid_t uid, gid_t gid, int made)
+{
+	char user[CHILD_USER_MAX];
+	char *argv[] = { (char *)(uintptr_t) "execd-runner",
+		(char *)(uintptr_t) "--user-namespace",
+		child_user(user, uid, gid), NULL };
+	char *none[] = { NULL };
+
+	child_reset_signals();
+	child_set_groups(NULL, 0);
+	child_exec(program_fd, made, argv, none);
+}
+
+/* Receives what the program sends: the descriptor, close-on-exec and the
+ * caller's, or -errno with the step that failed in *step. Waits for two seconds
+ * at most. */
+static int
+userns_receive(int made, const char **step)
+{
+	static struct spawn_opened answer;
+	struct pollfd pfd = { .fd = made, .events = POLLIN };
+	int fds[SEQPACKET_FDS_MAX] = { -1 };
+	size_t nfds = 0;
+	ssize_t n;
+
+	if (poll(&pfd, 1, CHILD_MS) <= 0)
+		return -ETIMEDOUT;
+	n = seqpacket_recv(made, &answer, sizeof(answer), fds, &nfds);
+	if (n != sizeof(answer) || !SPAWN_IS_TEXT(answer.result.step) ||
+	    nfds != (answer.result.error == 0))
+		return -EIO;
+	*step = answer.result.step;
+	return answer.result.error == 0 ? fds[0] : -(int)answer.result.error;
+}
+
+int
+userns_open(int program_fd, uid_t uid, gid_t gid, const char **step)
+{
+	int pair[2], fd, err = seqpacket_pair(pair);
+	pid_t pid;
+
+	*step = "starting execd-runner --user-namespace";
+	if (err < 0)
+		return err;
+	pid = fork();
+	if (pid == 0)
+		child(program_fd, uid, gid, pair[1]);
+	close(pair[1]);
+	fd = pid < 0 ? -errno : userns_receive(pair[0], step);
+	close(pair[0]);
+	if (pid > 0) {
+		kill(pid, SIGKILL);
+		while (waitpid(pid, NULL, 0) < 0 && errno == EINTR)
+			continue;
+	}
+	return fd;
 }

@@ -125,4 +125,15 @@ void spawn_serving(bool replaceable);
 /* Everything ends, with this code. */
 void spawn_stop(int exit_code);
 
+/*
+ * The user namespace (doc/design.md section 2) that belongs to the user of an
+ * identity. A process of that user that has the descriptor may enter it, and
+ * has capabilities there and nowhere else. This also works on hosts where
+ * ordinary users may not make user namespaces.
+ */
+
+/* Starts the program without root's execd, and returns as above. program_fd is
+ * execd-runner. Only for root: for the doctor. */
+int userns_open(int program_fd, uid_t uid, gid_t gid, const char **step);
+
 #endif

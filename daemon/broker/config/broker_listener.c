@@ -16,10 +16,10 @@
 #include <sys/un.h>
 #include <unistd.h>
 
-#include "activation.h"
 #include "exit_code.h"
 #include "log.h"
 #include "spawn_client.h"
+#include "systemd.h"
 #include "util.h"
 
 union address {

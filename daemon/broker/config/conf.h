@@ -53,7 +53,7 @@ struct token_rules {
 
 /* [control]: who may use `execd ctl`, and where. */
 struct control_rules {
-	char *socket; /* a path, or "none"; NULL: the default (ctl_path.h) */
+	char *socket; /* a path, or "none"; NULL: the default (ctl_socket.h) */
 	/* its members may use it; NULL: only root and the own user */
 	char *group;
 	gid_t gid;		   /* the id of the group */

@@ -1,13 +1,20 @@
 /* SPDX-License-Identifier: ISC */
 /*
- * Tells whether all of execd answers. The broker asks the front-end. The
- * front-end asks its helpers, and tells when one does not answer.
+ * Whether all of execd answers, and how much more this host can take.
  */
 #include "broker_health.h"
 
+#include <fcntl.h>
+#include <stdio.h>
+#include <unistd.h>
+
 #include "broker_state.h"
+#include "conf.h"
 #include "frontend_child.h"
+#include "session_limit.h"
+#include "session_registry.h"
 #include "tls_helpers.h"
+#include "util.h"
 
 const char *
 broker_health_of_parts(const struct broker *m, int64_t now)
@@ -33,4 +40,91 @@ broker_health_reason(const struct broker *m, int64_t now)
 	return ill == NULL && m->audit_stopped
 		   ? "the audit log cannot be written"
 		   : ill;
+}
+
+/*
+ * How much this host can take.
+ */
+
+/* The kernel computes its averages every 2 s. */
+#define PRESSURE_MS 2000
+
+unsigned
+load_pressure(const char *text)
+{
+	unsigned whole, hundredths;
+
+	if (sscanf(text, "some avg10=%3u.%2u", &whole, &hundredths) != 2)
+		return 0;
+	whole += hundredths > 0;
+	return whole < 100 ? whole : 100;
+}
+
+uint8_t
+load_room(size_t places, size_t used, unsigned pressure)
+{
+	size_t free_places = used < places ? places - used : 0;
+	unsigned room;
+
+	if (free_places == 0)
+		return 0;
+	room = (unsigned)(free_places * 100 / places);
+	if (room > 100 - pressure)
+		room = 100 - pressure;
+	return (uint8_t)(room > 0 ? room : 1);
+}
+
+/* A kernel without /proc/pressure has none. */
+static unsigned
+read_pressure(const char *path)
+{
+	_cleanup_close_ int fd = open(path, O_RDONLY | O_CLOEXEC);
+	char text[256] = "";
+
+	if (fd < 0 || read(fd, text, sizeof(text) - 1) <= 0)
+		return 0;
+	return load_pressure(text);
+}
+
+static unsigned
+pressure_at(int64_t now)
+{
+	static int64_t next_ms;
+	static unsigned pressure;
+	unsigned memory;
+
+	if (now < next_ms)
+		return pressure;
+	next_ms = now + PRESSURE_MS;
+	pressure = read_pressure("/proc/pressure/cpu");
+	memory = read_pressure("/proc/pressure/memory");
+	if (memory > pressure)
+		pressure = memory;
+	return pressure;
+}
+
+static bool
+is_wanted(const struct conf *c)
+{
+	for (size_t i = 0; i < c->nlisteners; i++)
+		if (c->listeners[i]->keys.agent)
+			return true;
+	return false;
+}
+
+int64_t
+load_watch(struct broker *m, int64_t now)
+{
+	struct frontend *f = m->frontend;
+	struct control_load load;
+
+	if (f->state != FRONTEND_SERVING || !is_wanted(m->conf))
+		return -1;
+	load.room_percent = load_room(session_limit_places(m),
+	    m->sessions->by_id.count, pressure_at(now));
+	if (load.room_percent != f->room_percent) {
+		f->room_percent = load.room_percent;
+		frontend_send(f, BROKER_EV_LOAD, &load, -1);
+	}
+	return now + PRESSURE_MS;
 }

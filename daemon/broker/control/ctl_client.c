@@ -13,7 +13,6 @@
 #include <sys/un.h>
 #include <unistd.h>
 
-#include "ctl_path.h"
 #include "ctl_socket.h"
 #include "exit_code.h"
 #include "util.h"

@@ -10,9 +10,11 @@
 #include <stdbool.h>
 #include <stdint.h>
 #include <sys/socket.h>
+#include <sys/types.h>
 
 #include "buf.h"
 #include "control.h"
+#include "control_spawn.h"
 #include "event_source.h"
 #include "json.h"
 #include "queue.h"
@@ -67,10 +69,28 @@ int64_t ctl_expire(struct broker *m, int64_t now);
 #define CTL_TOLD_MAX 8000
 void ctl_answer_reload(int fd, int code, struct buf *told);
 
-/* Sends a ready answer, and adds further sessions to it. */
-void ctl_send(struct ctl_client *c);
-
 /* In ctl_client.c: `execd ctl ...`. Returns an enum exit_code. */
 int ctl_main(int argc, char **argv);
+
+/*
+ * Where control sockets lie by default. The broker makes its socket there, and
+ * `execd ctl` looks there. Each socket is named after the process of its execd,
+ * so that several never collide.
+ */
+
+#define CTL_NAME_PREFIX	  "ctl."
+#define CTL_DIRECTORY_MAX 96 /* with the NUL; a name still fits behind it */
+#define CTL_PATH_MAX	  108
+
+/* The directory of root's sockets, or of an ordinary user's: below
+ * XDG_RUNTIME_DIR, or /tmp/execd-UID. Returns 0 or -ENAMETOOLONG. */
+int ctl_directory(char directory[CTL_DIRECTORY_MAX], bool root);
+
+/* Checks that the directory exists, and that only its owner, root or ourselves,
+ * can put a socket there. Returns 0 or -errno. */
+int ctl_directory_check(const char *directory);
+
+/* Removes sockets of an execd that is gone, as far as we may. */
+void ctl_directory_tidy(const char *directory);
 
 #endif

@@ -11,11 +11,11 @@
 #include "broker_state.h"
 #include "frontend_child.h"
 #include "log.h"
-#include "notify.h"
 #include "secret.h"
 #include "session_registry.h"
-#include "session_spare.h"
+#include "session_start.h"
 #include "spawn_client.h"
+#include "systemd.h"
 #include "util.h"
 
 static uint64_t

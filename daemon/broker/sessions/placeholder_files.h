@@ -14,6 +14,7 @@
 #define PLACEHOLDER_FILES_H
 
 #include <stdbool.h>
+#include <sys/types.h>
 
 struct identity;
 struct placeholder_file;
@@ -37,5 +38,19 @@ void placeholder_file_put(struct placeholder_file *f, bool left_behind);
 
 /* Removes clean lists. The others stay for the next start. */
 void placeholder_files_end(void);
+
+/*
+ * The cleanup after a killed runner. A process of the session's user removes
+ * the placeholders that the session left on the disk.
+ */
+
+struct identity;
+
+/* Starts a process and does not wait for it. `list` is the runner's list of
+ * placeholders, which stays the caller's. A failure is logged. */
+void placeholder_cleanup(const struct identity *id, int list);
+
+/* A program has ended. Returns false if it is no such process. */
+bool placeholder_cleanup_reap(pid_t pid);
 
 #endif

@@ -13,10 +13,10 @@
 
 #include "broker_state.h"
 #include "conf.h"
-#include "identity_usage.h"
 #include "log.h"
 #include "session_audit.h"
 #include "session_limit.h"
+#include "session_usage.h"
 #include "siphash.h"
 #include "spawn_client.h"
 #include "util.h"

@@ -12,9 +12,9 @@
 #include "broker_state.h"
 #include "conf.h"
 #include "netproxy_message.h"
-#include "session_commands.h"
+#include "session_events.h"
 #include "session_registry.h"
-#include "session_spare.h"
+#include "session_start.h"
 #include "stats.h"
 #include "util.h"
 

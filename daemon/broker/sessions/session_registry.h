@@ -104,7 +104,7 @@ struct runner {
 	int64_t silent_ms;
 };
 
-/* What the session used at the latest reading; identity_usage.c. */
+/* What the session used at the latest reading; session_usage.c. */
 struct used {
 	bool has_cpu, has_memory; /* known */
 	uint64_t cpu_ms;
@@ -145,7 +145,7 @@ struct session {
 
 TAILQ_HEAD(session_list, session);
 
-/* An identity that had a session not long ago (session_spare.h). */
+/* An identity that had a session not long ago (session_start.h). */
 #define SESSION_SPARES_MAX 16
 
 struct spare {
@@ -186,11 +186,6 @@ enum session_result session_open(struct broker *m, struct identity *identity,
 /* Tells whether the log has room for another line about this session. */
 bool session_may_log(const struct session *s);
 
-/* Returns why the identity has no such session: SESSION_SILENT if the runner
- * has not answered yet, else SESSION_UNKNOWN. */
-enum session_result session_missing_result(
-    const struct registry *r, const struct identity *identity, const char *id);
-
 /* Gives a detached session a new channel. Returns SESSION_OK,
  * SESSION_UNKNOWN (also for another identity's session),
  * SESSION_SILENT, or SESSION_ATTACHED. */
@@ -228,7 +223,6 @@ bool session_watch_ended(
 
 /* Forget one watcher, or all of them, without telling anybody. */
 void session_forget_watcher(struct session *s, uint32_t conn);
-void session_forget_watchers(struct session *s);
 
 /* In session_events.c. The first records that a channel closed without a
  * report: the runner is dying, or is killed for this soon. The second cancels
@@ -275,10 +269,10 @@ void session_control_ready(struct event_source *source, uint32_t events);
 /* Takes one report. */
 void session_take_report(struct session *s, const uint8_t *packet, size_t len);
 
-/* For session_watch.c. session_find() returns the session of that id if it can
- * be reached and belongs to the identity, or NULL. session_send_command() sends
- * a command to its runner. session_take_reports() reads what the runner has
- * reported. */
+/* For session_registry.c. session_find() returns the session of that id if it
+ * can be reached and belongs to the identity, or NULL. session_send_command()
+ * sends a command to its runner. session_take_reports() reads what the runner
+ * has reported. */
 struct session *session_find(
     struct broker *m, const struct identity *identity, const char *id);
 int session_send_command(struct session *s, enum control_type type,

@@ -17,7 +17,7 @@
 #include "broker_state.h"
 #include "conf.h"
 #include "dispose.h"
-#include "dispose_channel.h"
+#include "event_source.h"
 #include "exit_code.h"
 #include "log.h"
 #include "seqpacket.h"

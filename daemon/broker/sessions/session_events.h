@@ -2,8 +2,8 @@
 /*
  * Several commands to a runner in one packet, so that it wakes only once.
  */
-#ifndef SESSION_COMMANDS_H
-#define SESSION_COMMANDS_H
+#ifndef SESSION_EVENTS_H
+#define SESSION_EVENTS_H
 
 #include <stddef.h>
 
@@ -22,7 +22,7 @@ struct session_commands {
 void session_commands_begin(
     struct session_commands *o, const int *fds, size_t nfds);
 
-/* session_start.c asserts that all of them fit into one packet. */
+/* The caller asserts that all of them fit into one packet. */
 void session_commands_add(
     struct session_commands *o, enum control_type type, const void *payload);
 

@@ -3,8 +3,8 @@
  * What the operator may ask, and how it is answered: one table. Every request
  * is recorded, also one that is refused.
  */
-#ifndef CTL_REQUEST_H
-#define CTL_REQUEST_H
+#ifndef CTL_COMMANDS_H
+#define CTL_COMMANDS_H
 
 #include "ctl_socket.h"
 
@@ -39,10 +39,6 @@ bool ctl_list_more(struct broker *m, struct ctl_client *c);
 /* Carries a request out and writes the answer to c->out. */
 void ctl_carry_out(
     struct broker *m, struct ctl_client *c, const char *line, size_t len);
-
-/* Sets why the request fails, and returns -EINVAL. */
-int ctl_refuse(struct ctl_request *r, const char *code, const char *fmt, ...)
-    __attribute__((format(printf, 3, 4)));
 
 /* Writes a failure as the answer. */
 void ctl_write_error(struct buf *b, const char *code, const char *message);

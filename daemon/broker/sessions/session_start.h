@@ -5,8 +5,8 @@
  * to do. It waits in its namespaces and control groups and knows everything but
  * its client. It does not count as a session, and is not recorded.
  */
-#ifndef SESSION_SPARE_H
-#define SESSION_SPARE_H
+#ifndef SESSION_START_H
+#define SESSION_START_H
 
 #include <stdint.h>
 
