@@ -88,8 +88,6 @@ void discover_admit(struct discovery *d, struct json_writer *to,
 void discover_write_optional(
     struct json_writer *w, const char *key, const char *text);
 
-/* --- discover_place.c --------------------------------------------------- */
-
 /* Adds a warning: NO_PLACE or NO_METADATA, and the path and the reason. */
 void discover_warn(struct discovery *d, const char *what, const char *fmt, ...)
     __attribute__((format(printf, 3, 4)));
@@ -108,32 +106,11 @@ int discover_read_text(struct place *p, const char *path, struct buf *b);
 void discover_write_file(
     struct json_writer *w, const char *path, const struct buf *b);
 
-char *discover_uri_of(const char *path);
-
-/* Finds the files that matter below the place. */
-void place_scan(struct place *p);
-void place_clear(struct place *p);
-
-/* Reads the manifest of a directory. Returns false if it has none. The caller
- * owns *path and *b otherwise. */
-bool place_read_manifest(
-    struct place *p, const char *top, char **path, struct buf *b);
-
-/* The skills below the manifest's directory have the plugin's name before
- * theirs. A manifest that is invalid names nothing. */
-void place_add_namespace(
-    struct place *p, const char *path, const struct buf *b);
-void place_inherit_namespace(struct place *p);
-void place_find_namespaces(struct place *p, const char *seen);
-
-/* Appends the skills of the place to the answer. */
-void discover_skills(struct place *p);
-
 /* Writes one skill. Returns false if the file is none. */
 bool discover_read_skill(
     struct json_writer *w, struct place *p, const char *path);
 
-/* --- discover_plugin.c -------------------------------------------------- */
+/* --- plugin.c ------------------------------------------------------- */
 
 /* Appends a plugin with the manifest `text`, which lies at `path`. */
 void discover_plugin(struct place *p, const struct installed *in,

@@ -4,14 +4,475 @@
  * CODEX_HOME, ~/.agents and /etc/codex (doc/protocol.md section 13). What
  * cannot be read is left out, and a warning names it and says why.
  */
-#include "discover.h"
-
 #include <errno.h>
+#include <stdarg.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/stat.h>
+#include <unistd.h>
 
+#include "directory_walk.h"
+#include "discover.h"
 #include "files.h"
+#include "path_uri.h"
+#include "plugin.h"
+#include "skill.h"
+#include "utf8.h"
+
+/*
+ * One place that is searched: the files below it, and the plugins whose names
+ * its skills have before their own; then its skills.
+ */
+
+/* --- Warnings ----------------------------------------------------------- */
+
+void __attribute__((format(printf, 3, 4)))
+discover_warn(struct discovery *d, const char *what, const char *fmt, ...)
+{
+	char detail[WARNING_BYTES_MAX];
+	_cleanup_free_ char *text = NULL;
+	va_list ap;
+
+	if (++d->warning_count > WARNINGS_MAX)
+		return;
+	va_start(ap, fmt);
+	vsnprintf(detail, sizeof(detail), fmt, ap);
+	va_end(ap);
+	text = d->warning_count < WARNINGS_MAX
+		   ? xasprintf("%s: %s", what, detail)
+		   : xasprintf("%s: over %d warnings", what, WARNINGS_MAX - 1);
+	json_cstring(&d->warnings, text);
+}
+
+void
+discover_warn_errno(
+    struct discovery *d, const char *what, const char *path, int err)
+{
+	discover_warn(
+	    d, what, "%s: %s (os error %d)", path, strerror(-err), -err);
+}
+
+/* --- Files -------------------------------------------------------------- */
+
+/* Reads up to `max` bytes and one more. Returns 0 or -errno. */
+static int
+read_some(int fd, struct buf *b, size_t max)
+{
+	char piece[4096];
+	ssize_t n;
+
+	while (b->len <= max) {
+		n = read(fd, piece, sizeof(piece));
+		if (n < 0)
+			return -errno;
+		if (n == 0)
+			return 0;
+		buf_put(b, piece, (size_t)n);
+	}
+	return -EFBIG;
+}
+
+/* Returns 0, -ENOENT if there is no such regular file, or -errno. */
+int
+discover_read_file(const char *path, struct buf *b, size_t max)
+{
+	struct stat st;
+	int fd = open_regular(AT_FDCWD, path, O_RDONLY, &st), err;
+
+	if (fd < 0)
+		return fd == -ENOTSUP ? -ENOENT : fd;
+	err = read_some(fd, b, max);
+	close(fd);
+	return err;
+}
+
+/* Reads text of a place. Returns 0, or -errno; all but -ENOENT is told. */
+int
+discover_read_text(struct place *p, const char *path, struct buf *b)
+{
+	int err;
+
+	buf_init(b, FILE_BYTES_MAX + 8192);
+	err = discover_read_file(path, b, FILE_BYTES_MAX);
+	if (err == 0 && p->bytes + b->len > PLACE_BYTES_MAX)
+		discover_warn(p->d, NO_METADATA,
+		    "%s: over %u bytes are read of %s", path, PLACE_BYTES_MAX,
+		    p->root);
+	else if (err == 0 && utf8_check(0, b->data, b->len) != 0)
+		discover_warn(p->d, NO_METADATA, "%s: it is not UTF-8", path);
+	else if (err == -EFBIG)
+		discover_warn(p->d, NO_METADATA, "%s: over %u bytes", path,
+		    FILE_BYTES_MAX);
+	else if (err < 0 && err != -ENOENT)
+		discover_warn_errno(p->d, NO_METADATA, path, err);
+	else if (err == 0) {
+		p->bytes += b->len;
+		return 0;
+	}
+	buf_clear(b);
+	return err < 0 ? err : -EFBIG;
+}
+
+void
+discover_write_file(
+    struct json_writer *w, const char *path, const struct buf *b)
+{
+	json_begin(w, '{');
+	json_key(w, "path");
+	json_path(w, path);
+	json_key(w, "contents");
+	json_string(w, (const char *)b->data, b->len);
+	json_end(w, '}');
+}
+
+/* Returns the path without its last `levels` names. The caller owns it. */
+static char *
+discover_directory_of(const char *path, int levels)
+{
+	char *top = xstrdup(path), *slash;
+
+	while (levels-- > 0 && (slash = strrchr(top, '/')) != NULL)
+		*slash = '\0';
+	return top;
+}
+
+static char *
+discover_uri_of(const char *path)
+{
+	struct buf b;
+	char *uri;
+
+	buf_init(&b, path_uri_room(path));
+	path_uri_write(&b, path);
+	uri = xstrndup((const char *)b.data, b.len);
+	buf_clear(&b);
+	return uri;
+}
+
+/* --- What is below a place ---------------------------------------------- */
+
+static struct found_file *
+add_file(struct found_files *f, const char *path)
+{
+	if (f->count == f->cap) {
+		f->cap = f->cap ? f->cap * 2 : 16;
+		f->all = xreallocarray(f->all, f->cap, sizeof(f->all[0]));
+	}
+	f->all[f->count] = (struct found_file){ xstrdup(path),
+		discover_uri_of(path), NULL, 0 };
+	return &f->all[f->count++];
+}
+
+static void
+clear_files(struct found_files *f)
+{
+	for (size_t i = 0; i < f->count; i++) {
+		free(f->all[i].path);
+		free(f->all[i].uri);
+		free(f->all[i].top);
+	}
+	free(f->all);
+}
+
+static bool
+has_end(const char *path, const char *end)
+{
+	size_t n = strlen(path), m = strlen(end);
+
+	return n > m && path[n - m - 1] == '/' && !strcmp(path + n - m, end);
+}
+
+static bool
+take_entry(void *ctx, const char *path, bool directory)
+{
+	struct place *p = ctx;
+
+	if (directory)
+		return true;
+	if (has_end(path, "SKILL.md"))
+		add_file(&p->skills, path);
+	for (size_t i = 0; i < plugin_manifests_count; i++)
+		if (has_end(path, plugin_manifests[i])) {
+			_cleanup_free_ char *top =
+			    discover_directory_of(path, 2);
+			struct found_file *f = add_file(&p->manifests, path);
+
+			f->top = discover_uri_of(top);
+			f->rank = i;
+		}
+	return true;
+}
+
+static bool
+take_error(void *ctx, const char *path, int err)
+{
+	struct place *p = ctx;
+
+	discover_warn_errno(p->d, NO_METADATA, path, err);
+	return true;
+}
+
+static int
+compare_uris(const void *a, const void *b)
+{
+	const struct found_file *x = a, *y = b;
+
+	return strcmp(x->uri, y->uri);
+}
+
+static int
+compare_manifests(const void *a, const void *b)
+{
+	const struct found_file *x = a, *y = b;
+	int order = strcmp(x->top, y->top);
+
+	if (order != 0)
+		return order;
+	return x->rank < y->rank ? -1 : x->rank > y->rank;
+}
+
+/* Finds the files that matter below the place. */
+static void
+place_scan(struct place *p)
+{
+	static const struct fs_walk_options options = { DEPTH_MAX,
+		DIRECTORIES_MAX, ENTRIES_MAX, true, false };
+	const struct directory_visitor visitor = { take_entry, take_error, p };
+
+	if (directory_walk(p->root, &options, &visitor))
+		discover_warn(p->d, NO_METADATA,
+		    "%s: over %d directories or %d entries", p->root,
+		    DIRECTORIES_MAX, ENTRIES_MAX);
+	if (p->skills.count > 1)
+		qsort(p->skills.all, p->skills.count, sizeof(p->skills.all[0]),
+		    compare_uris);
+	if (p->manifests.count > 1)
+		qsort(p->manifests.all, p->manifests.count,
+		    sizeof(p->manifests.all[0]), compare_manifests);
+}
+
+/* --- Names of plugins before names of skills ---------------------------- */
+
+/* A manifest that is invalid names nothing. */
+static void
+place_add_namespace(struct place *p, const char *path, const struct buf *b)
+{
+	char *name = plugin_manifest_name((const char *)b->data, b->len);
+	struct namespace *n;
+
+	if (name == NULL)
+		return;
+	n = xcalloc(1, sizeof(*n));
+	n->top = discover_directory_of(path, 2);
+	n->name = name;
+	if (name[0] == '\0') {
+		free(name);
+		n->name = xstrdup(strrchr(n->top, '/') + 1);
+	}
+	n->next = p->namespaces;
+	p->namespaces = n;
+}
+
+/* Reads the manifest of a directory. *path is owned. False: it has none. */
+static bool
+place_read_manifest(
+    struct place *p, const char *top, char **path, struct buf *b)
+{
+	for (size_t i = 0; i < plugin_manifests_count; i++) {
+		*path = xasprintf("%s/%s", top, plugin_manifests[i]);
+		if (discover_read_text(p, *path, b) == 0)
+			return true;
+		free(*path);
+		*path = NULL;
+	}
+	return false;
+}
+
+/* A place without a manifest may lie in a plugin. */
+static void
+place_inherit_namespace(struct place *p)
+{
+	_cleanup_free_ char *top = xstrdup(p->root), *path = NULL;
+	struct buf b;
+	char *slash;
+
+	while ((slash = strrchr(top, '/')) != NULL) {
+		*slash = '\0';
+		if (place_read_manifest(p, top, &path, &b)) {
+			place_add_namespace(p, path, &b);
+			buf_clear(&b);
+			return;
+		}
+	}
+}
+
+/* The first manifest of a plugin counts. `seen`: of the place itself. */
+static void
+place_find_namespaces(struct place *p, const char *seen)
+{
+	struct buf b;
+
+	for (size_t i = 0; i < p->manifests.count; i++) {
+		const struct found_file *f = &p->manifests.all[i];
+
+		if (seen != NULL && strcmp(seen, f->top) == 0)
+			continue;
+		seen = f->top;
+		if (discover_read_text(p, f->path, &b) == 0) {
+			place_add_namespace(p, f->path, &b);
+			buf_clear(&b);
+		}
+	}
+}
+
+/* The namespace that lies nearest around a path; NULL: none. */
+static const char *
+place_namespace_of(const struct place *p, const char *path)
+{
+	const struct namespace *nearest = NULL;
+
+	for (const struct namespace *n = p->namespaces; n; n = n->next) {
+		size_t len = strlen(n->top);
+
+		if (strncmp(n->top, path, len) == 0 && path[len] == '/' &&
+		    (nearest == NULL || len > strlen(nearest->top)))
+			nearest = n;
+	}
+	return nearest != NULL ? nearest->name : NULL;
+}
+
+static void
+place_clear(struct place *p)
+{
+	struct namespace *n;
+
+	while ((n = p->namespaces) != NULL) {
+		p->namespaces = n->next;
+		free(n->top);
+		free(n->name);
+		free(n);
+	}
+	clear_files(&p->skills);
+	clear_files(&p->manifests);
+}
+
+/* --- Skills ------------------------------------------------------------- */
+
+/*
+ * Skills of a place: their SKILL.md and agents/openai.yaml.
+ */
+
+static void
+write_root(struct json_writer *w, const struct place *p)
+{
+	json_key(w, "discoveryRoot");
+	json_begin(w, '{');
+	json_key_cstring(w, "id", p->id);
+	json_key(w, "path");
+	json_path(w, p->root);
+	json_end(w, '}');
+}
+
+/* How it is shown, what it needs and who may use it. */
+static void
+write_agents(struct json_writer *w, struct place *p, const char *directory)
+{
+	_cleanup_free_ char *path =
+	    xasprintf("%s/agents/openai.yaml", directory);
+	char error[SKILL_ERROR_MAX];
+	struct buf b;
+	bool there = discover_read_text(p, path, &b) == 0;
+
+	if (skill_agents_write(w,
+		!there	    ? NULL
+		: b.len > 0 ? (const char *)b.data
+			    : "",
+		there ? b.len : 0, error) < 0)
+		discover_warn(p->d, NO_METADATA, "%s: %s", path, error);
+	if (there)
+		buf_clear(&b);
+}
+
+/* Returns the name behind the plugin's, or NULL if it is too long. */
+static char *
+qualify(struct place *p, const struct skill_text *s, const char *path)
+{
+	const char *namespace = place_namespace_of(p, path);
+	char *name = namespace == NULL ? xstrdup(s->name)
+				       : xasprintf("%s:%s", namespace, s->name);
+
+	if (skill_characters(name) <= SKILL_QUALIFIED_MAX)
+		return name;
+	discover_warn(p->d, NO_METADATA,
+	    "%s: the name has over %d characters with the plugin's", path,
+	    SKILL_QUALIFIED_MAX);
+	free(name);
+	return NULL;
+}
+
+static bool
+write_skill(struct json_writer *w, struct place *p, const char *path,
+    const struct skill_text *s)
+{
+	_cleanup_free_ char *name = qualify(p, s, path);
+	_cleanup_free_ char *directory = discover_directory_of(path, 1);
+
+	if (name == NULL)
+		return false;
+	json_begin(w, '{');
+	discover_write_optional(w, "name", name);
+	discover_write_optional(w, "description", s->description);
+	discover_write_optional(w, "shortDescription", s->short_description);
+	json_key(w, "path");
+	json_path(w, path);
+	if (p->id != NULL)
+		write_root(w, p);
+	write_agents(w, p, directory);
+	json_end(w, '}');
+	return true;
+}
+
+/* Returns false if it is none. */
+bool
+discover_read_skill(struct json_writer *w, struct place *p, const char *path)
+{
+	_cleanup_free_ char *directory = discover_directory_of(path, 1);
+	struct skill_text s;
+	struct buf b;
+	bool written = false;
+
+	if (discover_read_text(p, path, &b) < 0)
+		return false;
+	if (skill_text_parse(&s, (const char *)b.data, b.len,
+		strrchr(directory, '/') + 1) < 0)
+		discover_warn(p->d, NO_METADATA, "%s: %s", path, s.error);
+	else
+		written = write_skill(w, p, path, &s);
+	skill_text_clear(&s);
+	buf_clear(&b);
+	return written;
+}
+
+/* Appends the skills of the place to the answer. */
+static void
+discover_skills(struct place *p)
+{
+	struct json_writer w;
+	struct buf b;
+
+	for (size_t i = 0; i < p->skills.count; i++) {
+		if (p->d->found == FOUND_MAX) {
+			p->d->truncated = true;
+			return;
+		}
+		buf_init(&b, ANSWER_BYTES_MAX);
+		json_writer_init(&w, &b);
+		if (discover_read_skill(&w, p, p->skills.all[i].path))
+			discover_admit(p->d, &p->d->skills, &b, 1);
+		buf_clear(&b);
+	}
+}
 
 #define SYSTEM_SKILLS "/etc/codex/skills"
 

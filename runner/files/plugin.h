@@ -15,17 +15,6 @@
 extern const char *const plugin_manifests[];
 extern const size_t plugin_manifests_count;
 
-/* Names of directories of a plugin cache: MARKETPLACE/PLUGIN/VERSION. */
-bool plugin_is_marketplace(const char *name);
-bool plugin_is_name(const char *name);
-bool plugin_is_version(const char *name);
-
-/*
- * Orders two versions: as semantic versions if both are, otherwise by their
- * bytes. "local" is above all.
- */
-int plugin_compare_versions(const char *a, const char *b);
-
 struct plugin_manifest {
 	struct json_doc doc;
 	char *name;		/* as written; NULL: none */
@@ -47,9 +36,6 @@ void plugin_manifest_clear(struct plugin_manifest *m);
  * manifest is invalid, "" if it has none. The caller owns it.
  */
 char *plugin_manifest_name(const char *text, size_t len);
-
-/* Writes a value as compact JSON. */
-void plugin_write_json(struct json_writer *w, const struct json_value *v);
 
 /*
  * Reads where a plugin was installed from. Returns the id, which the caller

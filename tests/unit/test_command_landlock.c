@@ -23,7 +23,7 @@
 
 #include <cmocka.h>
 
-#include "command_landlock.h"
+#include "command_filter.h"
 #include "landlock_probes.h"
 #include "util.h"
 

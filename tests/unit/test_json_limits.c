@@ -16,7 +16,6 @@
 #include <cmocka.h>
 
 #include "json.h"
-#include "json_memory.h"
 #include "json_text.h"
 
 #define DUPLICATE "duplicate JSON object key "

@@ -11,9 +11,11 @@
 #include <fcntl.h>
 #include <linux/capability.h>
 #include <linux/openat2.h>
+#include <linux/seccomp.h>
 #include <poll.h>
 #include <sched.h>
 #include <signal.h>
+#include <stdbool.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -24,7 +26,6 @@
 #include <sys/uio.h>
 #include <unistd.h>
 
-#include "chmod_proxy.h"
 #include "clone_into.h"
 #include "connect_proxy.h"
 #include "filter.h"
@@ -91,6 +92,9 @@ static const struct sock_filter last_row = ANSWER(SECCOMP_RET_ALLOW);
 
 #define ROWS_MAX (nitems(connect_rows) + nitems(chmod_rows) + 1)
 
+static int chmod_proxy_take(
+    uint64_t id, pid_t pid, const struct seccomp_data *data);
+
 static size_t
 write_filter(struct sock_filter code[ROWS_MAX], bool connects, bool chmods)
 {
@@ -114,7 +118,7 @@ write_filter(struct sock_filter code[ROWS_MAX], bool connects, bool chmods)
  * Copies a string from the command's memory once. Each read ends at the end of
  * a page, because the next page may not exist.
  */
-int
+static int
 call_proxy_read_path(pid_t pid, uint64_t from, char text[PATH_MAX])
 {
 	size_t len = 0;
@@ -136,7 +140,13 @@ call_proxy_read_path(pid_t pid, uint64_t from, char text[PATH_MAX])
 	return -ENAMETOOLONG;
 }
 
-int
+/*
+ * For the parts of the proxy. `pid` is the thread that made a call.
+ *
+ * Opens with O_PATH the file of a descriptor of the command, or with AT_FDCWD
+ * its working directory. Returns a descriptor or -errno.
+ */
+static int
 call_proxy_open_theirs(pid_t pid, int fd)
 {
 	char name[48];
@@ -440,4 +450,95 @@ call_proxy_is_gone(void)
 	struct pollfd pfd = { .fd = partner };
 
 	return partner >= 0 && poll(&pfd, 1, 0) == 1;
+}
+
+/*
+ * Changes modes of directories for commands. A command chooses the path, the
+ * content of its memory and the time of its death.
+ */
+
+/* The call that a command made. */
+struct call {
+	int directory; /* the command's descriptor, or AT_FDCWD */
+	bool by_path;  /* false: the descriptor itself is meant */
+	uint64_t path; /* address in the command's memory */
+	mode_t mode;
+	int flags;
+};
+
+static int
+take_call(const struct seccomp_data *d, struct call *c)
+{
+	*c = (struct call){ .directory = AT_FDCWD };
+	switch (d->nr) {
+#ifdef SYS_chmod
+	case SYS_chmod:
+		c->path = d->args[0];
+		c->by_path = true;
+		c->mode = (mode_t)d->args[1];
+		return 0;
+#endif
+	case SYS_fchmod:
+		c->directory = (int)d->args[0];
+		c->mode = (mode_t)d->args[1];
+		return 0;
+	case NR_fchmodat2:
+		c->flags = (int)d->args[3];
+		/* fall through */
+	case SYS_fchmodat:
+		c->directory = (int)d->args[0];
+		c->path = d->args[1];
+		c->by_path = true;
+		c->mode = (mode_t)d->args[2];
+		return c->flags & ~(AT_SYMLINK_NOFOLLOW | AT_EMPTY_PATH)
+			   ? -EINVAL
+			   : 0;
+	default:
+		return -EPERM;
+	}
+}
+
+static int
+open_meant(pid_t pid, const struct call *c)
+{
+	char path[PATH_MAX];
+	int err;
+
+	if (!c->by_path)
+		return c->directory == AT_FDCWD
+			   ? -EBADF
+			   : call_proxy_open_theirs(pid, c->directory);
+	err = call_proxy_read_path(pid, c->path, path);
+	if (err < 0)
+		return err;
+	if (*path == '\0')
+		return c->flags & AT_EMPTY_PATH
+			   ? call_proxy_open_theirs(pid, c->directory)
+			   : -ENOENT;
+	return call_proxy_open(pid, c->directory, path,
+	    c->flags & AT_SYMLINK_NOFOLLOW ? O_NOFOLLOW : 0);
+}
+
+/* The opened file stays the same whatever happens to its name. */
+static int
+chmod_proxy_take(uint64_t id, pid_t pid, const struct seccomp_data *data)
+{
+	_cleanup_close_ int fd = -1;
+	struct call c;
+	struct stat st;
+	char name[32];
+	int err = take_call(data, &c);
+
+	if (err < 0)
+		return err;
+	fd = open_meant(pid, &c);
+	if (fd < 0)
+		return fd;
+	if (!call_proxy_is_awaited(id) || fstat(fd, &st) < 0 ||
+	    !S_ISDIR(st.st_mode))
+		return -EPERM;
+	snprintf(name, sizeof(name), "self/fd/%d", fd);
+	return fchmodat(CALL_PROXY_PROC_FD, name, c.mode & 07777, 0) < 0
+		   ? -errno
+		   : 0;
 }

@@ -2,10 +2,14 @@
 /*
  * The proxy of a sandbox: a process beside it that carries out calls of
  * commands which a filter cannot judge, because it sees no memory
- * (seccomp_unotify(2)). These are chmod(2) with the set-group-id bit
- * (chmod_proxy.h) and, where the network is restricted, connect(2)
- * (connect_proxy.h). The command's own call is never let through. If the proxy
- * is gone, the calls fail with ENOSYS.
+ * (seccomp_unotify(2)). These are chmod(2) with the set-group-id bit and, where
+ * the network is restricted, connect(2) (connect_proxy.h). The command's own
+ * call is never let through. If the proxy is gone, the calls fail with ENOSYS.
+ *
+ * A filter of system calls cannot tell a directory from a program, and on a
+ * program the set-group-id bit would give the user's group to whoever starts it
+ * outside of the sandbox. The proxy opens the file, checks that it is a
+ * directory, and changes the mode of what it opened.
  *
  * It trusts no command, may look into commands (CAP_SYS_PTRACE in the
  * sandbox's user namespace), and has no other privilege.
@@ -40,25 +44,11 @@ int call_proxy_start(int proc, int diag, bool chmod, bool *there);
 bool call_proxy_is_gone(void);
 
 /*
- * For the parts of the proxy. `pid` is the thread that made a call.
- *
- * Opens with O_PATH the file of a descriptor of the command, or with AT_FDCWD
- * its working directory. Returns a descriptor or -errno.
- */
-int call_proxy_open_theirs(pid_t pid, int fd);
-
-/*
  * Opens a path with O_PATH in the view, relative to `directory` (as above).
  * Links of /proc are followed only where the whole path is /proc/self/fd/N.
  * `flags` is 0 or O_NOFOLLOW. Returns a descriptor or -errno.
  */
 int call_proxy_open(pid_t pid, int directory, const char *path, int flags);
-
-/*
- * Copies a path from the command's memory. Returns 0, -EFAULT, -ENAMETOOLONG or
- * -EPERM.
- */
-int call_proxy_read_path(pid_t pid, uint64_t from, char text[PATH_MAX]);
 
 /*
  * Tells whether the same process still waits for the answer to a call; its

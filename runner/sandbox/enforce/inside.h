@@ -13,7 +13,6 @@
 #define INSIDE_H
 
 #include "command_filter.h"
-#include "command_landlock.h"
 #include "sandbox_message.h"
 
 /* What a sandbox prepares once for all its processes. */
@@ -59,34 +58,8 @@ void inside_serve(const struct inside *in, int channel, void (*run)(void),
     struct sandbox_answer *a);
 
 /*
- * Gives up every capability and proves it. Makes only system calls. Returns 0
- * or -errno.
- */
-int inside_drop(void);
-
-/*
- * Runs as pid 1 of a command's namespace: it reaps orphans until it is killed,
- * and everything in the namespace dies with it. It has no capability, no
- * directory and almost no system call. It writes one byte to the pipe `ready`
- * when it is locked down. With `told` (else -1), an eventfd, it watches the
- * memory of all processes in the namespace (memory_watch.h): if they have more
- * than memory_bytes, it writes 1 to `told` and kills them.
- */
-void inside_init(const struct inside *in, int ready, int told)
-    __attribute__((noreturn));
-
-/*
  * The terminal of a sandboxed command.
  */
-
-/*
- * Mounts a new /dev/pts in the mount namespace of the calling command, opens a
- * terminal there and puts it into stdio[]. Its name is valid only in there, and
- * no other command can open it. The size is copied from the terminal in
- * stdio[0]. The master is sent through the socket `to` with one byte. Makes
- * only system calls. Returns 0 or -errno.
- */
-int inside_terminal(int stdio[3], int to);
 
 /*
  * Receives the master at the other end, without waiting. Returns a descriptor

@@ -1,18 +1,24 @@
 /* SPDX-License-Identifier: ISC */
 /*
- * The sandbox's loop. It handles one request at a time. The first request is
- * BUILD; if it fails, the sandbox answers why and ends.
+ * The sandbox's process: its namespaces and limits, and its loop. It handles
+ * one request at a time. The first request is BUILD; if it fails, the sandbox
+ * answers why and ends.
  */
-#include "sandbox_message.h"
+#include "sandbox_main.h"
 
 #include <errno.h>
 #include <fcntl.h>
+#include <sched.h>
+#include <signal.h>
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
+#include <sys/mount.h>
 #include <sys/prctl.h>
 #include <sys/stat.h>
 #include <sys/syscall.h>
 #include <sys/utsname.h>
+#include <sys/wait.h>
 #include <unistd.h>
 
 #include "call_proxy.h"
@@ -20,11 +26,165 @@
 #include "control.h"
 #include "inside.h"
 #include "log.h"
+#include "loopback.h"
 #include "memory_watch.h"
 #include "mounts.h"
 #include "sandbox_limits.h"
-#include "sandbox_userns.h"
+#include "sandbox_message.h"
+#include "userns.h"
+#include "util.h"
 #include "view.h"
+
+/* Enters the namespaces of a sandbox, and sets limits there. */
+
+/*
+ * userns is a user namespace that the caller's user owns, or -1 to make a new
+ * one. Then the caller enters its own mount, ipc and uts namespaces and,
+ * without `network`, a network namespace that has a loopback interface and
+ * nothing else (loopback.h). Afterwards the caller has capabilities in these
+ * namespaces only. Returns 0, or -errno with *step. *none: no user namespace
+ * can be made here, and nothing has changed.
+ */
+static int
+userns_enter(int userns, bool network, bool *none, const char **step)
+{
+	int err = 0;
+
+	*none = false;
+	*step = "entering the session's user namespace";
+	if (userns < 0)
+		err = userns_enter_new(none, step);
+	else if (setns(userns, CLONE_NEWUSER) < 0)
+		err = -errno;
+	if (err < 0)
+		return err;
+	*step = "new mount, ipc and uts namespaces";
+	if (unshare(CLONE_NEWNS | CLONE_NEWIPC | CLONE_NEWUTS) < 0)
+		return -errno;
+	*step = "a new network namespace";
+	if (network)
+		return 0;
+	return unshare(CLONE_NEWNET) < 0 ? -errno : loopback_prepare(step);
+}
+
+/* --- /proc -------------------------------------------------------------- */
+
+static int
+await(pid_t pid)
+{
+	int status;
+
+	while (pid > 0 && waitpid(pid, &status, 0) < 0)
+		if (errno != EINTR)
+			return -errno;
+	if (pid < 0)
+		return -errno;
+	return WIFEXITED(status) ? -WEXITSTATUS(status) : -EIO;
+}
+
+/* Only in its own pid namespace may a process mount a /proc. */
+static int
+try_proc(void)
+{
+	const char *step;
+	pid_t pid;
+
+	if (userns_enter_new(NULL, &step) < 0)
+		return 0;
+	pid = (pid_t)syscall(SYS_clone, CLONE_NEWNS | CLONE_NEWPID | SIGCHLD,
+	    NULL, NULL, NULL, NULL);
+	if (pid == 0)
+		_exit(mount("proc", "/proc", "proc",
+			  MS_NOSUID | MS_NODEV | MS_NOEXEC, "hidepid=2") < 0
+			  ? errno
+			  : 0);
+	return await(pid);
+}
+
+/*
+ * Tries in a child whether a command in a new user namespace could mount a
+ * /proc of its own. The kernel refuses it with EPERM where something is mounted
+ * over parts of /proc, as container engines do. Returns 0 or -errno; 0 also if
+ * there can be no user namespace, because userns_enter() says that. Changes
+ * nothing.
+ */
+static int
+userns_try_proc(void)
+{
+	pid_t pid = fork();
+
+	if (pid == 0)
+		_exit(-try_proc());
+	return await(pid);
+}
+
+/* --- limits ------------------------------------------------------------- */
+
+/*
+ * Limits what the kernel counts per user, also inside a sandbox (namespaces(7),
+ * "The /proc/sys/user directory"). A limit applies in the namespace where it is
+ * written. What is used there is still charged to the user outside.
+ */
+
+static int
+read_number(const char *path, unsigned long *n)
+{
+	_cleanup_close_ int fd = open(path, O_RDONLY | O_CLOEXEC);
+	char text[32], *end;
+	ssize_t len = fd < 0 ? -1 : read(fd, text, sizeof(text) - 1);
+
+	if (len < 0)
+		return -errno;
+	text[len] = '\0';
+	*n = strtoul(text, &end, 10);
+	return end == text ? -EINVAL : 0;
+}
+
+static int
+write_number(const char *path, unsigned long n)
+{
+	_cleanup_close_ int fd = open(path, O_WRONLY | O_CLOEXEC);
+	char text[32];
+	ssize_t len = snprintf(text, sizeof(text), "%lu\n", n);
+	ssize_t done = fd < 0 ? -1 : write(fd, text, (size_t)len);
+
+	/* A short write sets no errno. */
+	return done < 0 ? -errno : done == len ? 0 : -EIO;
+}
+
+/*
+ * Limits the inotify instances and watches in the caller's user namespace to a
+ * part of what its user may have. The rest stays for the session's own fs/watch
+ * and for the user's other programs. The caller needs capabilities in its user
+ * namespace. If the kernel or the host's /proc does not permit it, a warning is
+ * logged and nothing is limited.
+ */
+static void
+shared_counts_limit(void)
+{
+	static const struct {
+		const char *of_user, *here;
+		unsigned long part;
+	} counts[] = {
+		{ "/proc/sys/fs/inotify/max_user_instances",
+		    "/proc/sys/user/max_inotify_instances", 4 },
+		{ "/proc/sys/fs/inotify/max_user_watches",
+		    "/proc/sys/user/max_inotify_watches", 2 },
+	};
+
+	for (size_t i = 0; i < nitems(counts); i++) {
+		unsigned long n = 0;
+		int err = read_number(counts[i].of_user, &n);
+
+		if (err == 0)
+			err = write_number(counts[i].here, n / counts[i].part);
+		if (err < 0)
+			log_warn(err,
+			    "%s: sandboxed commands may use up the limit of "
+			    "their user",
+			    counts[i].here);
+	}
+}
 
 /* The devices, and what make_ruleset() of inside.c adds. */
 #define WRITABLE_MORE (8 + 2)

@@ -96,12 +96,4 @@ bool ceiling_holds_requests(const struct ceiling *c);
  */
 int ceiling_judge_loopback(const struct ceiling *c, char *error);
 
-/*
- * Records that a request exceeds a limit. If policies are cut down, it notes
- * that in the grant, logs the first case and returns 0. Otherwise it refuses
- * with -EINVAL and the message.
- */
-int ceiling_exceed(struct ceiling *c, enum ceiling_limit what, const char *path,
-    struct ceiling_grant *grant, char *error);
-
 #endif
