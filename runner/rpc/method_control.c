@@ -11,7 +11,6 @@
 #include "methods.h"
 #include "recorder.h"
 #include "report.h"
-#include "waiter.h"
 
 static int
 signal_number(enum client_signal signal)

@@ -11,11 +11,10 @@
 #include "log.h"
 #include "methods.h"
 #include "netproxy.h"
-#include "proxy_environment.h"
 #include "recorder.h"
+#include "report.h"
 #include "slow_paths.h"
 #include "start_queue.h"
-#include "waiter.h"
 
 /* --- process/start ------------------------------------------------------ */
 

@@ -22,8 +22,8 @@
 #include "loop.h"
 #include "path_map.h"
 #include "recorder.h"
+#include "report.h"
 #include "siphash.h"
-#include "waiter.h"
 #include "watcher.h"
 
 /*

@@ -60,7 +60,7 @@ TAILQ_HEAD(helper_list, helper);
 /* A connection that only watches (watcher.h). */
 struct watcher;
 
-/* A request that is answered later (waiter.h). */
+/* A request that is answered later (report.h). */
 struct waiter;
 
 /* A process and what the session knows about it. */

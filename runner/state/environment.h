@@ -6,6 +6,9 @@
 #ifndef ENVIRONMENT_H
 #define ENVIRONMENT_H
 
+#include <stdbool.h>
+#include <stdint.h>
+
 #include "params.h"
 
 /*
@@ -31,5 +34,23 @@ const char *environment_get(char *const *envp, const char *name);
  * 8, patterns).
  */
 bool environment_matches(struct slice pattern, struct slice name);
+
+/*
+ * The variables by which programs find the proxy of a list of hosts
+ * (doc/protocol.md section 13.7). Plain C without system calls.
+ */
+
+struct proxy_environment {
+	uint16_t port;	  /* of 127.0.0.1, for HTTP and SOCKS5 */
+	bool socks;	  /* some variables name SOCKS5 */
+	bool allow_local; /* private addresses are reached without the proxy */
+};
+
+/*
+ * Returns a copy of a vector in which the variables are set; one free() frees
+ * it.
+ */
+char **proxy_environment(
+    char *const *envp, const struct proxy_environment *proxy);
 
 #endif

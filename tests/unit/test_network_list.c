@@ -13,8 +13,8 @@
 
 #include <cmocka.h>
 
+#include "environment.h"
 #include "network_list.h"
-#include "proxy_environment.h"
 
 #define PROXY(members) "{\"proxy\":{\"enabled\":true" members "}}"
 

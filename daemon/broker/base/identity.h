@@ -46,7 +46,7 @@ struct record_rules {
 	uint64_t max_bytes; /* of each recording */
 };
 
-/* What its sessions use; session_usage.c. */
+/* What its sessions use; stats.c. */
 struct identity_usage {
 	bool ever;	       /* it has or had sessions */
 	uint64_t ended_cpu_ms; /* of sessions that have ended */

@@ -20,8 +20,8 @@
 #include "frontend_child.h"
 #include "log.h"
 #include "session_registry.h"
-#include "session_usage.h"
 #include "spawn_client.h"
+#include "stats.h"
 #include "tls_helpers.h"
 #include "util.h"
 

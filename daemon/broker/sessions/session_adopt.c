@@ -16,9 +16,9 @@
 #include "log.h"
 #include "session_audit.h"
 #include "session_limit.h"
-#include "session_usage.h"
 #include "siphash.h"
 #include "spawn_client.h"
+#include "stats.h"
 #include "util.h"
 
 /* How long clients wait for runners to answer. A runner that answers later is

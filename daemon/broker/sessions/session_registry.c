@@ -25,9 +25,9 @@
 #include "session_audit.h"
 #include "session_limit.h"
 #include "session_start.h"
-#include "session_usage.h"
 #include "siphash.h"
 #include "spawn_client.h"
+#include "stats.h"
 #include "util.h"
 
 /* A runner that was told to end has its own grace time plus this. */

@@ -104,7 +104,7 @@ struct runner {
 	int64_t silent_ms;
 };
 
-/* What the session used at the latest reading; session_usage.c. */
+/* What the session used at the latest reading; stats.c. */
 struct used {
 	bool has_cpu, has_memory; /* known */
 	uint64_t cpu_ms;

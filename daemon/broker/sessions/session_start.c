@@ -25,8 +25,8 @@
 #include "session_events.h"
 #include "session_limit.h"
 #include "session_registry.h"
-#include "session_usage.h"
 #include "spawn_client.h"
+#include "stats.h"
 #include "util.h"
 
 /*

@@ -7,6 +7,7 @@
 #define STATS_H
 
 #include <stdbool.h>
+#include <stdint.h>
 
 #include "control.h"
 
@@ -26,5 +27,51 @@ void stats_network(struct broker *m, const struct control_network *n);
 
 /* Collects the current values. conn is the caller's. */
 void stats_collect(struct broker *m, struct control_metrics *out);
+
+/*
+ * How much of the host a session uses: processor time and memory of its runner
+ * and everything that it started. Its control group knows them. Without one,
+ * they are added up over the processes in proc(5).
+ */
+
+struct cgroup;
+struct session;
+
+struct session_usage {
+	bool has_cpu, has_memory, has_processes; /* false: not known */
+	uint64_t cpu_ms;
+	uint64_t memory_bytes;
+	uint64_t processes;
+};
+
+/* Finds the directories above the groups of all sessions: those that the
+ * previous broker left with root, or those of the first group that is made. */
+void session_usage_init(void);
+void session_usage_learn(const struct cgroup *group);
+
+/* Reads the current values. Takes some ten microseconds. */
+void session_usage_read(const struct session *s, struct session_usage *u);
+
+/*
+ * This module adds up what the sessions of each identity use of the host. The
+ * operator reads it at /metrics. The processor time includes sessions that have
+ * ended. It begins at zero with each broker.
+ */
+
+struct broker;
+struct session;
+
+/* An earlier broker opened the session. What it used until now was counted by
+ * that broker. */
+void identity_usage_adopt(struct broker *m, struct session *s);
+
+/* The runner of the session has ended, and root still keeps what is known of
+ * it. */
+void identity_usage_end(struct broker *m, struct session *s);
+
+/* Fills in the identities and how many are left out. Reads so many sessions at
+ * most, because everybody waits meanwhile; if there are more, each answer has
+ * the next ones, and the latest values of the others. */
+#define IDENTITY_USAGE_READ_MAX 256
 
 #endif
