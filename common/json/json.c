@@ -1,10 +1,9 @@
 /* SPDX-License-Identifier: ISC */
 /*
- * Parses JSON text into a small tree. This is the only file that uses yajl,
- * and its memory never fails, which yajl does not check. It uses only the
- * callback parser, because yajl's own tree recurses, keeps duplicate keys and
- * cuts strings at NUL. What yajl accepts too easily is checked here and in
- * json_scan.c.
+ * Parses JSON text into a small tree. Apart from json_memory.c this is the only
+ * file that uses yajl. It uses only the callback parser, because yajl's own
+ * tree recurses, keeps duplicate keys and cuts strings at NUL. What yajl
+ * accepts too easily is checked here and in json_scan.c.
  */
 #include "json.h"
 
@@ -14,41 +13,11 @@
 #include <yajl/yajl_common.h>
 #include <yajl/yajl_parse.h>
 
+#include "json_memory.h"
 #include "json_scan.h"
 #include "siphash.h"
 #include "table.h"
 #include "util.h"
-
-/* Without memory the program ends, as in util.h. */
-extern const yajl_alloc_funcs json_memory;
-
-/*
- * Memory for yajl.
- */
-
-static void *
-get(void *arg, size_t size)
-{
-	return xmalloc(size);
-}
-
-static void *
-resize(void *arg, void *p, size_t size)
-{
-	return xreallocarray(p, 1, size);
-}
-
-static void
-give_back(void *arg, void *p)
-{
-	free(p);
-}
-
-const yajl_alloc_funcs json_memory = {
-	.malloc = get,
-	.realloc = resize,
-	.free = give_back,
-};
 
 #define BLOCK_FIRST_BYTES 1024
 #define BLOCK_MAX_BYTES	  (64u << 10)

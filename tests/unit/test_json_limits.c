@@ -16,6 +16,7 @@
 #include <cmocka.h>
 
 #include "json.h"
+#include "json_memory.h"
 #include "json_text.h"
 
 #define DUPLICATE "duplicate JSON object key "
