@@ -3,8 +3,7 @@
  * execd-runner.exe: one command of one parent, as execd-runner(8) says. It
  * speaks the frames only; sessions are Linux's.
  */
-#include <fcntl.h>
-#include <io.h>
+#include <errno.h>
 #include <stdio.h>
 #include <wchar.h>
 
@@ -15,11 +14,12 @@
 #include "host_windows.h"
 #include "log.h"
 #include "parent_windows.h"
+#include "pipe_client.h"
 
 static const char usage_text[] =
     "usage: execd-runner [--network-is-blocked] --stdio\n"
-    "       execd-runner [--network-is-blocked] --pipe-in PIPE --pipe-out "
-    "PIPE\n";
+    "       execd-runner [--network-is-blocked] [--server-pid PID]\n"
+    "                    --pipe-in PIPE --pipe-out PIPE\n";
 
 static const char version_text[] =
     "execd-runner " EXECD_VERSION " for Windows\n"
@@ -33,6 +33,8 @@ static const char version_text[] =
 struct windows_options {
 	bool stdio, network_is_blocked;
 	const WCHAR *pipe_in, *pipe_out;
+	bool has_server;
+	ULONG server_pid; /* who must have made the pipes */
 };
 
 static int
@@ -40,6 +42,16 @@ usage(void)
 {
 	fputs(usage_text, stderr);
 	return 2;
+}
+
+static bool
+parse_pid(const WCHAR *text, ULONG *pid)
+{
+	WCHAR *end;
+
+	errno = 0;
+	*pid = wcstoul(text, &end, 10);
+	return *text >= '0' && *text <= '9' && *end == 0 && errno == 0;
 }
 
 /* Returns -1 to go on, otherwise an exit code. */
@@ -55,6 +67,10 @@ parse(struct windows_options *o, int argc, WCHAR **argv)
 			o->pipe_in = argv[++i];
 		} else if (!wcscmp(argv[i], L"--pipe-out") && i + 1 < argc) {
 			o->pipe_out = argv[++i];
+		} else if (!wcscmp(argv[i], L"--server-pid") && i + 1 < argc &&
+			   parse_pid(argv[i + 1], &o->server_pid)) {
+			o->has_server = true;
+			i++;
 		} else if (!wcscmp(argv[i], L"--version")) {
 			fputs(version_text, stdout);
 			return 0;
@@ -66,24 +82,10 @@ parse(struct windows_options *o, int argc, WCHAR **argv)
 		}
 	}
 	if (o->stdio == (o->pipe_in != NULL) ||
-	    (o->pipe_in == NULL) != (o->pipe_out == NULL))
+	    (o->pipe_in == NULL) != (o->pipe_out == NULL) ||
+	    (o->stdio && o->has_server))
 		return usage();
 	return -1;
-}
-
-/*
- * Of a pipe the server's process must be able to see who we are and no more;
- * otherwise whoever made a pipe of this name first could act as our user.
- */
-static HANDLE
-open_pipe(const WCHAR *path, DWORD access)
-{
-	HANDLE h = CreateFileW(path, access, 0, NULL, OPEN_EXISTING,
-	    SECURITY_SQOS_PRESENT | SECURITY_IDENTIFICATION, NULL);
-
-	if (h == INVALID_HANDLE_VALUE)
-		log_fatal("%ls: Windows error %lu", path, GetLastError());
-	return h;
 }
 
 /* The command must not have the parent's pipes as its own. */
@@ -110,10 +112,13 @@ wmain(int argc, WCHAR **argv)
 	if (code >= 0)
 		return code;
 	h.network_is_blocked = o.network_is_blocked;
-	h.in = o.stdio ? standard(STD_INPUT_HANDLE)
-		       : open_pipe(o.pipe_in, GENERIC_READ);
-	h.out = o.stdio ? standard(STD_OUTPUT_HANDLE)
-			: open_pipe(o.pipe_out, GENERIC_WRITE);
+	if (o.stdio) {
+		h.in = standard(STD_INPUT_HANDLE);
+		h.out = standard(STD_OUTPUT_HANDLE);
+	} else {
+		pipe_client_open(o.pipe_in, o.pipe_out,
+		    o.has_server ? &o.server_pid : NULL, &h.in, &h.out);
+	}
 	host_windows_open(&h);
 	parent_windows_at(h.in, h.out);
 	/* The threads still block in their handles, so nothing is unwound. */

@@ -6,7 +6,8 @@
  *
  *	parent.exe DESKTOP RUNNER.EXE [ARGUMENT...]
  *
- * It ends with the runner's exit code. DESKTOP "-" makes none.
+ * It ends with the runner's exit code. DESKTOP "-" makes none. The argument PID
+ * becomes the parent's process id.
  */
 #include <stdio.h>
 #include <stdlib.h>
@@ -83,7 +84,11 @@ start(int argc, WCHAR **argv, const WCHAR *in, const WCHAR *out)
 
 	at = (size_t)swprintf(line, 4096, L"\"%ls\"", argv[2]);
 	for (int i = 3; i < argc; i++)
-		at += (size_t)swprintf(line + at, 4096 - at, L" %ls", argv[i]);
+		at += !wcscmp(argv[i], L"PID")
+			  ? (size_t)swprintf(line + at, 4096 - at, L" %lu",
+				GetCurrentProcessId())
+			  : (size_t)swprintf(
+				line + at, 4096 - at, L" %ls", argv[i]);
 	swprintf(
 	    line + at, 4096 - at, L" --pipe-in %ls --pipe-out %ls", in, out);
 	if (!CreateProcessW(

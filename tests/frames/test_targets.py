@@ -194,6 +194,18 @@ def test_standard_input_and_output(start):
 
 
 @only_windows
+def test_the_process_that_made_the_pipes(start):
+    payload = spawn_payload("windows", Six(["cmd", "/c", "echo mine"]))
+    r = start("windows", "--network-is-blocked", "--server-pid", "PID")
+    r.send(6, SPAWN, payload)
+    assert text(r.all(time.monotonic() + 30), "stdout") == "mine"
+    r = start("windows", "--network-is-blocked", "--server-pid", "7")
+    r.send(6, SPAWN, payload)
+    assert r.receive(time.monotonic() + 30) is None and r.child.wait(10) == 1
+    assert b"made this pipe, and --server-pid is 7" in r.child.stderr.read()
+
+
+@only_windows
 def test_ten_megabytes(start, prefix):
     path = prefix.c / "big.txt"
     path.write_bytes(b"0123456789abcde\n" * 655360)
