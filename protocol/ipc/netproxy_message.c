@@ -278,6 +278,7 @@ netproxy_reason_name(enum netproxy_reason r)
 		[NETPROXY_TOO_MUCH] = "too_many_bytes",
 		[NETPROXY_BAD_LIST] = "bad_list",
 		[NETPROXY_TOO_MANY_NAMES] = "too_many_names",
+		[NETPROXY_NOT_STARTED] = "proxy_not_started",
 	};
 
 	return names[r];

@@ -27,8 +27,9 @@
 /* It ends after so many checks in a row without a list. */
 #define LOOKS_IDLE 2
 
-/* It is started again at once. If it then dies soon, the pause before the next
- * start doubles. */
+/* It is started again with the next use. If it then dies soon, there is a pause
+ * before that, which doubles. A start that fails is tried again after WAIT_MS.
+ */
 #define LIVED_LONG_MS 10000
 #define WAIT_MS	      1000
 #define WAIT_MAX_MS   32000
@@ -515,17 +516,80 @@ stop(struct netproxy *p)
 		n->told = false;
 }
 
-static void
-restart(struct netproxy *p)
-{
-	int err = p->wait_ms == 0 ? start(p) : 0;
+/* --- its start, with the first use of a list ----------------------------- */
 
-	if (err < 0)
-		log_error(err, "starting execd-netproxy");
-	if (p->fd >= 0)
+static void
+unwatch(struct network *n)
+{
+	event_del(&n->first_use[0]);
+	event_del(&n->first_use[1]);
+}
+
+/* The sockets are execd-netproxy's as soon as it has them, so they are watched
+ * no longer. */
+static void
+watch(struct network *n)
+{
+	loop_add(&n->first_use[0], NULL);
+	if (n->resolver >= 0)
+		loop_add(&n->first_use[1], NULL);
+}
+
+static void
+watch_lists(struct netproxy *p, bool wanted)
+{
+	struct network *n;
+
+	TAILQ_FOREACH (n, &p->lists, link)
+		if (wanted)
+			watch(n);
+		else
+			unwatch(n);
+}
+
+/* What waits must not wait for a program that does not come. Nobody knows which
+ * host was meant, so the decision names the proxy's own port. */
+static void
+refuse(struct network *n)
+{
+	struct netproxy_decided d = {
+		.list = n->number,
+		.target = { .protocol = NETPROXY_HTTP,
+		    .port = n->port,
+		    .host = "127.0.0.1" },
+		.source = NETPROXY_BY_LIMIT,
+		.reason = NETPROXY_NOT_STARTED,
+	};
+
+	if (netproxy_sockets_refuse(n) > 0)
+		network_decided(n, &d);
+}
+
+static void
+no_start_before(struct netproxy *p, uint64_t ms)
+{
+	struct network *n;
+
+	TAILQ_FOREACH (n, &p->lists, link)
+		refuse(n);
+	set_timer(p, ms);
+}
+
+/* Event callback of a socket of a list. */
+static void
+first_use_cb(evutil_socket_t fd, short what, void *arg)
+{
+	struct network *n = arg;
+	struct netproxy *p = n->process->session->netproxy;
+	int err = start(p);
+
+	watch_lists(p, false);
+	if (err == 0) {
 		flush(p);
-	else
-		set_timer(p, p->wait_ms > 0 ? p->wait_ms : WAIT_MS);
+		return;
+	}
+	log_error(err, "starting execd-netproxy");
+	no_start_before(p, WAIT_MS);
 }
 
 /* The program is gone, or to be given up. Its connections are reset. */
@@ -538,11 +602,12 @@ failed(struct netproxy *p, const char *how)
 	if (p->session->terminating)
 		return;
 	log_error(0, "execd-netproxy %s", how);
-	if (TAILQ_EMPTY(&p->lists))
-		return;
 	if (lived_long)
 		p->wait_ms = 0;
-	restart(p);
+	if (p->wait_ms == 0)
+		watch_lists(p, true);
+	else
+		no_start_before(p, p->wait_ms);
 	p->wait_ms = p->wait_ms == 0		    ? WAIT_MS
 		     : p->wait_ms * 2 < WAIT_MAX_MS ? p->wait_ms * 2
 						    : WAIT_MAX_MS;
@@ -565,15 +630,11 @@ static void
 timer_cb(evutil_socket_t fd, short what, void *arg)
 {
 	struct netproxy *p = arg;
-	uint64_t wait = p->wait_ms;
 
-	if (p->fd >= 0) {
+	if (p->fd >= 0)
 		look(p);
-	} else if (!TAILQ_EMPTY(&p->lists) && !p->session->terminating) {
-		p->wait_ms = 0;
-		restart(p);
-		p->wait_ms = wait;
-	}
+	else if (!p->session->terminating)
+		watch_lists(p, true);
 }
 
 /* --- lists -------------------------------------------------------------- */
@@ -640,15 +701,11 @@ netproxy_prepare(struct session *s, struct sandbox *sandbox,
 	*why = "execd-netproxy, which was missing when execd started";
 	if (s->netproxy_program < 0)
 		return -ENOENT;
-	*why = "starting execd-netproxy";
-	err = p->fd < 0 ? start(p) : 0;
-	if (err < 0)
-		return err;
-	flush(p);
 	*why = "its proxy's port";
 	*network = new_network(list);
 	err = netproxy_sockets_make(
 	    *network, sandbox, sandbox->names ? find_block(p) : 0, port);
+	(*network)->port = *port;
 	if (err < 0)
 		network_free(*network);
 	return err;
@@ -663,8 +720,14 @@ netproxy_open(struct session_process *sp, struct network *network)
 	network->number = ++p->last_list;
 	sp->network = network;
 	TAILQ_INSERT_TAIL(&p->lists, network, link);
+	event_assign(&network->first_use[0], p->session->base,
+	    network->listener, EV_READ, first_use_cb, network);
+	event_assign(&network->first_use[1], p->session->base,
+	    network->resolver, EV_READ, first_use_cb, network);
 	if (p->fd >= 0)
 		flush(p);
+	else if (!event_pending(&p->timer, EV_TIMEOUT, NULL))
+		watch(network);
 }
 
 void
@@ -687,6 +750,7 @@ netproxy_close(struct session_process *sp)
 		return;
 	netproxy_settle(sp);
 	TAILQ_REMOVE(&p->lists, n, link);
+	unwatch(n);
 	drop_asks(p, n);
 	if (n->told)
 		tell(p, NETPROXY_CLOSE, &m);

@@ -3,8 +3,10 @@
  * The runner's side of execd-netproxy: the way out of sandboxes whose network
  * is a list of hosts. Each command with a list has sockets of its own in its
  * sandbox (netproxy_sockets.h), by which decisions are known to be about it.
- * The program is started with the first list and ends a moment after the last
- * one. When it dies, it comes back with the lists that are open.
+ * The program is started when a command uses one of them first, and ends a
+ * moment after the last list. When it dies, the next use brings it back with
+ * the lists that are open. If it cannot be started, what waits is refused, and
+ * told as a decision.
  */
 #ifndef NETPROXY_H
 #define NETPROXY_H
@@ -17,10 +19,10 @@ struct sandbox;
 struct session;
 
 /*
- * Makes the sockets for a command that is about to start, and starts the
- * program if needed. Returns 0 with *network, which the caller owns until
- * netproxy_open(), and *port of 127.0.0.1; -ESTALE if the sandbox has ended; or
- * another -errno. *why says what failed.
+ * Makes the sockets for a command that is about to start. Returns 0 with
+ * *network, which the caller owns until netproxy_open(), and *port of
+ * 127.0.0.1; -ESTALE if the sandbox has ended; or another -errno. *why says
+ * what failed.
  */
 int netproxy_prepare(struct session *s, struct sandbox *sandbox,
     const struct network_list *list, struct network **network, uint16_t *port,

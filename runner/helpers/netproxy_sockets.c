@@ -14,6 +14,9 @@
 #define BLOCK_BITS 8
 #define FIRST_NAME 2 /* in its block; before it comes the resolver */
 
+/* What is refused at once. What else waits causes the next event. */
+#define REFUSE_MAX 1024
+
 _Static_assert(NETPROXY_PORTS_MAX <= LOOPBACK_SOCKETS_MAX &&
 		   LOOPBACK_SOCKETS_MAX <= SANDBOX_FDS_MAX,
     "the listeners of a name come with one answer");
@@ -90,6 +93,35 @@ netproxy_sockets_name(struct network *n, const struct netproxy_name *asked,
 	if (err < 0)
 		*address = 0;
 	return err;
+}
+
+/* Returns false if no connection waits. */
+static bool
+reset_one(int listener)
+{
+	const struct linger reset = { .l_onoff = 1 };
+	int client = accept4(listener, NULL, NULL, SOCK_CLOEXEC);
+
+	if (client < 0)
+		return false;
+	setsockopt(client, SOL_SOCKET, SO_LINGER, &reset, sizeof(reset));
+	close(client);
+	return true;
+}
+
+unsigned
+netproxy_sockets_refuse(const struct network *n)
+{
+	unsigned refused = 0;
+	char byte;
+
+	set_nonblock(n->listener);
+	while (refused < REFUSE_MAX && reset_one(n->listener))
+		refused++;
+	while (n->resolver >= 0 && refused < REFUSE_MAX &&
+	       recv(n->resolver, &byte, 1, MSG_DONTWAIT) >= 0)
+		refused++;
+	return refused;
 }
 
 void

@@ -39,6 +39,12 @@ unsigned netproxy_sockets_block(const struct network *n);
 int netproxy_sockets_name(struct network *n, const struct netproxy_name *asked,
     uint32_t *address, int fds[NETPROXY_PORTS_MAX]);
 
+/*
+ * Resets the connections that wait at the proxy's port, and drops the questions
+ * that wait at the resolver; an asker repeats his. Returns how many there were.
+ */
+unsigned netproxy_sockets_refuse(const struct network *n);
+
 void netproxy_sockets_close(const int *fds, size_t n);
 
 #endif

@@ -6,6 +6,7 @@
 #ifndef NETWORK_H
 #define NETWORK_H
 
+#include <event2/event_struct.h>
 #include <stdbool.h>
 #include <stdint.h>
 
@@ -50,9 +51,12 @@ struct network {
 	int listener; /* owned; for an execd-netproxy that comes back; or -1 */
 	/* owned, likewise: of the resolver, at resolver_address; -1: none */
 	int resolver;
+	uint16_t port;		   /* of the listener */
 	uint32_t resolver_address; /* in host order */
 	unsigned names; /* that got an address of their own behind it */
-	bool told;	/* execd-netproxy has the list */
+	/* The first use of the two sockets while no execd-netproxy runs. */
+	struct event first_use[2];
+	bool told; /* execd-netproxy has the list */
 	struct network_denied denied[NETWORK_DENIED_MAX];
 	unsigned ndenied;
 	uint64_t more_denied; /* denials that have no place there */

@@ -436,13 +436,13 @@ def test_the_helper_is_stopped(spawn, origin):
     c = s.ready()
     o = origin()
     at = f"127.0.0.1:{o.port}"
-    start(c, "p", "wait", f"get=http://{at}/", pipeStdin=True, **own(at))
+    start(c, "p", f"get=http://{at}/", "wait", f"get=http://{at}/", pipeStdin=True, **own(at))
     c.wait_output("p", "waiting")
     helper, = children_named(s.runner(c), "execd-netproxy")
     kill(helper, signal.SIGSTOP)
     c.write("p", "\n")
     got, _ = end(c, "p")
-    assert got == [[200, "hi", None]] and "execd-netproxy was stopped by a signal, and is replaced" in s.log
+    assert got == [[200, "hi", None]] * 2 and "execd-netproxy was stopped by a signal, and is replaced" in s.log
 
 
 @pytest.mark.parametrize("more,enforced", [("", "listed"), ("over-limit = clamp\nallow-network = no\n", "restricted")])
@@ -458,12 +458,40 @@ def test_the_operator_permits_no_network(configured, user, origin, more, enforce
 
 
 @pytest.fixture
-def hostile(installed, monkeypatch):
-    """An installation whose execd-netproxy asks without an end and reads nothing."""
-    program = installed / "runner/netproxy/execd-netproxy"
-    shutil.copy(BUILD / "tests/integration/fake_netproxy", program)
-    monkeypatch.setattr("conftest.EXECD", installed / "daemon/root/execd")
-    return installed
+def with_netproxy(installed, monkeypatch):
+    """An installation that has another program for execd-netproxy."""
+    def put(program):
+        shutil.copy(program, installed / "runner/netproxy/execd-netproxy")
+        monkeypatch.setattr("conftest.EXECD", installed / "daemon/root/execd")
+        return installed
+    return put
+
+
+@pytest.fixture
+def hostile(with_netproxy):
+    """One that asks without an end and reads nothing."""
+    return with_netproxy(BUILD / "tests/integration/fake_netproxy")
+
+
+KNOCK = ("import os, socket, urllib.parse; u = urllib.parse.urlsplit(os.environ['http_proxy'])\n"
+         "s = socket.create_connection((u.hostname, u.port), 60)\n"
+         "try:\n    s.sendall(b'GET http://a.example/ HTTP/1.1\\r\\nHost: a.example\\r\\n\\r\\n')\n    print(s.recv(99))\n"
+         "except OSError as e:\n    print(type(e).__name__, u.port)")
+
+
+def test_one_that_does_not_start(with_netproxy, spawn):
+    """The command that waits for it is reset, and told why; the session and its other commands go on."""
+    with_netproxy("/bin/false")
+    s = spawn()
+    c = s.ready()
+    f = c.run("p", [PYTHON, "-c", KNOCK], sandbox=POLICY, **own("a.example"))
+    said, port = f.stdout.split()
+    assert said == "ConnectionResetError"
+    told = {"host": "127.0.0.1", "port": int(port), "rule": None, "reason": "proxy_not_started"}
+    assert c.call("process/wait", {"processId": "p"})["networkDenied"] == [told]
+    assert [(d["reason"], d["decidedBy"]) for d in decisions(c, "p")] == [("proxy_not_started", "limit")]
+    assert "execd-netproxy ended unexpectedly" in s.log
+    assert c.run("q", ["/bin/echo", "fine"], sandbox=POLICY, **own("a.example")).stdout == "fine\n"
 
 
 def test_one_that_reads_no_answer_is_replaced(hostile, spawn):
@@ -472,7 +500,7 @@ def test_one_that_reads_no_answer_is_replaced(hostile, spawn):
     c = s.ready()
     runner = s.runner(c)
     before = rss_kib(runner)
-    c.start("p", ["/bin/cat"], pipeStdin=True, sandbox=POLICY, **own("a.example"))
+    c.start("p", [PYTHON, "-c", KNOCK], sandbox=POLICY, **own("a.example"))
     s.wait_log("execd-netproxy reads nothing, and is replaced")
     assert rss_kib(runner, "VmHWM") - before < 8 * MIB
     assert c.run("q", ["/bin/echo", "fine"]).stdout == "fine\n"

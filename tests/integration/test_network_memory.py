@@ -24,15 +24,20 @@ def proxies(s):
 @pytest.mark.skipif(SANITIZED, reason="MEMORY IS NOT MEASURED: a sanitizer has its own")
 @pytest.mark.parametrize("sessions", [10, pytest.param(200, marks=pytest.mark.nightly)])
 def test_sessions_with_one_policy(spawn, origin, sessions):
-    """Each has a command with the list, and one of them uses it. Without a list there is no proxy at all."""
+    """Each has a command with the list. Without a connection or a look-up there is no proxy at all."""
     s, o = spawn(), origin()
     at = f"127.0.0.1:{o.port}"
     s.ready()
     assert not proxies(s)
     clients = [s.ready() for _ in range(sessions)]
     for c in clients:
-        m = c.start("p", ["/bin/cat"], sandbox=POLICY, pipeStdin=True, **own(at))
+        m = c.start("p", [PYTHON, "-c", CLIENT, "wait", f"get=http://{at}/", "wait"], sandbox=POLICY, pipeStdin=True, **own(at))
         assert "result" in m, m
+        c.wait_output("p", "waiting")
+    assert not proxies(s)
+    for c in clients:
+        c.write("p", "\n")
+        c.wait_output("p", '"hi"')
     pids = proxies(s)
     assert len(pids) == sessions
     idle = sorted(map(pss_kib, pids))
@@ -40,5 +45,5 @@ def test_sessions_with_one_policy(spawn, origin, sessions):
     assert "result" in m, m
     assert [got[0] for got in end(clients[0], "used")[0]] == [200] * 20
     used = sorted(map(pss_kib, pids))
-    print(f"KiB of PSS of each of {sessions} execd-netproxy: {idle[0]} to {idle[-1]}; one of them used: {used[0]} to {used[-1]}")
+    print(f"KiB of PSS of each of {sessions} execd-netproxy: {idle[0]} to {idle[-1]}; one of them used more: {used[0]} to {used[-1]}")
     assert used[-1] <= MOST_KIB and idle[-1] <= MOST_KIB
