@@ -82,7 +82,7 @@ def start(prefix):
             argv, env = [str(LINUX), "--stdio"], None
         else:
             program = prefix.runner() if target == "codex" else WINDOWS / "runner/windows/execd-runner.exe"
-            argv = [windows.wine(), str(WINDOWS / "parent.exe"), DESKTOP, prefix.name(program), *args]
+            argv = [windows.wine(), str(WINDOWS / "tests/frames/parent.exe"), DESKTOP, prefix.name(program), *args]
             if direct:
                 argv = [windows.wine(), str(program), *args, "--stdio"]
             env = prefix.env
@@ -109,7 +109,7 @@ def spawn_payload(target, row):
         p |= {"permission_profile": profile(), "workspace_roots": [home], "network_proxy_restricting_sid": None,
               "private_desktop_name": DESKTOP}
     if p["command"][0] == CHILD:
-        p["command"] = [windows.Prefix.name(WINDOWS / CHILD), *p["command"][1:]]
+        p["command"] = [windows.Prefix.name(WINDOWS / "tests/frames" / CHILD), *p["command"][1:]]
     return p | row.spawn | {"env": env | row.spawn.get("env", {})}
 
 
@@ -240,3 +240,11 @@ def test_the_version_says_what_is_not_enforced(prefix):
     out = subprocess.run([windows.wine(), str(WINDOWS / "runner/windows/execd-runner.exe"), "--version"], env=prefix.env,
                          capture_output=True, text=True, timeout=60).stdout
     assert out.startswith("execd-runner ") and "not enforced there" in out and "not run on Windows" in out
+
+
+@only_windows
+@pytest.mark.parametrize("unit", sorted(p.name for p in WINDOWS.glob("tests/frames/test_*.exe")) if WINDOWS else [])
+def test_unit(prefix, unit):
+    """The units that need no system (tests/frames/meson.build)."""
+    done = prefix.run(str(WINDOWS / "tests/frames" / unit))
+    assert done.returncode == 0, done.stdout + done.stderr
