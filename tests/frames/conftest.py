@@ -1,0 +1,72 @@
+# SPDX-License-Identifier: ISC
+"""The prefix of Wine that all tests share, runners in it, and the table at the end."""
+import os
+
+import pytest
+from cases import ROWS
+from targets import DESKTOP, LINUX, TARGETS, WINDOWS, Runner, windows
+
+NIGHTLY = bool(os.environ.get("EXECD_TORTURE"))
+WORDS = {"passed": "pass", "failed": "FAIL", "skipped": "skip"}
+said = {}
+
+
+def pytest_configure(config):
+    config.addinivalue_line("markers", "nightly: takes minutes; only scripts/torture runs it")
+
+
+def pytest_collection_modifyitems(items):
+    if not NIGHTLY:
+        for item in items:
+            if item.get_closest_marker("nightly"):
+                item.add_marker(pytest.mark.skip(reason="LEFT TO scripts/torture windows: it takes minutes"))
+
+
+def pytest_runtest_logreport(report):
+    if "test_row[" in report.nodeid and (report.when == "call" or report.outcome != "passed"):
+        said[report.nodeid.split("[")[1][:-1]] = WORDS[report.outcome]
+
+
+def pytest_terminal_summary(terminalreporter):
+    """Every row with every target; "-": it is not asked that, and cases.py says why."""
+    if not said:
+        return
+    terminalreporter.section("runners of frames")
+    terminalreporter.write_line(f"{'row':24}" + "".join(f"{t:10}" for t in TARGETS))
+    for row in ROWS:
+        terminalreporter.write_line(f"{row.name:24}" + "".join(f"{said.get(f'{t}-{row.name}', '-'):10}" for t in TARGETS))
+
+
+@pytest.fixture(scope="session")
+def prefix(tmp_path_factory):
+    if not WINDOWS:
+        yield None
+        return
+    lacking = windows.missing()
+    if lacking:
+        pytest.skip(f"not here: {', '.join(lacking)}")
+    made = windows.Prefix(tmp_path_factory.mktemp("prefix"), codex="codex" in TARGETS)
+    yield made
+    made.stop()
+
+
+@pytest.fixture
+def start(prefix):
+    made = []
+
+    def make(target, *args, direct=False):
+        if target == "linux":
+            argv, env = [str(LINUX), "--stdio"], None
+        else:
+            program = prefix.runner() if target == "codex" else WINDOWS / "runner/windows/execd-runner.exe"
+            argv = [windows.wine(), str(WINDOWS / "tests/frames/parent.exe"), DESKTOP, prefix.name(program), *args]
+            if direct:
+                argv = [windows.wine(), str(program), *args, "--stdio"]
+            env = prefix.env
+        made.append(Runner(argv, env))
+        return made[-1]
+
+    yield make
+    for r in made:
+        r.child.kill()
+        r.child.wait()
