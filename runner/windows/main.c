@@ -24,9 +24,11 @@ static const char usage_text[] =
 static const char version_text[] =
     "execd-runner " EXECD_VERSION " for Windows\n"
     "It speaks frames of version 1 and 6.\n"
-    "Compiled, with its arguments checked under Wine, and not enforced there:\n"
-    "the restricted token, its default ACL, the private desktop; the size of\n"
-    "a console after resize. It was not run on Windows.\n"
+    "Compiled, arguments checked, not enforced here (Wine): tokens, DACLs,\n"
+    "CreateProcessWithLogonW, LogonUser, resize, Ctrl-C.\n"
+    "The two logons are what a launcher calls; this program calls neither.\n"
+    "It has no control flow guard, which gcc 12 cannot make.\n"
+    "It was not run on Windows.\n"
     "Refused: policies that restrict reading or have patterns, and a\n"
     "restricted network without --network-is-blocked.\n";
 
