@@ -102,14 +102,16 @@ proxy_environment(char *const *envp, const struct proxy_environment *proxy)
 	at = (char *)(vector + n);
 	n = 0;
 	for (char *const *e = envp; *e != NULL; e++) {
+		size_t len = strlen(*e) + 1;
+
 		if (is_ours(*e))
 			continue;
-		vector[n++] = at;
-		at = stpcpy(at, *e) + 1;
+		vector[n++] = memcpy(at, *e, len);
+		at += len;
 	}
 	for (size_t i = 0; i < nitems(variables); i++) {
 		vector[n++] = at;
-		at = stpcpy(stpcpy(at, variables[i].name), "=");
+		at += snprintf(at, NAME_MAX + 2, "%s=", variables[i].name);
 		write_value(at, &variables[i], proxy);
 		at += strlen(at) + 1;
 	}

@@ -21,7 +21,7 @@ def processes(prefix):
         try:
             if mine in (p / "environ").read_bytes().split(b"\0"):
                 found.append(((p / "comm").read_text().strip(), int(p.name)))
-        except (FileNotFoundError, ProcessLookupError):
+        except (FileNotFoundError, ProcessLookupError, PermissionError):
             pass
     return found
 
