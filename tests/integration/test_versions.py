@@ -122,7 +122,7 @@ def test_a_broker_that_root_does_not_speak_with(server):
     old = s.broker
     kill(old)
     now = SPOKEN["spawn"]
-    s.wait_log(f"impossible command from the broker: 70 of version {now + 1}; this program speaks {now}")
+    s.wait_log(f"impossible command from the broker: 70 of version {now + 1} in 12 bytes; this program speaks version {now}")
     s.install(BROKER)
     replaced(s, old)
     assert whole(resume(s, c)) == (ALL, 0)
