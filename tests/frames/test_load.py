@@ -47,7 +47,9 @@ def handles(prefix):
 
 def one(start, say, **spawn):
     r = start("windows", "--network-is-blocked")
-    r.send(6, SPAWN, spawn_payload("windows", Six(["cmd", "/c", f"echo {say}"], **spawn)))
+    # See test_a_console.
+    line = f"echo {say}" + (">CON" if spawn.get("tty") else "")
+    r.send(6, SPAWN, spawn_payload("windows", Six(["cmd", "/c", line], **spawn)))
     messages = r.all(time.monotonic() + 60)
     assert say in text(messages, "stdout") and messages[-1]["payload"].get("exit_code") == 0, messages
     r.child.wait(60)

@@ -106,8 +106,9 @@ def test_a_batch_file(start, prefix):
 
 @only_windows
 def test_a_console(start):
+    """Wine gives a process in a pseudo console no standard handles, so the command opens the console by its name."""
     r = start("windows", "--network-is-blocked")
-    r.send(6, SPAWN, spawn_payload("windows", Six(["cmd", "/c", "echo from a console"], tty=True, stdin_open=True)))
+    r.send(6, SPAWN, spawn_payload("windows", Six(["cmd", "/c", "echo from a console>CON"], tty=True, stdin_open=True)))
     messages = r.all(time.monotonic() + 60)
     assert "from a console" in text(messages, "stdout") and messages[-1]["payload"]["exit_code"] == 0, messages
 
