@@ -97,11 +97,12 @@ def test_what_is_no_fault_of_the_job(server, directory):
 
 @pytest.mark.parametrize("stubborn", [False, True])
 def test_cancel_ends_the_command(server, directory, stubborn):
-    """It may end by itself, and is killed otherwise. Nothing that it started stays."""
+    """It may end by itself, and is killed otherwise. Nothing that it started stays. It gets the signal twice: from execd,
+    and from timeout(1), which passes its own on."""
     job = Job(server.url, directory)
     job("execd-step", "--begin", "c")
     mark = f"{directory}/mark"
-    script = f"setsid sh -c 'sleep 1000; : {mark}' & " + ("trap '' TERM; " if stubborn else "trap 'echo nicely; exit 9' TERM; ")
+    script = f"setsid sh -c 'sleep 1000; : {mark}' & " + ("trap '' TERM; " if stubborn else "trap 'trap : TERM; echo nicely; exit 9' TERM; ")
     p = job.start("execd-step", "c", "sh", "-c", script + f"echo up; while :; do sleep .1; done; : {mark}")
     assert p.stdout.readline() == "up\n"
     os.killpg(p.pid, signal.SIGTERM)
