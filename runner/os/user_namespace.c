@@ -67,9 +67,12 @@ set_effective_user(uid_t uid, gid_t gid)
 	return raise_capabilities();
 }
 
-static void __attribute__((noreturn)) hold(void)
+static void __attribute__((noreturn)) hold(pid_t parent)
 {
 	prctl(PR_SET_PDEATHSIG, SIGKILL);
+	/* It may have been killed before that. */
+	if (getppid() != parent)
+		_exit(1);
 	for (;;)
 		pause();
 }
@@ -79,14 +82,14 @@ static pid_t
 make_holder(uid_t uid, gid_t gid)
 {
 	int err = set_effective_user(uid, gid);
-	pid_t pid;
+	pid_t parent = getpid(), pid;
 
 	if (err < 0)
 		return err;
 	pid = (pid_t)syscall(
 	    SYS_clone, CLONE_NEWUSER | SIGCHLD, NULL, NULL, NULL, NULL);
 	if (pid == 0)
-		hold();
+		hold(parent);
 	if (pid < 0)
 		pid = -errno;
 	err = set_effective_user(0, 0);

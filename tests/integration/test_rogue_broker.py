@@ -136,6 +136,17 @@ def test_a_broker_that_reads_no_answers(sessions):
     assert still_there(Rogue(sessions).seal(), SERVES)
 
 
+def test_a_program_that_is_killed_at_birth(sessions):
+    """It leaves nobody: what it had started for its user namespace ends with it."""
+    r = Rogue(sessions).seal()
+    for i in range(100):
+        rogue_broker.run_and_end(r, rogue_broker.NAMESPACE)
+        if i % 10 == 0:
+            r.answer_pings()
+    children = pathlib.Path(f"/proc/{sessions.pid}/task/{sessions.pid}/children")
+    poll(lambda: not children.read_text().split(), what="end of root's children")
+
+
 def test_a_million_messages(sessions):
     """A thousandth of scripts/torture's."""
     rogue_broker.permitted(sessions, 2000, 1)

@@ -59,7 +59,10 @@ def hear_end(r):
         return          # too many in this second
     for fd in fds:
         os.close(fd)
-    pid = int.from_bytes(answer[76:80], "little")
+    end_program(r, int.from_bytes(answer[76:80], "little"))
+
+
+def end_program(r, pid):
     r.send(said(78, u32(pid)))
     while (event := r.mine.recv(8192))[:12] != said(79, u32(pid)):
         assert event == said(93), event
@@ -143,6 +146,19 @@ def life(sessions):
     return sent
 
 
+def end_kept(r):
+    """The runners of all good starts were kept for this broker."""
+    pids = []
+    while not pids or pids[-1]:
+        r.send(said(82, u32(len(pids))))
+        fds, answer = receive(r.s)
+        for fd in fds:
+            os.close(fd)
+        pids.append(int.from_bytes(answer[8:12], "little"))
+    for pid in pids[:-1]:
+        end_program(r, pid)
+
+
 def arbitrary(sessions, messages, seed):
     """Returns a line of figures."""
     random.seed(seed)
@@ -153,9 +169,10 @@ def arbitrary(sessions, messages, seed):
             held = Held(sessions.pid)
         sent += life(sessions)
         lives += 1
-    Rogue(sessions).seal().s.close()
-    held.fds += 256
-    held.children += 1      # one start is good, and its group is then in use
+    r = Rogue(sessions).seal()
+    end_kept(r)
+    r.s.close()
+    held.fds += 6
     return f"{sent} arbitrary in {lives} lives; {held.check()}"
 
 
