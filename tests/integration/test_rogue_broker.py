@@ -8,7 +8,7 @@ import re
 import sys
 
 import pytest
-from conftest import children_named, poll
+from conftest import children_named, more_rounds, poll
 from test_sessions_unit import (BEGIN, END, FILE, KILL, LIST, OTHER, PLACE, PROGRAM, SEAL, START, USER, Rogue, field, file, listed,
                                 memfd, place, program, said, seal, sessions, start, stored, u32)
 
@@ -139,7 +139,7 @@ def test_a_broker_that_reads_no_answers(sessions):
 def test_a_program_that_is_killed_at_birth(sessions):
     """It leaves nobody: what it had started for its user namespace ends with it."""
     r = Rogue(sessions).seal()
-    for i in range(100):
+    for i in range(more_rounds(200, 1500)):
         rogue_broker.run_and_end(r, rogue_broker.NAMESPACE)
         if i % 10 == 0:
             r.answer_pings()
