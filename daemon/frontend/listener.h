@@ -29,9 +29,10 @@ void listener_close_all(void);
 bool listener_is_idle(void);
 
 /*
- * The agent of a proxy in front of execd (execd.conf(5), `serve`). Whoever
- * connects gets one line, and no byte of his is looked at. So there is nothing
- * that could be admitted or penalised, and a host under attack still answers.
+ * A proxy in front of execd asks this agent how busy the host is
+ * (execd.conf(5), `serve`). Whoever connects gets one line, and nothing that he
+ * sends is read. So nobody is admitted or penalised here, and a host under
+ * attack still answers.
  */
 
 /* The broker says how much this host can take. */

@@ -73,6 +73,7 @@ struct netproxy {
 	int fd; /* -1: it does not run */
 	struct event in_event, out_event;
 	struct event timer; /* a check, or the next start */
+	bool refuses;	    /* connections, until the timer ends a long pause */
 	bool reading;
 	TAILQ_HEAD(, network) lists; /* open */
 	uint32_t last_list;
@@ -573,6 +574,8 @@ no_start_before(struct netproxy *p, uint64_t ms)
 	TAILQ_FOREACH (n, &p->lists, link)
 		refuse(n);
 	set_timer(p, ms);
+	p->refuses = ms > WAIT_MS;
+	watch_lists(p, p->refuses);
 }
 
 /* Event callback of a socket of a list. */
@@ -581,9 +584,15 @@ first_use_cb(evutil_socket_t fd, short what, void *arg)
 {
 	struct network *n = arg;
 	struct netproxy *p = n->process->session->netproxy;
-	int err = start(p);
+	int err;
 
+	if (event_pending(&p->timer, EV_TIMEOUT, NULL)) {
+		refuse(n);
+		watch(n);
+		return;
+	}
 	watch_lists(p, false);
+	err = start(p);
 	if (err == 0) {
 		flush(p);
 		return;
@@ -726,7 +735,7 @@ netproxy_open(struct session_process *sp, struct network *network)
 	    network->resolver, EV_READ, first_use_cb, network);
 	if (p->fd >= 0)
 		flush(p);
-	else if (!event_pending(&p->timer, EV_TIMEOUT, NULL))
+	else if (p->refuses || !event_pending(&p->timer, EV_TIMEOUT, NULL))
 		watch(network);
 }
 

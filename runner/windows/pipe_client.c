@@ -35,7 +35,8 @@ check_maker(const WCHAR *path, HANDLE h, ULONG maker)
 		    path, pid, maker);
 }
 
-/* Both are opened first, so that no parent waits for the second one. */
+/* Both pipes are opened before one is checked. Otherwise a parent would wait
+ * for ever until the second one is opened. */
 void
 pipe_client_open(const WCHAR *in, const WCHAR *out, const ULONG *maker,
     HANDLE *reads, HANDLE *writes)

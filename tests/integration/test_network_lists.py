@@ -492,6 +492,9 @@ def test_one_that_does_not_start(with_netproxy, spawn):
     assert [(d["reason"], d["decidedBy"]) for d in decisions(c, "p")] == [("proxy_not_started", "limit")]
     assert "execd-netproxy ended unexpectedly" in s.log
     assert c.run("q", ["/bin/echo", "fine"], sandbox=POLICY, **own("a.example")).stdout == "fine\n"
+    # The pauses before the next start grow, and nobody waits for their end: eight would take two minutes.
+    knocks = [c.run(f"p{i}", [PYTHON, "-c", KNOCK], sandbox=POLICY, **own("a.example")) for i in range(8)]
+    assert all("ConnectionResetError" in k.stdout + k.stderr for k in knocks)
 
 
 def test_one_that_reads_no_answer_is_replaced(hostile, spawn):

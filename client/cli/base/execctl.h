@@ -133,12 +133,13 @@ const char *value_string(const struct json_value *v, char *dst, size_t cap);
 const char *server_path_part(const char *argument);
 
 /* Chooses the server of NAME:PATH before the connection. All arguments must
- * name the same one. Returns 0, or an exit status after a message. */
+ * name the same one. Returns 0, or an exit status after it has printed a
+ * message. */
 int server_path_choose(struct execctl *ctl, const char *argument);
 
-/* For commands that take only server paths. If *argument names a server,
- * chooses it and removes the name. Returns 0, or an exit status after a
- * message. */
+/* Commands that take only server paths use this. If *argument names a server,
+ * that server is chosen, and the name is removed. Returns 0, or an exit status
+ * after it has printed a message. */
 int server_path_take(struct execctl *ctl, const char **argument);
 
 #endif

@@ -93,7 +93,7 @@ sandbox_profile_write(
  * same context.
  */
 
-static struct buf context; /* empty: no sandbox */
+static struct buf context; /* it is empty without a sandbox */
 
 int
 files_sandbox_take(struct execctl *ctl)

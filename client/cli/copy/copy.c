@@ -305,8 +305,8 @@ facts_of_local(struct facts *f, const struct stat *st)
 	};
 }
 
-/* The set-id and sticky bits are never copied: they decide who a program runs
- * as and who may delete files. */
+/* The set-id bits decide which user a program runs as, and the sticky bit who
+ * may delete files. So they are never copied. */
 mode_t
 facts_mode(struct copy *c, const struct facts *f, const char *path)
 {
@@ -431,7 +431,7 @@ finish_remote_directory(struct copy *c, const struct late *l)
 		    (uint64_t)l->facts.modified_ms);
 }
 
-/* --- Later -------------------------------------------------------------- */
+/* --- what is set when everything is copied ------------------------------- */
 
 void
 copy_later(

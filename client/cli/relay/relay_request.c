@@ -74,7 +74,7 @@ forget(struct relay_process *p)
 	free(p);
 }
 
-/* --- Events ------------------------------------------------------------- */
+/* --- what the client is told of a process -------------------------------- */
 
 static void
 begin_event(struct relay_process *p, const char *method, struct buf *b,

@@ -164,7 +164,7 @@ run_input_end(struct run *r)
 }
 
 /*
- * run --json: writes one JSON object per line for each event.
+ * `run --json` writes one JSON object, on a line of its own, for each event.
  */
 
 #define LINE_MAX_BYTES (128u << 20)

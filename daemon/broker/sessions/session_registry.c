@@ -542,7 +542,7 @@ session_watch(struct broker *m, const struct identity *identity, const char *id,
 		    SESSION_WATCHERS_MAX);
 		return SESSION_LIMIT;
 	}
-	/* It is recorded before the client can know of it. */
+	/* The audit log has the watcher before the client is told. */
 	session_audit(m, s, "session-watched", &from, NULL);
 	log_info("session %.*s: watched, %s", ID_LOG_CHARS, s->id, from.peer);
 	err = watch(s, from.peer, channel_fd);

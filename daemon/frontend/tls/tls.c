@@ -118,7 +118,8 @@ bio_read(BIO *b, char *p, int n)
 static long
 bio_ctrl(BIO *b, int what, long value, void *p)
 {
-	return what == BIO_CTRL_FLUSH; /* there is nothing else to control */
+	/* OpenSSL asks for other things, too, and this BIO has none of them. */
+	return what == BIO_CTRL_FLUSH;
 }
 
 static int

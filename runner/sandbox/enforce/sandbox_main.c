@@ -102,7 +102,7 @@ try_proc(void)
 }
 
 /*
- * Tries in a child whether a command in a new user namespace could mount a
+ * A child tries whether a command in a new user namespace could mount a
  * /proc of its own. The kernel refuses it with EPERM where something is mounted
  * over parts of /proc, as container engines do. Returns 0 or -errno; 0 also if
  * there can be no user namespace, because userns_enter() says that. Changes
