@@ -10,9 +10,9 @@
 #include <sys/epoll.h>
 #include <sys/random.h>
 
+#include "execctl.h"
 #include "log.h"
 #include "peer.h"
-#include "sandbox_profile.h"
 #include "upgrade.h"
 #include "util.h"
 #include "websocket.h"

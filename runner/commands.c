@@ -34,7 +34,6 @@
 #include "seqpacket.h"
 #include "session.h"
 #include "util.h"
-#include "watcher.h"
 
 /*
  * A broker that does not read for this long is stuck, and a new one would be

@@ -16,7 +16,6 @@
 #include "copy.h"
 #include "execctl.h"
 #include "jsonrpc.h"
-#include "sandbox_profile.h"
 
 const struct option_row copy_options[] = {
 	{ "recursive", 'r', NULL, "directories, and everything in them" },

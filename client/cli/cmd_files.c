@@ -12,8 +12,6 @@
 
 #include "cmd.h"
 #include "execctl.h"
-#include "output.h"
-#include "sandbox_profile.h"
 #include "transfer.h"
 
 #define QUEUED_MAX (4u << 20) /* bytes of output */

@@ -10,7 +10,7 @@
 
 #include "base64.h"
 #include "cmd.h"
-#include "output.h"
+#include "execctl.h"
 
 #define BODY_MAX   (8u << 20)  /* bytes; a whole request has 16 MiB */
 #define EARLY_MAX  (64u << 20) /* bytes of body before the answer */

@@ -7,7 +7,7 @@
 #include <unistd.h>
 
 #include "cmd.h"
-#include "sandbox_profile.h"
+#include "execctl.h"
 #include "url.h"
 
 const struct option_row environments_options[] = {

@@ -13,11 +13,9 @@
 #include "capabilities.h"
 #include "capture.h"
 #include "cmd.h"
-#include "forward.h"
+#include "execctl.h"
 #include "records.h"
 #include "run.h"
-#include "sandbox_profile.h"
-#include "terminal.h"
 
 const struct option_row run_options[] = {
 	{ "tty", 't', NULL, "on a terminal, with this one in raw mode" },

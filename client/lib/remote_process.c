@@ -3,7 +3,7 @@
  * Decodes the events of a process and delivers them in order. After a resume,
  * or when a number is missing, it asks the server with process/read.
  */
-#include "remote_process.h"
+#include "client.h"
 
 #include <string.h>
 

@@ -7,8 +7,8 @@
 #include <string.h>
 
 #include "capabilities.h"
+#include "client.h"
 #include "path_uri.h"
-#include "remote_process.h"
 #include "utf8.h"
 
 void

@@ -2,7 +2,7 @@
 /*
  * The broker's loop: signals, children, deadlines.
  */
-#include "broker_loop.h"
+#include "broker_main.h"
 
 #include <errno.h>
 #include <limits.h>
@@ -25,7 +25,6 @@
 #include "session_audit.h"
 #include "session_limit.h"
 #include "session_registry.h"
-#include "session_start.h"
 #include "spawn_client.h"
 #include "systemd.h"
 #include "tls_helpers.h"

@@ -4,7 +4,7 @@
  * linked with libraries that may need other harmless calls tomorrow, and an
  * unknown one must not end it. A call that can only mean an attack kills.
  */
-#include "broker_policy.h"
+#include "broker_main.h"
 
 #include <sys/socket.h>
 

@@ -3,7 +3,7 @@
  * execd doctor: prints a line for each layer of a sandbox, and what to change
  * where one is missing.
  */
-#include "doctor.h"
+#include "broker_main.h"
 
 #include <errno.h>
 #include <fcntl.h>

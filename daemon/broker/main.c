@@ -16,9 +16,8 @@
 
 #include <openssl/evp.h>
 
-#include "broker_loop.h"
+#include "broker_main.h"
 #include "broker_options.h"
-#include "broker_policy.h"
 #include "broker_state.h"
 #include "conf.h"
 #include "config.h"
@@ -26,7 +25,6 @@
 #include "ctl_socket.h"
 #include "descriptors.h"
 #include "dispose.h"
-#include "doctor.h"
 #include "drain.h"
 #include "drop.h"
 #include "event_source.h"

@@ -5,7 +5,7 @@
  * that something is broken, and ends this program. Requests are in
  * broker_request.c.
  */
-#include "broker_client.h"
+#include "frontend_main.h"
 
 #include <errno.h>
 #include <event2/event.h>
@@ -17,10 +17,9 @@
 
 #include "admission.h"
 #include "broker_request.h"
+#include "connection.h"
 #include "frontend.h"
-#include "handshake.h"
 #include "health.h"
-#include "listener.h"
 #include "log.h"
 #include "loop.h"
 #include "proxied.h"

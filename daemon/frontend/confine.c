@@ -4,7 +4,7 @@
  * mounting is permitted; then the user, while ids may change; then everything
  * that needs prctl(2); the system-call filter last.
  */
-#include "confine.h"
+#include "frontend_main.h"
 
 #include <errno.h>
 #include <fcntl.h>

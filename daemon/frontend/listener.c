@@ -2,7 +2,7 @@
 /*
  * Listening sockets, and the agent of a proxy, whose connections get one line.
  */
-#include "listener.h"
+#include "frontend_main.h"
 
 #include <errno.h>
 #include <event2/event.h>
@@ -20,7 +20,6 @@
 #include "admission.h"
 #include "connection.h"
 #include "frontend.h"
-#include "handshake.h"
 #include "health.h"
 #include "log.h"
 #include "log_limit.h"

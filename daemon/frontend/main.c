@@ -12,18 +12,15 @@
 #include <sys/prctl.h>
 #include <unistd.h>
 
-#include "broker_client.h"
 #include "broker_request.h"
 #include "code_pages.h"
 #include "config.h"
-#include "confine.h"
 #include "connection.h"
 #include "crypto_memory.h"
 #include "frontend.h"
-#include "handoff.h"
+#include "frontend_main.h"
 #include "health.h"
 #include "heap.h"
-#include "listener.h"
 #include "log.h"
 #include "loop.h"
 #include "siphash.h"

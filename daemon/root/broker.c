@@ -17,7 +17,6 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
-#include "broker_child.h"
 #include "dispose.h"
 #include "log.h"
 #include "root.h"

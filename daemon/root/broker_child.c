@@ -3,7 +3,7 @@
  * Starts the broker. It is not root: its program becomes a user of its own
  * before it does anything else. An ordinary user's broker has this user.
  */
-#include "broker_child.h"
+#include "root.h"
 
 #include <errno.h>
 #include <fcntl.h>
@@ -18,7 +18,6 @@
 #include "config.h"
 #include "log.h"
 #include "placeholder_lists.h"
-#include "root.h"
 #include "util.h"
 
 #define EXIT_NO_USER 3 /* configuration */

@@ -16,7 +16,6 @@
 #include "dispose.h"
 #include "log.h"
 #include "root.h"
-#include "runner_start.h"
 #include "seqpacket.h"
 #include "session_cgroup.h"
 #include "util.h"

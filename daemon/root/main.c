@@ -16,7 +16,6 @@
 #include <time.h>
 #include <unistd.h>
 
-#include "broker_child.h"
 #include "child.h"
 #include "children.h"
 #include "descriptors.h"
@@ -24,7 +23,6 @@
 #include "drop.h"
 #include "log.h"
 #include "programs.h"
-#include "reexec.h"
 #include "root.h"
 #include "saved.h"
 #include "seqpacket.h"

@@ -4,7 +4,7 @@
  * next version is asked in a process of its own: it reads the current state and
  * looks for its other programs. Only if it agrees, this version executes it.
  */
-#include "reexec.h"
+#include "root.h"
 
 #include <errno.h>
 #include <fcntl.h>
@@ -20,7 +20,6 @@
 #include "descriptors.h"
 #include "log.h"
 #include "programs.h"
-#include "root.h"
 #include "saved.h"
 #include "util.h"
 

@@ -17,6 +17,7 @@
 #include "control_spawn.h"
 #include "list.h"
 #include "programs.h"
+#include "spawn_user.h"
 
 /* What a broker may ask depends on this. */
 enum broker_stage {
@@ -72,8 +73,7 @@ void root_save(struct saved *s);
  * Returns 0, or -errno, and then nothing changes. */
 int root_open_programs(void);
 
-/* --- broker_commands.c
- * ------------------------------------------------------------ */
+/* --- broker_commands.c -------------------------------------------------- */
 
 /* Reads and carries out the broker's commands. Returns false if the broker is
  * gone or has sent something impossible. */
@@ -87,7 +87,7 @@ int broker_commands_tell(int fd, enum spawn_type type, const void *payload,
 /* The list of that broker becomes the current one, and the broker serves. */
 void broker_commands_serve(struct broker_process *b);
 
-/* --- runners.c ----------------------------------------------------------- */
+/* --- runners.c ---------------------------------------------------------- */
 
 /* Starts a runner, in a control group whose number no other session has had.
  * Returns its pid, or -errno with the step that failed in the answer. fds are
@@ -129,7 +129,7 @@ void runners_clear(void);
 
 void runners_save(struct saved *s);
 
-/* --- store.c ------------------------------------------------------------- */
+/* --- store.c ------------------------------------------------------------ */
 
 /* Keeps fd under that number, which is less than STORED_MAX; -1 forgets it. */
 void store_keep(uint32_t number, int fd);
@@ -139,7 +139,7 @@ int store_find(uint32_t number);
 
 void store_save(struct saved *s);
 
-/* --- broker.c ------------------------------------------------------------ */
+/* --- broker.c ----------------------------------------------------------- */
 
 /* Starts a broker, which at first concerns nobody else. Returns 0 or -errno. */
 int broker_start(void);
@@ -173,5 +173,71 @@ void broker_signal(int sig);
 
 /* Returns the first of our brokers that still exists, or 0. */
 pid_t broker_any(void);
+
+/* --- broker_child.c ----------------------------------------------------- */
+
+/* Starts the broker. channel is its end of the channel, which stays the
+ * caller's. Returns the pid or -errno. */
+pid_t broker_child_start(int channel);
+
+/* This process itself becomes execd-broker, for a command that is no service:
+ * execd doctor. Returns only on failure, after printing the error. */
+void broker_child_become(void);
+
+/* --- runner_start.c ----------------------------------------------------- */
+
+/*
+ * The child that becomes a user's program. It is a copy of root's execd until
+ * it executes the program. This copy holds nothing but numbers, and the user
+ * cannot read it because it is not dumpable.
+ */
+
+/* Starts a runner, as root in namespaces of its own, with its control channel
+ * on CONTROL_FD, and in the session's control group. Returns its pid or
+ * -errno. */
+pid_t spawn_runner(const struct spawn_user *o, uint64_t group, int control_fd,
+    const struct cgroup *cgroup);
+
+/* Starts another program, with its channel. `o` is the user of the list that it
+ * is there for, or NULL. Returns its pid or -errno. */
+pid_t spawn_program(
+    enum control_program_kind kind, const struct spawn_user *o, int control_fd);
+
+/* Checks whether this host can give a session its namespaces. Returns 0, or
+ * -errno with the step that failed. */
+int spawn_probe(const char **step);
+
+/* --- reexec.c ----------------------------------------------------------- */
+
+/*
+ * Another version of this program takes over by execve(2). The process stays,
+ * and so do its children, their channels and everything that is kept. Neither
+ * the broker nor a runner notices. SIGUSR2 asks for it.
+ */
+
+/* `execd --check-state`: whether this program can go on from the state on
+ * CONTROL_FD. It then exits with REEXEC_YES, because many programs that are not
+ * execd exit with 0. What is in the way is logged. */
+#define REEXEC_CHECK "--check-state"
+#define REEXEC_YES   93
+int reexec_check(void);
+
+/* Goes on from the state of the previous version. Returns false if there is
+ * none. */
+bool reexec_resume(void);
+
+/* Asks the installed program whether it can take over. If it can, reexec_turn()
+ * will not return at some later call. If not, this program goes on and the log
+ * says why. */
+void reexec_ask(void);
+
+/* Tells whether the child with that pid is the one that was asked. */
+bool reexec_has(pid_t pid);
+
+/* Takes its answer. Called between two commands. */
+void reexec_reap(void);
+
+/* Returns when to call it again, or -1. */
+int64_t reexec_watch(int64_t now);
 
 #endif

@@ -2,7 +2,7 @@
 /*
  * Starts a user's program from root's execd.
  */
-#include "runner_start.h"
+#include "root.h"
 
 #include <errno.h>
 #include <signal.h>
@@ -18,7 +18,6 @@
 #include "drop.h"
 #include "log.h"
 #include "namespaces.h"
-#include "root.h"
 #include "session_cgroup.h"
 #include "util.h"
 

@@ -13,7 +13,6 @@
 #include "log.h"
 #include "queue.h"
 #include "root.h"
-#include "runner_start.h"
 #include "saved.h"
 #include "seqpacket.h"
 #include "session_cgroup.h"

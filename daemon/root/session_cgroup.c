@@ -13,7 +13,6 @@
 #include "cgroup_file.h"
 #include "log.h"
 #include "saved.h"
-#include "session_cgroup_cleanup.h"
 #include "util.h"
 
 static struct cgroup own = CGROUP_NONE;	 /* where execd was started */

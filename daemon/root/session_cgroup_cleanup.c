@@ -6,7 +6,7 @@
  * namespace may have the same pid; the second one's group is called
  * execd-PID.1.
  */
-#include "session_cgroup_cleanup.h"
+#include "session_cgroup.h"
 
 #include <dirent.h>
 #include <errno.h>

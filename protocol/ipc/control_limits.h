@@ -32,4 +32,12 @@
 #define CONTROL_KID_MAX	     256 /* likewise */
 #define CONTROL_SECRET_BYTES 32
 
+/*
+ * Limits for the configured patterns of secrets. The broker reads the patterns,
+ * and runners use them.
+ */
+
+#define REDACT_PATTERNS_MAX  32 /* for names and for values separately */
+#define REDACT_PATTERN_CHARS 60
+
 #endif

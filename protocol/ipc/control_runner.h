@@ -9,7 +9,6 @@
 #include <stdint.h>
 
 #include "control_limits.h"
-#include "redact_limits.h"
 
 struct control_session_config {
 	char session_id[CONTROL_SESSION_ID_MAX];

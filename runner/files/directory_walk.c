@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: ISC */
 /* Walks a tree, and tells a client its entries. */
-#include "directory_walk.h"
+#include "files.h"
 
 #include <errno.h>
 #include <fcntl.h>
@@ -9,7 +9,6 @@
 #include <string.h>
 #include <unistd.h>
 
-#include "files.h"
 #include "queue.h"
 #include "siphash.h"
 #include "table.h"

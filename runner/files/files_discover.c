@@ -12,11 +12,9 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
-#include "directory_walk.h"
 #include "discover.h"
 #include "files.h"
 #include "path_uri.h"
-#include "plugin.h"
 #include "skill.h"
 #include "utf8.h"
 

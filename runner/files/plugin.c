@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: ISC */
 /* A plugin: its name, its version, its manifest, the files that it names, and
  * its skills. */
-#include "plugin.h"
+#include "discover.h"
 
 #include <dirent.h>
 #include <errno.h>
@@ -10,8 +10,6 @@
 #include <string.h>
 #include <sys/stat.h>
 
-#include "directory_walk.h"
-#include "discover.h"
 #include "files.h"
 #include "path_uri.h"
 

@@ -21,7 +21,7 @@
 
 #include "buf.h"
 #include "control.h"
-#include "redact_limits.h"
+#include "control_limits.h"
 #include "util.h"
 
 #define REDACTED_MARK	      "[redacted]"

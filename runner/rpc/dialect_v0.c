@@ -9,7 +9,7 @@
 
 #include "audit.h"
 #include "methods.h"
-#include "recorder.h"
+#include "session.h"
 
 /* "session-4294967295" */
 #define ID_MAX 32

@@ -9,8 +9,8 @@
 #include <string.h>
 
 #include "methods.h"
-#include "recorder.h"
 #include "report.h"
+#include "session.h"
 
 static int
 signal_number(enum client_signal signal)

@@ -11,10 +11,9 @@
 #include "log.h"
 #include "methods.h"
 #include "netproxy.h"
-#include "recorder.h"
 #include "report.h"
+#include "session.h"
 #include "slow_paths.h"
-#include "start_queue.h"
 
 /* --- process/start ------------------------------------------------------ */
 

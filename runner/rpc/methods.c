@@ -16,8 +16,6 @@
 #include "pattern_scan.h"
 #include "sandboxes.h"
 #include "slow_paths.h"
-#include "start_queue.h"
-#include "watches.h"
 
 const struct rpc_method rpc_methods[] = {
 #define METHOD(name, wire, family, when)                                       \

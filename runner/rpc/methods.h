@@ -6,6 +6,9 @@
 #ifndef METHODS_H
 #define METHODS_H
 
+#include <stdbool.h>
+#include <stddef.h>
+
 #include "params.h"
 #include "request.h"
 #include "rpc_method.h"
@@ -20,6 +23,7 @@ const struct rpc_method *rpc_method_find(struct slice name);
 #define FILE_METHOD(name, wire, family, use)
 #define HTTP_METHOD(name, wire)
 #include "methods.def"
+#include "queue.h"
 #undef METHOD
 #undef FILE_METHOD
 #undef HTTP_METHOD
@@ -60,5 +64,108 @@ void methods_resume(struct request *r, const char *text, size_t len);
  * in methods.c, because a program serves only one session.
  */
 extern const struct session_server server;
+
+/* --- watches.c ---------------------------------------------------------- */
+
+/*
+ * fs/watch: tells the client about every change of a file or a directory.
+ * Watches belong to the connection.
+ */
+
+struct session;
+
+/* The connection has ended; removes all watches. */
+void watches_stop(struct session *s);
+
+/* The client reads again. */
+void watches_resume(struct session *s);
+
+/*
+ * fs/watchMissing: tells the client once when a missing path appears, or when
+ * the present one changes. There is one for each connection; removes it.
+ */
+void watch_stop(struct session *s);
+
+/* --- start_queue.c ------------------------------------------------------ */
+
+/*
+ * Holds starts whose patterns are scanned outside the loop (pattern_scan.h),
+ * and the requests that must wait for them: later starts, to keep the order,
+ * and requests for a process that is not started yet. Everything else is
+ * answered meanwhile. Held requests end with their connection and are then not
+ * carried out.
+ */
+
+struct ceiling;
+struct held_start;
+struct request;
+struct resolve_matches;
+struct rpc_message;
+struct rpc_method;
+struct sandbox_request;
+struct slow_mounts;
+
+struct start_queue {
+	STAILQ_HEAD(, held_start) held; /* in the order of requests */
+	unsigned count;
+};
+
+void start_queue_init(struct start_queue *q);
+
+/* Tells whether the request must wait for one that is held. */
+bool start_queue_is_before(const struct session *s, const struct request *r,
+    const struct rpc_method *method, const struct rpc_message *m);
+
+/*
+ * Holds the request behind all others and scans for the first one. Returns
+ * RPC_PENDING, or answers that too many requests wait.
+ */
+int start_queue_hold(struct request *r, const struct rpc_method *method,
+    const struct rpc_message *m, const char *text, size_t len);
+
+/*
+ * Continues with the first request, for which `found` was found (NULL: it asks
+ * again), and with those after it.
+ */
+void start_queue_resume(struct session *s, const struct resolve_matches *found);
+
+/* The connection has ended; drops all held requests. */
+void start_queue_clear(struct session *s);
+
+/*
+ * Starts whose directory or program lies on a file system that may not answer
+ * (slow_paths.h), and file requests of which the runner itself opens paths: a
+ * watch, and a policy with paths there. A process forked from the runner opens
+ * these paths first; the start is carried out when that has come back, or
+ * refused after SLOW_START_SECONDS. Only requests for the process that is about
+ * to be wait with it: everything else is answered meanwhile, other starts too.
+ * Starts that wait end with their connection and are not carried out then.
+ */
+
+/* How long a file system has to answer. */
+#define SLOW_START_SECONDS 10
+
+/* Processes that open paths, of one session, at a time. Whoever waits in the
+ * kernel for a FUSE server cannot be killed, and counts. */
+#define SLOW_START_PROBES_MAX 16
+
+/* Must that request wait for a start that is held? */
+bool slow_start_is_before(const struct session *s, const struct request *r,
+    const struct rpc_method *method, const struct rpc_message *m);
+
+/* Holds a start until r->slow are opened, or what is behind one. Always
+ * RPC_PENDING, or answers that too many wait. */
+int slow_start_hold(struct request *r, const struct rpc_method *method,
+    const struct rpc_message *m, const char *text, size_t len);
+
+/*
+ * Adds what the sandbox of a request has to do with, as far as it is slow: the
+ * paths of its policy and the operator's.
+ */
+void slow_start_add_policy(char ***paths, const struct slow_mounts *m,
+    const struct ceiling *ceiling, const struct sandbox_request *wanted);
+
+/* The connection is over. */
+void slow_start_clear(struct session *s);
 
 #endif

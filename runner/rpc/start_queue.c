@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: ISC */
 /* Starts that wait: for what their patterns match, or for a file system. */
-#include "start_queue.h"
+#include "methods.h"
 
 #include <errno.h>
 #include <event2/event.h>
@@ -17,7 +17,6 @@
 #include "helper.h"
 #include "log.h"
 #include "loop.h"
-#include "methods.h"
 #include "pattern_scan.h"
 #include "process_tree.h"
 #include "session.h"

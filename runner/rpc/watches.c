@@ -4,7 +4,7 @@
  * inotify(7) (doc/protocol.md section 17). Events that the client does not read
  * in time wait in the kernel, which says when it had to drop some.
  */
-#include "watches.h"
+#include "methods.h"
 
 #include <errno.h>
 #include <event2/event.h>
@@ -16,7 +16,6 @@
 
 #include "files.h"
 #include "loop.h"
-#include "methods.h"
 #include "slow_paths.h"
 
 #define WATCHES_MAX 128

@@ -9,7 +9,6 @@
 
 #include "audit.h"
 #include "session.h"
-#include "watcher.h"
 
 /* --- what was denied ---------------------------------------------------- */
 

@@ -2,7 +2,7 @@
 /*
  * Which terminals of the session are recorded.
  */
-#include "recorder.h"
+#include "session.h"
 
 #include <stdio.h>
 #include <string.h>
@@ -13,7 +13,6 @@
 #include "params.h"
 #include "recording.h"
 #include "request.h"
-#include "session.h"
 #include "util.h"
 
 static int

@@ -21,10 +21,8 @@
 #include "log.h"
 #include "loop.h"
 #include "path_map.h"
-#include "recorder.h"
 #include "report.h"
 #include "siphash.h"
-#include "watcher.h"
 
 /*
  * The number of reserved descriptors. A command of the broker brings a

@@ -6,10 +6,10 @@
 #ifndef SESSION_H
 #define SESSION_H
 
-#include <stdbool.h>
-#include <stdint.h>
-
 #include <event2/event_struct.h>
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
 
 #include "channel.h"
 #include "command_cgroup.h"
@@ -57,7 +57,7 @@ struct client {
 enum helper_kind { HELPER_FILES, HELPER_HTTP, HELPER_NETPROXY, HELPER_KINDS };
 TAILQ_HEAD(helper_list, helper);
 
-/* A connection that only watches (watcher.h). */
+/* A connection that only watches (watcher.c). */
 struct watcher;
 
 /* A request that is answered later (report.h). */
@@ -73,7 +73,7 @@ struct session_process {
 	struct sandbox_report sandbox;
 	struct session *session;
 	struct network *network;     /* owned; NULL: it has no list of hosts */
-	struct recording *recording; /* recorder.h; NULL: not recorded */
+	struct recording *recording; /* recorder.c; NULL: not recorded */
 	bool unrecorded;	     /* ended because a record was required */
 	bool v0;       /* started by dialect_v0.c, which has ids of its own */
 	bool orphaned; /* v0: its connection has ended */
@@ -134,7 +134,7 @@ struct session {
 	uint32_t generation;   /* of the current attachment */
 	int64_t attached_ms;   /* time of the first attachment, as now_ms() */
 	uint32_t last_watcher; /* the number of the newest watcher */
-	TAILQ_HEAD(, watcher) watchers; /* watcher.h */
+	TAILQ_HEAD(, watcher) watchers; /* watcher.c */
 	struct watch *watch;		/* fs/watchMissing; NULL: none */
 	struct watches *watches;	/* fs/watch; NULL: none */
 	struct helper_list helpers;
@@ -276,5 +276,51 @@ void session_note_closed(struct session_process *p);
  * 7.4).
  */
 extern const struct process_observer session_observer;
+
+/* --- watcher.c ---------------------------------------------------------- */
+
+/*
+ * Connections that watch a session. They get the same events of processes as
+ * the attached one and may ask about them, but change nothing. A watcher that
+ * does not read never pauses a command; it is told later that it missed
+ * something.
+ */
+
+/* Adds a watcher. Takes fd over. */
+void watcher_add(
+    struct session *s, int fd, const struct control_watch *command);
+
+/* Sends an event of a process to all watchers. */
+void watchers_tell(struct session_process *p, const struct process_event *e);
+
+/*
+ * Writes the messages composed so far and frees the watchers that have ended.
+ * Called once in each turn of the event loop.
+ */
+void watchers_flush(struct session *s);
+
+/* --- recorder.c --------------------------------------------------------- */
+
+/*
+ * Decides which terminals of the session are recorded (recording.h). If one
+ * cannot be recorded, its command goes on without a recording. If the operator
+ * requires recordings, the command is not started, or is ended.
+ */
+
+struct process_start_params;
+struct request;
+
+/*
+ * Called before a command that is to be recorded starts. Returns false if it
+ * must not start; then the request was answered.
+ */
+bool recorder_begin(struct request *r, struct session_process *sp,
+    const struct process_start_params *p, char *const argv[],
+    char *const envp[]);
+
+void recorder_output(struct session_process *sp, const void *data, size_t len);
+void recorder_input(struct session_process *sp, const void *data, size_t len);
+void recorder_resize(struct session_process *sp, unsigned rows, unsigned cols);
+void recorder_end(struct session_process *sp);
 
 #endif

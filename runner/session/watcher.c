@@ -2,7 +2,7 @@
 /*
  * Connections that watch a session.
  */
-#include "watcher.h"
+#include "session.h"
 
 #include <errno.h>
 #include <stdio.h>

@@ -8,7 +8,7 @@
 #include <stdint.h>
 #include <string.h>
 
-#include "remote_process.h"
+#include "client.h"
 #include "upgrade.h"
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t len);

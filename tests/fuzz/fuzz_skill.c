@@ -8,7 +8,7 @@
 #include <stdint.h>
 #include <string.h>
 
-#include "plugin.h"
+#include "discover.h"
 #include "skill.h"
 #include "yaml.h"
 

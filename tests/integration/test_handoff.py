@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: ISC
-"""Clients that the front-end hands over (handoff.h): to a runner that may be
+"""Clients that the front-end hands over (handoff.c): to a runner that may be
 anybody's. Here we are its monitor, the runner and the client; and then, with
 the real ones, who has the client's connection."""
 import array

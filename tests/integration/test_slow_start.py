@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: ISC
 """A start whose directory or program lies on a file system that does not answer: it alone waits, and is refused after
-SLOW_START_SECONDS (runner/rpc/start_queue.h)."""
+SLOW_START_SECONDS (runner/rpc/start_queue.c)."""
 import ctypes
 import os
 import pathlib

@@ -6,7 +6,7 @@
 #ifndef CLIENT_PROCESS_CASE_H
 #define CLIENT_PROCESS_CASE_H
 
-#include "remote_process.h"
+#include "client.h"
 
 struct fixture {
 	struct execd_client *client;

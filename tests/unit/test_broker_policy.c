@@ -21,7 +21,7 @@
 
 #include <cmocka.h>
 
-#include "broker_policy.h"
+#include "broker_main.h"
 #include "config.h"
 #include "filter_rows.h"
 #include "landlock.h"

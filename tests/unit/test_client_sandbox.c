@@ -12,8 +12,8 @@
 
 #include <cmocka.h>
 
+#include "execctl.h"
 #include "sandbox_context.h"
-#include "sandbox_profile.h"
 
 struct fixture {
 	struct buf text;

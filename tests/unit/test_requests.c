@@ -19,7 +19,7 @@
 
 #include <cmocka.h>
 
-#include "broker_loop.h"
+#include "broker_main.h"
 #include "broker_options.h"
 #include "broker_state.h"
 #include "conf.h"

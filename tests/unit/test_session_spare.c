@@ -10,14 +10,13 @@
 
 #include <cmocka.h>
 
-#include "broker_loop.h"
+#include "broker_main.h"
 #include "broker_options.h"
 #include "broker_state.h"
 #include "conf.h"
 #include "frontend_child.h"
 #include "identity.h"
 #include "session_registry.h"
-#include "session_start.h"
 #include "tls_helpers.h"
 #include "util.h"
 

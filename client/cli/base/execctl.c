@@ -15,7 +15,6 @@
 #include "capabilities.h"
 #include "jsonrpc.h"
 #include "path_uri.h"
-#include "sandbox_profile.h"
 #include "url.h"
 
 /*

@@ -6,6 +6,8 @@
 #ifndef EXECCTL_H
 #define EXECCTL_H
 
+#include <stdbool.h>
+
 #include "buf.h"
 #include "execd-client.h"
 #include "json.h"
@@ -141,5 +143,67 @@ int server_path_choose(struct execctl *ctl, const char *argument);
  * that server is chosen, and the name is removed. Returns 0, or an exit status
  * after it has printed a message. */
 int server_path_take(struct execctl *ctl, const char **argument);
+
+/* --- output.c ----------------------------------------------------------- */
+
+/*
+ * Queues bytes for standard output or error. It never blocks the loop. It
+ * leaves the descriptor's flags alone, because other programs share them.
+ */
+
+struct output {
+	struct execctl *ctl;
+	int fd;
+	struct source source;
+	struct buf queue;
+	size_t at;		    /* bytes of queue already written */
+	int failed;		    /* -errno of a write; then all is dropped */
+	void (*changed)(void *arg); /* the queue shrank, or a write failed */
+	void *arg;
+};
+
+void output_init(struct output *o, struct execctl *ctl, int fd,
+    void (*changed)(void *arg), void *arg);
+void output_clear(struct output *o);
+void output_put(struct output *o, const void *data, size_t len);
+size_t output_queued(const struct output *o);
+/* Runs the loop until everything is written. Returns 0 or -errno. */
+int output_drain(struct output *o);
+
+/* --- sandbox_profile.c -------------------------------------------------- */
+
+/*
+ * The sandbox profiles that execctl knows by name, and the context that a
+ * request carries (doc/sandbox.md section A3).
+ */
+
+/* Appends the JSON text for a command in `cwd`, which becomes the workspace.
+ * `network` allows sockets. False: there is no such profile. */
+bool sandbox_profile_write(
+    struct buf *b, const char *profile, const char *cwd, bool network);
+
+/*
+ * The sandbox options of execctl cp, ls and cat.
+ */
+
+/* Rows for the option tables of these commands. */
+#define FILES_SANDBOX_OPTIONS                                                  \
+	{ "sandbox", 's', "PROFILE", "read-only or workspace-write" },         \
+	{                                                                      \
+		"cwd", 'C', "DIRECTORY",                                       \
+		    "the workspace of the sandbox (the home directory)"        \
+	}
+
+/* Reads --sandbox and --cwd. The server must be connected. Returns 0, or an
+ * exit status after a message. */
+int files_sandbox_take(struct execctl *ctl);
+
+/* Adds the sandbox context, if there is one, to the params of a file
+ * request. */
+void files_sandbox_add(struct json_writer *w);
+
+/* Returns the sandbox context as JSON text, for a command that does part of the
+ * work; NULL: there is none. It stays this file's. */
+const char *files_sandbox_text(void);
 
 #endif

@@ -2,7 +2,7 @@
 /*
  * Queues bytes for standard output or error.
  */
-#include "output.h"
+#include "execctl.h"
 
 #include <errno.h>
 #include <poll.h>

@@ -3,11 +3,10 @@
  * The sandbox profiles that execctl knows by name, and the context that a
  * request carries (doc/sandbox.md section A3).
  */
-#include "sandbox_profile.h"
+#include "execctl.h"
 
 #include <string.h>
 
-#include "execctl.h"
 #include "json.h"
 #include "path_uri.h"
 

@@ -18,7 +18,6 @@
 #include <unistd.h>
 
 #include "capabilities.h"
-#include "copy_item.h"
 #include "path_uri.h"
 
 #define SHOW_MS 200

@@ -3,7 +3,7 @@
  * One file that is copied, to the server or from it: its holes, and the name,
  * mode and time that it gets when it is complete.
  */
-#include "copy_item.h"
+#include "copy.h"
 
 #include <errno.h>
 #include <fcntl.h>

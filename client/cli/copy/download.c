@@ -7,8 +7,8 @@
 #include <string.h>
 
 #include "base64.h"
+#include "execctl.h"
 #include "path_uri.h"
-#include "sandbox_profile.h"
 #include "transfer.h"
 
 static void update(struct download *d);

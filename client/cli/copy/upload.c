@@ -10,8 +10,8 @@
 #include <stdio.h>
 #include <string.h>
 
+#include "execctl.h"
 #include "path_uri.h"
-#include "sandbox_profile.h"
 #include "transfer.h"
 
 #define QUEUED_MAX (16u << 20) /* bytes queued, for all uploads */

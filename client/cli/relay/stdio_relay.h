@@ -10,7 +10,6 @@
 
 #include "execctl.h"
 #include "jsonrpc.h"
-#include "output.h"
 
 struct relay {
 	struct execctl *ctl;

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: ISC */
 /* Forwarded ports: listeners here, and the connections through them. */
-#include "forward.h"
+#include "run.h"
 
 #include <arpa/inet.h>
 #include <errno.h>
@@ -11,8 +11,6 @@
 #include <string.h>
 #include <sys/socket.h>
 #include <unistd.h>
-
-#include "run.h"
 
 #define PORTS_MAX  8
 #define LINKS_MAX  32	      /* connections at once; others wait */

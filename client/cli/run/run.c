@@ -13,11 +13,9 @@
 #include <unistd.h>
 
 #include "capture.h"
-#include "forward.h"
 #include "jsonrpc.h"
 #include "path_uri.h"
 #include "records.h"
-#include "terminal.h"
 
 /*
  * Sends standard input to the command. Each byte is sent once, and no more

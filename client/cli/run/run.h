@@ -6,8 +6,9 @@
 #ifndef RUN_H
 #define RUN_H
 
+#include <stdbool.h>
+
 #include "execctl.h"
-#include "output.h"
 
 struct capture;
 
@@ -66,5 +67,43 @@ void run_finish(struct run *r, int code);
 /* Kills the command. execctl then ends with `code`, whatever the exit status of
  * the command is. */
 void run_abandon(struct run *r, int code);
+
+/* --- forward.c ---------------------------------------------------------- */
+
+/*
+ * execctl run -L: ports here that lead to ports on the loopback of the command
+ * that runs (process/forward of execd-protocol(7)).
+ */
+
+/*
+ * Listens on 127.0.0.1 for each --forward of the command line. Returns 0, or an
+ * exit status after a message. Connections are taken when the command has
+ * started: then forward_update() is called.
+ */
+int forward_begin(struct run *r);
+void forward_update(struct run *r);
+
+/* Hangs up, and frees what forward_begin() made. */
+void forward_end(struct run *r);
+
+/* --- terminal.c --------------------------------------------------------- */
+
+/*
+ * The user's terminal, which becomes raw and is restored, and the signals for
+ * the command that come from it or from a script.
+ */
+
+/* Returns 0, or -errno if standard input is not a terminal. */
+int terminal_raw(void);
+
+/* Blocks the signals that are meant for the command and reads them from a
+ * signalfd. Returns 0, or an exit status after a message. */
+int run_signals_begin(struct run *r);
+void run_signals_end(struct run *r);
+
+/* Does nothing unless the terminal is raw. Also runs at exit(3). */
+void terminal_restore(void);
+/* False: the size is unknown. */
+bool terminal_size(unsigned int *rows, unsigned int *cols);
 
 #endif

@@ -3,7 +3,7 @@
  * The user's terminal, which becomes raw and is restored, and the signals for
  * the command that come from it or from a script.
  */
-#include "terminal.h"
+#include "run.h"
 
 #include <errno.h>
 #include <poll.h>
@@ -14,8 +14,6 @@
 #include <sys/signalfd.h>
 #include <termios.h>
 #include <unistd.h>
-
-#include "run.h"
 
 static struct termios saved;
 static bool is_raw;

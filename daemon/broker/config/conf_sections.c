@@ -13,8 +13,8 @@
 
 #include "broker_listener.h"
 #include "conf.h"
+#include "control_limits.h"
 #include "log.h"
-#include "redact_limits.h"
 #include "secret.h"
 #include "util.h"
 

@@ -2,7 +2,7 @@
 /*
  * The operator's commands: a row for each, and the function that answers it.
  */
-#include "ctl_commands.h"
+#include "ctl_socket.h"
 
 #include <errno.h>
 #include <stdarg.h>

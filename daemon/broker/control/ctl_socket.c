@@ -22,7 +22,6 @@
 
 #include "broker_state.h"
 #include "conf.h"
-#include "ctl_commands.h"
 #include "log.h"
 #include "log_limit.h"
 #include "spawn_client.h"

@@ -13,7 +13,6 @@
 #include "log.h"
 #include "secret.h"
 #include "session_registry.h"
-#include "session_start.h"
 #include "spawn_client.h"
 #include "systemd.h"
 #include "util.h"

@@ -12,9 +12,7 @@
 #include "broker_state.h"
 #include "conf.h"
 #include "netproxy_message.h"
-#include "session_events.h"
 #include "session_registry.h"
-#include "session_start.h"
 #include "stats.h"
 #include "util.h"
 

@@ -3,7 +3,7 @@
  * What the broker and a runner tell each other. A report that is not in the
  * table below, or is impossible, ends the runner and its session.
  */
-#include "session_events.h"
+#include "session_registry.h"
 
 #include <errno.h>
 #include <sys/epoll.h>
@@ -19,8 +19,6 @@
 #include "seqpacket.h"
 #include "session_audit.h"
 #include "session_limit.h"
-#include "session_registry.h"
-#include "session_start.h"
 #include "spawn_client.h"
 #include "util.h"
 

@@ -24,7 +24,6 @@
 #include "placeholder_files.h"
 #include "session_audit.h"
 #include "session_limit.h"
-#include "session_start.h"
 #include "siphash.h"
 #include "spawn_client.h"
 #include "stats.h"

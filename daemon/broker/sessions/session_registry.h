@@ -7,9 +7,11 @@
 #define SESSION_REGISTRY_H
 
 #include <stdbool.h>
+#include <stddef.h>
 #include <stdint.h>
 #include <sys/types.h>
 
+#include "buf.h"
 #include "control.h"
 #include "event_source.h"
 #include "queue.h"
@@ -145,7 +147,7 @@ struct session {
 
 TAILQ_HEAD(session_list, session);
 
-/* An identity that had a session not long ago (session_start.h). */
+/* An identity that had a session not long ago (session_start.c). */
 #define SESSION_SPARES_MAX 16
 
 struct spare {
@@ -299,9 +301,6 @@ int64_t session_expire(struct broker *m, int64_t now);
 
 #define SESSION_ENDED_MAX 64 /* the oldest is forgotten first */
 
-struct identity;
-struct session;
-
 /* Remembers the session with its end_reason. */
 void session_ended_note(const struct session *s);
 
@@ -309,5 +308,60 @@ void session_ended_note(const struct session *s);
  * or NULL. */
 const char *session_ended_reason(
     const struct identity *identity, const char *id);
+
+/* --- session_events.c --------------------------------------------------- */
+
+/*
+ * Several commands to a runner in one packet, so that it wakes only once.
+ */
+
+struct session_commands {
+	struct buf packet; /* a RUNNER_COMMAND_SEVERAL that is being written */
+	const int *fds;
+	size_t nfds;
+};
+
+/* The first command brings the descriptors, which stay the caller's. */
+void session_commands_begin(
+    struct session_commands *o, const int *fds, size_t nfds);
+
+/* The caller asserts that all of them fit into one packet. */
+void session_commands_add(
+    struct session_commands *o, enum control_type type, const void *payload);
+
+/* Returns as session_send_command(). */
+int session_commands_send(struct session *s, struct session_commands *o);
+
+/* --- session_start.c ---------------------------------------------------- */
+
+/*
+ * Spare runners. Making the runner is most of the cost of a session. So when an
+ * identity gets a session, the next runner is made while there is nothing else
+ * to do. It waits in its namespaces and control groups and knows everything but
+ * its client. It does not count as a session, and is not recorded.
+ */
+
+/* Returns the spare that waits for the identity, which is then the caller's, or
+ * NULL. */
+struct session *session_spare_take(
+    struct broker *m, const struct identity *identity);
+
+/* The identity has a new session, and the next one should find a spare. */
+void session_spare_want(struct broker *m, struct identity *identity);
+
+/* Called when there is nothing else to do: makes a spare that is wanted. */
+void session_spare_make(struct broker *m);
+
+/* Ends spares that waited too long. Returns when to call it again
+ * (CLOCK_MONOTONIC ms; now, while one is wanted) or -1. */
+int64_t session_spare_expire(struct broker *m, int64_t now);
+
+/* Ends all spares, because what they were told has changed. */
+void session_spare_drop_all(struct broker *m);
+
+/* The spare hung up or reported something, so it is ended. It is not restarted
+ * before the next session, to avoid a crash loop. */
+void session_spare_lost(struct broker *m, struct session *s);
+void session_spare_reaped(struct broker *m, struct session *s);
 
 #endif

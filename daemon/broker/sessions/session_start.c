@@ -4,7 +4,7 @@
  * it everything before anybody is attached. A spare runner is started before
  * its session is asked for.
  */
-#include "session_start.h"
+#include "session_registry.h"
 
 #include <errno.h>
 #include <fcntl.h>
@@ -22,9 +22,7 @@
 #include "placeholder_files.h"
 #include "rights.h"
 #include "session_audit.h"
-#include "session_events.h"
 #include "session_limit.h"
-#include "session_registry.h"
 #include "spawn_client.h"
 #include "stats.h"
 #include "util.h"

@@ -14,14 +14,11 @@
 
 #include "broker_request.h"
 #include "frontend.h"
-#include "handoff.h"
-#include "handshake.h"
 #include "http.h"
 #include "log.h"
 #include "log_limit.h"
 #include "loop.h"
 #include "metrics.h"
-#include "relay.h"
 #include "rights.h"
 #include "util.h"
 

@@ -323,4 +323,112 @@ void connection_return_grant(struct connection *c);
 void connection_on_closed(
     struct connection *c, enum channel_end end, const char *reason);
 
+/* --- relay.c ------------------------------------------------------------ */
+
+/*
+ * The relay between a client and its runner, over the two links of a connection
+ * (connection.h). It does not look into messages.
+ */
+
+/* The most parts of one writev(2): headers, and pieces of the read buffer. */
+#define RELAY_IOV_MAX 128
+
+/* Read or write once, in one direction. */
+void relay_read_client(struct connection *c);
+void relay_read_runner(struct connection *c);
+void relay_write_client(struct connection *c);
+void relay_write_runner(struct connection *c);
+
+/* Sends a complete message to the runner. */
+void relay_forward(struct connection *c, const void *text, size_t len);
+
+/* Sends bytes to the runner as they are, and keeps what it does not take now.
+ * iov may be changed. */
+void relay_write(struct connection *c, struct iovec *iov, int n);
+
+/* Handles bytes that were kept before. */
+void relay_take_kept(struct connection *c);
+
+void relay_ping(struct connection *c);
+
+/* --- handshake.c -------------------------------------------------------- */
+
+/*
+ * The phases before a session: TLS, HTTP upgrade, authentication and
+ * initialize.
+ */
+
+/* Continues the TLS handshake. */
+void handshake_tls(struct connection *c);
+
+/* Handles bytes while the connection is in its HTTP phase. */
+void handshake_http(struct connection *c, const char *data, size_t len);
+
+/* Begins a connection over stdio. It has no HTTP phase and asks for its verdict
+ * at once. */
+void handshake_stdio(struct connection *c);
+
+/* Handles a whole JSON-RPC message while there is no session. */
+void handshake_message(struct connection *c, char *text, size_t len);
+
+/* ATTACHING: asks for the session. The runner answers the initialize that is
+ * already in the channel, or the broker says why there is no session. */
+void handshake_attach(struct connection *c);
+
+/* The first bytes of the runner came: the session exists. */
+void handshake_started(struct connection *c);
+
+/* Handle answers of the broker. */
+void handshake_verdict(struct connection *c, const struct control_verdict *v);
+void handshake_refused(struct connection *c, const struct control_session *s);
+
+/* Sends the metrics to an operator who waits for the broker's counters. */
+void handshake_metrics(struct connection *c, const struct control_metrics *m);
+
+/* --- handoff.c ---------------------------------------------------------- */
+
+/*
+ * Connections that were handed over to their runners (doc/design.md section 3).
+ * Without TLS there is nothing for a relay to do once a session exists. The
+ * runner then speaks WebSocket with the client itself. The front-end keeps the
+ * client's socket, to close the connection properly, and the session channel,
+ * on which the runner reports about the client.
+ */
+
+/* Call once, before the first connection. */
+void handoff_init(void);
+
+/* Hands the client over: its socket goes into the session channel, together
+ * with its initialize and what it sent after that. Returns false if the client
+ * stays here; its messages are then relayed. */
+bool handoff_begin(struct connection *c);
+
+/* Takes the client back, because no runner has received it. */
+void handoff_refused(struct connection *c);
+
+void handoff_free(struct handoff *h);
+
+/* Returns true if the connection's timer is the handoff's: the runner has been
+ * given some time. */
+bool handoff_waits(const struct connection *c);
+
+/* Reads reports of the runner. */
+void handoff_read(struct connection *c);
+
+/* The connection's timer: the runner has had enough time. */
+void handoff_timeout(struct connection *c);
+
+/* No runner has the client any more. If it was being reclaimed, closes it now
+ * and returns true. */
+bool handoff_return(struct connection *c);
+
+/* The client is to be closed with this code and reason. Returns true if its
+ * runner was asked to let go of it first; the connection is closed after
+ * that. */
+bool handoff_reclaim(struct connection *c, uint16_t code, const char *reason);
+
+/* Stops watching whether the client hangs up. Call before the socket is closed,
+ * because the runner may still have it open. */
+void handoff_unwatch(const struct connection *c);
+
 #endif

@@ -16,7 +16,6 @@
 #include "broker_request.h"
 #include "connection.h"
 #include "frontend.h"
-#include "handoff.h"
 #include "log.h"
 #include "metrics.h"
 #include "util.h"

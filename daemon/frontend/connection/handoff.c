@@ -2,7 +2,7 @@
 /*
  * Connections that were handed over to their runners.
  */
-#include "handoff.h"
+#include "connection.h"
 
 #include <errno.h>
 #include <event2/event.h>
@@ -14,11 +14,9 @@
 #include <unistd.h>
 
 #include "frontend.h"
-#include "handshake.h"
 #include "log.h"
 #include "loop.h"
 #include "metrics.h"
-#include "relay.h"
 #include "rights.h"
 #include "utf8.h"
 #include "util.h"

@@ -3,7 +3,7 @@
  * The phases before a session: TLS, HTTP upgrade, authentication and
  * initialize (doc/protocol.md sections 1.2, 1.5 and 2).
  */
-#include "handshake.h"
+#include "connection.h"
 
 #include <errno.h>
 #include <stdio.h>
@@ -14,7 +14,6 @@
 #include "admission.h"
 #include "broker_request.h"
 #include "frontend.h"
-#include "handoff.h"
 #include "health.h"
 #include "http.h"
 #include "json_scan.h"
@@ -23,7 +22,6 @@
 #include "metrics.h"
 #include "params.h"
 #include "proxied.h"
-#include "relay.h"
 #include "tls.h"
 #include "util.h"
 

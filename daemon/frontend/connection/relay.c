@@ -4,15 +4,13 @@
  * other. A payload is read once, unmasked in place and written once. It is
  * copied only if its receiver does not take it at once.
  */
-#include "relay.h"
+#include "connection.h"
 
 #include <errno.h>
 #include <string.h>
 #include <sys/socket.h>
 
-#include "connection.h"
 #include "frontend.h"
-#include "handshake.h"
 #include "log.h"
 #include "metrics.h"
 #include "utf8.h"

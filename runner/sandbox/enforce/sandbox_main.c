@@ -4,8 +4,6 @@
  * one request at a time. The first request is BUILD; if it fails, the sandbox
  * answers why and ends.
  */
-#include "sandbox_main.h"
-
 #include <errno.h>
 #include <fcntl.h>
 #include <sched.h>

@@ -4,7 +4,7 @@
  * named .git or commondir are opened for reading. A name that changes its type
  * meanwhile is an error and never blocks.
  */
-#include "disk_view.h"
+#include "sandboxes.h"
 
 #include <dirent.h>
 #include <errno.h>

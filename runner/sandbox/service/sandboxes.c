@@ -6,7 +6,6 @@
 #include <stdio.h>
 #include <string.h>
 
-#include "disk_view.h"
 #include "landlock_only.h"
 #include "log.h"
 #include "log_limit.h"

@@ -8,6 +8,7 @@
 
 #include "ceiling.h"
 #include "network_list.h"
+#include "resolve.h"
 #include "sandbox.h"
 #include "sandbox_context.h"
 
@@ -93,5 +94,11 @@ int sandboxes_refuse(const char *why, char *error);
 
 /* Tells whether a request without a context may run unsandboxed. */
 bool sandboxes_permit_none(const struct sandboxes *sb);
+
+/* --- disk_view.c -------------------------------------------------------- */
+
+/* The file system as the session's user sees it, for the resolver. */
+
+extern const struct fs_view disk_view;
 
 #endif

@@ -1,0 +1,51 @@
+/* SPDX-License-Identifier: ISC */
+/*
+ * What main() of execd-broker calls here.
+ *
+ * The broker: one loop over signals, the front-end and the runners. It parses
+ * no byte of a client. It trusts only numbers that it made.
+ */
+#ifndef BROKER_MAIN_H
+#define BROKER_MAIN_H
+
+struct broker;
+struct broker_events;
+
+/* What the parts report to the loop. */
+extern const struct broker_events broker_events;
+
+/* Runs until it is told to stop. Returns an enum exit_code. */
+int broker_run(struct broker *m);
+
+/* --- broker_policy.c ---------------------------------------------------- */
+
+/*
+ * The confinement of the serving broker. It has read its configuration and
+ * opened what it needs. From now on it never executes a program, looks into
+ * another process or connects to anything. If somebody takes it over, he cannot
+ * start a second broker, which root would take for a fresh one.
+ */
+
+/* Confines this process for the rest of its life, and its children. If there is
+ * no Landlock or a container's profile refuses it, there is only the filter,
+ * and this is logged. Returns 0 or -errno. */
+int broker_policy_load(void);
+
+/* --- doctor.c ----------------------------------------------------------- */
+
+/*
+ * execd doctor: which layers of a sandbox this host can enforce, one line for
+ * each, and what to change where it cannot. It tries each layer.
+ */
+
+struct path_map;
+struct programs;
+
+/* Prints to standard output. As root, `user` is the user of the commands, or
+ * NULL. Tells of each root of the map what it leads to. Returns an enum
+ * exit_code: EXIT_UNENFORCEABLE if a layer is missing that every sandbox needs.
+ */
+int doctor_run(
+    const struct programs *p, const char *user, const struct path_map *map);
+
+#endif
