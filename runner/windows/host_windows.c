@@ -128,17 +128,3 @@ host_path_is_absolute(struct slice path)
 	       path.ptr[1] == ':' &&
 	       (path.ptr[2] == '\\' || path.ptr[2] == '/');
 }
-
-WCHAR *
-wide_of_utf8(const char *text)
-{
-	int n = MultiByteToWideChar(
-	    CP_UTF8, MB_ERR_INVALID_CHARS, text, -1, NULL, 0);
-	WCHAR *wide;
-
-	if (n <= 0)
-		return NULL;
-	wide = xcalloc((size_t)n, sizeof(*wide));
-	MultiByteToWideChar(CP_UTF8, MB_ERR_INVALID_CHARS, text, -1, wide, n);
-	return wide;
-}

@@ -41,10 +41,4 @@ void host_timer(
 /* Tells whether the parent was told everything, or can be told no more. */
 bool parent_is_drained(void);
 
-/*
- * From UTF-8; the caller frees the result. NULL if it is not UTF-8, which a
- * message of the parent always is.
- */
-WCHAR *wide_of_utf8(const char *text);
-
 #endif

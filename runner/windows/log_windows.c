@@ -1,11 +1,19 @@
 /* SPDX-License-Identifier: ISC */
-/* log.h for the runner on Windows: lines on standard error. */
+/* log.h for programs of Windows: lines on standard error. */
 #include <stdarg.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
 #include "log.h"
+
+static const char *name = "execd-runner";
+
+void
+log_init(const char *program, enum log_level level)
+{
+	name = program;
+}
 
 static void
 line(int err, const char *fmt, va_list ap)
@@ -18,9 +26,9 @@ line(int err, const char *fmt, va_list ap)
 		if (text[i] < ' ' || text[i] > '~')
 			text[i] = '?';
 	if (err != 0)
-		fprintf(stderr, "execd-runner: %s: %s\n", text, strerror(-err));
+		fprintf(stderr, "%s: %s: %s\n", name, text, strerror(-err));
 	else
-		fprintf(stderr, "execd-runner: %s\n", text);
+		fprintf(stderr, "%s: %s\n", name, text);
 	fflush(stderr);
 }
 

@@ -10,6 +10,7 @@
 #include "host_windows.h"
 #include "log.h"
 #include "parent_windows.h"
+#include "pipe_end.h"
 #include "util.h"
 
 /* With this much unwritten, nothing more is read from the command. */
@@ -18,11 +19,9 @@
 /* Far more than the largest frames of one turn. */
 #define OUT_MAX_BYTES (256u << 20)
 
-#define HEADER_BYTES 4
-
 static struct {
 	const struct parent_events *on;
-	HANDLE in, out;
+	struct pipe_end in, out;
 	HANDLE taken; /* event: the frame was taken, read the next */
 	bool stopped; /* takes no more frames */
 	struct buf composed;
@@ -37,10 +36,8 @@ static struct {
 
 /* --- reading ------------------------------------------------------------ */
 
-enum read_end { READ_FRAME, READ_CLEAN_END, READ_CUT, READ_EMPTY, READ_LONG };
-
 struct incoming {
-	enum read_end end;
+	enum frame_end end;
 	size_t len;
 	char *text; /* owned */
 };
@@ -53,17 +50,17 @@ on_incoming(void *arg)
 	if (parent.stopped)
 		return;
 	switch (in->end) {
-	case READ_FRAME:
+	case FRAME_WHOLE:
 		parent.on->message(in->text, in->len);
 		break;
-	case READ_CLEAN_END:
-	case READ_CUT:
-		parent.on->ended(in->end == READ_CUT);
+	case FRAME_NONE:
+	case FRAME_CUT:
+		parent.on->ended(in->end == FRAME_CUT);
 		break;
-	case READ_EMPTY:
+	case FRAME_EMPTY:
 		parent.on->broken(-EBADMSG);
 		break;
-	case READ_LONG:
+	case FRAME_LONG:
 		parent.on->broken(-EMSGSIZE);
 		break;
 	}
@@ -72,51 +69,16 @@ on_incoming(void *arg)
 	SetEvent(parent.taken);
 }
 
-/* Returns how many bytes came before the end; fewer than n at the end only. */
-static size_t
-read_all(char *p, size_t n)
-{
-	size_t at = 0;
-	DWORD got;
-
-	/* A pipe of bytes may say 0 for an empty write of its other end. */
-	while (at < n &&
-	       ReadFile(parent.in, p + at, (DWORD)(n - at), &got, NULL) &&
-	       got > 0)
-		at += got;
-	return at;
-}
-
-static enum read_end
-read_frame(struct incoming *in)
-{
-	uint8_t head[HEADER_BYTES];
-	struct buf_reader r;
-	size_t n = read_all((char *)head, sizeof(head));
-
-	in->text = NULL;
-	if (n < sizeof(head))
-		return n == 0 ? READ_CLEAN_END : READ_CUT;
-	buf_reader_init(&r, head, sizeof(head));
-	in->len = buf_get_u32(&r);
-	if (in->len == 0)
-		return READ_EMPTY;
-	if (in->len > FRAMES_MESSAGE_MAX)
-		return READ_LONG;
-	in->text = xmalloc(in->len);
-	return read_all(in->text, in->len) == in->len ? READ_FRAME : READ_CUT;
-}
-
 static DWORD WINAPI
 read_thread(void *arg)
 {
 	static struct incoming in;
 
 	do {
-		in.end = read_frame(&in);
+		in.end = pipe_end_read_frame(&parent.in, &in.text, &in.len);
 		host_post(on_incoming, &in);
 		WaitForSingleObject(parent.taken, INFINITE);
-	} while (in.end == READ_FRAME);
+	} while (in.end == FRAME_WHOLE);
 	return 0;
 }
 
@@ -149,18 +111,6 @@ on_lost(void *arg)
 		parent.on->broken(-EPIPE);
 }
 
-static DWORD
-write_all(const uint8_t *p, size_t n)
-{
-	DWORD done;
-
-	for (; n > 0; p += done, n -= done)
-		if (!WriteFile(parent.out, p,
-			n < (1u << 20) ? (DWORD)n : 1u << 20, &done, NULL))
-			return GetLastError();
-	return ERROR_SUCCESS;
-}
-
 static DWORD WINAPI
 write_thread(void *arg)
 {
@@ -177,7 +127,7 @@ write_thread(void *arg)
 		mine = parent.queue;
 		buf_init(&parent.queue, OUT_MAX_BYTES);
 		LeaveCriticalSection(&parent.lock);
-		err = write_all(mine.data, mine.len);
+		err = pipe_end_write(&parent.out, mine.data, mine.len);
 		EnterCriticalSection(&parent.lock);
 		parent.unwritten -= mine.len;
 		parent.lost = err != ERROR_SUCCESS;
@@ -204,10 +154,8 @@ void
 parent_send(void)
 {
 	struct buf *b = &parent.composed;
-	size_t len = b->len - HEADER_BYTES;
 
-	for (size_t i = 0; i < HEADER_BYTES; i++)
-		b->data[i] = (uint8_t)(len >> (8 * i));
+	pipe_end_set_header(b);
 	EnterCriticalSection(&parent.lock);
 	if (!parent.lost) {
 		buf_put(&parent.queue, b->data, b->len);
@@ -243,8 +191,8 @@ parent_is_drained(void)
 void
 parent_windows_at(HANDLE in, HANDLE out)
 {
-	parent.in = in;
-	parent.out = out;
+	parent.in.handle = in;
+	parent.out.handle = out;
 	parent.taken = CreateEventW(NULL, FALSE, FALSE, NULL);
 	if (parent.taken == NULL)
 		log_fatal("event: Windows error %lu", GetLastError());

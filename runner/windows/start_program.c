@@ -11,6 +11,7 @@
 #include "host_windows.h"
 #include "start_windows.h"
 #include "util.h"
+#include "wide_text.h"
 
 /* The longest path that is looked for, in bytes of UTF-8. */
 #define PROGRAM_MAX 4096

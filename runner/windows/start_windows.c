@@ -8,6 +8,7 @@
 #include "host_windows.h"
 #include "token_policy.h"
 #include "util.h"
+#include "wide_text.h"
 
 #define CONSOLE_ROWS 24
 #define CONSOLE_COLS 80

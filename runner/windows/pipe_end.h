@@ -1,0 +1,40 @@
+/* SPDX-License-Identifier: ISC */
+/* Bytes and frames over one end of a pipe. Every call blocks. */
+#ifndef PIPE_END_H
+#define PIPE_END_H
+
+#include <stdbool.h>
+#include <stddef.h>
+
+#include <windows.h>
+
+#include "buf.h"
+
+/* What is before each frame: its length, little-endian. */
+#define FRAME_HEADER_BYTES 4
+
+struct pipe_end {
+	HANDLE handle;
+	HANDLE event; /* of an overlapped handle; NULL: it is none */
+};
+
+/* Reads n bytes. Returns how many came before the end. */
+size_t pipe_end_read(const struct pipe_end *p, void *to, size_t n);
+
+/* Reads what is there, but waits for the first byte. Returns 0 at the end. */
+DWORD pipe_end_read_some(const struct pipe_end *p, void *to, DWORD n);
+
+/* Writes all n bytes. Returns ERROR_SUCCESS or the error of Windows. */
+DWORD pipe_end_write(const struct pipe_end *p, const void *from, size_t n);
+
+enum frame_end { FRAME_WHOLE, FRAME_NONE, FRAME_CUT, FRAME_EMPTY, FRAME_LONG };
+
+/* Reads a frame without its header into *text[*len], which the caller frees. It
+ * is NULL unless the frame is whole. */
+enum frame_end pipe_end_read_frame(
+    const struct pipe_end *p, char **text, size_t *len);
+
+/* Writes the length into the header with which the frame begins. */
+void pipe_end_set_header(struct buf *frame);
+
+#endif
