@@ -2,12 +2,10 @@
 /*
  * Lines of the log that a program could not deliver.
  */
-#include "log_lost.h"
+#include "log_output.h"
 
 #include <stddef.h>
 #include <unistd.h>
-
-#include "log_output.h"
 
 static uint64_t
 count_lines(const char *text, size_t len)

@@ -33,4 +33,18 @@ bool log_output_drain(void);
 /* Returns how many lines were lost and resets the count. */
 uint64_t log_output_take_lost(void);
 
+/* --- log_lost.c --------------------------------------------------------- */
+
+/*
+ * Lines of the log that a program could not deliver, for its successor: the
+ * successor counts them where they are missing.
+ */
+
+/* The number of lines that this process and its children have lost, or keep in
+ * vain. For a process that is about to exit: nothing is kept afterwards. */
+uint64_t log_take_undelivered(void);
+
+/* Counts these lines as lost by this process. */
+void log_add_lost(uint64_t lines);
+
 #endif

@@ -9,7 +9,7 @@
 #include <stdio.h>
 #include <string.h>
 
-#include "path.h"
+#include "util.h"
 #include "windows_path.h"
 
 #define BLANKS	 " \t"

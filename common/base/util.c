@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: ISC */
-/* Allocation that cannot fail, scope cleanup, times: what Windows has, too. */
+/* Allocation that cannot fail, scope cleanup, times, paths: what Windows has,
+ * too. */
 #include "util.h"
 
 #include <stdarg.h>
@@ -109,4 +110,15 @@ void
 cleanup_free_(void *p)
 {
 	free(*(void **)p);
+}
+
+/* --- absolute paths as text --------------------------------------------- */
+
+bool
+path_lies_in(const char *path, const char *directory)
+{
+	size_t n = strcmp(directory, "/") == 0 ? 0 : strlen(directory);
+
+	return strncmp(path, directory, n) == 0 &&
+	       (path[n] == '\0' || path[n] == '/');
 }

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: ISC */
 /*
- * Allocation that cannot fail, scope cleanup, and helpers for descriptors.
+ * Allocation that cannot fail, scope cleanup, paths as text, and helpers for
+ * descriptors.
  * Every program uses it; it knows nothing of execd.
  */
 #ifndef UTIL_H
@@ -73,5 +74,11 @@ void cleanup_free_(void *p);
 void cleanup_close_(int *fd);
 #define _cleanup_free_	__attribute__((cleanup(cleanup_free_)))
 #define _cleanup_close_ __attribute__((cleanup(cleanup_close_)))
+
+/* For absolute paths; nothing is looked up in the file system. Returns true if
+ * path is the directory itself or lies below it. Neither
+ * argument may contain ".." or "//". Neither may end in a slash, except "/"
+ * itself. */
+bool path_lies_in(const char *path, const char *directory);
 
 #endif

@@ -40,4 +40,17 @@ uint16_t host_port_parse(struct slice text);
  */
 void host_port_split(struct slice text, struct slice *host, struct slice *port);
 
+/*
+ * Tells whether an address belongs to the public internet. Returns false for
+ * addresses of this host, its link, private networks, and those that stand for
+ * such an address: loopback, unspecified, link-local (also 169.254.169.254,
+ * which serves metadata of virtual machines), RFC 1918, RFC 6598, unique local,
+ * multicast, broadcast, reserved; mapped, compatible, translated (RFC 6052,
+ * 6to4, Teredo) forms are judged by the address inside. IPv4 is given in its
+ * mapped form.
+ */
+bool address_is_public(const struct in6_addr *address);
+
+bool address_is_loopback(const struct in6_addr *address);
+
 #endif

@@ -6,7 +6,7 @@
 #include <stdio.h>
 #include <string.h>
 
-#include "address_class.h"
+#include "host_name.h"
 
 static bool
 starts_with(struct slice s, struct slice prefix)

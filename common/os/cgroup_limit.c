@@ -8,7 +8,6 @@
 #include <unistd.h>
 
 #include "cgroup.h"
-#include "cgroup_file.h"
 #include "util.h"
 
 /* A tenth of a second, the kernel's default. */

@@ -32,7 +32,6 @@
 #include "frontend_child.h"
 #include "identity.h"
 #include "log.h"
-#include "log_lost.h"
 #include "log_output.h"
 #include "path_map.h"
 #include "programs.h"

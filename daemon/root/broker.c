@@ -20,6 +20,7 @@
 #include "dispose.h"
 #include "log.h"
 #include "root.h"
+#include "saved.h"
 #include "seqpacket.h"
 #include "util.h"
 
@@ -421,4 +422,31 @@ broker_signal(int sig)
 		return;
 	}
 	stop_for(sig);
+}
+
+/* --- Descriptors that a broker leaves for the next one ---------------------
+ */
+
+/* Each has a number. */
+static int stored[] = { -1, -1, -1, -1, -1, -1 };
+_Static_assert(nitems(stored) == STORED_MAX, "one for each number");
+
+int
+store_find(uint32_t number)
+{
+	return stored[number];
+}
+
+void
+store_keep(uint32_t number, int fd)
+{
+	dispose(&stored[number], 1);
+	stored[number] = fd;
+}
+
+void
+store_save(struct saved *s)
+{
+	for (int i = 0; i < STORED_MAX; i++)
+		saved_fd(s, &stored[i]);
 }

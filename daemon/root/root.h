@@ -129,16 +129,6 @@ void runners_clear(void);
 
 void runners_save(struct saved *s);
 
-/* --- store.c ------------------------------------------------------------ */
-
-/* Keeps fd under that number, which is less than STORED_MAX; -1 forgets it. */
-void store_keep(uint32_t number, int fd);
-
-/* Returns the descriptor of that number, which stays the store's, or -1. */
-int store_find(uint32_t number);
-
-void store_save(struct saved *s);
-
 /* --- broker.c ----------------------------------------------------------- */
 
 /* Starts a broker, which at first concerns nobody else. Returns 0 or -errno. */
@@ -173,6 +163,15 @@ void broker_signal(int sig);
 
 /* Returns the first of our brokers that still exists, or 0. */
 pid_t broker_any(void);
+
+/* Keeps fd for the next broker under that number, which is less than
+ * STORED_MAX; -1 forgets it. */
+void store_keep(uint32_t number, int fd);
+
+/* Returns the descriptor of that number, which stays the store's, or -1. */
+int store_find(uint32_t number);
+
+void store_save(struct saved *s);
 
 /* --- broker_child.c ----------------------------------------------------- */
 

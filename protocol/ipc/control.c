@@ -14,6 +14,11 @@
 #include "control_layout.h"
 #include "util.h"
 
+/* All tables of layouts. */
+static const struct control_layouts *const all_layouts[] = {
+	&control_layouts_frontend, &control_layouts_runner, NULL
+};
+
 static const struct control_layout *
 find_in(const struct control_layouts *l, enum control_type type)
 {
@@ -27,7 +32,7 @@ find_in(const struct control_layouts *l, enum control_type type)
 static const struct control_layout *
 layout_on(enum control_type type, const struct control_layouts **channel)
 {
-	const struct control_layouts *const *all = control_layouts_all;
+	const struct control_layouts *const *all = all_layouts;
 	const struct control_layout *l = NULL;
 
 	for (; *all != NULL && l == NULL; all++) {

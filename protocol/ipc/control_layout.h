@@ -79,7 +79,4 @@ struct control_layouts {
 extern const struct control_layouts control_layouts_frontend;
 extern const struct control_layouts control_layouts_runner;
 
-/* All tables, ending with NULL. */
-extern const struct control_layouts *const control_layouts_all[];
-
 #endif

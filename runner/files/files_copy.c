@@ -12,7 +12,7 @@
 #include <unistd.h>
 
 #include "files.h"
-#include "path.h"
+#include "util.h"
 
 #define COPY_BYTES (1u << 20)
 

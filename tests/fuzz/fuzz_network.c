@@ -7,7 +7,7 @@
 #include <stdint.h>
 #include <string.h>
 
-#include "address_class.h"
+#include "host_name.h"
 #include "network_rules.h"
 #include "tls_hello.h"
 

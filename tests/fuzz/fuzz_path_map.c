@@ -8,8 +8,8 @@
 #include <errno.h>
 
 #include "json_tree.h"
-#include "path.h"
 #include "path_map.h"
+#include "util.h"
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t len);
 

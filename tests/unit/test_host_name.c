@@ -13,7 +13,6 @@
 
 #include <cmocka.h>
 
-#include "address_class.h"
 #include "host_name.h"
 
 static struct slice

@@ -9,7 +9,7 @@
 
 #include <cmocka.h>
 
-#include "path.h"
+#include "util.h"
 
 static void
 test_lies_in(void **state)

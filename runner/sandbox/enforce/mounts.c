@@ -13,7 +13,6 @@
 #include <unistd.h>
 
 #include "heap.h"
-#include "path.h"
 #include "util.h"
 
 /* --- before Linux 5.12 -------------------------------------------------- */

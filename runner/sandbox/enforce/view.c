@@ -22,7 +22,6 @@
 #include <unistd.h>
 
 #include "mounts.h"
-#include "path.h"
 #include "util.h"
 
 #define HARDENED (MOUNTS_NO_SUID | MOUNTS_NO_DEV)

@@ -5,7 +5,6 @@
 #include <stdio.h>
 #include <string.h>
 
-#include "path.h"
 #include "util.h"
 
 static const char *

@@ -10,7 +10,7 @@
 #include <stdio.h>
 #include <string.h>
 
-#include "path.h"
+#include "util.h"
 
 /* --- claims ------------------------------------------------------------- */
 

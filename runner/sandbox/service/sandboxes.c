@@ -9,7 +9,6 @@
 #include "landlock_only.h"
 #include "log.h"
 #include "log_limit.h"
-#include "path.h"
 #include "util.h"
 
 static struct sandbox_options

@@ -1,17 +1,18 @@
 /* SPDX-License-Identifier: ISC */
 /*
- * What the kernel counts in a control group of commands; root's execd asks for
+ * The members of a control group: how processes join it, what the kernel counts
+ * of them, and how they are killed. Apart, because root's execd asks for
  * nothing of it.
  */
 #include "cgroup.h"
 
 #include <errno.h>
 #include <fcntl.h>
+#include <signal.h>
 #include <stdio.h>
 #include <string.h>
 #include <unistd.h>
 
-#include "cgroup_file.h"
 #include "util.h"
 
 /* Reads N from a line "KEY N" of the file. Returns 0 if the file or the key
@@ -111,4 +112,88 @@ cgroup_is_empty(const struct cgroup *c)
 			return cgroup_read_file(c->dirs[i], "cgroup.procs",
 				   byte, sizeof(byte)) == 0;
 	return true;
+}
+
+/* --- joining ------------------------------------------------------------ */
+
+/* Root's execd has a way of its own: its runners join once, and keep no file
+ * open for it. */
+
+void
+cgroup_close_joins(int joins[CGROUP_HIERARCHIES])
+{
+	for (int i = 0; i < CGROUP_HIERARCHIES; i++) {
+		if (joins[i] >= 0)
+			close(joins[i]);
+		joins[i] = -1;
+	}
+}
+
+int
+cgroup_open_joins(const struct cgroup *c, int joins[CGROUP_HIERARCHIES])
+{
+	int err = 0;
+
+	for (int i = 0; i < CGROUP_HIERARCHIES; i++) {
+		joins[i] = -1;
+		if (c->dirs[i] < 0 || err < 0)
+			continue;
+		joins[i] = openat(c->dirs[i],
+		    i == CGROUP_UNIFIED ? "cgroup.procs" : "tasks",
+		    O_WRONLY | O_CLOEXEC);
+		if (joins[i] < 0)
+			err = -errno;
+	}
+	if (err < 0)
+		cgroup_close_joins(joins);
+	return err;
+}
+
+int
+cgroup_join(const int joins[CGROUP_HIERARCHIES], bool born)
+{
+	for (int i = born ? CGROUP_UNIFIED + 1 : 0; i < CGROUP_HIERARCHIES; i++)
+		if (joins[i] >= 0 && write(joins[i], "0", 1) != 1)
+			return -errno;
+	return 0;
+}
+
+/* --- killing ------------------------------------------------------------ */
+
+static int
+kill_members(int dir)
+{
+	int fd = openat(dir, "cgroup.procs", O_RDONLY | O_CLOEXEC);
+	FILE *f = fd < 0 ? NULL : fdopen(fd, "r");
+	int pid;
+
+	if (f == NULL)
+		return -errno;
+	/* A pid of 0 is outside our pid namespace and cannot be signalled. */
+	while (fscanf(f, "%d", &pid) == 1)
+		if (pid > 0)
+			kill((pid_t)pid, SIGKILL);
+	fclose(f);
+	return 0;
+}
+
+/* Version 1 has no cgroup.kill. The members are first kept from forking, so
+ * that none can escape the list. */
+static int
+kill_by_list(int dir)
+{
+	int err = cgroup_write_file(dir, "pids.max", "0");
+
+	return err < 0 ? err : kill_members(dir);
+}
+
+int
+cgroup_kill(const struct cgroup *c)
+{
+	if (c->dirs[CGROUP_UNIFIED] >= 0)
+		return cgroup_write_file(
+		    c->dirs[CGROUP_UNIFIED], "cgroup.kill", "1");
+	if (c->dirs[CGROUP_PIDS] >= 0)
+		return kill_by_list(c->dirs[CGROUP_PIDS]);
+	return -ENOENT;
 }
