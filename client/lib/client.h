@@ -2,8 +2,8 @@
 /*
  * What the files of libexecd-client share: the handle, and which file does what
  * with it. client.c is the loop and keeps requests and their answers, link.c
- * the life of the connection, wire.c converts bytes and messages,
- * remote_process.c delivers events.
+ * the life of the connection, link_lease.c what comes before it with an ask:
+ * URL, wire.c converts bytes and messages, remote_process.c delivers events.
  */
 #ifndef CLIENT_H
 #define CLIENT_H
@@ -90,7 +90,7 @@ struct execd_client {
 	bool said_gone; /* this attempt ended so */
 	uint64_t acked; /* bytes that the peer's kernel had at the ping */
 
-	/* link.c */
+	/* link_lease.c */
 	struct lease lease;
 	char *lease_how; /* owned; how its program ended */
 	int64_t
@@ -133,6 +133,23 @@ void link_timeout(struct execd_client *c);
 void link_initialized(struct execd_client *c, const struct rpc_message *m,
     const char *text, size_t len);
 void link_close(struct execd_client *c);
+/* A step failed, and the error is set: tries again later, or ends the
+ * client. */
+void link_failed(struct execd_client *c, enum execd_failure failure);
+
+/* link_lease.c */
+/* Starts the program of an ask: URL. */
+void link_ask(struct execd_client *c);
+bool link_lease_is_over(const struct execd_client *c);
+/* Ends the client because the lease is over. */
+void link_lease_failed(struct execd_client *c);
+/* What to poll for while there is a lease: at most 2 entries in LINK_ASK, else
+ * 1. Returns the number. */
+size_t link_lease_prepare(const struct execd_client *c, struct pollfd *fds);
+/* Reads the answer, or sees that the lease is over. */
+void link_lease_events(struct execd_client *c);
+/* When the client ends behind a lease that is over; INT64_MAX: never. */
+int64_t link_lease_at(const struct execd_client *c);
 
 /* wire.c */
 void wire_reset(struct execd_client *c);

@@ -9,6 +9,8 @@
 #ifndef YAML_H
 #define YAML_H
 
+#include <string.h>
+
 #include "json.h"
 
 #define YAML_VALUES_MAX 10000 /* values of one file */
@@ -58,5 +60,85 @@ bool yaml_is_null(const struct yaml_value *v);
 /* Nothing that is written counts as a mapping, or sequence, without members. */
 bool yaml_is_mapping(const struct yaml_value *v);
 bool yaml_is_sequence(const struct yaml_value *v);
+
+/* --- shared by yaml.c and yaml_scalar.c --------------------------------- */
+
+struct yaml_parser {
+	struct yaml_doc *doc;
+	const char *start, *p, *end;
+	const char *line; /* its beginning */
+	unsigned depth;
+	unsigned brackets; /* that are open */
+	bool fresh;	   /* nothing but indentation came before on the line */
+	bool failed;
+};
+
+/* The character at a distance; '\0' after the end. */
+static inline char
+yaml_peek(const struct yaml_parser *y, size_t distance)
+{
+	return distance < (size_t)(y->end - y->p) ? y->p[distance] : '\0';
+}
+
+static inline bool
+yaml_is_end(const struct yaml_parser *y)
+{
+	return y->p == y->end;
+}
+
+static inline bool
+yaml_is_break(char c)
+{
+	return c == '\n' || c == '\r';
+}
+
+static inline bool
+yaml_is_blank(char c)
+{
+	return c == ' ' || c == '\t';
+}
+
+/* Nothing, a blank or a line's end, at a distance. */
+static inline bool
+yaml_is_space_at(const struct yaml_parser *y, size_t distance)
+{
+	char c = yaml_peek(y, distance);
+
+	return yaml_is_blank(c) || yaml_is_break(c) || c == '\0';
+}
+
+static inline bool
+yaml_is_one_of(char c, const char *set)
+{
+	return c != '\0' && strchr(set, c) != NULL;
+}
+
+static inline int
+yaml_column(const struct yaml_parser *y)
+{
+	return (int)(y->p - y->line);
+}
+
+/* Notes the error and its place, and moves to the end of the text. Only the
+ * first error is noted. */
+void yaml_fail(struct yaml_parser *y, const char *fmt, ...)
+    __attribute__((format(printf, 2, 3)));
+
+/* Takes the end of a line, which is at the position. */
+void yaml_take_break(struct yaml_parser *y);
+
+/* Returns whether the document ends at the position. */
+bool yaml_is_boundary(const struct yaml_parser *y);
+
+/* Makes a scalar of the bytes in b and clears b. */
+struct yaml_value *yaml_new_scalar(
+    struct yaml_parser *y, struct buf *b, bool plain);
+
+/* Take a scalar. A plain one ends before a line that is indented by less than
+ * `indent`, and a block of text before one that is not indented more than its
+ * parent. */
+struct yaml_value *yaml_take_plain(struct yaml_parser *y, int indent);
+struct yaml_value *yaml_take_quoted(struct yaml_parser *y);
+struct yaml_value *yaml_take_text_block(struct yaml_parser *y, int parent);
 
 #endif

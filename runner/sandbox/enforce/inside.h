@@ -67,4 +67,23 @@ void inside_serve(const struct inside *in, int channel, void (*run)(void),
  */
 int inside_terminal_take(int from);
 
+/*
+ * Gives up every capability and proves it. Makes only system calls. Returns 0
+ * or -errno.
+ */
+int inside_drop(void);
+
+/* --- inside_init.c ------------------------------------------------------ */
+
+/*
+ * Runs as pid 1 of a command's namespace: it reaps orphans until it is killed,
+ * and everything in the namespace dies with it. It has no capability, no
+ * directory and almost no system call. It writes one byte to the pipe `ready`
+ * when it is locked down. With `told` (else -1), an eventfd, it watches the
+ * memory of all processes in the namespace (memory_watch.h): if they have more
+ * than memory_bytes, it writes 1 to `told` and kills them.
+ */
+void inside_init(const struct inside *in, int ready, int told)
+    __attribute__((noreturn));
+
 #endif
