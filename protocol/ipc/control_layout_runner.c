@@ -69,6 +69,7 @@ static const struct field sandbox_fields[] = {
 	FIELD(FIELD_U64, sandbox_limits, memory_bytes),
 	FIELD(FIELD_U32, sandbox_limits, cpu_percent),
 	FIELD(FIELD_BOOL, sandbox_limits, network_host),
+	FIELD(FIELD_BYTES, sandbox_limits, own_ports),
 	FIELD(FIELD_U32, sandbox_limits, network_connections),
 	FIELD(FIELD_U64, sandbox_limits, network_bytes),
 	FIELD(FIELD_STRING, sandbox_limits, network_allow),

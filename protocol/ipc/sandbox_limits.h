@@ -17,6 +17,9 @@
  * also control truncation. */
 #define SANDBOX_LANDLOCK_ONLY_ABI 3
 
+/* As many as there can be listeners. */
+#define SANDBOX_OWN_PORTS_MAX 16
+
 /* Connections of one command at once, unless the operator says otherwise, and
  * the most that he may say. */
 #define SANDBOX_NETWORK_CONNECTIONS	256
@@ -92,6 +95,12 @@ struct sandbox_limits {
 	 * hosts below permit.
 	 */
 	bool network_host;
+	/*
+	 * TCP ports on which execd starts commands for whoever connects. A
+	 * command with the network of the host would leave its sandbox there.
+	 * 0: none, and none behind it.
+	 */
+	uint16_t own_ports[SANDBOX_OWN_PORTS_MAX];
 	uint32_t network_connections; /* of each command with a list, at once */
 	uint64_t network_bytes;	      /* of each such command; 0: no limit */
 	struct sandbox_origins origins; /* named in refusals */

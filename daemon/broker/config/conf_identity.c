@@ -5,8 +5,10 @@
  * limit remembers the key that set it, so that a refusal can name it.
  */
 #include <errno.h>
+#include <netinet/in.h>
 #include <stdio.h>
 #include <string.h>
+#include <sys/socket.h>
 #include <unistd.h>
 
 #include "conf.h"
@@ -193,6 +195,41 @@ is_host_network(const struct conf *c, const struct identity *id)
 	return true;
 }
 
+/* Returns the port of a listener that lets in who shows nothing, or 0. */
+static uint16_t
+open_port(const struct listener *l)
+{
+	union {
+		struct sockaddr any;
+		struct sockaddr_in v4;
+		struct sockaddr_in6 v6;
+	} a = { .any.sa_family = AF_UNSPEC };
+	socklen_t len = sizeof(a);
+
+	if (l->allow_unauthenticated == NULL || l->kind != LISTENER_WS ||
+	    l->fd < 0 || getsockname(l->fd, &a.any, &len) < 0)
+		return 0;
+	return a.any.sa_family == AF_INET    ? ntohs(a.v4.sin_port)
+	       : a.any.sa_family == AF_INET6 ? ntohs(a.v6.sin6_port)
+					     : 0;
+}
+
+static void
+find_own_ports(const struct conf *c, struct sandbox_limits *l)
+{
+	size_t n = 0;
+
+	for (size_t i = 0; i < c->nlisteners; i++) {
+		uint16_t port = open_port(c->listeners[i]);
+
+		if (port != 0)
+			l->own_ports[n++] = port;
+	}
+}
+
+_Static_assert(SANDBOX_OWN_PORTS_MAX >= CONTROL_LISTENERS_MAX,
+    "every listener's port fits into the limits");
+
 void
 conf_sandbox_limits(
     const struct conf *c, const struct identity *id, struct sandbox_limits *l)
@@ -205,6 +242,7 @@ conf_sandbox_limits(
 	sandbox_rules_apply(&c->sandbox, l);
 	sandbox_rules_apply(&id->sandbox, l);
 	l->network_host = is_host_network(c, id);
+	find_own_ports(c, l);
 	find_origins(c, id, l);
 }
 

@@ -615,9 +615,7 @@ conf_warn(const struct conf *c)
 		if (l->kind == LISTENER_WS && l->allow_unauthenticated != NULL)
 			log_warn(0,
 			    "%s: no authentication: whoever connects starts "
-			    "commands as %s, and a sandboxed command with "
-			    "network access that connects leaves its sandbox: "
-			    "use a token",
+			    "commands as %s: use a token",
 			    l->url, l->allow_unauthenticated);
 	}
 }

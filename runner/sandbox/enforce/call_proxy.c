@@ -371,18 +371,20 @@ place_descriptors(const struct given *g)
 static void
 serve_calls(void)
 {
-	struct pollfd pfds[] = {
+	static struct pollfd pfds[2 + CONNECT_PROXY_WAITING_MAX] = {
 		{ .fd = CALL_PROXY_LISTENER_FD, .events = POLLIN },
 		{ .fd = CALL_PROXY_SANDBOX_FD },
 	};
+	size_t n = 2;
 	int pause = -1;
 
-	while (poll(pfds, nitems(pfds), pause) >= 0 && pfds[1].revents == 0) {
+	while (poll(pfds, n, pause) >= 0 && pfds[1].revents == 0) {
 		if (pfds[0].revents & POLLIN)
 			serve_one();
 		else if (pfds[0].revents != 0)
 			break;
 		pause = connect_proxy_look(answer);
+		n = 2 + connect_proxy_watch(pfds + 2);
 	}
 }
 

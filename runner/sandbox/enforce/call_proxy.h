@@ -3,7 +3,8 @@
  * The proxy of a sandbox: a process beside it that carries out calls of
  * commands which a filter cannot judge, because it sees no memory
  * (seccomp_unotify(2)). These are chmod(2) with the set-group-id bit and, where
- * the network is restricted, connect(2) (connect_proxy.h). The command's own
+ * the network is restricted or execd has an open port, connect(2)
+ * (connect_proxy.h). The command's own
  * call is never let through. If the proxy is gone, the calls fail with ENOSYS.
  *
  * A filter of system calls cannot tell a directory from a program, and on a

@@ -41,6 +41,7 @@ enum {
 	NO_PTRACE = 1 << 10,
 	NO_SETGID = 1 << 11,	  /* not even on directories */
 	IP_AND_STREAMS = 1 << 12, /* loopback; no UNIX datagrams */
+	NO_FAST_OPEN = 1 << 13,
 	NETWORK = ONLY_IP | IP_AND_UNIX | IP_AND_STREAMS,
 	SOCKETS = NO_SOCKETS | ONLY_LOCAL | NETWORK,
 };
@@ -107,6 +108,9 @@ struct row {
 #define REFUSE_IOCTL(type, number)                                             \
 	REFUSE_IF(                                                             \
 	    ioctl, NO_VIEW, COMPARE(1, 0xffff, false, (type) << 8 | (number)))
+#define FAST_OPEN(name, flags)                                                 \
+	BRACES(SCMP_SYS(name), EOPNOTSUPP, NO_FAST_OPEN, false,                \
+	    BRACES(HAS(flags, MSG_FASTOPEN)))
 #define UNSUPPORTED(name)     BRACES(SCMP_SYS(name), EOPNOTSUPP, NO_VIEW, false)
 #define UNSUPPORTED_NEW(name) BRACES(NR_##name, EOPNOTSUPP, NO_VIEW, true)
 #define REFUSE_NEW_IF(name, when, ...)                                         \
@@ -271,6 +275,8 @@ static const struct row rows[] = {
 	REFUSE_IF(socket, NETWORK, IS(0, AF_INET6),
 	    NONE_OF(1, TYPE_BITS, SOCK_STREAM, SOCK_DGRAM)),
 	REFUSE_IF(socket, NETWORK, IS(0, AF_NETLINK), NONE_OF(2, ALL_BITS, 0)),
+	/* The kernel's answer where this is switched off. */
+	FAST_OPEN(sendto, 3), FAST_OPEN(sendmsg, 2), FAST_OPEN(sendmmsg, 3),
 	/*
 	 * One end of a datagram pair can send to any address with sendmsg (O2),
 	 * and a UNIX SOCK_RAW socket is a SOCK_DGRAM one.
@@ -303,6 +309,7 @@ active_rows(const struct command_filter_options *o)
 	       (o->allow_nested_userns ? 0 : NO_USERNS) |
 	       (o->allow_32bit ? WITH_32BIT : 0) | (o->no_view ? NO_VIEW : 0) |
 	       (o->no_chmod ? NO_CHMOD : 0) |
+	       (o->no_fast_open ? NO_FAST_OPEN : 0) |
 	       (o->allow_ptrace && !o->no_view ? 0 : NO_PTRACE);
 }
 

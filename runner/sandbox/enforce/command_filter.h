@@ -35,6 +35,11 @@ struct command_filter_options {
 	 */
 	bool own_unix;
 	/*
+	 * Connections that send(2) makes (TCP Fast Open), because no proxy
+	 * would see their address.
+	 */
+	bool no_fast_open;
+	/*
 	 * With network: all UNIX sockets. Without: only stream and seqpacket
 	 * ones, because a datagram could be sent to any place without a
 	 * connection.

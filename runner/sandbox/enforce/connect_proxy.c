@@ -21,11 +21,13 @@
 #include <sys/stat.h>
 #include <sys/syscall.h>
 #include <sys/sysmacros.h>
+#include <sys/time.h>
 #include <sys/uio.h>
 #include <sys/un.h>
 #include <unistd.h>
 
 #include "call_proxy.h"
+#include "own_ports.h"
 #include "util.h"
 
 /* Not in the headers of Debian 12. */
@@ -37,8 +39,8 @@
 #define LISTENING     10 /* TCP_LISTEN, also for UNIX sockets */
 #define DUMP_BYTES    (32u << 10)
 #define TEXT_BYTES    4096
-#define WAITING_MAX   64 /* calls that wait at the same time */
-#define LOOK_AGAIN_MS 10
+#define LOOK_AGAIN_MS 10   /* at UNIX sockets, whose room nobody tells */
+#define SWEEP_MS      1000 /* for calls whose command has gone */
 
 /* One call that waits, as a blocking connect(2) does. */
 struct waiting {
@@ -46,11 +48,12 @@ struct waiting {
 	int fd;	     /* duplicate of the command's socket */
 	int target;  /* what the path led to; -1: no path */
 	bool local;  /* a UNIX socket: asked again; else: watched */
+	int64_t end; /* in ms, of SO_SNDTIMEO; 0: never */
 	struct sockaddr_storage address;
 	socklen_t len;
 };
 
-static struct waiting waiting[WAITING_MAX];
+static struct waiting waiting[CONNECT_PROXY_WAITING_MAX];
 static uint64_t own_network; /* cookie of the sandbox's network namespace */
 
 /* --- which UNIX sockets are this sandbox's ------------------------------ */
@@ -341,6 +344,19 @@ open_target(pid_t pid, struct waiting *w)
 	return 0;
 }
 
+/*
+ * With the network of the host, only execd's own ports are refused. A socket of
+ * the family AF_UNIX, which somebody handed in, is not connected: its listener
+ * is a program of the host.
+ */
+static int
+check_host(const struct waiting *w)
+{
+	if (w->local)
+		return -EPERM;
+	return own_ports_has(CALL_PROXY_DIAG_FD, &w->address) ? -EACCES : 0;
+}
+
 /* --- connecting --------------------------------------------------------- */
 
 /*
@@ -366,6 +382,23 @@ try(const struct waiting *w)
 	return err;
 }
 
+/* A blocking connect(2) waits as long as SO_SNDTIMEO says (socket(7)). */
+static void
+set_end(struct waiting *w)
+{
+	struct timeval t = { 0 };
+
+	if (option(w->fd, SO_SNDTIMEO, &t, sizeof(t)) == 0 &&
+	    (t.tv_sec > 0 || t.tv_usec > 0))
+		w->end = now_ms() + t.tv_sec * 1000 + t.tv_usec / 1000;
+}
+
+static bool
+is_over(const struct waiting *w)
+{
+	return w->end != 0 && now_ms() >= w->end;
+}
+
 static int
 look_at(const struct waiting *w)
 {
@@ -375,7 +408,7 @@ look_at(const struct waiting *w)
 	if (w->local)
 		return try(w);
 	if (poll(&pfd, 1, 0) <= 0)
-		return CONNECT_PROXY_WAITS;
+		return is_over(w) ? -EINPROGRESS : CONNECT_PROXY_WAITS;
 	if (option(w->fd, SO_ERROR, &err, sizeof(err)) < 0)
 		return -EPERM;
 	return -err;
@@ -407,6 +440,8 @@ prepare(pid_t pid, const struct seccomp_data *d, struct waiting *w)
 	if (err < 0)
 		return err;
 	w->local = domain == AF_UNIX;
+	if (own_ports_any())
+		return check_host(w);
 	return w->local && has_path(w) ? open_target(pid, w) : 0;
 }
 
@@ -430,6 +465,8 @@ connect_proxy_take(uint64_t id, pid_t pid, const struct seccomp_data *data)
 		err = call_proxy_is_awaited(id) ? try(&w) : -EPERM;
 	place = err == CONNECT_PROXY_WAITS ? free_place() : NULL;
 	if (place != NULL) {
+		if (!w.local)
+			set_end(&w);
 		*place = w;
 		return err;
 	}
@@ -437,10 +474,33 @@ connect_proxy_take(uint64_t id, pid_t pid, const struct seccomp_data *data)
 	return err == CONNECT_PROXY_WAITS ? -EAGAIN : err;
 }
 
+size_t
+connect_proxy_watch(struct pollfd pfds[CONNECT_PROXY_WAITING_MAX])
+{
+	size_t n = 0;
+
+	for (size_t i = 0; i < nitems(waiting); i++)
+		if (waiting[i].id != 0 && !waiting[i].local)
+			pfds[n++] = (struct pollfd){ .fd = waiting[i].fd,
+				.events = POLLOUT };
+	return n;
+}
+
+/* Returns in how many milliseconds to look at the call again. */
+static int
+pause_of(const struct waiting *w)
+{
+	int64_t left = w->end != 0 ? w->end - now_ms() : SWEEP_MS;
+
+	if (w->local)
+		return LOOK_AGAIN_MS;
+	return left < 0 ? 0 : left < SWEEP_MS ? (int)left : SWEEP_MS;
+}
+
 int
 connect_proxy_look(void (*answer)(uint64_t id, int err))
 {
-	bool more = false;
+	int pause = -1;
 
 	for (size_t i = 0; i < nitems(waiting); i++) {
 		struct waiting *w = &waiting[i];
@@ -450,13 +510,15 @@ connect_proxy_look(void (*answer)(uint64_t id, int err))
 			continue;
 		err = call_proxy_is_awaited(w->id) ? look_at(w) : -ESRCH;
 		if (err == CONNECT_PROXY_WAITS) {
-			more = true;
+			int wanted = pause_of(w);
+
+			pause = pause < 0 || wanted < pause ? wanted : pause;
 			continue;
 		}
 		answer(w->id, err);
 		forget(w);
 	}
-	return more ? LOOK_AGAIN_MS : -1;
+	return pause;
 }
 
 /* --- whether this kernel can -------------------------------------------- */
@@ -475,13 +537,15 @@ int
 connect_proxy_open(void)
 {
 	_cleanup_close_ int diag =
-	    socket(AF_NETLINK, SOCK_RAW | SOCK_CLOEXEC, NETLINK_SOCK_DIAG);
+	    own_ports_any() ? own_ports_open()
+			    : socket(AF_NETLINK, SOCK_RAW | SOCK_CLOEXEC,
+				  NETLINK_SOCK_DIAG);
 	uint64_t network;
 	bool found;
 
 	if (diag < 0 || !can_take_descriptors(diag) ||
 	    option(diag, SO_NETNS_COOKIE, &network, sizeof(network)) < 0 ||
-	    list_listeners(diag, NULL, &found) < 0)
+	    (!own_ports_any() && list_listeners(diag, NULL, &found) < 0))
 		return -1;
 	return steal_fd(&diag);
 }

@@ -24,7 +24,7 @@ struct inside {
 	bool terminals;	    /* the view has a /dev/pts to mount over */
 	bool network, restrict_files;
 	bool loopback; /* a network namespace of its own (loopback.h) */
-	bool own_unix; /* and UNIX sockets in it (connect_proxy.h) */
+	bool connects; /* connect(2) has a proxy (connect_proxy.h) */
 	struct command_landlock_place
 	    *writable; /* owned; places for Landlock, in the view, with room for
 			  two more */

@@ -27,6 +27,7 @@
 #include "loopback.h"
 #include "memory_watch.h"
 #include "mounts.h"
+#include "own_ports.h"
 #include "sandbox_limits.h"
 #include "sandbox_message.h"
 #include "userns.h"
@@ -332,10 +333,21 @@ struct handed {
 	bool chmod;
 };
 
+/* With unix_allow a command gets out of its sandbox anyway. */
+static bool
+hands_connect(const struct sandbox_options *o)
+{
+	if (o->unix_allow)
+		return false;
+	if (inside.network)
+		own_ports_set(o->own_ports);
+	return inside.loopback || own_ports_any();
+}
+
 /*
  * The proxy is not used if a command could have another root or make 32-bit
- * calls. Then set-id bits are refused on directories, too, and UNIX sockets as
- * with a network. With unix_allow they need no proxy.
+ * calls. Then set-id bits are refused on directories, too, UNIX sockets as with
+ * a network, and execd's own ports are in reach.
  */
 static void
 open_handed(const struct sandbox_options *o, struct handed *h)
@@ -343,7 +355,7 @@ open_handed(const struct sandbox_options *o, struct handed *h)
 	*h = (struct handed){ -1, -1, !o->allow_setid };
 	if (inside.landlock_only || o->allow_32bit || o->allow_nested_userns)
 		return;
-	if (inside.loopback && !o->unix_allow)
+	if (hands_connect(o))
 		h->diag = connect_proxy_open();
 	/* The host's or the session's /proc, which shows all commands. */
 	if (h->chmod || h->diag >= 0)
@@ -366,7 +378,8 @@ prepare_filters(
 	struct command_filter_options f = {
 		.network = inside.network,
 		.loopback = inside.loopback,
-		.own_unix = h->proc >= 0 && h->diag >= 0,
+		.own_unix = inside.loopback && h->proc >= 0 && h->diag >= 0,
+		.no_fast_open = own_ports_any(),
 		.unix_allow = o->unix_allow,
 		.allow_32bit = o->allow_32bit,
 		.allow_setid = o->allow_setid,
@@ -446,7 +459,7 @@ start_proxy(
 		return 0;
 	*step = "the proxy for calls of commands";
 	err = call_proxy_start(h->proc, h->diag, h->chmod, &there);
-	inside.own_unix = there && h->diag >= 0;
+	inside.connects = there && h->diag >= 0;
 	if (err < 0 || there)
 		return err;
 	command_filter_clear(&inside.filter);
@@ -533,7 +546,8 @@ take_build(struct buf_reader *r)
 	a.landlock_abi = inside.landlock_abi;
 	a.watches_memory = inside.watches_memory;
 	a.loopback = inside.loopback;
-	a.own_unix = inside.own_unix;
+	a.own_unix = inside.connects && inside.loopback;
+	a.guards_ports = inside.connects && own_ports_any();
 	if (a.err == 0)
 		a.step[0] = '\0';
 	reply(&a);

@@ -265,6 +265,7 @@ sandbox_answer_put(struct buf *b, const struct sandbox_answer *a)
 	buf_put_u8(b, a->watches_memory);
 	buf_put_u8(b, a->loopback);
 	buf_put_u8(b, a->own_unix);
+	buf_put_u8(b, a->guards_ports);
 	buf_put_u8(b, a->names);
 }
 
@@ -283,6 +284,7 @@ sandbox_answer_get(struct buf_reader *r, struct sandbox_answer *a)
 	a->watches_memory = buf_get_u8(r);
 	a->loopback = buf_get_u8(r);
 	a->own_unix = buf_get_u8(r);
+	a->guards_ports = buf_get_u8(r);
 	a->names = buf_get_u8(r);
 	return buf_end(r);
 }

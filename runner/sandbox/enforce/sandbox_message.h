@@ -16,6 +16,7 @@
 #include "loopback.h"
 #include "placeholder.h"
 #include "resolve.h"
+#include "sandbox_limits.h"
 
 /*
  * Large enough for a plan of RESOLVE_MOUNTS_MAX mounts or the arguments of one
@@ -70,6 +71,8 @@ struct sandbox_options {
 				     pid namespace would kill the processes */
 	bool unix_allow;	  /* as in command_filter_options */
 	bool allow_32bit, allow_setid, allow_nested_userns, log;
+	/* of sandbox_limits */
+	uint16_t own_ports[SANDBOX_OWN_PORTS_MAX];
 	uint64_t shm_bytes;  /* size of /dev/shm */
 	uint64_t open_files; /* RLIMIT_NOFILE */
 	uint64_t file_bytes; /* RLIMIT_FSIZE */
@@ -103,6 +106,7 @@ struct sandbox_answer {
 	bool watches_memory;   /* SANDBOX_BUILD: of each command */
 	bool loopback;	       /* SANDBOX_BUILD: its own (loopback.h) */
 	bool own_unix; /* SANDBOX_BUILD: UNIX sockets (connect_proxy.h) */
+	bool guards_ports; /* SANDBOX_BUILD: execd's own are out of reach */
 	bool names;    /* SANDBOX_BUILD: commands may have a `resolver` */
 	/*
 	 * SANDBOX_BUILD: user namespaces cannot be made here, or with no_proc

@@ -512,6 +512,11 @@ build(struct sandbox_pool *pool, struct sandbox *n, bool landlock_only)
 	n->loopback = a.loopback;
 	n->own_unix = a.own_unix;
 	n->names = a.names;
+	if (err == 0 && n->plan.network && options.own_ports[0] != 0 &&
+	    !a.guards_ports)
+		log_warn(0, "sandbox: nothing here keeps a command with a "
+			    "network from execd's own port, where it leaves "
+			    "its sandbox: use a token");
 	n->landlock_only = pool->no_namespaces = a.no_namespaces;
 	n->no_proc = a.no_proc;
 	if (err < 0)

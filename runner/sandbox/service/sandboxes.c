@@ -14,7 +14,7 @@
 static struct sandbox_options
 options_of(const struct sandbox_host *host, const struct sandbox_limits *l)
 {
-	return (struct sandbox_options){
+	struct sandbox_options o = {
 		.parent_death_signal = host->parent_death_signal,
 		.unix_allow = l->unix_sockets == SANDBOX_UNIX_ALLOW,
 		.allow_32bit = l->allow_32bit,
@@ -31,6 +31,9 @@ options_of(const struct sandbox_host *host, const struct sandbox_limits *l)
 				    ? 0
 				    : l->memory_bytes,
 	};
+
+	memcpy(o.own_ports, l->own_ports, sizeof(o.own_ports));
+	return o;
 }
 
 /* Returns the controllers of limits that no control group can enforce. */
