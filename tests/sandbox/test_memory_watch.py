@@ -55,25 +55,26 @@ def end_of(shell, script, timeout=60):
     return r, shell.client.call("process/wait", {"processId": id})
 
 
-# Each takes more than the limit, in another way.
+# Each takes more than the limit, in another way, and does not end by itself: on a fast machine it would have ended
+# before anybody looked.
 BOMBS = {
-    "alone": "kept = [take(16) for i in range(24)]",
+    "alone": "import time\nkept = [take(16) for i in range(24)]\ntime.sleep(100)",
     # 40 times 8 MiB: nobody has much
     "many": "import os, time\nfor i in range(40):\n    if os.fork() == 0:\n        kept = take(8); time.sleep(100)\ntime.sleep(100)",
     # what a child shares with its parent is counted once, until it writes to it
     "written": "import os, time\nkept = take(100)\nfor i in range(6):\n    if os.fork() == 0:\n"
                "        for at in range(0, 100 << 20, 4096): kept[at] = 2\n        time.sleep(100)\ntime.sleep(100)",
-    "shared": "kept = [take(16, mmap.MAP_SHARED) for i in range(24)]",
+    "shared": "import time\nkept = [take(16, mmap.MAP_SHARED) for i in range(24)]\ntime.sleep(100)",
     # the first thread has ended, and with it what /proc says of the process
-    "thread": "import ctypes, threading, time\ndef work():\n    time.sleep(0.3); kept = [take(16) for i in range(24)]\n"
+    "thread": "import ctypes, threading, time\ndef work():\n    time.sleep(0.3); kept = [take(16) for i in range(24)]; time.sleep(100)\n"
               "threading.Thread(target=work).start()\nctypes.CDLL(None).pthread_exit(None)",
     # nobody may look into the process
-    "hidden": "import ctypes\nctypes.CDLL(None).prctl(4, 0)\nkept = [take(16) for i in range(24)]",
+    "hidden": "import ctypes, time\nctypes.CDLL(None).prctl(4, 0)\nkept = [take(16) for i in range(24)]\ntime.sleep(100)",
     # its parents are gone
-    "orphan": "import os, time\nif os.fork() == 0:\n    os.setsid()\n    if os.fork(): os._exit(0)\n    kept = [take(16) for i in range(24)]\n"
+    "orphan": "import os, time\nif os.fork() == 0:\n    os.setsid()\n    if os.fork(): os._exit(0)\n    kept = [take(16) for i in range(24)]; time.sleep(100)\n"
               "time.sleep(100)",
     # it slept for so long that looks are rare
-    "later": "import time\ntime.sleep(4)\nkept = [take(16) for i in range(24)]",
+    "later": "import time\ntime.sleep(4)\nkept = [take(16) for i in range(24)]\ntime.sleep(100)",
 }
 
 
