@@ -273,13 +273,12 @@ client_set_error(struct execd_client *c, const char *fmt, ...)
 {
 	char *text;
 	va_list ap;
-	int n;
 
 	va_start(ap, fmt);
-	n = vasprintf(&text, fmt, ap);
+	text = xvasprintf(fmt, ap);
 	va_end(ap);
 	free(c->error);
-	c->error = n < 0 ? NULL : text;
+	c->error = text;
 }
 
 void

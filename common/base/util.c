@@ -3,7 +3,6 @@
  * too. */
 #include "util.h"
 
-#include <stdarg.h>
 #include <stdio.h>
 #include <string.h>
 #include <time.h>
@@ -69,41 +68,40 @@ xstrndup(const char *s, size_t n)
 }
 
 char *
-xasprintf(const char *fmt, ...)
+xvasprintf(const char *fmt, va_list ap)
 {
 	char *s;
-	va_list ap;
-	int n;
 
-	va_start(ap, fmt);
-	n = vasprintf(&s, fmt, ap);
-	va_end(ap);
-	if (n < 0)
+	if (vasprintf(&s, fmt, ap) < 0)
 		log_fatal("out of memory formatting a string");
 	return s;
 }
 
-struct timeval
-timeval_of_ms(uint64_t ms)
+char *
+xasprintf(const char *fmt, ...)
 {
-	uint64_t s = ms / 1000 > INT32_MAX ? INT32_MAX : ms / 1000;
+	char *s;
+	va_list ap;
 
-	return (struct timeval){ (time_t)s, (int)(ms % 1000 * 1000) };
-}
-
-uint64_t
-ms_of_timeval(const struct timeval *tv)
-{
-	return (uint64_t)tv->tv_sec * 1000 + (uint64_t)tv->tv_usec / 1000;
+	va_start(ap, fmt);
+	s = xvasprintf(fmt, ap);
+	va_end(ap);
+	return s;
 }
 
 int64_t
 now_ms(void)
 {
+	return now_us() / 1000;
+}
+
+int64_t
+now_us(void)
+{
 	struct timespec ts;
 
 	clock_gettime(CLOCK_MONOTONIC, &ts);
-	return (int64_t)ts.tv_sec * 1000 + ts.tv_nsec / 1000000;
+	return (int64_t)ts.tv_sec * 1000000 + ts.tv_nsec / 1000;
 }
 
 void

@@ -7,6 +7,7 @@
 #ifndef UTIL_H
 #define UTIL_H
 
+#include <stdarg.h>
 #include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
@@ -34,13 +35,34 @@ void *xreallocarray(void *p, size_t n, size_t size);
 char *xstrdup(const char *s);
 char *xstrndup(const char *s, size_t n);
 char *xasprintf(const char *fmt, ...) __attribute__((format(printf, 1, 2)));
+char *xvasprintf(const char *fmt, va_list ap)
+    __attribute__((format(printf, 1, 0)));
 
-/* Returns CLOCK_MONOTONIC in milliseconds. */
+/* Return CLOCK_MONOTONIC in milliseconds and in microseconds. */
 int64_t now_ms(void);
+int64_t now_us(void);
+
+/* Returns the earlier of two times. -1 means none. */
+static inline int64_t
+earlier_ms(int64_t a, int64_t b)
+{
+	return a < 0 || (b >= 0 && b < a) ? b : a;
+}
 
 /* For timers. Times above 68 years are cut to about 68 years. */
-struct timeval timeval_of_ms(uint64_t ms);
-uint64_t ms_of_timeval(const struct timeval *tv);
+static inline struct timeval
+timeval_of_ms(uint64_t ms)
+{
+	uint64_t s = ms / 1000 > INT32_MAX ? INT32_MAX : ms / 1000;
+
+	return (struct timeval){ (time_t)s, (int)(ms % 1000 * 1000) };
+}
+
+static inline uint64_t
+ms_of_timeval(const struct timeval *tv)
+{
+	return (uint64_t)tv->tv_sec * 1000 + (uint64_t)tv->tv_usec / 1000;
+}
 
 /* Closes every descriptor from `lowest` up, by close_range(2) or from /proc. */
 void close_from(int lowest);
@@ -50,6 +72,10 @@ int set_nonblock(int fd);
 
 /* Moves fd to the number `to`, close-on-exec or not. Returns 0 or -errno. */
 int move_fd(int fd, int to, bool cloexec);
+
+/* Writes the whole text at once to a file that exists, as files of the kernel
+ * want it; AT_FDCWD: `name` is a path. Returns 0 or -errno. */
+int write_whole(int dir, const char *name, const char *text);
 
 static inline int
 steal_fd(int *fd)

@@ -3,6 +3,7 @@
 #include <dirent.h>
 #include <errno.h>
 #include <fcntl.h>
+#include <string.h>
 #include <sys/syscall.h>
 #include <unistd.h>
 
@@ -50,6 +51,17 @@ move_fd(int fd, int to, bool cloexec)
 		return -errno;
 	close(fd);
 	return 0;
+}
+
+int
+write_whole(int dir, const char *name, const char *text)
+{
+	_cleanup_close_ int fd = openat(dir, name, O_WRONLY | O_CLOEXEC);
+	ssize_t len = (ssize_t)strlen(text);
+	ssize_t n = fd < 0 ? -1 : write(fd, text, (size_t)len);
+
+	/* A short write sets no errno. */
+	return n < 0 ? -errno : n == len ? 0 : -EIO;
 }
 
 void

@@ -105,6 +105,8 @@ void json_slice_key(struct json_writer *w, struct slice key); /* escaped */
 void json_key_string(
     struct json_writer *w, const char *key, const char *s, size_t n);
 void json_key_cstring(struct json_writer *w, const char *key, const char *s);
+/* s may be NULL: null. */
+void json_key_optional(struct json_writer *w, const char *key, const char *s);
 void json_key_u64(struct json_writer *w, const char *key, uint64_t v);
 void json_key_i64(struct json_writer *w, const char *key, int64_t v);
 void json_key_bool(struct json_writer *w, const char *key, bool v);

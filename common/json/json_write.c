@@ -253,6 +253,16 @@ json_key_cstring(struct json_writer *w, const char *key, const char *s)
 }
 
 void
+json_key_optional(struct json_writer *w, const char *key, const char *s)
+{
+	json_key(w, key);
+	if (s != NULL)
+		json_cstring(w, s);
+	else
+		json_null(w);
+}
+
+void
 json_key_u64(struct json_writer *w, const char *key, uint64_t v)
 {
 	json_key(w, key);

@@ -18,17 +18,6 @@
 
 /* --- files -------------------------------------------------------------- */
 
-int
-cgroup_write_file(int dir, const char *name, const char *text)
-{
-	_cleanup_close_ int fd = openat(dir, name, O_WRONLY | O_CLOEXEC);
-	ssize_t len = (ssize_t)strlen(text);
-	ssize_t n = fd < 0 ? -1 : write(fd, text, (size_t)len);
-
-	/* A short write sets no errno. */
-	return n < 0 ? -errno : n == len ? 0 : -EIO;
-}
-
 ssize_t
 cgroup_read_file(int dir, const char *name, char *text, size_t cap)
 {

@@ -143,16 +143,8 @@ uint64_t cgroup_forks_denied(const struct cgroup *c);
 /* Returns true if the group has no members. */
 bool cgroup_is_empty(const struct cgroup *c);
 
-/*
- * Reads and writes files of a control group. For the files that implement
- * cgroup.h.
- */
-
-/* Writes the whole text at once. Returns 0 or -errno. */
-int cgroup_write_file(int dir, const char *name, const char *text);
-
-/* Reads at most cap - 1 bytes and adds a NUL. Returns the number of bytes or
- * -errno. */
+/* For the files that implement this header: reads at most cap - 1 bytes of a
+ * file and adds a NUL. Returns the number of bytes or -errno. */
 ssize_t cgroup_read_file(int dir, const char *name, char *text, size_t cap);
 
 #endif

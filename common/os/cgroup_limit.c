@@ -84,7 +84,7 @@ set_subtree(const struct cgroup *c, char sign)
 		if (!(there & kinds[i].controller))
 			continue;
 		snprintf(text, sizeof(text), "%c%s", sign, kinds[i].name);
-		err = cgroup_write_file(dir, "cgroup.subtree_control", text);
+		err = write_whole(dir, "cgroup.subtree_control", text);
 	}
 	return err;
 }
@@ -107,7 +107,7 @@ write_number(int dir, const char *name, uint64_t value)
 	char text[32];
 
 	snprintf(text, sizeof(text), "%llu", (unsigned long long)value);
-	return cgroup_write_file(dir, name, text);
+	return write_whole(dir, name, text);
 }
 
 /* Some kernels do not have the file; that is no error. */
@@ -170,8 +170,7 @@ limit_cpu(const struct cgroup *c, uint32_t percent)
 	if (v1 < 0) {
 		snprintf(text, sizeof(text), "%llu %d",
 		    (unsigned long long)quota_us, CPU_PERIOD_US);
-		return cgroup_write_file(
-		    c->dirs[CGROUP_UNIFIED], "cpu.max", text);
+		return write_whole(c->dirs[CGROUP_UNIFIED], "cpu.max", text);
 	}
 	err = write_number(v1, "cpu.cfs_period_us", CPU_PERIOD_US);
 	if (err == 0)

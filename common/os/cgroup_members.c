@@ -182,7 +182,7 @@ kill_members(int dir)
 static int
 kill_by_list(int dir)
 {
-	int err = cgroup_write_file(dir, "pids.max", "0");
+	int err = write_whole(dir, "pids.max", "0");
 
 	return err < 0 ? err : kill_members(dir);
 }
@@ -191,8 +191,7 @@ int
 cgroup_kill(const struct cgroup *c)
 {
 	if (c->dirs[CGROUP_UNIFIED] >= 0)
-		return cgroup_write_file(
-		    c->dirs[CGROUP_UNIFIED], "cgroup.kill", "1");
+		return write_whole(c->dirs[CGROUP_UNIFIED], "cgroup.kill", "1");
 	if (c->dirs[CGROUP_PIDS] >= 0)
 		return kill_by_list(c->dirs[CGROUP_PIDS]);
 	return -ENOENT;

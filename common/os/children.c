@@ -7,6 +7,7 @@
 #include <dirent.h>
 #include <errno.h>
 #include <fcntl.h>
+#include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -66,4 +67,14 @@ children_each(void (*visit)(pid_t pid, void *arg), void *arg)
 		visit(pid, arg);
 	fclose(f);
 	return 0;
+}
+
+void
+children_reset_signals(void)
+{
+	sigset_t none;
+
+	signal(SIGPIPE, SIG_DFL);
+	sigemptyset(&none);
+	sigprocmask(SIG_SETMASK, &none, NULL);
 }

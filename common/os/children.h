@@ -1,16 +1,21 @@
 /* SPDX-License-Identifier: ISC */
 /*
- * The children of the calling process, as the kernel lists them. Orphans that
- * the kernel gave to this process are included (PR_SET_CHILD_SUBREAPER, or pid
- * 1).
+ * The children of the calling process.
  */
 #ifndef CHILDREN_H
 #define CHILDREN_H
 
 #include <sys/types.h>
 
-/* Calls visit() for each child, including zombies. Returns 0 or -errno. The
+/* Calls visit() for each child that the kernel lists, including zombies and
+ * orphans that the kernel gave to this process (PR_SET_CHILD_SUBREAPER, or pid
+ * 1). Returns 0 or -errno. The
  * list may be out of date when it is read, so repeat until no child is left. */
 int children_each(void (*visit)(pid_t pid, void *arg), void *arg);
+
+/* Called in a child before it executes a program. Restores the default action
+ * of SIGPIPE, the only signal that programs of execd ignore, and unblocks all
+ * signals. Safe after vfork(2). */
+void children_reset_signals(void);
 
 #endif

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: ISC */
 /*
  * Landlock (landlock(7)) without the kernel's headers, because those of Debian
- * 12 know only ABI 2. Constants up to ABI 7 (Linux 6.15), and the three system
- * calls.
+ * 12 know only ABI 2. Constants that are used here, up to ABI 7 (Linux 6.15),
+ * and the three system calls.
  */
 #ifndef LANDLOCK_H
 #define LANDLOCK_H
@@ -13,8 +13,6 @@
  * this right and those on the following lines. */
 #define LANDLOCK_EXECUTE     (1ull << 0) /* 1 */
 #define LANDLOCK_WRITE_FILE  (1ull << 1)
-#define LANDLOCK_READ_FILE   (1ull << 2)
-#define LANDLOCK_READ_DIR    (1ull << 3)
 #define LANDLOCK_REMOVE_DIR  (1ull << 4)
 #define LANDLOCK_REMOVE_FILE (1ull << 5)
 #define LANDLOCK_MAKE_CHAR   (1ull << 6)
@@ -36,7 +34,6 @@
 
 /* Flags of landlock_restrict_self(2), since ABI 7. */
 #define LANDLOCK_LOG_SAME_EXEC_OFF  (1u << 0)
-#define LANDLOCK_LOG_NEW_EXEC_ON    (1u << 1)
 #define LANDLOCK_LOG_SUBDOMAINS_OFF (1u << 2)
 
 /* The actions that a ruleset restricts: each is refused unless a rule permits

@@ -1,24 +1,13 @@
 /* SPDX-License-Identifier: ISC */
 /*
- * The last steps before exec.
+ * The last step of a child: exec.
  */
 #include "program.h"
 
 #include <errno.h>
 #include <fcntl.h>
-#include <signal.h>
 #include <stdbool.h>
 #include <unistd.h>
-
-void
-program_reset_signals(void)
-{
-	sigset_t none;
-
-	signal(SIGPIPE, SIG_DFL);
-	sigemptyset(&none);
-	sigprocmask(SIG_SETMASK, &none, NULL);
-}
 
 /* Returns true if another process holds a lease on the file (fcntl(2),
  * F_SETLEASE). execve(2) would wait for that process for up to 45 seconds. A

@@ -1,14 +1,10 @@
 /* SPDX-License-Identifier: ISC */
 /*
- * The last steps before exec. These functions make only system calls and are
- * safe in a child of vfork(2).
+ * The last step of a child: exec. It makes only system calls and is safe in a
+ * child of vfork(2).
  */
 #ifndef PROGRAM_H
 #define PROGRAM_H
-
-/* Restores the default action of SIGPIPE, which every program of execd ignores,
- * and unblocks all signals. */
-void program_reset_signals(void);
 
 /*
  * Executes the first candidate that can be executed, like execvp(3).

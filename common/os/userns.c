@@ -8,30 +8,18 @@
 #include <fcntl.h>
 #include <sched.h>
 #include <stdio.h>
-#include <string.h>
 #include <sys/prctl.h>
 #include <unistd.h>
 
 #include "util.h"
 
 static int
-write_file(const char *path, const char *text)
-{
-	_cleanup_close_ int fd = open(path, O_WRONLY | O_CLOEXEC);
-	ssize_t len = (ssize_t)strlen(text);
-	ssize_t n = fd < 0 ? -1 : write(fd, text, (size_t)len);
-
-	/* A short write sets no errno. */
-	return n < 0 ? -errno : n == len ? 0 : -EIO;
-}
-
-static int
-map_id(const char *path, unsigned id)
+map_id(int proc, const char *name, unsigned id)
 {
 	char line[64];
 
 	snprintf(line, sizeof(line), "%u %u 1\n", id, id);
-	return write_file(path, line);
+	return write_whole(proc, name, line);
 }
 
 /* User namespaces are switched off, at their limit, or refused by a policy of
@@ -41,6 +29,30 @@ is_refused(int err)
 {
 	return err == -EPERM || err == -EACCES || err == -ENOSYS ||
 	       err == -EINVAL || err == -ENOSPC || err == -EUSERS;
+}
+
+int
+userns_map(int proc, uid_t uid, gid_t gid, const char **step)
+{
+	int err;
+
+	*step = "mapping the user";
+	err = map_id(proc, "uid_map", uid);
+	if (err < 0)
+		return err;
+	*step = "mapping the group";
+	err = write_whole(proc, "setgroups", "deny");
+	return err < 0 ? err : map_id(proc, "gid_map", gid);
+}
+
+int
+userns_map_self(uid_t uid, gid_t gid, const char **step)
+{
+	_cleanup_close_ int proc =
+	    open("/proc/self", O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+
+	*step = "opening its own /proc files";
+	return proc < 0 ? -errno : userns_map(proc, uid, gid, step);
 }
 
 int
@@ -61,14 +73,7 @@ userns_enter_new(bool *none, const char **step)
 	*step = "opening its own /proc files";
 	if (prctl(PR_SET_DUMPABLE, 1) < 0)
 		return -errno;
-	*step = "mapping the user";
-	err = map_id("/proc/self/uid_map", uid);
-	if (err < 0)
-		return err;
-	*step = "mapping the group";
-	err = write_file("/proc/self/setgroups", "deny");
-	if (err == 0)
-		err = map_id("/proc/self/gid_map", gid);
+	err = userns_map_self(uid, gid, step);
 	if (err == 0 && prctl(PR_SET_DUMPABLE, 0) < 0)
 		err = -errno;
 	return err;

@@ -214,12 +214,6 @@ restart_helpers(struct broker *m, int64_t now)
 	return -1;
 }
 
-static int64_t
-sooner(int64_t a, int64_t b)
-{
-	return a < 0 || (b >= 0 && b < a) ? b : a;
-}
-
 static bool
 is_over(struct broker *m)
 {
@@ -344,17 +338,17 @@ broker_run(struct broker *m)
 		int64_t now = now_ms(), deadline;
 
 		start_frontend_when_due(m, now);
-		deadline = sooner(session_expire(m, now),
-		    sooner(finish_drain(m, now), restart_helpers(m, now)));
-		deadline = sooner(deadline, frontend_watch(m, now));
-		deadline = sooner(deadline,
+		deadline = earlier_ms(session_expire(m, now),
+		    earlier_ms(finish_drain(m, now), restart_helpers(m, now)));
+		deadline = earlier_ms(deadline, frontend_watch(m, now));
+		deadline = earlier_ms(deadline,
 		    notify_alive(now, broker_health_of_parts(m, now) == NULL));
-		deadline = sooner(deadline, ctl_expire(m, now));
-		deadline = sooner(deadline, deliver_log(m, now));
-		deadline = sooner(deadline, session_audit_watch(m, now));
-		deadline = sooner(deadline, session_spare_expire(m, now));
-		deadline = sooner(deadline, load_watch(m, now));
-		deadline = sooner(deadline, session_idle_expire(m, now));
+		deadline = earlier_ms(deadline, ctl_expire(m, now));
+		deadline = earlier_ms(deadline, deliver_log(m, now));
+		deadline = earlier_ms(deadline, session_audit_watch(m, now));
+		deadline = earlier_ms(deadline, session_spare_expire(m, now));
+		deadline = earlier_ms(deadline, load_watch(m, now));
+		deadline = earlier_ms(deadline, session_idle_expire(m, now));
 		err = event_source_dispatch(next_timeout(m, now, deadline));
 		if (err < 0)
 			log_fatal_errno(err, "epoll");

@@ -10,7 +10,6 @@
 #include <fcntl.h>
 #include <linux/prctl.h>
 #include <sched.h>
-#include <stdio.h>
 #include <string.h>
 #include <sys/mount.h>
 #include <sys/prctl.h>
@@ -26,6 +25,7 @@
 #include "filter_rows.h"
 #include "landlock.h"
 #include "log.h"
+#include "userns.h"
 #include "util.h"
 
 /*
@@ -81,38 +81,18 @@ static const struct filter_rule rules[] = {
  * connections that are being opened. */
 #define OWN_DESCRIPTORS 64
 
-static int
-write_file(const char *path, const char *text)
-{
-	_cleanup_close_ int fd = open(path, O_WRONLY | O_CLOEXEC);
-	ssize_t len = (ssize_t)strlen(text);
-	ssize_t n = fd < 0 ? -1 : write(fd, text, (size_t)len);
-
-	/* A short write sets no errno. */
-	return n < 0 ? -errno : n == len ? 0 : -EIO;
-}
-
 /* Makes a user namespace in which user and group keep their ids. It permits an
  * ordinary user to mount, if the kernel allows it. */
 static int
 enter_user_namespace(void)
 {
-	char map[64];
 	uid_t uid = getuid();
 	gid_t gid = getgid();
-	int err;
+	const char *step;
 
 	if (unshare(CLONE_NEWUSER | CLONE_NEWNS) < 0)
 		return -errno;
-	err = write_file("/proc/self/setgroups", "deny");
-	if (err < 0)
-		return err;
-	snprintf(map, sizeof(map), "%u %u 1\n", uid, uid);
-	err = write_file("/proc/self/uid_map", map);
-	if (err < 0)
-		return err;
-	snprintf(map, sizeof(map), "%u %u 1\n", gid, gid);
-	return write_file("/proc/self/gid_map", map);
+	return userns_map_self(uid, gid, &step);
 }
 
 /* Makes an empty read-only tmpfs the root and detaches the old root, so that no

@@ -17,6 +17,7 @@
 #include <unistd.h>
 
 #include "child.h"
+#include "children.h"
 #include "config.h"
 #include "log.h"
 #include "util.h"
@@ -151,7 +152,7 @@ child(int program, int channel, pid_t parent)
 {
 	int n = FIRST_LISTEN_FD + listen_fds();
 
-	child_reset_signals();
+	children_reset_signals();
 	setsid();
 	for (int fd = FIRST_LISTEN_FD; fd < n; fd++)
 		fcntl(fd, F_SETFD, 0);

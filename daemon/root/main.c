@@ -16,7 +16,6 @@
 #include <time.h>
 #include <unistd.h>
 
-#include "child.h"
 #include "children.h"
 #include "descriptors.h"
 #include "dispose.h"
@@ -160,22 +159,16 @@ take_signals(int fd)
 
 /* --- the loop ------------------------------------------------------------ */
 
-static int64_t
-sooner(int64_t a, int64_t b)
-{
-	return a < 0 || (b >= 0 && b < a) ? b : a;
-}
-
 static int
 next_timeout(int64_t now)
 {
 	int64_t next = broker_watch(now);
 
 	if (!runners_tell_exits())
-		next = sooner(next, now + TELL_AGAIN_MS);
-	next = sooner(next, reexec_watch(now));
+		next = earlier_ms(next, now + TELL_AGAIN_MS);
+	next = earlier_ms(next, reexec_watch(now));
 	if (!log_flush())
-		next = sooner(next, now + LOG_RETRY_MS);
+		next = earlier_ms(next, now + LOG_RETRY_MS);
 	if (next < 0)
 		return -1;
 	return next <= now ? 0 : (int)(next - now);

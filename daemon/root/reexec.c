@@ -17,6 +17,7 @@
 #include <unistd.h>
 
 #include "child.h"
+#include "children.h"
 #include "descriptors.h"
 #include "log.h"
 #include "programs.h"
@@ -107,7 +108,7 @@ static void __attribute__((noreturn)) check_child(int state, pid_t parent)
 		(char *)(uintptr_t)REEXEC_CHECK, NULL };
 	char *none[] = { NULL };
 
-	child_reset_signals();
+	children_reset_signals();
 	if (prctl(PR_SET_PDEATHSIG, SIGKILL) < 0 || getppid() != parent)
 		log_fatal("root's execd is gone");
 	child_exec(program, state, argv, none);

@@ -15,6 +15,7 @@
 #include <unistd.h>
 
 #include "child.h"
+#include "children.h"
 #include "drop.h"
 #include "log.h"
 #include "namespaces.h"
@@ -83,7 +84,7 @@ static void __attribute__((noreturn)) runner_child(const struct spawn_user *o,
 	const char *step;
 	int err;
 
-	child_reset_signals();
+	children_reset_signals();
 	setsid();
 	err = session_cgroup_join(cgroup);
 	if (err < 0)
@@ -141,7 +142,7 @@ static void __attribute__((noreturn)) program_child(
 	if (seal->debug && kind == PROGRAM_OF_STRANGERS)
 		env[n++] = (char *)(uintptr_t) "EXECD_DEBUG=1";
 	child_put_journal(env + n);
-	child_reset_signals();
+	children_reset_signals();
 	setsid();
 	if (root.is_root) {
 		child_set_groups(o != NULL ? spawn_user_groups(o) : NULL,

@@ -176,10 +176,10 @@ move_aside(void)
 
 	if (mkdirat(dir, BROKER_NAME, 0755) < 0 && errno != EEXIST)
 		return -errno;
-	err = cgroup_write_file(dir, BROKER_NAME "/cgroup.procs", "0");
+	err = write_whole(dir, BROKER_NAME "/cgroup.procs", "0");
 	snprintf(pid, sizeof(pid), "%d", (int)companion);
 	if (err == 0 && companion > 0)
-		err = cgroup_write_file(dir, BROKER_NAME "/cgroup.procs", pid);
+		err = write_whole(dir, BROKER_NAME "/cgroup.procs", pid);
 	moved = err == 0;
 	return err;
 }
@@ -275,8 +275,8 @@ move_back(void)
 	if (err == 0)
 		err = cgroup_take_back(&own);
 	if (err == 0)
-		err = cgroup_write_file(
-		    own.dirs[CGROUP_UNIFIED], "cgroup.procs", "0");
+		err =
+		    write_whole(own.dirs[CGROUP_UNIFIED], "cgroup.procs", "0");
 	if (err < 0)
 		log_debug("control groups: going back: %s", strerror(-err));
 }
@@ -321,7 +321,7 @@ session_cgroup_join(const struct cgroup *session)
 
 	for (int i = 0; i < CGROUP_HIERARCHIES && err == 0; i++)
 		if (session->dirs[i] >= 0)
-			err = cgroup_write_file(session->dirs[i],
+			err = write_whole(session->dirs[i],
 			    i == CGROUP_UNIFIED ? RUNNER_NAME "/cgroup.procs"
 						: "tasks",
 			    "0");
@@ -399,7 +399,7 @@ session_cgroup_close(uint64_t number)
 	put_name(name, number);
 	snprintf(path, sizeof(path), "%s/cgroup.kill", name);
 	if (base.dirs[CGROUP_UNIFIED] >= 0) {
-		err = cgroup_write_file(base.dirs[CGROUP_UNIFIED], path, "1");
+		err = write_whole(base.dirs[CGROUP_UNIFIED], path, "1");
 		if (err < 0)
 			log_error(err, "control group %s: killing it", name);
 	}

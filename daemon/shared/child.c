@@ -7,7 +7,6 @@
 #include <errno.h>
 #include <fcntl.h>
 #include <grp.h>
-#include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <unistd.h>
@@ -16,16 +15,6 @@
 #include "descriptors.h"
 #include "log.h"
 #include "util.h"
-
-void
-child_reset_signals(void)
-{
-	sigset_t none;
-
-	signal(SIGPIPE, SIG_DFL);
-	sigemptyset(&none);
-	sigprocmask(SIG_SETMASK, &none, NULL);
-}
 
 /* Moves the descriptor above all numbers that will be replaced. */
 static int

@@ -9,10 +9,6 @@
 #include <stddef.h>
 #include <sys/types.h>
 
-/* Sets default dispositions and blocks nothing. Programs that have such
- * children ignore SIGPIPE and no other signal. */
-void child_reset_signals(void);
-
 /* Puts control_fd on CONTROL_FD and the program on the next number. Closes
  * everything above, however many there are. Limits of open files are set after
  * this. Fatal on failure. */

@@ -8,7 +8,6 @@
 /* the channel's descriptor in every child of execd */
 #define CONTROL_FD	    3
 #define CONTROL_MESSAGE_MAX (32u << 10)
-#define CONTROL_FDS_MAX	    16
 /* the longest that a request can hold */
 #define CONTROL_CREDENTIAL_MAX (16u << 10)
 #define CONTROL_PEER_MAX       96 /* "websocket [::1]:65535", with NUL */

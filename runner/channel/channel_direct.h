@@ -12,7 +12,6 @@
 #include "channel.h"
 #include "websocket.h"
 
-struct control_client;
 struct control_session_config;
 
 struct direct {

@@ -4,7 +4,6 @@
 
 #include <event2/event.h>
 #include <stdarg.h>
-#include <stdio.h>
 #include <string.h>
 #include <sys/prctl.h>
 
@@ -60,13 +59,11 @@ reply_error(
 {
 	_cleanup_free_ char *text = NULL;
 	va_list ap;
-	int n;
 
 	va_start(ap, fmt);
-	n = vasprintf(&text, fmt, ap);
+	text = xvasprintf(fmt, ap);
 	va_end(ap);
-	return reply_error_text(
-	    ch, id, code, n < 0 ? "" : text, n < 0 ? 0 : (size_t)n);
+	return reply_error_text(ch, id, code, text, strlen(text));
 }
 
 int

@@ -84,10 +84,6 @@ void discover_search_place(struct discovery *d, const char *root,
 void discover_admit(struct discovery *d, struct json_writer *to,
     const struct buf *text, unsigned count);
 
-/* Writes a member that is null without text. */
-void discover_write_optional(
-    struct json_writer *w, const char *key, const char *text);
-
 /* Adds a warning: NO_PLACE or NO_METADATA, and the path and the reason. */
 void discover_warn(struct discovery *d, const char *what, const char *fmt, ...)
     __attribute__((format(printf, 3, 4)));

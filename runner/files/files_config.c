@@ -37,18 +37,15 @@ static void fail(struct layers *l, const char *fmt, ...)
 static void
 fail(struct layers *l, const char *fmt, ...)
 {
-	char *text = NULL;
+	_cleanup_free_ char *text = NULL;
 	va_list ap;
-	int n;
 
 	va_start(ap, fmt);
-	n = vasprintf(&text, fmt, ap);
+	text = xvasprintf(fmt, ap);
 	va_end(ap);
-	if (n >= 0)
-		reply_error_text(l->request->channel, &l->request->id,
-		    RPC_INTERNAL, text, (size_t)n);
+	reply_error_text(l->request->channel, &l->request->id, RPC_INTERNAL,
+	    text, strlen(text));
 	l->failed = true;
-	free(text);
 }
 
 /* --- Files -------------------------------------------------------------- */

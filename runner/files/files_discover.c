@@ -419,9 +419,9 @@ write_skill(struct json_writer *w, struct place *p, const char *path,
 	if (name == NULL)
 		return false;
 	json_begin(w, '{');
-	discover_write_optional(w, "name", name);
-	discover_write_optional(w, "description", s->description);
-	discover_write_optional(w, "shortDescription", s->short_description);
+	json_key_optional(w, "name", name);
+	json_key_optional(w, "description", s->description);
+	json_key_optional(w, "shortDescription", s->short_description);
 	json_key(w, "path");
 	json_path(w, path);
 	if (p->id != NULL)
@@ -552,17 +552,6 @@ discover_admit(struct discovery *d, struct json_writer *to,
 	}
 	d->found += count;
 	json_raw(to, (const char *)text->data, text->len);
-}
-
-void
-discover_write_optional(
-    struct json_writer *w, const char *key, const char *text)
-{
-	json_key(w, key);
-	if (text != NULL)
-		json_cstring(w, text);
-	else
-		json_null(w);
 }
 
 static void

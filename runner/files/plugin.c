@@ -566,10 +566,10 @@ write_plugin(struct place *p, const struct installed *in, const char *path,
 	buf_init(&b, ANSWER_BYTES_MAX);
 	json_writer_init(&w, &b);
 	json_begin(&w, '{');
-	discover_write_optional(&w, "id", in->id);
-	discover_write_optional(&w, "displayName", name);
-	discover_write_optional(&w, "remotePluginId", in->remote_id);
-	discover_write_optional(&w, "version", in->version);
+	json_key_optional(&w, "id", in->id);
+	json_key_optional(&w, "displayName", name);
+	json_key_optional(&w, "remotePluginId", in->remote_id);
+	json_key_optional(&w, "version", in->version);
 	json_key(&w, "root");
 	json_path(&w, p->root);
 	write_files(&w, p, path, text, m);

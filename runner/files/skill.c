@@ -568,16 +568,6 @@ take_port(struct agents *a, const struct yaml_value *tool)
 }
 
 static void
-write_line(struct json_writer *w, const char *key, const char *line)
-{
-	json_key(w, key);
-	if (line != NULL)
-		json_cstring(w, line);
-	else
-		json_null(w);
-}
-
-static void
 write_port(struct json_writer *w, long port)
 {
 	json_key(w, "oauthCallbackPort");
@@ -608,12 +598,12 @@ write_tool(struct agents *a, struct json_writer *w, const struct yaml_value *t)
 	if (type == NULL || value == NULL || a->failed)
 		return false;
 	json_begin(w, '{');
-	write_line(w, "type", type);
-	write_line(w, "value", value);
-	write_line(w, "description", description);
-	write_line(w, "transport", transport);
-	write_line(w, "command", command);
-	write_line(w, "url", url);
+	json_key_optional(w, "type", type);
+	json_key_optional(w, "value", value);
+	json_key_optional(w, "description", description);
+	json_key_optional(w, "transport", transport);
+	json_key_optional(w, "command", command);
+	json_key_optional(w, "url", url);
 	write_port(w, port);
 	json_end(w, '}');
 	return true;
@@ -773,8 +763,8 @@ skill_agents_write(struct json_writer *w, const char *text, size_t len,
 	if (text != NULL && !a.failed) {
 		json_raw(w, (const char *)b.data, b.len);
 	} else {
-		write_line(w, "dependencies", NULL);
-		write_line(w, "policy", NULL);
+		json_key_optional(w, "dependencies", NULL);
+		json_key_optional(w, "policy", NULL);
 	}
 	buf_clear(&b);
 	return a.failed ? -EBADMSG : 0;

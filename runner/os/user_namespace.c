@@ -18,7 +18,6 @@
 #include <sched.h>
 #include <signal.h>
 #include <stdio.h>
-#include <string.h>
 #include <sys/prctl.h>
 #include <sys/syscall.h>
 #include <sys/wait.h>
@@ -28,6 +27,7 @@
 #include "drop.h"
 #include "log.h"
 #include "seqpacket.h"
+#include "userns.h"
 #include "util.h"
 
 /*
@@ -99,24 +99,6 @@ make_holder(uid_t uid, gid_t gid)
 }
 
 static int
-write_file(int dir, const char *name, const char *text)
-{
-	_cleanup_close_ int fd = openat(dir, name, O_WRONLY | O_CLOEXEC);
-	ssize_t len = (ssize_t)strlen(text);
-
-	return fd < 0 || write(fd, text, (size_t)len) != len ? -errno : 0;
-}
-
-static int
-write_map(int dir, const char *name, unsigned id)
-{
-	char line[64];
-
-	snprintf(line, sizeof(line), "%u %u 1\n", id, id);
-	return write_file(dir, name, line);
-}
-
-static int
 open_holder(pid_t holder)
 {
 	char path[32];
@@ -137,14 +119,7 @@ take_namespace(pid_t holder, uid_t uid, gid_t gid, const char **step)
 	*step = "opening its /proc directory";
 	if (dir < 0)
 		return dir;
-	*step = "mapping the user";
-	err = write_map(dir, "uid_map", uid);
-	if (err < 0)
-		return err;
-	*step = "mapping the group";
-	err = write_file(dir, "setgroups", "deny");
-	if (err == 0)
-		err = write_map(dir, "gid_map", gid);
+	err = userns_map(dir, uid, gid, step);
 	if (err < 0)
 		return err;
 	*step = "opening its descriptor (CAP_SYS_PTRACE)";

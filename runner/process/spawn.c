@@ -18,6 +18,7 @@
 #include <sys/resource.h>
 #include <unistd.h>
 
+#include "children.h"
 #include "clone_into.h"
 #include "command_cgroup.h"
 #include "descriptors.h"
@@ -152,7 +153,7 @@ child_steps(const struct spawn_request *r, const struct child_ends *c,
 		return -errno;
 	if (r->parent_death_signal && getppid() != runner)
 		return -ESRCH; /* the runner died before the signal was set */
-	program_reset_signals();
+	children_reset_signals();
 	*step = "exec";
 	return program_execute(r->candidates, r->argv, r->envp);
 }

@@ -15,15 +15,6 @@
 /* Reserved for the line that says that the limit was reached. */
 #define LAST_LINE_BYTES 256
 
-static int64_t
-clock_us(void)
-{
-	struct timespec now;
-
-	clock_gettime(CLOCK_MONOTONIC, &now);
-	return (int64_t)now.tv_sec * 1000000 + now.tv_nsec / 1000;
-}
-
 static void
 stop(struct recording *c)
 {
@@ -51,7 +42,7 @@ static void
 make_event(struct recording *c, struct buf *line, const char *code,
     const void *data, size_t len)
 {
-	int64_t us = clock_us() - c->began_us;
+	int64_t us = now_us() - c->began_us;
 	struct json_writer w;
 	char at[32];
 	int n;
@@ -99,7 +90,7 @@ recording_begin(struct recording *c, int fd, uint64_t max_bytes, bool input,
 	int err;
 
 	*c = (struct recording){ .fd = fd,
-		.began_us = clock_us(),
+		.began_us = now_us(),
 		.room_bytes = max_bytes - LAST_LINE_BYTES,
 		.input = input };
 	buf_init(&line, SIZE_MAX);

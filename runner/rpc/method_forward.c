@@ -188,7 +188,7 @@ method_process_forward(struct request *r, const union method_params *params)
 {
 	const struct process_forward_params *p = &params->process_forward;
 	struct session *s = r->session;
-	int64_t began_us = s->record != NULL ? audit_clock_us() : 0;
+	int64_t began_us = s->record != NULL ? now_us() : 0;
 	char address[ADDRESS_MAX], name[] = NAME;
 	char *argv[] = { name, address, NULL };
 	_cleanup_close_ int fd = -1;

@@ -434,7 +434,7 @@ method_process_begin(struct request *r, const struct process_start_params *p)
 	struct session *s = r->session;
 	_cleanup_free_ char **argv = NULL;
 	_cleanup_free_ char **envp = NULL;
-	int64_t began_us = s->record != NULL ? audit_clock_us() : 0;
+	int64_t began_us = s->record != NULL ? now_us() : 0;
 	_cleanup_list_ struct network_list list = { 0 };
 	struct session_process *sp;
 	struct sandbox_request wanted;

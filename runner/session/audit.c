@@ -5,7 +5,6 @@
 #include <stdio.h>
 #include <string.h>
 #include <sys/wait.h>
-#include <time.h>
 
 #include "buf.h"
 #include "log.h"
@@ -43,15 +42,6 @@ audit_permits(struct request *r)
 	reply_error(r->channel, &r->id, RPC_INTERNAL,
 	    "the audit log cannot be written");
 	return false;
-}
-
-int64_t
-audit_clock_us(void)
-{
-	struct timespec now;
-
-	clock_gettime(CLOCK_MONOTONIC, &now);
-	return (int64_t)now.tv_sec * 1000000 + now.tv_nsec / 1000;
 }
 
 static bool
@@ -141,7 +131,7 @@ audit_started(const struct session_process *p, char *const argv[],
 	};
 	int64_t us;
 
-	us = audit_clock_us() - began_us;
+	us = now_us() - began_us;
 	started.start_us = us < UINT32_MAX ? (uint32_t)us : UINT32_MAX;
 	audit_copy_id(started.process, (struct slice){ p->id, p->id_len });
 	started.cwd_cut = audit_copy(started.cwd, sizeof(started.cwd),

@@ -52,10 +52,8 @@ bool audit_permits(struct request *r);
 unsigned audit_command(
     const struct session *s, char *const argv[], char *text, bool *cut);
 
-/* The time in us for audit_started(). */
-int64_t audit_clock_us(void);
-
-/* Reports that a command runs. It was requested at began_us. Call it only if
+/* Reports that a command runs. It was requested at began_us
+ * (now_us()). Call it only if
  * reports are wanted: s->record. */
 void audit_started(const struct session_process *p, char *const argv[],
     const char *cwd, int64_t began_us);

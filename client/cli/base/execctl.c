@@ -359,14 +359,6 @@ put_line(const char *text)
 	(void)n; /* an error cannot be reported anywhere */
 }
 
-__attribute__((format(printf, 1, 0))) static char *
-format(const char *fmt, va_list ap)
-{
-	char *text;
-
-	return vasprintf(&text, fmt, ap) < 0 ? NULL : text;
-}
-
 void
 execctl_say(const char *fmt, ...)
 {
@@ -374,9 +366,9 @@ execctl_say(const char *fmt, ...)
 	va_list ap;
 
 	va_start(ap, fmt);
-	text = format(fmt, ap);
+	text = xvasprintf(fmt, ap);
 	va_end(ap);
-	put_line(text ? text : "out of memory");
+	put_line(text);
 }
 
 void
@@ -388,9 +380,9 @@ execctl_tell(const struct execctl *ctl, const char *fmt, ...)
 	if (!ctl->verbose)
 		return;
 	va_start(ap, fmt);
-	text = format(fmt, ap);
+	text = xvasprintf(fmt, ap);
 	va_end(ap);
-	put_line(text ? text : "out of memory");
+	put_line(text);
 }
 
 int
@@ -402,9 +394,9 @@ execctl_fail(const struct execctl *ctl, int code, const char *fmt, ...)
 	va_list ap;
 
 	va_start(ap, fmt);
-	text = format(fmt, ap);
+	text = xvasprintf(fmt, ap);
 	va_end(ap);
-	put_line(text ? text : "out of memory");
+	put_line(text);
 	if (!ctl->json)
 		return code;
 	buf_init(&b, 1u << 20);

@@ -104,6 +104,9 @@ check_arguments(const struct parsed *p)
 	return EXIT_CTL_USAGE;
 }
 
+/* NULL: all commands. */
+static void help_print(const struct command *command);
+
 static bool
 wants_no_command(struct parsed *p)
 {
@@ -230,7 +233,7 @@ print_options(const struct option_row *table)
 	}
 }
 
-void
+static void
 help_print(const struct command *command)
 {
 	if (command != NULL) {

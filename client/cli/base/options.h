@@ -64,7 +64,6 @@ const char *option_nth(const struct parsed *p, const char *name, size_t i);
  * Without a unit it is in seconds. Returns 0 or -EINVAL. */
 int option_duration(const char *text, uint64_t *ms);
 
-void help_print(const struct command *command); /* NULL: all commands */
 /* Writes the completion script of a shell. False: the shell is unknown. */
 bool help_completion(const char *shell);
 

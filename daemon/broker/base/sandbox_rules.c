@@ -27,6 +27,12 @@ static const char *const profiles[] = {
 	[SANDBOX_PROFILE_FULL] = "full",
 	NULL,
 };
+const char *
+sandbox_profile_name(enum sandbox_profile profile)
+{
+	return profiles[profile];
+}
+
 static const char *const unix_sockets[] = {
 	[SANDBOX_UNIX_DENY] = "deny",
 	[SANDBOX_UNIX_ALLOW] = "allow",

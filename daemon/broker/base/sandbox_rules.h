@@ -66,4 +66,7 @@ void sandbox_rules_apply(
 void sandbox_rules_fill(
     struct sandbox_rules *r, const struct sandbox_limits *l);
 
+/* Returns the word for a profile in execd.conf(5). */
+const char *sandbox_profile_name(enum sandbox_profile profile);
+
 #endif

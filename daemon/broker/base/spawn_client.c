@@ -21,6 +21,7 @@
 
 #include "broker_state.h"
 #include "child.h"
+#include "children.h"
 #include "control_spawn.h"
 #include "exit_code.h"
 #include "identity.h"
@@ -598,7 +599,7 @@ child(int program_fd, uid_t uid, gid_t gid, int made)
 		child_user(user, uid, gid), NULL };
 	char *none[] = { NULL };
 
-	child_reset_signals();
+	children_reset_signals();
 	child_set_groups(NULL, 0);
 	child_exec(program_fd, made, argv, none);
 }

@@ -257,13 +257,6 @@ conf_fill_sandbox(struct conf *c)
 	sandbox_rules_fill(&c->sandbox, &l);
 }
 
-static const char *const profiles[] = {
-	[SANDBOX_PROFILE_READ_ONLY] = "read-only",
-	[SANDBOX_PROFILE_WORKSPACE_WRITE] = "workspace-write",
-	[SANDBOX_PROFILE_MANAGED] = "managed",
-	[SANDBOX_PROFILE_FULL] = "full",
-};
-
 static void
 tell_network(const struct identity *id, const struct sandbox_limits *l)
 {
@@ -299,7 +292,8 @@ conf_tell_ceilings(const struct conf *c)
 		else
 			log_info("[identity %s]: commands run as %s, in a "
 				 "sandbox of at most %s (%s)",
-			    id->name, id->user_name, profiles[l.max_profile],
+			    id->name, id->user_name,
+			    sandbox_profile_name(l.max_profile),
 			    l.origins.unsandboxed);
 		tell_network(id, &l);
 		tell_path_map(id);

@@ -497,12 +497,6 @@ ctl_serve(struct broker *m)
 	log_debug("`execd ctl` asks at %s", l->address);
 }
 
-static int64_t
-sooner(int64_t a, int64_t b)
-{
-	return a < 0 || (b >= 0 && b < a) ? b : a;
-}
-
 int64_t
 ctl_expire(struct broker *m, int64_t now)
 {
@@ -521,8 +515,8 @@ ctl_expire(struct broker *m, int64_t now)
 		if (now >= c->deadline_ms || now >= c->end_ms)
 			client_free(c);
 		else
-			deadline =
-			    sooner(deadline, sooner(c->deadline_ms, c->end_ms));
+			deadline = earlier_ms(
+			    deadline, earlier_ms(c->deadline_ms, c->end_ms));
 	}
 	return deadline;
 }

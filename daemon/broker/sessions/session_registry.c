@@ -443,27 +443,20 @@ session_reap(struct broker *m, pid_t pid, int status)
 	return true;
 }
 
-/* Returns the earlier of two deadlines. -1 means none. */
-static int64_t
-earlier(int64_t a, int64_t b)
-{
-	return a < 0 || (b >= 0 && b < a) ? b : a;
-}
-
 int64_t
 session_expire(struct broker *m, int64_t now)
 {
 	struct session *s;
-	int64_t next = earlier(session_limit_expire(m, now),
+	int64_t next = earlier_ms(session_limit_expire(m, now),
 	    session_missing_expire(m->sessions, now));
 
-	next = earlier(next, session_limit_detached(m, now));
-	next = earlier(next, session_adopt_expire(m, now));
+	next = earlier_ms(next, session_limit_detached(m, now));
+	next = earlier_ms(next, session_adopt_expire(m, now));
 	while ((s = TAILQ_FIRST(&m->sessions->leaving)) != NULL &&
 	       s->deadline_ms <= now)
 		session_terminate(m, s);
 	if (s != NULL)
-		next = earlier(next, s->deadline_ms);
+		next = earlier_ms(next, s->deadline_ms);
 	while ((s = TAILQ_FIRST(&m->sessions->terminating)) != NULL &&
 	       s->deadline_ms <= now) {
 		log_warn(0, "session %.*s: runner did not end in time, killed",
@@ -473,7 +466,7 @@ session_expire(struct broker *m, int64_t now)
 		TAILQ_REMOVE(&m->sessions->terminating, s, link);
 		TAILQ_INSERT_TAIL(&m->sessions->terminating, s, link);
 	}
-	return s == NULL ? next : earlier(next, s->deadline_ms);
+	return s == NULL ? next : earlier_ms(next, s->deadline_ms);
 }
 
 /* --- sessions that the operator ended ----------------------------------- */

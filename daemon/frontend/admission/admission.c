@@ -149,9 +149,7 @@ arm(void)
 	if (v == NULL)
 		return;
 	ms = v->since_ms + config.pre_auth_deadline_ms - now_ms();
-	if (ms < 0)
-		ms = 0;
-	tv = (struct timeval){ ms / 1000, ms % 1000 * 1000 };
+	tv = timeval_of_ms(ms > 0 ? (uint64_t)ms : 0);
 	loop_add(&timer, &tv);
 }
 

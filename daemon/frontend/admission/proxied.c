@@ -148,7 +148,7 @@ arm(void)
 	if (p == NULL)
 		return;
 	ms = p->visitor.since_ms + config.pre_auth_deadline_ms - now_ms();
-	tv = timeval_of_ms(ms > 0 ? (uint32_t)ms : 0);
+	tv = timeval_of_ms(ms > 0 ? (uint64_t)ms : 0);
 	loop_add(&timer, &tv);
 }
 

@@ -531,18 +531,10 @@ command_filter_clear(struct command_filter *f)
 #define FILE_RIGHTS                                                            \
 	(LANDLOCK_WRITE_FILE | LANDLOCK_TRUNCATE | LANDLOCK_IOCTL_DEV)
 
-static int (*probe_abi)(void) = landlock_abi;
-
-void
-command_landlock_set_probe(int (*probe)(void))
-{
-	probe_abi = probe != NULL ? probe : landlock_abi;
-}
-
 int
 command_landlock_abi(void)
 {
-	int abi = probe_abi();
+	int abi = landlock_abi();
 
 	return abi == -ENOSYS || abi == -EOPNOTSUPP ? 0 : abi;
 }
@@ -577,23 +569,11 @@ command_landlock_make(const struct command_landlock_options *o)
 }
 
 /* Before ABI 7 the kernel refuses the flags and logs nothing. */
-static int
-load(int ruleset, unsigned flags)
-{
-	int err = landlock_restrict(ruleset, flags);
-
-	return err == -EINVAL ? landlock_restrict(ruleset, 0) : err;
-}
-
 int
 command_landlock_load(int ruleset)
 {
-	return load(
+	int err = landlock_restrict(
 	    ruleset, LANDLOCK_LOG_SAME_EXEC_OFF | LANDLOCK_LOG_SUBDOMAINS_OFF);
-}
 
-int
-command_landlock_load_logged(int ruleset)
-{
-	return load(ruleset, LANDLOCK_LOG_NEW_EXEC_ON);
+	return err == -EINVAL ? landlock_restrict(ruleset, 0) : err;
 }

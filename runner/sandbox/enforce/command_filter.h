@@ -150,16 +150,4 @@ int command_landlock_make(const struct command_landlock_options *o);
  */
 int command_landlock_load(int ruleset);
 
-/*
- * The same, but what is denied to programs that this process executes goes to
- * the audit log (ABI 7; before that, nothing is logged).
- */
-int command_landlock_load_logged(int ruleset);
-
-/*
- * For tests: replaces the question to the kernel for its ABI. NULL: ask the
- * kernel.
- */
-void command_landlock_set_probe(int (*probe)(void));
-
 #endif

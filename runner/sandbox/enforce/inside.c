@@ -25,6 +25,7 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
+#include "children.h"
 #include "clone_into.h"
 #include "control.h"
 #include "heap.h"
@@ -492,7 +493,7 @@ command_steps(struct start *s)
 	err = place_descriptors(s->stdio, &ruleset);
 	if (err < 0)
 		return err;
-	program_reset_signals();
+	children_reset_signals();
 	err = lock(s, ruleset);
 	if (err < 0)
 		return err;

@@ -142,13 +142,10 @@ read_number(const char *path, unsigned long *n)
 static int
 write_number(const char *path, unsigned long n)
 {
-	_cleanup_close_ int fd = open(path, O_WRONLY | O_CLOEXEC);
 	char text[32];
-	ssize_t len = snprintf(text, sizeof(text), "%lu\n", n);
-	ssize_t done = fd < 0 ? -1 : write(fd, text, (size_t)len);
 
-	/* A short write sets no errno. */
-	return done < 0 ? -errno : done == len ? 0 : -EIO;
+	snprintf(text, sizeof(text), "%lu\n", n);
+	return write_whole(AT_FDCWD, path, text);
 }
 
 /*

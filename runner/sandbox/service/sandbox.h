@@ -16,7 +16,6 @@
 
 struct event_base;
 struct group;
-struct session;
 
 /*
  * The most sandboxes of one session. The least recently used one is freed for a
