@@ -144,17 +144,3 @@ base64_decode_url(const char *src, size_t n, uint8_t **bytes)
 	*bytes = xmalloc(base64_decoded_max(padded) + 1);
 	return base64_decode(*bytes, text, padded, error);
 }
-
-#if !defined(__x86_64__) && !defined(__aarch64__)
-size_t
-base64_encode_wide(char *dst, const uint8_t *src, size_t n)
-{
-	return 0;
-}
-
-size_t
-base64_decode_wide(uint8_t *dst, const char *src, size_t n)
-{
-	return 0;
-}
-#endif
