@@ -56,23 +56,43 @@ parse_pid(const WCHAR *text, ULONG *pid)
 	return *text >= '0' && *text <= '9' && *end == 0 && errno == 0;
 }
 
+/*
+ * Takes "NAME VALUE" and "NAME=VALUE". The reference server starts its runner
+ * in the second way.
+ */
+static bool
+option(const WCHAR *name, int argc, WCHAR **argv, int *i, const WCHAR **value)
+{
+	size_t n = wcslen(name);
+
+	if (wcsncmp(argv[*i], name, n) != 0)
+		return false;
+	if (argv[*i][n] == L'=') {
+		*value = argv[*i] + n + 1;
+		return true;
+	}
+	if (argv[*i][n] != 0 || *i + 1 == argc)
+		return false;
+	*value = argv[++*i];
+	return true;
+}
+
 /* Returns -1 to go on, otherwise an exit code. */
 static int
 parse(struct windows_options *o, int argc, WCHAR **argv)
 {
+	const WCHAR *pid = NULL;
+
 	for (int i = 1; i < argc; i++) {
 		if (!wcscmp(argv[i], L"--stdio")) {
 			o->stdio = true;
 		} else if (!wcscmp(argv[i], L"--network-is-blocked")) {
 			o->network_is_blocked = true;
-		} else if (!wcscmp(argv[i], L"--pipe-in") && i + 1 < argc) {
-			o->pipe_in = argv[++i];
-		} else if (!wcscmp(argv[i], L"--pipe-out") && i + 1 < argc) {
-			o->pipe_out = argv[++i];
-		} else if (!wcscmp(argv[i], L"--server-pid") && i + 1 < argc &&
-			   parse_pid(argv[i + 1], &o->server_pid)) {
-			o->has_server = true;
-			i++;
+		} else if (option(L"--pipe-in", argc, argv, &i, &o->pipe_in) ||
+			   option(
+			       L"--pipe-out", argc, argv, &i, &o->pipe_out) ||
+			   option(L"--server-pid", argc, argv, &i, &pid)) {
+			continue;
 		} else if (!wcscmp(argv[i], L"--version")) {
 			fputs(version_text, stdout);
 			return 0;
@@ -83,6 +103,9 @@ parse(struct windows_options *o, int argc, WCHAR **argv)
 			return usage();
 		}
 	}
+	o->has_server = pid != NULL;
+	if (pid != NULL && !parse_pid(pid, &o->server_pid))
+		return usage();
 	if (o->stdio == (o->pipe_in != NULL) ||
 	    (o->pipe_in == NULL) != (o->pipe_out == NULL) ||
 	    (o->stdio && o->has_server))

@@ -9,8 +9,8 @@
  *	child.exe exit CODE
  *	child.exe sleep MS [MARKER]	says "ready" first
  *	child.exe leave			leaves a child that keeps the output
- *	child.exe escape		tries to start a child outside of its
- *job child.exe where			writes its directory
+ *	child.exe escape		tries to start a child outside its job
+ *	child.exe where			writes its directory
  */
 #include <fcntl.h>
 #include <io.h>

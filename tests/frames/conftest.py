@@ -1,10 +1,12 @@
 # SPDX-License-Identifier: ISC
 """The prefix of Wine that all tests share, runners in it, and the table at the end."""
+import contextlib
 import os
+import signal
 
 import pytest
-from cases import ROWS
-from targets import DESKTOP, LINUX, TARGETS, WINDOWS, Runner, windows
+from cases import table
+from targets import DESKTOP, LINUX, TARGETS, WINDOWS, Runner, processes, windows
 
 NIGHTLY = bool(os.environ.get("EXECD_TORTURE"))
 WORDS = {"passed": "pass", "failed": "FAIL", "skipped": "skip"}
@@ -28,13 +30,9 @@ def pytest_runtest_logreport(report):
 
 
 def pytest_terminal_summary(terminalreporter):
-    """Every row with every target; "-": it is not asked that, and cases.py says why."""
-    if not said:
-        return
-    terminalreporter.section("runners of frames")
-    terminalreporter.write_line(f"{'row':24}" + "".join(f"{t:10}" for t in TARGETS))
-    for row in ROWS:
-        terminalreporter.write_line(f"{row.name:24}" + "".join(f"{said.get(f'{t}-{row.name}', '-'):10}" for t in TARGETS))
+    if said:
+        terminalreporter.section("runners of frames")
+        terminalreporter.write("\n".join(table(TARGETS, said)) + "\n")
 
 
 @pytest.fixture(scope="session")
@@ -50,11 +48,19 @@ def prefix(tmp_path_factory):
     made.stop()
 
 
+def end_what_codex_left(prefix):
+    for name, pid in processes(prefix):
+        if name in ("codex-command-r", "child.exe"):
+            with contextlib.suppress(ProcessLookupError):
+                os.kill(pid, signal.SIGKILL)
+
+
 @pytest.fixture
 def start(prefix):
-    made = []
+    made, asked = [], set()
 
     def make(target, *args, direct=False):
+        asked.add(target)
         if target == "linux":
             argv, env = [str(LINUX), "--stdio"], None
         else:
@@ -70,3 +76,5 @@ def start(prefix):
     for r in made:
         r.child.kill()
         r.child.wait()
+    if "codex" in asked:
+        end_what_codex_left(prefix)

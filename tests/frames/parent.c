@@ -61,15 +61,18 @@ input_thread(void *arg)
 {
 	copy(GetStdHandle(STD_INPUT_HANDLE), to_runner);
 	FlushFileBuffers(to_runner);
-	DisconnectNamedPipe(to_runner);
+	CloseHandle(to_runner);
 	return 0;
 }
 
 static void
 wait_for(HANDLE pipe)
 {
-	if (!ConnectNamedPipe(pipe, NULL) &&
-	    GetLastError() != ERROR_PIPE_CONNECTED)
+	if (ConnectNamedPipe(pipe, NULL))
+		return;
+	/* The other end came already; or it came and went. */
+	if (GetLastError() != ERROR_PIPE_CONNECTED &&
+	    GetLastError() != ERROR_NO_DATA)
 		fail("ConnectNamedPipe");
 }
 
@@ -90,11 +93,34 @@ start(int argc, WCHAR **argv, const WCHAR *in, const WCHAR *out)
 			  : (size_t)swprintf(
 				line + at, 4096 - at, L" %ls", argv[i]);
 	swprintf(
-	    line + at, 4096 - at, L" --pipe-in %ls --pipe-out %ls", in, out);
+	    line + at, 4096 - at, L" --pipe-in=%ls --pipe-out=%ls", in, out);
 	if (!CreateProcessW(
 		argv[2], line, NULL, NULL, FALSE, 0, NULL, NULL, &info, &made))
 		fail("CreateProcess");
 	return made.hProcess;
+}
+
+/*
+ * A runner that ends early must not be waited for at a pipe that it never
+ * opened. The parent opens it in its place. A pipe that the runner has opened
+ * has no second instance, so nothing happens to it.
+ */
+struct early_end {
+	HANDLE runner;
+	const WCHAR *in, *out;
+};
+
+static DWORD WINAPI
+early_end_thread(void *arg)
+{
+	const struct early_end *e = arg;
+
+	WaitForSingleObject(e->runner, INFINITE);
+	CloseHandle(CreateFileW(
+	    e->in, GENERIC_READ, 0, NULL, OPEN_EXISTING, 0, NULL));
+	CloseHandle(CreateFileW(
+	    e->out, GENERIC_WRITE, 0, NULL, OPEN_EXISTING, 0, NULL));
+	return 0;
 }
 
 int wmain(int argc, WCHAR **argv);
@@ -103,6 +129,7 @@ int
 wmain(int argc, WCHAR **argv)
 {
 	WCHAR in[MAX_PATH], out[MAX_PATH];
+	struct early_end e = { NULL, in, out };
 	HANDLE runner;
 	DWORD code;
 
@@ -113,7 +140,8 @@ wmain(int argc, WCHAR **argv)
 		fail("CreateDesktop");
 	to_runner = make_pipe(in, L"in", PIPE_ACCESS_OUTBOUND);
 	from_runner = make_pipe(out, L"out", PIPE_ACCESS_INBOUND);
-	runner = start(argc, argv, in, out);
+	e.runner = runner = start(argc, argv, in, out);
+	CloseHandle(CreateThread(NULL, 0, early_end_thread, &e, 0, NULL));
 	wait_for(to_runner);
 	wait_for(from_runner);
 	CloseHandle(CreateThread(NULL, 0, input_thread, NULL, 0, NULL));

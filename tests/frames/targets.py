@@ -83,6 +83,19 @@ def text(messages, stream):
                     if m["type"] == "output" and m["payload"]["stream"] == stream).decode().strip()
 
 
+def processes(prefix):
+    """The processes of the prefix, as name and id."""
+    mine = f"WINEPREFIX={prefix.env['WINEPREFIX']}".encode()
+    found = []
+    for p in pathlib.Path("/proc").glob("[0-9]*"):
+        try:
+            if mine in (p / "environ").read_bytes().split(b"\0"):
+                found.append(((p / "comm").read_text().strip(), int(p.name)))
+        except (FileNotFoundError, ProcessLookupError, PermissionError):
+            pass
+    return found
+
+
 class Six:
     """As much of a row as spawn_payload() wants."""
 

@@ -2,28 +2,14 @@
 """Runners of Windows that are killed, and many of them; Wine's processes are Linux's, so nothing is left is seen in /proc."""
 import concurrent.futures
 import os
-import pathlib
 import time
 
 import pytest
 from cases import CHILD, SPAWN
-from targets import Six, only_windows, spawn_payload, text
+from targets import Six, only_windows, processes, spawn_payload, text
 
 pytestmark = only_windows
 DRIVERS = 4
-
-
-def processes(prefix):
-    """The processes of the prefix, as name and id."""
-    mine = f"WINEPREFIX={prefix.env['WINEPREFIX']}".encode()
-    found = []
-    for p in pathlib.Path("/proc").glob("[0-9]*"):
-        try:
-            if mine in (p / "environ").read_bytes().split(b"\0"):
-                found.append(((p / "comm").read_text().strip(), int(p.name)))
-        except (FileNotFoundError, ProcessLookupError, PermissionError):
-            pass
-    return found
 
 
 def of(prefix, *names):

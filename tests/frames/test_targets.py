@@ -1,20 +1,14 @@
 # SPDX-License-Identifier: ISC
 """cases.py on each target, and what only one has; scripts/windows runs it."""
+import pathlib
+import queue
 import subprocess
+import threading
 import time
 
 import pytest
-from cases import ROWS, SPAWN
+from cases import ROWS, SPAWN, WAITS, WAITS_S, expected, is_asked, table
 from targets import TARGETS, WINDOWS, Six, only_windows, spawn_payload, text, windows
-
-
-def expected(target, row):
-    return row.expect if target not in row.differs else row.differs[target]
-
-
-def is_asked(target, row):
-    has_command = row.raw is not None or getattr(row, "linux" if target == "linux" else "windows")
-    return has_command and expected(target, row) is not None and not (target == "codex" and row.version == 1)
 
 
 def check(target, row, messages, status):
@@ -31,23 +25,45 @@ def check(target, row, messages, status):
         assert status == (last["exit_code"] & 255 if "exit_code" in last else 1)
 
 
+def send_all(r, target, row):
+    r.send(row.version, SPAWN, spawn_payload(target, row))
+    for type, payload in row.then:
+        r.send(row.version, type, spawn_payload(target, row) if payload is None else payload)
+
+
+def check_waits(r):
+    """It runs a command, and does not end; what it leaves is ended by the fixture."""
+    until = time.monotonic() + WAITS_S
+    messages = []
+    with pytest.raises(queue.Empty):
+        while True:
+            messages.append(r.receive(until))
+    assert messages and {"spawn_ready", "output"} >= {m and m["type"] for m in messages}, messages
+
+
 @pytest.mark.parametrize("target, row", [pytest.param(t, r, id=f"{t}-{r.name}") for t in TARGETS for r in ROWS
                                          if is_asked(t, r)])
 def test_row(start, target, row):
     until = time.monotonic() + row.seconds
     r = start(target, *(["--network-is-blocked"] if target == "windows" else []))
-    messages = []
     if row.raw is not None:
         r.raw(row.raw)
         r.child.stdin.close()
     else:
-        r.send(row.version, SPAWN, spawn_payload(target, row))
-        if row.then and (first := r.receive(until)):
-            messages.append(first)
-        for type, payload in row.then:
-            r.send(row.version, type, spawn_payload(target, row) if payload is None else payload)
-    messages += r.all(until)
-    check(target, row, messages, r.child.wait(10))
+        # Who reads no more must not hold up the test.
+        threading.Thread(target=send_all, args=(r, target, row), daemon=True).start()
+    if expected(target, row) == WAITS:
+        check_waits(r)
+    else:
+        check(target, row, r.all(until), r.child.wait(10))
+
+
+def test_the_table_of_the_documentation():
+    """It is what a run with all targets prints, in which no row fails."""
+    targets = ("linux", "windows", "codex")
+    passed = {f"{t}-{r.name}": "pass" for t in targets for r in ROWS if is_asked(t, r)}
+    text = (pathlib.Path(__file__).parents[2] / "doc/systems.md").read_text()
+    assert "".join(f"    {line}\n" for line in table(targets, passed)) in text
 
 
 # --- what only one target has -------------------------------------------------------------------------------------------
@@ -80,6 +96,27 @@ def test_the_process_that_made_the_pipes(start):
     r.send(6, SPAWN, payload)
     assert r.receive(time.monotonic() + 30) is None and r.child.wait(10) == 1
     assert b"made this pipe, and --server-pid is 7" in r.child.stderr.read()
+
+
+NOWHERE = "\\\\.\\pipe\\execd-nowhere"
+
+
+@only_windows
+@pytest.mark.parametrize("status, says, args", [
+    (1, "execd-nowhere: Windows error 2", ["--pipe-in", NOWHERE, "--pipe-out", NOWHERE]),
+    # As the reference server starts its own runner.
+    (1, "execd-nowhere: Windows error 2", [f"--pipe-in={NOWHERE}", f"--pipe-out={NOWHERE}", "--server-pid=7"]),
+    (2, "usage", ["--pipe-in", NOWHERE]),
+    (2, "usage", ["--pipe-out", NOWHERE, "--pipe-in"]),
+    (2, "usage", [f"--pipe-input={NOWHERE}", f"--pipe-out={NOWHERE}"]),
+    (2, "usage", ["--stdio", f"--pipe-in={NOWHERE}", f"--pipe-out={NOWHERE}"]),
+    (2, "usage", ["--stdio", "--server-pid=7"]),
+    *[(2, "usage", [f"--pipe-in={NOWHERE}", f"--pipe-out={NOWHERE}", pid])
+      for pid in ("--server-pid=", "--server-pid=-7", "--server-pid=7x", "--server-pid=4294967296")],
+])
+def test_its_command_line(prefix, status, says, args):
+    done = prefix.run(str(WINDOWS / "runner/windows/execd-runner.exe"), *args)
+    assert done.returncode == status and says in done.stderr, done
 
 
 @only_windows
