@@ -350,18 +350,20 @@ cat_file(struct execctl *ctl, const char *given)
 	int code;
 
 	output_init(&c.out, ctl, STDOUT_FILENO, cat_changed, &c);
-	c.download = (struct download){ .ctl = ctl,
-		.path = remote_path(ctl, given),
+	c.download = (struct download){
+		.t = { .ctl = ctl,
+		    .path = remote_path(ctl, given),
+		    .done = cat_done,
+		    .arg = &c },
 		.write = cat_write,
 		.ready = cat_ready,
-		.done = cat_done,
-		.arg = &c };
+	};
 	download_start(&c.download);
 	while (!c.done)
 		loop_once(ctl);
 	c.out.changed = NULL;
 	output_drain(&c.out);
-	code = cat_status(ctl, &c, c.download.path);
+	code = cat_status(ctl, &c, c.download.t.path);
 	output_clear(&c.out);
 	download_clear(&c.download);
 	free(c.message);

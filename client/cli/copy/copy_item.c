@@ -195,7 +195,7 @@ set_time(struct copy_item *i)
 		put_on_server(i);
 		return;
 	}
-	params_path(&b, &w, "path", i->upload.path);
+	params_path(&b, &w, "path", i->upload.t.path);
 	json_key_u64(&w, "modifiedAtMs", (uint64_t)i->facts.modified_ms);
 	ask(i, "fs/setTimes", &b, &w, time_set);
 }
@@ -233,7 +233,7 @@ set_mode(struct copy_item *i)
 		copy_unkept(c, i->from, "the server sets no modes");
 		set_time(i);
 	} else {
-		ask_mode(i, i->upload.path, mode_set);
+		ask_mode(i, i->upload.t.path, mode_set);
 	}
 }
 
@@ -267,7 +267,7 @@ start_upload(struct copy_item *i)
 	/* The copy was given up: a new upload would create the file again. */
 	if (i->copy->signal != 0)
 		return;
-	i->upload.path = xstrdup(path);
+	i->upload.t.path = xstrdup(path);
 	upload_start(&i->upload);
 }
 
@@ -434,13 +434,13 @@ copy_upload(struct copy *c, const char *from, const char *to)
 		return;
 	}
 	facts_of_local(&i->facts, &st);
-	i->upload = (struct upload){ .ctl = c->ctl,
+	i->upload = (struct upload){
+		.t = { .ctl = c->ctl, .done = upload_done, .arg = i },
 		.size = (uint64_t)st.st_size,
 		.read = read_local,
 		.next_data = next_local_data,
 		.progress = uploaded_so_far,
-		.done = upload_done,
-		.arg = i };
+	};
 	if (execd_client_can(c->ctl->client, CAN_MOVE))
 		ask_of(i, "fs/getMetadata", i->to, target_known);
 	else
@@ -606,10 +606,12 @@ copy_download(
 		copy_item_failed(i, why);
 		return;
 	}
-	i->download = (struct download){ .ctl = c->ctl,
-		.path = xstrdup(from),
+	i->download = (struct download){
+		.t = { .ctl = c->ctl,
+		    .path = xstrdup(from),
+		    .done = download_done,
+		    .arg = i },
 		.write = write_local,
-		.done = download_done,
-		.arg = i };
+	};
 	download_start(&i->download);
 }

@@ -14,29 +14,38 @@
 #define TRANSFER_WINDOW	  6	     /* blocks under way */
 #define TRANSFER_ATTEMPTS 20	     /* attempts without any progress */
 
+/* What both directions have. */
+struct transfer {
+	struct execctl *ctl;
+	char *path; /* on the server; owned, absolute */
+	/* The last callback; it may free the transfer. code is 0 for a complete
+	 * file, the -errno of write or read, or the server's code with its
+	 * message. */
+	void (*done)(void *arg, int code, const char *message);
+	void *arg; /* of all callbacks */
+
+	/* private */
+	char handle[32];
+	unsigned int waiting; /* answers that are due */
+	unsigned int attempts;
+	bool lost, closing, ended;
+	int code;
+	char *message;
+};
+
 /* A transfer from the server. */
 struct download {
-	struct execctl *ctl;
-	char *path; /* owned, absolute */
+	struct transfer t;
 	/* Takes the next bytes. Returns 0 or -errno. */
 	int (*write)(void *arg, const void *data, size_t len);
 	/* Tells whether more may be requested. NULL: always. */
 	bool (*ready)(void *arg);
-	/* The last callback; it may free the download. code is 0 for a complete
-	 * file, the -errno of write, or the server's code with its message. */
-	void (*done)(void *arg, int code, const char *message);
-	void *arg;
 
 	/* private */
-	char handle[32];
-	uint64_t asked, got;  /* offsets: next request, bytes received */
-	unsigned int waiting; /* answers that are due */
-	unsigned int attempts;
-	bool eof, lost, closing, ended;
+	uint64_t asked, got; /* offsets: next request, bytes received */
+	bool eof;
 	bool identified; /* size and time are known */
 	int64_t size, modified_ms;
-	int code;
-	char *message;
 };
 
 void download_start(struct download *d);
@@ -48,8 +57,7 @@ void download_clear(struct download *d);
 
 /* A transfer to the server. */
 struct upload {
-	struct execctl *ctl;
-	char *path;    /* owned, absolute */
+	struct transfer t;
 	uint64_t size; /* bytes it will have */
 	/* Reads len bytes at offset. Returns 0 or -errno; -ENODATA: the file is
 	 * shorter. */
@@ -59,30 +67,62 @@ struct upload {
 	/* Reports how many bytes were sent. The number may decrease. May be
 	 * NULL. */
 	void (*progress)(void *arg, uint64_t offset);
-	void (*done)(void *arg, int code, const char *message);
-	void *arg;
 
 	/* private */
-	char handle[32];
 	uint64_t sent, acknowledged;
 	uint64_t ends[TRANSFER_WINDOW]; /* of blocks under way, a ring */
 	unsigned int blocks_sent, blocks_answered;
-	unsigned int waiting;
-	unsigned int attempts;
-	bool opened, closing, lost, ended;
+	bool opened;
 	bool no_append; /* appending failed before */
 	struct execd_process *append;
 	unsigned int append_writes;
 	int append_code;
 	uint8_t *block; /* owned, TRANSFER_BLOCK bytes; or NULL */
-	int code;
-	char *message;
 };
 
 void upload_start(struct upload *u);
 void upload_clear(struct upload *u);
 
+/* --- transfer.c, for download.c and upload.c ---------------------------- */
+
 /* Makes a handle name that this program has not used before. */
 void transfer_handle(char handle[32]);
+
+/* Begins the params of a request for the transfer's handle. */
+void transfer_begin(
+    const struct transfer *t, struct buf *b, struct json_writer *w);
+
+/* Opens the file under a new handle. */
+void transfer_open(
+    struct transfer *t, const char *mode, execd_answer_fn *fn, void *owner);
+
+/* Ends the params, sends the request and clears b. The answer goes to
+ * fn(owner). */
+void transfer_ask(struct transfer *t, const char *method, struct buf *b,
+    struct json_writer *w, unsigned int flags, execd_answer_fn *fn,
+    void *owner);
+
+/* Asks for the file's metadata. It may be asked again on another
+ * connection. */
+void transfer_identify(struct transfer *t, execd_answer_fn *fn, void *owner);
+
+/* Asks to close the handle. */
+void transfer_close(struct transfer *t, execd_answer_fn *fn, void *owner);
+
+/* Takes the answer's error, if any. Returns true if the result must be
+ * handled. */
+bool transfer_take_answer(struct transfer *t, const struct execd_answer *a);
+
+/* done() will get this code and message, unless it has another one. */
+void transfer_fail(struct transfer *t, int code, const char *message);
+
+/* Calls done(). */
+void transfer_finish(struct transfer *t);
+
+/* Counts another attempt. Returns false after transfer_finish() if there is
+ * none. */
+bool transfer_try_again(struct transfer *t);
+
+void transfer_clear(struct transfer *t);
 
 #endif

@@ -20,42 +20,15 @@ static void update(struct upload *u);
 
 static void upload_append(struct upload *u);
 
-static void
-upload_fail(struct upload *u, int code, const char *message)
-{
-	if (u->code != 0)
-		return;
-	u->code = code;
-	u->message = xstrdup(message);
-}
-
-static void
-begin(struct buf *b, struct json_writer *w, const char *handle)
-{
-	buf_init(b, 4u << 20);
-	json_writer_init(w, b);
-	json_begin(w, '{');
-	json_key_cstring(w, "handleId", handle);
-}
-
 /* --- Answers ------------------------------------------------------------ */
-
-static bool
-take_answer(struct upload *u, const struct execd_answer *a)
-{
-	u->waiting--;
-	if (a->code == EXECD_CODE_LOST)
-		u->lost = true;
-	else if (a->code != 0 && !u->lost)
-		upload_fail(u, a->code, a->message);
-	return a->code == 0 && u->code == 0 && !u->lost;
-}
 
 static void
 opened(void *arg, const struct execd_answer *a)
 {
-	take_answer(arg, a);
-	update(arg);
+	struct upload *u = arg;
+
+	transfer_take_answer(&u->t, a);
+	update(u);
 }
 
 /* Blocks are answered in order. */
@@ -66,11 +39,11 @@ put_block(void *arg, const struct execd_answer *a)
 
 	uint64_t end = u->ends[u->blocks_answered++ % TRANSFER_WINDOW];
 
-	if (take_answer(u, a)) {
-		u->attempts = 0;
+	if (transfer_take_answer(&u->t, a)) {
+		u->t.attempts = 0;
 		u->acknowledged = end;
 		if (u->progress != NULL)
-			u->progress(u->arg, u->acknowledged);
+			u->progress(u->t.arg, u->acknowledged);
 	}
 	update(u);
 }
@@ -80,41 +53,20 @@ closed(void *arg, const struct execd_answer *a)
 {
 	struct upload *u = arg;
 
-	if (take_answer(u, a))
-		u->ended = true;
+	if (transfer_take_answer(&u->t, a))
+		u->t.ended = true;
 	update(u);
 }
 
 /* --- Requests ----------------------------------------------------------- */
 
 static void
-ask(struct upload *u, const char *method, struct buf *b, struct json_writer *w,
-    execd_answer_fn *fn)
-{
-	json_end(w, '}');
-	u->waiting++;
-	execd_client_request(
-	    u->ctl->client, method, (const char *)b->data, b->len, 0, fn, u);
-	buf_clear(b);
-}
-
-static void
 open_handle(struct upload *u)
 {
-	struct json_writer w;
-	struct buf b;
-
-	transfer_handle(u->handle);
 	u->opened = true;
-	u->lost = u->closing = false;
 	u->sent = u->acknowledged = 0;
 	u->blocks_sent = u->blocks_answered = 0;
-	begin(&b, &w, u->handle);
-	json_key(&w, "path");
-	json_path(&w, u->path);
-	files_sandbox_add(&w);
-	json_key_cstring(&w, "mode", "replace");
-	ask(u, "fs/open", &b, &w, opened);
+	transfer_open(&u->t, "replace", opened, u);
 }
 
 static void
@@ -126,20 +78,20 @@ send_bytes(struct upload *u, size_t n)
 
 	if (u->block == NULL)
 		u->block = xmalloc(TRANSFER_BLOCK);
-	err = u->read(u->arg, u->sent, u->block, n);
+	err = u->read(u->t.arg, u->sent, u->block, n);
 	if (err < 0) {
-		upload_fail(u, err,
+		transfer_fail(&u->t, err,
 		    err == -ENODATA ? "it became shorter while it was copied"
 				    : strerror(-err));
 		return;
 	}
-	begin(&b, &w, u->handle);
+	transfer_begin(&u->t, &b, &w);
 	json_key_u64(&w, "offset", u->sent);
 	json_key(&w, "chunk");
 	json_base64(&w, u->block, n);
 	u->sent += n;
 	u->ends[u->blocks_sent++ % TRANSFER_WINDOW] = u->sent;
-	ask(u, "fs/writeBlock", &b, &w, put_block);
+	transfer_ask(&u->t, "fs/writeBlock", &b, &w, 0, put_block, u);
 }
 
 /* Skips a hole, but not the last byte, which sets the file's size. */
@@ -150,7 +102,7 @@ pass_hole(struct upload *u)
 
 	if (u->next_data == NULL)
 		return;
-	next = u->next_data(u->arg, u->sent);
+	next = u->next_data(u->t.arg, u->sent);
 	if (next >= u->size)
 		next = u->size - 1;
 	if (next > u->sent)
@@ -166,42 +118,19 @@ send_block(struct upload *u)
 			  : TRANSFER_BLOCK);
 }
 
-static void
-close_handle(struct upload *u)
-{
-	struct json_writer w;
-	struct buf b;
-
-	u->closing = true;
-	begin(&b, &w, u->handle);
-	ask(u, "fs/close", &b, &w, closed);
-}
-
-static void
-finish(struct upload *u)
-{
-	u->ended = true;
-	u->done(u->arg, u->code, u->message ? u->message : "");
-}
-
 /* The handle was lost with the connection. What the server has stays, and the
  * rest is appended. A small file is sent again. */
 static void
 try_again(struct upload *u)
 {
-	if (execd_client_state(u->ctl->client) == EXECD_OVER ||
-	    ++u->attempts > TRANSFER_ATTEMPTS) {
-		upload_fail(
-		    u, EXECD_CODE_LOST, execd_client_error(u->ctl->client));
-		finish(u);
+	if (!transfer_try_again(&u->t))
 		return;
-	}
 	if (u->acknowledged >= TRANSFER_BLOCK && !u->no_append) {
-		u->lost = false;
+		u->t.lost = false;
 		upload_append(u);
 		return;
 	}
-	execctl_tell(u->ctl, "%s: starts again", u->path);
+	execctl_tell(u->t.ctl, "%s: starts again", u->t.path);
 	open_handle(u);
 	update(u);
 }
@@ -210,36 +139,36 @@ static void
 upload_appended(struct upload *u, bool worked)
 {
 	if (worked) {
-		finish(u);
+		transfer_finish(&u->t);
 		return;
 	}
 	u->no_append = true;
-	u->lost = true;
+	u->t.lost = true;
 	update(u);
 }
 
 static void
 update(struct upload *u)
 {
-	if (u->ended) {
-		if (u->waiting == 0)
-			finish(u);
+	if (u->t.ended) {
+		if (u->t.waiting == 0)
+			transfer_finish(&u->t);
 		return;
 	}
-	while (u->code == 0 && !u->lost && u->sent < u->size &&
-	       u->waiting < TRANSFER_WINDOW &&
-	       (u->waiting == 0 ||
-		   execd_client_queued(u->ctl->client) < QUEUED_MAX))
+	while (u->t.code == 0 && !u->t.lost && u->sent < u->size &&
+	       u->t.waiting < TRANSFER_WINDOW &&
+	       (u->t.waiting == 0 ||
+		   execd_client_queued(u->t.ctl->client) < QUEUED_MAX))
 		send_block(u);
 	/* Sends fs/close right after the last block, without waiting for its
 	 * answer. */
-	if (u->code == 0 && !u->lost && u->sent == u->size && !u->closing)
-		close_handle(u);
-	if (u->waiting > 0)
+	if (u->t.code == 0 && !u->t.lost && u->sent == u->size && !u->t.closing)
+		transfer_close(&u->t, closed, u);
+	if (u->t.waiting > 0)
 		return;
-	if (u->code != 0)
-		finish(u);
-	else if (u->lost)
+	if (u->t.code != 0)
+		transfer_finish(&u->t);
+	else if (u->t.lost)
 		try_again(u);
 }
 
@@ -254,11 +183,9 @@ void
 upload_clear(struct upload *u)
 {
 	execd_process_free(u->append);
-	free(u->path);
-	free(u->message);
+	transfer_clear(&u->t);
 	free(u->block);
 	u->append = NULL;
-	u->path = u->message = NULL;
 	u->block = NULL;
 }
 
@@ -295,7 +222,7 @@ feed(struct upload *u)
 		uint64_t left = u->size - u->sent;
 		size_t n = left < PIECE_BYTES ? (size_t)left : PIECE_BYTES;
 
-		if (u->read(u->arg, u->sent, u->block, n) < 0) {
+		if (u->read(u->t.arg, u->sent, u->block, n) < 0) {
 			u->append_code = 1;
 			execd_process_terminate(u->append, 0);
 			return;
@@ -304,7 +231,7 @@ feed(struct upload *u)
 		u->append_writes++;
 		execd_process_write(u->append, u->block, n, written, u);
 		if (u->progress != NULL)
-			u->progress(u->arg, u->sent);
+			u->progress(u->t.arg, u->sent);
 	}
 }
 
@@ -329,25 +256,11 @@ check_size(void *arg, const struct execd_answer *a)
 	struct upload *u = arg;
 	int64_t size = execd_json_number(json_get(a->result, "size"), -1);
 
-	u->waiting--;
+	u->t.waiting--;
 	if (a->code != 0 || size < 0 || (uint64_t)size != u->size)
-		execctl_tell(u->ctl, "%s: appending failed", u->path);
+		execctl_tell(u->t.ctl, "%s: appending failed", u->t.path);
 	upload_appended(
 	    u, a->code == 0 && size >= 0 && (uint64_t)size == u->size);
-}
-
-static void
-ask_size(struct upload *u, execd_answer_fn *fn)
-{
-	struct json_writer w;
-	struct buf b;
-
-	params_path(&b, &w, "path", u->path);
-	json_end(&w, '}');
-	u->waiting++;
-	execd_client_request(u->ctl->client, "fs/getMetadata",
-	    (const char *)b.data, b.len, EXECD_REPEAT, fn, u);
-	buf_clear(&b);
 }
 
 static void
@@ -357,7 +270,7 @@ ended(void *arg)
 
 	/* The exit status is not enough: the file must also have the right
 	 * size. */
-	ask_size(u, check_size);
+	transfer_identify(&u->t, check_size, u);
 }
 
 static void
@@ -365,7 +278,7 @@ failed(void *arg, int code, const char *message)
 {
 	struct upload *u = arg;
 
-	execctl_tell(u->ctl, "%s: appending: %s", u->path, message);
+	execctl_tell(u->t.ctl, "%s: appending: %s", u->t.path, message);
 	upload_appended(u, false);
 }
 
@@ -380,7 +293,7 @@ start_append(void *arg, const struct execd_answer *a)
 	int64_t size = execd_json_number(json_get(a->result, "size"), -1);
 	char count[24];
 	const char *argv[] = { "/bin/sh", "-c", "head -c \"$1\" >>\"$2\"", "sh",
-		count, u->path, NULL };
+		count, u->t.path, NULL };
 	struct execd_start start = {
 		.argv = argv,
 		.cwd = "/",
@@ -390,7 +303,7 @@ start_append(void *arg, const struct execd_answer *a)
 		.sandbox = files_sandbox_text(),
 	};
 
-	u->waiting--;
+	u->t.waiting--;
 	if (a->code != 0 || size < 0 || (uint64_t)size > u->size) {
 		upload_appended(u, false);
 		return;
@@ -401,11 +314,11 @@ start_append(void *arg, const struct execd_answer *a)
 	u->append_code = -1;
 	snprintf(count, sizeof(count), "%" PRIu64, u->size - u->sent);
 	execctl_tell(
-	    u->ctl, "%s: continues at byte %" PRIu64, u->path, u->sent);
+	    u->t.ctl, "%s: continues at byte %" PRIu64, u->t.path, u->sent);
 	execd_process_free(u->append);
 	u->append = NULL;
 	if (execd_process_start(
-		u->ctl->client, &start, &events, u, &u->append) < 0)
+		u->t.ctl->client, &start, &events, u, &u->append) < 0)
 		upload_appended(u, false);
 }
 
@@ -415,5 +328,5 @@ start_append(void *arg, const struct execd_answer *a)
 static void
 upload_append(struct upload *u)
 {
-	ask_size(u, start_append);
+	transfer_identify(&u->t, start_append, u);
 }
