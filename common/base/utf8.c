@@ -11,6 +11,8 @@
 
 #include <string.h>
 
+#include "buf.h"
+
 enum utf8_state {
 	UTF8_COMPLETE = 0,
 	UTF8_REFUSED = 1,
@@ -111,4 +113,27 @@ utf8_find_invalid(const void *p, size_t n)
 	for (i = 0; i < n && state != UTF8_REFUSED; i++)
 		state = utf8_check(state, s + i, 1);
 	return i - 1;
+}
+
+void
+utf8_put(struct buf *b, uint32_t c)
+{
+	char s[4];
+	size_t n = 0;
+
+	if (c < 0x80) {
+		s[n++] = (char)c;
+	} else if (c < 0x800) {
+		s[n++] = (char)(0xc0 | c >> 6);
+	} else if (c < 0x10000) {
+		s[n++] = (char)(0xe0 | c >> 12);
+		s[n++] = (char)(0x80 | (c >> 6 & 0x3f));
+	} else {
+		s[n++] = (char)(0xf0 | c >> 18);
+		s[n++] = (char)(0x80 | (c >> 12 & 0x3f));
+		s[n++] = (char)(0x80 | (c >> 6 & 0x3f));
+	}
+	if (c >= 0x80)
+		s[n++] = (char)(0x80 | (c & 0x3f));
+	buf_put(b, s, n);
 }

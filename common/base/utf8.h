@@ -9,6 +9,8 @@
 #include <stddef.h>
 #include <stdint.h>
 
+struct buf;
+
 /* Advances the state over n bytes and returns the new state. State 0 means
  * complete, and is also the first state. State 1 means refused. Any other state
  * is inside a character. Runs of ASCII are fast. */
@@ -17,5 +19,8 @@ uint32_t utf8_check(uint32_t state, const uint8_t *p, size_t n);
 /* Returns the offset of the first invalid byte, or n if all bytes are valid. If
  * the text ends inside a character, the offset is n - 1. */
 size_t utf8_find_invalid(const void *p, size_t n);
+
+/* Appends the character with this code, which is valid. */
+void utf8_put(struct buf *b, uint32_t c);
 
 #endif

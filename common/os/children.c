@@ -16,8 +16,8 @@
 #include "util.h"
 
 /* Field 4 of /proc/PID/stat. It follows the name, which is in parentheses. */
-static pid_t
-parent_of(const char *pid)
+pid_t
+children_parent_of(pid_t pid)
 {
 	char path[64], text[512];
 	_cleanup_close_ int fd = -1;
@@ -25,7 +25,7 @@ parent_of(const char *pid)
 	ssize_t n;
 	int ppid;
 
-	snprintf(path, sizeof(path), "/proc/%.20s/stat", pid);
+	snprintf(path, sizeof(path), "/proc/%d/stat", (int)pid);
 	fd = open(path, O_RDONLY | O_CLOEXEC);
 	if (fd < 0 || (n = read(fd, text, sizeof(text) - 1)) <= 0)
 		return -1;
@@ -49,7 +49,7 @@ scan_proc(void (*visit)(pid_t pid, void *arg), void *arg)
 		return -errno;
 	while ((e = readdir(d)) != NULL)
 		if (e->d_name[0] >= '1' && e->d_name[0] <= '9' &&
-		    parent_of(e->d_name) == self)
+		    children_parent_of(atoi(e->d_name)) == self)
 			visit(atoi(e->d_name), arg);
 	closedir(d);
 	return 0;

@@ -13,6 +13,9 @@
  * list may be out of date when it is read, so repeat until no child is left. */
 int children_each(void (*visit)(pid_t pid, void *arg), void *arg);
 
+/* Returns the parent of a process, or -1 if it cannot be read. */
+pid_t children_parent_of(pid_t pid);
+
 /* Called in a child before it executes a program. Restores the default action
  * of SIGPIPE, the only signal that programs of execd ignore, and unblocks all
  * signals. Safe after vfork(2). */

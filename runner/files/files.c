@@ -91,6 +91,24 @@ open_regular(int dir, const char *path, int flags, struct stat *st)
 	return fd;
 }
 
+int
+read_regular(const char *path, struct buf *b, size_t max)
+{
+	struct stat st;
+	_cleanup_close_ int fd = open_regular(AT_FDCWD, path, O_RDONLY, &st);
+	char piece[4096];
+	ssize_t n;
+
+	if (fd < 0)
+		return fd;
+	while ((n = read(fd, piece, sizeof(piece))) > 0) {
+		if (b->len + (size_t)n > max)
+			return -EFBIG;
+		buf_put(b, piece, (size_t)n);
+	}
+	return n < 0 ? -errno : 0;
+}
+
 ssize_t
 read_at(int fd, void *p, size_t n, off_t offset)
 {

@@ -55,6 +55,10 @@ int reply_done(struct request *r, int err);
 #define OPEN_DEVICE (1 << 30) /* also permits a character device: /dev/null */
 int open_regular(int dir, const char *path, int flags, struct stat *st);
 
+/* Reads a whole regular file. Returns 0, -EFBIG if it has more than max bytes,
+ * or an error of open_regular(). */
+int read_regular(const char *path, struct buf *b, size_t max);
+
 /* Like mkdir -p; a link to a directory counts as one. Returns 0 or -errno. */
 int make_directories(const char *path);
 

@@ -65,34 +65,11 @@ fail_to_read(struct layers *l, const char *path, int err)
 		    -err);
 }
 
-/* Reads the whole file into b. -ENOENT: there is none. */
-static int
-read_all(const char *path, struct buf *b)
-{
-	struct stat st;
-	int fd = open_regular(AT_FDCWD, path, O_RDONLY, &st);
-	char piece[4096];
-	ssize_t n = 0;
-
-	if (fd < 0)
-		return fd;
-	while ((n = read(fd, piece, sizeof(piece))) > 0) {
-		if (b->len + (size_t)n > FILE_BYTES_MAX) {
-			close(fd);
-			return -EFBIG;
-		}
-		buf_put(b, piece, (size_t)n);
-	}
-	n = n < 0 ? -errno : 0;
-	close(fd);
-	return (int)n;
-}
-
 /* Reads a file. *doc stays empty if there is no such file; it points into b. */
 static void
 load(struct layers *l, const char *path, struct buf *b, struct toml_doc *doc)
 {
-	int err = read_all(path, b);
+	int err = read_regular(path, b, FILE_BYTES_MAX);
 
 	*doc = (struct toml_doc){ .root = { .type = TOML_TABLE } };
 	if (err == -ENOENT)

@@ -53,36 +53,13 @@ discover_warn_errno(
 
 /* --- Files -------------------------------------------------------------- */
 
-/* Reads up to `max` bytes and one more. Returns 0 or -errno. */
-static int
-read_some(int fd, struct buf *b, size_t max)
-{
-	char piece[4096];
-	ssize_t n;
-
-	while (b->len <= max) {
-		n = read(fd, piece, sizeof(piece));
-		if (n < 0)
-			return -errno;
-		if (n == 0)
-			return 0;
-		buf_put(b, piece, (size_t)n);
-	}
-	return -EFBIG;
-}
-
 /* Returns 0, -ENOENT if there is no such regular file, or -errno. */
 int
 discover_read_file(const char *path, struct buf *b, size_t max)
 {
-	struct stat st;
-	int fd = open_regular(AT_FDCWD, path, O_RDONLY, &st), err;
+	int err = read_regular(path, b, max);
 
-	if (fd < 0)
-		return fd == -ENOTSUP ? -ENOENT : fd;
-	err = read_some(fd, b, max);
-	close(fd);
-	return err;
+	return err == -ENOTSUP ? -ENOENT : err;
 }
 
 /* Reads text of a place. Returns 0, or -errno; all but -ENOENT is told. */

@@ -379,29 +379,6 @@ take_hex(struct parser *t, unsigned digits)
 	return code;
 }
 
-static void
-put_utf8(struct buf *b, uint32_t c)
-{
-	char s[4];
-	size_t n = 0;
-
-	if (c < 0x80) {
-		s[n++] = (char)c;
-	} else if (c < 0x800) {
-		s[n++] = (char)(0xc0 | c >> 6);
-	} else if (c < 0x10000) {
-		s[n++] = (char)(0xe0 | c >> 12);
-		s[n++] = (char)(0x80 | (c >> 6 & 0x3f));
-	} else {
-		s[n++] = (char)(0xf0 | c >> 18);
-		s[n++] = (char)(0x80 | (c >> 12 & 0x3f));
-		s[n++] = (char)(0x80 | (c >> 6 & 0x3f));
-	}
-	if (c >= 0x80)
-		s[n++] = (char)(0x80 | (c & 0x3f));
-	buf_put(b, s, n);
-}
-
 /* A backslash at the end of a line joins it with the text after it. */
 static bool
 take_continuation(struct parser *t)
@@ -428,11 +405,11 @@ take_escape(struct parser *t, struct buf *b, bool lines)
 	if (lines && take_continuation(t))
 		return;
 	if (take(t, "u")) {
-		put_utf8(b, take_hex(t, 4));
+		utf8_put(b, take_hex(t, 4));
 		return;
 	}
 	if (take(t, "U")) {
-		put_utf8(b, take_hex(t, 8));
+		utf8_put(b, take_hex(t, 8));
 		return;
 	}
 	found = t->p < t->end && *t->p ? strchr(from, *t->p) : NULL;

@@ -124,27 +124,6 @@ yaml_take_plain(struct yaml_parser *y, int indent)
 }
 
 static void
-put_utf8(struct buf *b, uint32_t c)
-{
-	if (c < 0x80) {
-		buf_put_u8(b, (uint8_t)c);
-		return;
-	}
-	if (c < 0x800) {
-		buf_put_u8(b, (uint8_t)(0xc0 | c >> 6));
-	} else {
-		if (c < 0x10000) {
-			buf_put_u8(b, (uint8_t)(0xe0 | c >> 12));
-		} else {
-			buf_put_u8(b, (uint8_t)(0xf0 | c >> 18));
-			buf_put_u8(b, (uint8_t)(0x80 | (c >> 12 & 0x3f)));
-		}
-		buf_put_u8(b, (uint8_t)(0x80 | (c >> 6 & 0x3f)));
-	}
-	buf_put_u8(b, (uint8_t)(0x80 | (c & 0x3f)));
-}
-
-static void
 take_hex(struct yaml_parser *y, struct buf *b, unsigned digits)
 {
 	static const char hex[] = "0123456789abcdef";
@@ -166,7 +145,7 @@ take_hex(struct yaml_parser *y, struct buf *b, unsigned digits)
 	if (code > 0x10ffff || (code >= 0xd800 && code < 0xe000))
 		yaml_fail(y, "an escape that is no character");
 	else
-		put_utf8(b, code);
+		utf8_put(b, code);
 }
 
 /* After the backslash. */
@@ -186,7 +165,7 @@ take_escape(struct yaml_parser *y, struct buf *b)
 	for (size_t i = 0; i < nitems(escapes) && !yaml_is_end(y); i++)
 		if (c == escapes[i].name) {
 			y->p++;
-			put_utf8(b, escapes[i].code);
+			utf8_put(b, escapes[i].code);
 			return;
 		}
 	if (c != 'x' && c != 'u' && c != 'U') {

@@ -2,7 +2,6 @@
 /*
  * The answer of an exchange: what curl reports, and what the client is told.
  */
-#include <ctype.h>
 #include <event2/event.h>
 #include <stdlib.h>
 #include <string.h>
@@ -10,6 +9,7 @@
 #include "base64.h"
 #include "frame.h"
 #include "http_exchange.h"
+#include "http_text.h"
 #include "util.h"
 
 static void answer_write(struct exchange *x, struct json_writer *w);
@@ -251,17 +251,6 @@ begin_response(struct exchange *x)
 	x->in_body = false;
 }
 
-/* Tells whether s is a token (RFC 9110 section 5.6.2). */
-static bool
-is_token(const char *s, size_t n)
-{
-	for (size_t i = 0; i < n; i++)
-		if (!isalnum((unsigned char)s[i]) &&
-		    strchr("!#$%&'*+-.^_`|~", s[i]) == NULL)
-			return false;
-	return n > 0;
-}
-
 /*
  * Tells whether a second Content-Length differs from the first. Then readers
  * disagree about where the body ends (RFC 9112 section 6.3).
@@ -291,7 +280,7 @@ take_header(struct exchange *x, const char *line, size_t len)
 	const char *colon = memchr(line, ':', len), *end = line + len, *value;
 	size_t name_len = colon != NULL ? (size_t)(colon - line) : 0;
 
-	if (!is_token(line, name_len))
+	if (!http_is_token((struct slice){ line, name_len }))
 		return false;
 	value = colon + 1;
 	while (value < end && (*value == ' ' || *value == '\t'))

@@ -11,6 +11,7 @@
 
 #include "base64.h"
 #include "http_exchange.h"
+#include "http_text.h"
 
 static int
 fail(char *error, const char *fmt, struct slice s)
@@ -21,20 +22,6 @@ fail(char *error, const char *fmt, struct slice s)
 	    s.ptr);
 #pragma GCC diagnostic pop
 	return -EBADMSG;
-}
-
-/* Tells whether s is a token (RFC 9110 section 5.6.2). */
-static bool
-is_token(struct slice s)
-{
-	for (size_t i = 0; i < s.len; i++) {
-		unsigned char c = (unsigned char)s.ptr[i];
-
-		if (c <= ' ' || c >= 0x7f ||
-		    strchr("\"(),/:;<=>?@[\\]{}", c) != NULL)
-			return false;
-	}
-	return s.len > 0;
 }
 
 /* Control characters are not allowed, except a tab. */
@@ -150,7 +137,7 @@ take_header(struct http_message *m, const struct http_header *h, char *error)
 	const char *more = "";
 	size_t len;
 
-	if (!is_token(h->name))
+	if (!http_is_token(h->name))
 		return fail(error,
 		    "http/request header name is invalid: invalid HTTP header "
 		    "name%.*s",
@@ -214,7 +201,7 @@ http_message_init(
     struct http_message *m, const struct http_request_params *p, char *error)
 {
 	*m = (struct http_message){ 0 };
-	if (!is_token(p->method))
+	if (!http_is_token(p->method))
 		return fail(error,
 		    "http/request method is invalid: invalid HTTP method%.*s",
 		    SLICE(""));

@@ -4,7 +4,6 @@
  */
 #include "broker_options.h"
 
-#include <errno.h>
 #include <getopt.h>
 #include <openssl/evp.h>
 #include <stdio.h>
@@ -131,27 +130,13 @@ usage_error(const char *fmt, const char *arg)
 }
 
 static int
-parse_count(const char *text, uint32_t *out)
-{
-	unsigned long n;
-	char *end;
-
-	errno = 0;
-	n = strtoul(text, &end, 10);
-	if (text[0] < '0' || text[0] > '9' || *end != '\0' || errno != 0 ||
-	    n == 0 || n > UINT32_MAX)
-		return -EINVAL;
-	*out = (uint32_t)n;
-	return 0;
-}
-
-static int
 take_count(const char *name, const char *text, uint32_t *out)
 {
-	if (parse_count(text, out) == 0)
+	char why[CONF_WHY_MAX];
+
+	if (conf_count.parse(out, text, why) == 0)
 		return -1;
-	fprintf(stderr, "execd: --%s: `%s` is not a number from 1 to %u\n",
-	    name, text, UINT32_MAX);
+	fprintf(stderr, "execd: --%s: %s\n", name, why);
 	return EXIT_USAGE;
 }
 
@@ -172,10 +157,10 @@ take_ws_auth(struct options *o, const char *mode)
 static int
 take_skew(struct options *o, const char *text)
 {
-	char *end;
-	unsigned long n = strtoul(text, &end, 10);
+	const char *end;
+	uint64_t n;
 
-	if (text[0] < '0' || text[0] > '9' || *end != '\0' || n > UINT32_MAX)
+	if (conf_digits(text, &n, &end) < 0 || *end != '\0' || n > UINT32_MAX)
 		return usage_error("--ws-max-clock-skew-seconds: `%s` is not "
 				   "a number of seconds",
 		    text);

@@ -21,6 +21,7 @@
 #include <unistd.h>
 
 #include "broker_state.h"
+#include "children.h"
 #include "conf.h"
 #include "log.h"
 #include "log_limit.h"
@@ -228,25 +229,6 @@ is_member(int fd, const struct ucred *who, gid_t gid)
 	return false;
 }
 
-static pid_t
-parent_of(pid_t pid)
-{
-	char path[64], text[512];
-	_cleanup_close_ int fd = -1;
-	const char *at;
-	int parent = -1;
-	ssize_t n;
-
-	snprintf(path, sizeof(path), "/proc/%d/stat", (int)pid);
-	fd = open(path, O_RDONLY | O_CLOEXEC);
-	n = fd < 0 ? -1 : read(fd, text, sizeof(text) - 1);
-	if (n <= 0)
-		return -1;
-	text[n] = '\0';
-	at = strrchr(text, ')');
-	return at != NULL && sscanf(at, ") %*c %d", &parent) == 1 ? parent : -1;
-}
-
 #define ANCESTORS_MAX 256
 
 /*
@@ -263,7 +245,7 @@ is_of_a_session(pid_t pid)
 	for (int i = 0; i < ANCESTORS_MAX && pid > 1; i++) {
 		if (pid == root)
 			return true;
-		pid = parent_of(pid);
+		pid = children_parent_of(pid);
 		if (pid < 0)
 			return true;
 	}
