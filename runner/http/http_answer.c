@@ -2,6 +2,7 @@
 /*
  * The answer of an exchange: what curl reports, and what the client is told.
  */
+#include <ctype.h>
 #include <event2/event.h>
 #include <stdlib.h>
 #include <string.h>

@@ -4,6 +4,7 @@
  */
 #include "broker_options.h"
 
+#include <errno.h>
 #include <getopt.h>
 #include <openssl/evp.h>
 #include <stdio.h>
