@@ -125,7 +125,8 @@ int client_check_server(struct execd_client *c);
 void link_begin(struct execd_client *c);
 void link_prepare(
     const struct execd_client *c, struct pollfd fds[2], size_t *n);
-/* When link_timeout() must run, on the clock of now_ms(); INT64_MAX: never. */
+/* Returns when link_timeout() must run, on the clock of now_ms(); INT64_MAX:
+ * never. */
 int64_t link_next_ms(const struct execd_client *c);
 void link_events(struct execd_client *c, const struct pollfd *fds, size_t n);
 void link_timeout(struct execd_client *c);
@@ -143,12 +144,13 @@ void link_ask(struct execd_client *c);
 bool link_lease_is_over(const struct execd_client *c);
 /* Ends the client because the lease is over. */
 void link_lease_failed(struct execd_client *c);
-/* What to poll for while there is a lease: at most 2 entries in LINK_ASK, else
- * 1. Returns the number. */
+/* Fills in what to poll for while there is a lease: at most 2 entries in
+ * LINK_ASK, else 1. Returns the number. */
 size_t link_lease_prepare(const struct execd_client *c, struct pollfd *fds);
 /* Reads the answer, or sees that the lease is over. */
 void link_lease_events(struct execd_client *c);
-/* When the client ends behind a lease that is over; INT64_MAX: never. */
+/* Returns when the client ends behind a lease that is over; INT64_MAX:
+ * never. */
 int64_t link_lease_at(const struct execd_client *c);
 
 /* wire.c */

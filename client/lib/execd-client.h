@@ -198,14 +198,16 @@ void execd_client_pause(struct execd_client *c, bool pause);
 
 enum execd_state execd_client_state(const struct execd_client *c);
 enum execd_failure execd_client_failure(const struct execd_client *c);
-/* A sentence: why the client is over, or why the last connection was lost. */
+/* Returns a sentence: why the client is over, or why the last connection was
+ * lost. */
 const char *execd_client_error(const struct execd_client *c);
-/* The session's id; NULL before the first initialize of a new session. */
+/* Returns the session's id, or NULL before the first initialize of a new
+ * session. */
 const char *execd_client_session(const struct execd_client *c);
-/* The cookie NAME=VALUE that a proxy gave this session, so that it finds the
- * session's host again; NULL: none. It is sent with each resume. */
+/* Returns the cookie NAME=VALUE that a proxy gave this session, or NULL. It is
+ * sent with each resume, so that the proxy finds the session's host again. */
 const char *execd_client_cookie(const struct execd_client *c);
-/* environmentInfo of the answer to initialize; NULL before. The next
+/* Returns environmentInfo of the answer to initialize, or NULL before. The next
  * connection of the client brings another and frees this one. So the pointer is
  * valid until the program waits for events or calls execd_client_connect().
  * Copy what is needed longer. */
@@ -245,7 +247,7 @@ enum execd_request_flags {
 void execd_client_request(struct execd_client *c, const char *method,
     const char *params, size_t len, unsigned int flags, execd_answer_fn *fn,
     void *arg);
-/* The number of bytes that wait to be sent. */
+/* Returns how many bytes wait to be sent. */
 size_t execd_client_queued(const struct execd_client *c);
 
 /* --- Processes -------------------------------------------------------------
@@ -347,11 +349,11 @@ int execd_process_write(struct execd_process *p, const void *data, size_t len,
     execd_answer_fn *fn, void *arg);
 /* Ends the input. -ENOTSUP: the server cannot do it. */
 int execd_process_close_stdin(struct execd_process *p);
-/* -ENOTSUP: the server cannot do it. */
+/* Sets the size of the terminal. -ENOTSUP: the server cannot do it. */
 int execd_process_resize(
     struct execd_process *p, unsigned int rows, unsigned int cols);
-/* name is "INT", "TERM", ... -ENOTSUP: the server can send only INT. -EINVAL:
- * this is not a signal's name. */
+/* Sends a signal: "INT", "TERM", ... -ENOTSUP: the server can send only INT.
+ * -EINVAL: this is not a signal's name. */
 int execd_process_signal(struct execd_process *p, const char *name);
 /* Sends SIGKILL to the process group; with grace_ms it sends SIGTERM first.
  * -ENOTSUP: the server knows no grace. */
@@ -360,16 +362,18 @@ int execd_process_terminate(struct execd_process *p, unsigned int grace_ms);
 /* --- Values of messages ----------------------------------------------------
  */
 
-/* A member of an object; NULL if there is none or v is not an object. */
+/* Returns a member of an object, or NULL if there is none or v is not an
+ * object. */
 const struct json_value *execd_json_get(
     const struct json_value *v, const char *key);
-/* The first item of a list or member of an object, and the next one after v.
- * NULL: there is none. */
+/* Return the first item of a list or member of an object, and the next one
+ * after v; NULL: there is none. */
 const struct json_value *execd_json_first(const struct json_value *v);
 const struct json_value *execd_json_next(const struct json_value *v);
-/* The text of a string, not NUL-terminated; NULL if v is not a string. */
+/* Returns the text of a string, without a NUL at its end; NULL if v is not a
+ * string. */
 const char *execd_json_string(const struct json_value *v, size_t *len);
-/* The number or boolean of v, or fallback if v is something else. */
+/* Return the number or boolean of v, or fallback if v is something else. */
 int64_t execd_json_number(const struct json_value *v, int64_t fallback);
 bool execd_json_bool(const struct json_value *v, bool fallback);
 

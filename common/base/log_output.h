@@ -40,8 +40,9 @@ uint64_t log_output_take_lost(void);
  * successor counts them where they are missing.
  */
 
-/* The number of lines that this process and its children have lost, or keep in
- * vain. For a process that is about to exit: nothing is kept afterwards. */
+/* Returns the number of lines that this process and its children have lost, or
+ * keep in vain. For a process that is about to exit: nothing is kept
+ * afterwards. */
 uint64_t log_take_undelivered(void);
 
 /* Counts these lines as lost by this process. */

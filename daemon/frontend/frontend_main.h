@@ -78,7 +78,7 @@ void broker_watch(void);
  */
 void confine_privileges(const char *user, struct control_ready *ready);
 
-/* The rest, with what the broker has said. */
+/* Takes the other steps, with what the broker has said. */
 void confine(const struct offer *offer, struct control_ready *ready);
 
 #endif

@@ -33,7 +33,7 @@ enum netproxy_type {
 	NETPROXY_ANSWER = 3, /* netproxy_answer, to ASK */
 	/* execd-netproxy -> runner */
 	NETPROXY_DECIDED = 4, /* netproxy_decided */
-	NETPROXY_ASK = 5,     /* netproxy_ask: may the client reach it? */
+	NETPROXY_ASK = 5,     /* netproxy_ask: whether the client permits it */
 	NETPROXY_NAME = 6,    /* netproxy_name: a new name wants an address */
 	/* runner -> execd-netproxy */
 	NETPROXY_NAMED = 7, /* netproxy_named, to NAME + a listener for each of

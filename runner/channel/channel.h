@@ -97,7 +97,7 @@ void channel_open(struct channel *ch, struct event_base *base, int in_fd,
     void *owner);
 void channel_close(struct channel *ch);
 
-/* Data is there already: read it in this turn. */
+/* Reads in this turn, because data is there already. */
 void channel_look(struct channel *ch);
 bool channel_is_open(const struct channel *ch);
 

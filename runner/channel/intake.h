@@ -39,8 +39,8 @@ size_t intake_add(struct intake *in, const void *p, size_t n);
 bool intake_finish(struct intake *in);
 
 /*
- * Of a finished message: its text, with an empty string as content, which the
- * intake owns; and the content, which the caller then owns.
+ * Return parts of a finished message: its text, with an empty string as
+ * content, which the intake owns; and the content, which the caller then owns.
  */
 struct buf *intake_text(struct intake *in);
 struct spool *intake_take_spool(struct intake *in);

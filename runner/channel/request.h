@@ -34,8 +34,8 @@ struct request {
 /* How many requests of one session may wait for an answer. */
 #define REQUESTS_WAITING_MAX 4096
 
-/* Every result is an object, and the writer is where its members belong; finish
- * with reply_end(). */
+/* Begins a result, which is an object. The writer is where its members belong;
+ * reply_end() ends it. */
 struct json_writer reply_begin(struct channel *ch, const struct rpc_id *id);
 void reply_end(struct channel *ch, struct json_writer *w);
 

@@ -204,14 +204,14 @@ is_moment(const char *p, size_t n)
 	return take_time(&p, &n) && (n == 0 || take_offset(&p, &n));
 }
 
-/* Is it a date alone? A time may follow it behind a blank. */
+/* Tells whether it is a date alone. A time may follow it behind a blank. */
 static bool
 is_date(struct slice text)
 {
 	return take_date(&text.ptr, &text.len) && text.len == 0;
 }
 
-/* Is the whole text such a value? */
+/* Tells whether the whole text is such a value. */
 static bool
 is_literal(struct slice text)
 {

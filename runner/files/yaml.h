@@ -73,7 +73,7 @@ struct yaml_parser {
 	bool failed;
 };
 
-/* The character at a distance; '\0' after the end. */
+/* Returns the character at a distance; '\0' after the end. */
 static inline char
 yaml_peek(const struct yaml_parser *y, size_t distance)
 {
@@ -98,7 +98,7 @@ yaml_is_blank(char c)
 	return c == ' ' || c == '\t';
 }
 
-/* Nothing, a blank or a line's end, at a distance. */
+/* Tells whether the end, a blank or a line's end is at a distance. */
 static inline bool
 yaml_is_space_at(const struct yaml_parser *y, size_t distance)
 {

@@ -87,7 +87,7 @@ struct command_error {
 struct command *command_start(const struct command_request *r,
     const struct command_events *on, struct command_error *e);
 
-/* The process id of the operating system. */
+/* Returns the process id of the operating system. */
 int64_t command_id(const struct command *c);
 
 /* Stops telling output until it is called with false. */

@@ -41,7 +41,7 @@ struct process_tree {
 	uint64_t reaped;
 };
 
-/* The present time, as the kernel counts the starts of processes. */
+/* Returns the present time, as the kernel counts the starts of processes. */
 uint64_t process_tree_now(void);
 
 /*

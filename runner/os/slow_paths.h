@@ -23,25 +23,27 @@ struct slow_mounts {
 void slow_mounts_read(struct slow_mounts *m, char *text);
 void slow_mounts_clear(struct slow_mounts *m);
 
-/* Does the absolute path lead there, itself or through a symbolic link? */
+/* Tells whether the absolute path leads there, itself or through a symbolic
+ * link. */
 bool slow_mounts_have(const struct slow_mounts *m, const char *path);
 
-/* The interpreter that the first line of a script names. False: the program
- * has none. */
+/* Finds the interpreter that the first line of a script names. Returns false if
+ * the program has none. */
 bool slow_paths_interpreter(const char *program, char *path, size_t size);
 
-/* The mount points of now; the loop tells when they change. NULL: none. */
+/* Returns the slow mount points that there are now, or NULL. The loop tells
+ * when they change. */
 const struct slow_mounts *slow_paths_now(struct event_base *base);
 
 /*
- * What a start opens before its program runs, as far as it is slow. cwd is
- * absolute, candidates are as in spawn.h. NULL when there is none, else a
- * vector that slow_paths_free() frees.
+ * Returns the slow paths that a start opens before its program runs: a vector
+ * that slow_paths_free() frees, or NULL if there is none. cwd is absolute,
+ * candidates are as in spawn.h.
  */
 char **slow_paths_of_start(const struct slow_mounts *m, const char *cwd,
     const char *const *candidates);
 
-/* One more for the vector, which may be NULL, if it is slow. */
+/* Adds a path to the vector, which may be NULL, if it is slow. */
 void slow_paths_add(
     char ***paths, const struct slow_mounts *m, const char *path);
 

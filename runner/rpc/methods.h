@@ -149,23 +149,23 @@ void start_queue_clear(struct session *s);
  * kernel for a FUSE server cannot be killed, and counts. */
 #define SLOW_START_PROBES_MAX 16
 
-/* Must that request wait for a start that is held? */
+/* Tells whether the request must wait for a start that is held. */
 bool slow_start_is_before(const struct session *s, const struct request *r,
     const struct rpc_method *method, const struct rpc_message *m);
 
-/* Holds a start until r->slow are opened, or what is behind one. Always
+/* Holds a start until r->slow are opened, or a request behind one. Returns
  * RPC_PENDING, or answers that too many wait. */
 int slow_start_hold(struct request *r, const struct rpc_method *method,
     const struct rpc_message *m, const char *text, size_t len);
 
 /*
- * Adds what the sandbox of a request has to do with, as far as it is slow: the
- * paths of its policy and the operator's.
+ * Adds the slow ones of the paths that the sandbox of a request opens: those of
+ * its policy and the operator's.
  */
 void slow_start_add_policy(char ***paths, const struct slow_mounts *m,
     const struct ceiling *ceiling, const struct sandbox_request *wanted);
 
-/* The connection is over. */
+/* The connection has ended; drops all that is held. */
 void slow_start_clear(struct session *s);
 
 #endif

@@ -215,8 +215,8 @@ static void start_probes(void);
 
 /* --- the process -------------------------------------------------------- */
 
-/* Does with the path what the start will do, and cares for no failure: the
- * start fails in the same way. */
+/* Does with the path what the start will do. A failure does not matter here,
+ * because the start fails in the same way. */
 static void
 open_path(const char *path)
 {

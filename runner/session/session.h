@@ -259,16 +259,19 @@ void session_tell(
 void session_answer_waiters(struct client *c);
 void session_drop_waiters(struct client *c);
 
-/*
- * For observers. session_is_told: does the attached client get events of p?
- * session_congested: must reading from the process pause? session_note_output:
- * counts and records output. session_note_closed: p is closed and will be
- * forgotten later.
- */
+/* --- for observers ------------------------------------------------------ */
+
+/* Tells whether the attached client gets events of p. */
 bool session_is_told(const struct session_process *p);
+
+/* Tells whether reading from the process must pause. */
 bool session_congested(struct process *process);
+
+/* Counts and records output. */
 void session_note_output(
     struct session_process *p, const void *data, size_t len);
+
+/* p is closed and will be forgotten later. */
 void session_note_closed(struct session_process *p);
 
 /*

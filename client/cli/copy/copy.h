@@ -119,7 +119,7 @@ void copy_item_free(struct copy_item *i);
 /* Shows that so many bytes of it are copied. */
 void copy_item_count(struct copy_item *i, uint64_t offset);
 
-/* The end of it: a failure, or what a transfer came to. Both free it. */
+/* End it: after a failure, or with the result of its transfer. Both free it. */
 void copy_item_failed(struct copy_item *i, const char *why);
 void copy_item_done(struct copy_item *i, int code, const char *message);
 

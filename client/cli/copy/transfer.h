@@ -113,7 +113,7 @@ void transfer_close(struct transfer *t, execd_answer_fn *fn, void *owner);
  * handled. */
 bool transfer_take_answer(struct transfer *t, const struct execd_answer *a);
 
-/* done() will get this code and message, unless it has another one. */
+/* Notes the first failure: done() will get this code and message. */
 void transfer_fail(struct transfer *t, int code, const char *message);
 
 /* Calls done(). */

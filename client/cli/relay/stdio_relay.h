@@ -48,7 +48,7 @@ void relay_asked(void *arg, uint64_t id, const char *method,
     const struct json_value *params);
 /* Passes a request of the client on. */
 void relay_request(struct relay *r, const struct rpc_message *m);
-/* What belonged to the lost connection is told its end. */
+/* Tells what belonged to the lost connection that it has ended. */
 void relay_lost(struct relay *r);
 /* A notification of the server that belongs to no process; arg is the relay. */
 void relay_notified(

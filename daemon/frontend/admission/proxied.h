@@ -27,7 +27,7 @@ void proxied_reload(void);
 /* Closes all connections that owe a header. */
 void proxied_end(void);
 
-/* The number of connections that owe a header. */
+/* Returns the number of connections that owe a header. */
 size_t proxied_count(void);
 
 /*

@@ -77,8 +77,8 @@ memory_watch_begin(struct memory_watch *w, uint64_t limit_bytes)
 	return w->proc < 0 ? -errno : 0;
 }
 
-/* Does all that an init does: a container may refuse it any part, for example
- * chroot(2). */
+/* Does all that an init does, because a container may refuse any part of it,
+ * for example chroot(2). */
 bool
 memory_watch_is_possible(void)
 {

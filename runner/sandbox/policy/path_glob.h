@@ -47,7 +47,8 @@ int glob_parse(
     struct glob_list *out, struct slice pattern, const char **reason);
 void glob_list_clear(struct glob_list *list);
 
-/* The set of states before the first name, and the set after one more name. */
+/* Return the set of states before the first name, and the set after one more
+ * name. */
 uint64_t glob_start(const struct glob *g);
 uint64_t glob_step(const struct glob *g, uint64_t states, const char *name);
 
