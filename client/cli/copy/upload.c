@@ -322,9 +322,8 @@ start_append(void *arg, const struct execd_answer *a)
 		upload_appended(u, false);
 }
 
-/* upload.c: a command on the server appends the rest of a file, because
- * no file method opens a file without truncating it. Calls upload_appended() at
- * the end. */
+/* A command on the server appends the rest of the file. Calls
+ * upload_appended() at the end. */
 static void
 upload_append(struct upload *u)
 {

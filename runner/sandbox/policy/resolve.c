@@ -218,10 +218,8 @@ mark_links(struct resolver *s)
 	}
 }
 
-/*
- * resolve.c: turns records into claims, and checks for links that a
- * command could change.
- */
+/* Turns records into claims, and checks for links that a command could
+ * change. */
 static int
 resolve_claim(struct resolver *s)
 {
@@ -411,7 +409,7 @@ sort_mounts(struct plan *plan)
 	}
 }
 
-/* resolve.c: turns claims into mounts. */
+/* Turns claims into mounts. */
 static int
 resolve_emit(struct resolver *s)
 {

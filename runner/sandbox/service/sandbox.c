@@ -664,10 +664,7 @@ linger_cb(evutil_socket_t fd, short what, void *arg)
 	leave(arg);
 }
 
-/*
- * For sandbox.c: set up and free a sandbox's placeholders, and tell whether
- * those in the view are those that the plan saw.
- */
+/* Lists the placeholders that the plan wants; none is made yet. */
 static void
 sandbox_placeholders_init(struct sandbox *n)
 {
