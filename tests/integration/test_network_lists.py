@@ -473,9 +473,10 @@ def hostile(with_netproxy):
     return with_netproxy(BUILD / "tests/integration/fake_netproxy")
 
 
+# The reset may come before connect(2) has returned.
 KNOCK = ("import os, socket, urllib.parse; u = urllib.parse.urlsplit(os.environ['http_proxy'])\n"
-         "s = socket.create_connection((u.hostname, u.port), 60)\n"
-         "try:\n    s.sendall(b'GET http://a.example/ HTTP/1.1\\r\\nHost: a.example\\r\\n\\r\\n')\n    print(s.recv(99))\n"
+         "try:\n    s = socket.create_connection((u.hostname, u.port), 60)\n"
+         "    s.sendall(b'GET http://a.example/ HTTP/1.1\\r\\nHost: a.example\\r\\n\\r\\n')\n    print(s.recv(99))\n"
          "except OSError as e:\n    print(type(e).__name__, u.port)")
 
 
@@ -494,7 +495,7 @@ def test_one_that_does_not_start(with_netproxy, spawn):
     assert c.run("q", ["/bin/echo", "fine"], sandbox=POLICY, **own("a.example")).stdout == "fine\n"
     # The pauses before the next start grow, and nobody waits for their end: eight would take two minutes.
     knocks = [c.run(f"p{i}", [PYTHON, "-c", KNOCK], sandbox=POLICY, **own("a.example")) for i in range(8)]
-    assert all("ConnectionResetError" in k.stdout + k.stderr for k in knocks)
+    assert all("ConnectionResetError" in k.stdout for k in knocks)
 
 
 def test_one_that_reads_no_answer_is_replaced(hostile, spawn):
