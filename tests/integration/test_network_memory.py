@@ -4,7 +4,7 @@ import pathlib
 import re
 
 import pytest
-from conftest import ROOT, SANITIZED, children_named
+from conftest import ROOT, SANITIZED, children_named, poll
 from netproxy_program import origin  # noqa: F401
 from test_network_lists import CLIENT, POLICY, PYTHON, end, own
 
@@ -49,6 +49,19 @@ def test_sessions_with_one_policy(spawn, origin, sessions):
     used = sorted(map(pss_kib, pids))
     print(f"KiB of PSS of each of {sessions} execd-netproxy: {idle[0]} to {idle[-1]}; one of them used more: {used[0]} to {used[-1]}")
     assert used[-1] <= MOST_KIB and idle[-1] <= MOST_KIB
+
+
+@pytest.mark.skipif(not ROOT, reason="CHILDREN OF A HIDDEN PROCESS ARE NOT SEEN: this needs root")
+def test_it_ends_when_no_command_has_a_list(spawn, origin):
+    s, o = spawn(), origin()
+    at = f"127.0.0.1:{o.port}"
+    c = s.ready()
+    c.run("p", [PYTHON, "-c", CLIENT, f"get=http://{at}/"], sandbox=POLICY, **own(at))
+    assert len(proxies(s)) == 1
+    poll(lambda: not proxies(s), what="end of execd-netproxy")
+    # The next one starts it again.
+    c.run("q", [PYTHON, "-c", CLIENT, f"get=http://{at}/"], sandbox=POLICY, **own(at))
+    assert len(proxies(s)) == 1
 
 
 # Opens connections in rounds of 300, which is more than are served at once. Some are silent, some have a request that is denied, some are cut within one.
