@@ -19,6 +19,7 @@
 #include "child.h"
 #include "children.h"
 #include "config.h"
+#include "exit_code.h"
 #include "log.h"
 #include "util.h"
 
@@ -79,8 +80,6 @@ open_placeholder_lists(uid_t uid)
 /* --- The broker ------------------------------------------------------------
  */
 
-#define EXIT_NO_USER 3 /* configuration */
-
 /* systemd's sockets begin at this number. The broker finds them where it would
  * find them if systemd had started it (sd_listen_fds(3)). */
 #define FIRST_LISTEN_FD 3
@@ -135,7 +134,7 @@ set_user(void)
 		    "/nonexistent --shell /usr/sbin/nologin " EXECD_BROKER_USER
 		    "\n",
 		    stderr);
-		_exit(EXIT_NO_USER);
+		_exit(EXIT_CONFIG);
 	}
 	placeholders = open_placeholder_lists(pw->pw_uid);
 	if (placeholders >= 0)

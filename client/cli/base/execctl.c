@@ -402,7 +402,7 @@ execctl_fail(const struct execctl *ctl, int code, const char *fmt, ...)
 	buf_init(&b, 1u << 20);
 	json_writer_init(&w, &b);
 	json_begin(&w, '{');
-	json_key_cstring(&w, "error", text ? text : "");
+	json_key_cstring(&w, "error", text);
 	json_key_i64(&w, "exitCode", code);
 	json_end(&w, '}');
 	printf("%.*s\n", (int)b.len, (const char *)b.data);

@@ -7,7 +7,7 @@
  * on the old /dev. Every system has these two directories, and they are
  * replaced anyway.
  */
-#include "view_parts.h"
+#include "view.h"
 
 #include <errno.h>
 #include <fcntl.h>

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: ISC */
 /* Makes /dev, /sys and /proc of the view (doc/sandbox.md C3, steps 7 to 9). */
-#include "view_parts.h"
+#include "view.h"
 
 #include <errno.h>
 #include <fcntl.h>

@@ -1,11 +1,11 @@
 /* SPDX-License-Identifier: ISC */
 /*
- * The exit codes of execd (execd(8)).
+ * The exit codes of execd (execd(8), doc/design.md section 8). The broker
+ * decides, and root's execd ends with that code.
  */
 #ifndef EXIT_CODE_H
 #define EXIT_CODE_H
 
-/* Exit codes of the daemon (doc/design.md section 8). */
 enum exit_code {
 	EXIT_STOPPED = 0,
 	EXIT_FAILED = 1,
