@@ -261,3 +261,12 @@ frames_write_error(
 	}
 	end(w);
 }
+
+void
+frames_set_length(struct buf *frame)
+{
+	size_t len = frame->len - FRAMES_HEADER_BYTES;
+
+	for (size_t i = 0; i < FRAMES_HEADER_BYTES; i++)
+		frame->data[i] = (uint8_t)(len >> (8 * i));
+}

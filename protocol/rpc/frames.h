@@ -13,6 +13,7 @@
 #define FRAMES_NEW 6 /* a permission profile; close_stdin and resize */
 
 #define FRAMES_MESSAGE_MAX  (8u << 20)
+#define FRAMES_HEADER_BYTES 4	/* a length, little-endian */
 #define FRAMES_TIMEOUT_CODE 192 /* exit_code of a command that timed out */
 
 /* The most capability SIDs of one command. */
@@ -86,5 +87,8 @@ void frames_write_exit(
     struct json_writer *w, unsigned version, int64_t exit_code, bool timed_out);
 void frames_write_error(
     struct json_writer *w, unsigned version, const struct frames_error *e);
+
+/* Writes the length of a frame into the header with which it begins. */
+void frames_set_length(struct buf *frame);
 
 #endif

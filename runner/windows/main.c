@@ -26,7 +26,7 @@ static const char version_text[] =
     "It speaks frames of version 1 and 6.\n"
     "Compiled, arguments checked, not enforced here (Wine): tokens, DACLs,\n"
     "CreateProcessWithLogonW, LogonUser, resize, Ctrl-C.\n"
-    "The two logons are what a launcher calls; this program calls neither.\n"
+    "execd-launch calls the first of the two logons, and nothing the second.\n"
     "It has no control flow guard, which gcc 12 cannot make.\n"
     "It was not run on Windows.\n"
     "Refused: policies that restrict reading or have patterns, and a\n"

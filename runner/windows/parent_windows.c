@@ -155,7 +155,7 @@ parent_send(void)
 {
 	struct buf *b = &parent.composed;
 
-	pipe_end_set_header(b);
+	frames_set_length(b);
 	EnterCriticalSection(&parent.lock);
 	if (!parent.lost) {
 		buf_put(&parent.queue, b->data, b->len);

@@ -75,7 +75,7 @@ pipe_end_write(const struct pipe_end *p, const void *from, size_t n)
 enum frame_end
 pipe_end_read_frame(const struct pipe_end *p, char **text, size_t *len)
 {
-	uint8_t head[FRAME_HEADER_BYTES];
+	uint8_t head[FRAMES_HEADER_BYTES];
 	struct buf_reader r;
 	size_t n = pipe_end_read(p, head, sizeof(head));
 
@@ -94,13 +94,4 @@ pipe_end_read_frame(const struct pipe_end *p, char **text, size_t *len)
 	free(*text);
 	*text = NULL;
 	return FRAME_CUT;
-}
-
-void
-pipe_end_set_header(struct buf *frame)
-{
-	size_t len = frame->len - FRAME_HEADER_BYTES;
-
-	for (size_t i = 0; i < FRAME_HEADER_BYTES; i++)
-		frame->data[i] = (uint8_t)(len >> (8 * i));
 }

@@ -8,11 +8,6 @@
 
 #include <windows.h>
 
-#include "buf.h"
-
-/* What is before each frame: its length, little-endian. */
-#define FRAME_HEADER_BYTES 4
-
 struct pipe_end {
 	HANDLE handle;
 	HANDLE event; /* of an overlapped handle; NULL: it is none */
@@ -33,8 +28,5 @@ enum frame_end { FRAME_WHOLE, FRAME_NONE, FRAME_CUT, FRAME_EMPTY, FRAME_LONG };
  * is NULL unless the frame is whole. */
 enum frame_end pipe_end_read_frame(
     const struct pipe_end *p, char **text, size_t *len);
-
-/* Writes the length into the header with which the frame begins. */
-void pipe_end_set_header(struct buf *frame);
 
 #endif
