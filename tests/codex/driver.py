@@ -57,11 +57,23 @@ def codex_program():
     return str(program)
 
 
+def with_requirements(text, directory):
+    """The words before a command that sees this text as /etc/codex/requirements.toml, in a mount namespace of its own."""
+    for name in "upper/codex", "work":
+        (directory / "requirements" / name).mkdir(parents=True)
+    at = directory / "requirements"
+    (at / "upper/codex/requirements.toml").write_text(text)
+    options = f"lowerdir=/etc,upperdir={at}/upper,workdir={at}/work"
+    mine = [] if os.geteuid() == 0 else ["--map-root-user"]
+    return ["unshare", *mine, "--mount", "sh", "-c", f'mount -t overlay -o {options} overlay /etc && exec "$@"', "sh"]
+
+
 class Codex:
     """One `codex exec`. Its home, log and workspace are directories of the test. `config` adds keys, features and
-    tables to its config.toml."""
+    tables to its config.toml; `requirements` is what an administrator of its machine demands."""
 
-    def __init__(self, program, home, log, workspace, flags=BYPASS, url=None, environments=None, env=None, config=None):
+    def __init__(self, program, home, log, workspace, flags=BYPASS, url=None, environments=None, env=None, config=None,
+                 requirements=None):
         self.log = log
         self.model = Model(log)
         (home / "config.toml").write_text(CONFIG.format(
@@ -74,6 +86,8 @@ class Codex:
         if environments:
             (home / "environments.toml").write_text(environments)
         argv = [program, "exec", "--json", "--skip-git-repo-check", *flags, "-C", str(workspace), "Do as told."]
+        if requirements:
+            argv = with_requirements(requirements, home) + argv
         with open(log / "codex.stdout", "wb") as out, open(log / "codex.stderr", "wb") as err:
             self.child = subprocess.Popen(argv, env=env, cwd=home, stdin=subprocess.DEVNULL, stdout=out, stderr=err)
         self.request = None

@@ -23,6 +23,8 @@ class Model:
         self.made = 0
         self.written = 0
         self.lock = threading.Lock()
+        self.reviews = []         # what Codex's own reviewer was asked
+        self.outcome = "deny"     # what it says
         self.http = http.server.ThreadingHTTPServer(("127.0.0.1", 0), handler_of(self))
         self.http.daemon_threads = True
         self.url = f"http://127.0.0.1:{self.http.server_port}/v1"
@@ -34,7 +36,12 @@ class Model:
             (self.log / f"{self.written:03}-{what}.json").write_text(json.dumps(value, indent=1))
 
     def exchange(self, request):
-        """In the server's thread: hands a request to the test, waits for what the test says to it."""
+        """In the server's thread: hands a request to the test, waits for what the test says to it. With
+        `approvals_reviewer = "auto_review"` a second thread of Codex asks the same model whether to approve."""
+        if (request.get("client_metadata") or {}).get("x-openai-subagent") == "guardian":
+            self.write_log("review", request)
+            self.reviews.append(request)
+            return [message("review", json.dumps({"outcome": self.outcome, "rationale": "The test says so."}))]
         self.write_log("request", request)
         self.requests.put(request)
         items = self.answers.get()
@@ -73,13 +80,16 @@ class Model:
 
     def say(self, text):
         self.made += 1
-        self.answer({"type": "message", "role": "assistant", "id": f"msg_{self.made}",
-                     "content": [{"type": "output_text", "text": text}]})
+        self.answer(message(self.made, text))
 
     def stop(self):
         self.answers.put(None)
         self.http.shutdown()
         self.http.server_close()
+
+
+def message(number, text):
+    return {"type": "message", "role": "assistant", "id": f"msg_{number}", "content": [{"type": "output_text", "text": text}]}
 
 
 def events(items):

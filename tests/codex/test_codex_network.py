@@ -45,3 +45,30 @@ def test_domains(start, wire, origin):
         ("127.0.0.1", "allow", "allow"), ("denied.example", "deny", "denied"), ("b.example", "deny", "not_allowed")]
     assert len(origin.seen) == 1
     assert_no_refusal(wire)
+
+
+REVIEWED = ("--approve-for-me", "-c", "sandbox_workspace_write.network_access=true")
+REQUIREMENTS = "[experimental_network]\nenabled = true\nallow_local_binding = true\n"
+
+
+@pytest.mark.parametrize("outcome", ["allow", "deny"])
+def test_codex_is_asked(start, wire, origin, outcome):
+    """Where an administrator of Codex's machine manages the network, and Codex reviews what it approves, execd asks it
+    for a host that is not listed. Codex asks its model, and execd does what it says."""
+    codex = start(url=wire.url, flags=REVIEWED, requirements=REQUIREMENTS, config={
+        "tables": '[features.network_proxy]\nenabled = true\n[features.network_proxy.domains]\n"c.example" = "allow"\n'})
+    codex.model.outcome = outcome
+    # Loopback is not asked of a proxy, unless the variable is gone.
+    said = codex.call("exec_command", cmd=f"env -u no_proxy -u NO_PROXY {ASK} http://127.0.0.1:{origin.port}/")
+    # After a no, Codex ends the command and tells its model why.
+    assert ("\nOutput:\nhi" if outcome == "allow" else "The test says so.") in said
+    codex.finish()
+    assert len(codex.model.reviews) == 1 and "127.0.0.1" in str(codex.model.reviews[0]["input"])
+    (_, params, _), = wire.requests("process/start")
+    assert params["networkProxy"]["policyDecisionTimeoutMs"] > 0
+    asked, = [m for _, who, m in wire.messages if who == "server" and m.get("method") == "network/policyRequest"]
+    assert asked["params"]["request"] == {"protocol": "http", "host": "127.0.0.1", "port": origin.port}
+    told, = [m["params"] for _, who, m in wire.messages if who == "server" and m.get("method") == "network/policyDecision"]
+    assert (told["decision"], told["decidedBy"]) == (outcome, "client")
+    assert len(origin.seen) == (outcome == "allow")
+    assert_no_refusal(wire)

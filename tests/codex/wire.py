@@ -68,13 +68,14 @@ class Wire:
     def requests(self, method):
         """What the client asked: (connection, params, answer); the answer is None until it is there."""
         with self.changed:
-            answers = {(n, m["id"]): m for n, who, m in self.messages if who == "server" and "id" in m}
+            answers = {(n, m["id"]): m for n, who, m in self.messages
+                       if who == "server" and "id" in m and "method" not in m}
             return [(n, m.get("params"), answers.get((n, m["id"]))) for n, who, m in self.messages
                     if who == "client" and m.get("method") == method and "id" in m]
 
     def errors(self):
         """(method, code, message) of every request that was refused."""
-        methods = dict.fromkeys(m["method"] for _, who, m in self.messages if who == "client" and "id" in m)
+        methods = dict.fromkeys(m["method"] for _, who, m in self.messages if who == "client" and "id" in m and "method" in m)
         return [(method, a["error"]["code"], a["error"]["message"]) for method in methods
                 for _, _, a in self.requests(method) if a and "error" in a]
 
