@@ -47,7 +47,11 @@ class Prefix:
         self.c = path / "drive_c"
         self.env = {"PATH": os.environ["PATH"], "HOME": str(path), "WINEPREFIX": str(path), "WINEDEBUG": "-all",
                     "WINEDLLOVERRIDES": "mscoree,mshtml="}
-        self.run("wineboot.exe", "-i")
+        # Debian's ends with the last program, kills what is late then, and the next program starts another. One that stays
+        # has what no program may leave there. What Windows always runs stays with it, so it gets no pipe of ours.
+        self._server("-p")
+        subprocess.run([wine(), "wineboot.exe", "-i"], env=self.env, stdin=subprocess.DEVNULL, stdout=subprocess.DEVNULL,
+                       stderr=subprocess.DEVNULL, timeout=STARTS_S)
         source = path / "prng.c"
         source.write_text(PRNG)
         subprocess.run([COMPILER, "-shared", "-O2", "-o", self.c / "windows/system32/bcryptprimitives.dll", source,
@@ -73,10 +77,13 @@ class Prefix:
         return subprocess.run([wine(), *argv], env=self.env, stdin=subprocess.DEVNULL, capture_output=True, text=True,
                               timeout=STARTS_S)
 
+    def _server(self, word):
+        server = shutil.which("wineserver", path=f"{os.environ['PATH']}:/usr/lib/wine")
+        subprocess.run([server, word], env=self.env, timeout=60)
+
     def stop(self):
         """Ends this prefix's wineserver and what it still runs, no other's."""
-        server = shutil.which("wineserver", path=f"{os.environ['PATH']}:/usr/lib/wine")
-        subprocess.run([server, "-k"], env=self.env, timeout=60)
+        self._server("-k")
 
 
 class WindowsCodex(Codex):

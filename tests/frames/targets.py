@@ -5,6 +5,7 @@ import json
 import os
 import pathlib
 import queue
+import re
 import struct
 import subprocess
 import sys
@@ -56,8 +57,15 @@ class Runner:
         messages = []
         while (m := self.receive(until)) is not None:
             messages.append(m)
-        assert messages, f"it said nothing: {self.child.wait(10)}, {self.child.stderr.read()}"
+        assert messages, f"it said nothing: {self.ended()}"
         return messages
+
+    def ended(self):
+        """The runner's exit code, and what was written to standard error."""
+        status = self.child.wait(10)
+        said = self.child.stderr.read()
+        told = re.search(rb"parent: the runner ended with (\d+)", said)
+        return int(told[1]) if told else status, said
 
 
 def spawn_payload(target, row):
