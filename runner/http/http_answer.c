@@ -279,8 +279,11 @@ static bool
 take_header(struct exchange *x, const char *line, size_t len)
 {
 	const char *colon = memchr(line, ':', len), *end = line + len, *value;
-	size_t name_len = colon != NULL ? (size_t)(colon - line) : 0;
+	size_t name_len;
 
+	if (colon == NULL)
+		return false;
+	name_len = (size_t)(colon - line);
 	if (!http_is_token((struct slice){ line, name_len }))
 		return false;
 	value = colon + 1;
