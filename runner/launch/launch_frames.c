@@ -165,8 +165,9 @@ runner_thread(void *arg)
 	DWORD code = 0;
 	size_t len;
 
-	while (pipe_end_read_frame(&inner.from, &text, &len) == FRAME_WHOLE) {
-		inner.is_told |= is_last(text, len);
+	while (!inner.is_told &&
+	       pipe_end_read_frame(&inner.from, &text, &len) == FRAME_WHOLE) {
+		inner.is_told = is_last(text, len);
 		if (launch_write_frame(&inner.out, text, len) != ERROR_SUCCESS)
 			ExitProcess(LAUNCH_FAILED);
 		free(text);
@@ -182,6 +183,16 @@ runner_thread(void *arg)
 	return 0;
 }
 
+/* What does not end by itself is killed with the launcher. */
+static void
+expect_end(HANDLE what)
+{
+	if (WaitForSingleObject(what, (DWORD)inner.options->start_timeout_ms) !=
+	    WAIT_OBJECT_0)
+		launch_fail(LAUNCH_SPAWN, 0, "the runner does not end");
+}
+
+/* Waits until its command has ended, however long that takes. */
 static void
 end_runner(void)
 {
@@ -191,7 +202,7 @@ end_runner(void)
 	if (inner.thread == NULL)
 		return;
 	WaitForSingleObject(inner.thread, INFINITE);
-	WaitForSingleObject(inner.runner, INFINITE);
+	expect_end(inner.runner);
 	for (size_t i = 0; i < nitems(open); i++)
 		if (open[i] != NULL)
 			CloseHandle(open[i]);
@@ -250,9 +261,11 @@ static void
 end_input(enum frame_end end)
 {
 	inner.is_ending = true;
-	if (inner.thread != NULL)
+	if (inner.thread != NULL) {
 		CloseHandle(inner.to.handle);
-	inner.to.handle = NULL;
+		inner.to.handle = NULL;
+		expect_end(inner.thread);
+	}
 	end_runner();
 	if (end != FRAME_NONE)
 		launch_fail("protocol", 0,

@@ -9,6 +9,7 @@
  *	open	opens the pipes and does not end
  *	dacl	opens the pipes, writes their DACLs and ends with 4
  *	garbage	answers with a frame that is no JSON
+ *	linger	answers that the command has ended, and does not end
  */
 #include <stdio.h>
 #include <wchar.h>
@@ -86,6 +87,9 @@ wmain(int argc, WCHAR **argv)
 		return tell_dacls();
 	if (!wcscmp(what, L"garbage"))
 		WriteFile(pipes[1], "\3\0\0\0abc", 7, &done, NULL);
+	if (!wcscmp(what, L"linger"))
+		WriteFile(
+		    pipes[1], "\17\0\0\0{\"type\":\"exit\"}", 19, &done, NULL);
 	Sleep(INFINITE);
 	return 0;
 }

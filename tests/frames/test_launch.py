@@ -84,11 +84,11 @@ def until_ready(r):
     return messages
 
 
-def one_is_left(prefix, name):
-    """Linux lets go of a process later than Wine says that it has ended."""
+def there_is_one(prefix, name):
+    """Linux has a process later than Wine, and lets go of it later."""
     until = time.monotonic() + MINUTE
     while len(found := of(prefix, name)) != 1:
-        assert found and time.monotonic() < until, found
+        assert time.monotonic() < until, found
         time.sleep(0.002)
 
 
@@ -192,7 +192,7 @@ def test_one_logon_for_many_commands(frames, prefix):
         r.send(1, SPAWN, v1(CHILD, "sleep", "1000000"))
         until_ready(r)
         seen.add(tuple(sorted(of(prefix, LAUNCHER))))
-        one_is_left(prefix, "execd-runner.ex")
+        there_is_one(prefix, "execd-runner.ex")
         r.send(1, KILL, {})
         assert until_last(r)[-1]["payload"]["exit_code"] == 1
     # The outer launcher and the inner one, which would have been logged on; the same two each time.
@@ -276,10 +276,7 @@ def test_a_killed_launcher_takes_a_runner_that_reads_nothing(frames, prefix):
     """The end of a pipe tells it nothing; its job ends it."""
     r = frames(runner="tests/frames/rogue.exe", env={"ROGUE": "sleep"})
     r.send(1, SPAWN, v1("cmd"))
-    until = time.monotonic() + MINUTE
-    while not of(prefix, "rogue.exe"):
-        assert time.monotonic() < until
-        time.sleep(0.002)
+    there_is_one(prefix, "rogue.exe")
     os.kill(r.child.pid, 9)
     gone_after(prefix, 10, *STARTED)
 
@@ -337,6 +334,21 @@ def test_pipes_that_another_process_opened(prefix):
 
 def test_a_runner_that_speaks_no_frames(prefix):
     refused(rogue(prefix, "garbage"), "spawn_failed", "speaks no frames")
+
+
+@pytest.mark.parametrize("what, next", [("open", None), ("linger", SPAWN)])
+def test_a_runner_that_does_not_end(frames, prefix, what, next):
+    r = frames("--start-timeout-ms", "700", runner="tests/frames/rogue.exe", env={"ROGUE": what})
+    r.send(1, SPAWN, {})
+    if next:
+        assert until_last(r) == [{"type": "exit"}]
+        r.send(1, next, v1("cmd"))
+    else:
+        there_is_one(prefix, "rogue.exe")
+        r.child.stdin.close()
+    assert until_last(r)[-1]["payload"]["message"] == "the runner does not end"
+    assert r.child.wait(MINUTE) == 125
+    gone_after(prefix, 10, *STARTED)
 
 
 def test_the_pipes_are_for_one_user(prefix):
