@@ -50,21 +50,23 @@ static int
 get_all(int fd, size_t max, char **data, size_t *len)
 {
 	off_t end = lseek(fd, 0, SEEK_END);
+	_cleanup_free_ char *text = NULL;
 	size_t at = 0;
 
+	*data = NULL;
+	*len = 0;
 	if (end < 0 || (uint64_t)end > max)
 		return end < 0 ? -errno : -EMSGSIZE;
-	*len = (size_t)end;
-	*data = xmalloc(*len + 1);
-	while (at < *len) {
-		ssize_t n = pread(fd, *data + at, *len - at, (off_t)at);
+	text = xmalloc((size_t)end + 1);
+	while (at < (size_t)end) {
+		ssize_t n = pread(fd, text + at, (size_t)end - at, (off_t)at);
 
-		if (n <= 0) {
-			free(*data);
+		if (n <= 0)
 			return n < 0 ? -errno : -EIO;
-		}
 		at += (size_t)n;
 	}
+	*len = at;
+	*data = steal_pointer(&text);
 	return 0;
 }
 
