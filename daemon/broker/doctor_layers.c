@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: ISC */
 /*
- * The layers of a sandbox: how execd doctor tries each, and what to change where
- * it is missing. A probe runs as the user of the commands. The last one is a
- * real command in a real sandbox.
+ * The layers of a sandbox: how execd doctor tries each, and what to change
+ * where it is missing. A probe runs as the user of the commands. The last one
+ * is a real command in a real sandbox.
  */
 #include "doctor.h"
 

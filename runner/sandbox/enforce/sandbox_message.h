@@ -105,9 +105,9 @@ struct sandbox_answer {
 	unsigned landlock_abi; /* SANDBOX_BUILD: the ABI in force; 0: none */
 	bool watches_memory;   /* SANDBOX_BUILD: of each command */
 	bool loopback;	       /* SANDBOX_BUILD: its own (loopback.h) */
-	bool own_unix; /* SANDBOX_BUILD: UNIX sockets (connect_proxy.h) */
+	bool own_unix;	   /* SANDBOX_BUILD: UNIX sockets (connect_proxy.h) */
 	bool guards_ports; /* SANDBOX_BUILD: execd's own are out of reach */
-	bool names;    /* SANDBOX_BUILD: commands may have a `resolver` */
+	bool names;	   /* SANDBOX_BUILD: commands may have a `resolver` */
 	/*
 	 * SANDBOX_BUILD: user namespaces cannot be made here, or with no_proc
 	 * commands could mount no /proc in them. If `err` is 0, the sandbox was
