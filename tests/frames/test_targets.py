@@ -121,6 +121,12 @@ def test_its_command_line(prefix, status, says, args):
 
 
 @only_windows
+def test_a_runner_that_ends_before_it_opens_its_pipes_is_not_waited_for(start):
+    r = start("windows", "--bogus")
+    assert r.receive(time.monotonic() + 30) is None and r.ended()[0] == 2
+
+
+@only_windows
 def test_ten_megabytes(start, prefix):
     path = prefix.c / "big.txt"
     path.write_bytes(b"0123456789abcde\n" * 655360)
