@@ -134,10 +134,12 @@ start_runner(const WCHAR *in, const WCHAR *out)
 	PROCESS_INFORMATION made;
 	WCHAR line[4096];
 
-	swprintf(line, nitems(line),
-	    L"\"%ls\" %ls--server-pid %lu --pipe-in %ls --pipe-out %ls",
-	    program, o->network_is_blocked ? L"--network-is-blocked " : L"",
-	    GetCurrentProcessId(), in, out);
+	if ((size_t)swprintf(line, nitems(line),
+		L"\"%ls\" %ls--server-pid %lu --pipe-in %ls --pipe-out %ls",
+		program, o->network_is_blocked ? L"--network-is-blocked " : L"",
+		GetCurrentProcessId(), in, out) >= nitems(line))
+		launch_fail(
+		    LAUNCH_SPAWN, ERROR_FILENAME_EXCED_RANGE, "--runner");
 	made = launch_process(line, &info, o);
 	inner.runner = made.hProcess;
 	inner.pid = made.dwProcessId;

@@ -100,6 +100,9 @@ build_environment(const struct launch_options *o)
 	for (at = all, n = 0; *at != 0; at += wcslen(at) + 1)
 		if ((list[n] = utf8_of_wide(at)) != NULL)
 			n++;
+		else
+			log_warn(
+			    0, "a variable that is no Unicode is left out");
 	FreeEnvironmentStringsW(all);
 	return list;
 }
@@ -113,7 +116,7 @@ narrow(int argc, WCHAR **argv)
 
 	for (int i = 0; i < argc; i++)
 		if ((list[i] = utf8_of_wide(argv[i])) == NULL)
-			list[i] = xstrdup("");
+			log_fatal("argument %d is no Unicode", i);
 	return list;
 }
 

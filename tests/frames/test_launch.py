@@ -322,6 +322,10 @@ def test_a_runner_that_is_missing(prefix):
     refused(launch(prefix, "cmd", runner="nowhere.exe"), "spawn_failed", "nowhere.exe", "(Windows error 2)")
 
 
+def test_a_runner_with_a_name_that_is_too_long(prefix):
+    refused(launch(prefix, "cmd", runner="x" * 5000 + ".exe"), "spawn_failed", "--runner (Windows error 206)")
+
+
 def test_a_runner_that_opens_nothing(prefix):
     refused(rogue(prefix, "sleep", "--start-timeout-ms", "700"), "spawn_failed", "within 700 ms")
     gone_after(prefix, 10, *STARTED)
