@@ -66,7 +66,8 @@ get_all(int fd, size_t max, char **data, size_t *len)
 		at += (size_t)n;
 	}
 	*len = at;
-	*data = steal_pointer(&text);
+	*data = text;
+	text = NULL;
 	return 0;
 }
 
