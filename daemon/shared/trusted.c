@@ -46,7 +46,7 @@ int
 trusted_directory(const char *path, char *why, size_t len)
 {
 	_cleanup_close_ int fd = open(path, O_PATH | O_CLOEXEC);
-	struct stat st;
+	struct stat st = { 0 };
 	int err = fd < 0 || fstat(fd, &st) < 0 ? -errno : 0;
 
 	if (err == 0 && !S_ISDIR(st.st_mode))
