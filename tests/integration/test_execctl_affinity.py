@@ -269,7 +269,7 @@ def test_a_slow_upload_is_no_silence(server, directory):
     (directory / "big").write_bytes(os.urandom(6 << 20))
     began = time.monotonic()
     r = ctl("--silence-timeout", "3s", "cp", directory / "big", f":{directory}/copy")
-    assert r.code == 0 and time.monotonic() - began > 4, r
+    assert r.code == 0 and time.monotonic() - began > 4, (r, proxy.accepted, server.log[-1500:])
     assert (directory / "copy").read_bytes() == (directory / "big").read_bytes()
     assert proxy.accepted == 1, "no connection was given up"
     proxy.close()
