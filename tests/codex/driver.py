@@ -41,6 +41,10 @@ metrics_exporter = "none"
 """
 
 
+def configuration(url, more=None):
+    return CONFIG.format(url=url, **{"keys": "", "features": "", "tables": "", **(more or {})})
+
+
 def codex_program():
     """The path of codex; installs it into a cache beside the user's others when it is not there."""
     if os.environ.get("CODEX_BIN"):
@@ -76,8 +80,7 @@ class Codex:
                  requirements=None):
         self.log = log
         self.model = Model(log)
-        (home / "config.toml").write_text(CONFIG.format(
-            url=self.model.url, **{"keys": "", "features": "", "tables": "", **(config or {})}))
+        (home / "config.toml").write_text(configuration(self.model.url, config))
         more = env or {}
         env = {"PATH": os.environ["PATH"], "HOME": str(home), "CODEX_HOME": str(home), "NO_PROXY": "127.0.0.1"}
         env |= more

@@ -6,7 +6,7 @@ import shutil
 import subprocess
 import threading
 
-from driver import BYPASS, CONFIG, VERSION, Codex
+from driver import BYPASS, VERSION, Codex, configuration
 from model import Model
 
 # What Codex asks of this DLL, which Wine 8 does not have.
@@ -99,7 +99,7 @@ class WindowsCodex(Codex):
         if at.startswith("C:\\"):
             # Codex wants the directory to be there; it stays empty, because the files are the other machine's.
             prefix.c.joinpath(*at.split("\\")[1:]).mkdir(parents=True, exist_ok=True)
-        (home / "config.toml").write_text(before + CONFIG.format(url=self.model.url) + after)
+        (home / "config.toml").write_text(before + configuration(self.model.url) + after)
         (home / "environments.toml").write_text(
             f'default = "there"\ninclude_local = false\n\n[[environments]]\nid = "there"\nurl = "{url}"\n')
         # Codex writes it while it has it locked, which Wine 8 refuses (os error 33).
