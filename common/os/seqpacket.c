@@ -94,10 +94,12 @@ seqpacket_recv(
 		if (errno != EINTR)
 			return -errno;
 	take_fds(&msg, fds, nfds);
-	if (msg.msg_flags & (MSG_TRUNC | MSG_CTRUNC)) {
+	if (msg.msg_flags & (MSG_TRUNC | MSG_CTRUNC))
+		n = -EMSGSIZE;
+	/* An empty message looks like the end, but can carry descriptors. */
+	if (n <= 0) {
 		drop(fds, *nfds);
 		*nfds = 0;
-		return -EMSGSIZE;
 	}
 	return n;
 }

@@ -1,6 +1,7 @@
 # SPDX-License-Identifier: ISC
 """A broker in somebody else's hands, at length: every order in every state, more orders than root will carry out, answers
 that nobody reads. What one such message does is in test_sessions_unit.py."""
+import contextlib
 import errno
 import os
 import pathlib
@@ -134,6 +135,26 @@ def test_a_broker_that_reads_no_answers(sessions):
             r.send(stored(TAKE))
     assert n < 100000
     assert still_there(Rogue(sessions).seal(), SERVES)
+
+
+def kept_nulls(pid):
+    found = 0
+    for f in pathlib.Path(f"/proc/{pid}/fd").iterdir():
+        with contextlib.suppress(FileNotFoundError):
+            found += os.readlink(f) == "/dev/null"
+    return found
+
+
+@pytest.mark.parametrize("state", ["new", LISTING, SERVES])
+def test_an_empty_message_leaves_no_descriptor(sessions, state):
+    """It is the end of its sender, whatever comes with it."""
+    null = os.open("/dev/null", os.O_RDONLY)
+    for _ in range(10):
+        sender(sessions, state).send(b"", null, null)
+    os.close(null)
+    Rogue(sessions).seal()
+    # Root has a few of its own.
+    poll(lambda: kept_nulls(sessions.pid) < 10, what="end of what was sent")
 
 
 def test_a_program_that_is_killed_at_birth(sessions):
