@@ -366,8 +366,9 @@ int execd_process_terminate(struct execd_process *p, unsigned int grace_ms);
  * object. */
 const struct json_value *execd_json_get(
     const struct json_value *v, const char *key);
-/* Return the first item of a list or member of an object, and the next one
- * after v; NULL: there is none. */
+/* The first function returns the first item of a list, or the first member of
+ * an object. The second one returns what follows v. Both return NULL if there
+ * is none. */
 const struct json_value *execd_json_first(const struct json_value *v);
 const struct json_value *execd_json_next(const struct json_value *v);
 /* Returns the text of a string, without a NUL at its end; NULL if v is not a

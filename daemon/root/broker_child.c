@@ -44,7 +44,7 @@ give_to(int fd, uid_t uid)
 
 	if (fstat(fd, &st) < 0)
 		return -errno;
-	/* Somebody else may have put the list there. */
+	/* Another user may have put the list there. */
 	if ((st.st_uid != uid && st.st_uid != 0) ||
 	    (st.st_mode & (S_IWGRP | S_IWOTH)))
 		return -EPERM;

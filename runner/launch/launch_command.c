@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: ISC */
-/* The outer launcher, which is the caller's user. */
+/* The outer launcher, which runs as the user who called it. */
 #include "launch_command.h"
 
 #include "frames.h"

@@ -107,8 +107,9 @@ take_password(const char *variable)
 }
 
 /*
- * No profile is loaded, so nothing holds the session but the processes in it. A
- * stub that fails without an error is told as what it is.
+ * No profile is loaded, so the logon session ends with its last process. Wine's
+ * version of the call fails and sets no error. The error that is set before the
+ * call then says that it is not implemented.
  */
 static BOOL
 create_as_user(WCHAR *line, const WCHAR *cwd, STARTUPINFOW *info,

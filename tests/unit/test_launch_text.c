@@ -26,7 +26,7 @@
 
 static const struct row {
 	const char *argv[12];
-	const char *fault; /* words of it; NULL: none */
+	const char *fault; /* part of the expected error; NULL: there is none */
 } rows[] = {
 	{ ARGS("--help"), NULL },
 	{ ARGS("--version"), NULL },

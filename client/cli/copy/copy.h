@@ -92,8 +92,8 @@ void copy_finish(struct copy *c);
 /* --- copy_item.c -------------------------------------------------------- */
 
 /*
- * One file that is copied, to the server or from it: its holes, and the name,
- * mode and time that it gets when it is complete.
+ * Copies one file to the server or from it. Knows where the file has holes, and
+ * gives it its name, mode and time when it is complete.
  */
 
 /* One file. It embeds both kinds of transfer and uses one. */
@@ -105,7 +105,7 @@ struct copy_item {
 	struct facts facts; /* of the source */
 	bool replaces;	    /* an existing file keeps its mode */
 	mode_t kept_mode;   /* of that local file */
-	char *temporary;    /* name until it is complete; owned */
+	char *temporary;    /* its name until it is complete; owned */
 	char *final;	  /* then an upload's name: `to` without links; owned */
 	uint64_t counted; /* its part of copy.bytes */
 	struct upload upload;

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: ISC */
 /*
- * One file that is copied, to the server or from it: its holes, and the name,
- * mode and time that it gets when it is complete.
+ * Copies one file to the server or from it. Knows where the file has holes, and
+ * gives it its name, mode and time when it is complete.
  */
 #include "copy.h"
 

@@ -26,7 +26,7 @@ struct transfer {
 
 	/* private */
 	char handle[32];
-	unsigned int waiting; /* answers that are due */
+	unsigned int waiting; /* requests without an answer yet */
 	unsigned int attempts;
 	bool lost, closing, ended;
 	int code;

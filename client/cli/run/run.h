@@ -96,8 +96,8 @@ void forward_end(struct run *r);
 /* Returns 0, or -errno if standard input is not a terminal. */
 int terminal_raw(void);
 
-/* Blocks the signals that are meant for the command and reads them from a
- * signalfd. Returns 0, or an exit status after a message. */
+/* Blocks the signals that the command is to get, and reads them from a
+ * signalfd instead. Returns 0, or an exit status after a message. */
 int run_signals_begin(struct run *r);
 void run_signals_end(struct run *r);
 
