@@ -149,8 +149,7 @@ claim_group(const struct cgroup *own, const char *name, struct cgroup *base)
 	return err;
 }
 
-/* --- The groups of the sessions of this execd ------------------------------
- */
+/* --- The groups of the sessions of this execd ---------------------------- */
 
 static struct cgroup own = CGROUP_NONE;	 /* where execd was started */
 static struct cgroup base = CGROUP_NONE; /* execd's own group below it */
