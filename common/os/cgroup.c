@@ -119,9 +119,7 @@ cgroup_remove(const struct cgroup *parent, const char *name)
 	return err;
 }
 
-/* --- the group of this process ------------------------------------------ */
-
-/* It is found through proc_pid_cgroup(5) and the list of mounts. */
+/* --- the group of this process: proc_pid_cgroup(5) and the mounts ------- */
 
 #define LINE_BYTES 8192
 
@@ -144,8 +142,7 @@ has_word(const char *list, const char *word, char separator)
 	return false;
 }
 
-/* Finds the path of this process in /proc/self/cgroup, whose lines are
- * "ID:CONTROLLERS:PATH". */
+/* Finds the path in /proc/self/cgroup, with lines "ID:CONTROLLERS:PATH". */
 static bool
 find_own_path(const char *controller, char path[PATH_MAX])
 {

@@ -84,9 +84,9 @@ end_orphan(pid_t pid, void *arg)
  * This process is a subreaper. It gets what a killed broker leaves behind, and
  * for an ordinary user, who has no pid namespaces, what a killed runner leaves
  * behind. As root it kills none of them, because it may be the first process of
- * a container.
+ * a container. Returns how many it killed.
  */
-static void
+static unsigned
 end_orphans(void)
 {
 	siginfo_t info = { .si_pid = 0 };
@@ -95,11 +95,12 @@ end_orphans(void)
 	if (root.is_root &&
 	    (waitid(P_ALL, 0, &info, WEXITED | WNOHANG | WNOWAIT) < 0 ||
 		info.si_pid == 0 || is_ours(info.si_pid)))
-		return;
+		return 0;
 	children_each(end_orphan, &found);
 	if (found > 0)
 		log_info(
 		    "%u orphaned processes of an ended session killed", found);
+	return found;
 }
 
 /* Runners stay zombies until the broker has heard of their end. */
@@ -224,7 +225,9 @@ end(void)
 	list_free(root.list, NULL);
 	list_free(root.next.list, NULL);
 	runners_clear();
-	end_orphans();
+	until = now_ms() + LAST_WORDS_MS;
+	while (end_orphans() > 0 && now_ms() < until)
+		nanosleep(&pause, NULL);
 	if (root.begun)
 		session_cgroup_clear();
 	log_flush();

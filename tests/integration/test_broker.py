@@ -11,7 +11,7 @@ import subprocess
 import time
 
 import pytest
-from conftest import BUILD, PATIENCE_S, SANITIZED, children_named, digest, is_alive, kill, lines_of, poll
+from conftest import BUILD, PATIENCE_S, SANITIZED, children_named, digest, is_alive, kill, lines_of, pids_with, poll
 from execctl import Execctl
 from execd_client import Closed
 
@@ -44,12 +44,18 @@ def server(configured, user, directory):
 
 
 def resume(s, c):
-    """The next client of that session; the front-end may be new."""
+    """The next client of that session. The front-end may be new, and the runner may not have answered it yet."""
     def attempt():
         try:
-            return s.connect(token="t").ready(resumeSessionId=c.session_id)
+            again = s.connect(token="t")
+            m = again.request("initialize", {"clientName": "test", "resumeSessionId": c.session_id})
         except (Closed, OSError):
             return None
+        if m.get("error", {}).get("code") == -32010:    # clients try again
+            return None
+        again.session_id = m["result"]["sessionId"]
+        again.notify("initialized")
+        return again
 
     return poll(attempt, what="resumption")
 
@@ -346,6 +352,24 @@ def test_the_end_comes_from_the_next_broker(server):
     runner = int(re.findall(r"adopted, of a, runner (\d+)", s.log)[-1])
     s.stop()
     assert not is_alive(runner)
+
+
+DEEP = """if [ "$1" = 0 ]; then exec sleep 1000; fi; sh -c "$0" "$0" $(($1 - 1)) "$2"; :"""
+
+
+def test_the_end_reaches_what_was_left_behind(server):
+    """The next broker has not heard of the runner, so execd kills it. Then its shells are execd's, one after the other."""
+    s = server()
+    c = s.connect(token="t").ready()
+    marker = f"deep-{os.getpid()}"
+    c.start("p", ["/bin/sh", "-c", DEEP, DEEP, "40", marker])
+    left = poll(lambda: len(p := pids_with(marker)) >= 40 and p, what="all shells")
+    os.kill(s.runner(c), signal.SIGSTOP)
+    old = s.broker
+    kill(old)
+    replaced(s, old)
+    s.stop()
+    assert not [p for p in left if is_alive(p)]
 
 
 @pytest.mark.parametrize("moment", range(10))
