@@ -553,8 +553,7 @@ execd_client_pause(struct execd_client *c, bool pause)
 	if (c->paused && !pause) {
 		/* While paused nothing was read, so that time does not count as
 		 * silence. */
-		c->heard_ms = now_ms();
-		c->ping_ms = 0;
+		link_heard(c);
 	}
 	c->paused = pause;
 }

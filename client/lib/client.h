@@ -77,7 +77,10 @@ struct execd_client {
 	bool may_pass;	  /* nothing has started, and another try may succeed */
 	int64_t lost_ms;  /* when the connection was lost; 0: it is up */
 	int64_t heard_ms; /* when the last byte came */
-	int64_t ping_ms;  /* when the unanswered ping was sent; 0: none */
+	int64_t alive_ms; /* when one came, or was seen to be taken */
+	bool asked;	  /* a ping was sent after the last byte came */
+	int64_t doubted_ms; /* when nothing of that was seen; 0: not yet */
+	bool behind;	    /* bytes waited to be taken at the last look */
 	unsigned int attempts;
 	size_t address; /* index of the address that is tried */
 	char accept[WEBSOCKET_ACCEPT_LEN + 1]; /* what the server must answer */
@@ -88,7 +91,7 @@ struct execd_client {
 	 * without a break; 0: the last attempt ended in another way. */
 	int64_t gone_ms;
 	bool said_gone; /* this attempt ended so */
-	uint64_t acked; /* bytes that the peer's kernel had at the ping */
+	uint64_t taken; /* stream_taken() at the last look */
 
 	/* link_lease.c */
 	struct lease lease;
@@ -134,6 +137,8 @@ void link_timeout(struct execd_client *c);
 void link_initialized(struct execd_client *c, const struct rpc_message *m,
     const char *text, size_t len);
 void link_close(struct execd_client *c);
+/* The server is there: a byte came, or nobody listened until now. */
+void link_heard(struct execd_client *c);
 /* A step failed, and the error is set: tries again later, or ends the
  * client. */
 void link_failed(struct execd_client *c, enum execd_failure failure);

@@ -43,7 +43,6 @@ link_close(struct execd_client *c)
 	wire_reset(c);
 	c->link = LINK_NONE;
 	c->retry_ms = 0;
-	c->ping_ms = 0;
 }
 
 /* --- When it fails ------------------------------------------------------ */
@@ -505,7 +504,7 @@ link_initialized(struct execd_client *c, const struct rpc_message *m,
 	memcpy(c->cookie, c->offered, sizeof(c->cookie));
 	c->link = LINK_READY;
 	c->lost_ms = 0;
-	c->heard_ms = now_ms();
+	link_heard(c);
 	wire_send(c, initialized, sizeof(initialized) - 1);
 	calls_resume(c);
 	process_resume_all(c);
@@ -600,23 +599,49 @@ link_events(struct execd_client *c, const struct pollfd *fds, size_t n)
 		transfer(c);
 }
 
-/* Returns when the server has been silent for half of the silence timeout;
- * INT64_MAX: never. The first time a ping is sent. If nothing comes after it,
- * the connection is lost. */
+/* --- Silence ------------------------------------------------------------ */
+
+void
+link_heard(struct execd_client *c)
+{
+	c->heard_ms = c->alive_ms = now_ms();
+	c->doubted_ms = 0;
+	c->asked = c->behind = false;
+}
+
+/* Returns when to look for signs of life: after half of the silence timeout,
+ * and again half of it later, also if this program was stopped meanwhile.
+ * INT64_MAX: never. */
 static int64_t
-keepalive_at(const struct execd_client *c)
+silence_at(const struct execd_client *c)
 {
 	if (c->link != LINK_READY || c->paused ||
 	    c->endpoint.kind == ENDPOINT_STDIO)
 		return INT64_MAX;
-	return (c->ping_ms ? c->ping_ms : c->heard_ms) +
+	return (c->doubted_ms ? c->doubted_ms : c->alive_ms) +
 	       c->options.silence_timeout_ms / 2;
+}
+
+/*
+ * Tells whether some of what waited at the last look was taken since. A ping
+ * behind it is not answered yet. A ping that was taken itself is no sign of
+ * life: the kernel takes it for a server that hangs.
+ */
+static bool
+makes_way(struct execd_client *c)
+{
+	uint64_t before = c->taken;
+	bool waited = c->behind;
+
+	c->taken = stream_taken(&c->stream);
+	c->behind = wire_pending(c) || stream_is_behind(&c->stream);
+	return waited && (int64_t)(c->taken - before) > 0;
 }
 
 int64_t
 link_next_ms(const struct execd_client *c)
 {
-	int64_t at = keepalive_at(c);
+	int64_t at = silence_at(c);
 
 	if (c->link != LINK_NONE && c->link < LINK_READY &&
 	    c->link != LINK_WAIT)
@@ -662,6 +687,24 @@ lost_in_silence(struct execd_client *c, int64_t now)
 	lose(c);
 }
 
+/* Half of the silence timeout has passed, or all of it. */
+static void
+look_for_life(struct execd_client *c, int64_t now)
+{
+	if (makes_way(c)) {
+		c->alive_ms = now;
+		c->doubted_ms = 0;
+	} else if (c->doubted_ms != 0) {
+		lost_in_silence(c, now);
+		return;
+	} else {
+		c->doubted_ms = now;
+	}
+	if (!c->asked)
+		wire_control(c, WEBSOCKET_PING, NULL, 0);
+	c->asked = true;
+}
+
 void
 link_timeout(struct execd_client *c)
 {
@@ -672,18 +715,8 @@ link_timeout(struct execd_client *c)
 		link_lease_failed(c);
 	} else if (c->link == LINK_WAIT && now >= c->retry_ms) {
 		link_begin(c);
-	} else if (c->link == LINK_READY && now >= keepalive_at(c)) {
-		bool asked = c->ping_ms != 0;
-
-		/* A ping behind much that is still being sent is not answered
-		 * yet. */
-		if (!stream_makes_way(&c->stream, &c->acked) && asked) {
-			lost_in_silence(c, now);
-			return;
-		}
-		c->ping_ms = now;
-		if (!asked)
-			wire_control(c, WEBSOCKET_PING, NULL, 0);
+	} else if (c->link == LINK_READY && now >= silence_at(c)) {
+		look_for_life(c, now);
 	} else if (c->link != LINK_NONE && c->link < LINK_READY &&
 		   c->link != LINK_WAIT && now >= c->deadline_ms) {
 		step_timed_out(c);

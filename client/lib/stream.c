@@ -511,6 +511,7 @@ stream_write(struct stream *s, const void *p, size_t n)
 		put = write(s->out, p, n);
 	if (put < 0)
 		return errno == EINTR ? -EAGAIN : -errno;
+	s->written += (uint64_t)put;
 	return put;
 }
 
@@ -522,19 +523,30 @@ stream_has_input(const struct stream *s)
 	return s->tls != NULL && SSL_pending(s->tls) > 0;
 }
 
+/* Bytes of a socket that nobody has taken yet. A pipe tells nothing. */
+static int
+untaken(const struct stream *s)
+{
+	int n = 0;
+
+	return ioctl(s->out, SIOCOUTQ, &n) == 0 ? n : 0;
+}
+
 bool
-stream_makes_way(const struct stream *s, uint64_t *acked)
+stream_is_behind(const struct stream *s)
+{
+	return untaken(s) > 0;
+}
+
+uint64_t
+stream_taken(const struct stream *s)
 {
 	struct tcp_info info = { 0 };
 	socklen_t len = sizeof(info);
-	uint64_t before = *acked;
-	int unacked = 0;
 
-	if (getsockopt(s->out, IPPROTO_TCP, TCP_INFO, &info, &len) < 0)
-		return false;
-	*acked = info.tcpi_bytes_acked;
-	return ioctl(s->out, SIOCOUTQ, &unacked) == 0 && unacked > 0 &&
-	       *acked > before;
+	if (getsockopt(s->out, IPPROTO_TCP, TCP_INFO, &info, &len) == 0)
+		return info.tcpi_bytes_acked;
+	return s->written - (uint64_t)untaken(s);
 }
 
 /* Waits for the child, whose input is closed: most programs end then. A pidfd

@@ -35,6 +35,7 @@ struct stream {
 	pid_t child;	    /* of a stdio endpoint; 0: none */
 	struct ssl_st *tls; /* owned */
 	short tls_wants;    /* poll(2) events that the handshake waits for */
+	uint64_t written;   /* bytes, without TLS */
 };
 
 /* Looks up the host for at most timeout_ms. Returns 0, or -errno with *error,
@@ -70,10 +71,13 @@ ssize_t stream_read(struct stream *s, void *p, size_t n);
 ssize_t stream_write(struct stream *s, const void *p, size_t n);
 /* Tells whether TLS holds bytes that poll(2) does not show. */
 bool stream_has_input(const struct stream *s);
-/* Tells whether there are bytes that the peer's kernel does not have yet, and
- * whether it has more than *acked of all that were sent. *acked becomes what it
- * has. Always false but over TCP. */
-bool stream_makes_way(const struct stream *s, uint64_t *acked);
+/* Tells whether bytes wait in this kernel: over TCP for the peer's kernel, on a
+ * UNIX socket for whoever reads it. */
+bool stream_is_behind(const struct stream *s);
+/* Returns how many bytes were taken of those that were sent. Over UNIX sockets
+ * it is less, by what the kernel keeps with each message, so only its growth
+ * counts. It may wrap around. */
+uint64_t stream_taken(const struct stream *s);
 /* Closes the stream. Ends its command too: waits up to 2 s, then sends
  * SIGKILL. */
 void stream_close(struct stream *s);

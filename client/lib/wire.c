@@ -279,8 +279,7 @@ wire_read(struct execd_client *c)
 					  : "the connection was closed");
 			return n == 0 ? -ECONNRESET : (int)n;
 		}
-		c->heard_ms = now_ms();
-		c->ping_ms = 0;
+		link_heard(c);
 		err = take_input(c, c->bytes, (size_t)n);
 		if (err < 0)
 			return err;

@@ -3,6 +3,7 @@
 and gives up quickly where that host is gone, or is silent."""
 import os
 import re
+import select
 import socket
 import threading
 import time
@@ -250,8 +251,8 @@ class Slow(Proxy):
     """Takes what the client sends at a trickle, and says nothing meanwhile."""
     trickle = False
 
-    def __init__(self, url):
-        super().__init__(url)
+    def __init__(self, url, path=None):
+        super().__init__(url, path=path)
         # Connections have it from the listener. It is little, so that what waits is at the client.
         self.listener.setsockopt(socket.SOL_SOCKET, socket.SO_RCVBUF, 128 << 10)
 
@@ -270,6 +271,44 @@ def test_a_slow_upload_is_no_silence(server, directory):
     began = time.monotonic()
     r = ctl("--silence-timeout", "3s", "cp", directory / "big", f":{directory}/copy")
     assert r.code == 0 and time.monotonic() - began > 4, (r, proxy.accepted, server.log[-1500:])
+    assert (directory / "copy").read_bytes() == (directory / "big").read_bytes()
+    assert proxy.accepted == 1, "no connection was given up"
+    proxy.close()
+
+
+class Late(Slow):
+    """Passes an upload on at a trickle, and gives no answer before its last byte was taken some time ago."""
+    trickle = True
+    after = 2.8
+    size = 6 << 20      # so much is taken then
+
+    def _forward(self, client, server):
+        held, taken = b"", time.monotonic()
+        while True:
+            for s in select.select([client, server], [], [], .05)[0]:
+                data = s.recv(65536)
+                if not data:
+                    return
+                if s is client:
+                    server.sendall(data)
+                    taken = taken if self.up > self.size else time.monotonic()
+                else:
+                    held += data
+                self._count(len(data), s is client)
+            if held and (self.up < 1 << 20 or (self.up > self.size and time.monotonic() > taken + self.after)):
+                client.sendall(held)
+                held = b""
+
+
+@pytest.mark.parametrize("kind", ["tcp", "unix"])
+def test_silence_begins_with_the_last_byte_that_was_taken(server, directory, kind):
+    """Eight seconds of bytes without an answer, and then a silence that is shorter than the timeout."""
+    proxy = Late(server.url, path=directory / "socket" if kind == "unix" else None)
+    ctl = Execctl(directory, proxy.url)
+    (directory / "big").write_bytes(os.urandom(5 << 20))
+    began = time.monotonic()
+    r = ctl("--silence-timeout", "4s", "cp", directory / "big", f":{directory}/copy")
+    assert r.code == 0 and time.monotonic() - began > 8, (r, proxy.accepted, server.log[-1500:])
     assert (directory / "copy").read_bytes() == (directory / "big").read_bytes()
     assert proxy.accepted == 1, "no connection was given up"
     proxy.close()
