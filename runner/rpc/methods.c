@@ -148,7 +148,9 @@ forward(struct request *r, const struct rpc_method *m, struct rpc_message *msg,
 {
 	if (settle(r, m) < 0)
 		return 0;
-	if (has_slow_policy(r, m, msg))
+	/* What comes for a file must not overtake the request that opens it. */
+	if (slow_start_is_before(r->session, r, m, msg) ||
+	    has_slow_policy(r, m, msg))
 		return slow_start_hold(r, m, msg, text, len);
 	return m->helper == HELPER_FILES
 		   ? file_router_take(r, m, msg, text, len)

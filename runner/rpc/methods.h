@@ -149,7 +149,8 @@ void start_queue_clear(struct session *s);
  * kernel for a FUSE server cannot be killed, and counts. */
 #define SLOW_START_PROBES_MAX 16
 
-/* Tells whether the request must wait for a start that is held. */
+/* Tells whether the request must wait for one that is held: the start of its
+ * process, or the opening of its file. */
 bool slow_start_is_before(const struct session *s, const struct request *r,
     const struct rpc_method *method, const struct rpc_message *m);
 

@@ -194,16 +194,22 @@ struct probe {
 };
 static struct probe probes[SLOW_START_PROBES_MAX];
 
+/* What a request acts on. The id is empty if it is neither, or not named. */
+struct object {
+	bool file; /* an open file; else a process */
+	struct slice id;
+};
+
 struct held {
 	TAILQ_ENTRY(held) link; /* held_list */
 	struct session *session;
 	struct rpc_id id;
-	struct spool *spool;	 /* owned; NULL: none */
-	struct slice process_id; /* owned; empty: it has none yet */
-	char **paths;		 /* owned; NULL: it follows another */
-	struct probe *probe;	 /* NULL: it waits for a free one */
-	int fd;			 /* from the probe */
-	uint32_t at;		 /* which path the probe opens */
+	struct spool *spool;  /* owned; NULL: none */
+	struct object object; /* its id is owned */
+	char **paths;	      /* owned; NULL: it follows another */
+	struct probe *probe;  /* NULL: it waits for a free one */
+	int fd;		      /* from the probe */
+	uint32_t at;	      /* which path the probe opens */
 	struct event in_event, deadline;
 	size_t len;
 	char text[];
@@ -313,19 +319,41 @@ slow_start_add_policy(char ***paths, const struct slow_mounts *m,
 
 /* --- who waits ---------------------------------------------------------- */
 
+static struct object
+object_of(const struct rpc_method *method, const struct rpc_message *m)
+{
+	bool file = method->method == NULL &&
+		    (method->use == FILE_OPENS || method->use == FILE_HANDLE ||
+			method->use == FILE_CLOSES);
+	const struct json_value *v = json_get(m->params, "handleId");
+
+	if (!file)
+		return (struct object){ false, method->family == FAMILY_EXEC
+						   ? start_queue_process_of(m)
+						   : (struct slice){ "", 0 } };
+	return (struct object){ true, v != NULL && v->type == JSON_STRING
+					  ? v->text
+					  : (struct slice){ "", 0 } };
+}
+
+static bool
+is_same(const struct object *a, const struct object *b)
+{
+	return a->file == b->file && a->id.len > 0 && slice_equal(a->id, b->id);
+}
+
 bool
 slow_start_is_before(const struct session *s, const struct request *r,
     const struct rpc_method *method, const struct rpc_message *m)
 {
-	struct slice id;
+	struct object object;
 	struct held *h;
 
-	if (TAILQ_EMPTY(&all) || r->client != &s->client ||
-	    method->family != FAMILY_EXEC)
+	if (TAILQ_EMPTY(&all) || r->client != &s->client)
 		return false;
-	id = start_queue_process_of(m);
+	object = object_of(method, m);
 	TAILQ_FOREACH (h, &all, link)
-		if (id.len > 0 && slice_equal(id, h->process_id))
+		if (is_same(&object, &h->object))
 			return true;
 	return false;
 }
@@ -363,7 +391,7 @@ free_held(struct held *h)
 	rpc_id_clear(&h->id);
 	spool_free(h->spool);
 	slow_paths_free(h->paths);
-	free((char *)(uintptr_t)h->process_id.ptr);
+	free((char *)(uintptr_t)h->object.id.ptr);
 	free(h);
 }
 
@@ -387,13 +415,13 @@ repeat(struct held *h)
 
 /* A copy, since they may have to wait for another start of that name. */
 static void
-take_followers(struct slice id, struct held_list *followers)
+take_followers(const struct object *object, struct held_list *followers)
 {
 	struct held *h, *next;
 
 	TAILQ_INIT(followers);
 	TAILQ_FOREACH_SAFE (h, &all, link, next)
-		if (h->paths == NULL && slice_equal(id, h->process_id)) {
+		if (h->paths == NULL && is_same(object, &h->object)) {
 			take_out(h);
 			TAILQ_INSERT_TAIL(followers, h, link);
 		}
@@ -408,7 +436,7 @@ finish(struct held *h, const char *error)
 	struct held *f;
 
 	take_out(h);
-	take_followers(h->process_id, &followers);
+	take_followers(&h->object, &followers);
 	if (error != NULL)
 		reply_error_text(&s->client.channel, &h->id, RPC_INTERNAL,
 		    error, strlen(error));
@@ -534,7 +562,7 @@ slow_start_hold(struct request *r, const struct rpc_method *method,
     const struct rpc_message *m, const char *text, size_t len)
 {
 	struct timeval deadline = { .tv_sec = SLOW_START_SECONDS };
-	struct slice id = start_queue_process_of(m);
+	struct object object = object_of(method, m);
 	struct held *h;
 
 	if (count == REQUESTS_WAITING_MAX) {
@@ -552,7 +580,8 @@ slow_start_hold(struct request *r, const struct rpc_method *method,
 	r->spool = NULL;
 	h->paths = r->slow;
 	r->slow = NULL;
-	h->process_id = (struct slice){ xstrndup(id.ptr, id.len), id.len };
+	h->object = object;
+	h->object.id.ptr = xstrndup(object.id.ptr, object.id.len);
 	h->len = len;
 	memcpy(h->text, text, len);
 	TAILQ_INSERT_TAIL(&all, h, link);

@@ -260,6 +260,28 @@ def test_a_policy_there(client, slow, directory, sandboxes):
     assert (directory / "big").read_text() == "aaa" * 400000
 
 
+def test_an_open_file_waits_for_its_opening(client, slow, directory, sandboxes):
+    """What comes for a handle does not overtake the fs/open whose policy has a path there; another handle is served."""
+    entries = [{"path": {"type": "special", "value": {"kind": "root"}}, "access": "read"},
+               {"path": {"type": "path", "path": directory.as_uri()}, "access": "write"},
+               {"path": {"type": "path", "path": (slow.path / "d").as_uri()}, "access": "deny"}]
+    sandbox = {"cwd": directory.as_uri(), "windowsSandboxLevel": "disabled", "permissions": {
+        "type": "managed", "network": "restricted", "file_system": {"type": "restricted", "entries": entries}}}
+    (directory / "other").write_text("seen")
+    slow.goes()
+    opened = client.post("fs/open", {"handleId": "h", "path": (directory / "f").as_uri(), "mode": "replace", "sandbox": sandbox})
+    behind = [client.post("fs/writeBlock", {"handleId": "h", "offset": 0, "chunk": "YWFh"}),
+              client.post("fs/writeBlock", {"handleId": "h", "offset": 3, "chunk": "YmJi"}),
+              client.post("fs/close", {"handleId": "h"})]
+    client.call("fs/open", {"handleId": "k", "path": (directory / "other").as_uri()})
+    assert client.call("fs/readBlock", {"handleId": "k", "offset": 0, "len": 9}) == {"chunk": "c2Vlbg==", "eof": True}
+    assert not any(m.get("id") in (opened, *behind) for m in client.messages)
+    slow.returns()
+    assert client.answer(opened)["result"] == {"handleId": "h"}
+    assert [client.answer(id).get("result") for id in behind] == [{}, {}, {}]
+    assert (directory / "f").read_text() == "aaabbb"
+
+
 def test_what_the_operator_hides_there(slow, configured, user, directory, sandboxes):
     """The operator's paths are part of every sandbox: a start is refused, and the session goes on."""
     s = configured(f"[listener main]\naddress = ws://127.0.0.1:0\nallow-unauthenticated = any\n"
