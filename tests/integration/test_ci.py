@@ -108,11 +108,11 @@ def test_cancel_ends_the_command(server, directory, stubborn):
     os.killpg(p.pid, signal.SIGTERM)
     out, err = p.communicate(timeout=30)
     ended = (set(), 137) if stubborn else ({"nicely"}, 9)
-    if "what becomes of the command is unknown" in err:
-        # execctl waits two seconds. On a machine under load that may be too short; then detached-ttl ends the rest.
-        assert p.returncode == 254
-        return
-    assert (set(out.split()), p.returncode) == ended, err
+    # execctl waits two seconds for the command, and then ends its session. A machine under load may be too slow for both.
+    if "its session is ended" in err:
+        assert p.returncode in (137, 254, ended[1])
+    else:
+        assert (set(out.split()), p.returncode) == ended, err
     poll(lambda: not pids_with(mark), what="end of the command")
     job("execd-step", "--end", "c")
 

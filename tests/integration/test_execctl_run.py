@@ -12,7 +12,7 @@ import threading
 import time
 
 import pytest
-from conftest import ROOT, poll
+from conftest import ROOT, pids_with, poll
 from execctl import Execctl, direct
 
 
@@ -397,9 +397,11 @@ def test_stdio(directory, user, mode):
 
 @pytest.mark.parametrize("stopped", [False, True])
 def test_sigterm_ends_it(server, directory, stopped):
-    """The command is told. Two seconds later execctl is gone, whatever the command, the server and the reader do."""
-    ctl = Execctl(directory, server.url)
-    p = ctl.popen("run", "/bin/sh", "-c", "trap 'echo told' TERM; echo up; while :; do sleep 0.1; done")
+    """The command is told. Two seconds later its session ends with all that it started, or as soon as the server is
+    there again; and after two more execctl is gone, whatever the command, the server and the reader do."""
+    ctl, mark = Execctl(directory, server.url), f"{directory}/mark"
+    p = ctl.popen("run", "/bin/sh", "-c", f"setsid sh -c 'trap : TERM; while :; do sleep 1; done; : {mark}' </dev/null >/dev/null 2>&1 & "
+                  f"trap 'echo told' TERM; echo up; while :; do sleep 0.1; done; : {mark}")
     assert p.stdout.readline() == b"up\n"
     programs = [server.pid, server.broker, server.frontend(), runner_of(server)] if stopped else []
     for pid in programs:
@@ -407,13 +409,27 @@ def test_sigterm_ends_it(server, directory, stopped):
     try:
         began = time.monotonic()
         p.send_signal(signal.SIGTERM)
-        out, err = p.communicate(timeout=10)
-        assert time.monotonic() - began < 5
+        out, err = p.communicate(timeout=12)
+        assert time.monotonic() - began < 8
+        assert not stopped or pids_with(mark)
     finally:
         for pid in programs:
             os.kill(pid, signal.SIGCONT)
-    assert p.returncode == 254 and b"unknown" in err, (p.returncode, err)
+    assert b"its session is ended" in err and (p.returncode, b"unknown" in err) == ((254, True) if stopped else (137, False)), (p.returncode, err)
     assert stopped or b"told" in out
+    poll(lambda: not pids_with(mark), what="end of all that it started")
+
+
+def test_sigterm_leaves_a_session_of_somebody_else(server, directory):
+    """Who only attached has the command told, and leaves."""
+    ctl = Execctl(directory, server.url)
+    session = ctl.ok("run", "-d", "sh", "-c", "trap 'echo told' TERM; echo up; while :; do sleep .1; done").decode().split()[0]
+    p = ctl.popen("attach", session)
+    assert p.stdout.readline() == b"up\n"
+    p.send_signal(signal.SIGTERM)
+    out, err = p.communicate(timeout=12)
+    assert (p.returncode, out) == (254, b"told\n") and b"unknown" in err, (p.returncode, err)
+    assert ctl("kill", session).code == 0
 
 
 def runner_of(server):

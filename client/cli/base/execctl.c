@@ -628,6 +628,29 @@ end_late(void *arg)
 	*(bool *)arg = true;
 }
 
+static void
+end_answered(void *arg, const struct execd_answer *a)
+{
+	struct execctl *ctl = arg;
+
+	ctl->end.answered = true;
+	ctl->end.done = a->code == 0;
+	if (ctl->end.told != NULL)
+		ctl->end.told(ctl->end.arg);
+}
+
+bool
+execctl_end_session(struct execctl *ctl)
+{
+	if (!ctl->ends || !execd_client_can(ctl->client, CAN_END_SESSION))
+		return false;
+	if (!ctl->end.asked)
+		execd_client_request(
+		    ctl->client, "session/end", NULL, 0, 0, end_answered, ctl);
+	ctl->end.asked = true;
+	return true;
+}
+
 /* Ends the session. Otherwise the server would keep it, with a runner, until
  * its timeout. */
 static void
@@ -635,31 +658,25 @@ end_session(struct execctl *ctl)
 {
 	bool late = false;
 	struct timer timer = { .fire = end_late, .arg = &late };
-	struct reply r = { 0 };
 
 	/* Drops the sources and timers of the command, whose memory is gone. */
 	TAILQ_INIT(&ctl->sources);
 	TAILQ_INIT(&ctl->timers);
-	execd_client_request(
-	    ctl->client, "session/end", NULL, 0, 0, reply_answered, &r);
+	if (!execctl_end_session(ctl))
+		return;
 	timer_set(ctl, &timer, END_WAIT_MS);
-	while (!r.done && !late && loop_once(ctl) == 0)
+	while (!ctl->end.answered && !late && loop_once(ctl) == 0)
 		continue;
 	timer_remove(ctl, &timer);
-	/* The client must be freed before the reply: the answer may still
-	 * come. */
-	execd_client_free(ctl->client);
-	ctl->client = NULL;
-	reply_clear(&r);
 }
 
 void
 execctl_clear(struct execctl *ctl)
 {
 	timer_remove(ctl, &ctl->lost_timer);
-	if (ctl->ends && ctl->client != NULL &&
-	    execd_client_state(ctl->client) == EXECD_READY &&
-	    execd_client_can(ctl->client, CAN_END_SESSION))
+	ctl->end.told = NULL;
+	if (ctl->client != NULL && !ctl->end.answered &&
+	    execd_client_state(ctl->client) == EXECD_READY)
 		end_session(ctl);
 	execd_client_free(ctl->client);
 	ctl->client = NULL;

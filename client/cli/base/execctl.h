@@ -53,6 +53,11 @@ struct execctl {
 	const char *cookie; /* of the session that is resumed; NULL: none */
 	bool json, quiet, verbose;
 	bool ends; /* execctl_clear() ends the session on the server */
+	struct session_end {
+		bool asked, answered, done; /* done: the server ended it */
+		void (*told)(void *arg); /* when it is answered; may be NULL */
+		void *arg;
+	} end;
 	/* Called for notifications that belong to no process. May be NULL. */
 	void (*on_notification)(
 	    void *arg, const char *method, const struct json_value *params);
@@ -70,6 +75,10 @@ struct execctl {
 /* execctl.c */
 void execctl_init(struct execctl *ctl, const struct parsed *parsed);
 void execctl_clear(struct execctl *ctl);
+/* Asks the server to end the session with everything in it; ctl->end says what
+ * it answered. Returns false, and asks nothing, if the session is not
+ * execctl's own or the server cannot end it. */
+bool execctl_end_session(struct execctl *ctl);
 /* Writes one sentence to stderr. Control characters are escaped. */
 void execctl_say(const char *fmt, ...) __attribute__((format(printf, 1, 2)));
 /* Like execctl_say(), but only with --verbose. */

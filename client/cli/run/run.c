@@ -594,12 +594,14 @@ run_init(struct run *r, struct execctl *ctl)
 void
 run_clear(struct run *r)
 {
-	/* Answers to writes are still due, and they point to memory that will
-	 * be gone. The session therefore ends by its timeout on the server. */
-	if (r->writes > 0)
-		r->ctl->ends = false;
+	/* Its events and the answers to its requests may still come, and they
+	 * point to memory that will be gone. */
+	execd_process_free(r->process);
+	r->process = NULL;
+	r->ctl->end.told = NULL;
 	run_input_end(r);
 	run_signals_end(r);
+	timer_remove(r->ctl, &r->terminated);
 	timer_remove(r->ctl, &r->deadline);
 	timer_remove(r->ctl, &r->giving_up);
 	output_clear(&r->out);

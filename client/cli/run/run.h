@@ -41,7 +41,7 @@ struct run {
 	struct source in, signals;
 	struct forward *forward; /* NULL: no forwarded ports */
 	bool pauses;		 /* its output is not taken */
-	struct timer deadline, giving_up;
+	struct timer deadline, giving_up, terminated;
 	unsigned int writes; /* waiting for their answer */
 	bool in_ended, in_closed;
 	bool at_line_start, escaped; /* state of the escape ~. */

@@ -15,6 +15,8 @@
 #include <termios.h>
 #include <unistd.h>
 
+#include "capabilities.h"
+
 static struct termios saved;
 static bool is_raw;
 
@@ -82,8 +84,9 @@ terminal_size(unsigned int *rows, unsigned int *cols)
 static const int forwarded[] = { SIGINT, SIGTERM, SIGHUP, SIGQUIT, SIGUSR1,
 	SIGUSR2 };
 
-/* Seconds until execctl exits after SIGTERM, even if the server or a standard
- * stream blocks. */
+/* Seconds that the command has to end after SIGTERM. Then its session ends, for
+ * which the server has as long again. After that execctl exits, even if the
+ * server or a standard stream blocks. */
 #define TERMINATED_S 2
 
 static volatile sig_atomic_t known_code = EXIT_CTL_UNKNOWN;
@@ -103,14 +106,62 @@ leave_now(int sig)
 	_exit(known_code);
 }
 
-/* The command gets the signal. If it does not end in time, execctl leaves. */
 static void
-leave_soon(void)
+session_ended(void *arg)
+{
+	struct run *r = arg;
+
+	if (r->ctl->end.done)
+		run_finish(r, 128 + SIGKILL);
+	else if (!r->done)
+		run_finish(r,
+		    execctl_fail(r->ctl, EXIT_CTL_UNKNOWN,
+			"the session could not be ended; what becomes of the "
+			"command is unknown"));
+}
+
+/*
+ * What the command started must not outlive it, as it would in a session that
+ * nobody has any more.
+ */
+static void
+end_all(void *arg)
+{
+	struct run *r = arg;
+
+	if (r->done)
+		return;
+	r->ctl->end.told = session_ended;
+	r->ctl->end.arg = r;
+	execctl_say("SIGTERM: the command has not ended within %d s; its "
+		    "session is ended, and all that it started",
+	    TERMINATED_S);
+	execctl_end_session(r->ctl);
+}
+
+/* Tells whether execctl may end the session of the command. */
+static bool
+may_end_all(const struct run *r)
+{
+	return r->ctl->ends &&
+	       execd_client_can(r->ctl->client, CAN_END_SESSION);
+}
+
+/* The command gets the signal. If it does not end in time, its session ends,
+ * or execctl leaves. */
+static void
+leave_soon(struct run *r)
 {
 	struct sigaction action = { .sa_handler = leave_now };
 
+	if (r->terminated.fire != NULL)
+		return;
+	r->terminated.fire = end_all;
+	r->terminated.arg = r;
 	sigaction(SIGALRM, &action, NULL);
-	alarm(TERMINATED_S);
+	alarm(may_end_all(r) ? 2 * TERMINATED_S : TERMINATED_S);
+	if (may_end_all(r))
+		timer_set(r->ctl, &r->terminated, TERMINATED_S * 1000);
 }
 
 static void
@@ -149,7 +200,7 @@ forward(struct run *r, int sig)
 	int err;
 
 	if (sig == SIGTERM)
-		leave_soon();
+		leave_soon(r);
 	if (leave(r, sig))
 		return;
 	if (sig == SIGINT && ++r->interrupts >= INTERRUPTS_MAX) {
