@@ -173,7 +173,8 @@ struct control_file {
 };
 
 /*
- * Reports a decision about a command whose network is a list of hosts.
+ * Reports a decision about a command whose network is a list of hosts, or about
+ * an http/request, which has no process.
  * netproxy_message.h has the names of its numbers.
  */
 struct control_network {

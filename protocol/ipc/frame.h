@@ -31,12 +31,14 @@
  * which the requests were sent; 0 stands for a notification. FRAME_STREAM with
  * a number says that notifications of a stream follow this answer. FRAME_STREAM
  * alone says that one such stream has ended. FRAME_FAILED says that the answer
- * is an error.
+ * is an error. FRAME_DECIDED, which has no number, says that the frame is for
+ * the runner itself: it is a NETPROXY_DECIDED of netproxy_message.h.
  */
 #define FRAME_TAGGED_BYTES 8
 #define FRAME_STREAM	   0x80000000u
 #define FRAME_FAILED	   0x40000000u
 #define FRAME_NUMBER	   (FRAME_FAILED - 1)
+#define FRAME_DECIDED	   FRAME_FAILED
 
 /* Returns the number after this one. Numbers stay below the flags, wrap around
  * and skip 0. */

@@ -238,7 +238,7 @@ netproxy_protocol_name(enum netproxy_protocol p)
 {
 	static const char *const names[NETPROXY_PROTOCOLS] = { "http",
 		"https_connect", "socks5_tcp", "socks5_udp", "direct_tcp",
-		"dns" };
+		"dns", "http_request" };
 
 	return names[p];
 }

@@ -31,7 +31,7 @@ enum netproxy_type {
 				the resolver if there is one */
 	NETPROXY_CLOSE = 2,  /* netproxy_close: its connections end */
 	NETPROXY_ANSWER = 3, /* netproxy_answer, to ASK */
-	/* execd-netproxy -> runner */
+	/* execd-netproxy -> runner; NETPROXY_DECIDED also from execd-http */
 	NETPROXY_DECIDED = 4, /* netproxy_decided */
 	NETPROXY_ASK = 5,     /* netproxy_ask: whether the client permits it */
 	NETPROXY_NAME = 6,    /* netproxy_name: a new name wants an address */
@@ -75,6 +75,7 @@ enum netproxy_protocol {
 	NETPROXY_SOCKS5_UDP,
 	NETPROXY_DIRECT_TCP, /* to the address that stands for a name */
 	NETPROXY_DNS,	     /* a look-up; no port is known */
+	NETPROXY_REQUEST,    /* http/request of a client, by execd-http */
 	NETPROXY_PROTOCOLS
 };
 

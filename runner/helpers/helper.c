@@ -14,6 +14,7 @@
 #include <sys/socket.h>
 #include <unistd.h>
 
+#include "audit.h"
 #include "control.h"
 #include "descriptors.h"
 #include "frame.h"
@@ -21,6 +22,7 @@
 #include "jsonrpc.h"
 #include "log.h"
 #include "loop.h"
+#include "netproxy_message.h"
 #include "process_tree.h"
 #include "queue.h"
 #include "sandbox.h"
@@ -33,6 +35,9 @@
 #define LOOKS_STOPPED 2
 /* A file helper that has been in one wait for so many intervals, too. */
 #define LOOKS_STUCK 2
+
+/* The bytes of a decision of execd-http, at most. */
+#define DECIDED_MAX 1024
 
 /* A request that is not answered yet. */
 struct forwarded {
@@ -66,7 +71,9 @@ struct helper {
 	unsigned streams; /* answers whose stream has not ended */
 	uint8_t header[FRAME_TAGGED_BYTES];
 	uint8_t header_len;
-	bool answering; /* a file request's answer is being relayed */
+	uint32_t telling; /* bytes to come of a frame for the runner itself */
+	struct buf told;  /* those that have come */
+	bool answering;	  /* a file request's answer is being relayed */
 	bool failed;
 	struct file_note note;
 };
@@ -117,6 +124,7 @@ helper_free(struct helper *h)
 	close(h->fd);
 	reaper_remove(&h->watch);
 	buf_clear(&h->queue);
+	buf_clear(&h->told);
 	while (!STAILQ_EMPTY(&h->waiting))
 		helper_forwarded_free(h, STAILQ_FIRST(&h->waiting));
 	free(h);
@@ -423,6 +431,7 @@ start(struct session *s, enum helper_kind kind, struct sandbox *sandbox)
 	h->fd = pair[0];
 	set_nonblock(h->fd);
 	buf_init(&h->queue, QUEUE_MAX_BYTES);
+	buf_init(&h->told, DECIDED_MAX);
 	STAILQ_INIT(&h->waiting);
 	reaper_add(&h->watch, pid, ended);
 	event_assign(&h->in_event, s->base, h->fd, EV_READ | EV_PERSIST,
@@ -511,17 +520,40 @@ take_tag(struct helper *h, uint32_t tag)
 	return true;
 }
 
-/* Begins to relay; the header of the next frame is complete. */
+/* Takes a part of a decision about a request, and reports what is complete. */
 static bool
-begin_relay(struct helper *h)
+take_decided(struct helper *h, const uint8_t *p, size_t n)
 {
+	union netproxy_message m;
+
+	buf_put(&h->told, p, n);
+	h->telling -= (uint32_t)n;
+	if (h->telling > 0)
+		return true;
+	if (netproxy_get(h->told.data, h->told.len, &m) != NETPROXY_DECIDED)
+		return false;
+	audit_request_network(h->session, &m.decided);
+	buf_clear(&h->told);
+	return true;
+}
+
+/* The header of the next frame is complete: begins to relay it, unless it is
+ * for the runner itself. */
+static bool
+begin_frame(struct helper *h)
+{
+	uint32_t len = frame_get_length(h->header);
+	uint32_t tag = frame_get_length(h->header + FRAME_HEADER_BYTES);
 	struct session *s = h->session;
 
 	h->header_len = 0;
-	if (frame_get_length(h->header) == 0 ||
-	    !take_tag(h, frame_get_length(h->header + FRAME_HEADER_BYTES)))
+	if (len > 0 && tag == FRAME_DECIDED) {
+		h->telling = len;
+		return h->kind == HELPER_HTTP && len <= DECIDED_MAX;
+	}
+	if (len == 0 || !take_tag(h, tag))
 		return false;
-	channel_relay_begin(&s->client.channel, frame_get_length(h->header));
+	channel_relay_begin(&s->client.channel, len);
 	s->relaying = h;
 	return true;
 }
@@ -547,22 +579,27 @@ relay(struct helper *h, const uint8_t *p, size_t n)
 	struct session *s = h->session;
 
 	while (n > 0) {
-		size_t piece = s->client.channel.relay_left;
+		bool relays = s->relaying == h;
+		size_t piece =
+		    relays ? s->client.channel.relay_left : h->telling;
 
-		if (s->relaying != h) {
+		if (piece == 0) {
 			h->header[h->header_len++] = *p++;
 			n--;
 			if (h->header_len == FRAME_TAGGED_BYTES &&
-			    !begin_relay(h))
+			    !begin_frame(h))
 				return false;
 			continue;
 		}
 		if (piece > n)
 			piece = n;
-		channel_relay(&s->client.channel, p, piece);
+		if (relays)
+			channel_relay(&s->client.channel, p, piece);
+		else if (!take_decided(h, p, piece))
+			return false;
 		p += piece;
 		n -= piece;
-		if (s->client.channel.relay_left == 0)
+		if (relays && s->client.channel.relay_left == 0)
 			end_relay(h);
 	}
 	return true;

@@ -239,7 +239,7 @@ send_again(struct exchange *x)
 	char why[ARGS_ERROR_MAX];
 
 	multi_remove(x);
-	if (http_reach_judge(&x->reach, &x->message, why) < 0) {
+	if (http_reach_judge(&x->reach, x->channel, &x->message, why) < 0) {
 		x->in_body = false;
 		fail(x, why);
 	} else if (send_message(x) < 0) {
@@ -388,7 +388,7 @@ check(struct request *r, const struct http_request_params *p,
 	char error[ARGS_ERROR_MAX];
 
 	if (http_message_init(m, p, error) < 0 ||
-	    http_reach_judge(reach, m, error) < 0)
+	    http_reach_judge(reach, r->channel, m, error) < 0)
 		reply_error(
 		    r->channel, &r->id, RPC_INVALID_PARAMS, "%s", error);
 	else if (p->stream && is_active(p->request_id))

@@ -7,6 +7,7 @@
 #include <string.h>
 #include <sys/socket.h>
 
+#include "frame.h"
 #include "http_exchange.h"
 #include "log.h"
 #include "proxy_list.h"
@@ -91,6 +92,30 @@ names_other_host(const struct http_reach *r, const struct http_message *m)
 	return false;
 }
 
+/* Tells the runner of a decision, whatever answer is composed now. */
+static void
+tell(const struct http_reach *r, const struct proxy_verdict *v)
+{
+	union netproxy_message m = {
+		.decided = { .target = { .protocol = NETPROXY_REQUEST,
+				 .port = r->port },
+		    .allowed = v->allowed,
+		    .source = v->source,
+		    .reason = v->reason }
+	};
+	struct channel *ch = r->channel;
+	uint32_t tag = ch->tag;
+	struct json_writer w;
+
+	memcpy(m.decided.target.host, r->host.text, sizeof(r->host.text));
+	memcpy(m.decided.rule, v->rule, sizeof(v->rule));
+	ch->tag = FRAME_DECIDED;
+	w = channel_begin(ch);
+	netproxy_put(w.buf, NETPROXY_DECIDED, &m);
+	channel_send(ch);
+	ch->tag = tag;
+}
+
 /* Tells which key decided, and by which rule. */
 static void
 explain(const struct http_reach *r, const struct proxy_verdict *v, char *error)
@@ -103,12 +128,12 @@ explain(const struct http_reach *r, const struct proxy_verdict *v, char *error)
 }
 
 int
-http_reach_judge(
-    struct http_reach *r, const struct http_message *m, char *error)
+http_reach_judge(struct http_reach *r, struct channel *channel,
+    const struct http_message *m, char *error)
 {
 	struct proxy_verdict v;
 
-	*r = (struct http_reach){ .port = 0 };
+	*r = (struct http_reach){ .channel = channel };
 	if (!held)
 		return 0;
 	if (read_target(r, m->url) < 0) {
@@ -118,10 +143,13 @@ http_reach_judge(
 	}
 	proxy_list_judge(&list, &r->host, r->port, NETWORK_HTTP, &v);
 	if (!v.allowed) {
+		tell(r, &v);
 		explain(r, &v, error);
 		return -EACCES;
 	}
 	if (names_other_host(r, m)) {
+		tell(r,
+		    &(struct proxy_verdict){ .reason = NETPROXY_OTHER_NAME });
 		snprintf(error, ARGS_ERROR_MAX,
 		    "%s:%u: its header Host " EXCEEDS
 		    ": it names another host (network-allow)",
@@ -167,6 +195,21 @@ open_socket(void *arg, curlsocktype purpose, struct curl_sockaddr *a)
 	return socket(a->family, a->socktype | SOCK_CLOEXEC, a->protocol);
 }
 
+/*
+ * CURLOPT_PREREQFUNCTION: the request is sent now, on a connection that is new
+ * or was there. A verdict by the list says by which rule.
+ */
+static int
+send_request(void *arg, char *to, char *from, int to_port, int from_port)
+{
+	const struct http_reach *r = arg;
+	struct proxy_verdict v;
+
+	proxy_list_judge(&list, &r->host, r->port, NETWORK_HTTP, &v);
+	tell(r, &v);
+	return CURL_PREREQFUNC_OK;
+}
+
 /* A proxy of the environment would resolve the name itself. */
 void
 http_reach_watch(struct http_reach *r, CURL *easy)
@@ -176,6 +219,8 @@ http_reach_watch(struct http_reach *r, CURL *easy)
 	curl_easy_setopt(easy, CURLOPT_PROXY, "");
 	curl_easy_setopt(easy, CURLOPT_OPENSOCKETFUNCTION, open_socket);
 	curl_easy_setopt(easy, CURLOPT_OPENSOCKETDATA, r);
+	curl_easy_setopt(easy, CURLOPT_PREREQFUNCTION, send_request);
+	curl_easy_setopt(easy, CURLOPT_PREREQDATA, r);
 }
 
 const char *
@@ -185,6 +230,7 @@ http_reach_refused(const struct http_reach *r, char *text)
 
 	if (!r->refused || r->permitted)
 		return NULL;
+	tell(r, &v);
 	explain(r, &v, text);
 	return text;
 }

@@ -12,6 +12,7 @@
 
 #include "host_name.h"
 
+struct channel;
 struct http_message;
 
 /* Takes HTTP_RULES out of the environment. Without it nothing is held. */
@@ -19,6 +20,7 @@ void http_reach_init(void);
 
 /* Where a request leads, and what became of its addresses. */
 struct http_reach {
+	struct channel *channel; /* by which the runner is told */
 	struct host_name host;
 	uint16_t port;
 	bool refused, permitted; /* an address was */
@@ -26,17 +28,18 @@ struct http_reach {
 
 /*
  * Judges where *m leads. Returns 0, or -EACCES with the reason in
- * error[ARGS_ERROR_MAX].
+ * error[ARGS_ERROR_MAX]. The runner is told of each decision before the client
+ * learns of it.
  */
-int http_reach_judge(
-    struct http_reach *r, const struct http_message *m, char *error);
+int http_reach_judge(struct http_reach *r, struct channel *channel,
+    const struct http_message *m, char *error);
 
 /* Has each address of the transfer judged; r stays until it ends. */
 void http_reach_watch(struct http_reach *r, CURL *easy);
 
 /*
  * Returns the reason if the transfer failed because no address was permitted,
- * in text[ARGS_ERROR_MAX]; or NULL.
+ * in text[ARGS_ERROR_MAX]; or NULL. Call it once.
  */
 const char *http_reach_refused(const struct http_reach *r, char *text);
 

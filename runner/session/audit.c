@@ -201,7 +201,7 @@ audit_exited(struct session_process *p)
 
 /* The hash has a key that no command knows. */
 static bool
-is_known(struct network *n, const struct netproxy_decided *d)
+is_known(struct network_recorded *known, const struct netproxy_decided *d)
 {
 	struct buf b;
 	uint64_t hash;
@@ -211,21 +211,21 @@ is_known(struct network *n, const struct netproxy_decided *d)
 	    d->target.protocol, d->target.host, d->target.port, d->rule);
 	hash = siphash_bytes(b.data, b.len);
 	buf_clear(&b);
-	for (unsigned i = 0; i < nitems(n->recorded); i++)
-		if (n->recorded[i] == hash)
+	for (unsigned i = 0; i < nitems(known->hashes); i++)
+		if (known->hashes[i] == hash)
 			return true;
-	n->recorded[n->nrecorded++ % nitems(n->recorded)] = hash;
+	known->hashes[known->n++ % nitems(known->hashes)] = hash;
 	return false;
 }
 
 /* Tells whether the decision is only counted. */
 static bool
 is_only_counted(struct record *r, struct control_network *told,
-    struct network *n, const struct netproxy_decided *d)
+    struct network_recorded *known, const struct netproxy_decided *d)
 {
 	int64_t now = now_ms();
 
-	if (is_known(n, d))
+	if (is_known(known, d))
 		return true;
 	if (!rate_permits(&r->network_rate, now)) {
 		r->network_unrecorded++;
@@ -237,10 +237,10 @@ is_only_counted(struct record *r, struct control_network *told,
 	return false;
 }
 
-void
-audit_network(const struct session_process *p, const struct netproxy_decided *d)
+static void
+report_network(const struct session *s, struct slice process,
+    struct network_recorded *known, const struct netproxy_decided *d)
 {
-	struct record *r = p->session->record;
 	struct control_network told = {
 		.port = d->target.port,
 		.protocol = (uint8_t)d->target.protocol,
@@ -249,13 +249,27 @@ audit_network(const struct session_process *p, const struct netproxy_decided *d)
 		.allowed = d->allowed,
 	};
 
-	if (r == NULL)
-		return;
-	audit_copy_id(told.process, (struct slice){ p->id, p->id_len });
+	audit_copy_id(told.process, process);
 	snprintf(told.host, sizeof(told.host), "%s", d->target.host);
 	snprintf(told.rule, sizeof(told.rule), "%s", d->rule);
-	told.counted = is_only_counted(r, &told, p->network, d);
-	p->session->report(RUNNER_EVENT_NETWORK, &told);
+	told.counted = is_only_counted(s->record, &told, known, d);
+	s->report(RUNNER_EVENT_NETWORK, &told);
+}
+
+void
+audit_network(const struct session_process *p, const struct netproxy_decided *d)
+{
+	if (p->session->record != NULL)
+		report_network(p->session, (struct slice){ p->id, p->id_len },
+		    &p->network->recorded, d);
+}
+
+void
+audit_request_network(struct session *s, const struct netproxy_decided *d)
+{
+	if (s->record != NULL)
+		report_network(
+		    s, (struct slice){ "", 0 }, &s->record->requests, d);
 }
 
 /* --- requests ----------------------------------------------------------- */

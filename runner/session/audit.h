@@ -27,12 +27,21 @@ struct rpc_method;
 struct session;
 struct session_process;
 
+/* The different decisions of one command, or of the session's requests, that
+ * are not recorded again. */
+#define NETWORK_RECORDED_MAX 256
+struct network_recorded {
+	uint64_t hashes[NETWORK_RECORDED_MAX]; /* of the latest */
+	unsigned n;
+};
+
 struct record {
 	struct control_audit wanted;
 	struct redact_rules rules; /* for secrets in texts */
 	bool fails; /* records are required and cannot be written */
 	struct rate network_rate; /* of decisions about networks */
 	uint32_t network_unrecorded;
+	struct network_recorded requests; /* of http/request */
 };
 
 /* Starts reporting; called once. wanted is copied. */
@@ -73,6 +82,9 @@ void audit_exited(struct session_process *p);
  */
 void audit_network(
     const struct session_process *p, const struct netproxy_decided *d);
+
+/* Likewise for one about an http/request of the session. */
+void audit_request_network(struct session *s, const struct netproxy_decided *d);
 
 /*
  * Report a request that is about to be carried out, in a sandbox or not. They

@@ -10,6 +10,7 @@
 #include <stdbool.h>
 #include <stdint.h>
 
+#include "audit.h"
 #include "json.h"
 #include "netproxy_message.h"
 #include "network_list.h"
@@ -19,9 +20,6 @@ struct session_process;
 
 /* The different denials of one command that are kept. */
 #define NETWORK_DENIED_MAX 32
-
-/* The different decisions of one command that are not recorded again. */
-#define NETWORK_RECORDED_MAX 256
 
 /*
  * The operator's part of every list (session.network_limits).
@@ -60,9 +58,7 @@ struct network {
 	struct network_denied denied[NETWORK_DENIED_MAX];
 	unsigned ndenied;
 	uint64_t more_denied; /* denials that have no place there */
-	/* hashes of the latest decisions that the audit log has */
-	uint64_t recorded[NETWORK_RECORDED_MAX];
-	unsigned nrecorded;
+	struct network_recorded recorded;
 };
 
 void network_free(struct network *n);

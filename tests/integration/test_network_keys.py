@@ -244,6 +244,48 @@ def test_decisions_are_counted_and_on_record(held, origin, directory):
     assert len(found()) < 150
 
 
+def test_decisions_about_requests_are_counted_and_on_record(held, origin, directory):
+    """As those about commands are, without a process: what is refused, where it leads, and what it reached."""
+    o, other = origin(), origin()
+    at = f"127.0.0.1:{o.port}"
+    to_other = origin(f"HTTP/1.1 302 Found\r\nLocation: http://127.0.0.1:{other.port}/\r\nContent-Length: 0\r\n\r\n".encode())
+    s = held(f"network-allow = {at} 127.0.0.1:{to_other.port} *.example", "network-deny = bad.example",
+             public=["network-host = no"], free=["sandbox-allow-unsandboxed = yes"])
+    c = session(s)
+    assert [fetch(c, f"http://{at}/") for _ in range(3)] == [200] * 3
+    assert fetch(c, f"http://{at}/", streamResponse=True) == 200
+    for _ in range(4):
+        fetch_error(c, "https://x.test/")
+    fetch_error(c, "http://bad.example/")
+    fetch_error(c, f"http://127.0.0.1:{to_other.port}/")
+    fetch_error(c, f"http://{at}/", ("Host", "bad.example"))
+    fetch_error(session(s, "public"), f"http://localhost:{o.port}/")
+    assert fetch(session(s, "free"), f"http://{at}/") == 200    # held to nothing, so nothing is decided
+
+    def found():
+        return [e for e in map(json.loads, lines_of(directory / "audit")) if e["event"].startswith("network-")]
+
+    poll(lambda: len(found()) == 7, what="seven records")
+    assert all(e["protocol"] == "http_request" and "process" not in e for e in found())
+    assert [e["identity"] for e in found()] == ["one"] * 6 + ["public"]
+    assert [(e["event"][8:], e["host"], e["port"], e["decidedBy"], e["reason"]) for e in found()] == [
+        ("allowed", "127.0.0.1", o.port, "list", "allow"),
+        ("denied", "x.test", 443, "operator", "not_allowed"),
+        ("denied", "bad.example", 80, "operator", "denied"),
+        ("allowed", "127.0.0.1", to_other.port, "list", "allow"),
+        ("denied", "127.0.0.1", other.port, "operator", "port_not_allowed"),
+        ("denied", "127.0.0.1", o.port, "list", "other_server_name"),
+        ("denied", "localhost", o.port, "list", "not_allowed_local")]
+    assert found()[2]["rule"] == "bad.example"
+    metric = Scraper(s.urls[1])
+    assert metric("execd_network_decisions_total", '{decision="allow"}') == 5
+    assert metric("execd_network_decisions_total", '{decision="deny"}') == 8
+    for i in range(60):
+        fetch_error(c, f"http://h{i}.test/")
+    poll(lambda: metric("execd_network_decisions_total", '{decision="deny"}') == 68, what="all of them")
+    assert len(found()) < 67
+
+
 BAD = [
     ("network-allow = http://a.example/", "network-allow: unsupported domain pattern syntax: http://a.example/"),
     ("network-allow = a.example:0", "network-allow: unsupported domain pattern syntax: a.example:0"),

@@ -357,7 +357,8 @@ report_network(
 	if (n.counted)
 		return 0;
 	begin(&e, s, n.allowed ? "network-allowed" : "network-denied");
-	audit_string(&e, "process", n.process);
+	if (n.protocol != NETPROXY_REQUEST)
+		audit_string(&e, "process", n.process);
 	audit_string(&e, "host", n.host);
 	audit_number(&e, "port", n.port);
 	audit_string(&e, "protocol", netproxy_protocol_name(n.protocol));
