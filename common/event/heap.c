@@ -22,6 +22,10 @@
 
 #define SCRATCHES_MAX 4
 
+/* Nobody who waits for a person's next key, or for the next command of a
+ * program that thinks, notices the page faults that come after such a pause. */
+#define PAUSE_US 200000
+
 static struct {
 	void *p;
 	size_t n;
@@ -32,9 +36,9 @@ static bool armed, busy, timer_turn;
 static void
 arm(void)
 {
-	static const struct timeval second = { .tv_sec = 1 };
+	static const struct timeval pause = { .tv_usec = PAUSE_US };
 
-	armed = evtimer_add(timer, &second) == 0;
+	armed = evtimer_add(timer, &pause) == 0;
 }
 
 static void

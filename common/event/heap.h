@@ -2,9 +2,9 @@
 /*
  * Controls how much memory malloc and the stack keep. While there is work they
  * keep everything, because buffers come and go with every message, and faulting
- * pages in again costs more than filling them. After a second without work the
- * memory is returned to the kernel: thousands of idle sessions must not each
- * hold the memory of their busiest moment.
+ * pages in again costs more than filling them. After 200 to 400 ms without work
+ * the memory is returned to the kernel: thousands of idle sessions must not
+ * each hold the memory of their busiest moment.
  */
 #ifndef HEAP_H
 #define HEAP_H

@@ -23,7 +23,7 @@ def own_kib(pid):
 @pytest.mark.skipif(not ROOT, reason="MEMORY OF A HIDDEN PROCESS IS NOT READ: this needs root")
 @pytest.mark.skipif(SANITIZED or dynamic(), reason="MEMORY IS NOT MEASURED: shared libraries have data of their own")
 def test_an_idle_session_keeps_little(spawn):
-    """A second after its last work it has given back what it can: see heap.h."""
+    """Soon after its last work it has given back what it can: see heap.h."""
     s = spawn()
     s.ready()
     sizes = {}

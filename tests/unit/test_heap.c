@@ -61,7 +61,7 @@ test_scratches(void **state)
 		heap_turn();
 	}
 	assert_true(is_given_back(scratch) && is_given_back(other));
-	assert_true(now_ms() - began >= 900);
+	assert_true(now_ms() - began >= 180);
 	work(base);
 	assert_true(is_kept(scratch) && is_kept(other));
 }
