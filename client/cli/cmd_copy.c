@@ -80,15 +80,13 @@ static enum kind
 remote_kind(
     struct copy *c, const char *path, uint64_t *size, struct facts *facts)
 {
-	struct json_writer w;
 	struct reply r;
-	struct buf b;
+	struct json_text t;
 	enum kind kind = KIND_FILE;
 
-	params_path(&b, &w, "path", path);
-	json_key_bool(&w, "details", true);
-	json_end(&w, '}');
-	call(c->ctl, "fs/getMetadata", &b, EXECD_REPEAT, &r);
+	params_begin(&t, "path", path);
+	json_key_bool(&t.w, "details", true);
+	call(c->ctl, "fs/getMetadata", &t, EXECD_REPEAT, &r);
 	facts_of_remote(facts, r.code == 0 ? r.result : NULL);
 	if (r.code == RPC_NOT_FOUND || is_dangling(&r))
 		kind = KIND_NONE;

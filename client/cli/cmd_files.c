@@ -71,15 +71,8 @@ got_metadata(void *arg, const struct execd_answer *a)
 static void
 ask_metadata(struct execctl *ctl, const char *path, struct entry *e)
 {
-	struct json_writer w;
-	struct buf b;
-
-	params_path(&b, &w, "path", path);
-	json_end(&w, '}');
 	e->listing->waiting++;
-	execd_client_request(ctl->client, "fs/getMetadata",
-	    (const char *)b.data, b.len, EXECD_REPEAT, got_metadata, e);
-	buf_clear(&b);
+	ask_path(ctl, "fs/getMetadata", path, got_metadata, e);
 }
 
 static int
@@ -129,23 +122,18 @@ print_name(const char *name)
 static void
 print_entry_json(const struct entry *e)
 {
-	struct json_writer w;
-	struct buf b;
+	struct json_text t;
 
-	buf_init(&b, 1u << 20);
-	json_writer_init(&w, &b);
-	json_begin(&w, '{');
-	json_key_cstring(&w, "name", e->name);
-	json_key_bool(&w, "isDirectory", e->directory);
-	json_key_bool(&w, "isFile", e->file);
+	object_begin(&t);
+	json_key_cstring(&t.w, "name", e->name);
+	json_key_bool(&t.w, "isDirectory", e->directory);
+	json_key_bool(&t.w, "isFile", e->file);
 	if (e->known) {
-		json_key_bool(&w, "isSymlink", e->link);
-		json_key_i64(&w, "size", e->size);
-		json_key_i64(&w, "modifiedAtMs", e->modified_ms);
+		json_key_bool(&t.w, "isSymlink", e->link);
+		json_key_i64(&t.w, "size", e->size);
+		json_key_i64(&t.w, "modifiedAtMs", e->modified_ms);
 	}
-	json_end(&w, '}');
-	printf("%.*s\n", (int)b.len, (const char *)b.data);
-	buf_clear(&b);
+	object_print(&t);
 }
 
 static void
@@ -212,14 +200,10 @@ list_path(struct execctl *ctl, const char *given)
 	_cleanup_free_ char *path = remote_path(ctl, given);
 	bool details = option(ctl->parsed, "long") != NULL;
 	struct listing l = { .ctl = ctl };
-	struct json_writer w;
 	struct reply r;
-	struct buf b;
 	int code = 0;
 
-	params_path(&b, &w, "path", path);
-	json_end(&w, '}');
-	call(ctl, "fs/readDirectory", &b, EXECD_REPEAT, &r);
+	call_path(ctl, "fs/readDirectory", path, &r);
 	if (r.code != 0) {
 		code = list_one(ctl, path, &r);
 		reply_clear(&r);

@@ -94,13 +94,11 @@ write_request(
 {
 	const struct parsed *p = ctl->parsed;
 	const char *method = option(p, "method");
-	const char *timeout = option(p, "timeout");
 	uint64_t ms = 0;
+	int code = take_duration(ctl, "timeout", UINT64_MAX, &ms);
 
-	if (timeout != NULL && option_duration(timeout, &ms) < 0)
-		return execctl_fail(ctl, EXIT_CTL_USAGE,
-		    "--timeout: `%s' is not a duration like 10s", timeout);
-	json_begin(w, '{');
+	if (code != 0)
+		return code;
 	json_key_cstring(w, "method",
 	    method		? method
 	    : option(p, "data") ? "POST"
@@ -219,26 +217,24 @@ cmd_http(struct execctl *ctl)
 {
 	const char *file = option(ctl->parsed, "data");
 	struct exchange x = { 0 };
-	struct json_writer w;
-	struct buf body, params;
+	struct json_text params;
+	struct buf body;
 	struct reply r = { 0 };
 	int code = 0;
 
 	buf_init(&body, BODY_MAX);
 	buf_init(&x.early, EARLY_MAX);
-	buf_init(&params, 16u << 20);
-	json_writer_init(&w, &params);
+	object_begin(&params);
 	output_init(&x.out, ctl, STDOUT_FILENO, NULL, NULL);
 	ctl->on_notification = on_delta;
 	ctl->notification_arg = &x;
 	if (file != NULL)
 		code = read_body(ctl, file, &body);
 	if (code == 0)
-		code = write_request(ctl, &w, &body);
+		code = write_request(ctl, &params.w, &body);
 	if (code == 0)
 		code = execctl_connect(ctl, NULL, false);
 	if (code == 0) {
-		json_end(&w, '}');
 		call(ctl, "http/request", &params, 0, &r);
 		code = take_answer(ctl, &x, &r);
 		reply_clear(&r);
@@ -249,6 +245,6 @@ cmd_http(struct execctl *ctl)
 	free(x.error);
 	buf_clear(&x.early);
 	buf_clear(&body);
-	buf_clear(&params);
+	buf_clear(&params.buf);
 	return code;
 }

@@ -4,7 +4,6 @@
  */
 #include <stdio.h>
 #include <string.h>
-#include <unistd.h>
 
 #include "cmd.h"
 #include "execctl.h"
@@ -17,49 +16,15 @@ const struct option_row environments_options[] = {
 
 /* --- JSON as it came ---------------------------------------------------- */
 
-/* Copies a value. The recursion is bounded by the depth limit of the parser. */
-static void
-copy_value(struct json_writer *w, const struct json_value *v)
-{
-	bool object = v->type == JSON_OBJECT;
-
-	switch (v->type) {
-	case JSON_NULL:
-		json_null(w);
-		return;
-	case JSON_BOOL:
-		json_bool(w, v->boolean);
-		return;
-	case JSON_NUMBER:
-		json_raw(w, v->text.ptr, v->text.len);
-		return;
-	case JSON_STRING:
-		json_string(w, v->text.ptr, v->text.len);
-		return;
-	case JSON_ARRAY:
-	case JSON_OBJECT:
-		break;
-	}
-	json_begin(w, object ? '{' : '[');
-	for (const struct json_value *m = v->first; m; m = m->next) {
-		if (object)
-			json_slice_key(w, m->key);
-		copy_value(w, m);
-	}
-	json_end(w, object ? '}' : ']');
-}
-
 static void
 print_value(const struct json_value *v)
 {
-	struct json_writer w;
-	struct buf b;
+	struct json_text t;
 
-	buf_init(&b, 64u << 20);
-	json_writer_init(&w, &b);
-	copy_value(&w, v);
-	printf("%.*s\n", (int)b.len, (const char *)b.data);
-	buf_clear(&b);
+	json_text_init(&t, 64u << 20);
+	json_copy(&t.w, v);
+	printf("%.*s\n", (int)t.buf.len, (const char *)t.buf.data);
+	buf_clear(&t.buf);
 }
 
 /* --- info --------------------------------------------------------------- */
@@ -130,22 +95,17 @@ static void
 checked(
     const struct execctl *ctl, bool ok, const char *what, const char *detail)
 {
-	struct json_writer w;
-	struct buf b;
+	struct json_text t;
 
 	if (!ctl->json) {
 		printf("%-5s %-28s %s\n", ok ? "ok" : "FAIL", what, detail);
 		return;
 	}
-	buf_init(&b, 1u << 20);
-	json_writer_init(&w, &b);
-	json_begin(&w, '{');
-	json_key_cstring(&w, "check", what);
-	json_key_bool(&w, "ok", ok);
-	json_key_cstring(&w, "detail", detail);
-	json_end(&w, '}');
-	printf("%.*s\n", (int)b.len, (const char *)b.data);
-	buf_clear(&b);
+	object_begin(&t);
+	json_key_cstring(&t.w, "check", what);
+	json_key_bool(&t.w, "ok", ok);
+	json_key_cstring(&t.w, "detail", detail);
+	object_print(&t);
 }
 
 struct trial {
@@ -215,14 +175,10 @@ static int
 try_file(struct execctl *ctl)
 {
 	_cleanup_free_ char *home = remote_path(ctl, "");
-	struct json_writer w;
 	struct reply r;
-	struct buf b;
 	int code;
 
-	params_path(&b, &w, "path", home);
-	json_end(&w, '}');
-	call(ctl, "fs/getMetadata", &b, EXECD_REPEAT, &r);
+	call_path(ctl, "fs/getMetadata", home, &r);
 	code = r.code == 0 ? 0 : EXIT_CTL_REFUSED;
 	checked(ctl, code == 0, "look at the home directory",
 	    r.code == 0 ? home : r.message);
@@ -264,8 +220,7 @@ static void
 print_environment(void *arg, const struct execd_environment *e, bool is_default)
 {
 	struct listing *l = arg;
-	struct json_writer w;
-	struct buf b;
+	struct json_text t;
 
 	l->n++;
 	if (!l->ctl->json) {
@@ -273,15 +228,11 @@ print_environment(void *arg, const struct execd_environment *e, bool is_default)
 		    "%s %-16s %s\n", is_default ? "*" : " ", e->name, e->url);
 		return;
 	}
-	buf_init(&b, 1u << 20);
-	json_writer_init(&w, &b);
-	json_begin(&w, '{');
-	json_key_cstring(&w, "name", e->name);
-	json_key_cstring(&w, "url", e->url);
-	json_key_bool(&w, "default", is_default);
-	json_end(&w, '}');
-	printf("%.*s\n", (int)b.len, (const char *)b.data);
-	buf_clear(&b);
+	object_begin(&t);
+	json_key_cstring(&t.w, "name", e->name);
+	json_key_cstring(&t.w, "url", e->url);
+	json_key_bool(&t.w, "default", is_default);
+	object_print(&t);
 }
 
 static int

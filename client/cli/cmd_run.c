@@ -2,7 +2,6 @@
 /*
  * The commands execctl run and execctl shell.
  */
-#include <inttypes.h>
 #include <stdio.h>
 #include <string.h>
 #include <sys/stat.h>
@@ -11,10 +10,8 @@
 #include <unistd.h>
 
 #include "capabilities.h"
-#include "capture.h"
 #include "cmd.h"
 #include "execctl.h"
-#include "records.h"
 #include "run.h"
 
 const struct option_row run_options[] = {
@@ -162,17 +159,6 @@ take_sandbox(struct execctl *ctl, struct job *j)
 	return 0;
 }
 
-static int
-take_timeout(struct execctl *ctl, struct job *j)
-{
-	const char *given = option(ctl->parsed, "timeout");
-
-	if (given == NULL || option_duration(given, &j->start.timeout_ms) == 0)
-		return 0;
-	return execctl_fail(ctl, EXIT_CTL_USAGE,
-	    "--timeout: `%s' is not a duration like 500ms, 10s or 2m", given);
-}
-
 /* Reads the options and connects: the home directory is known only then. */
 static int
 job_init(struct job *j, struct execctl *ctl, const char *const *argv)
@@ -181,7 +167,7 @@ job_init(struct job *j, struct execctl *ctl, const char *const *argv)
 	int code;
 
 	*j = (struct job){ .start.argv = argv };
-	code = take_timeout(ctl, j);
+	code = take_duration(ctl, "timeout", UINT64_MAX, &j->start.timeout_ms);
 	if (code == 0)
 		code = take_env(ctl, j);
 	if (code == 0)
@@ -298,32 +284,31 @@ static int
 print_capture(struct run *r, int code)
 {
 	struct execctl *ctl = r->ctl;
-	struct json_writer w;
-	struct buf text, line;
+	struct json_text line;
+	struct buf text;
 	bool truncated;
 
 	buf_init(&text, CAPTURE_BYTES + 256);
 	truncated = capture_text(r->capture, &text);
-	buf_init(&line, 1u << 20);
-	json_writer_init(&w, &line);
-	json_begin(&w, '{');
-	json_key_i64(&w, "exitCode", code);
-	json_key_bool(&w, "timedOut", r->timed_out);
-	json_key_bool(&w, "sandboxDenied", r->denied);
-	json_key_bool(&w, "truncated", truncated);
-	json_key_u64(&w, "bytes", r->capture->bytes);
-	json_key_u64(&w, "lines", r->capture->lines + !r->capture->ends_line);
-	json_key_string(&w, "output", (const char *)text.data, text.len);
-	json_end(&w, '}');
-	buf_puts(&line, "\n");
+	object_begin(&line);
+	json_key_i64(&line.w, "exitCode", code);
+	json_key_bool(&line.w, "timedOut", r->timed_out);
+	json_key_bool(&line.w, "sandboxDenied", r->denied);
+	json_key_bool(&line.w, "truncated", truncated);
+	json_key_u64(&line.w, "bytes", r->capture->bytes);
+	json_key_u64(
+	    &line.w, "lines", r->capture->lines + !r->capture->ends_line);
+	json_key_string(&line.w, "output", (const char *)text.data, text.len);
+	json_end(&line.w, '}');
+	buf_puts(&line.buf, "\n");
 	if (ctl->json)
-		output_put(&r->out, line.data, line.len);
+		output_put(&r->out, line.buf.data, line.buf.len);
 	else
 		output_put(&r->out, text.data, text.len);
 	if (output_drain(&r->out) < 0 && code == 0)
 		code = EXIT_CTL_REFUSED;
 	buf_clear(&text);
-	buf_clear(&line);
+	buf_clear(&line.buf);
 	return code;
 }
 

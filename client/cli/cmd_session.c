@@ -11,9 +11,7 @@
 #include <time.h>
 #include <unistd.h>
 
-#include "capabilities.h"
 #include "cmd.h"
-#include "records.h"
 #include "run.h"
 
 const struct option_row attach_options[] = {
@@ -135,18 +133,6 @@ follow(struct execctl *ctl, struct record *record, struct run *r)
 	return code;
 }
 
-static int
-with_session(struct execctl *ctl, struct run *r)
-{
-	struct record record = { 0 };
-	int code = find_session(ctl, &record);
-
-	if (code == 0)
-		code = follow(ctl, &record, r);
-	record_clear(&record);
-	return code;
-}
-
 static enum run_input
 attach_input(struct execctl *ctl, const struct record *record)
 {
@@ -157,63 +143,62 @@ attach_input(struct execctl *ctl, const struct record *record)
 	return isatty(STDIN_FILENO) ? RUN_INPUT_PIPE : RUN_INPUT_NONE;
 }
 
+/* Does to the session of the command line what r says, and clears r. */
+static int
+with_session(struct execctl *ctl, struct run *r, bool input)
+{
+	struct record record = { 0 };
+	int code = find_session(ctl, &record);
+
+	if (input)
+		r->input = attach_input(ctl, &record);
+	if (code == 0)
+		code = follow(ctl, &record, r);
+	run_clear(r);
+	record_clear(&record);
+	return code;
+}
+
 int
 cmd_attach(struct execctl *ctl)
 {
-	struct record record = { 0 };
 	struct run r;
-	int code = find_session(ctl, &record);
 
 	run_init(&r, ctl);
-	if (code == 0) {
-		r.input = attach_input(ctl, &record);
-		code = follow(ctl, &record, &r);
-	}
-	run_clear(&r);
-	record_clear(&record);
-	return code;
+	return with_session(ctl, &r, true);
 }
 
 int
 cmd_watch(struct execctl *ctl)
 {
 	struct run r;
-	int code;
 
 	run_init(&r, ctl);
 	r.read_only = true;
-	code = with_session(ctl, &r);
-	run_clear(&r);
-	return code;
+	return with_session(ctl, &r, false);
 }
 
 int
 cmd_logs(struct execctl *ctl)
 {
 	struct run r;
-	int code;
 
 	run_init(&r, ctl);
 	r.follow = option(ctl->parsed, "follow") != NULL;
 	r.forget = false;
 	r.reads = true;
-	code = with_session(ctl, &r);
-	run_clear(&r);
-	return code;
+	return with_session(ctl, &r, false);
 }
 
 int
 cmd_wait(struct execctl *ctl)
 {
 	struct run r;
-	int code;
 
 	run_init(&r, ctl);
 	r.quiet_output = true;
 	r.reads = true;
-	code = with_session(ctl, &r);
-	run_clear(&r);
-	return code;
+	return with_session(ctl, &r, false);
 }
 
 /* --- kill --------------------------------------------------------------- */
@@ -316,26 +301,21 @@ print_age(int64_t started_ms)
 static void
 print_json(const struct record *r)
 {
-	struct json_writer w;
-	struct buf b;
+	struct json_text t;
 
-	buf_init(&b, 1u << 20);
-	json_writer_init(&w, &b);
-	json_begin(&w, '{');
-	json_key_cstring(&w, "session", r->session);
-	json_key_cstring(&w, "process", r->process);
-	json_key_cstring(&w, "url", r->url);
-	json_key_cstring(&w, "command", r->command);
-	json_key_bool(&w, "tty", r->tty);
-	json_key_i64(&w, "startedMs", r->started_ms);
-	json_key(&w, "attachedPid");
+	object_begin(&t);
+	json_key_cstring(&t.w, "session", r->session);
+	json_key_cstring(&t.w, "process", r->process);
+	json_key_cstring(&t.w, "url", r->url);
+	json_key_cstring(&t.w, "command", r->command);
+	json_key_bool(&t.w, "tty", r->tty);
+	json_key_i64(&t.w, "startedMs", r->started_ms);
+	json_key(&t.w, "attachedPid");
 	if (record_attached(r))
-		json_i64(&w, r->pid);
+		json_i64(&t.w, r->pid);
 	else
-		json_null(&w);
-	json_end(&w, '}');
-	printf("%.*s\n", (int)b.len, (const char *)b.data);
-	buf_clear(&b);
+		json_null(&t.w);
+	object_print(&t);
 }
 
 static void

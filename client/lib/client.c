@@ -109,24 +109,23 @@ execd_client_request(struct execd_client *c, const char *method,
 }
 
 void
-calls_begin(struct buf *b, struct json_writer *w)
+calls_begin(struct json_text *t)
 {
-	buf_init(b, CLIENT_SEND_MAX);
-	json_writer_init(w, b);
-	json_begin(w, '{');
+	json_text_init(t, CLIENT_SEND_MAX);
+	json_begin(&t->w, '{');
 }
 
 void
-calls_send(struct execd_process *p, const char *method, struct buf *b,
-    struct json_writer *w, execd_answer_fn *fn, void *arg)
+calls_send(struct execd_process *p, const char *method, struct json_text *t,
+    execd_answer_fn *fn, void *arg)
 {
-	struct execd_client *c = process_client(p);
+	struct execd_client *c = p->client;
 	struct call *call = call_new(c, EXECD_REPEAT, fn, arg);
 
 	call->owner = p;
-	json_end(w, '}');
-	call_begin(c, call, method, (const char *)b->data, b->len);
-	buf_clear(b);
+	json_end(&t->w, '}');
+	call_begin(c, call, method, (const char *)t->buf.data, t->buf.len);
+	buf_clear(&t->buf);
 }
 
 void
@@ -134,7 +133,7 @@ calls_orphan(const struct execd_process *p)
 {
 	struct call *call;
 
-	TAILQ_FOREACH (call, &process_client(p)->calls, link)
+	TAILQ_FOREACH (call, &p->client->calls, link)
 		if (call->owner == p)
 			call->fn = NULL;
 }

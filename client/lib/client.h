@@ -2,7 +2,7 @@
 /*
  * What the files of libexecd-client share: the handle, and which file does what
  * with it. client.c is the loop and keeps requests and their answers, link.c
- * the life of the connection, link_lease.c what comes before it with an ask:
+ * the life of the connection, lease.c what comes before it with an ask:
  * URL, wire.c converts bytes and messages, remote_process.c delivers events.
  */
 #ifndef CLIENT_H
@@ -12,7 +12,6 @@
 #include "execd-client.h"
 #include "json.h"
 #include "jsonrpc.h"
-#include "lease.h"
 #include "queue.h"
 #include "stream.h"
 #include "upgrade.h"
@@ -52,6 +51,13 @@ struct call {
 };
 TAILQ_HEAD(call_list, call);
 TAILQ_HEAD(process_list, execd_process);
+
+struct lease {
+	pid_t pid;    /* 0: there is no program */
+	int to, from; /* its standard input and output; -1: closed */
+	int ended;    /* a pidfd; readable when the program has ended */
+	struct buf line;
+};
 
 struct execd_client {
 	struct execd_options options; /* the strings are owned */
@@ -93,7 +99,7 @@ struct execd_client {
 	bool said_gone; /* this attempt ended so */
 	uint64_t taken; /* stream_taken() at the last look */
 
-	/* link_lease.c */
+	/* lease.c */
 	struct lease lease;
 	char *lease_how; /* owned; how its program ended */
 	int64_t
@@ -143,7 +149,12 @@ void link_heard(struct execd_client *c);
  * client. */
 void link_failed(struct execd_client *c, enum execd_failure failure);
 
-/* link_lease.c */
+/* lease.c */
+void lease_init(struct lease *l);
+/* Closes its input, which tells the program to end. */
+void lease_release(struct lease *l);
+/* Ends the program, and waits for it. */
+void lease_end(struct lease *l);
 /* Starts the program of an ask: URL. */
 void link_ask(struct execd_client *c);
 bool link_lease_is_over(const struct execd_client *c);
@@ -176,12 +187,12 @@ void calls_answer(struct execd_client *c, const struct rpc_message *m,
  * fail. */
 void calls_lost(struct execd_client *c);
 void calls_resume(struct execd_client *c);
-/* Begins the params object; the writer is left inside it. */
-void calls_begin(struct buf *b, struct json_writer *w);
-/* Ends the params object, sends the request for process p with EXECD_REPEAT,
- * and clears b. */
-void calls_send(struct execd_process *p, const char *method, struct buf *b,
-    struct json_writer *w, execd_answer_fn *fn, void *arg);
+/* Begins the params object. */
+void calls_begin(struct json_text *t);
+/* Ends the params object and sends the request for process p with
+ * EXECD_REPEAT. */
+void calls_send(struct execd_process *p, const char *method,
+    struct json_text *t, execd_answer_fn *fn, void *arg);
 /* Drops the answers to p's requests. */
 void calls_orphan(const struct execd_process *p);
 
@@ -231,7 +242,6 @@ struct execd_process {
 	bool freed;	   /* freed by a callback while busy */
 };
 
-struct execd_client *process_client(const struct execd_process *p);
 /* Returns true if the message was a notification for processes, and handles
  * it. */
 bool process_notification(struct execd_client *c, const struct rpc_message *m);
@@ -239,8 +249,7 @@ void process_resume_all(struct execd_client *c);
 void process_fail_all(struct execd_client *c);
 
 /* Begins params with "processId"; calls_send() ends them. */
-void process_begin(
-    const struct execd_process *p, struct buf *b, struct json_writer *w);
+void process_begin(const struct execd_process *p, struct json_text *t);
 
 /* Keep the process in memory while its events are delivered: a callback may
  * free it. */

@@ -45,22 +45,44 @@ struct reader {
 	void (*visit)(void *, const struct execd_environment *, bool);
 	void *arg;
 	struct execd_environment current;
-	char *token_file;
 	char *default_name;
 	char *error;
 };
+
+/* The keys of an environment, in the order in which they are written. While the
+ * file is read, `token' is the name of the file that holds it. */
+static const struct {
+	const char *key;
+	size_t offset;
+} texts[] = {
+	{ "url", offsetof(struct execd_environment, url) },
+	{ "token-file", offsetof(struct execd_environment, token) },
+	{ "ca", offsetof(struct execd_environment, ca_file) },
+	{ "certificate", offsetof(struct execd_environment, certificate_file) },
+	{ "certificate-key", offsetof(struct execd_environment, key_file) },
+}, durations[] = {
+	{ "connect-timeout",
+	    offsetof(struct execd_environment, connect_timeout_ms) },
+	{ "silence-timeout",
+	    offsetof(struct execd_environment, silence_timeout_ms) },
+	{ "initialize-timeout",
+	    offsetof(struct execd_environment, initialize_timeout_ms) },
+};
+
+static char **
+text_of(const struct execd_environment *e, size_t i)
+{
+	return (char **)((uintptr_t)e + texts[i].offset);
+}
 
 void
 execd_environment_clear(struct execd_environment *e)
 {
 	free(e->name);
-	free(e->url);
 	if (e->token != NULL)
 		explicit_bzero(e->token, strlen(e->token));
-	free(e->token);
-	free(e->ca_file);
-	free(e->certificate_file);
-	free(e->key_file);
+	for (size_t i = 0; i < nitems(texts); i++)
+		free(*text_of(e, i));
 	*e = (struct execd_environment){ 0 };
 }
 
@@ -93,29 +115,18 @@ set(char **field, const char *value)
 
 /* Returns 0, -ENOENT for an unknown key, or -EINVAL for a bad value. */
 static int
-take_key(struct reader *r, const char *key, const char *value)
+take_key(struct execd_environment *e, const char *key, const char *value)
 {
-	struct execd_environment *e = &r->current;
-
-	if (strcmp(key, "url") == 0)
-		set(&e->url, value);
-	else if (strcmp(key, "token-file") == 0)
-		set(&r->token_file, value);
-	else if (strcmp(key, "ca") == 0)
-		set(&e->ca_file, value);
-	else if (strcmp(key, "certificate") == 0)
-		set(&e->certificate_file, value);
-	else if (strcmp(key, "certificate-key") == 0)
-		set(&e->key_file, value);
-	else if (strcmp(key, "connect-timeout") == 0)
-		return parse_duration(value, &e->connect_timeout_ms);
-	else if (strcmp(key, "silence-timeout") == 0)
-		return parse_duration(value, &e->silence_timeout_ms);
-	else if (strcmp(key, "initialize-timeout") == 0)
-		return parse_duration(value, &e->initialize_timeout_ms);
-	else
-		return -ENOENT;
-	return 0;
+	for (size_t i = 0; i < nitems(texts); i++)
+		if (strcmp(key, texts[i].key) == 0) {
+			set(text_of(e, i), value);
+			return 0;
+		}
+	for (size_t i = 0; i < nitems(durations); i++)
+		if (strcmp(key, durations[i].key) == 0)
+			return parse_duration(
+			    value, (void *)((char *)e + durations[i].offset));
+	return -ENOENT;
 }
 
 /* Completes an environment when the next section begins or the file ends. */
@@ -132,10 +143,7 @@ finish_section(struct reader *r)
 		    xasprintf("environment `%s' has no url", r->current.name);
 		return -EINVAL;
 	}
-	/* The visitor gets the name of the token file, not the token. */
-	r->current.token = r->token_file;
 	r->visit(r->arg, &r->current, is_default);
-	r->token_file = NULL;
 	execd_environment_clear(&r->current);
 	return 0;
 }
@@ -158,7 +166,7 @@ take_line(void *arg, const char *section, const char *key, const char *value)
 			return 0;
 		set(&r->current.name, section);
 	}
-	err = section[0] == '\0' ? -ENOENT : take_key(r, key, value);
+	err = section[0] == '\0' ? -ENOENT : take_key(&r->current, key, value);
 	if (err == -ENOENT)
 		r->error = xasprintf("unknown key `%s'", key);
 	else if (err < 0)
@@ -235,7 +243,6 @@ execd_environment_each(void (*visit)(void *arg,
 		r.error = xasprintf("%s: %s", path, strerror(-err));
 	*error = r.error;
 	execd_environment_clear(&r.current);
-	free(r.token_file);
 	free(r.default_name);
 	return err;
 }
@@ -263,11 +270,8 @@ look_at(void *arg, const struct execd_environment *e, bool is_default)
 		return;
 	s->found = *e;
 	s->found.name = xstrdup(e->name);
-	s->found.url = xstrdup(e->url);
-	s->found.token = copy(e->token);
-	s->found.ca_file = copy(e->ca_file);
-	s->found.certificate_file = copy(e->certificate_file);
-	s->found.key_file = copy(e->key_file);
+	for (size_t i = 0; i < nitems(texts); i++)
+		*text_of(&s->found, i) = copy(*text_of(e, i));
 }
 
 /* Follows ssh's rule for private keys: a token that others can read lets them

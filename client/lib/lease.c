@@ -1,27 +1,38 @@
 /* SPDX-License-Identifier: ISC */
 /*
- * The program of an ask: URL: started, read, and ended.
+ * The program of an ask: URL: started, read, and ended. It is the step before
+ * all others, and says where the server is. It is asked once. From then on the
+ * client is one of that server, until the program ends: its lease is over then,
+ * and there is nothing to resume.
  */
-#include "lease.h"
-
 #include <errno.h>
-#include <fcntl.h>
 #include <poll.h>
 #include <signal.h>
+#include <stdint.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/prctl.h>
 #include <sys/syscall.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
+#include "client.h"
 #include "json.h"
-#include "stream.h"
 #include "util.h"
 
-#define END_MS	5000 /* from the end of its input to SIGTERM */
-#define TERM_MS 2000 /* from SIGTERM to SIGKILL */
+/* The most bytes of the line that it prints. */
+#define LEASE_LINE_MAX 8192
+#define END_MS	       5000 /* from the end of its input to SIGTERM */
+#define TERM_MS	       2000 /* from SIGTERM to SIGKILL */
+/* What a server sent before its lease ended may still be under way. */
+#define LEASE_QUIET_MS 2000
+
+/* The strings are owned; NULL if the answer does not have them. */
+struct lease_answer {
+	char *url;
+	char *token_file;
+	char *ca_file;
+};
 
 void
 lease_init(struct lease *l)
@@ -30,36 +41,13 @@ lease_init(struct lease *l)
 	buf_init(&l->line, LEASE_LINE_MAX + 1);
 }
 
-void
-lease_answer_clear(struct lease_answer *a)
+static void
+answer_clear(struct lease_answer *a)
 {
 	free(a->url);
 	free(a->token_file);
 	free(a->ca_file);
 	*a = (struct lease_answer){ 0 };
-}
-
-/* --- The start ---------------------------------------------------------- */
-
-/* Runs in the child after fork(2), so it calls only async-signal-safe
- * functions. A session of its own keeps ^C of the terminal away from the
- * program and lets all of its processes be ended together. It cannot ask the
- * user for anything: a question would only look like silence. */
-static void __attribute__((noreturn))
-run_program(const char *command, int in, int out)
-{
-	sigset_t none;
-
-	for (int i = 1; i < NSIG; i++)
-		signal(i, SIG_DFL);
-	sigemptyset(&none);
-	sigprocmask(SIG_SETMASK, &none, NULL);
-	setsid();
-	prctl(PR_SET_PDEATHSIG, SIGTERM);
-	if (dup2(in, STDIN_FILENO) < 0 || dup2(out, STDOUT_FILENO) < 0)
-		_exit(126);
-	execl("/bin/sh", "sh", "-c", command, (char *)NULL);
-	_exit(127);
 }
 
 static void
@@ -68,38 +56,6 @@ close_fd(int *fd)
 	if (*fd >= 0)
 		close(*fd);
 	*fd = -1;
-}
-
-/* Starts it with these pipes; the caller closes `in' and `out'. */
-static int
-start_program(struct lease *l, const char *command, int in, int out)
-{
-	pid_t pid = fork();
-
-	if (pid == 0)
-		run_program(command, in, out);
-	if (pid < 0)
-		return -errno;
-	l->pid = pid;
-	l->ended = (int)syscall(SYS_pidfd_open, pid, 0);
-	return l->ended < 0 ? -errno : set_nonblock(l->from);
-}
-
-int
-lease_begin(struct lease *l, const char *command)
-{
-	int to[2], from[2], err = stream_pipes(to, from);
-
-	if (err < 0)
-		return err;
-	l->to = to[1];
-	l->from = from[0];
-	err = start_program(l, command, to[0], from[1]);
-	close(to[0]);
-	close(from[1]);
-	if (err < 0)
-		lease_end(l);
-	return err;
 }
 
 /* --- The answer --------------------------------------------------------- */
@@ -160,7 +116,7 @@ parse_answer(const char *line, size_t len, struct lease_answer *a, char **error)
 		err = check_paths(a, error);
 	json_clear(&doc);
 	if (err < 0)
-		lease_answer_clear(a);
+		answer_clear(a);
 	return err;
 }
 
@@ -184,12 +140,36 @@ take_line(struct lease *l, struct lease_answer *a, char **error)
 	return parse_answer(line, (size_t)(end - line), a, error);
 }
 
-int
-lease_read(struct lease *l, struct lease_answer *a, char **error)
+static char *
+describe(const siginfo_t *info)
+{
+	if (info->si_code == CLD_EXITED)
+		return xasprintf("ended with status %d", info->si_status);
+	return xasprintf("was killed by signal %d", info->si_status);
+}
+
+static bool
+has_ended(const struct lease *l, char **how)
+{
+	struct pollfd ended = { .fd = l->ended, .events = POLLIN };
+	siginfo_t info = { 0 };
+
+	if (l->pid == 0 || poll(&ended, 1, 0) <= 0)
+		return false;
+	/* It stays a zombie: its number still names its process group. */
+	if (waitid(P_PID, (id_t)l->pid, &info, WEXITED | WNOHANG | WNOWAIT) < 0)
+		*how = xstrdup("ended");
+	else
+		*how = describe(&info);
+	return true;
+}
+
+static int
+read_line(struct lease *l, struct lease_answer *a, char **error)
 {
 	_cleanup_free_ char *how = NULL;
 	/* Asked before reading: what it printed before it ended is read. */
-	bool ended = lease_has_ended(l, &how);
+	bool ended = has_ended(l, &how);
 	char data[4096];
 	ssize_t n = 1;
 	int err;
@@ -210,46 +190,10 @@ lease_read(struct lease *l, struct lease_answer *a, char **error)
 
 /* --- The end ------------------------------------------------------------ */
 
-static char *
-describe(const siginfo_t *info)
-{
-	if (info->si_code == CLD_EXITED)
-		return xasprintf("ended with status %d", info->si_status);
-	return xasprintf("was killed by signal %d", info->si_status);
-}
-
-bool
-lease_has_ended(const struct lease *l, char **how)
-{
-	struct pollfd ended = { .fd = l->ended, .events = POLLIN };
-	siginfo_t info = { 0 };
-
-	if (l->pid == 0 || poll(&ended, 1, 0) <= 0)
-		return false;
-	/* It stays a zombie: its number still names its process group. */
-	if (waitid(P_PID, (id_t)l->pid, &info, WEXITED | WNOHANG | WNOWAIT) < 0)
-		*how = xstrdup("ended");
-	else
-		*how = describe(&info);
-	return true;
-}
-
 void
 lease_release(struct lease *l)
 {
 	close_fd(&l->to);
-}
-
-static bool
-has_ended_within(const struct lease *l, int timeout_ms)
-{
-	struct pollfd ended = { .fd = l->ended, .events = POLLIN };
-	int64_t left, end = now_ms() + timeout_ms;
-	int n = 0;
-
-	while (l->ended >= 0 && n <= 0 && (left = end - now_ms()) > 0)
-		n = poll(&ended, 1, (int)left);
-	return n > 0;
 }
 
 /* The program may not have come to setsid(2) yet. */
@@ -266,9 +210,9 @@ lease_end(struct lease *l)
 	close_fd(&l->to);
 	close_fd(&l->from);
 	if (l->pid > 0) {
-		if (!has_ended_within(l, END_MS)) {
+		if (!stream_wait(l->ended, END_MS)) {
 			send_signal(l, SIGTERM);
-			has_ended_within(l, TERM_MS);
+			stream_wait(l->ended, TERM_MS);
 		}
 		send_signal(l, SIGKILL);
 		while (waitpid(l->pid, NULL, 0) < 0 && errno == EINTR)
@@ -277,4 +221,170 @@ lease_end(struct lease *l)
 	close_fd(&l->ended);
 	buf_clear(&l->line);
 	lease_init(l);
+}
+
+/* --- The link ----------------------------------------------------------- */
+
+/* Starts the program of an ask: URL. */
+void
+link_ask(struct execd_client *c)
+{
+	struct lease *l = &c->lease;
+	pid_t pid = stream_start(c->endpoint.command, true, &l->to, &l->from);
+	int err = pid < 0 ? (int)pid : 0;
+
+	if (pid > 0) {
+		l->pid = pid;
+		l->ended = (int)syscall(SYS_pidfd_open, pid, 0);
+		err = l->ended < 0 ? -errno : 0;
+	}
+	c->may_pass = false;
+	c->deadline_ms = now_ms() + c->options.connect_timeout_ms;
+	c->link = LINK_ASK;
+	if (err == 0)
+		return;
+	lease_end(l);
+	client_set_error(
+	    c, "%s: start the program: %s", c->options.url, strerror(-err));
+	link_failed(c, EXECD_FAILURE_UNREACHABLE);
+}
+
+/* --- Taking the answer
+ * --------------------------------------------------------- */
+
+static void
+replace(const char **option, char *value)
+{
+	free((char *)(uintptr_t)*option);
+	*option = value;
+}
+
+/* Takes the server out of the answer. Errors name its URL from here on. */
+static int
+use_answer(struct execd_client *c, struct lease_answer *a, char **error)
+{
+	char *token = NULL;
+	int err = a->token_file == NULL
+		      ? 0
+		      : execd_token_read(a->token_file, &token, error);
+
+	if (err < 0)
+		return err;
+	if (token != NULL)
+		replace(&c->options.token, token);
+	if (a->ca_file != NULL)
+		replace(&c->options.ca_file, steal_pointer(&a->ca_file));
+	replace(&c->options.url, steal_pointer(&a->url));
+	endpoint_clear(&c->endpoint);
+	if (client_check_server(c) < 0)
+		return -EINVAL;
+	if (c->endpoint.kind != ENDPOINT_ASK &&
+	    c->endpoint.kind != ENDPOINT_STDIO)
+		return 0;
+	*error = xstrdup("the program must answer with a URL of ws://, wss:// "
+			 "or unix:");
+	return -EINVAL;
+}
+
+static void
+answered(struct execd_client *c, struct lease_answer *a)
+{
+	_cleanup_free_ char *asked = xstrdup(c->options.url);
+	_cleanup_free_ char *error = NULL;
+	int err = use_answer(c, a, &error);
+
+	answer_clear(a);
+	if (err == 0) {
+		c->link = LINK_NONE;
+		c->first_ms = now_ms();
+		link_begin(c);
+		return;
+	}
+	if (error == NULL)
+		error = xstrdup(execd_client_error(c));
+	client_set_error(c, "%s: %s", asked, error);
+	link_failed(c, EXECD_FAILURE_USAGE);
+}
+
+static void
+read_answer(struct execd_client *c)
+{
+	_cleanup_free_ char *error = NULL;
+	struct lease_answer a;
+	int err = read_line(&c->lease, &a, &error);
+
+	if (err == 0) {
+		answered(c, &a);
+	} else if (err != -EAGAIN) {
+		client_set_error(c, "%s: %s", c->options.url, error);
+		link_failed(c, err == -EBADMSG ? EXECD_FAILURE_PROTOCOL
+					       : EXECD_FAILURE_UNREACHABLE);
+	}
+}
+
+/* --- The lease ---------------------------------------------------------- */
+
+bool
+link_lease_is_over(const struct execd_client *c)
+{
+	return c->lease_over_ms != 0;
+}
+
+/* Ends the client because the lease is over. */
+void
+link_lease_failed(struct execd_client *c)
+{
+	client_set_error(c, "%s: the lease is over: the program of ask: %s",
+	    c->options.url, c->lease_how);
+	client_over(c, c->state == EXECD_CONNECTING ? EXECD_FAILURE_UNREACHABLE
+						    : EXECD_FAILURE_LOST);
+}
+
+static void
+lease_over(struct execd_client *c)
+{
+	c->lease_over_ms = now_ms();
+	if (c->link == LINK_READY)
+		return;
+	link_close(c);
+	link_lease_failed(c);
+}
+
+/* What to poll for while there is a lease: at most 2 entries in LINK_ASK, else
+ * 1. Returns the number. */
+size_t
+link_lease_prepare(const struct execd_client *c, struct pollfd *fds)
+{
+	size_t n = 0;
+
+	if (c->lease.pid == 0 || link_lease_is_over(c))
+		return 0;
+	if (c->link == LINK_ASK && c->lease.from >= 0)
+		fds[n++] =
+		    (struct pollfd){ .fd = c->lease.from, .events = POLLIN };
+	fds[n++] = (struct pollfd){ .fd = c->lease.ended, .events = POLLIN };
+	return n;
+}
+
+/* Reads the answer, or sees that the lease is over. */
+void
+link_lease_events(struct execd_client *c)
+{
+	if (c->link == LINK_ASK)
+		read_answer(c);
+	else if (c->lease.pid != 0 && !link_lease_is_over(c) &&
+		 has_ended(&c->lease, &c->lease_how))
+		lease_over(c);
+}
+
+/* When the client ends behind a lease that is over; INT64_MAX: never. */
+int64_t
+link_lease_at(const struct execd_client *c)
+{
+	int64_t since = c->lease_over_ms;
+
+	/* While nobody reads, silence says nothing. */
+	if (since == 0 || c->link != LINK_READY || c->paused)
+		return INT64_MAX;
+	return (c->heard_ms > since ? c->heard_ms : since) + LEASE_QUIET_MS;
 }

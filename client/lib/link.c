@@ -271,25 +271,22 @@ shake_hands(struct execd_client *c)
 static void
 send_initialize(struct execd_client *c)
 {
-	struct json_writer w;
-	struct buf b;
+	struct json_text t;
 
-	buf_init(&b, CLIENT_SEND_MAX);
-	json_writer_init(&w, &b);
-	json_begin(&w, '{');
-	json_key_u64(&w, "id", 0);
-	json_key_cstring(&w, "method", "initialize");
-	json_key(&w, "params");
-	json_begin(&w, '{');
-	json_key_cstring(&w, "clientName", c->options.client_name);
+	calls_begin(&t);
+	json_key_u64(&t.w, "id", 0);
+	json_key_cstring(&t.w, "method", "initialize");
+	json_key(&t.w, "params");
+	json_begin(&t.w, '{');
+	json_key_cstring(&t.w, "clientName", c->options.client_name);
 	if (c->session_id != NULL)
-		json_key_cstring(&w,
+		json_key_cstring(&t.w,
 		    c->options.watch ? "watchSessionId" : "resumeSessionId",
 		    c->session_id);
-	json_end(&w, '}');
-	json_end(&w, '}');
-	wire_send(c, (const char *)b.data, b.len);
-	buf_clear(&b);
+	json_end(&t.w, '}');
+	json_end(&t.w, '}');
+	wire_send(c, (const char *)t.buf.data, t.buf.len);
+	buf_clear(&t.buf);
 	c->retry_ms = 0;
 	c->link = LINK_INITIALIZE;
 }

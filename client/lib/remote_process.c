@@ -91,14 +91,6 @@ decode_event(struct event *e, const char *method, size_t len,
 	return seq != NULL && json_to_u64(seq, &e->seq) == 0;
 }
 
-/* --- Delivery ----------------------------------------------------------- */
-
-struct execd_client *
-process_client(const struct execd_process *p)
-{
-	return p->client;
-}
-
 /* --- Handing out -------------------------------------------------------- */
 
 static void
@@ -392,13 +384,12 @@ details_answered(void *arg, const struct execd_answer *a)
 static void
 ask_details(struct execd_process *p)
 {
-	struct json_writer w;
-	struct buf b;
+	struct json_text t;
 
 	p->reading = true; /* live events are held meanwhile */
-	process_begin(p, &b, &w);
-	json_key_u64(&w, "timeoutMs", 0);
-	calls_send(p, "process/wait", &b, &w, details_answered, p);
+	process_begin(p, &t);
+	json_key_u64(&t.w, "timeoutMs", 0);
+	calls_send(p, "process/wait", &t, details_answered, p);
 }
 
 static void
@@ -460,16 +451,15 @@ read_answered(void *arg, const struct execd_answer *a)
 void
 process_read(struct execd_process *p)
 {
-	struct json_writer w;
-	struct buf b;
+	struct json_text t;
 
 	/* A read that is under way is sent again after a resume. */
 	if (p->reading)
 		return;
 	p->reading = true;
-	process_begin(p, &b, &w);
-	json_key_u64(&w, "afterSeq", p->last);
-	calls_send(p, "process/read", &b, &w, read_answered, p);
+	process_begin(p, &t);
+	json_key_u64(&t.w, "afterSeq", p->last);
+	calls_send(p, "process/read", &t, read_answered, p);
 }
 
 /* --- All of them -------------------------------------------------------- */

@@ -12,11 +12,10 @@
 #include "utf8.h"
 
 void
-process_begin(
-    const struct execd_process *p, struct buf *b, struct json_writer *w)
+process_begin(const struct execd_process *p, struct json_text *t)
 {
-	calls_begin(b, w);
-	json_key_cstring(w, "processId", p->id);
+	calls_begin(t);
+	json_key_cstring(&t->w, "processId", p->id);
 }
 
 static struct execd_process *
@@ -203,26 +202,22 @@ tell_answer(struct execd_process *p, const struct execd_answer *a)
 	execd_answer_fn *fn = p->answered;
 	struct execd_answer started = { 0 };
 	struct json_doc doc = { 0 };
-	struct json_writer w;
-	struct buf b;
+	struct json_text t;
 
 	p->answered = NULL;
 	if (a->code == 0 || has_failed(a)) {
 		fn(p->answered_arg, a);
 		return;
 	}
-	buf_init(&b, CLIENT_SEND_MAX);
-	json_writer_init(&w, &b);
-	json_begin(&w, '{');
-	json_key_cstring(&w, "processId", p->id);
-	json_key_cstring(&w, "sandboxType", "unknown");
-	json_end(&w, '}');
-	if (json_parse(&doc, (const char *)b.data, b.len) == 0)
+	process_begin(p, &t);
+	json_key_cstring(&t.w, "sandboxType", "unknown");
+	json_end(&t.w, '}');
+	if (json_parse(&doc, (const char *)t.buf.data, t.buf.len) == 0)
 		started.result = doc.root;
 	started.repeated = true;
 	fn(p->answered_arg, &started);
 	json_clear(&doc);
-	buf_clear(&b);
+	buf_clear(&t.buf);
 }
 
 static void
@@ -253,31 +248,30 @@ start_answered(void *arg, const struct execd_answer *a)
 static void
 send_start(struct execd_process *p, const struct execd_start *s)
 {
-	struct json_writer w;
-	struct buf b;
+	struct json_text t;
 
-	process_begin(p, &b, &w);
-	json_key(&w, "argv");
-	write_strings(&w, s->argv);
-	write_cwd(&w, p->client, s->cwd);
-	write_env(&w, s);
+	process_begin(p, &t);
+	json_key(&t.w, "argv");
+	write_strings(&t.w, s->argv);
+	write_cwd(&t.w, p->client, s->cwd);
+	write_env(&t.w, s);
 	if (s->inherit != EXECD_INHERIT_NONE)
-		write_env_policy(&w, s->inherit);
-	write_terminal(&w, p->client, s);
-	json_key_bool(&w, "pipeStdin", s->pipe_stdin);
+		write_env_policy(&t.w, s->inherit);
+	write_terminal(&t.w, p->client, s);
+	json_key_bool(&t.w, "pipeStdin", s->pipe_stdin);
 	/* With startId the server gives a repeated start the same answer as the
 	 * first time, however late it comes. */
 	if (execd_client_can(p->client, CAN_START_ID))
-		json_key_cstring(&w, "startId", p->id);
+		json_key_cstring(&t.w, "startId", p->id);
 	if (s->timeout_ms != 0)
-		json_key_u64(&w, "timeoutMs", s->timeout_ms);
+		json_key_u64(&t.w, "timeoutMs", s->timeout_ms);
 	if (s->sandbox != NULL) {
-		json_key(&w, "sandbox");
-		json_raw(&w, s->sandbox, strlen(s->sandbox));
+		json_key(&t.w, "sandbox");
+		json_raw(&t.w, s->sandbox, strlen(s->sandbox));
 	}
 	if (s->allow_hosts != NULL)
-		write_network(&w, s->allow_hosts);
-	calls_send(p, "process/start", &b, &w, start_answered, p);
+		write_network(&t.w, s->allow_hosts);
+	calls_send(p, "process/start", &t, start_answered, p);
 }
 
 int
@@ -308,8 +302,7 @@ execd_process_forward(struct execd_client *c, const char *of, unsigned int port,
     const struct execd_process_events *events, void *arg,
     struct execd_process **out)
 {
-	struct json_writer w;
-	struct buf b;
+	struct json_text t;
 
 	if (!c->has_info && execd_client_connect(c) < 0)
 		return -ENOTCONN;
@@ -322,11 +315,11 @@ execd_process_forward(struct execd_client *c, const char *of, unsigned int port,
 	*out = process_new(c,
 	    xasprintf("%s-%llu", c->nonce, (unsigned long long)c->next_id),
 	    events, arg);
-	process_begin(*out, &b, &w);
-	json_key_u64(&w, "port", port);
+	process_begin(*out, &t);
+	json_key_u64(&t.w, "port", port);
 	if (of != NULL)
-		json_key_cstring(&w, "of", of);
-	calls_send(*out, "process/forward", &b, &w, start_answered, *out);
+		json_key_cstring(&t.w, "of", of);
+	calls_send(*out, "process/forward", &t, start_answered, *out);
 	return 0;
 }
 
@@ -363,30 +356,28 @@ execd_process_write(struct execd_process *p, const void *data, size_t len,
     execd_answer_fn *fn, void *arg)
 {
 	char id[48];
-	struct json_writer w;
-	struct buf b;
+	struct json_text t;
 
 	if (len > EXECD_WRITE_MAX)
 		return -EMSGSIZE;
 	snprintf(id, sizeof(id), "%s-%llu", p->client->nonce,
 	    (unsigned long long)++p->writes);
-	process_begin(p, &b, &w);
-	json_key(&w, "chunk");
-	json_base64(&w, data, len);
-	json_key_cstring(&w, "writeId", id);
-	calls_send(p, "process/write", &b, &w, fn, arg);
+	process_begin(p, &t);
+	json_key(&t.w, "chunk");
+	json_base64(&t.w, data, len);
+	json_key_cstring(&t.w, "writeId", id);
+	calls_send(p, "process/write", &t, fn, arg);
 	return 0;
 }
 
 static void
 ask(struct execd_process *p, const char *method, const char *more)
 {
-	struct json_writer w;
-	struct buf b;
+	struct json_text t;
 
-	process_begin(p, &b, &w);
-	buf_puts(&b, more);
-	calls_send(p, method, &b, &w, NULL, NULL);
+	process_begin(p, &t);
+	buf_puts(&t.buf, more);
+	calls_send(p, method, &t, NULL, NULL);
 }
 
 int

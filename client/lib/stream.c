@@ -19,6 +19,7 @@
 #include <sys/ioctl.h>
 #include <sys/prctl.h>
 #include <sys/syscall.h>
+#include <sys/un.h>
 #include <sys/wait.h>
 #include <time.h>
 #include <unistd.h>
@@ -399,16 +400,19 @@ connect_socket(struct stream *s, const struct sockaddr *address, socklen_t len)
 /* Runs in the child after fork(2), so it calls only async-signal-safe
  * functions. */
 static void __attribute__((noreturn))
-run_command(const char *command, int in, int out)
+run_command(const char *command, bool alone, int in, int out)
 {
-	static const int by_default[] = { SIGPIPE, SIGTERM, SIGHUP, SIGTSTP };
 	sigset_t none;
 
-	for (size_t i = 0; i < nitems(by_default); i++)
-		signal(by_default[i], SIG_DFL);
-	/* A ^C at the terminal is for the remote command, not for this one. */
-	signal(SIGINT, SIG_IGN);
-	signal(SIGQUIT, SIG_IGN);
+	for (int i = 1; i < NSIG; i++)
+		signal(i, SIG_DFL);
+	if (alone) {
+		setsid();
+	} else {
+		/* A ^C at the terminal is for the remote command. */
+		signal(SIGINT, SIG_IGN);
+		signal(SIGQUIT, SIG_IGN);
+	}
 	sigemptyset(&none);
 	sigprocmask(SIG_SETMASK, &none, NULL);
 	prctl(PR_SET_PDEATHSIG, SIGTERM);
@@ -418,8 +422,8 @@ run_command(const char *command, int in, int out)
 	_exit(127);
 }
 
-int
-stream_pipes(int to[2], int from[2])
+static int
+make_pipes(int to[2], int from[2])
 {
 	int err;
 
@@ -433,26 +437,40 @@ stream_pipes(int to[2], int from[2])
 	return err;
 }
 
-static int
-start_command(struct stream *s, const char *command)
+pid_t
+stream_start(const char *command, bool alone, int *to, int *from)
 {
-	int to[2], from[2], err = stream_pipes(to, from);
+	int in[2], out[2], err = make_pipes(in, out);
+	pid_t pid;
 
 	if (err < 0)
 		return err;
-	s->child = fork();
-	if (s->child == 0)
-		run_command(command, to[0], from[1]);
-	err = s->child < 0 ? -errno : 0;
-	close(to[0]);
-	close(from[1]);
-	s->out = to[1];
-	s->in = from[0];
-	if (err < 0)
-		s->child = 0;
-	if (err == 0)
-		err = set_nonblock(s->out);
-	return err < 0 ? err : set_nonblock(s->in);
+	pid = fork();
+	if (pid == 0)
+		run_command(command, alone, in[0], out[1]);
+	err = pid < 0 ? -errno : 0;
+	close(in[0]);
+	close(out[1]);
+	*to = in[1];
+	*from = out[0];
+	if (err == 0) {
+		set_nonblock(*to);
+		set_nonblock(*from);
+		return pid;
+	}
+	close(*to);
+	close(*from);
+	*to = *from = -1;
+	return err;
+}
+
+static int
+start_command(struct stream *s, const char *command)
+{
+	pid_t pid = stream_start(command, false, &s->out, &s->in);
+
+	s->child = pid > 0 ? pid : 0;
+	return pid > 0 ? 0 : (int)pid;
 }
 
 int
@@ -549,25 +567,31 @@ stream_taken(const struct stream *s)
 	return s->written - (uint64_t)untaken(s);
 }
 
-/* Waits for the child, whose input is closed: most programs end then. A pidfd
- * is readable when the process has ended. Without pidfds (Linux before 5.3) the
- * child is killed at once. */
+bool
+stream_wait(int pidfd, int timeout_ms)
+{
+	struct pollfd ended = { .fd = pidfd, .events = POLLIN };
+	int64_t left, end = now_ms() + timeout_ms;
+	int n = 0;
+
+	while (pidfd >= 0 && n <= 0 && (left = end - now_ms()) > 0)
+		n = poll(&ended, 1, (int)left);
+	return n > 0;
+}
+
+/* Waits for the child, whose input is closed: most programs end then. Without
+ * pidfds (Linux before 5.3) the child is killed at once. */
 static void
 end_child(pid_t child)
 {
-	struct pollfd ended = { .fd = (int)syscall(SYS_pidfd_open, child, 0),
-		.events = POLLIN };
-	int64_t left, end = now_ms() + CHILD_GRACE_MS;
-	int n = 0;
+	int pidfd = (int)syscall(SYS_pidfd_open, child, 0);
 
-	while (ended.fd >= 0 && n <= 0 && (left = end - now_ms()) > 0)
-		n = poll(&ended, 1, (int)left);
-	if (n <= 0)
+	if (!stream_wait(pidfd, CHILD_GRACE_MS))
 		kill(child, SIGKILL);
 	while (waitpid(child, NULL, 0) < 0 && errno == EINTR)
 		continue;
-	if (ended.fd >= 0)
-		close(ended.fd);
+	if (pidfd >= 0)
+		close(pidfd);
 }
 
 void

@@ -7,13 +7,11 @@
 #ifndef STREAM_H
 #define STREAM_H
 
-#include <netinet/in.h>
 #include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
 #include <sys/socket.h>
 #include <sys/types.h>
-#include <sys/un.h>
 
 #include "url.h"
 
@@ -82,8 +80,13 @@ uint64_t stream_taken(const struct stream *s);
  * SIGKILL. */
 void stream_close(struct stream *s);
 
-/* Makes the pipes to and from a program that is started. All ends are
- * close-on-exec and the caller's. Returns 0 or -errno. */
-int stream_pipes(int to[2], int from[2]);
+/* Starts a command of the shell with pipes to and from it, which do not block.
+ * `alone' puts it into a session of its own: ^C of the terminal does not reach
+ * it, and all of its processes can be ended together. Returns its pid or
+ * -errno. */
+pid_t stream_start(const char *command, bool alone, int *to, int *from);
+
+/* Waits until the process of a pidfd has ended, and tells whether it has. */
+bool stream_wait(int pidfd, int timeout_ms);
 
 #endif

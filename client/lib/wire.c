@@ -124,16 +124,14 @@ static void
 refuse_request(struct execd_client *c, const struct rpc_message *m)
 {
 	static const char why[] = "this client answers no requests";
-	struct json_writer w;
+	struct json_text t;
 	struct rpc_id id;
-	struct buf b;
 
 	rpc_id_copy(&id, m->id);
-	buf_init(&b, id.len + 256);
-	json_writer_init(&w, &b);
-	rpc_write_error(&w, &id, RPC_UNKNOWN_METHOD, why, sizeof(why) - 1);
-	wire_send(c, (const char *)b.data, b.len);
-	buf_clear(&b);
+	json_text_init(&t, id.len + 256);
+	rpc_write_error(&t.w, &id, RPC_UNKNOWN_METHOD, why, sizeof(why) - 1);
+	wire_send(c, (const char *)t.buf.data, t.buf.len);
+	buf_clear(&t.buf);
 	rpc_id_clear(&id);
 }
 

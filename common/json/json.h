@@ -88,6 +88,15 @@ struct json_writer {
 };
 
 void json_writer_init(struct json_writer *w, struct buf *buf);
+
+/* A text with its writer. Whoever has taken the text clears buf. */
+struct json_text {
+	struct buf buf;
+	struct json_writer w;
+};
+
+void json_text_init(struct json_text *t, size_t limit);
+
 void json_begin(struct json_writer *w, char bracket);  /* '{' or '[' */
 void json_end(struct json_writer *w, char bracket);    /* '}' or ']' */
 void json_key(struct json_writer *w, const char *key); /* plain ASCII key */
@@ -110,5 +119,10 @@ void json_key_optional(struct json_writer *w, const char *key, const char *s);
 void json_key_u64(struct json_writer *w, const char *key, uint64_t v);
 void json_key_i64(struct json_writer *w, const char *key, int64_t v);
 void json_key_bool(struct json_writer *w, const char *key, bool v);
+
+/* Write a value as it was parsed, null for NULL, and a member of an object. The
+ * depth of recursion is bounded by JSON_MAX_DEPTH. */
+void json_copy(struct json_writer *w, const struct json_value *v);
+void json_copy_member(struct json_writer *w, const struct json_value *v);
 
 #endif

@@ -14,6 +14,13 @@ json_writer_init(struct json_writer *w, struct buf *buf)
 	*w = (struct json_writer){ .buf = buf };
 }
 
+void
+json_text_init(struct json_text *t, size_t limit)
+{
+	buf_init(&t->buf, limit);
+	json_writer_init(&t->w, &t->buf);
+}
+
 static void
 separate(struct json_writer *w)
 {
@@ -281,4 +288,40 @@ json_key_bool(struct json_writer *w, const char *key, bool v)
 {
 	json_key(w, key);
 	json_bool(w, v);
+}
+
+static void
+copy_children(struct json_writer *w, const struct json_value *v)
+{
+	bool object = v->type == JSON_OBJECT;
+
+	json_begin(w, object ? '{' : '[');
+	for (const struct json_value *c = v->first; c != NULL; c = c->next)
+		if (object)
+			json_copy_member(w, c);
+		else
+			json_copy(w, c);
+	json_end(w, object ? '}' : ']');
+}
+
+void
+json_copy(struct json_writer *w, const struct json_value *v)
+{
+	if (v == NULL || v->type == JSON_NULL)
+		json_null(w);
+	else if (v->type == JSON_BOOL)
+		json_bool(w, v->boolean);
+	else if (v->type == JSON_NUMBER)
+		json_raw(w, v->text.ptr, v->text.len);
+	else if (v->type == JSON_STRING)
+		json_string(w, v->text.ptr, v->text.len);
+	else
+		copy_children(w, v);
+}
+
+void
+json_copy_member(struct json_writer *w, const struct json_value *v)
+{
+	json_slice_key(w, v->key);
+	json_copy(w, v);
 }

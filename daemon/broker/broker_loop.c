@@ -16,18 +16,14 @@
 #include "broker_state.h"
 #include "conf.h"
 #include "ctl_socket.h"
-#include "drain.h"
 #include "exit_code.h"
 #include "frontend_child.h"
 #include "log.h"
 #include "placeholder_files.h"
 #include "requests.h"
-#include "session_audit.h"
-#include "session_limit.h"
 #include "session_registry.h"
 #include "spawn_client.h"
 #include "systemd.h"
-#include "tls_helpers.h"
 #include "util.h"
 
 /* The time that the front-end has to tell its clients when everything else has

@@ -1,31 +1,543 @@
 /* SPDX-License-Identifier: ISC */
 /*
- * execd doctor: prints a line for each layer of a sandbox, and what to change
- * where one is missing.
+ * execd doctor: tries each layer of a sandbox, prints a line about it, and says
+ * what to change where it is missing. A probe runs in a child as the user of
+ * the commands. It ends the child with the errno of what failed, or returns.
+ * The last one is a real command in a real sandbox.
  */
 #include "broker_main.h"
 
 #include <errno.h>
+#include <fcntl.h>
+#include <grp.h>
+#include <limits.h>
+#include <linux/keyctl.h>
+#include <linux/openat2.h>
+#include <linux/seccomp.h>
+#include <net/if.h>
+#include <netinet/in.h>
 #include <pwd.h>
+#include <sched.h>
 #include <signal.h>
 #include <stdbool.h>
 #include <stdio.h>
 #include <string.h>
+#include <sys/ioctl.h>
+#include <sys/mount.h>
+#include <sys/socket.h>
 #include <sys/stat.h>
+#include <sys/syscall.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
-#include "doctor.h"
+#include "cgroup.h"
+#include "control.h"
 #include "exit_code.h"
+#include "frame.h"
 #include "landlock.h"
+#include "netproxy_message.h"
 #include "path_map.h"
 #include "programs.h"
 #include "sandbox_limits.h"
+#include "seqpacket.h"
 #include "spawn_client.h"
+#include "userns.h"
 #include "util.h"
 
+#define ANSWER_BYTES 65536
 /* A probe that waits for a program which hangs is ended. */
 #define PROBE_SECONDS 20
+
+/* The user whose commands would run in the sandbox. */
+struct patient {
+	const struct programs *programs;
+	char *name; /* owned */
+	uid_t uid;
+	gid_t gid;
+	bool root;  /* whether execd is root */
+	int userns; /* only as root; -errno if it could not be made */
+};
+
+struct layer {
+	const char *name;
+	bool needed; /* no sandbox works without it */
+	bool inside; /* tried inside the user namespace */
+	void (*probe)(const struct patient *p, unsigned what);
+	const char *advice;
+	unsigned what;			/* the namespace or controller */
+	const char *(*advise)(int err); /* where the advice depends on it */
+};
+
+static void __attribute__((noreturn)) give_up(void)
+{
+	_exit(errno > 0 && errno < 256 ? errno : EIO);
+}
+
+static void
+become_user(const struct patient *p)
+{
+	if (p->root &&
+	    (setgroups(0, NULL) < 0 || setresgid(p->gid, p->gid, p->gid) < 0 ||
+		setresuid(p->uid, p->uid, p->uid) < 0))
+		give_up();
+}
+
+/* In a child: becomes the user in his user namespace, as a sandbox does at its
+ * beginning. */
+static void
+become_patient(const struct patient *p)
+{
+	const char *step;
+	int err = 0;
+
+	become_user(p);
+	if (p->userns >= 0)
+		err = setns(p->userns, CLONE_NEWUSER) < 0 ? -errno : 0;
+	else
+		err = userns_enter_new(NULL, &step);
+	errno = -err;
+	if (err < 0)
+		give_up();
+}
+
+/* --- layers ------------------------------------------------------------- */
+
+/* For root: what root needs for each session, as root. */
+static void
+try_session(const struct patient *p, unsigned what)
+{
+	if (unshare(CLONE_NEWPID | CLONE_NEWNS) < 0)
+		give_up();
+}
+
+static void
+try_user(const struct patient *p, unsigned what)
+{
+	become_patient(p);
+}
+
+static void
+try_mount(const struct patient *p, unsigned what)
+{
+	struct mount_attr attr = { .attr_set = MOUNT_ATTR_RDONLY };
+	int tree;
+
+	become_patient(p);
+	if (unshare(CLONE_NEWNS) < 0 ||
+	    mount(NULL, "/", NULL, MS_REC | MS_PRIVATE, NULL) < 0)
+		give_up();
+	tree = open_tree(
+	    AT_FDCWD, "/", AT_RECURSIVE | OPEN_TREE_CLONE | OPEN_TREE_CLOEXEC);
+	if (tree < 0 || mount_setattr(tree, "", AT_EMPTY_PATH | AT_RECURSIVE,
+			    &attr, sizeof(attr)) < 0)
+		give_up();
+}
+
+static void
+try_pid(const struct patient *p, unsigned what)
+{
+	int status;
+	pid_t pid;
+
+	become_patient(p);
+	if (unshare(CLONE_NEWNS | CLONE_NEWPID) < 0)
+		give_up();
+	pid = fork();
+	if (pid == 0) {
+		if (mount("proc", "/proc", "proc",
+			MS_NOSUID | MS_NODEV | MS_NOEXEC, "hidepid=2") < 0)
+			give_up();
+		_exit(0);
+	}
+	if (pid < 0 || waitpid(pid, &status, 0) < 0)
+		give_up();
+	_exit(WIFEXITED(status) ? WEXITSTATUS(status) : EIO);
+}
+
+static void
+try_namespace(const struct patient *p, unsigned flag)
+{
+	become_patient(p);
+	if (unshare((int)flag) < 0)
+		give_up();
+}
+
+/* As loopback_add_names() of the sandbox, by older calls. */
+static void
+add_names(void)
+{
+	struct ifreq address = { .ifr_name = "lo:1" }, mask = address,
+		     up = { .ifr_name = "lo", .ifr_flags = IFF_UP };
+	struct sockaddr_in in = { .sin_family = AF_INET };
+	int fd = socket(AF_INET, SOCK_DGRAM | SOCK_CLOEXEC, 0);
+
+	in.sin_addr.s_addr = htonl(0xc6120001); /* 198.18.0.1/15 */
+	memcpy(&address.ifr_addr, &in, sizeof(in));
+	in.sin_addr.s_addr = htonl(0xfffe0000);
+	memcpy(&mask.ifr_netmask, &in, sizeof(in));
+	if (fd < 0 || ioctl(fd, SIOCSIFFLAGS, &up) < 0 ||
+	    ioctl(fd, SIOCSIFADDR, &address) < 0 ||
+	    ioctl(fd, SIOCSIFNETMASK, &mask) < 0)
+		give_up();
+	close(fd);
+}
+
+/* Tries what a sandbox needs for names: a listener on an address that stands
+ * for a name, and a connection to it. The sandbox mounts a file of its own over
+ * /etc/resolv.conf, so that file must be there. */
+static void
+try_names(const struct patient *p, unsigned what)
+{
+	const struct sockaddr_in at = { .sin_family = AF_INET,
+		.sin_port = htons(443),
+		.sin_addr = { htonl(0xc6120102) } };
+	int listener, fd;
+
+	if (access("/etc/resolv.conf", R_OK) < 0)
+		give_up();
+	try_namespace(p, CLONE_NEWNET);
+	add_names();
+	listener = socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0);
+	fd = socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0);
+	if (listener < 0 || fd < 0 ||
+	    bind(listener, (const struct sockaddr *)&at, sizeof(at)) < 0 ||
+	    listen(listener, 1) < 0 ||
+	    connect(fd, (const struct sockaddr *)&at, sizeof(at)) < 0)
+		give_up();
+}
+
+static void
+try_keyring(const struct patient *p, unsigned what)
+{
+	if (syscall(SYS_keyctl, KEYCTL_JOIN_SESSION_KEYRING, NULL) < 0)
+		give_up();
+}
+
+static void
+try_seccomp(const struct patient *p, unsigned what)
+{
+	unsigned action = SECCOMP_RET_KILL_PROCESS;
+
+	if (syscall(SYS_seccomp, SECCOMP_GET_ACTION_AVAIL, 0, &action) < 0)
+		give_up();
+}
+
+/* Succeeds if there is Landlock. */
+static void
+try_landlock(const struct patient *p, unsigned what)
+{
+	int abi = landlock_abi();
+
+	errno = -abi;
+	if (abi < 0)
+		give_up();
+}
+
+static void
+try_cgroups(const struct patient *p, unsigned what)
+{
+	struct cgroup own, made;
+	char name[32];
+	int err;
+
+	cgroup_open_usable(&own);
+	errno = ENOENT;
+	if (!cgroup_is_open(&own))
+		give_up();
+	snprintf(name, sizeof(name), "execd-doctor-%d", (int)getpid());
+	err = cgroup_make(&own, name, &made);
+	if (err == 0)
+		err = cgroup_remove(&own, name);
+	errno = -err;
+	if (err < 0)
+		give_up();
+}
+
+static void
+try_controller(const struct patient *p, unsigned controller)
+{
+	struct cgroup own;
+
+	try_cgroups(p, 0);
+	cgroup_open_usable(&own);
+	errno = ENOENT;
+	if (!(cgroup_available(&own) & controller))
+		give_up();
+}
+
+static void
+try_openat2(const struct patient *p, unsigned what)
+{
+	const struct open_how how = { .flags = O_PATH | O_CLOEXEC };
+
+	if (syscall(SYS_openat2, AT_FDCWD, "/", &how, sizeof(how)) < 0)
+		give_up();
+}
+
+/* --- the proxy of lists of hosts ---------------------------------------- */
+
+/* Returns the other end of the program's channel. */
+static int
+start_netproxy(const struct patient *p)
+{
+	char *argv[] = { (char *)(uintptr_t) "execd-netproxy", NULL };
+	char *none[] = { NULL };
+	char missing[PATH_MAX];
+	int program = programs_open_one(INSTALLED_NETPROXY, missing), pair[2];
+	pid_t pid;
+
+	errno = -program;
+	if (program < 0 ||
+	    socketpair(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC, 0, pair) < 0)
+		give_up();
+	become_user(p);
+	pid = fork();
+	if (pid == 0) {
+		dup2(pair[1], CONTROL_FD);
+		execveat(program, "", argv, none, AT_EMPTY_PATH);
+		give_up();
+	}
+	close(pair[1]);
+	if (pid < 0)
+		give_up();
+	return pair[0];
+}
+
+/* Returns the listener of a list that is empty. */
+static int
+open_list(int channel, struct sockaddr_in *at)
+{
+	const union netproxy_message m = { .open = {
+					       .list = 1, .connections = 1 } };
+	int fd = socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0);
+	socklen_t len = sizeof(*at);
+	struct buf b;
+
+	*at = (struct sockaddr_in){ .sin_family = AF_INET,
+		.sin_addr = { htonl(INADDR_LOOPBACK) } };
+	if (fd < 0 || bind(fd, (struct sockaddr *)at, len) < 0 ||
+	    listen(fd, 1) < 0 ||
+	    getsockname(fd, (struct sockaddr *)at, &len) < 0)
+		give_up();
+	buf_init(&b, NETPROXY_MESSAGE_MAX);
+	netproxy_put(&b, NETPROXY_OPEN, &m);
+	errno = -seqpacket_send(channel, b.data, b.len, &fd, 1);
+	buf_clear(&b);
+	if (errno != 0)
+		give_up();
+	return fd;
+}
+
+/* The proxy refuses a host that is on no list, and this answer shows that it
+ * runs. It ends when its channel is closed. */
+static void
+try_netproxy(const struct patient *p, unsigned what)
+{
+	static const char asked[] = "GET http://execd.invalid/ HTTP/1.1\r\n"
+				    "Host: execd.invalid\r\n\r\n";
+	struct sockaddr_in at;
+	int channel = start_netproxy(p), listener = open_list(channel, &at);
+	int fd = socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0);
+	char answer[16] = "";
+
+	close(listener);
+	if (fd < 0 || connect(fd, (struct sockaddr *)&at, sizeof(at)) < 0 ||
+	    send(fd, asked, sizeof(asked) - 1, MSG_NOSIGNAL) < 0)
+		give_up();
+	errno = EPROTO;
+	if (recv(fd, answer, sizeof(answer) - 1, MSG_WAITALL) < 0 ||
+	    strncmp(answer, "HTTP/1.1 403", 12) != 0)
+		give_up();
+}
+
+/* --- a command in a sandbox --------------------------------------------- */
+
+static const char request[] =
+    "{\"version\":1,\"type\":\"spawn_request\",\"payload\":{\"command\":"
+    "[\"/bin/true\"],\"cwd\":\"/\",\"env\":{},\"policy_json_or_preset\":"
+    "\"workspace-write\",\"sandbox_policy_cwd\":\"/\",\"codex_home\":\"/\","
+    "\"real_codex_home\":\"/\",\"cap_sids\":[],\"tty\":false}}";
+
+static void __attribute__((noreturn))
+exec_runner(const struct patient *p, int in, int out)
+{
+	char *argv[] = { (char *)(uintptr_t) "execd-runner",
+		(char *)(uintptr_t) "--stdio", NULL };
+	char *none[] = { NULL };
+
+	become_user(p);
+	dup2(in, STDIN_FILENO);
+	dup2(out, STDOUT_FILENO);
+	dup2(out, STDERR_FILENO);
+	execveat(
+	    p->programs->fds[INSTALLED_RUNNER], "", argv, none, AT_EMPTY_PATH);
+	give_up();
+}
+
+/* Frames and lines of the log are mixed here. Prints the parts that are
+ * text. */
+static void
+print_words(const char *answer, size_t len)
+{
+	static const size_t least = 8, most = 2000;
+	size_t from = 0;
+
+	if (len > most)
+		len = most;
+	for (size_t i = 0; i <= len; i++) {
+		if (i < len && answer[i] >= ' ' && answer[i] <= '~')
+			continue;
+		if (i - from >= least)
+			printf(
+			    "         %.*s\n", (int)(i - from), answer + from);
+		from = i + 1;
+	}
+	fflush(stdout);
+}
+
+/* Speaks the dialect of one command with the runner. Its answer is the runner's
+ * own text. */
+static void
+try_command(const struct patient *p, unsigned what)
+{
+	uint8_t header[FRAME_HEADER_BYTES];
+	static char answer[ANSWER_BYTES];
+	int in[2], out[2];
+	size_t len = 0;
+	ssize_t n;
+	pid_t pid;
+
+	if (pipe2(in, O_CLOEXEC) < 0 || pipe2(out, O_CLOEXEC) < 0)
+		give_up();
+	pid = fork();
+	if (pid == 0)
+		exec_runner(p, in[0], out[1]);
+	close(in[0]);
+	close(out[1]);
+	frame_put_length(header, sizeof(request) - 1);
+	if (pid < 0 || write(in[1], header, sizeof(header)) < 0 ||
+	    write(in[1], request, sizeof(request) - 1) < 0)
+		give_up();
+	while (len < sizeof(answer) &&
+	       (n = read(out[0], answer + len, sizeof(answer) - len)) > 0)
+		len += (size_t)n;
+	if (memmem(answer, len, "\"exit_code\":0", 13) != NULL)
+		return;
+	print_words(answer, len);
+	errno = EPERM;
+	give_up();
+}
+
+/* --- advice ------------------------------------------------------------- */
+
+static bool
+setting_is(const char *path, char value)
+{
+	char text = '\0';
+	_cleanup_close_ int fd = open(path, O_RDONLY | O_CLOEXEC);
+
+	return fd >= 0 && read(fd, &text, 1) == 1 && text == value;
+}
+
+static const char *
+advise_user(int err)
+{
+	if (setting_is(
+		"/proc/sys/kernel/apparmor_restrict_unprivileged_userns", '1'))
+		return "run execd as root, or sysctl "
+		       "kernel.apparmor_restrict_unprivileged_userns=0";
+	if (setting_is("/proc/sys/kernel/unprivileged_userns_clone", '0'))
+		return "run execd as root, or sysctl "
+		       "kernel.unprivileged_userns_clone=1";
+	if (setting_is("/proc/sys/user/max_user_namespaces", '0'))
+		return "sysctl user.max_user_namespaces=10000";
+	return "run execd as root, outside of a chroot; in a container, with a "
+	       "seccomp profile that permits user namespaces";
+}
+
+static const char *
+advise_names(int err)
+{
+	return err == ENOENT
+		   ? "an /etc/resolv.conf, for commands with a list of hosts "
+		     "have theirs in its place; until then programs that know "
+		     "no proxy reach nothing"
+		   : "a kernel with IPv4, and ports below 1024 inside a user "
+		     "namespace; until then, with a list of hosts, programs "
+		     "that know no proxy reach nothing";
+}
+
+static const char *
+advise_landlock(int err)
+{
+	if (err == ENOSYS)
+		return "Linux 5.13 or newer, with CONFIG_SECURITY_LANDLOCK";
+	if (err == EOPNOTSUPP)
+		return "add landlock to the boot parameter lsm=";
+	return "no sandbox starts while it fails like this; in a container: a "
+	       "seccomp profile that permits landlock_create_ruleset";
+}
+
+/* --- the table ---------------------------------------------------------- */
+
+/* In the order in which they are tried. */
+static const struct layer layers[] = {
+	{ "user namespace", true, false, try_user, .advise = advise_user },
+	{ "view of the file system", true, true, try_mount,
+	    "in a container: a seccomp profile that permits mount, open_tree "
+	    "and mount_setattr" },
+	{ "pid namespace and its /proc", true, true, try_pid,
+	    "in a container: nothing mounted over parts of /proc (podman: "
+	    "--security-opt unmask=ALL; docker: systempaths=unconfined; "
+	    "Kubernetes: procMount: Unmasked)" },
+	{ "network namespace", true, true, try_namespace,
+	    "sysctl user.max_net_namespaces=10000", CLONE_NEWNET },
+	{ "lists of hosts (execd-netproxy)", false, false, try_netproxy,
+	    "commands with a list of hosts are refused; install execd-netproxy "
+	    "beside the other programs, on a host with IPv4 on its loopback" },
+	{ "names for programs that know no proxy", false, true, try_names,
+	    .advise = advise_names },
+	{ "ipc namespace", true, true, try_namespace,
+	    "sysctl user.max_ipc_namespaces=10000", CLONE_NEWIPC },
+	{ "uts namespace", true, true, try_namespace,
+	    "sysctl user.max_uts_namespaces=10000", CLONE_NEWUTS },
+	{ "cgroup namespace", true, true, try_namespace,
+	    "sysctl user.max_cgroup_namespaces=10000", CLONE_NEWCGROUP },
+	{ "a keyring of its own", false, false, try_keyring,
+	    "commands share the keyring of the session's user; in a container: "
+	    "a seccomp profile that permits keyctl" },
+	{ "system-call filter (seccomp)", true, false, try_seccomp,
+	    "a kernel with CONFIG_SECCOMP_FILTER" },
+	{ "Landlock", false, false, try_landlock, .advise = advise_landlock },
+	{ "openat2", false, false, try_openat2,
+	    "Linux 5.6 or newer; until then paths are walked name by name" },
+	{ "control groups", false, false, try_cgroups,
+	    "run execd as root, or in a systemd unit with Delegate=yes; until "
+	    "then the processes of a command are not counted together" },
+	/* Either there are control groups, or the line before says more. */
+	{ "a limit on the processes of a command", false, false, try_controller,
+	    "without a pids controller, RLIMIT_NPROC limits sandboxed commands",
+	    CGROUP_COUNTS_PIDS },
+	{ "a limit on the memory of a command", false, false, try_controller,
+	    "without a memory controller, a watch kills sandboxed commands "
+	    "that have more than max-memory resident; where it can see nothing "
+	    "(execd.conf(5)), RLIMIT_DATA holds each process",
+	    CGROUP_COUNTS_MEMORY },
+	{ "a limit on the processor time of a command", false, false,
+	    try_controller, "without a cpu controller, max-cpu is not enforced",
+	    CGROUP_COUNTS_CPU },
+	{ "a command in a sandbox", true, true, try_command,
+	    "the reason is above, as execd-runner wrote it" },
+};
+
+/* What root needs for each session. Only root tries it. */
+static const struct layer session_layer = {
+	"pid and mount namespace of a session", true, false, try_session,
+	"execd does not start like this; in a container: the capability "
+	"SYS_ADMIN, or execd run as an ordinary user"
+};
+
+/* --- the run ------------------------------------------------------------ */
 
 /* Returns the errno that the child ended with. */
 static int
@@ -36,7 +548,7 @@ probe(const struct layer *l, const struct patient *p)
 
 	if (pid == 0) {
 		alarm(PROBE_SECONDS);
-		l->probe(p);
+		l->probe(p, l->what);
 		_exit(0);
 	}
 	while (pid > 0 && waitpid(pid, &status, 0) < 0)
@@ -54,8 +566,9 @@ print(const struct layer *l, int err)
 {
 	if (err != 0)
 		printf("%-8s %s: %s; %s\n", l->needed ? "MISSING" : "without",
-		    l->name, strerror(err), l->advice(err));
-	else if (l->probe == doctor_try_landlock)
+		    l->name, strerror(err),
+		    l->advise != NULL ? l->advise(err) : l->advice);
+	else if (l->probe == try_landlock)
 		printf("%-8s %s, ABI %d\n", "ok", l->name, landlock_abi());
 	else
 		printf("%-8s %s\n", "ok", l->name);
@@ -132,14 +645,41 @@ try_userns(struct patient *p)
 		    "without", name, step, strerror(-p->userns));
 }
 
-/* Only root makes namespaces for a session. Tells whether it can. */
-static bool
-try_session(const struct patient *p)
+/* Tries one layer and tells about it. Returns the errno of what failed. */
+static int
+examine(const struct layer *l, const struct patient *p)
 {
-	int err = probe(&doctor_session, p);
+	int err = probe(l, p);
 
-	print(&doctor_session, err);
-	return err == 0;
+	print(l, err);
+	fflush(stdout);
+	return err;
+}
+
+/* Tries all layers. Returns false if one that is needed is missing. */
+static bool
+examine_all(const struct patient *p)
+{
+	bool no_user = false, no_proc = false, good = true;
+
+	for (size_t i = 0; i < nitems(layers); i++) {
+		const struct layer *l = &layers[i];
+		int err;
+
+		if (no_user && l->inside) {
+			printf("%-8s %s: there is no user namespace; see "
+			       "above\n",
+			    l->needed ? "MISSING" : "without", l->name);
+			continue;
+		}
+		err = examine(l, p);
+		no_user |= err != 0 && l->probe == try_user;
+		no_proc |= err == EPERM && l->probe == try_pid;
+		good &= err == 0 || !l->needed;
+	}
+	if ((no_user || no_proc) && !p->root)
+		print_landlock_only();
+	return good;
 }
 
 int
@@ -149,8 +689,8 @@ doctor_run(const struct programs *programs, const char *user,
 	struct patient p = {
 		.programs = programs, .root = geteuid() == 0, .userns = -1
 	};
-	int code = EXIT_STOPPED, err = find_patient(&p, user);
-	bool no_user = false, no_proc = false;
+	int err = find_patient(&p, user);
+	bool good = true;
 
 	if (err < 0) {
 		fprintf(stderr, "execd: user %s: %s\n",
@@ -160,32 +700,13 @@ doctor_run(const struct programs *programs, const char *user,
 	printf("What execd, started as %s, can enforce on commands of %s:\n",
 	    p.root ? "root" : p.name, p.name);
 	fflush(stdout);
-	if (p.root && !try_session(&p))
-		code = EXIT_UNENFORCEABLE;
+	if (p.root)
+		good = examine(&session_layer, &p) == 0;
 	if (p.root)
 		try_userns(&p);
 	fflush(stdout);
-	for (size_t i = 0; i < doctor_layers_count; i++) {
-		if (no_user && doctor_layers[i].inside) {
-			printf("%-8s %s: there is no user namespace; see "
-			       "above\n",
-			    doctor_layers[i].needed ? "MISSING" : "without",
-			    doctor_layers[i].name);
-			continue;
-		}
-		err = probe(&doctor_layers[i], &p);
-		no_user |=
-		    err != 0 && doctor_layers[i].probe == doctor_try_user;
-		no_proc |=
-		    err == EPERM && doctor_layers[i].probe == doctor_try_pid;
-		print(&doctor_layers[i], err);
-		fflush(stdout);
-		if (err != 0 && doctor_layers[i].needed)
-			code = EXIT_UNENFORCEABLE;
-	}
-	if ((no_user || no_proc) && !p.root)
-		print_landlock_only();
+	good &= examine_all(&p);
 	print_map(map);
 	free(p.name);
-	return code;
+	return good ? EXIT_STOPPED : EXIT_UNENFORCEABLE;
 }

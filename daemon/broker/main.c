@@ -16,6 +16,7 @@
 
 #include <openssl/evp.h>
 
+#include "broker_health.h"
 #include "broker_main.h"
 #include "broker_options.h"
 #include "broker_state.h"
@@ -25,7 +26,6 @@
 #include "ctl_socket.h"
 #include "descriptors.h"
 #include "dispose.h"
-#include "drain.h"
 #include "drop.h"
 #include "event_source.h"
 #include "exit_code.h"
@@ -37,12 +37,10 @@
 #include "programs.h"
 #include "secret.h"
 #include "seqpacket.h"
-#include "session_limit.h"
 #include "session_registry.h"
 #include "spawn_client.h"
 #include "stats.h"
 #include "systemd.h"
-#include "tls_helpers.h"
 #include "util.h"
 
 #if EXECD_SANITIZED

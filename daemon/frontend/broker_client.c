@@ -19,145 +19,123 @@
 #include "broker_request.h"
 #include "connection.h"
 #include "frontend.h"
-#include "health.h"
 #include "log.h"
 #include "loop.h"
-#include "proxied.h"
 #include "seqpacket.h"
 #include "tls_helper.h"
 #include "util.h"
 
-static int
-on_verdict(const uint8_t *packet, size_t len, const int *fds, size_t nfds)
-{
-	struct control_verdict v;
-	struct connection *c;
+/* A message of the broker that was decoded. */
+struct broker_event {
+	enum control_type type;
+	union {
+		struct control_verdict verdict;
+		struct control_session session;
+		struct control_metrics metrics;
+		struct control_closed closed;
+		struct control_runner_exited end;
+		struct control_configure configure;
+		struct control_listener listener;
+		struct control_drain drain;
+		struct control_load load;
+		uint8_t any[CONTROL_MESSAGE_MAX];
+	};
+	int fds[SEQPACKET_FDS_MAX]; /* the reaction owns them */
+	size_t nfds;
+};
 
-	if (control_get(packet, len, BROKER_ANS_AUTHENTICATE, &v) < 0)
-		return -EBADMSG;
-	c = connection_find(v.conn);
+static int
+on_verdict(struct broker_event *e)
+{
+	struct connection *c = connection_find(e->verdict.conn);
+
 	if (c == NULL)
 		return -EBADMSG;
-	handshake_verdict(c, &v);
+	handshake_verdict(c, &e->verdict);
 	return 0;
 }
 
 /* Handles an answer that says that there is no session. It returns the runner's
  * end of the channel. The client may have left meanwhile. */
 static int
-on_no_session(const uint8_t *packet, size_t len, const int *fds, size_t nfds,
-    enum control_type type)
+on_no_session(struct broker_event *e)
 {
-	struct control_session s;
-	struct connection *c;
+	const struct control_session *s = &e->session;
+	struct connection *c = connection_find(s->conn);
 
-	if (nfds != 1 || control_get(packet, len, type, &s) < 0 ||
-	    s.result == SESSION_OK || s.result > SESSION_FAILED)
+	if (e->nfds != 1 || s->result == SESSION_OK ||
+	    s->result > SESSION_FAILED)
 		return -EBADMSG;
-	close(fds[0]);
-	c = connection_find(s.conn);
+	close(e->fds[0]);
 	if (c != NULL)
-		handshake_refused(c, &s);
+		handshake_refused(c, s);
 	return 0;
 }
 
 static int
-on_open(const uint8_t *packet, size_t len, const int *fds, size_t nfds)
+on_metrics(struct broker_event *e)
 {
-	return on_no_session(packet, len, fds, nfds, BROKER_ANS_OPEN);
-}
+	struct connection *c = connection_find(e->metrics.conn);
 
-static int
-on_resume(const uint8_t *packet, size_t len, const int *fds, size_t nfds)
-{
-	return on_no_session(packet, len, fds, nfds, BROKER_ANS_RESUME);
-}
-
-static int
-on_watch(const uint8_t *packet, size_t len, const int *fds, size_t nfds)
-{
-	return on_no_session(packet, len, fds, nfds, BROKER_ANS_WATCH);
-}
-
-static int
-on_metrics(const uint8_t *packet, size_t len, const int *fds, size_t nfds)
-{
-	struct control_metrics m;
-	struct connection *c;
-
-	if (control_get(packet, len, BROKER_ANS_METRICS, &m) < 0 ||
-	    m.nidentities > METRICS_IDENTITIES_MAX)
+	if (e->metrics.nidentities > METRICS_IDENTITIES_MAX)
 		return -EBADMSG;
-	c = connection_find(m.conn);
 	/* The client may have left meanwhile. */
 	if (c != NULL && c->state == CONN_OPERATING)
-		handshake_metrics(c, &m);
+		handshake_metrics(c, &e->metrics);
 	return 0;
 }
 
 static int
-on_closed(const uint8_t *packet, size_t len, const int *fds, size_t nfds)
+on_closed(struct broker_event *e)
 {
-	struct control_closed closed;
-	struct connection *c;
+	struct connection *c = connection_find(e->closed.conn);
 
-	if (control_get(packet, len, BROKER_ANS_CLOSE, &closed) < 0)
-		return -EBADMSG;
-	c = connection_find(closed.conn);
 	if (c != NULL)
-		connection_on_closed(c, closed.end, closed.reason);
+		connection_on_closed(c, e->closed.end, e->closed.reason);
 	return 0;
 }
 
 /* Nothing is done here. The session channel ends at about the same time; then
  * the broker is asked and gives the reason again. */
 static int
-on_runner_exited(const uint8_t *packet, size_t len, const int *fds, size_t nfds)
+on_runner_exited(struct broker_event *e)
 {
-	struct control_runner_exited r;
-
-	return control_get(packet, len, BROKER_EV_RUNNER_EXITED, &r);
+	return 0;
 }
 
 /* The operator ended the session: the client gets the reason and nothing more
  * of the session. The client may have left meanwhile. */
 static int
-on_end(const uint8_t *packet, size_t len, const int *fds, size_t nfds)
+on_end(struct broker_event *e)
 {
-	_cleanup_free_ char *text = NULL;
-	struct control_runner_exited end;
-	struct connection *c;
+	_cleanup_free_ char *text =
+	    xasprintf("session ended: %s", e->end.reason);
+	struct connection *c = connection_find(e->end.conn);
 
-	if (control_get(packet, len, BROKER_EV_END, &end) < 0)
-		return -EBADMSG;
-	c = connection_find(end.conn);
 	if (c == NULL)
 		return 0;
-	text = xasprintf("session ended: %s", end.reason);
 	log_error(0, "connection %u: %s: %s", c->number, c->peer, text);
 	connection_close(c, WEBSOCKET_CLOSE_INTERNAL, text);
 	return 0;
 }
 
 static int
-begin_offer(struct offer *o, const uint8_t *packet, size_t len,
-    enum control_type type, const int *fds, size_t nfds)
+begin_offer(struct offer *o, const struct broker_event *e)
 {
 	size_t at = 0;
 
-	*o = (struct offer){ .have = 0 };
-	if (control_get(packet, len, type, &o->configure) < 0 ||
-	    o->configure.listeners > CONTROL_LISTENERS_MAX ||
+	*o = (struct offer){ .configure = e->configure };
+	if (o->configure.listeners > CONTROL_LISTENERS_MAX ||
 	    o->configure.limits.exempt.count > CONTROL_NETS_MAX)
 		return -EBADMSG;
 	for (int i = 0; i < TLS_HELPERS; i++) {
 		bool comes = o->configure.helpers & 1u << i;
 
-		if (comes && at == nfds)
+		if (comes && at == e->nfds)
 			return -EBADMSG;
-		o->helpers[i] = comes ? fds[at++] : -1;
+		o->helpers[i] = comes ? e->fds[at++] : -1;
 	}
-	return at == nfds ? 0 : -EBADMSG;
+	return at == e->nfds ? 0 : -EBADMSG;
 }
 
 /* Returns how many descriptors a listener comes with. */
@@ -172,19 +150,17 @@ fds_of(const struct control_listener *l)
 }
 
 static int
-add_to_offer(struct offer *o, const uint8_t *packet, size_t len, const int *fds,
-    size_t nfds)
+add_to_offer(struct offer *o, const struct broker_event *e)
 {
-	struct control_listener l;
+	const struct control_listener *l = &e->listener;
 
-	if (control_get(packet, len, BROKER_EV_LISTENER, &l) < 0 ||
-	    o->have >= o->configure.listeners || l.kind > LISTENER_UNIX ||
-	    l.keys.client_certificate > CLIENT_CERTIFICATE_REQUIRED ||
-	    l.trusted.count > CONTROL_NETS_MAX || nfds != fds_of(&l))
+	if (o->have >= o->configure.listeners || l->kind > LISTENER_UNIX ||
+	    l->keys.client_certificate > CLIENT_CERTIFICATE_REQUIRED ||
+	    l->trusted.count > CONTROL_NETS_MAX || e->nfds != fds_of(l))
 		return -EBADMSG;
-	o->listeners[o->have].listener = l;
-	memcpy(o->listeners[o->have].fds, fds, nfds * sizeof(*fds));
-	o->listeners[o->have++].nfds = nfds;
+	o->listeners[o->have].listener = *l;
+	memcpy(o->listeners[o->have].fds, e->fds, e->nfds * sizeof(*e->fds));
+	o->listeners[o->have++].nfds = e->nfds;
 	return 0;
 }
 
@@ -230,52 +206,43 @@ apply_when_complete(void)
 }
 
 static int
-on_reload(const uint8_t *packet, size_t len, const int *fds, size_t nfds)
+on_reload(struct broker_event *e)
 {
-	if (reloading ||
-	    begin_offer(&reload, packet, len, BROKER_EV_RELOAD, fds, nfds) < 0)
+	if (reloading || begin_offer(&reload, e) < 0)
 		return -EBADMSG;
 	reloading = true;
 	return apply_when_complete();
 }
 
 static int
-on_listener(const uint8_t *packet, size_t len, const int *fds, size_t nfds)
+on_listener(struct broker_event *e)
 {
-	if (!reloading || add_to_offer(&reload, packet, len, fds, nfds) < 0)
+	if (!reloading || add_to_offer(&reload, e) < 0)
 		return -EBADMSG;
 	return apply_when_complete();
 }
 
 static int
-on_drain(const uint8_t *packet, size_t len, const int *fds, size_t nfds)
+on_drain(struct broker_event *e)
 {
-	struct control_drain d;
-
-	if (control_get(packet, len, BROKER_EV_DRAIN, &d) < 0 ||
-	    d.why > DRAIN_STOPPING)
+	if (e->drain.why > DRAIN_STOPPING)
 		return -EBADMSG;
-	frontend_drain = d.why;
+	frontend_drain = e->drain.why;
 	return 0;
 }
 
 static int
-on_load(const uint8_t *packet, size_t len, const int *fds, size_t nfds)
+on_load(struct broker_event *e)
 {
-	struct control_load load;
-
-	if (control_get(packet, len, BROKER_EV_LOAD, &load) < 0 ||
-	    load.room_percent > 100)
+	if (e->load.room_percent > 100)
 		return -EBADMSG;
-	agent_set_room(load.room_percent);
+	agent_set_room(e->load.room_percent);
 	return 0;
 }
 
 static int
-on_stop(const uint8_t *packet, size_t len, const int *fds, size_t nfds)
+on_stop(struct broker_event *e)
 {
-	if (control_get(packet, len, BROKER_EV_STOP, NULL) < 0)
-		return -EBADMSG;
 	listener_close_all();
 	agent_end();
 	admission_end();
@@ -285,17 +252,15 @@ on_stop(const uint8_t *packet, size_t len, const int *fds, size_t nfds)
 }
 
 static int
-on_ping(const uint8_t *packet, size_t len, const int *fds, size_t nfds)
+on_ping(struct broker_event *e)
 {
 	broker_alive();
-	return control_get(packet, len, BROKER_EV_PING, NULL);
+	return 0;
 }
 
 static int
-on_idle(const uint8_t *packet, size_t len, const int *fds, size_t nfds)
+on_idle(struct broker_event *e)
 {
-	if (control_get(packet, len, BROKER_EV_IDLE, NULL) < 0)
-		return -EBADMSG;
 	if (listener_is_idle())
 		broker_done();
 	return 0;
@@ -304,13 +269,12 @@ on_idle(const uint8_t *packet, size_t len, const int *fds, size_t nfds)
 static const struct event_row {
 	enum control_type type;
 	size_t fds_max;
-	int (*react)(
-	    const uint8_t *packet, size_t len, const int *fds, size_t nfds);
+	int (*react)(struct broker_event *e);
 } events[] = {
 	{ BROKER_ANS_AUTHENTICATE, 0, on_verdict },
-	{ BROKER_ANS_OPEN, 1, on_open },
-	{ BROKER_ANS_RESUME, 1, on_resume },
-	{ BROKER_ANS_WATCH, 1, on_watch },
+	{ BROKER_ANS_OPEN, 1, on_no_session },
+	{ BROKER_ANS_RESUME, 1, on_no_session },
+	{ BROKER_ANS_WATCH, 1, on_no_session },
 	{ BROKER_ANS_CLOSE, 0, on_closed },
 	{ BROKER_ANS_METRICS, 0, on_metrics },
 	{ BROKER_EV_RUNNER_EXITED, 0, on_runner_exited },
@@ -324,32 +288,38 @@ static const struct event_row {
 	{ BROKER_EV_IDLE, 0, on_idle },
 };
 
-static void
-take_event(const uint8_t *packet, size_t len, const int *fds, size_t nfds)
+static int
+decode(struct broker_event *e, const uint8_t *packet, size_t len)
 {
-	enum control_type type = control_peek(packet, len);
+	e->type = control_peek(packet, len);
+	return control_get(packet, len, e->type, e->any);
+}
 
-	for (size_t i = 0; i < nitems(events); i++) {
-		if (events[i].type != type)
+static void
+take_event(struct broker_event *e, const uint8_t *packet, size_t len)
+{
+	int err = decode(e, packet, len);
+
+	for (size_t i = 0; err == 0 && i < nitems(events); i++) {
+		if (events[i].type != e->type)
 			continue;
-		if (nfds > events[i].fds_max ||
-		    events[i].react(packet, len, fds, nfds) < 0)
+		if (e->nfds > events[i].fds_max || events[i].react(e) < 0)
 			break;
 		return;
 	}
-	log_fatal("impossible message from the broker: %s", control_name(type));
+	log_fatal("impossible message from the broker: %s",
+	    control_name(control_peek(packet, len)));
 }
 
 static void
 control_cb(evutil_socket_t fd, short what, void *arg)
 {
 	uint8_t packet[CONTROL_MESSAGE_MAX];
-	int fds[SEQPACKET_FDS_MAX];
-	size_t nfds;
+	struct broker_event e;
 	ssize_t n;
 
 	for (int i = 0; i < 64; i++) {
-		n = seqpacket_recv(fd, packet, sizeof(packet), fds, &nfds);
+		n = seqpacket_recv(fd, packet, sizeof(packet), e.fds, &e.nfds);
 		if (n == -EAGAIN)
 			return;
 		if (n <= 0) {
@@ -363,7 +333,7 @@ control_cb(evutil_socket_t fd, short what, void *arg)
 			return;
 		}
 		health_heard();
-		take_event(packet, (size_t)n, fds, nfds);
+		take_event(&e, packet, (size_t)n);
 	}
 }
 
@@ -401,20 +371,23 @@ broker_watch(void)
 	loop_add(&control, NULL);
 }
 
-static ssize_t
-wait_packet(uint8_t *packet, size_t cap, int *fds, size_t *nfds)
+static size_t
+wait_event(
+    struct broker_event *e, uint8_t packet[CONTROL_MESSAGE_MAX], int *err)
 {
 	struct pollfd next = { .fd = CONTROL_FD, .events = POLLIN };
 	ssize_t n;
 
 	while (poll(&next, 1, -1) < 0 && errno == EINTR)
 		continue;
-	n = seqpacket_recv(CONTROL_FD, packet, cap, fds, nfds);
+	n = seqpacket_recv(
+	    CONTROL_FD, packet, CONTROL_MESSAGE_MAX, e->fds, &e->nfds);
 	if (n == 0)
 		exit(0);
 	if (n < 0)
 		log_fatal_errno((int)n, "control channel");
-	return n;
+	*err = decode(e, packet, (size_t)n);
+	return (size_t)n;
 }
 
 void
@@ -422,18 +395,21 @@ broker_wait_configure(struct offer *o)
 {
 	uint8_t packet[CONTROL_MESSAGE_MAX];
 	char fault[CONTROL_FAULT_MAX];
-	int fds[SEQPACKET_FDS_MAX];
-	size_t nfds;
-	ssize_t n;
+	struct broker_event e;
+	size_t n;
 	int err;
 
-	n = wait_packet(packet, sizeof(packet), fds, &nfds);
-	err = begin_offer(o, packet, (size_t)n, BROKER_EV_CONFIGURE, fds, nfds);
+	n = wait_event(&e, packet, &err);
+	if (err == 0)
+		err = e.type == BROKER_EV_CONFIGURE ? begin_offer(o, &e)
+						    : -EBADMSG;
 	while (err == 0 && o->have < o->configure.listeners) {
-		n = wait_packet(packet, sizeof(packet), fds, &nfds);
-		err = add_to_offer(o, packet, (size_t)n, fds, nfds);
+		n = wait_event(&e, packet, &err);
+		if (err == 0)
+			err = e.type == BROKER_EV_LISTENER ? add_to_offer(o, &e)
+							   : -EBADMSG;
 	}
 	if (err < 0)
 		log_fatal("impossible configuration from the broker: %s",
-		    control_fault(packet, (size_t)n, fault));
+		    control_fault(packet, n, fault));
 }

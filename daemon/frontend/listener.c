@@ -18,13 +18,12 @@
 #include <unistd.h>
 
 #include "admission.h"
+#include "broker_request.h"
 #include "connection.h"
 #include "frontend.h"
-#include "health.h"
 #include "log.h"
 #include "log_limit.h"
 #include "loop.h"
-#include "proxied.h"
 #include "rights.h"
 #include "source.h"
 #include "util.h"

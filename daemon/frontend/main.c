@@ -10,7 +10,6 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/prctl.h>
-#include <unistd.h>
 
 #include "broker_request.h"
 #include "code_pages.h"
@@ -19,7 +18,6 @@
 #include "crypto_memory.h"
 #include "frontend.h"
 #include "frontend_main.h"
-#include "health.h"
 #include "heap.h"
 #include "log.h"
 #include "loop.h"

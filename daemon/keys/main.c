@@ -30,12 +30,11 @@
 #include "crypto_memory.h"
 #include "drop.h"
 #include "filter_rows.h"
+#include "keys.h"
 #include "landlock.h"
 #include "log.h"
 #include "rights.h"
 #include "seqpacket.h"
-#include "sign.h"
-#include "trust.h"
 #include "util.h"
 
 /* The system calls that it needs once it has its keys or CAs: it reads one

@@ -2,7 +2,7 @@
 /*
  * Checks and signs TLS handshakes, in the key process.
  */
-#include "sign.h"
+#include "keys.h"
 
 #include <errno.h>
 #include <openssl/err.h>

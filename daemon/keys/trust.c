@@ -2,7 +2,7 @@
 /*
  * Verifies certificates of clients, in the certificate process.
  */
-#include "trust.h"
+#include "keys.h"
 
 #include <errno.h>
 #include <openssl/err.h>

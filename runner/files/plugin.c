@@ -20,9 +20,6 @@ const char *const plugin_manifests[] = { ".codex-plugin/plugin.json",
 	".claude-plugin/plugin.json", ".cursor-plugin/plugin.json" };
 const size_t plugin_manifests_count = nitems(plugin_manifests);
 
-static void plugin_write_json(
-    struct json_writer *w, const struct json_value *v);
-
 static bool
 has_only(const char *name, const char *set)
 {
@@ -344,36 +341,6 @@ plugin_manifest_name(const char *text, size_t len)
 	return name;
 }
 
-static void
-write_container(struct json_writer *w, const struct json_value *v)
-{
-	bool object = v->type == JSON_OBJECT;
-
-	json_begin(w, object ? '{' : '[');
-	for (const struct json_value *m = v->first; m; m = m->next) {
-		if (object)
-			json_slice_key(w, m->key);
-		plugin_write_json(w, m);
-	}
-	json_end(w, object ? '}' : ']');
-}
-
-/* Recursive: the reader of JSON permits only JSON_MAX_DEPTH levels. */
-static void
-plugin_write_json(struct json_writer *w, const struct json_value *v)
-{
-	if (v->type == JSON_NULL)
-		json_null(w);
-	else if (v->type == JSON_BOOL)
-		json_bool(w, v->boolean);
-	else if (v->type == JSON_STRING)
-		json_string(w, v->text.ptr, v->text.len);
-	else if (v->type == JSON_NUMBER)
-		json_raw(w, v->text.ptr, v->text.len);
-	else
-		write_container(w, v);
-}
-
 /* --- Where it is from --------------------------------------------------- */
 
 static const char *
@@ -509,7 +476,7 @@ write_servers(
 
 	buf_init(&b, 2 * FILE_BYTES_MAX);
 	json_writer_init(&inner, &b);
-	plugin_write_json(&inner, servers);
+	json_copy(&inner, servers);
 	discover_write_file(w, path, &b);
 	buf_clear(&b);
 }

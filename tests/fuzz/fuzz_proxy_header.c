@@ -9,7 +9,7 @@
 #include <stdint.h>
 #include <string.h>
 
-#include "proxied.h"
+#include "admission.h"
 #include "util.h"
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t len);

@@ -25,7 +25,6 @@
 #include "identity.h"
 #include "session_registry.h"
 #include "systemd.h"
-#include "tls_helpers.h"
 
 #define NOW 100000
 

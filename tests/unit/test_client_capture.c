@@ -11,7 +11,7 @@
 
 #include <cmocka.h>
 
-#include "capture.h"
+#include "run.h"
 
 #define BYTES 100
 #define LINES 8

@@ -31,7 +31,7 @@ check_shown(const struct conf_type *type, const void *value, const char *shown)
 	struct buf b;
 
 	buf_init(&b, SIZE_MAX);
-	type->show(&b, value);
+	type->show(type, &b, value);
 	buf_put_u8(&b, '\0');
 	assert_string_equal((char *)b.data, shown);
 	buf_clear(&b);
@@ -84,7 +84,7 @@ test_good_values(void **state)
 		char why[CONF_WHY_MAX] = "";
 		union value v = { 0 };
 
-		if (type->parse(&v, good[i].text, why) < 0)
+		if (type->parse(type, &v, good[i].text, why) < 0)
 			fail_msg("`%s`: %s", good[i].text, why);
 		check_shown(type, &v, good[i].shown);
 		if (type->clear != NULL)
@@ -144,7 +144,7 @@ test_bad_values(void **state)
 		char why[CONF_WHY_MAX] = "";
 		union value v = { 0 };
 
-		if (type->parse(&v, bad[i].text, why) != -EINVAL)
+		if (type->parse(type, &v, bad[i].text, why) != -EINVAL)
 			fail_msg("`%s` was taken", bad[i].text);
 		assert_true(why[0] != '\0');
 		if (type->clear != NULL)
@@ -159,8 +159,9 @@ test_a_list_has_an_end(void **state)
 	struct strings s = { 0 };
 
 	for (int i = 0; i < CONF_VALUES_MAX; i++)
-		assert_int_equal(conf_lines.parse(&s, "x", why), 0);
-	assert_int_equal(conf_lines.parse(&s, "x", why), -EINVAL);
+		assert_int_equal(
+		    conf_lines.parse(&conf_lines, &s, "x", why), 0);
+	assert_int_equal(conf_lines.parse(&conf_lines, &s, "x", why), -EINVAL);
 	assert_string_equal(why, "more than 1024 values");
 	strings_clear(&s);
 }

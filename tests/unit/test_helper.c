@@ -19,7 +19,6 @@
 #include "frontend_child.h"
 #include "identity.h"
 #include "session_registry.h"
-#include "tls_helpers.h"
 #include "util.h"
 
 #define DEADLINE_MS 10000

@@ -14,7 +14,7 @@
 
 #include <cmocka.h>
 
-#include "proxied.h"
+#include "admission.h"
 #include "util.h"
 
 #define SIGNATURE "\r\n\r\n\0\r\nQUIT\n"

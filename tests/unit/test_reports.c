@@ -28,7 +28,6 @@
 #include "seqpacket.h"
 #include "session_registry.h"
 #include "spawn_client.h"
-#include "tls_helpers.h"
 #include "util.h"
 
 #define TYPES	   64

@@ -28,7 +28,6 @@
 #include "requests.h"
 #include "seqpacket.h"
 #include "session_registry.h"
-#include "tls_helpers.h"
 #include "util.h"
 
 #define CONNECTIONS 8 /* numbers that the made-up messages use */

@@ -16,9 +16,7 @@
 #include "conf.h"
 #include "frontend_child.h"
 #include "identity.h"
-#include "session_limit.h"
 #include "session_registry.h"
-#include "tls_helpers.h"
 #include "util.h"
 
 #define MANY 20

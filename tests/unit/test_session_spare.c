@@ -17,7 +17,6 @@
 #include "frontend_child.h"
 #include "identity.h"
 #include "session_registry.h"
-#include "tls_helpers.h"
 #include "util.h"
 
 #define IDENTITIES (SESSION_SPARES_MAX + 1)

@@ -15,7 +15,7 @@
 #include <openssl/evp.h>
 #include <openssl/rsa.h>
 
-#include "sign.h"
+#include "keys.h"
 #include "util.h"
 
 #define LABEL "TLS 1.3, server CertificateVerify"

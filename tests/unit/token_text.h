@@ -8,8 +8,8 @@
 #include <string.h>
 
 #include "base64.h"
+#include "broker_request.h"
 #include "jwt.h"
-#include "token_header.h"
 
 /* Encodes bytes as base64url without padding and appends them to the token. The
  * token's array has room for them. */

@@ -7,13 +7,14 @@
 
 #include <errno.h>
 #include <poll.h>
+#include <signal.h>
 #include <stdarg.h>
 #include <stdio.h>
 #include <string.h>
+#include <sys/signalfd.h>
 #include <unistd.h>
 
 #include "capabilities.h"
-#include "jsonrpc.h"
 #include "path_uri.h"
 #include "url.h"
 
@@ -21,7 +22,8 @@
  * The event loop of execctl: the client, a few descriptors and a few timers.
  */
 
-#define SOURCES_MAX 96 /* forward.c has up to 72 */
+#define OBJECT_MAX  (64u << 20) /* bytes */
+#define SOURCES_MAX 96		/* forward.c has up to 72 */
 
 void
 source_set(struct execctl *ctl, struct source *s, int fd, short events)
@@ -60,6 +62,42 @@ timer_remove(struct execctl *ctl, struct timer *t)
 		return;
 	t->added = false;
 	TAILQ_REMOVE(&ctl->timers, t, link);
+}
+
+int
+signals_watch(struct execctl *ctl, struct source *s, const sigset_t *set)
+{
+	int fd;
+
+	sigprocmask(SIG_BLOCK, set, NULL);
+	fd = signalfd(-1, set, SFD_CLOEXEC | SFD_NONBLOCK);
+	if (fd < 0)
+		return execctl_fail(
+		    ctl, EXIT_CTL_REFUSED, "signalfd: %s", strerror(errno));
+	source_set(ctl, s, fd, POLLIN);
+	return 0;
+}
+
+int
+signals_take(const struct source *s)
+{
+	struct signalfd_siginfo info;
+
+	return read(s->fd, &info, sizeof(info)) == sizeof(info)
+		   ? (int)info.ssi_signo
+		   : 0;
+}
+
+sigset_t
+signals_that_end(void)
+{
+	sigset_t set;
+
+	sigemptyset(&set);
+	sigaddset(&set, SIGINT);
+	sigaddset(&set, SIGTERM);
+	sigaddset(&set, SIGHUP);
+	return set;
 }
 
 static int
@@ -170,18 +208,79 @@ reply_answered(void *arg, const struct execd_answer *a)
 }
 
 void
-call(struct execctl *ctl, const char *method, struct buf *params,
+object_begin(struct json_text *t)
+{
+	json_text_init(t, OBJECT_MAX);
+	json_begin(&t->w, '{');
+}
+
+void
+params_begin(struct json_text *t, const char *key, const char *path)
+{
+	object_begin(t);
+	json_key(&t->w, key);
+	json_path(&t->w, path);
+	files_sandbox_add(&t->w);
+}
+
+void
+object_print(struct json_text *t)
+{
+	json_end(&t->w, '}');
+	printf("%.*s\n", (int)t->buf.len, (const char *)t->buf.data);
+	buf_clear(&t->buf);
+}
+
+static void
+send_request(struct execctl *ctl, const char *method, struct json_text *params,
+    unsigned int flags, execd_answer_fn *fn, void *arg)
+{
+	json_end(&params->w, '}');
+	execd_client_request(ctl->client, method,
+	    (const char *)params->buf.data, params->buf.len, flags, fn, arg);
+	buf_clear(&params->buf);
+}
+
+void
+ask(struct execctl *ctl, const char *method, struct json_text *params,
+    execd_answer_fn *fn, void *arg)
+{
+	send_request(ctl, method, params, EXECD_REPEAT, fn, arg);
+}
+
+void
+ask_path(struct execctl *ctl, const char *method, const char *path,
+    execd_answer_fn *fn, void *arg)
+{
+	struct json_text params;
+
+	params_begin(&params, "path", path);
+	ask(ctl, method, &params, fn, arg);
+}
+
+void
+call(struct execctl *ctl, const char *method, struct json_text *params,
     unsigned int flags, struct reply *r)
 {
 	*r = (struct reply){ 0 };
-	execd_client_request(ctl->client, method,
-	    params ? (const char *)params->data : NULL,
-	    params ? params->len : 0, flags, reply_answered, r);
 	if (params != NULL)
-		buf_clear(params);
+		send_request(ctl, method, params, flags, reply_answered, r);
+	else
+		execd_client_request(
+		    ctl->client, method, NULL, 0, flags, reply_answered, r);
 	/* This ends: the client answers all requests before it is over. */
 	while (!r->done)
 		loop_once(ctl);
+}
+
+void
+call_path(
+    struct execctl *ctl, const char *method, const char *path, struct reply *r)
+{
+	struct json_text params;
+
+	params_begin(&params, "path", path);
+	call(ctl, method, &params, EXECD_REPEAT, r);
 }
 
 void
@@ -192,18 +291,6 @@ reply_clear(struct reply *r)
 	free(r->text);
 	free(r->message);
 	*r = (struct reply){ 0 };
-}
-
-void
-params_path(
-    struct buf *b, struct json_writer *w, const char *key, const char *path)
-{
-	buf_init(b, 1u << 20);
-	json_writer_init(w, b);
-	json_begin(w, '{');
-	json_key(w, key);
-	json_path(w, path);
-	files_sandbox_add(w);
 }
 
 int
@@ -230,13 +317,9 @@ value_string(const struct json_value *v, char *dst, size_t cap)
 	return dst;
 }
 
-/* Returns the path of a member of environmentInfo, or NULL. The caller frees
- * it. */
-static char *
-info_path(const struct execctl *ctl, const char *key)
+char *
+uri_path(const struct json_value *v)
 {
-	const struct json_value *v =
-	    json_get(execd_client_info(ctl->client), key);
 	struct json_doc doc = { 0 };
 	struct path_uri uri;
 	char error[128];
@@ -257,7 +340,8 @@ remote_path(const struct execctl *ctl, const char *path)
 
 	if (path[0] == '/')
 		return xstrdup(path);
-	home = info_path(ctl, "userHomeDir");
+	home =
+	    uri_path(json_get(execd_client_info(ctl->client), "userHomeDir"));
 	if (path[0] == '\0' || strcmp(path, "~") == 0)
 		return xstrdup(home ? home : "/");
 	if (strncmp(path, "~/", 2) == 0)
@@ -389,8 +473,7 @@ int
 execctl_fail(const struct execctl *ctl, int code, const char *fmt, ...)
 {
 	_cleanup_free_ char *text = NULL;
-	struct json_writer w;
-	struct buf b;
+	struct json_text t;
 	va_list ap;
 
 	va_start(ap, fmt);
@@ -399,14 +482,10 @@ execctl_fail(const struct execctl *ctl, int code, const char *fmt, ...)
 	put_line(text);
 	if (!ctl->json)
 		return code;
-	buf_init(&b, 1u << 20);
-	json_writer_init(&w, &b);
-	json_begin(&w, '{');
-	json_key_cstring(&w, "error", text);
-	json_key_i64(&w, "exitCode", code);
-	json_end(&w, '}');
-	printf("%.*s\n", (int)b.len, (const char *)b.data);
-	buf_clear(&b);
+	object_begin(&t);
+	json_key_cstring(&t.w, "error", text);
+	json_key_i64(&t.w, "exitCode", code);
+	object_print(&t);
 	return code;
 }
 
@@ -493,20 +572,31 @@ on_request(
 	ctl->on_request(ctl->notification_arg, id, method, params);
 }
 
-static int
-take_timeout(const struct execctl *ctl, const char *name, unsigned int *ms)
+int
+take_duration(
+    const struct execctl *ctl, const char *name, uint64_t max_ms, uint64_t *ms)
 {
 	const char *text = option(ctl->parsed, name);
 	uint64_t value;
 
 	if (text == NULL)
 		return 0;
-	if (option_duration(text, &value) < 0 || value > INT32_MAX)
+	if (option_duration(text, &value) < 0 || value > max_ms)
 		return execctl_fail(ctl, EXIT_CTL_USAGE,
 		    "--%s: `%s' is not a duration like 500ms, 10s or 2m", name,
 		    text);
-	*ms = (unsigned int)value;
+	*ms = value;
 	return 0;
+}
+
+static int
+take_timeout(const struct execctl *ctl, const char *name, unsigned int *ms)
+{
+	uint64_t value = *ms;
+	int code = take_duration(ctl, name, INT32_MAX, &value);
+
+	*ms = (unsigned int)value;
+	return code;
 }
 
 /* Warns if anybody on the network could read the token. */

@@ -6,6 +6,7 @@
 #ifndef EXECCTL_H
 #define EXECCTL_H
 
+#include <signal.h>
 #include <stdbool.h>
 
 #include "buf.h"
@@ -94,12 +95,23 @@ void execctl_pause(struct execctl *ctl, bool pause);
 /* Connects to the server that the command line names. session may be NULL for a
  * new session. Returns 0, or the exit status after a message. */
 int execctl_connect(struct execctl *ctl, const char *session, bool watch);
+/* Takes the option of this name, if it is given. Returns 0, or the exit status
+ * after a message. */
+int take_duration(
+    const struct execctl *ctl, const char *name, uint64_t max_ms, uint64_t *ms);
 /* Reports why the client is over. Returns the exit status. */
 int execctl_over(struct execctl *ctl);
 
 /* execctl.c */
 void source_set(struct execctl *ctl, struct source *s, int fd, short events);
 void source_remove(struct execctl *ctl, struct source *s);
+/* Blocks the signals, and makes a source of them. Returns 0, or the exit status
+ * after a message. */
+int signals_watch(struct execctl *ctl, struct source *s, const sigset_t *set);
+/* Returns the signal that has come, or 0. */
+int signals_take(const struct source *s);
+/* Returns SIGINT, SIGTERM and SIGHUP. */
+sigset_t signals_that_end(void);
 void timer_set(struct execctl *ctl, struct timer *t, int64_t after_ms);
 void timer_remove(struct execctl *ctl, struct timer *t);
 /* Waits for events and handles them. Returns 0, -ENOTCONN if the client is over
@@ -116,17 +128,30 @@ struct reply {
 	const struct json_value *result; /* NULL with an error */
 	bool done;
 };
-/* Sends the request and waits for its answer. params is the text of a complete
- * JSON object, or NULL; it is cleared. The caller frees r with
- * reply_clear(). */
-void call(struct execctl *ctl, const char *method, struct buf *params,
+/* Begins an object: the parameters of a request, or a line of output. */
+void object_begin(struct json_text *t);
+/* Begins parameters with {"key":URI of path} and the sandbox. */
+void params_begin(struct json_text *t, const char *key, const char *path);
+/* Ends the object, and writes it as a line to stdout. */
+void object_print(struct json_text *t);
+/* Ends the parameters, and sends a request that may be repeated. */
+void ask(struct execctl *ctl, const char *method, struct json_text *params,
+    execd_answer_fn *fn, void *arg);
+/* The same of a request whose only parameter is a path. */
+void ask_path(struct execctl *ctl, const char *method, const char *path,
+    execd_answer_fn *fn, void *arg);
+/* Ends the parameters, which may be NULL, sends the request and waits for its
+ * answer. The caller frees r with reply_clear(). */
+void call(struct execctl *ctl, const char *method, struct json_text *params,
     unsigned int flags, struct reply *r);
+void call_path(
+    struct execctl *ctl, const char *method, const char *path, struct reply *r);
 void reply_clear(struct reply *r);
-/* Begins b with {"key":URI of path} and the sandbox. The object stays open. */
-void params_path(
-    struct buf *b, struct json_writer *w, const char *key, const char *path);
 /* Reports the error of a reply as "what: message". Returns the exit status. */
 int call_failed(struct execctl *ctl, const struct reply *r, const char *what);
+
+/* Returns the path that a file: URI names, or NULL. The caller frees it. */
+char *uri_path(const struct json_value *uri);
 
 /* Returns an absolute path on the server. Relative paths start at the user's
  * home. The caller frees it. */

@@ -27,11 +27,11 @@ struct command {
 	const char *name; /* NULL: end of the table */
 	const char *arguments;
 	const char *help;
+	int (*run)(struct execctl *ctl);  /* returns the exit status */
 	const struct option_row *options; /* the command's own; may be NULL */
 	int min_arguments, max_arguments; /* -1: any number */
 	bool stops; /* options end at the first argument */
 	enum completes completes;
-	int (*run)(struct execctl *ctl); /* returns the exit status */
 };
 
 extern const struct option_row global_options[];

@@ -9,11 +9,9 @@
 #include <errno.h>
 #include <fcntl.h>
 #include <inttypes.h>
-#include <poll.h>
 #include <signal.h>
 #include <stdio.h>
 #include <string.h>
-#include <sys/signalfd.h>
 #include <sys/stat.h>
 #include <unistd.h>
 
@@ -159,36 +157,25 @@ static void
 signal_ready(void *arg)
 {
 	struct copy *c = arg;
-	struct signalfd_siginfo info;
+	int signal = signals_take(&signals);
 
-	if (read(signals.fd, &info, sizeof(info)) == sizeof(info))
-		c->signal = (int)info.ssi_signo;
+	if (signal != 0)
+		c->signal = signal;
 	c->stop = true;
 }
 
 int
 copy_begin(struct copy *c)
 {
-	sigset_t set;
-	int fd;
+	sigset_t set = signals_that_end();
 
 	TAILQ_INIT(&c->items);
 	TAILQ_INIT(&c->late);
 	c->umask = umask(0);
 	umask(c->umask);
-	sigemptyset(&set);
-	sigaddset(&set, SIGINT);
-	sigaddset(&set, SIGTERM);
-	sigaddset(&set, SIGHUP);
-	sigprocmask(SIG_BLOCK, &set, NULL);
-	fd = signalfd(-1, &set, SFD_CLOEXEC | SFD_NONBLOCK);
-	if (fd < 0)
-		return execctl_fail(
-		    c->ctl, EXIT_CTL_REFUSED, "signalfd: %s", strerror(errno));
 	signals.ready = signal_ready;
 	signals.arg = c;
-	source_set(c->ctl, &signals, fd, POLLIN);
-	return 0;
+	return signals_watch(c->ctl, &signals, &set);
 }
 
 static void
@@ -202,15 +189,11 @@ taken_away(void *arg, const struct execd_answer *a)
 void
 copy_remove(struct copy *c, const char *path, execd_answer_fn *fn, void *arg)
 {
-	struct json_writer w;
-	struct buf b;
+	struct json_text t;
 
-	params_path(&b, &w, "path", path);
-	json_key_bool(&w, "force", true);
-	json_end(&w, '}');
-	execd_client_request(c->ctl->client, "fs/remove", (const char *)b.data,
-	    b.len, EXECD_REPEAT, fn, arg);
-	buf_clear(&b);
+	params_begin(&t, "path", path);
+	json_key_bool(&t.w, "force", true);
+	ask(c->ctl, "fs/remove", &t, fn, arg);
 }
 
 static void
@@ -395,17 +378,13 @@ ask_to_keep(struct copy *c, const char *method, const char *path,
     const char *key, uint64_t value)
 {
 	struct kept *k = xmalloc(sizeof(*k));
-	struct json_writer w;
-	struct buf b;
+	struct json_text t;
 
 	*k = (struct kept){ c, xstrdup(path) };
-	params_path(&b, &w, "path", path);
-	json_key_u64(&w, key, value);
-	json_end(&w, '}');
+	params_begin(&t, "path", path);
+	json_key_u64(&t.w, key, value);
 	c->active++;
-	execd_client_request(c->ctl->client, method, (const char *)b.data,
-	    b.len, EXECD_REPEAT, kept_answered, k);
-	buf_clear(&b);
+	ask(c->ctl, method, &t, kept_answered, k);
 }
 
 void

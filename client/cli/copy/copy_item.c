@@ -60,29 +60,15 @@ uploaded_so_far(void *arg, uint64_t offset)
 }
 
 static void
-ask(struct copy_item *i, const char *method, struct buf *b,
-    struct json_writer *w, execd_answer_fn *fn)
-{
-	json_end(w, '}');
-	execd_client_request(i->copy->ctl->client, method,
-	    (const char *)b->data, b->len, EXECD_REPEAT, fn, i);
-	buf_clear(b);
-}
-
-static void
-ask_of(struct copy_item *i, const char *method, const char *path,
+ask_next(struct copy_item *i, const char *method, struct json_text *params,
     execd_answer_fn *fn)
 {
-	struct json_writer w;
-	struct buf b;
-
-	params_path(&b, &w, "path", path);
-	ask(i, method, &b, &w, fn);
+	ask(i->copy->ctl, method, params, fn, i);
 }
 
+/* left: the incomplete file that may stay on the server; NULL: none. */
 /* --- An upload gets its name when it is complete ------------------------- */
 
-/* left: the incomplete file that may stay on the server; NULL: none. */
 static void
 upload_failed(
     struct copy_item *i, int code, const char *message, const char *left)
@@ -142,7 +128,8 @@ moved(void *arg, const struct execd_answer *a)
 	struct copy_item *i = arg;
 
 	if (a->code == RPC_NOT_FOUND)
-		ask_of(i, "fs/getMetadata", i->final, moved_before);
+		ask_path(
+		    i->copy->ctl, "fs/getMetadata", i->final, moved_before, i);
 	else if (a->code != 0)
 		remove_temporary(i, a->code, a->message);
 	else
@@ -152,18 +139,17 @@ moved(void *arg, const struct execd_answer *a)
 static void
 put_on_server(struct copy_item *i)
 {
-	struct json_writer w;
-	struct buf b;
+	struct json_text t;
 
 	if (i->temporary == NULL) {
 		copy_item_done(i, 0, "");
 		return;
 	}
-	params_path(&b, &w, "sourcePath", i->temporary);
-	json_key(&w, "destinationPath");
-	json_path(&w, i->final);
-	json_key_bool(&w, "overwrite", true);
-	ask(i, "fs/move", &b, &w, moved);
+	params_begin(&t, "sourcePath", i->temporary);
+	json_key(&t.w, "destinationPath");
+	json_path(&t.w, i->final);
+	json_key_bool(&t.w, "overwrite", true);
+	ask_next(i, "fs/move", &t, moved);
 }
 
 static void
@@ -180,8 +166,7 @@ static void
 set_time(struct copy_item *i)
 {
 	struct copy *c = i->copy;
-	struct json_writer w;
-	struct buf b;
+	struct json_text t;
 
 	if (!c->preserve) {
 		put_on_server(i);
@@ -195,9 +180,9 @@ set_time(struct copy_item *i)
 		put_on_server(i);
 		return;
 	}
-	params_path(&b, &w, "path", i->upload.t.path);
-	json_key_u64(&w, "modifiedAtMs", (uint64_t)i->facts.modified_ms);
-	ask(i, "fs/setTimes", &b, &w, time_set);
+	params_begin(&t, "path", i->upload.t.path);
+	json_key_u64(&t.w, "modifiedAtMs", (uint64_t)i->facts.modified_ms);
+	ask_next(i, "fs/setTimes", &t, time_set);
 }
 
 static void
@@ -213,12 +198,11 @@ mode_set(void *arg, const struct execd_answer *a)
 static void
 ask_mode(struct copy_item *i, const char *path, execd_answer_fn *fn)
 {
-	struct json_writer w;
-	struct buf b;
+	struct json_text t;
 
-	params_path(&b, &w, "path", path);
-	json_key_u64(&w, "mode", facts_mode(i->copy, &i->facts, i->from));
-	ask(i, "fs/chmod", &b, &w, fn);
+	params_begin(&t, "path", path);
+	json_key_u64(&t.w, "mode", facts_mode(i->copy, &i->facts, i->from));
+	ask_next(i, "fs/chmod", &t, fn);
 }
 
 /* An executable file stays executable even without -p. */
@@ -320,14 +304,13 @@ mode_taken_over(void *arg, const struct execd_answer *a)
 static void
 take_over_mode(struct copy_item *i)
 {
-	struct json_writer w;
-	struct buf b;
+	struct json_text t;
 
-	params_path(&b, &w, "sourcePath", i->final);
-	json_key(&w, "destinationPath");
-	json_path(&w, i->temporary);
-	json_key_bool(&w, "recursive", false);
-	ask(i, "fs/copy", &b, &w, mode_taken_over);
+	params_begin(&t, "sourcePath", i->final);
+	json_key(&t.w, "destinationPath");
+	json_path(&t.w, i->temporary);
+	json_key_bool(&t.w, "recursive", false);
+	ask_next(i, "fs/copy", &t, mode_taken_over);
 }
 
 static void
@@ -356,35 +339,24 @@ empty_made(void *arg, const struct execd_answer *a)
 static void
 start_new(struct copy_item *i)
 {
-	struct json_writer w;
-	struct buf b;
+	struct json_text t;
 
 	if ((i->facts.mode & 077) != 0 ||
 	    !execd_client_can(i->copy->ctl->client, CAN_CHMOD)) {
 		start_upload(i);
 		return;
 	}
-	params_path(&b, &w, "path", i->temporary);
-	json_key_cstring(&w, "dataBase64", "");
-	ask(i, "fs/writeFile", &b, &w, empty_made);
+	params_begin(&t, "path", i->temporary);
+	json_key_cstring(&t.w, "dataBase64", "");
+	ask_next(i, "fs/writeFile", &t, empty_made);
 }
 
 static void
 link_followed(void *arg, const struct execd_answer *a)
 {
 	struct copy_item *i = arg;
-	struct json_doc doc = { 0 };
-	struct path_uri uri = { .path = NULL };
-	char error[256];
-	size_t len = 0;
-	const char *text = execd_json_string(json_get(a->result, "path"), &len);
 
-	if (a->code == 0 && text != NULL &&
-	    path_uri_parse(&uri, &doc, (struct slice){ text, len }, error,
-		sizeof(error)) == 0 &&
-	    uri.path != NULL)
-		i->final = xstrdup(uri.path);
-	json_clear(&doc);
+	i->final = a->code == 0 ? uri_path(json_get(a->result, "path")) : NULL;
 	if (i->final == NULL) {
 		upload_in_place(i, "the link cannot be followed");
 		return;
@@ -402,7 +374,8 @@ target_known(void *arg, const struct execd_answer *a)
 	bool link = execd_json_bool(json_get(a->result, "isSymlink"), false);
 
 	if (a->code == 0 && file && link) {
-		ask_of(i, "fs/canonicalize", i->to, link_followed);
+		ask_path(
+		    i->copy->ctl, "fs/canonicalize", i->to, link_followed, i);
 		return;
 	}
 	if (a->code != RPC_NOT_FOUND && (a->code != 0 || !file)) {
@@ -442,7 +415,8 @@ copy_upload(struct copy *c, const char *from, const char *to)
 		.progress = uploaded_so_far,
 	};
 	if (execd_client_can(c->ctl->client, CAN_MOVE))
-		ask_of(i, "fs/getMetadata", i->to, target_known);
+		ask_path(
+		    i->copy->ctl, "fs/getMetadata", i->to, target_known, i);
 	else
 		upload_in_place(i, "the server cannot rename files");
 }

@@ -45,30 +45,23 @@ made_answered(void *arg, const struct execd_answer *a)
 
 /* Ends the params that params_path() began, and sends them. */
 static void
-make_remote(struct copy *c, const char *method, const char *path, struct buf *b,
-    struct json_writer *w, bool link)
+make_remote(struct copy *c, const char *method, const char *path,
+    struct json_text *params, bool link)
 {
 	struct made *m = xmalloc(sizeof(*m));
 
 	*m = (struct made){ c, xstrdup(path), link };
-	json_end(w, '}');
 	c->active++;
-	execd_client_request(c->ctl->client, method, (const char *)b->data,
-	    b->len, EXECD_REPEAT, made_answered, m);
-	buf_clear(b);
+	ask(c->ctl, method, params, made_answered, m);
 }
 
 static bool
 is_there(struct copy *c, const char *path)
 {
-	struct json_writer w;
 	struct reply r;
-	struct buf b;
 	bool there;
 
-	params_path(&b, &w, "path", path);
-	json_end(&w, '}');
-	call(c->ctl, "fs/getMetadata", &b, EXECD_REPEAT, &r);
+	call_path(c->ctl, "fs/getMetadata", path, &r);
 	there = r.code == 0;
 	reply_clear(&r);
 	return there;
@@ -81,13 +74,12 @@ static void
 make_directory(struct copy *c, const FTSENT *e, const char *path)
 {
 	bool hidden = (e->fts_statp->st_mode & 077) == 0 && !is_there(c, path);
-	struct json_writer w;
+	struct json_text t;
 	struct facts facts;
-	struct buf b;
 
 	facts_of_local(&facts, e->fts_statp);
-	params_path(&b, &w, "path", path);
-	make_remote(c, "fs/createDirectory", path, &b, &w, false);
+	params_begin(&t, "path", path);
+	make_remote(c, "fs/createDirectory", path, &t, false);
 	if (hidden)
 		keep_remote_mode(c, path, 0700);
 	if (c->preserve)
@@ -99,8 +91,7 @@ make_link(struct copy *c, const FTSENT *e, const char *path)
 {
 	char target[PATH_MAX];
 	ssize_t n = readlink(e->fts_accpath, target, sizeof(target));
-	struct json_writer w;
-	struct buf b;
+	struct json_text t;
 
 	if (n < 0) {
 		copy_failed(c, e->fts_path, strerror(errno));
@@ -110,9 +101,9 @@ make_link(struct copy *c, const FTSENT *e, const char *path)
 		copy_skipped(c, e->fts_path, "a link whose text is not UTF-8");
 		return;
 	}
-	params_path(&b, &w, "path", path);
-	json_key_string(&w, "target", target, (size_t)n);
-	make_remote(c, "fs/symlink", path, &b, &w, true);
+	params_begin(&t, "path", path);
+	json_key_string(&t.w, "target", target, (size_t)n);
+	make_remote(c, "fs/symlink", path, &t, true);
 }
 
 /* A link to a file is copied as that file, as cp(1) does without options. Any
@@ -214,20 +205,9 @@ is_name(const char *name, size_t len)
 static char *
 name_of_path(const struct json_value *v)
 {
-	struct json_doc doc = { 0 };
-	struct path_uri uri = { .path = NULL };
-	char error[256];
-	size_t len = 0;
-	const char *text = execd_json_string(json_get(v, "path"), &len);
-	char *name = NULL;
+	_cleanup_free_ char *path = uri_path(json_get(v, "path"));
 
-	if (text != NULL &&
-	    path_uri_parse(&uri, &doc, (struct slice){ text, len }, error,
-		sizeof(error)) == 0 &&
-	    uri.path != NULL)
-		name = xstrdup(strrchr(uri.path, '/') + 1);
-	json_clear(&doc);
-	return name;
+	return path != NULL ? xstrdup(strrchr(path, '/') + 1) : NULL;
 }
 
 static char *
@@ -280,15 +260,13 @@ static bool
 read_remote(struct copy *c, const char *path, struct directory *d)
 {
 	const struct json_value *list;
-	struct json_writer w;
+	struct json_text t;
 	struct reply r;
-	struct buf b;
 
 	*d = (struct directory){ 0 };
-	params_path(&b, &w, "path", path);
-	json_key_bool(&w, "details", true);
-	json_end(&w, '}');
-	call(c->ctl, "fs/readDirectory", &b, EXECD_REPEAT, &r);
+	params_begin(&t, "path", path);
+	json_key_bool(&t.w, "details", true);
+	call(c->ctl, "fs/readDirectory", &t, EXECD_REPEAT, &r);
 	if (r.code != 0)
 		copy_failed(c, path, r.message);
 	list = json_get(r.result, "entries");
@@ -304,15 +282,11 @@ read_remote(struct copy *c, const char *path, struct directory *d)
 static void
 ask_details(struct copy *c, struct entry *e, const char *path)
 {
-	struct json_writer w;
 	struct reply r;
-	struct buf b;
 
 	if (e->detailed || (e->file && !c->preserve))
 		return;
-	params_path(&b, &w, "path", path);
-	json_end(&w, '}');
-	call(c->ctl, "fs/getMetadata", &b, EXECD_REPEAT, &r);
+	call_path(c->ctl, "fs/getMetadata", path, &r);
 	if (r.code == 0)
 		take_details(e, r.result);
 	reply_clear(&r);

@@ -1,13 +1,19 @@
 /* SPDX-License-Identifier: ISC */
 /*
- * What uploads and downloads have in common: the handle, requests and their
- * answers, attempts, and the end.
+ * Transfers one file. After a lost connection a download continues where it
+ * stopped. For an upload a command on the server appends the rest, because no
+ * file method opens a file without truncating it. The input of that command
+ * survives lost connections, and each byte arrives once.
  */
 #include "transfer.h"
 
+#include <errno.h>
+#include <inttypes.h>
 #include <stdio.h>
 #include <stdlib.h>
+#include <string.h>
 
+#include "base64.h"
 #include "path_uri.h"
 #include "util.h"
 
@@ -19,65 +25,77 @@ transfer_handle(char handle[32])
 	snprintf(handle, 32, "execctl-%lu", ++counter);
 }
 
-void
-transfer_begin(const struct transfer *t, struct buf *b, struct json_writer *w)
+/* Begins the params of a request for the transfer's handle. */
+static void
+transfer_begin(const struct transfer *t, struct json_text *params)
 {
-	buf_init(b, 4u << 20);
-	json_writer_init(w, b);
-	json_begin(w, '{');
-	json_key_cstring(w, "handleId", t->handle);
+	object_begin(params);
+	json_key_cstring(&params->w, "handleId", t->handle);
 }
 
-void
-transfer_ask(struct transfer *t, const char *method, struct buf *b,
-    struct json_writer *w, unsigned int flags, execd_answer_fn *fn, void *owner)
+/* Ends the params, and sends the request. The answer goes to
+ * fn(owner). */
+static void
+transfer_ask(struct transfer *t, const char *method, struct json_text *params,
+    execd_answer_fn *fn, void *owner)
 {
-	json_end(w, '}');
+	json_end(&params->w, '}');
 	t->waiting++;
-	execd_client_request(t->ctl->client, method, (const char *)b->data,
-	    b->len, flags, fn, owner);
-	buf_clear(b);
+	execd_client_request(t->ctl->client, method,
+	    (const char *)params->buf.data, params->buf.len, 0, fn, owner);
+	buf_clear(&params->buf);
 }
 
-void
+/* Opens the file under a new handle. */
+static void
 transfer_open(
     struct transfer *t, const char *mode, execd_answer_fn *fn, void *owner)
 {
-	struct json_writer w;
-	struct buf b;
+	struct json_text params;
 
 	transfer_handle(t->handle);
 	t->lost = t->closing = false;
-	transfer_begin(t, &b, &w);
-	json_key(&w, "path");
-	json_path(&w, t->path);
-	files_sandbox_add(&w);
-	json_key_cstring(&w, "mode", mode);
-	transfer_ask(t, "fs/open", &b, &w, 0, fn, owner);
+	transfer_begin(t, &params);
+	json_key(&params.w, "path");
+	json_path(&params.w, t->path);
+	files_sandbox_add(&params.w);
+	json_key_cstring(&params.w, "mode", mode);
+	transfer_ask(t, "fs/open", &params, fn, owner);
 }
 
-void
+/* Asks for the file's metadata. It may be asked again on another
+ * connection. */
+static void
 transfer_identify(struct transfer *t, execd_answer_fn *fn, void *owner)
 {
-	struct json_writer w;
-	struct buf b;
-
-	params_path(&b, &w, "path", t->path);
-	transfer_ask(t, "fs/getMetadata", &b, &w, EXECD_REPEAT, fn, owner);
+	t->waiting++;
+	ask_path(t->ctl, "fs/getMetadata", t->path, fn, owner);
 }
 
-void
+/* Asks to close the handle. */
+static void
 transfer_close(struct transfer *t, execd_answer_fn *fn, void *owner)
 {
-	struct json_writer w;
-	struct buf b;
+	struct json_text params;
 
 	t->closing = true;
-	transfer_begin(t, &b, &w);
-	transfer_ask(t, "fs/close", &b, &w, 0, fn, owner);
+	transfer_begin(t, &params);
+	transfer_ask(t, "fs/close", &params, fn, owner);
 }
 
-bool
+/* Notes the first failure: done() will get this code and message. */
+static void
+transfer_fail(struct transfer *t, int code, const char *message)
+{
+	if (t->code != 0 || t->ended)
+		return;
+	t->code = code;
+	t->message = xstrdup(message);
+}
+
+/* Takes the answer's error, if any. Returns true if the result must be
+ * handled. */
+static bool
 transfer_take_answer(struct transfer *t, const struct execd_answer *a)
 {
 	t->waiting--;
@@ -88,23 +106,17 @@ transfer_take_answer(struct transfer *t, const struct execd_answer *a)
 	return a->code == 0 && t->code == 0 && !t->lost;
 }
 
-void
-transfer_fail(struct transfer *t, int code, const char *message)
-{
-	if (t->code != 0 || t->ended)
-		return;
-	t->code = code;
-	t->message = xstrdup(message);
-}
-
-void
+/* Calls done(). */
+static void
 transfer_finish(struct transfer *t)
 {
 	t->ended = true;
 	t->done(t->arg, t->code, t->message ? t->message : "");
 }
 
-bool
+/* Counts another attempt. Returns false after transfer_finish() if there is
+ * none. */
+static bool
 transfer_try_again(struct transfer *t)
 {
 	if (execd_client_state(t->ctl->client) != EXECD_OVER &&
@@ -115,10 +127,504 @@ transfer_try_again(struct transfer *t)
 	return false;
 }
 
-void
+static void
 transfer_clear(struct transfer *t)
 {
 	free(t->path);
 	free(t->message);
 	t->path = t->message = NULL;
+}
+
+/* --- downloads -------------------------------------------------------------
+ */
+
+static void download_step(struct download *d);
+
+void
+download_fail(struct download *d, int code, const char *message)
+{
+	transfer_fail(&d->t, code, message);
+}
+
+/* --- Answers ------------------------------------------------------------ */
+
+static void
+download_opened(void *arg, const struct execd_answer *a)
+{
+	struct download *d = arg;
+
+	transfer_take_answer(&d->t, a);
+	download_step(d);
+}
+
+static void
+download_closed(void *arg, const struct execd_answer *a)
+{
+	struct download *d = arg;
+
+	/* The file is complete, so the result of fs/close does not matter. */
+	d->t.waiting--;
+	d->t.ended = true;
+	download_step(d);
+}
+
+static void
+take_block(struct download *d, const struct json_value *result)
+{
+	const struct json_value *chunk = json_get(result, "chunk");
+	size_t len = 0;
+	const char *text = execd_json_string(chunk, &len);
+	_cleanup_free_ uint8_t *data = xmalloc(base64_decoded_max(len));
+	char error[BASE64_ERROR_MAX];
+	ssize_t n = text ? base64_decode(data, text, len, error) : -EBADMSG;
+	int err;
+
+	if (n < 0 || n > TRANSFER_BLOCK) {
+		download_fail(d, EXECD_CODE_LOST,
+		    "the server's answer to fs/readBlock is invalid");
+		return;
+	}
+	d->t.attempts = 0;
+	d->got += (uint64_t)n;
+	d->eof = n < TRANSFER_BLOCK;
+	err = n > 0 ? d->write(d->t.arg, data, (size_t)n) : 0;
+	if (err < 0)
+		download_fail(d, err, strerror(-err));
+}
+
+static void
+got_block(void *arg, const struct execd_answer *a)
+{
+	struct download *d = arg;
+
+	/* Blocks after the end of the file are empty. */
+	if (transfer_take_answer(&d->t, a) && !d->eof)
+		take_block(d, a->result);
+	download_step(d);
+}
+
+static void
+identified(void *arg, const struct execd_answer *a)
+{
+	struct download *d = arg;
+	int64_t size, modified;
+
+	if (transfer_take_answer(&d->t, a)) {
+		size = execd_json_number(json_get(a->result, "size"), -1);
+		modified =
+		    execd_json_number(json_get(a->result, "modifiedAtMs"), -1);
+		if (d->identified &&
+		    (size != d->size || modified != d->modified_ms))
+			download_fail(d, EXECD_CODE_LOST,
+			    "it changed while it was copied");
+		d->identified = true;
+		d->size = size;
+		d->modified_ms = modified;
+	}
+	download_step(d);
+}
+
+/* --- Requests ----------------------------------------------------------- */
+
+static void
+download_open(struct download *d)
+{
+	d->asked = d->got;
+	d->t.lost = false;
+	/* Size and time tell whether it is the same file after a lost
+	 * connection. */
+	if (d->got > 0)
+		transfer_identify(&d->t, identified, d);
+	transfer_open(&d->t, "read", download_opened, d);
+}
+
+static void
+ask_block(struct download *d)
+{
+	struct json_text t;
+
+	transfer_begin(&d->t, &t);
+	json_key_u64(&t.w, "offset", d->asked);
+	json_key_u64(&t.w, "len", TRANSFER_BLOCK);
+	d->asked += TRANSFER_BLOCK;
+	transfer_ask(&d->t, "fs/readBlock", &t, got_block, d);
+}
+
+static void
+download_again(struct download *d)
+{
+	if (!transfer_try_again(&d->t))
+		return;
+	execctl_tell(d->t.ctl, "%s: continues at byte %llu", d->t.path,
+	    (unsigned long long)d->got);
+	download_open(d);
+	download_step(d);
+}
+
+/* Does everything that is possible now. Until the first block has come, at most
+ * two requests are under way, because most files end in that block. */
+static void
+download_step(struct download *d)
+{
+	unsigned int window = d->got == 0 ? 2 : TRANSFER_WINDOW;
+
+	if (d->t.ended) {
+		if (d->t.waiting == 0)
+			transfer_finish(&d->t);
+		return;
+	}
+	while (d->t.code == 0 && !d->t.lost && !d->eof &&
+	       d->t.waiting < window &&
+	       (d->ready == NULL || d->ready(d->t.arg)))
+		ask_block(d);
+	if (d->got == TRANSFER_BLOCK && !d->identified && !d->eof &&
+	    d->t.code == 0 && !d->t.lost && d->size == 0) {
+		d->size = -1;
+		transfer_identify(&d->t, identified, d);
+	}
+	if (d->t.waiting > 0)
+		return;
+	if (d->t.code != 0)
+		transfer_finish(&d->t);
+	else if (d->eof)
+		transfer_close(&d->t, download_closed, d);
+	else if (d->t.lost)
+		download_again(d);
+}
+
+void
+download_start(struct download *d)
+{
+	download_open(d);
+	download_step(d);
+}
+
+void
+download_update(struct download *d)
+{
+	if (!d->t.ended && !d->t.closing)
+		download_step(d);
+}
+
+void
+download_clear(struct download *d)
+{
+	transfer_clear(&d->t);
+}
+
+/* --- uploads ---------------------------------------------------------------
+ */
+
+#define QUEUED_MAX (16u << 20) /* bytes queued, for all uploads */
+
+static void upload_step(struct upload *u);
+
+static void upload_append(struct upload *u);
+
+/* --- Answers ------------------------------------------------------------ */
+
+static void
+upload_opened(void *arg, const struct execd_answer *a)
+{
+	struct upload *u = arg;
+
+	transfer_take_answer(&u->t, a);
+	upload_step(u);
+}
+
+/* Blocks are answered in order. */
+static void
+put_block(void *arg, const struct execd_answer *a)
+{
+	struct upload *u = arg;
+
+	uint64_t end = u->ends[u->blocks_answered++ % TRANSFER_WINDOW];
+
+	if (transfer_take_answer(&u->t, a)) {
+		u->t.attempts = 0;
+		u->acknowledged = end;
+		if (u->progress != NULL)
+			u->progress(u->t.arg, u->acknowledged);
+	}
+	upload_step(u);
+}
+
+static void
+upload_closed(void *arg, const struct execd_answer *a)
+{
+	struct upload *u = arg;
+
+	if (transfer_take_answer(&u->t, a))
+		u->t.ended = true;
+	upload_step(u);
+}
+
+/* --- Requests ----------------------------------------------------------- */
+
+static void
+upload_open(struct upload *u)
+{
+	u->sent = u->acknowledged = 0;
+	u->blocks_sent = u->blocks_answered = 0;
+	transfer_open(&u->t, "replace", upload_opened, u);
+}
+
+static void
+send_bytes(struct upload *u, size_t n)
+{
+	struct json_text t;
+	int err;
+
+	if (u->block == NULL)
+		u->block = xmalloc(TRANSFER_BLOCK);
+	err = u->read(u->t.arg, u->sent, u->block, n);
+	if (err < 0) {
+		transfer_fail(&u->t, err,
+		    err == -ENODATA ? "it became shorter while it was copied"
+				    : strerror(-err));
+		return;
+	}
+	transfer_begin(&u->t, &t);
+	json_key_u64(&t.w, "offset", u->sent);
+	json_key(&t.w, "chunk");
+	json_base64(&t.w, u->block, n);
+	u->sent += n;
+	u->ends[u->blocks_sent++ % TRANSFER_WINDOW] = u->sent;
+	transfer_ask(&u->t, "fs/writeBlock", &t, put_block, u);
+}
+
+/* Skips a hole, but not the last byte, which sets the file's size. */
+static void
+pass_hole(struct upload *u)
+{
+	uint64_t next;
+
+	if (u->next_data == NULL)
+		return;
+	next = u->next_data(u->t.arg, u->sent);
+	if (next >= u->size)
+		next = u->size - 1;
+	if (next > u->sent)
+		u->sent = next;
+}
+
+static void
+send_block(struct upload *u)
+{
+	pass_hole(u);
+	send_bytes(u, u->size - u->sent < TRANSFER_BLOCK
+			  ? (size_t)(u->size - u->sent)
+			  : TRANSFER_BLOCK);
+}
+
+/* The handle was lost with the connection. What the server has stays, and the
+ * rest is appended. A small file is sent again. */
+static void
+upload_again(struct upload *u)
+{
+	if (!transfer_try_again(&u->t))
+		return;
+	if (u->acknowledged >= TRANSFER_BLOCK && !u->no_append) {
+		u->t.lost = false;
+		upload_append(u);
+		return;
+	}
+	execctl_tell(u->t.ctl, "%s: starts again", u->t.path);
+	upload_open(u);
+	upload_step(u);
+}
+
+static void
+upload_appended(struct upload *u, bool worked)
+{
+	if (worked) {
+		transfer_finish(&u->t);
+		return;
+	}
+	u->no_append = true;
+	u->t.lost = true;
+	upload_step(u);
+}
+
+static void
+upload_step(struct upload *u)
+{
+	if (u->t.ended) {
+		if (u->t.waiting == 0)
+			transfer_finish(&u->t);
+		return;
+	}
+	while (u->t.code == 0 && !u->t.lost && u->sent < u->size &&
+	       u->t.waiting < TRANSFER_WINDOW &&
+	       (u->t.waiting == 0 ||
+		   execd_client_queued(u->t.ctl->client) < QUEUED_MAX))
+		send_block(u);
+	/* Sends fs/close right after the last block, without waiting for its
+	 * answer. */
+	if (u->t.code == 0 && !u->t.lost && u->sent == u->size && !u->t.closing)
+		transfer_close(&u->t, upload_closed, u);
+	if (u->t.waiting > 0)
+		return;
+	if (u->t.code != 0)
+		transfer_finish(&u->t);
+	else if (u->t.lost)
+		upload_again(u);
+}
+
+void
+upload_start(struct upload *u)
+{
+	upload_open(u);
+	upload_step(u);
+}
+
+void
+upload_clear(struct upload *u)
+{
+	execd_process_free(u->append);
+	transfer_clear(&u->t);
+	free(u->block);
+	u->append = NULL;
+	u->block = NULL;
+}
+
+/*
+ * Sends the rest of an upload after a lost connection. No file method opens a
+ * file without truncating it, so a command on the server appends. Its input
+ * survives lost connections, and each byte arrives once.
+ */
+
+#define PIECE_BYTES (256u << 10)
+#define WRITES_MAX  16 /* under way; servers queue 8 MiB */
+
+static void feed(struct upload *u);
+
+static void
+written(void *arg, const struct execd_answer *a)
+{
+	struct upload *u = arg;
+
+	u->append_writes--;
+	if (a->code == 0 &&
+	    json_is(json_get(a->result, "status"), "accepted")) {
+		feed(u);
+		return;
+	}
+	u->append_code = u->append_code > 0 ? u->append_code : 1;
+}
+
+static void
+feed(struct upload *u)
+{
+	while (u->append_code < 0 && u->sent < u->size &&
+	       u->append_writes < WRITES_MAX) {
+		uint64_t left = u->size - u->sent;
+		size_t n = left < PIECE_BYTES ? (size_t)left : PIECE_BYTES;
+
+		if (u->read(u->t.arg, u->sent, u->block, n) < 0) {
+			u->append_code = 1;
+			execd_process_terminate(u->append, 0);
+			return;
+		}
+		u->sent += n;
+		u->append_writes++;
+		execd_process_write(u->append, u->block, n, written, u);
+		if (u->progress != NULL)
+			u->progress(u->t.arg, u->sent);
+	}
+}
+
+static void
+started(void *arg, const char *sandbox_type)
+{
+	feed(arg);
+}
+
+static void
+exited(void *arg, const struct execd_exit *how)
+{
+	struct upload *u = arg;
+
+	if (u->append_code < 0)
+		u->append_code = how->code;
+}
+
+static void
+check_size(void *arg, const struct execd_answer *a)
+{
+	struct upload *u = arg;
+	int64_t size = execd_json_number(json_get(a->result, "size"), -1);
+
+	u->t.waiting--;
+	if (a->code != 0 || size < 0 || (uint64_t)size != u->size)
+		execctl_tell(u->t.ctl, "%s: appending failed", u->t.path);
+	upload_appended(
+	    u, a->code == 0 && size >= 0 && (uint64_t)size == u->size);
+}
+
+static void
+ended(void *arg)
+{
+	struct upload *u = arg;
+
+	/* The exit status is not enough: the file must also have the right
+	 * size. */
+	transfer_identify(&u->t, check_size, u);
+}
+
+static void
+failed(void *arg, int code, const char *message)
+{
+	struct upload *u = arg;
+
+	execctl_tell(u->t.ctl, "%s: appending: %s", u->t.path, message);
+	upload_appended(u, false);
+}
+
+static void
+start_append(void *arg, const struct execd_answer *a)
+{
+	static const struct execd_process_events events = { .started = started,
+		.exited = exited,
+		.closed = ended,
+		.failed = failed };
+	struct upload *u = arg;
+	int64_t size = execd_json_number(json_get(a->result, "size"), -1);
+	char count[24];
+	const char *argv[] = { "/bin/sh", "-c", "head -c \"$1\" >>\"$2\"", "sh",
+		count, u->t.path, NULL };
+	struct execd_start start = {
+		.argv = argv,
+		.cwd = "/",
+		.pipe_stdin = true,
+		/* The rest is written under the same sandbox as the beginning.
+		 */
+		.sandbox = files_sandbox_text(),
+	};
+
+	u->t.waiting--;
+	if (a->code != 0 || size < 0 || (uint64_t)size > u->size) {
+		upload_appended(u, false);
+		return;
+	}
+	/* Continues at the real size: unanswered blocks may have been
+	 * written. */
+	u->sent = (uint64_t)size;
+	u->append_code = -1;
+	snprintf(count, sizeof(count), "%" PRIu64, u->size - u->sent);
+	execctl_tell(
+	    u->t.ctl, "%s: continues at byte %" PRIu64, u->t.path, u->sent);
+	execd_process_free(u->append);
+	u->append = NULL;
+	if (execd_process_start(
+		u->t.ctl->client, &start, &events, u, &u->append) < 0)
+		upload_appended(u, false);
+}
+
+/* A command on the server appends the rest of the file. Calls
+ * upload_appended() at the end. */
+static void
+upload_append(struct upload *u)
+{
+	transfer_identify(&u->t, start_append, u);
 }

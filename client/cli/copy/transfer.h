@@ -72,7 +72,6 @@ struct upload {
 	uint64_t sent, acknowledged;
 	uint64_t ends[TRANSFER_WINDOW]; /* of blocks under way, a ring */
 	unsigned int blocks_sent, blocks_answered;
-	bool opened;
 	bool no_append; /* appending failed before */
 	struct execd_process *append;
 	unsigned int append_writes;
@@ -83,46 +82,7 @@ struct upload {
 void upload_start(struct upload *u);
 void upload_clear(struct upload *u);
 
-/* --- transfer.c, for download.c and upload.c ---------------------------- */
-
 /* Makes a handle name that this program has not used before. */
 void transfer_handle(char handle[32]);
-
-/* Begins the params of a request for the transfer's handle. */
-void transfer_begin(
-    const struct transfer *t, struct buf *b, struct json_writer *w);
-
-/* Opens the file under a new handle. */
-void transfer_open(
-    struct transfer *t, const char *mode, execd_answer_fn *fn, void *owner);
-
-/* Ends the params, sends the request and clears b. The answer goes to
- * fn(owner). */
-void transfer_ask(struct transfer *t, const char *method, struct buf *b,
-    struct json_writer *w, unsigned int flags, execd_answer_fn *fn,
-    void *owner);
-
-/* Asks for the file's metadata. It may be asked again on another
- * connection. */
-void transfer_identify(struct transfer *t, execd_answer_fn *fn, void *owner);
-
-/* Asks to close the handle. */
-void transfer_close(struct transfer *t, execd_answer_fn *fn, void *owner);
-
-/* Takes the answer's error, if any. Returns true if the result must be
- * handled. */
-bool transfer_take_answer(struct transfer *t, const struct execd_answer *a);
-
-/* Notes the first failure: done() will get this code and message. */
-void transfer_fail(struct transfer *t, int code, const char *message);
-
-/* Calls done(). */
-void transfer_finish(struct transfer *t);
-
-/* Counts another attempt. Returns false after transfer_finish() if there is
- * none. */
-bool transfer_try_again(struct transfer *t);
-
-void transfer_clear(struct transfer *t);
 
 #endif

@@ -9,49 +9,6 @@
 #include "stdio_relay.h"
 
 /*
- * Writes a value of a message as it was parsed. The depth of recursion is
- * bounded by JSON_MAX_DEPTH.
- */
-
-/* Writes a member as it was parsed. */
-static void
-relay_member(struct json_writer *w, const struct json_value *v)
-{
-	json_slice_key(w, v->key);
-	relay_value(w, v);
-}
-
-static void
-write_children(struct json_writer *w, const struct json_value *v)
-{
-	bool object = v->type == JSON_OBJECT;
-
-	json_begin(w, object ? '{' : '[');
-	for (const struct json_value *c = v->first; c != NULL; c = c->next) {
-		if (object)
-			relay_member(w, c);
-		else
-			relay_value(w, c);
-	}
-	json_end(w, object ? '}' : ']');
-}
-
-void
-relay_value(struct json_writer *w, const struct json_value *v)
-{
-	if (v == NULL || v->type == JSON_NULL)
-		json_null(w);
-	else if (v->type == JSON_BOOL)
-		json_bool(w, v->boolean);
-	else if (v->type == JSON_NUMBER)
-		json_raw(w, v->text.ptr, v->text.len);
-	else if (v->type == JSON_STRING)
-		json_string(w, v->text.ptr, v->text.len);
-	else
-		write_children(w, v);
-}
-
-/*
  * The events of the client's processes. The library delivers each once and in
  * order, over any number of connections. They are numbered anew: a client waits
  * for ever for a number that is missing, and what process/read tells of the end
@@ -77,23 +34,21 @@ forget(struct relay_process *p)
 /* --- what the client is told of a process -------------------------------- */
 
 static void
-begin_event(struct relay_process *p, const char *method, struct buf *b,
-    struct json_writer *w)
+begin_event(struct relay_process *p, const char *method, struct json_text *t)
 {
-	buf_init(b, SIZE_MAX / 2);
-	json_writer_init(w, b);
-	rpc_begin_notification(w, method);
-	json_begin(w, '{');
-	json_key_cstring(w, "processId", execd_process_id(p->handle));
-	json_key_u64(w, "seq", ++p->seq);
+	json_text_init(t, SIZE_MAX / 2);
+	rpc_begin_notification(&t->w, method);
+	json_begin(&t->w, '{');
+	json_key_cstring(&t->w, "processId", execd_process_id(p->handle));
+	json_key_u64(&t->w, "seq", ++p->seq);
 }
 
 static void
-end_event(struct relay_process *p, struct buf *b, struct json_writer *w)
+end_event(struct relay_process *p, struct json_text *t)
 {
-	json_end(w, '}');
-	rpc_end_notification(w);
-	relay_say(p->relay, b);
+	json_end(&t->w, '}');
+	rpc_end_notification(&t->w);
+	relay_say(p->relay, &t->buf);
 }
 
 static void
@@ -103,14 +58,13 @@ on_output(void *arg, enum execd_stream stream, const void *data, size_t len)
 		[EXECD_STDERR] = "stderr",
 		[EXECD_TERMINAL] = "pty" };
 	struct relay_process *p = arg;
-	struct json_writer w;
-	struct buf b;
+	struct json_text t;
 
-	begin_event(p, "process/output", &b, &w);
-	json_key_cstring(&w, "stream", names[stream]);
-	json_key(&w, "chunk");
-	json_base64(&w, data, len);
-	end_event(p, &b, &w);
+	begin_event(p, "process/output", &t);
+	json_key_cstring(&t.w, "stream", names[stream]);
+	json_key(&t.w, "chunk");
+	json_base64(&t.w, data, len);
+	end_event(p, &t);
 }
 
 /* The client has no word for a gap, so it reads of it in the output. */
@@ -148,29 +102,27 @@ static void
 on_exited(void *arg, const struct execd_exit *how)
 {
 	struct relay_process *p = arg;
-	struct json_writer w;
-	struct buf b;
+	struct json_text t;
 
-	begin_event(p, "process/exited", &b, &w);
-	json_key_i64(&w, "exitCode", how->code);
-	json_key_bool(&w, "sandboxDenied", how->sandbox_denied);
+	begin_event(p, "process/exited", &t);
+	json_key_i64(&t.w, "exitCode", how->code);
+	json_key_bool(&t.w, "sandboxDenied", how->sandbox_denied);
 	if (how->details != NULL)
 		for (const struct json_value *v = how->details->first; v;
 		     v = v->next)
 			if (!is_written(v))
-				relay_member(&w, v);
-	end_event(p, &b, &w);
+				json_copy_member(&t.w, v);
+	end_event(p, &t);
 }
 
 static void
 on_closed(void *arg)
 {
 	struct relay_process *p = arg;
-	struct json_writer w;
-	struct buf b;
+	struct json_text t;
 
-	begin_event(p, "process/closed", &b, &w);
-	end_event(p, &b, &w);
+	begin_event(p, "process/closed", &t);
+	end_event(p, &t);
 	forget(p);
 }
 
@@ -293,8 +245,7 @@ answered(void *arg, const struct execd_answer *a)
 {
 	struct passed_request *p = arg;
 	struct relay *r = p->relay;
-	struct json_writer w;
-	struct buf b;
+	struct json_text t;
 
 	r->unanswered--;
 	if (a->code != 0) {
@@ -304,12 +255,11 @@ answered(void *arg, const struct execd_answer *a)
 						     : a->code,
 		    a->message);
 	} else {
-		buf_init(&b, SIZE_MAX / 2);
-		json_writer_init(&w, &b);
-		rpc_begin_result(&w, &p->id);
-		relay_value(&w, a->result);
-		rpc_end_result(&w);
-		relay_say(r, &b);
+		json_text_init(&t, SIZE_MAX / 2);
+		rpc_begin_result(&t.w, &p->id);
+		json_copy(&t.w, a->result);
+		rpc_end_result(&t.w);
+		relay_say(r, &t.buf);
 	}
 	take_effect(p, a);
 	free(p->stream);
@@ -391,7 +341,7 @@ write_start(
 
 	json_begin(w, '{');
 	for (const struct json_value *v = m->params->first; v; v = v->next)
-		relay_member(w, v);
+		json_copy_member(w, v);
 	if (execd_client_can(r->ctl->client, "processStartId") &&
 	    json_get(m->params, "startId") == NULL) {
 		start_id = xasprintf("relay-%lld", (long long)now_ms());
@@ -432,22 +382,20 @@ static void
 pass(struct relay *r, const struct rpc_message *m)
 {
 	_cleanup_free_ char *method = xstrndup(m->method.ptr, m->method.len);
-	struct json_writer w;
-	struct buf b;
+	struct json_text t;
 
-	buf_init(&b, SIZE_MAX / 2);
-	json_writer_init(&w, &b);
+	json_text_init(&t, SIZE_MAX / 2);
 	if (is_start(m)) {
-		write_start(r, &w, m);
-		pass_start(r, m, &b);
+		write_start(r, &t.w, m);
+		pass_start(r, m, &t.buf);
 	} else {
 		if (m->params != NULL)
-			relay_value(&w, m->params);
+			json_copy(&t.w, m->params);
 		execd_client_request(r->ctl->client, method,
-		    m->params ? (const char *)b.data : NULL, b.len, flags_of(m),
-		    answered, new_request(r, m));
+		    m->params ? (const char *)t.buf.data : NULL, t.buf.len,
+		    flags_of(m), answered, new_request(r, m));
 	}
-	buf_clear(&b);
+	buf_clear(&t.buf);
 }
 
 void
@@ -510,19 +458,17 @@ void
 relay_notified(void *arg, const char *method, const struct json_value *params)
 {
 	struct relay *r = arg;
-	struct json_writer w;
-	struct buf b;
+	struct json_text t;
 
 	if (strcmp(method, "http/request/bodyDelta") == 0)
 		note_piece(r, params);
 	else if (strcmp(method, "fs/missingChanged") == 0)
 		r->watching = false;
-	buf_init(&b, SIZE_MAX / 2);
-	json_writer_init(&w, &b);
-	rpc_begin_notification(&w, method);
-	relay_value(&w, params);
-	rpc_end_notification(&w);
-	relay_say(r, &b);
+	json_text_init(&t, SIZE_MAX / 2);
+	rpc_begin_notification(&t.w, method);
+	json_copy(&t.w, params);
+	rpc_end_notification(&t.w);
+	relay_say(r, &t.buf);
 }
 
 /*
@@ -535,17 +481,15 @@ relay_asked(
     void *arg, uint64_t id, const char *method, const struct json_value *params)
 {
 	struct relay *r = arg;
-	struct json_writer w;
-	struct buf b;
+	struct json_text t;
 
 	if (id > r->asked)
 		r->asked = id;
-	buf_init(&b, SIZE_MAX / 2);
-	json_writer_init(&w, &b);
-	rpc_begin_request(&w, id, method);
-	relay_value(&w, params);
-	rpc_end_request(&w);
-	relay_say(r, &b);
+	json_text_init(&t, SIZE_MAX / 2);
+	rpc_begin_request(&t.w, id, method);
+	json_copy(&t.w, params);
+	rpc_end_request(&t.w);
+	relay_say(r, &t.buf);
 }
 
 /* --- The lost connection ------------------------------------------------ */
@@ -553,23 +497,21 @@ relay_asked(
 static void
 end_stream(struct relay *r, const struct relay_stream *s)
 {
-	struct json_writer w;
-	struct buf b;
+	struct json_text t;
 
-	buf_init(&b, SIZE_MAX / 2);
-	json_writer_init(&w, &b);
-	rpc_begin_notification(&w, "http/request/bodyDelta");
-	json_begin(&w, '{');
-	json_key_string(&w, "requestId", s->id, s->len);
-	json_key_u64(&w, "seq", s->seq + 1);
-	json_key_cstring(&w, "deltaBase64", "");
-	json_key_bool(&w, "done", true);
-	json_key_cstring(&w, "error",
+	json_text_init(&t, SIZE_MAX / 2);
+	rpc_begin_notification(&t.w, "http/request/bodyDelta");
+	json_begin(&t.w, '{');
+	json_key_string(&t.w, "requestId", s->id, s->len);
+	json_key_u64(&t.w, "seq", s->seq + 1);
+	json_key_cstring(&t.w, "deltaBase64", "");
+	json_key_bool(&t.w, "done", true);
+	json_key_cstring(&t.w, "error",
 	    "the connection to the exec-server was lost, and the rest of the "
 	    "body with it");
-	json_end(&w, '}');
-	rpc_end_notification(&w);
-	relay_say(r, &b);
+	json_end(&t.w, '}');
+	rpc_end_notification(&t.w);
+	relay_say(r, &t.buf);
 }
 
 /* A change may have been missed, and there is no watch any more. Told of one,
@@ -577,18 +519,16 @@ end_stream(struct relay *r, const struct relay_stream *s)
 static void
 end_watch(struct relay *r)
 {
-	struct json_writer w;
-	struct buf b;
+	struct json_text t;
 
 	r->watching = false;
-	buf_init(&b, SIZE_MAX / 2);
-	json_writer_init(&w, &b);
-	rpc_begin_notification(&w, "fs/missingChanged");
-	json_begin(&w, '{');
-	json_key_u64(&w, "watchId", r->watch_id);
-	json_end(&w, '}');
-	rpc_end_notification(&w);
-	relay_say(r, &b);
+	json_text_init(&t, SIZE_MAX / 2);
+	rpc_begin_notification(&t.w, "fs/missingChanged");
+	json_begin(&t.w, '{');
+	json_key_u64(&t.w, "watchId", r->watch_id);
+	json_end(&t.w, '}');
+	rpc_end_notification(&t.w);
+	relay_say(r, &t.buf);
 }
 
 void

@@ -8,7 +8,6 @@
 #include <poll.h>
 #include <signal.h>
 #include <string.h>
-#include <sys/signalfd.h>
 #include <unistd.h>
 
 #define LINE_MAX_BYTES (64u << 20) /* doc/protocol.md section 1.4 */
@@ -69,13 +68,11 @@ void
 relay_say_error(
     struct relay *r, const struct rpc_id *id, int code, const char *message)
 {
-	struct json_writer w;
-	struct buf b;
+	struct json_text t;
 
-	buf_init(&b, SIZE_MAX / 2);
-	json_writer_init(&w, &b);
-	rpc_write_error(&w, id, code, message, strlen(message));
-	relay_say(r, &b);
+	json_text_init(&t, SIZE_MAX / 2);
+	rpc_write_error(&t.w, id, code, message, strlen(message));
+	relay_say(r, &t.buf);
 }
 
 /* --- initialize --------------------------------------------------------- */
@@ -84,19 +81,17 @@ static void
 answer_initialize(struct relay *r, const struct rpc_id *id)
 {
 	const struct execd_client *c = r->ctl->client;
-	struct json_writer w;
-	struct buf b;
+	struct json_text t;
 
-	buf_init(&b, SIZE_MAX / 2);
-	json_writer_init(&w, &b);
-	rpc_begin_result(&w, id);
-	json_begin(&w, '{');
-	json_key_cstring(&w, "sessionId", execd_client_session(c));
-	json_key(&w, "environmentInfo");
-	relay_value(&w, execd_client_info(c));
-	json_end(&w, '}');
-	rpc_end_result(&w);
-	relay_say(r, &b);
+	json_text_init(&t, SIZE_MAX / 2);
+	rpc_begin_result(&t.w, id);
+	json_begin(&t.w, '{');
+	json_key_cstring(&t.w, "sessionId", execd_client_session(c));
+	json_key(&t.w, "environmentInfo");
+	json_copy(&t.w, execd_client_info(c));
+	json_end(&t.w, '}');
+	rpc_end_result(&t.w);
+	relay_say(r, &t.buf);
 	r->ready = true;
 }
 
@@ -270,30 +265,10 @@ static void
 signalled(void *arg)
 {
 	struct relay *r = arg;
-	struct signalfd_siginfo info;
+	int signal = signals_take(&r->signals);
 
-	if (read(r->signals.fd, &info, sizeof(info)) == sizeof(info))
-		relay_finish(r, 128 + (int)info.ssi_signo);
-}
-
-static int
-watch_signals(struct relay *r)
-{
-	sigset_t set;
-	int fd;
-
-	sigemptyset(&set);
-	sigaddset(&set, SIGTERM);
-	sigaddset(&set, SIGINT);
-	sigaddset(&set, SIGHUP);
-	sigprocmask(SIG_BLOCK, &set, NULL);
-	fd = signalfd(-1, &set, SFD_CLOEXEC | SFD_NONBLOCK);
-	if (fd < 0)
-		return -errno;
-	r->signals.ready = signalled;
-	r->signals.arg = r;
-	source_set(r->ctl, &r->signals, fd, POLLIN);
-	return 0;
+	if (signal != 0)
+		relay_finish(r, 128 + signal);
 }
 
 static void
@@ -356,7 +331,8 @@ int
 relay_run(struct execctl *ctl)
 {
 	struct relay r = { .ctl = ctl };
-	int err;
+	sigset_t set = signals_that_end();
+	int code;
 
 	TAILQ_INIT(&r.processes);
 	TAILQ_INIT(&r.streams);
@@ -367,10 +343,11 @@ relay_run(struct execctl *ctl)
 	ctl->on_notification = relay_notified;
 	ctl->on_request = relay_asked;
 	ctl->notification_arg = &r;
-	err = watch_signals(&r);
-	if (err < 0)
-		return execctl_fail(
-		    ctl, EXIT_CTL_REFUSED, "signals: %s", strerror(-err));
+	r.signals.ready = signalled;
+	r.signals.arg = &r;
+	code = signals_watch(ctl, &r.signals, &set);
+	if (code != 0)
+		return code;
 	relay_balance(&r);
 	follow(&r);
 	clear(&r);

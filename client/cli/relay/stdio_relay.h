@@ -58,7 +58,4 @@ void relay_forget(struct relay *r);
 
 void relay_forget_processes(struct relay *r);
 
-/* Writes a value as it was parsed. */
-void relay_value(struct json_writer *w, const struct json_value *v);
-
 #endif

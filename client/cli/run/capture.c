@@ -2,7 +2,7 @@
 /*
  * run --capture: keeps the beginning and the end of a command's output.
  */
-#include "capture.h"
+#include "run.h"
 
 #include <inttypes.h>
 #include <string.h>

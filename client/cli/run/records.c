@@ -2,7 +2,7 @@
 /*
  * Records of the commands that execctl started.
  */
-#include "records.h"
+#include "run.h"
 
 #include <dirent.h>
 #include <errno.h>
@@ -54,6 +54,24 @@ record_path(const char *session)
 	return dir ? xasprintf("%s/%s", dir, session) : NULL;
 }
 
+static const struct {
+	const char *key;
+	size_t offset;
+} texts[] = {
+	{ "session", offsetof(struct record, session) },
+	{ "process", offsetof(struct record, process) },
+	{ "url", offsetof(struct record, url) },
+	{ "environment", offsetof(struct record, environment) },
+	{ "command", offsetof(struct record, command) },
+	{ "cookie", offsetof(struct record, cookie) },
+};
+
+static char **
+text_of(const struct record *r, size_t i)
+{
+	return (char **)((uintptr_t)r + texts[i].offset);
+}
+
 static void
 put(struct json_writer *w, const char *key, const char *value)
 {
@@ -79,28 +97,22 @@ void
 record_write(const struct execctl *ctl, const struct record *r)
 {
 	_cleanup_free_ char *path = record_path(r->session);
-	struct json_writer w;
-	struct buf b;
+	struct json_text t;
 	int err;
 
-	buf_init(&b, RECORD_MAX);
-	json_writer_init(&w, &b);
-	json_begin(&w, '{');
-	put(&w, "session", r->session);
-	put(&w, "process", r->process);
-	put(&w, "url", r->url);
-	put(&w, "environment", r->environment);
-	put(&w, "command", r->command);
-	put(&w, "cookie", r->cookie);
-	json_key_bool(&w, "tty", r->tty);
-	json_key_i64(&w, "pid", r->pid);
-	json_key_i64(&w, "startedMs", r->started_ms);
-	json_end(&w, '}');
-	err = path ? write_file(path, &b) : -ENOENT;
+	json_text_init(&t, RECORD_MAX);
+	json_begin(&t.w, '{');
+	for (size_t i = 0; i < nitems(texts); i++)
+		put(&t.w, texts[i].key, *text_of(r, i));
+	json_key_bool(&t.w, "tty", r->tty);
+	json_key_i64(&t.w, "pid", r->pid);
+	json_key_i64(&t.w, "startedMs", r->started_ms);
+	json_end(&t.w, '}');
+	err = path ? write_file(path, &t.buf) : -ENOENT;
 	if (err < 0)
 		execctl_tell(ctl, "session %s could not be recorded: %s",
 		    r->session, strerror(-err));
-	buf_clear(&b);
+	buf_clear(&t.buf);
 }
 
 void
@@ -117,12 +129,8 @@ record_remove(const char *session)
 void
 record_clear(struct record *r)
 {
-	free(r->session);
-	free(r->process);
-	free(r->url);
-	free(r->environment);
-	free(r->command);
-	free(r->cookie);
+	for (size_t i = 0; i < nitems(texts); i++)
+		free(*text_of(r, i));
 	*r = (struct record){ 0 };
 }
 
@@ -143,12 +151,8 @@ decode(struct record *r, const char *text, size_t len)
 
 	*r = (struct record){ 0 };
 	if (err == 0) {
-		r->session = take(doc.root, "session");
-		r->process = take(doc.root, "process");
-		r->url = take(doc.root, "url");
-		r->environment = take(doc.root, "environment");
-		r->command = take(doc.root, "command");
-		r->cookie = take(doc.root, "cookie");
+		for (size_t i = 0; i < nitems(texts); i++)
+			*text_of(r, i) = take(doc.root, texts[i].key);
 		r->tty = execd_json_bool(json_get(doc.root, "tty"), false);
 		r->pid = execd_json_number(json_get(doc.root, "pid"), 0);
 		r->started_ms =

@@ -12,10 +12,7 @@
 #include <string.h>
 #include <unistd.h>
 
-#include "capture.h"
 #include "jsonrpc.h"
-#include "path_uri.h"
-#include "records.h"
 
 /*
  * Sends standard input to the command. Each byte is sent once, and no more
@@ -168,34 +165,32 @@ run_input_end(struct run *r)
 #define LINE_MAX_BYTES (128u << 20)
 
 static void
-begin(struct buf *b, struct json_writer *w, const char *event)
+begin(struct json_text *t, const char *event)
 {
-	buf_init(b, LINE_MAX_BYTES);
-	json_writer_init(w, b);
-	json_begin(w, '{');
-	json_key_cstring(w, "event", event);
+	json_text_init(t, LINE_MAX_BYTES);
+	json_begin(&t->w, '{');
+	json_key_cstring(&t->w, "event", event);
 }
 
 static void
-end(struct run *r, struct buf *b, struct json_writer *w)
+end(struct run *r, struct json_text *t)
 {
-	json_end(w, '}');
-	buf_puts(b, "\n");
-	output_put(&r->out, b->data, b->len);
-	buf_clear(b);
+	json_end(&t->w, '}');
+	buf_puts(&t->buf, "\n");
+	output_put(&r->out, t->buf.data, t->buf.len);
+	buf_clear(&t->buf);
 }
 
 static void
 run_json_started(struct run *r, const char *sandbox_type)
 {
-	struct json_writer w;
-	struct buf b;
+	struct json_text t;
 
-	begin(&b, &w, "started");
-	json_key_cstring(&w, "session", execd_client_session(r->ctl->client));
-	json_key_cstring(&w, "process", execd_process_id(r->process));
-	json_key_cstring(&w, "sandboxType", sandbox_type);
-	end(r, &b, &w);
+	begin(&t, "started");
+	json_key_cstring(&t.w, "session", execd_client_session(r->ctl->client));
+	json_key_cstring(&t.w, "process", execd_process_id(r->process));
+	json_key_cstring(&t.w, "sandboxType", sandbox_type);
+	end(r, &t);
 }
 
 static void
@@ -205,40 +200,37 @@ run_json_output(
 	static const char *const names[] = { [EXECD_STDOUT] = "stdout",
 		[EXECD_STDERR] = "stderr",
 		[EXECD_TERMINAL] = "terminal" };
-	struct json_writer w;
-	struct buf b;
+	struct json_text t;
 
-	begin(&b, &w, "output");
-	json_key_cstring(&w, "stream", names[stream]);
-	json_key(&w, "dataBase64");
-	json_base64(&w, data, len);
-	end(r, &b, &w);
+	begin(&t, "output");
+	json_key_cstring(&t.w, "stream", names[stream]);
+	json_key(&t.w, "dataBase64");
+	json_base64(&t.w, data, len);
+	end(r, &t);
 }
 
 static void
 run_json_gap(struct run *r, uint64_t events, uint64_t bytes)
 {
-	struct json_writer w;
-	struct buf b;
+	struct json_text t;
 
-	begin(&b, &w, "lost");
-	json_key_u64(&w, "events", events);
+	begin(&t, "lost");
+	json_key_u64(&t.w, "events", events);
 	if (bytes > 0)
-		json_key_u64(&w, "bytes", bytes);
-	end(r, &b, &w);
+		json_key_u64(&t.w, "bytes", bytes);
+	end(r, &t);
 }
 
 static void
 run_json_exited(struct run *r, const struct execd_exit *how)
 {
-	struct json_writer w;
-	struct buf b;
+	struct json_text t;
 
-	begin(&b, &w, "exited");
-	json_key_i64(&w, "exitCode", how->code);
-	json_key_bool(&w, "timedOut", r->timed_out);
-	json_key_bool(&w, "sandboxDenied", how->sandbox_denied);
-	end(r, &b, &w);
+	begin(&t, "exited");
+	json_key_i64(&t.w, "exitCode", how->code);
+	json_key_bool(&t.w, "timedOut", r->timed_out);
+	json_key_bool(&t.w, "sandboxDenied", how->sandbox_denied);
+	end(r, &t);
 }
 
 /*
@@ -527,19 +519,6 @@ directory_known(void *arg, const struct execd_answer *a)
 
 /* A missing program and a missing directory give the same error. */
 static void
-find_what_is_missing(struct run *r)
-{
-	struct json_writer w;
-	struct buf b;
-
-	params_path(&b, &w, "path", r->start->cwd);
-	json_end(&w, '}');
-	execd_client_request(r->ctl->client, "fs/getMetadata",
-	    (const char *)b.data, b.len, EXECD_REPEAT, directory_known, r);
-	buf_clear(&b);
-}
-
-static void
 on_failed(void *arg, int code, const char *message)
 {
 	struct run *r = arg;
@@ -555,7 +534,8 @@ on_failed(void *arg, int code, const char *message)
 	}
 	if (start_status(message) == EXIT_CTL_NOT_FOUND && r->start != NULL &&
 	    r->start->cwd != NULL)
-		find_what_is_missing(r);
+		ask_path(r->ctl, "fs/getMetadata", r->start->cwd,
+		    directory_known, r);
 	else
 		run_finish(r, execctl_fail(r->ctl, start_status(message),
 				  "the command was not started: %s", message));

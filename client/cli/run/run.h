@@ -8,6 +8,7 @@
 
 #include <stdbool.h>
 
+#include "buf.h"
 #include "execctl.h"
 
 struct capture;
@@ -105,5 +106,67 @@ void run_signals_end(struct run *r);
 void terminal_restore(void);
 /* False: the size is unknown. */
 bool terminal_size(unsigned int *rows, unsigned int *cols);
+
+/* --- capture.c ----------------------------------------------------------- */
+
+/*
+ * run --capture: keeps standard output and error in the order of arrival. The
+ * text is limited in bytes and lines; half of it comes from the beginning and
+ * half from the end.
+ */
+
+/* What the reference client shows its model of a command's output. */
+#define CAPTURE_BYTES 10240
+#define CAPTURE_LINES 256
+
+/* Both buffers keep up to bytes_max bytes; lines are counted later. */
+struct capture {
+	size_t bytes_max, lines_max;
+	struct buf head;
+	struct buf tail;
+	uint64_t bytes; /* bytes received */
+	uint64_t lines; /* newlines received */
+	bool ends_line; /* the last byte was a newline */
+};
+
+void capture_init(struct capture *c, size_t bytes_max, size_t lines_max);
+void capture_clear(struct capture *c);
+void capture_put(struct capture *c, const void *data, size_t len);
+/* Appends the kept text to `text`. If something was left out, a line in the
+ * middle says so and the result is true. */
+bool capture_text(const struct capture *c, struct buf *text);
+
+/* --- records.c ----------------------------------------------------------- */
+
+/*
+ * Records of the commands that execctl started and that have not ended as far
+ * as it knows. There is one file for each, in the user's own directory. Records
+ * are needed because the protocol cannot list sessions, and only a client that
+ * knows a session's id can resume it.
+ */
+
+struct record {
+	char *session, *process; /* all strings are owned */
+	char *url;
+	char *environment; /* NULL: not a named server */
+	char *command;	   /* the argv, for display */
+	char *cookie; /* how a proxy finds the session's host; NULL: none */
+	bool tty;
+	int64_t pid;	    /* of the attached execctl; 0: none */
+	int64_t started_ms; /* since 1970 */
+};
+
+void record_clear(struct record *r);
+/* Saves a record. Records are optional, so a failure is only reported with
+ * --verbose. */
+void record_write(const struct execctl *ctl, const struct record *r);
+void record_remove(const char *session);
+/* Visits every record, oldest first. Returns 0 or -errno. */
+int record_each(void (*visit)(void *arg, const struct record *r), void *arg);
+/* Finds the record whose session begins with `prefix`. Returns 0, -ENOENT, or
+ * -EEXIST if there are several. The caller clears *out. */
+int record_find(const char *prefix, struct record *out);
+/* Tells whether an execctl on this machine is attached to the session now. */
+bool record_attached(const struct record *r);
 
 #endif

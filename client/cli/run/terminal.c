@@ -6,12 +6,10 @@
 #include "run.h"
 
 #include <errno.h>
-#include <poll.h>
 #include <signal.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/ioctl.h>
-#include <sys/signalfd.h>
 #include <termios.h>
 #include <unistd.h>
 
@@ -52,14 +50,6 @@ terminal_restore(void)
 		return;
 	is_raw = false;
 	tcsetattr(STDIN_FILENO, TCSADRAIN, &saved);
-}
-
-/* Restores raw mode after SIGCONT: a shell may have changed the mode. */
-static void
-terminal_raw_again(void)
-{
-	if (is_raw)
-		set_raw();
 }
 
 bool
@@ -227,18 +217,15 @@ static void
 ready(void *arg)
 {
 	struct run *r = arg;
-	struct signalfd_siginfo info;
+	int signal = signals_take(&r->signals);
 
-	if (read(r->signals.fd, &info, sizeof(info)) != sizeof(info))
-		return;
-	if (info.ssi_signo == SIGWINCH) {
+	/* A shell may have changed the mode. */
+	if (signal == SIGCONT && is_raw)
+		set_raw();
+	if (signal == SIGCONT || signal == SIGWINCH)
 		resize(r);
-	} else if (info.ssi_signo == SIGCONT) {
-		terminal_raw_again();
-		resize(r);
-	} else {
-		forward(r, (int)info.ssi_signo);
-	}
+	else if (signal != 0)
+		forward(r, signal);
 }
 
 static void
@@ -255,18 +242,11 @@ int
 run_signals_begin(struct run *r)
 {
 	sigset_t set;
-	int fd;
 
 	fill(&set);
-	sigprocmask(SIG_BLOCK, &set, NULL);
-	fd = signalfd(-1, &set, SFD_CLOEXEC | SFD_NONBLOCK);
-	if (fd < 0)
-		return execctl_fail(
-		    r->ctl, EXIT_CTL_REFUSED, "signalfd: %s", strerror(errno));
 	r->signals.ready = ready;
 	r->signals.arg = r;
-	source_set(r->ctl, &r->signals, fd, POLLIN);
-	return 0;
+	return signals_watch(r->ctl, &r->signals, &set);
 }
 
 void

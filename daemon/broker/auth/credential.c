@@ -198,28 +198,14 @@ verify_any(const struct conf *c, const struct listener *l,
 enum verdict
 credential_verify(const struct conf *c, const struct listener *l,
     const struct control_authenticate *presented, const struct ucred *peer,
-    int64_t now_s, struct credential_finding *found)
+    int64_t now_s, bool operates, struct credential_finding *found)
 {
+	const struct strings *named = operates ? &l->operators : &l->identities;
 	enum verdict v = verify_any(c, l, presented, peer, now_s, found);
 
-	if (v == VERDICT_GRANTED && l->identities.count > 0 &&
-	    !strings_has(&l->identities, found->who->name))
-		v = VERDICT_STRANGER;
-	if (v != VERDICT_GRANTED)
-		found->who = NULL;
-	return v;
-}
-
-enum verdict
-credential_verify_operator(const struct conf *c, const struct listener *l,
-    const struct control_authenticate *presented, const struct ucred *peer,
-    int64_t now_s, struct credential_finding *found)
-{
-	enum verdict v = verify_any(c, l, presented, peer, now_s, found);
-
-	if (v == VERDICT_GRANTED &&
-	    !strings_has(&l->operators, found->who->name))
-		v = VERDICT_NOT_OPERATOR;
+	if (v == VERDICT_GRANTED && (operates || named->count > 0) &&
+	    !strings_has(named, found->who->name))
+		v = operates ? VERDICT_NOT_OPERATOR : VERDICT_STRANGER;
 	if (v != VERDICT_GRANTED)
 		found->who = NULL;
 	return v;

@@ -30,17 +30,12 @@ struct credential_finding {
  * peer is what the kernel says of the client of a LISTENER_UNIX, else NULL. A
  * bearer token alone decides. Without one the client's certificate decides,
  * then its user, then what the listener says of clients without a credential.
- * Fills in *found.
+ * If the client operates, which is to read /metrics, l->operators are let in,
+ * else l->identities. Fills in *found.
  */
 enum verdict credential_verify(const struct conf *c, const struct listener *l,
     const struct control_authenticate *presented, const struct ucred *peer,
-    int64_t now_s, struct credential_finding *found);
-
-/* The same for a client that wants to read /metrics: l->operators decides, and
- * not l->identities. */
-enum verdict credential_verify_operator(const struct conf *c,
-    const struct listener *l, const struct control_authenticate *presented,
-    const struct ucred *peer, int64_t now_s, struct credential_finding *found);
+    int64_t now_s, bool operates, struct credential_finding *found);
 
 /* Records a verdict and what was found. l is NULL if the listener was closed
  * meanwhile. `path` is what the client wants to read. It is NULL if the client

@@ -19,21 +19,26 @@
 #include "log.h"
 #include "log_limit.h"
 #include "requests.h"
-#include "session_audit.h"
-#include "session_limit.h"
 #include "session_registry.h"
 #include "spawn_client.h"
 #include "stats.h"
 #include "systemd.h"
-#include "tls_helpers.h"
 #include "util.h"
 
-/* Decodes a request. The caller returns -EBADMSG on failure. */
-#define REQUEST(type, payload, packet, len)                                    \
-	do {                                                                   \
-		if (control_get(packet, len, type, payload) < 0)               \
-			return -EBADMSG;                                       \
-	} while (0)
+/* A request that was decoded. */
+struct request {
+	enum control_type type;
+	int *fd; /* -1: none; whoever keeps it sets it to -1 */
+	union {
+		struct control_ready ready;
+		struct control_authenticate authenticate; /* and METRICS */
+		struct control_refused refused;
+		struct control_open open;
+		struct control_resume resume; /* and WATCH */
+		struct control_close close;
+		struct control_helper helper;
+	};
+};
 
 static void
 announce(struct broker *m)
@@ -50,20 +55,19 @@ announce(struct broker *m)
 }
 
 static int
-answer_ready(struct broker *m, const uint8_t *packet, size_t len, int *fd)
+answer_ready(struct broker *m, struct request *q)
 {
-	struct control_ready r;
+	const struct control_ready *r = &q->ready;
 
-	REQUEST(BROKER_REQ_READY, &r, packet, len);
-	if (!r.seccomp || (m->root && (!r.root_empty || !r.user_changed))) {
+	if (!r->seccomp || (m->root && (!r->root_empty || !r->user_changed))) {
 		log_error(0, "the front-end could not confine itself");
 		m->on->stop(m, EXIT_UNENFORCEABLE);
 		return 0;
 	}
 	log_info("front-end %d: serving; %s file system, %s user, seccomp%s",
-	    (int)m->frontend->pid, r.root_empty ? "no" : "the whole",
-	    r.user_changed ? "its own" : "the same",
-	    r.landlock ? ", Landlock" : "");
+	    (int)m->frontend->pid, r->root_empty ? "no" : "the whole",
+	    r->user_changed ? "its own" : "the same",
+	    r->landlock ? ", Landlock" : "");
 	m->frontend->state = FRONTEND_SERVING;
 	frontend_is_alive(m->frontend);
 	m->frontend->failures = 0;
@@ -148,51 +152,48 @@ log_refused(const char *peer, enum verdict v, const struct jwt_answer *jwt)
 }
 
 static int
-answer_authenticate(
-    struct broker *m, const uint8_t *packet, size_t len, int *fd)
+answer_authenticate(struct broker *m, struct request *q)
 {
 	struct frontend *f = m->frontend;
-	struct control_authenticate a;
+	struct control_authenticate *a = &q->authenticate;
 	struct credential_finding found = { .how = "" };
 	const struct listener *l;
 	struct grant *g = NULL;
 	struct ucred peer;
 	enum verdict v;
 
-	REQUEST(BROKER_REQ_AUTHENTICATE, &a, packet, len);
-	l = find_listener(m, a.listener);
-	if (a.kind > CREDENTIAL_BEARER || !listener_was(a.listener) ||
-	    grant_find(f, a.conn) != NULL)
+	l = find_listener(m, a->listener);
+	if (a->kind > CREDENTIAL_BEARER || !listener_was(a->listener) ||
+	    grant_find(f, a->conn) != NULL)
 		return -EPERM;
-	if (l != NULL && take_peer(l, *fd, &peer) < 0)
+	if (l != NULL && take_peer(l, *q->fd, &peer) < 0)
 		return -EBADMSG;
-	check_cert_verdict(m, &a);
+	check_cert_verdict(m, a);
 	if (l == NULL || m->stopping ||
 	    f->grants.count >= m->conf->limits.frontend.max_connections)
 		v = VERDICT_BUSY; /* a reload closed it meanwhile */
 	else
-		v = credential_verify(m->conf, l, &a, *fd >= 0 ? &peer : NULL,
-		    (int64_t)time(NULL), &found);
-	explicit_bzero(a.credential, sizeof(a.credential));
-	credential_audit(m, &a, l, v, &found, NULL);
-	log_refused(a.peer, v, &found.jwt);
+		v = credential_verify(m->conf, l, a, *q->fd >= 0 ? &peer : NULL,
+		    (int64_t)time(NULL), false, &found);
+	explicit_bzero(a->credential, sizeof(a->credential));
+	credential_audit(m, a, l, v, &found, NULL);
+	log_refused(a->peer, v, &found.jwt);
 	if (v == VERDICT_GRANTED)
-		g = grant_new(f, &a, found.who);
-	send_verdict(f, &a, v, g);
+		g = grant_new(f, a, found.who);
+	send_verdict(f, a, v, g);
 	return 0;
 }
 
 /* A refusal in TLS, before any request. What the front-end says of it is
  * recorded. */
 static int
-answer_refused(struct broker *m, const uint8_t *packet, size_t len, int *fd)
+answer_refused(struct broker *m, struct request *q)
 {
-	struct control_refused r;
+	const struct control_refused *r = &q->refused;
 
-	REQUEST(BROKER_REQ_REFUSED, &r, packet, len);
-	if (!listener_was(r.listener))
+	if (!listener_was(r->listener))
 		return -EPERM;
-	credential_audit_refused(m, &r, find_listener(m, r.listener));
+	credential_audit_refused(m, r, find_listener(m, r->listener));
 	return 0;
 }
 
@@ -207,23 +208,21 @@ leave_session(struct broker *m, struct grant *g, bool channel_ended,
 }
 
 static int
-answer_close(struct broker *m, const uint8_t *packet, size_t len, int *fd)
+answer_close(struct broker *m, struct request *q)
 {
-	struct control_close c;
-	struct control_closed answer = { .end = CHANNEL_END_DETACHED };
+	const struct control_close *c = &q->close;
+	struct control_closed answer = { .conn = c->conn,
+		.end = CHANNEL_END_DETACHED };
+	struct grant *g = grant_find(m->frontend, c->conn);
 	enum channel_end end;
-	struct grant *g;
 
-	REQUEST(BROKER_REQ_CLOSE, &c, packet, len);
-	g = grant_find(m->frontend, c.conn);
 	if (g == NULL || grant_is_closing(g))
 		return -EPERM;
-	answer.conn = c.conn;
 	if (g->ended) {
 		answer.end = g->end;
 		memcpy(answer.reason, g->reason, sizeof(answer.reason));
 	} else if (g->session != NULL) {
-		if (!leave_session(m, g, c.channel_ended, &end))
+		if (!leave_session(m, g, c->channel_ended, &end))
 			return 0;
 		answer.end = end;
 	}
@@ -233,14 +232,12 @@ answer_close(struct broker *m, const uint8_t *packet, size_t len, int *fd)
 }
 
 static int
-answer_done(struct broker *m, const uint8_t *packet, size_t len, int *fd)
+answer_done(struct broker *m, struct request *q)
 {
 	int answer = 1;
 
-	REQUEST(BROKER_REQ_DONE, NULL, packet, len);
 	if (!m->stdio)
 		answer = session_idle_confirmed(m);
-	m->frontend->done |= m->stdio;
 	if (answer > 0)
 		m->on->stop(m, EXIT_STOPPED);
 	return answer < 0 ? answer : 0;
@@ -259,57 +256,54 @@ verify_operator(struct broker *m, struct control_authenticate *a,
 	if (l->operators.count == 0)
 		return VERDICT_GRANTED;
 	check_cert_verdict(m, a);
-	v = credential_verify_operator(
-	    m->conf, l, a, peer, (int64_t)time(NULL), &found);
+	v = credential_verify(
+	    m->conf, l, a, peer, (int64_t)time(NULL), true, &found);
 	credential_audit(m, a, l, v, &found, "/metrics");
 	log_refused(a->peer, v, &found.jwt);
 	return v;
 }
 
 static int
-answer_metrics(struct broker *m, const uint8_t *packet, size_t len, int *fd)
+answer_metrics(struct broker *m, struct request *q)
 {
-	struct control_authenticate a;
+	struct control_authenticate *a = &q->authenticate;
 	struct control_metrics answer = { .verdict = VERDICT_BUSY };
 	const struct listener *l;
 	struct ucred peer;
 
-	REQUEST(BROKER_REQ_METRICS, &a, packet, len);
-	l = find_listener(m, a.listener);
-	if (a.kind > CREDENTIAL_BEARER || !listener_was(a.listener) ||
+	l = find_listener(m, a->listener);
+	if (a->kind > CREDENTIAL_BEARER || !listener_was(a->listener) ||
 	    (l != NULL && !l->keys.operate))
 		return -EPERM;
-	if (l != NULL && take_peer(l, *fd, &peer) < 0)
+	if (l != NULL && take_peer(l, *q->fd, &peer) < 0)
 		return -EBADMSG;
 	/* If there is none, a reload closed it meanwhile. */
 	if (l != NULL)
-		answer.verdict =
-		    (uint8_t)verify_operator(m, &a, l, *fd >= 0 ? &peer : NULL);
-	explicit_bzero(a.credential, sizeof(a.credential));
+		answer.verdict = (uint8_t)verify_operator(
+		    m, a, l, *q->fd >= 0 ? &peer : NULL);
+	explicit_bzero(a->credential, sizeof(a->credential));
 	if (answer.verdict == VERDICT_GRANTED)
 		stats_collect(m, &answer);
-	answer.conn = a.conn;
+	answer.conn = a->conn;
 	frontend_send(m->frontend, BROKER_ANS_METRICS, &answer, -1);
 	return 0;
 }
 
 static int
-answer_alive(struct broker *m, const uint8_t *packet, size_t len, int *fd)
+answer_alive(struct broker *m, struct request *q)
 {
-	REQUEST(BROKER_REQ_ALIVE, NULL, packet, len);
 	return frontend_is_alive(m->frontend);
 }
 
 /* A front-end that was taken over could end its helpers anyway. */
 static int
-answer_helper(struct broker *m, const uint8_t *packet, size_t len, int *fd)
+answer_helper(struct broker *m, struct request *q)
 {
-	struct control_helper h;
+	const struct control_helper *h = &q->helper;
 
-	REQUEST(BROKER_REQ_HELPER, &h, packet, len);
-	if (h.kind >= TLS_HELPERS)
+	if (h->kind >= TLS_HELPERS)
 		return -EBADMSG;
-	helpers_kill(m->helpers, h.kind);
+	helpers_kill(m->helpers, h->kind);
 	return 0;
 }
 
@@ -325,8 +319,8 @@ origin_of(const struct grant *g)
  * The runner's end of the channel goes back with the answer, so that the
  * front-end reads the answer before it sees the channel end. */
 static void
-finish_request(struct broker *m, enum control_type answer_type,
-    const struct control_session *answer, const struct grant *g, int *fd)
+finish_request(struct broker *m, struct request *q,
+    const struct control_session *answer, const struct grant *g)
 {
 	struct origin from;
 
@@ -334,7 +328,8 @@ finish_request(struct broker *m, enum control_type answer_type,
 		return;
 	from = origin_of(g);
 	session_audit_refused(m, g->identity, &from, answer);
-	frontend_send(m->frontend, answer_type, answer, steal_fd(fd));
+	/* The number of an answer is that of its request, and one. */
+	frontend_send(m->frontend, q->type + 1, answer, steal_fd(q->fd));
 }
 
 static bool
@@ -367,81 +362,60 @@ explain_unknown(const struct broker *m, const struct grant *g, const char *id,
 }
 
 static int
-request_open(struct broker *m, const uint8_t *packet, size_t len, int *fd)
+request_open(struct broker *m, struct request *q)
 {
-	struct control_open o;
-	struct control_session answer = { 0 };
-	struct grant *g;
+	const struct control_open *o = &q->open;
+	struct control_session answer = { .conn = o->conn };
+	struct grant *g = grant_take(m->frontend, o->conn, o->grant);
 
-	REQUEST(BROKER_REQ_OPEN, &o, packet, len);
-	g = grant_take(m->frontend, o.conn, o.grant);
 	if (g == NULL)
 		return -EPERM;
-	answer.conn = o.conn;
 	if (!is_ending(m, &answer))
 		answer.result = session_open(m, g->identity, g->conn,
-		    origin_of(g), &g->session, *fd, answer.reason);
-	finish_request(m, BROKER_ANS_OPEN, &answer, g, fd);
+		    origin_of(g), &g->session, *q->fd, answer.reason);
+	finish_request(m, q, &answer, g);
 	return 0;
 }
 
 /* Answers RESUME and WATCH, which name an existing session. */
 static int
-request_existing(struct broker *m, enum control_type type,
-    const uint8_t *packet, size_t len, int *fd)
+request_existing(struct broker *m, struct request *q)
 {
-	bool watch = type == BROKER_REQ_WATCH;
-	struct control_resume r;
-	struct control_session answer = { 0 };
-	struct grant *g;
+	bool watch = q->type == BROKER_REQ_WATCH;
+	const struct control_resume *r = &q->resume;
+	struct control_session answer = { .conn = r->conn };
+	struct grant *g = grant_take(m->frontend, r->conn, r->grant);
 
-	REQUEST(type, &r, packet, len);
-	g = grant_take(m->frontend, r.conn, r.grant);
 	if (g == NULL)
 		return -EPERM;
-	answer.conn = r.conn;
 	answer.result =
-	    watch ? session_watch(m, g->identity, r.session_id, g->conn,
-			origin_of(g), &g->session, *fd, answer.reason)
-		  : session_resume(m, g->identity, r.session_id, g->conn,
-			origin_of(g), &g->session, *fd);
-	explain_unknown(m, g, r.session_id, &answer);
+	    watch ? session_watch(m, g->identity, r->session_id, g->conn,
+			origin_of(g), &g->session, *q->fd, answer.reason)
+		  : session_resume(m, g->identity, r->session_id, g->conn,
+			origin_of(g), &g->session, *q->fd);
+	explain_unknown(m, g, r->session_id, &answer);
 	g->watching = watch && answer.result == SESSION_OK;
-	finish_request(
-	    m, watch ? BROKER_ANS_WATCH : BROKER_ANS_RESUME, &answer, g, fd);
+	finish_request(m, q, &answer, g);
 	return 0;
-}
-
-static int
-request_resume(struct broker *m, const uint8_t *packet, size_t len, int *fd)
-{
-	return request_existing(m, BROKER_REQ_RESUME, packet, len, fd);
-}
-
-static int
-request_watch(struct broker *m, const uint8_t *packet, size_t len, int *fd)
-{
-	return request_existing(m, BROKER_REQ_WATCH, packet, len, fd);
 }
 
 /* --- requests ----------------------------------------------------------- */
 
 /* Everything that the front-end may ask: the request, the states in which it
  * may, and the function that answers. */
-static const struct request {
+static const struct request_row {
 	enum control_type type;
 	unsigned when;
 	enum { NO_FD, MAY_HAVE_FD, CHANNEL_FD } fd;
-	int (*answer)(
-	    struct broker *m, const uint8_t *packet, size_t len, int *fd);
+	int (*answer)(struct broker *m, struct request *q);
 } requests[] = {
 	{ BROKER_REQ_READY, FRONTEND_CONFINING, NO_FD, answer_ready },
 	{ BROKER_REQ_AUTHENTICATE, FRONTEND_SERVING, MAY_HAVE_FD,
 	    answer_authenticate },
 	{ BROKER_REQ_REFUSED, FRONTEND_SERVING, NO_FD, answer_refused },
 	{ BROKER_REQ_OPEN, FRONTEND_SERVING, CHANNEL_FD, request_open },
-	{ BROKER_REQ_RESUME, FRONTEND_SERVING, CHANNEL_FD, request_resume },
-	{ BROKER_REQ_WATCH, FRONTEND_SERVING, CHANNEL_FD, request_watch },
+	{ BROKER_REQ_RESUME, FRONTEND_SERVING, CHANNEL_FD, request_existing },
+	{ BROKER_REQ_WATCH, FRONTEND_SERVING, CHANNEL_FD, request_existing },
 	{ BROKER_REQ_CLOSE, FRONTEND_SERVING, NO_FD, answer_close },
 	{ BROKER_REQ_METRICS, FRONTEND_SERVING, MAY_HAVE_FD, answer_metrics },
 	{ BROKER_REQ_DONE, FRONTEND_SERVING, NO_FD, answer_done },
@@ -471,16 +445,17 @@ fd_fits(unsigned wanted, int fd)
 int
 request_take(struct broker *m, const uint8_t *packet, size_t len, int *fd)
 {
-	enum control_type type = control_peek(packet, len);
+	struct request q = { .type = control_peek(packet, len), .fd = fd };
 
 	for (size_t i = 0; i < nitems(requests); i++) {
-		if (requests[i].type != type)
+		if (requests[i].type != q.type)
 			continue;
 		if (!(requests[i].when & m->frontend->state))
 			return -EACCES;
-		if (!fd_fits(requests[i].fd, *fd))
+		if (!fd_fits(requests[i].fd, *fd) ||
+		    control_get(packet, len, q.type, &q.authenticate) < 0)
 			return -EBADMSG;
-		return requests[i].answer(m, packet, len, fd);
+		return requests[i].answer(m, &q);
 	}
 	return -ENOSYS;
 }

@@ -5,20 +5,18 @@
 #include "audit_log.h"
 
 #include <errno.h>
-#include <fcntl.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/mman.h>
 #include <sys/socket.h>
 #include <sys/uio.h>
-#include <sys/un.h>
 #include <syslog.h>
 #include <time.h>
 #include <unistd.h>
 
 #include "control.h"
 #include "log.h"
+#include "secret.h"
 #include "spawn_client.h"
 #include "util.h"
 
@@ -171,24 +169,6 @@ put_field(struct buf *b, const char *name, struct slice value)
 	buf_puts(b, "\n");
 }
 
-/* The memfd is sealed: the journal maps it, and nobody may change it
- * meanwhile. */
-static int
-make_memfd(const struct buf *b)
-{
-	_cleanup_close_ int fd =
-	    memfd_create("execd-audit", MFD_CLOEXEC | MFD_ALLOW_SEALING);
-
-	if (fd < 0)
-		return -errno;
-	if (write(fd, b->data, b->len) != (ssize_t)b->len)
-		return -ENOSPC;
-	if (fcntl(fd, F_ADD_SEALS,
-		F_SEAL_SEAL | F_SEAL_SHRINK | F_SEAL_GROW | F_SEAL_WRITE) < 0)
-		return -errno;
-	return steal_fd(&fd);
-}
-
 static int
 send_memfd(struct audit_sink *s, const struct buf *b)
 {
@@ -198,7 +178,7 @@ send_memfd(struct audit_sink *s, const struct buf *b)
 	} control = { 0 };
 	const struct msghdr m = { .msg_control = control.space,
 		.msg_controllen = sizeof(control.space) };
-	_cleanup_close_ int fd = make_memfd(b);
+	_cleanup_close_ int fd = secret_memfd("execd-audit", b->data, b->len);
 	struct cmsghdr *c = CMSG_FIRSTHDR(&m);
 
 	if (fd < 0)
@@ -540,7 +520,7 @@ audit_is_waiting(const struct audit_rules *a)
 	return false;
 }
 
-bool
+void
 audit_retry(struct audit_rules *a, int64_t now)
 {
 	for (size_t i = 0; i < AUDIT_PLACES; i++) {
@@ -552,5 +532,4 @@ audit_retry(struct audit_rules *a, int64_t now)
 		else if (s->failing)
 			put_lost(a, i);
 	}
-	return !audit_is_failing(a);
 }

@@ -112,8 +112,7 @@ bool audit_is_failing(const struct audit_rules *a);
 bool audit_is_waiting(const struct audit_rules *a);
 
 /* Tries the failing destinations again. Records that have waited too long are
- * lost, and a->unrecorded is called for starts among them. Returns true if none
- * fails now. */
-bool audit_retry(struct audit_rules *a, int64_t now);
+ * lost, and a->unrecorded is called for starts among them. */
+void audit_retry(struct audit_rules *a, int64_t now);
 
 #endif

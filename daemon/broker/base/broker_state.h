@@ -22,14 +22,14 @@ struct options;
 struct registry;
 struct session;
 
-/* The operator's drain (drain.h). */
+/* The operator's drain (broker_health.h). */
 struct drain {
 	bool drained;
 	uint32_t by;	   /* uid */
 	uint64_t since_ms; /* CLOCK_REALTIME */
 };
 
-/* exit-when-idle (session_limit.h). CLOCK_MONOTONIC; 0: no. */
+/* exit-when-idle (session_registry.h). CLOCK_MONOTONIC; 0: no. */
 struct idle {
 	int64_t since_ms; /* there is no session */
 	int64_t asked_ms; /* the front-end was asked whether anybody waits */
@@ -62,7 +62,6 @@ struct broker {
 	bool root;	   /* started by root */
 	bool stdio;	   /* one of the listeners is stdio */
 	char provider_id[80];
-	int epoll_fd;
 	struct event_source signals;
 	struct event_source relay; /* log lines of children, or fd -1 */
 	struct frontend *frontend;

@@ -25,8 +25,8 @@ conf_refuse(char *why, const char *fmt, ...)
 }
 
 /* Reads digits and finds what follows them. Returns 0, -EINVAL or -ERANGE. */
-int
-conf_digits(const char *text, uint64_t *n, const char **end)
+static int
+take_digits(const char *text, uint64_t *n, const char **end)
 {
 	char *after;
 
@@ -38,249 +38,170 @@ conf_digits(const char *text, uint64_t *n, const char **end)
 	return errno ? -ERANGE : 0;
 }
 
-/* --- numbers with units ------------------------------------------------- */
+/* --- numbers and words -------------------------------------------------- */
 
-struct unit {
+struct conf_unit {
 	const char *name;
 	uint64_t factor;
 };
 
 /* The largest unit comes first: a value is shown in the largest one
  * that fits. */
-static const struct unit time_units[] = {
-	{ "h", 3600000 },
-	{ "m", 60000 },
-	{ "s", 1000 },
-	{ "ms", 1 },
-};
+static const struct conf_unit time_units[] = { { "h", 3600000 }, { "m", 60000 },
+	{ "s", 1000 }, { "ms", 1 }, { NULL, 0 } };
+static const struct conf_unit byte_units[] = { { "G", 1u << 30 },
+	{ "M", 1u << 20 }, { "K", 1u << 10 }, { "", 1 }, { NULL, 0 } };
+static const struct conf_unit no_units[] = { { "", 1 }, { NULL, 0 } };
+static const struct conf_unit percent_units[] = { { "%", 1 }, { NULL, 0 } };
 
-static const struct unit byte_units[] = {
-	{ "G", 1u << 30 },
-	{ "M", 1u << 20 },
-	{ "K", 1u << 10 },
-	{ "", 1 },
-};
+uint64_t
+conf_number(const struct conf_type *t, const void *at)
+{
+	return t->size == sizeof(uint64_t)   ? *(const uint64_t *)at
+	       : t->size == sizeof(uint32_t) ? *(const uint32_t *)at
+					     : *(const uint8_t *)at;
+}
 
 static int
-parse_units(const char *text, const struct unit *units, size_t nunits,
-    uint64_t max, uint64_t *value)
+store(const struct conf_type *t, void *at, uint64_t value)
 {
+	if (t->size == sizeof(uint64_t))
+		*(uint64_t *)at = value;
+	else if (t->size == sizeof(uint32_t))
+		*(uint32_t *)at = (uint32_t)value;
+	else
+		*(uint8_t *)at = (uint8_t)value;
+	return 0;
+}
+
+/* A number that nobody set has all its bits. */
+static bool
+is_unset(const struct conf_type *t, uint64_t value)
+{
+	return t->may_be_unset && value == UINT64_MAX >> (64 - 8 * t->size);
+}
+
+static bool
+take_number(const struct conf_type *t, const char *text, uint64_t *value)
+{
+	const struct conf_unit *u = t->units ? t->units : no_units;
 	const char *end;
 	uint64_t n;
 
-	if (conf_digits(text, &n, &end) < 0)
-		return -EINVAL;
-	for (size_t i = 0; i < nunits; i++) {
-		if (strcmp(end, units[i].name) != 0)
-			continue;
-		if (n > max / units[i].factor)
-			return -ERANGE;
-		*value = n * units[i].factor;
-		return 0;
-	}
-	return -EINVAL;
+	if (take_digits(text, &n, &end) < 0)
+		return false;
+	while (u->name != NULL && strcmp(end, u->name) != 0)
+		u++;
+	if (u->name == NULL || n > t->max / u->factor)
+		return false;
+	*value = n * u->factor;
+	return *value >= t->min;
 }
 
-static void
-show_units(
-    struct buf *b, const struct unit *units, size_t nunits, uint64_t value)
+int
+conf_parse_number(
+    const struct conf_type *t, void *at, const char *text, char *why)
 {
-	for (size_t i = 0; i < nunits; i++) {
-		if (value % units[i].factor != 0)
-			continue;
-		buf_printf(b, "%llu%s\n",
-		    (unsigned long long)(value / units[i].factor),
-		    units[i].name);
-		return;
-	}
-}
-
-static int
-parse_duration(void *at, const char *text, char *why)
-{
-	uint32_t *ms = at;
-	uint64_t n;
-
-	if (parse_units(text, time_units, nitems(time_units), UINT32_MAX, &n) <
-	    0)
-		return conf_refuse(why,
-		    "`%s` is not a duration like 500ms, 80s, 2m or 1h", text);
-	*ms = (uint32_t)n;
-	return 0;
-}
-
-static void
-show_duration(struct buf *b, const void *at)
-{
-	const uint32_t *ms = at;
-
-	if (*ms == 0)
-		buf_puts(b, "0s\n");
-	else
-		show_units(b, time_units, nitems(time_units), *ms);
-}
-
-const struct conf_type conf_duration = { parse_duration, show_duration, NULL,
-	false, false };
-
-static int
-parse_optional_duration(void *at, const char *text, char *why)
-{
-	if (strcmp(text, "none") != 0)
-		return parse_duration(at, text, why);
-	*(uint32_t *)at = 0;
-	return 0;
-}
-
-static void
-show_optional_duration(struct buf *b, const void *at)
-{
-	if (*(const uint32_t *)at == 0)
-		buf_puts(b, "none\n");
-	else
-		show_duration(b, at);
-}
-
-const struct conf_type conf_optional_duration = { parse_optional_duration,
-	show_optional_duration, NULL, false, false };
-
-static int
-parse_bytes(void *at, const char *text, char *why)
-{
-	uint64_t *bytes = at;
-	uint64_t n;
-
-	if (parse_units(text, byte_units, nitems(byte_units), INT64_MAX, &n) <
-		0 ||
-	    n == 0)
-		return conf_refuse(why,
-		    "`%s` is not a number of bytes like 4096, 64K, 16M or 1G",
-		    text);
-	*bytes = n;
-	return 0;
-}
-
-static void
-show_bytes(struct buf *b, const void *at)
-{
-	show_units(b, byte_units, nitems(byte_units), *(const uint64_t *)at);
-}
-
-const struct conf_type conf_bytes = { parse_bytes, show_bytes, NULL, false,
-	false };
-
-static int
-parse_optional_bytes(void *at, const char *text, char *why)
-{
-	if (strcmp(text, "none") != 0)
-		return parse_bytes(at, text, why);
-	*(uint64_t *)at = 0;
-	return 0;
-}
-
-static void
-show_optional_bytes(struct buf *b, const void *at)
-{
-	if (*(const uint64_t *)at == 0)
-		buf_puts(b, "none\n");
-	else
-		show_bytes(b, at);
-}
-
-const struct conf_type conf_optional_bytes = { parse_optional_bytes,
-	show_optional_bytes, NULL, false, false };
-
-/* --- plain numbers ------------------------------------------------------ */
-
-static int
-parse_number(void *at, const char *text, uint32_t min, char *why)
-{
-	const char *end;
-	uint64_t n;
-
-	if (conf_digits(text, &n, &end) < 0 || *end != '\0' || n < min ||
-	    n > UINT32_MAX)
-		return conf_refuse(why, "`%s` is not a number from %u to %u",
-		    text, min, UINT32_MAX);
-	*(uint32_t *)at = (uint32_t)n;
-	return 0;
-}
-
-static int
-parse_count(void *at, const char *text, char *why)
-{
-	return parse_number(at, text, 1, why);
-}
-
-static int
-parse_optional_count(void *at, const char *text, char *why)
-{
-	if (strcmp(text, "none") != 0)
-		return parse_number(at, text, 1, why);
-	*(uint32_t *)at = 0;
-	return 0;
-}
-
-/* A share is of one processor, so more than 100% is more than one. */
-#define PERCENT_MAX 1000000
-
-static int
-parse_optional_percent(void *at, const char *text, char *why)
-{
-	const char *end;
 	uint64_t n = 0;
 
-	if (strcmp(text, "none") != 0 &&
-	    (conf_digits(text, &n, &end) < 0 || strcmp(end, "%") != 0 ||
-		n == 0 || n > PERCENT_MAX))
-		return conf_refuse(why,
-		    "`%s` is neither none nor a share from 1%% to %d%%", text,
-		    PERCENT_MAX);
-	*(uint32_t *)at = (uint32_t)n;
-	return 0;
+	if (t->zero != NULL && strcmp(text, t->zero) == 0)
+		return store(t, at, 0);
+	if (take_number(t, text, &n))
+		return store(t, at, n);
+	if (t->fault != NULL)
+		return conf_refuse(why, "`%.100s` %s", text, t->fault);
+	return conf_refuse(why, "`%.100s` is not a number from %llu to %llu",
+	    text, (unsigned long long)t->min, (unsigned long long)t->max);
 }
+
+void
+conf_show_number(const struct conf_type *t, struct buf *b, const void *at)
+{
+	const struct conf_unit *u = t->units ? t->units : no_units;
+	uint64_t n = conf_number(t, at);
+
+	if (is_unset(t, n))
+		return;
+	if (n == 0 && t->zero != NULL) {
+		buf_printf(b, "%s\n", t->zero);
+		return;
+	}
+	while (n % u->factor != 0)
+		u++;
+	buf_printf(b, "%llu%s\n", (unsigned long long)(n / u->factor), u->name);
+}
+
+int
+conf_parse_choice(
+    const struct conf_type *t, void *at, const char *text, char *why)
+{
+	char list[128] = "";
+	size_t len = 0;
+
+	if (t->removed != NULL && strcmp(t->removed, text) == 0)
+		return conf_refuse(
+		    why, "`%s` was removed: %s", text, t->removed_why);
+	for (size_t i = 0; t->words[i] != NULL; i++) {
+		if (strcmp(t->words[i], text) == 0)
+			return store(t, at, i);
+		len += (size_t)snprintf(list + len, sizeof(list) - len, "%s%s",
+		    i > 0 ? ", " : "", t->words[i]);
+	}
+	if (t->fault != NULL)
+		return conf_refuse(why, "`%.100s` %s", text, t->fault);
+	return conf_refuse(why, "`%.100s` is not one of %s", text, list);
+}
+
+void
+conf_show_choice(const struct conf_type *t, struct buf *b, const void *at)
+{
+	uint64_t n = conf_number(t, at);
+
+	if (!is_unset(t, n))
+		buf_printf(b, "%s\n", t->words[n]);
+}
+
+const struct conf_type conf_duration = { CONF_NUMBER(4), .units = time_units,
+	.max = UINT32_MAX, .zero = "0s",
+	.fault = "is not a duration like 500ms, 80s, 2m or 1h" };
+const struct conf_type conf_optional_duration = { CONF_NUMBER(4),
+	.units = time_units, .max = UINT32_MAX, .zero = "none",
+	.fault = "is not a duration like 500ms, 80s, 2m or 1h" };
+
+#define BYTES                                                                  \
+	CONF_NUMBER(8), .units = byte_units, .min = 1, .max = INT64_MAX,       \
+			.fault = "is not a number of bytes like 4096, 64K, "   \
+				 "16M or 1G"
+#define COUNT CONF_NUMBER(4), .min = 1, .max = UINT32_MAX
+/* A share is of one processor, so more than 100% is more than one. */
+#define PERCENT                                                                \
+	CONF_NUMBER(4), .units = percent_units, .min = 1, .max = 1000000,      \
+			.zero = "none",                                        \
+			.fault = "is neither none nor a share from 1% to "     \
+				 "1000000%"
+
+const struct conf_type conf_bytes = { BYTES };
+const struct conf_type conf_optional_bytes = { BYTES, .zero = "none" };
+const struct conf_type conf_count = { COUNT };
+const struct conf_type conf_optional_count = { COUNT, .zero = "none" };
+const struct conf_type conf_optional_percent = { PERCENT };
+const struct conf_type conf_seconds = { CONF_NUMBER(4), .max = UINT32_MAX };
+
+const struct conf_type sandbox_bytes = { BYTES, .zero = "none",
+	.may_be_unset = true };
+const struct conf_type sandbox_count = { COUNT, .zero = "none",
+	.may_be_unset = true };
+const struct conf_type sandbox_percent = { PERCENT, .may_be_unset = true };
+
+static const char *const no_yes[] = { "no", "yes", NULL };
+
+const struct conf_type conf_bool = { CONF_CHOICE(bool), .words = no_yes,
+	.fault = "is neither yes nor no" };
+const struct conf_type sandbox_yes_no = { CONF_CHOICE(uint8_t), .words = no_yes,
+	.may_be_unset = true };
 
 static int
-parse_seconds(void *at, const char *text, char *why)
-{
-	return parse_number(at, text, 0, why);
-}
-
-static void
-show_number(struct buf *b, const void *at)
-{
-	buf_printf(b, "%u\n", *(const uint32_t *)at);
-}
-
-static void
-show_optional_count(struct buf *b, const void *at)
-{
-	if (*(const uint32_t *)at == 0)
-		buf_puts(b, "none\n");
-	else
-		show_number(b, at);
-}
-
-static void
-show_optional_percent(struct buf *b, const void *at)
-{
-	if (*(const uint32_t *)at == 0)
-		buf_puts(b, "none\n");
-	else
-		buf_printf(b, "%u%%\n", *(const uint32_t *)at);
-}
-
-const struct conf_type conf_optional_percent = { parse_optional_percent,
-	show_optional_percent, NULL, false, false };
-const struct conf_type conf_count = { parse_count, show_number, NULL, false,
-	false };
-const struct conf_type conf_optional_count = { parse_optional_count,
-	show_optional_count, NULL, false, false };
-const struct conf_type conf_seconds = { parse_seconds, show_number, NULL, false,
-	false };
-
-static int
-parse_mode(void *at, const char *text, char *why)
+parse_mode(const struct conf_type *t, void *at, const char *text, char *why)
 {
 	char *end;
 	unsigned long mode = strtoul(text, &end, 8);
@@ -293,41 +214,21 @@ parse_mode(void *at, const char *text, char *why)
 }
 
 static void
-show_mode(struct buf *b, const void *at)
+show_mode(const struct conf_type *t, struct buf *b, const void *at)
 {
 	if (*(const uint32_t *)at != CONF_MODE_UNSET)
 		buf_printf(b, "%04o\n", *(const uint32_t *)at);
 }
 
-const struct conf_type conf_mode = { parse_mode, show_mode, NULL, false,
-	false };
-
-static int
-parse_bool(void *at, const char *text, char *why)
-{
-	bool yes = strcmp(text, "yes") == 0;
-
-	if (!yes && strcmp(text, "no") != 0)
-		return conf_refuse(why, "`%s` is neither yes nor no", text);
-	*(bool *)at = yes;
-	return 0;
-}
-
-static void
-show_bool(struct buf *b, const void *at)
-{
-	buf_puts(b, *(const bool *)at ? "yes\n" : "no\n");
-}
-
-const struct conf_type conf_bool = { parse_bool, show_bool, NULL, false,
-	false };
+const struct conf_type conf_mode = { parse_mode, show_mode };
 
 #define BLANKS " \t"
 
 /* --- strings ------------------------------------------------------------ */
 
-static int
-parse_string(void *at, const char *text, char *why)
+int
+conf_parse_string(
+    const struct conf_type *t, void *at, const char *text, char *why)
 {
 	free(*(char **)at);
 	*(char **)at = xstrdup(text);
@@ -335,15 +236,15 @@ parse_string(void *at, const char *text, char *why)
 }
 
 static int
-parse_path(void *at, const char *text, char *why)
+parse_path(const struct conf_type *t, void *at, const char *text, char *why)
 {
 	if (text[0] != '/')
 		return conf_refuse(why, "`%s` is not an absolute path", text);
-	return parse_string(at, text, why);
+	return conf_parse_string(t, at, text, why);
 }
 
-static void
-show_string(struct buf *b, const void *at)
+void
+conf_show_string(const struct conf_type *t, struct buf *b, const void *at)
 {
 	const char *text = *(char *const *)at;
 
@@ -351,17 +252,17 @@ show_string(struct buf *b, const void *at)
 		buf_printf(b, "%s\n", text);
 }
 
-static void
-clear_string(void *at)
+void
+conf_clear_string(void *at)
 {
 	free(*(char **)at);
 	*(char **)at = NULL;
 }
 
-const struct conf_type conf_string = { parse_string, show_string, clear_string,
-	false, false };
-const struct conf_type conf_path = { parse_path, show_string, clear_string,
-	false, false };
+const struct conf_type conf_string = { conf_parse_string, conf_show_string,
+	conf_clear_string };
+const struct conf_type conf_path = { parse_path, conf_show_string,
+	conf_clear_string };
 
 void
 strings_add(struct strings *s, const char *item)
@@ -389,7 +290,7 @@ strings_clear(struct strings *s)
 }
 
 static int
-parse_line(void *at, const char *text, char *why)
+parse_line(const struct conf_type *t, void *at, const char *text, char *why)
 {
 	struct strings *s = at;
 
@@ -403,10 +304,8 @@ parse_line(void *at, const char *text, char *why)
 	return 0;
 }
 
-/* Calls parse for every word of the line. */
 static int
-each_word(void *at, const char *text, char *why,
-    int (*parse)(void *at, const char *word, char *why))
+parse_words(const struct conf_type *t, void *at, const char *text, char *why)
 {
 	_cleanup_free_ char *copy = xstrdup(text);
 	char *rest = copy, *word;
@@ -417,19 +316,13 @@ each_word(void *at, const char *text, char *why,
 			return conf_refuse(why,
 			    "`%s`: a comment needs a line of its own", word);
 		if (*word != '\0')
-			err = parse(at, word, why);
+			err = t->word(t, at, word, why);
 	}
 	return err;
 }
 
-static int
-parse_words(void *at, const char *text, char *why)
-{
-	return each_word(at, text, why, parse_line);
-}
-
-static void
-show_strings(struct buf *b, const void *at)
+void
+conf_show_strings(const struct conf_type *t, struct buf *b, const void *at)
 {
 	const struct strings *s = at;
 
@@ -437,16 +330,16 @@ show_strings(struct buf *b, const void *at)
 		buf_printf(b, "%s\n", s->items[i]);
 }
 
-static void
-clear_strings(void *at)
+void
+conf_clear_strings(void *at)
 {
 	strings_clear(at);
 }
 
-const struct conf_type conf_words = { parse_words, show_strings, clear_strings,
-	true, false };
-const struct conf_type conf_lines = { parse_line, show_strings, clear_strings,
-	true, false };
+const struct conf_type conf_words = { parse_words, conf_show_strings,
+	conf_clear_strings, parse_line, .list = true };
+const struct conf_type conf_lines = { parse_line, conf_show_strings,
+	conf_clear_strings, .list = true };
 
 /* --- digests ------------------------------------------------------------ */
 
@@ -484,7 +377,7 @@ digests_add(struct digests *d, const uint8_t digest[32])
 }
 
 static int
-parse_digest(void *at, const char *word, char *why)
+parse_digest(const struct conf_type *t, void *at, const char *word, char *why)
 {
 	struct digests *d = at;
 	uint8_t digest[32];
@@ -499,14 +392,8 @@ parse_digest(void *at, const char *word, char *why)
 	return 0;
 }
 
-static int
-parse_digests(void *at, const char *text, char *why)
-{
-	return each_word(at, text, why, parse_digest);
-}
-
 static void
-show_digests(struct buf *b, const void *at)
+show_digests(const struct conf_type *t, struct buf *b, const void *at)
 {
 	const struct digests *d = at;
 
@@ -526,8 +413,8 @@ clear_digests(void *at)
 	*d = (struct digests){ 0 };
 }
 
-const struct conf_type conf_digests = { parse_digests, show_digests,
-	clear_digests, true, true };
+const struct conf_type conf_digests = { parse_words, show_digests,
+	clear_digests, parse_digest, .list = true, .secret = true };
 
 /* --- address ranges ----------------------------------------------------- */
 
@@ -545,7 +432,7 @@ parse_net_address(uint8_t net[16], const char *text, unsigned *width)
 }
 
 static int
-parse_net(void *at, const char *word, char *why)
+parse_net(const struct conf_type *t, void *at, const char *word, char *why)
 {
 	_cleanup_free_ char *address = xstrdup(word);
 	char *slash = strchr(address, '/');
@@ -566,7 +453,7 @@ parse_net(void *at, const char *word, char *why)
 	if (parse_net_address(net, address, &width) < 0)
 		return conf_refuse(why, "`%s` is not an address", address);
 	bits = width;
-	if (slash != NULL && (conf_digits(slash, &bits, &end) < 0 ||
+	if (slash != NULL && (take_digits(slash, &bits, &end) < 0 ||
 				 *end != '\0' || bits > width))
 		return conf_refuse(
 		    why, "`%s` is not a prefix of 0 to %u bits", slash, width);
@@ -575,14 +462,8 @@ parse_net(void *at, const char *word, char *why)
 	return 0;
 }
 
-static int
-parse_nets(void *at, const char *text, char *why)
-{
-	return each_word(at, text, why, parse_net);
-}
-
 static void
-show_nets(struct buf *b, const void *at)
+show_nets(const struct conf_type *t, struct buf *b, const void *at)
 {
 	static const uint8_t mapped[12] = { [10] = 0xff, [11] = 0xff };
 	const struct nets *nets = at;
@@ -606,21 +487,21 @@ clear_nets(void *at)
 	((struct nets *)at)->count = 0;
 }
 
-const struct conf_type conf_nets = { parse_nets, show_nets, clear_nets, true,
-	false };
+const struct conf_type conf_nets = { parse_words, show_nets, clear_nets,
+	parse_net, .list = true };
 
 /* --- roots of a path map ------------------------------------------------ */
 
 _Static_assert(CONF_WHY_MAX >= PATH_MAP_WHY_MAX, "an error fits");
 
 static int
-parse_path_map(void *at, const char *text, char *why)
+parse_path_map(const struct conf_type *t, void *at, const char *text, char *why)
 {
 	return path_map_add(at, text, why);
 }
 
 static void
-show_path_map(struct buf *b, const void *at)
+show_path_map(const struct conf_type *t, struct buf *b, const void *at)
 {
 	path_map_write(at, b);
 }
@@ -632,4 +513,4 @@ clear_path_map(void *at)
 }
 
 const struct conf_type conf_path_map = { parse_path_map, show_path_map,
-	clear_path_map, true, false };
+	clear_path_map, .list = true };

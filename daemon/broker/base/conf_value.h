@@ -18,18 +18,56 @@
 #define CONF_LINE_MAX_CHARS 198
 #define CONF_VALUES_MAX	    1024 /* of one key */
 
+struct conf_unit;
+
 /* A kind of value. */
 struct conf_type {
 	/* Stores the value, which is never empty. A list gets one line of the
 	 * file at a time. Returns 0, or -EINVAL with why[]. */
-	int (*parse)(void *at, const char *text, char *why);
+	int (*parse)(
+	    const struct conf_type *t, void *at, const char *text, char *why);
 	/* Appends the value as parse() takes it, or nothing if it is unset. A
 	 * list has a line for each entry. */
-	void (*show)(struct buf *b, const void *at);
+	void (*show)(const struct conf_type *t, struct buf *b, const void *at);
 	void (*clear)(void *at); /* NULL: it owns nothing */
-	bool list;		 /* may continue in indented lines */
-	bool secret;		 /* never logged */
+	/* A type whose lines are words is given each of them. */
+	int (*word)(
+	    const struct conf_type *t, void *at, const char *text, char *why);
+	bool list;   /* may continue in indented lines */
+	bool secret; /* never logged */
+
+	/* Of a number, and of a choice, which is the number of its word: */
+	size_t size;		       /* in memory: 1, 4 or 8 bytes */
+	bool may_be_unset;	       /* all bits: nobody has set it */
+	const char *fault;	       /* behind a wrong value; NULL: made */
+	const struct conf_unit *units; /* NULL: digits alone */
+	uint64_t min, max;
+	const char *zero;		   /* what 0 is called; NULL: 0 */
+	const char *const *words;	   /* NULL after the last */
+	const char *removed, *removed_why; /* a word of the past */
 };
+
+#define CONF_NUMBER(bytes) conf_parse_number, conf_show_number, .size = (bytes)
+#define CONF_CHOICE(type)                                                      \
+	conf_parse_choice, conf_show_choice, .size = sizeof(type)
+
+/* What a struct conf_type may name. */
+int conf_parse_number(
+    const struct conf_type *t, void *at, const char *text, char *why);
+void conf_show_number(const struct conf_type *t, struct buf *b, const void *at);
+int conf_parse_choice(
+    const struct conf_type *t, void *at, const char *text, char *why);
+void conf_show_choice(const struct conf_type *t, struct buf *b, const void *at);
+int conf_parse_string(
+    const struct conf_type *t, void *at, const char *text, char *why);
+void conf_show_string(const struct conf_type *t, struct buf *b, const void *at);
+void conf_clear_string(void *at);
+void conf_show_strings(
+    const struct conf_type *t, struct buf *b, const void *at);
+void conf_clear_strings(void *at);
+
+/* Returns the number or the choice that is stored at `at'. */
+uint64_t conf_number(const struct conf_type *t, const void *at);
 
 /* Strings; they are owned. */
 struct strings {
@@ -62,14 +100,13 @@ extern const struct conf_type conf_lines;    /* struct strings */
 extern const struct conf_type conf_digests;  /* struct digests */
 extern const struct conf_type conf_nets;     /* struct nets */
 extern const struct conf_type conf_path_map; /* struct path_map */
+/* Those of [sandbox], which may be unset. */
+extern const struct conf_type sandbox_yes_no, sandbox_count, sandbox_percent,
+    sandbox_bytes;
 
 /* Writes why, and returns -EINVAL. */
 int conf_refuse(char *why, const char *fmt, ...)
     __attribute__((format(printf, 2, 3)));
-
-/* Reads decimal digits; *end points behind them. Returns 0, -EINVAL or
- * -ERANGE. */
-int conf_digits(const char *text, uint64_t *n, const char **end);
 
 /* Appends a copy of the item. */
 void strings_add(struct strings *s, const char *item);

@@ -138,11 +138,7 @@ identity_unref(struct identity *id)
 	strings_clear(&id->subjects);
 	strings_clear(&id->peer_users);
 	strings_clear(&id->certificate_subjects);
-	strings_clear(&id->sandbox.workspace_roots);
-	strings_clear(&id->sandbox.writable_roots);
-	strings_clear(&id->sandbox.deny_read);
-	strings_clear(&id->sandbox.hide);
-	strings_clear(&id->sandbox.protected_names);
+	sandbox_rules_clear(&id->sandbox);
 	path_map_clear(&id->path_map);
 	free(id);
 }

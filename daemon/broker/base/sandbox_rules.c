@@ -17,7 +17,6 @@
 
 /* --- choices: each word has a number ------------------------------------ */
 
-static const char *const yes_no[] = { "no", "yes", NULL };
 static const char *const modes[] = { "auto", "require", NULL };
 static const char *const over_limits[] = { "refuse", "clamp", NULL };
 static const char *const profiles[] = {
@@ -62,188 +61,30 @@ static const char *const environments[] = {
 	NULL,
 };
 
-static int
-parse_choice(void *at, const char *text, char *why, const char *const *words)
-{
-	char list[128] = "";
-	size_t len = 0;
+#define CHOICE(list) CONF_CHOICE(uint8_t), .words = (list), .may_be_unset = true
 
-	for (uint8_t i = 0; words[i] != NULL; i++) {
-		if (strcmp(words[i], text) == 0) {
-			*(uint8_t *)at = i;
-			return 0;
-		}
-		len += (size_t)snprintf(list + len, sizeof(list) - len, "%s%s",
-		    i > 0 ? ", " : "", words[i]);
-	}
-	return conf_refuse(why, "`%.100s` is not one of %s", text, list);
-}
-
-static void
-show_choice(struct buf *b, const void *at, const char *const *words)
-{
-	uint8_t value = *(const uint8_t *)at;
-
-	if (value != SANDBOX_UNSET)
-		buf_printf(b, "%s\n", words[value]);
-}
-
-#define CHOICE(name, words)                                                    \
-	static int parse_##name(void *at, const char *text, char *why)         \
-	{                                                                      \
-		return parse_choice(at, text, why, words);                     \
-	}                                                                      \
-	static void show_##name(struct buf *b, const void *at)                 \
-	{                                                                      \
-		show_choice(b, at, words);                                     \
-	}                                                                      \
-	const struct conf_type sandbox_##name = { parse_##name, show_##name,   \
-		NULL, false, false }
-
-CHOICE(yes_no, yes_no);
-CHOICE(mode, modes);
-CHOICE(profile, profiles);
-CHOICE(over_limit, over_limits);
-
+const struct conf_type sandbox_mode = { CHOICE(modes) };
+const struct conf_type sandbox_profile = { CHOICE(profiles) };
+const struct conf_type sandbox_over_limit = { CHOICE(over_limits) };
+const struct conf_type sandbox_environment = { CHOICE(environments) };
+const struct conf_type sandbox_tmp = { CHOICE(tmps) };
+const struct conf_type sandbox_tmpdir = { CHOICE(tmpdirs) };
 /* An operator who wrote a word that was removed learns why it was. */
-static int
-parse_unix_sockets(void *at, const char *text, char *why)
-{
-	if (strcmp(text, "local") == 0)
-		return conf_refuse(why,
-		    "`local` was removed: a stream socket by name reaches "
-		    "tmux, ssh-agent, gpg-agent and D-Bus of the same user, "
-		    "who run commands outside of the sandbox; `allow` says "
-		    "that");
-	return parse_choice(at, text, why, unix_sockets);
-}
+const struct conf_type sandbox_unix_sockets = { CHOICE(unix_sockets),
+	.removed = "local",
+	.removed_why = "a stream socket by name reaches tmux, ssh-agent, "
+		       "gpg-agent and D-Bus of the same user, who run commands "
+		       "outside of the sandbox; `allow` says that" };
+const struct conf_type sandbox_nested_git = { CHOICE(nested_gits),
+	.removed = "full",
+	.removed_why = "commands passed it by commondir, config.worktree, a "
+		       "module's config and repositories of their own; `hooks` "
+		       "makes that harder and promises nothing" };
 
-static void
-show_unix_sockets(struct buf *b, const void *at)
-{
-	show_choice(b, at, unix_sockets);
-}
-
-const struct conf_type sandbox_unix_sockets = { parse_unix_sockets,
-	show_unix_sockets, NULL, false, false };
-
-static int
-parse_nested_git(void *at, const char *text, char *why)
-{
-	if (strcmp(text, "full") == 0)
-		return conf_refuse(why,
-		    "`full` was removed: commands passed it by commondir, "
-		    "config.worktree, a module's config and repositories of "
-		    "their own; `hooks` makes that harder and promises "
-		    "nothing");
-	return parse_choice(at, text, why, nested_gits);
-}
-
-static void
-show_nested_git(struct buf *b, const void *at)
-{
-	show_choice(b, at, nested_gits);
-}
-
-const struct conf_type sandbox_nested_git = { parse_nested_git, show_nested_git,
-	NULL, false, false };
-
-CHOICE(environment, environments);
-CHOICE(tmp, tmps);
-CHOICE(tmpdir, tmpdirs);
-
-/* --- numbers that may be unset ------------------------------------------ */
-
-static int
-parse_small(void *at, const char *text, char *why)
-{
-	const char *end;
-	uint64_t n;
-
-	if (conf_digits(text, &n, &end) < 0 || *end != '\0' ||
-	    n > LANDLOCK_ABI_MAX)
-		return conf_refuse(why, "`%.100s` is not a number from 0 to %d",
-		    text, LANDLOCK_ABI_MAX);
-	*(uint32_t *)at = (uint32_t)n;
-	return 0;
-}
-
-static void
-show_small(struct buf *b, const void *at)
-{
-	uint32_t n = *(const uint32_t *)at;
-
-	if (n != SANDBOX_UNSET_COUNT)
-		buf_printf(b, "%u\n", n);
-}
-
-const struct conf_type sandbox_small = { parse_small, show_small, NULL, false,
-	false };
-
-static int
-parse_count(void *at, const char *text, char *why)
-{
-	return conf_optional_count.parse(at, text, why);
-}
-
-static void
-show_count(struct buf *b, const void *at)
-{
-	if (*(const uint32_t *)at != SANDBOX_UNSET_COUNT)
-		conf_optional_count.show(b, at);
-}
-
-const struct conf_type sandbox_count = { parse_count, show_count, NULL, false,
-	false };
-
-static int
-parse_percent(void *at, const char *text, char *why)
-{
-	return conf_optional_percent.parse(at, text, why);
-}
-
-static void
-show_percent(struct buf *b, const void *at)
-{
-	if (*(const uint32_t *)at != SANDBOX_UNSET_COUNT)
-		conf_optional_percent.show(b, at);
-}
-
-const struct conf_type sandbox_percent = { parse_percent, show_percent, NULL,
-	false, false };
-
-static int
-parse_bytes(void *at, const char *text, char *why)
-{
-	return conf_optional_bytes.parse(at, text, why);
-}
-
-static void
-show_bytes(struct buf *b, const void *at)
-{
-	if (*(const uint64_t *)at != SANDBOX_UNSET_BYTES)
-		conf_optional_bytes.show(b, at);
-}
-
-const struct conf_type sandbox_bytes = { parse_bytes, show_bytes, NULL, false,
-	false };
-
-static int
-parse_connections(void *at, const char *text, char *why)
-{
-	const char *end;
-	uint64_t n;
-
-	if (conf_digits(text, &n, &end) < 0 || *end != '\0' || n == 0 ||
-	    n > SANDBOX_NETWORK_CONNECTIONS_MAX)
-		return conf_refuse(why, "`%.100s` is not a number from 1 to %d",
-		    text, SANDBOX_NETWORK_CONNECTIONS_MAX);
-	*(uint32_t *)at = (uint32_t)n;
-	return 0;
-}
-
-const struct conf_type sandbox_connections = { parse_connections, show_count,
-	NULL, false, false };
+const struct conf_type sandbox_small = { CONF_NUMBER(4),
+	.max = LANDLOCK_ABI_MAX, .may_be_unset = true };
+const struct conf_type sandbox_connections = { CONF_NUMBER(4), .min = 1,
+	.max = SANDBOX_NETWORK_CONNECTIONS_MAX, .may_be_unset = true };
 
 /* --- patterns of hosts -------------------------------------------------- */
 
@@ -262,11 +103,13 @@ check_pattern(const char *text, enum network_effect effect, char *why)
 
 /* "none" is an empty list, and says so alone. */
 static int
-parse_hosts(
-    struct strings *s, const char *text, enum network_effect effect, char *why)
+parse_hosts(const struct conf_type *t, void *at, const char *text, char *why)
 {
+	enum network_effect effect =
+	    t == &sandbox_denied_hosts ? NETWORK_DENY : NETWORK_ALLOW;
+	struct strings *s = at;
 	size_t i = s->count;
-	int err = conf_words.parse(s, text, why);
+	int err = conf_words.parse(&conf_words, s, text, why);
 
 	for (; err == 0 && i < s->count; i++)
 		if (strcmp(s->items[i], "none") != 0)
@@ -276,34 +119,10 @@ parse_hosts(
 	return err;
 }
 
-static int
-parse_allowed(void *at, const char *text, char *why)
-{
-	return parse_hosts(at, text, NETWORK_ALLOW, why);
-}
+#define HOSTS parse_hosts, conf_show_strings, conf_clear_strings, .list = true
 
-static int
-parse_denied(void *at, const char *text, char *why)
-{
-	return parse_hosts(at, text, NETWORK_DENY, why);
-}
-
-static void
-show_hosts(struct buf *b, const void *at)
-{
-	conf_words.show(b, at);
-}
-
-static void
-clear_hosts(void *at)
-{
-	conf_words.clear(at);
-}
-
-const struct conf_type sandbox_allowed_hosts = { parse_allowed, show_hosts,
-	clear_hosts, true, false };
-const struct conf_type sandbox_denied_hosts = { parse_denied, show_hosts,
-	clear_hosts, true, false };
+const struct conf_type sandbox_allowed_hosts = { HOSTS };
+const struct conf_type sandbox_denied_hosts = { HOSTS };
 
 /* --- rules -------------------------------------------------------------- */
 
@@ -313,6 +132,14 @@ sandbox_rules_init(struct sandbox_rules *r)
 	*r = (struct sandbox_rules){ 0 };
 #define SANDBOX_KEY(keyword, type, rule, limit, unset) r->rule = unset;
 #define SANDBOX_LIST(keyword, type, member, added)
+#include "sandbox_keys.def"
+}
+
+void
+sandbox_rules_clear(struct sandbox_rules *r)
+{
+#define SANDBOX_KEY(keyword, type, rule, limit, unset)
+#define SANDBOX_LIST(keyword, type, member, added) strings_clear(&r->member);
 #include "sandbox_keys.def"
 }
 

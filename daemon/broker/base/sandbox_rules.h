@@ -39,14 +39,14 @@ struct sandbox_rules {
 	struct strings network_allow, network_deny; /* patterns of hosts */
 };
 
-extern const struct conf_type sandbox_yes_no, sandbox_mode, sandbox_profile,
-    sandbox_over_limit, sandbox_unix_sockets, sandbox_nested_git,
-    sandbox_environment, sandbox_tmp, sandbox_tmpdir, sandbox_small,
-    sandbox_count, sandbox_percent, sandbox_bytes, sandbox_connections,
-    sandbox_allowed_hosts, sandbox_denied_hosts;
+extern const struct conf_type sandbox_mode, sandbox_profile, sandbox_over_limit,
+    sandbox_unix_sockets, sandbox_nested_git, sandbox_environment, sandbox_tmp,
+    sandbox_tmpdir, sandbox_small, sandbox_connections, sandbox_allowed_hosts,
+    sandbox_denied_hosts;
 
 /* Makes everything unset. */
 void sandbox_rules_init(struct sandbox_rules *r);
+void sandbox_rules_clear(struct sandbox_rules *r);
 
 /* Returns 0, or -EINVAL with why if a value does not fit into the message to a
  * runner. */

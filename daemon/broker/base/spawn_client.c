@@ -484,21 +484,35 @@ spawn_program(
 	return answer.error != 0 ? -(pid_t)answer.error : (pid_t)answer.pid;
 }
 
+pid_t
+spawn_peer(enum control_program_kind kind, const struct identity *id, int *own)
+{
+	int pair[2], err = seqpacket_pair(pair);
+	pid_t pid;
+
+	if (err < 0)
+		return err;
+	pid = spawn_program(kind, id, pair[1]);
+	close(pair[1]);
+	if (pid < 0)
+		close(pair[0]);
+	*own = pid < 0 ? -1 : pair[0];
+	return pid;
+}
+
 int
 spawn_userns(const struct identity *id, const char **step)
 {
-	int pair[2], fd, err = seqpacket_pair(pair);
+	int own, fd;
 	pid_t pid;
 
 	*step = "starting execd-runner --user-namespace";
-	if (err < 0)
-		return err;
-	pid = spawn_program(PROGRAM_OF_NAMESPACE, id, pair[1]);
-	close(pair[1]);
-	fd = pid < 0 ? (int)pid : userns_receive(pair[0], step);
-	close(pair[0]);
-	if (pid > 0)
-		spawn_kill(pid);
+	pid = spawn_peer(PROGRAM_OF_NAMESPACE, id, &own);
+	if (pid < 0)
+		return (int)pid;
+	fd = userns_receive(own, step);
+	close(own);
+	spawn_kill(pid);
 	return fd;
 }
 

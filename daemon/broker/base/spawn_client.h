@@ -96,6 +96,9 @@ int spawn_userns(const struct identity *id, const char **step);
  * for, or NULL (enum control_program_kind). Returns the pid or -errno. */
 pid_t spawn_program(
     enum control_program_kind kind, const struct identity *id, int control_fd);
+/* The same with a channel, whose other end is *own. */
+pid_t spawn_peer(
+    enum control_program_kind kind, const struct identity *id, int *own);
 
 /* spawn_open() opens the file or socket of records again. spawn_record() makes
  * a new file in a directory. Both return a descriptor, the caller's, or -errno.

@@ -16,6 +16,7 @@
 #include <sys/un.h>
 #include <unistd.h>
 
+#include "conf.h"
 #include "exit_code.h"
 #include "log.h"
 #include "spawn_client.h"
@@ -52,17 +53,8 @@ listener_free(struct listener *l)
 	for (size_t i = 0; i < nitems(fds); i++)
 		if (fds[i] >= 0)
 			close(fds[i]);
+	conf_clear(&conf_listener, l);
 	free(l->name);
-	free(l->address);
-	free(l->certificate);
-	free(l->certificate_key);
-	free(l->client_ca);
-	free(l->client_crl);
-	free(l->group);
-	free(l->host_tag);
-	free(l->allow_unauthenticated);
-	strings_clear(&l->identities);
-	strings_clear(&l->operators);
 	free(l);
 }
 

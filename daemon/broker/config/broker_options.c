@@ -7,6 +7,8 @@
 #include <errno.h>
 #include <getopt.h>
 #include <openssl/evp.h>
+#include <stdarg.h>
+#include <stddef.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -18,60 +20,6 @@
 #include "secret.h"
 #include "spawn_client.h"
 #include "util.h"
-
-enum {
-	OPT_LISTEN = 256,
-	OPT_USER,
-	OPT_ENVIRONMENT,
-	OPT_PATH_MAP,
-	OPT_ALLOW_UNAUTHENTICATED,
-	OPT_CONCURRENT_REQUESTS,
-	OPT_WS_AUTH,
-	OPT_WS_TOKEN_FILE,
-	OPT_WS_TOKEN_SHA256,
-	OPT_WS_SHARED_SECRET_FILE,
-	OPT_WS_ISSUER,
-	OPT_WS_AUDIENCE,
-	OPT_WS_MAX_CLOCK_SKEW,
-	OPT_SESSIONS,
-	OPT_CTL_SOCKET,
-	OPT_LIMIT, /* a key of [limits] by its own name */
-	OPT_VERSION,
-};
-
-static const struct option long_options[] = {
-	{ "listen", required_argument, NULL, OPT_LISTEN },
-	{ "user", required_argument, NULL, OPT_USER },
-	{ "environment", required_argument, NULL, OPT_ENVIRONMENT },
-	{ "path-map", required_argument, NULL, OPT_PATH_MAP },
-	{ "allow-unauthenticated", no_argument, NULL,
-	    OPT_ALLOW_UNAUTHENTICATED },
-	{ "ws-auth", required_argument, NULL, OPT_WS_AUTH },
-	{ "ws-token-file", required_argument, NULL, OPT_WS_TOKEN_FILE },
-	{ "ws-token-sha256", required_argument, NULL, OPT_WS_TOKEN_SHA256 },
-	{ "ws-shared-secret-file", required_argument, NULL,
-	    OPT_WS_SHARED_SECRET_FILE },
-	{ "ws-issuer", required_argument, NULL, OPT_WS_ISSUER },
-	{ "ws-audience", required_argument, NULL, OPT_WS_AUDIENCE },
-	{ "ws-max-clock-skew-seconds", required_argument, NULL,
-	    OPT_WS_MAX_CLOCK_SKEW },
-	{ "concurrent-requests", required_argument, NULL,
-	    OPT_CONCURRENT_REQUESTS },
-	{ "detached-ttl", required_argument, NULL, OPT_LIMIT },
-	{ "closed-ttl", required_argument, NULL, OPT_LIMIT },
-	{ "drain-timeout", required_argument, NULL, OPT_LIMIT },
-	{ "drain-notice", required_argument, NULL, OPT_LIMIT },
-	{ "exit-when-idle", required_argument, NULL, OPT_LIMIT },
-	{ "pre-auth-deadline", required_argument, NULL, OPT_LIMIT },
-	{ "max-connections", required_argument, NULL, OPT_LIMIT },
-	{ "retention", required_argument, NULL, OPT_LIMIT },
-	{ "max-sessions", required_argument, NULL, OPT_LIMIT },
-	{ "sessions", required_argument, NULL, OPT_SESSIONS },
-	{ "ctl-socket", required_argument, NULL, OPT_CTL_SOCKET },
-	{ "help", no_argument, NULL, 'h' },
-	{ "version", no_argument, NULL, OPT_VERSION },
-	{ NULL, 0, NULL, 0 },
-};
 
 static const char usage_text[] =
     "usage: execd ctl [--json] [--socket PATH] COMMAND, see `execd ctl "
@@ -117,32 +65,42 @@ static const char usage_text[] =
 
 static const struct options defaults = { .ws_skew_s = 30 };
 
-static int
-usage_error(const char *fmt, const char *arg)
+static int __attribute__((format(printf, 1, 2)))
+usage_error(const char *fmt, ...)
 {
+	va_list ap;
+
 	fputs("execd: ", stderr);
-	/* The formats are literals of this file. */
-#pragma GCC diagnostic push
-#pragma GCC diagnostic ignored "-Wformat-nonliteral"
-	fprintf(stderr, fmt, arg);
-#pragma GCC diagnostic pop
+	va_start(ap, fmt);
+	vfprintf(stderr, fmt, ap);
+	va_end(ap);
 	fputs("\nTry 'execd --help'.\n", stderr);
 	return EXIT_USAGE;
 }
 
+/* Returns -1 if the option's value was taken, else the exit status. */
 static int
-take_count(const char *name, const char *text, uint32_t *out)
+taken(int err, const char *name, const char *why)
 {
-	char why[CONF_WHY_MAX];
-
-	if (conf_count.parse(out, text, why) == 0)
+	if (err == 0)
 		return -1;
 	fprintf(stderr, "execd: --%s: %s\n", name, why);
 	return EXIT_USAGE;
 }
 
+/* It is checked, and has no effect. */
 static int
-take_ws_auth(struct options *o, const char *mode)
+take_concurrent(struct options *o, const char *name, const char *text)
+{
+	char why[CONF_WHY_MAX];
+	uint32_t ignored;
+
+	return taken(
+	    conf_count.parse(&conf_count, &ignored, text, why), name, why);
+}
+
+static int
+take_ws_auth(struct options *o, const char *name, const char *mode)
 {
 	if (strcmp(mode, "capability-token") == 0)
 		o->ws_auth = AUTH_CAPABILITY_TOKEN;
@@ -156,16 +114,13 @@ take_ws_auth(struct options *o, const char *mode)
 }
 
 static int
-take_skew(struct options *o, const char *text)
+take_skew(struct options *o, const char *name, const char *text)
 {
-	const char *end;
-	uint64_t n;
+	char why[CONF_WHY_MAX];
 
-	if (conf_digits(text, &n, &end) < 0 || *end != '\0' || n > UINT32_MAX)
-		return usage_error("--ws-max-clock-skew-seconds: `%s` is not "
-				   "a number of seconds",
-		    text);
-	o->ws_skew_s = (uint32_t)n;
+	if (conf_seconds.parse(&conf_seconds, &o->ws_skew_s, text, why) < 0)
+		return usage_error(
+		    "--%s: `%s` is not a number of seconds", name, text);
 	return -1;
 }
 
@@ -177,40 +132,29 @@ check_ws_auth(const struct options *o)
 	bool token = o->ws_token_file || o->ws_token_sha256;
 	bool secret = o->ws_shared_secret_file || o->ws_issuer ||
 		      o->ws_audience || o->ws_skew_s != defaults.ws_skew_s;
+	const char *wrong = NULL;
 
 	if (o->ws_auth == AUTH_NONE && (token || secret))
-		return usage_error("websocket auth flags require `--ws-auth "
-				   "capability-token` or `--ws-auth "
-				   "signed-bearer-token`%s",
-		    "");
-	if (o->ws_auth == AUTH_CAPABILITY_TOKEN && !token)
-		return usage_error("`--ws-token-file` or `--ws-token-sha256` "
-				   "is required when `--ws-auth "
-				   "capability-token` is set%s",
-		    "");
-	if (o->ws_token_file && o->ws_token_sha256)
-		return usage_error("`--ws-token-file` and "
-				   "`--ws-token-sha256` are mutually "
-				   "exclusive%s",
-		    "");
-	if (o->ws_auth == AUTH_CAPABILITY_TOKEN && secret)
-		return usage_error("`--ws-shared-secret-file` and the flags "
-				   "of its claims require `--ws-auth "
-				   "signed-bearer-token`, not "
-				   "`capability-token`%s",
-		    "");
-	if (o->ws_auth == AUTH_SIGNED_TOKEN && token)
-		return usage_error("`--ws-token-file` and "
-				   "`--ws-token-sha256` require `--ws-auth "
-				   "capability-token`, not "
-				   "`signed-bearer-token`%s",
-		    "");
-	if (o->ws_auth == AUTH_SIGNED_TOKEN && !o->ws_shared_secret_file)
-		return usage_error("`--ws-shared-secret-file` is required "
-				   "when `--ws-auth signed-bearer-token` is "
-				   "set%s",
-		    "");
-	return -1;
+		wrong = "websocket auth flags require `--ws-auth "
+			"capability-token` or `--ws-auth signed-bearer-token`";
+	else if (o->ws_auth == AUTH_CAPABILITY_TOKEN && !token)
+		wrong = "`--ws-token-file` or `--ws-token-sha256` is required "
+			"when `--ws-auth capability-token` is set";
+	else if (o->ws_token_file && o->ws_token_sha256)
+		wrong = "`--ws-token-file` and `--ws-token-sha256` are "
+			"mutually exclusive";
+	else if (o->ws_auth == AUTH_CAPABILITY_TOKEN && secret)
+		wrong = "`--ws-shared-secret-file` and the flags of its claims "
+			"require `--ws-auth signed-bearer-token`, not "
+			"`capability-token`";
+	else if (o->ws_auth == AUTH_SIGNED_TOKEN && token)
+		wrong = "`--ws-token-file` and `--ws-token-sha256` require "
+			"`--ws-auth capability-token`, not "
+			"`signed-bearer-token`";
+	else if (o->ws_auth == AUTH_SIGNED_TOKEN && !o->ws_shared_secret_file)
+		wrong = "`--ws-shared-secret-file` is required when `--ws-auth "
+			"signed-bearer-token` is set";
+	return wrong != NULL ? usage_error("%s", wrong) : -1;
 }
 
 /* Keeps a limit until the file was read. A wrong value is reported now. */
@@ -220,10 +164,8 @@ take_limit(struct options *o, const char *keyword, const char *value)
 	struct limits scratch = { 0 };
 	char why[CONF_WHY_MAX];
 
-	if (conf_set(&conf_limits, &scratch, keyword, value, why) < 0) {
-		fprintf(stderr, "execd: --%s: %s\n", keyword, why);
-		return EXIT_USAGE;
-	}
+	if (conf_set(&conf_limits, &scratch, keyword, value, why) < 0)
+		return taken(-EINVAL, keyword, why);
 	if (o->nlimits == OPTIONS_LIMITS_MAX)
 		return usage_error("--%s: too many limits", keyword);
 	o->limits[o->nlimits].keyword = keyword;
@@ -232,23 +174,19 @@ take_limit(struct options *o, const char *keyword, const char *value)
 }
 
 static int
-take_ctl_socket(struct options *o, const char *value)
+take_ctl_socket(struct options *o, const char *name, const char *value)
 {
 	struct control_rules scratch = { .socket = NULL };
 	char why[CONF_WHY_MAX];
-	int err = conf_set(&conf_control, &scratch, "ctl-socket", value, why);
+	int err = conf_set(&conf_control, &scratch, name, value, why);
 
 	free(scratch.socket);
-	if (err < 0) {
-		fprintf(stderr, "execd: --ctl-socket: %s\n", why);
-		return EXIT_USAGE;
-	}
 	o->ctl_socket = value;
-	return -1;
+	return taken(err, name, why);
 }
 
 static int
-take_listen(struct options *o, const char *url)
+take_listen(struct options *o, const char *name, const char *url)
 {
 	if (o->listeners == OPTIONS_LISTENERS_MAX)
 		return usage_error("--listen %s: too many listeners", url);
@@ -257,7 +195,7 @@ take_listen(struct options *o, const char *url)
 }
 
 static int
-take_variable(struct options *o, const char *name)
+take_variable(struct options *o, const char *option, const char *name)
 {
 	if (o->nvariables == OPTIONS_VARIABLES_MAX)
 		return usage_error("--environment %s: too many of them", name);
@@ -274,7 +212,7 @@ take_variable(struct options *o, const char *name)
 /* Checks it against those before, so that a mistake is an error of this flag.
  */
 static int
-take_path_map(struct options *o, const char *text)
+take_path_map(struct options *o, const char *name, const char *text)
 {
 	struct path_map scratch = { .count = 0 };
 	char why[PATH_MAP_WHY_MAX];
@@ -284,100 +222,114 @@ take_path_map(struct options *o, const char *text)
 		path_map_add(&scratch, o->path_maps[i], why);
 	err = path_map_add(&scratch, text, why);
 	path_map_clear(&scratch);
-	if (err < 0) {
-		fprintf(stderr, "execd: --path-map: %s\n", why);
-		return EXIT_USAGE;
-	}
+	if (err < 0)
+		return taken(err, name, why);
 	o->path_maps[o->npath_maps++] = text;
 	return -1;
 }
 
 static int
-print_and_stop(const char *text)
+print_help(struct options *o, const char *name, const char *arg)
 {
-	fputs(text, stdout);
+	fputs(usage_text, stdout);
 	return EXIT_STOPPED;
 }
 
 static int
-take_option(struct options *o, int opt, const char *arg, int index)
+print_version(struct options *o, const char *name, const char *arg)
 {
-	uint32_t ignored;
+	puts("execd " EXECD_VERSION);
+	return EXIT_STOPPED;
+}
 
-	switch (opt) {
-	case OPT_LISTEN:
-		return take_listen(o, arg);
-	case OPT_USER:
-		o->user = arg;
-		return -1;
-	case OPT_ENVIRONMENT:
-		return take_variable(o, arg);
-	case OPT_PATH_MAP:
-		return take_path_map(o, arg);
-	case OPT_ALLOW_UNAUTHENTICATED:
-		o->allow_unauthenticated = true;
-		return -1;
-	case OPT_WS_AUTH:
-		return take_ws_auth(o, arg);
-	case OPT_WS_TOKEN_FILE:
-		o->ws_token_file = arg;
-		return -1;
-	case OPT_WS_TOKEN_SHA256:
-		o->ws_token_sha256 = arg;
-		return -1;
-	case OPT_WS_SHARED_SECRET_FILE:
-		o->ws_shared_secret_file = arg;
-		return -1;
-	case OPT_WS_ISSUER:
-		o->ws_issuer = arg;
-		return -1;
-	case OPT_WS_AUDIENCE:
-		o->ws_audience = arg;
-		return -1;
-	case OPT_WS_MAX_CLOCK_SKEW:
-		return take_skew(o, arg);
-	case OPT_CONCURRENT_REQUESTS:
-		return take_count("concurrent-requests", arg, &ignored);
-	case OPT_LIMIT:
-		return take_limit(o, long_options[index].name, arg);
-	case OPT_CTL_SOCKET:
-		return take_ctl_socket(o, arg);
-	case OPT_SESSIONS:
-		o->sessions = arg;
-		return -1;
-	case 'c':
-		o->config_file = arg;
-		return -1;
-	case 't':
-		o->check = true;
-		return -1;
-	case 'T':
-		o->check = o->print = true;
-		return -1;
-	case 'd':
-		o->debug = true;
-		return -1;
-	case 'f':
-		return -1;
-	case 'h':
-		return print_and_stop(usage_text);
-	case OPT_VERSION:
-		return print_and_stop("execd " EXECD_VERSION "\n");
-	default:
+/* What an option of one letter or with a name does: it calls take(), keeps its
+ * argument at `text', or sets the bool at `set' (and at `also'). */
+#define TEXT(member)   .argument = true, .text = offsetof(struct options, member)
+#define SET(member)    .set = offsetof(struct options, member)
+#define CALL(function) .argument = true, .take = (function)
+
+static const struct flag {
+	const char *name;
+	char letter;
+	bool argument;
+	int (*take)(struct options *o, const char *name, const char *arg);
+	size_t text, set, also; /* 0: none */
+} flags[] = {
+	{ "listen", CALL(take_listen) },
+	{ "user", TEXT(user) },
+	{ "environment", CALL(take_variable) },
+	{ "path-map", CALL(take_path_map) },
+	{ "allow-unauthenticated", SET(allow_unauthenticated) },
+	{ "ws-auth", CALL(take_ws_auth) },
+	{ "ws-token-file", TEXT(ws_token_file) },
+	{ "ws-token-sha256", TEXT(ws_token_sha256) },
+	{ "ws-shared-secret-file", TEXT(ws_shared_secret_file) },
+	{ "ws-issuer", TEXT(ws_issuer) },
+	{ "ws-audience", TEXT(ws_audience) },
+	{ "ws-max-clock-skew-seconds", CALL(take_skew) },
+	{ "concurrent-requests", CALL(take_concurrent) },
+	{ "detached-ttl", CALL(take_limit) },
+	{ "closed-ttl", CALL(take_limit) },
+	{ "drain-timeout", CALL(take_limit) },
+	{ "drain-notice", CALL(take_limit) },
+	{ "exit-when-idle", CALL(take_limit) },
+	{ "pre-auth-deadline", CALL(take_limit) },
+	{ "max-connections", CALL(take_limit) },
+	{ "retention", CALL(take_limit) },
+	{ "max-sessions", CALL(take_limit) },
+	{ "sessions", TEXT(sessions) },
+	{ "ctl-socket", CALL(take_ctl_socket) },
+	{ "help", 'h', .take = print_help },
+	{ "version", .take = print_version },
+	{ NULL, 'c', TEXT(config_file) },
+	{ NULL, 't', SET(check) },
+	{ NULL, 'T', SET(check), .also = offsetof(struct options, print) },
+	{ NULL, 'd', SET(debug) },
+	{ NULL, 'f' },
+};
+
+_Static_assert(offsetof(struct options, listen) == 0, "0 is no option");
+
+#define LETTERS	   "c:dfhtT"
+#define FLAG_VALUE 256 /* what getopt_long() returns for the first name */
+
+static int
+take_option(struct options *o, int value, const char *arg)
+{
+	const struct flag *f = NULL;
+	char *at = (char *)o;
+
+	for (size_t i = 0; i < nitems(flags); i++)
+		if (value == FLAG_VALUE + (int)i || value == flags[i].letter)
+			f = &flags[i];
+	if (f == NULL) {
 		fputs("Try 'execd --help'.\n", stderr);
 		return EXIT_USAGE;
 	}
+	if (f->take != NULL)
+		return f->take(o, f->name, arg);
+	if (f->text != 0)
+		*(const char **)(void *)(at + f->text) = arg;
+	if (f->set != 0)
+		*(bool *)(at + f->set) = true;
+	if (f->also != 0)
+		*(bool *)(at + f->also) = true;
+	return -1;
 }
 
 int
 options_parse(struct options *o, int argc, char **argv)
 {
-	int opt, code, index = 0;
+	struct option names[nitems(flags) + 1] = { 0 };
+	int opt, code;
 
+	for (int i = 0; flags[i].name != NULL; i++)
+		names[i] = (struct option){ flags[i].name,
+			flags[i].argument ? required_argument : no_argument,
+			NULL, FLAG_VALUE + i };
 	*o = defaults;
-	while ((opt = getopt_long(
-		    argc, argv, "c:dfhtT", long_options, &index)) != -1)
-		if ((code = take_option(o, opt, optarg, index)) >= 0)
+	while ((opt = getopt_long(argc, argv, LETTERS, names, NULL)) != -1)
+		if ((code = take_option(o, opt, optarg)) >= 0)
 			return code;
 	if (optind < argc)
 		return usage_error("unexpected argument `%s`", argv[optind]);

@@ -21,11 +21,11 @@
 enum auth_mode { AUTH_NONE, AUTH_CAPABILITY_TOKEN, AUTH_SIGNED_TOKEN };
 
 struct options {
-	const char *config_file; /* -c; NULL: the default file, or flags */
-	bool check, print;	 /* -t, -T */
 	const char *listen[OPTIONS_LISTENERS_MAX];
 	size_t listeners;
-	const char *user; /* NULL: single-user mode */
+	const char *config_file; /* -c; NULL: the default file, or flags */
+	bool check, print;	 /* -t, -T */
+	const char *user;	 /* NULL: single-user mode */
 	const char *variables[OPTIONS_VARIABLES_MAX]; /* --environment */
 	size_t nvariables;
 	const char *path_maps[PATH_MAP_ROOTS_MAX]; /* --path-map */

@@ -49,8 +49,8 @@ conf_object(const struct conf_section *s, const struct conf *c, size_t i)
 		   : NULL;
 }
 
-static void
-clear_keys(const struct conf_section *s, void *object)
+void
+conf_clear(const struct conf_section *s, void *object)
 {
 	for (size_t i = 0; i < s->nkeys; i++)
 		if (s->keys[i].type->clear != NULL)
@@ -76,10 +76,10 @@ conf_free(struct conf *c)
 		listener_free(c->listeners[i]);
 	for (size_t i = 0; i < c->nidentities; i++)
 		identity_unref(c->identities[i]);
-	clear_keys(&conf_tokens, &c->tokens);
-	clear_keys(&conf_audit, &c->audit);
-	clear_keys(&conf_sandbox, &c->sandbox);
-	clear_keys(&conf_control, &c->control);
+	conf_clear(&conf_tokens, &c->tokens);
+	conf_clear(&conf_audit, &c->audit);
+	conf_clear(&conf_sandbox, &c->sandbox);
+	conf_clear(&conf_control, &c->control);
 	if (c->control.listener != NULL)
 		listener_free(c->control.listener);
 	audit_rules_close(&c->audit);
@@ -212,17 +212,16 @@ static int
 check_range(
     const struct conf_key *key, const void *at, const char *text, char *why)
 {
-	uint64_t n = key->size == sizeof(uint64_t) ? *(const uint64_t *)at
-						   : *(const uint32_t *)at;
+	uint64_t n = conf_number(key->type, at);
 	uint64_t bound = n < key->min ? key->min : key->max;
+	uint32_t small = (uint32_t)bound;
 	struct buf b;
 
 	if (n >= key->min && (key->max == 0 || n <= key->max))
 		return 0;
 	buf_init(&b, CONF_WHY_MAX);
-	key->type->show(&b, key->size == sizeof(uint64_t)
-				? (void *)&bound
-				: &(uint32_t){ (uint32_t)bound });
+	key->type->show(key->type, &b,
+	    key->type->size == sizeof(bound) ? (void *)&bound : &small);
 	conf_refuse(why, "`%.100s` is %s than %.*s", text,
 	    n < key->min ? "less" : "more", (int)b.len - 1, (char *)b.data);
 	buf_clear(&b);
@@ -234,7 +233,7 @@ conf_set_key(
     const struct conf_key *key, void *object, const char *value, char *why)
 {
 	void *at = (char *)object + key->offset;
-	int err = key->type->parse(at, value, why);
+	int err = key->type->parse(key->type, at, value, why);
 
 	return err < 0 || (key->min == 0 && key->max == 0)
 		   ? err
@@ -253,14 +252,23 @@ conf_set_defaults(const struct conf_section *s, void *object)
 			log_fatal("default of %s: %s", s->keys[i].keyword, why);
 }
 
+const struct conf_key *
+conf_find_key(const struct conf_section *s, const char *keyword)
+{
+	for (size_t i = 0; i < s->nkeys; i++)
+		if (strcmp(s->keys[i].keyword, keyword) == 0)
+			return &s->keys[i];
+	return NULL;
+}
+
 int
 conf_set(const struct conf_section *s, void *object, const char *keyword,
     const char *value, char *why)
 {
-	for (size_t i = 0; i < s->nkeys; i++)
-		if (strcmp(s->keys[i].keyword, keyword) == 0)
-			return conf_set_key(&s->keys[i], object, value, why);
-	return conf_refuse(why, "unknown key `%.100s`", keyword);
+	const struct conf_key *key = conf_find_key(s, keyword);
+
+	return key != NULL ? conf_set_key(key, object, value, why)
+			   : conf_refuse(why, "unknown key `%.100s`", keyword);
 }
 
 /* Root without --user reads execd.conf. */

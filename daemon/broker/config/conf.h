@@ -79,9 +79,7 @@ struct conf_key {
 	const struct conf_type *type;
 	size_t offset;	     /* of the field in the section's object */
 	const char *initial; /* its default, as in the file; NULL: none here */
-	/* The range of a number of `size` bytes; max is 0 without a limit. */
-	uint64_t min, max;
-	size_t size;
+	uint64_t min, max;   /* the range of a number; max 0: no limit */
 };
 
 #define CONF_KEYS_MAX 96 /* of one section */
@@ -148,6 +146,10 @@ struct conf *conf_load(const struct options *o, int *code);
  * an enum exit_code after printing the error. */
 int conf_from_flags(struct conf *c, const struct options *o);
 
+/* Returns NULL if there is none. */
+const struct conf_key *conf_find_key(
+    const struct conf_section *s, const char *keyword);
+
 /* Sets the field of a key, or adds to a list. Returns 0, or -EINVAL with why.
  */
 int conf_set_key(
@@ -155,6 +157,8 @@ int conf_set_key(
 
 /* Sets the keys of the object that have a default. */
 void conf_set_defaults(const struct conf_section *s, void *object);
+/* Frees what the keys own. */
+void conf_clear(const struct conf_section *s, void *object);
 
 /* Sets a key of a section's object. Returns 0, or -EINVAL with why. */
 int conf_set(const struct conf_section *s, void *object, const char *keyword,

@@ -402,9 +402,8 @@ check_environment(const struct strings *env, char *why)
 
 		if (equals != NULL && equals != env->items[i])
 			continue;
-		snprintf(why, CONF_WHY_MAX,
+		return conf_refuse(why,
 		    "environment: `%.100s` is not NAME=VALUE", env->items[i]);
-		return -EINVAL;
 	}
 	return 0;
 }
@@ -441,11 +440,9 @@ check_identity(struct conf *c, void *o, char *why)
 	if (id->record.max_bytes < RECORD_MIN_BYTES)
 		return conf_refuse(why, "record-tty-max: must be at least %uK",
 		    RECORD_MIN_BYTES >> 10);
-	if (id->limits.max_cpu_ms % 1000 != 0) {
-		snprintf(why, CONF_WHY_MAX,
-		    "max-cpu-time: only whole seconds can be enforced");
-		return -EINVAL;
-	}
+	if (id->limits.max_cpu_ms % 1000 != 0)
+		return conf_refuse(
+		    why, "max-cpu-time: only whole seconds can be enforced");
 	if (id->limits.output_rate > 0 &&
 	    id->limits.output_rate < OUTPUT_RATE_MIN)
 		return conf_refuse(why, "output-rate: must be at least %uK",

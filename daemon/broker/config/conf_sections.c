@@ -22,30 +22,12 @@
 
 static const char *const files_words[] = { [AUDIT_FILES_NONE] = "none",
 	[AUDIT_FILES_WRITES] = "writes",
-	[AUDIT_FILES_ALL] = "all" };
+	[AUDIT_FILES_ALL] = "all",
+	NULL };
 
-static int
-parse_files(void *at, const char *text, char *why)
-{
-	for (size_t i = 0; i < nitems(files_words); i++)
-		if (strcmp(files_words[i], text) == 0) {
-			*(uint8_t *)at = (uint8_t)i;
-			return 0;
-		}
-	return conf_refuse(why, "`%.100s` is not none, writes or all", text);
-}
-
-static void
-show_files(struct buf *b, const void *at)
-{
-	uint8_t files = *(const uint8_t *)at;
-
-	if (files != AUDIT_FILES_UNSET)
-		buf_printf(b, "%s\n", files_words[files]);
-}
-
-const struct conf_type audit_files_type = { parse_files, show_files, NULL,
-	false, false };
+const struct conf_type audit_files_type = { CONF_CHOICE(uint8_t),
+	.words = files_words, .may_be_unset = true,
+	.fault = "is not none, writes or all" };
 
 #define AUDIT_KEY(keyword, type, member)                                       \
 	{                                                                      \
@@ -98,10 +80,8 @@ check_audit(struct conf *c, void *o, char *why)
 	    check_patterns(&a->redact_values, "redact-values", why) < 0)
 		return -EINVAL;
 	err = audit_place(a, &place);
-	if (err == 0)
-		return 0;
-	snprintf(why, CONF_WHY_MAX, "%.200s: %s", place, strerror(-err));
-	return -EINVAL;
+	return err == 0 ? 0
+			: conf_refuse(why, "%.200s: %s", place, strerror(-err));
 }
 
 const struct conf_section conf_audit = {
@@ -118,7 +98,7 @@ const struct conf_section conf_audit = {
 #define SOCKET_PATH_MAX 107 /* of sockaddr_un, without the NUL */
 
 static int
-parse_socket(void *at, const char *text, char *why)
+parse_socket(const struct conf_type *t, void *at, const char *text, char *why)
 {
 	if (strcmp(text, "none") != 0 && (text[0] != '/' || text[1] == '/' ||
 					     strlen(text) > SOCKET_PATH_MAX))
@@ -126,23 +106,11 @@ parse_socket(void *at, const char *text, char *why)
 		    "`%.120s` is neither none nor an absolute path of at most "
 		    "%d characters",
 		    text, SOCKET_PATH_MAX);
-	return conf_string.parse(at, text, why);
+	return conf_parse_string(t, at, text, why);
 }
 
-static void
-show_socket(struct buf *b, const void *at)
-{
-	conf_string.show(b, at);
-}
-
-static void
-clear_socket(void *at)
-{
-	conf_string.clear(at);
-}
-
-static const struct conf_type conf_ctl_socket = { parse_socket, show_socket,
-	clear_socket, false, false };
+static const struct conf_type conf_ctl_socket = { parse_socket,
+	conf_show_string, conf_clear_string };
 
 #define CONTROL_KEY(keyword, type, member)                                     \
 	{                                                                      \
@@ -188,8 +156,7 @@ const struct conf_section conf_control = {
 /* --- [limits]; many of them are flags as well, as --detached-ttl -------- */
 
 #define LIMIT(keyword, type, member, ...)                                      \
-	{ keyword, &conf_##type, offsetof(struct limits, member), __VA_ARGS__, \
-		.size = sizeof(VALUE_##type) },
+	{ keyword, &conf_##type, offsetof(struct limits, member), __VA_ARGS__ },
 #define FRONTEND_LIMIT(keyword, type, member, ...)                             \
 	LIMIT(keyword, type, frontend.member, __VA_ARGS__)
 
@@ -350,35 +317,21 @@ static const char *const certificate_words[] = {
 	[CLIENT_CERTIFICATE_NONE] = "none",
 	[CLIENT_CERTIFICATE_OPTIONAL] = "optional",
 	[CLIENT_CERTIFICATE_REQUIRED] = "required",
+	NULL,
 };
-
-static int
-parse_client_certificate(void *at, const char *text, char *why)
-{
-	for (uint32_t i = 0; i < nitems(certificate_words); i++)
-		if (strcmp(text, certificate_words[i]) == 0) {
-			*(uint32_t *)at = i;
-			return 0;
-		}
-	snprintf(why, CONF_WHY_MAX,
-	    "`%.100s` is neither none, optional nor required", text);
-	return -EINVAL;
-}
-
-static void
-show_client_certificate(struct buf *b, const void *at)
-{
-	buf_printf(b, "%s\n", certificate_words[*(const uint32_t *)at]);
-}
+static const char *const serve_words[] = { "sessions", "agent", NULL };
 
 static const struct conf_type conf_client_certificate = {
-	parse_client_certificate, show_client_certificate, NULL, false, false
+	CONF_CHOICE(VALUE_client_certificate), .words = certificate_words,
+	.fault = "is neither none, optional nor required"
 };
+static const struct conf_type conf_serve = { CONF_CHOICE(VALUE_serve),
+	.words = serve_words, .fault = "is neither sessions nor agent" };
 
 /* A tag of a host; %H is the name of this one. It becomes part of a message, so
  * it has no blanks and no characters that end words there. */
 static int
-parse_host_tag(void *at, const char *text, char *why)
+parse_host_tag(const struct conf_type *t, void *at, const char *text, char *why)
 {
 	char name[CONTROL_HOST_TAG_MAX];
 
@@ -396,44 +349,11 @@ parse_host_tag(void *at, const char *text, char *why)
 		    "`%.100s` is neither %%H nor up to %d letters, digits and "
 		    "any of `.-_`",
 		    text, CONTROL_HOST_TAG_MAX - 1);
-	return conf_string.parse(at, text, why);
+	return conf_parse_string(t, at, text, why);
 }
 
-static void
-show_host_tag(struct buf *b, const void *at)
-{
-	conf_string.show(b, at);
-}
-
-static void
-clear_host_tag(void *at)
-{
-	conf_string.clear(at);
-}
-
-static const struct conf_type host_tag_type = { parse_host_tag, show_host_tag,
-	clear_host_tag, false, false };
-
-static int
-parse_serve(void *at, const char *text, char *why)
-{
-	bool agent = strcmp(text, "agent") == 0;
-
-	if (!agent && strcmp(text, "sessions") != 0)
-		return conf_refuse(
-		    why, "`%.100s` is neither sessions nor agent", text);
-	*(bool *)at = agent;
-	return 0;
-}
-
-static void
-show_serve(struct buf *b, const void *at)
-{
-	buf_puts(b, *(const bool *)at ? "agent\n" : "sessions\n");
-}
-
-static const struct conf_type conf_serve = { parse_serve, show_serve, NULL,
-	false, false };
+static const struct conf_type host_tag_type = { parse_host_tag,
+	conf_show_string, conf_clear_string };
 
 #define KEY(keyword, type, member)                                             \
 	{                                                                      \
@@ -442,7 +362,7 @@ static const struct conf_type conf_serve = { parse_serve, show_serve, NULL,
 
 #define FRONTEND_LISTENER(keyword, type, member, ...)                          \
 	{ keyword, &conf_##type, offsetof(struct listener, keys.member),       \
-		__VA_ARGS__, .size = sizeof(VALUE_##type) },
+		__VA_ARGS__ },
 
 /* clang-format off */
 static const struct conf_key listener_keys[] = {
@@ -574,10 +494,8 @@ check_listener(struct conf *c, void *o, char *why)
 		text = "tcp://IP:PORT is for serve = agent";
 	else
 		text = check_tls(l);
-	if (text != NULL) {
-		snprintf(why, CONF_WHY_MAX, "%s", text);
-		return -EINVAL;
-	}
+	if (text != NULL)
+		return conf_refuse(why, "%s", text);
 	/* An operator who names a CA expects that certificates are checked
 	 * against it. */
 	if (l->client_ca != NULL &&
@@ -630,7 +548,7 @@ conf_tell_proxies(const struct conf *c)
 		if (l->trusted_proxies.count == 0)
 			continue;
 		buf_init(&nets, CONF_LINE_MAX_CHARS * CONTROL_NETS_MAX);
-		conf_nets.show(&nets, &l->trusted_proxies);
+		conf_nets.show(&conf_nets, &nets, &l->trusted_proxies);
 		for (size_t j = 0; j < nets.len; j++)
 			if (nets.data[j] == '\n')
 				nets.data[j] = ' ';

@@ -202,15 +202,6 @@ read_line(char *str, int size, void *stream)
 	return str;
 }
 
-static const struct conf_key *
-find_key(const struct conf_section *s, const char *keyword)
-{
-	for (size_t i = 0; i < s->nkeys; i++)
-		if (strcmp(s->keys[i].keyword, keyword) == 0)
-			return &s->keys[i];
-	return NULL;
-}
-
 /* Tells whether the key is taken. An indented line continues a list. */
 static bool
 check_key(struct reader *r, const struct conf_key *key, const char *keyword)
@@ -246,7 +237,7 @@ take_value(
 		fail(r, r->line, "`%s` is in no section", keyword);
 		return 1;
 	}
-	key = find_key(r->section, keyword);
+	key = conf_find_key(r->section, keyword);
 	if (!check_key(r, key, keyword))
 		return 1;
 	at = (char *)r->object + key->offset;
@@ -292,7 +283,7 @@ static void
 show_key(struct buf *text, const struct conf_key *key, const void *object)
 {
 	buf_init(text, SIZE_MAX);
-	key->type->show(text, (const char *)object + key->offset);
+	key->type->show(key->type, text, (const char *)object + key->offset);
 	buf_put_u8(text, '\0');
 }
 

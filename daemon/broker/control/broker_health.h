@@ -6,9 +6,11 @@
 #ifndef BROKER_HEALTH_H
 #define BROKER_HEALTH_H
 
+#include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
 
+struct drain;
 struct broker;
 
 /* Names the part that does not answer, or returns NULL if all do. */
@@ -39,5 +41,20 @@ uint8_t load_room(size_t places, size_t used, unsigned pressure);
 /* Returns the first avg10 of a file of /proc/pressure, in percent and rounded
  * up, or 0 if the text is something else. */
 unsigned load_pressure(const char *text);
+
+/* --- the drain ----------------------------------------------------------- */
+
+/*
+ * The operator's drain: no new session is opened, and open ones go on until
+ * they end. The operator can undo it. The state survives the end of the broker,
+ * but not the end of root's execd.
+ */
+
+/* Reads the state that the previous broker left. */
+void drain_init(struct drain *d);
+
+/* Returns false if the state was so already. */
+bool drain_begin(struct broker *m, uint32_t uid);
+bool drain_end(struct broker *m, uint32_t uid);
 
 #endif

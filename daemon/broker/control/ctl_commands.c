@@ -15,14 +15,12 @@
 #include "broker_state.h"
 #include "conf.h"
 #include "config.h"
-#include "drain.h"
 #include "exit_code.h"
 #include "frontend_child.h"
 #include "log.h"
 #include "session_registry.h"
 #include "spawn_client.h"
 #include "stats.h"
-#include "tls_helpers.h"
 #include "util.h"
 
 /*

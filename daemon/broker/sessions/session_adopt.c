@@ -14,8 +14,6 @@
 #include "broker_state.h"
 #include "conf.h"
 #include "log.h"
-#include "session_audit.h"
-#include "session_limit.h"
 #include "siphash.h"
 #include "spawn_client.h"
 #include "stats.h"

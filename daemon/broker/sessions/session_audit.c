@@ -2,7 +2,7 @@
 /*
  * Writes sessions, and what is done in them, to the audit log.
  */
-#include "session_audit.h"
+#include "session_registry.h"
 
 #include <errno.h>
 #include <signal.h>
@@ -12,7 +12,6 @@
 #include "broker_state.h"
 #include "conf.h"
 #include "netproxy_message.h"
-#include "session_registry.h"
 #include "stats.h"
 #include "util.h"
 

@@ -17,8 +17,6 @@
 #include "log.h"
 #include "queue.h"
 #include "seqpacket.h"
-#include "session_audit.h"
-#include "session_limit.h"
 #include "spawn_client.h"
 #include "util.h"
 

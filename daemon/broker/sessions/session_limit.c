@@ -3,7 +3,7 @@
  * How many sessions an identity may have, for how long, and when execd ends
  * because nobody has had one for a while.
  */
-#include "session_limit.h"
+#include "session_registry.h"
 
 #include <errno.h>
 #include <stdint.h>
@@ -14,7 +14,6 @@
 #include "conf.h"
 #include "frontend_child.h"
 #include "log.h"
-#include "session_registry.h"
 #include "util.h"
 
 struct census {

@@ -9,8 +9,6 @@
 #include <signal.h>
 #include <stdio.h>
 #include <string.h>
-#include <sys/epoll.h>
-#include <sys/random.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
@@ -22,8 +20,6 @@
 #include "log.h"
 #include "log_limit.h"
 #include "placeholder_files.h"
-#include "session_audit.h"
-#include "session_limit.h"
 #include "siphash.h"
 #include "spawn_client.h"
 #include "stats.h"

@@ -17,6 +17,7 @@
 #include "queue.h"
 #include "table.h"
 
+struct control_session;
 struct identity;
 struct broker;
 
@@ -363,5 +364,98 @@ void session_spare_drop_all(struct broker *m);
  * before the next session, to avoid a crash loop. */
 void session_spare_lost(struct broker *m, struct session *s);
 void session_spare_reaped(struct broker *m, struct session *s);
+
+/* --- session_limit.c ----------------------------------------------------- */
+
+/*
+ * How many sessions an identity may have, and for how long.
+ */
+
+/* Tells whether there is room for one more session. If not, reason[256] is a
+ * sentence that says why. */
+bool session_limit_room(
+    const struct broker *m, const struct identity *identity, char *reason);
+
+/* Returns how many sessions there can be, all identities together. */
+size_t session_limit_places(const struct broker *m);
+
+/* The first returns how many sessions and spares have descriptors. The
+ * second returns how many descriptors so many would need, the broker's
+ * own included. */
+uint32_t session_limit_descriptors(void);
+uint64_t session_limit_wanted(uint32_t sessions);
+
+/* Starts the session's time if its identity has a session-deadline. */
+void session_limit_time(
+    struct registry *r, struct session *s, int64_t opened_ms);
+
+/* Ends sessions whose time is over. Returns the next deadline (CLOCK_MONOTONIC
+ * ms) or -1. */
+int64_t session_limit_expire(struct broker *m, int64_t now);
+
+/* Ends a detached session in which nothing was ever started, if less than half
+ * of the places are left. Its client loses nothing. */
+void session_limit_end_empty(struct broker *m, struct session *s);
+
+/* Ends sessions that were not resumed in time, some at a time. Returns
+ * likewise. */
+int64_t session_limit_detached(struct broker *m, int64_t now);
+
+/*
+ * exit-when-idle: an execd that runs as a job of a cluster ends when nobody has
+ * had a session for a while.
+ */
+
+/* Asks the front-end, when the time has come, whether anybody is at its door.
+ * Returns when to call it again (CLOCK_MONOTONIC ms) or -1. */
+int64_t session_idle_expire(struct broker *m, int64_t now);
+
+/* The front-end says that nobody is. Returns 1 if execd stops now, 0 if the
+ * answer comes too late, or -EPERM if nobody asks for it. */
+int session_idle_confirmed(struct broker *m);
+
+/* --- session_audit.c ----------------------------------------------------- */
+
+/*
+ * Writes sessions, and what is done in them, to the audit log. A runner is
+ * trusted to speak for its own session and for no other. The broker adds to
+ * whom the session belongs.
+ */
+
+/* Records an event of the session. from and reason may be NULL. Returns 0, or
+ * -errno if the session must not go on without a record. */
+int session_audit(struct broker *m, const struct session *s, const char *event,
+    const struct origin *from, const char *reason);
+
+/* Records that a client with a valid credential got no session. The answer says
+ * why. */
+void session_audit_refused(struct broker *m, const struct identity *identity,
+    const struct origin *from, const struct control_session *answer);
+
+/* Records that a terminal is recorded, and in which file. Returns as above. */
+int session_audit_recorded(struct broker *m, const struct session *s,
+    const char *process, const char *path);
+
+/* An adopted session has a running command whose start is recorded. Returns 0
+ * or -EBADMSG. */
+int session_audit_running(struct session *s, const uint8_t *packet, size_t len);
+
+/* Adds what a new runner must report to the commands that it begins with. */
+void session_audit_configure(
+    struct broker *m, struct session *s, struct session_commands *commands);
+
+/* Takes a report of the runner. Returns 0, -EBADMSG if it is none of these or
+ * impossible, or another -errno as above. */
+int session_audit_report(
+    struct broker *m, struct session *s, const uint8_t *packet, size_t len);
+
+/* The runner is gone: records the end of every command whose end it did not
+ * report. */
+void session_audit_processes_ended(struct broker *m, struct session *s);
+
+/* While records are required and cannot be written, runners are told to
+ * start nothing, and the log is tried again from time to time. Returns
+ * when, or -1. */
+int64_t session_audit_watch(struct broker *m, int64_t now);
 
 #endif

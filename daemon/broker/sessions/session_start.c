@@ -21,8 +21,6 @@
 #include "log.h"
 #include "placeholder_files.h"
 #include "rights.h"
-#include "session_audit.h"
-#include "session_limit.h"
 #include "spawn_client.h"
 #include "stats.h"
 #include "util.h"

@@ -17,7 +17,6 @@
 #include "identity.h"
 #include "session_registry.h"
 #include "spawn_client.h"
-#include "tls_helpers.h"
 #include "util.h"
 
 /*

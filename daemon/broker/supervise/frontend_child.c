@@ -22,7 +22,6 @@
 #include "log.h"
 #include "seqpacket.h"
 #include "spawn_client.h"
-#include "tls_helpers.h"
 #include "util.h"
 
 /* messages that wait for a front-end that does not read */
@@ -265,35 +264,16 @@ frontend_reload(struct broker *m)
 		send_configuration(m, BROKER_EV_RELOAD);
 }
 
-/* The pid is set only when there is a process, because whoever kills a
- * front-end kills that pid. */
-static int
-start_program(struct broker *m, int *control_fd)
-{
-	int pair[2], err = seqpacket_pair(pair);
-	pid_t pid;
-
-	if (err < 0)
-		return err;
-	pid = spawn_program(PROGRAM_OF_STRANGERS, NULL, pair[1]);
-	close(pair[1]);
-	if (pid < 0) {
-		close(pair[0]);
-		return (int)pid;
-	}
-	m->frontend->pid = pid;
-	*control_fd = pair[0];
-	return 0;
-}
-
 int
 frontend_start(struct broker *m)
 {
 	struct frontend *f = m->frontend;
-	int fd, err = start_program(m, &fd);
+	int fd, err;
+	pid_t pid = spawn_peer(PROGRAM_OF_STRANGERS, NULL, &fd);
 
-	if (err < 0)
-		return err;
+	if (pid < 0)
+		return (int)pid;
+	f->pid = pid;
 	f->state = FRONTEND_CONFINING;
 	f->started_ms = now_ms();
 	f->ping_ms = f->answer_ms = 0;

@@ -2,7 +2,7 @@
 /*
  * Starts and watches the front-end's helpers.
  */
-#include "tls_helpers.h"
+#include "frontend_child.h"
 
 #include <string.h>
 #include <sys/random.h>
@@ -12,7 +12,6 @@
 #include "broker_state.h"
 #include "cert_verdict.h"
 #include "conf.h"
-#include "frontend_child.h"
 #include "log.h"
 #include "seqpacket.h"
 #include "spawn_client.h"
@@ -106,28 +105,25 @@ helper_free(struct helpers *h, struct helper_process *p)
 static int
 start(struct broker *m, enum tls_helper kind)
 {
-	struct helper_process *p;
-	int pair[2], err = seqpacket_pair(pair);
+	struct helper_process *p = xcalloc(1, sizeof(*p));
+	int own, err;
 
-	if (err < 0)
-		return err;
-	p = xcalloc(1, sizeof(*p));
 	TAILQ_INSERT_TAIL(&m->helpers->all, p, link);
 	p->kind = kind;
 	p->started_ms = now_ms();
 	if (getrandom(p->secret, sizeof(p->secret), 0) !=
 	    (ssize_t)sizeof(p->secret))
 		log_fatal("getrandom: no random bytes");
-	p->pid = spawn_program(PROGRAM_OF_KEYS, NULL, pair[1]);
-	err = p->pid < 0 ? (int)p->pid : 0;
-	close(pair[1]);
-	if (err < 0)
+	p->pid = spawn_peer(PROGRAM_OF_KEYS, NULL, &own);
+	if (p->pid < 0) {
+		err = (int)p->pid;
 		helper_free(m->helpers, p);
-	else
-		err = hand_over(m->conf, p, pair[0]);
+		return err;
+	}
+	err = hand_over(m->conf, p, own);
 	if (err == 0)
-		return pair[0];
-	close(pair[0]);
+		return own;
+	close(own);
 	return err;
 }
 

@@ -135,22 +135,27 @@ is_admitted(struct visitor *v, const struct sockaddr *from)
 
 static void expire_cb(evutil_socket_t fd, short what, void *arg);
 
-/* Sets the timer for the oldest waiting visitor. */
-static void
-arm(void)
+void
+admission_arm(
+    struct event *ev, const struct visitor *oldest, event_callback_fn expire)
 {
-	const struct visitor *v = TAILQ_FIRST(&ages);
 	struct timeval tv;
 	int64_t ms;
 
-	if (!event_initialized(&timer))
-		event_assign(&timer, base, -1, 0, expire_cb, NULL);
-	event_del(&timer);
-	if (v == NULL)
+	if (!event_initialized(ev))
+		event_assign(ev, base, -1, 0, expire, NULL);
+	event_del(ev);
+	if (oldest == NULL)
 		return;
-	ms = v->since_ms + config.pre_auth_deadline_ms - now_ms();
+	ms = oldest->since_ms + config.pre_auth_deadline_ms - now_ms();
 	tv = timeval_of_ms(ms > 0 ? (uint64_t)ms : 0);
-	loop_add(&timer, &tv);
+	loop_add(ev, &tv);
+}
+
+static void
+arm(void)
+{
+	admission_arm(&timer, TAILQ_FIRST(&ages), expire_cb);
 }
 
 static void

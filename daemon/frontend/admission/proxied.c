@@ -3,7 +3,7 @@
  * Connections from trusted proxies, until their header has come, and the
  * header itself: the PROXY protocol, version 2.
  */
-#include "proxied.h"
+#include "admission.h"
 
 #include <errno.h>
 #include <event2/event.h>
@@ -139,17 +139,8 @@ static void
 arm(void)
 {
 	const struct proxied *p = TAILQ_FIRST(&all);
-	struct timeval tv;
-	int64_t ms;
 
-	if (!event_initialized(&timer))
-		event_assign(&timer, base, -1, 0, expire_cb, NULL);
-	event_del(&timer);
-	if (p == NULL)
-		return;
-	ms = p->visitor.since_ms + config.pre_auth_deadline_ms - now_ms();
-	tv = timeval_of_ms(ms > 0 ? (uint64_t)ms : 0);
-	loop_add(&timer, &tv);
+	admission_arm(&timer, p != NULL ? &p->visitor : NULL, expire_cb);
 }
 
 /* Its descriptor goes to the caller. */

@@ -9,18 +9,22 @@
 #include <event2/event.h>
 #include <event2/event_struct.h>
 #include <fcntl.h>
+#include <stddef.h>
 #include <stdio.h>
 #include <string.h>
 #include <unistd.h>
 
+#include "base64.h"
 #include "connection.h"
 #include "frontend.h"
+#include "json.h"
 #include "log.h"
 #include "loop.h"
 #include "queue.h"
 #include "seqpacket.h"
 #include "tls.h"
-#include "token_header.h"
+#include "tls_helper.h"
+#include "util.h"
 
 /*
  * A message that waits because the channel is full: the broker hangs or is
@@ -248,4 +252,89 @@ void
 broker_done(void)
 {
 	request(BROKER_REQ_DONE, NULL);
+}
+
+/* --- whether execd works ------------------------------------------------- */
+
+/* The broker sends a PING every five seconds. */
+#define BROKER_SILENT_MS 8000
+#define HELPERS_ASKED_MS 3000
+
+static int64_t heard_ms;
+
+void
+health_heard(void)
+{
+	heard_ms = now_ms();
+}
+
+int64_t
+health_silent_ms(void)
+{
+	return now_ms() - heard_ms;
+}
+
+static void
+ask_helpers_cb(evutil_socket_t fd, short what, void *arg)
+{
+	helper_ask_all();
+}
+
+void
+health_watch(void)
+{
+	static struct event timer;
+	const struct timeval every = timeval_of_ms(HELPERS_ASKED_MS);
+
+	health_heard();
+	event_assign(&timer, base, -1, EV_PERSIST, ask_helpers_cb, NULL);
+	loop_add(&timer, &every);
+}
+
+const char *
+health_reason(void)
+{
+	if (frontend_drain == DRAIN_STOPPING)
+		return "stopping\n";
+	if (frontend_drain == DRAIN_OPERATOR)
+		return "drained by the operator\n";
+	/* This program may have been stopped itself. Messages that the broker
+	 * sent meanwhile are read in this turn, before the next request. */
+	if (health_silent_ms() > BROKER_SILENT_MS)
+		return "the broker does not answer\n";
+	return helper_reason();
+}
+
+/* --- the header of a signed token ---------------------------------------- */
+
+static void
+copy_member(
+    const struct json_value *header, const char *name, char *text, size_t size)
+{
+	const struct json_value *v = json_get(header, name);
+
+	if (v != NULL && v->type == JSON_STRING && v->text.len < size &&
+	    memchr(v->text.ptr, '\0', v->text.len) == NULL)
+		memcpy(text, v->text.ptr, v->text.len);
+}
+
+void
+token_header_read(struct slice token, struct control_token_header *header)
+{
+	const char *dot = memchr(token.ptr, '.', token.len);
+	_cleanup_free_ uint8_t *bytes = NULL;
+	struct json_doc doc;
+	ssize_t n;
+
+	*header = (struct control_token_header){ 0 };
+	if (dot == NULL)
+		return;
+	n = base64_decode_url(token.ptr, (size_t)(dot - token.ptr), &bytes);
+	if (n < 0)
+		return;
+	if (json_parse(&doc, (const char *)bytes, (size_t)n) == 0) {
+		copy_member(doc.root, "alg", header->alg, sizeof(header->alg));
+		copy_member(doc.root, "kid", header->kid, sizeof(header->kid));
+	}
+	json_clear(&doc);
 }

@@ -6,7 +6,10 @@
 #ifndef BROKER_REQUEST_H
 #define BROKER_REQUEST_H
 
+#include <stdint.h>
+
 #include "control.h"
+#include "util.h"
 
 struct connection;
 
@@ -37,5 +40,35 @@ void broker_refused(const struct connection *c, const char *why);
  * could not be sent. The type is AUTHENTICATE, METRICS, OPEN, RESUME or WATCH,
  * and conn is the connection that it was for. */
 void broker_on_unsent(void (*tell)(enum control_type type, uint32_t conn));
+
+/* --- whether execd works ------------------------------------------------- */
+
+/*
+ * Tells whether execd works. The front-end decides this itself and can
+ * therefore answer even while the broker hangs.
+ */
+
+/* The broker has sent a message. */
+void health_heard(void);
+
+/* Returns for how long the broker has sent nothing. */
+int64_t health_silent_ms(void);
+
+/* Starts asking the helpers regularly whether they answer. */
+void health_watch(void);
+
+/* Returns what is wrong, as a line with its newline, or NULL if all is well. */
+const char *health_reason(void);
+
+/* --- tokens -------------------------------------------------------------- */
+
+/*
+ * The header of a signed token, read for the broker: it parses no JSON of
+ * anybody whom it has not authenticated. What is read here only says which key
+ * the broker tries; once the signature is good, it reads the header itself.
+ */
+
+/* Leaves a member empty that is missing, is no text, or does not fit. */
+void token_header_read(struct slice token, struct control_token_header *header);
 
 #endif

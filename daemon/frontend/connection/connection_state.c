@@ -342,16 +342,14 @@ fail_initialize(struct connection *c, const char *reason)
 	_cleanup_free_ char *text = xasprintf("the session could not be "
 					      "started: %s",
 	    reason);
-	struct json_writer w;
-	struct buf b;
+	struct json_text t;
 
 	metrics.sessions_failed++;
-	buf_init(&b, 4096 + c->leaving.unanswered.len);
-	json_writer_init(&w, &b);
+	json_text_init(&t, 4096 + c->leaving.unanswered.len);
 	rpc_write_error(
-	    &w, &c->leaving.unanswered, RPC_INTERNAL, text, strlen(text));
-	connection_send(c, b.data, b.len);
-	buf_clear(&b);
+	    &t.w, &c->leaving.unanswered, RPC_INTERNAL, text, strlen(text));
+	connection_send(c, t.buf.data, t.buf.len);
+	buf_clear(&t.buf);
 }
 
 void

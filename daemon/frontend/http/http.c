@@ -8,63 +8,19 @@
 #include "http.h"
 
 #include <errno.h>
+#include <stddef.h>
 #include <string.h>
 
-#include "http_text.h"
-
 #include "base64.h"
+#include "http_text.h"
 #include "websocket.h"
 
 #define METHOD_MAX 32 /* longer than any registered method */
 
 static int
-on_origin(struct http_request *r, struct slice value)
-{
-	r->origin = true;
-	return 0;
-}
-
-static int
-on_host(struct http_request *r, struct slice value)
-{
-	r->has_host = true;
-	return 0;
-}
-
-static int
-on_connection(struct http_request *r, struct slice value)
-{
-	r->connection_upgrade |= http_list_has(value, SLICE("upgrade"));
-	return 0;
-}
-
-static int
-on_upgrade(struct http_request *r, struct slice value)
-{
-	r->upgrade_websocket |= http_list_has(value, SLICE("websocket"));
-	return 0;
-}
-
-static int
 on_version(struct http_request *r, struct slice value)
 {
 	r->version_13 = slice_equal(value, SLICE("13"));
-	return 0;
-}
-
-static int
-on_key(struct http_request *r, struct slice value)
-{
-	r->has_key = true;
-	r->key = value;
-	return 0;
-}
-
-static int
-on_authorization(struct http_request *r, struct slice value)
-{
-	r->has_authorization = true;
-	r->authorization = value;
 	return 0;
 }
 
@@ -79,31 +35,47 @@ on_content_length(struct http_request *r, struct slice value)
 	return value.len > 0 ? 0 : -EBADMSG;
 }
 
-static int
-on_transfer_encoding(struct http_request *r, struct slice value)
-{
-	r->has_body = true;
-	return 0;
-}
-
 /* The headers that are used here. All others must only be well formed. A header
  * with `once` must not be repeated, because a proxy may have used the other
  * one. */
 static const struct header {
 	struct slice name;
 	bool once;
+	size_t noted;	    /* the bool that is set */
+	struct slice token; /* if the list has it; "": in any case */
+	size_t value;	    /* where the value is kept; 0: nowhere */
 	int (*on)(struct http_request *r, struct slice value);
 } headers[] = {
-	{ { "origin", 6 }, false, on_origin },
-	{ { "host", 4 }, true, on_host },
-	{ { "connection", 10 }, false, on_connection },
-	{ { "upgrade", 7 }, false, on_upgrade },
-	{ { "sec-websocket-version", 21 }, true, on_version },
-	{ { "sec-websocket-key", 17 }, true, on_key },
-	{ { "authorization", 13 }, true, on_authorization },
-	{ { "content-length", 14 }, true, on_content_length },
-	{ { "transfer-encoding", 17 }, true, on_transfer_encoding },
+#define NOTED(member) offsetof(struct http_request, member)
+	{ { "origin", 6 }, false, NOTED(origin) },
+	{ { "host", 4 }, true, NOTED(has_host) },
+	{ { "connection", 10 }, false, NOTED(connection_upgrade),
+	    { "upgrade", 7 } },
+	{ { "upgrade", 7 }, false, NOTED(upgrade_websocket),
+	    { "websocket", 9 } },
+	{ { "sec-websocket-version", 21 }, true, .on = on_version },
+	{ { "sec-websocket-key", 17 }, true, NOTED(has_key),
+	    .value = NOTED(key) },
+	{ { "authorization", 13 }, true, NOTED(has_authorization),
+	    .value = NOTED(authorization) },
+	{ { "content-length", 14 }, true, .on = on_content_length },
+	{ { "transfer-encoding", 17 }, true, NOTED(has_body) },
+#undef NOTED
 };
+
+static int
+note_header(struct http_request *r, const struct header *h, struct slice value)
+{
+	char *at = (char *)r;
+
+	if (h->on != NULL)
+		return h->on(r, value);
+	if (h->token.len == 0 || http_list_has(value, h->token))
+		*(bool *)(at + h->noted) = true;
+	if (h->value != 0)
+		*(struct slice *)(void *)(at + h->value) = value;
+	return 0;
+}
 
 /* Takes one header. *seen has a bit for each row of headers[] that was seen
  * before. */
@@ -117,7 +89,7 @@ take_header(struct http_request *r, struct slice name, struct slice value,
 		if (headers[i].once && (*seen & 1u << i))
 			return -EBADMSG;
 		*seen |= 1u << i;
-		return headers[i].on(r, value);
+		return note_header(r, &headers[i], value);
 	}
 	return 0;
 }

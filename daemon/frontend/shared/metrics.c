@@ -12,15 +12,17 @@
 
 struct metrics metrics;
 
-/* A counter. Counters with the same name and different labels are in adjacent
- * rows. */
-static const struct counter {
-	const char *name, *help, *label;
+/* One number of a struct. Numbers with the same name and different labels are
+ * in adjacent rows, and only the first has a help. */
+struct series {
+	const char *name, *help, *type, *label;
 	size_t offset;
-} counters[] = {
+};
+
+static const struct series counters[] = {
 #define COUNTER(name, help, label, member)                                     \
 	{                                                                      \
-		"execd_" name "_total", help, label,                           \
+		"execd_" name "_total", help, "counter", label,                \
 		    offsetof(struct metrics, member)                           \
 	}
 	COUNTER("connections_accepted", "Connections that were accepted.", "",
@@ -52,12 +54,42 @@ static const struct counter {
 	COUNTER("bytes_sent", "Bytes to clients.", "", bytes_sent),
 };
 
-/* Appends the first two lines of a family. type is "gauge", "counter" or
- * "histogram". */
 static void
 write_head(struct buf *b, const char *name, const char *help, const char *type)
 {
 	buf_printf(b, "# HELP %s %s\n# TYPE %s %s\n", name, help, name, type);
+}
+
+static void
+write_gauge(struct buf *b, const char *name, const char *help, uint64_t value)
+{
+	write_head(b, name, help, "gauge");
+	buf_printf(b, "%s %llu\n", name, (unsigned long long)value);
+}
+
+static void
+write_series(
+    struct buf *b, const struct series *rows, size_t n, const void *from)
+{
+	for (size_t i = 0; i < n; i++) {
+		const uint64_t *value =
+		    (const void *)((const char *)from + rows[i].offset);
+
+		if (rows[i].help != NULL)
+			write_head(b, rows[i].name, rows[i].help, rows[i].type);
+		buf_printf(b, "%s%s %llu\n", rows[i].name, rows[i].label,
+		    (unsigned long long)*value);
+	}
+}
+
+/* Appends numbers that are told apart by the values of one label. */
+static void
+write_labelled(struct buf *b, const char *name, const char *label,
+    const char *const *labels, const uint64_t *values, size_t n)
+{
+	for (size_t i = 0; i < n; i++)
+		buf_printf(b, "%s{%s=\"%s\"} %llu\n", name, label, labels[i],
+		    (unsigned long long)values[i]);
 }
 
 static const uint32_t bounds[METRICS_NBUCKETS - 1] = METRICS_BUCKETS;
@@ -73,8 +105,8 @@ metrics_initialized(uint64_t us)
 	metrics.initialize_us_sum += us;
 }
 
-/* Each bucket includes those below it. */
-/* Appends a histogram with the bounds of METRICS_BUCKETS, in seconds. */
+/* Appends a histogram with the bounds of METRICS_BUCKETS, in seconds. Each
+ * bucket includes those below it. */
 static void
 write_histogram(struct buf *b, const char *name, const char *help,
     const uint64_t counts[METRICS_NBUCKETS], uint64_t sum_us)
@@ -98,19 +130,20 @@ static void
 write_refusals(struct buf *b)
 {
 	static const char name[] = "execd_credentials_refused_total";
+	const char *names[VERDICTS];
 
+	for (unsigned i = 0; i < VERDICTS; i++)
+		names[i] = control_verdict_name(i);
 	write_head(
 	    b, name, "Credentials that were refused, by reason.", "counter");
-	for (unsigned i = VERDICT_GRANTED + 1; i < VERDICTS; i++)
-		buf_printf(b, "%s{reason=\"%s\"} %llu\n", name,
-		    control_verdict_name(i),
-		    (unsigned long long)metrics.verdicts[i]);
+	write_labelled(b, name, "reason", names + VERDICT_GRANTED + 1,
+	    metrics.verdicts + VERDICT_GRANTED + 1,
+	    VERDICTS - VERDICT_GRANTED - 1);
 }
 
-static void
-write_penalties(struct buf *b)
+void
+metrics_write(struct buf *b, unsigned connections, size_t waiting)
 {
-	static const char name[] = "execd_penalties_total";
 	static const char *const offences[OFFENCES] = {
 		[OFFENCE_AUTHENTICATION] = "authentication",
 		[OFFENCE_DEADLINE] = "deadline",
@@ -118,36 +151,17 @@ write_penalties(struct buf *b)
 		[OFFENCE_CRASH] = "crash",
 	};
 
-	write_head(b, name, "Offences that raised the penalty of a source.",
-	    "counter");
-	for (size_t i = 0; i < OFFENCES; i++)
-		buf_printf(b, "%s{offence=\"%s\"} %llu\n", name, offences[i],
-		    (unsigned long long)metrics.penalties[i]);
-	write_head(
-	    b, "execd_sources", "Sources that are remembered now.", "gauge");
-	buf_printf(b, "execd_sources %zu\n", source_count());
-}
-
-void
-metrics_write(struct buf *b, unsigned connections, size_t waiting)
-{
-	write_head(b, "execd_connections", "Connections now.", "gauge");
-	buf_printf(b, "execd_connections %u\n", connections);
-	write_head(b, "execd_connections_waiting",
-	    "Connections that wait for admission now.", "gauge");
-	buf_printf(b, "execd_connections_waiting %zu\n", waiting);
-	for (size_t i = 0; i < nitems(counters); i++) {
-		const struct counter *c = &counters[i];
-		const uint64_t *value =
-		    (const void *)((const char *)&metrics + c->offset);
-
-		if (c->help != NULL)
-			write_head(b, c->name, c->help, "counter");
-		buf_printf(b, "%s%s %llu\n", c->name, c->label,
-		    (unsigned long long)*value);
-	}
+	write_gauge(b, "execd_connections", "Connections now.", connections);
+	write_gauge(b, "execd_connections_waiting",
+	    "Connections that wait for admission now.", waiting);
+	write_series(b, counters, nitems(counters), &metrics);
 	write_refusals(b);
-	write_penalties(b);
+	write_head(b, "execd_penalties_total",
+	    "Offences that raised the penalty of a source.", "counter");
+	write_labelled(b, "execd_penalties_total", "offence", offences,
+	    metrics.penalties, OFFENCES);
+	write_gauge(b, "execd_sources", "Sources that are remembered now.",
+	    source_count());
 	write_histogram(b, "execd_initialize_seconds",
 	    "Seconds from initialize to its answer.", metrics.initialize_us,
 	    metrics.initialize_us_sum);
@@ -155,10 +169,7 @@ metrics_write(struct buf *b, unsigned connections, size_t waiting)
 
 /* --- the broker's counters ---------------------------------------------- */
 
-static const struct family {
-	const char *name, *help, *type, *label;
-	size_t offset;
-} families[] = {
+static const struct series families[] = {
 #define FAMILY(name, help, type, label, member)                                \
 	{                                                                      \
 		"execd_" name, help, type, label,                              \
@@ -201,22 +212,20 @@ write_programs(struct buf *b, const char *name, const char *help,
 	};
 
 	write_head(b, name, help, "gauge");
-	for (size_t i = 0; i < PROGRAMS; i++)
-		buf_printf(b, "%s{program=\"%s\"} %llu\n", name, programs[i],
-		    (unsigned long long)values[i]);
+	write_labelled(b, name, "program", programs, values, PROGRAMS);
 }
 
 static void
 write_exited(struct buf *b, const uint64_t *exited)
 {
 	static const char name[] = "execd_processes_exited_total";
+	const char *names[END_CAUSES];
 
+	for (unsigned i = 0; i < END_CAUSES; i++)
+		names[i] = i == END_ITSELF ? "itself" : control_cause_name(i);
 	write_head(b, name, "Commands that have exited, by what ended them.",
 	    "counter");
-	for (unsigned i = 0; i < END_CAUSES; i++)
-		buf_printf(b, "%s{by=\"%s\"} %llu\n", name,
-		    i == END_ITSELF ? "itself" : control_cause_name(i),
-		    (unsigned long long)exited[i]);
+	write_labelled(b, name, "by", names, exited, END_CAUSES);
 }
 
 /* Writes nothing if nothing can expire. */
@@ -224,14 +233,12 @@ static void
 write_expiry(struct buf *b, const char *name, const char *help, uint64_t end)
 {
 	struct timespec now;
-	long long left;
 
 	if (end == 0)
 		return;
 	clock_gettime(CLOCK_REALTIME, &now);
-	left = (long long)end - now.tv_sec;
-	write_head(b, name, help, "gauge");
-	buf_printf(b, "%s %lld\n", name, left > 0 ? left : 0);
+	write_gauge(b, name, help,
+	    end > (uint64_t)now.tv_sec ? end - (uint64_t)now.tv_sec : 0);
 }
 
 /* --- identities ---------------------------------------------------------- */
@@ -317,34 +324,20 @@ write_identity_family(struct buf *b, const struct identity_family *f,
 static void
 write_identities(struct buf *b, const struct control_metrics *m)
 {
-	static const char left_out[] = "execd_identities_left_out";
-
 	for (size_t i = 0; i < nitems(identity_families); i++)
 		write_identity_family(b, &identity_families[i], m);
-	write_head(b, left_out,
+	write_gauge(b, "execd_identities_left_out",
 	    "Identities that are not among those with series of their own.",
-	    "gauge");
-	buf_printf(b, "%s %llu\n", left_out,
-	    (unsigned long long)m->identities_left_out);
+	    m->identities_left_out);
 }
 
 void
 metrics_write_broker(struct buf *b, const struct control_metrics *m)
 {
-	for (size_t i = 0; i < nitems(families); i++) {
-		const struct family *f = &families[i];
-		const uint64_t *value =
-		    (const void *)((const char *)m + f->offset);
-
-		if (f->help != NULL)
-			write_head(b, f->name, f->help, f->type);
-		buf_printf(b, "%s%s %llu\n", f->name, f->label,
-		    (unsigned long long)*value);
-	}
-	write_head(b, "execd_audit_failing",
+	write_series(b, families, nitems(families), m);
+	write_gauge(b, "execd_audit_failing",
 	    "1 while a destination of the audit log cannot be written.",
-	    "gauge");
-	buf_printf(b, "execd_audit_failing %d\n", m->record_failing);
+	    m->record_failing);
 	write_expiry(b, "execd_certificate_expiry_seconds",
 	    "Seconds until the first server certificate expires; 0 if it has.",
 	    m->certificate_end);

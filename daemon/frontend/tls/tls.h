@@ -9,7 +9,6 @@
 
 #include <openssl/types.h>
 #include <stdbool.h>
-#include <stdint.h>
 #include <sys/types.h>
 #include <sys/uio.h>
 

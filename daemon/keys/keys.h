@@ -1,14 +1,36 @@
 /* SPDX-License-Identifier: ISC */
 /*
+ * Signs the handshake of a TLS server and nothing else. Whoever controls the
+ * front-end can therefore not use the key to sign or decrypt anything else.
+ */
+#ifndef KEYS_H
+#define KEYS_H
+
+#include <openssl/types.h>
+
+#include "control.h"
+
+/*
+ * Checks that the bytes are what a TLS server signs under that scheme:
+ * CertificateVerify of TLS 1.3 (RFC 8446 section 4.4.3), or the parameters of a
+ * ServerKeyExchange with a named curve (RFC 8422 section 5.4). Returns 0 or
+ * -EPERM.
+ */
+int sign_check(const struct control_sign *request);
+
+/* Signs with the key if the scheme fits the key. Returns 0 and sets the
+ * answer's signature and len, or returns -errno with len 0. */
+int sign_make(EVP_PKEY *key, const struct control_sign *request,
+    struct control_signed *answer);
+
+/* --- trust.c ------------------------------------------------------------- */
+
+/*
  * Verifies certificates of clients, in the certificate process: for each
  * listener, the client CAs and their revocation lists (RFC 5280). This process
  * holds no private key, so a hostile certificate that breaks a parser finds
  * none.
  */
-#ifndef TRUST_H
-#define TRUST_H
-
-#include "control.h"
 
 /* Adds the certificates of a CA to a listener and, if crl_fd is not -1,
  * revocation lists; then every CA in a chain must have one. The descriptors
