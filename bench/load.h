@@ -29,6 +29,7 @@ struct load {
 	uint64_t
 	    size; /* in bytes, of a file, an echo, a write; 0: the mode's */
 	uint64_t connections, inflight;
+	uint64_t pause_ms;  /* between two connections of mode connect */
 	uint64_t stages[8]; /* of the scale modes, ascending; 0 ends */
 	bool tty, quickack, sandbox, controlled, writing;
 

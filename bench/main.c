@@ -48,6 +48,7 @@ static const struct {
 	{ "connections", offsetof(struct load, connections) },
 	{ "count", offsetof(struct load, count) },
 	{ "inflight", offsetof(struct load, inflight) },
+	{ "pause-ms", offsetof(struct load, pause_ms) },
 	{ "size", offsetof(struct load, size) },
 	{ "warmup", offsetof(struct load, warmup) },
 };
@@ -69,9 +70,8 @@ static void __attribute__((noreturn)) usage(void)
 	      "[--connections N]\n"
 	      "            [--controlled] [--count N] [--inflight N] "
 	      "[--path DIR]\n"
-	      "            [--quickack] [--sandbox] [--size N] "
-	      "[--stages N,N...]\n"
-	      "            [--tty] [--warmup N] [--writing]\n"
+	      "            [--pause-ms N] [--quickack] [--sandbox] [--size N]\n"
+	      "            [--stages N,N...] [--tty] [--warmup N] [--writing]\n"
 	      "MODE is one of",
 	    stderr);
 	for (size_t i = 0; i < nitems(modes); i++)

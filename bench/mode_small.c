@@ -4,6 +4,7 @@
  */
 #include <stdlib.h>
 #include <string.h>
+#include <unistd.h>
 
 #include "echo.h"
 #include "figures.h"
@@ -35,8 +36,10 @@ mode_connect(struct load *l)
 		peer_open(l);
 	load_moment(l, "begin");
 	for (uint64_t i = 0; i < l->count; i++) {
-		uint64_t begin = load_clock_ns();
+		uint64_t begin;
 
+		usleep((useconds_t)(l->pause_ms * 1000));
+		begin = load_clock_ns();
 		peer_open(l);
 		figures_add(&f, load_clock_ns() - begin);
 	}

@@ -74,9 +74,11 @@ def _echo(bench, start, quick):
     return {"p50": f["echo_us"]["p50"]}
 
 
-def _connect(bench, start, quick):
-    f, cpu = _measured(bench, start, ["connect", "--count", _scaled(quick, 200), "--warmup", 5])
-    return {"p50": f["connect_us"]["p50"], "cpu": cpu * 1e6 / f["ops"]}
+def _connect(count, *flags):
+    def run(bench, start, quick):
+        f, _ = _measured(bench, start, ["connect", "--count", _scaled(quick, count), "--warmup", 5, *flags])
+        return {"p50": f["connect_us"]["p50"]}
+    return run
 
 
 def _idle(mode, count):
@@ -211,8 +213,10 @@ ROWS = [
         Figure("cpu", "stdin, CPU per MB", "µs", .6, .35)]),
     Row("echo", _echo, [
         Figure("p50", "echo through a pipe, acknowledged at once, p50", "µs", 1.2, .75)]),
-    Row("connect", _connect, [
-        Figure("p50", "connect and initialize, with its runner, p50", "µs", 1.2, .8)]),
+    Row("connect", _connect(200), [
+        Figure("p50", "connect and initialize, one right after the other, p50", "µs", 1.2, .8)]),
+    Row("connect-apart", _connect(50, "--pause-ms", 100), [
+        Figure("p50", "the same, 100 ms after the one before, p50", "µs", 1.2, .8)]),
     Row("sessions", _idle("sessions", 300), [
         Figure("pss", "an idle session, PSS of all programs", "KiB", .7, .3)], memory=True),
     Row("processes", _idle("processes", 300), [
