@@ -274,20 +274,22 @@ send_start(struct execd_process *p, const struct execd_start *s)
 	calls_send(p, "process/start", &t, start_answered, p);
 }
 
+/* Connects if need be: the capabilities and the home directory are known only
+ * after initialize. */
+static bool
+is_usable(struct execd_client *c)
+{
+	return (c->has_info || execd_client_connect(c) >= 0) &&
+	       c->state != EXECD_OVER;
+}
+
 int
 execd_process_start(struct execd_client *c, const struct execd_start *start,
     const struct execd_process_events *events, void *arg,
     struct execd_process **out)
 {
-	int err;
+	int err = is_usable(c) ? check_start(c, start) : -ENOTCONN;
 
-	/* The capabilities and the home directory are known only after
-	 * initialize. */
-	if (!c->has_info && execd_client_connect(c) < 0)
-		return -ENOTCONN;
-	if (c->state == EXECD_OVER)
-		return -ENOTCONN;
-	err = check_start(c, start);
 	if (err < 0)
 		return err;
 	*out = process_new(c,
@@ -304,9 +306,7 @@ execd_process_forward(struct execd_client *c, const char *of, unsigned int port,
 {
 	struct json_text t;
 
-	if (!c->has_info && execd_client_connect(c) < 0)
-		return -ENOTCONN;
-	if (c->state == EXECD_OVER)
+	if (!is_usable(c))
 		return -ENOTCONN;
 	if (!execd_client_can(c, CAN_FORWARD))
 		return -ENOTSUP;

@@ -1,7 +1,6 @@
 /* SPDX-License-Identifier: ISC */
 /*
- * Signs the handshake of a TLS server and nothing else. Whoever controls the
- * front-end can therefore not use the key to sign or decrypt anything else.
+ * What main() of execd-keys calls here.
  */
 #ifndef KEYS_H
 #define KEYS_H
@@ -9,6 +8,13 @@
 #include <openssl/types.h>
 
 #include "control.h"
+
+/* --- sign.c ------------------------------------------------------------- */
+
+/*
+ * Signs the handshake of a TLS server and nothing else. Whoever controls the
+ * front-end can therefore not use the key to sign or decrypt anything else.
+ */
 
 /*
  * Checks that the bytes are what a TLS server signs under that scheme:
@@ -23,7 +29,7 @@ int sign_check(const struct control_sign *request);
 int sign_make(EVP_PKEY *key, const struct control_sign *request,
     struct control_signed *answer);
 
-/* --- trust.c ------------------------------------------------------------- */
+/* --- trust.c ------------------------------------------------------------ */
 
 /*
  * Verifies certificates of clients, in the certificate process: for each

@@ -31,13 +31,26 @@ forget(struct relay_process *p)
 	free(p);
 }
 
+static void
+begin_notification(struct json_text *t, const char *method)
+{
+	json_text_init(t, SIZE_MAX / 2);
+	rpc_begin_notification(&t->w, method);
+}
+
+static void
+end_notification(struct relay *r, struct json_text *t)
+{
+	rpc_end_notification(&t->w);
+	relay_say(r, &t->buf);
+}
+
 /* --- what the client is told of a process -------------------------------- */
 
 static void
 begin_event(struct relay_process *p, const char *method, struct json_text *t)
 {
-	json_text_init(t, SIZE_MAX / 2);
-	rpc_begin_notification(&t->w, method);
+	begin_notification(t, method);
 	json_begin(&t->w, '{');
 	json_key_cstring(&t->w, "processId", execd_process_id(p->handle));
 	json_key_u64(&t->w, "seq", ++p->seq);
@@ -47,8 +60,7 @@ static void
 end_event(struct relay_process *p, struct json_text *t)
 {
 	json_end(&t->w, '}');
-	rpc_end_notification(&t->w);
-	relay_say(p->relay, &t->buf);
+	end_notification(p->relay, t);
 }
 
 static void
@@ -464,11 +476,9 @@ relay_notified(void *arg, const char *method, const struct json_value *params)
 		note_piece(r, params);
 	else if (strcmp(method, "fs/missingChanged") == 0)
 		r->watching = false;
-	json_text_init(&t, SIZE_MAX / 2);
-	rpc_begin_notification(&t.w, method);
+	begin_notification(&t, method);
 	json_copy(&t.w, params);
-	rpc_end_notification(&t.w);
-	relay_say(r, &t.buf);
+	end_notification(r, &t);
 }
 
 /*
@@ -499,8 +509,7 @@ end_stream(struct relay *r, const struct relay_stream *s)
 {
 	struct json_text t;
 
-	json_text_init(&t, SIZE_MAX / 2);
-	rpc_begin_notification(&t.w, "http/request/bodyDelta");
+	begin_notification(&t, "http/request/bodyDelta");
 	json_begin(&t.w, '{');
 	json_key_string(&t.w, "requestId", s->id, s->len);
 	json_key_u64(&t.w, "seq", s->seq + 1);
@@ -510,8 +519,7 @@ end_stream(struct relay *r, const struct relay_stream *s)
 	    "the connection to the exec-server was lost, and the rest of the "
 	    "body with it");
 	json_end(&t.w, '}');
-	rpc_end_notification(&t.w);
-	relay_say(r, &t.buf);
+	end_notification(r, &t);
 }
 
 /* A change may have been missed, and there is no watch any more. Told of one,
@@ -522,13 +530,11 @@ end_watch(struct relay *r)
 	struct json_text t;
 
 	r->watching = false;
-	json_text_init(&t, SIZE_MAX / 2);
-	rpc_begin_notification(&t.w, "fs/missingChanged");
+	begin_notification(&t, "fs/missingChanged");
 	json_begin(&t.w, '{');
 	json_key_u64(&t.w, "watchId", r->watch_id);
 	json_end(&t.w, '}');
-	rpc_end_notification(&t.w);
-	relay_say(r, &t.buf);
+	end_notification(r, &t);
 }
 
 void

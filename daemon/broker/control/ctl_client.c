@@ -110,8 +110,9 @@ connect_to(const char *path)
 }
 
 static void
-try_socket(struct found *f, const char *path)
+try_socket(void *arg, const char *path)
 {
+	struct found *f = arg;
 	int fd = connect_to(path);
 
 	if (fd >= 0 && f->n < SOCKETS_MAX) {
@@ -129,24 +130,8 @@ try_socket(struct found *f, const char *path)
 static void
 look_in(struct found *f, const char *directory)
 {
-	struct dirent *entry;
-	DIR *dir = NULL;
-
-	if (ctl_directory_check(directory) == 0) {
-		ctl_directory_tidy(directory);
-		dir = opendir(directory);
-	}
-	while (dir != NULL && (entry = readdir(dir)) != NULL) {
-		_cleanup_free_ char *path = NULL;
-
-		if (strncmp(entry->d_name, CTL_NAME_PREFIX,
-			strlen(CTL_NAME_PREFIX)) != 0)
-			continue;
-		path = xasprintf("%s/%s", directory, entry->d_name);
-		try_socket(f, path);
-	}
-	if (dir != NULL)
-		closedir(dir);
+	if (ctl_directory_check(directory) == 0)
+		ctl_directory_walk(directory, try_socket, f);
 }
 
 /* The user's own execd comes before root's, because an ordinary user means his

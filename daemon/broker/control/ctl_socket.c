@@ -94,7 +94,8 @@ is_stale(const char *path, const char *name)
 }
 
 void
-ctl_directory_tidy(const char *directory)
+ctl_directory_walk(const char *directory,
+    void (*found)(void *arg, const char *path), void *arg)
 {
 	DIR *dir = opendir(directory);
 	struct dirent *entry;
@@ -112,6 +113,8 @@ ctl_directory_tidy(const char *directory)
 		if (strlen(path) < CTL_PATH_MAX &&
 		    is_stale(path, entry->d_name))
 			unlink(path);
+		else if (found != NULL)
+			found(arg, path);
 	}
 	if (dir != NULL)
 		closedir(dir);
@@ -165,7 +168,7 @@ choose_path(const struct conf *c, char path[CTL_PATH_MAX])
 		err = spawn_is_root() ? ctl_directory_check(directory)
 				      : ctl_directory_make(directory);
 	if (err == 0)
-		ctl_directory_tidy(directory);
+		ctl_directory_walk(directory, NULL, NULL);
 	if (err == 0)
 		snprintf(path, CTL_PATH_MAX, "%s/" CTL_NAME_PREFIX "%d",
 		    directory, (int)spawn_root_pid());

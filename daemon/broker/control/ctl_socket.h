@@ -90,8 +90,10 @@ int ctl_directory(char directory[CTL_DIRECTORY_MAX], bool root);
  * can put a socket there. Returns 0 or -errno. */
 int ctl_directory_check(const char *directory);
 
-/* Removes sockets of an execd that is gone, as far as we may. */
-void ctl_directory_tidy(const char *directory);
+/* Removes sockets of an execd that is gone, as far as we may, and tells of the
+ * others, unless found is NULL. */
+void ctl_directory_walk(const char *directory,
+    void (*found)(void *arg, const char *path), void *arg);
 
 /* --- ctl_commands.c ----------------------------------------------------- */
 

@@ -74,14 +74,11 @@ session_commands_add(
 	    o->packet.data + at, (uint32_t)(o->packet.len - begin));
 }
 
-int
+void
 session_commands_send(struct session *s, struct session_commands *o)
 {
-	int err = send_command(
-	    s, RUNNER_COMMAND_SEVERAL, &o->packet, o->fds, o->nfds);
-
+	send_command(s, RUNNER_COMMAND_SEVERAL, &o->packet, o->fds, o->nfds);
 	buf_clear(&o->packet);
-	return err;
 }
 
 /* --- recordings --------------------------------------------------------- */

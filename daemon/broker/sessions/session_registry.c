@@ -246,8 +246,11 @@ session_open(struct broker *m, struct identity *identity, uint32_t conn,
 	return SESSION_OK;
 }
 
-struct session *
-session_find(struct broker *m, const struct identity *identity, const char *id)
+/* Returns the session of that id if it can be reached and belongs to the
+ * identity, or NULL. */
+static struct session *
+find_reachable(
+    struct broker *m, const struct identity *identity, const char *id)
 {
 	struct session *s = session_of_id(m->sessions, id);
 
@@ -263,7 +266,7 @@ session_resume(struct broker *m, const struct identity *identity,
     const char *id, uint32_t conn, struct origin from, struct session **session,
     int channel_fd)
 {
-	struct session *s = session_find(m, identity, id);
+	struct session *s = find_reachable(m, identity, id);
 
 	if (s == NULL)
 		return session_missing_result(m->sessions, identity, id);
@@ -401,19 +404,19 @@ describe_status(int status, char reason[256])
 		    WEXITSTATUS(status));
 }
 
-bool
+void
 session_reap(struct broker *m, pid_t pid, int status)
 {
 	struct session *s = find_by_pid(m->sessions, pid);
 	char reason[256];
 
 	if (s == NULL)
-		return false;
+		return;
 	if (s->state == SESSION_STATE_SPARE)
 		session_spare_reaped(m, s);
 	if (!is_listed(s)) {
 		destroy(m->sessions, s);
-		return true;
+		return;
 	}
 	if (s->end_reason != NULL)
 		snprintf(reason, sizeof(reason), "%s", s->end_reason);
@@ -436,7 +439,6 @@ session_reap(struct broker *m, pid_t pid, int status)
 	else if (s->runner.adopted && s->runner.failed)
 		placeholder_files_look(m);
 	destroy(m->sessions, s);
-	return true;
 }
 
 int64_t
@@ -518,7 +520,7 @@ session_watch(struct broker *m, const struct identity *identity, const char *id,
     uint32_t conn, struct origin from, struct session **session, int channel_fd,
     char *reason)
 {
-	struct session *s = session_find(m, identity, id);
+	struct session *s = find_reachable(m, identity, id);
 	struct watcher *w;
 	int err;
 

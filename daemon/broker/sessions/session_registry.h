@@ -272,12 +272,8 @@ void session_control_ready(struct event_source *source, uint32_t events);
 /* Takes one report. */
 void session_take_report(struct session *s, const uint8_t *packet, size_t len);
 
-/* For session_registry.c. session_find() returns the session of that id if it
- * can be reached and belongs to the identity, or NULL. session_send_command()
- * sends a command to its runner. session_take_reports() reads what the runner
- * has reported. */
-struct session *session_find(
-    struct broker *m, const struct identity *identity, const char *id);
+/* For session_registry.c. session_send_command() sends a command to its runner.
+ * session_take_reports() reads what the runner has reported. */
 int session_send_command(struct session *s, enum control_type type,
     const void *payload, const int *fds, size_t nfds);
 void session_take_reports(struct session *s);
@@ -293,9 +289,8 @@ void session_end_reason(struct session *s, const char *reason);
 void session_dismiss(struct broker *m, struct session *s);
 void session_terminate_all(struct broker *m);
 
-/* A child with that pid ended with that wait status. Returns false if it is no
- * runner. */
-bool session_reap(struct broker *m, pid_t pid, int status);
+/* A child with that pid ended with that wait status; it may be no runner. */
+void session_reap(struct broker *m, pid_t pid, int status);
 
 /* Ends what is due. Returns the next deadline (CLOCK_MONOTONIC ms) or -1. */
 int64_t session_expire(struct broker *m, int64_t now);
@@ -330,8 +325,8 @@ void session_commands_begin(
 void session_commands_add(
     struct session_commands *o, enum control_type type, const void *payload);
 
-/* Returns as session_send_command(). */
-int session_commands_send(struct session *s, struct session_commands *o);
+/* Kills the runner if that fails, as session_send_command() does. */
+void session_commands_send(struct session *s, struct session_commands *o);
 
 /* --- session_start.c ---------------------------------------------------- */
 
