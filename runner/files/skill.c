@@ -10,7 +10,7 @@
 #include <string.h>
 
 #include "skill.h"
-#include "yaml.h"
+#include "yaml_tree.h"
 
 /* Returns the length of the white space that s begins with; 0: none. */
 static size_t

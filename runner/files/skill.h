@@ -7,7 +7,7 @@
 #define SKILL_H
 
 #include "json.h"
-#include "yaml.h"
+#include "yaml_tree.h"
 
 #define SKILL_NAME_MAX	    64	 /* characters */
 #define SKILL_QUALIFIED_MAX 129	 /* with the name of its plugin */

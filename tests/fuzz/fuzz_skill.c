@@ -10,7 +10,7 @@
 
 #include "discover.h"
 #include "skill.h"
-#include "yaml.h"
+#include "yaml_tree.h"
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
 

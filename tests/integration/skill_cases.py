@@ -184,8 +184,8 @@ AGENTS = {
     'merge': 'x: &a {products: [codex]}\npolicy:\n  <<: *a',
 }
 # Parts of YAML that execd does not read, and says so.
-NOT_READ_FRONT_MATTER = ['anchor', 'anchorcycle', 'excl', 'mergekey', 'quest', 'tag']
-NOT_READ_AGENTS = ['anchor', 'flowq2', 'merge', 'tag']
+NOT_READ_FRONT_MATTER = ['anchor', 'anchorcycle', 'mergekey', 'tag']
+NOT_READ_AGENTS = ['anchor', 'merge', 'tag']
 
 
 def skill(front_matter):

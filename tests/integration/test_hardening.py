@@ -13,13 +13,14 @@ PROGRAMS = {
     "execd-broker": {"libcrypto", "libinih", "libseccomp", "libyajl"},
     "execd-frontend": {"libcrypto", "libevent_core", "libseccomp", "libssl", "libyajl"},
     "execd-keys": {"libcrypto", "libseccomp"},
-    "execd-runner": {"libevent_core", "libseccomp", "libyajl"},
+    "execd-runner": {"libevent_core", "libseccomp", "libyajl", "libyaml"},
     "execd-netproxy": {"libevent_core", "libidn2"},
     "execd-http": {"libcrypto", "libcurl", "libevent_core", "libidn2", "libyajl"},
     "execctl": {"libcrypto", "libinih", "libssl", "libyajl"},
 }
 # Those that may be in it in place of that, and what says so (-Dstatic-runner).
-ARCHIVES = {"libyajl": "yajl_alloc", "libseccomp": "seccomp_init", "libevent_core": "event_base_new_with_config"}
+ARCHIVES = {"libyajl": "yajl_alloc", "libseccomp": "seccomp_init", "libevent_core": "event_base_new_with_config",
+            "libyaml": "yaml_parser_initialize"}
 OF_A_SANITIZER = {"libc", "libm", "libgcc_s", "libresolv", "libdl", "libpthread", "librt", "ld-linux-x86-64"}
 
 
