@@ -73,20 +73,32 @@ fail_missing(struct args *a, const char *key)
 }
 
 void
-args_init(struct args *a, struct json_doc *doc, const struct json_value *params,
-    const char *name)
+args_take(struct args *a, struct json_doc *doc, const struct json_value *params)
+{
+	*a = (struct args){ .doc = doc, .params = params };
+	if (params == NULL)
+		a->params = &json_null_value;
+}
+
+void
+args_begin(struct args *a, const char *name)
 {
 	char expected[96];
 
-	*a = (struct args){ .doc = doc };
-	if (params == NULL)
-		params = &json_null_value;
-	if (params->type == JSON_OBJECT) {
-		a->object = params;
+	if (a->params->type == JSON_OBJECT) {
+		a->object = a->params;
 		return;
 	}
 	snprintf(expected, sizeof(expected), "struct %s", name);
-	fail_type(a, params, expected);
+	fail_type(a, a->params, expected);
+}
+
+void
+args_init(struct args *a, struct json_doc *doc, const struct json_value *params,
+    const char *name)
+{
+	args_take(a, doc, params);
+	args_begin(a, name);
 }
 
 int
@@ -95,14 +107,13 @@ args_end(const struct args *a)
 	return a->wrong || a->missing ? -EBADMSG : 0;
 }
 
-int
-args_none(struct args *a, struct json_doc *doc, const struct json_value *params)
+void
+args_none(struct args *a)
 {
-	*a = (struct args){ .doc = doc };
-	if (params != NULL && params->type != JSON_NULL &&
-	    (params->type != JSON_OBJECT || params->count > 0))
-		fail_type(a, params, "unit");
-	return args_end(a);
+	const struct json_value *v = a->params;
+
+	if (v->type != JSON_NULL && (v->type != JSON_OBJECT || v->count > 0))
+		fail_type(a, v, "unit");
 }
 
 /* Returns the member, or NULL after reporting that it is missing. */

@@ -22,24 +22,28 @@
 
 struct args {
 	struct json_doc *doc; /* arena for decoded values; not owned */
+	const struct json_value *params; /* never NULL */
 	const struct json_value *object;
 	bool wrong; /* a value of the wrong type or form */
 	bool missing;
 	char error[ARGS_ERROR_MAX];
 };
 
+/* Takes params of any type, before one of the two below. NULL counts as null.
+ */
+void args_take(
+    struct args *a, struct json_doc *doc, const struct json_value *params);
 /* Begins with an object. `name` is the name of the peer's struct, for the
- * message "expected struct NAME". params may be NULL, which counts as null. */
+ * message "expected struct NAME". */
+void args_begin(struct args *a, const char *name);
+/* For methods without params: null, {} and absent are accepted. */
+void args_none(struct args *a);
+/* args_take() and args_begin(). */
 void args_init(struct args *a, struct json_doc *doc,
     const struct json_value *params, const char *name);
 
 /* Returns 0, or -EBADMSG with a->error set. */
 int args_end(const struct args *a);
-
-/* For methods without params: null, {} and absent are accepted. Returns 0 or
- * -EBADMSG. */
-int args_none(
-    struct args *a, struct json_doc *doc, const struct json_value *params);
 
 /* Required members. On error these functions return an empty value. */
 struct slice args_string(struct args *a, const char *key);

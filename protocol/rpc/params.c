@@ -2,9 +2,24 @@
 /*
  * Params of all methods but those of files (doc/protocol.md).
  */
+#include "params.h"
+
+#include <stdio.h>
 #include <string.h>
 
-#include "params.h"
+int
+params_decode(params_fn *params, struct rpc_message *m, union method_params *p,
+    char *error)
+{
+	struct args a;
+
+	memset(p, 0, sizeof(*p));
+	args_take(&a, &m->doc, m->params);
+	params(&a, p);
+	if (args_end(&a) < 0)
+		snprintf(error, ARGS_ERROR_MAX, "%s", a.error);
+	return args_end(&a);
+}
 
 static void
 decode_env_policy(
@@ -101,51 +116,44 @@ decode_start_options(struct args *a, struct process_start_params *s)
 	    args_opt_object(a, "shellSnapshot", "ShellSnapshot") != NULL;
 }
 
-int
-params_process_start(struct rpc_message *m, union method_params *p, char *error)
+void
+params_process_start(struct args *a, union method_params *p)
 {
 	struct process_start_params *s = &p->process_start;
-	struct args a;
 
-	memset(s, 0, sizeof(*s));
-	args_init(&a, &m->doc, m->params, "WireExecParams");
-	s->process_id = args_string(&a, "processId");
-	s->argv = args_strings(&a, "argv");
-	s->cwd = args_path(&a, "cwd");
-	s->env = args_string_map(&a, "env");
-	s->tty = args_bool(&a, "tty");
-	decode_start_options(&a, s);
-	decode_own_options(&a, s);
-	return params_end(&a, error);
+	args_begin(a, "WireExecParams");
+	s->process_id = args_string(a, "processId");
+	s->argv = args_strings(a, "argv");
+	s->cwd = args_path(a, "cwd");
+	s->env = args_string_map(a, "env");
+	s->tty = args_bool(a, "tty");
+	decode_start_options(a, s);
+	decode_own_options(a, s);
 }
 
-int
-params_process_read(struct rpc_message *m, union method_params *p, char *error)
+void
+params_process_read(struct args *a, union method_params *p)
 {
 	struct process_read_params *r = &p->process_read;
-	struct args a;
 
-	args_init(&a, &m->doc, m->params, "ReadParams");
-	r->process_id = args_string(&a, "processId");
-	r->after_seq = args_opt_u64(&a, "afterSeq", 0);
-	r->max_bytes = args_opt_u64(&a, "maxBytes", UINT64_MAX);
-	r->wait_ms = args_opt_u64(&a, "waitMs", 0);
-	return params_end(&a, error);
+	args_begin(a, "ReadParams");
+	r->process_id = args_string(a, "processId");
+	r->after_seq = args_opt_u64(a, "afterSeq", 0);
+	r->max_bytes = args_opt_u64(a, "maxBytes", UINT64_MAX);
+	r->wait_ms = args_opt_u64(a, "waitMs", 0);
 }
 
-int
-params_process_write(struct rpc_message *m, union method_params *p, char *error)
+void
+params_process_write(struct args *a, union method_params *p)
 {
 	struct process_write_params *w = &p->process_write;
-	struct args a;
 
-	args_init(&a, &m->doc, m->params, "WriteParams");
-	w->process_id = args_string(&a, "processId");
-	w->chunk = args_base64(&a, "chunk");
-	w->write_id = args_string(&a, "writeId");
-	if (args_end(&a) == 0 && w->write_id.len == 0)
-		args_fail(&a, "writeId must not be empty");
-	return params_end(&a, error);
+	args_begin(a, "WriteParams");
+	w->process_id = args_string(a, "processId");
+	w->chunk = args_base64(a, "chunk");
+	w->write_id = args_string(a, "writeId");
+	if (args_end(a) == 0 && w->write_id.len == 0)
+		args_fail(a, "writeId must not be empty");
 }
 
 /* --- a running process -------------------------------------------------- */
@@ -154,9 +162,8 @@ params_process_write(struct rpc_message *m, union method_params *p, char *error)
  * Without a target only the peer's single signal is accepted, and errors are in
  * the peer's words. With a target every signal is accepted by its name.
  */
-int
-params_process_signal(
-    struct rpc_message *m, union method_params *p, char *error)
+void
+params_process_signal(struct args *a, union method_params *p)
 {
 	static const char *const peers[] = { "interrupt", NULL };
 	static const char *const names[] = {
@@ -169,118 +176,95 @@ params_process_signal(
 		NULL };
 	struct process_signal_params *s = &p->process_signal;
 	struct slice ignored;
-	struct args a;
 
-	*s = (struct process_signal_params){ .signal = CLIENT_SIGNAL_INT,
-		.target = SIGNAL_TARGET_GROUP };
-	args_init(&a, &m->doc, m->params, "SignalParams");
-	s->process_id = args_string(&a, "processId");
-	s->has_target = args_opt_string(&a, "target", &ignored);
+	s->signal = CLIENT_SIGNAL_INT;
+	s->target = SIGNAL_TARGET_GROUP;
+	args_begin(a, "SignalParams");
+	s->process_id = args_string(a, "processId");
+	s->has_target = args_opt_string(a, "target", &ignored);
 	if (s->has_target)
-		s->signal = (enum client_signal)args_enum(&a, "signal", names);
+		s->signal = (enum client_signal)args_enum(a, "signal", names);
 	else
-		args_enum(&a, "signal", peers);
+		args_enum(a, "signal", peers);
 	if (s->has_target)
-		s->target =
-		    (enum signal_target)args_enum(&a, "target", targets);
-	return params_end(&a, error);
+		s->target = (enum signal_target)args_enum(a, "target", targets);
 }
 
-int
-params_process_terminate(
-    struct rpc_message *m, union method_params *p, char *error)
+void
+params_process_terminate(struct args *a, union method_params *p)
 {
 	static const char *const modes[] = { "force", "graceful", NULL };
 	struct process_terminate_params *t = &p->process_terminate;
-	struct args a;
 
-	args_init(&a, &m->doc, m->params, "TerminateParams");
-	t->process_id = args_string(&a, "processId");
-	t->graceful = args_opt_enum(&a, "mode", modes, 0) == 1;
-	t->has_timeout = args_opt_number(&a, "timeoutMs", &t->timeout_ms);
-	if (args_end(&a) == 0 && t->has_timeout && !t->graceful)
-		args_fail(&a, "timeoutMs needs mode `graceful`");
-	return params_end(&a, error);
+	args_begin(a, "TerminateParams");
+	t->process_id = args_string(a, "processId");
+	t->graceful = args_opt_enum(a, "mode", modes, 0) == 1;
+	t->has_timeout = args_opt_number(a, "timeoutMs", &t->timeout_ms);
+	if (args_end(a) == 0 && t->has_timeout && !t->graceful)
+		args_fail(a, "timeoutMs needs mode `graceful`");
 }
 
-int
-params_process_close_stdin(
-    struct rpc_message *m, union method_params *p, char *error)
+void
+params_process_close_stdin(struct args *a, union method_params *p)
 {
-	struct args a;
-
-	args_init(&a, &m->doc, m->params, "CloseStdinParams");
-	p->process_id.process_id = args_string(&a, "processId");
-	return params_end(&a, error);
+	args_begin(a, "CloseStdinParams");
+	p->process_id.process_id = args_string(a, "processId");
 }
 
-int
-params_process_snapshot(
-    struct rpc_message *m, union method_params *p, char *error)
+void
+params_process_snapshot(struct args *a, union method_params *p)
 {
-	struct args a;
-
-	args_init(&a, &m->doc, m->params, "SnapshotParams");
-	p->process_id.process_id = args_string(&a, "processId");
-	return params_end(&a, error);
+	args_begin(a, "SnapshotParams");
+	p->process_id.process_id = args_string(a, "processId");
 }
 
 /* Absent `params` ask for the whole list. */
-int
-params_process_list(struct rpc_message *m, union method_params *p, char *error)
+void
+params_process_list(struct args *a, union method_params *p)
 {
 	static const struct json_value none = { .type = JSON_OBJECT };
-	bool absent = m->params == NULL || m->params->type == JSON_NULL;
-	struct args a;
 
-	args_init(&a, &m->doc, absent ? &none : m->params, "ListParams");
-	p->process_list.after = args_opt_u64(&a, "after", 0);
-	return params_end(&a, error);
+	if (a->params->type == JSON_NULL)
+		a->params = &none;
+	args_begin(a, "ListParams");
+	p->process_list.after = args_opt_u64(a, "after", 0);
 }
 
-int
-params_process_resize(
-    struct rpc_message *m, union method_params *p, char *error)
+void
+params_process_resize(struct args *a, union method_params *p)
 {
 	struct process_resize_params *r = &p->process_resize;
-	struct args a;
 
-	args_init(&a, &m->doc, m->params, "ResizeParams");
-	r->process_id = args_string(&a, "processId");
-	r->rows = (uint16_t)args_range(&a, "rows", 1, TTY_SIZE_MAX);
-	r->cols = (uint16_t)args_range(&a, "cols", 1, TTY_SIZE_MAX);
-	return params_end(&a, error);
+	args_begin(a, "ResizeParams");
+	r->process_id = args_string(a, "processId");
+	r->rows = (uint16_t)args_range(a, "rows", 1, TTY_SIZE_MAX);
+	r->cols = (uint16_t)args_range(a, "cols", 1, TTY_SIZE_MAX);
 }
 
-int
-params_process_wait(struct rpc_message *m, union method_params *p, char *error)
+void
+params_process_wait(struct args *a, union method_params *p)
 {
 	struct process_wait_params *w = &p->process_wait;
-	struct args a;
 
-	args_init(&a, &m->doc, m->params, "WaitParams");
-	w->process_id = args_string(&a, "processId");
-	w->timeout_ms = args_opt_u64(&a, "timeoutMs", UINT64_MAX);
-	return params_end(&a, error);
+	args_begin(a, "WaitParams");
+	w->process_id = args_string(a, "processId");
+	w->timeout_ms = args_opt_u64(a, "timeoutMs", UINT64_MAX);
 }
 
-int
-params_process_forward(
-    struct rpc_message *m, union method_params *p, char *error)
+void
+params_process_forward(struct args *a, union method_params *p)
 {
 	static const char *const hosts[] = {
 		[FORWARD_IPV4] = "127.0.0.1", [FORWARD_IPV6] = "::1", NULL
 	};
 	struct process_forward_params *f = &p->process_forward;
-	struct args a;
 
-	args_init(&a, &m->doc, m->params, "ForwardParams");
-	f->process_id = args_string(&a, "processId");
-	f->port = (uint16_t)args_range(&a, "port", 1, UINT16_MAX);
-	f->has_of = args_opt_string(&a, "of", &f->of);
+	args_begin(a, "ForwardParams");
+	f->process_id = args_string(a, "processId");
+	f->port = (uint16_t)args_range(a, "port", 1, UINT16_MAX);
+	f->has_of = args_opt_string(a, "of", &f->of);
 	f->host =
-	    (enum forward_host)args_opt_enum(&a, "host", hosts, FORWARD_EITHER);
-	return params_end(&a, error);
+	    (enum forward_host)args_opt_enum(a, "host", hosts, FORWARD_EITHER);
 }
 
 /* --- the session -------------------------------------------------------- */
@@ -303,44 +287,37 @@ method_family_name(enum method_family family)
 	return names[family];
 }
 
-int
-params_initialize(struct rpc_message *m, union method_params *p, char *error)
+void
+params_initialize(struct args *a, union method_params *p)
 {
 	struct initialize_params *i = &p->initialize;
-	struct args a;
 
-	args_init(&a, &m->doc, m->params, "InitializeParams");
-	i->client_name = args_string(&a, "clientName");
+	args_begin(a, "InitializeParams");
+	i->client_name = args_string(a, "clientName");
 	i->resume =
-	    args_opt_string(&a, "resumeSessionId", &i->resume_session_id);
-	i->watch = args_opt_string(&a, "watchSessionId", &i->watch_session_id);
+	    args_opt_string(a, "resumeSessionId", &i->resume_session_id);
+	i->watch = args_opt_string(a, "watchSessionId", &i->watch_session_id);
 	if (i->resume && i->watch)
-		args_fail(&a,
-		    "resumeSessionId and watchSessionId exclude each other");
-	return params_end(&a, error);
+		args_fail(
+		    a, "resumeSessionId and watchSessionId exclude each other");
 }
 
-int
-params_environment_info(
-    struct rpc_message *m, union method_params *p, char *error)
+void
+params_environment_info(struct args *a, union method_params *p)
 {
-	struct args a;
-
-	args_none(&a, &m->doc, m->params);
-	return params_end(&a, error);
+	args_none(a);
 }
 
-int
-params_environment_status(
-    struct rpc_message *m, union method_params *p, char *error)
+void
+params_environment_status(struct args *a, union method_params *p)
 {
-	return params_environment_info(m, p, error);
+	args_none(a);
 }
 
-int
-params_session_end(struct rpc_message *m, union method_params *p, char *error)
+void
+params_session_end(struct args *a, union method_params *p)
 {
-	return params_environment_info(m, p, error);
+	args_none(a);
 }
 
 /* --- http/request ------------------------------------------------------- */
@@ -373,28 +350,22 @@ decode_headers(struct args *a, struct http_request_params *r)
 	}
 }
 
-int
-params_http_request(struct rpc_message *m, union method_params *p, char *error)
+void
+params_http_request(struct args *a, union method_params *p)
 {
 	static const char *const policies[] = { "follow", "stop", NULL };
 	struct http_request_params *r = &p->http_request;
-	const struct json_value *timeout;
-	struct args a;
 
-	memset(r, 0, sizeof(*r));
-	args_init(&a, &m->doc, m->params, "HttpRequestParams");
-	r->method = args_string(&a, "method");
-	r->url = args_string(&a, "url");
-	decode_headers(&a, r);
-	r->has_body = args_opt_base64(&a, "bodyBase64", &r->body);
-	timeout = json_get(a.object, "timeoutMs");
-	r->has_timeout = timeout != NULL && timeout->type != JSON_NULL;
-	r->timeout_ms = args_opt_u64(&a, "timeoutMs", 0);
+	args_begin(a, "HttpRequestParams");
+	r->method = args_string(a, "method");
+	r->url = args_string(a, "url");
+	decode_headers(a, r);
+	r->has_body = args_opt_base64(a, "bodyBase64", &r->body);
+	r->has_timeout = args_opt_number(a, "timeoutMs", &r->timeout_ms);
 	r->follow_redirects =
-	    args_default_enum(&a, "redirectPolicy", policies, 0) == 0;
-	r->request_id = args_string(&a, "requestId");
-	r->stream = args_default_bool(&a, "streamResponse", false);
-	return params_end(&a, error);
+	    args_default_enum(a, "redirectPolicy", policies, 0) == 0;
+	r->request_id = args_string(a, "requestId");
+	r->stream = args_default_bool(a, "streamResponse", false);
 }
 
 /* --- exec-server.v0 ----------------------------------------------------- */
@@ -420,44 +391,34 @@ take_cwd(struct args *a)
 	return (struct path_uri){ .path = path, .uri = s };
 }
 
-int
-params_command_exec(struct rpc_message *m, union method_params *p, char *error)
+void
+params_command_exec(struct args *a, union method_params *p)
 {
 	struct process_start_params *s = &p->process_start;
-	struct args a;
 
-	*s =
-	    (struct process_start_params){ .rows = TTY_ROWS, .cols = TTY_COLS };
-	args_init(&a, &m->doc, m->params, "ExecParams");
-	s->argv = args_strings(&a, "argv");
-	s->cwd = take_cwd(&a);
-	s->env = args_string_map(&a, "env");
-	s->tty = args_bool(&a, "tty");
-	s->has_arg0 = args_opt_string(&a, "arg0", &s->arg0);
-	return params_end(&a, error);
+	s->rows = TTY_ROWS;
+	s->cols = TTY_COLS;
+	args_begin(a, "ExecParams");
+	s->argv = args_strings(a, "argv");
+	s->cwd = take_cwd(a);
+	s->env = args_string_map(a, "env");
+	s->tty = args_bool(a, "tty");
+	s->has_arg0 = args_opt_string(a, "arg0", &s->arg0);
 }
 
-int
-params_command_exec_write(
-    struct rpc_message *m, union method_params *p, char *error)
+void
+params_command_exec_write(struct args *a, union method_params *p)
 {
 	struct process_write_params *w = &p->process_write;
-	struct args a;
 
-	*w = (struct process_write_params){ 0 };
-	args_init(&a, &m->doc, m->params, "WriteParams");
-	w->process_id = args_string(&a, "sessionId");
-	w->chunk = args_base64(&a, "chunk");
-	return params_end(&a, error);
+	args_begin(a, "WriteParams");
+	w->process_id = args_string(a, "sessionId");
+	w->chunk = args_base64(a, "chunk");
 }
 
-int
-params_command_exec_terminate(
-    struct rpc_message *m, union method_params *p, char *error)
+void
+params_command_exec_terminate(struct args *a, union method_params *p)
 {
-	struct args a;
-
-	args_init(&a, &m->doc, m->params, "TerminateParams");
-	p->process_id.process_id = args_string(&a, "sessionId");
-	return params_end(&a, error);
+	args_begin(a, "TerminateParams");
+	p->process_id.process_id = args_string(a, "sessionId");
 }

@@ -7,8 +7,6 @@
 #ifndef PARAMS_H
 #define PARAMS_H
 
-#include <stdio.h>
-
 #include "args.h"
 #include "jsonrpc.h"
 #include "network_params.h"
@@ -240,23 +238,16 @@ union method_params {
 	struct http_request_params http_request;
 };
 
-/*
- * Decodes m->params into its member of *p. Returns 0, or -EBADMSG with the
- * message of the -32602 error in error[ARGS_ERROR_MAX].
+/* Reads the params of one method, from args_begin() on, into its member of *p.
  */
-typedef int params_fn(
-    struct rpc_message *m, union method_params *p, char *error);
+typedef void params_fn(struct args *a, union method_params *p);
 
-/* Ends a params_NAME(): like args_end(), but copies the error. */
-static inline int
-params_end(const struct args *a, char *error)
-{
-	int err = args_end(a);
-
-	if (err < 0)
-		snprintf(error, ARGS_ERROR_MAX, "%s", a->error);
-	return err;
-}
+/*
+ * Decodes m->params. Returns 0, or -EBADMSG with the message of the -32602
+ * error in error[ARGS_ERROR_MAX].
+ */
+int params_decode(params_fn *params, struct rpc_message *m,
+    union method_params *p, char *error);
 
 #define METHOD(name, wire, family, when)     params_fn params_##name;
 #define FILE_METHOD(name, wire, family, use) params_fn params_##name;

@@ -305,7 +305,8 @@ is_write(const struct buf *text)
 	is = rpc_parse(&m, (const char *)text->data, text->len) == 0 &&
 	     m.kind == RPC_KIND_REQUEST &&
 	     slice_equal(m.method, SLICE(METHOD)) &&
-	     params_fs_write_file(&m, &p, error) == 0 && p.fs.data.len == 0;
+	     params_decode(params_fs_write_file, &m, &p, error) == 0 &&
+	     p.fs.data.len == 0;
 	rpc_message_clear(&m);
 	return is;
 }

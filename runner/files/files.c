@@ -353,7 +353,7 @@ answer(struct request *r, struct rpc_message *m)
 	const struct path_uri *foreign;
 
 	assert(method != NULL); /* the runner forwards no other method */
-	if (method->params(m, &p, error) < 0)
+	if (params_decode(method->params, m, &p, error) < 0)
 		return reply_error(
 		    r->channel, &r->id, RPC_INVALID_PARAMS, "%s", error);
 	/*

@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: ISC */
 /*
- * Makes a tree of the events of libyaml. Only this file uses libyaml. It takes the
- * events, because libyaml's own tree has no limits and aliases make it a graph.
+ * Makes a tree of the events of libyaml. Only this file uses libyaml. It takes
+ * the events, because libyaml's own tree has no limits and aliases make it a
+ * graph.
  */
 #include "yaml_tree.h"
 

@@ -198,7 +198,7 @@ find_sandbox(struct request *r, const struct rpc_method *method,
 	*sandbox = NULL;
 	if (!names_policy(m) && sandboxes_permit_none(sb))
 		return true;
-	err = method->params(m, &p, error);
+	err = params_decode(method->params, m, &p, error);
 	if (err == 0) {
 		wanted = file_router_wants(method, &p.fs);
 		err = sandboxes_find(sb, &wanted, sandbox, error);
@@ -254,8 +254,8 @@ record(struct request *r, const struct rpc_method *method,
 
 	return !audit_wants_files(r->session) ||
 	       method->family != FAMILY_FILESYSTEM ||
-	       method->params(m, &p, error) < 0 || p.fs.path.foreign ||
-	       audit_file(r, method, &p.fs, sandboxed);
+	       params_decode(method->params, m, &p, error) < 0 ||
+	       p.fs.path.foreign || audit_file(r, method, &p.fs, sandboxed);
 }
 
 /* Forwards a request whose turn has come. */

@@ -21,7 +21,7 @@ take(struct request *r, struct rpc_message *m)
 
 	if (!slice_equal(m->method, SLICE("http/request")))
 		log_fatal("impossible request from the runner");
-	if (params_http_request(m, &p, error) < 0)
+	if (params_decode(params_http_request, m, &p, error) < 0)
 		reply_error(
 		    r->channel, &r->id, RPC_INVALID_PARAMS, "%s", error);
 	else

@@ -87,7 +87,7 @@ forward_http(
 		    r->channel, &r->id, RPC_INVALID_PARAMS, "%s", error);
 	/* If the parameters do not decode, execd-http refuses them. */
 	if (audit_wants_files(r->session) &&
-	    params_http_request(msg, &p, error) == 0 &&
+	    params_decode(params_http_request, msg, &p, error) == 0 &&
 	    !audit_http(r, &p.http_request))
 		return 0;
 	h = helper_get(r->session, HELPER_HTTP, NULL);
@@ -132,7 +132,7 @@ has_slow_policy(
 	/* What does not decode is refused in its turn. */
 	if (mounts == NULL || r->opened || m->helper != HELPER_FILES ||
 	    m->use == FILE_HANDLE || m->use == FILE_CLOSES ||
-	    m->params(msg, &p, error) < 0)
+	    params_decode(m->params, msg, &p, error) < 0)
 		return false;
 	wanted = file_router_wants(m, &p.fs);
 	if (wanted.asked != NULL ||
@@ -172,7 +172,7 @@ answer(struct request *r, struct rpc_message *msg, const char *text, size_t len,
 	/* The helper decodes its own parameters. */
 	if (m->method == NULL && permitted)
 		return forward(r, m, msg, text, len);
-	if (m->params(msg, &params, error) < 0)
+	if (params_decode(m->params, msg, &params, error) < 0)
 		return reply_error(
 		    r->channel, &r->id, RPC_INVALID_PARAMS, "%s", error);
 	if (!permitted)
@@ -293,7 +293,7 @@ wants(struct session *s, struct rpc_message *m, union method_params *p,
 	const struct rpc_method *method = rpc_method_find(m->method);
 	char error[ARGS_ERROR_MAX];
 
-	if (method == NULL || method->params(m, p, error) < 0)
+	if (method == NULL || params_decode(method->params, m, p, error) < 0)
 		return -EBADMSG;
 	if (method->helper == HELPER_FILES && method->method == NULL)
 		*wanted = file_router_wants(method, &p->fs);

@@ -61,7 +61,7 @@ check_taken(struct intake *in, const uint8_t *p, size_t n)
 	assert(rpc_parse(&m, (const char *)p, n) == 0);
 	assert(m.kind == RPC_KIND_REQUEST);
 	assert(slice_equal(m.method, SLICE("fs/writeFile")));
-	assert(params_fs_write_file(&m, &params, error) == 0);
+	assert(params_decode(params_fs_write_file, &m, &params, error) == 0);
 	check_content(params.fs.data, s);
 	check_text(intake_text(in), p, n, params.fs.data.len);
 	rpc_message_clear(&m);

@@ -33,7 +33,7 @@ decode(const struct method *method, struct rpc_message *m,
 	*error = xmalloc(ARGS_ERROR_MAX);
 	memset(*error, 'x', ARGS_ERROR_MAX);
 	memset(p, 0, sizeof(*p));
-	err = method->decode(m, p, *error);
+	err = params_decode(method->decode, m, p, *error);
 	if (err < 0)
 		check_error(*error, ARGS_ERROR_MAX);
 	return err;

@@ -64,7 +64,8 @@ decode_params(struct decoded *d, const char *wire, const char *params)
 	memset(&d->params, 0x5a, sizeof(d->params));
 	if (rpc_parse(&d->message, d->text, len) != 0)
 		fail_msg("%s: %s", params, d->message.doc.error);
-	return find_method(wire)->decode(&d->message, &d->params, d->error);
+	return params_decode(
+	    find_method(wire)->decode, &d->message, &d->params, d->error);
 }
 
 static inline void

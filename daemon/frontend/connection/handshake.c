@@ -412,7 +412,7 @@ take_request_message(struct connection *c, struct rpc_message *m,
 		    "exec-server stub does "
 		    "not implement `",
 		    m->method, "` yet");
-	else if (method->params(m, &params, error) < 0)
+	else if (params_decode(method->params, m, &params, error) < 0)
 		answer_error(
 		    c, id, RPC_INVALID_PARAMS, "", slice_of(error), "");
 	else if (method->family == FAMILY_INITIALIZE)
@@ -475,7 +475,7 @@ answer_refused(struct connection *c, const struct start *start,
 
 	if (rpc_parse(
 		&m, (char *)start->initialize.data, start->initialize.len) == 0)
-		params_initialize(&m, &p, error);
+		params_decode(params_initialize, &m, &p, error);
 	id = p.initialize.watch ? p.initialize.watch_session_id
 				: p.initialize.resume_session_id;
 	if (s->result == SESSION_UNKNOWN)
