@@ -71,8 +71,7 @@ move_file(struct peer *p, bool write, const uint8_t *content)
 	json_key(&w, "path");
 	json_cstring(&w, uri);
 	if (write) {
-		json_key(&w, "dataBase64");
-		json_base64(&w, content, l->size);
+		json_key_base64(&w, "dataBase64", content, l->size);
 	}
 	peer_send(p, &w);
 	load_run(l);

@@ -77,8 +77,7 @@ peer_begin(
 	json_i64(w, id);
 	json_key(w, "method");
 	json_cstring(w, method);
-	json_key(w, "params");
-	json_begin(w, '{');
+	json_key_begin(w, "params", '{');
 }
 
 void

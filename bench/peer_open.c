@@ -136,8 +136,7 @@ initialize(struct peer *p)
 	json_begin(&w, '{');
 	json_key(&w, "method");
 	json_cstring(&w, "initialized");
-	json_key(&w, "params");
-	json_begin(&w, '{');
+	json_key_begin(&w, "params", '{');
 	peer_send(p, &w);
 }
 
@@ -187,15 +186,13 @@ peer_start(struct peer *p, const char *process_id, int64_t id,
 	peer_begin(p, &w, "process/start", id);
 	json_key(&w, "processId");
 	json_cstring(&w, process_id);
-	json_key(&w, "argv");
-	json_begin(&w, '[');
+	json_key_begin(&w, "argv", '[');
 	for (const char *const *a = command->argv; *a; a++)
 		json_cstring(&w, *a);
 	json_end(&w, ']');
 	json_key(&w, "cwd");
 	json_cstring(&w, "file:///tmp");
-	json_key(&w, "env");
-	json_begin(&w, '{');
+	json_key_begin(&w, "env", '{');
 	json_key(&w, "PATH");
 	json_cstring(&w, "/usr/local/bin:/usr/bin:/bin");
 	json_end(&w, '}');
@@ -222,8 +219,7 @@ peer_write(struct peer *p, const char *process_id, int64_t id, const void *data,
 	peer_begin(p, &w, "process/write", id);
 	json_key(&w, "processId");
 	json_cstring(&w, process_id);
-	json_key(&w, "chunk");
-	json_base64(&w, data, len);
+	json_key_base64(&w, "chunk", data, len);
 	json_key(&w, "writeId");
 	json_cstring(&w, write_id);
 	peer_send(p, &w);

@@ -69,8 +69,7 @@ write_headers(struct execctl *ctl, struct json_writer *w)
 {
 	const char *header;
 
-	json_key(w, "headers");
-	json_begin(w, '[');
+	json_key_begin(w, "headers", '[');
 	for (size_t i = 0;
 	     (header = option_nth(ctl->parsed, "header", i)) != NULL; i++) {
 		const char *colon = strchr(header, ':');
@@ -111,8 +110,7 @@ write_request(
 	if (ms > 0)
 		json_key_u64(w, "timeoutMs", ms);
 	if (option(p, "data") != NULL) {
-		json_key(w, "bodyBase64");
-		json_base64(w, body->data, body->len);
+		json_key_base64(w, "bodyBase64", body->data, body->len);
 	}
 	return write_headers(ctl, w);
 }

@@ -276,8 +276,7 @@ send_initialize(struct execd_client *c)
 	calls_begin(&t);
 	json_key_u64(&t.w, "id", 0);
 	json_key_cstring(&t.w, "method", "initialize");
-	json_key(&t.w, "params");
-	json_begin(&t.w, '{');
+	json_key_begin(&t.w, "params", '{');
 	json_key_cstring(&t.w, "clientName", c->options.client_name);
 	if (c->session_id != NULL)
 		json_key_cstring(&t.w,

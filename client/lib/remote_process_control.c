@@ -114,8 +114,7 @@ write_env(struct json_writer *w, const struct execd_start *s)
 {
 	bool term = false;
 
-	json_key(w, "env");
-	json_begin(w, '{');
+	json_key_begin(w, "env", '{');
 	for (size_t i = 0; s->env != NULL && s->env[i] != NULL; i++) {
 		const char *value = strchr(s->env[i], '=') + 1;
 		struct slice name = { s->env[i],
@@ -135,8 +134,7 @@ write_env(struct json_writer *w, const struct execd_start *s)
 static void
 write_env_policy(struct json_writer *w, enum execd_inherit inherit)
 {
-	json_key(w, "envPolicy");
-	json_begin(w, '{');
+	json_key_begin(w, "envPolicy", '{');
 	json_key_cstring(
 	    w, "inherit", inherit == EXECD_INHERIT_ALL ? "all" : "core");
 	json_key_bool(w, "ignoreDefaultExcludes", true);
@@ -179,8 +177,7 @@ write_terminal(struct json_writer *w, const struct execd_client *c,
 static void
 write_network(struct json_writer *w, const char *const *allow)
 {
-	json_key(w, "network");
-	json_begin(w, '{');
+	json_key_begin(w, "network", '{');
 	json_key(w, "allow");
 	write_strings(w, allow);
 	json_end(w, '}');
@@ -363,8 +360,7 @@ execd_process_write(struct execd_process *p, const void *data, size_t len,
 	snprintf(id, sizeof(id), "%s-%llu", p->client->nonce,
 	    (unsigned long long)++p->writes);
 	process_begin(p, &t);
-	json_key(&t.w, "chunk");
-	json_base64(&t.w, data, len);
+	json_key_base64(&t.w, "chunk", data, len);
 	json_key_cstring(&t.w, "writeId", id);
 	calls_send(p, "process/write", &t, fn, arg);
 	return 0;

@@ -116,6 +116,10 @@ void json_key_string(
 void json_key_cstring(struct json_writer *w, const char *key, const char *s);
 /* s may be NULL: null. */
 void json_key_optional(struct json_writer *w, const char *key, const char *s);
+void json_key_base64(
+    struct json_writer *w, const char *key, const void *p, size_t n);
+/* Begins an object or an array, which json_end() ends. */
+void json_key_begin(struct json_writer *w, const char *key, char bracket);
 void json_key_u64(struct json_writer *w, const char *key, uint64_t v);
 void json_key_i64(struct json_writer *w, const char *key, int64_t v);
 void json_key_bool(struct json_writer *w, const char *key, bool v);

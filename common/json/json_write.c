@@ -270,6 +270,20 @@ json_key_optional(struct json_writer *w, const char *key, const char *s)
 }
 
 void
+json_key_base64(struct json_writer *w, const char *key, const void *p, size_t n)
+{
+	json_key(w, key);
+	json_base64(w, p, n);
+}
+
+void
+json_key_begin(struct json_writer *w, const char *key, char bracket)
+{
+	json_key(w, key);
+	json_begin(w, bracket);
+}
+
+void
 json_key_u64(struct json_writer *w, const char *key, uint64_t v)
 {
 	json_key(w, key);

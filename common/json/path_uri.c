@@ -520,3 +520,10 @@ json_path(struct json_writer *w, const char *path)
 	json_string(w, (const char *)b.data, b.len);
 	buf_clear(&b);
 }
+
+void
+json_key_path(struct json_writer *w, const char *key, const char *path)
+{
+	json_key(w, key);
+	json_path(w, path);
+}

@@ -52,5 +52,6 @@ size_t path_uri_room(const char *path);
 
 /* Writes the same as a JSON string. */
 void json_path(struct json_writer *w, const char *path);
+void json_key_path(struct json_writer *w, const char *key, const char *path);
 
 #endif

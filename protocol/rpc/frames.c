@@ -203,8 +203,7 @@ begin(struct json_writer *w, unsigned version, const char *type)
 	json_begin(w, '{');
 	json_key_u64(w, "version", version);
 	json_key_cstring(w, "type", type);
-	json_key(w, "payload");
-	json_begin(w, '{');
+	json_key_begin(w, "payload", '{');
 }
 
 static void
@@ -227,8 +226,7 @@ frames_write_output(struct json_writer *w, unsigned version, const char *stream,
     const void *data, size_t len)
 {
 	begin(w, version, "output");
-	json_key(w, "data_b64");
-	json_base64(w, data, len);
+	json_key_base64(w, "data_b64", data, len);
 	json_key_cstring(w, "stream", stream);
 	end(w);
 }

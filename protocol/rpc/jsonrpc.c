@@ -221,8 +221,7 @@ rpc_write_error(struct json_writer *w, const struct rpc_id *id, int code,
     const char *message, size_t len)
 {
 	json_begin(w, '{');
-	json_key(w, "error");
-	json_begin(w, '{');
+	json_key_begin(w, "error", '{');
 	json_key_i64(w, "code", code);
 	json_key_string(w, "message", message, len);
 	json_end(w, '}');

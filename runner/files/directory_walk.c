@@ -297,8 +297,7 @@ list_error(void *ctx, const char *path, int err)
 	snprintf(
 	    message, sizeof(message), "%s (os error %d)", strerror(-err), -err);
 	json_begin(&l->errors, '{');
-	json_key(&l->errors, "path");
-	json_path(&l->errors, path);
+	json_key_path(&l->errors, "path", path);
 	json_key_cstring(&l->errors, "message", message);
 	json_end(&l->errors, '}');
 	return true;
@@ -312,8 +311,7 @@ list_entry(void *ctx, const char *path, bool directory)
 	if (is_full(l))
 		return false;
 	json_begin(&l->entries, '{');
-	json_key(&l->entries, "path");
-	json_path(&l->entries, path);
+	json_key_path(&l->entries, "path", path);
 	json_key_cstring(&l->entries, "kind", directory ? "directory" : "file");
 	json_end(&l->entries, '}');
 	return true;
@@ -324,12 +322,10 @@ reply_walk(struct request *r, const struct listing *l, bool truncated)
 {
 	struct json_writer out = reply_begin(r->channel, &r->id);
 
-	json_key(&out, "entries");
-	json_begin(&out, '[');
+	json_key_begin(&out, "entries", '[');
 	json_raw(&out, (const char *)l->entries_text.data, l->entries_text.len);
 	json_end(&out, ']');
-	json_key(&out, "errors");
-	json_begin(&out, '[');
+	json_key_begin(&out, "errors", '[');
 	json_raw(&out, (const char *)l->errors_text.data, l->errors_text.len);
 	json_end(&out, ']');
 	json_key_bool(&out, "truncated", truncated);

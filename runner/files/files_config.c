@@ -121,8 +121,7 @@ write_layer(struct layers *l, const char *source, const char *base)
 {
 	json_begin(l->w, '{');
 	json_key_cstring(l->w, "source", source);
-	json_key(l->w, "baseDir");
-	json_path(l->w, base);
+	json_key_path(l->w, "baseDir", base);
 	json_key_string(l->w, "toml", (const char *)l->toml.data, l->toml.len);
 	json_end(l->w, '}');
 }
@@ -226,10 +225,8 @@ end_layers(struct layers *l, unsigned cloud_index)
 static void
 begin_layers(struct layers *l, const char *key)
 {
-	json_key(l->w, key);
-	json_begin(l->w, '{');
-	json_key(l->w, "layers");
-	json_begin(l->w, '[');
+	json_key_begin(l->w, key, '{');
+	json_key_begin(l->w, "layers", '[');
 }
 
 static void
@@ -281,10 +278,8 @@ file_environment_config_read(struct request *r, const struct fs_params *p)
 	gethostname(host, sizeof(host) - 1);
 	buf_init(&b, 64u * PARTS_MAX);
 	json_writer_init(&w, &b);
-	json_key(&w, "userHomeDir");
-	json_path(&w, file_user_home());
-	json_key(&w, "codexHomeDir");
-	json_path(&w, codex_home);
+	json_key_path(&w, "userHomeDir", file_user_home());
+	json_key_path(&w, "codexHomeDir", codex_home);
 	json_key_cstring(&w, "hostname", host);
 	write_config(&l, p, codex_home);
 	if (!l.failed) {

@@ -132,8 +132,7 @@ reply_content(struct request *r, const struct buf *b)
 {
 	struct json_writer w = reply_begin(r->channel, &r->id);
 
-	json_key(&w, "dataBase64");
-	json_base64(&w, b->data, b->len);
+	json_key_base64(&w, "dataBase64", b->data, b->len);
 	reply_end(r->channel, &w);
 	return 0;
 }
@@ -321,8 +320,7 @@ reply_block(struct request *r, const void *p, size_t n, bool eof)
 {
 	struct json_writer w = reply_begin(r->channel, &r->id);
 
-	json_key(&w, "chunk");
-	json_base64(&w, p, n);
+	json_key_base64(&w, "chunk", p, n);
 	json_key_bool(&w, "eof", eof);
 	reply_end(r->channel, &w);
 	return 0;

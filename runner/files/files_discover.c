@@ -94,8 +94,7 @@ discover_write_file(
     struct json_writer *w, const char *path, const struct buf *b)
 {
 	json_begin(w, '{');
-	json_key(w, "path");
-	json_path(w, path);
+	json_key_path(w, "path", path);
 	json_key(w, "contents");
 	json_string(w, (const char *)b->data, b->len);
 	json_end(w, '}');
@@ -341,11 +340,9 @@ place_clear(struct place *p)
 static void
 write_root(struct json_writer *w, const struct place *p)
 {
-	json_key(w, "discoveryRoot");
-	json_begin(w, '{');
+	json_key_begin(w, "discoveryRoot", '{');
 	json_key_cstring(w, "id", p->id);
-	json_key(w, "path");
-	json_path(w, p->root);
+	json_key_path(w, "path", p->root);
 	json_end(w, '}');
 }
 
@@ -399,8 +396,7 @@ write_skill(struct json_writer *w, struct place *p, const char *path,
 	json_key_optional(w, "name", name);
 	json_key_optional(w, "description", s->description);
 	json_key_optional(w, "shortDescription", s->short_description);
-	json_key(w, "path");
-	json_path(w, path);
+	json_key_path(w, "path", path);
 	if (p->id != NULL)
 		write_root(w, p);
 	write_agents(w, p, directory);
@@ -556,8 +552,7 @@ begin_list(struct json_writer *w, struct buf *b)
 static void
 write_list(struct json_writer *w, const char *key, const struct buf *b)
 {
-	json_key(w, key);
-	json_begin(w, '[');
+	json_key_begin(w, key, '[');
 	json_raw(w, (const char *)b->data, b->len);
 	json_end(w, ']');
 }
@@ -565,8 +560,7 @@ write_list(struct json_writer *w, const char *key, const struct buf *b)
 static void
 write_warnings(struct json_writer *w, const struct discovery *d)
 {
-	json_key(w, "warnings");
-	json_begin(w, '[');
+	json_key_begin(w, "warnings", '[');
 	if (d->truncated)
 		json_cstring(w, "capability discovery size limit reached");
 	if (d->warnings_text.len > 0)

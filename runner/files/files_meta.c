@@ -119,8 +119,7 @@ file_fs_canonicalize(struct request *r, const struct fs_params *p)
 	if (real == NULL)
 		return reply_file_error(r, -errno);
 	w = reply_begin(r->channel, &r->id);
-	json_key(&w, "path");
-	json_path(&w, real);
+	json_key_path(&w, "path", real);
 	reply_end(r->channel, &w);
 	return 0;
 }
@@ -302,8 +301,7 @@ write_entry_details(struct json_writer *w, int dir_fd, const char *name,
 	_cleanup_free_ char *path = xasprintf(
 	    "%s/%s", strcmp(p->path.path, "/") == 0 ? "" : p->path.path, name);
 
-	json_key(w, "path");
-	json_path(w, path);
+	json_key_path(w, "path", path);
 	json_key_bool(w, "isSymlink", S_ISLNK(link->st_mode));
 	json_key_u64(w, "size", (uint64_t)st->st_size);
 	json_key_i64(w, "modifiedAtMs",
@@ -334,8 +332,7 @@ reply_entries(struct request *r, int dir_fd, const struct names *names,
 {
 	struct json_writer w = reply_begin(r->channel, &r->id);
 
-	json_key(&w, "entries");
-	json_begin(&w, '[');
+	json_key_begin(&w, "entries", '[');
 	for (size_t i = 0; i < names->count; i++)
 		write_entry(&w, dir_fd, names->all[i], p);
 	json_end(&w, ']');

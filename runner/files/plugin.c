@@ -485,8 +485,7 @@ static void
 write_files(struct json_writer *w, struct place *p, const char *path,
     const struct buf *text, const struct plugin_manifest *m)
 {
-	json_key(w, "files");
-	json_begin(w, '{');
+	json_key_begin(w, "files", '{');
 	json_key(w, "manifest");
 	discover_write_file(w, path, text);
 	json_key(w, "mcpConfig");
@@ -505,8 +504,7 @@ write_skills(struct json_writer *w, struct place *p)
 	/* The plugin itself counts too. */
 	unsigned count = 0, room = FOUND_MAX - p->d->found - 1;
 
-	json_key(w, "skills");
-	json_begin(w, '[');
+	json_key_begin(w, "skills", '[');
 	for (size_t i = 0; i < p->skills.count; i++)
 		if (count < room)
 			count +=
@@ -537,8 +535,7 @@ write_plugin(struct place *p, const struct installed *in, const char *path,
 	json_key_optional(&w, "displayName", name);
 	json_key_optional(&w, "remotePluginId", in->remote_id);
 	json_key_optional(&w, "version", in->version);
-	json_key(&w, "root");
-	json_path(&w, p->root);
+	json_key_path(&w, "root", p->root);
 	write_files(&w, p, path, text, m);
 	count = write_skills(&w, p);
 	json_end(&w, '}');

@@ -631,8 +631,7 @@ write_dependencies(
 	json_key(w, "dependencies");
 	if (any) {
 		json_begin(w, '{');
-		json_key(w, "tools");
-		json_begin(w, '[');
+		json_key_begin(w, "tools", '[');
 		json_raw(w, (const char *)b.data, b.len);
 		json_end(w, ']');
 		json_end(w, '}');
@@ -698,8 +697,7 @@ write_policy(
 	}
 	json_begin(w, '{');
 	write_permission(a, w, policy);
-	json_key(w, "products");
-	json_begin(w, '[');
+	json_key_begin(w, "products", '[');
 	for (const struct yaml_value *v = get_elements(a, policy, "products");
 	     v != NULL; v = v->next)
 		write_product(a, w, v);

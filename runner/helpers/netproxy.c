@@ -277,8 +277,7 @@ write_request(
 	rpc_begin_request(&w, a->id, "network/policyRequest");
 	json_begin(&w, '{');
 	json_key_string(&w, "processId", sp->id, sp->id_len);
-	json_key(&w, "request");
-	json_begin(&w, '{');
+	json_key_begin(&w, "request", '{');
 	network_write_protocol(&w, t->protocol);
 	json_key_cstring(&w, "host", t->host);
 	json_key_u64(&w, "port", t->port);

@@ -160,12 +160,10 @@ static void
 answer_write(struct exchange *x, struct json_writer *w)
 {
 	json_key_i64(w, "status", x->status);
-	json_key(w, "headers");
-	json_begin(w, '[');
+	json_key_begin(w, "headers", '[');
 	json_raw(w, (const char *)x->headers.data, x->headers.len);
 	json_end(w, ']');
-	json_key(w, "bodyBase64");
-	json_base64(w, NULL, 0);
+	json_key_base64(w, "bodyBase64", NULL, 0);
 	x->text_at = w->buf->len - 1;
 }
 
@@ -194,14 +192,9 @@ answer_delta(
 	json_begin(&w, '{');
 	json_key_string(&w, "requestId", x->request_id, x->request_id_len);
 	json_key_u64(&w, "seq", ++x->seq);
-	json_key(&w, "deltaBase64");
-	json_base64(&w, data, len);
+	json_key_base64(&w, "deltaBase64", data, len);
 	json_key_bool(&w, "done", done);
-	json_key(&w, "error");
-	if (error != NULL)
-		json_cstring(&w, error);
-	else
-		json_null(&w);
+	json_key_optional(&w, "error", error);
 	json_end(&w, '}');
 	rpc_end_notification(&w);
 	channel_send(x->channel);

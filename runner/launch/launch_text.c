@@ -133,8 +133,7 @@ begin_frame(struct buf *out, const char *type)
 	json_begin(&w, '{');
 	json_key_u64(&w, "version", FRAMES_NEW);
 	json_key_cstring(&w, "type", type);
-	json_key(&w, "payload");
-	json_begin(&w, '{');
+	json_key_begin(&w, "payload", '{');
 	return w;
 }
 
@@ -150,8 +149,7 @@ static void
 put_strings(
     struct json_writer *w, const char *key, const char *const *list, size_t n)
 {
-	json_key(w, key);
-	json_begin(w, '[');
+	json_key_begin(w, key, '[');
 	for (size_t i = 0; i < n && list[i] != NULL; i++)
 		json_cstring(w, list[i]);
 	json_end(w, ']');
@@ -161,8 +159,7 @@ put_strings(
 static void
 put_environment(struct json_writer *w, const char *const *list)
 {
-	json_key(w, "env");
-	json_begin(w, '{');
+	json_key_begin(w, "env", '{');
 	for (; *list != NULL; list++) {
 		const char *value = strchr(*list, '=');
 
@@ -229,8 +226,7 @@ launch_put_input(struct buf *out, const void *data, size_t n)
 	    begin_frame(out, n > 0 ? "stdin" : "close_stdin");
 
 	if (n > 0) {
-		json_key(&w, "data_b64");
-		json_base64(&w, data, n);
+		json_key_base64(&w, "data_b64", data, n);
 	}
 	end_frame(&w);
 }

@@ -102,8 +102,7 @@ recording_begin(struct recording *c, int fd, uint64_t max_bytes, bool input,
 	json_key_i64(&w, "timestamp", time(NULL));
 	json_key_cstring(&w, "command", title->command);
 	json_key_cstring(&w, "title", title->title);
-	json_key(&w, "env");
-	json_begin(&w, '{');
+	json_key_begin(&w, "env", '{');
 	if (title->term != NULL)
 		json_key_cstring(&w, "TERM", title->term);
 	if (title->shell != NULL)

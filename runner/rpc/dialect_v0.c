@@ -49,8 +49,7 @@ on_output(struct process *process, uint64_t seq, enum stream stream,
 	w = begin_event(p, "command/exec/outputDelta");
 	json_key_cstring(
 	    &w, "stream", stream == STREAM_STDERR ? "stderr" : "stdout");
-	json_key(&w, "chunk");
-	json_base64(&w, data, len);
+	json_key_base64(&w, "chunk", data, len);
 	end_event(p, &w);
 }
 

@@ -174,8 +174,8 @@ static void
 write_texts(struct json_writer *w, const struct snapshot *s)
 {
 	for (size_t i = 0; i < STREAM_COUNT; i++) {
-		json_key(w, snapshot_names[i]);
-		json_base64(w, s->text[i].data, s->text[i].len);
+		json_key_base64(
+		    w, snapshot_names[i], s->text[i].data, s->text[i].len);
 	}
 }
 
@@ -183,8 +183,7 @@ write_texts(struct json_writer *w, const struct snapshot *s)
 static void
 write_gaps(struct json_writer *w, const struct snapshot *s)
 {
-	json_key(w, "gaps");
-	json_begin(w, '[');
+	json_key_begin(w, "gaps", '[');
 	for (size_t i = 0; i < STREAM_COUNT; i++) {
 		if (s->state->tail.dropped_bytes[i] == 0)
 			continue;
@@ -242,8 +241,7 @@ write_command(struct json_writer *w, const struct session_process *sp)
 {
 	const char *at = sp->command, *end = at + sp->command_len;
 
-	json_key(w, "argv");
-	json_begin(w, '[');
+	json_key_begin(w, "argv", '[');
 	while (at < end) {
 		json_cstring(w, at);
 		at += strlen(at) + 1;
@@ -274,8 +272,7 @@ method_process_list(struct request *r, const union method_params *params)
 	size_t begin = w.buf->len;
 	struct session_process *sp;
 
-	json_key(&w, "processes");
-	json_begin(&w, '[');
+	json_key_begin(&w, "processes", '[');
 	TAILQ_FOREACH (sp, &r->session->started, link) {
 		if (sp->number <= after || sp->v0)
 			continue;

@@ -22,8 +22,7 @@ base_name(const char *path)
 static void
 write_shell(struct json_writer *w, const char *path)
 {
-	json_key(w, "shell");
-	json_begin(w, '{');
+	json_key_begin(w, "shell", '{');
 	json_key_cstring(w, "name", base_name(path));
 	json_key_cstring(w, "path", path);
 	json_end(w, '}');
@@ -66,8 +65,7 @@ write_capabilities(struct json_writer *w, const struct session *s)
 		"sessionEnd",
 	};
 
-	json_key(w, "capabilities");
-	json_begin(w, '{');
+	json_key_begin(w, "capabilities", '{');
 	for (size_t i = 0; i < nitems(names); i++)
 		json_key_bool(w, names[i], true);
 	if (s->netproxy_program >= 0) {
@@ -89,10 +87,8 @@ write_paths(struct json_writer *w, struct session *s)
 		json_path(w, cwd);
 	else
 		json_null(w);
-	json_key(w, "userHomeDir");
-	json_path(w, s->config.home);
-	json_key(w, "tempDir");
-	json_path(w, tmp && tmp[0] == '/' ? tmp : "/tmp");
+	json_key_path(w, "userHomeDir", s->config.home);
+	json_key_path(w, "tempDir", tmp && tmp[0] == '/' ? tmp : "/tmp");
 	json_key(w, "temporaryDirectories");
 	json_raw(w, "[]", 2);
 	json_key(w, "prependPathDirs");
@@ -117,8 +113,7 @@ method_initialize(struct request *r, const union method_params *p)
 	struct json_writer w = reply_begin(r->channel, &r->id);
 
 	json_key_cstring(&w, "sessionId", s->config.session_id);
-	json_key(&w, "environmentInfo");
-	json_begin(&w, '{');
+	json_key_begin(&w, "environmentInfo", '{');
 	write_environment(&w, s);
 	json_end(&w, '}');
 	json_key_cstring(&w, "protocolVersion", "exec-server.v0");

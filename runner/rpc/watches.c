@@ -121,8 +121,7 @@ write_change(struct json_writer *w, const struct fs_watch *one,
 		    "%s/%s", strcmp(one->path, "/") ? one->path : "", e->name);
 	json_begin(w, '{');
 	json_key_cstring(w, "kind", kind_name(e->mask));
-	json_key(w, "path");
-	json_path(w, path ? path : one->path);
+	json_key_path(w, "path", path ? path : one->path);
 	json_end(w, '}');
 }
 
@@ -134,8 +133,7 @@ begin_changes(struct session *s, uint64_t id)
 	rpc_begin_notification(&w, "fs/changed");
 	json_begin(&w, '{');
 	json_key_u64(&w, "watchId", id);
-	json_key(&w, "changes");
-	json_begin(&w, '[');
+	json_key_begin(&w, "changes", '[');
 	return w;
 }
 

@@ -57,8 +57,7 @@ network_write_denied(struct json_writer *w, const struct session_process *p)
 
 	if (n == NULL || n->ndenied == 0)
 		return;
-	json_key(w, "networkDenied");
-	json_begin(w, '[');
+	json_key_begin(w, "networkDenied", '[');
 	for (unsigned i = 0; i < n->ndenied; i++) {
 		const struct network_denied *d = &n->denied[i];
 

@@ -110,11 +110,7 @@ write_end(struct json_writer *w, const struct session_process *sp)
 	json_key_bool(w, "core", signalled && WCOREDUMP(p->wait_status));
 	json_key_bool(w, "oomKilled", p->oom_killed);
 	json_key_bool(w, "timedOut", p->timed_out);
-	json_key(w, "killedBy");
-	if (cause != NULL)
-		json_cstring(w, cause);
-	else
-		json_null(w);
+	json_key_optional(w, "killedBy", cause);
 	json_key(w, "rusage");
 	if (p->state.exited)
 		write_usage(w, &p->usage);
@@ -161,8 +157,7 @@ write_chunk(const struct retention_chunk *chunk, void *arg)
 	json_begin(w, '{');
 	json_key_u64(w, "seq", chunk->seq);
 	json_key_cstring(w, "stream", stream_name(chunk->stream));
-	json_key(w, "chunk");
-	json_base64(w, chunk->data, chunk->len);
+	json_key_base64(w, "chunk", chunk->data, chunk->len);
 	json_end(w, '}');
 }
 
@@ -171,8 +166,7 @@ write_gap(struct json_writer *w, const struct process_state *state)
 {
 	struct process_gap gap = process_state_gap(state);
 
-	json_key(w, "gap");
-	json_begin(w, '{');
+	json_key_begin(w, "gap", '{');
 	json_key_u64(w, "afterSeq", gap.after_seq);
 	json_key_u64(w, "lastSeq", gap.last_seq);
 	json_key_u64(w, "bytes", gap.bytes);
@@ -189,8 +183,7 @@ waiter_reply(struct channel *ch, const struct session_process *p,
 	uint64_t next;
 	bool crosses;
 
-	json_key(&w, "chunks");
-	json_begin(&w, '[');
+	json_key_begin(&w, "chunks", '[');
 	next = process_state_read(state, query, write_chunk, &w, &crosses);
 	json_end(&w, ']');
 	json_key_u64(&w, "nextSeq", next);

@@ -584,8 +584,7 @@ static void
 write_output(struct json_writer *w, const struct process_event *e)
 {
 	json_key_cstring(w, "stream", stream_name(e->stream));
-	json_key(w, "chunk");
-	json_base64(w, e->data, e->len);
+	json_key_base64(w, "chunk", e->data, e->len);
 }
 
 static void

@@ -276,8 +276,7 @@ static void
 put_everything(struct json_writer *w)
 {
 	json_begin(w, '{');
-	json_key(w, "a");
-	json_begin(w, '[');
+	json_key_begin(w, "a", '[');
 	json_null(w);
 	json_bool(w, true);
 	json_bool(w, false);
@@ -291,8 +290,7 @@ put_everything(struct json_writer *w)
 	json_raw(w, "[1, 2]", 6);
 	json_slice_key(w, SLICE("c\n"));
 	json_i64(w, -7);
-	json_key(w, "d");
-	json_base64(w, "\xff\xfe", 2);
+	json_key_base64(w, "d", "\xff\xfe", 2);
 	json_key_string(w, "e", "yes", 1);
 	json_key_cstring(w, "f", "z\n");
 	json_key_u64(w, "g", UINT64_MAX);

@@ -218,8 +218,7 @@ void
 params_begin(struct json_text *t, const char *key, const char *path)
 {
 	object_begin(t);
-	json_key(&t->w, key);
-	json_path(&t->w, path);
+	json_key_path(&t->w, key, path);
 	files_sandbox_add(&t->w);
 }
 

@@ -15,11 +15,9 @@ write_entry(struct json_writer *w, const char *kind, const char *subpath,
     const char *access)
 {
 	json_begin(w, '{');
-	json_key(w, "path");
-	json_begin(w, '{');
+	json_key_begin(w, "path", '{');
 	json_key_cstring(w, "type", "special");
-	json_key(w, "value");
-	json_begin(w, '{');
+	json_key_begin(w, "value", '{');
 	json_key_cstring(w, "kind", kind);
 	if (subpath != NULL)
 		json_key_cstring(w, "subpath", subpath);
@@ -50,11 +48,9 @@ write_permissions(struct json_writer *w, bool write, bool network)
 	json_begin(w, '{');
 	json_key_cstring(w, "type", "managed");
 	json_key_cstring(w, "network", network ? "enabled" : "restricted");
-	json_key(w, "file_system");
-	json_begin(w, '{');
+	json_key_begin(w, "file_system", '{');
 	json_key_cstring(w, "type", "restricted");
-	json_key(w, "entries");
-	json_begin(w, '[');
+	json_key_begin(w, "entries", '[');
 	write_entry(w, "root", NULL, "read");
 	if (write)
 		write_workspace(w);
@@ -76,10 +72,8 @@ sandbox_profile_write(
 	json_begin(&w, '{');
 	json_key(&w, "permissions");
 	write_permissions(&w, write, network);
-	json_key(&w, "cwd");
-	json_path(&w, cwd);
-	json_key(&w, "workspaceRoots");
-	json_begin(&w, '[');
+	json_key_path(&w, "cwd", cwd);
+	json_key_begin(&w, "workspaceRoots", '[');
 	json_path(&w, cwd);
 	json_end(&w, ']');
 	json_key_cstring(&w, "windowsSandboxLevel", "disabled");

@@ -146,8 +146,7 @@ put_on_server(struct copy_item *i)
 		return;
 	}
 	params_begin(&t, "sourcePath", i->temporary);
-	json_key(&t.w, "destinationPath");
-	json_path(&t.w, i->final);
+	json_key_path(&t.w, "destinationPath", i->final);
 	json_key_bool(&t.w, "overwrite", true);
 	ask_next(i, "fs/move", &t, moved);
 }
@@ -307,8 +306,7 @@ take_over_mode(struct copy_item *i)
 	struct json_text t;
 
 	params_begin(&t, "sourcePath", i->final);
-	json_key(&t.w, "destinationPath");
-	json_path(&t.w, i->temporary);
+	json_key_path(&t.w, "destinationPath", i->temporary);
 	json_key_bool(&t.w, "recursive", false);
 	ask_next(i, "fs/copy", &t, mode_taken_over);
 }

@@ -56,8 +56,7 @@ transfer_open(
 	transfer_handle(t->handle);
 	t->lost = t->closing = false;
 	transfer_begin(t, &params);
-	json_key(&params.w, "path");
-	json_path(&params.w, t->path);
+	json_key_path(&params.w, "path", t->path);
 	files_sandbox_add(&params.w);
 	json_key_cstring(&params.w, "mode", mode);
 	transfer_ask(t, "fs/open", &params, fn, owner);
@@ -386,8 +385,7 @@ send_bytes(struct upload *u, size_t n)
 	}
 	transfer_begin(&u->t, &t);
 	json_key_u64(&t.w, "offset", u->sent);
-	json_key(&t.w, "chunk");
-	json_base64(&t.w, u->block, n);
+	json_key_base64(&t.w, "chunk", u->block, n);
 	u->sent += n;
 	u->ends[u->blocks_sent++ % TRANSFER_WINDOW] = u->sent;
 	transfer_ask(&u->t, "fs/writeBlock", &t, put_block, u);

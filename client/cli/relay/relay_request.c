@@ -74,8 +74,7 @@ on_output(void *arg, enum execd_stream stream, const void *data, size_t len)
 
 	begin_event(p, "process/output", &t);
 	json_key_cstring(&t.w, "stream", names[stream]);
-	json_key(&t.w, "chunk");
-	json_base64(&t.w, data, len);
+	json_key_base64(&t.w, "chunk", data, len);
 	end_event(p, &t);
 }
 

@@ -204,8 +204,7 @@ run_json_output(
 
 	begin(&t, "output");
 	json_key_cstring(&t.w, "stream", names[stream]);
-	json_key(&t.w, "dataBase64");
-	json_base64(&t.w, data, len);
+	json_key_base64(&t.w, "dataBase64", data, len);
 	end(r, &t);
 }
 

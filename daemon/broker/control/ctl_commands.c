@@ -51,8 +51,7 @@ ctl_write_error(struct buf *b, const char *code, const char *message)
 
 	json_writer_init(&w, b);
 	json_begin(&w, '{');
-	json_key(&w, "error");
-	json_begin(&w, '{');
+	json_key_begin(&w, "error", '{');
 	json_key_cstring(&w, "code", code);
 	json_key_cstring(&w, "message", message);
 	json_end(&w, '}');
@@ -166,8 +165,7 @@ run(const struct ctl_command *c, struct ctl_request *r)
 
 	json_writer_init(&w, out);
 	json_begin(&w, '{');
-	json_key(&w, "result");
-	json_begin(&w, '{');
+	json_key_begin(&w, "result", '{');
 	if (c->answer(r, &w) < 0 || r->client->state == CTL_HANDED) {
 		out->len = 0;
 	} else if (r->client->state == CTL_ANSWERING) {
@@ -356,8 +354,7 @@ answer_list(struct ctl_request *r, struct json_writer *w)
 	c->ids = xcalloc(sessions->by_id.count + 1, sizeof(*c->ids));
 	table_each(&sessions->by_id, note_id, c);
 	c->state = CTL_LISTING;
-	json_key(w, "sessions");
-	json_begin(w, '[');
+	json_key_begin(w, "sessions", '[');
 	return 0;
 }
 
@@ -391,8 +388,7 @@ put_processes(struct json_writer *w, const struct session *s)
 	const struct running_process *p;
 	int told = 0;
 
-	json_key(w, "processIds");
-	json_begin(w, '[');
+	json_key_begin(w, "processIds", '[');
 	TAILQ_FOREACH (p, &s->commands.processes, link)
 		if (told++ < PROCESSES_TOLD_MAX)
 			json_cstring(w, p->id);
@@ -481,14 +477,12 @@ put_programs(struct json_writer *w, const struct broker *m)
 {
 	const struct helper_process *h;
 
-	json_key(w, "programs");
-	json_begin(w, '{');
+	json_key_begin(w, "programs", '{');
 	json_key_u64(w, "execd", (uint64_t)spawn_root_pid());
 	json_key_u64(w, "execd-broker", (uint64_t)getpid());
 	put_known(w, "execd-frontend", m->frontend->pid > 0,
 	    (uint64_t)m->frontend->pid);
-	json_key(w, "execd-keys");
-	json_begin(w, '[');
+	json_key_begin(w, "execd-keys", '[');
 	TAILQ_FOREACH (h, &m->helpers->all, link)
 		json_u64(w, (uint64_t)h->pid);
 	json_end(w, ']');
@@ -517,8 +511,7 @@ put_census(struct json_writer *w, const struct broker *m)
 	struct census census = { 0 };
 
 	table_each(&m->sessions->by_id, census_visit, &census);
-	json_key(w, "sessions");
-	json_begin(w, '{');
+	json_key_begin(w, "sessions", '{');
 	json_key_u64(w, "attached", census.attached);
 	json_key_u64(w, "detached", census.detached);
 	json_key_u64(w, "ending", census.ending);
@@ -538,8 +531,7 @@ answer_status(struct ctl_request *r, struct json_writer *w)
 	json_key_cstring(w, "version", EXECD_VERSION);
 	put_programs(w, m);
 	put_census(w, m);
-	json_key(w, "listeners");
-	json_begin(w, '[');
+	json_key_begin(w, "listeners", '[');
 	for (size_t i = 0; i < m->conf->nlisteners; i++)
 		json_cstring(w, m->conf->listeners[i]->url);
 	json_end(w, ']');
@@ -581,8 +573,7 @@ ctl_answer_reload(int fd, int code, struct buf *told)
 	if (code == 0) {
 		json_writer_init(&w, &out);
 		json_begin(&w, '{');
-		json_key(&w, "result");
-		json_begin(&w, '{');
+		json_key_begin(&w, "result", '{');
 		json_key_cstring(&w, "log", (const char *)told->data);
 		json_end(&w, '}');
 		json_end(&w, '}');

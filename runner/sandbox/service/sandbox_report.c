@@ -94,8 +94,7 @@ write_clamped(struct json_writer *w, const struct sandbox_report *r)
 {
 	if (r->clamped == 0)
 		return;
-	json_key(w, "clamped");
-	json_begin(w, '[');
+	json_key_begin(w, "clamped", '[');
 	for (enum ceiling_limit i = 0; i < CEILING_LIMITS; i++)
 		if (r->clamped & 1u << i)
 			json_cstring(w, ceiling_word(i));
@@ -130,8 +129,7 @@ write_layers(struct json_writer *w, const struct sandbox_report *r)
 		{ "controlGroup", r->controllers != 0 },
 	};
 
-	json_key(w, "layers");
-	json_begin(w, '[');
+	json_key_begin(w, "layers", '[');
 	for (size_t i = 0; i < nitems(layers); i++)
 		if (layers[i].there)
 			json_cstring(w, layers[i].name);
@@ -155,8 +153,7 @@ write_counted(struct json_writer *w, const struct sandbox_report *r)
 		{ CGROUP_COUNTS_CPU, r->cpu_percent, "cpuPercent" },
 	};
 
-	json_key(w, "controlGroupLimits");
-	json_begin(w, '[');
+	json_key_begin(w, "controlGroupLimits", '[');
 	for (size_t i = 0; i < nitems(limits); i++)
 		if (limits[i].limit > 0 &&
 		    r->controllers & limits[i].controller)
@@ -193,8 +190,7 @@ write_enforced(struct json_writer *w, const struct sandbox_report *r)
 	if (r->listed)
 		json_key_bool(w, "names", r->names);
 	json_key_cstring(w, "unixSockets", r->unix_sockets);
-	json_key(w, "limits");
-	json_begin(w, '{');
+	json_key_begin(w, "limits", '{');
 	write_limit(w, "processes", r->pids);
 	write_limit(w, "memoryBytes", r->memory_bytes);
 	write_limit(w, "cpuPercent", r->cpu_percent);
@@ -202,8 +198,7 @@ write_enforced(struct json_writer *w, const struct sandbox_report *r)
 	write_limit(w, "fileBytes", r->file_bytes);
 	json_end(w, '}');
 	write_counted(w, r);
-	json_key(w, "watchedLimits");
-	json_begin(w, '[');
+	json_key_begin(w, "watchedLimits", '[');
 	if (r->watches_memory)
 		json_cstring(w, "memoryBytes");
 	json_end(w, ']');
@@ -213,8 +208,7 @@ write_enforced(struct json_writer *w, const struct sandbox_report *r)
 void
 sandbox_report_write(struct json_writer *w, const struct sandbox_report *r)
 {
-	json_key(w, "sandbox");
-	json_begin(w, '{');
+	json_key_begin(w, "sandbox", '{');
 	write_asked(w, r);
 	write_clamped(w, r);
 	write_enforced(w, r);
