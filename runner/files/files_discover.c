@@ -354,16 +354,14 @@ write_agents(struct json_writer *w, struct place *p, const char *directory)
 	    xasprintf("%s/agents/openai.yaml", directory);
 	char error[SKILL_ERROR_MAX];
 	struct buf b;
-	bool there = discover_read_text(p, path, &b) == 0;
 
-	if (skill_agents_write(w,
-		!there	    ? NULL
-		: b.len > 0 ? (const char *)b.data
-			    : "",
-		there ? b.len : 0, error) < 0)
+	if (discover_read_text(p, path, &b) < 0) {
+		skill_agents_none(w);
+		return;
+	}
+	if (skill_agents_write(w, (const char *)b.data, b.len, error) < 0)
 		discover_warn(p->d, NO_METADATA, "%s: %s", path, error);
-	if (there)
-		buf_clear(&b);
+	buf_clear(&b);
 }
 
 /* Returns the name behind the plugin's, or NULL if it is too long. */

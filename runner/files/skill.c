@@ -84,27 +84,6 @@ skill_single_line(struct slice s)
 	return line;
 }
 
-/*
- * Returns the string as a single line, which the caller owns. NULL: there is
- * none, or it is empty, or *wrong becomes true because the value is no string.
- */
-static char *
-skill_line(const struct yaml_value *v, bool *wrong)
-{
-	char *line;
-
-	if (v == NULL || yaml_is_null(v))
-		return NULL;
-	*wrong = v->type != YAML_SCALAR || memchr(v->text.ptr, 0, v->text.len);
-	if (*wrong)
-		return NULL;
-	line = skill_single_line(v->text);
-	if (line[0] != '\0')
-		return line;
-	free(line);
-	return NULL;
-}
-
 size_t
 skill_characters(const char *text)
 {
@@ -292,57 +271,71 @@ repair_lines(struct repair *r, struct slice text)
 
 /* --- The members -------------------------------------------------------- */
 
+/* Only the first error is kept. */
 static void __attribute__((format(printf, 2, 3)))
-fail(struct skill_text *s, const char *fmt, ...)
+fail(char error[SKILL_ERROR_MAX], const char *fmt, ...)
 {
 	va_list ap;
 
-	if (s->error[0] != '\0')
+	if (error[0] != '\0')
 		return;
 	va_start(ap, fmt);
-	vsnprintf(s->error, sizeof(s->error), fmt, ap);
+	vsnprintf(error, SKILL_ERROR_MAX, fmt, ap);
 	va_end(ap);
 }
 
-/* Returns a single line, or NULL if there is none. The caller owns it. */
-static char *
-take_string(
-    struct skill_text *s, const struct yaml_value *mapping, const char *key)
-{
-	bool again = false, wrong = false;
-	char *line = skill_line(yaml_get(mapping, key, &again), &wrong);
-
-	if (again)
-		fail(s, "duplicate field `%s`", key);
-	if (wrong)
-		fail(s, "`%s` is no string", key);
-	return line;
-}
-
-static void
-take_metadata(struct skill_text *s, const struct yaml_value *root)
+/* Returns a member, or NULL. A member that is there twice is an error. */
+static const struct yaml_value *
+get(char *error, const struct yaml_value *mapping, const char *key)
 {
 	bool again = false;
-	const struct yaml_value *v = yaml_get(root, "metadata", &again);
+	const struct yaml_value *v = yaml_get(mapping, key, &again);
 
 	if (again)
-		fail(s, "duplicate field `metadata`");
-	else if (v != NULL && !yaml_is_mapping(v))
-		fail(s, "`metadata` is no mapping");
-	else if (v != NULL)
-		s->short_description = take_string(s, v, "short-description");
+		fail(error, "duplicate field `%s`", key);
+	return v;
+}
+
+/*
+ * Returns the string as a single line, which the caller owns. NULL: there is
+ * none, or it is empty, or it is no string, which is an error.
+ */
+static char *
+get_line(char *error, const struct yaml_value *mapping, const char *key)
+{
+	const struct yaml_value *v = get(error, mapping, key);
+	char *line;
+
+	if (v == NULL || yaml_is_null(v))
+		return NULL;
+	if (v->type != YAML_SCALAR || memchr(v->text.ptr, 0, v->text.len)) {
+		fail(error, "`%s` is no string", key);
+		return NULL;
+	}
+	line = skill_single_line(v->text);
+	if (line[0] != '\0')
+		return line;
+	free(line);
+	return NULL;
 }
 
 static void
 take_members(struct skill_text *s, const struct yaml_value *root)
 {
+	const struct yaml_value *v;
+
 	if (root == NULL || !yaml_is_mapping(root)) {
-		fail(s, "the front matter is no mapping");
+		fail(s->error, "the front matter is no mapping");
 		return;
 	}
-	s->name = take_string(s, root, "name");
-	s->description = take_string(s, root, "description");
-	take_metadata(s, root);
+	s->name = get_line(s->error, root, "name");
+	s->description = get_line(s->error, root, "description");
+	v = get(s->error, root, "metadata");
+	if (v != NULL && !yaml_is_mapping(v))
+		fail(s->error, "`metadata` is no mapping");
+	else if (v != NULL)
+		s->short_description =
+		    get_line(s->error, v, "short-description");
 }
 
 static bool
@@ -352,8 +345,8 @@ parse_members(struct skill_text *s, const struct buf *b)
 
 	if (yaml_parse(&doc, (const char *)b->data, b->len) < 0)
 		/* The line "---" is the first. */
-		fail(s, "line %u, column %u: %s", doc.line + 1, doc.column,
-		    doc.error);
+		fail(s->error, "line %u, column %u: %s", doc.line + 1,
+		    doc.column, doc.error);
 	else
 		take_members(s, doc.root);
 	yaml_clear(&doc);
@@ -373,9 +366,10 @@ check_members(struct skill_text *s, const char *directory)
 		}
 	}
 	if (skill_characters(s->name) > SKILL_NAME_MAX)
-		fail(s, "the name has over %d characters", SKILL_NAME_MAX);
+		fail(s->error, "the name has over %d characters",
+		    SKILL_NAME_MAX);
 	else if (s->description == NULL)
-		fail(s, "missing field `description`");
+		fail(s->error, "missing field `description`");
 }
 
 /* An error of the text as it is says more than one of the text with quotes. */
@@ -408,7 +402,7 @@ skill_text_parse(
 	*s = (struct skill_text){ 0 };
 	buf_init(&front, len + 1);
 	if (!take_front_matter((struct slice){ text, len }, &front))
-		fail(s, "no front matter between lines of `---`");
+		fail(s->error, "no front matter between lines of `---`");
 	else if (parse_members(s, &front) || parse_repaired(s, &front))
 		check_members(s, directory);
 	buf_clear(&front);
@@ -432,85 +426,43 @@ skill_text_clear(struct skill_text *s)
  * where it is not told.
  */
 
-struct agents {
-	char *error;
-	bool failed;
-};
-
-static void __attribute__((format(printf, 2, 3)))
-fail_agents(struct agents *a, const char *fmt, ...)
-{
-	va_list ap;
-
-	if (a->failed)
-		return;
-	a->failed = true;
-	va_start(ap, fmt);
-	vsnprintf(a->error, SKILL_ERROR_MAX, fmt, ap);
-	va_end(ap);
-}
-
-/* Returns a member, or NULL. A member that is there twice is an error. */
-static const struct yaml_value *
-get(struct agents *a, const struct yaml_value *mapping, const char *key)
-{
-	bool again = false;
-	const struct yaml_value *v = yaml_get(mapping, key, &again);
-
-	if (again)
-		fail_agents(a, "duplicate field `%s`", key);
-	return v;
-}
-
 /* Returns a member that is not null, or NULL. */
 static const struct yaml_value *
-get_some(struct agents *a, const struct yaml_value *mapping, const char *key)
+get_some(char *error, const struct yaml_value *mapping, const char *key)
 {
-	const struct yaml_value *v = get(a, mapping, key);
+	const struct yaml_value *v = get(error, mapping, key);
 
 	return v == NULL || yaml_is_null(v) ? NULL : v;
 }
 
 static const struct yaml_value *
-get_mapping(struct agents *a, const struct yaml_value *in, const char *key)
+get_mapping(char *error, const struct yaml_value *in, const char *key)
 {
-	const struct yaml_value *v = get_some(a, in, key);
+	const struct yaml_value *v = get_some(error, in, key);
 
 	if (v == NULL || v->type == YAML_MAPPING)
 		return v;
-	fail_agents(a, "`%s` is no mapping", key);
+	fail(error, "`%s` is no mapping", key);
 	return NULL;
 }
 
 /* Returns the first element; NULL if the sequence is empty or not there. */
 static const struct yaml_value *
-get_elements(struct agents *a, const struct yaml_value *in, const char *key)
+get_elements(char *error, const struct yaml_value *in, const char *key)
 {
-	const struct yaml_value *v = get(a, in, key);
+	const struct yaml_value *v = get(error, in, key);
 
 	if (v != NULL && !yaml_is_sequence(v))
-		fail_agents(a, "`%s` is no sequence", key);
+		fail(error, "`%s` is no sequence", key);
 	return v == NULL || v->type != YAML_SEQUENCE ? NULL : v->first;
-}
-
-/* Returns a single line; NULL: none. The caller owns it. */
-static char *
-get_line(struct agents *a, const struct yaml_value *in, const char *key)
-{
-	bool wrong = false;
-	char *line = skill_line(get(a, in, key), &wrong);
-
-	if (wrong)
-		fail_agents(a, "`%s` is no string", key);
-	return line;
 }
 
 /* Like get_line(). What is too long for a tool is left out, as by the peer. */
 static char *
 get_limited(
-    struct agents *a, const struct yaml_value *in, const char *key, size_t max)
+    char *error, const struct yaml_value *in, const char *key, size_t max)
 {
-	char *line = get_line(a, in, key);
+	char *line = get_line(error, in, key);
 
 	if (line == NULL || skill_characters(line) <= max)
 		return line;
@@ -549,21 +501,21 @@ port_of(const struct yaml_value *v)
 }
 
 static long
-take_port(struct agents *a, const struct yaml_value *tool)
+take_port(char *error, const struct yaml_value *tool)
 {
-	const struct yaml_value *oauth = get_mapping(a, tool, "oauth"),
+	const struct yaml_value *oauth = get_mapping(error, tool, "oauth"),
 				*v = NULL, *other;
 	long port = -1;
 
 	if (oauth == NULL)
 		return -1;
-	v = get_some(a, oauth, "callback_port");
-	other = get_some(a, oauth, "callbackPort");
+	v = get_some(error, oauth, "callback_port");
+	other = get_some(error, oauth, "callbackPort");
 	if (v != NULL && other != NULL)
-		fail_agents(a, "duplicate field `callback_port`");
+		fail(error, "duplicate field `callback_port`");
 	v = v != NULL ? v : other;
 	if (v != NULL && (port = port_of(v)) < 0)
-		fail_agents(a, "`callback_port` is no number from 0 to 65535");
+		fail(error, "`callback_port` is no number from 0 to 65535");
 	return port;
 }
 
@@ -579,23 +531,23 @@ write_port(struct json_writer *w, long port)
 
 /* A tool without type or value is left out, as by the peer. */
 static bool
-write_tool(struct agents *a, struct json_writer *w, const struct yaml_value *t)
+write_tool(char *error, struct json_writer *w, const struct yaml_value *t)
 {
 	_cleanup_free_ char *type =
-	    get_limited(a, t, "type", SKILL_TOOL_WORD_MAX);
+	    get_limited(error, t, "type", SKILL_TOOL_WORD_MAX);
 	_cleanup_free_ char *value =
-	    get_limited(a, t, "value", SKILL_TOOL_TEXT_MAX);
+	    get_limited(error, t, "value", SKILL_TOOL_TEXT_MAX);
 	_cleanup_free_ char *description =
-	    get_limited(a, t, "description", SKILL_TOOL_TEXT_MAX);
+	    get_limited(error, t, "description", SKILL_TOOL_TEXT_MAX);
 	_cleanup_free_ char *transport =
-	    get_limited(a, t, "transport", SKILL_TOOL_WORD_MAX);
+	    get_limited(error, t, "transport", SKILL_TOOL_WORD_MAX);
 	_cleanup_free_ char *command =
-	    get_limited(a, t, "command", SKILL_TOOL_TEXT_MAX);
+	    get_limited(error, t, "command", SKILL_TOOL_TEXT_MAX);
 	_cleanup_free_ char *url =
-	    get_limited(a, t, "url", SKILL_TOOL_TEXT_MAX);
-	long port = take_port(a, t);
+	    get_limited(error, t, "url", SKILL_TOOL_TEXT_MAX);
+	long port = take_port(error, t);
 
-	if (type == NULL || value == NULL || a->failed)
+	if (type == NULL || value == NULL || error[0] != '\0')
 		return false;
 	json_begin(w, '{');
 	json_key_optional(w, "type", type);
@@ -612,22 +564,22 @@ write_tool(struct agents *a, struct json_writer *w, const struct yaml_value *t)
 /* Without a tool that can be told there are no dependencies. */
 static void
 write_dependencies(
-    struct agents *a, struct json_writer *w, const struct yaml_value *root)
+    char *error, struct json_writer *w, const struct yaml_value *root)
 {
-	const struct yaml_value *d = get_mapping(a, root, "dependencies");
+	const struct yaml_value *d = get_mapping(error, root, "dependencies");
 	struct json_writer tools;
 	bool any = false;
 	struct buf b;
 
 	buf_init(&b, 64u << 20);
 	json_writer_init(&tools, &b);
-	for (const struct yaml_value *t = d ? get_elements(a, d, "tools")
+	for (const struct yaml_value *t = d ? get_elements(error, d, "tools")
 					    : NULL;
-	     t != NULL && !a->failed; t = t->next)
+	     t != NULL && error[0] == '\0'; t = t->next)
 		if (!yaml_is_mapping(t))
-			fail_agents(a, "a tool that is no mapping");
+			fail(error, "a tool that is no mapping");
 		else
-			any |= write_tool(a, &tools, t);
+			any |= write_tool(error, &tools, t);
 	json_key(w, "dependencies");
 	if (any) {
 		json_begin(w, '{');
@@ -643,12 +595,19 @@ write_dependencies(
 
 /* --- Who may use it ----------------------------------------------------- */
 
+static bool
+is_text(const struct yaml_value *v, const char *text)
+{
+	return v->type == YAML_SCALAR &&
+	       slice_equal(v->text, (struct slice){ text, strlen(text) });
+}
+
 static void
 write_permission(
-    struct agents *a, struct json_writer *w, const struct yaml_value *policy)
+    char *error, struct json_writer *w, const struct yaml_value *policy)
 {
 	static const char key[] = "allow_implicit_invocation";
-	const struct yaml_value *v = get_some(a, policy, key);
+	const struct yaml_value *v = get_some(error, policy, key);
 	static const char *const words[] = { "true", "True", "TRUE", "false",
 		"False", "FALSE" };
 	size_t i = 0;
@@ -658,37 +617,31 @@ write_permission(
 		json_null(w);
 		return;
 	}
-	while (i < nitems(words) &&
-	       (v->type != YAML_SCALAR || !v->plain ||
-		   !slice_equal(
-		       v->text, (struct slice){ words[i], strlen(words[i]) })))
+	while (i < nitems(words) && (!v->plain || !is_text(v, words[i])))
 		i++;
 	if (i == nitems(words))
-		fail_agents(a, "`%s` is neither true nor false", key);
+		fail(error, "`%s` is neither true nor false", key);
 	json_bool(w, i < 3);
 }
 
 static void
-write_product(
-    struct agents *a, struct json_writer *w, const struct yaml_value *v)
+write_product(char *error, struct json_writer *w, const struct yaml_value *v)
 {
 	static const char *const names[] = { "chatgpt", "CHATGPT", "codex",
 		"CODEX", "atlas", "ATLAS" };
 
-	for (size_t i = 0; v->type == YAML_SCALAR && i < nitems(names); i++)
-		if (slice_equal(v->text,
-			(struct slice){ names[i], strlen(names[i]) })) {
+	for (size_t i = 0; i < nitems(names); i++)
+		if (is_text(v, names[i])) {
 			json_cstring(w, names[i & ~1u]);
 			return;
 		}
-	fail_agents(a, "an unknown product");
+	fail(error, "an unknown product");
 }
 
 static void
-write_policy(
-    struct agents *a, struct json_writer *w, const struct yaml_value *root)
+write_policy(char *error, struct json_writer *w, const struct yaml_value *root)
 {
-	const struct yaml_value *policy = get_mapping(a, root, "policy");
+	const struct yaml_value *policy = get_mapping(error, root, "policy");
 
 	json_key(w, "policy");
 	if (policy == NULL) {
@@ -696,11 +649,12 @@ write_policy(
 		return;
 	}
 	json_begin(w, '{');
-	write_permission(a, w, policy);
+	write_permission(error, w, policy);
 	json_key_begin(w, "products", '[');
-	for (const struct yaml_value *v = get_elements(a, policy, "products");
+	for (const struct yaml_value *v =
+		 get_elements(error, policy, "products");
 	     v != NULL; v = v->next)
-		write_product(a, w, v);
+		write_product(error, w, v);
 	json_end(w, ']');
 	json_end(w, '}');
 }
@@ -709,61 +663,56 @@ write_policy(
 
 /* How the skill is shown. The client reads it itself; here it must be valid. */
 static void
-check_interface(struct agents *a, const struct yaml_value *root)
+check_interface(char *error, const struct yaml_value *root)
 {
 	static const char *const keys[] = { "display_name", "short_description",
 		"icon_small", "icon_large", "brand_color", "default_prompt" };
-	const struct yaml_value *v = get_mapping(a, root, "interface");
+	const struct yaml_value *v = get_mapping(error, root, "interface");
 
 	for (size_t i = 0; v != NULL && i < nitems(keys); i++)
-		free(get_line(a, v, keys[i]));
+		free(get_line(error, v, keys[i]));
+}
+
+void
+skill_agents_none(struct json_writer *w)
+{
+	json_key_optional(w, "dependencies", NULL);
+	json_key_optional(w, "policy", NULL);
 }
 
 static void
-write_members(
-    struct agents *a, struct json_writer *w, const struct yaml_value *root)
+write_members(char *error, struct json_writer *w, const struct yaml_value *root)
 {
 	if (root == NULL || !yaml_is_mapping(root)) {
-		fail_agents(a, "it is no mapping");
+		fail(error, "it is no mapping");
 		return;
 	}
-	check_interface(a, root);
-	write_dependencies(a, w, root);
-	write_policy(a, w, root);
-}
-
-static void
-parse_agents(
-    struct agents *a, struct json_writer *w, const char *text, size_t len)
-{
-	struct yaml_doc doc;
-
-	if (yaml_parse(&doc, text, len) < 0)
-		fail_agents(a, "line %u, column %u: %s", doc.line, doc.column,
-		    doc.error);
-	else
-		write_members(a, w, doc.root);
-	yaml_clear(&doc);
+	check_interface(error, root);
+	write_dependencies(error, w, root);
+	write_policy(error, w, root);
 }
 
 int
 skill_agents_write(struct json_writer *w, const char *text, size_t len,
     char error[SKILL_ERROR_MAX])
 {
-	struct agents a = { .error = error };
 	struct json_writer out;
+	struct yaml_doc doc;
 	struct buf b;
 
 	buf_init(&b, 64u << 20);
 	json_writer_init(&out, &b);
-	if (text != NULL)
-		parse_agents(&a, &out, text, len);
-	if (text != NULL && !a.failed) {
+	error[0] = '\0';
+	if (yaml_parse(&doc, text, len) < 0)
+		fail(error, "line %u, column %u: %s", doc.line, doc.column,
+		    doc.error);
+	else
+		write_members(error, &out, doc.root);
+	if (error[0] == '\0')
 		json_raw(w, (const char *)b.data, b.len);
-	} else {
-		json_key_optional(w, "dependencies", NULL);
-		json_key_optional(w, "policy", NULL);
-	}
+	else
+		skill_agents_none(w);
+	yaml_clear(&doc);
 	buf_clear(&b);
-	return a.failed ? -EBADMSG : 0;
+	return error[0] != '\0' ? -EBADMSG : 0;
 }

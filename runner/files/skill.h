@@ -30,12 +30,13 @@ int skill_text_parse(
 void skill_text_clear(struct skill_text *s);
 
 /*
- * Appends the members "dependencies" and "policy" that agents/openai.yaml has
- * (text NULL: there is no such file). Returns 0, or -EBADMSG with the error;
- * then both are null.
+ * Appends the members "dependencies" and "policy" that agents/openai.yaml has.
+ * Returns 0, or -EBADMSG with the error; then both are null.
  */
 int skill_agents_write(struct json_writer *w, const char *text, size_t len,
     char error[SKILL_ERROR_MAX]);
+/* Appends them as null: there is no such file. */
+void skill_agents_none(struct json_writer *w);
 
 /* Returns the number of characters in UTF-8. */
 size_t skill_characters(const char *text);
