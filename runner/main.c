@@ -22,6 +22,7 @@
 #include "log.h"
 #include "loop.h"
 #include "placeholder.h"
+#include "process_tree.h"
 #include "sandbox_message.h"
 #include "user_namespace.h"
 #include "util.h"
@@ -126,20 +127,6 @@ parse_options(struct runner_options *o, int argc, char **argv)
 }
 
 /*
- * Signals that a parent ignored or blocked must not stay so for the commands.
- */
-static void
-reset_signals(void)
-{
-	sigset_t none;
-
-	for (int sig = 1; sig < NSIG; sig++)
-		signal(sig, SIG_DFL);
-	sigemptyset(&none);
-	sigprocmask(SIG_SETMASK, &none, NULL);
-}
-
-/*
  * There are few descriptors but many sessions: epoll without locks, and no
  * settings from the environment.
  */
@@ -202,7 +189,7 @@ main(int argc, char **argv)
 	/* In these modes anybody starts it, and standard error is the caller's;
 	 * in the others execd does, which resets signals. */
 	if (o.stdio || o.pipe_in != NULL)
-		reset_signals();
+		reaper_reset_signals();
 	else
 		log_never_block();
 	signal(SIGPIPE, SIG_IGN);

@@ -300,12 +300,6 @@ look_cb(evutil_socket_t fd, short what, void *arg)
 		helper_look(h);
 }
 
-/* The end of a helper is noticed by its socket; here it is only reaped. */
-static void
-ended(struct reaper_watch *w, int wait_status, const struct rusage *usage)
-{
-}
-
 /*
  * The helper's child process. Never returns; runs in the runner's memory until
  * exec.
@@ -433,7 +427,7 @@ start(struct session *s, enum helper_kind kind, struct sandbox *sandbox)
 	buf_init(&h->queue, QUEUE_MAX_BYTES);
 	buf_init(&h->told, DECIDED_MAX);
 	STAILQ_INIT(&h->waiting);
-	reaper_add(&h->watch, pid, ended);
+	reaper_add(&h->watch, pid, NULL);
 	event_assign(&h->in_event, s->base, h->fd, EV_READ | EV_PERSIST,
 	    helper_in_cb, h);
 	event_assign(&h->out_event, s->base, h->fd, EV_WRITE, helper_out_cb, h);

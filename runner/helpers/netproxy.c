@@ -463,12 +463,6 @@ netproxy_resume(struct session *s)
 
 /* --- the program -------------------------------------------------------- */
 
-/* Its end is noticed by its socket; here it is only reaped. */
-static void
-ended(struct reaper_watch *w, int wait_status, const struct rusage *usage)
-{
-}
-
 static int
 start(struct netproxy *p)
 {
@@ -488,7 +482,7 @@ start(struct netproxy *p)
 	p->fd = pair[0];
 	p->started_ms = now_ms();
 	p->stopped = p->idle = 0;
-	reaper_add(&p->watch, pid, ended);
+	reaper_add(&p->watch, pid, NULL);
 	event_assign(
 	    &p->in_event, s->base, p->fd, EV_READ | EV_PERSIST, in_cb, p);
 	event_assign(&p->out_event, s->base, p->fd, EV_WRITE, out_cb, p);

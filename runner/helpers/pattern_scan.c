@@ -153,15 +153,11 @@ answer(struct session *s)
  */
 static void __attribute__((noreturn)) child(struct session *s, int fd)
 {
-	sigset_t unblocked;
 	char byte;
 
 	prctl(PR_SET_PDEATHSIG, SIGKILL);
 	prctl(PR_SET_NAME, "execd-patterns");
-	for (int sig = 1; sig < NSIG; sig++)
-		signal(sig, SIG_DFL);
-	sigemptyset(&unblocked);
-	sigprocmask(SIG_SETMASK, &unblocked, NULL);
+	reaper_reset_signals();
 	if (dup2(s->scan->memory, CONTROL_FD + 1) < 0 ||
 	    dup2(fd, CONTROL_FD) < 0)
 		_exit(1);
@@ -269,11 +265,6 @@ pattern_scan_init(struct session *s, const struct pattern_scan_user *user)
 	event_assign(&s->scan->deadline, s->base, -1, 0, deadline_cb, s);
 }
 
-static void
-ended(struct reaper_watch *w, int wait_status, const struct rusage *usage)
-{
-}
-
 static int
 start(struct session *s)
 {
@@ -300,7 +291,7 @@ start(struct session *s)
 		return err;
 	}
 	p->fd = pair[0];
-	reaper_add(&p->watch, pid, ended);
+	reaper_add(&p->watch, pid, NULL);
 	event_assign(
 	    &p->in_event, s->base, p->fd, EV_READ | EV_PERSIST, in_cb, s);
 	loop_add(&p->in_event, NULL);

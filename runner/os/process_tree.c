@@ -410,7 +410,8 @@ reap(void)
 			continue; /* an orphan of the session */
 		w = TABLE_OBJECT(node, struct reaper_watch, node);
 		reaper_remove(w);
-		w->ended(w, status, &usage);
+		if (w->ended != NULL)
+			w->ended(w, status, &usage);
 	}
 	if (pid < 0 && errno == ECHILD)
 		on_idle();
@@ -424,6 +425,17 @@ signal_cb(evutil_socket_t fd, short what, void *arg)
 	while (read(fd, &info, sizeof(info)) == (ssize_t)sizeof(info))
 		continue;
 	reap();
+}
+
+void
+reaper_reset_signals(void)
+{
+	sigset_t none;
+
+	for (int sig = 1; sig < NSIG; sig++)
+		signal(sig, SIG_DFL);
+	sigemptyset(&none);
+	sigprocmask(SIG_SETMASK, &none, NULL);
 }
 
 int

@@ -65,9 +65,15 @@ struct event_base;
 struct reaper_watch {
 	struct table_node node;
 	pid_t pid;
+	/* NULL: its end is noticed elsewhere, and it is only reaped */
 	void (*ended)(struct reaper_watch *w, int wait_status,
 	    const struct rusage *usage);
 };
+
+/* Signals that a parent ignored, blocked or handled must not stay so in a
+ * child.
+ */
+void reaper_reset_signals(void);
 
 /*
  * Takes SIGCHLD over (signalfd). With `pid_namespace` the runner must be pid 1

@@ -189,10 +189,7 @@ start_queue_clear(struct session *s)
 #define ALL_OPENED UINT32_MAX
 
 /* One that ended, or was never started, has no pid. */
-struct probe {
-	struct reaper_watch watch;
-};
-static struct probe probes[SLOW_START_PROBES_MAX];
+static struct reaper_watch probes[SLOW_START_PROBES_MAX];
 
 /* What a request acts on. The id is empty if it is neither, or not named. */
 struct object {
@@ -204,12 +201,12 @@ struct held {
 	TAILQ_ENTRY(held) link; /* held_list */
 	struct session *session;
 	struct rpc_id id;
-	struct spool *spool;  /* owned; NULL: none */
-	struct object object; /* its id is owned */
-	char **paths;	      /* owned; NULL: it follows another */
-	struct probe *probe;  /* NULL: it waits for a free one */
-	int fd;		      /* from the probe */
-	uint32_t at;	      /* which path the probe opens */
+	struct spool *spool;	    /* owned; NULL: none */
+	struct object object;	    /* its id is owned */
+	char **paths;		    /* owned; NULL: it follows another */
+	struct reaper_watch *probe; /* NULL: it waits for a free one */
+	int fd;			    /* from the probe */
+	uint32_t at;		    /* which path the probe opens */
 	struct event in_event, deadline;
 	size_t len;
 	char text[];
@@ -253,14 +250,9 @@ tell(uint32_t at)
 /* On a copy of the runner's memory, and with nothing else of it. */
 static void __attribute__((noreturn)) child(char *const *paths, int fd)
 {
-	sigset_t unblocked;
-
 	prctl(PR_SET_PDEATHSIG, SIGKILL);
 	prctl(PR_SET_NAME, "execd-paths");
-	for (int sig = 1; sig < NSIG; sig++)
-		signal(sig, SIG_DFL);
-	sigemptyset(&unblocked);
-	sigprocmask(SIG_SETMASK, &unblocked, NULL);
+	reaper_reset_signals();
 	if (dup2(fd, PROGRESS_FD) < 0)
 		_exit(1);
 	close_from(PROGRESS_FD + 1);
@@ -366,8 +358,8 @@ forget_probe(struct held *h)
 		return;
 	event_del(&h->in_event);
 	close(h->fd);
-	if (h->probe->watch.pid > 0)
-		kill(h->probe->watch.pid, SIGKILL);
+	if (h->probe->pid > 0)
+		kill(h->probe->pid, SIGKILL);
 	h->probe = NULL;
 }
 
@@ -503,7 +495,7 @@ ended(struct reaper_watch *w, int wait_status, const struct rusage *usage)
 
 /* 0, or -errno. */
 static int
-start_probe(struct held *h, struct probe *p)
+start_probe(struct held *h, struct reaper_watch *p)
 {
 	int fds[2], err;
 	pid_t pid;
@@ -521,18 +513,18 @@ start_probe(struct held *h, struct probe *p)
 	}
 	h->probe = p;
 	h->fd = fds[0];
-	reaper_add(&p->watch, pid, ended);
+	reaper_add(p, pid, ended);
 	event_assign(&h->in_event, h->session->base, h->fd,
 	    EV_READ | EV_PERSIST, in_cb, h);
 	loop_add(&h->in_event, NULL);
 	return 0;
 }
 
-static struct probe *
+static struct reaper_watch *
 free_probe(void)
 {
 	for (size_t i = 0; i < nitems(probes); i++)
-		if (probes[i].watch.pid <= 0)
+		if (probes[i].pid <= 0)
 			return &probes[i];
 	return NULL;
 }
@@ -541,7 +533,7 @@ free_probe(void)
 static void
 start_probes(void)
 {
-	struct probe *p;
+	struct reaper_watch *p;
 	struct held *h;
 	int err;
 

@@ -116,12 +116,6 @@ same_plan(const struct plan *a, const struct plan *b)
 
 /* --- starting ----------------------------------------------------------- */
 
-static void
-ended(struct reaper_watch *w, int wait_status, const struct rusage *usage)
-{
-	w->pid = 0; /* find() skips it from now on */
-}
-
 /* Runs on the runner's memory until exec, and never returns. */
 static void __attribute__((noreturn))
 child(int fd, int userns, char *const *homes)
@@ -171,7 +165,7 @@ start(struct sandbox_pool *pool, struct sandbox *n)
 		return -errno;
 	}
 	n->fd = pair[0];
-	reaper_add(&n->watch, pid, ended);
+	reaper_add(&n->watch, pid, NULL); /* find() skips one that ended */
 	TAILQ_INSERT_HEAD(&pool->sandboxes, n, link);
 	pool->count++;
 	return 0;
