@@ -50,37 +50,6 @@ layout_find(enum control_type type)
 	return layout_on(type, &channel);
 }
 
-static void
-put_field(struct buf *b, const struct field *f, const uint8_t *at)
-{
-	uint32_t u32;
-	uint64_t u64;
-
-	switch (f->kind) {
-	case FIELD_BOOL:
-		buf_put_u8(b, *(const bool *)at);
-		break;
-	case FIELD_U8:
-		buf_put_u8(b, *at);
-		break;
-	case FIELD_U32:
-		memcpy(&u32, at, sizeof(u32));
-		buf_put_u32(b, u32);
-		break;
-	case FIELD_U64:
-		memcpy(&u64, at, sizeof(u64));
-		buf_put_u64(b, u64);
-		break;
-	case FIELD_BYTES:
-		buf_put(b, at, f->size);
-		break;
-	case FIELD_STRING:
-		buf_put_string(b, (const char *)at,
-		    strnlen((const char *)at, f->size - 1));
-		break;
-	}
-}
-
 void
 control_put(struct buf *b, enum control_type type, const void *payload)
 {
@@ -91,43 +60,7 @@ control_put(struct buf *b, enum control_type type, const void *payload)
 	buf_put_u32(b, type);
 	if (l->first)
 		buf_put_u32(b, channel->version);
-	for (size_t i = 0; i < l->count; i++)
-		put_field(b, &l->fields[i],
-		    (const uint8_t *)payload + l->fields[i].offset);
-}
-
-static void
-get_field(struct buf_reader *r, const struct field *f, uint8_t *at)
-{
-	uint32_t u32;
-	uint64_t u64;
-	uint8_t u8;
-
-	switch (f->kind) {
-	case FIELD_BOOL:
-		u8 = buf_get_u8(r);
-		if (u8 > 1)
-			r->failed = true;
-		*(bool *)at = u8 == 1;
-		break;
-	case FIELD_U8:
-		*at = buf_get_u8(r);
-		break;
-	case FIELD_U32:
-		u32 = buf_get_u32(r);
-		memcpy(at, &u32, sizeof(u32));
-		break;
-	case FIELD_U64:
-		u64 = buf_get_u64(r);
-		memcpy(at, &u64, sizeof(u64));
-		break;
-	case FIELD_BYTES:
-		buf_get(r, at, f->size);
-		break;
-	case FIELD_STRING:
-		buf_get_string(r, (char *)at, f->size);
-		break;
-	}
+	fields_put(b, l->fields, l->count, payload);
 }
 
 enum control_type
@@ -174,9 +107,7 @@ control_get(
 	err = l->first ? get_version(&r, channel) : 0;
 	if (err < 0)
 		return err;
-	for (size_t i = 0; i < l->count; i++)
-		get_field(&r, &l->fields[i],
-		    (uint8_t *)payload + l->fields[i].offset);
+	fields_get(&r, l->fields, l->count, payload);
 	return buf_end(&r);
 }
 

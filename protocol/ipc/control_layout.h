@@ -7,39 +7,8 @@
 #define CONTROL_LAYOUT_H
 
 #include "control.h"
+#include "fields.h"
 #include "util.h"
-
-enum field_kind {
-	FIELD_BOOL,
-	FIELD_U8,
-	FIELD_U32,
-	FIELD_U64,
-	FIELD_BYTES,
-	FIELD_STRING
-};
-
-struct field {
-	enum field_kind kind;
-	size_t offset;
-	size_t size;
-};
-
-#define FIELD(kind, type, member)                                              \
-	{                                                                      \
-		kind, offsetof(struct type, member),                           \
-		    sizeof(((struct type *)0)->member)                         \
-	}
-
-/* With the kind that the member's type has. What is no number is bytes, in the
- * byte order of this machine. */
-#define FIELD_OF(type, member)                                                 \
-	FIELD(_Generic(((struct type *)0)->member, bool                        \
-		       : FIELD_BOOL, uint8_t                                   \
-		       : FIELD_U8, uint32_t                                    \
-		       : FIELD_U32, uint64_t                                   \
-		       : FIELD_U64, default                                    \
-		       : FIELD_BYTES),                                         \
-	    type, member)
 
 struct control_layout {
 	enum control_type type;

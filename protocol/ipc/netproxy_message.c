@@ -4,225 +4,128 @@
 #include <errno.h>
 #include <string.h>
 
-static void
-put_text(struct buf *b, const char *text)
-{
-	buf_put_string(b, text, strlen(text));
-}
+#include "fields.h"
+#include "util.h"
 
-static void
-put_target(struct buf *b, const struct netproxy_target *t)
-{
-	buf_put_u8(b, (uint8_t)t->protocol);
-	buf_put_u32(b, t->port);
-	put_text(b, t->host);
-}
+static const struct field open_fields[] = {
+	FIELD_OF(netproxy_open, list),
+	FIELD_OF(netproxy_open, connections),
+	FIELD_OF(netproxy_open, bytes),
+	FIELD_OF(netproxy_open, asks),
+	FIELD_OF(netproxy_open, limited),
+	FIELD_OF(netproxy_open, allow_local),
+};
 
-static void
-put_open(struct buf *b, const struct netproxy_open *o)
-{
-	buf_put_u32(b, o->list);
-	buf_put_u32(b, o->connections);
-	buf_put_u64(b, o->bytes);
-	buf_put_u8(b, o->asks);
-	buf_put_u8(b, o->limited);
-	buf_put_u8(b, o->allow_local);
-	buf_put_string(b, o->rules.ptr, o->rules.len);
-}
+static const struct field close_fields[] = {
+	FIELD_OF(netproxy_close, list),
+};
 
-static void
-put_decided(struct buf *b, const struct netproxy_decided *d)
-{
-	buf_put_u32(b, d->list);
-	put_target(b, &d->target);
-	buf_put_u8(b, d->allowed);
-	buf_put_u8(b, (uint8_t)d->source);
-	buf_put_u8(b, (uint8_t)d->reason);
-	buf_put_u32(b, d->client_port);
-	put_text(b, d->method);
-	put_text(b, d->rule);
-}
+static const struct field answer_fields[] = {
+	FIELD_OF(netproxy_answer, list),
+	FIELD_OF(netproxy_answer, ask),
+	FIELD_OF(netproxy_answer, allowed),
+};
 
-static void
-put_name(struct buf *b, const struct netproxy_name *n)
-{
-	buf_put_u32(b, n->list);
-	buf_put_u32(b, n->name);
-	buf_put_u32(b, n->nports);
-	for (uint32_t i = 0; i < n->nports; i++)
-		buf_put_u32(b, n->ports[i]);
-}
+static const struct field decided_fields[] = {
+	FIELD_OF(netproxy_decided, list),
+	FIELD_BELOW(netproxy_decided, target.protocol, NETPROXY_PROTOCOLS),
+	FIELD(FIELD_PORT, netproxy_decided, target.port),
+	FIELD(FIELD_STRING, netproxy_decided, target.host),
+	FIELD_OF(netproxy_decided, allowed),
+	FIELD_BELOW(netproxy_decided, source, NETPROXY_SOURCES),
+	FIELD_BELOW(netproxy_decided, reason, NETPROXY_REASONS),
+	FIELD(FIELD_PORT, netproxy_decided, client_port),
+	FIELD(FIELD_STRING, netproxy_decided, method),
+	FIELD(FIELD_STRING, netproxy_decided, rule),
+};
 
-static void
-put_named(struct buf *b, const struct netproxy_named *n)
-{
-	buf_put_u32(b, n->list);
-	buf_put_u32(b, n->name);
-	buf_put_u32(b, n->address);
-	buf_put_u8(b, n->over);
-	buf_put_u8(b, n->full);
-}
+static const struct field ask_fields[] = {
+	FIELD_OF(netproxy_ask, list),
+	FIELD_OF(netproxy_ask, ask),
+	FIELD_BELOW(netproxy_ask, target.protocol, NETPROXY_PROTOCOLS),
+	FIELD(FIELD_PORT, netproxy_ask, target.port),
+	FIELD(FIELD_STRING, netproxy_ask, target.host),
+};
+
+static const struct field name_fields[] = {
+	FIELD_OF(netproxy_name, list),
+	FIELD_OF(netproxy_name, name),
+	FIELD_OF(netproxy_name, nports),
+};
+
+static const struct field named_fields[] = {
+	FIELD_OF(netproxy_named, list),
+	FIELD_OF(netproxy_named, name),
+	FIELD_OF(netproxy_named, address),
+	FIELD_OF(netproxy_named, over),
+	FIELD_OF(netproxy_named, full),
+};
+
+/* By type. The rules of OPEN and the ports of NAME follow these fields. */
+static const struct {
+	const struct field *fields;
+	size_t count;
+} layouts[] = {
+	[NETPROXY_OPEN] = { open_fields, nitems(open_fields) },
+	[NETPROXY_CLOSE] = { close_fields, nitems(close_fields) },
+	[NETPROXY_ANSWER] = { answer_fields, nitems(answer_fields) },
+	[NETPROXY_DECIDED] = { decided_fields, nitems(decided_fields) },
+	[NETPROXY_ASK] = { ask_fields, nitems(ask_fields) },
+	[NETPROXY_NAME] = { name_fields, nitems(name_fields) },
+	[NETPROXY_NAMED] = { named_fields, nitems(named_fields) },
+};
+
+static const struct field port_field = { FIELD_PORT, 0, sizeof(uint16_t), 0 };
 
 void
 netproxy_put(
     struct buf *b, enum netproxy_type type, const union netproxy_message *m)
 {
 	buf_put_u8(b, (uint8_t)type);
-	switch (type) {
-	case NETPROXY_OPEN:
-		put_open(b, &m->open);
-		break;
-	case NETPROXY_CLOSE:
-		buf_put_u32(b, m->close.list);
-		break;
-	case NETPROXY_ANSWER:
-		buf_put_u32(b, m->answer.list);
-		buf_put_u32(b, m->answer.ask);
-		buf_put_u8(b, m->answer.allowed);
-		break;
-	case NETPROXY_DECIDED:
-		put_decided(b, &m->decided);
-		break;
-	case NETPROXY_ASK:
-		buf_put_u32(b, m->ask.list);
-		buf_put_u32(b, m->ask.ask);
-		put_target(b, &m->ask.target);
-		break;
-	case NETPROXY_NAME:
-		put_name(b, &m->name);
-		break;
-	case NETPROXY_NAMED:
-		put_named(b, &m->named);
-		break;
-	}
-}
-
-/* Reads a number below `end`. */
-static unsigned
-get_below(struct buf_reader *r, unsigned end)
-{
-	unsigned n = buf_get_u8(r);
-
-	if (n >= end)
-		r->failed = true;
-	return n;
-}
-
-static bool
-get_bool(struct buf_reader *r)
-{
-	return get_below(r, 2);
-}
-
-static uint16_t
-get_port(struct buf_reader *r)
-{
-	uint32_t port = buf_get_u32(r);
-
-	if (port > UINT16_MAX)
-		r->failed = true;
-	return (uint16_t)port;
+	fields_put(b, layouts[type].fields, layouts[type].count, m);
+	if (type == NETPROXY_OPEN)
+		buf_put_string(b, m->open.rules.ptr, m->open.rules.len);
+	for (uint32_t i = 0; type == NETPROXY_NAME && i < m->name.nports; i++)
+		fields_put(b, &port_field, 1, &m->name.ports[i]);
 }
 
 static void
-get_target(struct buf_reader *r, struct netproxy_target *t)
+get_rules(struct buf_reader *r, struct slice *rules)
 {
-	t->protocol = get_below(r, NETPROXY_PROTOCOLS);
-	t->port = get_port(r);
-	buf_get_string(r, t->host, sizeof(t->host));
-}
-
-static void
-get_open(struct buf_reader *r, struct netproxy_open *o)
-{
-	o->list = buf_get_u32(r);
-	o->connections = buf_get_u32(r);
-	o->bytes = buf_get_u64(r);
-	o->asks = get_bool(r);
-	o->limited = get_bool(r);
-	o->allow_local = get_bool(r);
-	o->rules.len = buf_get_u32(r);
-	o->rules.ptr = (const char *)r->p;
-	if (r->failed || o->rules.len != r->left ||
-	    o->rules.len > NETPROXY_RULES_MAX)
+	rules->len = buf_get_u32(r);
+	rules->ptr = (const char *)r->p;
+	if (r->failed || rules->len != r->left ||
+	    rules->len > NETPROXY_RULES_MAX)
 		r->failed = true;
 	r->left = 0;
 }
 
 static void
-get_decided(struct buf_reader *r, struct netproxy_decided *d)
+get_ports(struct buf_reader *r, struct netproxy_name *n)
 {
-	d->list = buf_get_u32(r);
-	get_target(r, &d->target);
-	d->allowed = get_bool(r);
-	d->source = get_below(r, NETPROXY_SOURCES);
-	d->reason = get_below(r, NETPROXY_REASONS);
-	d->client_port = get_port(r);
-	buf_get_string(r, d->method, sizeof(d->method));
-	buf_get_string(r, d->rule, sizeof(d->rule));
-}
-
-static void
-get_name(struct buf_reader *r, struct netproxy_name *n)
-{
-	n->list = buf_get_u32(r);
-	n->name = buf_get_u32(r);
-	n->nports = buf_get_u32(r);
 	if (n->nports == 0 || n->nports > NETPROXY_PORTS_MAX)
 		r->failed = true;
 	for (uint32_t i = 0; !r->failed && i < n->nports; i++)
-		n->ports[i] = get_port(r);
-}
-
-static void
-get_named(struct buf_reader *r, struct netproxy_named *n)
-{
-	n->list = buf_get_u32(r);
-	n->name = buf_get_u32(r);
-	n->address = buf_get_u32(r);
-	n->over = get_bool(r);
-	n->full = get_bool(r);
+		fields_get(r, &port_field, 1, &n->ports[i]);
 }
 
 int
 netproxy_get(const void *message, size_t len, union netproxy_message *m)
 {
 	struct buf_reader r;
-	int type;
+	unsigned type;
 
 	memset(m, 0, sizeof(*m));
 	buf_reader_init(&r, message, len);
 	type = buf_get_u8(&r);
-	switch (type) {
-	case NETPROXY_OPEN:
-		get_open(&r, &m->open);
-		break;
-	case NETPROXY_CLOSE:
-		m->close.list = buf_get_u32(&r);
-		break;
-	case NETPROXY_ANSWER:
-		m->answer.list = buf_get_u32(&r);
-		m->answer.ask = buf_get_u32(&r);
-		m->answer.allowed = get_bool(&r);
-		break;
-	case NETPROXY_DECIDED:
-		get_decided(&r, &m->decided);
-		break;
-	case NETPROXY_ASK:
-		m->ask.list = buf_get_u32(&r);
-		m->ask.ask = buf_get_u32(&r);
-		get_target(&r, &m->ask.target);
-		break;
-	case NETPROXY_NAME:
-		get_name(&r, &m->name);
-		break;
-	case NETPROXY_NAMED:
-		get_named(&r, &m->named);
-		break;
-	default:
+	if (type >= nitems(layouts) || layouts[type].fields == NULL)
 		return -EBADMSG;
-	}
-	return buf_end(&r) < 0 ? -EBADMSG : type;
+	fields_get(&r, layouts[type].fields, layouts[type].count, m);
+	if (type == NETPROXY_OPEN)
+		get_rules(&r, &m->open.rules);
+	else if (type == NETPROXY_NAME)
+		get_ports(&r, &m->name);
+	return buf_end(&r) < 0 ? -EBADMSG : (int)type;
 }
 
 bool

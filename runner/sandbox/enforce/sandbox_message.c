@@ -9,18 +9,13 @@
 #include <sys/uio.h>
 #include <unistd.h>
 
+#include "fields.h"
 #include "frame.h"
 
 /* The bytes of a message that are received together with its length. */
 #define FIRST_BYTES 4096
 
 /* --- fields ------------------------------------------------------------- */
-
-static void
-put_cstring(struct buf *b, const char *s)
-{
-	buf_put_string(b, s, strlen(s));
-}
 
 static void
 put_strings(struct buf *b, const char *const *list)
@@ -77,15 +72,19 @@ get_strings(struct buf_reader *r)
 
 /* --- messages ----------------------------------------------------------- */
 
+static const struct field mount_fields[] = {
+	FIELD_BELOW(plan_mount, kind, PLAN_PRIVATE + 1),
+	FIELD_OF(plan_mount, reopened),
+	FIELD_BELOW(plan_mount, seen.type, FS_OTHER + 1),
+	FIELD_OF(plan_mount, seen.device),
+	FIELD_OF(plan_mount, seen.inode),
+};
+
 static void
 put_mount(struct buf *b, const struct plan_mount *m)
 {
-	buf_put_u8(b, (uint8_t)m->kind);
-	buf_put_u8(b, m->reopened);
-	buf_put_u8(b, (uint8_t)m->seen.type);
-	buf_put_u64(b, m->seen.device);
-	buf_put_u64(b, m->seen.inode);
-	put_cstring(b, m->path);
+	fields_put(b, mount_fields, nitems(mount_fields), m);
+	buf_put_string(b, m->path, strlen(m->path));
 }
 
 static bool
@@ -93,14 +92,9 @@ get_mount(struct buf_reader *r, struct plan_mount *m)
 {
 	char path[PATH_MAX];
 
-	m->kind = buf_get_u8(r);
-	m->reopened = buf_get_u8(r);
-	m->seen.type = buf_get_u8(r);
-	m->seen.device = buf_get_u64(r);
-	m->seen.inode = buf_get_u64(r);
+	fields_get(r, mount_fields, nitems(mount_fields), m);
 	buf_get_string(r, path, sizeof(path));
-	if (r->failed || m->kind > PLAN_PRIVATE || m->seen.type > FS_OTHER ||
-	    path[0] != '/')
+	if (r->failed || path[0] != '/')
 		return false;
 	m->path = xstrdup(path);
 	return true;
@@ -250,42 +244,37 @@ sandbox_sockets_get(
 	return buf_end(r) < 0 ? -EBADMSG : n;
 }
 
+/* All but the error, which comes first. */
+static const struct field answer_fields[] = {
+	FIELD_OF(sandbox_answer, enforcing),
+	FIELD_OF(sandbox_answer, stale),
+	FIELD(FIELD_STRING, sandbox_answer, step),
+	FIELD(FIELD_U32, sandbox_answer, command),
+	FIELD(FIELD_U32, sandbox_answer, init),
+	FIELD_OF(sandbox_answer, landlock_abi),
+	FIELD_OF(sandbox_answer, no_namespaces),
+	FIELD_OF(sandbox_answer, no_proc),
+	FIELD_OF(sandbox_answer, watches_memory),
+	FIELD_OF(sandbox_answer, loopback),
+	FIELD_OF(sandbox_answer, own_unix),
+	FIELD_OF(sandbox_answer, guards_ports),
+	FIELD_OF(sandbox_answer, names),
+};
+
 void
 sandbox_answer_put(struct buf *b, const struct sandbox_answer *a)
 {
 	buf_put_u32(b, (uint32_t)-a->err);
-	buf_put_u8(b, a->enforcing);
-	buf_put_u8(b, a->stale);
-	put_cstring(b, a->step);
-	buf_put_u32(b, (uint32_t)a->command);
-	buf_put_u32(b, (uint32_t)a->init);
-	buf_put_u32(b, a->landlock_abi);
-	buf_put_u8(b, a->no_namespaces);
-	buf_put_u8(b, a->no_proc);
-	buf_put_u8(b, a->watches_memory);
-	buf_put_u8(b, a->loopback);
-	buf_put_u8(b, a->own_unix);
-	buf_put_u8(b, a->guards_ports);
-	buf_put_u8(b, a->names);
+	fields_put(b, answer_fields, nitems(answer_fields), a);
 }
 
 int
 sandbox_answer_get(struct buf_reader *r, struct sandbox_answer *a)
 {
 	a->err = -(int)(buf_get_u32(r) & 0xffff);
-	a->enforcing = buf_get_u8(r);
-	a->stale = buf_get_u8(r);
-	buf_get_string(r, a->step, sizeof(a->step));
-	a->command = (pid_t)(buf_get_u32(r) & INT_MAX);
-	a->init = (pid_t)(buf_get_u32(r) & INT_MAX);
-	a->landlock_abi = buf_get_u32(r);
-	a->no_namespaces = buf_get_u8(r);
-	a->no_proc = buf_get_u8(r);
-	a->watches_memory = buf_get_u8(r);
-	a->loopback = buf_get_u8(r);
-	a->own_unix = buf_get_u8(r);
-	a->guards_ports = buf_get_u8(r);
-	a->names = buf_get_u8(r);
+	fields_get(r, answer_fields, nitems(answer_fields), a);
+	a->command &= INT_MAX;
+	a->init &= INT_MAX;
 	return buf_end(r);
 }
 
