@@ -41,21 +41,7 @@
  */
 #define REPORT_WAIT_MS 30000
 
-extern struct event_base *commands_base;
-
-/* How many recordings were requested so far. */
-extern uint32_t commands_recordings;
-
-/*
- * Carries out the commands that were put off. Called by an event, and before
- * the next command is taken.
- */
-void commands_take_stashed_cb(evutil_socket_t fd, short what, void *arg);
-
-static void commands_impossible(enum control_type type)
-    __attribute__((noreturn));
-static void commands_end(void) __attribute__((noreturn));
-static int commands_open_recording(struct slice process);
+static int open_recording(struct slice process);
 
 /* How long the session's last processes have to die of SIGKILL. */
 #define LAST_KILL_MS 3000
@@ -69,13 +55,13 @@ enum runner_state {
 
 static struct session session;
 static enum runner_state state = RUNNER_FRESH;
-struct event_base *commands_base;
+static struct event_base *base;
 static char **base_env;
+static uint32_t recordings; /* how many were requested so far */
 static heap_aligned uint8_t packet_in[CONTROL_MESSAGE_MAX];
 
 /* Ends the session and the program. */
-static void
-commands_end(void)
+static void __attribute__((noreturn)) end_runner(void)
 {
 	reaper_kill_all(LAST_KILL_MS);
 	/*
@@ -86,19 +72,25 @@ commands_end(void)
 	exit(0);
 }
 
+/* Ends the runner and logs which command was impossible. */
+static void __attribute__((noreturn)) impossible(enum control_type type)
+{
+	log_fatal("impossible command from the broker: %s", control_name(type));
+}
+
 /* Called when the last child was reaped. */
 static void
 on_idle(void)
 {
 	if (state == RUNNER_TERMINATING)
-		commands_end();
+		end_runner();
 }
 
 /*
  * The broker never waits for a runner, so this wait for the broker is bounded.
  */
 static void
-commands_report(enum control_type type, const void *payload)
+report(enum control_type type, const void *payload)
 {
 	struct pollfd room = { .fd = CONTROL_FD, .events = POLLOUT };
 	struct buf b;
@@ -131,7 +123,7 @@ report_detached(struct session *s, enum channel_end why)
 		.generation = s->generation, .end = why, .empty = is_empty(s)
 	};
 
-	commands_report(RUNNER_EVENT_DETACHED, &d);
+	report(RUNNER_EVENT_DETACHED, &d);
 }
 
 static void
@@ -139,7 +131,7 @@ report_unwatched(uint32_t number, enum channel_end why)
 {
 	struct control_unwatched u = { .number = number, .end = why };
 
-	commands_report(RUNNER_EVENT_UNWATCHED, &u);
+	report(RUNNER_EVENT_UNWATCHED, &u);
 }
 
 /*
@@ -175,13 +167,12 @@ take_configure(const uint8_t *packet, size_t len, const int *fds, size_t nfds)
 		return -EBADMSG;
 	snprintf(label, sizeof(label), "session %.7s", c.session_id);
 	log_set_label(label);
-	err = reaper_init(commands_base, c.pid_namespace, on_idle);
+	err = reaper_init(base, c.pid_namespace, on_idle);
 	if (err < 0)
 		log_fatal_errno(err, "taking over the session's children");
-	session_init(
-	    &session, &server, commands_base, &c, base_env, &own, &cgroup);
-	session.report = commands_report;
-	session.open_recording = commands_open_recording;
+	session_init(&session, &server, base, &c, base_env, &own, &cgroup);
+	session.report = report;
+	session.open_recording = open_recording;
 	session.report_detached = report_detached;
 	session.report_unwatched = report_unwatched;
 	state = RUNNER_CONFIGURED;
@@ -297,7 +288,7 @@ take_terminate(const uint8_t *packet, size_t len, const int *fds, size_t nfds)
 	state = RUNNER_TERMINATING;
 	session_terminate(&session);
 	if (!reaper_has_children())
-		commands_end();
+		end_runner();
 	return 0;
 }
 
@@ -307,7 +298,7 @@ report_running(const struct session_process *p)
 	struct control_running r;
 
 	audit_copy_id(r.process, (struct slice){ p->id, p->id_len });
-	commands_report(RUNNER_EVENT_RUNNING, &r);
+	report(RUNNER_EVENT_RUNNING, &r);
 }
 
 /* Asked by a new broker: the one that knew this runner is gone. */
@@ -317,7 +308,7 @@ take_identify(const uint8_t *packet, size_t len, const int *fds, size_t nfds)
 	struct control_identity i = {
 		.generation = session.generation,
 		.watches = session.last_watcher,
-		.recordings = commands_recordings,
+		.recordings = recordings,
 		.age_ms = session.generation > 0
 			      ? (uint64_t)(now_ms() - session.attached_ms)
 			      : 0,
@@ -335,7 +326,7 @@ take_identify(const uint8_t *packet, size_t len, const int *fds, size_t nfds)
 	if (nfds > 0 || (err < 0 && err != -EPROTO))
 		return -EBADMSG;
 	memcpy(i.peer, session.client.peer, sizeof(i.peer));
-	commands_report(RUNNER_EVENT_IDENTITY, &i);
+	report(RUNNER_EVENT_IDENTITY, &i);
 	TAILQ_FOREACH (p, &session.started, link)
 		if (i.audited && !p->process.state.exited && !p->unrecorded)
 			report_running(p);
@@ -363,13 +354,6 @@ static const struct runner_command {
 	    take_identify },
 };
 
-/* Ends the runner and logs which command was impossible. */
-static void
-commands_impossible(enum control_type type)
-{
-	log_fatal("impossible command from the broker: %s", control_name(type));
-}
-
 static void
 take_one(const uint8_t *packet, size_t len, const int *fds, size_t nfds)
 {
@@ -396,7 +380,7 @@ take_several(const uint8_t *p, size_t len, const int *fds, size_t nfds)
 		size_t n = len < FRAME_HEADER_BYTES ? 0 : frame_get_length(p);
 
 		if (n == 0 || n > len - FRAME_HEADER_BYTES)
-			commands_impossible(RUNNER_COMMAND_SEVERAL);
+			impossible(RUNNER_COMMAND_SEVERAL);
 		take_one(p + FRAME_HEADER_BYTES, n, fds, nfds);
 		p += FRAME_HEADER_BYTES + n;
 		len -= FRAME_HEADER_BYTES + n;
@@ -406,7 +390,7 @@ take_several(const uint8_t *p, size_t len, const int *fds, size_t nfds)
 
 /* Carries out a command of the broker; an impossible one ends the runner. */
 static void
-commands_take(const uint8_t *packet, size_t len, const int *fds, size_t nfds)
+take(const uint8_t *packet, size_t len, const int *fds, size_t nfds)
 {
 	const size_t type_bytes = sizeof(uint32_t);
 
@@ -414,6 +398,36 @@ commands_take(const uint8_t *packet, size_t len, const int *fds, size_t nfds)
 		take_several(packet + type_bytes, len - type_bytes, fds, nfds);
 	else
 		take_one(packet, len, fds, nfds);
+}
+
+/* A command that came during the wait; it is taken next. */
+struct stashed_order {
+	STAILQ_ENTRY(stashed_order) link; /* stash */
+	int fds[SEQPACKET_FDS_MAX];
+	size_t nfds, len;
+	uint8_t packet[];
+};
+static STAILQ_HEAD(, stashed_order) stash = STAILQ_HEAD_INITIALIZER(stash);
+static unsigned stashed;
+
+/* More than the broker sends in such a short time. */
+#define STASH_MAX 1024
+
+/*
+ * Carries out the commands that were put off. Called by an event, and before
+ * the next command is taken.
+ */
+static void
+take_stashed_cb(evutil_socket_t fd, short what, void *arg)
+{
+	struct stashed_order *o;
+
+	while ((o = STAILQ_FIRST(&stash)) != NULL) {
+		STAILQ_REMOVE_HEAD(&stash, link);
+		stashed--;
+		take(o->packet, o->len, o->fds, o->nfds);
+		free(o);
+	}
 }
 
 /* Returns false if there is no command to take. */
@@ -429,15 +443,15 @@ take_next(void)
 	    CONTROL_FD, packet_in, sizeof(packet_in), fds, &nfds);
 	if (n == -EAGAIN)
 		return false;
-	commands_take_stashed_cb(-1, 0, NULL);
+	take_stashed_cb(-1, 0, NULL);
 	if (n > 0) {
-		commands_take(packet_in, (size_t)n, fds, nfds);
+		take(packet_in, (size_t)n, fds, nfds);
 		return true;
 	}
 	/* Root's execd holds a copy of the other end, so the channel outlives a
 	 * broker. Its end means that root's execd is gone too. */
 	log_error(n < 0 ? (int)n : 0, "the broker is gone");
-	commands_end();
+	end_runner();
 }
 
 static void
@@ -458,12 +472,12 @@ take_first(void)
 }
 
 void
-commands_run(struct event_base *base, char **env)
+commands_run(struct event_base *event_base, char **env)
 {
-	struct event *control =
-	    event_new(base, CONTROL_FD, EV_READ | EV_PERSIST, control_cb, NULL);
+	struct event *control = event_new(
+	    event_base, CONTROL_FD, EV_READ | EV_PERSIST, control_cb, NULL);
 
-	commands_base = base;
+	base = event_base;
 	loop_trust();
 	base_env = env;
 	if (control == NULL)
@@ -495,33 +509,7 @@ commands_run(struct event_base *base, char **env)
  * the answer; other commands of the broker that arrive meanwhile are put off.
  */
 
-/* A command that came during the wait; it is taken next. */
-struct stashed_order {
-	STAILQ_ENTRY(stashed_order) link; /* stash */
-	int fds[SEQPACKET_FDS_MAX];
-	size_t nfds, len;
-	uint8_t packet[];
-};
-static STAILQ_HEAD(, stashed_order) stash = STAILQ_HEAD_INITIALIZER(stash);
-static unsigned stashed;
-
-/* More than the broker sends in such a short time. */
-#define STASH_MAX 1024
-
 #define ERRNO_MAX 4095
-
-void
-commands_take_stashed_cb(evutil_socket_t fd, short what, void *arg)
-{
-	struct stashed_order *o;
-
-	while ((o = STAILQ_FIRST(&stash)) != NULL) {
-		STAILQ_REMOVE_HEAD(&stash, link);
-		stashed--;
-		commands_take(o->packet, o->len, o->fds, o->nfds);
-		free(o);
-	}
-}
 
 static void
 put_off(const uint8_t *packet, size_t len, const int *fds, size_t nfds)
@@ -536,8 +524,8 @@ put_off(const uint8_t *packet, size_t len, const int *fds, size_t nfds)
 	memcpy(o->packet, packet, len);
 	memcpy(o->fds, fds, nfds * sizeof(int));
 	if (STAILQ_EMPTY(&stash) &&
-	    event_base_once(commands_base, -1, EV_TIMEOUT,
-		commands_take_stashed_cb, NULL, &(struct timeval){ 0, 0 }) < 0)
+	    event_base_once(base, -1, EV_TIMEOUT, take_stashed_cb, NULL,
+		&(struct timeval){ 0, 0 }) < 0)
 		log_fatal("commands put off: no event");
 	STAILQ_INSERT_TAIL(&stash, o, link);
 }
@@ -558,18 +546,16 @@ hear(uint8_t packet[CONTROL_MESSAGE_MAX], int *fds, size_t *nfds)
 	n = seqpacket_recv(CONTROL_FD, packet, CONTROL_MESSAGE_MAX, fds, nfds);
 	if (n == 0 || (n < 0 && n != -EAGAIN)) {
 		log_error((int)n, "the broker is gone");
-		commands_end();
+		end_runner();
 	}
 	return n > 0 ? (size_t)n : 0;
 }
 
-uint32_t commands_recordings;
-
 static void
 ask_for_recording(const struct control_recording_wanted *ask)
 {
-	commands_recordings++;
-	commands_report(RUNNER_EVENT_RECORDING_FILE, ask);
+	recordings++;
+	report(RUNNER_EVENT_RECORDING_FILE, ask);
 }
 
 /*
@@ -589,12 +575,12 @@ wait_for_recording(const struct control_recording_wanted *ask,
 
 		if (len > 0 && control_peek(packet, len) == type) {
 			if (control_get(packet, len, type, answer) < 0)
-				commands_impossible(type);
+				impossible(type);
 			return;
 		}
 		if (len > 0 &&
 		    control_peek(packet, len) == RUNNER_COMMAND_IDENTIFY) {
-			commands_take(packet, len, fds, *nfds);
+			take(packet, len, fds, *nfds);
 			ask_for_recording(ask);
 		} else if (len > 0) {
 			put_off(packet, len, fds, *nfds);
@@ -604,7 +590,7 @@ wait_for_recording(const struct control_recording_wanted *ask,
 
 /* session.open_recording. */
 static int
-commands_open_recording(struct slice process)
+open_recording(struct slice process)
 {
 	struct control_recording_wanted ask = { 0 };
 	struct control_recording_file file;
@@ -615,6 +601,6 @@ commands_open_recording(struct slice process)
 	ask_for_recording(&ask);
 	wait_for_recording(&ask, &file, fds, &nfds);
 	if (nfds != (file.error == 0) || file.error > ERRNO_MAX)
-		commands_impossible(RUNNER_COMMAND_RECORDING_FILE);
+		impossible(RUNNER_COMMAND_RECORDING_FILE);
 	return file.error == 0 ? fds[0] : -(int)file.error;
 }
