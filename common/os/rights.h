@@ -9,6 +9,17 @@
 #include <sys/types.h>
 #include <sys/uio.h>
 
+struct msghdr;
+
+/* Adds descriptors to a message that is to be sent. control has CMSG_SPACE(nfds
+ * * sizeof(int)) bytes, which are zero, and is aligned like struct cmsghdr. */
+void rights_attach(
+    struct msghdr *m, void *control, const int *fds, size_t nfds);
+
+/* Appends the descriptors of a received message to fds[*nfds]. Those beyond
+ * `most` are closed. */
+void rights_take(struct msghdr *m, int *fds, size_t *nfds, size_t most);
+
 /* Like writev(2), but sends fd along with the first byte. fd stays the
  * caller's. */
 ssize_t rights_send(int sock, struct iovec *iov, int n, int fd);

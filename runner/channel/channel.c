@@ -19,6 +19,7 @@
 #include "intake.h"
 #include "log.h"
 #include "loop.h"
+#include "rights.h"
 #include "util.h"
 
 /* --- long messages ------------------------------------------------------ */
@@ -111,28 +112,6 @@ is_socket(const struct channel *ch)
 	return ch->in_fd == ch->out_fd;
 }
 
-static void
-keep_fds(struct channel *ch, struct msghdr *m)
-{
-	struct cmsghdr *c;
-
-	for (c = CMSG_FIRSTHDR(m); c != NULL; c = CMSG_NXTHDR(m, c)) {
-		size_t n = (c->cmsg_len - CMSG_LEN(0)) / sizeof(int);
-
-		if (c->cmsg_level != SOL_SOCKET || c->cmsg_type != SCM_RIGHTS)
-			continue;
-		for (size_t i = 0; i < n; i++) {
-			int fd;
-
-			memcpy(&fd, CMSG_DATA(c) + i * sizeof(int), sizeof(fd));
-			if (ch->nfds < CHANNEL_FDS_MAX)
-				ch->fds[ch->nfds++] = fd;
-			else
-				close(fd);
-		}
-	}
-}
-
 static bool
 takes_fds(const struct channel *ch)
 {
@@ -165,7 +144,7 @@ receive(struct channel *ch, void *p, size_t n)
 	if (got < 0)
 		return -errno;
 	if (takes_fds(ch))
-		keep_fds(ch, &m);
+		rights_take(&m, ch->fds, &ch->nfds, CHANNEL_FDS_MAX);
 	/* The descriptor comes with the first bytes, or not at all. */
 	if (ch->nfds == 0 && !(m.msg_flags & MSG_CTRUNC))
 		ch->hand_over = NULL;

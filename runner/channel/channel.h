@@ -68,7 +68,7 @@ struct channel {
 	struct spool *spool;   /* of the message being delivered; or NULL */
 	bool takes_fds; /* in a file helper: the runner sends descriptors */
 	int fds[CHANNEL_FDS_MAX]; /* received, for frames not delivered yet */
-	unsigned nfds;
+	size_t nfds;
 	struct buf out;	     /* frames not written yet */
 	size_t out_at;	     /* bytes of `out` already written */
 	size_t frame_at;     /* where the frame being composed begins */

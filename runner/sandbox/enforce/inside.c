@@ -20,7 +20,6 @@
 #include <sys/ioctl.h>
 #include <sys/prctl.h>
 #include <sys/resource.h>
-#include <sys/socket.h>
 #include <sys/syscall.h>
 #include <sys/wait.h>
 #include <unistd.h>
@@ -31,7 +30,7 @@
 #include "heap.h"
 #include "log.h"
 #include "program.h"
-#include "rights.h"
+#include "seqpacket.h"
 #include "util.h"
 #include "view.h"
 
@@ -261,7 +260,6 @@ copy_size(int from, int to)
 static int
 inside_terminal(int stdio[3], int to)
 {
-	struct iovec byte = { .iov_base = (char[]){ 0 }, .iov_len = 1 };
 	int master, slave, err = view_mount_terminals(), locked = 0;
 
 	if (err < 0)
@@ -273,8 +271,9 @@ inside_terminal(int stdio[3], int to)
 	slave = err < 0 ? err : open_slave(master);
 	if (slave < 0)
 		return slave;
-	if (rights_send(to, &byte, 1, master) != 1)
-		return -errno;
+	err = seqpacket_send(to, "", 1, &master, 1);
+	if (err < 0)
+		return err;
 	for (int i = 0; i < 3; i++)
 		stdio[i] = slave;
 	return 0;
@@ -283,23 +282,13 @@ inside_terminal(int stdio[3], int to)
 int
 inside_terminal_take(int from)
 {
-	union {
-		struct cmsghdr header;
-		char space[CMSG_SPACE(sizeof(int))];
-	} control;
-	struct iovec byte = { .iov_base = (char[1]){ 0 }, .iov_len = 1 };
-	struct msghdr m = { .msg_iov = &byte,
-		.msg_iovlen = 1,
-		.msg_control = &control,
-		.msg_controllen = sizeof(control) };
-	ssize_t n = recvmsg(from, &m, MSG_DONTWAIT | MSG_CMSG_CLOEXEC);
-	struct cmsghdr *c = n == 1 ? CMSG_FIRSTHDR(&m) : NULL;
-	int fd = -1;
+	int fds[SEQPACKET_FDS_MAX];
+	size_t nfds;
+	char byte;
 
-	if (c != NULL && c->cmsg_level == SOL_SOCKET &&
-	    c->cmsg_type == SCM_RIGHTS && c->cmsg_len == CMSG_LEN(sizeof(fd)))
-		memcpy(&fd, CMSG_DATA(c), sizeof(fd));
-	return fd;
+	return seqpacket_recv(from, &byte, 1, fds, &nfds) == 1 && nfds == 1
+		   ? fds[0]
+		   : -1;
 }
 
 #define STACK_BYTES (64u << 10)

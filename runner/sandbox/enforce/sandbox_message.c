@@ -11,6 +11,7 @@
 
 #include "fields.h"
 #include "frame.h"
+#include "rights.h"
 
 /* The bytes of a message that are received together with its length. */
 #define FIRST_BYTES 4096
@@ -311,20 +312,6 @@ send_all(
 	return 0;
 }
 
-/* The descriptors come with the first byte. */
-static void
-attach_fds(struct msghdr *msg, void *control, const int *fds, size_t nfds)
-{
-	struct cmsghdr *c = control;
-
-	msg->msg_control = control;
-	msg->msg_controllen = CMSG_SPACE(nfds * sizeof(int));
-	c->cmsg_level = SOL_SOCKET;
-	c->cmsg_type = SCM_RIGHTS;
-	c->cmsg_len = CMSG_LEN(nfds * sizeof(int));
-	memcpy(CMSG_DATA(c), fds, nfds * sizeof(int));
-}
-
 /*
  * Sends length and message with one call, unless the socket takes only a part.
  */
@@ -345,8 +332,9 @@ sandbox_send(int fd, const struct buf *b, const int *fds, size_t nfds,
 	if (b->failed || b->len == 0 || b->len > SANDBOX_MESSAGE_MAX)
 		return -E2BIG;
 	frame_put_length(header, (uint32_t)b->len);
+	/* The descriptors come with the first byte. */
 	if (nfds > 0)
-		attach_fds(&msg, control, fds, nfds);
+		rights_attach(&msg, control, fds, nfds);
 	do
 		n = sendmsg(fd, &msg, MSG_NOSIGNAL);
 	while (n < 0 && is_tried_again(patience));
@@ -379,19 +367,6 @@ recv_all(int fd, uint8_t *p, size_t n)
 	return 0;
 }
 
-static void
-take_fds(struct msghdr *msg, int fds[SANDBOX_FDS_MAX], size_t *nfds)
-{
-	struct cmsghdr *c = CMSG_FIRSTHDR(msg);
-
-	*nfds = 0;
-	if (c == NULL || c->cmsg_level != SOL_SOCKET ||
-	    c->cmsg_type != SCM_RIGHTS)
-		return;
-	*nfds = (c->cmsg_len - CMSG_LEN(0)) / sizeof(int);
-	memcpy(fds, CMSG_DATA(c), *nfds * sizeof(int));
-}
-
 /*
  * Receives with one call: at least the header, and up to FIRST_BYTES of the
  * message into `room`. Returns the number of bytes in `room`, or -errno.
@@ -416,7 +391,8 @@ recv_first(int fd, uint8_t header[FRAME_HEADER_BYTES], uint8_t *room,
 	while (n < 0 && errno == EINTR);
 	if (n < 0)
 		return errno == EAGAIN ? -ETIMEDOUT : -errno;
-	take_fds(&msg, fds, nfds);
+	*nfds = 0;
+	rights_take(&msg, fds, nfds, SANDBOX_FDS_MAX);
 	if (n == 0)
 		return -EPIPE;
 	if (msg.msg_flags & MSG_CTRUNC)

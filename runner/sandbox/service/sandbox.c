@@ -26,6 +26,7 @@
 #include "inside.h"
 #include "log.h"
 #include "loop.h"
+#include "seqpacket.h"
 #include "util.h"
 
 static void sandbox_placeholders_init(struct sandbox *n);
@@ -375,10 +376,11 @@ struct extras {
 static int
 make_extras(struct extras *x, bool terminal, bool memory)
 {
+	int err;
+
 	*x = (struct extras){ { -1, -1 }, -1 };
-	if (terminal &&
-	    socketpair(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0, x->handover) < 0)
-		return -errno;
+	if (terminal && (err = seqpacket_pair(x->handover)) < 0)
+		return err;
 	if (memory)
 		x->memory = eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK);
 	return memory && x->memory < 0 ? -errno : 0;
