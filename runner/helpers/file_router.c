@@ -43,6 +43,35 @@ find_handle(const struct file_router *f, struct slice id)
 	return NULL;
 }
 
+static size_t
+count_open(const struct file_router *f)
+{
+	size_t n = 0;
+
+	for (size_t i = 0; i < f->nhandles; i++)
+		n += f->handles[i].helper != NULL;
+	return n;
+}
+
+static void
+remove_handle(struct file_router *f, struct routed_handle *h)
+{
+	*h = f->handles[--f->nhandles];
+}
+
+/* Makes room for a handle: one that was lost is told of no more. */
+static void
+forget_one_lost(struct file_router *f)
+{
+	size_t i = 0;
+
+	while (i < f->nhandles && f->handles[i].helper != NULL)
+		i++;
+	if (i == f->nhandles)
+		log_fatal("a helper has more handles than it may");
+	remove_handle(f, &f->handles[i]);
+}
+
 static void
 add_handle(
     struct file_router *f, const struct file_note *note, struct helper *by)
@@ -50,7 +79,7 @@ add_handle(
 	struct routed_handle *h;
 
 	if (f->nhandles == ROUTED_HANDLES_MAX)
-		log_fatal("a helper has more handles than it may");
+		forget_one_lost(f);
 	if (f->handles == NULL)
 		f->handles = xcalloc(ROUTED_HANDLES_MAX, sizeof(*f->handles));
 	h = &f->handles[f->nhandles++];
@@ -69,10 +98,10 @@ check_open(struct request *r, struct slice id, const struct helper *h)
 	const struct file_router *f = r->session->files;
 	const struct routed_handle *other = find_handle(f, id);
 
-	if (other != NULL && other->helper != h)
+	if (other != NULL && other->helper != NULL && other->helper != h)
 		reply_error(r->channel, &r->id, RPC_MALFORMED,
 		    "file handle `%.*s` already exists", (int)id.len, id.ptr);
-	else if (helper_sandbox(h) != NULL && f->nhandles >= FILE_HANDLES_MAX)
+	else if (helper_sandbox(h) != NULL && count_open(f) >= FILE_HANDLES_MAX)
 		reply_error(r->channel, &r->id, RPC_MALFORMED,
 		    "at most %d file handles may be open per connection",
 		    FILE_HANDLES_MAX);
@@ -104,18 +133,25 @@ take_note(
 
 	if (note->kind == FILE_NOTE_OPEN && h == NULL)
 		add_handle(f, note, by);
+	else if (note->kind == FILE_NOTE_OPEN)
+		h->helper = by;
 	else if (note->kind == FILE_NOTE_CLOSE && h != NULL)
-		*h = f->handles[--f->nhandles];
+		remove_handle(f, h);
 }
 
 void
-file_router_forget(struct session *s, const struct helper *h)
+file_router_forget(struct session *s, const struct helper *h, const char *how)
 {
 	struct file_router *f = s->files;
 
-	for (size_t i = f->nhandles; i-- > 0;)
-		if (f->handles[i].helper == h)
-			f->handles[i] = f->handles[--f->nhandles];
+	for (size_t i = f->nhandles; i-- > 0;) {
+		if (f->handles[i].helper != h)
+			continue;
+		f->handles[i].helper = NULL;
+		f->handles[i].lost = how;
+		if (how == NULL)
+			remove_handle(f, &f->handles[i]);
+	}
 }
 
 bool
@@ -167,7 +203,8 @@ is_exclusive(struct session *s, const struct rpc_method *method,
 	if (!uses_handle(method))
 		return names_policy(m) || !sandboxes_permit_none(&s->sandbox);
 	h = find_handle(s->files, handle_of(m));
-	return h != NULL && helper_sandbox(h->helper) != NULL;
+	return h != NULL && h->helper != NULL &&
+	       helper_sandbox(h->helper) != NULL;
 }
 
 struct sandbox_request
@@ -220,6 +257,15 @@ refuse(struct request *r, const char *layer)
 }
 
 static struct helper *
+refuse_lost(struct request *r, const struct routed_handle *h)
+{
+	reply_error(r->channel, &r->id, RPC_NOT_FOUND,
+	    "unknown file handle `%.*s`: the file helper that had it open %s",
+	    (int)h->id_len, h->id, h->lost);
+	return NULL;
+}
+
+static struct helper *
 find_helper(
     struct request *r, const struct rpc_method *method, struct rpc_message *m)
 {
@@ -229,8 +275,11 @@ find_helper(
 
 	if (uses_handle(method))
 		known = find_handle(r->session->files, handle_of(m));
-	if (known != NULL)
+	if (known != NULL && known->helper != NULL)
 		return known->helper;
+	/* To close it is nothing. */
+	if (known != NULL && method->use == FILE_HANDLE)
+		return refuse_lost(r, known);
 	if (!uses_handle(method) && !find_sandbox(r, method, m, &sandbox))
 		return NULL;
 	h = helper_get(r->session, HELPER_FILES, sandbox);

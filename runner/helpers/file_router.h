@@ -43,7 +43,8 @@ struct file_note {
 struct routed_handle {
 	char id[FILE_HANDLE_ID_MAX];
 	uint8_t id_len;
-	struct helper *helper;
+	struct helper *helper; /* NULL: it ended, and the handle with it */
+	const char *lost;      /* then: how it ended */
 };
 
 struct held_request;
@@ -83,8 +84,12 @@ void file_router_resume(struct session *s);
 
 bool file_router_has_handles(const struct session *s, const struct helper *h);
 
-/* A helper is gone: its handles are removed. */
-void file_router_forget(struct session *s, const struct helper *h);
+/*
+ * A helper is gone, and its handles with it. `how` is said to whoever uses one
+ * of them before it is closed or opened again; NULL: nobody will.
+ */
+void file_router_forget(
+    struct session *s, const struct helper *h, const char *how);
 
 /* The connection has ended: held requests are dropped. */
 void file_router_clear(struct session *s);

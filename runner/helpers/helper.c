@@ -12,6 +12,7 @@
 #include <string.h>
 #include <sys/prctl.h>
 #include <sys/socket.h>
+#include <sys/wait.h>
 #include <unistd.h>
 
 #include "audit.h"
@@ -56,6 +57,7 @@ struct helper {
 	struct sandbox *sandbox; /* it runs in; NULL: none */
 	struct session *session;
 	struct reaper_watch watch;
+	int wait_status; /* when it was reaped */
 	int fd;
 	struct event in_event, out_event;
 	struct event look_event; /* pending while it owes an answer */
@@ -130,9 +132,10 @@ helper_free(struct helper *h)
 	free(h);
 }
 
-/* Requests sent to this helper will not be answered by it. */
+/* Requests sent to this helper will not be answered by it, and its handles are
+ * closed: file_router_forget() has `how`. */
 static void
-forget_files(struct helper *h)
+forget_files(struct helper *h, const char *how)
 {
 	struct file_router *files = h->session->files;
 	unsigned unanswered = h->answering;
@@ -141,7 +144,7 @@ forget_files(struct helper *h)
 	STAILQ_FOREACH (f, &h->waiting, link)
 		unanswered++;
 	files->outstanding -= unanswered;
-	file_router_forget(h->session, h);
+	file_router_forget(h->session, h, how);
 	if (h->sandbox == NULL)
 		return;
 	if (unanswered > 0)
@@ -150,7 +153,7 @@ forget_files(struct helper *h)
 }
 
 static void
-stop(struct helper *h)
+stop(struct helper *h, const char *how)
 {
 	struct session *s = h->session;
 
@@ -158,7 +161,7 @@ stop(struct helper *h)
 	if (s->relaying == h)
 		s->relaying = NULL;
 	if (h->kind == HELPER_FILES)
-		forget_files(h);
+		forget_files(h, how);
 	if (h->watch.pid > 0)
 		kill(h->watch.pid, SIGKILL);
 	helper_free(h);
@@ -171,15 +174,51 @@ helper_stop_http(struct session *s)
 
 	TAILQ_FOREACH_SAFE (h, &s->helpers, link, next)
 		if (h->kind == HELPER_HTTP)
-			stop(h);
+			stop(h, NULL);
 }
 
 void
 helper_stop_all(struct session *s)
 {
 	while (!TAILQ_EMPTY(&s->helpers))
-		stop(TAILQ_FIRST(&s->helpers));
+		stop(TAILQ_FIRST(&s->helpers), NULL);
 	file_router_clear(s);
+}
+
+/* A helper that ended unexpectedly, until it is reaped. */
+struct departed {
+	struct reaper_watch watch;
+	const char *name;
+};
+
+static void
+log_end(const char *name, int wait_status)
+{
+	bool killed = WIFSIGNALED(wait_status);
+
+	log_error(0, "%s ended %s %d", name,
+	    killed ? "by signal" : "with status",
+	    killed ? WTERMSIG(wait_status) : WEXITSTATUS(wait_status));
+}
+
+static void
+departed_ended(
+    struct reaper_watch *w, int wait_status, const struct rusage *usage)
+{
+	struct departed *d = TABLE_OBJECT(w, struct departed, watch);
+
+	log_end(d->name, wait_status);
+	free(d);
+}
+
+/* Its channel ends before it can be reaped, so how it ended is logged later. */
+static void
+watch_end(pid_t pid, const char *name)
+{
+	struct departed *d = xcalloc(1, sizeof(*d));
+
+	d->name = name;
+	reaper_add(&d->watch, pid, departed_ended);
 }
 
 /*
@@ -193,7 +232,9 @@ fail(struct helper *h, const char *how)
 	const char *name = helper_name(h);
 	struct forwarded *f;
 
-	log_error(0, "%s %s", name, how);
+	/* When its session is over, it gets the signals of that. */
+	if (!s->terminating)
+		log_error(0, "%s %s", name, how);
 	if (s->relaying == h || h->streams > 0) {
 		session_detach(s, CHANNEL_END_RUNNER);
 		return;
@@ -201,7 +242,7 @@ fail(struct helper *h, const char *how)
 	STAILQ_FOREACH (f, &h->waiting, link)
 		reply_error(&s->client.channel, &f->id, RPC_INTERNAL,
 		    "%s of this session %s", name, how);
-	stop(h);
+	stop(h, how);
 	file_router_resume(s);
 }
 
@@ -212,7 +253,15 @@ fail(struct helper *h, const char *how)
 static void
 helper_failed(struct helper *h)
 {
+	bool tells = !h->session->terminating;
+	const char *name = helper_name(h);
+	pid_t pid = h->watch.pid;
+
+	if (tells && pid <= 0)
+		log_end(name, h->wait_status);
 	fail(h, "ended unexpectedly");
+	if (tells && pid > 0)
+		watch_end(pid, name);
 }
 
 /* --- a helper that is stopped ------------------------------------------- */
@@ -263,7 +312,7 @@ replace_stuck(struct helper *h)
 		    "file system did not answer the request before within "
 		    "%d s (os error %d)",
 		    seconds, ECANCELED);
-	stop(h);
+	stop(h, "waited for a file system, and is replaced");
 	file_router_resume(s);
 }
 
@@ -298,6 +347,14 @@ look_cb(evutil_socket_t fd, short what, void *arg)
 		replace_stuck(h);
 	else
 		helper_look(h);
+}
+
+/* The end of a helper is noticed by its socket. If it is reaped before, this
+ * says how it ended. */
+static void
+ended(struct reaper_watch *w, int wait_status, const struct rusage *usage)
+{
+	TABLE_OBJECT(w, struct helper, watch)->wait_status = wait_status;
 }
 
 /*
@@ -427,7 +484,7 @@ start(struct session *s, enum helper_kind kind, struct sandbox *sandbox)
 	buf_init(&h->queue, QUEUE_MAX_BYTES);
 	buf_init(&h->told, DECIDED_MAX);
 	STAILQ_INIT(&h->waiting);
-	reaper_add(&h->watch, pid, NULL);
+	reaper_add(&h->watch, pid, ended);
 	event_assign(&h->in_event, s->base, h->fd, EV_READ | EV_PERSIST,
 	    helper_in_cb, h);
 	event_assign(&h->out_event, s->base, h->fd, EV_WRITE, helper_out_cb, h);
@@ -467,7 +524,7 @@ helper_give_up(struct session *s, const struct sandbox *sandbox)
 	if (h->answering || !STAILQ_EMPTY(&h->waiting) ||
 	    file_router_has_handles(s, h))
 		return false;
-	stop(h);
+	stop(h, NULL);
 	return true;
 }
 

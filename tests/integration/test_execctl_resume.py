@@ -8,10 +8,12 @@ import pathlib
 import random
 import re
 import signal
+import time
 
 import pytest
-from conftest import more_rounds, pids_with, poll
+from conftest import children_named, more_rounds, pids_with, poll
 from execctl import Execctl, Proxy, digest, make_file
+from test_uploads import switches
 
 
 @pytest.fixture
@@ -175,6 +177,47 @@ def test_a_big_file_survives_three_cuts_each_way(ctl, proxy, directory):
         assert proxy.cuts == cuts + 3
         assert "continues at byte" in r.err
     assert digest(directory / "there/big") == digest(directory / "back") == digest(directory / "big")
+
+
+class Pausing(Proxy):
+    """Calls a function when so many bytes were passed on. Nothing more is meanwhile."""
+    at, call = 0, None
+
+    def _count(self, n, up):
+        super()._count(n, up)
+        if self.call is not None and self.up + self.down >= self.at:
+            call, self.call = self.call, None
+            call()
+
+
+def is_idle(pid):
+    before = switches(pid)
+    time.sleep(.3)
+    return switches(pid) == before
+
+
+@pytest.mark.parametrize("mib, there", [(1, False), (8, False), (4, True)])
+def test_a_handle_that_the_server_lost(spawn, directory, mib, there):
+    """Its process for files dies between two blocks, and the connection stays: the file goes on at its byte, or again."""
+    s = spawn()
+    proxy = Pausing(s.url)
+
+    def kill_helper():
+        runner = int(re.findall(r"opened .* runner (\d+)", s.log)[-1])
+        pid, = children_named(runner, "execd-files")
+        poll(lambda: is_idle(pid), what="idle helper")
+        os.kill(pid, signal.SIGKILL)
+        poll(lambda: "the file helper ended unexpectedly" in s.log, what="a line in the log")
+
+    make_file(directory / "big", mib)
+    proxy.at, proxy.call = (1 << 20 if there else mib << 19), kill_helper
+    places = (f":{directory}/big", directory / "there") if there else (directory / "big", f":{directory}/there")
+    r = Execctl(directory, proxy.url)("-v", "cp", *places)
+    assert r.code == 0, (r, s.log[-1500:])
+    assert "the file helper that had it open ended unexpectedly" in r.err
+    assert ("starts again" if mib == 1 else "continues at byte") in r.err
+    assert digest(directory / "there") == digest(directory / "big")
+    proxy.close()
 
 
 def test_the_rest_of_a_file_is_written_in_the_sandbox(ctl, proxy, directory, sandboxes):

@@ -51,9 +51,46 @@ def test_a_file_helper(spawn, place):
     poll(lambda: not is_alive(old), what="the end of the stopped one")
     assert c.call("fs/getMetadata", there)["isDirectory"] is True
     gone = c.error("fs/writeBlock", {"handleId": "h", "offset": 0, "chunk": block})
-    assert gone == (-32004, "unknown file handle `h`")
+    assert gone == (-32004, "unknown file handle `h`: the file helper that had it open was stopped by a signal, and is replaced")
     c.call("fs/open", {"handleId": "h", "path": uri(place / "f"), "mode": "replace"})
     check_nobody_waits(c, 2)
+
+
+def test_a_file_helper_that_dies_while_nothing_is_asked(spawn, place):
+    """The log says of what, and who uses a handle learns that it is gone, until it is closed or opened again."""
+    s = spawn()
+    c = s.ready()
+    opened = {"path": uri(place / "f"), "mode": "replace"}
+    for id in "h", "k":
+        c.call("fs/open", {"handleId": id, **opened})
+    pid, = children_named(s.runner(c), "execd-files")
+    os.kill(pid, signal.SIGTERM)
+    poll(lambda: "the file helper ended unexpectedly\n" in s.log and "the file helper ended by signal 15\n" in s.log, what="a line in the log")
+    for id in "h", "k":
+        assert c.error("fs/writeBlock", {"handleId": id, "offset": 0, "chunk": "YQ=="}) == (
+            -32004, f"unknown file handle `{id}`: the file helper that had it open ended unexpectedly")
+    c.call("fs/close", {"handleId": "k"})
+    assert c.error("fs/readBlock", {"handleId": "k", "offset": 0, "len": 1}) == (-32004, "unknown file handle `k`")
+    c.call("fs/open", {"handleId": "h", **opened})
+    c.call("fs/writeBlock", {"handleId": "h", "offset": 0, "chunk": "YQ=="})
+    c.call("fs/close", {"handleId": "h"})
+    assert c.error("fs/writeBlock", {"handleId": "h", "offset": 0, "chunk": "YQ=="}) == (-32004, "unknown file handle `h`")
+    assert (place / "f").read_text() == "a"
+
+
+def test_lost_handles_do_not_fill_the_list(spawn, place):
+    """As many as may be open, lost again and again."""
+    s = spawn()
+    c = s.ready()
+    (place / "f").write_text("x")
+    for i in range(3):
+        for n in range(128):
+            c.call("fs/open", {"handleId": f"{i}.{n}", "path": uri(place / "f")})
+        kill, = children_named(s.runner(c), "execd-files")
+        os.kill(kill, signal.SIGKILL)
+        poll(lambda: s.log.count("ended unexpectedly") == i + 1, what="a line in the log")  # noqa: B023
+    c.call("fs/open", {"handleId": "h", "path": uri(place / "f")})
+    assert c.call("fs/readBlock", {"handleId": "h", "offset": 0, "len": 9})["chunk"] == "eA=="
 
 
 def test_a_file_helper_that_is_stopped_while_nothing_is_asked(spawn, place):

@@ -14,6 +14,7 @@
 #include <string.h>
 
 #include "base64.h"
+#include "jsonrpc.h"
 #include "path_uri.h"
 #include "util.h"
 
@@ -105,6 +106,23 @@ transfer_take_answer(struct transfer *t, const struct execd_answer *a)
 	return a->code == 0 && t->code == 0 && !t->lost;
 }
 
+/* Likewise for a block. If the server does not know the handle any more, it is
+ * lost as with the connection. */
+static bool
+transfer_take_block(struct transfer *t, const struct execd_answer *a)
+{
+	const struct execd_answer lost = { .code = EXECD_CODE_LOST };
+
+	if (a->code != RPC_NOT_FOUND)
+		return transfer_take_answer(t, a);
+	if (!t->lost && t->code == 0) {
+		execctl_tell(t->ctl, "%s: %s", t->path, a->message);
+		free(t->why);
+		t->why = xstrdup(a->message);
+	}
+	return transfer_take_answer(t, &lost);
+}
+
 /* Calls done(). */
 static void
 transfer_finish(struct transfer *t)
@@ -121,7 +139,10 @@ transfer_try_again(struct transfer *t)
 	if (execd_client_state(t->ctl->client) != EXECD_OVER &&
 	    ++t->attempts <= TRANSFER_ATTEMPTS)
 		return true;
-	transfer_fail(t, EXECD_CODE_LOST, execd_client_error(t->ctl->client));
+	transfer_fail(t, EXECD_CODE_LOST,
+	    t->why != NULL && t->attempts > TRANSFER_ATTEMPTS
+		? t->why
+		: execd_client_error(t->ctl->client));
 	transfer_finish(t);
 	return false;
 }
@@ -131,7 +152,8 @@ transfer_clear(struct transfer *t)
 {
 	free(t->path);
 	free(t->message);
-	t->path = t->message = NULL;
+	free(t->why);
+	t->path = t->message = t->why = NULL;
 }
 
 /* --- downloads -------------------------------------------------------------
@@ -197,7 +219,7 @@ got_block(void *arg, const struct execd_answer *a)
 	struct download *d = arg;
 
 	/* Blocks after the end of the file are empty. */
-	if (transfer_take_answer(&d->t, a) && !d->eof)
+	if (transfer_take_block(&d->t, a) && !d->eof)
 		take_block(d, a->result);
 	download_step(d);
 }
@@ -339,7 +361,7 @@ put_block(void *arg, const struct execd_answer *a)
 
 	uint64_t end = u->ends[u->blocks_answered++ % TRANSFER_WINDOW];
 
-	if (transfer_take_answer(&u->t, a)) {
+	if (transfer_take_block(&u->t, a)) {
 		u->t.attempts = 0;
 		u->acknowledged = end;
 		if (u->progress != NULL)

@@ -1,9 +1,10 @@
 /* SPDX-License-Identifier: ISC */
 /*
  * Transfers one file in blocks, with several blocks under way. A lost
- * connection also closes the server's file handle. A download then continues
- * where it stopped. An upload does so if at least one block had arrived and
- * appending works, and else begins again.
+ * connection also closes the server's file handle, and a server can lose a
+ * handle alone: its process for files ended. A download then continues where it
+ * stopped. An upload does so if at least one block had arrived and appending
+ * works, and else begins again.
  */
 #ifndef TRANSFER_H
 #define TRANSFER_H
@@ -31,6 +32,7 @@ struct transfer {
 	bool lost, closing, ended;
 	int code;
 	char *message;
+	char *why; /* owned: how the server lost the handle last; NULL */
 };
 
 /* A transfer from the server. */
