@@ -524,6 +524,7 @@ execd_environment_add(const struct execd_environment *e, const char *token_file,
     bool make_default, char **error)
 {
 	_cleanup_free_ char *path = file_path();
+	struct execd_environment written = *e;
 	struct buf b;
 	int err;
 
@@ -539,14 +540,12 @@ execd_environment_add(const struct execd_environment *e, const char *token_file,
 	if (make_default)
 		put(&b, "default", e->name);
 	err = copy_old(&b, path, make_default);
+	written.token = (char *)(uintptr_t)token_file;
 	buf_puts(&b, "\n[");
 	buf_puts(&b, e->name);
 	buf_puts(&b, "]\n");
-	put(&b, "url", e->url);
-	put(&b, "token-file", token_file);
-	put(&b, "ca", e->ca_file);
-	put(&b, "certificate", e->certificate_file);
-	put(&b, "certificate-key", e->key_file);
+	for (size_t i = 0; i < nitems(texts); i++)
+		put(&b, texts[i].key, *text_of(&written, i));
 	if (err == 0)
 		err = make_directories(path);
 	if (err == 0)

@@ -249,8 +249,7 @@ link_ask(struct execd_client *c)
 	link_failed(c, EXECD_FAILURE_UNREACHABLE);
 }
 
-/* --- Taking the answer
- * --------------------------------------------------------- */
+/* --- Taking the answer -------------------------------------------------- */
 
 static void
 replace(const char **option, char *value)

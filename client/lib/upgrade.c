@@ -10,6 +10,7 @@
 #include <sys/random.h>
 
 #include "base64.h"
+#include "http_text.h"
 
 #define KEY_BYTES 16
 
@@ -66,37 +67,23 @@ take_status(const char *line, size_t len)
 	return status;
 }
 
-/* If the line is header `name`, returns true and its value without blanks
- * around it. */
-static bool
-take_header(const char *line, size_t len, const char *name, struct slice *value)
-{
-	size_t n = strlen(name);
-
-	if (len <= n || strncasecmp(line, name, n) != 0 || line[n] != ':')
-		return false;
-	for (n++; n < len && (line[n] == ' ' || line[n] == '\t');)
-		n++;
-	while (len > n && (line[len - 1] == ' ' || line[len - 1] == '\t'))
-		len--;
-	*value = (struct slice){ line + n, len - n };
-	return true;
-}
-
 /* Visits the headers `name` until a visit returns true. Returns whether one
  * did. */
 static bool
 find_header(const char *text, size_t len, const char *name,
     bool (*visit)(void *arg, struct slice value), void *arg)
 {
+	const struct slice wanted = { name, strlen(name) };
 	const char *line = text, *end = text + len, *next;
-	struct slice value;
+	struct slice key, value;
 
 	for (; (next = memmem(line, (size_t)(end - line), "\r\n", 2)) != NULL;
-	     line = next + 2)
-		if (take_header(line, (size_t)(next - line), name, &value) &&
-		    visit(arg, value))
+	     line = next + 2) {
+		value = (struct slice){ line, (size_t)(next - line) };
+		if (http_split(&value, ':', &key) &&
+		    http_same_word(key, wanted) && visit(arg, http_trim(value)))
 			return true;
+	}
 	return false;
 }
 
@@ -105,8 +92,7 @@ is_expected(void *arg, struct slice value)
 {
 	const char *accept = arg;
 
-	return value.len == strlen(accept) &&
-	       memcmp(value.ptr, accept, value.len) == 0;
+	return slice_equal(value, (struct slice){ accept, strlen(accept) });
 }
 
 static bool
@@ -121,38 +107,25 @@ upgrade_has_header(const char *text, size_t len, const char *name)
 	return find_header(text, len, name, is_any, NULL);
 }
 
-/* A name is a token (RFC 9110 section 5.6.2). */
 static bool
-is_name(unsigned char c)
-{
-	return c > ' ' && c < 0x7f && strchr("()<>@,;:\\\"/[]?={}", c) == NULL;
-}
-
-static bool
-is_value(unsigned char c)
+is_cookie_octet(unsigned char c)
 {
 	return c > ' ' && c < 0x7f && strchr("\",;\\", c) == NULL;
 }
 
 /* A quoted value keeps its quotes, as RFC 6265 says. */
 static bool
-is_pair(struct slice pair)
+is_pair(struct slice value)
 {
-	const char *equals = memchr(pair.ptr, '=', pair.len);
-	const char *at = pair.ptr, *end = pair.ptr + pair.len;
+	struct slice name;
 
-	if (equals == NULL || equals == pair.ptr)
+	if (!http_split(&value, '=', &name) || !http_is_token(name))
 		return false;
-	for (; at < equals; at++)
-		if (!is_name((unsigned char)*at))
-			return false;
-	at++;
-	if (end - at >= 2 && *at == '"' && end[-1] == '"') {
-		at++;
-		end--;
-	}
-	for (; at < end; at++)
-		if (!is_value((unsigned char)*at))
+	if (value.len >= 2 && value.ptr[0] == '"' &&
+	    value.ptr[value.len - 1] == '"')
+		value = (struct slice){ value.ptr + 1, value.len - 2 };
+	for (size_t i = 0; i < value.len; i++)
+		if (!is_cookie_octet((unsigned char)value.ptr[i]))
 			return false;
 	return true;
 }
@@ -160,18 +133,15 @@ is_pair(struct slice pair)
 static bool
 take_pair(void *arg, struct slice value)
 {
-	const char *semicolon = memchr(value.ptr, ';', value.len);
+	struct slice pair;
 	char *cookie = arg;
 
-	if (semicolon != NULL)
-		value.len = (size_t)(semicolon - value.ptr);
-	while (value.len > 0 && (value.ptr[value.len - 1] == ' ' ||
-				    value.ptr[value.len - 1] == '\t'))
-		value.len--;
-	if (value.len >= UPGRADE_COOKIE_MAX || !is_pair(value))
+	http_split(&value, ';', &pair);
+	pair = http_trim(pair);
+	if (pair.len >= UPGRADE_COOKIE_MAX || !is_pair(pair))
 		return false;
-	memcpy(cookie, value.ptr, value.len);
-	cookie[value.len] = '\0';
+	memcpy(cookie, pair.ptr, pair.len);
+	cookie[pair.len] = '\0';
 	return true;
 }
 

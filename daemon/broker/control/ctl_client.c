@@ -469,7 +469,7 @@ code_of(const struct json_value *error)
 	return json_is(code, "notPermitted") ? EXIT_PERMISSION : EXIT_FAILED;
 }
 
-static int
+static void
 print_error(const struct json_value *error)
 {
 	struct slice message = text_of(error, "message");
@@ -477,7 +477,6 @@ print_error(const struct json_value *error)
 	if (memchr(message.ptr, '\n', message.len) == NULL)
 		fputs("execd ctl: ", stderr);
 	print_lines(stderr, message);
-	return code_of(error);
 }
 
 static int

@@ -44,19 +44,32 @@ ctl_refuse(struct ctl_request *r, const char *code, const char *fmt, ...)
 	return -EINVAL;
 }
 
+/* Begins the one member of an answer, an object. */
+static void
+answer_begin(struct json_writer *w, struct buf *b, const char *key)
+{
+	json_writer_init(w, b);
+	json_begin(w, '{');
+	json_key_begin(w, key, '{');
+}
+
+static void
+answer_end(struct json_writer *w, struct buf *b)
+{
+	json_end(w, '}');
+	json_end(w, '}');
+	buf_puts(b, "\n");
+}
+
 void
 ctl_write_error(struct buf *b, const char *code, const char *message)
 {
 	struct json_writer w;
 
-	json_writer_init(&w, b);
-	json_begin(&w, '{');
-	json_key_begin(&w, "error", '{');
+	answer_begin(&w, b, "error");
 	json_key_cstring(&w, "code", code);
 	json_key_cstring(&w, "message", message);
-	json_end(&w, '}');
-	json_end(&w, '}');
-	buf_puts(b, "\n");
+	answer_end(&w, b);
 }
 
 static const struct ctl_command *
@@ -163,16 +176,11 @@ run(const struct ctl_command *c, struct ctl_request *r)
 	struct buf *out = &r->client->out;
 	struct json_writer w;
 
-	json_writer_init(&w, out);
-	json_begin(&w, '{');
-	json_key_begin(&w, "result", '{');
-	if (c->answer(r, &w) < 0 || r->client->state == CTL_HANDED) {
+	answer_begin(&w, out, "result");
+	if (c->answer(r, &w) < 0 || r->client->state == CTL_HANDED)
 		out->len = 0;
-	} else if (r->client->state == CTL_ANSWERING) {
-		json_end(&w, '}');
-		json_end(&w, '}');
-		buf_puts(out, "\n");
-	}
+	else if (r->client->state == CTL_ANSWERING)
+		answer_end(&w, out);
 }
 
 void
@@ -571,13 +579,9 @@ ctl_answer_reload(int fd, int code, struct buf *told)
 	buf_put_u8(told, '\0');
 	buf_init(&out, SIZE_MAX);
 	if (code == 0) {
-		json_writer_init(&w, &out);
-		json_begin(&w, '{');
-		json_key_begin(&w, "result", '{');
+		answer_begin(&w, &out, "result");
 		json_key_cstring(&w, "log", (const char *)told->data);
-		json_end(&w, '}');
-		json_end(&w, '}');
-		buf_puts(&out, "\n");
+		answer_end(&w, &out);
 	} else {
 		ctl_write_error(&out,
 		    code == EXIT_CONFIG ? "configuration" : "failed",
