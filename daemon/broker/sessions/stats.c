@@ -386,13 +386,11 @@ stats_network(struct broker *m, const struct control_network *n)
 static uint64_t
 memory_of(pid_t pid)
 {
-	char path[64], text[128] = "";
-	_cleanup_close_ int fd = -1;
+	char path[64], text[128];
 	unsigned long long pages = 0;
 
 	snprintf(path, sizeof(path), "/proc/%d/statm", (int)pid);
-	fd = open(path, O_RDONLY | O_CLOEXEC);
-	if (fd < 0 || read(fd, text, sizeof(text) - 1) <= 0 ||
+	if (!read_text(AT_FDCWD, path, text, sizeof(text)) ||
 	    sscanf(text, "%*u %llu", &pages) != 1)
 		return 0;
 	return pages * (uint64_t)sysconf(_SC_PAGESIZE);
