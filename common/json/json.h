@@ -97,6 +97,9 @@ struct json_text {
 
 void json_text_init(struct json_text *t, size_t limit);
 
+/* Writes what stands in t, which is one value, or some between commas. */
+void json_text_put(struct json_writer *w, const struct json_text *t);
+
 void json_begin(struct json_writer *w, char bracket);  /* '{' or '[' */
 void json_end(struct json_writer *w, char bracket);    /* '}' or ']' */
 void json_key(struct json_writer *w, const char *key); /* plain ASCII key */

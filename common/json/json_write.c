@@ -246,6 +246,12 @@ json_raw(struct json_writer *w, const char *text, size_t n)
 }
 
 void
+json_text_put(struct json_writer *w, const struct json_text *t)
+{
+	json_raw(w, (const char *)t->buf.data, t->buf.len);
+}
+
+void
 json_key_string(struct json_writer *w, const char *key, const char *s, size_t n)
 {
 	json_key(w, key);

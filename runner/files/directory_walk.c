@@ -275,15 +275,14 @@ directory_walk(const char *top, const struct fs_walk_options *options,
 
 /* The answer, as it grows. */
 struct listing {
-	struct buf entries_text, errors_text;
-	struct json_writer entries, errors;
+	struct json_text entries, errors;
 	uint64_t error_count;
 };
 
 static bool
 is_full(const struct listing *l)
 {
-	return l->entries_text.len + l->errors_text.len > TEXT_MAX_BYTES;
+	return l->entries.buf.len + l->errors.buf.len > TEXT_MAX_BYTES;
 }
 
 static bool
@@ -296,10 +295,10 @@ list_error(void *ctx, const char *path, int err)
 		return false;
 	snprintf(
 	    message, sizeof(message), "%s (os error %d)", strerror(-err), -err);
-	json_begin(&l->errors, '{');
-	json_key_path(&l->errors, "path", path);
-	json_key_cstring(&l->errors, "message", message);
-	json_end(&l->errors, '}');
+	json_begin(&l->errors.w, '{');
+	json_key_path(&l->errors.w, "path", path);
+	json_key_cstring(&l->errors.w, "message", message);
+	json_end(&l->errors.w, '}');
 	return true;
 }
 
@@ -310,10 +309,11 @@ list_entry(void *ctx, const char *path, bool directory)
 
 	if (is_full(l))
 		return false;
-	json_begin(&l->entries, '{');
-	json_key_path(&l->entries, "path", path);
-	json_key_cstring(&l->entries, "kind", directory ? "directory" : "file");
-	json_end(&l->entries, '}');
+	json_begin(&l->entries.w, '{');
+	json_key_path(&l->entries.w, "path", path);
+	json_key_cstring(
+	    &l->entries.w, "kind", directory ? "directory" : "file");
+	json_end(&l->entries.w, '}');
 	return true;
 }
 
@@ -323,10 +323,10 @@ reply_walk(struct request *r, const struct listing *l, bool truncated)
 	struct json_writer out = reply_begin(r->channel, &r->id);
 
 	json_key_begin(&out, "entries", '[');
-	json_raw(&out, (const char *)l->entries_text.data, l->entries_text.len);
+	json_text_put(&out, &l->entries);
 	json_end(&out, ']');
 	json_key_begin(&out, "errors", '[');
-	json_raw(&out, (const char *)l->errors_text.data, l->errors_text.len);
+	json_text_put(&out, &l->errors);
 	json_end(&out, ']');
 	json_key_bool(&out, "truncated", truncated);
 	reply_end(r->channel, &out);
@@ -365,12 +365,10 @@ file_fs_walk(struct request *r, const struct fs_params *p)
 	if (fstatat(AT_FDCWD, p->path.path, &st,
 		p->walk.follow_symlinks ? 0 : AT_SYMLINK_NOFOLLOW) < 0)
 		return reply_file_error(r, -errno);
-	buf_init(&l.entries_text, 1u << 30);
-	buf_init(&l.errors_text, 1u << 30);
-	json_writer_init(&l.entries, &l.entries_text);
-	json_writer_init(&l.errors, &l.errors_text);
+	json_text_init(&l.entries, 1u << 30);
+	json_text_init(&l.errors, 1u << 30);
 	reply_walk(r, &l, directory_walk(p->path.path, &p->walk, &visitor));
-	buf_clear(&l.entries_text);
-	buf_clear(&l.errors_text);
+	buf_clear(&l.entries.buf);
+	buf_clear(&l.errors.buf);
 	return 0;
 }

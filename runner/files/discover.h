@@ -30,8 +30,7 @@
 
 /* The answer, as it grows. */
 struct discovery {
-	struct buf plugins_text, skills_text, warnings_text;
-	struct json_writer plugins, skills, warnings;
+	struct json_text plugins, skills, warnings;
 	unsigned found, places, warning_count;
 	bool truncated;
 };
@@ -81,8 +80,8 @@ void discover_search_place(struct discovery *d, const char *root,
     const char *id, const struct installed *in);
 
 /* Appends what was found unless the answer has no room for it. */
-void discover_admit(struct discovery *d, struct json_writer *to,
-    const struct buf *text, unsigned count);
+void discover_admit(struct discovery *d, struct json_text *to,
+    const struct json_text *found, unsigned count);
 
 /* Adds a warning: NO_PLACE or NO_METADATA, and the path and the reason. */
 void discover_warn(struct discovery *d, const char *what, const char *fmt, ...)

@@ -40,7 +40,7 @@ discover_warn(struct discovery *d, const char *what, const char *fmt, ...)
 	text = d->warning_count < WARNINGS_MAX
 		   ? xasprintf("%s: %s", what, detail)
 		   : xasprintf("%s: over %d warnings", what, WARNINGS_MAX - 1);
-	json_cstring(&d->warnings, text);
+	json_cstring(&d->warnings.w, text);
 }
 
 void
@@ -427,19 +427,17 @@ discover_read_skill(struct json_writer *w, struct place *p, const char *path)
 static void
 discover_skills(struct place *p)
 {
-	struct json_writer w;
-	struct buf b;
+	struct json_text skill;
 
 	for (size_t i = 0; i < p->skills.count; i++) {
 		if (p->d->found == FOUND_MAX) {
 			p->d->truncated = true;
 			return;
 		}
-		buf_init(&b, ANSWER_BYTES_MAX);
-		json_writer_init(&w, &b);
-		if (discover_read_skill(&w, p, p->skills.all[i].path))
-			discover_admit(p->d, &p->d->skills, &b, 1);
-		buf_clear(&b);
+		json_text_init(&skill, ANSWER_BYTES_MAX);
+		if (discover_read_skill(&skill.w, p, p->skills.all[i].path))
+			discover_admit(p->d, &p->d->skills, &skill, 1);
+		buf_clear(&skill.buf);
 	}
 }
 
@@ -507,22 +505,22 @@ static size_t
 answer_bytes(const struct discovery *d)
 {
 	/* Warnings have room of their own; the rest is braces. */
-	return d->plugins_text.len + d->skills_text.len + 256 +
+	return d->plugins.buf.len + d->skills.buf.len + 256 +
 	       WARNINGS_MAX * (WARNING_BYTES_MAX + sizeof(NO_METADATA));
 }
 
 /* Appends what was found unless the answer has no room for it. */
 void
-discover_admit(struct discovery *d, struct json_writer *to,
-    const struct buf *text, unsigned count)
+discover_admit(struct discovery *d, struct json_text *to,
+    const struct json_text *found, unsigned count)
 {
-	if (d->found + count > FOUND_MAX || text->failed ||
-	    answer_bytes(d) + text->len > ANSWER_BYTES_MAX) {
+	if (d->found + count > FOUND_MAX || found->buf.failed ||
+	    answer_bytes(d) + found->buf.len > ANSWER_BYTES_MAX) {
 		d->truncated = true;
 		return;
 	}
 	d->found += count;
-	json_raw(to, (const char *)text->data, text->len);
+	json_text_put(&to->w, found);
 }
 
 static void
@@ -541,17 +539,10 @@ search_all(struct discovery *d, const char *home, const char *codex_home)
 }
 
 static void
-begin_list(struct json_writer *w, struct buf *b)
-{
-	buf_init(b, 2 * ANSWER_BYTES_MAX);
-	json_writer_init(w, b);
-}
-
-static void
-write_list(struct json_writer *w, const char *key, const struct buf *b)
+write_list(struct json_writer *w, const char *key, const struct json_text *list)
 {
 	json_key_begin(w, key, '[');
-	json_raw(w, (const char *)b->data, b->len);
+	json_text_put(w, list);
 	json_end(w, ']');
 }
 
@@ -561,9 +552,8 @@ write_warnings(struct json_writer *w, const struct discovery *d)
 	json_key_begin(w, "warnings", '[');
 	if (d->truncated)
 		json_cstring(w, "capability discovery size limit reached");
-	if (d->warnings_text.len > 0)
-		json_raw(w, (const char *)d->warnings_text.data,
-		    d->warnings_text.len);
+	if (d->warnings.buf.len > 0)
+		json_text_put(w, &d->warnings);
 	json_end(w, ']');
 }
 
@@ -572,8 +562,8 @@ reply_discovery(struct request *r, const struct discovery *d)
 {
 	struct json_writer w = reply_begin(r->channel, &r->id);
 
-	write_list(&w, "plugins", &d->plugins_text);
-	write_list(&w, "skills", &d->skills_text);
+	write_list(&w, "plugins", &d->plugins);
+	write_list(&w, "skills", &d->skills);
 	write_warnings(&w, d);
 	reply_end(r->channel, &w);
 }
@@ -588,13 +578,13 @@ file_capabilities_discover(struct request *r, const struct fs_params *p)
 	if (codex_home == NULL)
 		return reply_error(r->channel, &r->id, RPC_INTERNAL,
 		    FILE_NO_CODEX_HOME, getenv("CODEX_HOME"));
-	begin_list(&d.plugins, &d.plugins_text);
-	begin_list(&d.skills, &d.skills_text);
-	begin_list(&d.warnings, &d.warnings_text);
+	json_text_init(&d.plugins, 2 * ANSWER_BYTES_MAX);
+	json_text_init(&d.skills, 2 * ANSWER_BYTES_MAX);
+	json_text_init(&d.warnings, 2 * ANSWER_BYTES_MAX);
 	search_all(&d, file_user_home(), codex_home);
 	reply_discovery(r, &d);
-	buf_clear(&d.plugins_text);
-	buf_clear(&d.skills_text);
-	buf_clear(&d.warnings_text);
+	buf_clear(&d.plugins.buf);
+	buf_clear(&d.skills.buf);
+	buf_clear(&d.warnings.buf);
 	return 0;
 }

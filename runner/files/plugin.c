@@ -471,14 +471,12 @@ static void
 write_servers(
     struct json_writer *w, const char *path, const struct json_value *servers)
 {
-	struct json_writer inner;
-	struct buf b;
+	struct json_text t;
 
-	buf_init(&b, 2 * FILE_BYTES_MAX);
-	json_writer_init(&inner, &b);
-	json_copy(&inner, servers);
-	discover_write_file(w, path, &b);
-	buf_clear(&b);
+	json_text_init(&t, 2 * FILE_BYTES_MAX);
+	json_copy(&t.w, servers);
+	discover_write_file(w, path, &t.buf);
+	buf_clear(&t.buf);
 }
 
 static void
@@ -520,27 +518,25 @@ write_plugin(struct place *p, const struct installed *in, const char *path,
     const struct buf *text, const struct plugin_manifest *m)
 {
 	const char *name = m->name != NULL ? m->name : "";
-	struct json_writer w;
-	struct buf b;
+	struct json_text t;
 	unsigned count;
 
 	if (m->display_name != NULL)
 		name = m->display_name;
 	else if (name[strspn(name, " \t\r\n")] == '\0')
 		name = strrchr(p->root, '/') + 1;
-	buf_init(&b, ANSWER_BYTES_MAX);
-	json_writer_init(&w, &b);
-	json_begin(&w, '{');
-	json_key_optional(&w, "id", in->id);
-	json_key_optional(&w, "displayName", name);
-	json_key_optional(&w, "remotePluginId", in->remote_id);
-	json_key_optional(&w, "version", in->version);
-	json_key_path(&w, "root", p->root);
-	write_files(&w, p, path, text, m);
-	count = write_skills(&w, p);
-	json_end(&w, '}');
-	discover_admit(p->d, &p->d->plugins, &b, 1 + count);
-	buf_clear(&b);
+	json_text_init(&t, ANSWER_BYTES_MAX);
+	json_begin(&t.w, '{');
+	json_key_optional(&t.w, "id", in->id);
+	json_key_optional(&t.w, "displayName", name);
+	json_key_optional(&t.w, "remotePluginId", in->remote_id);
+	json_key_optional(&t.w, "version", in->version);
+	json_key_path(&t.w, "root", p->root);
+	write_files(&t.w, p, path, text, m);
+	count = write_skills(&t.w, p);
+	json_end(&t.w, '}');
+	discover_admit(p->d, &p->d->plugins, &t, 1 + count);
+	buf_clear(&t.buf);
 }
 
 void

@@ -567,30 +567,28 @@ write_dependencies(
     char *error, struct json_writer *w, const struct yaml_value *root)
 {
 	const struct yaml_value *d = get_mapping(error, root, "dependencies");
-	struct json_writer tools;
+	struct json_text tools;
 	bool any = false;
-	struct buf b;
 
-	buf_init(&b, 64u << 20);
-	json_writer_init(&tools, &b);
+	json_text_init(&tools, 64u << 20);
 	for (const struct yaml_value *t = d ? get_elements(error, d, "tools")
 					    : NULL;
 	     t != NULL && error[0] == '\0'; t = t->next)
 		if (!yaml_is_mapping(t))
 			fail(error, "a tool that is no mapping");
 		else
-			any |= write_tool(error, &tools, t);
+			any |= write_tool(error, &tools.w, t);
 	json_key(w, "dependencies");
 	if (any) {
 		json_begin(w, '{');
 		json_key_begin(w, "tools", '[');
-		json_raw(w, (const char *)b.data, b.len);
+		json_text_put(w, &tools);
 		json_end(w, ']');
 		json_end(w, '}');
 	} else {
 		json_null(w);
 	}
-	buf_clear(&b);
+	buf_clear(&tools.buf);
 }
 
 /* --- Who may use it ----------------------------------------------------- */
@@ -696,23 +694,21 @@ int
 skill_agents_write(struct json_writer *w, const char *text, size_t len,
     char error[SKILL_ERROR_MAX])
 {
-	struct json_writer out;
+	struct json_text out;
 	struct yaml_doc doc;
-	struct buf b;
 
-	buf_init(&b, 64u << 20);
-	json_writer_init(&out, &b);
+	json_text_init(&out, 64u << 20);
 	error[0] = '\0';
 	if (yaml_parse(&doc, text, len) < 0)
 		fail(error, "line %u, column %u: %s", doc.line, doc.column,
 		    doc.error);
 	else
-		write_members(error, &out, doc.root);
+		write_members(error, &out.w, doc.root);
 	if (error[0] == '\0')
-		json_raw(w, (const char *)b.data, b.len);
+		json_text_put(w, &out);
 	else
 		skill_agents_none(w);
 	yaml_clear(&doc);
-	buf_clear(&b);
+	buf_clear(&out.buf);
 	return error[0] != '\0' ? -EBADMSG : 0;
 }
