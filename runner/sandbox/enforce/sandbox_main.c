@@ -209,12 +209,6 @@ reply(const struct sandbox_answer *a)
 
 /* --- BUILD -------------------------------------------------------------- */
 
-static bool
-is_writable(const struct plan_mount *m)
-{
-	return m->kind == PLAN_WRITE || m->kind == PLAN_PRIVATE;
-}
-
 static int
 add_writable(int fd)
 {
@@ -265,7 +259,7 @@ open_writable(void)
 	for (size_t i = 0; i < plan.count && err == 0; i++) {
 		const struct plan_mount *m = &plan.mounts[i];
 
-		if (is_writable(m))
+		if (plan_is_writable(m))
 			err =
 			    add_writable(inside.landlock_only
 					     ? view_open_host(m)

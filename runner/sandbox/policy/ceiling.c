@@ -489,12 +489,6 @@ may_write(const struct bounds *b, const struct plan_mount *m)
 	return b->c->writable_roots[0] == NULL;
 }
 
-static bool
-is_writable(const struct plan_mount *m)
-{
-	return m->kind == PLAN_WRITE || m->kind == PLAN_PRIVATE;
-}
-
 /* --- cutting down a policy that writes the whole disk ------------------- */
 
 static void
@@ -547,7 +541,7 @@ narrow(struct ceiling_grant *g, const struct bounds *b, const char *tmpdir,
 		if (asked.entries[i].access != SANDBOX_WRITE)
 			c->entries[c->nentries++] = asked.entries[i];
 	for (size_t i = 0; i < plan->count; i++)
-		if (is_writable(&plan->mounts[i]) &&
+		if (plan_is_writable(&plan->mounts[i]) &&
 		    may_write(b, &plan->mounts[i]))
 			put_entry(g, plan->mounts[i].path);
 	if (b->c->limits.max_profile == SANDBOX_PROFILE_READ_ONLY)
@@ -602,7 +596,7 @@ judge_mounts(struct ceiling *c, struct ceiling_grant *g, const struct bounds *b,
 		struct plan_mount *m = &plan->mounts[i];
 		int err;
 
-		if (!is_writable(m) || may_write(b, m))
+		if (!plan_is_writable(m) || may_write(b, m))
 			continue;
 		err = ceiling_exceed(c, CEILING_WRITE, m->path, g, error);
 		if (err < 0)

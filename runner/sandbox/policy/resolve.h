@@ -106,6 +106,12 @@ struct plan_mount {
 };
 
 static inline bool
+plan_is_writable(const struct plan_mount *m)
+{
+	return m->kind == PLAN_WRITE || m->kind == PLAN_PRIVATE;
+}
+
+static inline bool
 plan_is_placeholder(const struct plan_mount *m)
 {
 	return m->kind == PLAN_PLACEHOLDER_FILE ||
